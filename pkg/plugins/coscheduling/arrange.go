@@ -1,13 +1,10 @@
 package coscheduling
 
 import (
-	"context"
 	"maps"
 	"slices"
-	"strings"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/gang"
@@ -36,29 +33,45 @@ type part struct {
 	only *modelLimits
 }
 
+// planner makes plans for gangs in the scheduling cycles of their leaders, of which there is one at a time.
+type planner struct {
+	ledger   *gang.Ledger
+	members  members
+	pods     *memberPods
+	groups   *podGroups
+	profiles *profiles
+	headroom *headroom
+	storage  storageListers
+	network  networkOf
+	models   *gpuModels
+	// said returns what another plugin said last when it turned a member of the gang away.
+	said  func(gang.ID) string
+	plans plans
+}
+
 // arrange places the gang on nodes in a dry run, on GPUs of one model where that is possible.
-func (c *coordinator) arrange(w *work, id gang.ID, turn gang.Turn, nodes []fwk.NodeInfo) (*arrangement, error) {
-	levels, err := c.topology(id, c.pods.pod(turn.Members[0].Ref()))
+func (p *planner) arrange(w *work, id gang.ID, turn gang.Turn, nodes []fwk.NodeInfo) (*arrangement, error) {
+	levels, err := p.topology(id, p.pods.pod(turn.Members[0].Ref()))
 	if err != nil {
 		return nil, err
 	}
-	best, err := c.arrangeOn(w, id, levels, turn, nodes, nil)
+	best, err := p.arrangeOn(w, id, levels, turn, nodes, nil)
 	if err != nil || levels.MixedModels || !best.Feasible() {
 		return best, err
 	}
-	return c.unify(w, id, levels, turn, nodes, best)
+	return p.unify(w, id, levels, turn, nodes, best)
 }
 
 // arrangeOn places the gang on nodes in a dry run, within one domain of each level that it requires and spread over as few
 // domains as possible of those that it prefers, or else of those of the network. Classes are kept on the models that only gives
 // them.
-func (c *coordinator) arrangeOn(
+func (p *planner) arrangeOn(
 	w *work, id gang.ID, levels kubeview.GangTopology, turn gang.Turn, nodes []fwk.NodeInfo, only *modelLimits,
 ) (*arrangement, error) {
 	var best *arrangement
 	examined := 0
-	for _, part := range c.parts(id, levels, turn, nodes, only) {
-		a, err := c.tryPlaces(w, id, turn, part)
+	for _, part := range p.parts(id, levels, turn, nodes, only) {
+		a, err := p.tryPlaces(w, id, turn, part)
 		if err != nil {
 			return nil, err
 		}
@@ -76,7 +89,7 @@ func (c *coordinator) arrangeOn(
 	}
 	best.ordered = slices.ContainsFunc(turn.Members, func(m gang.Member) bool {
 		r := best.classes[m.Class]
-		return orderMatters(r.profile, r.pod)
+		return r.filters.orderMatters(r.pod)
 	})
 	return best, nil
 }
@@ -86,12 +99,12 @@ const fewPlaces = 16
 
 // tryPlaces places the gang on one set of nodes. Where the first member goes that uses a claim that members share, or that others
 // have an affinity to, its siblings have to follow: if they do not fit there, they are tried elsewhere.
-func (c *coordinator) tryPlaces(w *work, id gang.ID, turn gang.Turn, on part) (*arrangement, error) {
+func (p *planner) tryPlaces(w *work, id gang.ID, turn gang.Turn, on part) (*arrangement, error) {
 	var best *arrangement
 	refused := map[gang.Refusal]bool{}
 	examined := 0
 	for range fewPlaces {
-		a, err := c.try(w, id, turn, on, refused, nil)
+		a, err := p.try(w, id, turn, on, refused, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -125,7 +138,7 @@ func (a *arrangement) follows() bool {
 }
 
 // try places the gang on one set of nodes, but for those refused to a class.
-func (c *coordinator) try(w *work, id gang.ID, turn gang.Turn, on part, refused map[gang.Refusal]bool, prepare func(*dryRun) error) (*arrangement, error) {
+func (p *planner) try(w *work, id gang.ID, turn gang.Turn, on part, refused map[gang.Refusal]bool, prepare func(*dryRun) error) (*arrangement, error) {
 	var last *dryRun
 	finish := func() {
 		if last != nil {
@@ -135,7 +148,7 @@ func (c *coordinator) try(w *work, id gang.ID, turn gang.Turn, on part, refused 
 	defer finish()
 	open := func() (*dryRun, error) {
 		finish()
-		d, err := c.newDryRun(w, id, turn.Members, on)
+		d, err := p.newDryRun(w, id, turn.Members, on)
 		if err != nil {
 			return nil, err
 		}
@@ -169,23 +182,23 @@ func (c *coordinator) try(w *work, id gang.ID, turn gang.Turn, on part, refused 
 }
 
 // topology returns the levels that the gang asks for.
-func (c *coordinator) topology(id gang.ID, pod *v1.Pod) (kubeview.GangTopology, error) {
+func (p *planner) topology(id gang.ID, pod *v1.Pod) (kubeview.GangTopology, error) {
 	if pod == nil {
 		pod = &v1.Pod{}
 	}
-	return kubeview.TopologyOf(c.groups.get(id), pod)
+	return kubeview.TopologyOf(p.groups.get(id), pod)
 }
 
 // parts returns the sets of nodes on which to try the gang, in order; at least one. What the nodes have free by the rough
 // account rules out domains before any of their nodes is looked at.
-func (c *coordinator) parts(id gang.ID, levels kubeview.GangTopology, turn gang.Turn, nodes []fwk.NodeInfo, only *modelLimits) []part {
-	paths := c.paths(levels, turn, nodes)
+func (p *planner) parts(id gang.ID, levels kubeview.GangTopology, turn gang.Turn, nodes []fwk.NodeInfo, only *modelLimits) []part {
+	paths := p.paths(levels, turn, nodes)
 	if paths == nil {
 		return []part{{nodes: nodes, only: only}}
 	}
 	tree := make([]topology.Node, len(nodes))
 	index := make(map[string]int, len(nodes))
-	held := c.ledger.Nodes(id)
+	held := p.ledger.Nodes(id)
 	for i, n := range nodes {
 		name := n.Node().Name
 		index[name] = i
@@ -200,7 +213,7 @@ func (c *coordinator) parts(id gang.ID, levels kubeview.GangTopology, turn gang.
 			demand.Want[at]++
 			continue
 		}
-		pod := c.pods.pod(m.Ref())
+		pod := p.pods.pod(m.Ref())
 		if pod == nil {
 			continue
 		}
@@ -215,16 +228,16 @@ func (c *coordinator) parts(id gang.ID, levels kubeview.GangTopology, turn gang.
 		for i := range tree {
 			tree[i].Slots = append(tree[i].Slots, 0)
 		}
-		key := c.headroom.acquire(pod)
-		c.headroom.each(key, func(node *v1.Node, now, _ int) {
+		key := p.headroom.acquire(pod)
+		p.headroom.each(key, func(node *v1.Node, now, _ int) {
 			if i, here := index[node.Name]; here && only.allow(m.Class, node) {
 				tree[i].Slots[at] = now
 			}
 		})
-		c.headroom.release(key)
+		p.headroom.release(key)
 	}
 	demand.Need = max(demand.Need-left, 0)
-	c.place(tree, nodes, pods, demand.Want)
+	p.place(tree, nodes, pods, demand.Want)
 	var parts []part
 	for _, a := range topology.Arrange(tree, len(levels.Required), demand) {
 		p := part{only: only}
@@ -240,66 +253,4 @@ func (c *coordinator) parts(id gang.ID, levels kubeview.GangTopology, turn gang.
 		parts = append(parts, part{})
 	}
 	return parts
-}
-
-// join lets a member of a gang that has started go anywhere, or into the domain of the others if they have to share one.
-func (p *Plugin) join(ctx context.Context, state fwk.CycleState, id gang.ID, pod *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
-	c := p.shared
-	levels, err := c.topology(id, pod)
-	if err != nil {
-		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
-	}
-	held := c.ledger.Nodes(id)
-	if len(held) == 0 {
-		return p.open()
-	}
-	if len(levels.Required) == 0 {
-		if names := c.joinModel(ctx, id, levels, pod, nodes); names != nil {
-			return confine(state, names)
-		}
-		return p.open()
-	}
-	domain := func(n *v1.Node) string {
-		path := ""
-		for _, key := range levels.Required {
-			path += n.Labels[key] + "\x00"
-		}
-		return path
-	}
-	count := map[string]int{}
-	most := ""
-	for _, n := range nodes {
-		if here := held[n.Node().Name]; here > 0 {
-			d := domain(n.Node())
-			if count[d] += here; most == "" || count[d] > count[most] {
-				most = d
-			}
-		}
-	}
-	if most == "" {
-		return p.open()
-	}
-	var within []fwk.NodeInfo
-	names := sets.New[string]()
-	for _, n := range nodes {
-		if domain(n.Node()) == most {
-			within = append(within, n)
-			names.Insert(n.Node().Name)
-		}
-	}
-	if like := c.joinModel(ctx, id, levels, pod, within); like != nil {
-		names = like
-	}
-	result, status := confine(state, names)
-	state.Write(nodesKey, nodeSet{Set: names, why: tiedTo(levels.Required, within[0].Node())})
-	return result, status
-}
-
-// tiedTo says where a pod has to be because the other members of its gang are there.
-func tiedTo(keys []string, example *v1.Node) string {
-	domains := make([]string, len(keys))
-	for i, key := range keys {
-		domains[i] = key + "=" + example.Labels[key]
-	}
-	return "the other members of the gang are on nodes with " + strings.Join(domains, ", ") + ", and this one has to be there, too"
 }

@@ -28,13 +28,10 @@ type coordinator struct {
 	profiles *profiles
 	pods     *memberPods
 	groups   *podGroups
-	storage  storageListers
-	network  networkOf
 	headroom *headroom
-	models   *gpuModels
 	promises *promises
 	carrier  *carrier
-	plans    plans
+	planner  *planner
 	evictor  *evictor
 	inbox    *inbox
 	loop     *loop
@@ -63,7 +60,7 @@ func coordinatorOf(ctx context.Context, profile framework.Framework, s settings)
 		}
 		clusterstate.GangsOf(factory).Follow(s.owners)
 		c := newCoordinator(s, &podGroups{client: client, store: groups.GetStore()})
-		c.models.names = clusterstate.GPUNamesOf(factory)
+		c.planner.models.names = clusterstate.GPUNamesOf(factory)
 		c.profiles.add(profile)
 		return c, c.run(ctx, profile, groups)
 	})
@@ -76,7 +73,7 @@ func coordinatorOf(ctx context.Context, profile framework.Framework, s settings)
 
 // newCoordinator wires the parts that know nothing of informers.
 func newCoordinator(s settings, groups *podGroups) *coordinator {
-	c := &coordinator{settings: s, groups: groups, members: members{policy: s.owners}, classes: s.classes, models: newGPUModels(), profiles: &profiles{}, pods: &memberPods{}}
+	c := &coordinator{settings: s, groups: groups, members: members{policy: s.owners}, classes: s.classes, profiles: &profiles{}, pods: &memberPods{}}
 	c.status = newStatusWriter()
 	c.inbox = newInbox()
 	c.overdue = newOverdue()
@@ -91,6 +88,8 @@ func newCoordinator(s settings, groups *podGroups) *coordinator {
 	c.promises = &promises{members: c.members, allowsBackfill: c.allowsBackfill, filters: c.profiles.filters}
 	c.evictor = &evictor{profiles: c.profiles, members: c.members, headroom: c.headroom, ledger: c.ledger, groups: c.groups, pods: c.pods,
 		promises: c.promises, again: c.inbox.resume}
+	c.planner = &planner{ledger: c.ledger, members: c.members, pods: c.pods, groups: c.groups, profiles: c.profiles, headroom: c.headroom,
+		models: newGPUModels(), said: c.words.about}
 	c.carrier = &carrier{ledger: c.ledger, profiles: c.profiles, pods: c.pods, lost: c.keepForReturn, landed: c.evictor.landed}
 	c.loop = c.newLoop()
 	c.status.reserved = c.loop.reservations.messages.of
@@ -99,9 +98,9 @@ func newCoordinator(s settings, groups *podGroups) *coordinator {
 
 func (c *coordinator) newLoop() *loop {
 	list := newWaitlist()
-	list.headroom, list.pods, list.groups, list.profiles, list.topology = c.headroom, c.pods, c.groups, c.profiles, c.topology
+	list.headroom, list.pods, list.groups, list.profiles, list.topology = c.headroom, c.pods, c.groups, c.profiles, c.planner.topology
 	return &loop{
-		settings: c.settings, ledger: c.ledger, inbox: c.inbox, list: list, queue: retry.NewQueue(), plans: &c.plans, promises: c.promises,
+		settings: c.settings, ledger: c.ledger, inbox: c.inbox, list: list, queue: retry.NewQueue(), plans: &c.planner.plans, promises: c.promises,
 		carrier: c.carrier, evictor: c.evictor, opened: make(opening),
 		reservations: &reservations{settings: c.settings, ledger: c.ledger, list: list, promises: c.promises, status: c.status,
 			turns: gang.NewReserveTurns(c.settings.ttl)},

@@ -132,24 +132,24 @@ func (p *Plugin) lead(ctx context.Context, state fwk.CycleState, id gang.ID, pod
 		return fail(reason, nil)
 	}
 	// Where siblings hold what the plan gave them, everybody is the better off the sooner it is whole again.
-	if !turn.Reopened && !c.plans.pace.Admit(id, time.Now()) {
+	if !turn.Reopened && !c.planner.plans.pace.Admit(id, time.Now()) {
 		return p.putOff(ctx, state, id, uid, 0)
 	}
-	plan := c.plans.take(id)
+	plan := c.planner.plans.take(id)
 	if plan != nil && !plan.serves(turn) {
 		plan.stop()
-		c.plans.pace.Forget(id)
+		c.planner.plans.pace.Forget(id)
 		return p.giveUp(ctx, state, id, uid)
 	}
 	if plan == nil {
-		plan = c.newPlanning(id, turn, nodes)
+		plan = c.planner.newPlanning(id, turn, nodes)
 	}
 	done, took := plan.slice(ctx)
-	c.plans.pace.Ran(id, took, done, time.Now())
+	c.planner.plans.pace.Ran(id, took, done, time.Now())
 	c.inbox.look()
 	if !done {
 		planPauses.Inc()
-		abandoned := !c.plans.park(id, plan, time.Now())
+		abandoned := !c.planner.plans.park(id, plan, time.Now())
 		klog.FromContext(ctx).V(4).Info("Paused planning a gang", "gang", id, "duration", took, "abandoned", abandoned)
 		if abandoned {
 			return p.giveUp(ctx, state, id, uid)
@@ -232,7 +232,7 @@ func (p *Plugin) giveBackClaims(ctx context.Context, a *arrangement) {
 
 // giveBack lets the plugin of claims give back devices that are allocated to the pod for nothing.
 func (p *Plugin) giveBack(ctx context.Context, profile framework.Framework, state fwk.CycleState, pod *v1.Pod) {
-	if !claimsDevices(profile, pod) {
+	if !p.shared.profiles.filters(pod).claims(pod) {
 		return
 	}
 	for _, plugin := range p.framework.PreEnqueuePlugins() {

@@ -82,12 +82,12 @@ type reservedPod struct {
 }
 
 // newDryRun prepares a dry run of members on some nodes. It has to be closed.
-func (c *coordinator) newDryRun(w *work, id gang.ID, members []gang.Member, on part) (*dryRun, error) {
+func (p *planner) newDryRun(w *work, id gang.ID, members []gang.Member, on part) (*dryRun, error) {
 	d := &dryRun{
 		ctx:     w.ctx,
 		work:    w,
 		id:      id,
-		members: c.members,
+		members: p.members,
 		part:    on,
 		index:   map[string]int{},
 		copies:  map[string]fwk.NodeInfo{},
@@ -95,18 +95,18 @@ func (c *coordinator) newDryRun(w *work, id gang.ID, members []gang.Member, on p
 		classes: map[string]*classRun{},
 		group:   framework.NewCycleState(),
 		refused: map[gang.Refusal]bool{},
-		said:    c.words.about(id),
+		said:    p.said(id),
 		claims:  sharedClaims{},
-		storage: storageAccount{storageListers: c.storage, taken: map[apitypes.UID]int64{}},
+		storage: storageAccount{storageListers: p.storage, taken: map[apitypes.UID]int64{}},
 
 		classNames:  make(map[gang.UID]string, len(members)),
 		generations: map[string]int64{},
 		displaced:   map[gang.UID]bool{},
 	}
-	maps.Copy(d.refused, c.ledger.Refused(id))
+	maps.Copy(d.refused, p.ledger.Refused(id))
 	for i := range members {
 		m := &members[i]
-		pod := c.pods.pod(m.Ref())
+		pod := p.pods.pod(m.Ref())
 		if pod == nil {
 			return nil, fmt.Errorf("member %s/%s has just gone", m.Namespace, m.Name)
 		}
@@ -118,8 +118,10 @@ func (c *coordinator) newDryRun(w *work, id gang.ID, members []gang.Member, on p
 				return nil, fmt.Errorf("reading pod %s/%s: %w", m.Namespace, m.Name, err)
 			}
 			info.CalculateResource()
-			profile := c.profiles.of(pod)
-			r = &classRun{run: d, class: m.Class, pod: pod, info: info, profile: profile, filters: c.profiles.filters(pod), reserves: reserves(profile, pod), causes: map[gang.NodeCause]int{}, lasting: map[gang.NodeCause]int{}, siblings: map[gang.NodeCause]int{}}
+			profile := p.profiles.of(pod)
+			filters := p.profiles.filters(pod)
+			r = &classRun{run: d, class: m.Class, pod: pod, info: info, profile: profile, filters: filters, reserves: filters.reserves(pod),
+				causes: map[gang.NodeCause]int{}, lasting: map[gang.NodeCause]int{}, siblings: map[gang.NodeCause]int{}}
 			d.classes[m.Class], d.lister = r, profile.SnapshotSharedLister().NodeInfos()
 		}
 		r.members++
@@ -231,7 +233,7 @@ func (d *dryRun) place(of *classRun, pod *v1.Pod, i int) error {
 		for _, s := range r.spreads {
 			s.add(pod, n.Node())
 		}
-		if !r.heeds {
+		if !r.readsOthers {
 			continue
 		}
 		if status := r.profile.RunPreFilterExtensionAddPod(d.ctx, r.state, r.pod, &info, n); !status.IsSuccess() {

@@ -38,8 +38,8 @@ type classRun struct {
 	members, left int
 	// hardness is that of the class, once it was asked for.
 	hardness *float64
-	// heeds is set if a plugin looks at where others are placed.
-	heeds bool
+	// readsOthers is set if a plugin looks at where others are placed.
+	readsOthers bool
 	// eligible holds the indices of the nodes that PreFilter left and that are not too full for any member, next the first that was
 	// not looked at yet.
 	eligible []int
@@ -78,7 +78,7 @@ func (t *classRun) begin(pod *v1.Pod) error {
 	t.state = state
 	result, status, _ := t.profile.RunPreFilterPlugins(d.ctx, t.state, pod)
 	d.work.spend(preFilterVisits)
-	t.heeds = heedsOthers(t.profile, state)
+	t.readsOthers = t.filters.readsOthers(state)
 	if !slices.Contains(d.open, t) {
 		d.open = append(d.open, t)
 	}
@@ -130,7 +130,7 @@ func (t *classRun) begin(pod *v1.Pod) error {
 			return fmt.Errorf("leaving out pod %s: %w", p.info.GetPod().Name, status.AsError())
 		}
 	}
-	if !t.heeds {
+	if !t.readsOthers {
 		return nil
 	}
 	d.work.spend(len(d.placed) / addsPerVisit)

@@ -67,7 +67,7 @@ func (d *dryRun) refresh(ctx context.Context, reserved []reservedPod, others set
 func (d *dryRun) devicesOfOthers(reserved []reservedPod) sets.Set[structured.DeviceID] {
 	var profile framework.Framework
 	for _, r := range reserved {
-		if profile = r.profile; !onlyTransparent(profile) || !d.storage.bound(r.pod) {
+		if profile = r.profile; d.classOf(gang.UID(r.pod.UID)).filters.hiddenReserve || !d.storage.bound(r.pod) {
 			return nil
 		}
 	}
@@ -158,7 +158,7 @@ func (d *dryRun) placeAgain(reserved []reservedPod) error {
 			d.shut(t)
 		}
 		for _, o := range d.open {
-			if !o.heeds {
+			if !o.readsOthers {
 				continue
 			}
 			if status := o.profile.RunPreFilterExtensionAddPod(d.ctx, o.state, o.pod, &info, n); !status.IsSuccess() {

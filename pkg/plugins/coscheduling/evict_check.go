@@ -68,7 +68,7 @@ func (p *Plugin) check(ctx context.Context, r *request, turn gang.Turn, found *p
 func (c *checking) place(members []gang.Member, need gang.Minimum, nodes []fwk.NodeInfo) (*arrangement, error) {
 	turn := c.turn
 	turn.Members, turn.Need = members, need
-	return c.shared.try(&work{ctx: c.ctx}, c.request.id, turn, part{nodes: nodes}, nil, func(d *dryRun) error {
+	return c.shared.planner.try(&work{ctx: c.ctx}, c.request.id, turn, part{nodes: nodes}, nil, func(d *dryRun) error {
 		for _, n := range nodes {
 			for _, info := range n.GetPods() {
 				if !c.gone.Has(string(info.GetPod().UID)) {
@@ -207,7 +207,7 @@ func (c *checking) ask(classes []string) error {
 	of, turn := sets.New(classes...), c.turn
 	turn.Members = slices.DeleteFunc(slices.Clone(turn.Members), func(m gang.Member) bool { return !of.Has(m.Class) })
 	turn.Need = gang.Minimum{Total: len(turn.Members)}
-	a, err := c.shared.try(&work{ctx: c.ctx}, c.request.id, turn, part{nodes: nodes}, nil, nil)
+	a, err := c.shared.planner.try(&work{ctx: c.ctx}, c.request.id, turn, part{nodes: nodes}, nil, nil)
 	if err != nil {
 		return err
 	}

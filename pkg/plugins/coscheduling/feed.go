@@ -45,8 +45,8 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 	f := &feed{ctx: ctx, coordinator: c, client: profile.ClientSet(), ends: map[string]bool{}}
 	factory := profile.SharedInformerFactory()
 	c.pods.lister = factory.Core().V1().Pods().Lister()
-	c.storage = newStorageListers(factory)
-	c.network = func(profile string) *clusterstate.GangPlaces {
+	c.planner.storage = newStorageListers(factory)
+	c.planner.network = func(profile string) *clusterstate.GangPlaces {
 		return clusterstate.GangNetworkOf(factory, profile).Places()
 	}
 	c.promises.wake = c.inbox.activate

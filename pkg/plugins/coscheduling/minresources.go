@@ -18,7 +18,7 @@ func (p *Plugin) lack(id gang.ID, nodes []fwk.NodeInfo, gone []placedPod) gang.R
 	if len(wanted) == 0 {
 		return nil
 	}
-	own := p.shared.own(id, nodes)
+	own := p.own(id, nodes)
 	amounts := make([]gang.Amount, 0, len(wanted))
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
 		if claimed(p.framework, name) {
@@ -66,8 +66,8 @@ func (m missing) Kind() string {
 }
 
 // own returns the members of the gang that the nodes hold already.
-func (c *coordinator) own(id gang.ID, nodes []fwk.NodeInfo) []fwk.PodInfo {
-	held := c.ledger.Nodes(id)
+func (p *Plugin) own(id gang.ID, nodes []fwk.NodeInfo) []fwk.PodInfo {
+	held := p.shared.ledger.Nodes(id)
 	if len(held) == 0 {
 		return nil
 	}
@@ -77,7 +77,7 @@ func (c *coordinator) own(id gang.ID, nodes []fwk.NodeInfo) []fwk.PodInfo {
 			continue
 		}
 		for _, info := range n.GetPods() {
-			if c.members.id(info.GetPod()) == id {
+			if p.shared.members.id(info.GetPod()) == id {
 				own = append(own, info)
 			}
 		}

@@ -97,7 +97,7 @@ func (l *modelLimits) allow(class string, node *v1.Node) bool {
 
 // modelChoice looks for a plan of a gang on one model.
 type modelChoice struct {
-	*coordinator
+	*planner
 	id    gang.ID
 	turn  gang.Turn
 	nodes []fwk.NodeInfo
@@ -107,8 +107,8 @@ type modelChoice struct {
 	count   map[string]int
 }
 
-func (c *coordinator) newModelChoice(id gang.ID, turn gang.Turn, nodes []fwk.NodeInfo) *modelChoice {
-	m := &modelChoice{coordinator: c, id: id, turn: turn, nodes: nodes, classes: map[string]*v1.Pod{},
+func (p *planner) newModelChoice(id gang.ID, turn gang.Turn, nodes []fwk.NodeInfo) *modelChoice {
+	m := &modelChoice{planner: p, id: id, turn: turn, nodes: nodes, classes: map[string]*v1.Pod{},
 		count: map[string]int{}}
 	for i := range turn.Members {
 		member := &turn.Members[i]
@@ -116,7 +116,7 @@ func (c *coordinator) newModelChoice(id gang.ID, turn gang.Turn, nodes []fwk.Nod
 		if m.count[member.Class] > 1 {
 			continue
 		}
-		if pod := c.pods.pod(member.Ref()); pod != nil && m.models.mayUse(pod) {
+		if pod := p.pods.pod(member.Ref()); pod != nil && m.models.mayUse(pod) {
 			m.classes[member.Class] = pod
 		}
 	}
@@ -153,17 +153,17 @@ func (m *modelChoice) used(a *arrangement, class string) map[string]int {
 }
 
 // heldModels counts the members that hold a place by the model of their GPUs.
-func (c *coordinator) heldModels(id gang.ID, nodes map[string]*v1.Node) map[string]int {
-	at := c.ledger.Nodes(id)
-	for _, ref := range c.ledger.Members(id) {
-		if pod := c.pods.pod(ref); pod != nil && pod.Spec.NodeName != "" && !c.models.mayUse(pod) {
+func (p *planner) heldModels(id gang.ID, nodes map[string]*v1.Node) map[string]int {
+	at := p.ledger.Nodes(id)
+	for _, ref := range p.ledger.Members(id) {
+		if pod := p.pods.pod(ref); pod != nil && pod.Spec.NodeName != "" && !p.models.mayUse(pod) {
 			at[pod.Spec.NodeName]--
 		}
 	}
 	held := map[string]int{}
 	for name, n := range at {
 		if node := nodes[name]; node != nil && n > 0 {
-			if model := c.models.model(node); model != "" {
+			if model := p.models.model(node); model != "" {
 				held[model] += n
 			}
 		}
@@ -173,15 +173,15 @@ func (c *coordinator) heldModels(id gang.ID, nodes map[string]*v1.Node) map[stri
 
 // unify returns a plan like mixed on GPUs of one model, or if there is none one in which each class is on one model, as far as
 // possible. Where it is not, it says so in the plan.
-func (c *coordinator) unify(w *work, id gang.ID, levels kubeview.GangTopology, turn gang.Turn, nodes []fwk.NodeInfo,
+func (p *planner) unify(w *work, id gang.ID, levels kubeview.GangTopology, turn gang.Turn, nodes []fwk.NodeInfo,
 	mixed *arrangement) (*arrangement, error) {
-	m := c.newModelChoice(id, turn, nodes)
+	m := p.newModelChoice(id, turn, nodes)
 	if len(m.classes) == 0 || len(m.used(mixed, "")) < 2 {
 		return mixed, nil
 	}
 	best := mixed
 	try := func(byClass map[string]string) (bool, error) {
-		a, err := c.arrangeOn(w, id, levels, turn, nodes, &modelLimits{models: m.models, byClass: byClass})
+		a, err := p.arrangeOn(w, id, levels, turn, nodes, &modelLimits{models: m.models, byClass: byClass})
 		if err != nil {
 			return false, err
 		}
@@ -295,15 +295,15 @@ func (m *modelChoice) describe(a *arrangement) string {
 
 // joinModel returns the nodes with the GPU model that the gang uses, if a member that comes later fits on one of them; nil if it
 // may as well go anywhere.
-func (c *coordinator) joinModel(ctx context.Context, id gang.ID, levels kubeview.GangTopology, pod *v1.Pod, nodes []fwk.NodeInfo) sets.Set[string] {
-	if levels.MixedModels || !c.models.mayUse(pod) {
+func (p *planner) joinModel(ctx context.Context, id gang.ID, levels kubeview.GangTopology, pod *v1.Pod, nodes []fwk.NodeInfo) sets.Set[string] {
+	if levels.MixedModels || !p.models.mayUse(pod) {
 		return nil
 	}
 	byName := make(map[string]*v1.Node, len(nodes))
 	for _, n := range nodes {
 		byName[n.Node().Name] = n.Node()
 	}
-	held := c.heldModels(id, byName)
+	held := p.heldModels(id, byName)
 	if len(held) != 1 {
 		return nil
 	}
@@ -312,7 +312,7 @@ func (c *coordinator) joinModel(ctx context.Context, id gang.ID, levels kubeview
 	var same []fwk.NodeInfo
 	for model := range held {
 		for _, n := range nodes {
-			if strings.EqualFold(c.models.model(n.Node()), model) {
+			if strings.EqualFold(p.models.model(n.Node()), model) {
 				same = append(same, n)
 				names.Insert(n.Node().Name)
 			}
@@ -322,7 +322,7 @@ func (c *coordinator) joinModel(ctx context.Context, id gang.ID, levels kubeview
 		return nil
 	}
 	turn := gang.Turn{Members: []gang.Member{member}, Need: gang.Minimum{Total: 1}}
-	a, err := c.try(&work{ctx: ctx}, id, turn, part{nodes: same}, nil, nil)
+	a, err := p.try(&work{ctx: ctx}, id, turn, part{nodes: same}, nil, nil)
 	switch {
 	case err != nil:
 		klog.FromContext(ctx).V(3).Info("A member of a gang is not tried on the model of the others", "pod", klog.KObj(pod), "reason", err.Error())

@@ -12,11 +12,11 @@ import (
 
 // paths returns the domains of each node by which the gang is arranged, the widest level first: of the levels that it names and,
 // where it prefers none, of those of its profile's network. It is nil if there are no levels.
-func (c *coordinator) paths(levels kubeview.GangTopology, turn gang.Turn, nodes []fwk.NodeInfo) [][]string {
+func (p *planner) paths(levels kubeview.GangTopology, turn gang.Turn, nodes []fwk.NodeInfo) [][]string {
 	keys := levels.Levels()
 	var network [][]string
 	if len(levels.Preferred) == 0 {
-		network = c.networkPaths(turn, nodes)
+		network = p.networkPaths(turn, nodes)
 	}
 	if len(keys) == 0 {
 		return network
@@ -35,12 +35,12 @@ func (c *coordinator) paths(levels kubeview.GangTopology, turn gang.Turn, nodes 
 
 // networkPaths returns where the nodes are in the network of the gang's profile; nil if the profile does not say, or if all nodes
 // are in one place.
-func (c *coordinator) networkPaths(turn gang.Turn, nodes []fwk.NodeInfo) [][]string {
-	pod := c.pods.pod(turn.Members[0].Ref())
+func (p *planner) networkPaths(turn gang.Turn, nodes []fwk.NodeInfo) [][]string {
+	pod := p.pods.pod(turn.Members[0].Ref())
 	if pod == nil || len(turn.Members) == 1 || len(nodes) == 0 {
 		return nil
 	}
-	places := c.network(pod.Spec.SchedulerName)
+	places := p.network(pod.Spec.SchedulerName)
 	if places == nil {
 		return nil
 	}
@@ -79,11 +79,11 @@ func dividing(all [][]string) [][]string {
 
 // place tells how far each node is from what the members talk to outside the gang. Among domains in which the gang fits equally
 // well, it begins in the nearest. Members holds one of each class, counts how many there are of it.
-func (c *coordinator) place(tree []topology.Node, nodes []fwk.NodeInfo, members []*v1.Pod, counts []int) {
+func (p *planner) place(tree []topology.Node, nodes []fwk.NodeInfo, members []*v1.Pod, counts []int) {
 	if len(members) == 0 {
 		return
 	}
-	places := c.network(members[0].Spec.SchedulerName)
+	places := p.network(members[0].Spec.SchedulerName)
 	if places == nil {
 		return
 	}

@@ -26,13 +26,13 @@ type planning struct {
 }
 
 // newPlanning begins a plan for the gang.
-func (c *coordinator) newPlanning(id gang.ID, turn gang.Turn, nodes []fwk.NodeInfo) *planning {
-	p := &planning{turn: turn}
-	p.next, p.stop = iter.Pull(func(yield func(struct{}) bool) {
-		p.work.yield = func() bool { return yield(struct{}{}) }
-		p.result, p.err = c.arrange(&p.work, id, turn, nodes)
+func (p *planner) newPlanning(id gang.ID, turn gang.Turn, nodes []fwk.NodeInfo) *planning {
+	w := &planning{turn: turn}
+	w.next, w.stop = iter.Pull(func(yield func(struct{}) bool) {
+		w.work.yield = func() bool { return yield(struct{}{}) }
+		w.result, w.err = p.arrange(&w.work, id, turn, nodes)
 	})
-	return p
+	return w
 }
 
 // slice works on the plan for the slice of one cycle, and reports whether it is done and how long that took.

@@ -49,7 +49,7 @@ func (p *Plugin) preempt(ctx context.Context, id gang.ID, turn gang.Turn) (strin
 	if !c.headroom.anyLeaving() && !c.headroom.anyBelow(r.priority) && len(c.promises.to(id)) == 0 {
 		return "", nil
 	}
-	levels, err := c.topology(id, r.classes[0].pod)
+	levels, err := c.planner.topology(id, r.classes[0].pod)
 	if err != nil {
 		return "", err
 	}
@@ -62,7 +62,7 @@ func (p *Plugin) preempt(ctx context.Context, id gang.ID, turn gang.Turn) (strin
 		if claimed(p.framework, name) {
 			delete(r.wanted, name)
 		}
-		for _, info := range c.own(id, nodes) {
+		for _, info := range p.own(id, nodes) {
 			r.own[name] += requestedBy(info, name)
 		}
 	}

@@ -30,14 +30,19 @@ type stockFilters struct {
 	counters []clusterwide.NodeCounter
 	// claims reports whether devices are allocated to the pod by claims.
 	claims func(*v1.Pod) bool
+	// hiddenReserve is set if a plugin reserves something that other pods may not see, tellsOthers are the plugins whose PreFilter is
+	// told of pods that are added to nodes.
+	hiddenReserve bool
+	tellsOthers   []string
 }
 
 // allStockFilters are those of a scheduler of which nothing is known.
 var allStockFilters = &stockFilters{
-	rules:    checksAll,
-	ports:    true,
-	compares: func(v1.ResourceName) bool { return true },
-	claims:   func(pod *v1.Pod) bool { return len(pod.Spec.ResourceClaims) > 0 },
+	rules:         checksAll,
+	ports:         true,
+	compares:      func(v1.ResourceName) bool { return true },
+	claims:        func(pod *v1.Pod) bool { return len(pod.Spec.ResourceClaims) > 0 },
+	hiddenReserve: true,
 	hasRoom: func(pod *v1.Pod, node fwk.NodeInfo) bool {
 		return len(noderesources.Fits(pod, node, nil, noderesources.ResourceRequestsOptions{EnablePodLevelResources: true})) == 0
 	},
@@ -88,6 +93,7 @@ func stockFiltersOf(profile framework.Framework) *stockFilters {
 			f.counters = append(f.counters, counter)
 		}
 	}
+	f.findDependence(profile)
 	return f
 }
 

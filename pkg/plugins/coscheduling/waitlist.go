@@ -138,14 +138,14 @@ func (l *waitlist) describe(waits gang.Waiting) *waitingGang {
 
 func (l *waitlist) needsOf(pod *v1.Pod) needs {
 	var n needs
-	profile := l.profiles.of(pod)
+	filters := l.profiles.filters(pod)
 	if hasVolumes(pod) {
 		n |= needsVolumes
 	}
-	if profile != nil && claimsDevices(profile, pod) {
+	if filters.claims(pod) {
 		n |= needsDevices
 	}
-	if profile != nil && (orderMatters(profile, pod) || kubeview.HasHostPorts(pod)) {
+	if filters.orderMatters(pod) || kubeview.HasHostPorts(pod) {
 		n |= needsPods
 	}
 	return n
