@@ -100,6 +100,9 @@ var bounds = map[string]map[string]string{
 	"pkg/clusterwide": {
 		"Book.counters": byAdmin,
 	},
+	"pkg/profiles": {
+		"Set.byName": byAdmin, "Set.traits": byAdmin,
+	},
 	"pkg/retry": {
 		"Pace.lanes": byAdmin, "Queue.gangs": byGang, "lane.queued": byGang, "lane.given": byGang, "lane.begun": byGang,
 	},
@@ -153,8 +156,8 @@ var bounds = map[string]map[string]string{
 		"headroom.domains": byNode, "headroom.index": byNode, "headroom.pods": byPod, "headroom.rules": byPod,
 		"headroom.shapes": byPod, "overdue.waits": byPod, "ownerFollower.dirty": byGang,
 		"ownerFollower.gangs": byGang, "ownerFollower.sources": byAdmin, "ownerSource.gangs": byGang,
-		"ownerSource.states": byGang, "pluginWords.said": byGang, "profiles.byName": byAdmin,
-		"profiles.stock": byAdmin, "promises.kept": byGang, "promises.turnedAway": byPod, "promises.view": byGang, "request.held": oneCycle, "proposal.pods": byNode,
+		"ownerSource.states": byGang, "pluginWords.said": byGang,
+		"promises.kept": byGang, "promises.turnedAway": byPod, "promises.view": byGang, "request.held": oneCycle, "proposal.pods": byNode,
 		"request.own": oneCycle, "request.wanted": oneCycle, "spread.counts": oneCycle,
 		"statusWriter.dirty": byGang, "statusWriter.odd": byGang, "statusWriter.owed": byGang, "statusWriter.reworded": byGang,
 		"statusWriter.wrote": byGang, "storageAccount.taken": oneCycle, "told.pods": byPod,

@@ -7,8 +7,10 @@ import (
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/profiles"
 	"berth.dev/berth/pkg/topology"
 )
 
@@ -36,10 +38,10 @@ type part struct {
 // planner makes plans for gangs in the scheduling cycles of their leaders, of which there is one at a time.
 type planner struct {
 	ledger   *gang.Ledger
-	members  members
-	pods     *memberPods
-	groups   *podGroups
-	profiles *profiles
+	gangOf   func(*v1.Pod) gang.ID
+	pod      func(gang.Ref) *v1.Pod
+	podGroup func(gang.ID) *schedulingv1alpha1.PodGroup
+	profiles *profiles.Set
 	headroom *headroom
 	storage  storageListers
 	network  networkOf
@@ -51,7 +53,7 @@ type planner struct {
 
 // arrange places the gang on nodes in a dry run, on GPUs of one model where that is possible.
 func (p *planner) arrange(w *work, id gang.ID, turn gang.Turn, nodes []fwk.NodeInfo) (*arrangement, error) {
-	levels, err := p.topology(id, p.pods.pod(turn.Members[0].Ref()))
+	levels, err := p.topology(id, p.pod(turn.Members[0].Ref()))
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +91,7 @@ func (p *planner) arrangeOn(
 	}
 	best.ordered = slices.ContainsFunc(turn.Members, func(m gang.Member) bool {
 		r := best.classes[m.Class]
-		return r.filters.orderMatters(r.pod)
+		return r.filters.OrderMatters(r.pod)
 	})
 	return best, nil
 }
@@ -186,7 +188,7 @@ func (p *planner) topology(id gang.ID, pod *v1.Pod) (kubeview.GangTopology, erro
 	if pod == nil {
 		pod = &v1.Pod{}
 	}
-	return kubeview.TopologyOf(p.groups.get(id), pod)
+	return kubeview.TopologyOf(p.podGroup(id), pod)
 }
 
 // parts returns the sets of nodes on which to try the gang, in order; at least one. What the nodes have free by the rough
@@ -213,7 +215,7 @@ func (p *planner) parts(id gang.ID, levels kubeview.GangTopology, turn gang.Turn
 			demand.Want[at]++
 			continue
 		}
-		pod := p.pods.pod(m.Ref())
+		pod := p.pod(m.Ref())
 		if pod == nil {
 			continue
 		}

@@ -14,6 +14,7 @@ import (
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/profiles"
 	"berth.dev/berth/pkg/retry"
 )
 
@@ -25,7 +26,7 @@ type coordinator struct {
 	ledger   *gang.Ledger
 	members  members
 	classes  queueClasses
-	profiles *profiles
+	profiles *profiles.Set
 	pods     *memberPods
 	groups   *podGroups
 	headroom *headroom
@@ -61,19 +62,19 @@ func coordinatorOf(ctx context.Context, profile framework.Framework, s settings)
 		clusterstate.GangsOf(factory).Follow(s.owners)
 		c := newCoordinator(s, &podGroups{client: client, store: groups.GetStore()})
 		c.planner.models.names = clusterstate.GPUNamesOf(factory)
-		c.profiles.add(profile)
+		c.profiles.Add(profile)
 		return c, c.run(ctx, profile, groups)
 	})
 	if err != nil {
 		return nil, err
 	}
-	c.profiles.add(profile)
+	c.profiles.Add(profile)
 	return c, nil
 }
 
 // newCoordinator wires the parts that know nothing of informers.
 func newCoordinator(s settings, groups *podGroups) *coordinator {
-	c := &coordinator{settings: s, groups: groups, members: members{policy: s.owners}, classes: s.classes, profiles: &profiles{}, pods: &memberPods{}}
+	c := &coordinator{settings: s, groups: groups, members: members{policy: s.owners}, classes: s.classes, profiles: &profiles.Set{}, pods: &memberPods{}}
 	c.status = newStatusWriter()
 	c.inbox = newInbox()
 	c.overdue = newOverdue()
@@ -82,13 +83,13 @@ func newCoordinator(s settings, groups *podGroups) *coordinator {
 		c.inbox.change(id)
 	})
 	c.headroom = newHeadroom(func(name v1.ResourceName) bool {
-		profile := c.profiles.one()
-		return profile != nil && claimed(profile, name)
-	}, c.profiles.filters)
-	c.promises = &promises{members: c.members, allowsBackfill: c.allowsBackfill, filters: c.profiles.filters}
+		profile := c.profiles.Any()
+		return profile != nil && profiles.Claimed(profile, name)
+	}, c.profiles.Traits)
+	c.promises = &promises{members: c.members, allowsBackfill: c.allowsBackfill, filters: c.profiles.Traits}
 	c.evictor = &evictor{profiles: c.profiles, members: c.members, headroom: c.headroom, ledger: c.ledger, groups: c.groups, pods: c.pods,
 		promises: c.promises, again: c.inbox.resume}
-	c.planner = &planner{ledger: c.ledger, members: c.members, pods: c.pods, groups: c.groups, profiles: c.profiles, headroom: c.headroom,
+	c.planner = &planner{ledger: c.ledger, gangOf: c.members.id, pod: c.pods.pod, podGroup: c.groups.get, profiles: c.profiles, headroom: c.headroom,
 		models: newGPUModels(), said: c.words.about}
 	c.carrier = &carrier{ledger: c.ledger, profiles: c.profiles, pods: c.pods, lost: c.keepForReturn, landed: c.evictor.landed}
 	c.loop = c.newLoop()

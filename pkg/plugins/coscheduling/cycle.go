@@ -201,9 +201,6 @@ func (p *Plugin) lead(ctx context.Context, state fwk.CycleState, id gang.ID, pod
 	return nil, fwk.AsStatus(fmt.Errorf("planning gang %s: the plan has no node for its leader", id))
 }
 
-// sliceRest is the pause after a slice of a plan, beside what the place in the queue gives to others.
-const sliceRest = sliceTime / 2
-
 // putOff ends the cycle of a leader whose plan is not done or not begun. Everybody in the queue goes first.
 func (p *Plugin) putOff(ctx context.Context, state fwk.CycleState, id gang.ID, uid gang.UID, rest time.Duration) (*fwk.PreFilterResult, *fwk.Status) {
 	c := p.shared
@@ -232,7 +229,7 @@ func (p *Plugin) giveBackClaims(ctx context.Context, a *arrangement) {
 
 // giveBack lets the plugin of claims give back devices that are allocated to the pod for nothing.
 func (p *Plugin) giveBack(ctx context.Context, profile framework.Framework, state fwk.CycleState, pod *v1.Pod) {
-	if !p.shared.profiles.filters(pod).claims(pod) {
+	if !p.shared.profiles.Traits(pod).Claims(pod) {
 		return
 	}
 	for _, plugin := range p.framework.PreEnqueuePlugins() {

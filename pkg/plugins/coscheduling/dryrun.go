@@ -24,10 +24,10 @@ import (
 // that keep what is taken elsewhere (devices of claims, volumes, a plugin's own books) are told by Reserve. So a member
 // of whom Reserve takes note is reserved for the length of the dry run, and filtered with a state of its own.
 type dryRun struct {
-	ctx     context.Context
-	work    *work
-	id      gang.ID
-	members members
+	ctx    context.Context
+	work   *work
+	id     gang.ID
+	gangOf func(*v1.Pod) gang.ID
 	part
 	// index holds the positions of nodes that were asked for, or of all if indexed is set.
 	index   map[string]int
@@ -87,7 +87,7 @@ func (p *planner) newDryRun(w *work, id gang.ID, members []gang.Member, on part)
 		ctx:     w.ctx,
 		work:    w,
 		id:      id,
-		members: p.members,
+		gangOf:  p.gangOf,
 		part:    on,
 		index:   map[string]int{},
 		copies:  map[string]fwk.NodeInfo{},
@@ -106,7 +106,7 @@ func (p *planner) newDryRun(w *work, id gang.ID, members []gang.Member, on part)
 	maps.Copy(d.refused, p.ledger.Refused(id))
 	for i := range members {
 		m := &members[i]
-		pod := p.pods.pod(m.Ref())
+		pod := p.pod(m.Ref())
 		if pod == nil {
 			return nil, fmt.Errorf("member %s/%s has just gone", m.Namespace, m.Name)
 		}
@@ -118,9 +118,9 @@ func (p *planner) newDryRun(w *work, id gang.ID, members []gang.Member, on part)
 				return nil, fmt.Errorf("reading pod %s/%s: %w", m.Namespace, m.Name, err)
 			}
 			info.CalculateResource()
-			profile := p.profiles.of(pod)
-			filters := p.profiles.filters(pod)
-			r = &classRun{run: d, class: m.Class, pod: pod, info: info, profile: profile, filters: filters, reserves: filters.reserves(pod),
+			profile := p.profiles.Of(pod)
+			filters := p.profiles.Traits(pod)
+			r = &classRun{run: d, class: m.Class, pod: pod, info: info, profile: profile, filters: filters, reserves: filters.Reserves(pod),
 				causes: map[gang.NodeCause]int{}, lasting: map[gang.NodeCause]int{}, siblings: map[gang.NodeCause]int{}}
 			d.classes[m.Class], d.lister = r, profile.SnapshotSharedLister().NodeInfos()
 		}
@@ -267,7 +267,7 @@ func (d *dryRun) nominated(r *classRun, node string) []fwk.PodInfo {
 	var out []fwk.PodInfo
 	for _, info := range r.profile.NominatedPodsForNode(node) {
 		pod := info.GetPod()
-		if (d.id == gang.ID{} || d.members.id(pod) != d.id) && corev1helpers.PodPriority(pod) >= corev1helpers.PodPriority(r.pod) {
+		if (d.id == gang.ID{} || d.gangOf(pod) != d.id) && corev1helpers.PodPriority(pod) >= corev1helpers.PodPriority(r.pod) {
 			out = append(out, info)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/profiles"
 	"berth.dev/berth/pkg/reasons"
 	"berth.dev/berth/pkg/sampling"
 )
@@ -27,7 +28,7 @@ type classRun struct {
 	pod     *v1.Pod
 	info    *framework.PodInfo
 	profile framework.Framework
-	filters *stockFilters
+	filters *profiles.Traits
 	state   fwk.CycleState
 	// volumes are those of pod that a driver would have to provision.
 	volumes []volume
@@ -70,7 +71,7 @@ func (t *classRun) begin(pod *v1.Pod) error {
 	d := t.run
 	first := t.state == nil
 	t.pod = pod
-	if hasVolumes(pod) {
+	if profiles.HasVolumes(pod) {
 		t.volumes = d.storage.provisions(pod)
 	}
 	state := framework.NewCycleState()
@@ -78,7 +79,7 @@ func (t *classRun) begin(pod *v1.Pod) error {
 	t.state = state
 	result, status, _ := t.profile.RunPreFilterPlugins(d.ctx, t.state, pod)
 	d.work.spend(preFilterVisits)
-	t.readsOthers = t.filters.readsOthers(state)
+	t.readsOthers = t.filters.ReadsOthers(state)
 	if !slices.Contains(d.open, t) {
 		d.open = append(d.open, t)
 	}

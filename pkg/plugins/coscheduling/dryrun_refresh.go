@@ -67,7 +67,7 @@ func (d *dryRun) refresh(ctx context.Context, reserved []reservedPod, others set
 func (d *dryRun) devicesOfOthers(reserved []reservedPod) sets.Set[structured.DeviceID] {
 	var profile framework.Framework
 	for _, r := range reserved {
-		if profile = r.profile; d.classOf(gang.UID(r.pod.UID)).filters.hiddenReserve || !d.storage.bound(r.pod) {
+		if profile = r.profile; d.classOf(gang.UID(r.pod.UID)).filters.HiddenReserve || !d.storage.bound(r.pod) {
 			return nil
 		}
 	}
@@ -89,7 +89,7 @@ func (d *dryRun) putBack(p placedPod) bool {
 		return false
 	}
 	pod, n := p.info.GetPod(), d.node(i)
-	if !d.classOf(gang.UID(pod.UID)).filters.fits(pod, n) {
+	if !d.classOf(gang.UID(pod.UID)).filters.Fits(pod, n) {
 		return false
 	}
 	d.edit(i).AddPodInfo(p.info)

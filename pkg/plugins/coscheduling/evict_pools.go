@@ -16,7 +16,7 @@ func (b *problemBuilder) addPools() {
 		asking[i] = b.request.classes[i].pod
 	}
 	b.counts = b.wide.Counts(asking, func(plugin string) bool {
-		profile := b.profiles.of(asking[0])
+		profile := b.profiles.Of(asking[0])
 		return profile != nil && slices.ContainsFunc(profile.ListPlugins().Filter.Enabled,
 			func(p config.Plugin) bool { return p.Name == plugin })
 	})

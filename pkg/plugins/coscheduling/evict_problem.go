@@ -284,7 +284,7 @@ func (b *problemBuilder) addPromises() {
 
 // addNominated takes off what pods are nominated for that are as important: they are about to come.
 func (b *problemBuilder) addNominated() {
-	profile := b.profiles.one()
+	profile := b.profiles.Any()
 	for n := range b.problem.Nodes {
 		for _, info := range profile.NominatedPodsForNode(b.problem.Nodes[n].Name) {
 			pod := info.GetPod()

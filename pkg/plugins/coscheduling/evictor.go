@@ -20,6 +20,7 @@ import (
 
 	"berth.dev/berth/pkg/clusterwide"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/profiles"
 )
 
 const (
@@ -46,7 +47,7 @@ var evictionRetries = wait.Backoff{Duration: 100 * time.Millisecond, Factor: 3, 
 // runs beside the scheduling cycles, on a copy of the account of the cluster; a cycle only checks with the profile's filters
 // what was found, on the few nodes that it concerns.
 type evictor struct {
-	profiles *profiles
+	profiles *profiles.Set
 	members  members
 	headroom *headroom
 	ledger   *gang.Ledger

@@ -6,6 +6,7 @@ import (
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/profiles"
 )
 
 // exclude returns why the gang cannot start by the account of free capacity, whatever a cycle would find, and nil if it may.
@@ -89,7 +90,7 @@ func (l *waitlist) lacks(g *waitingGang, empty bool) []gang.Amount {
 	}
 	var amounts []gang.Amount
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
-		if claimed(l.profiles.one(), name) {
+		if profiles.Claimed(l.profiles.Any(), name) {
 			continue
 		}
 		free, whole := l.headroom.sum(name)

@@ -322,7 +322,7 @@ func (f *feed) seeMember(pod *v1.Pod) {
 		f.disown(f.ctx, gang.UID(pod.UID))
 		return
 	}
-	member := kubeview.GangMember(pod, of, f.groups.get(of.ID), f.profiles.of(pod) != nil)
+	member := kubeview.GangMember(pod, of, f.groups.get(of.ID), f.profiles.Of(pod) != nil)
 	member.Precedence = f.classes.precedence(pod)
 	f.carrier.carry(f.ctx, f.ledger.Observe(of.ID, member, time.Now()))
 	if of.Owner.Kind != "" {

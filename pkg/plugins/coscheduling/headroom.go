@@ -9,6 +9,7 @@ import (
 	apitypes "k8s.io/apimachinery/pkg/types"
 
 	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/profiles"
 )
 
 // headroom is a rough account of the free capacity of every node, fed by informers. For each live shape of pods it knows
@@ -25,7 +26,7 @@ type headroom struct {
 	// claimed reports whether a device class hands out a resource. It is called with mu held.
 	claimed func(v1.ResourceName) bool
 	// filters returns the filters that decide where the pod may be.
-	filters func(*v1.Pod) *stockFilters
+	filters func(*v1.Pod) *profiles.Traits
 
 	// resources holds the resources that a node has ever offered; their positions are those of all vectors. What only pods
 	// name is not among them, since users may name what they like.
@@ -85,7 +86,7 @@ type headNode struct {
 
 // newHeadroom returns an account without nodes. claimed reports whether a device class hands out a resource, filters returns the
 // filters that decide where a pod may be; they must not call the account.
-func newHeadroom(claimed func(v1.ResourceName) bool, filters func(*v1.Pod) *stockFilters) *headroom {
+func newHeadroom(claimed func(v1.ResourceName) bool, filters func(*v1.Pod) *profiles.Traits) *headroom {
 	h := &headroom{
 		claimed:    claimed,
 		filters:    filters,

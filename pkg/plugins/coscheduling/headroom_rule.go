@@ -4,6 +4,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/klog/v2"
+
+	"berth.dev/berth/pkg/profiles"
 )
 
 // verdict says whether pods with a placement rule may be on a node, whatever they request, and if not why.
@@ -26,7 +28,7 @@ const (
 type placementRule struct {
 	description string
 	holders     int
-	checks      ruleChecks
+	checks      profiles.Checks
 	nodeName    string
 	tolerations []v1.Toleration
 	affinity    nodeaffinity.RequiredNodeAffinity
@@ -34,7 +36,7 @@ type placementRule struct {
 	verdicts, before []verdict
 }
 
-func newPlacementRule(pod *v1.Pod, checks ruleChecks, description string, nodes []*headNode) *placementRule {
+func newPlacementRule(pod *v1.Pod, checks profiles.Checks, description string, nodes []*headNode) *placementRule {
 	r := &placementRule{
 		description: description,
 		checks:      checks,
@@ -64,19 +66,19 @@ func (r *placementRule) judge(node *v1.Node) verdict {
 	switch {
 	case node == nil:
 		return absent
-	case r.checks&checksCordon != 0 && node.Spec.Unschedulable && !r.tolerates(&v1.Taint{Key: v1.TaintNodeUnschedulable, Effect: v1.TaintEffectNoSchedule}):
+	case r.checks&profiles.ChecksCordon != 0 && node.Spec.Unschedulable && !r.tolerates(&v1.Taint{Key: v1.TaintNodeUnschedulable, Effect: v1.TaintEffectNoSchedule}):
 		return cordoned
-	case r.checks&checksName != 0 && r.nodeName != "" && r.nodeName != node.Name:
+	case r.checks&profiles.ChecksName != 0 && r.nodeName != "" && r.nodeName != node.Name:
 		return misnamed
 	}
 	for i := range node.Spec.Taints {
 		t := &node.Spec.Taints[i]
-		if r.checks&checksTaints != 0 && (t.Effect == v1.TaintEffectNoSchedule || t.Effect == v1.TaintEffectNoExecute) && !r.tolerates(t) {
+		if r.checks&profiles.ChecksTaints != 0 && (t.Effect == v1.TaintEffectNoSchedule || t.Effect == v1.TaintEffectNoExecute) && !r.tolerates(t) {
 			return tainted
 		}
 	}
 	// An affinity that cannot be read rules nothing out here: a cycle of the pod reports it.
-	if ok, err := r.affinity.Match(node); r.checks&checksAffinity != 0 && err == nil && !ok {
+	if ok, err := r.affinity.Match(node); r.checks&profiles.ChecksAffinity != 0 && err == nil && !ok {
 		return unselected
 	}
 	return admitted

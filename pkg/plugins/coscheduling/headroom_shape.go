@@ -14,6 +14,7 @@ import (
 	"k8s.io/component-helpers/resource"
 
 	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/profiles"
 )
 
 // shapeKey is equal for pods of one shape: those that fit the same nodes in the same numbers, as far as their requests,
@@ -81,7 +82,7 @@ func asksOf(pod *v1.Pod, compared func(v1.ResourceName) bool) []ask {
 }
 
 // describeRule writes what decides on which nodes a pod may be, whatever it requests.
-func describeRule(pod *v1.Pod, checks ruleChecks) []byte {
+func describeRule(pod *v1.Pod, checks profiles.Checks) []byte {
 	var w shapeWriter
 	w.number(int64(checks))
 	w.text(pod.Spec.NodeName)
@@ -138,14 +139,14 @@ func (w *shapeWriter) text(s string) {
 // shapeOf is equal for pods that the account cannot tell apart.
 func (h *headroom) shapeOf(pod *v1.Pod) shapeKey {
 	filters := h.filters(pod)
-	return keyOf(asksOf(pod, filters.compares), describeRule(pod, filters.rules))
+	return keyOf(asksOf(pod, filters.Compares), describeRule(pod, filters.Rules))
 }
 
 // acquire makes the pod's shape live, or keeps it so, until release was called as often. Questions can be asked about
 // live shapes only.
 func (h *headroom) acquire(pod *v1.Pod) shapeKey {
 	filters := h.filters(pod)
-	asks, description := asksOf(pod, filters.compares), describeRule(pod, filters.rules)
+	asks, description := asksOf(pod, filters.Compares), describeRule(pod, filters.Rules)
 	key := keyOf(asks, description)
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -156,7 +157,7 @@ func (h *headroom) acquire(pod *v1.Pod) shapeKey {
 	h.settle()
 	rule := h.rules[string(description)]
 	if rule == nil {
-		rule = newPlacementRule(pod, filters.rules, string(description), h.nodes)
+		rule = newPlacementRule(pod, filters.Rules, string(description), h.nodes)
 		h.rules[rule.description] = rule
 	}
 	rule.holders++

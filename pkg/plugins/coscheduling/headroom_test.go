@@ -13,14 +13,15 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/profiles"
 )
 
 func unclaimed(v1.ResourceName) bool { return false }
 
-func allFilters(*v1.Pod) *stockFilters { return allStockFilters }
+func allFilters(*v1.Pod) *profiles.Traits { return profiles.AllTraits }
 
 func shapeOf(pod *v1.Pod) shapeKey {
-	return keyOf(asksOf(pod, allStockFilters.compares), describeRule(pod, allStockFilters.rules))
+	return keyOf(asksOf(pod, profiles.AllTraits.Compares), describeRule(pod, profiles.AllTraits.Rules))
 }
 
 func gpuNode(name string, gpus string) *st.NodeWrapper {

@@ -9,6 +9,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/profiles"
 )
 
 // lack returns the resources in the gang's minResources of which the cluster has too little free, nil if there is
@@ -21,7 +22,7 @@ func (p *Plugin) lack(id gang.ID, nodes []fwk.NodeInfo, gone []placedPod) gang.R
 	own := p.own(id, nodes)
 	amounts := make([]gang.Amount, 0, len(wanted))
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
-		if claimed(p.framework, name) {
+		if profiles.Claimed(p.framework, name) {
 			continue
 		}
 		a := gang.Amount{Resource: string(name), Wanted: wanted[name], Free: freeOn(nodes, name)}

@@ -116,7 +116,7 @@ func (p *planner) newModelChoice(id gang.ID, turn gang.Turn, nodes []fwk.NodeInf
 		if m.count[member.Class] > 1 {
 			continue
 		}
-		if pod := p.pods.pod(member.Ref()); pod != nil && m.models.mayUse(pod) {
+		if pod := p.pod(member.Ref()); pod != nil && m.models.mayUse(pod) {
 			m.classes[member.Class] = pod
 		}
 	}
@@ -156,7 +156,7 @@ func (m *modelChoice) used(a *arrangement, class string) map[string]int {
 func (p *planner) heldModels(id gang.ID, nodes map[string]*v1.Node) map[string]int {
 	at := p.ledger.Nodes(id)
 	for _, ref := range p.ledger.Members(id) {
-		if pod := p.pods.pod(ref); pod != nil && pod.Spec.NodeName != "" && !p.models.mayUse(pod) {
+		if pod := p.pod(ref); pod != nil && pod.Spec.NodeName != "" && !p.models.mayUse(pod) {
 			at[pod.Spec.NodeName]--
 		}
 	}
@@ -331,15 +331,4 @@ func (p *planner) joinModel(ctx context.Context, id gang.ID, levels kubeview.Gan
 		return nil
 	}
 	return names
-}
-
-// noteMixed keeps on which models the gang is, for its PodGroup; empty if on one.
-func (s *statusWriter) noteMixed(id gang.ID, on string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if on == "" {
-		delete(s.mixed, id)
-		return
-	}
-	s.mixed[id] = on
 }

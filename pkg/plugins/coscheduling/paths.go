@@ -36,7 +36,7 @@ func (p *planner) paths(levels kubeview.GangTopology, turn gang.Turn, nodes []fw
 // networkPaths returns where the nodes are in the network of the gang's profile; nil if the profile does not say, or if all nodes
 // are in one place.
 func (p *planner) networkPaths(turn gang.Turn, nodes []fwk.NodeInfo) [][]string {
-	pod := p.pods.pod(turn.Members[0].Ref())
+	pod := p.pod(turn.Members[0].Ref())
 	if pod == nil || len(turn.Members) == 1 || len(nodes) == 0 {
 		return nil
 	}

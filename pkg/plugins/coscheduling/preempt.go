@@ -13,6 +13,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/preemption"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/profiles"
 )
 
 // preempt evicts exactly the pods without which the whole gang can start, all in one wave, or none at all. It returns
@@ -59,7 +60,7 @@ func (p *Plugin) preempt(ctx context.Context, id gang.ID, turn gang.Turn) (strin
 	}
 	r.required, r.wanted, r.own = levels.Required, minResources(c.groups.get(id)), map[v1.ResourceName]int64{}
 	for name := range r.wanted {
-		if claimed(p.framework, name) {
+		if profiles.Claimed(p.framework, name) {
 			delete(r.wanted, name)
 		}
 		for _, info := range p.own(id, nodes) {

@@ -12,6 +12,7 @@ import (
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/profiles"
 )
 
 // describeRest is how long changes of a gang wait after a look at it, for each class beyond manyClasses.
@@ -49,7 +50,7 @@ type waitlist struct {
 	headroom *headroom
 	pods     *memberPods
 	groups   *podGroups
-	profiles *profiles
+	profiles *profiles.Set
 	topology func(gang.ID, *v1.Pod) (kubeview.GangTopology, error)
 
 	byID    map[gang.ID]*waitingGang
@@ -138,14 +139,14 @@ func (l *waitlist) describe(waits gang.Waiting) *waitingGang {
 
 func (l *waitlist) needsOf(pod *v1.Pod) needs {
 	var n needs
-	filters := l.profiles.filters(pod)
-	if hasVolumes(pod) {
+	filters := l.profiles.Traits(pod)
+	if profiles.HasVolumes(pod) {
 		n |= needsVolumes
 	}
-	if filters.claims(pod) {
+	if filters.Claims(pod) {
 		n |= needsDevices
 	}
-	if filters.orderMatters(pod) || kubeview.HasHostPorts(pod) {
+	if filters.OrderMatters(pod) || kubeview.HasHostPorts(pod) {
 		n |= needsPods
 	}
 	return n

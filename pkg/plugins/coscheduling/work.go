@@ -11,6 +11,8 @@ const (
 	// about as much, and in time: others in the queue wait for no more. A plan of a few classes needs a fraction of it.
 	sliceVisits = 20_000
 	sliceTime   = 100 * time.Millisecond
+	// sliceRest is the pause after a slice of a plan, beside what the place in the queue gives to others.
+	sliceRest = sliceTime / 2
 	// planVisits is after how much work a plan comes to an end: no other order or place is tried, and nobody beyond the minimum;
 	// manyClassesVisits is that for gangs of many classes.
 	planVisits        = 20 * sliceVisits

@@ -1,4 +1,4 @@
-package coscheduling
+package profiles
 
 import (
 	"context"
@@ -17,46 +17,48 @@ import (
 	"berth.dev/berth/pkg/clusterwide"
 )
 
-// stockFilters are the filters of Kubernetes that a profile runs, as far as the account of the cluster stands for them: it must
-// refuse nothing that the profile accepts.
-type stockFilters struct {
-	rules ruleChecks
+// Traits are what capacity and dry runs have to know of the plugins of a profile. Free capacity is counted for the filters that the
+// profile runs: it must refuse nothing that the profile accepts.
+type Traits struct {
+	// Rules are the filters that look at what a node is.
+	Rules Checks
 	ports bool
-	// compares reports whether nodes with too little of the resource are refused.
-	compares func(v1.ResourceName) bool
-	// hasRoom reports whether the node has what the pod requests.
-	hasRoom func(*v1.Pod, fwk.NodeInfo) bool
+	// Compares reports whether nodes with too little of the resource are refused.
+	Compares func(v1.ResourceName) bool
+	// HasRoom reports whether the node has what the pod requests.
+	HasRoom func(*v1.Pod, fwk.NodeInfo) bool
 	// counters are the plugins that count what pods take of a node beyond its resources.
 	counters []clusterwide.NodeCounter
-	// claims reports whether devices are allocated to the pod by claims.
-	claims func(*v1.Pod) bool
-	// hiddenReserve is set if a plugin reserves something that other pods may not see, tellsOthers are the plugins whose PreFilter is
+	// Claims reports whether devices are allocated to the pod by claims.
+	Claims func(*v1.Pod) bool
+	// HiddenReserve is set if a plugin reserves something that other pods may not see, tellsOthers are the plugins whose PreFilter is
 	// told of pods that are added to nodes.
-	hiddenReserve bool
+	HiddenReserve bool
 	tellsOthers   []string
 }
 
-// allStockFilters are those of a scheduler of which nothing is known.
-var allStockFilters = &stockFilters{
-	rules:         checksAll,
+// AllTraits are those of a scheduler that is not known: all filters, and plugins that may keep anything.
+var AllTraits = &Traits{
+	Rules:         ChecksAll,
 	ports:         true,
-	compares:      func(v1.ResourceName) bool { return true },
-	claims:        func(pod *v1.Pod) bool { return len(pod.Spec.ResourceClaims) > 0 },
-	hiddenReserve: true,
-	hasRoom: func(pod *v1.Pod, node fwk.NodeInfo) bool {
+	Compares:      func(v1.ResourceName) bool { return true },
+	Claims:        func(pod *v1.Pod) bool { return len(pod.Spec.ResourceClaims) > 0 },
+	HiddenReserve: true,
+	HasRoom: func(pod *v1.Pod, node fwk.NodeInfo) bool {
 		return len(noderesources.Fits(pod, node, nil, noderesources.ResourceRequestsOptions{EnablePodLevelResources: true})) == 0
 	},
 }
 
-// ruleChecks are those of the filters that look at what a node is and not at what it has.
-type ruleChecks uint8
+// Checks are those of the filters that look at what a node is and not at what it has.
+type Checks uint8
 
+// The filters NodeUnschedulable, NodeName, TaintToleration and NodeAffinity.
 const (
-	checksCordon ruleChecks = 1 << iota
-	checksName
-	checksTaints
-	checksAffinity
-	checksAll = checksCordon | checksName | checksTaints | checksAffinity
+	ChecksCordon Checks = 1 << iota
+	ChecksName
+	ChecksTaints
+	ChecksAffinity
+	ChecksAll = ChecksCordon | ChecksName | ChecksTaints | ChecksAffinity
 )
 
 // nodeFilter is NodeResourcesFit with the arguments of a profile, or another plugin that counts what pods take of a node.
@@ -65,20 +67,20 @@ type nodeFilter interface {
 	fwk.FilterPlugin
 }
 
-// stockFiltersOf finds the filters of a profile that has all its plugins. The framework lists no instances but those that wait for events,
+// TraitsOf reads the traits of a profile that has all its plugins. The framework lists no instances but those that wait for events,
 // which NodeResourcesFit does.
-func stockFiltersOf(profile framework.Framework) *stockFilters {
-	f := &stockFilters{compares: func(v1.ResourceName) bool { return false }, hasRoom: func(*v1.Pod, fwk.NodeInfo) bool { return true },
-		claims: func(pod *v1.Pod) bool { return claimsDevices(profile, pod) }}
+func TraitsOf(profile framework.Framework) *Traits {
+	f := &Traits{Compares: func(v1.ResourceName) bool { return false }, HasRoom: func(*v1.Pod, fwk.NodeInfo) bool { return true },
+		Claims: func(pod *v1.Pod) bool { return claimsDevices(profile, pod) }}
 	enabled := profile.ListPlugins().Filter.Enabled
 	runs := func(name string) bool {
 		return slices.ContainsFunc(enabled, func(p config.Plugin) bool { return p.Name == name })
 	}
-	for name, check := range map[string]ruleChecks{
-		names.NodeUnschedulable: checksCordon, names.NodeName: checksName, names.TaintToleration: checksTaints, names.NodeAffinity: checksAffinity,
+	for name, check := range map[string]Checks{
+		names.NodeUnschedulable: ChecksCordon, names.NodeName: ChecksName, names.TaintToleration: ChecksTaints, names.NodeAffinity: ChecksAffinity,
 	} {
 		if runs(name) {
-			f.rules |= check
+			f.Rules |= check
 		}
 	}
 	f.ports = runs(names.NodePorts)
@@ -87,7 +89,7 @@ func stockFiltersOf(profile framework.Framework) *stockFilters {
 			continue
 		}
 		if fit, ok := plugin.(nodeFilter); ok && plugin.Name() == names.NodeResourcesFit {
-			f.compares, f.hasRoom = comparesIn(fit), roomIn(fit)
+			f.Compares, f.HasRoom = comparesIn(fit), roomIn(fit)
 		}
 		if counter, ok := plugin.(clusterwide.NodeCounter); ok {
 			f.counters = append(f.counters, counter)
@@ -97,15 +99,15 @@ func stockFiltersOf(profile framework.Framework) *stockFilters {
 	return f
 }
 
-// fits reports whether the node has what the pod requests, its host ports, and what plugins count besides.
-func (f *stockFilters) fits(pod *v1.Pod, node fwk.NodeInfo) bool {
-	return f.hasRoom(pod, node) && (!f.ports || nodeports.Fits(pod, node)) &&
-		!slices.ContainsFunc(f.counters, func(counter clusterwide.NodeCounter) bool { return !roomIn(counter)(pod, node) })
+// Fits reports whether the node has what the pod requests, its host ports, and what plugins count besides.
+func (t *Traits) Fits(pod *v1.Pod, node fwk.NodeInfo) bool {
+	return t.HasRoom(pod, node) && (!t.ports || nodeports.Fits(pod, node)) &&
+		!slices.ContainsFunc(t.counters, func(counter clusterwide.NodeCounter) bool { return !roomIn(counter)(pod, node) })
 }
 
-// counterOf returns the plugin that counts what the pod asks of a node beyond its resources, nil if it asks for nothing of the kind.
-func (f *stockFilters) counterOf(pod *v1.Pod) clusterwide.NodeCounter {
-	for _, counter := range f.counters {
+// CounterOf returns the plugin that counts what the pod asks of a node beyond its resources, nil if it asks for nothing of the kind.
+func (t *Traits) CounterOf(pod *v1.Pod) clusterwide.NodeCounter {
+	for _, counter := range t.counters {
 		if counter.Takes(pod) > 0 {
 			return counter
 		}

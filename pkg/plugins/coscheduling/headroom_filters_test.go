@@ -5,7 +5,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/tools/cache"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -14,8 +13,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/noderesources"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
-	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/profiles"
 )
 
 // filtering is a profile with some filters, of which fit compares requests.
@@ -98,9 +96,9 @@ func TestAccountRefusesNothingThatTheProfileAccepts(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			c := newCoordinator(settings{}, &podGroups{store: cache.NewStore(cache.MetaNamespaceKeyFunc)})
-			c.profiles.add(theFilters(t, &tc.args, tc.without))
-			h := newHeadroom(unclaimed, c.profiles.filters)
+			set := &profiles.Set{}
+			set.Add(theFilters(t, &tc.args, tc.without))
+			h := newHeadroom(unclaimed, set.Traits)
 			h.setNode(tc.node)
 			// Another node offers the resource, or nothing would be known of it.
 			h.setNode(st.MakeNode().Name("other").Unschedulable(true).Label("k", "other").Taints([]v1.Taint{{Key: "other", Effect: v1.TaintEffectNoSchedule}}).
@@ -115,30 +113,5 @@ func TestAccountRefusesNothingThatTheProfileAccepts(t *testing.T) {
 				t.Error("the shape that is acquired is not that of the pod")
 			}
 		})
-	}
-}
-
-func TestPromisesAreComparedAsTheProfileCompares(t *testing.T) {
-	t.Parallel()
-	const rdma = "example.com/rdma"
-	pod := st.MakePod().Name("p").UID("p").Req(map[v1.ResourceName]string{v1.ResourceCPU: "1", rdma: "1"}).Obj()
-	member, err := infoOf(st.MakePod().Name("m").UID("m").Req(map[v1.ResourceName]string{v1.ResourceCPU: "1"}).Obj())
-	if err != nil {
-		t.Fatal(err)
-	}
-	node := framework.NewNodeInfo()
-	node.SetNode(st.MakeNode().Name("n").Capacity(map[v1.ResourceName]string{v1.ResourceCPU: "16", v1.ResourcePods: "110"}).Obj())
-	p := &promises{allowsBackfill: func(pod *v1.Pod) bool { return kubeview.MayBackfill(nil, pod) }}
-	p.keep(gang.ID{Name: "g"}, forTurn, []promise{{to: gang.ID{Name: "g"}, kind: forTurn, node: "n", info: member}})
-	for _, ignored := range []bool{false, true} {
-		args := &config.NodeResourcesFitArgs{}
-		if ignored {
-			args.IgnoredResources = []string{rdma}
-		}
-		filters := stockFiltersOf(theFilters(t, args))
-		p.filters = func(*v1.Pod) *stockFilters { return filters }
-		if _, refused := p.refuse(pod, node, nodesNamed{}); refused == ignored {
-			t.Errorf("refused: %v where the resource is ignored: %v", refused, ignored)
-		}
 	}
 }
