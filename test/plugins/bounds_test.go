@@ -100,6 +100,10 @@ var bounds = map[string]map[string]string{
 	"pkg/clusterwide": {
 		"Book.counters": byAdmin,
 	},
+	"pkg/capacity": {
+		"Index.byName": byPod, "Index.domains": byNode, "Index.index": byNode, "Index.leaving": byPod, "Index.pods": byPod,
+		"Index.priorities": byPod, "Index.rules": byPod, "Index.shapes": byPod, "podEntry.others": byPod,
+	},
 	"pkg/profiles": {
 		"Set.byName": byAdmin, "Set.traits": byAdmin,
 	},
@@ -141,8 +145,6 @@ var bounds = map[string]map[string]string{
 		"checking.said":                 oneCycle,
 		"problemBuilder.leaving":        oneCycle,
 		"dryRun.claims":                 oneCycle,
-		"headroom.leaving":              byPod,
-		"headroom.priorities":           byPod,
 		"stockWords":                    inSource,
 		"statusWriter.mixed":            byGang, "statusWriter.waits": byGang, "statusWriter.writing": byGang, "statusWriter.busy": byAdmin, "namespaceTroubles.by": byAdmin, "namespaceTroubles.well": byAdmin,
 		"plans.parked": byGang, "reservationHolders.namespaces": byAdmin, "standInRefusals.never": byGang, "standInRefusals.by": byAdmin, "standInPause.skipped": byGang,
@@ -152,9 +154,8 @@ var bounds = map[string]map[string]string{
 		"classRun.causes": oneCycle, "classRun.lasting": oneCycle, "coverage.byNamespace": oneCycle,
 		"dryRun.classes": oneCycle, "dryRun.copies": oneCycle, "dryRun.index": oneCycle, "dryRun.pods": oneCycle,
 		"dryRun.refused": oneCycle, "eviction.said": byPod, "evictor.work": byPod,
-		"feed.ends": byAdmin, "gates.gate": byPod, "headPod.others": byPod, "headroom.byName": byPod,
-		"headroom.domains": byNode, "headroom.index": byNode, "headroom.pods": byPod, "headroom.rules": byPod,
-		"headroom.shapes": byPod, "overdue.waits": byPod, "ownerFollower.dirty": byGang,
+		"feed.ends": byAdmin, "gates.gate": byPod,
+		"overdue.waits": byPod, "ownerFollower.dirty": byGang,
 		"ownerFollower.gangs": byGang, "ownerFollower.sources": byAdmin, "ownerSource.gangs": byGang,
 		"ownerSource.states": byGang, "pluginWords.said": byGang,
 		"promises.kept": byGang, "promises.turnedAway": byPod, "promises.view": byGang, "request.held": oneCycle, "proposal.pods": byNode,

@@ -8,6 +8,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/profiles"
@@ -42,7 +43,7 @@ type planner struct {
 	pod      func(gang.Ref) *v1.Pod
 	podGroup func(gang.ID) *schedulingv1alpha1.PodGroup
 	profiles *profiles.Set
-	headroom *headroom
+	headroom *capacity.Index
 	storage  storageListers
 	network  networkOf
 	models   *gpuModels
@@ -230,13 +231,13 @@ func (p *planner) parts(id gang.ID, levels kubeview.GangTopology, turn gang.Turn
 		for i := range tree {
 			tree[i].Slots = append(tree[i].Slots, 0)
 		}
-		key := p.headroom.acquire(pod)
-		p.headroom.each(key, func(node *v1.Node, now, _ int) {
+		key := p.headroom.Acquire(pod)
+		p.headroom.Each(key, func(node *v1.Node, now, _ int) {
 			if i, here := index[node.Name]; here && only.allow(m.Class, node) {
 				tree[i].Slots[at] = now
 			}
 		})
-		p.headroom.release(key)
+		p.headroom.Release(key)
 	}
 	demand.Need = max(demand.Need-left, 0)
 	p.place(tree, nodes, pods, demand.Want)

@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/tools/events"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
+	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/clusterstate"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/informers"
@@ -29,7 +30,7 @@ type coordinator struct {
 	profiles *profiles.Set
 	pods     *memberPods
 	groups   *podGroups
-	headroom *headroom
+	headroom *capacity.Index
 	promises *promises
 	carrier  *carrier
 	planner  *planner
@@ -82,7 +83,7 @@ func newCoordinator(s settings, groups *podGroups) *coordinator {
 		c.status.mark(id)
 		c.inbox.change(id)
 	})
-	c.headroom = newHeadroom(func(name v1.ResourceName) bool {
+	c.headroom = capacity.New(func(name v1.ResourceName) bool {
 		profile := c.profiles.Any()
 		return profile != nil && profiles.Claimed(profile, name)
 	}, c.profiles.Traits)
@@ -131,7 +132,7 @@ func (c *coordinator) misstated(pod *v1.Pod) *kubeview.BadValue {
 // keepForReturn promises the room of a member that was lost to its gang, so that its replacement finds it, or the member itself
 // if it could not be bound.
 func (c *coordinator) keepForReturn(loss gang.Loss) {
-	pod := c.headroom.pod(apitypes.UID(loss.Member.UID))
+	pod := c.headroom.Pod(apitypes.UID(loss.Member.UID))
 	if pod == nil {
 		pod = c.pods.pod(loss.Member)
 	}

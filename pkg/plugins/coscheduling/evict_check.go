@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/gang"
 )
 
@@ -135,10 +136,10 @@ func (c *checking) learn(a *arrangement, proposed []gang.Member) error {
 		total[class]++
 		short[class]--
 	}
-	alike, nowhere := c.alike(), map[shapeKey]bool{}
+	alike, nowhere := c.alike(), map[capacity.ShapeKey]bool{}
 	for _, want := range c.found.Placed {
 		class := c.request.classes[want.Class]
-		shape, n := c.shared.headroom.shapeOf(class.pod), gang.Refusal{Class: class.class, Node: want.Node}
+		shape, n := c.shared.headroom.ShapeOf(class.pod), gang.Refusal{Class: class.class, Node: want.Node}
 		if placed[n] >= want.Members {
 			continue
 		}
@@ -178,10 +179,10 @@ func (c *checking) learn(a *arrangement, proposed []gang.Member) error {
 
 // alike are the classes that the account cannot tell apart. What filters say of one is taken to hold of the others: each member of a
 // StatefulSet has a volume of its own.
-func (c *checking) alike() map[shapeKey][]string {
-	classes := map[shapeKey][]string{}
+func (c *checking) alike() map[capacity.ShapeKey][]string {
+	classes := map[capacity.ShapeKey][]string{}
 	for _, class := range c.request.classes {
-		shape := c.shared.headroom.shapeOf(class.pod)
+		shape := c.shared.headroom.ShapeOf(class.pod)
 		classes[shape] = append(classes[shape], class.class)
 	}
 	return classes

@@ -22,9 +22,9 @@ func (b *problemBuilder) addPools() {
 	})
 	for _, count := range b.counts {
 		for i, free := range count.Free {
-			pool := gang.EvictPool{Free: free, Covers: make([]bool, len(b.cluster.nodes))}
-			for n := range b.cluster.nodes {
-				pool.Covers[n] = count.Covers(i, b.cluster.nodes[n].name)
+			pool := gang.EvictPool{Free: free, Covers: make([]bool, len(b.cluster.Nodes))}
+			for n := range b.cluster.Nodes {
+				pool.Covers[n] = count.Covers(i, b.cluster.Nodes[n].Name)
 			}
 			b.problem.Pools = append(b.problem.Pools, pool)
 		}

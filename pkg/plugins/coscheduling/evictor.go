@@ -18,6 +18,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/util"
 
+	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/clusterwide"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/profiles"
@@ -49,7 +50,7 @@ var evictionRetries = wait.Backoff{Duration: 100 * time.Millisecond, Factor: 3, 
 type evictor struct {
 	profiles *profiles.Set
 	members  members
-	headroom *headroom
+	headroom *capacity.Index
 	ledger   *gang.Ledger
 	groups   *podGroups
 	pods     *memberPods

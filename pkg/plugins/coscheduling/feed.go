@@ -134,7 +134,7 @@ func (f *feed) watchCluster(profile framework.Framework) error {
 		return fmt.Errorf("watching pods: %w", err)
 	}
 	nodes := handlers(f.seeNode, func(_, node *v1.Node) { f.seeNode(node) }, func(node *v1.Node) {
-		f.headroom.dropNode(node.Name)
+		f.headroom.DropNode(node.Name)
 		f.inbox.look()
 	})
 	if err := f.watch(factory, factory.Core().V1().Nodes().Informer(), nodes); err != nil {
@@ -180,7 +180,7 @@ func (f *feed) watchMeans(profile framework.Framework) error {
 
 // classesChanged follows which resources are handed out by device classes.
 func (f *feed) classesChanged() {
-	f.headroom.classesChanged()
+	f.headroom.ClassesChanged()
 	f.inbox.happened(happening{kind: needsDevices})
 }
 
@@ -279,7 +279,7 @@ func (f *feed) loseGroup(pg *schedulingv1alpha1.PodGroup) {
 }
 
 func (f *feed) seeNode(node *v1.Node) {
-	f.headroom.setNode(node)
+	f.headroom.SetNode(node)
 	f.inbox.look()
 }
 
@@ -290,7 +290,7 @@ func (f *feed) seePod(pod *v1.Pod) {
 	}
 	switch {
 	case pod.Spec.NodeName != "":
-		f.headroom.setPod(pod, f.members.id(pod))
+		f.headroom.SetPod(pod, f.members.id(pod))
 		f.inbox.look()
 	case pod.Status.NominatedNodeName != "":
 		if id := f.members.id(pod); id != (gang.ID{}) {
@@ -304,7 +304,7 @@ func (f *feed) seeEnded(pod *v1.Pod) {
 	f.ending.Lock()
 	defer f.ending.Unlock()
 	f.seeMember(pod)
-	f.headroom.dropPod(pod.UID)
+	f.headroom.DropPod(pod.UID)
 	f.inbox.look()
 }
 
@@ -342,7 +342,7 @@ func (f *feed) losePod(pod *v1.Pod) {
 	defer f.ending.Unlock()
 	defer func() {
 		// Only now: what a lost member used is promised to its replacement.
-		f.headroom.dropPod(pod.UID)
+		f.headroom.DropPod(pod.UID)
 		f.inbox.look()
 	}()
 	if ended := f.pods.ended(pod.Namespace, pod.Name); ended != nil && ended.UID == pod.UID {

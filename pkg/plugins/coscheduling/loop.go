@@ -124,7 +124,7 @@ func (l *loop) turn(ctx context.Context, now time.Time) time.Duration {
 	l.activator.preemptors(ctx, now)
 	l.carrier.carry(ctx, append(effects, l.ledger.Expire(l.settings.backoff, now))...)
 	l.list.count()
-	l.list.headroom.answer()
+	l.list.headroom.Answer()
 	if id := l.reservations.look(ctx, now); id != (gang.ID{}) {
 		l.queue.Retry(id, now)
 	}
@@ -198,7 +198,7 @@ func (l *loop) lookLater(id gang.ID, at time.Time) {
 
 // spread tells the gangs concerned what has happened.
 func (l *loop) spread(ctx context.Context, n *news, now time.Time) {
-	gained, eased := l.list.headroom.refresh()
+	gained, eased := l.list.headroom.Refresh()
 	for _, shape := range gained {
 		for id := range l.list.byShape[shape] {
 			l.queue.RetryTwice(id, now)
@@ -353,7 +353,7 @@ func (l *loop) describeExcluded(now time.Time) {
 		return
 	}
 	l.due.describe = now
-	state, began, list := l.list.headroom.state(), time.Now(), l.list
+	state, began, list := l.list.headroom.State(), time.Now(), l.list
 	for looked := range len(list.excluded) {
 		id := list.excluded[0]
 		g := list.byID[id]

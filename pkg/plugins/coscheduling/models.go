@@ -236,13 +236,13 @@ func (m *modelChoice) order(a *arrangement, classes []string) []string {
 	slots := map[string]map[string]int{}
 	for _, class := range classes {
 		slots[class] = map[string]int{}
-		key := m.headroom.acquire(m.classes[class])
-		m.headroom.each(key, func(node *v1.Node, now, _ int) {
+		key := m.headroom.Acquire(m.classes[class])
+		m.headroom.Each(key, func(node *v1.Node, now, _ int) {
 			if now > 0 {
 				slots[class][strings.ToLower(m.models.model(node))] += now
 			}
 		})
-		m.headroom.release(key)
+		m.headroom.Release(key)
 	}
 	score := map[string]int64{}
 	for _, class := range classes {

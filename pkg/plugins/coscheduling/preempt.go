@@ -41,13 +41,13 @@ func (p *Plugin) preempt(ctx context.Context, id gang.ID, turn gang.Turn) (strin
 	}
 	switch {
 	case never == "":
-	case c.headroom.anyBelow(r.priority):
+	case c.headroom.AnyBelow(r.priority):
 		return "the gang evicts no pods: the preemption policy of pod " + never + " is Never", nil
 	default:
 		return "", nil
 	}
 	c.evictor.lookForFlight(r)
-	if !c.headroom.anyLeaving() && !c.headroom.anyBelow(r.priority) && len(c.promises.to(id)) == 0 {
+	if !c.headroom.AnyLeaving() && !c.headroom.AnyBelow(r.priority) && len(c.promises.to(id)) == 0 {
 		return "", nil
 	}
 	levels, err := c.planner.topology(id, r.classes[0].pod)
@@ -148,7 +148,7 @@ func (p *Plugin) preemptGangs(ctx context.Context, pod *v1.Pod, statuses fwk.Nod
 	r := &request{name: podName(pod), only: pod, of: c.members.id(pod), statuses: statuses,
 		priority: corev1helpers.PodPriority(pod), need: gang.Minimum{Total: 1}, classes: []requestClass{{pod: pod, count: 1}}}
 	c.evictor.lookForFlight(r)
-	if !c.headroom.anyBelow(r.priority) || pod.Status.NominatedNodeName != "" {
+	if !c.headroom.AnyBelow(r.priority) || pod.Status.NominatedNodeName != "" {
 		return "", "", nil
 	}
 	member := gang.Member{UID: gang.UID(pod.UID), Namespace: pod.Namespace, Name: pod.Name, Priority: r.priority, Ours: true}

@@ -55,7 +55,7 @@ func (p *Plugin) refuseLate(pod *v1.Pod, name string) *fwk.Status {
 		return reasons.Status(fwk.Unschedulable, promisedTo(to))
 	}
 	to, lost := p.lossUnseen(pod, node)
-	if !lost && (!first || !c.headroom.freedUnseen(name, node.GetPods())) {
+	if !lost && (!first || !c.headroom.FreedUnseen(name, node.GetPods())) {
 		return nil
 	}
 	// Nothing else tells that it may be tried again if no gang takes the place after all.
@@ -77,12 +77,12 @@ func (p *Plugin) lossUnseen(pod *v1.Pod, node fwk.NodeInfo) (gang.ID, bool) {
 		return gang.ID{}, false
 	}
 	own := c.members.id(pod)
-	for _, m := range c.headroom.membersOn(node.Node().Name) {
-		if m.of == own || slices.ContainsFunc(node.GetPods(), func(info fwk.PodInfo) bool { return info.GetPod().UID == m.pod.UID }) {
+	for _, m := range c.headroom.MembersOn(node.Node().Name) {
+		if m.Of == own || slices.ContainsFunc(node.GetPods(), func(info fwk.PodInfo) bool { return info.GetPod().UID == m.Object.UID }) {
 			continue
 		}
-		if v, known := c.ledger.View(m.of); known && v.Started && v.Priority >= corev1helpers.PodPriority(pod) {
-			return m.of, true
+		if v, known := c.ledger.View(m.Of); known && v.Started && v.Priority >= corev1helpers.PodPriority(pod) {
+			return m.Of, true
 		}
 	}
 	return gang.ID{}, false

@@ -1,4 +1,4 @@
-package coscheduling
+package capacity
 
 import (
 	v1 "k8s.io/api/core/v1"
@@ -36,7 +36,7 @@ type placementRule struct {
 	verdicts, before []verdict
 }
 
-func newPlacementRule(pod *v1.Pod, checks profiles.Checks, description string, nodes []*headNode) *placementRule {
+func newPlacementRule(pod *v1.Pod, checks profiles.Checks, description string, nodes []*nodeEntry) *placementRule {
 	r := &placementRule{
 		description: description,
 		checks:      checks,
@@ -54,7 +54,7 @@ func newPlacementRule(pod *v1.Pod, checks profiles.Checks, description string, n
 }
 
 // judgeAgain judges the nodes that have changed, and keeps the verdicts so far by the nodes' places.
-func (r *placementRule) judgeAgain(changed []*headNode) {
+func (r *placementRule) judgeAgain(changed []*nodeEntry) {
 	r.before = r.before[:0]
 	for _, n := range changed {
 		r.before = append(r.before, r.verdicts[n.slot])

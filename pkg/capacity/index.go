@@ -1,4 +1,4 @@
-package coscheduling
+package capacity
 
 import (
 	"maps"
@@ -12,16 +12,16 @@ import (
 	"berth.dev/berth/pkg/profiles"
 )
 
-// headroom is a rough account of the free capacity of every node, fed by informers. For each live shape of pods it knows
-// how many fit at most. It is optimistic: a pod that fits a node by the profile's filters fits by this account, but not the
+// Index is a rough count of the free capacity of every node, fed by informers. For each live shape of pods it knows
+// how many fit at most. It is optimistic: a pod that fits a node by the profile's filters fits by this index, but not the
 // other way round, because ports, devices, volumes and rules between pods are not in it. A gang that does not fit by
-// this account need not be tried.
+// this index need not be tried.
 //
 // An event only marks its node. The next question compares the marked nodes with what they were, for all shapes at once.
 // Slots are kept in total only. For each node there is a byte for each placement rule, which many shapes share.
 //
 // Its methods may be called from any goroutine.
-type headroom struct {
+type Index struct {
 	mu sync.Mutex
 	// claimed reports whether a device class hands out a resource. It is called with mu held.
 	claimed func(v1.ResourceName) bool
@@ -36,19 +36,19 @@ type headroom struct {
 	offered []int
 
 	// nodes holds the nodes by slot, nil where a slot is unused.
-	nodes  []*headNode
+	nodes  []*nodeEntry
 	unused []int
-	byName map[string]*headNode
+	byName map[string]*nodeEntry
 	// present counts the nodes that exist, as opposed to those of which only pods are known.
 	present int
 	// dirty holds the nodes that have changed since the shapes were last brought up to date.
-	dirty []*headNode
+	dirty []*nodeEntry
 
-	pods map[apitypes.UID]*headPod
+	pods map[apitypes.UID]*podEntry
 	// priorities counts the bound pods that could be evicted, leaving those that terminate.
 	priorities, leaving priorityCount
 
-	shapes map[shapeKey]*shape
+	shapes map[ShapeKey]*shape
 	live   []*shape
 	rules  map[string]*placementRule
 	// stale is set if a live shape is.
@@ -63,15 +63,15 @@ type headroom struct {
 	domains map[string]*partition
 }
 
-// headNode is a node as it is, and as it was when the shapes were last brought up to date.
-type headNode struct {
+// nodeEntry is a node as it is, and as it was when the shapes were last brought up to date.
+type nodeEntry struct {
 	name string
 	slot int
 	// node is nil while only pods of the node are known.
 	node *v1.Node
 	// has and used are in thousandths of a CPU and in units of everything else.
 	has, used []int64
-	pods      []*headPod
+	pods      []*podEntry
 	// freed is the look at gangs that sees what last came free here.
 	freed uint64
 
@@ -84,45 +84,45 @@ type headNode struct {
 	place int
 }
 
-// newHeadroom returns an account without nodes. claimed reports whether a device class hands out a resource, filters returns the
-// filters that decide where a pod may be; they must not call the account.
-func newHeadroom(claimed func(v1.ResourceName) bool, filters func(*v1.Pod) *profiles.Traits) *headroom {
-	h := &headroom{
+// New returns an index without nodes. claimed reports whether a device class hands out a resource, filters returns the
+// filters that decide where a pod may be; they must not call the index.
+func New(claimed func(v1.ResourceName) bool, filters func(*v1.Pod) *profiles.Traits) *Index {
+	x := &Index{
 		claimed:    claimed,
 		filters:    filters,
 		index:      map[v1.ResourceName]int{},
-		byName:     map[string]*headNode{},
-		pods:       map[apitypes.UID]*headPod{},
+		byName:     map[string]*nodeEntry{},
+		pods:       map[apitypes.UID]*podEntry{},
 		priorities: priorityCount{}, leaving: priorityCount{},
-		shapes:  map[shapeKey]*shape{},
+		shapes:  map[ShapeKey]*shape{},
 		rules:   map[string]*placementRule{},
 		domains: map[string]*partition{},
 	}
 	for _, name := range []v1.ResourceName{v1.ResourcePods, v1.ResourceCPU, v1.ResourceMemory, v1.ResourceEphemeralStorage} {
-		h.position(name)
+		x.position(name)
 	}
-	return h
+	return x
 }
 
-// setNode records a node that came or changed.
-func (h *headroom) setNode(node *v1.Node) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	n := h.at(node.Name)
+// SetNode records a node that came or changed.
+func (x *Index) SetNode(node *v1.Node) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	n := x.at(node.Name)
 	old := n.node
-	has := h.vector(kubeview.AllocatableOf(node))
+	has := x.vector(kubeview.AllocatableOf(node))
 	if old != nil && slices.Equal(has, n.has) && !altered(old, node) {
 		// Most updates are heartbeats.
 		n.node = node
 		return
 	}
-	h.mark(n)
-	n.altered, n.freed = true, h.asked+1
-	h.offer(has, 1)
-	h.offer(n.has, -1)
+	x.mark(n)
+	n.altered, n.freed = true, x.asked+1
+	x.offer(has, 1)
+	x.offer(n.has, -1)
 	n.node, n.has = node, has
 	if old == nil {
-		h.present++
+		x.present++
 	}
 }
 
@@ -136,191 +136,191 @@ func altered(old, node *v1.Node) bool {
 		})
 }
 
-// dropNode forgets a node. Its pods stay known until they go.
-func (h *headroom) dropNode(name string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	n := h.byName[name]
+// DropNode forgets a node. Its pods stay known until they go.
+func (x *Index) DropNode(name string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	n := x.byName[name]
 	if n == nil || n.node == nil {
 		return
 	}
-	h.mark(n)
+	x.mark(n)
 	n.altered = true
-	h.offer(n.has, -1)
-	n.node, n.has = nil, make([]int64, len(h.resources))
-	h.present--
+	x.offer(n.has, -1)
+	n.node, n.has = nil, make([]int64, len(x.resources))
+	x.present--
 }
 
-// at returns the account of the node, which may come after its pods.
-func (h *headroom) at(name string) *headNode {
-	n := h.byName[name]
+// at returns what is known of the node, which may come after its pods.
+func (x *Index) at(name string) *nodeEntry {
+	n := x.byName[name]
 	if n != nil {
 		return n
 	}
-	r := len(h.resources)
-	n = &headNode{name: name, has: make([]int64, r), used: make([]int64, r), wasHas: make([]int64, r), wasUsed: make([]int64, r)}
-	if last := len(h.unused) - 1; last >= 0 {
-		n.slot, h.unused = h.unused[last], h.unused[:last]
-		h.nodes[n.slot] = n
+	r := len(x.resources)
+	n = &nodeEntry{name: name, has: make([]int64, r), used: make([]int64, r), wasHas: make([]int64, r), wasUsed: make([]int64, r)}
+	if last := len(x.unused) - 1; last >= 0 {
+		n.slot, x.unused = x.unused[last], x.unused[:last]
+		x.nodes[n.slot] = n
 	} else {
-		n.slot = len(h.nodes)
-		h.nodes = append(h.nodes, n)
-		for _, r := range h.rules {
+		n.slot = len(x.nodes)
+		x.nodes = append(x.nodes, n)
+		for _, r := range x.rules {
 			r.verdicts = append(r.verdicts, absent)
 		}
 	}
-	h.byName[name] = n
+	x.byName[name] = n
 	// A node without an object and without pods is forgotten when it is compared.
-	h.mark(n)
+	x.mark(n)
 	return n
 }
 
 // mark remembers the node as it is, to be compared with what it becomes.
-func (h *headroom) mark(n *headNode) {
+func (x *Index) mark(n *nodeEntry) {
 	if n.dirty {
 		return
 	}
 	n.dirty, n.altered = true, false
 	copy(n.wasHas, n.has)
 	copy(n.wasUsed, n.used)
-	h.dirty = append(h.dirty, n)
+	x.dirty = append(x.dirty, n)
 }
 
 // position gives a resource that a node offers its place in all vectors.
-func (h *headroom) position(name v1.ResourceName) {
-	if _, known := h.index[name]; known {
+func (x *Index) position(name v1.ResourceName) {
+	if _, known := x.index[name]; known {
 		return
 	}
-	i := len(h.resources)
-	h.index[name] = i
-	h.resources = append(h.resources, name)
-	h.offered = append(h.offered, 0)
-	for _, n := range h.byName {
+	i := len(x.resources)
+	x.index[name] = i
+	x.resources = append(x.resources, name)
+	x.offered = append(x.offered, 0)
+	for _, n := range x.byName {
 		n.has, n.used = append(n.has, 0), append(n.used, 0)
 		n.wasHas, n.wasUsed = append(n.wasHas, 0), append(n.wasUsed, 0)
 	}
-	for _, p := range h.pods {
-		h.uncover(p, name, i)
+	for _, p := range x.pods {
+		x.uncover(p, name, i)
 	}
 }
 
 // vector returns the amounts in the order of the resources' positions.
-func (h *headroom) vector(amounts map[v1.ResourceName]int64) []int64 {
+func (x *Index) vector(amounts map[v1.ResourceName]int64) []int64 {
 	for _, name := range slices.Sorted(maps.Keys(amounts)) {
-		h.position(name)
+		x.position(name)
 	}
-	v := make([]int64, len(h.resources))
+	v := make([]int64, len(x.resources))
 	for name, amount := range amounts {
-		v[h.index[name]] = amount
+		v[x.index[name]] = amount
 	}
 	return v
 }
 
 // offer counts a node that offers resources in or out. Shapes that ask for a resource whose first or last node this is
 // are counted from the start.
-func (h *headroom) offer(has []int64, by int) {
+func (x *Index) offer(has []int64, by int) {
 	for i, amount := range has {
 		if amount == 0 {
 			continue
 		}
-		before := h.offered[i]
-		h.offered[i] += by
-		if before > 0 && h.offered[i] > 0 {
+		before := x.offered[i]
+		x.offered[i] += by
+		if before > 0 && x.offered[i] > 0 {
 			continue
 		}
-		for _, s := range h.live {
-			if s.asksFor(h.resources[i]) {
-				s.stale, h.stale = true, true
+		for _, s := range x.live {
+			if s.asksFor(x.resources[i]) {
+				s.stale, x.stale = true, true
 			}
 		}
 	}
 }
 
-// classesChanged tells the account that device classes came, changed or went.
-func (h *headroom) classesChanged() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, s := range h.live {
-		if !slices.Equal(s.bounds, h.bounds(s.asks)) {
-			s.stale, h.stale = true, true
+// ClassesChanged tells the index that device classes came, changed or went.
+func (x *Index) ClassesChanged() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, s := range x.live {
+		if !slices.Equal(s.bounds, x.bounds(s.asks)) {
+			s.stale, x.stale = true, true
 		}
 	}
 }
 
 // settle brings all shapes up to date with the nodes that have changed.
-func (h *headroom) settle() {
-	if len(h.dirty) == 0 && !h.stale {
+func (x *Index) settle() {
+	if len(x.dirty) == 0 && !x.stale {
 		return
 	}
-	h.settled++
-	var changed []*headNode
-	for _, n := range h.dirty {
+	x.settled++
+	var changed []*nodeEntry
+	for _, n := range x.dirty {
 		if n.altered {
 			n.place = len(changed)
 			changed = append(changed, n)
 		}
 	}
 	if len(changed) > 0 {
-		clear(h.domains)
-		for _, r := range h.rules {
+		clear(x.domains)
+		for _, r := range x.rules {
 			r.judgeAgain(changed)
 		}
 	}
-	for _, s := range h.live {
+	for _, s := range x.live {
 		if s.stale {
-			h.recount(s)
+			x.recount(s)
 			s.stale = false
 			continue
 		}
-		for _, n := range h.dirty {
+		for _, n := range x.dirty {
 			s.compare(n, s.bounds)
 		}
 	}
-	for _, n := range h.dirty {
+	for _, n := range x.dirty {
 		n.dirty = false
 		if n.node == nil && len(n.pods) == 0 {
-			delete(h.byName, n.name)
-			h.nodes[n.slot] = nil
-			h.unused = append(h.unused, n.slot)
+			delete(x.byName, n.name)
+			x.nodes[n.slot] = nil
+			x.unused = append(x.unused, n.slot)
 		}
 	}
-	clear(h.dirty)
-	h.dirty, h.stale = h.dirty[:0], false
+	clear(x.dirty)
+	x.dirty, x.stale = x.dirty[:0], false
 }
 
-// state is another after each change of the cluster that the account sees.
-func (h *headroom) state() uint64 {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.settle()
-	return h.settled
+// State is another after each change of the cluster that the index sees.
+func (x *Index) State() uint64 {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.settle()
+	return x.settled
 }
 
 // recount counts a shape on all nodes, because what bounds it may have changed.
-func (h *headroom) recount(s *shape) {
+func (x *Index) recount(s *shape) {
 	before := s.bounds
-	s.bounds = h.bounds(s.asks)
-	for _, n := range h.nodes {
+	s.bounds = x.bounds(s.asks)
+	for _, n := range x.nodes {
 		if n != nil {
 			s.compare(n, before)
 		}
 	}
 }
 
-// refresh begins a look at gangs. It returns the shapes that gained since it was last called: more of their pods fit on some node, or a node on
+// Refresh begins a look at gangs. It returns the shapes that gained since it was last called: more of their pods fit on some node, or a node on
 // which they fit if it is empty came or changed its labels, annotations, taints or resources. eased reports whether a bound
-// pod went or changed otherwise, which may help pods that are blocked for reasons that are not in this account.
-func (h *headroom) refresh() (gained []shapeKey, eased bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.asked++
-	h.settle()
-	for _, s := range h.live {
+// pod went or changed otherwise, which may help pods that are blocked for reasons that are not in this index.
+func (x *Index) Refresh() (gained []ShapeKey, eased bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.asked++
+	x.settle()
+	for _, s := range x.live {
 		if s.gained {
 			s.gained = false
 			gained = append(gained, s.key)
 		}
 	}
-	eased, h.eased = h.eased, false
+	eased, x.eased = x.eased, false
 	return gained, eased
 }

@@ -1,4 +1,4 @@
-package coscheduling
+package capacity
 
 import (
 	"testing"
@@ -35,7 +35,7 @@ func (f filtering) ListPlugins() *config.Plugins {
 
 func (f filtering) EnqueueExtensions() []fwk.EnqueueExtensions { return []fwk.EnqueueExtensions{f.fit} }
 
-// theFilters makes a profile with all filters that the account stands for, but for some.
+// theFilters makes a profile with all filters that the index stands for, but for some.
 func theFilters(t *testing.T, args *config.NodeResourcesFitArgs, without ...string) filtering {
 	t.Helper()
 	args.ScoringStrategy = &config.ScoringStrategy{Type: config.LeastAllocated, Resources: []config.ResourceSpec{{Name: "cpu", Weight: 1}}}
@@ -98,18 +98,18 @@ func TestAccountRefusesNothingThatTheProfileAccepts(t *testing.T) {
 			t.Parallel()
 			set := &profiles.Set{}
 			set.Add(theFilters(t, &tc.args, tc.without))
-			h := newHeadroom(unclaimed, set.Traits)
-			h.setNode(tc.node)
+			x := New(unclaimed, set.Traits)
+			x.SetNode(tc.node)
 			// Another node offers the resource, or nothing would be known of it.
-			h.setNode(st.MakeNode().Name("other").Unschedulable(true).Label("k", "other").Taints([]v1.Taint{{Key: "other", Effect: v1.TaintEffectNoSchedule}}).
+			x.SetNode(st.MakeNode().Name("other").Unschedulable(true).Label("k", "other").Taints([]v1.Taint{{Key: "other", Effect: v1.TaintEffectNoSchedule}}).
 				Capacity(map[v1.ResourceName]string{rdma: "8"}).Obj())
-			key := h.acquire(tc.pod)
+			key := x.Acquire(tc.pod)
 			fits := false
-			h.each(key, func(n *v1.Node, now, empty int) { fits = fits || n.Name == tc.node.Name && now > 0 && empty > 0 })
+			x.Each(key, func(n *v1.Node, now, empty int) { fits = fits || n.Name == tc.node.Name && now > 0 && empty > 0 })
 			if fits != tc.fits {
-				t.Errorf("fits by the account: %v, want %v", fits, tc.fits)
+				t.Errorf("fits by the index: %v, want %v", fits, tc.fits)
 			}
-			if key != h.shapeOf(tc.pod) {
+			if key != x.ShapeOf(tc.pod) {
 				t.Error("the shape that is acquired is not that of the pod")
 			}
 		})

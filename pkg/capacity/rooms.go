@@ -1,4 +1,4 @@
-package coscheduling
+package capacity
 
 import (
 	v1 "k8s.io/api/core/v1"
@@ -7,32 +7,32 @@ import (
 	"berth.dev/berth/pkg/kubeview"
 )
 
-// rooms returns the nodes that pods of one of the live shapes may use, with the room that they have for each of them, as if
+// Rooms returns the nodes that pods of one of the live shapes may use, with the room that they have for each of them, as if
 // the pods for which gone holds were not there. Nodes in one domain of the labels keys have the same number; nodes without
-// one are left out. What is cordoned only to be emptied for the pods counts as open to them. gone must not call the account, and is called for every bound pod with mu held.
-func (h *headroom) rooms(keys []shapeKey, labels []string, emptied map[string]bool, gone func(pod *v1.Pod, priority int32) bool) []gang.ReserveNode {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.settle()
+// one are left out. What is cordoned only to be emptied for the pods counts as open to them. gone must not call the index, and is called for every bound pod with mu held.
+func (x *Index) Rooms(keys []ShapeKey, labels []string, emptied map[string]bool, gone func(pod *v1.Pod, priority int32) bool) []gang.ReserveNode {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.settle()
 	var domains *partition
 	if len(labels) > 0 {
-		domains = h.partition(labels)
+		domains = x.partition(labels)
 	}
 	shapes := make([]*shape, len(keys))
 	for k, key := range keys {
-		shapes[k] = h.shapes[key]
+		shapes[k] = x.shapes[key]
 	}
 	var out []gang.ReserveNode
-	all := make([]gang.ReserveRoom, len(keys)*h.present)
-	used, pods := make([]int64, len(h.resources)), make([]int, len(h.resources))
-	scarce := make([]bool, len(h.resources))
+	all := make([]gang.ReserveRoom, len(keys)*x.present)
+	used, pods := make([]int64, len(x.resources)), make([]int, len(x.resources))
+	scarce := make([]bool, len(x.resources))
 	for _, s := range shapes {
 		if s != nil && len(s.bounds) > 0 {
 			// The first bound is the tightest.
-			scarce[s.bounds[0].resource] = true
+			scarce[s.bounds[0].Resource] = true
 		}
 	}
-	for i, n := range h.nodes {
+	for i, n := range x.nodes {
 		if n == nil || n.node == nil || (domains != nil && domains.of[i] < 0) {
 			continue
 		}
@@ -43,16 +43,16 @@ func (h *headroom) rooms(keys []shapeKey, labels []string, emptied map[string]bo
 		copy(used, n.used)
 		clear(pods)
 		for _, p := range n.pods {
-			stays, inTheWay := !gone(p.pod, p.priority), false
-			for _, u := range p.uses {
+			stays, inTheWay := !gone(p.Object, p.Priority), false
+			for _, u := range p.Uses {
 				if !stays {
-					used[u.resource] -= u.amount
-				} else if u.amount > 0 {
-					pods[u.resource]++
-					inTheWay = inTheWay || scarce[u.resource]
+					used[u.Resource] -= u.Amount
+				} else if u.Amount > 0 {
+					pods[u.Resource]++
+					inTheWay = inTheWay || scarce[u.Resource]
 				}
 			}
-			if inTheWay && !kubeview.BelongsToNode(p.pod) {
+			if inTheWay && !kubeview.BelongsToNode(p.Object) {
 				if node.Pods++; node.Pods == 1 || p.seen.Before(node.Oldest) {
 					node.Oldest = p.seen
 				}
@@ -65,7 +65,7 @@ func (h *headroom) rooms(keys []shapeKey, labels []string, emptied map[string]bo
 				continue
 			}
 			room := gang.ReserveRoom{Now: int(slotsOn(s.bounds, n.has, used)), Empty: int(slotsOnEmpty(s.bounds, n.has))}
-			tightest := s.bounds[0].resource
+			tightest := s.bounds[0].Resource
 			room.Pods = pods[tightest]
 			if has := n.has[tightest]; has > 0 {
 				room.Free = int(1000 * float64(has-used[tightest]) / float64(has))
@@ -82,13 +82,13 @@ func (h *headroom) rooms(keys []shapeKey, labels []string, emptied map[string]bo
 	return out
 }
 
-// cordonedFor returns the nodes that are being emptied for the gang, nil if there are none.
-func (h *headroom) cordonedFor(id gang.ID) map[string]bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+// CordonedFor returns the nodes that are being emptied for the gang, nil if there are none.
+func (x *Index) CordonedFor(id gang.ID) map[string]bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
 	value := kubeview.CordonedFor("podgroup", id.Namespace, id.Name)
 	var names map[string]bool
-	for _, n := range h.nodes {
+	for _, n := range x.nodes {
 		if n != nil && n.node != nil && n.node.Annotations[kubeview.CordonedForKey] == value {
 			if names == nil {
 				names = map[string]bool{}
@@ -99,18 +99,18 @@ func (h *headroom) cordonedFor(id gang.ID) map[string]bool {
 	return names
 }
 
-// podsBetween returns the bound pods of these priorities and those between them.
-func (h *headroom) podsBetween(least, most int32) []*v1.Pod {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+// PodsBetween returns the bound pods of these priorities and those between them.
+func (x *Index) PodsBetween(least, most int32) []*v1.Pod {
+	x.mu.Lock()
+	defer x.mu.Unlock()
 	var out []*v1.Pod
-	for _, n := range h.nodes {
+	for _, n := range x.nodes {
 		if n == nil {
 			continue
 		}
 		for _, p := range n.pods {
-			if p.priority >= least && p.priority <= most {
-				out = append(out, p.pod)
+			if p.Priority >= least && p.Priority <= most {
+				out = append(out, p.Object)
 			}
 		}
 	}

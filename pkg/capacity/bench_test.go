@@ -1,4 +1,4 @@
-package coscheduling
+package capacity
 
 import (
 	"fmt"
@@ -11,18 +11,18 @@ import (
 	"berth.dev/berth/pkg/gang"
 )
 
-// largeRoom is an account of 5,000 nodes of eight GPUs in 100 racks, each with that many pods of one GPU.
-func largeRoom(podsOnNode int) *headroom {
-	h := newHeadroom(unclaimed, allFilters)
+// largeRoom is an index of 5,000 nodes of eight GPUs in 100 racks, each with that many pods of one GPU.
+func largeRoom(podsOnNode int) *Index {
+	x := New(unclaimed, allFilters)
 	for i := range 5000 {
 		node := st.MakeNode().Name(fmt.Sprintf("n%04d", i)).Label("rack", fmt.Sprintf("r%02d", i%100)).Label("kubernetes.io/hostname", fmt.Sprintf("n%04d", i)).
 			Capacity(map[v1.ResourceName]string{gpu: "8", v1.ResourceCPU: "64", v1.ResourceMemory: "512Gi", v1.ResourceEphemeralStorage: "1Ti", "hugepages-1Gi": "0", v1.ResourcePods: "110"}).Obj()
-		h.setNode(node)
+		x.SetNode(node)
 		for k := range podsOnNode {
-			h.setPod(largePod(i, k), gang.ID{Namespace: "ns", Name: "g"})
+			x.SetPod(largePod(i, k), gang.ID{Namespace: "ns", Name: "g"})
 		}
 	}
-	return h
+	return x
 }
 
 func largePod(node, k int) *v1.Pod {
@@ -37,98 +37,98 @@ func askingFor(i int) *v1.Pod {
 		NodeAffinityNotIn("rack", []string{"r00"}).Obj()
 }
 
-func BenchmarkHeadroomFirstAcquire(b *testing.B) {
-	h := largeRoom(4)
+func BenchmarkIndexFirstAcquire(b *testing.B) {
+	x := largeRoom(4)
 	pod := askingFor(0)
 	b.ReportAllocs()
 	for b.Loop() {
-		h.release(h.acquire(pod))
+		x.Release(x.Acquire(pod))
 	}
 }
 
-func BenchmarkHeadroomRefresh(b *testing.B) {
+func BenchmarkIndexRefresh(b *testing.B) {
 	for _, dirty := range []int{1, 100} {
 		b.Run(fmt.Sprintf("3000 shapes, %d nodes", dirty), func(b *testing.B) {
-			h := largeRoom(4)
+			x := largeRoom(4)
 			for i := range 3000 {
-				h.acquire(askingFor(i))
+				x.Acquire(askingFor(i))
 			}
 			pods := make([]*v1.Pod, dirty)
 			for i := range pods {
 				pods[i] = largePod(i*7+1, 9)
 			}
-			h.refresh()
+			x.Refresh()
 			b.ReportAllocs()
 			for b.Loop() {
 				b.StopTimer()
 				for _, pod := range pods {
-					h.setPod(pod, gang.ID{})
+					x.SetPod(pod, gang.ID{})
 				}
-				h.refresh()
+				x.Refresh()
 				for _, pod := range pods {
-					h.dropPod(pod.UID)
+					x.DropPod(pod.UID)
 				}
 				b.StartTimer()
-				h.refresh()
+				x.Refresh()
 			}
 		})
 	}
 }
 
-func BenchmarkHeadroomNodeUpdate(b *testing.B) {
-	h := largeRoom(4)
+func BenchmarkIndexNodeUpdate(b *testing.B) {
+	x := largeRoom(4)
 	for i := range 3000 {
-		h.acquire(askingFor(i))
+		x.Acquire(askingFor(i))
 	}
 	nodes := []*v1.Node{}
 	for i := range 2 {
-		nodes = append(nodes, h.byName["n0007"].node.DeepCopy())
+		nodes = append(nodes, x.byName["n0007"].node.DeepCopy())
 		nodes[i].Annotations = map[string]string{"a": fmt.Sprint(i)}
 	}
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
-		h.setNode(nodes[i%2])
-		h.refresh()
+		x.SetNode(nodes[i%2])
+		x.Refresh()
 	}
 }
 
-func BenchmarkHeadroomPodEvent(b *testing.B) {
-	h := largeRoom(4)
+func BenchmarkIndexPodEvent(b *testing.B) {
+	x := largeRoom(4)
 	pod := largePod(7, 9)
 	b.ReportAllocs()
 	for b.Loop() {
-		h.setPod(pod, gang.ID{})
-		h.dropPod(pod.UID)
+		x.SetPod(pod, gang.ID{})
+		x.DropPod(pod.UID)
 	}
 }
 
-func BenchmarkHeadroomBest(b *testing.B) {
-	h := largeRoom(4)
-	needs := []shapeNeed{{shape: h.acquire(askingFor(0)), count: 8}}
+func BenchmarkIndexBest(b *testing.B) {
+	x := largeRoom(4)
+	needs := []Need{{Shape: x.Acquire(askingFor(0)), Count: 8}}
 	for _, keys := range [][]string{nil, {"rack"}} {
 		b.Run(fmt.Sprint(keys), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				h.best(needs, keys, nil, false)
+				x.Best(needs, keys, nil, false)
 			}
 		})
 	}
 }
 
-func BenchmarkHeadroomReasons(b *testing.B) {
-	h := largeRoom(4)
-	key := h.acquire(askingFor(0))
+func BenchmarkIndexReasons(b *testing.B) {
+	x := largeRoom(4)
+	key := x.Acquire(askingFor(0))
 	for b.Loop() {
-		h.causes(key)
+		x.Causes(key)
 	}
 }
 
-func BenchmarkHeadroomCopy(b *testing.B) {
-	h := largeRoom(8)
-	keys := []shapeKey{h.acquire(askingFor(0))}
+func BenchmarkIndexCopy(b *testing.B) {
+	x := largeRoom(8)
+	keys := []ShapeKey{x.Acquire(askingFor(0))}
 	b.ReportAllocs()
 	for b.Loop() {
-		h.cluster(keys)
+		x.Snapshot(keys)
 	}
 }
 
@@ -140,8 +140,8 @@ func BenchmarkShapeOf(b *testing.B) {
 	}
 }
 
-// BenchmarkHeadroomMemory reports what an account of 5,000 nodes and 40,000 pods holds, and what each live shape adds.
-func BenchmarkHeadroomMemory(b *testing.B) {
+// BenchmarkIndexMemory reports what an index of 5,000 nodes and 40,000 pods holds, and what each live shape adds.
+func BenchmarkIndexMemory(b *testing.B) {
 	inUse := func() float64 {
 		runtime.GC()
 		var m runtime.MemStats
@@ -149,23 +149,23 @@ func BenchmarkHeadroomMemory(b *testing.B) {
 		return float64(m.HeapAlloc)
 	}
 	for b.Loop() {
-		h := largeRoom(8)
+		x := largeRoom(8)
 		before := inUse()
 		for i := range 3000 {
-			h.acquire(askingFor(i))
+			x.Acquire(askingFor(i))
 		}
 		b.ReportMetric((inUse()-before)/3000, "B/shape")
 		shapes := inUse()
-		pods := make([]*v1.Pod, 0, len(h.pods))
-		nodes := make([]*v1.Node, 0, len(h.nodes))
-		for _, p := range h.pods {
-			pods = append(pods, p.pod)
+		pods := make([]*v1.Pod, 0, len(x.pods))
+		nodes := make([]*v1.Node, 0, len(x.nodes))
+		for _, p := range x.pods {
+			pods = append(pods, p.Object)
 		}
-		for _, n := range h.nodes {
+		for _, n := range x.nodes {
 			nodes = append(nodes, n.node)
 		}
-		*h = headroom{}
-		b.ReportMetric((shapes-inUse())/1e6, "MB/account")
+		*x = Index{}
+		b.ReportMetric((shapes-inUse())/1e6, "MB/index")
 		runtime.KeepAlive(pods)
 		runtime.KeepAlive(nodes)
 	}

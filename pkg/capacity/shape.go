@@ -1,4 +1,4 @@
-package coscheduling
+package capacity
 
 import (
 	"cmp"
@@ -17,13 +17,13 @@ import (
 	"berth.dev/berth/pkg/profiles"
 )
 
-// shapeKey is equal for pods of one shape: those that fit the same nodes in the same numbers, as far as their requests,
+// ShapeKey is equal for pods of one shape: those that fit the same nodes in the same numbers, as far as their requests,
 // node selector, required node affinity and tolerations tell. Labels, annotations and indices make no difference.
-type shapeKey string
+type ShapeKey string
 
 // shape is what is known of the pods of one shape.
 type shape struct {
-	key shapeKey
+	key ShapeKey
 	// holders counts how often the shape was acquired.
 	holders int
 	// at is the position among the live shapes.
@@ -48,8 +48,8 @@ type ask struct {
 
 // bound is an ask for a resource with a position.
 type bound struct {
-	resource int
-	amount   int64
+	Resource int
+	Amount   int64
 	// claimed is set if a device class hands out the resource on nodes that do not offer it themselves.
 	claimed bool
 }
@@ -57,7 +57,7 @@ type bound struct {
 // manySlots stands for any number of pods.
 const manySlots = math.MaxInt32
 
-func keyOf(asks []ask, rule []byte) shapeKey {
+func keyOf(asks []ask, rule []byte) ShapeKey {
 	var w shapeWriter
 	w.written = rule
 	for _, a := range asks {
@@ -65,7 +65,7 @@ func keyOf(asks []ask, rule []byte) shapeKey {
 		w.number(a.amount)
 	}
 	sum := sha256.Sum256(w.written)
-	return shapeKey(sum[:16])
+	return ShapeKey(sum[:16])
 }
 
 // asksOf returns what one pod requests of what is compared, in the order of the names.
@@ -136,61 +136,61 @@ func (w *shapeWriter) text(s string) {
 	w.written = append(w.written, s...)
 }
 
-// shapeOf is equal for pods that the account cannot tell apart.
-func (h *headroom) shapeOf(pod *v1.Pod) shapeKey {
-	filters := h.filters(pod)
+// ShapeOf is equal for pods that the index cannot tell apart.
+func (x *Index) ShapeOf(pod *v1.Pod) ShapeKey {
+	filters := x.filters(pod)
 	return keyOf(asksOf(pod, filters.Compares), describeRule(pod, filters.Rules))
 }
 
-// acquire makes the pod's shape live, or keeps it so, until release was called as often. Questions can be asked about
+// Acquire makes the pod's shape live, or keeps it so, until release was called as often. Questions can be asked about
 // live shapes only.
-func (h *headroom) acquire(pod *v1.Pod) shapeKey {
-	filters := h.filters(pod)
+func (x *Index) Acquire(pod *v1.Pod) ShapeKey {
+	filters := x.filters(pod)
 	asks, description := asksOf(pod, filters.Compares), describeRule(pod, filters.Rules)
 	key := keyOf(asks, description)
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if s := h.shapes[key]; s != nil {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if s := x.shapes[key]; s != nil {
 		s.holders++
 		return key
 	}
-	h.settle()
-	rule := h.rules[string(description)]
+	x.settle()
+	rule := x.rules[string(description)]
 	if rule == nil {
-		rule = newPlacementRule(pod, filters.Rules, string(description), h.nodes)
-		h.rules[rule.description] = rule
+		rule = newPlacementRule(pod, filters.Rules, string(description), x.nodes)
+		x.rules[rule.description] = rule
 	}
 	rule.holders++
-	s := &shape{key: key, holders: 1, at: len(h.live), asks: asks, rule: rule, bounds: h.bounds(asks)}
+	s := &shape{key: key, holders: 1, at: len(x.live), asks: asks, rule: rule, bounds: x.bounds(asks)}
 	for i, verdict := range rule.verdicts {
 		if verdict == admitted {
-			s.now += slotsOn(s.bounds, h.nodes[i].has, h.nodes[i].used)
-			s.empty += slotsOnEmpty(s.bounds, h.nodes[i].has)
+			s.now += slotsOn(s.bounds, x.nodes[i].has, x.nodes[i].used)
+			s.empty += slotsOnEmpty(s.bounds, x.nodes[i].has)
 		}
 	}
-	h.shapes[key] = s
-	h.live = append(h.live, s)
+	x.shapes[key] = s
+	x.live = append(x.live, s)
 	return key
 }
 
-// release gives back what acquire took. A shape without holders is forgotten.
-func (h *headroom) release(key shapeKey) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	s := h.shapes[key]
+// Release gives back what acquire took. A shape without holders is forgotten.
+func (x *Index) Release(key ShapeKey) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	s := x.shapes[key]
 	if s == nil {
 		return
 	}
 	if s.holders--; s.holders > 0 {
 		return
 	}
-	delete(h.shapes, key)
-	last := h.live[len(h.live)-1]
-	h.live[s.at], last.at = last, s.at
-	h.live[len(h.live)-1] = nil
-	h.live = h.live[:len(h.live)-1]
+	delete(x.shapes, key)
+	last := x.live[len(x.live)-1]
+	x.live[s.at], last.at = last, s.at
+	x.live[len(x.live)-1] = nil
+	x.live = x.live[:len(x.live)-1]
 	if s.rule.holders--; s.rule.holders == 0 {
-		delete(h.rules, s.rule.description)
+		delete(x.rules, s.rule.description)
 	}
 }
 
@@ -199,21 +199,21 @@ func (s *shape) asksFor(name v1.ResourceName) bool {
 }
 
 // bounds returns the asks that limit how many pods fit, those first that usually limit the most. A resource that no node offers does not: it may be handed out in
-// a way that this account does not know.
-func (h *headroom) bounds(asks []ask) []bound {
+// a way that this index does not know.
+func (x *Index) bounds(asks []ask) []bound {
 	var out []bound
 	for _, a := range asks {
-		if i, known := h.index[a.name]; known && h.offered[i] > 0 {
-			out = append(out, bound{resource: i, amount: a.amount, claimed: h.claimed(a.name)})
+		if i, known := x.index[a.name]; known && x.offered[i] > 0 {
+			out = append(out, bound{Resource: i, Amount: a.amount, claimed: x.claimed(a.name)})
 		}
 	}
-	slices.SortStableFunc(out, func(a, b bound) int { return cmp.Compare(h.tightness(a), h.tightness(b)) })
+	slices.SortStableFunc(out, func(a, b bound) int { return cmp.Compare(x.tightness(a), x.tightness(b)) })
 	return out
 }
 
 // tightness is lower for resources of which nodes have few.
-func (h *headroom) tightness(b bound) int {
-	switch h.resources[b.resource] {
+func (x *Index) tightness(b bound) int {
+	switch x.resources[b.Resource] {
 	case v1.ResourcePods:
 		return 1
 	case v1.ResourceCPU:
@@ -225,7 +225,7 @@ func (h *headroom) tightness(b bound) int {
 }
 
 // compare counts what changed for the shape on a node since the last comparison, when the bounds were as given.
-func (s *shape) compare(n *headNode, before []bound) {
+func (s *shape) compare(n *nodeEntry, before []bound) {
 	is := s.rule.verdicts[n.slot]
 	was, hadBefore, usedBefore := is, n.has, n.used
 	if n.dirty {
@@ -266,10 +266,10 @@ func slotsOn(bounds []bound, has, used []int64) int64 {
 	slots := int64(manySlots)
 	for i := range bounds {
 		b := &bounds[i]
-		if b.claimed && has[b.resource] == 0 {
+		if b.claimed && has[b.Resource] == 0 {
 			continue
 		}
-		if slots = b.limit(slots, has[b.resource]-used[b.resource]); slots == 0 {
+		if slots = b.limit(slots, has[b.Resource]-used[b.Resource]); slots == 0 {
 			return 0
 		}
 	}
@@ -281,10 +281,10 @@ func slotsOnEmpty(bounds []bound, has []int64) int64 {
 	slots := int64(manySlots)
 	for i := range bounds {
 		b := &bounds[i]
-		if b.claimed && has[b.resource] == 0 {
+		if b.claimed && has[b.Resource] == 0 {
 			continue
 		}
-		if slots = b.limit(slots, has[b.resource]); slots == 0 {
+		if slots = b.limit(slots, has[b.Resource]); slots == 0 {
 			return 0
 		}
 	}
@@ -294,11 +294,11 @@ func slotsOnEmpty(bounds []bound, has []int64) int64 {
 // limit returns how many of so many pods fit into what is free. Most bounds do not limit what tighter ones before them
 // leave, and a multiplication tells that for much less than a division costs.
 func (b *bound) limit(slots, free int64) int64 {
-	if free < b.amount {
+	if free < b.Amount {
 		return 0
 	}
-	if high, low := bits.Mul64(uint64(slots), uint64(b.amount)); high == 0 && low <= uint64(free) {
+	if high, low := bits.Mul64(uint64(slots), uint64(b.Amount)); high == 0 && low <= uint64(free) {
 		return slots
 	}
-	return free / b.amount
+	return free / b.Amount
 }

@@ -1,4 +1,4 @@
-package coscheduling
+package capacity
 
 import (
 	"cmp"
@@ -10,54 +10,54 @@ import (
 	"berth.dev/berth/pkg/gang"
 )
 
-// shapeNeed is how many pods of a shape a gang needs.
-type shapeNeed struct {
-	shape shapeKey
-	count int
+// Need is how many pods of a shape a gang needs.
+type Need struct {
+	Shape ShapeKey
+	Count int
 }
 
-// slots returns how many pods of a shape fit at most: into what is free, and if no pod ran in the cluster.
-func (h *headroom) slots(key shapeKey) (now, empty int) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.settle()
-	s := h.shapes[key]
+// Slots returns how many pods of a shape fit at most: into what is free, and if no pod ran in the cluster.
+func (x *Index) Slots(key ShapeKey) (now, empty int) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.settle()
+	s := x.shapes[key]
 	if s == nil {
 		return manySlots, manySlots
 	}
 	return int(s.now), int(s.empty)
 }
 
-// best returns how many of the needed pods fit at most within one domain: nodes that have the same value of each of the
+// Best returns how many of the needed pods fit at most within one domain: nodes that have the same value of each of the
 // labels keys, and those of pinned where it is not empty. Without keys, the cluster is the domain. With empty set the answer
 // is that for a cluster in which no pod runs. Each shape is counted on its own, as if the others were not there, and a
 // shape that is not live fits everywhere.
-func (h *headroom) best(needs []shapeNeed, keys, pinned []string, empty bool) int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.settle()
+func (x *Index) Best(needs []Need, keys, pinned []string, empty bool) int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.settle()
 	if len(keys) == 0 {
 		fits := int64(0)
 		for _, need := range needs {
 			total := int64(manySlots)
-			if s := h.shapes[need.shape]; s != nil && empty {
+			if s := x.shapes[need.Shape]; s != nil && empty {
 				total = s.empty
 			} else if s != nil {
 				total = s.now
 			}
-			fits += min(int64(need.count), total)
+			fits += min(int64(need.Count), total)
 		}
 		return int(fits)
 	}
-	p := h.partition(keys)
+	p := x.partition(keys)
 	fits := make([]int64, p.domains)
 	sums := make([]int64, p.domains)
 	for i, need := range needs {
-		if i == 0 || need.shape != needs[i-1].shape {
-			h.sums(p, h.shapes[need.shape], empty, sums)
+		if i == 0 || need.Shape != needs[i-1].Shape {
+			x.sums(p, x.shapes[need.Shape], empty, sums)
 		}
 		for d := range sums {
-			fits[d] += min(int64(need.count), sums[d])
+			fits[d] += min(int64(need.Count), sums[d])
 		}
 	}
 	most := int64(0)
@@ -70,7 +70,7 @@ func (h *headroom) best(needs []shapeNeed, keys, pinned []string, empty bool) in
 }
 
 // sums counts the slots of a shape by domain.
-func (h *headroom) sums(p *partition, s *shape, empty bool, sums []int64) {
+func (x *Index) sums(p *partition, s *shape, empty bool, sums []int64) {
 	clear(sums)
 	for i, d := range p.of {
 		switch {
@@ -79,9 +79,9 @@ func (h *headroom) sums(p *partition, s *shape, empty bool, sums []int64) {
 			sums[d] += manySlots
 		case s.rule.verdicts[i] != admitted:
 		case empty:
-			sums[d] += slotsOnEmpty(s.bounds, h.nodes[i].has)
+			sums[d] += slotsOnEmpty(s.bounds, x.nodes[i].has)
 		default:
-			sums[d] += slotsOn(s.bounds, h.nodes[i].has, h.nodes[i].used)
+			sums[d] += slotsOn(s.bounds, x.nodes[i].has, x.nodes[i].used)
 		}
 	}
 }
@@ -107,21 +107,21 @@ func (p *partition) matches(domain int, pinned []string) bool {
 // maxPartitions bounds how many partitions are remembered: users name the labels.
 const maxPartitions = 64
 
-func (h *headroom) partition(keys []string) *partition {
+func (x *Index) partition(keys []string) *partition {
 	var w shapeWriter
 	for _, key := range keys {
 		w.text(key)
 	}
-	if p := h.domains[string(w.written)]; p != nil {
+	if p := x.domains[string(w.written)]; p != nil {
 		return p
 	}
-	if len(h.domains) >= maxPartitions {
-		clear(h.domains)
+	if len(x.domains) >= maxPartitions {
+		clear(x.domains)
 	}
-	p := &partition{of: make([]int, len(h.nodes))}
-	h.domains[string(w.written)] = p
+	p := &partition{of: make([]int, len(x.nodes))}
+	x.domains[string(w.written)] = p
 	index := map[string]int{}
-	for i, n := range h.nodes {
+	for i, n := range x.nodes {
 		p.of[i] = -1
 		if n == nil || n.node == nil {
 			continue
@@ -147,33 +147,33 @@ func (h *headroom) partition(keys []string) *partition {
 	return p
 }
 
-// each calls visit with every node that pods of the shape may use, and with how many of them fit on it at most: into what
-// is free, and if no pod ran there. visit must not call the account.
-func (h *headroom) each(key shapeKey, visit func(node *v1.Node, now, empty int)) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.settle()
-	s := h.shapes[key]
+// Each calls visit with every node that pods of the shape may use, and with how many of them fit on it at most: into what
+// is free, and if no pod ran there. visit must not call the index.
+func (x *Index) Each(key ShapeKey, visit func(node *v1.Node, now, empty int)) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.settle()
+	s := x.shapes[key]
 	if s == nil {
 		return
 	}
-	for i, n := range h.nodes {
+	for i, n := range x.nodes {
 		if n != nil && s.rule.verdicts[i] == admitted {
 			visit(n.node, int(slotsOn(s.bounds, n.has, n.used)), int(slotsOnEmpty(s.bounds, n.has)))
 		}
 	}
 }
 
-// sum returns how much of a resource all nodes have free together and how much if no pod ran there, in thousandths of a
+// Sum returns how much of a resource all nodes have free together and how much if no pod ran there, in thousandths of a
 // CPU or in units of anything else.
-func (h *headroom) sum(name v1.ResourceName) (now, empty int64) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	i, known := h.index[name]
+func (x *Index) Sum(name v1.ResourceName) (now, empty int64) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	i, known := x.index[name]
 	if !known {
 		return 0, 0
 	}
-	for _, n := range h.nodes {
+	for _, n := range x.nodes {
 		if n != nil && n.node != nil {
 			now = addBounded(now, max(n.has[i]-n.used[i], 0))
 			empty = addBounded(empty, n.has[i])
@@ -190,30 +190,30 @@ func addBounded(a, b int64) int64 {
 	return a + b
 }
 
-// size returns the number of nodes.
-func (h *headroom) size() int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.present
+// Size returns the number of nodes.
+func (x *Index) Size() int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.present
 }
 
-// causes returns what keeps pods of a shape off nodes on which none fits now, the cause of the most nodes first. A node
+// Causes returns what keeps pods of a shape off nodes on which none fits now, the cause of the most nodes first. A node
 // counts once for each resource that it is short of, and otherwise once. Where one more pod fits on every node that pods of the shape may
 // use, it is what the nodes will be short of when they are full.
-func (h *headroom) causes(key shapeKey) []gang.NodeCause {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.settle()
-	if h.present == 0 {
-		return []gang.NodeCause{says("the cluster has no nodes", 0)}
+func (x *Index) Causes(key ShapeKey) []gang.NodeCause {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.settle()
+	if x.present == 0 {
+		return []gang.NodeCause{Cause("the cluster has no nodes", 0)}
 	}
-	s := h.shapes[key]
+	s := x.shapes[key]
 	if s == nil {
 		return nil
 	}
 	var excluded [verdicts]int
 	short, full := make([]int, len(s.bounds)), make([]int, len(s.bounds))
-	for i, n := range h.nodes {
+	for i, n := range x.nodes {
 		excluded[s.rule.verdicts[i]]++
 		if s.rule.verdicts[i] != admitted {
 			continue
@@ -236,14 +236,14 @@ func (h *headroom) causes(key shapeKey) []gang.NodeCause {
 	var causes []gang.NodeCause
 	for v, words := range stockWords {
 		if excluded[v] > 0 {
-			causes = append(causes, says(words, excluded[v]))
+			causes = append(causes, Cause(words, excluded[v]))
 		}
 	}
 	for k, n := range short {
-		switch name := h.resources[s.bounds[k].resource]; {
+		switch name := x.resources[s.bounds[k].Resource]; {
 		case n == 0:
 		case name == v1.ResourcePods:
-			causes = append(causes, says("Too many pods", n))
+			causes = append(causes, Cause("Too many pods", n))
 		default:
 			causes = append(causes, gang.NodeCause{Short: string(name), Nodes: n})
 		}
@@ -264,7 +264,7 @@ var stockWords = map[verdict]string{
 	unselected: "node(s) didn't match Pod's node affinity/selector",
 }
 
-// says returns a cause whose words have no amounts.
-func says(words string, nodes int) gang.NodeCause {
+// Cause returns a cause whose words have no amounts.
+func Cause(words string, nodes int) gang.NodeCause {
 	return gang.NodeCause{Says: words, Kind: words, Nodes: nodes}
 }

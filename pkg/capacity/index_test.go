@@ -1,4 +1,4 @@
-package coscheduling
+package capacity
 
 import (
 	"math"
@@ -20,7 +20,7 @@ func unclaimed(v1.ResourceName) bool { return false }
 
 func allFilters(*v1.Pod) *profiles.Traits { return profiles.AllTraits }
 
-func shapeOf(pod *v1.Pod) shapeKey {
+func shapeOf(pod *v1.Pod) ShapeKey {
 	return keyOf(asksOf(pod, profiles.AllTraits.Compares), describeRule(pod, profiles.AllTraits.Rules))
 }
 
@@ -90,7 +90,7 @@ func TestShapeOf(t *testing.T) {
 	}
 }
 
-func TestHeadroomSlots(t *testing.T) {
+func TestIndexSlots(t *testing.T) {
 	t.Parallel()
 	huge := gpuPod("huge", "a", "1")
 	huge.Spec.Containers[0].Resources.Requests[v1.ResourceCPU] = *resource.NewQuantity(math.MaxInt64, resource.DecimalSI)
@@ -104,69 +104,69 @@ func TestHeadroomSlots(t *testing.T) {
 		NodeSelectorTerms: []v1.NodeSelectorTerm{{MatchExpressions: []v1.NodeSelectorRequirement{{Key: "k", Operator: "Resembles"}}}}}}}
 	for _, tc := range []struct {
 		name       string
-		feed       func(h *headroom)
+		feed       func(x *Index)
 		pod        *v1.Pod
 		now, empty int
 	}{
-		{"a pod that comes before its node counts", func(h *headroom) {
-			h.setPod(gpuPod("used", "a", "6"), gang.ID{})
-			h.setNode(gpuNode("a", "8").Obj())
+		{"a pod that comes before its node counts", func(x *Index) {
+			x.SetPod(gpuPod("used", "a", "6"), gang.ID{})
+			x.SetNode(gpuNode("a", "8").Obj())
 		}, four, 0, 2},
-		{"a resource that a node offers after its pod came counts", func(h *headroom) {
-			h.setNode(gpuNode("a", "0").Obj())
-			h.setPod(gpuPod("used", "a", "6"), gang.ID{})
-			h.setNode(gpuNode("a", "8").Obj())
+		{"a resource that a node offers after its pod came counts", func(x *Index) {
+			x.SetNode(gpuNode("a", "0").Obj())
+			x.SetPod(gpuPod("used", "a", "6"), gang.ID{})
+			x.SetNode(gpuNode("a", "8").Obj())
 		}, four, 0, 2},
-		{"an event that comes twice counts once", func(h *headroom) {
+		{"an event that comes twice counts once", func(x *Index) {
 			for range 2 {
-				h.setNode(gpuNode("a", "8").Obj())
-				h.setPod(gpuPod("used", "a", "3"), gang.ID{})
+				x.SetNode(gpuNode("a", "8").Obj())
+				x.SetPod(gpuPod("used", "a", "3"), gang.ID{})
 			}
 		}, four, 1, 2},
-		{"a pod that ends gives back what it used", func(h *headroom) {
-			h.setNode(gpuNode("a", "8").Obj())
-			h.setPod(gpuPod("used", "a", "6"), gang.ID{})
-			h.setPod(ended, gang.ID{})
+		{"a pod that ends gives back what it used", func(x *Index) {
+			x.SetNode(gpuNode("a", "8").Obj())
+			x.SetPod(gpuPod("used", "a", "6"), gang.ID{})
+			x.SetPod(ended, gang.ID{})
 		}, four, 2, 2},
-		{"a pod that is terminating still uses its resources", func(h *headroom) {
-			h.setNode(gpuNode("a", "8").Obj())
-			h.setPod(leaving, gang.ID{})
+		{"a pod that is terminating still uses its resources", func(x *Index) {
+			x.SetNode(gpuNode("a", "8").Obj())
+			x.SetPod(leaving, gang.ID{})
 		}, four, 0, 2},
-		{"a node that goes takes its slots along", func(h *headroom) {
-			h.setNode(gpuNode("a", "8").Obj())
-			h.setNode(gpuNode("b", "4").Obj())
-			h.dropNode("a")
+		{"a node that goes takes its slots along", func(x *Index) {
+			x.SetNode(gpuNode("a", "8").Obj())
+			x.SetNode(gpuNode("b", "4").Obj())
+			x.DropNode("a")
 		}, four, 1, 1},
-		{"a cordoned node has no slots", func(h *headroom) { h.setNode(gpuNode("a", "8").Unschedulable(true).Obj()) }, four, 0, 0},
-		{"a pod larger than any node does not make the sums overflow", func(h *headroom) {
-			h.setNode(gpuNode("a", "8").Obj())
-			h.setPod(huge, gang.ID{})
+		{"a cordoned node has no slots", func(x *Index) { x.SetNode(gpuNode("a", "8").Unschedulable(true).Obj()) }, four, 0, 0},
+		{"a pod larger than any node does not make the sums overflow", func(x *Index) {
+			x.SetNode(gpuNode("a", "8").Obj())
+			x.SetPod(huge, gang.ID{})
 			for i := range 3 {
 				p := huge.DeepCopy()
 				p.UID = st.MakePod().UID(string(rune('a' + i))).Obj().UID
-				h.setPod(p, gang.ID{})
+				x.SetPod(p, gang.ID{})
 			}
 		}, four, 1, 2},
-		{"a resource that no node offers bounds nothing", func(h *headroom) { h.setNode(gpuNode("a", "8").Obj()) },
+		{"a resource that no node offers bounds nothing", func(x *Index) { x.SetNode(gpuNode("a", "8").Obj()) },
 			st.MakePod().Req(map[v1.ResourceName]string{odd: "1", gpu: "8"}).Obj(), 1, 1},
-		{"an affinity that cannot be read rules nothing out", func(h *headroom) { h.setNode(gpuNode("a", "8").Obj()) }, unreadable, 2, 2},
-		{"a pod that asks for nothing is bounded by the number of pods", func(h *headroom) { h.setNode(gpuNode("a", "8").Obj()) },
+		{"an affinity that cannot be read rules nothing out", func(x *Index) { x.SetNode(gpuNode("a", "8").Obj()) }, unreadable, 2, 2},
+		{"a pod that asks for nothing is bounded by the number of pods", func(x *Index) { x.SetNode(gpuNode("a", "8").Obj()) },
 			st.MakePod().Obj(), 110, 110},
-		{"a cluster without nodes has no slots", func(*headroom) {}, four, 0, 0},
+		{"a cluster without nodes has no slots", func(*Index) {}, four, 0, 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			for _, early := range []bool{false, true} {
-				h := newHeadroom(unclaimed, allFilters)
-				var key shapeKey
+				x := New(unclaimed, allFilters)
+				var key ShapeKey
 				if early {
-					key = h.acquire(tc.pod)
+					key = x.Acquire(tc.pod)
 				}
-				tc.feed(h)
+				tc.feed(x)
 				if !early {
-					key = h.acquire(tc.pod)
+					key = x.Acquire(tc.pod)
 				}
-				if now, empty := h.slots(key); now != tc.now || empty != tc.empty {
+				if now, empty := x.Slots(key); now != tc.now || empty != tc.empty {
 					t.Errorf("acquired early %t: %d slots now and %d if empty, want %d and %d", early, now, empty, tc.now, tc.empty)
 				}
 			}
@@ -174,33 +174,33 @@ func TestHeadroomSlots(t *testing.T) {
 	}
 }
 
-func TestHeadroomLeavesToDeviceClassesWhatTheyHandOut(t *testing.T) {
+func TestIndexLeavesToDeviceClassesWhatTheyHandOut(t *testing.T) {
 	t.Parallel()
 	mapped := false
-	h := newHeadroom(func(name v1.ResourceName) bool { return mapped && name == gpu }, allFilters)
-	h.setNode(gpuNode("plugin", "8").Obj())
-	h.setNode(gpuNode("dra", "0").Obj())
-	key := h.acquire(gpuPod("new", "", "4"))
-	h.refresh()
+	x := New(func(name v1.ResourceName) bool { return mapped && name == gpu }, allFilters)
+	x.SetNode(gpuNode("plugin", "8").Obj())
+	x.SetNode(gpuNode("dra", "0").Obj())
+	key := x.Acquire(gpuPod("new", "", "4"))
+	x.Refresh()
 	want := func(why string, slots int, gains bool) {
 		t.Helper()
-		if now, _ := h.slots(key); now != slots {
+		if now, _ := x.Slots(key); now != slots {
 			t.Errorf("%s: %d slots, want %d", why, now, slots)
 		}
-		if gained, _ := h.refresh(); (len(gained) == 1) != gains {
+		if gained, _ := x.Refresh(); (len(gained) == 1) != gains {
 			t.Errorf("%s: %d shapes gained, want it to gain: %t", why, len(gained), gains)
 		}
 	}
 	want("without a class only the device plugin's node has room", 2, false)
 	mapped = true
-	h.classesChanged()
+	x.ClassesChanged()
 	want("with a class the number of pods bounds the other node, too", 2+110, true)
 	mapped = false
-	h.classesChanged()
+	x.ClassesChanged()
 	want("a class that goes takes its room along", 2, false)
 }
 
-func TestHeadroomCauses(t *testing.T) {
+func TestIndexCauses(t *testing.T) {
 	t.Parallel()
 	four := gpuPod("new", "", "4")
 	four.Spec.NodeSelector = map[string]string{"kind": "a"}
@@ -212,87 +212,87 @@ func TestHeadroomCauses(t *testing.T) {
 		nodes []*v1.Node
 		want  []gang.NodeCause
 	}{
-		{"a cluster without nodes says so", nil, []gang.NodeCause{says("the cluster has no nodes", 0)}},
+		{"a cluster without nodes says so", nil, []gang.NodeCause{Cause("the cluster has no nodes", 0)}},
 		{"one node of each kind", []*v1.Node{of("a", "2").Obj(), of("b", "8").Unschedulable(true).Obj(), of("c", "8").Taints(taint).Obj(), gpuNode("d", "8").Obj()},
 			[]gang.NodeCause{
-				says("node(s) didn't match Pod's node affinity/selector", 1),
-				says("node(s) had untolerated taint(s)", 1),
-				says("node(s) were unschedulable", 1),
+				Cause("node(s) didn't match Pod's node affinity/selector", 1),
+				Cause("node(s) had untolerated taint(s)", 1),
+				Cause("node(s) were unschedulable", 1),
 				{Short: "nvidia.com/gpu", Nodes: 1},
 			}},
 		{"the cause of most nodes comes first", []*v1.Node{of("a", "2").Obj(), of("b", "8").Unschedulable(true).Obj(), of("c", "8").Unschedulable(true).Obj()},
-			[]gang.NodeCause{says("node(s) were unschedulable", 2), {Short: "nvidia.com/gpu", Nodes: 1}}},
+			[]gang.NodeCause{Cause("node(s) were unschedulable", 2), {Short: "nvidia.com/gpu", Nodes: 1}}},
 		{"a node with room is no reason", []*v1.Node{of("a", "4").Obj(), of("b", "2").Obj(), of("c", "2").Obj()},
 			[]gang.NodeCause{{Short: "nvidia.com/gpu", Nodes: 2}}},
 		{"a node counts for each resource that it is short of", []*v1.Node{of("a", "4").Obj(), full},
-			[]gang.NodeCause{says("Too many pods", 1), {Short: "nvidia.com/gpu", Nodes: 1}}},
+			[]gang.NodeCause{Cause("Too many pods", 1), {Short: "nvidia.com/gpu", Nodes: 1}}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			h := newHeadroom(unclaimed, allFilters)
+			x := New(unclaimed, allFilters)
 			for _, node := range tc.nodes {
-				h.setNode(node)
+				x.SetNode(node)
 			}
-			if diff := cmp.Diff(tc.want, h.causes(h.acquire(four))); diff != "" {
+			if diff := cmp.Diff(tc.want, x.Causes(x.Acquire(four))); diff != "" {
 				t.Errorf("causes (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-func TestHeadroomGains(t *testing.T) {
+func TestIndexGains(t *testing.T) {
 	t.Parallel()
 	four := gpuPod("new", "", "4")
 	for _, tc := range []struct {
 		name   string
-		event  func(h *headroom)
+		event  func(x *Index)
 		gained bool
 		eased  bool
 	}{
-		{"nothing", func(*headroom) {}, false, false},
-		{"a heartbeat", func(h *headroom) {
+		{"nothing", func(*Index) {}, false, false},
+		{"a heartbeat", func(x *Index) {
 			node := gpuNode("full", "8").Obj()
 			node.Status.Conditions = []v1.NodeCondition{{Type: v1.NodeReady, LastHeartbeatTime: metav1.Now()}}
-			h.setNode(node)
+			x.SetNode(node)
 		}, false, false},
-		{"a pod comes", func(h *headroom) { h.setPod(gpuPod("more", "half", "1"), gang.ID{}) }, false, false},
-		{"a pod leaves that gives back enough", func(h *headroom) { h.dropPod("four of full") }, true, true},
-		{"a pod leaves that gives back too little", func(h *headroom) { h.dropPod("one of half") }, false, true},
-		{"a pod's labels change", func(h *headroom) {
+		{"a pod comes", func(x *Index) { x.SetPod(gpuPod("more", "half", "1"), gang.ID{}) }, false, false},
+		{"a pod leaves that gives back enough", func(x *Index) { x.DropPod("four of full") }, true, true},
+		{"a pod leaves that gives back too little", func(x *Index) { x.DropPod("one of half") }, false, true},
+		{"a pod's labels change", func(x *Index) {
 			p := gpuPod("one of half", "half", "1")
 			p.Labels = map[string]string{"a": "b"}
-			h.setPod(p, gang.ID{})
+			x.SetPod(p, gang.ID{})
 		}, false, true},
-		{"a node comes on which it fits", func(h *headroom) { h.setNode(gpuNode("new", "8").Obj()) }, true, false},
-		{"a node comes that is too small", func(h *headroom) { h.setNode(gpuNode("new", "2").Obj()) }, false, false},
-		{"a node comes that is cordoned", func(h *headroom) { h.setNode(gpuNode("new", "8").Unschedulable(true).Obj()) }, false, false},
-		{"a node is uncordoned", func(h *headroom) { h.setNode(gpuNode("cordoned", "8").Obj()) }, true, false},
-		{"an annotation of a full node changes", func(h *headroom) { h.setNode(gpuNode("full", "8").Annotation("a", "b").Obj()) }, true, false},
-		{"an annotation of a node changes that is too small", func(h *headroom) { h.setNode(gpuNode("small", "2").Annotation("a", "b").Obj()) }, false, false},
-		{"a node goes and comes back", func(h *headroom) {
-			h.dropNode("full")
-			h.setNode(gpuNode("full", "8").Obj())
+		{"a node comes on which it fits", func(x *Index) { x.SetNode(gpuNode("new", "8").Obj()) }, true, false},
+		{"a node comes that is too small", func(x *Index) { x.SetNode(gpuNode("new", "2").Obj()) }, false, false},
+		{"a node comes that is cordoned", func(x *Index) { x.SetNode(gpuNode("new", "8").Unschedulable(true).Obj()) }, false, false},
+		{"a node is uncordoned", func(x *Index) { x.SetNode(gpuNode("cordoned", "8").Obj()) }, true, false},
+		{"an annotation of a full node changes", func(x *Index) { x.SetNode(gpuNode("full", "8").Annotation("a", "b").Obj()) }, true, false},
+		{"an annotation of a node changes that is too small", func(x *Index) { x.SetNode(gpuNode("small", "2").Annotation("a", "b").Obj()) }, false, false},
+		{"a node goes and comes back", func(x *Index) {
+			x.DropNode("full")
+			x.SetNode(gpuNode("full", "8").Obj())
 		}, true, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			h := newHeadroom(unclaimed, allFilters)
-			h.setNode(gpuNode("full", "8").Obj())
-			h.setNode(gpuNode("half", "4").Obj())
-			h.setNode(gpuNode("small", "2").Obj())
-			h.setNode(gpuNode("cordoned", "8").Unschedulable(true).Obj())
-			h.setPod(gpuPod("four of full", "full", "4"), gang.ID{})
-			h.setPod(gpuPod("other of full", "full", "4"), gang.ID{})
-			h.setPod(gpuPod("one of half", "half", "1"), gang.ID{})
-			h.setPod(gpuPod("two of half", "half", "2"), gang.ID{})
-			key := h.acquire(four)
-			h.refresh()
-			tc.event(h)
-			gained, eased := h.refresh()
+			x := New(unclaimed, allFilters)
+			x.SetNode(gpuNode("full", "8").Obj())
+			x.SetNode(gpuNode("half", "4").Obj())
+			x.SetNode(gpuNode("small", "2").Obj())
+			x.SetNode(gpuNode("cordoned", "8").Unschedulable(true).Obj())
+			x.SetPod(gpuPod("four of full", "full", "4"), gang.ID{})
+			x.SetPod(gpuPod("other of full", "full", "4"), gang.ID{})
+			x.SetPod(gpuPod("one of half", "half", "1"), gang.ID{})
+			x.SetPod(gpuPod("two of half", "half", "2"), gang.ID{})
+			key := x.Acquire(four)
+			x.Refresh()
+			tc.event(x)
+			gained, eased := x.Refresh()
 			if slices.Contains(gained, key) != tc.gained || eased != tc.eased {
 				t.Errorf("gained %t, eased %t; want %t, %t", slices.Contains(gained, key), eased, tc.gained, tc.eased)
 			}
-			if gained, eased := h.refresh(); len(gained) > 0 || eased {
+			if gained, eased := x.Refresh(); len(gained) > 0 || eased {
 				t.Errorf("the same news come twice: gained %d, eased %t", len(gained), eased)
 			}
 		})
@@ -301,74 +301,74 @@ func TestHeadroomGains(t *testing.T) {
 
 func TestCopiesBelongToTheCaller(t *testing.T) {
 	t.Parallel()
-	h := newHeadroom(unclaimed, allFilters)
+	x := New(unclaimed, allFilters)
 	for _, name := range []string{"a", "b"} {
-		h.setNode(gpuNode(name, "8").Obj())
-		h.setPod(gpuPod("1 on "+name, name, "1"), gang.ID{Namespace: "ns", Name: "g"})
-		h.setPod(gpuPod("2 on "+name, name, "2"), gang.ID{})
+		x.SetNode(gpuNode(name, "8").Obj())
+		x.SetPod(gpuPod("1 on "+name, name, "1"), gang.ID{Namespace: "ns", Name: "g"})
+		x.SetPod(gpuPod("2 on "+name, name, "2"), gang.ID{})
 	}
-	key := h.acquire(gpuPod("new", "", "4"))
-	keys := []shapeKey{key}
-	compare := cmp.AllowUnexported(clusterCopy{}, nodeCopy{}, podCopy{}, shapeCopy{}, use{}, bound{})
-	want, scribbled := h.cluster(keys), h.cluster(keys)
-	for i := range scribbled.nodes {
-		n := &scribbled.nodes[i]
-		for j := range n.pods {
-			for k := range n.pods[j].uses {
-				n.pods[j].uses[k] = use{resource: 1, amount: 77}
+	key := x.Acquire(gpuPod("new", "", "4"))
+	keys := []ShapeKey{key}
+	compare := cmp.AllowUnexported(Snapshot{}, Node{}, BoundPod{}, Shape{}, use{}, bound{})
+	want, scribbled := x.Snapshot(keys), x.Snapshot(keys)
+	for i := range scribbled.Nodes {
+		n := &scribbled.Nodes[i]
+		for j := range n.Pods {
+			for k := range n.Pods[j].Uses {
+				n.Pods[j].Uses[k] = use{Resource: 1, Amount: 77}
 			}
-			n.pods[j] = podCopy{uid: "scribbled"}
+			n.Pods[j] = BoundPod{UID: "scribbled"}
 		}
-		for j := range n.has {
-			n.has[j], n.used[j] = 99, 99
+		for j := range n.Has {
+			n.Has[j], n.Used[j] = 99, 99
 		}
-		n.admits[0] = false
-		n.name = "scribbled"
+		n.Admits[0] = false
+		n.Name = "scribbled"
 	}
-	for i := range scribbled.shapes {
-		scribbled.shapes[i].bounds[0] = bound{amount: 99}
+	for i := range scribbled.Shapes {
+		scribbled.Shapes[i].Bounds[0] = bound{Amount: 99}
 	}
-	scribbled.resources[0] = "scribbled"
-	if diff := cmp.Diff(want, h.cluster(keys), compare); diff != "" {
+	scribbled.Resources[0] = "scribbled"
+	if diff := cmp.Diff(want, x.Snapshot(keys), compare); diff != "" {
 		t.Errorf("writing to a copy changes the next (-want +got):\n%s", diff)
 	}
-	if now, empty := h.slots(key); now != 2 || empty != 4 {
-		t.Errorf("writing to a copy changes the account: %d slots now and %d if empty, want 2 and 4", now, empty)
+	if now, empty := x.Slots(key); now != 2 || empty != 4 {
+		t.Errorf("writing to a copy changes the index: %d slots now and %d if empty, want 2 and 4", now, empty)
 	}
 }
 
 func TestAppendingToOnePartOfACopyLeavesTheNext(t *testing.T) {
 	t.Parallel()
-	h := newHeadroom(unclaimed, allFilters)
+	x := New(unclaimed, allFilters)
 	for _, name := range []string{"a", "b"} {
-		h.setNode(gpuNode(name, "8").Obj())
-		h.setPod(gpuPod("1 on "+name, name, "1"), gang.ID{})
-		h.setPod(gpuPod("2 on "+name, name, "2"), gang.ID{})
+		x.SetNode(gpuNode(name, "8").Obj())
+		x.SetPod(gpuPod("1 on "+name, name, "1"), gang.ID{})
+		x.SetPod(gpuPod("2 on "+name, name, "2"), gang.ID{})
 	}
-	c := h.cluster([]shapeKey{h.acquire(gpuPod("new", "", "4"))})
+	c := x.Snapshot([]ShapeKey{x.Acquire(gpuPod("new", "", "4"))})
 	want := c.describe()
-	first := &c.nodes[0]
-	_, _, _ = append(first.has, 99), append(first.used, 99), append(first.admits, false)
-	_, _ = append(first.pods, podCopy{}), append(first.pods[0].uses, use{amount: 99})
+	first := &c.Nodes[0]
+	_, _, _ = append(first.Has, 99), append(first.Used, 99), append(first.Admits, false)
+	_, _ = append(first.Pods, BoundPod{}), append(first.Pods[0].Uses, use{Amount: 99})
 	if diff := cmp.Diff(want, c.describe()); diff != "" {
 		t.Errorf("appending to one node's part changes another's (-want +got):\n%s", diff)
 	}
-	if !c.nodes[1].admits[0] {
+	if !c.Nodes[1].Admits[0] {
 		t.Error("appending to one node's verdicts changes another's")
 	}
 }
 
 func TestAPodThatIsNotLiveIsNotRuledOut(t *testing.T) {
 	t.Parallel()
-	h := newHeadroom(unclaimed, allFilters)
-	h.setNode(gpuNode("a", "8").Label("rack", "r").Obj())
-	key := h.acquire(gpuPod("new", "", "16"))
-	h.release(key)
-	if got := h.best([]shapeNeed{{shape: key, count: 3}}, nil, nil, false); got != 3 {
+	x := New(unclaimed, allFilters)
+	x.SetNode(gpuNode("a", "8").Label("rack", "r").Obj())
+	key := x.Acquire(gpuPod("new", "", "16"))
+	x.Release(key)
+	if got := x.Best([]Need{{Shape: key, Count: 3}}, nil, nil, false); got != 3 {
 		t.Errorf("%d of 3 pods of a released shape fit, want all", got)
 	}
-	if got := h.best([]shapeNeed{{shape: key, count: 3}}, []string{"rack"}, nil, false); got != 3 {
+	if got := x.Best([]Need{{Shape: key, Count: 3}}, []string{"rack"}, nil, false); got != 3 {
 		t.Errorf("%d of 3 pods of a released shape fit into a rack, want all", got)
 	}
-	h.release(key)
+	x.Release(key)
 }

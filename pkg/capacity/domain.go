@@ -1,23 +1,23 @@
-package coscheduling
+package capacity
 
 import (
 	"slices"
 	"strings"
 )
 
-// domain returns the values of labels of the nodes that hold most pods, by the number of pods on each node. It is empty if none is
+// Domain returns the values of labels of the nodes that hold most pods, by the number of pods on each node. It is empty if none is
 // known, or if two domains hold as many.
-func (h *headroom) domain(held map[string]int, labels []string) []string {
+func (x *Index) Domain(held map[string]int, labels []string) []string {
 	if len(labels) == 0 {
 		return nil
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	x.mu.Lock()
+	defer x.mu.Unlock()
 	pods := map[string]int{}
 	var most []string
 	largest, tie := 0, false
 	for name, n := range held {
-		node := h.byName[name]
+		node := x.byName[name]
 		if node == nil || node.node == nil {
 			continue
 		}

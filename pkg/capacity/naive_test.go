@@ -1,4 +1,4 @@
-package coscheduling
+package capacity
 
 import (
 	"cmp"
@@ -18,7 +18,7 @@ import (
 	"berth.dev/berth/pkg/gang"
 )
 
-// naiveRoom answers what headroom answers from all nodes and pods each time, with the scheduler's own helpers.
+// naiveRoom answers what index answers from all nodes and pods each time, with the scheduler's own helpers.
 type naiveRoom struct {
 	nodes   map[string]*v1.Node
 	pods    map[apitypes.UID]*v1.Pod
@@ -106,7 +106,7 @@ func (r *naiveRoom) slotsBy(pod *v1.Pod, node *v1.Node, empty bool) map[gang.Nod
 			slots[cause] = int(max(r.free(name, node, empty), 0) / wanted)
 		}
 	}
-	bound(v1.ResourcePods, 1, says("Too many pods", 0))
+	bound(v1.ResourcePods, 1, Cause("Too many pods", 0))
 	for name := range requests {
 		bound(name, inUnits(name, requests), gang.NodeCause{Short: string(name)})
 	}
@@ -152,13 +152,13 @@ func (r *naiveRoom) best(pods []*v1.Pod, counts []int, keys, pinned []string, em
 
 func (r *naiveRoom) causes(pod *v1.Pod) []gang.NodeCause {
 	if len(r.nodes) == 0 {
-		return []gang.NodeCause{says("the cluster has no nodes", 0)}
+		return []gang.NodeCause{Cause("the cluster has no nodes", 0)}
 	}
 	// Where there is room on every node, what fills each of them first is the cause.
 	count, first := map[gang.NodeCause]int{}, map[gang.NodeCause]int{}
 	for _, node := range r.nodes {
 		if why := r.why(pod, node); why != "" {
-			count[says(why, 0)]++
+			count[Cause(why, 0)]++
 			continue
 		}
 		for cause, n := range r.slotsBy(pod, node, false) {
@@ -225,17 +225,17 @@ func (r *naiveRoom) describe(resources []v1.ResourceName) []string {
 }
 
 // describe writes a copy as naiveRoom does.
-func (c *clusterCopy) describe() []string {
+func (c *Snapshot) describe() []string {
 	var out []string
-	for _, n := range c.nodes {
-		line := n.name
-		for i, resource := range c.resources {
-			used := n.used[i]
-			line += fmt.Sprintf(" %s=%d-%d", resource, n.has[i], used)
-			for _, p := range n.pods {
-				for _, u := range p.uses {
-					if u.resource == i {
-						used -= u.amount
+	for _, n := range c.Nodes {
+		line := n.Name
+		for i, resource := range c.Resources {
+			used := n.Used[i]
+			line += fmt.Sprintf(" %s=%d-%d", resource, n.Has[i], used)
+			for _, p := range n.Pods {
+				for _, u := range p.Uses {
+					if u.Resource == i {
+						used -= u.Amount
 					}
 				}
 			}
@@ -244,8 +244,8 @@ func (c *clusterCopy) describe() []string {
 			}
 		}
 		var pods []string
-		for _, p := range n.pods {
-			pods = append(pods, fmt.Sprintf("%s:%d:%t:%s", p.uid, p.priority, p.terminating, p.of.Name))
+		for _, p := range n.Pods {
+			pods = append(pods, fmt.Sprintf("%s:%d:%t:%s", p.UID, p.Priority, p.Terminating, p.Of.Name))
 		}
 		slices.Sort(pods)
 		out = append(out, line+" "+strings.Join(pods, ","))

@@ -1,4 +1,4 @@
-package coscheduling
+package capacity
 
 import (
 	"fmt"
@@ -8,12 +8,12 @@ import (
 )
 
 func (m *roomModel) askRooms(t *rapid.T, live []int) {
-	var keys []shapeKey
+	var keys []ShapeKey
 	for _, i := range live {
 		keys = append(keys, shapeOf(m.pods[i]))
 	}
 	for _, labels := range [][]string{nil, {"rack"}, {"kind", "rack"}} {
-		all, none := m.h.rooms(keys, labels, nil, func(*v1.Pod, int32) bool { return false }), m.h.rooms(keys, labels, nil, func(*v1.Pod, int32) bool { return true })
+		all, none := m.x.Rooms(keys, labels, nil, func(*v1.Pod, int32) bool { return false }), m.x.Rooms(keys, labels, nil, func(*v1.Pod, int32) bool { return true })
 		values := map[int]string{}
 		for n, node := range all {
 			of := ""

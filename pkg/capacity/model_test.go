@@ -1,4 +1,4 @@
-package coscheduling
+package capacity
 
 import (
 	"fmt"
@@ -41,9 +41,9 @@ func shapesOfModel() []*v1.Pod {
 	}
 }
 
-// roomModel drives a headroom and a naiveRoom with the same events.
+// roomModel drives a index and a naiveRoom with the same events.
 type roomModel struct {
-	h *headroom
+	x *Index
 	r *naiveRoom
 	// live holds the shapes by index with how often they were acquired, last what they had on each node when they were
 	// last compared, and gained those that have gained since the last refresh.
@@ -141,14 +141,14 @@ func (m *roomModel) step(t *rapid.T) {
 	case 0, 1:
 		node := drawNode(t)
 		old := m.r.nodes[node.Name]
-		m.h.setNode(node)
+		m.x.SetNode(node)
 		m.r.nodes[node.Name] = node
 		if old == nil || !cmp.Equal(withoutZeros(old), withoutZeros(node)) {
 			m.altered[node.Name] = true
 		}
 	case 2:
 		name := fmt.Sprintf("n%d", rapid.IntRange(0, 4).Draw(t, "node"))
-		m.h.dropNode(name)
+		m.x.DropNode(name)
 		if m.r.nodes[name] != nil {
 			delete(m.r.nodes, name)
 			m.altered[name] = true
@@ -163,7 +163,7 @@ func (m *roomModel) step(t *rapid.T) {
 			pod.Spec = *spec
 		}
 		// The gang of a pod is told apart from the pod.
-		m.h.setPod(pod, gang.ID{Name: pod.Labels["app"]})
+		m.x.SetPod(pod, gang.ID{Name: pod.Labels["app"]})
 		if uses(pod) {
 			m.r.pods[pod.UID] = pod
 		} else {
@@ -174,7 +174,7 @@ func (m *roomModel) step(t *rapid.T) {
 		}
 	case 6:
 		uid := apitypes.UID(fmt.Sprintf("p%d", rapid.IntRange(0, 7).Draw(t, "pod")))
-		m.h.dropPod(uid)
+		m.x.DropPod(uid)
 		if m.r.pods[uid] != nil {
 			delete(m.r.pods, uid)
 			m.eased = true
@@ -186,12 +186,12 @@ func (m *roomModel) step(t *rapid.T) {
 			m.settle()
 			m.live[i], m.last[i] = 1, m.state(i)
 		}
-		if got, want := m.h.acquire(m.pods[i]), shapeOf(m.pods[i]); got != want {
+		if got, want := m.x.Acquire(m.pods[i]), shapeOf(m.pods[i]); got != want {
 			t.Fatalf("acquire gives %x, the shape is %x", got, want)
 		}
 	case 8:
 		i := rapid.IntRange(0, len(m.pods)-1).Draw(t, "shape")
-		m.h.release(shapeOf(m.pods[i]))
+		m.x.Release(shapeOf(m.pods[i]))
 		if m.live[i]--; m.live[i] <= 0 {
 			delete(m.live, i)
 			delete(m.last, i)
@@ -199,11 +199,11 @@ func (m *roomModel) step(t *rapid.T) {
 		}
 	case 9:
 		m.r.claimed[gpu] = rapid.Bool().Draw(t, "claimed")
-		m.h.classesChanged()
+		m.x.ClassesChanged()
 	}
 }
 
-// ask compares all answers, beginning with any of them: the first finds the account as the events left it.
+// ask compares all answers, beginning with any of them: the first finds the index as the events left it.
 func (m *roomModel) ask(t *rapid.T) {
 	m.settle()
 	live := slices.Sorted(maps.Keys(m.live))
@@ -223,21 +223,21 @@ func same(t *rapid.T, what string, got, want any) {
 
 func (m *roomModel) askSlots(t *rapid.T, live []int) {
 	for _, i := range live {
-		now, empty := m.h.slots(shapeOf(m.pods[i]))
+		now, empty := m.x.Slots(shapeOf(m.pods[i]))
 		same(t, fmt.Sprintf("slots of shape %d", i), [2]int{now, empty}, [2]int{m.r.total(m.pods[i], false), m.r.total(m.pods[i], true)})
 	}
 }
 
 func (m *roomModel) askCauses(t *rapid.T, live []int) {
 	for _, i := range live {
-		same(t, fmt.Sprintf("causes of shape %d", i), m.h.causes(shapeOf(m.pods[i])), m.r.causes(m.pods[i]))
+		same(t, fmt.Sprintf("causes of shape %d", i), m.x.Causes(shapeOf(m.pods[i])), m.r.causes(m.pods[i]))
 	}
 }
 
 func (m *roomModel) askNodes(t *rapid.T, live []int) {
 	for _, i := range live {
 		got := map[string][2]int{}
-		m.h.each(shapeOf(m.pods[i]), func(node *v1.Node, now, empty int) { got[node.Name] = [2]int{now, empty} })
+		m.x.Each(shapeOf(m.pods[i]), func(node *v1.Node, now, empty int) { got[node.Name] = [2]int{now, empty} })
 		want := m.state(i)
 		maps.DeleteFunc(want, func(name string, _ [2]int) bool { return m.r.why(m.pods[i], m.r.nodes[name]) != "" })
 		same(t, fmt.Sprintf("nodes of shape %d", i), got, want)
@@ -245,55 +245,55 @@ func (m *roomModel) askNodes(t *rapid.T, live []int) {
 }
 
 func (m *roomModel) askDomains(t *rapid.T, live []int) {
-	var needs []shapeNeed
+	var needs []Need
 	var pods []*v1.Pod
 	var counts []int
 	for _, i := range live {
-		needs, pods, counts = append(needs, shapeNeed{shape: shapeOf(m.pods[i]), count: i + 1}), append(pods, m.pods[i]), append(counts, i+1)
+		needs, pods, counts = append(needs, Need{Shape: shapeOf(m.pods[i]), Count: i + 1}), append(pods, m.pods[i]), append(counts, i+1)
 	}
 	for _, empty := range []bool{false, true} {
 		for _, d := range []struct{ keys, pinned []string }{
 			{keys: []string{"rack"}}, {keys: []string{"rack"}, pinned: []string{"r1"}},
 			{keys: []string{"kind", "rack"}}, {keys: []string{"kind", "rack"}, pinned: []string{"", "r2"}}, {keys: []string{"nothing"}},
 		} {
-			same(t, fmt.Sprintf("best of %v, empty %t", d, empty), m.h.best(needs, d.keys, d.pinned, empty), m.r.best(pods, counts, d.keys, d.pinned, empty))
+			same(t, fmt.Sprintf("best of %v, empty %t", d, empty), m.x.Best(needs, d.keys, d.pinned, empty), m.r.best(pods, counts, d.keys, d.pinned, empty))
 		}
 		total := 0
 		for k, pod := range pods {
 			total += min(counts[k], m.r.total(pod, empty))
 		}
-		same(t, "best of the cluster", m.h.best(needs, nil, nil, empty), total)
+		same(t, "best of the cluster", m.x.Best(needs, nil, nil, empty), total)
 	}
 }
 
 func (m *roomModel) askTotals(t *rapid.T, _ []int) {
 	for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourcePods, gpu, odd} {
-		now, empty := m.h.sum(name)
+		now, empty := m.x.Sum(name)
 		wantNow, wantEmpty := m.r.sum(name)
 		same(t, "sum of "+string(name), [2]int64{now, empty}, [2]int64{wantNow, wantEmpty})
 	}
 	for p := int32(-2); p < 4; p++ {
-		same(t, fmt.Sprintf("pods below %d", p), m.h.anyBelow(p), m.r.anyBelow(p))
-		same(t, fmt.Sprintf("pods below %d, or on their way out", p), m.h.makesWay(p), m.r.makesWay(p))
+		same(t, fmt.Sprintf("pods below %d", p), m.x.AnyBelow(p), m.r.anyBelow(p))
+		same(t, fmt.Sprintf("pods below %d, or on their way out", p), m.x.MakesWay(p), m.r.makesWay(p))
 	}
-	same(t, "nodes", m.h.size(), len(m.r.nodes))
+	same(t, "nodes", m.x.Size(), len(m.r.nodes))
 }
 
 func (m *roomModel) askCopy(t *rapid.T, live []int) {
-	var keys []shapeKey
+	var keys []ShapeKey
 	for _, i := range live {
 		keys = append(keys, shapeOf(m.pods[i]))
 	}
-	c := m.h.cluster(keys)
-	same(t, "copy", c.describe(), m.r.describe(c.resources))
-	for _, n := range c.nodes {
-		for k, s := range c.shapes {
+	c := m.x.Snapshot(keys)
+	same(t, "copy", c.describe(), m.r.describe(c.Resources))
+	for _, n := range c.Nodes {
+		for k, s := range c.Shapes {
 			pod := m.pods[live[k]]
-			if want := m.r.why(pod, n.node) == ""; n.admits[k] != want {
-				t.Fatalf("the copy says that node %s admits shape %d: %t", n.name, live[k], !want)
+			if want := m.r.why(pod, n.Object) == ""; n.Admits[k] != want {
+				t.Fatalf("the copy says that node %s admits shape %d: %t", n.Name, live[k], !want)
 			}
-			if want := m.r.slots(pod, n.node, false); n.admits[k] && int(slotsOn(s.bounds, n.has, n.used)) != want {
-				t.Fatalf("%d pods of shape %d fit on node %s of the copy, want %d", slotsOn(s.bounds, n.has, n.used), live[k], n.name, want)
+			if want := m.r.slots(pod, n.Object, false); n.Admits[k] && int(slotsOn(s.Bounds, n.Has, n.Used)) != want {
+				t.Fatalf("%d pods of shape %d fit on node %s of the copy, want %d", slotsOn(s.Bounds, n.Has, n.Used), live[k], n.Name, want)
 			}
 		}
 	}
@@ -303,8 +303,8 @@ func (m *roomModel) askGained(t *rapid.T, _ []int) {
 	if rapid.Bool().Draw(t, "not yet") {
 		return
 	}
-	gained, eased := m.h.refresh()
-	var want []shapeKey
+	gained, eased := m.x.Refresh()
+	var want []ShapeKey
 	for i := range m.gained {
 		want = append(want, shapeOf(m.pods[i]))
 	}
@@ -316,12 +316,12 @@ func (m *roomModel) askGained(t *rapid.T, _ []int) {
 	m.eased = false
 }
 
-func TestHeadroomAgainstModel(t *testing.T) {
+func TestIndexAgainstModel(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		r := &naiveRoom{nodes: map[string]*v1.Node{}, pods: map[apitypes.UID]*v1.Pod{}, claimed: map[v1.ResourceName]bool{}}
 		m := &roomModel{
-			h:    newHeadroom(func(name v1.ResourceName) bool { return r.claimed[name] }, allFilters),
+			x:    New(func(name v1.ResourceName) bool { return r.claimed[name] }, allFilters),
 			r:    r,
 			pods: shapesOfModel(),
 			live: map[int]int{}, last: map[int]map[string][2]int{}, gained: map[int]bool{}, altered: map[string]bool{},
@@ -335,34 +335,34 @@ func TestHeadroomAgainstModel(t *testing.T) {
 		// Nothing is kept of what is gone.
 		for i, n := range m.live {
 			for range n {
-				m.h.release(shapeOf(m.pods[i]))
+				m.x.Release(shapeOf(m.pods[i]))
 			}
 		}
 		for _, uid := range slices.Collect(maps.Keys(m.r.pods)) {
-			m.h.dropPod(uid)
+			m.x.DropPod(uid)
 		}
 		for name := range m.r.nodes {
-			m.h.dropNode(name)
+			m.x.DropNode(name)
 		}
-		m.h.refresh()
-		if h := m.h; len(h.byName)+len(h.pods)+len(h.priorities)+len(h.shapes)+len(h.live)+len(h.rules)+len(h.dirty) > 0 ||
-			len(h.unused) != len(h.nodes) || slices.ContainsFunc(h.nodes, func(n *headNode) bool { return n != nil }) || slices.ContainsFunc(h.offered, func(n int) bool { return n != 0 }) {
-			t.Fatalf("something is kept of what is gone: %+v", h)
+		m.x.Refresh()
+		if x := m.x; len(x.byName)+len(x.pods)+len(x.priorities)+len(x.shapes)+len(x.live)+len(x.rules)+len(x.dirty) > 0 ||
+			len(x.unused) != len(x.nodes) || slices.ContainsFunc(x.nodes, func(n *nodeEntry) bool { return n != nil }) || slices.ContainsFunc(x.offered, func(n int) bool { return n != 0 }) {
+			t.Fatalf("something is kept of what is gone: %+v", x)
 		}
 	})
 }
 
-func TestHeadroomNeverRulesOutWhatFits(t *testing.T) {
+func TestIndexNeverRulesOutWhatFits(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		h := newHeadroom(unclaimed, allFilters)
+		x := New(unclaimed, allFilters)
 		node := drawNode(t)
-		h.setNode(node)
+		x.SetNode(node)
 		var bound []*v1.Pod
 		for i := range rapid.IntRange(0, 6).Draw(t, "bound pods") {
 			pod := drawPod(t)
 			pod.UID, pod.Spec.NodeName = apitypes.UID(fmt.Sprint(i)), node.Name
-			h.setPod(pod, gang.ID{})
+			x.SetPod(pod, gang.ID{})
 			if uses(pod) {
 				bound = append(bound, pod)
 			}
@@ -370,12 +370,12 @@ func TestHeadroomNeverRulesOutWhatFits(t *testing.T) {
 		info := framework.NewNodeInfo(bound...)
 		info.SetNode(node)
 		for i, pod := range shapesOfModel() {
-			now, _ := h.slots(h.acquire(pod))
+			now, _ := x.Slots(x.Acquire(pod))
 			if (&naiveRoom{}).why(pod, node) != "" {
 				continue
 			}
 			if len(noderesources.Fits(pod, info, nil, noderesources.ResourceRequestsOptions{EnablePodLevelResources: true})) == 0 && now == 0 {
-				t.Fatalf("a pod of shape %d fits by the scheduler's filters and not by the account", i)
+				t.Fatalf("a pod of shape %d fits by the scheduler's filters and not by the index", i)
 			}
 		}
 	})
