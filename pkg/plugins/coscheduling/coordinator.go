@@ -12,6 +12,7 @@ import (
 
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/clusterstate"
+	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/kubeview"
@@ -33,7 +34,7 @@ type coordinator struct {
 	headroom *capacity.Index
 	promises *promises
 	carrier  *carrier
-	planner  *planner
+	planner  *dryrun.Planner
 	evictor  *evictor
 	inbox    *inbox
 	loop     *loop
@@ -62,7 +63,7 @@ func coordinatorOf(ctx context.Context, profile framework.Framework, s settings)
 		}
 		clusterstate.GangsOf(factory).Follow(s.owners)
 		c := newCoordinator(s, &podGroups{client: client, store: groups.GetStore()})
-		c.planner.models.names = clusterstate.GPUNamesOf(factory)
+		c.planner.Models.Names = clusterstate.GPUNamesOf(factory)
 		c.profiles.Add(profile)
 		return c, c.run(ctx, profile, groups)
 	})
@@ -90,8 +91,8 @@ func newCoordinator(s settings, groups *podGroups) *coordinator {
 	c.promises = &promises{members: c.members, allowsBackfill: c.allowsBackfill, filters: c.profiles.Traits}
 	c.evictor = &evictor{profiles: c.profiles, members: c.members, headroom: c.headroom, ledger: c.ledger, groups: c.groups, pods: c.pods,
 		promises: c.promises, again: c.inbox.resume}
-	c.planner = &planner{ledger: c.ledger, gangOf: c.members.id, pod: c.pods.pod, podGroup: c.groups.get, profiles: c.profiles, headroom: c.headroom,
-		models: newGPUModels(), said: c.words.about}
+	c.planner = &dryrun.Planner{Ledger: c.ledger, GangOf: c.members.id, Pod: c.pods.pod, PodGroup: c.groups.get, Profiles: c.profiles, Capacity: c.headroom,
+		Models: dryrun.NewModels(), Said: c.words.about}
 	c.carrier = &carrier{ledger: c.ledger, profiles: c.profiles, pods: c.pods, lost: c.keepForReturn, landed: c.evictor.landed}
 	c.loop = c.newLoop()
 	c.status.reserved = c.loop.reservations.messages.of
@@ -100,9 +101,9 @@ func newCoordinator(s settings, groups *podGroups) *coordinator {
 
 func (c *coordinator) newLoop() *loop {
 	list := newWaitlist()
-	list.headroom, list.pods, list.groups, list.profiles, list.topology = c.headroom, c.pods, c.groups, c.profiles, c.planner.topology
+	list.headroom, list.pods, list.groups, list.profiles, list.topology = c.headroom, c.pods, c.groups, c.profiles, c.planner.Topology
 	return &loop{
-		settings: c.settings, ledger: c.ledger, inbox: c.inbox, list: list, queue: retry.NewQueue(), plans: &c.planner.plans, promises: c.promises,
+		settings: c.settings, ledger: c.ledger, inbox: c.inbox, list: list, queue: retry.NewQueue(), plans: &c.planner.Pending, promises: c.promises,
 		carrier: c.carrier, evictor: c.evictor, opened: make(opening),
 		reservations: &reservations{settings: c.settings, ledger: c.ledger, list: list, promises: c.promises, status: c.status,
 			turns: gang.NewReserveTurns(c.settings.ttl)},

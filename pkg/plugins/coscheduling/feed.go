@@ -20,6 +20,7 @@ import (
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/clusterstate"
 	"berth.dev/berth/pkg/clusterwide"
+	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/kubeview"
@@ -45,8 +46,8 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 	f := &feed{ctx: ctx, coordinator: c, client: profile.ClientSet(), ends: map[string]bool{}}
 	factory := profile.SharedInformerFactory()
 	c.pods.lister = factory.Core().V1().Pods().Lister()
-	c.planner.storage = newStorageListers(factory)
-	c.planner.network = func(profile string) *clusterstate.GangPlaces {
+	c.planner.Storage = dryrun.NewStorageListers(factory)
+	c.planner.Network = func(profile string) *clusterstate.GangPlaces {
 		return clusterstate.GangNetworkOf(factory, profile).Places()
 	}
 	c.promises.wake = c.inbox.activate

@@ -14,7 +14,7 @@ import (
 // join lets a member of a gang that has started go anywhere, or into the domain of the others if they have to share one.
 func (p *Plugin) join(ctx context.Context, state fwk.CycleState, id gang.ID, pod *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	c := p.shared
-	levels, err := c.planner.topology(id, pod)
+	levels, err := c.planner.Topology(id, pod)
 	if err != nil {
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
 	}
@@ -23,7 +23,7 @@ func (p *Plugin) join(ctx context.Context, state fwk.CycleState, id gang.ID, pod
 		return p.open()
 	}
 	if len(levels.Required) == 0 {
-		if names := c.planner.joinModel(ctx, id, levels, pod, nodes); names != nil {
+		if names := c.planner.JoinModel(ctx, id, levels, pod, nodes); names != nil {
 			return confine(state, names)
 		}
 		return p.open()
@@ -56,7 +56,7 @@ func (p *Plugin) join(ctx context.Context, state fwk.CycleState, id gang.ID, pod
 			names.Insert(n.Node().Name)
 		}
 	}
-	if like := c.planner.joinModel(ctx, id, levels, pod, within); like != nil {
+	if like := c.planner.JoinModel(ctx, id, levels, pod, within); like != nil {
 		names = like
 	}
 	result, status := confine(state, names)

@@ -8,13 +8,14 @@ import (
 
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/profiles"
 )
 
 // lack returns the resources in the gang's minResources of which the cluster has too little free, nil if there is
 // enough. What the gang's own members hold counts as free, and so do the pods that are gone.
-func (p *Plugin) lack(id gang.ID, nodes []fwk.NodeInfo, gone []placedPod) gang.Reason {
+func (p *Plugin) lack(id gang.ID, nodes []fwk.NodeInfo, gone []dryrun.PlacedPod) gang.Reason {
 	wanted := minResources(p.shared.groups.get(id))
 	if len(wanted) == 0 {
 		return nil
@@ -30,7 +31,7 @@ func (p *Plugin) lack(id gang.ID, nodes []fwk.NodeInfo, gone []placedPod) gang.R
 			a.Free += requestedBy(pod, name)
 		}
 		for _, s := range gone {
-			a.Free += requestedBy(s.info, name)
+			a.Free += requestedBy(s.Info, name)
 		}
 		amounts = append(amounts, a)
 	}

@@ -50,7 +50,7 @@ func (p *Plugin) preempt(ctx context.Context, id gang.ID, turn gang.Turn) (strin
 	if !c.headroom.AnyLeaving() && !c.headroom.AnyBelow(r.priority) && len(c.promises.to(id)) == 0 {
 		return "", nil
 	}
-	levels, err := c.planner.topology(id, r.classes[0].pod)
+	levels, err := c.planner.Topology(id, r.classes[0].pod)
 	if err != nil {
 		return "", err
 	}
@@ -85,7 +85,7 @@ func (p *Plugin) preempt(ctx context.Context, id gang.ID, turn gang.Turn) (strin
 	}
 	kept := make([]promise, 0, len(a.Assignments))
 	for _, placed := range a.Assignments {
-		info, err := infoOf(a.pods[placed.UID])
+		info, err := infoOf(a.Pods[placed.UID])
 		if err != nil {
 			return "", err
 		}

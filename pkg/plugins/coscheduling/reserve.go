@@ -9,6 +9,7 @@ import (
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/reasons"
@@ -52,7 +53,7 @@ func (p *Plugin) refuseLate(pod *v1.Pod, name string) *fwk.Status {
 		return nil
 	}
 	if to, refused := c.promises.refuse(pod, node, nodes); refused {
-		return reasons.Status(fwk.Unschedulable, promisedTo(to))
+		return reasons.Status(fwk.Unschedulable, dryrun.PromisedTo(to))
 	}
 	to, lost := p.lossUnseen(pod, node)
 	if !lost && (!first || !c.headroom.FreedUnseen(name, node.GetPods())) {
@@ -61,7 +62,7 @@ func (p *Plugin) refuseLate(pod *v1.Pod, name string) *fwk.Status {
 	// Nothing else tells that it may be tried again if no gang takes the place after all.
 	time.AfterFunc(lossPause, func() { c.carrier.activate(context.Background(), []gang.Ref{refOf(pod)}) })
 	if lost {
-		return reasons.Status(fwk.Unschedulable, promisedTo(to))
+		return reasons.Status(fwk.Unschedulable, dryrun.PromisedTo(to))
 	}
 	return reasons.Status(fwk.Unschedulable, triedFirst{})
 }

@@ -11,6 +11,7 @@ import (
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
 	"berth.dev/berth/pkg/capacity"
+	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/profiles"
@@ -71,7 +72,7 @@ func newWaitlist() *waitlist {
 // set takes in what the ledger says of a gang that waits.
 func (l *waitlist) set(waits gang.Waiting, now time.Time) *waitingGang {
 	g, known := l.describe(waits), l.byID[waits.ID]
-	g.restUntil = now.Add(time.Duration(max(len(g.Classes)-manyClasses, 0)) * describeRest)
+	g.restUntil = now.Add(time.Duration(max(len(g.Classes)-dryrun.ManyClasses, 0)) * describeRest)
 	if known != nil {
 		l.unindex(known)
 		g.excluded, g.listed, g.describedAt = known.excluded, known.listed, known.describedAt

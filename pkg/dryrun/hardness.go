@@ -1,4 +1,4 @@
-package coscheduling
+package dryrun
 
 import (
 	v1 "k8s.io/api/core/v1"
@@ -36,14 +36,14 @@ func (m *meanNode) part(want fwk.Resource) float64 {
 }
 
 // hardness is how large a part of the mean node one member of the class asks for, in the resource where that is most.
-func (d *dryRun) hardness(class string) float64 {
-	if len(d.classes) < 2 {
+func (d *Run) hardness(class string) float64 {
+	if len(d.Classes) < 2 {
 		return 0
 	}
 	if d.mean == nil {
-		d.mean = newMeanNode(d.nodes)
+		d.mean = newMeanNode(d.Nodes)
 	}
-	r := d.classes[class]
+	r := d.Classes[class]
 	if r.hardness == nil {
 		part := d.mean.part(r.info.CalculateResource().Resource)
 		r.hardness = &part

@@ -1,4 +1,4 @@
-package coscheduling
+package dryrun
 
 import (
 	"container/heap"
@@ -19,17 +19,17 @@ import (
 	"berth.dev/berth/pkg/sampling"
 )
 
-// classRun is the part of a dry run that concerns one class of members. Nodes are filtered in chunks until enough of them
+// Class is the part of a dry run that concerns one class of members. Nodes are filtered in chunks until enough of them
 // fit to choose from, as the scheduler itself does for a pod; a class is short only after every node was looked at.
-type classRun struct {
-	run   *dryRun
+type Class struct {
+	run   *Run
 	class string
-	// pod is the member that is being placed, or one that stands for all if they share a state.
-	pod     *v1.Pod
+	// Pod is the member that is being placed, or one that stands for all if they share a state.
+	Pod     *v1.Pod
 	info    *framework.PodInfo
-	profile framework.Framework
+	Profile framework.Framework
 	filters *profiles.Traits
-	state   fwk.CycleState
+	State   fwk.CycleState
 	// volumes are those of pod that a driver would have to provision.
 	volumes []volume
 	spreads []*spread
@@ -64,20 +64,20 @@ type classRun struct {
 }
 
 // begin prepares the placing of one more member of the class.
-func (t *classRun) begin(pod *v1.Pod) error {
-	if t.state != nil && !t.reserves {
+func (t *Class) begin(pod *v1.Pod) error {
+	if t.State != nil && !t.reserves {
 		return nil
 	}
 	d := t.run
-	first := t.state == nil
-	t.pod = pod
+	first := t.State == nil
+	t.Pod = pod
 	if profiles.HasVolumes(pod) {
 		t.volumes = d.storage.provisions(pod)
 	}
 	state := framework.NewCycleState()
 	state.SetPodGroupSchedulingCycle(d.group)
-	t.state = state
-	result, status, _ := t.profile.RunPreFilterPlugins(d.ctx, t.state, pod)
+	t.State = state
+	result, status, _ := t.Profile.RunPreFilterPlugins(d.ctx, t.State, pod)
 	d.work.spend(preFilterVisits)
 	t.readsOthers = t.filters.ReadsOthers(state)
 	if !slices.Contains(d.open, t) {
@@ -88,7 +88,7 @@ func (t *classRun) begin(pod *v1.Pod) error {
 			return status.AsError()
 		}
 		clear(t.causes)
-		for cause := range causesOf(status) {
+		for cause := range CausesOf(status) {
 			t.causes[cause] = 0
 		}
 		t.eligible, t.candidates, t.next, t.changes = nil, nil, 0, 0
@@ -100,12 +100,12 @@ func (t *classRun) begin(pod *v1.Pod) error {
 	if first || confined || t.confined {
 		t.eligible, t.candidates, t.next, t.changes = t.eligible[:0], nil, 0, 0
 		clear(t.lasting)
-		for i := range d.nodes {
+		for i := range d.Nodes {
 			if d.many && d.ranks == nil {
 				// The next class begins where there was room for the last one.
-				i = (i + d.start) % len(d.nodes)
+				i = (i + d.start) % len(d.Nodes)
 			}
-			if n := d.nodes[i].Node(); (!confined || result.NodeNames.Has(n.Name)) && d.only.allow(t.class, n) {
+			if n := d.Nodes[i].Node(); (!confined || result.NodeNames.Has(n.Name)) && d.only.allow(t.class, n) {
 				t.eligible = append(t.eligible, i)
 			}
 		}
@@ -118,17 +118,17 @@ func (t *classRun) begin(pod *v1.Pod) error {
 		}
 	}
 	for _, p := range d.removed {
-		if status := t.profile.RunPreFilterExtensionRemovePod(d.ctx, t.state, pod, p.info, d.copies[p.node]); !status.IsSuccess() {
-			return fmt.Errorf("leaving out pod %s: %w", p.info.GetPod().Name, status.AsError())
+		if status := t.Profile.RunPreFilterExtensionRemovePod(d.ctx, t.State, pod, p.Info, d.copies[p.Node]); !status.IsSuccess() {
+			return fmt.Errorf("leaving out pod %s: %w", p.Info.GetPod().Name, status.AsError())
 		}
 	}
-	for _, p := range d.elsewhere {
-		node, err := d.lister.Get(p.node)
+	for _, p := range d.Elsewhere {
+		node, err := d.lister.Get(p.Node)
 		if err != nil {
 			continue
 		}
-		if status := t.profile.RunPreFilterExtensionRemovePod(d.ctx, t.state, pod, p.info, node); !status.IsSuccess() {
-			return fmt.Errorf("leaving out pod %s: %w", p.info.GetPod().Name, status.AsError())
+		if status := t.Profile.RunPreFilterExtensionRemovePod(d.ctx, t.State, pod, p.Info, node); !status.IsSuccess() {
+			return fmt.Errorf("leaving out pod %s: %w", p.Info.GetPod().Name, status.AsError())
 		}
 	}
 	if !t.readsOthers {
@@ -136,31 +136,31 @@ func (t *classRun) begin(pod *v1.Pod) error {
 	}
 	d.work.spend(len(d.placed) / addsPerVisit)
 	for _, p := range d.placed {
-		if status := t.profile.RunPreFilterExtensionAddPod(d.ctx, t.state, pod, p.info, d.copies[p.node]); !status.IsSuccess() {
-			return fmt.Errorf("counting placed pod %s: %w", p.info.GetPod().Name, status.AsError())
+		if status := t.Profile.RunPreFilterExtensionAddPod(d.ctx, t.State, pod, p.Info, d.copies[p.Node]); !status.IsSuccess() {
+			return fmt.Errorf("counting placed pod %s: %w", p.Info.GetPod().Name, status.AsError())
 		}
 	}
 	return nil
 }
 
 // tried notes that one more member was tried. After the last the class need not know where others are placed.
-func (t *classRun) tried() {
+func (t *Class) tried() {
 	if t.left--; t.left <= 0 {
 		t.run.shut(t)
 	}
 }
 
 // shut ends the telling of the class where others are placed.
-func (d *dryRun) shut(t *classRun) {
-	d.open = slices.DeleteFunc(d.open, func(r *classRun) bool { return r == t })
+func (d *Run) shut(t *Class) {
+	d.open = slices.DeleteFunc(d.open, func(r *Class) bool { return r == t })
 }
 
 // countSpreads prepares the constraints of the class on all nodes of the cluster, as they are with everybody placed so far.
-func (t *classRun) countSpreads(pod *v1.Pod) error {
+func (t *Class) countSpreads(pod *v1.Pod) error {
 	if len(pod.Spec.TopologySpreadConstraints) == 0 {
 		return nil
 	}
-	all, err := t.profile.SnapshotSharedLister().NodeInfos().List()
+	all, err := t.Profile.SnapshotSharedLister().NodeInfos().List()
 	if err != nil {
 		return fmt.Errorf("listing nodes: %w", err)
 	}
@@ -175,31 +175,31 @@ func (t *classRun) countSpreads(pod *v1.Pod) error {
 }
 
 // reserve holds the node for the member until the dry run ends, if plugins take note of that, and reports whether they let it.
-func (t *classRun) reserve(pod *v1.Pod, i int) (bool, error) {
+func (t *Class) reserve(pod *v1.Pod, i int) (bool, error) {
 	if !t.reserves {
 		return true, nil
 	}
 	d := t.run
-	node := d.nodes[i].Node().Name
-	status := t.profile.RunReservePluginsReserve(d.ctx, t.state, pod, node)
+	node := d.Nodes[i].Node().Name
+	status := t.Profile.RunReservePluginsReserve(d.ctx, t.State, pod, node)
 	switch {
 	case status.IsSuccess():
-		d.reserved = append(d.reserved, reservedPod{profile: t.profile, state: t.state, pod: pod, node: node})
+		d.reserved = append(d.reserved, reservedPod{profile: t.Profile, state: t.State, pod: pod, node: node})
 		return true, nil
 	case status.IsRejected():
-		t.profile.RunReservePluginsUnreserve(d.ctx, t.state, pod, node)
-		for cause := range causesOf(status) {
+		t.Profile.RunReservePluginsUnreserve(d.ctx, t.State, pod, node)
+		for cause := range CausesOf(status) {
 			t.causes[cause]++
 		}
 		return false, nil
 	}
-	t.profile.RunReservePluginsUnreserve(d.ctx, t.state, pod, node)
+	t.Profile.RunReservePluginsUnreserve(d.ctx, t.State, pod, node)
 	return false, fmt.Errorf("reserving node %s for pod %s: %w", node, pod.Name, status.AsError())
 }
 
 // enough is how many nodes that fit are compared with each other: the scheduler's own measure for large clusters.
-func (t *classRun) enough() int {
-	n := len(t.run.nodes)
+func (t *Class) enough() int {
+	n := len(t.run.Nodes)
 	if t.run.ranks != nil {
 		// Domains are filled in order, so none may be left out by chance.
 		return n
@@ -208,20 +208,20 @@ func (t *classRun) enough() int {
 		return min(n, manyClassesEnough)
 	}
 	percentage := 0
-	if p := t.profile.PercentageOfNodesToScore(); p != nil {
+	if p := t.Profile.PercentageOfNodesToScore(); p != nil {
 		percentage = int(*p)
 	}
 	return sampling.Enough(n, percentage)
 }
 
 // best returns the index of the best node for the member.
-func (t *classRun) best() (int, bool, error) {
+func (t *Class) best() (int, bool, error) {
 	for {
 		for len(t.candidates) > 0 {
 			top := heap.Pop(&t.candidates).(candidate)
 			// Placing others may have changed what fits here, and not only on the nodes where they are.
 			if t.run.work.spend(1); top.fresh || t.fits(top.node).IsSuccess() {
-				t.run.index[t.run.nodes[top.node].Node().Name] = top.node
+				t.run.index[t.run.Nodes[top.node].Node().Name] = top.node
 				return top.node, true, nil
 			}
 		}
@@ -242,7 +242,7 @@ func (t *classRun) best() (int, bool, error) {
 }
 
 // stale notes that the candidates were filtered before something changed.
-func (t *classRun) stale() {
+func (t *Class) stale() {
 	for i := range t.candidates {
 		t.candidates[i].fresh = false
 	}
@@ -252,29 +252,29 @@ func (t *classRun) stale() {
 const leftOut = -1
 
 // scan filters further nodes until enough fit or none is left, and scores those that do.
-func (t *classRun) scan() error {
+func (t *Class) scan() error {
 	var fit []int
 	enough := t.enough()
 	for len(fit) < enough && t.next < len(t.eligible) {
 		chunk := t.eligible[t.next:min(t.next+enough, len(t.eligible))]
 		t.next += len(chunk)
 		statuses := make([]*fwk.Status, len(chunk))
-		t.profile.Parallelizer().Until(t.run.ctx, len(chunk), func(i int) { statuses[i] = t.fits(chunk[i]) }, metrics.Filter)
-		t.run.examined += len(chunk)
+		t.Profile.Parallelizer().Until(t.run.ctx, len(chunk), func(i int) { statuses[i] = t.fits(chunk[i]) }, metrics.Filter)
+		t.run.Examined += len(chunk)
 		t.run.work.spend(len(chunk))
 		for i, status := range statuses {
 			switch {
 			case status.IsSuccess():
 				fit = append(fit, chunk[i])
 			case !status.IsRejected():
-				return fmt.Errorf("filtering node %s: %w", t.run.nodes[chunk[i]].Node().Name, status.AsError())
-			case t.run.copies[t.run.nodes[chunk[i]].Node().Name] != nil:
+				return fmt.Errorf("filtering node %s: %w", t.run.Nodes[chunk[i]].Node().Name, status.AsError())
+			case t.run.copies[t.run.Nodes[chunk[i]].Node().Name] != nil:
 				// Full with members of the gang itself, which is no reason against the gang unless there is no other.
 				t.withheld(status)
 				t.crowded(status)
 			default:
 				isFull := status.Plugin() == names.NodeResourcesFit
-				for cause := range causesOf(status) {
+				for cause := range CausesOf(status) {
 					t.causes[cause]++
 					if isFull {
 						t.lasting[cause]++
@@ -296,17 +296,17 @@ func (t *classRun) scan() error {
 }
 
 // score ranks the nodes against each other and makes them the candidates.
-func (t *classRun) score(fit []int) error {
+func (t *Class) score(fit []int) error {
 	infos := make([]fwk.NodeInfo, len(fit))
 	for i, n := range fit {
 		infos[i] = t.run.node(n)
 	}
-	t.scoring = t.state
+	t.scoring = t.State
 	t.run.work.spend(len(fit))
-	if status := t.profile.RunPreScorePlugins(t.run.ctx, t.state, t.pod, infos); !status.IsSuccess() {
+	if status := t.Profile.RunPreScorePlugins(t.run.ctx, t.State, t.Pod, infos); !status.IsSuccess() {
 		return status.AsError()
 	}
-	scores, status := t.profile.RunScorePlugins(t.run.ctx, t.state, t.pod, infos)
+	scores, status := t.Profile.RunScorePlugins(t.run.ctx, t.State, t.Pod, infos)
 	if !status.IsSuccess() {
 		return status.AsError()
 	}
@@ -328,7 +328,7 @@ func (t *classRun) score(fit []int) error {
 
 // reconsider filters and scores the node on which a member of the class was just placed, and ranks it again among the
 // candidates.
-func (t *classRun) reconsider(i int) error {
+func (t *Class) reconsider(i int) error {
 	t.stale()
 	if !t.reserves {
 		if status := t.fits(i); !status.IsSuccess() {
@@ -340,8 +340,8 @@ func (t *classRun) reconsider(i int) error {
 		return nil
 	}
 	t.run.work.spend(2 + len(t.candidates)/candidatesPerVisit)
-	name := t.run.nodes[i].Node().Name
-	raw, status := t.profile.RunRawScorePlugins(t.run.ctx, t.scoring, t.pod, t.run.node(i))
+	name := t.run.Nodes[i].Node().Name
+	raw, status := t.Profile.RunRawScorePlugins(t.run.ctx, t.scoring, t.Pod, t.run.node(i))
 	if !status.IsSuccess() {
 		return status.AsError()
 	}
@@ -351,7 +351,7 @@ func (t *classRun) reconsider(i int) error {
 	for i := range t.candidates {
 		scores[i] = t.candidates[i].scores
 	}
-	if status := t.profile.NormalizeScores(t.run.ctx, t.scoring, t.pod, scores); !status.IsSuccess() {
+	if status := t.Profile.NormalizeScores(t.run.ctx, t.scoring, t.Pod, scores); !status.IsSuccess() {
 		return status.AsError()
 	}
 	for i := range scores {
@@ -362,14 +362,14 @@ func (t *classRun) reconsider(i int) error {
 }
 
 // fits runs the filters for the member on the node.
-func (t *classRun) fits(i int) *fwk.Status {
+func (t *Class) fits(i int) *fwk.Status {
 	d := t.run
 	node := d.node(i)
 	if d.gone[node.Node().Name] {
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "node(s) that have left the cluster")
 	}
 	if len(d.refused) > 0 && (d.refused[gang.Refusal{Class: t.class, Node: node.Node().Name}] || d.refused[gang.Refusal{Node: node.Node().Name}]) {
-		return reasons.Status(fwk.Unschedulable, refusedBefore(d.said))
+		return reasons.Status(fwk.Unschedulable, RefusedBefore(d.said))
 	}
 	if !d.storage.fits(t.volumes, node.Node()) {
 		return fwk.NewStatus(fwk.Unschedulable, "node(s) did not have enough free storage")
@@ -380,16 +380,16 @@ func (t *classRun) fits(i int) *fwk.Status {
 	nominated := d.nominated(t, node.Node().Name)
 	if len(nominated) > 0 {
 		// As the scheduler does: the pod has to fit with and without the pods that are about to come.
-		state, with := t.state.Clone(), node.Snapshot()
+		state, with := t.State.Clone(), node.Snapshot()
 		for _, info := range nominated {
 			with.AddPodInfo(info)
-			if status := t.profile.RunPreFilterExtensionAddPod(d.ctx, state, t.pod, info, with); !status.IsSuccess() {
+			if status := t.Profile.RunPreFilterExtensionAddPod(d.ctx, state, t.Pod, info, with); !status.IsSuccess() {
 				return status
 			}
 		}
-		if status := t.profile.RunFilterPlugins(d.ctx, state, t.pod, with); !status.IsSuccess() {
+		if status := t.Profile.RunFilterPlugins(d.ctx, state, t.Pod, with); !status.IsSuccess() {
 			return status
 		}
 	}
-	return t.profile.RunFilterPlugins(d.ctx, t.state, t.pod, node)
+	return t.Profile.RunFilterPlugins(d.ctx, t.State, t.Pod, node)
 }

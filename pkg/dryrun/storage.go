@@ -1,4 +1,4 @@
-package coscheduling
+package dryrun
 
 import (
 	v1 "k8s.io/api/core/v1"
@@ -13,17 +13,17 @@ import (
 	storagevolume "k8s.io/component-helpers/storage/volume"
 )
 
-// storageListers read what tells how much storage drivers can still provision.
-type storageListers struct {
+// StorageListers read what tells how much storage drivers can still provision.
+type StorageListers struct {
 	claims     corelisters.PersistentVolumeClaimLister
 	classes    storagelisters.StorageClassLister
 	drivers    storagelisters.CSIDriverLister
 	capacities storagelisters.CSIStorageCapacityLister
 }
 
-func newStorageListers(factory informers.SharedInformerFactory) storageListers {
+func NewStorageListers(factory informers.SharedInformerFactory) StorageListers {
 	s := factory.Storage().V1()
-	return storageListers{claims: factory.Core().V1().PersistentVolumeClaims().Lister(), classes: s.StorageClasses().Lister(),
+	return StorageListers{claims: factory.Core().V1().PersistentVolumeClaims().Lister(), classes: s.StorageClasses().Lister(),
 		drivers: s.CSIDrivers().Lister(), capacities: s.CSIStorageCapacities().Lister()}
 }
 
@@ -31,7 +31,7 @@ func newStorageListers(factory informers.SharedInformerFactory) storageListers {
 // compares each volume with what is published, which does not shrink before a driver has provisioned: of several members
 // each would fit where all do not.
 type storageAccount struct {
-	storageListers
+	StorageListers
 	taken map[apitypes.UID]int64
 }
 
@@ -42,7 +42,7 @@ type volume struct {
 }
 
 // provisions returns the volumes of the pod that drivers with published capacities would have to provision.
-func (s *storageListers) provisions(pod *v1.Pod) []volume {
+func (s *StorageListers) provisions(pod *v1.Pod) []volume {
 	var out []volume
 	for i := range pod.Spec.Volumes {
 		var name string
@@ -72,7 +72,7 @@ func (s *storageListers) provisions(pod *v1.Pod) []volume {
 }
 
 // bound reports whether all claims of the pod for volumes have theirs, so that the scheduler has nothing to choose or to write.
-func (s *storageListers) bound(pod *v1.Pod) bool {
+func (s *StorageListers) bound(pod *v1.Pod) bool {
 	for i := range pod.Spec.Volumes {
 		var name string
 		switch v := &pod.Spec.Volumes[i]; {

@@ -1,10 +1,9 @@
-package coscheduling
+package dryrun
 
 import (
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"berth.dev/berth/pkg/clusterstate"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/topology"
@@ -12,7 +11,7 @@ import (
 
 // paths returns the domains of each node by which the gang is arranged, the widest level first: of the levels that it names and,
 // where it prefers none, of those of its profile's network. It is nil if there are no levels.
-func (p *planner) paths(levels kubeview.GangTopology, turn gang.Turn, nodes []fwk.NodeInfo) [][]string {
+func (p *Planner) paths(levels kubeview.GangTopology, turn gang.Turn, nodes []fwk.NodeInfo) [][]string {
 	keys := levels.Levels()
 	var network [][]string
 	if len(levels.Preferred) == 0 {
@@ -35,12 +34,12 @@ func (p *planner) paths(levels kubeview.GangTopology, turn gang.Turn, nodes []fw
 
 // networkPaths returns where the nodes are in the network of the gang's profile; nil if the profile does not say, or if all nodes
 // are in one place.
-func (p *planner) networkPaths(turn gang.Turn, nodes []fwk.NodeInfo) [][]string {
-	pod := p.pod(turn.Members[0].Ref())
+func (p *Planner) networkPaths(turn gang.Turn, nodes []fwk.NodeInfo) [][]string {
+	pod := p.Pod(turn.Members[0].Ref())
 	if pod == nil || len(turn.Members) == 1 || len(nodes) == 0 {
 		return nil
 	}
-	places := p.network(pod.Spec.SchedulerName)
+	places := p.Network(pod.Spec.SchedulerName)
 	if places == nil {
 		return nil
 	}
@@ -79,11 +78,11 @@ func dividing(all [][]string) [][]string {
 
 // place tells how far each node is from what the members talk to outside the gang. Among domains in which the gang fits equally
 // well, it begins in the nearest. Members holds one of each class, counts how many there are of it.
-func (p *planner) place(tree []topology.Node, nodes []fwk.NodeInfo, members []*v1.Pod, counts []int) {
+func (p *Planner) place(tree []topology.Node, nodes []fwk.NodeInfo, members []*v1.Pod, counts []int) {
 	if len(members) == 0 {
 		return
 	}
-	places := p.network(members[0].Spec.SchedulerName)
+	places := p.Network(members[0].Spec.SchedulerName)
 	if places == nil {
 		return
 	}
@@ -93,6 +92,3 @@ func (p *planner) place(tree []topology.Node, nodes []fwk.NodeInfo, members []*v
 		}
 	}
 }
-
-// networkOf finds where nodes are in the network of a profile; nil if that does not matter to it.
-type networkOf func(profile string) *clusterstate.GangPlaces

@@ -1,4 +1,4 @@
-package coscheduling
+package dryrun
 
 import (
 	"cmp"
@@ -23,11 +23,11 @@ import (
 // Members of one gang work in step, so that the slowest GPU sets the pace of all. A plan that mixes models is therefore made
 // again on nodes of one model, and taken if as many members find a place there.
 
-// gpuModels tells the GPU models of nodes. It remembers those that it was asked for. It belongs to the scheduling cycles, of which
+// Models tells the GPU models of nodes. It remembers those that it was asked for. It belongs to the scheduling cycles, of which
 // there is one at a time.
-type gpuModels struct {
-	// names are those of the profiles: a gang may have members of several.
-	names *clusterstate.GPUNames
+type Models struct {
+	// Names are those of the profiles: a gang may have members of several.
+	Names *clusterstate.GPUNames
 	keys  []*kubeview.GPUKeys
 	known map[string]knownModel
 }
@@ -41,14 +41,14 @@ type knownModel struct {
 // mostKnown bounds what is remembered of nodes that have gone.
 const mostKnown = 100_000
 
-func newGPUModels() *gpuModels {
-	return &gpuModels{names: &clusterstate.GPUNames{}, known: map[string]knownModel{}}
+func NewModels() *Models {
+	return &Models{Names: &clusterstate.GPUNames{}, known: map[string]knownModel{}}
 }
 
 // keysOfAll are the keys of all profiles. Where no profile reads GPUs they are the defaults.
-func (g *gpuModels) keysOfAll() []*kubeview.GPUKeys {
+func (g *Models) keysOfAll() []*kubeview.GPUKeys {
 	if g.keys == nil {
-		if g.keys = g.names.All(); len(g.keys) == 0 {
+		if g.keys = g.Names.All(); len(g.keys) == 0 {
 			args := &config.GPUAwareArgs{}
 			config.SetDefaultsGPUAwareArgs(args)
 			g.keys = []*kubeview.GPUKeys{args.Keys()}
@@ -58,12 +58,12 @@ func (g *gpuModels) keysOfAll() []*kubeview.GPUKeys {
 }
 
 // mayUse is false only for pods that certainly use no GPU.
-func (g *gpuModels) mayUse(pod *v1.Pod) bool {
+func (g *Models) mayUse(pod *v1.Pod) bool {
 	return slices.ContainsFunc(g.keysOfAll(), func(k *kubeview.GPUKeys) bool { return k.MayUseGPU(pod) })
 }
 
 // model of the node's GPUs, empty without GPUs or when unknown.
-func (g *gpuModels) model(node *v1.Node) string {
+func (g *Models) model(node *v1.Node) string {
 	k := g.known[node.Name]
 	if k.node != node {
 		k = knownModel{node: node}
@@ -82,7 +82,7 @@ func (g *gpuModels) model(node *v1.Node) string {
 
 // modelLimits keeps classes on nodes with GPUs of one model each.
 type modelLimits struct {
-	models  *gpuModels
+	models  *Models
 	byClass map[string]string
 }
 
@@ -97,17 +97,17 @@ func (l *modelLimits) allow(class string, node *v1.Node) bool {
 
 // modelChoice looks for a plan of a gang on one model.
 type modelChoice struct {
-	*planner
-	id    gang.ID
-	turn  gang.Turn
-	nodes []fwk.NodeInfo
-	node  map[string]*v1.Node
+	planner *Planner
+	id      gang.ID
+	turn    gang.Turn
+	nodes   []fwk.NodeInfo
+	node    map[string]*v1.Node
 	// classes of members that use GPUs, with one of them and with their number.
 	classes map[string]*v1.Pod
 	count   map[string]int
 }
 
-func (p *planner) newModelChoice(id gang.ID, turn gang.Turn, nodes []fwk.NodeInfo) *modelChoice {
+func (p *Planner) newModelChoice(id gang.ID, turn gang.Turn, nodes []fwk.NodeInfo) *modelChoice {
 	m := &modelChoice{planner: p, id: id, turn: turn, nodes: nodes, classes: map[string]*v1.Pod{},
 		count: map[string]int{}}
 	for i := range turn.Members {
@@ -116,7 +116,7 @@ func (p *planner) newModelChoice(id gang.ID, turn gang.Turn, nodes []fwk.NodeInf
 		if m.count[member.Class] > 1 {
 			continue
 		}
-		if pod := p.pod(member.Ref()); pod != nil && m.models.mayUse(pod) {
+		if pod := p.Pod(member.Ref()); pod != nil && m.planner.Models.mayUse(pod) {
 			m.classes[member.Class] = pod
 		}
 	}
@@ -124,7 +124,7 @@ func (p *planner) newModelChoice(id gang.ID, turn gang.Turn, nodes []fwk.NodeInf
 }
 
 // used counts the members by the model that a plan gives them, those that hold a place already included.
-func (m *modelChoice) used(a *arrangement, class string) map[string]int {
+func (m *modelChoice) used(a *Plan, class string) map[string]int {
 	if m.node == nil {
 		m.node = make(map[string]*v1.Node, len(m.nodes))
 		for _, n := range m.nodes {
@@ -139,13 +139,13 @@ func (m *modelChoice) used(a *arrangement, class string) map[string]int {
 	for _, placed := range a.Assignments {
 		of := classOf[placed.UID]
 		if m.classes[of] != nil && (class == "" || class == of) {
-			if model := m.models.model(m.node[placed.Node]); model != "" {
+			if model := m.planner.Models.model(m.node[placed.Node]); model != "" {
 				used[model]++
 			}
 		}
 	}
 	if class == "" && m.turn.Held > 0 {
-		for model, n := range m.heldModels(m.id, m.node) {
+		for model, n := range m.planner.heldModels(m.id, m.node) {
 			used[model] += n
 		}
 	}
@@ -153,17 +153,17 @@ func (m *modelChoice) used(a *arrangement, class string) map[string]int {
 }
 
 // heldModels counts the members that hold a place by the model of their GPUs.
-func (p *planner) heldModels(id gang.ID, nodes map[string]*v1.Node) map[string]int {
-	at := p.ledger.Nodes(id)
-	for _, ref := range p.ledger.Members(id) {
-		if pod := p.pod(ref); pod != nil && pod.Spec.NodeName != "" && !p.models.mayUse(pod) {
+func (p *Planner) heldModels(id gang.ID, nodes map[string]*v1.Node) map[string]int {
+	at := p.Ledger.Nodes(id)
+	for _, ref := range p.Ledger.Members(id) {
+		if pod := p.Pod(ref); pod != nil && pod.Spec.NodeName != "" && !p.Models.mayUse(pod) {
 			at[pod.Spec.NodeName]--
 		}
 	}
 	held := map[string]int{}
 	for name, n := range at {
 		if node := nodes[name]; node != nil && n > 0 {
-			if model := p.models.model(node); model != "" {
+			if model := p.Models.model(node); model != "" {
 				held[model] += n
 			}
 		}
@@ -173,21 +173,21 @@ func (p *planner) heldModels(id gang.ID, nodes map[string]*v1.Node) map[string]i
 
 // unify returns a plan like mixed on GPUs of one model, or if there is none one in which each class is on one model, as far as
 // possible. Where it is not, it says so in the plan.
-func (p *planner) unify(w *work, id gang.ID, levels kubeview.GangTopology, turn gang.Turn, nodes []fwk.NodeInfo,
-	mixed *arrangement) (*arrangement, error) {
+func (p *Planner) unify(w *Work, id gang.ID, levels kubeview.GangTopology, turn gang.Turn, nodes []fwk.NodeInfo,
+	mixed *Plan) (*Plan, error) {
 	m := p.newModelChoice(id, turn, nodes)
 	if len(m.classes) == 0 || len(m.used(mixed, "")) < 2 {
 		return mixed, nil
 	}
 	best := mixed
 	try := func(byClass map[string]string) (bool, error) {
-		a, err := p.arrangeOn(w, id, levels, turn, nodes, &modelLimits{models: m.models, byClass: byClass})
+		a, err := p.arrangeOn(w, id, levels, turn, nodes, &modelLimits{models: m.planner.Models, byClass: byClass})
 		if err != nil {
 			return false, err
 		}
-		a.examined += best.examined
+		a.Examined += best.Examined
 		if !a.Feasible() || len(a.Assignments) < len(best.Assignments) {
-			best.examined = a.examined
+			best.Examined = a.Examined
 			return false, nil
 		}
 		best = a
@@ -223,7 +223,7 @@ func (p *planner) unify(w *work, id gang.ID, levels kubeview.GangTopology, turn 
 			}
 		}
 	}
-	best.mixed = m.describe(best)
+	best.Mixed = m.describe(best)
 	return best, nil
 }
 
@@ -232,28 +232,28 @@ const mostModels = 6
 
 // order returns the models on which all members of the classes may fit by the account of the cluster: first one that members of
 // the gang are on already, then as the profile scores their best nodes.
-func (m *modelChoice) order(a *arrangement, classes []string) []string {
+func (m *modelChoice) order(a *Plan, classes []string) []string {
 	slots := map[string]map[string]int{}
 	for _, class := range classes {
 		slots[class] = map[string]int{}
-		key := m.headroom.Acquire(m.classes[class])
-		m.headroom.Each(key, func(node *v1.Node, now, _ int) {
+		key := m.planner.Capacity.Acquire(m.classes[class])
+		m.planner.Capacity.Each(key, func(node *v1.Node, now, _ int) {
 			if now > 0 {
-				slots[class][strings.ToLower(m.models.model(node))] += now
+				slots[class][strings.ToLower(m.planner.Models.model(node))] += now
 			}
 		})
-		m.headroom.Release(key)
+		m.planner.Capacity.Release(key)
 	}
 	score := map[string]int64{}
 	for _, class := range classes {
-		for _, c := range a.classes[class].scored {
-			model := m.models.model(a.nodes[c.node].Node())
+		for _, c := range a.Classes[class].scored {
+			model := m.planner.Models.model(a.Nodes[c.node].Node())
 			if best, known := score[model]; !known || c.scores.TotalScore > best {
 				score[model] = c.scores.TotalScore
 			}
 		}
 	}
-	held := m.heldModels(m.id, m.node)
+	held := m.planner.heldModels(m.id, m.node)
 	var models []string
 	for model := range score {
 		fits := model != ""
@@ -271,7 +271,7 @@ func (m *modelChoice) order(a *arrangement, classes []string) []string {
 }
 
 // describe says on which models the members are, the most members first; empty if all members of each class are on one.
-func (m *modelChoice) describe(a *arrangement) string {
+func (m *modelChoice) describe(a *Plan) string {
 	several := len(m.classes) == 1
 	for class := range m.classes {
 		several = several || len(m.used(a, class)) > 1
@@ -293,10 +293,10 @@ func (m *modelChoice) describe(a *arrangement) string {
 		plural.Of(total, "member"), strings.Join(said, ", "))
 }
 
-// joinModel returns the nodes with the GPU model that the gang uses, if a member that comes later fits on one of them; nil if it
+// JoinModel returns the nodes with the GPU model that the gang uses, if a member that comes later fits on one of them; nil if it
 // may as well go anywhere.
-func (p *planner) joinModel(ctx context.Context, id gang.ID, levels kubeview.GangTopology, pod *v1.Pod, nodes []fwk.NodeInfo) sets.Set[string] {
-	if levels.MixedModels || !p.models.mayUse(pod) {
+func (p *Planner) JoinModel(ctx context.Context, id gang.ID, levels kubeview.GangTopology, pod *v1.Pod, nodes []fwk.NodeInfo) sets.Set[string] {
+	if levels.MixedModels || !p.Models.mayUse(pod) {
 		return nil
 	}
 	byName := make(map[string]*v1.Node, len(nodes))
@@ -312,7 +312,7 @@ func (p *planner) joinModel(ctx context.Context, id gang.ID, levels kubeview.Gan
 	var same []fwk.NodeInfo
 	for model := range held {
 		for _, n := range nodes {
-			if strings.EqualFold(p.models.model(n.Node()), model) {
+			if strings.EqualFold(p.Models.model(n.Node()), model) {
 				same = append(same, n)
 				names.Insert(n.Node().Name)
 			}
@@ -322,7 +322,7 @@ func (p *planner) joinModel(ctx context.Context, id gang.ID, levels kubeview.Gan
 		return nil
 	}
 	turn := gang.Turn{Members: []gang.Member{member}, Need: gang.Minimum{Total: 1}}
-	a, err := p.try(&work{ctx: ctx}, id, turn, part{nodes: same}, nil, nil)
+	a, err := p.Place(&Work{Ctx: ctx}, id, turn, Part{Nodes: same}, nil, nil)
 	switch {
 	case err != nil:
 		klog.FromContext(ctx).V(3).Info("A member of a gang is not tried on the model of the others", "pod", klog.KObj(pod), "reason", err.Error())

@@ -1,4 +1,4 @@
-package coscheduling
+package dryrun
 
 import (
 	"context"
@@ -17,39 +17,39 @@ import (
 	"berth.dev/berth/pkg/kubeview"
 )
 
-// dryRun places a gang on a copy of the cluster within one scheduling cycle, with the profile's own filters, scores and
+// Run places a gang on a copy of the cluster within one scheduling cycle, with the profile's own filters, scores and
 // reservations. Nodes are copied only when a member is placed on them.
 //
 // What a member takes has to be seen by its siblings. Most plugins see it in the NodeInfo or are told by AddPod; those
 // that keep what is taken elsewhere (devices of claims, volumes, a plugin's own books) are told by Reserve. So a member
 // of whom Reserve takes note is reserved for the length of the dry run, and filtered with a state of its own.
-type dryRun struct {
+type Run struct {
 	ctx    context.Context
-	work   *work
+	work   *Work
 	id     gang.ID
 	gangOf func(*v1.Pod) gang.ID
-	part
+	Part
 	// index holds the positions of nodes that were asked for, or of all if indexed is set.
 	index   map[string]int
 	indexed bool
 	// copies holds the nodes that members have been placed on, as they are then.
 	copies  map[string]fwk.NodeInfo
-	pods    map[gang.UID]*v1.Pod
-	classes map[string]*classRun
+	Pods    map[gang.UID]*v1.Pod
+	Classes map[string]*Class
 	// classNames holds the members' classes; lister tells which nodes are there.
 	classNames map[gang.UID]string
 	lister     fwk.NodeInfoLister
 	// open holds the classes of which members are being placed: they have to know where others are placed. many is set if the gang
 	// has so many classes that each is compared on few nodes only, beginning at start.
-	open  []*classRun
+	open  []*Class
 	many  bool
 	start int
 	// mean is what the mean node has, once that was asked for.
 	mean *meanNode
 	// placed lists who was placed, for classes that are opened later; removed the pods that are taken to be gone.
-	placed, removed []placedPod
-	// elsewhere are pods that are taken to be gone from nodes on which no member is tried.
-	elsewhere []placedPod
+	placed, removed []PlacedPod
+	// Elsewhere are pods that are taken to be gone from nodes on which no member is tried.
+	Elsewhere []PlacedPod
 	reserved  []reservedPod
 	// generations are those of the nodes when they were copied; gone holds nodes that have left the cluster since, and displaced the
 	// members that have to be placed again because their nodes have changed.
@@ -65,12 +65,12 @@ type dryRun struct {
 	said     string
 	claims   sharedClaims
 	storage  storageAccount
-	examined int
+	Examined int
 }
 
-type placedPod struct {
-	info fwk.PodInfo
-	node string
+type PlacedPod struct {
+	Info fwk.PodInfo
+	Node string
 }
 
 // reservedPod is a member that the plugins hold reserved until the dry run ends.
@@ -81,60 +81,60 @@ type reservedPod struct {
 	node    string
 }
 
-// newDryRun prepares a dry run of members on some nodes. It has to be closed.
-func (p *planner) newDryRun(w *work, id gang.ID, members []gang.Member, on part) (*dryRun, error) {
-	d := &dryRun{
-		ctx:     w.ctx,
+// newRun prepares a dry run of members on some nodes. It has to be closed.
+func (p *Planner) newRun(w *Work, id gang.ID, members []gang.Member, on Part) (*Run, error) {
+	d := &Run{
+		ctx:     w.Ctx,
 		work:    w,
 		id:      id,
-		gangOf:  p.gangOf,
-		part:    on,
+		gangOf:  p.GangOf,
+		Part:    on,
 		index:   map[string]int{},
 		copies:  map[string]fwk.NodeInfo{},
-		pods:    make(map[gang.UID]*v1.Pod, len(members)),
-		classes: map[string]*classRun{},
+		Pods:    make(map[gang.UID]*v1.Pod, len(members)),
+		Classes: map[string]*Class{},
 		group:   framework.NewCycleState(),
 		refused: map[gang.Refusal]bool{},
-		said:    p.said(id),
+		said:    p.Said(id),
 		claims:  sharedClaims{},
-		storage: storageAccount{storageListers: p.storage, taken: map[apitypes.UID]int64{}},
+		storage: storageAccount{StorageListers: p.Storage, taken: map[apitypes.UID]int64{}},
 
 		classNames:  make(map[gang.UID]string, len(members)),
 		generations: map[string]int64{},
 		displaced:   map[gang.UID]bool{},
 	}
-	maps.Copy(d.refused, p.ledger.Refused(id))
+	maps.Copy(d.refused, p.Ledger.Refused(id))
 	for i := range members {
 		m := &members[i]
-		pod := p.pod(m.Ref())
+		pod := p.Pod(m.Ref())
 		if pod == nil {
 			return nil, fmt.Errorf("member %s/%s has just gone", m.Namespace, m.Name)
 		}
-		d.pods[m.UID], d.classNames[m.UID] = pod, m.Class
-		r := d.classes[m.Class]
+		d.Pods[m.UID], d.classNames[m.UID] = pod, m.Class
+		r := d.Classes[m.Class]
 		if r == nil {
 			info, err := framework.NewPodInfo(pod)
 			if err != nil {
 				return nil, fmt.Errorf("reading pod %s/%s: %w", m.Namespace, m.Name, err)
 			}
 			info.CalculateResource()
-			profile := p.profiles.Of(pod)
-			filters := p.profiles.Traits(pod)
-			r = &classRun{run: d, class: m.Class, pod: pod, info: info, profile: profile, filters: filters, reserves: filters.Reserves(pod),
+			profile := p.Profiles.Of(pod)
+			filters := p.Profiles.Traits(pod)
+			r = &Class{run: d, class: m.Class, Pod: pod, info: info, Profile: profile, filters: filters, reserves: filters.Reserves(pod),
 				causes: map[gang.NodeCause]int{}, lasting: map[gang.NodeCause]int{}, siblings: map[gang.NodeCause]int{}}
-			d.classes[m.Class], d.lister = r, profile.SnapshotSharedLister().NodeInfos()
+			d.Classes[m.Class], d.lister = r, profile.SnapshotSharedLister().NodeInfos()
 		}
 		r.members++
 		r.left++
 		d.claims.count(pod)
 	}
-	d.many = len(d.classes) > manyClasses
+	d.many = len(d.Classes) > ManyClasses
 	w.many = d.many
 	return d, nil
 }
 
 // close gives back what was reserved for the length of the dry run.
-func (d *dryRun) close() {
+func (d *Run) close() {
 	for _, r := range slices.Backward(d.reserved) {
 		r.profile.RunReservePluginsUnreserve(d.ctx, r.state, r.pod, r.node)
 	}
@@ -143,11 +143,11 @@ func (d *dryRun) close() {
 
 // position returns the index of a node. The names of the few that are placed on are noted when they are chosen; only pods
 // that are to be removed can lie on any node.
-func (d *dryRun) position(name string) (int, bool) {
+func (d *Run) position(name string) (int, bool) {
 	i, known := d.index[name]
 	if !known && !d.indexed {
 		d.indexed = true
-		for i, n := range d.nodes {
+		for i, n := range d.Nodes {
 			d.index[n.Node().Name] = i
 		}
 		i, known = d.index[name]
@@ -156,7 +156,7 @@ func (d *dryRun) position(name string) (int, bool) {
 }
 
 // rank returns the place of the node's domain in the order in which domains are filled.
-func (d *dryRun) rank(i int) int {
+func (d *Run) rank(i int) int {
 	if d.ranks == nil {
 		return 0
 	}
@@ -164,34 +164,34 @@ func (d *dryRun) rank(i int) int {
 }
 
 // node returns the node as it is with everybody placed so far.
-func (d *dryRun) node(i int) fwk.NodeInfo {
-	if n := d.copies[d.nodes[i].Node().Name]; n != nil {
+func (d *Run) node(i int) fwk.NodeInfo {
+	if n := d.copies[d.Nodes[i].Node().Name]; n != nil {
 		return n
 	}
-	return d.nodes[i]
+	return d.Nodes[i]
 }
 
 // edit returns a copy of the node that may be changed.
-func (d *dryRun) edit(i int) fwk.NodeInfo {
-	name := d.nodes[i].Node().Name
+func (d *Run) edit(i int) fwk.NodeInfo {
+	name := d.Nodes[i].Node().Name
 	n := d.copies[name]
 	if n == nil {
-		n = d.nodes[i].Snapshot()
-		d.copies[name], d.generations[name] = n, d.nodes[i].GetGeneration()
+		n = d.Nodes[i].Snapshot()
+		d.copies[name], d.generations[name] = n, d.Nodes[i].GetGeneration()
 	}
 	return n
 }
 
 // Place places the member on the node that is best for it now, for the rest of the dry run.
-func (d *dryRun) Place(m gang.Member) (gang.Assignment, bool, error) {
-	r, pod := d.classes[m.Class], d.pods[m.UID]
+func (d *Run) Place(m gang.Member) (gang.Assignment, bool, error) {
+	r, pod := d.Classes[m.Class], d.Pods[m.UID]
 	if err := d.work.pause(d); err != nil {
 		return gang.Assignment{}, false, err
 	}
 	defer r.tried()
 	if r.left <= 0 {
 		// It is placed again.
-		r.state = nil
+		r.State = nil
 	}
 	if r.full {
 		return gang.Assignment{}, false, nil
@@ -208,21 +208,21 @@ func (d *dryRun) Place(m gang.Member) (gang.Assignment, bool, error) {
 			return gang.Assignment{}, false, err
 		} else if taken {
 			d.start = i
-			a := gang.Assignment{UID: m.UID, Node: d.nodes[i].Node().Name, First: d.claims.first(r.profile, d.storage.claims, pod)}
+			a := gang.Assignment{UID: m.UID, Node: d.Nodes[i].Node().Name, First: d.claims.first(r.Profile, d.storage.claims, pod)}
 			return a, true, d.place(r, pod, i)
 		}
 	}
 }
 
 // place puts the pod on the node and tells every class of it.
-func (d *dryRun) place(of *classRun, pod *v1.Pod, i int) error {
+func (d *Run) place(of *Class, pod *v1.Pod, i int) error {
 	// All of a class ask for the same, which is reckoned once.
 	info := *of.info
 	info.Pod = pod
 	n := d.edit(i)
 	n.AddPodInfo(&info)
 	d.storage.take(of.volumes, n.Node())
-	d.placed = append(d.placed, placedPod{info: &info, node: n.Node().Name})
+	d.placed = append(d.placed, PlacedPod{Info: &info, Node: n.Node().Name})
 	last := of.left == 1
 	for _, r := range d.open {
 		if last && r == of {
@@ -236,7 +236,7 @@ func (d *dryRun) place(of *classRun, pod *v1.Pod, i int) error {
 		if !r.readsOthers {
 			continue
 		}
-		if status := r.profile.RunPreFilterExtensionAddPod(d.ctx, r.state, r.pod, &info, n); !status.IsSuccess() {
+		if status := r.Profile.RunPreFilterExtensionAddPod(d.ctx, r.State, r.Pod, &info, n); !status.IsSuccess() {
 			return fmt.Errorf("counting pod %s on node %s: %w", klog.KObj(pod), n.Node().Name, status.AsError())
 		}
 	}
@@ -246,28 +246,28 @@ func (d *dryRun) place(of *classRun, pod *v1.Pod, i int) error {
 	return of.reconsider(i)
 }
 
-// remove takes a pod off its node for the rest of the dry run. All pods are removed before the first member is placed.
-func (d *dryRun) remove(p placedPod) error {
-	i, here := d.position(p.node)
+// Remove takes a pod off its node for the rest of the dry run. All pods are removed before the first member is placed.
+func (d *Run) Remove(p PlacedPod) error {
+	i, here := d.position(p.Node)
 	if !here {
 		return nil
 	}
-	if err := d.edit(i).RemovePod(klog.FromContext(d.ctx), p.info.GetPod()); err != nil {
-		return fmt.Errorf("removing pod %s: %w", klog.KObj(p.info.GetPod()), err)
+	if err := d.edit(i).RemovePod(klog.FromContext(d.ctx), p.Info.GetPod()); err != nil {
+		return fmt.Errorf("removing pod %s: %w", klog.KObj(p.Info.GetPod()), err)
 	}
 	d.removed = append(d.removed, p)
 	return nil
 }
 
-func (d *dryRun) describe(class string) string { return kubeview.DescribeRequest(d.classes[class].pod) }
+func (d *Run) Describe(class string) string { return kubeview.DescribeRequest(d.Classes[class].Pod) }
 
 // nominated returns the pods that are nominated to the node and before which the class has to yield, without its siblings:
 // their nominations are of an earlier plan.
-func (d *dryRun) nominated(r *classRun, node string) []fwk.PodInfo {
+func (d *Run) nominated(r *Class, node string) []fwk.PodInfo {
 	var out []fwk.PodInfo
-	for _, info := range r.profile.NominatedPodsForNode(node) {
+	for _, info := range r.Profile.NominatedPodsForNode(node) {
 		pod := info.GetPod()
-		if (d.id == gang.ID{} || d.gangOf(pod) != d.id) && corev1helpers.PodPriority(pod) >= corev1helpers.PodPriority(r.pod) {
+		if (d.id == gang.ID{} || d.gangOf(pod) != d.id) && corev1helpers.PodPriority(pod) >= corev1helpers.PodPriority(r.Pod) {
 			out = append(out, info)
 		}
 	}

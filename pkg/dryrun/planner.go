@@ -1,4 +1,4 @@
-package coscheduling
+package dryrun
 
 import (
 	"maps"
@@ -9,52 +9,54 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/capacity"
+	"berth.dev/berth/pkg/clusterstate"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/profiles"
 	"berth.dev/berth/pkg/topology"
 )
 
-// arrangement is a plan for a gang, or for as much of it as fits.
-type arrangement struct {
+// Plan is a plan for a gang, or for as much of it as fits.
+type Plan struct {
 	gang.Result
-	*dryRun
-	// within names the level that all members have to share, or is empty.
-	within string
-	// ordered is set if members have to reserve in the order of the plan.
-	ordered bool
-	// mixed says which GPU models the members are on, if they are on several although they should not be.
-	mixed string
+	*Run
+	// Within names the level that all members have to share, or is empty.
+	Within string
+	// Ordered is set if members have to reserve in the order of the plan.
+	Ordered bool
+	// Mixed says which GPU models the members are on, if they are on several although they should not be.
+	Mixed string
 }
 
-// part is a set of nodes on which to try a gang.
-type part struct {
-	nodes []fwk.NodeInfo
+// Part is a set of nodes on which to try a gang.
+type Part struct {
+	Nodes []fwk.NodeInfo
 	// ranks holds by node the place of its domain in the order in which domains are to be filled; nil if that does not matter.
 	ranks []int
 	// only keeps classes on nodes with GPUs of some model; nil if they may go anywhere.
 	only *modelLimits
 }
 
-// planner makes plans for gangs in the scheduling cycles of their leaders, of which there is one at a time.
-type planner struct {
-	ledger   *gang.Ledger
-	gangOf   func(*v1.Pod) gang.ID
-	pod      func(gang.Ref) *v1.Pod
-	podGroup func(gang.ID) *schedulingv1alpha1.PodGroup
-	profiles *profiles.Set
-	headroom *capacity.Index
-	storage  storageListers
-	network  networkOf
-	models   *gpuModels
-	// said returns what another plugin said last when it turned a member of the gang away.
-	said  func(gang.ID) string
-	plans plans
+// Planner makes plans for gangs in the scheduling cycles of their leaders, of which there is one at a time.
+type Planner struct {
+	Ledger   *gang.Ledger
+	GangOf   func(*v1.Pod) gang.ID
+	Pod      func(gang.Ref) *v1.Pod
+	PodGroup func(gang.ID) *schedulingv1alpha1.PodGroup
+	Profiles *profiles.Set
+	Capacity *capacity.Index
+	Storage  StorageListers
+	// Network finds where nodes are in the network of a profile; nil if that does not matter to it.
+	Network func(profile string) *clusterstate.GangPlaces
+	Models  *Models
+	// Said returns what another plugin said last when it turned a member of the gang away.
+	Said    func(gang.ID) string
+	Pending Pending
 }
 
 // arrange places the gang on nodes in a dry run, on GPUs of one model where that is possible.
-func (p *planner) arrange(w *work, id gang.ID, turn gang.Turn, nodes []fwk.NodeInfo) (*arrangement, error) {
-	levels, err := p.topology(id, p.pod(turn.Members[0].Ref()))
+func (p *Planner) arrange(w *Work, id gang.ID, turn gang.Turn, nodes []fwk.NodeInfo) (*Plan, error) {
+	levels, err := p.Topology(id, p.Pod(turn.Members[0].Ref()))
 	if err != nil {
 		return nil, err
 	}
@@ -68,31 +70,31 @@ func (p *planner) arrange(w *work, id gang.ID, turn gang.Turn, nodes []fwk.NodeI
 // arrangeOn places the gang on nodes in a dry run, within one domain of each level that it requires and spread over as few
 // domains as possible of those that it prefers, or else of those of the network. Classes are kept on the models that only gives
 // them.
-func (p *planner) arrangeOn(
-	w *work, id gang.ID, levels kubeview.GangTopology, turn gang.Turn, nodes []fwk.NodeInfo, only *modelLimits,
-) (*arrangement, error) {
-	var best *arrangement
+func (p *Planner) arrangeOn(
+	w *Work, id gang.ID, levels kubeview.GangTopology, turn gang.Turn, nodes []fwk.NodeInfo, only *modelLimits,
+) (*Plan, error) {
+	var best *Plan
 	examined := 0
 	for _, part := range p.parts(id, levels, turn, nodes, only) {
 		a, err := p.tryPlaces(w, id, turn, part)
 		if err != nil {
 			return nil, err
 		}
-		examined += a.examined
+		examined += a.Examined
 		if best == nil || a.Feasible() || len(a.Assignments) > len(best.Assignments) {
 			best = a
 		}
-		best.examined = examined
+		best.Examined = examined
 		if a.Feasible() || w.spent() {
 			break
 		}
 	}
 	if len(levels.Required) > 0 {
-		best.within = levels.Required[len(levels.Required)-1]
+		best.Within = levels.Required[len(levels.Required)-1]
 	}
-	best.ordered = slices.ContainsFunc(turn.Members, func(m gang.Member) bool {
-		r := best.classes[m.Class]
-		return r.filters.OrderMatters(r.pod)
+	best.Ordered = slices.ContainsFunc(turn.Members, func(m gang.Member) bool {
+		r := best.Classes[m.Class]
+		return r.filters.OrderMatters(r.Pod)
 	})
 	return best, nil
 }
@@ -102,16 +104,16 @@ const fewPlaces = 16
 
 // tryPlaces places the gang on one set of nodes. Where the first member goes that uses a claim that members share, or that others
 // have an affinity to, its siblings have to follow: if they do not fit there, they are tried elsewhere.
-func (p *planner) tryPlaces(w *work, id gang.ID, turn gang.Turn, on part) (*arrangement, error) {
-	var best *arrangement
+func (p *Planner) tryPlaces(w *Work, id gang.ID, turn gang.Turn, on Part) (*Plan, error) {
+	var best *Plan
 	refused := map[gang.Refusal]bool{}
 	examined := 0
 	for range fewPlaces {
-		a, err := p.try(w, id, turn, on, refused, nil)
+		a, err := p.Place(w, id, turn, on, refused, nil)
 		if err != nil {
 			return nil, err
 		}
-		examined += a.examined
+		examined += a.Examined
 		if best == nil || a.Feasible() || len(a.Assignments) > len(best.Assignments) {
 			best = a
 		}
@@ -123,35 +125,35 @@ func (p *planner) tryPlaces(w *work, id gang.ID, turn gang.Turn, on part) (*arra
 			refused[gang.Refusal{Node: placed.Node}] = true
 		}
 	}
-	best.examined = examined
+	best.Examined = examined
 	return best, nil
 }
 
 // follows reports whether where members go depends on where the first of them went.
-func (a *arrangement) follows() bool {
+func (a *Plan) follows() bool {
 	if slices.ContainsFunc(a.Assignments, func(placed gang.Assignment) bool { return placed.First }) {
 		return true
 	}
-	for _, r := range a.classes {
-		if f := r.pod.Spec.Affinity; f != nil && f.PodAffinity != nil && len(f.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0 {
+	for _, r := range a.Classes {
+		if f := r.Pod.Spec.Affinity; f != nil && f.PodAffinity != nil && len(f.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0 {
 			return true
 		}
 	}
 	return false
 }
 
-// try places the gang on one set of nodes, but for those refused to a class.
-func (p *planner) try(w *work, id gang.ID, turn gang.Turn, on part, refused map[gang.Refusal]bool, prepare func(*dryRun) error) (*arrangement, error) {
-	var last *dryRun
+// Place places the gang on one set of nodes, but for those refused to a class.
+func (p *Planner) Place(w *Work, id gang.ID, turn gang.Turn, on Part, refused map[gang.Refusal]bool, prepare func(*Run) error) (*Plan, error) {
+	var last *Run
 	finish := func() {
 		if last != nil {
 			last.close()
 		}
 	}
 	defer finish()
-	open := func() (*dryRun, error) {
+	open := func() (*Run, error) {
 		finish()
-		d, err := p.newDryRun(w, id, turn.Members, on)
+		d, err := p.newRun(w, id, turn.Members, on)
 		if err != nil {
 			return nil, err
 		}
@@ -166,7 +168,7 @@ func (p *planner) try(w *work, id gang.ID, turn gang.Turn, on part, refused map[
 	if err != nil {
 		return nil, err
 	}
-	result, d, err := gang.Build(turn.Members, turn.Need, first.hardness, func() (*dryRun, error) {
+	result, d, err := gang.Build(turn.Members, turn.Need, first.hardness, func() (*Run, error) {
 		if d := first; d != nil {
 			first = nil
 			return d, nil
@@ -181,27 +183,27 @@ func (p *planner) try(w *work, id gang.ID, turn gang.Turn, on part, refused map[
 	if err != nil {
 		return nil, err
 	}
-	return &arrangement{Result: result, dryRun: d}, nil
+	return &Plan{Result: result, Run: d}, nil
 }
 
-// topology returns the levels that the gang asks for.
-func (p *planner) topology(id gang.ID, pod *v1.Pod) (kubeview.GangTopology, error) {
+// Topology returns the levels that the gang asks for.
+func (p *Planner) Topology(id gang.ID, pod *v1.Pod) (kubeview.GangTopology, error) {
 	if pod == nil {
 		pod = &v1.Pod{}
 	}
-	return kubeview.TopologyOf(p.podGroup(id), pod)
+	return kubeview.TopologyOf(p.PodGroup(id), pod)
 }
 
 // parts returns the sets of nodes on which to try the gang, in order; at least one. What the nodes have free by the rough
 // account rules out domains before any of their nodes is looked at.
-func (p *planner) parts(id gang.ID, levels kubeview.GangTopology, turn gang.Turn, nodes []fwk.NodeInfo, only *modelLimits) []part {
+func (p *Planner) parts(id gang.ID, levels kubeview.GangTopology, turn gang.Turn, nodes []fwk.NodeInfo, only *modelLimits) []Part {
 	paths := p.paths(levels, turn, nodes)
 	if paths == nil {
-		return []part{{nodes: nodes, only: only}}
+		return []Part{{Nodes: nodes, only: only}}
 	}
 	tree := make([]topology.Node, len(nodes))
 	index := make(map[string]int, len(nodes))
-	held := p.ledger.Nodes(id)
+	held := p.Ledger.Nodes(id)
 	for i, n := range nodes {
 		name := n.Node().Name
 		index[name] = i
@@ -216,11 +218,11 @@ func (p *planner) parts(id gang.ID, levels kubeview.GangTopology, turn gang.Turn
 			demand.Want[at]++
 			continue
 		}
-		pod := p.pod(m.Ref())
+		pod := p.Pod(m.Ref())
 		if pod == nil {
 			continue
 		}
-		if len(pods) == manyClasses {
+		if len(pods) == ManyClasses {
 			// Too many are not asked about: those that are have to fit without the others.
 			left++
 			continue
@@ -231,29 +233,29 @@ func (p *planner) parts(id gang.ID, levels kubeview.GangTopology, turn gang.Turn
 		for i := range tree {
 			tree[i].Slots = append(tree[i].Slots, 0)
 		}
-		key := p.headroom.Acquire(pod)
-		p.headroom.Each(key, func(node *v1.Node, now, _ int) {
+		key := p.Capacity.Acquire(pod)
+		p.Capacity.Each(key, func(node *v1.Node, now, _ int) {
 			if i, here := index[node.Name]; here && only.allow(m.Class, node) {
 				tree[i].Slots[at] = now
 			}
 		})
-		p.headroom.Release(key)
+		p.Capacity.Release(key)
 	}
 	demand.Need = max(demand.Need-left, 0)
 	p.place(tree, nodes, pods, demand.Want)
-	var parts []part
+	var parts []Part
 	for _, a := range topology.Arrange(tree, len(levels.Required), demand) {
-		p := part{only: only}
+		p := Part{only: only}
 		for rank, set := range a.Sets {
 			for _, i := range set {
-				p.nodes = append(p.nodes, nodes[i])
+				p.Nodes = append(p.Nodes, nodes[i])
 				p.ranks = append(p.ranks, rank)
 			}
 		}
 		parts = append(parts, p)
 	}
 	if len(parts) == 0 {
-		parts = append(parts, part{})
+		parts = append(parts, Part{})
 	}
 	return parts
 }

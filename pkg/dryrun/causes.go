@@ -1,4 +1,4 @@
-package coscheduling
+package dryrun
 
 import (
 	fwk "k8s.io/kube-scheduler/framework"
@@ -7,12 +7,12 @@ import (
 	"berth.dev/berth/pkg/gang"
 )
 
-// causes counts the nodes by what keeps the first class that is short off them.
-func (d *dryRun) causes(r gang.Result) []gang.NodeCause {
+// Causes counts the nodes by what keeps the first class that is short off them.
+func (d *Run) Causes(r gang.Result) []gang.NodeCause {
 	if len(r.Short) == 0 {
 		return nil
 	}
-	short := d.classes[r.Short[0].Class]
+	short := d.Classes[r.Short[0].Class]
 	counts := short.causes
 	if len(counts) == 0 {
 		counts = short.siblings
@@ -26,9 +26,9 @@ func (d *dryRun) causes(r gang.Result) []gang.NodeCause {
 }
 
 // withheld counts a node that has members of the gang, and room that is promised to others, by what is said of that.
-func (t *classRun) withheld(status *fwk.Status) {
-	for cause := range causesOf(status) {
-		if cause.Kind == (promisedTo{}).Kind() {
+func (t *Class) withheld(status *fwk.Status) {
+	for cause := range CausesOf(status) {
+		if cause.Kind == (PromisedTo{}).Kind() {
 			t.causes[cause]++
 		}
 	}
@@ -36,13 +36,13 @@ func (t *classRun) withheld(status *fwk.Status) {
 
 // crowded counts a node by what is said of it with the members of the gang that were placed there. That they use what the node has is
 // said only if nothing else is to be said.
-func (t *classRun) crowded(status *fwk.Status) {
+func (t *Class) crowded(status *fwk.Status) {
 	counts := t.siblings
 	switch status.Plugin() {
 	case names.NodePorts, names.InterPodAffinity, names.PodTopologySpread:
 		counts = t.causes
 	}
-	for cause := range causesOf(status) {
+	for cause := range CausesOf(status) {
 		if cause.Short == "" {
 			cause.Says += givenMembers
 		}

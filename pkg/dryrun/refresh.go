@@ -1,4 +1,4 @@
-package coscheduling
+package dryrun
 
 import (
 	"context"
@@ -13,29 +13,29 @@ import (
 )
 
 // Spent reports whether the plan has to come to an end.
-func (d *dryRun) Spent() bool { return d.work.spent() }
+func (d *Run) Spent() bool { return d.work.spent() }
 
 // refresh brings the dry run in line with the cluster as it is in another cycle, and reserves again what was reserved. Members whose
 // nodes have changed so that they do not fit there any more have to be placed again.
-func (d *dryRun) refresh(ctx context.Context, reserved []reservedPod, others sets.Set[structured.DeviceID]) error {
+func (d *Run) refresh(ctx context.Context, reserved []reservedPod, others sets.Set[structured.DeviceID]) error {
 	d.ctx, d.open, d.gone = ctx, nil, map[string]bool{}
 	asBefore := d.reserveAgain
 	if others == nil || !others.Equal(d.devicesOfOthers(reserved)) {
 		asBefore, d.group = d.placeAgain, framework.NewCycleState()
 	}
 	changed := map[string]bool{}
-	for _, r := range d.classes {
+	for _, r := range d.Classes {
 		// A state is of the cycle in which it was made.
-		r.state, r.full = nil, false
+		r.State, r.full = nil, false
 	}
-	for _, n := range d.nodes {
+	for _, n := range d.Nodes {
 		name := n.Node().Name
 		if _, err := d.lister.Get(name); err != nil {
 			d.gone[name], changed[name] = true, true
 		}
 	}
 	for name, generation := range d.generations {
-		if i, here := d.position(name); !here || d.nodes[i].GetGeneration() != generation {
+		if i, here := d.position(name); !here || d.Nodes[i].GetGeneration() != generation {
 			changed[name] = true
 		}
 	}
@@ -50,9 +50,9 @@ func (d *dryRun) refresh(ctx context.Context, reserved []reservedPod, others set
 	placed := d.placed
 	d.placed = nil
 	for _, p := range placed {
-		switch uid := gang.UID(p.info.GetPod().UID); {
+		switch uid := gang.UID(p.Info.GetPod().UID); {
 		case again[uid]:
-		case !changed[p.node] || d.putBack(p):
+		case !changed[p.Node] || d.putBack(p):
 			d.placed = append(d.placed, p)
 		default:
 			d.displaced[uid] = true
@@ -64,7 +64,7 @@ func (d *dryRun) refresh(ctx context.Context, reserved []reservedPod, others set
 // devicesOfOthers are the devices that claims hold while nothing is reserved for the gang, or nil if it cannot be told by them alone
 // whether what was reserved can be reserved again as it was: a plugin that is not known may keep what it likes, and VolumeBinding
 // reserves the volumes that it chose once only, as it changes its own state by that.
-func (d *dryRun) devicesOfOthers(reserved []reservedPod) sets.Set[structured.DeviceID] {
+func (d *Run) devicesOfOthers(reserved []reservedPod) sets.Set[structured.DeviceID] {
 	var profile framework.Framework
 	for _, r := range reserved {
 		if profile = r.profile; d.classOf(gang.UID(r.pod.UID)).filters.HiddenReserve || !d.storage.bound(r.pod) {
@@ -83,26 +83,26 @@ func (d *dryRun) devicesOfOthers(reserved []reservedPod) sets.Set[structured.Dev
 
 // putBack places a member again on its node, which has changed, and reports whether there is room for it. What else the filters look at
 // is found out when the member comes to take its node.
-func (d *dryRun) putBack(p placedPod) bool {
-	i, here := d.position(p.node)
-	if !here || d.gone[p.node] {
+func (d *Run) putBack(p PlacedPod) bool {
+	i, here := d.position(p.Node)
+	if !here || d.gone[p.Node] {
 		return false
 	}
-	pod, n := p.info.GetPod(), d.node(i)
+	pod, n := p.Info.GetPod(), d.node(i)
 	if !d.classOf(gang.UID(pod.UID)).filters.Fits(pod, n) {
 		return false
 	}
-	d.edit(i).AddPodInfo(p.info)
+	d.edit(i).AddPodInfo(p.Info)
 	return true
 }
 
 // reserveAgain reserves for the members what they had reserved before the pause, where nobody has taken any of it: the filters would
 // allocate the same. That costs a fraction of placing them again, which with many members takes longer than the slice.
-func (d *dryRun) reserveAgain(reserved []reservedPod) error {
+func (d *Run) reserveAgain(reserved []reservedPod) error {
 	for _, r := range reserved {
 		info := *d.classOf(gang.UID(r.pod.UID)).info
 		info.Pod = r.pod
-		p := placedPod{info: &info, node: r.node}
+		p := PlacedPod{Info: &info, Node: r.node}
 		if !d.putBack(p) {
 			d.displaced[gang.UID(r.pod.UID)] = true
 			continue
@@ -124,7 +124,7 @@ func (d *dryRun) reserveAgain(reserved []reservedPod) error {
 }
 
 // placeAgain places the members, in the order in which they were placed before the pause, on the same nodes if they still fit there.
-func (d *dryRun) placeAgain(reserved []reservedPod) error {
+func (d *Run) placeAgain(reserved []reservedPod) error {
 	for _, r := range reserved {
 		uid := gang.UID(r.pod.UID)
 		t := d.classOf(uid)
@@ -152,7 +152,7 @@ func (d *dryRun) placeAgain(reserved []reservedPod) error {
 		info.Pod = r.pod
 		n := d.edit(i)
 		n.AddPodInfo(&info)
-		p := placedPod{info: &info, node: r.node}
+		p := PlacedPod{Info: &info, Node: r.node}
 		d.placed = append(d.placed, p)
 		if t.left <= 0 {
 			d.shut(t)
@@ -161,16 +161,16 @@ func (d *dryRun) placeAgain(reserved []reservedPod) error {
 			if !o.readsOthers {
 				continue
 			}
-			if status := o.profile.RunPreFilterExtensionAddPod(d.ctx, o.state, o.pod, &info, n); !status.IsSuccess() {
+			if status := o.Profile.RunPreFilterExtensionAddPod(d.ctx, o.State, o.Pod, &info, n); !status.IsSuccess() {
 				return fmt.Errorf("counting member %s again: %w", r.pod.Name, status.AsError())
 			}
 		}
 	}
-	for _, r := range d.classes {
-		r.state = nil
+	for _, r := range d.Classes {
+		r.State = nil
 	}
 	d.open = nil
 	return nil
 }
 
-func (d *dryRun) classOf(uid gang.UID) *classRun { return d.classes[d.classNames[uid]] }
+func (d *Run) classOf(uid gang.UID) *Class { return d.Classes[d.classNames[uid]] }

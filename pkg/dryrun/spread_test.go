@@ -1,4 +1,4 @@
-package coscheduling
+package dryrun
 
 import (
 	"maps"
