@@ -17,7 +17,7 @@ import (
 
 	"berth.dev/berth/hack/invariants"
 	"berth.dev/berth/pkg/gpu"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
 )
 
 // script is a row of changes that the API reports.
@@ -56,13 +56,13 @@ func (s *script) bind(name, node string, milli int, devices ...int) {
 	after := before.DeepCopy()
 	after.Spec.NodeName = node
 	if len(devices) > 0 {
-		keys := kubeview.DefaultGPUKeys()
+		keys := gpuview.DefaultKeys()
 		asked, err := keys.PodGPURequest(after)
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		assignment := kubeview.Assignment{Node: node, Devices: devices, Share: gpu.Share{Milli: milli}}
-		patch, err := kubeview.AssignmentPatch(after, &asked, assignment, time.Now())
+		assignment := gpuview.Assignment{Node: node, Devices: devices, Share: gpu.Share{Milli: milli}}
+		patch, err := gpuview.AssignmentPatch(after, &asked, assignment, time.Now())
 		if err != nil {
 			s.t.Fatal(err)
 		}

@@ -11,7 +11,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/topology"
 )
 
@@ -53,7 +53,7 @@ func (c *coordinator) arrange(w *work, id gang.ID, turn gang.Turn, nodes []fwk.N
 // domains as possible of those that it prefers, or else of those of the network. Classes are kept on the models that only gives
 // them.
 func (c *coordinator) arrangeOn(
-	w *work, id gang.ID, levels kubeview.GangTopology, turn gang.Turn, nodes []fwk.NodeInfo, only *modelLimits,
+	w *work, id gang.ID, levels gangview.Topology, turn gang.Turn, nodes []fwk.NodeInfo, only *modelLimits,
 ) (*arrangement, error) {
 	var best *arrangement
 	examined := 0
@@ -169,16 +169,16 @@ func (c *coordinator) try(w *work, id gang.ID, turn gang.Turn, on part, refused 
 }
 
 // topology returns the levels that the gang asks for.
-func (c *coordinator) topology(id gang.ID, pod *v1.Pod) (kubeview.GangTopology, error) {
+func (c *coordinator) topology(id gang.ID, pod *v1.Pod) (gangview.Topology, error) {
 	if pod == nil {
 		pod = &v1.Pod{}
 	}
-	return kubeview.TopologyOf(c.groups.get(id), pod)
+	return gangview.TopologyOf(c.groups.get(id), pod)
 }
 
 // parts returns the sets of nodes on which to try the gang, in order; at least one. What the nodes have free by the rough
 // account rules out domains before any of their nodes is looked at.
-func (c *coordinator) parts(id gang.ID, levels kubeview.GangTopology, turn gang.Turn, nodes []fwk.NodeInfo, only *modelLimits) []part {
+func (c *coordinator) parts(id gang.ID, levels gangview.Topology, turn gang.Turn, nodes []fwk.NodeInfo, only *modelLimits) []part {
 	paths := c.paths(levels, turn, nodes)
 	if paths == nil {
 		return []part{{nodes: nodes, only: only}}

@@ -14,8 +14,9 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/reasons"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // The keys of what a member's cycle keeps.
@@ -91,7 +92,7 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Po
 
 // tellForeign says once of a pod that it is in a group of another scheduler, and so in none here.
 func (p *Plugin) tellForeign(ctx context.Context, pod *v1.Pod) {
-	f, says := kubeview.PodForeignGang(pod)
+	f, says := gangview.ForeignOf(pod)
 	if !says || pod.Spec.SchedulingGroup != nil || p.shared.toldForeign.has(pod.UID) {
 		return
 	}
@@ -157,7 +158,7 @@ func (p *Plugin) lead(ctx context.Context, state fwk.CycleState, id gang.ID, pod
 		return p.putOff(ctx, state, id, uid, sliceRest)
 	}
 	result, err := plan.result, plan.err
-	var bad *kubeview.BadValue
+	var bad *wellknown.BadValue
 	switch {
 	case errors.As(err, &bad):
 		return fail(gang.Told(err.Error()), nil)

@@ -14,7 +14,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/podview"
 )
 
 // dryRun places a gang on a copy of the cluster within one scheduling cycle, with the profile's own filters, scores and
@@ -257,7 +257,7 @@ func (d *dryRun) remove(p placedPod) error {
 	return nil
 }
 
-func (d *dryRun) describe(class string) string { return kubeview.DescribeRequest(d.classes[class].pod) }
+func (d *dryRun) describe(class string) string { return podview.DescribeRequest(d.classes[class].pod) }
 
 // nominated returns the pods that are nominated to the node and before which the class has to yield, without its siblings:
 // their nominations are of an earlier plan.

@@ -16,8 +16,9 @@ import (
 
 	"berth.dev/berth/pkg/clusterwide"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/plural"
+	"berth.dev/berth/pkg/podview"
 )
 
 // request asks for pods to be evicted so that a gang can start, or a single pod.
@@ -251,10 +252,10 @@ func (b *problemBuilder) addVictim(n int, pod *podCopy) {
 		g.Bound++
 		b.problem.Groups[id] = g
 	}
-	if priority >= b.request.priority || kubeview.BelongsToNode(pod.pod) {
+	if priority >= b.request.priority || podview.BelongsToNode(pod.pod) {
 		return
 	}
-	v := gang.Victim{UID: pod.uid, Node: n, Priority: priority, Started: pod.started, Group: id, Role: kubeview.GangRole(pod.pod, b.groups.get(id)),
+	v := gang.Victim{UID: pod.uid, Node: n, Priority: priority, Started: pod.started, Group: id, Role: gangview.Role(pod.pod, b.groups.get(id)),
 		Requests: make(gang.Vector, len(b.cluster.resources)), Holds: b.holds(pod.pod, b.cluster.nodes[n].name), Budgets: b.covers.of(pod.pod)}
 	for _, u := range pod.uses {
 		v.Requests[u.resource] = u.amount

@@ -8,7 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	apitypes "k8s.io/apimachinery/pkg/types"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/podview"
 )
 
 // headroom is a rough account of the free capacity of every node, fed by informers. For each live shape of pods it knows
@@ -109,7 +109,7 @@ func (h *headroom) setNode(node *v1.Node) {
 	defer h.mu.Unlock()
 	n := h.at(node.Name)
 	old := n.node
-	has := h.vector(kubeview.AllocatableOf(node))
+	has := h.vector(podview.AllocatableOf(node))
 	if old != nil && slices.Equal(has, n.has) && !altered(old, node) {
 		// Most updates are heartbeats.
 		n.node = node

@@ -13,7 +13,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/component-helpers/resource"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/podview"
 )
 
 // shapeKey is equal for pods of one shape: those that fit the same nodes in the same numbers, as far as their requests,
@@ -69,7 +69,7 @@ func keyOf(asks []ask, rule []byte) shapeKey {
 
 // asksOf returns what one pod requests of what is compared, in the order of the names.
 func asksOf(pod *v1.Pod, compared func(v1.ResourceName) bool) []ask {
-	amounts := kubeview.Amounts(resource.PodRequests(pod, resource.PodResourcesOptions{}))
+	amounts := podview.Amounts(resource.PodRequests(pod, resource.PodResourcesOptions{}))
 	amounts[v1.ResourcePods] = 1
 	asks := make([]ask, 0, len(amounts))
 	for _, name := range slices.Sorted(maps.Keys(amounts)) {

@@ -4,15 +4,14 @@ import (
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"berth.dev/berth/pkg/clusterstate"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/topology"
 )
 
 // paths returns the domains of each node by which the gang is arranged, the widest level first: of the levels that it names and,
 // where it prefers none, of those of its profile's network. It is nil if there are no levels.
-func (c *coordinator) paths(levels kubeview.GangTopology, turn gang.Turn, nodes []fwk.NodeInfo) [][]string {
+func (c *coordinator) paths(levels gangview.Topology, turn gang.Turn, nodes []fwk.NodeInfo) [][]string {
 	keys := levels.Levels()
 	var network [][]string
 	if len(levels.Preferred) == 0 {
@@ -95,4 +94,4 @@ func (c *coordinator) place(tree []topology.Node, nodes []fwk.NodeInfo, members 
 }
 
 // networkOf finds where nodes are in the network of a profile; nil if that does not matter to it.
-type networkOf func(profile string) *clusterstate.GangPlaces
+type networkOf func(profile string) *gangview.Places

@@ -12,7 +12,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // nodesNamed is the nodes of a cycle, by name.
@@ -38,7 +39,7 @@ func TestWhatIsPromisedIsKept(t *testing.T) {
 		}
 	}
 	backfill := func(p *v1.Pod) *v1.Pod {
-		p.Annotations = map[string]string{kubeview.BackfillKey: "allow"}
+		p.Annotations = map[string]string{wellknown.BackfillKey: "allow"}
 		return p
 	}
 	held := []awaitedPod{{Ref: gang.Ref{UID: "held", Namespace: "default", Name: "held"}, node: "other"}}
@@ -77,7 +78,7 @@ func TestWhatIsPromisedIsKept(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p := &promises{filters: allFilters, allowsBackfill: func(pod *v1.Pod) bool { return kubeview.MayBackfill(nil, pod) }}
+			p := &promises{filters: allFilters, allowsBackfill: func(pod *v1.Pod) bool { return gangview.MayBackfill(nil, pod) }}
 			kept := test.promise
 			kept.to, kept.priority, kept.node, kept.info = gang.ID{Namespace: "default", Name: "g"}, 10, "node", info
 			p.add(kept)

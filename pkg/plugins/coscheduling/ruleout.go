@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/podview"
 )
 
 // ruleOut returns why the gang cannot start by the account of the cluster, whatever a cycle would find, and nil if it may.
@@ -53,7 +53,7 @@ func (w *waker) ruleOut(g *waitingGang) gang.Reason {
 	describe := func(class string) string {
 		for i, c := range g.Classes {
 			if c.Class == class {
-				return kubeview.DescribeRequest(g.pods[i])
+				return podview.DescribeRequest(g.pods[i])
 			}
 		}
 		return "pod"

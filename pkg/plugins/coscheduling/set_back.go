@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/klog/v2"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/podview"
 )
 
 // setBackFrom is the smallest step of the clock on the wall that counts: the queue's back-offs are as long.
@@ -55,7 +55,7 @@ func (w *waker) followClock(ctx context.Context, now time.Time) {
 	}
 	pending := map[string]*v1.Pod{}
 	for _, pod := range all {
-		if pod.Spec.NodeName == "" && !kubeview.Finished(pod) && w.profiles.of(pod) != nil {
+		if pod.Spec.NodeName == "" && !podview.Finished(pod) && w.profiles.of(pod) != nil {
 			pending[pod.Namespace+"/"+pod.Name] = pod
 		}
 	}

@@ -15,7 +15,7 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
 )
 
 // filtering is a profile with some filters, of which fit compares requests.
@@ -128,7 +128,7 @@ func TestPromisesAreComparedAsTheProfileCompares(t *testing.T) {
 	}
 	node := framework.NewNodeInfo()
 	node.SetNode(st.MakeNode().Name("n").Capacity(map[v1.ResourceName]string{v1.ResourceCPU: "16", v1.ResourcePods: "110"}).Obj())
-	p := &promises{allowsBackfill: func(pod *v1.Pod) bool { return kubeview.MayBackfill(nil, pod) }}
+	p := &promises{allowsBackfill: func(pod *v1.Pod) bool { return gangview.MayBackfill(nil, pod) }}
 	p.keep(gang.ID{Name: "g"}, forTurn, []promise{{to: gang.ID{Name: "g"}, kind: forTurn, node: "n", info: member}})
 	for _, ignored := range []bool{false, true} {
 		args := &config.NodeResourcesFitArgs{}

@@ -10,7 +10,7 @@ import (
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/podview"
 )
 
 // refresh brings what is known of waiting gangs in line with the ledger, and returns those that nothing has kept from starting
@@ -161,7 +161,7 @@ func (w *waker) needsOf(pod *v1.Pod) needs {
 	if profile != nil && claimsDevices(profile, pod) {
 		n |= needsDevices
 	}
-	if profile != nil && (orderMatters(profile, pod) || kubeview.HasHostPorts(pod)) {
+	if profile != nil && (orderMatters(profile, pod) || podview.HasHostPorts(pod)) {
 		n |= needsPods
 	}
 	return n
@@ -205,7 +205,7 @@ func (w *waker) highest() int64 {
 // once; gangs are looked at some milliseconds later, and would have it evicted again. A pod that fails after it was filtered loses its
 // nomination, so one for which others were evicted is let through: what replaces those would come before it, without end.
 func (w *waker) comeBefore(pod *v1.Pod) bool {
-	if int64(corev1helpers.PodPriority(pod)) >= w.most.Load() || pod.Status.NominatedNodeName != "" || w.members.has(pod) || kubeview.BelongsToNode(pod) {
+	if int64(corev1helpers.PodPriority(pod)) >= w.most.Load() || pod.Status.NominatedNodeName != "" || w.members.has(pod) || podview.BelongsToNode(pod) {
 		return false
 	}
 	_, scheduled := podutil.GetPodCondition(&pod.Status, v1.PodScheduled)
