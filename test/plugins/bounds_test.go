@@ -94,13 +94,16 @@ var bounds = map[string]map[string]string{
 	"pkg/clusterwide": {
 		"Book.counters": byAdmin,
 	},
+	"pkg/retry": {
+		"Pace.lanes": byAdmin, "Queue.gangs": byGang, "lane.queued": byGang, "lane.given": byGang, "lane.begun": byGang,
+	},
 	"pkg/gang": {
 		"stageTable":     inSource,
-		"Ledger.binding": byGang, "Pace.lanes": byAdmin, "lane.queued": byGang, "lane.given": byGang, "lane.begun": byGang, "group.atRest": byPod, "planTally.roles": byGang, "planTally.readyRoles": byGang, "ReserveTurns.namespaces": byAdmin,
+		"Ledger.binding": byGang, "group.atRest": byPod, "planTally.roles": byGang, "planTally.readyRoles": byGang, "ReserveTurns.namespaces": byAdmin,
 		"EvictProblem.Groups": oneCycle, "Ledger.degraded": byGang, "Ledger.evicted": byGang, "Ledger.groups": byGang, "group.spared": byPod,
 		"ReserveWatch.kept": byNode, "ReserveWatch.stuck": byNode, "ReserveWatch.turns": byNode,
 		"Ledger.invited": byGang, "Ledger.member": byPod, "Ledger.planned": byGang, "Minimum.Roles": byPod,
-		"ReserveTurns.rests": byGang, "Rounds.groups": byGang, "VictimGroup.SettledByRole": oneCycle,
+		"ReserveTurns.rests": byGang, "VictimGroup.SettledByRole": oneCycle,
 		"View.Roles": oneCycle, "block.short": byGang, "census.labelled": byPod, "census.precedences": byPod,
 		"census.priorities": byPod, "census.roles": byPod, "evictSearch.byRole": oneCycle, "orders.byClass": oneCycle, "orders.seen": oneCycle, "group.members": byPod,
 		"plan.assignments": byGang, "plan.refused": byGang, "reserver.counts": oneCycle,
@@ -140,7 +143,7 @@ var bounds = map[string]map[string]string{
 		"afterFlight.requests": "1,000 gangs and pods (mostAfterFlight)", "gpuModels.known": "100,000 nodes (mostKnown)",
 		"classRun.causes": oneCycle, "classRun.lasting": oneCycle, "coverage.byNamespace": oneCycle,
 		"dryRun.classes": oneCycle, "dryRun.copies": oneCycle, "dryRun.index": oneCycle, "dryRun.pods": oneCycle,
-		"dryRun.refused": oneCycle, "echoes.pending": byGang, "eviction.said": byPod, "evictor.work": byPod,
+		"dryRun.refused": oneCycle, "eviction.said": byPod, "evictor.work": byPod,
 		"feed.ends": byAdmin, "gates.gate": byPod, "headPod.others": byPod, "headroom.byName": byPod,
 		"headroom.domains": byNode, "headroom.index": byNode, "headroom.pods": byPod, "headroom.rules": byPod,
 		"headroom.shapes": byPod, "overdue.waits": byPod, "ownerFollower.dirty": byGang,
@@ -150,7 +153,7 @@ var bounds = map[string]map[string]string{
 		"request.own": oneCycle, "request.wanted": oneCycle, "spread.counts": oneCycle,
 		"statusWriter.dirty": byGang, "statusWriter.odd": byGang, "statusWriter.owed": byGang, "statusWriter.reworded": byGang,
 		"statusWriter.wrote": byGang, "storageAccount.taken": oneCycle, "told.pods": byPod,
-		"waker.byShape": byGang, "waker.dirty": byGang, "waker.touches": byPod, "waker.waiting": byGang,
+		"waitlist.byShape": byGang, "waitlist.byID": byGang, "news.changed": byGang, "news.happenings": byPod,
 	},
 	"pkg/plugins/costoptimized": {
 		"Plugin.offers": "1024 kinds of nodes (maxOffers)", "bill.byCapacity": byNode,

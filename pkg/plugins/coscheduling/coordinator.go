@@ -14,11 +14,12 @@ import (
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/informers"
+	"berth.dev/berth/pkg/retry"
 	"berth.dev/berth/pkg/wellknown"
 )
 
 // coordinator is what all profiles of one process share. It wires the owners of state to each other and to the informers;
-// the state is theirs: the ledger's of gangs, the headroom's of capacity, the waker's of who is tried next, the evictor's of
+// the state is theirs: the ledger's of gangs, the headroom's of capacity, the waitlist's of gangs that wait, retry.Queue's of who is tried next, the evictor's of
 // evictions, the promises' of what is kept for whom, the status writer's of what was written, the overdue's of how long pods wait.
 type coordinator struct {
 	settings settings
@@ -36,9 +37,8 @@ type coordinator struct {
 	carrier  *carrier
 	plans    plans
 	evictor  *evictor
-	waker    *waker
-	// preemptors are pods for which others are evicted one by one.
-	preemptors preemptors
+	inbox    *inbox
+	loop     *loop
 	// vacated wakes pods when one that kept them away is bound elsewhere.
 	vacated  vacated
 	owners   *ownerFollower
@@ -79,12 +79,11 @@ func coordinatorOf(ctx context.Context, profile framework.Framework, s settings)
 func newCoordinator(s settings, groups *podGroups) *coordinator {
 	c := &coordinator{settings: s, groups: groups, members: members{policy: s.owners}, classes: s.classes, models: newGPUModels(), profiles: &profiles{}, pods: &memberPods{}}
 	c.status = newStatusWriter()
-	c.waker = newWaker()
-	c.status.reserved = c.waker.reservations.words.of
+	c.inbox = newInbox()
 	c.overdue = newOverdue()
 	c.ledger = gang.NewLedger(s.timeout, func(id gang.ID) {
 		c.status.mark(id)
-		c.waker.mark(id)
+		c.inbox.change(id)
 	})
 	c.headroom = newHeadroom(func(name v1.ResourceName) bool {
 		profile := c.profiles.one()
@@ -92,9 +91,28 @@ func newCoordinator(s settings, groups *podGroups) *coordinator {
 	}, c.profiles.filters)
 	c.promises = &promises{members: c.members, allowsBackfill: c.allowsBackfill, filters: c.profiles.filters}
 	c.evictor = &evictor{profiles: c.profiles, members: c.members, headroom: c.headroom, ledger: c.ledger, groups: c.groups, pods: c.pods,
-		promises: c.promises, again: c.waker.resume}
+		promises: c.promises, again: c.inbox.resume}
 	c.carrier = &carrier{ledger: c.ledger, profiles: c.profiles, pods: c.pods, lost: c.keepForReturn, landed: c.evictor.landed}
+	c.loop = c.newLoop()
+	c.status.reserved = c.loop.reservations.messages.of
 	return c
+}
+
+func (c *coordinator) newLoop() *loop {
+	list := newWaitlist()
+	list.headroom, list.pods, list.groups, list.profiles, list.topology = c.headroom, c.pods, c.groups, c.profiles, c.topology
+	return &loop{
+		settings: c.settings, ledger: c.ledger, inbox: c.inbox, list: list, queue: retry.NewQueue(), plans: &c.plans, promises: c.promises,
+		carrier: c.carrier, evictor: c.evictor, opened: make(opening),
+		reservations: &reservations{settings: c.settings, ledger: c.ledger, list: list, promises: c.promises, status: c.status,
+			turns: gang.NewReserveTurns(c.settings.ttl)},
+		activator: &activator{ledger: c.ledger, list: list, carrier: c.carrier},
+		clock:     wallClock{pods: c.pods, profiles: c.profiles},
+		forgotten: func(id gang.ID) {
+			c.owners.drop(id)
+			c.words.forget(id)
+		},
+	}
 }
 
 // allowsBackfill reports whether the pod may use what is promised to a gang for its turn.

@@ -147,7 +147,7 @@ func (p *Plugin) lead(ctx context.Context, state fwk.CycleState, id gang.ID, pod
 	}
 	done, took := plan.slice(ctx)
 	c.plans.pace.Ran(id, took, done, time.Now())
-	c.waker.look()
+	c.inbox.look()
 	if !done {
 		planPauses.Inc()
 		abandoned := !c.plans.park(id, plan, time.Now())

@@ -49,8 +49,8 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 	c.network = func(profile string) *gangview.Places {
 		return gangview.NetworkOf(factory, profile).Places()
 	}
-	c.promises.wake = c.waker.wake
-	c.promises.touch = func(id gang.ID) { c.waker.touch(touch{only: id}) }
+	c.promises.wake = c.inbox.activate
+	c.promises.touch = func(id gang.ID) { c.inbox.happened(happening{only: id}) }
 	wide, err := clusterwide.Of(factory)
 	if err != nil {
 		return err
@@ -63,7 +63,6 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 	}
 	c.status.unheard = c.owners.unheard
 	c.recorder = profile.EventRecorder()
-	c.waker.wire(c)
 	s := c.status
 	s.ledger, s.groups, s.client, s.recorder, s.pods, s.profiles = c.ledger, c.groups, profile.ClientSet(), profile.EventRecorder(), c.pods, c.profiles
 	s.synced = func() bool {
@@ -78,11 +77,11 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 	if err := f.watchOverdue(profile); err != nil {
 		return err
 	}
-	informers.Await(factory, c.waker.opened)
+	informers.Await(factory, c.loop.opened)
 	go s.run(ctx)
 	go func() {
 		if cache.WaitFor(ctx, "", f.told...) {
-			c.waker.run(ctx)
+			c.loop.run(ctx)
 		}
 	}()
 	return nil
@@ -122,13 +121,13 @@ func (f *feed) watchCluster(profile framework.Framework) error {
 	pods := handlers(func(pod *v1.Pod) {
 		f.seePod(pod)
 		if pod.Spec.NodeName != "" {
-			f.waker.arrive(pod)
+			f.inbox.arrive(pod)
 		}
 	}, func(old, pod *v1.Pod) {
 		f.vacated.see(old, pod)
 		f.seePod(pod)
 		if old.Spec.NodeName == "" && pod.Spec.NodeName != "" {
-			f.waker.arrive(pod)
+			f.inbox.arrive(pod)
 		}
 	}, f.losePod)
 	if err := f.watch(factory, factory.Core().V1().Pods().Informer(), pods); err != nil {
@@ -136,7 +135,7 @@ func (f *feed) watchCluster(profile framework.Framework) error {
 	}
 	nodes := handlers(f.seeNode, func(_, node *v1.Node) { f.seeNode(node) }, func(node *v1.Node) {
 		f.headroom.dropNode(node.Name)
-		f.waker.look()
+		f.inbox.look()
 	})
 	if err := f.watch(factory, factory.Core().V1().Nodes().Informer(), nodes); err != nil {
 		return fmt.Errorf("watching nodes: %w", err)
@@ -154,17 +153,17 @@ func (f *feed) watchMeans(profile framework.Framework) error {
 		handler  cache.ResourceEventHandler
 	}
 	all := []watched{
-		{factory.Policy().V1().PodDisruptionBudgets().Informer(), touching(f.waker, needsEvictions, func(*policyv1.PodDisruptionBudget) string { return "" })},
-		{core.PersistentVolumes().Informer(), touching(f.waker, needsVolumes, func(*v1.PersistentVolume) string { return "" })},
-		{core.PersistentVolumeClaims().Informer(), touching(f.waker, needsVolumes, func(pvc *v1.PersistentVolumeClaim) string { return pvc.Namespace })},
-		{storage.StorageClasses().Informer(), touching(f.waker, needsVolumes, func(*storagev1.StorageClass) string { return "" })},
-		{storage.CSINodes().Informer(), touching(f.waker, needsVolumes, func(*storagev1.CSINode) string { return "" })},
-		{storage.CSIStorageCapacities().Informer(), touching(f.waker, needsVolumes, func(*storagev1.CSIStorageCapacity) string { return "" })},
+		{factory.Policy().V1().PodDisruptionBudgets().Informer(), touching(f.inbox, needsEvictions, func(*policyv1.PodDisruptionBudget) string { return "" })},
+		{core.PersistentVolumes().Informer(), touching(f.inbox, needsVolumes, func(*v1.PersistentVolume) string { return "" })},
+		{core.PersistentVolumeClaims().Informer(), touching(f.inbox, needsVolumes, func(pvc *v1.PersistentVolumeClaim) string { return pvc.Namespace })},
+		{storage.StorageClasses().Informer(), touching(f.inbox, needsVolumes, func(*storagev1.StorageClass) string { return "" })},
+		{storage.CSINodes().Informer(), touching(f.inbox, needsVolumes, func(*storagev1.CSINode) string { return "" })},
+		{storage.CSIStorageCapacities().Informer(), touching(f.inbox, needsVolumes, func(*storagev1.CSIStorageCapacity) string { return "" })},
 	}
 	if profile.SharedDRAManager() != nil {
 		all = append(all,
-			watched{resource.ResourceClaims().Informer(), touching(f.waker, needsDevices, func(*resourcev1.ResourceClaim) string { return "" })},
-			watched{resource.ResourceSlices().Informer(), touching(f.waker, needsDevices, func(*resourcev1.ResourceSlice) string { return "" })},
+			watched{resource.ResourceClaims().Informer(), touching(f.inbox, needsDevices, func(*resourcev1.ResourceClaim) string { return "" })},
+			watched{resource.ResourceSlices().Informer(), touching(f.inbox, needsDevices, func(*resourcev1.ResourceSlice) string { return "" })},
 			watched{resource.DeviceClasses().Informer(), cache.ResourceEventHandlerFuncs{
 				AddFunc:    func(any) { f.classesChanged() },
 				UpdateFunc: func(_, _ any) { f.classesChanged() },
@@ -182,12 +181,12 @@ func (f *feed) watchMeans(profile framework.Framework) error {
 // classesChanged follows which resources are handed out by device classes.
 func (f *feed) classesChanged() {
 	f.headroom.classesChanged()
-	f.waker.touch(touch{kind: needsDevices})
+	f.inbox.happened(happening{kind: needsDevices})
 }
 
-// touching tells the waker that something of the kind came, changed or went; of a namespace, if namespace names one.
-func touching[T any](w *waker, kind needs, namespace func(T) string) cache.ResourceEventHandler {
-	tell := func(obj T) { w.touch(touch{kind: kind, namespace: namespace(obj)}) }
+// touching tells the loop that something of the kind came, changed or went; of a namespace, if namespace names one.
+func touching[T any](i *inbox, kind needs, namespace func(T) string) cache.ResourceEventHandler {
+	tell := func(obj T) { i.happened(happening{kind: kind, namespace: namespace(obj)}) }
 	return handlers(tell, func(_, obj T) { tell(obj) }, tell)
 }
 
@@ -281,7 +280,7 @@ func (f *feed) loseGroup(pg *schedulingv1alpha1.PodGroup) {
 
 func (f *feed) seeNode(node *v1.Node) {
 	f.headroom.setNode(node)
-	f.waker.look()
+	f.inbox.look()
 }
 
 func (f *feed) seePod(pod *v1.Pod) {
@@ -292,7 +291,7 @@ func (f *feed) seePod(pod *v1.Pod) {
 	switch {
 	case pod.Spec.NodeName != "":
 		f.headroom.setPod(pod, f.members.id(pod))
-		f.waker.look()
+		f.inbox.look()
 	case pod.Status.NominatedNodeName != "":
 		if id := f.members.id(pod); id != (gang.ID{}) {
 			f.status.mark(id)
@@ -306,7 +305,7 @@ func (f *feed) seeEnded(pod *v1.Pod) {
 	defer f.ending.Unlock()
 	f.seeMember(pod)
 	f.headroom.dropPod(pod.UID)
-	f.waker.look()
+	f.inbox.look()
 }
 
 // seeMember tells the ledger of a member, and of a pod that is none any more.
@@ -344,7 +343,7 @@ func (f *feed) losePod(pod *v1.Pod) {
 	defer func() {
 		// Only now: what a lost member used is promised to its replacement.
 		f.headroom.dropPod(pod.UID)
-		f.waker.look()
+		f.inbox.look()
 	}()
 	if ended := f.pods.ended(pod.Namespace, pod.Name); ended != nil && ended.UID == pod.UID {
 		// Not gone but finished: the other informer knows it already, but may not have told so yet.

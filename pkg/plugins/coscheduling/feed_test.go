@@ -46,10 +46,10 @@ func TestGangIsLookedAtAgainAfterAnAnnotation(t *testing.T) {
 			c := newCoordinator(settings{}, &podGroups{store: cache.NewStore(cache.MetaNamespaceKeyFunc)})
 			id := gang.ID{Namespace: "ns", Name: "g"}
 			c.ledger.Observe(id, gang.Member{UID: "m", Namespace: "ns", Name: "m", State: gang.Pending, Class: "c", Ours: true, Minimum: 1}, time.Now())
-			clear(c.waker.dirty)
+			c.inbox.take()
 			tc.happens(&feed{ctx: t.Context(), coordinator: c})
-			if c.waker.dirty[id] != tc.want {
-				t.Errorf("the gang is looked at again: %v, want %v", c.waker.dirty[id], tc.want)
+			if got := c.inbox.take().changed[id]; got != tc.want {
+				t.Errorf("the gang is looked at again: %v, want %v", got, tc.want)
 			}
 		})
 	}

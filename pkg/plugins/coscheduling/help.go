@@ -4,29 +4,40 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"berth.dev/berth/pkg/gang"
 )
 
-// help wakes the members of gangs that have started and lack some, where there is room for them now: before any other gang is
+// activator has pods tried again that do not lead a gang, where capacity has come free for them.
+type activator struct {
+	ledger  *gang.Ledger
+	list    *waitlist
+	carrier *carrier
+	// preempting are pods for which others are evicted one by one; they are looked at next at lookAt.
+	preempting preemptors
+	lookAt     time.Time
+}
+
+// stragglers activates the members of gangs that have started and lack some, where there is room for them now: before any other gang is
 // invited, and whatever pause the queue has put on them. It is called for every pod that ends, so room where a member may not go
 // must not wake it: such members would be tried in vain, each with a search for pods to evict, as fast as pods end.
-func (w *waker) help(ctx context.Context) {
+func (a *activator) stragglers(ctx context.Context) {
 	var roomy []gang.Ref
 	// The shapes of all are kept until the end: most members are alike, and a shape is counted on all nodes when it is new.
 	var shapes []shapeKey
-	for id, members := range w.ledger.Stragglers() {
+	for id, members := range a.ledger.Stragglers() {
 		fits := map[shapeKey]bool{}
 		for _, ref := range members {
-			pod := w.pods.pod(ref)
+			pod := a.list.pods.pod(ref)
 			if pod == nil {
 				continue
 			}
-			shape := w.headroom.acquire(pod)
+			shape := a.list.headroom.acquire(pod)
 			shapes = append(shapes, shape)
 			if _, known := fits[shape]; !known {
-				levels, err := w.topology(id, pod)
-				fits[shape] = err != nil || w.mayJoin(id, shape, levels.Required)
+				levels, err := a.list.topology(id, pod)
+				fits[shape] = err != nil || a.mayJoin(id, shape, levels.Required)
 			}
 			if fits[shape] {
 				roomy = append(roomy, ref)
@@ -34,20 +45,20 @@ func (w *waker) help(ctx context.Context) {
 		}
 	}
 	for _, shape := range shapes {
-		w.headroom.release(shape)
+		a.list.headroom.release(shape)
 	}
-	w.carrier.activate(ctx, roomy)
+	a.carrier.activate(ctx, roomy)
 }
 
 // mayJoin reports whether a pod of the shape may fit where the members of its gang are that have started: in the domain that most of
 // them share, where they have to share one.
-func (w *waker) mayJoin(id gang.ID, shape shapeKey, required []string) bool {
-	held := w.ledger.Nodes(id)
-	domain := w.headroom.domain(held, required)
+func (a *activator) mayJoin(id gang.ID, shape shapeKey, required []string) bool {
+	held := a.ledger.Nodes(id)
+	domain := a.list.headroom.domain(held, required)
 	if len(held) == 0 || slices.Contains(domain, "") {
 		required, domain = nil, nil // such members may go anywhere, or to nodes without the label
 	}
-	return w.headroom.best([]shapeNeed{{shape: shape, count: 1}}, required, domain, false) > 0
+	return a.list.headroom.best([]shapeNeed{{shape: shape, count: 1}}, required, domain, false) > 0
 }
 
 // domain returns the values of labels of the nodes that hold most pods, by the number of pods on each node. It is empty if none is

@@ -9,6 +9,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/retry"
 )
 
 // planning is a plan that is being made, in the leader's scheduling cycles alone: between them it stands still.
@@ -70,7 +71,7 @@ const (
 
 // plans owns the plans that stand still until the next cycle of their leaders, and knows whose turn it is to plan.
 type plans struct {
-	pace gang.Pace
+	pace retry.Pace
 
 	mu     sync.Mutex
 	parked map[gang.ID]*planning

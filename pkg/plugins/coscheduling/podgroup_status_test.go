@@ -124,7 +124,7 @@ func TestTheStatusSaysWhatIsReserved(t *testing.T) {
 func TestOnlyTheGangWhoseTurnItIsHasAReservation(t *testing.T) {
 	t.Parallel()
 	a, b := gang.ID{Namespace: "n", Name: "a"}, gang.ID{Namespace: "n", Name: "b"}
-	var r reservedWords
+	var r reservedMessages
 	said := func(id gang.ID) string {
 		words, nodes := r.of(id)
 		return strings.TrimSpace(words + " " + strings.Join(nodes, ","))

@@ -106,7 +106,7 @@ func (p *Plugin) preemptAlone(ctx context.Context, state fwk.CycleState, pod *v1
 	if stock == nil {
 		return nil, fwk.NewStatus(fwk.Unschedulable)
 	}
-	p.shared.preemptors.drop(gang.UID(pod.UID))
+	p.shared.loop.activator.preempting.drop(gang.UID(pod.UID))
 	if node := p.shared.evictor.awaited(pod, p.framework.SnapshotSharedLister().NodeInfos(), time.Now()); node != "" {
 		// Without its nomination, the pods that replace the victims would be there before it.
 		return nominate(node, "waiting for the pods that are evicted on "+node+" to terminate")
@@ -114,7 +114,7 @@ func (p *Plugin) preemptAlone(ctx context.Context, state fwk.CycleState, pod *v1
 	result, status := stock.PostFilter(ctx, state, pod, statuses)
 	switch {
 	case status.IsSuccess() && result != nil && result.NominatedNodeName != "":
-		p.shared.preemptors.add(refOf(pod))
+		p.shared.loop.activator.preempting.add(refOf(pod))
 		return nominate(result.NominatedNodeName, "evicting pods of lower priority on "+result.NominatedNodeName)
 	case status.IsSuccess() || status.Code() == fwk.Error:
 		return result, status

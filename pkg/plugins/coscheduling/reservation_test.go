@@ -13,13 +13,11 @@ import (
 	"berth.dev/berth/pkg/gang"
 )
 
-// reservingWaker keeps what gangs may keep of the account.
-func reservingWaker(h *headroom) *waker {
-	w := newWaker()
+// reserving keeps what gangs may keep of the account.
+func reserving(h *headroom) *reservations {
 	c := newCoordinator(settings{holders: reservationHolders{maxPercent: 100}}, &podGroups{store: cache.NewStore(cache.MetaNamespaceKeyFunc)})
-	w.wire(c)
-	w.headroom = h
-	return w
+	c.loop.list.headroom = h
+	return c.loop.reservations
 }
 
 // gangOfClasses waits with one member of each class, and as many shapes.
@@ -42,7 +40,7 @@ func TestReservationOfManyClasses(t *testing.T) {
 	for i := range nodes {
 		h.setNode(st.MakeNode().Name(fmt.Sprintf("n%04d", i)).Capacity(map[v1.ResourceName]string{v1.ResourceCPU: "2", v1.ResourcePods: "110"}).Obj())
 	}
-	w := reservingWaker(h)
+	r := reserving(h)
 	for _, tc := range []struct {
 		name            string
 		classes, shapes int
@@ -55,7 +53,7 @@ func TestReservationOfManyClasses(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			kept, ok := w.nearest(gangOfClasses(h, tc.classes, tc.shapes), time.Now())
+			kept, ok := r.nearest(gangOfClasses(h, tc.classes, tc.shapes), time.Now())
 			on := map[string]bool{}
 			for _, place := range kept.Places {
 				on[place.Node] = true
@@ -73,11 +71,11 @@ func BenchmarkReservation(b *testing.B) {
 	for _, shapes := range []int{1, 20, 50} {
 		b.Run(fmt.Sprintf("shapes=%d", shapes), func(b *testing.B) {
 			h := largeRoom(8)
-			w := reservingWaker(h)
+			r := reserving(h)
 			g := gangOfClasses(h, 200, shapes)
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, ok := w.nearest(g, time.Now()); !ok {
+				if _, ok := r.nearest(g, time.Now()); !ok {
 					b.Fatal("nothing is kept")
 				}
 			}

@@ -39,7 +39,7 @@ func (p *Plugin) Reserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 // scheduler may learn that capacity is free a moment before it is promised.
 func (p *Plugin) refuseLate(pod *v1.Pod, name string) *fwk.Status {
 	c := p.shared
-	first := c.waker.comeBefore(pod)
+	first := !c.members.has(pod) && c.loop.list.comesBefore(pod)
 	if !c.promises.any() && c.settings.recovery == 0 && !first {
 		return nil
 	}
@@ -96,7 +96,7 @@ func (p *Plugin) Unreserve(ctx context.Context, state fwk.CycleState, pod *v1.Po
 		c.carrier.carry(ctx, c.ledger.Unreserve(gang.UID(pod.UID), c.settings.backoff, time.Now()))
 	}
 	// The account of the cluster does not know what is reserved, so that nothing else tells that it is free again.
-	c.waker.touch(touch{kind: needsAnything})
+	c.inbox.happened(happening{kind: needsAnything})
 }
 
 // Permit lets the members of a gang go together, when the last of them holds its assignment.

@@ -20,6 +20,9 @@ type wallClock struct {
 	// passed and wall are the last reading: the time since began by the monotonic clock, and the clock on the wall.
 	passed time.Duration
 	wall   time.Time
+
+	pods     *memberPods
+	profiles *profiles
 }
 
 // setBack returns by how much the clock was set back since the last call.
@@ -39,28 +42,28 @@ func (c *wallClock) read(passed time.Duration, wall time.Time) time.Duration {
 	return max(0, passed-before.passed-wall.Sub(before.wall))
 }
 
-// followClock puts every pending pod into the scheduling queue's active part when the clock was set back. The scheduler's back-offs end
+// follow puts every pending pod into the scheduling queue's active part when the clock was set back. The scheduler's back-offs end
 // at a time of the clock on the wall (alignToWindow in kube-scheduler's backoff_queue.go drops the monotonic reading): without this a
 // pod whose binding has failed a moment before would be off for as long as the clock was set back, be it an hour.
-func (w *waker) followClock(ctx context.Context, now time.Time) {
-	back := w.clock.setBack(now)
+func (c *wallClock) follow(ctx context.Context, now time.Time) {
+	back := c.setBack(now)
 	if back < setBackFrom {
 		return
 	}
 	logger := klog.FromContext(ctx)
-	all, err := w.pods.lister.List(labels.Everything())
+	all, err := c.pods.lister.List(labels.Everything())
 	if err != nil {
 		logger.Error(err, "Listing pods failed, those in back-off wait until the clock has caught up")
 		return
 	}
 	pending := map[string]*v1.Pod{}
 	for _, pod := range all {
-		if pod.Spec.NodeName == "" && !podview.Finished(pod) && w.profiles.of(pod) != nil {
+		if pod.Spec.NodeName == "" && !podview.Finished(pod) && c.profiles.of(pod) != nil {
 			pending[pod.Namespace+"/"+pod.Name] = pod
 		}
 	}
 	logger.Info("The clock of this machine was set back: pending pods are tried again, as their back-off would end by that clock", "by", back, "pods", len(pending))
 	if len(pending) > 0 {
-		w.profiles.one().Activate(logger, pending)
+		c.profiles.one().Activate(logger, pending)
 	}
 }

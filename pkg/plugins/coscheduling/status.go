@@ -26,6 +26,7 @@ import (
 	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/retry"
 )
 
 const (
@@ -140,7 +141,7 @@ func (s *statusWriter) run(ctx context.Context) {
 	var tallied time.Time
 	for {
 		// By the clock, not by when this loop began: that is a matter of chance, and decides what one write tells.
-		tick := time.NewTimer(time.Until(lastMultiple(time.Now(), statusEvery).Add(statusEvery)))
+		tick := time.NewTimer(time.Until(retry.LastMultiple(time.Now(), statusEvery).Add(statusEvery)))
 		select {
 		case <-ctx.Done():
 			tick.Stop()

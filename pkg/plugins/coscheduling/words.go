@@ -78,7 +78,7 @@ func (c *coordinator) hear(pod *v1.Pod, status *fwk.Status) {
 		return
 	}
 	if words := saidOfNode(status); words != "" && c.words.note(id, words, time.Now()) {
-		c.waker.touch(touch{only: id})
+		c.inbox.happened(happening{only: id})
 	}
 }
 

@@ -1,4 +1,4 @@
-package gang
+package retry
 
 import (
 	"fmt"
@@ -9,9 +9,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"berth.dev/berth/pkg/gang"
 )
 
-func inNamespace(namespace string, i int) ID { return ID{Namespace: namespace, Name: fmt.Sprint(i)} }
+func inNamespace(namespace string, i int) gang.ID {
+	return gang.ID{Namespace: namespace, Name: fmt.Sprint(i)}
+}
 
 // given returns the groups that Next gives at that time.
 func given(p *Pace, now time.Time) (names []string, wait time.Duration) {
@@ -28,7 +32,7 @@ func TestPace(t *testing.T) {
 	t.Parallel()
 	const slice = 100 * time.Millisecond
 	after := func(d time.Duration) time.Time { return t0.Add(d) }
-	a, b := func(i int) ID { return inNamespace("a", i) }, func(i int) ID { return inNamespace("b", i) }
+	a, b := func(i int) gang.ID { return inNamespace("a", i) }, func(i int) gang.ID { return inNamespace("b", i) }
 	slow := func(p *Pace) {
 		p.Ran(a(0), slice, false, t0)
 		for i := 1; i <= 3; i++ {
@@ -183,7 +187,7 @@ func TestOthersWaitForOneSlice(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const tick = time.Millisecond
 		p := &Pace{}
-		left, invited := map[ID]int{}, []ID{}
+		left, invited := map[gang.ID]int{}, []gang.ID{}
 		namespaces := rapid.IntRange(1, 4).Draw(t, "namespaces")
 		for n := range namespaces {
 			for i := range rapid.IntRange(1, 12).Draw(t, "groups") {
@@ -193,7 +197,7 @@ func TestOthersWaitForOneSlice(t *testing.T) {
 			}
 		}
 		// back are groups whose rest after a slice ends at that time.
-		back := map[ID]time.Time{}
+		back := map[gang.ID]time.Time{}
 		now, rest := t0, t0
 		for len(left) > 0 {
 			if now.Sub(t0) > time.Minute {
@@ -228,7 +232,7 @@ func TestOthersWaitForOneSlice(t *testing.T) {
 			if left[id] > 1 {
 				took = 100 * time.Millisecond
 			}
-			if now.Before(rest) && !slices.ContainsFunc(slices.Collect(maps.Keys(left)), func(id ID) bool { l := p.lanes[id.Namespace]; return l == nil || !l.slow }) {
+			if now.Before(rest) && !slices.ContainsFunc(slices.Collect(maps.Keys(left)), func(id gang.ID) bool { l := p.lanes[id.Namespace]; return l == nil || !l.slow }) {
 				t.Fatalf("the rest ends %s too early", rest.Sub(now))
 			}
 			now = now.Add(took)

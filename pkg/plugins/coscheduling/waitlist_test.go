@@ -11,45 +11,40 @@ import (
 )
 
 // Gangs of two members of 4 GPUs each, on a node with 8 that has just come free.
-func TestRoomThatComesFreeEndsOnePause(t *testing.T) {
+func TestCapacityThatComesFreeEndsOneBackoff(t *testing.T) {
 	t.Parallel()
 	const initial = time.Second
 	now := time.Now()
 	for name, test := range map[string]struct {
 		// gangs are those that wait, by name, the more important the later.
-		gangs map[string]pause
+		gangs map[string]backoff
 		// taken is what the node has in use still.
 		taken string
 		want  []string
 	}{
 		"the first that pauses is tried": {
-			gangs: map[string]pause{"a": {until: now.Add(time.Minute)}, "b": {until: now.Add(time.Minute)}}, want: []string{"b"}},
+			gangs: map[string]backoff{"a": {until: now.Add(time.Minute)}, "b": {until: now.Add(time.Minute)}}, want: []string{"b"}},
 		"one that does not pause is tried anyway": {
-			gangs: map[string]pause{"a": {until: now.Add(time.Minute)}, "b": {}}, want: []string{"a", "b"}},
+			gangs: map[string]backoff{"a": {until: now.Add(time.Minute)}, "b": {}}, want: []string{"a", "b"}},
 		"one that has just been tried where it should have fitted pauses on": {
-			gangs: map[string]pause{"a": {}, "b": {since: now.Add(-initial / 2), until: now.Add(time.Minute), misjudged: true}}, want: []string{"a"}},
+			gangs: map[string]backoff{"a": {}, "b": {since: now.Add(-initial / 2), until: now.Add(time.Minute), misjudged: true}}, want: []string{"a"}},
 		"one that should have fitted is tried after the shortest pause": {
-			gangs: map[string]pause{"b": {since: now.Add(-initial), until: now.Add(time.Minute), misjudged: true}}, want: []string{"b"}},
+			gangs: map[string]backoff{"b": {since: now.Add(-initial), until: now.Add(time.Minute), misjudged: true}}, want: []string{"b"}},
 		"none is tried if there is too little room": {
-			gangs: map[string]pause{"a": {until: now.Add(time.Minute)}, "b": {until: now.Add(time.Minute)}}, taken: "2"},
+			gangs: map[string]backoff{"a": {until: now.Add(time.Minute)}, "b": {until: now.Add(time.Minute)}}, taken: "2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWaker()
 			c := newCoordinator(settings{backoff: gang.Backoff{Initial: initial}}, &podGroups{store: cache.NewStore(cache.MetaNamespaceKeyFunc)})
-			w.wire(c)
+			list, queue := c.loop.list, c.loop.queue
 			c.headroom.setNode(gpuNode("n", "8").Obj())
 			c.headroom.setPod(gpuPod("used", "n", "8"), gang.ID{})
 			member := gpuPod("member", "", "4")
 			for name, p := range test.gangs {
 				g := &waitingGang{Waiting: gang.Waiting{ID: gang.ID{Name: name}, Key: gang.Key{Priority: int32(name[0])}, Need: gang.Minimum{Total: 2},
-					Classes: []gang.WaitingClass{{Count: 2}}, RetryAt: p.until}, pause: p, shapes: []shapeNeed{{shape: c.headroom.acquire(member), count: 2}}}
-				w.waiting[g.ID] = g
-				w.byShape[g.shapes[0].shape] = map[gang.ID]bool{}
-				w.rounds.Wait(g.ID, g.Key, g.RetryAt, now)
-			}
-			for id, g := range w.waiting {
-				w.byShape[g.shapes[0].shape][id] = true
+					Classes: []gang.WaitingClass{{Count: 2}}, RetryAt: p.until}, backoff: p, shapes: []shapeNeed{{shape: c.headroom.acquire(member), count: 2}}}
+				list.index(g)
+				queue.Wait(g.ID, g.Key, g.RetryAt, now)
 			}
 			c.headroom.refresh()
 			c.headroom.dropPod("used")
@@ -57,13 +52,15 @@ func TestRoomThatComesFreeEndsOnePause(t *testing.T) {
 				c.headroom.setPod(gpuPod("rest", "n", test.taken), gang.ID{})
 			}
 			gained, _ := c.headroom.refresh()
-			for id := range w.waiting {
-				w.rounds.Touch(id, now)
+			for id := range list.byID {
+				queue.Retry(id, now)
 			}
 
-			w.relieve(gained, now)
+			if g := list.endBackoff(gained, initial, now); g != nil {
+				queue.Wait(g.ID, g.Key, now, now)
+			}
 			var tried []string
-			for id, ok, _ := w.rounds.Next(now); ok; id, ok, _ = w.rounds.Next(now) {
+			for id, ok, _ := queue.Next(now); ok; id, ok, _ = queue.Next(now) {
 				tried = append([]string{id.Name}, tried...)
 			}
 			if diff := cmp.Diff(test.want, tried); diff != "" {

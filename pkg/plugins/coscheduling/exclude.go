@@ -1,0 +1,102 @@
+package coscheduling
+
+import (
+	"maps"
+	"slices"
+
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/podview"
+)
+
+// exclude returns why the gang cannot start by the account of free capacity, whatever a cycle would find, and nil if it may.
+// What evictions might free counts as free, and what pods hold that terminate.
+func (l *waitlist) exclude(g *waitingGang) gang.Reason {
+	if g.misstated != nil {
+		// It would be said by a cycle as well, but there is none as long as there is no capacity for the gang.
+		return g.misstated
+	}
+	if l.roomy(g) {
+		return nil
+	}
+	if l.headroom.makesWay(g.Key.Priority) && l.mayFit(g, true) {
+		return nil
+	}
+	if lacks := l.lacks(g, false); len(lacks) > 0 {
+		return missing{g.ID, lacks}
+	}
+	turn := gang.Turn{Of: g.Of, Need: g.Need, Held: g.Held}
+	result := gang.Result{Need: g.Need, Assignments: make([]gang.Assignment, l.headroom.best(g.shapes, g.required, nil, false))}
+	for i, c := range g.Classes {
+		turn.Members = append(turn.Members, make([]gang.Member, c.Count)...)
+		if fits := l.headroom.best(g.shapes[i:i+1], g.required, nil, false); fits < c.Count {
+			result.Short = append(result.Short, gang.Shortage{Class: c.Class, Wanted: c.Count, Fits: fits})
+		}
+	}
+	var causes []gang.NodeCause
+	if len(result.Short) > 0 {
+		for i, c := range g.Classes {
+			if c.Class == result.Short[0].Class {
+				causes = l.headroom.causes(g.shapes[i].shape)
+				break
+			}
+		}
+	}
+	within := ""
+	if len(g.required) > 0 {
+		within = g.required[len(g.required)-1]
+	}
+	describe := func(class string) string {
+		for i, c := range g.Classes {
+			if c.Class == class {
+				return podview.DescribeRequest(g.pods[i])
+			}
+		}
+		return "pod"
+	}
+	return gang.NewShortfall(g.ID, turn, result, describe, within, causes)
+}
+
+// roomy reports whether the gang may fit into what is free. Of a pod that has just gone nothing is known.
+func (l *waitlist) roomy(g *waitingGang) bool {
+	return len(g.shapes) < len(g.Classes) || l.mayFit(g, false)
+}
+
+// mayFit reports whether the gang may fit into what is free or, with empty set, into the cluster if no pod ran in it.
+func (l *waitlist) mayFit(g *waitingGang, empty bool) bool {
+	if l.headroom.best(g.shapes, g.required, nil, empty) < g.Need.Total || len(l.lacks(g, empty)) > 0 {
+		return false
+	}
+	for role, need := range g.Need.Roles {
+		var shapes []shapeNeed
+		for i, c := range g.Classes {
+			if c.Role == role {
+				shapes = append(shapes, g.shapes[i])
+			}
+		}
+		if l.headroom.best(shapes, g.required, nil, empty) < need {
+			return false
+		}
+	}
+	return true
+}
+
+// lacks returns the resources of the gang's minResources of which too little is free. The account does not tell what the
+// gang's own members hold, so a gang that has some is given the benefit of the doubt.
+func (l *waitlist) lacks(g *waitingGang, empty bool) []gang.Amount {
+	wanted := minResources(l.groups.get(g.ID))
+	if len(wanted) == 0 || g.Held > 0 {
+		return nil
+	}
+	var amounts []gang.Amount
+	for _, name := range slices.Sorted(maps.Keys(wanted)) {
+		if claimed(l.profiles.one(), name) {
+			continue
+		}
+		free, whole := l.headroom.sum(name)
+		if empty {
+			free = whole
+		}
+		amounts = append(amounts, gang.Amount{Resource: string(name), Wanted: wanted[name], Free: free})
+	}
+	return gang.Lacking(amounts)
+}
