@@ -1,7 +1,6 @@
 package gpuview
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -9,7 +8,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/wellknown"
@@ -110,63 +108,38 @@ func (r *Request) answerDialect(a Assignment) Dialect {
 	}
 }
 
-// AssignmentPatch is the strategic merge patch of a pod's status by which the pod, the agents of its node, and the next
-// scheduler learn which devices it holds. What an earlier attempt, or another scheduler, left in any dialect is removed.
-func AssignmentPatch(pod *v1.Pod, r *Request, a Assignment, now time.Time) ([]byte, error) {
+// Answers are the annotations by which a pod and the agents of its node learn which devices it holds, with the record of it
+// that goes into the condition GPUsAssigned. An annotation without a value is one to remove: what an earlier attempt, or
+// another scheduler, left in any dialect.
+func Answers(pod *v1.Pod, r *Request, a Assignment, now time.Time) (annotations map[string]any, record string, err error) {
 	told, err := dialects[r.answerDialect(a)].tell(pod, r, a, now)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	value, err := grantValue(pod, a)
-	if err != nil {
-		return nil, fmt.Errorf("encoding the grant: %w", err)
+	if record, err = grantValue(pod, a); err != nil {
+		return nil, "", fmt.Errorf("encoding the grant: %w", err)
 	}
-	told[wellknown.GPUAssignedKey] = value
-	annotations := make(map[string]any, len(answerKeys))
+	annotations = make(map[string]any, len(answerKeys))
 	for _, key := range answerKeys {
 		annotations[key] = nil
 	}
 	for key, value := range told {
 		annotations[key] = value
 	}
-	return statusPatch(pod, annotations, map[string]any{
-		"type": GPUsAssigned, "status": v1.ConditionTrue, "reason": assignedReason, "message": value,
-		"lastTransitionTime": metav1.NewTime(now),
-	})
+	annotations[wellknown.GPUAssignedKey] = record
+	return annotations, record, nil
 }
 
-// StaleAnswersPatch is one that removes the answers which a pod carries to a node where the kubelet chooses; nil when there
-// are none.
-func StaleAnswersPatch(pod *v1.Pod) ([]byte, error) {
-	annotations := map[string]any{}
+// StaleAnswers are the annotations to remove from a pod that goes to a node where the kubelet chooses, and whether it has a
+// record of devices as well.
+func StaleAnswers(pod *v1.Pod) (annotations map[string]any, recorded bool) {
+	annotations = map[string]any{}
 	for _, key := range answerKeys {
 		if _, ok := pod.Annotations[key]; ok {
 			annotations[key] = nil
 		}
 	}
-	switch {
-	case assignedCondition(pod) != nil:
-		return statusPatch(pod, annotations, map[string]any{"$patch": "delete", "type": GPUsAssigned})
-	case len(annotations) > 0:
-		return statusPatch(pod, annotations)
-	default:
-		return nil, nil
-	}
-}
-
-// statusPatch words a patch of annotations and conditions. The UID makes the API server refuse it when a new pod has taken
-// the name, and the version when the pod has changed since: what a bound pod was told stays. The server takes annotations with
-// the status, so that both are written at once or not at all.
-func statusPatch(pod *v1.Pod, annotations map[string]any, conditions ...map[string]any) ([]byte, error) {
-	patch := map[string]any{"metadata": map[string]any{"uid": pod.UID, "resourceVersion": pod.ResourceVersion, "annotations": annotations}}
-	if len(conditions) > 0 {
-		patch["status"] = map[string]any{"conditions": conditions}
-	}
-	encoded, err := json.Marshal(patch)
-	if err != nil {
-		return nil, fmt.Errorf("encoding the patch of the status: %w", err)
-	}
-	return encoded, nil
+	return annotations, assignedCondition(pod) != nil
 }
 
 // GrantEdited reports whether an update changes the annotations on which a pod's devices rest: those by which it asked

@@ -32,6 +32,10 @@ const (
 	hamiRegisterKey = "hami.io/node-nvidia-register"
 )
 
+// HAMiLockKey is the annotation of a node by which HAMi keeps the binding of one pod apart from that of the next: its
+// device plugin serves the pod that the lock names, and removes it.
+const HAMiLockKey = "hami.io/mutex.lock"
+
 // Values of hamiPhaseKey: the scheduler writes the first, the plugin the second when it could not give a container its
 // devices.
 const (

@@ -82,11 +82,10 @@ func TestHAMiListsTheDevicesOfEachContainer(t *testing.T) {
 				t.Fatalf("%+v fits no free node", request)
 			}
 			a := node.Assign(devices, share)
-			patch, err := AssignmentPatch(pod, &request, a, time.Unix(1_700_000_000, 0))
+			got, _, err := Answers(pod, &request, a, time.Unix(1_700_000_000, 0))
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := annotationsOf(t, patch)
 			for key, want := range map[string]any{
 				"hami.io/vgpu-devices-to-allocate": tc.want, "hami.io/vgpu-devices-allocated": tc.want,
 				"hami.io/vgpu-node": "n",
@@ -266,11 +265,10 @@ func TestTheNodeAgentIsNotHAMi(t *testing.T) {
 	if request.ServedByHAMi(a) {
 		t.Error("HAMi's device plugin is said to serve the pod")
 	}
-	patch, err := AssignmentPatch(pod, &request, a, time.Unix(1, 0))
+	got, _, err := Answers(pod, &request, a, time.Unix(1, 0))
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := annotationsOf(t, patch)
 	for key, value := range got {
 		if strings.HasPrefix(key, "hami.io/") && value != nil {
 			t.Errorf("%s = %v", key, value)
@@ -278,41 +276,6 @@ func TestTheNodeAgentIsNotHAMi(t *testing.T) {
 	}
 	if got[openbIndexKey] != "1" || !strings.Contains(fmt.Sprint(got[wellknown.GPUAssignedKey]), `"uuids":["GPU-1"]`) {
 		t.Errorf("annotations %v, want index 1 and UUID GPU-1", got)
-	}
-}
-
-func TestHAMiLock(t *testing.T) {
-	t.Parallel()
-	at := time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
-	for _, tc := range []struct {
-		value string
-		want  HAMiLock
-	}{
-		{NewHAMiLock(gpuPod(nil, nil), at), HAMiLock{at, "default", "p"}},
-		{"2026-08-01T12:00:00Z", HAMiLock{Since: at}},
-		{"", HAMiLock{}},
-		{"yesterday,default,p", HAMiLock{}},
-		{"2026-08-01T12:00:00Z,default", HAMiLock{}},
-		{"2026-08-01T12:00:00Z,default,p,q", HAMiLock{}},
-		{"2026-08-01T12:00:00Z,,p", HAMiLock{}},
-	} {
-		got, ok := ReadHAMiLock(gpuNode(nil, nil, strs{HAMiLockKey: tc.value}))
-		if !ok || !got.Since.Equal(tc.want.Since) || got.Namespace != tc.want.Namespace || got.Pod != tc.want.Pod {
-			t.Errorf("%q: %+v, %v, want %+v", tc.value, got, ok, tc.want)
-		}
-	}
-	if _, ok := ReadHAMiLock(gpuNode(nil, nil, nil)); ok {
-		t.Error("a node without the annotation is locked")
-	}
-	for after, want := range map[time.Duration]time.Duration{
-		time.Minute:      4 * time.Minute,
-		10 * time.Minute: -5 * time.Minute,
-		-time.Minute:     6 * time.Minute, // the clock of who took it is a little ahead
-		-time.Hour:       0,
-	} {
-		if left := (HAMiLock{Since: at}).Left(at.Add(after)); left != want {
-			t.Errorf("%s after it was taken, %s are left, want %s", after, left, want)
-		}
 	}
 }
 
@@ -332,23 +295,6 @@ func FuzzHAMiDevices(f *testing.F) {
 		}
 		if taken == 0 {
 			t.Errorf("the pod counts for nothing with %q", lists)
-		}
-	})
-}
-
-func FuzzHAMiLock(f *testing.F) {
-	f.Add("2026-08-01T12:00:00Z,default,p")
-	f.Add(",,")
-	f.Fuzz(func(t *testing.T, value string) {
-		lock, ok := ReadHAMiLock(gpuNode(nil, nil, strs{HAMiLockKey: value}))
-		if !ok {
-			t.Error("the node is not locked")
-		}
-		if (lock.Pod == "") != (lock.Namespace == "") || strings.ContainsRune(lock.Pod, ',') {
-			t.Errorf("%q: %+v", value, lock)
-		}
-		if lock.Pod != "" && lock.Since.IsZero() && !strings.HasPrefix(value, "0001-01-01") {
-			t.Errorf("%q names a pod and no time", value)
 		}
 	})
 }

@@ -85,9 +85,6 @@ type AssignmentOf func(uid types.UID) (Assignment, bool)
 // role "edit" has no right to pods/status.
 const GPUsAssigned v1.PodConditionType = "berth.dev/GPUsAssigned"
 
-// assignedReason is the reason of that condition.
-const assignedReason = "DevicesAssigned"
-
 // grant says what the pod was given, whatever it asked for. Pod and node tie it to one binding: a copy on another pod, or one
 // that is left from a binding that failed, says nothing.
 type grant struct {

@@ -159,11 +159,11 @@ func TestEachGPUOfTheRegisterHasItsOwnMemory(t *testing.T) {
 			if !ok {
 				t.Fatalf("%+v does not fit: %s", request, gpu.Fit(inv, &request.Request))
 			}
-			patch, err := AssignmentPatch(pod, &request, node.Assign(devices, share), time.Unix(1, 0))
+			got, _, err := Answers(pod, &request, node.Assign(devices, share), time.Unix(1, 0))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := annotationsOf(t, patch)[hamiAllocateKey]; got != tc.want {
+			if got := got[hamiAllocateKey]; got != tc.want {
 				t.Errorf("devices %v, want %s", got, tc.want)
 			}
 		})

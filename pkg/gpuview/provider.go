@@ -43,55 +43,11 @@ func instanceLabeller(prefix string) gpuLabeller {
 	return gpuLabeller{name: prefix + "name", memory: prefix + "memory", count: prefix + "count"}
 }
 
-// alias is a product behind a name that a provider gives it, and its memory where the name stands for several.
-type alias struct {
-	product string
-	memGiB  int
-}
-
-// aliases are the names, in lower case, by which providers label GPUs. Sources: Google Cloud, "GPU platforms" (the
-// names that begin with nvidia-); EC2's DescribeInstanceTypes, whose names Karpenter and EKS Auto Mode repeat; Azure's
-// resource SKUs, whose names Karpenter repeats; OpenShift, "Labeling GPU machine sets for the cluster autoscaler".
-var aliases = map[string][]alias{
-	"nvidia-tesla-p4": {{product: productP4}}, "nvidia-tesla-p100": {{product: productP100}},
-	"nvidia-tesla-t4": {{product: productT4}}, "nvidia-tesla-v100": {{product: productV100}},
-	"nvidia-l4": {{product: productL4}}, "nvidia-tesla-a100": {{product: productA100}},
-	"nvidia-a100-80gb": {{product: productA100M80}}, "nvidia-h100-80gb": {{product: productH100}},
-	"nvidia-h100-mega-80gb": {{product: productH100}}, "nvidia-h200-141gb": {{product: productH200}},
-	"nvidia-b200": {{product: productB200}}, "nvidia-b300": {{product: productB300}}, "nvidia-gb200": {{product: productGB200}},
-	"nvidia-rtx-pro-6000": {{product: productRTXPro}},
-
-	"t4": {{product: productT4}}, "t4g": {{product: productT4G}}, "a10g": {{product: productA10G}},
-	"a10": {{product: productA10}}, "l4": {{product: productL4}}, "l40s": {{product: productL40S}},
-	"v100": {{productV100, 16}, {productV100M32, 32}}, "a100": {{productA100, 40}, {productA100M80, 80}},
-	"h100": {{productH100, 80}, {productH100NVL, 94}}, "h200": {{product: productH200}}, "b200": {{product: productB200}},
-	"b300": {{product: productB300}}, "gb200": {{product: productGB200}}, "mi300x": {{product: productMI300X}},
-	"radeon-pro-v520": {{product: productRadeonPro}},
-
-	"nvidia-t4": {{product: productT4}}, "nvidia-a10g": {{product: productA10G}}, "nvidia-l40s": {{product: productL40S}},
-}
-
-// providerProduct is the product behind the name by which a provider labels GPUs, the one of that memory where there
-// are several; without known memory a name of several stands for none.
-func providerProduct(name string, memMiB int) (string, bool) {
-	known := aliases[strings.ToLower(name)]
-	if len(known) == 1 {
-		return known[0].product, true
-	}
-	for _, a := range known {
-		// Providers round the memory or leave out what error correction takes.
-		if nominal := a.memGiB << 10; memMiB > nominal*85/100 && memMiB < nominal*108/100 {
-			return a.product, true
-		}
-	}
-	return "", false
-}
-
 // CanonicalModel is how GPU feature discovery spells a model that a pod names as Google Cloud labels it; other names
 // stay as they are. Short names such as a100 are not product names: they stand for several.
 func CanonicalModel(name string) string {
 	if strings.HasPrefix(strings.ToLower(name), "nvidia-") {
-		if product, ok := providerProduct(name, 0); ok {
+		if product, ok := gpu.ProviderProduct(name, 0); ok {
 			return product
 		}
 	}
@@ -144,18 +100,18 @@ func (b *nodeReader) provided(listed []PublishedGPU) provided {
 		b.readGKE(&p)
 	}
 	for _, key := range instanceTypeLabels {
-		known, ok := lookupMachine(b.node.Labels[key])
+		known, ok := gpu.LookupMachine(b.node.Labels[key])
 		if !ok {
 			continue
 		}
 		if p.model == "" {
-			p.model = known.product
+			p.model = known.Product
 		}
 		if p.count == 0 {
-			p.count = known.count
+			p.count = known.Count
 		}
 		if p.memMiB == 0 {
-			p.memMiB = known.memMiB
+			p.memMiB = known.MemMiB
 		}
 		break
 	}
@@ -182,7 +138,7 @@ func (b *nodeReader) readLabeller(l *gpuLabeller, name string, p *provided) {
 	if p.model != "" {
 		return
 	}
-	if model, ok := providerProduct(name, p.memMiB); ok {
+	if model, ok := gpu.ProviderProduct(name, p.memMiB); ok {
 		p.model = model
 	} else if _, ok := gpu.LookupProduct(name); ok && strings.Contains(name, "-") {
 		p.model = name // the maker's own name

@@ -49,9 +49,7 @@ var bounds = map[string]map[string]string{
 		"tenants.keys":  oneCycle,
 	},
 	"pkg/gpuview": {
-		"aliases":  inSource,
-		"domains":  inSource,
-		"machines": inSource,
+		"domains": inSource,
 	},
 	"pkg/gangview": {
 		"OwnerPolicy.Kinds":      byAdmin,
@@ -110,7 +108,7 @@ var bounds = map[string]map[string]string{
 		"reserver.nodes": oneCycle,
 	},
 	"pkg/gpu": {
-		"generations":     inSource,
+		"aliases": inSource, "generations": inSource, "machines": inSource,
 		"usual":           inSource,
 		"Demand.pressure": byNode, "Judge.byModel": byNode, "Mix.weights": "2048 classes (mostClasses)",
 		"Stranding.models": byNode, "Supply.byModel": byNode, "lifetimes.byClass": "2048 classes (mostClasses)",

@@ -21,7 +21,7 @@ import (
 
 const (
 	// lockWait is how long a pod waits for the lock of its node: longer than an abandoned lock lasts.
-	lockWait = gpuview.HAMiLockLasts + time.Minute
+	lockWait = hamiLockLasts + time.Minute
 	// lockLook is after what time a waiting pod looks again if it was told of no change.
 	lockLook = 10 * time.Second
 	// conflictPause is the pause after another writer of the node was faster.
@@ -131,18 +131,18 @@ func (l *nodeLocks) try(ctx context.Context, pod *v1.Pod, name string) (value st
 		return "", 0, "", fmt.Errorf("reading the lock of node %s: %w", name, err)
 	}
 	now := time.Now()
-	lock, locked := gpuview.ReadHAMiLock(node)
-	if locked && (lock.Namespace != pod.Namespace || lock.Pod != pod.Name) {
-		holder = lock.Namespace + "/" + lock.Pod
+	lock, locked := readHAMiLock(node)
+	if locked && (lock.namespace != pod.Namespace || lock.pod != pod.Name) {
+		holder = lock.namespace + "/" + lock.pod
 		counts, err := l.counts(ctx, lock, node, now)
 		if err != nil {
 			return "", 0, "", err
 		}
 		if counts {
-			return "", min(lockLook, max(lock.Left(now), conflictPause)), holder, nil
+			return "", min(lockLook, max(lock.left(now), conflictPause)), holder, nil
 		}
 	}
-	value = gpuview.NewHAMiLock(pod, now)
+	value = newHAMiLock(pod, now)
 	err = l.write(ctx, node, value)
 	if apierrors.IsConflict(err) {
 		return "", conflictPause, "another writer", nil
@@ -156,30 +156,30 @@ func (l *nodeLocks) try(ctx context.Context, pod *v1.Pod, name string) (value st
 
 // counts reports whether a lock of another pod still holds. One that has expired while its pod waited for its devices
 // is said on that pod.
-func (l *nodeLocks) counts(ctx context.Context, lock gpuview.HAMiLock, node *v1.Node, now time.Time) (bool, error) {
+func (l *nodeLocks) counts(ctx context.Context, lock hamiLock, node *v1.Node, now time.Time) (bool, error) {
 	var owner *v1.Pod
-	if lock.Pod != "" {
+	if lock.pod != "" {
 		var err error
-		owner, err = l.client.CoreV1().Pods(lock.Namespace).Get(ctx, lock.Pod, metav1.GetOptions{})
+		owner, err = l.client.CoreV1().Pods(lock.namespace).Get(ctx, lock.pod, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return false, nil
 		}
 		if err != nil {
-			return false, fmt.Errorf("reading pod %s/%s, which holds the lock of node %s: %w", lock.Namespace,
-				lock.Pod, node.Name, err)
+			return false, fmt.Errorf("reading pod %s/%s, which holds the lock of node %s: %w", lock.namespace,
+				lock.pod, node.Name, err)
 		}
-		if gpuview.ServedByLock(owner, node.Name) {
+		if servedByLock(owner, node.Name) {
 			return false, nil
 		}
 	}
-	if lock.Left(now) > 0 {
+	if lock.left(now) > 0 {
 		return true, nil
 	}
 	if owner != nil {
 		l.recorder.Eventf(owner, node, v1.EventTypeWarning, "LockExpired", "Binding",
 			"HAMi's device plugin on node %s has not given the pod its devices within %v; "+
 				"another pod takes the lock of the node",
-			node.Name, gpuview.HAMiLockLasts)
+			node.Name, hamiLockLasts)
 	}
 	return false, nil
 }

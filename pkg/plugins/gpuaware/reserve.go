@@ -132,7 +132,7 @@ func (p *Plugin) Unreserve(ctx context.Context, cycle fwk.CycleState, pod *v1.Po
 	if value, ok := data.(lockMark); ok {
 		if err := p.cluster.locks.giveBack(ctx, pod, nodeName, string(value)); err != nil {
 			klog.FromContext(ctx).Error(err, "Giving back the lock of the node failed; it expires",
-				"pod", klog.KObj(pod), "node", nodeName, "after", gpuview.HAMiLockLasts)
+				"pod", klog.KObj(pod), "node", nodeName, "after", hamiLockLasts)
 		}
 	}
 }
@@ -144,7 +144,7 @@ func (p *Plugin) PreBindPreFlight(
 ) (*fwk.PreBindPreFlightResult, *fwk.Status) {
 	a, ok := p.cluster.ledger.of(pod.UID)
 	if !ok || a.Node != nodeName {
-		if patch, err := gpuview.StaleAnswersPatch(pod); err != nil {
+		if patch, err := staleAnswersPatch(pod); err != nil {
 			return nil, fwk.AsStatus(err)
 		} else if patch == nil {
 			return nil, fwk.NewStatus(fwk.Skip)
@@ -163,7 +163,7 @@ func (p *Plugin) PreBindPreFlight(
 // its node at a time, the one that the node's lock names: pods wait for it here, each in a binding cycle of its own.
 func (p *Plugin) PreBind(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, nodeName string) *fwk.Status {
 	if _, err := cycle.Read(promisedKey); err != nil {
-		return fwk.AsStatus(p.tell(ctx, cycle, pod, gpuview.StaleAnswersPatch))
+		return fwk.AsStatus(p.tell(ctx, cycle, pod, staleAnswersPatch))
 	}
 	promised, ok := p.cluster.ledger.of(pod.UID)
 	if !ok || promised.Node != nodeName {
@@ -181,6 +181,6 @@ func (p *Plugin) PreBind(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod,
 		cycle.Write(lockedKey, lockMark(value))
 	}
 	return fwk.AsStatus(p.tell(ctx, cycle, pod, func(newest *v1.Pod) ([]byte, error) {
-		return gpuview.AssignmentPatch(newest, &s.request, promised, time.Now())
+		return assignmentPatch(newest, &s.request, promised, time.Now())
 	}))
 }

@@ -1,15 +1,15 @@
-package gpuview
+package gpu
 
 import "strings"
 
-// machine is what a provider documents of the GPUs of an instance type.
-type machine struct {
-	// product is the name by which GPU feature discovery knows the GPUs.
-	product string
-	// count is how many physical GPUs there are.
-	count int
-	// memMiB is the memory of each where the machine gets a part of a GPU only; 0 for that of the product.
-	memMiB int
+// Machine is what a provider documents of the GPUs of an instance type.
+type Machine struct {
+	// Product is the name by which GPU feature discovery knows the GPUs.
+	Product string
+	// Count is how many physical GPUs there are.
+	Count int
+	// MemMiB is the memory of each where the machine gets a part of a GPU only; 0 for that of the product.
+	MemMiB int
 }
 
 // Names of products as GPU feature discovery writes them.
@@ -43,7 +43,7 @@ const (
 // computing instances"; Google Cloud, "GPU machine types"; Azure, "GPU-accelerated virtual machine sizes" (the pages of
 // the NC, ND and NV families); Oracle, "Compute shapes". The N1 machines of Google Cloud take any number of GPUs, so
 // that they are not here: their nodes say the number in a label.
-var machines = map[string]machine{
+var machines = map[string]Machine{
 	// AWS.
 	"g4dn.xlarge": {productT4, 1, 0}, "g4dn.2xlarge": {productT4, 1, 0}, "g4dn.4xlarge": {productT4, 1, 0},
 	"g4dn.8xlarge": {productT4, 1, 0}, "g4dn.12xlarge": {productT4, 4, 0}, "g4dn.16xlarge": {productT4, 1, 0},
@@ -109,8 +109,52 @@ var machines = map[string]machine{
 	"bm.gpu.b200.8": {productB200, 8, 0}, "bm.gpu.mi300x.8": {productMI300X, 8, 0},
 }
 
-// lookupMachine finds an instance type by its name. Letter case does not matter.
-func lookupMachine(instanceType string) (machine, bool) {
+// LookupMachine finds an instance type by its name. Letter case does not matter.
+func LookupMachine(instanceType string) (Machine, bool) {
 	m, ok := machines[strings.ToLower(instanceType)]
 	return m, ok
+}
+
+// alias is a product behind a name that a provider gives it, and its memory where the name stands for several.
+type alias struct {
+	product string
+	memGiB  int
+}
+
+// aliases are the names, in lower case, by which providers label GPUs. Sources: Google Cloud, "GPU platforms" (the
+// names that begin with nvidia-); EC2's DescribeInstanceTypes, whose names Karpenter and EKS Auto Mode repeat; Azure's
+// resource SKUs, whose names Karpenter repeats; OpenShift, "Labeling GPU machine sets for the cluster autoscaler".
+var aliases = map[string][]alias{
+	"nvidia-tesla-p4": {{product: productP4}}, "nvidia-tesla-p100": {{product: productP100}},
+	"nvidia-tesla-t4": {{product: productT4}}, "nvidia-tesla-v100": {{product: productV100}},
+	"nvidia-l4": {{product: productL4}}, "nvidia-tesla-a100": {{product: productA100}},
+	"nvidia-a100-80gb": {{product: productA100M80}}, "nvidia-h100-80gb": {{product: productH100}},
+	"nvidia-h100-mega-80gb": {{product: productH100}}, "nvidia-h200-141gb": {{product: productH200}},
+	"nvidia-b200": {{product: productB200}}, "nvidia-b300": {{product: productB300}}, "nvidia-gb200": {{product: productGB200}},
+	"nvidia-rtx-pro-6000": {{product: productRTXPro}},
+
+	"t4": {{product: productT4}}, "t4g": {{product: productT4G}}, "a10g": {{product: productA10G}},
+	"a10": {{product: productA10}}, "l4": {{product: productL4}}, "l40s": {{product: productL40S}},
+	"v100": {{productV100, 16}, {productV100M32, 32}}, "a100": {{productA100, 40}, {productA100M80, 80}},
+	"h100": {{productH100, 80}, {productH100NVL, 94}}, "h200": {{product: productH200}}, "b200": {{product: productB200}},
+	"b300": {{product: productB300}}, "gb200": {{product: productGB200}}, "mi300x": {{product: productMI300X}},
+	"radeon-pro-v520": {{product: productRadeonPro}},
+
+	"nvidia-t4": {{product: productT4}}, "nvidia-a10g": {{product: productA10G}}, "nvidia-l40s": {{product: productL40S}},
+}
+
+// ProviderProduct is the product behind the name by which a provider labels GPUs, the one of that memory where there
+// are several; without known memory a name of several stands for none.
+func ProviderProduct(name string, memMiB int) (string, bool) {
+	known := aliases[strings.ToLower(name)]
+	if len(known) == 1 {
+		return known[0].product, true
+	}
+	for _, a := range known {
+		// Providers round the memory or leave out what error correction takes.
+		if nominal := a.memGiB << 10; memMiB > nominal*85/100 && memMiB < nominal*108/100 {
+			return a.product, true
+		}
+	}
+	return "", false
 }
