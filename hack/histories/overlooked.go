@@ -15,7 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"berth.dev/berth/hack/invariants"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // overlooked is the fault of pods that wait although they fit, by an account that shares no code with the scheduler's: a fresh
@@ -55,7 +56,7 @@ func (t *team) lacks() (total int, roles map[string]int) {
 func (t *team) waits() bool {
 	total, roles := t.lacks()
 	for _, pod := range t.waiting {
-		roles[pod.Labels[kubeview.RoleKey]]--
+		roles[pod.Labels[wellknown.RoleKey]]--
 	}
 	for _, n := range roles {
 		if n > 0 {
@@ -193,7 +194,7 @@ func (w *world) addLabelled(promised map[string]bool) {
 			continue
 		}
 		gang := invariants.GangOf(pod)
-		if pod.Status.Phase == v1.PodSucceeded || pod.Spec.NodeName != "" && !kubeview.Finished(pod) {
+		if pod.Status.Phase == v1.PodSucceeded || pod.Spec.NodeName != "" && !podview.Finished(pod) {
 			settled[gang]++
 		}
 		promised[gang] = settled[gang] < minimum
@@ -236,25 +237,25 @@ func (w *world) teams() (map[string]*team, []*v1.Pod) {
 	teams, begun := map[string]*team{}, w.checker.Started()
 	for _, group := range w.groups() {
 		told, started := begun[group.GetName()]
-		teams[group.GetName()] = &team{minimum: invariants.MinimumOf(group), oneZone: group.GetAnnotations()[kubeview.TopologyRequiredKey] != "",
+		teams[group.GetName()] = &team{minimum: invariants.MinimumOf(group), oneZone: group.GetAnnotations()[wellknown.TopologyRequiredKey] != "",
 			settledRoles: map[string]int{}, started: started, told: told}
 	}
 	var single []*v1.Pod
 	for _, obj := range w.api.List(pods) {
 		pod := obj.(*v1.Pod)
 		gang := invariants.GangOf(pod)
-		if former := teams[pod.Labels[nearLabel]]; former != nil && pod.Labels[nearLabel] != gang && pod.Spec.NodeName != "" && !kubeview.Finished(pod) {
+		if former := teams[pod.Labels[nearLabel]]; former != nil && pod.Labels[nearLabel] != gang && pod.Spec.NodeName != "" && !podview.Finished(pod) {
 			former.neighbours = append(former.neighbours, pod)
 		}
 		t := teams[gang]
 		switch {
-		case t != nil && (pod.Status.Phase == v1.PodSucceeded || pod.Spec.NodeName != "" && !kubeview.Finished(pod)):
+		case t != nil && (pod.Status.Phase == v1.PodSucceeded || pod.Spec.NodeName != "" && !podview.Finished(pod)):
 			t.settled++
-			t.settledRoles[pod.Labels[kubeview.RoleKey]]++
-			if !kubeview.Finished(pod) {
+			t.settledRoles[pod.Labels[wellknown.RoleKey]]++
+			if !podview.Finished(pod) {
 				t.bound = append(t.bound, pod)
 			}
-		case w.made[pod.Name] == nil || pod.Spec.NodeName != "" || kubeview.Finished(pod) || len(pod.Spec.SchedulingGates) > 0:
+		case w.made[pod.Name] == nil || pod.Spec.NodeName != "" || podview.Finished(pod) || len(pod.Spec.SchedulingGates) > 0:
 		case gang == "" && w.placeable(pod):
 			single = append(single, pod)
 		case t != nil:
@@ -333,7 +334,7 @@ func (w *world) startsIn(t *team, rooms []*vacancy, zone string) bool {
 		for before := -1; before != len(placed); { // what is uneven for one member may be even after another
 			before = len(placed)
 			for _, pod := range members {
-				role := pod.Labels[kubeview.RoleKey]
+				role := pod.Labels[wellknown.RoleKey]
 				if total > 0 && !placed[pod.UID] && ofRole == (roles[role] > 0) && slices.ContainsFunc(left, takes(pod)) {
 					placed[pod.UID] = true
 					total--

@@ -16,7 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // The labels of a gang that has no PodGroup of its own.
@@ -114,7 +115,7 @@ func (c *Checker) closes() {
 func (c *Checker) sharesOrClaims(gang string) bool {
 	numbered := false
 	for _, node := range c.nodes {
-		numbered = numbered || node.Labels[kubeview.GPUModeKey] == sharedMode
+		numbered = numbered || node.Labels[wellknown.GPUModeKey] == sharedMode
 	}
 	for _, pod := range c.pods {
 		asked, err := c.keys.PodGPURequest(pod)
@@ -134,7 +135,7 @@ type Minimum struct {
 // MinimumOf is what the PodGroup says.
 func MinimumOf(group *unstructured.Unstructured) Minimum {
 	m := Minimum{Total: int(minMember(group)), Roles: map[string]int{}}
-	for role := range strings.SplitSeq(group.GetAnnotations()[kubeview.MinMembersByRoleKey], ",") {
+	for role := range strings.SplitSeq(group.GetAnnotations()[wellknown.MinMembersByRoleKey], ",") {
 		var least int
 		name, number, _ := strings.Cut(role, "=")
 		if _, err := fmt.Sscan(number, &least); err == nil {
@@ -151,7 +152,7 @@ func (c *Checker) enough(gang string, group *unstructured.Unstructured) bool {
 		runs := pod.Spec.NodeName != "" && pod.DeletionTimestamp == nil && pod.Status.Phase != v1.PodFailed
 		if GangOf(pod) == gang && (runs || pod.Status.Phase == v1.PodSucceeded) {
 			total++
-			roles[pod.Labels[kubeview.RoleKey]]++
+			roles[pod.Labels[wellknown.RoleKey]]++
 		}
 	}
 	minimum := MinimumOf(group)
@@ -174,7 +175,7 @@ type breach struct {
 // member follows a member that was bound, changed or went.
 func (c *Checker) member(gang string, event watch.EventType, pod, before *v1.Pod, bound bool) {
 	if event == watch.Deleted && pod.DeletionTimestamp == nil || pod.DeletionTimestamp != nil && before != nil && before.DeletionTimestamp == nil ||
-		kubeview.Finished(pod) {
+		podview.Finished(pod) {
 		c.left(gang, Evicted(pod))
 	}
 	switch {
@@ -184,7 +185,7 @@ func (c *Checker) member(gang string, event watch.EventType, pod, before *v1.Pod
 		if _, known := c.broken[gang]; !known && c.begun[gang] && c.groups[gang] != nil {
 			c.broken[gang] = breach{time.Now(), pod.Name, c.boundBefore(gang, c.marked[pod.UID])}
 		}
-	case event == watch.Deleted || kubeview.Finished(pod):
+	case event == watch.Deleted || podview.Finished(pod):
 		delete(c.broken, gang)
 	}
 	c.follow(gang)
@@ -214,7 +215,7 @@ func (c *Checker) boundBefore(gang string, at time.Time) []types.UID {
 func (c *Checker) running(gang string) map[types.UID]*v1.Pod {
 	running := map[types.UID]*v1.Pod{}
 	for _, pod := range c.pods {
-		if GangOf(pod) == gang && pod.Spec.NodeName != "" && pod.DeletionTimestamp == nil && !kubeview.Finished(pod) {
+		if GangOf(pod) == gang && pod.Spec.NodeName != "" && pod.DeletionTimestamp == nil && !podview.Finished(pod) {
 			running[pod.UID] = pod
 		}
 	}

@@ -16,7 +16,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/price"
 	"berth.dev/berth/pkg/schedulerconfig"
@@ -110,7 +110,7 @@ type search struct {
 	advice        *Advice
 
 	// keys and priceOf read nodes as the configuration says.
-	keys    kubeview.GPUKeys
+	keys    gpuview.Keys
 	priceOf func(*v1.Node) (price.MicroDollars, bool)
 
 	nodes []*v1.Node

@@ -10,7 +10,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
 )
 
 // mostClasses is how many kinds of members of a gang are told apart: of one with more, all count as the hardest.
@@ -36,7 +36,7 @@ func (v *view) classes(s *search, u *unit) []*class {
 			continue
 		}
 		pod, claims := v.devices.withoutClaims(alone(u, member))
-		key := kubeview.GangMember(pod, kubeview.Membership{}, nil, true).Class + claims.String()
+		key := gangview.Member(pod, gangview.Membership{}, nil, true).Class + claims.String()
 		if byKey[key] == nil {
 			byKey[key] = &class{pod: pod, claims: claims}
 			classes = append(classes, byKey[key])

@@ -8,7 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/podview"
 )
 
 // counts are numbers of devices by driver.
@@ -113,7 +113,7 @@ func (d *devices) withoutClaims(pod *v1.Pod) (*v1.Pod, counts) {
 	if !found {
 		return pod, nil
 	}
-	return kubeview.WithoutMadeClaims(pod), need
+	return podview.WithoutMadeClaims(pod), need
 }
 
 // freed are the devices that units give back that leave a node.

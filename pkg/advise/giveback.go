@@ -11,8 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/plural"
+	"berth.dev/berth/pkg/podview"
 )
 
 // GiveBack is a node that could be given back.
@@ -44,12 +45,12 @@ func (s *search) findSpares(w *world, v *view) {
 	}
 	for _, node := range s.nodes {
 		c := spare{node: node}
-		if !kubeview.Removable(node) || kubeview.Leaving(node) || taken[node.Name] || s.over() {
+		if !podview.Removable(node) || podview.Leaving(node) || taken[node.Name] || s.over() {
 			continue
 		}
 		fits := true
 		for _, u := range s.units[node.Name] {
-			if kubeview.BelongsToNode(u.Pods[0]) {
+			if podview.BelongsToNode(u.Pods[0]) {
 				continue
 			}
 			if fits = fits && u.Fixed == "" && v.canMove(u); !fits {
@@ -99,7 +100,7 @@ func (v *view) demand(s *search) []*class {
 		fresh := *u
 		fresh.Pods = nil
 		for _, pod := range u.Pods {
-			if key := kubeview.GangMember(alone(u, pod), kubeview.Membership{}, nil, true).Class; !seen[key] {
+			if key := gangview.Member(alone(u, pod), gangview.Membership{}, nil, true).Class; !seen[key] {
 				seen[key] = true
 				fresh.Pods = append(fresh.Pods, pod)
 			}
@@ -204,7 +205,7 @@ func (s *search) empty(c spare, objects []runtime.Object) (found *GiveBack, left
 		}
 		for _, pod := range s.pods {
 			started := pod.Spec.NodeName != "" || s.began[keyOf(pod)]
-			if started && !s.lost[keyOf(pod)] && w.node(keyOf(pod)) == "" && !kubeview.Finished(pod) && w.pod(keyOf(pod)) != nil {
+			if started && !s.lost[keyOf(pod)] && w.node(keyOf(pod)) == "" && !podview.Finished(pod) && w.pod(keyOf(pod)) != nil {
 				return nil // a pod that ran before waits now
 			}
 		}

@@ -9,7 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // Holds runs what is left of a plan in the cluster of the question, and returns an error that says why if the plan does not hold there:
@@ -74,7 +74,7 @@ func closedFor(node *v1.Node, u Unit) *v1.Node {
 	if node.Annotations == nil {
 		node.Annotations = map[string]string{}
 	}
-	node.Annotations[kubeview.CordonedForKey] = u.mark()
+	node.Annotations[wellknown.CordonedForKey] = u.mark()
 	node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(t v1.Taint) bool { return t.Key == v1.TaintNodeUnschedulable })
 	return node
 }

@@ -5,8 +5,9 @@ import (
 	"maps"
 	"slices"
 
-	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/plural"
+	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // mostTries is how many plans are tried for one unit.
@@ -40,7 +41,7 @@ type Unit struct {
 func (u Unit) String() string { return u.Kind + " " + u.Namespace + "/" + u.Name }
 
 // mark is the annotation of nodes that are emptied for the unit.
-func (u Unit) mark() string { return kubeview.CordonedFor(u.Kind, u.Namespace, u.Name) }
+func (u Unit) mark() string { return wellknown.CordonedFor(u.Kind, u.Namespace, u.Name) }
 
 // Plan moves units, one after the other, while the nodes that they leave are cordoned, and then opens these again.
 type Plan struct {
@@ -154,7 +155,7 @@ func (s *search) noteFixed() {
 	count := map[string]int{}
 	for _, units := range s.units {
 		for _, u := range units {
-			if u.Fixed != "" && !kubeview.BelongsToNode(u.Pods[0]) {
+			if u.Fixed != "" && !podview.BelongsToNode(u.Pods[0]) {
 				count[u.Fixed] += len(u.Pods)
 			}
 		}

@@ -10,8 +10,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"berth.dev/berth/pkg/gpu"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/price"
+	"berth.dev/berth/pkg/priceview"
 )
 
 // Request is a request for so much CPU or memory with each GPU that other GPUs of the node are left without.
@@ -40,8 +42,8 @@ type Request struct {
 
 // host is a node with what is free of it.
 type host struct {
-	keys        *kubeview.GPUKeys
-	priced      kubeview.PricedNode
+	keys        *gpuview.Keys
+	priced      priceview.Node
 	kind        string
 	allocatable price.Capacity // without what pods of the node itself take
 	free        price.Capacity
@@ -68,7 +70,7 @@ func (s *search) requests() {
 	found := map[Request]*Request{}
 	nodes := map[Request]map[string]bool{}
 	for _, pod := range s.pods {
-		if kubeview.Finished(pod) || kubeview.BelongsToNode(pod) {
+		if podview.Finished(pod) || podview.BelongsToNode(pod) {
 			continue
 		}
 		name := pod.Spec.NodeName
@@ -115,20 +117,20 @@ func (s *search) requests() {
 func (s *search) hosts() map[string]*host {
 	hosts := map[string]*host{}
 	for _, node := range s.nodes {
-		priced := s.keys.ReadPricedNode(node)
-		if priced.Allocatable.MilliGPU == 0 || kubeview.Leaving(node) {
+		priced := priceview.ReadNode(&s.keys, node)
+		if priced.Allocatable.MilliGPU == 0 || podview.Leaving(node) {
 			continue
 		}
 		hosts[node.Name] = &host{keys: &s.keys, priced: priced, kind: kindOf(node, priced.GPUNode()), allocatable: priced.Allocatable, free: priced.Allocatable}
 	}
 	for _, pod := range s.pods {
 		h := hosts[pod.Spec.NodeName]
-		if h == nil || kubeview.Finished(pod) {
+		if h == nil || podview.Finished(pod) {
 			continue
 		}
 		taken := h.asked(pod)
 		h.free = less(h.free, taken)
-		if kubeview.BelongsToNode(pod) {
+		if podview.BelongsToNode(pod) {
 			h.allocatable = less(h.allocatable, taken)
 		}
 	}
@@ -136,7 +138,7 @@ func (s *search) hosts() map[string]*host {
 }
 
 func (h *host) asked(pod *v1.Pod) price.Capacity {
-	p := h.keys.ReadPricedPod(pod)
+	p := priceview.ReadPod(h.keys, pod)
 	return h.priced.Request(&p)
 }
 

@@ -17,7 +17,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	schedulernames "k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/schedulerconfig"
 )
 
@@ -87,7 +88,7 @@ func (v *view) canMove(u *unit) bool {
 // answer.
 func (v *view) accepting(pod *v1.Pod) []string {
 	pod, need := v.devices.withoutClaims(pod)
-	class := kubeview.GangMember(pod, kubeview.Membership{}, nil, true).Class + need.String()
+	class := gangview.Member(pod, gangview.Membership{}, nil, true).Class + need.String()
 	found, known := v.hosts[class]
 	if known {
 		return found
@@ -123,7 +124,7 @@ func (v *view) accepting(pod *v1.Pod) []string {
 
 // withAmounts are the nodes that have free what the pod asks for of each resource that NodeResourcesFit compares.
 func (v *view) withAmounts(pod *v1.Pod) []int {
-	requests := kubeview.Amounts(resource.PodRequests(pod, resource.PodResourcesOptions{}))
+	requests := podview.Amounts(resource.PodRequests(pod, resource.PodResourcesOptions{}))
 	maps.DeleteFunc(requests, func(_ v1.ResourceName, n int64) bool { return n == 0 })
 	var b strings.Builder
 	b.WriteString(pod.Spec.SchedulerName)

@@ -20,10 +20,11 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"berth.dev/berth/pkg/candidates"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/simulation"
 	"berth.dev/berth/pkg/simulation/memapi"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 const (
@@ -201,7 +202,7 @@ func (w *world) lost() map[key]bool {
 func (w *world) cordon(node string, emptiedFor *Unit) error {
 	change := map[string]any{"spec": map[string]any{"unschedulable": true}}
 	if emptiedFor != nil {
-		change["metadata"] = map[string]any{"annotations": map[string]any{kubeview.CordonedForKey: emptiedFor.mark()}}
+		change["metadata"] = map[string]any{"annotations": map[string]any{wellknown.CordonedForKey: emptiedFor.mark()}}
 	}
 	return w.changeNode(node, change)
 }
@@ -267,7 +268,7 @@ func (w *world) move(names []key) (bool, error) {
 
 // replacement is the pod that a controller makes for one that is gone. It keeps the name, by which it is found again.
 func replacement(pod *v1.Pod) *v1.Pod {
-	out := kubeview.Unplaced(pod)
+	out := gpuview.Unplaced(pod)
 	out.UID, out.ResourceVersion, out.DeletionTimestamp = replacementUID(pod), "", nil
 	out.CreationTimestamp = metav1.Now()
 	return out

@@ -8,7 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/podview"
 )
 
 // Parts of a class: what a node's taints say, what it has left of things that are counted, and what each ranker reads. Few varieties
@@ -295,7 +295,7 @@ func appendDoor(key []byte, node *v1.Node) []byte {
 // appendAmounts appends what stock scores read of a node's CPU, memory and disk, and returns what is free at most.
 func appendAmounts(key []byte, info fwk.NodeInfo) ([]byte, amounts) {
 	allocatable, requested, nonZero := info.GetAllocatable(), info.GetRequested(), info.GetNonZeroRequested()
-	memory, storage := kubeview.CoarseStep(allocatable.GetMemory()), kubeview.CoarseStep(allocatable.GetEphemeralStorage())
+	memory, storage := podview.CoarseStep(allocatable.GetMemory()), podview.CoarseStep(allocatable.GetEphemeralStorage())
 	for _, amount := range [...]int64{
 		allocatable.GetMilliCPU(), requested.GetMilliCPU(), nonZero.GetMilliCPU(),
 		allocatable.GetMemory() / memory, requested.GetMemory() / memory, nonZero.GetMemory() / memory,

@@ -8,7 +8,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/podview"
 )
 
 // live finds the classes that may have room.
@@ -22,7 +22,7 @@ func (r *ranking) live() {
 	}
 	var asked amounts
 	if r.plugins.fits != nil && !skipped.Has(names.NodeResourcesFit) {
-		asked.milliCPU, asked.memory, asked.storage = kubeview.PodNeeds(r.pod)
+		asked.milliCPU, asked.memory, asked.storage = podview.PodNeeds(r.pod)
 	}
 	if r.plugins.selector != nil && !skipped.Has(names.NodeAffinity) {
 		r.selector = r.plugins.selector

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/sampling"
 )
 
@@ -146,7 +146,7 @@ func (r *ranking) run() (sets.Set[string], outcome) {
 	if len(r.alive) == 0 {
 		return nil, noneFits
 	}
-	r.wanted = r.index.images.find(kubeview.PodImages(r.pod))
+	r.wanted = r.index.images.find(podview.PodImages(r.pod))
 	for _, step := range []func() outcome{r.prepare, r.score, r.scale} {
 		if why := step(); why != restricted {
 			return nil, why

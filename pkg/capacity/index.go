@@ -8,7 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	apitypes "k8s.io/apimachinery/pkg/types"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/profiles"
 )
 
@@ -110,7 +110,7 @@ func (x *Index) SetNode(node *v1.Node) {
 	defer x.mu.Unlock()
 	n := x.at(node.Name)
 	old := n.node
-	has := x.vector(kubeview.AllocatableOf(node))
+	has := x.vector(podview.AllocatableOf(node))
 	if old != nil && slices.Equal(has, n.has) && !altered(old, node) {
 		// Most updates are heartbeats.
 		n.node = node

@@ -4,7 +4,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // Rooms returns the nodes that pods of one of the live shapes may use, with the room that they have for each of them, as if
@@ -52,7 +53,7 @@ func (x *Index) Rooms(keys []ShapeKey, labels []string, emptied map[string]bool,
 					inTheWay = inTheWay || scarce[u.Resource]
 				}
 			}
-			if inTheWay && !kubeview.BelongsToNode(p.Object) {
+			if inTheWay && !podview.BelongsToNode(p.Object) {
 				if node.Pods++; node.Pods == 1 || p.seen.Before(node.Oldest) {
 					node.Oldest = p.seen
 				}
@@ -86,10 +87,10 @@ func (x *Index) Rooms(keys []ShapeKey, labels []string, emptied map[string]bool,
 func (x *Index) CordonedFor(id gang.ID) map[string]bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	value := kubeview.CordonedFor("podgroup", id.Namespace, id.Name)
+	value := wellknown.CordonedFor("podgroup", id.Namespace, id.Name)
 	var names map[string]bool
 	for _, n := range x.nodes {
-		if n != nil && n.node != nil && n.node.Annotations[kubeview.CordonedForKey] == value {
+		if n != nil && n.node != nil && n.node.Annotations[wellknown.CordonedForKey] == value {
 			if names == nil {
 				names = map[string]bool{}
 			}

@@ -23,7 +23,7 @@ import (
 	networkv1alpha1 "berth.dev/berth/pkg/apis/network/v1alpha1"
 	placementv1alpha1 "berth.dev/berth/pkg/apis/placement/v1alpha1"
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
 )
 
 // Kind is a kind that a dump holds.
@@ -80,7 +80,7 @@ var kinds = func() []Kind {
 		own.Cluster, own.Foreign = true, true
 		kinds = append(kinds, own)
 	}
-	for _, owner := range kubeview.GangOwnerKinds() {
+	for _, owner := range gangview.OwnerKinds() {
 		for _, version := range owner.Versions {
 			gv := schema.GroupVersion{Group: owner.Group, Version: version}
 			if !clientscheme.Scheme.Recognizes(gv.WithKind(owner.Kind)) {
@@ -197,7 +197,7 @@ func keep(obj *unstructured.Unstructured) (runtime.Object, error) {
 
 // keepOwner keeps of an object whose pods may form a gang what says so, as typed if that is not nil.
 func keepOwner(obj *unstructured.Unstructured, typed runtime.Object) (runtime.Object, error) {
-	kind, known := kubeview.GangOwnerKindOf(obj.GetKind())
+	kind, known := gangview.OwnerKindOf(obj.GetKind())
 	if !known {
 		return nil, fmt.Errorf("%s is not a kind whose pods form gangs", obj.GetKind())
 	}
@@ -242,7 +242,7 @@ func keepMeta(m metav1.ObjectMeta) metav1.ObjectMeta {
 		Name: m.Name, Namespace: m.Namespace, UID: m.UID, Generation: m.Generation, Labels: m.Labels,
 		CreationTimestamp: m.CreationTimestamp, DeletionTimestamp: m.DeletionTimestamp, OwnerReferences: m.OwnerReferences,
 	}
-	for _, key := range kubeview.PlacementAnnotations() {
+	for _, key := range PlacementAnnotations() {
 		if value, ok := m.Annotations[key]; ok {
 			if kept.Annotations == nil {
 				kept.Annotations = map[string]string{}

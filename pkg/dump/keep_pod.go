@@ -3,7 +3,7 @@ package dump
 import (
 	v1 "k8s.io/api/core/v1"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
 )
 
 // KeepPod returns what Keep keeps of a pod.
@@ -38,7 +38,7 @@ func KeepPod(p *v1.Pod) *v1.Pod {
 	}
 	for _, c := range p.Status.Conditions {
 		condition := v1.PodCondition{Type: c.Type, Status: c.Status, Reason: c.Reason, LastTransitionTime: c.LastTransitionTime}
-		if c.Type == v1.PodScheduled || c.Type == kubeview.GPUsAssigned {
+		if c.Type == v1.PodScheduled || c.Type == gpuview.GPUsAssigned {
 			condition.Message = c.Message
 		}
 		kept.Status.Conditions = append(kept.Status.Conditions, condition)

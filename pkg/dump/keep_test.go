@@ -13,7 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 func keptOf(t *testing.T, text string) runtime.Object {
@@ -57,7 +58,7 @@ func TestADumpKeepsNoSecrets(t *testing.T) {
 	if text := asJSON(t, pod); strings.Contains(text, "hush") {
 		t.Errorf("kept what it should not have: %s", text)
 	}
-	if diff := cmp.Diff(map[string]string{kubeview.SpotKey: "open"}, pod.Annotations); diff != "" {
+	if diff := cmp.Diff(map[string]string{wellknown.SpotKey: "open"}, pod.Annotations); diff != "" {
 		t.Errorf("annotations (-want +got):\n%s", diff)
 	}
 	if got := len(pod.Spec.Volumes); got != 3 || pod.Spec.Containers[0].Ports[0].HostPort != 3 || pod.Spec.NodeName != "open" {
@@ -203,7 +204,7 @@ func TestHashedNamesStillReferToEachOther(t *testing.T) {
 	uuid := attribute(0, "uuid")
 	register, _, _ := strings.Cut(node.Annotations["hami.io/node-nvidia-register"], ",")
 	allocated, _, _ := strings.Cut(pod.Annotations["hami.io/vgpu-devices-allocated"], ",")
-	grant, ok := kubeview.Granted(pod)
+	grant, ok := gpuview.Granted(pod)
 	if !ok || len(grant.UUIDs) != 1 {
 		t.Fatalf("the grant no longer belongs to the pod on its node: %s", asJSON(t, pod))
 	}
@@ -214,7 +215,7 @@ func TestHashedNamesStillReferToEachOther(t *testing.T) {
 		"requests":              requests.Requests[resource] == requests.Limits[resource] && len(requests.Requests) == 2,
 		"requests of the class": !requests.Requests.Name(resource, "").IsZero(), "capacity of the class": !node.Status.Capacity.Name(resource, "").IsZero(),
 		"claim for a resource": pod.Status.ExtendedResourceClaimStatus.RequestMappings[0].ResourceName == string(resource),
-		"devices of the agent": strings.Contains(node.Annotations[kubeview.GPUDevicesKey], `"uuid":"`+uuid+`"`),
+		"devices of the agent": strings.Contains(node.Annotations[wellknown.GPUDevicesKey], `"uuid":"`+uuid+`"`),
 		"selector":             strings.Contains(class.Spec.Selectors[0].CEL.Expression, uuid),
 		"host port":            pod.Spec.Containers[0].Ports[0].HostPort == 80,
 		"clique":               strings.HasSuffix(node.Labels["nvidia.com/gpu.clique"], ".7"),
@@ -293,7 +294,7 @@ func TestAHashedDumpSaysWhatItLeftReadable(t *testing.T) {
 	}
 }
 
-func usualKeys() *kubeview.GPUKeys {
-	keys := kubeview.DefaultGPUKeys()
+func usualKeys() *gpuview.Keys {
+	keys := gpuview.DefaultKeys()
 	return &keys
 }

@@ -16,7 +16,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // NameHasher replaces names by keyed hashes, equal names by equal ones, so that references still hold and guesses cannot
@@ -25,7 +28,7 @@ type NameHasher struct {
 	key    []byte
 	hashed map[string]string
 	// keys are the names by which GPUs are known.
-	keys *kubeview.GPUKeys
+	keys *gpuview.Keys
 	// compared are labels whose numbers are compared, models the products that there are, in small letters.
 	compared, models map[string]bool
 	// readable are the labels and annotations of which a value was left as it was.
@@ -33,7 +36,7 @@ type NameHasher struct {
 }
 
 // NewNameHasher makes a hasher; the key should be random and be kept nowhere.
-func NewNameHasher(key []byte, keys *kubeview.GPUKeys) *NameHasher {
+func NewNameHasher(key []byte, keys *gpuview.Keys) *NameHasher {
 	return &NameHasher{key: key, keys: keys, hashed: map[string]string{}, compared: map[string]bool{}, models: map[string]bool{}, readable: map[string]bool{}}
 }
 
@@ -177,44 +180,44 @@ func (h *NameHasher) list(field, labelKey string, items []any) {
 }
 
 func (h *NameHasher) annotations(annotations map[string]any) {
-	for _, key := range kubeview.NameAnnotations() {
+	for _, key := range NameAnnotations() {
 		if value, ok := annotations[key].(string); ok {
 			annotations[key] = h.name(value)
 		}
 	}
-	if value, ok := annotations[kubeview.GPUAssignedKey].(string); ok {
-		annotations[kubeview.GPUAssignedKey] = kubeview.RenameGrant(value, h.name)
+	if value, ok := annotations[wellknown.GPUAssignedKey].(string); ok {
+		annotations[wellknown.GPUAssignedKey] = gpuview.RenameGrant(value, h.name)
 	}
-	if near, ok := annotations[kubeview.NearKey].(string); ok {
-		near = kubeview.MapNear(near, h.labelValue)
-		annotations[kubeview.NearKey] = near
+	if near, ok := annotations[wellknown.NearKey].(string); ok {
+		near = podview.MapNear(near, h.labelValue)
+		annotations[wellknown.NearKey] = near
 		if near != "" {
 			// The keys of labels stay in it, and numbers that are compared.
-			h.readable["annotation "+kubeview.NearKey] = true
+			h.readable["annotation "+wellknown.NearKey] = true
 		}
 	}
-	if licenses, ok := annotations[kubeview.LicensesKey].(string); ok {
-		annotations[kubeview.LicensesKey] = kubeview.MapLicenses(licenses, h.name)
+	if licenses, ok := annotations[wellknown.LicensesKey].(string); ok {
+		annotations[wellknown.LicensesKey] = podview.MapLicenses(licenses, h.name)
 	}
-	if datasets, ok := annotations[kubeview.DatasetsKey].(string); ok {
-		annotations[kubeview.DatasetsKey] = kubeview.MapDatasets(datasets, h.name)
+	if datasets, ok := annotations[wellknown.DatasetsKey].(string); ok {
+		annotations[wellknown.DatasetsKey] = podview.MapDatasets(datasets, h.name)
 	}
-	if roles, ok := annotations[kubeview.MinMembersByRoleKey].(string); ok {
-		label, named := annotations[kubeview.RoleLabelKey].(string)
+	if roles, ok := annotations[wellknown.MinMembersByRoleKey].(string); ok {
+		label, named := annotations[wellknown.RoleLabelKey].(string)
 		if !named {
-			label = kubeview.RoleKey
+			label = wellknown.RoleKey
 		}
-		annotations[kubeview.MinMembersByRoleKey] = kubeview.MapRoles(roles, func(role string) string { return h.labelValue(label, role) })
+		annotations[wellknown.MinMembersByRoleKey] = gangview.MapRoles(roles, func(role string) string { return h.labelValue(label, role) })
 	}
 	// Which windows there are is in the configuration, which a dump does not hold: without the name the pod may start.
-	delete(annotations, kubeview.StartWindowKey)
+	delete(annotations, wellknown.StartWindowKey)
 	for key, value := range annotations {
 		text, ok := value.(string)
 		switch {
 		case !ok:
-		case slices.Contains(kubeview.ModelAnnotations(), key):
+		case slices.Contains(ModelAnnotations(), key):
 			annotations[key] = h.modelList(text)
-		case slices.Contains(mapped, key) || slices.Contains(kubeview.NameAnnotations(), key):
+		case slices.Contains(mapped, key) || slices.Contains(NameAnnotations(), key):
 			annotations[key] = h.text(text)
 		case structured(key) || plain(key, text):
 			h.readable["annotation "+key] = true
@@ -292,7 +295,7 @@ func (h *NameHasher) labelValue(key, value string) string {
 		return value
 	}
 	_, notANumber := strconv.ParseInt(value, 10, 64)
-	if kubeview.OpenLabel(key) || h.keys.ReadsLabel(key) || notANumber == nil && (h.compared[key] || kubeview.OrdinalLabel(key)) {
+	if OpenLabel(key) || h.keys.ReadsLabel(key) || notANumber == nil && (h.compared[key] || gangview.OrdinalLabel(key)) {
 		h.readable["label "+key] = true
 		return h.text(value)
 	}
@@ -348,8 +351,8 @@ func (h *NameHasher) grants(content map[string]any) []grant {
 	var found []grant
 	for _, c := range conditions {
 		condition, _ := c.(map[string]any)
-		if message, ok := condition["message"].(string); ok && condition["type"] == string(kubeview.GPUsAssigned) {
-			found = append(found, grant{condition, kubeview.RenameGrant(message, h.name)})
+		if message, ok := condition["message"].(string); ok && condition["type"] == string(gpuview.GPUsAssigned) {
+			found = append(found, grant{condition, gpuview.RenameGrant(message, h.name)})
 		}
 	}
 	return found

@@ -26,7 +26,8 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 
 	"berth.dev/berth/pkg/dump"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gpuview"
 )
 
 // Bounds of a manifest.
@@ -175,7 +176,7 @@ func (m *Manifest) template(owner controller, kind schema.GroupVersionKind, t *v
 	pod.Namespace = owner.GetNamespace()
 	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, kind)}
 	n := 1
-	if id, _, err := kubeview.GangOf(pod); err == nil && id.Name != "" && replicas != nil {
+	if id, _, err := gangview.Of(pod); err == nil && id.Name != "" && replicas != nil {
 		n = int(*replicas)
 	}
 	if n < 1 || n > maxGangPods {
@@ -193,7 +194,7 @@ func (m *Manifest) pod(pod *v1.Pod) {
 	if pod.Name == "" {
 		pod.Name = pod.GenerateName + "0"
 	}
-	m.Pods = append(m.Pods, kubeview.Unplaced(pod))
+	m.Pods = append(m.Pods, gpuview.Unplaced(pod))
 }
 
 // Admit does to a pod from a manifest what the API server would: defaults, and priority from its class. Webhooks and limit

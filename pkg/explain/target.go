@@ -15,8 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/plural"
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/schedulerconfig"
 )
 
@@ -182,7 +183,7 @@ func (t Target) Find(objects []runtime.Object, namespace string) ([]*v1.Pod, err
 	}
 	rank := func(p *v1.Pod) int {
 		switch {
-		case kubeview.Finished(p):
+		case podview.Finished(p):
 			return 2
 		case p.Spec.NodeName != "":
 			return 1
@@ -211,7 +212,7 @@ func (t Target) About(pods []*v1.Pod, pod string) string {
 	pending, run := 0, 0
 	for _, p := range pods {
 		switch {
-		case kubeview.Finished(p):
+		case podview.Finished(p):
 		case p.Spec.NodeName == "":
 			pending++
 		case p.Status.Phase == v1.PodRunning:
@@ -237,7 +238,7 @@ func sortedKeys(set map[string]bool) []string {
 // has reports whether the pod belongs to the target.
 func (t Target) has(pod *v1.Pod) bool {
 	if t.Kind == KindPodGroup {
-		id, _, err := kubeview.GangOf(pod)
+		id, _, err := gangview.Of(pod)
 		return err == nil && id.Name == t.Name
 	}
 	owner := metav1.GetControllerOf(pod)
@@ -245,7 +246,7 @@ func (t Target) has(pod *v1.Pod) bool {
 		return false
 	}
 	if t.Kind == KindDeployment {
-		kind, name := kubeview.WorkloadOf(pod)
+		kind, name := podview.WorkloadOf(pod)
 		return kind == "Deployment" && name == t.Name
 	}
 	return strings.ToLower(owner.Kind) == t.Kind && owner.Name == t.Name

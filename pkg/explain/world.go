@@ -16,7 +16,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/plugins"
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/schedulerconfig"
@@ -33,7 +34,7 @@ type world struct {
 	sched  *simulation.Scheduler
 	fw     framework.Framework
 	target *v1.Pod
-	keys   kubeview.GPUKeys
+	keys   gpuview.Keys
 	settle func()
 	// percentage of nodes to score, of all profiles that have none of their own.
 	percentage *int32
@@ -75,8 +76,8 @@ func explain(e *Explanation, configuration *schedulerconfig.Configuration, objec
 	if gangs := w.gangs(); gangs != nil {
 		if id, minimum := gangs.Gang(target); id != (gang.ID{}) {
 			e.Gang = w.gang(ctx, gangs, id, minimum, e.BoundTo != "")
-			said, _, _ := kubeview.GangOf(target)
-			alone = kubeview.WithoutGang(target, said != id)
+			said, _, _ := gangview.Of(target)
+			alone = gangview.WithoutGang(target, said != id)
 		}
 	}
 	if err := w.cycle(ctx, e, alone); err != nil {

@@ -15,7 +15,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
 )
 
 // Place is where a workload stands in Kueue.
@@ -228,7 +228,7 @@ func (k *kueue) place(at func(jobKey) *jobEntry) {
 }
 
 // list is the LocalQueues in the order of their names.
-func (k *kueue) list(keys kubeview.GPUKeys) []Queue {
+func (k *kueue) list(keys gpuview.Keys) []Queue {
 	queues := []Queue{}
 	for _, q := range slices.SortedFunc(maps.Values(k.localQueues), func(x, y *kueueLocalQueue) int {
 		return cmp.Or(cmp.Compare(x.Namespace, y.Namespace), compareNames(x.Name, y.Name))
@@ -253,7 +253,7 @@ func (k *kueue) list(keys kubeview.GPUKeys) []Queue {
 }
 
 // gpusOf sums up the whole GPUs of flavors.
-func gpusOf(keys kubeview.GPUKeys, flavors []kueueFlavor) (total, quota, borrowed int64) {
+func gpusOf(keys gpuview.Keys, flavors []kueueFlavor) (total, quota, borrowed int64) {
 	for _, f := range flavors {
 		for _, r := range f.Resources {
 			if slices.Contains(keys.Resources, string(r.Name)) {

@@ -9,7 +9,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/price"
 )
 
@@ -17,7 +18,7 @@ import (
 func (b *Book) addNamespaces(c *Cluster, costs map[string]price.MicroDollars) {
 	sums := map[string]*Namespace{}
 	for _, p := range b.pods {
-		if kubeview.Finished(p.pod) || kubeview.BelongsToNode(p.pod) {
+		if podview.Finished(p.pod) || podview.BelongsToNode(p.pod) {
 			continue
 		}
 		n := sums[p.pod.Namespace]
@@ -65,7 +66,7 @@ func (b *Book) Members(namespace, name string, now time.Time) ([]Member, bool) {
 	members := []Member{}
 	for _, p := range g.members {
 		m := Member{
-			Name: p.pod.Name, Rank: kubeview.Rank(p.pod), Node: p.pod.Spec.NodeName, Phase: string(p.pod.Status.Phase), MilliGPU: p.milli,
+			Name: p.pod.Name, Rank: gangview.Rank(p.pod), Node: p.pod.Spec.NodeName, Phase: string(p.pod.Status.Phase), MilliGPU: p.milli,
 			AgeSeconds: max(0, now.Sub(p.pod.CreationTimestamp.Time).Seconds()),
 		}
 		if m.Node == "" {

@@ -15,7 +15,8 @@ import (
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gpu"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/replay/replayed"
 	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/showback"
@@ -34,7 +35,7 @@ type cluster struct {
 	api     *memapi.Server
 	ledger  *ledger
 	// asking are the names by which the pods of jobs ask for GPUs.
-	asking kubeview.GPUKeys
+	asking gpuview.Keys
 	record *recorder
 	// tenancy is nil unless the bill is to be divided.
 	tenancy *tenancy
@@ -114,7 +115,7 @@ func newCluster(in Input, options Options, profile string, config *schedulerconf
 	}
 	c := &cluster{
 		options: options, profile: profile, dialect: dialect(config.SharesGPUs(profile)), start: options.Start, progress: options.Start,
-		api: memapi.New(), ledger: newLedger(keys, config.CapacityRules(profile), priceOf), asking: kubeview.OfferedFirst(keys, objects), pods: map[types.NamespacedName]*podState{},
+		api: memapi.New(), ledger: newLedger(keys, config.CapacityRules(profile), priceOf), asking: gpuview.OfferedFirst(keys, objects), pods: map[types.NamespacedName]*podState{},
 		gangs: map[gang.ID]*gangState{}, needs: map[types.NamespacedName]int64{}, foreign: map[string]int{},
 		ungrouped: map[gang.ID]sets.Set[types.UID]{}, lowest: math.MaxInt32, changed: make(chan struct{}, 1),
 	}
@@ -159,10 +160,10 @@ func newCluster(in Input, options Options, profile string, config *schedulerconf
 
 // prepare makes a pod of a dump one that the configuration's scheduler can act on.
 func (c *cluster) prepare(pod *v1.Pod, rebind bool, config *schedulerconfig.Configuration) {
-	if rebind && pod.Spec.NodeName != "" && !kubeview.BelongsToNode(pod) && !kubeview.Finished(pod) {
-		kubeview.Unplaced(pod).DeepCopyInto(pod)
+	if rebind && pod.Spec.NodeName != "" && !podview.BelongsToNode(pod) && !podview.Finished(pod) {
+		gpuview.Unplaced(pod).DeepCopyInto(pod)
 	}
-	if pod.Spec.NodeName != "" || kubeview.Finished(pod) {
+	if pod.Spec.NodeName != "" || podview.Finished(pod) {
 		return
 	}
 	if _, err := config.Profile(pod.Spec.SchedulerName); err != nil || pod.Spec.SchedulerName == "" {
@@ -196,7 +197,7 @@ func (c *cluster) adopt() {
 		if g := c.gangOf(pod); g != nil && pod.Status.Phase == v1.PodSucceeded {
 			g.ended++
 		}
-		if kubeview.Finished(pod) {
+		if podview.Finished(pod) {
 			continue
 		}
 		p := &podState{key: types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, waited: true}

@@ -14,7 +14,7 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/plural"
 )
 
@@ -31,7 +31,7 @@ type gangState struct {
 
 // gangOf returns the gang that the pod is in, nil for none.
 func (c *cluster) gangOf(pod *v1.Pod) *gangState {
-	id, spec, err := kubeview.GangOf(pod)
+	id, spec, err := gangview.Of(pod)
 	if err != nil || id.Name == "" {
 		return nil
 	}
@@ -111,7 +111,7 @@ func (c *cluster) minimum(id gang.ID, spec *gang.Spec) int {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, group); err != nil {
 		return 1
 	}
-	read, err := kubeview.GangSpec(group, 0)
+	read, err := gangview.Spec(group, 0)
 	if err != nil {
 		return max(1, int(group.Spec.MinMember))
 	}

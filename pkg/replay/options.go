@@ -12,8 +12,8 @@ import (
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/featuregate"
 
-	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/price"
+	"berth.dev/berth/pkg/priceview"
 	"berth.dev/berth/pkg/replay/replayed"
 	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/showback"
@@ -64,7 +64,7 @@ func (in *Input) Cluster(config *schedulerconfig.Configuration, profile string) 
 		if !ok || in.Rates == nil {
 			continue
 		}
-		if _, stated, _ := kubeview.StatedPrice(node); stated {
+		if _, stated, _ := priceview.StatedPrice(node); stated {
 			continue
 		}
 		if err := setPrice(node, &keys, in.Rates); err != nil {

@@ -7,7 +7,7 @@ package rights
 import (
 	"strings"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
 )
 
 // Weight says how much is lost without a right.
@@ -151,7 +151,7 @@ func dynamicResources() []Need {
 // gangOwners are the kinds of which gangs can be made.
 func gangOwners() []Need {
 	var all []Need
-	for _, kind := range kubeview.GangOwnerKinds() {
+	for _, kind := range gangview.OwnerKinds() {
 		lost := "gangs made of a " + kind.Kind + " (berth.dev/gang, gangOwners) do not start"
 		if kind.Kind == "LeaderWorkerSet" {
 			// Its size is on the pods.

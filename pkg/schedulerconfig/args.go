@@ -9,9 +9,10 @@ import (
 	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
 
 	"berth.dev/berth/pkg/apis/config"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/plugins/costoptimized"
 	"berth.dev/berth/pkg/price"
+	"berth.dev/berth/pkg/priceview"
 )
 
 // argsOf returns the args of a plugin in the profile, or else in the first that has any; nil for none. No name stands for the
@@ -34,7 +35,7 @@ func argsOf[T runtime.Object](c *Configuration, of string) (args T, profile stri
 
 // GPUKeys are the keys by which GPUs are read: those of the args of GPUAware, else those of CostOptimized, which has the same,
 // of a profile or, where it has neither, of another. Where none has any they are the defaults of the args.
-func (c *Configuration) GPUKeys(profile string) kubeview.GPUKeys {
+func (c *Configuration) GPUKeys(profile string) gpuview.Keys {
 	if name, err := c.Profile(profile); err == nil {
 		profile = name
 	}
@@ -42,12 +43,12 @@ func (c *Configuration) GPUKeys(profile string) kubeview.GPUKeys {
 	prices, ofPrices := argsOf[*config.CostOptimizedArgs](c, profile)
 	switch {
 	case ofPrices != "" && (of == "" || of != profile && ofPrices == profile):
-		return *prices.Keys()
+		return gpuview.Keys{GPUNames: prices.Names()}
 	case of == "":
 		args = &config.GPUAwareArgs{}
 		config.SetDefaultsGPUAwareArgs(args)
 	}
-	return *args.Keys()
+	return gpuview.Keys{GPUNames: args.Names()}
 }
 
 // Prices returns what nodes cost as they themselves say or the args of CostOptimized, and the rates by which a price is divided
@@ -62,7 +63,7 @@ func (c *Configuration) Prices(profile string) (func(*v1.Node) (price.MicroDolla
 }
 
 // CapacityRules are those by which a profile, or where it has no CostOptimized another, knows how nodes were bought.
-func (c *Configuration) CapacityRules(profile string) kubeview.CapacityRules {
+func (c *Configuration) CapacityRules(profile string) priceview.CapacityRules {
 	args, of := argsOf[*config.CostOptimizedArgs](c, profile)
 	if of == "" {
 		args = &config.CostOptimizedArgs{}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/prometheus/common/model"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/showback"
 )
 
@@ -28,7 +28,7 @@ func useKeyOf(by showback.By) useKey {
 		return useKey{labels: []string{label}}
 	}
 	if by.Gangs() {
-		return useKey{labels: kubeview.GangLabels(), gangs: true}
+		return useKey{labels: gangview.Labels(), gangs: true}
 	}
 	return useKey{}
 }

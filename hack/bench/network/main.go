@@ -22,8 +22,8 @@ import (
 
 	"berth.dev/berth/hack/bench/rig"
 	"berth.dev/berth/pkg/apis/config"
-	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/plugins/networktopology"
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/replay"
 	"berth.dev/berth/pkg/replay/replayed"
 	"berth.dev/berth/pkg/schedulerconfig"
@@ -185,9 +185,9 @@ func measure(v variant, in replay.Input, pairs []pair, seed uint64) (figures, er
 }
 
 func placesOf(objects []runtime.Object) map[string]*topology.Place {
-	var levels kubeview.NetworkLevels
+	var levels podview.NetworkLevels
 	for _, l := range config.DefaultNetworkLevels() {
-		levels = append(levels, kubeview.NetworkLevel{Labels: l.Labels})
+		levels = append(levels, podview.NetworkLevel{Labels: l.Labels})
 	}
 	places := map[string]*topology.Place{}
 	for _, obj := range objects {

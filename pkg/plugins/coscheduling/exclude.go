@@ -6,7 +6,7 @@ import (
 
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/profiles"
 )
 
@@ -50,7 +50,7 @@ func (l *waitlist) exclude(g *waitingGang) gang.Reason {
 	describe := func(class string) string {
 		for i, c := range g.Classes {
 			if c.Class == class {
-				return kubeview.DescribeRequest(g.pods[i])
+				return podview.DescribeRequest(g.pods[i])
 			}
 		}
 		return "pod"

@@ -18,12 +18,12 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
-	"berth.dev/berth/pkg/clusterstate"
 	"berth.dev/berth/pkg/clusterwide"
 	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/informers"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // feed hands what informers tell to the owners of state.
@@ -47,8 +47,8 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 	factory := profile.SharedInformerFactory()
 	c.pods.lister = factory.Core().V1().Pods().Lister()
 	c.planner.Storage = dryrun.NewStorageListers(factory)
-	c.planner.Network = func(profile string) *clusterstate.GangPlaces {
-		return clusterstate.GangNetworkOf(factory, profile).Places()
+	c.planner.Network = func(profile string) *gangview.Places {
+		return gangview.NetworkOf(factory, profile).Places()
 	}
 	c.promises.wake = c.inbox.activate
 	c.promises.touch = func(id gang.ID) { c.inbox.happened(happening{only: id}) }
@@ -224,14 +224,14 @@ func (f *feed) seeGroup(pg *schedulingv1alpha1.PodGroup) {
 		// It says what the members' labels say, only later.
 		f.carrier.carry(f.ctx, f.ledger.Undefine(id, gang.Object, now))
 		f.status.hurry(id)
-	} else if spec, err := kubeview.GangSpec(pg, f.settings.timeout); err != nil {
+	} else if spec, err := gangview.Spec(pg, f.settings.timeout); err != nil {
 		f.carrier.carry(f.ctx, f.ledger.Undefine(id, gang.Object, now))
 		f.ledger.Note(id, err.Error())
 	} else {
 		f.ledger.Note(id, "")
 		f.carrier.carry(f.ctx, f.ledger.Define(id, gang.Object, spec, now))
 	}
-	if pg.Annotations[kubeview.RoleLabelKey] != "" {
+	if pg.Annotations[wellknown.RoleLabelKey] != "" {
 		f.seeRoles(id)
 	}
 	f.carrier.carry(f.ctx, f.ledger.Recall(id, pastOf(pg), now))
@@ -245,7 +245,7 @@ func (f *feed) addGroup(pg *schedulingv1alpha1.PodGroup) {
 func (f *feed) changeGroup(old, pg *schedulingv1alpha1.PodGroup) {
 	f.seeGroup(pg)
 	f.seePlacement(old, pg)
-	if old.Annotations[kubeview.RoleLabelKey] != pg.Annotations[kubeview.RoleLabelKey] {
+	if old.Annotations[wellknown.RoleLabelKey] != pg.Annotations[wellknown.RoleLabelKey] {
 		f.seeRoles(gang.ID{Namespace: pg.Namespace, Name: pg.Name})
 	}
 }
@@ -253,7 +253,7 @@ func (f *feed) changeGroup(old, pg *schedulingv1alpha1.PodGroup) {
 // seePlacement has the gang tried again if its PodGroup, which was or is nil, says something else of where members may be. The ledger knows
 // only what PodGroups say that define a gang: those that stand in for labels do not, nor do those that cannot be read.
 func (f *feed) seePlacement(old, pg *schedulingv1alpha1.PodGroup) {
-	if kubeview.GangPlacement(old) == kubeview.GangPlacement(pg) {
+	if gangview.Placement(old) == gangview.Placement(pg) {
 		return
 	}
 	of := cmp.Or(pg, old)
@@ -273,7 +273,7 @@ func (f *feed) loseGroup(pg *schedulingv1alpha1.PodGroup) {
 	id := gang.ID{Namespace: pg.Namespace, Name: pg.Name}
 	f.carrier.carry(f.ctx, f.ledger.Undefine(id, gang.Object, time.Now()))
 	f.seePlacement(pg, nil)
-	if pg.Annotations[kubeview.RoleLabelKey] != "" {
+	if pg.Annotations[wellknown.RoleLabelKey] != "" {
 		f.seeRoles(id)
 	}
 	f.status.mark(id)
@@ -323,7 +323,7 @@ func (f *feed) seeMember(pod *v1.Pod) {
 		f.disown(f.ctx, gang.UID(pod.UID))
 		return
 	}
-	member := kubeview.GangMember(pod, of, f.groups.get(of.ID), f.profiles.Of(pod) != nil)
+	member := gangview.Member(pod, of, f.groups.get(of.ID), f.profiles.Of(pod) != nil)
 	member.Precedence = f.classes.precedence(pod)
 	f.carrier.carry(f.ctx, f.ledger.Observe(of.ID, member, time.Now()))
 	if of.Owner.Kind != "" {

@@ -11,7 +11,7 @@ import (
 
 	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/reasons"
 )
 
@@ -74,7 +74,7 @@ const lossPause = 100 * time.Millisecond
 // more, but the ledger has not been told yet, so nothing is promised.
 func (p *Plugin) lossUnseen(pod *v1.Pod, node fwk.NodeInfo) (gang.ID, bool) {
 	c := p.shared
-	if c.settings.recovery == 0 || kubeview.BelongsToNode(pod) {
+	if c.settings.recovery == 0 || podview.BelongsToNode(pod) {
 		return gang.ID{}, false
 	}
 	own := c.members.id(pod)

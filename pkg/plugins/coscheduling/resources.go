@@ -6,7 +6,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/podview"
 )
 
 // minResources returns what has to be free before the gang of the PodGroup, which may be nil, is tried, in thousandths of a CPU and
@@ -15,7 +15,7 @@ func minResources(pg *schedulingv1alpha1.PodGroup) map[v1.ResourceName]int64 {
 	if pg == nil {
 		return nil
 	}
-	return kubeview.Amounts(pg.Spec.MinResources)
+	return podview.Amounts(pg.Spec.MinResources)
 }
 
 // describeAmount writes an amount of a resource as users do.

@@ -13,7 +13,8 @@ import (
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/profiles"
 )
 
@@ -53,7 +54,7 @@ type waitlist struct {
 	pods     *memberPods
 	groups   *podGroups
 	profiles *profiles.Set
-	topology func(gang.ID, *v1.Pod) (kubeview.GangTopology, error)
+	topology func(gang.ID, *v1.Pod) (gangview.Topology, error)
 
 	byID    map[gang.ID]*waitingGang
 	byShape map[capacity.ShapeKey]map[gang.ID]bool
@@ -148,7 +149,7 @@ func (l *waitlist) needsOf(pod *v1.Pod) needs {
 	if filters.Claims(pod) {
 		n |= needsDevices
 	}
-	if filters.OrderMatters(pod) || kubeview.HasHostPorts(pod) {
+	if filters.OrderMatters(pod) || podview.HasHostPorts(pod) {
 		n |= needsPods
 	}
 	return n
@@ -216,7 +217,7 @@ func (l *waitlist) count() {
 // before it, without end.
 func (l *waitlist) comesBefore(pod *v1.Pod) bool {
 	if int64(corev1helpers.PodPriority(pod)) >= l.mostPriority.Load() || pod.Status.NominatedNodeName != "" ||
-		kubeview.BelongsToNode(pod) {
+		podview.BelongsToNode(pod) {
 		return false
 	}
 	_, scheduled := podutil.GetPodCondition(&pod.Status, v1.PodScheduled)

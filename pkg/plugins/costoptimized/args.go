@@ -8,8 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"berth.dev/berth/pkg/apis/config"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/price"
+	"berth.dev/berth/pkg/priceview"
 )
 
 // settings are the plugin's args as domain values.
@@ -17,14 +18,14 @@ type settings struct {
 	table         *price.Table
 	rates         price.Rates
 	unknownPrice  config.UnknownPricePolicy
-	spot          kubeview.SpotPolicy
-	capacityRules kubeview.CapacityRules
-	interruptions map[kubeview.CapacityType]price.Interruption
+	spot          priceview.SpotPolicy
+	capacityRules priceview.CapacityRules
+	interruptions map[priceview.CapacityType]price.Interruption
 	policy        price.Policy
 	// static says that empty nodes are paid for all the same.
 	static   bool
 	hostNeed price.HostNeed
-	gpuKeys  kubeview.GPUKeys
+	gpuKeys  gpuview.Keys
 	// growthPercent is how many more pods are expected soon, in percent of those that run.
 	growthPercent int64
 	// priceSource tells where to read prices, nil for nowhere.
@@ -35,14 +36,14 @@ type settings struct {
 }
 
 // CapacityRules are the rules by which labels say how a node was bought: those of the args, else the built-in ones.
-func CapacityRules(args *config.CostOptimizedArgs) kubeview.CapacityRules {
+func CapacityRules(args *config.CostOptimizedArgs) priceview.CapacityRules {
 	if len(args.CapacityTypes) == 0 {
-		return kubeview.DefaultCapacityRules()
+		return priceview.DefaultCapacityRules()
 	}
-	var rules kubeview.CapacityRules
+	var rules priceview.CapacityRules
 	for _, r := range args.CapacityTypes {
 		rules = append(rules,
-			kubeview.CapacityRule{Label: r.Label, Values: r.Values, Contains: r.Contains, Type: kubeview.CapacityType(r.Type)})
+			priceview.CapacityRule{Label: r.Label, Values: r.Values, Contains: r.Contains, Type: priceview.CapacityType(r.Type)})
 	}
 	return rules
 }
@@ -59,13 +60,13 @@ func readArgs(obj runtime.Object, profile string) (*settings, error) {
 	}
 	s := &settings{
 		unknownPrice:  *args.UnknownPrice,
-		spot:          kubeview.SpotPolicy(*args.Spot),
+		spot:          priceview.SpotPolicy(*args.Spot),
 		capacityRules: CapacityRules(args),
-		interruptions: map[kubeview.CapacityType]price.Interruption{},
+		interruptions: map[priceview.CapacityType]price.Interruption{},
 		policy:        price.Policy{SharePermille: 10 * int64(*args.ThetaPercent)},
 		static:        *args.Fleet == config.FleetStatic,
 		hostNeed:      price.HostNeed{MilliCPU: *args.GPUHost.MilliCPU, MemoryMiB: *args.GPUHost.MemoryMiB},
-		gpuKeys:       *args.Keys(),
+		gpuKeys:       gpuview.Keys{GPUNames: args.Names()},
 		growthPercent: int64(*args.GrowthPercent),
 		priceSource:   args.PriceSource,
 		candidates:    int(*args.Candidates),
@@ -81,7 +82,7 @@ func readArgs(obj runtime.Object, profile string) (*settings, error) {
 		return nil, err
 	}
 	for _, r := range args.Interruptions {
-		s.interruptions[kubeview.CapacityType(r.CapacityType)] =
+		s.interruptions[priceview.CapacityType(r.CapacityType)] =
 			price.Interruption{PerThousandHours: int64(r.PerThousandHours), LostMinutes: int64(r.LostMinutes)}
 	}
 	return s, nil

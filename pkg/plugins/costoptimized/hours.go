@@ -11,8 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"berth.dev/berth/pkg/apis/config"
-	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/price"
+	"berth.dev/berth/pkg/priceview"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // hours are the price windows of one profile.
@@ -70,21 +71,21 @@ func (h hold) Kind() string { return fmt.Sprintf("waiting for price window %q", 
 
 // holding returns what keeps the pod from starting at an instant. The window that the pod names counts before those that
 // select it.
-func (all hours) holding(pod *v1.Pod, now time.Time) (hold, *kubeview.BadValue) {
-	own, bad := kubeview.PodStartWindow(pod)
+func (all hours) holding(pod *v1.Pod, now time.Time) (hold, *wellknown.BadValue) {
+	own, bad := priceview.PodStartWindow(pod)
 	if bad != nil {
 		return hold{}, bad
 	}
 	i := slices.IndexFunc(all, func(w namedWindow) bool {
-		if kubeview.NamesWindow(pod) {
+		if priceview.NamesWindow(pod) {
 			return w.name == own.Name
 		}
 		return w.selector.Matches(labels.Set(pod.Labels))
 	})
 	if i < 0 {
-		if kubeview.NamesWindow(pod) {
-			return hold{}, &kubeview.BadValue{
-				Object: "pod", Kind: "annotation", Key: kubeview.StartWindowKey, Value: own.Name, Allowed: all.names(),
+		if priceview.NamesWindow(pod) {
+			return hold{}, &wellknown.BadValue{
+				Object: "pod", Kind: "annotation", Key: wellknown.StartWindowKey, Value: own.Name, Allowed: all.names(),
 			}
 		}
 		return hold{}, nil

@@ -7,14 +7,16 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/apis/config"
-	"berth.dev/berth/pkg/clusterstate"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/claimview"
+	"berth.dev/berth/pkg/informers"
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/price"
+	"berth.dev/berth/pkg/priceview"
 )
 
 // nodeView is what is known of a node in terms of money. It does not change once made.
 type nodeView struct {
-	offers kubeview.PricedNode
+	offers priceview.Node
 	split  price.Split
 	price  price.MicroDollars
 	priced bool
@@ -23,7 +25,7 @@ type nodeView struct {
 	metered price.MicroDollars
 	// devices is the number of the state of the node's GPUs that can be claimed, 0 for none.
 	devices   uint64
-	capacity  kubeview.CapacityType
+	capacity  priceview.CapacityType
 	leaving   bool
 	removable bool
 	risk      price.Interruption
@@ -32,9 +34,9 @@ type nodeView struct {
 // nodeViews keeps the view of each node while its object and the price that metrics tell stay the same. Safe for concurrent
 // use.
 type nodeViews struct {
-	*clusterstate.ByNode[atomic.Pointer[nodeView]]
+	*informers.ByNode[atomic.Pointer[nodeView]]
 	settings *settings
-	claims   *clusterstate.GPUClaims
+	claims   *claimview.GPUs
 	market   market
 }
 
@@ -52,17 +54,17 @@ func (v *nodeViews) of(node *v1.Node) *nodeView {
 
 // freeGPU is how much GPU the node of a view still offers.
 func (v *nodeViews) freeGPU(view *nodeView, info fwk.NodeInfo) int64 {
-	return v.settings.gpuKeys.FreeMilliGPU(&view.offers, info, v.claims.Left(&view.offers, info))
+	return priceview.FreeMilliGPU(&v.settings.gpuKeys, &view.offers, info, v.claims.Left(&view.offers, info))
 }
 
-func (s *settings) view(node *v1.Node, metrics market, claims *clusterstate.GPUClaims) *nodeView {
+func (s *settings) view(node *v1.Node, metrics market, claims *claimview.GPUs) *nodeView {
 	view := &nodeView{
 		capacity:  s.capacityRules.TypeOf(node),
-		leaving:   kubeview.Leaving(node),
-		removable: !s.static && kubeview.Removable(node),
+		leaving:   podview.Leaving(node),
+		removable: !s.static && podview.Removable(node),
 	}
 	view.risk = s.interruptions[view.capacity]
-	view.offers = claims.Offer(s.gpuKeys.ReadPricedNode(node))
+	view.offers = claims.Offer(priceview.ReadNode(&s.gpuKeys, node))
 	if view.price, view.fixed = s.givenPrice(node); view.fixed {
 		view.priced = true
 	} else {
@@ -78,7 +80,7 @@ func (s *settings) view(node *v1.Node, metrics market, claims *clusterstate.GPUC
 // givenPrice is the price that the node itself states or else that of the table in the args. What the node states is
 // final; other prices are adjusted by the table.
 func (s *settings) givenPrice(node *v1.Node) (price.MicroDollars, bool) {
-	if p, ok, _ := kubeview.StatedPrice(node); ok {
+	if p, ok, _ := priceview.StatedPrice(node); ok {
 		return p, true
 	}
 	if p, ok := s.table.Price(node.Labels); ok {
@@ -110,6 +112,6 @@ func GivenPrices(args *config.CostOptimizedArgs, profile string) (func(*v1.Node)
 		if p, ok := s.givenPrice(node); ok {
 			return p, true
 		}
-		return s.foundPrice(node, 0, s.gpuKeys.ReadPricedNode(node).Allocatable)
+		return s.foundPrice(node, 0, priceview.ReadNode(&s.gpuKeys, node).Allocatable)
 	}, s.rates, nil
 }

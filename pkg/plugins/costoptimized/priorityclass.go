@@ -12,7 +12,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/informers"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // watchPriorityClasses wakes the pods of a PriorityClass when its stance to spot changes: the scheduling queue knows no
@@ -20,14 +20,14 @@ import (
 func (p *Plugin) watchPriorityClasses(classes cache.SharedIndexInformer, pods corelisters.PodLister, handle fwk.Handle) error {
 	_, err := informers.Handle(handle.SharedInformerFactory(), classes, cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) {
-			if class, ok := obj.(*schedulingv1.PriorityClass); ok && class.Annotations[kubeview.SpotKey] != "" {
+			if class, ok := obj.(*schedulingv1.PriorityClass); ok && class.Annotations[wellknown.SpotKey] != "" {
 				wake(handle, pods, class.Name)
 			}
 		},
 		UpdateFunc: func(oldObj, newObj any) {
 			before, ok := oldObj.(*schedulingv1.PriorityClass)
 			after, ok2 := newObj.(*schedulingv1.PriorityClass)
-			if ok && ok2 && before.Annotations[kubeview.SpotKey] != after.Annotations[kubeview.SpotKey] {
+			if ok && ok2 && before.Annotations[wellknown.SpotKey] != after.Annotations[wellknown.SpotKey] {
 				wake(handle, pods, after.Name)
 			}
 		},

@@ -11,8 +11,9 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/apis/config"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/price"
+	"berth.dev/berth/pkg/priceview"
 )
 
 const cycleStateKey fwk.StateKey = Name + "/cycle"
@@ -88,8 +89,8 @@ func (p *Plugin) Score(_ context.Context, state fwk.CycleState, pod *v1.Pod, inf
 		return 0, fwk.AsStatus(err)
 	}
 	view := p.nodes.of(info.Node())
-	inUse := view.removable && kubeview.InUse(info)
-	return p.cost(s, cycle, view, inUse, kubeview.FreeHost(info), func() int64 { return p.nodes.freeGPU(view, info) }), nil
+	inUse := view.removable && podview.InUse(info)
+	return p.cost(s, cycle, view, inUse, priceview.FreeHost(info), func() int64 { return p.nodes.freeGPU(view, info) }), nil
 }
 
 // states returns what is known of the pod and of the cycle.

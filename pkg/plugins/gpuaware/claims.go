@@ -7,20 +7,19 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"berth.dev/berth/pkg/clusterstate"
+	"berth.dev/berth/pkg/claimview"
 	"berth.dev/berth/pkg/gpu"
-	"berth.dev/berth/pkg/kubeview"
 )
 
 // claims are the devices that have to be allocated for the pod in this cycle. Upstream's allocator chooses them, so that
 // the plugin chooses the node and not the device.
 type claims struct {
-	pod *kubeview.PodClaims
+	pod *claimview.Pod
 	// asked are the extended resources of GPUs that the pod asks for; empty where it asks for GPUs by claims of its own, or
 	// by a resource that is named after a class.
 	asked []v1.ResourceName
 	// state is which devices are allocated; nil without GPUs that can be claimed.
-	state *clusterstate.ClaimState
+	state *claimview.State
 }
 
 // readClaims finds the devices that have to be allocated for the pod: for claims of its own, and where a device class

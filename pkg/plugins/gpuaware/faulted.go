@@ -12,7 +12,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/gpu"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/podview"
 )
 
 // faulted are the pods that would fit a node if it were not for a faulty GPU. That a fault is over is no event of the
@@ -51,7 +51,7 @@ func (f *faulted) take() map[string]*v1.Pod {
 	waiting := map[string]*v1.Pod{}
 	for uid, name := range f.byUID {
 		obj, _, err := f.pods.GetByKey(name)
-		if pod, ok := obj.(*v1.Pod); err == nil && ok && pod.UID == uid && pod.Spec.NodeName == "" && !kubeview.Finished(pod) {
+		if pod, ok := obj.(*v1.Pod); err == nil && ok && pod.UID == uid && pod.Spec.NodeName == "" && !podview.Finished(pod) {
 			waiting[name] = pod
 		}
 	}

@@ -9,8 +9,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"berth.dev/berth/pkg/claimview"
 	"berth.dev/berth/pkg/gpu"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/podview"
 )
 
 // rollEvery is how often at most pods are looked at again whose claims say nothing yet.
@@ -50,7 +51,7 @@ func newRoll(ctx context.Context, c *cluster) *roll {
 
 // see counts a pod that has come or changed.
 func (r *roll) see(pod *v1.Pod) {
-	if kubeview.Finished(pod) {
+	if podview.Finished(pod) {
 		return
 	}
 	r.mu.Lock()
@@ -69,7 +70,7 @@ func (r *roll) see(pod *v1.Pod) {
 
 // mustAsk reports whether only claims say what the pod asks of GPUs.
 func (r *roll) mustAsk(pod *v1.Pod) bool {
-	if r.cluster.claims == nil || kubeview.BelongsToNode(pod) || !kubeview.MayClaim(pod) {
+	if r.cluster.claims == nil || podview.BelongsToNode(pod) || !claimview.MayClaim(pod) {
 		return false
 	}
 	request, err := r.cluster.views.keys.PodGPURequest(pod)
@@ -142,7 +143,7 @@ func (r *roll) ask(ctx context.Context) {
 	waiting := maps.Clone(r.waiting)
 	r.mu.Unlock()
 	for uid, pod := range waiting {
-		if !kubeview.ClaimsNamed(pod) {
+		if !claimview.ClaimsNamed(pod) {
 			continue
 		}
 		class, mixed, known := r.cluster.learner.classOf(ctx, pod)

@@ -6,9 +6,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"berth.dev/berth/pkg/clusterstate"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/podview"
 )
 
 // siblings counts the pods that a pod works with by the NVLink domain that they run in.
@@ -19,11 +19,11 @@ type siblings struct {
 
 // groupOf names the pods that a pod works with: its gang, or the pods of the same controller. It is empty for a pod on
 // its own.
-func groupOf(gangs *clusterstate.Gangs, pod *v1.Pod) string {
+func groupOf(gangs *gangview.Gangs, pod *v1.Pod) string {
 	if id := gangs.Of(pod); id != (gang.ID{}) {
 		return "gang/" + id.String()
 	}
-	if owner := kubeview.ControllerOf(pod); owner != nil {
+	if owner := podview.ControllerOf(pod); owner != nil {
 		return "controller/" + string(owner.UID)
 	}
 	return ""

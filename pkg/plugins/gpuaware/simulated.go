@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
 )
 
 // simulations are the places that the cycle of a native pod group has found for its pods so far. They end with the cycle. The
@@ -97,7 +97,7 @@ func (s *simulations) stamp(node string) uint64 {
 
 // promiseSimulated promises devices for as long as the cycle of the pod's group. What the pod may hold already, because it is
 // not known whether it was bound, stays.
-func (l *ledger) promiseSimulated(uid types.UID, a kubeview.Assignment) {
+func (l *ledger) promiseSimulated(uid types.UID, a gpuview.Assignment) {
 	if _, held := l.of(uid); held {
 		return
 	}

@@ -16,7 +16,7 @@ import (
 	"berth.dev/berth/pkg/address"
 	"berth.dev/berth/pkg/apis/config"
 	networkv1alpha1 "berth.dev/berth/pkg/apis/network/v1alpha1"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/prebind"
 )
 
@@ -93,7 +93,7 @@ func (p *Plugin) stillThere(ctx context.Context, pod *v1.Pod) error {
 // create reserves a new address.
 func (b *book) create(ctx context.Context, pod *v1.Pod, promise *address.Promise) error {
 	made := &networkv1alpha1.IPReservation{}
-	name := kubeview.ReservationName(promise.Address)
+	name := podview.ReservationName(promise.Address)
 	err := b.client.Post().Resource(reservationKind.Resource.Resource).Body(b.reservationFor(pod, promise)).Do(ctx).Into(made)
 	if apierrors.IsAlreadyExists(err) {
 		// Our own if the API server's answer to an earlier attempt was lost.
@@ -115,7 +115,7 @@ func (b *book) create(ctx context.Context, pod *v1.Pod, promise *address.Promise
 
 // renew says in the reservation that the pod has it. That also keeps a scheduler that led before from deleting it.
 func (b *book) renew(ctx context.Context, pod *v1.Pod, promise *address.Promise) error {
-	name := kubeview.ReservationName(promise.Address)
+	name := podview.ReservationName(promise.Address)
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": promise.Object}, "spec": map[string]any{"podUID": pod.UID}})
 	if err != nil {
 		return fmt.Errorf("encoding patch of IPReservation %s: %w", name, err)
@@ -123,7 +123,7 @@ func (b *book) renew(ctx context.Context, pod *v1.Pod, promise *address.Promise)
 	renewed := &networkv1alpha1.IPReservation{}
 	err = b.client.Patch(types.MergePatchType).Resource(reservationKind.Resource.Resource).Name(name).Body(patch).Do(ctx).Into(renewed)
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		b.forget(promise.Address, promise.Object, kubeview.PodIdentities(pod)[0])
+		b.forget(promise.Address, promise.Object, podview.PodIdentities(pod)[0])
 		return fmt.Errorf("updating IPReservation %s for pod %s/%s: %w", name, pod.Namespace, pod.Name, errGone)
 	}
 	if err != nil {
@@ -137,7 +137,7 @@ func (b *book) renew(ctx context.Context, pod *v1.Pod, promise *address.Promise)
 func (b *book) reservationFor(pod *v1.Pod, promise *address.Promise) *networkv1alpha1.IPReservation {
 	r := &networkv1alpha1.IPReservation{
 		TypeMeta:   metav1.TypeMeta{APIVersion: networkv1alpha1.SchemeGroupVersion.String(), Kind: "IPReservation"},
-		ObjectMeta: metav1.ObjectMeta{Name: kubeview.ReservationName(promise.Address)},
+		ObjectMeta: metav1.ObjectMeta{Name: podview.ReservationName(promise.Address)},
 		Spec: networkv1alpha1.IPReservationSpec{
 			Address: promise.Address.String(), Pool: promise.Pool, PodUID: string(pod.UID),
 			ReleasePolicy: networkv1alpha1.OnStatefulSetDeletion,
@@ -146,7 +146,7 @@ func (b *book) reservationFor(pod *v1.Pod, promise *address.Promise) *networkv1a
 	if promise.Domain.Key != "" {
 		r.Spec.Domain = &networkv1alpha1.Domain{Key: promise.Domain.Key, Value: promise.Domain.Value}
 	}
-	who := kubeview.PodIdentities(pod)[0]
+	who := podview.PodIdentities(pod)[0]
 	r.Spec.Pod = networkv1alpha1.PodIdentity{Namespace: who.Namespace, StatefulSet: who.StatefulSet, Name: who.Pod}
 	if who.StatefulSet != "" {
 		r.Spec.Pod.Ordinal = &who.Ordinal

@@ -11,7 +11,7 @@ import (
 
 	"berth.dev/berth/pkg/address"
 	"berth.dev/berth/pkg/clusterwide"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 const stateKey fwk.StateKey = "berth.dev/" + Name
@@ -103,7 +103,7 @@ func (p *Plugin) add(s *cycleState, other *v1.Pod, node fwk.NodeInfo) {
 
 // addAs counts the pod under a key, and reports whether it asks for an address.
 func (p *Plugin) addAs(s *cycleState, other *v1.Pod, key string, node fwk.NodeInfo) bool {
-	if _, asks := other.Annotations[kubeview.IPPoolKey]; !asks {
+	if _, asks := other.Annotations[wellknown.IPPoolKey]; !asks {
 		return false // at most it has a reservation, which is counted
 	}
 	ask, bad := askOf(other)

@@ -18,7 +18,8 @@ import (
 	"berth.dev/berth/pkg/address"
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/informers"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // Name of the plugin in configurations.
@@ -72,10 +73,10 @@ func (p *Plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *f
 }
 
 // askOf reads what the pod wants.
-func askOf(pod *v1.Pod) (*address.Ask, *kubeview.BadValue) {
-	pool, bad := kubeview.PodIPPool(pod)
+func askOf(pod *v1.Pod) (*address.Ask, *wellknown.BadValue) {
+	pool, bad := podview.PodIPPool(pod)
 	if bad != nil {
 		return nil, bad
 	}
-	return &address.Ask{Pod: string(pod.UID), Namespace: pod.Namespace, Identities: kubeview.PodIdentities(pod), Pool: pool}, nil
+	return &address.Ask{Pod: string(pod.UID), Namespace: pod.Namespace, Identities: podview.PodIdentities(pod), Pool: pool}, nil
 }

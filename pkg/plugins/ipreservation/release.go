@@ -17,7 +17,7 @@ import (
 	"berth.dev/berth/pkg/address"
 	networkv1alpha1 "berth.dev/berth/pkg/apis/network/v1alpha1"
 	"berth.dev/berth/pkg/informers"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/podview"
 )
 
 // releaseRetry is the pause after a request that failed, and before asking again whether this scheduler leads.
@@ -205,7 +205,7 @@ func (b *book) surplus(r *networkv1alpha1.IPReservation) bool {
 // noteNeverRan notes that the pod was deleted before it had a node. What was reserved for it alone is given back.
 func (b *book) noteNeverRan(pod *v1.Pod) {
 	b.mu.Lock()
-	b.neverRan[string(pod.UID)] = kubeview.PodIdentities(pod)[0]
+	b.neverRan[string(pod.UID)] = podview.PodIdentities(pod)[0]
 	b.mu.Unlock()
 	signal(b.due)
 }
@@ -246,7 +246,7 @@ func uses(pod *v1.Pod, who *networkv1alpha1.PodIdentity) bool {
 	if pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed {
 		return false
 	}
-	for _, identity := range kubeview.PodIdentities(pod) {
+	for _, identity := range podview.PodIdentities(pod) {
 		if identity == identityOf(who) {
 			return true
 		}

@@ -6,7 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/topology"
 )
 
@@ -45,7 +45,7 @@ func (r *relation) Clone() *relation {
 }
 
 // relate finds out what a pod talks to; nil for a pod that keeps to itself.
-func (p *peers) relate(pod *v1.Pod, near []kubeview.Near, t traffic) *relation {
+func (p *peers) relate(pod *v1.Pod, near []podview.Near, t traffic) *relation {
 	r := &relation{pod: pod}
 	p.mu.RLock()
 	defer p.mu.RUnlock()
@@ -89,9 +89,9 @@ func (p *peers) relate(pod *v1.Pod, near []kubeview.Near, t traffic) *relation {
 
 // shift takes a pod to be on the node, or no longer there, for the relation alone.
 func (p *peers) shift(r *relation, pod *v1.Pod, node string, n int64, t traffic) {
-	var near []kubeview.Near
+	var near []podview.Near
 	if pod.Namespace == r.pod.Namespace {
-		near, _ = kubeview.PodNear(pod)
+		near, _ = podview.PodNear(pod)
 	}
 	keys := p.keysOf(pod)
 	for i := range r.links {

@@ -7,7 +7,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/candidates"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/terms"
 	"berth.dev/berth/pkg/topology"
 )
@@ -52,7 +52,7 @@ func (p *Plugin) far(members []*v1.Pod, counts []int) func(*v1.Node) int64 {
 	outside := p.settings.traffic
 	outside.gang = 0
 	for i, pod := range members {
-		near, bad := kubeview.PodNear(pod)
+		near, bad := podview.PodNear(pod)
 		if bad != nil {
 			continue // its own cycle says so
 		}

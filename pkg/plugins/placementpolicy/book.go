@@ -20,11 +20,10 @@ import (
 	"k8s.io/utils/lru"
 
 	placementv1alpha1 "berth.dev/berth/pkg/apis/placement/v1alpha1"
-	"berth.dev/berth/pkg/clusterstate"
 	"berth.dev/berth/pkg/clusterwide"
 	"berth.dev/berth/pkg/informers"
-	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/policy"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // maxDemands bounds how many pods' demands are remembered.
@@ -47,7 +46,7 @@ type book struct {
 	pods       corelisters.PodLister
 	nodes      corelisters.NodeLister
 	namespaces corelisters.NamespaceLister
-	byNode     *clusterstate.ByNode[atomic.Pointer[marked]]
+	byNode     *informers.ByNode[atomic.Pointer[marked]]
 	synced     []cache.InformerSynced
 	ledger     policy.Ledger
 	wide       *clusterwide.Book
@@ -103,7 +102,7 @@ func newBook(ctx context.Context, handle fwk.Handle) (*book, error) {
 		return nil, err
 	}
 	core := factory.Core().V1()
-	byNode, err := clusterstate.NewByNode[atomic.Pointer[marked]](core.Nodes().Informer())
+	byNode, err := informers.NewByNode[atomic.Pointer[marked]](core.Nodes().Informer())
 	if err != nil {
 		return nil, err
 	}
@@ -217,8 +216,8 @@ func (v *view) unconcerned(pod *v1.Pod) bool {
 	if !v.set.Empty() {
 		return false
 	}
-	_, licenses := pod.Annotations[kubeview.LicensesKey]
-	_, datasets := pod.Annotations[kubeview.DatasetsKey]
+	_, licenses := pod.Annotations[wellknown.LicensesKey]
+	_, datasets := pod.Annotations[wellknown.DatasetsKey]
 	return !licenses && !datasets
 }
 

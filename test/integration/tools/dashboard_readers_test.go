@@ -18,18 +18,19 @@ import (
 	"k8s.io/client-go/util/cert"
 
 	"berth.dev/berth/pkg/dashboard"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/overview"
 	"berth.dev/berth/pkg/price"
+	"berth.dev/berth/pkg/priceview"
 	"berth.dev/berth/test/harness/box"
 )
 
 // inCluster serves the dashboard to readers with tokens, and returns its address and a client that trusts it.
 func inCluster(t *testing.T, shared *box.Box) (string, *http.Client) {
 	t.Helper()
-	watcher, err := overview.NewWatcher(shared.Config, overview.NewBook(kubeview.DefaultGPUKeys(), overview.Pricing{
+	watcher, err := overview.NewWatcher(shared.Config, overview.NewBook(gpuview.DefaultKeys(), overview.Pricing{
 		Of: func(n *corev1.Node) (price.MicroDollars, bool) {
-			p, ok, _ := kubeview.StatedPrice(n)
+			p, ok, _ := priceview.StatedPrice(n)
 			return p, ok
 		},
 	}))
