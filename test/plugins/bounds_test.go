@@ -96,6 +96,9 @@ var bounds = map[string]map[string]string{
 		"Index.byName": byPod, "Index.domains": byNode, "Index.index": byNode, "Index.leaving": byPod, "Index.pods": byPod,
 		"Index.priorities": byPod, "Index.rules": byPod, "Index.shapes": byPod, "podEntry.others": byPod,
 	},
+	"pkg/waitlist": {
+		"List.ByID": byGang, "List.ByShape": byGang,
+	},
 	"pkg/profiles": {
 		"Set.byName": byAdmin, "Set.traits": byAdmin,
 	},
@@ -152,7 +155,7 @@ var bounds = map[string]map[string]string{
 		"statusWriter.dirty": byGang, "statusWriter.mixed": byGang, "statusWriter.odd": byGang,
 		"statusWriter.owed": byGang, "statusWriter.reworded": byGang, "statusWriter.waits": byGang,
 		"statusWriter.writing": byGang, "statusWriter.wrote": byGang, "stockWords": inSource, "told.pods": byPod,
-		"twice.known": byPod, "waitlist.byID": byGang, "waitlist.byShape": byGang,
+		"twice.known": byPod, 
 	},
 	"pkg/plugins/costoptimized": {
 		"Plugin.offers": "1024 kinds of nodes (maxOffers)", "bill.byCapacity": byNode,
