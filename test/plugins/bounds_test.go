@@ -155,7 +155,7 @@ var bounds = map[string]map[string]string{
 		"statusWriter.dirty": byGang, "statusWriter.mixed": byGang, "statusWriter.odd": byGang,
 		"statusWriter.owed": byGang, "statusWriter.reworded": byGang, "statusWriter.waits": byGang,
 		"statusWriter.writing": byGang, "statusWriter.wrote": byGang, "stockWords": inSource, "told.pods": byPod,
-		"twice.known": byPod, 
+		"twice.known": byPod,
 	},
 	"pkg/plugins/costoptimized": {
 		"Plugin.offers": "1024 kinds of nodes (maxOffers)", "bill.byCapacity": byNode,
