@@ -300,7 +300,7 @@ func inWords(r *Rejection) string {
 		said[i] = words
 	}
 	text := strings.Join(said, ", ")
-	if inner, ok := strings.CutSuffix(text, ")"); ok {
+	if inner, ok := strings.CutSuffix(text, ")"); ok && !strings.HasSuffix(text, "(s)") {
 		return inner + "; " + r.Plugin + ")"
 	}
 	return text + " (" + r.Plugin + ")"
