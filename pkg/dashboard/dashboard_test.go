@@ -52,7 +52,7 @@ func history() *overview.History {
 			{Name: evil, Rank: "0", Node: "a-1", Phase: "Running", Created: at(0), Bound: at(30), Ready: at(40), Reason: evil},
 			{Name: "g-1", Rank: "1", Phase: "Pending", Created: at(2), Tried: at(3), Reason: "no node fits"},
 		},
-		Moments: []overview.Moment{{At: at(0), Name: "created", Words: "the PodGroup is created"}, {At: at(2), Name: "created", Words: "the first pod is created"},
+		Moments: []overview.Moment{{At: at(0), Name: "created", Words: "the PodGroup is created"}, {At: at(2), Name: "first pod", Words: "the first pod is created"}, {At: at(2), Name: "complete", Words: "2 members exist"},
 			{At: at(3), Name: "plan", Words: evil}, {At: at(30), Name: "bind", Words: "1 member bound"}},
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"berth.dev/berth/pkg/overview"
+	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/svg"
 	"berth.dev/berth/pkg/tables"
 )
@@ -41,8 +42,8 @@ func (s *Server) gang(w http.ResponseWriter, r *http.Request) {
 	g := &c.Gangs[at]
 	view := gangView{
 		Cluster: s.source.Name, Title: namespace + "/" + name, Explain: explainLink("podgroup", namespace, name),
-		State: fmt.Sprintf("%d of %d members that start together have a node; %d exist, %d run on %d nodes, and ask for %s GPUs.",
-			g.Scheduled, g.MinMember, g.Members, g.Running, g.Nodes, overview.GPUs(g.MilliGPU)),
+		State: fmt.Sprintf("%d of %d members that start together have a node; %d exist, %d run on %s, and ask for %s GPUs.",
+			g.Scheduled, g.MinMember, g.Members, g.Running, plural.Of(g.Nodes, "node"), overview.GPUs(g.MilliGPU)),
 		Moments: moments(history, g, c.Taken), NotDrawn: max(0, len(history.Members)-mostDrawn),
 	}
 	if len(history.Moments) > 0 {
@@ -83,9 +84,12 @@ func timeLine(h *overview.History, now time.Time) string {
 		Legend: []svg.Span{{Class: "waits", Title: "waits for a node"}, {Class: "bound", Title: "bound to a node"}, {Class: "runs", Title: "runs"}},
 	}
 	for i, m := range h.Moments {
-		if i == 0 || m.Name != h.Moments[i-1].Name {
-			line.Moments = append(line.Moments, svg.Moment{At: since(m.At), Name: m.Name})
+		// The API keeps whole seconds, in which much may happen.
+		if i > 0 && m.At.Equal(h.Moments[i-1].At) {
+			line.Moments[len(line.Moments)-1].Name += ", " + m.Name
+			continue
 		}
+		line.Moments = append(line.Moments, svg.Moment{At: since(m.At), Name: m.Name})
 	}
 	for i := range h.Members[:min(len(h.Members), mostDrawn)] {
 		m := &h.Members[i]

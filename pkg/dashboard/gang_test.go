@@ -14,15 +14,15 @@ func TestThePageOfAGangShowsItsTimeLine(t *testing.T) {
 	_, address := started(t)
 	_, body, _ := get(t, address+"gang?namespace=team&name=g")
 	for _, want := range []string{
-		"created, 0s</text>", "plan, 3s</text>", "bind, 30s</text>", ">1m</text>", `<title>g-1 waits</title>`, ` runs on a-1</title>`,
+		"created, 0s</text>", "first pod, complete, 2s</text>", "plan, 3s</text>", "bind, 30s</text>", ">1m</text>", `<title>g-1 waits</title>`, ` runs on a-1</title>`,
 		"<td>30s ago</td><td>30s</td><td>1 member bound</td>",
 	} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the page does not say %q:\n%s", want, body)
 		}
 	}
-	if n := strings.Count(body, `class="moment"`); n != 3 {
-		t.Errorf("%d moments are marked, want each once", n)
+	if n := strings.Count(body, `class="moment"`); n != 4 {
+		t.Errorf("%d moments are marked, want those of each second once", n)
 	}
 }
 
@@ -65,7 +65,7 @@ func TestTheTimeLineOfAGang(t *testing.T) {
 				h.Members = append(h.Members, overview.Member{Name: fmt.Sprint("m-", i), Created: now.Add(-time.Minute)})
 			}
 		}, `class="row"`, mostDrawn},
-		{"a gang of no members has its moments", func(h *overview.History) { h.Members = nil }, `class="moment"`, 3},
+		{"a gang of no members has its moments", func(h *overview.History) { h.Members = nil }, `class="moment"`, 4},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

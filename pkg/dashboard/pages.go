@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"berth.dev/berth/pkg/overview"
+	"berth.dev/berth/pkg/plural"
 )
 
 // What the pages show besides the one of the cluster.
@@ -57,8 +58,8 @@ func (s *Server) namespace(w http.ResponseWriter, r *http.Request) {
 	}
 	n := &c.Namespaces[at]
 	view := namespaceView{Cluster: s.source.Name, Name: name, Totals: []tile{
-		{"GPUs", overview.GPUs(n.MilliGPU), fmt.Sprintf("of %d pods with a node", n.Pods)},
-		{"GPUs waited for", overview.GPUs(n.PendingMilliGPU), fmt.Sprintf("by %d pending pods", n.PendingPods)},
+		{"GPUs", overview.GPUs(n.MilliGPU), fmt.Sprintf("of %s with a node", plural.Of(n.Pods, "pod"))},
+		{"GPUs waited for", overview.GPUs(n.PendingMilliGPU), fmt.Sprintf("by %s", plural.Of(n.PendingPods, "pending pod"))},
 		{"Cost an hour", overview.Dollars(n.MicroDollarsPerHour), "its share of the nodes with a known price"},
 	}}
 	jobs := slices.DeleteFunc(slices.Clone(c.Jobs), func(j overview.Job) bool { return j.Namespace != name })

@@ -66,10 +66,10 @@ func (b *Book) History(namespace, name string) *History {
 	shown := Gang{}
 	shown.describe(g)
 	shown.count(g, &time.Time{})
-	h.addMembers(shown.MinMember)
 	if g.group != nil {
 		h.addGroup(g.group)
 	}
+	h.addMembers(shown.MinMember)
 	h.Moments = slices.DeleteFunc(h.Moments, func(m Moment) bool { return m.At.IsZero() })
 	slices.SortStableFunc(h.Moments, func(x, y Moment) int { return x.At.Compare(y.At) })
 	return h
@@ -119,7 +119,8 @@ func (h *History) addMembers(minimum int) {
 			ready = append(ready, m.Ready)
 		}
 	}
-	h.add("created", "the first pod is created", created, 1)
+	h.add("first pod", "the first pod is created", created, 1)
+	h.add("complete", fmt.Sprintf("%s %s", plural.Of(minimum, "member"), plural.Choose(minimum, "exists", "exist")), created, minimum)
 	h.add("plan", words, tried, 1)
 	slices.SortFunc(bound, time.Time.Compare)
 	words = fmt.Sprintf("%s bound, of %d that start together", plural.Of(len(bound), "member"), minimum)
@@ -141,8 +142,7 @@ func (h *History) add(name, words string, times []time.Time, number int) {
 
 // addGroup adds what the PodGroup tells.
 func (h *History) addGroup(group *schedulingv1alpha1.PodGroup) {
-	h.Moments = append(h.Moments, Moment{group.CreationTimestamp.Time, "created", "the PodGroup is created"},
-		Moment{group.Status.ScheduleStartTime.Time, "complete", "all members that start together exist"})
+	h.Moments = append(h.Moments, Moment{group.CreationTimestamp.Time, "created", "the PodGroup is created"})
 	for _, kind := range []struct{ condition, yes, no, words string }{
 		{schedulingv1alpha1.PodGroupReserved, "reserve", "reservation ends", "no nodes are reserved any more"},
 		{schedulingv1alpha1.PodGroupDegraded, "degraded", "", ""},

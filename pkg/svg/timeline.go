@@ -11,7 +11,7 @@ const (
 	timeWidth, timeRight    = 960.0, 940.0
 	rowHeight, barHeight    = 26.0, 18.0
 	shortStep, longStep     = 18.0, 30.0 // between the names of moments, without and with words below them
-	timeLetter, longestName = 6.5, 24
+	timeLetter, longestName = 6.8, 24
 )
 
 // TimeLine draws what happened in rows of bars along an axis of seconds, and moments as lines across the rows. How it looks is left to a style
