@@ -176,7 +176,7 @@ func relative(first, second *Cost) string {
 	most := 0.0
 	for _, t := range second.Terms {
 		if d := t.Amount - first.amount(t.Name); t.For != "" && d > most {
-			most, reason = d, ", mostly for "+t.For
+			most, reason = d, " (mostly for "+t.For+")"
 		}
 	}
 	if most < more/2 {
