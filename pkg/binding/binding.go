@@ -1,8 +1,9 @@
-// Package binding makes sure of bindings that seem to have failed.
+// Package binding writes to pods around the moment when they are bound: what plugins tell them before, such as devices or an
+// address, and bindings that seem to have failed.
 //
-// A binding that ends in an error may have been done: the connection broke after the write, or the API server gave up waiting for
-// etcd, which wrote all the same. kube-scheduler takes the pod for one without a node then. Until its informer tells otherwise, the
-// room, the devices and the licenses that the pod has count as free, and are given away a second time.
+// A pod may be bound although the scheduler does not know: the answer to the binding was lost and the informer is late, the API
+// server gave up waiting for etcd, which wrote all the same, or another scheduler was faster. What such a pod was told is what it
+// runs with, and must not be overwritten. Its capacity, devices and licenses must not count as free.
 package binding
 
 import (

@@ -8,7 +8,6 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/podview"
-	"berth.dev/berth/pkg/sampling"
 )
 
 const (
@@ -16,7 +15,7 @@ const (
 	clearlyMore = 2
 	// mostTies is how many candidates there may be when those beyond the limit are as good as the last one. With so
 	// few nodes the framework never looks at a sample, whatever the profile's percentageOfNodesToScore.
-	mostTies = sampling.Few - 1
+	mostTies = Few - 1
 	// maxRounds is how often the best class by one score may turn out not to fit before the scale of that score is left as it is.
 	maxRounds = 32
 )

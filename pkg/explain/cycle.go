@@ -13,7 +13,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 
-	"berth.dev/berth/pkg/sampling"
+	"berth.dev/berth/pkg/candidates"
 )
 
 // cycle runs the scheduling cycle of a pod over every node, where the scheduler itself stops when it has enough of them.
@@ -137,8 +137,8 @@ func (w *world) noteSample(e *Explanation, feasible int) {
 	} else if w.percentage != nil {
 		percentage = int(*w.percentage)
 	}
-	if enough := sampling.Enough(all, percentage); feasible > enough {
-		e.Notes = append(e.Notes, fmt.Sprintf("the scheduler looks for %d nodes that fit and stops (percentageOfNodesToScore is %d); here all %d were compared, so it may take another", enough, sampling.Percentage(all, percentage), feasible))
+	if enough := candidates.Enough(all, percentage); feasible > enough {
+		e.Notes = append(e.Notes, fmt.Sprintf("the scheduler looks for %d nodes that fit and stops (percentageOfNodesToScore is %d); here all %d were compared, so it may take another", enough, candidates.Percentage(all, percentage), feasible))
 	}
 }
 

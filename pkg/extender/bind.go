@@ -14,7 +14,7 @@ import (
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"berth.dev/berth/pkg/prebind"
+	"berth.dev/berth/pkg/binding"
 )
 
 // Bind checks the node once more, promises devices to the pod where it needs some, writes them to the pod and binds it. A
@@ -134,7 +134,7 @@ func (e *Extender) write(ctx context.Context, state fwk.CycleState, assumed *v1.
 
 // boundTo is the node of a pod that turned out to be bound before it was told its devices, empty for any other error.
 func boundTo(err error) string {
-	bound := (*prebind.BoundError)(nil)
+	bound := (*binding.BoundError)(nil)
 	if !errors.As(err, &bound) {
 		return ""
 	}

@@ -12,7 +12,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/parallelize"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultpreemption"
 
-	"berth.dev/berth/pkg/sampling"
+	"berth.dev/berth/pkg/candidates"
 	"berth.dev/berth/pkg/schedulerconfig"
 )
 
@@ -20,7 +20,7 @@ import (
 // processors when every node is looked at, for then the order in which feasible ones are found can be mended (see
 // orderedProfile); in one when it stops at a sample, whose members would be a matter of chance.
 func Workers(config *schedulerconfig.Configuration, nodes int) int32 {
-	if nodes >= sampling.Few {
+	if nodes >= candidates.Few {
 		for _, p := range config.Component.Profiles {
 			percentage := p.PercentageOfNodesToScore
 			if percentage == nil {

@@ -13,9 +13,9 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/podtopologyspread"
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 
+	sampling "berth.dev/berth/pkg/candidates"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/reasons"
-	"berth.dev/berth/pkg/sampling"
 )
 
 // classRun is the part of a dry run that concerns one class of members. Nodes are filtered in chunks until enough of them

@@ -16,8 +16,8 @@ import (
 	"berth.dev/berth/pkg/address"
 	"berth.dev/berth/pkg/apis/config"
 	networkv1alpha1 "berth.dev/berth/pkg/apis/network/v1alpha1"
+	"berth.dev/berth/pkg/binding"
 	"berth.dev/berth/pkg/podview"
-	"berth.dev/berth/pkg/prebind"
 )
 
 var (
@@ -176,8 +176,8 @@ func (p *Plugin) tell(ctx context.Context, pod *v1.Pod, text string) error {
 			"uid": pod.UID, "resourceVersion": newest.ResourceVersion, "annotations": map[string]string{key: text},
 		}})
 	}
-	err = prebind.Tell(ctx, p.handle.ClientSet().CoreV1().Pods(pod.Namespace), pod, seen,
-		prebind.Message{Kind: types.MergePatchType, Word: word, Subresources: []string{"status"}})
+	err = binding.Tell(ctx, p.handle.ClientSet().CoreV1().Pods(pod.Namespace), pod, seen,
+		binding.Message{Kind: types.MergePatchType, Word: word, Subresources: []string{"status"}})
 	if err != nil {
 		return fmt.Errorf("telling pod %s/%s its address: %w", pod.Namespace, pod.Name, err)
 	}

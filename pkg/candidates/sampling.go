@@ -1,7 +1,7 @@
-// Package sampling knows how many nodes that fit are enough for a scheduling cycle: kube-scheduler compares a sample in a large
-// cluster and all nodes in a small one.
-package sampling
+package candidates
 
+// How many nodes that fit are enough for a scheduling cycle: kube-scheduler compares a sample in a large cluster and all nodes
+// in a small one.
 const (
 	// Few is the number of nodes that are always looked for. A smaller cluster is never sampled.
 	Few = 100

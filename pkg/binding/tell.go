@@ -1,8 +1,4 @@
-// Package prebind writes to pods what plugins tell them before they are bound, such as devices or an address.
-//
-// A pod may be bound although the scheduler does not know: the answer to the binding was lost and the informer is late, or
-// another scheduler was faster. What it was told then is what it runs with, and must not be overwritten.
-package prebind
+package binding
 
 import (
 	"context"
