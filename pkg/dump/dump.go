@@ -13,6 +13,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
+
+	"berth.dev/berth/pkg/inputs"
 )
 
 // The first line of a dump says what it is.
@@ -81,7 +83,7 @@ func (d *Writer) Add(obj runtime.Object) error {
 		obj = obj.DeepCopyObject()
 		obj.GetObjectKind().SetGroupVersionKind(gvk)
 	}
-	if !Holds(gvk) {
+	if !inputs.Holds(gvk) {
 		return fmt.Errorf("writing the dump: %s is not a kind that a dump holds", gvk)
 	}
 	d.objects++

@@ -180,7 +180,7 @@ func (h *NameHasher) list(field, labelKey string, items []any) {
 }
 
 func (h *NameHasher) annotations(annotations map[string]any) {
-	for _, key := range NameAnnotations() {
+	for _, key := range nameAnnotations() {
 		if value, ok := annotations[key].(string); ok {
 			annotations[key] = h.name(value)
 		}
@@ -215,9 +215,9 @@ func (h *NameHasher) annotations(annotations map[string]any) {
 		text, ok := value.(string)
 		switch {
 		case !ok:
-		case slices.Contains(ModelAnnotations(), key):
+		case slices.Contains(modelAnnotations(), key):
 			annotations[key] = h.modelList(text)
-		case slices.Contains(mapped, key) || slices.Contains(NameAnnotations(), key):
+		case slices.Contains(mapped, key) || slices.Contains(nameAnnotations(), key):
 			annotations[key] = h.text(text)
 		case structured(key) || plain(key, text):
 			h.readable["annotation "+key] = true
@@ -295,7 +295,7 @@ func (h *NameHasher) labelValue(key, value string) string {
 		return value
 	}
 	_, notANumber := strconv.ParseInt(value, 10, 64)
-	if OpenLabel(key) || h.keys.ReadsLabel(key) || notANumber == nil && (h.compared[key] || gangview.OrdinalLabel(key)) {
+	if openLabel(key) || h.keys.ReadsLabel(key) || notANumber == nil && (h.compared[key] || gangview.OrdinalLabel(key)) {
 		h.readable["label "+key] = true
 		return h.text(value)
 	}

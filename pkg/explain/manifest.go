@@ -25,9 +25,9 @@ import (
 	corev1defaults "k8s.io/kubernetes/pkg/apis/core/v1"
 	sigsyaml "sigs.k8s.io/yaml"
 
-	"berth.dev/berth/pkg/dump"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/inputs"
 )
 
 // Bounds of a manifest.
@@ -123,13 +123,13 @@ func (m *Manifest) object(obj *unstructured.Unstructured, namespace string) erro
 	if obj.GetName() == "" && obj.GetGenerateName() == "" {
 		return fmt.Errorf("%s without a name", obj.GetKind())
 	}
-	if obj.GetNamespace() == "" && obj.GetKind() != "PriorityClass" && !dump.ClusterScoped(obj.GroupVersionKind()) {
+	if obj.GetNamespace() == "" && obj.GetKind() != "PriorityClass" && !inputs.ClusterScoped(obj.GroupVersionKind()) {
 		obj.SetNamespace(namespace)
 	}
 	typed, err := scheme.Scheme.New(obj.GroupVersionKind())
 	if err != nil {
 		// A custom resource, of which only those that a scheduler reads matter.
-		if dump.Holds(obj.GroupVersionKind()) {
+		if inputs.Holds(obj.GroupVersionKind()) {
 			m.Others = append(m.Others, obj)
 		}
 		return nil
@@ -150,7 +150,7 @@ func (m *Manifest) object(obj *unstructured.Unstructured, namespace string) erro
 	case *appsv1.ReplicaSet:
 		return m.template(o, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), &o.Spec.Template, o.Spec.Replicas)
 	default:
-		if dump.Holds(obj.GroupVersionKind()) {
+		if inputs.Holds(obj.GroupVersionKind()) {
 			typed.GetObjectKind().SetGroupVersionKind(obj.GroupVersionKind())
 			m.Others = append(m.Others, typed)
 		}

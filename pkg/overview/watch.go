@@ -20,8 +20,8 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/command"
-	"berth.dev/berth/pkg/dump"
 	"berth.dev/berth/pkg/informers"
+	"berth.dev/berth/pkg/inputs"
 )
 
 const (
@@ -260,7 +260,7 @@ func trimPod(obj any) (any, error) {
 	if !ok {
 		return obj, nil
 	}
-	kept := dump.KeepPod(pod)
+	kept := inputs.KeepPod(pod)
 	kept.ResourceVersion = pod.ResourceVersion
 	return kept, nil
 }
@@ -270,7 +270,7 @@ func trimNode(obj any) (any, error) {
 	if !ok {
 		return obj, nil
 	}
-	kept := dump.KeepNode(node)
+	kept := inputs.KeepNode(node)
 	kept.Status.Images, kept.ResourceVersion = nil, node.ResourceVersion
 	return kept, nil
 }

@@ -8,7 +8,7 @@ import (
 	networkv1alpha1 "berth.dev/berth/pkg/apis/network/v1alpha1"
 	placementv1alpha1 "berth.dev/berth/pkg/apis/placement/v1alpha1"
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
-	"berth.dev/berth/pkg/dump"
+	"berth.dev/berth/pkg/inputs"
 	"berth.dev/berth/pkg/simulation/memapi"
 )
 
@@ -20,7 +20,7 @@ func ServeCustomKinds(api *memapi.Server, objects []runtime.Object) {
 	for _, obj := range objects {
 		present[obj.GetObjectKind().GroupVersionKind()] = true
 	}
-	for _, kind := range dump.Kinds() {
+	for _, kind := range inputs.Kinds() {
 		gvk := kind.GroupVersion().WithKind(kind.Kind)
 		if present[gvk] && !scheme.Scheme.Recognizes(gvk) {
 			api.Register(kind.GroupVersionResource, kind.Kind, !kind.Cluster)

@@ -114,7 +114,7 @@ func (d *document) badArgs(c *schedulerapi.KubeSchedulerConfiguration) bool {
 			case *config.GPUAwareArgs:
 				err = config.ValidateGPUAwareArgs(path, args)
 			case *config.CostOptimizedArgs:
-				err = config.ValidateCostOptimizedArgs(path, args)
+				_, err = config.ValidateCostOptimizedArgs(path, args)
 			case *config.CoschedulingArgs:
 				err = config.ValidateCoschedulingArgs(path, args)
 			case *config.NetworkTopologyArgs:
