@@ -9,6 +9,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
@@ -119,22 +120,22 @@ func newCluster(in Input, options Options, profile string, config *schedulerconf
 		gangs: map[gang.ID]*gangState{}, needs: map[types.NamespacedName]int64{}, foreign: map[string]int{},
 		ungrouped: map[gang.ID]sets.Set[types.UID]{}, lowest: math.MaxInt32, changed: make(chan struct{}, 1),
 	}
-	simulation.ServeCustomKinds(c.api, objects)
 	c.api.MutateBinding = simulation.StartPod
 	if options.Mode == replayed.VirtualTime {
 		objects = shuffled(objects, options.Seed)
 	}
-	for _, obj := range objects {
-		if pod, ok := obj.(*v1.Pod); ok {
-			c.prepare(pod, in.Rebind, config)
-			c.nominated.CompareAndSwap(false, pod.Status.NominatedNodeName != "")
+	err = simulation.Fill(c.api, objects, func(obj runtime.Object) runtime.Object {
+		switch o := obj.(type) {
+		case *v1.Pod:
+			c.prepare(o, in.Rebind, config)
+			c.nominated.CompareAndSwap(false, o.Status.NominatedNodeName != "")
+		case *v1.Node:
+			c.ledger.addNode(o)
 		}
-		if err := c.api.Create(obj); err != nil {
-			return nil, inputError{fmt.Errorf("filling the cluster: %w", err)}
-		}
-		if node, ok := obj.(*v1.Node); ok {
-			c.ledger.addNode(node)
-		}
+		return obj
+	})
+	if err != nil {
+		return nil, inputError{err}
 	}
 	c.ledger.finish()
 	if len(c.ledger.order) == 0 {
