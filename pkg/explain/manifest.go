@@ -2,13 +2,12 @@ package explain
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 
 	"go.yaml.in/yaml/v3"
 	appsv1 "k8s.io/api/apps/v1"
@@ -28,6 +27,7 @@ import (
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/inputs"
+	"berth.dev/berth/pkg/yamldoc"
 )
 
 // Bounds of a manifest.
@@ -77,17 +77,10 @@ func ReadManifest(r io.Reader, name, namespace string) (*Manifest, error) {
 	return m, nil
 }
 
-var yamlLine = regexp.MustCompile(`^(?:yaml: )?(?:unmarshal errors: )?line (\d+): `)
-
 // lineError says in one line what is wrong, and where: in the parser's own line if it names one.
 func lineError(name string, line int, err error) error {
-	text := strings.Join(strings.Fields(err.Error()), " ")
-	line = max(line, 1)
-	if m := yamlLine.FindStringSubmatch(text); m != nil {
-		line, _ = strconv.Atoi(m[1])
-		text = strings.TrimPrefix(text, m[0])
-	}
-	return fmt.Errorf("%s:%d: %s", name, line, text)
+	own, text := yamldoc.Complaint(err)
+	return fmt.Errorf("%s:%d: %s", name, cmp.Or(own, line, 1), text)
 }
 
 func (m *Manifest) add(doc *yaml.Node, namespace string) error {

@@ -16,6 +16,7 @@ import (
 
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/schedulerconfig"
+	"berth.dev/berth/pkg/yamldoc"
 )
 
 // unknownPlugin is how the scheduler says that there is none of that name.
@@ -88,8 +89,8 @@ func (d *document) configurationFields() bool {
 	s := d.structureOf(obj)
 	profiles, _ := d.at("profiles")
 	for i, profile := range elements(profiles) {
-		for j, plugin := range elements(child(profile, "pluginConfig")) {
-			args, name := child(plugin, "args"), child(plugin, "name")
+		for j, plugin := range elements(yamldoc.Child(profile, "pluginConfig")) {
+			args, name := yamldoc.Child(plugin, "args"), yamldoc.Child(plugin, "name")
 			if args == nil || name == nil {
 				continue
 			}

@@ -19,6 +19,7 @@ import (
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/spelling"
 	"berth.dev/berth/pkg/wellknown"
+	"berth.dev/berth/pkg/yamldoc"
 )
 
 // together is what is known of objects that others refer to.
@@ -247,7 +248,7 @@ func (r reference) asked() map[string]int {
 	spec := r.spec()
 	for _, asked := range podview.AskedResources(r.pod) {
 		node, line := r.d.at(spec + "." + asked.Path)
-		if key := keyNamed(node, asked.Resource); key > 0 {
+		if key := yamldoc.KeyLine(node, asked.Resource); key > 0 {
 			line = key
 		}
 		if _, seen := lines[asked.Resource]; !seen {

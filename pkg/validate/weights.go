@@ -7,6 +7,8 @@ import (
 	"go.yaml.in/yaml/v3"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
+
+	"berth.dev/berth/pkg/yamldoc"
 )
 
 // weighted are the extension points at which a weight counts.
@@ -20,9 +22,9 @@ func (d *document) weightsOf(profile string, f func(point, plugin string, item, 
 		return
 	}
 	for i := 0; i+1 < len(plugins.Content); i += 2 {
-		for _, item := range elements(child(plugins.Content[i+1], "enabled")) {
-			if plugin := child(item, "name"); plugin != nil {
-				f(plugins.Content[i].Value, plugin.Value, item, child(item, "weight"))
+		for _, item := range elements(yamldoc.Child(plugins.Content[i+1], "enabled")) {
+			if plugin := yamldoc.Child(item, "name"); plugin != nil {
+				f(plugins.Content[i].Value, plugin.Value, item, yamldoc.Child(item, "weight"))
 			}
 		}
 	}
