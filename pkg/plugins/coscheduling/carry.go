@@ -13,12 +13,13 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/profiles"
 )
 
 // carrier does what the ledger asks for: it wakes pods, lets go those that wait, or sends them back.
 type carrier struct {
 	ledger   *gang.Ledger
-	profiles *profiles
+	profiles *profiles.Set
 	pods     *memberPods
 	gates    gates
 	// lost is told of members of started gangs that have lost their node.
@@ -53,7 +54,7 @@ func (c *carrier) answer(ctx context.Context, e gang.Effects) {
 	for _, loss := range e.Lost {
 		c.lost(loss)
 	}
-	profile := c.profiles.one()
+	profile := c.profiles.Any()
 	for _, r := range e.Allow {
 		c.deliver(ctx, profile, r, answer{allowed: true})
 	}
@@ -71,7 +72,7 @@ func (c *carrier) activate(ctx context.Context, refs []gang.Ref) {
 		}
 	}
 	if len(pods) > 0 {
-		c.profiles.one().Activate(klog.FromContext(ctx), pods)
+		c.profiles.Any().Activate(klog.FromContext(ctx), pods)
 	}
 }
 

@@ -10,10 +10,13 @@ import (
 	"k8s.io/client-go/tools/events"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
+	"berth.dev/berth/pkg/capacity"
+	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/informers"
+	"berth.dev/berth/pkg/profiles"
 	"berth.dev/berth/pkg/retry"
 	"berth.dev/berth/pkg/wellknown"
 )
@@ -26,16 +29,13 @@ type coordinator struct {
 	ledger   *gang.Ledger
 	members  members
 	classes  queueClasses
-	profiles *profiles
+	profiles *profiles.Set
 	pods     *memberPods
 	groups   *podGroups
-	storage  storageListers
-	network  networkOf
-	headroom *headroom
-	models   *gpuModels
+	headroom *capacity.Index
 	promises *promises
 	carrier  *carrier
-	plans    plans
+	planner  *dryrun.Planner
 	evictor  *evictor
 	inbox    *inbox
 	loop     *loop
@@ -64,20 +64,20 @@ func coordinatorOf(ctx context.Context, profile framework.Framework, s settings)
 		}
 		gangview.GangsOf(factory).Follow(s.owners)
 		c := newCoordinator(s, &podGroups{client: client, store: groups.GetStore()})
-		c.models.names = gpuview.ProfileKeysOf(factory)
-		c.profiles.add(profile)
+		c.planner.Models.Names = gpuview.ProfileKeysOf(factory)
+		c.profiles.Add(profile)
 		return c, c.run(ctx, profile, groups)
 	})
 	if err != nil {
 		return nil, err
 	}
-	c.profiles.add(profile)
+	c.profiles.Add(profile)
 	return c, nil
 }
 
 // newCoordinator wires the parts that know nothing of informers.
 func newCoordinator(s settings, groups *podGroups) *coordinator {
-	c := &coordinator{settings: s, groups: groups, members: members{policy: s.owners}, classes: s.classes, models: newGPUModels(), profiles: &profiles{}, pods: &memberPods{}}
+	c := &coordinator{settings: s, groups: groups, members: members{policy: s.owners}, classes: s.classes, profiles: &profiles.Set{}, pods: &memberPods{}}
 	c.status = newStatusWriter()
 	c.inbox = newInbox()
 	c.overdue = newOverdue()
@@ -85,13 +85,15 @@ func newCoordinator(s settings, groups *podGroups) *coordinator {
 		c.status.mark(id)
 		c.inbox.change(id)
 	})
-	c.headroom = newHeadroom(func(name v1.ResourceName) bool {
-		profile := c.profiles.one()
-		return profile != nil && claimed(profile, name)
-	}, c.profiles.filters)
-	c.promises = &promises{members: c.members, allowsBackfill: c.allowsBackfill, filters: c.profiles.filters}
+	c.headroom = capacity.New(func(name v1.ResourceName) bool {
+		profile := c.profiles.Any()
+		return profile != nil && profiles.Claimed(profile, name)
+	}, c.profiles.Traits)
+	c.promises = &promises{members: c.members, allowsBackfill: c.allowsBackfill, filters: c.profiles.Traits}
 	c.evictor = &evictor{profiles: c.profiles, members: c.members, headroom: c.headroom, ledger: c.ledger, groups: c.groups, pods: c.pods,
 		promises: c.promises, again: c.inbox.resume}
+	c.planner = &dryrun.Planner{Ledger: c.ledger, GangOf: c.members.id, Pod: c.pods.pod, PodGroup: c.groups.get, Profiles: c.profiles, Capacity: c.headroom,
+		Models: dryrun.NewModels(), Said: c.words.about}
 	c.carrier = &carrier{ledger: c.ledger, profiles: c.profiles, pods: c.pods, lost: c.keepForReturn, landed: c.evictor.landed}
 	c.loop = c.newLoop()
 	c.status.reserved = c.loop.reservations.messages.of
@@ -100,9 +102,9 @@ func newCoordinator(s settings, groups *podGroups) *coordinator {
 
 func (c *coordinator) newLoop() *loop {
 	list := newWaitlist()
-	list.headroom, list.pods, list.groups, list.profiles, list.topology = c.headroom, c.pods, c.groups, c.profiles, c.topology
+	list.headroom, list.pods, list.groups, list.profiles, list.topology = c.headroom, c.pods, c.groups, c.profiles, c.planner.Topology
 	return &loop{
-		settings: c.settings, ledger: c.ledger, inbox: c.inbox, list: list, queue: retry.NewQueue(), plans: &c.plans, promises: c.promises,
+		settings: c.settings, ledger: c.ledger, inbox: c.inbox, list: list, queue: retry.NewQueue(), plans: &c.planner.Pending, promises: c.promises,
 		carrier: c.carrier, evictor: c.evictor, opened: make(opening),
 		reservations: &reservations{settings: c.settings, ledger: c.ledger, list: list, promises: c.promises, status: c.status,
 			turns: gang.NewReserveTurns(c.settings.ttl)},
@@ -132,7 +134,7 @@ func (c *coordinator) misstated(pod *v1.Pod) *wellknown.BadValue {
 // keepForReturn promises the room of a member that was lost to its gang, so that its replacement finds it, or the member itself
 // if it could not be bound.
 func (c *coordinator) keepForReturn(loss gang.Loss) {
-	pod := c.headroom.pod(apitypes.UID(loss.Member.UID))
+	pod := c.headroom.Pod(apitypes.UID(loss.Member.UID))
 	if pod == nil {
 		pod = c.pods.pod(loss.Member)
 	}

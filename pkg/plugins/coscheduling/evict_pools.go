@@ -16,15 +16,15 @@ func (b *problemBuilder) addPools() {
 		asking[i] = b.request.classes[i].pod
 	}
 	b.counts = b.wide.Counts(asking, func(plugin string) bool {
-		profile := b.profiles.of(asking[0])
+		profile := b.profiles.Of(asking[0])
 		return profile != nil && slices.ContainsFunc(profile.ListPlugins().Filter.Enabled,
 			func(p config.Plugin) bool { return p.Name == plugin })
 	})
 	for _, count := range b.counts {
 		for i, free := range count.Free {
-			pool := gang.EvictPool{Free: free, Covers: make([]bool, len(b.cluster.nodes))}
-			for n := range b.cluster.nodes {
-				pool.Covers[n] = count.Covers(i, b.cluster.nodes[n].name)
+			pool := gang.EvictPool{Free: free, Covers: make([]bool, len(b.cluster.Nodes))}
+			for n := range b.cluster.Nodes {
+				pool.Covers[n] = count.Covers(i, b.cluster.Nodes[n].Name)
 			}
 			b.problem.Pools = append(b.problem.Pools, pool)
 		}

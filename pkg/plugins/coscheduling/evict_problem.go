@@ -14,6 +14,7 @@ import (
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/clusterwide"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
@@ -104,16 +105,16 @@ func (p *proposal) evicting() string {
 
 // propose looks for the pods to evict, with what filters have said so far.
 func (e *evictor) propose(r *request, said findings) *proposal {
-	keys := make([]shapeKey, len(r.classes))
+	keys := make([]capacity.ShapeKey, len(r.classes))
 	for i, c := range r.classes {
-		keys[i] = e.headroom.acquire(c.pod)
-		defer e.headroom.release(keys[i])
+		keys[i] = e.headroom.Acquire(c.pod)
+		defer e.headroom.Release(keys[i])
 	}
 	budgets, err := e.budgets.List(labels.Everything())
 	if err != nil {
 		return &proposal{request: r, Eviction: gang.Eviction{Reason: "listing PodDisruptionBudgets: " + err.Error()}}
 	}
-	b := &problemBuilder{evictor: e, request: r, cluster: e.headroom.cluster(keys), covers: newCoverage(budgets),
+	b := &problemBuilder{evictor: e, request: r, cluster: e.headroom.Snapshot(keys), covers: newCoverage(budgets),
 		leaving: map[string][]*v1.Pod{}, holdersLeaving: map[apitypes.UID]*v1.Pod{}, now: time.Now()}
 	p := b.build(said)
 	found := &proposal{Eviction: gang.Evict(p), request: r, pods: map[string]int{}}
@@ -134,11 +135,11 @@ func (e *evictor) propose(r *request, said findings) *proposal {
 	for _, placed := range found.Placed {
 		found.pods[placed.Node] = 0
 	}
-	for i := range b.cluster.nodes {
-		n := &b.cluster.nodes[i]
-		if _, used := found.pods[n.name]; used {
-			found.pods[n.name] = len(n.pods)
-			for _, pod := range b.leaving[n.name] {
+	for i := range b.cluster.Nodes {
+		n := &b.cluster.Nodes[i]
+		if _, used := found.pods[n.Name]; used {
+			found.pods[n.Name] = len(n.Pods)
+			for _, pod := range b.leaving[n.Name] {
 				b.holdersLeaving[pod.UID] = pod
 			}
 		}
@@ -157,7 +158,7 @@ func (e *evictor) propose(r *request, said findings) *proposal {
 type problemBuilder struct {
 	*evictor
 	request *request
-	cluster *clusterCopy
+	cluster *capacity.Snapshot
 	covers  *coverage
 	counts  []*clusterwide.Count
 	problem gang.EvictProblem
@@ -174,20 +175,20 @@ type problemBuilder struct {
 func (b *problemBuilder) build(said findings) *gang.EvictProblem {
 	r, p := b.request, &b.problem
 	p.Priority, p.Need, p.Groups, p.Budgets = r.priority, r.need, map[gang.ID]gang.VictimGroup{}, b.covers.allowed
-	width := len(b.cluster.resources)
+	width := len(b.cluster.Resources)
 	for i, c := range r.classes {
-		class := gang.EvictClass{Demand: make(gang.Vector, width), Count: c.count, Role: c.role, Fits: make([]bool, len(b.cluster.nodes))}
-		for _, bound := range b.cluster.shapes[i].bounds {
-			class.Demand[bound.resource] = bound.amount
+		class := gang.EvictClass{Demand: make(gang.Vector, width), Count: c.count, Role: c.role, Fits: make([]bool, len(b.cluster.Nodes))}
+		for _, bound := range b.cluster.Shapes[i].Bounds {
+			class.Demand[bound.Resource] = bound.Amount
 		}
-		for n := range b.cluster.nodes {
-			node := &b.cluster.nodes[n]
-			class.Fits[n] = node.admits[i] && !said[gang.Refusal{Class: c.class, Node: node.name}] && r.mayHelp(node.name)
+		for n := range b.cluster.Nodes {
+			node := &b.cluster.Nodes[n]
+			class.Fits[n] = node.Admits[i] && !said[gang.Refusal{Class: c.class, Node: node.Name}] && r.mayHelp(node.Name)
 		}
 		p.Classes = append(p.Classes, class)
 	}
 	b.addPools()
-	for n := range b.cluster.nodes {
+	for n := range b.cluster.Nodes {
 		b.addNode(n)
 	}
 	b.addPromises()
@@ -197,7 +198,7 @@ func (b *problemBuilder) build(said findings) *gang.EvictProblem {
 	if len(r.wanted) > 0 {
 		p.Wanted = make(gang.Vector, width)
 		for name, amount := range r.wanted {
-			if i := slices.Index(b.cluster.resources, name); i >= 0 {
+			if i := slices.Index(b.cluster.Resources, name); i >= 0 {
 				p.Wanted[i] = amount - r.own[name]
 			}
 		}
@@ -211,57 +212,57 @@ func (b *problemBuilder) build(said findings) *gang.EvictProblem {
 
 // addNode adds the node with the pods on it.
 func (b *problemBuilder) addNode(n int) {
-	node := &b.cluster.nodes[n]
-	free := make(gang.Vector, len(node.has))
+	node := &b.cluster.Nodes[n]
+	free := make(gang.Vector, len(node.Has))
 	for i := range free {
-		free[i] = node.has[i] - node.used[i]
+		free[i] = node.Has[i] - node.Used[i]
 	}
-	for i := range node.pods {
-		pod := &node.pods[i]
-		if pod.terminating {
-			if leaves(pod.pod, b.now) {
-				for _, u := range pod.uses {
-					free[u.resource] += u.amount
+	for i := range node.Pods {
+		pod := &node.Pods[i]
+		if pod.Terminating {
+			if leaves(pod.Object, b.now) {
+				for _, u := range pod.Uses {
+					free[u.Resource] += u.Amount
 				}
-				if b.giveBack(pod.pod, node.name, 1) {
-					b.holdersLeaving[pod.pod.UID] = pod.pod
+				if b.giveBack(pod.Object, node.Name, 1) {
+					b.holdersLeaving[pod.Object.UID] = pod.Object
 				}
-				b.leaving[node.name] = append(b.leaving[node.name], pod.pod)
+				b.leaving[node.Name] = append(b.leaving[node.Name], pod.Object)
 			}
 			continue
 		}
 		b.addVictim(n, pod)
 	}
-	b.problem.Nodes = append(b.problem.Nodes, gang.EvictNode{Name: node.name, Free: free})
+	b.problem.Nodes = append(b.problem.Nodes, gang.EvictNode{Name: node.Name, Free: free})
 }
 
 // addVictim adds the pod if it may be evicted: what runs on every node or without the API server would come back at once.
-func (b *problemBuilder) addVictim(n int, pod *podCopy) {
-	priority := pod.priority
-	if priority <= b.request.priority && b.promises.backfills(b.request.id, pod.pod) {
+func (b *problemBuilder) addVictim(n int, pod *capacity.BoundPod) {
+	priority := pod.Priority
+	if priority <= b.request.priority && b.promises.backfills(b.request.id, pod.Object) {
 		// It runs in what is promised to this very gang. One that is more important would run there without leave, and again when
 		// it was evicted.
 		priority = math.MinInt32
 	}
-	id := b.native.unitOf(pod.pod)
+	id := b.native.unitOf(pod.Object)
 	if id == (gang.ID{}) {
-		id = pod.of
+		id = pod.Of
 	}
 	if id != (gang.ID{}) {
 		g := b.problem.Groups[id]
 		g.Bound++
 		b.problem.Groups[id] = g
 	}
-	if priority >= b.request.priority || podview.BelongsToNode(pod.pod) {
+	if priority >= b.request.priority || podview.BelongsToNode(pod.Object) {
 		return
 	}
-	v := gang.Victim{UID: pod.uid, Node: n, Priority: priority, Started: pod.started, Group: id, Role: gangview.Role(pod.pod, b.groups.get(id)),
-		Requests: make(gang.Vector, len(b.cluster.resources)), Holds: b.holds(pod.pod, b.cluster.nodes[n].name), Budgets: b.covers.of(pod.pod)}
-	for _, u := range pod.uses {
-		v.Requests[u.resource] = u.amount
+	v := gang.Victim{UID: pod.UID, Node: n, Priority: priority, Started: pod.Started, Group: id, Role: gangview.Role(pod.Object, b.groups.get(id)),
+		Requests: make(gang.Vector, len(b.cluster.Resources)), Holds: b.holds(pod.Object, b.cluster.Nodes[n].Name), Budgets: b.covers.of(pod.Object)}
+	for _, u := range pod.Uses {
+		v.Requests[u.Resource] = u.Amount
 	}
 	b.problem.Victims = append(b.problem.Victims, v)
-	b.victims = append(b.victims, pod.pod)
+	b.victims = append(b.victims, pod.Object)
 }
 
 // addPromises takes off what is promised to others that are as important.
@@ -277,7 +278,7 @@ func (b *problemBuilder) addPromises() {
 		}
 		b.promised = true
 		b.giveBack(o.info.GetPod(), o.node, -1)
-		for i, name := range b.cluster.resources {
+		for i, name := range b.cluster.Resources {
 			b.problem.Nodes[n].Free[i] -= requestedBy(o.info, name)
 		}
 	}
@@ -285,7 +286,7 @@ func (b *problemBuilder) addPromises() {
 
 // addNominated takes off what pods are nominated for that are as important: they are about to come.
 func (b *problemBuilder) addNominated() {
-	profile := b.profiles.one()
+	profile := b.profiles.Any()
 	for n := range b.problem.Nodes {
 		for _, info := range profile.NominatedPodsForNode(b.problem.Nodes[n].Name) {
 			pod := info.GetPod()
@@ -294,7 +295,7 @@ func (b *problemBuilder) addNominated() {
 				continue
 			}
 			b.giveBack(pod, b.problem.Nodes[n].Name, -1)
-			for i, name := range b.cluster.resources {
+			for i, name := range b.cluster.Resources {
 				b.problem.Nodes[n].Free[i] -= requestedBy(info, name)
 			}
 		}
@@ -326,10 +327,10 @@ func (b *problemBuilder) addDomains() {
 	}
 	index, held := map[string]int{}, map[int]int{}
 	var domains []gang.EvictDomain
-	for n := range b.cluster.nodes {
+	for n := range b.cluster.Nodes {
 		path, complete := "", true
 		for _, key := range b.request.required {
-			value := b.cluster.nodes[n].node.Labels[key]
+			value := b.cluster.Nodes[n].Object.Labels[key]
 			complete = complete && value != ""
 			path += value + "\x00"
 		}
@@ -343,7 +344,7 @@ func (b *problemBuilder) addDomains() {
 			domains = append(domains, gang.EvictDomain{})
 		}
 		domains[d].Nodes = append(domains[d].Nodes, n)
-		held[d] += b.request.held[b.cluster.nodes[n].name]
+		held[d] += b.request.held[b.cluster.Nodes[n].Name]
 	}
 	most := -1
 	for d, n := range held {

@@ -18,8 +18,10 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/util"
 
+	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/clusterwide"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/profiles"
 )
 
 const (
@@ -46,9 +48,9 @@ var evictionRetries = wait.Backoff{Duration: 100 * time.Millisecond, Factor: 3, 
 // runs beside the scheduling cycles, on a copy of the account of the cluster; a cycle only checks with the profile's filters
 // what was found, on the few nodes that it concerns.
 type evictor struct {
-	profiles *profiles
+	profiles *profiles.Set
 	members  members
-	headroom *headroom
+	headroom *capacity.Index
 	ledger   *gang.Ledger
 	groups   *podGroups
 	pods     *memberPods

@@ -4,8 +4,10 @@ import (
 	"maps"
 	"slices"
 
+	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/profiles"
 )
 
 // exclude returns why the gang cannot start by the account of free capacity, whatever a cycle would find, and nil if it may.
@@ -18,17 +20,17 @@ func (l *waitlist) exclude(g *waitingGang) gang.Reason {
 	if l.roomy(g) {
 		return nil
 	}
-	if l.headroom.makesWay(g.Key.Priority) && l.mayFit(g, true) {
+	if l.headroom.MakesWay(g.Key.Priority) && l.mayFit(g, true) {
 		return nil
 	}
 	if lacks := l.lacks(g, false); len(lacks) > 0 {
 		return missing{g.ID, lacks}
 	}
 	turn := gang.Turn{Of: g.Of, Need: g.Need, Held: g.Held}
-	result := gang.Result{Need: g.Need, Assignments: make([]gang.Assignment, l.headroom.best(g.shapes, g.required, nil, false))}
+	result := gang.Result{Need: g.Need, Assignments: make([]gang.Assignment, l.headroom.Best(g.shapes, g.required, nil, false))}
 	for i, c := range g.Classes {
 		turn.Members = append(turn.Members, make([]gang.Member, c.Count)...)
-		if fits := l.headroom.best(g.shapes[i:i+1], g.required, nil, false); fits < c.Count {
+		if fits := l.headroom.Best(g.shapes[i:i+1], g.required, nil, false); fits < c.Count {
 			result.Short = append(result.Short, gang.Shortage{Class: c.Class, Wanted: c.Count, Fits: fits})
 		}
 	}
@@ -36,7 +38,7 @@ func (l *waitlist) exclude(g *waitingGang) gang.Reason {
 	if len(result.Short) > 0 {
 		for i, c := range g.Classes {
 			if c.Class == result.Short[0].Class {
-				causes = l.headroom.causes(g.shapes[i].shape)
+				causes = l.headroom.Causes(g.shapes[i].Shape)
 				break
 			}
 		}
@@ -63,17 +65,17 @@ func (l *waitlist) roomy(g *waitingGang) bool {
 
 // mayFit reports whether the gang may fit into what is free or, with empty set, into the cluster if no pod ran in it.
 func (l *waitlist) mayFit(g *waitingGang, empty bool) bool {
-	if l.headroom.best(g.shapes, g.required, nil, empty) < g.Need.Total || len(l.lacks(g, empty)) > 0 {
+	if l.headroom.Best(g.shapes, g.required, nil, empty) < g.Need.Total || len(l.lacks(g, empty)) > 0 {
 		return false
 	}
 	for role, need := range g.Need.Roles {
-		var shapes []shapeNeed
+		var shapes []capacity.Need
 		for i, c := range g.Classes {
 			if c.Role == role {
 				shapes = append(shapes, g.shapes[i])
 			}
 		}
-		if l.headroom.best(shapes, g.required, nil, empty) < need {
+		if l.headroom.Best(shapes, g.required, nil, empty) < need {
 			return false
 		}
 	}
@@ -89,10 +91,10 @@ func (l *waitlist) lacks(g *waitingGang, empty bool) []gang.Amount {
 	}
 	var amounts []gang.Amount
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
-		if claimed(l.profiles.one(), name) {
+		if profiles.Claimed(l.profiles.Any(), name) {
 			continue
 		}
-		free, whole := l.headroom.sum(name)
+		free, whole := l.headroom.Sum(name)
 		if empty {
 			free = whole
 		}

@@ -19,6 +19,7 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/clusterwide"
+	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/informers"
@@ -45,8 +46,8 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 	f := &feed{ctx: ctx, coordinator: c, client: profile.ClientSet(), ends: map[string]bool{}}
 	factory := profile.SharedInformerFactory()
 	c.pods.lister = factory.Core().V1().Pods().Lister()
-	c.storage = newStorageListers(factory)
-	c.network = func(profile string) *gangview.Places {
+	c.planner.Storage = dryrun.NewStorageListers(factory)
+	c.planner.Network = func(profile string) *gangview.Places {
 		return gangview.NetworkOf(factory, profile).Places()
 	}
 	c.promises.wake = c.inbox.activate
@@ -134,7 +135,7 @@ func (f *feed) watchCluster(profile framework.Framework) error {
 		return fmt.Errorf("watching pods: %w", err)
 	}
 	nodes := handlers(f.seeNode, func(_, node *v1.Node) { f.seeNode(node) }, func(node *v1.Node) {
-		f.headroom.dropNode(node.Name)
+		f.headroom.DropNode(node.Name)
 		f.inbox.look()
 	})
 	if err := f.watch(factory, factory.Core().V1().Nodes().Informer(), nodes); err != nil {
@@ -180,7 +181,7 @@ func (f *feed) watchMeans(profile framework.Framework) error {
 
 // classesChanged follows which resources are handed out by device classes.
 func (f *feed) classesChanged() {
-	f.headroom.classesChanged()
+	f.headroom.ClassesChanged()
 	f.inbox.happened(happening{kind: needsDevices})
 }
 
@@ -279,7 +280,7 @@ func (f *feed) loseGroup(pg *schedulingv1alpha1.PodGroup) {
 }
 
 func (f *feed) seeNode(node *v1.Node) {
-	f.headroom.setNode(node)
+	f.headroom.SetNode(node)
 	f.inbox.look()
 }
 
@@ -290,7 +291,7 @@ func (f *feed) seePod(pod *v1.Pod) {
 	}
 	switch {
 	case pod.Spec.NodeName != "":
-		f.headroom.setPod(pod, f.members.id(pod))
+		f.headroom.SetPod(pod, f.members.id(pod))
 		f.inbox.look()
 	case pod.Status.NominatedNodeName != "":
 		if id := f.members.id(pod); id != (gang.ID{}) {
@@ -304,7 +305,7 @@ func (f *feed) seeEnded(pod *v1.Pod) {
 	f.ending.Lock()
 	defer f.ending.Unlock()
 	f.seeMember(pod)
-	f.headroom.dropPod(pod.UID)
+	f.headroom.DropPod(pod.UID)
 	f.inbox.look()
 }
 
@@ -322,7 +323,7 @@ func (f *feed) seeMember(pod *v1.Pod) {
 		f.disown(f.ctx, gang.UID(pod.UID))
 		return
 	}
-	member := gangview.Member(pod, of, f.groups.get(of.ID), f.profiles.of(pod) != nil)
+	member := gangview.Member(pod, of, f.groups.get(of.ID), f.profiles.Of(pod) != nil)
 	member.Precedence = f.classes.precedence(pod)
 	f.carrier.carry(f.ctx, f.ledger.Observe(of.ID, member, time.Now()))
 	if of.Owner.Kind != "" {
@@ -342,7 +343,7 @@ func (f *feed) losePod(pod *v1.Pod) {
 	defer f.ending.Unlock()
 	defer func() {
 		// Only now: what a lost member used is promised to its replacement.
-		f.headroom.dropPod(pod.UID)
+		f.headroom.DropPod(pod.UID)
 		f.inbox.look()
 	}()
 	if ended := f.pods.ended(pod.Namespace, pod.Name); ended != nil && ended.UID == pod.UID {

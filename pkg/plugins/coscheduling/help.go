@@ -3,9 +3,9 @@ package coscheduling
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 
+	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/gang"
 )
 
@@ -25,15 +25,15 @@ type activator struct {
 func (a *activator) stragglers(ctx context.Context) {
 	var roomy []gang.Ref
 	// The shapes of all are kept until the end: most members are alike, and a shape is counted on all nodes when it is new.
-	var shapes []shapeKey
+	var shapes []capacity.ShapeKey
 	for id, members := range a.ledger.Stragglers() {
-		fits := map[shapeKey]bool{}
+		fits := map[capacity.ShapeKey]bool{}
 		for _, ref := range members {
 			pod := a.list.pods.pod(ref)
 			if pod == nil {
 				continue
 			}
-			shape := a.list.headroom.acquire(pod)
+			shape := a.list.headroom.Acquire(pod)
 			shapes = append(shapes, shape)
 			if _, known := fits[shape]; !known {
 				levels, err := a.list.topology(id, pod)
@@ -45,55 +45,18 @@ func (a *activator) stragglers(ctx context.Context) {
 		}
 	}
 	for _, shape := range shapes {
-		a.list.headroom.release(shape)
+		a.list.headroom.Release(shape)
 	}
 	a.carrier.activate(ctx, roomy)
 }
 
 // mayJoin reports whether a pod of the shape may fit where the members of its gang are that have started: in the domain that most of
 // them share, where they have to share one.
-func (a *activator) mayJoin(id gang.ID, shape shapeKey, required []string) bool {
+func (a *activator) mayJoin(id gang.ID, shape capacity.ShapeKey, required []string) bool {
 	held := a.ledger.Nodes(id)
-	domain := a.list.headroom.domain(held, required)
+	domain := a.list.headroom.Domain(held, required)
 	if len(held) == 0 || slices.Contains(domain, "") {
 		required, domain = nil, nil // such members may go anywhere, or to nodes without the label
 	}
-	return a.list.headroom.best([]shapeNeed{{shape: shape, count: 1}}, required, domain, false) > 0
-}
-
-// domain returns the values of labels of the nodes that hold most pods, by the number of pods on each node. It is empty if none is
-// known, or if two domains hold as many.
-func (h *headroom) domain(held map[string]int, labels []string) []string {
-	if len(labels) == 0 {
-		return nil
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	pods := map[string]int{}
-	var most []string
-	largest, tie := 0, false
-	for name, n := range held {
-		node := h.byName[name]
-		if node == nil || node.node == nil {
-			continue
-		}
-		values := make([]string, len(labels))
-		for i, label := range labels {
-			values[i] = node.node.Labels[label]
-		}
-		path := strings.Join(values, "\x00")
-		pods[path] += n
-		switch {
-		case slices.Equal(values, most):
-			largest, tie = pods[path], tie && pods[path] == largest
-		case pods[path] > largest:
-			most, largest, tie = values, pods[path], false
-		case pods[path] == largest:
-			tie = true
-		}
-	}
-	if tie {
-		return nil
-	}
-	return most
+	return a.list.headroom.Best([]capacity.Need{{Shape: shape, Count: 1}}, required, domain, false) > 0
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/retry"
 )
@@ -39,7 +40,7 @@ type loop struct {
 	inbox        *inbox
 	list         *waitlist
 	queue        *retry.Queue
-	plans        *plans
+	plans        *dryrun.Pending
 	reservations *reservations
 	promises     *promises
 	carrier      *carrier
@@ -124,7 +125,7 @@ func (l *loop) turn(ctx context.Context, now time.Time) time.Duration {
 	l.activator.preemptors(ctx, now)
 	l.carrier.carry(ctx, append(effects, l.ledger.Expire(l.settings.backoff, now))...)
 	l.list.count()
-	l.list.headroom.answer()
+	l.list.headroom.Answer()
 	if id := l.reservations.look(ctx, now); id != (gang.ID{}) {
 		l.queue.Retry(id, now)
 	}
@@ -140,7 +141,7 @@ func (l *loop) refresh(changed map[gang.ID]bool, now time.Time) []*waitingGang {
 		known := l.list.byID[id]
 		if known != nil && now.Before(known.restUntil) {
 			l.lookLater(id, known.restUntil)
-			if at, paused := l.plans.goesOn(id); paused {
+			if at, paused := l.plans.GoesOn(id); paused {
 				l.queue.Wait(id, known.Key, at, now)
 				l.queue.Retry(id, now)
 			}
@@ -174,7 +175,7 @@ func (l *loop) see(id gang.ID, known *waitingGang, now time.Time) {
 	if exists && !v.Started && v.Quorum() {
 		return
 	}
-	l.plans.drop(id)
+	l.plans.Drop(id)
 	if known != nil {
 		l.list.drop(known)
 		l.queue.Drop(id)
@@ -198,7 +199,7 @@ func (l *loop) lookLater(id gang.ID, at time.Time) {
 
 // spread tells the gangs concerned what has happened.
 func (l *loop) spread(ctx context.Context, n *news, now time.Time) {
-	gained, eased := l.list.headroom.refresh()
+	gained, eased := l.list.headroom.Refresh()
 	for _, shape := range gained {
 		for id := range l.list.byShape[shape] {
 			l.queue.RetryTwice(id, now)
@@ -265,7 +266,7 @@ func (l *loop) tryBatch(now time.Time) (effects []gang.Effects, wait time.Durati
 
 // admit invites the gang to plan, or puts it in line, and reports whether it was invited.
 func (l *loop) admit(g *waitingGang, now time.Time) (gang.Effects, bool) {
-	if l.plans.pace.Hold(g.ID, now) {
+	if l.plans.Pace.Hold(g.ID, now) {
 		return gang.Effects{}, false
 	}
 	return l.invite(g, now)
@@ -274,7 +275,7 @@ func (l *loop) admit(g *waitingGang, now time.Time) (gang.Effects, bool) {
 // tryPaced invites those that stand in line and whose turn has come, and returns after what time to look again, 0 if none is left.
 func (l *loop) tryPaced(now time.Time) (effects []gang.Effects, wait time.Duration) {
 	for {
-		id, ok, wait := l.plans.pace.Next(now)
+		id, ok, wait := l.plans.Pace.Next(now)
 		if !ok {
 			return effects, wait
 		}
@@ -283,7 +284,7 @@ func (l *loop) tryPaced(now time.Time) (effects []gang.Effects, wait time.Durati
 			invitation, _ = l.invite(g, now)
 		}
 		if invitation.Empty() {
-			l.plans.pace.Forget(id)
+			l.plans.Pace.Forget(id)
 		}
 		effects = append(effects, invitation)
 	}
@@ -294,7 +295,7 @@ func (l *loop) invite(g *waitingGang, now time.Time) (gang.Effects, bool) {
 	if reason := l.exclude(g); reason != nil {
 		l.ledger.RuleOut(g.ID, reason, now)
 		l.queue.Wait(g.ID, g.Key, g.RetryAt, now)
-		l.plans.drop(g.ID)
+		l.plans.Drop(g.ID)
 		if g.excluded = true; !g.listed {
 			g.listed = true
 			l.list.excluded = append(l.list.excluded, g.ID)
@@ -320,7 +321,7 @@ func (l *loop) resume(n *news, now time.Time) []gang.Effects {
 	for _, r := range n.found {
 		if r.only != nil {
 			n.activations = append(n.activations, refOf(r.only))
-		} else if !l.plans.pace.Recall(r.id, now) {
+		} else if !l.plans.Pace.Recall(r.id, now) {
 			effects = append(effects, l.ledger.Resume(r.id, now))
 		}
 	}
@@ -353,7 +354,7 @@ func (l *loop) describeExcluded(now time.Time) {
 		return
 	}
 	l.due.describe = now
-	state, began, list := l.list.headroom.state(), time.Now(), l.list
+	state, began, list := l.list.headroom.State(), time.Now(), l.list
 	for looked := range len(list.excluded) {
 		id := list.excluded[0]
 		g := list.byID[id]

@@ -8,20 +8,22 @@ import (
 
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/profiles"
 )
 
 // lack returns the resources in the gang's minResources of which the cluster has too little free, nil if there is
 // enough. What the gang's own members hold counts as free, and so do the pods that are gone.
-func (p *Plugin) lack(id gang.ID, nodes []fwk.NodeInfo, gone []placedPod) gang.Reason {
+func (p *Plugin) lack(id gang.ID, nodes []fwk.NodeInfo, gone []dryrun.PlacedPod) gang.Reason {
 	wanted := minResources(p.shared.groups.get(id))
 	if len(wanted) == 0 {
 		return nil
 	}
-	own := p.shared.own(id, nodes)
+	own := p.own(id, nodes)
 	amounts := make([]gang.Amount, 0, len(wanted))
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
-		if claimed(p.framework, name) {
+		if profiles.Claimed(p.framework, name) {
 			continue
 		}
 		a := gang.Amount{Resource: string(name), Wanted: wanted[name], Free: freeOn(nodes, name)}
@@ -29,7 +31,7 @@ func (p *Plugin) lack(id gang.ID, nodes []fwk.NodeInfo, gone []placedPod) gang.R
 			a.Free += requestedBy(pod, name)
 		}
 		for _, s := range gone {
-			a.Free += requestedBy(s.info, name)
+			a.Free += requestedBy(s.Info, name)
 		}
 		amounts = append(amounts, a)
 	}
@@ -66,8 +68,8 @@ func (m missing) Kind() string {
 }
 
 // own returns the members of the gang that the nodes hold already.
-func (c *coordinator) own(id gang.ID, nodes []fwk.NodeInfo) []fwk.PodInfo {
-	held := c.ledger.Nodes(id)
+func (p *Plugin) own(id gang.ID, nodes []fwk.NodeInfo) []fwk.PodInfo {
+	held := p.shared.ledger.Nodes(id)
 	if len(held) == 0 {
 		return nil
 	}
@@ -77,7 +79,7 @@ func (c *coordinator) own(id gang.ID, nodes []fwk.NodeInfo) []fwk.PodInfo {
 			continue
 		}
 		for _, info := range n.GetPods() {
-			if c.members.id(info.GetPod()) == id {
+			if p.shared.members.id(info.GetPod()) == id {
 				own = append(own, info)
 			}
 		}

@@ -72,7 +72,7 @@ func (f *feed) watchOverdue(profile framework.Framework) error {
 // scheduler's.
 func (c *coordinator) timedClass(pod *v1.Pod) *sla.Class {
 	if pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil || pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed ||
-		c.profiles.of(pod) == nil {
+		c.profiles.Of(pod) == nil {
 		return nil
 	}
 	class, _ := podview.FindSLAClass(c.classes.order, pod)

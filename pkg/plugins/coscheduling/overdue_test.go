@@ -20,6 +20,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"pgregory.net/rapid"
 
+	"berth.dev/berth/pkg/profiles"
 	"berth.dev/berth/pkg/sla"
 	"berth.dev/berth/pkg/wellknown"
 )
@@ -86,10 +87,10 @@ func TestOverdueTellsOfEachWaitOnce(t *testing.T) {
 
 func TestWhoWaitsByATimeout(t *testing.T) {
 	t.Parallel()
-	c := &coordinator{profiles: &profiles{}, classes: queueClasses{order: sla.NewOrder([]sla.Class{
+	c := &coordinator{profiles: &profiles.Set{}, classes: queueClasses{order: sla.NewOrder([]sla.Class{
 		{Name: "timed", Timeout: time.Minute}, {Name: "patient"},
 	}, nil)}}
-	c.profiles.byName = map[string]framework.Framework{"ours": struct{ framework.Framework }{}}
+	c.profiles.Add(named{name: "ours"})
 	for _, tc := range []struct {
 		name   string
 		change func(*v1.Pod)
@@ -160,3 +161,11 @@ func TestAPodThatWaitsForTooLongIsToldOnce(t *testing.T) {
 		}
 	})
 }
+
+// named is a profile of which only the name is asked for.
+type named struct {
+	framework.Framework
+	name string
+}
+
+func (n named) ProfileName() string { return n.name }

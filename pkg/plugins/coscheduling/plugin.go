@@ -84,7 +84,7 @@ func (p *Plugin) Levels(pod *v1.Pod) []string {
 	if id == (gang.ID{}) {
 		return nil
 	}
-	levels, err := p.shared.topology(id, pod)
+	levels, err := p.shared.planner.Topology(id, pod)
 	if err != nil {
 		return nil
 	}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/preemption"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/profiles"
 )
 
 // preempt evicts exactly the pods without which the whole gang can start, all in one wave, or none at all. It returns
@@ -40,16 +41,16 @@ func (p *Plugin) preempt(ctx context.Context, id gang.ID, turn gang.Turn) (strin
 	}
 	switch {
 	case never == "":
-	case c.headroom.anyBelow(r.priority):
+	case c.headroom.AnyBelow(r.priority):
 		return "the gang evicts no pods: the preemption policy of pod " + never + " is Never", nil
 	default:
 		return "", nil
 	}
 	c.evictor.lookForFlight(r)
-	if !c.headroom.anyLeaving() && !c.headroom.anyBelow(r.priority) && len(c.promises.to(id)) == 0 {
+	if !c.headroom.AnyLeaving() && !c.headroom.AnyBelow(r.priority) && len(c.promises.to(id)) == 0 {
 		return "", nil
 	}
-	levels, err := c.topology(id, r.classes[0].pod)
+	levels, err := c.planner.Topology(id, r.classes[0].pod)
 	if err != nil {
 		return "", err
 	}
@@ -59,10 +60,10 @@ func (p *Plugin) preempt(ctx context.Context, id gang.ID, turn gang.Turn) (strin
 	}
 	r.required, r.wanted, r.own = levels.Required, minResources(c.groups.get(id)), map[v1.ResourceName]int64{}
 	for name := range r.wanted {
-		if claimed(p.framework, name) {
+		if profiles.Claimed(p.framework, name) {
 			delete(r.wanted, name)
 		}
-		for _, info := range c.own(id, nodes) {
+		for _, info := range p.own(id, nodes) {
 			r.own[name] += requestedBy(info, name)
 		}
 	}
@@ -84,7 +85,7 @@ func (p *Plugin) preempt(ctx context.Context, id gang.ID, turn gang.Turn) (strin
 	}
 	kept := make([]promise, 0, len(a.Assignments))
 	for _, placed := range a.Assignments {
-		info, err := infoOf(a.pods[placed.UID])
+		info, err := infoOf(a.Pods[placed.UID])
 		if err != nil {
 			return "", err
 		}
@@ -147,7 +148,7 @@ func (p *Plugin) preemptGangs(ctx context.Context, pod *v1.Pod, statuses fwk.Nod
 	r := &request{name: podName(pod), only: pod, of: c.members.id(pod), statuses: statuses,
 		priority: corev1helpers.PodPriority(pod), need: gang.Minimum{Total: 1}, classes: []requestClass{{pod: pod, count: 1}}}
 	c.evictor.lookForFlight(r)
-	if !c.headroom.anyBelow(r.priority) || pod.Status.NominatedNodeName != "" {
+	if !c.headroom.AnyBelow(r.priority) || pod.Status.NominatedNodeName != "" {
 		return "", "", nil
 	}
 	member := gang.Member{UID: gang.UID(pod.UID), Namespace: pod.Namespace, Name: pod.Name, Priority: r.priority, Ours: true}

@@ -69,11 +69,11 @@ func (a *activator) preemptors(ctx context.Context, now time.Time) {
 			a.preempting.drop(ref.UID)
 			continue
 		}
-		key := a.list.headroom.acquire(pod)
-		if now, _ := a.list.headroom.slots(key); now > 0 {
+		key := a.list.headroom.Acquire(pod)
+		if now, _ := a.list.headroom.Slots(key); now > 0 {
 			roomy = append(roomy, ref)
 		}
-		a.list.headroom.release(key)
+		a.list.headroom.Release(key)
 	}
 	a.carrier.activate(ctx, roomy)
 }

@@ -103,7 +103,7 @@ func (p *promises) refuse(pod *v1.Pod, node fwk.NodeInfo, nodes fwk.NodeInfoList
 		with.AddPodInfo(o.info)
 		to = o.to
 		// Which devices its claims will get is not known before.
-		claims = claims || o.kind != forTurn && filters.claims(o.info.GetPod())
+		claims = claims || o.kind != forTurn && filters.Claims(o.info.GetPod())
 		if o.kind == forTurn {
 			turn = o
 			harmed = harmed || o.to.Namespace != pod.Namespace
@@ -112,8 +112,8 @@ func (p *promises) refuse(pod *v1.Pod, node fwk.NodeInfo, nodes fwk.NodeInfoList
 	if with == node {
 		return gang.ID{}, false
 	}
-	if claims = claims && filters.claims(pod); !claims &&
-		(filters.fits(pod, with) || turn != nil && p.withoutBackfill(with, node.GetPods(), turn) && filters.fits(pod, with)) {
+	if claims = claims && filters.Claims(pod); !claims &&
+		(filters.Fits(pod, with) || turn != nil && p.withoutBackfill(with, node.GetPods(), turn) && filters.Fits(pod, with)) {
 		return gang.ID{}, false
 	}
 	if harmed && !p.harmed.Load() {

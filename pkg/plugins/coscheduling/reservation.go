@@ -15,6 +15,7 @@ import (
 	"k8s.io/klog/v2"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/retry"
@@ -269,11 +270,11 @@ func (r *reservations) promise(g *waitingGang, reserved gang.Reservation) bool {
 
 // cost returns how many rooms it takes to find out what to keep for the gang.
 func (r *reservations) cost(g *waitingGang) int {
-	shapes := map[shapeKey]bool{}
+	shapes := map[capacity.ShapeKey]bool{}
 	for _, need := range g.shapes {
-		shapes[need.shape] = true
+		shapes[need.Shape] = true
 	}
-	return len(shapes) * r.list.headroom.size()
+	return len(shapes) * r.list.headroom.Size()
 }
 
 // nearest returns what to keep for the gang. Pods that the gang may evict count as gone.
@@ -283,20 +284,20 @@ func (r *reservations) nearest(g *waitingGang, now time.Time) (gang.Reservation,
 
 // nearestAmong returns what to keep for the gang on some nodes, of all if it is not said which.
 func (r *reservations) nearestAmong(g *waitingGang, some map[string]bool, now time.Time) (gang.Reservation, bool) {
-	emptied := r.list.headroom.cordonedFor(g.ID)
+	emptied := r.list.headroom.CordonedFor(g.ID)
 	if slices.Contains(g.pods, nil) || r.cost(g) > reserveRooms || len(emptied) == 0 && !r.list.mayFit(g, true) {
 		return gang.Reservation{}, false
 	}
-	p := &gang.ReserveProblem{Need: g.Need, MaxNodes: r.list.headroom.size() * r.settings.holders.percent(g.ID.Namespace, g.Key.Priority) / 100}
+	p := &gang.ReserveProblem{Need: g.Need, MaxNodes: r.list.headroom.Size() * r.settings.holders.percent(g.ID.Namespace, g.Key.Priority) / 100}
 	held := map[string]bool{}
 	for _, o := range r.promises.to(g.ID) {
 		held[o.node] = true
 	}
 	// Members with volumes of their own are a class each. What fits where is the same for all that ask for the same.
-	var shapes []shapeKey
-	at := map[shapeKey]int{}
+	var shapes []capacity.ShapeKey
+	at := map[capacity.ShapeKey]int{}
 	for i, c := range g.Classes {
-		shape := g.shapes[i].shape
+		shape := g.shapes[i].Shape
 		if _, known := at[shape]; !known {
 			at[shape] = len(shapes)
 			shapes = append(shapes, shape)
@@ -310,7 +311,7 @@ func (r *reservations) nearestAmong(g *waitingGang, some map[string]bool, now ti
 	}
 	// Who may backfill is found out first: the account must not be locked for so long.
 	backfills := r.backfilling(least, g.Key.Priority)
-	p.Nodes = r.list.headroom.rooms(shapes, g.required, emptied, func(pod *v1.Pod, priority int32) bool {
+	p.Nodes = r.list.headroom.Rooms(shapes, g.required, emptied, func(pod *v1.Pod, priority int32) bool {
 		return (preempts && priority < g.Key.Priority) || backfills[pod.UID]
 	})
 	if len(emptied) > 0 {
@@ -345,7 +346,7 @@ func (r *reservations) backfilling(least, most int32) map[apitypes.UID]bool {
 		return found
 	}
 	found = map[apitypes.UID]bool{}
-	for _, pod := range r.list.headroom.podsBetween(least, most) {
+	for _, pod := range r.list.headroom.PodsBetween(least, most) {
 		if r.promises.allowsBackfill(pod) {
 			found[pod.UID] = true
 		}

@@ -10,25 +10,26 @@ import (
 	"k8s.io/client-go/tools/cache"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
+	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/gang"
 )
 
 // reserving keeps what gangs may keep of the account.
-func reserving(h *headroom) *reservations {
+func reserving(h *capacity.Index) *reservations {
 	c := newCoordinator(settings{holders: reservationHolders{maxPercent: 100}}, &podGroups{store: cache.NewStore(cache.MetaNamespaceKeyFunc)})
 	c.loop.list.headroom = h
 	return c.loop.reservations
 }
 
 // gangOfClasses waits with one member of each class, and as many shapes.
-func gangOfClasses(h *headroom, classes, shapes int) *waitingGang {
+func gangOfClasses(h *capacity.Index, classes, shapes int) *waitingGang {
 	g := &waitingGang{Waiting: gang.Waiting{ID: gang.ID{Namespace: "ns", Name: "g"}, Need: gang.Minimum{Total: classes}}}
 	for i := range classes {
 		pod := st.MakePod().Namespace("ns").Name(fmt.Sprintf("m-%d", i)).
 			Req(map[v1.ResourceName]string{v1.ResourceCPU: fmt.Sprintf("%dm", 1000+i%shapes)}).Obj()
 		g.pods = append(g.pods, pod)
 		g.Classes = append(g.Classes, gang.WaitingClass{Class: fmt.Sprint(i), Count: 1})
-		g.shapes = append(g.shapes, shapeNeed{shape: h.acquire(pod), count: 1})
+		g.shapes = append(g.shapes, capacity.Need{Shape: h.Acquire(pod), Count: 1})
 	}
 	return g
 }
@@ -36,9 +37,9 @@ func gangOfClasses(h *headroom, classes, shapes int) *waitingGang {
 func TestReservationOfManyClasses(t *testing.T) {
 	t.Parallel()
 	const nodes = 1000
-	h := newHeadroom(unclaimed, allFilters)
+	h := newIndex()
 	for i := range nodes {
-		h.setNode(st.MakeNode().Name(fmt.Sprintf("n%04d", i)).Capacity(map[v1.ResourceName]string{v1.ResourceCPU: "2", v1.ResourcePods: "110"}).Obj())
+		h.SetNode(st.MakeNode().Name(fmt.Sprintf("n%04d", i)).Capacity(map[v1.ResourceName]string{v1.ResourceCPU: "2", v1.ResourcePods: "110"}).Obj())
 	}
 	r := reserving(h)
 	for _, tc := range []struct {
@@ -70,7 +71,7 @@ func TestReservationOfManyClasses(t *testing.T) {
 func BenchmarkReservation(b *testing.B) {
 	for _, shapes := range []int{1, 20, 50} {
 		b.Run(fmt.Sprintf("shapes=%d", shapes), func(b *testing.B) {
-			h := largeRoom(8)
+			h := fullCluster()
 			r := reserving(h)
 			g := gangOfClasses(h, 200, shapes)
 			b.ReportAllocs()

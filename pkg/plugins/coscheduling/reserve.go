@@ -9,10 +9,14 @@ import (
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/reasons"
 )
+
+// ReservesOpenly says that what Reserve takes note of shows in the NodeInfo or by AddPod as well, so that a dry run need not call it.
+func (*Plugin) ReservesOpenly() {}
 
 // Reserve records that the member holds its assignment.
 func (p *Plugin) Reserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node string) *fwk.Status {
@@ -49,16 +53,16 @@ func (p *Plugin) refuseLate(pod *v1.Pod, name string) *fwk.Status {
 		return nil
 	}
 	if to, refused := c.promises.refuse(pod, node, nodes); refused {
-		return reasons.Status(fwk.Unschedulable, promisedTo(to))
+		return reasons.Status(fwk.Unschedulable, dryrun.PromisedTo(to))
 	}
 	to, lost := p.lossUnseen(pod, node)
-	if !lost && (!first || !c.headroom.freedUnseen(name, node.GetPods())) {
+	if !lost && (!first || !c.headroom.FreedUnseen(name, node.GetPods())) {
 		return nil
 	}
 	// Nothing else tells that it may be tried again if no gang takes the place after all.
 	time.AfterFunc(lossPause, func() { c.carrier.activate(context.Background(), []gang.Ref{refOf(pod)}) })
 	if lost {
-		return reasons.Status(fwk.Unschedulable, promisedTo(to))
+		return reasons.Status(fwk.Unschedulable, dryrun.PromisedTo(to))
 	}
 	return reasons.Status(fwk.Unschedulable, triedFirst{})
 }
@@ -74,12 +78,12 @@ func (p *Plugin) lossUnseen(pod *v1.Pod, node fwk.NodeInfo) (gang.ID, bool) {
 		return gang.ID{}, false
 	}
 	own := c.members.id(pod)
-	for _, m := range c.headroom.membersOn(node.Node().Name) {
-		if m.of == own || slices.ContainsFunc(node.GetPods(), func(info fwk.PodInfo) bool { return info.GetPod().UID == m.pod.UID }) {
+	for _, m := range c.headroom.MembersOn(node.Node().Name) {
+		if m.Of == own || slices.ContainsFunc(node.GetPods(), func(info fwk.PodInfo) bool { return info.GetPod().UID == m.Object.UID }) {
 			continue
 		}
-		if v, known := c.ledger.View(m.of); known && v.Started && v.Priority >= corev1helpers.PodPriority(pod) {
-			return m.of, true
+		if v, known := c.ledger.View(m.Of); known && v.Started && v.Priority >= corev1helpers.PodPriority(pod) {
+			return m.Of, true
 		}
 	}
 	return gang.ID{}, false

@@ -9,6 +9,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/profiles"
 )
 
 // setBackFrom is the smallest step of the clock on the wall that counts: the queue's back-offs are as long.
@@ -22,7 +23,7 @@ type wallClock struct {
 	wall   time.Time
 
 	pods     *memberPods
-	profiles *profiles
+	profiles *profiles.Set
 }
 
 // setBack returns by how much the clock was set back since the last call.
@@ -58,12 +59,12 @@ func (c *wallClock) follow(ctx context.Context, now time.Time) {
 	}
 	pending := map[string]*v1.Pod{}
 	for _, pod := range all {
-		if pod.Spec.NodeName == "" && !podview.Finished(pod) && c.profiles.of(pod) != nil {
+		if pod.Spec.NodeName == "" && !podview.Finished(pod) && c.profiles.Of(pod) != nil {
 			pending[pod.Namespace+"/"+pod.Name] = pod
 		}
 	}
 	logger.Info("The clock of this machine was set back: pending pods are tried again, as their back-off would end by that clock", "by", back, "pods", len(pending))
 	if len(pending) > 0 {
-		c.profiles.one().Activate(logger, pending)
+		c.profiles.Any().Activate(logger, pending)
 	}
 }

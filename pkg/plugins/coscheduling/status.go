@@ -26,6 +26,7 @@ import (
 	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/profiles"
 	"berth.dev/berth/pkg/retry"
 )
 
@@ -70,7 +71,7 @@ type statusWriter struct {
 	client   clientset.Interface
 	recorder events.EventRecorderLogger
 	pods     *memberPods
-	profiles *profiles
+	profiles *profiles.Set
 	synced   func() bool
 	// unheard reports whether the owner of the gang's members may say its minimum and has not been read.
 	unheard func(gang.ID) bool
@@ -286,7 +287,7 @@ func (s *statusWriter) tellOdd(ctx context.Context, id gang.ID, v gang.View, pg 
 		odd["MixedPriorities"] = fmt.Sprintf("members have priorities %s; the gang counts as its least, %d",
 			strings.Trim(fmt.Sprint(v.Priorities), "[]"), v.Priorities[0])
 	}
-	if pod := s.pods.pod(v.Any); pod != nil && v.Foreign > 0 && s.profiles.of(pod) == nil {
+	if pod := s.pods.pod(v.Any); pod != nil && v.Foreign > 0 && s.profiles.Of(pod) == nil {
 		odd["ForeignScheduler"] = fmt.Sprintf("%d pending %s placed by another scheduler: pod %s names the scheduler %s, which is no profile of this one",
 			v.Foreign, plural.Choose(v.Foreign, "member is", "members are"), pod.Name, pod.Spec.SchedulerName)
 	}

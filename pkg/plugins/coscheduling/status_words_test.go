@@ -25,6 +25,7 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/profiles"
 )
 
 // busyAPI is an API server that takes each write to a status, two milliseconds after the one before.
@@ -97,7 +98,7 @@ func newCrowd(t *testing.T, gangs int) *crowd {
 		t.Fatal(err)
 	}
 	c.groups, c.pods = &podGroups{client: groups, store: c.api.groups}, &memberPods{lister: corelisters.NewPodLister(pods)}
-	c.profiles, c.recorder, c.synced = &profiles{}, &events.FakeRecorder{}, func() bool { return true }
+	c.profiles, c.recorder, c.synced = &profiles.Set{}, &events.FakeRecorder{}, func() bool { return true }
 	c.leading.Store(true)
 	c.ledger = gang.NewLedger(time.Minute, c.mark)
 	now := metav1.Now()

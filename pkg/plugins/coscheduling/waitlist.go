@@ -10,9 +10,12 @@ import (
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
+	"berth.dev/berth/pkg/capacity"
+	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/profiles"
 )
 
 // describeRest is how long changes of a gang wait after a look at it, for each class beyond manyClasses.
@@ -21,7 +24,7 @@ const describeRest = time.Millisecond
 // waitingGang is a gang that waits to be planned, with what the account of free capacity has to know of it.
 type waitingGang struct {
 	gang.Waiting
-	shapes   []shapeNeed
+	shapes   []capacity.Need
 	pods     []*v1.Pod
 	needs    needs
 	near     neighbors
@@ -47,14 +50,14 @@ type backoff struct {
 
 // waitlist owns what is known of the gangs that wait to be planned. Only the loop uses it, but for comesBefore.
 type waitlist struct {
-	headroom *headroom
+	headroom *capacity.Index
 	pods     *memberPods
 	groups   *podGroups
-	profiles *profiles
+	profiles *profiles.Set
 	topology func(gang.ID, *v1.Pod) (gangview.Topology, error)
 
 	byID    map[gang.ID]*waitingGang
-	byShape map[shapeKey]map[gang.ID]bool
+	byShape map[capacity.ShapeKey]map[gang.ID]bool
 	// excluded holds the gangs that the account rules out, in the order in which to look at them again.
 	excluded []gang.ID
 	// mostPriority is the highest priority of a gang that waits and whose priority counts, less than any if there is none.
@@ -62,7 +65,7 @@ type waitlist struct {
 }
 
 func newWaitlist() *waitlist {
-	l := &waitlist{byID: map[gang.ID]*waitingGang{}, byShape: map[shapeKey]map[gang.ID]bool{}}
+	l := &waitlist{byID: map[gang.ID]*waitingGang{}, byShape: map[capacity.ShapeKey]map[gang.ID]bool{}}
 	l.count()
 	return l
 }
@@ -70,7 +73,7 @@ func newWaitlist() *waitlist {
 // set takes in what the ledger says of a gang that waits.
 func (l *waitlist) set(waits gang.Waiting, now time.Time) *waitingGang {
 	g, known := l.describe(waits), l.byID[waits.ID]
-	g.restUntil = now.Add(time.Duration(max(len(g.Classes)-manyClasses, 0)) * describeRest)
+	g.restUntil = now.Add(time.Duration(max(len(g.Classes)-dryrun.ManyClasses, 0)) * describeRest)
 	if known != nil {
 		l.unindex(known)
 		g.excluded, g.listed, g.describedAt = known.excluded, known.listed, known.describedAt
@@ -91,19 +94,19 @@ func (l *waitlist) set(waits gang.Waiting, now time.Time) *waitingGang {
 func (l *waitlist) index(g *waitingGang) {
 	l.byID[g.ID] = g
 	for _, s := range g.shapes {
-		if l.byShape[s.shape] == nil {
-			l.byShape[s.shape] = map[gang.ID]bool{}
+		if l.byShape[s.Shape] == nil {
+			l.byShape[s.Shape] = map[gang.ID]bool{}
 		}
-		l.byShape[s.shape][g.ID] = true
+		l.byShape[s.Shape][g.ID] = true
 	}
 }
 
 func (l *waitlist) unindex(g *waitingGang) {
 	for _, s := range g.shapes {
-		if delete(l.byShape[s.shape], g.ID); len(l.byShape[s.shape]) == 0 {
-			delete(l.byShape, s.shape)
+		if delete(l.byShape[s.Shape], g.ID); len(l.byShape[s.Shape]) == 0 {
+			delete(l.byShape, s.Shape)
 		}
-		l.headroom.release(s.shape)
+		l.headroom.Release(s.Shape)
 	}
 }
 
@@ -116,7 +119,7 @@ func (l *waitlist) drop(g *waitingGang) {
 // describe finds out what the gang needs.
 func (l *waitlist) describe(waits gang.Waiting) *waitingGang {
 	g := &waitingGang{Waiting: waits, needs: needsAnything}
-	if l.headroom.anyBelow(waits.Key.Priority) {
+	if l.headroom.AnyBelow(waits.Key.Priority) {
 		g.needs |= needsEvictions
 	}
 	for _, c := range waits.Classes {
@@ -125,7 +128,7 @@ func (l *waitlist) describe(waits gang.Waiting) *waitingGang {
 		if pod == nil {
 			continue
 		}
-		g.shapes = append(g.shapes, shapeNeed{shape: l.headroom.acquire(pod), count: c.Count})
+		g.shapes = append(g.shapes, capacity.Need{Shape: l.headroom.Acquire(pod), Count: c.Count})
 		g.needs |= l.needsOf(pod)
 		g.near.add(pod)
 		levels, err := l.topology(waits.ID, pod)
@@ -139,14 +142,14 @@ func (l *waitlist) describe(waits gang.Waiting) *waitingGang {
 
 func (l *waitlist) needsOf(pod *v1.Pod) needs {
 	var n needs
-	profile := l.profiles.of(pod)
-	if hasVolumes(pod) {
+	filters := l.profiles.Traits(pod)
+	if profiles.HasVolumes(pod) {
 		n |= needsVolumes
 	}
-	if profile != nil && claimsDevices(profile, pod) {
+	if filters.Claims(pod) {
 		n |= needsDevices
 	}
-	if profile != nil && (orderMatters(profile, pod) || podview.HasHostPorts(pod)) {
+	if filters.OrderMatters(pod) || podview.HasHostPorts(pod) {
 		n |= needsPods
 	}
 	return n
@@ -166,7 +169,7 @@ func (l *waitlist) selective() bool {
 // there for gangs that are tried again and again, not for others to overtake one whose capacity has come. For a gang that fitted by
 // the account when its last attempt failed it ends only after the shortest back-off: the account may not know what keeps it from
 // starting.
-func (l *waitlist) endBackoff(gained []shapeKey, shortest time.Duration, now time.Time) *waitingGang {
+func (l *waitlist) endBackoff(gained []capacity.ShapeKey, shortest time.Duration, now time.Time) *waitingGang {
 	var paused []*waitingGang
 	for _, shape := range gained {
 		for id := range l.byShape[shape] {

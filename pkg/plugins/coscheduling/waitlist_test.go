@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/tools/cache"
 
+	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/gang"
 )
 
@@ -37,21 +38,21 @@ func TestCapacityThatComesFreeEndsOneBackoff(t *testing.T) {
 			t.Parallel()
 			c := newCoordinator(settings{backoff: gang.Backoff{Initial: initial}}, &podGroups{store: cache.NewStore(cache.MetaNamespaceKeyFunc)})
 			list, queue := c.loop.list, c.loop.queue
-			c.headroom.setNode(gpuNode("n", "8").Obj())
-			c.headroom.setPod(gpuPod("used", "n", "8"), gang.ID{})
+			c.headroom.SetNode(gpuNode("n", "8").Obj())
+			c.headroom.SetPod(gpuPod("used", "n", "8"), gang.ID{})
 			member := gpuPod("member", "", "4")
 			for name, p := range test.gangs {
 				g := &waitingGang{Waiting: gang.Waiting{ID: gang.ID{Name: name}, Key: gang.Key{Priority: int32(name[0])}, Need: gang.Minimum{Total: 2},
-					Classes: []gang.WaitingClass{{Count: 2}}, RetryAt: p.until}, backoff: p, shapes: []shapeNeed{{shape: c.headroom.acquire(member), count: 2}}}
+					Classes: []gang.WaitingClass{{Count: 2}}, RetryAt: p.until}, backoff: p, shapes: []capacity.Need{{Shape: c.headroom.Acquire(member), Count: 2}}}
 				list.index(g)
 				queue.Wait(g.ID, g.Key, g.RetryAt, now)
 			}
-			c.headroom.refresh()
-			c.headroom.dropPod("used")
+			c.headroom.Refresh()
+			c.headroom.DropPod("used")
 			if test.taken != "" {
-				c.headroom.setPod(gpuPod("rest", "n", test.taken), gang.ID{})
+				c.headroom.SetPod(gpuPod("rest", "n", test.taken), gang.ID{})
 			}
-			gained, _ := c.headroom.refresh()
+			gained, _ := c.headroom.Refresh()
 			for id := range list.byID {
 				queue.Retry(id, now)
 			}

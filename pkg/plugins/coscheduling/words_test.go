@@ -11,6 +11,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 
+	"berth.dev/berth/pkg/capacity"
+	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/gang"
 	domain "berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/reasons"
@@ -90,21 +92,21 @@ func TestCausesOf(t *testing.T) {
 		want   []gang.NodeCause
 	}{
 		{"a node is short of resources", fwk.NewStatus(fwk.Unschedulable, "Insufficient cpu", "Too many pods").WithPlugin(names.NodeResourcesFit),
-			[]gang.NodeCause{{Short: "cpu"}, says("Too many pods", 0)}},
+			[]gang.NodeCause{{Short: "cpu"}, capacity.Cause("Too many pods", 0)}},
 		{"another plugin's word for it is its own", fwk.NewStatus(fwk.Unschedulable, "Insufficient luck").WithPlugin("Luck"),
-			[]gang.NodeCause{says("Insufficient luck", 0)}},
+			[]gang.NodeCause{capacity.Cause("Insufficient luck", 0)}},
 		{"a reason with amounts has a kind", reasons.Status(fwk.Unschedulable, domain.Reason{Cause: domain.GPUsTaken, Need: 8, Have: 3}),
 			[]gang.NodeCause{{Says: "node(s) with too few free GPUs (need 8, have 3)", Kind: "node(s) with too few free GPUs"}}},
-		{"capacity is promised", reasons.Status(fwk.Unschedulable, promisedTo{Namespace: "n", Name: "a"}),
+		{"capacity is promised", reasons.Status(fwk.Unschedulable, dryrun.PromisedTo{Namespace: "n", Name: "a"}),
 			[]gang.NodeCause{{Says: "node(s) whose free capacity is promised to gang n/a", Kind: "node(s) whose free capacity is promised to a gang"}}},
-		{"a node turned a member away", reasons.Status(fwk.Unschedulable, refusedBefore("the ration is used up")),
+		{"a node turned a member away", reasons.Status(fwk.Unschedulable, dryrun.RefusedBefore("the ration is used up")),
 			[]gang.NodeCause{{Says: "node(s) that turned a member away: the ration is used up", Kind: "node(s) that turned a member away"}}},
-		{"a node turned a member away and nobody said why", reasons.Status(fwk.Unschedulable, refusedBefore("")),
-			[]gang.NodeCause{says("node(s) that turned a member away", 0)}},
+		{"a node turned a member away and nobody said why", reasons.Status(fwk.Unschedulable, dryrun.RefusedBefore("")),
+			[]gang.NodeCause{capacity.Cause("node(s) that turned a member away", 0)}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(tc.want, slices.Collect(causesOf(tc.status))); diff != "" {
+			if diff := cmp.Diff(tc.want, slices.Collect(dryrun.CausesOf(tc.status))); diff != "" {
 				t.Errorf("causes (-want +got):\n%s", diff)
 			}
 		})

@@ -23,6 +23,9 @@ type promiseMark struct{}
 // Clone returns the mark, which has no content.
 func (m promiseMark) Clone() fwk.StateData { return m }
 
+// ReservesOpenly says that what Reserve takes note of shows in the NodeInfo or by AddPod as well, so that a dry run need not call it.
+func (*Plugin) ReservesOpenly() {}
+
 // Reserve chooses the devices of a pod that goes to a shared node and promises them to it. On other nodes the kubelet
 // chooses. In the cycle of a native pod group, the promise holds until the cycle ends, so that the pods of the group after this
 // one find what is left.

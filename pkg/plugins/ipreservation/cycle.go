@@ -173,6 +173,9 @@ func (*Plugin) Filter(_ context.Context, state fwk.CycleState, _ *v1.Pod, node f
 	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, reason)
 }
 
+// ReservesOpenly says that what Reserve takes note of shows in the NodeInfo or by AddPod as well, so that a dry run need not call it.
+func (*Plugin) ReservesOpenly() {}
+
 // Reserve promises an address to the pod. It reads the pod again: the result of an earlier pod's cycle may be used, or a
 // reservation may have come since.
 func (p *Plugin) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, nodeName string) *fwk.Status {

@@ -166,6 +166,9 @@ func readState[T any](state fwk.CycleState, key fwk.StateKey) (T, error) {
 	return s, nil
 }
 
+// ReservesOpenly says that what Reserve takes note of shows in the NodeInfo or by AddPod as well, so that a dry run need not call it.
+func (*Plugin) ReservesOpenly() {}
+
 // Reserve counts the pod on its node from now on, before the API server knows.
 func (p *Plugin) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, node string) *fwk.Status {
 	if state.IsPodGroupSchedulingCycle() {

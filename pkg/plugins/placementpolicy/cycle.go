@@ -231,6 +231,9 @@ func (p *Plugin) Terms(_ context.Context, state fwk.CycleState, _ *v1.Pod, node 
 	}}, nil
 }
 
+// ReservesOpenly says that what Reserve takes note of shows in the NodeInfo or by AddPod as well, so that a dry run need not call it.
+func (*Plugin) ReservesOpenly() {}
+
 // Reserve takes the pod's licenses. Where the policies have changed since Filter, the node is judged by the new ones.
 func (p *Plugin) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, nodeName string) *fwk.Status {
 	if state.IsPodGroupSchedulingCycle() {
