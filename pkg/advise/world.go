@@ -140,8 +140,8 @@ func (w *world) observe(e memapi.Event) {
 	}
 }
 
-// rest lets time pass until the condition holds, if there is one, or nothing has happened for a while. It returns whether the
-// condition holds.
+// rest lets time pass until the condition holds, if there is one, or nothing has happened for a while. It returns
+// whether the condition holds.
 func (w *world) rest(done func() bool) bool {
 	last, still := -1, time.Duration(0)
 	for {

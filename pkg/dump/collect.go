@@ -20,8 +20,8 @@ import (
 // pageSize is how many objects are asked for at a time: it bounds what server and client hold at once.
 const pageSize = 500
 
-// expiredPages is how often the list of one kind is begun again when the server has forgotten the version that its first pages
-// came from.
+// expiredPages is how often the list of one kind is begun again when the server has forgotten the version that its
+// first pages came from.
 const expiredPages = 3
 
 // Collector lists a live cluster. It only reads.
@@ -52,8 +52,8 @@ func NewCollector(config *rest.Config) (*Collector, error) {
 	return &Collector{discovery: disco, dynamic: dyn}, nil
 }
 
-// Header begins the header of a dump of the cluster. It is the first request, and so the one that says that the cluster cannot be
-// reached.
+// Header begins the header of a dump of the cluster. It is the first request, and so the one that says that the cluster
+// cannot be reached.
 func (c *Collector) Header(ctx context.Context, now time.Time) (Header, error) {
 	info, err := c.discovery.ServerVersionWithContext(ctx)
 	if err != nil {

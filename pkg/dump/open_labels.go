@@ -31,8 +31,8 @@ var openKeys = []string{
 	priceview.NodeCostPerHourLabel, gpuview.WorkloadTypeLabel, gangview.MinAvailableLabel, gangview.TrainingOperatorLabel,
 }
 
-// openLabel says whether the values of a label describe hardware, price or place in terms that every cluster uses, so that
-// a dump may show them.
+// openLabel says whether the values of a label describe hardware, price or place in terms that every cluster uses, so
+// that a dump may show them.
 func openLabel(key string) bool {
 	if key == schedulingv1alpha1.PodGroupLabel {
 		return false

@@ -16,7 +16,8 @@ import (
 	"berth.dev/berth/pkg/candidates"
 )
 
-// cycle runs the scheduling cycle of a pod over every node, where the scheduler itself stops when it has enough of them.
+// cycle runs the scheduling cycle of a pod over every node, where the scheduler itself stops when it has enough of
+// them.
 func (w *world) cycle(ctx context.Context, e *Explanation, pod *v1.Pod) error {
 	state := framework.NewCycleState()
 	infos, err := w.fw.SnapshotSharedLister().NodeInfos().List()

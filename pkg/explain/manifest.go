@@ -38,14 +38,15 @@ const (
 
 // Manifest is what a file of manifests would add to a cluster.
 type Manifest struct {
-	// Pods that it makes, directly or through a Job, Deployment, StatefulSet or ReplicaSet. Of these one pod stands for all,
-	// unless the pods are a gang, whose members matter to each other.
+	// Pods that it makes, directly or through a Job, Deployment, StatefulSet or ReplicaSet. Of these one pod stands for
+	// all, unless the pods are a gang, whose members matter to each other.
 	Pods []*v1.Pod
 	// Others are the objects that pods refer to or that are about them: PodGroups, claims, priority classes, policies.
 	Others []runtime.Object
 }
 
-// ReadManifest reads YAML or JSON documents. Name is what errors call the file, namespace is for objects that name none.
+// ReadManifest reads YAML or JSON documents. Name is what errors call the file, namespace is for objects that name
+// none.
 func ReadManifest(r io.Reader, name, namespace string) (*Manifest, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxManifestBytes+1))
 	if err != nil {
@@ -157,8 +158,8 @@ type controller interface {
 	metav1.Object
 }
 
-// template makes the pods that the controller of an object of that kind creates, and adds the object itself, which says how many
-// of them a gang needs. A Deployment's pods come from its ReplicaSets.
+// template makes the pods that the controller of an object of that kind creates, and adds the object itself, which says
+// how many of them a gang needs. A Deployment's pods come from its ReplicaSets.
 func (m *Manifest) template(owner controller, kind schema.GroupVersionKind, t *v1.PodTemplateSpec, replicas *int32) error {
 	if owner.GetUID() == "" {
 		owner.SetUID(types.UID(kind.Kind + "/" + owner.GetNamespace() + "/" + owner.GetName()))
@@ -190,8 +191,8 @@ func (m *Manifest) pod(pod *v1.Pod) {
 	m.Pods = append(m.Pods, gpuview.Unplaced(pod))
 }
 
-// Admit does to a pod from a manifest what the API server would: defaults, and priority from its class. Webhooks and limit
-// ranges are not known here.
+// Admit does to a pod from a manifest what the API server would: defaults, and priority from its class. Webhooks and
+// limit ranges are not known here.
 func Admit(pod *v1.Pod, objects []runtime.Object) error {
 	corev1defaults.SetObjectDefaults_Pod(pod)
 	if pod.Spec.Priority != nil {

@@ -26,7 +26,8 @@ const (
 	customPatience = 30 * time.Second
 )
 
-// CustomKind is a kind that a plugin reads where it can: a custom resource, or one for which the scheduler may lack a right.
+// CustomKind is a kind that a plugin reads where it can: a custom resource, or one for which the scheduler may lack a
+// right.
 type CustomKind struct {
 	// Resource names the kind to the API server.
 	Resource schema.GroupVersionResource
@@ -40,12 +41,13 @@ type CustomKind struct {
 	Unread string
 }
 
-// Custom returns the factory's informer for the kind, which starts with all others, and the client that writes it. Handlers
-// and indexers are added by the caller, who is to call it once for each factory, that is, inside the build of Shared.
+// Custom returns the factory's informer for the kind, which starts with all others, and the client that writes it.
+// Handlers and indexers are added by the caller, who is to call it once for each factory, that is, inside the build of
+// Shared.
 //
 // The informer never keeps the scheduler from starting, which a CRD that is not installed does with a plain informer. A
-// kind that the cluster does not serve or that the scheduler may not read is an empty one; the log says so once, and the
-// informer tries again until it can read the kind. Once objects have been read, only their deletion, or that of the
+// kind that the cluster does not serve or that the scheduler may not read is an empty one; the log says so once, and
+// the informer tries again until it can read the kind. Once objects have been read, only their deletion, or that of the
 // CRD, removes them: a right that was withdrawn does not.
 func Custom(factory kubeinformers.SharedInformerFactory, config *restclient.Config, kind CustomKind) (cache.SharedIndexInformer, *restclient.RESTClient, error) {
 	client, err := NewCustomClient(config, kind)
@@ -78,8 +80,8 @@ func NewCustomClient(config *restclient.Config, kind CustomKind) (*restclient.RE
 	return client, nil
 }
 
-// NewCustomListWatch returns what lists and watches the kind for one informer, in the way that Custom describes. It is for
-// informers that are more than one of Custom.
+// NewCustomListWatch returns what lists and watches the kind for one informer, in the way that Custom describes. It is
+// for informers that are more than one of Custom.
 func NewCustomListWatch(client restclient.Interface, kind CustomKind) cache.ListerWatcher {
 	request := func(options *metav1.ListOptions) *restclient.Request {
 		return client.Get().Resource(kind.Resource.Resource).VersionedParams(options, metav1.ParameterCodec)
@@ -100,7 +102,8 @@ func WhereReadable(kind CustomKind, list cache.ListWithContextFunc, watching cac
 	return &customListWatch{kind: kind, list: list, watching: watching}
 }
 
-// customListWatch lists and watches the objects of a kind. Its state is the reflector's, which lists and watches in turns.
+// customListWatch lists and watches the objects of a kind. Its state is the reflector's, which lists and watches in
+// turns.
 type customListWatch struct {
 	kind     CustomKind
 	list     cache.ListWithContextFunc

@@ -1,6 +1,6 @@
-// Package inputs is what a scheduler reads of a cluster: which kinds, and of each object which fields. Dumps hold that and
-// nothing else, simulations serve it, and the overview keeps no more in memory. It copies fields one by one, so that what was
-// not considered, such as environment variables and names of Secrets, is left out.
+// Package inputs is what a scheduler reads of a cluster: which kinds, and of each object which fields. Dumps hold that
+// and nothing else, simulations serve it, and the overview keeps no more in memory. It copies fields one by one, so
+// that what was not considered, such as environment variables and names of Secrets, is left out.
 package inputs
 
 import (

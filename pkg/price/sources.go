@@ -1,7 +1,8 @@
 package price
 
-// Sources are where the price of a node comes from. In order of precedence: what the node states, the table, what metrics
-// tell and, where they may estimate, the default rates. What a node states is final; the table adjusts all other prices.
+// Sources are where the price of a node comes from. In order of precedence: what the node states, the table, what
+// metrics tell and, where they may estimate, the default rates. What a node states is final; the table adjusts all
+// other prices.
 type Sources struct {
 	Table *Table
 	Rates Rates
@@ -20,8 +21,8 @@ func (s *Sources) Given(labels map[string]string, stated MicroDollars, states bo
 	return 0, false
 }
 
-// Found returns the price of a node for which none is given: what metrics tell, 0 if they tell nothing, or what the rates
-// make of the capacity.
+// Found returns the price of a node for which none is given: what metrics tell, 0 if they tell nothing, or what the
+// rates make of the capacity.
 func (s *Sources) Found(labels map[string]string, metered MicroDollars, c Capacity) (MicroDollars, bool) {
 	switch {
 	case metered > 0:

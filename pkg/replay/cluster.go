@@ -53,8 +53,8 @@ type cluster struct {
 	adopted int
 	// sharePods counts the pods that were to be scheduled and asked for a share of a GPU.
 	sharePods int
-	// foreign counts pods by the scheduler that they name and the configuration does not have, and ungrouped are those that name a
-	// PodGroup which does not exist.
+	// foreign counts pods by the scheduler that they name and the configuration does not have, and ungrouped are those
+	// that name a PodGroup which does not exist.
 	foreign   map[string]int
 	ungrouped map[gang.ID]sets.Set[types.UID]
 	// heard is what the scheduler says of pods.
@@ -63,8 +63,8 @@ type cluster struct {
 	needs map[types.NamespacedName]int64
 	// lowest is the lowest priority of all pods that there are and will be.
 	lowest int32
-	// progress is when a job last arrived, got its first node or ended, and longest the longest that one runs: pods that only
-	// evict each other, or a gang whose pods hold nodes and never are complete, make none.
+	// progress is when a job last arrived, got its first node or ended, and longest the longest that one runs: pods
+	// that only evict each other, or a gang whose pods hold nodes and never are complete, make none.
 	progress time.Time
 	longest  time.Duration
 	err      error

@@ -66,8 +66,8 @@ func (d document) syntaxFault(err error) error {
 	return fault{line: d.first + max(line, 1) - 1, text: text}
 }
 
-// decode reads the document into an object. Fields that are unknown to an object of the API are those of a newer version, and
-// are left out; the short form has none of them.
+// decode reads the document into an object. Fields that are unknown to an object of the API are those of a newer
+// version, and are left out; the short form has none of them.
 func (d document) decode(into any) error {
 	var strict []sigsyaml.JSONOpt
 	if _, short := into.(*nodesFile); short {

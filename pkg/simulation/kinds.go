@@ -14,8 +14,8 @@ import (
 	"berth.dev/berth/pkg/simulation/memapi"
 )
 
-// Fill puts the objects of a cluster into the API, which then serves their kinds. Take returns what is put there of each, nil
-// for nothing; the API owns it.
+// Fill puts the objects of a cluster into the API, which then serves their kinds. Take returns what is put there of
+// each, nil for nothing; the API owns it.
 func Fill(api *memapi.Server, objects []runtime.Object, take func(runtime.Object) runtime.Object) error {
 	ServeCustomKinds(api, objects)
 	for _, obj := range objects {
@@ -29,8 +29,8 @@ func Fill(api *memapi.Server, objects []runtime.Object, take func(runtime.Object
 	return nil
 }
 
-// ServeCustomKinds makes the API know Berth's own kinds, and those custom resources that are among the objects, in the version
-// that these have: readers take the newest that is served.
+// ServeCustomKinds makes the API know Berth's own kinds, and those custom resources that are among the objects, in the
+// version that these have: readers take the newest that is served.
 func ServeCustomKinds(api *memapi.Server, objects []runtime.Object) {
 	present := map[schema.GroupVersionKind]bool{
 		schedulingv1alpha1.SchemeGroupVersion.WithKind("PodGroup"): true, placementv1alpha1.SchemeGroupVersion.WithKind("PlacementPolicy"): true,

@@ -39,7 +39,8 @@ func (d *document) configMap() {
 	}
 }
 
-// holdsConfiguration says whether one of the documents in a text is a configuration of a scheduler, or seems to be meant as one.
+// holdsConfiguration says whether one of the documents in a text is a configuration of a scheduler, or seems to be
+// meant as one.
 func holdsConfiguration(text string) bool {
 	if !strings.Contains(text, configurationKind) {
 		return false // which spares parsing it

@@ -103,8 +103,8 @@ func (d *document) configurationFields() bool {
 	return len(s.wrong)+len(s.unknown) == 0
 }
 
-// badArgs finds what is wrong with the args of Berth's own plugins, and says whether anything is. The scheduler makes its plugins in no
-// certain order and stops at the first that it cannot make.
+// badArgs finds what is wrong with the args of Berth's own plugins, and says whether anything is. The scheduler makes
+// its plugins in no certain order and stops at the first that it cannot make.
 func (d *document) badArgs(c *schedulerapi.KubeSchedulerConfiguration) bool {
 	found := false
 	for i := range c.Profiles {

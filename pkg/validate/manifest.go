@@ -191,8 +191,8 @@ func (d *document) keys(obj runtime.Object) {
 	}
 }
 
-// template checks the pods that a controller creates from a template, for an object of that kind: a Deployment's come from
-// its ReplicaSets. Obj is what stands in the document.
+// template checks the pods that a controller creates from a template, for an object of that kind: a Deployment's come
+// from its ReplicaSets. Obj is what stands in the document.
 func (d *document) template(obj runtime.Object, kind schema.GroupVersionKind, name string, t *v1.PodTemplateSpec) {
 	pod := &v1.Pod{ObjectMeta: t.ObjectMeta, Spec: t.Spec}
 	pod.Namespace = d.namespace

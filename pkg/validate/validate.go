@@ -151,8 +151,8 @@ func (r *Report) check(name string, data []byte, offset int) {
 // beginsObject is what may come before the first brace of an object in JSON, and the brace.
 var beginsObject = regexp.MustCompile(`^(?:(?:---)?[ \t\r]*(?:#[^\n]*)?\n)*[ \t\r]*\{`)
 
-// throughObject is where an object in JSON ends with which the data begin, or else where they end. Objects in JSON may follow each
-// other, for which YAML wants a mark.
+// throughObject is where an object in JSON ends with which the data begin, or else where they end. Objects in JSON may
+// follow each other, for which YAML wants a mark.
 func throughObject(data []byte) int {
 	begin := beginsObject.FindIndex(data)
 	if begin == nil {
@@ -203,8 +203,8 @@ func (r *Report) add(findings ...Finding) {
 	}
 }
 
-// unnumbered is the line of an error for which the parser has no number: that of the first character that YAML does not know,
-// else the first one, which it never numbers.
+// unnumbered is the line of an error for which the parser has no number: that of the first character that YAML does not
+// know, else the first one, which it never numbers.
 func unnumbered(data []byte) int {
 	line := 1
 	for len(data) > 0 {

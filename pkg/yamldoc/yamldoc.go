@@ -1,5 +1,6 @@
-// Package yamldoc finds places in YAML documents: the part that a path leads to with its line, and the line that an error of
-// the parser names. The checks of files, the sandbox and explain call it; it knows nothing of what documents say.
+// Package yamldoc finds places in YAML documents: the part that a path leads to with its line, and the line that an
+// error of the parser names. The checks of files, the sandbox and explain call it; it knows nothing of what documents
+// say.
 package yamldoc
 
 import (
@@ -83,7 +84,8 @@ var (
 	numberedBy = regexp.MustCompile(`^line (\d+): `)
 )
 
-// Complaint is what the parser says is wrong, in one line of text, and the line of the document that it names; 0 for none.
+// Complaint is what the parser says is wrong, in one line of text, and the line of the document that it names; 0 for
+// none.
 func Complaint(err error) (line int, text string) {
 	text = strings.Join(strings.Fields(layers.Replace(err.Error())), " ")
 	m := numberedBy.FindStringSubmatch(text)

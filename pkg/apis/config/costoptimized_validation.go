@@ -29,8 +29,8 @@ type CostOptimizedValues struct {
 	Windows []NamedWindow
 }
 
-// ValidateCostOptimizedArgs checks defaulted args that stand at path in the configuration, and returns what it had to read
-// for that.
+// ValidateCostOptimizedArgs checks defaulted args that stand at path in the configuration, and returns what it had to
+// read for that.
 func ValidateCostOptimizedArgs(path *field.Path, a *CostOptimizedArgs) (*CostOptimizedValues, error) {
 	var errs field.ErrorList
 	rules := make([]price.Rule, len(a.Prices))

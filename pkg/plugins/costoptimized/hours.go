@@ -44,8 +44,8 @@ func (h hold) String() string {
 // Kind says it without the time, which may differ from pod to pod.
 func (h hold) Kind() string { return fmt.Sprintf("waiting for price window %q", h.window) }
 
-// holding returns what keeps the pod from starting at an instant. The window that the pod names counts before those that
-// select it.
+// holding returns what keeps the pod from starting at an instant. The window that the pod names counts before those
+// that select it.
 func (all hours) holding(pod *v1.Pod, now time.Time) (hold, *wellknown.BadValue) {
 	own, bad := priceview.PodStartWindow(pod)
 	if bad != nil {

@@ -31,8 +31,8 @@ type nodeView struct {
 	risk      price.Interruption
 }
 
-// nodeViews keeps the view of each node while its object and the price that metrics tell stay the same. Safe for concurrent
-// use.
+// nodeViews keeps the view of each node while its object and the price that metrics tell stay the same. Safe for
+// concurrent use.
 type nodeViews struct {
 	*informers.ByNode[atomic.Pointer[nodeView]]
 	settings *settings
@@ -78,8 +78,8 @@ func (s *settings) view(node *v1.Node, metrics market, claims *claimview.GPUs) *
 	return view
 }
 
-// GivenPrices returns what nodes cost as they themselves say or the args of a profile, without metrics, and the rates by which a
-// price is divided over resources.
+// GivenPrices returns what nodes cost as they themselves say or the args of a profile, without metrics, and the rates
+// by which a price is divided over resources.
 func GivenPrices(args *config.CostOptimizedArgs, profile string) (func(*v1.Node) (price.MicroDollars, bool), price.Rates, error) {
 	s, err := readArgs(args, profile)
 	if err != nil {

@@ -28,8 +28,8 @@ var priorityClasses = informers.CustomKind{
 	Unread:   "PriorityClasses have no stance to spot",
 }
 
-// priorityClassInformer is the factory's informer of PriorityClasses. A scheduler without the right to read them starts all
-// the same, which it does not with the factory's own informer.
+// priorityClassInformer is the factory's informer of PriorityClasses. A scheduler without the right to read them starts
+// all the same, which it does not with the factory's own informer.
 func priorityClassInformer(factory kubeinformers.SharedInformerFactory) cache.SharedIndexInformer {
 	return factory.InformerFor(&schedulingv1.PriorityClass{}, func(client kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
 		classes := client.SchedulingV1().PriorityClasses()

@@ -1,5 +1,5 @@
-// Package history reads from Prometheus who had GPUs, how busy they were and what they cost: a bill of the past out of the
-// series that clusters keep anyway. The command showback calls it. The scheduler reads none of it.
+// Package history reads from Prometheus who had GPUs, how busy they were and what they cost: a bill of the past out of
+// the series that clusters keep anyway. The command showback calls it. The scheduler reads none of it.
 package history
 
 import (
@@ -21,8 +21,8 @@ import (
 	"berth.dev/berth/pkg/signals"
 )
 
-// Series of which the history of use is made. The first is the scheduler's own, at /metrics/resources; the next two are of
-// kube-state-metrics, for pods of which the scheduler says nothing.
+// Series of which the history of use is made. The first is the scheduler's own, at /metrics/resources; the next two are
+// of kube-state-metrics, for pods of which the scheduler says nothing.
 const (
 	metricPodRequest       = "kube_pod_resource_request"
 	metricContainerRequest = "kube_pod_container_resource_requests"
@@ -64,7 +64,8 @@ func (q Query) validate() error {
 // ErrQuery is wrapped by errors about the query itself.
 var ErrQuery = errors.New("unusable query")
 
-// Read reads from Prometheus, day by day, who had GPUs and how busy these were, and what GPUs cost where OpenCost says so.
+// Read reads from Prometheus, day by day, who had GPUs and how busy these were, and what GPUs cost where OpenCost says
+// so.
 func Read(ctx context.Context, args *config.Prometheus, query Query) (*showback.Statement, error) {
 	if err := query.validate(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrQuery, err)
@@ -183,8 +184,8 @@ func (q questions) history(ctx context.Context, query string, keyLabel model.Lab
 	return values, nil
 }
 
-// ofPods brings the labels of a series to those of the pod that it is about. Prometheus renames a label of the exporter to
-// exported_… when the scraped target has one of the same name, which then names the exporter's own pod.
+// ofPods brings the labels of a series to those of the pod that it is about. Prometheus renames a label of the exporter
+// to exported_… when the scraped target has one of the same name, which then names the exporter's own pod.
 func ofPods(expression string) string {
 	for _, label := range []string{"namespace", "pod", "node"} {
 		expression = fmt.Sprintf(`label_replace(%s, %q, "$1", %q, "(.+)")`, expression, label, "exported_"+label)

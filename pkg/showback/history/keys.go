@@ -69,8 +69,8 @@ func (q questions) sum(key podKey, expression string) string {
 		expression, key.name(), keys, expression, keys))
 }
 
-// keys has one series of value 1 for each pod with a key: of two labels the first counts, and after a change of the label, while
-// Prometheus still holds the old series, either.
+// keys has one series of value 1 for each pod with a key: of two labels the first counts, and after a change of the
+// label, while Prometheus still holds the old series, either.
 func (q questions) keys(key podKey) string {
 	var each []string
 	for _, label := range key.labels {
