@@ -132,8 +132,8 @@ func (s *settings) check() error {
 	return nil
 }
 
-// gap is the longest time between the ends of two readings that succeed with one between them that fails. The next begins
-// at the interval after the one before, or at its end if that is later.
+// gap is the longest time between the ends of two readings that succeed with one between them that fails. The next
+// begins at the interval after the one before, or at its end if that is later.
 func gap(interval, reading time.Duration) time.Duration {
 	return interval + max(interval, reading) + reading
 }
@@ -179,9 +179,9 @@ func (s *settings) run(ctx context.Context) error {
 	return nil
 }
 
-// serve answers HTTPS requests in the background until stop is called. It returns the address, which names the port where
-// the one given leaves it open. The certificate is of the agent's own making, as that of the scheduler is: it keeps tokens from those
-// who only listen.
+// serve answers HTTPS requests in the background until stop is called. It returns the address, which names the port
+// where the one given leaves it open. The certificate is of the agent's own making, as that of the scheduler is: it
+// keeps tokens from those who only listen.
 func serve(ctx context.Context, listen, node string, handler http.Handler) (address string, stop func(), err error) {
 	own, key, err := cert.GenerateSelfSignedCertKey(node, nil, nil)
 	if err != nil {

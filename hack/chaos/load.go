@@ -100,7 +100,8 @@ func (l *load) abandon(ctx context.Context) {
 	l.jobs = nil
 }
 
-// draw makes a random job: half of the pods are in gangs, a third of the others are shares, and a tenth of the jobs evict others.
+// draw makes a random job: half of the pods are in gangs, a third of the others are shares, and a tenth of the jobs
+// evict others.
 func (l *load) draw() *job {
 	l.made++
 	j := &job{
@@ -173,7 +174,8 @@ func (l *load) tend(ctx context.Context) {
 	l.jobs = left
 }
 
-// atATime is how many jobs are tended at a time: one after the other would take longer than the time in which they come.
+// atATime is how many jobs are tended at a time: one after the other would take longer than the time in which they
+// come.
 const atATime = 8
 
 // advance makes what a job lacks, or removes it when it has run, and says whether it is done with.

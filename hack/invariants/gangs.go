@@ -92,8 +92,8 @@ func (c *Checker) started(gang string, pod *v1.Pod) {
 	}
 }
 
-// mayBeUnderWay reports whether the binding of a member may have been decided on before its gang lost another, got another minimum, or
-// could lose a place that it had.
+// mayBeUnderWay reports whether the binding of a member may have been decided on before its gang lost another, got
+// another minimum, or could lose a place that it had.
 func (c *Checker) mayBeUnderWay(gang string, pod *v1.Pod) bool {
 	lost, isBereft := c.bereft[gang]
 	revised, isRevised := c.revised[gang]
@@ -101,7 +101,8 @@ func (c *Checker) mayBeUnderWay(gang string, pod *v1.Pod) bool {
 		isBereft && time.Since(lost) < c.UnderWay && !c.made[pod.UID].After(lost)
 }
 
-// closes notes that a node has closed. A member whose binding fails then, whose gang has begun just now, need not find another place.
+// closes notes that a node has closed. A member whose binding fails then, whose gang has begun just now, need not find
+// another place.
 func (c *Checker) closes() {
 	c.closed = time.Now()
 	for gang, since := range c.partial {
@@ -111,7 +112,8 @@ func (c *Checker) closes() {
 	}
 }
 
-// sharesOrClaims says whether members ask for devices that cannot be kept for one whose binding failed (docs/internals/gangs.md).
+// sharesOrClaims says whether members ask for devices that cannot be kept for one whose binding failed
+// (docs/internals/gangs.md).
 func (c *Checker) sharesOrClaims(gang string) bool {
 	numbered := false
 	for _, node := range c.nodes {
@@ -145,7 +147,8 @@ func MinimumOf(group *unstructured.Unstructured) Minimum {
 	return m
 }
 
-// enough says whether as many members have a node and are not on their way out, in total and of each role, as have to start together.
+// enough says whether as many members have a node and are not on their way out, in total and of each role, as have to
+// start together.
 func (c *Checker) enough(gang string, group *unstructured.Unstructured) bool {
 	total, roles := 0, map[string]int{}
 	for _, pod := range c.pods {
@@ -191,8 +194,8 @@ func (c *Checker) member(gang string, event watch.EventType, pod, before *v1.Pod
 	c.follow(gang)
 }
 
-// left notes that a gang has lost a member, which it has as soon as the member is on its way out. Bindings that are under way then cannot
-// be called back; but a scheduler that evicts a member itself knows of them.
+// left notes that a gang has lost a member, which it has as soon as the member is on its way out. Bindings that are
+// under way then cannot be called back; but a scheduler that evicts a member itself knows of them.
 func (c *Checker) left(gang string, evicted bool) {
 	delete(c.partial, gang)
 	if !evicted {
@@ -278,7 +281,8 @@ func (c *Checker) Tick() {
 	}
 }
 
-// Excuse starts the patience with gangs again: no scheduler was there. The next one need not find room where a node has closed.
+// Excuse starts the patience with gangs again: no scheduler was there. The next one need not find room where a node has
+// closed.
 func (c *Checker) Excuse() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

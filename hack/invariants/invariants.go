@@ -1,6 +1,6 @@
-// Package invariants watches every change that an API makes and finds what breaks a promise of the scheduler's: each pod is bound
-// once, no node and no GPU is given away twice, a gang starts whole. It takes what it compares from the objects alone and knows
-// nothing of the scheduler's own view, so it serves a simulated API as well as a real one.
+// Package invariants watches every change that an API makes and finds what breaks a promise of the scheduler's: each
+// pod is bound once, no node and no GPU is given away twice, a gang starts whole. It takes what it compares from the
+// objects alone and knows nothing of the scheduler's own view, so it serves a simulated API as well as a real one.
 package invariants
 
 import (
@@ -47,11 +47,11 @@ type Fault struct{ Kind, Detail string } //nolint:errname // a fault of the sche
 func (f *Fault) Error() string { return f.Kind + ": " + f.Detail }
 
 const (
-	// settled is how long ago a node must have changed to be held against a binding: a member of a gang keeps its node, which
-	// it was given before the change, until the others have theirs.
+	// settled is how long ago a node must have changed to be held against a binding: a member of a gang keeps its node,
+	// which it was given before the change, until the others have theirs.
 	settled = 5 * time.Minute
-	// Patience is how long a gang may be bound in part: members are bound one by one, and a binding that fails in bad weather
-	// is tried again after a back-off.
+	// Patience is how long a gang may be bound in part: members are bound one by one, and a binding that fails in bad
+	// weather is tried again after a back-off.
 	Patience = 2 * time.Second
 	// UnderWay is how long a binding may take from its decision on.
 	UnderWay = 5 * time.Second
@@ -59,8 +59,8 @@ const (
 	PatienceInStorm = 3 * time.Minute
 )
 
-// Checker is told of every change in the order in which the API makes them, and compares it with what a scheduler promises.
-// It knows nothing of the scheduler's own view.
+// Checker is told of every change in the order in which the API makes them, and compares it with what a scheduler
+// promises. It knows nothing of the scheduler's own view.
 type Checker struct {
 	keys gpuview.Keys
 	// Patience is how long a gang may be bound in part. It may be changed before the first change is observed.

@@ -16,8 +16,8 @@ import (
 	"berth.dev/berth/pkg/wellknown"
 )
 
-// jobOf is the gang of the pods of a Job that are to be one, empty for other pods. Those of an earlier Job of the same name are in
-// another gang: they are no members of this one.
+// jobOf is the gang of the pods of a Job that are to be one, empty for other pods. Those of an earlier Job of the same
+// name are in another gang: they are no members of this one.
 func jobOf(pod *v1.Pod) string {
 	by := metav1.GetControllerOf(pod)
 	if by == nil || by.Kind != "Job" || pod.Annotations[wellknown.GangKey] == "" {

@@ -36,8 +36,8 @@ func (c counts) with(others counts) counts {
 	return sum
 }
 
-// devices is the account of the devices that claims have. Filters cannot say what a node would accept without claims that are
-// allocated, so devices are counted instead, and the run of the plan shows whether these were the right ones.
+// devices is the account of the devices that claims have. Filters cannot say what a node would accept without claims
+// that are allocated, so devices are counted instead, and the run of the plan shows whether these were the right ones.
 type devices struct {
 	world *world
 	// free are those of a node that nothing has.

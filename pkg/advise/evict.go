@@ -36,8 +36,8 @@ type Carrier struct {
 	Say func(text string)
 }
 
-// Carry evicts the plan's units one by one. It stops with an error as soon as the cluster is not as the plan has it; nodes that
-// were cordoned are opened again in any case.
+// Carry evicts the plan's units one by one. It stops with an error as soon as the cluster is not as the plan has it;
+// nodes that were cordoned are opened again in any case.
 func (c *Carrier) Carry(ctx context.Context, plan *Plan) (err error) {
 	if err := c.check(ctx, plan, 0); err != nil {
 		return err
@@ -80,8 +80,8 @@ func (c *Carrier) close(ctx context.Context, name, mark string) error {
 	return nil
 }
 
-// change opens the nodes that were cordoned here, or takes their mark away, or both. The mark stays until what waits has started:
-// the scheduler keeps these nodes for it.
+// change opens the nodes that were cordoned here, or takes their mark away, or both. The mark stays until what waits
+// has started: the scheduler keeps these nodes for it.
 func (c *Carrier) change(ctx context.Context, plan *Plan, open, unmark bool) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), openWithin)
 	defer cancel()

@@ -33,8 +33,8 @@ type spare struct {
 	units []*unit
 }
 
-// findSpares keeps the nodes whose pods may all move and fit other nodes: unused nodes first, then the most expensive. A node that
-// waiting work could use is not kept.
+// findSpares keeps the nodes whose pods may all move and fit other nodes: unused nodes first, then the most expensive.
+// A node that waiting work could use is not kept.
 func (s *search) findSpares(w *world, v *view) {
 	demand, wanted := v.demand(s), 0
 	taken := map[string]bool{}
@@ -117,8 +117,8 @@ func (v *view) demand(s *search) []*class {
 	return classes
 }
 
-// wanted says whether a pod that waits could run on the node if all that may leave it was gone. Whether it could elsewhere is not asked:
-// where capacity is short, none of it is given away.
+// wanted says whether a pod that waits could run on the node if all that may leave it was gone. Whether it could
+// elsewhere is not asked: where capacity is short, none of it is given away.
 func (v *view) wanted(demand []*class, c spare) bool {
 	at := slices.IndexFunc(v.infos, func(info fwk.NodeInfo) bool { return info.Node().Name == c.node.Name })
 	return at >= 0 && slices.ContainsFunc(demand, func(of *class) bool {
@@ -130,8 +130,8 @@ func (v *view) wanted(demand []*class, c spare) bool {
 	})
 }
 
-// giveBack takes one node after the other away, each time from what the one before has left. No pod is moved twice, and none for as long
-// as there are nodes that nothing uses.
+// giveBack takes one node after the other away, each time from what the one before has left. No pod is moved twice, and
+// none for as long as there are nodes that nothing uses.
 func (s *search) giveBack() error {
 	objects, idle, emptied, tried, more := s.Objects, 0, 0, 0, false
 	moved, received := map[Unit]bool{}, map[string]bool{}

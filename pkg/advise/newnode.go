@@ -128,7 +128,8 @@ func (s *search) addNode(k *kind) (*NewNode, error) {
 	return found, err
 }
 
-// another is a fresh node like one that there is, with what comes with it: its devices, and the pods that belong to nodes.
+// another is a fresh node like one that there is, with what comes with it: its devices, and the pods that belong to
+// nodes.
 func (s *search) another(like *v1.Node) []runtime.Object {
 	node := FreshNode(like, "new-"+like.Name)
 	objects := []runtime.Object{node}

@@ -85,8 +85,8 @@ func (p *Plan) pods() int {
 	return n
 }
 
-// pending looks for a plan for each of the units, each in the cluster that the plans of those before it leave: these would take the
-// room.
+// pending looks for a plan for each of the units, each in the cluster that the plans of those before it leave: these
+// would take the room.
 func (s *search) pending(units []*unit) error {
 	now := s
 	for i, u := range units {
@@ -121,7 +121,8 @@ func (s *search) pending(units []*unit) error {
 
 func nameOf(u *unit) Unit { return Unit{u.Kind, u.Namespace, u.Name} }
 
-// plan tries ways to make room, fewest pods first, until a run shows that one works. With goOn set, others follow that wait.
+// plan tries ways to make room, fewest pods first, until a run shows that one works. With goOn set, others follow that
+// wait.
 func (s *search) plan(u *unit, p *Pending, goOn bool) error {
 	proposals := s.proposals[u]
 	for _, rooms := range proposals {
@@ -202,8 +203,8 @@ func (s *search) prove(u *unit, rooms []room, goOn bool) (plan *Plan, err error)
 	return plan, err
 }
 
-// carry moves units, and opens the nodes that they leave when all of them have a place. It returns why what the plan is for does not
-// start, or another pod is the worse for it; nothing if all is well.
+// carry moves units, and opens the nodes that they leave when all of them have a place. It returns why what the plan is
+// for does not start, or another pod is the worse for it; nothing if all is well.
 func (s *search) carry(w *world, plan *Plan, units []*unit, started func() bool) (why string, err error) {
 	for _, node := range plan.Cordon {
 		if err := w.cordon(node, &plan.For); err != nil {

@@ -35,8 +35,8 @@ type Request struct {
 	NodePerGPU string `json:"nodePerGPU"`
 	// Kind is the kind of node.
 	Kind string `json:"kind"`
-	// Stranded is how many GPUs of the nodes on which the pods run are free and have no share of the resource left. Of pods that
-	// wait, it is how many of a node full of such pods would be.
+	// Stranded is how many GPUs of the nodes on which the pods run are free and have no share of the resource left. Of
+	// pods that wait, it is how many of a node full of such pods would be.
 	Stranded int64 `json:"stranded"`
 }
 
@@ -142,7 +142,8 @@ func (h *host) asked(pod *v1.Pod) price.Capacity {
 	return h.priced.Request(&p)
 }
 
-// emptiest is a node of the kind, of those with GPUs that the pod accepts and enough of them, that has most CPU for each GPU.
+// emptiest is a node of the kind, of those with GPUs that the pod accepts and enough of them, that has most CPU for
+// each GPU.
 func (s *search) emptiest(pod *v1.Pod, hosts map[string]*host) *host {
 	request, err := s.keys.PodGPURequest(pod)
 	if err != nil || !request.WantsGPU() {
@@ -161,8 +162,8 @@ func (s *search) emptiest(pod *v1.Pod, hosts map[string]*host) *host {
 	return best
 }
 
-// judge returns the request if the pod asks for more of the resource than the share of its GPUs and GPUs are stranded, and how
-// many.
+// judge returns the request if the pod asks for more of the resource than the share of its GPUs and GPUs are stranded,
+// and how many.
 func judge(pod *v1.Pod, h *host, resource int, waiting bool) (*Request, int64) {
 	a, asked := amounts[resource], h.asked(pod)
 	has, wants, gpus := a.of(h.allocatable), a.of(asked), h.allocatable.MilliGPU

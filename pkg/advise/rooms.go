@@ -27,8 +27,8 @@ const (
 	setsOfNode = 2
 )
 
-// room is a way to make room on a node: the filters of the profile accept so many pods there once the units are gone. With no
-// units it is room that is there.
+// room is a way to make room on a node: the filters of the profile accept so many pods there once the units are gone.
+// With no units it is room that is there.
 type room struct {
 	node  string
 	hosts int

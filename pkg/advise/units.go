@@ -200,8 +200,8 @@ func gather(gangs map[gang.ID]*unit, id gang.ID, pod *v1.Pod) *unit {
 	return nil
 }
 
-// findMovable keeps the running units by node. A gang moves as a whole, unless so many more members run than have to that one
-// of them can leave.
+// findMovable keeps the running units by node. A gang moves as a whole, unless so many more members run than have to
+// that one of them can leave.
 func (s *search) findMovable(w *world, alone []*unit, gangs map[gang.ID]*unit, minimum map[gang.ID]int) {
 	for id, u := range gangs {
 		if m := minimum[id]; m > 0 && len(u.Pods) > m {

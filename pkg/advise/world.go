@@ -73,22 +73,20 @@ type world struct {
 func simulate(configuration *schedulerconfig.Configuration, objects []runtime.Object, now time.Time, over func() bool, f func(*world) error) error {
 	return simulation.Settled(now, func(settle func()) error {
 		w := &world{api: memapi.New(), settle: settle, over: over, gone: map[key]bool{}, ours: map[key]bool{}}
-		simulation.ServeCustomKinds(w.api, objects)
 		w.api.MutateBinding, w.api.Observe = simulation.StartPod, w.observe
 		lowest := int32(math.MaxInt32)
-		for _, obj := range objects {
+		err := simulation.Fill(w.api, objects, func(obj runtime.Object) runtime.Object {
 			if pod, ok := obj.(*v1.Pod); ok {
 				lowest = min(lowest, corev1helpers.PodPriority(pod))
 			}
-			if err := w.api.Create(obj.DeepCopyObject()); err != nil {
-				return fmt.Errorf("filling the cluster: %w", err)
-			}
-		}
-		user, err := dynamic.NewForConfig(w.api.RESTConfig())
+			return obj.DeepCopyObject()
+		})
 		if err != nil {
+			return err
+		}
+		if w.user, err = dynamic.NewForConfig(w.api.RESTConfig()); err != nil {
 			return fmt.Errorf("making a client: %w", err)
 		}
-		w.user = user
 		stop, err := w.start(configuration, lowest)
 		if err != nil {
 			return err
@@ -142,8 +140,8 @@ func (w *world) observe(e memapi.Event) {
 	}
 }
 
-// rest lets time pass until the condition holds, if there is one, or nothing has happened for a while. It returns whether the
-// condition holds.
+// rest lets time pass until the condition holds, if there is one, or nothing has happened for a while. It returns
+// whether the condition holds.
 func (w *world) rest(done func() bool) bool {
 	last, still := -1, time.Duration(0)
 	for {

@@ -78,8 +78,9 @@ func (r *ranking) ask(part int, variety, member int32) answer {
 	return accepted
 }
 
-// ofCounted says whether a reason of the stock filter for resources is about pods or a resource that is counted one by one. Which of
-// these it ignores, or leaves to device classes, is its own affair. One in other words is found when a node of the class is tried.
+// ofCounted says whether a reason of the stock filter for resources is about pods or a resource that is counted one by
+// one. Which of these it ignores, or leaves to device classes, is its own affair. One in other words is found when a
+// node of the class is tried.
 func ofCounted(reason string) bool {
 	name, short := strings.CutPrefix(reason, "Insufficient ")
 	switch v1.ResourceName(name) {

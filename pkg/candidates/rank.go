@@ -8,7 +8,6 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/podview"
-	"berth.dev/berth/pkg/sampling"
 )
 
 const (
@@ -16,8 +15,9 @@ const (
 	clearlyMore = 2
 	// mostTies is how many candidates there may be when those beyond the limit are as good as the last one. With so
 	// few nodes the framework never looks at a sample, whatever the profile's percentageOfNodesToScore.
-	mostTies = sampling.Few - 1
-	// maxRounds is how often the best class by one score may turn out not to fit before the scale of that score is left as it is.
+	mostTies = Few - 1
+	// maxRounds is how often the best class by one score may turn out not to fit before the scale of that score is left
+	// as it is.
 	maxRounds = 32
 )
 
@@ -88,7 +88,8 @@ type ranking struct {
 	selector fwk.FilterPlugin
 	// wanted are the nodes of the pod's images.
 	wanted []*slotSet
-	// failures is how many nodes have failed the filters, and aheadAt how many had when others were last filtered ahead of their turn.
+	// failures is how many nodes have failed the filters, and aheadAt how many had when others were last filtered ahead
+	// of their turn.
 	failures, aheadAt int
 	// err is set if a filter returned an error or the cycle is over.
 	err bool

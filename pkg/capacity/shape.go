@@ -198,8 +198,8 @@ func (s *shape) asksFor(name v1.ResourceName) bool {
 	return slices.ContainsFunc(s.asks, func(a ask) bool { return a.name == name })
 }
 
-// bounds returns the asks that limit how many pods fit, those first that usually limit the most. A resource that no node offers does not: it may be handed out in
-// a way that this index does not know.
+// bounds returns the asks that limit how many pods fit, those first that usually limit the most. A resource that no
+// node offers does not: it may be handed out in a way that this index does not know.
 func (x *Index) bounds(asks []ask) []bound {
 	var out []bound
 	for _, a := range asks {

@@ -53,9 +53,9 @@ func countersOf(counters map[string]resourcev1.Counter) amounts {
 	return a
 }
 
-// milliOf is how much of a GPU that has the total these amounts are: their part of its compute where that is counted, else
-// of its memory, else the largest part of anything. It is rounded up, so that parts that do not fit together never seem to.
-// Where nothing is counted it is all of it.
+// milliOf is how much of a GPU that has the total these amounts are: their part of its compute where that is counted,
+// else of its memory, else the largest part of anything. It is rounded up, so that parts that do not fit together never
+// seem to. Where nothing is counted it is all of it.
 func (a amounts) milliOf(total amounts) int {
 	for _, name := range append(computeAmounts[:len(computeAmounts):len(computeAmounts)], amountMemory) {
 		if used := a[name]; used > 0 && total[name] > 0 {

@@ -33,12 +33,12 @@ const (
 	settleFor = time.Second
 	// readEvery is how often at most all is read in the background.
 	readEvery = 100 * time.Millisecond
-	// searchNodeWithin is how long the allocator may search one node, and searchKindsWithin how long all kinds of nodes. Its
-	// search is exhaustive: partitions that do not fit together keep it busy for years. The scheduler's own filter waits for
-	// ten seconds.
+	// searchNodeWithin is how long the allocator may search one node, and searchKindsWithin how long all kinds of
+	// nodes. Its search is exhaustive: partitions that do not fit together keep it busy for years. The scheduler's own
+	// filter waits for ten seconds.
 	searchNodeWithin, searchKindsWithin = 200 * time.Millisecond, time.Second
-	// maxLate is how many nodes are searched in vain for one pod, and lateFor how long claims are not tried again for which
-	// there was not enough time.
+	// maxLate is how many nodes are searched in vain for one pod, and lateFor how long claims are not tried again for
+	// which there was not enough time.
 	maxLate, lateFor = 10, 10 * time.Second
 	// epochOfAtLeast is how long an epoch lasts at least.
 	epochOfAtLeast = 10 * time.Second
@@ -163,12 +163,14 @@ func (g *GPUs) keep(ctx context.Context) {
 	}
 }
 
-// Synced waits until all devices and claims that there were at the start have been seen. It returns false when ctx ends.
+// Synced waits until all devices and claims that there were at the start have been seen. It returns false when ctx
+// ends.
 func (g *GPUs) Synced(ctx context.Context) bool {
 	return cache.WaitForCacheSync(ctx.Done(), g.synced...)
 }
 
-// OnRead registers a function that is called in the background after changes were read. Call it while the profiles are made.
+// OnRead registers a function that is called in the background after changes were read. Call it while the profiles are
+// made.
 func (g *GPUs) OnRead(reader func()) {
 	if g == nil {
 		return
@@ -224,8 +226,9 @@ func (g *GPUs) Latest() *State {
 	return g.latest.Load()
 }
 
-// Epoch is nil without GPUs that can be claimed, and changes with what is allocated, not more often than every ten seconds:
-// for those who would have to look at all nodes again. A node with a pod that came or went is looked at anyway.
+// Epoch is nil without GPUs that can be claimed, and changes with what is allocated, not more often than every ten
+// seconds: for those who would have to look at all nodes again. A node with a pod that came or went is looked at
+// anyway.
 func (g *GPUs) Epoch() any {
 	latest := g.Latest()
 	if latest == nil {

@@ -14,8 +14,8 @@ import (
 	"berth.dev/berth/pkg/gpuview"
 )
 
-// GPUNode is the node with the GPUs that its slices describe; the node as it was read where there are none, or where the
-// kubelet offers GPUs, so that none is counted twice.
+// GPUNode is the node with the GPUs that its slices describe; the node as it was read where there are none, or where
+// the kubelet offers GPUs, so that none is counted twice.
 func (g *GPUs) GPUNode(node *gpuview.Node) *gpuview.Node {
 	if g == nil {
 		return node
@@ -78,8 +78,8 @@ type demand struct {
 	ok      bool
 }
 
-// good reports whether the demand is still known. A node of a kind that was tried before may serve claims that ask for more
-// than a kind says.
+// good reports whether the demand is still known. A node of a kind that was tried before may serve claims that ask for
+// more than a kind says.
 func (d demand) good(read *Slices) bool {
 	return d.kinds == read.KindsKey() && (d.ok || d.number == read.Number())
 }

@@ -88,8 +88,8 @@ func (n *Node) GPUNode(g *gpuview.Node) *gpuview.Node {
 	return g.WithDevices(n.empty, n.uuids)
 }
 
-// Occupied adds to an inventory what the NodeInfo knows: free CPU, and pods that ask for the resources but whose devices
-// are not allocated, because they are only simulated.
+// Occupied adds to an inventory what the NodeInfo knows: free CPU, and pods that ask for the resources but whose
+// devices are not allocated, because they are only simulated.
 func (n *Node) Occupied(inv *gpu.Inventory, info fwk.NodeInfo, simulated int) *gpu.Inventory {
 	inv.CPUMilli = info.GetAllocatable().GetMilliCPU()
 	inv.FreeCPUMilli = inv.CPUMilli - info.GetRequested().GetMilliCPU()

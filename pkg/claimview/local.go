@@ -10,8 +10,9 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 )
 
-// LocalDevices are the devices of all drivers that only one node can have: what the allocator gives of a node's GPUs may
-// depend on them, as a claim may ask for a GPU and a network device that are close to each other. They are immutable.
+// LocalDevices are the devices of all drivers that only one node can have: what the allocator gives of a node's GPUs
+// may depend on them, as a claim may ask for a GPU and a network device that are close to each other. They are
+// immutable.
 type LocalDevices struct {
 	// number is never given twice: another number is another state of the slices.
 	number uint64

@@ -29,8 +29,8 @@ type Pod struct {
 	resources      []ClassResource
 	// reuses reports init containers that ask for such resources, whose devices other containers may get after them.
 	reuses bool
-	// varies reports requests for a number of devices that depends on the node: for all of them, or the first of a list that
-	// there is.
+	// varies reports requests for a number of devices that depends on the node: for all of them, or the first of a list
+	// that there is.
 	varies bool
 	// shape is equal for pods for which equal devices have to be allocated; empty where it is too long to remember.
 	shape string
@@ -55,11 +55,12 @@ func (c *Pod) Resources() []ClassResource { return c.resources }
 // Varies reports that how many devices are given depends on the node.
 func (c *Pod) Varies() bool { return c.varies }
 
-// Reuses reports that containers may get devices one after the other: how many the pod needs is for the allocator to say.
+// Reuses reports that containers may get devices one after the other: how many the pod needs is for the allocator to
+// say.
 func (c *Pod) Reuses() bool { return c.reuses }
 
-// Serves reports whether claims serve one of these resources on a node: a class stands in for it, and the kubelet offers
-// none.
+// Serves reports whether claims serve one of these resources on a node: a class stands in for it, and the kubelet
+// offers none.
 func (c *Pod) Serves(info fwk.NodeInfo, resources []v1.ResourceName) bool {
 	return slices.ContainsFunc(c.On(info), func(r ClassResource) bool { return slices.Contains(resources, r.name) })
 }
@@ -244,7 +245,8 @@ func MayClaim(pod *v1.Pod) bool {
 	return false
 }
 
-// ClaimsDevices reports whether the pod brings claims, or asks for an extended resource for which a device class stands in.
+// ClaimsDevices reports whether the pod brings claims, or asks for an extended resource for which a device class stands
+// in.
 func ClaimsDevices(pod *v1.Pod, classes fwk.DeviceClassResolver) bool {
 	if len(pod.Spec.ResourceClaims) > 0 {
 		return true

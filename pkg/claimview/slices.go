@@ -137,8 +137,8 @@ func (c *Slices) Read(list []*resourcev1.ResourceSlice) *Slices {
 	return fresh
 }
 
-// anyOf reports whether a device belongs to one of the pools: the counters that it takes of may be in another slice of its
-// pool.
+// anyOf reports whether a device belongs to one of the pools: the counters that it takes of may be in another slice of
+// its pool.
 func anyOf(pools sets.Set[[2]string], devices []sourceDevice) bool {
 	return slices.ContainsFunc(devices, func(d sourceDevice) bool { return pools.Has(poolOf(d.slice)) })
 }

@@ -70,7 +70,8 @@ func (s *State) Stamp(node string) uint64 {
 	return 0
 }
 
-// LocalStamp changes with what Allocate returns, unless for devices that several nodes can have; 0 where there are none.
+// LocalStamp changes with what Allocate returns, unless for devices that several nodes can have; 0 where there are
+// none.
 func (s *State) LocalStamp(node string) uint64 {
 	if s == nil {
 		return 0
@@ -142,7 +143,8 @@ type stamped struct {
 var errLate = errors.New("too many nodes took too long")
 
 // Allocate asks upstream's allocator what it would give the pod on the node. The answer is remembered until the node's
-// slices or what is allocated of them changes. A search that takes too long is given up with an error, and is no answer.
+// slices or what is allocated of them changes. A search that takes too long is given up with an error, and is no
+// answer.
 func (s *State) Allocate(ctx context.Context, info fwk.NodeInfo, c *Pod) (*Outcome, error) {
 	if err := s.prepare(ctx); err != nil {
 		return nil, err

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/inputs"
 	"berth.dev/berth/pkg/wellknown"
 )
 
@@ -23,7 +24,7 @@ func keptOf(t *testing.T, text string) runtime.Object {
 	if err := obj.UnmarshalJSON([]byte(text)); err != nil {
 		t.Fatal(err)
 	}
-	kept, err := Keep(obj)
+	kept, err := inputs.Keep(obj)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,17 +84,17 @@ func TestADumpKeepsNoSecrets(t *testing.T) {
 		}
 	}
 	secret := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Secret"}}
-	if _, err := Keep(secret); err == nil || !strings.Contains(err.Error(), "Secret") {
+	if _, err := inputs.Keep(secret); err == nil || !strings.Contains(err.Error(), "Secret") {
 		t.Errorf("got error %v, want one that names the kind", err)
 	}
 }
 
 func TestEveryKindOfADumpCanBeKept(t *testing.T) {
 	t.Parallel()
-	for _, kind := range Kinds() {
+	for _, kind := range inputs.Kinds() {
 		obj := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "n", "namespace": "a"}}}
 		obj.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind))
-		kept, err := Keep(obj)
+		kept, err := inputs.Keep(obj)
 		if err != nil {
 			t.Errorf("%s: %v", kind.Kind, err)
 			continue

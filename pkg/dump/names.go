@@ -22,8 +22,8 @@ import (
 	"berth.dev/berth/pkg/wellknown"
 )
 
-// NameHasher replaces names by keyed hashes, equal names by equal ones, so that references still hold and guesses cannot
-// be tried out without the key.
+// NameHasher replaces names by keyed hashes, equal names by equal ones, so that references still hold and guesses
+// cannot be tried out without the key.
 type NameHasher struct {
 	key    []byte
 	hashed map[string]string
@@ -41,11 +41,11 @@ func NewNameHasher(key []byte, keys *gpuview.Keys) *NameHasher {
 }
 
 // Hash returns obj, as Keep makes it, with hashes for the names of objects, images and devices, for UUIDs, and for the
-// values of labels, taints and selectors whose key is not known to describe hardware, price or place. Names that Kubernetes
-// itself gives stay, and so do names of profiles, resources and drivers, the keys of labels, and numbers that are compared or
-// count the pods of a set. Models of GPUs that the cluster does not have, and values that cannot be read, are hashed; names of
-// price windows are left out. A resource that is
-// named after a device class follows the name of the class. Addresses on which pods listen are left out.
+// values of labels, taints and selectors whose key is not known to describe hardware, price or place. Names that
+// Kubernetes itself gives stay, and so do names of profiles, resources and drivers, the keys of labels, and numbers
+// that are compared or count the pods of a set. Models of GPUs that the cluster does not have, and values that cannot
+// be read, are hashed; names of price windows are left out. A resource that is named after a device class follows the
+// name of the class. Addresses on which pods listen are left out.
 func (h *NameHasher) Hash(obj runtime.Object) (runtime.Object, error) {
 	gvk := obj.GetObjectKind().GroupVersionKind()
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
@@ -90,8 +90,8 @@ var nameFields = []string{
 	"workloadName", "templateName", "parentCompositePodGroupName",
 }
 
-// nameLists hold lists of names, namedMaps have names for keys, and ownNames are things whose own name is none of the cluster's:
-// gates, drivers, and what a claim calls its requests.
+// nameLists hold lists of names, namedMaps have names for keys, and ownNames are things whose own name is none of the
+// cluster's: gates, drivers, and what a claim calls its requests.
 var (
 	nameLists = []string{"namespaces", "monitors", "containers", "reservedNodes"}
 	namedMaps = []string{"disruptedPods"}
@@ -180,7 +180,7 @@ func (h *NameHasher) list(field, labelKey string, items []any) {
 }
 
 func (h *NameHasher) annotations(annotations map[string]any) {
-	for _, key := range NameAnnotations() {
+	for _, key := range nameAnnotations() {
 		if value, ok := annotations[key].(string); ok {
 			annotations[key] = h.name(value)
 		}
@@ -215,9 +215,9 @@ func (h *NameHasher) annotations(annotations map[string]any) {
 		text, ok := value.(string)
 		switch {
 		case !ok:
-		case slices.Contains(ModelAnnotations(), key):
+		case slices.Contains(modelAnnotations(), key):
 			annotations[key] = h.modelList(text)
-		case slices.Contains(mapped, key) || slices.Contains(NameAnnotations(), key):
+		case slices.Contains(mapped, key) || slices.Contains(nameAnnotations(), key):
 			annotations[key] = h.text(text)
 		case structured(key) || plain(key, text):
 			h.readable["annotation "+key] = true
@@ -259,8 +259,8 @@ func (h *NameHasher) sum(text string) []byte {
 // uuid is a UUID as it stands in a text, for example in that of a GPU behind "GPU-".
 var uuid = regexp.MustCompile(`[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}`)
 
-// text hashes what identifies the cluster within a text that else stays: UUIDs, and the class in the name of a resource that
-// is named after one.
+// text hashes what identifies the cluster within a text that else stays: UUIDs, and the class in the name of a resource
+// that is named after one.
 func (h *NameHasher) text(text string) string {
 	if class, ok := strings.CutPrefix(text, resourcev1.ResourceDeviceClassPrefix); ok {
 		return resourcev1.ResourceDeviceClassPrefix + h.name(class)
@@ -295,15 +295,15 @@ func (h *NameHasher) labelValue(key, value string) string {
 		return value
 	}
 	_, notANumber := strconv.ParseInt(value, 10, 64)
-	if OpenLabel(key) || h.keys.ReadsLabel(key) || notANumber == nil && (h.compared[key] || gangview.OrdinalLabel(key)) {
+	if openLabel(key) || h.keys.ReadsLabel(key) || notANumber == nil && (h.compared[key] || gangview.OrdinalLabel(key)) {
 		h.readable["label "+key] = true
 		return h.text(value)
 	}
 	return h.name(value)
 }
 
-// dropExpressions removes the rules of a placement policy that have expressions: names occur in these, and would match nothing
-// if they were hashed.
+// dropExpressions removes the rules of a placement policy that have expressions: names occur in these, and would match
+// nothing if they were hashed.
 func dropExpressions(policy map[string]any) {
 	spec, _ := policy["spec"].(map[string]any)
 	drop := func(of map[string]any, field string) {

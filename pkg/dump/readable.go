@@ -13,8 +13,8 @@ import (
 	"berth.dev/berth/pkg/wellknown"
 )
 
-// Learn takes note of what of the objects has to stay readable for pods to be scheduled as they were. It comes before Hash, for all
-// objects of a dump.
+// Learn takes note of what of the objects has to stay readable for pods to be scheduled as they were. It comes before
+// Hash, for all objects of a dump.
 func (h *NameHasher) Learn(obj runtime.Object) {
 	switch obj := obj.(type) {
 	case *v1.Node:
@@ -62,8 +62,8 @@ var mapped = []string{
 	wellknown.GPUAssignedKey, wellknown.NearKey, wellknown.LicensesKey, wellknown.DatasetsKey, wellknown.MinMembersByRoleKey,
 }
 
-// structured reports whether values of the annotation are lists of devices, keys of labels or names of the configuration, of
-// which UUIDs alone are hashed.
+// structured reports whether values of the annotation are lists of devices, keys of labels or names of the
+// configuration, of which UUIDs alone are hashed.
 func structured(key string) bool {
 	return !strings.HasPrefix(key, "berth.dev/") || slices.Contains(gpuview.AgentKeys, key) || slices.Contains([]string{
 		wellknown.TopologyRequiredKey, wellknown.TopologyPreferredKey, wellknown.RoleLabelKey, wellknown.SLAClassKey,
@@ -76,8 +76,8 @@ var (
 	plainAmount = regexp.MustCompile(`^[-+]?[0-9][-+0-9.:TZeE]*([kMGTP]i?)?$`)
 )
 
-// plain reports whether the value of an annotation of Berth's own says what scheduling needs in words that every cluster uses. A
-// number is one only where numbers are read: elsewhere it may be that of an account.
+// plain reports whether the value of an annotation of Berth's own says what scheduling needs in words that every
+// cluster uses. A number is one only where numbers are read: elsewhere it may be that of an account.
 func plain(key, value string) bool {
 	return plainWord.MatchString(value) || plainAmount.MatchString(value) && slices.Contains([]string{
 		wellknown.DeadlineKey, wellknown.GPUMemoryMinKey, wellknown.PricePerHourKey, wellknown.SLOLatencyKey, wellknown.SLOThroughputKey,

@@ -25,8 +25,9 @@ type Taken struct {
 	Bytes int64
 }
 
-// TakeFile writes a dump of a cluster into a file. The file is replaced when the dump is complete, and before that, or if it
-// never is, it stays as it was. With the names by which GPUs are known, the names of objects are hashed. A pipe or a device is written into as it is: a file must not take its place.
+// TakeFile writes a dump of a cluster into a file. The file is replaced when the dump is complete, and before that, or
+// if it never is, it stays as it was. With the names by which GPUs are known, the names of objects are hashed. A pipe
+// or a device is written into as it is: a file must not take its place.
 func TakeFile(ctx context.Context, collector *Collector, path string, hashed *gpuview.Keys) (Taken, error) {
 	// Before there is a file of it: it may take long to learn that the cluster does not answer.
 	header, err := collector.Header(ctx, time.Now())
@@ -92,8 +93,8 @@ func write(ctx context.Context, collector *Collector, header Header, out io.Writ
 	return taken, writer.Close(taken.LeftOut)
 }
 
-// writeHashed keeps all objects until the last is known: what has to stay readable depends on all, and the header, which says
-// what that is, comes first.
+// writeHashed keeps all objects until the last is known: what has to stay readable depends on all, and the header,
+// which says what that is, comes first.
 func writeHashed(ctx context.Context, collector *Collector, header Header, out io.Writer, keys *gpuview.Keys) (taken Taken, err error) {
 	key := make([]byte, 32)
 	if _, err := rand.Read(key); err != nil {

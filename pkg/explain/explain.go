@@ -48,8 +48,8 @@ type Explanation struct {
 	Why string `json:"why"`
 	// Verdict is the answer without the reason.
 	Verdict string `json:"verdict"`
-	// Winner is the node that the scheduler takes, empty if none fits: the best one or, for a member of a gang that starts, the
-	// one that the gang's plan gives it.
+	// Winner is the node that the scheduler takes, empty if none fits: the best one or, for a member of a gang that
+	// starts, the one that the gang's plan gives it.
 	Winner string `json:"winner,omitempty"`
 	// Margin is by how many points the winner, and every node with the same score, is ahead of the next one.
 	Margin int64 `json:"margin,omitempty"`
@@ -192,8 +192,8 @@ func foreign(pod *v1.Pod, c *schedulerconfig.Configuration, missing error) error
 	return fmt.Errorf("pod %s/%s is for another scheduler: %w%s; --profile explains it as if it named one of them", pod.Namespace, pod.Name, missing, hint)
 }
 
-// enforcement says who holds the pod to its share of a GPU on the node of that name; it is empty for a pod without a share
-// or a node.
+// enforcement says who holds the pod to its share of a GPU on the node of that name; it is empty for a pod without a
+// share or a node.
 func enforcement(keys gpuview.Keys, pod *v1.Pod, name string, objects []runtime.Object) string {
 	for _, obj := range objects {
 		if node, ok := obj.(*v1.Node); ok && node.Name == name {

@@ -92,7 +92,8 @@ func (e *Explanation) today() string {
 // mostReasons is how many plugins a sentence speaks of.
 const mostReasons = 3
 
-// contrast says what speaks for the first node and against the second, of what matters most: the plugins that make up the margin.
+// contrast says what speaks for the first node and against the second, of what matters most: the plugins that make up
+// the margin.
 func contrast(first, second *Node, differences []Difference, tied int) string {
 	var good, bad []string
 	for _, d := range differences {

@@ -106,8 +106,8 @@ func kindOf(word string) string {
 	return ""
 }
 
-// Pods returns the objects to explain the target among, and its pods in the order of Find: those of the manifest, put onto the objects,
-// or those of the objects if there is no manifest.
+// Pods returns the objects to explain the target among, and its pods in the order of Find: those of the manifest, put
+// onto the objects, or those of the objects if there is no manifest.
 func (t Target) Pods(objects []runtime.Object, manifest *Manifest, namespace string) ([]runtime.Object, []*v1.Pod, error) {
 	if manifest == nil {
 		pods, err := t.Find(objects, namespace)
@@ -124,8 +124,8 @@ func (t Target) Pods(objects []runtime.Object, manifest *Manifest, namespace str
 	return objects, []*v1.Pod{pod}, err
 }
 
-// ServedFirst puts those of the pods first that the configuration has a profile for, in the order in which they are, and says how many
-// it has none for.
+// ServedFirst puts those of the pods first that the configuration has a profile for, in the order in which they are,
+// and says how many it has none for.
 func ServedFirst(pods []*v1.Pod, c *schedulerconfig.Configuration) (ordered []*v1.Pod, foreign int) {
 	var others []*v1.Pod
 	for _, pod := range pods {
@@ -150,8 +150,8 @@ func AboutFile(pods, foreign int, pod string) string {
 	return fmt.Sprintf("The file makes %d pods%s; this is about %s.", pods, others, pod)
 }
 
-// Find returns the pods of the target in the order in which they can stand for it: those that are pending, then those that have not
-// ended, then the others.
+// Find returns the pods of the target in the order in which they can stand for it: those that are pending, then those
+// that have not ended, then the others.
 func (t Target) Find(objects []runtime.Object, namespace string) ([]*v1.Pod, error) {
 	if t.Kind == KindPod {
 		pod, err := FindPod(objects, namespace, t.Name)

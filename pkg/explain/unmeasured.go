@@ -19,7 +19,8 @@ type NotScored struct {
 	Why string `json:"why"`
 }
 
-// notScored returns what a pod with objectives misses in a snapshot: figures of nodes are measured, and only Prometheus has them.
+// notScored returns what a pod with objectives misses in a snapshot: figures of nodes are measured, and only Prometheus
+// has them.
 func notScored(c *schedulerconfig.Configuration, pod *v1.Pod) []NotScored {
 	want, bad := podview.PodObjective(pod)
 	if bad != nil || want.None() {

@@ -95,15 +95,15 @@ func explain(e *Explanation, configuration *schedulerconfig.Configuration, objec
 
 // fill puts the cluster into the API, with the target unbound.
 func (w *world) fill(objects []runtime.Object) error {
-	simulation.ServeCustomKinds(w.api, objects)
 	key := types.NamespacedName{Namespace: w.target.Namespace, Name: w.target.Name}
-	for _, obj := range objects {
+	err := simulation.Fill(w.api, objects, func(obj runtime.Object) runtime.Object {
 		if pod, ok := obj.(*v1.Pod); ok && key == (types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}) {
-			continue
+			return nil
 		}
-		if err := w.api.Create(obj.DeepCopyObject()); err != nil {
-			return fmt.Errorf("filling the cluster: %w", err)
-		}
+		return obj.DeepCopyObject()
+	})
+	if err != nil {
+		return err
 	}
 	// The API owns what it is given, and fills in the UID by which plugins know the pod.
 	stored := w.target.DeepCopy()

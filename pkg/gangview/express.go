@@ -11,8 +11,8 @@ import (
 	"berth.dev/berth/pkg/wellknown"
 )
 
-// WithoutGang returns a copy of the pod that is a member of no gang: without its labels and annotations or, with byOwner set, also
-// without its controller, which may make it one.
+// WithoutGang returns a copy of the pod that is a member of no gang: without its labels and annotations or, with
+// byOwner set, also without its controller, which may make it one.
 func WithoutGang(pod *v1.Pod, byOwner bool) *v1.Pod {
 	out := pod.DeepCopy()
 	for _, key := range []string{schedulingv1alpha1.PodGroupLabel, gangNameLabel, MinAvailableLabel} {

@@ -101,8 +101,8 @@ func Spec(pg *schedulingv1alpha1.PodGroup, timeout time.Duration) (gang.Spec, er
 	return s, nil
 }
 
-// Placement is equal for PodGroups, which may be nil, whose annotations say the same of where members may be. They count in
-// PodGroups that stand in for labels, too, and a change of them is no edit of the spec.
+// Placement is equal for PodGroups, which may be nil, whose annotations say the same of where members may be. They
+// count in PodGroups that stand in for labels, too, and a change of them is no edit of the spec.
 func Placement(pg *schedulingv1alpha1.PodGroup) string {
 	var c class
 	if pg == nil {
@@ -152,8 +152,8 @@ func Member(pod *v1.Pod, of Membership, pg *schedulingv1alpha1.PodGroup, ours bo
 	return m
 }
 
-// placementClass is equal for pods that filters and scores treat alike. Labels by which controllers number pods are left
-// out; a pod for which they matter after all finds that out when it reserves its node.
+// placementClass is equal for pods that filters and scores treat alike. Labels by which controllers number pods are
+// left out; a pod for which they matter after all finds that out when it reserves its node.
 func placementClass(pod *v1.Pod) string {
 	var c class
 	c.text(pod.Spec.SchedulerName)

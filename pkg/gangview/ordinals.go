@@ -6,9 +6,10 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// ordinalKeys are the labels and annotations by which controllers tell the pods of one set apart: their number, the hash
-// of their own or their parent's name, the attempt that they belong to. Filters and scores treat pods alike that differ
-// in nothing else. Where a pod's own affinity or topology spread refers to such a key, that term differs as well.
+// ordinalKeys are the labels and annotations by which controllers tell the pods of one set apart: their number, the
+// hash of their own or their parent's name, the attempt that they belong to. Filters and scores treat pods alike that
+// differ in nothing else. Where a pod's own affinity or topology spread refers to such a key, that term differs as
+// well.
 var ordinalKeys = map[string]bool{
 	// Jobs. A JobSet makes several Jobs from one template, so their names and UIDs are ordinals, too.
 	"batch.kubernetes.io/job-completion-index":            true,

@@ -75,8 +75,8 @@ const (
 type OwnerPolicy struct {
 	// Kinds are those whose pods form gangs.
 	Kinds map[string]bool
-	// Profiles are the scheduler names, Namespaces the namespaces of the pods that the policy covers: a pod has to have one
-	// of each. A nil map stands for all.
+	// Profiles are the scheduler names, Namespaces the namespaces of the pods that the policy covers: a pod has to have
+	// one of each. A nil map stands for all.
 	Profiles, Namespaces map[string]bool
 	// JobSetPer says which pods of a JobSet form one gang, also where these pods ask for a gang themselves.
 	JobSetPer JobSetPer
@@ -86,10 +86,10 @@ func (p *OwnerPolicy) covers(pod *v1.Pod) bool {
 	return p != nil && (p.Profiles == nil || p.Profiles[pod.Spec.SchedulerName]) && (p.Namespaces == nil || p.Namespaces[pod.Namespace])
 }
 
-// Of returns the gang that the pod is a member of. In order of precedence a gang is named by the label of a PodGroup, by
-// the older labels, by the annotation berth.dev/gang, which makes a gang of the pods of one controller, and by the policy.
-// It depends on nothing but the pod and the policy. Native groups are none of ours. A pod that means to be in a gang but
-// says so wrongly is an error.
+// Of returns the gang that the pod is a member of. In order of precedence a gang is named by the label of a PodGroup,
+// by the older labels, by the annotation berth.dev/gang, which makes a gang of the pods of one controller, and by the
+// policy. It depends on nothing but the pod and the policy. Native groups are none of ours. A pod that means to be in a
+// gang but says so wrongly is an error.
 func (p *OwnerPolicy) GangOf(pod *v1.Pod) (Membership, error) {
 	if m, err := labelledGang(pod); err != nil || m.ID != (gang.ID{}) {
 		return m, err

@@ -12,7 +12,8 @@ import (
 	"berth.dev/berth/pkg/wellknown"
 )
 
-// Labels and annotations by which controllers tell which object a pod belongs to. They are part of these projects' APIs.
+// Labels and annotations by which controllers tell which object a pod belongs to. They are part of these projects'
+// APIs.
 const (
 	jobSetNameLabel        = "jobset.sigs.k8s.io/jobset-name"
 	replicatedJobNameLabel = "jobset.sigs.k8s.io/replicatedjob-name"
@@ -37,8 +38,8 @@ type OwnerKind struct {
 	schema.GroupResource
 	// Versions are the API versions that can be read, the newest first. A cluster serves at least one of them.
 	Versions []string
-	// EndedLabel is the label by which pods of the kind's objects are found that have ended, and that the scheduler does not
-	// see any more. It is empty for kinds whose pods never end: a pod that ends anyway is replaced.
+	// EndedLabel is the label by which pods of the kind's objects are found that have ended, and that the scheduler
+	// does not see any more. It is empty for kinds whose pods never end: a pod that ends anyway is replaced.
 	EndedLabel string
 	// owner returns the object that the pod belongs to, or one without a kind if the pod belongs to none of this kind.
 	owner func(*OwnerPolicy, *v1.Pod, controlledBy) (Owner, error)
@@ -97,8 +98,8 @@ func OwnerKindNames() []string {
 	return names
 }
 
-// States reads an object of the kind: what holds for the gang of all its pods, under the empty name, and for those of its
-// parts. An object that cannot be read says so in the state's Why.
+// States reads an object of the kind: what holds for the gang of all its pods, under the empty name, and for those of
+// its parts. An object that cannot be read says so in the state's Why.
 func (k *OwnerKind) States(obj *unstructured.Unstructured) map[string]OwnerState {
 	r := &objectReader{kind: k.Kind, name: obj.GetName(), fields: obj.Object, err: new(error)}
 	states := k.read(r)
@@ -116,7 +117,8 @@ func (k *OwnerKind) States(obj *unstructured.Unstructured) map[string]OwnerState
 	return states
 }
 
-// Keep returns of an object of the kind what says which gangs its pods form: its identity and the fields that States reads.
+// Keep returns of an object of the kind what says which gangs its pods form: its identity and the fields that States
+// reads.
 func (k *OwnerKind) Keep(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	r := &objectReader{kind: k.Kind, name: obj.GetName(), fields: obj.Object, err: new(error), kept: map[string]any{}}
 	k.read(r)

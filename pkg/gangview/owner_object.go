@@ -180,8 +180,8 @@ func sum(counts ...int) int {
 // times multiplies two numbers of at most 32 bits without wrapping around.
 func times(a, b int) int { return int(min(int64(a)*int64(b), math.MaxInt32)) }
 
-// countIndexes returns how many indexes of a Job a text names such as "1,3-5,7", which is how its status lists them. What
-// cannot be read counts for nothing.
+// countIndexes returns how many indexes of a Job a text names such as "1,3-5,7", which is how its status lists them.
+// What cannot be read counts for nothing.
 func countIndexes(text string) int {
 	count := 0
 	for item := range strings.SplitSeq(text, ",") {

@@ -28,8 +28,8 @@ type OwnerState struct {
 	Why string
 }
 
-// Outlived reports whether the pod is left over from an earlier run: of a deleted object of the same name, or of an attempt
-// before the present one. Its controller deletes it, but pods of the present run may come before that.
+// Outlived reports whether the pod is left over from an earlier run: of a deleted object of the same name, or of an
+// attempt before the present one. Its controller deletes it, but pods of the present run may come before that.
 func (s *OwnerState) Outlived(kind string, pod *v1.Pod) bool {
 	if attempt, err := strconv.Atoi(pod.Labels[restartAttemptLabel]); err == nil && attempt < s.Attempt {
 		return true
@@ -193,8 +193,8 @@ func readMPIJob(r *objectReader) map[string]OwnerState {
 	return whole(r.trainingState(pods))
 }
 
-// readRayCluster counts the head and the workers of all groups. A cluster that is scaled by Ray starts with the least that
-// its groups may have, as Ray adds and removes the others.
+// readRayCluster counts the head and the workers of all groups. A cluster that is scaled by Ray starts with the least
+// that its groups may have, as Ray adds and removes the others.
 func readRayCluster(r *objectReader) map[string]OwnerState {
 	pods := 1
 	scaled := r.flag("spec.enableInTreeAutoscaling")

@@ -17,8 +17,8 @@ import (
 // maxRoles bounds how many roles a group may have.
 const maxRoles = 32
 
-// Role returns the member's role in its group, empty if it has none. The PodGroup, which may be nil, can name another label
-// for it than the usual one.
+// Role returns the member's role in its group, empty if it has none. The PodGroup, which may be nil, can name another
+// label for it than the usual one.
 func Role(pod *v1.Pod, pg *schedulingv1alpha1.PodGroup) string {
 	label := wellknown.RoleKey
 	if pg != nil {

@@ -10,8 +10,8 @@ import (
 	"berth.dev/berth/pkg/informers"
 )
 
-// Gangs tells the plugins of all profiles of one scheduler which gang a pod is a member of. The zero value knows what pods
-// say themselves; with a policy it also knows the gangs of controllers whose pods say nothing.
+// Gangs tells the plugins of all profiles of one scheduler which gang a pod is a member of. The zero value knows what
+// pods say themselves; with a policy it also knows the gangs of controllers whose pods say nothing.
 type Gangs struct {
 	policy atomic.Pointer[OwnerPolicy]
 }
@@ -22,8 +22,8 @@ func GangsOf(factory kubeinformers.SharedInformerFactory) *Gangs {
 	return g
 }
 
-// Follow makes the policy count. It has to be called while the profiles are made, before any informer runs: what has been told
-// of a pod must not change while the pod is the same.
+// Follow makes the policy count. It has to be called while the profiles are made, before any informer runs: what has
+// been told of a pod must not change while the pod is the same.
 func (g *Gangs) Follow(policy *OwnerPolicy) { g.policy.Store(policy) }
 
 // Of returns the gang of the pod; none if the pod says wrongly which: Coscheduling rejects such pods.

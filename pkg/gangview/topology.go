@@ -26,8 +26,8 @@ type Topology struct {
 	MixedModels bool
 }
 
-// TopologyOf reads the levels of a gang from its PodGroup, which may be nil, and what that does not say from a member. The
-// error is a BadValue.
+// TopologyOf reads the levels of a gang from its PodGroup, which may be nil, and what that does not say from a member.
+// The error is a BadValue.
 func TopologyOf(pg *schedulingv1alpha1.PodGroup, pod *v1.Pod) (Topology, error) {
 	var t Topology
 	for _, at := range []struct {

@@ -141,7 +141,8 @@ var generations = map[string]int{
 	"p100": 60, "v100": 70, "t4": 75, "a100": 80, "a10": 86, "l4": 89, "l40s": 89, "h100": 90, "h200": 90, "b200": 100,
 }
 
-// GenerationOf is the compute capability, times ten, behind the name of a family or of a well-known model; false for others.
+// GenerationOf is the compute capability, times ten, behind the name of a family or of a well-known model; false for
+// others.
 func GenerationOf(name string) (int, bool) {
 	g, ok := generations[strings.ToLower(name)]
 	return g, ok

@@ -16,7 +16,8 @@ import (
 // AgentKeys are the annotations of a node that its agent writes, and no other key.
 var AgentKeys = []string{wellknown.GPUDevicesKey, wellknown.GPULinksKey, wellknown.GPUsInUseKey, wellknown.GPUsInUseAtKey}
 
-// maxPublished bounds the annotations of the agent in bytes: 64 GPUs need 12,000 for the devices and 31,000 for the links.
+// maxPublished bounds the annotations of the agent in bytes: 64 GPUs need 12,000 for the devices and 31,000 for the
+// links.
 const maxPublished = 64 << 10
 
 // PublishedGPU is one GPU of a node as its agent publishes it.
@@ -53,8 +54,8 @@ func EncodeGPUs(devices []PublishedGPU) (string, error) {
 	return string(encoded), nil
 }
 
-// EncodeLinks is the value of GPULinksKey for n GPUs. Pairs that are connected through the system only are left out: they
-// are what a reader assumes.
+// EncodeLinks is the value of GPULinksKey for n GPUs. Pairs that are connected through the system only are left out:
+// they are what a reader assumes.
 func EncodeLinks(links []PublishedLink, n int) (string, error) {
 	entries := [][3]any{}
 	for _, l := range links {
@@ -112,9 +113,9 @@ func parseGPUs(value string) ([]PublishedGPU, error) {
 	return devices, nil
 }
 
-// published are the GPUs that the node's agent lists, and whether these are all; nil without a list that can be used. The
-// kubelet's count stands above the list: one that has fewer GPUs than the kubelet offers is out of date, and tells no more
-// than which GPU has which index.
+// published are the GPUs that the node's agent lists, and whether these are all; nil without a list that can be used.
+// The kubelet's count stands above the list: one that has fewer GPUs than the kubelet offers is out of date, and tells
+// no more than which GPU has which index.
 func (b *nodeReader) published(allocatable int64) (devices []PublishedGPU, all bool) {
 	value, ok := b.node.Annotations[wellknown.GPUDevicesKey]
 	if !ok {
@@ -144,8 +145,8 @@ func (b *nodeReader) published(allocatable int64) (devices []PublishedGPU, all b
 	return devices, true
 }
 
-// placeUUIDs returns the UUIDs of n devices by their indices, empty for those that the list does not have; nil without a
-// list.
+// placeUUIDs returns the UUIDs of n devices by their indices, empty for those that the list does not have; nil without
+// a list.
 func placeUUIDs(listed []PublishedGPU, n int) []string {
 	if len(listed) == 0 {
 		return nil

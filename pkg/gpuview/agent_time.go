@@ -24,9 +24,9 @@ func ParseInUseAt(value string) (time.Time, error) {
 	return at, nil
 }
 
-// inUseIsOld reports whether the agent stopped looking. The time is held against the kubelet's last report, which has the
-// same clock, so that the answer depends on the node alone and changes with it. Without a time the value counts as it
-// stands, and so it does where the kubelet gives no time.
+// inUseIsOld reports whether the agent stopped looking. The time is held against the kubelet's last report, which has
+// the same clock, so that the answer depends on the node alone and changes with it. Without a time the value counts as
+// it stands, and so it does where the kubelet gives no time.
 func (b *nodeReader) inUseIsOld() bool {
 	value, ok := b.node.Annotations[wellknown.GPUsInUseAtKey]
 	if !ok {

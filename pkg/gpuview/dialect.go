@@ -84,8 +84,8 @@ var (
 	shareResources = dialectKeys(func(d *dialect) []string { return d.resources })
 )
 
-// AnswerKeys returns the annotations by which schedulers and device plugins tell a pod its devices, its node or its address,
-// sorted.
+// AnswerKeys returns the annotations by which schedulers and device plugins tell a pod its devices, its node or its
+// address, sorted.
 func AnswerKeys() []string {
 	keys := append([]string{wellknown.IPAddressKey}, answerKeys...)
 	slices.Sort(keys)
@@ -108,9 +108,9 @@ func (r *Request) answerDialect(a Assignment) Dialect {
 	}
 }
 
-// Answers are the annotations by which a pod and the agents of its node learn which devices it holds, with the record of it
-// that goes into the condition GPUsAssigned. An annotation without a value is one to remove: what an earlier attempt, or
-// another scheduler, left in any dialect.
+// Answers are the annotations by which a pod and the agents of its node learn which devices it holds, with the record
+// of it that goes into the condition GPUsAssigned. An annotation without a value is one to remove: what an earlier
+// attempt, or another scheduler, left in any dialect.
 func Answers(pod *v1.Pod, r *Request, a Assignment, now time.Time) (annotations map[string]any, record string, err error) {
 	told, err := dialects[r.answerDialect(a)].tell(pod, r, a, now)
 	if err != nil {
@@ -130,8 +130,8 @@ func Answers(pod *v1.Pod, r *Request, a Assignment, now time.Time) (annotations 
 	return annotations, record, nil
 }
 
-// StaleAnswers are the annotations to remove from a pod that goes to a node where the kubelet chooses, and whether it has a
-// record of devices as well.
+// StaleAnswers are the annotations to remove from a pod that goes to a node where the kubelet chooses, and whether it
+// has a record of devices as well.
 func StaleAnswers(pod *v1.Pod) (annotations map[string]any, recorded bool) {
 	annotations = map[string]any{}
 	for _, key := range answerKeys {
@@ -152,8 +152,8 @@ func GrantEdited(before, after *v1.Pod) bool {
 	})
 }
 
-// AssignedDevices are the device indices that a bound pod was told: its grant, or else the answer in whichever dialect it is;
-// nil when there is none or it cannot be read. Those of an answer say what the pod goes by, not what it holds.
+// AssignedDevices are the device indices that a bound pod was told: its grant, or else the answer in whichever dialect
+// it is; nil when there is none or it cannot be read. Those of an answer say what the pod goes by, not what it holds.
 func AssignedDevices(pod *v1.Pod) []int {
 	if a, ok := Granted(pod); ok {
 		return a.Devices

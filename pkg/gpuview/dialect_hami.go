@@ -55,8 +55,8 @@ var hami = dialect{
 	read:      readHAMi, tell: tellHAMi, told: toldHAMi,
 }
 
-// ServedByHAMi reports whether HAMi's device plugin gives the pod its GPUs, where it registered them: the kubelet asks it
-// for whole GPUs too.
+// ServedByHAMi reports whether HAMi's device plugin gives the pod its GPUs, where it registered them: the kubelet asks
+// it for whole GPUs too.
 func (r *Request) ServedByHAMi(a Assignment) bool {
 	return r.Count > 0 && r.Resource != "" && a.Registered
 }

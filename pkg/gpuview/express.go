@@ -13,9 +13,9 @@ import (
 	"berth.dev/berth/pkg/wellknown"
 )
 
-// The functions of this file go the other way than the rest of the package: they say with labels, annotations and resources
-// what the rest reads from them, for clusters and pods that exist in a simulation only. Where several keys mean the same
-// they use the most common one.
+// The functions of this file go the other way than the rest of the package: they say with labels, annotations and
+// resources what the rest reads from them, for clusters and pods that exist in a simulation only. Where several keys
+// mean the same they use the most common one.
 
 // simulatedAgent names what holds pods to their devices in a simulation, where a pod uses what it is told.
 const simulatedAgent = "simulation"
@@ -41,8 +41,8 @@ func (k *Keys) SetGPUs(node *v1.Node, model string, count int, shared bool) {
 	}
 }
 
-// OfferedFirst are the keys with the GPU resource in front that nodes among the objects offer, so that what is made to ask for GPUs
-// asks for these.
+// OfferedFirst are the keys with the GPU resource in front that nodes among the objects offer, so that what is made to
+// ask for GPUs asks for these.
 func OfferedFirst(k Keys, objects []runtime.Object) Keys {
 	offered := map[string]bool{}
 	for _, obj := range objects {
@@ -78,8 +78,8 @@ func RequestShare(pod *v1.Pod, milli int) {
 	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, openbCountKey, "1")
 }
 
-// TakeWholeGPUs makes a pod that asks for shares of GPUs in annotations alone ask for as many whole ones by resource, as its owner
-// has to where the scheduler knows no shares. It says whether there was such a request.
+// TakeWholeGPUs makes a pod that asks for shares of GPUs in annotations alone ask for as many whole ones by resource,
+// as its owner has to where the scheduler knows no shares. It says whether there was such a request.
 func (k *Keys) TakeWholeGPUs(pod *v1.Pod) bool {
 	asked, err := k.PodGPURequest(pod)
 	if err != nil || !asked.WantsGPU() || asked.Dialect == DialectNone || k.asksByResource(pod) || len(pod.Spec.Containers) == 0 {
@@ -98,8 +98,8 @@ func (k *Keys) TakeWholeGPUs(pod *v1.Pod) bool {
 	return true
 }
 
-// AcceptModels names the GPU models that a pod accepts, in Berth's own annotation and in the language of the stock scheduler, so
-// that every configuration has the same choice.
+// AcceptModels names the GPU models that a pod accepts, in Berth's own annotation and in the language of the stock
+// scheduler, so that every configuration has the same choice.
 func (k *Keys) AcceptModels(pod *v1.Pod, models []string) {
 	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, wellknown.GPUModelsKey, strings.Join(models, "|"))
 	if len(k.ProductLabels) == 0 {

@@ -18,7 +18,8 @@ type Assignment struct {
 	Share   gpu.Share
 	// UUIDs are those of the devices, where the node lists them: the indices may change when it lists them again.
 	UUIDs []string
-	// WholeMiB is the memory of each device of which the pod gets all; nil where the share says it. It is not recorded either.
+	// WholeMiB is the memory of each device of which the pod gets all; nil where the share says it. It is not recorded
+	// either.
 	WholeMiB []int
 	// Registered reports that HAMi's device plugin registered the devices. It is not recorded: only the binding asks.
 	Registered bool
@@ -41,8 +42,8 @@ func (g *Node) Assign(devices []int, share gpu.Share) Assignment {
 	return a
 }
 
-// DevicesOn are the indices of the devices as the node lists them now. Those that it does not have any more are left out;
-// their indices may be those of other devices by now.
+// DevicesOn are the indices of the devices as the node lists them now. Those that it does not have any more are left
+// out; their indices may be those of other devices by now.
 func (a *Assignment) DevicesOn(node *Node) []int {
 	if len(a.UUIDs) == 0 || len(node.uuids) == 0 {
 		return a.Devices
@@ -80,13 +81,13 @@ func (g *Node) uuidsOf(devices []int) []string {
 // annotations count then.
 type AssignmentOf func(uid types.UID) (Assignment, bool)
 
-// GPUsAssigned is the condition of a pod that says which devices it was given; its message is a grant as JSON. Those who may
-// create and edit pods cannot write conditions: the API server drops the status of a pod that is created or updated, and the
-// role "edit" has no right to pods/status.
+// GPUsAssigned is the condition of a pod that says which devices it was given; its message is a grant as JSON. Those
+// who may create and edit pods cannot write conditions: the API server drops the status of a pod that is created or
+// updated, and the role "edit" has no right to pods/status.
 const GPUsAssigned v1.PodConditionType = "berth.dev/GPUsAssigned"
 
-// grant says what the pod was given, whatever it asked for. Pod and node tie it to one binding: a copy on another pod, or one
-// that is left from a binding that failed, says nothing.
+// grant says what the pod was given, whatever it asked for. Pod and node tie it to one binding: a copy on another pod,
+// or one that is left from a binding that failed, says nothing.
 type grant struct {
 	Pod     types.UID `json:"pod"`
 	Node    string    `json:"node"`
@@ -114,8 +115,8 @@ func assignedCondition(pod *v1.Pod) *v1.PodCondition {
 	return nil
 }
 
-// Granted reads what a bound pod was given by a scheduler of this project. It returns false when that is not recorded in
-// the pod's status, not for this pod on its node, or not readable.
+// Granted reads what a bound pod was given by a scheduler of this project. It returns false when that is not recorded
+// in the pod's status, not for this pod on its node, or not readable.
 func Granted(pod *v1.Pod) (Assignment, bool) {
 	c := assignedCondition(pod)
 	if c == nil {
@@ -134,8 +135,8 @@ func grantTo(pod *v1.Pod, value string) (Assignment, bool) {
 	return Assignment{Node: g.Node, Devices: g.Devices, UUIDs: g.UUIDs, Share: share}, true
 }
 
-// GrantDisputed reports whether the annotations of a pod tell other devices than its grant: they were edited while nobody
-// looked.
+// GrantDisputed reports whether the annotations of a pod tell other devices than its grant: they were edited while
+// nobody looked.
 func GrantDisputed(pod *v1.Pod, a Assignment) bool {
 	if value, ok := pod.Annotations[wellknown.GPUAssignedKey]; !ok || value != assignedMessage(pod) {
 		return true

@@ -24,8 +24,8 @@ const hamiCore = "hami-core"
 
 var hamiConditions = [...]string{hamiUseTypeKey, hamiNoTypeKey, hamiUseUUIDKey, hamiNoUUIDKey, hamiModeKey, hamiNUMAKey}
 
-// refuseHAMiConditions refuses what HAMi's scheduler would keep to and this one does not: a pod that must not run on some GPUs
-// is better pending than there. HAMi's device plugin checks none of it.
+// refuseHAMiConditions refuses what HAMi's scheduler would keep to and this one does not: a pod that must not run on
+// some GPUs is better pending than there. HAMi's device plugin checks none of it.
 func refuseHAMiConditions(k *Keys, pod *v1.Pod, r *Request) error {
 	if r.Count == 0 || r.Resource != k.Resources[0] {
 		return nil

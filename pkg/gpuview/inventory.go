@@ -43,8 +43,8 @@ func (k *Keys) Inventory(g *Node, info fwk.NodeInfo, promised AssignmentOf, exce
 	return inv
 }
 
-// countPods books the devices of every pod on a shared node. What a pod was promised or granted comes first, whatever it
-// asks for by now. Every other pod holds what stands behind its annotations: see holdsOf.
+// countPods books the devices of every pod on a shared node. What a pod was promised or granted comes first, whatever
+// it asks for by now. Every other pod holds what stands behind its annotations: see holdsOf.
 func (k *Keys) countPods(
 	g *Node, inv *gpu.Inventory, info fwk.NodeInfo, promised AssignmentOf, except types.UID,
 ) {
@@ -91,9 +91,9 @@ func (k *Keys) countPods(
 	k.countReported(claims, g, inv)
 }
 
-// countLeft books what pods were assigned while a node was shared that is not any more: its label was changed, or the node was
-// deleted and has registered again. They use their devices on, of which the kubelet knows nothing. Whole GPUs that a device
-// plugin gave out are counted by the kubelet, unless it was HAMi's, whose units are parts of GPUs.
+// countLeft books what pods were assigned while a node was shared that is not any more: its label was changed, or the
+// node was deleted and has registered again. They use their devices on, of which the kubelet knows nothing. Whole GPUs
+// that a device plugin gave out are counted by the kubelet, unless it was HAMi's, whose units are parts of GPUs.
 func (k *Keys) countLeft(g *Node, inv *gpu.Inventory, info fwk.NodeInfo, promised AssignmentOf, except types.UID) {
 	for _, podInfo := range info.GetPods() {
 		pod := podInfo.GetPod()
@@ -112,9 +112,10 @@ func (k *Keys) countLeft(g *Node, inv *gpu.Inventory, info fwk.NodeInfo, promise
 	}
 }
 
-// holdsOf is what a pod holds that this scheduler has not assigned, and the devices if it was told any. A pod that is not on
-// a node yet, as in a simulation, holds what it asks for, and so does any pod where annotations are trusted. Of others, which
-// a tenant may have put on the node by spec.nodeName, it is what they ask for by resources; backed reports that this is all.
+// holdsOf is what a pod holds that this scheduler has not assigned, and the devices if it was told any. A pod that is
+// not on a node yet, as in a simulation, holds what it asks for, and so does any pod where annotations are trusted. Of
+// others, which a tenant may have put on the node by spec.nodeName, it is what they ask for by resources; backed
+// reports that this is all.
 func (k *Keys) holdsOf(pod *v1.Pod, g *Node, inv *gpu.Inventory) (r gpu.Request, held []deviceShare, backed bool) {
 	trusted := k.TrustAnnotations || pod.Spec.NodeName == ""
 	if trusted {
@@ -142,8 +143,8 @@ func (k *Keys) holdsOf(pod *v1.Pod, g *Node, inv *gpu.Inventory) (r gpu.Request,
 	return r, held, trusted || r.Count > 0
 }
 
-// within reports whether devices and shares are no more than count shares. HAMi's list may have several containers of the pod
-// on one device.
+// within reports whether devices and shares are no more than count shares. HAMi's list may have several containers of
+// the pod on one device.
 func within(held []deviceShare, count int, share gpu.Share) bool {
 	milli, memMiB := 0, 0
 	for _, d := range held {
@@ -153,8 +154,8 @@ func within(held []deviceShare, count int, share gpu.Share) bool {
 	return len(held) <= count && milli <= count*(share.Milli+1) && memMiB <= count*(share.MemMiB+1)
 }
 
-// countReported books what pods claim by annotations alone, of devices of which the node's agent reports that they are in use
-// and no other pod says that it uses them. All else that they claim takes nothing from anybody.
+// countReported books what pods claim by annotations alone, of devices of which the node's agent reports that they are
+// in use and no other pod says that it uses them. All else that they claim takes nothing from anybody.
 func (k *Keys) countReported(claims []*v1.Pod, g *Node, inv *gpu.Inventory) {
 	if len(claims) == 0 || len(g.inUse) == 0 {
 		return
@@ -178,16 +179,16 @@ func (k *Keys) countReported(claims []*v1.Pod, g *Node, inv *gpu.Inventory) {
 	}
 }
 
-// Claimed returns keys by which annotations of pods are believed. What pods claim keeps nobody from a device that is needed,
-// but of several that serve, one of which no pod claims anything is the better one.
+// Claimed returns keys by which annotations of pods are believed. What pods claim keeps nobody from a device that is
+// needed, but of several that serve, one of which no pod claims anything is the better one.
 func (k *Keys) Claimed() *Keys {
 	trusting := *k
 	trusting.TrustAnnotations = true
 	return &trusting
 }
 
-// Unassigned says what a pod claims on its node that counts for nothing: GPUs by annotations alone, which this scheduler did
-// not assign. It is empty for all other pods.
+// Unassigned says what a pod claims on its node that counts for nothing: GPUs by annotations alone, which this
+// scheduler did not assign. It is empty for all other pods.
 func (k *Keys) Unassigned(pod *v1.Pod) string {
 	if k.TrustAnnotations || pod.Spec.NodeName == "" || assignedCondition(pod) != nil || k.backedGPUs(pod).Count > 0 {
 		return ""

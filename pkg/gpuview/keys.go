@@ -17,7 +17,8 @@ var (
 // WorkloadTypeLabel is the label by which published examples sort pods into CPU-intensive and GPU-intensive.
 const WorkloadTypeLabel = "workload-type"
 
-// Keys are the resource names and node label keys in which GPUs are described, and how far annotations of pods are believed.
+// Keys are the resource names and node label keys in which GPUs are described, and how far annotations of pods are
+// believed.
 type Keys struct {
 	wellknown.GPUNames
 	// TrustAnnotations reports that pods which this scheduler did not assign hold what their annotations say, because
@@ -52,8 +53,8 @@ const nvidia = "nvidia.com"
 // domains are those of each maker's resources and labels.
 var domains = map[gpu.Maker]string{gpu.NVIDIA: nvidia, gpu.AMD: "amd.com", gpu.Intel: "gpu.intel.com"}
 
-// resourceOf is the resource under which GPUs of a maker are offered while a device plugin runs: the first in the maker's
-// domain, else the first of all.
+// resourceOf is the resource under which GPUs of a maker are offered while a device plugin runs: the first in the
+// maker's domain, else the first of all.
 func (k *Keys) resourceOf(made gpu.Maker) string {
 	for _, resource := range k.Resources {
 		if maker(resource) == domains[made] {

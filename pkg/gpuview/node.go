@@ -28,8 +28,8 @@ type Node struct {
 	uuids []string
 	// Clique is the NVLink domain across nodes; empty when there is none.
 	Clique string
-	// first reports that these are the GPUs under the first resource name, others those under further ones. Only the first may
-	// be shared.
+	// first reports that these are the GPUs under the first resource name, others those under further ones. Only the
+	// first may be shared.
 	first  bool
 	others []*Node
 }
@@ -63,8 +63,8 @@ func (g *Node) NVIDIA() bool {
 	})
 }
 
-// Offered reports whether a device plugin offers GPUs or slices of them. That a label, a list or the instance type tells
-// of GPUs says nothing of who gives them out.
+// Offered reports whether a device plugin offers GPUs or slices of them. That a label, a list or the instance type
+// tells of GPUs says nothing of who gives them out.
 func (g *Node) Offered() bool {
 	return g.empty.Registered || slices.ContainsFunc(g.Pools(), func(pool *Node) bool {
 		return pool.allocatable > 0 || len(pool.empty.Slices) > 0
@@ -86,8 +86,8 @@ func (g *Node) Unknown() []string {
 // Empty is the inventory of the node without pods. It must not be changed.
 func (g *Node) Empty() *gpu.Inventory { return &g.empty }
 
-// UUIDs are the devices' UUIDs in index order, nil when the node does not list them. That of a device which is not listed
-// is empty.
+// UUIDs are the devices' UUIDs in index order, nil when the node does not list them. That of a device which is not
+// listed is empty.
 func (g *Node) UUIDs() []string { return g.uuids }
 
 // WithDevices is the node with other GPUs, those that claims can have.
@@ -116,8 +116,8 @@ func (g *Node) SameOffer(other *Node) bool {
 	return slices.EqualFunc(g.Pools(), other.Pools(), func(a, b *Node) bool { return reflect.DeepEqual(a.empty, b.empty) })
 }
 
-// ReadGPUNode reads the GPUs of a node. Values that cannot be used are returned; they are treated as absent unless they say
-// otherwise.
+// ReadGPUNode reads the GPUs of a node. Values that cannot be used are returned; they are treated as absent unless they
+// say otherwise.
 func (k *Keys) ReadGPUNode(node *v1.Node) (*Node, []*wellknown.BadValue) {
 	b := &nodeReader{keys: k, node: node, offers: k.offers(node)}
 	g := b.pool(0)

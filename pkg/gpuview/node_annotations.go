@@ -19,8 +19,8 @@ type registeredGPU struct {
 	tasks int
 }
 
-// hamiSliced is the mode of a device that HAMi cuts into MIG slices as pods come. Its own scheduler names the slice; the GPU
-// itself is no use to a pod.
+// hamiSliced is the mode of a device that HAMi cuts into MIG slices as pods come. Its own scheduler names the slice;
+// the GPU itself is no use to a pod.
 const hamiSliced = "mig"
 
 // maxTasks is how many containers a device may be registered for.
@@ -46,9 +46,9 @@ func leastMemory(devices []registeredGPU) (leastMiB int, unlike bool) {
 }
 
 // registered reads the devices that HAMi's agent lists on the node, in either of its two formats: records
-// "uuid,count,MiB,cores,type,numa,healthy", newer ones with ",index,mode", ended by colons, or a JSON list. A list that is empty, as
-// the agent writes it while it cannot reach the driver, or that cannot be read, does not make the node another one: the pods that
-// share its GPUs run on.
+// "uuid,count,MiB,cores,type,numa,healthy", newer ones with ",index,mode", ended by colons, or a JSON list. A list that
+// is empty, as the agent writes it while it cannot reach the driver, or that cannot be read, does not make the node
+// another one: the pods that share its GPUs run on.
 func (b *nodeReader) registered() (devices []registeredGPU, byAgent bool) {
 	value, byAgent := b.node.Annotations[hamiRegisterKey]
 	if !byAgent {
@@ -132,8 +132,8 @@ func parseRegisterRecords(value string) ([]registeredGPU, error) {
 	return devices, nil
 }
 
-// links fills in the interconnect: from the matrix if there is one whose indices are those of the devices, else from the
-// label, else from the product.
+// links fills in the interconnect: from the matrix if there is one whose indices are those of the devices, else from
+// the label, else from the product.
 func (b *nodeReader) links(inv *gpu.Inventory, product gpu.Product, indexed bool) {
 	n := len(inv.Devices)
 	if n < 2 {

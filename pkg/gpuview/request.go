@@ -22,8 +22,8 @@ const (
 	maxSliceKinds           = 8
 )
 
-// MaxGPUs bounds how many GPUs a request is for and how many a node has. No node has so many, but a unit may be a small part
-// of a GPU that nothing tells apart from a GPU.
+// MaxGPUs bounds how many GPUs a request is for and how many a node has. No node has so many, but a unit may be a small
+// part of a GPU that nothing tells apart from a GPU.
 const MaxGPUs = 1 << 14
 
 // Request is what a pod asks for, and in which dialect.
@@ -88,8 +88,8 @@ func (k *Keys) heldGPUs(pod *v1.Pod) gpu.Request {
 	return gpu.Request{Count: max(1, k.countGPUs(pod)), Milli: gpu.WholeMilli}
 }
 
-// backedGPUs is the part of it that stands behind more than annotations: what the pod asks for by resources. The kubelet
-// lets the pod in by these, and quotas count them.
+// backedGPUs is the part of it that stands behind more than annotations: what the pod asks for by resources. The
+// kubelet lets the pod in by these, and quotas count them.
 func (k *Keys) backedGPUs(pod *v1.Pod) gpu.Request {
 	plain := *pod
 	plain.Annotations = nil
@@ -287,8 +287,8 @@ func parseCount(key, value string, low, high int) (int, error) {
 	return n, nil
 }
 
-// parseFraction reads a part of a GPU as milli-GPU, rounded down, 1 at least, so that three pods of 0.3333 fit one GPU. Each share may
-// be less than a thousandth of a GPU larger than it counts.
+// parseFraction reads a part of a GPU as milli-GPU, rounded down, 1 at least, so that three pods of 0.3333 fit one GPU.
+// Each share may be less than a thousandth of a GPU larger than it counts.
 func parseFraction(key, value string) (int, error) {
 	f, err := strconv.ParseFloat(value, 64)
 	// The negated comparison refuses NaN too.

@@ -10,8 +10,8 @@ import (
 	"berth.dev/berth/pkg/informers"
 )
 
-// ProfileKeys tells the plugins of all profiles of one scheduler by which names the profiles know GPUs. It is safe for concurrent
-// use.
+// ProfileKeys tells the plugins of all profiles of one scheduler by which names the profiles know GPUs. It is safe for
+// concurrent use.
 type ProfileKeys struct {
 	mu   sync.Mutex
 	keys []*Keys

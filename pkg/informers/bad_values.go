@@ -26,8 +26,8 @@ type badValueReporter struct {
 type reportKey struct{ scope, node string }
 
 // WatchBadNodeValues calls check for every node that appears or changes and records one warning event on the node for
-// each bad value when it is first seen. Check must depend on the node alone. Scope keeps the checks of different plugins
-// apart; watches of the same scope in several profiles of a scheduler report once.
+// each bad value when it is first seen. Check must depend on the node alone. Scope keeps the checks of different
+// plugins apart; watches of the same scope in several profiles of a scheduler report once.
 func WatchBadNodeValues(handle fwk.Handle, scope string, check func(*v1.Node) []*wellknown.BadValue) error {
 	factory := handle.SharedInformerFactory()
 	r, err := Shared(factory, func() (*badValueReporter, error) {

@@ -13,14 +13,15 @@ const NoIndex = -1
 
 // NodeEntry is what is kept of one node.
 type NodeEntry[T any] struct {
-	// Index is a small number that is the node's own while it exists, for tables of all nodes; NoIndex for one that is gone.
+	// Index is a small number that is the node's own while it exists, for tables of all nodes; NoIndex for one that is
+	// gone.
 	Index int
 	Value T
 }
 
-// ByNode keeps an entry for each node of the cluster. It is found by the address of the API object, which a cycle has at
-// hand and an informer never changes, only replaces: the name is memory of its own, which a cycle would have to fetch for
-// every node. ByNode is safe for concurrent use, and finding an entry takes no lock.
+// ByNode keeps an entry for each node of the cluster. It is found by the address of the API object, which a cycle has
+// at hand and an informer never changes, only replaces: the name is memory of its own, which a cycle would have to
+// fetch for every node. ByNode is safe for concurrent use, and finding an entry takes no lock.
 type ByNode[T any] struct {
 	nodes    cache.Store
 	byObject sync.Map // *NodeEntry[T] by *v1.Node

@@ -1,10 +1,10 @@
-// Package nodeagent tells the scheduler what only a node knows of its GPUs: which are in use, how they are connected, and
-// which are healthy. It reads the kubelet and the driver, and writes annotations on its own Node object when something has
-// changed.
+// Package nodeagent tells the scheduler what only a node knows of its GPUs: which are in use, how they are connected,
+// and which are healthy. It reads the kubelet and the driver, and writes annotations on its own Node object when
+// something has changed.
 //
 // What was read last stays published while a source fails, for a bounded time; then it is taken back, and the scheduler
-// counts as on a node without an agent. Annotations stay when the agent stops: the scheduler believes them only as far as
-// the pods on the node and the kubelet's own counts allow.
+// counts as on a node without an agent. Annotations stay when the agent stops: the scheduler believes them only as far
+// as the pods on the node and the kubelet's own counts allow.
 package nodeagent
 
 import (
@@ -184,8 +184,8 @@ func accept[T any](s *source[T], r reading[T]) {
 	}
 }
 
-// keepOffered keeps what the kubelet offered before it offered nothing: it says nothing of single GPUs then, only that the
-// device plugin is away.
+// keepOffered keeps what the kubelet offered before it offered nothing: it says nothing of single GPUs then, only that
+// the device plugin is away.
 func keepOffered(r reading[podresources.State], before *source[podresources.State]) reading[podresources.State] {
 	if r.err == nil && len(r.value.Offered) == 0 {
 		r.value.Offered = before.value.Offered
@@ -260,12 +260,12 @@ func (a *Agent) wanted(now time.Time) (values map[string]string, keep map[string
 	return values, nil, nil
 }
 
-// refresh is how old the published time of the last reading may be: a patch a minute of each of thousands of nodes would be
-// a load, and readers allow for more.
+// refresh is how old the published time of the last reading may be: a patch a minute of each of thousands of nodes
+// would be a load, and readers allow for more.
 const refresh = gpuview.InUseLasts / 3
 
-// adapt makes the values fit the node: the published time stays while it is good enough, and a node of HAMi gets no GPUs in
-// use, because the kubelet's answer is not true there.
+// adapt makes the values fit the node: the published time stays while it is good enough, and a node of HAMi gets no
+// GPUs in use, because the kubelet's answer is not true there.
 func (a *Agent) adapt(values map[string]string) {
 	if a.written.HAMi {
 		delete(values, wellknown.GPUsInUseKey)

@@ -53,9 +53,9 @@ type picture struct {
 	strangers []string
 }
 
-// draw joins what the machine and the kubelet tell. A GPU is healthy if the driver finds no fault and the kubelet offers
-// it. Of what the kubelet does not offer it is the kubelet's answer only if it offers any GPU at all: it offers none while
-// the device plugin has not registered, as after a restart, and none of a GPU in MIG mode without slices.
+// draw joins what the machine and the kubelet tell. A GPU is healthy if the driver finds no fault and the kubelet
+// offers it. Of what the kubelet does not offer it is the kubelet's answer only if it offers any GPU at all: it offers
+// none while the device plugin has not registered, as after a restart, and none of a GPU in MIG mode without slices.
 func draw(h *hardware, kubelet *podresources.State) picture {
 	var p picture
 	names := newIdentifier(h)

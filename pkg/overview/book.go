@@ -34,8 +34,8 @@ type Pricing struct {
 	Rates price.Rates
 }
 
-// Book knows a cluster from its objects. Its methods may be called from any goroutine. Objects that it is given must not
-// be changed any more.
+// Book knows a cluster from its objects. Its methods may be called from any goroutine. Objects that it is given must
+// not be changed any more.
 type Book struct {
 	keys    gpuview.Keys
 	pricing Pricing

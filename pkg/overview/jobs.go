@@ -35,8 +35,8 @@ const (
 // Job is a workload that has not ended: the pods of one controller or of one gang, or a pod that has neither.
 type Job struct {
 	Namespace string `json:"namespace"`
-	// Kind and Name are of the controller that users know: a Deployment, not its ReplicaSet. A gang of several controllers is
-	// its PodGroup.
+	// Kind and Name are of the controller that users know: a Deployment, not its ReplicaSet. A gang of several
+	// controllers is its PodGroup.
 	Kind  string   `json:"kind"`
 	Name  string   `json:"name"`
 	State JobState `json:"state"`
@@ -280,7 +280,8 @@ func (b *Book) JobList(now time.Time) *JobList {
 	return &JobList{Taken: now, Jobs: c.Jobs, Queues: c.Queues, LeftOut: c.LeftOut}
 }
 
-// Where says on which nodes the workload is: their names while they are few, else how many, and the rack if all are in one.
+// Where says on which nodes the workload is: their names while they are few, else how many, and the rack if all are in
+// one.
 func (j *Job) Where() string {
 	var where string
 	switch n := len(j.Nodes); {

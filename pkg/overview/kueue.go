@@ -23,8 +23,8 @@ type Place struct {
 	// Name of the LocalQueue, and the ClusterQueue behind it once it is admitted.
 	Name         string `json:"name"`
 	ClusterQueue string `json:"clusterQueue,omitempty"`
-	// Admitted says that the quota is reserved for it. Position among those of the LocalQueue that wait is 0 then, else from 1, by
-	// priority and age.
+	// Admitted says that the quota is reserved for it. Position among those of the LocalQueue that wait is 0 then, else
+	// from 1, by priority and age.
 	Admitted bool `json:"admitted"`
 	Position int  `json:"position"`
 	// Reason is why it is not admitted, as Kueue has said last.
@@ -39,8 +39,8 @@ type Queue struct {
 	// Pending and Admitted workloads, as Kueue counts them.
 	Pending  int `json:"pending"`
 	Admitted int `json:"admitted"`
-	// UsedGPUs are reserved by workloads of this LocalQueue. QuotaGPUs is the nominal quota of its ClusterQueue, and BorrowedGPUs what
-	// that has beyond it from its cohort; both are -1 where the ClusterQueue may not be read.
+	// UsedGPUs are reserved by workloads of this LocalQueue. QuotaGPUs is the nominal quota of its ClusterQueue, and
+	// BorrowedGPUs what that has beyond it from its cohort; both are -1 where the ClusterQueue may not be read.
 	UsedGPUs     int64 `json:"usedGPUs"`
 	QuotaGPUs    int64 `json:"quotaGPUs"`
 	BorrowedGPUs int64 `json:"borrowedGPUs"`

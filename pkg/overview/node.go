@@ -29,7 +29,8 @@ const bytesPerMiB = 1 << 20
 type nodeView struct {
 	// shown is without what is stranded, which depends on the whole cluster.
 	shown Node
-	// room is what is left of GPUs that are given out whole or in shares; only of these can it be said that they are stranded.
+	// room is what is left of GPUs that are given out whole or in shares; only of these can it be said that they are
+	// stranded.
 	room gpu.Room
 	// costs is what the pods of each namespace pay of its price.
 	costs map[string]price.MicroDollars

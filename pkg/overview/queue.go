@@ -185,7 +185,8 @@ func podReason(pod *v1.Pod) string {
 // mostText is how many characters of a message are shown.
 const mostText = 2000
 
-// plainText is a message without what would steer a terminal: anybody who may write a status or an event can put that in.
+// plainText is a message without what would steer a terminal: anybody who may write a status or an event can put that
+// in.
 func plainText(message string) string {
 	runes := []rune(strings.Join(strings.FieldsFunc(message, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }), " "))
 	if len(runes) > mostText {

@@ -76,7 +76,8 @@ func (w *Waiting) Why() string {
 	return reason
 }
 
-// ofAll is how the scheduler begins to say why no node fits, and preemptionOfAll how it goes on where no eviction would help.
+// ofAll is how the scheduler begins to say why no node fits, and preemptionOfAll how it goes on where no eviction would
+// help.
 var (
 	ofAll           = regexp.MustCompile(`^0/[0-9]+ nodes are available: `)
 	preemptionOfAll = regexp.MustCompile(`\.? preemption: 0/[0-9]+ nodes are available: .*$`)

@@ -14,8 +14,8 @@ import (
 	"berth.dev/berth/pkg/wellknown"
 )
 
-// podKeys are annotations of pods that one plugin alone reads, with the extension points at which it has to be enabled and
-// what is missing otherwise.
+// podKeys are annotations of pods that one plugin alone reads, with the extension points at which it has to be enabled
+// and what is missing otherwise.
 var podKeys = []struct {
 	key, plugin, effect string
 	at                  func(*config.Plugins) []config.PluginSet

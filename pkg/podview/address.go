@@ -36,8 +36,8 @@ func PodIPPool(pod *v1.Pod) (string, *wellknown.BadValue) {
 	return value, nil
 }
 
-// PodIdentities returns as whom a pod may have an address, the preferred one first: as a member of its StatefulSet, and by
-// its own name. A pod with a generated name does not come back; it has its name while it lives.
+// PodIdentities returns as whom a pod may have an address, the preferred one first: as a member of its StatefulSet, and
+// by its own name. A pod with a generated name does not come back; it has its name while it lives.
 func PodIdentities(pod *v1.Pod) []address.Identity {
 	own := address.Identity{Namespace: pod.Namespace, Pod: pod.Name}
 	owner := ControllerOf(pod)
@@ -52,8 +52,8 @@ func PodIdentities(pod *v1.Pod) []address.Identity {
 	return []address.Identity{{Namespace: pod.Namespace, StatefulSet: owner.Name, Ordinal: int32(ordinal)}, own}
 }
 
-// ReservationName is the only name that an IPReservation of the address may have: so the API server lets there be one of each
-// address.
+// ReservationName is the only name that an IPReservation of the address may have: so the API server lets there be one
+// of each address.
 func ReservationName(a netip.Addr) string {
 	name := "ip-" + strings.NewReplacer(".", "-", ":", "-").Replace(a.String())
 	if strings.HasSuffix(name, "-") {

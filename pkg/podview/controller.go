@@ -9,13 +9,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// longestOwner bounds the text of a reference to a controller: a name has at most 253 characters, a kind 63, and a group and
-// version as many as both.
+// longestOwner bounds the text of a reference to a controller: a name has at most 253 characters, a kind 63, and a
+// group and version as many as both.
 const longestOwner = 1024
 
-// ControllerOf returns the reference of a pod to its controller. It is nil for a pod without one, and for a reference with more
-// text than that to any object: the API server takes a reference to anything from any client that creates a pod, and what is
-// remembered or written of owners has to stay small.
+// ControllerOf returns the reference of a pod to its controller. It is nil for a pod without one, and for a reference
+// with more text than that to any object: the API server takes a reference to anything from any client that creates a
+// pod, and what is remembered or written of owners has to stay small.
 func ControllerOf(pod *v1.Pod) *metav1.OwnerReference {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	if owner == nil || len(owner.APIVersion)+len(owner.Kind)+len(owner.Name)+len(owner.UID) > longestOwner {
@@ -24,8 +24,8 @@ func ControllerOf(pod *v1.Pod) *metav1.OwnerReference {
 	return owner
 }
 
-// WorkloadOf names the controller of a pod that users know: the Deployment of a ReplicaSet, else the controller itself. A pod without
-// one is its own, with the kind Pod.
+// WorkloadOf names the controller of a pod that users know: the Deployment of a ReplicaSet, else the controller itself.
+// A pod without one is its own, with the kind Pod.
 func WorkloadOf(pod *v1.Pod) (kind, name string) {
 	owner := ControllerOf(pod)
 	if owner == nil {
@@ -49,9 +49,10 @@ func BelongsToNode(pod *v1.Pod) bool {
 	return ofDaemonSet(pod)
 }
 
-// ofDaemonSet says whether a DaemonSet has made the pod for one node. Any client that creates a pod may write such a reference, so it
-// must be one that others look after: the garbage collector deletes pods of DaemonSets that do not exist, and the DaemonSet
-// controller those that it does not want on their node. Neither knows DaemonSets of another group.
+// ofDaemonSet says whether a DaemonSet has made the pod for one node. Any client that creates a pod may write such a
+// reference, so it must be one that others look after: the garbage collector deletes pods of DaemonSets that do not
+// exist, and the DaemonSet controller those that it does not want on their node. Neither knows DaemonSets of another
+// group.
 func ofDaemonSet(pod *v1.Pod) bool {
 	owner := ControllerOf(pod)
 	return owner != nil && owner.Kind == "DaemonSet" && strings.HasPrefix(owner.APIVersion, appsv1.GroupName+"/") && madeForNode(pod)

@@ -5,8 +5,8 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// InUse says whether any pod keeps the node from being given back: one that does not belong to the node itself and is not
-// already on its way out.
+// InUse says whether any pod keeps the node from being given back: one that does not belong to the node itself and is
+// not already on its way out.
 func InUse(info fwk.NodeInfo) bool {
 	for _, p := range info.GetPods() {
 		if KeepsNode(p.GetPod()) {

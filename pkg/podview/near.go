@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// maxNear is how many selectors a pod may name, maxNearRequirements how many requirements each may have, and longestNear how
-	// long all of them may be: other pods are compared with them at each change.
+	// maxNear is how many selectors a pod may name, maxNearRequirements how many requirements each may have, and
+	// longestNear how long all of them may be: other pods are compared with them at each change.
 	maxNear             = 8
 	maxNearRequirements = 8
 	longestNear         = 4096

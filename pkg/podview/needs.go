@@ -30,7 +30,8 @@ func PodImages(pod *v1.Pod) []string {
 	return names
 }
 
-// PodNeeds returns the CPU, in thousandths of a core, and the bytes of memory and of ephemeral storage that a pod asks for.
+// PodNeeds returns the CPU, in thousandths of a core, and the bytes of memory and of ephemeral storage that a pod asks
+// for.
 func PodNeeds(pod *v1.Pod) (milliCPU, memory, storage int64) {
 	requests := podresource.PodRequests(pod, podresource.PodResourcesOptions{})
 	return requests.Cpu().MilliValue(), requests.Memory().Value(), requests.StorageEphemeral().Value()

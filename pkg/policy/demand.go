@@ -231,8 +231,8 @@ func (r *reader) readCompliance() {
 	}
 }
 
-// Distance says how far the preferred datasets are from the node: from 0 where all are as near as they can be to 100 where
-// none is there.
+// Distance says how far the preferred datasets are from the node: from 0 where all are as near as they can be to 100
+// where none is there.
 func (d *Demand) Distance(m *Marks) int64 {
 	if d.best == 0 {
 		return 0

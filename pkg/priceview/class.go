@@ -28,7 +28,8 @@ func ReadUse(k *gpuview.Keys, n *Node, info fwk.NodeInfo, claimable *gpu.Invento
 	return u
 }
 
-// AppendClass appends to the key what of the node's offer decides how much of its price a pod is charged. Memory is rounded.
+// AppendClass appends to the key what of the node's offer decides how much of its price a pod is charged. Memory is
+// rounded.
 func (n *Node) AppendClass(key []byte) []byte {
 	for _, amount := range [...]int64{
 		n.Allocatable.MilliCPU, n.Allocatable.MemoryMiB / podview.CoarseStep(n.Allocatable.MemoryMiB), n.Allocatable.MilliGPU,

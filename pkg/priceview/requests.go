@@ -100,8 +100,8 @@ func ReadNode(k *gpuview.Keys, node *v1.Node) Node {
 	return n
 }
 
-// Request returns what the pod takes on this node: how much of a GPU a share by memory, a time slice or a hardware slice
-// is depends on it.
+// Request returns what the pod takes on this node: how much of a GPU a share by memory, a time slice or a hardware
+// slice is depends on it.
 func (n *Node) Request(p *Pod) price.Capacity {
 	c := p.host
 	empty := n.gpu.For(&p.gpu.Request).Empty()
@@ -125,8 +125,8 @@ func FreeHost(info fwk.NodeInfo) price.Capacity {
 	}
 }
 
-// FreeMilliGPU returns how much GPU the node still offers. On a node that shares GPUs that takes a look at every pod. What
-// is left of GPUs that can be claimed is in claimable, which is nil for other nodes.
+// FreeMilliGPU returns how much GPU the node still offers. On a node that shares GPUs that takes a look at every pod.
+// What is left of GPUs that can be claimed is in claimable, which is nil for other nodes.
 func FreeMilliGPU(k *gpuview.Keys, n *Node, info fwk.NodeInfo, claimable *gpu.Inventory) int64 {
 	free := int64(0)
 	for i, pool := range n.gpu.Pools() {

@@ -16,7 +16,8 @@ type StartWindow struct {
 	Deadline time.Time
 }
 
-// PodStartWindow reads the window that a pod names and its deadline. Whether the window exists is for the caller to say.
+// PodStartWindow reads the window that a pod names and its deadline. Whether the window exists is for the caller to
+// say.
 func PodStartWindow(pod *v1.Pod) (StartWindow, *wellknown.BadValue) {
 	w := StartWindow{Name: pod.Annotations[wellknown.StartWindowKey]}
 	value, ok := pod.Annotations[wellknown.DeadlineKey]

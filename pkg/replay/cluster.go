@@ -9,6 +9,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
@@ -52,8 +53,8 @@ type cluster struct {
 	adopted int
 	// sharePods counts the pods that were to be scheduled and asked for a share of a GPU.
 	sharePods int
-	// foreign counts pods by the scheduler that they name and the configuration does not have, and ungrouped are those that name a
-	// PodGroup which does not exist.
+	// foreign counts pods by the scheduler that they name and the configuration does not have, and ungrouped are those
+	// that name a PodGroup which does not exist.
 	foreign   map[string]int
 	ungrouped map[gang.ID]sets.Set[types.UID]
 	// heard is what the scheduler says of pods.
@@ -62,8 +63,8 @@ type cluster struct {
 	needs map[types.NamespacedName]int64
 	// lowest is the lowest priority of all pods that there are and will be.
 	lowest int32
-	// progress is when a job last arrived, got its first node or ended, and longest the longest that one runs: pods that only
-	// evict each other, or a gang whose pods hold nodes and never are complete, make none.
+	// progress is when a job last arrived, got its first node or ended, and longest the longest that one runs: pods
+	// that only evict each other, or a gang whose pods hold nodes and never are complete, make none.
 	progress time.Time
 	longest  time.Duration
 	err      error
@@ -119,22 +120,22 @@ func newCluster(in Input, options Options, profile string, config *schedulerconf
 		gangs: map[gang.ID]*gangState{}, needs: map[types.NamespacedName]int64{}, foreign: map[string]int{},
 		ungrouped: map[gang.ID]sets.Set[types.UID]{}, lowest: math.MaxInt32, changed: make(chan struct{}, 1),
 	}
-	simulation.ServeCustomKinds(c.api, objects)
 	c.api.MutateBinding = simulation.StartPod
 	if options.Mode == replayed.VirtualTime {
 		objects = shuffled(objects, options.Seed)
 	}
-	for _, obj := range objects {
-		if pod, ok := obj.(*v1.Pod); ok {
-			c.prepare(pod, in.Rebind, config)
-			c.nominated.CompareAndSwap(false, pod.Status.NominatedNodeName != "")
+	err = simulation.Fill(c.api, objects, func(obj runtime.Object) runtime.Object {
+		switch o := obj.(type) {
+		case *v1.Pod:
+			c.prepare(o, in.Rebind, config)
+			c.nominated.CompareAndSwap(false, o.Status.NominatedNodeName != "")
+		case *v1.Node:
+			c.ledger.addNode(o)
 		}
-		if err := c.api.Create(obj); err != nil {
-			return nil, inputError{fmt.Errorf("filling the cluster: %w", err)}
-		}
-		if node, ok := obj.(*v1.Node); ok {
-			c.ledger.addNode(node)
-		}
+		return obj
+	})
+	if err != nil {
+		return nil, inputError{err}
 	}
 	c.ledger.finish()
 	if len(c.ledger.order) == 0 {

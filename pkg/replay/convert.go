@@ -28,8 +28,8 @@ var (
 	podGroupResource = schedulingv1alpha1.SchemeGroupVersion.WithResource("podgroups")
 )
 
-// nodeObject makes the Kubernetes node of a trace's node. Where the trace has shares of GPUs its GPU nodes are in the mode
-// in which the scheduler hands out shares.
+// nodeObject makes the Kubernetes node of a trace's node. Where the trace has shares of GPUs its GPU nodes are in the
+// mode in which the scheduler hands out shares.
 func nodeObject(n trace.Node, shared bool, keys *gpuview.Keys, rules priceview.CapacityRules) *v1.Node {
 	capacity := v1.ResourceList{
 		v1.ResourceCPU:    *resource.NewMilliQuantity(n.CPUMilli, resource.DecimalSI),

@@ -18,8 +18,8 @@ import (
 	"berth.dev/berth/pkg/plural"
 )
 
-// gangState is what of a gang is on nodes. Its pods can run when there are as many as it needs, whatever the scheduler knows of
-// gangs: one that binds them one by one lets the first hold their GPUs for nothing.
+// gangState is what of a gang is on nodes. Its pods can run when there are as many as it needs, whatever the scheduler
+// knows of gangs: one that binds them one by one lets the first hold their GPUs for nothing.
 type gangState struct {
 	minimum int
 	// ended counts members that have succeeded.
@@ -46,7 +46,8 @@ func (c *cluster) gangOf(pod *v1.Pod) *gangState {
 	return g
 }
 
-// undeclared says whether the pod names a PodGroup that does not exist, so that nothing says how many members there are to be.
+// undeclared says whether the pod names a PodGroup that does not exist, so that nothing says how many members there are
+// to be.
 func (c *cluster) undeclared(pod *v1.Pod, id gang.ID) bool {
 	if pod.Labels[schedulingv1alpha1.PodGroupLabel] != id.Name || c.gangs[id] != nil {
 		return false

@@ -113,8 +113,8 @@ func (l *ledger) request(pod *v1.Pod) (gpu.Request, int64, int64) {
 	return asked.Request, requests.Cpu().MilliValue(), requests.Memory().Value()
 }
 
-// place books a bound pod, which works until run says otherwise. needMilli is what it needs, which is less than what it takes
-// where a share takes a whole GPU.
+// place books a bound pod, which works until run says otherwise. needMilli is what it needs, which is less than what it
+// takes where a share takes a whole GPU.
 func (l *ledger) place(pod *v1.Pod, needMilli int64) *holding {
 	n := l.nodes[pod.Spec.NodeName]
 	if n == nil {

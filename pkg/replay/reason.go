@@ -81,8 +81,8 @@ func (v *verdicts) keptFrom(pod *v1.Pod) []string {
 	return []string{notDecided}
 }
 
-// reasonsOf are the kinds of reasons that the status gives, and the one for the most nodes, the first by the alphabet where several
-// are as frequent. A node counts for each of its reasons.
+// reasonsOf are the kinds of reasons that the status gives, and the one for the most nodes, the first by the alphabet
+// where several are as frequent. A node counts for each of its reasons.
 func reasonsOf(status *fwk.Status) (kinds []string, most string) {
 	nodes := map[string]int{}
 	count := func(s *fwk.Status, n int) {

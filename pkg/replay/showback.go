@@ -60,7 +60,8 @@ func (t *tenancy) end(p *podState, now time.Time) {
 
 var errNothingEnds = errors.New("nothing in the input ends, so there is no time to pay for; a horizon, such as 720h, says for how long")
 
-// showback divides the bill: of the horizon, if there is one, else of the time until nothing comes of the work any more.
+// showback divides the bill: of the horizon, if there is one, else of the time until nothing comes of the work any
+// more.
 func (c *cluster) showback(out *replayed.Result) error {
 	if c.tenancy == nil {
 		return nil

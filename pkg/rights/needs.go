@@ -1,7 +1,8 @@
-// Package rights knows which rights of the API server the scheduler needs, what needs them, and what is lost without them.
+// Package rights knows which rights of the API server the scheduler needs, what needs them, and what is lost without
+// them.
 //
-// The table in this file is the only list. The preflight of "berth validate --cluster", the scheduler's own check at its start
-// and the test of the shipped roles all read it.
+// The table in this file is the only list. The preflight of "berth validate --cluster", the scheduler's own check at
+// its start and the test of the shipped roles all read it.
 package rights
 
 import (

@@ -15,8 +15,8 @@ import (
 	"berth.dev/berth/pkg/priceview"
 )
 
-// argsOf returns the args of a plugin in the profile, or else in the first that has any; nil for none. No name stands for the
-// preferred profile.
+// argsOf returns the args of a plugin in the profile, or else in the first that has any; nil for none. No name stands
+// for the preferred profile.
 func argsOf[T runtime.Object](c *Configuration, of string) (args T, profile string) {
 	preferred, err := c.Profile(of)
 	if err != nil {
@@ -33,8 +33,8 @@ func argsOf[T runtime.Object](c *Configuration, of string) (args T, profile stri
 	return args, profile
 }
 
-// GPUKeys are the keys by which GPUs are read: those of the args of GPUAware, else those of CostOptimized, which has the same,
-// of a profile or, where it has neither, of another. Where none has any they are the defaults of the args.
+// GPUKeys are the keys by which GPUs are read: those of the args of GPUAware, else those of CostOptimized, which has
+// the same, of a profile or, where it has neither, of another. Where none has any they are the defaults of the args.
 func (c *Configuration) GPUKeys(profile string) gpuview.Keys {
 	if name, err := c.Profile(profile); err == nil {
 		profile = name
@@ -51,8 +51,9 @@ func (c *Configuration) GPUKeys(profile string) gpuview.Keys {
 	return gpuview.Keys{GPUNames: args.Names()}
 }
 
-// Prices returns what nodes cost as they themselves say or the args of CostOptimized, and the rates by which a price is divided
-// over resources, in the eyes of a profile or, where it knows no prices, of another. Prices that only Prometheus knows are not known here.
+// Prices returns what nodes cost as they themselves say or the args of CostOptimized, and the rates by which a price is
+// divided over resources, in the eyes of a profile or, where it knows no prices, of another. Prices that only
+// Prometheus knows are not known here.
 func (c *Configuration) Prices(profile string) (func(*v1.Node) (price.MicroDollars, bool), price.Rates, error) {
 	args, of := argsOf[*config.CostOptimizedArgs](c, profile)
 	if of == "" {
@@ -71,7 +72,8 @@ func (c *Configuration) CapacityRules(profile string) priceview.CapacityRules {
 	return costoptimized.CapacityRules(args)
 }
 
-// ComparesResource says whether the NodeResourcesFit of a profile, if that runs it, refuses nodes with too little of the resource.
+// ComparesResource says whether the NodeResourcesFit of a profile, if that runs it, refuses nodes with too little of
+// the resource.
 func (c *Configuration) ComparesResource(profile string, name v1.ResourceName) bool {
 	ignored := slices.ContainsFunc(c.Component.Extenders, func(e schedulerapi.Extender) bool {
 		return slices.ContainsFunc(e.ManagedResources, func(r schedulerapi.ExtenderManagedResource) bool {

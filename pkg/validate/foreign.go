@@ -16,7 +16,8 @@ type foreignGroup struct {
 	finding   Finding
 }
 
-// foreign remembers a pod that is in a group of another scheduler, and in none of ours, until all configurations are known.
+// foreign remembers a pod that is in a group of another scheduler, and in none of ours, until all configurations are
+// known.
 func (d *document) foreign(pod *v1.Pod, at string) {
 	f, says := gangview.ForeignOf(pod)
 	if !says || pod.Annotations[wellknown.GangKey] != "" || pod.Spec.SchedulingGroup != nil {

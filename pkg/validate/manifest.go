@@ -31,6 +31,7 @@ import (
 	"berth.dev/berth/pkg/priceview"
 	"berth.dev/berth/pkg/spelling"
 	"berth.dev/berth/pkg/wellknown"
+	"berth.dev/berth/pkg/yamldoc"
 )
 
 var manifestScheme = func() *runtime.Scheme {
@@ -52,14 +53,14 @@ var (
 func (d *document) manifest() {
 	gvk := schema.FromAPIVersionAndKind(d.APIVersion, d.Kind)
 	switch {
-	case d.Kind == "" && child(d.root, "shapes") != nil:
+	case d.Kind == "" && yamldoc.Child(d.root, "shapes") != nil:
 		d.shapes()
 		return
 	case gvk.Group == types.KustomizationVersion[:strings.IndexByte(types.KustomizationVersion, '/')] && d.Kind == types.KustomizationKind:
 		d.strict(&types.Kustomization{})
 		return
 	case d.Kind == "List" && d.APIVersion == "v1":
-		for _, item := range elements(child(d.root, "items")) {
+		for _, item := range elements(yamldoc.Child(d.root, "items")) {
 			if item.Kind == yaml.AliasNode {
 				item = item.Alias
 			}
@@ -190,8 +191,8 @@ func (d *document) keys(obj runtime.Object) {
 	}
 }
 
-// template checks the pods that a controller creates from a template, for an object of that kind: a Deployment's come from
-// its ReplicaSets. Obj is what stands in the document.
+// template checks the pods that a controller creates from a template, for an object of that kind: a Deployment's come
+// from its ReplicaSets. Obj is what stands in the document.
 func (d *document) template(obj runtime.Object, kind schema.GroupVersionKind, name string, t *v1.PodTemplateSpec) {
 	pod := &v1.Pod{ObjectMeta: t.ObjectMeta, Spec: t.Spec}
 	pod.Namespace = d.namespace
@@ -300,7 +301,7 @@ func (d *document) bad(at string, bad *wellknown.BadValue) {
 func (d *document) keyLine(at, key string) int {
 	meta, _ := d.at(at)
 	for _, kind := range []string{"annotations", "labels"} {
-		of := child(meta, kind)
+		of := yamldoc.Child(meta, kind)
 		for i := 0; of != nil && i+1 < len(of.Content); i += 2 {
 			if of.Content[i].Value == key {
 				return of.Content[i].Line
@@ -318,7 +319,7 @@ func (d *document) unknownKeys(at string) {
 		known[key] = true
 	}
 	for _, kind := range []string{"annotations", "labels"} {
-		of := child(meta, kind)
+		of := yamldoc.Child(meta, kind)
 		for i := 0; of != nil && i+1 < len(of.Content); i += 2 {
 			key := of.Content[i]
 			if wellknown.Misspelled(key.Value) {

@@ -112,8 +112,8 @@ func (t *together) madeElsewhere(name string) bool {
 	return slices.ContainsFunc(t.unread, func(d *document) bool { return bytes.Contains(d.json, []byte(`"`+name+`"`)) })
 }
 
-// windowsAndClasses warns of pods that name a price window or a class that their profile does not have in any configuration among the files: with
-// these they never start.
+// windowsAndClasses warns of pods that name a price window or a class that their profile does not have in any
+// configuration among the files: with these they never start.
 func (r *Report) windowsAndClasses() {
 	for _, ref := range r.together.pods {
 		profiles := r.argsOf(cmp.Or(ref.pod.Spec.SchedulerName, v1.DefaultSchedulerName))

@@ -19,6 +19,7 @@ import (
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/spelling"
 	"berth.dev/berth/pkg/wellknown"
+	"berth.dev/berth/pkg/yamldoc"
 )
 
 // together is what is known of objects that others refer to.
@@ -38,7 +39,8 @@ type together struct {
 	unread []*document
 }
 
-// reference is a pod with what it refers to; each part has a line of its own. Keys are the names of GPUs of its profile.
+// reference is a pod with what it refers to; each part has a line of its own. Keys are the names of GPUs of its
+// profile.
 type reference struct {
 	d    *document
 	keys *gpuview.Keys
@@ -71,8 +73,8 @@ func (t *together) addNode(node *v1.Node, read *gpuview.Node) {
 	}
 }
 
-// AddCluster tells what the nodes and the PodGroups of a cluster are, which the pods of the files may refer to as to those of the
-// files. A cluster that does not serve PodGroups has none.
+// AddCluster tells what the nodes and the PodGroups of a cluster are, which the pods of the files may refer to as to
+// those of the files. A cluster that does not serve PodGroups has none.
 func (r *Report) AddCluster(nodes []v1.Node, groups []types.NamespacedName) {
 	t := &r.together
 	t.clustered = true
@@ -173,7 +175,8 @@ func (t *together) group(r reference) {
 	warn("there is no PodGroup %s in the files: without one in the cluster the pods wait", name)
 }
 
-// scheduler warns of a name that is almost that of a profile: a pod that names no scheduler there is waits without an event.
+// scheduler warns of a name that is almost that of a profile: a pod that names no scheduler there is waits without an
+// event.
 func (r reference) scheduler(profiles []string) {
 	name := r.pod.Spec.SchedulerName
 	known := map[string]bool{v1.DefaultSchedulerName: true}
@@ -247,7 +250,7 @@ func (r reference) asked() map[string]int {
 	spec := r.spec()
 	for _, asked := range podview.AskedResources(r.pod) {
 		node, line := r.d.at(spec + "." + asked.Path)
-		if key := keyNamed(node, asked.Resource); key > 0 {
+		if key := yamldoc.KeyLine(node, asked.Resource); key > 0 {
 			line = key
 		}
 		if _, seen := lines[asked.Resource]; !seen {

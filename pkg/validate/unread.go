@@ -41,8 +41,8 @@ func (d *document) podsOnly(annotations map[string]string) {
 	}
 }
 
-// unread warns of annotations that the plugins of the profiles of the same files do not read. Without a configuration among the
-// files nothing is known of that.
+// unread warns of annotations that the plugins of the profiles of the same files do not read. Without a configuration
+// among the files nothing is known of that.
 func (r *Report) unread() {
 	if len(r.Profiles) == 0 {
 		return

@@ -4,13 +4,13 @@ package wellknown
 const (
 	// SpotKey is the annotation of a pod or a PriorityClass that says how the pod stands to spot capacity.
 	SpotKey = "berth.dev/spot"
-	// SchedulerKey is the taint of nodes that Berth alone serves, and the label of a namespace with the profile that its pods
-	// get. The policies of manifests/admission read it.
+	// SchedulerKey is the taint of nodes that Berth alone serves, and the label of a namespace with the profile that
+	// its pods get. The policies of manifests/admission read it.
 	SchedulerKey = "berth.dev/scheduler"
 	// PricePerHourKey is the annotation of a node that states its price in decimal dollars an hour.
 	PricePerHourKey = "berth.dev/price-per-hour"
-	// CordonedForKey is the annotation of a node that "berth advise --evict" empties for a pod or a gang; CordonedFor is its
-	// value.
+	// CordonedForKey is the annotation of a node that "berth advise --evict" empties for a pod or a gang; CordonedFor
+	// is its value.
 	CordonedForKey = "berth.dev/cordoned-for"
 	// StartWindowKey is the annotation of a pod that names the price window it may start in.
 	StartWindowKey = "berth.dev/start-window"
@@ -37,7 +37,8 @@ const (
 	StandInKey = "berth.dev/stand-in"
 	// MinMembersByRoleKey is the annotation of a PodGroup that says how many members of each role have to start together.
 	MinMembersByRoleKey = "berth.dev/min-members-by-role"
-	// RoleLabelKey is the annotation of a PodGroup that names the pod label which holds a member's role, RoleKey unless given.
+	// RoleLabelKey is the annotation of a PodGroup that names the pod label which holds a member's role, RoleKey unless
+	// given.
 	RoleLabelKey = "berth.dev/role-label"
 	// RoleKey is the label of a pod with its role in its group.
 	RoleKey = "berth.dev/role"
@@ -50,8 +51,8 @@ const (
 	// BackfillKey is the annotation of a pod or a PodGroup that may run in room that is kept for a larger gang, and is
 	// evicted when that can start. Its value is "allow".
 	BackfillKey = "berth.dev/backfill"
-	// MixedModelsKey is the annotation of a PodGroup or a pod whose gang does not try to stay on GPUs of one model. Its value is
-	// "allow".
+	// MixedModelsKey is the annotation of a PodGroup or a pod whose gang does not try to stay on GPUs of one model. Its
+	// value is "allow".
 	MixedModelsKey = "berth.dev/mixed-gpu-models"
 )
 

@@ -137,7 +137,8 @@ func bench(out io.Writer) error {
 // figures are those of one replay.
 type figures struct {
 	*replayed.Result
-	// microseconds is the mean distance between pods that talk to each other, rackPercent how many of these pairs are in one rack.
+	// microseconds is the mean distance between pods that talk to each other, rackPercent how many of these pairs are
+	// in one rack.
 	microseconds, rackPercent float64
 }
 

@@ -29,8 +29,8 @@ type GPUNames struct {
 }
 
 // GPULabels are the keys of node labels that describe GPUs, in order of preference. The defaults are those of NVIDIA's
-// GPU feature discovery, AMD's and Intel's labellers, and of published examples. The labels of providers count after them
-// and are no args.
+// GPU feature discovery, AMD's and Intel's labellers, and of published examples. The labels of providers count after
+// them and are no args.
 type GPULabels struct {
 	// Product holds the model.
 	Product []string `json:"product,omitempty"`

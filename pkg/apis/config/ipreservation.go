@@ -16,8 +16,8 @@ import (
 type IPReservationArgs struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// AddressAnnotation is the annotation of the pod that the address is written into, for the CNI plugin to read. Default:
-	// berth.dev/ip-address.
+	// AddressAnnotation is the annotation of the pod that the address is written into, for the CNI plugin to read.
+	// Default: berth.dev/ip-address.
 	AddressAnnotation *string `json:"addressAnnotation,omitempty"`
 	// AddressFormat is the form of the annotation's value. Default: Plain.
 	AddressFormat *AddressFormat `json:"addressFormat,omitempty"`

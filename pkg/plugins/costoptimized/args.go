@@ -3,7 +3,6 @@ package costoptimized
 import (
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -15,8 +14,7 @@ import (
 
 // settings are the plugin's args as domain values.
 type settings struct {
-	table         *price.Table
-	rates         price.Rates
+	prices        price.Sources
 	unknownPrice  config.UnknownPricePolicy
 	spot          priceview.SpotPolicy
 	capacityRules priceview.CapacityRules
@@ -55,10 +53,15 @@ func readArgs(obj runtime.Object, profile string) (*settings, error) {
 		return nil, fmt.Errorf("reading args of profile %s: want CostOptimizedArgs, got %T", profile, obj)
 	}
 	path := field.NewPath("profiles").Key(profile).Child("pluginConfig").Key(Name).Child("args")
-	if err := config.ValidateCostOptimizedArgs(path, args); err != nil {
+	values, err := config.ValidateCostOptimizedArgs(path, args)
+	if err != nil {
 		return nil, err
 	}
 	s := &settings{
+		prices: price.Sources{
+			Table: values.Prices, Rates: values.Rates, Estimates: *args.UnknownPrice == config.UnknownPriceDefaultRates,
+		},
+		hours:         values.Windows,
 		unknownPrice:  *args.UnknownPrice,
 		spot:          priceview.SpotPolicy(*args.Spot),
 		capacityRules: CapacityRules(args),
@@ -71,55 +74,9 @@ func readArgs(obj runtime.Object, profile string) (*settings, error) {
 		priceSource:   args.PriceSource,
 		candidates:    int(*args.Candidates),
 	}
-	var err error
-	if s.rates, err = readRates(args.DefaultRates); err != nil {
-		return nil, err
-	}
-	if s.table, err = readPrices(path.Child("prices"), args.Prices); err != nil {
-		return nil, err
-	}
-	if s.hours, err = readWindows(path.Child("windows"), args.Windows); err != nil {
-		return nil, err
-	}
 	for _, r := range args.Interruptions {
 		s.interruptions[priceview.CapacityType(r.CapacityType)] =
 			price.Interruption{PerThousandHours: int64(r.PerThousandHours), LostMinutes: int64(r.LostMinutes)}
 	}
 	return s, nil
-}
-
-func readRates(r *config.ResourceRates) (rates price.Rates, err error) {
-	if rates.Core, err = price.Parse(*r.CorePerHour); err != nil {
-		return rates, err
-	}
-	if rates.MemoryGiB, err = price.Parse(*r.MemoryGiBPerHour); err != nil {
-		return rates, err
-	}
-	rates.GPU, err = price.Parse(*r.GPUPerHour)
-	return rates, err
-}
-
-func readPrices(path *field.Path, entries []config.NodePrice) (*price.Table, error) {
-	rules := make([]price.Rule, 0, len(entries))
-	for i, e := range entries {
-		selector, errs := config.NodeSelector(path.Index(i).Child("requirements"), e.Requirements)
-		if len(errs) > 0 {
-			return nil, errs.ToAggregate()
-		}
-		rule := price.Rule{Matches: func(l map[string]string) bool { return selector.Matches(labels.Set(l)) }, Weight: *e.Weight}
-		if e.PricePerHour != nil {
-			p, err := price.Parse(*e.PricePerHour)
-			if err != nil {
-				return nil, err
-			}
-			rule.Price = &p
-		} else {
-			var err error
-			if rule.Adjustment, err = price.ParseAdjustment(*e.PriceAdjustment); err != nil {
-				return nil, err
-			}
-		}
-		rules = append(rules, rule)
-	}
-	return price.NewTable(rules), nil
 }

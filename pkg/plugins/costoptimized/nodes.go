@@ -31,8 +31,8 @@ type nodeView struct {
 	risk      price.Interruption
 }
 
-// nodeViews keeps the view of each node while its object and the price that metrics tell stay the same. Safe for concurrent
-// use.
+// nodeViews keeps the view of each node while its object and the price that metrics tell stay the same. Safe for
+// concurrent use.
 type nodeViews struct {
 	*informers.ByNode[atomic.Pointer[nodeView]]
 	settings *settings
@@ -65,53 +65,31 @@ func (s *settings) view(node *v1.Node, metrics market, claims *claimview.GPUs) *
 	}
 	view.risk = s.interruptions[view.capacity]
 	view.offers = claims.Offer(priceview.ReadNode(&s.gpuKeys, node))
-	if view.price, view.fixed = s.givenPrice(node); view.fixed {
+	stated, states, _ := priceview.StatedPrice(node)
+	if view.price, view.fixed = s.prices.Given(node.Labels, stated, states); view.fixed {
 		view.priced = true
 	} else {
 		view.metered = metrics.price(node)
-		view.price, view.priced = s.foundPrice(node, view.metered, view.offers.Allocatable)
+		view.price, view.priced = s.prices.Found(node.Labels, view.metered, view.offers.Allocatable)
 	}
 	if view.priced {
-		view.split = price.NewSplit(view.price, view.offers.Allocatable, s.rates)
+		view.split = price.NewSplit(view.price, view.offers.Allocatable, s.prices.Rates)
 	}
 	return view
 }
 
-// givenPrice is the price that the node itself states or else that of the table in the args. What the node states is
-// final; other prices are adjusted by the table.
-func (s *settings) givenPrice(node *v1.Node) (price.MicroDollars, bool) {
-	if p, ok, _ := priceview.StatedPrice(node); ok {
-		return p, true
-	}
-	if p, ok := s.table.Price(node.Labels); ok {
-		return s.table.Adjust(p, node.Labels), true
-	}
-	return 0, false
-}
-
-// foundPrice is the price of a node without a given one: what metrics tell or else, where the args say so, that of the
-// default rates.
-func (s *settings) foundPrice(node *v1.Node, metered price.MicroDollars, allocatable price.Capacity) (price.MicroDollars, bool) {
-	if metered > 0 {
-		return s.table.Adjust(metered, node.Labels), true
-	}
-	if s.unknownPrice == config.UnknownPriceDefaultRates {
-		return s.table.Adjust(s.rates.Price(allocatable), node.Labels), true
-	}
-	return 0, false
-}
-
-// GivenPrices returns what nodes cost as they themselves say or the args of a profile, without metrics, and the rates by which a
-// price is divided over resources.
+// GivenPrices returns what nodes cost as they themselves say or the args of a profile, without metrics, and the rates
+// by which a price is divided over resources.
 func GivenPrices(args *config.CostOptimizedArgs, profile string) (func(*v1.Node) (price.MicroDollars, bool), price.Rates, error) {
 	s, err := readArgs(args, profile)
 	if err != nil {
 		return nil, price.Rates{}, err
 	}
 	return func(node *v1.Node) (price.MicroDollars, bool) {
-		if p, ok := s.givenPrice(node); ok {
+		stated, states, _ := priceview.StatedPrice(node)
+		if p, ok := s.prices.Given(node.Labels, stated, states); ok {
 			return p, true
 		}
-		return s.foundPrice(node, 0, priceview.ReadNode(&s.gpuKeys, node).Allocatable)
-	}, s.rates, nil
+		return s.prices.Found(node.Labels, 0, priceview.ReadNode(&s.gpuKeys, node).Allocatable)
+	}, s.prices.Rates, nil
 }

@@ -80,7 +80,7 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 		return nil, err
 	}
 	gangs := gangview.GangsOf(factory)
-	classes := priorityClassInformer(ctx, factory)
+	classes := priorityClassInformer(factory)
 	p := &Plugin{
 		settings:        s,
 		gangs:           gangs,

@@ -13,9 +13,9 @@ import (
 	"berth.dev/berth/pkg/podview"
 )
 
-// runningPods counts the pods that keep nodes in use, those with GPUs and those without apart, and the members of gangs,
-// running or not. It is fed by the pod informer, which hands over every change with the state before it, so that the
-// counts are exact however events fall together.
+// runningPods counts the pods that keep nodes in use, those with GPUs and those without apart, and the members of
+// gangs, running or not. It is fed by the pod informer, which hands over every change with the state before it, so that
+// the counts are exact however events fall together.
 type runningPods struct {
 	keys             gpuview.Keys
 	in               *gangview.Gangs
@@ -68,8 +68,8 @@ func (r *runningPods) addMember(id gang.ID, n int64) {
 	}
 }
 
-// members returns how many pods lose their work when one of a gang does: all members that there are. A pod in no gang is
-// alone.
+// members returns how many pods lose their work when one of a gang does: all members that there are. A pod in no gang
+// is alone.
 func (r *runningPods) members(id gang.ID) int64 {
 	if id == (gang.ID{}) {
 		return 1

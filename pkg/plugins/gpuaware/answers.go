@@ -24,8 +24,8 @@ func assignmentPatch(pod *v1.Pod, r *gpuview.Request, a gpuview.Assignment, now 
 	})
 }
 
-// staleAnswersPatch is one that removes the answers which a pod carries to a node where the kubelet chooses; nil when there
-// are none.
+// staleAnswersPatch is one that removes the answers which a pod carries to a node where the kubelet chooses; nil when
+// there are none.
 func staleAnswersPatch(pod *v1.Pod) ([]byte, error) {
 	switch annotations, recorded := gpuview.StaleAnswers(pod); {
 	case recorded:
@@ -37,9 +37,9 @@ func staleAnswersPatch(pod *v1.Pod) ([]byte, error) {
 	}
 }
 
-// statusPatch words a patch of annotations and conditions. The UID makes the API server refuse it when a new pod has taken
-// the name, and the version when the pod has changed since: what a bound pod was told stays. The server takes annotations
-// with the status, so that both are written at once or not at all.
+// statusPatch words a patch of annotations and conditions. The UID makes the API server refuse it when a new pod has
+// taken the name, and the version when the pod has changed since: what a bound pod was told stays. The server takes
+// annotations with the status, so that both are written at once or not at all.
 func statusPatch(pod *v1.Pod, annotations map[string]any, conditions ...map[string]any) ([]byte, error) {
 	patch := map[string]any{"metadata": map[string]any{
 		"uid": pod.UID, "resourceVersion": pod.ResourceVersion, "annotations": annotations,

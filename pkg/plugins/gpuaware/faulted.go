@@ -16,8 +16,8 @@ import (
 )
 
 // faulted are the pods that would fit a node if it were not for a faulty GPU. That a fault is over is no event of the
-// cluster: nothing but the next measurement tells it, so that these pods are put back into the queue by hand. It is safe
-// for concurrent use.
+// cluster: nothing but the next measurement tells it, so that these pods are put back into the queue by hand. It is
+// safe for concurrent use.
 type faulted struct {
 	// pods is the informer's store.
 	pods cache.Store

@@ -47,8 +47,8 @@ func readHAMiLock(node *v1.Node) (hamiLock, bool) {
 	return hamiLock{since: at, namespace: namespace, pod: name}, true
 }
 
-// left is how long the lock still counts, 0 or less when it does not. One from further in the future than locks last does not: a clock
-// was wrong, and the node would be locked until that time.
+// left is how long the lock still counts, 0 or less when it does not. One from further in the future than locks last
+// does not: a clock was wrong, and the node would be locked until that time.
 func (l hamiLock) left(now time.Time) time.Duration {
 	if l.since.Sub(now) > hamiLockLasts {
 		return 0

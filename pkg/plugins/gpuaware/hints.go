@@ -67,7 +67,8 @@ func (p *Plugin) afterSliceChange(_ klog.Logger, pod *v1.Pod, _, _ any) (fwk.Que
 	return p.hint(pod, p.cluster.claims.Serves(pod))
 }
 
-// afterClaimChange queues pods that claims serve when a claim gives its devices back, and the pod whose claim has changed.
+// afterClaimChange queues pods that claims serve when a claim gives its devices back, and the pod whose claim has
+// changed.
 func (p *Plugin) afterClaimChange(_ klog.Logger, pod *v1.Pod, oldObj, newObj any) (fwk.QueueingHint, error) {
 	before, after, err := util.As[*resourcev1.ResourceClaim](oldObj, newObj)
 	if err != nil {
@@ -121,8 +122,8 @@ func (p *Plugin) afterNodeChange(logger klog.Logger, pod *v1.Pod, oldObj, newObj
 type nodeChange struct {
 	before, after *v1.Node
 	now           *gpuview.Node
-	// sameOffer reports that the empty node offers what it did, sameUse that the same GPUs are in use, and sameDoor that it has the
-	// same labels, taints and cordon.
+	// sameOffer reports that the empty node offers what it did, sameUse that the same GPUs are in use, and sameDoor
+	// that it has the same labels, taints and cordon.
 	sameOffer, sameUse, sameDoor bool
 }
 

@@ -26,8 +26,8 @@ type learnt struct {
 	demand *gpu.Demand
 }
 
-// learner learns the mix of the workload from the pods that are given a node, and the capacity that they share. It draws up the
-// mix in the informers' goroutines, never in a scheduling cycle.
+// learner learns the mix of the workload from the pods that are given a node, and the capacity that they share. It
+// draws up the mix in the informers' goroutines, never in a scheduling cycle.
 type learner struct {
 	keys   *gpuview.Keys
 	gangs  *gangview.Gangs
@@ -121,8 +121,9 @@ func began(pod *v1.Pod) time.Time {
 	return pod.CreationTimestamp.Time
 }
 
-// classOf reads what a pod is to the mix, of which pods that can only ever run outside of the GPU nodes are no part: they say
-// nothing of how those fill up. It returns known as false for pods that may claim GPUs, only not how many is known.
+// classOf reads what a pod is to the mix, of which pods that can only ever run outside of the GPU nodes are no part:
+// they say nothing of how those fill up. It returns known as false for pods that may claim GPUs, only not how many is
+// known.
 func (l *learner) classOf(ctx context.Context, pod *v1.Pod) (class gpu.Class, mixed, known bool) {
 	if podview.BelongsToNode(pod) {
 		return gpu.Class{}, false, true
@@ -146,8 +147,8 @@ func (l *learner) classOf(ctx context.Context, pod *v1.Pod) (class gpu.Class, mi
 	return gpu.ClassOf(&request.Request, l.typicalMemMiB(&request.Request)), true, true
 }
 
-// ownerOf names who made the pod. The Jobs of a CronJob and the ReplicaSets of a Deployment, which differ in what follows
-// the last hyphen, are one controller.
+// ownerOf names who made the pod. The Jobs of a CronJob and the ReplicaSets of a Deployment, which differ in what
+// follows the last hyphen, are one controller.
 func ownerOf(pod *v1.Pod) gpu.Owner {
 	owner := podview.ControllerOf(pod)
 	if owner == nil {

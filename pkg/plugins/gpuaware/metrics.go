@@ -86,8 +86,8 @@ func (c *count) add(o count) {
 	c.freeMemOnPartlyTaken += o.freeMemOnPartlyTaken
 }
 
-// touch marks a node as changed. Users may put pods on nodes that there are none: those are not worth remembering, nor are nodes that
-// come and go between two scrapes.
+// touch marks a node as changed. Users may put pods on nodes that there are none: those are not worth remembering, nor
+// are nodes that come and go between two scrapes.
 func (f *fleet) touch(node string) {
 	if _, exists, _ := f.nodes.GetByKey(node); !exists {
 		f.mu.Lock()
@@ -202,8 +202,8 @@ func countInventory(inv *gpu.Inventory, demand *gpu.Demand) count {
 	return c
 }
 
-// collector puts the counts of all schedulers of the process on the metrics endpoint, which belongs to the process and not
-// to a scheduler.
+// collector puts the counts of all schedulers of the process on the metrics endpoint, which belongs to the process and
+// not to a scheduler.
 type collector struct {
 	metrics.BaseStableCollector
 

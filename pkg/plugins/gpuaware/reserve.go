@@ -23,16 +23,18 @@ type promiseMark struct{}
 // Clone returns the mark, which has no content.
 func (m promiseMark) Clone() fwk.StateData { return m }
 
-// ReservesOpenly says that what Reserve takes note of shows in the NodeInfo or by AddPod as well, so that a dry run need not call it.
+// ReservesOpenly says that what Reserve takes note of shows in the NodeInfo or by AddPod as well, so that a dry run
+// need not call it.
 func (*Plugin) ReservesOpenly() {}
 
 // Reserve chooses the devices of a pod that goes to a shared node and promises them to it. On other nodes the kubelet
-// chooses. In the cycle of a native pod group, the promise holds until the cycle ends, so that the pods of the group after this
-// one find what is left.
+// chooses. In the cycle of a native pod group, the promise holds until the cycle ends, so that the pods of the group
+// after this one find what is left.
 //
-// It turns a pod away that Filter let pass where the promise to another pod has not ended yet, because the informer that ends it
-// comes after that of the scheduler, or because it is not known whether that pod was bound. The event that would wake the pod may
-// have come by then. So that is an error, after which a pod is tried again soon, and not a lack of room.
+// It turns a pod away that Filter let pass where the promise to another pod has not ended yet, because the informer
+// that ends it comes after that of the scheduler, or because it is not known whether that pod was bound. The event that
+// would wake the pod may have come by then. So that is an error, after which a pod is tried again soon, and not a lack
+// of room.
 func (p *Plugin) Reserve(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, nodeName string) *fwk.Status {
 	simulated := cycle.IsPodGroupSchedulingCycle()
 	if simulated && pod.Spec.SchedulingGroup == nil {
@@ -162,8 +164,9 @@ func (p *Plugin) PreBindPreFlight(
 }
 
 // PreBind writes the promised devices to the pod, in one patch, before the pod is bound: the node's agent reads the
-// annotations when the pod arrives there, and the next scheduler after a restart the status. HAMi's device plugin serves one pod of
-// its node at a time, the one that the node's lock names: pods wait for it here, each in a binding cycle of its own.
+// annotations when the pod arrives there, and the next scheduler after a restart the status. HAMi's device plugin
+// serves one pod of its node at a time, the one that the node's lock names: pods wait for it here, each in a binding
+// cycle of its own.
 func (p *Plugin) PreBind(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, nodeName string) *fwk.Status {
 	if _, err := cycle.Read(promisedKey); err != nil {
 		return fwk.AsStatus(p.tell(ctx, cycle, pod, staleAnswersPatch))

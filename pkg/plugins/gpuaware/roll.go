@@ -17,10 +17,10 @@ import (
 // rollEvery is how often at most pods are looked at again whose claims say nothing yet.
 const rollEvery = time.Second
 
-// roll is which pods were counted, in the mix and in the turnover, as they were given a node: one that never is may ask for
-// anything. A pod is
-// counted out as what it was counted in, and not at all if it never was. What a pod claims is found out in the background:
-// its claims and the devices may come after it, and to find out may take long. It is safe for concurrent use.
+// roll is which pods were counted, in the mix and in the turnover, as they were given a node: one that never is may ask
+// for anything. A pod is counted out as what it was counted in, and not at all if it never was. What a pod claims is
+// found out in the background: its claims and the devices may come after it, and to find out may take long. It is safe
+// for concurrent use.
 type roll struct {
 	cluster *cluster
 	wake    chan struct{}
@@ -34,8 +34,8 @@ type roll struct {
 // enrolled is what a pod was counted as.
 type enrolled struct {
 	class gpu.Class
-	// mixed reports that it is part of the mix once it is placed, placed that it was given a node, and turns that it is part
-	// of the turnover.
+	// mixed reports that it is part of the mix once it is placed, placed that it was given a node, and turns that it is
+	// part of the turnover.
 	mixed, placed, turns bool
 }
 

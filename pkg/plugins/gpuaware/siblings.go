@@ -29,8 +29,8 @@ func groupOf(gangs *gangview.Gangs, pod *v1.Pod) string {
 	return ""
 }
 
-// kin are the pods with GPUs that work with others, and the nodes they were given. It follows the informer, and pods that
-// are assumed from Reserve on. It is safe for concurrent use.
+// kin are the pods with GPUs that work with others, and the nodes they were given. It follows the informer, and pods
+// that are assumed from Reserve on. It is safe for concurrent use.
 type kin struct {
 	mu      sync.RWMutex
 	byGroup map[string]map[types.UID]string
@@ -89,8 +89,8 @@ func (c *cluster) settled(pod *v1.Pod, node string) {
 	}
 }
 
-// readSiblings looks up where the pod's siblings are. It returns nil where NVLink connects no nodes with each other, which
-// is nearly everywhere, and for pods on their own.
+// readSiblings looks up where the pod's siblings are. It returns nil where NVLink connects no nodes with each other,
+// which is nearly everywhere, and for pods on their own.
 func (p *Plugin) readSiblings(pod *v1.Pod, s *podState) *siblings {
 	if s.request.Count == 0 || !p.cluster.learner.hasCliques() {
 		return nil

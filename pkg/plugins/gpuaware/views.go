@@ -39,9 +39,9 @@ func (v *view) of(r *gpu.Request) (*gpu.Inventory, *gpuview.Node) {
 // place is the newest view of a node.
 type place = informers.NodeEntry[atomic.Pointer[view]]
 
-// views keep the newest view of each node. A NodeInfo's generation is unique to its state, simulated ones included but for
-// those of native pod groups, so a view is good exactly as long as the generation and the stamp are the same. Views are safe
-// for concurrent use.
+// views keep the newest view of each node. A NodeInfo's generation is unique to its state, simulated ones included but
+// for those of native pod groups, so a view is good exactly as long as the generation and the stamp are the same. Views
+// are safe for concurrent use.
 type views struct {
 	*informers.ByNode[atomic.Pointer[view]]
 	keys   *gpuview.Keys
@@ -52,8 +52,8 @@ type views struct {
 
 var stateSeed = maphash.MakeSeed()
 
-// state is a number that is another for each state of a node and of the devices that can be claimed there: as they are in
-// this cycle for a pod that claims some, as they were a moment ago for others.
+// state is a number that is another for each state of a node and of the devices that can be claimed there: as they are
+// in this cycle for a pod that claims some, as they were a moment ago for others.
 func (v *views) state(info fwk.NodeInfo, c *claims) int64 {
 	var stamp uint64
 	if c != nil {
@@ -123,8 +123,8 @@ type counted struct {
 	part      gpu.Part
 }
 
-// set counts a node as it is now, with one inventory for each resource under which it offers GPUs; without any it is taken
-// out.
+// set counts a node as it is now, with one inventory for each resource under which it offers GPUs; without any it is
+// taken out.
 func (t *totals) set(node string, inventories ...*gpu.Inventory) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -16,8 +16,8 @@ import (
 	"berth.dev/berth/pkg/address"
 	"berth.dev/berth/pkg/apis/config"
 	networkv1alpha1 "berth.dev/berth/pkg/apis/network/v1alpha1"
+	"berth.dev/berth/pkg/binding"
 	"berth.dev/berth/pkg/podview"
-	"berth.dev/berth/pkg/prebind"
 )
 
 var (
@@ -25,7 +25,8 @@ var (
 	errTaken = errors.New("the address is reserved for another pod; trying again with another address")
 	// errGone means that the reservation was deleted since the pod was promised its address.
 	errGone = errors.New("the reservation was deleted; trying again")
-	// errPodGone means that the pod was deleted since it was promised an address. Its binding goes on until something fails.
+	// errPodGone means that the pod was deleted since it was promised an address. Its binding goes on until something
+	// fails.
 	errPodGone = errors.New("the pod was deleted meanwhile")
 )
 
@@ -54,8 +55,8 @@ func (p *Plugin) PreBind(ctx context.Context, _ fwk.CycleState, pod *v1.Pod, _ s
 	return nil
 }
 
-// give keeps a promise. The plugins before this one may have waited for minutes, and a pod that was deleted meanwhile gets nothing:
-// an address that is reserved for it would stay with the pods of its name.
+// give keeps a promise. The plugins before this one may have waited for minutes, and a pod that was deleted meanwhile
+// gets nothing: an address that is reserved for it would stay with the pods of its name.
 func (p *Plugin) give(ctx context.Context, pod *v1.Pod, promise *address.Promise) error {
 	if seen, err := p.book.pods.Pods(pod.Namespace).Get(pod.Name); err != nil || seen.UID != pod.UID {
 		if err := p.stillThere(ctx, pod); err != nil {
@@ -160,8 +161,8 @@ func (b *book) reservationFor(pod *v1.Pod, promise *address.Promise) *networkv1a
 	return r
 }
 
-// tell writes the address into the pod's annotation, through the status: the right to patch pods would be one to change their images,
-// too. A pod that is bound keeps the address that it was told then.
+// tell writes the address into the pod's annotation, through the status: the right to patch pods would be one to change
+// their images, too. A pod that is bound keeps the address that it was told then.
 func (p *Plugin) tell(ctx context.Context, pod *v1.Pod, text string) error {
 	key, text := *p.args.AddressAnnotation, annotated(p.args, text)
 	seen, err := p.book.pods.Pods(pod.Namespace).Get(pod.Name)
@@ -176,8 +177,8 @@ func (p *Plugin) tell(ctx context.Context, pod *v1.Pod, text string) error {
 			"uid": pod.UID, "resourceVersion": newest.ResourceVersion, "annotations": map[string]string{key: text},
 		}})
 	}
-	err = prebind.Tell(ctx, p.handle.ClientSet().CoreV1().Pods(pod.Namespace), pod, seen,
-		prebind.Message{Kind: types.MergePatchType, Word: word, Subresources: []string{"status"}})
+	err = binding.Tell(ctx, p.handle.ClientSet().CoreV1().Pods(pod.Namespace), pod, seen,
+		binding.Message{Kind: types.MergePatchType, Word: word, Subresources: []string{"status"}})
 	if err != nil {
 		return fmt.Errorf("telling pod %s/%s its address: %w", pod.Namespace, pod.Name, err)
 	}

@@ -65,8 +65,8 @@ type book struct {
 	known   atomic.Pointer[[]poolState]
 	// nominated are pods that ask for an address and that others were evicted for, by UID.
 	nominated sync.Map
-	// freed wakes the loop that tries pods again, due the one that releases addresses, wrote the one that looks after what was
-	// written and has not been seen.
+	// freed wakes the loop that tries pods again, due the one that releases addresses, wrote the one that looks after
+	// what was written and has not been seen.
 	freed, due, wrote chan struct{}
 
 	mu sync.Mutex

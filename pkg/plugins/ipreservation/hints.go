@@ -13,8 +13,8 @@ import (
 )
 
 // EventsToRegister names what can make a rejected pod schedulable: a node in another domain, and a change of the pod's
-// annotation. Pools and reservations are not among them: an event of a CRD that is not installed would keep the scheduler
-// from starting. The loop of the book wakes the pods that ask for addresses.
+// annotation. Pools and reservations are not among them: an event of a CRD that is not installed would keep the
+// scheduler from starting. The loop of the book wakes the pods that ask for addresses.
 func (p *Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
 	return []fwk.ClusterEventWithHint{
 		{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add | fwk.UpdateNodeLabel}, QueueingHintFn: p.afterNodeChange},

@@ -2,8 +2,8 @@
 //
 // A pod that names an IPPool, or that an IPReservation is kept for, runs only on nodes in a domain where an address is
 // free for it. Reserve promises an address in memory, and PreBind writes it: first as an IPReservation, whose name is
-// derived from the address so that no address is given twice, then into an annotation of the pod for the CNI plugin. The
-// scheduler that leads deletes reservations as their release policies say.
+// derived from the address so that no address is given twice, then into an annotation of the pod for the CNI plugin.
+// The scheduler that leads deletes reservations as their release policies say.
 package ipreservation
 
 import (

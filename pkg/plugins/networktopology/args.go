@@ -16,8 +16,8 @@ type settings struct {
 	levels podview.NetworkLevels
 	// steps name what two nodes can share, in the order of Distances.
 	steps []string
-	// distances are nanoseconds for 1 MiB, prices included: what the price of 1 MiB would buy of waiting is added. Times are
-	// without them.
+	// distances are nanoseconds for 1 MiB, prices included: what the price of 1 MiB would buy of waiting is added.
+	// Times are without them.
 	distances, times topology.Distances
 	traffic          traffic
 	appLabel         string

@@ -16,9 +16,9 @@ import (
 	"berth.dev/berth/pkg/podview"
 )
 
-// peers knows which pods belong together and on which nodes they are, counted by node: the informer's pods, pods that are
-// assumed from Reserve on, and pods with a nominated node. A cycle looks up groups and never pods. It is safe for concurrent
-// use.
+// peers knows which pods belong together and on which nodes they are, counted by node: the informer's pods, pods that
+// are assumed from Reserve on, and pods with a nominated node. A cycle looks up groups and never pods. It is safe for
+// concurrent use.
 type peers struct {
 	gangs    *gangview.Gangs
 	appLabel string
@@ -56,16 +56,17 @@ type space struct {
 	terms map[string]*term
 }
 
-// maxTerms bounds how many selectors of a namespace are followed: each change of a pod is compared with all of them, while cycles
-// of others wait. Pods that name further ones are put near those that these select, and not the other way round.
+// maxTerms bounds how many selectors of a namespace are followed: each change of a pod is compared with all of them,
+// while cycles of others wait. Pods that name further ones are put near those that these select, and not the other way
+// round.
 const maxTerms = 256
 
 // term is a selector that pods of a namespace name.
 type term struct {
 	selector string
 	matches  labels.Selector
-	// matched counts the pods that it selects. Carriers add up what those that name it exchange with these, in KiB an hour;
-	// silent counts those of them that do not say, as each profile has its own default.
+	// matched counts the pods that it selects. Carriers add up what those that name it exchange with these, in KiB an
+	// hour; silent counts those of them that do not say, as each profile has its own default.
 	matched, carriers, silent group
 }
 
@@ -89,7 +90,8 @@ type named struct {
 	kibPerHour int64
 }
 
-// peersOf returns the state that the profiles of the scheduler with the same app label share, connected to the informer.
+// peersOf returns the state that the profiles of the scheduler with the same app label share, connected to the
+// informer.
 func peersOf(factory kubeinformers.SharedInformerFactory, appLabel string) (*peers, error) {
 	return informers.SharedBy(factory, appLabel, func() (*peers, error) {
 		p := newPeers(gangview.GangsOf(factory), appLabel)

@@ -1,9 +1,9 @@
 // Package networktopology is the plugin that puts pods near those that they talk to.
 //
-// A node's score is how long data takes, on average by traffic, from the node to the pods of the same gang or app, to those
-// that the pod names, and to those that name the pod; what that traffic costs may be part of it. Pods are counted by their
-// domain at each level of the network, so that a node costs as many additions as there are levels. The plugin only scores: a
-// pod far from all that it talks to starts all the same.
+// A node's score is how long data takes, on average by traffic, from the node to the pods of the same gang or app, to
+// those that the pod names, and to those that name the pod; what that traffic costs may be part of it. Pods are counted
+// by their domain at each level of the network, so that a node costs as many additions as there are levels. The plugin
+// only scores: a pod far from all that it talks to starts all the same.
 package networktopology
 
 import (
@@ -77,8 +77,8 @@ func New(_ context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, 
 // Name returns the plugin's name.
 func (*Plugin) Name() string { return Name }
 
-// SignPod refuses pods that talk to others: where they go depends on where those are. For others the plugin has nothing to
-// tell them apart by.
+// SignPod refuses pods that talk to others: where they go depends on where those are. For others the plugin has nothing
+// to tell them apart by.
 func (p *Plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *fwk.Status) {
 	if near, bad := podview.PodNear(pod); bad != nil || p.peers.relate(pod, near, p.settings.traffic) != nil {
 		return nil, fwk.NewStatus(fwk.Unschedulable, "the best node depends on where the pods are that this one talks to")
@@ -166,7 +166,8 @@ func readState[T any](state fwk.CycleState, key fwk.StateKey) (T, error) {
 	return s, nil
 }
 
-// ReservesOpenly says that what Reserve takes note of shows in the NodeInfo or by AddPod as well, so that a dry run need not call it.
+// ReservesOpenly says that what Reserve takes note of shows in the NodeInfo or by AddPod as well, so that a dry run
+// need not call it.
 func (*Plugin) ReservesOpenly() {}
 
 // Reserve counts the pod on its node from now on, before the API server knows.

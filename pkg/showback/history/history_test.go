@@ -1,4 +1,4 @@
-package signals
+package history
 
 import (
 	"errors"
@@ -7,12 +7,25 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"berth.dev/berth/pkg/apis/config"
+	"berth.dev/berth/pkg/signals"
 )
+
+func prometheusAt(url string) config.Prometheus {
+	args := config.PriceSignals{Prometheus: config.Prometheus{URL: url}}
+	config.SetDefaultsPriceSignals(&args)
+	return args.Prometheus
+}
 
 func TestUseIsAskedForByTheNamesOfGPUs(t *testing.T) {
 	t.Parallel()
-	q := newQueries(nil, nil)
-	q.resources = []string{"example.com/accelerator", "other"}
+	args := prometheusAt("http://prometheus")
+	server, err := signals.NewHistory(&args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := questions{server, []string{"example.com/accelerator", "other"}}
 	for _, want := range []string{"accelerator|other", "example_com_accelerator|other"} {
 		if !strings.Contains(q.held(), want) {
 			t.Errorf("the query %s does not have %s", q.held(), want)
@@ -23,12 +36,13 @@ func TestUseIsAskedForByTheNamesOfGPUs(t *testing.T) {
 func TestUseThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		answer(200, `{"status":"success","data":{"resultType":"vector","result":[]}}`)(w, r)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"status":"success","data":{"resultType":"vector","result":[]}}`))
 	}))
 	t.Cleanup(server.Close)
-	args := gpuArgs(server.URL).Prometheus
-	for name, query := range map[string]UseQuery{
+	args := prometheusAt(server.URL)
+	for name, query := range map[string]Query{
 		"no time":           {From: now, To: now, Step: time.Minute},
 		"time that is over": {From: now, To: now.Add(-time.Hour), Step: time.Minute},
 		"two years":         {From: now.AddDate(-2, 0, 0), To: now, Step: time.Minute},
@@ -36,11 +50,11 @@ func TestUseThatCannotBeRead(t *testing.T) {
 		"a small step":      {From: now.Add(-time.Hour), To: now, Step: time.Second},
 		"half a second":     {From: now.Add(-time.Hour), To: now, Step: 20500 * time.Millisecond},
 	} {
-		if _, err := ReadUse(t.Context(), &args, query); !errors.Is(err, ErrUseQuery) {
+		if _, err := Read(t.Context(), &args, query); !errors.Is(err, ErrQuery) {
 			t.Errorf("%s: %v, want an error about the query", name, err)
 		}
 	}
-	_, err := ReadUse(t.Context(), &args, UseQuery{From: now.Add(-time.Hour), To: now, Step: time.Minute})
+	_, err := Read(t.Context(), &args, Query{From: now.Add(-time.Hour), To: now, Step: time.Minute})
 	if err == nil || !strings.Contains(err.Error(), "a vector came instead of a matrix") {
 		t.Errorf("an answer of another type: %v", err)
 	}

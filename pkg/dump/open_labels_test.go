@@ -9,7 +9,7 @@ import (
 func TestPlatformLabelsAreKeptInDumps(t *testing.T) {
 	t.Parallel()
 	for _, key := range gpuview.ProviderLabels() {
-		if !OpenLabel(key) {
+		if !openLabel(key) {
 			t.Errorf("the value of %s would be hidden, and with it the GPUs of the node", key)
 		}
 	}

@@ -1,4 +1,4 @@
-package signals
+package history
 
 import (
 	"fmt"
@@ -9,40 +9,41 @@ import (
 
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/showback"
+	"berth.dev/berth/pkg/signals"
 )
 
 // metricPodLabels is of kube-state-metrics and has those labels of pods that its flag --metric-labels-allowlist names.
 const metricPodLabels = "kube_pod_labels"
 
-// labelUseKey is put on by the queries: by what pods are told apart.
-const labelUseKey model.LabelName = "berth_key"
+// labelKey is put on by the queries: by what pods are told apart.
+const labelKey model.LabelName = "berth_key"
 
-// useKey says by which labels of the pods a query tells them apart; none of them for the namespace.
-type useKey struct {
+// podKey says by which labels of the pods a query tells them apart; none of them for the namespace.
+type podKey struct {
 	labels []string
 	gangs  bool
 }
 
-func useKeyOf(by showback.By) useKey {
+func keyOf(by showback.By) podKey {
 	if label, ok := by.Label(); ok {
-		return useKey{labels: []string{label}}
+		return podKey{labels: []string{label}}
 	}
 	if by.Gangs() {
-		return useKey{labels: gangview.Labels(), gangs: true}
+		return podKey{labels: gangview.Labels(), gangs: true}
 	}
-	return useKey{}
+	return podKey{}
 }
 
 // name is the label of the answer that holds the key.
-func (k useKey) name() model.LabelName {
+func (k podKey) name() model.LabelName {
 	if len(k.labels) == 0 {
 		return podLabels[0]
 	}
-	return labelUseKey
+	return labelKey
 }
 
 // notes says what the series cannot know.
-func (k useKey) notes(lines []showback.Line) []string {
+func (k podKey) notes(lines []showback.Line) []string {
 	var notes []string
 	if k.gangs {
 		notes = append(notes, "gangs are those that pods name in labels; gangs of a controller without a label are not told apart")
@@ -59,28 +60,28 @@ func (k useKey) notes(lines []showback.Line) []string {
 }
 
 // sum adds up, by key, an expression with the namespaces and names of pods.
-func (q queries) sum(key useKey, expression string) string {
+func (q questions) sum(key podKey, expression string) string {
 	if len(key.labels) == 0 {
-		return aggregate("sum", []model.LabelName{key.name()}, expression)
+		return signals.Aggregate("sum", []model.LabelName{key.name()}, expression)
 	}
 	keys := q.keys(key)
-	return aggregate("sum", []model.LabelName{key.name()}, fmt.Sprintf("(%s) * on (namespace, pod) group_left (%s) %s or ((%s) unless on (namespace, pod) %s)",
+	return signals.Aggregate("sum", []model.LabelName{key.name()}, fmt.Sprintf("(%s) * on (namespace, pod) group_left (%s) %s or ((%s) unless on (namespace, pod) %s)",
 		expression, key.name(), keys, expression, keys))
 }
 
-// keys has one series of value 1 for each pod with a key: of two labels the first counts, and after a change of the label, while
-// Prometheus still holds the old series, either.
-func (q queries) keys(key useKey) string {
+// keys has one series of value 1 for each pod with a key: of two labels the first counts, and after a change of the
+// label, while Prometheus still holds the old series, either.
+func (q questions) keys(key podKey) string {
 	var each []string
 	for _, label := range key.labels {
 		name := stateLabel(label)
-		pods := ofPods(q.selector(metricPodLabels, name+`!=""`))
+		pods := ofPods(q.server.Selector(metricPodLabels, name+`!=""`))
 		if key.gangs {
 			pods = fmt.Sprintf(`label_join(%s, %q, "/", "namespace", %q)`, pods, key.name(), name)
 		} else {
 			pods = fmt.Sprintf(`label_replace(%s, %q, "$1", %q, "(.+)")`, pods, key.name(), name)
 		}
-		each = append(each, aggregate("group", []model.LabelName{podLabels[0], podLabels[1], key.name()}, pods))
+		each = append(each, signals.Aggregate("group", []model.LabelName{podLabels[0], podLabels[1], key.name()}, pods))
 	}
 	return fmt.Sprintf("topk by (namespace, pod) (1, %s)", strings.Join(each, " or on (namespace, pod) "))
 }

@@ -1,4 +1,4 @@
-package dump
+package inputs
 
 import (
 	v1 "k8s.io/api/core/v1"

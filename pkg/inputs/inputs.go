@@ -1,4 +1,7 @@
-package dump
+// Package inputs is what a scheduler reads of a cluster: which kinds, and of each object which fields. Dumps hold that
+// and nothing else, simulations serve it, and the overview keeps no more in memory. It copies fields one by one, so
+// that what was not considered, such as environment variables and names of Secrets, is left out.
+package inputs
 
 import (
 	"encoding/json"
@@ -242,7 +245,7 @@ func keepMeta(m metav1.ObjectMeta) metav1.ObjectMeta {
 		Name: m.Name, Namespace: m.Namespace, UID: m.UID, Generation: m.Generation, Labels: m.Labels,
 		CreationTimestamp: m.CreationTimestamp, DeletionTimestamp: m.DeletionTimestamp, OwnerReferences: m.OwnerReferences,
 	}
-	for _, key := range PlacementAnnotations() {
+	for _, key := range placementAnnotations {
 		if value, ok := m.Annotations[key]; ok {
 			if kept.Annotations == nil {
 				kept.Annotations = map[string]string{}

@@ -1,4 +1,6 @@
-package signals
+// Package history reads from Prometheus who had GPUs, how busy they were and what they cost: a bill of the past out of
+// the series that clusters keep anyway. The command showback calls it. The scheduler reads none of it.
+package history
 
 import (
 	"context"
@@ -16,10 +18,11 @@ import (
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/price"
 	"berth.dev/berth/pkg/showback"
+	"berth.dev/berth/pkg/signals"
 )
 
-// Series of which the history of use is made. The first is the scheduler's own, at /metrics/resources; the next two are of
-// kube-state-metrics, for pods of which the scheduler says nothing.
+// Series of which the history of use is made. The first is the scheduler's own, at /metrics/resources; the next two are
+// of kube-state-metrics, for pods of which the scheduler says nothing.
 const (
 	metricPodRequest       = "kube_pod_resource_request"
 	metricContainerRequest = "kube_pod_container_resource_requests"
@@ -28,8 +31,8 @@ const (
 	metricGPUCost          = "node_gpu_hourly_cost"
 )
 
-// UseQuery says what to ask for.
-type UseQuery struct {
+// Query says what to ask for.
+type Query struct {
 	From, To time.Time
 	// Step is from one moment to the next.
 	Step time.Duration
@@ -40,40 +43,40 @@ type UseQuery struct {
 }
 
 const (
-	minUseStep = 15 * time.Second
-	maxUseDays = 366
-	// largestUse bounds what all pods of a namespace can have: a million GPUs.
-	largestUse = 1e6
+	minStep = 15 * time.Second
+	maxDays = 366
+	// mostGPUs bounds what all pods of a namespace can have: a million GPUs.
+	mostGPUs = 1e6
 )
 
-func (q UseQuery) validate() error {
+func (q Query) validate() error {
 	switch {
 	case !q.From.Before(q.To):
 		return fmt.Errorf("from %s to %s: there is no time between them", q.From.Format(time.RFC3339), q.To.Format(time.RFC3339))
-	case q.To.Sub(q.From) > maxUseDays*24*time.Hour:
-		return fmt.Errorf("from %s to %s: more than %d days", q.From.Format(time.RFC3339), q.To.Format(time.RFC3339), maxUseDays)
-	case q.Step < minUseStep || q.Step > 24*time.Hour || q.Step%time.Second != 0:
-		return fmt.Errorf("a step of %s is not allowed; want whole seconds from %s to 24h", q.Step, minUseStep)
+	case q.To.Sub(q.From) > maxDays*24*time.Hour:
+		return fmt.Errorf("from %s to %s: more than %d days", q.From.Format(time.RFC3339), q.To.Format(time.RFC3339), maxDays)
+	case q.Step < minStep || q.Step > 24*time.Hour || q.Step%time.Second != 0:
+		return fmt.Errorf("a step of %s is not allowed; want whole seconds from %s to 24h", q.Step, minStep)
 	}
 	return nil
 }
 
-// ErrUseQuery is wrapped by errors about the query itself.
-var ErrUseQuery = errors.New("unusable query")
+// ErrQuery is wrapped by errors about the query itself.
+var ErrQuery = errors.New("unusable query")
 
-// ReadUse reads from Prometheus, day by day, who had GPUs and how busy these were, and what GPUs cost where OpenCost says so.
-func ReadUse(ctx context.Context, args *config.Prometheus, query UseQuery) (*showback.Statement, error) {
+// Read reads from Prometheus, day by day, who had GPUs and how busy these were, and what GPUs cost where OpenCost says
+// so.
+func Read(ctx context.Context, args *config.Prometheus, query Query) (*showback.Statement, error) {
 	if err := query.validate(); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrUseQuery, err)
+		return nil, fmt.Errorf("%w: %w", ErrQuery, err)
 	}
-	c, err := newClient(args)
+	server, err := signals.NewHistory(args)
 	if err != nil {
 		return nil, err
 	}
-	defer c.close()
-	q := newQueries(nil, args.MatchLabels)
-	q.resources = query.Resources
-	key := useKeyOf(query.By)
+	defer server.Close()
+	q := questions{server, query.Resources}
+	key := keyOf(query.By)
 	var samples []showback.Sample
 	var capacities []showback.Capacity
 	// Each answer is of a day, so that its size does not depend on how long ago the beginning is.
@@ -84,7 +87,7 @@ func ReadUse(ctx context.Context, args *config.Prometheus, query UseQuery) (*sho
 			last = query.To.Add(-1)
 		}
 		r := prometheusv1.Range{Start: at, End: last, Step: query.Step}
-		day, capacity, err := c.use(ctx, q, key, r)
+		day, capacity, err := q.use(ctx, key, r)
 		if err != nil {
 			return nil, err
 		}
@@ -92,13 +95,13 @@ func ReadUse(ctx context.Context, args *config.Prometheus, query UseQuery) (*sho
 	}
 	if len(samples) == 0 {
 		return nil, fmt.Errorf("%s has neither %s (the scheduler's /metrics/resources) nor %s (kube-state-metrics) with GPUs in this time",
-			c.server, metricPodRequest, metricContainerRequest)
+			server.Server(), metricPodRequest, metricContainerRequest)
 	}
 	s, err := showback.FromSamples(query.From, query.To, query.Step, samples, capacities)
 	if err != nil {
 		return nil, err
 	}
-	s.Source, s.Input, s.By = "prometheus", c.server, query.By.String()
+	s.Source, s.Input, s.By = "prometheus", server.Server(), query.By.String()
 	s.Notes = append(s.Notes, key.notes(s.Lines)...)
 	if s.Total.MicroDollars == 0 {
 		s.Notes = append(s.Notes, "nothing is known of cost: there is no "+metricGPUCost+" (OpenCost)")
@@ -111,6 +114,13 @@ func ReadUse(ctx context.Context, args *config.Prometheus, query UseQuery) (*sho
 	return s, nil
 }
 
+// questions are asked of one server.
+type questions struct {
+	server *signals.History
+	// resources are the extended resources of which one unit is a GPU.
+	resources []string
+}
+
 // moment is a sample's place.
 type moment struct {
 	at  model.Time
@@ -118,20 +128,20 @@ type moment struct {
 }
 
 // use reads one range.
-func (c *client) use(ctx context.Context, q queries, key useKey, r prometheusv1.Range) ([]showback.Sample, []showback.Capacity, error) {
-	allocated, err := c.history(ctx, q.sum(key, q.held()), key.name(), r)
+func (q questions) use(ctx context.Context, key podKey, r prometheusv1.Range) ([]showback.Sample, []showback.Capacity, error) {
+	allocated, err := q.history(ctx, q.sum(key, q.held()), key.name(), r)
 	if err != nil || len(allocated) == 0 {
 		return nil, nil, err
 	}
-	used, err := c.history(ctx, q.sum(key, q.used()), key.name(), r)
+	used, err := q.history(ctx, q.sum(key, q.used()), key.name(), r)
 	if err != nil {
 		return nil, nil, err
 	}
-	cost, err := c.history(ctx, q.sum(key, q.cost()), key.name(), r)
+	cost, err := q.history(ctx, q.sum(key, q.cost()), key.name(), r)
 	if err != nil {
 		return nil, nil, err
 	}
-	devices, err := c.history(ctx, q.devices(), key.name(), r)
+	devices, err := q.history(ctx, q.devices(), key.name(), r)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -157,28 +167,16 @@ func (c *client) use(ctx context.Context, q queries, key useKey, r prometheusv1.
 }
 
 // history asks for a range, of which a label says the key. Values that are no number of GPUs or dollars are left out.
-func (c *client) history(ctx context.Context, query string, keyLabel model.LabelName, r prometheusv1.Range) (map[moment]float64, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, c.timeout, fmt.Errorf("no answer within %s", c.timeout))
-	defer cancel()
-	value, _, err := c.api.QueryRange(ctx, query, r, prometheusv1.WithTimeout(c.timeout))
+func (q questions) history(ctx context.Context, query string, keyLabel model.LabelName, r prometheusv1.Range) (map[moment]float64, error) {
+	matrix, err := q.server.Range(ctx, query, r)
 	if err != nil {
-		if cause := context.Cause(ctx); cause != nil {
-			err = cause
-		}
-		return nil, fmt.Errorf("querying %s: %w", c.server, shortened(err))
-	}
-	matrix, ok := value.(model.Matrix)
-	if !ok {
-		return nil, fmt.Errorf("reading the answer: a %s came instead of a matrix", typeOf(value))
-	}
-	if slices.Contains(matrix, nil) {
-		return nil, errNullSample
+		return nil, err
 	}
 	values := map[moment]float64{}
 	for _, series := range matrix {
 		key := string(series.Metric[keyLabel])
 		for _, sample := range series.Values {
-			if inBounds(sample.Value, largestUse) {
+			if sample.Value >= 0 && sample.Value <= mostGPUs {
 				values[moment{sample.Timestamp, key}] += float64(sample.Value)
 			}
 		}
@@ -186,8 +184,8 @@ func (c *client) history(ctx context.Context, query string, keyLabel model.Label
 	return values, nil
 }
 
-// ofPods brings the labels of a series to those of the pod that it is about. Prometheus renames a label of the exporter to
-// exported_… when the scraped target has one of the same name, which then names the exporter's own pod.
+// ofPods brings the labels of a series to those of the pod that it is about. Prometheus renames a label of the exporter
+// to exported_… when the scraped target has one of the same name, which then names the exporter's own pod.
 func ofPods(expression string) string {
 	for _, label := range []string{"namespace", "pod", "node"} {
 		expression = fmt.Sprintf(`label_replace(%s, %q, "$1", %q, "(.+)")`, expression, label, "exported_"+label)
@@ -198,32 +196,32 @@ func ofPods(expression string) string {
 var podLabels = []model.LabelName{"namespace", "pod", "node"}
 
 // held are the GPUs that pods with a node ask for.
-func (q queries) held() string {
+func (q questions) held() string {
 	var own, foreign []string
 	for _, name := range q.resources {
 		own = append(own, regexp.QuoteMeta(name))
 		foreign = append(foreign, notInLabels.ReplaceAllString(name, "_"))
 	}
-	scheduler := aggregate("max", podLabels, ofPods(q.selector(metricPodRequest, fmt.Sprintf("resource=~%q", strings.Join(own, "|")), `node!=""`)))
-	containers := ofPods(q.selector(metricContainerRequest, fmt.Sprintf("resource=~%q", strings.Join(foreign, "|")), `node!=""`))
-	state := aggregate("max", podLabels, aggregate("sum", append(slices.Clone(podLabels), "instance"), containers))
-	living := aggregate("max", podLabels[:2], ofPods(q.selector(metricPodPhase, `phase=~"Pending|Running"`))) + " > 0"
+	scheduler := signals.Aggregate("max", podLabels, ofPods(q.server.Selector(metricPodRequest, fmt.Sprintf("resource=~%q", strings.Join(own, "|")), `node!=""`)))
+	containers := ofPods(q.server.Selector(metricContainerRequest, fmt.Sprintf("resource=~%q", strings.Join(foreign, "|")), `node!=""`))
+	state := signals.Aggregate("max", podLabels, signals.Aggregate("sum", append(slices.Clone(podLabels), "instance"), containers))
+	living := signals.Aggregate("max", podLabels[:2], ofPods(q.server.Selector(metricPodPhase, `phase=~"Pending|Running"`))) + " > 0"
 	return fmt.Sprintf("(%s or on (namespace, pod) (%s and on (namespace, pod) (%s)))", scheduler, state, living)
 }
 
 // used is how busy the GPUs of the pods were. Pods that share one GPU have equal parts of what it did.
-func (q queries) used() string {
-	device := []model.LabelName{labelIndex, labelUUID}
-	busy := aggregate("max", append([]model.LabelName{"namespace", "pod"}, device...), ofPods(inRange(q.selector(metricGPUUtil, `pod!=""`), 100)))
+func (q questions) used() string {
+	device := []model.LabelName{signals.LabelIndex, signals.LabelUUID}
+	busy := signals.Aggregate("max", append([]model.LabelName{"namespace", "pod"}, device...), ofPods(signals.InRange(q.server.Selector(signals.MetricGPUUtil, `pod!=""`), 100)))
 	held := fmt.Sprintf("(%s and on (namespace, pod) %s)", busy, q.held())
-	return fmt.Sprintf("%s / on (%s) group_left () %s / 100", held, join(device), aggregate("count", device, held))
+	return fmt.Sprintf("%s / on (%s) group_left () %s / 100", held, signals.LabelIndex+", "+signals.LabelUUID, signals.Aggregate("count", device, held))
 }
 
-func (q queries) cost() string {
-	perGPU := aggregate("max", podLabels[2:], ofPods(q.selector(metricGPUCost)))
+func (q questions) cost() string {
+	perGPU := signals.Aggregate("max", podLabels[2:], ofPods(q.server.Selector(metricGPUCost)))
 	return fmt.Sprintf("%s * on (node) group_left () (%s > 0)", q.held(), perGPU)
 }
 
-func (q queries) devices() string {
-	return "sum (" + aggregate("max", []model.LabelName{"model"}, q.selector(metricGPUDevices)) + ")"
+func (q questions) devices() string {
+	return "sum (" + signals.Aggregate("max", []model.LabelName{"model"}, q.server.Selector(metricGPUDevices)) + ")"
 }

@@ -1,4 +1,4 @@
-package prebind
+package binding
 
 import (
 	"context"

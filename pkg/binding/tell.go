@@ -1,8 +1,4 @@
-// Package prebind writes to pods what plugins tell them before they are bound, such as devices or an address.
-//
-// A pod may be bound although the scheduler does not know: the answer to the binding was lost and the informer is late, or
-// another scheduler was faster. What it was told then is what it runs with, and must not be overwritten.
-package prebind
+package binding
 
 import (
 	"context"
@@ -29,16 +25,17 @@ func (e *BoundError) Error() string {
 type Message struct {
 	// Kind is how the patches are encoded.
 	Kind types.PatchType
-	// Word makes the patch for the pod as it is, nil for nothing to write. The patch has to name the UID, by which the API server
-	// refuses it when a new pod has taken the name, and the version, by which it refuses it when the pod has changed.
+	// Word makes the patch for the pod as it is, nil for nothing to write. The patch has to name the UID, by which the
+	// API server refuses it when a new pod has taken the name, and the version, by which it refuses it when the pod has
+	// changed.
 	Word func(*v1.Pod) ([]byte, error)
 	// Subresources are those that the patch is for, none for the pod itself.
 	Subresources []string
 }
 
-// Tell writes a message to a pod of a scheduling cycle, of which the informer has seen the given version, nil if the pod is gone.
-// It words the message again when the pod has changed. It fails with a BoundError if there is something to write and the pod is
-// bound.
+// Tell writes a message to a pod of a scheduling cycle, of which the informer has seen the given version, nil if the
+// pod is gone. It words the message again when the pod has changed. It fails with a BoundError if there is something to
+// write and the pod is bound.
 func Tell(ctx context.Context, pods corev1client.PodInterface, pod, seen *v1.Pod, m Message) error {
 	newest := seen
 	if newest == nil {
