@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	restclient "k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 )
@@ -21,6 +22,8 @@ const (
 	// electionGrace is how long after its informers have synced a scheduler without a leader election counts as one
 	// that leads if it has had no cycle.
 	electionGrace = 10 * time.Second
+	// leadingEvery is how often a process that waits to lead looks whether it does.
+	leadingEvery = 200*time.Millisecond - 37_013*time.Nanosecond
 )
 
 // Leader tells whether this scheduler leads. The zero Leader does not know yet.
@@ -45,6 +48,18 @@ func (l *Leader) Leads(synced time.Time) bool {
 	}
 	l.leading.Store(true)
 	return true
+}
+
+// Leading reports whether this scheduler is known to lead.
+func (l *Leader) Leading() bool { return l.leading.Load() }
+
+// Await returns true once the informers have synced and this scheduler leads, false if ctx is done before.
+func (l *Leader) Await(ctx context.Context, informers ...cache.DoneChecker) bool {
+	if !cache.WaitFor(ctx, "", informers...) {
+		return false
+	}
+	synced := time.Now()
+	return wait.PollUntilContextCancel(ctx, leadingEvery, true, func(context.Context) (bool, error) { return l.Leads(synced), nil }) == nil
 }
 
 // StatusLoop has statuses written when they may have changed, by the scheduler that leads.

@@ -47,3 +47,28 @@ func settingsFrom(obj runtime.Object, profile string) (settings, error) {
 	s.holders, s.ttl, s.patience = reservationHoldersFrom(r), seconds(r.TTLSeconds), seconds(r.AfterSeconds)
 	return s, nil
 }
+
+// ownerPolicy returns the policy that defaulted and validated args state, or nil.
+func ownerPolicy(args *config.GangOwners) *gangview.OwnerPolicy {
+	if args == nil {
+		return nil
+	}
+	p := &gangview.OwnerPolicy{Kinds: map[string]bool{}, JobSetPer: gangview.JobSetPer(*args.JobSetPer)}
+	for _, kind := range args.Kinds {
+		p.Kinds[string(kind)] = true
+	}
+	p.Profiles, p.Namespaces = nameSet(args.Profiles), nameSet(args.Namespaces)
+	return p
+}
+
+// nameSet is nil for a list that stands for all names.
+func nameSet(names []string) map[string]bool {
+	if config.AllNames(names) {
+		return nil
+	}
+	set := map[string]bool{}
+	for _, name := range names {
+		set[name] = true
+	}
+	return set
+}

@@ -3,11 +3,11 @@ package coscheduling
 import (
 	"context"
 	"math"
+	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	apitypes "k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/events"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"berth.dev/berth/pkg/capacity"
@@ -16,6 +16,7 @@ import (
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/informers"
+	"berth.dev/berth/pkg/podgroup"
 	"berth.dev/berth/pkg/profiles"
 	"berth.dev/berth/pkg/retry"
 	"berth.dev/berth/pkg/waitlist"
@@ -24,7 +25,7 @@ import (
 
 // coordinator is what all profiles of one process share. It wires the owners of state to each other and to the informers;
 // the state is theirs: the ledger's of gangs, the headroom's of capacity, the waitlist's of gangs that wait, retry.Queue's of who is tried next, the evictor's of
-// evictions, the promises' of what is kept for whom, the status writer's of what was written, the overdue's of how long pods wait.
+// evictions, the promises' of what is kept for whom, the controller's of what was written.
 type coordinator struct {
 	settings settings
 	ledger   *gang.Ledger
@@ -41,33 +42,33 @@ type coordinator struct {
 	inbox    *inbox
 	loop     *loop
 	// vacated wakes pods when one that kept them away is bound elsewhere.
-	vacated  vacated
-	owners   *ownerFollower
-	status   *statusWriter
-	overdue  *overdue
-	words    pluginWords
-	recorder events.EventRecorderLogger
-	// toldForeign are the pods that were told that they are in a group of another scheduler.
-	toldForeign told
+	vacated vacated
+	owners  *podgroup.Owners
+	// leader tells whether this process schedules, status is the controller of PodGroups.
+	leader informers.Leader
+	status *podgroup.Controller
+	words  pluginWords
+	// mixedModels says by gang on which models it runs, if on several.
+	mixedModels sync.Map
 }
 
 // coordinatorOf returns the coordinator of the process and makes the profile known to it.
 func coordinatorOf(ctx context.Context, profile framework.Framework, s settings) (*coordinator, error) {
 	factory := profile.SharedInformerFactory()
 	c, err := informers.Shared(factory, func() (*coordinator, error) {
-		client, err := newPodGroupClient(profile.KubeConfig())
+		client, err := podgroup.NewClient(profile.KubeConfig())
 		if err != nil {
-			return nil, err
+			return nil, err //nolint:wrapcheck // it says what it is for
 		}
-		groups, err := informGroups(factory, client)
+		groups, err := podgroup.NewInformer(factory, client)
 		if err != nil {
 			return nil, err
 		}
 		gangview.GangsOf(factory).Follow(s.owners)
-		c := newCoordinator(s, &podGroups{client: client, store: groups.GetStore()})
+		c := newCoordinator(s, &podGroups{store: groups.GetStore()})
 		c.planner.Models.Names = gpuview.ProfileKeysOf(factory)
 		c.profiles.Add(profile)
-		return c, c.run(ctx, profile, groups)
+		return c, c.run(ctx, profile, groups, client)
 	})
 	if err != nil {
 		return nil, err
@@ -79,13 +80,12 @@ func coordinatorOf(ctx context.Context, profile framework.Framework, s settings)
 // newCoordinator wires the parts that know nothing of informers.
 func newCoordinator(s settings, groups *podGroups) *coordinator {
 	c := &coordinator{settings: s, groups: groups, members: members{policy: s.owners}, classes: s.classes, profiles: &profiles.Set{}, pods: &memberPods{}}
-	c.status = newStatusWriter()
 	c.inbox = newInbox()
-	c.overdue = newOverdue()
 	c.ledger = gang.NewLedger(s.timeout, func(id gang.ID) {
-		c.status.mark(id)
+		c.status.Enqueue(id)
 		c.inbox.change(id)
 	})
+	c.status = podgroup.New(&c.leader, c.groupSource())
 	c.headroom = capacity.New(func(name v1.ResourceName) bool {
 		profile := c.profiles.Any()
 		return profile != nil && profiles.Claimed(profile, name)
@@ -97,7 +97,6 @@ func newCoordinator(s settings, groups *podGroups) *coordinator {
 		Models: dryrun.NewModels(), Said: c.words.about}
 	c.carrier = &carrier{ledger: c.ledger, profiles: c.profiles, pods: c.pods, lost: c.keepForReturn, landed: c.evictor.landed}
 	c.loop = c.newLoop()
-	c.status.reserved = c.loop.reservations.messages.of
 	return c
 }
 
@@ -107,12 +106,12 @@ func (c *coordinator) newLoop() *loop {
 	return &loop{
 		settings: c.settings, ledger: c.ledger, inbox: c.inbox, list: list, queue: retry.NewQueue(), plans: &c.planner.Pending, promises: c.promises,
 		carrier: c.carrier, evictor: c.evictor, opened: make(opening),
-		reservations: &reservations{settings: c.settings, ledger: c.ledger, list: list, promises: c.promises, status: c.status,
+		reservations: &reservations{settings: c.settings, ledger: c.ledger, list: list, promises: c.promises, leader: &c.leader, changed: c.status.Enqueue,
 			turns: gang.NewReserveTurns(c.settings.ttl)},
 		activator: &activator{ledger: c.ledger, list: list, carrier: c.carrier},
 		clock:     wallClock{pods: c.pods, profiles: c.profiles},
 		forgotten: func(id gang.ID) {
-			c.owners.drop(id)
+			c.owners.Drop(id)
 			c.words.forget(id)
 		},
 	}
@@ -153,4 +152,13 @@ func (c *coordinator) keepForReturn(loss gang.Loss) {
 		priority = math.MaxInt32
 	}
 	c.promises.add(promise{to: loss.Group, kind: forReturn, priority: priority, node: loss.Node, info: info, until: time.Now().Add(c.settings.recovery)})
+}
+
+// noteMixed keeps on which models the gang is, for its PodGroup; empty if on one.
+func (c *coordinator) noteMixed(id gang.ID, on string) {
+	if on == "" {
+		c.mixedModels.Delete(id)
+		return
+	}
+	c.mixedModels.Store(id, on)
 }

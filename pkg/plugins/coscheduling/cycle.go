@@ -61,7 +61,7 @@ func confine(state fwk.CycleState, nodes sets.Set[string]) (*fwk.PreFilterResult
 // PreFilter sends members to the nodes that they were assigned; the leader's makes the plan.
 func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	c := p.shared
-	c.status.leading.Store(true)
+	c.leader.Schedules()
 	p.complete.Do(p.guard)
 	if bad := c.misstated(pod); bad != nil {
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, bad.Error())
@@ -91,10 +91,10 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Po
 	}
 }
 
-// tellForeign says once of a pod that it is in a group of another scheduler, and so in none here.
+// tellForeign records once about a pod that it is in a group of another scheduler, and so in none here.
 func (p *Plugin) tellForeign(ctx context.Context, pod *v1.Pod) {
 	f, says := gangview.ForeignOf(pod)
-	if !says || pod.Spec.SchedulingGroup != nil || p.shared.toldForeign.has(pod.UID) {
+	if !says || pod.Spec.SchedulingGroup != nil || !p.shared.status.Pods.IsNews(pod, "ForeignGroup", f.String()) {
 		return
 	}
 	p.framework.EventRecorder().WithLogger(klog.FromContext(ctx)).Eventf(pod, nil, v1.EventTypeWarning, "ForeignGroup", "Scheduling", "%s", f)
@@ -185,7 +185,7 @@ func (p *Plugin) lead(ctx context.Context, state fwk.CycleState, id gang.ID, pod
 	effects, serves, proceed := c.ledger.Propose(uid, gang.Proposal{Assignments: result.Assignments, Ordered: result.Ordered}, time.Now())
 	c.carrier.carry(ctx, effects)
 	if serves {
-		c.status.noteMixed(id, result.Mixed)
+		c.noteMixed(id, result.Mixed)
 	}
 	switch {
 	case !serves:

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	kubeinformers "k8s.io/client-go/informers"
 	clientset "k8s.io/client-go/kubernetes"
+	restclient "k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
@@ -23,6 +23,7 @@ import (
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/informers"
+	"berth.dev/berth/pkg/podgroup"
 	"berth.dev/berth/pkg/waitlist"
 	"berth.dev/berth/pkg/wellknown"
 )
@@ -43,7 +44,7 @@ type feed struct {
 }
 
 // run registers the handlers and starts what runs beside the scheduling cycles.
-func (c *coordinator) run(ctx context.Context, profile framework.Framework, groups *groupInformer) error {
+func (c *coordinator) run(ctx context.Context, profile framework.Framework, groups *podgroup.Informer, client *restclient.RESTClient) error {
 	f := &feed{ctx: ctx, coordinator: c, client: profile.ClientSet(), ends: map[string]bool{}}
 	factory := profile.SharedInformerFactory()
 	c.pods.lister = factory.Core().V1().Pods().Lister()
@@ -60,15 +61,9 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 	wide.KeptBy(c.promises)
 	c.evictor.wide = wide
 	c.evictor.native, c.evictor.budgets = newNativeGroups(factory), factory.Policy().V1().PodDisruptionBudgets().Lister()
-	if c.owners, err = newOwnerFollower(ctx, profile.KubeConfig(), c.ownerSays); err != nil {
-		return err
-	}
-	c.status.unheard = c.owners.unheard
-	c.recorder = profile.EventRecorder()
-	s := c.status
-	s.ledger, s.groups, s.client, s.recorder, s.pods, s.profiles = c.ledger, c.groups, profile.ClientSet(), profile.EventRecorder(), c.pods, c.profiles
-	s.synced = func() bool {
-		return !slices.ContainsFunc(f.told, func(told cache.DoneChecker) bool { return !cache.IsDone(told) })
+	recorder := profile.EventRecorder()
+	if c.owners, err = podgroup.NewOwners(ctx, profile.KubeConfig(), recorder, c.applyOwner); err != nil {
+		return err //nolint:wrapcheck // it says what it is for
 	}
 	if err := f.watchGroups(factory, groups); err != nil {
 		return err
@@ -76,11 +71,8 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 	if err := f.watchCluster(profile); err != nil {
 		return err
 	}
-	if err := f.watchOverdue(profile); err != nil {
-		return err
-	}
 	informers.Await(factory, c.loop.opened)
-	go s.run(ctx)
+	c.status.Start(ctx, podgroup.Client{Groups: groups.GetStore(), GroupClient: client, Pods: f.client}, recorder, f.told)
 	go func() {
 		if cache.WaitFor(ctx, "", f.told...) {
 			c.loop.run(ctx)
@@ -89,11 +81,11 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 	return nil
 }
 
-func (f *feed) watchGroups(factory kubeinformers.SharedInformerFactory, groups *groupInformer) error {
+func (f *feed) watchGroups(factory kubeinformers.SharedInformerFactory, groups *podgroup.Informer) error {
 	if err := f.watch(factory, groups, handlers(f.addGroup, f.changeGroup, f.loseGroup)); err != nil {
 		return fmt.Errorf("watching PodGroups: %w", err)
 	}
-	for _, finished := range groups.finished {
+	for _, finished := range groups.Ended {
 		f.pods.addFinished(finished.GetStore())
 		if err := f.watch(factory, finished, f.finished()); err != nil {
 			return fmt.Errorf("watching finished pods: %w", err)
@@ -221,10 +213,10 @@ func handlers[T any](add func(T), update func(old, obj T), remove func(T)) cache
 func (f *feed) seeGroup(pg *schedulingv1alpha1.PodGroup) {
 	id := gang.ID{Namespace: pg.Namespace, Name: pg.Name}
 	now := time.Now()
-	if isStandIn(pg) {
+	if podgroup.Generated(pg) {
 		// It says what the members' labels say, only later.
 		f.carrier.carry(f.ctx, f.ledger.Undefine(id, gang.Object, now))
-		f.status.hurry(id)
+		f.status.EnqueueGenerated(id)
 	} else if spec, err := gangview.Spec(pg, f.settings.timeout); err != nil {
 		f.carrier.carry(f.ctx, f.ledger.Undefine(id, gang.Object, now))
 		f.ledger.Note(id, err.Error())
@@ -235,7 +227,7 @@ func (f *feed) seeGroup(pg *schedulingv1alpha1.PodGroup) {
 	if pg.Annotations[wellknown.RoleLabelKey] != "" {
 		f.seeRoles(id)
 	}
-	f.carrier.carry(f.ctx, f.ledger.Recall(id, pastOf(pg), now))
+	f.carrier.carry(f.ctx, f.ledger.Recall(id, podgroup.PastOf(pg), now))
 }
 
 func (f *feed) addGroup(pg *schedulingv1alpha1.PodGroup) {
@@ -277,7 +269,7 @@ func (f *feed) loseGroup(pg *schedulingv1alpha1.PodGroup) {
 	if pg.Annotations[wellknown.RoleLabelKey] != "" {
 		f.seeRoles(id)
 	}
-	f.status.mark(id)
+	f.status.Enqueue(id)
 }
 
 func (f *feed) seeNode(node *v1.Node) {
@@ -287,16 +279,14 @@ func (f *feed) seeNode(node *v1.Node) {
 
 func (f *feed) seePod(pod *v1.Pod) {
 	f.seeMember(pod)
-	if pod.Spec.NodeName == "" && f.members.twice(pod) {
-		f.status.twice.note(pod)
-	}
+	f.status.Pods.See(pod)
 	switch {
 	case pod.Spec.NodeName != "":
 		f.headroom.SetPod(pod, f.members.id(pod))
 		f.inbox.look()
 	case pod.Status.NominatedNodeName != "":
 		if id := f.members.id(pod); id != (gang.ID{}) {
-			f.status.mark(id)
+			f.status.Enqueue(id)
 		}
 	}
 }
@@ -320,7 +310,7 @@ func (f *feed) seeMember(pod *v1.Pod) {
 		}
 		return
 	}
-	if f.owners.outlived(&of.Owner, pod) {
+	if f.owners.Outlived(of.Owner, pod) {
 		f.disown(f.ctx, gang.UID(pod.UID))
 		return
 	}
@@ -328,17 +318,12 @@ func (f *feed) seeMember(pod *v1.Pod) {
 	member.Precedence = f.classes.precedence(pod)
 	f.carrier.carry(f.ctx, f.ledger.Observe(of.ID, member, time.Now()))
 	if of.Owner.Kind != "" {
-		f.followOwner(of.Owner)
-		if f.ledger.Unspecified(of.ID) {
-			// What was said of the gang was forgotten with its last pod.
-			f.owners.repeat(of.ID)
-		}
+		f.followOwner(of.Owner, f.ledger.Unspecified(of.ID))
 	}
 }
 
 func (f *feed) losePod(pod *v1.Pod) {
-	f.status.twice.forget(pod.UID)
-	f.toldForeign.forget(pod.UID)
+	f.status.Pods.Forget(pod)
 	f.promises.forget(gang.UID(pod.UID))
 	f.ending.Lock()
 	defer f.ending.Unlock()

@@ -5,13 +5,12 @@ import (
 
 	"k8s.io/component-base/metrics"
 	schedulermetrics "k8s.io/kubernetes/pkg/scheduler/metrics"
+
+	"berth.dev/berth/pkg/podgroup"
 )
 
 // The metrics of the plugin, one set for a process as all its metrics are.
 var (
-	gangsByState = metrics.NewGaugeVec(&metrics.GaugeOpts{
-		Name: "berth_gang_groups", StabilityLevel: metrics.ALPHA,
-		Help: "Gangs by state: incomplete (too few members), waiting (to be tried), unschedulable, starting, started, degraded."}, []string{"state"})
 	gangWait = metrics.NewHistogram(&metrics.HistogramOpts{
 		Name: "berth_gang_wait_seconds", StabilityLevel: metrics.ALPHA,
 		Help:    "Time from when a gang had enough members to when its minimum was bound.",
@@ -43,17 +42,15 @@ var (
 	reservationAge = metrics.NewGauge(&metrics.GaugeOpts{
 		Name: "berth_gang_reservation_age_seconds", StabilityLevel: metrics.ALPHA,
 		Help: "How long capacity has been promised to the gang that has a reservation; 0 without one."})
-	waitTimeouts = metrics.NewCounterVec(&metrics.CounterOpts{
-		Name: "berth_sla_wait_timeouts_total", StabilityLevel: metrics.ALPHA,
-		Help: "Pods that have waited for longer than the timeout of their class."}, []string{"class"})
 	registerOnce sync.Once
 )
 
 // registerMetrics makes the metrics known to the scheduler's registry.
 func registerMetrics() {
 	registerOnce.Do(func() {
-		schedulermetrics.RegisterMetrics(gangsByState, gangWait, planDuration, planPauses, nodesExamined, plansInvalidated, evictionSearch, podsPreempted,
-			gangsPreempted, reservationAge, waitTimeouts)
+		schedulermetrics.RegisterMetrics(podgroup.Metrics()...)
+		schedulermetrics.RegisterMetrics(gangWait, planDuration, planPauses, nodesExamined, plansInvalidated, evictionSearch, podsPreempted,
+			gangsPreempted, reservationAge)
 		// A counter that is absent until something happens looks like one that is not there.
 		for _, result := range []string{"feasible", "infeasible"} {
 			planDuration.WithLabelValues(result)

@@ -1,8 +1,6 @@
 package coscheduling
 
 import (
-	"context"
-
 	v1 "k8s.io/api/core/v1"
 
 	"berth.dev/berth/pkg/gang"
@@ -16,20 +14,4 @@ func (p *Plugin) forgetNominations(id gang.ID, pod *v1.Pod, node string) {
 			p.framework.DeleteNominatedPodIfExists(other)
 		}
 	}
-}
-
-// clearNominations takes back the nominations of the members of a gang that does not fit. They are left by an earlier scheduler,
-// or by this one: where it writes to which node a pod is on its way, the pod may be refused before the write is seen, and then
-// nothing takes it back. Others of the same or of lower priority would be kept off a node that the gang does not use.
-func (s *statusWriter) clearNominations(ctx context.Context, id gang.ID) error {
-	for _, ref := range s.ledger.Members(id) {
-		pod := s.pods.pod(ref)
-		if pod == nil || pod.Spec.NodeName != "" || pod.Status.NominatedNodeName == "" {
-			continue
-		}
-		if err := s.patchStatus(ctx, pod, map[string]any{"nominatedNodeName": nil}); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -7,9 +7,22 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
 )
+
+// podGroups finds the PodGroups of gangs.
+type podGroups struct{ store cache.Store }
+
+// get returns the PodGroup of the gang, or nil.
+func (g *podGroups) get(id gang.ID) *schedulingv1alpha1.PodGroup {
+	obj, exists, err := g.store.GetByKey(id.String())
+	if err != nil || !exists {
+		return nil
+	}
+	return obj.(*schedulingv1alpha1.PodGroup)
+}
 
 // memberPods finds the pods that the ledger speaks of.
 type memberPods struct {

@@ -17,6 +17,7 @@ import (
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/retry"
 	"berth.dev/berth/pkg/waitlist"
@@ -38,7 +39,9 @@ type reservations struct {
 	ledger   *gang.Ledger
 	list     *waitlist.List
 	promises *promises
-	status   *statusWriter
+	leader   *informers.Leader
+	// changed is told that the status of the gang changes.
+	changed func(gang.ID)
 
 	turns *gang.ReserveTurns
 	// watch finds nodes on which no pod ends while they are kept.
@@ -64,7 +67,7 @@ func (r *reservations) look(ctx context.Context, now time.Time) (ready gang.ID) 
 	if id, since := r.turns.Current(); id != (gang.ID{}) {
 		wasReady := r.ready
 		if r.renew(ctx, id, now) {
-			if r.status.leading.Load() { // a standby that has taken it up at its start does not follow it
+			if r.leader.Leading() { // a standby that has taken it up at its start does not follow it
 				reservationAge.Set(now.Sub(since).Seconds())
 			}
 			if r.ready && !wasReady {
@@ -201,7 +204,7 @@ func (r *reservations) renew(ctx context.Context, id gang.ID, now time.Time) boo
 func (r *reservations) unreserve(id gang.ID) {
 	r.ready = false
 	if r.messages.set(id, "", nil) {
-		r.status.mark(id)
+		r.changed(id)
 	}
 	r.promises.drop(id, func(o promise) bool { return o.kind == forTurn })
 }
@@ -217,7 +220,7 @@ func (r *reservations) tell(id gang.ID, kept gang.Reservation) {
 		message = fmt.Sprintf("%s reserved, on which at least %s %s to end first", plural.Of(len(nodes), "node"), plural.Of(kept.Pods, "pod"), plural.Choose(kept.Pods, "has", "have"))
 	}
 	if r.messages.set(id, message, slices.Sorted(maps.Keys(nodes))) {
-		r.status.mark(id)
+		r.changed(id)
 	}
 }
 

@@ -2,6 +2,7 @@ package coscheduling
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -82,5 +83,30 @@ func BenchmarkReservation(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+func TestOnlyTheGangWhoseTurnItIsHasAReservation(t *testing.T) {
+	t.Parallel()
+	a, b := gang.ID{Namespace: "n", Name: "a"}, gang.ID{Namespace: "n", Name: "b"}
+	var r reservedMessages
+	said := func(id gang.ID) string {
+		words, nodes := r.of(id)
+		return strings.TrimSpace(words + " " + strings.Join(nodes, ","))
+	}
+	for _, step := range []struct {
+		id           gang.ID
+		words        string
+		nodes        []string
+		news         bool
+		saysA, saysB string
+	}{
+		{a, "", nil, false, "", ""}, {a, "one", []string{"x"}, true, "one x", ""}, {a, "one", []string{"x"}, false, "one x", ""},
+		{a, "one", []string{"y"}, true, "one y", ""}, {b, "", nil, false, "one y", ""}, {b, "two", []string{"x", "y"}, true, "", "two x,y"},
+		{a, "", nil, false, "", "two x,y"}, {b, "", nil, true, "", ""}, {b, "", nil, false, "", ""},
+	} {
+		if news := r.set(step.id, step.words, step.nodes); news != step.news || said(a) != step.saysA || said(b) != step.saysB {
+			t.Errorf("%s %q on %v: news %v, said of a %q and of b %q", step.id, step.words, step.nodes, news, said(a), said(b))
+		}
 	}
 }

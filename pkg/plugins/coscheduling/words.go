@@ -67,7 +67,7 @@ func (m members) keepsNomination(pod *v1.Pod, status *fwk.Status) bool {
 func OnBlocked(profiles map[string]framework.Framework, tell func(plugin string, leader *v1.Pod, why string)) {
 	for _, profile := range profiles {
 		if p := pluginOf(profile); p != nil {
-			p.shared.status.blocked.Store(&tell)
+			p.shared.status.OnBlocked(func(leader *v1.Pod, why string) { tell(Name, leader, why) })
 		}
 	}
 }

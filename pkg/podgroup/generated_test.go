@@ -1,13 +1,18 @@
-package coscheduling
+package podgroup
 
 import (
 	"fmt"
+	"io"
+	"net/http"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 	"k8s.io/utils/ptr"
 
@@ -15,7 +20,7 @@ import (
 	"berth.dev/berth/pkg/gang"
 )
 
-func TestOwnersOfAStandIn(t *testing.T) {
+func TestOwnersOfAGeneratedPodGroup(t *testing.T) {
 	t.Parallel()
 	pod := func(name, controller string) *v1.Pod {
 		p := st.MakePod().Namespace("ns").Name(name).UID(name).Obj()
@@ -33,7 +38,7 @@ func TestOwnersOfAStandIn(t *testing.T) {
 	var first []metav1.OwnerReference
 	for i := range many {
 		many[i] = pod(fmt.Sprint(i), "")
-		if i < maxStandInOwners {
+		if i < maxOwners {
 			first = append(first, member(fmt.Sprint(i)))
 		}
 	}
@@ -47,11 +52,11 @@ func TestOwnersOfAStandIn(t *testing.T) {
 		{"the members, if one has no controller", []*v1.Pod{pod("a", "j"), pod("b", "")}, []metav1.OwnerReference{member("a"), member("b")}},
 		{"the members, if the first has no controller", []*v1.Pod{pod("a", ""), pod("b", "j")}, []metav1.OwnerReference{member("a"), member("b")}},
 		{"the first of very many", many, first},
-		{"nobody", nil, []metav1.OwnerReference{}},
+		{"none", nil, []metav1.OwnerReference{}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			pg := standInFor(gang.ID{Namespace: "ns", Name: "g"}, 2, tc.members)
+			pg := generatedPodGroup(gang.ID{Namespace: "ns", Name: "g"}, 2, tc.members)
 			if diff := cmp.Diff(tc.want, pg.OwnerReferences); diff != "" {
 				t.Errorf("owners (-want +got):\n%s", diff)
 			}
@@ -59,7 +64,7 @@ func TestOwnersOfAStandIn(t *testing.T) {
 	}
 }
 
-func TestStandInIsNobodyElses(t *testing.T) {
+func TestAPodGroupThatAUserHasEditedIsNotGenerated(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		name string
@@ -75,11 +80,57 @@ func TestStandInIsNobodyElses(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			pg := standInFor(gang.ID{Namespace: "ns", Name: "g"}, 2, nil)
+			pg := generatedPodGroup(gang.ID{Namespace: "ns", Name: "g"}, 2, nil)
 			tc.edit(pg)
-			if got := isStandIn(pg); got != tc.want {
-				t.Errorf("IsStandIn = %t, want %t", got, tc.want)
+			if got := Generated(pg); got != tc.want {
+				t.Errorf("Generated = %t, want %t", got, tc.want)
 			}
 		})
 	}
 }
+
+// The scheduler starts beside a gang that runs: what its PodGroup was generated for may not be known yet.
+func TestAGeneratedPodGroupStaysUntilItsOwnerIsRead(t *testing.T) {
+	t.Parallel()
+	id := gang.ID{Namespace: "ns", Name: "g"}
+	pod := st.MakePod().Namespace("ns").Name("p").UID("p").Obj()
+	for _, tc := range []struct {
+		name  string
+		state State
+		edit  func(pg *schedulingv1alpha1.PodGroup)
+		want  []string
+	}{
+		{name: "the owner has not been read", state: State{OwnerUnread: true}},
+		{name: "the owner declares no gang any more", want: []string{http.MethodDelete}},
+		{name: "the minimum has changed", state: State{View: gang.View{Undeclared: 3}}, want: []string{http.MethodPatch}},
+		{name: "nothing has changed", state: State{View: gang.View{Undeclared: 2}}},
+		{name: "a user has edited it", edit: func(pg *schedulingv1alpha1.PodGroup) { pg.Spec.MinMember = 7 }},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			requests := &recordedRequests{}
+			c := &Controller{api: api{newClient(t, newStore(), requests)}}
+			pg := generatedPodGroup(id, 2, []*v1.Pod{pod})
+			if tc.edit != nil {
+				tc.edit(pg)
+			}
+			if _, _, err := c.keepGenerated(t.Context(), id, &tc.state, pg, &record{}, time.Now()); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, requests.methods); diff != "" {
+				t.Errorf("requests (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// recordedRequests grants all requests.
+type recordedRequests struct{ methods []string }
+
+func (r *recordedRequests) RoundTrip(request *http.Request) (*http.Response, error) {
+	r.methods = append(r.methods, request.Method)
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(strings.NewReader(`{"kind":"Status","apiVersion":"v1","status":"Success"}`))}, nil
+}
+
+func newStore() cache.Store { return cache.NewStore(cache.MetaNamespaceKeyFunc) }

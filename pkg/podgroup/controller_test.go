@@ -1,4 +1,4 @@
-package coscheduling
+package podgroup
 
 import (
 	"bytes"
@@ -18,14 +18,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apitypes "k8s.io/apimachinery/pkg/types"
 	clientset "k8s.io/client-go/kubernetes"
-	corelisters "k8s.io/client-go/listers/core/v1"
 	restclient "k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/profiles"
+	"berth.dev/berth/pkg/informers"
 )
 
 // busyAPI is an API server that takes each write to a status, two milliseconds after the one before.
@@ -77,30 +76,28 @@ func merge(store cache.Store, name string, patch []byte, copied func(any) any) e
 	return store.Update(object)
 }
 
-// crowd is a status writer with gangs of two that wait.
+// crowd is a controller with gangs of two that wait.
 type crowd struct {
-	*statusWriter
-	api *busyAPI
-	ids []gang.ID
+	*Controller
+	ledger *gang.Ledger
+	api    *busyAPI
+	ids    []gang.ID
 }
 
-func newCrowd(t *testing.T, gangs int) *crowd {
+// newCrowd makes a controller that runs until ctx is done.
+func newCrowd(ctx context.Context, t *testing.T, gangs int) *crowd {
 	t.Helper()
 	pods := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
-	c := &crowd{statusWriter: newStatusWriter(), api: &busyAPI{groups: cache.NewStore(cache.MetaNamespaceKeyFunc), pods: pods, turn: make(chan struct{}, 1),
+	c := &crowd{api: &busyAPI{groups: cache.NewStore(cache.MetaNamespaceKeyFunc), pods: pods, turn: make(chan struct{}, 1),
 		told: map[string]time.Time{}, writes: map[string]int{}}}
-	config := &restclient.Config{Host: "http://api.invalid", QPS: -1, Transport: c.api}
-	groups, err := newPodGroupClient(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if c.client, err = clientset.NewForConfig(config); err != nil {
-		t.Fatal(err)
-	}
-	c.groups, c.pods = &podGroups{client: groups, store: c.api.groups}, &memberPods{lister: corelisters.NewPodLister(pods)}
-	c.profiles, c.recorder, c.synced = &profiles.Set{}, &events.FakeRecorder{}, func() bool { return true }
-	c.leading.Store(true)
-	c.ledger = gang.NewLedger(time.Minute, c.mark)
+	c.Controller = New(&informers.Leader{}, Source{
+		State: c.state,
+		Tally: func() map[string]int { return nil },
+		Pods:  func() []*v1.Pod { return nil },
+	})
+	c.leader.Schedules()
+	c.ledger = gang.NewLedger(time.Minute, c.Enqueue)
+	c.Start(ctx, newClient(t, c.api.groups, c.api), &events.FakeRecorder{}, nil)
 	now := metav1.Now()
 	for g := range gangs {
 		id := gang.ID{Namespace: "ns", Name: fmt.Sprintf("g%d", g)}
@@ -122,6 +119,33 @@ func newCrowd(t *testing.T, gangs int) *crowd {
 		}
 	}
 	return c
+}
+
+// newClient writes to the transport, and reads PodGroups from the store.
+func newClient(t *testing.T, groups cache.Store, transport http.RoundTripper) Client {
+	t.Helper()
+	config := &restclient.Config{Host: "http://api.invalid", QPS: -1, Transport: transport}
+	groupClient, err := NewClient(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := clientset.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Client{Groups: groups, GroupClient: groupClient, Pods: client}
+}
+
+// state is what the ledger knows of the gang.
+func (c *crowd) state(id gang.ID) State {
+	v, known := c.ledger.View(id)
+	s := State{View: v, Known: known, Held: c.ledger.Held(id)}
+	for _, ref := range c.ledger.Members(id) {
+		if obj, exists, err := c.api.pods.GetByKey(ref.Namespace + "/" + ref.Name); exists && err == nil {
+			s.Members = append(s.Members, obj.(*v1.Pod))
+		}
+	}
+	return s
 }
 
 // pass lets virtual time pass.
@@ -170,8 +194,7 @@ func TestTheReasonsOfACrowdFollowTheCluster(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
-				c := newCrowd(t, tt.gangs)
-				go c.run(ctx)
+				c := newCrowd(ctx, t, tt.gangs)
 				c.say("no room on 1 node")
 				pass(5 * time.Minute)
 				before, changed := c.api.written(), time.Now()
@@ -196,8 +219,7 @@ func TestAClusterThatNeverRestsCostsABoundedNumberOfWrites(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		c := newCrowd(t, 1500)
-		go c.run(ctx)
+		c := newCrowd(ctx, t, 1500)
 		c.say("no room on 0 nodes")
 		pass(5 * time.Minute)
 		c.api.mu.Lock()
@@ -211,13 +233,46 @@ func TestAClusterThatNeverRestsCostsABoundedNumberOfWrites(t *testing.T) {
 		c.api.mu.Lock()
 		groups, pods := c.api.writes["podgroups"], c.api.writes["pods"]
 		c.api.mu.Unlock()
-		if most := groupWordsAtOnce + groupWordsASecond*seconds; groups > most || groups < most*9/10 {
+		if most := groupMessagesAtOnce + groupMessages*seconds; groups > most || groups < most*9/10 {
 			t.Errorf("%d writes to PodGroups in %d s, want a little under %d", groups, seconds, most)
 		}
 		cancel()
 		pass(time.Minute) // what is under way comes to its end
-		if most := memberWordsAtOnce + memberWordsASecond*seconds; pods > most {
+		if most := memberMessagesAtOnce + memberMessages*seconds; pods > most {
 			t.Errorf("%d writes to pods in %d s, want at most %d", pods, seconds, most)
 		}
 	})
+}
+
+// What one namespace's webhooks hold up does not hold up others.
+func TestNamespacesHaveWorkersOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	var n namespaces
+	id := func(namespace string, i int) gang.ID { return gang.ID{Namespace: namespace, Name: fmt.Sprint(i)} }
+	for i := range workersOfNamespace {
+		if !n.enter(id("busy", i)) {
+			t.Fatalf("gang %d waits", i)
+		}
+	}
+	for range 2 { // one that changes while it waits waits once
+		for i := range 3 {
+			if n.enter(id("busy", workersOfNamespace+i)) {
+				t.Fatal("one gang too many is synced")
+			}
+		}
+	}
+	if !n.enter(id("other", 0)) {
+		t.Error("another namespace waits")
+	}
+	for i := range 3 {
+		if next, waits := n.leave(id("busy", 0)); !waits || next != id("busy", workersOfNamespace+i) {
+			t.Errorf("%v comes next, %t; want those that waited in their order", next, waits)
+		}
+		if i < 2 {
+			n.enter(id("busy", workersOfNamespace+i))
+		}
+	}
+	if _, waits := n.leave(id("other", 0)); waits || n.inside["other"]+len(n.waiting) > 0 {
+		t.Errorf("%v wait, %v are inside at the end", n.waiting, n.inside)
+	}
 }

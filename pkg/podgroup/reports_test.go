@@ -1,4 +1,4 @@
-package coscheduling
+package podgroup
 
 import (
 	"testing"
@@ -44,7 +44,7 @@ func TestAGangSaysForWhatItWaits(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			got := ""
-			if w := waitOf(id, tt.view, tt.group); w != nil {
+			if w := waitOf(id, &tt.view, tt.group); w != nil {
 				got = w.reason + ": " + w.message
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {

@@ -12,8 +12,8 @@ import (
 	"berth.dev/berth/pkg/profiles"
 )
 
-// setBackFrom is the smallest step of the clock on the wall that counts: the queue's back-offs are as long.
-const setBackFrom = time.Second
+// regressionFrom is the smallest step of the clock on the wall that counts: the queue's back-offs are as long.
+const regressionFrom = time.Second
 
 // wallClock notices that the machine's clock was set back.
 type wallClock struct {
@@ -26,8 +26,8 @@ type wallClock struct {
 	profiles *profiles.Set
 }
 
-// setBack returns by how much the clock was set back since the last call.
-func (c *wallClock) setBack(now time.Time) time.Duration {
+// regression returns by how much the clock was set back since the last call.
+func (c *wallClock) regression(now time.Time) time.Duration {
 	if c.began.IsZero() {
 		c.began = now
 	}
@@ -47,8 +47,8 @@ func (c *wallClock) read(passed time.Duration, wall time.Time) time.Duration {
 // at a time of the clock on the wall (alignToWindow in kube-scheduler's backoff_queue.go drops the monotonic reading): without this a
 // pod whose binding has failed a moment before would be off for as long as the clock was set back, be it an hour.
 func (c *wallClock) follow(ctx context.Context, now time.Time) {
-	back := c.setBack(now)
-	if back < setBackFrom {
+	back := c.regression(now)
+	if back < regressionFrom {
 		return
 	}
 	logger := klog.FromContext(ctx)

@@ -1,8 +1,7 @@
-package coscheduling
+package podgroup
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -55,7 +54,7 @@ func TestPodGroupStatus(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			pg := &schedulingv1alpha1.PodGroup{Spec: schedulingv1alpha1.PodGroupSpec{MinMember: 4}}
-			s := podGroupStatus(pg, tc.view, "", now)
+			s := wantedStatus(pg, &State{View: tc.view}, now)
 			got := map[string]string{}
 			for _, c := range s.Conditions {
 				got[c.Type] = string(c.Status) + " " + c.Reason
@@ -67,7 +66,7 @@ func TestPodGroupStatus(t *testing.T) {
 				t.Errorf("conditions (-want +got):\n%s", diff)
 			}
 			pg.Status = s
-			if diff := cmp.Diff(s, podGroupStatus(pg, tc.view, "", now.Add(time.Hour))); diff != "" {
+			if diff := cmp.Diff(s, wantedStatus(pg, &State{View: tc.view}, now.Add(time.Hour))); diff != "" {
 				t.Errorf("the status changes although nothing happened (-first +second):\n%s", diff)
 			}
 		})
@@ -90,11 +89,11 @@ func TestWhatTheStatusTellsOfTheStart(t *testing.T) {
 		v := gang.View{Minimum: gang.Minimum{Total: 4}}
 		tc.set(&v)
 		pg := &schedulingv1alpha1.PodGroup{Spec: schedulingv1alpha1.PodGroupSpec{MinMember: 4}}
-		if past := pastOf(pg); past != gang.NotStarted {
+		if past := PastOf(pg); past != gang.NotStarted {
 			t.Errorf("a PodGroup without a status tells %d", past)
 		}
-		pg.Status = podGroupStatus(pg, v, "", time.Now())
-		if past := pastOf(pg); past != tc.want {
+		pg.Status = wantedStatus(pg, &State{View: v}, time.Now())
+		if past := PastOf(pg); past != tc.want {
 			t.Errorf("%s: %d, want %d", tc.name, past, tc.want)
 		}
 	}
@@ -110,38 +109,13 @@ func TestTheStatusSaysWhatIsReserved(t *testing.T) {
 		{"2 nodes reserved, on which at least 1 pod has to end first", "True NodesReserved 2 nodes reserved, on which at least 1 pod has to end first"},
 		{"", "False NotReserved "},
 	} {
-		pg.Status = podGroupStatus(pg, gang.View{}, step.said, now)
+		pg.Status = wantedStatus(pg, &State{Reserved: step.said}, now)
 		got := ""
 		if c := meta.FindStatusCondition(pg.Status.Conditions, schedulingv1alpha1.PodGroupReserved); c != nil {
 			got = fmt.Sprint(c.Status, " ", c.Reason, " ", c.Message)
 		}
 		if got != step.want {
 			t.Errorf("said %q: the condition is %q, want %q", step.said, got, step.want)
-		}
-	}
-}
-
-func TestOnlyTheGangWhoseTurnItIsHasAReservation(t *testing.T) {
-	t.Parallel()
-	a, b := gang.ID{Namespace: "n", Name: "a"}, gang.ID{Namespace: "n", Name: "b"}
-	var r reservedMessages
-	said := func(id gang.ID) string {
-		words, nodes := r.of(id)
-		return strings.TrimSpace(words + " " + strings.Join(nodes, ","))
-	}
-	for _, step := range []struct {
-		id           gang.ID
-		words        string
-		nodes        []string
-		news         bool
-		saysA, saysB string
-	}{
-		{a, "", nil, false, "", ""}, {a, "one", []string{"x"}, true, "one x", ""}, {a, "one", []string{"x"}, false, "one x", ""},
-		{a, "one", []string{"y"}, true, "one y", ""}, {b, "", nil, false, "one y", ""}, {b, "two", []string{"x", "y"}, true, "", "two x,y"},
-		{a, "", nil, false, "", "two x,y"}, {b, "", nil, true, "", ""}, {b, "", nil, false, "", ""},
-	} {
-		if news := r.set(step.id, step.words, step.nodes); news != step.news || said(a) != step.saysA || said(b) != step.saysB {
-			t.Errorf("%s %q on %v: news %v, said of a %q and of b %q", step.id, step.words, step.nodes, news, said(a), said(b))
 		}
 	}
 }

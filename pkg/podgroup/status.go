@@ -1,4 +1,4 @@
-package coscheduling
+package podgroup
 
 import (
 	"fmt"
@@ -12,23 +12,25 @@ import (
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/plural"
+	"berth.dev/berth/pkg/podview"
 )
 
-// podGroupStatus returns the status of pg for what is known of its gang, and what is said of its reservation, empty for none. What
-// does not change keeps its times.
-func podGroupStatus(pg *schedulingv1alpha1.PodGroup, v gang.View, reserved string, now time.Time) schedulingv1alpha1.PodGroupStatus {
-	s := *pg.Status.DeepCopy()
-	minimum := v.Minimum
-	if minimum.Total == 0 {
-		// The ledger has not heard of the PodGroup yet.
-		minimum.Total = max(int(pg.Spec.MinMember), 1)
-	}
+// wantedStatus returns the status of pg for the state of its gang. What does not change keeps its times.
+func wantedStatus(pg *schedulingv1alpha1.PodGroup, state *State, now time.Time) schedulingv1alpha1.PodGroupStatus {
+	s, v := *pg.Status.DeepCopy(), &state.View
+	minimum := minimumOf(v, pg)
 	s.Scheduled = int32(v.Count[gang.Bound])
 	s.Running = int32(v.Running)
 	s.Succeeded = int32(v.Count[gang.Succeeded])
 	s.Failed = int32(v.Count[gang.Failed])
 	s.Roles = roleStatus(v)
-	s.Phase = podGroupPhase(minimum, v)
+	s.Phase = phaseOf(v, minimum)
+	s.ReservedNodes = state.ReservedNodes
+	if pod := state.liveExample(); s.OccupiedBy == "" && pod != nil {
+		if owner := podview.ControllerOf(pod); owner != nil {
+			s.OccupiedBy = pod.Namespace + "/" + owner.Name
+		}
+	}
 	quorum := v.Existing() >= minimum.Total && v.Quorum()
 	if quorum && s.ScheduleStartTime.IsZero() {
 		s.ScheduleStartTime = metav1.NewTime(now.Truncate(time.Second))
@@ -67,14 +69,23 @@ func podGroupStatus(pg *schedulingv1alpha1.PodGroup, v gang.View, reserved strin
 	}
 	set(schedulingv1alpha1.PodGroupDegraded, v.Degraded, "MembersLost", reason, message)
 	// Most groups never have a reservation, and say nothing of it.
-	if reserved != "" || meta.FindStatusCondition(s.Conditions, schedulingv1alpha1.PodGroupReserved) != nil {
-		set(schedulingv1alpha1.PodGroupReserved, reserved != "", "NodesReserved", "NotReserved", reserved)
+	if state.Reserved != "" || meta.FindStatusCondition(s.Conditions, schedulingv1alpha1.PodGroupReserved) != nil {
+		set(schedulingv1alpha1.PodGroupReserved, state.Reserved != "", "NodesReserved", "NotReserved", state.Reserved)
 	}
 	return s
 }
 
+// minimumOf is the minimum of the gang, or of its PodGroup as long as that is new to the gang's owner.
+func minimumOf(v *gang.View, pg *schedulingv1alpha1.PodGroup) gang.Minimum {
+	minimum := v.Minimum
+	if minimum.Total == 0 {
+		minimum.Total = max(int(pg.Spec.MinMember), 1)
+	}
+	return minimum
+}
+
 // existing says how many members exist, or why there will never be enough.
-func existing(v gang.View, minimum gang.Minimum) string {
+func existing(v *gang.View, minimum gang.Minimum) string {
 	if v.Note != "" {
 		return v.Note
 	}
@@ -90,7 +101,7 @@ func existing(v gang.View, minimum gang.Minimum) string {
 }
 
 // settled says how many members need no node any more.
-func settled(v gang.View, minimum gang.Minimum) string {
+func settled(v *gang.View, minimum gang.Minimum) string {
 	if n := v.Settled(); n > minimum.Total {
 		return fmt.Sprintf("%d members are bound or have succeeded; the minimum is %s", n, minimum)
 	}
@@ -104,7 +115,7 @@ func ofMembers(minimum gang.Minimum) string {
 }
 
 // roleStatus counts the members by role, by name.
-func roleStatus(v gang.View) []schedulingv1alpha1.PodGroupRole {
+func roleStatus(v *gang.View) []schedulingv1alpha1.PodGroupRole {
 	var roles []schedulingv1alpha1.PodGroupRole
 	for _, name := range slices.Sorted(maps.Keys(v.Roles)) {
 		r := v.Roles[name]
@@ -113,8 +124,8 @@ func roleStatus(v gang.View) []schedulingv1alpha1.PodGroupRole {
 	return roles
 }
 
-// pastOf says what the status tells of the gang's start when it was written.
-func pastOf(pg *schedulingv1alpha1.PodGroup) gang.Past {
+// PastOf returns what the status says about the start of the gang when it was written.
+func PastOf(pg *schedulingv1alpha1.PodGroup) gang.Past {
 	degraded := meta.FindStatusCondition(pg.Status.Conditions, schedulingv1alpha1.PodGroupDegraded)
 	switch {
 	case meta.IsStatusConditionTrue(pg.Status.Conditions, schedulingv1alpha1.PodGroupScheduledCondition):
@@ -129,7 +140,7 @@ func pastOf(pg *schedulingv1alpha1.PodGroup) gang.Past {
 	return gang.NotStarted
 }
 
-func podGroupPhase(minimum gang.Minimum, v gang.View) schedulingv1alpha1.PodGroupPhase {
+func phaseOf(v *gang.View, minimum gang.Minimum) schedulingv1alpha1.PodGroupPhase {
 	switch {
 	case v.Count[gang.Succeeded] >= minimum.Total:
 		return schedulingv1alpha1.PodGroupFinished
@@ -146,4 +157,26 @@ func podGroupPhase(minimum gang.Minimum, v gang.View) schedulingv1alpha1.PodGrou
 	default:
 		return schedulingv1alpha1.PodGroupPending
 	}
+}
+
+// withoutMessages is the status without the messages of its conditions.
+func withoutMessages(s schedulingv1alpha1.PodGroupStatus) schedulingv1alpha1.PodGroupStatus {
+	s.Conditions = slices.Clone(s.Conditions)
+	for i := range s.Conditions {
+		s.Conditions[i].Message = ""
+	}
+	return s
+}
+
+// explicit is the status with its zeros, which a merge patch would otherwise leave at their old values.
+func explicit(s schedulingv1alpha1.PodGroupStatus) map[string]any {
+	m := map[string]any{"phase": s.Phase, "scheduled": s.Scheduled, "running": s.Running, "succeeded": s.Succeeded,
+		"failed": s.Failed, "roles": s.Roles, "conditions": s.Conditions, "reservedNodes": s.ReservedNodes}
+	if s.OccupiedBy != "" {
+		m["occupiedBy"] = s.OccupiedBy
+	}
+	if !s.ScheduleStartTime.IsZero() {
+		m["scheduleStartTime"] = s.ScheduleStartTime
+	}
+	return m
 }

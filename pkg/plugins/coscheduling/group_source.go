@@ -1,0 +1,66 @@
+package coscheduling
+
+import (
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/podgroup"
+	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/sla"
+)
+
+// groupSource answers what the controller of PodGroups asks.
+func (c *coordinator) groupSource() podgroup.Source {
+	return podgroup.Source{
+		State: c.groupState,
+		Tally: c.ledger.Tally,
+		Pods: func() []*v1.Pod {
+			pods, _ := c.pods.lister.List(labels.Everything()) // an error is of other listers than informers'
+			return pods
+		},
+		Pod:          c.pods.pod,
+		GangOf:       c.members.id,
+		InTwoGroups:  func(pod *v1.Pod) bool { return pod.Spec.NodeName == "" && c.members.twice(pod) },
+		TimedClass:   c.timedClass,
+		TimedClasses: c.classes.order.Timed(),
+	}
+}
+
+// groupState returns what the controller of PodGroups has to know of the gang.
+func (c *coordinator) groupState(id gang.ID) podgroup.State {
+	v, known := c.ledger.View(id)
+	s := podgroup.State{View: v, Known: known, OwnerUnread: c.owners.Unread(id)}
+	if !known {
+		c.mixedModels.Delete(id)
+		return s
+	}
+	for _, ref := range c.ledger.Members(id) {
+		pod := c.pods.any(ref)
+		if pod == nil {
+			continue
+		}
+		s.Members = append(s.Members, pod)
+		if ref == v.Any && c.profiles.Of(pod) == nil {
+			s.OtherScheduler = pod.Spec.SchedulerName
+		}
+	}
+	s.Held = c.ledger.Held(id)
+	s.Reserved, s.ReservedNodes = c.loop.reservations.messages.of(id)
+	if on, mixed := c.mixedModels.Load(id); mixed {
+		s.MixedModels = on.(string)
+	}
+	return s
+}
+
+// timedClass returns the class by whose timeout the pod waits, nil if it does not wait, or has none, or is another scheduler's.
+func (c *coordinator) timedClass(pod *v1.Pod) *sla.Class {
+	if pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil || podview.Finished(pod) || c.profiles.Of(pod) == nil {
+		return nil
+	}
+	class, _ := podview.FindSLAClass(c.classes.order, pod)
+	if class == nil || class.Timeout == 0 {
+		return nil
+	}
+	return class
+}

@@ -1,0 +1,155 @@
+package podgroup
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/dynamic"
+	restclient "k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gangview"
+)
+
+// Owners follows the objects whose controllers create the pods of gangs, above all how many of these pods have to start together. It
+// watches the kinds of objects that pods have been seen of and no others, and keeps a few numbers of each object.
+type Owners struct {
+	client dynamic.Interface
+	// changed is told what holds for a gang, by one goroutine and without a lock held.
+	changed  func(context.Context, gangview.Owner, gangview.OwnerState)
+	recorder events.EventRecorderLogger
+	queue    workqueue.TypedInterface[gang.ID]
+	running  sync.WaitGroup
+
+	mu    sync.Mutex
+	kinds map[string]*ownerKind
+	gangs map[gang.ID]*followedGang
+}
+
+// followedGang is a gang with the object that its pods come from.
+type followedGang struct {
+	owner gangview.Owner
+	kind  *ownerKind
+	// reported is what changed was told last, if told is set.
+	reported gangview.OwnerState
+	told     bool
+	// read is set if all objects of the kind were known then.
+	read bool
+}
+
+// NewOwners returns one that reads objects with the rights of config until ctx is done.
+func NewOwners(ctx context.Context, config *restclient.Config, recorder events.EventRecorderLogger,
+	changed func(context.Context, gangview.Owner, gangview.OwnerState)) (*Owners, error) {
+	config = restclient.CopyConfig(config)
+	config.UserAgent = restclient.DefaultKubernetesUserAgent() + "/" + kind.Reader
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making a client for the owners of gangs: %w", err)
+	}
+	o := &Owners{client: client, changed: changed, recorder: recorder, queue: workqueue.NewTyped[gang.ID](),
+		kinds: map[string]*ownerKind{}, gangs: map[gang.ID]*followedGang{}}
+	context.AfterFunc(ctx, o.queue.ShutDown)
+	o.running.Go(func() { work(ctx, o.queue, o.sync) })
+	return o, nil
+}
+
+// Follow has changed told what holds for the gang of the owner's pods, now and whenever that changes; once more if again is set. It
+// never waits and is called for every pod. Ctx is that of NewOwners.
+func (o *Owners) Follow(ctx context.Context, owner gangview.Owner, again bool) {
+	id := owner.Gang()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if g := o.gangs[id]; g != nil {
+		if again && g.told {
+			g.told = false
+			o.queue.Add(id)
+		}
+		return
+	}
+	k := o.kinds[owner.Kind]
+	if k == nil {
+		known, ok := gangview.OwnerKindOf(owner.Kind)
+		if !ok {
+			return
+		}
+		k = newOwnerKind(o, known)
+		o.kinds[owner.Kind] = k
+		o.running.Go(func() { k.run(ctx) })
+	}
+	o.gangs[id] = &followedGang{owner: owner, kind: k}
+	key := ownerKey(owner)
+	if k.gangs[key] == nil {
+		k.gangs[key] = sets.Set[gang.ID]{}
+	}
+	k.gangs[key].Insert(id)
+	o.queue.Add(id)
+}
+
+// Drop ends the following of a gang that has no pods any more.
+func (o *Owners) Drop(id gang.ID) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if g := o.gangs[id]; g != nil {
+		key := ownerKey(g.owner)
+		if g.kind.gangs[key].Delete(id); len(g.kind.gangs[key]) == 0 {
+			delete(g.kind.gangs, key)
+		}
+		delete(o.gangs, id)
+	}
+}
+
+// Unread reports whether it is not known yet what holds for the gang, because the objects of its kind have not been read or cannot be.
+func (o *Owners) Unread(id gang.ID) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	g := o.gangs[id]
+	return g != nil && !g.read
+}
+
+// Outlived reports whether the pod is left over from an earlier run of the object that its gang belongs to, and so is no member of the
+// gang any more. A pod without a node stays a member: it would be scheduled alone otherwise.
+func (o *Owners) Outlived(owner gangview.Owner, pod *v1.Pod) bool {
+	if owner.Kind == "" || pod.Spec.NodeName == "" {
+		return false
+	}
+	o.mu.Lock()
+	k := o.kinds[owner.Kind]
+	o.mu.Unlock()
+	if k == nil {
+		return false
+	}
+	state, found := k.states(owner)[""]
+	return found && state.Outlived(owner.Kind, pod)
+}
+
+// sync tells what holds for the gang if that is new.
+func (o *Owners) sync(ctx context.Context, id gang.ID) {
+	o.mu.Lock()
+	g := o.gangs[id]
+	if g == nil {
+		o.mu.Unlock()
+		return
+	}
+	state, read := g.kind.state(g.owner, g.reported), g.kind.read()
+	news := !g.told || state != g.reported
+	g.reported, g.told = state, true
+	o.mu.Unlock()
+	if news {
+		o.changed(ctx, g.owner, state)
+		if state.Why != "" && state.UID != "" {
+			about := &v1.ObjectReference{APIVersion: state.APIVersion, Kind: g.owner.Kind, Namespace: g.owner.Namespace, Name: g.owner.Name, UID: state.UID}
+			o.recorder.WithLogger(klog.FromContext(ctx)).Eventf(about, nil, v1.EventTypeWarning, "GangCannotStart", "Scheduling", "%s", state.Why)
+		}
+	}
+	o.mu.Lock()
+	g.read = read
+	o.mu.Unlock()
+}
+
+func ownerKey(owner gangview.Owner) string { return owner.Namespace + "/" + owner.Name }
