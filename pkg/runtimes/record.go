@@ -40,8 +40,8 @@ type record struct {
 	used uint64
 }
 
-// add notes one more run and forgets one if there are more than most. In a class that spans namespaces, a namespace that
-// has a quarter of the runs displaces its own.
+// add notes one more run and forgets one if there are more than most. In a class that spans namespaces, one
+// that has a quarter of the runs displaces its own, unless it is the only one.
 func (r *record) add(next run, most int) {
 	gone := -1
 	if next.owner != 0 {
@@ -53,7 +53,7 @@ func (r *record) add(next run, most int) {
 				}
 			}
 		}
-		if own < most/4 {
+		if own < most/4 || own == len(r.runs) {
 			gone = -1
 		}
 	}

@@ -107,6 +107,33 @@ func TestTheBookIsBoundedAndFairBetweenNamespaces(t *testing.T) {
 	}
 }
 
+func TestANamespaceFillsSharedClassesOnlyWhileItIsAlone(t *testing.T) {
+	b := NewBook()
+	shared := func() (own int) {
+		for _, r := range b.records[trainer.key(anyPod, bySecond)].runs {
+			if r.owner == ownerOf(trainer.Namespace) {
+				own++
+			}
+		}
+		return own
+	}
+	for range 2 * window[anyPod] {
+		b.Ended(&trainer, &Claim{}, time.Hour)
+	}
+	if got := shared(); got != window[anyPod] {
+		t.Errorf("alone, a namespace has %d runs, want %d", got, window[anyPod])
+	}
+	other := trainer
+	other.Namespace = "team-b"
+	for range window[anyPod] {
+		b.Ended(&trainer, &Claim{}, time.Hour)
+		b.Ended(&other, &Claim{}, time.Minute)
+	}
+	if got := shared(); got > window[anyPod]*3/4 {
+		t.Errorf("beside another one, it has %d of %d runs", got, window[anyPod])
+	}
+}
+
 func TestTheBookKnowsOnceSomePodsHaveEnded(t *testing.T) {
 	b := NewBook()
 	for i := range 2 * enough {

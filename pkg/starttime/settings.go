@@ -22,5 +22,5 @@ type Settings struct {
 
 // Defaults returns the settings that are best on the traces.
 func Defaults() Settings {
-	return Settings{Held: 2, Ready: 0.75, Exchange: 2, Enter: 0.75, Slack: 0.5, Sure: 0.95, Seniority: 3, Slips: 2}
+	return Settings{Held: 2, Ready: 0.75, Exchange: 2, Enter: 0.75, Slack: 0.5, Sure: 0.95, Seniority: 3, Slips: 4}
 }

@@ -153,8 +153,10 @@ func TestNodesAreExchangedOnlyForAMuchSoonerStart(t *testing.T) {
 	}
 }
 
-func TestAStartThatSlipsTwiceIsFirm(t *testing.T) {
-	b := NewBoard(Defaults())
+func TestAStartThatSlipsTooOftenIsFirm(t *testing.T) {
+	s := Defaults()
+	s.Slips = 2
+	b := NewBoard(s)
 	for i, want := range []bool{false, false, true} {
 		at := now.Add(time.Duration(i) * time.Hour)
 		r := b.Plan([]Node{whole("a", 0, 30*minute)}, []Gang{gang("g", 1)}, at)[0]
