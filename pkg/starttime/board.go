@@ -102,8 +102,10 @@ func (b *Board) tell(m *memory, g *Gang, r *Reservation) {
 		m.first, m.firstTold, m.told = r.At, next.Likely, next
 		m.until = next.Likely.Add(time.Duration(b.settings.Slack * float64(min(g.Run.At(0.5), longest))))
 	case next.Likely.After(m.told.Latest) || r.At.After(m.told.Latest):
-		m.slips++
 		m.told = next
+		if m.slips++; m.slips == b.settings.Slips {
+			m.until = next.Likely
+		}
 	case next.Likely.Before(m.told.Earliest) || 2*next.Latest.Sub(next.Earliest)+2*time.Minute < m.told.Latest.Sub(m.told.Earliest):
 		m.told = next
 	}

@@ -25,7 +25,8 @@ const (
 func (s *Settings) MayEnter(r *Reservation, left *runtimes.Forecast, waited time.Duration, now time.Time) Entry {
 	start := r.At.Add(r.Start.At(0.5)).Sub(now)
 	if r.Firm {
-		if left.GoneBy(start) >= s.Sure {
+		// A firm start does not move, or pods that are a little late would put it off again and again.
+		if left.GoneBy(min(start, r.Until.Sub(now))) >= s.Sure {
 			return Gone
 		}
 		return Refused

@@ -58,7 +58,8 @@ type Reservation struct {
 	Told Told
 	// Held is set if the nodes are kept, Firm if the start has slipped too often to let in pods that may be late.
 	Held, Firm bool
-	// Until is when the gang is to start at the latest as far as pods that enter are concerned, zero without slack.
+	// Until is when the gang is to start at the latest as far as pods that enter are concerned. Once the start is firm, it is
+	// the start that was told then.
 	Until  time.Time
 	waited time.Duration
 }

@@ -169,6 +169,22 @@ func TestAStartThatSlipsTooOftenIsFirm(t *testing.T) {
 	}
 }
 
+func TestAFirmStartDoesNotMove(t *testing.T) {
+	s := Defaults()
+	s.Slips = 1
+	b := NewBoard(s)
+	b.Plan([]Node{whole("a", 0, 30*minute)}, []Gang{gang("g", 1)}, now)
+	left := runtimes.Certain(20 * minute)
+	for i, want := range []Entry{Gone, Refused, Refused} {
+		at := now.Add(time.Hour + time.Duration(i)*15*minute)
+		// The likely start is always half an hour away.
+		r := b.Plan([]Node{whole("a", 0, 30*minute)}, []Gang{gang("g", 1)}, at)[0]
+		if got := s.MayEnter(&r, &left, 0, at); got != want || !r.Firm {
+			t.Errorf("%v after it became firm: %v, want %v", at.Sub(now.Add(time.Hour)), got, want)
+		}
+	}
+}
+
 func TestWhatIsToldStaysWhileItIsTrue(t *testing.T) {
 	wide := runtimes.Forecast{minute, 10 * minute, 20 * minute, 30 * minute, 40 * minute, 50 * minute, 60 * minute}
 	b := NewBoard(Defaults())

@@ -91,6 +91,9 @@ func (p *timed) plan(c *cluster) {
 		if !j.toldOnce {
 			j.toldOnce, j.told, j.toldAt = true, r.Told, c.now
 		}
+		if !r.Held {
+			continue
+		}
 		for _, place := range r.Places {
 			p.on[place.Node] = append(p.on[place.Node], len(p.holds))
 		}
