@@ -20,6 +20,7 @@ import (
 
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/clusterwide"
+	"berth.dev/berth/pkg/eviction"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/profiles"
 )
@@ -64,11 +65,11 @@ type evictor struct {
 	afterFlight afterFlight
 
 	mu   sync.Mutex
-	work map[string]*eviction
+	work map[string]*attempt
 }
 
-// eviction is the work for one gang or pod.
-type eviction struct {
+// attempt is the work for one gang or pod.
+type attempt struct {
 	// searching is set while the search runs; found is its result, at when it was found.
 	searching bool
 	found     *proposal
@@ -118,7 +119,7 @@ func (e *evictor) decide(ctx context.Context, r *request, now time.Time) (*propo
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.work == nil {
-		e.work = map[string]*eviction{}
+		e.work = map[string]*attempt{}
 	}
 	w := e.work[r.name]
 	if w != nil && len(w.awaited) > 0 && !w.overdue {
@@ -128,11 +129,11 @@ func (e *evictor) decide(ctx context.Context, r *request, now time.Time) (*propo
 		case !w.late(now):
 			return nil, waitingFor(left)
 		default:
-			e.outwait(w, now)
+			e.chooseOtherVictims(w, now)
 		}
 	}
 	if w == nil {
-		w = &eviction{request: r, said: findings{}, idleSince: now}
+		w = &attempt{request: r, said: findings{}, idleSince: now}
 		e.work[r.name] = w
 	}
 	switch {
@@ -141,7 +142,7 @@ func (e *evictor) decide(ctx context.Context, r *request, now time.Time) (*propo
 	case w.found != nil && now.Sub(w.at) < resultAge && w.found.request.asks(r): // members may have come and gone meanwhile
 		p := w.found
 		w.found = nil
-		if p.Outcome != gang.NoRoom {
+		if p.Outcome != eviction.NoRoom {
 			return p, ""
 		}
 		if p.request.inFlight && !r.inFlight {
@@ -159,7 +160,7 @@ func (e *evictor) decide(ctx context.Context, r *request, now time.Time) (*propo
 }
 
 // search looks for victims in the background, after a pause. The lock is held.
-func (e *evictor) search(ctx context.Context, r *request, w *eviction, pause time.Duration) {
+func (e *evictor) search(ctx context.Context, r *request, w *attempt, pause time.Duration) {
 	w.searching = true
 	said := maps.Clone(w.said)
 	// The cycle's context ends with it.
@@ -176,9 +177,9 @@ func (e *evictor) search(ctx context.Context, r *request, w *eviction, pause tim
 	})
 }
 
-// useless records that the proposal does not help, because the nodes do not take the classes even then, or because it was out of
+// searchAgain records that the proposal does not help, because the nodes do not take the classes even then, or because it was out of
 // date, in which case said is nil. It looks for another one unless that was in vain too often.
-func (e *evictor) useless(ctx context.Context, r *request, said findings) string {
+func (e *evictor) searchAgain(ctx context.Context, r *request, said findings) string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	w := e.work[r.name]
@@ -198,9 +199,9 @@ func (e *evictor) useless(ctx context.Context, r *request, said findings) string
 	return "looking for other pods to evict"
 }
 
-// outwait lets others be chosen in place of the pods that are late. The promise counts again once those have gone, whenever that is: what
+// chooseOtherVictims lets others be chosen in place of the pods that are late. The promise counts again once those have gone, whenever that is: what
 // replaces them would be there first, and be evicted in turn. Until then others may use what lies idle there. The lock is held.
-func (e *evictor) outwait(w *eviction, now time.Time) {
+func (e *evictor) chooseOtherVictims(w *attempt, now time.Time) {
 	w.overdue, w.idleSince = true, now
 	e.promises.postpone(w.request.id, w.awaited)
 }
@@ -220,14 +221,14 @@ func (e *evictor) giveUp(r *request) {
 // that go as a whole wait from then on until all have gone.
 func (e *evictor) commit(p *proposal) bool {
 	now := time.Now()
-	return e.ledger.Evict(p.tolls, now.Add(evictionGrace), now)
+	return e.ledger.Evict(p.impacts, now.Add(evictionGrace), now)
 }
 
-// unneeded notes that no pod has to go for the request: a gang is about to start, and what is promised to it is kept for a while.
-func (e *evictor) unneeded(r *request, now time.Time) {
+// notNeeded notes that no pod has to go for the request: a gang is about to start, and what is promised to it is kept for a while.
+func (e *evictor) notNeeded(r *request, now time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.work[r.name] = &eviction{request: r, said: findings{}, idleSince: now}
+	e.work[r.name] = &attempt{request: r, said: findings{}, idleSince: now}
 }
 
 // tidy ends the work for gangs that do not wait any more and for pods that have a node or are gone, and gives up where no pod has
@@ -256,7 +257,7 @@ func (e *evictor) sweep(now time.Time, waits func(gang.ID) bool) (again []*reque
 		case e.left(w) == 0:
 			w.idleSince = now
 		case w.late(now):
-			e.outwait(w, now)
+			e.chooseOtherVictims(w, now)
 			again = append(again, r)
 		}
 	}
@@ -279,10 +280,10 @@ func leaves(pod *v1.Pod, now time.Time) bool {
 }
 
 // late reports whether the pods that are awaited have had their time.
-func (w *eviction) late(now time.Time) bool { return !w.until.IsZero() && !now.Before(w.until) }
+func (w *attempt) late(now time.Time) bool { return !w.until.IsZero() && !now.Before(w.until) }
 
 // left counts the pods that are awaited and still there.
-func (e *evictor) left(w *eviction) int {
+func (e *evictor) left(w *attempt) int {
 	left := 0
 	for _, r := range w.awaited {
 		if e.pods.pod(r.Ref) != nil {
@@ -296,7 +297,7 @@ func (e *evictor) left(w *eviction) int {
 func (e *evictor) await(r *request, p *proposal) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.work[r.name] = &eviction{request: r, said: findings{}, awaited: awaitedPods(p.leaving), until: p.leftBy().Add(evictionGrace)}
+	e.work[r.name] = &attempt{request: r, said: findings{}, awaited: awaitedPods(p.leaving), until: p.leftBy().Add(evictionGrace)}
 }
 
 // podName is the name of the requests of a single pod.
@@ -324,7 +325,7 @@ func (e *evictor) awaited(pod *v1.Pod, nodes fwk.NodeInfoLister, now time.Time) 
 func (e *evictor) evict(ctx context.Context, profile framework.Framework, r *request, p *proposal, node string) {
 	logger := klog.FromContext(ctx)
 	e.mu.Lock()
-	w := &eviction{request: r, said: findings{}, awaited: awaitedPods(p.going()), node: node}
+	w := &attempt{request: r, said: findings{}, awaited: awaitedPods(p.going()), node: node}
 	grace := int64(0)
 	for _, pod := range p.victims {
 		if s := pod.Spec.TerminationGracePeriodSeconds; s != nil {

@@ -76,12 +76,12 @@ func (p *Plugin) preempt(ctx context.Context, id gang.ID, turn gang.Turn) (strin
 	case err != nil:
 		return "", err
 	case !a.Feasible():
-		return c.evictor.useless(ctx, r, said), nil
+		return c.evictor.searchAgain(ctx, r, said), nil
 	case found.idle():
-		c.evictor.unneeded(r, time.Now())
+		c.evictor.notNeeded(r, time.Now())
 		return "", nil
 	case !c.evictor.commit(found):
-		return c.evictor.useless(ctx, r, nil), nil
+		return c.evictor.searchAgain(ctx, r, nil), nil
 	}
 	kept := make([]promise, 0, len(a.Assignments))
 	for _, placed := range a.Assignments {
@@ -162,12 +162,12 @@ func (p *Plugin) preemptGangs(ctx context.Context, pod *v1.Pod, statuses fwk.Nod
 	case err != nil:
 		return "", "", err
 	case !a.Feasible():
-		return c.evictor.useless(ctx, r, said), "", nil
+		return c.evictor.searchAgain(ctx, r, said), "", nil
 	case found.idle():
-		c.evictor.unneeded(r, time.Now())
+		c.evictor.notNeeded(r, time.Now())
 		return "", "", nil
 	case !c.evictor.commit(found):
-		return c.evictor.useless(ctx, r, nil), "", nil
+		return c.evictor.searchAgain(ctx, r, nil), "", nil
 	}
 	if len(found.victims) == 0 {
 		// Single pods are nominated by the scheduler's own preemption while others terminate.
