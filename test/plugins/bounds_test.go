@@ -146,7 +146,7 @@ var bounds = map[string]map[string]string{
 	},
 	"pkg/plugins/coscheduling": {
 		"afterFlight.requests": "1,000 gangs and pods (mostAfterFlight)", "checking.gone": oneCycle,
-		"checking.said": oneCycle, "coverage.byNamespace": oneCycle, "eviction.said": byPod, "evictor.work": byPod,
+		"checking.said": oneCycle, "coverage.byNamespace": oneCycle, "attempt.said": byPod, "evictor.work": byPod,
 		"feed.ends": byAdmin, "gates.gate": byPod, "namespaceTroubles.by": byAdmin,
 		"namespaceTroubles.well": byAdmin, "news.changed": byGang, "news.happenings": byPod, "overdue.waits": byPod,
 		"ownerFollower.dirty": byGang, "ownerFollower.gangs": byGang, "ownerFollower.sources": byAdmin,

@@ -38,13 +38,13 @@ type coordinator struct {
 	evictor  *evictor
 	inbox    *inbox
 	loop     *loop
-	// vacated wakes pods when one that kept them away is bound elsewhere.
-	vacated  vacated
-	owners   *ownerFollower
-	status   *statusWriter
-	overdue  *overdue
-	words    pluginWords
-	recorder events.EventRecorderLogger
+	// capacityFreed wakes pods when one that kept them away is bound elsewhere.
+	capacityFreed capacityFreed
+	owners        *ownerFollower
+	status        *statusWriter
+	overdue       *overdue
+	words         pluginWords
+	recorder      events.EventRecorderLogger
 	// toldForeign are the pods that were told that they are in a group of another scheduler.
 	toldForeign told
 }
