@@ -44,24 +44,22 @@ func (s *search) improve(best *solution) *solution {
 // try looks for a solution in which the unit goes first, unless that is -1.
 //
 // The cost of a group counts once in shares and once in full, because both can mislead: in full, a group on many nodes
-// is too dear for each of them; in shares, groups on nodes that have little in common are too cheap. Budgets are spent
-// where that is cheapest, and once are saved.
+// is too dear for each of them; in shares, groups on nodes that have little in common are too cheap. If budgets were used
+// up too early, they are saved the next time.
 func (s *search) try(first int) *solution {
 	var best *solution
-	for _, share := range []bool{true, false} {
-		for _, frugal := range []bool{false, true} {
-			if !share && best != nil && !s.anyWhole(best) || frugal && len(s.Budgets) == 0 {
-				continue
-			}
-			s.undo(0)
-			s.share, s.frugal = share, frugal
-			if first >= 0 {
-				s.remove(first)
-			}
-			if s.arrange(true) && s.freeWanted() {
-				s.putBack()
-				best = cheaper(best, s.save())
-			}
+	for _, v := range []struct{ share, frugal bool }{{true, false}, {false, false}, {true, true}} {
+		if best != nil && (v.frugal || !s.anyWhole(best)) || v.frugal && len(s.Budgets) == 0 {
+			continue
+		}
+		s.undo(0)
+		s.share, s.frugal = v.share, v.frugal
+		if first >= 0 {
+			s.remove(first)
+		}
+		if s.arrange(true) && s.freeWanted() {
+			s.putBack()
+			best = cheaper(best, s.save())
 		}
 	}
 	return best
