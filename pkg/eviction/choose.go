@@ -65,7 +65,7 @@ func (s *search) choose() (Plan, bool) {
 	ranks := s.domainsByRank()
 	for _, domain := range slices.Concat(ranks...) {
 		s.enter(domain)
-		if !lacks(s.missing()) && s.arrange(false) {
+		if short := newShortage(s.state); !short.any() && s.arrange(false) {
 			return s.plan(), true
 		}
 	}

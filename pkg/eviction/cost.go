@@ -18,20 +18,24 @@ type costLevel struct {
 	milliPods int64
 }
 
-// add adds pods of a priority.
-func (c *Cost) add(priority int32, pods float64) {
-	milliPods := int64(1000 * pods)
+// costOf is what victims cost that go together, the most important last: all count with its priority.
+func (p *Problem) costOf(victims []int) costLevel {
+	return costLevel{p.Victims[victims[len(victims)-1]].Priority, 1000 * int64(len(victims))}
+}
+
+// add adds the cost of pods of one priority.
+func (c *Cost) add(pods costLevel) {
 	for i := range c.levels {
 		switch {
-		case c.levels[i].priority == priority:
-			c.levels[i].milliPods += milliPods
+		case c.levels[i].priority == pods.priority:
+			c.levels[i].milliPods += pods.milliPods
 			return
-		case c.levels[i].priority < priority:
-			c.levels = slices.Insert(c.levels, i, costLevel{priority, milliPods})
+		case c.levels[i].priority < pods.priority:
+			c.levels = slices.Insert(c.levels, i, pods)
 			return
 		}
 	}
-	c.levels = append(c.levels, costLevel{priority, milliPods})
+	c.levels = append(c.levels, pods)
 }
 
 // compareCosts compares a divided by n with b divided by m. The highest priority decides, then the next.
@@ -54,38 +58,79 @@ func compareCosts(a Cost, n int, b Cost, m int) int {
 	return 0
 }
 
-// cost is what the eviction of the units costs. Shared costs count for one of the nodes that it helps, which are at most
+// costs compare evictions.
+type costs struct {
+	*state
+	// spread is, by unit, on how many nodes of the domain it frees anything. share is set while the cost of a group counts
+	// in equal shares for the nodes that its eviction helps.
+	spread []int
+	share  bool
+	// frugal is set while units that take from budgets come last.
+	frugal bool
+	// kept is a unit that has to stay, -1 for none.
+	kept int
+}
+
+// of is what the eviction of the units costs. Shared costs count for one of the nodes that it helps, which are at most
 // helped.
-func (s *search) cost(units []int, helped int) Cost {
-	var c Cost
+func (c *costs) of(units []int, helped int) Cost {
+	var sum Cost
 	for _, u := range units {
-		c.add(s.units[u].priority, s.weight(u, helped))
-		if scarce := s.scarce(u); scarce > 0 {
-			c.add(math.MaxInt32, float64(scarce))
+		sum.add(c.unit(u, helped))
+		if scarce := c.scarce(u); scarce > 0 {
+			sum.add(costLevel{math.MaxInt32, int64(scarce)})
 		}
 	}
-	return c
+	return sum
 }
 
 // scarce is how much a unit takes of all budgets, if the search is to save them.
-func (s *search) scarce(unit int) int {
+func (c *costs) scarce(unit int) int {
 	scarce := 0
-	if s.frugal {
-		for _, use := range s.units[unit].uses {
+	if c.frugal {
+		for _, use := range c.units[unit].uses {
 			scarce += use.pods
 		}
 	}
 	return scarce
 }
 
-// weight is the number of pods that go with a unit besides those that are gone, or its share of one node.
-func (s *search) weight(unit, helped int) float64 {
-	pods := float64(len(s.units[unit].victims))
-	if s.units[unit].whole && !s.gone[unit] {
-		pods -= float64(s.lost[s.units[unit].group].total)
+// unit is what a unit costs besides what is gone of it, or the share of one node.
+func (c *costs) unit(unit, helped int) costLevel {
+	u := &c.units[unit]
+	cost := u.cost
+	if u.whole && !c.gone[unit] {
+		cost.milliPods -= 1000 * int64(c.lost[u.group].total)
 	}
-	if s.share {
-		pods /= float64(max(min(helped, s.spread[unit]), 1))
+	if c.share {
+		cost.milliPods /= int64(max(min(helped, c.spread[unit]), 1))
 	}
-	return pods
+	return cost
+}
+
+// candidate is a unit that would help, at what cost, and how much it helps for each pod.
+type candidate struct {
+	unit  int
+	frees Vector
+	cost  costLevel
+	value float64
+}
+
+// candidate is the unit as one that frees some of what is missing.
+func (c *costs) candidate(unit int, frees Vector, help float64, helped int) candidate {
+	cost := c.unit(unit, helped)
+	return candidate{unit, frees, cost, help / float64(max(cost.milliPods, 1))}
+}
+
+// sort orders candidates: the lower priority first, then those that help most for each pod, then the less
+// important.
+func (c *costs) sort(candidates []candidate) {
+	slices.SortFunc(candidates, func(a, b candidate) int {
+		return cmp.Or(
+			cmp.Compare(c.scarce(a.unit), c.scarce(b.unit)),
+			cmp.Compare(a.cost.priority, b.cost.priority),
+			cmp.Compare(b.value, a.value),
+			c.compareImportance(a.unit, b.unit),
+		)
+	})
 }

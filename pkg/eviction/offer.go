@@ -51,7 +51,7 @@ func (h *offers) Pop() any {
 //
 // This is the greedy rule for covering problems (Chvátal, A Greedy Heuristic for the Set-Covering Problem, 1979). An
 // offer is drawn up again when it comes to the top, because fewer members to place and less of a budget make it dearer.
-func (s *search) place(class, want int, evict bool) {
+func (s *domain) place(class, want int, evict bool) {
 	if want -= s.fill(class, want, s.nodes); !evict || want <= 0 {
 		return
 	}
@@ -97,32 +97,12 @@ func (s *search) place(class, want int, evict bool) {
 	}
 }
 
-// candidate is a unit that would help, and how much it helps for each pod.
-type candidate struct {
-	unit  int
-	frees Vector
-	value float64
-}
-
-// sortCandidates orders candidates: the lower priority first, then those that help most for each pod, then the less
-// important.
-func (s *search) sortCandidates(candidates []candidate) {
-	slices.SortFunc(candidates, func(a, b candidate) int {
-		return cmp.Or(
-			cmp.Compare(s.scarce(a.unit), s.scarce(b.unit)),
-			cmp.Compare(s.units[a.unit].priority, s.units[b.unit].priority),
-			cmp.Compare(b.value, a.value),
-			s.compareImportance(a.unit, b.unit),
-		)
-	})
-}
-
 // offer draws up the cheapest offer of a node for members of a class of which want are missing. There is none if the node
 // has room already.
 //
 // It removes units by priority, and of one priority those that free most of what is short for each pod, until a member
 // fits. Then it puts back, the most important first, those without which it still does.
-func (s *search) offer(class, node, want int) (offer, bool) {
+func (s *domain) offer(class, node, want int) (offer, bool) {
 	want = min(want, s.classes[class].Count-s.count[class])
 	if want <= 0 || !s.classes[class].on(node) || s.fits(class, node, 1) > 0 {
 		return offer{}, false
@@ -162,7 +142,7 @@ func (s *search) offer(class, node, want int) (offer, bool) {
 	}
 	o := offer{node: node, members: s.fits(class, node, want), units: s.goneSince(start)}
 	s.undo(start)
-	o.cost = s.cost(o.units, (want+o.members-1)/o.members)
+	o.cost = s.of(o.units, (want+o.members-1)/o.members)
 	for i, u := range o.units {
 		if started := s.units[u].started; i == 0 || started < o.started {
 			o.started = started
@@ -172,7 +152,7 @@ func (s *search) offer(class, node, want int) (offer, bool) {
 }
 
 // candidates returns the units whose eviction helps a member of the class on the node, the best first.
-func (s *search) candidates(class, node, want int) []candidate {
+func (s *domain) candidates(class, node, want int) []candidate {
 	found, short := s.buffers.found[:0], s.room(node)
 	for r, demand := range s.classes[class].Demand {
 		short[r] = max(demand-short[r], 0)
@@ -186,7 +166,7 @@ func (s *search) candidates(class, node, want int) []candidate {
 	}
 	consider := func(unit int, frees Vector) {
 		if value := cover(frees, short) + cover(s.units[unit].holds, shortOfPools); value > 0 && !s.gone[unit] && unit != s.kept {
-			found = append(found, candidate{unit, frees, value / s.weight(unit, want)})
+			found = append(found, s.candidate(unit, frees, value, want))
 		}
 	}
 	for _, part := range s.onNode[node] {
@@ -209,7 +189,7 @@ func (s *search) candidates(class, node, want int) []candidate {
 	}
 	s.work += len(found) / 8
 	s.buffers.found = found
-	s.sortCandidates(found)
+	s.sort(found)
 	return found
 }
 

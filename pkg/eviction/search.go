@@ -1,33 +1,9 @@
 package eviction
 
-import (
-	"slices"
-)
+import "slices"
 
 // search looks for the cheapest plan in one domain after the other.
-type search struct {
-	*state
-	// nodes is the present domain, and within tells its nodes by index.
-	nodes  []int
-	within []bool
-	// reach is, by class, for how many members the domain has room when all units are gone, if there are no others.
-	reach []int
-	// spread is, by unit, on how many nodes of the domain it frees anything. share is set while the cost of a group counts
-	// in equal shares for the nodes that its eviction helps.
-	spread []int
-	share  bool
-	// frugal is set while units that take from budgets come last.
-	frugal bool
-	// kept is a unit that has to stay, -1 for none.
-	kept int
-	// most is the largest number of members that were placed together.
-	most int
-	// buffers are memory that offers use again and again.
-	buffers struct {
-		room         Vector
-		found, picks []candidate
-	}
-}
+type search struct{ domain }
 
 // solution is a state in which the gang can start.
 type solution struct {
@@ -37,55 +13,92 @@ type solution struct {
 }
 
 func newSearch(p *Problem) *search {
-	s := &search{state: newState(prepare(p)), within: make([]bool, len(p.Nodes)), kept: -1}
+	s := &search{domain{costs: costs{state: newState(prepare(p)), kept: -1}, within: make([]bool, len(p.Nodes))}}
 	s.reach, s.spread = make([]int, len(s.classes)), make([]int, len(s.units))
 	return s
 }
 
-// enter starts the search afresh in a domain.
-func (s *search) enter(nodes []int) {
-	s.undo(0)
-	s.removeAll()
-	s.nodes = s.nodes[:0]
-	clear(s.within)
-	clear(s.spread)
-	clear(s.reach)
-	for _, n := range nodes {
-		if s.within[n] {
-			continue
-		}
-		s.within[n] = true
-		s.nodes = append(s.nodes, n)
-		for _, part := range s.onNode[n] {
-			s.spread[part.unit]++
-		}
-		for class := range s.classes {
-			s.reach[class] += s.fits(class, n, s.classes[class].Count-s.reach[class])
+// improveWork bounds how many nodes one call of Choose looks at before it looks for no better plan, which takes a few
+// milliseconds.
+const improveWork = 1 << 15
+
+// solve looks for the cheapest solution in the present domain and returns nil if it finds none.
+//
+// Of few nodes it finds the cheapest there is in nearly all cases, because it tries again with other units for as long as
+// that helps.
+func (s *search) solve() *solution {
+	if s.hopeless() {
+		return nil
+	}
+	best := s.try(-1)
+	for better := best; s.work < improveWork; best = better {
+		if better = s.improve(best); better == best {
+			break
 		}
 	}
-	s.undo(0)
+	return best
 }
 
-// hopeless reports whether the gang cannot start in the domain even if all units go. Each class counts as if it had the
-// domain for itself, so the reverse is not certain with several classes.
-func (s *search) hopeless() bool {
-	total, byRole := 0, map[string]int{}
-	for class, members := range s.reach {
-		total += members
-		byRole[s.classes[class].Role] += members
+// improve tries again with a unit that goes first, or with one kept that goes so far, or both. It returns the first
+// solution that is cheaper, or the given one.
+func (s *search) improve(best *solution) *solution {
+	defer func() { s.kept = -1 }()
+	keep := []int{-1}
+	if best != nil {
+		keep = append(keep, best.units...)
 	}
-	if s.Need.MetBy(total, func(role string) int { return byRole[role] }) {
-		return false
+	for first := -1; first < len(s.units); first++ {
+		for _, s.kept = range keep {
+			if found := cheaper(best, s.try(first)); found != best || s.work >= improveWork {
+				return found
+			}
+		}
 	}
-	s.most = max(s.most, min(total, s.Need.Members()-1))
-	return true
+	return best
+}
+
+// try looks for a solution in which the unit goes first, unless that is -1.
+//
+// The cost of a group counts once in shares and once in full, because both can mislead: in full, a group on many nodes
+// is too dear for each of them; in shares, groups on nodes that have little in common are too cheap. If budgets were used
+// up too early, they are saved the next time.
+func (s *search) try(first int) *solution {
+	var best *solution
+	for _, v := range []struct{ share, frugal bool }{{true, false}, {false, false}, {true, true}} {
+		if best != nil && (v.frugal || !s.anyWhole(best)) || v.frugal && len(s.Budgets) == 0 {
+			continue
+		}
+		s.undo(0)
+		s.share, s.frugal = v.share, v.frugal
+		if first >= 0 {
+			s.remove(first)
+		}
+		if s.arrange(true) && s.freeWanted() {
+			putBack(&s.domain)
+			best = cheaper(best, s.save())
+		}
+	}
+	return best
+}
+
+// anyWhole reports whether a group goes as a whole.
+func (s *search) anyWhole(a *solution) bool {
+	return slices.ContainsFunc(a.units, func(u int) bool { return s.units[u].whole })
+}
+
+// cheaper returns the cheaper of two solutions, the first of equal ones.
+func cheaper(a, b *solution) *solution {
+	if a == nil || b != nil && compareCosts(b.cost, 1, a.cost, 1) < 0 {
+		return b
+	}
+	return a
 }
 
 // save returns the present state as a solution.
 func (s *search) save() *solution {
 	a := &solution{units: s.goneSince(0)}
 	s.share, s.frugal = false, false
-	a.cost = s.cost(a.units, 1)
+	a.cost = s.of(a.units, 1)
 	for class := range s.placed {
 		for _, n := range s.nodes {
 			if members := s.placed[class][n]; members > 0 {
@@ -105,16 +118,4 @@ func (s *search) load(a *solution) {
 	for _, t := range a.placed {
 		s.do(t)
 	}
-}
-
-// goneSince returns the units that have gone since the trail had a length.
-func (s *search) goneSince(start int) []int {
-	var gone []int
-	for _, t := range s.trail[start:] {
-		if t.unit >= 0 && s.gone[t.unit] {
-			gone = append(gone, t.unit)
-		}
-	}
-	slices.Sort(gone)
-	return slices.Compact(gone)
 }

@@ -23,7 +23,8 @@ type prepared struct {
 	onNode [][]*part
 	// holders are, by pool, the units that hold some, the least important first.
 	holders [][]int
-	// memory is where vectors come from.
+	// parts and memory are where those of units, and their vectors, are kept.
+	parts  []part
 	memory []int64
 }
 
@@ -148,7 +149,7 @@ type step struct {
 
 func newState(p *prepared) *state {
 	s := &state{prepared: p, gone: make([]bool, len(p.units)), lost: make([]loss, len(p.groups)), spent: make([]int, len(p.Budgets)),
-		count: make([]int, len(p.classes)), byRole: map[string]int{}, scratch: make(Vector, p.dims)}
+		count: make([]int, len(p.classes)), byRole: map[string]int{}, scratch: make(Vector, p.dims), trail: make([]step, 0, len(p.units))}
 	for i := range p.Pools {
 		s.pools = append(s.pools, p.Pools[i].Free)
 	}
@@ -325,4 +326,25 @@ func (s *state) wanting(class int) int {
 		}
 	}
 	return min(s.classes[class].Count-s.count[class], own+max(s.Need.Total-s.total-roles, 0))
+}
+
+// assign places up to most members of a class on a node and returns how many it placed.
+func (s *state) assign(class, node, most int) int {
+	members := s.fits(class, node, min(most, s.classes[class].Count-s.count[class]))
+	if members > 0 {
+		s.do(step{unit: -1, class: class, node: node, by: members})
+	}
+	return members
+}
+
+// goneSince returns the units that have gone since the trail had a length.
+func (s *state) goneSince(start int) []int {
+	var gone []int
+	for _, t := range s.trail[start:] {
+		if t.unit >= 0 && s.gone[t.unit] {
+			gone = append(gone, t.unit)
+		}
+	}
+	slices.Sort(gone)
+	return slices.Compact(gone)
 }

@@ -15,11 +15,11 @@ type unit struct {
 	// group is an index into prepared.groups, -1 for a single pod. whole is set if the unit is all of it.
 	group int
 	whole bool
-	// priority is the highest of the pods, started the earliest start in microseconds.
-	priority int32
-	started  int64
-	parts    []part
-	uses     []use
+	cost  costLevel
+	// started is the earliest start in microseconds.
+	started int64
+	parts   []part
+	uses    []use
 	// holds is how much of each pool its pods hold.
 	holds Vector
 }
@@ -68,6 +68,7 @@ func (p *prepared) addUnits() {
 	}
 	var ids []gang.ID
 	list = p.importance(list)
+	p.units, p.parts = make([]unit, 0, len(list)), make([]part, 0, 2*len(list))
 	for k, i := range list {
 		id := p.Victims[i].Group
 		if _, known := p.Groups[id]; !known || id == (gang.ID{}) {
@@ -108,10 +109,10 @@ func (p *prepared) addGroup(id gang.ID, members []int) {
 	p.groups = append(p.groups, g)
 }
 
-// addUnit adds a unit of victims, of which the last is the most important.
+// addUnit adds a unit of victims, the most important last.
 func (p *prepared) addUnit(group int, victims []int) {
-	index := len(p.units)
-	u := unit{victims: victims, group: group, priority: p.Victims[victims[len(victims)-1]].Priority, holds: make(Vector, len(p.Pools))}
+	index, first := len(p.units), len(p.parts)
+	u := unit{victims: victims, group: group, cost: p.costOf(victims), holds: make(Vector, len(p.Pools))}
 	byNode := victims
 	if len(victims) > 1 {
 		byNode = slices.Clone(victims)
@@ -136,21 +137,22 @@ func (p *prepared) addUnit(group int, victims []int) {
 		if v.Node < 0 {
 			continue
 		}
-		if n := len(u.parts); n == 0 || u.parts[n-1].node != v.Node {
-			u.parts = append(u.parts, part{unit: index, node: v.Node, frees: p.vector()})
+		if n := len(p.parts); n == first || p.parts[n-1].node != v.Node {
+			p.parts = append(p.parts, part{unit: index, node: v.Node, frees: p.vector()})
 		}
-		frees := u.parts[len(u.parts)-1].frees
+		frees := p.parts[len(p.parts)-1].frees
 		for k, r := range p.resources {
 			if r < len(v.Requests) {
 				frees[k] += max(v.Requests[r], 0)
 			}
 		}
 	}
+	u.parts = p.parts[first:len(p.parts):len(p.parts)]
 	p.units = append(p.units, u)
 }
 
 // compareImportance orders units, the least important first: the lower priority, then the later start.
 func (p *prepared) compareImportance(a, b int) int {
 	x, y := &p.units[a], &p.units[b]
-	return cmp.Or(cmp.Compare(x.priority, y.priority), cmp.Compare(y.started, x.started), cmp.Compare(a, b))
+	return cmp.Or(cmp.Compare(x.cost.priority, y.cost.priority), cmp.Compare(y.started, x.started), cmp.Compare(a, b))
 }
