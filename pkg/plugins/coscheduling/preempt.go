@@ -13,6 +13,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/preemption"
 
 	"berth.dev/berth/pkg/dryrun"
+	"berth.dev/berth/pkg/eviction"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/profiles"
 )
@@ -214,7 +215,7 @@ func (p *Plugin) guard() {
 	stock.Evaluator.Interface = &fewest{DefaultPreemption: stock, plugin: p}
 	evict := stock.Executor.PreemptPod
 	stock.Executor.PreemptPod = func(ctx context.Context, on preemption.Candidate, by preemption.ExecutorPreemptor, victim *v1.Pod, plugin string) (bool, error) {
-		if now := time.Now(); by.Type() == string(fwk.PodKeyType) && !p.shared.ledger.Spare(gang.UID(victim.UID), now.Add(evictionGrace), now) {
+		if now := time.Now(); by.Type() == string(fwk.PodKeyType) && !p.shared.ledger.Spare(gang.UID(victim.UID), now.Add(eviction.Grace), now) {
 			return false, fmt.Errorf("evicting %s: its gang needs it now", podName(victim))
 		}
 		return evict(ctx, on, by, victim, plugin)
