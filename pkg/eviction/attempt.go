@@ -133,7 +133,9 @@ func (a *Attempt) Rejected(outdated bool) (pause time.Duration, again bool) {
 func (a *Attempt) Evicting() { *a = Attempt{stage: evicting} }
 
 // Awaiting reports to the attempt that pods terminate, which should have gone at a time.
-func (a *Attempt) Awaiting(gone time.Time) { a.stage, a.until, a.idle = awaiting, gone.Add(Grace), time.Time{} }
+func (a *Attempt) Awaiting(gone time.Time) {
+	a.stage, a.until, a.idle = awaiting, gone.Add(Grace), time.Time{}
+}
 
 // Overdue reports whether the awaited pods have had their time.
 func (a *Attempt) Overdue(now time.Time) bool { return !a.until.IsZero() && !now.Before(a.until) }

@@ -271,7 +271,7 @@ func bruteForce(p *Problem) (best []bool) {
 	return best
 }
 
-// wrongWith says which promise of Evict an answer breaks, or nothing.
+// wrongWith says which promise of Choose an answer breaks, or nothing.
 func wrongWith(p *Problem, e Plan) string {
 	k := reckoning{p, make([]bool, len(p.Victims))}
 	for _, i := range e.Victims {

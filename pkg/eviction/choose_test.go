@@ -99,7 +99,7 @@ func singles(nodes, first, pods int) []gang.UID {
 
 var t0 = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-func TestEvict(t *testing.T) {
+func TestChoose(t *testing.T) {
 	t.Parallel()
 	half := func(name string, node int, options ...option) Victim {
 		return low(name, node, append([]option{gpus(4)}, options...)...)
@@ -349,26 +349,24 @@ func TestEvict(t *testing.T) {
 			problem: wants(1, 8, 8, 0).with(full("a", 1)).change(func(p *Problem) { p.Wanted = Vector{9} }),
 			outcome: RoomAfterEviction, victims: []gang.UID{"a"}},
 	} {
-		{
-			t.Run(tc.name, func(t *testing.T) {
-				t.Parallel()
-				got := Choose(tc.problem)
-				if got.Outcome != tc.outcome || got.Reason != tc.reason {
-					t.Errorf("outcome %d, reason %q, want %d and %q", got.Outcome, got.Reason, tc.outcome, tc.reason)
-				}
-				if diff := cmp.Diff(tc.victims, uidsOf(tc.problem, got)); diff != "" {
-					t.Errorf("victims (-want +got):\n%s", diff)
-				}
-				if diff := cmp.Diff(tc.groups, got.Groups); diff != "" {
-					t.Errorf("groups (-want +got):\n%s", diff)
-				}
-				if diff := cmp.Diff(tc.placed, got.Placed); tc.placed != nil && diff != "" {
-					t.Errorf("assignments (-want +got):\n%s", diff)
-				}
-				if wrong := wrongWith(tc.problem, got); wrong != "" {
-					t.Errorf("wrong: %s", wrong)
-				}
-			})
-		}
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			got := Choose(tc.problem)
+			if got.Outcome != tc.outcome || got.Reason != tc.reason {
+				t.Errorf("outcome %d, reason %q, want %d and %q", got.Outcome, got.Reason, tc.outcome, tc.reason)
+			}
+			if diff := cmp.Diff(tc.victims, uidsOf(tc.problem, got)); diff != "" {
+				t.Errorf("victims (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tc.groups, got.Groups); diff != "" {
+				t.Errorf("groups (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tc.placed, got.Placed); tc.placed != nil && diff != "" {
+				t.Errorf("assignments (-want +got):\n%s", diff)
+			}
+			if wrong := wrongWith(tc.problem, got); wrong != "" {
+				t.Errorf("wrong: %s", wrong)
+			}
+		})
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 // Whatever the problem is, the answer keeps every promise, is the same for the same problem in another order of its
 // victims, and changes nothing of the problem.
-func TestEvictKeepsItsPromises(t *testing.T) {
+func TestChooseKeepsItsPromises(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		d := func(name string, least, most int) int { return rapid.IntRange(least, most).Draw(t, name) }
@@ -47,10 +47,9 @@ func uidsOf(p *Problem, e Plan) []gang.UID {
 	return uids
 }
 
-// For small problems there is the truth to compare with. Where the members of a gang are all alike, Evict finds room
-// whenever there is room, and the cheapest eviction. The choice without the search of every choice, which is what large
-// problems get, is nearly as good. The problems are always the same.
-func TestEvictAgainstEveryChoice(t *testing.T) {
+// For small problems there is the truth to compare with. The problems are always the same; of others Choose misses one plan in some
+// thousands.
+func TestChooseAgainstEveryChoice(t *testing.T) {
 	t.Parallel()
 	oneClass := func(d drawFunc) *Problem { return drawProblem(d, problemSize{4, 6, 2, 1, 4, 2}) }
 	severalClasses := func(d drawFunc) *Problem { return drawProblem(d, problemSize{4, 6, 2, 3, 3, 1}) }
@@ -59,12 +58,10 @@ func TestEvictAgainstEveryChoice(t *testing.T) {
 		name     string
 		problems int
 		draw     func(d drawFunc) *Problem
-		// missed and worse bound, in a thousand answers, those that find no room and those that are not the cheapest.
-		missed, worse int
 	}{
-		{"one class", 4000, oneClass, 0, 0},
-		{"full nodes", 400, fullNodes, 0, 0},
-		{"several classes", 2000, severalClasses, 2, 5},
+		{"one class", 4000, oneClass},
+		{"full nodes", 400, fullNodes},
+		{"several classes", 2000, severalClasses},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -98,12 +95,8 @@ func TestEvictAgainstEveryChoice(t *testing.T) {
 					worse++
 				}
 			}
-			t.Logf("%d problems; not found: %d of %d; not the cheapest: %d of %d", tc.problems, missed, possible, worse, evicting)
-			if missed*1000 > tc.missed*possible {
-				t.Errorf("not found: %d of %d, want at most %d‰", missed, possible, tc.missed)
-			}
-			if worse*1000 > tc.worse*evicting {
-				t.Errorf("not the cheapest: %d of %d, want at most %d‰", worse, evicting, tc.worse)
+			if missed > 0 || worse > 0 {
+				t.Errorf("not found: %d of %d; not the cheapest: %d of %d", missed, possible, worse, evicting)
 			}
 			if evicting < tc.problems/20 {
 				t.Errorf("only %d problems need an eviction", evicting)
@@ -112,7 +105,7 @@ func TestEvictAgainstEveryChoice(t *testing.T) {
 	}
 }
 
-func FuzzEvict(f *testing.F) {
+func FuzzChoose(f *testing.F) {
 	f.Add([]byte{})
 	for seed := range uint64(8) {
 		r := rand.New(rand.NewPCG(seed, 2))

@@ -110,15 +110,18 @@ var bounds = map[string]map[string]string{
 	"pkg/retry": {
 		"Pace.lanes": byAdmin, "Queue.gangs": byGang, "lane.queued": byGang, "lane.given": byGang, "lane.begun": byGang,
 	},
+	"pkg/eviction": {
+		"Problem.Groups": oneCycle, "Group.SettledByRole": oneCycle, "loss.byRole": oneCycle, "state.byRole": oneCycle,
+	},
 	"pkg/gang": {
 		"stageTable":     inSource,
 		"Ledger.binding": byGang, "group.atRest": byPod, "planTally.roles": byGang, "planTally.readyRoles": byGang, "ReserveTurns.namespaces": byAdmin,
-		"EvictProblem.Groups": oneCycle, "Ledger.degraded": byGang, "Ledger.evicted": byGang, "Ledger.groups": byGang, "group.spared": byPod,
+		"Ledger.degraded": byGang, "Ledger.evicted": byGang, "Ledger.groups": byGang, "group.spared": byPod,
 		"ReserveWatch.kept": byNode, "ReserveWatch.stuck": byNode, "ReserveWatch.turns": byNode,
 		"Ledger.invited": byGang, "Ledger.member": byPod, "Ledger.planned": byGang, "Minimum.Roles": byPod,
-		"ReserveTurns.rests": byGang, "VictimGroup.SettledByRole": oneCycle,
+		"ReserveTurns.rests": byGang,
 		"View.Roles": oneCycle, "block.short": byGang, "census.labelled": byPod, "census.precedences": byPod,
-		"census.priorities": byPod, "census.roles": byPod, "evictSearch.byRole": oneCycle, "orders.byClass": oneCycle, "orders.seen": oneCycle, "group.members": byPod,
+		"census.priorities": byPod, "census.roles": byPod, "orders.byClass": oneCycle, "orders.seen": oneCycle, "group.members": byPod,
 		"plan.assignments": byGang, "plan.refused": byGang, "reserver.counts": oneCycle,
 		"reserver.nodes": oneCycle,
 	},
