@@ -3,22 +3,24 @@ package eviction
 import "time"
 
 const (
-	// Grace is how much longer than its own grace period a pod may take to go. After that something holds it, and others may be chosen.
+	// Grace is how much longer than its own grace period a pod may take to go. After that something holds it, and
+	// others may be chosen.
 	Grace = 30 * time.Second
-	// planAge is how long a plan is good for. It is checked before anything is evicted. It must last until the gang has its turn again
-	// and does not fit: with a shorter one many gangs, or one that plans for long, would search again and again, and evict nothing.
+	// planAge is how long a plan is good for. It is checked before anything is evicted. It must last until the
+	// gang has its turn again and does not fit: with a shorter one many gangs, or one that plans for long, would
+	// search again and again, and evict nothing.
 	planAge = 30 * time.Second
 	// patience is how long an attempt lasts that waits for no pod.
 	patience = time.Minute
 	// maxRejected is how many plans in a row may turn out not to help when filters see them.
 	maxRejected = 4
-	// OutdatedPause is the pause after a plan that was out of date, for the state to learn of pods that are being bound. It doubles each
-	// time.
+	// OutdatedPause is the pause after a plan that was out of date, for the state to learn of pods that are being
+	// bound. It doubles each time.
 	OutdatedPause = 100 * time.Millisecond
 )
 
-// Attempt follows the eviction for one gang or pod: victims are searched for, evicted and awaited. Its owner reports what happens, and
-// asks what to do next.
+// Attempt follows the eviction for one gang or pod: victims are searched for, evicted and awaited. Its owner
+// reports what happens, and asks what to do next.
 type Attempt struct {
 	stage stage
 	// planned is when the plan was found.
@@ -120,8 +122,8 @@ func (a *Attempt) Planned(now time.Time) { a.stage, a.planned = planned, now }
 // Taken reports to the attempt that its plan is being checked.
 func (a *Attempt) Taken() { a.stage = resting }
 
-// Rejected reports to the attempt that the plan does not help, or was out of date. It returns after which pause to search again, or
-// false to give up.
+// Rejected reports to the attempt that the plan does not help, or was out of date. It returns after which pause to
+// search again, or false to give up.
 func (a *Attempt) Rejected(outdated bool) (pause time.Duration, again bool) {
 	if a.rejected++; outdated {
 		pause = OutdatedPause << (a.rejected - 1)

@@ -165,7 +165,8 @@ func (s *domain) candidates(class, node, want int) []candidate {
 		}
 	}
 	consider := func(unit int, frees Vector) {
-		if value := cover(frees, short) + cover(s.units[unit].holds, shortOfPools); value > 0 && !s.gone[unit] && unit != s.kept {
+		value := cover(frees, short) + cover(s.units[unit].holds, shortOfPools)
+		if value > 0 && !s.gone[unit] && unit != s.kept {
 			found = append(found, s.candidate(unit, frees, value, want))
 		}
 	}

@@ -38,7 +38,11 @@ func putBack(d *domain) {
 
 func (s *returning) compare(a, b int) int {
 	x, y := &s.units[a], &s.units[b]
-	return cmp.Or(cmp.Compare(y.cost.priority, x.cost.priority), cmp.Compare(y.cost.milliPods, x.cost.milliPods), s.compareImportance(b, a))
+	return cmp.Or(
+		cmp.Compare(y.cost.priority, x.cost.priority),
+		cmp.Compare(y.cost.milliPods, x.cost.milliPods),
+		s.compareImportance(b, a),
+	)
 }
 
 // note notes which of the nodes have room.
@@ -131,7 +135,8 @@ func (s *returning) displaceHolders() {
 	for pool := range s.pools {
 		for _, class := range s.easiest {
 			for _, n := range s.nodes {
-				for s.pools[pool] < 0 && s.classes[class].Asks[pool] > 0 && s.placed[class][n] > 0 && s.Pools[pool].covers(n) {
+				holds := s.classes[class].Asks[pool] > 0 && s.Pools[pool].covers(n)
+				for holds && s.pools[pool] < 0 && s.placed[class][n] > 0 {
 					s.do(step{unit: -1, class: class, node: n, by: -1})
 				}
 			}

@@ -148,8 +148,11 @@ type step struct {
 }
 
 func newState(p *prepared) *state {
-	s := &state{prepared: p, gone: make([]bool, len(p.units)), lost: make([]loss, len(p.groups)), spent: make([]int, len(p.Budgets)),
-		count: make([]int, len(p.classes)), byRole: map[string]int{}, scratch: make(Vector, p.dims), trail: make([]step, 0, len(p.units))}
+	s := &state{
+		prepared: p, gone: make([]bool, len(p.units)), lost: make([]loss, len(p.groups)), spent: make([]int, len(p.Budgets)),
+		count: make([]int, len(p.classes)), byRole: map[string]int{}, scratch: make(Vector, p.dims),
+		trail: make([]step, 0, len(p.units)),
+	}
 	for i := range p.Pools {
 		s.pools = append(s.pools, p.Pools[i].Free)
 	}

@@ -201,13 +201,6 @@ func (e *evictor) giveUp(w *attempt) {
 	e.promises.drop(w.request.id, func(o promise) bool { return o.kind == afterEviction })
 }
 
-// commit reports whether the victims may go: their gangs have to be as they were when the victims were chosen. The other members of gangs
-// that go as a whole wait from then on until all have gone.
-func (e *evictor) commit(p *proposal) bool {
-	now := time.Now()
-	return e.ledger.Evict(p.impacts, now.Add(eviction.Grace), now)
-}
-
 // notNeeded notes that no pod has to go for the request: a gang is about to start, and what is promised to it is kept for a while.
 func (e *evictor) notNeeded(r *request, now time.Time) {
 	e.mu.Lock()

@@ -113,8 +113,10 @@ func (p *Plugin) agree(ctx context.Context, r *request, turn gang.Turn) (*propos
 	case found.idle():
 		e.notNeeded(r, time.Now())
 		return nil, nil, "", nil
-	case !e.commit(found):
-		return nil, nil, e.searchAgain(ctx, r, nil), nil
+	}
+	// From now on the other members of gangs that go as a whole wait until all have gone.
+	if now := time.Now(); !p.shared.ledger.Evict(found.impacts, now.Add(eviction.Grace), now) {
+		return nil, nil, e.searchAgain(ctx, r, nil), nil // the gangs are not as they were when the victims were chosen
 	}
 	return found, plan, "", nil
 }
