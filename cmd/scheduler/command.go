@@ -26,9 +26,9 @@ import (
 	"berth.dev/berth/pkg/reload"
 )
 
-// newCommand is the stock scheduler's command with two steps more between the set-up and the run: it wraps the profiles,
-// and lets gangs hear why members fail. app.NewSchedulerCommand keeps the scheduler that it sets up to itself, and no
-// option of it reaches the profiles or the handler of failures.
+// newCommand is the stock scheduler's command with two steps more between the set-up and the run: it wraps the
+// profiles, and lets gangs hear why members fail. app.NewSchedulerCommand keeps the scheduler that it sets up to
+// itself, and no option of it reaches the profiles or the handler of failures.
 func newCommand() *cobra.Command {
 	opts := options.NewOptions()
 	var own ownFlags
@@ -101,8 +101,8 @@ func runScheduler(cmd *cobra.Command, opts *options.Options, own ownFlags) error
 	return start(withOneLine(server.SetupSignalContext()), opts, own, gates)
 }
 
-// start sets the scheduler up, follows its configuration file and runs it until ctx ends. What does not start with a new
-// configuration starts with the one before.
+// start sets the scheduler up, follows its configuration file and runs it until ctx ends. What does not start with a
+// new configuration starts with the one before.
 func start(ctx context.Context, opts *options.Options, own ownFlags, gates featuregate.FeatureGate) error {
 	var config *reload.Config
 	if opts.ConfigFile != "" && opts.WriteConfigTo == "" {

@@ -22,8 +22,8 @@ import (
 	"berth.dev/berth/pkg/rights"
 )
 
-// setup makes the scheduler that the flags and the configuration ask for, as app.Setup does, with clients that let it run
-// without the rights that single plugins need. app.Setup makes its own clients.
+// setup makes the scheduler that the flags and the configuration ask for, as app.Setup does, with clients that let it
+// run without the rights that single plugins need. app.Setup makes its own clients.
 func setup(ctx context.Context, opts *options.Options) (*schedulerserverconfig.CompletedConfig, *scheduler.Scheduler, error) {
 	component, err := latest.Default()
 	if err != nil {
@@ -55,8 +55,8 @@ func setup(ctx context.Context, opts *options.Options) (*schedulerserverconfig.C
 	return build(ctx, opts, &completed)
 }
 
-// fenceIn keeps the clients of the scheduler and of its plugins from writing while another replica may lead. The lock has its
-// own client already.
+// fenceIn keeps the clients of the scheduler and of its plugins from writing while another replica may lead. The lock
+// has its own client already.
 func fenceIn(config *schedulerserverconfig.Config) {
 	if config.LeaderElection == nil {
 		return

@@ -58,8 +58,8 @@ func killScheduler(ctx context.Context, c *cluster, _ *rand.Rand) error {
 	return errors.Join(r.signal(syscall.SIGKILL), c.startReplica(r))
 }
 
-// withStandby starts the other replica, waits until it has its caches, does something to the leader, and in the end leaves one
-// scheduler, which leads.
+// withStandby starts the other replica, waits until it has its caches, does something to the leader, and in the end
+// leaves one scheduler, which leads.
 func withStandby(ctx context.Context, c *cluster, do func(leader *replica) error) error {
 	leader := c.leader(ctx)
 	if leader == nil {
@@ -92,7 +92,8 @@ func stopLeader(ctx context.Context, c *cluster, _ *rand.Rand) error {
 	return withStandby(ctx, c, func(leader *replica) error { return leader.signal(syscall.SIGTERM) })
 }
 
-// freezeLeader stops the leader's process until another one leads: when it wakes, it has not noticed that time has passed.
+// freezeLeader stops the leader's process until another one leads: when it wakes, it has not noticed that time has
+// passed.
 func freezeLeader(ctx context.Context, c *cluster, random *rand.Rand) error {
 	return withStandby(ctx, c, func(leader *replica) error {
 		if err := leader.signal(syscall.SIGSTOP); err != nil {
@@ -117,8 +118,8 @@ func cutConnections(ctx context.Context, c *cluster, random *rand.Rand) error {
 	return ctx.Err()
 }
 
-// slowAPI delays every piece of data by up to 150 ms and ends one connection in 200 pieces, for 6 to 10 s. A scheduler that
-// cannot renew its lease ends, and is started again as a kubelet would.
+// slowAPI delays every piece of data by up to 150 ms and ends one connection in 200 pieces, for 6 to 10 s. A scheduler
+// that cannot renew its lease ends, and is started again as a kubelet would.
 func slowAPI(ctx context.Context, c *cluster, random *rand.Rand) error {
 	c.proxy.slow(150*time.Millisecond, 5)
 	defer c.proxy.slow(0, 0)

@@ -1,6 +1,7 @@
-// Command chaos does to a local cluster what happens to real ones, while it schedules gangs, shares and preemptions: schedulers,
-// API server and etcd are killed, connections are cut, slow and lossy, the leader freezes, etcd is full, clocks step. Every change is checked
-// against what a scheduler promises, and after each fault the cluster has to come to rest with nothing lost and nothing leaked:
+// Command chaos does to a local cluster what happens to real ones, while it schedules gangs, shares and preemptions:
+// schedulers, API server and etcd are killed, connections are cut, slow and lossy, the leader freezes, etcd is full,
+// clocks step. Every change is checked against what a scheduler promises, and after each fault the cluster has to come
+// to rest with nothing lost and nothing leaked:
 //
 //	go run ./hack/chaos
 //	go run ./hack/chaos --only "etcd killed" --seed 17 --times 1

@@ -15,8 +15,8 @@ type report struct {
 	Command string    `json:"command"`
 	Began   time.Time `json:"began"`
 	Took    string    `json:"took"`
-	// LoadBefore is the load average of the machine just before the run, and BusyCores how many cores all of its processes used
-	// during it.
+	// LoadBefore is the load average of the machine just before the run, and BusyCores how many cores all of its
+	// processes used during it.
 	LoadBefore    string   `json:"loadBefore"`
 	BusyCores     float64  `json:"busyCores"`
 	PodsPerSecond float64  `json:"podsPerSecond"`

@@ -27,7 +27,8 @@ const (
 type round struct {
 	Disaster string `json:"disaster"`
 	Seed     uint64 `json:"seed"`
-	// RecoverySeconds is from the fault, or from its end where it lasts, to the first pod that a scheduler which leads has bound.
+	// RecoverySeconds is from the fault, or from its end where it lasts, to the first pod that a scheduler which leads
+	// has bound.
 	RecoverySeconds float64 `json:"recoverySeconds"`
 	// DrainSeconds is from when no more pods came to when each of them had run.
 	DrainSeconds float64  `json:"drainSeconds"`
@@ -37,7 +38,8 @@ type round struct {
 	Broken       []string `json:"broken,omitempty"`
 }
 
-// play puts load on the cluster, does the disaster at a random moment, and checks what is left. An error is of the program.
+// play puts load on the cluster, does the disaster at a random moment, and checks what is left. An error is of the
+// program.
 func (c *cluster) play(ctx context.Context, d disaster, seed uint64, podsPerSecond float64) (*round, error) {
 	random := rand.New(rand.NewPCG(seed, 2)) //nolint:gosec // a round must come again from its seed
 	r := &round{Disaster: d.name, Seed: seed}
@@ -80,8 +82,8 @@ func (c *cluster) play(ctx context.Context, d disaster, seed uint64, podsPerSeco
 	return r, ctx.Err()
 }
 
-// recovered waits for a scheduler that leads and for a pod that is bound then. A scheduler that has ended meanwhile is started
-// again, as a kubelet would.
+// recovered waits for a scheduler that leads and for a pod that is bound then. A scheduler that has ended meanwhile is
+// started again, as a kubelet would.
 func (c *cluster) recovered(ctx context.Context) (time.Time, error) {
 	var led time.Time
 	err := await(ctx, "a scheduler that leads", func(ctx context.Context) (bool, error) {
@@ -148,8 +150,8 @@ func (c *cluster) drain(ctx context.Context, kind string) []string {
 	return []string{broken}
 }
 
-// whereabouts says what the API server has of a pod that a watch has shown: in etcd, which a get reads, and in its cache, from which it
-// serves watches and lists of any age.
+// whereabouts says what the API server has of a pod that a watch has shown: in etcd, which a get reads, and in its
+// cache, from which it serves watches and lists of any age.
 func (c *cluster) whereabouts(ctx context.Context, pod *v1.Pod) string {
 	pods := c.client.CoreV1().Pods(pod.Namespace)
 	stored, err := pods.Get(ctx, pod.Name, metav1.GetOptions{})

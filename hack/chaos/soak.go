@@ -23,7 +23,8 @@ type sample struct {
 	HeapMiB    float64 `json:"heapMiB"`
 	RSSMiB     float64 `json:"residentMiB"`
 	Goroutines float64 `json:"goroutines"`
-	// Series are those that the scheduler exports, of Berth's own and of Kubernetes' metrics: labels that grow in number show here.
+	// Series are those that the scheduler exports, of Berth's own and of Kubernetes' metrics: labels that grow in
+	// number show here.
 	Series float64 `json:"series"`
 	// Cached are the pods, assumed pods and nodes in the scheduler's cache, and Pending those in its queue.
 	Cached  float64 `json:"cached"`
@@ -152,7 +153,8 @@ func (c *cluster) soak(ctx context.Context, o options, r *report, out io.Writer)
 	return ctx.Err()
 }
 
-// surge adds a gang of three in four of the whole nodes, for which others have to make way. The load by itself finds room for all.
+// surge adds a gang of three in four of the whole nodes, for which others have to make way. The load by itself finds
+// room for all.
 func (c *cluster) surge() {
 	c.load.add(&job{name: fmt.Sprintf("surge-%d", time.Now().UnixNano()), gang: true, size: c.scale * wholeNodes * 3 / 4, gpus: wholeGPUs, milliCPU: 500,
 		class: highClass, lifetime: time.Second})

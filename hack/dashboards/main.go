@@ -1,4 +1,5 @@
-// Command dashboards writes the Grafana dashboards of manifests/monitoring/dashboards from the lists of panels in this folder.
+// Command dashboards writes the Grafana dashboards of manifests/monitoring/dashboards from the lists of panels in this
+// folder.
 //
 //	go run ./hack/dashboards manifests/monitoring/dashboards
 package main

@@ -11,8 +11,9 @@ func quantile(q, histogram, by string) string {
 	return "histogram_quantile(" + q + ", sum by (" + labels + ") (" + rate5m(histogram+"_bucket") + "))"
 }
 
-// cluster is a gauge that says something of the cluster. Each replica exports it, a standby and an extender, too: the largest is as
-// good as any, and a sum of them would count the cluster several times. Further labels are those to tell series apart.
+// cluster is a gauge that says something of the cluster. Each replica exports it, a standby and an extender, too: the
+// largest is as good as any, and a sum of them would count the cluster several times. Further labels are those to tell
+// series apart.
 func cluster(gauge, by string) string {
 	if by == "" {
 		return "max(" + gauge + ")"

@@ -31,8 +31,8 @@ type generator struct {
 	members map[string][]Pod
 }
 
-// generate makes the history of a seed: a cluster of 2 to 12 nodes and 10 to 60 steps. Small clusters show most faults, and show
-// them in few steps.
+// generate makes the history of a seed: a cluster of 2 to 12 nodes and 10 to 60 steps. Small clusters show most faults,
+// and show them in few steps.
 func generate(seed uint64) *History {
 	g := &generator{
 		random: rand.New(rand.NewPCG(seed, 0x6265727468)), //nolint:gosec // a history must come again from its seed
@@ -274,8 +274,8 @@ func (g *generator) change() {
 	}
 }
 
-// gang makes a PodGroup and its pods: alike or odd, as many as its minimum or more, sometimes fewer, sometimes with roles, and
-// the pods may come first.
+// gang makes a PodGroup and its pods: alike or odd, as many as its minimum or more, sometimes fewer, sometimes with
+// roles, and the pods may come first.
 func (g *generator) gang() {
 	like := g.pod()
 	g.forgetLast(like) // it is the pattern of the members only

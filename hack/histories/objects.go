@@ -17,7 +17,9 @@ import (
 	"k8s.io/utils/ptr"
 
 	"berth.dev/berth/hack/invariants"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 const (
@@ -77,10 +79,10 @@ func (n *Node) objects() []runtime.Object {
 		node.Spec.Taints = startTaints
 	}
 	if n.Price != "" {
-		node.Annotations = map[string]string{kubeview.PricePerHourKey: n.Price}
+		node.Annotations = map[string]string{wellknown.PricePerHourKey: n.Price}
 	}
 	objects := []runtime.Object{node}
-	keys := kubeview.DefaultGPUKeys()
+	keys := gpuview.DefaultKeys()
 	switch {
 	case n.GPUs == 0:
 	case n.Mode == claimedMode:
@@ -121,26 +123,26 @@ func (p *Pod) objects() []runtime.Object {
 		},
 		Status: v1.PodStatus{Phase: v1.PodPending},
 	}
-	keys := kubeview.DefaultGPUKeys()
+	keys := gpuview.DefaultKeys()
 	switch {
 	case p.GPUs > 0:
 		keys.RequestGPUs(pod, p.GPUs)
 	case p.MilliGPU > 0:
-		kubeview.RequestShare(pod, p.MilliGPU)
+		gpuview.RequestShare(pod, p.MilliGPU)
 	}
 	if len(p.Models) > 0 {
 		keys.AcceptModels(pod, p.Models)
 	}
 	switch {
 	case p.Job:
-		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, kubeview.GangKey, "true")
+		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, wellknown.GangKey, "true")
 	case p.MinAvailable > 0:
 		pod.Labels[invariants.NameLabel], pod.Labels[invariants.MinAvailableLabel] = p.Gang, strconv.Itoa(p.MinAvailable)
 	case p.Gang != "":
-		kubeview.JoinGang(pod, p.Gang)
+		gangview.Join(pod, p.Gang)
 	}
 	if p.Role != "" {
-		pod.Labels[kubeview.RoleKey] = p.Role
+		pod.Labels[wellknown.RoleKey] = p.Role
 	}
 	if p.Zone != "" {
 		pod.Spec.NodeSelector = map[string]string{v1.LabelTopologyZone: p.Zone}
@@ -165,7 +167,7 @@ func (p *Pod) objects() []runtime.Object {
 		pod.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "histories/gate"}}
 	}
 	if p.Backfill {
-		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, kubeview.BackfillKey, "allow")
+		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, wellknown.BackfillKey, "allow")
 	}
 	if p.Guarded {
 		pod.Labels[guardedLabel] = "true"
@@ -221,13 +223,13 @@ func claimOf(pod *v1.Pod) types.NamespacedName {
 }
 
 func (g *Gang) podGroup() *unstructured.Unstructured {
-	group := kubeview.NewPodGroup(namespace, g.Name, g.MinMember)
+	group := gangview.NewPodGroup(namespace, g.Name, g.MinMember)
 	says := map[string]string{}
 	if g.MinByRole != "" {
-		says[kubeview.MinMembersByRoleKey] = g.MinByRole
+		says[wellknown.MinMembersByRoleKey] = g.MinByRole
 	}
 	if g.OneZone {
-		says[kubeview.TopologyRequiredKey] = v1.LabelTopologyZone
+		says[wellknown.TopologyRequiredKey] = v1.LabelTopologyZone
 	}
 	group.SetAnnotations(says)
 	if g.TimeoutSeconds > 0 {

@@ -53,7 +53,8 @@ func (n *Node) volumes() []runtime.Object {
 	return objects
 }
 
-// volume is a claim to a volume of whichever node the pod gets, or a volume that is in a zone and the claim that is bound to it.
+// volume is a claim to a volume of whichever node the pod gets, or a volume that is in a zone and the claim that is
+// bound to it.
 func (p *Pod) volume() []runtime.Object {
 	class := ""
 	if p.LocalVolume {
@@ -82,8 +83,8 @@ func (h *History) hasLocalVolumes() bool {
 		slices.ContainsFunc(h.Steps, func(s Step) bool { return s.Node != nil && s.Node.Volumes > 0 })
 }
 
-// bindVolumes does what the controller of volumes does: it binds the claims for which the scheduler has chosen a volume, and frees
-// volumes whose claim is gone.
+// bindVolumes does what the controller of volumes does: it binds the claims for which the scheduler has chosen a
+// volume, and frees volumes whose claim is gone.
 func (w *world) bindVolumes() error {
 	for _, obj := range w.api.List(volumes) {
 		pv := obj.(*v1.PersistentVolume)
@@ -108,8 +109,8 @@ func (w *world) bindVolumes() error {
 	return nil
 }
 
-// giveBackVolume deletes the claim of a pod that has gone, to a volume of its node. One that comes again under its name keeps it, as
-// those of StatefulSets do.
+// giveBackVolume deletes the claim of a pod that has gone, to a volume of its node. One that comes again under its name
+// keeps it, as those of StatefulSets do.
 func (w *world) giveBackVolume(pod *v1.Pod) {
 	if p := w.made[pod.Name]; p != nil && (!p.LocalVolume || p.Returns && p.KeepsName) {
 		return

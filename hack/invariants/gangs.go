@@ -16,7 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // The labels of a gang that has no PodGroup of its own.
@@ -91,8 +92,8 @@ func (c *Checker) started(gang string, pod *v1.Pod) {
 	}
 }
 
-// mayBeUnderWay reports whether the binding of a member may have been decided on before its gang lost another, got another minimum, or
-// could lose a place that it had.
+// mayBeUnderWay reports whether the binding of a member may have been decided on before its gang lost another, got
+// another minimum, or could lose a place that it had.
 func (c *Checker) mayBeUnderWay(gang string, pod *v1.Pod) bool {
 	lost, isBereft := c.bereft[gang]
 	revised, isRevised := c.revised[gang]
@@ -100,7 +101,8 @@ func (c *Checker) mayBeUnderWay(gang string, pod *v1.Pod) bool {
 		isBereft && time.Since(lost) < c.UnderWay && !c.made[pod.UID].After(lost)
 }
 
-// closes notes that a node has closed. A member whose binding fails then, whose gang has begun just now, need not find another place.
+// closes notes that a node has closed. A member whose binding fails then, whose gang has begun just now, need not find
+// another place.
 func (c *Checker) closes() {
 	c.closed = time.Now()
 	for gang, since := range c.partial {
@@ -110,11 +112,12 @@ func (c *Checker) closes() {
 	}
 }
 
-// sharesOrClaims says whether members ask for devices that cannot be kept for one whose binding failed (docs/internals/gangs.md).
+// sharesOrClaims says whether members ask for devices that cannot be kept for one whose binding failed
+// (docs/internals/gangs.md).
 func (c *Checker) sharesOrClaims(gang string) bool {
 	numbered := false
 	for _, node := range c.nodes {
-		numbered = numbered || node.Labels[kubeview.GPUModeKey] == sharedMode
+		numbered = numbered || node.Labels[wellknown.GPUModeKey] == sharedMode
 	}
 	for _, pod := range c.pods {
 		asked, err := c.keys.PodGPURequest(pod)
@@ -134,7 +137,7 @@ type Minimum struct {
 // MinimumOf is what the PodGroup says.
 func MinimumOf(group *unstructured.Unstructured) Minimum {
 	m := Minimum{Total: int(minMember(group)), Roles: map[string]int{}}
-	for role := range strings.SplitSeq(group.GetAnnotations()[kubeview.MinMembersByRoleKey], ",") {
+	for role := range strings.SplitSeq(group.GetAnnotations()[wellknown.MinMembersByRoleKey], ",") {
 		var least int
 		name, number, _ := strings.Cut(role, "=")
 		if _, err := fmt.Sscan(number, &least); err == nil {
@@ -144,14 +147,15 @@ func MinimumOf(group *unstructured.Unstructured) Minimum {
 	return m
 }
 
-// enough says whether as many members have a node and are not on their way out, in total and of each role, as have to start together.
+// enough says whether as many members have a node and are not on their way out, in total and of each role, as have to
+// start together.
 func (c *Checker) enough(gang string, group *unstructured.Unstructured) bool {
 	total, roles := 0, map[string]int{}
 	for _, pod := range c.pods {
 		runs := pod.Spec.NodeName != "" && pod.DeletionTimestamp == nil && pod.Status.Phase != v1.PodFailed
 		if GangOf(pod) == gang && (runs || pod.Status.Phase == v1.PodSucceeded) {
 			total++
-			roles[pod.Labels[kubeview.RoleKey]]++
+			roles[pod.Labels[wellknown.RoleKey]]++
 		}
 	}
 	minimum := MinimumOf(group)
@@ -174,7 +178,7 @@ type breach struct {
 // member follows a member that was bound, changed or went.
 func (c *Checker) member(gang string, event watch.EventType, pod, before *v1.Pod, bound bool) {
 	if event == watch.Deleted && pod.DeletionTimestamp == nil || pod.DeletionTimestamp != nil && before != nil && before.DeletionTimestamp == nil ||
-		kubeview.Finished(pod) {
+		podview.Finished(pod) {
 		c.left(gang, Evicted(pod))
 	}
 	switch {
@@ -184,14 +188,14 @@ func (c *Checker) member(gang string, event watch.EventType, pod, before *v1.Pod
 		if _, known := c.broken[gang]; !known && c.begun[gang] && c.groups[gang] != nil {
 			c.broken[gang] = breach{time.Now(), pod.Name, c.boundBefore(gang, c.marked[pod.UID])}
 		}
-	case event == watch.Deleted || kubeview.Finished(pod):
+	case event == watch.Deleted || podview.Finished(pod):
 		delete(c.broken, gang)
 	}
 	c.follow(gang)
 }
 
-// left notes that a gang has lost a member, which it has as soon as the member is on its way out. Bindings that are under way then cannot
-// be called back; but a scheduler that evicts a member itself knows of them.
+// left notes that a gang has lost a member, which it has as soon as the member is on its way out. Bindings that are
+// under way then cannot be called back; but a scheduler that evicts a member itself knows of them.
 func (c *Checker) left(gang string, evicted bool) {
 	delete(c.partial, gang)
 	if !evicted {
@@ -214,7 +218,7 @@ func (c *Checker) boundBefore(gang string, at time.Time) []types.UID {
 func (c *Checker) running(gang string) map[types.UID]*v1.Pod {
 	running := map[types.UID]*v1.Pod{}
 	for _, pod := range c.pods {
-		if GangOf(pod) == gang && pod.Spec.NodeName != "" && pod.DeletionTimestamp == nil && !kubeview.Finished(pod) {
+		if GangOf(pod) == gang && pod.Spec.NodeName != "" && pod.DeletionTimestamp == nil && !podview.Finished(pod) {
 			running[pod.UID] = pod
 		}
 	}
@@ -277,7 +281,8 @@ func (c *Checker) Tick() {
 	}
 }
 
-// Excuse starts the patience with gangs again: no scheduler was there. The next one need not find room where a node has closed.
+// Excuse starts the patience with gangs again: no scheduler was there. The next one need not find room where a node has
+// closed.
 func (c *Checker) Excuse() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,5 +1,5 @@
-// Command metrics writes docs/internals/metrics.md, the reference of all metrics, from the calls in the sources that make
-// them. It reads the text of the sources and runs nothing, so that metrics without a value yet are listed, too.
+// Command metrics writes docs/internals/metrics.md, the reference of all metrics, from the calls in the sources that
+// make them. It reads the text of the sources and runs nothing, so that metrics without a value yet are listed, too.
 //
 //	go run ./hack/metrics > docs/internals/metrics.md
 package main

@@ -157,8 +157,8 @@ func exhausted(pool string, d Domain) string {
 
 func outside(pool string) string { return fmt.Sprintf("node(s) outside the domains of pool %s", pool) }
 
-// Add counts another pod that is to run on a node with the labels. Pods that have an address, or ask for another pool, take
-// nothing. A pod that is counted already is counted there instead.
+// Add counts another pod that is to run on a node with the labels. Pods that have an address, or ask for another pool,
+// take nothing. A pod that is counted already is counted there instead.
 func (p *Plan) Add(l *Ledger, other *Ask, labels map[string]string) {
 	if len(p.own) > 0 || other.Pool != p.pool || p.promised[other.Pod] || l.Concerns(other.Identities) {
 		return

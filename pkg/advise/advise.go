@@ -1,7 +1,7 @@
-// Package advise says what would help a cluster now: which pods to move so that pending work starts or a node can be given
-// back, what one more node of a known kind would let start, and which requests leave GPUs without the CPU or memory to use
-// them. What it says of placements it has seen: each answer is a run of the real scheduler, with its configuration, over the
-// cluster in memory and with the change applied.
+// Package advise says what would help a cluster now: which pods to move so that pending work starts or a node can be
+// given back, what one more node of a known kind would let start, and which requests leave GPUs without the CPU or
+// memory to use them. What it says of placements it has seen: each answer is a run of the real scheduler, with its
+// configuration, over the cluster in memory and with the change applied.
 package advise
 
 import (
@@ -16,7 +16,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/price"
 	"berth.dev/berth/pkg/schedulerconfig"
@@ -110,7 +110,7 @@ type search struct {
 	advice        *Advice
 
 	// keys and priceOf read nodes as the configuration says.
-	keys    kubeview.GPUKeys
+	keys    gpuview.Keys
 	priceOf func(*v1.Node) (price.MicroDollars, bool)
 
 	nodes []*v1.Node
@@ -220,8 +220,8 @@ func (s *search) look() error {
 	})
 }
 
-// survey looks for what is worth a try, in the cluster without the pods that wait, which it deletes: what is promised to one of them
-// is free for it.
+// survey looks for what is worth a try, in the cluster without the pods that wait, which it deletes: what is promised
+// to one of them is free for it.
 func (s *search) survey(w *world) error {
 	for _, u := range s.waiting {
 		w.remove(u.names())

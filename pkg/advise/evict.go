@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 
-	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/plural"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // openWithin is how long it may take to open the nodes again, also after an interruption.
@@ -36,8 +36,8 @@ type Carrier struct {
 	Say func(text string)
 }
 
-// Carry evicts the plan's units one by one. It stops with an error as soon as the cluster is not as the plan has it; nodes that
-// were cordoned are opened again in any case.
+// Carry evicts the plan's units one by one. It stops with an error as soon as the cluster is not as the plan has it;
+// nodes that were cordoned are opened again in any case.
 func (c *Carrier) Carry(ctx context.Context, plan *Plan) (err error) {
 	if err := c.check(ctx, plan, 0); err != nil {
 		return err
@@ -73,21 +73,21 @@ func (c *Carrier) Carry(ctx context.Context, plan *Plan) (err error) {
 
 func (c *Carrier) close(ctx context.Context, name, mark string) error {
 	c.Say("cordoning node " + name)
-	patch := []byte(`{"metadata":{"annotations":{"` + kubeview.CordonedForKey + `":"` + mark + `"}},"spec":{"unschedulable":true}}`)
+	patch := []byte(`{"metadata":{"annotations":{"` + wellknown.CordonedForKey + `":"` + mark + `"}},"spec":{"unschedulable":true}}`)
 	if _, err := c.Client.CoreV1().Nodes().Patch(ctx, name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		return fmt.Errorf("cordoning node %s: %w", name, err)
 	}
 	return nil
 }
 
-// change opens the nodes that were cordoned here, or takes their mark away, or both. The mark stays until what waits has started:
-// the scheduler keeps these nodes for it.
+// change opens the nodes that were cordoned here, or takes their mark away, or both. The mark stays until what waits
+// has started: the scheduler keeps these nodes for it.
 func (c *Carrier) change(ctx context.Context, plan *Plan, open, unmark bool) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), openWithin)
 	defer cancel()
 	var changes []string
 	if unmark {
-		changes = append(changes, `"metadata":{"annotations":{"`+kubeview.CordonedForKey+`":null}}`)
+		changes = append(changes, `"metadata":{"annotations":{"`+wellknown.CordonedForKey+`":null}}`)
 	}
 	if open {
 		changes = append(changes, `"spec":{"unschedulable":null}`)
@@ -97,7 +97,7 @@ func (c *Carrier) change(ctx context.Context, plan *Plan, open, unmark bool) err
 	for _, name := range plan.Cordon {
 		node, err := c.Client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 		switch {
-		case apierrors.IsNotFound(err) || err == nil && node.Annotations[kubeview.CordonedForKey] == "":
+		case apierrors.IsNotFound(err) || err == nil && node.Annotations[wellknown.CordonedForKey] == "":
 			continue
 		case err == nil:
 			if open {
@@ -107,7 +107,7 @@ func (c *Carrier) change(ctx context.Context, plan *Plan, open, unmark bool) err
 		}
 		if err != nil {
 			failed = append(failed, fmt.Errorf("node %s may still be cordoned (kubectl uncordon %s) or have the annotation %s: %w",
-				name, name, kubeview.CordonedForKey, err))
+				name, name, wellknown.CordonedForKey, err))
 		}
 	}
 	return errors.Join(failed...)
@@ -123,7 +123,7 @@ func (c *Carrier) check(ctx context.Context, plan *Plan, from int) error {
 			return fmt.Errorf("node %s has gone since the plan was made", name)
 		case err != nil:
 			return fmt.Errorf("reading node %s: %w", name, err)
-		case node.Spec.Unschedulable && node.Annotations[kubeview.CordonedForKey] == "":
+		case node.Spec.Unschedulable && node.Annotations[wellknown.CordonedForKey] == "":
 			return fmt.Errorf("node %s has been cordoned by another user since the plan was made", name)
 		}
 	}

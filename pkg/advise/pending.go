@@ -5,8 +5,9 @@ import (
 	"maps"
 	"slices"
 
-	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/plural"
+	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // mostTries is how many plans are tried for one unit.
@@ -40,7 +41,7 @@ type Unit struct {
 func (u Unit) String() string { return u.Kind + " " + u.Namespace + "/" + u.Name }
 
 // mark is the annotation of nodes that are emptied for the unit.
-func (u Unit) mark() string { return kubeview.CordonedFor(u.Kind, u.Namespace, u.Name) }
+func (u Unit) mark() string { return wellknown.CordonedFor(u.Kind, u.Namespace, u.Name) }
 
 // Plan moves units, one after the other, while the nodes that they leave are cordoned, and then opens these again.
 type Plan struct {
@@ -84,8 +85,8 @@ func (p *Plan) pods() int {
 	return n
 }
 
-// pending looks for a plan for each of the units, each in the cluster that the plans of those before it leave: these would take the
-// room.
+// pending looks for a plan for each of the units, each in the cluster that the plans of those before it leave: these
+// would take the room.
 func (s *search) pending(units []*unit) error {
 	now := s
 	for i, u := range units {
@@ -120,7 +121,8 @@ func (s *search) pending(units []*unit) error {
 
 func nameOf(u *unit) Unit { return Unit{u.Kind, u.Namespace, u.Name} }
 
-// plan tries ways to make room, fewest pods first, until a run shows that one works. With goOn set, others follow that wait.
+// plan tries ways to make room, fewest pods first, until a run shows that one works. With goOn set, others follow that
+// wait.
 func (s *search) plan(u *unit, p *Pending, goOn bool) error {
 	proposals := s.proposals[u]
 	for _, rooms := range proposals {
@@ -154,7 +156,7 @@ func (s *search) noteFixed() {
 	count := map[string]int{}
 	for _, units := range s.units {
 		for _, u := range units {
-			if u.Fixed != "" && !kubeview.BelongsToNode(u.Pods[0]) {
+			if u.Fixed != "" && !podview.BelongsToNode(u.Pods[0]) {
 				count[u.Fixed] += len(u.Pods)
 			}
 		}
@@ -201,8 +203,8 @@ func (s *search) prove(u *unit, rooms []room, goOn bool) (plan *Plan, err error)
 	return plan, err
 }
 
-// carry moves units, and opens the nodes that they leave when all of them have a place. It returns why what the plan is for does not
-// start, or another pod is the worse for it; nothing if all is well.
+// carry moves units, and opens the nodes that they leave when all of them have a place. It returns why what the plan is
+// for does not start, or another pod is the worse for it; nothing if all is well.
 func (s *search) carry(w *world, plan *Plan, units []*unit, started func() bool) (why string, err error) {
 	for _, node := range plan.Cordon {
 		if err := w.cordon(node, &plan.For); err != nil {

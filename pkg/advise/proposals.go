@@ -10,7 +10,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// proposals are sets of rooms that may be enough for so many pods, those that move fewest pods first, up to one more than are ever tried.
+// proposals are sets of rooms that may be enough for so many pods, those that move fewest pods first, up to one more
+// than are ever tried.
 type proposals struct {
 	needs int
 	// single says that room for one pod is looked for.
@@ -90,8 +91,8 @@ func (q *queue) Pop() any {
 	return last
 }
 
-// scan is the search of nodes for ways to make room for pods of one class. Which units of a node could run elsewhere is asked only
-// when the room that they make has its turn.
+// scan is the search of nodes for ways to make room for pods of one class. Which units of a node could run elsewhere is
+// asked only when the room that they make has its turn.
 type scan struct {
 	search *search
 	view   *view
@@ -105,8 +106,8 @@ type scan struct {
 	out      *proposals
 }
 
-// propose asks the filters of the unit's profile on which nodes it would fit if some units were gone. A gang that must stay within
-// one domain is proposed for each in turn.
+// propose asks the filters of the unit's profile on which nodes it would fit if some units were gone. A gang that must
+// stay within one domain is proposed for each in turn.
 func (v *view) propose(s *search, u *unit) [][]room {
 	s.say("looking for nodes that could make room for %s", u)
 	classes := v.classes(s, u)
@@ -194,7 +195,8 @@ func (y *scan) of(i, size int) []room {
 	return t.several(y.movable[i], y.out.needs)
 }
 
-// next takes the cheapest room. If a unit has to stay that it moves, the rooms of its node are looked for without that unit.
+// next takes the cheapest room. If a unit has to stay that it moves, the rooms of its node are looked for without that
+// unit.
 func (y *scan) next(size int) (more bool) {
 	r := heap.Pop(&y.queue).(found)
 	if r.search < y.searches[r.at] {

@@ -14,8 +14,8 @@ import (
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/plugins/coscheduling"
+	"berth.dev/berth/pkg/podview"
 )
 
 // The kinds of units.
@@ -118,7 +118,7 @@ func (s *search) findUnits(w *world, gangOf func(*v1.Pod) membership) {
 	minimum := map[gang.ID]int{}
 	var alone []*unit
 	for _, pod := range s.pods {
-		if kubeview.Finished(pod) {
+		if podview.Finished(pod) {
 			continue
 		}
 		m := gangOf(pod)
@@ -200,8 +200,8 @@ func gather(gangs map[gang.ID]*unit, id gang.ID, pod *v1.Pod) *unit {
 	return nil
 }
 
-// findMovable keeps the running units by node. A gang moves as a whole, unless so many more members run than have to that one
-// of them can leave.
+// findMovable keeps the running units by node. A gang moves as a whole, unless so many more members run than have to
+// that one of them can leave.
 func (s *search) findMovable(w *world, alone []*unit, gangs map[gang.ID]*unit, minimum map[gang.ID]int) {
 	for id, u := range gangs {
 		if m := minimum[id]; m > 0 && len(u.Pods) > m {
@@ -262,7 +262,7 @@ func (s *search) fixed(w *world, u *unit, budgets []budget) string {
 	disrupted := map[string]int{}
 	for _, pod := range u.Pods {
 		switch owner := metav1.GetControllerOf(pod); {
-		case kubeview.BelongsToNode(pod):
+		case podview.BelongsToNode(pod):
 			return "it belongs to its node"
 		case owner == nil:
 			return "nothing would replace it: it has no controller"
@@ -271,7 +271,7 @@ func (s *search) fixed(w *world, u *unit, budgets []budget) string {
 		case w.profiles[pod.Spec.SchedulerName] == nil:
 			return "another scheduler places it"
 		}
-		if key := kubeview.Undisturbed(pod); key != "" {
+		if key := podview.Undisturbed(pod); key != "" {
 			return "its annotation " + key + " asks not to evict it"
 		}
 		covered := 0

@@ -29,9 +29,9 @@ func (x *Index) Slots(key ShapeKey) (now, empty int) {
 }
 
 // Best returns how many of the needed pods fit at most within one domain: nodes that have the same value of each of the
-// labels keys, and those of pinned where it is not empty. Without keys, the cluster is the domain. With empty set the answer
-// is that for a cluster in which no pod runs. Each shape is counted on its own, as if the others were not there, and a
-// shape that is not live fits everywhere.
+// labels keys, and those of pinned where it is not empty. Without keys, the cluster is the domain. With empty set the
+// answer is that for a cluster in which no pod runs. Each shape is counted on its own, as if the others were not there,
+// and a shape that is not live fits everywhere.
 func (x *Index) Best(needs []Need, keys, pinned []string, empty bool) int {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -147,8 +147,8 @@ func (x *Index) partition(keys []string) *partition {
 	return p
 }
 
-// Each calls visit with every node that pods of the shape may use, and with how many of them fit on it at most: into what
-// is free, and if no pod ran there. visit must not call the index.
+// Each calls visit with every node that pods of the shape may use, and with how many of them fit on it at most: into
+// what is free, and if no pod ran there. visit must not call the index.
 func (x *Index) Each(key ShapeKey, visit func(node *v1.Node, now, empty int)) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -198,8 +198,8 @@ func (x *Index) Size() int {
 }
 
 // Causes returns what keeps pods of a shape off nodes on which none fits now, the cause of the most nodes first. A node
-// counts once for each resource that it is short of, and otherwise once. Where one more pod fits on every node that pods of the shape may
-// use, it is what the nodes will be short of when they are full.
+// counts once for each resource that it is short of, and otherwise once. Where one more pod fits on every node that
+// pods of the shape may use, it is what the nodes will be short of when they are full.
 func (x *Index) Causes(key ShapeKey) []gang.NodeCause {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Domain returns the values of labels of the nodes that hold most pods, by the number of pods on each node. It is empty if none is
-// known, or if two domains hold as many.
+// Domain returns the values of labels of the nodes that hold most pods, by the number of pods on each node. It is empty
+// if none is known, or if two domains hold as many.
 func (x *Index) Domain(held map[string]int, labels []string) []string {
 	if len(labels) == 0 {
 		return nil

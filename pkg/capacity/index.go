@@ -8,17 +8,17 @@ import (
 	v1 "k8s.io/api/core/v1"
 	apitypes "k8s.io/apimachinery/pkg/types"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/profiles"
 )
 
-// Index is a rough count of the free capacity of every node, fed by informers. For each live shape of pods it knows
-// how many fit at most. It is optimistic: a pod that fits a node by the profile's filters fits by this index, but not the
+// Index is a rough count of the free capacity of every node, fed by informers. For each live shape of pods it knows how
+// many fit at most. It is optimistic: a pod that fits a node by the profile's filters fits by this index, but not the
 // other way round, because ports, devices, volumes and rules between pods are not in it. A gang that does not fit by
 // this index need not be tried.
 //
-// An event only marks its node. The next question compares the marked nodes with what they were, for all shapes at once.
-// Slots are kept in total only. For each node there is a byte for each placement rule, which many shapes share.
+// An event only marks its node. The next question compares the marked nodes with what they were, for all shapes at
+// once. Slots are kept in total only. For each node there is a byte for each placement rule, which many shapes share.
 //
 // Its methods may be called from any goroutine.
 type Index struct {
@@ -57,7 +57,8 @@ type Index struct {
 	eased bool
 	// settled counts how often the shapes were brought up to date.
 	settled uint64
-	// asked counts how often gangs were looked at, answered is the last time after which those that may fit were in the queue.
+	// asked counts how often gangs were looked at, answered is the last time after which those that may fit were in the
+	// queue.
 	asked, answered uint64
 	// domains caches which node lies in which domain, by label keys, until a node changes.
 	domains map[string]*partition
@@ -110,7 +111,7 @@ func (x *Index) SetNode(node *v1.Node) {
 	defer x.mu.Unlock()
 	n := x.at(node.Name)
 	old := n.node
-	has := x.vector(kubeview.AllocatableOf(node))
+	has := x.vector(podview.AllocatableOf(node))
 	if old != nil && slices.Equal(has, n.has) && !altered(old, node) {
 		// Most updates are heartbeats.
 		n.node = node
@@ -307,9 +308,10 @@ func (x *Index) recount(s *shape) {
 	}
 }
 
-// Refresh begins a look at gangs. It returns the shapes that gained since it was last called: more of their pods fit on some node, or a node on
-// which they fit if it is empty came or changed its labels, annotations, taints or resources. eased reports whether a bound
-// pod went or changed otherwise, which may help pods that are blocked for reasons that are not in this index.
+// Refresh begins a look at gangs. It returns the shapes that gained since it was last called: more of their pods fit on
+// some node, or a node on which they fit if it is empty came or changed its labels, annotations, taints or resources.
+// eased reports whether a bound pod went or changed otherwise, which may help pods that are blocked for reasons that
+// are not in this index.
 func (x *Index) Refresh() (gained []ShapeKey, eased bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/podview"
 )
 
 // maxUse bounds what one pod uses of a resource in this index, so that the sum over a node's pods does not overflow: a
@@ -89,7 +89,7 @@ func (x *Index) SetPod(pod *v1.Pod, of gang.ID) {
 
 // usesOf returns what a bound pod uses, in the order of the resources' positions, and what it requests of others.
 func (x *Index) usesOf(pod *v1.Pod) (uses []use, others map[v1.ResourceName]int64) {
-	amounts := kubeview.Amounts(resource.PodRequests(pod, resource.PodResourcesOptions{UseStatusResources: true}))
+	amounts := podview.Amounts(resource.PodRequests(pod, resource.PodResourcesOptions{UseStatusResources: true}))
 	amounts[v1.ResourcePods] = 1
 	uses = make([]use, 0, len(amounts))
 	for name, amount := range amounts {
@@ -196,8 +196,8 @@ func (x *Index) Answer() {
 	x.answered = x.asked
 }
 
-// FreedUnseen reports whether something came free on the node that no look at gangs has answered yet, or of which only the scheduler
-// knows, which has these pods there.
+// FreedUnseen reports whether something came free on the node that no look at gangs has answered yet, or of which only
+// the scheduler knows, which has these pods there.
 func (x *Index) FreedUnseen(node string, pods []fwk.PodInfo) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()

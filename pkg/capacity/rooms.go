@@ -4,12 +4,14 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/wellknown"
 )
 
-// Rooms returns the nodes that pods of one of the live shapes may use, with the room that they have for each of them, as if
-// the pods for which gone holds were not there. Nodes in one domain of the labels keys have the same number; nodes without
-// one are left out. What is cordoned only to be emptied for the pods counts as open to them. gone must not call the index, and is called for every bound pod with mu held.
+// Rooms returns the nodes that pods of one of the live shapes may use, with the room that they have for each of them,
+// as if the pods for which gone holds were not there. Nodes in one domain of the labels keys have the same number;
+// nodes without one are left out. What is cordoned only to be emptied for the pods counts as open to them. gone must
+// not call the index, and is called for every bound pod with mu held.
 func (x *Index) Rooms(keys []ShapeKey, labels []string, emptied map[string]bool, gone func(pod *v1.Pod, priority int32) bool) []gang.ReserveNode {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -52,7 +54,7 @@ func (x *Index) Rooms(keys []ShapeKey, labels []string, emptied map[string]bool,
 					inTheWay = inTheWay || scarce[u.Resource]
 				}
 			}
-			if inTheWay && !kubeview.BelongsToNode(p.Object) {
+			if inTheWay && !podview.BelongsToNode(p.Object) {
 				if node.Pods++; node.Pods == 1 || p.seen.Before(node.Oldest) {
 					node.Oldest = p.seen
 				}
@@ -86,10 +88,10 @@ func (x *Index) Rooms(keys []ShapeKey, labels []string, emptied map[string]bool,
 func (x *Index) CordonedFor(id gang.ID) map[string]bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	value := kubeview.CordonedFor("podgroup", id.Namespace, id.Name)
+	value := wellknown.CordonedFor("podgroup", id.Namespace, id.Name)
 	var names map[string]bool
 	for _, n := range x.nodes {
-		if n != nil && n.node != nil && n.node.Annotations[kubeview.CordonedForKey] == value {
+		if n != nil && n.node != nil && n.node.Annotations[wellknown.CordonedForKey] == value {
 			if names == nil {
 				names = map[string]bool{}
 			}

@@ -13,7 +13,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/component-helpers/resource"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/profiles"
 )
 
@@ -70,7 +70,7 @@ func keyOf(asks []ask, rule []byte) ShapeKey {
 
 // asksOf returns what one pod requests of what is compared, in the order of the names.
 func asksOf(pod *v1.Pod, compared func(v1.ResourceName) bool) []ask {
-	amounts := kubeview.Amounts(resource.PodRequests(pod, resource.PodResourcesOptions{}))
+	amounts := podview.Amounts(resource.PodRequests(pod, resource.PodResourcesOptions{}))
 	amounts[v1.ResourcePods] = 1
 	asks := make([]ask, 0, len(amounts))
 	for _, name := range slices.Sorted(maps.Keys(amounts)) {
@@ -198,8 +198,8 @@ func (s *shape) asksFor(name v1.ResourceName) bool {
 	return slices.ContainsFunc(s.asks, func(a ask) bool { return a.name == name })
 }
 
-// bounds returns the asks that limit how many pods fit, those first that usually limit the most. A resource that no node offers does not: it may be handed out in
-// a way that this index does not know.
+// bounds returns the asks that limit how many pods fit, those first that usually limit the most. A resource that no
+// node offers does not: it may be handed out in a way that this index does not know.
 func (x *Index) bounds(asks []ask) []bound {
 	var out []bound
 	for _, a := range asks {

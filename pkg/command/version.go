@@ -22,7 +22,8 @@ type Version struct {
 	Platform  string `json:"platform"`
 }
 
-// NewVersion takes the stamp of a build apart; kubernetes is the version that the source names, for a build without a stamp.
+// NewVersion takes the stamp of a build apart; kubernetes is the version that the source names, for a build without a
+// stamp.
 func NewVersion(info version.Info, kubernetes string) Version {
 	v := Version{Kubernetes: "v" + kubernetes, Platform: info.Platform, GoVersion: info.GoVersion}
 	stock, ours, stamped := strings.Cut(info.GitVersion, "-berth.")

@@ -1,6 +1,6 @@
-// Package crd finds out which fields of Berth's custom resources the API server does not keep. A CustomResourceDefinition of
-// the same name, by another project or of another release, may be applied over ours; the server then drops the fields that
-// it does not know from every write, and says nothing.
+// Package crd finds out which fields of Berth's custom resources the API server does not keep. A
+// CustomResourceDefinition of the same name, by another project or of another release, may be applied over ours; the
+// server then drops the fields that it does not know from every write, and says nothing.
 package crd
 
 import (
@@ -50,8 +50,8 @@ var kinds = []kind{
 	{networkv1alpha1.SchemeGroupVersion.WithKind("IPReservation"), "ipreservations", reflect.TypeFor[networkv1alpha1.IPReservation]()},
 }
 
-// Check asks the API server for the schemas of the kinds that it serves, and returns the fields that they lack, in a fixed order.
-// Every account may read these; those of CustomResourceDefinitions themselves it may not.
+// Check asks the API server for the schemas of the kinds that it serves, and returns the fields that they lack, in a
+// fixed order. Every account may read these; those of CustomResourceDefinitions themselves it may not.
 func Check(ctx context.Context, client restclient.Interface) ([]Pruned, error) {
 	documents := map[schema.GroupVersion]*document{}
 	var missing []Pruned

@@ -26,8 +26,8 @@ var prunedFields = metrics.NewGaugeVec(&metrics.GaugeOpts{
 
 var registerMetrics = sync.OnceFunc(func() { schedulermetrics.RegisterMetrics(prunedFields) })
 
-// Monitor reports the fields that the API server drops until ctx ends, at once and then every minute: once in the log and to tell, and in
-// the metric berth_field_pruned as long as it is so.
+// Monitor reports the fields that the API server drops until ctx ends, at once and then every minute: once in the log
+// and to tell, and in the metric berth_field_pruned as long as it is so.
 func Monitor(ctx context.Context, clock clock.WithTicker, client restclient.Interface, tell func(Pruned)) {
 	registerMetrics()
 	known, failing := map[Pruned]bool{}, false

@@ -15,8 +15,8 @@ import (
 	"berth.dev/berth/pkg/terms"
 )
 
-// Wrap lets the history hear what the profiles decide. Plugins keep the handle that they were made with, so that what they try
-// out is no decision.
+// Wrap lets the history hear what the profiles decide. Plugins keep the handle that they were made with, so that what
+// they try out is no decision.
 func Wrap(profiles map[string]framework.Framework, h *History) {
 	for name, inner := range profiles {
 		profiles[name] = newProfile(inner, h)
@@ -147,8 +147,8 @@ func (p *profile) record(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 	return r
 }
 
-// best returns the chosen node and the best of the others, those with the same score left out as long as there are others; -1
-// stands for none.
+// best returns the chosen node and the best of the others, those with the same score left out as long as there are
+// others; -1 stands for none.
 func (p *profile) best(chosen int) [mostNodes]int {
 	best := [mostNodes]int{chosen, -1, -1}
 	scores := p.cycle.scores
@@ -192,7 +192,8 @@ func (p *profile) scored(scores []fwk.PluginScore) *plugins {
 	return p.last
 }
 
-// addCosts notes what the scores of a node stand for. What a plugin cannot say is left out: it is no reason not to schedule.
+// addCosts notes what the scores of a node stand for. What a plugin cannot say is left out: it is no reason not to
+// schedule.
 func (p *profile) addCosts(ctx context.Context, r *record, node int, state fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) {
 	skipped := state.GetSkipScorePlugins()
 	for _, scorer := range p.scorers {

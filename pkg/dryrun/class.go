@@ -13,10 +13,10 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/podtopologyspread"
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 
+	sampling "berth.dev/berth/pkg/candidates"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/profiles"
 	"berth.dev/berth/pkg/reasons"
-	"berth.dev/berth/pkg/sampling"
 )
 
 // Class is the part of a dry run that concerns one class of members. Nodes are filtered in chunks until enough of them

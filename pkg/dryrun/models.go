@@ -14,9 +14,9 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/apis/config"
-	"berth.dev/berth/pkg/clusterstate"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/plural"
 )
 
@@ -27,8 +27,8 @@ import (
 // there is one at a time.
 type Models struct {
 	// Names are those of the profiles: a gang may have members of several.
-	Names *clusterstate.GPUNames
-	keys  []*kubeview.GPUKeys
+	Names *gpuview.ProfileKeys
+	keys  []*gpuview.Keys
 	known map[string]knownModel
 }
 
@@ -42,16 +42,16 @@ type knownModel struct {
 const mostKnown = 100_000
 
 func NewModels() *Models {
-	return &Models{Names: &clusterstate.GPUNames{}, known: map[string]knownModel{}}
+	return &Models{Names: &gpuview.ProfileKeys{}, known: map[string]knownModel{}}
 }
 
 // keysOfAll are the keys of all profiles. Where no profile reads GPUs they are the defaults.
-func (g *Models) keysOfAll() []*kubeview.GPUKeys {
+func (g *Models) keysOfAll() []*gpuview.Keys {
 	if g.keys == nil {
 		if g.keys = g.Names.All(); len(g.keys) == 0 {
 			args := &config.GPUAwareArgs{}
 			config.SetDefaultsGPUAwareArgs(args)
-			g.keys = []*kubeview.GPUKeys{args.Keys()}
+			g.keys = []*gpuview.Keys{{GPUNames: args.Names()}}
 		}
 	}
 	return g.keys
@@ -59,7 +59,7 @@ func (g *Models) keysOfAll() []*kubeview.GPUKeys {
 
 // mayUse is false only for pods that certainly use no GPU.
 func (g *Models) mayUse(pod *v1.Pod) bool {
-	return slices.ContainsFunc(g.keysOfAll(), func(k *kubeview.GPUKeys) bool { return k.MayUseGPU(pod) })
+	return slices.ContainsFunc(g.keysOfAll(), func(k *gpuview.Keys) bool { return k.MayUseGPU(pod) })
 }
 
 // model of the node's GPUs, empty without GPUs or when unknown.
@@ -173,7 +173,7 @@ func (p *Planner) heldModels(id gang.ID, nodes map[string]*v1.Node) map[string]i
 
 // unify returns a plan like mixed on GPUs of one model, or if there is none one in which each class is on one model, as far as
 // possible. Where it is not, it says so in the plan.
-func (p *Planner) unify(w *Work, id gang.ID, levels kubeview.GangTopology, turn gang.Turn, nodes []fwk.NodeInfo,
+func (p *Planner) unify(w *Work, id gang.ID, levels gangview.Topology, turn gang.Turn, nodes []fwk.NodeInfo,
 	mixed *Plan) (*Plan, error) {
 	m := p.newModelChoice(id, turn, nodes)
 	if len(m.classes) == 0 || len(m.used(mixed, "")) < 2 {
@@ -295,7 +295,7 @@ func (m *modelChoice) describe(a *Plan) string {
 
 // JoinModel returns the nodes with the GPU model that the gang uses, if a member that comes later fits on one of them; nil if it
 // may as well go anywhere.
-func (p *Planner) JoinModel(ctx context.Context, id gang.ID, levels kubeview.GangTopology, pod *v1.Pod, nodes []fwk.NodeInfo) sets.Set[string] {
+func (p *Planner) JoinModel(ctx context.Context, id gang.ID, levels gangview.Topology, pod *v1.Pod, nodes []fwk.NodeInfo) sets.Set[string] {
 	if levels.MixedModels || !p.Models.mayUse(pod) {
 		return nil
 	}

@@ -5,13 +5,13 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/topology"
 )
 
 // paths returns the domains of each node by which the gang is arranged, the widest level first: of the levels that it names and,
 // where it prefers none, of those of its profile's network. It is nil if there are no levels.
-func (p *Planner) paths(levels kubeview.GangTopology, turn gang.Turn, nodes []fwk.NodeInfo) [][]string {
+func (p *Planner) paths(levels gangview.Topology, turn gang.Turn, nodes []fwk.NodeInfo) [][]string {
 	keys := levels.Levels()
 	var network [][]string
 	if len(levels.Preferred) == 0 {

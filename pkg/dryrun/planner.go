@@ -9,9 +9,8 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/capacity"
-	"berth.dev/berth/pkg/clusterstate"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/profiles"
 	"berth.dev/berth/pkg/topology"
 )
@@ -47,7 +46,7 @@ type Planner struct {
 	Capacity *capacity.Index
 	Storage  StorageListers
 	// Network finds where nodes are in the network of a profile; nil if that does not matter to it.
-	Network func(profile string) *clusterstate.GangPlaces
+	Network func(profile string) *gangview.Places
 	Models  *Models
 	// Said returns what another plugin said last when it turned a member of the gang away.
 	Said    func(gang.ID) string
@@ -71,7 +70,7 @@ func (p *Planner) arrange(w *Work, id gang.ID, turn gang.Turn, nodes []fwk.NodeI
 // domains as possible of those that it prefers, or else of those of the network. Classes are kept on the models that only gives
 // them.
 func (p *Planner) arrangeOn(
-	w *Work, id gang.ID, levels kubeview.GangTopology, turn gang.Turn, nodes []fwk.NodeInfo, only *modelLimits,
+	w *Work, id gang.ID, levels gangview.Topology, turn gang.Turn, nodes []fwk.NodeInfo, only *modelLimits,
 ) (*Plan, error) {
 	var best *Plan
 	examined := 0
@@ -187,16 +186,16 @@ func (p *Planner) Place(w *Work, id gang.ID, turn gang.Turn, on Part, refused ma
 }
 
 // Topology returns the levels that the gang asks for.
-func (p *Planner) Topology(id gang.ID, pod *v1.Pod) (kubeview.GangTopology, error) {
+func (p *Planner) Topology(id gang.ID, pod *v1.Pod) (gangview.Topology, error) {
 	if pod == nil {
 		pod = &v1.Pod{}
 	}
-	return kubeview.TopologyOf(p.PodGroup(id), pod)
+	return gangview.TopologyOf(p.PodGroup(id), pod)
 }
 
 // parts returns the sets of nodes on which to try the gang, in order; at least one. What the nodes have free by the rough
 // account rules out domains before any of their nodes is looked at.
-func (p *Planner) parts(id gang.ID, levels kubeview.GangTopology, turn gang.Turn, nodes []fwk.NodeInfo, only *modelLimits) []Part {
+func (p *Planner) parts(id gang.ID, levels gangview.Topology, turn gang.Turn, nodes []fwk.NodeInfo, only *modelLimits) []Part {
 	paths := p.paths(levels, turn, nodes)
 	if paths == nil {
 		return []Part{{Nodes: nodes, only: only}}

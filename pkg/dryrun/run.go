@@ -14,7 +14,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/podview"
 )
 
 // Run places a gang on a copy of the cluster within one scheduling cycle, with the profile's own filters, scores and
@@ -259,7 +259,7 @@ func (d *Run) Remove(p PlacedPod) error {
 	return nil
 }
 
-func (d *Run) Describe(class string) string { return kubeview.DescribeRequest(d.Classes[class].Pod) }
+func (d *Run) Describe(class string) string { return podview.DescribeRequest(d.Classes[class].Pod) }
 
 // nominated returns the pods that are nominated to the node and before which the class has to yield, without its siblings:
 // their nominations are of an earlier plan.

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/kubernetes/scheme"
 
+	"berth.dev/berth/pkg/inputs"
 	"berth.dev/berth/pkg/trace"
 )
 
@@ -177,7 +178,7 @@ func decodeObject(line []byte) (runtime.Object, error) {
 		return nil, fmt.Errorf("this is not an object in JSON: %w", err)
 	}
 	gvk := schema.FromAPIVersionAndKind(typed.APIVersion, typed.Kind)
-	if !Holds(gvk) {
+	if !inputs.Holds(gvk) {
 		return nil, fmt.Errorf("apiVersion %q, kind %q: not a kind that a dump holds", typed.APIVersion, typed.Kind)
 	}
 	if scheme.Scheme.Recognizes(gvk) {

@@ -60,7 +60,8 @@ func failure(a *decisions.Failure) string {
 	return strings.TrimRight(text, ".") + "."
 }
 
-// ofThePod says that the attempt ended before any node was looked at: the reason is the pod's, and the same for all nodes.
+// ofThePod says that the attempt ended before any node was looked at: the reason is the pod's, and the same for all
+// nodes.
 func ofThePod(a *decisions.Failure) bool {
 	return len(a.Rejected) == 1 && len(a.Rejected[0].Examples) == 0
 }

@@ -13,10 +13,11 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 
-	"berth.dev/berth/pkg/sampling"
+	"berth.dev/berth/pkg/candidates"
 )
 
-// cycle runs the scheduling cycle of a pod over every node, where the scheduler itself stops when it has enough of them.
+// cycle runs the scheduling cycle of a pod over every node, where the scheduler itself stops when it has enough of
+// them.
 func (w *world) cycle(ctx context.Context, e *Explanation, pod *v1.Pod) error {
 	state := framework.NewCycleState()
 	infos, err := w.fw.SnapshotSharedLister().NodeInfos().List()
@@ -137,8 +138,8 @@ func (w *world) noteSample(e *Explanation, feasible int) {
 	} else if w.percentage != nil {
 		percentage = int(*w.percentage)
 	}
-	if enough := sampling.Enough(all, percentage); feasible > enough {
-		e.Notes = append(e.Notes, fmt.Sprintf("the scheduler looks for %d nodes that fit and stops (percentageOfNodesToScore is %d); here all %d were compared, so it may take another", enough, sampling.Percentage(all, percentage), feasible))
+	if enough := candidates.Enough(all, percentage); feasible > enough {
+		e.Notes = append(e.Notes, fmt.Sprintf("the scheduler looks for %d nodes that fit and stops (percentageOfNodesToScore is %d); here all %d were compared, so it may take another", enough, candidates.Percentage(all, percentage), feasible))
 	}
 }
 

@@ -74,8 +74,8 @@ func compare(winner, second *Node) *RunnerUp {
 	return r
 }
 
-// changeToWin finds the nearest weight with which a node wins that a plugin gives gain points more (less, if negative) before the
-// weight counts, and that is margin points behind. Disabling the plugin counts as weight 0.
+// changeToWin finds the nearest weight with which a node wins that a plugin gives gain points more (less, if negative)
+// before the weight counts, and that is margin points behind. Disabling the plugin counts as weight 0.
 func changeToWin(plugin string, weight, gain, margin int64) (WeightChange, bool) {
 	step := margin/abs(gain) + 1
 	to := weight + step

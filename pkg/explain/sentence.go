@@ -92,7 +92,8 @@ func (e *Explanation) today() string {
 // mostReasons is how many plugins a sentence speaks of.
 const mostReasons = 3
 
-// contrast says what speaks for the first node and against the second, of what matters most: the plugins that make up the margin.
+// contrast says what speaks for the first node and against the second, of what matters most: the plugins that make up
+// the margin.
 func contrast(first, second *Node, differences []Difference, tied int) string {
 	var good, bad []string
 	for _, d := range differences {
@@ -176,7 +177,7 @@ func relative(first, second *Cost) string {
 	most := 0.0
 	for _, t := range second.Terms {
 		if d := t.Amount - first.amount(t.Name); t.For != "" && d > most {
-			most, reason = d, ", mostly for "+t.For
+			most, reason = d, " (mostly for "+t.For+")"
 		}
 	}
 	if most < more/2 {
@@ -300,7 +301,7 @@ func inWords(r *Rejection) string {
 		said[i] = words
 	}
 	text := strings.Join(said, ", ")
-	if inner, ok := strings.CutSuffix(text, ")"); ok {
+	if inner, ok := strings.CutSuffix(text, ")"); ok && !strings.HasSuffix(text, "(s)") {
 		return inner + "; " + r.Plugin + ")"
 	}
 	return text + " (" + r.Plugin + ")"

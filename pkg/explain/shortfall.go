@@ -23,8 +23,8 @@ type lack struct {
 	missing float64
 }
 
-// closest returns the nodes rejected for their resources that come nearest to what the pod asks for: of each the resource
-// that it lacks most of. The filters before those, taints and affinity among them, have let these nodes pass.
+// closest returns the nodes rejected for their resources that come nearest to what the pod asks for: of each the
+// resource that it lacks most of. The filters before those, taints and affinity among them, have let these nodes pass.
 func closest(pod *v1.Pod, infos []fwk.NodeInfo, statuses []*fwk.Status) []Shortfall {
 	requests := podresource.PodRequests(pod, podresource.PodResourcesOptions{})
 	var lacks []lack

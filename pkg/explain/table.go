@@ -14,7 +14,8 @@ import (
 // exampleNodes is how many nodes are named where many were rejected for the same reason.
 const exampleNodes = 3
 
-// page is an explanation on its way to a screen. Top bounds the rows of scored nodes; 0 gives every node a row of its own.
+// page is an explanation on its way to a screen. Top bounds the rows of scored nodes; 0 gives every node a row of its
+// own.
 type page struct {
 	strings.Builder
 	screen tables.Screen
@@ -26,8 +27,9 @@ func (p *page) line(format string, args ...any) {
 	p.WriteString(p.screen.Wrap(fmt.Sprintf(format, args...)) + "\n")
 }
 
-// WriteTable prints the explanation for people: the best nodes with what each plugin gave them, those that are given the same in
-// one row, and the rejected nodes by reason. Top bounds the rows of scored nodes; 0 prints every node by itself.
+// WriteTable prints the explanation for people: the best nodes with what each plugin gave them, those that are given
+// the same in one row, and the rejected nodes by reason. Top bounds the rows of scored nodes; 0 prints every node by
+// itself.
 func (e *Explanation) WriteTable(out io.Writer, top int) error {
 	p := &page{screen: tables.ScreenOf(out), top: top}
 	p.line("%s\n\npod %s, %s, profile %s of %s\n%s", e.Why, e.Pod, e.State, e.Profile, e.Configuration, e.Verdict)
@@ -131,8 +133,8 @@ func (p *page) gang(g *Gang) {
 	}
 }
 
-// scores has a row for the nodes that every plugin gives the same, with the first of them, and a column for each plugin that
-// tells nodes apart. Below it are the terms of the plugins that have some, for the same nodes.
+// scores has a row for the nodes that every plugin gives the same, with the first of them, and a column for each plugin
+// that tells nodes apart. Below it are the terms of the plugins that have some, for the same nodes.
 func (p *page) scores(nodes []Node, winner string) {
 	rows := alikeInRow(nodes, p.top == 0)
 	shown := rows
@@ -222,7 +224,8 @@ func spread(nodes []Node, plugin int) int64 {
 	return most - least
 }
 
-// alikeInRow puts nodes with the same scores and the same terms together, in the order of the best of them, or every node by itself.
+// alikeInRow puts nodes with the same scores and the same terms together, in the order of the best of them, or every
+// node by itself.
 func alikeInRow(nodes []Node, apart bool) [][]Node {
 	var rows [][]Node
 	at := map[string]int{}

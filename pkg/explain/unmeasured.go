@@ -7,8 +7,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"berth.dev/berth/pkg/apis/config"
-	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/plugins/slaaware"
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/schedulerconfig"
 )
 
@@ -19,9 +19,10 @@ type NotScored struct {
 	Why string `json:"why"`
 }
 
-// notScored returns what a pod with objectives misses in a snapshot: figures of nodes are measured, and only Prometheus has them.
+// notScored returns what a pod with objectives misses in a snapshot: figures of nodes are measured, and only Prometheus
+// has them.
 func notScored(c *schedulerconfig.Configuration, pod *v1.Pod) []NotScored {
-	want, bad := kubeview.PodObjective(pod)
+	want, bad := podview.PodObjective(pod)
 	if bad != nil || want.None() {
 		return nil
 	}

@@ -1,16 +1,16 @@
-// Package extender serves the plugins of this distribution behind the HTTP extender protocol, for clusters whose scheduler
-// cannot be replaced: filter, prioritize and, where it is asked for, bind.
+// Package extender serves the plugins of this distribution behind the HTTP extender protocol, for clusters whose
+// scheduler cannot be replaced: filter, prioritize and, where it is asked for, bind.
 //
-// It decides with the plugins themselves. A scheduler is made of one profile of a KubeSchedulerConfiguration, reduced to
-// the plugins of ours, and never run: its informers feed its cache, and each request takes a snapshot and calls the
-// framework's own PreFilter, Filter, PreScore and Score. So the args, the policy, the messages and the state behind them,
-// such as the ledger of devices, are those of the scheduler, and nothing of them is written a second time. What is left
-// for this package is the protocol.
+// It decides with the plugins themselves. A scheduler is made of one profile of a KubeSchedulerConfiguration, reduced
+// to the plugins of ours, and never run: its informers feed its cache, and each request takes a snapshot and calls the
+// framework's own PreFilter, Filter, PreScore and Score. So the args, the policy, the messages and the state behind
+// them, such as the ledger of devices, are those of the scheduler, and nothing of them is written a second time. What
+// is left for this package is the protocol.
 //
 // The scheduler that calls knows of pods that it has assumed but not bound yet; the extender learns of a pod when it is
 // bound. In between the extender may find a node better than it is. The count of GPUs on a node is safe all the same,
-// because the scheduler's own NodeResourcesFit checks it. Shares of a GPU are not, so they are given out by the verb bind
-// only, which checks the node again, promises the devices in the same step and then binds the pod.
+// because the scheduler's own NodeResourcesFit checks it. Shares of a GPU are not, so they are given out by the verb
+// bind only, which checks the node again, promises the devices in the same step and then binds the pod.
 package extender
 
 import (

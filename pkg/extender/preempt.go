@@ -15,9 +15,10 @@ import (
 
 // Preempt returns those of the nodes that have a place for the pod once these pods of theirs are evicted.
 //
-// The scheduler chooses the pods by what its own filters say, and it does so on nodes that they refuse, about which Filter
-// was never asked: without an answer here it evicts pods from nodes of another GPU model, or for a pod that has to wait for
-// its price window. The answer only leaves nodes out. To choose other pods would need the disruption budgets.
+// The scheduler chooses the pods by what its own filters say, and it does so on nodes that they refuse, about which
+// Filter was never asked: without an answer here it evicts pods from nodes of another GPU model, or for a pod that has
+// to wait for its price window. The answer only leaves nodes out. To choose other pods would need the disruption
+// budgets.
 func (e *Extender) Preempt(
 	ctx context.Context, pod *v1.Pod, victims map[string]*extenderv1.MetaVictims,
 ) (left map[string]*extenderv1.MetaVictims, err error) {
@@ -33,8 +34,8 @@ func (e *Extender) Preempt(
 	return left, nil
 }
 
-// judgeEvictions returns what is left of the nodes, and how many of them are not known. It reports as well that none is left
-// and that this may be because the extender is behind the scheduler.
+// judgeEvictions returns what is left of the nodes, and how many of them are not known. It reports as well that none is
+// left and that this may be because the extender is behind the scheduler.
 func (e *Extender) judgeEvictions(
 	ctx context.Context, pod *v1.Pod, victims map[string]*extenderv1.MetaVictims,
 ) (left map[string]*extenderv1.MetaVictims, unknown int, behind bool, err error) {
@@ -85,8 +86,8 @@ func (u unseenPodError) Error() string {
 	return fmt.Sprintf("pod with UID %q is not known to be on node %s", u.uid, u.node)
 }
 
-// knows reports that a pod is on any node. One that would be evicted from a node and is on another belongs to a group that
-// has a pod on each.
+// knows reports that a pod is on any node. One that would be evicted from a node and is on another belongs to a group
+// that has a pod on each.
 func (c *cycle) knows(uid string) bool {
 	infos, err := c.snapshot.NodeInfos().List()
 	return err == nil && slices.ContainsFunc(infos, func(info fwk.NodeInfo) bool { return indexOf(info, uid) >= 0 })

@@ -13,10 +13,11 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Handle adds a handler to an informer, and makes the factory wait for it: WaitForCacheSync of the factory returns when the
-// handler, too, was told of all objects that there were at the start. An informer is in sync as soon as its own store is, and
-// its handlers hear of the objects later, each at its own speed. A scheduler waits for its own handlers before the first
-// cycle and knows nothing of those of plugins; without this a plugin that is behind decides on a part of the cluster.
+// Handle adds a handler to an informer, and makes the factory wait for it: WaitForCacheSync of the factory returns when
+// the handler, too, was told of all objects that there were at the start. An informer is in sync as soon as its own
+// store is, and its handlers hear of the objects later, each at its own speed. A scheduler waits for its own handlers
+// before the first cycle and knows nothing of those of plugins; without this a plugin that is behind decides on a part
+// of the cluster.
 //
 // An object that has taken the name of another reaches the handler as the deletion of that one and an addition.
 //
@@ -30,8 +31,9 @@ func Handle(factory informers.SharedInformerFactory, informer cache.SharedInform
 	return registration, nil
 }
 
-// byUID tells objects apart by their UID. Informers go by the name: what came and went while a watch was interrupted they see as
-// one update, from an object to another that has its name, and a handler would never hear that the first is gone.
+// byUID tells objects apart by their UID. Informers go by the name: what came and went while a watch was interrupted
+// they see as one update, from an object to another that has its name, and a handler would never hear that the first is
+// gone.
 type byUID struct{ cache.ResourceEventHandler }
 
 // OnUpdate implements cache.ResourceEventHandler.

@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	// statusEvery is the least time between two rounds of writing, so that a stream of pods is not one of writes as well. Its
-	// odd nanoseconds keep the loop apart from cycles in a replay.
+	// statusEvery is the least time between two rounds of writing, so that a stream of pods is not one of writes as
+	// well. Its odd nanoseconds keep the loop apart from cycles in a replay.
 	statusEvery = 2*time.Second - 31_013*time.Nanosecond
-	// electionGrace is how long after its informers have synced a scheduler without a leader election counts as one that leads if
-	// it has had no cycle.
+	// electionGrace is how long after its informers have synced a scheduler without a leader election counts as one
+	// that leads if it has had no cycle.
 	electionGrace = 10 * time.Second
 )
 
@@ -64,8 +64,8 @@ func (l *StatusLoop) Poke() {
 	}
 }
 
-// Run calls write after each poke, with a pause between two calls, until ctx ends. Write reports whether all is written. While
-// needed reports that no object has a status, the loop only waits.
+// Run calls write after each poke, with a pause between two calls, until ctx ends. Write reports whether all is
+// written. While needed reports that no object has a status, the loop only waits.
 func (l *StatusLoop) Run(ctx context.Context, synchronized []cache.InformerSynced, needed func() bool, write func(context.Context) bool) {
 	if !cache.WaitForCacheSync(ctx.Done(), synchronized...) {
 		return
@@ -93,8 +93,8 @@ func (l *StatusLoop) Run(ctx context.Context, synchronized []cache.InformerSynce
 	}
 }
 
-// PatchStatus writes fields of the status of a custom object. An object that has gone, or that another one has taken the name
-// of, is left alone.
+// PatchStatus writes fields of the status of a custom object. An object that has gone, or that another one has taken
+// the name of, is left alone.
 func PatchStatus(ctx context.Context, client restclient.Interface, kind CustomKind, object metav1.Object, status map[string]any) error {
 	what := kind.Resource.GroupResource().String() + " " + object.GetName()
 	data, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": object.GetUID()}, "status": status})

@@ -14,7 +14,7 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
 )
 
 // addGangs adds the gangs that have not ended.
@@ -49,7 +49,7 @@ func (shown *Gang) describe(g *gangEntry) (since time.Time) {
 		return time.Time{}
 	}
 	shown.MinMember = max(1, int(g.group.Spec.MinMember))
-	if spec, err := kubeview.GangSpec(g.group, 0); err == nil {
+	if spec, err := gangview.Spec(g.group, 0); err == nil {
 		shown.MinMember = spec.Minimum.Total
 	}
 	shown.Phase, shown.Reason = string(g.group.Status.Phase), reasonOf(g.group)
@@ -185,7 +185,8 @@ func podReason(pod *v1.Pod) string {
 // mostText is how many characters of a message are shown.
 const mostText = 2000
 
-// plainText is a message without what would steer a terminal: anybody who may write a status or an event can put that in.
+// plainText is a message without what would steer a terminal: anybody who may write a status or an event can put that
+// in.
 func plainText(message string) string {
 	runes := []rune(strings.Join(strings.FieldsFunc(message, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }), " "))
 	if len(runes) > mostText {

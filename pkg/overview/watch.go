@@ -20,8 +20,8 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/command"
-	"berth.dev/berth/pkg/dump"
 	"berth.dev/berth/pkg/informers"
+	"berth.dev/berth/pkg/inputs"
 )
 
 const (
@@ -135,8 +135,8 @@ func NewWatcher(config *rest.Config, book *Book) (*Watcher, error) {
 // Changed receives a value after the cluster has changed.
 func (w *Watcher) Changed() <-chan struct{} { return w.changed }
 
-// Start reads the cluster, and watches it until ctx ends. It returns when all that may be read has been. A cluster whose
-// nodes or pods may not be read is an error; what else may not be is left out.
+// Start reads the cluster, and watches it until ctx ends. It returns when all that may be read has been. A cluster
+// whose nodes or pods may not be read is an error; what else may not be is left out.
 func (w *Watcher) Start(ctx context.Context) error {
 	type reader struct {
 		name     string
@@ -226,7 +226,8 @@ func (w *Watcher) poke() {
 	}
 }
 
-// probe says whether the server answers, until ctx ends: a watch that is interrupted resumes by itself later, without an event.
+// probe says whether the server answers, until ctx ends: a watch that is interrupted resumes by itself later, without
+// an event.
 func (w *Watcher) probe(ctx context.Context) {
 	ticker := time.NewTicker(probeEvery)
 	defer ticker.Stop()
@@ -260,7 +261,7 @@ func trimPod(obj any) (any, error) {
 	if !ok {
 		return obj, nil
 	}
-	kept := dump.KeepPod(pod)
+	kept := inputs.KeepPod(pod)
 	kept.ResourceVersion = pod.ResourceVersion
 	return kept, nil
 }
@@ -270,7 +271,7 @@ func trimNode(obj any) (any, error) {
 	if !ok {
 		return obj, nil
 	}
-	kept := dump.KeepNode(node)
+	kept := inputs.KeepNode(node)
 	kept.Status.Images, kept.ResourceVersion = nil, node.ResourceVersion
 	return kept, nil
 }

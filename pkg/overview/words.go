@@ -11,7 +11,7 @@ import (
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gpu"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/price"
 )
@@ -76,7 +76,8 @@ func (w *Waiting) Why() string {
 	return reason
 }
 
-// ofAll is how the scheduler begins to say why no node fits, and preemptionOfAll how it goes on where no eviction would help.
+// ofAll is how the scheduler begins to say why no node fits, and preemptionOfAll how it goes on where no eviction would
+// help.
 var (
 	ofAll           = regexp.MustCompile(`^0/[0-9]+ nodes are available: `)
 	preemptionOfAll = regexp.MustCompile(`\.? preemption: 0/[0-9]+ nodes are available: .*$`)
@@ -181,7 +182,7 @@ func (b *Book) PodsOn(node string, now time.Time) []PodOn {
 	}
 	for uid, pod := range n.pods {
 		p := b.pods[uid]
-		on := PodOn{Namespace: pod.Namespace, Name: pod.Name, MilliGPU: p.milli, Devices: kubeview.AssignedDevices(pod), AgeHours: now.Sub(pod.CreationTimestamp.Time).Hours()}
+		on := PodOn{Namespace: pod.Namespace, Name: pod.Name, MilliGPU: p.milli, Devices: gpuview.AssignedDevices(pod), AgeHours: now.Sub(pod.CreationTimestamp.Time).Hours()}
 		if p.gang != (gang.ID{}) {
 			on.Gang = p.gang.Name
 		}

@@ -25,8 +25,8 @@ const (
 	namespaceLabels = "namespaceLabels"
 )
 
-// environments holds the CEL environments of expressions on pods and on nodes. They are made when they are needed first: a
-// scheduler without policies needs none.
+// environments holds the CEL environments of expressions on pods and on nodes. They are made when they are needed
+// first: a scheduler without policies needs none.
 var environments = sync.OnceValues(func() (map[string]*cel.Env, error) {
 	text := apiservercel.NewMapType(apiservercel.StringType, apiservercel.StringType, -1)
 	kinds := map[string]map[string]*apiservercel.DeclType{

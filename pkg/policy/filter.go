@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// Free says how many licenses of each rule are free for one pod, and what to say where they are too few. It belongs to one
-// scheduling cycle and is not safe for concurrent changes.
+// Free says how many licenses of each rule are free for one pod, and what to say where they are too few. It belongs to
+// one scheduling cycle and is not safe for concurrent changes.
 type Free struct {
 	demand *Demand
 	// left is by the number of the rule. It is negative where more are used than there are.

@@ -1,8 +1,8 @@
 // Package policy holds the rules of placement policies in a form that scheduling cycles can ask.
 //
-// A Set is made of all policies at once, when they change. What a pod has to do with it is worked out once for the pod, as
-// a Demand, and what a node has to do with it once for the node, as Marks; a cycle only compares the two. Nothing changes
-// in a Set, so that cycles, hints and informers' handlers share one without locks.
+// A Set is made of all policies at once, when they change. What a pod has to do with it is worked out once for the pod,
+// as a Demand, and what a node has to do with it once for the node, as Marks; a cycle only compares the two. Nothing
+// changes in a Set, so that cycles, hints and informers' handlers share one without locks.
 package policy
 
 import (
@@ -29,8 +29,8 @@ type rule struct {
 	pods    *podMatcher
 	// nodes is the number of the rule's node set.
 	nodes int
-	// denied, kept and failed are what is said of nodes that the rule does not allow, that it keeps for other pods, and that it
-	// cannot judge. Thousands of nodes are told so in one cycle.
+	// denied, kept and failed are what is said of nodes that the rule does not allow, that it keeps for other pods, and
+	// that it cannot judge. Thousands of nodes are told so in one cycle.
 	denied, kept, failed string
 }
 

@@ -170,8 +170,8 @@ func (r *recorder) sample(at time.Time) {
 	})
 }
 
-// peak keeps the cluster map of the highest allocation. Drawing it at each new height would be slow on the way up, so it is
-// drawn when the height is five thousandths above the last one, and at the end.
+// peak keeps the cluster map of the highest allocation. Drawing it at each new height would be slow on the way up, so
+// it is drawn when the height is five thousandths above the last one, and at the end.
 func (r *recorder) peak() {
 	l := r.c.ledger
 	if l.allocatedMilli > r.peakMilli+l.capacityMilli/200 {

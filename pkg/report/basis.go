@@ -34,8 +34,8 @@ func (c *Comparison) Basis() string {
 	return "Figures of A are " + a + "; of B " + b + "."
 }
 
-// Sides say what either configuration does with shares and gangs that the other does not, so that nobody takes it for a difference
-// in skill.
+// Sides say what either configuration does with shares and gangs that the other does not, so that nobody takes it for a
+// difference in skill.
 func (c *Comparison) Sides() []string {
 	var list []string
 	a, b := c.A.Results[0], c.B.Results[0]

@@ -1,5 +1,5 @@
-// Package report compares replays and shows the comparison: as a table for a terminal, as JSON, and as one HTML page that
-// needs nothing but itself.
+// Package report compares replays and shows the comparison: as a table for a terminal, as JSON, and as one HTML page
+// that needs nothing but itself.
 package report
 
 import (
@@ -75,7 +75,8 @@ type PendingRow struct {
 	B      float64 `json:"b"`
 }
 
-// Notes say what either side does that the other does not, what the replays left out of either configuration, and what has no price.
+// Notes say what either side does that the other does not, what the replays left out of either configuration, and what
+// has no price.
 func (c *Comparison) Notes() []string {
 	list := append(c.Sides(), c.prices()...)
 	a, b := c.A.Results[0].Notes, c.B.Results[0].Notes
@@ -225,8 +226,8 @@ func Compare(a, b []*replayed.Result) *Comparison {
 	return c
 }
 
-// ordered are the metrics of a replay: first those by which people judge jobs that come and go, which are the whole bill, waits and
-// completion.
+// ordered are the metrics of a replay: first those by which people judge jobs that come and go, which are the whole
+// bill, waits and completion.
 func ordered(r *replayed.Result) []metric {
 	if r.Mode != replayed.VirtualTime {
 		return slices.DeleteFunc(slices.Clone(metrics), func(m metric) bool { return m.timeOnly })

@@ -57,8 +57,8 @@ func (c Condition) MeasuredIn(mode replayed.Mode) error {
 	return nil
 }
 
-// Check returns a sentence for a condition that holds, empty for one that does not. One about a metric that the comparison does
-// not have does not hold.
+// Check returns a sentence for a condition that holds, empty for one that does not. One about a metric that the
+// comparison does not have does not hold.
 func (c Condition) Check(comparison *Comparison) string {
 	for _, r := range comparison.Rows {
 		if r.Key != c.metric {

@@ -12,8 +12,8 @@ import (
 	"berth.dev/berth/pkg/tables"
 )
 
-// WriteTable writes the comparison for a terminal: the verdict first, then the metrics, the course of the replays and why pods are
-// pending.
+// WriteTable writes the comparison for a terminal: the verdict first, then the metrics, the course of the replays and
+// why pods are pending.
 func WriteTable(w io.Writer, c *Comparison) error {
 	v := c.Verdict.lines(len(c.Seeds))
 	lines := []string{
@@ -215,8 +215,8 @@ func labelled(r Row) string {
 	return r.Label + ", " + r.Unit
 }
 
-// percent is the change in percent of A; empty without a change, and where A is nothing or so little that a percentage says
-// nothing.
+// percent is the change in percent of A; empty without a change, and where A is nothing or so little that a percentage
+// says nothing.
 func percent(r Row) string {
 	if r.Percent == nil || r.Difference == (Stat{}) {
 		return ""

@@ -42,8 +42,8 @@ const (
 	noiseSeconds = 1
 )
 
-// verdictOn counts the metrics and orders the changes. What is measured on the machine is left out, and so is what follows from
-// another metric.
+// verdictOn counts the metrics and orders the changes. What is measured on the machine is left out, and so is what
+// follows from another metric.
 func verdictOn(rows []Row, undone string) Verdict {
 	v := Verdict{Wins: []Change{}, Losses: []Change{}, Undone: undone}
 	for _, r := range rows {
@@ -127,8 +127,8 @@ func (c Change) text(seeds int) string {
 	return fmt.Sprintf("%s %s%% [%s, %s]", c.Label, mean, low, top)
 }
 
-// undone says what work one side left undone. Its bill, waits and completion times are of less work than the other's, and of the work
-// that was easy to place.
+// undone says what work one side left undone. Its bill, waits and completion times are of less work than the other's,
+// and of the work that was easy to place.
 func undone(mode replayed.Mode, a, b []*replayed.Result) string {
 	if mode != replayed.VirtualTime {
 		return ""

@@ -52,8 +52,9 @@ func ServiceAccount(namespace, name string) *Account {
 // parallelChecks bounds the requests that are under way at once.
 const parallelChecks = 8
 
-// Check asks the API server for every right that is needed, and returns those that are missing in the order of needs. A nil
-// account stands for that of the client; to ask for another, the client needs the right to create subjectaccessreviews.
+// Check asks the API server for every right that is needed, and returns those that are missing in the order of needs. A
+// nil account stands for that of the client; to ask for another, the client needs the right to create
+// subjectaccessreviews.
 func Check(ctx context.Context, client kubernetes.Interface, needs []Need, account *Account) ([]Missing, error) {
 	var asked []Missing
 	for _, n := range needs {

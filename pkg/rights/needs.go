@@ -1,13 +1,14 @@
-// Package rights knows which rights of the API server the scheduler needs, what needs them, and what is lost without them.
+// Package rights knows which rights of the API server the scheduler needs, what needs them, and what is lost without
+// them.
 //
-// The table in this file is the only list. The preflight of "berth validate --cluster", the scheduler's own check at its start
-// and the test of the shipped roles all read it.
+// The table in this file is the only list. The preflight of "berth validate --cluster", the scheduler's own check at
+// its start and the test of the shipped roles all read it.
 package rights
 
 import (
 	"strings"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
 )
 
 // Weight says how much is lost without a right.
@@ -151,7 +152,7 @@ func dynamicResources() []Need {
 // gangOwners are the kinds of which gangs can be made.
 func gangOwners() []Need {
 	var all []Need
-	for _, kind := range kubeview.GangOwnerKinds() {
+	for _, kind := range gangview.OwnerKinds() {
 		lost := "gangs made of a " + kind.Kind + " (berth.dev/gang, gangOwners) do not start"
 		if kind.Kind == "LeaderWorkerSet" {
 			// Its size is on the pods.

@@ -24,9 +24,9 @@ import (
 const retryAfter = 10 * time.Second
 
 // StandIn lets a scheduler run without the right to read some kinds. An informer that may not list its kind is never in
-// sync, and a scheduler waits for all its informers: without the right that one plugin needs, no pod would be scheduled. So
-// kinds that are not vital are empty ones to the informers while they may not be read, and are filled within ten
-// seconds when the right is granted. A right that is withdrawn later leaves what is known as it is.
+// sync, and a scheduler waits for all its informers: without the right that one plugin needs, no pod would be
+// scheduled. So kinds that are not vital are empty ones to the informers while they may not be read, and are filled
+// within ten seconds when the right is granted. A right that is withdrawn later leaves what is known as it is.
 //
 // Two rules keep an empty kind from doing harm. The devices of ResourceSlices would look free while ResourceClaims or
 // DeviceTaintRules are unknown, so they are empty as well until these have been read. And no pod is deleted, which the
@@ -40,8 +40,8 @@ type StandIn struct {
 	lost  map[schema.GroupResource]string
 
 	mu sync.Mutex
-	// away are the kinds that may not be read, granted those of them that the server lists after all, and listed those that
-	// have been read.
+	// away are the kinds that may not be read, granted those of them that the server lists after all, and listed those
+	// that have been read.
 	away, granted, listed map[schema.GroupResource]bool
 }
 
@@ -61,7 +61,8 @@ func NewStandIn(logger klog.Logger) *StandIn {
 	return s
 }
 
-// ForInformers returns the configuration of a client that only informers use. It answers for the server where that refuses a list.
+// ForInformers returns the configuration of a client that only informers use. It answers for the server where that
+// refuses a list.
 func (s *StandIn) ForInformers(config *restclient.Config) *restclient.Config {
 	config = restclient.CopyConfig(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &informersTransport{s, next} })
@@ -107,8 +108,8 @@ func (s *StandIn) answered(kind schema.GroupResource) {
 	}
 }
 
-// read notes that a kind that was away is no longer, and refused that it may not be read; refused reports whether something
-// stands in for it.
+// read notes that a kind that was away is no longer, and refused that it may not be read; refused reports whether
+// something stands in for it.
 func (s *StandIn) read(kind schema.GroupResource) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -208,8 +209,8 @@ func (t *informersTransport) unreadable(request *http.Request, kind schema.Group
 	return ""
 }
 
-// answer stands in for a kind that could be read and must not be; a watch that is to begin with a list is refused, so that
-// the informer lists.
+// answer stands in for a kind that could be read and must not be; a watch that is to begin with a list is refused, so
+// that the informer lists.
 func (t *informersTransport) answer(request *http.Request, kind schema.GroupVersionResource, watching bool, why string) *http.Response {
 	if watching || !t.refused(kind.GroupResource(), why) {
 		return refusal(request, kind, why)

@@ -12,8 +12,8 @@ type document struct {
 	text  []byte
 }
 
-// splitDocuments returns the documents that have any content. A parser of YAML reads the first document alone, so all that can
-// begin another is looked for: the marks of YAML, and the end of an object in JSON.
+// splitDocuments returns the documents that have any content. A parser of YAML reads the first document alone, so all
+// that can begin another is looked for: the marks of YAML, and the end of an object in JSON.
 func splitDocuments(data []byte) []document {
 	var documents []document
 	current, content, number := document{first: 1}, false, 0

@@ -32,8 +32,8 @@ func checkNode(node *corev1.Node, at place) error {
 	return checkContents(node.Labels, node.Annotations, node.Spec.Taints, lists, at, "metadata")
 }
 
-// checkContents checks what a node and a shape have in common. The labels and annotations of a node are below its metadata, and
-// the taints below its spec.
+// checkContents checks what a node and a shape have in common. The labels and annotations of a node are below its
+// metadata, and the taints below its spec.
 func checkContents(labels, annotations map[string]string, taints []corev1.Taint, lists []resources, at place, metadata string) error {
 	below, spec := at, at
 	if metadata != "" {

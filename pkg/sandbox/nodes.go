@@ -33,8 +33,8 @@ func LoadNodes(path string) ([]*corev1.Node, error) {
 	return ParseNodes(path, data)
 }
 
-// readNodes returns the content of the nodes file, if there is one, when it is known to be right. The file may be a pipe, whose
-// content may never come.
+// readNodes returns the content of the nodes file, if there is one, when it is known to be right. The file may be a
+// pipe, whose content may never come.
 func (o *Options) readNodes(ctx context.Context) ([]byte, error) {
 	if o.NodesFile == "" {
 		return nil, nil

@@ -35,8 +35,8 @@ const maxDays = 36525
 // maxBill leaves room to add up.
 const maxBill = int64(1_000_000_000_000 * price.Dollar)
 
-// Account divides what the nodes cost from one instant to another. Its result depends on neither order. Uses of nodes that are not
-// given are an error: their cost would be missing.
+// Account divides what the nodes cost from one instant to another. Its result depends on neither order. Uses of nodes
+// that are not given are an error: their cost would be missing.
 func Account(from, to time.Time, nodes []Node, uses []Use) (*Statement, error) {
 	from, to = from.UTC(), to.UTC()
 	if !from.Before(to) {

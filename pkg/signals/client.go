@@ -102,14 +102,7 @@ func (c *client) matrix(ctx context.Context, query string, lookback time.Duratio
 	if err != nil {
 		return nil, err
 	}
-	matrix, ok := value.(model.Matrix)
-	if !ok {
-		return nil, fmt.Errorf("reading the answer: a %s came instead of a matrix", typeOf(value))
-	}
-	if slices.Contains(matrix, nil) {
-		return nil, errNullSample
-	}
-	return matrix, nil
+	return matrixOf(value)
 }
 
 var errNullSample = errors.New("reading the answer: null came instead of a sample")

@@ -37,8 +37,8 @@ func documentStyle() string {
 	return b.String()
 }
 
-// Document draws plots under one another, each with its title above, a legend to the right and a mark at each value, as a
-// file that shows without a page around it.
+// Document draws plots under one another, each with its title above, a legend to the right and a mark at each value, as
+// a file that shows without a page around it.
 func Document(title string, plots []Plot) string {
 	const height = plotHeight + captionHeight
 	var b strings.Builder

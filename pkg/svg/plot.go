@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// The drawing area of a plot in user units. A plot is drawn small and scaled up, so that its letters are still legible at
-// the width of a phone.
+// The drawing area of a plot in user units. A plot is drawn small and scaled up, so that its letters are still legible
+// at the width of a phone.
 const (
 	Width, plotHeight       = 400.0, 260.0
 	marginLeft, marginRight = 46.0, 10.0

@@ -54,8 +54,8 @@ type Model struct {
 
 	width, height int
 	tab           int
-	// cursors are the chosen entries of the tabs, tops the first that are shown, sorted the columns by which they are sorted,
-	// -1 for the order of the cluster.
+	// cursors are the chosen entries of the tabs, tops the first that are shown, sorted the columns by which they are
+	// sorted, -1 for the order of the cluster.
 	cursors, tops, sorted [tabs]int
 	descending            [tabs]bool
 	filter                string
@@ -115,7 +115,8 @@ func newModel(ctx context.Context, source Source, color bool) *Model {
 // Init begins to follow the cluster.
 func (m *Model) Init() tea.Cmd { return m.follow() }
 
-// follow waits for the next picture of the cluster. Times grow without a change, so that there is one at least every few seconds.
+// follow waits for the next picture of the cluster. Times grow without a change, so that there is one at least every
+// few seconds.
 func (m *Model) follow() tea.Cmd {
 	return func() tea.Msg {
 		for _, wake := range []struct {

@@ -1,4 +1,5 @@
-// Package top shows an overview of a cluster in a terminal: once, as text, or live, with keys to move, filter, sort and explain.
+// Package top shows an overview of a cluster in a terminal: once, as text, or live, with keys to move, filter, sort and
+// explain.
 package top
 
 import (

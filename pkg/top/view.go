@@ -65,7 +65,8 @@ func prefixed(prefix string, lines []string) []string {
 	return out
 }
 
-// rows is how many lines of a list fit: all but header, the names of columns, what is said of the chosen entry and the footer.
+// rows is how many lines of a list fit: all but header, the names of columns, what is said of the chosen entry and the
+// footer.
 func (m *Model) rows() int { return max(1, m.height-len(m.header())-2-m.aboutHeight()) }
 
 // draw returns the lines of the screen.

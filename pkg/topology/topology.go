@@ -48,10 +48,11 @@ const (
 )
 
 // Arrange returns the arrangements of a group in the order in which to try them. The first required levels are not
-// split: all members share one domain of each. The other levels are preferred: as few of their domains as possible
-// are used, first of the widest level, then of the next. Among arrangements that are equal in this, the one that
-// leaves the least room over in its narrowest domains comes first, then the one that does so in the next wider ones. Among those that are equal in this, too, the one whose nearest node is least far
-// from what the members talk to comes first, in the widest domain in which they differ.
+// split: all members share one domain of each. The other levels are preferred: as few of their domains as possible are
+// used, first of the widest level, then of the next. Among arrangements that are equal in this, the one that leaves the
+// least room over in its narrowest domains comes first, then the one that does so in the next wider ones. Among those
+// that are equal in this, too, the one whose nearest node is least far from what the members talk to comes first, in
+// the widest domain in which they differ.
 //
 // At most 16 such arrangements for all wanted members are returned, with at most about twice as many nodes in them as
 // there are. They are followed by whole domains of the narrowest required level (all nodes if no level is required),

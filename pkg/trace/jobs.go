@@ -22,7 +22,8 @@ var (
 	spotValues = []string{"", "tolerate", "require", "avoid"}
 )
 
-// ReadJobs reads a trace of jobs, ordered by arrival and name afterwards. Three formats are told apart by their beginning:
+// ReadJobs reads a trace of jobs, ordered by arrival and name afterwards. Three formats are told apart by their
+// beginning:
 //
 //   - CSV with the columns name,cpu_milli,memory_mib[,arrival,duration,pods,gpus,gpu_milli,models,gang,priority,spot,
 //     namespace,labels,mixed_models]:

@@ -26,7 +26,8 @@ type table struct {
 	header  []string
 }
 
-// maxLine bounds a line, and a row, which may have line breaks between quotes: a longer one is none of a table or of a list of jobs.
+// maxLine bounds a line, and a row, which may have line breaks between quotes: a longer one is none of a table or of a
+// list of jobs.
 const maxLine = 1 << 20
 
 // bounded fails at a line or a row longer than maxLine, where a CSV reader would go on until the memory is full.

@@ -8,7 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/plugins"
 	"berth.dev/berth/pkg/schedulerconfig"
 )
@@ -41,8 +41,8 @@ func (d *document) podsOnly(annotations map[string]string) {
 	}
 }
 
-// unread warns of annotations that the plugins of the profiles of the same files do not read. Without a configuration among the
-// files nothing is known of that.
+// unread warns of annotations that the plugins of the profiles of the same files do not read. Without a configuration
+// among the files nothing is known of that.
 func (r *Report) unread() {
 	if len(r.Profiles) == 0 {
 		return
@@ -75,7 +75,7 @@ func (r *Report) unread() {
 }
 
 // gpuKeys are the names of GPUs of the profile in the configurations that were read. Without one they are the defaults.
-func (r *Report) gpuKeys(profile string) *kubeview.GPUKeys {
+func (r *Report) gpuKeys(profile string) *gpuview.Keys {
 	c := &schedulerconfig.Configuration{Component: &schedulerapi.KubeSchedulerConfiguration{}}
 	for _, component := range r.configurations {
 		c.Component.Profiles = append(c.Component.Profiles, component.Profiles...)

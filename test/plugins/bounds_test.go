@@ -48,24 +48,16 @@ var bounds = map[string]map[string]string{
 		"daySums.lines": oneCycle,
 		"tenants.keys":  oneCycle,
 	},
-	"pkg/kubeview": {
-		"DeviceNode.byID":            byNode,
-		"DeviceSlices.known":         byNode,
-		"DeviceSlices.locals":        byNode,
-		"DeviceSlices.nodes":         byNode,
-		"GangOwnerPolicy.Kinds":      byAdmin,
-		"GangOwnerPolicy.Namespaces": byAdmin,
-		"GangOwnerPolicy.Profiles":   byAdmin,
-		"aliases":                    inSource,
-		"claimDevice.capacity":       byNode,
-		"deviceNodeReader.byKey":     byNode,
-		"deviceNodeReader.counters":  byNode,
-		"domains":                    inSource,
-		"generations":                inSource,
-		"machines":                   inSource,
-		"objectReader.fields":        oneCycle,
-		"objectReader.kept":          oneCycle,
-		"ordinalKeys":                inSource,
+	"pkg/gpuview": {
+		"domains": inSource,
+	},
+	"pkg/gangview": {
+		"OwnerPolicy.Kinds":      byAdmin,
+		"OwnerPolicy.Namespaces": byAdmin,
+		"OwnerPolicy.Profiles":   byAdmin,
+		"objectReader.fields":    oneCycle,
+		"objectReader.kept":      oneCycle,
+		"ordinalKeys":            inSource,
 	},
 	"pkg/decisions": {
 		"attempts.byPod":  "the attempts that are kept: four for each pod, and --decision-history and 16 MiB in all",
@@ -91,11 +83,11 @@ var bounds = map[string]map[string]string{
 		"cycle.statuses": oneCycle, "images.bySlot": byNode, "images.nodes": byNode, "index.byInfo": byNode,
 		"index.byKey": byNode, "plugins.weights": byAdmin, "varieties.byKey": byNode,
 	},
-	"pkg/clusterstate": {
-		"ByNode.byName": byNode, "ByNode.byObject": byNode, "ClaimState.stamps": byNode,
-		"GPUClaims.demands": "256 shapes of at most 16 KiB", "GPUClaims.late": "256 shapes of at most 4 KiB",
-		"GPUClaims.outcomes": "256 shapes of at most 16 KiB", "GPUClaims.untold": byNode,
-		"badValueReporter.reported": byNode, "remembered.byNode": byNode,
+	"pkg/claimview": {
+		"GPUs.demands": "256 shapes of at most 16 KiB", "GPUs.late": "256 shapes of at most 4 KiB",
+		"GPUs.outcomes": "256 shapes of at most 16 KiB", "GPUs.untold": byNode, "Node.byID": byNode, "Slices.known": byNode,
+		"Slices.locals": byNode, "Slices.nodes": byNode, "State.stamps": byNode, "claimDevice.capacity": byNode,
+		"deviceNodeReader.byKey": byNode, "deviceNodeReader.counters": byNode, "remembered.byNode": byNode,
 	},
 	"pkg/clusterwide": {
 		"Book.counters": byAdmin,
@@ -103,6 +95,9 @@ var bounds = map[string]map[string]string{
 	"pkg/capacity": {
 		"Index.byName": byPod, "Index.domains": byNode, "Index.index": byNode, "Index.leaving": byPod, "Index.pods": byPod,
 		"Index.priorities": byPod, "Index.rules": byPod, "Index.shapes": byPod, "podEntry.others": byPod,
+	},
+	"pkg/waitlist": {
+		"List.ByID": byGang, "List.ByShape": byGang,
 	},
 	"pkg/profiles": {
 		"Set.byName": byAdmin, "Set.traits": byAdmin,
@@ -126,6 +121,7 @@ var bounds = map[string]map[string]string{
 		"reserver.nodes": oneCycle,
 	},
 	"pkg/gpu": {
+		"aliases": inSource, "generations": inSource, "machines": inSource,
 		"usual":           inSource,
 		"Demand.pressure": byNode, "Judge.byModel": byNode, "Mix.weights": "2048 classes (mostClasses)",
 		"Stranding.models": byNode, "Supply.byModel": byNode, "lifetimes.byClass": "2048 classes (mostClasses)",
@@ -133,7 +129,7 @@ var bounds = map[string]map[string]string{
 		"Workload.kinds": "a replay or an overview of a cluster; no scheduler has one", "strandingShard.values": "65,536 packing values a shard (maxCached)",
 	},
 	"pkg/informers": {
-		"carrier.values": byAdmin,
+		"ByNode.byName": byNode, "ByNode.byObject": byNode, "badValueReporter.reported": byNode, "carrier.values": byAdmin,
 	},
 	"pkg/price": {
 		"ModelRates.GPU": byAdmin,
@@ -162,7 +158,7 @@ var bounds = map[string]map[string]string{
 		"statusWriter.dirty": byGang, "statusWriter.mixed": byGang, "statusWriter.odd": byGang,
 		"statusWriter.owed": byGang, "statusWriter.reworded": byGang, "statusWriter.waits": byGang,
 		"statusWriter.writing": byGang, "statusWriter.wrote": byGang, "stockWords": inSource, "told.pods": byPod,
-		"twice.known": byPod, "waitlist.byID": byGang, "waitlist.byShape": byGang,
+		"twice.known": byPod,
 	},
 	"pkg/plugins/costoptimized": {
 		"Plugin.offers": "1024 kinds of nodes (maxOffers)", "bill.byCapacity": byNode,

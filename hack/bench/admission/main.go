@@ -1,5 +1,6 @@
-// Command admission measures what the policies of manifests/admission cost when pods are written: pods are created one after the
-// other, in turns without and with the policies, and the API server's processor time and the latency of the requests are compared.
+// Command admission measures what the policies of manifests/admission cost when pods are written: pods are created one
+// after the other, in turns without and with the policies, and the API server's processor time and the latency of the
+// requests are compared.
 //
 //	go run ./hack/bench/admission
 package main
@@ -121,8 +122,8 @@ func bench(ctx context.Context, out io.Writer) error {
 	return session.End(out, *file, results)
 }
 
-// prepare makes a namespace whose pods get their scheduler, and a user who may write pods there: administrators are exempt from some
-// of the policies.
+// prepare makes a namespace whose pods get their scheduler, and a user who may write pods there: administrators are
+// exempt from some of the policies.
 func prepare(ctx context.Context, bed *rig.Rig) (kubernetes.Interface, error) {
 	if err := bed.Namespace(ctx, namespace); err != nil {
 		return nil, err

@@ -2,8 +2,8 @@
 // filled a quarter, a half and three quarters of the cluster, or work of several kinds as much of made-up clusters with
 // prices (-families). The pods arrive in an order shuffled by a seed, none ends.
 //
-// The trace is Alibaba's gpu-v2023 (Weng et al., USENIX ATC 2023); prices are the rates below. A scheduler without a plugin
-// that shares GPUs gives every pod whole ones.
+// The trace is Alibaba's gpu-v2023 (Weng et al., USENIX ATC 2023); prices are the rates below. A scheduler without a
+// plugin that shares GPUs gives every pod whole ones.
 package main
 
 import (
@@ -243,8 +243,8 @@ func measure(c contender, f *family, load int64, seeds uint64) (outcome, error) 
 	return o, nil
 }
 
-// jobOf finds the job of a pod, "namespace/job" or "namespace/job-c1" for a copy, which a replay makes where the load asks
-// for more pods than the trace has.
+// jobOf finds the job of a pod, "namespace/job" or "namespace/job-c1" for a copy, which a replay makes where the load
+// asks for more pods than the trace has.
 func jobOf(pod string, jobs map[string]trace.Job) (trace.Job, bool) {
 	name := pod[strings.IndexByte(pod, '/')+1:]
 	job, ok := jobs[name]

@@ -1,6 +1,6 @@
-// Command extender measures one policy in two forms, as a plugin of our scheduler and as an extender of the stock one: which
-// part of the scheduling algorithm's time it takes, how many pods are bound in a second, and the CPU time of a pod. Every
-// run has scheduler and extender processes of its own. docs/internals/extender.md describes the method.
+// Command extender measures one policy in two forms, as a plugin of our scheduler and as an extender of the stock one:
+// which part of the scheduling algorithm's time it takes, how many pods are bound in a second, and the CPU time of a
+// pod. Every run has scheduler and extender processes of its own. docs/internals/extender.md describes the method.
 package main
 
 import (

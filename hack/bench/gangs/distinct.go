@@ -168,8 +168,8 @@ func createDistinct(ctx context.Context, bed *rig.Rig, i int, vary func(*v1.Pod,
 	return rig.CreateAll(*size-1, func(member int) error { return bed.CreatePod(ctx, distinctPod(i, member, vary)) })
 }
 
-// distinctPod is one member. Of a gang that can never start the last has an affinity to a pod that does not exist, which the
-// account of the cluster does not know.
+// distinctPod is one member. Of a gang that can never start the last has an affinity to a pod that does not exist,
+// which the account of the cluster does not know.
 func distinctPod(gang, member int, vary func(*v1.Pod, int)) *v1.Pod {
 	requests := v1.ResourceList{v1.ResourceCPU: resource.MustParse("10m")}
 	if *distinct == "request" {

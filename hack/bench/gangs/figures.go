@@ -14,7 +14,8 @@ type runFigures struct {
 	RequestsPerPod  float64 `json:"requestsPerPod"`
 }
 
-// waitFigures are how long other pods waited in a phase, and what the scheduler did in it; what was not measured is left out.
+// waitFigures are how long other pods waited in a phase, and what the scheduler did in it; what was not measured is
+// left out.
 type waitFigures struct {
 	Phase               string  `json:"phase"`
 	MedianMillis        float64 `json:"medianMillis"`

@@ -1,7 +1,8 @@
 // Command gangs measures what gangs cost: pods per second, CPU time of the scheduler per pod, and API requests per pod,
-// for the same pods with and without gangs, in the same run, on the local control plane; with -stuck what gangs cost that
-// wait and can never start, and how soon their reasons follow a change of the cluster; with -preempt how long other pods
-// wait while gangs evict pods; with -distinct how long they wait while gangs are planned whose members all differ.
+// for the same pods with and without gangs, in the same run, on the local control plane; with -stuck what gangs cost
+// that wait and can never start, and how soon their reasons follow a change of the cluster; with -preempt how long
+// other pods wait while gangs evict pods; with -distinct how long they wait while gangs are planned whose members all
+// differ.
 package main
 
 import (

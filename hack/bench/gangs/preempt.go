@@ -28,8 +28,8 @@ const (
 	probeFor   = 20 * time.Second
 )
 
-// preemptForGangs measures how long pods wait that have nothing to do with it while gangs evict pods: the cluster is full of pods
-// of one GPU and low priority, and each gang takes as many whole nodes as it has members.
+// preemptForGangs measures how long pods wait that have nothing to do with it while gangs evict pods: the cluster is
+// full of pods of one GPU and low priority, and each gang takes as many whole nodes as it has members.
 func preemptForGangs(ctx context.Context, bed *rig.Rig, out io.Writer) (any, error) {
 	const namespace = "preempt"
 	for name, value := range map[string]int32{"low": 10, "high": 100} {
@@ -225,7 +225,8 @@ func (p *probes) bound(name string) {
 	}
 }
 
-// waits are how long the probes waited in one phase, from before the request that created them to when they were seen bound.
+// waits are how long the probes waited in one phase, from before the request that created them to when they were seen
+// bound.
 type waits struct {
 	all []time.Duration
 	err error

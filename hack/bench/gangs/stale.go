@@ -22,8 +22,8 @@ import (
 // staleAtMost ends a measurement of reasons that never follow.
 const staleAtMost = 10 * time.Minute
 
-// followChanges measures how long what is written about gangs that wait says what was true before: a node comes, which changes
-// the reason of every gang, and goes again.
+// followChanges measures how long what is written about gangs that wait says what was true before: a node comes, which
+// changes the reason of every gang, and goes again.
 func followChanges(ctx context.Context, bed *rig.Rig, scheduler *rig.Scheduler, namespace string, out io.Writer) ([]changeFigures, error) {
 	const name = "one-more"
 	extra := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}

@@ -19,8 +19,8 @@ const (
 	atRest = 0.05
 )
 
-// waitInVain measures what gangs cost that wait and can never start, how soon their reasons follow a change of the cluster, and
-// how long a gang behind them takes that can start.
+// waitInVain measures what gangs cost that wait and can never start, how soon their reasons follow a change of the
+// cluster, and how long a gang behind them takes that can start.
 func waitInVain(ctx context.Context, bed *rig.Rig, out io.Writer) (any, error) {
 	const namespace = "stuck"
 	gangs := run{"", coscheduling, noDefaults, true, rig.InstalledGates}

@@ -1,9 +1,9 @@
-// Command memory measures how much memory a scheduler holds when it knows many pods: the stock scheduler and the installed
-// profile berth-scheduler, one after the other on the same local control plane.
+// Command memory measures how much memory a scheduler holds when it knows many pods: the stock scheduler and the
+// installed profile berth-scheduler, one after the other on the same local control plane.
 //
-// Each scheduler starts with the nodes alone, and again with the pods that run; the difference is what it keeps of a pod. Then
-// it places further pods, no two alike, which is what makes caches by kind of pod grow. The heap is read after a forced
-// collection.
+// Each scheduler starts with the nodes alone, and again with the pods that run; the difference is what it keeps of a
+// pod. Then it places further pods, no two alike, which is what makes caches by kind of pod grow. The heap is read
+// after a forced collection.
 package main
 
 import (

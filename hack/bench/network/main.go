@@ -22,8 +22,8 @@ import (
 
 	"berth.dev/berth/hack/bench/rig"
 	"berth.dev/berth/pkg/apis/config"
-	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/plugins/networktopology"
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/replay"
 	"berth.dev/berth/pkg/replay/replayed"
 	"berth.dev/berth/pkg/schedulerconfig"
@@ -137,7 +137,8 @@ func bench(out io.Writer) error {
 // figures are those of one replay.
 type figures struct {
 	*replayed.Result
-	// microseconds is the mean distance between pods that talk to each other, rackPercent how many of these pairs are in one rack.
+	// microseconds is the mean distance between pods that talk to each other, rackPercent how many of these pairs are
+	// in one rack.
 	microseconds, rackPercent float64
 }
 
@@ -185,9 +186,9 @@ func measure(v variant, in replay.Input, pairs []pair, seed uint64) (figures, er
 }
 
 func placesOf(objects []runtime.Object) map[string]*topology.Place {
-	var levels kubeview.NetworkLevels
+	var levels podview.NetworkLevels
 	for _, l := range config.DefaultNetworkLevels() {
-		levels = append(levels, kubeview.NetworkLevel{Labels: l.Labels})
+		levels = append(levels, podview.NetworkLevel{Labels: l.Labels})
 	}
 	places := map[string]*topology.Place{}
 	for _, obj := range objects {

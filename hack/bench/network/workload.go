@@ -16,7 +16,8 @@ import (
 	"berth.dev/berth/pkg/trace"
 )
 
-// gangs is a day of churn: four of five GPUs are asked for by gangs of 2 to 32 pods of 2, 4 or 8 GPUs, the others by single pods.
+// gangs is a day of churn: four of five GPUs are asked for by gangs of 2 to 32 pods of 2, 4 or 8 GPUs, the others by
+// single pods.
 func gangs(random *rand.Rand, objects []runtime.Object) (replay.Input, []pair) {
 	in := replay.Input{Name: "gangs", Objects: objects}
 	var pairs []pair
@@ -43,16 +44,16 @@ func gangs(random *rand.Rand, objects []runtime.Object) (replay.Input, []pair) {
 	return in, pairs
 }
 
-// services are caches, one for eight pods of a GPU that read from it, all of which arrive in any order on a cluster of which they
-// ask for half.
+// services are caches, one for eight pods of a GPU that read from it, all of which arrive in any order on a cluster of
+// which they ask for half.
 func services(random *rand.Rand, objects []runtime.Object) (replay.Input, []pair) {
 	pods, pairs := readers(random, len(objects)/2)
 	return replay.Input{Name: "services", Objects: append(objects, pods...)}, pairs
 }
 
-// conflict sets distance against packing. One half of the nodes is empty; the others have one to seven GPUs in use, and as many
-// free in the mean as the readers of a service for every fourth node ask for: packed, these leave the empty nodes alone. Later
-// come pods that need a whole node each, as many as nodes are empty, and stay.
+// conflict sets distance against packing. One half of the nodes is empty; the others have one to seven GPUs in use, and
+// as many free in the mean as the readers of a service for every fourth node ask for: packed, these leave the empty
+// nodes alone. Later come pods that need a whole node each, as many as nodes are empty, and stay.
 func conflict(random *rand.Rand, objects []runtime.Object) (replay.Input, []pair) {
 	n := len(objects)
 	in := replay.Input{Name: "conflict", Objects: objects}

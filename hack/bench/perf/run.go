@@ -14,7 +14,8 @@ import (
 	"berth.dev/berth/hack/bench/rig"
 )
 
-// harness is upstream's benchmark, built with the plugins, and the etcd that it starts. Upstream is the folder of its cases.
+// harness is upstream's benchmark, built with the plugins, and the etcd that it starts. Upstream is the folder of its
+// cases.
 type harness struct {
 	dir, binary, upstream string
 }
@@ -61,8 +62,8 @@ type run struct {
 	Case      string `json:"case"`
 	Contender string `json:"contender"`
 	Repeat    int    `json:"repeat"`
-	// PodsPerSecond is the figure that upstream's dashboard shows and its thresholds are of: the mean of what was bound in each
-	// second.
+	// PodsPerSecond is the figure that upstream's dashboard shows and its thresholds are of: the mean of what was bound
+	// in each second.
 	PodsPerSecond       float64 `json:"podsPerSecond"`
 	PodsPerSecondMedian float64 `json:"podsPerSecondMedian"`
 	// Threshold is upstream's, for its own machines; 0 where it has none.

@@ -28,8 +28,9 @@ func casesOf(upstream string) string {
 // starter is the file in which upstream's harness makes its scheduler.
 const starter = "test/integration/util/util.go"
 
-// prepareUpstream copies Kubernetes with one call more in its harness, which offers no other way to reach the scheduler before
-// it runs: berth-scheduler is more than its plugins. It returns the go.mod to build with, which it writes to dir.
+// prepareUpstream copies Kubernetes with one call more in its harness, which offers no other way to reach the scheduler
+// before it runs: berth-scheduler is more than its plugins. It returns the go.mod to build with, which it writes to
+// dir.
 //
 // The copy stays below .berth: at another place all of it would be compiled again.
 func prepareUpstream(upstream, dir string) (modfile string, err error) {

@@ -10,8 +10,8 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// Algorithm is what a scheduler counts of its scheduling algorithm: seconds and cycles of all, and seconds of the extension
-// points.
+// Algorithm is what a scheduler counts of its scheduling algorithm: seconds and cycles of all, and seconds of the
+// extension points.
 type Algorithm struct {
 	Seconds, Cycles        float64
 	PointSeconds           map[string]float64

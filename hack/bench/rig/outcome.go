@@ -33,7 +33,8 @@ func Begin() (*Session, error) {
 	return &Session{time.Now(), before}, err
 }
 
-// End prints how busy the machine was with other work, and writes the results with it as JSON to a file if one is named.
+// End prints how busy the machine was with other work, and writes the results with it as JSON to a file if one is
+// named.
 func (s *Session) End(out io.Writer, file string, results any) error {
 	after, err := ReadLoad()
 	if err != nil {

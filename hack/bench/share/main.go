@@ -1,10 +1,11 @@
 // Command share measures which part of the scheduling algorithm's time each plugin of the shipped gpu-aware-scheduler
 // profile takes, with identical pods and with pods no two of which are alike.
 //
-// How long the algorithm and its extension points take is counted by the scheduler's own metrics in every cycle. Its metric
-// of single plugins cannot tell how an extension point's time is parted between them: it keeps a thousand durations a
-// second, which Filter alone has used up before a large cluster is scored. That is taken from the CPU profile that the
-// scheduler makes of itself in the same time: the samples within the plugin's method of those at the extension point.
+// How long the algorithm and its extension points take is counted by the scheduler's own metrics in every cycle. Its
+// metric of single plugins cannot tell how an extension point's time is parted between them: it keeps a thousand
+// durations a second, which Filter alone has used up before a large cluster is scored. That is taken from the CPU
+// profile that the scheduler makes of itself in the same time: the samples within the plugin's method of those at the
+// extension point.
 package main
 
 import (

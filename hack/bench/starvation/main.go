@@ -1,6 +1,7 @@
-// Command starvation measures by replay how long gangs of a quarter of the cluster wait under a steady stream of small jobs
-// of the same priority, and what the reservation that lets them start costs: the allocated GPUs, and the waits of the small
-// jobs. Each family of loads is replayed with the reservation switched off, with its defaults, and with those given.
+// Command starvation measures by replay how long gangs of a quarter of the cluster wait under a steady stream of small
+// jobs of the same priority, and what the reservation that lets them start costs: the allocated GPUs, and the waits of
+// the small jobs. Each family of loads is replayed with the reservation switched off, with its defaults, and with those
+// given.
 package main
 
 import (

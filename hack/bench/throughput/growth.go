@@ -9,8 +9,8 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 )
 
-// writeGrowth writes one table of the scheduler's CPU time per pod, with a row for each size of the cluster and a column for
-// each workload of each contender: the figures that the plot shows. A single size has no growth.
+// writeGrowth writes one table of the scheduler's CPU time per pod, with a row for each size of the cluster and a
+// column for each workload of each contender: the figures that the plot shows. A single size has no growth.
 func writeGrowth(out io.Writer, runs []run) error {
 	var nodes []int
 	var workloads []string

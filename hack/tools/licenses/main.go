@@ -1,10 +1,11 @@
-// Command licenses lists every module that is linked into the given commands, with its version and the licenses that apply to
-// the packages that are linked. It fails for a module without a license that it knows, and for a license that is not allowed.
-// Run it in the folder of the commands' module:
+// Command licenses lists every module that is linked into the given commands, with its version and the licenses that
+// apply to the packages that are linked. It fails for a module without a license that it knows, and for a license that
+// is not allowed. Run it in the folder of the commands' module:
 //
 //	go -C hack/tools/licenses build -o /tmp/licenses . && /tmp/licenses ./cmd/... >docs/internals/licenses.md
 //
-// With --texts as its first argument it writes the texts of these licenses and the notices instead, which have to come with a binary.
+// With --texts as its first argument it writes the texts of these licenses and the notices instead, which have to come
+// with a binary.
 package main
 
 import (

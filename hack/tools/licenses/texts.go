@@ -14,7 +14,8 @@ import (
 // isText matches what has to come with a binary: licenses, and the notices that Apache-2.0 asks for.
 var isText = regexp.MustCompile(isLicense.String() + `|(?i)^notices?([-._].*)?$`)
 
-// texts writes the texts of the licenses of the modules and of Go's standard library. Modules with the same text share it.
+// texts writes the texts of the licenses of the modules and of Go's standard library. Modules with the same text share
+// it.
 func texts(modules []module, out io.Writer) error {
 	standard, err := standardLibrary()
 	if err != nil {

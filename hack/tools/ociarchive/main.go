@@ -1,5 +1,6 @@
-// Command ociarchive packs one static binary for several architectures, or with --chart a packaged Helm chart, into an OCI archive,
-// without a container engine. The bytes depend on its input alone, so the same commit gives the same digest.
+// Command ociarchive packs one static binary for several architectures, or with --chart a packaged Helm chart, into an
+// OCI archive, without a container engine. The bytes depend on its input alone, so the same commit gives the same
+// digest.
 package main
 
 import (

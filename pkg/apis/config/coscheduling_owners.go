@@ -8,15 +8,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// GangOwners says of which controllers' pods gangs are made, and where. The pods themselves need no label or annotation;
-// a pod that has a label of a gang is in that gang. How many pods have to start together is read from the controller's
-// object and follows it; the scheduler needs the right to get, list and watch these objects.
+// GangOwners says of which controllers' pods gangs are made, and where. The pods themselves need no label or
+// annotation; a pod that has a label of a gang is in that gang. How many pods have to start together is read from the
+// controller's object and follows it; the scheduler needs the right to get, list and watch these objects.
 type GangOwners struct {
 	// Kinds are the kinds of objects whose pods form gangs. By default all of GangOwnerKinds but StatefulSet, whose pods
 	// are usually services.
 	Kinds []GangOwnerKind `json:"kinds,omitempty"`
 
-	// Profiles are the names of the profiles whose pods are covered. Empty, the profile does not matter. "*" stands for all.
+	// Profiles are the names of the profiles whose pods are covered. Empty, the profile does not matter. "*" stands for
+	// all.
 	Profiles []string `json:"profiles,omitempty"`
 
 	// Namespaces are the namespaces whose pods are covered. Empty, the namespace does not matter. "*" stands for all. At

@@ -46,7 +46,8 @@ type State struct {
 	Offered []string
 }
 
-// Resources are the names of the resources that are read. A name that ends in an asterisk stands for all that begin alike.
+// Resources are the names of the resources that are read. A name that ends in an asterisk stands for all that begin
+// alike.
 type Resources []string
 
 func (r Resources) has(name string) bool {

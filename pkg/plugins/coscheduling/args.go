@@ -9,7 +9,7 @@ import (
 
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
 )
 
 // settings are the args as domain values.
@@ -19,7 +19,7 @@ type settings struct {
 	// recovery is how long the room of a lost member is kept for its replacement; 0 is not at all.
 	recovery time.Duration
 	// owners says of which pods gangs are made without a word in them.
-	owners *kubeview.GangOwnerPolicy
+	owners *gangview.OwnerPolicy
 	// patience is how long a gang has waited before capacity is promised to it, and ttl for how long that lasts without progress;
 	// holders says to whom and how much.
 	patience, ttl time.Duration

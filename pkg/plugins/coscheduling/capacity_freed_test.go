@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
 )
 
 func TestWhoKeepsItsNomination(t *testing.T) {
@@ -16,7 +16,7 @@ func TestWhoKeepsItsNomination(t *testing.T) {
 	pod := func(nominated, gang string) *v1.Pod {
 		p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "default"}, Status: v1.PodStatus{NominatedNodeName: nominated}}
 		if gang != "" {
-			kubeview.JoinGang(p, gang)
+			gangview.Join(p, gang)
 		}
 		return p
 	}

@@ -11,13 +11,15 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"berth.dev/berth/pkg/capacity"
-	"berth.dev/berth/pkg/clusterstate"
 	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/informers"
-	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/profiles"
 	"berth.dev/berth/pkg/retry"
+	"berth.dev/berth/pkg/waitlist"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // coordinator is what all profiles of one process share. It wires the owners of state to each other and to the informers;
@@ -61,9 +63,9 @@ func coordinatorOf(ctx context.Context, profile framework.Framework, s settings)
 		if err != nil {
 			return nil, err
 		}
-		clusterstate.GangsOf(factory).Follow(s.owners)
+		gangview.GangsOf(factory).Follow(s.owners)
 		c := newCoordinator(s, &podGroups{client: client, store: groups.GetStore()})
-		c.planner.Models.Names = clusterstate.GPUNamesOf(factory)
+		c.planner.Models.Names = gpuview.ProfileKeysOf(factory)
 		c.profiles.Add(profile)
 		return c, c.run(ctx, profile, groups)
 	})
@@ -100,8 +102,8 @@ func newCoordinator(s settings, groups *podGroups) *coordinator {
 }
 
 func (c *coordinator) newLoop() *loop {
-	list := newWaitlist()
-	list.headroom, list.pods, list.groups, list.profiles, list.topology = c.headroom, c.pods, c.groups, c.profiles, c.planner.Topology
+	list := waitlist.New()
+	list.Capacity, list.Pod, list.PodGroup, list.Profiles, list.Topology = c.headroom, c.pods.pod, c.groups.get, c.profiles, c.planner.Topology
 	return &loop{
 		settings: c.settings, ledger: c.ledger, inbox: c.inbox, list: list, queue: retry.NewQueue(), plans: &c.planner.Pending, promises: c.promises,
 		carrier: c.carrier, evictor: c.evictor, opened: make(opening),
@@ -118,15 +120,15 @@ func (c *coordinator) newLoop() *loop {
 
 // allowsBackfill reports whether the pod may use what is promised to a gang for its turn.
 func (c *coordinator) allowsBackfill(pod *v1.Pod) bool {
-	return kubeview.MayBackfill(c.groups.get(c.members.id(pod)), pod)
+	return gangview.MayBackfill(c.groups.get(c.members.id(pod)), pod)
 }
 
 // misstated returns what the pod says wrongly about its place in the queue or in capacity that is kept, nil if nothing is wrong.
-func (c *coordinator) misstated(pod *v1.Pod) *kubeview.BadValue {
+func (c *coordinator) misstated(pod *v1.Pod) *wellknown.BadValue {
 	if bad := c.classes.misnamed(pod); bad != nil {
 		return bad
 	}
-	_, bad := kubeview.PodBackfill(pod)
+	_, bad := gangview.PodBackfill(pod)
 	return bad
 }
 

@@ -15,8 +15,9 @@ import (
 
 	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/reasons"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // The keys of what a member's cycle keeps.
@@ -92,7 +93,7 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Po
 
 // tellForeign says once of a pod that it is in a group of another scheduler, and so in none here.
 func (p *Plugin) tellForeign(ctx context.Context, pod *v1.Pod) {
-	f, says := kubeview.PodForeignGang(pod)
+	f, says := gangview.ForeignOf(pod)
 	if !says || pod.Spec.SchedulingGroup != nil || p.shared.toldForeign.has(pod.UID) {
 		return
 	}
@@ -158,7 +159,7 @@ func (p *Plugin) lead(ctx context.Context, state fwk.CycleState, id gang.ID, pod
 		return p.putOff(ctx, state, id, uid, dryrun.SliceRest)
 	}
 	result, err := plan.Result, plan.Err
-	var bad *kubeview.BadValue
+	var bad *wellknown.BadValue
 	switch {
 	case errors.As(err, &bad):
 		return fail(gang.Told(err.Error()), nil)

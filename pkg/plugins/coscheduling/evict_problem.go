@@ -18,8 +18,9 @@ import (
 	"berth.dev/berth/pkg/clusterwide"
 	"berth.dev/berth/pkg/eviction"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/plural"
+	"berth.dev/berth/pkg/podview"
 )
 
 // request asks for pods to be evicted so that a gang can start, or a single pod.
@@ -253,10 +254,10 @@ func (b *problemBuilder) addVictim(n int, pod *capacity.BoundPod) {
 		g.Bound++
 		b.problem.Groups[id] = g
 	}
-	if priority >= b.request.priority || kubeview.BelongsToNode(pod.Object) {
+	if priority >= b.request.priority || podview.BelongsToNode(pod.Object) {
 		return
 	}
-	v := eviction.Victim{UID: pod.UID, Node: n, Priority: priority, Started: pod.Started, Group: id, Role: kubeview.GangRole(pod.Object, b.groups.get(id)),
+	v := eviction.Victim{UID: pod.UID, Node: n, Priority: priority, Started: pod.Started, Group: id, Role: gangview.Role(pod.Object, b.groups.get(id)),
 		Requests: make(eviction.Vector, len(b.cluster.Resources)), Holds: b.holds(pod.Object, b.cluster.Nodes[n].Name), Budgets: b.covers.of(pod.Object)}
 	for _, u := range pod.Uses {
 		v.Requests[u.Resource] = u.Amount

@@ -18,12 +18,13 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
-	"berth.dev/berth/pkg/clusterstate"
 	"berth.dev/berth/pkg/clusterwide"
 	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/informers"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/waitlist"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // feed hands what informers tell to the owners of state.
@@ -47,11 +48,11 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 	factory := profile.SharedInformerFactory()
 	c.pods.lister = factory.Core().V1().Pods().Lister()
 	c.planner.Storage = dryrun.NewStorageListers(factory)
-	c.planner.Network = func(profile string) *clusterstate.GangPlaces {
-		return clusterstate.GangNetworkOf(factory, profile).Places()
+	c.planner.Network = func(profile string) *gangview.Places {
+		return gangview.NetworkOf(factory, profile).Places()
 	}
 	c.promises.wake = c.inbox.activate
-	c.promises.touch = func(id gang.ID) { c.inbox.happened(happening{only: id}) }
+	c.promises.touch = func(id gang.ID) { c.inbox.happened(waitlist.Happening{Only: id}) }
 	wide, err := clusterwide.Of(factory)
 	if err != nil {
 		return err
@@ -154,17 +155,17 @@ func (f *feed) watchMeans(profile framework.Framework) error {
 		handler  cache.ResourceEventHandler
 	}
 	all := []watched{
-		{factory.Policy().V1().PodDisruptionBudgets().Informer(), touching(f.inbox, needsEvictions, func(*policyv1.PodDisruptionBudget) string { return "" })},
-		{core.PersistentVolumes().Informer(), touching(f.inbox, needsVolumes, func(*v1.PersistentVolume) string { return "" })},
-		{core.PersistentVolumeClaims().Informer(), touching(f.inbox, needsVolumes, func(pvc *v1.PersistentVolumeClaim) string { return pvc.Namespace })},
-		{storage.StorageClasses().Informer(), touching(f.inbox, needsVolumes, func(*storagev1.StorageClass) string { return "" })},
-		{storage.CSINodes().Informer(), touching(f.inbox, needsVolumes, func(*storagev1.CSINode) string { return "" })},
-		{storage.CSIStorageCapacities().Informer(), touching(f.inbox, needsVolumes, func(*storagev1.CSIStorageCapacity) string { return "" })},
+		{factory.Policy().V1().PodDisruptionBudgets().Informer(), touching(f.inbox, waitlist.NeedsEvictions, func(*policyv1.PodDisruptionBudget) string { return "" })},
+		{core.PersistentVolumes().Informer(), touching(f.inbox, waitlist.NeedsVolumes, func(*v1.PersistentVolume) string { return "" })},
+		{core.PersistentVolumeClaims().Informer(), touching(f.inbox, waitlist.NeedsVolumes, func(pvc *v1.PersistentVolumeClaim) string { return pvc.Namespace })},
+		{storage.StorageClasses().Informer(), touching(f.inbox, waitlist.NeedsVolumes, func(*storagev1.StorageClass) string { return "" })},
+		{storage.CSINodes().Informer(), touching(f.inbox, waitlist.NeedsVolumes, func(*storagev1.CSINode) string { return "" })},
+		{storage.CSIStorageCapacities().Informer(), touching(f.inbox, waitlist.NeedsVolumes, func(*storagev1.CSIStorageCapacity) string { return "" })},
 	}
 	if profile.SharedDRAManager() != nil {
 		all = append(all,
-			watched{resource.ResourceClaims().Informer(), touching(f.inbox, needsDevices, func(*resourcev1.ResourceClaim) string { return "" })},
-			watched{resource.ResourceSlices().Informer(), touching(f.inbox, needsDevices, func(*resourcev1.ResourceSlice) string { return "" })},
+			watched{resource.ResourceClaims().Informer(), touching(f.inbox, waitlist.NeedsDevices, func(*resourcev1.ResourceClaim) string { return "" })},
+			watched{resource.ResourceSlices().Informer(), touching(f.inbox, waitlist.NeedsDevices, func(*resourcev1.ResourceSlice) string { return "" })},
 			watched{resource.DeviceClasses().Informer(), cache.ResourceEventHandlerFuncs{
 				AddFunc:    func(any) { f.classesChanged() },
 				UpdateFunc: func(_, _ any) { f.classesChanged() },
@@ -182,12 +183,12 @@ func (f *feed) watchMeans(profile framework.Framework) error {
 // classesChanged follows which resources are handed out by device classes.
 func (f *feed) classesChanged() {
 	f.headroom.ClassesChanged()
-	f.inbox.happened(happening{kind: needsDevices})
+	f.inbox.happened(waitlist.Happening{Kind: waitlist.NeedsDevices})
 }
 
 // touching tells the loop that something of the kind came, changed or went; of a namespace, if namespace names one.
-func touching[T any](i *inbox, kind needs, namespace func(T) string) cache.ResourceEventHandler {
-	tell := func(obj T) { i.happened(happening{kind: kind, namespace: namespace(obj)}) }
+func touching[T any](i *inbox, kind waitlist.Needs, namespace func(T) string) cache.ResourceEventHandler {
+	tell := func(obj T) { i.happened(waitlist.Happening{Kind: kind, Namespace: namespace(obj)}) }
 	return handlers(tell, func(_, obj T) { tell(obj) }, tell)
 }
 
@@ -224,14 +225,14 @@ func (f *feed) seeGroup(pg *schedulingv1alpha1.PodGroup) {
 		// It says what the members' labels say, only later.
 		f.carrier.carry(f.ctx, f.ledger.Undefine(id, gang.Object, now))
 		f.status.hurry(id)
-	} else if spec, err := kubeview.GangSpec(pg, f.settings.timeout); err != nil {
+	} else if spec, err := gangview.Spec(pg, f.settings.timeout); err != nil {
 		f.carrier.carry(f.ctx, f.ledger.Undefine(id, gang.Object, now))
 		f.ledger.Note(id, err.Error())
 	} else {
 		f.ledger.Note(id, "")
 		f.carrier.carry(f.ctx, f.ledger.Define(id, gang.Object, spec, now))
 	}
-	if pg.Annotations[kubeview.RoleLabelKey] != "" {
+	if pg.Annotations[wellknown.RoleLabelKey] != "" {
 		f.seeRoles(id)
 	}
 	f.carrier.carry(f.ctx, f.ledger.Recall(id, pastOf(pg), now))
@@ -245,7 +246,7 @@ func (f *feed) addGroup(pg *schedulingv1alpha1.PodGroup) {
 func (f *feed) changeGroup(old, pg *schedulingv1alpha1.PodGroup) {
 	f.seeGroup(pg)
 	f.seePlacement(old, pg)
-	if old.Annotations[kubeview.RoleLabelKey] != pg.Annotations[kubeview.RoleLabelKey] {
+	if old.Annotations[wellknown.RoleLabelKey] != pg.Annotations[wellknown.RoleLabelKey] {
 		f.seeRoles(gang.ID{Namespace: pg.Namespace, Name: pg.Name})
 	}
 }
@@ -253,7 +254,7 @@ func (f *feed) changeGroup(old, pg *schedulingv1alpha1.PodGroup) {
 // seePlacement has the gang tried again if its PodGroup, which was or is nil, says something else of where members may be. The ledger knows
 // only what PodGroups say that define a gang: those that stand in for labels do not, nor do those that cannot be read.
 func (f *feed) seePlacement(old, pg *schedulingv1alpha1.PodGroup) {
-	if kubeview.GangPlacement(old) == kubeview.GangPlacement(pg) {
+	if gangview.Placement(old) == gangview.Placement(pg) {
 		return
 	}
 	of := cmp.Or(pg, old)
@@ -273,7 +274,7 @@ func (f *feed) loseGroup(pg *schedulingv1alpha1.PodGroup) {
 	id := gang.ID{Namespace: pg.Namespace, Name: pg.Name}
 	f.carrier.carry(f.ctx, f.ledger.Undefine(id, gang.Object, time.Now()))
 	f.seePlacement(pg, nil)
-	if pg.Annotations[kubeview.RoleLabelKey] != "" {
+	if pg.Annotations[wellknown.RoleLabelKey] != "" {
 		f.seeRoles(id)
 	}
 	f.status.mark(id)
@@ -323,7 +324,7 @@ func (f *feed) seeMember(pod *v1.Pod) {
 		f.disown(f.ctx, gang.UID(pod.UID))
 		return
 	}
-	member := kubeview.GangMember(pod, of, f.groups.get(of.ID), f.profiles.Of(pod) != nil)
+	member := gangview.Member(pod, of, f.groups.get(of.ID), f.profiles.Of(pod) != nil)
 	member.Precedence = f.classes.precedence(pod)
 	f.carrier.carry(f.ctx, f.ledger.Observe(of.ID, member, time.Now()))
 	if of.Owner.Kind != "" {

@@ -14,8 +14,8 @@ import (
 	clientset "k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
+	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/informers"
-	"berth.dev/berth/pkg/kubeview"
 )
 
 // groupInformer watches PodGroups and, beside them, the members that have ended: the scheduler's own pod informer leaves
@@ -55,7 +55,7 @@ func (i *groupInformer) RunWithContext(ctx context.Context) {
 // newFinishedInformers watch the pods that have ended and have one of the labels that name a gang.
 func newFinishedInformers(client clientset.Interface, resync time.Duration) []cache.SharedIndexInformer {
 	var finished []cache.SharedIndexInformer
-	for _, label := range kubeview.GangLabels() {
+	for _, label := range gangview.Labels() {
 		finished = append(finished, newFinishedInformer(client, label, resync))
 	}
 	return finished

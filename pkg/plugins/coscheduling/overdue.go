@@ -14,9 +14,10 @@ import (
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/informers"
-	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/plural"
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/sla"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // overdue tells of pods that wait for longer than the timeout of their class: one event and one count for each. It runs
@@ -74,7 +75,7 @@ func (c *coordinator) timedClass(pod *v1.Pod) *sla.Class {
 		c.profiles.Of(pod) == nil {
 		return nil
 	}
-	class, _ := kubeview.FindSLAClass(c.classes.order, pod)
+	class, _ := podview.FindSLAClass(c.classes.order, pod)
 	if class == nil || class.Timeout == 0 {
 		return nil
 	}
@@ -140,7 +141,7 @@ func (f *feed) tellOverdue(ctx context.Context) {
 			if pod := f.pods.pod(w.pod); pod != nil && pod.Spec.NodeName == "" {
 				waitTimeouts.WithLabelValues(w.class).Inc()
 				f.recorder.WithLogger(klog.FromContext(ctx)).Eventf(pod, nil, v1.EventTypeWarning, "WaitTimeout", "Scheduling",
-					"the pod waits for longer than the %s that its class %s allows (%s)", plural.Of(int64(w.limit.Seconds()), "second"), w.class, kubeview.SLAClassKey)
+					"the pod waits for longer than the %s that its class %s allows (%s)", plural.Of(int64(w.limit.Seconds()), "second"), w.class, wellknown.SLAClassKey)
 			}
 		}
 		if !f.overdue.sleep(ctx, now, next) {

@@ -10,7 +10,7 @@ import (
 	restclient "k8s.io/client-go/rest"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
 )
 
 // ownerFollower knows what the objects say whose controllers create the pods of gangs, above all how many of these pods
@@ -19,7 +19,7 @@ import (
 type ownerFollower struct {
 	client dynamic.Interface
 	// changed is told what holds for a gang, by one goroutine and without any lock held.
-	changed func(context.Context, kubeview.GangOwner, kubeview.GangOwnerState)
+	changed func(context.Context, gangview.Owner, gangview.OwnerState)
 	running sync.WaitGroup
 	// kick wakes the goroutine that tells.
 	kick chan struct{}
@@ -34,17 +34,17 @@ type ownerFollower struct {
 
 // followedGang is a gang with the object that its pods come from.
 type followedGang struct {
-	owner  kubeview.GangOwner
+	owner  gangview.Owner
 	source *ownerSource
 	// told is what was said of the gang last, if anything was.
-	told  kubeview.GangOwnerState
+	told  gangview.OwnerState
 	heard bool
 	// sure is set if it was said when all objects of the kind were known, acted if something was made of it.
 	sure, acted bool
 }
 
 // newOwnerFollower makes a follower that reads objects with the rights of config.
-func newOwnerFollower(ctx context.Context, config *restclient.Config, changed func(context.Context, kubeview.GangOwner, kubeview.GangOwnerState)) (*ownerFollower, error) {
+func newOwnerFollower(ctx context.Context, config *restclient.Config, changed func(context.Context, gangview.Owner, gangview.OwnerState)) (*ownerFollower, error) {
 	config = restclient.CopyConfig(config)
 	config.UserAgent = restclient.DefaultKubernetesUserAgent() + "/" + Name
 	client, err := dynamic.NewForConfig(config)
@@ -59,8 +59,8 @@ func newOwnerFollower(ctx context.Context, config *restclient.Config, changed fu
 
 // follow makes the follower tell what holds for the gang of the owner's pods, now and whenever that changes. To say it
 // again changes nothing and costs little, so that it may be said of every pod. Ctx is that of newOwnerFollower.
-func (f *ownerFollower) follow(ctx context.Context, owner kubeview.GangOwner) {
-	kind, known := kubeview.GangOwnerKindOf(owner.Kind)
+func (f *ownerFollower) follow(ctx context.Context, owner gangview.Owner) {
+	kind, known := gangview.OwnerKindOf(owner.Kind)
 	if !known {
 		return
 	}
@@ -106,7 +106,7 @@ func (f *ownerFollower) drop(id gang.ID) {
 
 // outlived reports whether the pod is left over from an earlier run of the object that its gang belongs to, and so is no
 // member of the gang any more. A pod without a node stays a member: it would be scheduled by itself otherwise.
-func (f *ownerFollower) outlived(owner *kubeview.GangOwner, pod *v1.Pod) bool {
+func (f *ownerFollower) outlived(owner *gangview.Owner, pod *v1.Pod) bool {
 	if owner.Kind == "" || pod.Spec.NodeName == "" {
 		return false
 	}
@@ -147,7 +147,7 @@ func (f *ownerFollower) tell(ctx context.Context) {
 }
 
 // news yields the gangs for which something else holds than what was told last.
-func (f *ownerFollower) news(yield func(kubeview.GangOwner, kubeview.GangOwnerState) bool) {
+func (f *ownerFollower) news(yield func(gangview.Owner, gangview.OwnerState) bool) {
 	for {
 		owner, state, found := f.next()
 		if !found || !yield(owner, state) {
@@ -156,7 +156,7 @@ func (f *ownerFollower) news(yield func(kubeview.GangOwner, kubeview.GangOwnerSt
 	}
 }
 
-func (f *ownerFollower) next() (kubeview.GangOwner, kubeview.GangOwnerState, bool) {
+func (f *ownerFollower) next() (gangview.Owner, gangview.OwnerState, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for id := range f.dirty {
@@ -170,7 +170,7 @@ func (f *ownerFollower) next() (kubeview.GangOwner, kubeview.GangOwnerState, boo
 		g.told, g.heard = state, true
 		return g.owner, state, true
 	}
-	return kubeview.GangOwner{}, kubeview.GangOwnerState{}, false
+	return gangview.Owner{}, gangview.OwnerState{}, false
 }
 
 // act notes that something was made of what was said of the gang.

@@ -2,15 +2,15 @@ package coscheduling
 
 import (
 	"berth.dev/berth/pkg/apis/config"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
 )
 
 // ownerPolicy returns the policy that defaulted and validated args state, or nil.
-func ownerPolicy(args *config.GangOwners) *kubeview.GangOwnerPolicy {
+func ownerPolicy(args *config.GangOwners) *gangview.OwnerPolicy {
 	if args == nil {
 		return nil
 	}
-	p := &kubeview.GangOwnerPolicy{Kinds: map[string]bool{}, JobSetPer: kubeview.JobSetPer(*args.JobSetPer)}
+	p := &gangview.OwnerPolicy{Kinds: map[string]bool{}, JobSetPer: gangview.JobSetPer(*args.JobSetPer)}
 	for _, kind := range args.Kinds {
 		p.Kinds[string(kind)] = true
 	}

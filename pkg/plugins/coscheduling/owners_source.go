@@ -17,8 +17,8 @@ import (
 	"k8s.io/klog/v2"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/informers"
-	"berth.dev/berth/pkg/kubeview"
 )
 
 // ownerRetry is how long a kind is left alone that cannot be read, and the longest pause after other failures. Within about
@@ -29,7 +29,7 @@ const ownerRetry = 5 * time.Second
 // the objects themselves are not wanted: of each only its states are kept.
 type ownerSource struct {
 	follower *ownerFollower
-	kind     *kubeview.GangOwnerKind
+	kind     *gangview.OwnerKind
 	// version is the index of the version in which the kind was read last; only the reflector uses it.
 	version int
 
@@ -39,12 +39,12 @@ type ownerSource struct {
 	listed     bool
 	unreadable string
 	// states holds what each object says, by part, and gangs the gangs that are followed, both by namespace/name.
-	states map[string]map[string]kubeview.GangOwnerState
+	states map[string]map[string]gangview.OwnerState
 	gangs  map[string]map[gang.ID]bool
 }
 
-func newOwnerSource(f *ownerFollower, kind *kubeview.GangOwnerKind) *ownerSource {
-	return &ownerSource{follower: f, kind: kind, states: map[string]map[string]kubeview.GangOwnerState{}, gangs: map[string]map[gang.ID]bool{}}
+func newOwnerSource(f *ownerFollower, kind *gangview.OwnerKind) *ownerSource {
+	return &ownerSource{follower: f, kind: kind, states: map[string]map[string]gangview.OwnerState{}, gangs: map[string]map[gang.ID]bool{}}
 }
 
 // run watches the kind until ctx is done.
@@ -72,7 +72,7 @@ func (s *ownerSource) leave(key string, id gang.ID) {
 
 // state returns what holds for a gang of the owner's pods. Where the pods carry the minimum it is left to them, and so the
 // object need not be readable. An object that is gone leaves its last minimum.
-func (s *ownerSource) state(owner *kubeview.GangOwner, before kubeview.GangOwnerState) kubeview.GangOwnerState {
+func (s *ownerSource) state(owner *gangview.Owner, before gangview.OwnerState) gangview.OwnerState {
 	states, found := s.states[ownerKey(owner.Namespace, owner.Name)]
 	switch {
 	case found && owner.Minimum > 0:
@@ -80,11 +80,11 @@ func (s *ownerSource) state(owner *kubeview.GangOwner, before kubeview.GangOwner
 		state.Minimum = 0
 		return state
 	case owner.Minimum > 0:
-		return kubeview.GangOwnerState{}
+		return gangview.OwnerState{}
 	case found:
 		state, has := states[owner.Part]
 		if !has {
-			return kubeview.GangOwnerState{Why: owner.Object() + " has no part " + owner.Part}
+			return gangview.OwnerState{Why: owner.Object() + " has no part " + owner.Part}
 		}
 		return state
 	}
@@ -115,7 +115,7 @@ func (s *ownerSource) set(obj any) error {
 }
 
 // put records what the object under key says, nothing if it is gone. The lock is held.
-func (s *ownerSource) put(key string, states map[string]kubeview.GangOwnerState) {
+func (s *ownerSource) put(key string, states map[string]gangview.OwnerState) {
 	if maps.Equal(s.states[key], states) {
 		return
 	}
@@ -150,7 +150,7 @@ func (s *ownerSource) Delete(obj any) error {
 // Replace is called by the reflector with all objects there are. What was known stays while they cannot be read: the list
 // is empty then, because ownerLister makes it so.
 func (s *ownerSource) Replace(objects []any, _ string) error {
-	all := make(map[string]map[string]kubeview.GangOwnerState, len(objects))
+	all := make(map[string]map[string]gangview.OwnerState, len(objects))
 	for _, obj := range objects {
 		if object, ok := obj.(*unstructured.Unstructured); ok {
 			all[ownerKey(object.GetNamespace(), object.GetName())] = s.kind.States(object)

@@ -8,14 +8,14 @@ import (
 	"k8s.io/klog/v2"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
 )
 
 // followOwner lets the object be read whose controller creates the pods of a gang, and the pods of its kind be watched that have
 // ended: they count towards the minimum.
-func (f *feed) followOwner(owner kubeview.GangOwner) {
+func (f *feed) followOwner(owner gangview.Owner) {
 	f.owners.follow(f.ctx, owner)
-	kind, known := kubeview.GangOwnerKindOf(owner.Kind)
+	kind, known := gangview.OwnerKindOf(owner.Kind)
 	if !known || kind.EndedLabel == "" {
 		return
 	}
@@ -35,7 +35,7 @@ func (f *feed) followOwner(owner kubeview.GangOwner) {
 }
 
 // ownerSays records what the object says about a gang of its pods.
-func (c *coordinator) ownerSays(ctx context.Context, owner kubeview.GangOwner, s kubeview.GangOwnerState) {
+func (c *coordinator) ownerSays(ctx context.Context, owner gangview.Owner, s gangview.OwnerState) {
 	id, now := owner.Gang(), time.Now()
 	for _, ref := range c.ledger.Members(id) {
 		if pod := c.pods.any(ref); pod != nil && c.owners.outlived(&owner, pod) {

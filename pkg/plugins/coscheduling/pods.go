@@ -8,7 +8,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
 )
 
 // memberPods finds the pods that the ledger speaks of.
@@ -76,13 +76,13 @@ func (p *memberPods) ended(namespace, name string) *v1.Pod {
 }
 
 // members tells which pods are members of gangs.
-type members struct{ policy *kubeview.GangOwnerPolicy }
+type members struct{ policy *gangview.OwnerPolicy }
 
 // of returns the gang that the pod is a member of, if any. A pod that means to be in a gang but says so wrongly is an error.
 // Native groups are left to the core.
-func (m members) of(pod *v1.Pod) (kubeview.Membership, error) {
+func (m members) of(pod *v1.Pod) (gangview.Membership, error) {
 	if pod.Spec.SchedulingGroup != nil {
-		return kubeview.Membership{}, nil
+		return gangview.Membership{}, nil
 	}
 	return m.policy.GangOf(pod)
 }

@@ -13,8 +13,9 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/profiles"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // nodesNamed is the nodes of a cycle, by name.
@@ -40,7 +41,7 @@ func TestWhatIsPromisedIsKept(t *testing.T) {
 		}
 	}
 	backfill := func(p *v1.Pod) *v1.Pod {
-		p.Annotations = map[string]string{kubeview.BackfillKey: "allow"}
+		p.Annotations = map[string]string{wellknown.BackfillKey: "allow"}
 		return p
 	}
 	held := []awaitedPod{{Ref: gang.Ref{UID: "held", Namespace: "default", Name: "held"}, node: "other"}}
@@ -79,7 +80,7 @@ func TestWhatIsPromisedIsKept(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p := &promises{filters: allFilters, allowsBackfill: func(pod *v1.Pod) bool { return kubeview.MayBackfill(nil, pod) }}
+			p := &promises{filters: allFilters, allowsBackfill: func(pod *v1.Pod) bool { return gangview.MayBackfill(nil, pod) }}
 			kept := test.promise
 			kept.to, kept.priority, kept.node, kept.info = gang.ID{Namespace: "default", Name: "g"}, 10, "node", info
 			p.add(kept)
@@ -117,7 +118,7 @@ func TestPromisesAreComparedAsTheProfileCompares(t *testing.T) {
 	}
 	node := framework.NewNodeInfo()
 	node.SetNode(st.MakeNode().Name("n").Capacity(map[v1.ResourceName]string{v1.ResourceCPU: "16", v1.ResourcePods: "110"}).Obj())
-	p := &promises{allowsBackfill: func(pod *v1.Pod) bool { return kubeview.MayBackfill(nil, pod) }}
+	p := &promises{allowsBackfill: func(pod *v1.Pod) bool { return gangview.MayBackfill(nil, pod) }}
 	p.keep(gang.ID{Name: "g"}, forTurn, []promise{{to: gang.ID{Name: "g"}, kind: forTurn, node: "n", info: member}})
 	for _, ignored := range []bool{false, true} {
 		traits := *profiles.AllTraits

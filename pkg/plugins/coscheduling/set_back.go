@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/klog/v2"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/profiles"
 )
 
@@ -59,7 +59,7 @@ func (c *wallClock) follow(ctx context.Context, now time.Time) {
 	}
 	pending := map[string]*v1.Pod{}
 	for _, pod := range all {
-		if pod.Spec.NodeName == "" && !kubeview.Finished(pod) && c.profiles.Of(pod) != nil {
+		if pod.Spec.NodeName == "" && !podview.Finished(pod) && c.profiles.Of(pod) != nil {
 			pending[pod.Namespace+"/"+pod.Name] = pod
 		}
 	}

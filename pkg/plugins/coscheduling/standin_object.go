@@ -8,7 +8,8 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // maxStandInOwners bounds the size of a stand-in whose owners are its members. It is kept as long as any of its owners
@@ -20,7 +21,7 @@ const maxStandInOwners = 32
 func standInFor(id gang.ID, minMember int, members []*v1.Pod) *schedulingv1alpha1.PodGroup {
 	return &schedulingv1alpha1.PodGroup{
 		ObjectMeta: metav1.ObjectMeta{Namespace: id.Namespace, Name: id.Name,
-			Annotations:     map[string]string{kubeview.StandInKey: strconv.Itoa(minMember)},
+			Annotations:     map[string]string{wellknown.StandInKey: strconv.Itoa(minMember)},
 			OwnerReferences: standInOwners(members)},
 		Spec: schedulingv1alpha1.PodGroupSpec{MinMember: int32(minMember)},
 	}
@@ -28,14 +29,14 @@ func standInFor(id gang.ID, minMember int, members []*v1.Pod) *schedulingv1alpha
 
 // isStandIn reports whether Berth made the PodGroup and nobody has made it their own since by saying what it asks for.
 func isStandIn(pg *schedulingv1alpha1.PodGroup) bool {
-	made, marked := pg.Annotations[kubeview.StandInKey]
+	made, marked := pg.Annotations[wellknown.StandInKey]
 	return marked && made == strconv.Itoa(int(pg.Spec.MinMember)) && len(pg.Spec.MinResources) == 0 && pg.Spec.ScheduleTimeoutSeconds == nil
 }
 
 func standInOwners(members []*v1.Pod) []metav1.OwnerReference {
 	var shared *metav1.OwnerReference
 	for i, pod := range members {
-		controller := kubeview.ControllerOf(pod)
+		controller := podview.ControllerOf(pod)
 		if controller == nil || (i > 0 && controller.UID != shared.UID) {
 			shared = nil
 			break

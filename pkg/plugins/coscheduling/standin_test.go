@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
 )
 
 // removals counts the deletions and grants each request.
@@ -34,7 +34,7 @@ func (r *removals) RoundTrip(request *http.Request) (*http.Response, error) {
 // The scheduler starts beside a gang that runs: its pod and the PodGroup that stands in for what the Job says are known at once.
 func TestStandInStaysUntilOwnersAreKnown(t *testing.T) {
 	t.Parallel()
-	kind, known := kubeview.GangOwnerKindOf("Job")
+	kind, known := gangview.OwnerKindOf("Job")
 	if !known {
 		t.Fatal("Jobs are no owners of gangs")
 	}
@@ -60,7 +60,7 @@ func TestStandInStaysUntilOwnersAreKnown(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			transport, owner := &removals{}, kubeview.GangOwner{Kind: "Job", Namespace: "ns", Name: "j"}
+			transport, owner := &removals{}, gangview.Owner{Kind: "Job", Namespace: "ns", Name: "j"}
 			id := owner.Gang()
 			client, err := newPodGroupClient(&restclient.Config{Host: "http://api.invalid", QPS: -1, Transport: transport})
 			if err != nil {

@@ -24,8 +24,8 @@ import (
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/informers"
-	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/plural"
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/profiles"
 	"berth.dev/berth/pkg/retry"
 )
@@ -318,7 +318,7 @@ func (s *statusWriter) writeGroup(ctx context.Context, id gang.ID, pg *schedulin
 	status.ReservedNodes = nodes
 	if status.OccupiedBy == "" {
 		if pod := s.pods.pod(v.Any); pod != nil {
-			if owner := kubeview.ControllerOf(pod); owner != nil {
+			if owner := podview.ControllerOf(pod); owner != nil {
 				status.OccupiedBy = pod.Namespace + "/" + owner.Name
 			}
 		}

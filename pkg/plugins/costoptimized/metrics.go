@@ -10,7 +10,7 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/klog/v2"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/priceview"
 )
 
 var (
@@ -76,7 +76,7 @@ func (c *billCollector) CollectWithStability(ch chan<- metrics.Metric) {
 		gauge := func(d *metrics.Desc, value float64, labels ...string) {
 			ch <- metrics.NewLazyConstMetric(d, metrics.GaugeValue, value, append([]string{profile}, labels...)...)
 		}
-		for _, t := range kubeview.CapacityTypes() {
+		for _, t := range priceview.CapacityTypes() {
 			gauge(clusterCost, b.byCapacity[t].Dollars(), string(t))
 		}
 		gauge(inUseCost, b.inUse.Dollars())
@@ -84,7 +84,7 @@ func (c *billCollector) CollectWithStability(ch chan<- metrics.Metric) {
 		gauge(strandedGPUCost, b.strandedGPU.Dollars())
 		gauge(unpricedNodes, float64(b.unpriced))
 		if total := b.total(); total > 0 {
-			gauge(spotShare, b.byCapacity[kubeview.Spot].Dollars()/total.Dollars())
+			gauge(spotShare, b.byCapacity[priceview.Spot].Dollars()/total.Dollars())
 		}
 	}
 }

@@ -12,9 +12,9 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
-	"berth.dev/berth/pkg/clusterstate"
+	"berth.dev/berth/pkg/claimview"
 	"berth.dev/berth/pkg/gpu"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/podview"
 )
 
 // podsByNode is the index by which a node's pods are found outside of a scheduling cycle.
@@ -86,8 +86,8 @@ func (c *count) add(o count) {
 	c.freeMemOnPartlyTaken += o.freeMemOnPartlyTaken
 }
 
-// touch marks a node as changed. Users may put pods on nodes that there are none: those are not worth remembering, nor are nodes that
-// come and go between two scrapes.
+// touch marks a node as changed. Users may put pods on nodes that there are none: those are not worth remembering, nor
+// are nodes that come and go between two scrapes.
 func (f *fleet) touch(node string) {
 	if _, exists, _ := f.nodes.GetByKey(node); !exists {
 		f.mu.Lock()
@@ -135,7 +135,7 @@ func (f *fleet) byModel() map[string]count {
 
 // count counts one node, each resource under which it offers GPUs on its own: they may be of several makers and models.
 // Stranded is counted with the mix as it was when the node last changed.
-func (f *fleet) count(node *v1.Node, claimable *clusterstate.ClaimState, demand *gpu.Demand) []count {
+func (f *fleet) count(node *v1.Node, claimable *claimview.State, demand *gpu.Demand) []count {
 	keys := f.cluster.views.keys
 	seen, _ := keys.ReadGPUNode(node)
 	if seen.GPUs() == 0 && claimable.Stamp(node.Name) == 0 {
@@ -202,8 +202,8 @@ func countInventory(inv *gpu.Inventory, demand *gpu.Demand) count {
 	return c
 }
 
-// collector puts the counts of all schedulers of the process on the metrics endpoint, which belongs to the process and not
-// to a scheduler.
+// collector puts the counts of all schedulers of the process on the metrics endpoint, which belongs to the process and
+// not to a scheduler.
 type collector struct {
 	metrics.BaseStableCollector
 
@@ -296,7 +296,7 @@ func (f *fleet) watchPods(informer cache.SharedIndexInformer) error {
 		return nil
 	}
 	return informer.AddIndexers(cache.Indexers{podsByNode: func(obj any) ([]string, error) {
-		if pod, ok := obj.(*v1.Pod); ok && pod.Spec.NodeName != "" && !kubeview.Finished(pod) {
+		if pod, ok := obj.(*v1.Pod); ok && pod.Spec.NodeName != "" && !podview.Finished(pod) {
 			return []string{pod.Spec.NodeName}, nil
 		}
 		return nil, nil

@@ -8,12 +8,12 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// opened reports that a node of which labels, taints or the cordon have changed may take the pod once others make way, and could
-// not before.
+// opened reports that a node of which labels, taints or the cordon have changed may take the pod once others make way,
+// and could not before.
 //
-// GPUAware is asked before the stock filters, so of a full node that these would refuse as well it alone is said to have refused
-// the pod. Preemption does ask them, and does not help while they refuse; their own events do not wake a pod that they are not
-// known to have refused.
+// GPUAware is asked before the stock filters, so of a full node that these would refuse as well it alone is said to
+// have refused the pod. Preemption does ask them, and does not help while they refuse; their own events do not wake a
+// pod that they are not known to have refused.
 func opened(pod *v1.Pod, before, after *v1.Node) bool {
 	if before == nil || ptr.Deref(pod.Spec.PreemptionPolicy, v1.PreemptLowerPriority) == v1.PreemptNever || !admits(after, pod) {
 		return false
@@ -21,8 +21,8 @@ func opened(pod *v1.Pod, before, after *v1.Node) bool {
 	return !admits(before, pod) || hasVolumes(pod) && moved(before, after)
 }
 
-// admits reports whether the pod's selector, affinity and tolerations let it run on the node. An affinity that cannot be read
-// admits none.
+// admits reports whether the pod's selector, affinity and tolerations let it run on the node. An affinity that cannot
+// be read admits none.
 func admits(node *v1.Node, pod *v1.Pod) bool {
 	if matches, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(node); err != nil || !matches {
 		return false

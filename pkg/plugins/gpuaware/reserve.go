@@ -12,7 +12,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/gpu"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
 )
 
 // promisedKey marks the cycles in which Reserve has promised devices.
@@ -23,16 +23,18 @@ type promiseMark struct{}
 // Clone returns the mark, which has no content.
 func (m promiseMark) Clone() fwk.StateData { return m }
 
-// ReservesOpenly says that what Reserve takes note of shows in the NodeInfo or by AddPod as well, so that a dry run need not call it.
+// ReservesOpenly says that what Reserve takes note of shows in the NodeInfo or by AddPod as well, so that a dry run
+// need not call it.
 func (*Plugin) ReservesOpenly() {}
 
 // Reserve chooses the devices of a pod that goes to a shared node and promises them to it. On other nodes the kubelet
-// chooses. In the cycle of a native pod group, the promise holds until the cycle ends, so that the pods of the group after this
-// one find what is left.
+// chooses. In the cycle of a native pod group, the promise holds until the cycle ends, so that the pods of the group
+// after this one find what is left.
 //
-// It turns a pod away that Filter let pass where the promise to another pod has not ended yet, because the informer that ends it
-// comes after that of the scheduler, or because it is not known whether that pod was bound. The event that would wake the pod may
-// have come by then. So that is an error, after which a pod is tried again soon, and not a lack of room.
+// It turns a pod away that Filter let pass where the promise to another pod has not ended yet, because the informer
+// that ends it comes after that of the scheduler, or because it is not known whether that pod was bound. The event that
+// would wake the pod may have come by then. So that is an error, after which a pod is tried again soon, and not a lack
+// of room.
 func (p *Plugin) Reserve(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, nodeName string) *fwk.Status {
 	simulated := cycle.IsPodGroupSchedulingCycle()
 	if simulated && pod.Spec.SchedulingGroup == nil {
@@ -69,7 +71,7 @@ func (p *Plugin) Reserve(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod,
 	if node.Empty().Mode != gpu.ModeShared {
 		return nil
 	}
-	count := func(keys *kubeview.GPUKeys) *gpu.Inventory {
+	count := func(keys *gpuview.Keys) *gpu.Inventory {
 		inventory := keys.Inventory(node, info, p.cluster.ledger.of, pod.UID)
 		p.countAbsent(inventory, node, info, pod.UID)
 		return s.live.healthy(inventory, node)
@@ -93,7 +95,7 @@ func (p *Plugin) Reserve(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod,
 }
 
 // countAbsent books the promises to pods that the snapshot does not show on the node yet.
-func (p *Plugin) countAbsent(inventory *gpu.Inventory, node *kubeview.GPUNode, info fwk.NodeInfo, self types.UID) {
+func (p *Plugin) countAbsent(inventory *gpu.Inventory, node *gpuview.Node, info fwk.NodeInfo, self types.UID) {
 	promised := p.cluster.ledger.on(info.Node().Name)
 	if len(promised) == 0 {
 		return
@@ -135,7 +137,7 @@ func (p *Plugin) Unreserve(ctx context.Context, cycle fwk.CycleState, pod *v1.Po
 	if value, ok := data.(lockMark); ok {
 		if err := p.cluster.locks.giveBack(ctx, pod, nodeName, string(value)); err != nil {
 			klog.FromContext(ctx).Error(err, "Giving back the lock of the node failed; it expires",
-				"pod", klog.KObj(pod), "node", nodeName, "after", kubeview.HAMiLockLasts)
+				"pod", klog.KObj(pod), "node", nodeName, "after", hamiLockLasts)
 		}
 	}
 }
@@ -147,7 +149,7 @@ func (p *Plugin) PreBindPreFlight(
 ) (*fwk.PreBindPreFlightResult, *fwk.Status) {
 	a, ok := p.cluster.ledger.of(pod.UID)
 	if !ok || a.Node != nodeName {
-		if patch, err := kubeview.StaleAnswersPatch(pod); err != nil {
+		if patch, err := staleAnswersPatch(pod); err != nil {
 			return nil, fwk.AsStatus(err)
 		} else if patch == nil {
 			return nil, fwk.NewStatus(fwk.Skip)
@@ -162,11 +164,12 @@ func (p *Plugin) PreBindPreFlight(
 }
 
 // PreBind writes the promised devices to the pod, in one patch, before the pod is bound: the node's agent reads the
-// annotations when the pod arrives there, and the next scheduler after a restart the status. HAMi's device plugin serves one pod of
-// its node at a time, the one that the node's lock names: pods wait for it here, each in a binding cycle of its own.
+// annotations when the pod arrives there, and the next scheduler after a restart the status. HAMi's device plugin
+// serves one pod of its node at a time, the one that the node's lock names: pods wait for it here, each in a binding
+// cycle of its own.
 func (p *Plugin) PreBind(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, nodeName string) *fwk.Status {
 	if _, err := cycle.Read(promisedKey); err != nil {
-		return fwk.AsStatus(p.tell(ctx, cycle, pod, kubeview.StaleAnswersPatch))
+		return fwk.AsStatus(p.tell(ctx, cycle, pod, staleAnswersPatch))
 	}
 	promised, ok := p.cluster.ledger.of(pod.UID)
 	if !ok || promised.Node != nodeName {
@@ -184,6 +187,6 @@ func (p *Plugin) PreBind(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod,
 		cycle.Write(lockedKey, lockMark(value))
 	}
 	return fwk.AsStatus(p.tell(ctx, cycle, pod, func(newest *v1.Pod) ([]byte, error) {
-		return kubeview.AssignmentPatch(newest, &s.request, promised, time.Now())
+		return assignmentPatch(newest, &s.request, promised, time.Now())
 	}))
 }

@@ -19,8 +19,8 @@ var meanDistance = metrics.NewHistogramVec(&metrics.HistogramOpts{
 
 var registerMetrics = sync.OnceFunc(func() { schedulermetrics.RegisterMetrics(meanDistance) })
 
-// observe measures the distance of the node that was chosen. Nodes are not scored where only one is left, as for a pod that
-// follows the plan of its gang.
+// observe measures the distance of the node that was chosen. Nodes are not scored where only one is left, as for a pod
+// that follows the plan of its gang.
 func (p *Plugin) observe(state fwk.CycleState, node string) error {
 	s, err := readState[*tallyState](state, tallyKey)
 	if err != nil {

@@ -80,8 +80,8 @@ func (p *Plugin) read(pod *v1.Pod) (*cycleState, error) {
 	}
 }
 
-// tell says once of a pod that it names datasets that no policy knows. It may run all the same: there is no place to keep
-// it near to.
+// tell says once of a pod that it names datasets that no policy knows. It may run all the same: there is no place to
+// keep it near to.
 func (p *Plugin) tell(ctx context.Context, pod *v1.Pod, d *policy.Demand) {
 	if len(d.UnknownDatasets) == 0 {
 		return
@@ -94,8 +94,8 @@ func (p *Plugin) tell(ctx context.Context, pod *v1.Pod, d *policy.Demand) {
 		"no placement policy says where dataset %s is; it does not influence where the pod runs", strings.Join(d.UnknownDatasets, ", "))
 }
 
-// countNominated keeps the licenses that evictions have freed for the pods of higher priority for which pods were evicted. The
-// framework tells Filter of them on their own nodes alone.
+// countNominated keeps the licenses that evictions have freed for the pods of higher priority for which pods were
+// evicted. The framework tells Filter of them on their own nodes alone.
 func (p *Plugin) countNominated(pod *v1.Pod, s *cycleState) {
 	for _, obj := range p.book.nominated.Range {
 		other := obj.(*v1.Pod)
@@ -119,8 +119,8 @@ func (p *Plugin) countKept(pod *v1.Pod, s *cycleState) {
 	})
 }
 
-// countGroup counts the members of a native pod group that the scheduler has put on nodes in its simulation: it says so in the
-// nodes alone.
+// countGroup counts the members of a native pod group that the scheduler has put on nodes in its simulation: it says so
+// in the nodes alone.
 func (p *Plugin) countGroup(state fwk.CycleState, pod *v1.Pod, s *cycleState, nodes []fwk.NodeInfo) {
 	if pod.Spec.SchedulingGroup == nil || !state.IsPodGroupSchedulingCycle() {
 		return
@@ -212,7 +212,8 @@ func (p *Plugin) Score(_ context.Context, state fwk.CycleState, _ *v1.Pod, node 
 // ScoreExtensions returns the plugin.
 func (p *Plugin) ScoreExtensions() fwk.ScoreExtensions { return p }
 
-// NormalizeScore makes the nearest nodes the best. A score depends on its node alone: half of the data is always 50 points.
+// NormalizeScore makes the nearest nodes the best. A score depends on its node alone: half of the data is always 50
+// points.
 func (*Plugin) NormalizeScore(_ context.Context, _ fwk.CycleState, _ *v1.Pod, scores fwk.NodeScoreList) *fwk.Status {
 	for i := range scores {
 		scores[i].Score = fwk.MaxScore - scores[i].Score
@@ -231,7 +232,8 @@ func (p *Plugin) Terms(_ context.Context, state fwk.CycleState, _ *v1.Pod, node 
 	}}, nil
 }
 
-// ReservesOpenly says that what Reserve takes note of shows in the NodeInfo or by AddPod as well, so that a dry run need not call it.
+// ReservesOpenly says that what Reserve takes note of shows in the NodeInfo or by AddPod as well, so that a dry run
+// need not call it.
 func (*Plugin) ReservesOpenly() {}
 
 // Reserve takes the pod's licenses. Where the policies have changed since Filter, the node is judged by the new ones.

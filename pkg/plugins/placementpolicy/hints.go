@@ -9,9 +9,10 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/util"
 )
 
-// EventsToRegister names what can make a rejected pod schedulable: a pod that gives licenses back, a node in other node sets
-// than before, and a change of the pod itself. Policies are not among them: an event of a CRD that is not installed would
-// keep the scheduler from starting. The loop of the book wakes the pods that a change of policies concerns.
+// EventsToRegister names what can make a rejected pod schedulable: a pod that gives licenses back, a node in other node
+// sets than before, and a change of the pod itself. Policies are not among them: an event of a CRD that is not
+// installed would keep the scheduler from starting. The loop of the book wakes the pods that a change of policies
+// concerns.
 func (p *Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
 	return []fwk.ClusterEventWithHint{
 		// Annotations have no action type of their own: their changes arrive as the general update.
@@ -21,8 +22,8 @@ func (p *Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, 
 	}, nil
 }
 
-// afterPodChange queues a pod that uses licenses when another gives some back. The ledger hears of the change from here if
-// its own handler has not heard yet: else the pod would be tried too early and not again.
+// afterPodChange queues a pod that uses licenses when another gives some back. The ledger hears of the change from here
+// if its own handler has not heard yet: else the pod would be tried too early and not again.
 func (p *Plugin) afterPodChange(logger klog.Logger, pod *v1.Pod, oldObj, newObj any) (fwk.QueueingHint, error) {
 	before, after, err := util.As[*v1.Pod](oldObj, newObj)
 	if err != nil {

@@ -20,8 +20,8 @@ import (
 // longestMessage keeps conditions short of what an event may hold.
 const longestMessage = 900
 
-// statusWriter writes what holds of each policy into its status, and says in an event when one cannot be evaluated. Only the
-// scheduler that leads writes.
+// statusWriter writes what holds of each policy into its status, and says in an event when one cannot be evaluated.
+// Only the scheduler that leads writes.
 type statusWriter struct {
 	*informers.StatusLoop
 	book     *book

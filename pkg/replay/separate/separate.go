@@ -1,5 +1,5 @@
-// Package separate runs replays in processes of their own, so that several run at once and each is charged for its own processor
-// time: one that has a processor to itself needs a third less of it than one that spreads its work over two.
+// Package separate runs replays in processes of their own, so that several run at once and each is charged for its own
+// processor time: one that has a processor to itself needs a third less of it than one that spreads its work over two.
 package separate
 
 import (
@@ -63,8 +63,8 @@ type Pool struct {
 	offered, total []int64
 }
 
-// Run runs a replay with each of the arguments and returns their results in order. The first error ends all; it has the exit
-// status of the replay that failed.
+// Run runs a replay with each of the arguments and returns their results in order. The first error ends all; it has the
+// exit status of the replay that failed.
 func (p *Pool) Run(ctx context.Context, arguments [][]string) ([]*replayed.Result, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -113,8 +113,8 @@ func Run(ctx context.Context, opts sandbox.Options) error {
 	}
 }
 
-// closeFiles keeps everybody else from what this process and its children write, etcd's snapshots among it, which have the modes
-// that etcd gives them.
+// closeFiles keeps everybody else from what this process and its children write, etcd's snapshots among it, which have
+// the modes that etcd gives them.
 func closeFiles() { syscall.Umask(0o077) }
 
 // RunComponent runs one component of a split control plane until ctx ends.
@@ -301,7 +301,8 @@ func (cp *controlPlane) startProcess(ctx context.Context, name, path string, arg
 	return p
 }
 
-// stopProcesses stops them in the reverse of their order: one that ends after what it talks to waits for answers in vain.
+// stopProcesses stops them in the reverse of their order: one that ends after what it talks to waits for answers in
+// vain.
 func (cp *controlPlane) stopProcesses() {
 	for _, p := range slices.Backward(cp.processes) {
 		p.Stop()
@@ -319,8 +320,8 @@ func (cp *controlPlane) writeState() error {
 	return cp.layout.WriteState(cp.state)
 }
 
-// waitFor waits until ready says so, a component of this process fails, or failed, if given, returns an error. The log is that
-// of the component which is waited for.
+// waitFor waits until ready says so, a component of this process fails, or failed, if given, returns an error. The log
+// is that of the component which is waited for.
 func (cp *controlPlane) waitFor(ctx context.Context, what, log string, ready func(context.Context) (bool, error), failed func() error) error {
 	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, startTimeout, true, func(ctx context.Context) (bool, error) {
 		select {

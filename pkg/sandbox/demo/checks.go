@@ -12,7 +12,8 @@ import (
 )
 
 // gangWindow is how long a gang may be seen bound in part: bindings are separate requests to the API server, which take
-// milliseconds, or seconds on a machine that does something else. A gang that is held in part waits much longer for the rest.
+// milliseconds, or seconds on a machine that does something else. A gang that is held in part waits much longer for the
+// rest.
 const gangWindow = time.Minute
 
 // checks are the claims that are made of an outcome.

@@ -30,8 +30,8 @@ type filling struct {
 	workload, milli int
 }
 
-// Map draws the cluster as an SVG file: every GPU of every node, in the color of the workload that has it. Parts of a shared
-// GPU are filled from below; a dot marks each pod without GPUs.
+// Map draws the cluster as an SVG file: every GPU of every node, in the color of the workload that has it. Parts of a
+// shared GPU are filled from below; a dot marks each pod without GPUs.
 func (o *Outcome) Map() string {
 	names := o.workloads()
 	var body strings.Builder
@@ -131,8 +131,8 @@ func (o *Outcome) drawNode(b *strings.Builder, node *Node, names []string, x, y 
 	fmt.Fprintf(b, `<text class="node" x="%g" y="%g">%s</text></g>`, x, y+height+namesHeight-4, html.EscapeString(node.Name))
 }
 
-// fillings are what workloads have of each GPU of a node, and the workloads of its pods without GPUs. Whole GPUs have no
-// index, so they are drawn in order.
+// fillings are what workloads have of each GPU of a node, and the workloads of its pods without GPUs. Whole GPUs have
+// no index, so they are drawn in order.
 func (o *Outcome) fillings(node *Node, names []string) (gpus [][]filling, without []int) {
 	gpus = make([][]filling, node.GPUs)
 	next := 0

@@ -1,5 +1,5 @@
-// Package demo runs the shipped examples on a sandbox, tells where each pod went and why, and checks that the outcome is
-// what the project says it is.
+// Package demo runs the shipped examples on a sandbox, tells where each pod went and why, and checks that the outcome
+// is what the project says it is.
 package demo
 
 import (
@@ -20,8 +20,8 @@ import (
 	"berth.dev/berth/pkg/sandbox"
 )
 
-// placedWithin bounds how long all workloads together may take to be placed. Usually it is a few seconds; a slow machine is no
-// failure of the scheduler.
+// placedWithin bounds how long all workloads together may take to be placed. Usually it is a few seconds; a slow
+// machine is no failure of the scheduler.
 const placedWithin = 4 * time.Minute
 
 // settledWithin bounds the wait for an outcome that stands still.
@@ -131,11 +131,12 @@ func runWorkloads(ctx context.Context, sb *sandbox.Sandbox, keep bool, say func(
 // delayKey is the annotation of a pod that says how long it runs before it succeeds (see package stages).
 const delayKey = "pod-complete.stage.kwok.x-k8s.io/delay"
 
-// runsOn is how long the Jobs of a cluster that stays up run. Otherwise they would end after a minute, and the cluster would look idle.
+// runsOn is how long the Jobs of a cluster that stays up run. Otherwise they would end after a minute, and the cluster
+// would look idle.
 const runsOn = "8760h"
 
-// objects reads a workload as kubectl apply would create it, so that the example can be applied over it later. With keep, its Jobs
-// run until they are deleted.
+// objects reads a workload as kubectl apply would create it, so that the example can be applied over it later. With
+// keep, its Jobs run until they are deleted.
 func (w workload) objects(keep bool) ([]*unstructured.Unstructured, error) {
 	objects, err := sandbox.ReadObjects(manifests.Files, w.file())
 	if err != nil {
@@ -162,8 +163,8 @@ func (w workload) objects(keep bool) ([]*unstructured.Unstructured, error) {
 	return objects, nil
 }
 
-// waitFor waits until a workload is where it should be, or patience ends, which ends with ctx. Running out of patience is no
-// error: the checks will say what is not as it should be.
+// waitFor waits until a workload is where it should be, or patience ends, which ends with ctx. Running out of patience
+// is no error: the checks will say what is not as it should be.
 func (d *watch) waitFor(ctx, patience context.Context, w workload, say func(string)) error {
 	err := wait.PollUntilContextCancel(patience, 20*time.Millisecond, true, func(context.Context) (bool, error) {
 		return d.settled(w) == w.pods, nil

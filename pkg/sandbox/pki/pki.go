@@ -35,9 +35,9 @@ const (
 // certLifetime is longer than anybody leaves a sandbox up.
 const certLifetime = 365 * 24 * time.Hour
 
-// Dir is the folder with the key material of one sandbox: one authority that signs for etcd, the API server and every client, and
-// one for proxies that say who their clients are. They are two, as in kubeadm: with one, the API server would check the certificate
-// of a client twice for each request.
+// Dir is the folder with the key material of one sandbox: one authority that signs for etcd, the API server and every
+// client, and one for proxies that say who their clients are. They are two, as in kubeadm: with one, the API server
+// would check the certificate of a client twice for each request.
 type Dir string
 
 // Cert is the path of a certificate.

@@ -122,8 +122,9 @@ func (s *Server) read(req *http.Request, t target) *http.Response {
 	return respond(req, http.StatusOK, info.MediaType, encoded)
 }
 
-// watch opens a watch from now on. A client that asks for an older version than the present one would miss what happened
-// in between, so it is told to list again. That holds for version 0, too: it is the version of a list of an empty server.
+// watch opens a watch from now on. A client that asks for an older version than the present one would miss what
+// happened in between, so it is told to list again. That holds for version 0, too: it is the version of a list of an
+// empty server.
 func (s *Server) watch(req *http.Request, t target, tab *table, match selector, info runtime.SerializerInfo) *http.Response {
 	from := req.URL.Query().Get("resourceVersion")
 	var missed []Event

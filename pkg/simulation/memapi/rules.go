@@ -13,12 +13,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Rules are what an API server does to objects besides storing them. They hold for requests, not for the server's own methods, and
-// are called while the server is locked. A server without rules stores what it is given, drops events, and keeps no history.
+// Rules are what an API server does to objects besides storing them. They hold for requests, not for the server's own
+// methods, and are called while the server is locked. A server without rules stores what it is given, drops events, and
+// keeps no history.
 type Rules interface {
 	// Create returns the object as it is stored: complete, with a name, a UID and a time of creation.
 	Create(gvr schema.GroupVersionResource, obj runtime.Object) (runtime.Object, error)
-	// Update returns the object as it is stored after a write to it or to its subresource, such as "status". Old must not be changed.
+	// Update returns the object as it is stored after a write to it or to its subresource, such as "status". Old must
+	// not be changed.
 	Update(gvr schema.GroupVersionResource, subresource string, obj, old runtime.Object) (runtime.Object, error)
 	// Delete changes the object, a copy of the stored one, if it does not go at once, and says how long it stays.
 	Delete(gvr schema.GroupVersionResource, obj runtime.Object, options *metav1.DeleteOptions) (Stay, error)

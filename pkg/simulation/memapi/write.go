@@ -76,8 +76,8 @@ func (s *Server) Undefer() {
 // Pending signals that a write has begun to wait.
 func (s *Server) Pending() <-chan struct{} { return s.writes.changed }
 
-// CommitFirst applies the first of the writes that wait, in the order of their paths, methods and bodies, and says whether there was
-// one. What follows from one write can so come to rest before the next.
+// CommitFirst applies the first of the writes that wait, in the order of their paths, methods and bodies, and says
+// whether there was one. What follows from one write can so come to rest before the next.
 func (s *Server) CommitFirst() bool {
 	q := &s.writes
 	q.mu.Lock()
@@ -218,7 +218,8 @@ func (s *Server) rewrite(t target, change func(old runtime.Object) (runtime.Obje
 // errUnchanged ends a write that leaves an object as it was: it gets no new version, and watches do not hear of it.
 var errUnchanged = errors.New("unchanged")
 
-// checkVersion refuses a write of an object that names another version than the stored one. One that names none is taken.
+// checkVersion refuses a write of an object that names another version than the stored one. One that names none is
+// taken.
 func checkVersion(t target, old, written runtime.Object) error {
 	was, err := meta.Accessor(old)
 	if err != nil {
