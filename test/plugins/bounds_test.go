@@ -105,15 +105,18 @@ var bounds = map[string]map[string]string{
 	"pkg/retry": {
 		"Pace.lanes": byAdmin, "Queue.gangs": byGang, "lane.queued": byGang, "lane.given": byGang, "lane.begun": byGang,
 	},
+	"pkg/eviction": {
+		"Problem.Groups": oneCycle, "Group.SettledByRole": oneCycle, "loss.byRole": oneCycle, "state.byRole": oneCycle,
+	},
 	"pkg/gang": {
 		"stageTable":     inSource,
 		"Ledger.binding": byGang, "group.atRest": byPod, "planTally.roles": byGang, "planTally.readyRoles": byGang, "ReserveTurns.namespaces": byAdmin,
-		"EvictProblem.Groups": oneCycle, "Ledger.degraded": byGang, "Ledger.evicted": byGang, "Ledger.groups": byGang, "group.spared": byPod,
+		"Ledger.degraded": byGang, "Ledger.evicted": byGang, "Ledger.groups": byGang, "group.spared": byPod,
 		"ReserveWatch.kept": byNode, "ReserveWatch.stuck": byNode, "ReserveWatch.turns": byNode,
 		"Ledger.invited": byGang, "Ledger.member": byPod, "Ledger.planned": byGang, "Minimum.Roles": byPod,
-		"ReserveTurns.rests": byGang, "VictimGroup.SettledByRole": oneCycle,
-		"View.Roles": oneCycle, "block.short": byGang, "census.labelled": byPod, "census.precedences": byPod,
-		"census.priorities": byPod, "census.roles": byPod, "evictSearch.byRole": oneCycle, "orders.byClass": oneCycle, "orders.seen": oneCycle, "group.members": byPod,
+		"ReserveTurns.rests": byGang,
+		"View.Roles":         oneCycle, "block.short": byGang, "census.labelled": byPod, "census.precedences": byPod,
+		"census.priorities": byPod, "census.roles": byPod, "orders.byClass": oneCycle, "orders.seen": oneCycle, "group.members": byPod,
 		"plan.assignments": byGang, "plan.refused": byGang, "reserver.counts": oneCycle,
 		"reserver.nodes": oneCycle,
 	},
@@ -148,11 +151,9 @@ var bounds = map[string]map[string]string{
 	"pkg/plugins/coscheduling": {
 		"coordinator.mixedModels": byGang,
 		"afterFlight.requests":    "1,000 gangs and pods (mostAfterFlight)", "checking.gone": oneCycle,
-		"checking.said": oneCycle, "coverage.byNamespace": oneCycle, "eviction.said": byPod, "evictor.work": byPod,
+		"checking.said": oneCycle, "coverage.byNamespace": oneCycle, "attempt.said": byPod, "evictor.work": byPod,
 		"feed.ends": byAdmin, "gates.gate": byPod,
-		"news.changed": byGang, "news.happenings": byPod,
-
-		"pluginWords.said":              byGang,
+		"news.changed": byGang, "news.happenings": byPod, "pluginWords.said": byGang,
 		"problemBuilder.holdersLeaving": oneCycle, "problemBuilder.leaving": oneCycle, "promises.gangsAway": byGang,
 		"promises.kept": byGang, "promises.turnedAway": byPod, "promises.view": byGang, "proposal.pods": byNode,
 		"request.held": oneCycle, "request.own": oneCycle, "request.wanted": oneCycle,

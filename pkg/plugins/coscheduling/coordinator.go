@@ -41,9 +41,9 @@ type coordinator struct {
 	evictor  *evictor
 	inbox    *inbox
 	loop     *loop
-	// vacated wakes pods when one that kept them away is bound elsewhere.
-	vacated vacated
-	owners  *podgroup.Owners
+	// capacityFreed wakes pods when one that kept them away is bound elsewhere.
+	capacityFreed capacityFreed
+	owners        *podgroup.Owners
 	// leader tells whether this process schedules, status is the controller of PodGroups.
 	leader informers.Leader
 	status *podgroup.Controller

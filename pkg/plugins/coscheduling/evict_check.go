@@ -11,6 +11,7 @@ import (
 
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/dryrun"
+	"berth.dev/berth/pkg/eviction"
 	"berth.dev/berth/pkg/gang"
 )
 
@@ -144,7 +145,7 @@ func (c *checking) learn(a *dryrun.Plan, proposed []gang.Member) error {
 		if placed[n] >= want.Members {
 			continue
 		}
-		if short[n.Class] > 0 && total[n.Class] == 0 && c.found.Outcome == gang.RoomAlready {
+		if short[n.Class] > 0 && total[n.Class] == 0 && c.found.Outcome == eviction.RoomAlready {
 			// Nobody would have to go, and yet there is no plan: the account does not know what refuses the class.
 			nowhere[shape] = true
 			continue

@@ -16,6 +16,7 @@ import (
 
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/clusterwide"
+	"berth.dev/berth/pkg/eviction"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/plural"
@@ -65,15 +66,15 @@ func (r *request) mayHelp(node string) bool {
 
 // proposal is the answer to a request.
 type proposal struct {
-	gang.Eviction
+	eviction.Plan
 	request *request
 	victims []*v1.Pod
 	// pods is how many pods each node has, by the account, on which members will be placed.
 	pods map[string]int
 	// leaving are the pods that terminate anyway on the nodes where members will be placed.
 	leaving []*v1.Pod
-	// tolls are what it takes from each gang.
-	tolls []gang.Toll
+	// impacts are what it takes from each gang.
+	impacts []gang.EvictionImpact
 }
 
 // going are the pods that have to go before members are placed.
@@ -112,26 +113,26 @@ func (e *evictor) propose(r *request, said findings) *proposal {
 	}
 	budgets, err := e.budgets.List(labels.Everything())
 	if err != nil {
-		return &proposal{request: r, Eviction: gang.Eviction{Reason: "listing PodDisruptionBudgets: " + err.Error()}}
+		return &proposal{request: r, Plan: eviction.Plan{Reason: "listing PodDisruptionBudgets: " + err.Error()}}
 	}
 	b := &problemBuilder{evictor: e, request: r, cluster: e.headroom.Snapshot(keys), covers: newCoverage(budgets),
 		leaving: map[string][]*v1.Pod{}, holdersLeaving: map[apitypes.UID]*v1.Pod{}, now: time.Now()}
 	p := b.build(said)
-	found := &proposal{Eviction: gang.Evict(p), request: r, pods: map[string]int{}}
-	tolls := map[gang.ID]gang.Toll{}
+	found := &proposal{Plan: eviction.Choose(p), request: r, pods: map[string]int{}}
+	impacts := map[gang.ID]gang.EvictionImpact{}
 	for _, i := range found.Victims {
 		found.victims = append(found.victims, b.victims[i])
 		v := &p.Victims[i]
 		if g, known := p.Groups[v.Group]; known {
-			t, counted := tolls[v.Group]
+			t, counted := impacts[v.Group]
 			if !counted {
-				t = gang.Toll{Group: v.Group, Whole: slices.Contains(found.Groups, v.Group), Bound: g.Bound}
+				t = gang.EvictionImpact{Group: v.Group, Whole: slices.Contains(found.Groups, v.Group), Bound: g.Bound}
 			}
 			t.Pods = append(t.Pods, v.UID)
-			tolls[v.Group] = t
+			impacts[v.Group] = t
 		}
 	}
-	found.tolls = slices.Collect(maps.Values(tolls))
+	found.impacts = slices.Collect(maps.Values(impacts))
 	for _, placed := range found.Placed {
 		found.pods[placed.Node] = 0
 	}
@@ -147,7 +148,7 @@ func (e *evictor) propose(r *request, said findings) *proposal {
 	if len(found.pods) > 0 {
 		found.leaving = slices.SortedFunc(maps.Values(b.holdersLeaving), func(a, b *v1.Pod) int { return cmp.Compare(a.UID, b.UID) })
 	}
-	if found.Outcome == gang.NoRoom && b.promised && r.only != nil {
+	if found.Outcome == eviction.NoRoom && b.promised && r.only != nil {
 		// Nothing else tells it that a promise has ended.
 		e.promises.note(r.only)
 	}
@@ -161,7 +162,7 @@ type problemBuilder struct {
 	cluster *capacity.Snapshot
 	covers  *coverage
 	counts  []*clusterwide.Count
-	problem gang.EvictProblem
+	problem eviction.Problem
 	victims []*v1.Pod
 	// leaving are the pods of each node that terminate now.
 	leaving map[string][]*v1.Pod
@@ -172,12 +173,12 @@ type problemBuilder struct {
 	promised bool
 }
 
-func (b *problemBuilder) build(said findings) *gang.EvictProblem {
+func (b *problemBuilder) build(said findings) *eviction.Problem {
 	r, p := b.request, &b.problem
-	p.Priority, p.Need, p.Groups, p.Budgets = r.priority, r.need, map[gang.ID]gang.VictimGroup{}, b.covers.allowed
+	p.Priority, p.Need, p.Groups, p.Budgets = r.priority, r.need, map[gang.ID]eviction.Group{}, b.covers.allowed
 	width := len(b.cluster.Resources)
 	for i, c := range r.classes {
-		class := gang.EvictClass{Demand: make(gang.Vector, width), Count: c.count, Role: c.role, Fits: make([]bool, len(b.cluster.Nodes))}
+		class := eviction.Class{Demand: make(eviction.Vector, width), Count: c.count, Role: c.role, Fits: make([]bool, len(b.cluster.Nodes))}
 		for _, bound := range b.cluster.Shapes[i].Bounds {
 			class.Demand[bound.Resource] = bound.Amount
 		}
@@ -193,10 +194,10 @@ func (b *problemBuilder) build(said findings) *gang.EvictProblem {
 	}
 	b.addPromises()
 	b.addNominated()
-	b.distrust(said)
+	b.applyFilterFindings(said)
 	b.addDomains()
 	if len(r.wanted) > 0 {
-		p.Wanted = make(gang.Vector, width)
+		p.Wanted = make(eviction.Vector, width)
 		for name, amount := range r.wanted {
 			if i := slices.Index(b.cluster.Resources, name); i >= 0 {
 				p.Wanted[i] = amount - r.own[name]
@@ -213,7 +214,7 @@ func (b *problemBuilder) build(said findings) *gang.EvictProblem {
 // addNode adds the node with the pods on it.
 func (b *problemBuilder) addNode(n int) {
 	node := &b.cluster.Nodes[n]
-	free := make(gang.Vector, len(node.Has))
+	free := make(eviction.Vector, len(node.Has))
 	for i := range free {
 		free[i] = node.Has[i] - node.Used[i]
 	}
@@ -233,7 +234,7 @@ func (b *problemBuilder) addNode(n int) {
 		}
 		b.addVictim(n, pod)
 	}
-	b.problem.Nodes = append(b.problem.Nodes, gang.EvictNode{Name: node.Name, Free: free})
+	b.problem.Nodes = append(b.problem.Nodes, eviction.Node{Name: node.Name, Free: free})
 }
 
 // addVictim adds the pod if it may be evicted: what runs on every node or without the API server would come back at once.
@@ -256,8 +257,8 @@ func (b *problemBuilder) addVictim(n int, pod *capacity.BoundPod) {
 	if priority >= b.request.priority || podview.BelongsToNode(pod.Object) {
 		return
 	}
-	v := gang.Victim{UID: pod.UID, Node: n, Priority: priority, Started: pod.Started, Group: id, Role: gangview.Role(pod.Object, b.groups.get(id)),
-		Requests: make(gang.Vector, len(b.cluster.Resources)), Holds: b.holds(pod.Object, b.cluster.Nodes[n].Name), Budgets: b.covers.of(pod.Object)}
+	v := eviction.Victim{UID: pod.UID, Node: n, Priority: priority, Started: pod.Started, Group: id, Role: gangview.Role(pod.Object, b.groups.get(id)),
+		Requests: make(eviction.Vector, len(b.cluster.Resources)), Holds: b.holds(pod.Object, b.cluster.Nodes[n].Name), Budgets: b.covers.of(pod.Object)}
 	for _, u := range pod.Uses {
 		v.Requests[u.Resource] = u.Amount
 	}
@@ -302,10 +303,10 @@ func (b *problemBuilder) addNominated() {
 	}
 }
 
-// distrust rules out the room that there is for a class by the account, where filters have refused the class on all nodes but those
+// applyFilterFindings rules out the room that there is for a class by the account, where filters have refused the class on all nodes but those
 // that are known to accept it. What the account does not know, claims for example, may refuse other nodes as well: that shows when
 // the next proposal is checked.
-func (b *problemBuilder) distrust(said findings) {
+func (b *problemBuilder) applyFilterFindings(said findings) {
 	for i, c := range b.request.classes {
 		if !said[gang.Refusal{Class: c.class}] {
 			continue
@@ -326,7 +327,7 @@ func (b *problemBuilder) addDomains() {
 		return
 	}
 	index, held := map[string]int{}, map[int]int{}
-	var domains []gang.EvictDomain
+	var domains []eviction.Domain
 	for n := range b.cluster.Nodes {
 		path, complete := "", true
 		for _, key := range b.request.required {
@@ -341,7 +342,7 @@ func (b *problemBuilder) addDomains() {
 		if !known {
 			d = len(domains)
 			index[path] = d
-			domains = append(domains, gang.EvictDomain{})
+			domains = append(domains, eviction.Domain{})
 		}
 		domains[d].Nodes = append(domains[d].Nodes, n)
 		held[d] += b.request.held[b.cluster.Nodes[n].Name]
@@ -357,12 +358,12 @@ func (b *problemBuilder) addDomains() {
 	}
 	b.problem.Domains = domains
 	if domains == nil {
-		b.problem.Domains = []gang.EvictDomain{{}}
+		b.problem.Domains = []eviction.Domain{{}}
 	}
 }
 
 // describe fills in what is known of a group of victims besides how many are bound.
-func (b *problemBuilder) describe(id gang.ID, g *gang.VictimGroup) {
+func (b *problemBuilder) describe(id gang.ID, g *eviction.Group) {
 	if b.native.isUnit(id) {
 		g.AllOrNothing = true
 		return

@@ -118,7 +118,7 @@ func (f *feed) watchCluster(profile framework.Framework) error {
 			f.inbox.arrive(pod)
 		}
 	}, func(old, pod *v1.Pod) {
-		f.vacated.see(old, pod)
+		f.capacityFreed.see(old, pod)
 		f.seePod(pod)
 		if old.Spec.NodeName == "" && pod.Spec.NodeName != "" {
 			f.inbox.arrive(pod)

@@ -26,8 +26,6 @@ const (
 	describeEvery  = time.Second
 	describeAtOnce = 100
 	describeFor    = 50 * time.Millisecond
-	// promiseGrace is how long what pods were evicted for is kept after the last of them has gone.
-	promiseGrace = time.Minute
 )
 
 // loop decides when each gang that waits is tried: a new gang at once, a blocked one after something that can help it, in rounds that

@@ -48,6 +48,23 @@ func (p *memberPods) pod(r gang.Ref) *v1.Pod {
 	return pod
 }
 
+// remaining counts the pods that are still there.
+func (p *memberPods) remaining(pods []awaitedPod) int {
+	left := 0
+	for _, awaited := range pods {
+		if p.pod(awaited.Ref) != nil {
+			left++
+		}
+	}
+	return left
+}
+
+// settled reports whether the pod has a node or is gone.
+func (p *memberPods) settled(pod *v1.Pod) bool {
+	now := p.pod(refOf(pod))
+	return now == nil || now.Spec.NodeName != ""
+}
+
 // any returns the member, also if it has ended, or nil.
 func (p *memberPods) any(r gang.Ref) *v1.Pod {
 	if pod := p.pod(r); pod != nil {

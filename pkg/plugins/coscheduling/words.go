@@ -27,7 +27,7 @@ type FailureHandler = func(ctx context.Context, profile framework.Framework, pod
 func Listen(profiles map[string]framework.Framework, queue internalqueue.SchedulingQueue, handle FailureHandler) FailureHandler {
 	for _, profile := range profiles {
 		if p := pluginOf(profile); p != nil {
-			p.shared.vacated.listen(queue)
+			p.shared.capacityFreed.listen(queue)
 		}
 	}
 	return func(ctx context.Context, profile framework.Framework, pod *framework.QueuedPodInfo,

@@ -1,8 +1,10 @@
-package gang
+package eviction
 
 import (
 	"fmt"
 	"time"
+
+	"berth.dev/berth/pkg/gang"
 )
 
 // drawFunc returns a number between least and most, both included.
@@ -12,8 +14,8 @@ type drawFunc func(name string, least, most int) int
 type problemSize struct{ nodes, victims, groups, classes, members, budgets int }
 
 // drawProblem draws a problem in which units are few and everything that the rules know occurs.
-func drawProblem(d drawFunc, most problemSize) *EvictProblem {
-	p := &EvictProblem{Priority: 10, Groups: map[ID]VictimGroup{}}
+func drawProblem(d drawFunc, most problemSize) *Problem {
+	p := &Problem{Priority: 10, Groups: map[gang.ID]Group{}}
 	dims := d("resources", 1, 2)
 	vector := func(name string, least, most int) Vector {
 		v := make(Vector, dims)
@@ -23,11 +25,11 @@ func drawProblem(d drawFunc, most problemSize) *EvictProblem {
 		return v
 	}
 	for i := range d("nodes", 1, most.nodes) {
-		p.Nodes = append(p.Nodes, EvictNode{Name: fmt.Sprintf("n%d", i), Free: vector("free", -1, 4)})
+		p.Nodes = append(p.Nodes, Node{Name: fmt.Sprintf("n%d", i), Free: vector("free", -1, 4)})
 	}
 	roles := []string{"", "leader"}
 	for range d("classes", 1, most.classes) {
-		c := EvictClass{Demand: vector("demand", 0, 4), Count: d("count", 0, most.members)}
+		c := Class{Demand: vector("demand", 0, 4), Count: d("count", 0, most.members)}
 		if most.classes > 1 {
 			c.Role = roles[d("role", 0, 1)]
 		}
@@ -46,10 +48,10 @@ func drawProblem(d drawFunc, most problemSize) *EvictProblem {
 		p.Wanted = vector("wanted", 0, 8)
 	}
 	if d("domains", 0, 3) == 0 {
-		p.Domains = []EvictDomain{}
+		p.Domains = []Domain{}
 		for rank := range d("ranks", 1, 2) {
 			for range d("of a rank", 1, 2) {
-				domain := EvictDomain{Rank: rank}
+				domain := Domain{Rank: rank}
 				for n := range p.Nodes {
 					if d("within", 0, 1) == 1 {
 						domain.Nodes = append(domain.Nodes, n)
@@ -64,7 +66,7 @@ func drawProblem(d drawFunc, most problemSize) *EvictProblem {
 	}
 	if d("pooled", 0, 2) == 0 {
 		for range d("pools", 1, 2) {
-			pool := EvictPool{Free: int64(d("left", -1, 2))}
+			pool := Pool{Free: int64(d("left", -1, 2))}
 			if d("partial", 0, 1) == 0 {
 				for range p.Nodes {
 					pool.Covers = append(pool.Covers, d("covers", 0, 1) == 1)
@@ -81,7 +83,7 @@ func drawProblem(d drawFunc, most problemSize) *EvictProblem {
 	groups := d("groups", 0, most.groups)
 	for i := range d("victims", 0, most.victims) {
 		v := Victim{
-			UID: UID(fmt.Sprintf("v%d", i)), Node: d("node", 0, len(p.Nodes)-1), Priority: int32(d("priority", 7, 10)),
+			UID: gang.UID(fmt.Sprintf("v%d", i)), Node: d("node", 0, len(p.Nodes)-1), Priority: int32(d("priority", 7, 10)),
 			Started: t0.Add(time.Duration(d("started", 0, 2)) * time.Minute), Requests: vector("requests", 0, 4),
 		}
 		if d("elsewhere", 0, 20) == 0 {
@@ -91,7 +93,7 @@ func drawProblem(d drawFunc, most problemSize) *EvictProblem {
 			v.Holds = append(v.Holds, int64(d("holds", 0, 2)))
 		}
 		if g := d("group", 0, groups); g > 0 {
-			v.Group = ID{Namespace: "ns", Name: fmt.Sprintf("g%d", g)}
+			v.Group = gang.ID{Namespace: "ns", Name: fmt.Sprintf("g%d", g)}
 			v.Role = roles[d("its role", 0, 1)]
 			group := p.Groups[v.Group]
 			group.Bound++
@@ -109,7 +111,7 @@ func drawProblem(d drawFunc, most problemSize) *EvictProblem {
 		p.Victims = append(p.Victims, v)
 	}
 	for i := range groups {
-		id := ID{Namespace: "ns", Name: fmt.Sprintf("g%d", i+1)}
+		id := gang.ID{Namespace: "ns", Name: fmt.Sprintf("g%d", i+1)}
 		g, known := p.Groups[id]
 		if !known {
 			continue
@@ -130,18 +132,18 @@ func drawProblem(d drawFunc, most problemSize) *EvictProblem {
 }
 
 // drawFull draws a problem in which pods of 2, 4 and 8 GPUs fill all nodes of 8, some of them in groups on several nodes.
-func drawFull(d drawFunc, nodes, pods, groups int) *EvictProblem {
-	p := &EvictProblem{Priority: 10, Groups: map[ID]VictimGroup{}}
-	p.Classes = []EvictClass{{Demand: Vector{int64(4 * d("demand", 1, 2))}, Count: 4}}
+func drawFull(d drawFunc, nodes, pods, groups int) *Problem {
+	p := &Problem{Priority: 10, Groups: map[gang.ID]Group{}}
+	p.Classes = []Class{{Demand: Vector{int64(4 * d("demand", 1, 2))}, Count: 4}}
 	for n := range nodes {
-		node := EvictNode{Name: fmt.Sprintf("n%d", n), Free: Vector{8}}
+		node := Node{Name: fmt.Sprintf("n%d", n), Free: Vector{8}}
 		for node.Free[0] > 0 && len(p.Victims) < pods {
 			v := Victim{
-				UID: UID(fmt.Sprintf("v%d", len(p.Victims))), Node: n, Priority: int32(d("priority", 7, 9)), Started: t0,
+				UID: gang.UID(fmt.Sprintf("v%d", len(p.Victims))), Node: n, Priority: int32(d("priority", 7, 9)), Started: t0,
 				Requests: Vector{min(node.Free[0], 2<<d("size", 0, 2))},
 			}
 			if g := d("group", 0, groups); g > 0 {
-				v.Group = ID{Namespace: "ns", Name: fmt.Sprintf("g%d", g)}
+				v.Group = gang.ID{Namespace: "ns", Name: fmt.Sprintf("g%d", g)}
 				group := p.Groups[v.Group]
 				group.Settled++
 				group.Bound++

@@ -7,11 +7,11 @@ import (
 
 func TestWhatAnEvictionMayTake(t *testing.T) {
 	t.Parallel()
-	whole := func(bound int) Toll {
-		return Toll{Group: g1, Whole: true, Bound: bound}
+	whole := func(bound int) EvictionImpact {
+		return EvictionImpact{Group: g1, Whole: true, Bound: bound}
 	}
-	some := func(members ...int) Toll {
-		t := Toll{Group: g1, Bound: 3}
+	some := func(members ...int) EvictionImpact {
+		t := EvictionImpact{Group: g1, Bound: 3}
 		for _, i := range members {
 			t.Pods = append(t.Pods, uid(i))
 		}
@@ -20,7 +20,7 @@ func TestWhatAnEvictionMayTake(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		ledger *Ledger
-		toll   Toll
+		impact EvictionImpact
 		want   bool
 	}{
 		{"all that are bound", runningGangOf(3, 3), whole(3), true},
@@ -58,7 +58,7 @@ func TestWhatAnEvictionMayTake(t *testing.T) {
 		{"more than what is beyond the minimum", runningGangOf(3, 2), some(0, 1), false},
 		{"what is beyond the minimum, of which another is being evicted", func() *Ledger {
 			l := runningGangOf(3, 2)
-			l.Evict([]Toll{some(0)}, t0.Add(time.Second), t0)
+			l.Evict([]EvictionImpact{some(0)}, t0.Add(time.Second), t0)
 			return l
 		}(), some(1), false},
 		{"what is being evicted already", func() *Ledger {
@@ -93,12 +93,12 @@ func TestWhatAnEvictionMayTake(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			other := Toll{Group: g2, Whole: true, Bound: 1}
+			other := EvictionImpact{Group: g2, Whole: true, Bound: 1}
 			tc.ledger.Observe(g2, bound(9, node(9)), t0)
-			if got := tc.ledger.Evict([]Toll{other, tc.toll}, t0.Add(time.Second), t0); got != tc.want {
+			if got := tc.ledger.Evict([]EvictionImpact{other, tc.impact}, t0.Add(time.Second), t0); got != tc.want {
 				t.Fatalf("may be taken: %t, want %t", got, tc.want)
 			}
-			if waits := tc.ledger.groups[g2].goes(); waits != tc.want {
+			if waits := tc.ledger.groups[g2].evicting(); waits != tc.want {
 				t.Errorf("another group of the same eviction waits: %t, want %t", waits, tc.want)
 			}
 		})
@@ -111,7 +111,7 @@ func TestMembersWaitWhileTheirGangIsEvicted(t *testing.T) {
 	running := func() *Ledger {
 		l := runningGangOf(2, 2)
 		l.Observe(g1, pending(2), t0)
-		l.Evict([]Toll{{Group: g1, Whole: true, Bound: 2}}, until, t0)
+		l.Evict([]EvictionImpact{{Group: g1, Whole: true, Bound: 2}}, until, t0)
 		return l
 	}
 	gone := func(l *Ledger, members ...int) {

@@ -1,7 +1,9 @@
 package gang
 
 import (
+	"cmp"
 	"maps"
+	"slices"
 	"time"
 )
 
@@ -9,8 +11,8 @@ import (
 // are never provided, which must not make their group safe from eviction.
 const longestFlight = 30 * time.Second
 
-// Toll is what an eviction takes from a group.
-type Toll struct {
+// EvictionImpact is what an eviction takes from a group.
+type EvictionImpact struct {
 	Group ID
 	// Whole is set if all members are to go of the Bound ones that were known when the choice was made.
 	Whole bool
@@ -23,23 +25,23 @@ type Toll struct {
 // that go as a whole wait until the bound ones have gone, though not after until: one that took a place meanwhile would be all that is
 // left of its group. Members that go without the rest count as lost until then. The choice is out of date if a member is on its way to
 // a node, has one that it had not, or is lost.
-func (l *Ledger) Evict(tolls []Toll, until, now time.Time) bool {
+func (l *Ledger) Evict(impacts []EvictionImpact, until, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for i := range tolls {
-		if g := l.groups[tolls[i].Group]; g != nil && !g.bears(&tolls[i], now) {
+	for i := range impacts {
+		if g := l.groups[impacts[i].Group]; g != nil && !g.toleratesEviction(&impacts[i], now) {
 			return false
 		}
 	}
-	for i := range tolls {
-		switch g := l.groups[tolls[i].Group]; {
+	for i := range impacts {
+		switch g := l.groups[impacts[i].Group]; {
 		case g == nil:
-		case tolls[i].Whole:
+		case impacts[i].Whole:
 			g.evictedUntil, g.invited = until, false
 			l.evicted[g.id] = g
 			delete(l.invited, g.id)
 		default:
-			g.spare(tolls[i].Pods, until)
+			g.spare(impacts[i].Pods, until)
 		}
 	}
 	return true
@@ -55,15 +57,52 @@ func (l *Ledger) Spare(uid UID, until, now time.Time) bool {
 		return true
 	}
 	pods := []UID{uid}
-	if !m.group.bears(&Toll{Pods: pods}, now) {
+	if !m.group.toleratesEviction(&EvictionImpact{Pods: pods}, now) {
 		return false
 	}
 	m.group.spare(pods, until)
 	return true
 }
 
-// bears reports whether what the toll leaves of the group is of use, or nothing.
-func (g *group) bears(t *Toll, now time.Time) bool {
+// Surplus reports whether a bound member is one that its group can spare of those among which one has to choose: the least important
+// ones beyond its minimum, all of which may go.
+func (l *Ledger) Surplus(uid UID, among []UID, now time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	m := l.member[uid]
+	if m == nil {
+		return true
+	}
+	g := m.group
+	if g.spec() == nil || !g.met() {
+		return false
+	}
+	more, roles := g.without(nil, now)
+	var bound []*member
+	for _, other := range among {
+		if o := g.members[other]; o != nil && o.State == Bound && g.spared[other].IsZero() {
+			bound = append(bound, o)
+		}
+	}
+	slices.SortFunc(bound, func(a, b *member) int {
+		return cmp.Or(cmp.Compare(a.Priority, b.Priority), b.Created.Compare(a.Created), cmp.Compare(a.UID, b.UID))
+	})
+	for _, o := range bound {
+		more--
+		roles[o.Role]--
+		switch {
+		case !g.metWith(more, roles):
+			more++
+			roles[o.Role]++
+		case o == m:
+			return true
+		}
+	}
+	return false
+}
+
+// toleratesEviction reports whether what the impact leaves of the group is of use, or nothing.
+func (g *group) toleratesEviction(t *EvictionImpact, now time.Time) bool {
 	if t.Whole {
 		return !inFlight(g.inFlightSince, now) && g.census.states[Bound] <= t.Bound
 	}
@@ -107,8 +146,8 @@ func (g *group) without(pods []UID, now time.Time) (more int, roles map[string]i
 	return more, roles
 }
 
-// takeOff notes that a member is on its way to a node.
-func (g *group) takeOff(now time.Time) {
+// bindingStarted notes that a member is on its way to a node.
+func (g *group) bindingStarted(now time.Time) {
 	if g.inFlightSince.IsZero() {
 		g.inFlightSince = now
 	}
@@ -124,11 +163,11 @@ func (v *View) InFlight(now time.Time) int {
 	return max(v.Holding, 1)
 }
 
-// goes reports whether the group is being evicted as a whole.
-func (g *group) goes() bool { return !g.evictedUntil.IsZero() }
+// evicting reports whether the group is being evicted as a whole.
+func (g *group) evicting() bool { return !g.evictedUntil.IsZero() }
 
-// stay ends the wait of the pending members of a group of which all bound ones have gone, or should have by now.
-func (l *Ledger) stay(g *group) {
+// endEviction ends the wait of the pending members of a group of which all bound ones have gone, or should have by now.
+func (l *Ledger) endEviction(g *group) {
 	g.evictedUntil = time.Time{}
 	delete(l.evicted, g.id)
 }

@@ -1,25 +1,27 @@
-package gang
+package eviction
 
 import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"berth.dev/berth/pkg/gang"
 )
 
 // crowded returns a cluster of nodes with 8 GPUs, and pods of one GPU on as many GPUs as asked for, which a gang of 64
 // members of 8 GPUs wants. Pods are in groups of a size, or single if that is 1, and fill one node after the other unless
 // they are scattered.
-func crowded(nodes, pods, groupSize int, scattered bool) *EvictProblem {
+func crowded(nodes, pods, groupSize int, scattered bool) *Problem {
 	r := rand.New(rand.NewPCG(1, 1))
-	p := &EvictProblem{
+	p := &Problem{
 		Priority: 100,
-		Need:     Minimum{Total: 64},
-		Classes:  []EvictClass{{Demand: Vector{8, 16_000, 64 << 30, 1}, Count: 64}},
-		Groups:   map[ID]VictimGroup{},
+		Need:     gang.Minimum{Total: 64},
+		Classes:  []Class{{Demand: Vector{8, 16_000, 64 << 30, 1}, Count: 64}},
+		Groups:   map[gang.ID]Group{},
 	}
 	for i := range nodes {
-		p.Nodes = append(p.Nodes, EvictNode{Name: fmt.Sprintf("n%04d", i), Free: Vector{8, 128_000, 1 << 40, 110}})
+		p.Nodes = append(p.Nodes, Node{Name: fmt.Sprintf("n%04d", i), Free: Vector{8, 128_000, 1 << 40, 110}})
 	}
 	gpus := make([]int, 0, 8*nodes)
 	for i := range nodes {
@@ -43,11 +45,11 @@ func crowded(nodes, pods, groupSize int, scattered bool) *EvictProblem {
 			continue
 		}
 		v := Victim{
-			UID: UID(fmt.Sprintf("v%05d", i)), Node: n, Priority: int32(r.IntN(3)),
+			UID: gang.UID(fmt.Sprintf("v%05d", i)), Node: n, Priority: int32(r.IntN(3)),
 			Started: t0.Add(time.Duration(r.IntN(1e6)) * time.Second), Requests: request,
 		}
 		if groupSize > 1 {
-			v.Group = ID{Namespace: "ns", Name: fmt.Sprintf("g%d", i/groupSize)}
+			v.Group = gang.ID{Namespace: "ns", Name: fmt.Sprintf("g%d", i/groupSize)}
 			v.Priority = int32(i / groupSize % 3)
 			g := p.Groups[v.Group]
 			g.Minimum.Total, g.Settled, g.Bound = groupSize*7/8, g.Settled+1, g.Bound+1
@@ -58,7 +60,7 @@ func crowded(nodes, pods, groupSize int, scattered bool) *EvictProblem {
 	return p
 }
 
-func BenchmarkEvict(b *testing.B) {
+func BenchmarkChoose(b *testing.B) {
 	for _, bc := range []struct {
 		name               string
 		nodes, pods, group int
@@ -77,7 +79,7 @@ func BenchmarkEvict(b *testing.B) {
 			victims := 0
 			b.ReportAllocs()
 			for b.Loop() {
-				e := Evict(p)
+				e := Choose(p)
 				if e.Outcome != RoomAfterEviction {
 					b.Fatal(e)
 				}

@@ -1,30 +1,23 @@
-package gang
+package eviction
 
 import (
 	"cmp"
 	"fmt"
 	"slices"
-)
 
-// evictWith is Evict with a bound on the search of every choice.
-func evictWith(p *EvictProblem, visits int) Eviction {
-	s := newSearch(p, visits)
-	if e, ok := s.answer(); ok {
-		return e
-	}
-	return Eviction{Reason: s.reason()}
-}
+	"berth.dev/berth/pkg/gang"
+)
 
 // reckoning is what is true of a set of evictions, reckoned without any code of the search.
 type reckoning struct {
-	p    *EvictProblem
+	p    *Problem
 	gone []bool
 }
 
 // illegal says which rule the evictions break, or nothing.
 func (k reckoning) illegal() string {
 	spent := make([]int, len(k.p.Budgets))
-	lost, lostByRole := map[ID]int{}, map[ID]map[string]int{}
+	lost, lostByRole := map[gang.ID]int{}, map[gang.ID]map[string]int{}
 	for i, v := range k.p.Victims {
 		if !k.gone[i] {
 			continue
@@ -88,7 +81,7 @@ func (k reckoning) pools() Vector {
 }
 
 // take takes what members of the class hold on the node, and reports whether there is as much.
-func (k reckoning) take(c *EvictClass, node, members int, left Vector) bool {
+func (k reckoning) take(c *Class, node, members int, left Vector) bool {
 	ok := true
 	for i, amount := range c.Asks {
 		if covers := k.p.Pools[i].Covers; covers == nil || covers[node] {
@@ -122,11 +115,11 @@ func (k reckoning) fits() (rank int, ok bool) {
 	}
 	domains := k.p.Domains
 	if domains == nil {
-		all := EvictDomain{}
+		all := Domain{}
 		for n := range k.p.Nodes {
 			all.Nodes = append(all.Nodes, n)
 		}
-		domains = []EvictDomain{all}
+		domains = []Domain{all}
 	}
 	for _, d := range domains {
 		free := map[int]Vector{}
@@ -205,7 +198,7 @@ func (k reckoning) importance(v Victim) int32 {
 }
 
 // whole reports whether a group has to go as a whole, because it loses more than it spares.
-func (k reckoning) whole(id ID) bool {
+func (k reckoning) whole(id gang.ID) bool {
 	g, lost, lostByRole := k.p.Groups[id], 0, map[string]int{}
 	for i, v := range k.p.Victims {
 		if k.gone[i] && v.Group == id {
@@ -256,7 +249,7 @@ func compareReckoned(a, b map[int32]int) int {
 }
 
 // bruteForce returns the cheapest legal set of victims that lets the gang start, trying every one, in the best rank.
-func bruteForce(p *EvictProblem) (best []bool) {
+func bruteForce(p *Problem) (best []bool) {
 	k := reckoning{p, make([]bool, len(p.Victims))}
 	bestRank := 0
 	for set := range 1 << len(p.Victims) {
@@ -278,8 +271,8 @@ func bruteForce(p *EvictProblem) (best []bool) {
 	return best
 }
 
-// wrongWith says which promise of Evict an answer breaks, or nothing.
-func wrongWith(p *EvictProblem, e Eviction) string {
+// wrongWith says which promise of Choose an answer breaks, or nothing.
+func wrongWith(p *Problem, e Plan) string {
 	k := reckoning{p, make([]bool, len(p.Victims))}
 	for _, i := range e.Victims {
 		k.gone[i] = true
@@ -356,7 +349,7 @@ func (k reckoning) misplaced(assignments []Placement) string {
 	if !k.p.Need.MetBy(total, func(role string) int { return byRole[role] }) {
 		return fmt.Sprintf("%d members are placed, %v by role, of at least %+v", total, byRole, k.p.Need)
 	}
-	in := func(d EvictDomain) bool {
+	in := func(d Domain) bool {
 		return !slices.ContainsFunc(assignments, func(a Placement) bool { return !slices.Contains(d.Nodes, index[a.Node]) })
 	}
 	if k.p.Domains != nil && !slices.ContainsFunc(k.p.Domains, in) {
