@@ -66,7 +66,8 @@ func (b *Book) Members(namespace, name string, now time.Time) ([]Member, bool) {
 	members := []Member{}
 	for _, p := range g.members {
 		m := Member{
-			Name: p.pod.Name, Rank: gangview.Rank(p.pod), Node: p.pod.Spec.NodeName, Phase: string(p.pod.Status.Phase), MilliGPU: p.milli,
+			Name: p.pod.Name, Rank: gangview.Rank(p.pod), Node: p.pod.Spec.NodeName, Phase: string(p.pod.Status.Phase),
+			MilliGPU:   p.milli,
 			AgeSeconds: max(0, now.Sub(p.pod.CreationTimestamp.Time).Seconds()),
 		}
 		if m.Node == "" {
