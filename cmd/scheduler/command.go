@@ -34,8 +34,10 @@ func newCommand() *cobra.Command {
 	var own ownFlags
 	cmd := &cobra.Command{
 		Use: "berth-scheduler",
-		Long: "berth-scheduler is kube-scheduler with plugins for GPUs, gangs and costs. All flags but --last-good-config and " +
-			"--decision-history are those of kube-scheduler. The file of --config is followed: a change that works is taken without a restart.",
+		Long: "berth-scheduler is kube-scheduler with plugins for GPUs, gangs and costs. All flags but " +
+			"--last-good-config and " +
+			"--decision-history are those of kube-scheduler. The file of --config is followed: a change that works is taken " +
+			"without a restart.",
 		Args: cobra.NoArgs,
 		// The feature gates are known only when all flags are read, and must be set before anything asks for them.
 		PersistentPreRunE: func(*cobra.Command, []string) error { return opts.ComponentGlobalsRegistry.Set() },
@@ -43,9 +45,11 @@ func newCommand() *cobra.Command {
 	}
 	sections := opts.Flags
 	sections.FlagSet("configuration").IntVar(&own.decisions, "decision-history", decisions.Default, fmt.Sprintf(
-		"How many decisions the scheduler remembers, with the points of the chosen node, and how many attempts that failed, with the reasons; it serves them at %s. 0 for none, at most %d.", decisions.Path, decisions.Most))
+		"How many decisions the scheduler remembers, with the points of the chosen node, and how many attempts that "+
+			"failed, with the reasons; it serves them at %s. 0 for none, at most %d.", decisions.Path, decisions.Most))
 	sections.FlagSet("configuration").StringVar(&own.lastGood, "last-good-config", "",
-		"File in which the last configuration that worked is kept. The scheduler starts with it when it cannot start with that of --config.")
+		"File in which the last configuration that worked is kept. The scheduler starts with it when it cannot start with "+
+			"that of --config.")
 	global := sections.FlagSet("global")
 	verflag.AddFlags(global)
 	globalflag.AddGlobalFlags(global, cmd.Name(), logs.SkipLoggingConfigurationFlags())
@@ -119,7 +123,8 @@ func start(ctx context.Context, opts *options.Options, own ownFlags, gates featu
 	return err
 }
 
-func runConfigured(ctx context.Context, opts *options.Options, own ownFlags, config *reload.Config, gates featuregate.FeatureGate) error {
+func runConfigured(ctx context.Context, opts *options.Options, own ownFlags, config *reload.Config,
+	gates featuregate.FeatureGate) error {
 	completed, sched, err := setup(ctx, opts)
 	if err != nil {
 		return err

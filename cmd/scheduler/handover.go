@@ -96,7 +96,8 @@ func (p *process) ownLease(ctx context.Context) (*coordinationv1.Lease, coordina
 func (p *process) lease() corev1.ObjectReference {
 	election := p.config.ComponentConfig.LeaderElection
 	return corev1.ObjectReference{
-		APIVersion: "coordination.k8s.io/v1", Kind: "Lease", Namespace: election.ResourceNamespace, Name: election.ResourceName,
+		APIVersion: "coordination.k8s.io/v1", Kind: "Lease", Namespace: election.ResourceNamespace,
+		Name: election.ResourceName,
 	}
 }
 
@@ -108,7 +109,8 @@ func (p *process) Warn(ctx context.Context, reason, note string) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	about := p.lease()
-	if lease, err := p.config.Client.CoordinationV1().Leases(about.Namespace).Get(ctx, about.Name, metav1.GetOptions{}); err == nil {
+	if lease, err := p.config.Client.CoordinationV1().Leases(about.Namespace).Get(ctx, about.Name,
+		metav1.GetOptions{}); err == nil {
 		about.UID = lease.UID
 	}
 	host, err := os.Hostname()

@@ -24,7 +24,8 @@ import (
 
 // setup makes the scheduler that the flags and the configuration ask for, as app.Setup does, with clients that let it
 // run without the rights that single plugins need. app.Setup makes its own clients.
-func setup(ctx context.Context, opts *options.Options) (*schedulerserverconfig.CompletedConfig, *scheduler.Scheduler, error) {
+func setup(ctx context.Context, opts *options.Options) (*schedulerserverconfig.CompletedConfig, *scheduler.Scheduler,
+	error) {
 	component, err := latest.Default()
 	if err != nil {
 		return nil, nil, fmt.Errorf("making the default configuration: %w", err)

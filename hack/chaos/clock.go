@@ -44,13 +44,18 @@ func otherTime(ctx context.Context, dir string) (overlay string, err error) {
 		return "", fmt.Errorf("reading Go's package time: %w", err)
 	}
 	if n := bytes.Count(source, []byte(readsClock)); n != 1 {
-		return "", fmt.Errorf("changing %s: it has the line %q %d times instead of once; this version of Go needs another change", original, readsClock, n)
+		return "", fmt.Errorf(
+			"changing %s: it has the line %q %d times instead of once; this version of Go needs another change", original,
+			readsClock, n)
 	}
-	changed, added, overlay := filepath.Join(dir, "time.go"), filepath.Join(dir, "steps.go"), filepath.Join(dir, "overlay.json")
-	replaced, err := json.Marshal(map[string]map[string]string{"Replace": {original: changed, filepath.Join(filepath.Dir(original), "steps.go"): added}})
+	changed, added, overlay := filepath.Join(dir, "time.go"), filepath.Join(dir, "steps.go"),
+		filepath.Join(dir, "overlay.json")
+	replaced, err := json.Marshal(map[string]map[string]string{"Replace": {original: changed,
+		filepath.Join(filepath.Dir(original), "steps.go"): added}})
 	if err == nil {
 		source = bytes.Replace(source, []byte(readsClock), []byte(readsClock+stepsIt), 1)
-		err = errors.Join(os.WriteFile(changed, source, 0o600), os.WriteFile(added, steps, 0o600), os.WriteFile(overlay, replaced, 0o600))
+		err = errors.Join(os.WriteFile(changed, source, 0o600), os.WriteFile(added, steps, 0o600),
+			os.WriteFile(overlay, replaced, 0o600))
 	}
 	if err != nil {
 		return "", fmt.Errorf("writing another package time: %w", err)
@@ -68,9 +73,12 @@ func buildClocks(ctx context.Context, dir string, out io.Writer) (string, error)
 	if err != nil {
 		return "", fmt.Errorf("asking for the code to build: %w", err)
 	}
-	_, _ = fmt.Fprintln(out, "Building a control plane and a scheduler whose clocks can be stepped. The first time takes as long as a first build.")
+	_, _ = fmt.Fprintln(out,
+		"Building a control plane and a scheduler whose clocks can be stepped. The first time takes as long as a "+
+			"first build.")
 	binaries := filepath.Join(dir, "bin")
-	build := exec.CommandContext(ctx, "make", "--no-print-directory", "-C", filepath.Dir(string(module)), "berth", "scheduler", "BIN="+binaries, "GOFLAGS=-overlay="+overlay)
+	build := exec.CommandContext(ctx, "make", "--no-print-directory", "-C", filepath.Dir(string(module)), "berth",
+		"scheduler", "BIN="+binaries, "GOFLAGS=-overlay="+overlay)
 	if said, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building with another package time: %w: %s", err, said)
 	}

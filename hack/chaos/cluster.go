@@ -92,7 +92,8 @@ type cluster struct {
 // startCluster starts the cluster for a run. Where clocks are to be stepped, it is built for that first, which it says
 // to out.
 func startCluster(ctx context.Context, o options, out io.Writer) (_ *cluster, err error) {
-	c := &cluster{checker: invariants.New(invariants.Patience), excused: true, scale: scaleFor(o.podsPerSecond, o.soak > 0)}
+	c := &cluster{checker: invariants.New(invariants.Patience), excused: true,
+		scale: scaleFor(o.podsPerSecond, o.soak > 0)}
 	if c.binary, err = sandbox.FindBinary(); err != nil {
 		return nil, err
 	}
@@ -117,8 +118,9 @@ func startCluster(ctx context.Context, o options, out io.Writer) (_ *cluster, er
 		return nil, fmt.Errorf("writing the nodes: %w", err)
 	}
 	c.box, err = sandbox.Start(ctx, sandbox.Options{
-		Dir: filepath.Join(c.dir, "sandbox"), NodesFile: file, NoScheduler: true, Split: true, StopWithParent: true, EtcdQuotaBytes: quotaFor(o.soak > 0),
-		Binary: c.binary,
+		Dir: filepath.Join(c.dir, "sandbox"), NodesFile: file, NoScheduler: true, Split: true, StopWithParent: true,
+		EtcdQuotaBytes: quotaFor(o.soak > 0),
+		Binary:         c.binary,
 	}, nil)
 	if err != nil {
 		return nil, err

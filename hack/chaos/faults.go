@@ -45,8 +45,10 @@ var disasters = []disaster{
 	{name: "connections cut", times: 5, do: cutConnections},
 	{name: "API slow and lossy", times: 3, do: slowAPI, lasts: true},
 	{name: "etcd full", times: 2, do: fillEtcd, lasts: true},
-	{name: "clock of the scheduler stepped", times: 5, do: steppedClock(func(c *cluster) clock { return c.clocks.scheduler }), lasts: true, clocks: true},
-	{name: "clock of the control plane stepped", times: 5, do: steppedClock(func(c *cluster) clock { return c.clocks.controlPlane }), lasts: true, clocks: true},
+	{name: "clock of the scheduler stepped", times: 5,
+		do: steppedClock(func(c *cluster) clock { return c.clocks.scheduler }), lasts: true, clocks: true},
+	{name: "clock of the control plane stepped", times: 5,
+		do: steppedClock(func(c *cluster) clock { return c.clocks.controlPlane }), lasts: true, clocks: true},
 }
 
 // killScheduler kills the only scheduler and starts another.
@@ -100,7 +102,8 @@ func freezeLeader(ctx context.Context, c *cluster, random *rand.Rand) error {
 			return err
 		}
 		standby := c.replicas[1-leader.number]
-		err := await(ctx, "the standby to lead", func(ctx context.Context) (bool, error) { return c.leads(ctx, standby), nil })
+		err := await(ctx, "the standby to lead",
+			func(ctx context.Context) (bool, error) { return c.leads(ctx, standby), nil })
 		pause(ctx, time.Duration(random.IntN(1000))*time.Millisecond)
 		if err := errors.Join(err, leader.signal(syscall.SIGCONT)); err != nil {
 			return err
@@ -133,7 +136,8 @@ func fillEtcd(ctx context.Context, c *cluster, random *rand.Rand) error {
 	piece := strings.Repeat("x", 1000<<10)
 	for i := 0; ; i++ {
 		_, err := c.client.CoreV1().ConfigMaps(space).Create(ctx, &v1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("filler-%d", i), Labels: map[string]string{"chaos": "filler"}}, Data: map[string]string{"x": piece},
+			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("filler-%d", i), Labels: map[string]string{"chaos": "filler"}},
+			Data:       map[string]string{"x": piece},
 		}, metav1.CreateOptions{})
 		if err != nil && strings.Contains(err.Error(), "database space exceeded") {
 			break
@@ -143,7 +147,8 @@ func fillEtcd(ctx context.Context, c *cluster, random *rand.Rand) error {
 		}
 	}
 	pause(ctx, time.Duration(1000+random.IntN(5000))*time.Millisecond)
-	err := c.client.CoreV1().ConfigMaps(space).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "chaos=filler"})
+	err := c.client.CoreV1().ConfigMaps(space).DeleteCollection(ctx, metav1.DeleteOptions{},
+		metav1.ListOptions{LabelSelector: "chaos=filler"})
 	if err != nil {
 		return fmt.Errorf("emptying etcd: %w", err)
 	}
@@ -158,11 +163,13 @@ func (c *cluster) disarm(ctx context.Context) error {
 		return err
 	}
 	keys := pki.Dir(layout.PKI())
-	tls, err := transport.TLSInfo{CertFile: keys.Cert(pki.EtcdClient), KeyFile: keys.Key(pki.EtcdClient), TrustedCAFile: keys.Cert(pki.CA)}.ClientConfig()
+	tls, err := transport.TLSInfo{CertFile: keys.Cert(pki.EtcdClient), KeyFile: keys.Key(pki.EtcdClient),
+		TrustedCAFile: keys.Cert(pki.CA)}.ClientConfig()
 	if err != nil {
 		return fmt.Errorf("reading the keys of etcd: %w", err)
 	}
-	etcd, err := clientv3.New(clientv3.Config{Endpoints: []string{state.Etcd}, TLS: tls, DialTimeout: 10 * time.Second, Context: ctx})
+	etcd, err := clientv3.New(clientv3.Config{Endpoints: []string{state.Etcd}, TLS: tls, DialTimeout: 10 * time.Second,
+		Context: ctx})
 	if err != nil {
 		return fmt.Errorf("connecting to etcd: %w", err)
 	}

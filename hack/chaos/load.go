@@ -70,7 +70,8 @@ type load struct {
 	mean    time.Duration
 }
 
-func newLoad(client kubernetes.Interface, custom dynamic.Interface, watched *observer, seed uint64, mean time.Duration) *load {
+func newLoad(client kubernetes.Interface, custom dynamic.Interface, watched *observer, seed uint64,
+	mean time.Duration) *load {
 	l := &load{client: client, custom: custom, watched: watched, mean: mean, last: time.Now()}
 	l.seed(seed)
 	return l
@@ -327,7 +328,8 @@ const tooLong = 500 * time.Millisecond
 func (l *load) ask(send func() error) error {
 	began := time.Now()
 	err := send()
-	if now := time.Now(); now.Sub(began) > tooLong || err != nil && !apierrors.IsNotFound(err) && !apierrors.IsAlreadyExists(err) {
+	if now := time.Now(); now.Sub(began) > tooLong || err != nil && !apierrors.IsNotFound(err) &&
+		!apierrors.IsAlreadyExists(err) {
 		l.refused.Store(now.UnixNano())
 	}
 	return err

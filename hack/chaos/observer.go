@@ -51,7 +51,8 @@ type observer struct {
 }
 
 func newObserver(checker *invariants.Checker) *observer {
-	return &observer{checker: checker, objects: map[string]map[types.NamespacedName]runtime.Object{}, made: map[types.UID]time.Time{}}
+	return &observer{checker: checker, objects: map[string]map[types.NamespacedName]runtime.Object{},
+		made: map[types.UID]time.Time{}}
 }
 
 // follow watches until the context ends.

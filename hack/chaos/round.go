@@ -47,7 +47,8 @@ func (c *cluster) play(ctx context.Context, d disaster, seed uint64, podsPerSeco
 	c.load.seed(seed)
 	c.load.set(podsPerSecond, false)
 	c.excuse(false)
-	if err := await(ctx, "the load", func(context.Context) (bool, error) { return len(c.watched.bound(began)) >= 20, nil }); err != nil {
+	if err := await(ctx, "the load",
+		func(context.Context) (bool, error) { return len(c.watched.bound(began)) >= 20, nil }); err != nil {
 		return r, err
 	}
 	pause(ctx, time.Duration(random.IntN(4000))*time.Millisecond)
@@ -141,11 +142,13 @@ func (c *cluster) drain(ctx context.Context, kind string) []string {
 			pending++
 			left = append(left, name+" ("+reasonOf(pod)+")")
 		} else {
-			left = append(left, fmt.Sprintf("%s (%s on %s, to be deleted: %t, %s)", name, pod.Status.Phase, pod.Spec.NodeName, pod.DeletionTimestamp != nil, c.whereabouts(ctx, pod)))
+			left = append(left, fmt.Sprintf("%s (%s on %s, to be deleted: %t, %s)", name, pod.Status.Phase, pod.Spec.NodeName,
+				pod.DeletionTimestamp != nil, c.whereabouts(ctx, pod)))
 		}
 	}
 	slices.Sort(left)
-	broken := fmt.Sprintf("%s: %v: %d jobs, %d pods, %d pending: %.1000s", kind, err, c.load.waiting(), len(left), pending, strings.Join(left, "; "))
+	broken := fmt.Sprintf("%s: %v: %d jobs, %d pods, %d pending: %.1000s", kind, err, c.load.waiting(), len(left), pending,
+		strings.Join(left, "; "))
 	c.load.abandon(ctx)
 	return []string{broken}
 }
@@ -173,9 +176,12 @@ func (c *cluster) whereabouts(ctx context.Context, pod *v1.Pod) string {
 // fill asks for every GPU at once. Whatever a scheduler still keeps for a pod that is gone is in the way.
 func (c *cluster) fill(ctx context.Context) []string {
 	began := time.Now().UnixNano()
-	for i := range c.scale { // a gang that is larger than the smallest cluster may take longer to bind than one may be bound in part
-		c.load.add(&job{name: fmt.Sprintf("whole-%d-%d", began, i), gang: true, size: wholeNodes, gpus: wholeGPUs, milliCPU: 1000, class: lowClass})
-		c.load.add(&job{name: fmt.Sprintf("shares-%d-%d", began, i), gang: true, size: 2 * sharedNodes * sharedGPUs, milliGPU: 500, milliCPU: 1000, class: lowClass})
+	// A gang that is larger than the smallest cluster may take longer to bind than one may be bound in part.
+	for i := range c.scale {
+		c.load.add(&job{name: fmt.Sprintf("whole-%d-%d", began, i), gang: true, size: wholeNodes, gpus: wholeGPUs,
+			milliCPU: 1000, class: lowClass})
+		c.load.add(&job{name: fmt.Sprintf("shares-%d-%d", began, i), gang: true, size: 2 * sharedNodes * sharedGPUs,
+			milliGPU: 500, milliCPU: 1000, class: lowClass})
 	}
 	return c.drain(ctx, leaked)
 }

@@ -38,7 +38,8 @@ func generate(seed uint64) *History {
 		random: rand.New(rand.NewPCG(seed, 0x6265727468)), //nolint:gosec // a history must come again from its seed
 		jobs:   rand.New(rand.NewPCG(seed, 0x6a6f6273)),   //nolint:gosec // as above
 		out:    &History{Seed: seed},
-		zones:  []string{"a", "b"}, made: map[string]*Node{}, shut: map[string]bool{}, gone: map[string]bool{}, members: map[string][]Pod{},
+		zones:  []string{"a", "b"}, made: map[string]*Node{}, shut: map[string]bool{}, gone: map[string]bool{},
+		members: map[string][]Pod{},
 	}
 	g.models = []string{"Tesla-T4", "NVIDIA-A100-SXM4-80GB", "NVIDIA-H100-80GB-HBM3"}[:1+g.random.IntN(3)]
 	if g.one(2, 3) {
@@ -49,7 +50,8 @@ func generate(seed uint64) *History {
 	}
 	g.local = g.one(1, 4)
 	if g.one(1, 3) {
-		g.profiles = []string{"gpu-aware-scheduler", "cost-optimized-scheduler", "gang-scheduler", "scheduler-plugins-scheduler", profile}
+		g.profiles = []string{"gpu-aware-scheduler", "cost-optimized-scheduler", "gang-scheduler",
+			"scheduler-plugins-scheduler", profile}
 	}
 	g.modes = []string{"", wholeMode, wholeMode, sharedMode, sharedMode, sharedMode, claimedMode}
 	if g.one(1, 2) { // all nodes alike, as most clusters are

@@ -47,9 +47,10 @@ var startTaints = []v1.Taint{{Key: taintKey, Effect: v1.TaintEffectNoSchedule}}
 func furniture() []runtime.Object {
 	return []runtime.Object{
 		&v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}},
-		&resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: className}, Spec: resourcev1.DeviceClassSpec{Selectors: []resourcev1.DeviceSelector{
-			{CEL: &resourcev1.CELDeviceSelector{Expression: fmt.Sprintf("device.driver == %q", driver)}},
-		}}},
+		&resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: className},
+			Spec: resourcev1.DeviceClassSpec{Selectors: []resourcev1.DeviceSelector{
+				{CEL: &resourcev1.CELDeviceSelector{Expression: fmt.Sprintf("device.driver == %q", driver)}},
+			}}},
 		&storagev1.StorageClass{
 			ObjectMeta:  metav1.ObjectMeta{Name: localClass},
 			Provisioner: "kubernetes.io/no-provisioner", VolumeBindingMode: ptr.To(storagev1.VolumeBindingWaitForFirstConsumer),
@@ -69,7 +70,8 @@ func (n *Node) objects() []runtime.Object {
 		v1.ResourcePods:   *resource.NewQuantity(110, resource.DecimalSI),
 	}
 	node := &v1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: n.Name, Labels: map[string]string{v1.LabelHostname: n.Name, v1.LabelTopologyZone: n.Zone}},
+		ObjectMeta: metav1.ObjectMeta{Name: n.Name,
+			Labels: map[string]string{v1.LabelHostname: n.Name, v1.LabelTopologyZone: n.Zone}},
 		Status: v1.NodeStatus{
 			Capacity: amounts, Allocatable: amounts.DeepCopy(),
 			Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}},
@@ -116,10 +118,11 @@ func (p *Pod) objects() []runtime.Object {
 		ObjectMeta: metav1.ObjectMeta{Name: p.Name, Namespace: namespace, Labels: map[string]string{}},
 		Spec: v1.PodSpec{
 			SchedulerName: cmp.Or(p.Profile, profile), Priority: &p.Priority, RestartPolicy: v1.RestartPolicyNever,
-			Containers: []v1.Container{{Name: "main", Image: "histories.invalid/main", Resources: v1.ResourceRequirements{Requests: v1.ResourceList{
-				v1.ResourceCPU:    *resource.NewMilliQuantity(p.MilliCPU, resource.DecimalSI),
-				v1.ResourceMemory: *resource.NewQuantity(p.MemGiB<<30, resource.BinarySI),
-			}}}},
+			Containers: []v1.Container{{Name: "main", Image: "histories.invalid/main",
+				Resources: v1.ResourceRequirements{Requests: v1.ResourceList{
+					v1.ResourceCPU:    *resource.NewMilliQuantity(p.MilliCPU, resource.DecimalSI),
+					v1.ResourceMemory: *resource.NewQuantity(p.MemGiB<<30, resource.BinarySI),
+				}}}},
 		},
 		Status: v1.PodStatus{Phase: v1.PodPending},
 	}
@@ -151,7 +154,8 @@ func (p *Pod) objects() []runtime.Object {
 		pod.Spec.Tolerations = []v1.Toleration{{Key: taintKey, Operator: v1.TolerationOpExists}}
 	}
 	if p.Port {
-		pod.Spec.Containers[0].Ports = []v1.ContainerPort{{ContainerPort: hostPort, HostPort: hostPort, Protocol: v1.ProtocolTCP}}
+		pod.Spec.Containers[0].Ports = []v1.ContainerPort{{ContainerPort: hostPort, HostPort: hostPort,
+			Protocol: v1.ProtocolTCP}}
 	}
 	p.surround(pod)
 	if p.Spread != nil {
@@ -196,14 +200,16 @@ func (p *Pod) objects() []runtime.Object {
 // surround says which pods have to be near, and which must not be.
 func (p *Pod) surround(pod *v1.Pod) {
 	term := func(label, value, of string) []v1.PodAffinityTerm {
-		return []v1.PodAffinityTerm{{TopologyKey: of, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{label: value}}}}
+		return []v1.PodAffinityTerm{{TopologyKey: of,
+			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{label: value}}}}
 	}
 	if pod.Spec.Affinity == nil {
 		pod.Spec.Affinity = &v1.Affinity{}
 	}
 	if p.Apart {
 		pod.Labels[apartLabel] = "true"
-		pod.Spec.Affinity.PodAntiAffinity = &v1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: term(apartLabel, "true", v1.LabelHostname)}
+		pod.Spec.Affinity.PodAntiAffinity = &v1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: term(
+			apartLabel, "true", v1.LabelHostname)}
 	}
 	if p.Near && p.Gang != "" {
 		pod.Labels[nearLabel] = p.Gang

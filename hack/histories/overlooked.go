@@ -88,12 +88,14 @@ func (w *world) overlooks() *invariants.Fault {
 		// Where odd members are near each other by their affinity alone, a plan may be missed: no zone is tried for all
 		// of them.
 		if (!t.near || !w.odd(t)) && !w.stands(teams, t, rooms) && w.starts(t, rooms) {
-			return &invariants.Fault{Kind: overlooked, Detail: fmt.Sprintf("gang %s: its minimum has room (%s)", name, w.reason(t.pending[0]))}
+			return &invariants.Fault{Kind: overlooked,
+				Detail: fmt.Sprintf("gang %s: its minimum has room (%s)", name, w.reason(t.pending[0]))}
 		}
 		// The account from which the scheduler chooses victims does not know affinity, so it may find room where
 		// members cannot be.
 		if evicts && !t.near && !rivalled(teams, t, t.priority()) && w.starts(t, w.cleared(teams, t.priority())) {
-			return &invariants.Fault{Kind: unhelped, Detail: fmt.Sprintf("gang %s: its minimum has room without less important pods (%s)", name, w.reason(t.pending[0]))}
+			return &invariants.Fault{Kind: unhelped,
+				Detail: fmt.Sprintf("gang %s: its minimum has room without less important pods (%s)", name, w.reason(t.pending[0]))}
 		}
 	}
 	for _, pod := range single {
@@ -105,7 +107,8 @@ func (w *world) overlooks() *invariants.Fault {
 		case fits(rooms):
 			return &invariants.Fault{Kind: overlooked, Detail: fmt.Sprintf("%s has room (%s)", pod.Name, w.reason(pod))}
 		case evicts && !rivalled(teams, nil, *pod.Spec.Priority) && fits(w.cleared(teams, *pod.Spec.Priority)):
-			return &invariants.Fault{Kind: unhelped, Detail: fmt.Sprintf("%s has room without less important pods (%s)", pod.Name, w.reason(pod))}
+			return &invariants.Fault{Kind: unhelped,
+				Detail: fmt.Sprintf("%s has room without less important pods (%s)", pod.Name, w.reason(pod))}
 		}
 	}
 	return nil
@@ -162,7 +165,8 @@ func (w *world) weaker(teams map[string]*team, than int32) func(*v1.Pod) bool {
 func (w *world) odd(t *team) bool {
 	return slices.ContainsFunc(t.waiting, func(pod *v1.Pod) bool {
 		p, q := w.made[pod.Name], w.made[t.waiting[0].Name]
-		return p.MilliCPU != q.MilliCPU || p.MemGiB != q.MemGiB || p.GPUs != q.GPUs || p.MilliGPU != q.MilliGPU || p.ClaimedGPUs != q.ClaimedGPUs ||
+		return p.MilliCPU != q.MilliCPU || p.MemGiB != q.MemGiB || p.GPUs != q.GPUs || p.MilliGPU != q.MilliGPU ||
+			p.ClaimedGPUs != q.ClaimedGPUs ||
 			!slices.Equal(p.Models, q.Models)
 	})
 }
@@ -183,7 +187,8 @@ func promisedTo(teams map[string]*team) map[string]bool {
 	for name, t := range teams {
 		total, _ := t.lacks()
 		known := invariants.Known(name)
-		gangs[known] = gangs[known] || t.waits() || (t.started || t.settled > 0) && total > 0 || t.started && !t.told && len(t.waiting) > 0
+		gangs[known] = gangs[known] || t.waits() || (t.started || t.settled > 0) && total > 0 || t.started && !t.told &&
+			len(t.waiting) > 0
 	}
 	return gangs
 }
@@ -241,14 +246,16 @@ func (w *world) teams() (map[string]*team, []*v1.Pod) {
 	teams, begun := map[string]*team{}, w.checker.Started()
 	for _, group := range w.groups() {
 		told, started := begun[group.GetName()]
-		teams[group.GetName()] = &team{minimum: invariants.MinimumOf(group), oneZone: group.GetAnnotations()[wellknown.TopologyRequiredKey] != "",
+		teams[group.GetName()] = &team{minimum: invariants.MinimumOf(group),
+			oneZone:      group.GetAnnotations()[wellknown.TopologyRequiredKey] != "",
 			settledRoles: map[string]int{}, started: started, told: told}
 	}
 	var single []*v1.Pod
 	for _, obj := range w.api.List(pods) {
 		pod := obj.(*v1.Pod)
 		gang := invariants.GangOf(pod)
-		if former := teams[pod.Labels[nearLabel]]; former != nil && pod.Labels[nearLabel] != gang && pod.Spec.NodeName != "" && !podview.Finished(pod) {
+		if former := teams[pod.Labels[nearLabel]]; former != nil && pod.Labels[nearLabel] != gang &&
+			pod.Spec.NodeName != "" && !podview.Finished(pod) {
 			former.neighbours = append(former.neighbours, pod)
 		}
 		t := teams[gang]
@@ -282,7 +289,8 @@ func (w *world) placeable(pod *v1.Pod) bool {
 		return false
 	}
 	if p.LocalVolume {
-		volume, ok := w.api.Get(volumeClaims, types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}).(*v1.PersistentVolumeClaim)
+		volume, ok := w.api.Get(volumeClaims,
+			types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}).(*v1.PersistentVolumeClaim)
 		if !ok || volume.Spec.VolumeName != "" {
 			return false
 		}
@@ -330,7 +338,8 @@ func (w *world) startsIn(t *team, rooms []*vacancy, zone string) bool {
 	members := slices.Clone(t.pending)
 	slices.SortStableFunc(members, func(a, b *v1.Pod) int {
 		p, q := w.made[a.Name], w.made[b.Name]
-		return cmp.Or(cmp.Compare(p.GPUs, q.GPUs), cmp.Compare(p.MilliGPU, q.MilliGPU), cmp.Compare(p.MilliCPU, q.MilliCPU), cmp.Compare(p.MemGiB, q.MemGiB))
+		return cmp.Or(cmp.Compare(p.GPUs, q.GPUs), cmp.Compare(p.MilliGPU, q.MilliGPU), cmp.Compare(p.MilliCPU, q.MilliCPU),
+			cmp.Compare(p.MemGiB, q.MemGiB))
 	})
 	total, roles := t.lacks()
 	placed := map[types.UID]bool{}

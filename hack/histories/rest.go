@@ -42,7 +42,8 @@ func matters(old, object runtime.Object) bool {
 	switch after := object.(type) {
 	case *v1.Pod:
 		before := old.(*v1.Pod)
-		return before.Status.Phase != after.Status.Phase || (before.DeletionTimestamp == nil) != (after.DeletionTimestamp == nil) ||
+		return before.Status.Phase != after.Status.Phase ||
+			(before.DeletionTimestamp == nil) != (after.DeletionTimestamp == nil) ||
 			!equality.Semantic.DeepEqual(before.Labels, after.Labels) || !equality.Semantic.DeepEqual(before.Spec, after.Spec)
 	case *unstructured.Unstructured:
 		before := old.(*unstructured.Unstructured)

@@ -114,7 +114,8 @@ func (w *world) fail(name string) error {
 	if err := w.end(name, v1.PodFailed); err != nil {
 		return err
 	}
-	if p := w.made[name]; ok && pod.Spec.NodeName != "" && pod.DeletionTimestamp == nil && !podview.Finished(pod) && p != nil && p.Returns {
+	if p := w.made[name]; ok && pod.Spec.NodeName != "" && pod.DeletionTimestamp == nil && !podview.Finished(pod) &&
+		p != nil && p.Returns {
 		w.again(p, false)
 	}
 	return nil

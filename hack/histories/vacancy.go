@@ -66,7 +66,8 @@ func (w *world) vacancies(gone func(*v1.Pod) bool) []*vacancy {
 	}
 	for _, obj := range w.api.List(volumes) {
 		pv := obj.(*v1.PersistentVolume)
-		if node := byName[pv.Spec.NodeAffinity.Required.NodeSelectorTerms[0].MatchExpressions[0].Values[0]]; node != nil && pv.Spec.ClaimRef == nil {
+		if node := byName[pv.Spec.NodeAffinity.Required.NodeSelectorTerms[0].MatchExpressions[0].Values[0]]; node != nil &&
+			pv.Spec.ClaimRef == nil {
 			node.volumes++
 		}
 	}
@@ -188,7 +189,8 @@ func (v *vacancy) takeGPUs(p *Pod) bool {
 // admits reports whether the pod may go to the node, whatever runs there.
 func (v *vacancy) admits(pod *v1.Pod, p *Pod) bool {
 	matches, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(v.node)
-	_, tainted := corev1helpers.FindMatchingUntoleratedTaint(klog.Background(), v.node.Spec.Taints, pod.Spec.Tolerations, nil, false)
+	_, tainted := corev1helpers.FindMatchingUntoleratedTaint(klog.Background(), v.node.Spec.Taints, pod.Spec.Tolerations,
+		nil, false)
 	mine := invariants.GangOf(pod)
 	others := slices.ContainsFunc(v.nominated, func(other *v1.Pod) bool {
 		return other.UID != pod.UID && (mine == "" || invariants.GangOf(other) != mine)

@@ -35,7 +35,8 @@ func volumeWhere(name, label, value string) *v1.PersistentVolume {
 			Capacity: volumeSize, AccessModes: volumeModes,
 			PersistentVolumeSource: v1.PersistentVolumeSource{Local: &v1.LocalVolumeSource{Path: "/data"}},
 			NodeAffinity: &v1.VolumeNodeAffinity{Required: &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{{
-				MatchExpressions: []v1.NodeSelectorRequirement{{Key: label, Operator: v1.NodeSelectorOpIn, Values: []string{value}}},
+				MatchExpressions: []v1.NodeSelectorRequirement{{Key: label, Operator: v1.NodeSelectorOpIn,
+					Values: []string{value}}},
 			}}}},
 		},
 		Status: v1.PersistentVolumeStatus{Phase: v1.VolumeAvailable},
@@ -62,8 +63,9 @@ func (p *Pod) volume() []runtime.Object {
 	}
 	claim := &v1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Name: p.Name, Namespace: namespace},
-		Spec:       v1.PersistentVolumeClaimSpec{AccessModes: volumeModes, StorageClassName: &class, Resources: v1.VolumeResourceRequirements{Requests: volumeSize}},
-		Status:     v1.PersistentVolumeClaimStatus{Phase: v1.ClaimPending},
+		Spec: v1.PersistentVolumeClaimSpec{AccessModes: volumeModes, StorageClassName: &class,
+			Resources: v1.VolumeResourceRequirements{Requests: volumeSize}},
+		Status: v1.PersistentVolumeClaimStatus{Phase: v1.ClaimPending},
 	}
 	if p.LocalVolume {
 		return []runtime.Object{claim}
@@ -91,7 +93,8 @@ func (w *world) bindVolumes() error {
 		if pv.Spec.StorageClassName != localClass || pv.Spec.ClaimRef == nil {
 			continue
 		}
-		claim, ok := w.api.Get(volumeClaims, types.NamespacedName{Namespace: pv.Spec.ClaimRef.Namespace, Name: pv.Spec.ClaimRef.Name}).(*v1.PersistentVolumeClaim)
+		claim, ok := w.api.Get(volumeClaims,
+			types.NamespacedName{Namespace: pv.Spec.ClaimRef.Namespace, Name: pv.Spec.ClaimRef.Name}).(*v1.PersistentVolumeClaim)
 		var err error
 		switch {
 		case !ok || claim.UID != pv.Spec.ClaimRef.UID || claim.Spec.VolumeName != "" && claim.Spec.VolumeName != pv.Name:
@@ -116,7 +119,8 @@ func (w *world) giveBackVolume(pod *v1.Pod) {
 		return
 	}
 	name := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
-	if claim, ok := w.api.Get(volumeClaims, name).(*v1.PersistentVolumeClaim); ok && *claim.Spec.StorageClassName == localClass {
+	if claim, ok := w.api.Get(volumeClaims, name).(*v1.PersistentVolumeClaim); ok &&
+		*claim.Spec.StorageClassName == localClass {
 		w.api.Delete(volumeClaims, name)
 	}
 }

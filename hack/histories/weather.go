@@ -31,7 +31,8 @@ type weather struct {
 }
 
 func newWeather(h *History) *weather {
-	return &weather{seed: h.Seed, lostPercent: h.LostPercent, maxDelay: time.Duration(h.MaxDelayMillis) * time.Millisecond, seen: map[string]uint64{}}
+	return &weather{seed: h.Seed, lostPercent: h.LostPercent, maxDelay: time.Duration(h.MaxDelayMillis) * time.Millisecond,
+		seen: map[string]uint64{}}
 }
 
 // underWay is how long it takes at most from the decision about a pod, which may be made before an event that is late,

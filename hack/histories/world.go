@@ -86,7 +86,8 @@ type world struct {
 // itself.
 func live(h *History, configuration *schedulerconfig.Configuration, logs bool) error {
 	return simulation.Settled(time.Date(2026, time.January, 5, 0, 0, 0, 0, time.UTC), func(settle func()) error {
-		w := &world{configuration: configuration, api: memapi.New(), weather: newWeather(h), checker: invariants.New(invariants.Patience), made: map[string]*Pod{}, logs: logs}
+		w := &world{configuration: configuration, api: memapi.New(), weather: newWeather(h),
+			checker: invariants.New(invariants.Patience), made: map[string]*Pod{}, logs: logs}
 		if h.LostPercent > 0 || h.MaxDelayMillis > 0 {
 			w.checker.Patience = invariants.PatienceInStorm
 		}
@@ -150,7 +151,8 @@ func (w *world) run(h *History, settle func()) error {
 		return fault
 	}
 	if time.Since(w.evicted) < quiet/4 {
-		return &invariants.Fault{Kind: restless, Detail: fmt.Sprintf("the last one %s after the last step", quiet-time.Since(w.evicted))}
+		return &invariants.Fault{Kind: restless,
+			Detail: fmt.Sprintf("the last one %s after the last step", quiet-time.Since(w.evicted))}
 	}
 	if most := h.MostEvictions; most != nil && w.evictions > *most {
 		return &invariants.Fault{Kind: wasteful, Detail: fmt.Sprintf("%d, no more than %d have to be", w.evictions, *most)}
@@ -200,7 +202,8 @@ func (w *world) forgotten(settle func()) error {
 	}
 	for name, node := range before {
 		if now, exists := after[name]; (!exists || now != node) && !strings.Contains(reasons[name], promised) {
-			return &invariants.Fault{Kind: kind, Detail: fmt.Sprintf("%s on %q (%s), a fresh scheduler moves it to %q", name, node, reasons[name], now)}
+			return &invariants.Fault{Kind: kind,
+				Detail: fmt.Sprintf("%s on %q (%s), a fresh scheduler moves it to %q", name, node, reasons[name], now)}
 		}
 	}
 	return nil
@@ -223,7 +226,8 @@ func (w *world) start() error {
 		logger = klog.Background()
 	}
 	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), logger))
-	sched, err := simulation.NewScheduler(ctx, w.api, w.configuration, 1, func(s *simulation.Scheduler) { candidates.Wrap(s.Profiles) })
+	sched, err := simulation.NewScheduler(ctx, w.api, w.configuration, 1,
+		func(s *simulation.Scheduler) { candidates.Wrap(s.Profiles) })
 	if err != nil {
 		cancel()
 		return &invariants.Fault{Kind: broken, Detail: err.Error()}

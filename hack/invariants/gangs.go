@@ -43,7 +43,8 @@ func (c *Checker) group(event watch.EventType, group *unstructured.Unstructured,
 	if gang := cmp.Or(c.jobs[name], name); c.begun[gang] && saysStarted(group) {
 		c.told[gang] = true
 	}
-	if old, ok := before.(*unstructured.Unstructured); ok && event != watch.Deleted && old.GetGeneration() == group.GetGeneration() && minMember(old) == minMember(group) {
+	if old, ok := before.(*unstructured.Unstructured); ok && event != watch.Deleted &&
+		old.GetGeneration() == group.GetGeneration() && minMember(old) == minMember(group) {
 		return
 	}
 	delete(c.partial, name)
@@ -68,7 +69,8 @@ func saysStarted(group *unstructured.Unstructured) bool {
 	}
 	degraded := meta.FindStatusCondition(pg.Status.Conditions, schedulingv1alpha1.PodGroupDegraded)
 	return meta.IsStatusConditionTrue(pg.Status.Conditions, schedulingv1alpha1.PodGroupScheduledCondition) ||
-		degraded != nil && (degraded.Status == metav1.ConditionTrue || degraded.Reason == schedulingv1alpha1.PodGroupMinimumRaised)
+		degraded != nil && (degraded.Status == metav1.ConditionTrue ||
+			degraded.Reason == schedulingv1alpha1.PodGroupMinimumRaised)
 }
 
 func minMember(group *unstructured.Unstructured) int64 {
@@ -177,7 +179,8 @@ type breach struct {
 
 // member follows a member that was bound, changed or went.
 func (c *Checker) member(gang string, event watch.EventType, pod, before *v1.Pod, bound bool) {
-	if event == watch.Deleted && pod.DeletionTimestamp == nil || pod.DeletionTimestamp != nil && before != nil && before.DeletionTimestamp == nil ||
+	if event == watch.Deleted && pod.DeletionTimestamp == nil || pod.DeletionTimestamp != nil && before != nil &&
+		before.DeletionTimestamp == nil ||
 		podview.Finished(pod) {
 		c.left(gang, Evicted(pod))
 	}
@@ -228,7 +231,8 @@ func (c *Checker) running(gang string) map[types.UID]*v1.Pod {
 // Evicted reports whether the scheduler evicted the pod for another one.
 func Evicted(pod *v1.Pod) bool {
 	return slices.ContainsFunc(pod.Status.Conditions, func(condition v1.PodCondition) bool {
-		return condition.Type == v1.DisruptionTarget && condition.Status == v1.ConditionTrue && condition.Reason == v1.PodReasonPreemptionByScheduler
+		return condition.Type == v1.DisruptionTarget && condition.Status == v1.ConditionTrue &&
+			condition.Reason == v1.PodReasonPreemptionByScheduler
 	})
 }
 
@@ -265,7 +269,8 @@ func (c *Checker) Tick() {
 	defer c.mu.Unlock()
 	for gang, since := range c.partial {
 		if time.Since(since) > c.Patience {
-			c.fault(StartedInPart, "gang %s has had fewer than %d members bound for %s", gang, minMember(c.groups[gang]), time.Since(since))
+			c.fault(StartedInPart, "gang %s has had fewer than %d members bound for %s", gang, minMember(c.groups[gang]),
+				time.Since(since))
 			delete(c.partial, gang)
 		}
 	}
@@ -275,7 +280,8 @@ func (c *Checker) Tick() {
 		case !slices.ContainsFunc(b.left, func(uid types.UID) bool { return running[uid] != nil }):
 			delete(c.broken, gang)
 		case time.Since(b.since) > c.Patience:
-			c.fault(EvictedInPart, "gang %s has had fewer than %d members bound for %s, since %s was evicted", gang, minMember(c.groups[gang]), time.Since(b.since), b.pod)
+			c.fault(EvictedInPart, "gang %s has had fewer than %d members bound for %s, since %s was evicted", gang,
+				minMember(c.groups[gang]), time.Since(b.since), b.pod)
 			delete(c.broken, gang)
 		}
 	}

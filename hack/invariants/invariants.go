@@ -93,10 +93,13 @@ type Checker struct {
 // New returns a checker that lets a gang be bound in part for so long.
 func New(patience time.Duration) *Checker {
 	return &Checker{
-		keys: gpuview.DefaultKeys(), Patience: patience, UnderWay: UnderWay, nodes: map[string]*v1.Node{}, changed: map[string]time.Time{},
-		pods: map[types.NamespacedName]*v1.Pod{}, groups: map[string]*unstructured.Unstructured{}, jobs: map[string]string{}, devices: map[string]string{},
-		claims: map[string][]string{}, partial: map[string]time.Time{}, bereft: map[string]time.Time{}, revised: map[string]time.Time{},
-		begun: map[string]bool{}, told: map[string]bool{}, broken: map[string]breach{},
+		keys: gpuview.DefaultKeys(), Patience: patience, UnderWay: UnderWay, nodes: map[string]*v1.Node{},
+		changed: map[string]time.Time{},
+		pods:    map[types.NamespacedName]*v1.Pod{}, groups: map[string]*unstructured.Unstructured{},
+		jobs: map[string]string{}, devices: map[string]string{},
+		claims: map[string][]string{}, partial: map[string]time.Time{}, bereft: map[string]time.Time{},
+		revised: map[string]time.Time{},
+		begun:   map[string]bool{}, told: map[string]bool{}, broken: map[string]breach{},
 		made: map[types.UID]time.Time{}, bound: map[types.UID]time.Time{}, marked: map[types.UID]time.Time{},
 	}
 }
@@ -151,7 +154,8 @@ func (c *Checker) node(event watch.EventType, node *v1.Node) {
 		c.changed[node.Name] = time.Now()
 	}
 	newTaint := func(taint v1.Taint) bool { return !taints.TaintExists(old.Spec.Taints, &taint) }
-	if shrinks || node.Spec.Unschedulable && !old.Spec.Unschedulable || slices.ContainsFunc(node.Spec.Taints, newTaint) || !maps.Equal(old.Labels, node.Labels) {
+	if shrinks || node.Spec.Unschedulable && !old.Spec.Unschedulable || slices.ContainsFunc(node.Spec.Taints, newTaint) ||
+		!maps.Equal(old.Labels, node.Labels) {
 		c.closes()
 	}
 }
@@ -217,7 +221,8 @@ func (c *Checker) fits(pod *v1.Pod) {
 	for name := range resource.PodRequests(pod, resource.PodResourcesOptions{}) {
 		amount, has := used[name], node.Status.Allocatable[name]
 		if amount.Cmp(has) > 0 {
-			c.fault(OverCommitted, "%s on %s: pods ask for %s of %s, allocatable %s", pod.Name, node.Name, amount.String(), name, has.String())
+			c.fault(OverCommitted, "%s on %s: pods ask for %s of %s, allocatable %s", pod.Name, node.Name, amount.String(), name,
+				has.String())
 		}
 	}
 }
@@ -250,7 +255,8 @@ func (c *Checker) assigned(pod *v1.Pod) {
 		grant, _ := gpuview.Granted(other)
 		for _, device := range grant.Devices {
 			if given[device] += grant.Share.Milli; given[device] > gpu.WholeMilli {
-				c.fault(OverShared, "GPU %d of %s is given to %d thousandths, the last to %s", device, node.Name, given[device], pod.Name)
+				c.fault(OverShared, "GPU %d of %s is given to %d thousandths, the last to %s", device, node.Name, given[device],
+					pod.Name)
 			}
 		}
 	}

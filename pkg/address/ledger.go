@@ -287,7 +287,8 @@ func (l *Ledger) holdings(ask *Ask) []Holding {
 func (l *Ledger) predecessor(ask *Ask) string {
 	for _, i := range ask.Identities {
 		if pod, ok := l.promisedTo[i]; ok && pod != ask.Pod {
-			return fmt.Sprintf("address %s is promised to an earlier pod of the same name, whose binding has not ended", l.promises[pod].Address)
+			return fmt.Sprintf("address %s is promised to an earlier pod of the same name, whose binding has not ended",
+				l.promises[pod].Address)
 		}
 	}
 	return ""

@@ -64,7 +64,8 @@ func (l *Ledger) Plan(ask *Ask) (*Plan, string) {
 	if reason != "" {
 		return nil, reason
 	}
-	plan := &Plan{pool: p.Name, places: p.places, free: make([]uint64, len(p.subnets)), promised: make(map[string]bool, len(l.promises))}
+	plan := &Plan{pool: p.Name, places: p.places, free: make([]uint64, len(p.subnets)),
+		promised: make(map[string]bool, len(l.promises))}
 	for i, u := range p.subnets {
 		plan.free[i] = u.free()
 	}

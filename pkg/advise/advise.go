@@ -71,7 +71,8 @@ func Cluster(ctx context.Context, q Question) (*Advice, error) {
 		return nil, fmt.Errorf("running the scheduler on the snapshot: %w", err)
 	}
 	if len(s.units) == 0 && s.over() {
-		return nil, fmt.Errorf("running the scheduler on the snapshot of %s: %w", plural.Of(len(s.nodes), "node"), context.Cause(ctx))
+		return nil, fmt.Errorf("running the scheduler on the snapshot of %s: %w", plural.Of(len(s.nodes), "node"),
+			context.Cause(ctx))
 	}
 	s.advice.PendingPods = s.pendingPods
 	if s.foreign > 0 {
@@ -144,14 +145,16 @@ func newSearch(ctx context.Context, q Question) (*search, error) {
 	if err != nil {
 		return nil, configuration.Invalid(err)
 	}
-	s := &search{Question: q, ctx: ctx, configuration: configuration, keys: configuration.GPUKeys(""), priceOf: priceOf, advice: &Advice{Configuration: q.Configuration.Name},
-		units: map[string][]*unit{}, began: map[key]bool{}, proposals: map[*unit][][]room{}}
+	s := &search{Question: q, ctx: ctx, configuration: configuration, keys: configuration.GPUKeys(""), priceOf: priceOf,
+		advice: &Advice{Configuration: q.Configuration.Name},
+		units:  map[string][]*unit{}, began: map[key]bool{}, proposals: map[*unit][][]room{}}
 	for _, plugin := range silenced {
 		s.advice.Notes = append(s.advice.Notes, plugin+" was run without what Prometheus would tell it")
 	}
 	for _, kind := range q.LeftOut {
 		if strings.HasPrefix(kind, "poddisruptionbudgets") {
-			s.advice.Notes = append(s.advice.Notes, "budgets are not known, so a pod that is to move may have one that forbids it: "+kind)
+			s.advice.Notes = append(s.advice.Notes,
+				"budgets are not known, so a pod that is to move may have one that forbids it: "+kind)
 		}
 	}
 	if s.read(); len(s.nodes) == 0 {
@@ -174,8 +177,10 @@ func (s *search) read() {
 
 // next is the search for plans in the cluster that a plan has left, at the end of its run.
 func (s *search) next(w *world) (*search, error) {
-	n := &search{Question: s.Question, ctx: s.ctx, configuration: s.configuration, keys: s.keys, priceOf: s.priceOf, advice: s.advice,
-		units: map[string][]*unit{}, began: map[key]bool{}, lost: map[key]bool{}, proposals: map[*unit][][]room{}, plansOnly: true}
+	n := &search{Question: s.Question, ctx: s.ctx, configuration: s.configuration, keys: s.keys, priceOf: s.priceOf,
+		advice: s.advice,
+		units:  map[string][]*unit{}, began: map[key]bool{}, lost: map[key]bool{}, proposals: map[*unit][][]room{},
+		plansOnly: true}
 	n.Objects = w.without("", s.Objects)
 	n.read()
 	n.findUnits(w, w.gangs())

@@ -85,7 +85,8 @@ func (d *devices) of(pod *v1.Pod) (total counts, found bool) {
 		if s.ResourceClaimName == nil {
 			continue
 		}
-		claim, ok := d.world.api.Get(claimResource, key{Namespace: pod.Namespace, Name: *s.ResourceClaimName}).(*resourcev1.ResourceClaim)
+		claim, ok := d.world.api.Get(claimResource,
+			key{Namespace: pod.Namespace, Name: *s.ResourceClaimName}).(*resourcev1.ResourceClaim)
 		if !ok {
 			continue
 		}

@@ -66,15 +66,18 @@ func (c *Carrier) Carry(ctx context.Context, plan *Plan) (err error) {
 		return err
 	}
 	closed = false
-	return c.await(ctx, "what waits has not started, although all of the plan was carried out", func(ctx context.Context) (bool, error) {
-		return c.started(ctx, plan)
-	})
+	return c.await(ctx, "what waits has not started, although all of the plan was carried out",
+		func(ctx context.Context) (bool, error) {
+			return c.started(ctx, plan)
+		})
 }
 
 func (c *Carrier) close(ctx context.Context, name, mark string) error {
 	c.Say("cordoning node " + name)
-	patch := []byte(`{"metadata":{"annotations":{"` + wellknown.CordonedForKey + `":"` + mark + `"}},"spec":{"unschedulable":true}}`)
-	if _, err := c.Client.CoreV1().Nodes().Patch(ctx, name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}); err != nil {
+	patch := []byte(`{"metadata":{"annotations":{"` + wellknown.CordonedForKey + `":"` + mark +
+		`"}},"spec":{"unschedulable":true}}`)
+	if _, err := c.Client.CoreV1().Nodes().Patch(ctx, name, types.StrategicMergePatchType, patch,
+		metav1.PatchOptions{}); err != nil {
 		return fmt.Errorf("cordoning node %s: %w", name, err)
 	}
 	return nil
@@ -106,7 +109,8 @@ func (c *Carrier) change(ctx context.Context, plan *Plan, open, unmark bool) err
 			_, err = c.Client.CoreV1().Nodes().Patch(ctx, name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
 		}
 		if err != nil {
-			failed = append(failed, fmt.Errorf("node %s may still be cordoned (kubectl uncordon %s) or have the annotation %s: %w",
+			failed = append(failed, fmt.Errorf(
+				"node %s may still be cordoned (kubectl uncordon %s) or have the annotation %s: %w",
 				name, name, wellknown.CordonedForKey, err))
 		}
 	}
@@ -193,33 +197,37 @@ func (c *Carrier) move(ctx context.Context, plan *Plan, at int) error {
 	for i, pod := range m.Pods {
 		c.Say(fmt.Sprintf("evicting pod %s/%s from %s", m.Namespace, pod.Name, pod.From))
 		uid := types.UID(pod.UID)
-		err := c.Client.PolicyV1().Evictions(m.Namespace).Evict(ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: pod.Name},
-			DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}})
+		err := c.Client.PolicyV1().Evictions(m.Namespace).Evict(ctx,
+			&policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: pod.Name},
+				DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}})
 		if err != nil {
-			return fmt.Errorf("evicting pod %s/%s, after %s of %s: %w", m.Namespace, pod.Name, plural.Of(i, "pod"), m.Unit, refusal(err))
+			return fmt.Errorf("evicting pod %s/%s, after %s of %s: %w", m.Namespace, pod.Name, plural.Of(i, "pod"), m.Unit,
+				refusal(err))
 		}
 	}
 	var bound []*v1.Pod
-	err = c.await(ctx, fmt.Sprintf("the replacements of %s have not all been given a node", m.Unit), func(ctx context.Context) (bool, error) {
-		pods, err := c.Client.CoreV1().Pods(m.Namespace).List(ctx, metav1.ListOptions{})
-		if err != nil {
-			return false, fmt.Errorf("listing pods: %w", err)
-		}
-		missing := map[types.UID]int{}
-		for owner, n := range owners {
-			missing[owner] = n
-		}
-		bound = nil
-		for i := range pods.Items {
-			pod := &pods.Items[i]
-			owner := metav1.GetControllerOf(pod)
-			if owner != nil && missing[owner.UID] > 0 && !known[pod.UID] && pod.Spec.NodeName != "" && pod.DeletionTimestamp == nil {
-				missing[owner.UID]--
-				bound = append(bound, pod)
+	err = c.await(ctx, fmt.Sprintf("the replacements of %s have not all been given a node", m.Unit),
+		func(ctx context.Context) (bool, error) {
+			pods, err := c.Client.CoreV1().Pods(m.Namespace).List(ctx, metav1.ListOptions{})
+			if err != nil {
+				return false, fmt.Errorf("listing pods: %w", err)
 			}
-		}
-		return len(bound) == len(m.Pods), nil
-	})
+			missing := map[types.UID]int{}
+			for owner, n := range owners {
+				missing[owner] = n
+			}
+			bound = nil
+			for i := range pods.Items {
+				pod := &pods.Items[i]
+				owner := metav1.GetControllerOf(pod)
+				if owner != nil && missing[owner.UID] > 0 && !known[pod.UID] && pod.Spec.NodeName != "" &&
+					pod.DeletionTimestamp == nil {
+					missing[owner.UID]--
+					bound = append(bound, pod)
+				}
+			}
+			return len(bound) == len(m.Pods), nil
+		})
 	if err != nil {
 		return err
 	}
@@ -258,7 +266,8 @@ func (c *Carrier) compare(plan *Plan, at int, bound []*v1.Pod) error {
 	for _, pod := range bound {
 		c.Say(fmt.Sprintf("pod %s/%s, the replacement, is on %s", pod.Namespace, pod.Name, pod.Spec.NodeName))
 		if planned[pod.Spec.NodeName]--; planned[pod.Spec.NodeName] < 0 && needed[pod.Spec.NodeName] != "" {
-			return fmt.Errorf("pod %s/%s went to %s, which the plan has for %s", pod.Namespace, pod.Name, pod.Spec.NodeName, needed[pod.Spec.NodeName])
+			return fmt.Errorf("pod %s/%s went to %s, which the plan has for %s", pod.Namespace, pod.Name, pod.Spec.NodeName,
+				needed[pod.Spec.NodeName])
 		}
 	}
 	return nil

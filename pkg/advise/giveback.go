@@ -71,8 +71,9 @@ func (s *search) findSpares(w *world, v *view) {
 		s.spares = append(s.spares, c)
 	}
 	if wanted > 0 {
-		s.advice.Notes = append(s.advice.Notes, fmt.Sprintf("%s could be given back and %s not offered: work that waits could run there",
-			plural.Of(wanted, "node"), plural.Choose(wanted, "is", "are")))
+		s.advice.Notes = append(s.advice.Notes,
+			fmt.Sprintf("%s could be given back and %s not offered: work that waits could run there",
+				plural.Of(wanted, "node"), plural.Choose(wanted, "is", "are")))
 	}
 	pods := func(c spare) (n int) {
 		for _, u := range c.units {
@@ -81,7 +82,8 @@ func (s *search) findSpares(w *world, v *view) {
 		return n
 	}
 	slices.SortStableFunc(s.spares, func(a, b spare) int {
-		return cmp.Or(cmp.Compare(min(pods(a), 1), min(pods(b), 1)), cmp.Compare(b.price, a.price), cmp.Compare(b.gpus, a.gpus),
+		return cmp.Or(cmp.Compare(min(pods(a), 1), min(pods(b), 1)), cmp.Compare(b.price, a.price),
+			cmp.Compare(b.gpus, a.gpus),
 			cmp.Compare(pods(a), pods(b)), cmp.Compare(a.node.Name, b.node.Name))
 	})
 }
@@ -109,7 +111,8 @@ func (v *view) demand(s *search) []*class {
 			continue
 		}
 		if len(classes) >= mostDemand || s.over() {
-			s.limit("of the work that waits, %s were compared with nodes to give back", plural.Of(len(classes), "kind")+" of pods")
+			s.limit("of the work that waits, %s were compared with nodes to give back", plural.Of(len(classes), "kind")+
+				" of pods")
 			break
 		}
 		classes = append(classes, v.classes(s, &fresh)...)

@@ -76,7 +76,8 @@ func closedFor(node *v1.Node, u Unit) *v1.Node {
 		node.Annotations = map[string]string{}
 	}
 	node.Annotations[wellknown.CordonedForKey] = u.mark()
-	node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(t v1.Taint) bool { return t.Key == v1.TaintNodeUnschedulable })
+	node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints,
+		func(t v1.Taint) bool { return t.Key == v1.TaintNodeUnschedulable })
 	return node
 }
 

@@ -138,7 +138,8 @@ func (s *search) plan(u *unit, p *Pending, goOn bool) error {
 		}
 		if plan != nil {
 			p.Plan = plan
-			p.Verdict = fmt.Sprintf("starts when %s moved; no smaller plan of those tried works", plural.Of(plan.pods(), "pod")+" "+plural.Choose(plan.pods(), "is", "are"))
+			p.Verdict = fmt.Sprintf("starts when %s moved; no smaller plan of those tried works", plural.Of(plan.pods(), "pod")+
+				" "+plural.Choose(plan.pods(), "is", "are"))
 			return nil
 		}
 	}
@@ -162,7 +163,8 @@ func (s *search) noteFixed() {
 		}
 	}
 	for _, why := range slices.Sorted(maps.Keys(count)) {
-		s.advice.Notes = append(s.advice.Notes, fmt.Sprintf("%s may not move. Of each: %s", plural.Of(count[why], "pod"), why))
+		s.advice.Notes = append(s.advice.Notes,
+			fmt.Sprintf("%s may not move. Of each: %s", plural.Of(count[why], "pod"), why))
 	}
 }
 
@@ -187,7 +189,8 @@ func (s *search) prove(u *unit, rooms []room, goOn bool) (plan *Plan, err error)
 			}
 			return placed
 		}
-		if why, err := s.carry(w, candidate, units, func() bool { return len(starts()) >= u.Needs }); why != "" || err != nil {
+		if why, err := s.carry(w, candidate, units, func() bool { return len(starts()) >= u.Needs }); why != "" ||
+			err != nil {
 			return err
 		}
 		for _, moved := range units {
@@ -256,7 +259,8 @@ func (s *search) newlyLost(w *world) string {
 func moveOf(u *unit, w *world) Move {
 	m := Move{Unit: nameOf(u), Priority: u.Priority}
 	for _, pod := range u.Pods {
-		m.Pods = append(m.Pods, MovedPod{Name: pod.Name, UID: string(pod.UID), From: pod.Spec.NodeName, To: w.node(keyOf(pod))})
+		m.Pods = append(m.Pods, MovedPod{Name: pod.Name, UID: string(pod.UID), From: pod.Spec.NodeName,
+			To: w.node(keyOf(pod))})
 	}
 	return m
 }

@@ -77,7 +77,8 @@ type queue []found
 func (q queue) Len() int { return len(q) }
 func (q queue) Less(i, j int) bool {
 	a, b := &q[i], &q[j]
-	return cmp.Or(cmp.Compare(a.pods*b.hosts, b.pods*a.hosts), cmp.Compare(a.highest, b.highest), cmp.Compare(a.node, b.node), cmp.Compare(a.turn, b.turn)) < 0
+	return cmp.Or(cmp.Compare(a.pods*b.hosts, b.pods*a.hosts), cmp.Compare(a.highest, b.highest),
+		cmp.Compare(a.node, b.node), cmp.Compare(a.turn, b.turn)) < 0
 }
 func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
 
@@ -134,7 +135,8 @@ func (v *view) propose(s *search, u *unit) [][]room {
 // scan looks for room for pods of a class until there are enough proposals.
 func (v *view) scan(s *search, c *class, nodes []fwk.NodeInfo, out *proposals) {
 	n, ctx := len(nodes), context.Background()
-	y := &scan{search: s, view: v, trials: make([]*trial, n), movable: make([][]*unit, n), settled: make([]bool, n), searches: make([]int, n), out: out}
+	y := &scan{search: s, view: v, trials: make([]*trial, n), movable: make([][]*unit, n), settled: make([]bool, n),
+		searches: make([]int, n), out: out}
 	for i, info := range nodes {
 		for _, other := range s.units[info.Node().Name] {
 			if other.Fixed == "" && v.maySpare(other) {
@@ -182,7 +184,8 @@ func (y *scan) push(i int, rooms []room) {
 			continue // what is free has been counted
 		}
 		y.settled[i] = true
-		heap.Push(&y.queue, found{room: r, pods: podsOf([]room{r}), highest: highest(r), at: i, turn: turn, search: y.searches[i]})
+		heap.Push(&y.queue, found{room: r, pods: podsOf([]room{r}), highest: highest(r), at: i, turn: turn,
+			search: y.searches[i]})
 	}
 }
 

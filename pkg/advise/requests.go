@@ -50,7 +50,8 @@ type host struct {
 }
 
 func less(a, b price.Capacity) price.Capacity {
-	return price.Capacity{MilliCPU: a.MilliCPU - b.MilliCPU, MemoryMiB: a.MemoryMiB - b.MemoryMiB, MilliGPU: a.MilliGPU - b.MilliGPU}
+	return price.Capacity{MilliCPU: a.MilliCPU - b.MilliCPU, MemoryMiB: a.MemoryMiB - b.MemoryMiB,
+		MilliGPU: a.MilliGPU - b.MilliGPU}
 }
 
 // amounts are the resources that GPUs need, with how they are written.
@@ -60,8 +61,10 @@ var amounts = []struct {
 	round int64
 	write func(int64) string
 }{
-	{"cpu", func(c price.Capacity) int64 { return c.MilliCPU }, 100, func(n int64) string { return fmt.Sprintf("%dm", n) }},
-	{"memory", func(c price.Capacity) int64 { return c.MemoryMiB }, 256, func(n int64) string { return fmt.Sprintf("%dMi", n) }},
+	{"cpu", func(c price.Capacity) int64 { return c.MilliCPU }, 100,
+		func(n int64) string { return fmt.Sprintf("%dm", n) }},
+	{"memory", func(c price.Capacity) int64 { return c.MemoryMiB }, 256,
+		func(n int64) string { return fmt.Sprintf("%dMi", n) }},
 }
 
 // requests looks for pods that take more than the share of their GPUs, where that leaves GPUs of the node without.
@@ -104,8 +107,10 @@ func (s *search) requests() {
 		s.advice.Requests = append(s.advice.Requests, *r)
 	}
 	slices.SortFunc(s.advice.Requests, func(a, b Request) int {
-		return cmp.Or(cmp.Compare(b.Stranded, a.Stranded), cmp.Compare(b.Pods, a.Pods), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Owner, b.Owner),
-			cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Requested, b.Requested), cmp.Compare(a.Pending, b.Pending))
+		return cmp.Or(cmp.Compare(b.Stranded, a.Stranded), cmp.Compare(b.Pods, a.Pods), cmp.Compare(a.Namespace, b.Namespace),
+			cmp.Compare(a.Owner, b.Owner),
+			cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Requested, b.Requested),
+			cmp.Compare(a.Pending, b.Pending))
 	})
 	if n := len(s.advice.Requests); n > 2*s.Most {
 		s.limit("%d of %d requests that strand GPUs are shown", 2*s.Most, n)
@@ -121,7 +126,8 @@ func (s *search) hosts() map[string]*host {
 		if priced.Allocatable.MilliGPU == 0 || podview.Leaving(node) {
 			continue
 		}
-		hosts[node.Name] = &host{keys: &s.keys, priced: priced, kind: kindOf(node, priced.GPUNode()), allocatable: priced.Allocatable, free: priced.Allocatable}
+		hosts[node.Name] = &host{keys: &s.keys, priced: priced, kind: kindOf(node, priced.GPUNode()),
+			allocatable: priced.Allocatable, free: priced.Allocatable}
 	}
 	for _, pod := range s.pods {
 		h := hosts[pod.Spec.NodeName]
@@ -155,7 +161,8 @@ func (s *search) emptiest(pod *v1.Pod, hosts map[string]*host) *host {
 		if !request.AcceptsModel(h.priced.GPUNode().Model()) || h.asked(pod).MilliGPU > h.allocatable.MilliGPU {
 			continue
 		}
-		if best == nil || h.allocatable.MilliCPU*best.allocatable.MilliGPU > best.allocatable.MilliCPU*h.allocatable.MilliGPU {
+		if best == nil ||
+			h.allocatable.MilliCPU*best.allocatable.MilliGPU > best.allocatable.MilliCPU*h.allocatable.MilliGPU {
 			best = h
 		}
 	}
@@ -187,7 +194,8 @@ func judge(pod *v1.Pod, h *host, resource int, waiting bool) (*Request, int64) {
 	perGPU := func(amount, milliGPU int64) string { return a.write(amount * gpu.WholeMilli / milliGPU) }
 	largest := has * asked.MilliGPU / gpus
 	return &Request{
-		Owner: owner, Namespace: pod.Namespace, Resource: a.name, Requested: a.write(wants), Largest: a.write(largest - largest%a.round), MilliGPU: asked.MilliGPU,
+		Owner: owner, Namespace: pod.Namespace, Resource: a.name, Requested: a.write(wants),
+		Largest: a.write(largest - largest%a.round), MilliGPU: asked.MilliGPU,
 		PerGPU: perGPU(wants, asked.MilliGPU), NodePerGPU: perGPU(has, gpus), Kind: h.kind,
 	}, stranded
 }

@@ -177,7 +177,8 @@ func (c *class) newTrial(ctx context.Context, d *devices, info fwk.NodeInfo) *tr
 	if status.Code() == fwk.UnschedulableAndUnresolvable || info.Node().Spec.Unschedulable {
 		return nil
 	}
-	t := &trial{fw: c.fw, ctx: ctx, state: c.state, pod: c.pod, info: info, devices: d, claims: c.claims, free: d.free[info.Node().Name]}
+	t := &trial{fw: c.fw, ctx: ctx, state: c.state, pod: c.pod, info: info, devices: d, claims: c.claims,
+		free: d.free[info.Node().Name]}
 	t.fitting = status.IsSuccess() && t.free.has(t.claims, 1)
 	return t
 }

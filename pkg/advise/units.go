@@ -68,7 +68,8 @@ func (t Target) is(u *unit) bool {
 	if t.Namespace != u.Namespace {
 		return false
 	}
-	return t.Kind == u.Kind && t.Name == u.Name || t.Kind == KindPod && slices.ContainsFunc(u.Pods, func(p *v1.Pod) bool { return p.Name == t.Name })
+	return t.Kind == u.Kind && t.Name == u.Name || t.Kind == KindPod &&
+		slices.ContainsFunc(u.Pods, func(p *v1.Pod) bool { return p.Name == t.Name })
 }
 
 // choose returns the unit that is asked about, or all.
@@ -81,7 +82,9 @@ func (t Target) choose(waiting []*unit) ([]*unit, error) {
 			return []*unit{u}, nil
 		}
 	}
-	return nil, fmt.Errorf("no %s %s waits for a node in namespace %s; the scheduler starts it without help, or it does not exist", t.Kind, t.Name, t.Namespace)
+	return nil, fmt.Errorf(
+		"no %s %s waits for a node in namespace %s; the scheduler starts it without help, or it does not exist", t.Kind,
+		t.Name, t.Namespace)
 }
 
 // membership is the gang of a pod and how many of its members have to start together, 0 if that is not known.
@@ -185,11 +188,13 @@ func (s *search) findUnits(w *world, gangOf func(*v1.Pod) membership) {
 func gather(gangs map[gang.ID]*unit, id gang.ID, pod *v1.Pod) *unit {
 	priority := corev1helpers.PodPriority(pod)
 	if id == (gang.ID{}) {
-		return &unit{Kind: KindPod, Namespace: pod.Namespace, Name: pod.Name, Priority: priority, Created: pod.CreationTimestamp.Time, Pods: []*v1.Pod{pod}, Needs: 1}
+		return &unit{Kind: KindPod, Namespace: pod.Namespace, Name: pod.Name, Priority: priority,
+			Created: pod.CreationTimestamp.Time, Pods: []*v1.Pod{pod}, Needs: 1}
 	}
 	u := gangs[id]
 	if u == nil {
-		u = &unit{Kind: KindPodGroup, Namespace: id.Namespace, Name: id.Name, Priority: priority, Created: pod.CreationTimestamp.Time}
+		u = &unit{Kind: KindPodGroup, Namespace: id.Namespace, Name: id.Name, Priority: priority,
+			Created: pod.CreationTimestamp.Time}
 		gangs[id] = u
 	}
 	u.Priority = max(u.Priority, priority)
@@ -225,7 +230,8 @@ func (s *search) findMovable(w *world, alone []*unit, gangs map[gang.ID]*unit, m
 	}
 	for _, units := range s.units {
 		slices.SortFunc(units, func(a, b *unit) int {
-			return cmp.Or(cmp.Compare(len(a.Pods), len(b.Pods)), cmp.Compare(a.Priority, b.Priority), b.Created.Compare(a.Created), cmp.Compare(a.String(), b.String()))
+			return cmp.Or(cmp.Compare(len(a.Pods), len(b.Pods)), cmp.Compare(a.Priority, b.Priority),
+				b.Created.Compare(a.Created), cmp.Compare(a.String(), b.String()))
 		})
 	}
 }

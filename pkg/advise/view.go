@@ -53,7 +53,8 @@ func (w *world) view(configuration *schedulerconfig.Configuration) (*view, error
 	if err != nil {
 		return nil, fmt.Errorf("listing nodes: %w", err)
 	}
-	return &view{world: w, configuration: configuration, infos: infos, devices: w.devices(), free: map[string][]int{}, hosts: map[string][]string{},
+	return &view{world: w, configuration: configuration, infos: infos, devices: w.devices(), free: map[string][]int{},
+		hosts:    map[string][]string{},
 		spacious: map[*unit]bool{}, movable: map[*unit]bool{}}, nil
 }
 
@@ -66,7 +67,8 @@ func (v *view) maySpare(u *unit) bool {
 	may, known := v.spacious[u]
 	if !known {
 		may = !slices.ContainsFunc(u.Pods, func(pod *v1.Pod) bool {
-			return !slices.ContainsFunc(v.withAmounts(pod), func(i int) bool { return v.infos[i].Node().Name != pod.Spec.NodeName })
+			return !slices.ContainsFunc(v.withAmounts(pod),
+				func(i int) bool { return v.infos[i].Node().Name != pod.Spec.NodeName })
 		})
 		v.spacious[u] = may
 	}
@@ -140,10 +142,12 @@ func (v *view) withAmounts(pod *v1.Pod) []int {
 		return nodes
 	}
 	fw := v.world.profiles[pod.Spec.SchedulerName]
-	compared := slices.ContainsFunc(fw.ListPlugins().Filter.Enabled, func(p schedulerapi.Plugin) bool { return p.Name == schedulernames.NodeResourcesFit })
+	compared := slices.ContainsFunc(fw.ListPlugins().Filter.Enabled,
+		func(p schedulerapi.Plugin) bool { return p.Name == schedulernames.NodeResourcesFit })
 	names = slices.DeleteFunc(names, func(name v1.ResourceName) bool {
 		// A device class may serve the resource on nodes that have none of it.
-		return !compared || !v.configuration.ComparesResource(pod.Spec.SchedulerName, name) || fw.SharedDRAManager().DeviceClassResolver().GetDeviceClass(name) != nil
+		return !compared || !v.configuration.ComparesResource(pod.Spec.SchedulerName, name) ||
+			fw.SharedDRAManager().DeviceClassResolver().GetDeviceClass(name) != nil
 	})
 	nodes = []int{}
 	for i, info := range v.infos {

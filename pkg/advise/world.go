@@ -70,7 +70,8 @@ type world struct {
 }
 
 // simulate lets a scheduler run over the objects, which are not changed, while f watches and interferes.
-func simulate(configuration *schedulerconfig.Configuration, objects []runtime.Object, now time.Time, over func() bool, f func(*world) error) error {
+func simulate(configuration *schedulerconfig.Configuration, objects []runtime.Object, now time.Time, over func() bool,
+	f func(*world) error) error {
 	return simulation.Settled(now, func(settle func()) error {
 		w := &world{api: memapi.New(), settle: settle, over: over, gone: map[key]bool{}, ours: map[key]bool{}}
 		w.api.MutateBinding, w.api.Observe = simulation.StartPod, w.observe
@@ -215,7 +216,8 @@ func (w *world) changeNode(node string, change map[string]any) error {
 	if err != nil {
 		return fmt.Errorf("writing a patch: %w", err)
 	}
-	if _, err := w.user.Resource(nodeResource).Patch(context.Background(), node, types.MergePatchType, body, metav1.PatchOptions{}); err != nil {
+	if _, err := w.user.Resource(nodeResource).Patch(context.Background(), node, types.MergePatchType, body,
+		metav1.PatchOptions{}); err != nil {
 		return fmt.Errorf("changing node %s: %w", node, err)
 	}
 	return nil

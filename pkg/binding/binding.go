@@ -65,7 +65,8 @@ func (p pods) Bind(ctx context.Context, binding *v1.Binding, options metav1.Crea
 	if pod == nil || pod.UID != binding.UID || pod.Spec.NodeName == "" || pod.Spec.NodeName != binding.Target.Name {
 		return err
 	}
-	klog.FromContext(ctx).Info("A binding that seemed to fail was done", "pod", klog.KRef(p.namespace, binding.Name), "node", binding.Target.Name, "err", err)
+	klog.FromContext(ctx).Info("A binding that seemed to fail was done", "pod", klog.KRef(p.namespace, binding.Name),
+		"node", binding.Target.Name, "err", err)
 	return nil
 }
 

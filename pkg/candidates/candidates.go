@@ -102,7 +102,8 @@ type cycle struct {
 }
 
 // RunPreFilterPlugins runs the plugins and adds the candidates to their result.
-func (p *profile) RunPreFilterPlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod) (*fwk.PreFilterResult, *fwk.Status, sets.Set[string]) {
+func (p *profile) RunPreFilterPlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod) (*fwk.PreFilterResult,
+	*fwk.Status, sets.Set[string]) {
 	p.cycle.state, p.cycle.restricted = nil, false
 	clear(p.cycle.statuses)
 	result, status, by := p.Framework.RunPreFilterPlugins(ctx, state, pod)
@@ -122,7 +123,8 @@ func (p *profile) RunPreFilterPlugins(ctx context.Context, state fwk.CycleState,
 }
 
 // RunFilterPluginsWithNominatedPods returns what was found in this cycle, and else filters the node.
-func (p *profile) RunFilterPluginsWithNominatedPods(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) *fwk.Status {
+func (p *profile) RunFilterPluginsWithNominatedPods(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
+	node fwk.NodeInfo) *fwk.Status {
 	if p.cycle.state == state {
 		if status, ok := p.cycle.statuses[node]; ok {
 			return status
@@ -133,7 +135,8 @@ func (p *profile) RunFilterPluginsWithNominatedPods(ctx context.Context, state f
 
 // RunPreScorePlugins does nothing where PreScore has seen a node of each class: scales that it derives from the nodes
 // must not depend on how many candidates there are.
-func (p *profile) RunPreScorePlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) *fwk.Status {
+func (p *profile) RunPreScorePlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
+	nodes []fwk.NodeInfo) *fwk.Status {
 	if p.ranked(state) {
 		return nil
 	}
@@ -142,7 +145,8 @@ func (p *profile) RunPreScorePlugins(ctx context.Context, state fwk.CycleState, 
 
 // GetNodeHint hints at nothing where there are candidates: the hint is drawn from an older pod's nodes, which may be
 // fewer.
-func (p *profile) GetNodeHint(ctx context.Context, pod *v1.Pod, signature fwk.PodSignature, state fwk.CycleState, cycleCount int64) string {
+func (p *profile) GetNodeHint(ctx context.Context, pod *v1.Pod, signature fwk.PodSignature, state fwk.CycleState,
+	cycleCount int64) string {
 	if p.ranked(state) {
 		return ""
 	}

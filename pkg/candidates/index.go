@@ -95,7 +95,8 @@ type varieties struct {
 }
 
 func newIndex(rankers []Ranker) *index {
-	x := &index{rankers: rankers, bases: make([]any, len(rankers)), byInfo: map[fwk.NodeInfo]int32{}, byKey: map[string]int32{}, images: newImages(),
+	x := &index{rankers: rankers, bases: make([]any, len(rankers)), byInfo: map[fwk.NodeInfo]int32{},
+		byKey: map[string]int32{}, images: newImages(),
 		parts: make([]varieties, firstRanker+len(rankers)), kinds: make([]varieties, firstRanker+len(rankers)),
 		numbers: make([]int32, firstRanker+len(rankers))}
 	for i := range x.parts {
@@ -317,7 +318,8 @@ func (x *index) appendCounted(key []byte, info fwk.NodeInfo) []byte {
 		key = append(key, 1)
 	}
 	key = append(key, 0)
-	for _, scalars := range [...]map[v1.ResourceName]int64{info.GetAllocatable().GetScalarResources(), info.GetRequested().GetScalarResources()} {
+	for _, scalars := range [...]map[v1.ResourceName]int64{info.GetAllocatable().GetScalarResources(),
+		info.GetRequested().GetScalarResources()} {
 		x.resources = x.resources[:0]
 		for name := range maps.Keys(scalars) {
 			x.resources = append(x.resources, string(name))

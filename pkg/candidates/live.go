@@ -70,7 +70,8 @@ func (r *ranking) ask(part int, variety, member int32) answer {
 		}
 	default:
 		i := part - firstRanker
-		no = r.plugins.filters[i] && !skipped.Has(r.plugins.rankers[i].Name()) && r.judges[i].Refuses(r.index.parts[part].shown[variety])
+		no = r.plugins.filters[i] && !skipped.Has(r.plugins.rankers[i].Name()) &&
+			r.judges[i].Refuses(r.index.parts[part].shown[variety])
 	}
 	if no {
 		return refused

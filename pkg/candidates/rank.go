@@ -96,7 +96,8 @@ type ranking struct {
 }
 
 // candidates returns the names of the nodes that the framework is to look at, or why it is to look at all.
-func (p *profile) candidates(ctx context.Context, state fwk.CycleState, pod *v1.Pod, result *fwk.PreFilterResult) (sets.Set[string], outcome) {
+func (p *profile) candidates(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
+	result *fwk.PreFilterResult) (sets.Set[string], outcome) {
 	switch {
 	case !result.AllNodes():
 		return nil, chosen

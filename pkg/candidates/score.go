@@ -168,7 +168,8 @@ func (r *ranking) of(scorer, at int) int64 {
 // out. Of classes that score alike those are tried first that rank higher.
 func (r *ranking) best(scorer int) int32 {
 	before := func(a, b int32) int {
-		return cmp.Or(cmp.Compare(r.of(scorer, int(b)), r.of(scorer, int(a))), cmp.Compare(r.alive[b].rank, r.alive[a].rank), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(r.of(scorer, int(b)), r.of(scorer, int(a))), cmp.Compare(r.alive[b].rank, r.alive[a].rank),
+			cmp.Compare(a, b))
 	}
 	r.leaders = r.leaders[:0]
 	for i := range r.alive {

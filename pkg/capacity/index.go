@@ -99,7 +99,8 @@ func New(claimed func(v1.ResourceName) bool, filters func(*v1.Pod) *profiles.Tra
 		rules:   map[string]*placementRule{},
 		domains: map[string]*partition{},
 	}
-	for _, name := range []v1.ResourceName{v1.ResourcePods, v1.ResourceCPU, v1.ResourceMemory, v1.ResourceEphemeralStorage} {
+	for _, name := range []v1.ResourceName{v1.ResourcePods, v1.ResourceCPU, v1.ResourceMemory,
+		v1.ResourceEphemeralStorage} {
 		x.position(name)
 	}
 	return x
@@ -159,7 +160,8 @@ func (x *Index) at(name string) *nodeEntry {
 		return n
 	}
 	r := len(x.resources)
-	n = &nodeEntry{name: name, has: make([]int64, r), used: make([]int64, r), wasHas: make([]int64, r), wasUsed: make([]int64, r)}
+	n = &nodeEntry{name: name, has: make([]int64, r), used: make([]int64, r), wasHas: make([]int64, r),
+		wasUsed: make([]int64, r)}
 	if last := len(x.unused) - 1; last >= 0 {
 		n.slot, x.unused = x.unused[last], x.unused[:last]
 		x.nodes[n.slot] = n

@@ -12,7 +12,8 @@ import (
 // as if the pods for which gone holds were not there. Nodes in one domain of the labels keys have the same number;
 // nodes without one are left out. What is cordoned only to be emptied for the pods counts as open to them. gone must
 // not call the index, and is called for every bound pod with mu held.
-func (x *Index) Rooms(keys []ShapeKey, labels []string, emptied map[string]bool, gone func(pod *v1.Pod, priority int32) bool) []gang.ReserveNode {
+func (x *Index) Rooms(keys []ShapeKey, labels []string, emptied map[string]bool,
+	gone func(pod *v1.Pod, priority int32) bool) []gang.ReserveNode {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.settle()

@@ -66,14 +66,16 @@ func (r *placementRule) judge(node *v1.Node) verdict {
 	switch {
 	case node == nil:
 		return absent
-	case r.checks&profiles.ChecksCordon != 0 && node.Spec.Unschedulable && !r.tolerates(&v1.Taint{Key: v1.TaintNodeUnschedulable, Effect: v1.TaintEffectNoSchedule}):
+	case r.checks&profiles.ChecksCordon != 0 && node.Spec.Unschedulable &&
+		!r.tolerates(&v1.Taint{Key: v1.TaintNodeUnschedulable, Effect: v1.TaintEffectNoSchedule}):
 		return cordoned
 	case r.checks&profiles.ChecksName != 0 && r.nodeName != "" && r.nodeName != node.Name:
 		return misnamed
 	}
 	for i := range node.Spec.Taints {
 		t := &node.Spec.Taints[i]
-		if r.checks&profiles.ChecksTaints != 0 && (t.Effect == v1.TaintEffectNoSchedule || t.Effect == v1.TaintEffectNoExecute) && !r.tolerates(t) {
+		if r.checks&profiles.ChecksTaints != 0 &&
+			(t.Effect == v1.TaintEffectNoSchedule || t.Effect == v1.TaintEffectNoExecute) && !r.tolerates(t) {
 			return tainted
 		}
 	}

@@ -93,7 +93,8 @@ func GPUsOf(
 		g := &GPUs{
 			dra: dra, nodes: factory.Core().V1().Nodes().Lister(), features: dynamicresources.AllocatorFeatures(features),
 			compiled: cel.NewCache(maxExpressions, cel.Features{
-				EnableConsumableCapacity: features.EnableDRAConsumableCapacity, EnableListTypeAttributes: features.EnableDRAListTypeAttributes,
+				EnableConsumableCapacity: features.EnableDRAConsumableCapacity,
+				EnableListTypeAttributes: features.EnableDRAListTypeAttributes,
 			}),
 			nodeWithin: searchNodeWithin, kindsWithin: searchKindsWithin,
 			outcomes: lru.New(maxShapes), demands: lru.New(maxShapes), late: lru.New(maxShapes),

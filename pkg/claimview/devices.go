@@ -114,7 +114,8 @@ func readDeviceNode(name string, number uint64, devices []sourceDevice, counters
 	}
 	// Informers list slices in any order, and the index of a GPU must not depend on it.
 	slices.SortFunc(devices, func(a, b sourceDevice) int {
-		return cmp.Or(strings.Compare(a.slice.Spec.Driver, b.slice.Spec.Driver), strings.Compare(a.slice.Spec.Pool.Name, b.slice.Spec.Pool.Name),
+		return cmp.Or(strings.Compare(a.slice.Spec.Driver, b.slice.Spec.Driver),
+			strings.Compare(a.slice.Spec.Pool.Name, b.slice.Spec.Pool.Name),
 			cmp.Compare(len(a.device.Name), len(b.device.Name)), strings.Compare(a.device.Name, b.device.Name))
 	})
 	for _, d := range devices {
@@ -259,7 +260,8 @@ func (r *deviceNodeReader) finish() {
 	n.alike = len(n.devices) == len(n.gpus) && (n.empty.Links == nil || product.NVLinkMesh)
 	for i := range n.devices {
 		d := &n.devices[i]
-		n.alike = n.alike && d.capacity == nil && d.slice == "" && len(d.parts) == 1 && d.parts[0].milli == gpu.WholeMilli && !d.tainted &&
+		n.alike = n.alike && d.capacity == nil && d.slice == "" && len(d.parts) == 1 && d.parts[0].milli == gpu.WholeMilli &&
+			!d.tainted &&
 			n.gpus[d.parts[0].gpu].product == n.gpus[0].product && n.gpus[d.parts[0].gpu].memMiB == n.gpus[0].memMiB
 	}
 }
@@ -294,7 +296,8 @@ func productOf(text func(string) string) (product string, generation int) {
 	known, _ := gpu.LookupProduct(product)
 	generation = known.Generation
 	var major, minor int
-	if n, _ := fmt.Sscanf(text(attributeCapability), "%d.%d", &major, &minor); n == 2 && major > 0 && major < 100 && minor >= 0 && minor < 10 {
+	if n, _ := fmt.Sscanf(text(attributeCapability), "%d.%d", &major, &minor); n == 2 && major > 0 && major < 100 &&
+		minor >= 0 && minor < 10 {
 		generation = major*10 + minor
 	} else if g, ok := gpu.GenerationOf(strings.ReplaceAll(text(attributeArchitecture), " ", "-")); ok {
 		generation = g

@@ -30,7 +30,8 @@ func (l *LocalDevices) Stamp(allocated *structured.AllocatedState) uint64 {
 func (c *Slices) readLocals(old *Slices, changed sets.Set[[2]string], gpus, others map[string][]sourceDevice) {
 	read := func(name string) {
 		here, more := gpus[name], others[name]
-		if known := old.locals[name]; known != nil && len(here)+len(more) == len(known.ids) && !anyOf(changed, here) && !anyOf(changed, more) {
+		if known := old.locals[name]; known != nil && len(here)+len(more) == len(known.ids) && !anyOf(changed, here) &&
+			!anyOf(changed, more) {
 			c.locals[name] = known
 			return
 		}

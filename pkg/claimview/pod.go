@@ -226,10 +226,11 @@ func ClassMayServe(pod *v1.Pod, class *resourcev1.DeviceClass) bool {
 
 // Claims reports whether the claim is one of the pod's own.
 func Claims(pod *v1.Pod, claim *resourcev1.ResourceClaim) bool {
-	return pod.Namespace == claim.Namespace && slices.ContainsFunc(pod.Spec.ResourceClaims, func(c v1.PodResourceClaim) bool {
-		name, _, err := resourceclaim.Name(pod, &c)
-		return err == nil && name != nil && *name == claim.Name
-	})
+	return pod.Namespace == claim.Namespace &&
+		slices.ContainsFunc(pod.Spec.ResourceClaims, func(c v1.PodResourceClaim) bool {
+			name, _, err := resourceclaim.Name(pod, &c)
+			return err == nil && name != nil && *name == claim.Name
+		})
 }
 
 // MayClaim is a cheap test that is false only for pods for which no device is ever allocated.

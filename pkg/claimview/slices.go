@@ -88,7 +88,8 @@ func (c *Slices) Changed(before *Slices) []string {
 // Read reads the slices as they are now; the state is the same if none has changed. An informer replaces a slice that
 // changes, so that one is known by its address.
 func (c *Slices) Read(list []*resourcev1.ResourceSlice) *Slices {
-	if len(list) == len(c.list) && !slices.ContainsFunc(list, func(s *resourcev1.ResourceSlice) bool { _, ok := c.known[s]; return !ok }) {
+	if len(list) == len(c.list) &&
+		!slices.ContainsFunc(list, func(s *resourcev1.ResourceSlice) bool { _, ok := c.known[s]; return !ok }) {
 		return c
 	}
 	fresh := &Slices{
@@ -146,7 +147,8 @@ func anyOf(pools sets.Set[[2]string], devices []sourceDevice) bool {
 func poolOf(s *resourcev1.ResourceSlice) [2]string { return [2]string{s.Spec.Driver, s.Spec.Pool.Name} }
 
 // changedPools are those with a slice that came, went or was replaced.
-func changedPools(old *Slices, list []*resourcev1.ResourceSlice, now map[*resourcev1.ResourceSlice]struct{}) sets.Set[[2]string] {
+func changedPools(old *Slices, list []*resourcev1.ResourceSlice,
+	now map[*resourcev1.ResourceSlice]struct{}) sets.Set[[2]string] {
 	changed := sets.New[[2]string]()
 	for _, s := range list {
 		if _, known := old.known[s]; !known {

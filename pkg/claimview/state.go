@@ -182,7 +182,8 @@ func (s *State) Allocate(ctx context.Context, info fwk.NodeInfo, c *Pod) (*Outco
 func (s *State) prepare(ctx context.Context) error {
 	s.once.Do(func() {
 		g := s.claims
-		s.allocator, s.failed = structured.NewAllocator(ctx, g.features, *s.allocated, g.dra.DeviceClasses(), s.read.List(), g.compiled)
+		s.allocator, s.failed = structured.NewAllocator(ctx, g.features, *s.allocated, g.dra.DeviceClasses(), s.read.List(),
+			g.compiled)
 		var h maphash.Hash
 		h.SetSeed(stampSeed)
 		for _, slice := range s.read.Elsewhere() {
@@ -200,7 +201,8 @@ func (s *State) prepare(ctx context.Context) error {
 	return s.failed
 }
 
-func (s *State) allocate(ctx context.Context, node *v1.Node, n *Node, c *Pod, resources []ClassResource, simulated int) (*Outcome, error) {
+func (s *State) allocate(ctx context.Context, node *v1.Node, n *Node, c *Pod, resources []ClassResource,
+	simulated int) (*Outcome, error) {
 	claims := c.Claims(resources)
 	if simulated > 0 && len(resources) > 0 {
 		claims = append([]*resourcev1.ResourceClaim{resources[0].Anonymous(simulated)}, claims...)

@@ -120,7 +120,8 @@ func run(root *cobra.Command, stderr io.Writer, signals <-chan os.Signal, grace 
 
 // interrupted waits for a command whose context has ended, as long as limit lets it. A command that was done all the
 // same has not been interrupted.
-func interrupted(root *cobra.Command, stderr io.Writer, s os.Signal, ended <-chan error, signals <-chan os.Signal, limit <-chan time.Time) int {
+func interrupted(root *cobra.Command, stderr io.Writer, s os.Signal, ended <-chan error, signals <-chan os.Signal,
+	limit <-chan time.Time) int {
 	select {
 	case err := <-ended:
 		if err == nil {

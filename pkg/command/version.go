@@ -47,7 +47,8 @@ func (v Version) WriteTable(out io.Writer) error {
 		berth = "a build without a version"
 	}
 	for _, line := range [][2]string{
-		{"Berth", berth}, {"Kubernetes", v.Kubernetes}, {"Commit", commit}, {"Built", v.BuildDate}, {"Go", v.GoVersion}, {"Platform", v.Platform},
+		{"Berth", berth}, {"Kubernetes", v.Kubernetes}, {"Commit", commit}, {"Built", v.BuildDate}, {"Go", v.GoVersion},
+		{"Platform", v.Platform},
 	} {
 		if line[1] != "" {
 			fmt.Fprintf(table, "%s\t%s\n", line[0], line[1])

@@ -21,7 +21,8 @@ const (
 
 var prunedFields = metrics.NewGaugeVec(&metrics.GaugeOpts{
 	Name: "berth_field_pruned", StabilityLevel: metrics.ALPHA,
-	Help: "Fields of custom resources that the API server drops, because their definition is another project's or of another release: 1 for each. Absent when none is.",
+	Help: "Fields of custom resources that the API server drops, because their definition is another project's or of " +
+		"another release: 1 for each. Absent when none is.",
 }, []string{"resource", "field"})
 
 var registerMetrics = sync.OnceFunc(func() { schedulermetrics.RegisterMetrics(prunedFields) })
@@ -67,7 +68,8 @@ func report(logger klog.Logger, known map[Pruned]bool, missing []Pruned, tell fu
 		}
 	}
 	if len(fresh) > 0 {
-		logger.Error(nil, "The API server drops fields that are written: a CustomResourceDefinition is not the one of this release",
+		logger.Error(nil,
+			"The API server drops fields that are written: a CustomResourceDefinition is not the one of this release",
 			"fields", fresh, "remedy", "apply manifests/crd")
 	}
 	for p := range known {

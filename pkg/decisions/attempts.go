@@ -84,7 +84,8 @@ func (h *History) Listen(handle FailureHandler) FailureHandler {
 }
 
 // failed remembers a try that failed.
-func (h *History) failed(profile string, pod *v1.Pod, status *fwk.Status, nominating *fwk.NominatingInfo, now time.Time) {
+func (h *History) failed(profile string, pod *v1.Pod, status *fwk.Status, nominating *fwk.NominatingInfo,
+	now time.Time) {
 	a := &Attempt{Pod: types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, UID: pod.UID, Profile: profile,
 		Failure: Failure{First: now, Last: now, Times: 1, Message: bounded(status.Message()), Node: pod.Spec.NodeName}}
 	if nominating != nil {
@@ -202,7 +203,8 @@ func withoutNumbers(text string) string {
 
 // bytes is about how much memory the attempt takes.
 func (a *Attempt) bytes() int {
-	n := int(unsafe.Sizeof(*a)) + len(a.Pod.Namespace) + len(a.Pod.Name) + len(a.UID) + len(a.Message) + len(a.Node) + len(a.Nominated)
+	n := int(unsafe.Sizeof(*a)) + len(a.Pod.Namespace) + len(a.Pod.Name) + len(a.UID) + len(a.Message) + len(a.Node) +
+		len(a.Nominated)
 	for i := range a.Rejected {
 		r := &a.Rejected[i]
 		n += int(unsafe.Sizeof(*r)) + len(r.Plugin)

@@ -280,8 +280,9 @@ func (r *record) bytes() int {
 
 // decision is the record as it is served.
 func (r *record) decision() Decision {
-	d := Decision{Time: r.at, Pod: r.pod, UID: r.uid, Profile: r.profile, Node: r.node, ChosenBy: r.chosenBy, Compared: r.compared,
-		Nodes: make([]Candidate, r.kept)}
+	d := Decision{Time: r.at, Pod: r.pod, UID: r.uid, Profile: r.profile, Node: r.node, ChosenBy: r.chosenBy,
+		Compared: r.compared,
+		Nodes:    make([]Candidate, r.kept)}
 	for i := range d.Nodes {
 		n := len(r.plugins.names)
 		of := r.scores[i*2*n : (i+1)*2*n]

@@ -58,7 +58,8 @@ func newProfile(inner framework.Framework, h *History) *profile {
 }
 
 // RunPreFilterPlugins notes which plugins left one node.
-func (p *profile) RunPreFilterPlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod) (*fwk.PreFilterResult, *fwk.Status, sets.Set[string]) {
+func (p *profile) RunPreFilterPlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod) (*fwk.PreFilterResult,
+	*fwk.Status, sets.Set[string]) {
 	result, status, by := p.Framework.RunPreFilterPlugins(ctx, state, pod)
 	p.cycle = cycle{state: state}
 	if status.IsSuccess() && !result.AllNodes() && result.NodeNames.Len() == 1 && by.Len() > 0 {
@@ -78,7 +79,8 @@ func chooser(by sets.Set[string]) string {
 }
 
 // GetNodeHint notes a node that is taken over from an equal pod.
-func (p *profile) GetNodeHint(ctx context.Context, pod *v1.Pod, signature fwk.PodSignature, state fwk.CycleState, count int64) string {
+func (p *profile) GetNodeHint(ctx context.Context, pod *v1.Pod, signature fwk.PodSignature, state fwk.CycleState,
+	count int64) string {
 	hint := p.Framework.GetNodeHint(ctx, pod, signature, state, count)
 	if hint != "" {
 		p.cycle = cycle{state: state, chosenBy: Batch}
@@ -87,7 +89,8 @@ func (p *profile) GetNodeHint(ctx context.Context, pod *v1.Pod, signature fwk.Po
 }
 
 // RunScorePlugins notes the scores.
-func (p *profile) RunScorePlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) ([]fwk.NodePluginScores, *fwk.Status) {
+func (p *profile) RunScorePlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
+	nodes []fwk.NodeInfo) ([]fwk.NodePluginScores, *fwk.Status) {
 	scores, status := p.Framework.RunScorePlugins(ctx, state, pod, nodes)
 	if status.IsSuccess() {
 		p.cycle = cycle{state: state, nodes: nodes, scores: scores}
@@ -96,7 +99,8 @@ func (p *profile) RunScorePlugins(ctx context.Context, state fwk.CycleState, pod
 }
 
 // RunReservePluginsReserve remembers the decision: the node has been chosen.
-func (p *profile) RunReservePluginsReserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node string) *fwk.Status {
+func (p *profile) RunReservePluginsReserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
+	node string) *fwk.Status {
 	if !state.IsPodGroupSchedulingCycle() {
 		p.history.add(p.record(ctx, state, pod, node))
 	}
@@ -194,7 +198,8 @@ func (p *profile) scored(scores []fwk.PluginScore) *plugins {
 
 // addCosts notes what the scores of a node stand for. What a plugin cannot say is left out: it is no reason not to
 // schedule.
-func (p *profile) addCosts(ctx context.Context, r *record, node int, state fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) {
+func (p *profile) addCosts(ctx context.Context, r *record, node int, state fwk.CycleState, pod *v1.Pod,
+	info fwk.NodeInfo) {
 	skipped := state.GetSkipScorePlugins()
 	for _, scorer := range p.scorers {
 		if skipped.Has(scorer.Name()) || !slices.Contains(r.plugins.names, scorer.Name()) {

@@ -53,7 +53,8 @@ func Untrusted(err error) error {
 	var name x509.HostnameError
 	switch {
 	case errors.As(err, &authority):
-		return fmt.Errorf("%w; name the certificate of the scheduler, or of the authority that signed it, with --scheduler-ca", err)
+		return fmt.Errorf(
+			"%w; name the certificate of the scheduler, or of the authority that signed it, with --scheduler-ca", err)
 	case errors.As(err, &name):
 		return fmt.Errorf("%w; give --scheduler an address that the certificate is for", err)
 	}

@@ -59,7 +59,8 @@ func (c *Collector) Header(ctx context.Context, now time.Time) (Header, error) {
 	if err != nil {
 		return Header{}, fmt.Errorf("asking the API server for its version: %w", err)
 	}
-	return Header{Format: Format, Version: Version, Taken: now.UTC().Truncate(time.Second), Kubernetes: info.GitVersion}, nil
+	return Header{Format: Format, Version: Version, Taken: now.UTC().Truncate(time.Second), Kubernetes: info.GitVersion},
+		nil
 }
 
 // Collect calls add with what a dump keeps of every object, kind by kind, and returns which kinds were left out, a
@@ -87,7 +88,8 @@ func (c *Collector) Collect(ctx context.Context, add func(runtime.Object) error)
 		case listErr == nil:
 		case ctx.Err() != nil:
 			return leftOut, ctx.Err()
-		case kind.Required || served[kind.GroupVersionResource] && !apierrors.IsForbidden(listErr) && !apierrors.IsNotFound(listErr):
+		case kind.Required || served[kind.GroupVersionResource] && !apierrors.IsForbidden(listErr) &&
+			!apierrors.IsNotFound(listErr):
 			return leftOut, fmt.Errorf("listing %s: %w", name, listErr)
 		default:
 			leftOut = append(leftOut, name+": "+strings.Join(strings.Fields(listErr.Error()), " "))

@@ -37,7 +37,8 @@ type NameHasher struct {
 
 // NewNameHasher makes a hasher; the key should be random and be kept nowhere.
 func NewNameHasher(key []byte, keys *gpuview.Keys) *NameHasher {
-	return &NameHasher{key: key, keys: keys, hashed: map[string]string{}, compared: map[string]bool{}, models: map[string]bool{}, readable: map[string]bool{}}
+	return &NameHasher{key: key, keys: keys, hashed: map[string]string{}, compared: map[string]bool{},
+		models: map[string]bool{}, readable: map[string]bool{}}
 }
 
 // Hash returns obj, as Keep makes it, with hashes for the names of objects, images and devices, for UUIDs, and for the
@@ -83,10 +84,13 @@ func (h *NameHasher) Hash(obj runtime.Object) (runtime.Object, error) {
 
 // nameFields hold a name or an identity.
 var nameFields = []string{
-	"name", "namespace", "generateName", "uid", "nodeName", "nominatedNodeName", "volumeName", "claimName", "storageClassName",
-	"persistentVolumeName", "priorityClassName", "resourceClaimName", "resourceClaimTemplateName", "deviceClassName", "podGroupName",
+	"name", "namespace", "generateName", "uid", "nodeName", "nominatedNodeName", "volumeName", "claimName",
+	"storageClassName",
+	"persistentVolumeName", "priorityClassName", "resourceClaimName", "resourceClaimTemplateName", "deviceClassName",
+	"podGroupName",
 	"node", "nodeID", "pool", "device", "volumeHandle", "pdName", "volumeID", "diskName", "diskURI", "iqn", "targetPortal",
-	"license", "dataset", "statefulSet", "podUID", "runtimeClassName", "serviceName", "shareID", "counterSet", "containerName",
+	"license", "dataset", "statefulSet", "podUID", "runtimeClassName", "serviceName", "shareID", "counterSet",
+	"containerName",
 	"workloadName", "templateName", "parentCompositePodGroupName",
 }
 
@@ -207,7 +211,8 @@ func (h *NameHasher) annotations(annotations map[string]any) {
 		if !named {
 			label = wellknown.RoleKey
 		}
-		annotations[wellknown.MinMembersByRoleKey] = gangview.MapRoles(roles, func(role string) string { return h.labelValue(label, role) })
+		annotations[wellknown.MinMembersByRoleKey] = gangview.MapRoles(roles,
+			func(role string) string { return h.labelValue(label, role) })
 	}
 	// Which windows there are is in the configuration, which a dump does not hold: without the name the pod may start.
 	delete(annotations, wellknown.StartWindowKey)

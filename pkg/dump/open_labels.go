@@ -13,7 +13,8 @@ import (
 
 // nameAnnotations are those that are kept and hold one name of an object: of a node, a claim or a pool.
 func nameAnnotations() []string {
-	return []string{gpuview.HAMiNodeKey, wellknown.IPPoolKey, "volume.kubernetes.io/selected-node", "resource.kubernetes.io/pod-claim-name"}
+	return []string{gpuview.HAMiNodeKey, wellknown.IPPoolKey, "volume.kubernetes.io/selected-node",
+		"resource.kubernetes.io/pod-claim-name"}
 }
 
 // modelAnnotations are those that are kept and list models of GPUs.
@@ -21,8 +22,10 @@ func modelAnnotations() []string { return []string{wellknown.GPUModelsKey, gpuvi
 
 // openPrefixes begin the keys of labels that describe hardware, price or place in terms that every cluster uses.
 var openPrefixes = []string{
-	"topology.kubernetes.io/", "failure-domain.beta.kubernetes.io/", "node.kubernetes.io/", "node-role.kubernetes.io/", "beta.kubernetes.io/",
-	"nvidia.com/", "amd.com/", "gpu.intel.com/", "network.topology.nvidia.com/", "accelerator.topograph.run/", "fabric.topograph.run/",
+	"topology.kubernetes.io/", "failure-domain.beta.kubernetes.io/", "node.kubernetes.io/", "node-role.kubernetes.io/",
+	"beta.kubernetes.io/",
+	"nvidia.com/", "amd.com/", "gpu.intel.com/", "network.topology.nvidia.com/", "accelerator.topograph.run/",
+	"fabric.topograph.run/",
 	"karpenter.k8s.aws/instance-", "berth.dev/",
 }
 

@@ -42,7 +42,8 @@ func Read(r io.Reader, name string) (*Dump, error) {
 func read(r io.Reader, name string, maxBytes int64) (*Dump, error) {
 	compressed, err := gzip.NewReader(bufio.NewReaderSize(r, 1<<16))
 	if err != nil {
-		return nil, &trace.Error{File: name, Err: errors.New("this is not a dump of a cluster, which is gzip-compressed; `berth dump` writes one")}
+		return nil, &trace.Error{File: name,
+			Err: errors.New("this is not a dump of a cluster, which is gzip-compressed; `berth dump` writes one")}
 	}
 	defer func() { _ = compressed.Close() }() // what it read has been checked by then
 	limited := &io.LimitedReader{R: compressed, N: maxBytes + 1}

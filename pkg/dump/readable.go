@@ -59,7 +59,8 @@ func (h *NameHasher) Readable() []string { return slices.Sorted(maps.Keys(h.read
 
 // mapped are annotations whose names are hashed one by one.
 var mapped = []string{
-	wellknown.GPUAssignedKey, wellknown.NearKey, wellknown.LicensesKey, wellknown.DatasetsKey, wellknown.MinMembersByRoleKey,
+	wellknown.GPUAssignedKey, wellknown.NearKey, wellknown.LicensesKey, wellknown.DatasetsKey,
+	wellknown.MinMembersByRoleKey,
 }
 
 // structured reports whether values of the annotation are lists of devices, keys of labels or names of the
@@ -80,7 +81,8 @@ var (
 // cluster uses. A number is one only where numbers are read: elsewhere it may be that of an account.
 func plain(key, value string) bool {
 	return plainWord.MatchString(value) || plainAmount.MatchString(value) && slices.Contains([]string{
-		wellknown.DeadlineKey, wellknown.GPUMemoryMinKey, wellknown.PricePerHourKey, wellknown.SLOLatencyKey, wellknown.SLOThroughputKey,
+		wellknown.DeadlineKey, wellknown.GPUMemoryMinKey, wellknown.PricePerHourKey, wellknown.SLOLatencyKey,
+		wellknown.SLOThroughputKey,
 		wellknown.StandInKey, wellknown.IPAddressKey,
 	}, key)
 }

@@ -57,7 +57,8 @@ func TakeFile(ctx context.Context, collector *Collector, path string, hashed *gp
 	return taken, nil
 }
 
-func writeInto(ctx context.Context, collector *Collector, header Header, path string, hashed *gpuview.Keys) (Taken, error) {
+func writeInto(ctx context.Context, collector *Collector, header Header, path string, hashed *gpuview.Keys) (Taken,
+	error) {
 	into, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
 		return Taken{}, fmt.Errorf("writing the dump: %w", err)
@@ -75,7 +76,8 @@ func Take(ctx context.Context, collector *Collector, out io.Writer, hashed *gpuv
 	return write(ctx, collector, header, out, hashed)
 }
 
-func write(ctx context.Context, collector *Collector, header Header, out io.Writer, hashed *gpuview.Keys) (taken Taken, err error) {
+func write(ctx context.Context, collector *Collector, header Header, out io.Writer, hashed *gpuview.Keys) (taken Taken,
+	err error) {
 	if hashed != nil {
 		return writeHashed(ctx, collector, header, out, hashed)
 	}
@@ -95,7 +97,8 @@ func write(ctx context.Context, collector *Collector, header Header, out io.Writ
 
 // writeHashed keeps all objects until the last is known: what has to stay readable depends on all, and the header,
 // which says what that is, comes first.
-func writeHashed(ctx context.Context, collector *Collector, header Header, out io.Writer, keys *gpuview.Keys) (taken Taken, err error) {
+func writeHashed(ctx context.Context, collector *Collector, header Header, out io.Writer,
+	keys *gpuview.Keys) (taken Taken, err error) {
 	key := make([]byte, 32)
 	if _, err := rand.Read(key); err != nil {
 		return taken, fmt.Errorf("making a key: %w", err)

@@ -115,7 +115,8 @@ func (w *world) gang(ctx context.Context, gangs *coscheduling.Plugin, id gang.ID
 
 // reserved is what the running scheduler has said in the status of the gang's PodGroup.
 func (w *world) reserved(id gang.ID) (text string, nodes []string) {
-	obj, ok := w.api.Get(podGroupResource, types.NamespacedName{Namespace: id.Namespace, Name: id.Name}).(*unstructured.Unstructured)
+	obj, ok := w.api.Get(podGroupResource,
+		types.NamespacedName{Namespace: id.Namespace, Name: id.Name}).(*unstructured.Unstructured)
 	if !ok {
 		return "", nil
 	}

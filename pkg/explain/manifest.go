@@ -108,7 +108,10 @@ func (m *Manifest) add(doc *yaml.Node, namespace string) error {
 		return err
 	}
 	if obj.IsList() {
-		return obj.EachListItem(func(item runtime.Object) error { return m.object(item.(*unstructured.Unstructured), namespace) })
+		return obj.EachListItem(func(item runtime.Object) error {
+			return m.object(item.(*unstructured.Unstructured),
+				namespace)
+		})
 	}
 	return m.object(obj, namespace)
 }
@@ -137,7 +140,8 @@ func (m *Manifest) object(obj *unstructured.Unstructured, namespace string) erro
 	case *batchv1.Job:
 		return m.template(o, batchv1.SchemeGroupVersion.WithKind("Job"), &o.Spec.Template, o.Spec.Parallelism)
 	case *appsv1.Deployment:
-		return m.template(&appsv1.ReplicaSet{ObjectMeta: o.ObjectMeta, Spec: appsv1.ReplicaSetSpec{Replicas: o.Spec.Replicas, Selector: o.Spec.Selector}},
+		return m.template(&appsv1.ReplicaSet{ObjectMeta: o.ObjectMeta,
+			Spec: appsv1.ReplicaSetSpec{Replicas: o.Spec.Replicas, Selector: o.Spec.Selector}},
 			appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), &o.Spec.Template, o.Spec.Replicas)
 	case *appsv1.StatefulSet:
 		return m.template(o, appsv1.SchemeGroupVersion.WithKind("StatefulSet"), &o.Spec.Template, o.Spec.Replicas)
@@ -160,7 +164,8 @@ type controller interface {
 
 // template makes the pods that the controller of an object of that kind creates, and adds the object itself, which says
 // how many of them a gang needs. A Deployment's pods come from its ReplicaSets.
-func (m *Manifest) template(owner controller, kind schema.GroupVersionKind, t *v1.PodTemplateSpec, replicas *int32) error {
+func (m *Manifest) template(owner controller, kind schema.GroupVersionKind, t *v1.PodTemplateSpec,
+	replicas *int32) error {
 	if owner.GetUID() == "" {
 		owner.SetUID(types.UID(kind.Kind + "/" + owner.GetNamespace() + "/" + owner.GetName()))
 	}

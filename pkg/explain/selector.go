@@ -20,10 +20,12 @@ const mostValues = 3
 func unmatched(pod *v1.Pod, infos []fwk.NodeInfo) string {
 	var selector []v1.NodeSelectorRequirement
 	for _, key := range slices.Sorted(maps.Keys(pod.Spec.NodeSelector)) {
-		selector = append(selector, v1.NodeSelectorRequirement{Key: key, Operator: v1.NodeSelectorOpIn, Values: []string{pod.Spec.NodeSelector[key]}})
+		selector = append(selector, v1.NodeSelectorRequirement{Key: key, Operator: v1.NodeSelectorOpIn,
+			Values: []string{pod.Spec.NodeSelector[key]}})
 	}
 	terms := [][]v1.NodeSelectorRequirement{selector}
-	if a := pod.Spec.Affinity; a != nil && a.NodeAffinity != nil && a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
+	if a := pod.Spec.Affinity; a != nil && a.NodeAffinity != nil &&
+		a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
 		terms = nil
 		for _, term := range a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
 			terms = append(terms, slices.Concat(selector, term.MatchExpressions))

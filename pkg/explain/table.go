@@ -195,7 +195,8 @@ func (p *page) points(rows [][]Node, plugins []int, winner string) {
 }
 
 // perNode adds a table with a row for each node, the winner in a color, and how many others are like it where some are.
-func (p *page) perNode(names []string, others []int, winner string, columns []tables.Column, cells func(row int) []any) {
+func (p *page) perNode(names []string, others []int, winner string, columns []tables.Column,
+	cells func(row int) []any) {
 	first := []tables.Column{{Name: "node"}}
 	alike := slices.Max(others) > 0
 	if alike {
@@ -279,9 +280,11 @@ func (p *page) rejections(nodes []Node) {
 		groups[by].nodes = append(groups[by].nodes, n.Name)
 	}
 	order := slices.SortedFunc(maps.Values(groups), func(a, b *group) int {
-		return cmp.Or(cmp.Compare(len(b.nodes), len(a.nodes)), cmp.Compare(a.plugin, b.plugin), cmp.Compare(a.reasons, b.reasons))
+		return cmp.Or(cmp.Compare(len(b.nodes), len(a.nodes)), cmp.Compare(a.plugin, b.plugin),
+			cmp.Compare(a.reasons, b.reasons))
 	})
-	t := tables.New(p.screen, tables.Column{Name: "nodes", Number: true}, tables.Column{Name: "rejected by"}, tables.Column{Name: "because"},
+	t := tables.New(p.screen, tables.Column{Name: "nodes", Number: true}, tables.Column{Name: "rejected by"},
+		tables.Column{Name: "because"},
 		tables.Column{Name: "which", Extra: true})
 	for _, g := range order {
 		which := g.nodes
@@ -295,7 +298,8 @@ func (p *page) rejections(nodes []Node) {
 
 // closest lists the nodes that lack least.
 func (p *page) closest(nodes []Shortfall) {
-	t := tables.New(p.screen, tables.Column{Name: "closest to fitting"}, tables.Column{Name: "resource"}, tables.Column{Name: "free", Number: true},
+	t := tables.New(p.screen, tables.Column{Name: "closest to fitting"}, tables.Column{Name: "resource"},
+		tables.Column{Name: "free", Number: true},
 		tables.Column{Name: "needed", Number: true})
 	for _, c := range nodes {
 		t.Row(c.Node, c.Resource, c.Free, c.Needs)
@@ -316,7 +320,8 @@ func (p *page) runnerUp(r *RunnerUp) {
 	if len(r.Differences) == 0 {
 		return
 	}
-	t := tables.New(p.screen, tables.Column{Name: "plugin"}, tables.Column{Name: "winner", Number: true}, tables.Column{Name: "runner-up", Number: true},
+	t := tables.New(p.screen, tables.Column{Name: "plugin"}, tables.Column{Name: "winner", Number: true},
+		tables.Column{Name: "runner-up", Number: true},
 		tables.Column{Name: "points", Number: true})
 	for _, d := range r.Differences {
 		t.Row(fmt.Sprintf("%s ×%d", d.Plugin, d.Weight), d.Winner, d.RunnerUp, fmt.Sprintf("%+d", d.Points))

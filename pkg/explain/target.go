@@ -108,7 +108,8 @@ func kindOf(word string) string {
 
 // Pods returns the objects to explain the target among, and its pods in the order of Find: those of the manifest, put
 // onto the objects, or those of the objects if there is no manifest.
-func (t Target) Pods(objects []runtime.Object, manifest *Manifest, namespace string) ([]runtime.Object, []*v1.Pod, error) {
+func (t Target) Pods(objects []runtime.Object, manifest *Manifest, namespace string) ([]runtime.Object, []*v1.Pod,
+	error) {
 	if manifest == nil {
 		pods, err := t.Find(objects, namespace)
 		return objects, pods, err
@@ -178,7 +179,8 @@ func (t Target) Find(objects []runtime.Object, namespace string) ([]*v1.Pod, err
 		case len(elsewhere) > 0:
 			hint = "; there are some in " + strings.Join(sortedKeys(elsewhere), ", ")
 		case slices.ContainsFunc(objects, func(obj runtime.Object) bool { return t.isGroup(obj, namespace) }):
-			hint = fmt.Sprintf("; the podgroup exists and waits for pods with the label %s=%s", schedulingv1alpha1.PodGroupLabel, t.Name)
+			hint = fmt.Sprintf("; the podgroup exists and waits for pods with the label %s=%s", schedulingv1alpha1.PodGroupLabel,
+				t.Name)
 		case t.Kind == KindPodGroup:
 			hint = ", and no such podgroup"
 		}
@@ -203,7 +205,8 @@ func (t Target) Find(objects []runtime.Object, namespace string) ([]*v1.Pod, err
 // isGroup reports whether the object is the PodGroup that the target names.
 func (t Target) isGroup(obj runtime.Object, namespace string) bool {
 	group, custom := obj.(*unstructured.Unstructured)
-	return custom && t.Kind == KindPodGroup && group.GroupVersionKind().GroupKind() == schedulingv1alpha1.SchemeGroupVersion.WithKind("PodGroup").GroupKind() &&
+	return custom && t.Kind == KindPodGroup &&
+		group.GroupVersionKind().GroupKind() == schedulingv1alpha1.SchemeGroupVersion.WithKind("PodGroup").GroupKind() &&
 		group.GetNamespace() == namespace && group.GetName() == t.Name
 }
 
@@ -225,7 +228,8 @@ func (t Target) About(pods []*v1.Pod, pod string) string {
 	if run == len(pods) {
 		return fmt.Sprintf("All %d pods of %s %s run. Example: %s.", run, t.Kind, t.Name, pod)
 	}
-	return fmt.Sprintf("%s %s has %s, and %d %s pending; this is about %s.", t.Kind, t.Name, plural.Of(len(pods), "pod"), pending,
+	return fmt.Sprintf("%s %s has %s, and %d %s pending; this is about %s.", t.Kind, t.Name, plural.Of(len(pods), "pod"),
+		pending,
 		plural.Choose(pending, "is", "are"), pod)
 }
 

@@ -41,7 +41,8 @@ func notScored(c *schedulerconfig.Configuration, pod *v1.Pod) []NotScored {
 					func(s *config.SLOSignals) string { return s.LatencyMsQuery }))
 			}
 			if want.Throughput > 0 {
-				why = append(why, missing(fmt.Sprintf("a throughput of at least %g", want.Throughput), "throughputQuery", args.Signals,
+				why = append(why, missing(fmt.Sprintf("a throughput of at least %g", want.Throughput), "throughputQuery",
+					args.Signals,
 					func(s *config.SLOSignals) string { return s.ThroughputQuery }))
 			}
 			return []NotScored{{Plugin: slaaware.Name, Why: strings.Join(why, "; ")}}
@@ -55,6 +56,7 @@ func missing(objective, field string, signals *config.SLOSignals, query func(*co
 	if signals == nil || query(signals) == "" {
 		return fmt.Sprintf("the pod asks for %s, and the arguments have no signals.%s", objective, field)
 	}
-	return fmt.Sprintf("the pod asks for %s; the figures of the nodes are in Prometheus (%s, query %q) and not in the dump",
+	return fmt.Sprintf(
+		"the pod asks for %s; the figures of the nodes are in Prometheus (%s, query %q) and not in the dump",
 		objective, signals.Prometheus.URL, query(signals))
 }

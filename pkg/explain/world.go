@@ -43,7 +43,8 @@ type world struct {
 	evicted []string
 }
 
-func explain(e *Explanation, configuration *schedulerconfig.Configuration, objects []runtime.Object, target *v1.Pod, settle func()) error {
+func explain(e *Explanation, configuration *schedulerconfig.Configuration, objects []runtime.Object, target *v1.Pod,
+	settle func()) error {
 	w := &world{api: memapi.New(), target: target, keys: configuration.GPUKeys(e.Profile), settle: settle,
 		percentage: configuration.Component.PercentageOfNodesToScore}
 	w.api.Observe = w.observe
@@ -87,7 +88,8 @@ func explain(e *Explanation, configuration *schedulerconfig.Configuration, objec
 		e.Notes = append(e.Notes, key.String())
 	}
 	if len(sched.Extenders) > 0 {
-		e.Notes = append(e.Notes, fmt.Sprintf("the configuration's %s %s not asked", plural.Of(len(sched.Extenders), "extender"),
+		e.Notes = append(e.Notes, fmt.Sprintf("the configuration's %s %s not asked",
+			plural.Of(len(sched.Extenders), "extender"),
 			plural.Choose(len(sched.Extenders), "was", "were")))
 	}
 	return nil

@@ -29,7 +29,8 @@ func (e *Extender) Bind(ctx context.Context, args *extenderv1.ExtenderBindingArg
 	case args.Node:
 		return nil
 	default:
-		return fmt.Errorf("binding pod %s/%s to node %s: it is bound to node %s", pod.Namespace, pod.Name, args.Node, pod.Spec.NodeName)
+		return fmt.Errorf("binding pod %s/%s to node %s: it is bound to node %s", pod.Namespace, pod.Name, args.Node,
+			pod.Spec.NodeName)
 	}
 	assumed, state, err := e.reserve(ctx, pod, args.Node)
 	if err != nil {
@@ -97,7 +98,8 @@ func (e *Extender) hasDevices(pod *v1.Pod) bool {
 	}
 	claims, err := dra.ResourceClaims().List()
 	return err == nil && slices.ContainsFunc(claims, func(c *resourcev1.ResourceClaim) bool {
-		return c.Annotations[resourcev1.ExtendedResourceClaimAnnotation] == "true" && c.Status.Allocation != nil && metav1.IsControlledBy(c, pod)
+		return c.Annotations[resourcev1.ExtendedResourceClaimAnnotation] == "true" && c.Status.Allocation != nil &&
+			metav1.IsControlledBy(c, pod)
 	})
 }
 
@@ -145,6 +147,7 @@ func boundTo(err error) string {
 func (e *Extender) forget(ctx context.Context, state fwk.CycleState, assumed *v1.Pod) {
 	e.framework.RunReservePluginsUnreserve(ctx, state, assumed, assumed.Spec.NodeName)
 	if err := e.sched.Cache.ForgetPod(klog.FromContext(ctx), assumed); err != nil {
-		klog.FromContext(ctx).Error(err, "Taking a pod off its node failed", "pod", klog.KObj(assumed), "node", assumed.Spec.NodeName)
+		klog.FromContext(ctx).Error(err, "Taking a pod off its node failed", "pod", klog.KObj(assumed), "node",
+			assumed.Spec.NodeName)
 	}
 }

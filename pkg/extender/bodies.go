@@ -35,7 +35,8 @@ type body struct {
 }
 
 // read returns the request's body, which is held until release.
-func (b *bodies) read(w http.ResponseWriter, r *http.Request, limit int64) (content io.Reader, release func(), err error) {
+func (b *bodies) read(w http.ResponseWriter, r *http.Request, limit int64) (content io.Reader, release func(),
+	err error) {
 	one := &body{of: b, end: func() {
 		// It fails only where nothing is read from a connection.
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now())

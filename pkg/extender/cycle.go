@@ -94,7 +94,8 @@ func (e *Extender) Filter(ctx context.Context, pod *v1.Pod, names []string) (ver
 
 // judge returns a Verdict on each node and how many are not known. It reports as well that no node passes and that this
 // may be because the extender is behind the scheduler.
-func (e *Extender) judge(ctx context.Context, pod *v1.Pod, names []string) (verdicts []Verdict, unknown int, behind bool, err error) {
+func (e *Extender) judge(ctx context.Context, pod *v1.Pod, names []string) (verdicts []Verdict, unknown int,
+	behind bool, err error) {
 	c, err := e.begin(ctx, pod)
 	if err != nil {
 		return nil, 0, false, err

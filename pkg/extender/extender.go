@@ -81,7 +81,8 @@ func New(ctx context.Context, o Options) (*Extender, error) {
 		return nil, err
 	}
 	protobuf := rest.CopyConfig(o.API)
-	protobuf.AcceptContentTypes, protobuf.ContentType = o.Component.ClientConnection.AcceptContentTypes, o.Component.ClientConnection.ContentType
+	protobuf.AcceptContentTypes, protobuf.ContentType = o.Component.ClientConnection.AcceptContentTypes,
+		o.Component.ClientConnection.ContentType
 	client, err := kubernetes.NewForConfig(protobuf)
 	if err != nil {
 		return nil, fmt.Errorf("making the API client: %w", err)
@@ -119,7 +120,8 @@ func New(ctx context.Context, o Options) (*Extender, error) {
 	)
 	if err != nil {
 		e.events.Shutdown()
-		return nil, fmt.Errorf("making the plugins of profile %s: %s", o.Profile, strings.Join(strings.Fields(err.Error()), " "))
+		return nil, fmt.Errorf("making the plugins of profile %s: %s", o.Profile,
+			strings.Join(strings.Fields(err.Error()), " "))
 	}
 	e.framework = e.sched.Profiles[profile.SchedulerName]
 	for _, score := range e.framework.ListPlugins().Score.Enabled {
@@ -143,7 +145,8 @@ func (e *Extender) Start(ctx context.Context) error {
 	e.factory.StartWithContext(ctx)
 	e.dynamic.Start(ctx.Done())
 	logged := time.AfterFunc(slowStart, func() {
-		klog.FromContext(ctx).Info("Still waiting for all objects of the cluster; the log of the informers says which are missing")
+		klog.FromContext(ctx).Info(
+			"Still waiting for all objects of the cluster; the log of the informers says which are missing")
 	})
 	defer logged.Stop()
 	e.factory.WaitForCacheSync(ctx.Done())

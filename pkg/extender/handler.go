@@ -145,7 +145,8 @@ func decode(body io.Reader, into any) error {
 	}
 	if large := (*http.MaxBytesError)(nil); errors.As(err, &large) {
 		return requestError{http.StatusRequestEntityTooLarge, fmt.Errorf(
-			"reading the request: it is larger than %d bytes (--max-request-bytes); nodeCacheCapable: true sends names instead of nodes", large.Limit)}
+			"reading the request: it is larger than %d bytes (--max-request-bytes); nodeCacheCapable: true sends names "+
+				"instead of nodes", large.Limit)}
 	}
 	return requestError{http.StatusBadRequest, fmt.Errorf("reading the request: %w", err)}
 }
@@ -160,7 +161,8 @@ func decodeArgs(body io.Reader) (*extenderv1.ExtenderArgs, []string, error) {
 	case args.Pod == nil:
 		return nil, nil, requestError{http.StatusBadRequest, errors.New("reading the request: it has no Pod")}
 	case (args.Nodes == nil) == (args.NodeNames == nil):
-		return nil, nil, requestError{http.StatusBadRequest, errors.New("reading the request: want either Nodes or NodeNames")}
+		return nil, nil, requestError{http.StatusBadRequest,
+			errors.New("reading the request: want either Nodes or NodeNames")}
 	case args.NodeNames != nil:
 		return args, *args.NodeNames, nil
 	}
@@ -292,7 +294,8 @@ func (s *service) answerBind(ctx context.Context, body io.Reader) (any, error) {
 		return nil, err
 	}
 	if args.PodName == "" || args.PodNamespace == "" || args.PodUID == "" || args.Node == "" {
-		return nil, requestError{http.StatusBadRequest, errors.New("reading the request: want PodName, PodNamespace, PodUID and Node")}
+		return nil, requestError{http.StatusBadRequest,
+			errors.New("reading the request: want PodName, PodNamespace, PodUID and Node")}
 	}
 	err := s.ready()
 	if err == nil {

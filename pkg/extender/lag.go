@@ -30,7 +30,8 @@ const hurried = 30 * time.Second
 // lacksRoom reports that a pod does not fit by what the scheduler counts as well. Of resources that the node does not
 // offer it says nothing: a scheduler that asks all the same ignores them, or allocates devices for them.
 func lacksRoom(pod *v1.Pod, info fwk.NodeInfo) bool {
-	for _, short := range noderesources.Fits(pod, info, nil, noderesources.ResourceRequestsOptions{EnablePodLevelResources: true}) {
+	for _, short := range noderesources.Fits(pod, info, nil,
+		noderesources.ResourceRequestsOptions{EnablePodLevelResources: true}) {
 		if short.Capacity > 0 {
 			return true
 		}
@@ -60,7 +61,8 @@ func (e *Extender) caughtUp(ctx context.Context, pod *v1.Pod, look func() (behin
 		now := time.Now()
 		e.waitedInVain.Store(&now)
 		lagWaits.WithLabelValues(lagInVain).Inc()
-		klog.FromContext(ctx).Info("The scheduler knows of changes that the extender does not hear of; answering without waiting for a while",
+		klog.FromContext(ctx).Info(
+			"The scheduler knows of changes that the extender does not hear of; answering without waiting for a while",
 			"pod", klog.KObj(pod), "for", hurried)
 		return nil
 	}

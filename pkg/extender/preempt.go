@@ -60,7 +60,8 @@ func (e *Extender) judgeEvictions(
 		if err != nil {
 			var stranger unseenPodError
 			unseen[i] = errors.As(err, &stranger) && !c.knows(stranger.uid)
-			klog.FromContext(ctx).V(2).Info("Leaving a node out of preemption", "pod", klog.KObj(pod), "node", names[i], "err", err)
+			klog.FromContext(ctx).V(2).Info("Leaving a node out of preemption", "pod", klog.KObj(pod), "node", names[i], "err",
+				err)
 			return nil
 		}
 		status := c.filter(ctx, state, pod, after)
@@ -99,7 +100,8 @@ func indexOf(info fwk.NodeInfo, uid string) int {
 }
 
 // without is the node and the state of the cycle as they are once these pods are gone.
-func (c *cycle) without(ctx context.Context, pod *v1.Pod, info fwk.NodeInfo, victims []*extenderv1.MetaPod) (fwk.CycleState, fwk.NodeInfo, error) {
+func (c *cycle) without(ctx context.Context, pod *v1.Pod, info fwk.NodeInfo,
+	victims []*extenderv1.MetaPod) (fwk.CycleState, fwk.NodeInfo, error) {
 	if len(victims) == 0 {
 		return nil, nil, fmt.Errorf("node %s has no pods to evict", info.Node().Name)
 	}
@@ -114,7 +116,8 @@ func (c *cycle) without(ctx context.Context, pod *v1.Pod, info fwk.NodeInfo, vic
 			return nil, nil, fmt.Errorf("leaving pod %s out of node %s: %w", klog.KObj(victim.GetPod()), info.Node().Name, err)
 		}
 		if status := c.framework.RunPreFilterExtensionRemovePod(ctx, state, pod, victim, after); !status.IsSuccess() {
-			return nil, nil, fmt.Errorf("leaving pod %s out of node %s: %w", klog.KObj(victim.GetPod()), info.Node().Name, status.AsError())
+			return nil, nil, fmt.Errorf("leaving pod %s out of node %s: %w", klog.KObj(victim.GetPod()), info.Node().Name,
+				status.AsError())
 		}
 	}
 	return state, after, nil

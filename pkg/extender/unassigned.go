@@ -22,7 +22,8 @@ type unassigned struct {
 }
 
 // newUnassigned returns nil for a profile that knows nothing of GPUs.
-func newUnassigned(profile *schedulerconfig.KubeSchedulerProfile, factory kubeinformers.SharedInformerFactory) (*unassigned, error) {
+func newUnassigned(profile *schedulerconfig.KubeSchedulerProfile,
+	factory kubeinformers.SharedInformerFactory) (*unassigned, error) {
 	for _, c := range profile.PluginConfig {
 		args, ok := c.Args.(*config.GPUAwareArgs)
 		if !ok {
@@ -37,7 +38,8 @@ func newUnassigned(profile *schedulerconfig.KubeSchedulerProfile, factory kubein
 	return nil, nil
 }
 
-const reasonUnassigned = "node(s) share their GPUs, whose devices only an extender with --bind assigns (bindVerb of the scheduler)"
+const reasonUnassigned = "node(s) share their GPUs, whose devices only an extender with --bind assigns (bindVerb of " +
+	"the scheduler)"
 
 func (u *unassigned) filter(pod *v1.Pod, node *v1.Node) *fwk.Status {
 	if u == nil {

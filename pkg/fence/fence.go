@@ -56,7 +56,8 @@ func (f *Fence) Check() error {
 	now := f.now()
 	since := max(now.Sub(renewed), now.Round(0).Sub(renewed.Round(0)))
 	if since > f.within {
-		return fmt.Errorf("this replica has not renewed its lease for %s, and another one may lead", since.Round(time.Millisecond))
+		return fmt.Errorf("this replica has not renewed its lease for %s, and another one may lead",
+			since.Round(time.Millisecond))
 	}
 	return nil
 }
@@ -121,7 +122,8 @@ func (t *transport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
 // free are the groups that replicas write to whether they lead or not: the lease itself, what they say, and what they
 // ask about rights.
-var free = []string{"/apis/coordination.k8s.io/", "/apis/events.k8s.io/", "/apis/authorization.k8s.io/", "/apis/authentication.k8s.io/"}
+var free = []string{"/apis/coordination.k8s.io/", "/apis/events.k8s.io/", "/apis/authorization.k8s.io/",
+	"/apis/authentication.k8s.io/"}
 
 // decides says whether a request is one that only the leader may make.
 func decides(request *http.Request) bool {

@@ -16,7 +16,8 @@ func PodBackfill(pod *v1.Pod) (bool, *wellknown.BadValue) { return backfill("pod
 func backfill(object string, annotations map[string]string) (bool, *wellknown.BadValue) {
 	value, ok := annotations[wellknown.BackfillKey]
 	if ok && value != backfillAllowed {
-		return false, &wellknown.BadValue{Object: object, Kind: "annotation", Key: wellknown.BackfillKey, Value: value, Allowed: `"` + backfillAllowed + `"`}
+		return false, &wellknown.BadValue{Object: object, Kind: "annotation", Key: wellknown.BackfillKey, Value: value,
+			Allowed: `"` + backfillAllowed + `"`}
 	}
 	return ok, nil
 }

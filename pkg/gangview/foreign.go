@@ -40,6 +40,7 @@ func ForeignOf(pod *v1.Pod) (Foreign, bool) {
 
 // String says that it has no effect, and what would have.
 func (f Foreign) String() string {
-	return fmt.Sprintf("%s %s names a group of %s, which is not read: the pod is placed on its own. To place the group as a gang, "+
-		"label the pods %s=NAME and create the PodGroup NAME of scheduling.x-k8s.io", f.Kind, f.Key, f.Project, Labels()[0])
+	return fmt.Sprintf(
+		"%s %s names a group of %s, which is not read: the pod is placed on its own. To place the group as a gang, "+
+			"label the pods %s=NAME and create the PodGroup NAME of scheduling.x-k8s.io", f.Kind, f.Key, f.Project, Labels()[0])
 }

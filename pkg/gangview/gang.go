@@ -45,15 +45,18 @@ func labelledGang(pod *v1.Pod) (Membership, error) {
 		return Membership{}, nil
 	}
 	if name == "" {
-		return Membership{}, &wellknown.BadValue{Object: "pod", Kind: "label", Key: gangNameLabel, Value: name, Allowed: "the name of a group"}
+		return Membership{}, &wellknown.BadValue{Object: "pod", Kind: "label", Key: gangNameLabel, Value: name,
+			Allowed: "the name of a group"}
 	}
 	minAvailable, given := pod.Labels[MinAvailableLabel]
 	minMember, ok := parseMinimum(minAvailable)
 	if !ok {
-		return Membership{}, &wellknown.BadValue{Object: "pod", Kind: "label", Key: MinAvailableLabel, Value: minAvailable, Missing: !given,
+		return Membership{}, &wellknown.BadValue{Object: "pod", Kind: "label", Key: MinAvailableLabel, Value: minAvailable,
+			Missing: !given,
 			Allowed: allowedMinimum}
 	}
-	return Membership{ID: gang.ID{Namespace: pod.Namespace, Name: name}, Spec: &gang.Spec{Minimum: gang.Minimum{Total: minMember}}}, nil
+	return Membership{ID: gang.ID{Namespace: pod.Namespace, Name: name},
+		Spec: &gang.Spec{Minimum: gang.Minimum{Total: minMember}}}, nil
 }
 
 // parseMinimum reads the minimum of a gang as a label or an annotation of its pods has it.
@@ -108,7 +111,8 @@ func Placement(pg *schedulingv1alpha1.PodGroup) string {
 	if pg == nil {
 		return ""
 	}
-	for _, key := range []string{wellknown.TopologyRequiredKey, wellknown.TopologyPreferredKey, wellknown.MixedModelsKey, wellknown.BackfillKey} {
+	for _, key := range []string{wellknown.TopologyRequiredKey, wellknown.TopologyPreferredKey, wellknown.MixedModelsKey,
+		wellknown.BackfillKey} {
 		// An empty value is not allowed where none is.
 		if value, found := pg.Annotations[key]; found {
 			c.text(key)
@@ -182,7 +186,8 @@ func placementClass(pod *v1.Pod) string {
 		Ports    []v1.ContainerPort
 		Claims   []v1.PodResourceClaim
 		OS       *v1.PodOS
-	}{Affinity: pod.Spec.Affinity, Spread: pod.Spec.TopologySpreadConstraints, Claims: pod.Spec.ResourceClaims, OS: pod.Spec.OS}
+	}{Affinity: pod.Spec.Affinity, Spread: pod.Spec.TopologySpreadConstraints, Claims: pod.Spec.ResourceClaims,
+		OS: pod.Spec.OS}
 	for _, v := range pod.Spec.Volumes {
 		if v.PersistentVolumeClaim != nil || v.Ephemeral != nil || v.CSI != nil || v.ISCSI != nil || v.RBD != nil ||
 			v.GCEPersistentDisk != nil || v.AWSElasticBlockStore != nil || v.AzureDisk != nil {

@@ -69,7 +69,8 @@ func OrdinalLabel(key string) bool { return ordinalKeys[key] }
 
 // rankKeys are those of ordinalKeys that number the pods of a whole workload from 0, in order of precedence.
 var rankKeys = []string{
-	"batch.kubernetes.io/job-completion-index", "leaderworkerset.sigs.k8s.io/worker-index", "training.kubeflow.org/replica-index",
+	"batch.kubernetes.io/job-completion-index", "leaderworkerset.sigs.k8s.io/worker-index",
+	"training.kubeflow.org/replica-index",
 	"apps.kubernetes.io/pod-index",
 }
 

@@ -83,7 +83,8 @@ type OwnerPolicy struct {
 }
 
 func (p *OwnerPolicy) covers(pod *v1.Pod) bool {
-	return p != nil && (p.Profiles == nil || p.Profiles[pod.Spec.SchedulerName]) && (p.Namespaces == nil || p.Namespaces[pod.Namespace])
+	return p != nil && (p.Profiles == nil || p.Profiles[pod.Spec.SchedulerName]) &&
+		(p.Namespaces == nil || p.Namespaces[pod.Namespace])
 }
 
 // Of returns the gang that the pod is a member of. In order of precedence a gang is named by the label of a PodGroup,
@@ -110,7 +111,8 @@ func (p *OwnerPolicy) owner(pod *v1.Pod) (Owner, error) {
 	value, asked := pod.Annotations[wellknown.GangKey]
 	switch {
 	case asked && value != "true":
-		return Owner{}, &wellknown.BadValue{Object: "pod", Kind: "annotation", Key: wellknown.GangKey, Value: value, Allowed: `"true"`}
+		return Owner{}, &wellknown.BadValue{Object: "pod", Kind: "annotation", Key: wellknown.GangKey, Value: value,
+			Allowed: `"true"`}
 	case !asked && !p.covers(pod), pod.Spec.SchedulingGroup != nil:
 		return Owner{}, nil
 	}
@@ -119,7 +121,8 @@ func (p *OwnerPolicy) owner(pod *v1.Pod) (Owner, error) {
 		if !asked {
 			return Owner{}, nil
 		}
-		return Owner{}, fmt.Errorf("pod annotation %s: the pod belongs to no controller; create a PodGroup for pods without one", wellknown.GangKey)
+		return Owner{}, fmt.Errorf(
+			"pod annotation %s: the pod belongs to no controller; create a PodGroup for pods without one", wellknown.GangKey)
 	}
 	group, _, versioned := strings.Cut(controller.APIVersion, "/")
 	if !versioned {
@@ -142,7 +145,8 @@ func (p *OwnerPolicy) owner(pod *v1.Pod) (Owner, error) {
 	}
 	if asked {
 		// The API server takes any text for both, line breaks included.
-		return Owner{}, fmt.Errorf("pod annotation %s: how many pods %.120q has is not known; create a PodGroup, or use one of the kinds %s",
+		return Owner{}, fmt.Errorf(
+			"pod annotation %s: how many pods %.120q has is not known; create a PodGroup, or use one of the kinds %s",
 			wellknown.GangKey, controller.Kind+" "+controller.Name, strings.Join(OwnerKindNames(), ", "))
 	}
 	return Owner{}, nil

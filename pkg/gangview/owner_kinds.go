@@ -50,10 +50,13 @@ type OwnerKind struct {
 // ownerKinds has kinds that are known by labels first: their pods' controllers are objects of other kinds. Then comes
 // what is controlled by such objects at most, so that the widest gang counts.
 var ownerKinds = []OwnerKind{
-	{"LeaderWorkerSet", groupResource("leaderworkerset.x-k8s.io", "leaderworkersets"), []string{"v1"}, "", leaderWorkerSetOf, readLeaderWorkerSet},
+	{"LeaderWorkerSet", groupResource("leaderworkerset.x-k8s.io", "leaderworkersets"), []string{"v1"}, "",
+		leaderWorkerSetOf, readLeaderWorkerSet},
 	{"JobSet", groupResource("jobset.x-k8s.io", "jobsets"), []string{"v1alpha2"}, jobNameLabel, jobSetOf, readJobSet},
-	{"MPIJob", groupResource("kubeflow.org", "mpijobs"), []string{"v2beta1", "v1"}, trainingJobLabel, mpiJobOf, readMPIJob},
-	{"RayCluster", groupResource("ray.io", "rayclusters"), []string{"v1", "v1alpha1"}, rayClusterLabel, controllerOf("RayCluster", "ray.io"), readRayCluster},
+	{"MPIJob", groupResource("kubeflow.org", "mpijobs"), []string{"v2beta1", "v1"}, trainingJobLabel, mpiJobOf,
+		readMPIJob},
+	{"RayCluster", groupResource("ray.io", "rayclusters"), []string{"v1", "v1alpha1"}, rayClusterLabel,
+		controllerOf("RayCluster", "ray.io"), readRayCluster},
 	trainingKind("PyTorchJob", "pytorchReplicaSpecs"),
 	trainingKind("TFJob", "tfReplicaSpecs"),
 	trainingKind("XGBoostJob", "xgbReplicaSpecs"),
@@ -61,9 +64,12 @@ var ownerKinds = []OwnerKind{
 	trainingKind("MXJob", "mxReplicaSpecs"),
 	trainingKind("JAXJob", "jaxReplicaSpecs"),
 	{"Job", groupResource("batch", "jobs"), []string{"v1"}, jobNameLabel, controllerOf("Job", "batch"), readJob},
-	{"StatefulSet", groupResource("apps", "statefulsets"), []string{"v1"}, "", controllerOf("StatefulSet", "apps"), readStatefulSet},
-	{"ReplicaSet", groupResource("apps", "replicasets"), []string{"v1"}, "", controllerOf("ReplicaSet", "apps"), readReplicas},
-	{"ReplicationController", groupResource("", "replicationcontrollers"), []string{"v1"}, "", controllerOf("ReplicationController", ""), readReplicas},
+	{"StatefulSet", groupResource("apps", "statefulsets"), []string{"v1"}, "", controllerOf("StatefulSet", "apps"),
+		readStatefulSet},
+	{"ReplicaSet", groupResource("apps", "replicasets"), []string{"v1"}, "", controllerOf("ReplicaSet", "apps"),
+		readReplicas},
+	{"ReplicationController", groupResource("", "replicationcontrollers"), []string{"v1"}, "",
+		controllerOf("ReplicationController", ""), readReplicas},
 }
 
 func groupResource(group, plural string) schema.GroupResource {
@@ -72,7 +78,8 @@ func groupResource(group, plural string) schema.GroupResource {
 
 // trainingKind is a kind of Kubeflow's training operator. They differ in the field that lists their replicas.
 func trainingKind(kind, replicas string) OwnerKind {
-	return OwnerKind{kind, groupResource("kubeflow.org", strings.ToLower(kind)+"s"), []string{"v1"}, trainingJobLabel, controllerOf(kind, "kubeflow.org"),
+	return OwnerKind{kind, groupResource("kubeflow.org", strings.ToLower(kind)+"s"), []string{"v1"}, trainingJobLabel,
+		controllerOf(kind, "kubeflow.org"),
 		func(r *objectReader) map[string]OwnerState { return readTrainingJob(r, replicas) }}
 }
 
@@ -183,7 +190,8 @@ func leaderWorkerSetOf(_ *OwnerPolicy, pod *v1.Pod, _ controlledBy) (Owner, erro
 	size, given := pod.Annotations[LeaderWorkerSetSizeKey]
 	minimum, ok := parseMinimum(size)
 	if !ok {
-		return Owner{}, &wellknown.BadValue{Object: "pod", Kind: "annotation", Key: LeaderWorkerSetSizeKey, Value: size, Missing: !given, Allowed: allowedMinimum}
+		return Owner{}, &wellknown.BadValue{Object: "pod", Kind: "annotation", Key: LeaderWorkerSetSizeKey, Value: size,
+			Missing: !given, Allowed: allowedMinimum}
 	}
 	return Owner{Kind: "LeaderWorkerSet", Name: name, Part: group, Minimum: minimum}, nil
 }
@@ -191,7 +199,8 @@ func leaderWorkerSetOf(_ *OwnerPolicy, pod *v1.Pod, _ controlledBy) (Owner, erro
 // mpiJobOf knows the pods of both operators: the training operator's belong to the MPIJob, and so do the MPI operator's
 // workers, but its launcher belongs to a Job.
 func mpiJobOf(p *OwnerPolicy, pod *v1.Pod, by controlledBy) (Owner, error) {
-	if by.Kind == "Job" && by.group == "batch" && pod.Labels[TrainingOperatorLabel] == mpiOperator && pod.Labels[trainingJobLabel] != "" {
+	if by.Kind == "Job" && by.group == "batch" && pod.Labels[TrainingOperatorLabel] == mpiOperator &&
+		pod.Labels[trainingJobLabel] != "" {
 		name, err := named(pod, trainingJobLabel, "the name of an MPIJob")
 		return Owner{Kind: "MPIJob", Name: name}, err
 	}

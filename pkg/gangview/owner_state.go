@@ -92,7 +92,8 @@ func (r *objectReader) exclusive(metadata string) bool {
 func readJob(r *objectReader) map[string]OwnerState {
 	s := OwnerState{Minimum: r.jobPods("spec", r.text("status.failedIndexes"))}
 	if r.exclusive("spec.template.metadata") && s.Minimum > 1 {
-		s.Why = r.never("gets its other pods when the first is scheduled ("+exclusiveTopologyKey+")", s.Minimum, withoutExclusive)
+		s.Why = r.never("gets its other pods when the first is scheduled ("+exclusiveTopologyKey+")", s.Minimum,
+			withoutExclusive)
 	}
 	return whole(s)
 }
@@ -100,7 +101,8 @@ func readJob(r *objectReader) map[string]OwnerState {
 func readStatefulSet(r *objectReader) map[string]OwnerState {
 	s := OwnerState{Minimum: r.number("spec.replicas", 1)}
 	if policy := r.text("spec.podManagementPolicy"); (policy == "" || policy == orderedReady) && s.Minimum > 1 {
-		s.Why = r.never("creates its pods one after the other (podManagementPolicy: OrderedReady)", s.Minimum, "set podManagementPolicy: Parallel")
+		s.Why = r.never("creates its pods one after the other (podManagementPolicy: OrderedReady)", s.Minimum,
+			"set podManagementPolicy: Parallel")
 	}
 	return whole(s)
 }
@@ -119,7 +121,8 @@ func readLeaderWorkerSet(r *objectReader) map[string]OwnerState {
 		s.Why = r.never("creates the workers of a group when its leader is ready (startupPolicy: LeaderReady)", s.Minimum,
 			"set startupPolicy: LeaderCreated")
 	case r.annotation("metadata", lwsExclusiveTopologyKey):
-		s.Why = r.never("creates the workers of a group when its leader is scheduled ("+lwsExclusiveTopologyKey+")", s.Minimum,
+		s.Why = r.never("creates the workers of a group when its leader is scheduled ("+lwsExclusiveTopologyKey+")",
+			s.Minimum,
 			withoutExclusive)
 	}
 	return whole(s)
@@ -161,7 +164,8 @@ func readJobSet(r *objectReader) map[string]OwnerState {
 }
 
 func (r *objectReader) neverExclusive(minimum int) string {
-	return r.never("creates the other pods of a Job when its first is scheduled ("+exclusiveTopologyKey+")", minimum, withoutExclusive)
+	return r.never("creates the other pods of a Job when its first is scheduled ("+exclusiveTopologyKey+")", minimum,
+		withoutExclusive)
 }
 
 // readTrainingJob reads a job of the training operator. The operator's own gangs have the same minimum.
@@ -178,7 +182,8 @@ func (r *objectReader) trainingState(total int) OwnerState {
 	const minAvailable = "spec.runPolicy.schedulingPolicy.minAvailable"
 	s := OwnerState{Minimum: r.number(minAvailable, total)}
 	if s.Minimum > total {
-		s.Why = r.never(fmt.Sprintf("has %s and asks for %d (%s)", plural.Of(total, "pod"), s.Minimum, minAvailable), s.Minimum, "lower minAvailable")
+		s.Why = r.never(fmt.Sprintf("has %s and asks for %d (%s)", plural.Of(total, "pod"), s.Minimum, minAvailable),
+			s.Minimum, "lower minAvailable")
 	}
 	return s
 }

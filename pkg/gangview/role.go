@@ -32,7 +32,8 @@ func Role(pod *v1.Pod, pg *schedulingv1alpha1.PodGroup) string {
 // minMembersByRole reads how many members of each role a group needs; nil if it does not say.
 func minMembersByRole(pg *schedulingv1alpha1.PodGroup) (map[string]int, error) {
 	bad := func(key, value, allowed string) error {
-		return &wellknown.BadValue{Object: "PodGroup " + pg.Name, Kind: "annotation", Key: key, Value: value, Allowed: allowed}
+		return &wellknown.BadValue{Object: "PodGroup " + pg.Name, Kind: "annotation", Key: key, Value: value,
+			Allowed: allowed}
 	}
 	if label, named := pg.Annotations[wellknown.RoleLabelKey]; named && len(validation.IsQualifiedName(label)) > 0 {
 		return nil, bad(wellknown.RoleLabelKey, label, "the key of a pod label, such as "+wellknown.RoleKey)

@@ -49,10 +49,12 @@ func TopologyOf(pg *schedulingv1alpha1.PodGroup, pod *v1.Pod) (Topology, error) 
 		// To prefer what is required adds nothing.
 		levels = slices.DeleteFunc(levels, func(key string) bool { return slices.Contains(t.Required, key) })
 		if allowed == "" && len(t.Required)+len(levels) > maxTopologyLevels {
-			allowed = fmt.Sprintf("allowed together with the %d levels of %s: a gang has at most %d levels", len(t.Required), wellknown.TopologyRequiredKey, maxTopologyLevels)
+			allowed = fmt.Sprintf("allowed together with the %d levels of %s: a gang has at most %d levels", len(t.Required),
+				wellknown.TopologyRequiredKey, maxTopologyLevels)
 		}
 		if allowed != "" {
-			return Topology{}, &wellknown.BadValue{Object: object, Kind: "annotation", Key: at.key, Value: value, Allowed: allowed}
+			return Topology{}, &wellknown.BadValue{Object: object, Kind: "annotation", Key: at.key, Value: value,
+				Allowed: allowed}
 		}
 		*at.levels = levels
 	}
@@ -79,7 +81,8 @@ func mixedModels(pg *schedulingv1alpha1.PodGroup, pod *v1.Pod) (bool, *wellknown
 		}
 	}
 	if found && value != mixedModelsAllowed {
-		return false, &wellknown.BadValue{Object: object, Kind: "annotation", Key: wellknown.MixedModelsKey, Value: value, Allowed: `"` + mixedModelsAllowed + `"`}
+		return false, &wellknown.BadValue{Object: object, Kind: "annotation", Key: wellknown.MixedModelsKey, Value: value,
+			Allowed: `"` + mixedModelsAllowed + `"`}
 	}
 	return found, nil
 }
@@ -94,7 +97,8 @@ func topologyLevels(value string) (levels []string, allowed string) {
 		case len(validation.IsQualifiedName(key)) > 0 && key == value:
 			return nil, "the key of a node label, such as topology.kubernetes.io/rack"
 		case len(validation.IsQualifiedName(key)) > 0:
-			return nil, fmt.Sprintf("a comma-separated list of node label keys, widest level first: item %d is not the key of a label", i+1)
+			return nil, fmt.Sprintf(
+				"a comma-separated list of node label keys, widest level first: item %d is not the key of a label", i+1)
 		case first >= 0:
 			return nil, fmt.Sprintf("a list of different node label keys: item %d repeats item %d", i+1, first+1)
 		}

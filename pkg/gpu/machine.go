@@ -130,7 +130,8 @@ var aliases = map[string][]alias{
 	"nvidia-l4": {{product: productL4}}, "nvidia-tesla-a100": {{product: productA100}},
 	"nvidia-a100-80gb": {{product: productA100M80}}, "nvidia-h100-80gb": {{product: productH100}},
 	"nvidia-h100-mega-80gb": {{product: productH100}}, "nvidia-h200-141gb": {{product: productH200}},
-	"nvidia-b200": {{product: productB200}}, "nvidia-b300": {{product: productB300}}, "nvidia-gb200": {{product: productGB200}},
+	"nvidia-b200": {{product: productB200}}, "nvidia-b300": {{product: productB300}},
+	"nvidia-gb200":        {{product: productGB200}},
 	"nvidia-rtx-pro-6000": {{product: productRTXPro}},
 
 	"t4": {{product: productT4}}, "t4g": {{product: productT4G}}, "a10g": {{product: productA10G}},

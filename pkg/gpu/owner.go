@@ -76,7 +76,8 @@ func (o *owners) relativeLife(namespace string, now float64) float64 {
 		return 1
 	}
 	sum, n := 0.0, 0.0
-	for _, name := range slices.Sorted(maps.Keys(o.lives)) { // in a fixed order, in which sums are the same from run to run
+	for _, name := range slices.Sorted(
+		maps.Keys(o.lives)) { // in a fixed order, in which sums are the same from run to run
 		if l := o.lives[name]; name != namespace && l.running+int(l.ended) > 0 {
 			sum += l.exposure(now) / max(1, l.ended)
 			n++

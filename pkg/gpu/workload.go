@@ -145,7 +145,8 @@ func (r *Room) idleMilli() int {
 }
 
 func (k *countedKind) fits(r *Room) bool {
-	if k.CPUMilli > r.FreeCPUMilli || k.MemoryBytes > r.FreeMemoryBytes || len(k.Models) > 0 && !slices.Contains(k.Models, r.Model) {
+	if k.CPUMilli > r.FreeCPUMilli || k.MemoryBytes > r.FreeMemoryBytes || len(k.Models) > 0 &&
+		!slices.Contains(k.Models, r.Model) {
 		return false
 	}
 	fitting := 0

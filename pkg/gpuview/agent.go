@@ -14,7 +14,8 @@ import (
 )
 
 // AgentKeys are the annotations of a node that its agent writes, and no other key.
-var AgentKeys = []string{wellknown.GPUDevicesKey, wellknown.GPULinksKey, wellknown.GPUsInUseKey, wellknown.GPUsInUseAtKey}
+var AgentKeys = []string{wellknown.GPUDevicesKey, wellknown.GPULinksKey, wellknown.GPUsInUseKey,
+	wellknown.GPUsInUseAtKey}
 
 // maxPublished bounds the annotations of the agent in bytes: 64 GPUs need 12,000 for the devices and 31,000 for the
 // links.

@@ -39,8 +39,9 @@ func (b *nodeReader) inUseIsOld() bool {
 	}
 	for _, c := range b.node.Status.Conditions {
 		if c.Type == v1.NodeReady && c.LastHeartbeatTime.Sub(at) > InUseLasts {
-			b.reject("annotation", wellknown.GPUsInUseAtKey, value, fmt.Sprintf("up to date: the kubelet's last report is more than %s later, so %s is ignored",
-				InUseLasts, wellknown.GPUsInUseKey))
+			b.reject("annotation", wellknown.GPUsInUseAtKey, value,
+				fmt.Sprintf("up to date: the kubelet's last report is more than %s later, so %s is ignored",
+					InUseLasts, wellknown.GPUsInUseKey))
 			return true
 		}
 	}

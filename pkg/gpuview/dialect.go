@@ -79,7 +79,8 @@ var (
 		dialectKeys(func(d *dialect) []string { return slices.Concat(d.refused, d.answers, d.onNode) }),
 	)
 	// grantKeys are those annotations of a pod on which its devices rest that only schedulers and users write.
-	grantKeys = slices.Concat(askingAnnotations, dialectKeys(func(d *dialect) []string { return d.answers }), []string{wellknown.GPUAssignedKey})
+	grantKeys = slices.Concat(askingAnnotations, dialectKeys(func(d *dialect) []string { return d.answers }),
+		[]string{wellknown.GPUAssignedKey})
 	// shareResources are the extended resources by which a part of a GPU is asked for.
 	shareResources = dialectKeys(func(d *dialect) []string { return d.resources })
 )
@@ -111,7 +112,8 @@ func (r *Request) answerDialect(a Assignment) Dialect {
 // Answers are the annotations by which a pod and the agents of its node learn which devices it holds, with the record
 // of it that goes into the condition GPUsAssigned. An annotation without a value is one to remove: what an earlier
 // attempt, or another scheduler, left in any dialect.
-func Answers(pod *v1.Pod, r *Request, a Assignment, now time.Time) (annotations map[string]any, record string, err error) {
+func Answers(pod *v1.Pod, r *Request, a Assignment, now time.Time) (annotations map[string]any, record string,
+	err error) {
 	told, err := dialects[r.answerDialect(a)].tell(pod, r, a, now)
 	if err != nil {
 		return nil, "", err

@@ -101,7 +101,8 @@ func readHAMi(k *Keys, pod *v1.Pod, ask gpuAsk, r *Request) error {
 	}
 	switch {
 	case share.memMiB > 0 && share.percent > 0:
-		return &wellknown.BadValue{Object: "pod", Kind: "resource", Key: hamiPercentResource, Value: fmt.Sprint(share.percent),
+		return &wellknown.BadValue{Object: "pod", Kind: "resource", Key: hamiPercentResource,
+			Value:   fmt.Sprint(share.percent),
 			Allowed: "allowed together with " + hamiMemoryResource}
 	case share.percent > 100:
 		return percent(hamiPercentResource, share.percent)

@@ -15,7 +15,8 @@ func (g *Node) Unenforced() string {
 	if g.empty.Mode != gpu.ModeShared || g.empty.Agent {
 		return ""
 	}
-	return "label " + wellknown.GPUModeKey + ": shared, but no agent enforces shares here (no " + hamiRegisterKey + ", no label " +
+	return "label " + wellknown.GPUModeKey + ": shared, but no agent enforces shares here (no " + hamiRegisterKey +
+		", no label " +
 		wellknown.GPUAgentKey + "): shares are accounting only, and whole GPUs and shares never run here at once"
 }
 

@@ -82,7 +82,8 @@ func RequestShare(pod *v1.Pod, milli int) {
 // as its owner has to where the scheduler knows no shares. It says whether there was such a request.
 func (k *Keys) TakeWholeGPUs(pod *v1.Pod) bool {
 	asked, err := k.PodGPURequest(pod)
-	if err != nil || !asked.WantsGPU() || asked.Dialect == DialectNone || k.asksByResource(pod) || len(pod.Spec.Containers) == 0 {
+	if err != nil || !asked.WantsGPU() || asked.Dialect == DialectNone || k.asksByResource(pod) ||
+		len(pod.Spec.Containers) == 0 {
 		return false
 	}
 	for _, key := range askingAnnotations {
@@ -105,9 +106,12 @@ func (k *Keys) AcceptModels(pod *v1.Pod, models []string) {
 	if len(k.ProductLabels) == 0 {
 		return
 	}
-	pod.Spec.Affinity = &v1.Affinity{NodeAffinity: &v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{
-		NodeSelectorTerms: []v1.NodeSelectorTerm{{MatchExpressions: []v1.NodeSelectorRequirement{
+	required := &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{{
+		MatchExpressions: []v1.NodeSelectorRequirement{
 			{Key: k.ProductLabels[0], Operator: v1.NodeSelectorOpIn, Values: models},
-		}}},
+		},
 	}}}
+	pod.Spec.Affinity = &v1.Affinity{NodeAffinity: &v1.NodeAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: required,
+	}}
 }

@@ -153,7 +153,8 @@ func GrantDisputed(pod *v1.Pod, a Assignment) bool {
 				devices[i] = i
 			}
 		}
-		if len(held) == 0 || slices.ContainsFunc(held, func(h deviceShare) bool { return !slices.Contains(devices, h.device) }) {
+		if len(held) == 0 || slices.ContainsFunc(held,
+			func(h deviceShare) bool { return !slices.Contains(devices, h.device) }) {
 			return true
 		}
 	}

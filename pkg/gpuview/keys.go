@@ -10,8 +10,10 @@ import (
 
 // ownPodKeys are those by which a pod asks for some GPUs rather than others, ownNodeKeys those that describe a node's.
 var (
-	ownPodKeys  = []string{wellknown.GPUMemoryMinKey, wellknown.GPUModelsKey, wellknown.GPUInterconnectKey, wellknown.GPUSharingKey}
-	ownNodeKeys = []string{wellknown.GPUDevicesKey, wellknown.GPULinksKey, wellknown.GPUsInUseKey, wellknown.GPUsInUseAtKey}
+	ownPodKeys = []string{wellknown.GPUMemoryMinKey, wellknown.GPUModelsKey, wellknown.GPUInterconnectKey,
+		wellknown.GPUSharingKey}
+	ownNodeKeys = []string{wellknown.GPUDevicesKey, wellknown.GPULinksKey, wellknown.GPUsInUseKey,
+		wellknown.GPUsInUseAtKey}
 )
 
 // WorkloadTypeLabel is the label by which published examples sort pods into CPU-intensive and GPU-intensive.

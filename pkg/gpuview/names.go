@@ -29,5 +29,6 @@ func (k *Keys) DescribingLabels() []string {
 func (k *Keys) ReadsLabel(key string) bool { return slices.Contains(k.labels(), key) }
 
 func (k *Keys) labels() []string {
-	return slices.Concat(k.ProductLabels, k.MemoryLabels, k.CountLabels, k.ReplicasLabels, k.GenerationLabels, k.CliqueLabels, k.InterconnectLabels)
+	return slices.Concat(k.ProductLabels, k.MemoryLabels, k.CountLabels, k.ReplicasLabels, k.GenerationLabels,
+		k.CliqueLabels, k.InterconnectLabels)
 }

@@ -200,7 +200,8 @@ func (b *nodeReader) inUse(n int) []int {
 	for field := range strings.SplitSeq(value, ",") {
 		i, err := strconv.Atoi(strings.TrimSpace(field))
 		if err != nil || i < 0 || i >= n {
-			b.reject("annotation", wellknown.GPUsInUseKey, value, fmt.Sprintf("a comma-separated list of GPU indices from 0 to %d", n-1))
+			b.reject("annotation", wellknown.GPUsInUseKey, value,
+				fmt.Sprintf("a comma-separated list of GPU indices from 0 to %d", n-1))
 			return nil
 		}
 		used = append(used, i)

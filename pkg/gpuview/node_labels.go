@@ -121,7 +121,8 @@ func (b *nodeReader) memory() int {
 		if mib, ok := parseMemoryMiB(value, strings.HasSuffix(key, "-gb")); ok {
 			return mib
 		}
-		b.reject("label", key, value, "the memory of one GPU: a whole number of MiB (of GiB under a key that ends in -gb), or with a unit M, Mi, G or Gi")
+		b.reject("label", key, value,
+			"the memory of one GPU: a whole number of MiB (of GiB under a key that ends in -gb), or with a unit M, Mi, G or Gi")
 	}
 	return 0
 }
@@ -160,7 +161,8 @@ func (b *nodeReader) generation() int {
 		}
 		if f, err := strconv.ParseFloat(value, 64); err == nil && f >= 1 && f < 100 {
 			g := int(math.Round(f * 10))
-			if minor, err := strconv.Atoi(b.node.Labels[computeMinorLabel]); key == computeMajorLabel && err == nil && minor >= 0 && minor < 10 {
+			if minor, err := strconv.Atoi(b.node.Labels[computeMinorLabel]); key == computeMajorLabel && err == nil &&
+				minor >= 0 && minor < 10 {
 				g += minor
 			}
 			return g

@@ -170,7 +170,8 @@ func (k *Keys) askedResources(requests v1.ResourceList, r *Request) (gpuAsk, err
 		case isHAMi(string(name)) && q.Sign() > 0:
 			ask.hami = true
 		case k.isSlice(string(name)) && q.Sign() > 0:
-			r.Slices = append(r.Slices, gpu.SliceCount{Resource: string(name), Count: clampCount(q), Milli: k.sliceMilli(string(name))})
+			r.Slices = append(r.Slices, gpu.SliceCount{Resource: string(name), Count: clampCount(q),
+				Milli: k.sliceMilli(string(name))})
 		}
 	}
 	slices.SortFunc(r.Slices, func(a, b gpu.SliceCount) int { return strings.Compare(a.Resource, b.Resource) })
@@ -181,7 +182,8 @@ func (k *Keys) askedResources(requests v1.ResourceList, r *Request) (gpuAsk, err
 			Allowed: fmt.Sprintf("one of at most %d kinds of GPU slices in one pod", maxSliceKinds)}
 	}
 	if ask.hami && ask.resource != k.Resources[0] {
-		return ask, &wellknown.BadValue{Object: "pod", Kind: "resource", Key: hamiMemoryResource + " or " + hamiCoresResource, Value: "set",
+		return ask, &wellknown.BadValue{Object: "pod", Kind: "resource", Key: hamiMemoryResource + " or " + hamiCoresResource,
+			Value:   "set",
 			Allowed: "allowed without " + k.Resources[0] + ", which says of how many GPUs"}
 	}
 	return ask, nil
@@ -229,7 +231,8 @@ func readConstraints(pod *v1.Pod, r *Request) error {
 		case "preferred":
 			r.Interconnect = gpu.InterconnectPreferred
 		default:
-			return &wellknown.BadValue{Object: "pod", Kind: "annotation", Key: wellknown.GPUInterconnectKey, Value: value, Allowed: "required or preferred"}
+			return &wellknown.BadValue{Object: "pod", Kind: "annotation", Key: wellknown.GPUInterconnectKey, Value: value,
+				Allowed: "required or preferred"}
 		}
 	}
 	if value, ok := pod.Annotations[wellknown.GPUSharingKey]; ok {
@@ -242,7 +245,8 @@ func readConstraints(pod *v1.Pod, r *Request) error {
 		case value == "shared":
 			r.Sharing = gpu.SharingAllowed
 		default:
-			return &wellknown.BadValue{Object: "pod", Kind: "annotation", Key: wellknown.GPUSharingKey, Value: value, Allowed: "exclusive or shared"}
+			return &wellknown.BadValue{Object: "pod", Kind: "annotation", Key: wellknown.GPUSharingKey, Value: value,
+				Allowed: "exclusive or shared"}
 		}
 	}
 	return nil
@@ -254,7 +258,8 @@ func parseModels(key, value string) ([]string, error) {
 		models[i] = strings.TrimSpace(m)
 		if i == maxModels || utf8.RuneCountInString(models[i]) > longestModel {
 			return nil, &wellknown.BadValue{Object: "pod", Kind: "annotation", Key: key, Value: value,
-				Allowed: fmt.Sprintf("a list of at most %d GPU products of at most %d characters, joined by |", maxModels, longestModel)}
+				Allowed: fmt.Sprintf("a list of at most %d GPU products of at most %d characters, joined by |", maxModels,
+					longestModel)}
 		}
 		if models[i] == "" {
 			return nil, &wellknown.BadValue{Object: "pod", Kind: "annotation", Key: key, Value: value,

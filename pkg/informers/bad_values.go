@@ -59,7 +59,8 @@ func WatchBadNodeValues(handle fwk.Handle, scope string, check func(*v1.Node) []
 	return nil
 }
 
-func (r *badValueReporter) report(recorder events.EventRecorder, scope string, node *v1.Node, bad []*wellknown.BadValue) {
+func (r *badValueReporter) report(recorder events.EventRecorder, scope string, node *v1.Node,
+	bad []*wellknown.BadValue) {
 	for _, message := range r.news(scope, node.Name, bad) {
 		recorder.Eventf(node, nil, v1.EventTypeWarning, "InvalidValue", "Reading", "%s", message)
 	}

@@ -49,14 +49,16 @@ type CustomKind struct {
 // kind that the cluster does not serve or that the scheduler may not read is an empty one; the log says so once, and
 // the informer tries again until it can read the kind. Once objects have been read, only their deletion, or that of the
 // CRD, removes them: a right that was withdrawn does not.
-func Custom(factory kubeinformers.SharedInformerFactory, config *restclient.Config, kind CustomKind) (cache.SharedIndexInformer, *restclient.RESTClient, error) {
+func Custom(factory kubeinformers.SharedInformerFactory, config *restclient.Config,
+	kind CustomKind) (cache.SharedIndexInformer, *restclient.RESTClient, error) {
 	client, err := NewCustomClient(config, kind)
 	if err != nil {
 		return nil, nil, err
 	}
-	informer := factory.InformerFor(kind.Object, func(_ clientset.Interface, resync time.Duration) cache.SharedIndexInformer {
-		return cache.NewSharedIndexInformer(NewCustomListWatch(client, kind), kind.Object, resync, cache.Indexers{})
-	})
+	informer := factory.InformerFor(kind.Object,
+		func(_ clientset.Interface, resync time.Duration) cache.SharedIndexInformer {
+			return cache.NewSharedIndexInformer(NewCustomListWatch(client, kind), kind.Object, resync, cache.Indexers{})
+		})
 	return informer, client, nil
 }
 
@@ -98,7 +100,8 @@ func NewCustomListWatch(client restclient.Interface, kind CustomKind) cache.List
 }
 
 // WhereReadable lists and watches the kind by these functions, in the way that Custom describes.
-func WhereReadable(kind CustomKind, list cache.ListWithContextFunc, watching cache.WatchFuncWithContext) cache.ListerWatcher {
+func WhereReadable(kind CustomKind, list cache.ListWithContextFunc,
+	watching cache.WatchFuncWithContext) cache.ListerWatcher {
 	return &customListWatch{kind: kind, list: list, watching: watching}
 }
 
@@ -223,7 +226,8 @@ func Pause(ctx context.Context, d time.Duration) watch.Interface {
 	p := &pause{cancel: cancel, events: make(chan watch.Event, 1)}
 	context.AfterFunc(ctx, func() {
 		// Expired makes the reflector list again instead of resuming a watch that never was.
-		p.events <- watch.Event{Type: watch.Error, Object: &apierrors.NewResourceExpired("the resource was not served").ErrStatus}
+		p.events <- watch.Event{Type: watch.Error,
+			Object: &apierrors.NewResourceExpired("the resource was not served").ErrStatus}
 		close(p.events)
 	})
 	return p

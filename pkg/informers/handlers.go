@@ -22,7 +22,8 @@ import (
 // An object that has taken the name of another reaches the handler as the deletion of that one and an addition.
 //
 // Call it before the factory starts, that is, while plugins are made. The handler must not wait for the factory.
-func Handle(factory informers.SharedInformerFactory, informer cache.SharedInformer, handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
+func Handle(factory informers.SharedInformerFactory, informer cache.SharedInformer,
+	handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
 	registration, err := informer.AddEventHandler(byUID{handler})
 	if err != nil {
 		return nil, err //nolint:wrapcheck // the caller says what it watches
@@ -50,12 +51,14 @@ func (h byUID) OnUpdate(before, after any) {
 
 // Await makes WaitForCacheSync of the factory wait for something else, too. Call it before the factory starts.
 func Await(factory informers.SharedInformerFactory, done cache.DoneChecker) {
-	all := factory.InformerFor(&slot[struct{}, awaited]{}, func(clientset.Interface, time.Duration) cache.SharedIndexInformer {
-		return &awaited{
-			SharedIndexInformer: cache.NewSharedIndexInformer(&cache.ListWatch{}, &slot[struct{}, awaited]{}, 0, cache.Indexers{}),
-			told:                make(chan struct{}),
-		}
-	}).(*awaited)
+	all := factory.InformerFor(&slot[struct{}, awaited]{},
+		func(clientset.Interface, time.Duration) cache.SharedIndexInformer {
+			return &awaited{
+				SharedIndexInformer: cache.NewSharedIndexInformer(&cache.ListWatch{}, &slot[struct{}, awaited]{}, 0,
+					cache.Indexers{}),
+				told: make(chan struct{}),
+			}
+		}).(*awaited)
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	all.of = append(all.of, done)

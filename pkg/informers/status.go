@@ -81,7 +81,8 @@ func (l *StatusLoop) Poke() {
 
 // Run calls write after each poke, with a pause between two calls, until ctx ends. Write reports whether all is
 // written. While needed reports that no object has a status, the loop only waits.
-func (l *StatusLoop) Run(ctx context.Context, synchronized []cache.InformerSynced, needed func() bool, write func(context.Context) bool) {
+func (l *StatusLoop) Run(ctx context.Context, synchronized []cache.InformerSynced, needed func() bool,
+	write func(context.Context) bool) {
 	if !cache.WaitForCacheSync(ctx.Done(), synchronized...) {
 		return
 	}
@@ -110,13 +111,15 @@ func (l *StatusLoop) Run(ctx context.Context, synchronized []cache.InformerSynce
 
 // PatchStatus writes fields of the status of a custom object. An object that has gone, or that another one has taken
 // the name of, is left alone.
-func PatchStatus(ctx context.Context, client restclient.Interface, kind CustomKind, object metav1.Object, status map[string]any) error {
+func PatchStatus(ctx context.Context, client restclient.Interface, kind CustomKind, object metav1.Object,
+	status map[string]any) error {
 	what := kind.Resource.GroupResource().String() + " " + object.GetName()
 	data, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": object.GetUID()}, "status": status})
 	if err != nil {
 		return fmt.Errorf("encoding the status of %s: %w", what, err)
 	}
-	err = client.Patch(types.MergePatchType).Resource(kind.Resource.Resource).Name(object.GetName()).SubResource("status").Body(data).Do(ctx).Error()
+	err = client.Patch(types.MergePatchType).Resource(kind.Resource.Resource).Name(object.GetName()).SubResource(
+		"status").Body(data).Do(ctx).Error()
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 		return fmt.Errorf("writing the status of %s: %w", what, err)
 	}

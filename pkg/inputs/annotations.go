@@ -11,8 +11,11 @@ import (
 
 // placementAnnotations are those that decide about placement.
 var placementAnnotations = append([]string{
-	wellknown.SpotKey, wellknown.PricePerHourKey, wellknown.StartWindowKey, wellknown.DeadlineKey, wellknown.SLAClassKey, wellknown.SLOLatencyKey, wellknown.SLOThroughputKey, wellknown.LicensesKey, wellknown.DatasetsKey, wellknown.IPPoolKey,
-	wellknown.GangKey, wellknown.MinMembersByRoleKey, wellknown.RoleLabelKey, wellknown.TopologyRequiredKey, wellknown.TopologyPreferredKey, wellknown.BackfillKey, wellknown.MixedModelsKey, wellknown.NearKey, gangview.LeaderWorkerSetSizeKey,
+	wellknown.SpotKey, wellknown.PricePerHourKey, wellknown.StartWindowKey, wellknown.DeadlineKey, wellknown.SLAClassKey,
+	wellknown.SLOLatencyKey, wellknown.SLOThroughputKey, wellknown.LicensesKey, wellknown.DatasetsKey, wellknown.IPPoolKey,
+	wellknown.GangKey, wellknown.MinMembersByRoleKey, wellknown.RoleLabelKey, wellknown.TopologyRequiredKey,
+	wellknown.TopologyPreferredKey, wellknown.BackfillKey, wellknown.MixedModelsKey, wellknown.NearKey,
+	gangview.LeaderWorkerSetSizeKey,
 	"cluster-autoscaler.kubernetes.io/scale-down-disabled", "karpenter.sh/do-not-disrupt", podview.EvictableKey,
 	v1.MirrorPodAnnotationKey,
 	"batch.kubernetes.io/job-completion-index",

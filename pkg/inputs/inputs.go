@@ -142,11 +142,13 @@ func keep(obj *unstructured.Unstructured) (runtime.Object, error) {
 		})
 	case v1.SchemeGroupVersion.WithKind("ReplicationController"):
 		return keepAs(obj, func(r *v1.ReplicationController) *v1.ReplicationController {
-			return &v1.ReplicationController{ObjectMeta: keepMeta(r.ObjectMeta), Spec: v1.ReplicationControllerSpec{Selector: r.Spec.Selector, Replicas: r.Spec.Replicas}}
+			return &v1.ReplicationController{ObjectMeta: keepMeta(r.ObjectMeta),
+				Spec: v1.ReplicationControllerSpec{Selector: r.Spec.Selector, Replicas: r.Spec.Replicas}}
 		})
 	case appsv1.SchemeGroupVersion.WithKind("ReplicaSet"):
 		return keepAs(obj, func(r *appsv1.ReplicaSet) *appsv1.ReplicaSet {
-			return &appsv1.ReplicaSet{ObjectMeta: keepMeta(r.ObjectMeta), Spec: appsv1.ReplicaSetSpec{Selector: r.Spec.Selector, Replicas: r.Spec.Replicas}}
+			return &appsv1.ReplicaSet{ObjectMeta: keepMeta(r.ObjectMeta),
+				Spec: appsv1.ReplicaSetSpec{Selector: r.Spec.Selector, Replicas: r.Spec.Replicas}}
 		})
 	case appsv1.SchemeGroupVersion.WithKind("StatefulSet"):
 		return keepAs(obj, func(s *appsv1.StatefulSet) *appsv1.StatefulSet {
@@ -162,7 +164,8 @@ func keep(obj *unstructured.Unstructured) (runtime.Object, error) {
 		})
 	case schedulingv1.SchemeGroupVersion.WithKind("PriorityClass"):
 		return keepAs(obj, func(p *schedulingv1.PriorityClass) *schedulingv1.PriorityClass {
-			return &schedulingv1.PriorityClass{ObjectMeta: keepMeta(p.ObjectMeta), Value: p.Value, GlobalDefault: p.GlobalDefault, PreemptionPolicy: p.PreemptionPolicy}
+			return &schedulingv1.PriorityClass{ObjectMeta: keepMeta(p.ObjectMeta), Value: p.Value,
+				GlobalDefault: p.GlobalDefault, PreemptionPolicy: p.PreemptionPolicy}
 		})
 	case schedulingv1beta1.SchemeGroupVersion.WithKind("PodGroup"):
 		return keepAs(obj, func(g *schedulingv1beta1.PodGroup) *schedulingv1beta1.PodGroup {
@@ -184,7 +187,8 @@ func keep(obj *unstructured.Unstructured) (runtime.Object, error) {
 		return keepCustom(obj, func(g *schedulingv1alpha1.PodGroup) *schedulingv1alpha1.PodGroup {
 			kept := &schedulingv1alpha1.PodGroup{TypeMeta: g.TypeMeta, ObjectMeta: keepMeta(g.ObjectMeta), Spec: g.Spec}
 			if reserved := meta.FindStatusCondition(g.Status.Conditions, schedulingv1alpha1.PodGroupReserved); reserved != nil {
-				kept.Status = schedulingv1alpha1.PodGroupStatus{ReservedNodes: g.Status.ReservedNodes, Conditions: []metav1.Condition{*reserved}}
+				kept.Status = schedulingv1alpha1.PodGroupStatus{ReservedNodes: g.Status.ReservedNodes,
+					Conditions: []metav1.Condition{*reserved}}
 			}
 			return kept
 		})
@@ -260,16 +264,19 @@ func keepMeta(m metav1.ObjectMeta) metav1.ObjectMeta {
 func KeepNode(n *v1.Node) *v1.Node {
 	kept := &v1.Node{
 		ObjectMeta: keepMeta(n.ObjectMeta),
-		Spec:       v1.NodeSpec{Unschedulable: n.Spec.Unschedulable, Taints: n.Spec.Taints, PodPreemptionPolicy: n.Spec.PodPreemptionPolicy},
+		Spec: v1.NodeSpec{Unschedulable: n.Spec.Unschedulable, Taints: n.Spec.Taints,
+			PodPreemptionPolicy: n.Spec.PodPreemptionPolicy},
 		Status: v1.NodeStatus{
 			Capacity: n.Status.Capacity, Allocatable: n.Status.Allocatable, Images: n.Status.Images,
 			RuntimeHandlers: n.Status.RuntimeHandlers, Features: n.Status.Features, DeclaredFeatures: n.Status.DeclaredFeatures,
-			NodeInfo: v1.NodeSystemInfo{KubeletVersion: n.Status.NodeInfo.KubeletVersion, OperatingSystem: n.Status.NodeInfo.OperatingSystem, Architecture: n.Status.NodeInfo.Architecture},
+			NodeInfo: v1.NodeSystemInfo{KubeletVersion: n.Status.NodeInfo.KubeletVersion,
+				OperatingSystem: n.Status.NodeInfo.OperatingSystem, Architecture: n.Status.NodeInfo.Architecture},
 		},
 	}
 	for _, c := range n.Status.Conditions {
-		kept.Status.Conditions = append(kept.Status.Conditions, v1.NodeCondition{Type: c.Type, Status: c.Status, Reason: c.Reason,
-			LastHeartbeatTime: c.LastHeartbeatTime})
+		kept.Status.Conditions = append(kept.Status.Conditions,
+			v1.NodeCondition{Type: c.Type, Status: c.Status, Reason: c.Reason,
+				LastHeartbeatTime: c.LastHeartbeatTime})
 	}
 	return kept
 }

@@ -22,8 +22,9 @@ func KeepPod(p *v1.Pod) *v1.Pod {
 		},
 		Status: v1.PodStatus{
 			Phase: p.Status.Phase, StartTime: p.Status.StartTime, NominatedNodeName: p.Status.NominatedNodeName,
-			ResourceClaimStatuses: p.Status.ResourceClaimStatuses, ExtendedResourceClaimStatus: p.Status.ExtendedResourceClaimStatus,
-			AllocatedResources: p.Status.AllocatedResources, Resources: p.Status.Resources,
+			ResourceClaimStatuses:       p.Status.ResourceClaimStatuses,
+			ExtendedResourceClaimStatus: p.Status.ExtendedResourceClaimStatus,
+			AllocatedResources:          p.Status.AllocatedResources, Resources: p.Status.Resources,
 			NodeAllocatableResourceClaimStatuses: p.Status.NodeAllocatableResourceClaimStatuses,
 			ContainerStatuses:                    keepContainerStatuses(p.Status.ContainerStatuses),
 			InitContainerStatuses:                keepContainerStatuses(p.Status.InitContainerStatuses),
@@ -37,7 +38,8 @@ func KeepPod(p *v1.Pod) *v1.Pod {
 		}
 	}
 	for _, c := range p.Status.Conditions {
-		condition := v1.PodCondition{Type: c.Type, Status: c.Status, Reason: c.Reason, LastTransitionTime: c.LastTransitionTime}
+		condition := v1.PodCondition{Type: c.Type, Status: c.Status, Reason: c.Reason,
+			LastTransitionTime: c.LastTransitionTime}
 		if c.Type == v1.PodScheduled || c.Type == gpuview.GPUsAssigned {
 			condition.Message = c.Message
 		}
@@ -50,10 +52,12 @@ func keepContainers(containers []v1.Container) []v1.Container {
 	var kept []v1.Container
 	for i := range containers {
 		c := &containers[i]
-		k := v1.Container{Name: c.Name, Image: c.Image, Resources: c.Resources, ResizePolicy: c.ResizePolicy, RestartPolicy: c.RestartPolicy}
+		k := v1.Container{Name: c.Name, Image: c.Image, Resources: c.Resources, ResizePolicy: c.ResizePolicy,
+			RestartPolicy: c.RestartPolicy}
 		for _, p := range c.Ports {
 			if p.HostPort != 0 {
-				k.Ports = append(k.Ports, v1.ContainerPort{HostPort: p.HostPort, HostIP: p.HostIP, ContainerPort: p.ContainerPort, Protocol: p.Protocol})
+				k.Ports = append(k.Ports, v1.ContainerPort{HostPort: p.HostPort, HostIP: p.HostIP, ContainerPort: p.ContainerPort,
+					Protocol: p.Protocol})
 			}
 		}
 		kept = append(kept, k)
@@ -66,7 +70,8 @@ func keepContainerStatuses(statuses []v1.ContainerStatus) []v1.ContainerStatus {
 	var kept []v1.ContainerStatus
 	for i := range statuses {
 		if s := &statuses[i]; s.AllocatedResources != nil || s.Resources != nil {
-			kept = append(kept, v1.ContainerStatus{Name: s.Name, AllocatedResources: s.AllocatedResources, Resources: s.Resources})
+			kept = append(kept, v1.ContainerStatus{Name: s.Name, AllocatedResources: s.AllocatedResources,
+				Resources: s.Resources})
 		}
 	}
 	return kept
@@ -93,9 +98,11 @@ func keepVolume(v *v1.Volume) (v1.Volume, bool) {
 	case v.AzureDisk != nil:
 		kept.AzureDisk = v.AzureDisk
 	case v.ISCSI != nil:
-		kept.ISCSI = &v1.ISCSIVolumeSource{TargetPortal: v.ISCSI.TargetPortal, IQN: v.ISCSI.IQN, Lun: v.ISCSI.Lun, ReadOnly: v.ISCSI.ReadOnly}
+		kept.ISCSI = &v1.ISCSIVolumeSource{TargetPortal: v.ISCSI.TargetPortal, IQN: v.ISCSI.IQN, Lun: v.ISCSI.Lun,
+			ReadOnly: v.ISCSI.ReadOnly}
 	case v.RBD != nil:
-		kept.RBD = &v1.RBDVolumeSource{CephMonitors: v.RBD.CephMonitors, RBDImage: v.RBD.RBDImage, RBDPool: v.RBD.RBDPool, ReadOnly: v.RBD.ReadOnly}
+		kept.RBD = &v1.RBDVolumeSource{CephMonitors: v.RBD.CephMonitors, RBDImage: v.RBD.RBDImage, RBDPool: v.RBD.RBDPool,
+			ReadOnly: v.RBD.ReadOnly}
 	default:
 		return kept, false
 	}

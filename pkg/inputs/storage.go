@@ -17,11 +17,13 @@ func keepStorage(obj *unstructured.Unstructured) (runtime.Object, error) {
 	case "PersistentVolumeClaim":
 		return keepAs(obj, func(c *v1.PersistentVolumeClaim) *v1.PersistentVolumeClaim {
 			return &v1.PersistentVolumeClaim{ObjectMeta: keepMeta(c.ObjectMeta), Spec: keepClaimSpec(c.Spec),
-				Status: v1.PersistentVolumeClaimStatus{Phase: c.Status.Phase, AccessModes: c.Status.AccessModes, Capacity: c.Status.Capacity}}
+				Status: v1.PersistentVolumeClaimStatus{Phase: c.Status.Phase, AccessModes: c.Status.AccessModes,
+					Capacity: c.Status.Capacity}}
 		})
 	case "StorageClass":
 		return keepAs(obj, func(c *storagev1.StorageClass) *storagev1.StorageClass {
-			return &storagev1.StorageClass{ObjectMeta: keepMeta(c.ObjectMeta), Provisioner: c.Provisioner, ReclaimPolicy: c.ReclaimPolicy,
+			return &storagev1.StorageClass{ObjectMeta: keepMeta(c.ObjectMeta), Provisioner: c.Provisioner,
+				ReclaimPolicy:     c.ReclaimPolicy,
 				VolumeBindingMode: c.VolumeBindingMode, AllowedTopologies: c.AllowedTopologies}
 		})
 	case "CSINode":
@@ -55,14 +57,16 @@ func keepVolumeObject(p *v1.PersistentVolume) *v1.PersistentVolume {
 	kept := &v1.PersistentVolume{
 		ObjectMeta: keepMeta(p.ObjectMeta),
 		Spec: v1.PersistentVolumeSpec{
-			Capacity: s.Capacity, AccessModes: s.AccessModes, ClaimRef: s.ClaimRef, PersistentVolumeReclaimPolicy: s.PersistentVolumeReclaimPolicy,
-			StorageClassName: s.StorageClassName, VolumeMode: s.VolumeMode, NodeAffinity: s.NodeAffinity,
+			Capacity: s.Capacity, AccessModes: s.AccessModes, ClaimRef: s.ClaimRef,
+			PersistentVolumeReclaimPolicy: s.PersistentVolumeReclaimPolicy,
+			StorageClassName:              s.StorageClassName, VolumeMode: s.VolumeMode, NodeAffinity: s.NodeAffinity,
 		},
 		Status: v1.PersistentVolumeStatus{Phase: p.Status.Phase},
 	}
 	switch {
 	case s.CSI != nil:
-		kept.Spec.CSI = &v1.CSIPersistentVolumeSource{Driver: s.CSI.Driver, VolumeHandle: s.CSI.VolumeHandle, ReadOnly: s.CSI.ReadOnly}
+		kept.Spec.CSI = &v1.CSIPersistentVolumeSource{Driver: s.CSI.Driver, VolumeHandle: s.CSI.VolumeHandle,
+			ReadOnly: s.CSI.ReadOnly}
 	case s.GCEPersistentDisk != nil:
 		kept.Spec.GCEPersistentDisk = s.GCEPersistentDisk
 	case s.AWSElasticBlockStore != nil:
@@ -74,7 +78,8 @@ func keepVolumeObject(p *v1.PersistentVolume) *v1.PersistentVolume {
 }
 
 func keepClaimSpec(s v1.PersistentVolumeClaimSpec) v1.PersistentVolumeClaimSpec {
-	return v1.PersistentVolumeClaimSpec{AccessModes: s.AccessModes, Selector: s.Selector, Resources: s.Resources, VolumeName: s.VolumeName,
+	return v1.PersistentVolumeClaimSpec{AccessModes: s.AccessModes, Selector: s.Selector, Resources: s.Resources,
+		VolumeName:       s.VolumeName,
 		StorageClassName: s.StorageClassName, VolumeMode: s.VolumeMode}
 }
 

@@ -84,7 +84,9 @@ func (g *guard) ask(ctx context.Context, r *http.Request) (refusal string, err e
 		return "", err
 	}
 	if !may {
-		return fmt.Sprintf("%s may not get %s: want the right to the nonResourceURL, as the ClusterRole berth-metrics-reader gives it", user.Username, r.URL.Path), nil
+		return fmt.Sprintf(
+			"%s may not get %s: want the right to the nonResourceURL, as the ClusterRole berth-metrics-reader gives it",
+			user.Username, r.URL.Path), nil
 	}
 	g.allowed.Add(key, struct{}{}, keptFor)
 	return "", nil

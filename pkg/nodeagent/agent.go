@@ -159,7 +159,8 @@ func (a *Agent) Run(ctx context.Context) {
 }
 
 // poll reads at once and then at the interval, one reading at a time.
-func poll[T any](ctx context.Context, interval time.Duration, into chan<- reading[T], read func(context.Context) (T, error)) {
+func poll[T any](ctx context.Context, interval time.Duration, into chan<- reading[T],
+	read func(context.Context) (T, error)) {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for {
@@ -207,7 +208,8 @@ func (a *Agent) take(ctx context.Context, name string, err error) {
 			logger.Info("There is no nvidia-smi: nothing is published", "reason", err.Error())
 		}
 	case err != nil && (before == nil || before.Error() != err.Error()):
-		logger.Error(err, "Reading failed; what was read last stays published", "source", name, "removedAfter", a.intervals.Stale)
+		logger.Error(err, "Reading failed; what was read last stays published", "source", name, "removedAfter",
+			a.intervals.Stale)
 	case err == nil && before != nil:
 		logger.Info("Reading again", "source", name)
 	}

@@ -46,7 +46,8 @@ func (a *Agent) noteUnseen(ctx context.Context, now time.Time) {
 		a.unseen.Store(0)
 	case a.unseen.Load() == 0:
 		a.unseen.Store(now.UnixNano())
-		klog.FromContext(ctx).Info("The kubelet has GPUs, and nvidia-smi lists none: if that lasts, /healthz fails for a new container",
+		klog.FromContext(ctx).Info(
+			"The kubelet has GPUs, and nvidia-smi lists none: if that lasts, /healthz fails for a new container",
 			"devices", devices, "failsAfter", a.intervals.Stale)
 	}
 }

@@ -89,9 +89,11 @@ type kindCount struct {
 
 // NewBook makes an empty book.
 func NewBook(keys gpuview.Keys, pricing Pricing) *Book {
-	return &Book{keys: keys, pricing: pricing, nodes: map[string]*nodeEntry{}, pods: map[types.UID]*podEntry{}, waiting: map[types.UID]*podEntry{},
-		gangs: map[gang.ID]*gangEntry{}, kinds: map[string]*kindCount{}, slices: map[string]*resourcev1.ResourceSlice{},
-		claims: map[types.UID]*resourcev1.ResourceClaim{}, devices: claimview.NoSlices(keys.Drivers), stale: true, leftOut: map[string]string{},
+	return &Book{keys: keys, pricing: pricing, nodes: map[string]*nodeEntry{}, pods: map[types.UID]*podEntry{},
+		waiting: map[types.UID]*podEntry{},
+		gangs:   map[gang.ID]*gangEntry{}, kinds: map[string]*kindCount{}, slices: map[string]*resourcev1.ResourceSlice{},
+		claims: map[types.UID]*resourcev1.ResourceClaim{}, devices: claimview.NoSlices(keys.Drivers), stale: true,
+		leftOut:   map[string]string{},
 		suspended: map[types.UID]*batchv1.Job{}, queues: newKueue()}
 }
 
@@ -314,7 +316,8 @@ func (b *Book) leftOutNow() []string {
 func (b *Book) Cluster(now time.Time) *Cluster {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	c := &Cluster{Taken: now, Nodes: []Node{}, Queue: []Waiting{}, Gangs: []Gang{}, Jobs: []Job{}, Queues: []Queue{}, Namespaces: []Namespace{}, Warnings: append([]Warning{}, b.warnings...), LeftOut: b.leftOutNow()}
+	c := &Cluster{Taken: now, Nodes: []Node{}, Queue: []Waiting{}, Gangs: []Gang{}, Jobs: []Job{}, Queues: []Queue{},
+		Namespaces: []Namespace{}, Warnings: append([]Warning{}, b.warnings...), LeftOut: b.leftOutNow()}
 	b.countDevices()
 	costs := map[string]price.MicroDollars{}
 	workload := &judgments{known: map[string]judgment{}}

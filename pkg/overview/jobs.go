@@ -134,7 +134,8 @@ func compareKeys(x, y jobKey) int {
 
 // rank orders states: what waits for the scheduler comes first, what runs last.
 func rank(state JobState) int {
-	return slices.Index([]JobState{JobPartial, JobPending, JobQueued, JobSuspended, JobGated, JobStarting, JobRunning}, state)
+	return slices.Index([]JobState{JobPartial, JobPending, JobQueued, JobSuspended, JobGated, JobStarting, JobRunning},
+		state)
 }
 
 // addGangJob adds a gang under the controller that all of its members share, or else under its own name.
@@ -158,7 +159,8 @@ func (b *Book) addGangJob(at func(jobKey) *jobEntry, id gang.ID, g *gangEntry) {
 		}
 	}
 	j.MinMember += shown.MinMember
-	j.Reason, j.Reserved = cmp.Or(ofGang(shown.Reason, id.Namespace, id.Name), j.Reason), cmp.Or(shown.Reserved, j.Reserved)
+	j.Reason, j.Reserved = cmp.Or(ofGang(shown.Reason, id.Namespace, id.Name), j.Reason),
+		cmp.Or(shown.Reserved, j.Reserved)
 }
 
 // keyOf names the workload of a pod.

@@ -202,7 +202,8 @@ func (k *kueue) place(at func(jobKey) *jobEntry) {
 	}
 	for _, list := range waiting {
 		slices.SortFunc(list, func(x, y *kueueWorkload) int {
-			return cmp.Or(-cmp.Compare(x.Spec.Priority, y.Spec.Priority), x.since().Compare(y.since()), compareNames(x.Name, y.Name))
+			return cmp.Or(-cmp.Compare(x.Spec.Priority, y.Spec.Priority), x.since().Compare(y.since()),
+				compareNames(x.Name, y.Name))
 		})
 		for i, w := range list {
 			places[w.UID].Position = i + 1

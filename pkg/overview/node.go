@@ -122,7 +122,8 @@ func (b *Book) viewOf(n *nodeEntry) *nodeView {
 	})
 	info := framework.NewNodeInfo(pods...)
 	info.SetNode(n.node)
-	view := &nodeView{shown: Node{Name: n.node.Name, Rack: n.node.Labels[wellknown.RackLabel], Zone: n.node.Labels[v1.LabelTopologyZone], State: stateOf(n.node)}}
+	view := &nodeView{shown: Node{Name: n.node.Name, Rack: n.node.Labels[wellknown.RackLabel],
+		Zone: n.node.Labels[v1.LabelTopologyZone], State: stateOf(n.node)}}
 	shown := &view.shown
 	uses := map[string]int64{}
 	for _, pod := range pods {
@@ -165,10 +166,12 @@ func (b *Book) viewOf(n *nodeEntry) *nodeView {
 		}
 	}
 	shown.Model = read.Model()
-	view.room.Model, view.room.FreeCPUMilli, view.room.FreeMemoryBytes = read.Model(), free.MilliCPU, free.MemoryMiB*bytesPerMiB
+	view.room.Model, view.room.FreeCPUMilli, view.room.FreeMemoryBytes = read.Model(), free.MilliCPU,
+		free.MemoryMiB*bytesPerMiB
 	shown.sum()
 	if shown.MicroDollarsPerHour, shown.Priced = b.pricing.Of(n.node); shown.Priced {
-		used := price.Capacity{MilliCPU: offers.Allocatable.MilliCPU - free.MilliCPU, MemoryMiB: offers.Allocatable.MemoryMiB - free.MemoryMiB, MilliGPU: shown.AllocatedMilliGPU}
+		used := price.Capacity{MilliCPU: offers.Allocatable.MilliCPU - free.MilliCPU,
+			MemoryMiB: offers.Allocatable.MemoryMiB - free.MemoryMiB, MilliGPU: shown.AllocatedMilliGPU}
 		split := price.NewSplit(shown.MicroDollarsPerHour, offers.Allocatable, b.pricing.Rates)
 		shown.IdleMicroDollarsPerHour = shown.MicroDollarsPerHour.Minus(split.Share(used))
 		view.costs = map[string]price.MicroDollars{}
@@ -289,7 +292,8 @@ func (b *Book) forgetView(name string) {
 
 // allocated is what claims hold.
 func allocated(claims map[types.UID]*resourcev1.ResourceClaim) *structured.AllocatedState {
-	state := &structured.AllocatedState{AllocatedDevices: sets.New[structured.DeviceID](), AggregatedCapacity: structured.NewConsumedCapacityCollection()}
+	state := &structured.AllocatedState{AllocatedDevices: sets.New[structured.DeviceID](),
+		AggregatedCapacity: structured.NewConsumedCapacityCollection()}
 	for _, c := range claims {
 		for i := range c.Status.Allocation.Devices.Results {
 			r := &c.Status.Allocation.Devices.Results[i]

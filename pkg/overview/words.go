@@ -34,12 +34,14 @@ func Dollars(p price.MicroDollars) string { return fmt.Sprintf("$%.2f", p.Dollar
 func (c *Cluster) Lines() []string {
 	t := &c.Totals
 	lines := []string{fmt.Sprintf("%s of %s allocated (%s), %s idle (%s stranded), %d unavailable",
-		Roughly(t.AllocatedMilliGPU), plural.Of(t.GPUs, "GPU"), percent(t.AllocatedMilliGPU, int64(t.GPUs)*gpu.WholeMilli), Roughly(t.IdleMilliGPU), Roughly(t.StrandedMilliGPU), t.UnavailableGPUs)}
+		Roughly(t.AllocatedMilliGPU), plural.Of(t.GPUs, "GPU"), percent(t.AllocatedMilliGPU, int64(t.GPUs)*gpu.WholeMilli),
+		Roughly(t.IdleMilliGPU), Roughly(t.StrandedMilliGPU), t.UnavailableGPUs)}
 	nodes := fmt.Sprintf("%s, %d with GPUs, %d in use", plural.Of(t.Nodes, "node"), t.NodesWithGPUs, t.NodesInUse)
 	if t.NodesWithoutPrice == t.Nodes {
 		nodes += "; no node has a known price"
 	} else {
-		nodes += fmt.Sprintf("; %s an hour, %s of it idle", Dollars(t.MicroDollarsPerHour), Dollars(t.IdleMicroDollarsPerHour))
+		nodes += fmt.Sprintf("; %s an hour, %s of it idle", Dollars(t.MicroDollarsPerHour),
+			Dollars(t.IdleMicroDollarsPerHour))
 		if t.NodesWithoutPrice > 0 {
 			nodes += fmt.Sprintf(" (%s without a price)", plural.Of(t.NodesWithoutPrice, "node"))
 		}
@@ -156,7 +158,8 @@ func Groups(nodes []Node) []Group {
 
 // Words say how full the group is.
 func (g *Group) Words() string {
-	return fmt.Sprintf("%s of %s in %s", Roughly(g.AllocatedMilliGPU), plural.Of(g.GPUs, "GPU"), plural.Of(len(g.Nodes), "node"))
+	return fmt.Sprintf("%s of %s in %s", Roughly(g.AllocatedMilliGPU), plural.Of(g.GPUs, "GPU"),
+		plural.Of(len(g.Nodes), "node"))
 }
 
 // PodOn is a pod on a node.
@@ -182,7 +185,8 @@ func (b *Book) PodsOn(node string, now time.Time) []PodOn {
 	}
 	for uid, pod := range n.pods {
 		p := b.pods[uid]
-		on := PodOn{Namespace: pod.Namespace, Name: pod.Name, MilliGPU: p.milli, Devices: gpuview.AssignedDevices(pod), AgeHours: now.Sub(pod.CreationTimestamp.Time).Hours()}
+		on := PodOn{Namespace: pod.Namespace, Name: pod.Name, MilliGPU: p.milli, Devices: gpuview.AssignedDevices(pod),
+			AgeHours: now.Sub(pod.CreationTimestamp.Time).Hours()}
 		if p.gang != (gang.ID{}) {
 			on.Gang = p.gang.Name
 		}
@@ -192,7 +196,8 @@ func (b *Book) PodsOn(node string, now time.Time) []PodOn {
 		list = append(list, on)
 	}
 	slices.SortFunc(list, func(x, y PodOn) int {
-		return cmp.Or(-cmp.Compare(x.MilliGPU, y.MilliGPU), cmp.Compare(x.Namespace, y.Namespace), compareNames(x.Name, y.Name))
+		return cmp.Or(-cmp.Compare(x.MilliGPU, y.MilliGPU), cmp.Compare(x.Namespace, y.Namespace),
+			compareNames(x.Name, y.Name))
 	})
 	return list
 }

@@ -31,7 +31,8 @@ func PodIPPool(pod *v1.Pod) (string, *wellknown.BadValue) {
 		return "", nil
 	}
 	if len(value) > longestIPPool || !ipPoolName.MatchString(value) {
-		return "", &wellknown.BadValue{Object: "pod", Kind: "annotation", Key: wellknown.IPPoolKey, Value: value, Allowed: ipPoolAllowed}
+		return "", &wellknown.BadValue{Object: "pod", Kind: "annotation", Key: wellknown.IPPoolKey, Value: value,
+			Allowed: ipPoolAllowed}
 	}
 	return value, nil
 }
@@ -75,7 +76,8 @@ func AddressPool(p *networkv1alpha1.IPPool) (*address.Pool, field.ErrorList) {
 		}
 		for j, other := range pool.Subnets {
 			if set.Overlaps(other.Addresses) {
-				problems = append(problems, field.Invalid(path.Child("ranges"), strings.Join(s.Ranges, ","), "has addresses in common with spec.subnets["+strconv.Itoa(j)+"]"))
+				problems = append(problems, field.Invalid(path.Child("ranges"), strings.Join(s.Ranges, ","),
+					"has addresses in common with spec.subnets["+strconv.Itoa(j)+"]"))
 			}
 		}
 		subnet := address.Subnet{Addresses: set}

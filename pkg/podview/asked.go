@@ -31,7 +31,8 @@ func AskedResources(pod *v1.Pod) []AskedResource {
 			asked = append(asked, AskedResource{path, string(name)})
 		}
 	}
-	for field, containers := range map[string][]v1.Container{"initContainers": pod.Spec.InitContainers, "containers": pod.Spec.Containers} {
+	for field, containers := range map[string][]v1.Container{"initContainers": pod.Spec.InitContainers,
+		"containers": pod.Spec.Containers} {
 		for i := range containers {
 			path := fmt.Sprintf("%s[%d].resources.", field, i)
 			add(path+"limits", containers[i].Resources.Limits)

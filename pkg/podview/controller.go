@@ -55,7 +55,8 @@ func BelongsToNode(pod *v1.Pod) bool {
 // group.
 func ofDaemonSet(pod *v1.Pod) bool {
 	owner := ControllerOf(pod)
-	return owner != nil && owner.Kind == "DaemonSet" && strings.HasPrefix(owner.APIVersion, appsv1.GroupName+"/") && madeForNode(pod)
+	return owner != nil && owner.Kind == "DaemonSet" && strings.HasPrefix(owner.APIVersion, appsv1.GroupName+"/") &&
+		madeForNode(pod)
 }
 
 // madeForNode says whether the pod may run on one node only, as the DaemonSet controller writes it.

@@ -37,7 +37,8 @@ func PodLicenses(pod *v1.Pod) ([]License, *wellknown.BadValue) {
 	}
 	licenses, ok := parseLicenses(value)
 	if !ok {
-		return nil, &wellknown.BadValue{Object: "pod", Kind: "annotation", Key: wellknown.LicensesKey, Value: value, Allowed: licensesAllowed}
+		return nil, &wellknown.BadValue{Object: "pod", Kind: "annotation", Key: wellknown.LicensesKey, Value: value,
+			Allowed: licensesAllowed}
 	}
 	return licenses, nil
 }
@@ -86,7 +87,8 @@ func PodDatasets(pod *v1.Pod) ([]string, *wellknown.BadValue) {
 	}
 	datasets, ok := parseDatasets(value)
 	if !ok {
-		return nil, &wellknown.BadValue{Object: "pod", Kind: "annotation", Key: wellknown.DatasetsKey, Value: value, Allowed: datasetsAllowed}
+		return nil, &wellknown.BadValue{Object: "pod", Kind: "annotation", Key: wellknown.DatasetsKey, Value: value,
+			Allowed: datasetsAllowed}
 	}
 	return datasets, nil
 }

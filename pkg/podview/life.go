@@ -15,10 +15,12 @@ func WithoutMadeClaims(pod *v1.Pod) *v1.Pod {
 		made[s.Name] = true
 	}
 	out.Status.ResourceClaimStatuses = nil
-	out.Spec.ResourceClaims = slices.DeleteFunc(out.Spec.ResourceClaims, func(c v1.PodResourceClaim) bool { return made[c.Name] })
+	out.Spec.ResourceClaims = slices.DeleteFunc(out.Spec.ResourceClaims,
+		func(c v1.PodResourceClaim) bool { return made[c.Name] })
 	for _, containers := range [][]v1.Container{out.Spec.InitContainers, out.Spec.Containers} {
 		for i := range containers {
-			containers[i].Resources.Claims = slices.DeleteFunc(containers[i].Resources.Claims, func(c v1.ResourceClaim) bool { return made[c.Name] })
+			containers[i].Resources.Claims = slices.DeleteFunc(containers[i].Resources.Claims,
+				func(c v1.ResourceClaim) bool { return made[c.Name] })
 		}
 	}
 	return out

@@ -49,7 +49,8 @@ func PodNear(pod *v1.Pod) ([]Near, *wellknown.BadValue) {
 	}
 	near, allowed := parseNear(value)
 	if allowed != "" {
-		return nil, &wellknown.BadValue{Object: "pod", Kind: "annotation", Key: wellknown.NearKey, Value: value, Allowed: allowed}
+		return nil, &wellknown.BadValue{Object: "pod", Kind: "annotation", Key: wellknown.NearKey, Value: value,
+			Allowed: allowed}
 	}
 	return near, nil
 }
@@ -69,7 +70,8 @@ func parseNear(value string) (near []Near, allowed string) {
 		if m := traffic.FindStringSubmatch(item); m != nil {
 			gib, err := strconv.ParseFloat(m[2], 64)
 			if n.KiBPerHour = int64(gib * KiBPerGiB); err != nil || gib > maxGiBPerHour || n.KiBPerHour == 0 {
-				return nil, fmt.Sprintf("a list in which each traffic is more than 0 and at most %d GiB/h: see item %d", maxGiBPerHour, i+1)
+				return nil, fmt.Sprintf("a list in which each traffic is more than 0 and at most %d GiB/h: see item %d",
+					maxGiBPerHour, i+1)
 			}
 			n.Selector = m[1]
 		}
@@ -81,7 +83,8 @@ func parseNear(value string) (near []Near, allowed string) {
 			return nil, fmt.Sprintf("%s: item %d selects all pods", allowedNear, i+1)
 		}
 		if requirements, _ := selector.Requirements(); len(requirements) > maxNearRequirements {
-			return nil, fmt.Sprintf("a list of label selectors with at most %d requirements each: see item %d", maxNearRequirements, i+1)
+			return nil, fmt.Sprintf("a list of label selectors with at most %d requirements each: see item %d",
+				maxNearRequirements, i+1)
 		}
 		n.Matches, n.Selector = selector, selector.String()
 		for _, other := range near {

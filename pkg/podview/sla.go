@@ -21,7 +21,8 @@ func SLAClass(order *sla.Order, pod *v1.Pod) (*sla.Class, *wellknown.BadValue) {
 	if bad != nil {
 		return nil, bad
 	}
-	return nil, &wellknown.BadValue{Object: "pod", Kind: kind, Key: wellknown.SLAClassKey, Value: name, Allowed: slaClassesFor(order, pod)}
+	return nil, &wellknown.BadValue{Object: "pod", Kind: kind, Key: wellknown.SLAClassKey, Value: name,
+		Allowed: slaClassesFor(order, pod)}
 }
 
 // FindSLAClass is SLAClass for where it is asked often and nobody is told what is wrong: then ok is false.
@@ -58,7 +59,8 @@ func statedSLAClass(pod *v1.Pod) (name, kind string, agree bool) {
 func NamedSLAClass(pod *v1.Pod) (name, kind string, _ *wellknown.BadValue) {
 	name, kind, agree := statedSLAClass(pod)
 	if !agree {
-		return "", "", &wellknown.BadValue{Object: "pod", Kind: "annotation", Key: wellknown.SLAClassKey, Value: pod.Annotations[wellknown.SLAClassKey],
+		return "", "", &wellknown.BadValue{Object: "pod", Kind: "annotation", Key: wellknown.SLAClassKey,
+			Value:   pod.Annotations[wellknown.SLAClassKey],
 			Allowed: fmt.Sprintf("%q, which the pod's label of that key says", name)}
 	}
 	return name, kind, nil
@@ -77,7 +79,8 @@ func slaClassesFor(order *sla.Order, pod *v1.Pod) string {
 	if len(open) == 0 {
 		return fmt.Sprintf("a class of this scheduler: none is open to pods of PriorityClass %q", pod.Spec.PriorityClassName)
 	}
-	return fmt.Sprintf("one of the classes open to pods of PriorityClass %q: %s", pod.Spec.PriorityClassName, strings.Join(open, ", "))
+	return fmt.Sprintf("one of the classes open to pods of PriorityClass %q: %s", pod.Spec.PriorityClassName,
+		strings.Join(open, ", "))
 }
 
 // The largest objectives that are believed: 11 days, and more than any unit needs.

@@ -94,7 +94,8 @@ type subject struct {
 func podSubject(pod *v1.Pod, ofNamespace map[string]string) *subject {
 	return &subject{labels: pod.Labels, ofNamespace: ofNamespace, fields: func() map[string]any {
 		return map[string]any{podVariable: map[string]any{
-			"namespace": pod.Namespace, "labels": orEmpty(pod.Labels), "annotations": orEmpty(pod.Annotations), namespaceLabels: orEmpty(ofNamespace)}}
+			"namespace": pod.Namespace, "labels": orEmpty(pod.Labels), "annotations": orEmpty(pod.Annotations),
+			namespaceLabels: orEmpty(ofNamespace)}}
 	}}
 }
 

@@ -41,7 +41,8 @@ type Holder struct {
 // reserved, and publish makes the set known to those who call with demands of it; all are called under the lock, so
 // that nothing is missed between what one informer has told and the next. It reports whether a rule that both sets have
 // has more licenses left than before: pods that run use others now.
-func (l *Ledger) Rebuild(set *Set, bound func() []Holder, uses func(pod *v1.Pod, node string) (*Demand, *Marks), publish func()) (freed bool) {
+func (l *Ledger) Rebuild(set *Set, bound func() []Holder, uses func(pod *v1.Pod, node string) (*Demand, *Marks),
+	publish func()) (freed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	before, usedBefore := l.holders, map[string]int64{}

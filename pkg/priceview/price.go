@@ -30,7 +30,8 @@ func StatedPrice(node *v1.Node) (price.MicroDollars, bool, []*wellknown.BadValue
 		if err == nil {
 			return p, true, bad
 		}
-		bad = append(bad, &wellknown.BadValue{Object: "node", Kind: at.kind, Key: at.key, Value: value, Allowed: price.Allowed})
+		bad = append(bad, &wellknown.BadValue{Object: "node", Kind: at.kind, Key: at.key, Value: value,
+			Allowed: price.Allowed})
 	}
 	return 0, false, bad
 }

@@ -53,7 +53,8 @@ func spotPolicyOf(annotations map[string]string, object string) (SpotPolicy, boo
 	if p := SpotPolicy(value); slices.Contains(SpotPolicies(), p) {
 		return p, true, nil
 	}
-	return "", false, &wellknown.BadValue{Object: object, Kind: "annotation", Key: wellknown.SpotKey, Value: value, Allowed: allowedSpotPolicies}
+	return "", false, &wellknown.BadValue{Object: object, Kind: "annotation", Key: wellknown.SpotKey, Value: value,
+		Allowed: allowedSpotPolicies}
 }
 
 // AsksForSpot says whether the pod's node selector, required node affinity or tolerations name spot capacity by a label
@@ -78,7 +79,8 @@ func (rules CapacityRules) AsksForSpot(pod *v1.Pod) bool {
 // requiredBy says whether a term of the required node affinity names a value of the rule or, where the label's presence
 // is enough, the label.
 func (r CapacityRule) requiredBy(affinity *v1.Affinity) bool {
-	if affinity == nil || affinity.NodeAffinity == nil || affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+	if affinity == nil || affinity.NodeAffinity == nil ||
+		affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
 		return false
 	}
 	names := func(e v1.NodeSelectorRequirement) bool {

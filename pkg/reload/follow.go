@@ -63,7 +63,8 @@ func (c *Config) Follow(ctx context.Context, scheduler Scheduler, ready <-chan s
 	c.show(hashOf(c.inForce))
 	if c.rejected != "" {
 		// The process before could not say so: it did not start.
-		scheduler.Warn(ctx, "ConfigurationRejected", "the scheduler did not start with the configuration in "+c.file+"; the last one that worked is in force")
+		scheduler.Warn(ctx, "ConfigurationRejected", "the scheduler did not start with the configuration in "+c.file+
+			"; the last one that worked is in force")
 		c.show(c.rejected)
 	}
 	select {
@@ -165,7 +166,8 @@ func (c *Config) reject(ctx context.Context, scheduler Scheduler, hash string, e
 	c.rejected = hash
 	c.count(resultRejected)
 	c.show(hash)
-	klog.FromContext(ctx).Error(err, "The configuration cannot be used, keeping the one in force", "file", c.file, "hash", hash, "inForce", hashOf(c.inForce))
+	klog.FromContext(ctx).Error(err, "The configuration cannot be used, keeping the one in force", "file", c.file, "hash",
+		hash, "inForce", hashOf(c.inForce))
 	scheduler.Warn(ctx, "ConfigurationRejected", fmt.Sprintf("%s: %v; the configuration in force stays", c.file, err))
 }
 
@@ -174,9 +176,11 @@ func (c *Config) postpone(ctx context.Context, scheduler Scheduler, hash string,
 	c.rejected = ""
 	pause := c.postponed.postpone(hash, time.Now())
 	c.show(hash)
-	klog.FromContext(ctx).Error(err, "The configuration is not checked, keeping the one in force and trying again", "file", c.file, "hash", hash,
+	klog.FromContext(ctx).Error(err, "The configuration is not checked, keeping the one in force and trying again", "file",
+		c.file, "hash", hash,
 		"inForce", hashOf(c.inForce), "after", pause)
-	scheduler.Warn(ctx, "ConfigurationNotChecked", fmt.Sprintf("%s: %v; the configuration in force stays, and the check is made again in %s", c.file, err, pause))
+	scheduler.Warn(ctx, "ConfigurationNotChecked",
+		fmt.Sprintf("%s: %v; the configuration in force stays, and the check is made again in %s", c.file, err, pause))
 }
 
 // Failed is called when the scheduler has ended with an error. If it had not started, and its configuration is a new
@@ -201,7 +205,8 @@ func (c *Config) Failed(ctx context.Context, cause error) error {
 		counts[result] += n
 	}
 	klog.Flush()
-	if err := replace(c.lastGood, nil, handedOver{Rejected: hashOf(c.inForce), Noticed: c.noticed, Counts: counts}); err != nil {
+	if err := replace(c.lastGood, nil,
+		handedOver{Rejected: hashOf(c.inForce), Noticed: c.noticed, Counts: counts}); err != nil {
 		logger.Error(err, "Going back failed")
 	}
 	return cause

@@ -38,7 +38,8 @@ type Gate struct {
 // NewGate makes the gate of a scheduler, whose NextEntity, profiles and cache are given. Next has to take the place of
 // NextEntity before the scheduler runs. A closed gate lets the scheduler stop when ctx ends.
 func NewGate(
-	ctx context.Context, next func(klog.Logger) (framework.QueuedEntityInfo, error), profiles map[string]framework.Framework, cache internalcache.Cache,
+	ctx context.Context, next func(klog.Logger) (framework.QueuedEntityInfo, error),
+	profiles map[string]framework.Framework, cache internalcache.Cache,
 ) *Gate {
 	return &Gate{next: next, profiles: profiles, cache: cache, ctx: ctx, asked: make(chan struct{})}
 }

@@ -168,7 +168,8 @@ func replace(inForce, lastGood []byte, state handedOver) error {
 // main thread, on which packages are initialized.
 var deathSignal = func() uintptr {
 	var signal int32
-	if err := unix.Prctl(unix.PR_GET_PDEATHSIG, uintptr(unsafe.Pointer(&signal)), 0, 0, 0); err != nil { //nolint:gosec // as prctl(2) has it
+	if err := unix.Prctl(unix.PR_GET_PDEATHSIG, uintptr(unsafe.Pointer(&signal)), 0, 0,
+		0); err != nil { //nolint:gosec // as prctl(2) has it
 		return 0
 	}
 	return uintptr(signal)

@@ -115,8 +115,10 @@ func newCluster(in Input, options Options, profile string, config *schedulerconf
 		return nil, inputError{err}
 	}
 	c := &cluster{
-		options: options, profile: profile, dialect: dialect(config.SharesGPUs(profile)), start: options.Start, progress: options.Start,
-		api: memapi.New(), ledger: newLedger(keys, config.CapacityRules(profile), priceOf), asking: gpuview.OfferedFirst(keys, objects), pods: map[types.NamespacedName]*podState{},
+		options: options, profile: profile, dialect: dialect(config.SharesGPUs(profile)), start: options.Start,
+		progress: options.Start,
+		api:      memapi.New(), ledger: newLedger(keys, config.CapacityRules(profile), priceOf),
+		asking: gpuview.OfferedFirst(keys, objects), pods: map[types.NamespacedName]*podState{},
 		gangs: map[gang.ID]*gangState{}, needs: map[types.NamespacedName]int64{}, foreign: map[string]int{},
 		ungrouped: map[gang.ID]sets.Set[types.UID]{}, lowest: math.MaxInt32, changed: make(chan struct{}, 1),
 	}
@@ -211,7 +213,8 @@ func (c *cluster) adopt() {
 		if _, given := c.needs[p.key]; given && r.Count > 0 {
 			milli = int(c.needs[p.key]) / r.Count
 		}
-		c.ledger.workload.Observe(gpu.RequestKind{CPUMilli: cpu, MemoryBytes: memory, Count: r.Count, Milli: milli, Models: r.Models}, 1)
+		c.ledger.workload.Observe(gpu.RequestKind{CPUMilli: cpu, MemoryBytes: memory, Count: r.Count, Milli: milli,
+			Models: r.Models}, 1)
 		if pod.Spec.NodeName == "" {
 			c.unbound++
 			continue
@@ -358,5 +361,6 @@ func (c *cluster) over() bool {
 	if c.next < len(c.jobs) {
 		return false
 	}
-	return !now.Before(c.progress.Add(c.longest+patience)) || len(c.ends) == 0 && (c.unbound == 0 || !now.Before(c.progress.Add(patience)))
+	return !now.Before(c.progress.Add(c.longest+patience)) || len(c.ends) == 0 &&
+		(c.unbound == 0 || !now.Before(c.progress.Add(patience)))
 }

@@ -96,14 +96,16 @@ func podObject(j *trace.Job, index, attempt int, schedulerName string, d dialect
 	name := j.PodName(index)
 	pod := &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: name, Namespace: namespaceOf(j), UID: types.UID(fmt.Sprintf("pod/%s/%d", name, attempt)), Labels: maps.Clone(j.Labels),
+			Name: name, Namespace: namespaceOf(j), UID: types.UID(fmt.Sprintf("pod/%s/%d", name, attempt)),
+			Labels: maps.Clone(j.Labels),
 		},
 		Spec: v1.PodSpec{
 			SchedulerName: schedulerName,
-			Containers: []v1.Container{{Name: "main", Image: "replay.invalid/main", Resources: v1.ResourceRequirements{Requests: v1.ResourceList{
-				v1.ResourceCPU:    *resource.NewMilliQuantity(j.CPUMilli, resource.DecimalSI),
-				v1.ResourceMemory: *resource.NewQuantity(j.MemoryMiB<<20, resource.BinarySI),
-			}}}},
+			Containers: []v1.Container{{Name: "main", Image: "replay.invalid/main",
+				Resources: v1.ResourceRequirements{Requests: v1.ResourceList{
+					v1.ResourceCPU:    *resource.NewMilliQuantity(j.CPUMilli, resource.DecimalSI),
+					v1.ResourceMemory: *resource.NewQuantity(j.MemoryMiB<<20, resource.BinarySI),
+				}}}},
 			RestartPolicy: v1.RestartPolicyNever,
 			Priority:      &j.Priority,
 		},

@@ -72,7 +72,8 @@ func (c *cluster) notes() []string {
 			pods += c.foreign[name]
 			names = append(names, fmt.Sprintf("%s %d", name, c.foreign[name]))
 		}
-		notes = append(notes, fmt.Sprintf("%s of schedulers that the configuration does not have (%s) %s as if of the profile %s",
+		notes = append(notes, fmt.Sprintf(
+			"%s of schedulers that the configuration does not have (%s) %s as if of the profile %s",
 			plural.Of(pods, "pod"), shortList(names), plural.Choose(pods, "is placed", "are placed"), c.profile))
 	}
 	if len(c.ungrouped) > 0 {
@@ -83,8 +84,10 @@ func (c *cluster) notes() []string {
 			names = append(names, id.String())
 		}
 		slices.Sort(names)
-		notes = append(notes, fmt.Sprintf("%s a PodGroup that does not exist (%s) and %s of no gang: Coscheduling leaves such pods pending, "+
-			"other schedulers place them one by one", plural.Of(pods, "pod")+plural.Choose(pods, " names", " name"), shortList(names),
+		notes = append(notes, fmt.Sprintf(
+			"%s a PodGroup that does not exist (%s) and %s of no gang: Coscheduling leaves such pods pending, "+
+				"other schedulers place them one by one", plural.Of(pods, "pod")+plural.Choose(pods, " names", " name"),
+			shortList(names),
 			plural.Choose(pods, "is", "are")))
 	}
 	return notes

@@ -121,7 +121,8 @@ func (l *ledger) place(pod *v1.Pod, needMilli int64) *holding {
 		return nil
 	}
 	r, cpu, memory := l.request(pod)
-	h := &holding{node: n, cpu: cpu, memory: memory, milli: needMilli, taken: needMilli, counted: !podview.BelongsToNode(pod), works: true}
+	h := &holding{node: n, cpu: cpu, memory: memory, milli: needMilli, taken: needMilli,
+		counted: !podview.BelongsToNode(pod), works: true}
 	share, ok := r.ShareOn(0)
 	if ok && r.Count > 0 {
 		h.share = gpu.Share{Milli: share.Milli}
@@ -194,7 +195,8 @@ func (l *ledger) release(h *holding) {
 func (l *ledger) strandedMilli() int64 {
 	total := float64(l.heldMilli())
 	for _, n := range l.order {
-		total += l.workload.StrandedMilli(&gpu.Room{Model: n.model, Devices: n.inv.Devices, FreeCPUMilli: n.freeCPU, FreeMemoryBytes: n.freeMemory})
+		total += l.workload.StrandedMilli(&gpu.Room{Model: n.model, Devices: n.inv.Devices, FreeCPUMilli: n.freeCPU,
+			FreeMemoryBytes: n.freeMemory})
 	}
 	return int64(math.Round(total))
 }

@@ -72,7 +72,8 @@ func (c *cluster) arrive(now time.Time) {
 		c.sharePods += j.Pods
 	}
 	for i := range j.Pods {
-		c.ledger.workload.Observe(gpu.RequestKind{CPUMilli: j.CPUMilli, MemoryBytes: j.MemoryMiB << 20, Count: j.GPUs, Milli: j.GPUMilli, Models: j.Models}, 1)
+		c.ledger.workload.Observe(gpu.RequestKind{CPUMilli: j.CPUMilli, MemoryBytes: j.MemoryMiB << 20, Count: j.GPUs,
+			Milli: j.GPUMilli, Models: j.Models}, 1)
 		c.create(&podState{job: j, index: i})
 	}
 	if c.options.Mode == replayed.ArrivalOrder {

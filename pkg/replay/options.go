@@ -171,11 +171,13 @@ func (o Options) Validate() error {
 	case o.Warmup < 0:
 		return fmt.Errorf("warmup: %v is not allowed; want a time after the start, or 0s", o.Warmup)
 	case o.Warmup > 0 && o.Mode != replayed.VirtualTime:
-		return fmt.Errorf("warmup: %v is for mode %s: mode %s takes no means over time", o.Warmup, replayed.VirtualTime, o.Mode)
+		return fmt.Errorf("warmup: %v is for mode %s: mode %s takes no means over time", o.Warmup, replayed.VirtualTime,
+			o.Mode)
 	case o.Warmup > 0 && o.Horizon > 0 && o.Warmup >= o.Horizon:
 		return fmt.Errorf("warmup: %v leaves nothing of a horizon of %v", o.Warmup, o.Horizon)
 	case o.Showback != nil && o.Mode != replayed.VirtualTime:
-		return fmt.Errorf("mode: a showback is for mode %s: in mode %s there is no time to pay for", replayed.VirtualTime, o.Mode)
+		return fmt.Errorf("mode: a showback is for mode %s: in mode %s there is no time to pay for", replayed.VirtualTime,
+			o.Mode)
 	case o.Start.Year() < 2001 || o.Start.Year() > 2150:
 		return fmt.Errorf("start: %s is not allowed; want the years 2001 to 2150", o.Start.Format(time.RFC3339))
 	}

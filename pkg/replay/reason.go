@@ -37,7 +37,8 @@ type verdicts struct {
 // listen takes note of every failure from now on. Only the reason that counts is kept: what is said of each node would
 // be as much as all nodes for each pod that is pending.
 func listen(s *simulation.Scheduler) *verdicts {
-	v := &verdicts{sched: s, reason: map[types.UID]string{}, kinds: map[types.UID][]string{}, byGang: map[gang.ID][]string{}}
+	v := &verdicts{sched: s, reason: map[types.UID]string{}, kinds: map[types.UID][]string{},
+		byGang: map[gang.ID][]string{}}
 	handle := s.FailureHandler
 	s.FailureHandler = func(ctx context.Context, profile framework.Framework, pod *framework.QueuedPodInfo,
 		status *fwk.Status, nominating *fwk.NominatingInfo, start time.Time) {

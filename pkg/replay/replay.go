@@ -42,7 +42,8 @@ type inputError struct{ error }
 func (e inputError) Is(target error) bool { return target == ErrInput }
 
 // Run replays the input with the configuration. It stops early, with the error of ctx, when ctx ends.
-func Run(ctx context.Context, config *schedulerconfig.Configuration, in Input, options Options) (*replayed.Result, error) {
+func Run(ctx context.Context, config *schedulerconfig.Configuration, in Input, options Options) (*replayed.Result,
+	error) {
 	if err := options.Validate(); err != nil {
 		return nil, inputError{err}
 	}
@@ -57,11 +58,13 @@ func Run(ctx context.Context, config *schedulerconfig.Configuration, in Input, o
 	if err := config.RefuseExtenders(); err != nil {
 		return nil, inputError{err}
 	}
-	out := &replayed.Result{Input: in.Name, Configuration: config.Name, Profile: profile, Mode: options.Mode, Seed: options.Seed,
+	out := &replayed.Result{Input: in.Name, Configuration: config.Name, Profile: profile, Mode: options.Mode,
+		Seed:       options.Seed,
 		SharesGPUs: config.SharesGPUs(profile), KnowsGangs: config.KnowsGangs(profile)}
 	config, silenced := config.WithoutSignals()
 	for _, plugin := range silenced {
-		out.Notes = append(out.Notes, plugin+" was run without what Prometheus would tell it: live signals are neutral in a replay")
+		out.Notes = append(out.Notes, plugin+
+			" was run without what Prometheus would tell it: live signals are neutral in a replay")
 	}
 	began := time.Now()
 	err = simulation.Virtual(options.Start.Add(-lead), func() error {
@@ -79,7 +82,8 @@ func Run(ctx context.Context, config *schedulerconfig.Configuration, in Input, o
 // varies.
 const lead = time.Minute
 
-func runOnClock(cancelled func() error, config *schedulerconfig.Configuration, in Input, options Options, profile string, out *replayed.Result) error {
+func runOnClock(cancelled func() error, config *schedulerconfig.Configuration, in Input, options Options,
+	profile string, out *replayed.Result) error {
 	c, err := newCluster(in, options, profile, config)
 	if err != nil {
 		return err
@@ -87,12 +91,13 @@ func runOnClock(cancelled func() error, config *schedulerconfig.Configuration, i
 	// Names and values are added to a logger for every node and plugin, unless it is this one, which logs nothing.
 	ctx := klog.NewContext(context.Background(), klog.Logger{})
 	var heard *verdicts
-	sched, err := simulation.NewScheduler(ctx, c.api, config, simulation.Workers(config, len(c.ledger.order)), func(s *simulation.Scheduler) {
-		candidates.Wrap(s.Profiles)
-		simulation.Pin(s, c.ranks(), c.lowest, &c.nominated)
-		heard = listen(s)
-		c.heard = heard
-	})
+	sched, err := simulation.NewScheduler(ctx, c.api, config, simulation.Workers(config, len(c.ledger.order)),
+		func(s *simulation.Scheduler) {
+			candidates.Wrap(s.Profiles)
+			simulation.Pin(s, c.ranks(), c.lowest, &c.nominated)
+			heard = listen(s)
+			c.heard = heard
+		})
 	if errors.Is(err, schedulerconfig.ErrInvalid) {
 		return inputError{err}
 	}

@@ -31,7 +31,8 @@ func newTenancy(c *cluster, rates price.Rates) *tenancy {
 		offer := priceview.ReadNode(&t.keys, node)
 		amount, priced := c.ledger.priceOf(node)
 		t.offers[node.Name] = offer
-		t.nodes = append(t.nodes, showback.Node{Name: node.Name, Split: price.NewSplit(amount, offer.Allocatable, rates), Priced: priced})
+		t.nodes = append(t.nodes, showback.Node{Name: node.Name, Split: price.NewSplit(amount, offer.Allocatable, rates),
+			Priced: priced})
 	}
 	return t
 }
@@ -46,7 +47,8 @@ func (t *tenancy) begin(p *podState, pod *v1.Pod, now time.Time) {
 	if id, _, err := gangview.Of(pod); err == nil {
 		of.Gang = id.Name
 	}
-	p.use = &showback.Use{Node: pod.Spec.NodeName, Key: t.by.Key(of), From: now, Request: offer.Request(&asked), KeepsNode: p.held.counted}
+	p.use = &showback.Use{Node: pod.Spec.NodeName, Key: t.by.Key(of), From: now, Request: offer.Request(&asked),
+		KeepsNode: p.held.counted}
 	t.uses = append(t.uses, p.use)
 }
 
@@ -58,7 +60,8 @@ func (t *tenancy) end(p *podState, now time.Time) {
 	}
 }
 
-var errNothingEnds = errors.New("nothing in the input ends, so there is no time to pay for; a horizon, such as 720h, says for how long")
+var errNothingEnds = errors.New(
+	"nothing in the input ends, so there is no time to pay for; a horizon, such as 720h, says for how long")
 
 // showback divides the bill: of the horizon, if there is one, else of the time until nothing comes of the work any
 // more.

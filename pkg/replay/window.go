@@ -113,7 +113,8 @@ func (r *recorder) means(out *replayed.Result, now time.Time) error {
 	}
 	if len(c.jobs) == 0 || r.window.until != replayed.LastArrival && !ending && !cut {
 		if c.options.Warmup > 0 {
-			return inputError{fmt.Errorf("a warm-up of %v: there are no jobs that come and go, so the figures are those of the end", c.options.Warmup)}
+			return inputError{fmt.Errorf(
+				"a warm-up of %v: there are no jobs that come and go, so the figures are those of the end", c.options.Warmup)}
 		}
 		out.MicroDollars = 0
 		return nil
@@ -124,7 +125,8 @@ func (r *recorder) means(out *replayed.Result, now time.Time) error {
 	}
 	mean := func(sum float64) int64 { return int64(math.Round(sum / sums.seconds)) }
 	out.Basis = replayed.TimeMean
-	out.Window = &replayed.Window{From: c.options.Warmup.Seconds(), To: end.Sub(c.start).Round(time.Microsecond).Seconds(), Until: until}
+	out.Window = &replayed.Window{From: c.options.Warmup.Seconds(), To: end.Sub(c.start).Round(time.Microsecond).Seconds(),
+		Until: until}
 	out.AllocatedMilli, out.StrandedMilli, out.SpotMilli = mean(sums.milli), mean(sums.stranded), mean(sums.spot)
 	out.HeldMilli, out.IncompleteMilli = mean(sums.held), mean(sums.waiting)
 	out.NodesInUse, out.MicroDollarsPerHour = round(sums.inUse/sums.seconds), mean(sums.micro)

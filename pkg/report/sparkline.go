@@ -90,7 +90,8 @@ func sparklines(screen tables.Screen, mode replayed.Mode, sides ...Side) []strin
 			if len(drawn) > 1 {
 				letter = "  " + string(rune('A'+i))
 			}
-			lines = append(lines, fmt.Sprintf("%-20s%s %s up to %s %s", label, letter, spark(values, top), number(round3(highestOf(values))), course.unit))
+			lines = append(lines, fmt.Sprintf("%-20s%s %s up to %s %s", label, letter, spark(values, top),
+				number(round3(highestOf(values))), course.unit))
 		}
 	}
 	if len(lines) == 0 {

@@ -49,7 +49,8 @@ type StandIn struct {
 func NewStandIn(logger klog.Logger) *StandIn {
 	s := &StandIn{
 		logger: logger, pause: retryAfter, vital: map[schema.GroupResource]bool{}, lost: map[schema.GroupResource]string{},
-		away: map[schema.GroupResource]bool{}, granted: map[schema.GroupResource]bool{}, listed: map[schema.GroupResource]bool{},
+		away: map[schema.GroupResource]bool{}, granted: map[schema.GroupResource]bool{},
+		listed: map[schema.GroupResource]bool{},
 	}
 	for _, need := range needs() {
 		kind := schema.GroupResource{Group: need.Group, Resource: need.Resource}
@@ -126,7 +127,8 @@ func (s *StandIn) refused(kind schema.GroupResource, why string) bool {
 		return false
 	}
 	if !s.away[kind] {
-		s.logger.Error(nil, "Objects cannot be read, carrying on without them", "resource", kind, "reason", why, "effect", s.lost[kind])
+		s.logger.Error(nil, "Objects cannot be read, carrying on without them", "resource", kind, "reason", why, "effect",
+			s.lost[kind])
 	}
 	s.away[kind] = true
 	return true
@@ -174,7 +176,8 @@ func (t *informersTransport) RoundTrip(request *http.Request) (*http.Response, e
 		return response, err
 	case response.StatusCode == http.StatusOK:
 		t.answered(kind.GroupResource())
-	case response.StatusCode == http.StatusForbidden && !watching && t.refused(kind.GroupResource(), "the API server refuses to list them"):
+	case response.StatusCode == http.StatusForbidden && !watching &&
+		t.refused(kind.GroupResource(), "the API server refuses to list them"):
 		_ = response.Body.Close()
 		return emptyList(request, kind), nil
 	}
@@ -211,7 +214,8 @@ func (t *informersTransport) unreadable(request *http.Request, kind schema.Group
 
 // answer stands in for a kind that could be read and must not be; a watch that is to begin with a list is refused, so
 // that the informer lists.
-func (t *informersTransport) answer(request *http.Request, kind schema.GroupVersionResource, watching bool, why string) *http.Response {
+func (t *informersTransport) answer(request *http.Request, kind schema.GroupVersionResource, watching bool,
+	why string) *http.Response {
 	if watching || !t.refused(kind.GroupResource(), why) {
 		return refusal(request, kind, why)
 	}
@@ -260,7 +264,8 @@ func emptyList(request *http.Request, kind schema.GroupVersionResource) *http.Re
 		if plural, _ := meta.UnsafeGuessKindToResource(kind.GroupVersion().WithKind(name)); plural != kind {
 			continue
 		}
-		body := fmt.Sprintf(`{"kind":%q,"apiVersion":%q,"metadata":{"resourceVersion":"0"},"items":[]}`, name+"List", kind.GroupVersion().String())
+		body := fmt.Sprintf(`{"kind":%q,"apiVersion":%q,"metadata":{"resourceVersion":"0"},"items":[]}`, name+"List",
+			kind.GroupVersion().String())
 		return respond(request, http.StatusOK, io.NopCloser(strings.NewReader(body)))
 	}
 	return refusal(request, kind, "the kind is not known")
@@ -280,7 +285,8 @@ func pause(request *http.Request, duration time.Duration) *http.Response {
 		defer cancel()
 		expired := apierrors.NewResourceExpired("the objects could not be read").Status()
 		expired.Kind, expired.APIVersion = "Status", "v1"
-		_, _ = writer.Write([]byte(`{"type":"ERROR","object":` + encode(expired) + "}\n")) // fails where nobody reads any more
+		_, _ = writer.Write([]byte(`{"type":"ERROR","object":` + encode(expired) +
+			"}\n")) // fails where nobody reads any more
 		_ = writer.Close()
 	})
 	return respond(request, http.StatusOK, &pausedBody{reader, cancel})

@@ -42,7 +42,8 @@ func splitDocuments(data []byte) []document {
 
 // afterMark returns what follows a mark between two documents in its line.
 func afterMark(line []byte) (rest []byte, marks bool) {
-	if rest, begins := bytes.CutPrefix(line, []byte("---")); begins && (isBlank(rest) || rest[0] == ' ' || rest[0] == '\t') {
+	if rest, begins := bytes.CutPrefix(line, []byte("---")); begins &&
+		(isBlank(rest) || rest[0] == ' ' || rest[0] == '\t') {
 		return rest, true
 	}
 	rest, ends := bytes.CutPrefix(line, []byte("..."))

@@ -180,7 +180,8 @@ func readNodes(items []corev1.Node, at func(int) place) ([]placedNode, error) {
 func asReady(in *corev1.Node) *corev1.Node {
 	node := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: in.Name, Labels: maps.Clone(in.Labels), Annotations: maps.Clone(in.Annotations)},
-		Spec:       corev1.NodeSpec{Taints: lastingTaints(in.Spec.Taints), Unschedulable: in.Spec.Unschedulable, ProviderID: in.Spec.ProviderID},
+		Spec: corev1.NodeSpec{Taints: lastingTaints(in.Spec.Taints), Unschedulable: in.Spec.Unschedulable,
+			ProviderID: in.Spec.ProviderID},
 		Status: corev1.NodeStatus{
 			Allocatable: in.Status.Allocatable.DeepCopy(),
 			Capacity:    in.Status.Capacity.DeepCopy(),

@@ -80,7 +80,8 @@ func FindBinary() (string, error) {
 		candidate := filepath.Join(dir, "bin", "berth")
 		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
 			if _, err := os.Stat(candidate); err != nil {
-				return "", fmt.Errorf("finding the berth executable: %s is not there; run `make build`, or set %s", candidate, BinaryEnv)
+				return "", fmt.Errorf("finding the berth executable: %s is not there; run `make build`, or set %s", candidate,
+					BinaryEnv)
 			}
 			return candidate, nil
 		}
@@ -125,10 +126,12 @@ func (o *Options) complete() error {
 		return errors.New("replacing the default scheduler makes no sense without the scheduler")
 	}
 	if o.ReplaceDefault && o.SchedulerConfig != "" {
-		return fmt.Errorf("the scheduler has one configuration: that of the replacement for the default scheduler, or %s", o.SchedulerConfig)
+		return fmt.Errorf("the scheduler has one configuration: that of the replacement for the default scheduler, or %s",
+			o.SchedulerConfig)
 	}
 	if len(o.Controllers) > 0 && !o.NoKubelet {
-		return fmt.Errorf("naming controllers (%s) makes no sense without NoKubelet: all of them run", strings.Join(o.Controllers, ","))
+		return fmt.Errorf("naming controllers (%s) makes no sense without NoKubelet: all of them run",
+			strings.Join(o.Controllers, ","))
 	}
 	if o.Binary == "" {
 		binary, err := FindBinary()

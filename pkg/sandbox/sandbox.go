@@ -48,7 +48,8 @@ func Start(ctx context.Context, opts Options, progress func(step string)) (_ *Sa
 	made := layout.missing()
 	lock, err := layout.acquire()
 	if errors.Is(err, ErrUp) {
-		return nil, fmt.Errorf("%w: %s (kubeconfig %s); `berth down --dir %s` stops it", err, opts.Dir, layout.Kubeconfig(), opts.Dir)
+		return nil, fmt.Errorf("%w: %s (kubeconfig %s); `berth down --dir %s` stops it", err, opts.Dir, layout.Kubeconfig(),
+			opts.Dir)
 	}
 	if err != nil {
 		return nil, InputError{errors.Join(err, removeEmpty(made))}
@@ -82,7 +83,8 @@ func Start(ctx context.Context, opts Options, progress func(step string)) (_ *Sa
 }
 
 func startControlPlane(ctx context.Context, opts Options, lock *os.File, progress func(string)) error {
-	log, err := os.OpenFile(filepath.Join(Layout(opts.Dir).Logs(), "control-plane.log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	log, err := os.OpenFile(filepath.Join(Layout(opts.Dir).Logs(), "control-plane.log"),
+		os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return fmt.Errorf("opening the control plane's log: %w", err)
 	}

@@ -80,7 +80,8 @@ func (c *Configuration) ComparesResource(profile string, name v1.ResourceName) b
 			return r.Name == string(name) && r.IgnoredByScheduler
 		})
 	})
-	at := slices.IndexFunc(c.Component.Profiles, func(p schedulerapi.KubeSchedulerProfile) bool { return p.SchedulerName == profile })
+	at := slices.IndexFunc(c.Component.Profiles,
+		func(p schedulerapi.KubeSchedulerProfile) bool { return p.SchedulerName == profile })
 	if ignored || at < 0 {
 		return false
 	}

@@ -85,7 +85,8 @@ func (c *Configuration) RefuseExtenders() error {
 	if len(c.Component.Extenders) == 0 {
 		return nil
 	}
-	return c.Invalid(fmt.Errorf("extenders: %s would have to be asked, which a virtual clock cannot wait for; use a configuration without extenders",
+	return c.Invalid(fmt.Errorf(
+		"extenders: %s would have to be asked, which a virtual clock cannot wait for; use a configuration without extenders",
 		c.Component.Extenders[0].URLPrefix))
 }
 

@@ -42,7 +42,8 @@ func Validate(c *schedulerapi.KubeSchedulerConfiguration) error {
 
 // QueueConflictOf takes what the scheduler's validation says of the queue out of its errors, and says it in other
 // words.
-func QueueConflictOf(c *schedulerapi.KubeSchedulerConfiguration, invalid utilerrors.Aggregate) ([]error, *QueueConflict) {
+func QueueConflictOf(c *schedulerapi.KubeSchedulerConfiguration, invalid utilerrors.Aggregate) ([]error,
+	*QueueConflict) {
 	errs := utilerrors.Flatten(invalid).Errors()
 	aboutQueue := func(err error) bool { return strings.HasSuffix(err.Error(), aboutQueueSort) }
 	if !slices.ContainsFunc(errs, aboutQueue) {
@@ -78,9 +79,11 @@ func queueConflict(c *schedulerapi.KubeSchedulerConfiguration) *QueueConflict {
 		return nil
 	}
 	fields := differing(args[odd], args[others])
-	return &QueueConflict{Path: fmt.Sprintf("profiles[%d].pluginConfig[%s].args", odd, sorters[odd]), Fields: fields, Message: fmt.Sprintf(
-		"%s needs the same args in every profile, because it sorts the one queue that they share: %s of profile %s and of %s differ",
-		sorters[odd], strings.Join(fields, " and "), c.Profiles[odd].SchedulerName, c.Profiles[others].SchedulerName)}
+	return &QueueConflict{Path: fmt.Sprintf("profiles[%d].pluginConfig[%s].args", odd, sorters[odd]), Fields: fields,
+		Message: fmt.Sprintf(
+			"%s needs the same args in every profile, because it sorts the one queue that they share: %s of profile %s and of "+
+				"%s differ",
+			sorters[odd], strings.Join(fields, " and "), c.Profiles[odd].SchedulerName, c.Profiles[others].SchedulerName)}
 }
 
 // sorterOf is the plugin that sorts the queue of a profile.

@@ -30,7 +30,8 @@ type Capacity struct {
 func FromSamples(from, to time.Time, step time.Duration, samples []Sample, capacities []Capacity) (*Statement, error) {
 	from, to = from.UTC(), to.UTC()
 	if !from.Before(to) || step <= 0 || to.Sub(from) > maxDays*24*time.Hour {
-		return nil, fmt.Errorf("a statement from %s to %s by steps of %s: want a time of at most 100 years", from.Format(time.RFC3339), to.Format(time.RFC3339), step)
+		return nil, fmt.Errorf("a statement from %s to %s by steps of %s: want a time of at most 100 years",
+			from.Format(time.RFC3339), to.Format(time.RFC3339), step)
 	}
 	b := newBook(from, to)
 	held := map[int64]int64{}

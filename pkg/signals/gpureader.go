@@ -89,7 +89,8 @@ func lacksAny(before, after []Fault) bool {
 // says that it has heard of all. Calls with the same args and informer factory, as the profiles of one scheduler make
 // them, share one reader, with the context and the nodes of the first. It fails when files that args name cannot be
 // read; it does not wait for the server.
-func StartGPU(ctx context.Context, factory kubeinformers.SharedInformerFactory, args *config.GPUSignals, nodes func() []Node, known cache.InformerSynced) (*GPUReader, error) {
+func StartGPU(ctx context.Context, factory kubeinformers.SharedInformerFactory, args *config.GPUSignals,
+	nodes func() []Node, known cache.InformerSynced) (*GPUReader, error) {
 	if args == nil {
 		return nil, nil
 	}
@@ -161,7 +162,8 @@ func (r *GPUReader) round(ctx context.Context) {
 		return
 	}
 	now := time.Now()
-	utilisation := coverageOf(signalUtilisation, nodes, now, r.ages, next.utilisation, func(u Utilisation) time.Time { return u.Time })
+	utilisation := coverageOf(signalUtilisation, nodes, now, r.ages, next.utilisation,
+		func(u Utilisation) time.Time { return u.Time })
 	memory := coverageOf(signalMemory, nodes, now, r.ages, next.memory, func(m Memory) time.Time { return m.Time })
 	next.utilisationOn = utilisation.enough(r.minCoverage)
 	next.memoryOn = memory.enough(r.minCoverage)

@@ -143,7 +143,8 @@ func (q queries) nodeCosts() string {
 }
 
 func (q queries) offeringPrices() string {
-	return Aggregate("max", []model.LabelName{labelInstanceType, labelCapacityType, labelZone}, q.selector(metricOfferingPrice))
+	return Aggregate("max", []model.LabelName{labelInstanceType, labelCapacityType, labelZone},
+		q.selector(metricOfferingPrice))
 }
 
 func (q queries) selector(metric string, matchers ...string) string {

@@ -25,7 +25,8 @@ func share[R any](factory kubeinformers.SharedInformerFactory, args any, start f
 
 // everyOnceKnown is every, from when the nodes are known: a round before would find none that a series could be about,
 // and the next is an interval away, in which a GPU known to be faulty would be given out.
-func everyOnceKnown(ctx context.Context, known cache.InformerSynced, interval time.Duration, round func(context.Context)) {
+func everyOnceKnown(ctx context.Context, known cache.InformerSynced, interval time.Duration,
+	round func(context.Context)) {
 	if cache.WaitForCacheSync(ctx.Done(), known) {
 		every(ctx, interval, round)
 	}

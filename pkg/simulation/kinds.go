@@ -33,8 +33,10 @@ func Fill(api *memapi.Server, objects []runtime.Object, take func(runtime.Object
 // version that these have: readers take the newest that is served.
 func ServeCustomKinds(api *memapi.Server, objects []runtime.Object) {
 	present := map[schema.GroupVersionKind]bool{
-		schedulingv1alpha1.SchemeGroupVersion.WithKind("PodGroup"): true, placementv1alpha1.SchemeGroupVersion.WithKind("PlacementPolicy"): true,
-		networkv1alpha1.SchemeGroupVersion.WithKind("IPPool"): true, networkv1alpha1.SchemeGroupVersion.WithKind("IPReservation"): true}
+		schedulingv1alpha1.SchemeGroupVersion.WithKind("PodGroup"):       true,
+		placementv1alpha1.SchemeGroupVersion.WithKind("PlacementPolicy"): true,
+		networkv1alpha1.SchemeGroupVersion.WithKind("IPPool"):            true,
+		networkv1alpha1.SchemeGroupVersion.WithKind("IPReservation"):     true}
 	for _, obj := range objects {
 		present[obj.GetObjectKind().GroupVersionKind()] = true
 	}

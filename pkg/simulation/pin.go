@@ -79,7 +79,8 @@ type orderedProfile struct {
 
 // RunPreFilterPlugins begins a cycle. In one of ten the framework takes the time of each plugin on each node, for
 // metrics that nobody reads here.
-func (p *orderedProfile) RunPreFilterPlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod) (*fwk.PreFilterResult, *fwk.Status, sets.Set[string]) {
+func (p *orderedProfile) RunPreFilterPlugins(ctx context.Context, state fwk.CycleState,
+	pod *v1.Pod) (*fwk.PreFilterResult, *fwk.Status, sets.Set[string]) {
 	if cycle, ok := state.(*framework.CycleState); ok {
 		cycle.SetRecordPluginMetrics(false)
 	}
@@ -87,7 +88,8 @@ func (p *orderedProfile) RunPreFilterPlugins(ctx context.Context, state fwk.Cycl
 }
 
 // RunPreScorePlugins is the first that is given the feasible nodes; the same slice goes on to the scores.
-func (p *orderedProfile) RunPreScorePlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) *fwk.Status {
+func (p *orderedProfile) RunPreScorePlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
+	nodes []fwk.NodeInfo) *fwk.Status {
 	p.order(nodes)
 	return p.Framework.RunPreScorePlugins(ctx, state, pod, nodes)
 }

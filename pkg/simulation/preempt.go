@@ -35,7 +35,8 @@ type sparingPreemption struct {
 
 // PodEligibleToPreemptOthers spares pods than which none is less important the search of every node for victims, of
 // which there are none: in a full cluster it takes longer than all the rest of their cycle.
-func (p sparingPreemption) PodEligibleToPreemptOthers(ctx context.Context, pod *v1.Pod, nominated *fwk.Status) (bool, string) {
+func (p sparingPreemption) PodEligibleToPreemptOthers(ctx context.Context, pod *v1.Pod, nominated *fwk.Status) (bool,
+	string) {
 	if corev1helpers.PodPriority(pod) <= p.lowest {
 		return false, "no pod has a lower priority"
 	}
@@ -55,7 +56,8 @@ func (p pinnedPreemption) GetOffsetAndNumCandidates(numNodes int32) (int32, int3
 
 // OrderedScoreFuncs are the five criteria that the documentation of preemption states, and after them the order of
 // names, where the original takes whichever node a map yields first.
-func (p pinnedPreemption) OrderedScoreFuncs(ctx context.Context, victims map[string]*extenderv1.Victims) []func(string) int64 {
+func (p pinnedPreemption) OrderedScoreFuncs(ctx context.Context,
+	victims map[string]*extenderv1.Victims) []func(string) int64 {
 	criteria := p.Interface.OrderedScoreFuncs(ctx, victims)
 	if len(criteria) == 0 {
 		criteria = []func(string) int64{

@@ -35,7 +35,8 @@ type Scheduler struct {
 // NewScheduler builds the scheduler of a configuration on the API in memory. It works in real time as well as on a
 // virtual clock, and looks at nodes in parallelism goroutines. What changes profiles does so before the informers
 // start, whose handlers read them.
-func NewScheduler(ctx context.Context, api *memapi.Server, config *schedulerconfig.Configuration, parallelism int32, changes ...func(*Scheduler)) (*Scheduler, error) {
+func NewScheduler(ctx context.Context, api *memapi.Server, config *schedulerconfig.Configuration, parallelism int32,
+	changes ...func(*Scheduler)) (*Scheduler, error) {
 	return Setup{API: api.RESTConfig(), Config: config, Parallelism: parallelism, Changes: changes}.Start(ctx)
 }
 
@@ -66,7 +67,8 @@ func (s Setup) Start(ctx context.Context) (*Scheduler, error) {
 		s.Events = func(string) events.EventRecorderLogger { return discardEvents{} }
 	}
 	restConfig, jsonConfig := rest.CopyConfig(s.API), rest.CopyConfig(s.API)
-	restConfig.ContentType, restConfig.AcceptContentTypes = runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf+","+runtime.ContentTypeJSON
+	restConfig.ContentType, restConfig.AcceptContentTypes = runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf+","+
+		runtime.ContentTypeJSON
 	client, err := kubernetes.NewForConfig(restConfig)
 	if err != nil {
 		return nil, fmt.Errorf("making the API client: %w", err)

@@ -132,7 +132,8 @@ func pinned(roots []*domain) []*domain {
 // byFit sorts domains that take more of the wanted members first; of those that take equally many the one that leaves
 // the least room over, because a large domain is better kept for a group that needs it; then the nearest one.
 func byFit(a, b *domain) int {
-	return cmp.Or(cmp.Compare(b.size, a.size), cmp.Compare(a.first(), b.first()), cmp.Compare(a.far, b.far), cmp.Compare(a.name, b.name))
+	return cmp.Or(cmp.Compare(b.size, a.size), cmp.Compare(a.first(), b.first()), cmp.Compare(a.far, b.far),
+		cmp.Compare(a.name, b.name))
 }
 
 // byFilling sorts domains in the order in which they are filled: those that hold the most members, those by fit, and

@@ -25,7 +25,8 @@ func (d *document) reservation(r *networkv1alpha1.IPReservation) {
 		return
 	}
 	if want := podview.ReservationName(a); r.Name != want {
-		d.findIn(Error, "address", "metadata.name", fmt.Sprintf("a reservation of %s must be named %s, not %s", a, want, r.Name))
+		d.findIn(Error, "address", "metadata.name",
+			fmt.Sprintf("a reservation of %s must be named %s, not %s", a, want, r.Name))
 	}
 	who := &r.Spec.Pod
 	if (who.Name == "") == (who.StatefulSet == "") || (who.StatefulSet == "") != (who.Ordinal == nil) {

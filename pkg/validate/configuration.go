@@ -58,7 +58,8 @@ func (d *document) configuration() {
 	}
 	configuration, files := (&schedulerconfig.Configuration{Name: d.file, Component: component}).WithoutExtenderFiles()
 	for _, path := range files {
-		d.findIn(Note, "not-checked", path.String(), "not checked: the file is read on the machine on which the scheduler runs")
+		d.findIn(Note, "not-checked", path.String(),
+			"not checked: the file is read on the machine on which the scheduler runs")
 	}
 	profiles, err := build(configuration)
 	if err != nil {

@@ -38,7 +38,8 @@ func WithDefaults(c *schedulerconfig.Configuration, mediaType string) ([]byte, e
 		for i := range full.Profiles {
 			given := full.Profiles[i]
 			capture := func(p schedulerapi.KubeSchedulerProfile) { full.Profiles[i] = p }
-			if err := buildAgain(ctx, registry, sched.Profiles[given.SchedulerName], &silent.Component.Profiles[i], capture); err != nil {
+			if err := buildAgain(ctx, registry, sched.Profiles[given.SchedulerName], &silent.Component.Profiles[i],
+				capture); err != nil {
 				return err
 			}
 			giveBack(full.Profiles[i].PluginConfig, given.PluginConfig)

@@ -109,7 +109,8 @@ func (d *document) duplicates(node *yaml.Node) bool {
 		if node.Kind == yaml.MappingNode && i%2 == 0 && c.Kind == yaml.ScalarNode && c.ShortTag() != "!!merge" {
 			if line, twice := lines[c.Value]; twice {
 				found = true
-				d.findAt(Error, "syntax", c.Line, fmt.Sprintf("the key %s is there twice, first in line %d", c.Value, line+d.offset))
+				d.findAt(Error, "syntax", c.Line,
+					fmt.Sprintf("the key %s is there twice, first in line %d", c.Value, line+d.offset))
 			} else {
 				lines[c.Value] = c.Line
 			}

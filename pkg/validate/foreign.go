@@ -27,7 +27,8 @@ func (d *document) foreign(pod *v1.Pod, at string) {
 		return
 	}
 	d.report.foreign = append(d.report.foreign, foreignGroup{scheduler: pod.Spec.SchedulerName, finding: Finding{
-		File: d.file, Line: d.keyLine(at, f.Key) + d.offset, Severity: Warning, Rule: "no-effect", Object: d.object(), Message: oneLine(f.String())}})
+		File: d.file, Line: d.keyLine(at, f.Key) + d.offset, Severity: Warning, Rule: "no-effect", Object: d.object(),
+		Message: oneLine(f.String())}})
 }
 
 // foreignGroups warns of those that one of the profiles places, those of the files or those that are shipped.

@@ -56,7 +56,8 @@ func (d *document) manifest() {
 	case d.Kind == "" && yamldoc.Child(d.root, "shapes") != nil:
 		d.shapes()
 		return
-	case gvk.Group == types.KustomizationVersion[:strings.IndexByte(types.KustomizationVersion, '/')] && d.Kind == types.KustomizationKind:
+	case gvk.Group == types.KustomizationVersion[:strings.IndexByte(types.KustomizationVersion, '/')] &&
+		d.Kind == types.KustomizationKind:
 		d.strict(&types.Kustomization{})
 		return
 	case d.Kind == "List" && d.APIVersion == "v1":
@@ -249,21 +250,25 @@ func (d *document) podOf(keys *gpuview.Keys, pod *v1.Pod, at string, count int) 
 	_, badDatasets := podview.PodDatasets(pod)
 	_, badPool := podview.PodIPPool(pod)
 	_, badBackfill := gangview.PodBackfill(pod)
-	for _, bad := range []*wellknown.BadValue{badSpot, badWindow, badNear, badObjective, badClass, badLicenses, badDatasets, badPool, badBackfill} {
+	for _, bad := range []*wellknown.BadValue{badSpot, badWindow, badNear, badObjective, badClass, badLicenses,
+		badDatasets, badPool, badBackfill} {
 		if bad != nil {
 			d.bad(at, bad)
 		}
 	}
 	if _, has := pod.Annotations[wellknown.DeadlineKey]; has && badWindow == nil && !priceview.NamesWindow(pod) {
 		d.findAt(Warning, "no-effect", d.keyLine(at, wellknown.DeadlineKey), fmt.Sprintf(
-			"annotation %s has no effect without %s, unless a price window of the profile selects the pod by its labels", wellknown.DeadlineKey, wellknown.StartWindowKey))
+			"annotation %s has no effect without %s, unless a price window of the profile selects the pod by its labels",
+			wellknown.DeadlineKey, wellknown.StartWindowKey))
 	}
 	d.uses(pod, at)
 	if priceview.NamesWindow(pod) && pod.Annotations[wellknown.StartWindowKey] == "" {
-		d.bad(at, &wellknown.BadValue{Object: "pod", Kind: "annotation", Key: wellknown.StartWindowKey, Allowed: "the name of a window of the scheduler"})
+		d.bad(at, &wellknown.BadValue{Object: "pod", Kind: "annotation", Key: wellknown.StartWindowKey,
+			Allowed: "the name of a window of the scheduler"})
 	}
 	if name, kind, _ := podview.NamedSLAClass(pod); kind != "" && name == "" {
-		d.bad(at, &wellknown.BadValue{Object: "pod", Kind: kind, Key: wellknown.SLAClassKey, Allowed: "the name of a class of the scheduler"})
+		d.bad(at, &wellknown.BadValue{Object: "pod", Kind: kind, Key: wellknown.SLAClassKey,
+			Allowed: "the name of a class of the scheduler"})
 	}
 	d.foreign(pod, at)
 	d.report.together.addPod(d, keys, pod, at, count)

@@ -48,7 +48,8 @@ func (t *together) size(r reference) {
 		if largest.IsZero() || largest.Cmp(wanted) >= 0 {
 			continue // what no node has at all is told apart
 		}
-		r.tooLarge(name, fmt.Sprintf("no node %s has %s %s; the largest has %s: the pod starts on none of them", t.where(), wanted.String(), name, largest.String()))
+		r.tooLarge(name, fmt.Sprintf("no node %s has %s %s; the largest has %s: the pod starts on none of them", t.where(),
+			wanted.String(), name, largest.String()))
 		return
 	}
 	offered := slices.ContainsFunc(t.sizes, func(has v1.ResourceList) bool {
@@ -58,7 +59,8 @@ func (t *together) size(r reference) {
 		return !slices.ContainsFunc(t.sizes, func(has v1.ResourceList) bool { return fits(has, name) })
 	})
 	if len(names) > 0 && len(t.sizes) > 0 && each && !offered {
-		r.tooLarge(names[0], fmt.Sprintf("no node %s has %s together: the pod starts on none of them", t.where(), strings.Join(together, ", ")))
+		r.tooLarge(names[0], fmt.Sprintf("no node %s has %s together: the pod starts on none of them", t.where(),
+			strings.Join(together, ", ")))
 	}
 }
 
@@ -92,7 +94,8 @@ func (t *together) members() {
 			gangs[name].minimum = max(gangs[name].minimum, spec.Minimum.Total)
 		}
 	}
-	for _, name := range slices.SortedFunc(maps.Keys(gangs), func(a, b types.NamespacedName) int { return cmp.Compare(a.String(), b.String()) }) {
+	for _, name := range slices.SortedFunc(maps.Keys(gangs),
+		func(a, b types.NamespacedName) int { return cmp.Compare(a.String(), b.String()) }) {
 		g := gangs[name]
 		d, at, of := g.d, g.d.line(g.at), "gang "+name.Name
 		if group, ok := t.declared[name]; ok {
@@ -102,8 +105,9 @@ func (t *together) members() {
 		if g.minimum <= g.pods || t.madeElsewhere(name.Name) {
 			continue
 		}
-		d.findAt(Warning, "too-few", at, fmt.Sprintf("%s starts with %s, and the files make %d: the pods wait until there are more",
-			of, plural.Of(g.minimum, "pod"), g.pods))
+		d.findAt(Warning, "too-few", at,
+			fmt.Sprintf("%s starts with %s, and the files make %d: the pods wait until there are more",
+				of, plural.Of(g.minimum, "pod"), g.pods))
 	}
 }
 
@@ -140,7 +144,8 @@ func (r *Report) argsOf(name string) []profileArgs {
 				continue
 			}
 			plugins := built[len(all)].plugins
-			of := profileArgs{name: name, readsWindows: enables(plugins.PreEnqueue, costoptimized.Name), readsClasses: enables(plugins.PreFilter, coscheduling.Name)}
+			of := profileArgs{name: name, readsWindows: enables(plugins.PreEnqueue, costoptimized.Name),
+				readsClasses: enables(plugins.PreFilter, coscheduling.Name)}
 			for _, plugin := range c.Profiles[i].PluginConfig {
 				switch args := plugin.Args.(type) {
 				case *config.CostOptimizedArgs:
@@ -201,6 +206,7 @@ func (r reference) class(profiles []profileArgs) {
 	}
 	if bad != nil {
 		r.d.findAt(Warning, "no-class", r.d.keyLine(r.at, wellknown.SLAClassKey), fmt.Sprintf(
-			"profile %s: %s %s: %q is not %s: the pod never starts", profiles[0].name, kind, wellknown.SLAClassKey, name, bad.Allowed))
+			"profile %s: %s %s: %q is not %s: the pod never starts", profiles[0].name, kind, wellknown.SLAClassKey, name,
+			bad.Allowed))
 	}
 }

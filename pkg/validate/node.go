@@ -42,8 +42,9 @@ func (d *document) nodeOf(keys *gpuview.Keys, node *v1.Node, at string) {
 		if len(keys.ProductLabels) > 0 {
 			set = ", or set the label " + keys.ProductLabels[0]
 		}
-		d.find(Warning, "gpu", at, fmt.Sprintf("the %s of the node's GPUs cannot be told from its labels: pods that ask for one "+
-			"by %s or %s keep off the node; run GPU feature discovery%s",
+		d.find(Warning, "gpu", at, fmt.Sprintf(
+			"the %s of the node's GPUs cannot be told from its labels: pods that ask for one "+
+				"by %s or %s keep off the node; run GPU feature discovery%s",
 			strings.Join(unknown, " and the "), wellknown.GPUModelsKey, wellknown.GPUMemoryMinKey, set))
 	}
 	_, _, badPrice := priceview.StatedPrice(node)
@@ -62,7 +63,8 @@ func (d *document) nodeOf(keys *gpuview.Keys, node *v1.Node, at string) {
 const mibLabel = "nvidia.com/gpu.memory"
 
 // labelsOfGPUs finds labels that describe GPUs and are not read, or not by everybody.
-func (d *document) labelsOfGPUs(keys *gpuview.Keys, node *v1.Node, read *gpuview.Node, bad []*wellknown.BadValue, at string) {
+func (d *document) labelsOfGPUs(keys *gpuview.Keys, node *v1.Node, read *gpuview.Node, bad []*wellknown.BadValue,
+	at string) {
 	known := map[string]bool{}
 	for _, key := range keys.DescribingLabels() {
 		known[key] = true
@@ -73,7 +75,8 @@ func (d *document) labelsOfGPUs(keys *gpuview.Keys, node *v1.Node, read *gpuview
 		case slices.ContainsFunc(bad, func(b *wellknown.BadValue) bool { return b.Key == key }):
 		case key == mibLabel && read.MemMiB() > 0 && strings.Trim(value, "0123456789") != "":
 			d.findAt(Warning, "gpu", d.keyLine(at, key), fmt.Sprintf(
-				"label %s: %q is read as %d MiB; write %d, which every reader of the label understands", key, value, read.MemMiB(), read.MemMiB()))
+				"label %s: %q is read as %d MiB; write %d, which every reader of the label understands", key, value, read.MemMiB(),
+				read.MemMiB()))
 		case known[key] && read.GPUs() == 0 && value != "0" && node.Labels[wellknown.GPUModeKey] != "dra":
 			d.findAt(Warning, "gpu", d.keyLine(at, key), fmt.Sprintf("label %s has no effect: the node has no GPUs, "+
 				"neither %s among its allocatable resources nor the label %s",

@@ -68,7 +68,8 @@ func (t *together) addNode(node *v1.Node, read *gpuview.Node) {
 	for _, name := range podview.OfferedResources(node) {
 		t.offered[name] = true
 	}
-	if has := podview.Allocatable(node); len(has) > 0 && !slices.ContainsFunc(t.sizes, func(l v1.ResourceList) bool { return equality.Semantic.DeepEqual(l, has) }) {
+	if has := podview.Allocatable(node); len(has) > 0 &&
+		!slices.ContainsFunc(t.sizes, func(l v1.ResourceList) bool { return equality.Semantic.DeepEqual(l, has) }) {
 		t.sizes = append(t.sizes, has)
 	}
 }
@@ -185,7 +186,8 @@ func (r reference) scheduler(profiles []string) {
 	}
 	if like := spelling.Closest(name, known); name != "" && !known[name] && like != "" {
 		path := r.spec() + ".schedulerName"
-		r.d.findIn(Warning, "no-profile", path, fmt.Sprintf("no scheduler is known here by the name %s; did you mean %s?", name, like))
+		r.d.findIn(Warning, "no-profile", path,
+			fmt.Sprintf("no scheduler is known here by the name %s; did you mean %s?", name, like))
 	}
 }
 

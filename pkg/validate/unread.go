@@ -37,7 +37,8 @@ func (d *document) uses(pod *v1.Pod, at string) {
 // podsOnly warns of annotations that mean nothing on the object, because they are read from pods.
 func (d *document) podsOnly(annotations map[string]string) {
 	for _, key := range plugins.PodsOnly(annotations) {
-		d.findAt(Warning, "no-effect", d.keyLine("metadata", key), fmt.Sprintf("annotation %s has no effect on a %s: set it on the pods", key, d.Kind))
+		d.findAt(Warning, "no-effect", d.keyLine("metadata", key),
+			fmt.Sprintf("annotation %s has no effect on a %s: set it on the pods", key, d.Kind))
 	}
 }
 
@@ -54,7 +55,8 @@ func (r *Report) unread() {
 		}
 		warn := func(key plugins.UnreadKey, message string) {
 			r.add(Finding{
-				File: u.file, Line: u.lines[key.Key], Severity: Warning, Rule: "no-effect", Object: u.object, Message: oneLine(message),
+				File: u.file, Line: u.lines[key.Key], Severity: Warning, Rule: "no-effect", Object: u.object,
+				Message: oneLine(message),
 			})
 		}
 		named := r.profilesNamed(name)
@@ -67,7 +69,9 @@ func (r *Report) unread() {
 			continue
 		}
 		for _, key := range plugins.Unread(u.pod, &schedulerapi.Plugins{}) {
-			warn(key, fmt.Sprintf("annotation %s: the pod's scheduler %s is not among the profiles that were checked (%s); where %s is not enabled, %s",
+			warn(key, fmt.Sprintf(
+				"annotation %s: the pod's scheduler %s is not among the profiles that were checked (%s); where %s is not "+
+					"enabled, %s",
 				key.Key, name, strings.Join(r.profileNames(), ", "), key.Plugin, key.Effect))
 		}
 	}

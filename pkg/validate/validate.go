@@ -232,7 +232,8 @@ func yamlFindings(name string, offset, line int, err error) []Finding {
 	var findings []Finding
 	for _, err := range errs {
 		own, text := yamldoc.Complaint(err)
-		findings = append(findings, Finding{File: name, Line: cmp.Or(own, line) + offset, Severity: Error, Rule: "syntax", Message: text})
+		findings = append(findings, Finding{File: name, Line: cmp.Or(own, line) + offset, Severity: Error, Rule: "syntax",
+			Message: text})
 	}
 	return findings
 }

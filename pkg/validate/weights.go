@@ -38,8 +38,9 @@ func (d *document) negativeWeights(c *schedulerconfig.KubeSchedulerConfiguration
 		d.weightsOf(fmt.Sprintf("profiles[%d]", i), func(_, plugin string, _, weight *yaml.Node) {
 			if weight != nil && strings.HasPrefix(weight.Value, "-") {
 				found = true
-				d.findAt(Error, "weight", weight.Line, fmt.Sprintf("profile %s: %s has the weight %s, by which it would shun the nodes that it favours; want 1 or more",
-					c.Profiles[i].SchedulerName, plugin, weight.Value))
+				d.findAt(Error, "weight", weight.Line,
+					fmt.Sprintf("profile %s: %s has the weight %s, by which it would shun the nodes that it favours; want 1 or more",
+						c.Profiles[i].SchedulerName, plugin, weight.Value))
 			}
 		})
 	}
@@ -69,7 +70,8 @@ func (l *profileLint) weights() {
 		case effective == 0 && point == "multiPoint":
 			warn(weight.Line, "%s does not score, so its weight counts nothing", plugin)
 		case weight.Value == "0":
-			warn(weight.Line, "the weight 0 of %s is read as %d; to switch its score off, name it under score.disabled", plugin, effective)
+			warn(weight.Line, "the weight 0 of %s is read as %d; to switch its score off, name it under score.disabled", plugin,
+				effective)
 		}
 	})
 }

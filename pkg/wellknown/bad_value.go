@@ -3,7 +3,7 @@ package wellknown
 import "fmt"
 
 // BadValue says which key of which object holds a value that cannot be used.
-type BadValue struct { //nolint:errname // it is a finding about an object first; only some callers return it as an error
+type BadValue struct { //nolint:errname // it is a finding first; only some callers return it as an error
 	// Object that holds it, such as "pod" or "PriorityClass low".
 	Object string
 	// Kind of the key: "annotation" or "label".

@@ -61,11 +61,13 @@ type GPUNames struct {
 // discovery sets them, then AMD's and Intel's, then those of published examples of GPU-aware schedulers.
 func DefaultGPUNames() GPUNames {
 	return GPUNames{
-		Resources:          []string{"nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/xe", "gpu.intel.com/i915"},
-		SharedResources:    []string{"nvidia.com/gpu.shared"},
-		SlicePrefixes:      []string{"nvidia.com/mig-"},
-		ProductLabels:      []string{"nvidia.com/gpu.product", "amd.com/gpu.product-name", "gpu.intel.com/product", "gpu-type"},
-		MemoryLabels:       []string{"nvidia.com/gpu.memory", "amd.com/gpu.vram", "gpu.intel.com/memory.max", "gpu-memory-gb"},
+		Resources:       []string{"nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/xe", "gpu.intel.com/i915"},
+		SharedResources: []string{"nvidia.com/gpu.shared"},
+		SlicePrefixes:   []string{"nvidia.com/mig-"},
+		ProductLabels: []string{"nvidia.com/gpu.product", "amd.com/gpu.product-name", "gpu.intel.com/product",
+			"gpu-type"},
+		MemoryLabels: []string{"nvidia.com/gpu.memory", "amd.com/gpu.vram", "gpu.intel.com/memory.max",
+			"gpu-memory-gb"},
 		CountLabels:        []string{"nvidia.com/gpu.count"},
 		ReplicasLabels:     []string{"nvidia.com/gpu.replicas"},
 		GenerationLabels:   []string{"nvidia.com/gpu.compute.major", "nvidia.com/gpu.family", "gpu-generation"},

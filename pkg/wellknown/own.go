@@ -10,9 +10,12 @@ const ownPrefix = "berth.dev/"
 
 // ownKeys are all keys with the prefix berth.dev/ that mean anything.
 var ownKeys = []string{
-	BackfillKey, CordonedForKey, DatasetsKey, DeadlineKey, GangKey, GPUAgentKey, GPUAssignedKey, GPUDevicesKey, GPULinksKey, GPUMemoryMinKey, GPUModeKey,
-	GPUInterconnectKey, GPUModelsKey, GPUSharingKey, GPUsInUseKey, GPUsInUseAtKey, IPAddressKey, IPPoolKey, LicensesKey, MinMembersByRoleKey, MixedModelsKey,
-	NearKey, PricePerHourKey, RoleKey, RoleLabelKey, SchedulerKey, SLAClassKey, SLOLatencyKey, SLOThroughputKey, SpotKey, StandInKey, StartWindowKey,
+	BackfillKey, CordonedForKey, DatasetsKey, DeadlineKey, GangKey, GPUAgentKey, GPUAssignedKey, GPUDevicesKey,
+	GPULinksKey, GPUMemoryMinKey, GPUModeKey,
+	GPUInterconnectKey, GPUModelsKey, GPUSharingKey, GPUsInUseKey, GPUsInUseAtKey, IPAddressKey, IPPoolKey, LicensesKey,
+	MinMembersByRoleKey, MixedModelsKey,
+	NearKey, PricePerHourKey, RoleKey, RoleLabelKey, SchedulerKey, SLAClassKey, SLOLatencyKey, SLOThroughputKey, SpotKey,
+	StandInKey, StartWindowKey,
 	TopologyPreferredKey, TopologyRequiredKey,
 }
 

@@ -114,7 +114,8 @@ func follow(ctx context.Context, bed *rig.Rig, namespace string, pods int) (<-ch
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.FieldSelector = "spec.nodeName!=" }))
 	bound := make(chan struct{}, pods)
 	informer := factory.Core().V1().Pods().Informer()
-	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) { bound <- struct{}{} }}); err != nil {
+	if _, err := informer.AddEventHandler(
+		cache.ResourceEventHandlerFuncs{AddFunc: func(any) { bound <- struct{}{} }}); err != nil {
 		return nil, fmt.Errorf("watching the pods: %w", err)
 	}
 	factory.Start(ctx.Done())

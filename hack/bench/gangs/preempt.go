@@ -72,7 +72,8 @@ func preemptForGangs(ctx context.Context, bed *rig.Rig, out io.Writer) (any, err
 	if calm.err != nil {
 		return nil, calm.err
 	}
-	_, _ = fmt.Fprintf(out, "%d nodes with %d pods of low priority; %d gangs of %d whole nodes, one after the other\n"+waitHeader,
+	_, _ = fmt.Fprintf(out, "%d nodes with %d pods of low priority; %d gangs of %d whole nodes, one after the other\n"+
+		waitHeader,
 		*nodes, *nodes*8, *gangs, *size, "waits of other pods, ms", "p50", "p99", "most", "pods")
 	var all []waitFigures
 	tell := func(f waitFigures) {
@@ -89,7 +90,8 @@ func preemptForGangs(ctx context.Context, bed *rig.Rig, out io.Writer) (any, err
 		}
 		busy := probes.during(func() error {
 			began := time.Now()
-			if err := createGang(ctx, bed, namespace, fmt.Sprintf("g%d", g), eightGPUs, gangOf{*size, true, "high"}); err != nil {
+			if err := createGang(ctx, bed, namespace, fmt.Sprintf("g%d", g), eightGPUs,
+				gangOf{*size, true, "high"}); err != nil {
 				return err
 			}
 			defer func() { took = time.Since(began) }()
@@ -181,7 +183,8 @@ func startProbes(ctx context.Context, bed *rig.Rig) (*probes, error) {
 		}
 	}
 	informer := factory.Core().V1().Pods().Informer()
-	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: bound, UpdateFunc: func(_, pod any) { bound(pod) }}); err != nil {
+	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: bound,
+		UpdateFunc: func(_, pod any) { bound(pod) }}); err != nil {
 		return nil, fmt.Errorf("watching the probes: %w", err)
 	}
 	factory.Start(ctx.Done())

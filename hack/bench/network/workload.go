@@ -26,7 +26,8 @@ func gangs(random *rand.Rand, objects []runtime.Object) (replay.Input, []pair) {
 	// GPU hours to offer, so that the load holds in the mean.
 	left := float64(*load) / 100 * 8 * float64(len(objects)) * day.Hours()
 	for i := 0; left > 0; i++ {
-		j := trace.Job{Name: fmt.Sprintf("j%05d", i), Pods: 1, GPUs: 1 << random.IntN(4), GPUMilli: 1000, Arrival: time.Duration(random.Float64() * float64(day)),
+		j := trace.Job{Name: fmt.Sprintf("j%05d", i), Pods: 1, GPUs: 1 << random.IntN(4), GPUMilli: 1000,
+			Arrival:  time.Duration(random.Float64() * float64(day)),
 			Duration: time.Duration((0.1 + random.ExpFloat64()) * float64(mean)).Truncate(time.Second)}
 		if random.IntN(5) == 0 {
 			j.Gang, j.Pods, j.GPUs = true, 1<<(1+random.IntN(5)), 2<<random.IntN(3)
@@ -68,7 +69,8 @@ func conflict(random *rand.Rand, objects []runtime.Object) (replay.Input, []pair
 	pods, pairs := readers(random, n/4)
 	in.Objects = append(in.Objects, pods...)
 	for i := range n / 2 {
-		in.Jobs = append(in.Jobs, trace.Job{Name: fmt.Sprintf("whole-%04d", i), Pods: 1, GPUs: 8, GPUMilli: 1000, CPUMilli: 32_000, MemoryMiB: 256 << 10,
+		in.Jobs = append(in.Jobs, trace.Job{Name: fmt.Sprintf("whole-%04d", i), Pods: 1, GPUs: 8, GPUMilli: 1000,
+			CPUMilli: 32_000, MemoryMiB: 256 << 10,
 			Arrival: time.Minute + time.Duration(i)*time.Second})
 	}
 	return in, pairs

@@ -151,7 +151,8 @@ func (o *options) runAll(ctx context.Context, h *harness, progress io.Writer) ([
 		for repeat := range o.repeats {
 			for i := range o.contenders {
 				contender := o.contenders[(i+repeat)%len(o.contenders)]
-				fmt.Fprintf(progress, "%s  run %d of %d: %s, %s, repeat %d\n", time.Since(began).Round(time.Second), len(runs)+1, total,
+				fmt.Fprintf(progress, "%s  run %d of %d: %s, %s, repeat %d\n", time.Since(began).Round(time.Second), len(runs)+1,
+					total,
 					name, contender, repeat+1)
 				r, err := h.measure(ctx, c, contender)
 				if err != nil {

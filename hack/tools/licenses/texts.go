@@ -46,8 +46,10 @@ func texts(modules []module, out io.Writer) error {
 		}
 	}
 	var page bytes.Buffer
-	page.WriteString("The program contains Go's standard library and the modules that are named below, under these licenses. The source of\n" +
-		"each module is what `go mod download MODULE@VERSION` brings.\n")
+	page.WriteString(
+		"The program contains Go's standard library and the modules that are named below, under these licenses. The " +
+			"source of\n" +
+			"each module is what `go mod download MODULE@VERSION` brings.\n")
 	for _, text := range order {
 		fmt.Fprintf(&page, "\n%s\n%s\n\n%s\n", strings.Repeat("=", 100), strings.Join(usersOf[text], "\n"), text)
 	}

@@ -89,7 +89,8 @@ func validateGangReservation(path *field.Path, r *GangReservation) field.ErrorLi
 		}
 		seen[n.Name] = true
 		if n.MaxNodesPercent != nil {
-			errs = append(errs, validateRange(at.Child("maxNodesPercent"), int64(*n.MaxNodesPercent), 0, int64(*r.MaxNodesPercent))...)
+			errs = append(errs, validateRange(at.Child("maxNodesPercent"), int64(*n.MaxNodesPercent), 0,
+				int64(*r.MaxNodesPercent))...)
 		}
 	}
 	return errs
@@ -118,9 +119,11 @@ func SetDefaultsCoschedulingArgs(args *CoschedulingArgs) {
 // ValidateCoschedulingArgs checks defaulted args that stand at path in the configuration.
 func ValidateCoschedulingArgs(path *field.Path, args *CoschedulingArgs) error {
 	var errs field.ErrorList
-	errs = append(errs, validateRange(path.Child("scheduleTimeoutSeconds"), int64(*args.ScheduleTimeoutSeconds), 1, 900)...)
+	errs = append(errs, validateRange(path.Child("scheduleTimeoutSeconds"), int64(*args.ScheduleTimeoutSeconds), 1,
+		900)...)
 	errs = append(errs, validateRange(path.Child("retryInitialSeconds"), int64(*args.RetryInitialSeconds), 1, 3600)...)
-	errs = append(errs, validateRange(path.Child("retryMaxSeconds"), int64(*args.RetryMaxSeconds), int64(*args.RetryInitialSeconds), 3600)...)
+	errs = append(errs, validateRange(path.Child("retryMaxSeconds"), int64(*args.RetryMaxSeconds),
+		int64(*args.RetryInitialSeconds), 3600)...)
 	errs = append(errs, validateRange(path.Child("recoverySeconds"), int64(*args.RecoverySeconds), 0, 3600)...)
 	if r := args.Reservation; r != nil {
 		errs = append(errs, validateGangReservation(path.Child("reservation"), r)...)

@@ -33,7 +33,8 @@ type GangOwnerKind string
 
 // GangOwnerKinds are the kinds that GangOwners may name.
 func GangOwnerKinds() []GangOwnerKind {
-	return []GangOwnerKind{"Job", "JobSet", "LeaderWorkerSet", "MPIJob", "PyTorchJob", "TFJob", "XGBoostJob", "PaddleJob", "MXJob", "JAXJob",
+	return []GangOwnerKind{"Job", "JobSet", "LeaderWorkerSet", "MPIJob", "PyTorchJob", "TFJob", "XGBoostJob", "PaddleJob",
+		"MXJob", "JAXJob",
 		"RayCluster", gangStatefulSet}
 }
 
@@ -70,7 +71,8 @@ func validateGangOwners(path *field.Path, o *GangOwners) field.ErrorList {
 	}
 	errs = append(errs, validateUnique(path.Child("kinds"), o.Kinds)...)
 	if len(o.Profiles)+len(o.Namespaces) == 0 {
-		errs = append(errs, field.Required(path, fmt.Sprintf("want profiles, namespaces or both; %q stands for all", anyName)))
+		errs = append(errs, field.Required(path,
+			fmt.Sprintf("want profiles, namespaces or both; %q stands for all", anyName)))
 	}
 	for i, name := range o.Profiles {
 		if name == "" {
@@ -84,7 +86,8 @@ func validateGangOwners(path *field.Path, o *GangOwners) field.ErrorList {
 		}
 	}
 	errs = append(errs, validateUnique(path.Child("namespaces"), o.Namespaces)...)
-	return append(errs, validateEnum(path.Child("jobSetPer"), *o.JobSetPer, []GangJobSetPer{GangPerJobSet, GangPerReplicatedJob, GangPerReplica})...)
+	return append(errs, validateEnum(path.Child("jobSetPer"), *o.JobSetPer,
+		[]GangJobSetPer{GangPerJobSet, GangPerReplicatedJob, GangPerReplica})...)
 }
 
 // validateUnique refuses entries that occur twice, and any that stand beside "*".

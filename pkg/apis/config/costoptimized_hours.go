@@ -68,7 +68,8 @@ func readWindow(path *field.Path, w *PriceWindow) (*price.Window, field.ErrorLis
 	// Local would mean another thing on every machine.
 	place, err := time.LoadLocation(*w.TimeZone)
 	if err != nil || *w.TimeZone == "" || *w.TimeZone == "Local" {
-		errs = append(errs, field.Invalid(path.Child("timeZone"), *w.TimeZone, "want the name of a time zone such as UTC or Europe/Berlin"))
+		errs = append(errs, field.Invalid(path.Child("timeZone"), *w.TimeZone,
+			"want the name of a time zone such as UTC or Europe/Berlin"))
 	}
 	from, err := price.ParseClock(w.From)
 	if err != nil {

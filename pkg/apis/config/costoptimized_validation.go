@@ -42,7 +42,8 @@ func ValidateCostOptimizedArgs(path *field.Path, a *CostOptimizedArgs) (*CostOpt
 	errs = append(errs, ValidatePriceSignals(a.PriceSource, path.Child("priceSource"))...)
 	rates := path.Child("defaultRates")
 	errs = append(errs, readPrice(rates.Child("corePerHour"), *a.DefaultRates.CorePerHour, &values.Rates.Core)...)
-	errs = append(errs, readPrice(rates.Child("memoryGiBPerHour"), *a.DefaultRates.MemoryGiBPerHour, &values.Rates.MemoryGiB)...)
+	errs = append(errs, readPrice(rates.Child("memoryGiBPerHour"), *a.DefaultRates.MemoryGiBPerHour,
+		&values.Rates.MemoryGiB)...)
 	errs = append(errs, readPrice(rates.Child("gpuPerHour"), *a.DefaultRates.GPUPerHour, &values.Rates.GPU)...)
 	errs = append(errs, validateEnum(path.Child("unknownPrice"), *a.UnknownPrice, unknownPricePolicies)...)
 	errs = append(errs, validateEnum(path.Child("spot"), *a.Spot, spotPolicies)...)
@@ -55,7 +56,8 @@ func ValidateCostOptimizedArgs(path *field.Path, a *CostOptimizedArgs) (*CostOpt
 		errs = append(errs, validateEnum(at.Child("type"), r.Type, capacityTypes)...)
 		for j, part := range r.Contains {
 			if part == "" {
-				errs = append(errs, field.Invalid(at.Child("contains").Index(j), part, "want a part of a label value, such as spot"))
+				errs = append(errs, field.Invalid(at.Child("contains").Index(j), part,
+					"want a part of a label value, such as spot"))
 			}
 		}
 	}
@@ -94,7 +96,8 @@ func readNodePrice(path *field.Path, p *NodePrice, rule *price.Rule) field.Error
 	default:
 		var err error
 		if rule.Adjustment, err = price.ParseAdjustment(*p.PriceAdjustment); err != nil {
-			errs = append(errs, field.Invalid(path.Child("priceAdjustment"), *p.PriceAdjustment, "want "+price.AllowedAdjustment))
+			errs = append(errs, field.Invalid(path.Child("priceAdjustment"), *p.PriceAdjustment, "want "+
+				price.AllowedAdjustment))
 		}
 	}
 	return errs
@@ -123,7 +126,8 @@ var nodeOperators = map[corev1.NodeSelectorOperator]selection.Operator{
 // means every node says so by a label that every node has.
 func nodeSelector(path *field.Path, requirements []corev1.NodeSelectorRequirement) (labels.Selector, field.ErrorList) {
 	if len(requirements) == 0 {
-		return labels.Nothing(), field.ErrorList{field.Required(path, `at least one requirement, such as {key: kubernetes.io/os, operator: Exists}`)}
+		return labels.Nothing(), field.ErrorList{field.Required(path,
+			`at least one requirement, such as {key: kubernetes.io/os, operator: Exists}`)}
 	}
 	var errs field.ErrorList
 	selector := labels.NewSelector()

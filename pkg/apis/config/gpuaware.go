@@ -163,7 +163,8 @@ func ValidateGPUAwareArgs(path *field.Path, a *GPUAwareArgs) error {
 	}{
 		{"packingPercent", w.PackingPercent}, {"bestFit", w.BestFit}, {"sliver", w.Sliver}, {"opening", w.Opening},
 		{"hostsPercent", w.HostsPercent}, {"scarcity", w.Scarcity},
-		{"slicesPercent", w.SlicesPercent}, {"linksPercent", w.LinksPercent}, {"overProvisioning", w.OverProvisioning}, {"utilisation", w.Utilisation},
+		{"slicesPercent", w.SlicesPercent}, {"linksPercent", w.LinksPercent}, {"overProvisioning", w.OverProvisioning},
+		{"utilisation", w.Utilisation},
 		{"foreignUse", w.ForeignUse}, {"framebuffer", w.Framebuffer}, {"avoidGPUNodes", w.AvoidGPUNodes},
 	} {
 		all = append(all, validateRange(weights.Child(f.name), int64(*f.value), 0, maxGPUWeight)...)

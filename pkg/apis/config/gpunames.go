@@ -111,7 +111,8 @@ func validateGPUNames(path *field.Path, n *GPUNames) field.ErrorList {
 	}
 	for i, prefix := range n.SlicePrefixes {
 		if prefix == "" {
-			all = append(all, field.Invalid(path.Child("slicePrefixes").Index(i), prefix, "want a prefix such as nvidia.com/mig-"))
+			all = append(all, field.Invalid(path.Child("slicePrefixes").Index(i), prefix,
+				"want a prefix such as nvidia.com/mig-"))
 		}
 	}
 	for i, driver := range n.DeviceDrivers {

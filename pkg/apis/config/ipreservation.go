@@ -46,11 +46,14 @@ func SetDefaultsIPReservationArgs(a *IPReservationArgs) {
 func ValidateIPReservationArgs(path *field.Path, a *IPReservationArgs) error {
 	var errs field.ErrorList
 	if problems := validation.IsQualifiedName(strings.ToLower(*a.AddressAnnotation)); len(problems) > 0 {
-		errs = append(errs, field.Invalid(path.Child("addressAnnotation"), *a.AddressAnnotation, strings.Join(problems, "; ")))
+		errs = append(errs, field.Invalid(path.Child("addressAnnotation"), *a.AddressAnnotation,
+			strings.Join(problems, "; ")))
 	}
 	if *a.AddressAnnotation == wellknown.IPPoolKey {
-		errs = append(errs, field.Invalid(path.Child("addressAnnotation"), *a.AddressAnnotation, "names the pool that a pod asks for"))
+		errs = append(errs, field.Invalid(path.Child("addressAnnotation"), *a.AddressAnnotation,
+			"names the pool that a pod asks for"))
 	}
-	errs = append(errs, validateEnum(path.Child("addressFormat"), *a.AddressFormat, []AddressFormat{AddressPlain, AddressJSONList})...)
+	errs = append(errs, validateEnum(path.Child("addressFormat"), *a.AddressFormat,
+		[]AddressFormat{AddressPlain, AddressJSONList})...)
 	return errs.ToAggregate()
 }

@@ -83,7 +83,8 @@ func DefaultNetworkLevels() []NetworkLevel {
 			"accelerator.topograph.run/domain", "network.topology.nvidia.com/accelerator", "nvidia.com/gpu.clique",
 		}},
 		{Name: "leaf", NetworkDistance: NetworkDistance{Microseconds: 25}, Labels: []string{
-			"fabric.topograph.run/tier-0", "network.topology.nvidia.com/leaf", "network.topology.nvidia.com/block", "topology.kubernetes.io/rack",
+			"fabric.topograph.run/tier-0", "network.topology.nvidia.com/leaf", "network.topology.nvidia.com/block",
+			"topology.kubernetes.io/rack",
 		}},
 		{Name: "spine", NetworkDistance: NetworkDistance{Microseconds: 45}, Labels: []string{
 			"fabric.topograph.run/tier-1", "network.topology.nvidia.com/spine",
@@ -92,7 +93,8 @@ func DefaultNetworkLevels() []NetworkLevel {
 			"fabric.topograph.run/tier-2", "network.topology.nvidia.com/core", "network.topology.nvidia.com/datacenter",
 		}},
 		{Name: "zone", NetworkDistance: NetworkDistance{Microseconds: 150}, Labels: []string{"topology.kubernetes.io/zone"}},
-		{Name: "region", NetworkDistance: NetworkDistance{Microseconds: 2_200}, Labels: []string{"topology.kubernetes.io/region"}},
+		{Name: "region", NetworkDistance: NetworkDistance{Microseconds: 2_200},
+			Labels: []string{"topology.kubernetes.io/region"}},
 	}
 }
 
@@ -154,7 +156,8 @@ func ValidateNetworkTopologyArgs(path *field.Path, args *NetworkTopologyArgs) er
 	errs = append(errs, validateRange(path.Child("gangGiBPerHour"), *args.GangGiBPerHour, 0, maxGiBPerHour)...)
 	errs = append(errs, validateRange(path.Child("appGiBPerHour"), *args.AppGiBPerHour, 1, maxGiBPerHour)...)
 	errs = append(errs, validateRange(path.Child("nearGiBPerHour"), *args.NearGiBPerHour, 1, maxGiBPerHour)...)
-	errs = append(errs, validateRange(path.Child("microDollarsPerSecond"), *args.MicroDollarsPerSecond, 1, maxMicroDollarsPerGiB)...)
+	errs = append(errs, validateRange(path.Child("microDollarsPerSecond"), *args.MicroDollarsPerSecond, 1,
+		maxMicroDollarsPerGiB)...)
 	if key := *args.AppLabel; key != "" && len(validation.IsQualifiedName(key)) > 0 {
 		errs = append(errs, field.Invalid(path.Child("appLabel"), key, "want the key of a pod label"))
 	}
@@ -170,7 +173,8 @@ func validateDistance(path *field.Path, d, within NetworkDistance) field.ErrorLi
 		errs = append(errs, field.Invalid(path.Child("microseconds"), d.Microseconds, fmt.Sprintf(want, within.Microseconds)))
 	}
 	if d.MicroDollarsPerGiB < within.MicroDollarsPerGiB {
-		errs = append(errs, field.Invalid(path.Child("microDollarsPerGiB"), d.MicroDollarsPerGiB, fmt.Sprintf(want, within.MicroDollarsPerGiB)))
+		errs = append(errs, field.Invalid(path.Child("microDollarsPerGiB"), d.MicroDollarsPerGiB,
+			fmt.Sprintf(want, within.MicroDollarsPerGiB)))
 	}
 	return errs
 }

@@ -78,7 +78,8 @@ func New(socket string, resources Resources) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("preparing the connection to the kubelet's socket %s: %w", socket, err)
 	}
-	return &Client{connection: connection, api: podresourcesv1.NewPodResourcesListerClient(connection), resources: resources}, nil
+	return &Client{connection: connection, api: podresourcesv1.NewPodResourcesListerClient(connection),
+		resources: resources}, nil
 }
 
 // Close ends the connection.
@@ -123,8 +124,9 @@ func (c *Client) Read(ctx context.Context) (State, error) {
 }
 
 // errForbidden says what helps: the kubelet makes its folder and its socket for root.
-var errForbidden = errors.New("the socket may not be opened: the agent needs the user or group that the kubelet made it for, " +
-	"root by default")
+var errForbidden = errors.New(
+	"the socket may not be opened: the agent needs the user or group that the kubelet made it for, " +
+		"root by default")
 
 func explain(doing string, err error) error {
 	if strings.Contains(err.Error(), "permission denied") {

@@ -51,7 +51,8 @@ func (p *Plugin) spotPolicy(pod *v1.Pod) (priceview.SpotPolicy, *wellknown.BadVa
 
 // PreFilter reads the pod once. It rejects a pod that says something that cannot be understood, and lets pods that
 // tolerate spot skip Filter.
-func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
+func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
+	_ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	s, bad := p.read(ctx, pod)
 	if bad != nil {
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, bad.Error())

@@ -15,13 +15,15 @@ import (
 
 var (
 	clusterCost = metrics.NewDesc("berth_cluster_cost_dollars_per_hour",
-		"Price of all nodes by the prices of a profile, by type of capacity.", []string{"profile", "capacity_type"}, nil, metrics.ALPHA, "")
+		"Price of all nodes by the prices of a profile, by type of capacity.", []string{"profile", "capacity_type"}, nil,
+		metrics.ALPHA, "")
 	inUseCost = metrics.NewDesc("berth_nodes_in_use_cost_dollars_per_hour",
 		"Price of the nodes that some pod keeps from being given back.", []string{"profile"}, nil, metrics.ALPHA, "")
 	idleGPUCost = metrics.NewDesc("berth_idle_gpu_cost_dollars_per_hour",
 		"Price of the GPUs that no pod has.", []string{"profile"}, nil, metrics.ALPHA, "")
 	strandedGPUCost = metrics.NewDesc("berth_stranded_gpu_cost_dollars_per_hour",
-		"Price of the idle GPUs that no pod can use for want of CPU or memory on their nodes.", []string{"profile"}, nil, metrics.ALPHA, "")
+		"Price of the idle GPUs that no pod can use for want of CPU or memory on their nodes.", []string{"profile"}, nil,
+		metrics.ALPHA, "")
 	spotShare = metrics.NewDesc("berth_spot_cost_ratio",
 		"Share of the price of all nodes that is spot capacity.", []string{"profile"}, nil, metrics.ALPHA, "")
 	unpricedNodes = metrics.NewDesc("berth_nodes_without_price",

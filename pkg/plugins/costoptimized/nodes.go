@@ -43,7 +43,8 @@ type nodeViews struct {
 func (v *nodeViews) of(node *v1.Node) *nodeView {
 	entry := v.Of(node)
 	devices := v.claims.NodeNumber(node.Name)
-	if view := entry.Value.Load(); view != nil && view.devices == devices && (view.fixed || view.metered == v.market.price(node)) {
+	if view := entry.Value.Load(); view != nil && view.devices == devices &&
+		(view.fixed || view.metered == v.market.price(node)) {
 		return view
 	}
 	view := v.settings.view(node, v.market, v.claims)
@@ -80,7 +81,8 @@ func (s *settings) view(node *v1.Node, metrics market, claims *claimview.GPUs) *
 
 // GivenPrices returns what nodes cost as they themselves say or the args of a profile, without metrics, and the rates
 // by which a price is divided over resources.
-func GivenPrices(args *config.CostOptimizedArgs, profile string) (func(*v1.Node) (price.MicroDollars, bool), price.Rates, error) {
+func GivenPrices(args *config.CostOptimizedArgs, profile string) (func(*v1.Node) (price.MicroDollars, bool),
+	price.Rates, error) {
 	s, err := readArgs(args, profile)
 	if err != nil {
 		return nil, price.Rates{}, err

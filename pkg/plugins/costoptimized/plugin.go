@@ -82,10 +82,11 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 	gangs := gangview.GangsOf(factory)
 	classes := priorityClassInformer(factory)
 	p := &Plugin{
-		settings:        s,
-		gangs:           gangs,
-		claims:          claims,
-		nodes:           &nodeViews{ByNode: nodes, settings: s, claims: claims, market: market{reader: prices, rules: s.capacityRules}},
+		settings: s,
+		gangs:    gangs,
+		claims:   claims,
+		nodes: &nodeViews{ByNode: nodes, settings: s, claims: claims,
+			market: market{reader: prices, rules: s.capacityRules}},
 		running:         newRunningPods(s.gpuKeys, gangs),
 		waiting:         newWaiting(clock.RealClock{}),
 		priorityClasses: schedulinglisters.NewPriorityClassLister(classes.GetIndexer()),

@@ -31,20 +31,22 @@ var priorityClasses = informers.CustomKind{
 // priorityClassInformer is the factory's informer of PriorityClasses. A scheduler without the right to read them starts
 // all the same, which it does not with the factory's own informer.
 func priorityClassInformer(factory kubeinformers.SharedInformerFactory) cache.SharedIndexInformer {
-	return factory.InformerFor(&schedulingv1.PriorityClass{}, func(client kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
-		classes := client.SchedulingV1().PriorityClasses()
-		source := informers.WhereReadable(priorityClasses,
-			func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-				return classes.List(ctx, options)
-			},
-			classes.Watch)
-		return cache.NewSharedIndexInformer(source, &schedulingv1.PriorityClass{}, resync, cache.Indexers{})
-	})
+	return factory.InformerFor(&schedulingv1.PriorityClass{},
+		func(client kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
+			classes := client.SchedulingV1().PriorityClasses()
+			source := informers.WhereReadable(priorityClasses,
+				func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+					return classes.List(ctx, options)
+				},
+				classes.Watch)
+			return cache.NewSharedIndexInformer(source, &schedulingv1.PriorityClass{}, resync, cache.Indexers{})
+		})
 }
 
 // watchPriorityClasses wakes the pods of a PriorityClass when its stance to spot changes: the scheduling queue knows no
 // event for it.
-func (p *Plugin) watchPriorityClasses(classes cache.SharedIndexInformer, pods corelisters.PodLister, handle fwk.Handle) error {
+func (p *Plugin) watchPriorityClasses(classes cache.SharedIndexInformer, pods corelisters.PodLister,
+	handle fwk.Handle) error {
 	_, err := informers.Handle(handle.SharedInformerFactory(), classes, cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) {
 			if class, ok := obj.(*schedulingv1.PriorityClass); ok && class.Annotations[wellknown.SpotKey] != "" {

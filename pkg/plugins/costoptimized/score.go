@@ -90,7 +90,8 @@ func (p *Plugin) Score(_ context.Context, state fwk.CycleState, pod *v1.Pod, inf
 	}
 	view := p.nodes.of(info.Node())
 	inUse := view.removable && podview.InUse(info)
-	return p.cost(s, cycle, view, inUse, priceview.FreeHost(info), func() int64 { return p.nodes.freeGPU(view, info) }), nil
+	return p.cost(s, cycle, view, inUse, priceview.FreeHost(info), func() int64 { return p.nodes.freeGPU(view, info) }),
+		nil
 }
 
 // states returns what is known of the pod and of the cycle.
@@ -105,7 +106,8 @@ func (p *Plugin) states(state fwk.CycleState, pod *v1.Pod) (*podState, *cycleSta
 
 // cost returns what the pod would cost on a node, in micro-dollars an hour. What is free of its GPUs is asked for only
 // where it matters.
-func (p *Plugin) cost(s *podState, cycle *cycleState, view *nodeView, inUse bool, free price.Capacity, freeGPU func() int64) int64 {
+func (p *Plugin) cost(s *podState, cycle *cycleState, view *nodeView, inUse bool, free price.Capacity,
+	freeGPU func() int64) int64 {
 	switch {
 	case view.last(s):
 		return rawLast
@@ -116,7 +118,8 @@ func (p *Plugin) cost(s *podState, cycle *cycleState, view *nodeView, inUse bool
 }
 
 // parts returns the parts of the cost on a node with a price.
-func (p *Plugin) parts(s *podState, cycle *cycleState, view *nodeView, inUse bool, free price.Capacity, freeGPU func() int64) price.Parts {
+func (p *Plugin) parts(s *podState, cycle *cycleState, view *nodeView, inUse bool, free price.Capacity,
+	freeGPU func() int64) price.Parts {
 	request := view.offers.Request(&s.request)
 	return p.settings.policy.Cost(price.Placement{
 		Node:              view.split,
@@ -146,7 +149,8 @@ func (p *Plugin) ScoreExtensions() fwk.ScoreExtensions { return p }
 
 // NormalizeScore turns costs into scores: 100 for the cheapest, 50 for about twice its cost. A node without a price
 // counts a little less than the median or comes after all with one, nodes that are about to go come last.
-func (p *Plugin) NormalizeScore(_ context.Context, state fwk.CycleState, _ *v1.Pod, scores fwk.NodeScoreList) *fwk.Status {
+func (p *Plugin) NormalizeScore(_ context.Context, state fwk.CycleState, _ *v1.Pod,
+	scores fwk.NodeScoreList) *fwk.Status {
 	cheapest, known, unknown := rawLast, 0, 0
 	for _, n := range scores {
 		switch n.Score {

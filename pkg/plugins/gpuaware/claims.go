@@ -102,7 +102,8 @@ func (c *claims) unanswered(ctx context.Context, info fwk.NodeInfo, r *gpu.Reque
 
 // inventory is what the node has for the pod, without the GPUs that are measured to be faulty, and writes down which of
 // it the allocator would give where that makes a difference. It returns false where that is not sure.
-func (c *claims) inventory(ctx context.Context, info fwk.NodeInfo, v *view, s *podState, at *gpu.Placement) (_ *gpu.Inventory, sure bool) {
+func (c *claims) inventory(ctx context.Context, info fwk.NodeInfo, v *view, s *podState,
+	at *gpu.Placement) (_ *gpu.Inventory, sure bool) {
 	if c.state == nil {
 		return v.inventory, true
 	}

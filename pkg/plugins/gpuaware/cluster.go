@@ -73,7 +73,8 @@ func clusterFor(ctx context.Context, handle fwk.Handle, keys *gpuview.Keys) (*cl
 			recorder: handle.EventRecorder(),
 		}
 		c.fleet = &fleet{
-			cluster: c, pods: factory.Core().V1().Pods().Informer().GetIndexer(), nodes: factory.Core().V1().Nodes().Informer().GetStore(),
+			cluster: c, pods: factory.Core().V1().Pods().Informer().GetIndexer(),
+			nodes: factory.Core().V1().Nodes().Informer().GetStore(),
 			dirty: map[string]struct{}{}, parts: map[string][]count{},
 		}
 		c.roll = newRoll(ctx, c)

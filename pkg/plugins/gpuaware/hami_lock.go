@@ -59,5 +59,6 @@ func (l hamiLock) left(now time.Time) time.Duration {
 // servedByLock reports whether a pod no longer needs the lock that names it: it has ended, its containers run and so
 // have their devices, or it is bound to another node.
 func servedByLock(pod *v1.Pod, node string) bool {
-	return podview.Finished(pod) || pod.Status.Phase == v1.PodRunning || pod.Spec.NodeName != "" && pod.Spec.NodeName != node
+	return podview.Finished(pod) || pod.Status.Phase == v1.PodRunning || pod.Spec.NodeName != "" &&
+		pod.Spec.NodeName != node
 }

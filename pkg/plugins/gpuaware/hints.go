@@ -30,9 +30,12 @@ func (p *Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, 
 				fwk.UpdateNodeAnnotation | fwk.UpdateNodeTaint},
 			QueueingHintFn: p.afterNodeChange,
 		},
-		{Event: fwk.ClusterEvent{Resource: fwk.DeviceClass, ActionType: fwk.Add | fwk.Update}, QueueingHintFn: p.afterClassChange},
-		{Event: fwk.ClusterEvent{Resource: fwk.ResourceSlice, ActionType: fwk.Add | fwk.Update}, QueueingHintFn: p.afterSliceChange},
-		{Event: fwk.ClusterEvent{Resource: fwk.ResourceClaim, ActionType: fwk.Update | fwk.Delete}, QueueingHintFn: p.afterClaimChange},
+		{Event: fwk.ClusterEvent{Resource: fwk.DeviceClass, ActionType: fwk.Add | fwk.Update},
+			QueueingHintFn: p.afterClassChange},
+		{Event: fwk.ClusterEvent{Resource: fwk.ResourceSlice, ActionType: fwk.Add | fwk.Update},
+			QueueingHintFn: p.afterSliceChange},
+		{Event: fwk.ClusterEvent{Resource: fwk.ResourceClaim, ActionType: fwk.Update | fwk.Delete},
+			QueueingHintFn: p.afterClaimChange},
 		{
 			// Annotations have no action type of their own: their changes arrive as the general update.
 			Event:          fwk.ClusterEvent{Resource: fwk.TargetPod, ActionType: fwk.Update},
@@ -112,7 +115,8 @@ func (p *Plugin) afterNodeChange(logger klog.Logger, pod *v1.Pod, oldObj, newObj
 		return fwk.QueueSkip, nil
 	}
 	if reason := gpu.Fit(now.Empty(), &request.Request); reason.Cause != gpu.Fits && !reason.Evictable() {
-		logger.V(5).Info("Changed node cannot serve the pod", "pod", klog.KObj(pod), "node", klog.KObj(after), "reason", reason.String())
+		logger.V(5).Info("Changed node cannot serve the pod", "pod", klog.KObj(pod), "node", klog.KObj(after), "reason",
+			reason.String())
 		return fwk.QueueSkip, nil
 	}
 	return fwk.Queue, nil

@@ -75,7 +75,8 @@ type door struct {
 func newLearner(keys *gpuview.Keys, gangs *gangview.Gangs, claims *claimview.GPUs) *learner {
 	l := &learner{
 		keys: keys, gangs: gangs, claims: claims, mix: gpu.NewMix(), groups: map[string]struct{}{},
-		nodes: map[string]gpuNode{}, capacity: map[string]int{}, sizes: map[int]int{}, memories: map[int]int{}, doors: map[string]door{},
+		nodes: map[string]gpuNode{}, capacity: map[string]int{}, sizes: map[int]int{}, memories: map[int]int{},
+		doors: map[string]door{},
 	}
 	l.now.Store(&learnt{number: 1, demand: gpu.NewDemand(l.mix.Distribution(), nil, 0)})
 	return l
@@ -178,7 +179,8 @@ func (l *learner) independent(pod *v1.Pod) bool {
 // admitted reports whether any GPU node lets the pod in by its taints. With no node known yet all pods count.
 func (l *learner) admitted(pod *v1.Pod) bool {
 	for _, d := range l.doors {
-		_, untolerated := corev1helpers.FindMatchingUntoleratedTaint(klog.Background(), d.taints, pod.Spec.Tolerations, nil, false)
+		_, untolerated := corev1helpers.FindMatchingUntoleratedTaint(klog.Background(), d.taints, pod.Spec.Tolerations, nil,
+			false)
 		if !untolerated {
 			return true
 		}

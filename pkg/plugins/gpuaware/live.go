@@ -128,7 +128,8 @@ func measured(used signals.Utilisation, node *gpuview.Node, device int) int {
 }
 
 // promisedSince sums the shares of a device that pods scheduled after a time hold.
-func promisedSince(info fwk.NodeInfo, since time.Time, device int, node *gpuview.Node, promised gpuview.AssignmentOf) int {
+func promisedSince(info fwk.NodeInfo, since time.Time, device int, node *gpuview.Node,
+	promised gpuview.AssignmentOf) int {
 	sum := 0
 	for _, other := range info.GetPods() {
 		pod := other.GetPod()

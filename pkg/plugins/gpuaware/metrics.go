@@ -30,11 +30,13 @@ var (
 	descUnhealthy = metrics.NewDesc("berth_gpu_unhealthy",
 		"GPUs that the node does not give out, by model.", []string{"model"}, nil, metrics.ALPHA, "")
 	descStranded = metrics.NewDesc("berth_gpu_stranded",
-		"Free compute, in GPUs, that the workload seen so far is expected to leave unused, by model.", []string{"model"}, nil, metrics.ALPHA, "")
+		"Free compute, in GPUs, that the workload seen so far is expected to leave unused, by model.", []string{"model"}, nil,
+		metrics.ALPHA, "")
 	descFragmented = metrics.NewDesc("berth_gpu_fragmentation_ratio",
 		"Share of the free compute that is on partly taken GPUs, by model.", []string{"model"}, nil, metrics.ALPHA, "")
 	descMemory = metrics.NewDesc("berth_gpu_memory_fragmentation_ratio",
-		"Share of the free memory of shared GPUs that is on partly taken GPUs, by model.", []string{"model"}, nil, metrics.ALPHA, "")
+		"Share of the free memory of shared GPUs that is on partly taken GPUs, by model.", []string{"model"}, nil,
+		metrics.ALPHA, "")
 	descHits = metrics.NewDesc("berth_gpu_packing_cache_hits_total",
 		"Packing values that were found in the cache.", nil, nil, metrics.ALPHA, "")
 	descMisses = metrics.NewDesc("berth_gpu_packing_cache_misses_total",
@@ -48,7 +50,8 @@ var (
 	})
 	unassigned = metrics.NewCounter(&metrics.CounterOpts{
 		Subsystem: "berth_gpu", Name: "unassigned_pods_total", StabilityLevel: metrics.ALPHA,
-		Help: "Pods that came to a node with GPUs in their annotations which this scheduler had not assigned. These count for nothing.",
+		Help: "Pods that came to a node with GPUs in their annotations which this scheduler had not assigned. These count " +
+			"for nothing.",
 	})
 )
 
@@ -247,7 +250,8 @@ func (c *collector) counted() []*cluster {
 
 // DescribeWithStability describes the metrics.
 func (*collector) DescribeWithStability(ch chan<- *metrics.Desc) {
-	for _, d := range []*metrics.Desc{descTotal, descFree, descAllocated, descUnhealthy, descStranded, descFragmented, descMemory, descHits, descMisses} {
+	for _, d := range []*metrics.Desc{descTotal, descFree, descAllocated, descUnhealthy, descStranded, descFragmented,
+		descMemory, descHits, descMisses} {
 		ch <- d
 	}
 }

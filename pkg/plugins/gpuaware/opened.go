@@ -15,7 +15,8 @@ import (
 // have refused the pod. Preemption does ask them, and does not help while they refuse; their own events do not wake a
 // pod that they are not known to have refused.
 func opened(pod *v1.Pod, before, after *v1.Node) bool {
-	if before == nil || ptr.Deref(pod.Spec.PreemptionPolicy, v1.PreemptLowerPriority) == v1.PreemptNever || !admits(after, pod) {
+	if before == nil || ptr.Deref(pod.Spec.PreemptionPolicy, v1.PreemptLowerPriority) == v1.PreemptNever ||
+		!admits(after, pod) {
 		return false
 	}
 	return !admits(before, pod) || hasVolumes(pod) && moved(before, after)
@@ -31,9 +32,10 @@ func admits(node *v1.Node, pod *v1.Pod) bool {
 	if node.Spec.Unschedulable {
 		taints = append([]v1.Taint{{Key: v1.TaintNodeUnschedulable, Effect: v1.TaintEffectNoSchedule}}, taints...)
 	}
-	_, untolerated := corev1helpers.FindMatchingUntoleratedTaint(klog.Background(), taints, pod.Spec.Tolerations, func(t *v1.Taint) bool {
-		return t.Effect == v1.TaintEffectNoSchedule || t.Effect == v1.TaintEffectNoExecute
-	}, false)
+	_, untolerated := corev1helpers.FindMatchingUntoleratedTaint(klog.Background(), taints, pod.Spec.Tolerations,
+		func(t *v1.Taint) bool {
+			return t.Effect == v1.TaintEffectNoSchedule || t.Effect == v1.TaintEffectNoExecute
+		}, false)
 	return !untolerated
 }
 

@@ -81,7 +81,8 @@ func (p *Plugin) Reserve(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod,
 		devices, share, ok = gpu.Choose(count(p.settings.keys), &s.request.Request)
 	}
 	if !ok {
-		return fwk.AsStatus(fmt.Errorf("reserving GPUs of node %s, which has room but for what a pod may hold that is going or could not be bound: %s",
+		return fwk.AsStatus(fmt.Errorf(
+			"reserving GPUs of node %s, which has room but for what a pod may hold that is going or could not be bound: %s",
 			nodeName, gpu.Fit(count(p.settings.keys), &s.request.Request)))
 	}
 	if simulated {
@@ -90,7 +91,8 @@ func (p *Plugin) Reserve(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod,
 	}
 	cycle.Write(promisedKey, promiseMark{})
 	p.cluster.ledger.promise(pod.UID, node.Assign(devices, share))
-	klog.FromContext(ctx).V(4).Info("Promised GPU devices", "pod", klog.KObj(pod), "node", nodeName, "devices", devices, "milliGPU", share.Milli)
+	klog.FromContext(ctx).V(4).Info("Promised GPU devices", "pod", klog.KObj(pod), "node", nodeName, "devices", devices,
+		"milliGPU", share.Milli)
 	return nil
 }
 
@@ -173,7 +175,8 @@ func (p *Plugin) PreBind(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod,
 	}
 	promised, ok := p.cluster.ledger.of(pod.UID)
 	if !ok || promised.Node != nodeName {
-		return fwk.AsStatus(fmt.Errorf("telling pod %s/%s its GPUs: the promise on node %s is gone", pod.Namespace, pod.Name, nodeName))
+		return fwk.AsStatus(fmt.Errorf("telling pod %s/%s its GPUs: the promise on node %s is gone", pod.Namespace, pod.Name,
+			nodeName))
 	}
 	s, err := p.state(ctx, cycle, pod)
 	if err != nil {

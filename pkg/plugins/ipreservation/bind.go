@@ -31,7 +31,8 @@ var (
 )
 
 // PreBindPreFlight skips PreBind for pods without an address.
-func (p *Plugin) PreBindPreFlight(_ context.Context, _ fwk.CycleState, pod *v1.Pod, _ string) (*fwk.PreBindPreFlightResult, *fwk.Status) {
+func (p *Plugin) PreBindPreFlight(_ context.Context, _ fwk.CycleState, pod *v1.Pod,
+	_ string) (*fwk.PreBindPreFlightResult, *fwk.Status) {
 	if _, ok := p.book.ledger.Promised(string(pod.UID)); !ok {
 		return nil, fwk.NewStatus(fwk.Skip)
 	}
@@ -51,7 +52,8 @@ func (p *Plugin) PreBind(ctx context.Context, _ fwk.CycleState, pod *v1.Pod, _ s
 	if next, err := p.book.pods.Pods(pod.Namespace).Get(pod.Name); err == nil && next.UID != pod.UID {
 		p.book.wake(callsFor(next)) // it waited for the promise
 	}
-	klog.FromContext(ctx).V(3).Info("Reserved an address", "pod", klog.KObj(pod), "address", promise.Address, "domain", promise.Domain)
+	klog.FromContext(ctx).V(3).Info("Reserved an address", "pod", klog.KObj(pod), "address", promise.Address, "domain",
+		promise.Domain)
 	return nil
 }
 
@@ -95,7 +97,8 @@ func (p *Plugin) stillThere(ctx context.Context, pod *v1.Pod) error {
 func (b *book) create(ctx context.Context, pod *v1.Pod, promise *address.Promise) error {
 	made := &networkv1alpha1.IPReservation{}
 	name := podview.ReservationName(promise.Address)
-	err := b.client.Post().Resource(reservationKind.Resource.Resource).Body(b.reservationFor(pod, promise)).Do(ctx).Into(made)
+	err := b.client.Post().Resource(reservationKind.Resource.Resource).Body(b.reservationFor(pod, promise)).Do(ctx).Into(
+		made)
 	if apierrors.IsAlreadyExists(err) {
 		// Our own if the API server's answer to an earlier attempt was lost.
 		if err := b.client.Get().Resource(reservationKind.Resource.Resource).Name(name).Do(ctx).Into(made); err != nil {
@@ -117,12 +120,14 @@ func (b *book) create(ctx context.Context, pod *v1.Pod, promise *address.Promise
 // renew says in the reservation that the pod has it. That also keeps a scheduler that led before from deleting it.
 func (b *book) renew(ctx context.Context, pod *v1.Pod, promise *address.Promise) error {
 	name := podview.ReservationName(promise.Address)
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": promise.Object}, "spec": map[string]any{"podUID": pod.UID}})
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": promise.Object},
+		"spec": map[string]any{"podUID": pod.UID}})
 	if err != nil {
 		return fmt.Errorf("encoding patch of IPReservation %s: %w", name, err)
 	}
 	renewed := &networkv1alpha1.IPReservation{}
-	err = b.client.Patch(types.MergePatchType).Resource(reservationKind.Resource.Resource).Name(name).Body(patch).Do(ctx).Into(renewed)
+	err = b.client.Patch(types.MergePatchType).Resource(reservationKind.Resource.Resource).Name(name).Body(patch).Do(
+		ctx).Into(renewed)
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		b.forget(promise.Address, promise.Object, podview.PodIdentities(pod)[0])
 		return fmt.Errorf("updating IPReservation %s for pod %s/%s: %w", name, pod.Namespace, pod.Name, errGone)

@@ -99,8 +99,10 @@ func newBook(ctx context.Context, handle fwk.Handle) (*book, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &book{handle: handle, wide: wide, pools: pools, reservations: reservations, client: client, pods: factory.Core().V1().Pods().Lister(),
-		sets: factory.Apps().V1().StatefulSets().Lister(), status: informers.NewStatusLoop(), profiles: map[string]*config.IPReservationArgs{}, unseen: map[string]written{},
+	b := &book{handle: handle, wide: wide, pools: pools, reservations: reservations, client: client,
+		pods: factory.Core().V1().Pods().Lister(),
+		sets: factory.Apps().V1().StatefulSets().Lister(), status: informers.NewStatusLoop(),
+		profiles: map[string]*config.IPReservationArgs{}, unseen: map[string]written{},
 		neverRan: map[string]address.Identity{},
 		freed:    make(chan struct{}, 1), due: make(chan struct{}, 1), wrote: make(chan struct{}, 1)}
 	if err := b.watch(factory); err != nil {

@@ -23,7 +23,8 @@ type cycleState struct{ plan *address.Plan }
 func (s *cycleState) Clone() fwk.StateData { return &cycleState{s.plan.Clone()} }
 
 // PreFilter works out where an address is free for the pod. Without need of one Filter is skipped.
-func (p *Plugin) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
+func (p *Plugin) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod,
+	nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	p.book.begin()
 	if p.book.indifferentTo(pod) {
 		return nil, fwk.NewStatus(fwk.Skip)
@@ -119,7 +120,8 @@ func (p *Plugin) addAs(s *cycleState, other *v1.Pod, key string, node fwk.NodeIn
 func (p *Plugin) PreFilterExtensions() fwk.PreFilterExtensions { return p }
 
 // AddPod counts the address of a pod that is put on a node.
-func (p *Plugin) AddPod(_ context.Context, state fwk.CycleState, _ *v1.Pod, other fwk.PodInfo, node fwk.NodeInfo) *fwk.Status {
+func (p *Plugin) AddPod(_ context.Context, state fwk.CycleState, _ *v1.Pod, other fwk.PodInfo,
+	node fwk.NodeInfo) *fwk.Status {
 	s, err := readState(state)
 	switch {
 	case errors.Is(err, fwk.ErrNotFound):
@@ -132,7 +134,8 @@ func (p *Plugin) AddPod(_ context.Context, state fwk.CycleState, _ *v1.Pod, othe
 }
 
 // RemovePod takes back what AddPod has counted.
-func (*Plugin) RemovePod(_ context.Context, state fwk.CycleState, _ *v1.Pod, other fwk.PodInfo, _ fwk.NodeInfo) *fwk.Status {
+func (*Plugin) RemovePod(_ context.Context, state fwk.CycleState, _ *v1.Pod, other fwk.PodInfo,
+	_ fwk.NodeInfo) *fwk.Status {
 	s, err := readState(state)
 	switch {
 	case errors.Is(err, fwk.ErrNotFound):

@@ -78,5 +78,6 @@ func askOf(pod *v1.Pod) (*address.Ask, *wellknown.BadValue) {
 	if bad != nil {
 		return nil, bad
 	}
-	return &address.Ask{Pod: string(pod.UID), Namespace: pod.Namespace, Identities: podview.PodIdentities(pod), Pool: pool}, nil
+	return &address.Ask{Pod: string(pod.UID), Namespace: pod.Namespace, Identities: podview.PodIdentities(pod),
+		Pool: pool}, nil
 }

@@ -111,7 +111,8 @@ func (b *book) releaseOne(ctx context.Context, r *networkv1alpha1.IPReservation)
 	// The version is that of which the policy allows the release.
 	switch err = b.deleteAsItIs(ctx, r); {
 	case err == nil || apierrors.IsNotFound(err):
-		klog.FromContext(ctx).V(2).Info("Released an address", "address", r.Spec.Address, "policy", r.Spec.ReleasePolicy, "surplus", surplus)
+		klog.FromContext(ctx).V(2).Info("Released an address", "address", r.Spec.Address, "policy", r.Spec.ReleasePolicy,
+			"surplus", surplus)
 		b.forget(a, string(r.UID), identityOf(&r.Spec.Pod))
 		return 0, nil
 	case apierrors.IsConflict(err):

@@ -33,11 +33,13 @@ func (b *book) watch(factory kubeinformers.SharedInformerFactory) error {
 	}{
 		{"IPPools", b.pools, cache.ResourceEventHandlerFuncs{AddFunc: func(any) { b.poolsChanged() }, UpdateFunc: b.poolSeen,
 			DeleteFunc: func(any) { b.poolsChanged() }}},
-		{"IPReservations", b.reservations, cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) { b.reservationSeen(nil, obj) },
-			UpdateFunc: b.reservationSeen, DeleteFunc: b.reservationGone}},
+		{"IPReservations", b.reservations,
+			cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) { b.reservationSeen(nil, obj) },
+				UpdateFunc: b.reservationSeen, DeleteFunc: b.reservationGone}},
 		{"pods", factory.Core().V1().Pods().Informer(), cache.ResourceEventHandlerFuncs{AddFunc: b.podSeen,
 			UpdateFunc: func(_, obj any) { b.podSeen(obj) }, DeleteFunc: b.podGone}},
-		{"StatefulSets", factory.Apps().V1().StatefulSets().Informer(), cache.ResourceEventHandlerFuncs{DeleteFunc: func(any) { signal(b.due) }}},
+		{"StatefulSets", factory.Apps().V1().StatefulSets().Informer(),
+			cache.ResourceEventHandlerFuncs{DeleteFunc: func(any) { signal(b.due) }}},
 	} {
 		told, err := informers.Handle(factory, w.informer, w.handler)
 		if err != nil {
@@ -98,7 +100,8 @@ func (b *book) podSeen(obj any) {
 	if !ok {
 		return
 	}
-	if _, asks := pod.Annotations[wellknown.IPPoolKey]; asks && pod.Spec.NodeName == "" && pod.Status.NominatedNodeName != "" &&
+	if _, asks := pod.Annotations[wellknown.IPPoolKey]; asks && pod.Spec.NodeName == "" &&
+		pod.Status.NominatedNodeName != "" &&
 		b.argsOf(pod) != nil {
 		b.nominated.Store(pod.UID, pod)
 		return

@@ -110,7 +110,8 @@ func peersOf(factory kubeinformers.SharedInformerFactory, appLabel string) (*pee
 }
 
 func newPeers(gangs *gangview.Gangs, appLabel string) *peers {
-	return &peers{gangs: gangs, appLabel: appLabel, pods: map[types.UID]*member{}, groups: map[groupKey]*group{}, spaces: map[string]*space{}}
+	return &peers{gangs: gangs, appLabel: appLabel, pods: map[types.UID]*member{}, groups: map[groupKey]*group{},
+		spaces: map[string]*space{}}
 }
 
 // see takes note of a pod as the informer has it.

@@ -106,7 +106,8 @@ func (*Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, er
 }
 
 // PreFilter finds out what the pod talks to, and rejects one whose annotation cannot be read.
-func (p *Plugin) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
+func (p *Plugin) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod,
+	_ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	near, bad := podview.PodNear(pod)
 	if bad != nil {
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, bad.Error())
@@ -129,12 +130,14 @@ func (s *relationState) Clone() fwk.StateData { return &relationState{s.relation
 func (p *Plugin) PreFilterExtensions() fwk.PreFilterExtensions { return p }
 
 // AddPod takes another pod to be on the node.
-func (p *Plugin) AddPod(_ context.Context, state fwk.CycleState, _ *v1.Pod, added fwk.PodInfo, node fwk.NodeInfo) *fwk.Status {
+func (p *Plugin) AddPod(_ context.Context, state fwk.CycleState, _ *v1.Pod, added fwk.PodInfo,
+	node fwk.NodeInfo) *fwk.Status {
 	return p.move(state, added.GetPod(), node, 1)
 }
 
 // RemovePod takes another pod to be no longer there.
-func (p *Plugin) RemovePod(_ context.Context, state fwk.CycleState, _ *v1.Pod, removed fwk.PodInfo, node fwk.NodeInfo) *fwk.Status {
+func (p *Plugin) RemovePod(_ context.Context, state fwk.CycleState, _ *v1.Pod, removed fwk.PodInfo,
+	node fwk.NodeInfo) *fwk.Status {
 	return p.move(state, removed.GetPod(), node, -1)
 }
 

@@ -198,7 +198,8 @@ func addEvenly(out *topology.Tally, l *link, g *group, find func(string) *topolo
 }
 
 // add counts the pods of a group, each for factor / divisor.
-func add(out *topology.Tally, moved map[string]int64, g *group, factor, divisor int64, find func(string) *topology.Place) {
+func add(out *topology.Tally, moved map[string]int64, g *group, factor, divisor int64,
+	find func(string) *topology.Place) {
 	one := func(node string, n int64) {
 		if n <= 0 {
 			return

@@ -106,8 +106,9 @@ func newBook(ctx context.Context, handle fwk.Handle) (*book, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &book{handle: handle, policies: policies, pods: core.Pods().Lister(), nodes: core.Nodes().Lister(), namespaces: core.Namespaces().Lister(),
-		byNode: byNode, wide: wide, told: lru.New(maxDemands), changed: make(chan struct{}, 1), wake: map[string]bool{}}
+	b := &book{handle: handle, policies: policies, pods: core.Pods().Lister(), nodes: core.Nodes().Lister(),
+		namespaces: core.Namespaces().Lister(),
+		byNode:     byNode, wide: wide, told: lru.New(maxDemands), changed: make(chan struct{}, 1), wake: map[string]bool{}}
 	wide.CountedBy(Name, b)
 	b.status = newStatusWriter(b, client, handle.EventRecorder())
 	if err := b.watch(factory); err != nil {
@@ -154,9 +155,10 @@ func (b *book) build(first bool) (now, before *view, freed bool) {
 	}
 	v.marks.Store(&marks)
 	demands := b.demandsOfBound(v)
-	freed = b.ledger.Rebuild(v.set, func() []policy.Holder { return b.bound(v, demands) }, func(pod *v1.Pod, node string) (*policy.Demand, *policy.Marks) {
-		return b.read(v, pod), b.marksByName(v, node)
-	}, func() { b.view.Store(v) })
+	freed = b.ledger.Rebuild(v.set, func() []policy.Holder { return b.bound(v, demands) },
+		func(pod *v1.Pod, node string) (*policy.Demand, *policy.Marks) {
+			return b.read(v, pod), b.marksByName(v, node)
+		}, func() { b.view.Store(v) })
 	for node := range marks {
 		b.marksOf(v, node)
 	}
@@ -197,7 +199,8 @@ func (b *book) bound(v *view, demands map[*v1.Pod]*policy.Demand) []policy.Holde
 			d = b.read(v, pod)
 		}
 		if d.UsesLicenses() {
-			holders = append(holders, policy.Holder{UID: string(pod.UID), Node: pod.Spec.NodeName, Uses: d, Marks: b.marksByName(v, pod.Spec.NodeName)})
+			holders = append(holders, policy.Holder{UID: string(pod.UID), Node: pod.Spec.NodeName, Uses: d,
+				Marks: b.marksByName(v, pod.Spec.NodeName)})
 		}
 	}
 	return holders
@@ -365,7 +368,8 @@ func (b *book) activate(ctx context.Context, before *view, wake map[string]bool,
 		was, err := b.demand(before, pod)
 		is, errNow := b.demand(now, pod)
 		known := err == nil && errNow == nil
-		if wake[pod.Namespace] || freed && errNow == nil && is.UsesLicenses() || known && was.Key() != is.Key() || (err == nil) != (errNow == nil) {
+		if wake[pod.Namespace] || freed && errNow == nil && is.UsesLicenses() || known && was.Key() != is.Key() ||
+			(err == nil) != (errNow == nil) {
 			awake[string(pod.UID)] = pod
 		}
 	}

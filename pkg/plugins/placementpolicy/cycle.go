@@ -36,7 +36,8 @@ func (s *cycleState) Clone() fwk.StateData {
 }
 
 // PreFilter works out which rules concern the pod. Without any Filter is skipped.
-func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
+func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
+	nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	p.book.status.Schedules()
 	s, err := p.read(pod)
 	if err != nil {
@@ -90,8 +91,10 @@ func (p *Plugin) tell(ctx context.Context, pod *v1.Pod, d *policy.Demand) {
 		return
 	}
 	p.book.told.Add(pod.UID, true)
-	p.handle.EventRecorder().WithLogger(klog.FromContext(ctx)).Eventf(pod, nil, v1.EventTypeWarning, "UnknownDataset", "Scheduling",
-		"no placement policy says where dataset %s is; it does not influence where the pod runs", strings.Join(d.UnknownDatasets, ", "))
+	p.handle.EventRecorder().WithLogger(klog.FromContext(ctx)).Eventf(pod, nil, v1.EventTypeWarning, "UnknownDataset",
+		"Scheduling",
+		"no placement policy says where dataset %s is; it does not influence where the pod runs",
+		strings.Join(d.UnknownDatasets, ", "))
 }
 
 // countNominated keeps the licenses that evictions have freed for the pods of higher priority for which pods were
@@ -138,12 +141,14 @@ func (p *Plugin) countGroup(state fwk.CycleState, pod *v1.Pod, s *cycleState, no
 func (p *Plugin) PreFilterExtensions() fwk.PreFilterExtensions { return p }
 
 // AddPod counts the licenses of a pod that is put on a node.
-func (p *Plugin) AddPod(_ context.Context, state fwk.CycleState, _ *v1.Pod, other fwk.PodInfo, node fwk.NodeInfo) *fwk.Status {
+func (p *Plugin) AddPod(_ context.Context, state fwk.CycleState, _ *v1.Pod, other fwk.PodInfo,
+	node fwk.NodeInfo) *fwk.Status {
 	return p.change(state, other.GetPod(), node, (*policy.Free).Add)
 }
 
 // RemovePod gives back the licenses of a pod that is taken off a node.
-func (p *Plugin) RemovePod(_ context.Context, state fwk.CycleState, _ *v1.Pod, other fwk.PodInfo, node fwk.NodeInfo) *fwk.Status {
+func (p *Plugin) RemovePod(_ context.Context, state fwk.CycleState, _ *v1.Pod, other fwk.PodInfo,
+	node fwk.NodeInfo) *fwk.Status {
 	return p.change(state, other.GetPod(), node, (*policy.Free).Remove)
 }
 
@@ -228,7 +233,8 @@ func (p *Plugin) Terms(_ context.Context, state fwk.CycleState, _ *v1.Pod, node 
 		return terms.Cost{}, err
 	}
 	return terms.Cost{Unit: "% of the data", Terms: []terms.Term{
-		{Name: "distance", Amount: float64(s.demand.Distance(p.book.marksOf(s.view, node.Node()))), For: "datasets that are not near"},
+		{Name: "distance", Amount: float64(s.demand.Distance(p.book.marksOf(s.view, node.Node()))),
+			For: "datasets that are not near"},
 	}}, nil
 }
 

@@ -16,8 +16,10 @@ import (
 func (p *Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
 	return []fwk.ClusterEventWithHint{
 		// Annotations have no action type of their own: their changes arrive as the general update.
-		{Event: fwk.ClusterEvent{Resource: fwk.AssignedPod, ActionType: fwk.Update | fwk.Delete}, QueueingHintFn: p.afterPodChange},
-		{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add | fwk.UpdateNodeLabel}, QueueingHintFn: p.afterNodeChange},
+		{Event: fwk.ClusterEvent{Resource: fwk.AssignedPod, ActionType: fwk.Update | fwk.Delete},
+			QueueingHintFn: p.afterPodChange},
+		{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add | fwk.UpdateNodeLabel},
+			QueueingHintFn: p.afterNodeChange},
 		{Event: fwk.ClusterEvent{Resource: fwk.TargetPod, ActionType: fwk.Update}, QueueingHintFn: p.afterOwnChange},
 	}, nil
 }
@@ -43,7 +45,8 @@ func (p *Plugin) afterPodChange(logger klog.Logger, pod *v1.Pod, oldObj, newObj 
 	}
 	if after == nil {
 		// Also said of a pod whose binding failed; only the cache knows whether it is bound all the same.
-		if known, err := p.book.pods.Pods(before.Namespace).Get(before.Name); err != nil || known.UID != before.UID || known.Spec.NodeName == "" {
+		if known, err := p.book.pods.Pods(before.Namespace).Get(before.Name); err != nil || known.UID != before.UID ||
+			known.Spec.NodeName == "" {
 			p.book.release(before)
 		}
 		return fwk.Queue, nil

@@ -106,7 +106,8 @@ func afterPodChange(_ klog.Logger, _ *v1.Pod, oldObj, newObj any) (fwk.QueueingH
 }
 
 // PreFilter rejects a pod whose objective cannot be understood. There is nothing to filter.
-func (*Plugin) PreFilter(_ context.Context, _ fwk.CycleState, pod *v1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
+func (*Plugin) PreFilter(_ context.Context, _ fwk.CycleState, pod *v1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult,
+	*fwk.Status) {
 	if _, bad := podview.PodObjective(pod); bad != nil {
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, bad.Error())
 	}

@@ -99,7 +99,8 @@ func (p *Pool) Run(ctx context.Context, arguments [][]string) ([]*replayed.Resul
 // one runs replay number i in a process that has its share of processors and memory.
 func (p *Pool) one(ctx context.Context, arguments []string, i int) (*replayed.Result, error) {
 	cmd := exec.CommandContext(ctx, p.Executable, arguments...)
-	cmd.Env = append(os.Environ(), "GOMAXPROCS="+strconv.Itoa(max(1, runtime.NumCPU()/p.AtOnce)), "GOMEMLIMIT="+strconv.FormatInt(p.Memory/int64(p.AtOnce), 10))
+	cmd.Env = append(os.Environ(), "GOMAXPROCS="+strconv.Itoa(max(1, runtime.NumCPU()/p.AtOnce)), "GOMEMLIMIT="+
+		strconv.FormatInt(p.Memory/int64(p.AtOnce), 10))
 	var said bytes.Buffer
 	cmd.Stderr = &said
 	out, err := cmd.StdoutPipe()

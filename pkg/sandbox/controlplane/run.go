@@ -283,19 +283,23 @@ func (cp *controlPlane) startScheduler(ctx context.Context, admin *rest.Config) 
 	}
 	cp.state.Scheduler = "https://" + loopbackAddress(cp.ports.scheduler)
 	since := time.Now().Add(-time.Second)
-	scheduler := cp.startProcess(ctx, componentScheduler, cp.opts.SchedulerBinary(), schedulerArgs(cp.opts, cp.keys, cp.ports.scheduler, cp.emulation), lease.release(admin))
-	return cp.waitFor(ctx, "the scheduler to lead", componentScheduler, schedulerReady(lease, admin, cp.ports.scheduler, since), scheduler.Failure)
+	scheduler := cp.startProcess(ctx, componentScheduler, cp.opts.SchedulerBinary(),
+		schedulerArgs(cp.opts, cp.keys, cp.ports.scheduler, cp.emulation), lease.release(admin))
+	return cp.waitFor(ctx, "the scheduler to lead", componentScheduler,
+		schedulerReady(lease, admin, cp.ports.scheduler, since), scheduler.Failure)
 }
 
-func (cp *controlPlane) startProcess(ctx context.Context, name, path string, args []string, died func(context.Context)) *component.Process {
-	p := &component.Process{Name: name, Path: path, Args: args, Logs: cp.layout.Logs(), Died: died, Started: func(pid int) {
-		cp.mu.Lock()
-		cp.state.PIDs[name] = pid
-		cp.mu.Unlock()
-		if err := cp.writeState(); err != nil {
-			klog.FromContext(ctx).Error(err, "Telling the process of a component failed", "component", name, "pid", pid)
-		}
-	}}
+func (cp *controlPlane) startProcess(ctx context.Context, name, path string, args []string,
+	died func(context.Context)) *component.Process {
+	p := &component.Process{Name: name, Path: path, Args: args, Logs: cp.layout.Logs(), Died: died,
+		Started: func(pid int) {
+			cp.mu.Lock()
+			cp.state.PIDs[name] = pid
+			cp.mu.Unlock()
+			if err := cp.writeState(); err != nil {
+				klog.FromContext(ctx).Error(err, "Telling the process of a component failed", "component", name, "pid", pid)
+			}
+		}}
 	p.Start(ctx)
 	cp.processes = append(cp.processes, p)
 	return p
@@ -322,20 +326,22 @@ func (cp *controlPlane) writeState() error {
 
 // waitFor waits until ready says so, a component of this process fails, or failed, if given, returns an error. The log
 // is that of the component which is waited for.
-func (cp *controlPlane) waitFor(ctx context.Context, what, log string, ready func(context.Context) (bool, error), failed func() error) error {
-	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, startTimeout, true, func(ctx context.Context) (bool, error) {
-		select {
-		case err := <-cp.fatal:
-			return false, err
-		default:
-		}
-		if failed != nil {
-			if err := failed(); err != nil {
+func (cp *controlPlane) waitFor(ctx context.Context, what, log string, ready func(context.Context) (bool, error),
+	failed func() error) error {
+	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, startTimeout, true,
+		func(ctx context.Context) (bool, error) {
+			select {
+			case err := <-cp.fatal:
 				return false, err
+			default:
 			}
-		}
-		return ready(ctx)
-	})
+			if failed != nil {
+				if err := failed(); err != nil {
+					return false, err
+				}
+			}
+			return ready(ctx)
+		})
 	if wait.Interrupted(err) && ctx.Err() == nil {
 		said := sandbox.LastLogLine(filepath.Join(cp.layout.Logs(), log+".log"))
 		return fmt.Errorf("waiting for %s: not within %v; the log of %s ends with: %s", what, startTimeout, log, said)

@@ -102,7 +102,8 @@ func followSchedulerConfig(ctx context.Context, opts sandbox.Options, known []by
 			content, named = data, lease
 		}
 		if named != lease {
-			logger.Error(nil, "Another lease takes a new sandbox, keeping the scheduler's configuration", "file", opts.SchedulerConfig,
+			logger.Error(nil, "Another lease takes a new sandbox, keeping the scheduler's configuration", "file",
+				opts.SchedulerConfig,
 				"lease", klog.KRef(named.namespace, named.name))
 			continue
 		}

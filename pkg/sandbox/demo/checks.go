@@ -88,7 +88,8 @@ func checkPacking(o *Outcome) Check {
 
 // checkInference wants the six shares of 0.3 on as few GPUs as can hold them, and none given twice.
 func checkInference(pods []Placement) Check {
-	c := Check{Claim: "inference-shared fills two GPUs, three pods each, and none is given more than it has", OK: len(pods) == 6}
+	c := Check{Claim: "inference-shared fills two GPUs, three pods each, and none is given more than it has",
+		OK: len(pods) == 6}
 	taken := map[string]int{}
 	for _, p := range pods {
 		if len(p.Devices) != 1 {

@@ -59,7 +59,8 @@ func Run(ctx context.Context, opts Options, say func(string)) (_ *Outcome, err e
 	if err := copyShipped("nodes/demo.yaml", nodesFile); err != nil {
 		return nil, err
 	}
-	sb, err := sandbox.Start(ctx, sandbox.Options{Dir: opts.Dir, NodesFile: nodesFile, APIServer: opts.APIServer, StopWithParent: !opts.Keep}, say)
+	sb, err := sandbox.Start(ctx, sandbox.Options{Dir: opts.Dir, NodesFile: nodesFile, APIServer: opts.APIServer,
+		StopWithParent: !opts.Keep}, say)
 	if err != nil {
 		return nil, fmt.Errorf("bringing up the sandbox: %w", err)
 	}
@@ -182,7 +183,8 @@ func (d *watch) waitFor(ctx, patience context.Context, w workload, say func(stri
 
 // settle returns when no pod was bound or changed its node for settleTime.
 func (d *watch) settle(ctx context.Context) error {
-	return wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, settledWithin, true, func(context.Context) (bool, error) {
-		return time.Since(d.lastChange()) > settleTime, nil
-	})
+	return wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, settledWithin, true,
+		func(context.Context) (bool, error) {
+			return time.Since(d.lastChange()) > settleTime, nil
+		})
 }

@@ -147,7 +147,8 @@ func (o *Outcome) why(p Placement) string {
 		}
 		return fmt.Sprintf("%s, %v per hour", node.Capacity, node.Price)
 	case p.Milli < gpu.WholeMilli:
-		return fmt.Sprintf("shares GPU %s (%d of 1000 milli-GPU are taken)", joinInts(p.Devices), o.takenOn(p.Node, p.Devices))
+		return fmt.Sprintf("shares GPU %s (%d of 1000 milli-GPU are taken)", joinInts(p.Devices),
+			o.takenOn(p.Node, p.Devices))
 	default:
 		return fmt.Sprintf("%d of its %d GPUs are taken now, %v per hour", node.Milli/gpu.WholeMilli, node.GPUs, node.Price)
 	}
@@ -183,7 +184,8 @@ func (o *Outcome) WriteTable(out io.Writer) error {
 	screen := tables.ScreenOf(out)
 	placed := tables.New(screen, tables.Column{Name: "workload"}, tables.Column{Name: "pods", Number: true},
 		tables.Column{Name: "profile", Extra: true}, tables.Column{Name: "GPUs each", Number: true},
-		tables.Column{Name: "node"}, tables.Column{Name: "model", Extra: true}, tables.Column{Name: "rack", Extra: true}, tables.Column{Name: "why there"})
+		tables.Column{Name: "node"}, tables.Column{Name: "model", Extra: true}, tables.Column{Name: "rack", Extra: true},
+		tables.Column{Name: "why there"})
 	for _, row := range o.rows() {
 		placed.Row(row...)
 	}

@@ -48,7 +48,9 @@ func unavailable(r *http.Request, why string) (*http.Response, error) {
 		return nil, fmt.Errorf("encoding a status: %w", err)
 	}
 	return &http.Response{
-		Status: http.StatusText(http.StatusServiceUnavailable), StatusCode: http.StatusServiceUnavailable, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: http.Header{"Content-Type": {runtime.ContentTypeJSON}}, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)), Request: r,
+		Status: http.StatusText(http.StatusServiceUnavailable), StatusCode: http.StatusServiceUnavailable, Proto: "HTTP/1.1",
+		ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{"Content-Type": {runtime.ContentTypeJSON}}, Body: io.NopCloser(bytes.NewReader(body)),
+		ContentLength: int64(len(body)), Request: r,
 	}, nil
 }

@@ -52,7 +52,8 @@ const (
 func (q Query) validate() error {
 	switch {
 	case !q.From.Before(q.To):
-		return fmt.Errorf("from %s to %s: there is no time between them", q.From.Format(time.RFC3339), q.To.Format(time.RFC3339))
+		return fmt.Errorf("from %s to %s: there is no time between them", q.From.Format(time.RFC3339),
+			q.To.Format(time.RFC3339))
 	case q.To.Sub(q.From) > maxDays*24*time.Hour:
 		return fmt.Errorf("from %s to %s: more than %d days", q.From.Format(time.RFC3339), q.To.Format(time.RFC3339), maxDays)
 	case q.Step < minStep || q.Step > 24*time.Hour || q.Step%time.Second != 0:
@@ -94,7 +95,8 @@ func Read(ctx context.Context, args *config.Prometheus, query Query) (*showback.
 		samples, capacities = append(samples, day...), append(capacities, capacity...)
 	}
 	if len(samples) == 0 {
-		return nil, fmt.Errorf("%s has neither %s (the scheduler's /metrics/resources) nor %s (kube-state-metrics) with GPUs in this time",
+		return nil, fmt.Errorf(
+			"%s has neither %s (the scheduler's /metrics/resources) nor %s (kube-state-metrics) with GPUs in this time",
 			server.Server(), metricPodRequest, metricContainerRequest)
 	}
 	s, err := showback.FromSamples(query.From, query.To, query.Step, samples, capacities)
@@ -106,7 +108,8 @@ func Read(ctx context.Context, args *config.Prometheus, query Query) (*showback.
 	if s.Total.MicroDollars == 0 {
 		s.Notes = append(s.Notes, "nothing is known of cost: there is no "+metricGPUCost+" (OpenCost)")
 	} else {
-		s.Notes = append(s.Notes, "dollars are those of the GPUs that pods had, by "+metricGPUCost+"; idle GPUs and the rest of the nodes have no price here")
+		s.Notes = append(s.Notes, "dollars are those of the GPUs that pods had, by "+metricGPUCost+
+			"; idle GPUs and the rest of the nodes have no price here")
 	}
 	if len(capacities) == 0 {
 		s.Notes = append(s.Notes, "idle GPUs are not known: there is no "+metricGPUDevices)
@@ -128,7 +131,8 @@ type moment struct {
 }
 
 // use reads one range.
-func (q questions) use(ctx context.Context, key podKey, r prometheusv1.Range) ([]showback.Sample, []showback.Capacity, error) {
+func (q questions) use(ctx context.Context, key podKey, r prometheusv1.Range) ([]showback.Sample, []showback.Capacity,
+	error) {
 	allocated, err := q.history(ctx, q.sum(key, q.held()), key.name(), r)
 	if err != nil || len(allocated) == 0 {
 		return nil, nil, err
@@ -167,7 +171,8 @@ func (q questions) use(ctx context.Context, key podKey, r prometheusv1.Range) ([
 }
 
 // history asks for a range, of which a label says the key. Values that are no number of GPUs or dollars are left out.
-func (q questions) history(ctx context.Context, query string, keyLabel model.LabelName, r prometheusv1.Range) (map[moment]float64, error) {
+func (q questions) history(ctx context.Context, query string, keyLabel model.LabelName,
+	r prometheusv1.Range) (map[moment]float64, error) {
 	matrix, err := q.server.Range(ctx, query, r)
 	if err != nil {
 		return nil, err
@@ -202,19 +207,25 @@ func (q questions) held() string {
 		own = append(own, regexp.QuoteMeta(name))
 		foreign = append(foreign, notInLabels.ReplaceAllString(name, "_"))
 	}
-	scheduler := signals.Aggregate("max", podLabels, ofPods(q.server.Selector(metricPodRequest, fmt.Sprintf("resource=~%q", strings.Join(own, "|")), `node!=""`)))
-	containers := ofPods(q.server.Selector(metricContainerRequest, fmt.Sprintf("resource=~%q", strings.Join(foreign, "|")), `node!=""`))
-	state := signals.Aggregate("max", podLabels, signals.Aggregate("sum", append(slices.Clone(podLabels), "instance"), containers))
-	living := signals.Aggregate("max", podLabels[:2], ofPods(q.server.Selector(metricPodPhase, `phase=~"Pending|Running"`))) + " > 0"
+	scheduler := signals.Aggregate("max", podLabels,
+		ofPods(q.server.Selector(metricPodRequest, fmt.Sprintf("resource=~%q", strings.Join(own, "|")), `node!=""`)))
+	containers := ofPods(q.server.Selector(metricContainerRequest, fmt.Sprintf("resource=~%q", strings.Join(foreign, "|")),
+		`node!=""`))
+	state := signals.Aggregate("max", podLabels,
+		signals.Aggregate("sum", append(slices.Clone(podLabels), "instance"), containers))
+	living := signals.Aggregate("max", podLabels[:2],
+		ofPods(q.server.Selector(metricPodPhase, `phase=~"Pending|Running"`))) + " > 0"
 	return fmt.Sprintf("(%s or on (namespace, pod) (%s and on (namespace, pod) (%s)))", scheduler, state, living)
 }
 
 // used is how busy the GPUs of the pods were. Pods that share one GPU have equal parts of what it did.
 func (q questions) used() string {
 	device := []model.LabelName{signals.LabelIndex, signals.LabelUUID}
-	busy := signals.Aggregate("max", append([]model.LabelName{"namespace", "pod"}, device...), ofPods(signals.InRange(q.server.Selector(signals.MetricGPUUtil, `pod!=""`), 100)))
+	busy := signals.Aggregate("max", append([]model.LabelName{"namespace", "pod"}, device...),
+		ofPods(signals.InRange(q.server.Selector(signals.MetricGPUUtil, `pod!=""`), 100)))
 	held := fmt.Sprintf("(%s and on (namespace, pod) %s)", busy, q.held())
-	return fmt.Sprintf("%s / on (%s) group_left () %s / 100", held, signals.LabelIndex+", "+signals.LabelUUID, signals.Aggregate("count", device, held))
+	return fmt.Sprintf("%s / on (%s) group_left () %s / 100", held, signals.LabelIndex+", "+signals.LabelUUID,
+		signals.Aggregate("count", device, held))
 }
 
 func (q questions) cost() string {

@@ -46,7 +46,8 @@ func (k podKey) name() model.LabelName {
 func (k podKey) notes(lines []showback.Line) []string {
 	var notes []string
 	if k.gangs {
-		notes = append(notes, "gangs are those that pods name in labels; gangs of a controller without a label are not told apart")
+		notes = append(notes,
+			"gangs are those that pods name in labels; gangs of a controller without a label are not told apart")
 	}
 	for _, line := range lines {
 		if line.Key != showback.None {
@@ -54,7 +55,9 @@ func (k podKey) notes(lines []showback.Line) []string {
 		}
 	}
 	if len(k.labels) > 0 {
-		notes = append(notes, fmt.Sprintf("no pod has the label: kube-state-metrics says labels of pods only with --metric-labels-allowlist=pods=[%s]", strings.Join(k.labels, ",")))
+		notes = append(notes, fmt.Sprintf(
+			"no pod has the label: kube-state-metrics says labels of pods only with --metric-labels-allowlist=pods=[%s]",
+			strings.Join(k.labels, ",")))
 	}
 	return notes
 }
@@ -65,8 +68,9 @@ func (q questions) sum(key podKey, expression string) string {
 		return signals.Aggregate("sum", []model.LabelName{key.name()}, expression)
 	}
 	keys := q.keys(key)
-	return signals.Aggregate("sum", []model.LabelName{key.name()}, fmt.Sprintf("(%s) * on (namespace, pod) group_left (%s) %s or ((%s) unless on (namespace, pod) %s)",
-		expression, key.name(), keys, expression, keys))
+	return signals.Aggregate("sum", []model.LabelName{key.name()},
+		fmt.Sprintf("(%s) * on (namespace, pod) group_left (%s) %s or ((%s) unless on (namespace, pod) %s)",
+			expression, key.name(), keys, expression, keys))
 }
 
 // keys has one series of value 1 for each pod with a key: of two labels the first counts, and after a change of the

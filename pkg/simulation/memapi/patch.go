@@ -47,7 +47,8 @@ func applyPatch(old runtime.Object, patchType types.PatchType, patch []byte) (ru
 	return checkPatched(before, obj)
 }
 
-func mergeFields(fields map[string]any, patchType types.PatchType, patch []byte, old runtime.Object) (map[string]any, error) {
+func mergeFields(fields map[string]any, patchType types.PatchType, patch []byte, old runtime.Object) (map[string]any,
+	error) {
 	var changes map[string]any
 	if err := utiljson.Unmarshal(patch, &changes); err != nil {
 		return nil, fmt.Errorf("reading a JSON object: %w", err)

@@ -40,7 +40,8 @@ const (
 const historyLength = 4096
 
 // endByRules deletes the stored object as the rules say.
-func (s *Server) endByRules(gvr schema.GroupVersionResource, key types.NamespacedName, options *metav1.DeleteOptions) (runtime.Object, error) {
+func (s *Server) endByRules(gvr schema.GroupVersionResource, key types.NamespacedName,
+	options *metav1.DeleteOptions) (runtime.Object, error) {
 	tab, err := s.table(gvr)
 	if err != nil {
 		return nil, err
@@ -63,7 +64,8 @@ func (s *Server) endByRules(gvr schema.GroupVersionResource, key types.Namespace
 }
 
 // endIfDone removes an object that was deleted and that a write has just left without finalizers.
-func (s *Server) endIfDone(gvr schema.GroupVersionResource, key types.NamespacedName, obj runtime.Object) (runtime.Object, error) {
+func (s *Server) endIfDone(gvr schema.GroupVersionResource, key types.NamespacedName,
+	obj runtime.Object) (runtime.Object, error) {
 	m, err := meta.Accessor(obj)
 	if err != nil || m.GetDeletionTimestamp() == nil || len(m.GetFinalizers()) > 0 {
 		return obj, err //nolint:wrapcheck // it is the answer
@@ -129,7 +131,8 @@ func versionOf(obj runtime.Object) int64 {
 }
 
 // definitions is the resource of the kinds that are defined by objects.
-var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
+	Resource: "customresourcedefinitions"}
 
 // serve makes the kind known that an object defines. Other objects define none.
 func (s *Server) serve(obj runtime.Object) {
@@ -149,6 +152,7 @@ func (s *Server) serve(obj runtime.Object) {
 		}
 		name, _ := version["name"].(string)
 		gvr := schema.GroupVersionResource{Group: field("group"), Version: name, Resource: field("names", "plural")}
-		s.kinds[gvr] = kind{gvk: gvr.GroupVersion().WithKind(field("names", "kind")), namespaced: field("scope") == "Namespaced", custom: true}
+		s.kinds[gvr] = kind{gvk: gvr.GroupVersion().WithKind(field("names", "kind")),
+			namespaced: field("scope") == "Namespaced", custom: true}
 	}
 }

@@ -106,7 +106,8 @@ var clusterScoped = map[string]bool{
 func builtinKinds() map[schema.GroupVersionResource]kind {
 	kinds := map[schema.GroupVersionResource]kind{}
 	for gvk := range scheme.Scheme.AllKnownTypes() {
-		if gvk.Version == runtime.APIVersionInternal || strings.HasSuffix(gvk.Kind, "List") || strings.HasSuffix(gvk.Kind, "Options") {
+		if gvk.Version == runtime.APIVersionInternal || strings.HasSuffix(gvk.Kind, "List") ||
+			strings.HasSuffix(gvk.Kind, "Options") {
 			continue
 		}
 		gvr, _ := meta.UnsafeGuessKindToResource(gvk)
@@ -242,7 +243,8 @@ func (s *Server) create(gvr schema.GroupVersionResource, obj runtime.Object) (ru
 	return obj, nil
 }
 
-func (s *Server) update(gvr schema.GroupVersionResource, key types.NamespacedName, change func(runtime.Object) (runtime.Object, error)) (runtime.Object, error) {
+func (s *Server) update(gvr schema.GroupVersionResource, key types.NamespacedName,
+	change func(runtime.Object) (runtime.Object, error)) (runtime.Object, error) {
 	t, err := s.table(gvr)
 	if err != nil {
 		return nil, err
@@ -287,7 +289,8 @@ func setGeneration(old, obj runtime.Object) {
 	}
 }
 
-func (s *Server) remove(gvr schema.GroupVersionResource, key types.NamespacedName, conditions *metav1.Preconditions) (runtime.Object, error) {
+func (s *Server) remove(gvr schema.GroupVersionResource, key types.NamespacedName,
+	conditions *metav1.Preconditions) (runtime.Object, error) {
 	t, err := s.table(gvr)
 	if err != nil {
 		return nil, err
@@ -318,10 +321,12 @@ func holds(conditions *metav1.Preconditions, gvr schema.GroupVersionResource, m 
 	case conditions == nil:
 		return nil
 	case conditions.UID != nil && *conditions.UID != m.GetUID():
-		return errConflict(gvr, m.GetName(), fmt.Sprintf("the UID in the precondition (%s) is not that of the object (%s)", *conditions.UID, m.GetUID()))
+		return errConflict(gvr, m.GetName(),
+			fmt.Sprintf("the UID in the precondition (%s) is not that of the object (%s)", *conditions.UID, m.GetUID()))
 	case conditions.ResourceVersion != nil && *conditions.ResourceVersion != m.GetResourceVersion():
-		return errConflict(gvr, m.GetName(), fmt.Sprintf("the resource version in the precondition (%s) is not that of the object (%s)",
-			*conditions.ResourceVersion, m.GetResourceVersion()))
+		return errConflict(gvr, m.GetName(),
+			fmt.Sprintf("the resource version in the precondition (%s) is not that of the object (%s)",
+				*conditions.ResourceVersion, m.GetResourceVersion()))
 	}
 	return nil
 }

@@ -116,7 +116,8 @@ func (s *Server) write(req *http.Request, t target, body []byte) *http.Response 
 		if err := s.bind(t, body); err != nil {
 			return failure(req, err)
 		}
-		done := &metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusSuccess, Code: http.StatusCreated}
+		done := &metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusSuccess,
+			Code: http.StatusCreated}
 		return success(req, http.StatusCreated, info, done)
 	case req.Method == http.MethodPost && t.subresource == "":
 		code = http.StatusCreated
@@ -132,7 +133,8 @@ func (s *Server) write(req *http.Request, t target, body []byte) *http.Response 
 			return failure(req, derr)
 		}
 		if t.key.Name == "" {
-			obj = &metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusSuccess, Code: http.StatusOK}
+			obj = &metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusSuccess,
+				Code: http.StatusOK}
 			err = s.endAll(req, tab, t, options)
 		} else {
 			obj, err = s.end(t, options)
@@ -230,7 +232,8 @@ func checkVersion(t target, old, written runtime.Object) error {
 		return err
 	}
 	if version := is.GetResourceVersion(); version != "" && version != was.GetResourceVersion() {
-		return errConflict(t.gvr, t.key.Name, "the object has been modified; please apply your changes to the latest version and try again")
+		return errConflict(t.gvr, t.key.Name,
+			"the object has been modified; please apply your changes to the latest version and try again")
 	}
 	return nil
 }

@@ -43,8 +43,8 @@ type IPPool struct {
 	Status IPPoolStatus `json:"status,omitempty"`
 }
 
-// ConditionAccepted is true for a pool whose addresses are given out. Its reason is Usable, or Overlaps if other pools
-// have some of the addresses as well; of a pool that is not used it is Invalid.
+// ConditionAccepted is true for a pool whose addresses are given out. Its reason is Usable, or Overlaps if other pools have
+// some of the addresses as well; of a pool that is not used it is Invalid.
 const ConditionAccepted = "Accepted"
 
 // IPPoolStatus is what the scheduler has observed of a pool. Numbers are at most 2^63 - 1.

@@ -1,5 +1,5 @@
-// Package v1alpha1 holds the PlacementPolicy type of the group berth.dev: rules of a platform team on licenses,
-// datasets and compliance that the plugin PlacementPolicy enforces.
+// Package v1alpha1 holds the PlacementPolicy type of the group berth.dev: rules of a platform team on licenses, datasets
+// and compliance that the plugin PlacementPolicy enforces.
 //
 // +kubebuilder:object:generate=true
 // +groupName=berth.dev

@@ -146,8 +146,8 @@ type DatasetRule struct {
 	// +optional
 	// +kubebuilder:default=Preferred
 	Mode DatasetMode `json:"mode,omitempty"`
-	// weight is how good these nodes are, from 1 to 100: 100 for a copy on the node, less for one in the same zone.
-	// Default 100.
+	// weight is how good these nodes are, from 1 to 100: 100 for a copy on the node, less for one in the same zone. Default
+	// 100.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100

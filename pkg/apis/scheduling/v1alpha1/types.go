@@ -45,8 +45,8 @@ const (
 	PodGroupReserved = "Reserved"
 )
 
-// PodGroupMinimumRaised is the reason of PodGroupDegraded while it is false of a group that has started and has fewer
-// members than a minimum that was raised since.
+// PodGroupMinimumRaised is the reason of PodGroupDegraded while it is false of a group that has started and has fewer members than a
+// minimum that was raised since.
 const PodGroupMinimumRaised = "MinimumRaised"
 
 // PodGroup is a set of pods that start together or not at all.
