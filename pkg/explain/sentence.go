@@ -180,7 +180,7 @@ func relative(first, second *Cost) string {
 	most := 0.0
 	for _, t := range second.Terms {
 		if d := t.Amount - first.amount(t.Name); t.For != "" && d > most {
-			most, reason = d, ", mostly for "+t.For
+			most, reason = d, " (mostly for "+t.For+")"
 		}
 	}
 	if most < more/2 {
@@ -306,7 +306,7 @@ func inWords(r *Rejection) string {
 		said[i] = words
 	}
 	text := strings.Join(said, ", ")
-	if inner, ok := strings.CutSuffix(text, ")"); ok {
+	if inner, ok := strings.CutSuffix(text, ")"); ok && !strings.HasSuffix(text, "(s)") {
 		return inner + "; " + r.Plugin + ")"
 	}
 	return text + " (" + r.Plugin + ")"

@@ -86,6 +86,9 @@ func ParseTarget(args []string) (Target, error) {
 	}
 	kind := kindOf(word)
 	switch {
+	case kind == "" && len(args) == 1 && !joined:
+		return Target{}, fmt.Errorf("%q is not a kind that is explained: name one of %s before it, such as pod %s",
+			word, strings.Join(Kinds(), ", "), word)
 	case kind == "":
 		return Target{}, fmt.Errorf("%q is not a kind that is explained: those are %s", word, strings.Join(Kinds(), ", "))
 	case name == "" && (joined || len(args) == 2):

@@ -160,7 +160,7 @@ func Open(dir string) (*Sandbox, error) {
 	}
 	layout := Layout(abs)
 	if _, err := os.Stat(layout.lock()); err != nil {
-		return nil, fmt.Errorf("no sandbox in %s", dir)
+		return nil, fmt.Errorf("no sandbox in %s: the folder is the one of --dir, or .berth where berth up was run", dir)
 	}
 	return &Sandbox{layout: layout}, nil
 }

@@ -43,11 +43,6 @@ var bounds = map[string]map[string]string{
 		"origin.nodes":            byNode,
 		"reporter.told":           byAdmin,
 	},
-	"pkg/showback": {
-		"Pod.Labels":    oneCycle,
-		"daySums.lines": oneCycle,
-		"tenants.keys":  oneCycle,
-	},
 	"pkg/gpuview": {
 		"domains": inSource,
 	},
@@ -93,8 +88,12 @@ var bounds = map[string]map[string]string{
 		"Book.counters": byAdmin,
 	},
 	"pkg/capacity": {
+		"stockWords":   inSource,
 		"Index.byName": byPod, "Index.domains": byNode, "Index.index": byNode, "Index.leaving": byPod, "Index.pods": byPod,
 		"Index.priorities": byPod, "Index.rules": byPod, "Index.shapes": byPod, "podEntry.others": byPod,
+	},
+	"pkg/waitlist": {
+		"List.ByID": byGang, "List.ByShape": byGang,
 	},
 	"pkg/profiles": {
 		"Set.byName": byAdmin, "Set.traits": byAdmin,
@@ -151,8 +150,8 @@ var bounds = map[string]map[string]string{
 		"standInRefusals.by": byAdmin, "standInRefusals.never": byGang, "statusWriter.busy": byAdmin,
 		"statusWriter.dirty": byGang, "statusWriter.mixed": byGang, "statusWriter.odd": byGang,
 		"statusWriter.owed": byGang, "statusWriter.reworded": byGang, "statusWriter.waits": byGang,
-		"statusWriter.writing": byGang, "statusWriter.wrote": byGang, "stockWords": inSource, "told.pods": byPod,
-		"twice.known": byPod, "waitlist.byID": byGang, "waitlist.byShape": byGang,
+		"statusWriter.writing": byGang, "statusWriter.wrote": byGang, "told.pods": byPod,
+		"twice.known": byPod,
 	},
 	"pkg/plugins/costoptimized": {
 		"Plugin.offers": "1024 kinds of nodes (maxOffers)", "bill.byCapacity": byNode,

@@ -18,6 +18,7 @@ import (
 	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/profiles"
 	"berth.dev/berth/pkg/retry"
+	"berth.dev/berth/pkg/waitlist"
 	"berth.dev/berth/pkg/wellknown"
 )
 
@@ -101,8 +102,8 @@ func newCoordinator(s settings, groups *podGroups) *coordinator {
 }
 
 func (c *coordinator) newLoop() *loop {
-	list := newWaitlist()
-	list.headroom, list.pods, list.groups, list.profiles, list.topology = c.headroom, c.pods, c.groups, c.profiles, c.planner.Topology
+	list := waitlist.New()
+	list.Capacity, list.Pod, list.PodGroup, list.Profiles, list.Topology = c.headroom, c.pods.pod, c.groups.get, c.profiles, c.planner.Topology
 	return &loop{
 		settings: c.settings, ledger: c.ledger, inbox: c.inbox, list: list, queue: retry.NewQueue(), plans: &c.planner.Pending, promises: c.promises,
 		carrier: c.carrier, evictor: c.evictor, opened: make(opening),

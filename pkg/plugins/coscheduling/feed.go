@@ -23,6 +23,7 @@ import (
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/informers"
+	"berth.dev/berth/pkg/waitlist"
 	"berth.dev/berth/pkg/wellknown"
 )
 
@@ -51,7 +52,7 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 		return gangview.NetworkOf(factory, profile).Places()
 	}
 	c.promises.wake = c.inbox.activate
-	c.promises.touch = func(id gang.ID) { c.inbox.happened(happening{only: id}) }
+	c.promises.touch = func(id gang.ID) { c.inbox.happened(waitlist.Happening{Only: id}) }
 	wide, err := clusterwide.Of(factory)
 	if err != nil {
 		return err
@@ -154,17 +155,17 @@ func (f *feed) watchMeans(profile framework.Framework) error {
 		handler  cache.ResourceEventHandler
 	}
 	all := []watched{
-		{factory.Policy().V1().PodDisruptionBudgets().Informer(), touching(f.inbox, needsEvictions, func(*policyv1.PodDisruptionBudget) string { return "" })},
-		{core.PersistentVolumes().Informer(), touching(f.inbox, needsVolumes, func(*v1.PersistentVolume) string { return "" })},
-		{core.PersistentVolumeClaims().Informer(), touching(f.inbox, needsVolumes, func(pvc *v1.PersistentVolumeClaim) string { return pvc.Namespace })},
-		{storage.StorageClasses().Informer(), touching(f.inbox, needsVolumes, func(*storagev1.StorageClass) string { return "" })},
-		{storage.CSINodes().Informer(), touching(f.inbox, needsVolumes, func(*storagev1.CSINode) string { return "" })},
-		{storage.CSIStorageCapacities().Informer(), touching(f.inbox, needsVolumes, func(*storagev1.CSIStorageCapacity) string { return "" })},
+		{factory.Policy().V1().PodDisruptionBudgets().Informer(), touching(f.inbox, waitlist.NeedsEvictions, func(*policyv1.PodDisruptionBudget) string { return "" })},
+		{core.PersistentVolumes().Informer(), touching(f.inbox, waitlist.NeedsVolumes, func(*v1.PersistentVolume) string { return "" })},
+		{core.PersistentVolumeClaims().Informer(), touching(f.inbox, waitlist.NeedsVolumes, func(pvc *v1.PersistentVolumeClaim) string { return pvc.Namespace })},
+		{storage.StorageClasses().Informer(), touching(f.inbox, waitlist.NeedsVolumes, func(*storagev1.StorageClass) string { return "" })},
+		{storage.CSINodes().Informer(), touching(f.inbox, waitlist.NeedsVolumes, func(*storagev1.CSINode) string { return "" })},
+		{storage.CSIStorageCapacities().Informer(), touching(f.inbox, waitlist.NeedsVolumes, func(*storagev1.CSIStorageCapacity) string { return "" })},
 	}
 	if profile.SharedDRAManager() != nil {
 		all = append(all,
-			watched{resource.ResourceClaims().Informer(), touching(f.inbox, needsDevices, func(*resourcev1.ResourceClaim) string { return "" })},
-			watched{resource.ResourceSlices().Informer(), touching(f.inbox, needsDevices, func(*resourcev1.ResourceSlice) string { return "" })},
+			watched{resource.ResourceClaims().Informer(), touching(f.inbox, waitlist.NeedsDevices, func(*resourcev1.ResourceClaim) string { return "" })},
+			watched{resource.ResourceSlices().Informer(), touching(f.inbox, waitlist.NeedsDevices, func(*resourcev1.ResourceSlice) string { return "" })},
 			watched{resource.DeviceClasses().Informer(), cache.ResourceEventHandlerFuncs{
 				AddFunc:    func(any) { f.classesChanged() },
 				UpdateFunc: func(_, _ any) { f.classesChanged() },
@@ -182,12 +183,12 @@ func (f *feed) watchMeans(profile framework.Framework) error {
 // classesChanged follows which resources are handed out by device classes.
 func (f *feed) classesChanged() {
 	f.headroom.ClassesChanged()
-	f.inbox.happened(happening{kind: needsDevices})
+	f.inbox.happened(waitlist.Happening{Kind: waitlist.NeedsDevices})
 }
 
 // touching tells the loop that something of the kind came, changed or went; of a namespace, if namespace names one.
-func touching[T any](i *inbox, kind needs, namespace func(T) string) cache.ResourceEventHandler {
-	tell := func(obj T) { i.happened(happening{kind: kind, namespace: namespace(obj)}) }
+func touching[T any](i *inbox, kind waitlist.Needs, namespace func(T) string) cache.ResourceEventHandler {
+	tell := func(obj T) { i.happened(waitlist.Happening{Kind: kind, Namespace: namespace(obj)}) }
 	return handlers(tell, func(_, obj T) { tell(obj) }, tell)
 }
 

@@ -7,12 +7,13 @@ import (
 
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/waitlist"
 )
 
 // activator has pods tried again that do not lead a gang, where capacity has come free for them.
 type activator struct {
 	ledger  *gang.Ledger
-	list    *waitlist
+	list    *waitlist.List
 	carrier *carrier
 	// preempting are pods for which others are evicted one by one; they are looked at next at lookAt.
 	preempting preemptors
@@ -29,14 +30,14 @@ func (a *activator) stragglers(ctx context.Context) {
 	for id, members := range a.ledger.Stragglers() {
 		fits := map[capacity.ShapeKey]bool{}
 		for _, ref := range members {
-			pod := a.list.pods.pod(ref)
+			pod := a.list.Pod(ref)
 			if pod == nil {
 				continue
 			}
-			shape := a.list.headroom.Acquire(pod)
+			shape := a.list.Capacity.Acquire(pod)
 			shapes = append(shapes, shape)
 			if _, known := fits[shape]; !known {
-				levels, err := a.list.topology(id, pod)
+				levels, err := a.list.Topology(id, pod)
 				fits[shape] = err != nil || a.mayJoin(id, shape, levels.Required)
 			}
 			if fits[shape] {
@@ -45,7 +46,7 @@ func (a *activator) stragglers(ctx context.Context) {
 		}
 	}
 	for _, shape := range shapes {
-		a.list.headroom.Release(shape)
+		a.list.Capacity.Release(shape)
 	}
 	a.carrier.activate(ctx, roomy)
 }
@@ -54,9 +55,9 @@ func (a *activator) stragglers(ctx context.Context) {
 // them share, where they have to share one.
 func (a *activator) mayJoin(id gang.ID, shape capacity.ShapeKey, required []string) bool {
 	held := a.ledger.Nodes(id)
-	domain := a.list.headroom.Domain(held, required)
+	domain := a.list.Capacity.Domain(held, required)
 	if len(held) == 0 || slices.Contains(domain, "") {
 		required, domain = nil, nil // such members may go anywhere, or to nodes without the label
 	}
-	return a.list.headroom.Best([]capacity.Need{{Shape: shape, Count: 1}}, required, domain, false) > 0
+	return a.list.Capacity.Best([]capacity.Need{{Shape: shape, Count: 1}}, required, domain, false) > 0
 }

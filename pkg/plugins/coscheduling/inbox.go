@@ -6,39 +6,14 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/waitlist"
 )
-
-// needs are what members may need besides capacity of a node, as a set.
-type needs uint8
-
-const (
-	needsVolumes needs = 1 << iota
-	needsDevices
-	// needsPods is set if where a member may go depends on which pods are where.
-	needsPods
-	// needsAnything concerns every gang.
-	needsAnything
-	// needsEvictions is set if pods of lower priority are in the way.
-	needsEvictions
-)
-
-// happening is something that may help some gangs: those that need the kind, of one namespace unless that is empty, or a
-// single one.
-type happening struct {
-	kind      needs
-	namespace string
-	only      gang.ID
-}
-
-func (h happening) concerns(g *waitingGang) bool {
-	return h.only == g.ID || (g.needs&h.kind != 0 && (h.namespace == "" || h.namespace == g.ID.Namespace))
-}
 
 // news is what has happened since the loop last looked.
 type news struct {
 	// changed are the gangs of which the ledger has said that they may look different.
 	changed    map[gang.ID]bool
-	happenings map[happening]bool
+	happenings map[waitlist.Happening]bool
 	// arrived are the pods that came to a node, if a gang waits to which such pods matter.
 	arrived []*v1.Pod
 	// activations are pods to try again, and found the requests for which pods to evict were looked for, or evicted: not at
@@ -65,7 +40,7 @@ func newInbox() *inbox {
 }
 
 func (*inbox) empty() news {
-	return news{changed: map[gang.ID]bool{}, happenings: map[happening]bool{}}
+	return news{changed: map[gang.ID]bool{}, happenings: map[waitlist.Happening]bool{}}
 }
 
 // look has the loop look at what has changed elsewhere.
@@ -96,7 +71,7 @@ func (i *inbox) take() news {
 func (i *inbox) change(id gang.ID) { i.add(func(n *news) { n.changed[id] = true }) }
 
 // happened notes that something happened that may help gangs.
-func (i *inbox) happened(h happening) { i.add(func(n *news) { n.happenings[h] = true }) }
+func (i *inbox) happened(h waitlist.Happening) { i.add(func(n *news) { n.happenings[h] = true }) }
 
 // activate has the pods tried again.
 func (i *inbox) activate(pods []gang.Ref) {

@@ -8,6 +8,7 @@ import (
 	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/retry"
+	"berth.dev/berth/pkg/waitlist"
 )
 
 const (
@@ -38,7 +39,7 @@ type loop struct {
 	settings     settings
 	ledger       *gang.Ledger
 	inbox        *inbox
-	list         *waitlist
+	list         *waitlist.List
 	queue        *retry.Queue
 	plans        *dryrun.Pending
 	reservations *reservations
@@ -124,8 +125,8 @@ func (l *loop) turn(ctx context.Context, now time.Time) time.Duration {
 	effects = slices.Concat(effects, again, paced, l.resume(&news, now))
 	l.activator.preemptors(ctx, now)
 	l.carrier.carry(ctx, append(effects, l.ledger.Expire(l.settings.backoff, now))...)
-	l.list.count()
-	l.list.headroom.Answer()
+	l.list.CountPriorities()
+	l.list.Capacity.Answer()
 	if id := l.reservations.look(ctx, now); id != (gang.ID{}) {
 		l.queue.Retry(id, now)
 	}
@@ -134,13 +135,13 @@ func (l *loop) turn(ctx context.Context, now time.Time) time.Duration {
 }
 
 // refresh brings the waitlist in line with the ledger, and returns the gangs that nothing has kept from starting yet.
-func (l *loop) refresh(changed map[gang.ID]bool, now time.Time) []*waitingGang {
+func (l *loop) refresh(changed map[gang.ID]bool, now time.Time) []*waitlist.Gang {
 	l.due.look = time.Time{}
-	var fresh []*waitingGang
+	var fresh []*waitlist.Gang
 	for id := range changed {
-		known := l.list.byID[id]
-		if known != nil && now.Before(known.restUntil) {
-			l.lookLater(id, known.restUntil)
+		known := l.list.ByID[id]
+		if known != nil && now.Before(known.RestUntil) {
+			l.lookLater(id, known.RestUntil)
 			if at, paused := l.plans.GoesOn(id); paused {
 				l.queue.Wait(id, known.Key, at, now)
 				l.queue.Retry(id, now)
@@ -152,7 +153,7 @@ func (l *loop) refresh(changed map[gang.ID]bool, now time.Time) []*waitingGang {
 			l.see(id, known, now)
 			continue
 		}
-		g := l.list.set(waits, now)
+		g := l.list.Put(waits, now)
 		if g.Fresh && !g.RetryAt.After(now) {
 			fresh = append(fresh, g)
 			continue
@@ -163,21 +164,21 @@ func (l *loop) refresh(changed map[gang.ID]bool, now time.Time) []*waitingGang {
 		}
 	}
 	if len(changed) > 0 {
-		l.inbox.wantArrivals(l.list.selective())
+		l.inbox.wantArrivals(l.list.Selective())
 	}
-	slices.SortFunc(fresh, firstByKey)
+	slices.SortFunc(fresh, waitlist.FirstByKey)
 	return fresh
 }
 
 // see forgets what is kept for a gang that does not wait to be planned, because it is being planned, has started or is gone.
-func (l *loop) see(id gang.ID, known *waitingGang, now time.Time) {
+func (l *loop) see(id gang.ID, known *waitlist.Gang, now time.Time) {
 	v, exists := l.ledger.View(id)
 	if exists && !v.Started && v.Quorum() {
 		return
 	}
 	l.plans.Drop(id)
 	if known != nil {
-		l.list.drop(known)
+		l.list.Drop(known)
 		l.queue.Drop(id)
 		l.promises.forgetGang(id)
 		l.reservations.forget(id, exists && v.Started, now)
@@ -199,13 +200,13 @@ func (l *loop) lookLater(id gang.ID, at time.Time) {
 
 // spread tells the gangs concerned what has happened.
 func (l *loop) spread(ctx context.Context, n *news, now time.Time) {
-	gained, eased := l.list.headroom.Refresh()
+	gained, eased := l.list.Capacity.Refresh()
 	for _, shape := range gained {
-		for id := range l.list.byShape[shape] {
+		for id := range l.list.ByShape[shape] {
 			l.queue.RetryTwice(id, now)
 		}
 	}
-	if g := l.list.endBackoff(gained, l.settings.backoff.Initial, now); g != nil {
+	if g := l.list.EndBackoff(gained, l.settings.backoff.Initial, now); g != nil {
 		l.queue.Wait(g.ID, g.Key, now, now)
 	}
 	if eased || len(gained) > 0 {
@@ -220,10 +221,10 @@ func (l *loop) spread(ctx context.Context, n *news, now time.Time) {
 	if !eased && !anyway && len(n.happenings)+len(n.arrived) == 0 {
 		return
 	}
-	for id, g := range l.list.byID {
-		concerned := anyway || (eased && g.needs&needsPods != 0) || g.near.has(n.arrived)
+	for id, g := range l.list.ByID {
+		concerned := anyway || (eased && g.Needs&waitlist.NeedsPods != 0) || g.Near.Has(n.arrived)
 		for h := range n.happenings {
-			concerned = concerned || h.concerns(g)
+			concerned = concerned || h.Concerns(g)
 		}
 		if concerned {
 			l.queue.RetryTwice(id, now)
@@ -232,7 +233,7 @@ func (l *loop) spread(ctx context.Context, n *news, now time.Time) {
 }
 
 // tryFresh invites gangs that nothing has kept from starting yet.
-func (l *loop) tryFresh(fresh []*waitingGang, now time.Time) []gang.Effects {
+func (l *loop) tryFresh(fresh []*waitlist.Gang, now time.Time) []gang.Effects {
 	var effects []gang.Effects
 	for _, g := range fresh {
 		l.queue.Begin(g.ID, now)
@@ -256,7 +257,7 @@ func (l *loop) tryBatch(now time.Time) (effects []gang.Effects, wait time.Durati
 			}
 			return nil, wait
 		}
-		if e, ok := l.admit(l.list.byID[id], now); ok {
+		if e, ok := l.admit(l.list.ByID[id], now); ok {
 			effects = append(effects, e)
 		}
 	}
@@ -265,7 +266,7 @@ func (l *loop) tryBatch(now time.Time) (effects []gang.Effects, wait time.Durati
 }
 
 // admit invites the gang to plan, or puts it in line, and reports whether it was invited.
-func (l *loop) admit(g *waitingGang, now time.Time) (gang.Effects, bool) {
+func (l *loop) admit(g *waitlist.Gang, now time.Time) (gang.Effects, bool) {
 	if l.plans.Pace.Hold(g.ID, now) {
 		return gang.Effects{}, false
 	}
@@ -280,7 +281,7 @@ func (l *loop) tryPaced(now time.Time) (effects []gang.Effects, wait time.Durati
 			return effects, wait
 		}
 		var invitation gang.Effects
-		if g := l.list.byID[id]; g != nil {
+		if g := l.list.ByID[id]; g != nil {
 			invitation, _ = l.invite(g, now)
 		}
 		if invitation.Empty() {
@@ -291,28 +292,28 @@ func (l *loop) tryPaced(now time.Time) (effects []gang.Effects, wait time.Durati
 }
 
 // invite returns the invitation of the gang to plan, or tells it why it cannot start without an attempt, and reports which.
-func (l *loop) invite(g *waitingGang, now time.Time) (gang.Effects, bool) {
+func (l *loop) invite(g *waitlist.Gang, now time.Time) (gang.Effects, bool) {
 	if reason := l.exclude(g); reason != nil {
 		l.ledger.RuleOut(g.ID, reason, now)
 		l.queue.Wait(g.ID, g.Key, g.RetryAt, now)
 		l.plans.Drop(g.ID)
-		if g.excluded = true; !g.listed {
-			g.listed = true
-			l.list.excluded = append(l.list.excluded, g.ID)
+		if g.Excluded = true; !g.Listed {
+			g.Listed = true
+			l.list.Excluded = append(l.list.Excluded, g.ID)
 		}
 		return gang.Effects{}, false
 	}
-	g.excluded = false
+	g.Excluded = false
 	return l.ledger.Invite(g.ID, now), true
 }
 
 // exclude returns why the gang cannot start by the account of free capacity, nil if it may. What runs on nodes that are reserved for it
 // makes way once it fits there.
-func (l *loop) exclude(g *waitingGang) gang.Reason {
-	if l.reservations.readyFor(g.ID) && g.misstated == nil {
+func (l *loop) exclude(g *waitlist.Gang) gang.Reason {
+	if l.reservations.readyFor(g.ID) && g.Misstated == nil {
 		return nil
 	}
-	return l.list.exclude(g)
+	return l.list.Exclude(g)
 }
 
 // resume has those tried again for which pods to evict were found or evicted, and pods that were turned away from what is kept.
@@ -354,27 +355,27 @@ func (l *loop) describeExcluded(now time.Time) {
 		return
 	}
 	l.due.describe = now
-	state, began, list := l.list.headroom.State(), time.Now(), l.list
-	for looked := range len(list.excluded) {
-		id := list.excluded[0]
-		g := list.byID[id]
-		unchanged := g == nil || !g.excluded || g.describedAt == state
+	state, began, list := l.list.Capacity.State(), time.Now(), l.list
+	for looked := range len(list.Excluded) {
+		id := list.Excluded[0]
+		g := list.ByID[id]
+		unchanged := g == nil || !g.Excluded || g.DescribedAt == state
 		if looked >= describeAtOnce && (unchanged || time.Since(began) >= describeFor) {
 			return
 		}
-		list.excluded = list.excluded[1:]
-		if g == nil || !g.excluded {
+		list.Excluded = list.Excluded[1:]
+		if g == nil || !g.Excluded {
 			if g != nil {
-				g.listed = false
+				g.Listed = false
 			}
 			continue
 		}
-		g.describedAt = state
+		g.DescribedAt = state
 		if reason := l.exclude(g); reason != nil {
 			l.ledger.RuleOut(id, reason, now)
 		} else {
 			l.queue.Retry(id, now)
 		}
-		list.excluded = append(list.excluded, id)
+		list.Excluded = append(list.Excluded, id)
 	}
 }

@@ -1,22 +1,21 @@
 package coscheduling
 
 import (
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/profiles"
+	"berth.dev/berth/pkg/waitlist"
 )
 
 // lack returns the resources in the gang's minResources of which the cluster has too little free, nil if there is
 // enough. What the gang's own members hold counts as free, and so do the pods that are gone.
 func (p *Plugin) lack(id gang.ID, nodes []fwk.NodeInfo, gone []dryrun.PlacedPod) gang.Reason {
-	wanted := minResources(p.shared.groups.get(id))
+	wanted := waitlist.MinResources(p.shared.groups.get(id))
 	if len(wanted) == 0 {
 		return nil
 	}
@@ -39,32 +38,7 @@ func (p *Plugin) lack(id gang.ID, nodes []fwk.NodeInfo, gone []dryrun.PlacedPod)
 	if len(short) == 0 {
 		return nil
 	}
-	return missing{id, short}
-}
-
-// missing is the resources that a gang wants to be free and of which too little is.
-type missing struct {
-	of    gang.ID
-	short []gang.Amount
-}
-
-// String says how much of each is wanted, and how much is free.
-func (m missing) String() string {
-	parts := make([]string, len(m.short))
-	for i, a := range m.short {
-		parts[i] = fmt.Sprintf("%s %s, the cluster has %s free",
-			a.Resource, describeAmount(a.Resource, a.Wanted), describeAmount(a.Resource, a.Free))
-	}
-	return fmt.Sprintf("gang %s needs minResources %s", m.of, strings.Join(parts, "; "))
-}
-
-// Kind names the resources.
-func (m missing) Kind() string {
-	names := make([]string, len(m.short))
-	for i, a := range m.short {
-		names[i] = a.Resource
-	}
-	return "gang needs minResources " + strings.Join(names, ", ")
+	return waitlist.Missing{Of: id, Short: short}
 }
 
 // own returns the members of the gang that the nodes hold already.

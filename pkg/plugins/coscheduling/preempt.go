@@ -14,6 +14,7 @@ import (
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/profiles"
+	"berth.dev/berth/pkg/waitlist"
 )
 
 // preempt evicts exactly the pods without which the whole gang can start, all in one wave, or none at all. It returns
@@ -58,7 +59,7 @@ func (p *Plugin) preempt(ctx context.Context, id gang.ID, turn gang.Turn) (strin
 	if err != nil {
 		return "", fmt.Errorf("listing nodes: %w", err)
 	}
-	r.required, r.wanted, r.own = levels.Required, minResources(c.groups.get(id)), map[v1.ResourceName]int64{}
+	r.required, r.wanted, r.own = levels.Required, waitlist.MinResources(c.groups.get(id)), map[v1.ResourceName]int64{}
 	for name := range r.wanted {
 		if profiles.Claimed(p.framework, name) {
 			delete(r.wanted, name)

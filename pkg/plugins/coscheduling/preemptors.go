@@ -64,16 +64,16 @@ func (a *activator) preemptors(ctx context.Context, now time.Time) {
 	a.lookAt = retry.NextLook(now)
 	var roomy []gang.Ref
 	for _, ref := range a.preempting.next() {
-		pod := a.list.pods.pod(ref)
+		pod := a.list.Pod(ref)
 		if pod == nil || pod.Spec.NodeName != "" {
 			a.preempting.drop(ref.UID)
 			continue
 		}
-		key := a.list.headroom.Acquire(pod)
-		if now, _ := a.list.headroom.Slots(key); now > 0 {
+		key := a.list.Capacity.Acquire(pod)
+		if now, _ := a.list.Capacity.Slots(key); now > 0 {
 			roomy = append(roomy, ref)
 		}
-		a.list.headroom.Release(key)
+		a.list.Capacity.Release(key)
 	}
 	a.carrier.activate(ctx, roomy)
 }

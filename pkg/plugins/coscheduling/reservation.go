@@ -19,6 +19,7 @@ import (
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/retry"
+	"berth.dev/berth/pkg/waitlist"
 )
 
 const (
@@ -35,7 +36,7 @@ const (
 type reservations struct {
 	settings settings
 	ledger   *gang.Ledger
-	list     *waitlist
+	list     *waitlist.List
 	promises *promises
 	status   *statusWriter
 
@@ -103,9 +104,9 @@ func (r *reservations) readyFor(id gang.ID) bool {
 }
 
 // waiting returns the gangs that may have the next turn.
-func (r *reservations) waiting(first bool, now time.Time) []*waitingGang {
-	var next []*waitingGang
-	for id, g := range r.list.byID {
+func (r *reservations) waiting(first bool, now time.Time) []*waitlist.Gang {
+	var next []*waitlist.Gang
+	for id, g := range r.list.ByID {
 		patient := !g.Fresh && now.Sub(g.Since) >= r.settings.patience
 		if (patient || first && r.keptBefore(id) != nil) && r.turns.MayBegin(id, now) &&
 			r.settings.holders.percent(id.Namespace, g.Key.Priority) > 0 {
@@ -128,7 +129,7 @@ func (r *reservations) forget(id gang.ID, started bool, now time.Time) {
 
 // keptBefore returns the nodes that a scheduler before this one kept for the gang to its end, nil if it kept none.
 func (r *reservations) keptBefore(id gang.ID) map[string]bool {
-	pg := r.list.groups.get(id)
+	pg := r.list.PodGroup(id)
 	if pg == nil || !meta.IsStatusConditionTrue(pg.Status.Conditions, schedulingv1alpha1.PodGroupReserved) {
 		return nil
 	}
@@ -140,7 +141,7 @@ func (r *reservations) keptBefore(id gang.ID) map[string]bool {
 }
 
 // begin returns what to keep for a gang whose turn begins. What was kept for it before this scheduler has started stays.
-func (r *reservations) begin(g *waitingGang, first bool, now time.Time) (gang.Reservation, bool) {
+func (r *reservations) begin(g *waitlist.Gang, first bool, now time.Time) (gang.Reservation, bool) {
 	if before := r.keptBefore(g.ID); first && len(before) > 0 {
 		if kept, ok := r.nearestAmong(g, before, now); ok {
 			return kept, true
@@ -151,25 +152,25 @@ func (r *reservations) begin(g *waitingGang, first bool, now time.Time) (gang.Re
 
 // chosen returns for which of the gangs to look now. Gangs for which nothing can be kept rest for a minute; if there are very many,
 // those behind them would never be looked at if the order of the queue alone counted.
-func (r *reservations) chosen(next []*waitingGang) []*waitingGang {
-	slices.SortFunc(next, firstByKey)
+func (r *reservations) chosen(next []*waitlist.Gang) []*waitlist.Gang {
+	slices.SortFunc(next, waitlist.FirstByKey)
 	if len(next) <= reservePlans {
 		return next
 	}
-	since := func(g *waitingGang) time.Time {
+	since := func(g *waitlist.Gang) time.Time {
 		if rested := r.turns.Rested(g.ID); rested.After(g.Since) {
 			return rested
 		}
 		return g.Since
 	}
 	others := next[reservePlans/2:]
-	slices.SortStableFunc(others, func(a, b *waitingGang) int { return since(a).Compare(since(b)) })
+	slices.SortStableFunc(others, func(a, b *waitlist.Gang) int { return since(a).Compare(since(b)) })
 	return next[:reservePlans]
 }
 
 // renew looks again at what to keep for the gang and reports whether its turn goes on.
 func (r *reservations) renew(ctx context.Context, id gang.ID, now time.Time) bool {
-	g, waits := r.list.byID[id]
+	g, waits := r.list.ByID[id]
 	if !waits {
 		r.turns.End(id, now)
 		return false
@@ -253,10 +254,10 @@ func (m *reservedMessages) of(id gang.ID) (message string, nodes []string) {
 }
 
 // promise makes what is promised to the gang for its turn that of the reservation.
-func (r *reservations) promise(g *waitingGang, reserved gang.Reservation) bool {
+func (r *reservations) promise(g *waitlist.Gang, reserved gang.Reservation) bool {
 	var kept []promise
 	for _, place := range reserved.Places {
-		info, err := infoOf(g.pods[place.Class])
+		info, err := infoOf(g.Pods[place.Class])
 		if err != nil {
 			return false
 		}
@@ -269,26 +270,26 @@ func (r *reservations) promise(g *waitingGang, reserved gang.Reservation) bool {
 }
 
 // cost returns how many rooms it takes to find out what to keep for the gang.
-func (r *reservations) cost(g *waitingGang) int {
+func (r *reservations) cost(g *waitlist.Gang) int {
 	shapes := map[capacity.ShapeKey]bool{}
-	for _, need := range g.shapes {
+	for _, need := range g.Shapes {
 		shapes[need.Shape] = true
 	}
-	return len(shapes) * r.list.headroom.Size()
+	return len(shapes) * r.list.Capacity.Size()
 }
 
 // nearest returns what to keep for the gang. Pods that the gang may evict count as gone.
-func (r *reservations) nearest(g *waitingGang, now time.Time) (gang.Reservation, bool) {
+func (r *reservations) nearest(g *waitlist.Gang, now time.Time) (gang.Reservation, bool) {
 	return r.nearestAmong(g, nil, now)
 }
 
 // nearestAmong returns what to keep for the gang on some nodes, of all if it is not said which.
-func (r *reservations) nearestAmong(g *waitingGang, some map[string]bool, now time.Time) (gang.Reservation, bool) {
-	emptied := r.list.headroom.CordonedFor(g.ID)
-	if slices.Contains(g.pods, nil) || r.cost(g) > reserveRooms || len(emptied) == 0 && !r.list.mayFit(g, true) {
+func (r *reservations) nearestAmong(g *waitlist.Gang, some map[string]bool, now time.Time) (gang.Reservation, bool) {
+	emptied := r.list.Capacity.CordonedFor(g.ID)
+	if slices.Contains(g.Pods, nil) || r.cost(g) > reserveRooms || len(emptied) == 0 && !r.list.MayFit(g, true) {
 		return gang.Reservation{}, false
 	}
-	p := &gang.ReserveProblem{Need: g.Need, MaxNodes: r.list.headroom.Size() * r.settings.holders.percent(g.ID.Namespace, g.Key.Priority) / 100}
+	p := &gang.ReserveProblem{Need: g.Need, MaxNodes: r.list.Capacity.Size() * r.settings.holders.percent(g.ID.Namespace, g.Key.Priority) / 100}
 	held := map[string]bool{}
 	for _, o := range r.promises.to(g.ID) {
 		held[o.node] = true
@@ -297,21 +298,21 @@ func (r *reservations) nearestAmong(g *waitingGang, some map[string]bool, now ti
 	var shapes []capacity.ShapeKey
 	at := map[capacity.ShapeKey]int{}
 	for i, c := range g.Classes {
-		shape := g.shapes[i].Shape
+		shape := g.Shapes[i].Shape
 		if _, known := at[shape]; !known {
 			at[shape] = len(shapes)
 			shapes = append(shapes, shape)
 		}
 		p.Classes = append(p.Classes, gang.ReserveClass{Role: c.Role, Count: c.Count, Shape: at[shape]})
 	}
-	preempts := !slices.ContainsFunc(g.pods, neverPreempts)
+	preempts := !slices.ContainsFunc(g.Pods, neverPreempts)
 	least := int32(math.MinInt32)
 	if preempts {
 		least = g.Key.Priority
 	}
 	// Who may backfill is found out first: the account must not be locked for so long.
 	backfills := r.backfilling(least, g.Key.Priority)
-	p.Nodes = r.list.headroom.Rooms(shapes, g.required, emptied, func(pod *v1.Pod, priority int32) bool {
+	p.Nodes = r.list.Capacity.Rooms(shapes, g.Required, emptied, func(pod *v1.Pod, priority int32) bool {
 		return (preempts && priority < g.Key.Priority) || backfills[pod.UID]
 	})
 	if len(emptied) > 0 {
@@ -346,7 +347,7 @@ func (r *reservations) backfilling(least, most int32) map[apitypes.UID]bool {
 		return found
 	}
 	found = map[apitypes.UID]bool{}
-	for _, pod := range r.list.headroom.PodsBetween(least, most) {
+	for _, pod := range r.list.Capacity.PodsBetween(least, most) {
 		if r.promises.allowsBackfill(pod) {
 			found[pod.UID] = true
 		}

@@ -12,24 +12,25 @@ import (
 
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/waitlist"
 )
 
 // reserving keeps what gangs may keep of the account.
 func reserving(h *capacity.Index) *reservations {
 	c := newCoordinator(settings{holders: reservationHolders{maxPercent: 100}}, &podGroups{store: cache.NewStore(cache.MetaNamespaceKeyFunc)})
-	c.loop.list.headroom = h
+	c.loop.list.Capacity = h
 	return c.loop.reservations
 }
 
 // gangOfClasses waits with one member of each class, and as many shapes.
-func gangOfClasses(h *capacity.Index, classes, shapes int) *waitingGang {
-	g := &waitingGang{Waiting: gang.Waiting{ID: gang.ID{Namespace: "ns", Name: "g"}, Need: gang.Minimum{Total: classes}}}
+func gangOfClasses(h *capacity.Index, classes, shapes int) *waitlist.Gang {
+	g := &waitlist.Gang{Waiting: gang.Waiting{ID: gang.ID{Namespace: "ns", Name: "g"}, Need: gang.Minimum{Total: classes}}}
 	for i := range classes {
 		pod := st.MakePod().Namespace("ns").Name(fmt.Sprintf("m-%d", i)).
 			Req(map[v1.ResourceName]string{v1.ResourceCPU: fmt.Sprintf("%dm", 1000+i%shapes)}).Obj()
-		g.pods = append(g.pods, pod)
+		g.Pods = append(g.Pods, pod)
 		g.Classes = append(g.Classes, gang.WaitingClass{Class: fmt.Sprint(i), Count: 1})
-		g.shapes = append(g.shapes, capacity.Need{Shape: h.Acquire(pod), Count: 1})
+		g.Shapes = append(g.Shapes, capacity.Need{Shape: h.Acquire(pod), Count: 1})
 	}
 	return g
 }

@@ -13,6 +13,7 @@ import (
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/reasons"
+	"berth.dev/berth/pkg/waitlist"
 )
 
 // ReservesOpenly says that what Reserve takes note of shows in the NodeInfo or by AddPod as well, so that a dry run need not call it.
@@ -43,7 +44,7 @@ func (p *Plugin) Reserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 // scheduler may learn that capacity is free a moment before it is promised.
 func (p *Plugin) refuseLate(pod *v1.Pod, name string) *fwk.Status {
 	c := p.shared
-	first := !c.members.has(pod) && c.loop.list.comesBefore(pod)
+	first := !c.members.has(pod) && c.loop.list.ComesBefore(pod)
 	if !c.promises.any() && c.settings.recovery == 0 && !first {
 		return nil
 	}
@@ -100,7 +101,7 @@ func (p *Plugin) Unreserve(ctx context.Context, state fwk.CycleState, pod *v1.Po
 		c.carrier.carry(ctx, c.ledger.Unreserve(gang.UID(pod.UID), c.settings.backoff, time.Now()))
 	}
 	// The account of the cluster does not know what is reserved, so that nothing else tells that it is free again.
-	c.inbox.happened(happening{kind: needsAnything})
+	c.inbox.happened(waitlist.Happening{Kind: waitlist.NeedsAnything})
 }
 
 // Permit lets the members of a gang go together, when the last of them holds its assignment.

@@ -9,6 +9,7 @@ import (
 
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/waitlist"
 )
 
 // Gangs of two members of 4 GPUs each, on a node with 8 that has just come free.
@@ -18,21 +19,21 @@ func TestCapacityThatComesFreeEndsOneBackoff(t *testing.T) {
 	now := time.Now()
 	for name, test := range map[string]struct {
 		// gangs are those that wait, by name, the more important the later.
-		gangs map[string]backoff
+		gangs map[string]waitlist.Backoff
 		// taken is what the node has in use still.
 		taken string
 		want  []string
 	}{
 		"the first that pauses is tried": {
-			gangs: map[string]backoff{"a": {until: now.Add(time.Minute)}, "b": {until: now.Add(time.Minute)}}, want: []string{"b"}},
+			gangs: map[string]waitlist.Backoff{"a": {Until: now.Add(time.Minute)}, "b": {Until: now.Add(time.Minute)}}, want: []string{"b"}},
 		"one that does not pause is tried anyway": {
-			gangs: map[string]backoff{"a": {until: now.Add(time.Minute)}, "b": {}}, want: []string{"a", "b"}},
+			gangs: map[string]waitlist.Backoff{"a": {Until: now.Add(time.Minute)}, "b": {}}, want: []string{"a", "b"}},
 		"one that has just been tried where it should have fitted pauses on": {
-			gangs: map[string]backoff{"a": {}, "b": {since: now.Add(-initial / 2), until: now.Add(time.Minute), misjudged: true}}, want: []string{"a"}},
+			gangs: map[string]waitlist.Backoff{"a": {}, "b": {Since: now.Add(-initial / 2), Until: now.Add(time.Minute), Misjudged: true}}, want: []string{"a"}},
 		"one that should have fitted is tried after the shortest pause": {
-			gangs: map[string]backoff{"b": {since: now.Add(-initial), until: now.Add(time.Minute), misjudged: true}}, want: []string{"b"}},
+			gangs: map[string]waitlist.Backoff{"b": {Since: now.Add(-initial), Until: now.Add(time.Minute), Misjudged: true}}, want: []string{"b"}},
 		"none is tried if there is too little room": {
-			gangs: map[string]backoff{"a": {until: now.Add(time.Minute)}, "b": {until: now.Add(time.Minute)}}, taken: "2"},
+			gangs: map[string]waitlist.Backoff{"a": {Until: now.Add(time.Minute)}, "b": {Until: now.Add(time.Minute)}}, taken: "2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -42,9 +43,9 @@ func TestCapacityThatComesFreeEndsOneBackoff(t *testing.T) {
 			c.headroom.SetPod(gpuPod("used", "n", "8"), gang.ID{})
 			member := gpuPod("member", "", "4")
 			for name, p := range test.gangs {
-				g := &waitingGang{Waiting: gang.Waiting{ID: gang.ID{Name: name}, Key: gang.Key{Priority: int32(name[0])}, Need: gang.Minimum{Total: 2},
-					Classes: []gang.WaitingClass{{Count: 2}}, RetryAt: p.until}, backoff: p, shapes: []capacity.Need{{Shape: c.headroom.Acquire(member), Count: 2}}}
-				list.index(g)
+				g := &waitlist.Gang{Waiting: gang.Waiting{ID: gang.ID{Name: name}, Key: gang.Key{Priority: int32(name[0])}, Need: gang.Minimum{Total: 2},
+					Classes: []gang.WaitingClass{{Count: 2}}, RetryAt: p.Until}, Backoff: p, Shapes: []capacity.Need{{Shape: c.headroom.Acquire(member), Count: 2}}}
+				list.Index(g)
 				queue.Wait(g.ID, g.Key, g.RetryAt, now)
 			}
 			c.headroom.Refresh()
@@ -53,11 +54,11 @@ func TestCapacityThatComesFreeEndsOneBackoff(t *testing.T) {
 				c.headroom.SetPod(gpuPod("rest", "n", test.taken), gang.ID{})
 			}
 			gained, _ := c.headroom.Refresh()
-			for id := range list.byID {
+			for id := range list.ByID {
 				queue.Retry(id, now)
 			}
 
-			if g := list.endBackoff(gained, initial, now); g != nil {
+			if g := list.EndBackoff(gained, initial, now); g != nil {
 				queue.Wait(g.ID, g.Key, now, now)
 			}
 			var tried []string

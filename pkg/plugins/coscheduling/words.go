@@ -12,6 +12,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/waitlist"
 )
 
 // FailureHandler is what a scheduler calls with a pod that it could not place. It is scheduler.FailureHandlerFn, without all that is
@@ -78,7 +79,7 @@ func (c *coordinator) hear(pod *v1.Pod, status *fwk.Status) {
 		return
 	}
 	if words := saidOfNode(status); words != "" && c.words.note(id, words, time.Now()) {
-		c.inbox.happened(happening{only: id})
+		c.inbox.happened(waitlist.Happening{Only: id})
 	}
 }
 

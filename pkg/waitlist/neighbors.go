@@ -1,4 +1,4 @@
-package coscheduling
+package waitlist
 
 import (
 	v1 "k8s.io/api/core/v1"
@@ -38,8 +38,8 @@ func (n *neighbors) add(pod *v1.Pod) {
 
 func (n *neighbors) empty() bool { return len(n.near)+len(n.spread) == 0 }
 
-// has reports whether one of the pods is selected. The labels of namespaces are not known here: a selector of them selects all.
-func (n *neighbors) has(pods []*v1.Pod) bool {
+// Has reports whether one of the pods is selected. The labels of namespaces are not known here: a selector of them selects all.
+func (n *neighbors) Has(pods []*v1.Pod) bool {
 	for _, pod := range pods {
 		for i := range n.near {
 			term := &n.near[i]

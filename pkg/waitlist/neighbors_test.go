@@ -1,4 +1,4 @@
-package coscheduling
+package waitlist
 
 import (
 	"testing"
@@ -43,7 +43,7 @@ func TestWhichPodsHelpAMemberByComing(t *testing.T) {
 	} {
 		var n neighbors
 		n.add(tc.member)
-		if got := n.has([]*v1.Pod{coming("x", "x"), tc.comes}); got != tc.want {
+		if got := n.Has([]*v1.Pod{coming("x", "x"), tc.comes}); got != tc.want {
 			t.Errorf("%s: helps is %t, want %t", tc.name, got, tc.want)
 		}
 	}

@@ -1,4 +1,4 @@
-package coscheduling
+package waitlist
 
 import (
 	"maps"
@@ -10,27 +10,27 @@ import (
 	"berth.dev/berth/pkg/profiles"
 )
 
-// exclude returns why the gang cannot start by the account of free capacity, whatever a cycle would find, and nil if it may.
+// Exclude returns why the gang cannot start by the account of free capacity, whatever a cycle would find, and nil if it may.
 // What evictions might free counts as free, and what pods hold that terminate.
-func (l *waitlist) exclude(g *waitingGang) gang.Reason {
-	if g.misstated != nil {
+func (l *List) Exclude(g *Gang) gang.Reason {
+	if g.Misstated != nil {
 		// It would be said by a cycle as well, but there is none as long as there is no capacity for the gang.
-		return g.misstated
+		return g.Misstated
 	}
 	if l.roomy(g) {
 		return nil
 	}
-	if l.headroom.MakesWay(g.Key.Priority) && l.mayFit(g, true) {
+	if l.Capacity.MakesWay(g.Key.Priority) && l.MayFit(g, true) {
 		return nil
 	}
 	if lacks := l.lacks(g, false); len(lacks) > 0 {
-		return missing{g.ID, lacks}
+		return Missing{g.ID, lacks}
 	}
 	turn := gang.Turn{Of: g.Of, Need: g.Need, Held: g.Held}
-	result := gang.Result{Need: g.Need, Assignments: make([]gang.Assignment, l.headroom.Best(g.shapes, g.required, nil, false))}
+	result := gang.Result{Need: g.Need, Assignments: make([]gang.Assignment, l.Capacity.Best(g.Shapes, g.Required, nil, false))}
 	for i, c := range g.Classes {
 		turn.Members = append(turn.Members, make([]gang.Member, c.Count)...)
-		if fits := l.headroom.Best(g.shapes[i:i+1], g.required, nil, false); fits < c.Count {
+		if fits := l.Capacity.Best(g.Shapes[i:i+1], g.Required, nil, false); fits < c.Count {
 			result.Short = append(result.Short, gang.Shortage{Class: c.Class, Wanted: c.Count, Fits: fits})
 		}
 	}
@@ -38,19 +38,19 @@ func (l *waitlist) exclude(g *waitingGang) gang.Reason {
 	if len(result.Short) > 0 {
 		for i, c := range g.Classes {
 			if c.Class == result.Short[0].Class {
-				causes = l.headroom.Causes(g.shapes[i].Shape)
+				causes = l.Capacity.Causes(g.Shapes[i].Shape)
 				break
 			}
 		}
 	}
 	within := ""
-	if len(g.required) > 0 {
-		within = g.required[len(g.required)-1]
+	if len(g.Required) > 0 {
+		within = g.Required[len(g.Required)-1]
 	}
 	describe := func(class string) string {
 		for i, c := range g.Classes {
 			if c.Class == class {
-				return podview.DescribeRequest(g.pods[i])
+				return podview.DescribeRequest(g.Pods[i])
 			}
 		}
 		return "pod"
@@ -59,23 +59,23 @@ func (l *waitlist) exclude(g *waitingGang) gang.Reason {
 }
 
 // roomy reports whether the gang may fit into what is free. Of a pod that has just gone nothing is known.
-func (l *waitlist) roomy(g *waitingGang) bool {
-	return len(g.shapes) < len(g.Classes) || l.mayFit(g, false)
+func (l *List) roomy(g *Gang) bool {
+	return len(g.Shapes) < len(g.Classes) || l.MayFit(g, false)
 }
 
-// mayFit reports whether the gang may fit into what is free or, with empty set, into the cluster if no pod ran in it.
-func (l *waitlist) mayFit(g *waitingGang, empty bool) bool {
-	if l.headroom.Best(g.shapes, g.required, nil, empty) < g.Need.Total || len(l.lacks(g, empty)) > 0 {
+// MayFit reports whether the gang may fit into what is free or, with empty set, into the cluster if no pod ran in it.
+func (l *List) MayFit(g *Gang, empty bool) bool {
+	if l.Capacity.Best(g.Shapes, g.Required, nil, empty) < g.Need.Total || len(l.lacks(g, empty)) > 0 {
 		return false
 	}
 	for role, need := range g.Need.Roles {
 		var shapes []capacity.Need
 		for i, c := range g.Classes {
 			if c.Role == role {
-				shapes = append(shapes, g.shapes[i])
+				shapes = append(shapes, g.Shapes[i])
 			}
 		}
-		if l.headroom.Best(shapes, g.required, nil, empty) < need {
+		if l.Capacity.Best(shapes, g.Required, nil, empty) < need {
 			return false
 		}
 	}
@@ -84,17 +84,17 @@ func (l *waitlist) mayFit(g *waitingGang, empty bool) bool {
 
 // lacks returns the resources of the gang's minResources of which too little is free. The account does not tell what the
 // gang's own members hold, so a gang that has some is given the benefit of the doubt.
-func (l *waitlist) lacks(g *waitingGang, empty bool) []gang.Amount {
-	wanted := minResources(l.groups.get(g.ID))
+func (l *List) lacks(g *Gang, empty bool) []gang.Amount {
+	wanted := MinResources(l.PodGroup(g.ID))
 	if len(wanted) == 0 || g.Held > 0 {
 		return nil
 	}
 	var amounts []gang.Amount
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
-		if profiles.Claimed(l.profiles.Any(), name) {
+		if profiles.Claimed(l.Profiles.Any(), name) {
 			continue
 		}
-		free, whole := l.headroom.Sum(name)
+		free, whole := l.Capacity.Sum(name)
 		if empty {
 			free = whole
 		}
