@@ -83,7 +83,7 @@ func (n *Node) Stamp(allocated *structured.AllocatedState) uint64 {
 	return stampOf(n.number, len(n.devices), func(i int) structured.DeviceID { return n.devices[i].id }, allocated)
 }
 
-// Node is the node with the GPUs that claims can have, without any that are allocated.
+// GPUNode is the node with the GPUs that claims can have, without any that are allocated.
 func (n *Node) GPUNode(g *gpuview.Node) *gpuview.Node {
 	return g.WithDevices(n.empty, n.uuids)
 }

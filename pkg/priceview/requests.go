@@ -67,7 +67,7 @@ type Node struct {
 	gpu         *gpuview.Node
 }
 
-// Node is the node with the GPUs that it offers.
+// GPUNode is the node with the GPUs that it offers.
 func (n *Node) GPUNode() *gpuview.Node { return n.gpu }
 
 // WithGPUs is the node with other GPUs: those that can be claimed there.

@@ -43,11 +43,6 @@ var bounds = map[string]map[string]string{
 		"origin.nodes":            byNode,
 		"reporter.told":           byAdmin,
 	},
-	"pkg/showback": {
-		"Pod.Labels":    oneCycle,
-		"daySums.lines": oneCycle,
-		"tenants.keys":  oneCycle,
-	},
 	"pkg/gpuview": {
 		"domains": inSource,
 	},
@@ -93,6 +88,7 @@ var bounds = map[string]map[string]string{
 		"Book.counters": byAdmin,
 	},
 	"pkg/capacity": {
+		"stockWords":   inSource,
 		"Index.byName": byPod, "Index.domains": byNode, "Index.index": byNode, "Index.leaving": byPod, "Index.pods": byPod,
 		"Index.priorities": byPod, "Index.rules": byPod, "Index.shapes": byPod, "podEntry.others": byPod,
 	},
@@ -158,8 +154,6 @@ var bounds = map[string]map[string]string{
 		"promises.kept": byGang, "promises.turnedAway": byPod, "promises.view": byGang, "proposal.pods": byNode,
 		"request.held": oneCycle, "request.own": oneCycle, "request.wanted": oneCycle,
 		"reservationHolders.namespaces": byAdmin, "reservations.backfills": byPod,
-
-		"stockWords": inSource,
 	},
 	"pkg/plugins/costoptimized": {
 		"Plugin.offers": "1024 kinds of nodes (maxOffers)", "bill.byCapacity": byNode,
