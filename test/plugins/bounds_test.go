@@ -149,7 +149,7 @@ var bounds = map[string]map[string]string{
 		"afterFlight.requests":    "1,000 gangs and pods (mostAfterFlight)", "checking.gone": oneCycle,
 		"checking.said": oneCycle, "coverage.byNamespace": oneCycle, "attempt.said": byPod, "evictor.work": byPod,
 		"feed.ends": byAdmin, "gates.gate": byPod,
-		"news.changed": byGang, "news.happenings": byPod, "pluginWords.said": byGang,
+		"news.changed": byGang, "news.happenings": byPod, "pluginMessages.last": byGang,
 		"problemBuilder.holdersLeaving": oneCycle, "problemBuilder.leaving": oneCycle, "promises.gangsAway": byGang,
 		"promises.kept": byGang, "promises.turnedAway": byPod, "promises.view": byGang, "proposal.pods": byNode,
 		"request.held": oneCycle, "request.own": oneCycle, "request.wanted": oneCycle,

@@ -36,7 +36,7 @@ type coordinator struct {
 	groups   *podGroups
 	headroom *capacity.Index
 	promises *promises
-	carrier  *carrier
+	effects  *executor
 	planner  *dryrun.Planner
 	evictor  *evictor
 	inbox    *inbox
@@ -45,9 +45,9 @@ type coordinator struct {
 	capacityFreed capacityFreed
 	owners        *podgroup.Owners
 	// leader tells whether this process schedules, status is the controller of PodGroups.
-	leader informers.Leader
-	status *podgroup.Controller
-	words  pluginWords
+	leader   informers.Leader
+	status   *podgroup.Controller
+	messages pluginMessages
 	// mixedModels says by gang on which models it runs, if on several.
 	mixedModels sync.Map
 }
@@ -94,8 +94,8 @@ func newCoordinator(s settings, groups *podGroups) *coordinator {
 	c.evictor = &evictor{profiles: c.profiles, members: c.members, headroom: c.headroom, ledger: c.ledger, groups: c.groups, pods: c.pods,
 		promises: c.promises, again: c.inbox.resume}
 	c.planner = &dryrun.Planner{Ledger: c.ledger, GangOf: c.members.id, Pod: c.pods.pod, PodGroup: c.groups.get, Profiles: c.profiles, Capacity: c.headroom,
-		Models: dryrun.NewModels(), Said: c.words.about}
-	c.carrier = &carrier{ledger: c.ledger, profiles: c.profiles, pods: c.pods, lost: c.keepForReturn, landed: c.evictor.landed}
+		Models: dryrun.NewModels(), Said: c.messages.about}
+	c.effects = &executor{ledger: c.ledger, profiles: c.profiles, pods: c.pods, lost: c.keepForReturn, landed: c.evictor.landed}
 	c.loop = c.newLoop()
 	return c
 }
@@ -105,14 +105,14 @@ func (c *coordinator) newLoop() *loop {
 	list.Capacity, list.Pod, list.PodGroup, list.Profiles, list.Topology = c.headroom, c.pods.pod, c.groups.get, c.profiles, c.planner.Topology
 	return &loop{
 		settings: c.settings, ledger: c.ledger, inbox: c.inbox, list: list, queue: retry.NewQueue(), plans: &c.planner.Pending, promises: c.promises,
-		carrier: c.carrier, evictor: c.evictor, opened: make(opening),
+		effects: c.effects, evictor: c.evictor, opened: make(opening),
 		reservations: &reservations{settings: c.settings, ledger: c.ledger, list: list, promises: c.promises, leader: &c.leader, changed: c.status.Enqueue,
 			turns: gang.NewReserveTurns(c.settings.ttl)},
-		activator: &activator{ledger: c.ledger, list: list, carrier: c.carrier},
+		activator: &activator{ledger: c.ledger, list: list, effects: c.effects},
 		clock:     wallClock{pods: c.pods, profiles: c.profiles},
 		forgotten: func(id gang.ID) {
 			c.owners.Drop(id)
-			c.words.forget(id)
+			c.messages.forget(id)
 		},
 	}
 }

@@ -127,7 +127,7 @@ func (p *Plugin) lead(ctx context.Context, state fwk.CycleState, id gang.ID, pod
 	c := p.shared
 	uid := gang.UID(pod.UID)
 	fail := func(reason gang.Reason, short []string) (*fwk.PreFilterResult, *fwk.Status) {
-		c.carrier.carry(ctx, c.ledger.Block(id, reason, short, c.settings.backoff, time.Now()))
+		c.effects.apply(ctx, c.ledger.Block(id, reason, short, c.settings.backoff, time.Now()))
 		return nil, reasons.Status(fwk.UnschedulableAndUnresolvable, reason)
 	}
 	if reason := p.lack(id, nodes, nil); reason != nil {
@@ -183,7 +183,7 @@ func (p *Plugin) lead(ctx context.Context, state fwk.CycleState, id gang.ID, pod
 		return fail(gang.NewShortfall(id, turn, result.Result, result.Describe, result.Within, result.Causes(result.Result)), short)
 	}
 	effects, serves, proceed := c.ledger.Propose(uid, gang.Proposal{Assignments: result.Assignments, Ordered: result.Ordered}, time.Now())
-	c.carrier.carry(ctx, effects)
+	c.effects.apply(ctx, effects)
 	if serves {
 		c.noteMixed(id, result.Mixed)
 	}
@@ -207,7 +207,7 @@ func (p *Plugin) lead(ctx context.Context, state fwk.CycleState, id gang.ID, pod
 func (p *Plugin) putOff(ctx context.Context, state fwk.CycleState, id gang.ID, uid gang.UID, rest time.Duration) (*fwk.PreFilterResult, *fwk.Status) {
 	c := p.shared
 	state.Write(passedKey, mark{})
-	c.carrier.carry(ctx, c.ledger.Pause(uid, rest, time.Now()))
+	c.effects.apply(ctx, c.ledger.Pause(uid, rest, time.Now()))
 	return nil, reasons.Status(fwk.UnschedulableAndUnresolvable, gang.Obstacle{Cause: gang.PlanPaused, Group: id})
 }
 
@@ -215,7 +215,7 @@ func (p *Plugin) putOff(ctx context.Context, state fwk.CycleState, id gang.ID, u
 func (p *Plugin) giveUp(ctx context.Context, state fwk.CycleState, id gang.ID, uid gang.UID) (*fwk.PreFilterResult, *fwk.Status) {
 	c := p.shared
 	state.Write(passedKey, mark{})
-	c.carrier.carry(ctx, c.ledger.Abandon(uid, c.settings.backoff, time.Now()))
+	c.effects.apply(ctx, c.ledger.Abandon(uid, c.settings.backoff, time.Now()))
 	return nil, reasons.Status(fwk.UnschedulableAndUnresolvable, gang.Obstacle{Cause: gang.PlanChanged, Group: id})
 }
 
@@ -269,11 +269,11 @@ func (p *Plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *v1.P
 	case gang.Follow:
 		plansInvalidated.Inc()
 		why := gang.Obstacle{Cause: gang.NodeRefused, Group: id, Node: turn.Node, Says: statuses.Get(turn.Node).Message()}
-		c.carrier.carry(ctx, c.ledger.Broken(uid, why, c.settings.backoff, time.Now()))
+		c.effects.apply(ctx, c.ledger.Broken(uid, why, c.settings.backoff, time.Now()))
 	case gang.Lead:
 		if !c.ledger.Blocked(uid) {
 			// Another plugin turned the leader away before it could plan.
-			c.carrier.carry(ctx, c.ledger.Decline(uid, gang.Obstacle{Cause: gang.Declined, Group: id, Pod: pod.Name}, c.settings.backoff, time.Now()))
+			c.effects.apply(ctx, c.ledger.Decline(uid, gang.Obstacle{Cause: gang.Declined, Group: id, Pod: pod.Name}, c.settings.backoff, time.Now()))
 			return nil, p.stop(ctx, state, pod, "")
 		}
 		outcome, err := p.preempt(ctx, id, turn)

@@ -42,7 +42,7 @@ type loop struct {
 	plans        *dryrun.Pending
 	reservations *reservations
 	promises     *promises
-	carrier      *carrier
+	effects      *executor
 	evictor      *evictor
 	activator    *activator
 	// forgotten is told of gangs of which nothing is left.
@@ -122,7 +122,7 @@ func (l *loop) turn(ctx context.Context, now time.Time) time.Duration {
 	}
 	effects = slices.Concat(effects, again, paced, l.resume(&news, now))
 	l.activator.preemptors(ctx, now)
-	l.carrier.carry(ctx, append(effects, l.ledger.Expire(l.settings.backoff, now))...)
+	l.effects.apply(ctx, append(effects, l.ledger.Expire(l.settings.backoff, now))...)
 	l.list.CountPriorities()
 	l.list.Capacity.Answer()
 	if id := l.reservations.look(ctx, now); id != (gang.ID{}) {

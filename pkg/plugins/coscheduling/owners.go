@@ -14,7 +14,7 @@ import (
 // followOwner lets the object be read whose controller creates the pods of a gang, and the pods of its kind be watched that have
 // ended: they count towards the minimum. What holds for the gang is recorded again if the ledger has forgotten it with its last pod.
 func (f *feed) followOwner(owner gangview.Owner, again bool) {
-	f.owners.Follow(f.ctx, owner, again)
+	f.c.owners.Follow(f.ctx, owner, again)
 	kind, known := gangview.OwnerKindOf(owner.Kind)
 	if !known || kind.EndedLabel == "" {
 		return
@@ -26,7 +26,7 @@ func (f *feed) followOwner(owner gangview.Owner, again bool) {
 	}
 	f.ends[kind.EndedLabel] = true
 	finished := podgroup.NewEndedInformer(f.client, kind.EndedLabel, 0)
-	f.pods.addFinished(finished.GetStore())
+	f.c.pods.addFinished(finished.GetStore())
 	if _, err := finished.AddEventHandler(f.finished()); err != nil {
 		klog.FromContext(f.ctx).Error(err, "Members that have ended are not counted", "kind", owner.Kind)
 		return
@@ -44,10 +44,10 @@ func (c *coordinator) applyOwner(ctx context.Context, owner gangview.Owner, s ga
 	}
 	c.ledger.Note(id, s.Why)
 	if s.Why != "" || s.Minimum == 0 {
-		c.carrier.carry(ctx, c.ledger.Undefine(id, gang.Owner, now))
+		c.effects.apply(ctx, c.ledger.Undefine(id, gang.Owner, now))
 	} else {
 		spec := gang.Spec{Minimum: gang.Minimum{Total: s.Minimum}, UID: gang.UID(s.UID), Timeout: c.settings.timeout}
-		c.carrier.carry(ctx, c.ledger.Define(id, gang.Owner, spec, now))
+		c.effects.apply(ctx, c.ledger.Define(id, gang.Owner, spec, now))
 	}
 	// A PodGroup that was kept until now may have to go.
 	c.status.Enqueue(id)
@@ -57,5 +57,5 @@ func (c *coordinator) applyOwner(ctx context.Context, owner gangview.Owner, s ga
 func (c *coordinator) disown(ctx context.Context, uid gang.UID) {
 	effects := c.ledger.Forget(uid, time.Now())
 	effects.Lost = nil
-	c.carrier.carry(ctx, effects)
+	c.effects.apply(ctx, effects)
 }

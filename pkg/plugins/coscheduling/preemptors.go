@@ -75,5 +75,5 @@ func (a *activator) preemptors(ctx context.Context, now time.Time) {
 		}
 		a.list.Capacity.Release(key)
 	}
-	a.carrier.activate(ctx, roomy)
+	a.effects.activate(ctx, roomy)
 }

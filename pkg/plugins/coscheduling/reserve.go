@@ -32,7 +32,7 @@ func (p *Plugin) Reserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 		return nil
 	}
 	effects, ok := c.ledger.Reserve(gang.UID(pod.UID), node, time.Now())
-	c.carrier.carry(ctx, effects)
+	c.effects.apply(ctx, effects)
 	if !ok {
 		return fwk.NewStatus(fwk.Unschedulable, "the plan of the gang changed")
 	}
@@ -61,7 +61,7 @@ func (p *Plugin) refuseLate(pod *v1.Pod, name string) *fwk.Status {
 		return nil
 	}
 	// Nothing else tells that it may be tried again if no gang takes the place after all.
-	time.AfterFunc(lossPause, func() { c.carrier.activate(context.Background(), []gang.Ref{refOf(pod)}) })
+	time.AfterFunc(lossPause, func() { c.effects.activate(context.Background(), []gang.Ref{refOf(pod)}) })
 	if lost {
 		return reasons.Status(fwk.Unschedulable, dryrun.PromisedTo(to))
 	}
@@ -98,7 +98,7 @@ func (p *Plugin) Unreserve(ctx context.Context, state fwk.CycleState, pod *v1.Po
 	}
 	c := p.shared
 	if c.members.has(pod) {
-		c.carrier.carry(ctx, c.ledger.Unreserve(gang.UID(pod.UID), c.settings.backoff, time.Now()))
+		c.effects.apply(ctx, c.ledger.Unreserve(gang.UID(pod.UID), c.settings.backoff, time.Now()))
 	}
 	// The account of the cluster does not know what is reserved, so that nothing else tells that it is free again.
 	c.inbox.happened(waitlist.Happening{Kind: waitlist.NeedsAnything})
@@ -114,11 +114,11 @@ func (p *Plugin) Permit(ctx context.Context, state fwk.CycleState, pod *v1.Pod, 
 	if p.othersPermit && c.ledger.Reserved(uid) {
 		// Siblings may go only when no other plugin can turn this member away any more. One that they depend on waits for them in
 		// PreBind, which comes after the Permit of all plugins.
-		go c.carrier.whenPermitted(context.WithoutCancel(ctx), p.framework, uid)
+		go c.effects.whenPermitted(context.WithoutCancel(ctx), p.framework, uid)
 		return fwk.NewStatus(fwk.Wait), c.ledger.Patience(uid, time.Now())
 	}
 	effects, wait, first, ok := c.ledger.Permit(uid, time.Now())
-	c.carrier.carry(ctx, effects)
+	c.effects.apply(ctx, effects)
 	switch {
 	case !ok:
 		return fwk.NewStatus(fwk.Unschedulable, "the plan of the gang changed"), 0
@@ -147,10 +147,10 @@ func (p *Plugin) PreBind(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 		return nil
 	}
 	c := p.shared
-	told, leave := c.carrier.gates.wait(gang.UID(pod.UID))
+	told, leave := c.effects.gates.wait(gang.UID(pod.UID))
 	defer leave()
 	effects, wait, ok := c.ledger.Prepared(gang.UID(pod.UID), time.Now())
-	c.carrier.carry(ctx, effects)
+	c.effects.apply(ctx, effects)
 	switch {
 	case !ok:
 		return fwk.NewStatus(fwk.Unschedulable, "the plan of the gang changed")

@@ -14,7 +14,7 @@ import (
 type activator struct {
 	ledger  *gang.Ledger
 	list    *waitlist.List
-	carrier *carrier
+	effects *executor
 	// preempting are pods for which others are evicted one by one; they are looked at next at lookAt.
 	preempting preemptors
 	lookAt     time.Time
@@ -48,7 +48,7 @@ func (a *activator) stragglers(ctx context.Context) {
 	for _, shape := range shapes {
 		a.list.Capacity.Release(shape)
 	}
-	a.carrier.activate(ctx, roomy)
+	a.effects.activate(ctx, roomy)
 }
 
 // mayJoin reports whether a pod of the shape may fit where the members of its gang are that have started: in the domain that most of

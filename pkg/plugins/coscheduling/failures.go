@@ -78,7 +78,7 @@ func (c *coordinator) hear(pod *v1.Pod, status *fwk.Status) {
 	if id == (gang.ID{}) {
 		return
 	}
-	if words := saidOfNode(status); words != "" && c.words.note(id, words, time.Now()) {
+	if words := saidOfNode(status); words != "" && c.messages.note(id, words, time.Now()) {
 		c.inbox.happened(waitlist.Happening{Only: id})
 	}
 }
@@ -104,42 +104,42 @@ func saidOfNode(status *fwk.Status) string {
 	return said.Message()
 }
 
-// pluginWords holds what other plugins said last about members of a gang.
-type pluginWords struct {
+// pluginMessages holds the last message of another plugin about a member, by gang.
+type pluginMessages struct {
 	mu   sync.Mutex
-	said map[gang.ID]saying
+	last map[gang.ID]pluginMessage
 }
 
-type saying struct {
-	words string
-	at    time.Time
+type pluginMessage struct {
+	text string
+	at   time.Time
 }
 
 // note remembers what was said, and reports whether that is news. Of what is said at one instant, by bindings that run
 // at the same time, the first by the alphabet counts.
-func (w *pluginWords) note(id gang.ID, words string, now time.Time) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	before, known := w.said[id]
-	if known && (before.words == words || before.at.Equal(now) && before.words < words) {
+func (m *pluginMessages) note(id gang.ID, text string, now time.Time) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	before, known := m.last[id]
+	if known && (before.text == text || before.at.Equal(now) && before.text < text) {
 		return false
 	}
-	if w.said == nil {
-		w.said = map[gang.ID]saying{}
+	if m.last == nil {
+		m.last = map[gang.ID]pluginMessage{}
 	}
-	w.said[id] = saying{words, now}
+	m.last[id] = pluginMessage{text, now}
 	return true
 }
 
 // about returns what was said last about members of the gang, or nothing.
-func (w *pluginWords) about(id gang.ID) string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.said[id].words
+func (m *pluginMessages) about(id gang.ID) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.last[id].text
 }
 
-func (w *pluginWords) forget(id gang.ID) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	delete(w.said, id)
+func (m *pluginMessages) forget(id gang.ID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.last, id)
 }

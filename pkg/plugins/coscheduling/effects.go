@@ -16,8 +16,8 @@ import (
 	"berth.dev/berth/pkg/profiles"
 )
 
-// carrier does what the ledger asks for: it wakes pods, lets go those that wait, or sends them back.
-type carrier struct {
+// executor does what the ledger asks for: it wakes pods, lets go those that wait, or sends them back.
+type executor struct {
 	ledger   *gang.Ledger
 	profiles *profiles.Set
 	pods     *memberPods
@@ -28,9 +28,9 @@ type carrier struct {
 	landed func()
 }
 
-// carry does what the ledger asks for. It must not be called under the queue's lock. The pods that it wakes enter the
+// apply does what the ledger asks for. It must not be called under the queue's lock. The pods that it wakes enter the
 // queue together, so that of several the queue's order decides which is first, and not which was woken first.
-func (c *carrier) carry(ctx context.Context, effects ...gang.Effects) {
+func (c *executor) apply(ctx context.Context, effects ...gang.Effects) {
 	var woken []gang.Ref
 	for _, e := range effects {
 		if e.Empty() {
@@ -47,7 +47,7 @@ func (c *carrier) carry(ctx context.Context, effects ...gang.Effects) {
 }
 
 // answer does what the ledger asks for but for waking pods.
-func (c *carrier) answer(ctx context.Context, e gang.Effects) {
+func (c *executor) answer(ctx context.Context, e gang.Effects) {
 	if e.Started {
 		gangWait.Observe(e.Waited.Seconds())
 	}
@@ -64,7 +64,7 @@ func (c *carrier) answer(ctx context.Context, e gang.Effects) {
 }
 
 // activate puts pods into the scheduling queue.
-func (c *carrier) activate(ctx context.Context, refs []gang.Ref) {
+func (c *executor) activate(ctx context.Context, refs []gang.Ref) {
 	pods := make(map[string]*v1.Pod, len(refs))
 	for _, r := range refs {
 		if pod := c.pods.pod(r); pod != nil {
@@ -80,7 +80,7 @@ func (c *carrier) activate(ctx context.Context, refs []gang.Ref) {
 // younger may be planned in between: which of two comes first is open here. The pod becomes a waiting pod right after
 // its Permit; a tick before the first look makes it the same look every time, where a look at once would see it now and
 // then, and a replay would depend on that.
-func (c *carrier) whenPermitted(ctx context.Context, profile framework.Framework, uid gang.UID) {
+func (c *executor) whenPermitted(ctx context.Context, profile framework.Framework, uid gang.UID) {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -96,7 +96,7 @@ func (c *carrier) whenPermitted(ctx context.Context, profile framework.Framework
 			continue
 		}
 		effects, wait, _, ok := c.ledger.Permit(uid, time.Now())
-		c.carry(ctx, effects)
+		c.apply(ctx, effects)
 		switch {
 		case !ok:
 			answer{reason: "the plan of the gang changed"}.give(w)
@@ -115,7 +115,7 @@ type answer struct {
 
 // deliver tells a waiting pod to go or to leave. A pod that was told to wait becomes a waiting pod a moment later, so
 // that an answer that comes in between is repeated until the pod is there or does not hold its assignment any more.
-func (c *carrier) deliver(ctx context.Context, profile framework.Framework, r gang.Ref, v answer) {
+func (c *executor) deliver(ctx context.Context, profile framework.Framework, r gang.Ref, v answer) {
 	if c.tell(profile, r.UID, v) {
 		return
 	}
@@ -139,7 +139,7 @@ func (c *carrier) deliver(ctx context.Context, profile framework.Framework, r ga
 }
 
 // tell gives the answer to the pod if it waits somewhere.
-func (c *carrier) tell(profile framework.Framework, uid gang.UID, v answer) bool {
+func (c *executor) tell(profile framework.Framework, uid gang.UID, v answer) bool {
 	if w := profile.GetWaitingPod(apitypes.UID(uid)); w != nil {
 		v.give(w)
 		return true

@@ -35,7 +35,7 @@ func TestWordsOfOtherPluginsAreRemembered(t *testing.T) {
 		{"and others do not", "no seat", noon.Add(2 * time.Second), false, "full"},
 		{"later ones do", "no seat", noon.Add(3 * time.Second), true, "no seat"},
 	}
-	var w pluginWords
+	var w pluginMessages
 	if got := w.about(id); got != "" {
 		t.Errorf("before anything was said: %q", got)
 	}
