@@ -105,8 +105,8 @@ func TestOnlyTheGangWhoseTurnItIsHasAReservation(t *testing.T) {
 		{a, "one", []string{"y"}, true, "one y", ""}, {b, "", nil, false, "one y", ""}, {b, "two", []string{"x", "y"}, true, "", "two x,y"},
 		{a, "", nil, false, "", "two x,y"}, {b, "", nil, true, "", ""}, {b, "", nil, false, "", ""},
 	} {
-		if news := r.set(step.id, step.messages, step.nodes); news != step.news || said(a) != step.saysA || said(b) != step.saysB {
-			t.Errorf("%s %q on %v: news %v, said of a %q and of b %q", step.id, step.messages, step.nodes, news, said(a), said(b))
+		if news := r.set(step.id, step.words, step.nodes); news != step.news || said(a) != step.saysA || said(b) != step.saysB {
+			t.Errorf("%s %q on %v: news %v, said of a %q and of b %q", step.id, step.words, step.nodes, news, said(a), said(b))
 		}
 	}
 }
