@@ -170,7 +170,7 @@ SEED ?=
 models: ## random histories against slow and obvious models of the gang ledger and the GPU inventory
 	STEPS=$(STEPS) SEED=$(SEED) hack/models.sh
 
-# For example: make fuzz FUZZTIME=5m FUZZ=kubeview. Inputs that reach new code stay in the build cache and are where the next run goes on;
+# For example: make fuzz FUZZTIME=5m FUZZ=gpuview. Inputs that reach new code stay in the build cache and are where the next run goes on;
 # one that fails is written to testdata/fuzz, and is a test from then on.
 FUZZTIME ?= 10s
 FUZZ ?=

@@ -81,11 +81,13 @@ pack() {
 pack berth-scheduler "kube-scheduler with plugins for GPUs, gangs and costs" --user 65532:65532
 pack berth-extender "GPUAware and CostOptimized behind the HTTP extender protocol of kube-scheduler" \
   --user 65532:65532
-# The base is pulled from its registry. A tag may move: name a digest for an image that can be built again.
-if [ -n "${GLIBC_IMAGE:-}" ]; then
-  pack berth-node-agent "publishes which GPUs of a node are in use, and how they are linked" --base "$GLIBC_IMAGE"
-else
-  echo "no image of the node agent: it needs a base with glibc. Name one, for example" \
+pack berth "the operator's tool; in a cluster it serves the dashboard" --user 65532:65532
+# The base, which has glibc, is pulled from its registry for each architecture. A tag may move: name a digest for an image that can
+# be built again. Without access to the registry of the usual base, the rest is still worth having.
+base=${GLIBC_IMAGE:-docker.io/library/debian:bookworm-slim}
+if ! pack berth-node-agent "publishes which GPUs of a node are in use, and how they are linked" --base "$base"; then
+  if [ -n "${GLIBC_IMAGE:-}" ]; then exit 1; fi
+  echo "no image of the node agent: name a base with glibc that can be pulled, for example" \
     "GLIBC_IMAGE=debian:bookworm-slim@sha256:..." >&2
 fi
 
@@ -95,7 +97,7 @@ mkdir "$work/chart"
 cp -r charts/berth "$work/chart/berth"
 if [ -n "${REGISTRY:-}" ]; then
   image=$REGISTRY/berth-scheduler@$(sed -n 's/^berth-scheduler:[^ ]* //p' "$work/images")
-  sed -i "s,^\( *repository: \)berth-,\1$REGISTRY/berth-," "$work/chart/berth/values.yaml"
+  sed -i "s,^\( *repository: \)berth,\1$REGISTRY/berth," "$work/chart/berth/values.yaml"
 fi
 cp LICENSE "$work/chart/berth/"
 rm "$work/chart/berth"/{icon.svg,.helmignore}

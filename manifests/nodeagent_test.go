@@ -12,7 +12,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
 )
 
 func TestTheNodeAgentMayReadAndPatchNodesAndAskWhoMayReadMetrics(t *testing.T) {
@@ -54,7 +54,7 @@ func TestThePolicyIsAboutTheAgentsAccountAndTheAgentsKeys(t *testing.T) {
 	if !matches(t, policy, account) {
 		t.Errorf("the policy does not match %s, as which the DaemonSet runs", account)
 	}
-	want := "['" + strings.Join(kubeview.AgentKeys, "', '") + "']"
+	want := "['" + strings.Join(gpuview.AgentKeys, "', '") + "']"
 	if !slices.ContainsFunc(policy.Spec.Variables, func(v admissionv1.Variable) bool { return v.Expression == want }) {
 		t.Errorf("no variable of the policy is %s", want)
 	}

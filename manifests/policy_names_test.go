@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
 )
 
 func TestThePolicyOfDevicesNamesEveryKeyOfEveryDialect(t *testing.T) {
@@ -18,7 +18,7 @@ func TestThePolicyOfDevicesNamesEveryKeyOfEveryDialect(t *testing.T) {
 		if !ok || policy.Name != "berth-pod-devices" {
 			continue
 		}
-		for name, keys := range map[string][]string{"answers": kubeview.AnswerKeys(), "requests": kubeview.AskingKeys()} {
+		for name, keys := range map[string][]string{"answers": gpuview.AnswerKeys(), "requests": gpuview.AskingKeys()} {
 			want := "['" + strings.Join(keys, "', '") + "']"
 			i := slices.IndexFunc(policy.Spec.Variables, func(v admissionv1.Variable) bool { return v.Name == name })
 			if diff := cmp.Diff(want, policy.Spec.Variables[i].Expression); diff != "" {

@@ -13,7 +13,8 @@ import (
 	"k8s.io/component-helpers/auth/rbac/validation"
 	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac/bootstrappolicy"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gpuview"
 )
 
 // ownAndStockRules are the rules of our own roles and of the stock scheduler's.
@@ -135,8 +136,8 @@ func TestWhatWeMayDoBeyondTheStockSchedulerIsThisList(t *testing.T) {
 		"update scheduling.k8s.io/podgroups/status",
 	}
 	// What gangs are made of.
-	for _, kind := range kubeview.GangOwnerKindNames() {
-		owner, _ := kubeview.GangOwnerKindOf(kind)
+	for _, kind := range gangview.OwnerKindNames() {
+		owner, _ := gangview.OwnerKindOf(kind)
 		if owner.Group == "apps" || owner.Group == "" {
 			continue
 		}
@@ -217,7 +218,7 @@ func TestThePolicyIsAboutTheSchedulersUserAndItsOneKey(t *testing.T) {
 					t.Errorf("the role is for %s, the policy for %s, want both for %s", bound, policy.Spec.MatchConditions[0].Expression, user)
 				}
 			}
-			want := "['" + kubeview.HAMiLockKey + "']"
+			want := "['" + gpuview.HAMiLockKey + "']"
 			if !slices.ContainsFunc(policy.Spec.Variables, func(v admissionv1.Variable) bool { return v.Expression == want }) {
 				t.Errorf("no variable of the policy is %s", want)
 			}

@@ -83,9 +83,7 @@ func sourceOf(watcher *overview.Watcher, name string) dashboard.Source {
 		Name:    name,
 		Cluster: func() *overview.Cluster { return watcher.Cluster(time.Now()) },
 		PodsOn:  func(node string) []overview.PodOn { return watcher.PodsOn(node, time.Now()) },
-		Members: func(namespace, name string) ([]overview.Member, bool) {
-			return watcher.Members(namespace, name, time.Now())
-		},
+		History: watcher.History,
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"berth.dev/berth/pkg/dump"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/plural"
 )
 
@@ -50,7 +50,7 @@ Exit status: 0 when the file is complete, 2 for a file or flag that cannot be us
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			var keys *kubeview.GPUKeys
+			var keys *gpuview.Keys
 			if hashNames {
 				quietly()
 				from := source{cluster: cluster, schedulerConfig: schedulerConfig}
@@ -74,7 +74,7 @@ Exit status: 0 when the file is complete, 2 for a file or flag that cannot be us
 	return cmd
 }
 
-func takeDump(ctx context.Context, cluster clusterFlags, file string, hashed *kubeview.GPUKeys, out, progress io.Writer) error {
+func takeDump(ctx context.Context, cluster clusterFlags, file string, hashed *gpuview.Keys, out, progress io.Writer) error {
 	collector, err := cluster.collector(progress)
 	if err != nil {
 		return err

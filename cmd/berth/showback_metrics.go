@@ -14,7 +14,7 @@ import (
 
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/showback"
-	"berth.dev/berth/pkg/signals"
+	"berth.dev/berth/pkg/showback/history"
 )
 
 // showbackMetrics are the flags about Prometheus.
@@ -58,7 +58,7 @@ func (m *showbackMetrics) refuse(given *pflag.FlagSet) error {
 
 // read is the statement of the metrics.
 func (m *showbackMetrics) read(ctx context.Context, by showback.By, resources []string) (*showback.Statement, error) {
-	query := signals.UseQuery{To: time.Now().Truncate(time.Second), Step: m.step, By: by, Resources: resources}
+	query := history.Query{To: time.Now().Truncate(time.Second), Step: m.step, By: by, Resources: resources}
 	var err error
 	if m.to != "" {
 		if query.To, err = parseTime("to", m.to); err != nil {
@@ -78,8 +78,8 @@ func (m *showbackMetrics) read(ctx context.Context, by showback.By, resources []
 	if errs := config.ValidateGPUSignals(&m.server, nil); len(errs) > 0 {
 		return nil, badInput(flagError(errs[0]))
 	}
-	statement, err := signals.ReadUse(ctx, &m.server.Prometheus, query)
-	if errors.Is(err, signals.ErrUseQuery) {
+	statement, err := history.Read(ctx, &m.server.Prometheus, query)
+	if errors.Is(err, history.ErrQuery) {
 		return nil, badInput(err)
 	}
 	return statement, err

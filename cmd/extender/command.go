@@ -76,18 +76,24 @@ Exit status: 0 after it was stopped, 2 for a file or flag that cannot be used, 1
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&s.config, "config", "", "KubeSchedulerConfiguration with the args of GPUAware and CostOptimized (required); "+
-		"clientConnection says how to reach the API server")
-	f.StringVar(&s.profile, "profile", "", "schedulerName of the profile to serve; empty: berth-scheduler if there is one, else the first")
+	f.StringVar(&s.config, "config", "",
+		"KubeSchedulerConfiguration with the args of GPUAware and CostOptimized (required); "+
+			"clientConnection says how to reach the API server")
+	f.StringVar(&s.profile, "profile", "",
+		"schedulerName of the profile to serve; empty: berth-scheduler if there is one, else the first")
 	f.BoolVar(&s.bind, "bind", false, "assign devices and bind pods; the scheduler's configuration needs bindVerb: bind")
 	f.StringVar(&s.serving.Address, "listen", "127.0.0.1:8888", "address to serve on; beyond loopback it needs TLS")
-	f.StringVar(&s.serving.CertFile, "tls-cert-file", "", "certificate of the server, read again when it changes; empty: plain HTTP")
+	f.StringVar(&s.serving.CertFile, "tls-cert-file", "",
+		"certificate of the server, read again when it changes; empty: plain HTTP")
 	f.StringVar(&s.serving.KeyFile, "tls-private-key-file", "", "key of the certificate")
-	f.StringVar(&s.serving.ClientCAFile, "client-ca-file", "", "authorities of callers; with it, only callers with a certificate are answered")
-	f.StringSliceVar(&s.serving.ClientNames, "client-name", nil, "common name of the callers that are answered, such as system:kube-scheduler; "+
-		"empty: all with a certificate of --client-ca-file")
+	f.StringVar(&s.serving.ClientCAFile, "client-ca-file", "",
+		"authorities of callers; with it, only callers with a certificate are answered")
+	f.StringSliceVar(&s.serving.ClientNames, "client-name", nil,
+		"common name of the callers that are answered, such as system:kube-scheduler; "+
+			"empty: all with a certificate of --client-ca-file")
 	f.Int64Var(&s.serving.Limits.BodyBytes, "max-request-bytes", 64<<20, "size of the largest request that is read")
-	f.DurationVar(&s.serving.Limits.Time, "timeout", 30*time.Second, "how long an answer may take; httpTimeout of the scheduler should be no longer")
+	f.DurationVar(&s.serving.Limits.Time, "timeout", 30*time.Second,
+		"how long an answer may take; httpTimeout of the scheduler should be no longer")
 	f.BoolVar(&s.lease.elect, "leader-elect", true, "answer only while this replica holds the lease")
 	f.StringVar(&s.lease.namespace, "lease-namespace", "kube-system", "namespace of the lease")
 	f.StringVar(&s.lease.name, "lease-name", "berth-extender", "name of the lease")
@@ -103,7 +109,8 @@ func (s *settings) check() error {
 	tls := s.serving.CertFile != ""
 	switch {
 	case s.config == "":
-		return errors.New("--config is not given: want a KubeSchedulerConfiguration whose profile enables GPUAware or CostOptimized")
+		return errors.New(
+			"--config is not given: want a KubeSchedulerConfiguration whose profile enables GPUAware or CostOptimized")
 	case tls != (s.serving.KeyFile != ""):
 		return errors.New("--tls-cert-file and --tls-private-key-file: want both or neither")
 	case s.serving.ClientCAFile != "" && !tls:
@@ -124,7 +131,9 @@ func (s *settings) check() error {
 	}
 	switch {
 	case !tls:
-		return fmt.Errorf("--listen is %q, which other machines reach: want --tls-cert-file and --tls-private-key-file, or an address on loopback", s.serving.Address)
+		return fmt.Errorf(
+			"--listen is %q, which other machines reach: want --tls-cert-file and --tls-private-key-file, or an address on "+
+				"loopback", s.serving.Address)
 	case s.bind && s.serving.ClientCAFile == "":
 		return fmt.Errorf("--listen is %q and --bind lets callers bind pods: want --client-ca-file", s.serving.Address)
 	}
@@ -153,7 +162,8 @@ func (s *settings) run(ctx context.Context) error {
 	// What the plugins do in the background lasts until the last request is answered.
 	background, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
-	e, err := extender.New(background, extender.Options{Component: configuration.Component, Profile: profile, Binds: s.bind, API: elected.guarded(api)})
+	e, err := extender.New(background,
+		extender.Options{Component: configuration.Component, Profile: profile, Binds: s.bind, API: elected.guarded(api)})
 	if err != nil {
 		return command.BadInput(fmt.Errorf("%s: %w", s.config, err))
 	}
@@ -170,7 +180,8 @@ func (s *settings) run(ctx context.Context) error {
 	if err != nil { // a file of certificates, or the address
 		return command.BadInput(err)
 	}
-	logger.Info("Starting", "version", version.Get().String(), "profile", profile, "address", server.Addr().String(), "bind", s.bind)
+	logger.Info("Starting", "version", version.Get().String(), "profile", profile, "address", server.Addr().String(),
+		"bind", s.bind)
 	serving, stop := context.WithCancel(ctx)
 	defer stop()
 	done := make(chan error, 1)

@@ -19,7 +19,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"berth.dev/berth/pkg/command"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/nodeagent"
 	"berth.dev/berth/pkg/nodeagent/nvidiasmi"
 	"berth.dev/berth/pkg/nodeagent/podresources"
@@ -82,11 +82,13 @@ Exit status: 0 after it was stopped, 2 for a file or flag that cannot be used, 1
 	f.StringVar(&s.node, "node-name", os.Getenv("NODE_NAME"),
 		"the node this runs on; the environment variable NODE_NAME is its default")
 	f.StringVar(&s.kubeconfig, "kubeconfig", "", "how to reach the API server; empty: as a pod, by its service account")
-	f.StringVar(&s.socket, "pod-resources-socket", podresources.DefaultSocket, "the kubelet's socket of the PodResources API")
-	f.StringSliceVar(&s.resources, "resource", kubeview.NVIDIAResources(),
+	f.StringVar(&s.socket, "pod-resources-socket", podresources.DefaultSocket,
+		"the kubelet's socket of the PodResources API")
+	f.StringSliceVar(&s.resources, "resource", gpuview.NVIDIAResources(),
 		"resources whose devices are GPUs or parts of GPUs; one that ends in * stands for all that begin alike")
 	f.StringVar(&s.nvidiaSMI, "nvidia-smi", "nvidia-smi", "path of nvidia-smi, or its name in the PATH")
-	f.DurationVar(&s.timeout, "nvidia-smi-timeout", 20*time.Second, "how long one command of nvidia-smi may take; a reading is up to 5 commands")
+	f.DurationVar(&s.timeout, "nvidia-smi-timeout", 20*time.Second,
+		"how long one command of nvidia-smi may take; a reading is up to 5 commands")
 	f.StringVar(&s.listen, "listen", "127.0.0.1:9410",
 		"where to serve /healthz, and /metrics to those who may get it, over HTTPS with a certificate made at the start; "+
 			"port 0 takes a free one, which the log names; empty: nowhere")
@@ -125,15 +127,17 @@ func (s *settings) check() error {
 			return fmt.Errorf("%s is %s: want at least %s", d.flag, d.value, shortestInterval)
 		}
 	}
-	longest := max(gap(s.intervals.Kubelet, podresources.Timeout), gap(s.intervals.Machine, nodeagent.SurveyCommands*s.timeout))
+	longest := max(gap(s.intervals.Kubelet, podresources.Timeout),
+		gap(s.intervals.Machine, nodeagent.SurveyCommands*s.timeout))
 	if s.intervals.Stale < longest {
-		return fmt.Errorf("--stale-after is %s: want at least %s, which may lie between two readings if one fails", s.intervals.Stale, longest)
+		return fmt.Errorf("--stale-after is %s: want at least %s, which may lie between two readings if one fails",
+			s.intervals.Stale, longest)
 	}
 	return nil
 }
 
-// gap is the longest time between the ends of two readings that succeed with one between them that fails. The next begins
-// at the interval after the one before, or at its end if that is later.
+// gap is the longest time between the ends of two readings that succeed with one between them that fails. The next
+// begins at the interval after the one before, or at its end if that is later.
 func gap(interval, reading time.Duration) time.Duration {
 	return interval + max(interval, reading) + reading
 }
@@ -179,9 +183,9 @@ func (s *settings) run(ctx context.Context) error {
 	return nil
 }
 
-// serve answers HTTPS requests in the background until stop is called. It returns the address, which names the port where
-// the one given leaves it open. The certificate is of the agent's own making, as that of the scheduler is: it keeps tokens from those
-// who only listen.
+// serve answers HTTPS requests in the background until stop is called. It returns the address, which names the port
+// where the one given leaves it open. The certificate is of the agent's own making, as that of the scheduler is: it
+// keeps tokens from those who only listen.
 func serve(ctx context.Context, listen, node string, handler http.Handler) (address string, stop func(), err error) {
 	own, key, err := cert.GenerateSelfSignedCertKey(node, nil, nil)
 	if err != nil {

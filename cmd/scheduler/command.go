@@ -26,16 +26,18 @@ import (
 	"berth.dev/berth/pkg/reload"
 )
 
-// newCommand is the stock scheduler's command with two steps more between the set-up and the run: it wraps the profiles,
-// and lets gangs hear why members fail. app.NewSchedulerCommand keeps the scheduler that it sets up to itself, and no
-// option of it reaches the profiles or the handler of failures.
+// newCommand is the stock scheduler's command with two steps more between the set-up and the run: it wraps the
+// profiles, and lets gangs hear why members fail. app.NewSchedulerCommand keeps the scheduler that it sets up to
+// itself, and no option of it reaches the profiles or the handler of failures.
 func newCommand() *cobra.Command {
 	opts := options.NewOptions()
 	var own ownFlags
 	cmd := &cobra.Command{
 		Use: "berth-scheduler",
-		Long: "berth-scheduler is kube-scheduler with plugins for GPUs, gangs and costs. All flags but --last-good-config and " +
-			"--decision-history are those of kube-scheduler. The file of --config is followed: a change that works is taken without a restart.",
+		Long: "berth-scheduler is kube-scheduler with plugins for GPUs, gangs and costs. All flags but " +
+			"--last-good-config and " +
+			"--decision-history are those of kube-scheduler. The file of --config is followed: a change that works is taken " +
+			"without a restart.",
 		Args: cobra.NoArgs,
 		// The feature gates are known only when all flags are read, and must be set before anything asks for them.
 		PersistentPreRunE: func(*cobra.Command, []string) error { return opts.ComponentGlobalsRegistry.Set() },
@@ -43,9 +45,11 @@ func newCommand() *cobra.Command {
 	}
 	sections := opts.Flags
 	sections.FlagSet("configuration").IntVar(&own.decisions, "decision-history", decisions.Default, fmt.Sprintf(
-		"How many decisions the scheduler remembers, with the points of the chosen node, and how many attempts that failed, with the reasons; it serves them at %s. 0 for none, at most %d.", decisions.Path, decisions.Most))
+		"How many decisions the scheduler remembers, with the points of the chosen node, and how many attempts that "+
+			"failed, with the reasons; it serves them at %s. 0 for none, at most %d.", decisions.Path, decisions.Most))
 	sections.FlagSet("configuration").StringVar(&own.lastGood, "last-good-config", "",
-		"File in which the last configuration that worked is kept. The scheduler starts with it when it cannot start with that of --config.")
+		"File in which the last configuration that worked is kept. The scheduler starts with it when it cannot start with "+
+			"that of --config.")
 	global := sections.FlagSet("global")
 	verflag.AddFlags(global)
 	globalflag.AddGlobalFlags(global, cmd.Name(), logs.SkipLoggingConfigurationFlags())
@@ -101,8 +105,8 @@ func runScheduler(cmd *cobra.Command, opts *options.Options, own ownFlags) error
 	return start(withOneLine(server.SetupSignalContext()), opts, own, gates)
 }
 
-// start sets the scheduler up, follows its configuration file and runs it until ctx ends. What does not start with a new
-// configuration starts with the one before.
+// start sets the scheduler up, follows its configuration file and runs it until ctx ends. What does not start with a
+// new configuration starts with the one before.
 func start(ctx context.Context, opts *options.Options, own ownFlags, gates featuregate.FeatureGate) error {
 	var config *reload.Config
 	if opts.ConfigFile != "" && opts.WriteConfigTo == "" {
@@ -119,7 +123,8 @@ func start(ctx context.Context, opts *options.Options, own ownFlags, gates featu
 	return err
 }
 
-func runConfigured(ctx context.Context, opts *options.Options, own ownFlags, config *reload.Config, gates featuregate.FeatureGate) error {
+func runConfigured(ctx context.Context, opts *options.Options, own ownFlags, config *reload.Config,
+	gates featuregate.FeatureGate) error {
 	completed, sched, err := setup(ctx, opts)
 	if err != nil {
 		return err

@@ -21,11 +21,12 @@ import (
 	"berth.dev/berth/pkg/reload"
 )
 
-// requestTimeout bounds each request that is about the process itself. An API server that stalls for some seconds must not lose a
-// warning, nor let a leader believe that it does not lead.
+// requestTimeout bounds each request that is about the process itself. An API server that stalls for some seconds must
+// not lose a warning, nor let a leader believe that it does not lead.
 const requestTimeout = 20 * time.Second
 
-// process is what this process does for itself beside scheduling: it tells users about its own state, and ends in order.
+// process is what this process does for itself beside scheduling: it tells users about its own state, and ends in
+// order.
 type process struct {
 	config *schedulerserverconfig.CompletedConfig
 	gate   *reload.Gate
@@ -68,8 +69,8 @@ func (p *process) release(ctx context.Context) error {
 	return nil
 }
 
-// ownLease returns the lease of the leader election if this process holds it, nil if it does not. The client has a limit of
-// its own: the scheduler's may be used up by bindings.
+// ownLease returns the lease of the leader election if this process holds it, nil if it does not. The client has a
+// limit of its own: the scheduler's may be used up by bindings.
 func (p *process) ownLease(ctx context.Context) (*coordinationv1.Lease, coordinationclient.LeaseInterface, error) {
 	election := p.config.LeaderElection
 	if election == nil {
@@ -95,7 +96,8 @@ func (p *process) ownLease(ctx context.Context) (*coordinationv1.Lease, coordina
 func (p *process) lease() corev1.ObjectReference {
 	election := p.config.ComponentConfig.LeaderElection
 	return corev1.ObjectReference{
-		APIVersion: "coordination.k8s.io/v1", Kind: "Lease", Namespace: election.ResourceNamespace, Name: election.ResourceName,
+		APIVersion: "coordination.k8s.io/v1", Kind: "Lease", Namespace: election.ResourceNamespace,
+		Name: election.ResourceName,
 	}
 }
 
@@ -107,7 +109,8 @@ func (p *process) Warn(ctx context.Context, reason, note string) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	about := p.lease()
-	if lease, err := p.config.Client.CoordinationV1().Leases(about.Namespace).Get(ctx, about.Name, metav1.GetOptions{}); err == nil {
+	if lease, err := p.config.Client.CoordinationV1().Leases(about.Namespace).Get(ctx, about.Name,
+		metav1.GetOptions{}); err == nil {
 		about.UID = lease.UID
 	}
 	host, err := os.Hostname()

@@ -8,9 +8,9 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// started returns a channel that is closed when the scheduler has started: with leader election when it takes part in it, without
-// when it asks for the first pod. The stock command has all objects before either, or reads them as the leader where the
-// configuration delays that; after either, it does not end with an error while its context lasts.
+// started returns a channel that is closed when the scheduler has started: with leader election when it takes part in
+// it, without when it asks for the first pod. The stock command has all objects before either, or reads them as the
+// leader where the configuration delays that; after either, it does not end with an error while its context lasts.
 func (p *process) started() <-chan struct{} {
 	election := p.config.LeaderElection
 	if election == nil {
@@ -24,8 +24,8 @@ func (p *process) started() <-chan struct{} {
 // errLeft is what the leader election of this process hears when it has given its lease back.
 var errLeft = errors.New("this process takes no part in the leader election any more")
 
-// part is the lock of a leader election by which this process takes part in it. An elector reads it first of all, and what cannot
-// become an elector never reads it.
+// part is the lock of a leader election by which this process takes part in it. An elector reads it first of all, and
+// what cannot become an elector never reads it.
 type part struct {
 	resourcelock.Interface
 	once  sync.Once
@@ -35,8 +35,9 @@ type part struct {
 	left bool
 }
 
-// leave ends the part that this process takes, when the request under way has ended. A process that gives its lease back would
-// take it again at its next renewal, and no replica would lead until the lease of a process that is gone expires.
+// leave ends the part that this process takes, when the request under way has ended. A process that gives its lease
+// back would take it again at its next renewal, and no replica would lead until the lease of a process that is gone
+// expires.
 func (p *part) leave() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -16,5 +16,6 @@ func (p *process) watchResources(ctx context.Context) {
 		klog.FromContext(ctx).Error(err, "The definitions of custom resources are not checked")
 		return
 	}
-	go crd.Monitor(ctx, clock.RealClock{}, client.Discovery().RESTClient(), func(field crd.Pruned) { p.Warn(ctx, "FieldPruned", field.String()) })
+	go crd.Monitor(ctx, clock.RealClock{}, client.Discovery().RESTClient(),
+		func(field crd.Pruned) { p.Warn(ctx, "FieldPruned", field.String()) })
 }

@@ -22,9 +22,10 @@ import (
 	"berth.dev/berth/pkg/rights"
 )
 
-// setup makes the scheduler that the flags and the configuration ask for, as app.Setup does, with clients that let it run
-// without the rights that single plugins need. app.Setup makes its own clients.
-func setup(ctx context.Context, opts *options.Options) (*schedulerserverconfig.CompletedConfig, *scheduler.Scheduler, error) {
+// setup makes the scheduler that the flags and the configuration ask for, as app.Setup does, with clients that let it
+// run without the rights that single plugins need. app.Setup makes its own clients.
+func setup(ctx context.Context, opts *options.Options) (*schedulerserverconfig.CompletedConfig, *scheduler.Scheduler,
+	error) {
 	component, err := latest.Default()
 	if err != nil {
 		return nil, nil, fmt.Errorf("making the default configuration: %w", err)
@@ -55,8 +56,8 @@ func setup(ctx context.Context, opts *options.Options) (*schedulerserverconfig.C
 	return build(ctx, opts, &completed)
 }
 
-// fenceIn keeps the clients of the scheduler and of its plugins from writing while another replica may lead. The lock has its
-// own client already.
+// fenceIn keeps the clients of the scheduler and of its plugins from writing while another replica may lead. The lock
+// has its own client already.
 func fenceIn(config *schedulerserverconfig.Config) {
 	if config.LeaderElection == nil {
 		return

@@ -21,8 +21,8 @@ import (
 // noCluster is the API server of a scheduler that is told of none. A connection to it is refused at once.
 const noCluster = "https://127.0.0.1:1"
 
-// configure makes the configuration of the process from the flags and the file. A scheduler that only writes its configuration
-// takes no port, and needs no cluster.
+// configure makes the configuration of the process from the flags and the file. A scheduler that only writes its
+// configuration takes no port, and needs no cluster.
 func configure(ctx context.Context, opts *options.Options) (*schedulerserverconfig.Config, error) {
 	if opts.WriteConfigTo == "" {
 		if opts.ConfigFile != "" {
@@ -79,8 +79,8 @@ func loadComponent(ctx context.Context, opts *options.Options) (*schedulerconfig
 	return component, nil
 }
 
-// namesCluster reports whether the scheduler is told of a cluster: by its address, by a kubeconfig that is there, or by running
-// in it.
+// namesCluster reports whether the scheduler is told of a cluster: by its address, by a kubeconfig that is there, or by
+// running in it.
 func namesCluster(address, kubeconfig string) (bool, error) {
 	if kubeconfig == "" {
 		return address != "" || os.Getenv("KUBERNETES_SERVICE_HOST") != "", nil

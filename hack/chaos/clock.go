@@ -24,14 +24,15 @@ const clockEnv = "BERTH_CHAOS_CLOCK"
 //go:embed _time/steps.go
 var steps []byte
 
-// A static binary takes the time from the kernel, and the kernel's clock is everybody's. So the package time of the processes under
-// test is another one: before each reading of the wall clock it adds what a file says.
+// A static binary takes the time from the kernel, and the kernel's clock is everybody's. So the package time of the
+// processes under test is another one: before each reading of the wall clock it adds what a file says.
 const (
 	readsClock = "\tsec, nsec, mono := runtimeNow()\n"
 	stepsIt    = "\tsec, nsec = stepped(sec, nsec)\n"
 )
 
-// otherTime writes a package time whose wall clock can be stepped to dir, and what go build needs to take it for -overlay.
+// otherTime writes a package time whose wall clock can be stepped to dir, and what go build needs to take it for
+// -overlay.
 func otherTime(ctx context.Context, dir string) (overlay string, err error) {
 	root, err := exec.CommandContext(ctx, "go", "env", "GOROOT").Output()
 	if err != nil {
@@ -43,13 +44,18 @@ func otherTime(ctx context.Context, dir string) (overlay string, err error) {
 		return "", fmt.Errorf("reading Go's package time: %w", err)
 	}
 	if n := bytes.Count(source, []byte(readsClock)); n != 1 {
-		return "", fmt.Errorf("changing %s: it has the line %q %d times instead of once; this version of Go needs another change", original, readsClock, n)
+		return "", fmt.Errorf(
+			"changing %s: it has the line %q %d times instead of once; this version of Go needs another change", original,
+			readsClock, n)
 	}
-	changed, added, overlay := filepath.Join(dir, "time.go"), filepath.Join(dir, "steps.go"), filepath.Join(dir, "overlay.json")
-	replaced, err := json.Marshal(map[string]map[string]string{"Replace": {original: changed, filepath.Join(filepath.Dir(original), "steps.go"): added}})
+	changed, added, overlay := filepath.Join(dir, "time.go"), filepath.Join(dir, "steps.go"),
+		filepath.Join(dir, "overlay.json")
+	replaced, err := json.Marshal(map[string]map[string]string{"Replace": {original: changed,
+		filepath.Join(filepath.Dir(original), "steps.go"): added}})
 	if err == nil {
 		source = bytes.Replace(source, []byte(readsClock), []byte(readsClock+stepsIt), 1)
-		err = errors.Join(os.WriteFile(changed, source, 0o600), os.WriteFile(added, steps, 0o600), os.WriteFile(overlay, replaced, 0o600))
+		err = errors.Join(os.WriteFile(changed, source, 0o600), os.WriteFile(added, steps, 0o600),
+			os.WriteFile(overlay, replaced, 0o600))
 	}
 	if err != nil {
 		return "", fmt.Errorf("writing another package time: %w", err)
@@ -67,20 +73,24 @@ func buildClocks(ctx context.Context, dir string, out io.Writer) (string, error)
 	if err != nil {
 		return "", fmt.Errorf("asking for the code to build: %w", err)
 	}
-	_, _ = fmt.Fprintln(out, "Building a control plane and a scheduler whose clocks can be stepped. The first time takes as long as a first build.")
+	_, _ = fmt.Fprintln(out,
+		"Building a control plane and a scheduler whose clocks can be stepped. The first time takes as long as a "+
+			"first build.")
 	binaries := filepath.Join(dir, "bin")
-	build := exec.CommandContext(ctx, "make", "--no-print-directory", "-C", filepath.Dir(string(module)), "berth", "scheduler", "BIN="+binaries, "GOFLAGS=-overlay="+overlay)
+	build := exec.CommandContext(ctx, "make", "--no-print-directory", "-C", filepath.Dir(string(module)), "berth",
+		"scheduler", "BIN="+binaries, "GOFLAGS=-overlay="+overlay)
 	if said, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building with another package time: %w: %s", err, said)
 	}
 	return filepath.Join(binaries, "berth"), nil
 }
 
-// clocks are those of a cluster that can be stepped: the scheduler's, and the one that etcd, the API server, the controllers and the
-// kubelets share.
+// clocks are those of a cluster that can be stepped: the scheduler's, and the one that etcd, the API server, the
+// controllers and the kubelets share.
 type clocks struct{ scheduler, controlPlane clock }
 
-// newClocks starts clocks with the machine's time. The control plane inherits its clock from this process, whose own is another.
+// newClocks starts clocks with the machine's time. The control plane inherits its clock from this process, whose own is
+// another.
 func newClocks(dir string) (clocks, error) {
 	c := clocks{clock{filepath.Join(dir, "clock-of-scheduler")}, clock{filepath.Join(dir, "clock-of-control-plane")}}
 	err := errors.Join(c.scheduler.set(0), c.controlPlane.set(0), os.Setenv(clockEnv, c.controlPlane.path))
@@ -103,8 +113,8 @@ func (c clock) set(ahead time.Duration) error {
 	return nil
 }
 
-// steppedClock steps a clock forward by a second to an hour, then back by a part of that, or by all of it, where it stays. It is never
-// behind the machine's, as certificates are not valid before they were made.
+// steppedClock steps a clock forward by a second to an hour, then back by a part of that, or by all of it, where it
+// stays. It is never behind the machine's, as certificates are not valid before they were made.
 func steppedClock(of func(*cluster) clock) func(context.Context, *cluster, *rand.Rand) error {
 	return func(ctx context.Context, c *cluster, random *rand.Rand) error {
 		ahead := time.Duration(math.Exp(random.Float64()*math.Log(3600)) * float64(time.Second))

@@ -32,7 +32,8 @@ import (
 const (
 	wholeNodes, wholeGPUs   = 6, 8
 	sharedNodes, sharedGPUs = 4, 4
-	// roundQuota is what etcd may store while faults are done: more than a round writes between two compactions, and little to fill.
+	// roundQuota is what etcd may store while faults are done: more than a round writes between two compactions, and
+	// little to fill.
 	roundQuota = 512 << 20
 )
 
@@ -44,8 +45,8 @@ func quotaFor(soak bool) int64 {
 	return roundQuota
 }
 
-// scaleFor is how many times the smallest cluster has to be there for so many pods a second: for a while more pods may come than
-// fit, for a soak they must not.
+// scaleFor is how many times the smallest cluster has to be there for so many pods a second: for a while more pods may
+// come than fit, for a soak they must not.
 func scaleFor(podsPerSecond float64, soak bool) int {
 	perCluster := 14.0
 	if soak {
@@ -88,9 +89,11 @@ type cluster struct {
 	excused bool
 }
 
-// startCluster starts the cluster for a run. Where clocks are to be stepped, it is built for that first, which it says to out.
+// startCluster starts the cluster for a run. Where clocks are to be stepped, it is built for that first, which it says
+// to out.
 func startCluster(ctx context.Context, o options, out io.Writer) (_ *cluster, err error) {
-	c := &cluster{checker: invariants.New(invariants.Patience), excused: true, scale: scaleFor(o.podsPerSecond, o.soak > 0)}
+	c := &cluster{checker: invariants.New(invariants.Patience), excused: true,
+		scale: scaleFor(o.podsPerSecond, o.soak > 0)}
 	if c.binary, err = sandbox.FindBinary(); err != nil {
 		return nil, err
 	}
@@ -115,8 +118,9 @@ func startCluster(ctx context.Context, o options, out io.Writer) (_ *cluster, er
 		return nil, fmt.Errorf("writing the nodes: %w", err)
 	}
 	c.box, err = sandbox.Start(ctx, sandbox.Options{
-		Dir: filepath.Join(c.dir, "sandbox"), NodesFile: file, NoScheduler: true, Split: true, StopWithParent: true, EtcdQuotaBytes: quotaFor(o.soak > 0),
-		Binary: c.binary,
+		Dir: filepath.Join(c.dir, "sandbox"), NodesFile: file, NoScheduler: true, Split: true, StopWithParent: true,
+		EtcdQuotaBytes: quotaFor(o.soak > 0),
+		Binary:         c.binary,
 	}, nil)
 	if err != nil {
 		return nil, err

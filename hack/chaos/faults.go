@@ -45,8 +45,10 @@ var disasters = []disaster{
 	{name: "connections cut", times: 5, do: cutConnections},
 	{name: "API slow and lossy", times: 3, do: slowAPI, lasts: true},
 	{name: "etcd full", times: 2, do: fillEtcd, lasts: true},
-	{name: "clock of the scheduler stepped", times: 5, do: steppedClock(func(c *cluster) clock { return c.clocks.scheduler }), lasts: true, clocks: true},
-	{name: "clock of the control plane stepped", times: 5, do: steppedClock(func(c *cluster) clock { return c.clocks.controlPlane }), lasts: true, clocks: true},
+	{name: "clock of the scheduler stepped", times: 5,
+		do: steppedClock(func(c *cluster) clock { return c.clocks.scheduler }), lasts: true, clocks: true},
+	{name: "clock of the control plane stepped", times: 5,
+		do: steppedClock(func(c *cluster) clock { return c.clocks.controlPlane }), lasts: true, clocks: true},
 }
 
 // killScheduler kills the only scheduler and starts another.
@@ -58,8 +60,8 @@ func killScheduler(ctx context.Context, c *cluster, _ *rand.Rand) error {
 	return errors.Join(r.signal(syscall.SIGKILL), c.startReplica(r))
 }
 
-// withStandby starts the other replica, waits until it has its caches, does something to the leader, and in the end leaves one
-// scheduler, which leads.
+// withStandby starts the other replica, waits until it has its caches, does something to the leader, and in the end
+// leaves one scheduler, which leads.
 func withStandby(ctx context.Context, c *cluster, do func(leader *replica) error) error {
 	leader := c.leader(ctx)
 	if leader == nil {
@@ -92,14 +94,16 @@ func stopLeader(ctx context.Context, c *cluster, _ *rand.Rand) error {
 	return withStandby(ctx, c, func(leader *replica) error { return leader.signal(syscall.SIGTERM) })
 }
 
-// freezeLeader stops the leader's process until another one leads: when it wakes, it has not noticed that time has passed.
+// freezeLeader stops the leader's process until another one leads: when it wakes, it has not noticed that time has
+// passed.
 func freezeLeader(ctx context.Context, c *cluster, random *rand.Rand) error {
 	return withStandby(ctx, c, func(leader *replica) error {
 		if err := leader.signal(syscall.SIGSTOP); err != nil {
 			return err
 		}
 		standby := c.replicas[1-leader.number]
-		err := await(ctx, "the standby to lead", func(ctx context.Context) (bool, error) { return c.leads(ctx, standby), nil })
+		err := await(ctx, "the standby to lead",
+			func(ctx context.Context) (bool, error) { return c.leads(ctx, standby), nil })
 		pause(ctx, time.Duration(random.IntN(1000))*time.Millisecond)
 		if err := errors.Join(err, leader.signal(syscall.SIGCONT)); err != nil {
 			return err
@@ -117,8 +121,8 @@ func cutConnections(ctx context.Context, c *cluster, random *rand.Rand) error {
 	return ctx.Err()
 }
 
-// slowAPI delays every piece of data by up to 150 ms and ends one connection in 200 pieces, for 6 to 10 s. A scheduler that
-// cannot renew its lease ends, and is started again as a kubelet would.
+// slowAPI delays every piece of data by up to 150 ms and ends one connection in 200 pieces, for 6 to 10 s. A scheduler
+// that cannot renew its lease ends, and is started again as a kubelet would.
 func slowAPI(ctx context.Context, c *cluster, random *rand.Rand) error {
 	c.proxy.slow(150*time.Millisecond, 5)
 	defer c.proxy.slow(0, 0)
@@ -132,7 +136,8 @@ func fillEtcd(ctx context.Context, c *cluster, random *rand.Rand) error {
 	piece := strings.Repeat("x", 1000<<10)
 	for i := 0; ; i++ {
 		_, err := c.client.CoreV1().ConfigMaps(space).Create(ctx, &v1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("filler-%d", i), Labels: map[string]string{"chaos": "filler"}}, Data: map[string]string{"x": piece},
+			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("filler-%d", i), Labels: map[string]string{"chaos": "filler"}},
+			Data:       map[string]string{"x": piece},
 		}, metav1.CreateOptions{})
 		if err != nil && strings.Contains(err.Error(), "database space exceeded") {
 			break
@@ -142,7 +147,8 @@ func fillEtcd(ctx context.Context, c *cluster, random *rand.Rand) error {
 		}
 	}
 	pause(ctx, time.Duration(1000+random.IntN(5000))*time.Millisecond)
-	err := c.client.CoreV1().ConfigMaps(space).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "chaos=filler"})
+	err := c.client.CoreV1().ConfigMaps(space).DeleteCollection(ctx, metav1.DeleteOptions{},
+		metav1.ListOptions{LabelSelector: "chaos=filler"})
 	if err != nil {
 		return fmt.Errorf("emptying etcd: %w", err)
 	}
@@ -157,11 +163,13 @@ func (c *cluster) disarm(ctx context.Context) error {
 		return err
 	}
 	keys := pki.Dir(layout.PKI())
-	tls, err := transport.TLSInfo{CertFile: keys.Cert(pki.EtcdClient), KeyFile: keys.Key(pki.EtcdClient), TrustedCAFile: keys.Cert(pki.CA)}.ClientConfig()
+	tls, err := transport.TLSInfo{CertFile: keys.Cert(pki.EtcdClient), KeyFile: keys.Key(pki.EtcdClient),
+		TrustedCAFile: keys.Cert(pki.CA)}.ClientConfig()
 	if err != nil {
 		return fmt.Errorf("reading the keys of etcd: %w", err)
 	}
-	etcd, err := clientv3.New(clientv3.Config{Endpoints: []string{state.Etcd}, TLS: tls, DialTimeout: 10 * time.Second, Context: ctx})
+	etcd, err := clientv3.New(clientv3.Config{Endpoints: []string{state.Etcd}, TLS: tls, DialTimeout: 10 * time.Second,
+		Context: ctx})
 	if err != nil {
 		return fmt.Errorf("connecting to etcd: %w", err)
 	}

@@ -17,7 +17,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gpuview"
 )
 
 const (
@@ -69,7 +70,8 @@ type load struct {
 	mean    time.Duration
 }
 
-func newLoad(client kubernetes.Interface, custom dynamic.Interface, watched *observer, seed uint64, mean time.Duration) *load {
+func newLoad(client kubernetes.Interface, custom dynamic.Interface, watched *observer, seed uint64,
+	mean time.Duration) *load {
 	l := &load{client: client, custom: custom, watched: watched, mean: mean, last: time.Now()}
 	l.seed(seed)
 	return l
@@ -99,7 +101,8 @@ func (l *load) abandon(ctx context.Context) {
 	l.jobs = nil
 }
 
-// draw makes a random job: half of the pods are in gangs, a third of the others are shares, and a tenth of the jobs evict others.
+// draw makes a random job: half of the pods are in gangs, a third of the others are shares, and a tenth of the jobs
+// evict others.
 func (l *load) draw() *job {
 	l.made++
 	j := &job{
@@ -172,7 +175,8 @@ func (l *load) tend(ctx context.Context) {
 	l.jobs = left
 }
 
-// atATime is how many jobs are tended at a time: one after the other would take longer than the time in which they come.
+// atATime is how many jobs are tended at a time: one after the other would take longer than the time in which they
+// come.
 const atATime = 8
 
 // advance makes what a job lacks, or removes it when it has run, and says whether it is done with.
@@ -213,7 +217,7 @@ func (l *load) advance(ctx context.Context, j *job, pods map[string]*v1.Pod, now
 
 func (l *load) create(ctx context.Context, j *job) {
 	if j.gang && !j.grouped {
-		group := kubeview.NewPodGroup(namespace, j.name, j.size)
+		group := gangview.NewPodGroup(namespace, j.name, j.size)
 		err := l.ask(func() error {
 			_, err := l.custom.Resource(podGroups).Namespace(namespace).Create(ctx, group, metav1.CreateOptions{})
 			return err
@@ -278,7 +282,7 @@ func (j *job) pod(name string) *v1.Pod {
 			}}},
 		},
 	}
-	keys := kubeview.DefaultGPUKeys()
+	keys := gpuview.DefaultKeys()
 	switch {
 	case j.gpus > 0:
 		keys.RequestGPUs(pod, j.gpus)
@@ -287,10 +291,10 @@ func (j *job) pod(name string) *v1.Pod {
 			pod.Spec.Containers[0].Resources.Limits[name] = amount
 		}
 	case j.milliGPU > 0:
-		kubeview.RequestShare(pod, j.milliGPU)
+		gpuview.RequestShare(pod, j.milliGPU)
 	}
 	if j.gang {
-		kubeview.JoinGang(pod, j.name)
+		gangview.Join(pod, j.name)
 	}
 	return pod
 }
@@ -324,7 +328,8 @@ const tooLong = 500 * time.Millisecond
 func (l *load) ask(send func() error) error {
 	began := time.Now()
 	err := send()
-	if now := time.Now(); now.Sub(began) > tooLong || err != nil && !apierrors.IsNotFound(err) && !apierrors.IsAlreadyExists(err) {
+	if now := time.Now(); now.Sub(began) > tooLong || err != nil && !apierrors.IsNotFound(err) &&
+		!apierrors.IsAlreadyExists(err) {
 		l.refused.Store(now.UnixNano())
 	}
 	return err

@@ -1,6 +1,7 @@
-// Command chaos does to a local cluster what happens to real ones, while it schedules gangs, shares and preemptions: schedulers,
-// API server and etcd are killed, connections are cut, slow and lossy, the leader freezes, etcd is full, clocks step. Every change is checked
-// against what a scheduler promises, and after each fault the cluster has to come to rest with nothing lost and nothing leaked:
+// Command chaos does to a local cluster what happens to real ones, while it schedules gangs, shares and preemptions:
+// schedulers, API server and etcd are killed, connections are cut, slow and lossy, the leader freezes, etcd is full,
+// clocks step. Every change is checked against what a scheduler promises, and after each fault the cluster has to come
+// to rest with nothing lost and nothing leaked:
 //
 //	go run ./hack/chaos
 //	go run ./hack/chaos --only "etcd killed" --seed 17 --times 1
@@ -52,7 +53,8 @@ func parse(args []string) (o options, err error) {
 	flags.StringVar(&o.only, "only", "", "do only the faults with this in their names")
 	flags.IntVar(&o.times, "times", 0, "rounds of each fault; 0 for those of the full run")
 	flags.Float64Var(&o.podsPerSecond, "pods-per-second", 14, "pods that come while there is load")
-	flags.DurationVar(&o.soak, "soak", 0, "do no fault: put load on the cluster for so long, and see whether the scheduler grows")
+	flags.DurationVar(&o.soak, "soak", 0,
+		"do no fault: put load on the cluster for so long, and see whether the scheduler grows")
 	flags.StringVar(&o.json, "json", "", "write the report to this file, too")
 	if err := flags.Parse(args); err != nil {
 		return o, err
@@ -104,7 +106,8 @@ func run(ctx context.Context, args []string, out io.Writer) (int, error) {
 	if err != nil {
 		return 2, err
 	}
-	r := &report{Command: strings.Join(append([]string{"chaos"}, args...), " "), Began: time.Now().UTC(), PodsPerSecond: o.podsPerSecond}
+	r := &report{Command: strings.Join(append([]string{"chaos"}, args...), " "), Began: time.Now().UTC(),
+		PodsPerSecond: o.podsPerSecond}
 	r.LoadBefore, _, _ = strings.Cut(string(load), " ")
 	if err = measured(r, func() error {
 		if o.soak > 0 {
@@ -147,8 +150,11 @@ func (c *cluster) playAll(ctx context.Context, o options, r *report, out io.Writ
 			return fmt.Errorf("round %d: %w", i, err)
 		}
 		r.Rounds = append(r.Rounds, round)
-		_, _ = fmt.Fprintf(out, "%s %d %s: recovered in %.2f s, drained in %.1f s, %d of %d pods bound, %d evicted, broken: %v\n", time.Now().UTC().Format(time.TimeOnly),
-			round.Seed, round.Disaster, round.RecoverySeconds, round.DrainSeconds, round.Bound, round.Pods, round.Evicted, round.Broken)
+		_, _ = fmt.Fprintf(out,
+			"%s %d %s: recovered in %.2f s, drained in %.1f s, %d of %d pods bound, %d evicted, broken: %v\n",
+			time.Now().UTC().Format(time.TimeOnly),
+			round.Seed, round.Disaster, round.RecoverySeconds, round.DrainSeconds, round.Bound, round.Pods, round.Evicted,
+			round.Broken)
 	}
 	return nil
 }

@@ -36,9 +36,9 @@ type binding struct {
 	waiting time.Duration
 }
 
-// observer sees every change of pods, nodes and PodGroups, past the proxy, and hands it to the checker. Where the API server can
-// no longer say what has changed since the last change that was seen, it compares lists: a pod that was bound meanwhile is a
-// change then.
+// observer sees every change of pods, nodes and PodGroups, past the proxy, and hands it to the checker. Where the API
+// server can no longer say what has changed since the last change that was seen, it compares lists: a pod that was
+// bound meanwhile is a change then.
 type observer struct {
 	checker *invariants.Checker
 
@@ -51,7 +51,8 @@ type observer struct {
 }
 
 func newObserver(checker *invariants.Checker) *observer {
-	return &observer{checker: checker, objects: map[string]map[types.NamespacedName]runtime.Object{}, made: map[types.UID]time.Time{}}
+	return &observer{checker: checker, objects: map[string]map[types.NamespacedName]runtime.Object{},
+		made: map[types.UID]time.Time{}}
 }
 
 // follow watches until the context ends.

@@ -30,7 +30,8 @@ func newProxy(target string, seed uint64) (*proxy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listening for the proxy: %w", err)
 	}
-	p := &proxy{listener: listener, target: target, conns: map[net.Conn]struct{}{}, random: rand.New(rand.NewPCG(seed, 1))} //nolint:gosec // no secret
+	p := &proxy{listener: listener, target: target, conns: map[net.Conn]struct{}{},
+		random: rand.New(rand.NewPCG(seed, 1))} //nolint:gosec // no secret
 	p.running.Go(p.accept)
 	return p, nil
 }

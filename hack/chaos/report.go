@@ -15,8 +15,8 @@ type report struct {
 	Command string    `json:"command"`
 	Began   time.Time `json:"began"`
 	Took    string    `json:"took"`
-	// LoadBefore is the load average of the machine just before the run, and BusyCores how many cores all of its processes used
-	// during it.
+	// LoadBefore is the load average of the machine just before the run, and BusyCores how many cores all of its
+	// processes used during it.
 	LoadBefore    string   `json:"loadBefore"`
 	BusyCores     float64  `json:"busyCores"`
 	PodsPerSecond float64  `json:"podsPerSecond"`
@@ -91,9 +91,11 @@ func (r *report) print(out io.Writer, asJSON bool) error {
 		}
 	}
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(table, "fault\trounds\tbroken\tpods\tbound\tevicted\trecovery s (min/median/max)\tdrain s (min/median/max)")
+	_, _ = fmt.Fprintln(table,
+		"fault\trounds\tbroken\tpods\tbound\tevicted\trecovery s (min/median/max)\tdrain s (min/median/max)")
 	for _, l := range r.Lines {
-		_, _ = fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%d\t%.2f / %.2f / %.2f\t%.1f / %.1f / %.1f\n", l.Disaster, l.Rounds, l.Broken, l.Pods, l.Bound,
+		_, _ = fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%d\t%.2f / %.2f / %.2f\t%.1f / %.1f / %.1f\n", l.Disaster, l.Rounds,
+			l.Broken, l.Pods, l.Bound,
 			l.Evicted, l.Recovery[0], l.Recovery[1], l.Recovery[2], l.Drain[0], l.Drain[1], l.Drain[2])
 	}
 	if err := table.Flush(); err != nil {

@@ -27,7 +27,8 @@ const (
 type round struct {
 	Disaster string `json:"disaster"`
 	Seed     uint64 `json:"seed"`
-	// RecoverySeconds is from the fault, or from its end where it lasts, to the first pod that a scheduler which leads has bound.
+	// RecoverySeconds is from the fault, or from its end where it lasts, to the first pod that a scheduler which leads
+	// has bound.
 	RecoverySeconds float64 `json:"recoverySeconds"`
 	// DrainSeconds is from when no more pods came to when each of them had run.
 	DrainSeconds float64  `json:"drainSeconds"`
@@ -37,7 +38,8 @@ type round struct {
 	Broken       []string `json:"broken,omitempty"`
 }
 
-// play puts load on the cluster, does the disaster at a random moment, and checks what is left. An error is of the program.
+// play puts load on the cluster, does the disaster at a random moment, and checks what is left. An error is of the
+// program.
 func (c *cluster) play(ctx context.Context, d disaster, seed uint64, podsPerSecond float64) (*round, error) {
 	random := rand.New(rand.NewPCG(seed, 2)) //nolint:gosec // a round must come again from its seed
 	r := &round{Disaster: d.name, Seed: seed}
@@ -45,7 +47,8 @@ func (c *cluster) play(ctx context.Context, d disaster, seed uint64, podsPerSeco
 	c.load.seed(seed)
 	c.load.set(podsPerSecond, false)
 	c.excuse(false)
-	if err := await(ctx, "the load", func(context.Context) (bool, error) { return len(c.watched.bound(began)) >= 20, nil }); err != nil {
+	if err := await(ctx, "the load",
+		func(context.Context) (bool, error) { return len(c.watched.bound(began)) >= 20, nil }); err != nil {
 		return r, err
 	}
 	pause(ctx, time.Duration(random.IntN(4000))*time.Millisecond)
@@ -80,8 +83,8 @@ func (c *cluster) play(ctx context.Context, d disaster, seed uint64, podsPerSeco
 	return r, ctx.Err()
 }
 
-// recovered waits for a scheduler that leads and for a pod that is bound then. A scheduler that has ended meanwhile is started
-// again, as a kubelet would.
+// recovered waits for a scheduler that leads and for a pod that is bound then. A scheduler that has ended meanwhile is
+// started again, as a kubelet would.
 func (c *cluster) recovered(ctx context.Context) (time.Time, error) {
 	var led time.Time
 	err := await(ctx, "a scheduler that leads", func(ctx context.Context) (bool, error) {
@@ -139,17 +142,19 @@ func (c *cluster) drain(ctx context.Context, kind string) []string {
 			pending++
 			left = append(left, name+" ("+reasonOf(pod)+")")
 		} else {
-			left = append(left, fmt.Sprintf("%s (%s on %s, to be deleted: %t, %s)", name, pod.Status.Phase, pod.Spec.NodeName, pod.DeletionTimestamp != nil, c.whereabouts(ctx, pod)))
+			left = append(left, fmt.Sprintf("%s (%s on %s, to be deleted: %t, %s)", name, pod.Status.Phase, pod.Spec.NodeName,
+				pod.DeletionTimestamp != nil, c.whereabouts(ctx, pod)))
 		}
 	}
 	slices.Sort(left)
-	broken := fmt.Sprintf("%s: %v: %d jobs, %d pods, %d pending: %.1000s", kind, err, c.load.waiting(), len(left), pending, strings.Join(left, "; "))
+	broken := fmt.Sprintf("%s: %v: %d jobs, %d pods, %d pending: %.1000s", kind, err, c.load.waiting(), len(left), pending,
+		strings.Join(left, "; "))
 	c.load.abandon(ctx)
 	return []string{broken}
 }
 
-// whereabouts says what the API server has of a pod that a watch has shown: in etcd, which a get reads, and in its cache, from which it
-// serves watches and lists of any age.
+// whereabouts says what the API server has of a pod that a watch has shown: in etcd, which a get reads, and in its
+// cache, from which it serves watches and lists of any age.
 func (c *cluster) whereabouts(ctx context.Context, pod *v1.Pod) string {
 	pods := c.client.CoreV1().Pods(pod.Namespace)
 	stored, err := pods.Get(ctx, pod.Name, metav1.GetOptions{})
@@ -171,9 +176,12 @@ func (c *cluster) whereabouts(ctx context.Context, pod *v1.Pod) string {
 // fill asks for every GPU at once. Whatever a scheduler still keeps for a pod that is gone is in the way.
 func (c *cluster) fill(ctx context.Context) []string {
 	began := time.Now().UnixNano()
-	for i := range c.scale { // a gang that is larger than the smallest cluster may take longer to bind than one may be bound in part
-		c.load.add(&job{name: fmt.Sprintf("whole-%d-%d", began, i), gang: true, size: wholeNodes, gpus: wholeGPUs, milliCPU: 1000, class: lowClass})
-		c.load.add(&job{name: fmt.Sprintf("shares-%d-%d", began, i), gang: true, size: 2 * sharedNodes * sharedGPUs, milliGPU: 500, milliCPU: 1000, class: lowClass})
+	// A gang that is larger than the smallest cluster may take longer to bind than one may be bound in part.
+	for i := range c.scale {
+		c.load.add(&job{name: fmt.Sprintf("whole-%d-%d", began, i), gang: true, size: wholeNodes, gpus: wholeGPUs,
+			milliCPU: 1000, class: lowClass})
+		c.load.add(&job{name: fmt.Sprintf("shares-%d-%d", began, i), gang: true, size: 2 * sharedNodes * sharedGPUs,
+			milliGPU: 500, milliCPU: 1000, class: lowClass})
 	}
 	return c.drain(ctx, leaked)
 }

@@ -56,7 +56,8 @@ func schedulerConfig(kubeconfig string) ([]byte, error) {
 		return nil, fmt.Errorf("reading the shipped configuration: it has no clientConnection or no leaderElection")
 	}
 	connection["kubeconfig"] = kubeconfig
-	for key, seconds := range map[string]int{"leaseDuration": leaseSeconds, "renewDeadline": renewSeconds, "retryPeriod": retrySeconds} {
+	for key, seconds := range map[string]int{"leaseDuration": leaseSeconds, "renewDeadline": renewSeconds,
+		"retryPeriod": retrySeconds} {
 		election[key] = fmt.Sprintf("%ds", seconds)
 	}
 	return yaml.Marshal(config)
@@ -66,15 +67,18 @@ func schedulerConfig(kubeconfig string) ([]byte, error) {
 func (c *cluster) startReplica(r *replica) error {
 	layout := sandbox.Layout(c.box.Dir())
 	keys := pki.Dir(layout.PKI())
-	log, err := os.OpenFile(filepath.Join(c.dir, fmt.Sprintf("scheduler-%d.log", r.number)), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	log, err := os.OpenFile(filepath.Join(c.dir, fmt.Sprintf("scheduler-%d.log", r.number)),
+		os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return fmt.Errorf("opening the scheduler's log: %w", err)
 	}
 	defer log.Close()
 	kubeconfig := filepath.Join(c.dir, "scheduler.kubeconfig")
 	cmd := exec.Command(filepath.Join(filepath.Dir(c.binary), "berth-scheduler"),
-		"--config="+filepath.Join(c.dir, "scheduler-config.yaml"), "--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", r.at.Number),
-		"--tls-cert-file="+keys.Cert(pki.Server), "--tls-private-key-file="+keys.Key(pki.Server), "--client-ca-file="+keys.Cert(pki.CA),
+		"--config="+filepath.Join(c.dir, "scheduler-config.yaml"), "--bind-address=127.0.0.1",
+		fmt.Sprintf("--secure-port=%d", r.at.Number),
+		"--tls-cert-file="+keys.Cert(pki.Server), "--tls-private-key-file="+keys.Key(pki.Server), "--client-ca-file="+
+			keys.Cert(pki.CA),
 		// What it serves of itself is asked for while the API server is gone.
 		"--authorization-always-allow-paths=/metrics,/readyz,/debug/pprof/*",
 		"--authentication-kubeconfig="+kubeconfig, "--authorization-kubeconfig="+kubeconfig,

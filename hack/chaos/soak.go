@@ -23,7 +23,8 @@ type sample struct {
 	HeapMiB    float64 `json:"heapMiB"`
 	RSSMiB     float64 `json:"residentMiB"`
 	Goroutines float64 `json:"goroutines"`
-	// Series are those that the scheduler exports, of Berth's own and of Kubernetes' metrics: labels that grow in number show here.
+	// Series are those that the scheduler exports, of Berth's own and of Kubernetes' metrics: labels that grow in
+	// number show here.
 	Series float64 `json:"series"`
 	// Cached are the pods, assumed pods and nodes in the scheduler's cache, and Pending those in its queue.
 	Cached  float64 `json:"cached"`
@@ -138,7 +139,8 @@ func (c *cluster) soak(ctx context.Context, o options, r *report, out io.Writer)
 	}
 	for _, t := range r.Trends {
 		if !t.Flat {
-			end.Broken = append(end.Broken, fmt.Sprintf("%s grows: by %.2f over the second half, of %.2f", t.Gauge, t.Growth, t.Mean))
+			end.Broken = append(end.Broken,
+				fmt.Sprintf("%s grows: by %.2f over the second half, of %.2f", t.Gauge, t.Growth, t.Mean))
 		}
 	}
 	if end.Pods, end.Evicted = c.load.counts(); end.Evicted == 0 {
@@ -152,9 +154,11 @@ func (c *cluster) soak(ctx context.Context, o options, r *report, out io.Writer)
 	return ctx.Err()
 }
 
-// surge adds a gang of three in four of the whole nodes, for which others have to make way. The load by itself finds room for all.
+// surge adds a gang of three in four of the whole nodes, for which others have to make way. The load by itself finds
+// room for all.
 func (c *cluster) surge() {
-	c.load.add(&job{name: fmt.Sprintf("surge-%d", time.Now().UnixNano()), gang: true, size: c.scale * wholeNodes * 3 / 4, gpus: wholeGPUs, milliCPU: 500,
+	c.load.add(&job{name: fmt.Sprintf("surge-%d", time.Now().UnixNano()), gang: true, size: c.scale * wholeNodes * 3 / 4,
+		gpus: wholeGPUs, milliCPU: 500,
 		class: highClass, lifetime: time.Second})
 }
 
@@ -193,8 +197,10 @@ func readSample(text []byte) (s sample, err error) {
 		}
 	}
 	const mib = 1 << 20
-	s.HeapMiB, s.RSSMiB = hundredths(total("go_memstats_heap_alloc_bytes")/mib), hundredths(total("process_resident_memory_bytes")/mib)
-	s.Goroutines, s.Cached, s.Pending = total("go_goroutines"), total("scheduler_cache_size"), total("scheduler_pending_pods")
+	s.HeapMiB, s.RSSMiB = hundredths(total("go_memstats_heap_alloc_bytes")/mib),
+		hundredths(total("process_resident_memory_bytes")/mib)
+	s.Goroutines, s.Cached, s.Pending = total("go_goroutines"), total("scheduler_cache_size"),
+		total("scheduler_pending_pods")
 	if s.HeapMiB == 0 || s.RSSMiB == 0 || s.Goroutines == 0 {
 		return s, errors.New("reading the metrics of the scheduler: they do not say how much memory it uses")
 	}
@@ -225,9 +231,11 @@ func waits(bindings []binding) (median, p99 float64, bound int) {
 // printSoak prints the samples and the trends as tables.
 func (r *report) printSoak(out io.Writer) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	_, _ = fmt.Fprintln(table, "minute\theap MiB\tresident MiB\tgoroutines\tseries\tcache\tqueue\tmedian wait s\tp99 wait s\tbound\t")
+	_, _ = fmt.Fprintln(table,
+		"minute\theap MiB\tresident MiB\tgoroutines\tseries\tcache\tqueue\tmedian wait s\tp99 wait s\tbound\t")
 	for _, s := range r.Samples {
-		_, _ = fmt.Fprintf(table, "%.1f\t%.1f\t%.1f\t%.0f\t%.0f\t%.0f\t%.0f\t%.3f\t%.3f\t%d\t\n", s.Minutes, s.HeapMiB, s.RSSMiB, s.Goroutines, s.Series, s.Cached,
+		_, _ = fmt.Fprintf(table, "%.1f\t%.1f\t%.1f\t%.0f\t%.0f\t%.0f\t%.0f\t%.3f\t%.3f\t%d\t\n", s.Minutes, s.HeapMiB,
+			s.RSSMiB, s.Goroutines, s.Series, s.Cached,
 			s.Pending, s.MedianWait, s.P99Wait, s.Bound)
 	}
 	_, _ = fmt.Fprintln(table, "\ngauge\tmean\tgrowth\tflat\t")

@@ -1,4 +1,5 @@
-// Command dashboards writes the Grafana dashboards of manifests/monitoring/dashboards from the lists of panels in this folder.
+// Command dashboards writes the Grafana dashboards of manifests/monitoring/dashboards from the lists of panels in this
+// folder.
 //
 //	go run ./hack/dashboards manifests/monitoring/dashboards
 package main
@@ -58,13 +59,16 @@ func (d dashboard) grafana() object {
 	for i, p := range d.panels {
 		var targets []object
 		for j, q := range p.queries {
-			targets = append(targets, object{"refId": string(rune('A' + j)), "datasource": source, "expr": q.expr, "legendFormat": q.legend})
+			targets = append(targets, object{"refId": string(rune('A' + j)), "datasource": source, "expr": q.expr,
+				"legendFormat": q.legend})
 		}
 		panels = append(panels, object{
-			"id": i + 1, "type": "timeseries", "title": p.title, "description": p.description, "datasource": source, "targets": targets,
+			"id": i + 1, "type": "timeseries", "title": p.title, "description": p.description, "datasource": source,
+			"targets":     targets,
 			"gridPos":     object{"x": i % 2 * panelWidth, "y": i / 2 * panelHeight, "w": panelWidth, "h": panelHeight},
 			"fieldConfig": object{"defaults": object{"unit": p.unit, "min": 0}, "overrides": []object{}},
-			"options":     object{"legend": object{"displayMode": "list", "placement": "bottom"}, "tooltip": object{"mode": "multi"}},
+			"options": object{"legend": object{"displayMode": "list", "placement": "bottom"},
+				"tooltip": object{"mode": "multi"}},
 		})
 	}
 	variables := []object{{"name": "datasource", "type": "datasource", "query": "prometheus", "label": "Data source"}}

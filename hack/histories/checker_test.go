@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"testing"
 	"time"
 
@@ -12,12 +11,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"berth.dev/berth/hack/invariants"
 	"berth.dev/berth/pkg/gpu"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
 )
 
 // script is a row of changes that the API reports.
@@ -56,38 +54,26 @@ func (s *script) bind(name, node string, milli int, devices ...int) {
 	after := before.DeepCopy()
 	after.Spec.NodeName = node
 	if len(devices) > 0 {
-		keys := kubeview.DefaultGPUKeys()
+		keys := gpuview.DefaultKeys()
 		asked, err := keys.PodGPURequest(after)
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		assignment := kubeview.Assignment{Node: node, Devices: devices, Share: gpu.Share{Milli: milli}}
-		patch, err := kubeview.AssignmentPatch(after, &asked, assignment, time.Now())
+		assignment := gpuview.Assignment{Node: node, Devices: devices, Share: gpu.Share{Milli: milli}}
+		annotations, record, err := gpuview.Answers(after, &asked, assignment, time.Now())
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		after = patched(s.t, after, patch)
+		for key, value := range annotations {
+			if text, ok := value.(string); ok {
+				metav1.SetMetaDataAnnotation(&after.ObjectMeta, key, text)
+			}
+		}
+		after.Status.Conditions = append(after.Status.Conditions,
+			v1.PodCondition{Type: gpuview.GPUsAssigned, Status: v1.ConditionTrue, Message: record})
 	}
 	s.pods[name] = after
 	s.checker.Observe(watch.Modified, after, before)
-}
-
-// patched is the pod after a patch.
-func patched(t *testing.T, pod *v1.Pod, patch []byte) *v1.Pod {
-	t.Helper()
-	before, err := json.Marshal(pod)
-	if err != nil {
-		t.Fatal(err)
-	}
-	content, err := strategicpatch.StrategicMergePatch(before, patch, v1.Pod{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	after := &v1.Pod{}
-	if err := json.Unmarshal(content, after); err != nil {
-		t.Fatal(err)
-	}
-	return after
 }
 
 func (s *script) finish(name string) {

@@ -26,8 +26,8 @@ func (g *generator) soon() time.Duration {
 	return time.Duration(1+g.random.IntN(20)) * time.Millisecond
 }
 
-// rerun takes all members of a gang away and makes others, as a Job does that runs again under its name, often when all have ended.
-// Others may be faster, and the last members may come late or never.
+// rerun takes all members of a gang away and makes others, as a Job does that runs again under its name, often when all
+// have ended. Others may be faster, and the last members may come late or never.
 func (g *generator) rerun(gang string) {
 	members := g.members[gang]
 	if len(members) > 0 && members[0].Job && g.jobs.IntN(2) == 0 {
@@ -113,8 +113,8 @@ func (g *generator) reinforce(gang string) {
 	}
 }
 
-// contest lets others come for the places of a gang while it is being bound. There is one for each of its members: the port of a node.
-// Most pods keep it until the end.
+// contest lets others come for the places of a gang while it is being bound. There is one for each of its members: the
+// port of a node. Most pods keep it until the end.
 func (g *generator) contest() {
 	like := g.pod()
 	g.forgetLast(like)
@@ -239,9 +239,9 @@ func (g *generator) maintain(node string) {
 	g.whileShut(node, Step{Do: open, Name: node})
 }
 
-// needing makes a most important gang that cannot start without this node, which is shut: each of its members takes more than half of
-// it, and there are as many as it and the open nodes, of its zone or all, have room for if nothing else runs. It reports false if they
-// would be too many.
+// needing makes a most important gang that cannot start without this node, which is shut: each of its members takes
+// more than half of it, and there are as many as it and the open nodes, of its zone or all, have room for if nothing
+// else runs. It reports false if they would be too many.
 func (g *generator) needing(node string) bool {
 	lacks := g.made[node]
 	if lacks == nil || g.gone[node] {

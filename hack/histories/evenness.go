@@ -45,7 +45,8 @@ func (v *vacancy) even(pod *v1.Pod, p *Pod, all []*vacancy) bool {
 			counts[o.node.Labels[p.Spread.key()]] += o.spread[p.Spread.Of]
 		}
 		// A pod that is on its way is counted with the pods of its node and without, and both ways have to be allowed.
-		if o.uneven || slices.ContainsFunc(o.nominated, func(n *v1.Pod) bool { return n.Labels[spreadLabel] == p.Spread.Of }) {
+		if o.uneven || slices.ContainsFunc(o.nominated,
+			func(n *v1.Pod) bool { return n.Labels[spreadLabel] == p.Spread.Of }) {
 			return false
 		}
 	}

@@ -31,14 +31,15 @@ type generator struct {
 	members map[string][]Pod
 }
 
-// generate makes the history of a seed: a cluster of 2 to 12 nodes and 10 to 60 steps. Small clusters show most faults, and show
-// them in few steps.
+// generate makes the history of a seed: a cluster of 2 to 12 nodes and 10 to 60 steps. Small clusters show most faults,
+// and show them in few steps.
 func generate(seed uint64) *History {
 	g := &generator{
 		random: rand.New(rand.NewPCG(seed, 0x6265727468)), //nolint:gosec // a history must come again from its seed
 		jobs:   rand.New(rand.NewPCG(seed, 0x6a6f6273)),   //nolint:gosec // as above
 		out:    &History{Seed: seed},
-		zones:  []string{"a", "b"}, made: map[string]*Node{}, shut: map[string]bool{}, gone: map[string]bool{}, members: map[string][]Pod{},
+		zones:  []string{"a", "b"}, made: map[string]*Node{}, shut: map[string]bool{}, gone: map[string]bool{},
+		members: map[string][]Pod{},
 	}
 	g.models = []string{"Tesla-T4", "NVIDIA-A100-SXM4-80GB", "NVIDIA-H100-80GB-HBM3"}[:1+g.random.IntN(3)]
 	if g.one(2, 3) {
@@ -49,7 +50,8 @@ func generate(seed uint64) *History {
 	}
 	g.local = g.one(1, 4)
 	if g.one(1, 3) {
-		g.profiles = []string{"gpu-aware-scheduler", "cost-optimized-scheduler", "gang-scheduler", "scheduler-plugins-scheduler", profile}
+		g.profiles = []string{"gpu-aware-scheduler", "cost-optimized-scheduler", "gang-scheduler",
+			"scheduler-plugins-scheduler", profile}
 	}
 	g.modes = []string{"", wholeMode, wholeMode, sharedMode, sharedMode, sharedMode, claimedMode}
 	if g.one(1, 2) { // all nodes alike, as most clusters are
@@ -274,8 +276,8 @@ func (g *generator) change() {
 	}
 }
 
-// gang makes a PodGroup and its pods: alike or odd, as many as its minimum or more, sometimes fewer, sometimes with roles, and
-// the pods may come first.
+// gang makes a PodGroup and its pods: alike or odd, as many as its minimum or more, sometimes fewer, sometimes with
+// roles, and the pods may come first.
 func (g *generator) gang() {
 	like := g.pod()
 	g.forgetLast(like) // it is the pattern of the members only

@@ -1,7 +1,7 @@
-// Command histories looks for faults of the scheduler with random histories: a cluster, work that comes, changes and goes,
-// nodes that change, restarts of the scheduler, and a network that delays and loses. The real scheduler with the shipped
-// configuration lives through each of them on a virtual clock, while every binding is checked. A history that shows a fault is
-// shortened to the few steps that it takes, and written to a file that shows it again:
+// Command histories looks for faults of the scheduler with random histories: a cluster, work that comes, changes and
+// goes, nodes that change, restarts of the scheduler, and a network that delays and loses. The real scheduler with the
+// shipped configuration lives through each of them on a virtual clock, while every binding is checked. A history that
+// shows a fault is shortened to the few steps that it takes, and written to a file that shows it again:
 //
 //	go run ./hack/histories --seeds 1-1000
 //	go run ./hack/histories --file history-17.yaml
@@ -86,14 +86,15 @@ type Pod struct {
 	Near bool `json:"near,omitempty"`
 	// Spread is how it is spread with others, if it is.
 	Spread *Spread `json:"spread,omitempty"`
-	// Returns: when the scheduler evicts the pod, another one of the same kind is made, as a Job does; of the same name if it
-	// KeepsName, as a StatefulSet does.
+	// Returns: when the scheduler evicts the pod, another one of the same kind is made, as a Job does; of the same name
+	// if it KeepsName, as a StatefulSet does.
 	Returns   bool `json:"returns,omitempty"`
 	KeepsName bool `json:"keepsName,omitempty"`
 	// EndsSeconds is its grace period, which it uses up, and LateSeconds how much longer something holds it.
 	EndsSeconds int64 `json:"endsSeconds,omitempty"`
 	LateSeconds int64 `json:"lateSeconds,omitempty"`
-	// Times is how often the pod was made again. Its claim has another name each time, as those that are made from a template have.
+	// Times is how often the pod was made again. Its claim has another name each time, as those that are made from a
+	// template have.
 	Times int `json:"-"`
 }
 

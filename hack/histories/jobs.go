@@ -37,7 +37,8 @@ func (w *world) createPod(p *Pod) error {
 }
 
 func belongsTo(pod *v1.Pod, job *batchv1.Job) {
-	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))}
+	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(job,
+		batchv1.SchemeGroupVersion.WithKind("Job"))}
 }
 
 // collectAfter is how long the garbage collector takes.

@@ -30,7 +30,8 @@ type leaving struct {
 // observe takes a change that the API has made. It is called with the API locked.
 func (l *leaving) observe(e memapi.Event) {
 	pod, ok := e.Object.(*v1.Pod)
-	if old, was := e.Old.(*v1.Pod); ok && was && e.Type == memapi.Modified && pod.DeletionTimestamp != nil && old.DeletionTimestamp == nil {
+	if old, was := e.Old.(*v1.Pod); ok && was && e.Type == memapi.Modified && pod.DeletionTimestamp != nil &&
+		old.DeletionTimestamp == nil {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.marked = append(l.marked, pod)

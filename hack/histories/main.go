@@ -52,7 +52,8 @@ func parse(args []string) (options, error) {
 	flags.StringVar(&o.out, "out", ".", "folder for histories that show a fault")
 	flags.IntVar(&o.workers, "workers", 2, "processes at a time")
 	flags.DurationVar(&o.shorten, "shorten", 2*time.Minute, "how long to look for a shorter history with the same fault")
-	flags.BoolVar(&o.untilFault, "until-fault", false, "begin no more histories after the first fault, and do not shorten it")
+	flags.BoolVar(&o.untilFault, "until-fault", false,
+		"begin no more histories after the first fault, and do not shorten it")
 	flags.BoolVar(&o.child, "child", false, "live through the histories in this process, and print a line for each")
 	flags.IntVar(&o.verbosity, "v", 0, "with --file: print the scheduler's log of at most this level to standard error")
 	seeds := flags.String("seeds", "1-200", "seeds of the histories, FIRST-LAST")
@@ -214,7 +215,8 @@ func search(ctx context.Context, o options, out io.Writer) (int, error) {
 	}
 	wait.Wait()
 	took := time.Since(began)
-	_, _ = fmt.Fprintf(out, "%d histories in %s (%.0f an hour), %d faults\n", lived, took.Round(time.Second), float64(lived)/took.Hours(), faults)
+	_, _ = fmt.Fprintf(out, "%d histories in %s (%.0f an hour), %d faults\n", lived, took.Round(time.Second),
+		float64(lived)/took.Hours(), faults)
 	if faults > 0 {
 		return 1, errors.Join(failed...)
 	}
@@ -222,7 +224,8 @@ func search(ctx context.Context, o options, out io.Writer) (int, error) {
 }
 
 // shortened writes the shortest history found with the same fault to a file.
-func shortened(ctx context.Context, o options, seed uint64, fault *invariants.Fault) (file string, steps int, err error) {
+func shortened(ctx context.Context, o options, seed uint64, fault *invariants.Fault) (file string, steps int,
+	err error) {
 	ctx, cancel := context.WithTimeout(ctx, o.shorten)
 	defer cancel()
 	h := shorten(generate(seed), func(h *History) bool {

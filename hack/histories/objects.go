@@ -17,7 +17,9 @@ import (
 	"k8s.io/utils/ptr"
 
 	"berth.dev/berth/hack/invariants"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 const (
@@ -45,9 +47,10 @@ var startTaints = []v1.Taint{{Key: taintKey, Effect: v1.TaintEffectNoSchedule}}
 func furniture() []runtime.Object {
 	return []runtime.Object{
 		&v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}},
-		&resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: className}, Spec: resourcev1.DeviceClassSpec{Selectors: []resourcev1.DeviceSelector{
-			{CEL: &resourcev1.CELDeviceSelector{Expression: fmt.Sprintf("device.driver == %q", driver)}},
-		}}},
+		&resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: className},
+			Spec: resourcev1.DeviceClassSpec{Selectors: []resourcev1.DeviceSelector{
+				{CEL: &resourcev1.CELDeviceSelector{Expression: fmt.Sprintf("device.driver == %q", driver)}},
+			}}},
 		&storagev1.StorageClass{
 			ObjectMeta:  metav1.ObjectMeta{Name: localClass},
 			Provisioner: "kubernetes.io/no-provisioner", VolumeBindingMode: ptr.To(storagev1.VolumeBindingWaitForFirstConsumer),
@@ -67,7 +70,8 @@ func (n *Node) objects() []runtime.Object {
 		v1.ResourcePods:   *resource.NewQuantity(110, resource.DecimalSI),
 	}
 	node := &v1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: n.Name, Labels: map[string]string{v1.LabelHostname: n.Name, v1.LabelTopologyZone: n.Zone}},
+		ObjectMeta: metav1.ObjectMeta{Name: n.Name,
+			Labels: map[string]string{v1.LabelHostname: n.Name, v1.LabelTopologyZone: n.Zone}},
 		Status: v1.NodeStatus{
 			Capacity: amounts, Allocatable: amounts.DeepCopy(),
 			Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}},
@@ -77,10 +81,10 @@ func (n *Node) objects() []runtime.Object {
 		node.Spec.Taints = startTaints
 	}
 	if n.Price != "" {
-		node.Annotations = map[string]string{kubeview.PricePerHourKey: n.Price}
+		node.Annotations = map[string]string{wellknown.PricePerHourKey: n.Price}
 	}
 	objects := []runtime.Object{node}
-	keys := kubeview.DefaultGPUKeys()
+	keys := gpuview.DefaultKeys()
 	switch {
 	case n.GPUs == 0:
 	case n.Mode == claimedMode:
@@ -114,33 +118,34 @@ func (p *Pod) objects() []runtime.Object {
 		ObjectMeta: metav1.ObjectMeta{Name: p.Name, Namespace: namespace, Labels: map[string]string{}},
 		Spec: v1.PodSpec{
 			SchedulerName: cmp.Or(p.Profile, profile), Priority: &p.Priority, RestartPolicy: v1.RestartPolicyNever,
-			Containers: []v1.Container{{Name: "main", Image: "histories.invalid/main", Resources: v1.ResourceRequirements{Requests: v1.ResourceList{
-				v1.ResourceCPU:    *resource.NewMilliQuantity(p.MilliCPU, resource.DecimalSI),
-				v1.ResourceMemory: *resource.NewQuantity(p.MemGiB<<30, resource.BinarySI),
-			}}}},
+			Containers: []v1.Container{{Name: "main", Image: "histories.invalid/main",
+				Resources: v1.ResourceRequirements{Requests: v1.ResourceList{
+					v1.ResourceCPU:    *resource.NewMilliQuantity(p.MilliCPU, resource.DecimalSI),
+					v1.ResourceMemory: *resource.NewQuantity(p.MemGiB<<30, resource.BinarySI),
+				}}}},
 		},
 		Status: v1.PodStatus{Phase: v1.PodPending},
 	}
-	keys := kubeview.DefaultGPUKeys()
+	keys := gpuview.DefaultKeys()
 	switch {
 	case p.GPUs > 0:
 		keys.RequestGPUs(pod, p.GPUs)
 	case p.MilliGPU > 0:
-		kubeview.RequestShare(pod, p.MilliGPU)
+		gpuview.RequestShare(pod, p.MilliGPU)
 	}
 	if len(p.Models) > 0 {
 		keys.AcceptModels(pod, p.Models)
 	}
 	switch {
 	case p.Job:
-		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, kubeview.GangKey, "true")
+		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, wellknown.GangKey, "true")
 	case p.MinAvailable > 0:
 		pod.Labels[invariants.NameLabel], pod.Labels[invariants.MinAvailableLabel] = p.Gang, strconv.Itoa(p.MinAvailable)
 	case p.Gang != "":
-		kubeview.JoinGang(pod, p.Gang)
+		gangview.Join(pod, p.Gang)
 	}
 	if p.Role != "" {
-		pod.Labels[kubeview.RoleKey] = p.Role
+		pod.Labels[wellknown.RoleKey] = p.Role
 	}
 	if p.Zone != "" {
 		pod.Spec.NodeSelector = map[string]string{v1.LabelTopologyZone: p.Zone}
@@ -149,7 +154,8 @@ func (p *Pod) objects() []runtime.Object {
 		pod.Spec.Tolerations = []v1.Toleration{{Key: taintKey, Operator: v1.TolerationOpExists}}
 	}
 	if p.Port {
-		pod.Spec.Containers[0].Ports = []v1.ContainerPort{{ContainerPort: hostPort, HostPort: hostPort, Protocol: v1.ProtocolTCP}}
+		pod.Spec.Containers[0].Ports = []v1.ContainerPort{{ContainerPort: hostPort, HostPort: hostPort,
+			Protocol: v1.ProtocolTCP}}
 	}
 	p.surround(pod)
 	if p.Spread != nil {
@@ -165,7 +171,7 @@ func (p *Pod) objects() []runtime.Object {
 		pod.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "histories/gate"}}
 	}
 	if p.Backfill {
-		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, kubeview.BackfillKey, "allow")
+		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, wellknown.BackfillKey, "allow")
 	}
 	if p.Guarded {
 		pod.Labels[guardedLabel] = "true"
@@ -194,14 +200,16 @@ func (p *Pod) objects() []runtime.Object {
 // surround says which pods have to be near, and which must not be.
 func (p *Pod) surround(pod *v1.Pod) {
 	term := func(label, value, of string) []v1.PodAffinityTerm {
-		return []v1.PodAffinityTerm{{TopologyKey: of, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{label: value}}}}
+		return []v1.PodAffinityTerm{{TopologyKey: of,
+			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{label: value}}}}
 	}
 	if pod.Spec.Affinity == nil {
 		pod.Spec.Affinity = &v1.Affinity{}
 	}
 	if p.Apart {
 		pod.Labels[apartLabel] = "true"
-		pod.Spec.Affinity.PodAntiAffinity = &v1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: term(apartLabel, "true", v1.LabelHostname)}
+		pod.Spec.Affinity.PodAntiAffinity = &v1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: term(
+			apartLabel, "true", v1.LabelHostname)}
 	}
 	if p.Near && p.Gang != "" {
 		pod.Labels[nearLabel] = p.Gang
@@ -221,13 +229,13 @@ func claimOf(pod *v1.Pod) types.NamespacedName {
 }
 
 func (g *Gang) podGroup() *unstructured.Unstructured {
-	group := kubeview.NewPodGroup(namespace, g.Name, g.MinMember)
+	group := gangview.NewPodGroup(namespace, g.Name, g.MinMember)
 	says := map[string]string{}
 	if g.MinByRole != "" {
-		says[kubeview.MinMembersByRoleKey] = g.MinByRole
+		says[wellknown.MinMembersByRoleKey] = g.MinByRole
 	}
 	if g.OneZone {
-		says[kubeview.TopologyRequiredKey] = v1.LabelTopologyZone
+		says[wellknown.TopologyRequiredKey] = v1.LabelTopologyZone
 	}
 	group.SetAnnotations(says)
 	if g.TimeoutSeconds > 0 {

@@ -15,11 +15,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"berth.dev/berth/hack/invariants"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/wellknown"
 )
 
-// overlooked is the fault of pods that wait although they fit, by an account that shares no code with the scheduler's: a fresh
-// scheduler, which has the same faults, would leave them, too.
+// overlooked is the fault of pods that wait although they fit, by an account that shares no code with the scheduler's:
+// a fresh scheduler, which has the same faults, would leave them, too.
 const overlooked = "what fits waits"
 
 // team is a gang as the objects show it.
@@ -33,8 +34,8 @@ type team struct {
 	neighbours   []*v1.Pod
 	settled      int
 	settledRoles map[string]int
-	// started is set if the gang has had its minimum, and told if its PodGroup has said so: a scheduler that was restarted before it
-	// said so cannot know.
+	// started is set if the gang has had its minimum, and told if its PodGroup has said so: a scheduler that was
+	// restarted before it said so cannot know.
 	started, told bool
 }
 
@@ -55,7 +56,7 @@ func (t *team) lacks() (total int, roles map[string]int) {
 func (t *team) waits() bool {
 	total, roles := t.lacks()
 	for _, pod := range t.waiting {
-		roles[pod.Labels[kubeview.RoleKey]]--
+		roles[pod.Labels[wellknown.RoleKey]]--
 	}
 	for _, n := range roles {
 		if n > 0 {
@@ -65,7 +66,8 @@ func (t *team) waits() bool {
 	return !t.started && total > 0 && len(t.waiting) >= total
 }
 
-// overlooks returns a fault if a pod, or the minimum of a gang, waits although it fits, or would if less important pods made way.
+// overlooks returns a fault if a pod, or the minimum of a gang, waits although it fits, or would if less important pods
+// made way.
 func (w *world) overlooks() *invariants.Fault {
 	rooms := w.vacancies(func(*v1.Pod) bool { return false })
 	teams, single := w.teams()
@@ -83,13 +85,17 @@ func (w *world) overlooks() *invariants.Fault {
 		if !t.waits() || len(t.pending) == 0 || w.excused(waiting, t.pending...) {
 			continue
 		}
-		// Where odd members are near each other by their affinity alone, a plan may be missed: no zone is tried for all of them.
+		// Where odd members are near each other by their affinity alone, a plan may be missed: no zone is tried for all
+		// of them.
 		if (!t.near || !w.odd(t)) && !w.stands(teams, t, rooms) && w.starts(t, rooms) {
-			return &invariants.Fault{Kind: overlooked, Detail: fmt.Sprintf("gang %s: its minimum has room (%s)", name, w.reason(t.pending[0]))}
+			return &invariants.Fault{Kind: overlooked,
+				Detail: fmt.Sprintf("gang %s: its minimum has room (%s)", name, w.reason(t.pending[0]))}
 		}
-		// The account from which the scheduler chooses victims does not know affinity, so it may find room where members cannot be.
+		// The account from which the scheduler chooses victims does not know affinity, so it may find room where
+		// members cannot be.
 		if evicts && !t.near && !rivalled(teams, t, t.priority()) && w.starts(t, w.cleared(teams, t.priority())) {
-			return &invariants.Fault{Kind: unhelped, Detail: fmt.Sprintf("gang %s: its minimum has room without less important pods (%s)", name, w.reason(t.pending[0]))}
+			return &invariants.Fault{Kind: unhelped,
+				Detail: fmt.Sprintf("gang %s: its minimum has room without less important pods (%s)", name, w.reason(t.pending[0]))}
 		}
 	}
 	for _, pod := range single {
@@ -101,13 +107,15 @@ func (w *world) overlooks() *invariants.Fault {
 		case fits(rooms):
 			return &invariants.Fault{Kind: overlooked, Detail: fmt.Sprintf("%s has room (%s)", pod.Name, w.reason(pod))}
 		case evicts && !rivalled(teams, nil, *pod.Spec.Priority) && fits(w.cleared(teams, *pod.Spec.Priority)):
-			return &invariants.Fault{Kind: unhelped, Detail: fmt.Sprintf("%s has room without less important pods (%s)", pod.Name, w.reason(pod))}
+			return &invariants.Fault{Kind: unhelped,
+				Detail: fmt.Sprintf("%s has room without less important pods (%s)", pod.Name, w.reason(pod))}
 		}
 	}
 	return nil
 }
 
-// stands reports whether another gang as important waits for which there is no room: what there is can be promised to it.
+// stands reports whether another gang as important waits for which there is no room: what there is can be promised to
+// it.
 func (w *world) stands(teams map[string]*team, but *team, rooms []*vacancy) bool {
 	for _, t := range teams {
 		if t != but && t.waits() && t.priority() >= but.priority() && !w.starts(t, rooms) {
@@ -117,8 +125,8 @@ func (w *world) stands(teams map[string]*team, but *team, rooms []*vacancy) bool
 	return false
 }
 
-// rivalled reports whether another gang waits that is as important. What it may evict others for can be promised to it, and other
-// reasons hide that.
+// rivalled reports whether another gang waits that is as important. What it may evict others for can be promised to it,
+// and other reasons hide that.
 func rivalled(teams map[string]*team, but *team, than int32) bool {
 	for _, t := range teams {
 		if t != but && t.waits() && len(t.waiting) > 0 && t.priority() >= than {
@@ -128,9 +136,9 @@ func rivalled(teams map[string]*team, but *team, than int32) bool {
 	return false
 }
 
-// cleared is what the nodes would have without less important pods. The account from which the scheduler chooses victims does not
-// know who holds which device. Where it is told so by the filters a few times it gives up, so GPUs do not count here if they are
-// handed out by number on any node, and claimed devices never do.
+// cleared is what the nodes would have without less important pods. The account from which the scheduler chooses
+// victims does not know who holds which device. Where it is told so by the filters a few times it gives up, so GPUs do
+// not count here if they are handed out by number on any node, and claimed devices never do.
 func (w *world) cleared(teams map[string]*team, than int32) []*vacancy {
 	rooms := w.vacancies(w.weaker(teams, than))
 	numbered := slices.ContainsFunc(rooms, func(v *vacancy) bool { return v.gpus != nil })
@@ -141,8 +149,8 @@ func (w *world) cleared(teams map[string]*team, than int32) []*vacancy {
 	return rooms
 }
 
-// weaker returns which pods may be evicted for one of that priority: those that are less important and not guarded, and of gangs
-// only all members together.
+// weaker returns which pods may be evicted for one of that priority: those that are less important and not guarded, and
+// of gangs only all members together.
 func (w *world) weaker(teams map[string]*team, than int32) func(*v1.Pod) bool {
 	weak := func(pod *v1.Pod) bool {
 		return pod.Spec.NodeName != "" && *pod.Spec.Priority < than && pod.Labels[guardedLabel] == ""
@@ -157,7 +165,8 @@ func (w *world) weaker(teams map[string]*team, than int32) func(*v1.Pod) bool {
 func (w *world) odd(t *team) bool {
 	return slices.ContainsFunc(t.waiting, func(pod *v1.Pod) bool {
 		p, q := w.made[pod.Name], w.made[t.waiting[0].Name]
-		return p.MilliCPU != q.MilliCPU || p.MemGiB != q.MemGiB || p.GPUs != q.GPUs || p.MilliGPU != q.MilliGPU || p.ClaimedGPUs != q.ClaimedGPUs ||
+		return p.MilliCPU != q.MilliCPU || p.MemGiB != q.MemGiB || p.GPUs != q.GPUs || p.MilliGPU != q.MilliGPU ||
+			p.ClaimedGPUs != q.ClaimedGPUs ||
 			!slices.Equal(p.Models, q.Models)
 	})
 }
@@ -171,14 +180,15 @@ func (t *team) priority() int32 {
 	return least
 }
 
-// promisedTo returns the gangs to which something may be promised: those that wait, those that lack members while others are bound, and
-// those of which a scheduler that was restarted cannot know that they have started.
+// promisedTo returns the gangs to which something may be promised: those that wait, those that lack members while
+// others are bound, and those of which a scheduler that was restarted cannot know that they have started.
 func promisedTo(teams map[string]*team) map[string]bool {
 	gangs := map[string]bool{}
 	for name, t := range teams {
 		total, _ := t.lacks()
 		known := invariants.Known(name)
-		gangs[known] = gangs[known] || t.waits() || (t.started || t.settled > 0) && total > 0 || t.started && !t.told && len(t.waiting) > 0
+		gangs[known] = gangs[known] || t.waits() || (t.started || t.settled > 0) && total > 0 || t.started && !t.told &&
+			len(t.waiting) > 0
 	}
 	return gangs
 }
@@ -193,7 +203,7 @@ func (w *world) addLabelled(promised map[string]bool) {
 			continue
 		}
 		gang := invariants.GangOf(pod)
-		if pod.Status.Phase == v1.PodSucceeded || pod.Spec.NodeName != "" && !kubeview.Finished(pod) {
+		if pod.Status.Phase == v1.PodSucceeded || pod.Spec.NodeName != "" && !podview.Finished(pod) {
 			settled[gang]++
 		}
 		promised[gang] = settled[gang] < minimum
@@ -236,25 +246,27 @@ func (w *world) teams() (map[string]*team, []*v1.Pod) {
 	teams, begun := map[string]*team{}, w.checker.Started()
 	for _, group := range w.groups() {
 		told, started := begun[group.GetName()]
-		teams[group.GetName()] = &team{minimum: invariants.MinimumOf(group), oneZone: group.GetAnnotations()[kubeview.TopologyRequiredKey] != "",
+		teams[group.GetName()] = &team{minimum: invariants.MinimumOf(group),
+			oneZone:      group.GetAnnotations()[wellknown.TopologyRequiredKey] != "",
 			settledRoles: map[string]int{}, started: started, told: told}
 	}
 	var single []*v1.Pod
 	for _, obj := range w.api.List(pods) {
 		pod := obj.(*v1.Pod)
 		gang := invariants.GangOf(pod)
-		if former := teams[pod.Labels[nearLabel]]; former != nil && pod.Labels[nearLabel] != gang && pod.Spec.NodeName != "" && !kubeview.Finished(pod) {
+		if former := teams[pod.Labels[nearLabel]]; former != nil && pod.Labels[nearLabel] != gang &&
+			pod.Spec.NodeName != "" && !podview.Finished(pod) {
 			former.neighbours = append(former.neighbours, pod)
 		}
 		t := teams[gang]
 		switch {
-		case t != nil && (pod.Status.Phase == v1.PodSucceeded || pod.Spec.NodeName != "" && !kubeview.Finished(pod)):
+		case t != nil && (pod.Status.Phase == v1.PodSucceeded || pod.Spec.NodeName != "" && !podview.Finished(pod)):
 			t.settled++
-			t.settledRoles[pod.Labels[kubeview.RoleKey]]++
-			if !kubeview.Finished(pod) {
+			t.settledRoles[pod.Labels[wellknown.RoleKey]]++
+			if !podview.Finished(pod) {
 				t.bound = append(t.bound, pod)
 			}
-		case w.made[pod.Name] == nil || pod.Spec.NodeName != "" || kubeview.Finished(pod) || len(pod.Spec.SchedulingGates) > 0:
+		case w.made[pod.Name] == nil || pod.Spec.NodeName != "" || podview.Finished(pod) || len(pod.Spec.SchedulingGates) > 0:
 		case gang == "" && w.placeable(pod):
 			single = append(single, pod)
 		case t != nil:
@@ -269,15 +281,16 @@ func (w *world) teams() (map[string]*team, []*v1.Pod) {
 	return teams, single
 }
 
-// placeable reports whether the account knows where the pod can go. Devices and volumes that it has already say where it has to,
-// and the gang of which it wants to be near if it has left that.
+// placeable reports whether the account knows where the pod can go. Devices and volumes that it has already say where
+// it has to, and the gang of which it wants to be near if it has left that.
 func (w *world) placeable(pod *v1.Pod) bool {
 	p := w.made[pod.Name]
 	if p.Near && pod.Labels[nearLabel] != invariants.GangOf(pod) {
 		return false
 	}
 	if p.LocalVolume {
-		volume, ok := w.api.Get(volumeClaims, types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}).(*v1.PersistentVolumeClaim)
+		volume, ok := w.api.Get(volumeClaims,
+			types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}).(*v1.PersistentVolumeClaim)
 		if !ok || volume.Spec.VolumeName != "" {
 			return false
 		}
@@ -286,8 +299,8 @@ func (w *world) placeable(pod *v1.Pod) bool {
 	return (!ok || claim.Status.Allocation == nil) && (ok || len(pod.Spec.ResourceClaims) == 0)
 }
 
-// starts reports whether the minimum of the gang fits. It puts one member after the other on the first node that takes it, the
-// small ones first, so it does not find every arrangement.
+// starts reports whether the minimum of the gang fits. It puts one member after the other on the first node that takes
+// it, the small ones first, so it does not find every arrangement.
 func (w *world) starts(t *team, rooms []*vacancy) bool {
 	if !t.oneZone {
 		return w.startsIn(t, rooms, "")
@@ -325,7 +338,8 @@ func (w *world) startsIn(t *team, rooms []*vacancy, zone string) bool {
 	members := slices.Clone(t.pending)
 	slices.SortStableFunc(members, func(a, b *v1.Pod) int {
 		p, q := w.made[a.Name], w.made[b.Name]
-		return cmp.Or(cmp.Compare(p.GPUs, q.GPUs), cmp.Compare(p.MilliGPU, q.MilliGPU), cmp.Compare(p.MilliCPU, q.MilliCPU), cmp.Compare(p.MemGiB, q.MemGiB))
+		return cmp.Or(cmp.Compare(p.GPUs, q.GPUs), cmp.Compare(p.MilliGPU, q.MilliGPU), cmp.Compare(p.MilliCPU, q.MilliCPU),
+			cmp.Compare(p.MemGiB, q.MemGiB))
 	})
 	total, roles := t.lacks()
 	placed := map[types.UID]bool{}
@@ -333,7 +347,7 @@ func (w *world) startsIn(t *team, rooms []*vacancy, zone string) bool {
 		for before := -1; before != len(placed); { // what is uneven for one member may be even after another
 			before = len(placed)
 			for _, pod := range members {
-				role := pod.Labels[kubeview.RoleKey]
+				role := pod.Labels[wellknown.RoleKey]
 				if total > 0 && !placed[pod.UID] && ofRole == (roles[role] > 0) && slices.ContainsFunc(left, takes(pod)) {
 					placed[pod.UID] = true
 					total--

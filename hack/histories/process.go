@@ -16,8 +16,8 @@ import (
 // crashed is the fault of a history that ended the process.
 const crashed = "the scheduler crashed"
 
-// batchOf lives through seeds in a process of its own, until the first fault. It returns the seed of the fault, or the one
-// after the last.
+// batchOf lives through seeds in a process of its own, until the first fault. It returns the seed of the fault, or the
+// one after the last.
 func batchOf(ctx context.Context, o options, first, last uint64) (uint64, *invariants.Fault, error) {
 	output, crash, err := spawn(ctx, o, "--seeds", fmt.Sprintf("%d-%d", first, last))
 	if err != nil {

@@ -14,15 +14,15 @@ import (
 	"berth.dev/berth/pkg/simulation/memapi"
 )
 
-// prompt is how long nothing has to change before everything that can be done must have been done: longer than the longest back-off,
-// and shorter than the minute after which the scheduler looks at all blocked gangs again, which would hide that nothing has woken
-// one.
+// prompt is how long nothing has to change before everything that can be done must have been done: longer than the
+// longest back-off, and shorter than the minute after which the scheduler looks at all blocked gangs again, which would
+// hide that nothing has woken one.
 const prompt = 25 * time.Second
 
 // rest notices when the cluster has come to rest.
 type rest struct {
-	// changed is when something last changed that decides who can be placed, looked what it was at the last look, both in Unix
-	// nanoseconds.
+	// changed is when something last changed that decides who can be placed, looked what it was at the last look, both
+	// in Unix nanoseconds.
 	changed atomic.Int64
 	looked  int64
 }
@@ -42,7 +42,8 @@ func matters(old, object runtime.Object) bool {
 	switch after := object.(type) {
 	case *v1.Pod:
 		before := old.(*v1.Pod)
-		return before.Status.Phase != after.Status.Phase || (before.DeletionTimestamp == nil) != (after.DeletionTimestamp == nil) ||
+		return before.Status.Phase != after.Status.Phase ||
+			(before.DeletionTimestamp == nil) != (after.DeletionTimestamp == nil) ||
 			!equality.Semantic.DeepEqual(before.Labels, after.Labels) || !equality.Semantic.DeepEqual(before.Spec, after.Spec)
 	case *unstructured.Unstructured:
 		before := old.(*unstructured.Unstructured)
@@ -61,8 +62,8 @@ func (r *rest) reached() bool {
 	return true
 }
 
-// lookIfAtRest looks for what waits although it fits, once the cluster has come to rest and no pod is on its way out. A write that is lost is tried again only when
-// something else happens.
+// lookIfAtRest looks for what waits although it fits, once the cluster has come to rest and no pod is on its way out. A
+// write that is lost is tried again only when something else happens.
 func (w *world) lookIfAtRest() {
 	if w.late != nil || w.weather.lostPercent > 0 || w.leaving.any() || !w.rest.reached() {
 		return

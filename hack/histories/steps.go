@@ -15,7 +15,8 @@ import (
 
 	"berth.dev/berth/hack/invariants"
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/podview"
 )
 
 // do does what a step says.
@@ -100,7 +101,7 @@ func (w *world) patch(s *Step) error {
 func (w *world) end(name string, phase v1.PodPhase) error {
 	key := types.NamespacedName{Namespace: namespace, Name: name}
 	pod, ok := w.api.Get(pods, key).(*v1.Pod)
-	if !ok || pod.Spec.NodeName == "" || kubeview.Finished(pod) {
+	if !ok || pod.Spec.NodeName == "" || podview.Finished(pod) {
 		return nil
 	}
 	w.api.Delete(claims, claimOf(pod))
@@ -113,7 +114,8 @@ func (w *world) fail(name string) error {
 	if err := w.end(name, v1.PodFailed); err != nil {
 		return err
 	}
-	if p := w.made[name]; ok && pod.Spec.NodeName != "" && pod.DeletionTimestamp == nil && !kubeview.Finished(pod) && p != nil && p.Returns {
+	if p := w.made[name]; ok && pod.Spec.NodeName != "" && pod.DeletionTimestamp == nil && !podview.Finished(pod) &&
+		p != nil && p.Returns {
 		w.again(p, false)
 	}
 	return nil
@@ -142,7 +144,7 @@ func object(key string, value any) map[string]any { return map[string]any{key: v
 // resize changes the GPUs that are allocatable, of a node that has some.
 func (w *world) resize(s *Step) error {
 	node, ok := w.api.Get(nodes, types.NamespacedName{Name: s.Name}).(*v1.Node)
-	name := v1.ResourceName(kubeview.DefaultGPUKeys().Resources[0])
+	name := v1.ResourceName(gpuview.DefaultKeys().Resources[0])
 	if !ok || node.Status.Allocatable.Name(name, resource.DecimalSI).IsZero() {
 		return nil
 	}

@@ -16,7 +16,9 @@ import (
 
 	"berth.dev/berth/hack/invariants"
 	"berth.dev/berth/pkg/gpu"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 var slicesOfDevices = schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1", Resource: "resourceslices"}
@@ -64,14 +66,15 @@ func (w *world) vacancies(gone func(*v1.Pod) bool) []*vacancy {
 	}
 	for _, obj := range w.api.List(volumes) {
 		pv := obj.(*v1.PersistentVolume)
-		if node := byName[pv.Spec.NodeAffinity.Required.NodeSelectorTerms[0].MatchExpressions[0].Values[0]]; node != nil && pv.Spec.ClaimRef == nil {
+		if node := byName[pv.Spec.NodeAffinity.Required.NodeSelectorTerms[0].MatchExpressions[0].Values[0]]; node != nil &&
+			pv.Spec.ClaimRef == nil {
 			node.volumes++
 		}
 	}
 	for _, obj := range w.api.List(pods) {
 		pod := obj.(*v1.Pod)
 		switch v, on := byName[pod.Spec.NodeName], byName[pod.Status.NominatedNodeName]; {
-		case kubeview.Finished(pod) || gone(pod):
+		case podview.Finished(pod) || gone(pod):
 		case v != nil:
 			v.add(pod)
 		case pod.Spec.NodeName == "" && on != nil:
@@ -87,8 +90,8 @@ func newVacancy(node *v1.Node) *vacancy {
 	for name, amount := range node.Status.Allocatable {
 		v.amounts[name] = amount.MilliValue()
 	}
-	name := v1.ResourceName(kubeview.DefaultGPUKeys().Resources[0])
-	if node.Labels[kubeview.GPUModeKey] == sharedMode {
+	name := v1.ResourceName(gpuview.DefaultKeys().Resources[0])
+	if node.Labels[wellknown.GPUModeKey] == sharedMode {
 		amount := node.Status.Capacity[name]
 		for range amount.Value() {
 			v.gpus = append(v.gpus, gpu.WholeMilli)
@@ -107,12 +110,12 @@ func (v *vacancy) add(pod *v1.Pod) {
 	if pod.DeletionTimestamp == nil {
 		v.spread[pod.Labels[spreadLabel]]++
 	}
-	keys := kubeview.DefaultGPUKeys()
+	keys := gpuview.DefaultKeys()
 	asked, err := keys.PodGPURequest(pod)
 	if err != nil || asked.Count == 0 || v.gpus == nil {
 		return
 	}
-	grant, ok := kubeview.Granted(pod)
+	grant, ok := gpuview.Granted(pod)
 	v.doubtful = v.doubtful || !ok
 	for _, device := range grant.Devices {
 		if device < len(v.gpus) {
@@ -186,7 +189,8 @@ func (v *vacancy) takeGPUs(p *Pod) bool {
 // admits reports whether the pod may go to the node, whatever runs there.
 func (v *vacancy) admits(pod *v1.Pod, p *Pod) bool {
 	matches, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(v.node)
-	_, tainted := corev1helpers.FindMatchingUntoleratedTaint(klog.Background(), v.node.Spec.Taints, pod.Spec.Tolerations, nil, false)
+	_, tainted := corev1helpers.FindMatchingUntoleratedTaint(klog.Background(), v.node.Spec.Taints, pod.Spec.Tolerations,
+		nil, false)
 	mine := invariants.GangOf(pod)
 	others := slices.ContainsFunc(v.nominated, func(other *v1.Pod) bool {
 		return other.UID != pod.UID && (mine == "" || invariants.GangOf(other) != mine)

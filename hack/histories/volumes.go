@@ -35,7 +35,8 @@ func volumeWhere(name, label, value string) *v1.PersistentVolume {
 			Capacity: volumeSize, AccessModes: volumeModes,
 			PersistentVolumeSource: v1.PersistentVolumeSource{Local: &v1.LocalVolumeSource{Path: "/data"}},
 			NodeAffinity: &v1.VolumeNodeAffinity{Required: &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{{
-				MatchExpressions: []v1.NodeSelectorRequirement{{Key: label, Operator: v1.NodeSelectorOpIn, Values: []string{value}}},
+				MatchExpressions: []v1.NodeSelectorRequirement{{Key: label, Operator: v1.NodeSelectorOpIn,
+					Values: []string{value}}},
 			}}}},
 		},
 		Status: v1.PersistentVolumeStatus{Phase: v1.VolumeAvailable},
@@ -53,7 +54,8 @@ func (n *Node) volumes() []runtime.Object {
 	return objects
 }
 
-// volume is a claim to a volume of whichever node the pod gets, or a volume that is in a zone and the claim that is bound to it.
+// volume is a claim to a volume of whichever node the pod gets, or a volume that is in a zone and the claim that is
+// bound to it.
 func (p *Pod) volume() []runtime.Object {
 	class := ""
 	if p.LocalVolume {
@@ -61,8 +63,9 @@ func (p *Pod) volume() []runtime.Object {
 	}
 	claim := &v1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Name: p.Name, Namespace: namespace},
-		Spec:       v1.PersistentVolumeClaimSpec{AccessModes: volumeModes, StorageClassName: &class, Resources: v1.VolumeResourceRequirements{Requests: volumeSize}},
-		Status:     v1.PersistentVolumeClaimStatus{Phase: v1.ClaimPending},
+		Spec: v1.PersistentVolumeClaimSpec{AccessModes: volumeModes, StorageClassName: &class,
+			Resources: v1.VolumeResourceRequirements{Requests: volumeSize}},
+		Status: v1.PersistentVolumeClaimStatus{Phase: v1.ClaimPending},
 	}
 	if p.LocalVolume {
 		return []runtime.Object{claim}
@@ -82,15 +85,16 @@ func (h *History) hasLocalVolumes() bool {
 		slices.ContainsFunc(h.Steps, func(s Step) bool { return s.Node != nil && s.Node.Volumes > 0 })
 }
 
-// bindVolumes does what the controller of volumes does: it binds the claims for which the scheduler has chosen a volume, and frees
-// volumes whose claim is gone.
+// bindVolumes does what the controller of volumes does: it binds the claims for which the scheduler has chosen a
+// volume, and frees volumes whose claim is gone.
 func (w *world) bindVolumes() error {
 	for _, obj := range w.api.List(volumes) {
 		pv := obj.(*v1.PersistentVolume)
 		if pv.Spec.StorageClassName != localClass || pv.Spec.ClaimRef == nil {
 			continue
 		}
-		claim, ok := w.api.Get(volumeClaims, types.NamespacedName{Namespace: pv.Spec.ClaimRef.Namespace, Name: pv.Spec.ClaimRef.Name}).(*v1.PersistentVolumeClaim)
+		claim, ok := w.api.Get(volumeClaims,
+			types.NamespacedName{Namespace: pv.Spec.ClaimRef.Namespace, Name: pv.Spec.ClaimRef.Name}).(*v1.PersistentVolumeClaim)
 		var err error
 		switch {
 		case !ok || claim.UID != pv.Spec.ClaimRef.UID || claim.Spec.VolumeName != "" && claim.Spec.VolumeName != pv.Name:
@@ -108,14 +112,15 @@ func (w *world) bindVolumes() error {
 	return nil
 }
 
-// giveBackVolume deletes the claim of a pod that has gone, to a volume of its node. One that comes again under its name keeps it, as
-// those of StatefulSets do.
+// giveBackVolume deletes the claim of a pod that has gone, to a volume of its node. One that comes again under its name
+// keeps it, as those of StatefulSets do.
 func (w *world) giveBackVolume(pod *v1.Pod) {
 	if p := w.made[pod.Name]; p != nil && (!p.LocalVolume || p.Returns && p.KeepsName) {
 		return
 	}
 	name := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
-	if claim, ok := w.api.Get(volumeClaims, name).(*v1.PersistentVolumeClaim); ok && *claim.Spec.StorageClassName == localClass {
+	if claim, ok := w.api.Get(volumeClaims, name).(*v1.PersistentVolumeClaim); ok &&
+		*claim.Spec.StorageClassName == localClass {
 		w.api.Delete(volumeClaims, name)
 	}
 }

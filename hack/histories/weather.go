@@ -17,8 +17,8 @@ const userAgent = "histories"
 // noticed is how long it takes at most to notice that no answer comes.
 const noticed = time.Second
 
-// weather delays and loses by chance. What happens to a request depends on the seed, its path and how many there have been to
-// the same path, not on which goroutine comes first.
+// weather delays and loses by chance. What happens to a request depends on the seed, its path and how many there have
+// been to the same path, not on which goroutine comes first.
 type weather struct {
 	seed        uint64
 	lostPercent int
@@ -31,11 +31,13 @@ type weather struct {
 }
 
 func newWeather(h *History) *weather {
-	return &weather{seed: h.Seed, lostPercent: h.LostPercent, maxDelay: time.Duration(h.MaxDelayMillis) * time.Millisecond, seen: map[string]uint64{}}
+	return &weather{seed: h.Seed, lostPercent: h.LostPercent, maxDelay: time.Duration(h.MaxDelayMillis) * time.Millisecond,
+		seen: map[string]uint64{}}
 }
 
-// underWay is how long it takes at most from the decision about a pod, which may be made before an event that is late, to its binding:
-// the scheduler writes devices, claims and nominations before, each of which may be late and its answer, too.
+// underWay is how long it takes at most from the decision about a pod, which may be made before an event that is late,
+// to its binding: the scheduler writes devices, claims and nominations before, each of which may be late and its
+// answer, too.
 func (w *weather) underWay() time.Duration {
 	longest := 100*time.Millisecond + 10*w.maxDelay
 	if w.lostPercent > 0 {

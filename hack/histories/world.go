@@ -25,8 +25,9 @@ import (
 )
 
 const (
-	// quiet is how long the scheduler has, after the last step, to do what can be done: longer than a gang's time to start and
-	// its back-off together, and shorter than the 5 minutes after which pods are tried again that no event woke.
+	// quiet is how long the scheduler has, after the last step, to do what can be done: longer than a gang's time to
+	// start and its back-off together, and shorter than the 5 minutes after which pods are tried again that no event
+	// woke.
 	quiet = 4 * time.Minute
 	// again is how long a fresh scheduler has to find what the first has not.
 	again = 3 * time.Minute
@@ -81,10 +82,12 @@ type world struct {
 	logs bool
 }
 
-// live lets a history happen and returns the first fault, or nil. An error that is no Fault is about the history itself.
+// live lets a history happen and returns the first fault, or nil. An error that is no Fault is about the history
+// itself.
 func live(h *History, configuration *schedulerconfig.Configuration, logs bool) error {
 	return simulation.Settled(time.Date(2026, time.January, 5, 0, 0, 0, 0, time.UTC), func(settle func()) error {
-		w := &world{configuration: configuration, api: memapi.New(), weather: newWeather(h), checker: invariants.New(invariants.Patience), made: map[string]*Pod{}, logs: logs}
+		w := &world{configuration: configuration, api: memapi.New(), weather: newWeather(h),
+			checker: invariants.New(invariants.Patience), made: map[string]*Pod{}, logs: logs}
 		if h.LostPercent > 0 || h.MaxDelayMillis > 0 {
 			w.checker.Patience = invariants.PatienceInStorm
 		}
@@ -148,7 +151,8 @@ func (w *world) run(h *History, settle func()) error {
 		return fault
 	}
 	if time.Since(w.evicted) < quiet/4 {
-		return &invariants.Fault{Kind: restless, Detail: fmt.Sprintf("the last one %s after the last step", quiet-time.Since(w.evicted))}
+		return &invariants.Fault{Kind: restless,
+			Detail: fmt.Sprintf("the last one %s after the last step", quiet-time.Since(w.evicted))}
 	}
 	if most := h.MostEvictions; most != nil && w.evictions > *most {
 		return &invariants.Fault{Kind: wasteful, Detail: fmt.Sprintf("%d, no more than %d have to be", w.evictions, *most)}
@@ -159,8 +163,8 @@ func (w *world) run(h *History, settle func()) error {
 	return w.forgotten(settle)
 }
 
-// forgotten starts a fresh scheduler, which remembers nothing, on what the first has left: what it does now the first should
-// have done.
+// forgotten starts a fresh scheduler, which remembers nothing, on what the first has left: what it does now the first
+// should have done.
 func (w *world) forgotten(settle func()) error {
 	before, uids, reasons := w.checker.Placement(), w.uids(), map[string]string{}
 	teams, _ := w.teams()
@@ -186,18 +190,20 @@ func (w *world) forgotten(settle func()) error {
 		if later[name] != uids[name] {
 			kind = unhelped // it was evicted, and may have come back under its name
 		}
-		// The account from which victims are chosen does not know ports: whether a gang is evicted for one depends on what else runs there.
+		// The account from which victims are chosen does not know ports: whether a gang is evicted for one depends on
+		// what else runs there.
 		forPort = forPort || node == "" && after[name] != "" && w.made[name] != nil && w.made[name].Port
 	}
 	if promises || kind == unhelped && (forPort || w.weather.lostPercent > 0) {
-		// A fresh scheduler does not know what was promised to a gang that waits. An eviction whose request is lost is not tried again
-		// before something else happens to its preemptor: kube-scheduler evicts in the background and forgets what failed. A fresh
-		// scheduler does not know that it was tried.
+		// A fresh scheduler does not know what was promised to a gang that waits. An eviction whose request is lost is
+		// not tried again before something else happens to its preemptor: kube-scheduler evicts in the background and
+		// forgets what failed. A fresh scheduler does not know that it was tried.
 		return nil
 	}
 	for name, node := range before {
 		if now, exists := after[name]; (!exists || now != node) && !strings.Contains(reasons[name], promised) {
-			return &invariants.Fault{Kind: kind, Detail: fmt.Sprintf("%s on %q (%s), a fresh scheduler moves it to %q", name, node, reasons[name], now)}
+			return &invariants.Fault{Kind: kind,
+				Detail: fmt.Sprintf("%s on %q (%s), a fresh scheduler moves it to %q", name, node, reasons[name], now)}
 		}
 	}
 	return nil
@@ -220,7 +226,8 @@ func (w *world) start() error {
 		logger = klog.Background()
 	}
 	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), logger))
-	sched, err := simulation.NewScheduler(ctx, w.api, w.configuration, 1, func(s *simulation.Scheduler) { candidates.Wrap(s.Profiles) })
+	sched, err := simulation.NewScheduler(ctx, w.api, w.configuration, 1,
+		func(s *simulation.Scheduler) { candidates.Wrap(s.Profiles) })
 	if err != nil {
 		cancel()
 		return &invariants.Fault{Kind: broken, Detail: err.Error()}

@@ -34,7 +34,8 @@ func run(args []string, out io.Writer) error {
 		return errors.New("usage: install --image IMAGE [--manifests FOLDER]")
 	}
 	var all bytes.Buffer
-	all.WriteString("# The definitions and the scheduler of Berth, in kube-system: kubectl apply --server-side -f install.yaml\n")
+	all.WriteString(
+		"# The definitions and the scheduler of Berth, in kube-system: kubectl apply --server-side -f install.yaml\n")
 	for _, dir := range []string{"crd", "base"} {
 		resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), manifests+"/"+dir)
 		if err != nil {

@@ -16,7 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // The labels of a gang that has no PodGroup of its own.
@@ -42,7 +43,8 @@ func (c *Checker) group(event watch.EventType, group *unstructured.Unstructured,
 	if gang := cmp.Or(c.jobs[name], name); c.begun[gang] && saysStarted(group) {
 		c.told[gang] = true
 	}
-	if old, ok := before.(*unstructured.Unstructured); ok && event != watch.Deleted && old.GetGeneration() == group.GetGeneration() && minMember(old) == minMember(group) {
+	if old, ok := before.(*unstructured.Unstructured); ok && event != watch.Deleted &&
+		old.GetGeneration() == group.GetGeneration() && minMember(old) == minMember(group) {
 		return
 	}
 	delete(c.partial, name)
@@ -67,7 +69,8 @@ func saysStarted(group *unstructured.Unstructured) bool {
 	}
 	degraded := meta.FindStatusCondition(pg.Status.Conditions, schedulingv1alpha1.PodGroupDegraded)
 	return meta.IsStatusConditionTrue(pg.Status.Conditions, schedulingv1alpha1.PodGroupScheduledCondition) ||
-		degraded != nil && (degraded.Status == metav1.ConditionTrue || degraded.Reason == schedulingv1alpha1.PodGroupMinimumRaised)
+		degraded != nil && (degraded.Status == metav1.ConditionTrue ||
+			degraded.Reason == schedulingv1alpha1.PodGroupMinimumRaised)
 }
 
 func minMember(group *unstructured.Unstructured) int64 {
@@ -91,8 +94,8 @@ func (c *Checker) started(gang string, pod *v1.Pod) {
 	}
 }
 
-// mayBeUnderWay reports whether the binding of a member may have been decided on before its gang lost another, got another minimum, or
-// could lose a place that it had.
+// mayBeUnderWay reports whether the binding of a member may have been decided on before its gang lost another, got
+// another minimum, or could lose a place that it had.
 func (c *Checker) mayBeUnderWay(gang string, pod *v1.Pod) bool {
 	lost, isBereft := c.bereft[gang]
 	revised, isRevised := c.revised[gang]
@@ -100,7 +103,8 @@ func (c *Checker) mayBeUnderWay(gang string, pod *v1.Pod) bool {
 		isBereft && time.Since(lost) < c.UnderWay && !c.made[pod.UID].After(lost)
 }
 
-// closes notes that a node has closed. A member whose binding fails then, whose gang has begun just now, need not find another place.
+// closes notes that a node has closed. A member whose binding fails then, whose gang has begun just now, need not find
+// another place.
 func (c *Checker) closes() {
 	c.closed = time.Now()
 	for gang, since := range c.partial {
@@ -110,11 +114,12 @@ func (c *Checker) closes() {
 	}
 }
 
-// sharesOrClaims says whether members ask for devices that cannot be kept for one whose binding failed (docs/internals/gangs.md).
+// sharesOrClaims says whether members ask for devices that cannot be kept for one whose binding failed
+// (docs/internals/gangs.md).
 func (c *Checker) sharesOrClaims(gang string) bool {
 	numbered := false
 	for _, node := range c.nodes {
-		numbered = numbered || node.Labels[kubeview.GPUModeKey] == sharedMode
+		numbered = numbered || node.Labels[wellknown.GPUModeKey] == sharedMode
 	}
 	for _, pod := range c.pods {
 		asked, err := c.keys.PodGPURequest(pod)
@@ -134,7 +139,7 @@ type Minimum struct {
 // MinimumOf is what the PodGroup says.
 func MinimumOf(group *unstructured.Unstructured) Minimum {
 	m := Minimum{Total: int(minMember(group)), Roles: map[string]int{}}
-	for role := range strings.SplitSeq(group.GetAnnotations()[kubeview.MinMembersByRoleKey], ",") {
+	for role := range strings.SplitSeq(group.GetAnnotations()[wellknown.MinMembersByRoleKey], ",") {
 		var least int
 		name, number, _ := strings.Cut(role, "=")
 		if _, err := fmt.Sscan(number, &least); err == nil {
@@ -144,14 +149,15 @@ func MinimumOf(group *unstructured.Unstructured) Minimum {
 	return m
 }
 
-// enough says whether as many members have a node and are not on their way out, in total and of each role, as have to start together.
+// enough says whether as many members have a node and are not on their way out, in total and of each role, as have to
+// start together.
 func (c *Checker) enough(gang string, group *unstructured.Unstructured) bool {
 	total, roles := 0, map[string]int{}
 	for _, pod := range c.pods {
 		runs := pod.Spec.NodeName != "" && pod.DeletionTimestamp == nil && pod.Status.Phase != v1.PodFailed
 		if GangOf(pod) == gang && (runs || pod.Status.Phase == v1.PodSucceeded) {
 			total++
-			roles[pod.Labels[kubeview.RoleKey]]++
+			roles[pod.Labels[wellknown.RoleKey]]++
 		}
 	}
 	minimum := MinimumOf(group)
@@ -173,8 +179,9 @@ type breach struct {
 
 // member follows a member that was bound, changed or went.
 func (c *Checker) member(gang string, event watch.EventType, pod, before *v1.Pod, bound bool) {
-	if event == watch.Deleted && pod.DeletionTimestamp == nil || pod.DeletionTimestamp != nil && before != nil && before.DeletionTimestamp == nil ||
-		kubeview.Finished(pod) {
+	if event == watch.Deleted && pod.DeletionTimestamp == nil || pod.DeletionTimestamp != nil && before != nil &&
+		before.DeletionTimestamp == nil ||
+		podview.Finished(pod) {
 		c.left(gang, Evicted(pod))
 	}
 	switch {
@@ -184,14 +191,14 @@ func (c *Checker) member(gang string, event watch.EventType, pod, before *v1.Pod
 		if _, known := c.broken[gang]; !known && c.begun[gang] && c.groups[gang] != nil {
 			c.broken[gang] = breach{time.Now(), pod.Name, c.boundBefore(gang, c.marked[pod.UID])}
 		}
-	case event == watch.Deleted || kubeview.Finished(pod):
+	case event == watch.Deleted || podview.Finished(pod):
 		delete(c.broken, gang)
 	}
 	c.follow(gang)
 }
 
-// left notes that a gang has lost a member, which it has as soon as the member is on its way out. Bindings that are under way then cannot
-// be called back; but a scheduler that evicts a member itself knows of them.
+// left notes that a gang has lost a member, which it has as soon as the member is on its way out. Bindings that are
+// under way then cannot be called back; but a scheduler that evicts a member itself knows of them.
 func (c *Checker) left(gang string, evicted bool) {
 	delete(c.partial, gang)
 	if !evicted {
@@ -214,7 +221,7 @@ func (c *Checker) boundBefore(gang string, at time.Time) []types.UID {
 func (c *Checker) running(gang string) map[types.UID]*v1.Pod {
 	running := map[types.UID]*v1.Pod{}
 	for _, pod := range c.pods {
-		if GangOf(pod) == gang && pod.Spec.NodeName != "" && pod.DeletionTimestamp == nil && !kubeview.Finished(pod) {
+		if GangOf(pod) == gang && pod.Spec.NodeName != "" && pod.DeletionTimestamp == nil && !podview.Finished(pod) {
 			running[pod.UID] = pod
 		}
 	}
@@ -224,7 +231,8 @@ func (c *Checker) running(gang string) map[types.UID]*v1.Pod {
 // Evicted reports whether the scheduler evicted the pod for another one.
 func Evicted(pod *v1.Pod) bool {
 	return slices.ContainsFunc(pod.Status.Conditions, func(condition v1.PodCondition) bool {
-		return condition.Type == v1.DisruptionTarget && condition.Status == v1.ConditionTrue && condition.Reason == v1.PodReasonPreemptionByScheduler
+		return condition.Type == v1.DisruptionTarget && condition.Status == v1.ConditionTrue &&
+			condition.Reason == v1.PodReasonPreemptionByScheduler
 	})
 }
 
@@ -261,7 +269,8 @@ func (c *Checker) Tick() {
 	defer c.mu.Unlock()
 	for gang, since := range c.partial {
 		if time.Since(since) > c.Patience {
-			c.fault(StartedInPart, "gang %s has had fewer than %d members bound for %s", gang, minMember(c.groups[gang]), time.Since(since))
+			c.fault(StartedInPart, "gang %s has had fewer than %d members bound for %s", gang, minMember(c.groups[gang]),
+				time.Since(since))
 			delete(c.partial, gang)
 		}
 	}
@@ -271,13 +280,15 @@ func (c *Checker) Tick() {
 		case !slices.ContainsFunc(b.left, func(uid types.UID) bool { return running[uid] != nil }):
 			delete(c.broken, gang)
 		case time.Since(b.since) > c.Patience:
-			c.fault(EvictedInPart, "gang %s has had fewer than %d members bound for %s, since %s was evicted", gang, minMember(c.groups[gang]), time.Since(b.since), b.pod)
+			c.fault(EvictedInPart, "gang %s has had fewer than %d members bound for %s, since %s was evicted", gang,
+				minMember(c.groups[gang]), time.Since(b.since), b.pod)
 			delete(c.broken, gang)
 		}
 	}
 }
 
-// Excuse starts the patience with gangs again: no scheduler was there. The next one need not find room where a node has closed.
+// Excuse starts the patience with gangs again: no scheduler was there. The next one need not find room where a node has
+// closed.
 func (c *Checker) Excuse() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,6 +1,6 @@
-// Package invariants watches every change that an API makes and finds what breaks a promise of the scheduler's: each pod is bound
-// once, no node and no GPU is given away twice, a gang starts whole. It takes what it compares from the objects alone and knows
-// nothing of the scheduler's own view, so it serves a simulated API as well as a real one.
+// Package invariants watches every change that an API makes and finds what breaks a promise of the scheduler's: each
+// pod is bound once, no node and no GPU is given away twice, a gang starts whole. It takes what it compares from the
+// objects alone and knows nothing of the scheduler's own view, so it serves a simulated API as well as a real one.
 package invariants
 
 import (
@@ -22,7 +22,9 @@ import (
 	"k8s.io/kubernetes/pkg/util/taints"
 
 	"berth.dev/berth/pkg/gpu"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // sharedMode is the mode of a node on which the scheduler hands out the GPUs.
@@ -45,11 +47,11 @@ type Fault struct{ Kind, Detail string } //nolint:errname // a fault of the sche
 func (f *Fault) Error() string { return f.Kind + ": " + f.Detail }
 
 const (
-	// settled is how long ago a node must have changed to be held against a binding: a member of a gang keeps its node, which
-	// it was given before the change, until the others have theirs.
+	// settled is how long ago a node must have changed to be held against a binding: a member of a gang keeps its node,
+	// which it was given before the change, until the others have theirs.
 	settled = 5 * time.Minute
-	// Patience is how long a gang may be bound in part: members are bound one by one, and a binding that fails in bad weather
-	// is tried again after a back-off.
+	// Patience is how long a gang may be bound in part: members are bound one by one, and a binding that fails in bad
+	// weather is tried again after a back-off.
 	Patience = 2 * time.Second
 	// UnderWay is how long a binding may take from its decision on.
 	UnderWay = 5 * time.Second
@@ -57,10 +59,10 @@ const (
 	PatienceInStorm = 3 * time.Minute
 )
 
-// Checker is told of every change in the order in which the API makes them, and compares it with what a scheduler promises.
-// It knows nothing of the scheduler's own view.
+// Checker is told of every change in the order in which the API makes them, and compares it with what a scheduler
+// promises. It knows nothing of the scheduler's own view.
 type Checker struct {
-	keys kubeview.GPUKeys
+	keys gpuview.Keys
 	// Patience is how long a gang may be bound in part. It may be changed before the first change is observed.
 	Patience time.Duration
 	// UnderWay is how long a binding may take. It may be changed before the first change is observed.
@@ -91,10 +93,13 @@ type Checker struct {
 // New returns a checker that lets a gang be bound in part for so long.
 func New(patience time.Duration) *Checker {
 	return &Checker{
-		keys: kubeview.DefaultGPUKeys(), Patience: patience, UnderWay: UnderWay, nodes: map[string]*v1.Node{}, changed: map[string]time.Time{},
-		pods: map[types.NamespacedName]*v1.Pod{}, groups: map[string]*unstructured.Unstructured{}, jobs: map[string]string{}, devices: map[string]string{},
-		claims: map[string][]string{}, partial: map[string]time.Time{}, bereft: map[string]time.Time{}, revised: map[string]time.Time{},
-		begun: map[string]bool{}, told: map[string]bool{}, broken: map[string]breach{},
+		keys: gpuview.DefaultKeys(), Patience: patience, UnderWay: UnderWay, nodes: map[string]*v1.Node{},
+		changed: map[string]time.Time{},
+		pods:    map[types.NamespacedName]*v1.Pod{}, groups: map[string]*unstructured.Unstructured{},
+		jobs: map[string]string{}, devices: map[string]string{},
+		claims: map[string][]string{}, partial: map[string]time.Time{}, bereft: map[string]time.Time{},
+		revised: map[string]time.Time{},
+		begun:   map[string]bool{}, told: map[string]bool{}, broken: map[string]breach{},
 		made: map[types.UID]time.Time{}, bound: map[types.UID]time.Time{}, marked: map[types.UID]time.Time{},
 	}
 }
@@ -149,7 +154,8 @@ func (c *Checker) node(event watch.EventType, node *v1.Node) {
 		c.changed[node.Name] = time.Now()
 	}
 	newTaint := func(taint v1.Taint) bool { return !taints.TaintExists(old.Spec.Taints, &taint) }
-	if shrinks || node.Spec.Unschedulable && !old.Spec.Unschedulable || slices.ContainsFunc(node.Spec.Taints, newTaint) || !maps.Equal(old.Labels, node.Labels) {
+	if shrinks || node.Spec.Unschedulable && !old.Spec.Unschedulable || slices.ContainsFunc(node.Spec.Taints, newTaint) ||
+		!maps.Equal(old.Labels, node.Labels) {
 		c.closes()
 	}
 }
@@ -215,7 +221,8 @@ func (c *Checker) fits(pod *v1.Pod) {
 	for name := range resource.PodRequests(pod, resource.PodResourcesOptions{}) {
 		amount, has := used[name], node.Status.Allocatable[name]
 		if amount.Cmp(has) > 0 {
-			c.fault(OverCommitted, "%s on %s: pods ask for %s of %s, allocatable %s", pod.Name, node.Name, amount.String(), name, has.String())
+			c.fault(OverCommitted, "%s on %s: pods ask for %s of %s, allocatable %s", pod.Name, node.Name, amount.String(), name,
+				has.String())
 		}
 	}
 }
@@ -224,7 +231,7 @@ func (c *Checker) fits(pod *v1.Pod) {
 func (c *Checker) on(node string) []*v1.Pod {
 	var pods []*v1.Pod
 	for _, pod := range c.pods {
-		if pod.Spec.NodeName == node && !kubeview.Finished(pod) {
+		if pod.Spec.NodeName == node && !podview.Finished(pod) {
 			pods = append(pods, pod)
 		}
 	}
@@ -236,19 +243,20 @@ func (c *Checker) on(node string) []*v1.Pod {
 func (c *Checker) assigned(pod *v1.Pod) {
 	node := c.nodes[pod.Spec.NodeName]
 	asked, err := c.keys.PodGPURequest(pod)
-	if node == nil || err != nil || asked.Count == 0 || node.Labels[kubeview.GPUModeKey] != sharedMode {
+	if node == nil || err != nil || asked.Count == 0 || node.Labels[wellknown.GPUModeKey] != sharedMode {
 		return
 	}
-	if _, ok := kubeview.Granted(pod); !ok {
+	if _, ok := gpuview.Granted(pod); !ok {
 		c.fault(Unassigned, "%s was bound to %s without a record of its GPUs", pod.Name, node.Name)
 		return
 	}
 	given := map[int]int{}
 	for _, other := range c.on(node.Name) {
-		grant, _ := kubeview.Granted(other)
+		grant, _ := gpuview.Granted(other)
 		for _, device := range grant.Devices {
 			if given[device] += grant.Share.Milli; given[device] > gpu.WholeMilli {
-				c.fault(OverShared, "GPU %d of %s is given to %d thousandths, the last to %s", device, node.Name, given[device], pod.Name)
+				c.fault(OverShared, "GPU %d of %s is given to %d thousandths, the last to %s", device, node.Name, given[device],
+					pod.Name)
 			}
 		}
 	}
@@ -321,7 +329,7 @@ func (c *Checker) Explained() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, pod := range c.pods {
-		if pod.Spec.NodeName != "" || kubeview.Finished(pod) || len(pod.Spec.SchedulingGates) > 0 {
+		if pod.Spec.NodeName != "" || podview.Finished(pod) || len(pod.Spec.SchedulingGates) > 0 {
 			continue
 		}
 		said := slices.ContainsFunc(pod.Status.Conditions, func(condition v1.PodCondition) bool {

@@ -12,21 +12,22 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/ptr"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/wellknown"
 )
 
-// jobOf is the gang of the pods of a Job that are to be one, empty for other pods. Those of an earlier Job of the same name are in
-// another gang: they are no members of this one.
+// jobOf is the gang of the pods of a Job that are to be one, empty for other pods. Those of an earlier Job of the same
+// name are in another gang: they are no members of this one.
 func jobOf(pod *v1.Pod) string {
 	by := metav1.GetControllerOf(pod)
-	if by == nil || by.Kind != "Job" || pod.Annotations[kubeview.GangKey] == "" {
+	if by == nil || by.Kind != "Job" || pod.Annotations[wellknown.GangKey] == "" {
 		return ""
 	}
 	return gangOfJob(by.Name, by.UID)
 }
 
 func gangOfJob(name string, uid types.UID) string {
-	owner := kubeview.GangOwner{Kind: "Job", Name: name}
+	owner := gangview.Owner{Kind: "Job", Name: name}
 	return owner.Gang().Name + "/" + string(uid)
 }
 
@@ -38,7 +39,7 @@ func Known(gang string) string {
 
 // GroupOf is what a Job says of the gang of its pods, as a PodGroup would say it.
 func GroupOf(job *batchv1.Job) *unstructured.Unstructured {
-	return kubeview.NewPodGroup(job.Namespace, gangOfJob(job.Name, job.UID), int(ptr.Deref(job.Spec.Parallelism, 1)))
+	return gangview.NewPodGroup(job.Namespace, gangOfJob(job.Name, job.UID), int(ptr.Deref(job.Spec.Parallelism, 1)))
 }
 
 func (c *Checker) job(event watch.EventType, job *batchv1.Job, old runtime.Object) {

@@ -1,5 +1,5 @@
-// Command metrics writes docs/internals/metrics.md, the reference of all metrics, from the calls in the sources that make
-// them. It reads the text of the sources and runs nothing, so that metrics without a value yet are listed, too.
+// Command metrics writes docs/internals/metrics.md, the reference of all metrics, from the calls in the sources that
+// make them. It reads the text of the sources and runs nothing, so that metrics without a value yet are listed, too.
 //
 //	go run ./hack/metrics > docs/internals/metrics.md
 package main
@@ -59,7 +59,8 @@ All metrics of Berth have the prefix `+"`berth_`"+`. Dashboards and alert rules 
 [manifests/monitoring](../../manifests/monitoring); [metrics.md](../metrics.md) explains the alerts.
 `)
 	for _, program := range programs {
-		fmt.Fprintf(out, "\n## %s\n\n%s\n\n| metric | type | labels | meaning |\n|---|---|---|---|\n", program.name, program.intro)
+		fmt.Fprintf(out, "\n## %s\n\n%s\n\n| metric | type | labels | meaning |\n|---|---|---|---|\n", program.name,
+			program.intro)
 		for _, m := range found {
 			if programOf(m.folder) != program.name {
 				continue

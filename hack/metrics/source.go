@@ -93,7 +93,8 @@ func (s source) metric(call *ast.CallExpr) (metric, error) {
 		return metric{}, nil
 	}
 	kind, ok := makers[function.Sel.Name]
-	if pkg, isName := function.X.(*ast.Ident); !ok || !isName || !slices.Contains([]string{"metrics", "prometheus"}, pkg.Name) {
+	if pkg, isName := function.X.(*ast.Ident); !ok || !isName ||
+		!slices.Contains([]string{"metrics", "prometheus"}, pkg.Name) {
 		return metric{}, nil
 	}
 	m := metric{kind: kind}

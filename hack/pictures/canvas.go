@@ -15,27 +15,33 @@ const (
 	restFill          = "#eceff1"
 )
 
+// timeLineStyle colors the parts of a time line.
+const timeLineStyle = `.tick{font-size:11px}.row,.span{stroke:#fff}.row{fill:` + restFill + `}.busy{fill:#b0bec5}.kept{fill:url(#kept)}` +
+	`.own{fill:` + ownLine + `}.tickmark{stroke:` + faint + `}.moment{stroke:` + ink + `;stroke-dasharray:3 3}`
+
 // Sizes in pixels.
 const lineHeight, padding = 16.0, 10.0
 
 // canvas collects the elements of a picture.
 type canvas struct {
 	width, height float64
-	body          strings.Builder
+	// style is what a picture adds to the style sheet.
+	style string
+	body  strings.Builder
 }
 
 // document is the picture as a file.
 func (c *canvas) document(title string) string {
 	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="-8 -8 %g %g" role="img" aria-labelledby="title">`+
 		`<title id="title">%s</title><style>text{font:12px sans-serif;fill:%s}`+
-		`.b{font-weight:bold}.f{fill:%s}.s{font-size:11px}</style>`+
+		`.b{font-weight:bold}.f{fill:%s}.s{font-size:11px}%s</style>`+
 		`<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" `+
 		`markerWidth="8" markerHeight="8" orient="auto-start-reverse">`+
 		`<path d="M0 0L8 4L0 8z" fill="%s"/></marker>`+
 		`<pattern id="kept" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">`+
 		`<rect width="6" height="6" fill="%s"/><rect width="2" height="6" fill="%s"/></pattern></defs>`+
 		`<rect x="-8" y="-8" width="100%%" height="100%%" fill="%s"/>%s</svg>`+"\n",
-		c.width+16, c.height+16, html.EscapeString(title), ink, faint, faint, ownFill, svg.Color(1), paper, c.body.String())
+		c.width+16, c.height+16, html.EscapeString(title), ink, faint, c.style, faint, ownFill, svg.Color(1), paper, c.body.String())
 }
 
 func (c *canvas) text(x, y float64, class, anchor, words string) {

@@ -11,84 +11,53 @@ import (
 	"berth.dev/berth/pkg/svg"
 )
 
-// Sizes of the time line in pixels.
-const (
-	lineLeft, lineRight     = 70.0, 940.0
-	lineTop, rowHeight, bar = 118.0, 26.0, 18.0
-	before, after           = 2.0, 3.0 // seconds that are shown before the gang came and after it has started
-)
+// before and after are the seconds that are shown before the gang came and after it has started.
+const before, after = 2.0, 3.0
 
 // drawGang draws what each node did, and above it what the scheduler said of the gang.
 func drawGang(r *recording) string {
 	members, end := startOf(r)
-	c := &canvas{width: 960, height: lineTop + gangNodes*rowHeight + 70}
-	x := func(at float64) float64 {
-		return lineLeft + (lineRight-lineLeft)*(min(max(at, -before), end+after)+before)/(end+after+before)
-	}
-	rect := func(from, to, row float64, fill string, title string) {
-		fmt.Fprintf(&c.body, `<rect x="%.1f" y="%g" width="%.1f" height="%g" rx="2" fill="%s" stroke="#fff">`+
-			`<title>%s</title></rect>`,
-			x(from), lineTop+row*rowHeight, max(1, x(to)-x(from)), bar, fill, title)
-	}
 	planned, reserved, told := r.said("needs "), r.said("reserved, on which"), r.said("promised to gang")
 	// The group's status is written at a pace. What other pods were told may come before it.
 	if told.Text != "" {
 		reserved.At = min(reserved.At, told.At)
 	}
-	bottom := lineTop + gangNodes*rowHeight
-	for row, node := range slices.Sorted(maps.Keys(nodesOf(r))) {
-		y := float64(row)
-		c.text(0, lineTop+y*rowHeight+13, "s", "start", node)
-		rect(-before, end+after, y, restFill, node+": free")
+	took := math.Ceil(max(1, 1000*(end-members[0])))
+	line := svg.TimeLine{
+		Begin: -before, End: end + after,
+		Moments: []svg.Moment{
+			{At: planned.At, Name: "plan", Words: planned.Text},
+			{At: reserved.At, Name: "reserve", Words: reserved.Text},
+			{At: members[0], Name: "bind", Words: fmt.Sprintf("%d of %d members within %.0f ms", len(members), gangMembers, took)},
+		},
+		Legend: []svg.Span{
+			{Class: "busy", Title: "small jobs, one a node"}, {Class: "row", Title: "free"},
+			{Class: "kept", Title: "kept for the gang"}, {Class: "own", Title: "the gang, four nodes"},
+		},
+		Format: func(seconds float64) string { return fmt.Sprintf("%g s", math.Round(10*seconds)/10) },
+	}
+	for _, node := range slices.Sorted(maps.Keys(nodesOf(r))) {
+		row := svg.TimeRow{Name: node}
 		for _, p := range nodesOf(r)[node] {
-			until := p.Ended
+			until, class := p.Ended, "busy"
 			if until < 0 {
 				until = end + after
 			}
-			color := "#b0bec5"
 			if p.member() {
-				color = svg.Color(1)
+				class = "own"
 				if from := max(lastEnd(r, node, p.Bound), reserved.At); from < p.Bound && reserved.Text != "" {
-					rect(from, p.Bound, y, "url(#kept)", node+": kept for the gang")
+					row.Spans = append(row.Spans, svg.Span{From: from, To: p.Bound, Class: "kept", Title: node + ": kept for the gang"})
 				}
 			}
-			rect(p.Bound, until, y, color, p.Name)
+			row.Spans = append(row.Spans, svg.Span{From: p.Bound, To: until, Class: class, Title: p.Name})
 		}
+		line.Rows = append(line.Rows, row)
 	}
-	took := math.Ceil(max(1, 1000*(end-members[0])))
-	steps := []struct {
-		at          float64
-		name, words string
-	}{
-		{planned.At, "plan", planned.Text},
-		{reserved.At, "reserve", reserved.Text},
-		{members[0], "bind", fmt.Sprintf("%d of %d members within %.0f ms", len(members), gangMembers, took)},
-	}
-	for i, s := range steps {
-		y := 12 + float64(i)*30
-		fmt.Fprintf(&c.body, `<path d="M%.1f %gV%g" stroke="%s" stroke-dasharray="3 3"/>`, x(s.at), y+4, bottom, ink)
-		anchor, at := "start", x(s.at)
-		if at > lineLeft+(lineRight-lineLeft)/2 {
-			anchor, at = "end", at+2
-		}
-		c.text(at, y, "b", anchor, fmt.Sprintf("%s, %.1f s", s.name, s.at))
-		c.text(at+map[string]float64{"start": 6, "end": -6}[anchor], y+15, "s", anchor, s.words)
-	}
+	c := &canvas{width: 960, height: line.Height() + 20, style: timeLineStyle}
+	line.Draw(&c.body)
 	if told.Text != "" {
 		sentence, _, _ := strings.Cut(told.Text, ". ")
-		c.text(0, bottom+62, "s", "start", "A small job that waits: "+sentence)
-	}
-	for at := 0.0; at <= end+after; at += 5 {
-		fmt.Fprintf(&c.body, `<path d="M%.1f %gv4" stroke="%s"/>`, x(at), bottom, faint)
-		c.text(x(at), bottom+16, "s", "middle", fmt.Sprintf("%g s", at))
-	}
-	for i, item := range []struct{ fill, words string }{
-		{"#b0bec5", "small jobs, one a node"}, {restFill, "free"},
-		{"url(#kept)", "kept for the gang"}, {svg.Color(1), "the gang, four nodes"},
-	} {
-		at := lineLeft + float64(i)*190
-		fmt.Fprintf(&c.body, `<rect x="%g" y="%g" width="12" height="12" fill="%s"/>`, at, bottom+32, item.fill)
-		c.text(at+18, bottom+42, "s", "start", item.words)
+		c.text(0, line.Height()+14, "s", "start", "A small job that waits: "+sentence)
 	}
 	return c.document("A gang in a run: planned, then nodes are reserved, then all members are bound")
 }

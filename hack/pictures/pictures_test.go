@@ -114,7 +114,7 @@ func TestTheTimeLineOfAGang(t *testing.T) {
 	t.Parallel()
 	drawn := drawGang(testRun())
 	for _, want := range []string{
-		"plan, 0.1 s", "needs 2 &lt; 3 nodes", "reserve, 4.0 s", "2 nodes reserved",
+		"plan, 0.1 s", "needs 2 &lt; 3 nodes", "reserve, 4 s", "2 nodes reserved",
 		"bind, 9.2 s", "2 of 4 members within 4 ms",
 		"A small job that waits: 0/2 nodes are available: 1 promised to gang default/gang<", "node-0: kept for the gang",
 	} {

@@ -107,8 +107,8 @@ func (l *Ledger) change(a netip.Addr, f func()) {
 	}
 }
 
-// Observe notes a reservation that exists, and reports whether that changes who may have which address where. What is older
-// than what is known of the address changes nothing: news of different sources overtake each other.
+// Observe notes a reservation that exists, and reports whether that changes who may have which address where. What is
+// older than what is known of the address changes nothing: news of different sources overtake each other.
 func (l *Ledger) Observe(h Holding) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -191,8 +191,8 @@ func (l *Ledger) HeldBy(who Identity) []Holding {
 	return l.holdings(&Ask{Identities: []Identity{who}})
 }
 
-// BeginRelease keeps a reservation from being promised while it is deleted. It reports false if a pod is about to get the
-// address, or if the reservation is not known.
+// BeginRelease keeps a reservation from being promised while it is deleted. It reports false if a pod is about to get
+// the address, or if the reservation is not known.
 func (l *Ledger) BeginRelease(a netip.Addr, object string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -241,8 +241,8 @@ func (l *Ledger) Empty() bool {
 	return len(l.held) == 0
 }
 
-// Ran notes that a pod of the identities has run. Which of several reservations it ran with is not known from these alone: one
-// may have been made for a pod that was deleted before it could run.
+// Ran notes that a pod of the identities has run. Which of several reservations it ran with is not known from these
+// alone: one may have been made for a pod that was deleted before it could run.
 func (l *Ledger) Ran(identities []Identity, pod string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -258,8 +258,8 @@ func (l *Ledger) Ran(identities []Identity, pod string) {
 	}
 }
 
-// holdings returns the reservations for the pod, in the order in which they are preferred: what the pod was given already
-// before what the last pod of its identity ran with, and that before what an earlier pod had.
+// holdings returns the reservations for the pod, in the order in which they are preferred: what the pod was given
+// already before what the last pod of its identity ran with, and that before what an earlier pod had.
 func (l *Ledger) holdings(ask *Ask) []Holding {
 	var found []Holding
 	for _, i := range ask.Identities {
@@ -282,12 +282,13 @@ func (l *Ledger) holdings(ask *Ask) []Holding {
 	return found
 }
 
-// predecessor says why the pod waits if an address is promised to another pod of its identity, empty if none is. One of a
-// deleted pod may still be written, and its successor is to get that one, not another.
+// predecessor says why the pod waits if an address is promised to another pod of its identity, empty if none is. One of
+// a deleted pod may still be written, and its successor is to get that one, not another.
 func (l *Ledger) predecessor(ask *Ask) string {
 	for _, i := range ask.Identities {
 		if pod, ok := l.promisedTo[i]; ok && pod != ask.Pod {
-			return fmt.Sprintf("address %s is promised to an earlier pod of the same name, whose binding has not ended", l.promises[pod].Address)
+			return fmt.Sprintf("address %s is promised to an earlier pod of the same name, whose binding has not ended",
+				l.promises[pod].Address)
 		}
 	}
 	return ""

@@ -64,7 +64,8 @@ func (l *Ledger) Plan(ask *Ask) (*Plan, string) {
 	if reason != "" {
 		return nil, reason
 	}
-	plan := &Plan{pool: p.Name, places: p.places, free: make([]uint64, len(p.subnets)), promised: make(map[string]bool, len(l.promises))}
+	plan := &Plan{pool: p.Name, places: p.places, free: make([]uint64, len(p.subnets)),
+		promised: make(map[string]bool, len(l.promises))}
 	for i, u := range p.subnets {
 		plan.free[i] = u.free()
 	}
@@ -157,8 +158,8 @@ func exhausted(pool string, d Domain) string {
 
 func outside(pool string) string { return fmt.Sprintf("node(s) outside the domains of pool %s", pool) }
 
-// Add counts another pod that is to run on a node with the labels. Pods that have an address, or ask for another pool, take
-// nothing. A pod that is counted already is counted there instead.
+// Add counts another pod that is to run on a node with the labels. Pods that have an address, or ask for another pool,
+// take nothing. A pod that is counted already is counted there instead.
 func (p *Plan) Add(l *Ledger, other *Ask, labels map[string]string) {
 	if len(p.own) > 0 || other.Pool != p.pool || p.promised[other.Pod] || l.Concerns(other.Identities) {
 		return

@@ -109,8 +109,8 @@ func (c *counted) find(i int, taken func(netip.Addr) bool) (netip.Addr, bool) {
 	}
 }
 
-// Overlaps returns for each pool that has addresses in common with others the names of these, in order. That is allowed, but
-// each address is given once, so that what is free in one pool shrinks with what others give.
+// Overlaps returns for each pool that has addresses in common with others the names of these, in order. That is
+// allowed, but each address is given once, so that what is free in one pool shrinks with what others give.
 func Overlaps(pools []*Pool) map[string][]string {
 	type part struct {
 		Range

@@ -33,8 +33,8 @@ var (
 	errEmpty        = errors.New("all addresses are excluded")
 )
 
-// Parse reads an address in any form that names it alone: 2001:db8:0:0::1 is 2001:db8::1. Zones and IPv4 addresses in IPv6
-// form are refused: the same address would have two names.
+// Parse reads an address in any form that names it alone: 2001:db8:0:0::1 is 2001:db8::1. Zones and IPv4 addresses in
+// IPv6 form are refused: the same address would have two names.
 func Parse(text string) (netip.Addr, error) {
 	a, err := netip.ParseAddr(text)
 	switch {
@@ -50,8 +50,9 @@ func Parse(text string) (netip.Addr, error) {
 	return netip.Addr{}, fmt.Errorf("reading address %q: %w", text, err)
 }
 
-// ParseRange reads a CIDR, an address or two addresses joined by a hyphen. Of a CIDR it returns all addresses if whole is
-// set, and else those that a host may have. A range with IPv4 addresses in IPv6 form is refused, as Parse refuses them.
+// ParseRange reads a CIDR, an address or two addresses joined by a hyphen. Of a CIDR it returns all addresses if whole
+// is set, and else those that a host may have. A range with IPv4 addresses in IPv6 form is refused, as Parse refuses
+// them.
 func ParseRange(text string, whole bool) (Range, error) {
 	r, err := parseRange(text, whole)
 	if err == nil && r.First.Is6() && !r.Last.Less(mapped.Addr()) && !lastOf(mapped).Less(r.First) {

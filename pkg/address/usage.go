@@ -47,5 +47,6 @@ func (c *counted) byDomain() map[Domain]Usage {
 }
 
 func compareUsages(a, b *Usage) int {
-	return cmp.Or(cmp.Compare(a.Pool, b.Pool), cmp.Compare(a.Domain.Key, b.Domain.Key), cmp.Compare(a.Domain.Value, b.Domain.Value))
+	return cmp.Or(cmp.Compare(a.Pool, b.Pool), cmp.Compare(a.Domain.Key, b.Domain.Key),
+		cmp.Compare(a.Domain.Value, b.Domain.Value))
 }

@@ -1,7 +1,7 @@
-// Package advise says what would help a cluster now: which pods to move so that pending work starts or a node can be given
-// back, what one more node of a known kind would let start, and which requests leave GPUs without the CPU or memory to use
-// them. What it says of placements it has seen: each answer is a run of the real scheduler, with its configuration, over the
-// cluster in memory and with the change applied.
+// Package advise says what would help a cluster now: which pods to move so that pending work starts or a node can be
+// given back, what one more node of a known kind would let start, and which requests leave GPUs without the CPU or
+// memory to use them. What it says of placements it has seen: each answer is a run of the real scheduler, with its
+// configuration, over the cluster in memory and with the change applied.
 package advise
 
 import (
@@ -16,7 +16,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/price"
 	"berth.dev/berth/pkg/schedulerconfig"
@@ -71,7 +71,8 @@ func Cluster(ctx context.Context, q Question) (*Advice, error) {
 		return nil, fmt.Errorf("running the scheduler on the snapshot: %w", err)
 	}
 	if len(s.units) == 0 && s.over() {
-		return nil, fmt.Errorf("running the scheduler on the snapshot of %s: %w", plural.Of(len(s.nodes), "node"), context.Cause(ctx))
+		return nil, fmt.Errorf("running the scheduler on the snapshot of %s: %w", plural.Of(len(s.nodes), "node"),
+			context.Cause(ctx))
 	}
 	s.advice.PendingPods = s.pendingPods
 	if s.foreign > 0 {
@@ -110,7 +111,7 @@ type search struct {
 	advice        *Advice
 
 	// keys and priceOf read nodes as the configuration says.
-	keys    kubeview.GPUKeys
+	keys    gpuview.Keys
 	priceOf func(*v1.Node) (price.MicroDollars, bool)
 
 	nodes []*v1.Node
@@ -144,14 +145,16 @@ func newSearch(ctx context.Context, q Question) (*search, error) {
 	if err != nil {
 		return nil, configuration.Invalid(err)
 	}
-	s := &search{Question: q, ctx: ctx, configuration: configuration, keys: configuration.GPUKeys(""), priceOf: priceOf, advice: &Advice{Configuration: q.Configuration.Name},
-		units: map[string][]*unit{}, began: map[key]bool{}, proposals: map[*unit][][]room{}}
+	s := &search{Question: q, ctx: ctx, configuration: configuration, keys: configuration.GPUKeys(""), priceOf: priceOf,
+		advice: &Advice{Configuration: q.Configuration.Name},
+		units:  map[string][]*unit{}, began: map[key]bool{}, proposals: map[*unit][][]room{}}
 	for _, plugin := range silenced {
 		s.advice.Notes = append(s.advice.Notes, plugin+" was run without what Prometheus would tell it")
 	}
 	for _, kind := range q.LeftOut {
 		if strings.HasPrefix(kind, "poddisruptionbudgets") {
-			s.advice.Notes = append(s.advice.Notes, "budgets are not known, so a pod that is to move may have one that forbids it: "+kind)
+			s.advice.Notes = append(s.advice.Notes,
+				"budgets are not known, so a pod that is to move may have one that forbids it: "+kind)
 		}
 	}
 	if s.read(); len(s.nodes) == 0 {
@@ -174,8 +177,10 @@ func (s *search) read() {
 
 // next is the search for plans in the cluster that a plan has left, at the end of its run.
 func (s *search) next(w *world) (*search, error) {
-	n := &search{Question: s.Question, ctx: s.ctx, configuration: s.configuration, keys: s.keys, priceOf: s.priceOf, advice: s.advice,
-		units: map[string][]*unit{}, began: map[key]bool{}, lost: map[key]bool{}, proposals: map[*unit][][]room{}, plansOnly: true}
+	n := &search{Question: s.Question, ctx: s.ctx, configuration: s.configuration, keys: s.keys, priceOf: s.priceOf,
+		advice: s.advice,
+		units:  map[string][]*unit{}, began: map[key]bool{}, lost: map[key]bool{}, proposals: map[*unit][][]room{},
+		plansOnly: true}
 	n.Objects = w.without("", s.Objects)
 	n.read()
 	n.findUnits(w, w.gangs())
@@ -220,8 +225,8 @@ func (s *search) look() error {
 	})
 }
 
-// survey looks for what is worth a try, in the cluster without the pods that wait, which it deletes: what is promised to one of them
-// is free for it.
+// survey looks for what is worth a try, in the cluster without the pods that wait, which it deletes: what is promised
+// to one of them is free for it.
 func (s *search) survey(w *world) error {
 	for _, u := range s.waiting {
 		w.remove(u.names())

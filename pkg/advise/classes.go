@@ -10,7 +10,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
 )
 
 // mostClasses is how many kinds of members of a gang are told apart: of one with more, all count as the hardest.
@@ -27,7 +27,8 @@ type class struct {
 	left  *fwk.PreFilterResult
 }
 
-// classes are the kinds of pods of a unit, the hardest to place first; nil if the profile refuses one before it looks at nodes.
+// classes are the kinds of pods of a unit, the hardest to place first; nil if the profile refuses one before it looks
+// at nodes.
 func (v *view) classes(s *search, u *unit) []*class {
 	var classes []*class
 	byKey := map[string]*class{}
@@ -36,7 +37,7 @@ func (v *view) classes(s *search, u *unit) []*class {
 			continue
 		}
 		pod, claims := v.devices.withoutClaims(alone(u, member))
-		key := kubeview.GangMember(pod, kubeview.Membership{}, nil, true).Class + claims.String()
+		key := gangview.Member(pod, gangview.Membership{}, nil, true).Class + claims.String()
 		if byKey[key] == nil {
 			byKey[key] = &class{pod: pod, claims: claims}
 			classes = append(classes, byKey[key])
@@ -98,9 +99,9 @@ func (v *view) domains(levels []string) [][]fwk.NodeInfo {
 	return domains
 }
 
-// short puts the members of a unit on the nodes as they are, class after class, and returns the first class that does not fit, for
-// how many pods of it room is needed, and the nodes as the classes before it leave them. The members of easier classes that do not
-// fit either count as pods of that class: room for these does for them.
+// short puts the members of a unit on the nodes as they are, class after class, and returns the first class that does
+// not fit, for how many pods of it room is needed, and the nodes as the classes before it leave them. The members of
+// easier classes that do not fit either count as pods of that class: room for these does for them.
 func (v *view) short(classes []*class, nodes []fwk.NodeInfo, u *unit) (*class, int, []fwk.NodeInfo) {
 	if len(classes) == 1 {
 		return classes[0], u.Needs, nodes
@@ -124,7 +125,8 @@ func (v *view) short(classes []*class, nodes []fwk.NodeInfo, u *unit) (*class, i
 	return first, max(1, needs-(total-u.Needs)), before
 }
 
-// missing is how many members of a unit fit on no node when the units of the rooms are gone, beyond those that need not start.
+// missing is how many members of a unit fit on no node when the units of the rooms are gone, beyond those that need not
+// start.
 func (v *view) missing(classes []*class, nodes []fwk.NodeInfo, u *unit, rooms []room) int {
 	gone := map[string][]*unit{}
 	for _, r := range rooms {
@@ -139,8 +141,8 @@ func (v *view) missing(classes []*class, nodes []fwk.NodeInfo, u *unit, rooms []
 	return without - (total - u.Needs)
 }
 
-// place puts the pods of a class on the nodes in turn, without the units that are gone. It returns how many fit nowhere, and the nodes
-// with the others.
+// place puts the pods of a class on the nodes in turn, without the units that are gone. It returns how many fit
+// nowhere, and the nodes with the others.
 func (v *view) place(c *class, nodes []fwk.NodeInfo, gone map[string][]*unit) (missing int, after []fwk.NodeInfo) {
 	missing, after = c.n, slices.Clone(nodes)
 	for i, info := range nodes {

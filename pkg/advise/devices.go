@@ -8,7 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/podview"
 )
 
 // counts are numbers of devices by driver.
@@ -36,8 +36,8 @@ func (c counts) with(others counts) counts {
 	return sum
 }
 
-// devices is the account of the devices that claims have. Filters cannot say what a node would accept without claims that are
-// allocated, so devices are counted instead, and the run of the plan shows whether these were the right ones.
+// devices is the account of the devices that claims have. Filters cannot say what a node would accept without claims
+// that are allocated, so devices are counted instead, and the run of the plan shows whether these were the right ones.
 type devices struct {
 	world *world
 	// free are those of a node that nothing has.
@@ -85,7 +85,8 @@ func (d *devices) of(pod *v1.Pod) (total counts, found bool) {
 		if s.ResourceClaimName == nil {
 			continue
 		}
-		claim, ok := d.world.api.Get(claimResource, key{Namespace: pod.Namespace, Name: *s.ResourceClaimName}).(*resourcev1.ResourceClaim)
+		claim, ok := d.world.api.Get(claimResource,
+			key{Namespace: pod.Namespace, Name: *s.ResourceClaimName}).(*resourcev1.ResourceClaim)
 		if !ok {
 			continue
 		}
@@ -113,7 +114,7 @@ func (d *devices) withoutClaims(pod *v1.Pod) (*v1.Pod, counts) {
 	if !found {
 		return pod, nil
 	}
-	return kubeview.WithoutMadeClaims(pod), need
+	return podview.WithoutMadeClaims(pod), need
 }
 
 // freed are the devices that units give back that leave a node.

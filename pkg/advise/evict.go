@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 
-	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/plural"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // openWithin is how long it may take to open the nodes again, also after an interruption.
@@ -36,8 +36,8 @@ type Carrier struct {
 	Say func(text string)
 }
 
-// Carry evicts the plan's units one by one. It stops with an error as soon as the cluster is not as the plan has it; nodes that
-// were cordoned are opened again in any case.
+// Carry evicts the plan's units one by one. It stops with an error as soon as the cluster is not as the plan has it;
+// nodes that were cordoned are opened again in any case.
 func (c *Carrier) Carry(ctx context.Context, plan *Plan) (err error) {
 	if err := c.check(ctx, plan, 0); err != nil {
 		return err
@@ -66,28 +66,31 @@ func (c *Carrier) Carry(ctx context.Context, plan *Plan) (err error) {
 		return err
 	}
 	closed = false
-	return c.await(ctx, "what waits has not started, although all of the plan was carried out", func(ctx context.Context) (bool, error) {
-		return c.started(ctx, plan)
-	})
+	return c.await(ctx, "what waits has not started, although all of the plan was carried out",
+		func(ctx context.Context) (bool, error) {
+			return c.started(ctx, plan)
+		})
 }
 
 func (c *Carrier) close(ctx context.Context, name, mark string) error {
 	c.Say("cordoning node " + name)
-	patch := []byte(`{"metadata":{"annotations":{"` + kubeview.CordonedForKey + `":"` + mark + `"}},"spec":{"unschedulable":true}}`)
-	if _, err := c.Client.CoreV1().Nodes().Patch(ctx, name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}); err != nil {
+	patch := []byte(`{"metadata":{"annotations":{"` + wellknown.CordonedForKey + `":"` + mark +
+		`"}},"spec":{"unschedulable":true}}`)
+	if _, err := c.Client.CoreV1().Nodes().Patch(ctx, name, types.StrategicMergePatchType, patch,
+		metav1.PatchOptions{}); err != nil {
 		return fmt.Errorf("cordoning node %s: %w", name, err)
 	}
 	return nil
 }
 
-// change opens the nodes that were cordoned here, or takes their mark away, or both. The mark stays until what waits has started:
-// the scheduler keeps these nodes for it.
+// change opens the nodes that were cordoned here, or takes their mark away, or both. The mark stays until what waits
+// has started: the scheduler keeps these nodes for it.
 func (c *Carrier) change(ctx context.Context, plan *Plan, open, unmark bool) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), openWithin)
 	defer cancel()
 	var changes []string
 	if unmark {
-		changes = append(changes, `"metadata":{"annotations":{"`+kubeview.CordonedForKey+`":null}}`)
+		changes = append(changes, `"metadata":{"annotations":{"`+wellknown.CordonedForKey+`":null}}`)
 	}
 	if open {
 		changes = append(changes, `"spec":{"unschedulable":null}`)
@@ -97,7 +100,7 @@ func (c *Carrier) change(ctx context.Context, plan *Plan, open, unmark bool) err
 	for _, name := range plan.Cordon {
 		node, err := c.Client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 		switch {
-		case apierrors.IsNotFound(err) || err == nil && node.Annotations[kubeview.CordonedForKey] == "":
+		case apierrors.IsNotFound(err) || err == nil && node.Annotations[wellknown.CordonedForKey] == "":
 			continue
 		case err == nil:
 			if open {
@@ -106,8 +109,9 @@ func (c *Carrier) change(ctx context.Context, plan *Plan, open, unmark bool) err
 			_, err = c.Client.CoreV1().Nodes().Patch(ctx, name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
 		}
 		if err != nil {
-			failed = append(failed, fmt.Errorf("node %s may still be cordoned (kubectl uncordon %s) or have the annotation %s: %w",
-				name, name, kubeview.CordonedForKey, err))
+			failed = append(failed, fmt.Errorf(
+				"node %s may still be cordoned (kubectl uncordon %s) or have the annotation %s: %w",
+				name, name, wellknown.CordonedForKey, err))
 		}
 	}
 	return errors.Join(failed...)
@@ -123,7 +127,7 @@ func (c *Carrier) check(ctx context.Context, plan *Plan, from int) error {
 			return fmt.Errorf("node %s has gone since the plan was made", name)
 		case err != nil:
 			return fmt.Errorf("reading node %s: %w", name, err)
-		case node.Spec.Unschedulable && node.Annotations[kubeview.CordonedForKey] == "":
+		case node.Spec.Unschedulable && node.Annotations[wellknown.CordonedForKey] == "":
 			return fmt.Errorf("node %s has been cordoned by another user since the plan was made", name)
 		}
 	}
@@ -193,33 +197,37 @@ func (c *Carrier) move(ctx context.Context, plan *Plan, at int) error {
 	for i, pod := range m.Pods {
 		c.Say(fmt.Sprintf("evicting pod %s/%s from %s", m.Namespace, pod.Name, pod.From))
 		uid := types.UID(pod.UID)
-		err := c.Client.PolicyV1().Evictions(m.Namespace).Evict(ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: pod.Name},
-			DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}})
+		err := c.Client.PolicyV1().Evictions(m.Namespace).Evict(ctx,
+			&policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: pod.Name},
+				DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}})
 		if err != nil {
-			return fmt.Errorf("evicting pod %s/%s, after %s of %s: %w", m.Namespace, pod.Name, plural.Of(i, "pod"), m.Unit, refusal(err))
+			return fmt.Errorf("evicting pod %s/%s, after %s of %s: %w", m.Namespace, pod.Name, plural.Of(i, "pod"), m.Unit,
+				refusal(err))
 		}
 	}
 	var bound []*v1.Pod
-	err = c.await(ctx, fmt.Sprintf("the replacements of %s have not all been given a node", m.Unit), func(ctx context.Context) (bool, error) {
-		pods, err := c.Client.CoreV1().Pods(m.Namespace).List(ctx, metav1.ListOptions{})
-		if err != nil {
-			return false, fmt.Errorf("listing pods: %w", err)
-		}
-		missing := map[types.UID]int{}
-		for owner, n := range owners {
-			missing[owner] = n
-		}
-		bound = nil
-		for i := range pods.Items {
-			pod := &pods.Items[i]
-			owner := metav1.GetControllerOf(pod)
-			if owner != nil && missing[owner.UID] > 0 && !known[pod.UID] && pod.Spec.NodeName != "" && pod.DeletionTimestamp == nil {
-				missing[owner.UID]--
-				bound = append(bound, pod)
+	err = c.await(ctx, fmt.Sprintf("the replacements of %s have not all been given a node", m.Unit),
+		func(ctx context.Context) (bool, error) {
+			pods, err := c.Client.CoreV1().Pods(m.Namespace).List(ctx, metav1.ListOptions{})
+			if err != nil {
+				return false, fmt.Errorf("listing pods: %w", err)
 			}
-		}
-		return len(bound) == len(m.Pods), nil
-	})
+			missing := map[types.UID]int{}
+			for owner, n := range owners {
+				missing[owner] = n
+			}
+			bound = nil
+			for i := range pods.Items {
+				pod := &pods.Items[i]
+				owner := metav1.GetControllerOf(pod)
+				if owner != nil && missing[owner.UID] > 0 && !known[pod.UID] && pod.Spec.NodeName != "" &&
+					pod.DeletionTimestamp == nil {
+					missing[owner.UID]--
+					bound = append(bound, pod)
+				}
+			}
+			return len(bound) == len(m.Pods), nil
+		})
 	if err != nil {
 		return err
 	}
@@ -258,7 +266,8 @@ func (c *Carrier) compare(plan *Plan, at int, bound []*v1.Pod) error {
 	for _, pod := range bound {
 		c.Say(fmt.Sprintf("pod %s/%s, the replacement, is on %s", pod.Namespace, pod.Name, pod.Spec.NodeName))
 		if planned[pod.Spec.NodeName]--; planned[pod.Spec.NodeName] < 0 && needed[pod.Spec.NodeName] != "" {
-			return fmt.Errorf("pod %s/%s went to %s, which the plan has for %s", pod.Namespace, pod.Name, pod.Spec.NodeName, needed[pod.Spec.NodeName])
+			return fmt.Errorf("pod %s/%s went to %s, which the plan has for %s", pod.Namespace, pod.Name, pod.Spec.NodeName,
+				needed[pod.Spec.NodeName])
 		}
 	}
 	return nil

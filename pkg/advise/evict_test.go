@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // behavior is what a cluster does with evictions: where the replacement goes, by the name of the pod; nowhere without an entry.
@@ -130,7 +130,7 @@ func TestAPlanIsCarriedOutForAsLongAsTheClusterIsAsPlanned(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if closed := tt.node != nil; after.Spec.Unschedulable != closed || after.Annotations[kubeview.CordonedForKey] != "" {
+			if closed := tt.node != nil; after.Spec.Unschedulable != closed || after.Annotations[wellknown.CordonedForKey] != "" {
 				t.Errorf("node a is left with unschedulable %t and annotations %v", after.Spec.Unschedulable, after.Annotations)
 			}
 		})

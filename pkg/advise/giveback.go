@@ -11,8 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/plural"
+	"berth.dev/berth/pkg/podview"
 )
 
 // GiveBack is a node that could be given back.
@@ -32,8 +33,8 @@ type spare struct {
 	units []*unit
 }
 
-// findSpares keeps the nodes whose pods may all move and fit other nodes: unused nodes first, then the most expensive. A node that
-// waiting work could use is not kept.
+// findSpares keeps the nodes whose pods may all move and fit other nodes: unused nodes first, then the most expensive.
+// A node that waiting work could use is not kept.
 func (s *search) findSpares(w *world, v *view) {
 	demand, wanted := v.demand(s), 0
 	taken := map[string]bool{}
@@ -44,12 +45,12 @@ func (s *search) findSpares(w *world, v *view) {
 	}
 	for _, node := range s.nodes {
 		c := spare{node: node}
-		if !kubeview.Removable(node) || kubeview.Leaving(node) || taken[node.Name] || s.over() {
+		if !podview.Removable(node) || podview.Leaving(node) || taken[node.Name] || s.over() {
 			continue
 		}
 		fits := true
 		for _, u := range s.units[node.Name] {
-			if kubeview.BelongsToNode(u.Pods[0]) {
+			if podview.BelongsToNode(u.Pods[0]) {
 				continue
 			}
 			if fits = fits && u.Fixed == "" && v.canMove(u); !fits {
@@ -70,8 +71,9 @@ func (s *search) findSpares(w *world, v *view) {
 		s.spares = append(s.spares, c)
 	}
 	if wanted > 0 {
-		s.advice.Notes = append(s.advice.Notes, fmt.Sprintf("%s could be given back and %s not offered: work that waits could run there",
-			plural.Of(wanted, "node"), plural.Choose(wanted, "is", "are")))
+		s.advice.Notes = append(s.advice.Notes,
+			fmt.Sprintf("%s could be given back and %s not offered: work that waits could run there",
+				plural.Of(wanted, "node"), plural.Choose(wanted, "is", "are")))
 	}
 	pods := func(c spare) (n int) {
 		for _, u := range c.units {
@@ -80,7 +82,8 @@ func (s *search) findSpares(w *world, v *view) {
 		return n
 	}
 	slices.SortStableFunc(s.spares, func(a, b spare) int {
-		return cmp.Or(cmp.Compare(min(pods(a), 1), min(pods(b), 1)), cmp.Compare(b.price, a.price), cmp.Compare(b.gpus, a.gpus),
+		return cmp.Or(cmp.Compare(min(pods(a), 1), min(pods(b), 1)), cmp.Compare(b.price, a.price),
+			cmp.Compare(b.gpus, a.gpus),
 			cmp.Compare(pods(a), pods(b)), cmp.Compare(a.node.Name, b.node.Name))
 	})
 }
@@ -99,7 +102,7 @@ func (v *view) demand(s *search) []*class {
 		fresh := *u
 		fresh.Pods = nil
 		for _, pod := range u.Pods {
-			if key := kubeview.GangMember(alone(u, pod), kubeview.Membership{}, nil, true).Class; !seen[key] {
+			if key := gangview.Member(alone(u, pod), gangview.Membership{}, nil, true).Class; !seen[key] {
 				seen[key] = true
 				fresh.Pods = append(fresh.Pods, pod)
 			}
@@ -108,7 +111,8 @@ func (v *view) demand(s *search) []*class {
 			continue
 		}
 		if len(classes) >= mostDemand || s.over() {
-			s.limit("of the work that waits, %s were compared with nodes to give back", plural.Of(len(classes), "kind")+" of pods")
+			s.limit("of the work that waits, %s were compared with nodes to give back", plural.Of(len(classes), "kind")+
+				" of pods")
 			break
 		}
 		classes = append(classes, v.classes(s, &fresh)...)
@@ -116,8 +120,8 @@ func (v *view) demand(s *search) []*class {
 	return classes
 }
 
-// wanted says whether a pod that waits could run on the node if all that may leave it was gone. Whether it could elsewhere is not asked:
-// where capacity is short, none of it is given away.
+// wanted says whether a pod that waits could run on the node if all that may leave it was gone. Whether it could
+// elsewhere is not asked: where capacity is short, none of it is given away.
 func (v *view) wanted(demand []*class, c spare) bool {
 	at := slices.IndexFunc(v.infos, func(info fwk.NodeInfo) bool { return info.Node().Name == c.node.Name })
 	return at >= 0 && slices.ContainsFunc(demand, func(of *class) bool {
@@ -129,8 +133,8 @@ func (v *view) wanted(demand []*class, c spare) bool {
 	})
 }
 
-// giveBack takes one node after the other away, each time from what the one before has left. No pod is moved twice, and none for as long
-// as there are nodes that nothing uses.
+// giveBack takes one node after the other away, each time from what the one before has left. No pod is moved twice, and
+// none for as long as there are nodes that nothing uses.
 func (s *search) giveBack() error {
 	objects, idle, emptied, tried, more := s.Objects, 0, 0, 0, false
 	moved, received := map[Unit]bool{}, map[string]bool{}
@@ -204,7 +208,7 @@ func (s *search) empty(c spare, objects []runtime.Object) (found *GiveBack, left
 		}
 		for _, pod := range s.pods {
 			started := pod.Spec.NodeName != "" || s.began[keyOf(pod)]
-			if started && !s.lost[keyOf(pod)] && w.node(keyOf(pod)) == "" && !kubeview.Finished(pod) && w.pod(keyOf(pod)) != nil {
+			if started && !s.lost[keyOf(pod)] && w.node(keyOf(pod)) == "" && !podview.Finished(pod) && w.pod(keyOf(pod)) != nil {
 				return nil // a pod that ran before waits now
 			}
 		}

@@ -9,13 +9,14 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/wellknown"
 )
 
-// Holds runs what is left of a plan in the cluster of the question, and returns an error that says why if the plan does not hold there:
-// what has changed since it was made may have taken the room that replacements need, or that it makes.
+// Holds runs what is left of a plan in the cluster of the question, and returns an error that says why if the plan does
+// not hold there: what has changed since it was made may have taken the room that replacements need, or that it makes.
 //
-// Pods that are ending count as gone: the ones that the plan has evicted keep their nodes for as long as they take to end.
+// Pods that are ending count as gone: the ones that the plan has evicted keep their nodes for as long as they take to
+// end.
 func Holds(ctx context.Context, q Question, plan *Plan) error {
 	q.Objects = slices.DeleteFunc(slices.Clone(q.Objects), func(obj runtime.Object) bool {
 		pod, ok := obj.(*v1.Pod)
@@ -67,15 +68,16 @@ func Holds(ctx context.Context, q Question, plan *Plan) error {
 	return nil
 }
 
-// closedFor is a node that is cordoned for the plan already, as the run cordons one: with the mark, which a snapshot leaves out, and without
-// the taint of a controller that does not run there and would not take it away again.
+// closedFor is a node that is cordoned for the plan already, as the run cordons one: with the mark, which a snapshot
+// leaves out, and without the taint of a controller that does not run there and would not take it away again.
 func closedFor(node *v1.Node, u Unit) *v1.Node {
 	node = node.DeepCopy()
 	if node.Annotations == nil {
 		node.Annotations = map[string]string{}
 	}
-	node.Annotations[kubeview.CordonedForKey] = u.mark()
-	node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(t v1.Taint) bool { return t.Key == v1.TaintNodeUnschedulable })
+	node.Annotations[wellknown.CordonedForKey] = u.mark()
+	node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints,
+		func(t v1.Taint) bool { return t.Key == v1.TaintNodeUnschedulable })
 	return node
 }
 

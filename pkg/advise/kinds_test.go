@@ -13,7 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // sharing makes the scheduler give out parts of the node's GPUs.
@@ -31,8 +32,8 @@ func share(milli int) func(*v1.Pod) {
 		p.Annotations = map[string]string{"gpu-fraction": fmt.Sprint(float64(milli) / 1000)}
 		if on := p.Spec.NodeName; on != "" {
 			record := fmt.Sprintf(`{"pod":%q,"node":%q,"devices":[0],"milli":%d}`, p.UID, on, milli)
-			p.Annotations["runai-gpu"], p.Annotations[kubeview.GPUAssignedKey] = "0", record
-			p.Status.Conditions = append(p.Status.Conditions, v1.PodCondition{Type: kubeview.GPUsAssigned, Status: v1.ConditionTrue, Message: record})
+			p.Annotations["runai-gpu"], p.Annotations[wellknown.GPUAssignedKey] = "0", record
+			p.Status.Conditions = append(p.Status.Conditions, v1.PodCondition{Type: gpuview.GPUsAssigned, Status: v1.ConditionTrue, Message: record})
 		}
 	}
 }

@@ -12,9 +12,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/plural"
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/price"
+	"berth.dev/berth/pkg/priceview"
 )
 
 // NewNode says what one more node of a kind would let start.
@@ -43,12 +45,12 @@ type kind struct {
 func (s *search) kinds() []*kind {
 	byName := map[string]*kind{}
 	for _, node := range s.nodes {
-		if kubeview.Leaving(node) {
+		if podview.Leaving(node) {
 			continue
 		}
 		gpus, _ := s.keys.ReadGPUNode(node)
 		name := kindOf(node, gpus)
-		if s.configuration.CapacityRules("").TypeOf(node) == kubeview.Spot {
+		if s.configuration.CapacityRules("").TypeOf(node) == priceview.Spot {
 			name += ", spot"
 		}
 		k := byName[name]
@@ -72,11 +74,11 @@ func (s *search) kinds() []*kind {
 }
 
 // kindOf names the kind of a node: by its instance type where it says one, else by what it has.
-func kindOf(node *v1.Node, gpus *kubeview.GPUNode) string {
+func kindOf(node *v1.Node, gpus *gpuview.Node) string {
 	if name := node.Labels[v1.LabelInstanceTypeStable]; name != "" {
 		return name
 	}
-	size := kubeview.NodeSize(node)
+	size := podview.NodeSize(node)
 	if gpus.GPUs() == 0 {
 		return size
 	}
@@ -126,14 +128,15 @@ func (s *search) addNode(k *kind) (*NewNode, error) {
 	return found, err
 }
 
-// another is a fresh node like one that there is, with what comes with it: its devices, and the pods that belong to nodes.
+// another is a fresh node like one that there is, with what comes with it: its devices, and the pods that belong to
+// nodes.
 func (s *search) another(like *v1.Node) []runtime.Object {
-	node := kubeview.FreshNode(like, "new-"+like.Name)
+	node := FreshNode(like, "new-"+like.Name)
 	objects := []runtime.Object{node}
 	for _, obj := range s.Objects {
 		switch obj := obj.(type) {
 		case *v1.Pod:
-			if obj.Spec.NodeName != like.Name || !kubeview.BelongsToNode(obj) || kubeview.Finished(obj) {
+			if obj.Spec.NodeName != like.Name || !podview.BelongsToNode(obj) || podview.Finished(obj) {
 				continue
 			}
 			pod := obj.DeepCopy()

@@ -5,8 +5,9 @@ import (
 	"maps"
 	"slices"
 
-	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/plural"
+	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // mostTries is how many plans are tried for one unit.
@@ -40,7 +41,7 @@ type Unit struct {
 func (u Unit) String() string { return u.Kind + " " + u.Namespace + "/" + u.Name }
 
 // mark is the annotation of nodes that are emptied for the unit.
-func (u Unit) mark() string { return kubeview.CordonedFor(u.Kind, u.Namespace, u.Name) }
+func (u Unit) mark() string { return wellknown.CordonedFor(u.Kind, u.Namespace, u.Name) }
 
 // Plan moves units, one after the other, while the nodes that they leave are cordoned, and then opens these again.
 type Plan struct {
@@ -84,8 +85,8 @@ func (p *Plan) pods() int {
 	return n
 }
 
-// pending looks for a plan for each of the units, each in the cluster that the plans of those before it leave: these would take the
-// room.
+// pending looks for a plan for each of the units, each in the cluster that the plans of those before it leave: these
+// would take the room.
 func (s *search) pending(units []*unit) error {
 	now := s
 	for i, u := range units {
@@ -120,7 +121,8 @@ func (s *search) pending(units []*unit) error {
 
 func nameOf(u *unit) Unit { return Unit{u.Kind, u.Namespace, u.Name} }
 
-// plan tries ways to make room, fewest pods first, until a run shows that one works. With goOn set, others follow that wait.
+// plan tries ways to make room, fewest pods first, until a run shows that one works. With goOn set, others follow that
+// wait.
 func (s *search) plan(u *unit, p *Pending, goOn bool) error {
 	proposals := s.proposals[u]
 	for _, rooms := range proposals {
@@ -136,7 +138,8 @@ func (s *search) plan(u *unit, p *Pending, goOn bool) error {
 		}
 		if plan != nil {
 			p.Plan = plan
-			p.Verdict = fmt.Sprintf("starts when %s moved; no smaller plan of those tried works", plural.Of(plan.pods(), "pod")+" "+plural.Choose(plan.pods(), "is", "are"))
+			p.Verdict = fmt.Sprintf("starts when %s moved; no smaller plan of those tried works", plural.Of(plan.pods(), "pod")+
+				" "+plural.Choose(plan.pods(), "is", "are"))
 			return nil
 		}
 	}
@@ -154,13 +157,14 @@ func (s *search) noteFixed() {
 	count := map[string]int{}
 	for _, units := range s.units {
 		for _, u := range units {
-			if u.Fixed != "" && !kubeview.BelongsToNode(u.Pods[0]) {
+			if u.Fixed != "" && !podview.BelongsToNode(u.Pods[0]) {
 				count[u.Fixed] += len(u.Pods)
 			}
 		}
 	}
 	for _, why := range slices.Sorted(maps.Keys(count)) {
-		s.advice.Notes = append(s.advice.Notes, fmt.Sprintf("%s may not move. Of each: %s", plural.Of(count[why], "pod"), why))
+		s.advice.Notes = append(s.advice.Notes,
+			fmt.Sprintf("%s may not move. Of each: %s", plural.Of(count[why], "pod"), why))
 	}
 }
 
@@ -185,7 +189,8 @@ func (s *search) prove(u *unit, rooms []room, goOn bool) (plan *Plan, err error)
 			}
 			return placed
 		}
-		if why, err := s.carry(w, candidate, units, func() bool { return len(starts()) >= u.Needs }); why != "" || err != nil {
+		if why, err := s.carry(w, candidate, units, func() bool { return len(starts()) >= u.Needs }); why != "" ||
+			err != nil {
 			return err
 		}
 		for _, moved := range units {
@@ -201,8 +206,8 @@ func (s *search) prove(u *unit, rooms []room, goOn bool) (plan *Plan, err error)
 	return plan, err
 }
 
-// carry moves units, and opens the nodes that they leave when all of them have a place. It returns why what the plan is for does not
-// start, or another pod is the worse for it; nothing if all is well.
+// carry moves units, and opens the nodes that they leave when all of them have a place. It returns why what the plan is
+// for does not start, or another pod is the worse for it; nothing if all is well.
 func (s *search) carry(w *world, plan *Plan, units []*unit, started func() bool) (why string, err error) {
 	for _, node := range plan.Cordon {
 		if err := w.cordon(node, &plan.For); err != nil {
@@ -254,7 +259,8 @@ func (s *search) newlyLost(w *world) string {
 func moveOf(u *unit, w *world) Move {
 	m := Move{Unit: nameOf(u), Priority: u.Priority}
 	for _, pod := range u.Pods {
-		m.Pods = append(m.Pods, MovedPod{Name: pod.Name, UID: string(pod.UID), From: pod.Spec.NodeName, To: w.node(keyOf(pod))})
+		m.Pods = append(m.Pods, MovedPod{Name: pod.Name, UID: string(pod.UID), From: pod.Spec.NodeName,
+			To: w.node(keyOf(pod))})
 	}
 	return m
 }

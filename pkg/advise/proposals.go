@@ -10,7 +10,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// proposals are sets of rooms that may be enough for so many pods, those that move fewest pods first, up to one more than are ever tried.
+// proposals are sets of rooms that may be enough for so many pods, those that move fewest pods first, up to one more
+// than are ever tried.
 type proposals struct {
 	needs int
 	// single says that room for one pod is looked for.
@@ -76,7 +77,8 @@ type queue []found
 func (q queue) Len() int { return len(q) }
 func (q queue) Less(i, j int) bool {
 	a, b := &q[i], &q[j]
-	return cmp.Or(cmp.Compare(a.pods*b.hosts, b.pods*a.hosts), cmp.Compare(a.highest, b.highest), cmp.Compare(a.node, b.node), cmp.Compare(a.turn, b.turn)) < 0
+	return cmp.Or(cmp.Compare(a.pods*b.hosts, b.pods*a.hosts), cmp.Compare(a.highest, b.highest),
+		cmp.Compare(a.node, b.node), cmp.Compare(a.turn, b.turn)) < 0
 }
 func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
 
@@ -90,8 +92,8 @@ func (q *queue) Pop() any {
 	return last
 }
 
-// scan is the search of nodes for ways to make room for pods of one class. Which units of a node could run elsewhere is asked only
-// when the room that they make has its turn.
+// scan is the search of nodes for ways to make room for pods of one class. Which units of a node could run elsewhere is
+// asked only when the room that they make has its turn.
 type scan struct {
 	search *search
 	view   *view
@@ -105,8 +107,8 @@ type scan struct {
 	out      *proposals
 }
 
-// propose asks the filters of the unit's profile on which nodes it would fit if some units were gone. A gang that must stay within
-// one domain is proposed for each in turn.
+// propose asks the filters of the unit's profile on which nodes it would fit if some units were gone. A gang that must
+// stay within one domain is proposed for each in turn.
 func (v *view) propose(s *search, u *unit) [][]room {
 	s.say("looking for nodes that could make room for %s", u)
 	classes := v.classes(s, u)
@@ -133,7 +135,8 @@ func (v *view) propose(s *search, u *unit) [][]room {
 // scan looks for room for pods of a class until there are enough proposals.
 func (v *view) scan(s *search, c *class, nodes []fwk.NodeInfo, out *proposals) {
 	n, ctx := len(nodes), context.Background()
-	y := &scan{search: s, view: v, trials: make([]*trial, n), movable: make([][]*unit, n), settled: make([]bool, n), searches: make([]int, n), out: out}
+	y := &scan{search: s, view: v, trials: make([]*trial, n), movable: make([][]*unit, n), settled: make([]bool, n),
+		searches: make([]int, n), out: out}
 	for i, info := range nodes {
 		for _, other := range s.units[info.Node().Name] {
 			if other.Fixed == "" && v.maySpare(other) {
@@ -181,7 +184,8 @@ func (y *scan) push(i int, rooms []room) {
 			continue // what is free has been counted
 		}
 		y.settled[i] = true
-		heap.Push(&y.queue, found{room: r, pods: podsOf([]room{r}), highest: highest(r), at: i, turn: turn, search: y.searches[i]})
+		heap.Push(&y.queue, found{room: r, pods: podsOf([]room{r}), highest: highest(r), at: i, turn: turn,
+			search: y.searches[i]})
 	}
 }
 
@@ -194,7 +198,8 @@ func (y *scan) of(i, size int) []room {
 	return t.several(y.movable[i], y.out.needs)
 }
 
-// next takes the cheapest room. If a unit has to stay that it moves, the rooms of its node are looked for without that unit.
+// next takes the cheapest room. If a unit has to stay that it moves, the rooms of its node are looked for without that
+// unit.
 func (y *scan) next(size int) (more bool) {
 	r := heap.Pop(&y.queue).(found)
 	if r.search < y.searches[r.at] {

@@ -10,8 +10,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"berth.dev/berth/pkg/gpu"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/price"
+	"berth.dev/berth/pkg/priceview"
 )
 
 // Request is a request for so much CPU or memory with each GPU that other GPUs of the node are left without.
@@ -33,22 +35,23 @@ type Request struct {
 	NodePerGPU string `json:"nodePerGPU"`
 	// Kind is the kind of node.
 	Kind string `json:"kind"`
-	// Stranded is how many GPUs of the nodes on which the pods run are free and have no share of the resource left. Of pods that
-	// wait, it is how many of a node full of such pods would be.
+	// Stranded is how many GPUs of the nodes on which the pods run are free and have no share of the resource left. Of
+	// pods that wait, it is how many of a node full of such pods would be.
 	Stranded int64 `json:"stranded"`
 }
 
 // host is a node with what is free of it.
 type host struct {
-	keys        *kubeview.GPUKeys
-	priced      kubeview.PricedNode
+	keys        *gpuview.Keys
+	priced      priceview.Node
 	kind        string
 	allocatable price.Capacity // without what pods of the node itself take
 	free        price.Capacity
 }
 
 func less(a, b price.Capacity) price.Capacity {
-	return price.Capacity{MilliCPU: a.MilliCPU - b.MilliCPU, MemoryMiB: a.MemoryMiB - b.MemoryMiB, MilliGPU: a.MilliGPU - b.MilliGPU}
+	return price.Capacity{MilliCPU: a.MilliCPU - b.MilliCPU, MemoryMiB: a.MemoryMiB - b.MemoryMiB,
+		MilliGPU: a.MilliGPU - b.MilliGPU}
 }
 
 // amounts are the resources that GPUs need, with how they are written.
@@ -58,8 +61,10 @@ var amounts = []struct {
 	round int64
 	write func(int64) string
 }{
-	{"cpu", func(c price.Capacity) int64 { return c.MilliCPU }, 100, func(n int64) string { return fmt.Sprintf("%dm", n) }},
-	{"memory", func(c price.Capacity) int64 { return c.MemoryMiB }, 256, func(n int64) string { return fmt.Sprintf("%dMi", n) }},
+	{"cpu", func(c price.Capacity) int64 { return c.MilliCPU }, 100,
+		func(n int64) string { return fmt.Sprintf("%dm", n) }},
+	{"memory", func(c price.Capacity) int64 { return c.MemoryMiB }, 256,
+		func(n int64) string { return fmt.Sprintf("%dMi", n) }},
 }
 
 // requests looks for pods that take more than the share of their GPUs, where that leaves GPUs of the node without.
@@ -68,7 +73,7 @@ func (s *search) requests() {
 	found := map[Request]*Request{}
 	nodes := map[Request]map[string]bool{}
 	for _, pod := range s.pods {
-		if kubeview.Finished(pod) || kubeview.BelongsToNode(pod) {
+		if podview.Finished(pod) || podview.BelongsToNode(pod) {
 			continue
 		}
 		name := pod.Spec.NodeName
@@ -102,8 +107,10 @@ func (s *search) requests() {
 		s.advice.Requests = append(s.advice.Requests, *r)
 	}
 	slices.SortFunc(s.advice.Requests, func(a, b Request) int {
-		return cmp.Or(cmp.Compare(b.Stranded, a.Stranded), cmp.Compare(b.Pods, a.Pods), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Owner, b.Owner),
-			cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Requested, b.Requested), cmp.Compare(a.Pending, b.Pending))
+		return cmp.Or(cmp.Compare(b.Stranded, a.Stranded), cmp.Compare(b.Pods, a.Pods), cmp.Compare(a.Namespace, b.Namespace),
+			cmp.Compare(a.Owner, b.Owner),
+			cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Requested, b.Requested),
+			cmp.Compare(a.Pending, b.Pending))
 	})
 	if n := len(s.advice.Requests); n > 2*s.Most {
 		s.limit("%d of %d requests that strand GPUs are shown", 2*s.Most, n)
@@ -115,20 +122,21 @@ func (s *search) requests() {
 func (s *search) hosts() map[string]*host {
 	hosts := map[string]*host{}
 	for _, node := range s.nodes {
-		priced := s.keys.ReadPricedNode(node)
-		if priced.Allocatable.MilliGPU == 0 || kubeview.Leaving(node) {
+		priced := priceview.ReadNode(&s.keys, node)
+		if priced.Allocatable.MilliGPU == 0 || podview.Leaving(node) {
 			continue
 		}
-		hosts[node.Name] = &host{keys: &s.keys, priced: priced, kind: kindOf(node, priced.GPUNode()), allocatable: priced.Allocatable, free: priced.Allocatable}
+		hosts[node.Name] = &host{keys: &s.keys, priced: priced, kind: kindOf(node, priced.GPUNode()),
+			allocatable: priced.Allocatable, free: priced.Allocatable}
 	}
 	for _, pod := range s.pods {
 		h := hosts[pod.Spec.NodeName]
-		if h == nil || kubeview.Finished(pod) {
+		if h == nil || podview.Finished(pod) {
 			continue
 		}
 		taken := h.asked(pod)
 		h.free = less(h.free, taken)
-		if kubeview.BelongsToNode(pod) {
+		if podview.BelongsToNode(pod) {
 			h.allocatable = less(h.allocatable, taken)
 		}
 	}
@@ -136,11 +144,12 @@ func (s *search) hosts() map[string]*host {
 }
 
 func (h *host) asked(pod *v1.Pod) price.Capacity {
-	p := h.keys.ReadPricedPod(pod)
+	p := priceview.ReadPod(h.keys, pod)
 	return h.priced.Request(&p)
 }
 
-// emptiest is a node of the kind, of those with GPUs that the pod accepts and enough of them, that has most CPU for each GPU.
+// emptiest is a node of the kind, of those with GPUs that the pod accepts and enough of them, that has most CPU for
+// each GPU.
 func (s *search) emptiest(pod *v1.Pod, hosts map[string]*host) *host {
 	request, err := s.keys.PodGPURequest(pod)
 	if err != nil || !request.WantsGPU() {
@@ -152,15 +161,16 @@ func (s *search) emptiest(pod *v1.Pod, hosts map[string]*host) *host {
 		if !request.AcceptsModel(h.priced.GPUNode().Model()) || h.asked(pod).MilliGPU > h.allocatable.MilliGPU {
 			continue
 		}
-		if best == nil || h.allocatable.MilliCPU*best.allocatable.MilliGPU > best.allocatable.MilliCPU*h.allocatable.MilliGPU {
+		if best == nil ||
+			h.allocatable.MilliCPU*best.allocatable.MilliGPU > best.allocatable.MilliCPU*h.allocatable.MilliGPU {
 			best = h
 		}
 	}
 	return best
 }
 
-// judge returns the request if the pod asks for more of the resource than the share of its GPUs and GPUs are stranded, and how
-// many.
+// judge returns the request if the pod asks for more of the resource than the share of its GPUs and GPUs are stranded,
+// and how many.
 func judge(pod *v1.Pod, h *host, resource int, waiting bool) (*Request, int64) {
 	a, asked := amounts[resource], h.asked(pod)
 	has, wants, gpus := a.of(h.allocatable), a.of(asked), h.allocatable.MilliGPU
@@ -184,7 +194,8 @@ func judge(pod *v1.Pod, h *host, resource int, waiting bool) (*Request, int64) {
 	perGPU := func(amount, milliGPU int64) string { return a.write(amount * gpu.WholeMilli / milliGPU) }
 	largest := has * asked.MilliGPU / gpus
 	return &Request{
-		Owner: owner, Namespace: pod.Namespace, Resource: a.name, Requested: a.write(wants), Largest: a.write(largest - largest%a.round), MilliGPU: asked.MilliGPU,
+		Owner: owner, Namespace: pod.Namespace, Resource: a.name, Requested: a.write(wants),
+		Largest: a.write(largest - largest%a.round), MilliGPU: asked.MilliGPU,
 		PerGPU: perGPU(wants, asked.MilliGPU), NodePerGPU: perGPU(has, gpus), Kind: h.kind,
 	}, stranded
 }

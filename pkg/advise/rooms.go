@@ -13,7 +13,9 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/podview"
 )
 
 const (
@@ -25,8 +27,8 @@ const (
 	setsOfNode = 2
 )
 
-// room is a way to make room on a node: the filters of the profile accept so many pods there once the units are gone. With no
-// units it is room that is there.
+// room is a way to make room on a node: the filters of the profile accept so many pods there once the units are gone.
+// With no units it is room that is there.
 type room struct {
 	node  string
 	hosts int
@@ -50,20 +52,20 @@ func podsOf(rooms []room) int {
 // alone is the pod without its gang, as the filters judge a single member.
 func alone(u *unit, pod *v1.Pod) *v1.Pod {
 	if u.Kind != KindPodGroup {
-		return kubeview.Unplaced(pod)
+		return gpuview.Unplaced(pod)
 	}
-	id, _, _ := kubeview.GangOf(pod)
-	return kubeview.WithoutGang(kubeview.Unplaced(pod), id == gang.ID{})
+	id, _, _ := gangview.Of(pod)
+	return gangview.WithoutGang(gpuview.Unplaced(pod), id == gang.ID{})
 }
 
 // byHardness orders pods by how many GPUs they ask for, then by CPU.
-func byHardness(keys *kubeview.GPUKeys, a, b *v1.Pod) int {
+func byHardness(keys *gpuview.Keys, a, b *v1.Pod) int {
 	size := func(p *v1.Pod) (milliGPU int, milliCPU int64) {
 		r, err := keys.PodGPURequest(p)
 		if err == nil {
 			milliGPU = r.TotalMilli(0)
 		}
-		milliCPU, _, _ = kubeview.PodNeeds(p)
+		milliCPU, _, _ = podview.PodNeeds(p)
 		return milliGPU, milliCPU
 	}
 	ga, ca := size(a)
@@ -175,7 +177,8 @@ func (c *class) newTrial(ctx context.Context, d *devices, info fwk.NodeInfo) *tr
 	if status.Code() == fwk.UnschedulableAndUnresolvable || info.Node().Spec.Unschedulable {
 		return nil
 	}
-	t := &trial{fw: c.fw, ctx: ctx, state: c.state, pod: c.pod, info: info, devices: d, claims: c.claims, free: d.free[info.Node().Name]}
+	t := &trial{fw: c.fw, ctx: ctx, state: c.state, pod: c.pod, info: info, devices: d, claims: c.claims,
+		free: d.free[info.Node().Name]}
 	t.fitting = status.IsSuccess() && t.free.has(t.claims, 1)
 	return t
 }

@@ -14,7 +14,8 @@ import (
 func (a *Advice) WriteTable(out io.Writer) error {
 	var b strings.Builder
 	screen := tables.ScreenOf(out)
-	fmt.Fprintf(&b, "%s, %s; configuration %s\n", plural.Of(a.Nodes, "node"), plural.Of(a.PendingPods, "pending pod"), a.Configuration)
+	fmt.Fprintf(&b, "%s, %s; configuration %s\n", plural.Of(a.Nodes, "node"), plural.Of(a.PendingPods, "pending pod"),
+		a.Configuration)
 	a.writePending(&b, screen)
 	a.writeGiveBack(&b, screen)
 	a.writeNewNodes(&b, screen)
@@ -47,7 +48,8 @@ func (a *Advice) writePending(b *strings.Builder, screen tables.Screen) {
 
 // table shows what moves and what starts then.
 func (p *Plan) table(screen tables.Screen) string {
-	t := tables.New(screen, tables.Column{Name: "step"}, tables.Column{Name: "pod"}, tables.Column{Name: "from"}, tables.Column{Name: "to"})
+	t := tables.New(screen, tables.Column{Name: "step"}, tables.Column{Name: "pod"}, tables.Column{Name: "from"},
+		tables.Column{Name: "to"})
 	for i, m := range p.Moves {
 		for _, pod := range m.Pods {
 			t.Row(fmt.Sprintf("move %d", i+1), m.Namespace+"/"+pod.Name, pod.From, pod.To)
@@ -64,7 +66,8 @@ func (a *Advice) writeGiveBack(b *strings.Builder, screen tables.Screen) {
 		return
 	}
 	sum := price.MicroDollars(0)
-	t := tables.New(screen, tables.Column{Name: "node"}, tables.Column{Name: "saves", Number: true}, tables.Column{Name: "moves"})
+	t := tables.New(screen, tables.Column{Name: "node"}, tables.Column{Name: "saves", Number: true},
+		tables.Column{Name: "moves"})
 	for _, g := range a.GiveBack {
 		var moves []string
 		for _, m := range g.Plan.Moves {
@@ -93,7 +96,8 @@ func (a *Advice) writeNewNodes(b *strings.Builder, screen tables.Screen) {
 	if len(a.NewNodes) == 0 {
 		return
 	}
-	t := tables.New(screen, tables.Column{Name: "one more"}, tables.Column{Name: "like"}, tables.Column{Name: "price", Number: true},
+	t := tables.New(screen, tables.Column{Name: "one more"}, tables.Column{Name: "like"},
+		tables.Column{Name: "price", Number: true},
 		tables.Column{Name: "pods", Number: true}, tables.Column{Name: "would start"})
 	for _, n := range a.NewNodes {
 		var units []string
@@ -112,8 +116,10 @@ func (a *Advice) writeRequests(b *strings.Builder, screen tables.Screen) {
 	if len(a.Requests) == 0 {
 		return
 	}
-	t := tables.New(screen, tables.Column{Name: "owner"}, tables.Column{Name: "pods", Number: true}, tables.Column{Name: "asks for"}, tables.Column{Name: "per GPU", Number: true},
-		tables.Column{Name: "node has per GPU", Number: true}, tables.Column{Name: "strands", Number: true}, tables.Column{Name: "largest that does not"}, tables.Column{Name: "kind", Extra: true})
+	t := tables.New(screen, tables.Column{Name: "owner"}, tables.Column{Name: "pods", Number: true},
+		tables.Column{Name: "asks for"}, tables.Column{Name: "per GPU", Number: true},
+		tables.Column{Name: "node has per GPU", Number: true}, tables.Column{Name: "strands", Number: true},
+		tables.Column{Name: "largest that does not"}, tables.Column{Name: "kind", Extra: true})
 	for _, r := range a.Requests {
 		strands := plural.Of(r.Stranded, "GPU")
 		if r.Stranded == 0 {

@@ -14,8 +14,8 @@ import (
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/plugins/coscheduling"
+	"berth.dev/berth/pkg/podview"
 )
 
 // The kinds of units.
@@ -68,7 +68,8 @@ func (t Target) is(u *unit) bool {
 	if t.Namespace != u.Namespace {
 		return false
 	}
-	return t.Kind == u.Kind && t.Name == u.Name || t.Kind == KindPod && slices.ContainsFunc(u.Pods, func(p *v1.Pod) bool { return p.Name == t.Name })
+	return t.Kind == u.Kind && t.Name == u.Name || t.Kind == KindPod &&
+		slices.ContainsFunc(u.Pods, func(p *v1.Pod) bool { return p.Name == t.Name })
 }
 
 // choose returns the unit that is asked about, or all.
@@ -81,7 +82,9 @@ func (t Target) choose(waiting []*unit) ([]*unit, error) {
 			return []*unit{u}, nil
 		}
 	}
-	return nil, fmt.Errorf("no %s %s waits for a node in namespace %s; the scheduler starts it without help, or it does not exist", t.Kind, t.Name, t.Namespace)
+	return nil, fmt.Errorf(
+		"no %s %s waits for a node in namespace %s; the scheduler starts it without help, or it does not exist", t.Kind,
+		t.Name, t.Namespace)
 }
 
 // membership is the gang of a pod and how many of its members have to start together, 0 if that is not known.
@@ -118,7 +121,7 @@ func (s *search) findUnits(w *world, gangOf func(*v1.Pod) membership) {
 	minimum := map[gang.ID]int{}
 	var alone []*unit
 	for _, pod := range s.pods {
-		if kubeview.Finished(pod) {
+		if podview.Finished(pod) {
 			continue
 		}
 		m := gangOf(pod)
@@ -185,11 +188,13 @@ func (s *search) findUnits(w *world, gangOf func(*v1.Pod) membership) {
 func gather(gangs map[gang.ID]*unit, id gang.ID, pod *v1.Pod) *unit {
 	priority := corev1helpers.PodPriority(pod)
 	if id == (gang.ID{}) {
-		return &unit{Kind: KindPod, Namespace: pod.Namespace, Name: pod.Name, Priority: priority, Created: pod.CreationTimestamp.Time, Pods: []*v1.Pod{pod}, Needs: 1}
+		return &unit{Kind: KindPod, Namespace: pod.Namespace, Name: pod.Name, Priority: priority,
+			Created: pod.CreationTimestamp.Time, Pods: []*v1.Pod{pod}, Needs: 1}
 	}
 	u := gangs[id]
 	if u == nil {
-		u = &unit{Kind: KindPodGroup, Namespace: id.Namespace, Name: id.Name, Priority: priority, Created: pod.CreationTimestamp.Time}
+		u = &unit{Kind: KindPodGroup, Namespace: id.Namespace, Name: id.Name, Priority: priority,
+			Created: pod.CreationTimestamp.Time}
 		gangs[id] = u
 	}
 	u.Priority = max(u.Priority, priority)
@@ -200,8 +205,8 @@ func gather(gangs map[gang.ID]*unit, id gang.ID, pod *v1.Pod) *unit {
 	return nil
 }
 
-// findMovable keeps the running units by node. A gang moves as a whole, unless so many more members run than have to that one
-// of them can leave.
+// findMovable keeps the running units by node. A gang moves as a whole, unless so many more members run than have to
+// that one of them can leave.
 func (s *search) findMovable(w *world, alone []*unit, gangs map[gang.ID]*unit, minimum map[gang.ID]int) {
 	for id, u := range gangs {
 		if m := minimum[id]; m > 0 && len(u.Pods) > m {
@@ -225,7 +230,8 @@ func (s *search) findMovable(w *world, alone []*unit, gangs map[gang.ID]*unit, m
 	}
 	for _, units := range s.units {
 		slices.SortFunc(units, func(a, b *unit) int {
-			return cmp.Or(cmp.Compare(len(a.Pods), len(b.Pods)), cmp.Compare(a.Priority, b.Priority), b.Created.Compare(a.Created), cmp.Compare(a.String(), b.String()))
+			return cmp.Or(cmp.Compare(len(a.Pods), len(b.Pods)), cmp.Compare(a.Priority, b.Priority),
+				b.Created.Compare(a.Created), cmp.Compare(a.String(), b.String()))
 		})
 	}
 }
@@ -262,7 +268,7 @@ func (s *search) fixed(w *world, u *unit, budgets []budget) string {
 	disrupted := map[string]int{}
 	for _, pod := range u.Pods {
 		switch owner := metav1.GetControllerOf(pod); {
-		case kubeview.BelongsToNode(pod):
+		case podview.BelongsToNode(pod):
 			return "it belongs to its node"
 		case owner == nil:
 			return "nothing would replace it: it has no controller"
@@ -271,7 +277,7 @@ func (s *search) fixed(w *world, u *unit, budgets []budget) string {
 		case w.profiles[pod.Spec.SchedulerName] == nil:
 			return "another scheduler places it"
 		}
-		if key := kubeview.Undisturbed(pod); key != "" {
+		if key := podview.Undisturbed(pod); key != "" {
 			return "its annotation " + key + " asks not to evict it"
 		}
 		covered := 0

@@ -17,7 +17,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	schedulernames "k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/schedulerconfig"
 )
 
@@ -34,7 +35,8 @@ type view struct {
 	free map[string][]int
 	// hosts are two of the nodes that accept a class of pods as they are, or as many as there are.
 	hosts map[string][]string
-	// spacious says of a unit that each of its pods finds its amounts on another node, movable that filters accept it there, too.
+	// spacious says of a unit that each of its pods finds its amounts on another node, movable that filters accept it
+	// there, too.
 	spacious, movable map[*unit]bool
 }
 
@@ -51,27 +53,30 @@ func (w *world) view(configuration *schedulerconfig.Configuration) (*view, error
 	if err != nil {
 		return nil, fmt.Errorf("listing nodes: %w", err)
 	}
-	return &view{world: w, configuration: configuration, infos: infos, devices: w.devices(), free: map[string][]int{}, hosts: map[string][]string{},
+	return &view{world: w, configuration: configuration, infos: infos, devices: w.devices(), free: map[string][]int{},
+		hosts:    map[string][]string{},
 		spacious: map[*unit]bool{}, movable: map[*unit]bool{}}, nil
 }
 
 // profileOf is any profile.
 func profileOf(w *world) string { return slices.Min(slices.Collect(maps.Keys(w.profiles))) }
 
-// maySpare says whether each pod of a unit finds what it asks for on some other node, by arithmetic alone: what cannot be moved
-// for want of resources need not be asked about with filters, which take a thousand times as long.
+// maySpare says whether each pod of a unit finds what it asks for on some other node, by arithmetic alone: what cannot
+// be moved for want of resources need not be asked about with filters, which take a thousand times as long.
 func (v *view) maySpare(u *unit) bool {
 	may, known := v.spacious[u]
 	if !known {
 		may = !slices.ContainsFunc(u.Pods, func(pod *v1.Pod) bool {
-			return !slices.ContainsFunc(v.withAmounts(pod), func(i int) bool { return v.infos[i].Node().Name != pod.Spec.NodeName })
+			return !slices.ContainsFunc(v.withAmounts(pod),
+				func(i int) bool { return v.infos[i].Node().Name != pod.Spec.NodeName })
 		})
 		v.spacious[u] = may
 	}
 	return may
 }
 
-// canMove says whether each pod of a unit fits some other node as the cluster is. A unit of which one does not is not worth a run.
+// canMove says whether each pod of a unit fits some other node as the cluster is. A unit of which one does not is not
+// worth a run.
 func (v *view) canMove(u *unit) bool {
 	can, known := v.movable[u]
 	if !known {
@@ -83,11 +88,11 @@ func (v *view) canMove(u *unit) bool {
 	return can
 }
 
-// accepting are up to two of the nodes that accept the pod as they are: one may be its own. Pods that are placed alike share the
-// answer.
+// accepting are up to two of the nodes that accept the pod as they are: one may be its own. Pods that are placed alike
+// share the answer.
 func (v *view) accepting(pod *v1.Pod) []string {
 	pod, need := v.devices.withoutClaims(pod)
-	class := kubeview.GangMember(pod, kubeview.Membership{}, nil, true).Class + need.String()
+	class := gangview.Member(pod, gangview.Membership{}, nil, true).Class + need.String()
 	found, known := v.hosts[class]
 	if known {
 		return found
@@ -123,7 +128,7 @@ func (v *view) accepting(pod *v1.Pod) []string {
 
 // withAmounts are the nodes that have free what the pod asks for of each resource that NodeResourcesFit compares.
 func (v *view) withAmounts(pod *v1.Pod) []int {
-	requests := kubeview.Amounts(resource.PodRequests(pod, resource.PodResourcesOptions{}))
+	requests := podview.Amounts(resource.PodRequests(pod, resource.PodResourcesOptions{}))
 	maps.DeleteFunc(requests, func(_ v1.ResourceName, n int64) bool { return n == 0 })
 	var b strings.Builder
 	b.WriteString(pod.Spec.SchedulerName)
@@ -137,10 +142,12 @@ func (v *view) withAmounts(pod *v1.Pod) []int {
 		return nodes
 	}
 	fw := v.world.profiles[pod.Spec.SchedulerName]
-	compared := slices.ContainsFunc(fw.ListPlugins().Filter.Enabled, func(p schedulerapi.Plugin) bool { return p.Name == schedulernames.NodeResourcesFit })
+	compared := slices.ContainsFunc(fw.ListPlugins().Filter.Enabled,
+		func(p schedulerapi.Plugin) bool { return p.Name == schedulernames.NodeResourcesFit })
 	names = slices.DeleteFunc(names, func(name v1.ResourceName) bool {
 		// A device class may serve the resource on nodes that have none of it.
-		return !compared || !v.configuration.ComparesResource(pod.Spec.SchedulerName, name) || fw.SharedDRAManager().DeviceClassResolver().GetDeviceClass(name) != nil
+		return !compared || !v.configuration.ComparesResource(pod.Spec.SchedulerName, name) ||
+			fw.SharedDRAManager().DeviceClassResolver().GetDeviceClass(name) != nil
 	})
 	nodes = []int{}
 	for i, info := range v.infos {

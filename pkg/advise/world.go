@@ -20,10 +20,11 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"berth.dev/berth/pkg/candidates"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/simulation"
 	"berth.dev/berth/pkg/simulation/memapi"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 const (
@@ -69,25 +70,24 @@ type world struct {
 }
 
 // simulate lets a scheduler run over the objects, which are not changed, while f watches and interferes.
-func simulate(configuration *schedulerconfig.Configuration, objects []runtime.Object, now time.Time, over func() bool, f func(*world) error) error {
+func simulate(configuration *schedulerconfig.Configuration, objects []runtime.Object, now time.Time, over func() bool,
+	f func(*world) error) error {
 	return simulation.Settled(now, func(settle func()) error {
 		w := &world{api: memapi.New(), settle: settle, over: over, gone: map[key]bool{}, ours: map[key]bool{}}
-		simulation.ServeCustomKinds(w.api, objects)
 		w.api.MutateBinding, w.api.Observe = simulation.StartPod, w.observe
 		lowest := int32(math.MaxInt32)
-		for _, obj := range objects {
+		err := simulation.Fill(w.api, objects, func(obj runtime.Object) runtime.Object {
 			if pod, ok := obj.(*v1.Pod); ok {
 				lowest = min(lowest, corev1helpers.PodPriority(pod))
 			}
-			if err := w.api.Create(obj.DeepCopyObject()); err != nil {
-				return fmt.Errorf("filling the cluster: %w", err)
-			}
-		}
-		user, err := dynamic.NewForConfig(w.api.RESTConfig())
+			return obj.DeepCopyObject()
+		})
 		if err != nil {
+			return err
+		}
+		if w.user, err = dynamic.NewForConfig(w.api.RESTConfig()); err != nil {
 			return fmt.Errorf("making a client: %w", err)
 		}
-		w.user = user
 		stop, err := w.start(configuration, lowest)
 		if err != nil {
 			return err
@@ -141,8 +141,8 @@ func (w *world) observe(e memapi.Event) {
 	}
 }
 
-// rest lets time pass until the condition holds, if there is one, or nothing has happened for a while. It returns whether the
-// condition holds.
+// rest lets time pass until the condition holds, if there is one, or nothing has happened for a while. It returns
+// whether the condition holds.
 func (w *world) rest(done func() bool) bool {
 	last, still := -1, time.Duration(0)
 	for {
@@ -201,7 +201,7 @@ func (w *world) lost() map[key]bool {
 func (w *world) cordon(node string, emptiedFor *Unit) error {
 	change := map[string]any{"spec": map[string]any{"unschedulable": true}}
 	if emptiedFor != nil {
-		change["metadata"] = map[string]any{"annotations": map[string]any{kubeview.CordonedForKey: emptiedFor.mark()}}
+		change["metadata"] = map[string]any{"annotations": map[string]any{wellknown.CordonedForKey: emptiedFor.mark()}}
 	}
 	return w.changeNode(node, change)
 }
@@ -216,7 +216,8 @@ func (w *world) changeNode(node string, change map[string]any) error {
 	if err != nil {
 		return fmt.Errorf("writing a patch: %w", err)
 	}
-	if _, err := w.user.Resource(nodeResource).Patch(context.Background(), node, types.MergePatchType, body, metav1.PatchOptions{}); err != nil {
+	if _, err := w.user.Resource(nodeResource).Patch(context.Background(), node, types.MergePatchType, body,
+		metav1.PatchOptions{}); err != nil {
 		return fmt.Errorf("changing node %s: %w", node, err)
 	}
 	return nil
@@ -267,7 +268,7 @@ func (w *world) move(names []key) (bool, error) {
 
 // replacement is the pod that a controller makes for one that is gone. It keeps the name, by which it is found again.
 func replacement(pod *v1.Pod) *v1.Pod {
-	out := kubeview.Unplaced(pod)
+	out := gpuview.Unplaced(pod)
 	out.UID, out.ResourceVersion, out.DeletionTimestamp = replacementUID(pod), "", nil
 	out.CreationTimestamp = metav1.Now()
 	return out

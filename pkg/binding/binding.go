@@ -1,8 +1,10 @@
-// Package binding makes sure of bindings that seem to have failed.
+// Package binding writes to pods around the moment when they are bound: what plugins tell them before, such as devices
+// or an address, and bindings that seem to have failed.
 //
-// A binding that ends in an error may have been done: the connection broke after the write, or the API server gave up waiting for
-// etcd, which wrote all the same. kube-scheduler takes the pod for one without a node then. Until its informer tells otherwise, the
-// room, the devices and the licenses that the pod has count as free, and are given away a second time.
+// A pod may be bound although the scheduler does not know: the answer to the binding was lost and the informer is late,
+// the API server gave up waiting for etcd, which wrote all the same, or another scheduler was faster. What such a pod
+// was told is what it runs with, and must not be overwritten. Its capacity, devices and licenses must not count as
+// free.
 package binding
 
 import (
@@ -23,16 +25,17 @@ import (
 const (
 	// readTimeout bounds one look at the pod.
 	readTimeout = 5 * time.Second
-	// longest is for how long the pod is looked at. A scheduler that cannot reach the API server loses its lease before that, which
-	// ends the process.
+	// longest is for how long the pod is looked at. A scheduler that cannot reach the API server loses its lease before
+	// that, which ends the process.
 	longest = time.Minute
 )
 
 // pauses are those between two looks while the API server does not answer.
 var pauses = wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Steps: 7, Cap: 5 * time.Second}
 
-// Sure returns a client whose bindings succeed if the pod has the node in the end, whatever became of the answer: after an error it
-// reads the pod until the API server says what it is, for a minute at most. All else is done by the given client.
+// Sure returns a client whose bindings succeed if the pod has the node in the end, whatever became of the answer: after
+// an error it reads the pod until the API server says what it is, for a minute at most. All else is done by the given
+// client.
 func Sure(client clientset.Interface) clientset.Interface { return sure{client} }
 
 type sure struct{ clientset.Interface }
@@ -62,12 +65,13 @@ func (p pods) Bind(ctx context.Context, binding *v1.Binding, options metav1.Crea
 	if pod == nil || pod.UID != binding.UID || pod.Spec.NodeName == "" || pod.Spec.NodeName != binding.Target.Name {
 		return err
 	}
-	klog.FromContext(ctx).Info("A binding that seemed to fail was done", "pod", klog.KRef(p.namespace, binding.Name), "node", binding.Target.Name, "err", err)
+	klog.FromContext(ctx).Info("A binding that seemed to fail was done", "pod", klog.KRef(p.namespace, binding.Name),
+		"node", binding.Target.Name, "err", err)
 	return nil
 }
 
-// refused reports that an API server has answered that it has not done what was asked. A conflict is one of these answers: another
-// scheduler has bound the pod, and may have told it other devices.
+// refused reports that an API server has answered that it has not done what was asked. A conflict is one of these
+// answers: another scheduler has bound the pod, and may have told it other devices.
 func refused(err error) bool {
 	status := apierrors.APIStatus(nil)
 	if !errors.As(err, &status) {
@@ -81,8 +85,8 @@ func refused(err error) bool {
 	}
 }
 
-// read returns the pod as the API server knows it, nil if it is gone or cannot be read. It looks once although the context has
-// ended, for that may be why the binding has no answer.
+// read returns the pod as the API server knows it, nil if it is gone or cannot be read. It looks once although the
+// context has ended, for that may be why the binding has no answer.
 func (p pods) read(ctx context.Context, name string) *v1.Pod {
 	var pod *v1.Pod
 	look := func(context.Context) (bool, error) {

@@ -1,9 +1,10 @@
 // Package candidates lets a profile look at the best nodes first, so that most plugins see a few nodes instead of all.
 //
 // Most nodes of a large cluster are in the same few states. The plugins of ours that score are asked once for each such
-// class of nodes, the filters run on nodes of the best classes until enough nodes pass, and the framework is given these
-// nodes as the result of PreFilter. Stock filters and scores then run on tens of nodes instead of thousands, and the node
-// that wins is one that would have won among all. A cycle in which that is not sure looks at all nodes as ever.
+// class of nodes, the filters run on nodes of the best classes until enough nodes pass, and the framework is given
+// these nodes as the result of PreFilter. Stock filters and scores then run on tens of nodes instead of thousands, and
+// the node that wins is one that would have won among all. A cycle in which that is not sure looks at all nodes as
+// ever.
 package candidates
 
 import (
@@ -23,21 +24,21 @@ type Ranker interface {
 	fwk.ScorePlugin
 	// Candidates is how many nodes the framework is to look at, 0 for all; AnyNumber leaves it to the other rankers.
 	Candidates() int
-	// Class makes a key of all that Filter and Score read of the node, and returns it with what a Judge wants to be shown of
-	// nodes with that key. Amounts may be rounded: nodes of one class then score nearly alike.
+	// Class makes a key of all that Filter and Score read of the node, and returns it with what a Judge wants to be
+	// shown of nodes with that key. Amounts may be rounded: nodes of one class then score nearly alike.
 	Class(key Key, node fwk.NodeInfo) (_ Key, class any)
 	// Basis is what Class reads besides nodes, nil for nothing. When it changes all nodes are classified again.
 	Basis() any
-	// Judge returns who judges classes for this pod in this cycle, after PreFilter; nil where Filter and Score read more of a
-	// node than its class.
+	// Judge returns who judges classes for this pod in this cycle, after PreFilter; nil where Filter and Score read
+	// more of a node than its class.
 	Judge(ctx context.Context, state fwk.CycleState, pod *v1.Pod) Judge
 }
 
 // AnyNumber is what a ranker wants that is right for any number of candidates.
 const AnyNumber = -1
 
-// Locator is a plugin whose Score depends on where a node is, and not on its state: nodes of one class differ in it. Its
-// NormalizeScore must not read the nodes' names, and maps the best of all scores to the highest.
+// Locator is a plugin whose Score depends on where a node is, and not on its state: nodes of one class differ in it.
+// Its NormalizeScore must not read the nodes' names, and maps the best of all scores to the highest.
 type Locator interface {
 	fwk.ScorePlugin
 	// Locate returns what Score returns in this cycle, after PreScore, for any node.
@@ -55,8 +56,9 @@ type Judge interface {
 	Score(class any, member fwk.NodeInfo) (int64, *fwk.Status)
 }
 
-// Wrap replaces each profile that asks for candidates by one that looks at the best nodes first. The plugins of a profile
-// keep the handle that they were made with: gangs that are tried out, preemption and explanations see all nodes.
+// Wrap replaces each profile that asks for candidates by one that looks at the best nodes first. The plugins of a
+// profile keep the handle that they were made with: gangs that are tried out, preemption and explanations see all
+// nodes.
 func Wrap(profiles map[string]framework.Framework) {
 	for name, inner := range profiles {
 		if p := newProfile(inner); p != nil {
@@ -77,7 +79,8 @@ type profile struct {
 	ranks   scratch
 }
 
-// newProfile returns nil for a profile whose plugins rank no nodes, or in which a ranker or an extender wants all to be seen.
+// newProfile returns nil for a profile whose plugins rank no nodes, or in which a ranker or an extender wants all to be
+// seen.
 func newProfile(inner framework.Framework) *profile {
 	found := pluginsOf(inner)
 	if found.limit == 0 || len(inner.Extenders()) > 0 {
@@ -99,7 +102,8 @@ type cycle struct {
 }
 
 // RunPreFilterPlugins runs the plugins and adds the candidates to their result.
-func (p *profile) RunPreFilterPlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod) (*fwk.PreFilterResult, *fwk.Status, sets.Set[string]) {
+func (p *profile) RunPreFilterPlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod) (*fwk.PreFilterResult,
+	*fwk.Status, sets.Set[string]) {
 	p.cycle.state, p.cycle.restricted = nil, false
 	clear(p.cycle.statuses)
 	result, status, by := p.Framework.RunPreFilterPlugins(ctx, state, pod)
@@ -119,7 +123,8 @@ func (p *profile) RunPreFilterPlugins(ctx context.Context, state fwk.CycleState,
 }
 
 // RunFilterPluginsWithNominatedPods returns what was found in this cycle, and else filters the node.
-func (p *profile) RunFilterPluginsWithNominatedPods(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) *fwk.Status {
+func (p *profile) RunFilterPluginsWithNominatedPods(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
+	node fwk.NodeInfo) *fwk.Status {
 	if p.cycle.state == state {
 		if status, ok := p.cycle.statuses[node]; ok {
 			return status
@@ -128,17 +133,20 @@ func (p *profile) RunFilterPluginsWithNominatedPods(ctx context.Context, state f
 	return p.Framework.RunFilterPluginsWithNominatedPods(ctx, state, pod, node)
 }
 
-// RunPreScorePlugins does nothing where PreScore has seen a node of each class: scales that it derives from the nodes must
-// not depend on how many candidates there are.
-func (p *profile) RunPreScorePlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) *fwk.Status {
+// RunPreScorePlugins does nothing where PreScore has seen a node of each class: scales that it derives from the nodes
+// must not depend on how many candidates there are.
+func (p *profile) RunPreScorePlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
+	nodes []fwk.NodeInfo) *fwk.Status {
 	if p.ranked(state) {
 		return nil
 	}
 	return p.Framework.RunPreScorePlugins(ctx, state, pod, nodes)
 }
 
-// GetNodeHint hints at nothing where there are candidates: the hint is drawn from an older pod's nodes, which may be fewer.
-func (p *profile) GetNodeHint(ctx context.Context, pod *v1.Pod, signature fwk.PodSignature, state fwk.CycleState, cycleCount int64) string {
+// GetNodeHint hints at nothing where there are candidates: the hint is drawn from an older pod's nodes, which may be
+// fewer.
+func (p *profile) GetNodeHint(ctx context.Context, pod *v1.Pod, signature fwk.PodSignature, state fwk.CycleState,
+	cycleCount int64) string {
 	if p.ranked(state) {
 		return ""
 	}

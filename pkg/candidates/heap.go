@@ -14,7 +14,8 @@ func newHeap(classes []ranked) heap {
 	return h
 }
 
-// before orders by rank. Of equal ones the one that has the pod's images goes first, and the order is never left to chance.
+// before orders by rank. Of equal ones the one that has the pod's images goes first, and the order is never left to
+// chance.
 func (e *ranked) before(o *ranked) bool {
 	switch {
 	case e.rank != o.rank:

@@ -8,11 +8,11 @@ import (
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/podview"
 )
 
-// Parts of a class: what a node's taints say, what it has left of things that are counted, and what each ranker reads. Few varieties
-// of a part make many classes.
+// Parts of a class: what a node's taints say, what it has left of things that are counted, and what each ranker reads.
+// Few varieties of a part make many classes.
 const (
 	doorPart = iota
 	countedPart
@@ -24,8 +24,8 @@ const placePart = -1
 
 const none = int32(-1)
 
-// index keeps the nodes of a snapshot by class: by all that scores read of a node. Only nodes that changed since the last
-// cycle get a new class.
+// index keeps the nodes of a snapshot by class: by all that scores read of a node. Only nodes that changed since the
+// last cycle get a new class.
 type index struct {
 	rankers []Ranker
 	// bases are those of the rankers when the nodes were classified.
@@ -95,7 +95,8 @@ type varieties struct {
 }
 
 func newIndex(rankers []Ranker) *index {
-	x := &index{rankers: rankers, bases: make([]any, len(rankers)), byInfo: map[fwk.NodeInfo]int32{}, byKey: map[string]int32{}, images: newImages(),
+	x := &index{rankers: rankers, bases: make([]any, len(rankers)), byInfo: map[fwk.NodeInfo]int32{},
+		byKey: map[string]int32{}, images: newImages(),
 		parts: make([]varieties, firstRanker+len(rankers)), kinds: make([]varieties, firstRanker+len(rankers)),
 		numbers: make([]int32, firstRanker+len(rankers))}
 	for i := range x.parts {
@@ -295,7 +296,7 @@ func appendDoor(key []byte, node *v1.Node) []byte {
 // appendAmounts appends what stock scores read of a node's CPU, memory and disk, and returns what is free at most.
 func appendAmounts(key []byte, info fwk.NodeInfo) ([]byte, amounts) {
 	allocatable, requested, nonZero := info.GetAllocatable(), info.GetRequested(), info.GetNonZeroRequested()
-	memory, storage := kubeview.CoarseStep(allocatable.GetMemory()), kubeview.CoarseStep(allocatable.GetEphemeralStorage())
+	memory, storage := podview.CoarseStep(allocatable.GetMemory()), podview.CoarseStep(allocatable.GetEphemeralStorage())
 	for _, amount := range [...]int64{
 		allocatable.GetMilliCPU(), requested.GetMilliCPU(), nonZero.GetMilliCPU(),
 		allocatable.GetMemory() / memory, requested.GetMemory() / memory, nonZero.GetMemory() / memory,
@@ -310,14 +311,15 @@ func appendAmounts(key []byte, info fwk.NodeInfo) ([]byte, amounts) {
 	}
 }
 
-// appendCounted appends what a node has and what is taken of the resources that are counted one by one, and whether it holds as many
-// pods as it may.
+// appendCounted appends what a node has and what is taken of the resources that are counted one by one, and whether it
+// holds as many pods as it may.
 func (x *index) appendCounted(key []byte, info fwk.NodeInfo) []byte {
 	if len(info.GetPods()) >= info.GetAllocatable().GetAllowedPodNumber() {
 		key = append(key, 1)
 	}
 	key = append(key, 0)
-	for _, scalars := range [...]map[v1.ResourceName]int64{info.GetAllocatable().GetScalarResources(), info.GetRequested().GetScalarResources()} {
+	for _, scalars := range [...]map[v1.ResourceName]int64{info.GetAllocatable().GetScalarResources(),
+		info.GetRequested().GetScalarResources()} {
 		x.resources = x.resources[:0]
 		for name := range maps.Keys(scalars) {
 			x.resources = append(x.resources, string(name))

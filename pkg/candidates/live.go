@@ -8,7 +8,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/podview"
 )
 
 // live finds the classes that may have room.
@@ -22,7 +22,7 @@ func (r *ranking) live() {
 	}
 	var asked amounts
 	if r.plugins.fits != nil && !skipped.Has(names.NodeResourcesFit) {
-		asked.milliCPU, asked.memory, asked.storage = kubeview.PodNeeds(r.pod)
+		asked.milliCPU, asked.memory, asked.storage = podview.PodNeeds(r.pod)
 	}
 	if r.plugins.selector != nil && !skipped.Has(names.NodeAffinity) {
 		r.selector = r.plugins.selector
@@ -70,7 +70,8 @@ func (r *ranking) ask(part int, variety, member int32) answer {
 		}
 	default:
 		i := part - firstRanker
-		no = r.plugins.filters[i] && !skipped.Has(r.plugins.rankers[i].Name()) && r.judges[i].Refuses(r.index.parts[part].shown[variety])
+		no = r.plugins.filters[i] && !skipped.Has(r.plugins.rankers[i].Name()) &&
+			r.judges[i].Refuses(r.index.parts[part].shown[variety])
 	}
 	if no {
 		return refused
@@ -78,8 +79,9 @@ func (r *ranking) ask(part int, variety, member int32) answer {
 	return accepted
 }
 
-// ofCounted says whether a reason of the stock filter for resources is about pods or a resource that is counted one by one. Which of
-// these it ignores, or leaves to device classes, is its own affair. One in other words is found when a node of the class is tried.
+// ofCounted says whether a reason of the stock filter for resources is about pods or a resource that is counted one by
+// one. Which of these it ignores, or leaves to device classes, is its own affair. One in other words is found when a
+// node of the class is tried.
 func ofCounted(reason string) bool {
 	name, short := strings.CutPrefix(reason, "Insufficient ")
 	switch v1.ResourceName(name) {

@@ -31,9 +31,10 @@ const (
 )
 
 var cycles = metrics.NewCounterVec(&metrics.CounterOpts{
-	Subsystem:      "berth_candidates",
-	Name:           "cycles_total",
-	Help:           "Scheduling cycles of pods by profile and outcome: restricted to the best nodes, or why all nodes were looked at.",
+	Subsystem: "berth_candidates",
+	Name:      "cycles_total",
+	Help: "Scheduling cycles of pods by profile and outcome: restricted to the best nodes, or why all nodes " +
+		"were looked at.",
 	StabilityLevel: metrics.ALPHA,
 }, []string{"profile", "outcome"})
 

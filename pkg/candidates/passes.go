@@ -6,12 +6,13 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// fewFailures is how many nodes are filtered one after the other before others are filtered ahead of their turn, in parallel.
+// fewFailures is how many nodes are filtered one after the other before others are filtered ahead of their turn, in
+// parallel.
 const fewFailures = 32
 
-// passes says whether any member passes all filters, those first that have the pod's images. Where members start rotates,
-// so that a pod that fails on one of many equal nodes is not put there again and again. The classes after it are those that are likely
-// to be asked next.
+// passes says whether any member passes all filters, those first that have the pod's images. Where members start
+// rotates, so that a pod that fails on one of many equal nodes is not put there again and again. The classes after it
+// are those that are likely to be asked next.
 func (r *ranking) passes(e *ranked, after iter.Seq[*ranked]) bool {
 	if e.node != none {
 		return e.node >= 0
@@ -56,8 +57,8 @@ func (r *ranking) passes(e *ranked, after iter.Seq[*ranked]) bool {
 	return false
 }
 
-// ahead filters nodes before they are asked for, as many as have failed so far: what turns out not to be asked for is no more work than
-// what was.
+// ahead filters nodes before they are asked for, as many as have failed so far: what turns out not to be asked for is
+// no more work than what was.
 func (r *ranking) ahead(e *ranked, after iter.Seq[*ranked]) {
 	r.aheadAt = r.failures
 	r.nodes = r.nodes[:0]

@@ -25,7 +25,10 @@ func (r *ranking) locate(locator Locator) bool {
 		for _, slot := range r.index.classes[e.class].members {
 			r.places = append(r.places, place{score(r.index.slots[slot].info), slot})
 		}
-		slices.SortFunc(r.places, func(a, b place) int { return cmp.Or(cmp.Compare(a.score, b.score), cmp.Compare(a.slot, b.slot)) })
+		slices.SortFunc(r.places, func(a,
+			b place) int {
+			return cmp.Or(cmp.Compare(a.score, b.score), cmp.Compare(a.slot, b.slot))
+		})
 		for i, p := range r.places {
 			if i == 0 || p.score != r.places[i-1].score {
 				e.score, e.first = p.score, int32(len(r.slots))

@@ -8,7 +8,8 @@ import (
 
 // plugins are those of a profile by the part that they have in ranking.
 type plugins struct {
-	// limit is how many nodes the framework is to look at: what the ranker that wants to be surest asks for, 0 for all nodes.
+	// limit is how many nodes the framework is to look at: what the ranker that wants to be surest asks for, 0 for all
+	// nodes.
 	limit int
 	// rankers are ours, and filters says which of them filter.
 	rankers []Ranker

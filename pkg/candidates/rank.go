@@ -7,8 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"berth.dev/berth/pkg/kubeview"
-	"berth.dev/berth/pkg/sampling"
+	"berth.dev/berth/pkg/podview"
 )
 
 const (
@@ -16,8 +15,9 @@ const (
 	clearlyMore = 2
 	// mostTies is how many candidates there may be when those beyond the limit are as good as the last one. With so
 	// few nodes the framework never looks at a sample, whatever the profile's percentageOfNodesToScore.
-	mostTies = sampling.Few - 1
-	// maxRounds is how often the best class by one score may turn out not to fit before the scale of that score is left as it is.
+	mostTies = Few - 1
+	// maxRounds is how often the best class by one score may turn out not to fit before the scale of that score is left
+	// as it is.
 	maxRounds = 32
 )
 
@@ -88,14 +88,16 @@ type ranking struct {
 	selector fwk.FilterPlugin
 	// wanted are the nodes of the pod's images.
 	wanted []*slotSet
-	// failures is how many nodes have failed the filters, and aheadAt how many had when others were last filtered ahead of their turn.
+	// failures is how many nodes have failed the filters, and aheadAt how many had when others were last filtered ahead
+	// of their turn.
 	failures, aheadAt int
 	// err is set if a filter returned an error or the cycle is over.
 	err bool
 }
 
 // candidates returns the names of the nodes that the framework is to look at, or why it is to look at all.
-func (p *profile) candidates(ctx context.Context, state fwk.CycleState, pod *v1.Pod, result *fwk.PreFilterResult) (sets.Set[string], outcome) {
+func (p *profile) candidates(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
+	result *fwk.PreFilterResult) (sets.Set[string], outcome) {
 	switch {
 	case !result.AllNodes():
 		return nil, chosen
@@ -146,7 +148,7 @@ func (r *ranking) run() (sets.Set[string], outcome) {
 	if len(r.alive) == 0 {
 		return nil, noneFits
 	}
-	r.wanted = r.index.images.find(kubeview.PodImages(r.pod))
+	r.wanted = r.index.images.find(podview.PodImages(r.pod))
 	for _, step := range []func() outcome{r.prepare, r.score, r.scale} {
 		if why := step(); why != restricted {
 			return nil, why

@@ -95,8 +95,9 @@ func (r *ranking) score() outcome {
 	return restricted
 }
 
-// scale puts the scores on the scale on which the framework will see them. It is set by the best score of each ranker: so
-// the class that has it must have a node that passes, and is among the candidates. Classes that have none are dropped.
+// scale puts the scores on the scale on which the framework will see them. It is set by the best score of each ranker:
+// so the class that has it must have a node that passes, and is among the candidates. Classes that have none are
+// dropped.
 func (r *ranking) scale() outcome {
 	for round := 0; ; round++ {
 		if !r.normalize() {
@@ -163,11 +164,12 @@ func (r *ranking) of(scorer, at int) int64 {
 	return r.scores[scorer][r.position[part][r.index.classes[class].parts[part]]].Score
 }
 
-// best returns a node of the best class by one scorer in which one passes, and none if none does or it was not found out. Of classes that
-// score alike those are tried first that rank higher.
+// best returns a node of the best class by one scorer in which one passes, and none if none does or it was not found
+// out. Of classes that score alike those are tried first that rank higher.
 func (r *ranking) best(scorer int) int32 {
 	before := func(a, b int32) int {
-		return cmp.Or(cmp.Compare(r.of(scorer, int(b)), r.of(scorer, int(a))), cmp.Compare(r.alive[b].rank, r.alive[a].rank), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(r.of(scorer, int(b)), r.of(scorer, int(a))), cmp.Compare(r.alive[b].rank, r.alive[a].rank),
+			cmp.Compare(a, b))
 	}
 	r.leaders = r.leaders[:0]
 	for i := range r.alive {

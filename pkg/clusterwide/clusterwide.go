@@ -1,8 +1,8 @@
-// Package clusterwide is what plugins that plan for several pods at a time, and plugins that count something for the whole
-// cluster, such as licenses and addresses, know of each other.
+// Package clusterwide is what plugins that plan for several pods at a time, and plugins that count something for the
+// whole cluster, such as licenses and addresses, know of each other.
 //
-// What lies on a node is seen in its NodeInfo. What does not is asked for here: which pods are to come before another one,
-// and what can be had by evicting pods. The package keeps nothing of its own but who answers.
+// What lies on a node is seen in its NodeInfo. What does not is asked for here: which pods are to come before another
+// one, and what can be had by evicting pods. The package keeps nothing of its own but who answers.
 package clusterwide
 
 import (
@@ -39,8 +39,8 @@ type Counter interface {
 	Count(asking []*v1.Pod) *Count
 }
 
-// NodeCounter is a plugin whose Filter counts what pods take of a node beyond its resources, such as shares of GPUs, by the pods
-// that its NodeInfo shows.
+// NodeCounter is a plugin whose Filter counts what pods take of a node beyond its resources, such as shares of GPUs, by
+// the pods that its NodeInfo shows.
 type NodeCounter interface {
 	fwk.PreFilterPlugin
 	fwk.FilterPlugin
@@ -90,8 +90,8 @@ func (b *Book) CountedBy(plugin string, c Counter) {
 	b.counters[plugin] = c
 }
 
-// Before calls count for the pods for which capacity is kept against the pod. If it counts one of them, the pod is tried again
-// when that needs nothing any more.
+// Before calls count for the pods for which capacity is kept against the pod. If it counts one of them, the pod is
+// tried again when that needs nothing any more.
 func (b *Book) Before(pod *v1.Pod, nodes fwk.NodeInfoLister, count func(Planned) bool) {
 	b.mu.RLock()
 	keeper := b.keeper

@@ -1,5 +1,5 @@
-// Package command runs a command of the terminal: what it prints at its end, with which status it ends, and how it ends when it
-// is interrupted.
+// Package command runs a command of the terminal: what it prints at its end, with which status it ends, and how it ends
+// when it is interrupted.
 package command
 
 import (
@@ -69,8 +69,8 @@ func OneLine(err error) string {
 // inOrder marks commands that must not be left in the middle.
 const inOrder = "ends-in-order"
 
-// EndInOrder lets a command that is interrupted take the time that it needs to stop what it has started. A second signal ends
-// it at once.
+// EndInOrder lets a command that is interrupted take the time that it needs to stop what it has started. A second
+// signal ends it at once.
 func EndInOrder(cmd *cobra.Command) {
 	if cmd.Annotations == nil {
 		cmd.Annotations = map[string]string{}
@@ -78,12 +78,13 @@ func EndInOrder(cmd *cobra.Command) {
 	cmd.Annotations[inOrder] = "true"
 }
 
-// DropLinkedFlags removes the flags that components which are linked in put on the global set. Cobra would offer them as flags of every
-// command, and commands that run at a time would share them. Call it before the first command is made.
+// DropLinkedFlags removes the flags that components which are linked in put on the global set. Cobra would offer them
+// as flags of every command, and commands that run at a time would share them. Call it before the first command is
+// made.
 func DropLinkedFlags() { pflag.CommandLine = pflag.NewFlagSet("", pflag.ContinueOnError) }
 
-// Run runs a command, prints its error in one line on stderr, and returns its exit status. Whatever is wrong before the command
-// itself begins is bad input. A signal ends the command's context and, soon after that, the command.
+// Run runs a command, prints its error in one line on stderr, and returns its exit status. Whatever is wrong before the
+// command itself begins is bad input. A signal ends the command's context and, soon after that, the command.
 func Run(root *cobra.Command, stderr io.Writer) int {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -117,9 +118,10 @@ func run(root *cobra.Command, stderr io.Writer, signals <-chan os.Signal, grace 
 	}
 }
 
-// interrupted waits for a command whose context has ended, as long as limit lets it. A command that was done all the same has
-// not been interrupted.
-func interrupted(root *cobra.Command, stderr io.Writer, s os.Signal, ended <-chan error, signals <-chan os.Signal, limit <-chan time.Time) int {
+// interrupted waits for a command whose context has ended, as long as limit lets it. A command that was done all the
+// same has not been interrupted.
+func interrupted(root *cobra.Command, stderr io.Writer, s os.Signal, ended <-chan error, signals <-chan os.Signal,
+	limit <-chan time.Time) int {
 	select {
 	case err := <-ended:
 		if err == nil {
@@ -146,7 +148,8 @@ func patience(running *cobra.Command, grace time.Duration) <-chan time.Time {
 	return time.After(grace)
 }
 
-// noteBegin lets every command store itself when it begins its work: when its arguments and flags are known to be right.
+// noteBegin lets every command store itself when it begins its work: when its arguments and flags are known to be
+// right.
 func noteBegin(cmd *cobra.Command, begun *atomic.Pointer[cobra.Command]) {
 	if work := cmd.RunE; work != nil {
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -159,7 +162,8 @@ func noteBegin(cmd *cobra.Command, begun *atomic.Pointer[cobra.Command]) {
 	}
 }
 
-// refuseUnknownTopics makes "help" for a command that is not there an error, which cobra answers with the help of the whole.
+// refuseUnknownTopics makes "help" for a command that is not there an error, which cobra answers with the help of the
+// whole.
 func refuseUnknownTopics(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	for _, cmd := range root.Commands() {

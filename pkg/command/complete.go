@@ -7,9 +7,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Complete lets a shell complete the values of all flags below a command: by the functions that are given by the names of flags,
-// and of those that name files already by their names. What is left is a number, a time or a free text, for which nothing is
-// offered, files neither; the same holds for commands without arguments.
+// Complete lets a shell complete the values of all flags below a command: by the functions that are given by the names
+// of flags, and of those that name files already by their names. What is left is a number, a time or a free text, for
+// which nothing is offered, files neither; the same holds for commands without arguments.
 func Complete(root *cobra.Command, by map[string]cobra.CompletionFunc) error {
 	for _, cmd := range root.Commands() {
 		if err := Complete(cmd, by); err != nil {

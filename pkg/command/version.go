@@ -22,7 +22,8 @@ type Version struct {
 	Platform  string `json:"platform"`
 }
 
-// NewVersion takes the stamp of a build apart; kubernetes is the version that the source names, for a build without a stamp.
+// NewVersion takes the stamp of a build apart; kubernetes is the version that the source names, for a build without a
+// stamp.
 func NewVersion(info version.Info, kubernetes string) Version {
 	v := Version{Kubernetes: "v" + kubernetes, Platform: info.Platform, GoVersion: info.GoVersion}
 	stock, ours, stamped := strings.Cut(info.GitVersion, "-berth.")
@@ -46,7 +47,8 @@ func (v Version) WriteTable(out io.Writer) error {
 		berth = "a build without a version"
 	}
 	for _, line := range [][2]string{
-		{"Berth", berth}, {"Kubernetes", v.Kubernetes}, {"Commit", commit}, {"Built", v.BuildDate}, {"Go", v.GoVersion}, {"Platform", v.Platform},
+		{"Berth", berth}, {"Kubernetes", v.Kubernetes}, {"Commit", commit}, {"Built", v.BuildDate}, {"Go", v.GoVersion},
+		{"Platform", v.Platform},
 	} {
 		if line[1] != "" {
 			fmt.Fprintf(table, "%s\t%s\n", line[0], line[1])

@@ -1,6 +1,6 @@
-// Package crd finds out which fields of Berth's custom resources the API server does not keep. A CustomResourceDefinition of
-// the same name, by another project or of another release, may be applied over ours; the server then drops the fields that
-// it does not know from every write, and says nothing.
+// Package crd finds out which fields of Berth's custom resources the API server does not keep. A
+// CustomResourceDefinition of the same name, by another project or of another release, may be applied over ours; the
+// server then drops the fields that it does not know from every write, and says nothing.
 package crd
 
 import (
@@ -32,7 +32,8 @@ type Pruned struct {
 
 // String says what is dropped and what to apply.
 func (p Pruned) String() string {
-	return fmt.Sprintf("CustomResourceDefinition %s has no field %s: the API server drops what is written there; apply manifests/crd/%s",
+	return fmt.Sprintf(
+		"CustomResourceDefinition %s has no field %s: the API server drops what is written there; apply manifests/crd/%s",
 		p.Resource, p.Field, p.File)
 }
 
@@ -44,14 +45,17 @@ type kind struct {
 }
 
 var kinds = []kind{
-	{schedulingv1alpha1.SchemeGroupVersion.WithKind("PodGroup"), "podgroups", reflect.TypeFor[schedulingv1alpha1.PodGroup]()},
-	{placementv1alpha1.SchemeGroupVersion.WithKind("PlacementPolicy"), "placementpolicies", reflect.TypeFor[placementv1alpha1.PlacementPolicy]()},
+	{schedulingv1alpha1.SchemeGroupVersion.WithKind("PodGroup"), "podgroups",
+		reflect.TypeFor[schedulingv1alpha1.PodGroup]()},
+	{placementv1alpha1.SchemeGroupVersion.WithKind("PlacementPolicy"), "placementpolicies",
+		reflect.TypeFor[placementv1alpha1.PlacementPolicy]()},
 	{networkv1alpha1.SchemeGroupVersion.WithKind("IPPool"), "ippools", reflect.TypeFor[networkv1alpha1.IPPool]()},
-	{networkv1alpha1.SchemeGroupVersion.WithKind("IPReservation"), "ipreservations", reflect.TypeFor[networkv1alpha1.IPReservation]()},
+	{networkv1alpha1.SchemeGroupVersion.WithKind("IPReservation"), "ipreservations",
+		reflect.TypeFor[networkv1alpha1.IPReservation]()},
 }
 
-// Check asks the API server for the schemas of the kinds that it serves, and returns the fields that they lack, in a fixed order.
-// Every account may read these; those of CustomResourceDefinitions themselves it may not.
+// Check asks the API server for the schemas of the kinds that it serves, and returns the fields that they lack, in a
+// fixed order. Every account may read these; those of CustomResourceDefinitions themselves it may not.
 func Check(ctx context.Context, client restclient.Interface) ([]Pruned, error) {
 	documents := map[schema.GroupVersion]*document{}
 	var missing []Pruned
@@ -94,7 +98,8 @@ type properties struct {
 }
 
 func read(ctx context.Context, client restclient.Interface, gv schema.GroupVersion) (*document, error) {
-	text, err := client.Get().AbsPath("/openapi/v3/apis", gv.Group, gv.Version).SetHeader("Accept", "application/json").Do(ctx).Raw()
+	text, err := client.Get().AbsPath("/openapi/v3/apis", gv.Group, gv.Version).SetHeader("Accept",
+		"application/json").Do(ctx).Raw()
 	if apierrors.IsNotFound(err) {
 		return nil, nil //nolint:nilnil // nothing is served
 	}
@@ -140,7 +145,8 @@ func (p *properties) lacks(of reflect.Type, path string) []string {
 		field := of.Field(i)
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		switch {
-		case field.Type == reflect.TypeFor[metav1.TypeMeta]() || field.Type == reflect.TypeFor[metav1.ObjectMeta]() || name == "-":
+		case field.Type == reflect.TypeFor[metav1.TypeMeta]() || field.Type == reflect.TypeFor[metav1.ObjectMeta]() ||
+			name == "-":
 		case name == "":
 			missing = append(missing, p.lacks(field.Type, path)...)
 		case p.Properties[name] == nil:

@@ -21,13 +21,14 @@ const (
 
 var prunedFields = metrics.NewGaugeVec(&metrics.GaugeOpts{
 	Name: "berth_field_pruned", StabilityLevel: metrics.ALPHA,
-	Help: "Fields of custom resources that the API server drops, because their definition is another project's or of another release: 1 for each. Absent when none is.",
+	Help: "Fields of custom resources that the API server drops, because their definition is another project's or of " +
+		"another release: 1 for each. Absent when none is.",
 }, []string{"resource", "field"})
 
 var registerMetrics = sync.OnceFunc(func() { schedulermetrics.RegisterMetrics(prunedFields) })
 
-// Monitor reports the fields that the API server drops until ctx ends, at once and then every minute: once in the log and to tell, and in
-// the metric berth_field_pruned as long as it is so.
+// Monitor reports the fields that the API server drops until ctx ends, at once and then every minute: once in the log
+// and to tell, and in the metric berth_field_pruned as long as it is so.
 func Monitor(ctx context.Context, clock clock.WithTicker, client restclient.Interface, tell func(Pruned)) {
 	registerMetrics()
 	known, failing := map[Pruned]bool{}, false
@@ -67,7 +68,8 @@ func report(logger klog.Logger, known map[Pruned]bool, missing []Pruned, tell fu
 		}
 	}
 	if len(fresh) > 0 {
-		logger.Error(nil, "The API server drops fields that are written: a CustomResourceDefinition is not the one of this release",
+		logger.Error(nil,
+			"The API server drops fields that are written: a CustomResourceDefinition is not the one of this release",
 			"fields", fresh, "remedy", "apply manifests/crd")
 	}
 	for p := range known {

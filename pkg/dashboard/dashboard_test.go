@@ -44,6 +44,19 @@ func cluster() *overview.Cluster {
 	}
 }
 
+// history is that of a gang of which one member has started and the other waits.
+func history() *overview.History {
+	at := func(seconds int) time.Time { return cluster().Taken.Add(time.Duration(seconds-60) * time.Second) }
+	return &overview.History{
+		Members: []overview.Member{
+			{Name: evil, Rank: "0", Node: "a-1", Phase: "Running", Created: at(0), Bound: at(30), Ready: at(40), Reason: evil},
+			{Name: "g-1", Rank: "1", Phase: "Pending", Created: at(2), Tried: at(3), Reason: "no node fits"},
+		},
+		Moments: []overview.Moment{{At: at(0), Name: "created", Words: "the PodGroup is created"}, {At: at(2), Name: "first pod", Words: "the first pod is created"}, {At: at(2), Name: "complete", Words: "2 members exist"},
+			{At: at(3), Name: "plan", Words: evil}, {At: at(30), Name: "bind", Words: "1 member bound"}},
+	}
+}
+
 // started serves a source, and returns the server and its address.
 func started(t *testing.T, change ...func(*Source)) (*Server, string) {
 	t.Helper()
@@ -52,8 +65,11 @@ func started(t *testing.T, change ...func(*Source)) (*Server, string) {
 		PodsOn: func(string) []overview.PodOn {
 			return []overview.PodOn{{Namespace: "team", Name: "p", Gang: evil, MilliGPU: 1500, Devices: []int{0, 1}, AgeHours: 1}}
 		},
-		Members: func(namespace, name string) ([]overview.Member, bool) {
-			return []overview.Member{{Name: evil, Rank: "0", Node: "a-1", Phase: "Running", Reason: evil}}, namespace == "team" && name == "g"
+		History: func(namespace, name string) *overview.History {
+			if namespace != "team" || name != "g" {
+				return nil
+			}
+			return history()
 		},
 		Explain: func(_ context.Context, kind, namespace, name string) (string, error) {
 			return kind + " " + namespace + "/" + name + " wins\n" + evil, nil

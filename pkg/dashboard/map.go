@@ -25,9 +25,10 @@ const (
 
 // group is a rack or a model on the map.
 type group struct {
-	// Said is how full it is, Short the same as figures.
-	Title, Said, Short string
-	Nodes              []onMap
+	// Label is the title without the maker of the GPUs, so that the model is seen where there is little space. Said is how full it is, Short the same
+	// as figures.
+	Title, Label, Said, Short string
+	Nodes                     []onMap
 	// HTML is the group as it is on the page.
 	HTML template.HTML
 }
@@ -180,7 +181,7 @@ func said(n *overview.Node) string {
 func groups(nodes []overview.Node, each bool, colors palette) []group {
 	var list []group
 	for _, g := range overview.Groups(nodes) {
-		made := group{Title: g.Title, Said: g.Words(), Short: fmt.Sprintf("%s/%d", overview.Roughly(g.AllocatedMilliGPU), g.GPUs)}
+		made := group{Title: g.Title, Label: strings.Replace(g.Title, "NVIDIA-", "", 1), Said: g.Words(), Short: fmt.Sprintf("%s/%d", overview.Roughly(g.AllocatedMilliGPU), g.GPUs)}
 		for i := range g.Nodes {
 			n := &g.Nodes[i]
 			drawn := n

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"berth.dev/berth/pkg/overview"
-	"berth.dev/berth/pkg/tables"
+	"berth.dev/berth/pkg/plural"
 )
 
 // What the pages show besides the one of the cluster.
@@ -16,11 +16,6 @@ type (
 		Cluster string
 		Node    row
 		Pods    []row
-	}
-	gangView struct {
-		Cluster, Title, State, Lacks, Reserved string
-		Explain                                any
-		Members                                []row
 	}
 	namespaceView struct {
 		Cluster, Name string
@@ -53,40 +48,6 @@ func (s *Server) node(w http.ResponseWriter, r *http.Request) {
 	s.problem(w, http.StatusNotFound, fmt.Sprintf("There is no node %q with GPUs.", name), "It may have left the cluster since the page was made.")
 }
 
-// gang shows the members of a gang.
-func (s *Server) gang(w http.ResponseWriter, r *http.Request) {
-	namespace, name := r.URL.Query().Get("namespace"), r.URL.Query().Get("name")
-	members, ok := s.source.Members(namespace, name)
-	gangs := visible(s.cluster(), readerOf(r)).Gangs
-	at := slices.IndexFunc(gangs, func(g overview.Gang) bool { return g.Namespace == namespace && g.Name == name })
-	if !ok || at < 0 {
-		s.problem(w, http.StatusNotFound, fmt.Sprintf("There is no gang %s/%s that has not ended.", namespace, name), "It may have ended since the page was made.")
-		return
-	}
-	g := &gangs[at]
-	view := gangView{
-		Cluster: s.source.Name, Title: namespace + "/" + name, Explain: explainLink("podgroup", namespace, name),
-		State: fmt.Sprintf("%d of %d members that start together have a node; %d exist, %d run on %d nodes, and ask for %s GPUs.",
-			g.Scheduled, g.MinMember, g.Members, g.Running, g.Nodes, overview.GPUs(g.MilliGPU)),
-		Lacks: g.Reason, Reserved: g.Reserved,
-	}
-	for i := range members {
-		view.Members = append(view.Members, memberRow(namespace, &members[i]))
-	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	s.write(w, "gang", view)
-}
-
-func memberRow(namespace string, m *overview.Member) row {
-	since := ""
-	if m.ScheduledSeconds > 0 {
-		since = tables.Seconds(m.ScheduledSeconds)
-	}
-	return row{Link: explainLink("pod", namespace, m.Name), Cells: []string{
-		m.Name, m.Rank, overview.GPUs(m.MilliGPU), tables.Seconds(m.AgeSeconds), since, m.Node, m.Phase, m.Reason,
-	}}
-}
-
 // namespace shows what a namespace has, what waits in it and its queues.
 func (s *Server) namespace(w http.ResponseWriter, r *http.Request) {
 	name, c := r.URL.Query().Get("name"), visible(s.cluster(), readerOf(r))
@@ -97,8 +58,8 @@ func (s *Server) namespace(w http.ResponseWriter, r *http.Request) {
 	}
 	n := &c.Namespaces[at]
 	view := namespaceView{Cluster: s.source.Name, Name: name, Totals: []tile{
-		{"GPUs", overview.GPUs(n.MilliGPU), fmt.Sprintf("of %d pods with a node", n.Pods)},
-		{"GPUs waited for", overview.GPUs(n.PendingMilliGPU), fmt.Sprintf("by %d pending pods", n.PendingPods)},
+		{"GPUs", overview.GPUs(n.MilliGPU), fmt.Sprintf("of %s with a node", plural.Of(n.Pods, "pod"))},
+		{"GPUs waited for", overview.GPUs(n.PendingMilliGPU), fmt.Sprintf("by %s", plural.Of(n.PendingPods, "pending pod"))},
 		{"Cost an hour", overview.Dollars(n.MicroDollarsPerHour), "its share of the nodes with a known price"},
 	}}
 	jobs := slices.DeleteFunc(slices.Clone(c.Jobs), func(j overview.Job) bool { return j.Namespace != name })

@@ -48,8 +48,8 @@ type Source struct {
 	// Cluster is the cluster as it is now.
 	Cluster func() *overview.Cluster
 	PodsOn  func(node string) []overview.PodOn
-	// Members are the pods of a gang, false if there is none.
-	Members func(namespace, name string) ([]overview.Member, bool)
+	// History is what became of a gang, nil if there is none.
+	History func(namespace, name string) *overview.History
 	// Explain says why a pod, a PodGroup or a workload is where it is or is not, as text.
 	Explain func(ctx context.Context, kind, namespace, name string) (string, error)
 }

@@ -29,7 +29,8 @@ const (
 	mostAttemptBytes = 16 << 20
 )
 
-// Attempt is a try to place a pod that failed. Tries one after the other that failed for the same reasons are one attempt.
+// Attempt is a try to place a pod that failed. Tries one after the other that failed for the same reasons are one
+// attempt.
 type Attempt struct {
 	Pod types.NamespacedName `json:"pod"`
 	UID types.UID            `json:"uid"`
@@ -65,13 +66,14 @@ type Rejected struct {
 	Examples []string `json:"examples"`
 }
 
-// FailureHandler is what a scheduler calls with a pod that it could not place. It is scheduler.FailureHandlerFn, without all that is
-// linked with a scheduler.
+// FailureHandler is what a scheduler calls with a pod that it could not place. It is scheduler.FailureHandlerFn,
+// without all that is linked with a scheduler.
 type FailureHandler = func(ctx context.Context, profile framework.Framework, pod *framework.QueuedPodInfo,
 	status *fwk.Status, nominating *fwk.NominatingInfo, start time.Time)
 
-// Listen lets the history hear of tries that fail. It is the handler of failures that is told of all of them: those that find no
-// node, and those that are turned down while the pod is bound. The handler that is returned has to take the place of the given one.
+// Listen lets the history hear of tries that fail. It is the handler of failures that is told of all of them: those
+// that find no node, and those that are turned down while the pod is bound. The handler that is returned has to take
+// the place of the given one.
 func (h *History) Listen(handle FailureHandler) FailureHandler {
 	return func(ctx context.Context, profile framework.Framework, pod *framework.QueuedPodInfo,
 		status *fwk.Status, nominating *fwk.NominatingInfo, start time.Time) {
@@ -82,7 +84,8 @@ func (h *History) Listen(handle FailureHandler) FailureHandler {
 }
 
 // failed remembers a try that failed.
-func (h *History) failed(profile string, pod *v1.Pod, status *fwk.Status, nominating *fwk.NominatingInfo, now time.Time) {
+func (h *History) failed(profile string, pod *v1.Pod, status *fwk.Status, nominating *fwk.NominatingInfo,
+	now time.Time) {
 	a := &Attempt{Pod: types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, UID: pod.UID, Profile: profile,
 		Failure: Failure{First: now, Last: now, Times: 1, Message: bounded(status.Message()), Node: pod.Spec.NodeName}}
 	if nominating != nil {
@@ -97,7 +100,8 @@ func (h *History) failed(profile string, pod *v1.Pod, status *fwk.Status, nomina
 	h.attempts.add(a)
 }
 
-// Blocked remembers what a plugin says of a pod that it does not let into the queue again: of a gang that it has planned in vain.
+// Blocked remembers what a plugin says of a pod that it does not let into the queue again: of a gang that it has
+// planned in vain.
 func (h *History) Blocked(plugin string, pod *v1.Pod, why string) {
 	now := time.Now()
 	said := bounded(why)
@@ -169,7 +173,8 @@ func (r *Rejected) example(node string) {
 	r.Examples = r.Examples[:min(len(r.Examples), mostExamples)]
 }
 
-// sameReasons says whether another try failed as this one did. Numbers may differ: of nodes, and in what plugins say of a node.
+// sameReasons says whether another try failed as this one did. Numbers may differ: of nodes, and in what plugins say of
+// a node.
 func (a *Attempt) sameReasons(b *Attempt) bool {
 	return a.Node == b.Node && a.Nominated == b.Nominated && slices.Equal(a.kinds(), b.kinds())
 }
@@ -198,7 +203,8 @@ func withoutNumbers(text string) string {
 
 // bytes is about how much memory the attempt takes.
 func (a *Attempt) bytes() int {
-	n := int(unsafe.Sizeof(*a)) + len(a.Pod.Namespace) + len(a.Pod.Name) + len(a.UID) + len(a.Message) + len(a.Node) + len(a.Nominated)
+	n := int(unsafe.Sizeof(*a)) + len(a.Pod.Namespace) + len(a.Pod.Name) + len(a.UID) + len(a.Message) + len(a.Node) +
+		len(a.Nominated)
 	for i := range a.Rejected {
 		r := &a.Rejected[i]
 		n += int(unsafe.Sizeof(*r)) + len(r.Plugin)
@@ -224,8 +230,8 @@ func newAttempts(most int) *attempts {
 	return &attempts{most: most, all: list.New(), byPod: map[types.UID][]*list.Element{}}
 }
 
-// add remembers an attempt, and forgets others: where it continues the last one of its pod, that one; where there are too many,
-// old ones.
+// add remembers an attempt, and forgets others: where it continues the last one of its pod, that one; where there are
+// too many, old ones.
 func (h *attempts) add(a *Attempt) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

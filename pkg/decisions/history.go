@@ -1,6 +1,7 @@
-// Package decisions remembers why the scheduler chose the nodes that it chose, and why it chose none: the last decisions with the
-// points of the chosen node and of those that came next, and with what these points stand for, and the last tries that failed with
-// the reasons. They are kept in memory, in the words of the plugins at that time, and are served with the scheduler's configuration.
+// Package decisions remembers why the scheduler chose the nodes that it chose, and why it chose none: the last
+// decisions with the points of the chosen node and of those that came next, and with what these points stand for, and
+// the last tries that failed with the reasons. They are kept in memory, in the words of the plugins at that time, and
+// are served with the scheduler's configuration.
 package decisions
 
 import (
@@ -149,7 +150,8 @@ func (h *History) List() List {
 
 var served = metav1.TypeMeta{APIVersion: "berth.dev/v1alpha1", Kind: "DecisionList"}
 
-// Serve puts the history beside the scheduler's configuration, under Name: behind the same authentication and authorization.
+// Serve puts the history beside the scheduler's configuration, under Name: behind the same authentication and
+// authorization.
 func (h *History) Serve() error {
 	entry, err := configz.New(Name)
 	if err != nil {
@@ -278,8 +280,9 @@ func (r *record) bytes() int {
 
 // decision is the record as it is served.
 func (r *record) decision() Decision {
-	d := Decision{Time: r.at, Pod: r.pod, UID: r.uid, Profile: r.profile, Node: r.node, ChosenBy: r.chosenBy, Compared: r.compared,
-		Nodes: make([]Candidate, r.kept)}
+	d := Decision{Time: r.at, Pod: r.pod, UID: r.uid, Profile: r.profile, Node: r.node, ChosenBy: r.chosenBy,
+		Compared: r.compared,
+		Nodes:    make([]Candidate, r.kept)}
 	for i := range d.Nodes {
 		n := len(r.plugins.names)
 		of := r.scores[i*2*n : (i+1)*2*n]

@@ -15,8 +15,8 @@ import (
 	"berth.dev/berth/pkg/terms"
 )
 
-// Wrap lets the history hear what the profiles decide. Plugins keep the handle that they were made with, so that what they try
-// out is no decision.
+// Wrap lets the history hear what the profiles decide. Plugins keep the handle that they were made with, so that what
+// they try out is no decision.
 func Wrap(profiles map[string]framework.Framework, h *History) {
 	for name, inner := range profiles {
 		profiles[name] = newProfile(inner, h)
@@ -58,7 +58,8 @@ func newProfile(inner framework.Framework, h *History) *profile {
 }
 
 // RunPreFilterPlugins notes which plugins left one node.
-func (p *profile) RunPreFilterPlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod) (*fwk.PreFilterResult, *fwk.Status, sets.Set[string]) {
+func (p *profile) RunPreFilterPlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod) (*fwk.PreFilterResult,
+	*fwk.Status, sets.Set[string]) {
 	result, status, by := p.Framework.RunPreFilterPlugins(ctx, state, pod)
 	p.cycle = cycle{state: state}
 	if status.IsSuccess() && !result.AllNodes() && result.NodeNames.Len() == 1 && by.Len() > 0 {
@@ -78,7 +79,8 @@ func chooser(by sets.Set[string]) string {
 }
 
 // GetNodeHint notes a node that is taken over from an equal pod.
-func (p *profile) GetNodeHint(ctx context.Context, pod *v1.Pod, signature fwk.PodSignature, state fwk.CycleState, count int64) string {
+func (p *profile) GetNodeHint(ctx context.Context, pod *v1.Pod, signature fwk.PodSignature, state fwk.CycleState,
+	count int64) string {
 	hint := p.Framework.GetNodeHint(ctx, pod, signature, state, count)
 	if hint != "" {
 		p.cycle = cycle{state: state, chosenBy: Batch}
@@ -87,7 +89,8 @@ func (p *profile) GetNodeHint(ctx context.Context, pod *v1.Pod, signature fwk.Po
 }
 
 // RunScorePlugins notes the scores.
-func (p *profile) RunScorePlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) ([]fwk.NodePluginScores, *fwk.Status) {
+func (p *profile) RunScorePlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
+	nodes []fwk.NodeInfo) ([]fwk.NodePluginScores, *fwk.Status) {
 	scores, status := p.Framework.RunScorePlugins(ctx, state, pod, nodes)
 	if status.IsSuccess() {
 		p.cycle = cycle{state: state, nodes: nodes, scores: scores}
@@ -96,7 +99,8 @@ func (p *profile) RunScorePlugins(ctx context.Context, state fwk.CycleState, pod
 }
 
 // RunReservePluginsReserve remembers the decision: the node has been chosen.
-func (p *profile) RunReservePluginsReserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node string) *fwk.Status {
+func (p *profile) RunReservePluginsReserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
+	node string) *fwk.Status {
 	if !state.IsPodGroupSchedulingCycle() {
 		p.history.add(p.record(ctx, state, pod, node))
 	}
@@ -147,8 +151,8 @@ func (p *profile) record(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 	return r
 }
 
-// best returns the chosen node and the best of the others, those with the same score left out as long as there are others; -1
-// stands for none.
+// best returns the chosen node and the best of the others, those with the same score left out as long as there are
+// others; -1 stands for none.
 func (p *profile) best(chosen int) [mostNodes]int {
 	best := [mostNodes]int{chosen, -1, -1}
 	scores := p.cycle.scores
@@ -192,8 +196,10 @@ func (p *profile) scored(scores []fwk.PluginScore) *plugins {
 	return p.last
 }
 
-// addCosts notes what the scores of a node stand for. What a plugin cannot say is left out: it is no reason not to schedule.
-func (p *profile) addCosts(ctx context.Context, r *record, node int, state fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) {
+// addCosts notes what the scores of a node stand for. What a plugin cannot say is left out: it is no reason not to
+// schedule.
+func (p *profile) addCosts(ctx context.Context, r *record, node int, state fwk.CycleState, pod *v1.Pod,
+	info fwk.NodeInfo) {
 	skipped := state.GetSkipScorePlugins()
 	for _, scorer := range p.scorers {
 		if skipped.Has(scorer.Name()) || !slices.Contains(r.plugins.names, scorer.Name()) {

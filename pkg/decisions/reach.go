@@ -17,9 +17,10 @@ const answerWithin = time.Minute
 // mostCABytes bounds a file of certificates.
 const mostCABytes = 1 << 20
 
-// Reach returns the configuration of a client of the scheduler at host (HOST:PORT), with the credentials of a client of the
-// API server. The certificate of the scheduler is always verified: these credentials are not for an arbitrary server that answers there. caFile
-// has the certificate, or that of the authority that signed it; without it the authority is that of the API server.
+// Reach returns the configuration of a client of the scheduler at host (HOST:PORT), with the credentials of a client of
+// the API server. The certificate of the scheduler is always verified: these credentials are not for an arbitrary
+// server that answers there. caFile has the certificate, or that of the authority that signed it; without it the
+// authority is that of the API server.
 func Reach(api *rest.Config, host, caFile string) (*rest.Config, error) {
 	config := rest.CopyConfig(api)
 	config.Host = "https://" + host
@@ -52,7 +53,8 @@ func Untrusted(err error) error {
 	var name x509.HostnameError
 	switch {
 	case errors.As(err, &authority):
-		return fmt.Errorf("%w; name the certificate of the scheduler, or of the authority that signed it, with --scheduler-ca", err)
+		return fmt.Errorf(
+			"%w; name the certificate of the scheduler, or of the authority that signed it, with --scheduler-ca", err)
 	case errors.As(err, &name):
 		return fmt.Errorf("%w; give --scheduler an address that the certificate is for", err)
 	}

@@ -13,13 +13,15 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+
+	"berth.dev/berth/pkg/inputs"
 )
 
 // pageSize is how many objects are asked for at a time: it bounds what server and client hold at once.
 const pageSize = 500
 
-// expiredPages is how often the list of one kind is begun again when the server has forgotten the version that its first pages
-// came from.
+// expiredPages is how often the list of one kind is begun again when the server has forgotten the version that its
+// first pages came from.
 const expiredPages = 3
 
 // Collector lists a live cluster. It only reads.
@@ -50,14 +52,15 @@ func NewCollector(config *rest.Config) (*Collector, error) {
 	return &Collector{discovery: disco, dynamic: dyn}, nil
 }
 
-// Header begins the header of a dump of the cluster. It is the first request, and so the one that says that the cluster cannot be
-// reached.
+// Header begins the header of a dump of the cluster. It is the first request, and so the one that says that the cluster
+// cannot be reached.
 func (c *Collector) Header(ctx context.Context, now time.Time) (Header, error) {
 	info, err := c.discovery.ServerVersionWithContext(ctx)
 	if err != nil {
 		return Header{}, fmt.Errorf("asking the API server for its version: %w", err)
 	}
-	return Header{Format: Format, Version: Version, Taken: now.UTC().Truncate(time.Second), Kubernetes: info.GitVersion}, nil
+	return Header{Format: Format, Version: Version, Taken: now.UTC().Truncate(time.Second), Kubernetes: info.GitVersion},
+		nil
 }
 
 // Collect calls add with what a dump keeps of every object, kind by kind, and returns which kinds were left out, a
@@ -69,7 +72,7 @@ func (c *Collector) Collect(ctx context.Context, add func(runtime.Object) error)
 		return nil, err
 	}
 	listed := map[schema.GroupResource]bool{}
-	for _, kind := range Kinds() {
+	for _, kind := range inputs.Kinds() {
 		if kind.Foreign && (!served[kind.GroupVersionResource] || listed[kind.GroupResource()]) {
 			continue
 		}
@@ -85,7 +88,8 @@ func (c *Collector) Collect(ctx context.Context, add func(runtime.Object) error)
 		case listErr == nil:
 		case ctx.Err() != nil:
 			return leftOut, ctx.Err()
-		case kind.Required || served[kind.GroupVersionResource] && !apierrors.IsForbidden(listErr) && !apierrors.IsNotFound(listErr):
+		case kind.Required || served[kind.GroupVersionResource] && !apierrors.IsForbidden(listErr) &&
+			!apierrors.IsNotFound(listErr):
 			return leftOut, fmt.Errorf("listing %s: %w", name, listErr)
 		default:
 			leftOut = append(leftOut, name+": "+strings.Join(strings.Fields(listErr.Error()), " "))
@@ -113,7 +117,7 @@ func (c *Collector) served(ctx context.Context) (map[schema.GroupVersionResource
 	return served, nil
 }
 
-func (c *Collector) list(ctx context.Context, kind Kind, add func(runtime.Object) error) error {
+func (c *Collector) list(ctx context.Context, kind inputs.Kind, add func(runtime.Object) error) error {
 	resource := kind.GroupResource().String()
 	// A list that is begun again meets objects that are in the dump already.
 	seen := map[string]bool{}
@@ -135,7 +139,7 @@ func (c *Collector) list(ctx context.Context, kind Kind, add func(runtime.Object
 				continue
 			}
 			seen[id] = true
-			kept, err := Keep(item)
+			kept, err := inputs.Keep(item)
 			if err != nil {
 				return err
 			}

@@ -13,6 +13,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
+
+	"berth.dev/berth/pkg/inputs"
 )
 
 // The first line of a dump says what it is.
@@ -43,7 +45,8 @@ type Header struct {
 	Kubernetes string `json:"kubernetes,omitempty"`
 	// NamesHashed says that names and unknown label values were replaced by keyed hashes.
 	NamesHashed bool `json:"namesHashed,omitempty"`
-	// Readable names the labels, annotations and GPU models of which values were left as they were, where names were hashed.
+	// Readable names the labels, annotations and GPU models of which values were left as they were, where names were
+	// hashed.
 	Readable []string `json:"readable,omitempty"`
 }
 
@@ -81,7 +84,7 @@ func (d *Writer) Add(obj runtime.Object) error {
 		obj = obj.DeepCopyObject()
 		obj.GetObjectKind().SetGroupVersionKind(gvk)
 	}
-	if !Holds(gvk) {
+	if !inputs.Holds(gvk) {
 		return fmt.Errorf("writing the dump: %s is not a kind that a dump holds", gvk)
 	}
 	d.objects++

@@ -13,7 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/inputs"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 func keptOf(t *testing.T, text string) runtime.Object {
@@ -22,7 +24,7 @@ func keptOf(t *testing.T, text string) runtime.Object {
 	if err := obj.UnmarshalJSON([]byte(text)); err != nil {
 		t.Fatal(err)
 	}
-	kept, err := Keep(obj)
+	kept, err := inputs.Keep(obj)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +59,7 @@ func TestADumpKeepsNoSecrets(t *testing.T) {
 	if text := asJSON(t, pod); strings.Contains(text, "hush") {
 		t.Errorf("kept what it should not have: %s", text)
 	}
-	if diff := cmp.Diff(map[string]string{kubeview.SpotKey: "open"}, pod.Annotations); diff != "" {
+	if diff := cmp.Diff(map[string]string{wellknown.SpotKey: "open"}, pod.Annotations); diff != "" {
 		t.Errorf("annotations (-want +got):\n%s", diff)
 	}
 	if got := len(pod.Spec.Volumes); got != 3 || pod.Spec.Containers[0].Ports[0].HostPort != 3 || pod.Spec.NodeName != "open" {
@@ -82,17 +84,17 @@ func TestADumpKeepsNoSecrets(t *testing.T) {
 		}
 	}
 	secret := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Secret"}}
-	if _, err := Keep(secret); err == nil || !strings.Contains(err.Error(), "Secret") {
+	if _, err := inputs.Keep(secret); err == nil || !strings.Contains(err.Error(), "Secret") {
 		t.Errorf("got error %v, want one that names the kind", err)
 	}
 }
 
 func TestEveryKindOfADumpCanBeKept(t *testing.T) {
 	t.Parallel()
-	for _, kind := range Kinds() {
+	for _, kind := range inputs.Kinds() {
 		obj := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "n", "namespace": "a"}}}
 		obj.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind))
-		kept, err := Keep(obj)
+		kept, err := inputs.Keep(obj)
 		if err != nil {
 			t.Errorf("%s: %v", kind.Kind, err)
 			continue
@@ -203,7 +205,7 @@ func TestHashedNamesStillReferToEachOther(t *testing.T) {
 	uuid := attribute(0, "uuid")
 	register, _, _ := strings.Cut(node.Annotations["hami.io/node-nvidia-register"], ",")
 	allocated, _, _ := strings.Cut(pod.Annotations["hami.io/vgpu-devices-allocated"], ",")
-	grant, ok := kubeview.Granted(pod)
+	grant, ok := gpuview.Granted(pod)
 	if !ok || len(grant.UUIDs) != 1 {
 		t.Fatalf("the grant no longer belongs to the pod on its node: %s", asJSON(t, pod))
 	}
@@ -214,7 +216,7 @@ func TestHashedNamesStillReferToEachOther(t *testing.T) {
 		"requests":              requests.Requests[resource] == requests.Limits[resource] && len(requests.Requests) == 2,
 		"requests of the class": !requests.Requests.Name(resource, "").IsZero(), "capacity of the class": !node.Status.Capacity.Name(resource, "").IsZero(),
 		"claim for a resource": pod.Status.ExtendedResourceClaimStatus.RequestMappings[0].ResourceName == string(resource),
-		"devices of the agent": strings.Contains(node.Annotations[kubeview.GPUDevicesKey], `"uuid":"`+uuid+`"`),
+		"devices of the agent": strings.Contains(node.Annotations[wellknown.GPUDevicesKey], `"uuid":"`+uuid+`"`),
 		"selector":             strings.Contains(class.Spec.Selectors[0].CEL.Expression, uuid),
 		"host port":            pod.Spec.Containers[0].Ports[0].HostPort == 80,
 		"clique":               strings.HasSuffix(node.Labels["nvidia.com/gpu.clique"], ".7"),
@@ -293,7 +295,7 @@ func TestAHashedDumpSaysWhatItLeftReadable(t *testing.T) {
 	}
 }
 
-func usualKeys() *kubeview.GPUKeys {
-	keys := kubeview.DefaultGPUKeys()
+func usualKeys() *gpuview.Keys {
+	keys := gpuview.DefaultKeys()
 	return &keys
 }

@@ -16,16 +16,19 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/wellknown"
 )
 
-// NameHasher replaces names by keyed hashes, equal names by equal ones, so that references still hold and guesses cannot
-// be tried out without the key.
+// NameHasher replaces names by keyed hashes, equal names by equal ones, so that references still hold and guesses
+// cannot be tried out without the key.
 type NameHasher struct {
 	key    []byte
 	hashed map[string]string
 	// keys are the names by which GPUs are known.
-	keys *kubeview.GPUKeys
+	keys *gpuview.Keys
 	// compared are labels whose numbers are compared, models the products that there are, in small letters.
 	compared, models map[string]bool
 	// readable are the labels and annotations of which a value was left as it was.
@@ -33,16 +36,17 @@ type NameHasher struct {
 }
 
 // NewNameHasher makes a hasher; the key should be random and be kept nowhere.
-func NewNameHasher(key []byte, keys *kubeview.GPUKeys) *NameHasher {
-	return &NameHasher{key: key, keys: keys, hashed: map[string]string{}, compared: map[string]bool{}, models: map[string]bool{}, readable: map[string]bool{}}
+func NewNameHasher(key []byte, keys *gpuview.Keys) *NameHasher {
+	return &NameHasher{key: key, keys: keys, hashed: map[string]string{}, compared: map[string]bool{},
+		models: map[string]bool{}, readable: map[string]bool{}}
 }
 
 // Hash returns obj, as Keep makes it, with hashes for the names of objects, images and devices, for UUIDs, and for the
-// values of labels, taints and selectors whose key is not known to describe hardware, price or place. Names that Kubernetes
-// itself gives stay, and so do names of profiles, resources and drivers, the keys of labels, and numbers that are compared or
-// count the pods of a set. Models of GPUs that the cluster does not have, and values that cannot be read, are hashed; names of
-// price windows are left out. A resource that is
-// named after a device class follows the name of the class. Addresses on which pods listen are left out.
+// values of labels, taints and selectors whose key is not known to describe hardware, price or place. Names that
+// Kubernetes itself gives stay, and so do names of profiles, resources and drivers, the keys of labels, and numbers
+// that are compared or count the pods of a set. Models of GPUs that the cluster does not have, and values that cannot
+// be read, are hashed; names of price windows are left out. A resource that is named after a device class follows the
+// name of the class. Addresses on which pods listen are left out.
 func (h *NameHasher) Hash(obj runtime.Object) (runtime.Object, error) {
 	gvk := obj.GetObjectKind().GroupVersionKind()
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
@@ -80,15 +84,18 @@ func (h *NameHasher) Hash(obj runtime.Object) (runtime.Object, error) {
 
 // nameFields hold a name or an identity.
 var nameFields = []string{
-	"name", "namespace", "generateName", "uid", "nodeName", "nominatedNodeName", "volumeName", "claimName", "storageClassName",
-	"persistentVolumeName", "priorityClassName", "resourceClaimName", "resourceClaimTemplateName", "deviceClassName", "podGroupName",
+	"name", "namespace", "generateName", "uid", "nodeName", "nominatedNodeName", "volumeName", "claimName",
+	"storageClassName",
+	"persistentVolumeName", "priorityClassName", "resourceClaimName", "resourceClaimTemplateName", "deviceClassName",
+	"podGroupName",
 	"node", "nodeID", "pool", "device", "volumeHandle", "pdName", "volumeID", "diskName", "diskURI", "iqn", "targetPortal",
-	"license", "dataset", "statefulSet", "podUID", "runtimeClassName", "serviceName", "shareID", "counterSet", "containerName",
+	"license", "dataset", "statefulSet", "podUID", "runtimeClassName", "serviceName", "shareID", "counterSet",
+	"containerName",
 	"workloadName", "templateName", "parentCompositePodGroupName",
 }
 
-// nameLists hold lists of names, namedMaps have names for keys, and ownNames are things whose own name is none of the cluster's:
-// gates, drivers, and what a claim calls its requests.
+// nameLists hold lists of names, namedMaps have names for keys, and ownNames are things whose own name is none of the
+// cluster's: gates, drivers, and what a claim calls its requests.
 var (
 	nameLists = []string{"namespaces", "monitors", "containers", "reservedNodes"}
 	namedMaps = []string{"disruptedPods"}
@@ -177,44 +184,45 @@ func (h *NameHasher) list(field, labelKey string, items []any) {
 }
 
 func (h *NameHasher) annotations(annotations map[string]any) {
-	for _, key := range kubeview.NameAnnotations() {
+	for _, key := range nameAnnotations() {
 		if value, ok := annotations[key].(string); ok {
 			annotations[key] = h.name(value)
 		}
 	}
-	if value, ok := annotations[kubeview.GPUAssignedKey].(string); ok {
-		annotations[kubeview.GPUAssignedKey] = kubeview.RenameGrant(value, h.name)
+	if value, ok := annotations[wellknown.GPUAssignedKey].(string); ok {
+		annotations[wellknown.GPUAssignedKey] = gpuview.RenameGrant(value, h.name)
 	}
-	if near, ok := annotations[kubeview.NearKey].(string); ok {
-		near = kubeview.MapNear(near, h.labelValue)
-		annotations[kubeview.NearKey] = near
+	if near, ok := annotations[wellknown.NearKey].(string); ok {
+		near = podview.MapNear(near, h.labelValue)
+		annotations[wellknown.NearKey] = near
 		if near != "" {
 			// The keys of labels stay in it, and numbers that are compared.
-			h.readable["annotation "+kubeview.NearKey] = true
+			h.readable["annotation "+wellknown.NearKey] = true
 		}
 	}
-	if licenses, ok := annotations[kubeview.LicensesKey].(string); ok {
-		annotations[kubeview.LicensesKey] = kubeview.MapLicenses(licenses, h.name)
+	if licenses, ok := annotations[wellknown.LicensesKey].(string); ok {
+		annotations[wellknown.LicensesKey] = podview.MapLicenses(licenses, h.name)
 	}
-	if datasets, ok := annotations[kubeview.DatasetsKey].(string); ok {
-		annotations[kubeview.DatasetsKey] = kubeview.MapDatasets(datasets, h.name)
+	if datasets, ok := annotations[wellknown.DatasetsKey].(string); ok {
+		annotations[wellknown.DatasetsKey] = podview.MapDatasets(datasets, h.name)
 	}
-	if roles, ok := annotations[kubeview.MinMembersByRoleKey].(string); ok {
-		label, named := annotations[kubeview.RoleLabelKey].(string)
+	if roles, ok := annotations[wellknown.MinMembersByRoleKey].(string); ok {
+		label, named := annotations[wellknown.RoleLabelKey].(string)
 		if !named {
-			label = kubeview.RoleKey
+			label = wellknown.RoleKey
 		}
-		annotations[kubeview.MinMembersByRoleKey] = kubeview.MapRoles(roles, func(role string) string { return h.labelValue(label, role) })
+		annotations[wellknown.MinMembersByRoleKey] = gangview.MapRoles(roles,
+			func(role string) string { return h.labelValue(label, role) })
 	}
 	// Which windows there are is in the configuration, which a dump does not hold: without the name the pod may start.
-	delete(annotations, kubeview.StartWindowKey)
+	delete(annotations, wellknown.StartWindowKey)
 	for key, value := range annotations {
 		text, ok := value.(string)
 		switch {
 		case !ok:
-		case slices.Contains(kubeview.ModelAnnotations(), key):
+		case slices.Contains(modelAnnotations(), key):
 			annotations[key] = h.modelList(text)
-		case slices.Contains(mapped, key) || slices.Contains(kubeview.NameAnnotations(), key):
+		case slices.Contains(mapped, key) || slices.Contains(nameAnnotations(), key):
 			annotations[key] = h.text(text)
 		case structured(key) || plain(key, text):
 			h.readable["annotation "+key] = true
@@ -256,8 +264,8 @@ func (h *NameHasher) sum(text string) []byte {
 // uuid is a UUID as it stands in a text, for example in that of a GPU behind "GPU-".
 var uuid = regexp.MustCompile(`[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}`)
 
-// text hashes what identifies the cluster within a text that else stays: UUIDs, and the class in the name of a resource that
-// is named after one.
+// text hashes what identifies the cluster within a text that else stays: UUIDs, and the class in the name of a resource
+// that is named after one.
 func (h *NameHasher) text(text string) string {
 	if class, ok := strings.CutPrefix(text, resourcev1.ResourceDeviceClassPrefix); ok {
 		return resourcev1.ResourceDeviceClassPrefix + h.name(class)
@@ -292,15 +300,15 @@ func (h *NameHasher) labelValue(key, value string) string {
 		return value
 	}
 	_, notANumber := strconv.ParseInt(value, 10, 64)
-	if kubeview.OpenLabel(key) || h.keys.ReadsLabel(key) || notANumber == nil && (h.compared[key] || kubeview.OrdinalLabel(key)) {
+	if openLabel(key) || h.keys.ReadsLabel(key) || notANumber == nil && (h.compared[key] || gangview.OrdinalLabel(key)) {
 		h.readable["label "+key] = true
 		return h.text(value)
 	}
 	return h.name(value)
 }
 
-// dropExpressions removes the rules of a placement policy that have expressions: names occur in these, and would match nothing
-// if they were hashed.
+// dropExpressions removes the rules of a placement policy that have expressions: names occur in these, and would match
+// nothing if they were hashed.
 func dropExpressions(policy map[string]any) {
 	spec, _ := policy["spec"].(map[string]any)
 	drop := func(of map[string]any, field string) {
@@ -348,8 +356,8 @@ func (h *NameHasher) grants(content map[string]any) []grant {
 	var found []grant
 	for _, c := range conditions {
 		condition, _ := c.(map[string]any)
-		if message, ok := condition["message"].(string); ok && condition["type"] == string(kubeview.GPUsAssigned) {
-			found = append(found, grant{condition, kubeview.RenameGrant(message, h.name)})
+		if message, ok := condition["message"].(string); ok && condition["type"] == string(gpuview.GPUsAssigned) {
+			found = append(found, grant{condition, gpuview.RenameGrant(message, h.name)})
 		}
 	}
 	return found

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/kubernetes/scheme"
 
+	"berth.dev/berth/pkg/inputs"
 	"berth.dev/berth/pkg/trace"
 )
 
@@ -41,7 +42,8 @@ func Read(r io.Reader, name string) (*Dump, error) {
 func read(r io.Reader, name string, maxBytes int64) (*Dump, error) {
 	compressed, err := gzip.NewReader(bufio.NewReaderSize(r, 1<<16))
 	if err != nil {
-		return nil, &trace.Error{File: name, Err: errors.New("this is not a dump of a cluster, which is gzip-compressed; `berth dump` writes one")}
+		return nil, &trace.Error{File: name,
+			Err: errors.New("this is not a dump of a cluster, which is gzip-compressed; `berth dump` writes one")}
 	}
 	defer func() { _ = compressed.Close() }() // what it read has been checked by then
 	limited := &io.LimitedReader{R: compressed, N: maxBytes + 1}
@@ -177,7 +179,7 @@ func decodeObject(line []byte) (runtime.Object, error) {
 		return nil, fmt.Errorf("this is not an object in JSON: %w", err)
 	}
 	gvk := schema.FromAPIVersionAndKind(typed.APIVersion, typed.Kind)
-	if !Holds(gvk) {
+	if !inputs.Holds(gvk) {
 		return nil, fmt.Errorf("apiVersion %q, kind %q: not a kind that a dump holds", typed.APIVersion, typed.Kind)
 	}
 	if scheme.Scheme.Recognizes(gvk) {

@@ -9,11 +9,12 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/wellknown"
 )
 
-// Learn takes note of what of the objects has to stay readable for pods to be scheduled as they were. It comes before Hash, for all
-// objects of a dump.
+// Learn takes note of what of the objects has to stay readable for pods to be scheduled as they were. It comes before
+// Hash, for all objects of a dump.
 func (h *NameHasher) Learn(obj runtime.Object) {
 	switch obj := obj.(type) {
 	case *v1.Node:
@@ -58,14 +59,15 @@ func (h *NameHasher) Readable() []string { return slices.Sorted(maps.Keys(h.read
 
 // mapped are annotations whose names are hashed one by one.
 var mapped = []string{
-	kubeview.GPUAssignedKey, kubeview.NearKey, kubeview.LicensesKey, kubeview.DatasetsKey, kubeview.MinMembersByRoleKey,
+	wellknown.GPUAssignedKey, wellknown.NearKey, wellknown.LicensesKey, wellknown.DatasetsKey,
+	wellknown.MinMembersByRoleKey,
 }
 
-// structured reports whether values of the annotation are lists of devices, keys of labels or names of the configuration, of
-// which UUIDs alone are hashed.
+// structured reports whether values of the annotation are lists of devices, keys of labels or names of the
+// configuration, of which UUIDs alone are hashed.
 func structured(key string) bool {
-	return !strings.HasPrefix(key, "berth.dev/") || slices.Contains(kubeview.AgentKeys, key) || slices.Contains([]string{
-		kubeview.TopologyRequiredKey, kubeview.TopologyPreferredKey, kubeview.RoleLabelKey, kubeview.SLAClassKey,
+	return !strings.HasPrefix(key, "berth.dev/") || slices.Contains(gpuview.AgentKeys, key) || slices.Contains([]string{
+		wellknown.TopologyRequiredKey, wellknown.TopologyPreferredKey, wellknown.RoleLabelKey, wellknown.SLAClassKey,
 	}, key)
 }
 
@@ -75,12 +77,13 @@ var (
 	plainAmount = regexp.MustCompile(`^[-+]?[0-9][-+0-9.:TZeE]*([kMGTP]i?)?$`)
 )
 
-// plain reports whether the value of an annotation of Berth's own says what scheduling needs in words that every cluster uses. A
-// number is one only where numbers are read: elsewhere it may be that of an account.
+// plain reports whether the value of an annotation of Berth's own says what scheduling needs in words that every
+// cluster uses. A number is one only where numbers are read: elsewhere it may be that of an account.
 func plain(key, value string) bool {
 	return plainWord.MatchString(value) || plainAmount.MatchString(value) && slices.Contains([]string{
-		kubeview.DeadlineKey, kubeview.GPUMemoryMinKey, kubeview.PricePerHourKey, kubeview.SLOLatencyKey, kubeview.SLOThroughputKey,
-		kubeview.StandInKey, kubeview.IPAddressKey,
+		wellknown.DeadlineKey, wellknown.GPUMemoryMinKey, wellknown.PricePerHourKey, wellknown.SLOLatencyKey,
+		wellknown.SLOThroughputKey,
+		wellknown.StandInKey, wellknown.IPAddressKey,
 	}, key)
 }
 
@@ -89,7 +92,7 @@ func (h *NameHasher) modelList(list string) string {
 	models := strings.Split(list, "|")
 	for i, model := range models {
 		model = strings.TrimSpace(model)
-		if h.models[strings.ToLower(kubeview.CanonicalModel(model))] {
+		if h.models[strings.ToLower(gpuview.CanonicalModel(model))] {
 			h.readable["GPU model "+model] = true
 		} else if model != "" {
 			models[i] = h.name(model)

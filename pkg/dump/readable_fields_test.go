@@ -21,6 +21,7 @@ import (
 	networkv1alpha1 "berth.dev/berth/pkg/apis/network/v1alpha1"
 	placementv1alpha1 "berth.dev/berth/pkg/apis/placement/v1alpha1"
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+	"berth.dev/berth/pkg/inputs"
 )
 
 // fill gives each text of an object, and each key of its maps, a word that tells where it is.
@@ -109,7 +110,7 @@ func TestWhatStaysReadableIsKnown(t *testing.T) {
 		"PodGroup": &schedulingv1alpha1.PodGroup{},
 	}
 	var got []string
-	for _, kind := range Kinds() {
+	for _, kind := range inputs.Kinds() {
 		gvk := kind.GroupVersion().WithKind(kind.Kind)
 		obj := custom[kind.Kind]
 		if scheme.Scheme.Recognizes(gvk) {
@@ -128,7 +129,7 @@ func TestWhatStaysReadableIsKnown(t *testing.T) {
 		}
 		listed := &unstructured.Unstructured{Object: content}
 		listed.SetGroupVersionKind(gvk)
-		kept, err := Keep(listed)
+		kept, err := inputs.Keep(listed)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,7 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
 )
 
 // Taken says what a dump has become.
@@ -25,9 +25,10 @@ type Taken struct {
 	Bytes int64
 }
 
-// TakeFile writes a dump of a cluster into a file. The file is replaced when the dump is complete, and before that, or if it
-// never is, it stays as it was. With the names by which GPUs are known, the names of objects are hashed. A pipe or a device is written into as it is: a file must not take its place.
-func TakeFile(ctx context.Context, collector *Collector, path string, hashed *kubeview.GPUKeys) (Taken, error) {
+// TakeFile writes a dump of a cluster into a file. The file is replaced when the dump is complete, and before that, or
+// if it never is, it stays as it was. With the names by which GPUs are known, the names of objects are hashed. A pipe
+// or a device is written into as it is: a file must not take its place.
+func TakeFile(ctx context.Context, collector *Collector, path string, hashed *gpuview.Keys) (Taken, error) {
 	// Before there is a file of it: it may take long to learn that the cluster does not answer.
 	header, err := collector.Header(ctx, time.Now())
 	if err != nil {
@@ -56,7 +57,8 @@ func TakeFile(ctx context.Context, collector *Collector, path string, hashed *ku
 	return taken, nil
 }
 
-func writeInto(ctx context.Context, collector *Collector, header Header, path string, hashed *kubeview.GPUKeys) (Taken, error) {
+func writeInto(ctx context.Context, collector *Collector, header Header, path string, hashed *gpuview.Keys) (Taken,
+	error) {
 	into, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
 		return Taken{}, fmt.Errorf("writing the dump: %w", err)
@@ -66,7 +68,7 @@ func writeInto(ctx context.Context, collector *Collector, header Header, path st
 }
 
 // Take writes a dump of a cluster.
-func Take(ctx context.Context, collector *Collector, out io.Writer, hashed *kubeview.GPUKeys) (Taken, error) {
+func Take(ctx context.Context, collector *Collector, out io.Writer, hashed *gpuview.Keys) (Taken, error) {
 	header, err := collector.Header(ctx, time.Now())
 	if err != nil {
 		return Taken{}, err
@@ -74,7 +76,8 @@ func Take(ctx context.Context, collector *Collector, out io.Writer, hashed *kube
 	return write(ctx, collector, header, out, hashed)
 }
 
-func write(ctx context.Context, collector *Collector, header Header, out io.Writer, hashed *kubeview.GPUKeys) (taken Taken, err error) {
+func write(ctx context.Context, collector *Collector, header Header, out io.Writer, hashed *gpuview.Keys) (taken Taken,
+	err error) {
 	if hashed != nil {
 		return writeHashed(ctx, collector, header, out, hashed)
 	}
@@ -92,9 +95,10 @@ func write(ctx context.Context, collector *Collector, header Header, out io.Writ
 	return taken, writer.Close(taken.LeftOut)
 }
 
-// writeHashed keeps all objects until the last is known: what has to stay readable depends on all, and the header, which says
-// what that is, comes first.
-func writeHashed(ctx context.Context, collector *Collector, header Header, out io.Writer, keys *kubeview.GPUKeys) (taken Taken, err error) {
+// writeHashed keeps all objects until the last is known: what has to stay readable depends on all, and the header,
+// which says what that is, comes first.
+func writeHashed(ctx context.Context, collector *Collector, header Header, out io.Writer,
+	keys *gpuview.Keys) (taken Taken, err error) {
 	key := make([]byte, 32)
 	if _, err := rand.Read(key); err != nil {
 		return taken, fmt.Errorf("making a key: %w", err)

@@ -18,11 +18,13 @@ func undecided(attempts []decisions.Attempt) *Explanation {
 	last := &attempts[0].Failure
 	verdict := "found no node at " + when(last.Last)
 	if last.Times > 1 {
-		verdict += fmt.Sprintf(", for the same reasons as in %s since %s", plural.Of(last.Times-1, "earlier attempt"), when(last.First))
+		verdict += fmt.Sprintf(", for the same reasons as in %s since %s", plural.Of(last.Times-1, "earlier attempt"),
+			when(last.First))
 	}
 	return &Explanation{
-		Pod: PodName(attempts[0].Pod), State: "pending", Profile: attempts[0].Profile, Configuration: whatDecided, Attempts: failures(attempts),
-		Why: failure(last), Verdict: verdict,
+		Pod: PodName(attempts[0].Pod), State: "pending", Profile: attempts[0].Profile, Configuration: whatDecided,
+		Attempts: failures(attempts),
+		Why:      failure(last), Verdict: verdict,
 	}
 }
 
@@ -60,7 +62,8 @@ func failure(a *decisions.Failure) string {
 	return strings.TrimRight(text, ".") + "."
 }
 
-// ofThePod says that the attempt ended before any node was looked at: the reason is the pod's, and the same for all nodes.
+// ofThePod says that the attempt ended before any node was looked at: the reason is the pod's, and the same for all
+// nodes.
 func ofThePod(a *decisions.Failure) bool {
 	return len(a.Rejected) == 1 && len(a.Rejected[0].Examples) == 0
 }
@@ -76,7 +79,8 @@ func said(a *decisions.Failure) string {
 // attempts has a row for each reason of each attempt, the latest attempt first.
 func (p *page) attempts(attempts []decisions.Failure) {
 	t := tables.New(p.screen, tables.Column{Name: "attempt"}, tables.Column{Name: "times", Number: true},
-		tables.Column{Name: "since", Extra: true}, tables.Column{Name: "nodes", Number: true}, tables.Column{Name: "rejected by"},
+		tables.Column{Name: "since", Extra: true}, tables.Column{Name: "nodes", Number: true},
+		tables.Column{Name: "rejected by"},
 		tables.Column{Name: "because"}, tables.Column{Name: "which", Extra: true})
 	for i := range attempts {
 		a := &attempts[i]

@@ -13,10 +13,11 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 
-	"berth.dev/berth/pkg/sampling"
+	"berth.dev/berth/pkg/candidates"
 )
 
-// cycle runs the scheduling cycle of a pod over every node, where the scheduler itself stops when it has enough of them.
+// cycle runs the scheduling cycle of a pod over every node, where the scheduler itself stops when it has enough of
+// them.
 func (w *world) cycle(ctx context.Context, e *Explanation, pod *v1.Pod) error {
 	state := framework.NewCycleState()
 	infos, err := w.fw.SnapshotSharedLister().NodeInfos().List()
@@ -34,7 +35,8 @@ func (w *world) cycle(ctx context.Context, e *Explanation, pod *v1.Pod) error {
 			feasible = append(feasible, infos[i])
 			continue
 		}
-		rejected = append(rejected, Node{Name: infos[i].Node().Name, Rejected: &Rejection{Plugin: status.Plugin(), Reasons: reasons(status)}})
+		rejected = append(rejected, Node{Name: infos[i].Node().Name,
+			Rejected: &Rejection{Plugin: status.Plugin(), Reasons: reasons(status)}})
 	}
 	if err := w.score(ctx, e, state, pod, feasible); err != nil {
 		return err
@@ -51,7 +53,8 @@ func (w *world) cycle(ctx context.Context, e *Explanation, pod *v1.Pod) error {
 }
 
 // filter returns the status of each node.
-func (w *world) filter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, infos []fwk.NodeInfo) ([]*fwk.Status, error) {
+func (w *world) filter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, infos []fwk.NodeInfo) ([]*fwk.Status,
+	error) {
 	statuses := make([]*fwk.Status, len(infos))
 	left, status, narrowing := w.fw.RunPreFilterPlugins(ctx, state, pod)
 	if !status.IsSuccess() {
@@ -80,7 +83,8 @@ func (w *world) filter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, i
 }
 
 // score ranks the feasible nodes.
-func (w *world) score(ctx context.Context, e *Explanation, state fwk.CycleState, pod *v1.Pod, feasible []fwk.NodeInfo) error {
+func (w *world) score(ctx context.Context, e *Explanation, state fwk.CycleState, pod *v1.Pod,
+	feasible []fwk.NodeInfo) error {
 	if len(feasible) == 0 {
 		return nil
 	}
@@ -137,13 +141,16 @@ func (w *world) noteSample(e *Explanation, feasible int) {
 	} else if w.percentage != nil {
 		percentage = int(*w.percentage)
 	}
-	if enough := sampling.Enough(all, percentage); feasible > enough {
-		e.Notes = append(e.Notes, fmt.Sprintf("the scheduler looks for %d nodes that fit and stops (percentageOfNodesToScore is %d); here all %d were compared, so it may take another", enough, sampling.Percentage(all, percentage), feasible))
+	if enough := candidates.Enough(all, percentage); feasible > enough {
+		e.Notes = append(e.Notes, fmt.Sprintf(
+			"the scheduler looks for %d nodes that fit and stops (percentageOfNodesToScore is %d); here all %d were compared, "+
+				"so it may take another", enough, candidates.Percentage(all, percentage), feasible))
 	}
 }
 
 // preempt lets the scheduler look for room that evicting pods of lower priority would make, in the cluster in memory.
-func (w *world) preempt(ctx context.Context, state fwk.CycleState, pod *v1.Pod, infos []fwk.NodeInfo, statuses []*fwk.Status) *Preemption {
+func (w *world) preempt(ctx context.Context, state fwk.CycleState, pod *v1.Pod, infos []fwk.NodeInfo,
+	statuses []*fwk.Status) *Preemption {
 	if !w.fw.HasPostFilterPlugins() {
 		return nil
 	}

@@ -9,8 +9,8 @@ import (
 	"berth.dev/berth/pkg/terms"
 )
 
-// Past explains what the scheduler remembers of the first of the pods of which it remembers anything, and says which that is: why it
-// chose the node, or why it chose none. It is an error if nothing is remembered of any.
+// Past explains what the scheduler remembers of the first of the pods of which it remembers anything, and says which
+// that is: why it chose the node, or why it chose none. It is an error if nothing is remembered of any.
 func Past(list *decisions.List, pods ...decisions.Subject) (*Explanation, error) {
 	for _, pod := range pods {
 		decision, attempts := list.Of(pod)
@@ -21,8 +21,9 @@ func Past(list *decisions.List, pods ...decisions.Subject) (*Explanation, error)
 			return undecided(attempts), nil
 		}
 	}
-	return nil, fmt.Errorf("the scheduler remembers nothing of %s: it keeps the last %d decisions and failed attempts since its start, "+
-		"only the replica that leads decides, and of a gang one member is tried for all", about(pods), list.Kept)
+	return nil, fmt.Errorf(
+		"the scheduler remembers nothing of %s: it keeps the last %d decisions and failed attempts since its start, "+
+			"only the replica that leads decides, and of a gang one member is tried for all", about(pods), list.Kept)
 }
 
 // about names the pods that were asked about.
@@ -72,7 +73,8 @@ func decided(d *decisions.Decision, attempts []decisions.Attempt) *Explanation {
 func nodeThen(c *decisions.Candidate) Node {
 	n := Node{Name: c.Name, Total: c.Total, Scores: make([]Score, len(c.Scores))}
 	for i, s := range c.Scores {
-		n.Scores[i] = Score{Plugin: s.Plugin, Raw: s.Raw, Normalised: s.Weighted / max(s.Weight, 1), Weight: s.Weight, Weighted: s.Weighted}
+		n.Scores[i] = Score{Plugin: s.Plugin, Raw: s.Raw, Normalised: s.Weighted / max(s.Weight, 1), Weight: s.Weight,
+			Weighted: s.Weighted}
 		if len(s.Terms) > 0 {
 			cost := terms.Cost{Unit: s.Unit}
 			for _, t := range s.Terms {

@@ -24,7 +24,7 @@ func attempt(name string, change func(*decisions.Attempt)) decisions.Attempt {
 		First: noon, Last: noon.Add(90 * time.Second), Times: 4, Message: "0/5 nodes are available: …", Nodes: 5,
 		Rejected: []decisions.Rejected{
 			{Plugin: "NodeResourcesFit", Reasons: []string{"Insufficient nvidia.com/gpu"}, Nodes: 4, Examples: []string{"a", "b", "c"}},
-			{Plugin: "TaintToleration", Reasons: []string{"node(s) had untolerated taints"}, Nodes: 1, Examples: []string{"t"}},
+			{Plugin: "TaintToleration", Reasons: []string{"node(s) had untolerated taint(s)"}, Nodes: 1, Examples: []string{"t"}},
 		}}}
 	if change != nil {
 		change(&a)
@@ -41,7 +41,7 @@ func TestOneSentenceSaysWhyAPodHadNoNode(t *testing.T) {
 		want   string
 	}{
 		{"nodes that lack something", nil,
-			"No node fitted: of 5 nodes, 4 with too little nvidia.com/gpu free (NodeResourcesFit) and 1 had untolerated taints (TaintToleration)."},
+			"No node fitted: of 5 nodes, 4 with too little nvidia.com/gpu free (NodeResourcesFit) and 1 had untolerated taint(s) (TaintToleration)."},
 		{"evictions", func(a *decisions.Attempt) { a.Nominated = "b" }, "(TaintToleration); pods were evicted for it from b."},
 		{"a reason that is the pod's", func(a *decisions.Attempt) { a.Rejected = ofThePod }, "It was given no node: 2 members are missing (Coscheduling)."},
 		{"a binding that failed", func(a *decisions.Attempt) {
@@ -110,9 +110,9 @@ func TestAttemptsAreShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `
- attempt               times  since                 nodes  rejected by       because                         which
- 2026-07-01T12:01:30Z      4  2026-07-01T12:00:00Z      4  NodeResourcesFit  Insufficient nvidia.com/gpu     a b c …
-                                                        1  TaintToleration   node(s) had untolerated taints  t
+ attempt               times  since                 nodes  rejected by       because                           which
+ 2026-07-01T12:01:30Z      4  2026-07-01T12:00:00Z      4  NodeResourcesFit  Insufficient nvidia.com/gpu       a b c …
+                                                        1  TaintToleration   node(s) had untolerated taint(s)  t
  2026-07-01T11:59:00Z      1  2026-07-01T11:59:00Z                           no nodes available
 `
 	if _, got, _ := strings.Cut(out.String(), "since 2026-07-01T12:00:00Z\n"); cmp.Diff(want, got) != "" {

@@ -13,8 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"berth.dev/berth/pkg/decisions"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/plural"
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/simulation"
 	"berth.dev/berth/pkg/spelling"
@@ -47,8 +48,8 @@ type Explanation struct {
 	Why string `json:"why"`
 	// Verdict is the answer without the reason.
 	Verdict string `json:"verdict"`
-	// Winner is the node that the scheduler takes, empty if none fits: the best one or, for a member of a gang that starts, the
-	// one that the gang's plan gives it.
+	// Winner is the node that the scheduler takes, empty if none fits: the best one or, for a member of a gang that
+	// starts, the one that the gang's plan gives it.
 	Winner string `json:"winner,omitempty"`
 	// Margin is by how many points the winner, and every node with the same score, is ahead of the next one.
 	Margin int64 `json:"margin,omitempty"`
@@ -132,12 +133,14 @@ type Preemption struct {
 
 // Pod answers the question.
 func Pod(q Question) (*Explanation, error) {
-	target := kubeview.Unplaced(q.Pod)
+	target := gpuview.Unplaced(q.Pod)
 	if target.Namespace == "" {
 		target.Namespace = v1.NamespaceDefault
 	}
-	if kubeview.Finished(q.Pod) {
-		return nil, fmt.Errorf("pod %s/%s has ended (%s): there is nothing to schedule; --at-decision says why it was where it was", target.Namespace, target.Name, q.Pod.Status.Phase)
+	if podview.Finished(q.Pod) {
+		return nil, fmt.Errorf(
+			"pod %s/%s has ended (%s): there is nothing to schedule; --at-decision says why it was where it was",
+			target.Namespace, target.Name, q.Pod.Status.Phase)
 	}
 	if q.Profile != "" {
 		target.Spec.SchedulerName = q.Profile
@@ -150,7 +153,8 @@ func Pod(q Question) (*Explanation, error) {
 	}
 	e := &Explanation{
 		Pod:   PodName{Namespace: target.Namespace, Name: target.Name},
-		State: "pending", BoundTo: q.Pod.Spec.NodeName, Profile: target.Spec.SchedulerName, Configuration: q.Configuration.Name,
+		State: "pending", BoundTo: q.Pod.Spec.NodeName, Profile: target.Spec.SchedulerName,
+		Configuration: q.Configuration.Name,
 	}
 	if e.BoundTo != "" {
 		e.State = "bound"
@@ -186,14 +190,16 @@ func foreign(pod *v1.Pod, c *schedulerconfig.Configuration, missing error) error
 	case like != "":
 		hint = "; did you mean " + like + "?"
 	case name == v1.DefaultSchedulerName:
-		hint = "; a pod without schedulerName gets this one, which berth up --replace-default and the overlay manifests/replace-default serve, too"
+		hint = "; a pod without schedulerName gets this one, which berth up --replace-default and the overlay " +
+			"manifests/replace-default serve, too"
 	}
-	return fmt.Errorf("pod %s/%s is for another scheduler: %w%s; --profile explains it as if it named one of them", pod.Namespace, pod.Name, missing, hint)
+	return fmt.Errorf("pod %s/%s is for another scheduler: %w%s; --profile explains it as if it named one of them",
+		pod.Namespace, pod.Name, missing, hint)
 }
 
-// enforcement says who holds the pod to its share of a GPU on the node of that name; it is empty for a pod without a share
-// or a node.
-func enforcement(keys kubeview.GPUKeys, pod *v1.Pod, name string, objects []runtime.Object) string {
+// enforcement says who holds the pod to its share of a GPU on the node of that name; it is empty for a pod without a
+// share or a node.
+func enforcement(keys gpuview.Keys, pod *v1.Pod, name string, objects []runtime.Object) string {
 	for _, obj := range objects {
 		if node, ok := obj.(*v1.Node); ok && node.Name == name {
 			return keys.Enforcement(pod, node)
@@ -233,7 +239,8 @@ func (e *Explanation) conclude() {
 	case len(e.Held) > 0 && !e.Gang.follows():
 		s.WriteString("is kept out of the queue by " + e.Held[0].Plugin)
 	case e.Winner == "" && e.Preemption != nil && e.Preemption.Node != "":
-		fmt.Fprintf(&s, "fits none of %s as they are; room is made on %s by evicting %s", nodes(len(e.Nodes)), e.Preemption.Node, strings.Join(e.Preemption.Victims, ", "))
+		fmt.Fprintf(&s, "fits none of %s as they are; room is made on %s by evicting %s", nodes(len(e.Nodes)),
+			e.Preemption.Node, strings.Join(e.Preemption.Victims, ", "))
 	case e.Winner == "":
 		s.WriteString("fits none of " + nodes(len(e.Nodes)))
 	case tied > 1:
@@ -274,6 +281,7 @@ func (e *Explanation) whereItIs(feasible int) string {
 	case at < feasible:
 		return fmt.Sprintf("; it runs on %s, today number %d of %d", e.BoundTo, at+1, feasible)
 	default:
-		return fmt.Sprintf("; it runs on %s, which today %s would reject (%s)", e.BoundTo, e.Nodes[at].Rejected.Plugin, strings.Join(e.Nodes[at].Rejected.Reasons, ", "))
+		return fmt.Sprintf("; it runs on %s, which today %s would reject (%s)", e.BoundTo, e.Nodes[at].Rejected.Plugin,
+			strings.Join(e.Nodes[at].Rejected.Reasons, ", "))
 	}
 }

@@ -16,7 +16,7 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/plugins/coscheduling"
 	"berth.dev/berth/pkg/plural"
 )
@@ -87,7 +87,7 @@ func (w *world) gang(ctx context.Context, gangs *coscheduling.Plugin, id gang.ID
 		if of, _ := gangs.Gang(pod); of != id {
 			continue
 		}
-		state := kubeview.GangMember(pod, kubeview.Membership{}, nil, true).State
+		state := gangview.Member(pod, gangview.Membership{}, nil, true).State
 		if runs && pod.Name == w.target.Name && pod.Namespace == w.target.Namespace {
 			state = gang.Bound // without itself it is looked at only to see where it would go today
 			pending = append(pending, pod)
@@ -115,7 +115,8 @@ func (w *world) gang(ctx context.Context, gangs *coscheduling.Plugin, id gang.ID
 
 // reserved is what the running scheduler has said in the status of the gang's PodGroup.
 func (w *world) reserved(id gang.ID) (text string, nodes []string) {
-	obj, ok := w.api.Get(podGroupResource, types.NamespacedName{Namespace: id.Namespace, Name: id.Name}).(*unstructured.Unstructured)
+	obj, ok := w.api.Get(podGroupResource,
+		types.NamespacedName{Namespace: id.Namespace, Name: id.Name}).(*unstructured.Unstructured)
 	if !ok {
 		return "", nil
 	}

@@ -2,13 +2,12 @@ package explain
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 
 	"go.yaml.in/yaml/v3"
 	appsv1 "k8s.io/api/apps/v1"
@@ -25,8 +24,10 @@ import (
 	corev1defaults "k8s.io/kubernetes/pkg/apis/core/v1"
 	sigsyaml "sigs.k8s.io/yaml"
 
-	"berth.dev/berth/pkg/dump"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/inputs"
+	"berth.dev/berth/pkg/yamldoc"
 )
 
 // Bounds of a manifest.
@@ -37,14 +38,15 @@ const (
 
 // Manifest is what a file of manifests would add to a cluster.
 type Manifest struct {
-	// Pods that it makes, directly or through a Job, Deployment, StatefulSet or ReplicaSet. Of these one pod stands for all,
-	// unless the pods are a gang, whose members matter to each other.
+	// Pods that it makes, directly or through a Job, Deployment, StatefulSet or ReplicaSet. Of these one pod stands for
+	// all, unless the pods are a gang, whose members matter to each other.
 	Pods []*v1.Pod
 	// Others are the objects that pods refer to or that are about them: PodGroups, claims, priority classes, policies.
 	Others []runtime.Object
 }
 
-// ReadManifest reads YAML or JSON documents. Name is what errors call the file, namespace is for objects that name none.
+// ReadManifest reads YAML or JSON documents. Name is what errors call the file, namespace is for objects that name
+// none.
 func ReadManifest(r io.Reader, name, namespace string) (*Manifest, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxManifestBytes+1))
 	if err != nil {
@@ -76,17 +78,10 @@ func ReadManifest(r io.Reader, name, namespace string) (*Manifest, error) {
 	return m, nil
 }
 
-var yamlLine = regexp.MustCompile(`^(?:yaml: )?(?:unmarshal errors: )?line (\d+): `)
-
 // lineError says in one line what is wrong, and where: in the parser's own line if it names one.
 func lineError(name string, line int, err error) error {
-	text := strings.Join(strings.Fields(err.Error()), " ")
-	line = max(line, 1)
-	if m := yamlLine.FindStringSubmatch(text); m != nil {
-		line, _ = strconv.Atoi(m[1])
-		text = strings.TrimPrefix(text, m[0])
-	}
-	return fmt.Errorf("%s:%d: %s", name, line, text)
+	own, text := yamldoc.Complaint(err)
+	return fmt.Errorf("%s:%d: %s", name, cmp.Or(own, line, 1), text)
 }
 
 func (m *Manifest) add(doc *yaml.Node, namespace string) error {
@@ -113,7 +108,10 @@ func (m *Manifest) add(doc *yaml.Node, namespace string) error {
 		return err
 	}
 	if obj.IsList() {
-		return obj.EachListItem(func(item runtime.Object) error { return m.object(item.(*unstructured.Unstructured), namespace) })
+		return obj.EachListItem(func(item runtime.Object) error {
+			return m.object(item.(*unstructured.Unstructured),
+				namespace)
+		})
 	}
 	return m.object(obj, namespace)
 }
@@ -122,13 +120,13 @@ func (m *Manifest) object(obj *unstructured.Unstructured, namespace string) erro
 	if obj.GetName() == "" && obj.GetGenerateName() == "" {
 		return fmt.Errorf("%s without a name", obj.GetKind())
 	}
-	if obj.GetNamespace() == "" && obj.GetKind() != "PriorityClass" && !dump.ClusterScoped(obj.GroupVersionKind()) {
+	if obj.GetNamespace() == "" && obj.GetKind() != "PriorityClass" && !inputs.ClusterScoped(obj.GroupVersionKind()) {
 		obj.SetNamespace(namespace)
 	}
 	typed, err := scheme.Scheme.New(obj.GroupVersionKind())
 	if err != nil {
 		// A custom resource, of which only those that a scheduler reads matter.
-		if dump.Holds(obj.GroupVersionKind()) {
+		if inputs.Holds(obj.GroupVersionKind()) {
 			m.Others = append(m.Others, obj)
 		}
 		return nil
@@ -142,14 +140,15 @@ func (m *Manifest) object(obj *unstructured.Unstructured, namespace string) erro
 	case *batchv1.Job:
 		return m.template(o, batchv1.SchemeGroupVersion.WithKind("Job"), &o.Spec.Template, o.Spec.Parallelism)
 	case *appsv1.Deployment:
-		return m.template(&appsv1.ReplicaSet{ObjectMeta: o.ObjectMeta, Spec: appsv1.ReplicaSetSpec{Replicas: o.Spec.Replicas, Selector: o.Spec.Selector}},
+		return m.template(&appsv1.ReplicaSet{ObjectMeta: o.ObjectMeta,
+			Spec: appsv1.ReplicaSetSpec{Replicas: o.Spec.Replicas, Selector: o.Spec.Selector}},
 			appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), &o.Spec.Template, o.Spec.Replicas)
 	case *appsv1.StatefulSet:
 		return m.template(o, appsv1.SchemeGroupVersion.WithKind("StatefulSet"), &o.Spec.Template, o.Spec.Replicas)
 	case *appsv1.ReplicaSet:
 		return m.template(o, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), &o.Spec.Template, o.Spec.Replicas)
 	default:
-		if dump.Holds(obj.GroupVersionKind()) {
+		if inputs.Holds(obj.GroupVersionKind()) {
 			typed.GetObjectKind().SetGroupVersionKind(obj.GroupVersionKind())
 			m.Others = append(m.Others, typed)
 		}
@@ -163,9 +162,10 @@ type controller interface {
 	metav1.Object
 }
 
-// template makes the pods that the controller of an object of that kind creates, and adds the object itself, which says how many
-// of them a gang needs. A Deployment's pods come from its ReplicaSets.
-func (m *Manifest) template(owner controller, kind schema.GroupVersionKind, t *v1.PodTemplateSpec, replicas *int32) error {
+// template makes the pods that the controller of an object of that kind creates, and adds the object itself, which says
+// how many of them a gang needs. A Deployment's pods come from its ReplicaSets.
+func (m *Manifest) template(owner controller, kind schema.GroupVersionKind, t *v1.PodTemplateSpec,
+	replicas *int32) error {
 	if owner.GetUID() == "" {
 		owner.SetUID(types.UID(kind.Kind + "/" + owner.GetNamespace() + "/" + owner.GetName()))
 	}
@@ -175,7 +175,7 @@ func (m *Manifest) template(owner controller, kind schema.GroupVersionKind, t *v
 	pod.Namespace = owner.GetNamespace()
 	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, kind)}
 	n := 1
-	if id, _, err := kubeview.GangOf(pod); err == nil && id.Name != "" && replicas != nil {
+	if id, _, err := gangview.Of(pod); err == nil && id.Name != "" && replicas != nil {
 		n = int(*replicas)
 	}
 	if n < 1 || n > maxGangPods {
@@ -193,11 +193,11 @@ func (m *Manifest) pod(pod *v1.Pod) {
 	if pod.Name == "" {
 		pod.Name = pod.GenerateName + "0"
 	}
-	m.Pods = append(m.Pods, kubeview.Unplaced(pod))
+	m.Pods = append(m.Pods, gpuview.Unplaced(pod))
 }
 
-// Admit does to a pod from a manifest what the API server would: defaults, and priority from its class. Webhooks and limit
-// ranges are not known here.
+// Admit does to a pod from a manifest what the API server would: defaults, and priority from its class. Webhooks and
+// limit ranges are not known here.
 func Admit(pod *v1.Pod, objects []runtime.Object) error {
 	corev1defaults.SetObjectDefaults_Pod(pod)
 	if pod.Spec.Priority != nil {

@@ -62,27 +62,30 @@ func compare(winner, second *Node) *RunnerUp {
 		}
 		ss := second.Scores[i]
 		r.Differences = append(r.Differences, Difference{
-			Plugin: ws.Plugin, Weight: ws.Weight, Winner: ws.Normalised, RunnerUp: ss.Normalised, Points: ws.Weighted - ss.Weighted,
-			Why: why(second.Name, ws.Cost, ss.Cost),
+			Plugin: ws.Plugin, Weight: ws.Weight, Winner: ws.Normalised, RunnerUp: ss.Normalised,
+			Points: ws.Weighted - ss.Weighted,
+			Why:    why(second.Name, ws.Cost, ss.Cost),
 		})
 		if change, ok := changeToWin(ws.Plugin, ws.Weight, ss.Normalised-ws.Normalised, r.Margin); ok {
 			r.Changes = append(r.Changes, change)
 		}
 	}
 	slices.SortStableFunc(r.Differences, func(a, b Difference) int { return cmp.Compare(abs(b.Points), abs(a.Points)) })
-	slices.SortStableFunc(r.Changes, func(a, b WeightChange) int { return cmp.Compare(abs(a.To-a.From), abs(b.To-b.From)) })
+	slices.SortStableFunc(r.Changes,
+		func(a, b WeightChange) int { return cmp.Compare(abs(a.To-a.From), abs(b.To-b.From)) })
 	return r
 }
 
-// changeToWin finds the nearest weight with which a node wins that a plugin gives gain points more (less, if negative) before the
-// weight counts, and that is margin points behind. Disabling the plugin counts as weight 0.
+// changeToWin finds the nearest weight with which a node wins that a plugin gives gain points more (less, if negative)
+// before the weight counts, and that is margin points behind. Disabling the plugin counts as weight 0.
 func changeToWin(plugin string, weight, gain, margin int64) (WeightChange, bool) {
 	step := margin/abs(gain) + 1
 	to := weight + step
 	if gain < 0 {
 		to = weight - step
 	}
-	return WeightChange{Plugin: plugin, From: weight, To: to}, to >= 0 && to <= mostFold*weight && (to*mostFold >= weight || to == 0 && weight <= mostFold)
+	return WeightChange{Plugin: plugin, From: weight, To: to}, to >= 0 && to <= mostFold*weight &&
+		(to*mostFold >= weight || to == 0 && weight <= mostFold)
 }
 
 func abs(x int64) int64 { return max(x, -x) }

@@ -14,15 +14,18 @@ import (
 // mostValues is how many values of a label are named that nodes have.
 const mostValues = 3
 
-// unmatched says which of the labels in the pod's node selector, or in each of the terms of its required node affinity, no node has. If
-// each of them is on some node, it says that no node has all of them. It is empty if some node matches, or if that is not a matter of labels.
+// unmatched says which of the labels in the pod's node selector, or in each of the terms of its required node affinity,
+// no node has. If each of them is on some node, it says that no node has all of them. It is empty if some node matches,
+// or if that is not a matter of labels.
 func unmatched(pod *v1.Pod, infos []fwk.NodeInfo) string {
 	var selector []v1.NodeSelectorRequirement
 	for _, key := range slices.Sorted(maps.Keys(pod.Spec.NodeSelector)) {
-		selector = append(selector, v1.NodeSelectorRequirement{Key: key, Operator: v1.NodeSelectorOpIn, Values: []string{pod.Spec.NodeSelector[key]}})
+		selector = append(selector, v1.NodeSelectorRequirement{Key: key, Operator: v1.NodeSelectorOpIn,
+			Values: []string{pod.Spec.NodeSelector[key]}})
 	}
 	terms := [][]v1.NodeSelectorRequirement{selector}
-	if a := pod.Spec.Affinity; a != nil && a.NodeAffinity != nil && a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
+	if a := pod.Spec.Affinity; a != nil && a.NodeAffinity != nil &&
+		a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
 		terms = nil
 		for _, term := range a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
 			terms = append(terms, slices.Concat(selector, term.MatchExpressions))
@@ -72,7 +75,8 @@ func unmatched(pod *v1.Pod, infos []fwk.NodeInfo) string {
 	return strings.Join(missing, ", and ")
 }
 
-// meeting returns what reports whether a node meets the requirement. One that cannot be read is met by none, as for the scheduler.
+// meeting returns what reports whether a node meets the requirement. One that cannot be read is met by none, as for the
+// scheduler.
 func meeting(r v1.NodeSelectorRequirement) func(*v1.Node) bool {
 	term := v1.NodeSelectorTerm{MatchExpressions: []v1.NodeSelectorRequirement{r}}
 	selector, err := nodeaffinity.NewNodeSelector(&v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{term}})

@@ -46,7 +46,8 @@ func (e *Explanation) sentence() string {
 		return text + " Today it would not be placed there. " + e.whatIsLacking()
 	case at >= len(scored):
 		r := e.Nodes[at].Rejected
-		return fmt.Sprintf("%s Today %s would reject that node (%s), and %s would be chosen.", text, r.Plugin, strings.Join(r.Reasons, ", "), e.Winner)
+		return fmt.Sprintf("%s Today %s would reject that node (%s), and %s would be chosen.", text, r.Plugin,
+			strings.Join(r.Reasons, ", "), e.Winner)
 	case e.Gang != nil || scored[at].Total == scored[0].Total:
 		return fmt.Sprintf("%s Today %s would do as well.", text, e.Winner)
 	}
@@ -68,7 +69,8 @@ func (e *Explanation) today() string {
 		return fmt.Sprintf("Its gang has started: %s bound, and the plan gives this one %s.",
 			plural.Of(e.Gang.Bound, "other member")+" "+plural.Choose(e.Gang.Bound, "is", "are"), e.Gang.node(e.Pod.Name))
 	case e.Gang.node(e.Pod.Name) != "":
-		return fmt.Sprintf("Its gang starts as a whole: %s %s on %s, this one on %s.", plural.Of(len(e.Gang.Assignments), "member"),
+		return fmt.Sprintf("Its gang starts as a whole: %s %s on %s, this one on %s.",
+			plural.Of(len(e.Gang.Assignments), "member"),
 			plural.Choose(len(e.Gang.Assignments), "fits", "fit"), e.Gang.where(), e.Gang.node(e.Pod.Name))
 	case len(e.Held) > 0 && !e.Gang.follows():
 		return "It is not tried yet: " + strings.Join(e.Held[0].Reasons, ", ") + "."
@@ -78,7 +80,8 @@ func (e *Explanation) today() string {
 		if len(e.Nodes) == 1 {
 			return fmt.Sprintf("%s wins: it is the only node.", e.Winner)
 		}
-		return fmt.Sprintf("%s wins: no other node fits; of the other %d, %s.", e.Winner, len(e.Nodes)-1, rejections(e.Nodes[1:]))
+		return fmt.Sprintf("%s wins: no other node fits; of the other %d, %s.", e.Winner, len(e.Nodes)-1,
+			rejections(e.Nodes[1:]))
 	}
 	first := &scored[0]
 	if e.RunnerUp == nil {
@@ -92,7 +95,8 @@ func (e *Explanation) today() string {
 // mostReasons is how many plugins a sentence speaks of.
 const mostReasons = 3
 
-// contrast says what speaks for the first node and against the second, of what matters most: the plugins that make up the margin.
+// contrast says what speaks for the first node and against the second, of what matters most: the plugins that make up
+// the margin.
 func contrast(first, second *Node, differences []Difference, tied int) string {
 	var good, bad []string
 	for _, d := range differences {
@@ -176,7 +180,7 @@ func relative(first, second *Cost) string {
 	most := 0.0
 	for _, t := range second.Terms {
 		if d := t.Amount - first.amount(t.Name); t.For != "" && d > most {
-			most, reason = d, ", mostly for "+t.For
+			most, reason = d, " (mostly for "+t.For+")"
 		}
 	}
 	if most < more/2 {
@@ -238,9 +242,11 @@ func (e *Explanation) whatIsLacking() string {
 			return text + "."
 		}
 		if c.Largest != "" {
-			return fmt.Sprintf("%s; no node has %s %s in all: ask for at most %s, or add a larger node.", text, c.Needs, c.Resource, c.Largest)
+			return fmt.Sprintf("%s; no node has %s %s in all: ask for at most %s, or add a larger node.", text, c.Needs,
+				c.Resource, c.Largest)
 		}
-		return fmt.Sprintf("%s; %s comes closest and would need %s %s free instead of %s.", text, c.Node, c.Needs, c.Resource, c.Free)
+		return fmt.Sprintf("%s; %s comes closest and would need %s %s free instead of %s.", text, c.Node, c.Needs, c.Resource,
+			c.Free)
 	}
 	if e.selector != "" {
 		text += "; " + e.selector
@@ -300,7 +306,7 @@ func inWords(r *Rejection) string {
 		said[i] = words
 	}
 	text := strings.Join(said, ", ")
-	if inner, ok := strings.CutSuffix(text, ")"); ok {
+	if inner, ok := strings.CutSuffix(text, ")"); ok && !strings.HasSuffix(text, "(s)") {
 		return inner + "; " + r.Plugin + ")"
 	}
 	return text + " (" + r.Plugin + ")"

@@ -23,8 +23,8 @@ type lack struct {
 	missing float64
 }
 
-// closest returns the nodes rejected for their resources that come nearest to what the pod asks for: of each the resource
-// that it lacks most of. The filters before those, taints and affinity among them, have let these nodes pass.
+// closest returns the nodes rejected for their resources that come nearest to what the pod asks for: of each the
+// resource that it lacks most of. The filters before those, taints and affinity among them, have let these nodes pass.
 func closest(pod *v1.Pod, infos []fwk.NodeInfo, statuses []*fwk.Status) []Shortfall {
 	requests := podresource.PodRequests(pod, podresource.PodResourcesOptions{})
 	var lacks []lack
@@ -75,7 +75,8 @@ func largest(requests v1.ResourceList, name v1.ResourceName, infos []fwk.NodeInf
 
 // offered are the resources that some node has.
 func offered(infos []fwk.NodeInfo) map[string]bool {
-	names := map[string]bool{string(v1.ResourceCPU): true, string(v1.ResourceMemory): true, string(v1.ResourceEphemeralStorage): true}
+	names := map[string]bool{string(v1.ResourceCPU): true, string(v1.ResourceMemory): true,
+		string(v1.ResourceEphemeralStorage): true}
 	for _, info := range infos {
 		for name, n := range info.GetAllocatable().GetScalarResources() {
 			if n > 0 {
@@ -93,7 +94,8 @@ func worst(requests v1.ResourceList, info fwk.NodeInfo, status *fwk.Status) (lac
 			// A resource that the configuration ignores.
 			continue
 		}
-		need, free := wanted.Value(), info.GetAllocatable().GetScalarResources()[name]-info.GetRequested().GetScalarResources()[name]
+		need, free := wanted.Value(),
+			info.GetAllocatable().GetScalarResources()[name]-info.GetRequested().GetScalarResources()[name]
 		format, milli := resource.DecimalSI, false
 		switch name {
 		case v1.ResourceCPU:
@@ -101,7 +103,8 @@ func worst(requests v1.ResourceList, info fwk.NodeInfo, status *fwk.Status) (lac
 		case v1.ResourceMemory:
 			free, format = info.GetAllocatable().GetMemory()-info.GetRequested().GetMemory(), resource.BinarySI
 		case v1.ResourceEphemeralStorage:
-			free, format = info.GetAllocatable().GetEphemeralStorage()-info.GetRequested().GetEphemeralStorage(), resource.BinarySI
+			free, format = info.GetAllocatable().GetEphemeralStorage()-info.GetRequested().GetEphemeralStorage(),
+				resource.BinarySI
 		}
 		free = max(free, 0)
 		if need <= free {
@@ -115,7 +118,8 @@ func worst(requests v1.ResourceList, info fwk.NodeInfo, status *fwk.Status) (lac
 		if milli {
 			left = resource.NewMilliQuantity(free, format)
 		}
-		found = lack{Shortfall: Shortfall{Node: info.Node().Name, Resource: string(name), Needs: wanted.String(), Free: left.String()}, missing: missing}
+		found = lack{Shortfall: Shortfall{Node: info.Node().Name, Resource: string(name), Needs: wanted.String(),
+			Free: left.String()}, missing: missing}
 	}
 	return found, found.Node != ""
 }

@@ -14,7 +14,8 @@ import (
 // exampleNodes is how many nodes are named where many were rejected for the same reason.
 const exampleNodes = 3
 
-// page is an explanation on its way to a screen. Top bounds the rows of scored nodes; 0 gives every node a row of its own.
+// page is an explanation on its way to a screen. Top bounds the rows of scored nodes; 0 gives every node a row of its
+// own.
 type page struct {
 	strings.Builder
 	screen tables.Screen
@@ -26,8 +27,9 @@ func (p *page) line(format string, args ...any) {
 	p.WriteString(p.screen.Wrap(fmt.Sprintf(format, args...)) + "\n")
 }
 
-// WriteTable prints the explanation for people: the best nodes with what each plugin gave them, those that are given the same in
-// one row, and the rejected nodes by reason. Top bounds the rows of scored nodes; 0 prints every node by itself.
+// WriteTable prints the explanation for people: the best nodes with what each plugin gave them, those that are given
+// the same in one row, and the rejected nodes by reason. Top bounds the rows of scored nodes; 0 prints every node by
+// itself.
 func (e *Explanation) WriteTable(out io.Writer, top int) error {
 	p := &page{screen: tables.ScreenOf(out), top: top}
 	p.line("%s\n\npod %s, %s, profile %s of %s\n%s", e.Why, e.Pod, e.State, e.Profile, e.Configuration, e.Verdict)
@@ -131,8 +133,8 @@ func (p *page) gang(g *Gang) {
 	}
 }
 
-// scores has a row for the nodes that every plugin gives the same, with the first of them, and a column for each plugin that
-// tells nodes apart. Below it are the terms of the plugins that have some, for the same nodes.
+// scores has a row for the nodes that every plugin gives the same, with the first of them, and a column for each plugin
+// that tells nodes apart. Below it are the terms of the plugins that have some, for the same nodes.
 func (p *page) scores(nodes []Node, winner string) {
 	rows := alikeInRow(nodes, p.top == 0)
 	shown := rows
@@ -193,7 +195,8 @@ func (p *page) points(rows [][]Node, plugins []int, winner string) {
 }
 
 // perNode adds a table with a row for each node, the winner in a color, and how many others are like it where some are.
-func (p *page) perNode(names []string, others []int, winner string, columns []tables.Column, cells func(row int) []any) {
+func (p *page) perNode(names []string, others []int, winner string, columns []tables.Column,
+	cells func(row int) []any) {
 	first := []tables.Column{{Name: "node"}}
 	alike := slices.Max(others) > 0
 	if alike {
@@ -222,7 +225,8 @@ func spread(nodes []Node, plugin int) int64 {
 	return most - least
 }
 
-// alikeInRow puts nodes with the same scores and the same terms together, in the order of the best of them, or every node by itself.
+// alikeInRow puts nodes with the same scores and the same terms together, in the order of the best of them, or every
+// node by itself.
 func alikeInRow(nodes []Node, apart bool) [][]Node {
 	var rows [][]Node
 	at := map[string]int{}
@@ -276,9 +280,11 @@ func (p *page) rejections(nodes []Node) {
 		groups[by].nodes = append(groups[by].nodes, n.Name)
 	}
 	order := slices.SortedFunc(maps.Values(groups), func(a, b *group) int {
-		return cmp.Or(cmp.Compare(len(b.nodes), len(a.nodes)), cmp.Compare(a.plugin, b.plugin), cmp.Compare(a.reasons, b.reasons))
+		return cmp.Or(cmp.Compare(len(b.nodes), len(a.nodes)), cmp.Compare(a.plugin, b.plugin),
+			cmp.Compare(a.reasons, b.reasons))
 	})
-	t := tables.New(p.screen, tables.Column{Name: "nodes", Number: true}, tables.Column{Name: "rejected by"}, tables.Column{Name: "because"},
+	t := tables.New(p.screen, tables.Column{Name: "nodes", Number: true}, tables.Column{Name: "rejected by"},
+		tables.Column{Name: "because"},
 		tables.Column{Name: "which", Extra: true})
 	for _, g := range order {
 		which := g.nodes
@@ -292,7 +298,8 @@ func (p *page) rejections(nodes []Node) {
 
 // closest lists the nodes that lack least.
 func (p *page) closest(nodes []Shortfall) {
-	t := tables.New(p.screen, tables.Column{Name: "closest to fitting"}, tables.Column{Name: "resource"}, tables.Column{Name: "free", Number: true},
+	t := tables.New(p.screen, tables.Column{Name: "closest to fitting"}, tables.Column{Name: "resource"},
+		tables.Column{Name: "free", Number: true},
 		tables.Column{Name: "needed", Number: true})
 	for _, c := range nodes {
 		t.Row(c.Node, c.Resource, c.Free, c.Needs)
@@ -313,7 +320,8 @@ func (p *page) runnerUp(r *RunnerUp) {
 	if len(r.Differences) == 0 {
 		return
 	}
-	t := tables.New(p.screen, tables.Column{Name: "plugin"}, tables.Column{Name: "winner", Number: true}, tables.Column{Name: "runner-up", Number: true},
+	t := tables.New(p.screen, tables.Column{Name: "plugin"}, tables.Column{Name: "winner", Number: true},
+		tables.Column{Name: "runner-up", Number: true},
 		tables.Column{Name: "points", Number: true})
 	for _, d := range r.Differences {
 		t.Row(fmt.Sprintf("%s ×%d", d.Plugin, d.Weight), d.Winner, d.RunnerUp, fmt.Sprintf("%+d", d.Points))

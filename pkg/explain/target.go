@@ -15,8 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/plural"
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/schedulerconfig"
 )
 
@@ -85,6 +86,9 @@ func ParseTarget(args []string) (Target, error) {
 	}
 	kind := kindOf(word)
 	switch {
+	case kind == "" && len(args) == 1 && !joined:
+		return Target{}, fmt.Errorf("%q is not a kind that is explained: name one of %s before it, such as pod %s",
+			word, strings.Join(Kinds(), ", "), word)
 	case kind == "":
 		return Target{}, fmt.Errorf("%q is not a kind that is explained: those are %s", word, strings.Join(Kinds(), ", "))
 	case name == "" && (joined || len(args) == 2):
@@ -102,9 +106,10 @@ func kindOf(word string) string {
 	return ""
 }
 
-// Pods returns the objects to explain the target among, and its pods in the order of Find: those of the manifest, put onto the objects,
-// or those of the objects if there is no manifest.
-func (t Target) Pods(objects []runtime.Object, manifest *Manifest, namespace string) ([]runtime.Object, []*v1.Pod, error) {
+// Pods returns the objects to explain the target among, and its pods in the order of Find: those of the manifest, put
+// onto the objects, or those of the objects if there is no manifest.
+func (t Target) Pods(objects []runtime.Object, manifest *Manifest, namespace string) ([]runtime.Object, []*v1.Pod,
+	error) {
 	if manifest == nil {
 		pods, err := t.Find(objects, namespace)
 		return objects, pods, err
@@ -120,8 +125,8 @@ func (t Target) Pods(objects []runtime.Object, manifest *Manifest, namespace str
 	return objects, []*v1.Pod{pod}, err
 }
 
-// ServedFirst puts those of the pods first that the configuration has a profile for, in the order in which they are, and says how many
-// it has none for.
+// ServedFirst puts those of the pods first that the configuration has a profile for, in the order in which they are,
+// and says how many it has none for.
 func ServedFirst(pods []*v1.Pod, c *schedulerconfig.Configuration) (ordered []*v1.Pod, foreign int) {
 	var others []*v1.Pod
 	for _, pod := range pods {
@@ -146,8 +151,8 @@ func AboutFile(pods, foreign int, pod string) string {
 	return fmt.Sprintf("The file makes %d pods%s; this is about %s.", pods, others, pod)
 }
 
-// Find returns the pods of the target in the order in which they can stand for it: those that are pending, then those that have not
-// ended, then the others.
+// Find returns the pods of the target in the order in which they can stand for it: those that are pending, then those
+// that have not ended, then the others.
 func (t Target) Find(objects []runtime.Object, namespace string) ([]*v1.Pod, error) {
 	if t.Kind == KindPod {
 		pod, err := FindPod(objects, namespace, t.Name)
@@ -174,7 +179,8 @@ func (t Target) Find(objects []runtime.Object, namespace string) ([]*v1.Pod, err
 		case len(elsewhere) > 0:
 			hint = "; there are some in " + strings.Join(sortedKeys(elsewhere), ", ")
 		case slices.ContainsFunc(objects, func(obj runtime.Object) bool { return t.isGroup(obj, namespace) }):
-			hint = fmt.Sprintf("; the podgroup exists and waits for pods with the label %s=%s", schedulingv1alpha1.PodGroupLabel, t.Name)
+			hint = fmt.Sprintf("; the podgroup exists and waits for pods with the label %s=%s", schedulingv1alpha1.PodGroupLabel,
+				t.Name)
 		case t.Kind == KindPodGroup:
 			hint = ", and no such podgroup"
 		}
@@ -182,7 +188,7 @@ func (t Target) Find(objects []runtime.Object, namespace string) ([]*v1.Pod, err
 	}
 	rank := func(p *v1.Pod) int {
 		switch {
-		case kubeview.Finished(p):
+		case podview.Finished(p):
 			return 2
 		case p.Spec.NodeName != "":
 			return 1
@@ -199,7 +205,8 @@ func (t Target) Find(objects []runtime.Object, namespace string) ([]*v1.Pod, err
 // isGroup reports whether the object is the PodGroup that the target names.
 func (t Target) isGroup(obj runtime.Object, namespace string) bool {
 	group, custom := obj.(*unstructured.Unstructured)
-	return custom && t.Kind == KindPodGroup && group.GroupVersionKind().GroupKind() == schedulingv1alpha1.SchemeGroupVersion.WithKind("PodGroup").GroupKind() &&
+	return custom && t.Kind == KindPodGroup &&
+		group.GroupVersionKind().GroupKind() == schedulingv1alpha1.SchemeGroupVersion.WithKind("PodGroup").GroupKind() &&
 		group.GetNamespace() == namespace && group.GetName() == t.Name
 }
 
@@ -211,7 +218,7 @@ func (t Target) About(pods []*v1.Pod, pod string) string {
 	pending, run := 0, 0
 	for _, p := range pods {
 		switch {
-		case kubeview.Finished(p):
+		case podview.Finished(p):
 		case p.Spec.NodeName == "":
 			pending++
 		case p.Status.Phase == v1.PodRunning:
@@ -221,7 +228,8 @@ func (t Target) About(pods []*v1.Pod, pod string) string {
 	if run == len(pods) {
 		return fmt.Sprintf("All %d pods of %s %s run. Example: %s.", run, t.Kind, t.Name, pod)
 	}
-	return fmt.Sprintf("%s %s has %s, and %d %s pending; this is about %s.", t.Kind, t.Name, plural.Of(len(pods), "pod"), pending,
+	return fmt.Sprintf("%s %s has %s, and %d %s pending; this is about %s.", t.Kind, t.Name, plural.Of(len(pods), "pod"),
+		pending,
 		plural.Choose(pending, "is", "are"), pod)
 }
 
@@ -237,7 +245,7 @@ func sortedKeys(set map[string]bool) []string {
 // has reports whether the pod belongs to the target.
 func (t Target) has(pod *v1.Pod) bool {
 	if t.Kind == KindPodGroup {
-		id, _, err := kubeview.GangOf(pod)
+		id, _, err := gangview.Of(pod)
 		return err == nil && id.Name == t.Name
 	}
 	owner := metav1.GetControllerOf(pod)
@@ -245,7 +253,7 @@ func (t Target) has(pod *v1.Pod) bool {
 		return false
 	}
 	if t.Kind == KindDeployment {
-		kind, name := kubeview.WorkloadOf(pod)
+		kind, name := podview.WorkloadOf(pod)
 		return kind == "Deployment" && name == t.Name
 	}
 	return strings.ToLower(owner.Kind) == t.Kind && owner.Name == t.Name

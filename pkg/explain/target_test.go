@@ -32,7 +32,7 @@ func TestAnObjectIsNamedAsKubectlDoes(t *testing.T) {
 		{"pod/a b", "", "", `"pod/a" already has a name`},
 		{"pod a b", "", "", `"b" is too much`},
 		{"pod job/j", "", "", `"job/j" is not a pod`},
-		{"p", "", "", `"p" is not a kind`},
+		{"p", "", "", `replicaset before it, such as pod p`},
 	} {
 		t.Run(tt.args, func(t *testing.T) {
 			t.Parallel()

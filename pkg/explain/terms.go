@@ -127,8 +127,8 @@ func merge(costs []*Cost) []string {
 	return names
 }
 
-// costs has a row for each of the nodes and a column for each term that one of them has, the largest first; it is empty if no node
-// has a cost. Nodes with the same terms share a row, unless every node is to stand by itself.
+// costs has a row for each of the nodes and a column for each term that one of them has, the largest first; it is empty
+// if no node has a cost. Nodes with the same terms share a row, unless every node is to stand by itself.
 func (p *page) costs(rows [][]Node, plugin int, winner string) {
 	var costs []*Cost
 	var names []string
@@ -176,8 +176,8 @@ func (p *page) costs(rows [][]Node, plugin int, winner string) {
 	})
 }
 
-// why says in words by which terms the runner-up costs more than the winner, or less; it is empty where one of them has no
-// cost. Small differences are left to the table.
+// why says in words by which terms the runner-up costs more than the winner, or less; it is empty where one of them has
+// no cost. Small differences are left to the table.
 func why(node string, winner, second *Cost) string {
 	if winner == nil || second == nil {
 		return ""

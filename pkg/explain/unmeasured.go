@@ -7,8 +7,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"berth.dev/berth/pkg/apis/config"
-	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/plugins/slaaware"
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/schedulerconfig"
 )
 
@@ -19,9 +19,10 @@ type NotScored struct {
 	Why string `json:"why"`
 }
 
-// notScored returns what a pod with objectives misses in a snapshot: figures of nodes are measured, and only Prometheus has them.
+// notScored returns what a pod with objectives misses in a snapshot: figures of nodes are measured, and only Prometheus
+// has them.
 func notScored(c *schedulerconfig.Configuration, pod *v1.Pod) []NotScored {
-	want, bad := kubeview.PodObjective(pod)
+	want, bad := podview.PodObjective(pod)
 	if bad != nil || want.None() {
 		return nil
 	}
@@ -40,7 +41,8 @@ func notScored(c *schedulerconfig.Configuration, pod *v1.Pod) []NotScored {
 					func(s *config.SLOSignals) string { return s.LatencyMsQuery }))
 			}
 			if want.Throughput > 0 {
-				why = append(why, missing(fmt.Sprintf("a throughput of at least %g", want.Throughput), "throughputQuery", args.Signals,
+				why = append(why, missing(fmt.Sprintf("a throughput of at least %g", want.Throughput), "throughputQuery",
+					args.Signals,
 					func(s *config.SLOSignals) string { return s.ThroughputQuery }))
 			}
 			return []NotScored{{Plugin: slaaware.Name, Why: strings.Join(why, "; ")}}
@@ -54,6 +56,7 @@ func missing(objective, field string, signals *config.SLOSignals, query func(*co
 	if signals == nil || query(signals) == "" {
 		return fmt.Sprintf("the pod asks for %s, and the arguments have no signals.%s", objective, field)
 	}
-	return fmt.Sprintf("the pod asks for %s; the figures of the nodes are in Prometheus (%s, query %q) and not in the dump",
+	return fmt.Sprintf(
+		"the pod asks for %s; the figures of the nodes are in Prometheus (%s, query %q) and not in the dump",
 		objective, signals.Prometheus.URL, query(signals))
 }

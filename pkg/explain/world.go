@@ -16,7 +16,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/plugins"
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/schedulerconfig"
@@ -33,7 +34,7 @@ type world struct {
 	sched  *simulation.Scheduler
 	fw     framework.Framework
 	target *v1.Pod
-	keys   kubeview.GPUKeys
+	keys   gpuview.Keys
 	settle func()
 	// percentage of nodes to score, of all profiles that have none of their own.
 	percentage *int32
@@ -42,7 +43,8 @@ type world struct {
 	evicted []string
 }
 
-func explain(e *Explanation, configuration *schedulerconfig.Configuration, objects []runtime.Object, target *v1.Pod, settle func()) error {
+func explain(e *Explanation, configuration *schedulerconfig.Configuration, objects []runtime.Object, target *v1.Pod,
+	settle func()) error {
 	w := &world{api: memapi.New(), target: target, keys: configuration.GPUKeys(e.Profile), settle: settle,
 		percentage: configuration.Component.PercentageOfNodesToScore}
 	w.api.Observe = w.observe
@@ -75,8 +77,8 @@ func explain(e *Explanation, configuration *schedulerconfig.Configuration, objec
 	if gangs := w.gangs(); gangs != nil {
 		if id, minimum := gangs.Gang(target); id != (gang.ID{}) {
 			e.Gang = w.gang(ctx, gangs, id, minimum, e.BoundTo != "")
-			said, _, _ := kubeview.GangOf(target)
-			alone = kubeview.WithoutGang(target, said != id)
+			said, _, _ := gangview.Of(target)
+			alone = gangview.WithoutGang(target, said != id)
 		}
 	}
 	if err := w.cycle(ctx, e, alone); err != nil {
@@ -86,7 +88,8 @@ func explain(e *Explanation, configuration *schedulerconfig.Configuration, objec
 		e.Notes = append(e.Notes, key.String())
 	}
 	if len(sched.Extenders) > 0 {
-		e.Notes = append(e.Notes, fmt.Sprintf("the configuration's %s %s not asked", plural.Of(len(sched.Extenders), "extender"),
+		e.Notes = append(e.Notes, fmt.Sprintf("the configuration's %s %s not asked",
+			plural.Of(len(sched.Extenders), "extender"),
 			plural.Choose(len(sched.Extenders), "was", "were")))
 	}
 	return nil
@@ -94,15 +97,15 @@ func explain(e *Explanation, configuration *schedulerconfig.Configuration, objec
 
 // fill puts the cluster into the API, with the target unbound.
 func (w *world) fill(objects []runtime.Object) error {
-	simulation.ServeCustomKinds(w.api, objects)
 	key := types.NamespacedName{Namespace: w.target.Namespace, Name: w.target.Name}
-	for _, obj := range objects {
+	err := simulation.Fill(w.api, objects, func(obj runtime.Object) runtime.Object {
 		if pod, ok := obj.(*v1.Pod); ok && key == (types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}) {
-			continue
+			return nil
 		}
-		if err := w.api.Create(obj.DeepCopyObject()); err != nil {
-			return fmt.Errorf("filling the cluster: %w", err)
-		}
+		return obj.DeepCopyObject()
+	})
+	if err != nil {
+		return err
 	}
 	// The API owns what it is given, and fills in the UID by which plugins know the pod.
 	stored := w.target.DeepCopy()

@@ -14,11 +14,11 @@ import (
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"berth.dev/berth/pkg/prebind"
+	"berth.dev/berth/pkg/binding"
 )
 
-// Bind checks the node once more, promises devices to the pod where it needs some, writes them to the pod and binds it. A
-// request that is repeated because its answer was lost succeeds.
+// Bind checks the node once more, promises devices to the pod where it needs some, writes them to the pod and binds it.
+// A request that is repeated because its answer was lost succeeds.
 func (e *Extender) Bind(ctx context.Context, args *extenderv1.ExtenderBindingArgs) error {
 	pod, err := e.pod(ctx, args)
 	if err != nil {
@@ -29,7 +29,8 @@ func (e *Extender) Bind(ctx context.Context, args *extenderv1.ExtenderBindingArg
 	case args.Node:
 		return nil
 	default:
-		return fmt.Errorf("binding pod %s/%s to node %s: it is bound to node %s", pod.Namespace, pod.Name, args.Node, pod.Spec.NodeName)
+		return fmt.Errorf("binding pod %s/%s to node %s: it is bound to node %s", pod.Namespace, pod.Name, args.Node,
+			pod.Spec.NodeName)
 	}
 	assumed, state, err := e.reserve(ctx, pod, args.Node)
 	if err != nil {
@@ -57,8 +58,8 @@ func (e *Extender) pod(ctx context.Context, args *extenderv1.ExtenderBindingArgs
 	return pod, nil
 }
 
-// reserve is the scheduling cycle of a pod whose node is chosen. What was true when the node passed Filter may not be true
-// any more, so the node is looked at again in the step that promises its devices.
+// reserve is the scheduling cycle of a pod whose node is chosen. What was true when the node passed Filter may not be
+// true any more, so the node is looked at again in the step that promises its devices.
 func (e *Extender) reserve(ctx context.Context, pod *v1.Pod, node string) (*v1.Pod, fwk.CycleState, error) {
 	c, err := e.begin(ctx, pod)
 	if err != nil {
@@ -87,8 +88,9 @@ func (e *Extender) reserve(ctx context.Context, pod *v1.Pod, node string) (*v1.P
 	return assumed, c.state, nil
 }
 
-// hasDevices reports that the scheduler has allocated devices for extended resources of the pod. It does so before it asks
-// for the binding, and the claim that records them is none of the pod's spec: to the plugins the devices are in use.
+// hasDevices reports that the scheduler has allocated devices for extended resources of the pod. It does so before it
+// asks for the binding, and the claim that records them is none of the pod's spec: to the plugins the devices are in
+// use.
 func (e *Extender) hasDevices(pod *v1.Pod) bool {
 	dra := e.framework.SharedDRAManager()
 	if dra == nil {
@@ -96,12 +98,13 @@ func (e *Extender) hasDevices(pod *v1.Pod) bool {
 	}
 	claims, err := dra.ResourceClaims().List()
 	return err == nil && slices.ContainsFunc(claims, func(c *resourcev1.ResourceClaim) bool {
-		return c.Annotations[resourcev1.ExtendedResourceClaimAnnotation] == "true" && c.Status.Allocation != nil && metav1.IsControlledBy(c, pod)
+		return c.Annotations[resourcev1.ExtendedResourceClaimAnnotation] == "true" && c.Status.Allocation != nil &&
+			metav1.IsControlledBy(c, pod)
 	})
 }
 
-// finish binds the pod, or takes back what it was promised. Another replica may have bound it already: that it is on the node is what
-// the caller asks for.
+// finish binds the pod, or takes back what it was promised. Another replica may have bound it already: that it is on
+// the node is what the caller asks for.
 func (e *Extender) finish(ctx context.Context, state fwk.CycleState, assumed *v1.Pod) error {
 	err := e.write(ctx, state, assumed)
 	if err == nil {
@@ -134,7 +137,7 @@ func (e *Extender) write(ctx context.Context, state fwk.CycleState, assumed *v1.
 
 // boundTo is the node of a pod that turned out to be bound before it was told its devices, empty for any other error.
 func boundTo(err error) string {
-	bound := (*prebind.BoundError)(nil)
+	bound := (*binding.BoundError)(nil)
 	if !errors.As(err, &bound) {
 		return ""
 	}
@@ -144,6 +147,7 @@ func boundTo(err error) string {
 func (e *Extender) forget(ctx context.Context, state fwk.CycleState, assumed *v1.Pod) {
 	e.framework.RunReservePluginsUnreserve(ctx, state, assumed, assumed.Spec.NodeName)
 	if err := e.sched.Cache.ForgetPod(klog.FromContext(ctx), assumed); err != nil {
-		klog.FromContext(ctx).Error(err, "Taking a pod off its node failed", "pod", klog.KObj(assumed), "node", assumed.Spec.NodeName)
+		klog.FromContext(ctx).Error(err, "Taking a pod off its node failed", "pod", klog.KObj(assumed), "node",
+			assumed.Spec.NodeName)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/utils/ptr"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/test/harness/await"
 )
 
@@ -88,7 +88,7 @@ func TestBindAssignsDevicesAndNeverPromisesAShareTwice(t *testing.T) {
 	perDevice := map[string]int{}
 	for _, pod := range pods {
 		stored := h.stored(t, pod.Name)
-		assigned, known := kubeview.Granted(stored)
+		assigned, known := gpuview.Granted(stored)
 		if known != (stored.Spec.NodeName != "") {
 			t.Errorf("pod %s on node %q has the assignment %+v", pod.Name, stored.Spec.NodeName, assigned)
 		}

@@ -14,8 +14,9 @@ import (
 // errCutOff is what a caller is told whose request was still being read when there was no memory left for others.
 var errCutOff = errors.New("other requests needed the memory, and this one had been sent for the longest time")
 
-// bodies are the requests that are held in memory. What counts is what has arrived of them, so that a caller that is slow to send
-// takes no more than it has sent. When there is too much, the request is cut off that has been read for the longest time.
+// bodies are the requests that are held in memory. What counts is what has arrived of them, so that a caller that is
+// slow to send takes no more than it has sent. When there is too much, the request is cut off that has been read for
+// the longest time.
 type bodies struct {
 	most int64
 
@@ -34,7 +35,8 @@ type body struct {
 }
 
 // read returns the request's body, which is held until release.
-func (b *bodies) read(w http.ResponseWriter, r *http.Request, limit int64) (content io.Reader, release func(), err error) {
+func (b *bodies) read(w http.ResponseWriter, r *http.Request, limit int64) (content io.Reader, release func(),
+	err error) {
 	one := &body{of: b, end: func() {
 		// It fails only where nothing is read from a connection.
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now())

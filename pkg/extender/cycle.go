@@ -49,8 +49,8 @@ func (e *Extender) begin(ctx context.Context, pod *v1.Pod) (_ *cycle, err error)
 
 func (c *cycle) end() { <-c.turn }
 
-// nodes are those of these names that are known, with one element for each name; nil stands for an unknown node. It counts
-// these too.
+// nodes are those of these names that are known, with one element for each name; nil stands for an unknown node. It
+// counts these too.
 func (c *cycle) nodes(names []string) (infos []fwk.NodeInfo, unknown int) {
 	infos = make([]fwk.NodeInfo, len(names))
 	for i, name := range names {
@@ -92,9 +92,10 @@ func (e *Extender) Filter(ctx context.Context, pod *v1.Pod, names []string) (ver
 	return verdicts, nil
 }
 
-// judge returns a Verdict on each node and how many are not known. It reports as well that no node passes and that this may
-// be because the extender is behind the scheduler.
-func (e *Extender) judge(ctx context.Context, pod *v1.Pod, names []string) (verdicts []Verdict, unknown int, behind bool, err error) {
+// judge returns a Verdict on each node and how many are not known. It reports as well that no node passes and that this
+// may be because the extender is behind the scheduler.
+func (e *Extender) judge(ctx context.Context, pod *v1.Pod, names []string) (verdicts []Verdict, unknown int,
+	behind bool, err error) {
 	c, err := e.begin(ctx, pod)
 	if err != nil {
 		return nil, 0, false, err
@@ -194,8 +195,8 @@ func (e *Extender) Prioritize(ctx context.Context, pod *v1.Pod, names []string) 
 	return priorities(names, scores, e.topScore), nil
 }
 
-// priorities maps sums of scores to 0–10. Ten steps are coarse, so the best keeps a step of its own: it is rounded up, and
-// all others are rounded down and kept below it.
+// priorities maps sums of scores to 0–10. Ten steps are coarse, so the best keeps a step of its own: it is rounded up,
+// and all others are rounded down and kept below it.
 func priorities(names []string, scores []fwk.NodePluginScores, top int64) []int64 {
 	best, byName := int64(math.MinInt64), make(map[string]int64, len(scores))
 	for _, s := range scores {

@@ -1,16 +1,16 @@
-// Package extender serves the plugins of this distribution behind the HTTP extender protocol, for clusters whose scheduler
-// cannot be replaced: filter, prioritize and, where it is asked for, bind.
+// Package extender serves the plugins of this distribution behind the HTTP extender protocol, for clusters whose
+// scheduler cannot be replaced: filter, prioritize and, where it is asked for, bind.
 //
-// It decides with the plugins themselves. A scheduler is made of one profile of a KubeSchedulerConfiguration, reduced to
-// the plugins of ours, and never run: its informers feed its cache, and each request takes a snapshot and calls the
-// framework's own PreFilter, Filter, PreScore and Score. So the args, the policy, the messages and the state behind them,
-// such as the ledger of devices, are those of the scheduler, and nothing of them is written a second time. What is left
-// for this package is the protocol.
+// It decides with the plugins themselves. A scheduler is made of one profile of a KubeSchedulerConfiguration, reduced
+// to the plugins of ours, and never run: its informers feed its cache, and each request takes a snapshot and calls the
+// framework's own PreFilter, Filter, PreScore and Score. So the args, the policy, the messages and the state behind
+// them, such as the ledger of devices, are those of the scheduler, and nothing of them is written a second time. What
+// is left for this package is the protocol.
 //
 // The scheduler that calls knows of pods that it has assumed but not bound yet; the extender learns of a pod when it is
 // bound. In between the extender may find a node better than it is. The count of GPUs on a node is safe all the same,
-// because the scheduler's own NodeResourcesFit checks it. Shares of a GPU are not, so they are given out by the verb bind
-// only, which checks the node again, promises the devices in the same step and then binds the pod.
+// because the scheduler's own NodeResourcesFit checks it. Shares of a GPU are not, so they are given out by the verb
+// bind only, which checks the node again, promises the devices in the same step and then binds the pod.
 package extender
 
 import (
@@ -81,7 +81,8 @@ func New(ctx context.Context, o Options) (*Extender, error) {
 		return nil, err
 	}
 	protobuf := rest.CopyConfig(o.API)
-	protobuf.AcceptContentTypes, protobuf.ContentType = o.Component.ClientConnection.AcceptContentTypes, o.Component.ClientConnection.ContentType
+	protobuf.AcceptContentTypes, protobuf.ContentType = o.Component.ClientConnection.AcceptContentTypes,
+		o.Component.ClientConnection.ContentType
 	client, err := kubernetes.NewForConfig(protobuf)
 	if err != nil {
 		return nil, fmt.Errorf("making the API client: %w", err)
@@ -119,7 +120,8 @@ func New(ctx context.Context, o Options) (*Extender, error) {
 	)
 	if err != nil {
 		e.events.Shutdown()
-		return nil, fmt.Errorf("making the plugins of profile %s: %s", o.Profile, strings.Join(strings.Fields(err.Error()), " "))
+		return nil, fmt.Errorf("making the plugins of profile %s: %s", o.Profile,
+			strings.Join(strings.Fields(err.Error()), " "))
 	}
 	e.framework = e.sched.Profiles[profile.SchedulerName]
 	for _, score := range e.framework.ListPlugins().Score.Enabled {
@@ -143,7 +145,8 @@ func (e *Extender) Start(ctx context.Context) error {
 	e.factory.StartWithContext(ctx)
 	e.dynamic.Start(ctx.Done())
 	logged := time.AfterFunc(slowStart, func() {
-		klog.FromContext(ctx).Info("Still waiting for all objects of the cluster; the log of the informers says which are missing")
+		klog.FromContext(ctx).Info(
+			"Still waiting for all objects of the cluster; the log of the informers says which are missing")
 	})
 	defer logged.Stop()
 	e.factory.WaitForCacheSync(ctx.Done())

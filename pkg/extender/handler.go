@@ -34,8 +34,8 @@ type service struct {
 }
 
 const (
-	// largeAtOnce is how many requests that may list all nodes are answered at once, and how many of the largest size are held in
-	// memory. A scheduler sends one after the other.
+	// largeAtOnce is how many requests that may list all nodes are answered at once, and how many of the largest size
+	// are held in memory. A scheduler sends one after the other.
 	largeAtOnce = 4
 	// bindBytes is the size of the largest request to bind, of which there may be many at once. It holds four names.
 	bindBytes = 16 << 10
@@ -43,8 +43,8 @@ const (
 
 // Handler serves the verbs of the protocol. ready says why no request may be answered now, and nil if one may.
 //
-// A request that cannot be read is answered by an HTTP status. What the extender cannot do is an error within the answer
-// where the protocol has room for one: the scheduler shows that to the user, and of a status only the number.
+// A request that cannot be read is answered by an HTTP status. What the extender cannot do is an error within the
+// answer where the protocol has room for one: the scheduler shows that to the user, and of a status only the number.
 func (e *Extender) Handler(limits Limits, ready func() error) http.Handler {
 	s := &service{Extender: e, limits: limits, ready: ready,
 		large: bodies{most: largeAtOnce * limits.BodyBytes}, turns: make(chan struct{}, largeAtOnce)}
@@ -69,8 +69,8 @@ func (b requestError) Unwrap() error { return b.error }
 // The values of the label result of the metrics.
 const resultDone, resultFailed, resultBad = "done", "failed", "bad_request"
 
-// oneOfFew reads a request, and lets it wait, within the time for its answer, until few others are being answered. One that is slow to
-// arrive takes no turn.
+// oneOfFew reads a request, and lets it wait, within the time for its answer, until few others are being answered. One
+// that is slow to arrive takes no turn.
 func (s *service) oneOfFew(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), s.limits.Time)
@@ -145,7 +145,8 @@ func decode(body io.Reader, into any) error {
 	}
 	if large := (*http.MaxBytesError)(nil); errors.As(err, &large) {
 		return requestError{http.StatusRequestEntityTooLarge, fmt.Errorf(
-			"reading the request: it is larger than %d bytes (--max-request-bytes); nodeCacheCapable: true sends names instead of nodes", large.Limit)}
+			"reading the request: it is larger than %d bytes (--max-request-bytes); nodeCacheCapable: true sends names "+
+				"instead of nodes", large.Limit)}
 	}
 	return requestError{http.StatusBadRequest, fmt.Errorf("reading the request: %w", err)}
 }
@@ -160,7 +161,8 @@ func decodeArgs(body io.Reader) (*extenderv1.ExtenderArgs, []string, error) {
 	case args.Pod == nil:
 		return nil, nil, requestError{http.StatusBadRequest, errors.New("reading the request: it has no Pod")}
 	case (args.Nodes == nil) == (args.NodeNames == nil):
-		return nil, nil, requestError{http.StatusBadRequest, errors.New("reading the request: want either Nodes or NodeNames")}
+		return nil, nil, requestError{http.StatusBadRequest,
+			errors.New("reading the request: want either Nodes or NodeNames")}
 	case args.NodeNames != nil:
 		return args, *args.NodeNames, nil
 	}
@@ -292,7 +294,8 @@ func (s *service) answerBind(ctx context.Context, body io.Reader) (any, error) {
 		return nil, err
 	}
 	if args.PodName == "" || args.PodNamespace == "" || args.PodUID == "" || args.Node == "" {
-		return nil, requestError{http.StatusBadRequest, errors.New("reading the request: want PodName, PodNamespace, PodUID and Node")}
+		return nil, requestError{http.StatusBadRequest,
+			errors.New("reading the request: want PodName, PodNamespace, PodUID and Node")}
 	}
 	err := s.ready()
 	if err == nil {

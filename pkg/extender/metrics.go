@@ -9,9 +9,10 @@ import (
 
 var (
 	requests = metrics.NewCounterVec(&metrics.CounterOpts{
-		Subsystem:      "berth_extender",
-		Name:           "requests_total",
-		Help:           "Requests by verb (filter, prioritize, preempt, bind) and result: done, failed (the answer is an error), bad_request.",
+		Subsystem: "berth_extender",
+		Name:      "requests_total",
+		Help: "Requests by verb (filter, prioritize, preempt, bind) and result: done, failed (the answer is an " +
+			"error), bad_request.",
 		StabilityLevel: metrics.ALPHA,
 	}, []string{"verb", "result"})
 	durations = metrics.NewHistogramVec(&metrics.HistogramOpts{
@@ -28,9 +29,10 @@ var (
 		StabilityLevel: metrics.ALPHA,
 	})
 	lagWaits = metrics.NewCounterVec(&metrics.CounterOpts{
-		Subsystem:      "berth_extender",
-		Name:           "lag_waits_total",
-		Help:           "Requests that waited for a change that the scheduler knew of and the extender did not, by result: caught_up, timed_out.",
+		Subsystem: "berth_extender",
+		Name:      "lag_waits_total",
+		Help: "Requests that waited for a change that the scheduler knew of and the extender did not, by result: " +
+			"caught_up, timed_out.",
 		StabilityLevel: metrics.ALPHA,
 	}, []string{"result"})
 )

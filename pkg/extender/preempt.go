@@ -15,9 +15,10 @@ import (
 
 // Preempt returns those of the nodes that have a place for the pod once these pods of theirs are evicted.
 //
-// The scheduler chooses the pods by what its own filters say, and it does so on nodes that they refuse, about which Filter
-// was never asked: without an answer here it evicts pods from nodes of another GPU model, or for a pod that has to wait for
-// its price window. The answer only leaves nodes out. To choose other pods would need the disruption budgets.
+// The scheduler chooses the pods by what its own filters say, and it does so on nodes that they refuse, about which
+// Filter was never asked: without an answer here it evicts pods from nodes of another GPU model, or for a pod that has
+// to wait for its price window. The answer only leaves nodes out. To choose other pods would need the disruption
+// budgets.
 func (e *Extender) Preempt(
 	ctx context.Context, pod *v1.Pod, victims map[string]*extenderv1.MetaVictims,
 ) (left map[string]*extenderv1.MetaVictims, err error) {
@@ -33,8 +34,8 @@ func (e *Extender) Preempt(
 	return left, nil
 }
 
-// judgeEvictions returns what is left of the nodes, and how many of them are not known. It reports as well that none is left
-// and that this may be because the extender is behind the scheduler.
+// judgeEvictions returns what is left of the nodes, and how many of them are not known. It reports as well that none is
+// left and that this may be because the extender is behind the scheduler.
 func (e *Extender) judgeEvictions(
 	ctx context.Context, pod *v1.Pod, victims map[string]*extenderv1.MetaVictims,
 ) (left map[string]*extenderv1.MetaVictims, unknown int, behind bool, err error) {
@@ -59,7 +60,8 @@ func (e *Extender) judgeEvictions(
 		if err != nil {
 			var stranger unseenPodError
 			unseen[i] = errors.As(err, &stranger) && !c.knows(stranger.uid)
-			klog.FromContext(ctx).V(2).Info("Leaving a node out of preemption", "pod", klog.KObj(pod), "node", names[i], "err", err)
+			klog.FromContext(ctx).V(2).Info("Leaving a node out of preemption", "pod", klog.KObj(pod), "node", names[i], "err",
+				err)
 			return nil
 		}
 		status := c.filter(ctx, state, pod, after)
@@ -85,8 +87,8 @@ func (u unseenPodError) Error() string {
 	return fmt.Sprintf("pod with UID %q is not known to be on node %s", u.uid, u.node)
 }
 
-// knows reports that a pod is on any node. One that would be evicted from a node and is on another belongs to a group that
-// has a pod on each.
+// knows reports that a pod is on any node. One that would be evicted from a node and is on another belongs to a group
+// that has a pod on each.
 func (c *cycle) knows(uid string) bool {
 	infos, err := c.snapshot.NodeInfos().List()
 	return err == nil && slices.ContainsFunc(infos, func(info fwk.NodeInfo) bool { return indexOf(info, uid) >= 0 })
@@ -98,7 +100,8 @@ func indexOf(info fwk.NodeInfo, uid string) int {
 }
 
 // without is the node and the state of the cycle as they are once these pods are gone.
-func (c *cycle) without(ctx context.Context, pod *v1.Pod, info fwk.NodeInfo, victims []*extenderv1.MetaPod) (fwk.CycleState, fwk.NodeInfo, error) {
+func (c *cycle) without(ctx context.Context, pod *v1.Pod, info fwk.NodeInfo,
+	victims []*extenderv1.MetaPod) (fwk.CycleState, fwk.NodeInfo, error) {
 	if len(victims) == 0 {
 		return nil, nil, fmt.Errorf("node %s has no pods to evict", info.Node().Name)
 	}
@@ -113,7 +116,8 @@ func (c *cycle) without(ctx context.Context, pod *v1.Pod, info fwk.NodeInfo, vic
 			return nil, nil, fmt.Errorf("leaving pod %s out of node %s: %w", klog.KObj(victim.GetPod()), info.Node().Name, err)
 		}
 		if status := c.framework.RunPreFilterExtensionRemovePod(ctx, state, pod, victim, after); !status.IsSuccess() {
-			return nil, nil, fmt.Errorf("leaving pod %s out of node %s: %w", klog.KObj(victim.GetPod()), info.Node().Name, status.AsError())
+			return nil, nil, fmt.Errorf("leaving pod %s out of node %s: %w", klog.KObj(victim.GetPod()), info.Node().Name,
+				status.AsError())
 		}
 	}
 	return state, after, nil

@@ -13,7 +13,7 @@ import (
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	internalcache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
 )
 
 // The nodes would all have room by the count of GPUs, which is what the scheduler goes by.
@@ -109,7 +109,7 @@ func TestPodsAreEvictedForLinkedGPUsOnlyWhereAPairBecomesFree(t *testing.T) {
 	t.Parallel()
 	shares := func(name, node, devices string) *v1.Pod {
 		pod := newPod(name, node, 0, map[string]string{"alibabacloud.com/gpu-milli": "1000", "alibabacloud.com/gpu-count": "2"})
-		pod.Status.Conditions = []v1.PodCondition{{Type: kubeview.GPUsAssigned, Status: v1.ConditionTrue,
+		pod.Status.Conditions = []v1.PodCondition{{Type: gpuview.GPUsAssigned, Status: v1.ConditionTrue,
 			Message: fmt.Sprintf(`{"pod":%q,"node":%q,"devices":[%s],"milli":1000}`, pod.UID, node, devices)}}
 		return pod
 	}

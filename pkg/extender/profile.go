@@ -24,8 +24,10 @@ const topPluginScore = fwk.MaxScore
 var eventScheme = scheme.Scheme
 
 // reduce returns a profile with the plugins of ours only, as they are enabled there, and with their args.
-func reduce(component *schedulerconfig.KubeSchedulerConfiguration, name string) (*schedulerconfig.KubeSchedulerProfile, error) {
-	at := slices.IndexFunc(component.Profiles, func(p schedulerconfig.KubeSchedulerProfile) bool { return p.SchedulerName == name })
+func reduce(component *schedulerconfig.KubeSchedulerConfiguration, name string) (*schedulerconfig.KubeSchedulerProfile,
+	error) {
+	at := slices.IndexFunc(component.Profiles,
+		func(p schedulerconfig.KubeSchedulerProfile) bool { return p.SchedulerName == name })
 	if at < 0 {
 		return nil, fmt.Errorf("choosing a profile: there is no profile %q", name)
 	}
@@ -49,7 +51,8 @@ func reduce(component *schedulerconfig.KubeSchedulerConfiguration, name string) 
 	})
 	p := profile.Plugins
 	if len(p.MultiPoint.Enabled)+len(p.Filter.Enabled)+len(p.Score.Enabled) == 0 {
-		return nil, fmt.Errorf("reading profile %s: it enables neither %s nor %s, so there is nothing to serve", name, gpuaware.Name, costoptimized.Name)
+		return nil, fmt.Errorf("reading profile %s: it enables neither %s nor %s, so there is nothing to serve", name,
+			gpuaware.Name, costoptimized.Name)
 	}
 	return profile, nil
 }

@@ -134,7 +134,8 @@ func verifiedOnly(next http.Handler, names []string) http.Handler {
 		name := r.TLS.VerifiedChains[0][0].Subject.CommonName
 		if len(names) > 0 && !slices.Contains(names, name) {
 			klog.FromContext(r.Context()).Info("Refused a caller", "commonName", name, "want", names, "from", r.RemoteAddr)
-			http.Error(w, fmt.Sprintf("the client certificate names %q, want one of %q (--client-name)", name, names), http.StatusForbidden)
+			http.Error(w, fmt.Sprintf("the client certificate names %q, want one of %q (--client-name)", name, names),
+				http.StatusForbidden)
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -158,7 +159,8 @@ func newCertificates(s Serving) (*certificates, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the server's certificate: %w", err)
 	}
-	c := &certificates{pair: pair, config: &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}}
+	c := &certificates{pair: pair,
+		config: &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}}
 	base := c.config.Clone()
 	var authorities dynamiccertificates.CAContentProvider
 	if s.ClientCAFile != "" {

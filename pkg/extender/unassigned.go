@@ -9,35 +9,37 @@ import (
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 
 	"berth.dev/berth/pkg/apis/config"
-	"berth.dev/berth/pkg/clusterstate"
 	"berth.dev/berth/pkg/gpu"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/informers"
 )
 
 // unassigned keeps pods with GPUs off nodes that share them, for an extender that does not bind: somebody has to choose
 // the devices of every pod there, and the stock scheduler does not.
 type unassigned struct {
-	keys  *kubeview.GPUKeys
-	nodes *clusterstate.ByNode[atomic.Pointer[kubeview.GPUNode]]
+	keys  *gpuview.Keys
+	nodes *informers.ByNode[atomic.Pointer[gpuview.Node]]
 }
 
 // newUnassigned returns nil for a profile that knows nothing of GPUs.
-func newUnassigned(profile *schedulerconfig.KubeSchedulerProfile, factory kubeinformers.SharedInformerFactory) (*unassigned, error) {
+func newUnassigned(profile *schedulerconfig.KubeSchedulerProfile,
+	factory kubeinformers.SharedInformerFactory) (*unassigned, error) {
 	for _, c := range profile.PluginConfig {
 		args, ok := c.Args.(*config.GPUAwareArgs)
 		if !ok {
 			continue
 		}
-		nodes, err := clusterstate.NewByNode[atomic.Pointer[kubeview.GPUNode]](factory.Core().V1().Nodes().Informer())
+		nodes, err := informers.NewByNode[atomic.Pointer[gpuview.Node]](factory.Core().V1().Nodes().Informer())
 		if err != nil {
 			return nil, err
 		}
-		return &unassigned{keys: args.Keys(), nodes: nodes}, nil
+		return &unassigned{keys: &gpuview.Keys{GPUNames: args.Names()}, nodes: nodes}, nil
 	}
 	return nil, nil
 }
 
-const reasonUnassigned = "node(s) share their GPUs, whose devices only an extender with --bind assigns (bindVerb of the scheduler)"
+const reasonUnassigned = "node(s) share their GPUs, whose devices only an extender with --bind assigns (bindVerb of " +
+	"the scheduler)"
 
 func (u *unassigned) filter(pod *v1.Pod, node *v1.Node) *fwk.Status {
 	if u == nil {

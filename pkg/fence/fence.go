@@ -1,7 +1,7 @@
-// Package fence keeps a scheduler that may no longer lead from writing. The leader election tells a process that it has lost its
-// lease only when it next tries to renew it. A process that was stopped for longer than its lease, by a debugger, a paused
-// virtual machine or a host without memory, goes on scheduling for up to the renew deadline after it has woken, with what it
-// knew before, while another replica leads: nodes and GPUs are given away twice.
+// Package fence keeps a scheduler that may no longer lead from writing. The leader election tells a process that it has
+// lost its lease only when it next tries to renew it. A process that was stopped for longer than its lease, by a
+// debugger, a paused virtual machine or a host without memory, goes on scheduling for up to the renew deadline after it
+// has woken, with what it knew before, while another replica leads: nodes and GPUs are given away twice.
 package fence
 
 import (
@@ -26,8 +26,8 @@ type Fence struct {
 	renewed time.Time // zero while this process does not lead
 }
 
-// New returns a fence that is closed until the lease is acquired. within is the time after which the leader election gives up
-// a lease that could not be renewed: it is shorter than the time after which another replica takes it.
+// New returns a fence that is closed until the lease is acquired. within is the time after which the leader election
+// gives up a lease that could not be renewed: it is shorter than the time after which another replica takes it.
 func New(within time.Duration) *Fence {
 	return &Fence{within: within, now: time.Now}
 }
@@ -44,8 +44,8 @@ func (f *Fence) Guarded(config *rest.Config) *rest.Config {
 	return config
 }
 
-// Check returns an error when another replica may lead. Time that went by on the clock on the wall counts as well as that of the
-// machine's own, which may stand still while the machine is suspended.
+// Check returns an error when another replica may lead. Time that went by on the clock on the wall counts as well as
+// that of the machine's own, which may stand still while the machine is suspended.
 func (f *Fence) Check() error {
 	f.mu.Lock()
 	renewed := f.renewed
@@ -56,7 +56,8 @@ func (f *Fence) Check() error {
 	now := f.now()
 	since := max(now.Sub(renewed), now.Round(0).Sub(renewed.Round(0)))
 	if since > f.within {
-		return fmt.Errorf("this replica has not renewed its lease for %s, and another one may lead", since.Round(time.Millisecond))
+		return fmt.Errorf("this replica has not renewed its lease for %s, and another one may lead",
+			since.Round(time.Millisecond))
 	}
 	return nil
 }
@@ -119,9 +120,10 @@ func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 // WrappedRoundTripper lets others see what is behind this transport.
 func (t *transport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
-// free are the groups that replicas write to whether they lead or not: the lease itself, what they say, and what they ask about
-// rights.
-var free = []string{"/apis/coordination.k8s.io/", "/apis/events.k8s.io/", "/apis/authorization.k8s.io/", "/apis/authentication.k8s.io/"}
+// free are the groups that replicas write to whether they lead or not: the lease itself, what they say, and what they
+// ask about rights.
+var free = []string{"/apis/coordination.k8s.io/", "/apis/events.k8s.io/", "/apis/authorization.k8s.io/",
+	"/apis/authentication.k8s.io/"}
 
 // decides says whether a request is one that only the leader may make.
 func decides(request *http.Request) bool {

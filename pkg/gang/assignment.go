@@ -38,7 +38,7 @@ func (l *Ledger) Propose(leader UID, proposal Proposal, now time.Time) (e Effect
 		m.move(isDenied)
 		return l.settle(g, now), false, false
 	}
-	g.takeOff(now)
+	g.bindingStarted(now)
 	g.plan, g.block, g.invited, g.declined, g.pausedAt, g.rests = p, nil, false, 0, time.Time{}, false
 	g.placedOnce = g.started()
 	for _, s := range g.members {
@@ -77,7 +77,7 @@ func (l *Ledger) Reserve(uid UID, node string, now time.Time) (Effects, bool) {
 		return Effects{}, false
 	}
 	m.node = node
-	m.group.takeOff(now)
+	m.group.bindingStarted(now)
 	l.changed(m.group.id)
 	return Effects{}, true
 }

@@ -63,7 +63,7 @@ func BenchmarkLife(b *testing.B) {
 	}
 }
 
-// BenchmarkWaiting asks for one of 3,000 gangs of 64 after the other, as the waker does when all of them are touched.
+// BenchmarkWaiting asks for one of 3,000 gangs of 64 after the other, as the loop does when all of them are touched.
 func BenchmarkWaiting(b *testing.B) {
 	const gangs, size = 3000, 64
 	for _, classes := range []int{1, 64} {

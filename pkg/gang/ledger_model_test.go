@@ -185,10 +185,10 @@ func (w *world) step() {
 
 // evict lets a more important pod evict a group as a whole. The requests for some pods fail.
 func (w *world) evict() {
-	toll := Toll{Group: g1, Whole: true}
+	toll := EvictionImpact{Group: g1, Whole: true}
 	bound := w.all(func(p *worldPod) bool { return p.group == g1 && p.State == Bound && !p.deleted })
 	toll.Bound = len(bound)
-	if len(bound) == 0 || !w.l.Evict([]Toll{toll}, w.now.Add(30*time.Second), w.now) {
+	if len(bound) == 0 || !w.l.Evict([]EvictionImpact{toll}, w.now.Add(30*time.Second), w.now) {
 		return
 	}
 	w.evicted++

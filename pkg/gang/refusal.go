@@ -156,7 +156,7 @@ func (l *Ledger) Expire(backoff Backoff, now time.Time) Effects {
 	}
 	for _, g := range l.evicted {
 		if !now.Before(g.evictedUntil) {
-			l.stay(g)
+			l.endEviction(g)
 			e = merge(e, l.settle(g, now))
 		}
 	}

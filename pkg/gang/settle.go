@@ -5,8 +5,8 @@ import "time"
 // settle brings a group in line with its members and returns what follows from that. It is the only place that ends a
 // plan or activates members that were held.
 func (l *Ledger) settle(g *group, now time.Time) Effects {
-	if g.goes() && g.census.states[Bound] == 0 {
-		l.stay(g)
+	if g.evicting() && g.census.states[Bound] == 0 {
+		l.endEviction(g)
 	}
 	e := g.recount(now)
 	if g.plan != nil && !g.plan.committed {

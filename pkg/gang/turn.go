@@ -131,7 +131,7 @@ func (m *member) turn() (TurnKind, Reason) {
 		return Hold, Told(g.note)
 	case g.spec() == nil:
 		return Hold, Obstacle{Cause: NoPodGroup, Group: g.id}
-	case g.goes():
+	case g.evicting():
 		return Hold, Obstacle{Cause: Evicted, Group: g.id}
 	case g.plan.node(m.UID) != "" && g.turnCame(g.plan, m.UID):
 		return Follow, nil

@@ -229,34 +229,6 @@ func (l *Ledger) Tally() map[string]int {
 	return t
 }
 
-// Surplus reports whether a bound member is one that its group can spare of those among which one has to choose: the least important
-// ones beyond its minimum, all of which may go.
-func (l *Ledger) Surplus(uid UID, among []UID, now time.Time) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	m := l.member[uid]
-	if m == nil {
-		return true
-	}
-	g := m.group
-	s := g.spec()
-	if s == nil || !g.met() {
-		return false
-	}
-	fewer, roles := g.without(nil, now)
-	var bound []Victim
-	for _, other := range among {
-		if o := g.members[other]; o != nil && o.State == Bound && g.spared[other].IsZero() {
-			bound = append(bound, Victim{UID: o.UID, Priority: o.Priority, Started: o.Created, Role: o.Role})
-		}
-	}
-	group := VictimGroup{Minimum: s.Minimum, Settled: g.census.settled() + fewer, SettledByRole: map[string]int{}, Bound: len(bound)}
-	for role := range s.Minimum.Roles {
-		group.SettledByRole[role] = g.census.settledIn(role) + roles[role]
-	}
-	return slices.ContainsFunc(Surplus(bound, group), func(i int) bool { return bound[i].UID == uid })
-}
-
 // Stragglers returns the pending members of groups that have started and have fewer than their minimum, by group.
 func (l *Ledger) Stragglers() map[ID][]Ref {
 	l.mu.Lock()

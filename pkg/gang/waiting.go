@@ -37,7 +37,7 @@ func (l *Ledger) Waiting(id ID) (Waiting, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	g := l.groups[id]
-	if g == nil || g.plan != nil || g.invited || g.started() || g.goes() || !g.quorum() || g.holding > 0 || g.lead() == nil {
+	if g == nil || g.plan != nil || g.invited || g.started() || g.evicting() || !g.quorum() || g.holding > 0 || g.lead() == nil {
 		return Waiting{}, false
 	}
 	s := g.spec()
@@ -103,7 +103,7 @@ func (l *Ledger) Invite(id ID, now time.Time) Effects {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	g := l.groups[id]
-	if g == nil || g.plan != nil || g.invited || g.started() || g.goes() || !g.quorum() {
+	if g == nil || g.plan != nil || g.invited || g.started() || g.evicting() || !g.quorum() {
 		return Effects{}
 	}
 	return l.invite(g, now)
@@ -114,7 +114,7 @@ func (l *Ledger) Resume(id ID, now time.Time) Effects {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	g := l.groups[id]
-	if g == nil || g.plan != nil || g.invited || g.started() || g.goes() || !g.quorum() {
+	if g == nil || g.plan != nil || g.invited || g.started() || g.evicting() || !g.quorum() {
 		return Effects{}
 	}
 	g.attempts = max(g.attempts-1, 0)

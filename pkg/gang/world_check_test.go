@@ -28,7 +28,7 @@ func (w *world) check() {
 		if holding != g.holding {
 			w.t.Fatalf("%s counts %d assignments, its members hold %d", id, g.holding, holding)
 		}
-		if g.goes() != (l.evicted[id] == g) {
+		if g.evicting() != (l.evicted[id] == g) {
 			w.t.Fatalf("%s is not found by Expire while it is being evicted", id)
 		}
 		if flies := holding > 0 || g.plan != nil; flies == g.inFlightSince.IsZero() {

@@ -63,8 +63,8 @@ func choose(inv *Inventory, r *Request) ([]int, Share, bool) {
 	return devices, share, true
 }
 
-// fullest marks as taken the count devices, of those with that much compute left, that are the fullest and hold milli more;
-// false when there are too few. Devices with less than nothing left are no choice.
+// fullest marks as taken the count devices, of those with that much compute left, that are the fullest and hold milli
+// more; false when there are too few. Devices with less than nothing left are no choice.
 func fullest(left []int, count, milli int) bool {
 	for range count {
 		i := tightest(left, milli)
@@ -104,4 +104,21 @@ func indices(set uint64) []int {
 		out = append(out, bits.TrailingZeros64(set))
 	}
 	return out
+}
+
+// OccupyWhole marks used devices as taken: first those that an agent saw in use. The number is Kubernetes' own, the
+// agent only says which; a process that no pod accounts for takes nothing here, as the kubelet would give its GPU away
+// as well. What pods hold beyond that was given out later, or there is no agent: the best connected set is what the
+// device plugin prefers.
+func (inv *Inventory) OccupyWhole(inUse []int, used int) {
+	whole := Share{Milli: WholeMilli, MemMiB: inv.MemMiB}
+	for _, i := range inUse {
+		if used > 0 && inv.Take([]int{i}, whole) {
+			used--
+		}
+	}
+	used = min(used, inv.FreeWhole())
+	if devices, share, ok := Choose(inv, &Request{Count: used, Milli: WholeMilli}); ok {
+		inv.Take(devices, share)
+	}
 }

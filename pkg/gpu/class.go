@@ -4,8 +4,9 @@ import "encoding/binary"
 
 // AppendClass appends to the key all that the inventory says: two inventories with equal keys are equal to any request.
 func (inv *Inventory) AppendClass(key []byte) []byte {
-	key = append(key, byte(inv.Mode), bit(inv.SharedResource)|bit(inv.IndexKnown)<<1|bit(inv.Links != nil)<<2|bit(inv.InUse)<<3|
-		bit(inv.Agent)<<4|bit(inv.HoldsWhole)<<5|bit(inv.HoldsShares)<<6|bit(inv.Registered)<<7, bit(inv.Unlisted))
+	key = append(key, byte(inv.Mode),
+		bit(inv.SharedResource)|bit(inv.IndexKnown)<<1|bit(inv.Links != nil)<<2|bit(inv.InUse)<<3|
+			bit(inv.Agent)<<4|bit(inv.HoldsWhole)<<5|bit(inv.HoldsShares)<<6|bit(inv.Registered)<<7, bit(inv.Unlisted))
 	for _, s := range [...]string{inv.Resource, inv.Model, inv.Leaving} {
 		key = append(append(key, s...), 0)
 	}
@@ -21,7 +22,8 @@ func (inv *Inventory) AppendClass(key []byte) []byte {
 	}
 	for _, s := range inv.Slices {
 		key = append(append(key, s.Resource...), 0)
-		for _, n := range [...]int{s.Count, s.Milli, s.Total, s.Profile.Compute, s.Profile.Memory, s.Profile.MemorySlices, s.Profile.MemMiB, s.Replicas} {
+		for _, n := range [...]int{s.Count, s.Milli, s.Total, s.Profile.Compute, s.Profile.Memory, s.Profile.MemorySlices,
+			s.Profile.MemMiB, s.Replicas} {
 			key = binary.AppendVarint(key, int64(n))
 		}
 		key = append(key, bit(s.Profile.Alone))

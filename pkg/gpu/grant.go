@@ -2,8 +2,8 @@ package gpu
 
 import "slices"
 
-// faultyMilli is the waste of being given one faulty GPU: work that fails there has to be done again elsewhere, after it
-// has held the GPU for nothing. It outweighs what any healthy choice can waste.
+// faultyMilli is the waste of being given one faulty GPU: work that fails there has to be done again elsewhere, after
+// it has held the GPU for nothing. It outweighs what any healthy choice can waste.
 const faultyMilli = 20 * WholeMilli
 
 // Grant is what a device allocator gives of one GPU.
@@ -18,8 +18,8 @@ type Grant struct {
 	MemMiB int
 }
 
-// takeGranted takes what is given out of the inventory's free compute and returns what is left, how much was taken and what
-// is left of the GPUs of which a share was given.
+// takeGranted takes what is given out of the inventory's free compute and returns what is left, how much was taken and
+// what is left of the GPUs of which a share was given.
 func (inv *Inventory) takeGranted(buf []int, given []Grant) (left []int, taken, sliver int) {
 	after := inv.Clone()
 	for _, g := range given {
@@ -76,8 +76,8 @@ func (inv *Inventory) linkScoreOf(given []Grant) int {
 	return score
 }
 
-// FitGranted reports whether the request accepts the GPUs that an allocator would give: the annotations of a pod say more
-// than its claims do.
+// FitGranted reports whether the request accepts the GPUs that an allocator would give: the annotations of a pod say
+// more than its claims do.
 func FitGranted(inv *Inventory, r *Request, given []Grant) Reason {
 	if len(given) == 0 {
 		return Reason{}

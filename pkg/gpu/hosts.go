@@ -13,8 +13,8 @@ const (
 	cpuSteps = 2
 )
 
-// size is one size of whole-GPU pods in the demand: those of as many GPUs and about as much CPU for each. Pods that need
-// much CPU find fewer places than others, and the small ones among them find theirs on large nodes only.
+// size is one size of whole-GPU pods in the demand: those of as many GPUs and about as much CPU for each. Pods that
+// need much CPU find fewer places than others, and the small ones among them find theirs on large nodes only.
 type size struct {
 	gpus int
 	// cpuMilli is the mean CPU request of such pods.
@@ -86,8 +86,8 @@ func hostsOf(sizes []size, wholeFree int, cpuMilli int64) Hosts {
 
 // hostPrices returns what one more place for a pod of each size is worth, in milli-GPU: all of its GPUs times the
 // probability that it will be missing. There are H places. N are expected to be asked for while the idle GPUs fill up,
-// by pods of this size and those larger in both GPUs and CPU, which take away such places too. Arrivals being independent, the number is
-// about normal with mean and variance N, as a Poisson distribution is.
+// by pods of this size and those larger in both GPUs and CPU, which take away such places too. Arrivals being
+// independent, the number is about normal with mean and variance N, as a Poisson distribution is.
 func hostPrices(sizes []size, hosts Hosts, idleMilli int64) [maxSizes]float64 {
 	var prices [maxSizes]float64
 	for i, s := range sizes {

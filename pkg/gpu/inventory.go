@@ -98,12 +98,12 @@ type Inventory struct {
 	Agent bool
 	// Registered reports that such an agent listed the devices and gives them out when the kubelet asks for them.
 	Registered bool
-	// Unlisted reports that there is such an agent, but that its list has no device or cannot be read. Devices are those that
-	// the node is known to have all the same.
+	// Unlisted reports that there is such an agent, but that its list has no device or cannot be read. Devices are
+	// those that the node is known to have all the same.
 	Unlisted bool
-	// HoldsWhole and HoldsShares report, of a shared node without an agent, that pods run there to which the kubelet gave
-	// GPUs, and pods that use the devices which they were told. A node in ModeDevicePlugin that was shared once may hold such
-	// shares too.
+	// HoldsWhole and HoldsShares report, of a shared node without an agent, that pods run there to which the kubelet
+	// gave GPUs, and pods that use the devices which they were told. A node in ModeDevicePlugin that was shared once
+	// may hold such shares too.
 	HoldsWhole, HoldsShares bool
 	// IndexKnown reports that FreeMilli is true of each index and not only in sum.
 	IndexKnown bool
@@ -163,8 +163,8 @@ func (inv *Inventory) SlicedMilli(r *Request) int {
 }
 
 // FreeSlicedMilli is the part of physical GPUs, in milli-GPU, that free slices are: what the slices in use leave of the
-// GPUs that are cut, so that each GPU counts once however it is cut. Where the number of GPUs is not known it is what the
-// free slices add up to.
+// GPUs that are cut, so that each GPU counts once however it is cut. Where the number of GPUs is not known it is what
+// the free slices add up to.
 func (inv *Inventory) FreeSlicedMilli() int {
 	free, used := 0, 0
 	for i := range inv.Slices {

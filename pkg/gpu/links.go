@@ -248,7 +248,8 @@ func (inv *Inventory) devicesThat(belong func(Device) bool) deviceSet {
 	return s
 }
 
-// best is Links.Best for a node of any number of GPUs. With more than MaxLinked it is the same for all sets, and none is named.
+// best is Links.Best for a node of any number of GPUs. With more than MaxLinked it is the same for all sets, and none
+// is named.
 func (inv *Inventory) best(of deviceSet, k int, nvlink bool) (set uint64, score int, ok bool) {
 	if len(inv.Devices) <= MaxLinked {
 		return inv.Links.Best(of.mask, k, nvlink)
@@ -260,8 +261,8 @@ func (inv *Inventory) best(of deviceSet, k int, nvlink bool) (set uint64, score 
 	return 0, score, ok
 }
 
-// bestFree is that of the devices of which nothing is promised. Where the kubelet picks and nobody reports which devices are
-// free, any may be: the best set is then what can be hoped for.
+// bestFree is that of the devices of which nothing is promised. Where the kubelet picks and nobody reports which
+// devices are free, any may be: the best set is then what can be hoped for.
 func (inv *Inventory) bestFree(k int, nvlink bool) (score int, ok bool) {
 	unknown := inv.Mode == ModeDevicePlugin && !inv.IndexKnown
 	free := inv.devicesThat(func(d Device) bool { return d.whole() || unknown && !d.Unhealthy })

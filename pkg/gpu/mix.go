@@ -33,8 +33,8 @@ type Class struct {
 	Count, Milli int
 	// Models are the acceptable products joined by "|", sorted; empty for any.
 	Models string
-	// Slices names the hardware slices (MIG) that it asks for instead of GPUs, joined by ",". They are demand for GPU, of which Count
-	// and Milli say how much, but for none that others could have.
+	// Slices names the hardware slices (MIG) that it asks for instead of GPUs, joined by ",". They are demand for GPU,
+	// of which Count and Milli say how much, but for none that others could have.
 	Slices string
 }
 
@@ -164,8 +164,8 @@ func (m *Mix) Ended(c Class, owner Owner, began, at time.Time) {
 }
 
 // admit returns the class as which the mix counts that class. Where the mix has too many, it makes all of them coarser,
-// which happens a few times at most. It returns false for a new class where even that leaves too many: such pods differ in
-// more than their size.
+// which happens a few times at most. It returns false for a new class where even that leaves too many: such pods differ
+// in more than their size.
 func (m *Mix) admit(c Class) (Class, bool) {
 	for {
 		as := c.coarsen(m.coarse)

@@ -24,9 +24,9 @@ type owners struct {
 	lives                   map[string]*lifetime
 }
 
-// part counts an arrival of that weight and returns how much of it is to count. A controller with more than half of all pods
-// counts as one with half. So does a namespace, unless its pods run as long as those of the others: most of the work of a
-// cluster may be one team's, but pods that come and go in numbers are no reason to place all others for them.
+// part counts an arrival of that weight and returns how much of it is to count. A controller with more than half of all
+// pods counts as one with half. So does a namespace, unless its pods run as long as those of the others: most of the
+// work of a cluster may be one team's, but pods that come and go in numbers are no reason to place all others for them.
 func (o *owners) part(of Owner, weight float64, now time.Time) float64 {
 	part := 1.0
 	if s := o.controllers.add(of.Controller, weight); of.Controller != "" {
@@ -68,15 +68,16 @@ func (o *owners) ended(of Owner, began, at time.Time) {
 	}
 }
 
-// relativeLife is how long the pods of a namespace run, as a part of how long those of a namespace run in the mean of the
-// others, and 1 as long as that is not known. Each of the others counts once, however many pods it has.
+// relativeLife is how long the pods of a namespace run, as a part of how long those of a namespace run in the mean of
+// the others, and 1 as long as that is not known. Each of the others counts once, however many pods it has.
 func (o *owners) relativeLife(namespace string, now float64) float64 {
 	own := o.lives[namespace]
 	if own == nil || own.ended == 0 {
 		return 1
 	}
 	sum, n := 0.0, 0.0
-	for _, name := range slices.Sorted(maps.Keys(o.lives)) { // in a fixed order, in which sums are the same from run to run
+	for _, name := range slices.Sorted(
+		maps.Keys(o.lives)) { // in a fixed order, in which sums are the same from run to run
 		if l := o.lives[name]; name != namespace && l.running+int(l.ended) > 0 {
 			sum += l.exposure(now) / max(1, l.ended)
 			n++

@@ -132,3 +132,18 @@ func SliceProfile(product string) string {
 	_, profile, _ := strings.Cut(strings.TrimSuffix(product, "-SHARED"), migSuffix)
 	return profile
 }
+
+// generations are the compute capabilities behind the names that labels use: NVIDIA's families, and the models of the
+// published examples.
+var generations = map[string]int{
+	"kepler": 35, "maxwell": 50, "pascal": 60, "volta": 70, "turing": 75, "ampere": 80, "ada-lovelace": 89,
+	"hopper": 90, "blackwell": 100,
+	"p100": 60, "v100": 70, "t4": 75, "a100": 80, "a10": 86, "l4": 89, "l40s": 89, "h100": 90, "h200": 90, "b200": 100,
+}
+
+// GenerationOf is the compute capability, times ten, behind the name of a family or of a well-known model; false for
+// others.
+func GenerationOf(name string) (int, bool) {
+	g, ok := generations[strings.ToLower(name)]
+	return g, ok
+}

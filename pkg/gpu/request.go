@@ -91,8 +91,9 @@ func (r *Request) ShareOn(memMiB int) (Share, bool) {
 	return s, true
 }
 
-// MilliOf is the compute that counts with a part of a GPU's memory, 1 at least. It is rounded down, so that as many shares fit
-// as the memory holds: three of a third of it each, not two. What keeps a GPU from being given to more is the memory.
+// MilliOf is the compute that counts with a part of a GPU's memory, 1 at least. It is rounded down, so that as many
+// shares fit as the memory holds: three of a third of it each, not two. What keeps a GPU from being given to more is
+// the memory.
 func MilliOf(partMiB, memMiB int) int { return max(1, min(WholeMilli, partMiB*WholeMilli/memMiB)) }
 
 // TotalMilli is the compute that the pod asks for in sum; a share given by memory counts on GPUs of memMiB each.

@@ -13,8 +13,8 @@ func (inv *Inventory) MemoryOf(i int) int {
 	return inv.MemMiB
 }
 
-// MemoryServing is the memory of the smallest device that may serve the request when the node is empty, the least of all where
-// none may; 0 when unknown.
+// MemoryServing is the memory of the smallest device that may serve the request when the node is empty, the least of
+// all where none may; 0 when unknown.
 func (inv *Inventory) MemoryServing(r *Request) int {
 	smallest := 0
 	for i := range inv.Devices {
@@ -28,9 +28,9 @@ func (inv *Inventory) MemoryServing(r *Request) int {
 	return smallest
 }
 
-// parts are the sets of devices of which one is to serve the request, for a node whose GPUs are not alike. Whole GPUs may differ in
-// memory, as long as each has enough. The shares of a pod are alike, so that its GPUs are, the smallest first. In a part, all
-// other devices are unhealthy.
+// parts are the sets of devices of which one is to serve the request, for a node whose GPUs are not alike. Whole GPUs
+// may differ in memory, as long as each has enough. The shares of a pod are alike, so that its GPUs are, the smallest
+// first. In a part, all other devices are unhealthy.
 func (inv *Inventory) parts(r *Request) []*Inventory {
 	if r.Count == 0 {
 		return []*Inventory{inv}
@@ -75,7 +75,8 @@ func (inv *Inventory) all(s Share) bool {
 	return s.Milli >= WholeMilli && s.MemMiB >= inv.MemMiB && inv.unlike()
 }
 
-// MostOf is no less than what the request takes of any device that serves it, in compute and in memory; false when none does.
+// MostOf is no less than what the request takes of any device that serves it, in compute and in memory; false when none
+// does.
 func (inv *Inventory) MostOf(r *Request) (most Share, ok bool) {
 	if !inv.unlike() {
 		return r.ShareOn(inv.MemMiB)

@@ -139,7 +139,8 @@ func (j *Judge) Change(inv *Inventory, r *Request, at Placement) Change {
 			c.Fixed.Packing = j.Weights.Packing * WholeMilli * float64(capacity-total) / float64(capacity)
 		}
 	} else {
-		c.Fixed.BestFit = j.Weights.BestFit * 0.5 * (float64(max(0, cpuLeft))/bestFitCPUMilli + float64(total)/(bestFitGPUs*WholeMilli))
+		c.Fixed.BestFit = j.Weights.BestFit * 0.5 * (float64(max(0, cpuLeft))/bestFitCPUMilli +
+			float64(total)/(bestFitGPUs*WholeMilli))
 		c.Fixed.Sliver = j.Weights.Sliver * float64(sliver) / WholeMilli
 	}
 	if j.demand != nil {
@@ -150,7 +151,8 @@ func (j *Judge) Change(inv *Inventory, r *Request, at Placement) Change {
 		for i, n := range hostsOf(j.demand.sizes, inv.wholes(left), cpuLeft) {
 			c.Hosts[i] -= n
 		}
-		c.StrandedMilli = j.demand.stranding.Value(inv.Model, cpuLeft, left) - j.demand.stranding.Value(inv.Model, inv.FreeCPUMilli, free)
+		c.StrandedMilli = j.demand.stranding.Value(inv.Model, cpuLeft, left) - j.demand.stranding.Value(inv.Model,
+			inv.FreeCPUMilli, free)
 	}
 	c.Fixed.Slices = j.Weights.Slices * inv.brokenSlices(inv.wanted(r))
 	c.Fixed.OverProvisioning = j.Weights.OverProvisioning * c.GPUs * capability(inv)

@@ -64,16 +64,16 @@ func (w *Workload) Observe(k RequestKind, times int) {
 }
 
 // StrandedMilli is how much of the room's idle GPU the workload cannot use where it is, in milli-GPU: for each kind of
-// request all of it where the request does not fit, else the devices that are too full for it, weighted by how often the
-// kind was seen. (The fragmentation measure of Weng et al., USENIX ATC 2023, section 3.1, over requests for GPUs.) Without a
-// workload nothing is stranded.
+// request all of it where the request does not fit, else the devices that are too full for it, weighted by how often
+// the kind was seen. (The fragmentation measure of Weng et al., USENIX ATC 2023, section 3.1, over requests for GPUs.)
+// Without a workload nothing is stranded.
 func (w *Workload) StrandedMilli(r *Room) float64 {
 	_, stranded := w.judge(r, nil)
 	return stranded
 }
 
-// Judge returns what StrandedMilli does, and for each device of the room whether any of the most frequent kinds of requests
-// could use what is idle of it. Without a workload every idle device is usable.
+// Judge returns what StrandedMilli does, and for each device of the room whether any of the most frequent kinds of
+// requests could use what is idle of it. Without a workload every idle device is usable.
 func (w *Workload) Judge(r *Room) (usable []bool, strandedMilli float64) {
 	return w.judge(r, make([]bool, len(r.Devices)))
 }
@@ -145,7 +145,8 @@ func (r *Room) idleMilli() int {
 }
 
 func (k *countedKind) fits(r *Room) bool {
-	if k.CPUMilli > r.FreeCPUMilli || k.MemoryBytes > r.FreeMemoryBytes || len(k.Models) > 0 && !slices.Contains(k.Models, r.Model) {
+	if k.CPUMilli > r.FreeCPUMilli || k.MemoryBytes > r.FreeMemoryBytes || len(k.Models) > 0 &&
+		!slices.Contains(k.Models, r.Model) {
 		return false
 	}
 	fitting := 0

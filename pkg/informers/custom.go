@@ -26,7 +26,8 @@ const (
 	customPatience = 30 * time.Second
 )
 
-// CustomKind is a kind of custom resource that a plugin reads.
+// CustomKind is a kind that a plugin reads where it can: a custom resource, or one for which the scheduler may lack a
+// right.
 type CustomKind struct {
 	// Resource names the kind to the API server.
 	Resource schema.GroupVersionResource
@@ -40,21 +41,24 @@ type CustomKind struct {
 	Unread string
 }
 
-// Custom returns the factory's informer for the kind, which starts with all others, and the client that writes it. Handlers
-// and indexers are added by the caller, who is to call it once for each factory, that is, inside the build of Shared.
+// Custom returns the factory's informer for the kind, which starts with all others, and the client that writes it.
+// Handlers and indexers are added by the caller, who is to call it once for each factory, that is, inside the build of
+// Shared.
 //
 // The informer never keeps the scheduler from starting, which a CRD that is not installed does with a plain informer. A
-// kind that the cluster does not serve or that the scheduler may not read is an empty one; the log says so once, and the
-// informer tries again until it can read the kind. Once objects have been read, only their deletion, or that of the
+// kind that the cluster does not serve or that the scheduler may not read is an empty one; the log says so once, and
+// the informer tries again until it can read the kind. Once objects have been read, only their deletion, or that of the
 // CRD, removes them: a right that was withdrawn does not.
-func Custom(factory kubeinformers.SharedInformerFactory, config *restclient.Config, kind CustomKind) (cache.SharedIndexInformer, *restclient.RESTClient, error) {
+func Custom(factory kubeinformers.SharedInformerFactory, config *restclient.Config,
+	kind CustomKind) (cache.SharedIndexInformer, *restclient.RESTClient, error) {
 	client, err := NewCustomClient(config, kind)
 	if err != nil {
 		return nil, nil, err
 	}
-	informer := factory.InformerFor(kind.Object, func(_ clientset.Interface, resync time.Duration) cache.SharedIndexInformer {
-		return cache.NewSharedIndexInformer(NewCustomListWatch(client, kind), kind.Object, resync, cache.Indexers{})
-	})
+	informer := factory.InformerFor(kind.Object,
+		func(_ clientset.Interface, resync time.Duration) cache.SharedIndexInformer {
+			return cache.NewSharedIndexInformer(NewCustomListWatch(client, kind), kind.Object, resync, cache.Indexers{})
+		})
 	return informer, client, nil
 }
 
@@ -78,16 +82,35 @@ func NewCustomClient(config *restclient.Config, kind CustomKind) (*restclient.RE
 	return client, nil
 }
 
-// NewCustomListWatch returns what lists and watches the kind for one informer, in the way that Custom describes. It is for
-// informers that are more than one of Custom.
+// NewCustomListWatch returns what lists and watches the kind for one informer, in the way that Custom describes. It is
+// for informers that are more than one of Custom.
 func NewCustomListWatch(client restclient.Interface, kind CustomKind) cache.ListerWatcher {
-	return &customListWatch{client: client, kind: kind}
+	request := func(options *metav1.ListOptions) *restclient.Request {
+		return client.Get().Resource(kind.Resource.Resource).VersionedParams(options, metav1.ParameterCodec)
+	}
+	return WhereReadable(kind,
+		func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			list := kind.List.DeepCopyObject()
+			return list, request(&options).Do(ctx).Into(list)
+		},
+		func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			options.Watch = true
+			return request(&options).Watch(ctx)
+		})
 }
 
-// customListWatch lists and watches the objects of a kind. Its state is the reflector's, which lists and watches in turns.
+// WhereReadable lists and watches the kind by these functions, in the way that Custom describes.
+func WhereReadable(kind CustomKind, list cache.ListWithContextFunc,
+	watching cache.WatchFuncWithContext) cache.ListerWatcher {
+	return &customListWatch{kind: kind, list: list, watching: watching}
+}
+
+// customListWatch lists and watches the objects of a kind. Its state is the reflector's, which lists and watches in
+// turns.
 type customListWatch struct {
-	client restclient.Interface
-	kind   CustomKind
+	kind     CustomKind
+	list     cache.ListWithContextFunc
+	watching cache.WatchFuncWithContext
 
 	// listed is set once the objects have been read, and away while the list that was given last is not the server's.
 	listed, away bool
@@ -99,11 +122,10 @@ type customListWatch struct {
 
 // ListWithContext lists all objects.
 func (l *customListWatch) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-	list := l.kind.List.DeepCopyObject()
-	err := l.client.Get().Resource(l.kind.Resource.Resource).VersionedParams(&options, metav1.ParameterCodec).Do(ctx).Into(list)
+	list, err := l.list(ctx, options)
 	if err == nil {
 		if l.said != "" {
-			klog.FromContext(ctx).Info("Custom resource can be read", "resource", l.kind.Resource.GroupResource())
+			klog.FromContext(ctx).Info("Resource can be read", "resource", l.kind.Resource.GroupResource())
 		}
 		l.listed, l.away, l.failing, l.said = true, false, time.Time{}, ""
 		return list, nil
@@ -153,8 +175,7 @@ func (l *customListWatch) WatchWithContext(ctx context.Context, options metav1.L
 		// The list that it would go on from is not the server's.
 		return Pause(ctx, customRetry), nil
 	}
-	options.Watch = true
-	w, err := l.client.Get().Resource(l.kind.Resource.Resource).VersionedParams(&options, metav1.ParameterCodec).Watch(ctx)
+	w, err := l.watching(ctx, options)
 	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
 		l.say(ctx, err)
 		return Pause(ctx, customRetry), nil
@@ -174,10 +195,10 @@ func (l *customListWatch) say(ctx context.Context, err error) {
 	l.said = reason
 	logger := klog.FromContext(ctx).WithValues("resource", l.kind.Resource.GroupResource(), "effect", l.kind.Unread)
 	if apierrors.IsNotFound(err) {
-		logger.Info("Custom resource is not installed")
+		logger.Info("Resource is not installed")
 		return
 	}
-	logger.Error(err, "Custom resource cannot be read, trying again")
+	logger.Error(err, "Resource cannot be read, trying again")
 }
 
 // List lists all objects.
@@ -205,7 +226,8 @@ func Pause(ctx context.Context, d time.Duration) watch.Interface {
 	p := &pause{cancel: cancel, events: make(chan watch.Event, 1)}
 	context.AfterFunc(ctx, func() {
 		// Expired makes the reflector list again instead of resuming a watch that never was.
-		p.events <- watch.Event{Type: watch.Error, Object: &apierrors.NewResourceExpired("the resource was not served").ErrStatus}
+		p.events <- watch.Event{Type: watch.Error,
+			Object: &apierrors.NewResourceExpired("the resource was not served").ErrStatus}
 		close(p.events)
 	})
 	return p

@@ -13,15 +13,17 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Handle adds a handler to an informer, and makes the factory wait for it: WaitForCacheSync of the factory returns when the
-// handler, too, was told of all objects that there were at the start. An informer is in sync as soon as its own store is, and
-// its handlers hear of the objects later, each at its own speed. A scheduler waits for its own handlers before the first
-// cycle and knows nothing of those of plugins; without this a plugin that is behind decides on a part of the cluster.
+// Handle adds a handler to an informer, and makes the factory wait for it: WaitForCacheSync of the factory returns when
+// the handler, too, was told of all objects that there were at the start. An informer is in sync as soon as its own
+// store is, and its handlers hear of the objects later, each at its own speed. A scheduler waits for its own handlers
+// before the first cycle and knows nothing of those of plugins; without this a plugin that is behind decides on a part
+// of the cluster.
 //
 // An object that has taken the name of another reaches the handler as the deletion of that one and an addition.
 //
 // Call it before the factory starts, that is, while plugins are made. The handler must not wait for the factory.
-func Handle(factory informers.SharedInformerFactory, informer cache.SharedInformer, handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
+func Handle(factory informers.SharedInformerFactory, informer cache.SharedInformer,
+	handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
 	registration, err := informer.AddEventHandler(byUID{handler})
 	if err != nil {
 		return nil, err //nolint:wrapcheck // the caller says what it watches
@@ -30,8 +32,9 @@ func Handle(factory informers.SharedInformerFactory, informer cache.SharedInform
 	return registration, nil
 }
 
-// byUID tells objects apart by their UID. Informers go by the name: what came and went while a watch was interrupted they see as
-// one update, from an object to another that has its name, and a handler would never hear that the first is gone.
+// byUID tells objects apart by their UID. Informers go by the name: what came and went while a watch was interrupted
+// they see as one update, from an object to another that has its name, and a handler would never hear that the first is
+// gone.
 type byUID struct{ cache.ResourceEventHandler }
 
 // OnUpdate implements cache.ResourceEventHandler.
@@ -48,12 +51,14 @@ func (h byUID) OnUpdate(before, after any) {
 
 // Await makes WaitForCacheSync of the factory wait for something else, too. Call it before the factory starts.
 func Await(factory informers.SharedInformerFactory, done cache.DoneChecker) {
-	all := factory.InformerFor(&slot[struct{}, awaited]{}, func(clientset.Interface, time.Duration) cache.SharedIndexInformer {
-		return &awaited{
-			SharedIndexInformer: cache.NewSharedIndexInformer(&cache.ListWatch{}, &slot[struct{}, awaited]{}, 0, cache.Indexers{}),
-			told:                make(chan struct{}),
-		}
-	}).(*awaited)
+	all := factory.InformerFor(&slot[struct{}, awaited]{},
+		func(clientset.Interface, time.Duration) cache.SharedIndexInformer {
+			return &awaited{
+				SharedIndexInformer: cache.NewSharedIndexInformer(&cache.ListWatch{}, &slot[struct{}, awaited]{}, 0,
+					cache.Indexers{}),
+				told: make(chan struct{}),
+			}
+		}).(*awaited)
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	all.of = append(all.of, done)

@@ -1,9 +1,9 @@
 // Package informers holds the state that informers feed and that the profiles of one scheduler share.
 //
-// A plugin is made once for each profile, and some of what it knows must exist once for the whole scheduler: a ledger of
-// promised devices, a background reader, a reporter of bad values. All profiles of a scheduler have one informer factory
-// and nothing else in common, so the factory is what the state belongs to. A process may run many schedulers, one after
-// the other or at once, as a replay does; each has a factory of its own.
+// A plugin is made once for each profile, and some of what it knows must exist once for the whole scheduler: a ledger
+// of promised devices, a background reader, a reporter of bad values. All profiles of a scheduler have one informer
+// factory and nothing else in common, so the factory is what the state belongs to. A process may run many schedulers,
+// one after the other or at once, as a replay does; each has a factory of its own.
 //
 // The factory itself carries the state, in an informer that watches nothing. A map from factory to state, even one with
 // weak keys, would keep every factory that its own state refers to, and nearly all state refers to listers or informers
@@ -31,8 +31,8 @@ import (
 // with a plugin that failed, so such a factory has no further use.
 //
 // Build may use the factory and may ask for other shared values, but not for the same one. What it starts in the
-// background ends with a context, as the plugin's does: all profiles of a scheduler are made with the same one. The value
-// lives exactly as long as the factory, unless build makes something else refer to it.
+// background ends with a context, as the plugin's does: all profiles of a scheduler are made with the same one. The
+// value lives exactly as long as the factory, unless build makes something else refer to it.
 func Shared[T any](factory informers.SharedInformerFactory, build func() (T, error)) (T, error) {
 	return SharedBy(factory, struct{}{}, build)
 }
@@ -59,8 +59,8 @@ func (*slot[K, T]) GetObjectKind() schema.ObjectKind { return schema.EmptyObject
 // DeepCopyObject returns the slot itself, which has no content.
 func (s *slot[K, T]) DeepCopyObject() runtime.Object { return s }
 
-// carrier is an informer that watches nothing and is always in sync. The informer that it embeds never runs; it provides
-// the methods that a factory does not use.
+// carrier is an informer that watches nothing and is always in sync. The informer that it embeds never runs; it
+// provides the methods that a factory does not use.
 type carrier[K comparable, T any] struct {
 	cache.SharedIndexInformer
 

@@ -16,11 +16,11 @@ import (
 )
 
 const (
-	// statusEvery is the least time between two rounds of writing, so that a stream of pods is not one of writes as well. Its
-	// odd nanoseconds keep the loop apart from cycles in a replay.
+	// statusEvery is the least time between two rounds of writing, so that a stream of pods is not one of writes as
+	// well. Its odd nanoseconds keep the loop apart from cycles in a replay.
 	statusEvery = 2*time.Second - 31_013*time.Nanosecond
-	// electionGrace is how long after its informers have synced a scheduler without a leader election counts as one that leads if
-	// it has had no cycle.
+	// electionGrace is how long after its informers have synced a scheduler without a leader election counts as one
+	// that leads if it has had no cycle.
 	electionGrace = 10 * time.Second
 	// leadingEvery is how often a process that waits to lead looks whether it does.
 	leadingEvery = 200*time.Millisecond - 37_013*time.Nanosecond
@@ -79,9 +79,10 @@ func (l *StatusLoop) Poke() {
 	}
 }
 
-// Run calls write after each poke, with a pause between two calls, until ctx ends. Write reports whether all is written. While
-// needed reports that no object has a status, the loop only waits.
-func (l *StatusLoop) Run(ctx context.Context, synchronized []cache.InformerSynced, needed func() bool, write func(context.Context) bool) {
+// Run calls write after each poke, with a pause between two calls, until ctx ends. Write reports whether all is
+// written. While needed reports that no object has a status, the loop only waits.
+func (l *StatusLoop) Run(ctx context.Context, synchronized []cache.InformerSynced, needed func() bool,
+	write func(context.Context) bool) {
 	if !cache.WaitForCacheSync(ctx.Done(), synchronized...) {
 		return
 	}
@@ -108,15 +109,17 @@ func (l *StatusLoop) Run(ctx context.Context, synchronized []cache.InformerSynce
 	}
 }
 
-// PatchStatus writes fields of the status of a custom object. An object that has gone, or that another one has taken the name
-// of, is left alone.
-func PatchStatus(ctx context.Context, client restclient.Interface, kind CustomKind, object metav1.Object, status map[string]any) error {
+// PatchStatus writes fields of the status of a custom object. An object that has gone, or that another one has taken
+// the name of, is left alone.
+func PatchStatus(ctx context.Context, client restclient.Interface, kind CustomKind, object metav1.Object,
+	status map[string]any) error {
 	what := kind.Resource.GroupResource().String() + " " + object.GetName()
 	data, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": object.GetUID()}, "status": status})
 	if err != nil {
 		return fmt.Errorf("encoding the status of %s: %w", what, err)
 	}
-	err = client.Patch(types.MergePatchType).Resource(kind.Resource.Resource).Name(object.GetName()).SubResource("status").Body(data).Do(ctx).Error()
+	err = client.Patch(types.MergePatchType).Resource(kind.Resource.Resource).Name(object.GetName()).SubResource(
+		"status").Body(data).Do(ctx).Error()
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 		return fmt.Errorf("writing the status of %s: %w", what, err)
 	}

@@ -1,6 +1,6 @@
-// Package metricsauth answers requests for metrics only to those to whom the API server allows them, as the scheduler does: by a
-// TokenReview and a SubjectAccessReview. The extender and the node agent have no other use for the server of Kubernetes that does it
-// for the scheduler.
+// Package metricsauth answers requests for metrics only to those to whom the API server allows them, as the scheduler
+// does: by a TokenReview and a SubjectAccessReview. The extender and the node agent have no other use for the server of
+// Kubernetes that does it for the scheduler.
 package metricsauth
 
 import (
@@ -21,7 +21,8 @@ import (
 )
 
 const (
-	// keptFor is how long the API server is not asked again about who was allowed, mostTokens of how many that is remembered.
+	// keptFor is how long the API server is not asked again about who was allowed, mostTokens of how many that is
+	// remembered.
 	keptFor    = 2 * time.Minute
 	mostTokens = 64
 	// askWithin bounds the questions about one request.
@@ -35,8 +36,8 @@ type guard struct {
 	next    http.Handler
 }
 
-// New lets those pass who may get the path of their request. The questions have a limit of their own: callers without any right cannot
-// keep the program from its other requests.
+// New lets those pass who may get the path of their request. The questions have a limit of their own: callers without
+// any right cannot keep the program from its other requests.
 func New(api *rest.Config, next http.Handler) (http.Handler, error) {
 	own := rest.CopyConfig(api)
 	own.RateLimiter, own.QPS, own.Burst = nil, rest.DefaultQPS, rest.DefaultBurst
@@ -83,7 +84,9 @@ func (g *guard) ask(ctx context.Context, r *http.Request) (refusal string, err e
 		return "", err
 	}
 	if !may {
-		return fmt.Sprintf("%s may not get %s: want the right to the nonResourceURL, as the ClusterRole berth-metrics-reader gives it", user.Username, r.URL.Path), nil
+		return fmt.Sprintf(
+			"%s may not get %s: want the right to the nonResourceURL, as the ClusterRole berth-metrics-reader gives it",
+			user.Username, r.URL.Path), nil
 	}
 	g.allowed.Add(key, struct{}{}, keptFor)
 	return "", nil

@@ -1,10 +1,10 @@
-// Package nodeagent tells the scheduler what only a node knows of its GPUs: which are in use, how they are connected, and
-// which are healthy. It reads the kubelet and the driver, and writes annotations on its own Node object when something has
-// changed.
+// Package nodeagent tells the scheduler what only a node knows of its GPUs: which are in use, how they are connected,
+// and which are healthy. It reads the kubelet and the driver, and writes annotations on its own Node object when
+// something has changed.
 //
 // What was read last stays published while a source fails, for a bounded time; then it is taken back, and the scheduler
-// counts as on a node without an agent. Annotations stay when the agent stops: the scheduler believes them only as far as
-// the pods on the node and the kubelet's own counts allow.
+// counts as on a node without an agent. Annotations stay when the agent stops: the scheduler believes them only as far
+// as the pods on the node and the kubelet's own counts allow.
 package nodeagent
 
 import (
@@ -17,9 +17,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/nodeagent/nvidiasmi"
 	"berth.dev/berth/pkg/nodeagent/podresources"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // Kubelet tells which devices pods hold.
@@ -158,7 +159,8 @@ func (a *Agent) Run(ctx context.Context) {
 }
 
 // poll reads at once and then at the interval, one reading at a time.
-func poll[T any](ctx context.Context, interval time.Duration, into chan<- reading[T], read func(context.Context) (T, error)) {
+func poll[T any](ctx context.Context, interval time.Duration, into chan<- reading[T],
+	read func(context.Context) (T, error)) {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for {
@@ -183,8 +185,8 @@ func accept[T any](s *source[T], r reading[T]) {
 	}
 }
 
-// keepOffered keeps what the kubelet offered before it offered nothing: it says nothing of single GPUs then, only that the
-// device plugin is away.
+// keepOffered keeps what the kubelet offered before it offered nothing: it says nothing of single GPUs then, only that
+// the device plugin is away.
 func keepOffered(r reading[podresources.State], before *source[podresources.State]) reading[podresources.State] {
 	if r.err == nil && len(r.value.Offered) == 0 {
 		r.value.Offered = before.value.Offered
@@ -206,7 +208,8 @@ func (a *Agent) take(ctx context.Context, name string, err error) {
 			logger.Info("There is no nvidia-smi: nothing is published", "reason", err.Error())
 		}
 	case err != nil && (before == nil || before.Error() != err.Error()):
-		logger.Error(err, "Reading failed; what was read last stays published", "source", name, "removedAfter", a.intervals.Stale)
+		logger.Error(err, "Reading failed; what was read last stays published", "source", name, "removedAfter",
+			a.intervals.Stale)
 	case err == nil && before != nil:
 		logger.Info("Reading again", "source", name)
 	}
@@ -238,7 +241,7 @@ func (a *Agent) wanted(now time.Time) (values map[string]string, keep map[string
 		return nil, nil, nil
 	case !m.known, !k.known && !stale(k.good):
 		keep = map[string]bool{}
-		for _, key := range kubeview.AgentKeys {
+		for _, key := range gpuview.AgentKeys {
 			keep[key] = true
 		}
 		return nil, keep, nil
@@ -253,31 +256,31 @@ func (a *Agent) wanted(now time.Time) (values map[string]string, keep map[string
 	if values, err = p.annotations(&m.value, state != nil); err != nil {
 		return nil, nil, err
 	}
-	if _, ok := values[kubeview.GPUsInUseKey]; ok {
-		values[kubeview.GPUsInUseAtKey] = kubeview.EncodeInUseAt(k.good)
+	if _, ok := values[wellknown.GPUsInUseKey]; ok {
+		values[wellknown.GPUsInUseAtKey] = gpuview.EncodeInUseAt(k.good)
 	}
 	return values, nil, nil
 }
 
-// refresh is how old the published time of the last reading may be: a patch a minute of each of thousands of nodes would be
-// a load, and readers allow for more.
-const refresh = kubeview.InUseLasts / 3
+// refresh is how old the published time of the last reading may be: a patch a minute of each of thousands of nodes
+// would be a load, and readers allow for more.
+const refresh = gpuview.InUseLasts / 3
 
-// adapt makes the values fit the node: the published time stays while it is good enough, and a node of HAMi gets no GPUs in
-// use, because the kubelet's answer is not true there.
+// adapt makes the values fit the node: the published time stays while it is good enough, and a node of HAMi gets no
+// GPUs in use, because the kubelet's answer is not true there.
 func (a *Agent) adapt(values map[string]string) {
 	if a.written.HAMi {
-		delete(values, kubeview.GPUsInUseKey)
-		delete(values, kubeview.GPUsInUseAtKey)
+		delete(values, wellknown.GPUsInUseKey)
+		delete(values, wellknown.GPUsInUseAtKey)
 		return
 	}
-	if _, ok := values[kubeview.GPUsInUseAtKey]; !ok {
+	if _, ok := values[wellknown.GPUsInUseAtKey]; !ok {
 		return
 	}
-	written := a.written.Annotations[kubeview.GPUsInUseAtKey]
-	at, err := kubeview.ParseInUseAt(written)
+	written := a.written.Annotations[wellknown.GPUsInUseAtKey]
+	at, err := gpuview.ParseInUseAt(written)
 	if age := a.fromKubelet.good.Sub(at); err == nil && age >= 0 && age < refresh {
-		values[kubeview.GPUsInUseAtKey] = written
+		values[wellknown.GPUsInUseAtKey] = written
 	}
 }
 
@@ -301,7 +304,7 @@ func (a *Agent) publish(ctx context.Context) error {
 	}
 	a.adapt(values)
 	changes := map[string]*string{}
-	for _, key := range kubeview.AgentKeys {
+	for _, key := range gpuview.AgentKeys {
 		value, want := values[key]
 		have, written := a.written.Annotations[key]
 		switch {

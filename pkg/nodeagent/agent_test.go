@@ -11,9 +11,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/nodeagent/nvidiasmi"
 	"berth.dev/berth/pkg/nodeagent/podresources"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // world is what an agent reads and writes, changed by the test while the agent sleeps.
@@ -79,7 +80,7 @@ func (n apiNode) Write(_ context.Context, changes map[string]*string) (*NodeStat
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.writes++
-	if _, ok := changes[kubeview.GPUsInUseAtKey]; ok && len(changes) == 1 {
+	if _, ok := changes[wellknown.GPUsInUseAtKey]; ok && len(changes) == 1 {
 		n.times++
 	}
 	if n.api != nil {
@@ -101,11 +102,11 @@ func (w *world) annotations(t *testing.T) map[string]string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	rest := maps.Clone(w.node)
-	_, inUse := rest[kubeview.GPUsInUseKey]
-	if _, timed := rest[kubeview.GPUsInUseAtKey]; timed != inUse && rest[kubeview.GPUDevicesKey] != old {
+	_, inUse := rest[wellknown.GPUsInUseKey]
+	if _, timed := rest[wellknown.GPUsInUseAtKey]; timed != inUse && rest[wellknown.GPUDevicesKey] != old {
 		t.Errorf("GPUs in use: %v, their time: %v", inUse, timed)
 	}
-	delete(rest, kubeview.GPUsInUseAtKey)
+	delete(rest, wellknown.GPUsInUseAtKey)
 	return rest
 }
 
@@ -132,7 +133,7 @@ const (
 )
 
 func published(devices, links, inUse string) map[string]string {
-	return map[string]string{kubeview.GPUDevicesKey: devices, kubeview.GPULinksKey: links, kubeview.GPUsInUseKey: inUse}
+	return map[string]string{wellknown.GPUDevicesKey: devices, wellknown.GPULinksKey: links, wellknown.GPUsInUseKey: inUse}
 }
 
 // step changes the world and says what is published some time later.
@@ -163,7 +164,7 @@ func TestWhatIsPublishedFollowsWhatIsRead(t *testing.T) {
 			{nil, soon, all}, {func(w *world) { w.kubelet = down }, time.Minute, all}, {func(w *world) { w.kubelet, w.state.Held = nil, nil }, soon, published(devicesOfTwo, linksOfTwo, "")},
 		}},
 		"a kubelet that stays away takes back what is in use": {nil, []step{
-			{nil, soon, all}, {func(w *world) { w.kubelet = down }, 6 * time.Minute, map[string]string{kubeview.GPUDevicesKey: devicesOfTwo, kubeview.GPULinksKey: linksOfTwo}},
+			{nil, soon, all}, {func(w *world) { w.kubelet = down }, 6 * time.Minute, map[string]string{wellknown.GPUDevicesKey: devicesOfTwo, wellknown.GPULinksKey: linksOfTwo}},
 		}},
 		"a driver that hangs for a while": {nil, []step{
 			{nil, soon, all}, {func(w *world) { w.machine = down }, 3 * time.Minute, all}, {func(w *world) { w.machine = nil }, 2 * time.Minute, all},
@@ -184,29 +185,29 @@ func TestWhatIsPublishedFollowsWhatIsRead(t *testing.T) {
 		"half of the GPUs vanish": {nil, []step{
 			{nil, soon, all},
 			{func(w *world) { w.gpus, w.state.Offered = w.gpus[1:], []string{second} }, 2 * time.Minute, map[string]string{
-				kubeview.GPUDevicesKey: `[{"index":1,"uuid":"` + second + `","model":"NVIDIA-A100-80GB-PCIe","memMiB":81920,"healthy":true}]`, kubeview.GPUsInUseKey: "1",
+				wellknown.GPUDevicesKey: `[{"index":1,"uuid":"` + second + `","model":"NVIDIA-A100-80GB-PCIe","memMiB":81920,"healthy":true}]`, wellknown.GPUsInUseKey: "1",
 			}},
 		}},
 		"links that cannot be read are left out, the rest is not": {func(w *world) { w.topology = down }, []step{
-			{nil, soon, map[string]string{kubeview.GPUDevicesKey: devicesOfTwo, kubeview.GPUsInUseKey: "1"}},
+			{nil, soon, map[string]string{wellknown.GPUDevicesKey: devicesOfTwo, wellknown.GPUsInUseKey: "1"}},
 			{func(w *world) { w.topology = nil }, 2 * time.Minute, all},
 		}},
 		"links of other GPUs are left out": {func(w *world) { w.pairs = []nvidiasmi.Pair{{A: 0, B: 2, Link: "NV12"}} }, []step{
-			{nil, soon, map[string]string{kubeview.GPUDevicesKey: devicesOfTwo, kubeview.GPUsInUseKey: "1"}},
+			{nil, soon, map[string]string{wellknown.GPUDevicesKey: devicesOfTwo, wellknown.GPUsInUseKey: "1"}},
 		}},
 		"an API server that is away gets the newest state when it is back": {func(w *world) { w.api = down }, []step{
 			{nil, 10 * time.Minute, map[string]string{}},
 			{func(w *world) { w.api, w.state.Held = nil, nil }, 2 * time.Minute, published(devicesOfTwo, linksOfTwo, "")},
 		}},
 		"an annotation that another client changed is repaired": {nil, []step{
-			{nil, soon, all}, {func(w *world) { w.node[kubeview.GPUsInUseKey] = "0" }, 11 * time.Minute, all},
+			{nil, soon, all}, {func(w *world) { w.node[wellknown.GPUsInUseKey] = "0" }, 11 * time.Minute, all},
 		}},
 		"a node of HAMi, whose plugin gives out others than the kubelet says": {func(w *world) { w.hami, w.node = true, published(old, old, "0") }, []step{
-			{nil, soon, map[string]string{kubeview.GPUDevicesKey: devicesOfTwo, kubeview.GPULinksKey: linksOfTwo}},
+			{nil, soon, map[string]string{wellknown.GPUDevicesKey: devicesOfTwo, wellknown.GPULinksKey: linksOfTwo}},
 		}},
 		"HAMi comes to the node and goes": {nil, []step{
 			{nil, soon, all},
-			{func(w *world) { w.hami = true }, 11 * time.Minute, map[string]string{kubeview.GPUDevicesKey: devicesOfTwo, kubeview.GPULinksKey: linksOfTwo}},
+			{func(w *world) { w.hami = true }, 11 * time.Minute, map[string]string{wellknown.GPUDevicesKey: devicesOfTwo, wellknown.GPULinksKey: linksOfTwo}},
 			{func(w *world) { w.hami = false }, 11 * time.Minute, all},
 		}},
 		"devices that are named by their files, in another order": {func(w *world) {
@@ -291,13 +292,13 @@ func TestThePublishedTimeIsNeverOldWhileTheKubeletAnswers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := twoGPUs()
-		w.node = map[string]string{kubeview.GPUsInUseAtKey: kubeview.EncodeInUseAt(time.Now().Add(time.Hour))} // of another clock
+		w.node = map[string]string{wellknown.GPUsInUseAtKey: gpuview.EncodeInUseAt(time.Now().Add(time.Hour))} // of another clock
 		run(t, w)
 		age := func() time.Duration {
 			synctest.Wait()
 			w.mu.Lock()
 			defer w.mu.Unlock()
-			at, err := kubeview.ParseInUseAt(w.node[kubeview.GPUsInUseAtKey])
+			at, err := gpuview.ParseInUseAt(w.node[wellknown.GPUsInUseAtKey])
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -14,10 +14,10 @@ import (
 // heartbeat is how often the loop turns with nothing to do.
 const heartbeat = 10 * time.Second
 
-// Alive returns an error when the loop has not turned for too long, or when the kubelet has known GPUs for as long as values
-// stay published, and nvidia-smi has listed none. A container is given the driver when it is created: one that was created
-// before the driver was installed or replaced never sees the new driver, and a restart cures that. No restart cures a
-// driver that hangs.
+// Alive returns an error when the loop has not turned for too long, or when the kubelet has known GPUs for as long as
+// values stay published, and nvidia-smi has listed none. A container is given the driver when it is created: one that
+// was created before the driver was installed or replaced never sees the new driver, and a restart cures that. No
+// restart cures a driver that hangs.
 func (a *Agent) Alive() error {
 	at := a.turned.Load()
 	if idle := time.Since(time.Unix(0, at)); at != 0 && idle > 6*heartbeat+requestTimeout {
@@ -46,7 +46,8 @@ func (a *Agent) noteUnseen(ctx context.Context, now time.Time) {
 		a.unseen.Store(0)
 	case a.unseen.Load() == 0:
 		a.unseen.Store(now.UnixNano())
-		klog.FromContext(ctx).Info("The kubelet has GPUs, and nvidia-smi lists none: if that lasts, /healthz fails for a new container",
+		klog.FromContext(ctx).Info(
+			"The kubelet has GPUs, and nvidia-smi lists none: if that lasts, /healthz fails for a new container",
 			"devices", devices, "failsAfter", a.intervals.Stale)
 	}
 }

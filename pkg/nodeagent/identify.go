@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// identifier finds the GPU behind the name that a device plugin gives a device. Known forms, U being the UUID of a GPU and
-// M that of a hardware slice:
+// identifier finds the GPU behind the name that a device plugin gives a device. Known forms, U being the UUID of a GPU
+// and M that of a hardware slice:
 //
 //	U, M                NVIDIA's plugin
 //	U::2, M::2          the same with time-slicing or MPS: one name for each replica

@@ -43,14 +43,16 @@ func newMetrics() *metrics {
 		}, []string{"result"}),
 		gpus: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "berth_node_agent_gpus",
-			Help: "GPUs of the node by state (healthy, unhealthy, in_use); those in use are healthy or not besides. Absent while nothing is known.",
+			Help: "GPUs of the node by state (healthy, unhealthy, in_use); those in use are healthy or not besides. Absent " +
+				"while nothing is known.",
 		}, []string{"state"}),
 		strange: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "berth_node_agent_unknown_devices", Help: "Devices in the hands of pods that belong to no GPU that is listed.",
 		}),
 		unseen: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "berth_node_agent_unseen_devices",
-			Help: "Devices that the kubelet offers or has given to pods while nvidia-smi lists no GPU: the container lacks the driver.",
+			Help: "Devices that the kubelet offers or has given to pods while nvidia-smi lists no GPU: the container lacks " +
+				"the driver.",
 		}),
 		vanished: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "berth_node_agent_vanished_gpus_total", Help: "GPUs that the driver listed and later did not.",

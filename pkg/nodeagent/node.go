@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
 )
 
 // requestTimeout bounds one request to the API server.
@@ -54,5 +54,5 @@ func (n *APINode) Write(ctx context.Context, changes map[string]*string) (*NodeS
 }
 
 func stateOf(node *corev1.Node) *NodeState {
-	return &NodeState{Annotations: kubeview.AgentAnnotations(node), HAMi: kubeview.HAMiRegistered(node)}
+	return &NodeState{Annotations: gpuview.AgentAnnotations(node), HAMi: gpuview.HAMiRegistered(node)}
 }

@@ -5,9 +5,10 @@ import (
 	"slices"
 	"strings"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/nodeagent/nvidiasmi"
 	"berth.dev/berth/pkg/nodeagent/podresources"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // hardware is what nvidia-smi tells of the machine.
@@ -46,15 +47,15 @@ func (h *hardware) size() int {
 
 // picture is what is published of a node's GPUs.
 type picture struct {
-	devices []kubeview.PublishedGPU
+	devices []gpuview.PublishedGPU
 	inUse   []int
 	// strangers are the devices of which it is not known to which GPU they belong.
 	strangers []string
 }
 
-// draw joins what the machine and the kubelet tell. A GPU is healthy if the driver finds no fault and the kubelet offers
-// it. Of what the kubelet does not offer it is the kubelet's answer only if it offers any GPU at all: it offers none while
-// the device plugin has not registered, as after a restart, and none of a GPU in MIG mode without slices.
+// draw joins what the machine and the kubelet tell. A GPU is healthy if the driver finds no fault and the kubelet
+// offers it. Of what the kubelet does not offer it is the kubelet's answer only if it offers any GPU at all: it offers
+// none while the device plugin has not registered, as after a restart, and none of a GPU in MIG mode without slices.
 func draw(h *hardware, kubelet *podresources.State) picture {
 	var p picture
 	names := newIdentifier(h)
@@ -76,7 +77,7 @@ func draw(h *hardware, kubelet *podresources.State) picture {
 	slices.Sort(p.inUse)
 	p.inUse = slices.Compact(p.inUse)
 	for _, gpu := range h.gpus {
-		device := kubeview.PublishedGPU{
+		device := gpuview.PublishedGPU{
 			Index: gpu.Index, UUID: gpu.UUID, Model: strings.ReplaceAll(gpu.Name, " ", "-"), MemMiB: gpu.MemMiB, MIG: gpu.MIG,
 			Healthy: gpu.Fault == "" && (gpu.MIG || len(offered) == 0 || offered[gpu.Index] > 0),
 		}
@@ -94,22 +95,22 @@ func (p *picture) annotations(h *hardware, inUseKnown bool) (map[string]string, 
 	if len(p.devices) == 0 {
 		return values, nil
 	}
-	devices, err := kubeview.EncodeGPUs(p.devices)
+	devices, err := gpuview.EncodeGPUs(p.devices)
 	if err != nil {
 		return nil, fmt.Errorf("describing the node's GPUs: %w", err)
 	}
-	values[kubeview.GPUDevicesKey] = devices
+	values[wellknown.GPUDevicesKey] = devices
 	if h.pairs != nil {
-		links := make([]kubeview.PublishedLink, 0, len(h.pairs))
+		links := make([]gpuview.PublishedLink, 0, len(h.pairs))
 		for _, pair := range h.pairs {
-			links = append(links, kubeview.PublishedLink{A: pair.A, B: pair.B, Name: pair.Link})
+			links = append(links, gpuview.PublishedLink{A: pair.A, B: pair.B, Name: pair.Link})
 		}
-		if values[kubeview.GPULinksKey], err = kubeview.EncodeLinks(links, h.size()); err != nil {
+		if values[wellknown.GPULinksKey], err = gpuview.EncodeLinks(links, h.size()); err != nil {
 			return nil, fmt.Errorf("describing the node's links: %w", err)
 		}
 	}
 	if inUseKnown {
-		values[kubeview.GPUsInUseKey] = kubeview.EncodeInUse(p.inUse)
+		values[wellknown.GPUsInUseKey] = gpuview.EncodeInUse(p.inUse)
 	}
 	return values, nil
 }

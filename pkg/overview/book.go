@@ -14,9 +14,12 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+	"berth.dev/berth/pkg/claimview"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/gpu"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/price"
 )
 
@@ -31,10 +34,10 @@ type Pricing struct {
 	Rates price.Rates
 }
 
-// Book knows a cluster from its objects. Its methods may be called from any goroutine. Objects that it is given must not
-// be changed any more.
+// Book knows a cluster from its objects. Its methods may be called from any goroutine. Objects that it is given must
+// not be changed any more.
 type Book struct {
-	keys    kubeview.GPUKeys
+	keys    gpuview.Keys
 	pricing Pricing
 
 	mu      sync.Mutex
@@ -46,7 +49,7 @@ type Book struct {
 	kinds   map[string]*kindCount
 	slices  map[string]*resourcev1.ResourceSlice
 	claims  map[types.UID]*resourcev1.ResourceClaim
-	devices *kubeview.DeviceSlices
+	devices *claimview.Slices
 	// allocated is what claims hold of them.
 	allocated *structured.AllocatedState
 	stale     bool // slices or claims have changed since devices were counted
@@ -85,10 +88,12 @@ type kindCount struct {
 }
 
 // NewBook makes an empty book.
-func NewBook(keys kubeview.GPUKeys, pricing Pricing) *Book {
-	return &Book{keys: keys, pricing: pricing, nodes: map[string]*nodeEntry{}, pods: map[types.UID]*podEntry{}, waiting: map[types.UID]*podEntry{},
-		gangs: map[gang.ID]*gangEntry{}, kinds: map[string]*kindCount{}, slices: map[string]*resourcev1.ResourceSlice{},
-		claims: map[types.UID]*resourcev1.ResourceClaim{}, devices: kubeview.NoDeviceSlices(keys.Drivers), stale: true, leftOut: map[string]string{},
+func NewBook(keys gpuview.Keys, pricing Pricing) *Book {
+	return &Book{keys: keys, pricing: pricing, nodes: map[string]*nodeEntry{}, pods: map[types.UID]*podEntry{},
+		waiting: map[types.UID]*podEntry{},
+		gangs:   map[gang.ID]*gangEntry{}, kinds: map[string]*kindCount{}, slices: map[string]*resourcev1.ResourceSlice{},
+		claims: map[types.UID]*resourcev1.ResourceClaim{}, devices: claimview.NoSlices(keys.Drivers), stale: true,
+		leftOut:   map[string]string{},
 		suspended: map[types.UID]*batchv1.Job{}, queues: newKueue()}
 }
 
@@ -130,10 +135,10 @@ func (b *Book) SetPod(pod *v1.Pod) {
 	defer b.mu.Unlock()
 	b.removePod(pod.UID)
 	p := &podEntry{pod: pod}
-	if id, spec, err := kubeview.GangOf(pod); err == nil {
+	if id, spec, err := gangview.Of(pod); err == nil {
 		p.gang, p.spec = id, spec
 	}
-	if kubeview.Finished(pod) {
+	if podview.Finished(pod) {
 		if p.gang == (gang.ID{}) {
 			return
 		}
@@ -165,7 +170,7 @@ func (b *Book) readRequest(p *podEntry) {
 	if asked.Count == 0 {
 		return
 	}
-	cpu, memory, _ := kubeview.PodNeeds(p.pod)
+	cpu, memory, _ := podview.PodNeeds(p.pod)
 	k := gpu.RequestKind{Count: asked.Count, Milli: asked.Milli, CPUMilli: cpu, MemoryBytes: memory, Models: asked.Models}
 	p.kind = k.Key()
 	if b.kinds[p.kind] == nil {
@@ -311,7 +316,8 @@ func (b *Book) leftOutNow() []string {
 func (b *Book) Cluster(now time.Time) *Cluster {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	c := &Cluster{Taken: now, Nodes: []Node{}, Queue: []Waiting{}, Gangs: []Gang{}, Jobs: []Job{}, Queues: []Queue{}, Namespaces: []Namespace{}, Warnings: append([]Warning{}, b.warnings...), LeftOut: b.leftOutNow()}
+	c := &Cluster{Taken: now, Nodes: []Node{}, Queue: []Waiting{}, Gangs: []Gang{}, Jobs: []Job{}, Queues: []Queue{},
+		Namespaces: []Namespace{}, Warnings: append([]Warning{}, b.warnings...), LeftOut: b.leftOutNow()}
 	b.countDevices()
 	costs := map[string]price.MicroDollars{}
 	workload := &judgments{known: map[string]judgment{}}

@@ -13,7 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // JobState says in a word how far a workload is.
@@ -34,8 +35,8 @@ const (
 // Job is a workload that has not ended: the pods of one controller or of one gang, or a pod that has neither.
 type Job struct {
 	Namespace string `json:"namespace"`
-	// Kind and Name are of the controller that users know: a Deployment, not its ReplicaSet. A gang of several controllers is
-	// its PodGroup.
+	// Kind and Name are of the controller that users know: a Deployment, not its ReplicaSet. A gang of several
+	// controllers is its PodGroup.
 	Kind  string   `json:"kind"`
 	Name  string   `json:"name"`
 	State JobState `json:"state"`
@@ -104,7 +105,7 @@ func (b *Book) addJobs(c *Cluster, now time.Time) {
 		b.addGangJob(at, id, g)
 	}
 	for _, p := range b.pods {
-		if p.gang == (gang.ID{}) && !kubeview.BelongsToNode(p.pod) {
+		if p.gang == (gang.ID{}) && !podview.BelongsToNode(p.pod) {
 			at(controllerKey(p.pod)).add(p)
 		}
 	}
@@ -133,7 +134,8 @@ func compareKeys(x, y jobKey) int {
 
 // rank orders states: what waits for the scheduler comes first, what runs last.
 func rank(state JobState) int {
-	return slices.Index([]JobState{JobPartial, JobPending, JobQueued, JobSuspended, JobGated, JobStarting, JobRunning}, state)
+	return slices.Index([]JobState{JobPartial, JobPending, JobQueued, JobSuspended, JobGated, JobStarting, JobRunning},
+		state)
 }
 
 // addGangJob adds a gang under the controller that all of its members share, or else under its own name.
@@ -142,7 +144,7 @@ func (b *Book) addGangJob(at func(jobKey) *jobEntry, id gang.ID, g *gangEntry) {
 	shown.describe(g)
 	var alive []*podEntry
 	for _, m := range g.members {
-		if !kubeview.Finished(m.pod) {
+		if !podview.Finished(m.pod) {
 			alive = append(alive, m)
 		}
 	}
@@ -157,7 +159,8 @@ func (b *Book) addGangJob(at func(jobKey) *jobEntry, id gang.ID, g *gangEntry) {
 		}
 	}
 	j.MinMember += shown.MinMember
-	j.Reason, j.Reserved = cmp.Or(ofGang(shown.Reason, id.Namespace, id.Name), j.Reason), cmp.Or(shown.Reserved, j.Reserved)
+	j.Reason, j.Reserved = cmp.Or(ofGang(shown.Reason, id.Namespace, id.Name), j.Reason),
+		cmp.Or(shown.Reserved, j.Reserved)
 }
 
 // keyOf names the workload of a pod.
@@ -234,8 +237,8 @@ func (j *jobEntry) finish(b *Book, now time.Time) Job {
 	}
 	j.Nodes, j.Racks = slices.SortedFunc(maps.Keys(j.nodes), compareNames), []string{}
 	for _, name := range j.Nodes {
-		if n := b.nodes[name]; n != nil && n.node != nil && n.node.Labels[kubeview.RackLabel] != "" {
-			j.Racks = append(j.Racks, n.node.Labels[kubeview.RackLabel])
+		if n := b.nodes[name]; n != nil && n.node != nil && n.node.Labels[wellknown.RackLabel] != "" {
+			j.Racks = append(j.Racks, n.node.Labels[wellknown.RackLabel])
 		}
 	}
 	slices.Sort(j.Racks)
@@ -256,7 +259,7 @@ func (j *jobEntry) finish(b *Book, now time.Time) Job {
 
 // controllerKey names what a pod belongs to.
 func controllerKey(pod *v1.Pod) jobKey {
-	kind, name := kubeview.WorkloadOf(pod)
+	kind, name := podview.WorkloadOf(pod)
 	return jobKey{pod.Namespace, kind, name}
 }
 
@@ -279,7 +282,8 @@ func (b *Book) JobList(now time.Time) *JobList {
 	return &JobList{Taken: now, Jobs: c.Jobs, Queues: c.Queues, LeftOut: c.LeftOut}
 }
 
-// Where says on which nodes the workload is: their names while they are few, else how many, and the rack if all are in one.
+// Where says on which nodes the workload is: their names while they are few, else how many, and the rack if all are in
+// one.
 func (j *Job) Where() string {
 	var where string
 	switch n := len(j.Nodes); {

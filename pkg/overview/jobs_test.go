@@ -160,7 +160,7 @@ func TestAgesOfJobs(t *testing.T) {
 	}
 }
 
-func TestNamespacesUseAndMembers(t *testing.T) {
+func TestNamespacesAndUse(t *testing.T) {
 	t.Parallel()
 	inGang := func(rank, phase string) func(*v1.Pod) {
 		return func(p *v1.Pod) {
@@ -182,18 +182,5 @@ func TestNamespacesUseAndMembers(t *testing.T) {
 	c.Namespaces[0].MicroDollarsPerHour = 0
 	if diff := cmp.Diff([]Namespace{{Name: "team", Pods: 2, PendingPods: 1, MilliGPU: 5000, PendingMilliGPU: 4000}}, c.Namespaces); diff != "" {
 		t.Errorf("namespaces (-want +got):\n%s", diff)
-	}
-	members, ok := b.Members("team", "g", now)
-	for i := range members {
-		members[i].AgeSeconds = 0
-	}
-	want := []Member{
-		{Name: "b", Rank: "9", Phase: "Pending", MilliGPU: 4000}, {Name: "a", Rank: "10", Node: "n1", Phase: "Running", MilliGPU: 4000},
-	}
-	if diff := cmp.Diff(want, members); diff != "" || !ok {
-		t.Errorf("members (-want +got), %t:\n%s", ok, diff)
-	}
-	if _, ok := b.Members("team", "other", now); ok {
-		t.Error("a gang that there is not has members")
 	}
 }

@@ -15,7 +15,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
 )
 
 // Place is where a workload stands in Kueue.
@@ -23,8 +23,8 @@ type Place struct {
 	// Name of the LocalQueue, and the ClusterQueue behind it once it is admitted.
 	Name         string `json:"name"`
 	ClusterQueue string `json:"clusterQueue,omitempty"`
-	// Admitted says that the quota is reserved for it. Position among those of the LocalQueue that wait is 0 then, else from 1, by
-	// priority and age.
+	// Admitted says that the quota is reserved for it. Position among those of the LocalQueue that wait is 0 then, else
+	// from 1, by priority and age.
 	Admitted bool `json:"admitted"`
 	Position int  `json:"position"`
 	// Reason is why it is not admitted, as Kueue has said last.
@@ -39,8 +39,8 @@ type Queue struct {
 	// Pending and Admitted workloads, as Kueue counts them.
 	Pending  int `json:"pending"`
 	Admitted int `json:"admitted"`
-	// UsedGPUs are reserved by workloads of this LocalQueue. QuotaGPUs is the nominal quota of its ClusterQueue, and BorrowedGPUs what
-	// that has beyond it from its cohort; both are -1 where the ClusterQueue may not be read.
+	// UsedGPUs are reserved by workloads of this LocalQueue. QuotaGPUs is the nominal quota of its ClusterQueue, and
+	// BorrowedGPUs what that has beyond it from its cohort; both are -1 where the ClusterQueue may not be read.
 	UsedGPUs     int64 `json:"usedGPUs"`
 	QuotaGPUs    int64 `json:"quotaGPUs"`
 	BorrowedGPUs int64 `json:"borrowedGPUs"`
@@ -202,7 +202,8 @@ func (k *kueue) place(at func(jobKey) *jobEntry) {
 	}
 	for _, list := range waiting {
 		slices.SortFunc(list, func(x, y *kueueWorkload) int {
-			return cmp.Or(-cmp.Compare(x.Spec.Priority, y.Spec.Priority), x.since().Compare(y.since()), compareNames(x.Name, y.Name))
+			return cmp.Or(-cmp.Compare(x.Spec.Priority, y.Spec.Priority), x.since().Compare(y.since()),
+				compareNames(x.Name, y.Name))
 		})
 		for i, w := range list {
 			places[w.UID].Position = i + 1
@@ -228,7 +229,7 @@ func (k *kueue) place(at func(jobKey) *jobEntry) {
 }
 
 // list is the LocalQueues in the order of their names.
-func (k *kueue) list(keys kubeview.GPUKeys) []Queue {
+func (k *kueue) list(keys gpuview.Keys) []Queue {
 	queues := []Queue{}
 	for _, q := range slices.SortedFunc(maps.Values(k.localQueues), func(x, y *kueueLocalQueue) int {
 		return cmp.Or(cmp.Compare(x.Namespace, y.Namespace), compareNames(x.Name, y.Name))
@@ -253,7 +254,7 @@ func (k *kueue) list(keys kubeview.GPUKeys) []Queue {
 }
 
 // gpusOf sums up the whole GPUs of flavors.
-func gpusOf(keys kubeview.GPUKeys, flavors []kueueFlavor) (total, quota, borrowed int64) {
+func gpusOf(keys gpuview.Keys, flavors []kueueFlavor) (total, quota, borrowed int64) {
 	for _, f := range flavors {
 		for _, r := range f.Resources {
 			if slices.Contains(keys.Resources, string(r.Name)) {

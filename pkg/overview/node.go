@@ -16,8 +16,11 @@ import (
 	"k8s.io/utils/ptr"
 
 	"berth.dev/berth/pkg/gpu"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/price"
+	"berth.dev/berth/pkg/priceview"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 const bytesPerMiB = 1 << 20
@@ -26,7 +29,8 @@ const bytesPerMiB = 1 << 20
 type nodeView struct {
 	// shown is without what is stranded, which depends on the whole cluster.
 	shown Node
-	// room is what is left of GPUs that are given out whole or in shares; only of these can it be said that they are stranded.
+	// room is what is left of GPUs that are given out whole or in shares; only of these can it be said that they are
+	// stranded.
 	room gpu.Room
 	// costs is what the pods of each namespace pay of its price.
 	costs map[string]price.MicroDollars
@@ -118,11 +122,12 @@ func (b *Book) viewOf(n *nodeEntry) *nodeView {
 	})
 	info := framework.NewNodeInfo(pods...)
 	info.SetNode(n.node)
-	view := &nodeView{shown: Node{Name: n.node.Name, Rack: n.node.Labels[kubeview.RackLabel], Zone: n.node.Labels[v1.LabelTopologyZone], State: stateOf(n.node)}}
+	view := &nodeView{shown: Node{Name: n.node.Name, Rack: n.node.Labels[wellknown.RackLabel],
+		Zone: n.node.Labels[v1.LabelTopologyZone], State: stateOf(n.node)}}
 	shown := &view.shown
 	uses := map[string]int64{}
 	for _, pod := range pods {
-		if kubeview.BelongsToNode(pod) {
+		if podview.BelongsToNode(pod) {
 			continue
 		}
 		shown.Pods++
@@ -138,11 +143,11 @@ func (b *Book) viewOf(n *nodeEntry) *nodeView {
 	slices.SortFunc(shown.Use, func(x, y Use) int {
 		return cmp.Or(-cmp.Compare(x.MilliGPU, y.MilliGPU), compareNames(x.Workload, y.Workload))
 	})
-	free := kubeview.FreeHost(info)
+	free := priceview.FreeHost(info)
 	shown.FreeCPUMilli, shown.FreeMemoryMiB = free.MilliCPU, free.MemoryMiB
 
 	read, _ := b.keys.ReadGPUNode(n.node)
-	offers := b.keys.ReadPricedNode(n.node)
+	offers := priceview.ReadNode(&b.keys, n.node)
 	if devices := b.devices.Sole(read); devices != nil {
 		read = devices.GPUNode(read)
 		offers = offers.WithGPUs(read)
@@ -161,16 +166,18 @@ func (b *Book) viewOf(n *nodeEntry) *nodeView {
 		}
 	}
 	shown.Model = read.Model()
-	view.room.Model, view.room.FreeCPUMilli, view.room.FreeMemoryBytes = read.Model(), free.MilliCPU, free.MemoryMiB*bytesPerMiB
+	view.room.Model, view.room.FreeCPUMilli, view.room.FreeMemoryBytes = read.Model(), free.MilliCPU,
+		free.MemoryMiB*bytesPerMiB
 	shown.sum()
 	if shown.MicroDollarsPerHour, shown.Priced = b.pricing.Of(n.node); shown.Priced {
-		used := price.Capacity{MilliCPU: offers.Allocatable.MilliCPU - free.MilliCPU, MemoryMiB: offers.Allocatable.MemoryMiB - free.MemoryMiB, MilliGPU: shown.AllocatedMilliGPU}
+		used := price.Capacity{MilliCPU: offers.Allocatable.MilliCPU - free.MilliCPU,
+			MemoryMiB: offers.Allocatable.MemoryMiB - free.MemoryMiB, MilliGPU: shown.AllocatedMilliGPU}
 		split := price.NewSplit(shown.MicroDollarsPerHour, offers.Allocatable, b.pricing.Rates)
 		shown.IdleMicroDollarsPerHour = shown.MicroDollarsPerHour.Minus(split.Share(used))
 		view.costs = map[string]price.MicroDollars{}
 		for _, pod := range pods {
-			if p := b.pods[pod.UID]; p != nil && !kubeview.BelongsToNode(pod) {
-				cpu, memory, _ := kubeview.PodNeeds(pod)
+			if p := b.pods[pod.UID]; p != nil && !podview.BelongsToNode(pod) {
+				cpu, memory, _ := podview.PodNeeds(pod)
 				cost := split.Share(price.Capacity{MilliCPU: cpu, MemoryMiB: memory / bytesPerMiB, MilliGPU: p.milli})
 				view.costs[pod.Namespace] = view.costs[pod.Namespace].Plus(cost)
 			}
@@ -180,7 +187,7 @@ func (b *Book) viewOf(n *nodeEntry) *nodeView {
 }
 
 // add adds the GPUs of one pool.
-func (n *Node) add(inv *gpu.Inventory, pool *kubeview.GPUNode) {
+func (n *Node) add(inv *gpu.Inventory, pool *gpuview.Node) {
 	used := 0
 	if inv.TimeSliced() {
 		used = (pool.Empty().FreeReplicas - inv.FreeReplicas) * gpu.WholeMilli / inv.Replicas
@@ -238,7 +245,7 @@ func stateOf(node *v1.Node) NodeState {
 		}
 	}
 	switch {
-	case kubeview.Leaving(node):
+	case podview.Leaving(node):
 		return Leaving
 	case node.Spec.Unschedulable:
 		return Cordoned
@@ -285,7 +292,8 @@ func (b *Book) forgetView(name string) {
 
 // allocated is what claims hold.
 func allocated(claims map[types.UID]*resourcev1.ResourceClaim) *structured.AllocatedState {
-	state := &structured.AllocatedState{AllocatedDevices: sets.New[structured.DeviceID](), AggregatedCapacity: structured.NewConsumedCapacityCollection()}
+	state := &structured.AllocatedState{AllocatedDevices: sets.New[structured.DeviceID](),
+		AggregatedCapacity: structured.NewConsumedCapacityCollection()}
 	for _, c := range claims {
 		for i := range c.Status.Allocation.Devices.Results {
 			r := &c.Status.Allocation.Devices.Results[i]

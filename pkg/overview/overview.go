@@ -1,6 +1,6 @@
-// Package overview is what a person who watches a cluster sees of it: which GPUs are idle, in use, stranded or out of order,
-// what waits and why, which gangs there are, and what that costs. A Book is fed with objects, by watches or by a test, and
-// answers with a Cluster, which the terminal view, the page in the browser and scripts show.
+// Package overview is what a person who watches a cluster sees of it: which GPUs are idle, in use, stranded or out of
+// order, what waits and why, which gangs there are, and what that costs. A Book is fed with objects, by watches or by a
+// test, and answers with a Cluster, which the terminal view, the page in the browser and scripts show.
 package overview
 
 import (
@@ -40,13 +40,13 @@ type Totals struct {
 	// GPUs there are, and those that no pod can use now: faulty ones, and idle ones of nodes that take no pods.
 	GPUs            int `json:"gpus"`
 	UnavailableGPUs int `json:"unavailableGPUs"`
-	// AllocatedMilliGPU is in use, IdleMilliGPU is not and could be, and of it StrandedMilliGPU cannot be used by the mix of
-	// requests in the cluster.
+	// AllocatedMilliGPU is in use, IdleMilliGPU is not and could be, and of it StrandedMilliGPU cannot be used by the
+	// mix of requests in the cluster.
 	AllocatedMilliGPU int64 `json:"allocatedMilliGPU"`
 	IdleMilliGPU      int64 `json:"idleMilliGPU"`
 	StrandedMilliGPU  int64 `json:"strandedMilliGPU"`
-	// MicroDollarsPerHour is what all nodes with a known price cost, and IdleMicroDollarsPerHour the part of it that no pod
-	// has asked for.
+	// MicroDollarsPerHour is what all nodes with a known price cost, and IdleMicroDollarsPerHour the part of it that no
+	// pod has asked for.
 	MicroDollarsPerHour     price.MicroDollars `json:"microDollarsPerHour"`
 	IdleMicroDollarsPerHour price.MicroDollars `json:"idleMicroDollarsPerHour"`
 	// NodesWithoutPrice have no known price.
@@ -129,7 +129,8 @@ type Namespace struct {
 // GPUState is what can be said of one GPU at a glance.
 type GPUState string
 
-// The states of a GPU. A stranded one is idle, at least in part, and no request of the cluster's mix could use the rest.
+// The states of a GPU. A stranded one is idle, at least in part, and no request of the cluster's mix could use the
+// rest.
 const (
 	Free        GPUState = "Free"
 	Allocated   GPUState = "Allocated"

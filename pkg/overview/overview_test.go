@@ -20,16 +20,18 @@ import (
 	"sigs.k8s.io/yaml"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/price"
+	"berth.dev/berth/pkg/priceview"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 func newBook(objects ...any) *Book {
-	b := NewBook(kubeview.DefaultGPUKeys(), Pricing{
+	b := NewBook(gpuview.DefaultKeys(), Pricing{
 		Of: func(n *v1.Node) (price.MicroDollars, bool) {
-			p, ok, _ := kubeview.StatedPrice(n)
+			p, ok, _ := priceview.StatedPrice(n)
 			return p, ok
 		},
 		Rates: price.Rates{Core: 30_000, MemoryGiB: 4_000, GPU: 1_000_000},
@@ -73,7 +75,7 @@ func amounts(text string) v1.ResourceList {
 }
 
 func node(name, has string, change ...func(*v1.Node)) *v1.Node {
-	n := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"nvidia.com/gpu.product": "Tesla-T4", kubeview.RackLabel: "r1"}},
+	n := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"nvidia.com/gpu.product": "Tesla-T4", wellknown.RackLabel: "r1"}},
 		Status: v1.NodeStatus{Allocatable: amounts("cpu=16 memory=64Gi pods=110 " + has), Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}}}}
 	n.Status.Capacity = n.Status.Allocatable
 	for _, c := range change {
@@ -133,7 +135,7 @@ func TestTheStateOfGPUs(t *testing.T) {
 	share := func(milli, device int) func(*v1.Pod) {
 		return func(p *v1.Pod) {
 			p.Annotations["gpu-fraction"] = fmt.Sprint(float64(milli) / 1000)
-			p.Status.Conditions = []v1.PodCondition{{Type: kubeview.GPUsAssigned, Status: v1.ConditionTrue, Reason: "Assigned",
+			p.Status.Conditions = []v1.PodCondition{{Type: gpuview.GPUsAssigned, Status: v1.ConditionTrue, Reason: "Assigned",
 				Message: fmt.Sprintf(`{"pod": %q, "node": %q, "devices": [%d], "milli": %d}`, p.UID, p.Spec.NodeName, device, milli)}}
 		}
 	}
@@ -238,7 +240,7 @@ status: {phase: PreScheduling, conditions: [{type: Scheduled, status: "False", r
 func TestMoney(t *testing.T) {
 	t.Parallel()
 	costs := func(dollars string) func(*v1.Node) {
-		return func(n *v1.Node) { n.Annotations = map[string]string{kubeview.PricePerHourKey: dollars} }
+		return func(n *v1.Node) { n.Annotations = map[string]string{wellknown.PricePerHourKey: dollars} }
 	}
 	b := newBook(node("a", "nvidia.com/gpu=4", costs("8")), node("host", "", costs("1")), node("unpriced", "nvidia.com/gpu=1"), pod("p", "a", "nvidia.com/gpu=4"))
 	c := b.Cluster(now)

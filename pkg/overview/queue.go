@@ -14,7 +14,7 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
 )
 
 // addGangs adds the gangs that have not ended.
@@ -23,7 +23,8 @@ func (b *Book) addGangs(c *Cluster, now time.Time) {
 		shown := Gang{Namespace: id.Namespace, Name: id.Name}
 		since := shown.describe(g)
 		ended := shown.count(g, &since)
-		if g.group != nil && (g.group.Status.Phase == schedulingv1alpha1.PodGroupFinished || g.group.Status.Phase == schedulingv1alpha1.PodGroupFailed) ||
+		if g.group != nil && (g.group.Status.Phase == schedulingv1alpha1.PodGroupFinished ||
+			g.group.Status.Phase == schedulingv1alpha1.PodGroupFailed) ||
 			len(g.members) > 0 && ended == len(g.members) {
 			continue
 		}
@@ -37,7 +38,8 @@ func (b *Book) addGangs(c *Cluster, now time.Time) {
 		c.Gangs = append(c.Gangs, shown)
 	}
 	slices.SortFunc(c.Gangs, func(x, y Gang) int {
-		return cmp.Or(compareBool(x.Started, y.Started), -cmp.Compare(x.Priority, y.Priority), -cmp.Compare(x.WaitSeconds, y.WaitSeconds),
+		return cmp.Or(compareBool(x.Started, y.Started), -cmp.Compare(x.Priority, y.Priority),
+			-cmp.Compare(x.WaitSeconds, y.WaitSeconds),
 			cmp.Compare(x.Namespace, y.Namespace), compareNames(x.Name, y.Name))
 	})
 }
@@ -49,7 +51,7 @@ func (shown *Gang) describe(g *gangEntry) (since time.Time) {
 		return time.Time{}
 	}
 	shown.MinMember = max(1, int(g.group.Spec.MinMember))
-	if spec, err := kubeview.GangSpec(g.group, 0); err == nil {
+	if spec, err := gangview.Spec(g.group, 0); err == nil {
 		shown.MinMember = spec.Minimum.Total
 	}
 	shown.Phase, shown.Reason = string(g.group.Status.Phase), reasonOf(g.group)
@@ -123,8 +125,9 @@ func (b *Book) addQueue(c *Cluster, now time.Time) {
 		}
 		u := units[p.gang]
 		if p.gang == (gang.ID{}) || u == nil {
-			u = &unit{since: pod.CreationTimestamp.Time, gated: true, Waiting: Waiting{Namespace: pod.Namespace, Name: pod.Name, Pod: pod.Name,
-				Priority: corev1helpers.PodPriority(pod), Scheduler: pod.Spec.SchedulerName}}
+			u = &unit{since: pod.CreationTimestamp.Time, gated: true,
+				Waiting: Waiting{Namespace: pod.Namespace, Name: pod.Name, Pod: pod.Name,
+					Priority: corev1helpers.PodPriority(pod), Scheduler: pod.Spec.SchedulerName}}
 			if p.gang != (gang.ID{}) {
 				units[p.gang] = u
 				u.Namespace, u.Name, u.Gang = p.gang.Namespace, p.gang.Name, true
@@ -146,7 +149,8 @@ func (b *Book) addQueue(c *Cluster, now time.Time) {
 		u.Nominated = cmp.Or(u.Nominated, pod.Status.NominatedNodeName)
 	}
 	slices.SortFunc(all, func(x, y *unit) int {
-		return cmp.Or(cmp.Compare(x.Scheduler, y.Scheduler), compareBool(x.gated, y.gated), -cmp.Compare(x.Priority, y.Priority), x.since.Compare(y.since),
+		return cmp.Or(cmp.Compare(x.Scheduler, y.Scheduler), compareBool(x.gated, y.gated),
+			-cmp.Compare(x.Priority, y.Priority), x.since.Compare(y.since),
 			cmp.Compare(x.Namespace, y.Namespace), compareNames(x.Name, y.Name), compareBool(x.Gang, y.Gang))
 	})
 	position := map[string]int{}
@@ -185,9 +189,11 @@ func podReason(pod *v1.Pod) string {
 // mostText is how many characters of a message are shown.
 const mostText = 2000
 
-// plainText is a message without what would steer a terminal: anybody who may write a status or an event can put that in.
+// plainText is a message without what would steer a terminal: anybody who may write a status or an event can put that
+// in.
 func plainText(message string) string {
-	runes := []rune(strings.Join(strings.FieldsFunc(message, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }), " "))
+	runes := []rune(strings.Join(strings.FieldsFunc(message,
+		func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }), " "))
 	if len(runes) > mostText {
 		return string(runes[:mostText]) + "…"
 	}

@@ -46,8 +46,8 @@ func kueueResources(client discovery.DiscoveryInterface) ([]schema.GroupVersionR
 	return nil, nil
 }
 
-// Read reads once what tells of the workloads of a namespace, or of all namespaces with "". Pods have to be readable; what else
-// is not is left out.
+// Read reads once what tells of the workloads of a namespace, or of all namespaces with "". Pods have to be readable;
+// what else is not is left out.
 func (b *Book) Read(ctx context.Context, config *rest.Config, namespace string) error {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {

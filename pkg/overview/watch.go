@@ -20,8 +20,8 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/command"
-	"berth.dev/berth/pkg/dump"
 	"berth.dev/berth/pkg/informers"
+	"berth.dev/berth/pkg/inputs"
 )
 
 const (
@@ -71,7 +71,8 @@ type Watcher struct {
 func NewWatcher(config *rest.Config, book *Book) (*Watcher, error) {
 	original := config
 	config = rest.CopyConfig(config)
-	config.ContentType, config.AcceptContentTypes = "application/vnd.kubernetes.protobuf", "application/vnd.kubernetes.protobuf,application/json"
+	config.ContentType, config.AcceptContentTypes = "application/vnd.kubernetes.protobuf",
+		"application/vnd.kubernetes.protobuf,application/json"
 	if config.QPS == 0 {
 		config.QPS, config.Burst = 50, 100 // the pages of the first lists follow each other
 	}
@@ -91,11 +92,14 @@ func NewWatcher(config *rest.Config, book *Book) (*Watcher, error) {
 	one := metav1.ListOptions{Limit: 1}
 	core, resources := client.CoreV1().RESTClient(), client.ResourceV1().RESTClient()
 	w.kinds = []kind{
-		{name: "nodes", object: &v1.Node{}, source: cache.NewListWatchFromClient(core, "nodes", "", fields.Everything()), required: true,
+		{name: "nodes", object: &v1.Node{}, source: cache.NewListWatchFromClient(core, "nodes", "", fields.Everything()),
+			required:  true,
 			probe:     func(ctx context.Context) error { _, err := client.CoreV1().Nodes().List(ctx, one); return err },
 			transform: trimNode,
-			set:       func(obj any) { book.SetNode(obj.(*v1.Node)) }, gone: func(obj any) { book.DeleteNode(obj.(*v1.Node).Name) }},
-		{name: "pods", object: &v1.Pod{}, source: cache.NewListWatchFromClient(core, "pods", "", fields.Everything()), required: true,
+			set:       func(obj any) { book.SetNode(obj.(*v1.Node)) },
+			gone:      func(obj any) { book.DeleteNode(obj.(*v1.Node).Name) }},
+		{name: "pods", object: &v1.Pod{}, source: cache.NewListWatchFromClient(core, "pods", "", fields.Everything()),
+			required:  true,
 			probe:     func(ctx context.Context) error { _, err := client.CoreV1().Pods("").List(ctx, one); return err },
 			transform: trimPod,
 			set:       func(obj any) { book.SetPod(obj.(*v1.Pod)) }, gone: func(obj any) { book.DeletePod(obj.(*v1.Pod).UID) }},
@@ -104,7 +108,8 @@ func NewWatcher(config *rest.Config, book *Book) (*Watcher, error) {
 			gone: func(obj any) {
 				book.DeletePodGroup(obj.(*schedulingv1alpha1.PodGroup).Namespace, obj.(*schedulingv1alpha1.PodGroup).Name)
 			}},
-		{name: "resourceslices", object: &resourcev1.ResourceSlice{}, source: cache.NewListWatchFromClient(resources, "resourceslices", "", fields.Everything()),
+		{name: "resourceslices", object: &resourcev1.ResourceSlice{},
+			source: cache.NewListWatchFromClient(resources, "resourceslices", "", fields.Everything()),
 			probe: func(ctx context.Context) error {
 				_, err := client.ResourceV1().ResourceSlices().List(ctx, one)
 				return err
@@ -112,7 +117,8 @@ func NewWatcher(config *rest.Config, book *Book) (*Watcher, error) {
 			transform: trim,
 			set:       func(obj any) { book.SetSlice(obj.(*resourcev1.ResourceSlice)) },
 			gone:      func(obj any) { book.DeleteSlice(obj.(*resourcev1.ResourceSlice).Name) }},
-		{name: "resourceclaims", object: &resourcev1.ResourceClaim{}, source: cache.NewListWatchFromClient(resources, "resourceclaims", "", fields.Everything()),
+		{name: "resourceclaims", object: &resourcev1.ResourceClaim{},
+			source: cache.NewListWatchFromClient(resources, "resourceclaims", "", fields.Everything()),
 			probe: func(ctx context.Context) error {
 				_, err := client.ResourceV1().ResourceClaims("").List(ctx, one)
 				return err
@@ -120,11 +126,15 @@ func NewWatcher(config *rest.Config, book *Book) (*Watcher, error) {
 			transform: trim,
 			set:       func(obj any) { book.SetClaim(obj.(*resourcev1.ResourceClaim)) },
 			gone:      func(obj any) { book.DeleteClaim(obj.(*resourcev1.ResourceClaim).UID) }},
-		{name: "jobs", object: &batchv1.Job{}, source: cache.NewListWatchFromClient(client.BatchV1().RESTClient(), "jobs", "", fields.Everything()),
+		{name: "jobs", object: &batchv1.Job{},
+			source:    cache.NewListWatchFromClient(client.BatchV1().RESTClient(), "jobs", "", fields.Everything()),
 			probe:     func(ctx context.Context) error { _, err := client.BatchV1().Jobs("").List(ctx, one); return err },
 			transform: trim,
-			set:       func(obj any) { book.SetJob(obj.(*batchv1.Job)) }, gone: func(obj any) { book.DeleteJob(obj.(*batchv1.Job)) }},
-		{name: "events", object: &v1.Event{}, source: cache.NewListWatchFromClient(core, "events", "", fields.OneTermEqualSelector("type", v1.EventTypeWarning)),
+			set:       func(obj any) { book.SetJob(obj.(*batchv1.Job)) },
+			gone:      func(obj any) { book.DeleteJob(obj.(*batchv1.Job)) }},
+		{name: "events", object: &v1.Event{},
+			source: cache.NewListWatchFromClient(core, "events", "",
+				fields.OneTermEqualSelector("type", v1.EventTypeWarning)),
 			probe:     func(ctx context.Context) error { _, err := client.CoreV1().Events("").List(ctx, one); return err },
 			transform: trimEvent,
 			set:       func(obj any) { book.AddWarning(warningOf(obj.(*v1.Event))) }, gone: func(any) {}},
@@ -135,8 +145,8 @@ func NewWatcher(config *rest.Config, book *Book) (*Watcher, error) {
 // Changed receives a value after the cluster has changed.
 func (w *Watcher) Changed() <-chan struct{} { return w.changed }
 
-// Start reads the cluster, and watches it until ctx ends. It returns when all that may be read has been. A cluster whose
-// nodes or pods may not be read is an error; what else may not be is left out.
+// Start reads the cluster, and watches it until ctx ends. It returns when all that may be read has been. A cluster
+// whose nodes or pods may not be read is an error; what else may not be is left out.
 func (w *Watcher) Start(ctx context.Context) error {
 	type reader struct {
 		name     string
@@ -210,13 +220,14 @@ func (w *Watcher) handler(k *kind) cache.ResourceEventHandler {
 		k.set(obj)
 		w.poke()
 	}
-	return cache.ResourceEventHandlerFuncs{AddFunc: set, UpdateFunc: func(_, obj any) { set(obj) }, DeleteFunc: func(obj any) {
-		if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-			obj = gone.Obj
-		}
-		k.gone(obj)
-		w.poke()
-	}}
+	return cache.ResourceEventHandlerFuncs{AddFunc: set, UpdateFunc: func(_, obj any) { set(obj) },
+		DeleteFunc: func(obj any) {
+			if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+				obj = gone.Obj
+			}
+			k.gone(obj)
+			w.poke()
+		}}
 }
 
 func (w *Watcher) poke() {
@@ -226,7 +237,8 @@ func (w *Watcher) poke() {
 	}
 }
 
-// probe says whether the server answers, until ctx ends: a watch that is interrupted resumes by itself later, without an event.
+// probe says whether the server answers, until ctx ends: a watch that is interrupted resumes by itself later, without
+// an event.
 func (w *Watcher) probe(ctx context.Context) {
 	ticker := time.NewTicker(probeEvery)
 	defer ticker.Stop()
@@ -246,7 +258,8 @@ func (w *Watcher) probe(ctx context.Context) {
 			w.LeaveOut(unreachable, "")
 			w.poke()
 		case err != nil && lost == "" && ctx.Err() == nil:
-			lost = "does not answer since " + time.Now().Format(time.TimeOnly) + ", and what is shown is from then: " + command.OneLine(err)
+			lost = "does not answer since " + time.Now().Format(time.TimeOnly) + ", and what is shown is from then: " +
+				command.OneLine(err)
 			w.LeaveOut(unreachable, lost)
 			w.poke()
 		}
@@ -260,7 +273,7 @@ func trimPod(obj any) (any, error) {
 	if !ok {
 		return obj, nil
 	}
-	kept := dump.KeepPod(pod)
+	kept := inputs.KeepPod(pod)
 	kept.ResourceVersion = pod.ResourceVersion
 	return kept, nil
 }
@@ -270,7 +283,7 @@ func trimNode(obj any) (any, error) {
 	if !ok {
 		return obj, nil
 	}
-	kept := dump.KeepNode(node)
+	kept := inputs.KeepNode(node)
 	kept.Status.Images, kept.ResourceVersion = nil, node.ResourceVersion
 	return kept, nil
 }
@@ -280,8 +293,10 @@ func trimEvent(obj any) (any, error) {
 	if !ok {
 		return obj, nil
 	}
-	return &v1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: e.Namespace, Name: e.Name, UID: e.UID, ResourceVersion: e.ResourceVersion, CreationTimestamp: e.CreationTimestamp},
-		InvolvedObject: v1.ObjectReference{Kind: e.InvolvedObject.Kind, Namespace: e.InvolvedObject.Namespace, Name: e.InvolvedObject.Name}, Reason: e.Reason, Message: e.Message, Count: e.Count,
+	return &v1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: e.Namespace, Name: e.Name, UID: e.UID,
+		ResourceVersion: e.ResourceVersion, CreationTimestamp: e.CreationTimestamp},
+		InvolvedObject: v1.ObjectReference{Kind: e.InvolvedObject.Kind, Namespace: e.InvolvedObject.Namespace,
+			Name: e.InvolvedObject.Name}, Reason: e.Reason, Message: e.Message, Count: e.Count,
 		LastTimestamp: e.LastTimestamp, EventTime: e.EventTime, Series: e.Series}, nil
 }
 
@@ -294,7 +309,8 @@ func trim(obj any) (any, error) {
 
 // warningOf reads an event. A series has a time and a count of its own.
 func warningOf(e *v1.Event) Warning {
-	w := Warning{Time: e.LastTimestamp.Time, Namespace: e.InvolvedObject.Namespace, Object: e.InvolvedObject.Kind + "/" + e.InvolvedObject.Name,
+	w := Warning{Time: e.LastTimestamp.Time, Namespace: e.InvolvedObject.Namespace, Object: e.InvolvedObject.Kind + "/" +
+		e.InvolvedObject.Name,
 		Reason: e.Reason, Message: e.Message, Count: max(1, e.Count)}
 	if e.Series != nil {
 		w.Time, w.Count = e.Series.LastObservedTime.Time, e.Series.Count

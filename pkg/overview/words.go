@@ -11,7 +11,7 @@ import (
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gpu"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/price"
 )
@@ -34,12 +34,14 @@ func Dollars(p price.MicroDollars) string { return fmt.Sprintf("$%.2f", p.Dollar
 func (c *Cluster) Lines() []string {
 	t := &c.Totals
 	lines := []string{fmt.Sprintf("%s of %s allocated (%s), %s idle (%s stranded), %d unavailable",
-		Roughly(t.AllocatedMilliGPU), plural.Of(t.GPUs, "GPU"), percent(t.AllocatedMilliGPU, int64(t.GPUs)*gpu.WholeMilli), Roughly(t.IdleMilliGPU), Roughly(t.StrandedMilliGPU), t.UnavailableGPUs)}
+		Roughly(t.AllocatedMilliGPU), plural.Of(t.GPUs, "GPU"), percent(t.AllocatedMilliGPU, int64(t.GPUs)*gpu.WholeMilli),
+		Roughly(t.IdleMilliGPU), Roughly(t.StrandedMilliGPU), t.UnavailableGPUs)}
 	nodes := fmt.Sprintf("%s, %d with GPUs, %d in use", plural.Of(t.Nodes, "node"), t.NodesWithGPUs, t.NodesInUse)
 	if t.NodesWithoutPrice == t.Nodes {
 		nodes += "; no node has a known price"
 	} else {
-		nodes += fmt.Sprintf("; %s an hour, %s of it idle", Dollars(t.MicroDollarsPerHour), Dollars(t.IdleMicroDollarsPerHour))
+		nodes += fmt.Sprintf("; %s an hour, %s of it idle", Dollars(t.MicroDollarsPerHour),
+			Dollars(t.IdleMicroDollarsPerHour))
 		if t.NodesWithoutPrice > 0 {
 			nodes += fmt.Sprintf(" (%s without a price)", plural.Of(t.NodesWithoutPrice, "node"))
 		}
@@ -76,7 +78,8 @@ func (w *Waiting) Why() string {
 	return reason
 }
 
-// ofAll is how the scheduler begins to say why no node fits, and preemptionOfAll how it goes on where no eviction would help.
+// ofAll is how the scheduler begins to say why no node fits, and preemptionOfAll how it goes on where no eviction would
+// help.
 var (
 	ofAll           = regexp.MustCompile(`^0/[0-9]+ nodes are available: `)
 	preemptionOfAll = regexp.MustCompile(`\.? preemption: 0/[0-9]+ nodes are available: .*$`)
@@ -155,7 +158,8 @@ func Groups(nodes []Node) []Group {
 
 // Words say how full the group is.
 func (g *Group) Words() string {
-	return fmt.Sprintf("%s of %s in %s", Roughly(g.AllocatedMilliGPU), plural.Of(g.GPUs, "GPU"), plural.Of(len(g.Nodes), "node"))
+	return fmt.Sprintf("%s of %s in %s", Roughly(g.AllocatedMilliGPU), plural.Of(g.GPUs, "GPU"),
+		plural.Of(len(g.Nodes), "node"))
 }
 
 // PodOn is a pod on a node.
@@ -181,7 +185,8 @@ func (b *Book) PodsOn(node string, now time.Time) []PodOn {
 	}
 	for uid, pod := range n.pods {
 		p := b.pods[uid]
-		on := PodOn{Namespace: pod.Namespace, Name: pod.Name, MilliGPU: p.milli, Devices: kubeview.AssignedDevices(pod), AgeHours: now.Sub(pod.CreationTimestamp.Time).Hours()}
+		on := PodOn{Namespace: pod.Namespace, Name: pod.Name, MilliGPU: p.milli, Devices: gpuview.AssignedDevices(pod),
+			AgeHours: now.Sub(pod.CreationTimestamp.Time).Hours()}
 		if p.gang != (gang.ID{}) {
 			on.Gang = p.gang.Name
 		}
@@ -191,7 +196,8 @@ func (b *Book) PodsOn(node string, now time.Time) []PodOn {
 		list = append(list, on)
 	}
 	slices.SortFunc(list, func(x, y PodOn) int {
-		return cmp.Or(-cmp.Compare(x.MilliGPU, y.MilliGPU), cmp.Compare(x.Namespace, y.Namespace), compareNames(x.Name, y.Name))
+		return cmp.Or(-cmp.Compare(x.MilliGPU, y.MilliGPU), cmp.Compare(x.Namespace, y.Namespace),
+			compareNames(x.Name, y.Name))
 	})
 	return list
 }

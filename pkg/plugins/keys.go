@@ -7,38 +7,38 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 
-	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/plugins/costoptimized"
 	"berth.dev/berth/pkg/plugins/ipreservation"
 	"berth.dev/berth/pkg/plugins/networktopology"
 	"berth.dev/berth/pkg/plugins/placementpolicy"
+	"berth.dev/berth/pkg/wellknown"
 )
 
-// podKeys are annotations of pods that one plugin alone reads, with the extension points at which it has to be enabled and
-// what is missing otherwise.
+// podKeys are annotations of pods that one plugin alone reads, with the extension points at which it has to be enabled
+// and what is missing otherwise.
 var podKeys = []struct {
 	key, plugin, effect string
 	at                  func(*config.Plugins) []config.PluginSet
 }{
-	{kubeview.IPPoolKey, ipreservation.Name, "the pod gets no address of the pool",
+	{wellknown.IPPoolKey, ipreservation.Name, "the pod gets no address of the pool",
 		func(p *config.Plugins) []config.PluginSet {
 			return []config.PluginSet{p.PreFilter, p.Filter, p.Reserve, p.PreBind}
 		}},
-	{kubeview.SpotKey, costoptimized.Name, "the pod may run on spot capacity and elsewhere alike",
+	{wellknown.SpotKey, costoptimized.Name, "the pod may run on spot capacity and elsewhere alike",
 		func(p *config.Plugins) []config.PluginSet { return []config.PluginSet{p.Filter} }},
-	{kubeview.StartWindowKey, costoptimized.Name, "the pod waits for no window",
+	{wellknown.StartWindowKey, costoptimized.Name, "the pod waits for no window",
 		func(p *config.Plugins) []config.PluginSet { return []config.PluginSet{p.PreEnqueue} }},
-	{kubeview.DeadlineKey, costoptimized.Name, "the pod waits for no window",
+	{wellknown.DeadlineKey, costoptimized.Name, "the pod waits for no window",
 		func(p *config.Plugins) []config.PluginSet { return []config.PluginSet{p.PreEnqueue} }},
-	{kubeview.NearKey, networktopology.Name, "the pod is not placed near the pods that it names",
+	{wellknown.NearKey, networktopology.Name, "the pod is not placed near the pods that it names",
 		func(p *config.Plugins) []config.PluginSet {
 			return []config.PluginSet{p.PreFilter, p.PreScore, p.Score}
 		}},
-	{kubeview.LicensesKey, placementpolicy.Name, "no license is counted for the pod",
+	{wellknown.LicensesKey, placementpolicy.Name, "no license is counted for the pod",
 		func(p *config.Plugins) []config.PluginSet {
 			return []config.PluginSet{p.PreFilter, p.Filter, p.Reserve}
 		}},
-	{kubeview.DatasetsKey, placementpolicy.Name, "the pod is not placed near its data",
+	{wellknown.DatasetsKey, placementpolicy.Name, "the pod is not placed near its data",
 		func(p *config.Plugins) []config.PluginSet {
 			return []config.PluginSet{p.PreFilter, p.PreScore, p.Score}
 		}},

@@ -13,8 +13,8 @@ import (
 	"berth.dev/berth/pkg/plugins/slaaware"
 )
 
-// Registry returns the plugins by name, for the registry of a scheduler. This is the only list: a plugin that is not here does
-// not exist for any of our binaries.
+// Registry returns the plugins by name, for the registry of a scheduler. This is the only list: a plugin that is not
+// here does not exist for any of our binaries.
 func Registry() frameworkruntime.Registry {
 	return frameworkruntime.Registry{
 		gpuaware.Name:        gpuaware.New,

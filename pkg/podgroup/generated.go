@@ -11,7 +11,8 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // maxOwners bounds the size of a generated PodGroup whose owners are its members. It is kept as long as any of its
@@ -69,7 +70,7 @@ func (g *generator) correct(ctx context.Context, pg, want *schedulingv1alpha1.Po
 func generatedPodGroup(id gang.ID, minMember int, members []*v1.Pod) *schedulingv1alpha1.PodGroup {
 	return &schedulingv1alpha1.PodGroup{
 		ObjectMeta: metav1.ObjectMeta{Namespace: id.Namespace, Name: id.Name,
-			Annotations:     map[string]string{kubeview.StandInKey: strconv.Itoa(minMember)},
+			Annotations:     map[string]string{wellknown.StandInKey: strconv.Itoa(minMember)},
 			OwnerReferences: generatedOwners(members)},
 		Spec: schedulingv1alpha1.PodGroupSpec{MinMember: int32(minMember)},
 	}
@@ -77,14 +78,14 @@ func generatedPodGroup(id gang.ID, minMember int, members []*v1.Pod) *scheduling
 
 // Generated reports whether the controller created the PodGroup and no user has edited its spec since.
 func Generated(pg *schedulingv1alpha1.PodGroup) bool {
-	minimum, marked := pg.Annotations[kubeview.StandInKey]
+	minimum, marked := pg.Annotations[wellknown.StandInKey]
 	return marked && minimum == strconv.Itoa(int(pg.Spec.MinMember)) && len(pg.Spec.MinResources) == 0 && pg.Spec.ScheduleTimeoutSeconds == nil
 }
 
 func generatedOwners(members []*v1.Pod) []metav1.OwnerReference {
 	var shared *metav1.OwnerReference
 	for i, pod := range members {
-		controller := kubeview.ControllerOf(pod)
+		controller := podview.ControllerOf(pod)
 		if controller == nil || (i > 0 && controller.UID != shared.UID) {
 			shared = nil
 			break

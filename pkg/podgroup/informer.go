@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/informers"
-	"berth.dev/berth/pkg/kubeview"
 )
 
 // kind is the kind of PodGroups. A cluster that does not serve them is no obstacle: gangs that label their pods need
@@ -50,7 +50,7 @@ func NewInformer(factory kubeinformers.SharedInformerFactory, client restclient.
 	byNamespace := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
 	informer, ok := factory.InformerFor(kind.Object, func(cs clientset.Interface, resync time.Duration) cache.SharedIndexInformer {
 		i := &Informer{SharedIndexInformer: cache.NewSharedIndexInformer(informers.NewCustomListWatch(client, kind), kind.Object, resync, byNamespace)}
-		for _, label := range kubeview.GangLabels() {
+		for _, label := range gangview.Labels() {
 			i.Ended = append(i.Ended, NewEndedInformer(cs, label, resync))
 		}
 		return i

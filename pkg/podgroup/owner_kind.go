@@ -19,7 +19,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
 )
 
 // ownerRetry is how long a kind is left alone that cannot be read.
@@ -27,7 +27,7 @@ const ownerRetry = 5 * time.Second
 
 // ownerKind follows the objects of one kind with an informer that keeps only their states.
 type ownerKind struct {
-	*kubeview.GangOwnerKind
+	*gangview.OwnerKind
 	owners   *Owners
 	informer cache.SharedIndexInformer
 	// version is the index of the version in which the kind was listed last; only the informer uses it.
@@ -45,7 +45,7 @@ type ownerKind struct {
 // ownerObject is what is kept of an object: what it says about its gangs, by part.
 type ownerObject struct {
 	metav1.ObjectMeta
-	states map[string]kubeview.GangOwnerState
+	states map[string]gangview.OwnerState
 }
 
 // plainLists keeps the informer to plain lists, in which a kind that is not served can be waited for.
@@ -54,8 +54,8 @@ type plainLists struct{ *cache.ListWatch }
 // IsWatchListSemanticsUnSupported implements the reflector's question.
 func (plainLists) IsWatchListSemanticsUnSupported() bool { return true }
 
-func newOwnerKind(o *Owners, known *kubeview.GangOwnerKind) *ownerKind {
-	k := &ownerKind{GangOwnerKind: known, owners: o, gangs: map[string]sets.Set[gang.ID]{}}
+func newOwnerKind(o *Owners, known *gangview.OwnerKind) *ownerKind {
+	k := &ownerKind{OwnerKind: known, owners: o, gangs: map[string]sets.Set[gang.ID]{}}
 	k.informer = cache.NewSharedIndexInformer(plainLists{&cache.ListWatch{ListWithContextFunc: k.list, WatchFuncWithContext: k.watch}},
 		&unstructured.Unstructured{}, 0, cache.Indexers{})
 	return k
@@ -102,7 +102,7 @@ func (k *ownerKind) reduce(obj any) (any, error) {
 }
 
 // states returns what the object says, by part; nil if it does not exist or is not known.
-func (k *ownerKind) states(owner kubeview.GangOwner) map[string]kubeview.GangOwnerState {
+func (k *ownerKind) states(owner gangview.Owner) map[string]gangview.OwnerState {
 	obj, exists, err := k.informer.GetStore().GetByKey(ownerKey(owner))
 	if err != nil || !exists {
 		return nil
@@ -112,7 +112,7 @@ func (k *ownerKind) states(owner kubeview.GangOwner) map[string]kubeview.GangOwn
 
 // state returns what holds for a gang of the owner's pods. Where the pods carry the minimum it is left to them, and so
 // the object need not be readable. An object that is gone leaves its last minimum. The lock is held.
-func (k *ownerKind) state(owner kubeview.GangOwner, before kubeview.GangOwnerState) kubeview.GangOwnerState {
+func (k *ownerKind) state(owner gangview.Owner, before gangview.OwnerState) gangview.OwnerState {
 	states := k.states(owner)
 	switch {
 	case states != nil && owner.Minimum > 0:
@@ -120,11 +120,11 @@ func (k *ownerKind) state(owner kubeview.GangOwner, before kubeview.GangOwnerSta
 		state.Minimum = 0
 		return state
 	case owner.Minimum > 0:
-		return kubeview.GangOwnerState{}
+		return gangview.OwnerState{}
 	case states != nil:
 		state, has := states[owner.Part]
 		if !has {
-			return kubeview.GangOwnerState{Why: owner.Object() + " has no part " + owner.Part}
+			return gangview.OwnerState{Why: owner.Object() + " has no part " + owner.Part}
 		}
 		return state
 	}

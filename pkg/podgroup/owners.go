@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
 )
 
 // Owners follows the objects whose controllers create the pods of gangs, above all how many of these pods have to start
@@ -22,7 +22,7 @@ import (
 type Owners struct {
 	client dynamic.Interface
 	// changed is told what holds for a gang, by one goroutine and without a lock held.
-	changed  func(context.Context, kubeview.GangOwner, kubeview.GangOwnerState)
+	changed  func(context.Context, gangview.Owner, gangview.OwnerState)
 	recorder recorder
 	queue    workqueue.TypedInterface[gang.ID]
 	running  sync.WaitGroup
@@ -34,10 +34,10 @@ type Owners struct {
 
 // followedGang is a gang with the object that its pods come from.
 type followedGang struct {
-	owner kubeview.GangOwner
+	owner gangview.Owner
 	kind  *ownerKind
 	// reported is what changed was told last, if told is set.
-	reported kubeview.GangOwnerState
+	reported gangview.OwnerState
 	told     bool
 	// read is set if all objects of the kind were known then.
 	read bool
@@ -45,7 +45,7 @@ type followedGang struct {
 
 // NewOwners returns one that reads objects with the rights of config until ctx is done.
 func NewOwners(ctx context.Context, config *restclient.Config, to events.EventRecorderLogger,
-	changed func(context.Context, kubeview.GangOwner, kubeview.GangOwnerState)) (*Owners, error) {
+	changed func(context.Context, gangview.Owner, gangview.OwnerState)) (*Owners, error) {
 	config = restclient.CopyConfig(config)
 	config.UserAgent = restclient.DefaultKubernetesUserAgent() + "/" + kind.Reader
 	client, err := dynamic.NewForConfig(config)
@@ -61,7 +61,7 @@ func NewOwners(ctx context.Context, config *restclient.Config, to events.EventRe
 
 // Follow has changed told what holds for the gang of the owner's pods, now and whenever that changes; once more if
 // again is set. It never waits and is called for every pod. Ctx is that of NewOwners.
-func (o *Owners) Follow(ctx context.Context, owner kubeview.GangOwner, again bool) {
+func (o *Owners) Follow(ctx context.Context, owner gangview.Owner, again bool) {
 	id := owner.Gang()
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -74,7 +74,7 @@ func (o *Owners) Follow(ctx context.Context, owner kubeview.GangOwner, again boo
 	}
 	k := o.kinds[owner.Kind]
 	if k == nil {
-		known, ok := kubeview.GangOwnerKindOf(owner.Kind)
+		known, ok := gangview.OwnerKindOf(owner.Kind)
 		if !ok {
 			return
 		}
@@ -115,7 +115,7 @@ func (o *Owners) Unread(id gang.ID) bool {
 
 // Outlived reports whether the pod is left over from an earlier run of the object that its gang belongs to, and so is
 // no member of the gang any more. A pod without a node stays a member: it would be scheduled alone otherwise.
-func (o *Owners) Outlived(owner kubeview.GangOwner, pod *v1.Pod) bool {
+func (o *Owners) Outlived(owner gangview.Owner, pod *v1.Pod) bool {
 	if owner.Kind == "" || pod.Spec.NodeName == "" {
 		return false
 	}
@@ -153,4 +153,4 @@ func (o *Owners) sync(ctx context.Context, id gang.ID) {
 	o.mu.Unlock()
 }
 
-func ownerKey(owner kubeview.GangOwner) string { return owner.Namespace + "/" + owner.Name }
+func ownerKey(owner gangview.Owner) string { return owner.Namespace + "/" + owner.Name }

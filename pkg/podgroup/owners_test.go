@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/simulation/memapi"
 )
 
@@ -67,14 +67,14 @@ type hearing struct {
 	api *ownersAPI
 
 	mu   sync.Mutex
-	told map[string]kubeview.GangOwnerState
+	told map[string]gangview.OwnerState
 }
 
 // hear runs a test of a follower in virtual time.
 func hear(t *testing.T, test func(*testing.T, *hearing)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		h := &hearing{api: &ownersAPI{Server: memapi.New()}, told: map[string]kubeview.GangOwnerState{}}
+		h := &hearing{api: &ownersAPI{Server: memapi.New()}, told: map[string]gangview.OwnerState{}}
 		config := h.api.RESTConfig()
 		config.Transport = h.api
 		var err error
@@ -87,8 +87,8 @@ func hear(t *testing.T, test func(*testing.T, *hearing)) {
 	})
 }
 
-func (h *hearing) note(t *testing.T) func(context.Context, kubeview.GangOwner, kubeview.GangOwnerState) {
-	return func(_ context.Context, owner kubeview.GangOwner, s kubeview.GangOwnerState) {
+func (h *hearing) note(t *testing.T) func(context.Context, gangview.Owner, gangview.OwnerState) {
+	return func(_ context.Context, owner gangview.Owner, s gangview.OwnerState) {
 		if s.UID != "" && strings.HasSuffix(s.Why, "does not exist") {
 			t.Errorf("%s has gone, and an event about %q would say so", owner.Object(), s.UID)
 		}
@@ -100,7 +100,7 @@ func (h *hearing) note(t *testing.T) func(context.Context, kubeview.GangOwner, k
 }
 
 // tells checks what is told last of a gang when there was time to notice that a kind is served, or not any more.
-func (h *hearing) tells(t *testing.T, name string, want kubeview.GangOwnerState) {
+func (h *hearing) tells(t *testing.T, name string, want gangview.OwnerState) {
 	t.Helper()
 	time.Sleep(4 * ownerRetry) //nolint:forbidigo // virtual time
 	synctest.Wait()
@@ -114,7 +114,7 @@ func (h *hearing) tells(t *testing.T, name string, want kubeview.GangOwnerState)
 // owned follows the gang of an object.
 func (h *hearing) owned(t *testing.T, kind, name string) {
 	t.Helper()
-	h.Follow(t.Context(), kubeview.GangOwner{Kind: kind, Namespace: "default", Name: name}, false)
+	h.Follow(t.Context(), gangview.Owner{Kind: kind, Namespace: "default", Name: name}, false)
 }
 
 // owners are the objects of a kind in the namespace default, on the server itself.
@@ -174,15 +174,15 @@ func TestAJobIsFollowedWhileItIsScaledSuspendedAndDeleted(t *testing.T) {
 		jobs := h.serve(t, "batch", "Job")
 		jobs.create("train", `{parallelism: 3, completions: 3}`)
 		h.owned(t, "Job", "train")
-		h.tells(t, "job.train", kubeview.GangOwnerState{Minimum: 3})
+		h.tells(t, "job.train", gangview.OwnerState{Minimum: 3})
 		jobs.patch("train", `{"parallelism": 2, "completions": 2}`)
-		h.tells(t, "job.train", kubeview.GangOwnerState{Minimum: 2})
+		h.tells(t, "job.train", gangview.OwnerState{Minimum: 2})
 		jobs.patch("train", `{"parallelism": 5, "completions": 5, "suspend": true}`)
-		h.tells(t, "job.train", kubeview.GangOwnerState{Minimum: 5})
+		h.tells(t, "job.train", gangview.OwnerState{Minimum: 5})
 		jobs.patch("train", `{"suspend": false}`)
-		h.tells(t, "job.train", kubeview.GangOwnerState{Minimum: 5})
+		h.tells(t, "job.train", gangview.OwnerState{Minimum: 5})
 		jobs.remove("train")
-		h.tells(t, "job.train", kubeview.GangOwnerState{Minimum: 5,
+		h.tells(t, "job.train", gangview.OwnerState{Minimum: 5,
 			Why: "Job default/train, which says how many pods the gang has, does not exist"})
 		h.Drop(gang.ID{Namespace: "default", Name: "job.train"})
 		h.Owners.mu.Lock()
@@ -193,7 +193,7 @@ func TestAJobIsFollowedWhileItIsScaledSuspendedAndDeleted(t *testing.T) {
 		}
 		jobs.create("train", `{parallelism: 3, completions: 3, suspend: true}`)
 		h.owned(t, "Job", "train")
-		h.tells(t, "job.train", kubeview.GangOwnerState{Minimum: 3})
+		h.tells(t, "job.train", gangview.OwnerState{Minimum: 3})
 	})
 }
 
@@ -203,13 +203,13 @@ func TestAStatefulSetMayNeverBeCompleteUntilItIsScaledDown(t *testing.T) {
 		sets := h.serve(t, "apps", "StatefulSet")
 		sets.create("web", `{replicas: 4}`)
 		h.owned(t, "StatefulSet", "web")
-		h.tells(t, "statefulset.web", kubeview.GangOwnerState{Minimum: 4, Why: "StatefulSet web creates its pods one after the other " +
+		h.tells(t, "statefulset.web", gangview.OwnerState{Minimum: 4, Why: "StatefulSet web creates its pods one after the other " +
 			"(podManagementPolicy: OrderedReady): a gang of 4 can never be complete; set podManagementPolicy: Parallel"})
 		sets.patch("web", `{"replicas": 1}`)
-		h.tells(t, "statefulset.web", kubeview.GangOwnerState{Minimum: 1})
+		h.tells(t, "statefulset.web", gangview.OwnerState{Minimum: 1})
 		h.serve(t, "apps", "ReplicaSet").create("web", `{replicas: 2}`)
 		h.owned(t, "ReplicaSet", "web")
-		h.tells(t, "replicaset.web", kubeview.GangOwnerState{Minimum: 2})
+		h.tells(t, "replicaset.web", gangview.OwnerState{Minimum: 2})
 	})
 }
 
@@ -217,15 +217,15 @@ func TestAKindIsFollowedWhileItIsServed(t *testing.T) {
 	t.Parallel()
 	hear(t, func(t *testing.T, h *hearing) {
 		h.owned(t, "PyTorchJob", "train")
-		unserved := kubeview.GangOwnerState{Why: "cannot read pytorchjobs.kubeflow.org: the cluster does not serve them"}
+		unserved := gangview.OwnerState{Why: "cannot read pytorchjobs.kubeflow.org: the cluster does not serve them"}
 		h.tells(t, "pytorchjob.train", unserved)
 		jobs := h.serve(t, "kubeflow.org", "PyTorchJob")
-		h.tells(t, "pytorchjob.train", kubeview.GangOwnerState{
+		h.tells(t, "pytorchjob.train", gangview.OwnerState{
 			Why: "PyTorchJob default/train, which says how many pods the gang has, does not exist"})
 		jobs.create("train", `{pytorchReplicaSpecs: {Master: {replicas: 1}, Worker: {replicas: 3}}}`)
-		h.tells(t, "pytorchjob.train", kubeview.GangOwnerState{Minimum: 4})
+		h.tells(t, "pytorchjob.train", gangview.OwnerState{Minimum: 4})
 		jobs.patch("train", `{"pytorchReplicaSpecs": {"Worker": {"replicas": 7}}}`)
-		h.tells(t, "pytorchjob.train", kubeview.GangOwnerState{Minimum: 8})
+		h.tells(t, "pytorchjob.train", gangview.OwnerState{Minimum: 8})
 		h.api.answer(http.StatusNotFound, metav1.StatusReasonNotFound)
 		h.owned(t, "PyTorchJob", "other")
 		h.tells(t, "pytorchjob.other", unserved)
@@ -237,7 +237,7 @@ func TestAnOlderVersionOfAKindIsRead(t *testing.T) {
 	hear(t, func(t *testing.T, h *hearing) {
 		h.serve(t, "kubeflow.org", "MPIJob").create("train", `{mpiReplicaSpecs: {Launcher: {}, Worker: {replicas: 2}}}`)
 		h.owned(t, "MPIJob", "train")
-		h.tells(t, "mpijob.train", kubeview.GangOwnerState{Minimum: 3})
+		h.tells(t, "mpijob.train", gangview.OwnerState{Minimum: 3})
 	})
 }
 
@@ -248,11 +248,11 @@ func TestAKindMayNotBeReadUntilItMay(t *testing.T) {
 		h.api.answer(http.StatusForbidden, metav1.StatusReasonForbidden)
 		h.owned(t, "Job", "train")
 		// The pods of a LeaderWorkerSet say all that is needed, so that its own kind need not be readable.
-		h.Follow(t.Context(), kubeview.GangOwner{Kind: "LeaderWorkerSet", Namespace: "default", Name: "serve", Part: "0", Minimum: 4}, false)
-		h.tells(t, "job.train", kubeview.GangOwnerState{
+		h.Follow(t.Context(), gangview.Owner{Kind: "LeaderWorkerSet", Namespace: "default", Name: "serve", Part: "0", Minimum: 4}, false)
+		h.tells(t, "job.train", gangview.OwnerState{
 			Why: `cannot read jobs.batch: the scheduler's role lacks get, list and watch on "jobs" in API group "batch"`})
 		h.api.answer(0, "")
-		h.tells(t, "job.train", kubeview.GangOwnerState{Minimum: 2})
-		h.tells(t, "leaderworkerset.serve.0", kubeview.GangOwnerState{})
+		h.tells(t, "job.train", gangview.OwnerState{Minimum: 2})
+		h.tells(t, "leaderworkerset.serve.0", gangview.OwnerState{})
 	})
 }

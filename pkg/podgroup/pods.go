@@ -11,8 +11,8 @@ import (
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/informers"
-	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/plural"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // longestWait is how long a timer is trusted: it measures time that passes, and the clock of the machine may be set.
@@ -75,7 +75,7 @@ func (p *PodEvents) sync(ctx context.Context, ref gang.Ref) {
 		return
 	}
 	if p.warnOnce(ctx, pod, "WaitTimeout", fmt.Sprintf("the pod waits for longer than the %s that its class %s allows (%s)",
-		plural.Of(int64(class.Timeout.Seconds()), "second"), class.Name, kubeview.SLAClassKey)) {
+		plural.Of(int64(class.Timeout.Seconds()), "second"), class.Name, wellknown.SLAClassKey)) {
 		waitTimeouts.WithLabelValues(class.Name).Inc()
 	}
 }

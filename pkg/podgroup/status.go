@@ -11,8 +11,8 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/plural"
+	"berth.dev/berth/pkg/podview"
 )
 
 // wantedStatus returns the status of pg for the state of its gang. What does not change keeps its times.
@@ -27,7 +27,7 @@ func wantedStatus(pg *schedulingv1alpha1.PodGroup, state *State, now time.Time) 
 	s.Phase = phaseOf(v, minimum)
 	s.ReservedNodes = state.ReservedNodes
 	if pod := state.liveExample(); s.OccupiedBy == "" && pod != nil {
-		if owner := kubeview.ControllerOf(pod); owner != nil {
+		if owner := podview.ControllerOf(pod); owner != nil {
 			s.OccupiedBy = pod.Namespace + "/" + owner.Name
 		}
 	}

@@ -11,7 +11,7 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/podview"
 )
 
 const (
@@ -182,7 +182,7 @@ func heldReason(s *State) string {
 }
 
 // waits reports whether the pod has no node and has not ended.
-func waits(pod *v1.Pod) bool { return pod.Spec.NodeName == "" && !kubeview.Finished(pod) }
+func waits(pod *v1.Pod) bool { return pod.Spec.NodeName == "" && !podview.Finished(pod) }
 
 func refTo(pod *v1.Pod) gang.Ref {
 	return gang.Ref{UID: gang.UID(pod.UID), Namespace: pod.Namespace, Name: pod.Name}
@@ -200,7 +200,7 @@ func (s *State) example() *v1.Pod {
 
 // liveExample is the same, but nil if it has ended.
 func (s *State) liveExample() *v1.Pod {
-	if pod := s.example(); pod != nil && !kubeview.Finished(pod) {
+	if pod := s.example(); pod != nil && !podview.Finished(pod) {
 		return pod
 	}
 	return nil

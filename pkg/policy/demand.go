@@ -9,7 +9,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // Demand is what a pod has to do with the rules of a Set.
@@ -124,16 +125,16 @@ func (r *reader) selects(of *rule) bool {
 }
 
 func (r *reader) readLicenses() {
-	asked, bad := kubeview.PodLicenses(r.pod)
+	asked, bad := podview.PodLicenses(r.pod)
 	if bad != nil {
 		r.refuse(bad.Error())
 	}
 	for i := range r.set.licenses {
 		l := &r.set.licenses[i]
 		if l.perPod > 0 && r.selects(&l.rule) {
-			at := slices.IndexFunc(asked, func(a kubeview.License) bool { return a.Name == l.license })
+			at := slices.IndexFunc(asked, func(a podview.License) bool { return a.Name == l.license })
 			if at < 0 {
-				at, asked = len(asked), append(asked, kubeview.License{Name: l.license})
+				at, asked = len(asked), append(asked, podview.License{Name: l.license})
 			}
 			asked[at].Amount = max(asked[at].Amount, l.perPod)
 		}
@@ -153,7 +154,7 @@ func (r *reader) readLicenses() {
 		}
 		switch {
 		case most < 0:
-			r.refuse(fmt.Sprintf("pod annotation %s: no placement policy has a license %s", kubeview.LicensesKey, a.Name))
+			r.refuse(fmt.Sprintf("pod annotation %s: no placement policy has a license %s", wellknown.LicensesKey, a.Name))
 		case most < a.Amount:
 			r.refuse(fmt.Sprintf("the pod uses %d of license %s; no placement policy has more than %d", a.Amount, a.Name, most))
 		}
@@ -162,7 +163,7 @@ func (r *reader) readLicenses() {
 }
 
 func (r *reader) readDatasets() {
-	named, bad := kubeview.PodDatasets(r.pod)
+	named, bad := podview.PodDatasets(r.pod)
 	if bad != nil {
 		r.refuse(bad.Error())
 	}
@@ -218,7 +219,7 @@ func (r *reader) readCompliance() {
 					r.open = append(r.open, rule)
 				}
 				r.parts = append(r.parts, rule.id)
-			case rule.exclusive && !kubeview.BelongsToNode(r.pod):
+			case rule.exclusive && !podview.BelongsToNode(r.pod):
 				r.closed = append(r.closed, rule)
 				r.parts = append(r.parts, "!"+rule.id)
 			}
@@ -230,8 +231,8 @@ func (r *reader) readCompliance() {
 	}
 }
 
-// Distance says how far the preferred datasets are from the node: from 0 where all are as near as they can be to 100 where
-// none is there.
+// Distance says how far the preferred datasets are from the node: from 0 where all are as near as they can be to 100
+// where none is there.
 func (d *Demand) Distance(m *Marks) int64 {
 	if d.best == 0 {
 		return 0

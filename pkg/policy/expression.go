@@ -25,8 +25,8 @@ const (
 	namespaceLabels = "namespaceLabels"
 )
 
-// environments holds the CEL environments of expressions on pods and on nodes. They are made when they are needed first: a
-// scheduler without policies needs none.
+// environments holds the CEL environments of expressions on pods and on nodes. They are made when they are needed
+// first: a scheduler without policies needs none.
 var environments = sync.OnceValues(func() (map[string]*cel.Env, error) {
 	text := apiservercel.NewMapType(apiservercel.StringType, apiservercel.StringType, -1)
 	kinds := map[string]map[string]*apiservercel.DeclType{
@@ -94,7 +94,8 @@ type subject struct {
 func podSubject(pod *v1.Pod, ofNamespace map[string]string) *subject {
 	return &subject{labels: pod.Labels, ofNamespace: ofNamespace, fields: func() map[string]any {
 		return map[string]any{podVariable: map[string]any{
-			"namespace": pod.Namespace, "labels": orEmpty(pod.Labels), "annotations": orEmpty(pod.Annotations), namespaceLabels: orEmpty(ofNamespace)}}
+			"namespace": pod.Namespace, "labels": orEmpty(pod.Labels), "annotations": orEmpty(pod.Annotations),
+			namespaceLabels: orEmpty(ofNamespace)}}
 	}}
 }
 

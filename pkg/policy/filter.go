@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// Free says how many licenses of each rule are free for one pod, and what to say where they are too few. It belongs to one
-// scheduling cycle and is not safe for concurrent changes.
+// Free says how many licenses of each rule are free for one pod, and what to say where they are too few. It belongs to
+// one scheduling cycle and is not safe for concurrent changes.
 type Free struct {
 	demand *Demand
 	// left is by the number of the rule. It is negative where more are used than there are.
@@ -24,7 +24,8 @@ type Free struct {
 // Clone returns a copy that may be changed without the original.
 func (f *Free) Clone() *Free {
 	c := *f
-	c.left, c.planned, c.taken, c.freed, c.why = slices.Clone(f.left), slices.Clone(f.planned), maps.Clone(f.taken), maps.Clone(f.freed), maps.Clone(f.why)
+	c.left, c.planned, c.taken, c.freed, c.why = slices.Clone(f.left), slices.Clone(f.planned), maps.Clone(f.taken),
+		maps.Clone(f.freed), maps.Clone(f.why)
 	return &c
 }
 
@@ -34,7 +35,8 @@ func (d *Demand) FreeFor(l *Ledger, uid string) (*Free, bool) {
 	if !ok {
 		return nil, false
 	}
-	f := &Free{demand: d, left: left, planned: make([]int64, len(left)), taken: map[string]bool{}, freed: map[string]bool{}, why: map[int]string{}}
+	f := &Free{demand: d, left: left, planned: make([]int64, len(left)), taken: map[string]bool{},
+		freed: map[string]bool{}, why: map[int]string{}}
 	for i := range d.licenses {
 		for _, number := range d.licenses[i].rules {
 			f.why[number] = f.lack(number, d.licenses[i].amount)

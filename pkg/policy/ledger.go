@@ -8,9 +8,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// Ledger counts the licenses that pods hold: those that run, by what informers tell, and those that are about to, by what
-// Reserve and Unreserve tell. It counts by pod, so that hearing twice of the same changes nothing. The zero Ledger counts
-// for no rules; it is safe for concurrent use.
+// Ledger counts the licenses that pods hold: those that run, by what informers tell, and those that are about to, by
+// what Reserve and Unreserve tell. It counts by pod, so that hearing twice of the same changes nothing. The zero Ledger
+// counts for no rules; it is safe for concurrent use.
 type Ledger struct {
 	mu      sync.Mutex
 	set     *Set
@@ -38,10 +38,11 @@ type Holder struct {
 }
 
 // Rebuild makes the ledger count for another set. Bound lists the pods that run, uses says what a pod uses that is only
-// reserved, and publish makes the set known to those who call with demands of it; all are called under the lock, so that
-// nothing is missed between what one informer has told and the next. It reports whether a rule that both sets have has more licenses
-// left than before: pods that run use others now.
-func (l *Ledger) Rebuild(set *Set, bound func() []Holder, uses func(pod *v1.Pod, node string) (*Demand, *Marks), publish func()) (freed bool) {
+// reserved, and publish makes the set known to those who call with demands of it; all are called under the lock, so
+// that nothing is missed between what one informer has told and the next. It reports whether a rule that both sets have
+// has more licenses left than before: pods that run use others now.
+func (l *Ledger) Rebuild(set *Set, bound func() []Holder, uses func(pod *v1.Pod, node string) (*Demand, *Marks),
+	publish func()) (freed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	before, usedBefore := l.holders, map[string]int64{}
@@ -93,8 +94,8 @@ func (l *Ledger) count(h *holder, sign int64) {
 	}
 }
 
-// Reserve counts a pod that is about to run on a node. It returns why not if there are too few licenses by now, and false if
-// the ledger counts for another set than the pod's demand was worked out for.
+// Reserve counts a pod that is about to run on a node. It returns why not if there are too few licenses by now, and
+// false if the ledger counts for another set than the pod's demand was worked out for.
 func (l *Ledger) Reserve(pod *v1.Pod, node string, uses *Demand, m *Marks) (reason string, ok bool) {
 	uid := string(pod.UID)
 	l.mu.Lock()
@@ -124,8 +125,8 @@ func (l *Ledger) Unreserve(uid string) {
 	}
 }
 
-// Bind counts a pod that the API server says is on a node; one without licenses is not kept. It returns false if the ledger
-// counts for another set than the pod's demand was worked out for.
+// Bind counts a pod that the API server says is on a node; one without licenses is not kept. It returns false if the
+// ledger counts for another set than the pod's demand was worked out for.
 func (l *Ledger) Bind(uid, node string, uses *Demand, m *Marks) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -17,7 +17,8 @@ func (b bits) has(i int) bool { return b[i/64]&(1<<(i%64)) != 0 }
 // Marks say which node sets of a Set a node is in. Nodes that are in the same ones share their marks.
 type Marks struct {
 	in bits
-	// failed are the sets for which the node cannot be evaluated, ignored those of them that their policies leave out then.
+	// failed are the sets for which the node cannot be evaluated, ignored those of them that their policies leave out
+	// then.
 	failed, ignored bits
 	key             string
 }

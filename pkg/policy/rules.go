@@ -1,8 +1,8 @@
 // Package policy holds the rules of placement policies in a form that scheduling cycles can ask.
 //
-// A Set is made of all policies at once, when they change. What a pod has to do with it is worked out once for the pod, as
-// a Demand, and what a node has to do with it once for the node, as Marks; a cycle only compares the two. Nothing changes
-// in a Set, so that cycles, hints and informers' handlers share one without locks.
+// A Set is made of all policies at once, when they change. What a pod has to do with it is worked out once for the pod,
+// as a Demand, and what a node has to do with it once for the node, as Marks; a cycle only compares the two. Nothing
+// changes in a Set, so that cycles, hints and informers' handlers share one without locks.
 package policy
 
 import (
@@ -29,8 +29,8 @@ type rule struct {
 	pods    *podMatcher
 	// nodes is the number of the rule's node set.
 	nodes int
-	// denied, kept and failed are what is said of nodes that the rule does not allow, that it keeps for other pods, and that it
-	// cannot judge. Thousands of nodes are told so in one cycle.
+	// denied, kept and failed are what is said of nodes that the rule does not allow, that it keeps for other pods, and
+	// that it cannot judge. Thousands of nodes are told so in one cycle.
 	denied, kept, failed string
 }
 
@@ -88,7 +88,8 @@ func NewSet(policies []*placementv1alpha1.PlacementPolicy) (s *Set, problems map
 	s, problems = &Set{}, map[string]field.ErrorList{}
 	s.marks.known = map[string]*Marks{}
 	// Sorted, so that the same policies make the same set whatever the order in which they are read.
-	sorted := slices.SortedFunc(slices.Values(policies), func(a, b *placementv1alpha1.PlacementPolicy) int { return cmp.Compare(a.Name, b.Name) })
+	sorted := slices.SortedFunc(slices.Values(policies),
+		func(a, b *placementv1alpha1.PlacementPolicy) int { return cmp.Compare(a.Name, b.Name) })
 	for _, p := range sorted {
 		b := &builder{Set: s, policy: p}
 		b.add()
@@ -137,7 +138,8 @@ func (b *builder) invalid(path *field.Path, value any, allowed string) {
 }
 
 // rule reads what all rules have.
-func (b *builder) rule(path *field.Path, name string, pods *placementv1alpha1.PodSelector, nodes *placementv1alpha1.NodeSelector) rule {
+func (b *builder) rule(path *field.Path, name string, pods *placementv1alpha1.PodSelector,
+	nodes *placementv1alpha1.NodeSelector) rule {
 	p := b.policy
 	r := rule{policy: p.Name, name: name, nodes: everywhere, lenient: p.Spec.FailurePolicy == placementv1alpha1.Ignore,
 		id: fmt.Sprintf("%s/%s/%d/%s", p.Name, p.UID, p.Generation, name)}
@@ -157,7 +159,8 @@ func (b *builder) rule(path *field.Path, name string, pods *placementv1alpha1.Po
 }
 
 func (b *builder) license(path *field.Path, l *placementv1alpha1.LicenseRule) {
-	r := licenseRule{rule: b.rule(path, l.Name, l.Pods, l.Nodes), license: cmp.Or(l.License, l.Name), count: int64(l.Count)}
+	r := licenseRule{rule: b.rule(path, l.Name, l.Pods, l.Nodes), license: cmp.Or(l.License, l.Name),
+		count: int64(l.Count)}
 	if r.count < 0 {
 		// No license is the safe reading.
 		b.invalid(path.Child("count"), l.Count, "0 or more")
@@ -177,7 +180,8 @@ func (b *builder) license(path *field.Path, l *placementv1alpha1.LicenseRule) {
 }
 
 func (b *builder) dataset(path *field.Path, d *placementv1alpha1.DatasetRule) {
-	r := datasetRule{rule: b.rule(path, d.Name, d.Pods, &d.Nodes), dataset: cmp.Or(d.Dataset, d.Name), selects: d.Pods != nil, weight: 100}
+	r := datasetRule{rule: b.rule(path, d.Name, d.Pods, &d.Nodes), dataset: cmp.Or(d.Dataset, d.Name),
+		selects: d.Pods != nil, weight: 100}
 	switch d.Mode {
 	case placementv1alpha1.Required:
 		r.required = true
@@ -207,7 +211,8 @@ func (b *builder) complianceOf(path *field.Path, c *placementv1alpha1.Compliance
 	}
 	for i := range c.Rules {
 		r := &c.Rules[i]
-		all.rules = append(all.rules, complianceRule{rule: b.rule(path.Child("rules").Index(i), r.Name, r.Pods, &r.Nodes), exclusive: r.Exclusive})
+		all.rules = append(all.rules,
+			complianceRule{rule: b.rule(path.Child("rules").Index(i), r.Name, r.Pods, &r.Nodes), exclusive: r.Exclusive})
 	}
 	b.compliance = append(b.compliance, all)
 }

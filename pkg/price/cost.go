@@ -44,8 +44,9 @@ func (p Parts) Sum() MicroDollars {
 	return p.Share.Plus(p.Opening).Plus(p.Stranded).Plus(p.Interruption)
 }
 
-// Cost returns D = θ·q + O·(P − θ·q) + S + R, in its parts: what the placement adds to the bill of an hour. Where the node is
-// kept alive for the pod (O = 1), P is what starting nodes of this kind costs for all the pods that are expected, see Opening.
+// Cost returns D = θ·q + O·(P − θ·q) + S + R, in its parts: what the placement adds to the bill of an hour. Where the
+// node is kept alive for the pod (O = 1), P is what starting nodes of this kind costs for all the pods that are
+// expected, see Opening.
 func (p Policy) Cost(at Placement) Parts {
 	share := at.Node.Share(at.Request)
 	parts := Parts{

@@ -35,9 +35,9 @@ type Split struct {
 }
 
 // NewSplit divides price over what the node has. GPUs take what CPU and memory at the reference rates leave over, but
-// at least what they would take if all rates were scaled alike: a GPU's price varies tenfold between models and a core's
-// hardly at all, yet on a heavily discounted node the cores must not eat the whole price. Without GPUs the price is
-// divided in proportion to the rates. A node with nothing priced keeps its price whole: every pod pays all of it.
+// at least what they would take if all rates were scaled alike: a GPU's price varies tenfold between models and a
+// core's hardly at all, yet on a heavily discounted node the cores must not eat the whole price. Without GPUs the price
+// is divided in proportion to the rates. A node with nothing priced keeps its price whole: every pod pays all of it.
 func NewSplit(price MicroDollars, allocatable Capacity, reference Rates) Split {
 	s := Split{Price: price, Allocatable: allocatable}
 	cpu := reference.Core.Scale(allocatable.MilliCPU, 1000)

@@ -1,5 +1,5 @@
-// Package progress shows on standard error how far work is: on a terminal in one line that is written again and again and never
-// wraps, elsewhere in a line now and then.
+// Package progress shows on standard error how far work is: on a terminal in one line that is written again and again
+// and never wraps, elsewhere in a line now and then.
 package progress
 
 import (
@@ -98,7 +98,8 @@ func Follow(out io.Writer, label string, read func() (done, total int64)) (stop 
 	}
 }
 
-// recent is the time over which the pace is taken: what is done first is often done much faster than what waits in a full cluster.
+// recent is the time over which the pace is taken: what is done first is often done much faster than what waits in a
+// full cluster.
 const recent = time.Minute
 
 // pace is how much was done when, in recent time and once before.

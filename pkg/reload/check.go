@@ -18,7 +18,8 @@ import (
 const (
 	// checkTimeout is how long the check of a configuration may take.
 	checkTimeout = time.Minute
-	// firstRetry and longestRetry are the pauses after a check that could not be made: each is twice as long as the one before.
+	// firstRetry and longestRetry are the pauses after a check that could not be made: each is twice as long as the one
+	// before.
 	firstRetry, longestRetry = 5 * time.Second, 5 * time.Minute
 	// panicStatus is how a Go program ends that panics, or whose runtime gets no thread or no memory.
 	panicStatus = 2
@@ -49,8 +50,8 @@ func (p *postponed) holds(hash string, now time.Time) bool {
 	return p.hash == hash && now.Before(p.until)
 }
 
-// check lets a second process of this program load the configuration with the same flags and build all profiles. An error that is
-// not errNotChecked says what is wrong with the configuration.
+// check lets a second process of this program load the configuration with the same flags and build all profiles. An
+// error that is not errNotChecked says what is wrong with the configuration.
 func check(ctx context.Context, content []byte) error {
 	if len(bytes.TrimSpace(content)) == 0 {
 		return errors.New("the file is empty")
@@ -80,8 +81,8 @@ func check(ctx context.Context, content []byte) error {
 	return judge(ctx, cmd.Run(), output.String())
 }
 
-// judge says what the end of a check means. Only a program that ends by itself and with an error has read the configuration and
-// refused it: one that is killed, that panics or that is not started may work with it another time.
+// judge says what the end of a check means. Only a program that ends by itself and with an error has read the
+// configuration and refused it: one that is killed, that panics or that is not started may work with it another time.
 func judge(ctx context.Context, err error, output string) error {
 	if err == nil {
 		return nil

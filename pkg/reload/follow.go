@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// look is how often the file is read. A mounted ConfigMap changes by links and a file on the host by being replaced, and
-	// both are seen by reading, where a watch of the file system has to follow each link.
+	// look is how often the file is read. A mounted ConfigMap changes by links and a file on the host by being
+	// replaced, and both are seen by reading, where a watch of the file system has to follow each link.
 	look = time.Second
 	// leaderDelay is how much later a leader replaces itself than a standby, which then is ready to lead.
 	leaderDelay = 5 * time.Second
@@ -29,7 +29,8 @@ type Scheduler interface {
 	Warn(ctx context.Context, reason, note string)
 }
 
-// started notes that this process works with its configuration. It reports false, and notes nothing, if the start has failed.
+// started notes that this process works with its configuration. It reports false, and notes nothing, if the start has
+// failed.
 func (c *Config) started(ctx context.Context, at time.Time) bool {
 	logger := klog.FromContext(ctx)
 	c.mu.Lock()
@@ -54,14 +55,16 @@ func (c *Config) started(ctx context.Context, at time.Time) bool {
 	return true
 }
 
-// Follow watches the file until ctx ends, and replaces this process when there is a configuration in it that works. ready is
-// closed when the scheduler has started: nothing that it does after that can end it with an error of its configuration.
+// Follow watches the file until ctx ends, and replaces this process when there is a configuration in it that works.
+// ready is closed when the scheduler has started: nothing that it does after that can end it with an error of its
+// configuration.
 func (c *Config) Follow(ctx context.Context, scheduler Scheduler, ready <-chan struct{}) {
 	logger := klog.FromContext(ctx)
 	c.show(hashOf(c.inForce))
 	if c.rejected != "" {
 		// The process before could not say so: it did not start.
-		scheduler.Warn(ctx, "ConfigurationRejected", "the scheduler did not start with the configuration in "+c.file+"; the last one that worked is in force")
+		scheduler.Warn(ctx, "ConfigurationRejected", "the scheduler did not start with the configuration in "+c.file+
+			"; the last one that worked is in force")
 		c.show(c.rejected)
 	}
 	select {
@@ -109,8 +112,8 @@ func (c *Config) Follow(ctx context.Context, scheduler Scheduler, ready <-chan s
 // lastLook is what the file had when it was last read, nil if it has not been read since it was checked.
 type lastLook []byte
 
-// same reports whether the file has the same content as at the last look, and notes it. Only what is the same twice is a whole
-// file: one that is being written has no content at first.
+// same reports whether the file has the same content as at the last look, and notes it. Only what is the same twice is
+// a whole file: one that is being written has no content at first.
 func (l *lastLook) same(content []byte) bool {
 	same := *l != nil && bytes.Equal(content, *l)
 	*l = content
@@ -163,7 +166,8 @@ func (c *Config) reject(ctx context.Context, scheduler Scheduler, hash string, e
 	c.rejected = hash
 	c.count(resultRejected)
 	c.show(hash)
-	klog.FromContext(ctx).Error(err, "The configuration cannot be used, keeping the one in force", "file", c.file, "hash", hash, "inForce", hashOf(c.inForce))
+	klog.FromContext(ctx).Error(err, "The configuration cannot be used, keeping the one in force", "file", c.file, "hash",
+		hash, "inForce", hashOf(c.inForce))
 	scheduler.Warn(ctx, "ConfigurationRejected", fmt.Sprintf("%s: %v; the configuration in force stays", c.file, err))
 }
 
@@ -172,14 +176,16 @@ func (c *Config) postpone(ctx context.Context, scheduler Scheduler, hash string,
 	c.rejected = ""
 	pause := c.postponed.postpone(hash, time.Now())
 	c.show(hash)
-	klog.FromContext(ctx).Error(err, "The configuration is not checked, keeping the one in force and trying again", "file", c.file, "hash", hash,
+	klog.FromContext(ctx).Error(err, "The configuration is not checked, keeping the one in force and trying again", "file",
+		c.file, "hash", hash,
 		"inForce", hashOf(c.inForce), "after", pause)
-	scheduler.Warn(ctx, "ConfigurationNotChecked", fmt.Sprintf("%s: %v; the configuration in force stays, and the check is made again in %s", c.file, err, pause))
+	scheduler.Warn(ctx, "ConfigurationNotChecked",
+		fmt.Sprintf("%s: %v; the configuration in force stays, and the check is made again in %s", c.file, err, pause))
 }
 
-// Failed is called when the scheduler has ended with an error. If it had not started, and its configuration is a new one or the
-// container has a copy of one that worked, Failed goes back to the one that worked and does not return. How long the start took
-// does not count: to read all objects of a large cluster takes minutes.
+// Failed is called when the scheduler has ended with an error. If it had not started, and its configuration is a new
+// one or the container has a copy of one that worked, Failed goes back to the one that worked and does not return. How
+// long the start took does not count: to read all objects of a large cluster takes minutes.
 func (c *Config) Failed(ctx context.Context, cause error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -199,7 +205,8 @@ func (c *Config) Failed(ctx context.Context, cause error) error {
 		counts[result] += n
 	}
 	klog.Flush()
-	if err := replace(c.lastGood, nil, handedOver{Rejected: hashOf(c.inForce), Noticed: c.noticed, Counts: counts}); err != nil {
+	if err := replace(c.lastGood, nil,
+		handedOver{Rejected: hashOf(c.inForce), Noticed: c.noticed, Counts: counts}); err != nil {
 		logger.Error(err, "Going back failed")
 	}
 	return cause

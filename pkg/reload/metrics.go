@@ -10,7 +10,8 @@ import (
 var (
 	reloads = metrics.NewCounterVec(&metrics.CounterOpts{
 		Name: "berth_config_reload_total", StabilityLevel: metrics.ALPHA,
-		Help: "Changes of the configuration file by result: success (in force), rejected (did not pass the check), failed (passed, and the scheduler " +
+		Help: "Changes of the configuration file by result: success (in force), rejected (did not pass the check), failed " +
+			"(passed, and the scheduler " +
 			"did not start with it). Counted since the start of the container.",
 	}, []string{"result"})
 	lastSuccessful = metrics.NewGauge(&metrics.GaugeOpts{
@@ -23,7 +24,8 @@ var (
 	}, []string{"in_force", "file"})
 	changeDuration = metrics.NewGauge(&metrics.GaugeOpts{
 		Name: "berth_config_change_duration_seconds", StabilityLevel: metrics.ALPHA,
-		Help: "Time from when the last change of the file was noticed to when the scheduler had all its objects with the new configuration.",
+		Help: "Time from when the last change of the file was noticed to when the scheduler had all its objects with the " +
+			"new configuration.",
 	})
 	registerOnce sync.Once
 )

@@ -15,8 +15,8 @@ import (
 const (
 	// quiesceWithin bounds the wait for bindings. What is not bound then is still pending for the next scheduler.
 	quiesceWithin = 10 * time.Second
-	// lookForBindings is how often the bindings are looked at, and quietLooks how often in a row there must be none: a pod that has
-	// just left its wait for the rest of its gang is seen as one that waits.
+	// lookForBindings is how often the bindings are looked at, and quietLooks how often in a row there must be none: a
+	// pod that has just left its wait for the rest of its gang is seen as one that waits.
 	lookForBindings, quietLooks = 50 * time.Millisecond, 3
 )
 
@@ -35,10 +35,11 @@ type Gate struct {
 	askedOnce sync.Once
 }
 
-// NewGate makes the gate of a scheduler, whose NextEntity, profiles and cache are given. Next has to take the place of NextEntity before
-// the scheduler runs. A closed gate lets the scheduler stop when ctx ends.
+// NewGate makes the gate of a scheduler, whose NextEntity, profiles and cache are given. Next has to take the place of
+// NextEntity before the scheduler runs. A closed gate lets the scheduler stop when ctx ends.
 func NewGate(
-	ctx context.Context, next func(klog.Logger) (framework.QueuedEntityInfo, error), profiles map[string]framework.Framework, cache internalcache.Cache,
+	ctx context.Context, next func(klog.Logger) (framework.QueuedEntityInfo, error),
+	profiles map[string]framework.Framework, cache internalcache.Cache,
 ) *Gate {
 	return &Gate{next: next, profiles: profiles, cache: cache, ctx: ctx, asked: make(chan struct{})}
 }
@@ -65,8 +66,8 @@ func (g *Gate) Next(logger klog.Logger) (framework.QueuedEntityInfo, error) {
 	return entity, err
 }
 
-// Close lets no pod pass any more and waits until the cycle and the bindings under way have ended. Pods that wait for the
-// rest of their gang are left behind: with no pod passing, the rest does not come.
+// Close lets no pod pass any more and waits until the cycle and the bindings under way have ended. Pods that wait for
+// the rest of their gang are left behind: with no pod passing, the rest does not come.
 func (g *Gate) Close(ctx context.Context) {
 	g.mu.Lock()
 	g.closed = true

@@ -1,10 +1,10 @@
 // Package reload lets a scheduler follow its configuration file without a restart of its pod.
 //
-// A scheduler cannot change its configuration while it runs: metrics, feature gates and informers belong to the process. So
-// a new configuration is tried out by a second process of the same program, which builds all profiles and ends. If that
-// succeeds, the scheduler stops taking pods, lets the bindings under way end, gives back its lease and replaces itself by a
-// fresh start of the same program with the same arguments (execve): same process id, same container. If it does not, or if
-// the fresh start fails, the last configuration that worked stays in force.
+// A scheduler cannot change its configuration while it runs: metrics, feature gates and informers belong to the
+// process. So a new configuration is tried out by a second process of the same program, which builds all profiles and
+// ends. If that succeeds, the scheduler stops taking pods, lets the bindings under way end, gives back its lease and
+// replaces itself by a fresh start of the same program with the same arguments (execve): same process id, same
+// container. If it does not, or if the fresh start fails, the last configuration that worked stays in force.
 package reload
 
 import (
@@ -61,8 +61,8 @@ type Config struct {
 	// resumed is set in a process that has replaced another.
 	resumed bool
 
-	// mu lets a start either work or fail: the one is found by Follow and the other by the goroutine that runs the scheduler. It
-	// guards counts until the outcome is known; Follow alone has them after that.
+	// mu lets a start either work or fail: the one is found by Follow and the other by the goroutine that runs the
+	// scheduler. It guards counts until the outcome is known; Follow alone has them after that.
 	mu      sync.Mutex
 	outcome outcome
 }
@@ -76,8 +76,8 @@ const (
 	startFailed
 )
 
-// Resume returns the configuration to start with: the one that the process before this one handed over, or what is in the
-// file. In copyFile, if it is not empty, is kept what worked last, for the next start of the container.
+// Resume returns the configuration to start with: the one that the process before this one handed over, or what is in
+// the file. In copyFile, if it is not empty, is kept what worked last, for the next start of the container.
 func Resume(file, copyFile string) (*Config, error) {
 	c := &Config{file: file, copyFile: copyFile, path: file, counts: map[string]int{}}
 	if encoded, found := os.LookupEnv(stateVariable); found {
@@ -128,8 +128,8 @@ func (c *Config) resume(encoded string) error {
 // Path is the file that the scheduler is to load.
 func (c *Config) Path() string { return c.path }
 
-// replace replaces this process by a fresh start of itself, with the state and the configurations; lastGood is nil without one. It
-// returns only if that fails.
+// replace replaces this process by a fresh start of itself, with the state and the configurations; lastGood is nil
+// without one. It returns only if that fails.
 func replace(inForce, lastGood []byte, state handedOver) error {
 	state.LastGood = -1
 	var err error
@@ -168,7 +168,8 @@ func replace(inForce, lastGood []byte, state handedOver) error {
 // main thread, on which packages are initialized.
 var deathSignal = func() uintptr {
 	var signal int32
-	if err := unix.Prctl(unix.PR_GET_PDEATHSIG, uintptr(unsafe.Pointer(&signal)), 0, 0, 0); err != nil { //nolint:gosec // as prctl(2) has it
+	if err := unix.Prctl(unix.PR_GET_PDEATHSIG, uintptr(unsafe.Pointer(&signal)), 0, 0,
+		0); err != nil { //nolint:gosec // as prctl(2) has it
 		return 0
 	}
 	return uintptr(signal)

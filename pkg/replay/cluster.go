@@ -9,13 +9,15 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gpu"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/replay/replayed"
 	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/showback"
@@ -34,7 +36,7 @@ type cluster struct {
 	api     *memapi.Server
 	ledger  *ledger
 	// asking are the names by which the pods of jobs ask for GPUs.
-	asking kubeview.GPUKeys
+	asking gpuview.Keys
 	record *recorder
 	// tenancy is nil unless the bill is to be divided.
 	tenancy *tenancy
@@ -51,8 +53,8 @@ type cluster struct {
 	adopted int
 	// sharePods counts the pods that were to be scheduled and asked for a share of a GPU.
 	sharePods int
-	// foreign counts pods by the scheduler that they name and the configuration does not have, and ungrouped are those that name a
-	// PodGroup which does not exist.
+	// foreign counts pods by the scheduler that they name and the configuration does not have, and ungrouped are those
+	// that name a PodGroup which does not exist.
 	foreign   map[string]int
 	ungrouped map[gang.ID]sets.Set[types.UID]
 	// heard is what the scheduler says of pods.
@@ -61,8 +63,8 @@ type cluster struct {
 	needs map[types.NamespacedName]int64
 	// lowest is the lowest priority of all pods that there are and will be.
 	lowest int32
-	// progress is when a job last arrived, got its first node or ended, and longest the longest that one runs: pods that only
-	// evict each other, or a gang whose pods hold nodes and never are complete, make none.
+	// progress is when a job last arrived, got its first node or ended, and longest the longest that one runs: pods
+	// that only evict each other, or a gang whose pods hold nodes and never are complete, make none.
 	progress time.Time
 	longest  time.Duration
 	err      error
@@ -113,27 +115,29 @@ func newCluster(in Input, options Options, profile string, config *schedulerconf
 		return nil, inputError{err}
 	}
 	c := &cluster{
-		options: options, profile: profile, dialect: dialect(config.SharesGPUs(profile)), start: options.Start, progress: options.Start,
-		api: memapi.New(), ledger: newLedger(keys, config.CapacityRules(profile), priceOf), asking: kubeview.OfferedFirst(keys, objects), pods: map[types.NamespacedName]*podState{},
+		options: options, profile: profile, dialect: dialect(config.SharesGPUs(profile)), start: options.Start,
+		progress: options.Start,
+		api:      memapi.New(), ledger: newLedger(keys, config.CapacityRules(profile), priceOf),
+		asking: gpuview.OfferedFirst(keys, objects), pods: map[types.NamespacedName]*podState{},
 		gangs: map[gang.ID]*gangState{}, needs: map[types.NamespacedName]int64{}, foreign: map[string]int{},
 		ungrouped: map[gang.ID]sets.Set[types.UID]{}, lowest: math.MaxInt32, changed: make(chan struct{}, 1),
 	}
-	simulation.ServeCustomKinds(c.api, objects)
 	c.api.MutateBinding = simulation.StartPod
 	if options.Mode == replayed.VirtualTime {
 		objects = shuffled(objects, options.Seed)
 	}
-	for _, obj := range objects {
-		if pod, ok := obj.(*v1.Pod); ok {
-			c.prepare(pod, in.Rebind, config)
-			c.nominated.CompareAndSwap(false, pod.Status.NominatedNodeName != "")
+	err = simulation.Fill(c.api, objects, func(obj runtime.Object) runtime.Object {
+		switch o := obj.(type) {
+		case *v1.Pod:
+			c.prepare(o, in.Rebind, config)
+			c.nominated.CompareAndSwap(false, o.Status.NominatedNodeName != "")
+		case *v1.Node:
+			c.ledger.addNode(o)
 		}
-		if err := c.api.Create(obj); err != nil {
-			return nil, inputError{fmt.Errorf("filling the cluster: %w", err)}
-		}
-		if node, ok := obj.(*v1.Node); ok {
-			c.ledger.addNode(node)
-		}
+		return obj
+	})
+	if err != nil {
+		return nil, inputError{err}
 	}
 	c.ledger.finish()
 	if len(c.ledger.order) == 0 {
@@ -159,10 +163,10 @@ func newCluster(in Input, options Options, profile string, config *schedulerconf
 
 // prepare makes a pod of a dump one that the configuration's scheduler can act on.
 func (c *cluster) prepare(pod *v1.Pod, rebind bool, config *schedulerconfig.Configuration) {
-	if rebind && pod.Spec.NodeName != "" && !kubeview.BelongsToNode(pod) && !kubeview.Finished(pod) {
-		kubeview.Unplaced(pod).DeepCopyInto(pod)
+	if rebind && pod.Spec.NodeName != "" && !podview.BelongsToNode(pod) && !podview.Finished(pod) {
+		gpuview.Unplaced(pod).DeepCopyInto(pod)
 	}
-	if pod.Spec.NodeName != "" || kubeview.Finished(pod) {
+	if pod.Spec.NodeName != "" || podview.Finished(pod) {
 		return
 	}
 	if _, err := config.Profile(pod.Spec.SchedulerName); err != nil || pod.Spec.SchedulerName == "" {
@@ -196,7 +200,7 @@ func (c *cluster) adopt() {
 		if g := c.gangOf(pod); g != nil && pod.Status.Phase == v1.PodSucceeded {
 			g.ended++
 		}
-		if kubeview.Finished(pod) {
+		if podview.Finished(pod) {
 			continue
 		}
 		p := &podState{key: types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, waited: true}
@@ -209,7 +213,8 @@ func (c *cluster) adopt() {
 		if _, given := c.needs[p.key]; given && r.Count > 0 {
 			milli = int(c.needs[p.key]) / r.Count
 		}
-		c.ledger.workload.Observe(gpu.RequestKind{CPUMilli: cpu, MemoryBytes: memory, Count: r.Count, Milli: milli, Models: r.Models}, 1)
+		c.ledger.workload.Observe(gpu.RequestKind{CPUMilli: cpu, MemoryBytes: memory, Count: r.Count, Milli: milli,
+			Models: r.Models}, 1)
 		if pod.Spec.NodeName == "" {
 			c.unbound++
 			continue
@@ -356,5 +361,6 @@ func (c *cluster) over() bool {
 	if c.next < len(c.jobs) {
 		return false
 	}
-	return !now.Before(c.progress.Add(c.longest+patience)) || len(c.ends) == 0 && (c.unbound == 0 || !now.Before(c.progress.Add(patience)))
+	return !now.Before(c.progress.Add(c.longest+patience)) || len(c.ends) == 0 &&
+		(c.unbound == 0 || !now.Before(c.progress.Add(patience)))
 }

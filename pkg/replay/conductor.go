@@ -14,24 +14,25 @@ import (
 // settleTime is how long plugins may wait for further events before they act on one.
 const settleTime = 100 * time.Millisecond
 
-// conductor is the one goroutine of a replay that lets anything happen. It waits until every other goroutine has come to
-// rest and then does one thing: apply a write that waits at the API, apply the next event of the trace that is due, or
-// let the scheduling loop take one step. Only when there is nothing to do does time pass.
+// conductor is the one goroutine of a replay that lets anything happen. It waits until every other goroutine has come
+// to rest and then does one thing: apply a write that waits at the API, apply the next event of the trace that is due,
+// or let the scheduling loop take one step. Only when there is nothing to do does time pass.
 type conductor struct {
 	options Options
 	sched   *simulation.Scheduler
 	gate    *gate
 	cluster *cluster
 
-	// owed says that a cycle has run whose time has not passed yet; rested that time has passed since the scheduler had nothing
-	// left to decide.
+	// owed says that a cycle has run whose time has not passed yet; rested that time has passed since the scheduler had
+	// nothing left to decide.
 	owed   bool
 	rested bool
 	cycles int
 	cpu    time.Duration
 }
 
-// run conducts until the replay is over. cancelled is polled, because a channel from outside would stop the virtual clock.
+// run conducts until the replay is over. cancelled is polled, because a channel from outside would stop the virtual
+// clock.
 func (c *conductor) run(cancelled func() error) error {
 	for {
 		synctest.Wait()

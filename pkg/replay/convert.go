@@ -11,9 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/price"
+	"berth.dev/berth/pkg/priceview"
 	"berth.dev/berth/pkg/trace"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // namespace is where the pods of a job live that names none.
@@ -25,9 +28,9 @@ var (
 	podGroupResource = schedulingv1alpha1.SchemeGroupVersion.WithResource("podgroups")
 )
 
-// nodeObject makes the Kubernetes node of a trace's node. Where the trace has shares of GPUs its GPU nodes are in the mode
-// in which the scheduler hands out shares.
-func nodeObject(n trace.Node, shared bool, keys *kubeview.GPUKeys, rules kubeview.CapacityRules) *v1.Node {
+// nodeObject makes the Kubernetes node of a trace's node. Where the trace has shares of GPUs its GPU nodes are in the
+// mode in which the scheduler hands out shares.
+func nodeObject(n trace.Node, shared bool, keys *gpuview.Keys, rules priceview.CapacityRules) *v1.Node {
 	capacity := v1.ResourceList{
 		v1.ResourceCPU:    *resource.NewMilliQuantity(n.CPUMilli, resource.DecimalSI),
 		v1.ResourceMemory: *resource.NewQuantity(n.MemoryMiB<<20, resource.BinarySI),
@@ -47,7 +50,7 @@ func nodeObject(n trace.Node, shared bool, keys *kubeview.GPUKeys, rules kubevie
 		keys.SetGPUs(node, n.Model, n.GPUs, shared)
 	}
 	if n.Rack != "" {
-		node.Labels[kubeview.RackLabel] = n.Rack
+		node.Labels[wellknown.RackLabel] = n.Rack
 	}
 	if n.Zone != "" {
 		node.Labels[v1.LabelTopologyZone] = n.Zone
@@ -56,19 +59,19 @@ func nodeObject(n trace.Node, shared bool, keys *kubeview.GPUKeys, rules kubevie
 		rules.SetSpot(node)
 	}
 	if n.MicroDollarsPerHour > 0 {
-		kubeview.SetPrice(node, price.MicroDollars(n.MicroDollarsPerHour))
+		priceview.SetPrice(node, price.MicroDollars(n.MicroDollarsPerHour))
 	}
 	return node
 }
 
 // setPrice prices a node.
-func setPrice(node *v1.Node, keys *kubeview.GPUKeys, rates *price.ModelRates) error {
+func setPrice(node *v1.Node, keys *gpuview.Keys, rates *price.ModelRates) error {
 	gpus, _ := keys.ReadGPUNode(node)
-	amount, err := rates.Price(node.Name, gpus.Model(), keys.ReadPricedNode(node).Allocatable)
+	amount, err := rates.Price(node.Name, gpus.Model(), priceview.ReadNode(keys, node).Allocatable)
 	if err != nil {
 		return err
 	}
-	kubeview.SetPrice(node, amount)
+	priceview.SetPrice(node, amount)
 	return nil
 }
 
@@ -89,18 +92,20 @@ func namespaceOf(j *trace.Job) string {
 }
 
 // podObject makes pod number index of a job; attempt counts how often it has been made again.
-func podObject(j *trace.Job, index, attempt int, schedulerName string, d dialect, keys *kubeview.GPUKeys) *v1.Pod {
+func podObject(j *trace.Job, index, attempt int, schedulerName string, d dialect, keys *gpuview.Keys) *v1.Pod {
 	name := j.PodName(index)
 	pod := &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: name, Namespace: namespaceOf(j), UID: types.UID(fmt.Sprintf("pod/%s/%d", name, attempt)), Labels: maps.Clone(j.Labels),
+			Name: name, Namespace: namespaceOf(j), UID: types.UID(fmt.Sprintf("pod/%s/%d", name, attempt)),
+			Labels: maps.Clone(j.Labels),
 		},
 		Spec: v1.PodSpec{
 			SchedulerName: schedulerName,
-			Containers: []v1.Container{{Name: "main", Image: "replay.invalid/main", Resources: v1.ResourceRequirements{Requests: v1.ResourceList{
-				v1.ResourceCPU:    *resource.NewMilliQuantity(j.CPUMilli, resource.DecimalSI),
-				v1.ResourceMemory: *resource.NewQuantity(j.MemoryMiB<<20, resource.BinarySI),
-			}}}},
+			Containers: []v1.Container{{Name: "main", Image: "replay.invalid/main",
+				Resources: v1.ResourceRequirements{Requests: v1.ResourceList{
+					v1.ResourceCPU:    *resource.NewMilliQuantity(j.CPUMilli, resource.DecimalSI),
+					v1.ResourceMemory: *resource.NewQuantity(j.MemoryMiB<<20, resource.BinarySI),
+				}}}},
 			RestartPolicy: v1.RestartPolicyNever,
 			Priority:      &j.Priority,
 		},
@@ -108,7 +113,7 @@ func podObject(j *trace.Job, index, attempt int, schedulerName string, d dialect
 	}
 	switch {
 	case j.GPUs > 0 && d == shares && j.GPUMilli < 1000:
-		kubeview.RequestShare(pod, j.GPUMilli)
+		gpuview.RequestShare(pod, j.GPUMilli)
 	case j.GPUs > 0:
 		keys.RequestGPUs(pod, j.GPUs)
 	}
@@ -116,18 +121,18 @@ func podObject(j *trace.Job, index, attempt int, schedulerName string, d dialect
 		keys.AcceptModels(pod, j.Models)
 	}
 	if j.Spot != "" {
-		kubeview.SetSpotPolicy(pod, kubeview.SpotPolicy(j.Spot))
+		priceview.SetSpotPolicy(pod, priceview.SpotPolicy(j.Spot))
 	}
 	if j.Gang {
-		kubeview.JoinGang(pod, j.Name)
+		gangview.Join(pod, j.Name)
 	}
 	return pod
 }
 
 func podGroupObject(j *trace.Job) *unstructured.Unstructured {
-	group := kubeview.NewPodGroup(namespaceOf(j), j.Name, j.Pods)
+	group := gangview.NewPodGroup(namespaceOf(j), j.Name, j.Pods)
 	if j.Mixed {
-		kubeview.MixModels(group)
+		gangview.MixModels(group)
 	}
 	return group
 }

@@ -12,10 +12,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/replay/replayed"
 	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/trace"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 func gpuNodes(n, gpus int) []trace.Node {
@@ -59,7 +60,7 @@ func TestADumpIsReportedAsItEnds(t *testing.T) {
 	}
 	linked := func(name, node string, gpus int) *v1.Pod {
 		pod := bound(name, node, gpus)
-		pod.Annotations = map[string]string{kubeview.GPUInterconnectKey: "required"}
+		pod.Annotations = map[string]string{wellknown.GPUInterconnectKey: "required"}
 		return pod
 	}
 	share := func(name string, milli int) *v1.Pod {
@@ -69,7 +70,7 @@ func TestADumpIsReportedAsItEnds(t *testing.T) {
 	member := func(name string) *v1.Pod {
 		pod := bound(name, "", 1)
 		pod.Status.Phase = v1.PodPending
-		kubeview.JoinGang(pod, "gang")
+		gangview.Join(pod, "gang")
 		return pod
 	}
 	for name, tc := range map[string]struct {
@@ -112,7 +113,7 @@ func TestADumpIsReportedAsItEnds(t *testing.T) {
 					in.Objects = append(in.Objects, pod)
 				}
 				if tc.gang > 0 {
-					in.Objects = append(in.Objects, kubeview.NewPodGroup(namespace, "gang", tc.gang))
+					in.Objects = append(in.Objects, gangview.NewPodGroup(namespace, "gang", tc.gang))
 				}
 				r := mustRun(t, config, in, Options{Mode: replayed.VirtualTime})
 				if diff := cmp.Diff(want, figuresOf(r)); diff != "" {

@@ -72,8 +72,8 @@ func (f Files) Load() (Input, error) {
 	return f.priced(NewInput(inputName(f.Jobs), nodes, jobs), prices), nil
 }
 
-// holdsObjects says whether a file has nodes as a sandbox takes them, in YAML or JSON, and not a table: in the first line that says
-// anything a table has its columns.
+// holdsObjects says whether a file has nodes as a sandbox takes them, in YAML or JSON, and not a table: in the first
+// line that says anything a table has its columns.
 func holdsObjects(data []byte) bool {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	for len(data) > 0 {

@@ -14,12 +14,12 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/plural"
 )
 
-// gangState is what of a gang is on nodes. Its pods can run when there are as many as it needs, whatever the scheduler knows of
-// gangs: one that binds them one by one lets the first hold their GPUs for nothing.
+// gangState is what of a gang is on nodes. Its pods can run when there are as many as it needs, whatever the scheduler
+// knows of gangs: one that binds them one by one lets the first hold their GPUs for nothing.
 type gangState struct {
 	minimum int
 	// ended counts members that have succeeded.
@@ -31,7 +31,7 @@ type gangState struct {
 
 // gangOf returns the gang that the pod is in, nil for none.
 func (c *cluster) gangOf(pod *v1.Pod) *gangState {
-	id, spec, err := kubeview.GangOf(pod)
+	id, spec, err := gangview.Of(pod)
 	if err != nil || id.Name == "" {
 		return nil
 	}
@@ -46,7 +46,8 @@ func (c *cluster) gangOf(pod *v1.Pod) *gangState {
 	return g
 }
 
-// undeclared says whether the pod names a PodGroup that does not exist, so that nothing says how many members there are to be.
+// undeclared says whether the pod names a PodGroup that does not exist, so that nothing says how many members there are
+// to be.
 func (c *cluster) undeclared(pod *v1.Pod, id gang.ID) bool {
 	if pod.Labels[schedulingv1alpha1.PodGroupLabel] != id.Name || c.gangs[id] != nil {
 		return false
@@ -71,7 +72,8 @@ func (c *cluster) notes() []string {
 			pods += c.foreign[name]
 			names = append(names, fmt.Sprintf("%s %d", name, c.foreign[name]))
 		}
-		notes = append(notes, fmt.Sprintf("%s of schedulers that the configuration does not have (%s) %s as if of the profile %s",
+		notes = append(notes, fmt.Sprintf(
+			"%s of schedulers that the configuration does not have (%s) %s as if of the profile %s",
 			plural.Of(pods, "pod"), shortList(names), plural.Choose(pods, "is placed", "are placed"), c.profile))
 	}
 	if len(c.ungrouped) > 0 {
@@ -82,8 +84,10 @@ func (c *cluster) notes() []string {
 			names = append(names, id.String())
 		}
 		slices.Sort(names)
-		notes = append(notes, fmt.Sprintf("%s a PodGroup that does not exist (%s) and %s of no gang: Coscheduling leaves such pods pending, "+
-			"other schedulers place them one by one", plural.Of(pods, "pod")+plural.Choose(pods, " names", " name"), shortList(names),
+		notes = append(notes, fmt.Sprintf(
+			"%s a PodGroup that does not exist (%s) and %s of no gang: Coscheduling leaves such pods pending, "+
+				"other schedulers place them one by one", plural.Of(pods, "pod")+plural.Choose(pods, " names", " name"),
+			shortList(names),
 			plural.Choose(pods, "is", "are")))
 	}
 	return notes
@@ -111,7 +115,7 @@ func (c *cluster) minimum(id gang.ID, spec *gang.Spec) int {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, group); err != nil {
 		return 1
 	}
-	read, err := kubeview.GangSpec(group, 0)
+	read, err := gangview.Spec(group, 0)
 	if err != nil {
 		return max(1, int(group.Spec.MinMember))
 	}

@@ -22,9 +22,9 @@ const (
 	beforeCycle
 )
 
-// gate stops the scheduling loop before it takes a pod from the queue and before it schedules it, until the conductor has
-// seen everything else come to rest. Without it the loop would race with the informers, with binding and with plugins'
-// goroutines, and which pod is next, and what its cycle sees, would be a matter of chance.
+// gate stops the scheduling loop before it takes a pod from the queue and before it schedules it, until the conductor
+// has seen everything else come to rest. Without it the loop would race with the informers, with binding and with
+// plugins' goroutines, and which pod is next, and what its cycle sees, would be a matter of chance.
 type gate struct {
 	mu      sync.Mutex
 	phase   phase

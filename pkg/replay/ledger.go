@@ -9,8 +9,11 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"berth.dev/berth/pkg/gpu"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/price"
+	"berth.dev/berth/pkg/priceview"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // priceOf is what a node costs by itself or by the configuration.
@@ -18,8 +21,8 @@ type priceOf func(*v1.Node) (price.MicroDollars, bool)
 
 // ledger knows what every node holds, by what was bound and not by what the scheduler believes.
 type ledger struct {
-	keys  kubeview.GPUKeys
-	rules kubeview.CapacityRules
+	keys  gpuview.Keys
+	rules priceview.CapacityRules
 	priceOf
 	nodes map[string]*nodeState
 	order []*nodeState
@@ -62,7 +65,7 @@ type holding struct {
 	works bool
 }
 
-func newLedger(keys kubeview.GPUKeys, rules kubeview.CapacityRules, priceOf priceOf) *ledger {
+func newLedger(keys gpuview.Keys, rules priceview.CapacityRules, priceOf priceOf) *ledger {
 	return &ledger{keys: keys, rules: rules, priceOf: priceOf, nodes: map[string]*nodeState{}}
 }
 
@@ -78,7 +81,7 @@ func (l *ledger) addNode(node *v1.Node) {
 		name: node.Name, model: read.Model(), rack: rackOf(node),
 		inv:     gpu.Inventory{Mode: gpu.ModeShared, Model: read.Model(), Devices: gpu.NewDevices(read.GPUs(), 0)},
 		freeCPU: info.GetAllocatable().GetMilliCPU(), freeMemory: info.GetAllocatable().GetMemory(),
-		microDollars: int64(micro), priced: priced, spot: l.rules.TypeOf(node) == kubeview.Spot,
+		microDollars: int64(micro), priced: priced, spot: l.rules.TypeOf(node) == priceview.Spot,
 	}
 	if !priced {
 		l.unpriced++
@@ -94,7 +97,7 @@ func (l *ledger) finish() {
 }
 
 func rackOf(node *v1.Node) string {
-	if rack := node.Labels[kubeview.RackLabel]; rack != "" {
+	if rack := node.Labels[wellknown.RackLabel]; rack != "" {
 		return rack
 	}
 	return node.Labels[v1.LabelTopologyZone]
@@ -110,19 +113,20 @@ func (l *ledger) request(pod *v1.Pod) (gpu.Request, int64, int64) {
 	return asked.Request, requests.Cpu().MilliValue(), requests.Memory().Value()
 }
 
-// place books a bound pod, which works until run says otherwise. needMilli is what it needs, which is less than what it takes
-// where a share takes a whole GPU.
+// place books a bound pod, which works until run says otherwise. needMilli is what it needs, which is less than what it
+// takes where a share takes a whole GPU.
 func (l *ledger) place(pod *v1.Pod, needMilli int64) *holding {
 	n := l.nodes[pod.Spec.NodeName]
 	if n == nil {
 		return nil
 	}
 	r, cpu, memory := l.request(pod)
-	h := &holding{node: n, cpu: cpu, memory: memory, milli: needMilli, taken: needMilli, counted: !kubeview.BelongsToNode(pod), works: true}
+	h := &holding{node: n, cpu: cpu, memory: memory, milli: needMilli, taken: needMilli,
+		counted: !podview.BelongsToNode(pod), works: true}
 	share, ok := r.ShareOn(0)
 	if ok && r.Count > 0 {
 		h.share = gpu.Share{Milli: share.Milli}
-		h.devices = kubeview.AssignedDevices(pod)
+		h.devices = gpuview.AssignedDevices(pod)
 		if len(h.devices) != r.Count || !n.inv.CanTake(h.devices, h.share) {
 			// The scheduler has seen to the links, of which nothing is known here.
 			r.Interconnect = gpu.InterconnectAny
@@ -191,7 +195,8 @@ func (l *ledger) release(h *holding) {
 func (l *ledger) strandedMilli() int64 {
 	total := float64(l.heldMilli())
 	for _, n := range l.order {
-		total += l.workload.StrandedMilli(&gpu.Room{Model: n.model, Devices: n.inv.Devices, FreeCPUMilli: n.freeCPU, FreeMemoryBytes: n.freeMemory})
+		total += l.workload.StrandedMilli(&gpu.Room{Model: n.model, Devices: n.inv.Devices, FreeCPUMilli: n.freeCPU,
+			FreeMemoryBytes: n.freeMemory})
 	}
 	return int64(math.Round(total))
 }

@@ -72,7 +72,8 @@ func (c *cluster) arrive(now time.Time) {
 		c.sharePods += j.Pods
 	}
 	for i := range j.Pods {
-		c.ledger.workload.Observe(gpu.RequestKind{CPUMilli: j.CPUMilli, MemoryBytes: j.MemoryMiB << 20, Count: j.GPUs, Milli: j.GPUMilli, Models: j.Models}, 1)
+		c.ledger.workload.Observe(gpu.RequestKind{CPUMilli: j.CPUMilli, MemoryBytes: j.MemoryMiB << 20, Count: j.GPUs,
+			Milli: j.GPUMilli, Models: j.Models}, 1)
 		c.create(&podState{job: j, index: i})
 	}
 	if c.options.Mode == replayed.ArrivalOrder {
@@ -91,13 +92,13 @@ func (c *cluster) create(p *podState) {
 	if err := c.api.Create(pod); err != nil {
 		c.fail(err)
 	}
-	// Pods that come at the same instant have the same place in the queue, and which of them is taken first would be a matter of
-	// chance.
+	// Pods that come at the same instant have the same place in the queue, and which of them is taken first would be a
+	// matter of chance.
 	apart()
 }
 
-// apart lets everything that follows from a change come to rest before the next change. Each kind of object has informers of its
-// own, and each informer several listeners, which hear of changes at one instant in any order.
+// apart lets everything that follows from a change come to rest before the next change. Each kind of object has
+// informers of its own, and each informer several listeners, which hear of changes at one instant in any order.
 func apart() {
 	time.Sleep(time.Microsecond) //nolint:forbidigo // virtual time
 }
@@ -200,8 +201,9 @@ func (c *cluster) remove(p *podState) {
 	apart()
 }
 
-// gone is told that a pod was deleted: by the replay because it has ended, or by the scheduler that preempts it, in which
-// case it is made again, as by a Job's controller, and has to run from its beginning; so has the gang that it belongs to.
+// gone is told that a pod was deleted: by the replay because it has ended, or by the scheduler that preempts it, in
+// which case it is made again, as by a Job's controller, and has to run from its beginning; so has the gang that it
+// belongs to.
 func (c *cluster) gone(p *podState) {
 	delete(c.pods, p.key)
 	c.live--

@@ -5,13 +5,13 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/test/harness/leak"
 )
 
-func usualKeys() *kubeview.GPUKeys {
-	keys := kubeview.DefaultGPUKeys()
+func usualKeys() *gpuview.Keys {
+	keys := gpuview.DefaultKeys()
 	return &keys
 }
 

@@ -12,8 +12,8 @@ import (
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/featuregate"
 
-	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/price"
+	"berth.dev/berth/pkg/priceview"
 	"berth.dev/berth/pkg/replay/replayed"
 	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/showback"
@@ -48,8 +48,8 @@ func NewInput(name string, nodes []trace.Node, jobs []trace.Job) Input {
 	return Input{Name: name, Nodes: nodes, Shared: shared, Jobs: jobs}
 }
 
-// Cluster returns copies of the objects, with the nodes of the trace as a profile of the configuration reads nodes, and with the
-// rates' prices.
+// Cluster returns copies of the objects, with the nodes of the trace as a profile of the configuration reads nodes, and
+// with the rates' prices.
 func (in *Input) Cluster(config *schedulerconfig.Configuration, profile string) ([]runtime.Object, error) {
 	keys, rules := config.GPUKeys(profile), config.CapacityRules(profile)
 	var objects []runtime.Object
@@ -64,7 +64,7 @@ func (in *Input) Cluster(config *schedulerconfig.Configuration, profile string) 
 		if !ok || in.Rates == nil {
 			continue
 		}
-		if _, stated, _ := kubeview.StatedPrice(node); stated {
+		if _, stated, _ := priceview.StatedPrice(node); stated {
 			continue
 		}
 		if err := setPrice(node, &keys, in.Rates); err != nil {
@@ -92,8 +92,8 @@ type Options struct {
 	Warmup time.Duration
 	// Load is the offered GPU demand in ArrivalOrder, in thousandths of the cluster's GPUs.
 	Load int64
-	// FeatureGates ("Name=true,…") of the scheduler, besides those with which the manifests run it. A process has one set of
-	// them: replays with others need another.
+	// FeatureGates ("Name=true,…") of the scheduler, besides those with which the manifests run it. A process has one
+	// set of them: replays with others need another.
 	FeatureGates string
 	// Showback, when set, divides the bill of VirtualTime by this key, see Result.Showback.
 	Showback *showback.By
@@ -108,8 +108,8 @@ const (
 )
 
 // epoch is the instant at which a replay begins, a Monday at midnight, unless it is told otherwise. The odd nanoseconds
-// keep what the replay does apart from what the scheduler does on the full second, so that no two of them ever meet at one
-// instant and race.
+// keep what the replay does apart from what the scheduler does on the full second, so that no two of them ever meet at
+// one instant and race.
 var epoch = time.Date(2026, time.January, 5, 0, 0, 0, 137, time.UTC)
 
 // shippedGates are those of the manifests, where the reason is given.
@@ -171,11 +171,13 @@ func (o Options) Validate() error {
 	case o.Warmup < 0:
 		return fmt.Errorf("warmup: %v is not allowed; want a time after the start, or 0s", o.Warmup)
 	case o.Warmup > 0 && o.Mode != replayed.VirtualTime:
-		return fmt.Errorf("warmup: %v is for mode %s: mode %s takes no means over time", o.Warmup, replayed.VirtualTime, o.Mode)
+		return fmt.Errorf("warmup: %v is for mode %s: mode %s takes no means over time", o.Warmup, replayed.VirtualTime,
+			o.Mode)
 	case o.Warmup > 0 && o.Horizon > 0 && o.Warmup >= o.Horizon:
 		return fmt.Errorf("warmup: %v leaves nothing of a horizon of %v", o.Warmup, o.Horizon)
 	case o.Showback != nil && o.Mode != replayed.VirtualTime:
-		return fmt.Errorf("mode: a showback is for mode %s: in mode %s there is no time to pay for", replayed.VirtualTime, o.Mode)
+		return fmt.Errorf("mode: a showback is for mode %s: in mode %s there is no time to pay for", replayed.VirtualTime,
+			o.Mode)
 	case o.Start.Year() < 2001 || o.Start.Year() > 2150:
 		return fmt.Errorf("start: %s is not allowed; want the years 2001 to 2150", o.Start.Format(time.RFC3339))
 	}

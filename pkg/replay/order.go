@@ -15,9 +15,9 @@ func newRandom(seed uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 0x6265727468)) //nolint:gosec // reproducible, not secret
 }
 
-// saturate is the workload of the published method: the jobs sorted by name, shuffled by the seed, and tuned to a demand of
-// targetMilli GPU milli: while there is less, clones of random jobs are appended; while there is more, random jobs are
-// taken out. (Weng et al., "Beware of Fragmentation", USENIX ATC 2023, section 6.)
+// saturate is the workload of the published method: the jobs sorted by name, shuffled by the seed, and tuned to a
+// demand of targetMilli GPU milli: while there is less, clones of random jobs are appended; while there is more, random
+// jobs are taken out. (Weng et al., "Beware of Fragmentation", USENIX ATC 2023, section 6.)
 func saturate(jobs []trace.Job, targetMilli int64, seed uint64) []trace.Job {
 	list := slices.Clone(jobs)
 	slices.SortStableFunc(list, func(a, b trace.Job) int { return strings.Compare(a.Name, b.Name) })

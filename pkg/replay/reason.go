@@ -15,7 +15,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/reasons"
 	"berth.dev/berth/pkg/simulation"
 )
@@ -37,14 +37,15 @@ type verdicts struct {
 // listen takes note of every failure from now on. Only the reason that counts is kept: what is said of each node would
 // be as much as all nodes for each pod that is pending.
 func listen(s *simulation.Scheduler) *verdicts {
-	v := &verdicts{sched: s, reason: map[types.UID]string{}, kinds: map[types.UID][]string{}, byGang: map[gang.ID][]string{}}
+	v := &verdicts{sched: s, reason: map[types.UID]string{}, kinds: map[types.UID][]string{},
+		byGang: map[gang.ID][]string{}}
 	handle := s.FailureHandler
 	s.FailureHandler = func(ctx context.Context, profile framework.Framework, pod *framework.QueuedPodInfo,
 		status *fwk.Status, nominating *fwk.NominatingInfo, start time.Time) {
 		kinds, reason := reasonsOf(status)
 		v.mu.Lock()
 		v.reason[pod.Pod.UID], v.kinds[pod.Pod.UID] = reason, kinds
-		if id, _, err := kubeview.GangOf(pod.Pod); err == nil && id.Name != "" {
+		if id, _, err := gangview.Of(pod.Pod); err == nil && id.Name != "" {
 			v.byGang[id] = kinds
 		}
 		v.mu.Unlock()
@@ -75,14 +76,14 @@ func (v *verdicts) keptFrom(pod *v1.Pod) []string {
 	if kinds, known := v.kinds[pod.UID]; known {
 		return kinds
 	}
-	if id, _, err := kubeview.GangOf(pod); err == nil && len(v.byGang[id]) > 0 {
+	if id, _, err := gangview.Of(pod); err == nil && len(v.byGang[id]) > 0 {
 		return v.byGang[id]
 	}
 	return []string{notDecided}
 }
 
-// reasonsOf are the kinds of reasons that the status gives, and the one for the most nodes, the first by the alphabet where several
-// are as frequent. A node counts for each of its reasons.
+// reasonsOf are the kinds of reasons that the status gives, and the one for the most nodes, the first by the alphabet
+// where several are as frequent. A node counts for each of its reasons.
 func reasonsOf(status *fwk.Status) (kinds []string, most string) {
 	nodes := map[string]int{}
 	count := func(s *fwk.Status, n int) {

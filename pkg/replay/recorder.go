@@ -55,7 +55,9 @@ type recorder struct {
 const samplesWanted = 300
 
 func newRecorder(c *cluster) *recorder {
-	r := &recorder{c: c, window: newWindow(c), since: c.start, nextSample: c.start, lastNode: map[types.NamespacedName]string{}, starts: map[string]float64{}, waits: map[string]*replayed.Wait{}, peakMilli: -1}
+	r := &recorder{c: c, window: newWindow(c), since: c.start, nextSample: c.start,
+		lastNode: map[types.NamespacedName]string{}, starts: map[string]float64{}, waits: map[string]*replayed.Wait{},
+		peakMilli: -1}
 	pods := 0
 	for i := range c.jobs {
 		pods += c.jobs[i].Pods
@@ -170,8 +172,8 @@ func (r *recorder) sample(at time.Time) {
 	})
 }
 
-// peak keeps the cluster map of the highest allocation. Drawing it at each new height would be slow on the way up, so it is
-// drawn when the height is five thousandths above the last one, and at the end.
+// peak keeps the cluster map of the highest allocation. Drawing it at each new height would be slow on the way up, so
+// it is drawn when the height is five thousandths above the last one, and at the end.
 func (r *recorder) peak() {
 	l := r.c.ledger
 	if l.allocatedMilli > r.peakMilli+l.capacityMilli/200 {
@@ -185,8 +187,9 @@ func (r *recorder) draw() {
 	r.peakMap = make([]replayed.NodeUse, len(l.order))
 	for i, n := range l.order {
 		gpus := len(n.inv.Devices)
-		r.peakMap[i] = replayed.NodeUse{Name: n.name, Rack: n.rack, Model: n.model, GPUs: gpus, AllocatedMilli: int(n.allocatedMilli),
-			HeldMilli: max(0, gpus*1000-n.inv.FreeMilli()-int(n.allocatedMilli)), Pods: n.pods}
+		r.peakMap[i] = replayed.NodeUse{Name: n.name, Rack: n.rack, Model: n.model, GPUs: gpus,
+			AllocatedMilli: int(n.allocatedMilli),
+			HeldMilli:      max(0, gpus*1000-n.inv.FreeMilli()-int(n.allocatedMilli)), Pods: n.pods}
 	}
 }
 
@@ -279,7 +282,8 @@ func summarize(waits []time.Duration) replayed.Waits {
 	}
 	// The nearest-rank percentile: the smallest wait that at least that share of the waits does not exceed.
 	at := func(percent int) float64 { return round(sorted[(len(sorted)*percent+99)/100-1].Seconds()) }
-	return replayed.Waits{Count: len(sorted), Mean: round(sum / float64(len(sorted))), P50: at(50), P95: at(95), Max: at(100)}
+	return replayed.Waits{Count: len(sorted), Mean: round(sum / float64(len(sorted))), P50: at(50), P95: at(95),
+		Max: at(100)}
 }
 
 func histogram(waits []time.Duration) []int {

@@ -1,10 +1,11 @@
-// Package replay runs the real scheduler of a configuration, with its queue, plugins, preemption and Permit, on a cluster
-// in memory and on a virtual clock, and measures what becomes of a trace of jobs.
+// Package replay runs the real scheduler of a configuration, with its queue, plugins, preemption and Permit, on a
+// cluster in memory and on a virtual clock, and measures what becomes of a trace of jobs.
 //
-// One goroutine, the conductor, lets one thing happen at a time and waits until everything that follows from it has come to
-// rest: a write at the API, an event of the trace, a step of the scheduling loop. So the same input, configuration and seed
-// give the same result, byte for byte, except for what is measured. In ArrivalOrder this holds for the placements: the time between
-// two arrivals has no meaning there and can differ, and with it figures in seconds. What remains of chance in a real scheduler is pinned:
+// One goroutine, the conductor, lets one thing happen at a time and waits until everything that follows from it has
+// come to rest: a write at the API, an event of the trace, a step of the scheduling loop. So the same input,
+// configuration and seed give the same result, byte for byte, except for what is measured. In ArrivalOrder this holds
+// for the placements: the time between two arrivals has no meaning there and can differ, and with it figures in
+// seconds. What remains of chance in a real scheduler is pinned:
 //
 //   - feasible nodes, which parallel filters find in any order, are scored in the order of the scheduler's list, which decides
 //     between nodes of equal score; where only a sample of them is looked for (percentageOfNodesToScore), one goroutine looks;
@@ -14,8 +15,8 @@
 //   - preemption looks at candidate nodes from the first instead of from a random one, and decides between equal ones by name;
 //   - each scheduling cycle takes a fixed virtual time, so that queue times are distinct.
 //
-// The client has no rate limit, whatever the configuration says, and what plugins would read from a network in the background
-// is left out: it belongs to another time. A configuration with extenders is refused.
+// The client has no rate limit, whatever the configuration says, and what plugins would read from a network in the
+// background is left out: it belongs to another time. A configuration with extenders is refused.
 package replay
 
 import (
@@ -41,7 +42,8 @@ type inputError struct{ error }
 func (e inputError) Is(target error) bool { return target == ErrInput }
 
 // Run replays the input with the configuration. It stops early, with the error of ctx, when ctx ends.
-func Run(ctx context.Context, config *schedulerconfig.Configuration, in Input, options Options) (*replayed.Result, error) {
+func Run(ctx context.Context, config *schedulerconfig.Configuration, in Input, options Options) (*replayed.Result,
+	error) {
 	if err := options.Validate(); err != nil {
 		return nil, inputError{err}
 	}
@@ -56,11 +58,13 @@ func Run(ctx context.Context, config *schedulerconfig.Configuration, in Input, o
 	if err := config.RefuseExtenders(); err != nil {
 		return nil, inputError{err}
 	}
-	out := &replayed.Result{Input: in.Name, Configuration: config.Name, Profile: profile, Mode: options.Mode, Seed: options.Seed,
+	out := &replayed.Result{Input: in.Name, Configuration: config.Name, Profile: profile, Mode: options.Mode,
+		Seed:       options.Seed,
 		SharesGPUs: config.SharesGPUs(profile), KnowsGangs: config.KnowsGangs(profile)}
 	config, silenced := config.WithoutSignals()
 	for _, plugin := range silenced {
-		out.Notes = append(out.Notes, plugin+" was run without what Prometheus would tell it: live signals are neutral in a replay")
+		out.Notes = append(out.Notes, plugin+
+			" was run without what Prometheus would tell it: live signals are neutral in a replay")
 	}
 	began := time.Now()
 	err = simulation.Virtual(options.Start.Add(-lead), func() error {
@@ -74,10 +78,12 @@ func Run(ctx context.Context, config *schedulerconfig.Configuration, in Input, o
 	return out, nil
 }
 
-// lead is the virtual time before the start in which the scheduler gets to know the cluster; how much of it that takes varies.
+// lead is the virtual time before the start in which the scheduler gets to know the cluster; how much of it that takes
+// varies.
 const lead = time.Minute
 
-func runOnClock(cancelled func() error, config *schedulerconfig.Configuration, in Input, options Options, profile string, out *replayed.Result) error {
+func runOnClock(cancelled func() error, config *schedulerconfig.Configuration, in Input, options Options,
+	profile string, out *replayed.Result) error {
 	c, err := newCluster(in, options, profile, config)
 	if err != nil {
 		return err
@@ -85,12 +91,13 @@ func runOnClock(cancelled func() error, config *schedulerconfig.Configuration, i
 	// Names and values are added to a logger for every node and plugin, unless it is this one, which logs nothing.
 	ctx := klog.NewContext(context.Background(), klog.Logger{})
 	var heard *verdicts
-	sched, err := simulation.NewScheduler(ctx, c.api, config, simulation.Workers(config, len(c.ledger.order)), func(s *simulation.Scheduler) {
-		candidates.Wrap(s.Profiles)
-		simulation.Pin(s, c.ranks(), c.lowest, &c.nominated)
-		heard = listen(s)
-		c.heard = heard
-	})
+	sched, err := simulation.NewScheduler(ctx, c.api, config, simulation.Workers(config, len(c.ledger.order)),
+		func(s *simulation.Scheduler) {
+			candidates.Wrap(s.Profiles)
+			simulation.Pin(s, c.ranks(), c.lowest, &c.nominated)
+			heard = listen(s)
+			c.heard = heard
+		})
 	if errors.Is(err, schedulerconfig.ErrInvalid) {
 		return inputError{err}
 	}

@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"berth.dev/berth/pkg/dump"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/priceview"
 	"berth.dev/berth/pkg/replay/replayed"
 	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/trace"
@@ -193,7 +193,7 @@ func TestTheNodesOfADumpTakePrices(t *testing.T) {
 			}
 			sum := int64(0)
 			for _, obj := range objects {
-				micro, _, _ := kubeview.StatedPrice(obj.(*v1.Node))
+				micro, _, _ := priceview.StatedPrice(obj.(*v1.Node))
 				sum += int64(micro)
 			}
 			if sum != tc.micro {

@@ -6,8 +6,10 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/price"
+	"berth.dev/berth/pkg/priceview"
 	"berth.dev/berth/pkg/replay/replayed"
 	"berth.dev/berth/pkg/showback"
 )
@@ -15,21 +17,22 @@ import (
 // tenancy collects which pod had which part of which node. The methods of a nil one do nothing.
 type tenancy struct {
 	by     showback.By
-	keys   kubeview.GPUKeys
-	offers map[string]kubeview.PricedNode
+	keys   gpuview.Keys
+	offers map[string]priceview.Node
 	nodes  []showback.Node
 	uses   []*showback.Use
 }
 
 // newTenancy divides the prices of nodes by rates.
 func newTenancy(c *cluster, rates price.Rates) *tenancy {
-	t := &tenancy{by: *c.options.Showback, keys: c.ledger.keys, offers: map[string]kubeview.PricedNode{}}
+	t := &tenancy{by: *c.options.Showback, keys: c.ledger.keys, offers: map[string]priceview.Node{}}
 	for _, obj := range c.api.List(nodeResource) {
 		node := obj.(*v1.Node)
-		offer := t.keys.ReadPricedNode(node)
+		offer := priceview.ReadNode(&t.keys, node)
 		amount, priced := c.ledger.priceOf(node)
 		t.offers[node.Name] = offer
-		t.nodes = append(t.nodes, showback.Node{Name: node.Name, Split: price.NewSplit(amount, offer.Allocatable, rates), Priced: priced})
+		t.nodes = append(t.nodes, showback.Node{Name: node.Name, Split: price.NewSplit(amount, offer.Allocatable, rates),
+			Priced: priced})
 	}
 	return t
 }
@@ -39,12 +42,13 @@ func (t *tenancy) begin(p *podState, pod *v1.Pod, now time.Time) {
 	if t == nil || p.held == nil {
 		return
 	}
-	offer, asked := t.offers[pod.Spec.NodeName], t.keys.ReadPricedPod(pod)
+	offer, asked := t.offers[pod.Spec.NodeName], priceview.ReadPod(&t.keys, pod)
 	of := showback.Pod{Namespace: pod.Namespace, Labels: pod.Labels}
-	if id, _, err := kubeview.GangOf(pod); err == nil {
+	if id, _, err := gangview.Of(pod); err == nil {
 		of.Gang = id.Name
 	}
-	p.use = &showback.Use{Node: pod.Spec.NodeName, Key: t.by.Key(of), From: now, Request: offer.Request(&asked), KeepsNode: p.held.counted}
+	p.use = &showback.Use{Node: pod.Spec.NodeName, Key: t.by.Key(of), From: now, Request: offer.Request(&asked),
+		KeepsNode: p.held.counted}
 	t.uses = append(t.uses, p.use)
 }
 
@@ -56,9 +60,11 @@ func (t *tenancy) end(p *podState, now time.Time) {
 	}
 }
 
-var errNothingEnds = errors.New("nothing in the input ends, so there is no time to pay for; a horizon, such as 720h, says for how long")
+var errNothingEnds = errors.New(
+	"nothing in the input ends, so there is no time to pay for; a horizon, such as 720h, says for how long")
 
-// showback divides the bill: of the horizon, if there is one, else of the time until nothing comes of the work any more.
+// showback divides the bill: of the horizon, if there is one, else of the time until nothing comes of the work any
+// more.
 func (c *cluster) showback(out *replayed.Result) error {
 	if c.tenancy == nil {
 		return nil

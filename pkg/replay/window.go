@@ -9,14 +9,16 @@ import (
 	"berth.dev/berth/pkg/replay/replayed"
 )
 
-// measuredWindow is the time over which means are taken; without an end it lasts as long as something comes of the work.
+// measuredWindow is the time over which means are taken; without an end it lasts as long as something comes of the
+// work.
 type measuredWindow struct {
 	from, to time.Time
 	until    replayed.Until
 }
 
-// newWindow begins after the warm-up and ends with the last arrival, after which the cluster only empties. Where the jobs arrive in
-// less time than the median one runs, such a window would show the cluster filling up and little else, so it ends with the work.
+// newWindow begins after the warm-up and ends with the last arrival, after which the cluster only empties. Where the
+// jobs arrive in less time than the median one runs, such a window would show the cluster filling up and little else,
+// so it ends with the work.
 func newWindow(c *cluster) measuredWindow {
 	w := measuredWindow{from: c.start.Add(c.options.Warmup), until: replayed.WorkDone}
 	last := time.Duration(0)
@@ -85,8 +87,8 @@ func (r *recorder) endState(out *replayed.Result) {
 	}
 }
 
-// means replaces the figures of the end by means over time where jobs come and go. A dump without jobs comes to rest within
-// milliseconds, and jobs that all come at once and never end do, too: there the end is all that there is to say.
+// means replaces the figures of the end by means over time where jobs come and go. A dump without jobs comes to rest
+// within milliseconds, and jobs that all come at once and never end do, too: there the end is all that there is to say.
 func (r *recorder) means(out *replayed.Result, now time.Time) error {
 	c := r.c
 	if c.options.Mode != replayed.VirtualTime {
@@ -111,7 +113,8 @@ func (r *recorder) means(out *replayed.Result, now time.Time) error {
 	}
 	if len(c.jobs) == 0 || r.window.until != replayed.LastArrival && !ending && !cut {
 		if c.options.Warmup > 0 {
-			return inputError{fmt.Errorf("a warm-up of %v: there are no jobs that come and go, so the figures are those of the end", c.options.Warmup)}
+			return inputError{fmt.Errorf(
+				"a warm-up of %v: there are no jobs that come and go, so the figures are those of the end", c.options.Warmup)}
 		}
 		out.MicroDollars = 0
 		return nil
@@ -122,7 +125,8 @@ func (r *recorder) means(out *replayed.Result, now time.Time) error {
 	}
 	mean := func(sum float64) int64 { return int64(math.Round(sum / sums.seconds)) }
 	out.Basis = replayed.TimeMean
-	out.Window = &replayed.Window{From: c.options.Warmup.Seconds(), To: end.Sub(c.start).Round(time.Microsecond).Seconds(), Until: until}
+	out.Window = &replayed.Window{From: c.options.Warmup.Seconds(), To: end.Sub(c.start).Round(time.Microsecond).Seconds(),
+		Until: until}
 	out.AllocatedMilli, out.StrandedMilli, out.SpotMilli = mean(sums.milli), mean(sums.stranded), mean(sums.spot)
 	out.HeldMilli, out.IncompleteMilli = mean(sums.held), mean(sums.waiting)
 	out.NodesInUse, out.MicroDollarsPerHour = round(sums.inUse/sums.seconds), mean(sums.micro)

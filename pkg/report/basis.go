@@ -11,7 +11,8 @@ import (
 func basisWords(r *replayed.Result) string {
 	switch r.Basis {
 	case replayed.TimeMean:
-		return fmt.Sprintf("means over the time from %s to %s, %s", tables.Seconds(r.Window.From), tables.Seconds(r.Window.To), untilWords[r.Window.Until])
+		return fmt.Sprintf("means over the time from %s to %s, %s", tables.Seconds(r.Window.From),
+			tables.Seconds(r.Window.To), untilWords[r.Window.Until])
 	case replayed.FullLoad:
 		return "the allocation is the mean while the demand rounds to 100% of the GPUs, the rest is as at the end"
 	default:
@@ -34,8 +35,8 @@ func (c *Comparison) Basis() string {
 	return "Figures of A are " + a + "; of B " + b + "."
 }
 
-// Sides say what either configuration does with shares and gangs that the other does not, so that nobody takes it for a difference
-// in skill.
+// Sides say what either configuration does with shares and gangs that the other does not, so that nobody takes it for a
+// difference in skill.
 func (c *Comparison) Sides() []string {
 	var list []string
 	a, b := c.A.Results[0], c.B.Results[0]
@@ -52,8 +53,9 @@ func (c *Comparison) Sides() []string {
 			whole, side, other = "B", c.B, "A"
 		}
 		held := mean(side, func(r *replayed.Result) int64 { return r.HeldMilli - r.IncompleteMilli })
-		list = append(list, fmt.Sprintf("%s gives a whole GPU to each pod that asks for a share (%s), %s GPUs more than they ask for; %s places shares. "+
-			"On both sides a share counts as what it asks for", whole, count(n, "such pod"), held, other))
+		list = append(list, fmt.Sprintf(
+			"%s gives a whole GPU to each pod that asks for a share (%s), %s GPUs more than they ask for; %s places shares. "+
+				"On both sides a share counts as what it asks for", whole, count(n, "such pod"), held, other))
 	}
 	if n := max(a.Gangs, b.Gangs); n > 0 && a.KnowsGangs != b.KnowsGangs {
 		single, side, other := "A", c.A, "B"
@@ -61,8 +63,10 @@ func (c *Comparison) Sides() []string {
 			single, side, other = "B", c.B, "A"
 		}
 		held := mean(side, func(r *replayed.Result) int64 { return r.IncompleteMilli })
-		list = append(list, fmt.Sprintf("%s places the pods of a gang one by one (%s), and incomplete gangs hold %s GPUs without working; %s starts them together. "+
-			"On both sides an incomplete gang counts as not allocated", single, count(n, "gang"), held, other))
+		list = append(list, fmt.Sprintf(
+			"%s places the pods of a gang one by one (%s), and incomplete gangs hold %s GPUs without working; %s starts them "+
+				"together. "+
+				"On both sides an incomplete gang counts as not allocated", single, count(n, "gang"), held, other))
 	}
 	return list
 }

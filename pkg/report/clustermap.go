@@ -88,9 +88,11 @@ func clusterMap(id, title string, nodes []replayed.NodeUse) string {
 			number(math.Round(allocated*10)/10), number(have), gpuNoun(have))
 		y += 16
 		for i, n := range r.nodes {
-			fmt.Fprintf(&body, `<rect class="u%d" x="%.1f" y="%.1f" width="%.1f" height="%.1f"><title>%s: %s of %s%s, %s</title></rect>`,
+			fmt.Fprintf(&body,
+				`<rect class="u%d" x="%.1f" y="%.1f" width="%.1f" height="%.1f"><title>%s: %s of %s%s, %s</title></rect>`,
 				step(n), float64(i%perRow)*cell+0.5, y+float64(i/perRow)*cell+0.5, cell-1, cell-1,
-				html.EscapeString(n.Name), number(float64(n.AllocatedMilli)/1000), plural.Of(n.GPUs, "GPU"), heldWords(n), plural.Of(n.Pods, "pod"))
+				html.EscapeString(n.Name), number(float64(n.AllocatedMilli)/1000), plural.Of(n.GPUs, "GPU"), heldWords(n),
+				plural.Of(n.Pods, "pod"))
 		}
 		y += math.Ceil(float64(len(r.nodes))/float64(perRow))*cell + 8
 	}
@@ -119,6 +121,8 @@ func mapDescription(list []rack, by string) string {
 			nodes++
 		}
 	}
-	return fmt.Sprintf("Nodes by %s at the moment of the highest allocation: of %s with GPUs %d %s unused and %d more than four fifths used.",
+	return fmt.Sprintf(
+		"Nodes by %s at the moment of the highest allocation: of %s with GPUs %d %s unused and %d more than four "+
+			"fifths used.",
 		by, plural.Of(nodes, "node"), classes[0], plural.Choose(classes[0], "is", "are"), classes[useSteps])
 }

@@ -1,5 +1,5 @@
-// Package report compares replays and shows the comparison: as a table for a terminal, as JSON, and as one HTML page that
-// needs nothing but itself.
+// Package report compares replays and shows the comparison: as a table for a terminal, as JSON, and as one HTML page
+// that needs nothing but itself.
 package report
 
 import (
@@ -75,7 +75,8 @@ type PendingRow struct {
 	B      float64 `json:"b"`
 }
 
-// Notes say what either side does that the other does not, what the replays left out of either configuration, and what has no price.
+// Notes say what either side does that the other does not, what the replays left out of either configuration, and what
+// has no price.
 func (c *Comparison) Notes() []string {
 	list := append(c.Sides(), c.prices()...)
 	a, b := c.A.Results[0].Notes, c.B.Results[0].Notes
@@ -111,8 +112,9 @@ func (c *Comparison) prices() []string {
 			return fmt.Sprintf("%s for %d of %d nodes", sum, r.Nodes-r.NodesUnpriced, r.Nodes)
 		}
 	}
-	return []string{fmt.Sprintf("the configurations price the nodes differently (in sum, A %s, B %s), so cost and bill cannot be compared; "+
-		"--prices gives both the same rates", say(a), say(b))}
+	return []string{fmt.Sprintf(
+		"the configurations price the nodes differently (in sum, A %s, B %s), so cost and bill cannot be compared; "+
+			"--prices gives both the same rates", say(a), say(b))}
 }
 
 // unpriced is a note on nodes without a price, if there are any.
@@ -143,28 +145,49 @@ type metric struct {
 }
 
 var metrics = []metric{
-	{key: "allocated", label: "GPUs allocated", unit: "%", better: 1, of: func(r *replayed.Result) float64 { return r.AllocatedPercent }},
-	{key: "stranded", label: "GPUs stranded", unit: "GPUs", better: -1, of: func(r *replayed.Result) float64 { return gpus(r.StrandedMilli) }},
-	{key: "held", label: "GPUs held without work", unit: "GPUs", better: -1, derived: true, of: func(r *replayed.Result) float64 { return gpus(r.HeldMilli) }},
-	{key: "idle", label: "GPUs idle", unit: "GPUs", better: -1, derived: true, of: func(r *replayed.Result) float64 { return gpus(r.IdleMilli) }},
-	{key: "cost", label: "Cost of nodes in use", unit: "$/h", better: -1, of: func(r *replayed.Result) float64 { return dollars(r.MicroDollarsPerHour) }},
+	{key: "allocated", label: "GPUs allocated", unit: "%", better: 1,
+		of: func(r *replayed.Result) float64 { return r.AllocatedPercent }},
+	{key: "stranded", label: "GPUs stranded", unit: "GPUs", better: -1,
+		of: func(r *replayed.Result) float64 { return gpus(r.StrandedMilli) }},
+	{key: "held", label: "GPUs held without work", unit: "GPUs", better: -1, derived: true,
+		of: func(r *replayed.Result) float64 { return gpus(r.HeldMilli) }},
+	{key: "idle", label: "GPUs idle", unit: "GPUs", better: -1, derived: true,
+		of: func(r *replayed.Result) float64 { return gpus(r.IdleMilli) }},
+	{key: "cost", label: "Cost of nodes in use", unit: "$/h", better: -1,
+		of: func(r *replayed.Result) float64 { return dollars(r.MicroDollarsPerHour) }},
 	{key: "cost-per-gpu", label: "Cost per allocated GPU", unit: "$/h", better: -1, derived: true, of: costPerGPU},
-	{key: "bill", label: "Whole bill", unit: "$", better: -1, timeOnly: true, ofWork: true, of: func(r *replayed.Result) float64 { return dollars(r.MicroDollars) }},
-	{key: "nodes", label: "Nodes in use", unit: "nodes", better: -1, of: func(r *replayed.Result) float64 { return r.NodesInUse }},
-	{key: "pending", label: "Pods pending at the end", unit: "pods", better: -1, of: func(r *replayed.Result) float64 { return float64(r.Pending) }},
-	{key: "incomplete", label: "Pods of incomplete gangs at the end", unit: "pods", better: -1, of: func(r *replayed.Result) float64 { return float64(r.Incomplete) }},
-	{key: "wait-p50", label: "Pod wait, median", unit: "s", better: -1, timeOnly: true, ofWork: true, of: func(r *replayed.Result) float64 { return r.PodWait.P50 }},
-	{key: "wait-p95", label: "Pod wait, 95th percentile", unit: "s", better: -1, timeOnly: true, ofWork: true, of: func(r *replayed.Result) float64 { return r.PodWait.P95 }},
-	{key: "gang-wait-p50", label: "Gang wait, median", unit: "s", better: -1, timeOnly: true, ofWork: true, of: func(r *replayed.Result) float64 { return r.GangWait.P50 }},
-	{key: "gang-wait-p95", label: "Gang wait, 95th percentile", unit: "s", better: -1, timeOnly: true, ofWork: true, of: func(r *replayed.Result) float64 { return r.GangWait.P95 }},
-	{key: "gang-wait-max", label: "Gang wait, longest", unit: "s", better: -1, timeOnly: true, ofWork: true, of: func(r *replayed.Result) float64 { return r.GangWait.Max }},
-	{key: "gangs-started", label: "Gangs started", unit: "gangs", better: 1, of: func(r *replayed.Result) float64 { return float64(r.GangsStarted) }},
-	{key: "completed", label: "Jobs completed", unit: "jobs", better: 1, timeOnly: true, of: func(r *replayed.Result) float64 { return float64(r.JobsCompleted) }},
-	{key: "completion-p50", label: "Job completion, median", unit: "s", better: -1, timeOnly: true, ofWork: true, of: func(r *replayed.Result) float64 { return r.JobCompletion.P50 }},
-	{key: "completion-p95", label: "Job completion, 95th percentile", unit: "s", better: -1, timeOnly: true, ofWork: true, of: func(r *replayed.Result) float64 { return r.JobCompletion.P95 }},
-	{key: "preemptions", label: "Preempted pods", unit: "pods", better: -1, of: func(r *replayed.Result) float64 { return float64(r.Preemptions) }},
-	{key: "spot", label: "GPUs on spot nodes", unit: "GPUs", of: func(r *replayed.Result) float64 { return gpus(r.SpotMilli) }},
-	{key: "cpu", label: "Scheduler CPU", unit: "s", better: -1, measured: true, of: func(r *replayed.Result) float64 { return r.Timing.CPU }},
+	{key: "bill", label: "Whole bill", unit: "$", better: -1, timeOnly: true, ofWork: true,
+		of: func(r *replayed.Result) float64 { return dollars(r.MicroDollars) }},
+	{key: "nodes", label: "Nodes in use", unit: "nodes", better: -1,
+		of: func(r *replayed.Result) float64 { return r.NodesInUse }},
+	{key: "pending", label: "Pods pending at the end", unit: "pods", better: -1,
+		of: func(r *replayed.Result) float64 { return float64(r.Pending) }},
+	{key: "incomplete", label: "Pods of incomplete gangs at the end", unit: "pods", better: -1,
+		of: func(r *replayed.Result) float64 { return float64(r.Incomplete) }},
+	{key: "wait-p50", label: "Pod wait, median", unit: "s", better: -1, timeOnly: true, ofWork: true,
+		of: func(r *replayed.Result) float64 { return r.PodWait.P50 }},
+	{key: "wait-p95", label: "Pod wait, 95th percentile", unit: "s", better: -1, timeOnly: true, ofWork: true,
+		of: func(r *replayed.Result) float64 { return r.PodWait.P95 }},
+	{key: "gang-wait-p50", label: "Gang wait, median", unit: "s", better: -1, timeOnly: true, ofWork: true,
+		of: func(r *replayed.Result) float64 { return r.GangWait.P50 }},
+	{key: "gang-wait-p95", label: "Gang wait, 95th percentile", unit: "s", better: -1, timeOnly: true, ofWork: true,
+		of: func(r *replayed.Result) float64 { return r.GangWait.P95 }},
+	{key: "gang-wait-max", label: "Gang wait, longest", unit: "s", better: -1, timeOnly: true, ofWork: true,
+		of: func(r *replayed.Result) float64 { return r.GangWait.Max }},
+	{key: "gangs-started", label: "Gangs started", unit: "gangs", better: 1,
+		of: func(r *replayed.Result) float64 { return float64(r.GangsStarted) }},
+	{key: "completed", label: "Jobs completed", unit: "jobs", better: 1, timeOnly: true,
+		of: func(r *replayed.Result) float64 { return float64(r.JobsCompleted) }},
+	{key: "completion-p50", label: "Job completion, median", unit: "s", better: -1, timeOnly: true, ofWork: true,
+		of: func(r *replayed.Result) float64 { return r.JobCompletion.P50 }},
+	{key: "completion-p95", label: "Job completion, 95th percentile", unit: "s", better: -1, timeOnly: true, ofWork: true,
+		of: func(r *replayed.Result) float64 { return r.JobCompletion.P95 }},
+	{key: "preemptions", label: "Preempted pods", unit: "pods", better: -1,
+		of: func(r *replayed.Result) float64 { return float64(r.Preemptions) }},
+	{key: "spot", label: "GPUs on spot nodes", unit: "GPUs",
+		of: func(r *replayed.Result) float64 { return gpus(r.SpotMilli) }},
+	{key: "cpu", label: "Scheduler CPU", unit: "s", better: -1, measured: true,
+		of: func(r *replayed.Result) float64 { return r.Timing.CPU }},
 	{key: "cpu-per-pod", label: "Scheduler CPU per pod", unit: "ms", better: -1, measured: true, of: cpuPerPod},
 }
 
@@ -210,7 +233,8 @@ func Compare(a, b []*replayed.Result) *Comparison {
 	for i := range a {
 		differ[i] = placementsDiffer(a[i], b[i])
 	}
-	c.Rows = append(c.Rows, row(metric{key: placementsKey, label: "Placements that differ", unit: "%"}, make([]float64, len(a)), differ))
+	c.Rows = append(c.Rows, row(metric{key: placementsKey, label: "Placements that differ", unit: "%"},
+		make([]float64, len(a)), differ))
 	c.Verdict = verdictOn(c.Rows, c.undone)
 	c.Pending = reasonRows(a, b, func(r *replayed.Result, add func(string, float64)) {
 		for _, reason := range r.PendingByReason {
@@ -225,8 +249,8 @@ func Compare(a, b []*replayed.Result) *Comparison {
 	return c
 }
 
-// ordered are the metrics of a replay: first those by which people judge jobs that come and go, which are the whole bill, waits and
-// completion.
+// ordered are the metrics of a replay: first those by which people judge jobs that come and go, which are the whole
+// bill, waits and completion.
 func ordered(r *replayed.Result) []metric {
 	if r.Mode != replayed.VirtualTime {
 		return slices.DeleteFunc(slices.Clone(metrics), func(m metric) bool { return m.timeOnly })
@@ -262,7 +286,8 @@ func row(m metric, a, b []float64) Row {
 	for i := range a {
 		difference[i] = b[i] - a[i]
 	}
-	r := Row{Key: m.key, Label: m.label, Unit: m.unit, Better: m.better, Measured: m.measured, derived: m.derived, A: stat(a), B: stat(b), Difference: stat(difference)}
+	r := Row{Key: m.key, Label: m.label, Unit: m.unit, Better: m.better, Measured: m.measured, derived: m.derived,
+		A: stat(a), B: stat(b), Difference: stat(difference)}
 	if r.A.Mean != 0 {
 		percent := round(100 * r.Difference.Mean / r.A.Mean)
 		r.Percent = &percent
@@ -309,7 +334,8 @@ func placementsDiffer(a, b *replayed.Result) float64 {
 	return 100 * float64(differ) / float64(both)
 }
 
-func reasonRows(a, b []*replayed.Result, each func(*replayed.Result, func(reason string, amount float64))) []PendingRow {
+func reasonRows(a, b []*replayed.Result,
+	each func(*replayed.Result, func(reason string, amount float64))) []PendingRow {
 	rows := map[string]*PendingRow{}
 	add := func(results []*replayed.Result, side func(*PendingRow) *float64) {
 		for _, r := range results {

@@ -27,17 +27,20 @@ var conditionPattern = regexp.MustCompile(`^\s*([a-z0-9-]+)\s*([<>])\s*([+-]?[0-
 func ParseCondition(text string) (Condition, error) {
 	m := conditionPattern.FindStringSubmatch(text)
 	if m == nil {
-		return Condition{}, fmt.Errorf("condition %q: want a metric, > or <, and a change in the metric's unit or percent, such as cost>+2%%", text)
+		return Condition{}, fmt.Errorf(
+			"condition %q: want a metric, > or <, and a change in the metric's unit or percent, such as cost>+2%%", text)
 	}
 	known := ConditionMetrics()
 	if !slices.Contains(known, m[1]) {
-		return Condition{}, fmt.Errorf("condition %q: metric %q is unknown; known are %s", text, m[1], strings.Join(known, ", "))
+		return Condition{}, fmt.Errorf("condition %q: metric %q is unknown; known are %s", text, m[1],
+			strings.Join(known, ", "))
 	}
 	bound, err := strconv.ParseFloat(m[3], 64)
 	if err != nil || math.IsInf(bound, 0) {
 		return Condition{}, fmt.Errorf("condition %q: %q is not a number", text, m[3])
 	}
-	return Condition{text: strings.TrimSpace(text), metric: m[1], greater: m[2] == ">", bound: bound, percent: m[4] == "%"}, nil
+	return Condition{text: strings.TrimSpace(text), metric: m[1], greater: m[2] == ">", bound: bound,
+		percent: m[4] == "%"}, nil
 }
 
 // ConditionMetrics returns the metrics that a condition may be about.
@@ -51,14 +54,15 @@ func ConditionMetrics() []string {
 
 // MeasuredIn fails for a condition about a metric that replays of a mode do not have.
 func (c Condition) MeasuredIn(mode replayed.Mode) error {
-	if mode == replayed.ArrivalOrder && slices.ContainsFunc(metrics, func(m metric) bool { return m.key == c.metric && m.timeOnly }) {
+	if mode == replayed.ArrivalOrder &&
+		slices.ContainsFunc(metrics, func(m metric) bool { return m.key == c.metric && m.timeOnly }) {
 		return fmt.Errorf("condition %q: metric %q is not measured in mode %s", c.text, c.metric, mode)
 	}
 	return nil
 }
 
-// Check returns a sentence for a condition that holds, empty for one that does not. One about a metric that the comparison does
-// not have does not hold.
+// Check returns a sentence for a condition that holds, empty for one that does not. One about a metric that the
+// comparison does not have does not hold.
 func (c Condition) Check(comparison *Comparison) string {
 	for _, r := range comparison.Rows {
 		if r.Key != c.metric {

@@ -98,12 +98,16 @@ func over(c *Comparison, id, title, unit string, y func(replayed.Sample) float64
 	if top == 0 {
 		top = svg.Above(highest)
 	}
-	p := svg.Plot{ID: id, Title: title, X: x, Y: svg.Axis{Max: top, Format: number}, Lines: []svg.Series{a, b}, Diagonal: diagonal}
-	p.Description = fmt.Sprintf("The highest is %s for A and %s for B, in %s; ", number(round3(highestOf(a.Y))), number(round3(highestOf(b.Y))), unit)
+	p := svg.Plot{ID: id, Title: title, X: x, Y: svg.Axis{Max: top, Format: number}, Lines: []svg.Series{a, b},
+		Diagonal: diagonal}
+	p.Description = fmt.Sprintf("The highest is %s for A and %s for B, in %s; ", number(round3(highestOf(a.Y))),
+		number(round3(highestOf(b.Y))), unit)
 	if c.Mode == replayed.VirtualTime {
-		p.Description += fmt.Sprintf("the mean over the plot is %s and %s.", number(round3(meanOf(a.Y))), number(round3(meanOf(b.Y))))
+		p.Description += fmt.Sprintf("the mean over the plot is %s and %s.", number(round3(meanOf(a.Y))),
+			number(round3(meanOf(b.Y))))
 	} else {
-		p.Description += fmt.Sprintf("at the end they are at %s and %s.", number(round3(a.Y[gridPoints])), number(round3(b.Y[gridPoints])))
+		p.Description += fmt.Sprintf("at the end they are at %s and %s.", number(round3(a.Y[gridPoints])),
+			number(round3(b.Y[gridPoints])))
 	}
 	f := figure{Title: title + ", " + unit, Caption: p.Description, Legend: true, Head: []string{x.Label, "A", "B"}}
 	for i := 0; i <= gridPoints; i += gridPoints / 12 {
@@ -148,7 +152,8 @@ func courseFigures(c *Comparison) []figure {
 			plots = append(plots, plot.make(c))
 		}
 	}
-	if c.Mode == replayed.VirtualTime && anyOf(c, func(r *replayed.Result) bool { return slices.Max(append(r.WaitHistogram, 0)) > 0 }) {
+	if c.Mode == replayed.VirtualTime &&
+		anyOf(c, func(r *replayed.Result) bool { return slices.Max(append(r.WaitHistogram, 0)) > 0 }) {
 		plots = append(plots, waitFigure(c))
 	}
 	return plots
@@ -218,8 +223,10 @@ func waitFigure(c *Comparison) figure {
 		ID: "waits", Title: "How long pods waited for a node", Labels: labels, A: shares(c.A.Results), B: shares(c.B.Results),
 		AxisLabel: "wait from arrival to binding, at most", Format: number,
 	}
-	b.Description = fmt.Sprintf("Within a second: %s%% of the pods with A and %s%% with B.", number(round3(b.A[0])), number(round3(b.B[0])))
-	f := figure{Title: b.Title + ", % of pods", Caption: b.Description, Legend: true, Head: []string{"wait at most", "A", "B"}}
+	b.Description = fmt.Sprintf("Within a second: %s%% of the pods with A and %s%% with B.", number(round3(b.A[0])),
+		number(round3(b.B[0])))
+	f := figure{Title: b.Title + ", % of pods", Caption: b.Description, Legend: true,
+		Head: []string{"wait at most", "A", "B"}}
 	for i, label := range labels {
 		f.Table = append(f.Table, []string{label, number(round3(b.A[i])), number(round3(b.B[i]))})
 	}
@@ -231,7 +238,8 @@ func mapFigure(s Side, letter, id string) figure {
 	r := s.Results[0]
 	title := "Cluster map " + letter + ": " + sideName(s)
 	list, by := racks(r.Map)
-	f := figure{Title: title, Caption: mapDescription(list, by), Uses: true, Head: []string{by, "nodes", "GPUs", "allocated"}}
+	f := figure{Title: title, Caption: mapDescription(list, by), Uses: true,
+		Head: []string{by, "nodes", "GPUs", "allocated"}}
 	for _, k := range list {
 		total, allocated := k.gpus()
 		f.Table = append(f.Table, []string{k.name, number(float64(len(k.nodes))), number(total), number(round3(allocated))})

@@ -52,8 +52,9 @@ type page struct {
 func WriteHTML(w io.Writer, c *Comparison) error {
 	first := c.A.Results[0]
 	p := page{
-		Comparison: c, NameA: sideName(c.A), NameB: sideName(c.B), Mode: modeWords(c.Mode), Seeds: seedList(c.Seeds), SeedCount: len(c.Seeds),
-		Nodes: first.Nodes, Pods: first.Pods, GPUs: number(gpus(first.CapacityMilli)), Style: template.CSS(svg.PageStyle),
+		Comparison: c, NameA: sideName(c.A), NameB: sideName(c.B), Mode: modeWords(c.Mode), Seeds: seedList(c.Seeds),
+		SeedCount: len(c.Seeds),
+		Nodes:     first.Nodes, Pods: first.Pods, GPUs: number(gpus(first.CapacityMilli)), Style: template.CSS(svg.PageStyle),
 	}
 	for _, r := range c.Rows {
 		if r.Key == placementsKey {

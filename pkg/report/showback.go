@@ -28,13 +28,15 @@ const (
 // WriteShowback writes a statement for a terminal.
 func WriteShowback(w io.Writer, s *showback.Statement) error {
 	screen := tables.ScreenOf(w)
-	columns := []tables.Column{{Name: s.By}, {Name: "GPU-hours", Number: true}, {Name: "% of GPU-hours", Number: true, Extra: true}}
+	columns := []tables.Column{{Name: s.By}, {Name: "GPU-hours", Number: true},
+		{Name: "% of GPU-hours", Number: true, Extra: true}}
 	if s.Measured {
 		columns = append(columns, tables.Column{Name: "used", Number: true})
 	}
 	dollars := showsMoney(s)
 	if dollars {
-		columns = append(columns, tables.Column{Name: "dollars", Number: true}, tables.Column{Name: "% of dollars", Number: true, Extra: true})
+		columns = append(columns, tables.Column{Name: "dollars", Number: true},
+			tables.Column{Name: "% of dollars", Number: true, Extra: true})
 	}
 	t := tables.New(screen, columns...)
 	for _, row := range showbackRows(s) {
@@ -56,7 +58,8 @@ func WriteShowback(w io.Writer, s *showback.Statement) error {
 }
 
 func showbackTitle(s *showback.Statement) string {
-	return fmt.Sprintf("%s by %s, from %s to %s (%s), by %s", s.Input, s.By, s.From.Format(time.RFC3339), s.To.Format(time.RFC3339),
+	return fmt.Sprintf("%s by %s, from %s to %s (%s), by %s", s.Input, s.By, s.From.Format(time.RFC3339),
+		s.To.Format(time.RFC3339),
 		tables.Duration(s.To.Sub(s.From)), s.Source)
 }
 
@@ -70,7 +73,8 @@ func showbackNotes(s *showback.Statement) []string {
 	case s.Nodes:
 		notes = append(notes, "no node has a price, so nothing is known of cost; --prices gives rates")
 	default:
-		notes = append(notes, fmt.Sprintf("%d of the %d nodes %s no price: %s GPU-hours of the total cost nothing here", s.NodesWithoutPrice, s.Nodes,
+		notes = append(notes, fmt.Sprintf("%d of the %d nodes %s no price: %s GPU-hours of the total cost nothing here",
+			s.NodesWithoutPrice, s.Nodes,
 			plural.Choose(s.NodesWithoutPrice, "has", "have"), gpuHours(s.UnpricedMilliGPUSeconds)))
 	}
 	if !s.Measured {
@@ -89,8 +93,10 @@ type showbackRow struct {
 func showbackRows(s *showback.Statement) []showbackRow {
 	rows := make([]showbackRow, 0, len(s.Lines)+3)
 	add := func(key string, a showback.Amount, used *int64) {
-		row := showbackRow{Key: key, GPUHours: gpuHours(a.MilliGPUSeconds), GPUPercent: partOf(a.MilliGPUSeconds, s.Total.MilliGPUSeconds),
-			Dollars: money(a.MicroDollars), DollarPercent: partOf(a.MicroDollars, s.Total.MicroDollars), Whole: key == totalLine}
+		row := showbackRow{Key: key, GPUHours: gpuHours(a.MilliGPUSeconds),
+			GPUPercent: partOf(a.MilliGPUSeconds, s.Total.MilliGPUSeconds),
+			Dollars:    money(a.MicroDollars), DollarPercent: partOf(a.MicroDollars, s.Total.MicroDollars),
+			Whole: key == totalLine}
 		if used != nil {
 			row.Used = fmt.Sprintf("%s (%s %%)", gpuHours(*used), partOf(*used, a.MilliGPUSeconds))
 		}

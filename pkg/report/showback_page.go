@@ -29,7 +29,8 @@ type showbackPage struct {
 
 // WriteShowbackHTML writes a statement as one page that needs no other file and no network.
 func WriteShowbackHTML(w io.Writer, s *showback.Statement) error {
-	p := showbackPage{Statement: s, Title: showbackTitle(s), Lasting: tables.Duration(s.To.Sub(s.From)), Money: showsMoney(s), Rows: showbackRows(s), Said: showbackNotes(s),
+	p := showbackPage{Statement: s, Title: showbackTitle(s), Lasting: tables.Duration(s.To.Sub(s.From)),
+		Money: showsMoney(s), Rows: showbackRows(s), Said: showbackNotes(s),
 		Style: template.CSS(svg.PageStyle)}
 	gpuTime := func(a showback.Amount) float64 { return float64(a.MilliGPUSeconds) / 3_600_000 }
 	f, legend := dayFigure(s, "gpu", "GPU-hours a day", gpuTime)

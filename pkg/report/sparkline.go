@@ -9,8 +9,8 @@ import (
 	"berth.dev/berth/pkg/tables"
 )
 
-// sparkWidth is the number of characters of a sparkline where there is room, sparkLabels what is around it, and leastSpark
-// the width of one on a terminal that is too narrow for all.
+// sparkWidth is the number of characters of a sparkline where there is room, sparkLabels what is around it, and
+// leastSpark the width of one on a terminal that is too narrow for all.
 const (
 	sparkWidth  = 40
 	sparkLabels = 40
@@ -53,7 +53,8 @@ var courses = []course{
 	{"Pods pending", "pods", func(s replayed.Sample) float64 { return float64(s.Pending) }},
 }
 
-// sparklines draw how each side went, on one scale for all. What was zero throughout, and what came to its end at once, is left out.
+// sparklines draw how each side went, on one scale for all. What was zero throughout, and what came to its end at once,
+// is left out.
 func sparklines(screen tables.Screen, mode replayed.Mode, sides ...Side) []string {
 	width := sparkWidthOn(screen)
 	x, name := atSeconds, "time"
@@ -89,7 +90,8 @@ func sparklines(screen tables.Screen, mode replayed.Mode, sides ...Side) []strin
 			if len(drawn) > 1 {
 				letter = "  " + string(rune('A'+i))
 			}
-			lines = append(lines, fmt.Sprintf("%-20s%s %s up to %s %s", label, letter, spark(values, top), number(round3(highestOf(values))), course.unit))
+			lines = append(lines, fmt.Sprintf("%-20s%s %s up to %s %s", label, letter, spark(values, top),
+				number(round3(highestOf(values))), course.unit))
 		}
 	}
 	if len(lines) == 0 {

@@ -12,8 +12,8 @@ import (
 	"berth.dev/berth/pkg/tables"
 )
 
-// WriteTable writes the comparison for a terminal: the verdict first, then the metrics, the course of the replays and why pods are
-// pending.
+// WriteTable writes the comparison for a terminal: the verdict first, then the metrics, the course of the replays and
+// why pods are pending.
 func WriteTable(w io.Writer, c *Comparison) error {
 	v := c.Verdict.lines(len(c.Seeds))
 	lines := []string{
@@ -25,7 +25,8 @@ func WriteTable(w io.Writer, c *Comparison) error {
 		lines[i] = screen.Wrap(lines[i])
 	}
 	t := tables.New(screen, tables.Column{}, tables.Column{Name: "A: " + sideName(c.A), Number: true},
-		tables.Column{Name: "B: " + sideName(c.B), Number: true}, tables.Column{Name: "B - A", Number: true, Extra: true}, tables.Column{Name: "%", Number: true})
+		tables.Column{Name: "B: " + sideName(c.B), Number: true}, tables.Column{Name: "B - A", Number: true, Extra: true},
+		tables.Column{Name: "%", Number: true})
 	for _, r := range c.shown() {
 		t.Row(labelled(r), spread(r.A, r.Unit, len(c.Seeds)), spread(r.B, r.Unit, len(c.Seeds)),
 			signed(r.Difference, r.Unit, len(c.Seeds)),
@@ -122,8 +123,10 @@ func WriteResult(w io.Writer, r *replayed.Result) error {
 		}
 		t.Row(label, fmt.Sprintf("%s, %s in all: %s", plural.Of(wait.Pods, "pod"), tables.Seconds(wait.Seconds), wait.Reason))
 	}
-	title := fmt.Sprintf("%s, %s (profile %s), %s, seed %d", r.Input, r.Configuration, r.Profile, modeWords(r.Mode), r.Seed)
-	lines := []string{screen.Wrap(title), screen.Wrap("Figures are " + basisWords(r) + "."), strings.TrimSuffix(t.String(), "\n")}
+	title := fmt.Sprintf("%s, %s (profile %s), %s, seed %d", r.Input, r.Configuration, r.Profile, modeWords(r.Mode),
+		r.Seed)
+	lines := []string{screen.Wrap(title), screen.Wrap("Figures are " + basisWords(r) + "."),
+		strings.TrimSuffix(t.String(), "\n")}
 	lines = append(lines, sparklines(screen, r.Mode, Side{Results: []*replayed.Result{r}})...)
 	for _, note := range append(unpriced(r), r.Notes...) {
 		lines = append(lines, screen.Wrap("note: "+note))
@@ -215,8 +218,8 @@ func labelled(r Row) string {
 	return r.Label + ", " + r.Unit
 }
 
-// percent is the change in percent of A; empty without a change, and where A is nothing or so little that a percentage says
-// nothing.
+// percent is the change in percent of A; empty without a change, and where A is nothing or so little that a percentage
+// says nothing.
 func percent(r Row) string {
 	if r.Percent == nil || r.Difference == (Stat{}) {
 		return ""
@@ -230,7 +233,8 @@ func percent(r Row) string {
 // verdict says in a word whether the change is for the better on every seed.
 func verdict(r Row) string {
 	switch sign := float64(r.Better); {
-	case r.Better == 0 || r.Difference.Mean == 0 || r.Unit == "s" && !r.Measured && math.Abs(r.Difference.Mean) < noiseSeconds:
+	case r.Better == 0 || r.Difference.Mean == 0 || r.Unit == "s" && !r.Measured &&
+		math.Abs(r.Difference.Mean) < noiseSeconds:
 		return ""
 	case r.OtherWork:
 		return " of other work"

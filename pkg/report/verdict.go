@@ -42,8 +42,8 @@ const (
 	noiseSeconds = 1
 )
 
-// verdictOn counts the metrics and orders the changes. What is measured on the machine is left out, and so is what follows from
-// another metric.
+// verdictOn counts the metrics and orders the changes. What is measured on the machine is left out, and so is what
+// follows from another metric.
 func verdictOn(rows []Row, undone string) Verdict {
 	v := Verdict{Wins: []Change{}, Losses: []Change{}, Undone: undone}
 	for _, r := range rows {
@@ -52,9 +52,11 @@ func verdictOn(rows []Row, undone string) Verdict {
 		}
 		word := verdict(r)
 		size := math.Abs(r.Difference.Mean) / max(math.Abs(r.A.Mean), math.Abs(r.B.Mean), math.SmallestNonzeroFloat64)
-		change := Change{Metric: r.Key, Label: r.Label, Unit: r.Unit, Difference: r.Difference, Percent: r.BySeed, ofMeans: r.Percent, size: size}
+		change := Change{Metric: r.Key, Label: r.Label, Unit: r.Unit, Difference: r.Difference, Percent: r.BySeed,
+			ofMeans: r.Percent, size: size}
 		switch {
-		case r.Difference == (Stat{}), word == "" && r.Difference.Mean != 0, (word == " better" || word == " worse") && size < noise:
+		case r.Difference == (Stat{}), word == "" && r.Difference.Mean != 0, (word == " better" || word == " worse") &&
+			size < noise:
 			v.Same++
 		case word == " better":
 			v.Better++
@@ -127,8 +129,8 @@ func (c Change) text(seeds int) string {
 	return fmt.Sprintf("%s %s%% [%s, %s]", c.Label, mean, low, top)
 }
 
-// undone says what work one side left undone. Its bill, waits and completion times are of less work than the other's, and of the work
-// that was easy to place.
+// undone says what work one side left undone. Its bill, waits and completion times are of less work than the other's,
+// and of the work that was easy to place.
 func undone(mode replayed.Mode, a, b []*replayed.Result) string {
 	if mode != replayed.VirtualTime {
 		return ""
@@ -138,14 +140,16 @@ func undone(mode replayed.Mode, a, b []*replayed.Result) string {
 		if a[i].Incomplete+b[i].Incomplete > 0 {
 			what = "pods pending or in incomplete gangs"
 		}
-		same = same && a[i].Pending == b[i].Pending && a[i].Incomplete == b[i].Incomplete && a[i].JobsCompleted == b[i].JobsCompleted
+		same = same && a[i].Pending == b[i].Pending && a[i].Incomplete == b[i].Incomplete &&
+			a[i].JobsCompleted == b[i].JobsCompleted
 		left[0] += float64(a[i].Pending+a[i].Incomplete) / float64(len(a))
 		left[1] += float64(b[i].Pending+b[i].Incomplete) / float64(len(a))
 	}
 	if same {
 		return ""
 	}
-	return fmt.Sprintf("The sides do not do the same work (A leaves %s %s, B %s), so cost, waiting times and completion are not compared.",
+	return fmt.Sprintf(
+		"The sides do not do the same work (A leaves %s %s, B %s), so cost, waiting times and completion are not compared.",
 		number(round3(left[0])), what, number(round3(left[1])))
 }
 

@@ -8,8 +8,8 @@ import (
 // OwnAccount stands for the account with which the cluster is asked.
 const OwnAccount = "self"
 
-// ParseAccount reads whose rights are meant: a service account as namespace/name or by its user name, any other user, or
-// OwnAccount, for which it returns nil.
+// ParseAccount reads whose rights are meant: a service account as namespace/name or by its user name, any other user,
+// or OwnAccount, for which it returns nil.
 func ParseAccount(value string) (*Account, error) {
 	const allowed = "must be namespace/name of a service account, a user name, or " + OwnAccount
 	if value == OwnAccount {

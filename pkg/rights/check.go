@@ -27,7 +27,8 @@ type Missing struct {
 
 // Right names the right on one line.
 func (m Missing) Right() string {
-	return Need{Group: m.Group, Resource: m.Resource, Namespace: m.Namespace, Name: m.Name, Verbs: []string{m.Verb}}.String()
+	return Need{Group: m.Group, Resource: m.Resource, Namespace: m.Namespace, Name: m.Name,
+		Verbs: []string{m.Verb}}.String()
 }
 
 // String is the right with what needs it and what is lost.
@@ -52,8 +53,9 @@ func ServiceAccount(namespace, name string) *Account {
 // parallelChecks bounds the requests that are under way at once.
 const parallelChecks = 8
 
-// Check asks the API server for every right that is needed, and returns those that are missing in the order of needs. A nil
-// account stands for that of the client; to ask for another, the client needs the right to create subjectaccessreviews.
+// Check asks the API server for every right that is needed, and returns those that are missing in the order of needs. A
+// nil account stands for that of the client; to ask for another, the client needs the right to create
+// subjectaccessreviews.
 func Check(ctx context.Context, client kubernetes.Interface, needs []Need, account *Account) ([]Missing, error) {
 	var asked []Missing
 	for _, n := range needs {
@@ -119,16 +121,18 @@ func review(ctx context.Context, client kubernetes.Interface, m Missing, account
 		Group: m.Group, Resource: resource, Subresource: sub, Verb: m.Verb, Namespace: m.Namespace, Name: m.Name,
 	}
 	if account == nil {
-		answer, err := client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
-			Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: attributes},
-		}, metav1.CreateOptions{})
+		answer, err := client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx,
+			&authorizationv1.SelfSubjectAccessReview{
+				Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: attributes},
+			}, metav1.CreateOptions{})
 		if err != nil {
 			return false, err
 		}
 		return answer.Status.Allowed, nil
 	}
 	answer, err := client.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
-		Spec: authorizationv1.SubjectAccessReviewSpec{User: account.User, Groups: account.Groups, ResourceAttributes: attributes},
+		Spec: authorizationv1.SubjectAccessReviewSpec{User: account.User, Groups: account.Groups,
+			ResourceAttributes: attributes},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		return false, err

@@ -33,7 +33,8 @@ func lease(c *schedulerconfig.KubeSchedulerConfiguration) []Need {
 	}
 	need := Need{
 		Group: "coordination.k8s.io", Resource: "leases", Namespace: election.ResourceNamespace, Name: election.ResourceName,
-		Verbs: []string{"get", "update"}, For: []string{LeaderElection}, Weight: Vital, Lost: noScheduling + ": no replica can lead",
+		Verbs: []string{"get", "update"}, For: []string{LeaderElection}, Weight: Vital, Lost: noScheduling +
+			": no replica can lead",
 	}
 	// A right to create cannot be limited to a name. A lease that exists needs none.
 	create := need
@@ -49,7 +50,8 @@ func enabled(plugins *schedulerconfig.Plugins) sets.Set[string] {
 		return names
 	}
 	for _, set := range []schedulerconfig.PluginSet{
-		plugins.PreEnqueue, plugins.QueueSort, plugins.PreFilter, plugins.Filter, plugins.PostFilter, plugins.PreScore, plugins.Score,
+		plugins.PreEnqueue, plugins.QueueSort, plugins.PreFilter, plugins.Filter, plugins.PostFilter, plugins.PreScore,
+		plugins.Score,
 		plugins.Reserve, plugins.Permit, plugins.PreBind, plugins.Bind, plugins.PostBind, plugins.MultiPoint,
 	} {
 		for _, plugin := range set.Enabled {

@@ -10,7 +10,8 @@ import (
 var (
 	missingRights = metrics.NewGaugeVec(&metrics.GaugeOpts{
 		Name: "berth_right_missing", StabilityLevel: metrics.ALPHA,
-		Help: "Rights that this configuration needs and the scheduler's account lacks: 1 for each. Absent when none is missing.",
+		Help: "Rights that this configuration needs and the scheduler's account lacks: 1 for each. Absent when none is " +
+			"missing.",
 	}, []string{"resource", "verb", "weight", "feature"})
 	registerOnce sync.Once
 )

@@ -65,7 +65,8 @@ func report(logger klog.Logger, known map[string]Missing, missing []Missing, tel
 		if _, told := known[right]; told {
 			continue
 		}
-		logger.Error(nil, "The scheduler's account lacks a right", "right", right, "weight", m.Weight, "neededBy", m.For, "effect", m.Lost)
+		logger.Error(nil, "The scheduler's account lacks a right", "right", right, "weight", m.Weight, "neededBy", m.For,
+			"effect", m.Lost)
 		tell(m)
 	}
 	for right, m := range known {

@@ -1,13 +1,14 @@
-// Package rights knows which rights of the API server the scheduler needs, what needs them, and what is lost without them.
+// Package rights knows which rights of the API server the scheduler needs, what needs them, and what is lost without
+// them.
 //
-// The table in this file is the only list. The preflight of "berth validate --cluster", the scheduler's own check at its start
-// and the test of the shipped roles all read it.
+// The table in this file is the only list. The preflight of "berth validate --cluster", the scheduler's own check at
+// its start and the test of the shipped roles all read it.
 package rights
 
 import (
 	"strings"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
 )
 
 // Weight says how much is lost without a right.
@@ -69,7 +70,8 @@ const (
 	noDevices    = "dynamic resource allocation is off: pods with resource claims stay pending"
 	noGroups     = "pods of PodGroups are not held together; PodGroups are taken for missing"
 	noAddresses  = "pods that ask for a fixed address stay pending"
-	noSpread     = "default constraints of PodTopologySpread, which the shipped profiles do not have, do not spread the pods of such objects"
+	noSpread     = "default constraints of PodTopologySpread, which the shipped profiles do not have, do not spread the " +
+		"pods of such objects"
 )
 
 // needs is the table. Needs that depend on the configuration besides, such as those of the lease, are made by For.
@@ -80,42 +82,60 @@ func needs() []Need {
 		{"", "namespaces", "", "", read(), []string{Always}, Vital, noScheduling},
 		{"", "pods", "", "", read(), []string{Always}, Vital, noScheduling},
 		{"", "pods/binding", "", "", []string{"create"}, []string{Always}, Vital, noScheduling},
-		{"", "bindings", "", "", []string{"create"}, []string{Always}, Conditional, "an API server that authorizes bindings by their old name refuses them"},
-		{"", "pods/status", "", "", []string{"patch", "update"}, []string{Always}, Feature, "pods do not say why they are pending, preemption nominates no node, and pods that ask for a share of a GPU, for devices of a shared node or for a fixed address stay pending"},
-		{"", "events", "", "", []string{"create", "patch", "update"}, []string{Always}, Feature, "events of leader election are not written"},
-		{"events.k8s.io", "events", "", "", []string{"create", "patch", "update"}, []string{Always}, Feature, "events about pods are not written"},
+		{"", "bindings", "", "", []string{"create"}, []string{Always}, Conditional,
+			"an API server that authorizes bindings by their old name refuses them"},
+		{"", "pods/status", "", "", []string{"patch", "update"}, []string{Always}, Feature,
+			"pods do not say why they are pending, preemption nominates no node, and pods that ask for a share of a GPU, for " +
+				"devices of a shared node or for a fixed address stay pending"},
+		{"", "events", "", "", []string{"create", "patch", "update"}, []string{Always}, Feature,
+			"events of leader election are not written"},
+		{"events.k8s.io", "events", "", "", []string{"create", "patch", "update"}, []string{Always}, Feature,
+			"events about pods are not written"},
 		{"", "pods", "", "", []string{"delete"}, []string{preemption, coscheduling}, Feature, noPreemption},
 		{"policy", "poddisruptionbudgets", "", "", read(), []string{preemption, coscheduling}, Feature, noPreemption},
-		{"", "nodes", "", "", []string{"patch"}, []string{gpuAware}, Conditional, "pods are not bound to nodes whose GPUs HAMi's device plugin gives out"},
+		{"", "nodes", "", "", []string{"patch"}, []string{gpuAware}, Conditional,
+			"pods are not bound to nodes whose GPUs HAMi's device plugin gives out"},
 		{"berth.dev", "devices", "", "", []string{"assign"}, []string{gpuAware}, Conditional,
 			"where manifests/admission is installed, the devices chosen for a pod are refused"},
 		{"scheduling.x-k8s.io", "podgroups", "", "", read(), []string{coscheduling}, Feature, noGroups},
 		{"scheduling.x-k8s.io", "podgroups", "", "", []string{"create", "patch", "delete"}, []string{coscheduling}, Feature,
 			"no PodGroup is generated for pods that carry their group's minimum in labels"},
-		{"scheduling.x-k8s.io", "podgroups/status", "", "", []string{"patch", "update"}, []string{coscheduling}, Feature, "PodGroups do not show their phase"},
-		{"berth.dev", "placementpolicies", "", "", read(), []string{placementPolicy}, Feature, "placement policies are not applied"},
-		{"berth.dev", "placementpolicies/status", "", "", []string{"patch"}, []string{placementPolicy}, Feature, "placement policies do not show their status"},
+		{"scheduling.x-k8s.io", "podgroups/status", "", "", []string{"patch", "update"}, []string{coscheduling}, Feature,
+			"PodGroups do not show their phase"},
+		{"berth.dev", "placementpolicies", "", "", read(), []string{placementPolicy}, Feature,
+			"placement policies are not applied"},
+		{"berth.dev", "placementpolicies/status", "", "", []string{"patch"}, []string{placementPolicy}, Feature,
+			"placement policies do not show their status"},
 		{"berth.dev", "ippools", "", "", read(), []string{ipReservation}, Feature, noAddresses},
-		{"berth.dev", "ippools/status", "", "", []string{"patch"}, []string{ipReservation}, Feature, "pools of addresses do not show their status"},
-		{"berth.dev", "ipreservations", "", "", append(read(), "create", "patch", "delete"), []string{ipReservation}, Feature, noAddresses},
-		{"berth.dev", "ipreservations/status", "", "", []string{"patch"}, []string{ipReservation}, Feature, "reservations of addresses do not show their status"},
-		{"scheduling.k8s.io", "priorityclasses", "", "", read(), []string{costOptimized}, Feature, "the stance to spot capacity of a PriorityClass is ignored"},
+		{"berth.dev", "ippools/status", "", "", []string{"patch"}, []string{ipReservation}, Feature,
+			"pools of addresses do not show their status"},
+		{"berth.dev", "ipreservations", "", "", append(read(), "create", "patch", "delete"), []string{ipReservation}, Feature,
+			noAddresses},
+		{"berth.dev", "ipreservations/status", "", "", []string{"patch"}, []string{ipReservation}, Feature,
+			"reservations of addresses do not show their status"},
+		{"scheduling.k8s.io", "priorityclasses", "", "", read(), []string{costOptimized}, Feature,
+			"the stance to spot capacity of a PriorityClass is ignored"},
 		{"", "services", "", "", read(), []string{spread}, Conditional, noSpread},
 		{"", "replicationcontrollers", "", "", read(), []string{spread}, Conditional, noSpread},
 		{"apps", "replicasets", "", "", read(), []string{spread}, Conditional, noSpread},
 		{"apps", "statefulsets", "", "", read(), []string{spread}, Conditional, noSpread},
-		{"apps", "statefulsets", "", "", read(), []string{ipReservation}, Feature, "fixed addresses of StatefulSets are never given back"},
+		{"apps", "statefulsets", "", "", read(), []string{ipReservation}, Feature,
+			"fixed addresses of StatefulSets are never given back"},
 	}
 	all = append(all, storage()...)
 	all = append(all, dynamicResources()...)
 	for _, resource := range []string{"podgroups", "compositepodgroups"} {
 		all = append(all,
-			Need{"scheduling.k8s.io", resource, "", "", read(), []string{NativeGroups}, Feature, "pods of native PodGroups stay pending"},
-			Need{"scheduling.k8s.io", resource + "/status", "", "", []string{"patch", "update"}, []string{NativeGroups}, Feature, "native groups do not show their status"})
+			Need{"scheduling.k8s.io", resource, "", "", read(), []string{NativeGroups}, Feature,
+				"pods of native PodGroups stay pending"},
+			Need{"scheduling.k8s.io", resource + "/status", "", "", []string{"patch", "update"}, []string{NativeGroups}, Feature,
+				"native groups do not show their status"})
 	}
 	all = append(all,
-		Need{"authentication.k8s.io", "tokenreviews", "", "", []string{"create"}, []string{Metrics}, Feature, "requests for metrics with a token are refused"},
-		Need{"authorization.k8s.io", "subjectaccessreviews", "", "", []string{"create"}, []string{Metrics}, Feature, "requests for metrics are refused"},
+		Need{"authentication.k8s.io", "tokenreviews", "", "", []string{"create"}, []string{Metrics}, Feature,
+			"requests for metrics with a token are refused"},
+		Need{"authorization.k8s.io", "subjectaccessreviews", "", "", []string{"create"}, []string{Metrics}, Feature,
+			"requests for metrics are refused"},
 		Need{"", "configmaps", "kube-system", "extension-apiserver-authentication", read(), []string{Metrics}, Feature,
 			"requests for metrics with a client certificate or through the API server are refused"})
 	return append(all, gangOwners()...)
@@ -124,14 +144,18 @@ func needs() []Need {
 // storage has what volumes need; the shipped manifests grant the writes by the stock role system:volume-scheduler.
 func storage() []Need {
 	return []Need{
-		{"", "persistentvolumeclaims", "", "", append(read(), "patch", "update"), []string{volumeBinding}, Feature, noVolumes},
+		{"", "persistentvolumeclaims", "", "", append(read(), "patch", "update"), []string{volumeBinding}, Feature,
+			noVolumes},
 		{"", "persistentvolumes", "", "", append(read(), "patch", "update"), []string{volumeBinding}, Feature, noVolumes},
 		{"storage.k8s.io", "storageclasses", "", "", read(), []string{volumeBinding}, Feature, noVolumes},
-		{"storage.k8s.io", "csidrivers", "", "", read(), []string{volumeBinding, volumeLimits}, Feature, "the free storage of a node is not checked"},
+		{"storage.k8s.io", "csidrivers", "", "", read(), []string{volumeBinding, volumeLimits}, Feature,
+			"the free storage of a node is not checked"},
 		{"storage.k8s.io", "csistoragecapacities", "", "", read(), []string{volumeBinding}, Feature,
 			"pods with volumes of drivers that publish their free storage stay pending"},
-		{"storage.k8s.io", "csinodes", "", "", read(), []string{volumeLimits}, Feature, "the number of volumes of a node is not limited"},
-		{"storage.k8s.io", "volumeattachments", "", "", read(), []string{volumeLimits}, Feature, "volumes that are still attached do not count towards a node's limit"},
+		{"storage.k8s.io", "csinodes", "", "", read(), []string{volumeLimits}, Feature,
+			"the number of volumes of a node is not limited"},
+		{"storage.k8s.io", "volumeattachments", "", "", read(), []string{volumeLimits}, Feature,
+			"volumes that are still attached do not count towards a node's limit"},
 	}
 }
 
@@ -141,17 +165,19 @@ func dynamicResources() []Need {
 		{"resource.k8s.io", "deviceclasses", "", "", read(), plugin, Feature, noDevices},
 		{"resource.k8s.io", "resourceslices", "", "", read(), plugin, Feature, noDevices},
 		{"resource.k8s.io", "devicetaintrules", "", "", read(), plugin, Feature, noDevices},
-		{"resource.k8s.io", "resourceclaims", "", "", append(read(), "create", "update", "patch", "delete"), plugin, Feature, noDevices},
+		{"resource.k8s.io", "resourceclaims", "", "", append(read(), "create", "update", "patch", "delete"), plugin, Feature,
+			noDevices},
 		{"resource.k8s.io", "resourceclaims/status", "", "", append(read(), "update", "patch"), plugin, Feature, noDevices},
 		{"resource.k8s.io", "resourceclaims/binding", "", "", []string{"update", "patch"}, plugin, Feature, noDevices},
-		{"", "pods/finalizers", "", "", []string{"update"}, plugin, Feature, "extended resources that a DeviceClass serves are not given out"},
+		{"", "pods/finalizers", "", "", []string{"update"}, plugin, Feature,
+			"extended resources that a DeviceClass serves are not given out"},
 	}
 }
 
 // gangOwners are the kinds of which gangs can be made.
 func gangOwners() []Need {
 	var all []Need
-	for _, kind := range kubeview.GangOwnerKinds() {
+	for _, kind := range gangview.OwnerKinds() {
 		lost := "gangs made of a " + kind.Kind + " (berth.dev/gang, gangOwners) do not start"
 		if kind.Kind == "LeaderWorkerSet" {
 			// Its size is on the pods.

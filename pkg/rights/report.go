@@ -33,7 +33,8 @@ func (r *Report) WriteTable(out io.Writer) error {
 	var b strings.Builder
 	if rows := r.rows(); len(rows) > 0 {
 		t := tables.New(tables.ScreenOf(out), tables.Column{Name: "api group"}, tables.Column{Name: "resource"},
-			tables.Column{Name: "verbs"}, tables.Column{Name: "weight"}, tables.Column{Name: "needed by", Extra: true}, tables.Column{Name: "without it"})
+			tables.Column{Name: "verbs"}, tables.Column{Name: "weight"}, tables.Column{Name: "needed by", Extra: true},
+			tables.Column{Name: "without it"})
 		for _, row := range rows {
 			t.Row(row...)
 		}
@@ -70,7 +71,8 @@ func (r *Report) rows() [][]any {
 }
 
 func (m Missing) sameReason(other Missing) bool {
-	return m.Group == other.Group && m.Resource == other.Resource && m.Name == other.Name && m.Namespace == other.Namespace &&
+	return m.Group == other.Group && m.Resource == other.Resource && m.Name == other.Name &&
+		m.Namespace == other.Namespace &&
 		m.Weight == other.Weight && m.Lost == other.Lost
 }
 

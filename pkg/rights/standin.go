@@ -24,9 +24,9 @@ import (
 const retryAfter = 10 * time.Second
 
 // StandIn lets a scheduler run without the right to read some kinds. An informer that may not list its kind is never in
-// sync, and a scheduler waits for all its informers: without the right that one plugin needs, no pod would be scheduled. So
-// kinds that are not vital are empty ones to the informers while they may not be read, and are filled within ten
-// seconds when the right is granted. A right that is withdrawn later leaves what is known as it is.
+// sync, and a scheduler waits for all its informers: without the right that one plugin needs, no pod would be
+// scheduled. So kinds that are not vital are empty ones to the informers while they may not be read, and are filled
+// within ten seconds when the right is granted. A right that is withdrawn later leaves what is known as it is.
 //
 // Two rules keep an empty kind from doing harm. The devices of ResourceSlices would look free while ResourceClaims or
 // DeviceTaintRules are unknown, so they are empty as well until these have been read. And no pod is deleted, which the
@@ -40,8 +40,8 @@ type StandIn struct {
 	lost  map[schema.GroupResource]string
 
 	mu sync.Mutex
-	// away are the kinds that may not be read, granted those of them that the server lists after all, and listed those that
-	// have been read.
+	// away are the kinds that may not be read, granted those of them that the server lists after all, and listed those
+	// that have been read.
 	away, granted, listed map[schema.GroupResource]bool
 }
 
@@ -49,7 +49,8 @@ type StandIn struct {
 func NewStandIn(logger klog.Logger) *StandIn {
 	s := &StandIn{
 		logger: logger, pause: retryAfter, vital: map[schema.GroupResource]bool{}, lost: map[schema.GroupResource]string{},
-		away: map[schema.GroupResource]bool{}, granted: map[schema.GroupResource]bool{}, listed: map[schema.GroupResource]bool{},
+		away: map[schema.GroupResource]bool{}, granted: map[schema.GroupResource]bool{},
+		listed: map[schema.GroupResource]bool{},
 	}
 	for _, need := range needs() {
 		kind := schema.GroupResource{Group: need.Group, Resource: need.Resource}
@@ -61,7 +62,8 @@ func NewStandIn(logger klog.Logger) *StandIn {
 	return s
 }
 
-// ForInformers returns the configuration of a client that only informers use. It answers for the server where that refuses a list.
+// ForInformers returns the configuration of a client that only informers use. It answers for the server where that
+// refuses a list.
 func (s *StandIn) ForInformers(config *restclient.Config) *restclient.Config {
 	config = restclient.CopyConfig(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &informersTransport{s, next} })
@@ -107,8 +109,8 @@ func (s *StandIn) answered(kind schema.GroupResource) {
 	}
 }
 
-// read notes that a kind that was away is no longer, and refused that it may not be read; refused reports whether something
-// stands in for it.
+// read notes that a kind that was away is no longer, and refused that it may not be read; refused reports whether
+// something stands in for it.
 func (s *StandIn) read(kind schema.GroupResource) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -125,7 +127,8 @@ func (s *StandIn) refused(kind schema.GroupResource, why string) bool {
 		return false
 	}
 	if !s.away[kind] {
-		s.logger.Error(nil, "Objects cannot be read, carrying on without them", "resource", kind, "reason", why, "effect", s.lost[kind])
+		s.logger.Error(nil, "Objects cannot be read, carrying on without them", "resource", kind, "reason", why, "effect",
+			s.lost[kind])
 	}
 	s.away[kind] = true
 	return true
@@ -173,7 +176,8 @@ func (t *informersTransport) RoundTrip(request *http.Request) (*http.Response, e
 		return response, err
 	case response.StatusCode == http.StatusOK:
 		t.answered(kind.GroupResource())
-	case response.StatusCode == http.StatusForbidden && !watching && t.refused(kind.GroupResource(), "the API server refuses to list them"):
+	case response.StatusCode == http.StatusForbidden && !watching &&
+		t.refused(kind.GroupResource(), "the API server refuses to list them"):
 		_ = response.Body.Close()
 		return emptyList(request, kind), nil
 	}
@@ -208,9 +212,10 @@ func (t *informersTransport) unreadable(request *http.Request, kind schema.Group
 	return ""
 }
 
-// answer stands in for a kind that could be read and must not be; a watch that is to begin with a list is refused, so that
-// the informer lists.
-func (t *informersTransport) answer(request *http.Request, kind schema.GroupVersionResource, watching bool, why string) *http.Response {
+// answer stands in for a kind that could be read and must not be; a watch that is to begin with a list is refused, so
+// that the informer lists.
+func (t *informersTransport) answer(request *http.Request, kind schema.GroupVersionResource, watching bool,
+	why string) *http.Response {
 	if watching || !t.refused(kind.GroupResource(), why) {
 		return refusal(request, kind, why)
 	}
@@ -259,7 +264,8 @@ func emptyList(request *http.Request, kind schema.GroupVersionResource) *http.Re
 		if plural, _ := meta.UnsafeGuessKindToResource(kind.GroupVersion().WithKind(name)); plural != kind {
 			continue
 		}
-		body := fmt.Sprintf(`{"kind":%q,"apiVersion":%q,"metadata":{"resourceVersion":"0"},"items":[]}`, name+"List", kind.GroupVersion().String())
+		body := fmt.Sprintf(`{"kind":%q,"apiVersion":%q,"metadata":{"resourceVersion":"0"},"items":[]}`, name+"List",
+			kind.GroupVersion().String())
 		return respond(request, http.StatusOK, io.NopCloser(strings.NewReader(body)))
 	}
 	return refusal(request, kind, "the kind is not known")
@@ -279,7 +285,8 @@ func pause(request *http.Request, duration time.Duration) *http.Response {
 		defer cancel()
 		expired := apierrors.NewResourceExpired("the objects could not be read").Status()
 		expired.Kind, expired.APIVersion = "Status", "v1"
-		_, _ = writer.Write([]byte(`{"type":"ERROR","object":` + encode(expired) + "}\n")) // fails where nobody reads any more
+		_, _ = writer.Write([]byte(`{"type":"ERROR","object":` + encode(expired) +
+			"}\n")) // fails where nobody reads any more
 		_ = writer.Close()
 	})
 	return respond(request, http.StatusOK, &pausedBody{reader, cancel})

@@ -1,5 +1,5 @@
-// Package runningconfig finds the configuration that the scheduler of a cluster runs with: that of a local sandbox, or the
-// ConfigMap that the scheduler's Deployment mounts.
+// Package runningconfig finds the configuration that the scheduler of a cluster runs with: that of a local sandbox, or
+// the ConfigMap that the scheduler's Deployment mounts.
 package runningconfig
 
 import (
@@ -34,8 +34,8 @@ type Source struct {
 // ErrNone means that there is no configuration to be found; what wraps it says why.
 var ErrNone = errors.New("the scheduler's configuration is not known")
 
-// OfSandbox returns the configuration of the sandbox that serves the API at that address and is kept in one of the folders.
-// It returns nil if there is no such sandbox, or if it runs no scheduler of its own.
+// OfSandbox returns the configuration of the sandbox that serves the API at that address and is kept in one of the
+// folders. It returns nil if there is no such sandbox, or if it runs no scheduler of its own.
 func OfSandbox(server string, folders []string) (*Source, error) {
 	layout, running := SandboxAt(server, folders)
 	if !running {
@@ -86,8 +86,8 @@ func address(url string) string { return strings.TrimSuffix(url, "/") }
 // The labels of the shipped manifests and of the chart.
 const schedulers = "app.kubernetes.io/name=berth-scheduler"
 
-// OfCluster returns the configuration that the cluster's scheduler mounts. The error wraps ErrNone if there is none that may
-// be read.
+// OfCluster returns the configuration that the cluster's scheduler mounts. The error wraps ErrNone if there is none
+// that may be read.
 func OfCluster(ctx context.Context, client kubernetes.Interface) (*Source, error) {
 	list, err := client.AppsV1().Deployments(metav1.NamespaceAll).List(ctx, metav1.ListOptions{LabelSelector: schedulers})
 	if err != nil {

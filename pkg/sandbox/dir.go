@@ -135,7 +135,8 @@ func (d Layout) clean() error {
 // contents lists all that a sandbox writes, but for the lock file.
 func (d Layout) contents() []string {
 	return []string{
-		d.Kubeconfig(), d.Logs(), d.PKI(), d.Etcd(), d.Nodes(), d.SchedulerConfig(), d.NextSchedulerConfig(), d.SchedulerConfigInForce(), d.SchedulerKubeconfig(),
+		d.Kubeconfig(), d.Logs(), d.PKI(), d.Etcd(), d.Nodes(), d.SchedulerConfig(), d.NextSchedulerConfig(),
+		d.SchedulerConfigInForce(), d.SchedulerKubeconfig(),
 		d.state(), d.state() + ".new",
 	}
 }

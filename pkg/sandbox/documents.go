@@ -12,8 +12,8 @@ type document struct {
 	text  []byte
 }
 
-// splitDocuments returns the documents that have any content. A parser of YAML reads the first document alone, so all that can
-// begin another is looked for: the marks of YAML, and the end of an object in JSON.
+// splitDocuments returns the documents that have any content. A parser of YAML reads the first document alone, so all
+// that can begin another is looked for: the marks of YAML, and the end of an object in JSON.
 func splitDocuments(data []byte) []document {
 	var documents []document
 	current, content, number := document{first: 1}, false, 0
@@ -42,7 +42,8 @@ func splitDocuments(data []byte) []document {
 
 // afterMark returns what follows a mark between two documents in its line.
 func afterMark(line []byte) (rest []byte, marks bool) {
-	if rest, begins := bytes.CutPrefix(line, []byte("---")); begins && (isBlank(rest) || rest[0] == ' ' || rest[0] == '\t') {
+	if rest, begins := bytes.CutPrefix(line, []byte("---")); begins &&
+		(isBlank(rest) || rest[0] == ' ' || rest[0] == '\t') {
 		return rest, true
 	}
 	rest, ends := bytes.CutPrefix(line, []byte("..."))

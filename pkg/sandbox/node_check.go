@@ -32,9 +32,10 @@ func checkNode(node *corev1.Node, at place) error {
 	return checkContents(node.Labels, node.Annotations, node.Spec.Taints, lists, at, "metadata")
 }
 
-// checkContents checks what a node and a shape have in common. The labels and annotations of a node are below its metadata, and
-// the taints below its spec.
-func checkContents(labels, annotations map[string]string, taints []corev1.Taint, lists []resources, at place, metadata string) error {
+// checkContents checks what a node and a shape have in common. The labels and annotations of a node are below its
+// metadata, and the taints below its spec.
+func checkContents(labels, annotations map[string]string, taints []corev1.Taint, lists []resources, at place,
+	metadata string) error {
 	below, spec := at, at
 	if metadata != "" {
 		below, spec = at.below("."+metadata), at.below(".spec")
@@ -79,7 +80,8 @@ func checkLabel(key, value string, at place, field string) error {
 	return nil
 }
 
-var taintEffects = []corev1.TaintEffect{corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute}
+var taintEffects = []corev1.TaintEffect{corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule,
+	corev1.TaintEffectNoExecute}
 
 func checkTaint(taint corev1.Taint, before []corev1.Taint, at place) error {
 	if errs := validation.IsQualifiedName(taint.Key); len(errs) > 0 {

@@ -3,7 +3,6 @@ package sandbox
 import (
 	"fmt"
 	"reflect"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -11,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	sigsyaml "sigs.k8s.io/yaml"
+
+	"berth.dev/berth/pkg/yamldoc"
 )
 
 // place is a field of a document.
@@ -55,55 +56,18 @@ func (p place) line() int {
 	if err := yaml.Unmarshal(p.document.text, &root); err != nil || len(root.Content) == 0 {
 		return p.document.first
 	}
-	node, line := root.Content[0], root.Content[0].Line
-	for _, part := range pathParts.FindAllStringSubmatch(p.path, -1) {
-		next, at := child(node, part[1]+part[2])
-		if next == nil {
-			break
-		}
-		node, line = next, at
-	}
+	_, line := yamldoc.At(root.Content[0], p.path)
 	return p.document.first + line - 1
 }
 
-// pathParts are the fields and, in brackets, the indices and keys of a path.
-var pathParts = regexp.MustCompile(`([^.\[\]]+)|\[([^\]]*)\]`)
-
-func child(node *yaml.Node, name string) (*yaml.Node, int) {
-	if node.Kind == yaml.AliasNode {
-		node = node.Alias
-	}
-	switch node.Kind {
-	case yaml.MappingNode:
-		for i := 0; i+1 < len(node.Content); i += 2 {
-			if node.Content[i].Value == name {
-				return node.Content[i+1], node.Content[i].Line
-			}
-		}
-	case yaml.SequenceNode:
-		if i, err := strconv.Atoi(name); err == nil && i >= 0 && i < len(node.Content) {
-			return node.Content[i], node.Content[i].Line
-		}
-	}
-	return nil, 0
-}
-
-var lineOf = regexp.MustCompile(`line (\d+): `)
-
 // syntaxFault is an error of the YAML parser with the line of the file.
 func (d document) syntaxFault(err error) error {
-	text := strings.Join(strings.Fields(strings.NewReplacer("error converting YAML to JSON: ", "", "yaml: ", "", "unmarshal errors:", "").Replace(err.Error())), " ")
-	line := d.first
-	if m := lineOf.FindStringSubmatch(text); m != nil {
-		if n, err := strconv.Atoi(m[1]); err == nil {
-			line, text = d.first+n-1, strings.Replace(text, m[0], "", 1)
-		}
-	}
-	return fault{line: line, text: text}
+	line, text := yamldoc.Complaint(err)
+	return fault{line: d.first + max(line, 1) - 1, text: text}
 }
 
-// decode reads the document into an object. Fields that are unknown to an object of the API are those of a newer version, and
-// are left out; the short form has none of them.
+// decode reads the document into an object. Fields that are unknown to an object of the API are those of a newer
+// version, and are left out; the short form has none of them.
 func (d document) decode(into any) error {
 	var strict []sigsyaml.JSONOpt
 	if _, short := into.(*nodesFile); short {

@@ -33,8 +33,8 @@ func LoadNodes(path string) ([]*corev1.Node, error) {
 	return ParseNodes(path, data)
 }
 
-// readNodes returns the content of the nodes file, if there is one, when it is known to be right. The file may be a pipe, whose
-// content may never come.
+// readNodes returns the content of the nodes file, if there is one, when it is known to be right. The file may be a
+// pipe, whose content may never come.
 func (o *Options) readNodes(ctx context.Context) ([]byte, error) {
 	if o.NodesFile == "" {
 		return nil, nil
@@ -180,7 +180,8 @@ func readNodes(items []corev1.Node, at func(int) place) ([]placedNode, error) {
 func asReady(in *corev1.Node) *corev1.Node {
 	node := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: in.Name, Labels: maps.Clone(in.Labels), Annotations: maps.Clone(in.Annotations)},
-		Spec:       corev1.NodeSpec{Taints: lastingTaints(in.Spec.Taints), Unschedulable: in.Spec.Unschedulable, ProviderID: in.Spec.ProviderID},
+		Spec: corev1.NodeSpec{Taints: lastingTaints(in.Spec.Taints), Unschedulable: in.Spec.Unschedulable,
+			ProviderID: in.Spec.ProviderID},
 		Status: corev1.NodeStatus{
 			Allocatable: in.Status.Allocatable.DeepCopy(),
 			Capacity:    in.Status.Capacity.DeepCopy(),

@@ -22,7 +22,8 @@ type Options struct {
 	Scale int `json:"scale,omitempty"`
 	// NoScheduler leaves the scheduler out, so that any other can be run in its place.
 	NoScheduler bool `json:"noScheduler,omitempty"`
-	// Bare leaves out the shipped CRDs, rights and policies, and with them the scheduler, so that an installation can be tried.
+	// Bare leaves out the shipped CRDs, rights and policies, and with them the scheduler, so that an installation can
+	// be tried.
 	Bare bool `json:"bare,omitempty"`
 	// SchedulerConfig is a KubeSchedulerConfiguration file. Empty: a shipped one, see ShippedConfig.
 	SchedulerConfig string `json:"schedulerConfig,omitempty"`
@@ -40,7 +41,8 @@ type Options struct {
 	Fsync bool `json:"fsync,omitempty"`
 	// Split runs etcd and the API server as processes of their own, so that a test can kill one.
 	Split bool `json:"split,omitempty"`
-	// EtcdQuotaBytes is how much etcd may store before it refuses writes, as on a full disk; 0 leaves room for 20,000 nodes.
+	// EtcdQuotaBytes is how much etcd may store before it refuses writes, as on a full disk; 0 leaves room for 20,000
+	// nodes.
 	EtcdQuotaBytes int64 `json:"etcdQuotaBytes,omitempty"`
 	// APIServer is a kube-apiserver executable to run in place of the built-in one, of this version or up to three minors
 	// older. It runs as with Split. Empty: the built-in one.
@@ -54,8 +56,8 @@ type Options struct {
 	StopWithParent bool `json:"stopWithParent,omitempty"`
 }
 
-// APIServerEnv names the environment variable that stands for Options.APIServer where that is empty, so that the tests can
-// be run against other versions of the API server.
+// APIServerEnv names the environment variable that stands for Options.APIServer where that is empty, so that the tests
+// can be run against other versions of the API server.
 const APIServerEnv = "BERTH_KUBE_APISERVER"
 
 // BinaryEnv names the environment variable that tells tests where the berth executable is.
@@ -78,7 +80,8 @@ func FindBinary() (string, error) {
 		candidate := filepath.Join(dir, "bin", "berth")
 		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
 			if _, err := os.Stat(candidate); err != nil {
-				return "", fmt.Errorf("finding the berth executable: %s is not there; run `make build`, or set %s", candidate, BinaryEnv)
+				return "", fmt.Errorf("finding the berth executable: %s is not there; run `make build`, or set %s", candidate,
+					BinaryEnv)
 			}
 			return candidate, nil
 		}
@@ -94,7 +97,8 @@ func isBerth(path string) bool {
 	return base == "berth" || strings.HasPrefix(base, "kubectl-berth")
 }
 
-// InputError is an error of what was asked for: a file, a folder or an option that cannot be used. Nothing has been started.
+// InputError is an error of what was asked for: a file, a folder or an option that cannot be used. Nothing has been
+// started.
 type InputError struct{ error }
 
 // Unwrap returns the cause.
@@ -122,10 +126,12 @@ func (o *Options) complete() error {
 		return errors.New("replacing the default scheduler makes no sense without the scheduler")
 	}
 	if o.ReplaceDefault && o.SchedulerConfig != "" {
-		return fmt.Errorf("the scheduler has one configuration: that of the replacement for the default scheduler, or %s", o.SchedulerConfig)
+		return fmt.Errorf("the scheduler has one configuration: that of the replacement for the default scheduler, or %s",
+			o.SchedulerConfig)
 	}
 	if len(o.Controllers) > 0 && !o.NoKubelet {
-		return fmt.Errorf("naming controllers (%s) makes no sense without NoKubelet: all of them run", strings.Join(o.Controllers, ","))
+		return fmt.Errorf("naming controllers (%s) makes no sense without NoKubelet: all of them run",
+			strings.Join(o.Controllers, ","))
 	}
 	if o.Binary == "" {
 		binary, err := FindBinary()
@@ -170,7 +176,8 @@ func (o *Options) complete() error {
 	return nil
 }
 
-// ShippedConfig is the path, in the shipped manifests, of the configuration that the scheduler runs with if no other is given.
+// ShippedConfig is the path, in the shipped manifests, of the configuration that the scheduler runs with if no other is
+// given.
 func (o *Options) ShippedConfig() string {
 	if o.ReplaceDefault {
 		return "replace-default/scheduler-config.yaml"

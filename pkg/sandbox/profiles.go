@@ -10,7 +10,8 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
-// Profiles are the names that pods may give in spec.schedulerName to be scheduled here. There are none without the scheduler.
+// Profiles are the names that pods may give in spec.schedulerName to be scheduled here. There are none without the
+// scheduler.
 func (s *Sandbox) Profiles() ([]string, error) {
 	state, err := s.layout.ReadState()
 	if err != nil || state.Options.NoScheduler {

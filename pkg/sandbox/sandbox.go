@@ -34,8 +34,8 @@ type Sandbox struct {
 }
 
 // Start brings a sandbox up and returns when its API server is ready and its scheduler, if any, leads. Each step is
-// told to progress, which may be nil. When it fails, or ctx ends before, nothing is left: no process, no file, no folder
-// that was not there before. What cannot be used as it was given is an InputError.
+// told to progress, which may be nil. When it fails, or ctx ends before, nothing is left: no process, no file, no
+// folder that was not there before. What cannot be used as it was given is an InputError.
 func Start(ctx context.Context, opts Options, progress func(step string)) (_ *Sandbox, err error) {
 	if err := opts.complete(); err != nil {
 		return nil, InputError{err}
@@ -48,7 +48,8 @@ func Start(ctx context.Context, opts Options, progress func(step string)) (_ *Sa
 	made := layout.missing()
 	lock, err := layout.acquire()
 	if errors.Is(err, ErrUp) {
-		return nil, fmt.Errorf("%w: %s (kubeconfig %s); `berth down --dir %s` stops it", err, opts.Dir, layout.Kubeconfig(), opts.Dir)
+		return nil, fmt.Errorf("%w: %s (kubeconfig %s); `berth down --dir %s` stops it", err, opts.Dir, layout.Kubeconfig(),
+			opts.Dir)
 	}
 	if err != nil {
 		return nil, InputError{errors.Join(err, removeEmpty(made))}
@@ -82,7 +83,8 @@ func Start(ctx context.Context, opts Options, progress func(step string)) (_ *Sa
 }
 
 func startControlPlane(ctx context.Context, opts Options, lock *os.File, progress func(string)) error {
-	log, err := os.OpenFile(filepath.Join(Layout(opts.Dir).Logs(), "control-plane.log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	log, err := os.OpenFile(filepath.Join(Layout(opts.Dir).Logs(), "control-plane.log"),
+		os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return fmt.Errorf("opening the control plane's log: %w", err)
 	}
@@ -158,7 +160,7 @@ func Open(dir string) (*Sandbox, error) {
 	}
 	layout := Layout(abs)
 	if _, err := os.Stat(layout.lock()); err != nil {
-		return nil, fmt.Errorf("no sandbox in %s", dir)
+		return nil, fmt.Errorf("no sandbox in %s: the folder is the one of --dir, or .berth where berth up was run", dir)
 	}
 	return &Sandbox{layout: layout}, nil
 }

@@ -56,7 +56,8 @@ func (s Shape) check(at place) error {
 		return at.fault("count", "%d; must be 1 to %d", s.Count, maxNodes)
 	}
 	if len(s.Allocatable) == 0 {
-		return at.fault("allocatable", "missing; must be what a node offers, such as {cpu: \"96\", memory: 1Ti, nvidia.com/gpu: \"8\"}")
+		return at.fault("allocatable",
+			"missing; must be what a node offers, such as {cpu: \"96\", memory: 1Ti, nvidia.com/gpu: \"8\"}")
 	}
 	if errs := validation.IsDNS1123Subdomain(fmt.Sprintf("%s-%d", s.Name, s.Count-1)); len(errs) > 0 {
 		return at.fault("name", "%q: %s", s.Name, errs[0])

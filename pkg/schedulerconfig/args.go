@@ -9,13 +9,14 @@ import (
 	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
 
 	"berth.dev/berth/pkg/apis/config"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/plugins/costoptimized"
 	"berth.dev/berth/pkg/price"
+	"berth.dev/berth/pkg/priceview"
 )
 
-// argsOf returns the args of a plugin in the profile, or else in the first that has any; nil for none. No name stands for the
-// preferred profile.
+// argsOf returns the args of a plugin in the profile, or else in the first that has any; nil for none. No name stands
+// for the preferred profile.
 func argsOf[T runtime.Object](c *Configuration, of string) (args T, profile string) {
 	preferred, err := c.Profile(of)
 	if err != nil {
@@ -32,9 +33,9 @@ func argsOf[T runtime.Object](c *Configuration, of string) (args T, profile stri
 	return args, profile
 }
 
-// GPUKeys are the keys by which GPUs are read: those of the args of GPUAware, else those of CostOptimized, which has the same,
-// of a profile or, where it has neither, of another. Where none has any they are the defaults of the args.
-func (c *Configuration) GPUKeys(profile string) kubeview.GPUKeys {
+// GPUKeys are the keys by which GPUs are read: those of the args of GPUAware, else those of CostOptimized, which has
+// the same, of a profile or, where it has neither, of another. Where none has any they are the defaults of the args.
+func (c *Configuration) GPUKeys(profile string) gpuview.Keys {
 	if name, err := c.Profile(profile); err == nil {
 		profile = name
 	}
@@ -42,16 +43,17 @@ func (c *Configuration) GPUKeys(profile string) kubeview.GPUKeys {
 	prices, ofPrices := argsOf[*config.CostOptimizedArgs](c, profile)
 	switch {
 	case ofPrices != "" && (of == "" || of != profile && ofPrices == profile):
-		return *prices.Keys()
+		return gpuview.Keys{GPUNames: prices.Names()}
 	case of == "":
 		args = &config.GPUAwareArgs{}
 		config.SetDefaultsGPUAwareArgs(args)
 	}
-	return *args.Keys()
+	return gpuview.Keys{GPUNames: args.Names()}
 }
 
-// Prices returns what nodes cost as they themselves say or the args of CostOptimized, and the rates by which a price is divided
-// over resources, in the eyes of a profile or, where it knows no prices, of another. Prices that only Prometheus knows are not known here.
+// Prices returns what nodes cost as they themselves say or the args of CostOptimized, and the rates by which a price is
+// divided over resources, in the eyes of a profile or, where it knows no prices, of another. Prices that only
+// Prometheus knows are not known here.
 func (c *Configuration) Prices(profile string) (func(*v1.Node) (price.MicroDollars, bool), price.Rates, error) {
 	args, of := argsOf[*config.CostOptimizedArgs](c, profile)
 	if of == "" {
@@ -62,7 +64,7 @@ func (c *Configuration) Prices(profile string) (func(*v1.Node) (price.MicroDolla
 }
 
 // CapacityRules are those by which a profile, or where it has no CostOptimized another, knows how nodes were bought.
-func (c *Configuration) CapacityRules(profile string) kubeview.CapacityRules {
+func (c *Configuration) CapacityRules(profile string) priceview.CapacityRules {
 	args, of := argsOf[*config.CostOptimizedArgs](c, profile)
 	if of == "" {
 		args = &config.CostOptimizedArgs{}
@@ -70,14 +72,16 @@ func (c *Configuration) CapacityRules(profile string) kubeview.CapacityRules {
 	return costoptimized.CapacityRules(args)
 }
 
-// ComparesResource says whether the NodeResourcesFit of a profile, if that runs it, refuses nodes with too little of the resource.
+// ComparesResource says whether the NodeResourcesFit of a profile, if that runs it, refuses nodes with too little of
+// the resource.
 func (c *Configuration) ComparesResource(profile string, name v1.ResourceName) bool {
 	ignored := slices.ContainsFunc(c.Component.Extenders, func(e schedulerapi.Extender) bool {
 		return slices.ContainsFunc(e.ManagedResources, func(r schedulerapi.ExtenderManagedResource) bool {
 			return r.Name == string(name) && r.IgnoredByScheduler
 		})
 	})
-	at := slices.IndexFunc(c.Component.Profiles, func(p schedulerapi.KubeSchedulerProfile) bool { return p.SchedulerName == profile })
+	at := slices.IndexFunc(c.Component.Profiles,
+		func(p schedulerapi.KubeSchedulerProfile) bool { return p.SchedulerName == profile })
 	if ignored || at < 0 {
 		return false
 	}

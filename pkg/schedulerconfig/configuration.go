@@ -1,5 +1,5 @@
-// Package schedulerconfig reads the KubeSchedulerConfiguration with which a scheduler runs, simulates or explains: from a file, from
-// memory, the one that is shipped with Berth, or that of the default scheduler.
+// Package schedulerconfig reads the KubeSchedulerConfiguration with which a scheduler runs, simulates or explains: from
+// a file, from memory, the one that is shipped with Berth, or that of the default scheduler.
 package schedulerconfig
 
 import (
@@ -49,7 +49,8 @@ func Load(nameOrPath string) (*Configuration, error) {
 	return Parse(nameOrPath, data)
 }
 
-// maxFileBytes bounds what is read of a file: a configuration with prices for thousands of instance types has a few MiB.
+// maxFileBytes bounds what is read of a file: a configuration with prices for thousands of instance types has a few
+// MiB.
 const maxFileBytes = 16 << 20
 
 // ReadFile returns the content of a configuration's file, unless it is too large for one.
@@ -78,12 +79,14 @@ func (c *Configuration) Invalid(err error) error {
 	return invalidError{fmt.Errorf("%s: %s", c.Name, oneLine(err))}
 }
 
-// RefuseExtenders returns an error if the configuration has extenders: a scheduler on a virtual clock cannot wait for their answers.
+// RefuseExtenders returns an error if the configuration has extenders: a scheduler on a virtual clock cannot wait for
+// their answers.
 func (c *Configuration) RefuseExtenders() error {
 	if len(c.Component.Extenders) == 0 {
 		return nil
 	}
-	return c.Invalid(fmt.Errorf("extenders: %s would have to be asked, which a virtual clock cannot wait for; use a configuration without extenders",
+	return c.Invalid(fmt.Errorf(
+		"extenders: %s would have to be asked, which a virtual clock cannot wait for; use a configuration without extenders",
 		c.Component.Extenders[0].URLPrefix))
 }
 
@@ -115,8 +118,8 @@ func (c *Configuration) Profile(wanted string) (string, error) {
 // share can only be given a whole GPU.
 func (c *Configuration) SharesGPUs(profile string) bool { return c.enables(profile, gpuaware.Name) }
 
-// KnowsGangs says whether a profile has a plugin that starts the pods of a gang together. Where it has none, each is placed for
-// itself.
+// KnowsGangs says whether a profile has a plugin that starts the pods of a gang together. Where it has none, each is
+// placed for itself.
 func (c *Configuration) KnowsGangs(profile string) bool { return c.enables(profile, coscheduling.Name) }
 
 func (c *Configuration) enables(profile, name string) bool {

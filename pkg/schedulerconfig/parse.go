@@ -42,8 +42,8 @@ func Parse(name string, data []byte) (*Configuration, error) {
 	return &Configuration{Name: name, Component: component}, nil
 }
 
-// WithoutSignals returns the configuration without the live metrics of its plugins, which are read from a network and so have no
-// place on a virtual clock, and the names of the plugins that had any.
+// WithoutSignals returns the configuration without the live metrics of its plugins, which are read from a network and
+// so have no place on a virtual clock, and the names of the plugins that had any.
 func (c *Configuration) WithoutSignals() (*Configuration, []string) {
 	out := &Configuration{Name: c.Name, Component: c.Component.DeepCopy()}
 	var silenced []string
@@ -65,9 +65,9 @@ func (c *Configuration) WithoutSignals() (*Configuration, []string) {
 	return out, slices.Compact(silenced)
 }
 
-// WithoutExtenderFiles returns the configuration without the names of the files by which the scheduler trusts its extenders and is
-// trusted by them, which are on the scheduler's machine alone, and the paths of the fields that had any. It is for schedulers that
-// ask no extender.
+// WithoutExtenderFiles returns the configuration without the names of the files by which the scheduler trusts its
+// extenders and is trusted by them, which are on the scheduler's machine alone, and the paths of the fields that had
+// any. It is for schedulers that ask no extender.
 func (c *Configuration) WithoutExtenderFiles() (*Configuration, []*field.Path) {
 	out := &Configuration{Name: c.Name, Component: c.Component.DeepCopy()}
 	var blanked []*field.Path

@@ -19,13 +19,15 @@ const aboutQueueSort = "must be the same for all profiles"
 
 // QueueConflict is what the profiles do not agree on, of which all share one queue.
 type QueueConflict struct {
-	// Path is that of the plugin or the args of the profile that fewest are like. Fields are those of the args that differ.
+	// Path is that of the plugin or the args of the profile that fewest are like. Fields are those of the args that
+	// differ.
 	Path    string
 	Fields  []string
 	Message string
 }
 
-// Validate checks a configuration as kube-scheduler does. Of profiles that do not sort the queue alike it says once what differs.
+// Validate checks a configuration as kube-scheduler does. Of profiles that do not sort the queue alike it says once
+// what differs.
 func Validate(c *schedulerapi.KubeSchedulerConfiguration) error {
 	invalid := validation.ValidateKubeSchedulerConfiguration(c)
 	if invalid == nil {
@@ -38,8 +40,10 @@ func Validate(c *schedulerapi.KubeSchedulerConfiguration) error {
 	return utilerrors.NewAggregate(errs)
 }
 
-// QueueConflictOf takes what the scheduler's validation says of the queue out of its errors, and says it in other words.
-func QueueConflictOf(c *schedulerapi.KubeSchedulerConfiguration, invalid utilerrors.Aggregate) ([]error, *QueueConflict) {
+// QueueConflictOf takes what the scheduler's validation says of the queue out of its errors, and says it in other
+// words.
+func QueueConflictOf(c *schedulerapi.KubeSchedulerConfiguration, invalid utilerrors.Aggregate) ([]error,
+	*QueueConflict) {
 	errs := utilerrors.Flatten(invalid).Errors()
 	aboutQueue := func(err error) bool { return strings.HasSuffix(err.Error(), aboutQueueSort) }
 	if !slices.ContainsFunc(errs, aboutQueue) {
@@ -75,9 +79,11 @@ func queueConflict(c *schedulerapi.KubeSchedulerConfiguration) *QueueConflict {
 		return nil
 	}
 	fields := differing(args[odd], args[others])
-	return &QueueConflict{Path: fmt.Sprintf("profiles[%d].pluginConfig[%s].args", odd, sorters[odd]), Fields: fields, Message: fmt.Sprintf(
-		"%s needs the same args in every profile, because it sorts the one queue that they share: %s of profile %s and of %s differ",
-		sorters[odd], strings.Join(fields, " and "), c.Profiles[odd].SchedulerName, c.Profiles[others].SchedulerName)}
+	return &QueueConflict{Path: fmt.Sprintf("profiles[%d].pluginConfig[%s].args", odd, sorters[odd]), Fields: fields,
+		Message: fmt.Sprintf(
+			"%s needs the same args in every profile, because it sorts the one queue that they share: %s of profile %s and of "+
+				"%s differ",
+			sorters[odd], strings.Join(fields, " and "), c.Profiles[odd].SchedulerName, c.Profiles[others].SchedulerName)}
 }
 
 // sorterOf is the plugin that sorts the queue of a profile.

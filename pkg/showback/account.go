@@ -35,22 +35,25 @@ const maxDays = 36525
 // maxBill leaves room to add up.
 const maxBill = int64(1_000_000_000_000 * price.Dollar)
 
-// Account divides what the nodes cost from one instant to another. Its result depends on neither order. Uses of nodes that are not
-// given are an error: their cost would be missing.
+// Account divides what the nodes cost from one instant to another. Its result depends on neither order. Uses of nodes
+// that are not given are an error: their cost would be missing.
 func Account(from, to time.Time, nodes []Node, uses []Use) (*Statement, error) {
 	from, to = from.UTC(), to.UTC()
 	if !from.Before(to) {
-		return nil, fmt.Errorf("a statement from %s to %s: there is no time between them", from.Format(time.RFC3339), to.Format(time.RFC3339))
+		return nil, fmt.Errorf("a statement from %s to %s: there is no time between them", from.Format(time.RFC3339),
+			to.Format(time.RFC3339))
 	}
 	if to.Sub(from) > maxDays*24*time.Hour {
-		return nil, fmt.Errorf("a statement from %s to %s: that is more than 100 years", from.Format(time.RFC3339), to.Format(time.RFC3339))
+		return nil, fmt.Errorf("a statement from %s to %s: that is more than 100 years", from.Format(time.RFC3339),
+			to.Format(time.RFC3339))
 	}
 	bill := wide{}
 	for _, n := range nodes {
 		bill = bill.plus(product(int64(n.Split.Price), int64(to.Sub(from))))
 	}
 	if dollars, _ := bill.over(moneyUnit); dollars >= maxBill {
-		return nil, fmt.Errorf("a statement from %s to %s: nodes that cost more than a trillion dollars", from.Format(time.RFC3339), to.Format(time.RFC3339))
+		return nil, fmt.Errorf("a statement from %s to %s: nodes that cost more than a trillion dollars",
+			from.Format(time.RFC3339), to.Format(time.RFC3339))
 	}
 	b := newBook(from, to)
 	byNode := make(map[string][]Use, len(nodes))
@@ -205,6 +208,7 @@ func (s sums) plus(milliGPU int64, hourly price.MicroDollars, lasting time.Durat
 
 func sortedLines(lines []Line) {
 	slices.SortFunc(lines, func(a, b Line) int {
-		return cmp.Or(cmp.Compare(b.MicroDollars, a.MicroDollars), cmp.Compare(b.MilliGPUSeconds, a.MilliGPUSeconds), cmp.Compare(a.Key, b.Key))
+		return cmp.Or(cmp.Compare(b.MicroDollars, a.MicroDollars), cmp.Compare(b.MilliGPUSeconds, a.MilliGPUSeconds),
+			cmp.Compare(a.Key, b.Key))
 	})
 }

@@ -42,8 +42,8 @@ const (
 	moneyUnit = uint64(time.Hour)
 )
 
-// statement rounds. What is left of a day when it is rounded down goes to the next one, and what is left of the lines of a day when
-// they are goes to those that lost most, so that everything adds up.
+// statement rounds. What is left of a day when it is rounded down goes to the next one, and what is left of the lines
+// of a day when they are goes to those that lost most, so that everything adds up.
 func (b *book) statement() *Statement {
 	s := &Statement{From: b.from, To: b.to, Lines: []Line{}, Days: make([]Day, len(b.days)), Notes: []string{}}
 	lines := map[string]*Line{}
@@ -115,8 +115,8 @@ func (d *daySums) round(day *Day, left sums) sums {
 	return sums{gpu: leftGPU, money: leftMoney}
 }
 
-// apportion rounds amounts to units so that they add up to their exact sum with what was left before, rounded down. It returns what
-// is left of that.
+// apportion rounds amounts to units so that they add up to their exact sum with what was left before, rounded down. It
+// returns what is left of that.
 func apportion(of []sums, left wide, unit uint64, amount func(sums) wide) ([]int64, wide) {
 	total := left
 	rounded, remainders := make([]int64, len(of)), make([]uint64, len(of))

@@ -55,7 +55,8 @@ func labelKey(key string) error {
 // dnsName reports whether the text is parts of lower-case letters, digits and inner hyphens, joined by dots.
 func dnsName(text string) bool {
 	for part := range strings.SplitSeq(text, ".") {
-		if part == "" || part[0] == '-' || part[len(part)-1] == '-' || strings.Trim(part, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
+		if part == "" || part[0] == '-' || part[len(part)-1] == '-' ||
+			strings.Trim(part, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
 			return false
 		}
 	}

@@ -25,12 +25,13 @@ type Capacity struct {
 	MilliGPU int64
 }
 
-// FromSamples makes a statement of samples that were taken at every step from the beginning: each stands for the time until the
-// next step. What is there of the capacity beyond the samples of a moment is idle.
+// FromSamples makes a statement of samples that were taken at every step from the beginning: each stands for the time
+// until the next step. What is there of the capacity beyond the samples of a moment is idle.
 func FromSamples(from, to time.Time, step time.Duration, samples []Sample, capacities []Capacity) (*Statement, error) {
 	from, to = from.UTC(), to.UTC()
 	if !from.Before(to) || step <= 0 || to.Sub(from) > maxDays*24*time.Hour {
-		return nil, fmt.Errorf("a statement from %s to %s by steps of %s: want a time of at most 100 years", from.Format(time.RFC3339), to.Format(time.RFC3339), step)
+		return nil, fmt.Errorf("a statement from %s to %s by steps of %s: want a time of at most 100 years",
+			from.Format(time.RFC3339), to.Format(time.RFC3339), step)
 	}
 	b := newBook(from, to)
 	held := map[int64]int64{}

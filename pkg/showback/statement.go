@@ -1,6 +1,6 @@
-// Package showback divides a bill over those for whom it was run up: GPU time and money by a key such as the namespace. It is
-// exact: amounts are whole milli-GPU·seconds and micro-dollars, each line is rounded so that the lines of a day add up to the day,
-// and the days to the whole.
+// Package showback divides a bill over those for whom it was run up: GPU time and money by a key such as the namespace.
+// It is exact: amounts are whole milli-GPU·seconds and micro-dollars, each line is rounded so that the lines of a day
+// add up to the day, and the days to the whole.
 package showback
 
 import "time"
@@ -29,7 +29,8 @@ type Statement struct {
 	// Total is the sum of all lines, of Idle and of Empty.
 	Total Amount `json:"total"`
 
-	// Days are the same for each day, in UTC, the first and the last of which may be parts of one. They add up to the figures above.
+	// Days are the same for each day, in UTC, the first and the last of which may be parts of one. They add up to the
+	// figures above.
 	Days []Day `json:"days"`
 	// Measured says whether use was measured.
 	Measured bool     `json:"measured"`

@@ -35,7 +35,8 @@ func newClient(args *config.Prometheus) (*client, error) {
 	if err := httpConfig.Validate(); err != nil {
 		return nil, fmt.Errorf("configuring the client of %s: %w", args.URL, err)
 	}
-	transport, err := prometheusconfig.NewRoundTripperFromConfig(httpConfig, "berth", prometheusconfig.WithUserAgent("berth-scheduler"))
+	transport, err := prometheusconfig.NewRoundTripperFromConfig(httpConfig, "berth",
+		prometheusconfig.WithUserAgent("berth-scheduler"))
 	if err != nil {
 		return nil, fmt.Errorf("configuring the client of %s: %w", args.URL, err)
 	}
@@ -102,14 +103,7 @@ func (c *client) matrix(ctx context.Context, query string, lookback time.Duratio
 	if err != nil {
 		return nil, err
 	}
-	matrix, ok := value.(model.Matrix)
-	if !ok {
-		return nil, fmt.Errorf("reading the answer: a %s came instead of a matrix", typeOf(value))
-	}
-	if slices.Contains(matrix, nil) {
-		return nil, errNullSample
-	}
-	return matrix, nil
+	return matrixOf(value)
 }
 
 var errNullSample = errors.New("reading the answer: null came instead of a sample")
@@ -133,7 +127,8 @@ func (c *client) query(ctx context.Context, query string, lookback time.Duration
 		return nil, fmt.Errorf("querying %s: %w", c.server, shortened(err))
 	}
 	if len(warnings) > 0 {
-		klog.FromContext(ctx).V(4).Info("Prometheus warns about a query", "server", c.server, "query", query, "warnings", warnings)
+		klog.FromContext(ctx).V(4).Info("Prometheus warns about a query", "server", c.server, "query", query, "warnings",
+			warnings)
 	}
 	return value, nil
 }

@@ -13,7 +13,8 @@ type coverage struct {
 	entries int
 }
 
-func coverageOf[S any](signal string, nodes []Node, now time.Time, ages sampleAges, samples map[string]S, timeOf func(S) time.Time) coverage {
+func coverageOf[S any](signal string, nodes []Node, now time.Time, ages sampleAges, samples map[string]S,
+	timeOf func(S) time.Time) coverage {
 	c := coverage{signal: signal, nodes: len(nodes), entries: len(samples)}
 	for _, node := range nodes {
 		sample, ok := samples[node.Name]

@@ -96,7 +96,8 @@ type readings struct {
 
 // collect sorts an answer by node. largest gives each kind of reading and its largest value. asked is the scheduler's
 // time of the query. Of two values of one GPU, which differ in their host label only, the larger one stays.
-func collect(vector model.Vector, asked time.Time, from origin, largest map[string]float64) (map[string]readings, drops) {
+func collect(vector model.Vector, asked time.Time, from origin, largest map[string]float64) (map[string]readings,
+	drops) {
 	nodes, dropped := map[string]readings{}, drops{}
 	for _, sample := range vector {
 		node, reason := from.node(sample.Metric)

@@ -56,7 +56,8 @@ func (s *FigureSnapshot) Any(now time.Time) bool {
 
 // Of returns the figures of a node that count at a time.
 func (s *FigureSnapshot) Of(node string, now time.Time) sla.Figures {
-	return sla.Figures{LatencyMs: s.latency.fresh(now, s.maxAge)[node], Throughput: s.throughput.fresh(now, s.maxAge)[node]}
+	return sla.Figures{LatencyMs: s.latency.fresh(now, s.maxAge)[node],
+		Throughput: s.throughput.fresh(now, s.maxAge)[node]}
 }
 
 func (f *figures) fresh(now time.Time, maxAge time.Duration) map[string]float64 {
@@ -69,7 +70,8 @@ func (f *figures) fresh(now time.Time, maxAge time.Duration) map[string]float64 
 // StartFigures starts to read the figures that args, with defaults set and validated, ask for, until ctx ends; without
 // args it returns nil. nodes returns the nodes of the moment; it is called from the background. Readers are shared and
 // errors arise as with StartGPU.
-func StartFigures(ctx context.Context, factory kubeinformers.SharedInformerFactory, args *config.SLOSignals, nodes func() []Node) (*FigureReader, error) {
+func StartFigures(ctx context.Context, factory kubeinformers.SharedInformerFactory, args *config.SLOSignals,
+	nodes func() []Node) (*FigureReader, error) {
 	if args == nil {
 		return nil, nil
 	}
@@ -137,7 +139,8 @@ func (r *FigureReader) round(ctx context.Context) {
 }
 
 // read asks for one kind of figures and, where an answer comes, replaces what was known.
-func (r *FigureReader) read(ctx context.Context, signal, query string, worse func(a, b float64) float64, from origin, into *figures) state {
+func (r *FigureReader) read(ctx context.Context, signal, query string, worse func(a, b float64) float64, from origin,
+	into *figures) state {
 	asked := time.Now()
 	vector, err := r.client.vector(ctx, query, r.maxAge)
 	var dropped drops

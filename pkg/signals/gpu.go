@@ -155,7 +155,10 @@ func mergeFaults(sources ...faultsByNode) faultsByNode {
 		}
 	}
 	for _, faults := range merged {
-		slices.SortFunc(faults, func(a, b Fault) int { return cmp.Or(compareGPUs(a.GPUID, b.GPUID), cmp.Compare(a.XID, b.XID)) })
+		slices.SortFunc(faults, func(a,
+			b Fault) int {
+			return cmp.Or(compareGPUs(a.GPUID, b.GPUID), cmp.Compare(a.XID, b.XID))
+		})
 	}
 	return merged
 }

@@ -45,7 +45,8 @@ type GPUReader struct {
 }
 
 // OnFaultsCleared has a function called, in the background, after each round after which nodes have fewer faults that
-// count than after the round before: the series are gone, or the faults have become too old. A nil reader calls nothing.
+// count than after the round before: the series are gone, or the faults have become too old. A nil reader calls
+// nothing.
 func (r *GPUReader) OnFaultsCleared(call func(nodes []string)) {
 	if r == nil {
 		return
@@ -83,11 +84,13 @@ func lacksAny(before, after []Fault) bool {
 	})
 }
 
-// StartGPU starts to read the signals that args, with defaults set and validated, ask for, until ctx ends; without
-// args it returns nil. nodes returns the GPU nodes of the moment; it is called from the background, and not before known
-// says that it has heard of all. Calls with the same args and informer factory, as the profiles of one scheduler make them,
-// share one reader, with the context and the nodes of the first. It fails when files that args name cannot be read; it does not wait for the server.
-func StartGPU(ctx context.Context, factory kubeinformers.SharedInformerFactory, args *config.GPUSignals, nodes func() []Node, known cache.InformerSynced) (*GPUReader, error) {
+// StartGPU starts to read the signals that args, with defaults set and validated, ask for, until ctx ends; without args
+// it returns nil. nodes returns the GPU nodes of the moment; it is called from the background, and not before known
+// says that it has heard of all. Calls with the same args and informer factory, as the profiles of one scheduler make
+// them, share one reader, with the context and the nodes of the first. It fails when files that args name cannot be
+// read; it does not wait for the server.
+func StartGPU(ctx context.Context, factory kubeinformers.SharedInformerFactory, args *config.GPUSignals,
+	nodes func() []Node, known cache.InformerSynced) (*GPUReader, error) {
 	if args == nil {
 		return nil, nil
 	}
@@ -159,7 +162,8 @@ func (r *GPUReader) round(ctx context.Context) {
 		return
 	}
 	now := time.Now()
-	utilisation := coverageOf(signalUtilisation, nodes, now, r.ages, next.utilisation, func(u Utilisation) time.Time { return u.Time })
+	utilisation := coverageOf(signalUtilisation, nodes, now, r.ages, next.utilisation,
+		func(u Utilisation) time.Time { return u.Time })
 	memory := coverageOf(signalMemory, nodes, now, r.ages, next.memory, func(m Memory) time.Time { return m.Time })
 	next.utilisationOn = utilisation.enough(r.minCoverage)
 	next.memoryOn = memory.enough(r.minCoverage)

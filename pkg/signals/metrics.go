@@ -18,7 +18,8 @@ var (
 	}, metricLabels)
 	metricCoverage = metrics.NewGaugeVec(&metrics.GaugeOpts{
 		Subsystem: metricSubsystem, Name: "coverage_ratio", StabilityLevel: metrics.ALPHA,
-		Help: "Share of the GPU nodes that have a sample of the signal that counts. Below the configured minimum the signal is off for all nodes.",
+		Help: "Share of the GPU nodes that have a sample of the signal that counts. Below the configured minimum the " +
+			"signal is off for all nodes.",
 	}, metricLabels)
 	metricEntries = metrics.NewGaugeVec(&metrics.GaugeOpts{
 		Subsystem: metricSubsystem, Name: "entries", StabilityLevel: metrics.ALPHA,

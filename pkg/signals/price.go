@@ -49,7 +49,8 @@ func (q quotes[K]) fresh(key K, now time.Time, maxAge time.Duration) (price.Micr
 }
 
 // update returns q with what an answer given at the time now brought; prices that it lacks stay until they are too old.
-func (q quotes[K]) update(vector model.Vector, now time.Time, maxAge time.Duration, keyOf func(model.Metric) (K, bool)) (quotes[K], drops) {
+func (q quotes[K]) update(vector model.Vector, now time.Time, maxAge time.Duration,
+	keyOf func(model.Metric) (K, bool)) (quotes[K], drops) {
 	next, dropped := maps.Clone(q), drops{}
 	if next == nil {
 		next = make(quotes[K], len(vector))

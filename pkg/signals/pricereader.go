@@ -36,7 +36,8 @@ type PriceReader struct {
 
 // StartPrices starts to read the prices that args, with defaults set and validated, ask for, until ctx ends; without
 // args it returns nil. Readers are shared and errors arise as with StartGPU.
-func StartPrices(ctx context.Context, factory kubeinformers.SharedInformerFactory, args *config.PriceSignals) (*PriceReader, error) {
+func StartPrices(ctx context.Context, factory kubeinformers.SharedInformerFactory,
+	args *config.PriceSignals) (*PriceReader, error) {
 	if args == nil {
 		return nil, nil
 	}
@@ -104,7 +105,8 @@ func (r *PriceReader) round(ctx context.Context) {
 }
 
 // readQuotes asks for one kind of prices and, where an answer comes, replaces the quotes.
-func readQuotes[K comparable](ctx context.Context, r *PriceReader, signal, query string, keyOf func(model.Metric) (K, bool), into *quotes[K]) state {
+func readQuotes[K comparable](ctx context.Context, r *PriceReader, signal, query string,
+	keyOf func(model.Metric) (K, bool), into *quotes[K]) state {
 	asked := time.Now()
 	vector, err := r.client.vector(ctx, query, priceLookback)
 	var dropped drops

@@ -15,7 +15,7 @@ import (
 // writes them.
 const (
 	metricEngineActive    = "DCGM_FI_PROF_GR_ENGINE_ACTIVE"
-	metricGPUUtil         = "DCGM_FI_DEV_GPU_UTIL"
+	MetricGPUUtil         = "DCGM_FI_DEV_GPU_UTIL"
 	metricMemoryUsed      = "DCGM_FI_DEV_FB_USED"
 	metricMemoryFree      = "DCGM_FI_DEV_FB_FREE"
 	metricMemoryReserved  = "DCGM_FI_DEV_FB_RESERVED"
@@ -29,8 +29,8 @@ const (
 
 // Labels of those series.
 const (
-	labelIndex    model.LabelName = "gpu"
-	labelUUID     model.LabelName = "UUID"
+	LabelIndex    model.LabelName = "gpu"
+	LabelUUID     model.LabelName = "UUID"
 	labelInstance model.LabelName = "GPU_I_ID"
 	labelXID      model.LabelName = "xid"
 
@@ -67,8 +67,6 @@ const xidSteps = 60
 type queries struct {
 	hostLabels []model.LabelName
 	matchers   string
-	// resources are the extended resources of which one unit is a GPU.
-	resources []string
 }
 
 func newQueries(hostLabels []string, matchLabels map[string]string) queries {
@@ -88,18 +86,18 @@ func newQueries(hostLabels []string, matchLabels map[string]string) queries {
 // or when the exporter writes one for each pod that shares it.
 func (q queries) utilisation() string {
 	return or(
-		tag(readingEngine, q.max(inRange(q.selector(metricEngineActive), 1))),
+		tag(readingEngine, q.max(InRange(q.selector(metricEngineActive), 1))),
 		tag(readingEngine+timeSuffix, q.oldest(metricEngineActive)),
-		tag(readingUtil, q.max(inRange(q.selector(metricGPUUtil), 100))),
-		tag(readingUtil+timeSuffix, q.oldest(metricGPUUtil)),
+		tag(readingUtil, q.max(InRange(q.selector(MetricGPUUtil), 100))),
+		tag(readingUtil+timeSuffix, q.oldest(MetricGPUUtil)),
 	)
 }
 
 // memory adds up the MIG instances of a GPU, each taken once however many pods share it.
 func (q queries) memory() string {
 	total := func(metric string) string {
-		perInstance := aggregate("max", append(q.gpuLabels(), labelInstance), inRange(q.selector(metric), maxMemoryMiB))
-		return aggregate("sum", q.gpuLabels(), perInstance)
+		perInstance := Aggregate("max", append(q.gpuLabels(), labelInstance), InRange(q.selector(metric), maxMemoryMiB))
+		return Aggregate("sum", q.gpuLabels(), perInstance)
 	}
 	return or(
 		tag(readingUsed, total(metricMemoryUsed)),
@@ -113,9 +111,9 @@ func (q queries) memory() string {
 // at as a series without labels: a GPU's own series may have ended before the window does.
 func (q queries) xidHistory(window time.Duration) string {
 	selector := q.selector(metricXID)
-	codes := q.max(inRange(selector, largestXID))
+	codes := q.max(InRange(selector, largestXID))
 	// "@ end()" makes the condition one lookup instead of one for each step.
-	now := q.max(inRange(selector+" @ end()", largestXID)) + " > 0"
+	now := q.max(InRange(selector+" @ end()", largestXID)) + " > 0"
 	return fmt.Sprintf("((%s and on (%s) (%s)) or vector(0))[%s:%s]",
 		codes, join(q.gpuLabels()), now, promDuration(window), promDuration(xidStep(window)))
 }
@@ -127,7 +125,7 @@ func xidStep(window time.Duration) time.Duration {
 // faults brings GPUs with a failed row remap, and those for which the exporter's own count of XID errors, which is
 // optional, was above nothing in the window: it sees the fatal code that another code overwrote within a scrape.
 func (q queries) faults(fatalXIDs []int32, window time.Duration) string {
-	parts := []string{tag(readingRowRemap, q.max(inRange(q.selector(metricRowRemapFailure), 1)+" > 0"))}
+	parts := []string{tag(readingRowRemap, q.max(InRange(q.selector(metricRowRemapFailure), 1)+" > 0"))}
 	if len(fatalXIDs) > 0 {
 		var codes []string
 		for _, code := range fatalXIDs {
@@ -135,17 +133,18 @@ func (q queries) faults(fatalXIDs []int32, window time.Duration) string {
 		}
 		selector := q.selector(metricXIDCount, fmt.Sprintf("%s=~%q", labelXID, strings.Join(codes, "|")))
 		counts := fmt.Sprintf("max_over_time(%s[%s]) > 0", selector, promDuration(window))
-		parts = append(parts, tag(readingXIDCount, aggregate("max", append(q.gpuLabels(), labelXID), counts)))
+		parts = append(parts, tag(readingXIDCount, Aggregate("max", append(q.gpuLabels(), labelXID), counts)))
 	}
 	return or(parts...)
 }
 
 func (q queries) nodeCosts() string {
-	return aggregate("max", costNodeLabels, q.selector(metricNodeCost))
+	return Aggregate("max", costNodeLabels, q.selector(metricNodeCost))
 }
 
 func (q queries) offeringPrices() string {
-	return aggregate("max", []model.LabelName{labelInstanceType, labelCapacityType, labelZone}, q.selector(metricOfferingPrice))
+	return Aggregate("max", []model.LabelName{labelInstanceType, labelCapacityType, labelZone},
+		q.selector(metricOfferingPrice))
 }
 
 func (q queries) selector(metric string, matchers ...string) string {
@@ -159,25 +158,26 @@ func (q queries) selector(metric string, matchers ...string) string {
 }
 
 func (q queries) gpuLabels() []model.LabelName {
-	return append(slices.Clone(q.hostLabels), labelIndex, labelUUID)
+	return append(slices.Clone(q.hostLabels), LabelIndex, LabelUUID)
 }
 
 func (q queries) max(expression string) string {
-	return aggregate("max", q.gpuLabels(), expression)
+	return Aggregate("max", q.gpuLabels(), expression)
 }
 
 // oldest brings the time of the oldest sample of metric on each host. An instant query stamps its values with the
 // time of the query, so the time of the sample has to be asked for.
 func (q queries) oldest(metric string) string {
-	return aggregate("min", q.hostLabels, "timestamp("+q.selector(metric)+")")
+	return Aggregate("min", q.hostLabels, "timestamp("+q.selector(metric)+")")
 }
 
-// inRange leaves out NaN, negative values and the "no reading" sentinels before an aggregation can spread them.
-func inRange(selector string, largest int) string {
+// InRange leaves out NaN, negative values and the "no reading" sentinels before an aggregation can spread them.
+func InRange(selector string, largest int) string {
 	return fmt.Sprintf("%s >= 0 <= %d", selector, largest)
 }
 
-func aggregate(operator string, by []model.LabelName, expression string) string {
+// Aggregate aggregates an expression by labels.
+func Aggregate(operator string, by []model.LabelName, expression string) string {
 	return fmt.Sprintf("%s by (%s) (%s)", operator, join(by), expression)
 }
 

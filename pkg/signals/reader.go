@@ -23,9 +23,10 @@ func share[R any](factory kubeinformers.SharedInformerFactory, args any, start f
 	return informers.SharedBy(factory, string(encoded), start)
 }
 
-// everyOnceKnown is every, from when the nodes are known: a round before would find none that a series could be about, and the
-// next is an interval away, in which a GPU known to be faulty would be given out.
-func everyOnceKnown(ctx context.Context, known cache.InformerSynced, interval time.Duration, round func(context.Context)) {
+// everyOnceKnown is every, from when the nodes are known: a round before would find none that a series could be about,
+// and the next is an interval away, in which a GPU known to be faulty would be given out.
+func everyOnceKnown(ctx context.Context, known cache.InformerSynced, interval time.Duration,
+	round func(context.Context)) {
 	if cache.WaitForCacheSync(ctx.Done(), known) {
 		every(ctx, interval, round)
 	}

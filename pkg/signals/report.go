@@ -64,7 +64,8 @@ func (r *reporter) report(states []state) {
 	slices.Sort(uncovered)
 	switch {
 	case len(failing) > 0:
-		r.logger.Error(firstErr, "Reading live signals fails; what was read before counts until it is too old, then scheduling goes on without",
+		r.logger.Error(firstErr,
+			"Reading live signals fails; what was read before counts until it is too old, then scheduling goes on without",
 			"server", r.server, "failing", strings.Join(failing, ","), "uncovered", strings.Join(uncovered, ","))
 	case len(uncovered) > 0:
 		r.logger.Info("Live signals are off for all nodes because too few GPU nodes have a fresh sample",

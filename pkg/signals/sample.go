@@ -28,8 +28,8 @@ type GPUID struct {
 
 // gpuOf returns the GPU that a series is about; ok is false if neither its index nor its UUID is there.
 func gpuOf(metric model.Metric) (id GPUID, ok bool) {
-	id = GPUID{Index: -1, UUID: string(metric[labelUUID])}
-	if index, err := strconv.Atoi(string(metric[labelIndex])); err == nil && index >= 0 && index <= maxGPUIndex {
+	id = GPUID{Index: -1, UUID: string(metric[LabelUUID])}
+	if index, err := strconv.Atoi(string(metric[LabelIndex])); err == nil && index >= 0 && index <= maxGPUIndex {
 		id.Index = index
 	}
 	return id, id.Index >= 0 || id.UUID != ""

@@ -19,11 +19,12 @@ import (
 
 var prepareProcess sync.Once
 
-// Virtual runs f on a virtual clock. Every goroutine, timer, ticker and deadline that f starts, in whatever package, sees
-// a clock that stands still while anything runs and jumps to the next timer when everything waits: the scheduler's
-// back-off, a plugin's Permit timeout and a price window all happen at their time, and a week passes in minutes. It is the
-// bubble of the standard library's testing/synctest, the only virtual clock that reaches timers in code that does not take
-// a clock as an argument; the bare testing.T serves as a handle and never runs a test. f must leave no goroutine behind.
+// Virtual runs f on a virtual clock. Every goroutine, timer, ticker and deadline that f starts, in whatever package,
+// sees a clock that stands still while anything runs and jumps to the next timer when everything waits: the scheduler's
+// back-off, a plugin's Permit timeout and a price window all happen at their time, and a week passes in minutes. It is
+// the bubble of the standard library's testing/synctest, the only virtual clock that reaches timers in code that does
+// not take a clock as an argument; the bare testing.T serves as a handle and never runs a test. f must leave no
+// goroutine behind.
 func Virtual(start time.Time, f func() error) (err error) {
 	prepareProcess.Do(func() {
 		// The goroutine that receives signals is started by the first Notify of the process. It must not be one inside a

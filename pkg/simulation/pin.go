@@ -12,15 +12,15 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/parallelize"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultpreemption"
 
-	"berth.dev/berth/pkg/sampling"
+	"berth.dev/berth/pkg/candidates"
 	"berth.dev/berth/pkg/schedulerconfig"
 )
 
-// Workers is in how many goroutines a scheduler may look at nodes and still always decide the same: in as many as there are
-// processors when every node is looked at, for then the order in which feasible ones are found can be mended (see
+// Workers is in how many goroutines a scheduler may look at nodes and still always decide the same: in as many as there
+// are processors when every node is looked at, for then the order in which feasible ones are found can be mended (see
 // orderedProfile); in one when it stops at a sample, whose members would be a matter of chance.
 func Workers(config *schedulerconfig.Configuration, nodes int) int32 {
-	if nodes >= sampling.Few {
+	if nodes >= candidates.Few {
 		for _, p := range config.Component.Profiles {
 			percentage := p.PercentageOfNodesToScore
 			if percentage == nil {
@@ -34,8 +34,9 @@ func Workers(config *schedulerconfig.Configuration, nodes int) int32 {
 	return int32(min(runtime.GOMAXPROCS(0), parallelize.DefaultParallelism))
 }
 
-// Pin takes what is left of chance out of a scheduler whose informers have not started; see the comment of pkg/replay. Rank is the
-// order of the nodes, lowest the lowest priority that any pod has, and nominated is told when a pod is first nominated.
+// Pin takes what is left of chance out of a scheduler whose informers have not started; see the comment of pkg/replay.
+// Rank is the order of the nodes, lowest the lowest priority that any pod has, and nominated is told when a pod is
+// first nominated.
 func Pin(s *Scheduler, rank map[string]int, lowest int32, nominated *atomic.Bool) {
 	SpareHopeless(s, lowest)
 	for name, profile := range s.Profiles {
@@ -50,8 +51,8 @@ func Pin(s *Scheduler, rank map[string]int, lowest int32, nominated *atomic.Bool
 	}
 }
 
-// nominations answer for all nodes at once, without the queue's lock, until a pod is nominated: it is asked for each node of
-// each cycle, and nominations come of preemption alone. The API has heard of one when the next cycle begins.
+// nominations answer for all nodes at once, without the queue's lock, until a pod is nominated: it is asked for each
+// node of each cycle, and nominations come of preemption alone. The API has heard of one when the next cycle begins.
 type nominations struct {
 	fwk.PodNominator
 	any *atomic.Bool
@@ -65,8 +66,9 @@ func (n nominations) NominatedPodsForNode(node string) []fwk.PodInfo {
 	return n.PodNominator.NominatedPodsForNode(node)
 }
 
-// orderedProfile brings feasible nodes, which parallel filters find in any order, into the order in which the scheduler got
-// to know them, before they are scored: of several nodes with the highest score it takes one that depends on that order.
+// orderedProfile brings feasible nodes, which parallel filters find in any order, into the order in which the scheduler
+// got to know them, before they are scored: of several nodes with the highest score it takes one that depends on that
+// order.
 type orderedProfile struct {
 	framework.Framework
 	rank  map[string]int
@@ -75,9 +77,10 @@ type orderedProfile struct {
 	ranked map[fwk.NodeInfo]int
 }
 
-// RunPreFilterPlugins begins a cycle. In one of ten the framework takes the time of each plugin on each node, for metrics
-// that nobody reads here.
-func (p *orderedProfile) RunPreFilterPlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod) (*fwk.PreFilterResult, *fwk.Status, sets.Set[string]) {
+// RunPreFilterPlugins begins a cycle. In one of ten the framework takes the time of each plugin on each node, for
+// metrics that nobody reads here.
+func (p *orderedProfile) RunPreFilterPlugins(ctx context.Context, state fwk.CycleState,
+	pod *v1.Pod) (*fwk.PreFilterResult, *fwk.Status, sets.Set[string]) {
 	if cycle, ok := state.(*framework.CycleState); ok {
 		cycle.SetRecordPluginMetrics(false)
 	}
@@ -85,7 +88,8 @@ func (p *orderedProfile) RunPreFilterPlugins(ctx context.Context, state fwk.Cycl
 }
 
 // RunPreScorePlugins is the first that is given the feasible nodes; the same slice goes on to the scores.
-func (p *orderedProfile) RunPreScorePlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) *fwk.Status {
+func (p *orderedProfile) RunPreScorePlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
+	nodes []fwk.NodeInfo) *fwk.Status {
 	p.order(nodes)
 	return p.Framework.RunPreScorePlugins(ctx, state, pod, nodes)
 }

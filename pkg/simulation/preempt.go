@@ -15,7 +15,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/util"
 )
 
-// SpareHopeless keeps pods from the search for victims that cannot have any. Lowest is the lowest priority that any pod has.
+// SpareHopeless keeps pods from the search for victims that cannot have any. Lowest is the lowest priority that any pod
+// has.
 func SpareHopeless(s *Scheduler, lowest int32) {
 	for _, profile := range s.Profiles {
 		for _, plugin := range profile.PreEnqueuePlugins() {
@@ -32,9 +33,10 @@ type sparingPreemption struct {
 	lowest int32
 }
 
-// PodEligibleToPreemptOthers spares pods than which none is less important the search of every node for victims, of which there
-// are none: in a full cluster it takes longer than all the rest of their cycle.
-func (p sparingPreemption) PodEligibleToPreemptOthers(ctx context.Context, pod *v1.Pod, nominated *fwk.Status) (bool, string) {
+// PodEligibleToPreemptOthers spares pods than which none is less important the search of every node for victims, of
+// which there are none: in a full cluster it takes longer than all the rest of their cycle.
+func (p sparingPreemption) PodEligibleToPreemptOthers(ctx context.Context, pod *v1.Pod, nominated *fwk.Status) (bool,
+	string) {
 	if corev1helpers.PodPriority(pod) <= p.lowest {
 		return false, "no pod has a lower priority"
 	}
@@ -52,9 +54,10 @@ func (p pinnedPreemption) GetOffsetAndNumCandidates(numNodes int32) (int32, int3
 	return 0, candidates
 }
 
-// OrderedScoreFuncs are the five criteria that the documentation of preemption states, and after them the order of names,
-// where the original takes whichever node a map yields first.
-func (p pinnedPreemption) OrderedScoreFuncs(ctx context.Context, victims map[string]*extenderv1.Victims) []func(string) int64 {
+// OrderedScoreFuncs are the five criteria that the documentation of preemption states, and after them the order of
+// names, where the original takes whichever node a map yields first.
+func (p pinnedPreemption) OrderedScoreFuncs(ctx context.Context,
+	victims map[string]*extenderv1.Victims) []func(string) int64 {
 	criteria := p.Interface.OrderedScoreFuncs(ctx, victims)
 	if len(criteria) == 0 {
 		criteria = []func(string) int64{

@@ -1,5 +1,5 @@
-// Package simulation runs the real scheduler of a configuration on an API in memory and, where time matters, on a virtual clock. What
-// chance a real scheduler leaves to goroutines, maps and random numbers can be pinned.
+// Package simulation runs the real scheduler of a configuration on an API in memory and, where time matters, on a
+// virtual clock. What chance a real scheduler leaves to goroutines, maps and random numbers can be pinned.
 package simulation
 
 import (
@@ -32,9 +32,11 @@ type Scheduler struct {
 	stop func()
 }
 
-// NewScheduler builds the scheduler of a configuration on the API in memory. It works in real time as well as on a virtual clock, and
-// looks at nodes in parallelism goroutines. What changes profiles does so before the informers start, whose handlers read them.
-func NewScheduler(ctx context.Context, api *memapi.Server, config *schedulerconfig.Configuration, parallelism int32, changes ...func(*Scheduler)) (*Scheduler, error) {
+// NewScheduler builds the scheduler of a configuration on the API in memory. It works in real time as well as on a
+// virtual clock, and looks at nodes in parallelism goroutines. What changes profiles does so before the informers
+// start, whose handlers read them.
+func NewScheduler(ctx context.Context, api *memapi.Server, config *schedulerconfig.Configuration, parallelism int32,
+	changes ...func(*Scheduler)) (*Scheduler, error) {
 	return Setup{API: api.RESTConfig(), Config: config, Parallelism: parallelism, Changes: changes}.Start(ctx)
 }
 
@@ -52,8 +54,8 @@ type Setup struct {
 	Events profile.RecorderFactory
 }
 
-// Start builds the scheduler as the command does, starts its informers and waits until it has seen every object. Nothing is
-// scheduled until ScheduleOne or Run is called. Stop must be called in the end.
+// Start builds the scheduler as the command does, starts its informers and waits until it has seen every object.
+// Nothing is scheduled until ScheduleOne or Run is called. Stop must be called in the end.
 func (s Setup) Start(ctx context.Context) (*Scheduler, error) {
 	// The scheduler keeps and changes what it is given; the caller's configuration may be used for other runs.
 	component := s.Config.Component.DeepCopy()
@@ -65,7 +67,8 @@ func (s Setup) Start(ctx context.Context) (*Scheduler, error) {
 		s.Events = func(string) events.EventRecorderLogger { return discardEvents{} }
 	}
 	restConfig, jsonConfig := rest.CopyConfig(s.API), rest.CopyConfig(s.API)
-	restConfig.ContentType, restConfig.AcceptContentTypes = runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf+","+runtime.ContentTypeJSON
+	restConfig.ContentType, restConfig.AcceptContentTypes = runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf+","+
+		runtime.ContentTypeJSON
 	client, err := kubernetes.NewForConfig(restConfig)
 	if err != nil {
 		return nil, fmt.Errorf("making the API client: %w", err)
@@ -83,9 +86,9 @@ func (s Setup) Start(ctx context.Context) (*Scheduler, error) {
 			return factory(ctx, args, handle)
 		}
 	}
-	// What New starts for as long as its context lasts is there for metrics alone, and each of its flushes, a second apart,
-	// tries some thousand channels: in virtual time that would be most of the work. So it ends when everything is synced;
-	// Berth's own plugins have the context that lasts.
+	// What New starts for as long as its context lasts is there for metrics alone, and each of its flushes, a second
+	// apart, tries some thousand channels: in virtual time that would be most of the work. So it ends when everything
+	// is synced; Berth's own plugins have the context that lasts.
 	starting, started := context.WithCancel(ctx)
 	defer started()
 	sched, err := scheduler.New(starting, binding.Sure(client), informers, dynamicInformers,

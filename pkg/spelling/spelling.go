@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Closest is the known name that was most likely meant, empty if none is near: a few letters away, or else the only one that begins
-// with the name.
+// Closest is the known name that was most likely meant, empty if none is near: a few letters away, or else the only one
+// that begins with the name.
 func Closest[T any](name string, known map[string]T) string {
 	best, least := "", 3
 	longer := []string{}

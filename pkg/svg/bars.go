@@ -34,7 +34,8 @@ func (p *Bars) SVG() string {
 			fmt.Fprintf(&b, `<rect class="bar %c" x="%.1f" y="%.1f" width="%.1f" height="%.1f"/>`,
 				'a'+side, left+group*(0.1+0.4*float64(side)), marginTop+innerHeight-height, group*0.38, math.Max(0, height))
 		}
-		fmt.Fprintf(&b, `<text class="tick" x="%.1f" y="%g" text-anchor="middle">%s</text>`, left+group/2, marginTop+innerHeight+16, html.EscapeString(label))
+		fmt.Fprintf(&b, `<text class="tick" x="%.1f" y="%g" text-anchor="middle">%s</text>`, left+group/2, marginTop+
+			innerHeight+16, html.EscapeString(label))
 	}
 	axisX(&b, p.AxisLabel)
 	b.WriteString("</svg>")

@@ -29,16 +29,17 @@ func LineClass(i int) string {
 // documentStyle is the style sheet of a document.
 func documentStyle() string {
 	var b strings.Builder
-	b.WriteString(`svg{background:#fff}text{font:12px sans-serif;fill:#222}.caption{font-weight:bold}.grid{stroke:#ddd}.axis,.tickmark{stroke:#444}` +
-		`.line{fill:none;stroke-width:2}.dashed{stroke-dasharray:6 4}.band{stroke:none;opacity:.18}`)
+	b.WriteString(
+		`svg{background:#fff}text{font:12px sans-serif;fill:#222}.caption{font-weight:bold}.grid{stroke:#ddd}.axis,.tickmark{stroke:#444}` +
+			`.line{fill:none;stroke-width:2}.dashed{stroke-dasharray:6 4}.band{stroke:none;opacity:.18}`)
 	for i, c := range colors {
 		fmt.Fprintf(&b, `.line.c%d{stroke:%s}.band.c%d,.point.c%d{fill:%s}`, i, c, i, i, c)
 	}
 	return b.String()
 }
 
-// Document draws plots under one another, each with its title above, a legend to the right and a mark at each value, as a
-// file that shows without a page around it.
+// Document draws plots under one another, each with its title above, a legend to the right and a mark at each value, as
+// a file that shows without a page around it.
 func Document(title string, plots []Plot) string {
 	const height = plotHeight + captionHeight
 	var b strings.Builder
@@ -47,7 +48,8 @@ func Document(title string, plots []Plot) string {
 		Width+legendWidth, height*float64(len(plots)), html.EscapeString(title), documentStyle())
 	for i := range plots {
 		p := &plots[i]
-		fmt.Fprintf(&b, `<g transform="translate(0 %g)"><text class="caption" x="%g" y="16">%s</text><g transform="translate(0 %g)">`,
+		fmt.Fprintf(&b,
+			`<g transform="translate(0 %g)"><text class="caption" x="%g" y="16">%s</text><g transform="translate(0 %g)">`,
 			height*float64(i), marginLeft, html.EscapeString(p.Title), captionHeight)
 		p.draw(&b)
 		for n, s := range p.Lines {
@@ -65,7 +67,8 @@ func Document(title string, plots []Plot) string {
 // points marks the values of a line, and says of each what it is when pointed at.
 func (p *Plot) points(b *strings.Builder, s Series) {
 	for i := range s.X {
-		fmt.Fprintf(b, `<circle class="point %s" cx="%.1f" cy="%.1f" r="3"><title>%s, %s: %s`, s.Class, p.px(s.X[i]), p.py(s.Y[i]),
+		fmt.Fprintf(b, `<circle class="point %s" cx="%.1f" cy="%.1f" r="3"><title>%s, %s: %s`, s.Class, p.px(s.X[i]),
+			p.py(s.Y[i]),
 			html.EscapeString(s.Name), html.EscapeString(p.X.Format(s.X[i])), html.EscapeString(p.Y.Format(s.Y[i])))
 		if s.Low != nil {
 			fmt.Fprintf(b, ` (%s to %s)`, html.EscapeString(p.Y.Format(s.Low[i])), html.EscapeString(p.Y.Format(s.Top[i])))

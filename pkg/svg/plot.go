@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// The drawing area of a plot in user units. A plot is drawn small and scaled up, so that its letters are still legible at
-// the width of a phone.
+// The drawing area of a plot in user units. A plot is drawn small and scaled up, so that its letters are still legible
+// at the width of a phone.
 const (
 	Width, plotHeight       = 400.0, 260.0
 	marginLeft, marginRight = 46.0, 10.0
@@ -78,7 +78,8 @@ func (p *Plot) SVG() string {
 
 // Open begins an element of that height, with its text alternative.
 func Open(b *strings.Builder, id, title, description string, height float64) {
-	fmt.Fprintf(b, `<svg viewBox="0 0 %g %g" role="img" aria-labelledby="%s-t %s-d"><title id="%s-t">%s</title><desc id="%s-d">%s</desc>`,
+	fmt.Fprintf(b,
+		`<svg viewBox="0 0 %g %g" role="img" aria-labelledby="%s-t %s-d"><title id="%s-t">%s</title><desc id="%s-d">%s</desc>`,
 		Width, height, id, id, id, html.EscapeString(title), id, html.EscapeString(description))
 }
 
@@ -86,7 +87,8 @@ func (p *Plot) draw(b *strings.Builder) {
 	gridY(b, &p.Y)
 	for _, v := range p.X.ticks(6) {
 		x := p.px(v)
-		fmt.Fprintf(b, `<line class="tickmark" x1="%.1f" y1="%g" x2="%.1f" y2="%g"/><text class="tick" x="%.1f" y="%g" text-anchor="middle">%s</text>`,
+		fmt.Fprintf(b,
+			`<line class="tickmark" x1="%.1f" y1="%g" x2="%.1f" y2="%g"/><text class="tick" x="%.1f" y="%g" text-anchor="middle">%s</text>`,
 			x, marginTop+innerHeight, x, marginTop+innerHeight+4, x, marginTop+innerHeight+16, html.EscapeString(p.X.Format(v)))
 	}
 	axisX(b, p.X.Label)
@@ -108,15 +110,18 @@ func (p *Plot) draw(b *strings.Builder) {
 func gridY(b *strings.Builder, a *Axis) {
 	for _, v := range a.ticks(5) {
 		y := marginTop + innerHeight*(1-a.part(v))
-		fmt.Fprintf(b, `<line class="grid" x1="%g" y1="%.1f" x2="%g" y2="%.1f"/><text class="tick" x="%g" y="%.1f" text-anchor="end">%s</text>`,
+		fmt.Fprintf(b,
+			`<line class="grid" x1="%g" y1="%.1f" x2="%g" y2="%.1f"/><text class="tick" x="%g" y="%.1f" text-anchor="end">%s</text>`,
 			marginLeft, y, Width-marginRight, y, marginLeft-5, y+4, html.EscapeString(a.Format(v)))
 	}
 }
 
 // axisX draws the line at the bottom of a plot and what lies along it.
 func axisX(b *strings.Builder, label string) {
-	fmt.Fprintf(b, `<line class="axis" x1="%g" y1="%g" x2="%g" y2="%g"/>`, marginLeft, marginTop+innerHeight, Width-marginRight, marginTop+innerHeight)
-	fmt.Fprintf(b, `<text class="label" x="%g" y="%g" text-anchor="middle">%s</text>`, marginLeft+innerWidth/2, plotHeight-6, html.EscapeString(label))
+	fmt.Fprintf(b, `<line class="axis" x1="%g" y1="%g" x2="%g" y2="%g"/>`, marginLeft, marginTop+innerHeight,
+		Width-marginRight, marginTop+innerHeight)
+	fmt.Fprintf(b, `<text class="label" x="%g" y="%g" text-anchor="middle">%s</text>`, marginLeft+innerWidth/2,
+		plotHeight-6, html.EscapeString(label))
 }
 
 func (p *Plot) path(x, y []float64) string {

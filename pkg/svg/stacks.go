@@ -44,11 +44,13 @@ func (p *Stacks) SVG() string {
 			sum += height
 			if height > 0 {
 				fmt.Fprintf(&b, `<rect class="stack %s" x="%.1f" y="%.2f" width="%.1f" height="%.2f"><title>%s: %s</title></rect>`,
-					part.Class, left+place*0.04, marginTop+innerHeight-sum, place*0.92, height, html.EscapeString(part.Name), html.EscapeString(p.Format(part.Values[i])))
+					part.Class, left+place*0.04, marginTop+innerHeight-sum, place*0.92, height, html.EscapeString(part.Name),
+					html.EscapeString(p.Format(part.Values[i])))
 			}
 		}
 		if label != "" {
-			fmt.Fprintf(&b, `<text class="tick" x="%.1f" y="%g" text-anchor="middle">%s</text>`, left+place/2, marginTop+innerHeight+16, html.EscapeString(label))
+			fmt.Fprintf(&b, `<text class="tick" x="%.1f" y="%g" text-anchor="middle">%s</text>`, left+place/2, marginTop+
+				innerHeight+16, html.EscapeString(label))
 		}
 	}
 	axisX(&b, p.AxisLabel)

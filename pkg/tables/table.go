@@ -190,7 +190,8 @@ func (t *Table) render(shown, widths []int) string {
 	return b.String()
 }
 
-// wrapTight breaks text into lines that are not filled up with spaces, or only the last of them would be brought to the right.
+// wrapTight breaks text into lines that are not filled up with spaces, or only the last of them would be brought to the
+// right.
 func wrapTight(s string, width int) string {
 	lines := strings.Split(text.WrapSoft(s, width), "\n")
 	for i := range lines {

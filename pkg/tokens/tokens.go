@@ -47,8 +47,10 @@ func UserOf(ctx context.Context, client kubernetes.Interface, token string) (*au
 }
 
 // May reports whether the user has the right that is asked for.
-func May(ctx context.Context, client kubernetes.Interface, user *authenticationv1.UserInfo, ask authorizationv1.SubjectAccessReviewSpec) (bool, error) {
-	ask.User, ask.UID, ask.Groups, ask.Extra = user.Username, user.UID, user.Groups, map[string]authorizationv1.ExtraValue{}
+func May(ctx context.Context, client kubernetes.Interface, user *authenticationv1.UserInfo,
+	ask authorizationv1.SubjectAccessReviewSpec) (bool, error) {
+	ask.User, ask.UID, ask.Groups, ask.Extra = user.Username, user.UID, user.Groups,
+		map[string]authorizationv1.ExtraValue{}
 	for name, values := range user.Extra {
 		ask.Extra[name] = authorizationv1.ExtraValue(values)
 	}

@@ -12,12 +12,13 @@ import (
 )
 
 const (
-	// longestCell is how wide a column may be that is not the last, shortestCell how far one of words is narrowed, and shortestLast
-	// how far the last one is: it says why, and takes the room that the others leave.
+	// longestCell is how wide a column may be that is not the last, shortestCell how far one of words is narrowed, and
+	// shortestLast how far the last one is: it says why, and takes the room that the others leave.
 	longestCell, shortestCell, shortestLast = 40, 16, 24
 	// gap is what separates columns.
 	gap = 2
-	// aboutLines is how many lines below a list have the last cell of the chosen entry in full, where the screen has so many rows.
+	// aboutLines is how many lines below a list have the last cell of the chosen entry in full, where the screen has so
+	// many rows.
 	aboutLines, roomForAbout = 3, 16
 )
 
@@ -27,8 +28,8 @@ type shownColumn struct {
 	at, width int
 }
 
-// layOut chooses the columns that have room: extra ones are left out first, then words are narrowed, then numbers are left out from
-// the right, but never the first and the last column.
+// layOut chooses the columns that have room: extra ones are left out first, then words are narrowed, then numbers are
+// left out from the right, but never the first and the last column.
 func (m *Model) layOut() []shownColumn {
 	shown := make([]shownColumn, len(m.columns))
 	for i, c := range m.columns {
@@ -127,7 +128,8 @@ func (m *Model) drawList() []string {
 	return append(lines, m.about()...)
 }
 
-// fill cuts or pads a cell to the width of its column. Of a name the middle is left out: it often differs from others at its end alone.
+// fill cuts or pads a cell to the width of its column. Of a name the middle is left out: it often differs from others
+// at its end alone.
 func fill(cell string, c shownColumn, last bool) string {
 	width := text.StringWidthWithoutEscSequences(cell)
 	switch {

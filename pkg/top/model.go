@@ -54,8 +54,8 @@ type Model struct {
 
 	width, height int
 	tab           int
-	// cursors are the chosen entries of the tabs, tops the first that are shown, sorted the columns by which they are sorted,
-	// -1 for the order of the cluster.
+	// cursors are the chosen entries of the tabs, tops the first that are shown, sorted the columns by which they are
+	// sorted, -1 for the order of the cluster.
 	cursors, tops, sorted [tabs]int
 	descending            [tabs]bool
 	filter                string
@@ -96,7 +96,8 @@ func Run(ctx context.Context, source Source, color bool, in io.Reader, out io.Wr
 	shown, cancel := context.WithCancel(ctx) // what follows the cluster ends with the view
 	defer cancel()
 	model := newModel(shown, source, color)
-	_, err := tea.NewProgram(model, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler()).Run()
+	_, err := tea.NewProgram(model, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out),
+		tea.WithoutSignalHandler()).Run()
 	if err != nil && ctx.Err() == nil {
 		return fmt.Errorf("running the live view: %w", err)
 	}
@@ -104,7 +105,8 @@ func Run(ctx context.Context, source Source, color bool, in io.Reader, out io.Wr
 }
 
 func newModel(ctx context.Context, source Source, color bool) *Model {
-	m := &Model{ctx: ctx, source: source, screen: tables.Screen{Color: color}, cluster: source.Cluster(), width: 80, height: 24}
+	m := &Model{ctx: ctx, source: source, screen: tables.Screen{Color: color}, cluster: source.Cluster(), width: 80,
+		height: 24}
 	for i := range m.sorted {
 		m.sorted[i] = -1
 	}
@@ -115,7 +117,8 @@ func newModel(ctx context.Context, source Source, color bool) *Model {
 // Init begins to follow the cluster.
 func (m *Model) Init() tea.Cmd { return m.follow() }
 
-// follow waits for the next picture of the cluster. Times grow without a change, so that there is one at least every few seconds.
+// follow waits for the next picture of the cluster. Times grow without a change, so that there is one at least every
+// few seconds.
 func (m *Model) follow() tea.Cmd {
 	return func() tea.Msg {
 		for _, wake := range []struct {
@@ -246,7 +249,8 @@ func (m *Model) explain(kind, namespace, name string) tea.Cmd {
 		return nil
 	}
 	title := kind + " " + namespace + "/" + name
-	m.detail = &detail{title: title, lines: []string{"Reading the cluster and running its scheduler on the copy …"}, back: m.detail}
+	m.detail = &detail{title: title, lines: []string{"Reading the cluster and running its scheduler on the copy …"},
+		back: m.detail}
 	ctx, source, width := m.ctx, m.source, m.right()
 	return func() tea.Msg {
 		text, err := source.Explain(ctx, kind, namespace, name, width)
@@ -330,7 +334,8 @@ func (m *Model) arrange() {
 	m.columns, m.lines = m.entries()
 	if m.filter != "" {
 		wanted := strings.ToLower(m.filter)
-		m.lines = slices.DeleteFunc(m.lines, func(e entry) bool { return !strings.Contains(strings.ToLower(strings.Join(e.cells, " ")), wanted) })
+		m.lines = slices.DeleteFunc(m.lines,
+			func(e entry) bool { return !strings.Contains(strings.ToLower(strings.Join(e.cells, " ")), wanted) })
 	}
 	if by := m.sorted[m.tab]; by >= 0 && by < len(m.columns) {
 		slices.SortStableFunc(m.lines, func(x, y entry) int {

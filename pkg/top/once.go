@@ -1,4 +1,5 @@
-// Package top shows an overview of a cluster in a terminal: once, as text, or live, with keys to move, filter, sort and explain.
+// Package top shows an overview of a cluster in a terminal: once, as text, or live, with keys to move, filter, sort and
+// explain.
 package top
 
 import (
@@ -29,7 +30,8 @@ func Once(out io.Writer, c *overview.Cluster, most int) error {
 	onceMap(&b, screen, c)
 	section(&b, screen, "Queue", len(c.Queue), most, queueColumns, func(i int) []any { return queueCells(&c.Queue[i]) })
 	section(&b, screen, "Gangs", len(c.Gangs), most, gangColumns, func(i int) []any { return gangCells(&c.Gangs[i]) })
-	section(&b, screen, "Warnings", len(c.Warnings), most, warningColumns, func(i int) []any { return warningCells(&c.Warnings[i], c.Taken) })
+	section(&b, screen, "Warnings", len(c.Warnings), most, warningColumns,
+		func(i int) []any { return warningCells(&c.Warnings[i], c.Taken) })
 	if _, err := io.WriteString(out, b.String()); err != nil {
 		return fmt.Errorf("printing the overview: %w", err)
 	}
@@ -54,7 +56,8 @@ func onceMap(b *strings.Builder, screen tables.Screen, c *overview.Cluster) {
 	}
 }
 
-func section(b *strings.Builder, screen tables.Screen, title string, count, most int, columns []tables.Column, cells func(int) []any) {
+func section(b *strings.Builder, screen tables.Screen, title string, count, most int, columns []tables.Column,
+	cells func(int) []any) {
 	if count == 0 {
 		return
 	}
@@ -87,8 +90,10 @@ func (c cores) String() string   { return fmt.Sprintf("%.1f", float64(c)/1000) }
 func (d dollars) String() string { return overview.Dollars(price.MicroDollars(d)) }
 func (s seconds) String() string { return tables.Seconds(float64(s)) }
 
-var queueColumns = []tables.Column{{Name: "#", Number: true}, {Name: "Name"}, {Name: "Pods", Number: true}, {Name: "GPUs", Number: true},
-	{Name: "Priority", Number: true, Extra: true}, {Name: "Waiting", Number: true}, {Name: "Scheduler", Extra: true}, {Name: "Reason"}}
+var queueColumns = []tables.Column{{Name: "#", Number: true}, {Name: "Name"}, {Name: "Pods", Number: true},
+	{Name: "GPUs", Number: true},
+	{Name: "Priority", Number: true, Extra: true}, {Name: "Waiting", Number: true}, {Name: "Scheduler", Extra: true},
+	{Name: "Reason"}}
 
 func queueCells(w *overview.Waiting) []any {
 	var position any = "-"
@@ -98,25 +103,31 @@ func queueCells(w *overview.Waiting) []any {
 	return []any{position, w.Title(), w.Pods, gpus(w.MilliGPU), w.Priority, seconds(w.WaitSeconds), w.Scheduler, w.Why()}
 }
 
-var gangColumns = []tables.Column{{Name: "Gang"}, {Name: "On nodes", Number: true}, {Name: "Needs", Number: true}, {Name: "Members", Number: true},
-	{Name: "GPUs", Number: true}, {Name: "Nodes", Number: true, Extra: true}, {Name: "Phase", Extra: true}, {Name: "Waiting", Number: true}, {Name: "Reason"}}
+var gangColumns = []tables.Column{{Name: "Gang"}, {Name: "On nodes", Number: true}, {Name: "Needs", Number: true},
+	{Name: "Members", Number: true},
+	{Name: "GPUs", Number: true}, {Name: "Nodes", Number: true, Extra: true}, {Name: "Phase", Extra: true},
+	{Name: "Waiting", Number: true}, {Name: "Reason"}}
 
 func gangCells(g *overview.Gang) []any {
 	var waiting any = "-"
 	if !g.Started {
 		waiting = seconds(g.WaitSeconds)
 	}
-	return []any{g.Namespace + "/" + g.Name, g.Scheduled, g.MinMember, g.Members, gpus(g.MilliGPU), g.Nodes, g.Phase, waiting, g.Lacks()}
+	return []any{g.Namespace + "/" + g.Name, g.Scheduled, g.MinMember, g.Members, gpus(g.MilliGPU), g.Nodes, g.Phase,
+		waiting, g.Lacks()}
 }
 
-var warningColumns = []tables.Column{{Name: "Last seen", Number: true}, {Name: "Times", Number: true, Extra: true}, {Name: "Object"}, {Name: "Reason"}, {Name: "Message"}}
+var warningColumns = []tables.Column{{Name: "Last seen", Number: true}, {Name: "Times", Number: true, Extra: true},
+	{Name: "Object"}, {Name: "Reason"}, {Name: "Message"}}
 
 func warningCells(w *overview.Warning, now time.Time) []any {
 	return []any{seconds(max(0, now.Sub(w.Time)).Truncate(time.Second).Seconds()), w.Count, w.Title(), w.Reason, w.Brief()}
 }
 
-var nodeColumns = []tables.Column{{Name: "Node"}, {Name: "GPUs"}, {Name: "Used", Number: true}, {Name: "Stranded", Number: true}, {Name: "Free cores", Number: true},
-	{Name: "Pods", Number: true, Extra: true}, {Name: "$/h", Number: true, Extra: true}, {Name: "Idle $/h", Number: true}, {Name: "Model", Extra: true},
+var nodeColumns = []tables.Column{{Name: "Node"}, {Name: "GPUs"}, {Name: "Used", Number: true},
+	{Name: "Stranded", Number: true}, {Name: "Free cores", Number: true},
+	{Name: "Pods", Number: true, Extra: true}, {Name: "$/h", Number: true, Extra: true}, {Name: "Idle $/h", Number: true},
+	{Name: "Model", Extra: true},
 	{Name: "Rack", Extra: true}, {Name: "State"}}
 
 func nodeCells(screen tables.Screen, n *overview.Node) []any {
@@ -124,6 +135,7 @@ func nodeCells(screen tables.Screen, n *overview.Node) []any {
 	if n.Priced {
 		cost, idle = dollars(n.MicroDollarsPerHour), dollars(n.IdleMicroDollarsPerHour)
 	}
-	return []any{n.Name, glyphs(screen, n.GPUs), gpus(n.AllocatedMilliGPU), tenths(n.StrandedMilliGPU), cores(n.FreeCPUMilli),
+	return []any{n.Name, glyphs(screen, n.GPUs), gpus(n.AllocatedMilliGPU), tenths(n.StrandedMilliGPU),
+		cores(n.FreeCPUMilli),
 		n.Pods, cost, idle, n.Model, n.Rack, n.State}
 }

@@ -49,7 +49,8 @@ func workloadsOf(e entry) func(*overview.Job) bool {
 
 var namespaceColumns = []tables.Column{
 	{Name: "Namespace"}, {Name: "Workloads", Number: true}, {Name: "Pods", Number: true}, {Name: "GPUs", Number: true},
-	{Name: "Pending pods", Number: true}, {Name: "Pending GPUs", Number: true}, {Name: "$/h", Number: true}, {Name: "Waiting"},
+	{Name: "Pending pods", Number: true}, {Name: "Pending GPUs", Number: true}, {Name: "$/h", Number: true},
+	{Name: "Waiting"},
 }
 
 func namespaceCells(n *overview.Namespace, jobs []overview.Job) []any {

@@ -65,7 +65,8 @@ func prefixed(prefix string, lines []string) []string {
 	return out
 }
 
-// rows is how many lines of a list fit: all but header, the names of columns, what is said of the chosen entry and the footer.
+// rows is how many lines of a list fit: all but header, the names of columns, what is said of the chosen entry and the
+// footer.
 func (m *Model) rows() int { return max(1, m.height-len(m.header())-2-m.aboutHeight()) }
 
 // draw returns the lines of the screen.
@@ -213,7 +214,8 @@ func (m *Model) drawMap() []string {
 	said := Legend
 	if cursor < len(nodes) {
 		n := &nodes[cursor]
-		said = fmt.Sprintf("%s  %s %s of %d GPUs allocated, %s stranded, %.1f cores free, %s", n.Name, n.State, overview.GPUs(n.AllocatedMilliGPU), len(n.GPUs),
+		said = fmt.Sprintf("%s  %s %s of %d GPUs allocated, %s stranded, %.1f cores free, %s", n.Name, n.State,
+			overview.GPUs(n.AllocatedMilliGPU), len(n.GPUs),
 			overview.Roughly(n.StrandedMilliGPU), float64(n.FreeCPUMilli)/1000, n.Sharing)
 	}
 	return append(lines, cut(Legend, m.left()), cut(said, m.left()))
@@ -292,6 +294,7 @@ func podLine(p *overview.PodOn) string {
 	if p.Gang != "" {
 		gang = "  gang " + p.Gang
 	}
-	return fmt.Sprintf("%s/%s  %s GPU%s  priority %d  age %s%s", p.Namespace, p.Name, overview.GPUs(p.MilliGPU), devices, p.Priority,
+	return fmt.Sprintf("%s/%s  %s GPU%s  priority %d  age %s%s", p.Namespace, p.Name, overview.GPUs(p.MilliGPU), devices,
+		p.Priority,
 		tables.Duration(time.Duration(p.AgeHours*float64(time.Hour))), gang)
 }

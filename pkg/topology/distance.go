@@ -15,8 +15,8 @@ type Place struct {
 	domains []unique.Handle[string]
 }
 
-// NewPlace makes the place of a node. Path holds its domain at each level, the widest level first; empty where it lies in
-// none. All nodes have the same number of levels.
+// NewPlace makes the place of a node. Path holds its domain at each level, the widest level first; empty where it lies
+// in none. All nodes have the same number of levels.
 func NewPlace(node string, path []string) *Place {
 	p := &Place{node: node, path: path, domains: make([]unique.Handle[string], len(path))}
 	var name strings.Builder
@@ -36,8 +36,8 @@ func NewPlace(node string, path []string) *Place {
 // Path holds the domain of the node at each level, the widest level first. It must not be changed.
 func (p *Place) Path() []string { return p.path }
 
-// Tally counts what a pod exchanges with others by where these are, so that what a node would mean for the pod is added up
-// by level and not by peer. Once all peers are added it may be read by many at once.
+// Tally counts what a pod exchanges with others by where these are, so that what a node would mean for the pod is added
+// up by level and not by peer. Once all peers are added it may be read by many at once.
 type Tally struct {
 	total   int64
 	nodes   map[string]int64
@@ -63,8 +63,8 @@ func (t *Tally) Add(at *Place, traffic int64) {
 // Total is the traffic with all peers.
 func (t *Tally) Total() int64 { return t.total }
 
-// Distances is how far two nodes are apart by the narrowest thing that they share: the node itself comes first, then the
-// levels from the narrowest to the widest, then nothing at all. They do not fall.
+// Distances is how far two nodes are apart by the narrowest thing that they share: the node itself comes first, then
+// the levels from the narrowest to the widest, then nothing at all. They do not fall.
 type Distances []int64
 
 // Mean returns the mean distance between a node and all peers, by traffic, rounded; 0 without traffic.

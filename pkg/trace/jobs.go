@@ -22,7 +22,8 @@ var (
 	spotValues = []string{"", "tolerate", "require", "avoid"}
 )
 
-// ReadJobs reads a trace of jobs, ordered by arrival and name afterwards. Three formats are told apart by their beginning:
+// ReadJobs reads a trace of jobs, ordered by arrival and name afterwards. Three formats are told apart by their
+// beginning:
 //
 //   - CSV with the columns name,cpu_milli,memory_mib[,arrival,duration,pods,gpus,gpu_milli,models,gang,priority,spot,
 //     namespace,labels,mixed_models]:
@@ -225,7 +226,8 @@ func jsonRow(text []byte, file string, line int) (*row, error) {
 	r := &row{table: &table{file: file, columns: map[string]int{}}, line: line}
 	for key, raw := range object {
 		if !slices.Contains(jobColumns, key) && !slices.Contains(jobOptional, key) {
-			return nil, fmt.Errorf("key %q is unknown; allowed are %s", key, strings.Join(append(slices.Clone(jobColumns), jobOptional...), ","))
+			return nil, fmt.Errorf("key %q is unknown; allowed are %s", key,
+				strings.Join(append(slices.Clone(jobColumns), jobOptional...), ","))
 		}
 		value, err := scalar(raw)
 		if err != nil {

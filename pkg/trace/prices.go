@@ -8,8 +8,8 @@ import (
 
 var priceColumns = []string{"resource", "dollars_per_hour"}
 
-// ReadPrices reads a table of rates: a CSV file with the columns resource,dollars_per_hour. resource is the name of a GPU
-// model, or cpu-core, or memory-gib.
+// ReadPrices reads a table of rates: a CSV file with the columns resource,dollars_per_hour. resource is the name of a
+// GPU model, or cpu-core, or memory-gib.
 func ReadPrices(r io.Reader, file string) (*price.ModelRates, error) {
 	t, err := openTable(r, file)
 	if err != nil {

@@ -26,7 +26,8 @@ type table struct {
 	header  []string
 }
 
-// maxLine bounds a line, and a row, which may have line breaks between quotes: a longer one is none of a table or of a list of jobs.
+// maxLine bounds a line, and a row, which may have line breaks between quotes: a longer one is none of a table or of a
+// list of jobs.
 const maxLine = 1 << 20
 
 // bounded fails at a line or a row longer than maxLine, where a CSV reader would go on until the memory is full.
@@ -43,7 +44,8 @@ type bounded struct {
 func (b *bounded) Read(p []byte) (int, error) {
 	// More is read only when the row has not ended, so all that was read since its beginning is part of it.
 	if b.read-b.rowStart > maxLine {
-		return 0, &Error{File: b.file, Line: b.rowLine, Err: fmt.Errorf("the row that begins here is longer than %d MiB (is a quote missing?)", maxLine>>20)}
+		return 0, &Error{File: b.file, Line: b.rowLine,
+			Err: fmt.Errorf("the row that begins here is longer than %d MiB (is a quote missing?)", maxLine>>20)}
 	}
 	n, err := b.Reader.Read(p)
 	b.read += int64(n)
@@ -103,12 +105,14 @@ func openTable(r io.Reader, file string) (*table, error) {
 func (t *table) require(required, optional []string) error {
 	for _, name := range required {
 		if _, ok := t.columns[name]; !ok {
-			return &Error{File: t.file, Line: 1, Err: fmt.Errorf("column %q is missing; want %s", name, strings.Join(required, ","))}
+			return &Error{File: t.file, Line: 1,
+				Err: fmt.Errorf("column %q is missing; want %s", name, strings.Join(required, ","))}
 		}
 	}
 	for _, name := range t.header {
 		if !slices.Contains(required, name) && !slices.Contains(optional, name) {
-			return &Error{File: t.file, Line: 1, Err: fmt.Errorf("column %q is unknown; allowed are %s", name, strings.Join(append(slices.Clone(required), optional...), ","))}
+			return &Error{File: t.file, Line: 1, Err: fmt.Errorf("column %q is unknown; allowed are %s", name,
+				strings.Join(append(slices.Clone(required), optional...), ","))}
 		}
 	}
 	return nil
@@ -147,7 +151,8 @@ func (t *table) parseError(err error) error {
 		return &Error{File: t.file, Err: err}
 	}
 	if errors.Is(parse.Err, csv.ErrFieldCount) {
-		return &Error{File: t.file, Line: parse.Line, Err: fmt.Errorf("wrong number of columns; the header has %d (is the file cut off?)", len(t.header))}
+		return &Error{File: t.file, Line: parse.Line,
+			Err: fmt.Errorf("wrong number of columns; the header has %d (is the file cut off?)", len(t.header))}
 	}
 	return &Error{File: t.file, Line: parse.Line, Err: parse.Err}
 }
@@ -162,7 +167,8 @@ type row struct {
 
 func (r *row) fail(column, value, allowed string) {
 	if r.err == nil {
-		r.err = &Error{File: r.table.file, Line: r.line, Err: fmt.Errorf("column %q: %q is not allowed; want %s", column, value, allowed)}
+		r.err = &Error{File: r.table.file, Line: r.line,
+			Err: fmt.Errorf("column %q: %q is not allowed; want %s", column, value, allowed)}
 	}
 }
 

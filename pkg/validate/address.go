@@ -5,12 +5,13 @@ import (
 
 	"berth.dev/berth/pkg/address"
 	networkv1alpha1 "berth.dev/berth/pkg/apis/network/v1alpha1"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/podview"
 )
 
-// pool reads the addresses as the scheduler does. The API server does not see that a range is empty or that two overlap.
+// pool reads the addresses as the scheduler does. The API server does not see that a range is empty or that two
+// overlap.
 func (d *document) pool(p *networkv1alpha1.IPPool) {
-	_, problems := kubeview.AddressPool(p)
+	_, problems := podview.AddressPool(p)
 	for _, problem := range problems {
 		d.findIn(Error, "address", problem.Field, body(problem))
 	}
@@ -23,8 +24,9 @@ func (d *document) reservation(r *networkv1alpha1.IPReservation) {
 		d.findIn(Error, "address", "spec.address", err.Error())
 		return
 	}
-	if want := kubeview.ReservationName(a); r.Name != want {
-		d.findIn(Error, "address", "metadata.name", fmt.Sprintf("a reservation of %s must be named %s, not %s", a, want, r.Name))
+	if want := podview.ReservationName(a); r.Name != want {
+		d.findIn(Error, "address", "metadata.name",
+			fmt.Sprintf("a reservation of %s must be named %s, not %s", a, want, r.Name))
 	}
 	who := &r.Spec.Pod
 	if (who.Name == "") == (who.StatefulSet == "") || (who.StatefulSet == "") != (who.Ordinal == nil) {

@@ -101,7 +101,8 @@ func allPlugins() (frameworkruntime.Registry, error) {
 
 // unsigned returns the plugins of a profile that decide about nodes and sign no pods. A framework does not hand out its
 // plugins, so they are made once more, and looked at on the way.
-func unsigned(ctx context.Context, built framework.Framework, profile *schedulerapi.KubeSchedulerProfile) ([]string, error) {
+func unsigned(ctx context.Context, built framework.Framework, profile *schedulerapi.KubeSchedulerProfile) ([]string,
+	error) {
 	registry, err := allPlugins()
 	if err != nil {
 		return nil, err
@@ -131,7 +132,8 @@ func unsigned(ctx context.Context, built framework.Framework, profile *scheduler
 
 // buildAgain makes a profile once more with the plugins of a registry; capture, if given, is told what it comes to.
 func buildAgain(
-	ctx context.Context, registry frameworkruntime.Registry, built framework.Framework, profile *schedulerapi.KubeSchedulerProfile,
+	ctx context.Context, registry frameworkruntime.Registry, built framework.Framework,
+	profile *schedulerapi.KubeSchedulerProfile,
 	capture frameworkruntime.CaptureProfile,
 ) error {
 	again, err := frameworkruntime.NewFramework(ctx, registry, profile.DeepCopy(),

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"berth.dev/berth/pkg/yamldoc"
 )
 
 // namesConfigurationKind finds the kind in a text that cannot be parsed.
@@ -14,7 +16,7 @@ var namesConfigurationKind = regexp.MustCompile(`\bkind["']?[ \t]*:[ \t]*["']?` 
 
 // configMap checks the configurations that a ConfigMap carries.
 func (d *document) configMap() {
-	data := child(d.root, "data")
+	data := yamldoc.Child(d.root, "data")
 	if data != nil && data.Kind == yaml.AliasNode {
 		data = data.Alias
 	}
@@ -37,7 +39,8 @@ func (d *document) configMap() {
 	}
 }
 
-// holdsConfiguration says whether one of the documents in a text is a configuration of a scheduler, or seems to be meant as one.
+// holdsConfiguration says whether one of the documents in a text is a configuration of a scheduler, or seems to be
+// meant as one.
 func holdsConfiguration(text string) bool {
 	if !strings.Contains(text, configurationKind) {
 		return false // which spares parsing it
@@ -50,7 +53,7 @@ func holdsConfiguration(text string) bool {
 			return false
 		case err != nil:
 			return namesConfigurationKind.MatchString(text)
-		case len(node.Content) > 0 && scalarText(child(node.Content[0], "kind")) == configurationKind:
+		case len(node.Content) > 0 && scalarText(yamldoc.Child(node.Content[0], "kind")) == configurationKind:
 			return true
 		}
 	}

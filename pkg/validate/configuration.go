@@ -16,6 +16,7 @@ import (
 
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/schedulerconfig"
+	"berth.dev/berth/pkg/yamldoc"
 )
 
 // unknownPlugin is how the scheduler says that there is none of that name.
@@ -57,7 +58,8 @@ func (d *document) configuration() {
 	}
 	configuration, files := (&schedulerconfig.Configuration{Name: d.file, Component: component}).WithoutExtenderFiles()
 	for _, path := range files {
-		d.findIn(Note, "not-checked", path.String(), "not checked: the file is read on the machine on which the scheduler runs")
+		d.findIn(Note, "not-checked", path.String(),
+			"not checked: the file is read on the machine on which the scheduler runs")
 	}
 	profiles, err := build(configuration)
 	if err != nil {
@@ -88,8 +90,8 @@ func (d *document) configurationFields() bool {
 	s := d.structureOf(obj)
 	profiles, _ := d.at("profiles")
 	for i, profile := range elements(profiles) {
-		for j, plugin := range elements(child(profile, "pluginConfig")) {
-			args, name := child(plugin, "args"), child(plugin, "name")
+		for j, plugin := range elements(yamldoc.Child(profile, "pluginConfig")) {
+			args, name := yamldoc.Child(plugin, "args"), yamldoc.Child(plugin, "name")
 			if args == nil || name == nil {
 				continue
 			}
@@ -102,8 +104,8 @@ func (d *document) configurationFields() bool {
 	return len(s.wrong)+len(s.unknown) == 0
 }
 
-// badArgs finds what is wrong with the args of Berth's own plugins, and says whether anything is. The scheduler makes its plugins in no
-// certain order and stops at the first that it cannot make.
+// badArgs finds what is wrong with the args of Berth's own plugins, and says whether anything is. The scheduler makes
+// its plugins in no certain order and stops at the first that it cannot make.
 func (d *document) badArgs(c *schedulerapi.KubeSchedulerConfiguration) bool {
 	found := false
 	for i := range c.Profiles {
@@ -114,7 +116,7 @@ func (d *document) badArgs(c *schedulerapi.KubeSchedulerConfiguration) bool {
 			case *config.GPUAwareArgs:
 				err = config.ValidateGPUAwareArgs(path, args)
 			case *config.CostOptimizedArgs:
-				err = config.ValidateCostOptimizedArgs(path, args)
+				_, err = config.ValidateCostOptimizedArgs(path, args)
 			case *config.CoschedulingArgs:
 				err = config.ValidateCoschedulingArgs(path, args)
 			case *config.NetworkTopologyArgs:

@@ -16,8 +16,8 @@ import (
 	"berth.dev/berth/pkg/simulation/memapi"
 )
 
-// WithDefaults returns a configuration, as runtime.ContentTypeYAML or ContentTypeJSON, with what the scheduler makes of it: all
-// plugins of each profile and all args with their defaults.
+// WithDefaults returns a configuration, as runtime.ContentTypeYAML or ContentTypeJSON, with what the scheduler makes of
+// it: all plugins of each profile and all args with their defaults.
 func WithDefaults(c *schedulerconfig.Configuration, mediaType string) ([]byte, error) {
 	silent, _ := c.WithoutSignals()
 	silent, _ = silent.WithoutExtenderFiles()
@@ -38,7 +38,8 @@ func WithDefaults(c *schedulerconfig.Configuration, mediaType string) ([]byte, e
 		for i := range full.Profiles {
 			given := full.Profiles[i]
 			capture := func(p schedulerapi.KubeSchedulerProfile) { full.Profiles[i] = p }
-			if err := buildAgain(ctx, registry, sched.Profiles[given.SchedulerName], &silent.Component.Profiles[i], capture); err != nil {
+			if err := buildAgain(ctx, registry, sched.Profiles[given.SchedulerName], &silent.Component.Profiles[i],
+				capture); err != nil {
 				return err
 			}
 			giveBack(full.Profiles[i].PluginConfig, given.PluginConfig)
@@ -63,7 +64,8 @@ func WithDefaults(c *schedulerconfig.Configuration, mediaType string) ([]byte, e
 	return out.Bytes(), nil
 }
 
-// giveBack puts the args that were given in the place of those with which the profile was built, which read no live metrics.
+// giveBack puts the args that were given in the place of those with which the profile was built, which read no live
+// metrics.
 func giveBack(built, given []schedulerapi.PluginConfig) {
 	for i := range built {
 		for j := range given {

@@ -4,11 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
-	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"berth.dev/berth/pkg/yamldoc"
 )
 
 // configurationKind is the kind of what configures a scheduler.
@@ -87,8 +88,8 @@ func (d *document) check() {
 		d.findAt(Error, "syntax", d.root.Line, "this is not an object with apiVersion and kind")
 		return
 	}
-	metadata := child(d.root, "metadata")
-	d.name, d.namespace = scalarText(child(metadata, "name")), scalarText(child(metadata, "namespace"))
+	metadata := yamldoc.Child(d.root, "metadata")
+	d.name, d.namespace = scalarText(yamldoc.Child(metadata, "name")), scalarText(yamldoc.Child(metadata, "namespace"))
 	switch {
 	case d.Kind == configurationKind:
 		d.configuration()
@@ -108,7 +109,8 @@ func (d *document) duplicates(node *yaml.Node) bool {
 		if node.Kind == yaml.MappingNode && i%2 == 0 && c.Kind == yaml.ScalarNode && c.ShortTag() != "!!merge" {
 			if line, twice := lines[c.Value]; twice {
 				found = true
-				d.findAt(Error, "syntax", c.Line, fmt.Sprintf("the key %s is there twice, first in line %d", c.Value, line+d.offset))
+				d.findAt(Error, "syntax", c.Line,
+					fmt.Sprintf("the key %s is there twice, first in line %d", c.Value, line+d.offset))
 			} else {
 				lines[c.Value] = c.Line
 			}
@@ -126,40 +128,6 @@ func scalarText(node *yaml.Node) string {
 	return node.Value
 }
 
-func child(node *yaml.Node, key string) *yaml.Node {
-	if node != nil && node.Kind == yaml.AliasNode {
-		node = node.Alias
-	}
-	if node == nil || node.Kind != yaml.MappingNode {
-		return nil
-	}
-	for i := 0; i+1 < len(node.Content); i += 2 {
-		if node.Content[i].Value == key {
-			return node.Content[i+1]
-		}
-	}
-	return nil
-}
-
-// keyNamed is the line of a key, 0 if the node does not have it.
-func keyNamed(node *yaml.Node, key string) int {
-	if node != nil && node.Kind == yaml.AliasNode {
-		node = node.Alias
-	}
-	if node == nil || node.Kind != yaml.MappingNode {
-		return 0
-	}
-	for i := 0; i+1 < len(node.Content); i += 2 {
-		if node.Content[i].Value == key {
-			return node.Content[i].Line
-		}
-	}
-	return 0
-}
-
-// segments of a path such as profiles[0].pluginConfig[GPUAware].args.weights.
-var segment = regexp.MustCompile(`([^.\[\]]+)|\[([^\]]*)\]`)
-
 // line is that of the deepest part of the path that is there.
 func (d *document) line(path string) int {
 	_, line := d.at(path)
@@ -167,46 +135,7 @@ func (d *document) line(path string) int {
 }
 
 // at follows a path. Where it leads further than the document goes, the node is nil and the line that of the last one.
-func (d *document) at(path string) (*yaml.Node, int) {
-	node, line := d.root, d.root.Line
-	for _, m := range segment.FindAllStringSubmatch(path, -1) {
-		next, at := step(node, m[1], m[2])
-		if next == nil {
-			return nil, line
-		}
-		node, line = next, at
-	}
-	return node, line
-}
-
-// step goes to a field, or to an element by its index or its name.
-func step(node *yaml.Node, field, element string) (*yaml.Node, int) {
-	if node.Kind == yaml.AliasNode {
-		node = node.Alias
-	}
-	if field != "" {
-		for i := 0; node.Kind == yaml.MappingNode && i+1 < len(node.Content); i += 2 {
-			if node.Content[i].Value == field {
-				return node.Content[i+1], node.Content[i].Line
-			}
-		}
-		return nil, 0
-	}
-	if node.Kind == yaml.MappingNode {
-		return step(node, element, "")
-	}
-	if i, err := strconv.Atoi(element); err == nil && i >= 0 && i < len(node.Content) {
-		return node.Content[i], node.Content[i].Line
-	}
-	for _, item := range node.Content {
-		for _, key := range []string{"schedulerName", "name", "resourceName"} {
-			if name := child(item, key); name != nil && name.Value == element {
-				return item, item.Line
-			}
-		}
-	}
-	return nil, 0
-}
+func (d *document) at(path string) (*yaml.Node, int) { return yamldoc.At(d.root, path) }
 
 var (
 	unknownField = regexp.MustCompile(`(unknown|duplicate) field "([^"]+)"`)

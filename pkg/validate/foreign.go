@@ -6,7 +6,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // foreignGroup is a pod, or a template of pods, that says to another scheduler than ours that it is in a group.
@@ -15,17 +16,19 @@ type foreignGroup struct {
 	finding   Finding
 }
 
-// foreign remembers a pod that is in a group of another scheduler, and in none of ours, until all configurations are known.
+// foreign remembers a pod that is in a group of another scheduler, and in none of ours, until all configurations are
+// known.
 func (d *document) foreign(pod *v1.Pod, at string) {
-	f, says := kubeview.PodForeignGang(pod)
-	if !says || pod.Annotations[kubeview.GangKey] != "" || pod.Spec.SchedulingGroup != nil {
+	f, says := gangview.ForeignOf(pod)
+	if !says || pod.Annotations[wellknown.GangKey] != "" || pod.Spec.SchedulingGroup != nil {
 		return
 	}
-	if id, _, err := kubeview.GangOf(pod); err != nil || id != (gang.ID{}) {
+	if id, _, err := gangview.Of(pod); err != nil || id != (gang.ID{}) {
 		return
 	}
 	d.report.foreign = append(d.report.foreign, foreignGroup{scheduler: pod.Spec.SchedulerName, finding: Finding{
-		File: d.file, Line: d.keyLine(at, f.Key) + d.offset, Severity: Warning, Rule: "no-effect", Object: d.object(), Message: oneLine(f.String())}})
+		File: d.file, Line: d.keyLine(at, f.Key) + d.offset, Severity: Warning, Rule: "no-effect", Object: d.object(),
+		Message: oneLine(f.String())}})
 }
 
 // foreignGroups warns of those that one of the profiles places, those of the files or those that are shipped.

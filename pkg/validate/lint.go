@@ -30,14 +30,19 @@ const audible = 10
 // lint looks for combinations that defeat each other.
 func (d *document) lint(c *schedulerconfig.KubeSchedulerConfiguration, profiles []Profile) {
 	if c.ClientConnection.QPS <= defaultQPS && c.ClientConnection.QPS >= 0 {
-		d.find(Warning, "qps", "clientConnection.qps", fmt.Sprintf("clientConnection.qps is %g: a pod takes 3 requests, so at most %.0f pods a second are bound, whatever the scheduler's speed; 2000 leaves the limit to the API server", c.ClientConnection.QPS, c.ClientConnection.QPS/3))
+		d.find(Warning, "qps", "clientConnection.qps", fmt.Sprintf(
+			"clientConnection.qps is %g: a pod takes 3 requests, so at most %.0f pods a second are bound, whatever the "+
+				"scheduler's speed; 2000 leaves the limit to the API server", c.ClientConnection.QPS, c.ClientConnection.QPS/3))
 	}
 	stock := slices.ContainsFunc(profiles, func(p Profile) bool { return p.Name == "default-scheduler" })
 	if c.LeaderElection.LeaderElect && c.LeaderElection.ResourceName == stockLease && !stock {
-		d.find(Warning, "lease", "leaderElection.resourceName", "leaderElection.resourceName is kube-scheduler, the lease of the cluster's own scheduler: the two would take turns; give this one a name of its own")
+		d.find(Warning, "lease", "leaderElection.resourceName",
+			"leaderElection.resourceName is kube-scheduler, the lease of the cluster's own scheduler: the two would take "+
+				"turns; give this one a name of its own")
 	}
 	if len(c.Extenders) > 0 {
-		d.find(Warning, "batching", "extenders", "an extender switches the batching of identical pods and best-first candidates off in every profile")
+		d.find(Warning, "batching", "extenders",
+			"an extender switches the batching of identical pods and best-first candidates off in every profile")
 	}
 	ruled := slices.ContainsFunc(profiles, func(p Profile) bool { return holdsPolicies(&p) })
 	for i := range profiles {
@@ -53,7 +58,9 @@ func (d *document) lint(c *schedulerconfig.KubeSchedulerConfiguration, profiles 
 		l.classes()
 		l.sample(c.PercentageOfNodesToScore)
 		if ruled && !holdsPolicies(&profiles[i]) {
-			l.warn("policies", "plugins", "PlacementPolicy is not enabled as in other profiles: pods that choose this one are held to no placement policy, and their licenses are not reserved")
+			l.warn("policies", "plugins",
+				"PlacementPolicy is not enabled as in other profiles: pods that choose this one are held to no placement policy, "+
+					"and their licenses are not reserved")
 		}
 	}
 }
@@ -103,39 +110,49 @@ func args[T any](l *profileLint, plugin string) (*T, string) {
 // packing looks for stock scores that spread where ours pack.
 func (l *profileLint) packing() {
 	packs := l.profile.weight(gpuaware.Name) + l.profile.weight(costoptimized.Name)
-	if gpu, _ := args[config.GPUAwareArgs](l, gpuaware.Name); gpu != nil && gpu.Strategy != nil && *gpu.Strategy == config.GPUStrategySpread {
+	if gpu, _ := args[config.GPUAwareArgs](l, gpuaware.Name); gpu != nil && gpu.Strategy != nil &&
+		*gpu.Strategy == config.GPUStrategySpread {
 		return
 	}
-	for _, name := range []string{gpuaware.Name, costoptimized.Name, networktopology.Name, placementpolicy.Name, slaaware.Name} {
+	for _, name := range []string{gpuaware.Name, costoptimized.Name, networktopology.Name, placementpolicy.Name,
+		slaaware.Name} {
 		if l.profile.weight(name) == 1 {
 			l.warn("low-weight", "plugins", name+" has weight 1: the stock scores add up to 12 and outvote it; use 20")
 		}
 	}
 	fit, path := args[schedulerconfig.NodeResourcesFitArgs](l, names.NodeResourcesFit)
 	weight := l.profile.weight(names.NodeResourcesFit)
-	if fit == nil || fit.ScoringStrategy == nil || fit.ScoringStrategy.Type != schedulerconfig.LeastAllocated || weight == 0 {
+	if fit == nil || fit.ScoringStrategy == nil || fit.ScoringStrategy.Type != schedulerconfig.LeastAllocated ||
+		weight == 0 {
 		return
 	}
 	if gangs := enables(l.profile.plugins.QueueSort, coscheduling.Name); packs == 0 && !gangs || weight*audible <= packs {
 		return
 	}
-	l.warn("spreading", path+".scoringStrategy.type", fmt.Sprintf("NodeResourcesFit (weight %d) prefers the emptiest node (LeastAllocated), which works against packing; MostAllocated works with it", weight))
+	l.warn("spreading", path+".scoringStrategy.type", fmt.Sprintf(
+		"NodeResourcesFit (weight %d) prefers the emptiest node (LeastAllocated), which works against packing; "+
+			"MostAllocated works with it", weight))
 }
 
 // gpuNames looks for plugins that count and price different GPUs.
 func (l *profileLint) gpuNames() {
 	gpu, _ := args[config.GPUAwareArgs](l, gpuaware.Name)
 	cost, path := args[config.CostOptimizedArgs](l, costoptimized.Name)
-	if gpu == nil || cost == nil || gpu.Labels == nil || cost.Labels == nil || reflect.DeepEqual(gpu.GPUNames, cost.GPUNames) {
+	if gpu == nil || cost == nil || gpu.Labels == nil || cost.Labels == nil ||
+		reflect.DeepEqual(gpu.GPUNames, cost.GPUNames) {
 		return
 	}
-	l.warn("gpu", path, "CostOptimized prices other GPUs than GPUAware counts: resources, sharedResources, slicePrefixes, deviceDrivers and labels should be the same in both")
+	l.warn("gpu", path,
+		"CostOptimized prices other GPUs than GPUAware counts: resources, sharedResources, slicePrefixes, deviceDrivers "+
+			"and labels should be the same in both")
 }
 
 // objectives looks for a plugin that has nothing to score by.
 func (l *profileLint) objectives() {
-	if a, path := args[config.SLAAwareArgs](l, slaaware.Name); a != nil && a.Signals == nil && l.profile.weight(slaaware.Name) > 0 {
-		l.warn("no-figures", path, "SLAAware scores no node without signals: give it a query for the latency or the throughput of nodes")
+	if a, path := args[config.SLAAwareArgs](l, slaaware.Name); a != nil && a.Signals == nil &&
+		l.profile.weight(slaaware.Name) > 0 {
+		l.warn("no-figures", path,
+			"SLAAware scores no node without signals: give it a query for the latency or the throughput of nodes")
 	}
 }
 
@@ -151,7 +168,9 @@ func (l *profileLint) classes() {
 	for i, c := range a.SLA.Classes {
 		if c.DeadlineSeconds == nil && c.TimeoutSeconds == nil && c.AgeFromPriority == nil {
 			l.warn("no-effect", fmt.Sprintf("%s.sla.classes[%d]", path, i),
-				"class "+c.Name+" has neither deadlineSeconds nor timeoutSeconds nor ageFromPriority: its pods are ordered like those without a class")
+				"class "+c.Name+
+					" has neither deadlineSeconds nor timeoutSeconds nor ageFromPriority: its pods are ordered like those without "+
+					"a class")
 		}
 	}
 }
@@ -159,12 +178,16 @@ func (l *profileLint) classes() {
 // batching looks for what keeps identical pods from sharing one pass over the nodes.
 func (l *profileLint) batching(extender bool) {
 	if len(l.profile.Unsigned) > 0 {
-		l.warn("batching", "plugins", "the batching of identical pods is off: no SignPod in "+strings.Join(l.profile.Unsigned, ", "))
+		l.warn("batching", "plugins", "the batching of identical pods is off: no SignPod in "+
+			strings.Join(l.profile.Unsigned, ", "))
 	}
 	spread, path := args[schedulerconfig.PodTopologySpreadArgs](l, names.PodTopologySpread)
-	scores := enables(l.profile.plugins.PreScore, names.PodTopologySpread) || enables(l.profile.plugins.Filter, names.PodTopologySpread)
+	scores := enables(l.profile.plugins.PreScore, names.PodTopologySpread) ||
+		enables(l.profile.plugins.Filter, names.PodTopologySpread)
 	if scores && spread != nil && spread.DefaultingType == schedulerconfig.SystemDefaulting && !extender {
-		l.warn("batching", path+".defaultingType", "PodTopologySpread's built-in default constraints switch the batching of identical pods off; defaultingType: List without constraints brings it back")
+		l.warn("batching", path+".defaultingType",
+			"PodTopologySpread's built-in default constraints switch the batching of identical pods off; defaultingType: List "+
+				"without constraints brings it back")
 	}
 }
 
@@ -174,10 +197,14 @@ func (l *profileLint) gangs() {
 	ours := slices.IndexFunc(post, func(p schedulerconfig.Plugin) bool { return p.Name == coscheduling.Name })
 	stock := slices.IndexFunc(post, func(p schedulerconfig.Plugin) bool { return p.Name == names.DefaultPreemption })
 	if ours >= 0 && stock >= 0 && ours > stock {
-		l.warn("gang-preemption", "plugins.postFilter", "Coscheduling comes after DefaultPreemption in postFilter: pods would be evicted one at a time for a gang that cannot start even then; enable it in postFilter itself, which puts it first")
+		l.warn("gang-preemption", "plugins.postFilter",
+			"Coscheduling comes after DefaultPreemption in postFilter: pods would be evicted one at a time for a gang that "+
+				"cannot start even then; enable it in postFilter itself, which puts it first")
 	}
-	if enables(l.profile.plugins.PreFilter, coscheduling.Name) && !enables(l.profile.plugins.QueueSort, coscheduling.Name) {
-		l.warn("gang-order", "plugins.queueSort", "Coscheduling is enabled but does not sort the queue: the members of a gang are not kept together")
+	if enables(l.profile.plugins.PreFilter, coscheduling.Name) &&
+		!enables(l.profile.plugins.QueueSort, coscheduling.Name) {
+		l.warn("gang-order", "plugins.queueSort",
+			"Coscheduling is enabled but does not sort the queue: the members of a gang are not kept together")
 	}
 }
 
@@ -186,11 +213,16 @@ func (l *profileLint) network() {
 	if l.profile.weight(networktopology.Name) == 0 {
 		return
 	}
-	if !enables(l.profile.plugins.PreFilter, networktopology.Name) || !enables(l.profile.plugins.PreScore, networktopology.Name) {
-		l.warn("network", "plugins", "NetworkTopology scores, but is not enabled in preFilter and preScore, where it finds out what a pod talks to: it has no effect; enable it in multiPoint")
+	if !enables(l.profile.plugins.PreFilter, networktopology.Name) ||
+		!enables(l.profile.plugins.PreScore, networktopology.Name) {
+		l.warn("network", "plugins",
+			"NetworkTopology scores, but is not enabled in preFilter and preScore, where it finds out what a pod talks to: it "+
+				"has no effect; enable it in multiPoint")
 	}
 	if !enables(l.profile.plugins.Reserve, networktopology.Name) {
-		l.warn("network", "plugins", "NetworkTopology is not enabled in reserve: pods that are being bound do not count, so that pods which start together are not near each other; enable it in multiPoint")
+		l.warn("network", "plugins",
+			"NetworkTopology is not enabled in reserve: pods that are being bound do not count, so that pods which start "+
+				"together are not near each other; enable it in multiPoint")
 	}
 }
 
@@ -211,7 +243,8 @@ func (l *profileLint) sample(global *int32) {
 	}
 	for _, name := range []string{costoptimized.Name, gpuaware.Name, networktopology.Name, slaaware.Name} {
 		if l.profile.weight(name) > 0 {
-			l.findOf(Warning, "sampling", l.line(path), fmt.Sprintf("percentageOfNodesToScore %s: %s would miss the best node whenever it is not among those looked at", what, name))
+			l.findOf(Warning, "sampling", l.line(path), fmt.Sprintf(
+				"percentageOfNodesToScore %s: %s would miss the best node whenever it is not among those looked at", what, name))
 			return
 		}
 	}

@@ -25,8 +25,13 @@ import (
 	networkv1alpha1 "berth.dev/berth/pkg/apis/network/v1alpha1"
 	placementv1alpha1 "berth.dev/berth/pkg/apis/placement/v1alpha1"
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/priceview"
 	"berth.dev/berth/pkg/spelling"
+	"berth.dev/berth/pkg/wellknown"
+	"berth.dev/berth/pkg/yamldoc"
 )
 
 var manifestScheme = func() *runtime.Scheme {
@@ -48,14 +53,15 @@ var (
 func (d *document) manifest() {
 	gvk := schema.FromAPIVersionAndKind(d.APIVersion, d.Kind)
 	switch {
-	case d.Kind == "" && child(d.root, "shapes") != nil:
+	case d.Kind == "" && yamldoc.Child(d.root, "shapes") != nil:
 		d.shapes()
 		return
-	case gvk.Group == types.KustomizationVersion[:strings.IndexByte(types.KustomizationVersion, '/')] && d.Kind == types.KustomizationKind:
+	case gvk.Group == types.KustomizationVersion[:strings.IndexByte(types.KustomizationVersion, '/')] &&
+		d.Kind == types.KustomizationKind:
 		d.strict(&types.Kustomization{})
 		return
 	case d.Kind == "List" && d.APIVersion == "v1":
-		for _, item := range elements(child(d.root, "items")) {
+		for _, item := range elements(yamldoc.Child(d.root, "items")) {
 			if item.Kind == yaml.AliasNode {
 				item = item.Alias
 			}
@@ -159,13 +165,13 @@ func (d *document) keys(obj runtime.Object) {
 	case *v1.Node:
 		d.node(o, "metadata")
 	case *schedulingv1.PriorityClass:
-		if _, _, bad := kubeview.ClassSpotPolicy(o); bad != nil {
+		if _, _, bad := priceview.ClassSpotPolicy(o); bad != nil {
 			d.bad("metadata", bad)
 		}
 		d.unknownKeys("metadata")
 	case *schedulingv1alpha1.PodGroup:
-		_, specErr := kubeview.GangSpec(o, 0)
-		_, topologyErr := kubeview.TopologyOf(o, &v1.Pod{})
+		_, specErr := gangview.Spec(o, 0)
+		_, topologyErr := gangview.TopologyOf(o, &v1.Pod{})
 		d.badErrors("metadata", specErr, topologyErr)
 		d.podsOnly(o.Annotations)
 		d.unknownKeys("metadata")
@@ -186,15 +192,15 @@ func (d *document) keys(obj runtime.Object) {
 	}
 }
 
-// template checks the pods that a controller creates from a template, for an object of that kind: a Deployment's come from
-// its ReplicaSets. Obj is what stands in the document.
+// template checks the pods that a controller creates from a template, for an object of that kind: a Deployment's come
+// from its ReplicaSets. Obj is what stands in the document.
 func (d *document) template(obj runtime.Object, kind schema.GroupVersionKind, name string, t *v1.PodTemplateSpec) {
 	pod := &v1.Pod{ObjectMeta: t.ObjectMeta, Spec: t.Spec}
 	pod.Namespace = d.namespace
 	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(&metav1.ObjectMeta{Name: name}, kind)}
 	d.pod(pod, "spec.template.metadata", podsOf(obj))
-	m, err := (*kubeview.GangOwnerPolicy)(nil).GangOf(pod)
-	owner, owned := kubeview.GangOwnerKindOf(m.Owner.Kind)
+	m, err := (*gangview.OwnerPolicy)(nil).GangOf(pod)
+	owner, owned := gangview.OwnerKindOf(m.Owner.Kind)
 	if err != nil || !owned || d.Kind != owner.Kind {
 		return
 	}
@@ -204,7 +210,7 @@ func (d *document) template(obj runtime.Object, kind schema.GroupVersionKind, na
 	}
 	if why := owner.States(&unstructured.Unstructured{Object: fields})[m.Owner.Part].Why; why != "" {
 		why = strings.TrimPrefix(why, d.Kind+" "+name+" ")
-		d.findAt(Error, "gang", d.keyLine("spec.template.metadata", kubeview.GangKey), why)
+		d.findAt(Error, "gang", d.keyLine("spec.template.metadata", wellknown.GangKey), why)
 	}
 }
 
@@ -230,35 +236,39 @@ func (d *document) pod(pod *v1.Pod, at string, count int) {
 	d.report.named = append(d.report.named, func() { d.podOf(d.report.gpuKeys(pod.Spec.SchedulerName), pod, at, count) })
 }
 
-func (d *document) podOf(keys *kubeview.GPUKeys, pod *v1.Pod, at string, count int) {
+func (d *document) podOf(keys *gpuview.Keys, pod *v1.Pod, at string, count int) {
 	_, gpuErr := keys.PodGPURequest(pod)
-	_, _, gangErr := kubeview.GangOf(pod)
-	_, topologyErr := kubeview.TopologyOf(nil, pod)
-	_, _, badSpot := kubeview.PodSpotPolicy(pod)
-	_, badWindow := kubeview.PodStartWindow(pod)
-	_, badNear := kubeview.PodNear(pod)
-	_, badObjective := kubeview.PodObjective(pod)
-	_, _, badClass := kubeview.NamedSLAClass(pod)
+	_, _, gangErr := gangview.Of(pod)
+	_, topologyErr := gangview.TopologyOf(nil, pod)
+	_, _, badSpot := priceview.PodSpotPolicy(pod)
+	_, badWindow := priceview.PodStartWindow(pod)
+	_, badNear := podview.PodNear(pod)
+	_, badObjective := podview.PodObjective(pod)
+	_, _, badClass := podview.NamedSLAClass(pod)
 	d.badErrors(at, gpuErr, gangErr, topologyErr)
-	_, badLicenses := kubeview.PodLicenses(pod)
-	_, badDatasets := kubeview.PodDatasets(pod)
-	_, badPool := kubeview.PodIPPool(pod)
-	_, badBackfill := kubeview.PodBackfill(pod)
-	for _, bad := range []*kubeview.BadValue{badSpot, badWindow, badNear, badObjective, badClass, badLicenses, badDatasets, badPool, badBackfill} {
+	_, badLicenses := podview.PodLicenses(pod)
+	_, badDatasets := podview.PodDatasets(pod)
+	_, badPool := podview.PodIPPool(pod)
+	_, badBackfill := gangview.PodBackfill(pod)
+	for _, bad := range []*wellknown.BadValue{badSpot, badWindow, badNear, badObjective, badClass, badLicenses,
+		badDatasets, badPool, badBackfill} {
 		if bad != nil {
 			d.bad(at, bad)
 		}
 	}
-	if _, has := pod.Annotations[kubeview.DeadlineKey]; has && badWindow == nil && !kubeview.NamesWindow(pod) {
-		d.findAt(Warning, "no-effect", d.keyLine(at, kubeview.DeadlineKey), fmt.Sprintf(
-			"annotation %s has no effect without %s, unless a price window of the profile selects the pod by its labels", kubeview.DeadlineKey, kubeview.StartWindowKey))
+	if _, has := pod.Annotations[wellknown.DeadlineKey]; has && badWindow == nil && !priceview.NamesWindow(pod) {
+		d.findAt(Warning, "no-effect", d.keyLine(at, wellknown.DeadlineKey), fmt.Sprintf(
+			"annotation %s has no effect without %s, unless a price window of the profile selects the pod by its labels",
+			wellknown.DeadlineKey, wellknown.StartWindowKey))
 	}
 	d.uses(pod, at)
-	if kubeview.NamesWindow(pod) && pod.Annotations[kubeview.StartWindowKey] == "" {
-		d.bad(at, &kubeview.BadValue{Object: "pod", Kind: "annotation", Key: kubeview.StartWindowKey, Allowed: "the name of a window of the scheduler"})
+	if priceview.NamesWindow(pod) && pod.Annotations[wellknown.StartWindowKey] == "" {
+		d.bad(at, &wellknown.BadValue{Object: "pod", Kind: "annotation", Key: wellknown.StartWindowKey,
+			Allowed: "the name of a window of the scheduler"})
 	}
-	if name, kind, _ := kubeview.NamedSLAClass(pod); kind != "" && name == "" {
-		d.bad(at, &kubeview.BadValue{Object: "pod", Kind: kind, Key: kubeview.SLAClassKey, Allowed: "the name of a class of the scheduler"})
+	if name, kind, _ := podview.NamedSLAClass(pod); kind != "" && name == "" {
+		d.bad(at, &wellknown.BadValue{Object: "pod", Kind: kind, Key: wellknown.SLAClassKey,
+			Allowed: "the name of a class of the scheduler"})
 	}
 	d.foreign(pod, at)
 	d.report.together.addPod(d, keys, pod, at, count)
@@ -268,7 +278,7 @@ func (d *document) podOf(keys *kubeview.GPUKeys, pod *v1.Pod, at string, count i
 // badErrors reports what readers found; most errors are bad values.
 func (d *document) badErrors(at string, errs ...error) {
 	for _, err := range errs {
-		var bad *kubeview.BadValue
+		var bad *wellknown.BadValue
 		if errors.As(err, &bad) {
 			d.bad(at, bad)
 		} else if err != nil {
@@ -277,7 +287,7 @@ func (d *document) badErrors(at string, errs ...error) {
 	}
 }
 
-func (d *document) bad(at string, bad *kubeview.BadValue) {
+func (d *document) bad(at string, bad *wellknown.BadValue) {
 	if bad.Kind != "annotation" && bad.Kind != "label" {
 		d.findAt(Error, "value", d.keyLine(at, bad.Key), bad.Error())
 		return
@@ -296,7 +306,7 @@ func (d *document) bad(at string, bad *kubeview.BadValue) {
 func (d *document) keyLine(at, key string) int {
 	meta, _ := d.at(at)
 	for _, kind := range []string{"annotations", "labels"} {
-		of := child(meta, kind)
+		of := yamldoc.Child(meta, kind)
 		for i := 0; of != nil && i+1 < len(of.Content); i += 2 {
 			if of.Content[i].Value == key {
 				return of.Content[i].Line
@@ -310,15 +320,15 @@ func (d *document) keyLine(at, key string) int {
 func (d *document) unknownKeys(at string) {
 	meta, _ := d.at(at)
 	known := map[string]bool{}
-	for _, key := range kubeview.OwnKeys() {
+	for _, key := range wellknown.Own() {
 		known[key] = true
 	}
 	for _, kind := range []string{"annotations", "labels"} {
-		of := child(meta, kind)
+		of := yamldoc.Child(meta, kind)
 		for i := 0; of != nil && i+1 < len(of.Content); i += 2 {
 			key := of.Content[i]
-			if kubeview.MisspeltKey(key.Value) {
-				message := "unknown key; known are " + strings.Join(kubeview.OwnKeys(), ", ")
+			if wellknown.Misspelled(key.Value) {
+				message := "unknown key; known are " + strings.Join(wellknown.Own(), ", ")
 				if like := spelling.Closest(key.Value, known); like != "" {
 					message = "unknown key; did you mean " + like + "?"
 				}

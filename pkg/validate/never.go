@@ -16,10 +16,12 @@ import (
 	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
 
 	"berth.dev/berth/pkg/apis/config"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/plugins/coscheduling"
 	"berth.dev/berth/pkg/plugins/costoptimized"
 	"berth.dev/berth/pkg/plural"
+	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // size warns of a pod that no node could run if it was empty.
@@ -46,7 +48,8 @@ func (t *together) size(r reference) {
 		if largest.IsZero() || largest.Cmp(wanted) >= 0 {
 			continue // what no node has at all is told apart
 		}
-		r.tooLarge(name, fmt.Sprintf("no node %s has %s %s; the largest has %s: the pod starts on none of them", t.where(), wanted.String(), name, largest.String()))
+		r.tooLarge(name, fmt.Sprintf("no node %s has %s %s; the largest has %s: the pod starts on none of them", t.where(),
+			wanted.String(), name, largest.String()))
 		return
 	}
 	offered := slices.ContainsFunc(t.sizes, func(has v1.ResourceList) bool {
@@ -56,7 +59,8 @@ func (t *together) size(r reference) {
 		return !slices.ContainsFunc(t.sizes, func(has v1.ResourceList) bool { return fits(has, name) })
 	})
 	if len(names) > 0 && len(t.sizes) > 0 && each && !offered {
-		r.tooLarge(names[0], fmt.Sprintf("no node %s has %s together: the pod starts on none of them", t.where(), strings.Join(together, ", ")))
+		r.tooLarge(names[0], fmt.Sprintf("no node %s has %s together: the pod starts on none of them", t.where(),
+			strings.Join(together, ", ")))
 	}
 }
 
@@ -77,7 +81,7 @@ func (t *together) members() {
 	}
 	gangs := map[types.NamespacedName]*made{}
 	for _, r := range t.pods {
-		id, spec, err := kubeview.GangOf(r.pod)
+		id, spec, err := gangview.Of(r.pod)
 		if err != nil || id.Name == "" {
 			continue
 		}
@@ -90,7 +94,8 @@ func (t *together) members() {
 			gangs[name].minimum = max(gangs[name].minimum, spec.Minimum.Total)
 		}
 	}
-	for _, name := range slices.SortedFunc(maps.Keys(gangs), func(a, b types.NamespacedName) int { return cmp.Compare(a.String(), b.String()) }) {
+	for _, name := range slices.SortedFunc(maps.Keys(gangs),
+		func(a, b types.NamespacedName) int { return cmp.Compare(a.String(), b.String()) }) {
 		g := gangs[name]
 		d, at, of := g.d, g.d.line(g.at), "gang "+name.Name
 		if group, ok := t.declared[name]; ok {
@@ -100,8 +105,9 @@ func (t *together) members() {
 		if g.minimum <= g.pods || t.madeElsewhere(name.Name) {
 			continue
 		}
-		d.findAt(Warning, "too-few", at, fmt.Sprintf("%s starts with %s, and the files make %d: the pods wait until there are more",
-			of, plural.Of(g.minimum, "pod"), g.pods))
+		d.findAt(Warning, "too-few", at,
+			fmt.Sprintf("%s starts with %s, and the files make %d: the pods wait until there are more",
+				of, plural.Of(g.minimum, "pod"), g.pods))
 	}
 }
 
@@ -110,8 +116,8 @@ func (t *together) madeElsewhere(name string) bool {
 	return slices.ContainsFunc(t.unread, func(d *document) bool { return bytes.Contains(d.json, []byte(`"`+name+`"`)) })
 }
 
-// windowsAndClasses warns of pods that name a price window or a class that their profile does not have in any configuration among the files: with
-// these they never start.
+// windowsAndClasses warns of pods that name a price window or a class that their profile does not have in any
+// configuration among the files: with these they never start.
 func (r *Report) windowsAndClasses() {
 	for _, ref := range r.together.pods {
 		profiles := r.argsOf(cmp.Or(ref.pod.Spec.SchedulerName, v1.DefaultSchedulerName))
@@ -138,7 +144,8 @@ func (r *Report) argsOf(name string) []profileArgs {
 				continue
 			}
 			plugins := built[len(all)].plugins
-			of := profileArgs{name: name, readsWindows: enables(plugins.PreEnqueue, costoptimized.Name), readsClasses: enables(plugins.PreFilter, coscheduling.Name)}
+			of := profileArgs{name: name, readsWindows: enables(plugins.PreEnqueue, costoptimized.Name),
+				readsClasses: enables(plugins.PreFilter, coscheduling.Name)}
 			for _, plugin := range c.Profiles[i].PluginConfig {
 				switch args := plugin.Args.(type) {
 				case *config.CostOptimizedArgs:
@@ -159,7 +166,7 @@ func enables(set schedulerapi.PluginSet, plugin string) bool {
 
 // window warns of a window that the profile does not have.
 func (r reference) window(profiles []profileArgs) {
-	name := r.pod.Annotations[kubeview.StartWindowKey]
+	name := r.pod.Annotations[wellknown.StartWindowKey]
 	if name == "" {
 		return
 	}
@@ -177,13 +184,13 @@ func (r reference) window(profiles []profileArgs) {
 		slices.Sort(names)
 		has = strings.Join(slices.Compact(names), ", ")
 	}
-	r.d.findAt(Warning, "no-window", r.d.keyLine(r.at, kubeview.StartWindowKey), fmt.Sprintf(
+	r.d.findAt(Warning, "no-window", r.d.keyLine(r.at, wellknown.StartWindowKey), fmt.Sprintf(
 		"there is no window %q in the args of profile %s, which has %s: the pod never starts", name, profiles[0].name, has))
 }
 
 // class warns of a class that the profile does not have, or not for pods of this priority class.
 func (r reference) class(profiles []profileArgs) {
-	name, kind, bad := kubeview.NamedSLAClass(r.pod)
+	name, kind, bad := podview.NamedSLAClass(r.pod)
 	if kind == "" || name == "" || bad != nil {
 		return
 	}
@@ -191,14 +198,15 @@ func (r reference) class(profiles []profileArgs) {
 		if !p.readsClasses {
 			continue
 		}
-		var none *kubeview.BadValue
-		if _, none = kubeview.SLAClass(p.classes.Order(), r.pod); none == nil {
+		var none *wellknown.BadValue
+		if _, none = podview.SLAClass(p.classes.Order(), r.pod); none == nil {
 			return
 		}
 		bad = none
 	}
 	if bad != nil {
-		r.d.findAt(Warning, "no-class", r.d.keyLine(r.at, kubeview.SLAClassKey), fmt.Sprintf(
-			"profile %s: %s %s: %q is not %s: the pod never starts", profiles[0].name, kind, kubeview.SLAClassKey, name, bad.Allowed))
+		r.d.findAt(Warning, "no-class", r.d.keyLine(r.at, wellknown.SLAClassKey), fmt.Sprintf(
+			"profile %s: %s %s: %q is not %s: the pod never starts", profiles[0].name, kind, wellknown.SLAClassKey, name,
+			bad.Allowed))
 	}
 }

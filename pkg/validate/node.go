@@ -8,9 +8,11 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/priceview"
 	"berth.dev/berth/pkg/sandbox"
 	"berth.dev/berth/pkg/spelling"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // shapes checks nodes in the short form of `berth up --nodes`.
@@ -33,23 +35,24 @@ func (d *document) node(node *v1.Node, at string) {
 }
 
 // nodeOf checks what a node says of its GPUs and of its price.
-func (d *document) nodeOf(keys *kubeview.GPUKeys, node *v1.Node, at string) {
+func (d *document) nodeOf(keys *gpuview.Keys, node *v1.Node, at string) {
 	read, bad := keys.ReadGPUNode(node)
 	if unknown := read.Unknown(); len(unknown) > 0 {
 		set := ""
 		if len(keys.ProductLabels) > 0 {
 			set = ", or set the label " + keys.ProductLabels[0]
 		}
-		d.find(Warning, "gpu", at, fmt.Sprintf("the %s of the node's GPUs cannot be told from its labels: pods that ask for one "+
-			"by %s or %s keep off the node; run GPU feature discovery%s",
-			strings.Join(unknown, " and the "), kubeview.GPUModelsKey, kubeview.GPUMemoryMinKey, set))
+		d.find(Warning, "gpu", at, fmt.Sprintf(
+			"the %s of the node's GPUs cannot be told from its labels: pods that ask for one "+
+				"by %s or %s keep off the node; run GPU feature discovery%s",
+			strings.Join(unknown, " and the "), wellknown.GPUModelsKey, wellknown.GPUMemoryMinKey, set))
 	}
-	_, _, badPrice := kubeview.StatedPrice(node)
+	_, _, badPrice := priceview.StatedPrice(node)
 	for _, b := range append(bad, badPrice...) {
 		d.bad(at, b)
 	}
 	if why := read.Unenforced(); why != "" {
-		d.findAt(Warning, "unenforced-shares", d.keyLine(at, kubeview.GPUModeKey), why)
+		d.findAt(Warning, "unenforced-shares", d.keyLine(at, wellknown.GPUModeKey), why)
 	}
 	d.labelsOfGPUs(keys, node, read, bad, at)
 	d.unknownKeys(at)
@@ -60,7 +63,8 @@ func (d *document) nodeOf(keys *kubeview.GPUKeys, node *v1.Node, at string) {
 const mibLabel = "nvidia.com/gpu.memory"
 
 // labelsOfGPUs finds labels that describe GPUs and are not read, or not by everybody.
-func (d *document) labelsOfGPUs(keys *kubeview.GPUKeys, node *v1.Node, read *kubeview.GPUNode, bad []*kubeview.BadValue, at string) {
+func (d *document) labelsOfGPUs(keys *gpuview.Keys, node *v1.Node, read *gpuview.Node, bad []*wellknown.BadValue,
+	at string) {
 	known := map[string]bool{}
 	for _, key := range keys.DescribingLabels() {
 		known[key] = true
@@ -68,11 +72,12 @@ func (d *document) labelsOfGPUs(keys *kubeview.GPUKeys, node *v1.Node, read *kub
 	for _, key := range slices.Sorted(maps.Keys(node.Labels)) {
 		value := node.Labels[key]
 		switch {
-		case slices.ContainsFunc(bad, func(b *kubeview.BadValue) bool { return b.Key == key }):
+		case slices.ContainsFunc(bad, func(b *wellknown.BadValue) bool { return b.Key == key }):
 		case key == mibLabel && read.MemMiB() > 0 && strings.Trim(value, "0123456789") != "":
 			d.findAt(Warning, "gpu", d.keyLine(at, key), fmt.Sprintf(
-				"label %s: %q is read as %d MiB; write %d, which every reader of the label understands", key, value, read.MemMiB(), read.MemMiB()))
-		case known[key] && read.GPUs() == 0 && value != "0" && node.Labels[kubeview.GPUModeKey] != "dra":
+				"label %s: %q is read as %d MiB; write %d, which every reader of the label understands", key, value, read.MemMiB(),
+				read.MemMiB()))
+		case known[key] && read.GPUs() == 0 && value != "0" && node.Labels[wellknown.GPUModeKey] != "dra":
 			d.findAt(Warning, "gpu", d.keyLine(at, key), fmt.Sprintf("label %s has no effect: the node has no GPUs, "+
 				"neither %s among its allocatable resources nor the label %s",
 				key, keys.Resources[0], strings.Join(keys.CountLabels, " or ")))

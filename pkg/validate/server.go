@@ -19,6 +19,7 @@ import (
 
 	shipped "berth.dev/berth/manifests"
 	"berth.dev/berth/pkg/admit"
+	"berth.dev/berth/pkg/yamldoc"
 )
 
 // server stands for the API server of a cluster in which Berth is installed.
@@ -177,7 +178,7 @@ func (d *document) customResource() {
 		return
 	}
 	metadata := newStructure(d)
-	if node := child(d.root, "metadata"); node != nil {
+	if node := yamldoc.Child(d.root, "metadata"); node != nil {
 		metadata.check(node, reflect.TypeFor[metav1.ObjectMeta](), field.NewPath("metadata"))
 	}
 	fields, err := s.UnknownFields(kind, d.json)

@@ -42,7 +42,8 @@ func newStructure(d *document) *structure {
 	return &structure{document: d, wrong: map[*yaml.Node]bool{}, unknown: map[string]bool{}}
 }
 
-// rest is the document as JSON without the values of a wrong type, so that the fields beside them can be checked as well.
+// rest is the document as JSON without the values of a wrong type, so that the fields beside them can be checked as
+// well.
 func (s *structure) rest() ([]byte, error) {
 	if len(s.wrong) == 0 {
 		return s.json, nil

@@ -28,7 +28,8 @@ func (r *Report) WriteTable(out io.Writer) error {
 			warnings++
 		}
 	}
-	fmt.Fprintf(&b, "%s, %s, %s\n", plural.Of(r.Objects, "object"), plural.Of(errors, "error"), plural.Of(warnings, "warning"))
+	fmt.Fprintf(&b, "%s, %s, %s\n", plural.Of(r.Objects, "object"), plural.Of(errors, "error"),
+		plural.Of(warnings, "warning"))
 	if _, err := io.WriteString(out, b.String()); err != nil {
 		return err
 	}

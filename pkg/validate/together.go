@@ -14,8 +14,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/spelling"
+	"berth.dev/berth/pkg/wellknown"
+	"berth.dev/berth/pkg/yamldoc"
 )
 
 // together is what is known of objects that others refer to.
@@ -35,10 +39,11 @@ type together struct {
 	unread []*document
 }
 
-// reference is a pod with what it refers to; each part has a line of its own. Keys are the names of GPUs of its profile.
+// reference is a pod with what it refers to; each part has a line of its own. Keys are the names of GPUs of its
+// profile.
 type reference struct {
 	d    *document
-	keys *kubeview.GPUKeys
+	keys *gpuview.Keys
 	pod  *v1.Pod
 	at   string
 	// count is how many such pods are made.
@@ -51,7 +56,7 @@ type declared struct {
 	minimum int
 }
 
-func (t *together) addNode(node *v1.Node, read *kubeview.GPUNode) {
+func (t *together) addNode(node *v1.Node, read *gpuview.Node) {
 	if t.models == nil {
 		t.models, t.offered = map[string]bool{}, map[string]bool{}
 	}
@@ -60,16 +65,17 @@ func (t *together) addNode(node *v1.Node, read *kubeview.GPUNode) {
 			t.models[pool.Model()] = true
 		}
 	}
-	for _, name := range kubeview.OfferedResources(node) {
+	for _, name := range podview.OfferedResources(node) {
 		t.offered[name] = true
 	}
-	if has := kubeview.Allocatable(node); len(has) > 0 && !slices.ContainsFunc(t.sizes, func(l v1.ResourceList) bool { return equality.Semantic.DeepEqual(l, has) }) {
+	if has := podview.Allocatable(node); len(has) > 0 &&
+		!slices.ContainsFunc(t.sizes, func(l v1.ResourceList) bool { return equality.Semantic.DeepEqual(l, has) }) {
 		t.sizes = append(t.sizes, has)
 	}
 }
 
-// AddCluster tells what the nodes and the PodGroups of a cluster are, which the pods of the files may refer to as to those of the
-// files. A cluster that does not serve PodGroups has none.
+// AddCluster tells what the nodes and the PodGroups of a cluster are, which the pods of the files may refer to as to
+// those of the files. A cluster that does not serve PodGroups has none.
 func (r *Report) AddCluster(nodes []v1.Node, groups []types.NamespacedName) {
 	t := &r.together
 	t.clustered = true
@@ -98,7 +104,7 @@ func (t *together) addGroup(name types.NamespacedName) {
 	t.groups[name] = true
 }
 
-func (t *together) addPod(d *document, keys *kubeview.GPUKeys, pod *v1.Pod, at string, count int) {
+func (t *together) addPod(d *document, keys *gpuview.Keys, pod *v1.Pod, at string, count int) {
 	t.pods = append(t.pods, reference{d, keys, pod, at, count})
 }
 
@@ -108,7 +114,7 @@ func (t *together) add(d *document, obj runtime.Object) {
 	case *schedulingv1alpha1.PodGroup:
 		name := nameIn(o.Namespace, o.Name)
 		t.addGroup(name)
-		if spec, err := kubeview.GangSpec(o, 0); err == nil {
+		if spec, err := gangview.Spec(o, 0); err == nil {
 			if t.declared == nil {
 				t.declared = map[types.NamespacedName]declared{}
 			}
@@ -170,7 +176,8 @@ func (t *together) group(r reference) {
 	warn("there is no PodGroup %s in the files: without one in the cluster the pods wait", name)
 }
 
-// scheduler warns of a name that is almost that of a profile: a pod that names no scheduler there is waits without an event.
+// scheduler warns of a name that is almost that of a profile: a pod that names no scheduler there is waits without an
+// event.
 func (r reference) scheduler(profiles []string) {
 	name := r.pod.Spec.SchedulerName
 	known := map[string]bool{v1.DefaultSchedulerName: true}
@@ -179,7 +186,8 @@ func (r reference) scheduler(profiles []string) {
 	}
 	if like := spelling.Closest(name, known); name != "" && !known[name] && like != "" {
 		path := r.spec() + ".schedulerName"
-		r.d.findIn(Warning, "no-profile", path, fmt.Sprintf("no scheduler is known here by the name %s; did you mean %s?", name, like))
+		r.d.findIn(Warning, "no-profile", path,
+			fmt.Sprintf("no scheduler is known here by the name %s; did you mean %s?", name, like))
 	}
 }
 
@@ -190,7 +198,7 @@ func (t *together) model(r reference) {
 	if err != nil || len(request.Models) == 0 || len(models) == 0 || slices.ContainsFunc(models, request.AcceptsModel) {
 		return
 	}
-	r.d.findAt(Warning, "no-model", r.d.keyLine(r.at, kubeview.GPUModelsKey), fmt.Sprintf(
+	r.d.findAt(Warning, "no-model", r.d.keyLine(r.at, wellknown.GPUModelsKey), fmt.Sprintf(
 		"no node %s has a GPU of the model %s; the nodes have %s",
 		t.where(), strings.Join(request.Models, " or "), strings.Join(models, ", ")))
 }
@@ -242,9 +250,9 @@ func (r reference) spec() string { return strings.TrimSuffix(r.at, "metadata") +
 func (r reference) asked() map[string]int {
 	lines := map[string]int{}
 	spec := r.spec()
-	for _, asked := range kubeview.AskedResources(r.pod) {
+	for _, asked := range podview.AskedResources(r.pod) {
 		node, line := r.d.at(spec + "." + asked.Path)
-		if key := keyNamed(node, asked.Resource); key > 0 {
+		if key := yamldoc.KeyLine(node, asked.Resource); key > 0 {
 			line = key
 		}
 		if _, seen := lines[asked.Resource]; !seen {

@@ -8,7 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/plugins"
 	"berth.dev/berth/pkg/schedulerconfig"
 )
@@ -37,12 +37,13 @@ func (d *document) uses(pod *v1.Pod, at string) {
 // podsOnly warns of annotations that mean nothing on the object, because they are read from pods.
 func (d *document) podsOnly(annotations map[string]string) {
 	for _, key := range plugins.PodsOnly(annotations) {
-		d.findAt(Warning, "no-effect", d.keyLine("metadata", key), fmt.Sprintf("annotation %s has no effect on a %s: set it on the pods", key, d.Kind))
+		d.findAt(Warning, "no-effect", d.keyLine("metadata", key),
+			fmt.Sprintf("annotation %s has no effect on a %s: set it on the pods", key, d.Kind))
 	}
 }
 
-// unread warns of annotations that the plugins of the profiles of the same files do not read. Without a configuration among the
-// files nothing is known of that.
+// unread warns of annotations that the plugins of the profiles of the same files do not read. Without a configuration
+// among the files nothing is known of that.
 func (r *Report) unread() {
 	if len(r.Profiles) == 0 {
 		return
@@ -54,7 +55,8 @@ func (r *Report) unread() {
 		}
 		warn := func(key plugins.UnreadKey, message string) {
 			r.add(Finding{
-				File: u.file, Line: u.lines[key.Key], Severity: Warning, Rule: "no-effect", Object: u.object, Message: oneLine(message),
+				File: u.file, Line: u.lines[key.Key], Severity: Warning, Rule: "no-effect", Object: u.object,
+				Message: oneLine(message),
 			})
 		}
 		named := r.profilesNamed(name)
@@ -67,7 +69,9 @@ func (r *Report) unread() {
 			continue
 		}
 		for _, key := range plugins.Unread(u.pod, &schedulerapi.Plugins{}) {
-			warn(key, fmt.Sprintf("annotation %s: the pod's scheduler %s is not among the profiles that were checked (%s); where %s is not enabled, %s",
+			warn(key, fmt.Sprintf(
+				"annotation %s: the pod's scheduler %s is not among the profiles that were checked (%s); where %s is not "+
+					"enabled, %s",
 				key.Key, name, strings.Join(r.profileNames(), ", "), key.Plugin, key.Effect))
 		}
 	}
@@ -75,7 +79,7 @@ func (r *Report) unread() {
 }
 
 // gpuKeys are the names of GPUs of the profile in the configurations that were read. Without one they are the defaults.
-func (r *Report) gpuKeys(profile string) *kubeview.GPUKeys {
+func (r *Report) gpuKeys(profile string) *gpuview.Keys {
 	c := &schedulerconfig.Configuration{Component: &schedulerapi.KubeSchedulerConfiguration{}}
 	for _, component := range r.configurations {
 		c.Component.Profiles = append(c.Component.Profiles, component.Profiles...)

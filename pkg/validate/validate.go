@@ -4,6 +4,7 @@ package validate
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,6 +22,7 @@ import (
 	"berth.dev/berth/pkg/crd"
 	"berth.dev/berth/pkg/rights"
 	"berth.dev/berth/pkg/tables"
+	"berth.dev/berth/pkg/yamldoc"
 )
 
 // Severity of a finding.
@@ -149,8 +151,8 @@ func (r *Report) check(name string, data []byte, offset int) {
 // beginsObject is what may come before the first brace of an object in JSON, and the brace.
 var beginsObject = regexp.MustCompile(`^(?:(?:---)?[ \t\r]*(?:#[^\n]*)?\n)*[ \t\r]*\{`)
 
-// throughObject is where an object in JSON ends with which the data begin, or else where they end. Objects in JSON may follow each
-// other, for which YAML wants a mark.
+// throughObject is where an object in JSON ends with which the data begin, or else where they end. Objects in JSON may
+// follow each other, for which YAML wants a mark.
 func throughObject(data []byte) int {
 	begin := beginsObject.FindIndex(data)
 	if begin == nil {
@@ -201,8 +203,8 @@ func (r *Report) add(findings ...Finding) {
 	}
 }
 
-// unnumbered is the line of an error for which the parser has no number: that of the first character that YAML does not know,
-// else the first one, which it never numbers.
+// unnumbered is the line of an error for which the parser has no number: that of the first character that YAML does not
+// know, else the first one, which it never numbers.
 func unnumbered(data []byte) int {
 	line := 1
 	for len(data) > 0 {
@@ -218,25 +220,20 @@ func unnumbered(data []byte) int {
 	return 1
 }
 
-var yamlLine = regexp.MustCompile(`line (\d+)`)
-
 // yamlFindings takes the lines out of the messages of the YAML parser. Those without one are about the given line.
 func yamlFindings(name string, offset, line int, err error) []Finding {
-	messages := []string{err.Error()}
-	var several *yaml.TypeError
-	if errors.As(err, &several) {
-		messages = several.Errors
+	errs := []error{err}
+	if several := (*yaml.TypeError)(nil); errors.As(err, &several) {
+		errs = nil
+		for _, text := range several.Errors {
+			errs = append(errs, errors.New(text))
+		}
 	}
 	var findings []Finding
-	for _, text := range messages {
-		f := Finding{File: name, Line: line + offset, Severity: Error, Rule: "syntax", Message: oneLine(strings.TrimPrefix(text, "yaml: "))}
-		if m := yamlLine.FindStringSubmatch(text); m != nil {
-			if line, err := strconv.Atoi(m[1]); err == nil {
-				f.Line = line + offset
-				f.Message = strings.TrimPrefix(f.Message, m[0]+": ")
-			}
-		}
-		findings = append(findings, f)
+	for _, err := range errs {
+		own, text := yamldoc.Complaint(err)
+		findings = append(findings, Finding{File: name, Line: cmp.Or(own, line) + offset, Severity: Error, Rule: "syntax",
+			Message: text})
 	}
 	return findings
 }

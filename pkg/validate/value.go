@@ -7,7 +7,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// oldTrue and oldFalse are words that YAML 1.1 reads as true and as false. So does Kubernetes; the parser here reads YAML 1.2.
+// oldTrue and oldFalse are words that YAML 1.1 reads as true and as false. So does Kubernetes; the parser here reads
+// YAML 1.2.
 var (
 	oldTrue  = []string{"y", "Y", "yes", "Yes", "YES", "on", "On", "ON"}
 	oldFalse = []string{"n", "N", "no", "No", "NO", "off", "Off", "OFF"}
@@ -99,8 +100,8 @@ func scalarValue(node *yaml.Node) (any, error) {
 	return value, nil
 }
 
-// without is a copy of a tree that lacks some of its nodes. An element of a list leaves an empty one behind, or those after it
-// would have other numbers.
+// without is a copy of a tree that lacks some of its nodes. An element of a list leaves an empty one behind, or those
+// after it would have other numbers.
 func without(node *yaml.Node, left map[*yaml.Node]bool) *yaml.Node {
 	for node.Kind == yaml.AliasNode {
 		node = node.Alias

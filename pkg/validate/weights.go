@@ -7,45 +7,48 @@ import (
 	"go.yaml.in/yaml/v3"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
+
+	"berth.dev/berth/pkg/yamldoc"
 )
 
 // weighted are the extension points at which a weight counts.
 var weighted = map[string]bool{"multiPoint": true, "score": true, "placementScore": true}
 
-// weightsOf calls f for each plugin that the document enables in a profile, with the extension point and the node of its weight,
-// nil where it has none. What a file says of a weight is lost when it is decoded.
+// weightsOf calls f for each plugin that the document enables in a profile, with the extension point and the node of
+// its weight, nil where it has none. What a file says of a weight is lost when it is decoded.
 func (d *document) weightsOf(profile string, f func(point, plugin string, item, weight *yaml.Node)) {
 	plugins, _ := d.at(profile + ".plugins")
 	if plugins == nil || plugins.Kind != yaml.MappingNode {
 		return
 	}
 	for i := 0; i+1 < len(plugins.Content); i += 2 {
-		for _, item := range elements(child(plugins.Content[i+1], "enabled")) {
-			if plugin := child(item, "name"); plugin != nil {
-				f(plugins.Content[i].Value, plugin.Value, item, child(item, "weight"))
+		for _, item := range elements(yamldoc.Child(plugins.Content[i+1], "enabled")) {
+			if plugin := yamldoc.Child(item, "name"); plugin != nil {
+				f(plugins.Content[i].Value, plugin.Value, item, yamldoc.Child(item, "weight"))
 			}
 		}
 	}
 }
 
-// negativeWeights finds weights below nothing and says whether there are any. The scheduler takes them or stops at an overflow,
-// depending on the order of its plugins.
+// negativeWeights finds weights below nothing and says whether there are any. The scheduler takes them or stops at an
+// overflow, depending on the order of its plugins.
 func (d *document) negativeWeights(c *schedulerconfig.KubeSchedulerConfiguration) bool {
 	found := false
 	for i := range c.Profiles {
 		d.weightsOf(fmt.Sprintf("profiles[%d]", i), func(_, plugin string, _, weight *yaml.Node) {
 			if weight != nil && strings.HasPrefix(weight.Value, "-") {
 				found = true
-				d.findAt(Error, "weight", weight.Line, fmt.Sprintf("profile %s: %s has the weight %s, by which it would shun the nodes that it favours; want 1 or more",
-					c.Profiles[i].SchedulerName, plugin, weight.Value))
+				d.findAt(Error, "weight", weight.Line,
+					fmt.Sprintf("profile %s: %s has the weight %s, by which it would shun the nodes that it favours; want 1 or more",
+						c.Profiles[i].SchedulerName, plugin, weight.Value))
 			}
 		})
 	}
 	return found
 }
 
-// weights looks for weights that mean something else than they seem to. A weight of 0 is none: the scheduler writes it behind
-// every plugin without one when it prints a complete configuration.
+// weights looks for weights that mean something else than they seem to. A weight of 0 is none: the scheduler writes it
+// behind every plugin without one when it prints a complete configuration.
 func (l *profileLint) weights() {
 	printed := false
 	l.weightsOf(l.path, func(point, plugin string, _, weight *yaml.Node) {
@@ -67,7 +70,8 @@ func (l *profileLint) weights() {
 		case effective == 0 && point == "multiPoint":
 			warn(weight.Line, "%s does not score, so its weight counts nothing", plugin)
 		case weight.Value == "0":
-			warn(weight.Line, "the weight 0 of %s is read as %d; to switch its score off, name it under score.disabled", plugin, effective)
+			warn(weight.Line, "the weight 0 of %s is read as %d; to switch its score off, name it under score.disabled", plugin,
+				effective)
 		}
 	})
 }

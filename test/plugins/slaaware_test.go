@@ -21,8 +21,8 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
 	"berth.dev/berth/pkg/apis/config"
-	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/plugins/slaaware"
+	"berth.dev/berth/pkg/wellknown"
 	"berth.dev/berth/test/harness/framework"
 	"berth.dev/berth/test/harness/objects"
 )
@@ -107,11 +107,11 @@ func TestNodesAreScoredByWhatIsMeasured(t *testing.T) {
 			want        map[string]int64
 		}{
 			{"a pod without an objective", nil, nil},
-			{"a latency", map[string]string{kubeview.SLOLatencyKey: "100"},
+			{"a latency", map[string]string{wellknown.SLOLatencyKey: "100"},
 				map[string]int64{"best": 100, "fast": 90, "tight": 80, "unmeasured": 50, "slow": 30, "slower": 20}},
-			{"a throughput", map[string]string{kubeview.SLOThroughputKey: "800"},
+			{"a throughput", map[string]string{wellknown.SLOThroughputKey: "800"},
 				map[string]int64{"best": 100, "slow": 84, "tight": 50, "slower": 50, "unmeasured": 50, "fast": 30}},
-			{"both", map[string]string{kubeview.SLOLatencyKey: "100", kubeview.SLOThroughputKey: "800"},
+			{"both", map[string]string{wellknown.SLOLatencyKey: "100", wellknown.SLOThroughputKey: "800"},
 				map[string]int64{"best": 100, "tight": 50, "unmeasured": 50, "slow": 30, "fast": 30, "slower": 20}},
 		} {
 			if diff := cmp.Diff(tc.want, pointsOf(t, s, podWithObjective(tc.annotations))); diff != "" {
@@ -120,7 +120,7 @@ func TestNodesAreScoredByWhatIsMeasured(t *testing.T) {
 		}
 		server.Close()
 		pass(time.Minute)
-		picky := podWithObjective(map[string]string{kubeview.SLOLatencyKey: "100"})
+		picky := podWithObjective(map[string]string{wellknown.SLOLatencyKey: "100"})
 		if points := pointsOf(t, s, picky); points == nil {
 			t.Error("figures of a minute ago do not count")
 		}
@@ -143,7 +143,7 @@ func TestANodeThatIsNoLongerMeasuredIsUnknown(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) {
 		signals := &config.SLOSignals{Prometheus: config.Prometheus{URL: server.URL}, LatencyMsQuery: "latency"}
-		s, pod := startSLA(t, signals, "busy", "idle"), podWithObjective(map[string]string{kubeview.SLOLatencyKey: "100"})
+		s, pod := startSLA(t, signals, "busy", "idle"), podWithObjective(map[string]string{wellknown.SLOLatencyKey: "100"})
 		pass(time.Minute)
 		if diff := cmp.Diff(map[string]int64{"busy": 100, "idle": 100}, pointsOf(t, s, pod)); diff != "" {
 			t.Errorf("points of nodes that are measured (-want +got):\n%s", diff)
@@ -159,7 +159,7 @@ func TestANodeThatIsNoLongerMeasuredIsUnknown(t *testing.T) {
 func TestWithoutFiguresThePluginHasNoSay(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := startSLA(t, nil, "a", "b")
-		if points := pointsOf(t, s, podWithObjective(map[string]string{kubeview.SLOLatencyKey: "100"})); points != nil {
+		if points := pointsOf(t, s, podWithObjective(map[string]string{wellknown.SLOLatencyKey: "100"})); points != nil {
 			t.Errorf("points %v, want none", points)
 		}
 	})
@@ -168,7 +168,7 @@ func TestWithoutFiguresThePluginHasNoSay(t *testing.T) {
 func TestAnObjectiveThatCannotBeReadKeepsThePodPending(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := startSLA(t, nil, "a")
-		bad, good := podWithObjective(map[string]string{kubeview.SLOLatencyKey: "fast"}), podWithObjective(map[string]string{kubeview.SLOLatencyKey: "20"})
+		bad, good := podWithObjective(map[string]string{wellknown.SLOLatencyKey: "fast"}), podWithObjective(map[string]string{wellknown.SLOLatencyKey: "20"})
 		rejected := s.Cycle(t, bad).Rejected
 		const want = `pod annotation berth.dev/slo-latency-ms: "fast" is not a decimal number above 0 and at most 1000000000, such as 250 or 0.5`
 		if rejected.Code() != fwk.UnschedulableAndUnresolvable || rejected.Message() != want {
@@ -201,7 +201,7 @@ func TestPodsOfOneObjectiveAreAlike(t *testing.T) {
 		plugin := framework.Plugin[*slaaware.Plugin](t, startSLA(t, nil, "a"))
 		signatures := map[string]bool{}
 		for _, latency := range []string{"20", "20.0", "30"} {
-			fragments, status := plugin.SignPod(t.Context(), podWithObjective(map[string]string{kubeview.SLOLatencyKey: latency}))
+			fragments, status := plugin.SignPod(t.Context(), podWithObjective(map[string]string{wellknown.SLOLatencyKey: latency}))
 			if !status.IsSuccess() {
 				t.Fatal(status)
 			}

@@ -16,8 +16,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/sandbox"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 func testDevices(t *testing.T, w *guarded) {
@@ -36,7 +37,7 @@ func testDevices(t *testing.T, w *guarded) {
 		_, err := w.user.CoreV1().Pods("default").Patch(ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{}, sub...)
 		return err
 	}
-	for _, key := range kubeview.AnswerKeys() {
+	for _, key := range gpuview.AnswerKeys() {
 		told := "annotation " + key + " tells a pod its devices or its address: only the scheduler writes it"
 		refused := func(what, want string, err error) {
 			t.Helper()
@@ -88,7 +89,7 @@ func testDevices(t *testing.T, w *guarded) {
 	if err := w.user.CoreV1().Pods("default").Bind(ctx, binding, metav1.CreateOptions{}); err != nil {
 		t.Errorf("a binding without such annotations: %v", err)
 	}
-	for _, key := range kubeview.AskingKeys() {
+	for _, key := range gpuview.AskingKeys() {
 		squatter := podWith(map[string]string{key: goodRequests[key]})
 		if _, err := w.user.CoreV1().Pods("default").Create(ctx, squatter, dryRun); err != nil {
 			t.Errorf("a pod that asks by %s: %v", key, err)
@@ -118,7 +119,7 @@ func testLicenses(t *testing.T, w *guarded) {
 			t.Errorf("%s: got %q, want %q", what, got, want)
 		}
 	}
-	pod, err := pods.Create(ctx, podWith(map[string]string{kubeview.LicensesKey: "matlab"}), metav1.CreateOptions{})
+	pod, err := pods.Create(ctx, podWith(map[string]string{wellknown.LicensesKey: "matlab"}), metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,14 +130,14 @@ func testLicenses(t *testing.T, w *guarded) {
 	expect("a change before the pod has a node", "", patch(`"matlab=2"`))
 	binding := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: pod.Name}, Target: corev1.ObjectReference{Kind: "Node", Name: "n"}}
 	more := binding.DeepCopy()
-	more.Annotations = map[string]string{kubeview.LicensesKey: "matlab=9"}
+	more.Annotations = map[string]string{wellknown.LicensesKey: "matlab=9"}
 	expect("a binding with it", told, pods.Bind(ctx, more, metav1.CreateOptions{}))
 	expect("a binding", "", pods.Bind(ctx, binding, metav1.CreateOptions{}))
 	expect("a change", told, patch(`"matlab=9"`))
 	expect("a change with the status", told, patch(`"matlab=9"`, "status"))
 	expect("removing it", told, patch("null"))
 	expect("the same value", "", patch(`"matlab=2"`))
-	squatter := podWith(map[string]string{kubeview.LicensesKey: "matlab=9"})
+	squatter := podWith(map[string]string{wellknown.LicensesKey: "matlab=9"})
 	squatter.Spec.NodeName = "n"
 	_, err = pods.Create(ctx, squatter, dryRun)
 	expect("a pod with spec.nodeName", told, err)
@@ -192,13 +193,13 @@ func testScheduled(t *testing.T, w *guarded) {
 		if err != nil {
 			return false, err
 		}
-		return got.Spec.NodeName != "" && got.Annotations["alibabacloud.com/gpu-index"] == "0" && got.Annotations[kubeview.GPUAssignedKey] != "", nil
+		return got.Spec.NodeName != "" && got.Annotations["alibabacloud.com/gpu-index"] == "0" && got.Annotations[wellknown.GPUAssignedKey] != "", nil
 	})
 }
 
 // goodRequests are values of the asking keys that policies of values read.
 var goodRequests = map[string]string{
-	kubeview.GPUInterconnectKey: "required", kubeview.GPUMemoryMinKey: "40Gi", kubeview.GPUModelsKey: "Tesla-T4", kubeview.GPUSharingKey: "shared",
+	wellknown.GPUInterconnectKey: "required", wellknown.GPUMemoryMinKey: "40Gi", wellknown.GPUModelsKey: "Tesla-T4", wellknown.GPUSharingKey: "shared",
 }
 
 func testOverlay(t *testing.T, w *guarded) {
@@ -270,7 +271,7 @@ func testExtender(t *testing.T, w *guarded) {
 }
 
 func testSchedulerName(t *testing.T, w *guarded) {
-	ours := corev1.Toleration{Key: kubeview.SchedulerKey, Operator: corev1.TolerationOpExists}
+	ours := corev1.Toleration{Key: wellknown.SchedulerKey, Operator: corev1.TolerationOpExists}
 	others := corev1.Toleration{Key: "nvidia.com/gpu", Operator: corev1.TolerationOpExists}
 	for _, test := range []struct {
 		name, namespace, scheduler string
@@ -324,21 +325,21 @@ func testTaint(t *testing.T, w *guarded) {
 		err        func() error
 	}{
 		{"a pod of the default scheduler", refused, func() error {
-			_, err := w.user.CoreV1().Pods("default").Create(t.Context(), tolerant("", kubeview.SchedulerKey), dryRun)
+			_, err := w.user.CoreV1().Pods("default").Create(t.Context(), tolerant("", wellknown.SchedulerKey), dryRun)
 			return err
 		}},
 		{"a pod that claims to be a DaemonSet's", refused, func() error {
-			pod := owned(tolerant("", kubeview.SchedulerKey))
+			pod := owned(tolerant("", wellknown.SchedulerKey))
 			pod.OwnerReferences[0].Controller = nil // otherwise another policy refuses it, too
 			_, err := w.user.CoreV1().Pods("default").Create(t.Context(), pod, dryRun)
 			return err
 		}},
 		{"a pod of a DaemonSet", "", func() error {
-			_, err := daemon.CoreV1().Pods("ml").Create(t.Context(), owned(tolerant("", kubeview.SchedulerKey)), dryRun)
+			_, err := daemon.CoreV1().Pods("ml").Create(t.Context(), owned(tolerant("", wellknown.SchedulerKey)), dryRun)
 			return err
 		}},
 		{"a pod of Berth", "", func() error {
-			_, err := w.user.CoreV1().Pods("default").Create(t.Context(), tolerant("gang-scheduler", kubeview.SchedulerKey), dryRun)
+			_, err := w.user.CoreV1().Pods("default").Create(t.Context(), tolerant("gang-scheduler", wellknown.SchedulerKey), dryRun)
 			return err
 		}},
 		{"a pod that tolerates everything", "", func() error {

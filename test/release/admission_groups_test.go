@@ -6,7 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 func testStandIns(t *testing.T, w *guarded) {
@@ -14,7 +14,7 @@ func testStandIns(t *testing.T, w *guarded) {
 	ours, theirs := w.groupsAs(t, "system:serviceaccount:kube-system:berth-scheduler"), w.groupsAs(t, team)
 	// The mark is not that of the minimum, so that the scheduler of the control plane takes the PodGroup for an edited
 	// one.
-	made := map[string]string{kubeview.StandInKey: "7"}
+	made := map[string]string{wellknown.StandInKey: "7"}
 	if _, err := ours.Create(ctx, groupWith("stand-in", made), metav1.CreateOptions{}); err != nil {
 		t.Fatalf("the scheduler makes a stand-in: %v", err)
 	}
@@ -31,7 +31,7 @@ func testStandIns(t *testing.T, w *guarded) {
 		t.Errorf("creating one: got %q, want %q", got, written)
 	}
 	annotation := func(value string) string {
-		return `{"metadata":{"annotations":{"` + kubeview.StandInKey + `":` + value + `}}}`
+		return `{"metadata":{"annotations":{"` + wellknown.StandInKey + `":` + value + `}}}`
 	}
 	for _, test := range []struct{ name, group, patch, want string }{
 		{"marking a PodGroup of one's own", "own", annotation(`"2"`), written},

@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
-	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/sandbox"
+	"berth.dev/berth/pkg/wellknown"
 	"berth.dev/berth/test/harness/box"
 )
 
@@ -153,15 +153,15 @@ func (w *guarded) install(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.bind(t, team, rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: team})
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ml", Labels: map[string]string{kubeview.SchedulerKey: "berth-scheduler"}}}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ml", Labels: map[string]string{wellknown.SchedulerKey: "berth-scheduler"}}}
 	if _, err := w.Client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	user := w.as(t, team)
-	bad := podWith(map[string]string{kubeview.SpotKey: "x"})
-	devices := podWith(map[string]string{kubeview.GPUAssignedKey: "x"})
+	bad := podWith(map[string]string{wellknown.SpotKey: "x"})
+	devices := podWith(map[string]string{wellknown.GPUAssignedKey: "x"})
 	tolerant := podWith(nil)
-	tolerant.Spec.Tolerations = []corev1.Toleration{{Key: kubeview.SchedulerKey, Operator: corev1.TolerationOpExists}}
+	tolerant.Spec.Tolerations = []corev1.Toleration{{Key: wellknown.SchedulerKey, Operator: corev1.TolerationOpExists}}
 	for policy, pod := range map[string]*corev1.Pod{"berth-pod-values": bad, "berth-pod-devices": devices, "berth-scheduler-taint": tolerant} {
 		w.Await(t, "policy "+policy, func(ctx context.Context) (bool, error) {
 			_, err := user.CoreV1().Pods("default").Create(ctx, pod, dryRun)
@@ -169,10 +169,10 @@ func (w *guarded) install(t *testing.T) {
 		})
 	}
 	w.Await(t, "policy berth-podgroup-values", func(ctx context.Context) (bool, error) {
-		return strings.Contains(w.createGroup(ctx, t, map[string]string{kubeview.RoleLabelKey: "/"}), "/"), nil
+		return strings.Contains(w.createGroup(ctx, t, map[string]string{wellknown.RoleLabelKey: "/"}), "/"), nil
 	})
 	w.Await(t, "policy berth-podgroup-stand-ins", func(ctx context.Context) (bool, error) {
-		return strings.Contains(w.createGroup(ctx, t, map[string]string{kubeview.StandInKey: "2"}), "the scheduler made"), nil
+		return strings.Contains(w.createGroup(ctx, t, map[string]string{wellknown.StandInKey: "2"}), "the scheduler made"), nil
 	})
 	w.Await(t, "policy berth-scheduler-name", func(ctx context.Context) (bool, error) {
 		pod, err := user.CoreV1().Pods("ml").Create(ctx, podWith(nil), dryRun)

@@ -19,45 +19,49 @@ import (
 	"k8s.io/client-go/rest"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/priceview"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // podValues are values of the keys that pods carry, bad and good ones. What each is the scheduler's reader says.
 var podValues = map[string][]string{
-	kubeview.BackfillKey:    {"allow", "", "Allow", "yes", "true", "allow "},
-	kubeview.MixedModelsKey: {"allow", "", "Allow", "yes", "true", "allow "},
-	kubeview.DatasetsKey:    {"imagenet", "a, b", "", "a,a", "A", "a,", "a b", strings.Repeat("x", 64), "a-", many(16), many(17)},
-	kubeview.DeadlineKey: {
+	wellknown.BackfillKey:    {"allow", "", "Allow", "yes", "true", "allow "},
+	wellknown.MixedModelsKey: {"allow", "", "Allow", "yes", "true", "allow "},
+	wellknown.DatasetsKey:    {"imagenet", "a, b", "", "a,a", "A", "a,", "a b", strings.Repeat("x", 64), "a-", many(16), many(17)},
+	wellknown.DeadlineKey: {
 		"2026-11-21T06:00:00+01:00", "2026-11-21T06:00:00Z", "2026-11-21T06:00:00.5Z", "2028-02-29T00:00:00Z",
 		"", "tomorrow", "2026-02-29T00:00:00Z", "2100-02-29T00:00:00Z", "2026-04-31T00:00:00Z", "2026-13-01T00:00:00Z",
 		"2026-11-21T24:00:00Z", "2026-11-21 06:00:00Z", "2026-11-21T06:00:00", "2026-11-21", "2026-02-30T00:00:00Z", "1732168800",
 	},
-	kubeview.GangKey:            {"true", "false", "True", "", "yes", `say "hi"`},
-	kubeview.GPUInterconnectKey: {"required", "preferred", "Required", "", "nvlink", "required ", "tab\there", "line\nbreak", `back\slash`},
-	kubeview.GPUMemoryMinKey: {
+	wellknown.GangKey:            {"true", "false", "True", "", "yes", `say "hi"`},
+	wellknown.GPUInterconnectKey: {"required", "preferred", "Required", "", "nvlink", "required ", "tab\there", "line\nbreak", `back\slash`},
+	wellknown.GPUMemoryMinKey: {
 		"40Gi", "40000Mi", "1Mi", "1048576", "1e9", "1048575500m", "1Pi", "0.5Gi", "80G",
 		"", "0", "-1Gi", "40", "40GB", "40 Gi", "1Ei", "1048575", "much",
 	},
-	kubeview.GPUModelsKey: {"Tesla-T4", "Tesla-T4|NVIDIA-A10", " a | b ", "", "|", "a||b", "a| |b", "a|",
+	wellknown.GPUModelsKey: {"Tesla-T4", "Tesla-T4|NVIDIA-A10", " a | b ", "", "|", "a||b", "a| |b", "a|",
 		strings.Repeat("x", 63), strings.Repeat("x", 64), strings.Repeat("ä", 63), strings.Repeat("a|", 31) + "a", strings.Repeat("a|", 32) + "a",
 		strings.Repeat("a|", 32), strings.Repeat("x", 64) + "|", "|" + strings.Repeat("x", 64)},
-	kubeview.GPUSharingKey: {"exclusive", "shared", "", "Shared", "no", strings.Repeat("long ", 40)},
-	kubeview.IPPoolKey:     {"racks", "a.b-c", "", "-a", "A", "a b", "a.", strings.Repeat("x", 253), strings.Repeat("x", 254)},
-	kubeview.LicensesKey:   {"matlab", "matlab=2, ansys", "a = 2", "a=+3", "a=1000000", "", "a=0", "a=1000001", "a=-1", "a=x", "a=1=2", "a=1,a=2", "=1", "A", many(16), many(17)},
-	kubeview.NearKey: {
+	wellknown.GPUSharingKey: {"exclusive", "shared", "", "Shared", "no", strings.Repeat("long ", 40)},
+	wellknown.IPPoolKey:     {"racks", "a.b-c", "", "-a", "A", "a b", "a.", strings.Repeat("x", 253), strings.Repeat("x", 254)},
+	wellknown.LicensesKey:   {"matlab", "matlab=2, ansys", "a = 2", "a=+3", "a=1000000", "", "a=0", "a=1000001", "a=-1", "a=x", "a=1=2", "a=1,a=2", "=1", "A", many(16), many(17)},
+	wellknown.NearKey: {
 		"app=cache", "app=cache 20GiB/h; app=queue", "app in (a, b)", "!app", "app!=x,tier", "app notin (a)", "example.com/app==x", "n>5", "app=",
 		"app=cache 0.5 GiB/h", "a=b; c=d; e=f; g=h; i=j; k=l; m=n; o=p",
 		"", ";", "app=cache;", "app=cache 0GiB/h", "app=cache 2000000GiB/h", "app=a b", "app in", "app in (a", "=x", "app=a;app=a", "a=b,", "app=cache 20GiB",
 		"a=b; c=d; e=f; g=h; i=j; k=l; m=n; o=p; q=r",
 		"!a,b,c=d,e in (f,g,h,i,j),k notin (l),m>1,n,o", "a;!b,c,d,e,f,g,h,i,j 2GiB/h", "a in (b" + strings.Repeat(",b", 2000) + ")", "a in (b" + strings.Repeat(",b", 2045) + ")",
 	},
-	kubeview.SLOLatencyKey:        {"250", "0.5", "5.", ".5", "1000000000", "007", "", "0", "0.0", "-1", "+1", "1e3", "inf", "NaN", "1000000001", "1.2.3", ".", "0x10"},
-	kubeview.SLOThroughputKey:     {"250", "1000000000000", "", "0", "fast", "1000000000001"},
-	kubeview.SpotKey:              {"avoid", "tolerate", "require", "", "Avoid", "sometimes", "tolerate,require"},
-	kubeview.TopologyRequiredKey:  topologies,
-	kubeview.TopologyPreferredKey: topologies,
+	wellknown.SLOLatencyKey:        {"250", "0.5", "5.", ".5", "1000000000", "007", "", "0", "0.0", "-1", "+1", "1e3", "inf", "NaN", "1000000001", "1.2.3", ".", "0x10"},
+	wellknown.SLOThroughputKey:     {"250", "1000000000000", "", "0", "fast", "1000000000001"},
+	wellknown.SpotKey:              {"avoid", "tolerate", "require", "", "Avoid", "sometimes", "tolerate,require"},
+	wellknown.TopologyRequiredKey:  topologies,
+	wellknown.TopologyPreferredKey: topologies,
 	// Any value is one, as far as the pod alone can tell.
-	kubeview.RoleKey: {"leader", ""}, kubeview.StartWindowKey: {"night", ""},
+	wellknown.RoleKey: {"leader", ""}, wellknown.StartWindowKey: {"night", ""},
 }
 
 var topologies = []string{
@@ -67,10 +71,10 @@ var topologies = []string{
 
 // elsewhere are the keys that pods do not carry, that no request may write, or that a test of their own looks at.
 var elsewhere = []string{
-	kubeview.GPUAgentKey, kubeview.GPUDevicesKey, kubeview.GPULinksKey, kubeview.GPUModeKey, kubeview.GPUsInUseKey, kubeview.GPUsInUseAtKey,
-	kubeview.PricePerHourKey, kubeview.IPAddressKey,
-	kubeview.MinMembersByRoleKey, kubeview.RoleLabelKey, kubeview.StandInKey, kubeview.SchedulerKey, kubeview.GPUAssignedKey,
-	kubeview.SLAClassKey, kubeview.CordonedForKey,
+	wellknown.GPUAgentKey, wellknown.GPUDevicesKey, wellknown.GPULinksKey, wellknown.GPUModeKey, wellknown.GPUsInUseKey, wellknown.GPUsInUseAtKey,
+	wellknown.PricePerHourKey, wellknown.IPAddressKey,
+	wellknown.MinMembersByRoleKey, wellknown.RoleLabelKey, wellknown.StandInKey, wellknown.SchedulerKey, wellknown.GPUAssignedKey,
+	wellknown.SLAClassKey, wellknown.CordonedForKey,
 }
 
 // many is a list of that many names.
@@ -89,33 +93,33 @@ func TestTheTableHasEveryKeyThatPodsCarry(t *testing.T) {
 		keys = append(keys, key)
 	}
 	slices.Sort(keys)
-	if diff := cmp.Diff(kubeview.OwnKeys(), keys); diff != "" {
+	if diff := cmp.Diff(wellknown.Own(), keys); diff != "" {
 		t.Errorf("keys (-own +in the table or elsewhere):\n%s", diff)
 	}
 }
 
 // said is what the scheduler's readers say of a pod, empty if they can read it.
 func said(pod *corev1.Pod) string {
-	keys := kubeview.DefaultGPUKeys()
+	keys := gpuview.DefaultKeys()
 	_, gpuErr := keys.PodGPURequest(pod)
-	_, topologyErr := kubeview.TopologyOf(nil, pod)
-	_, gangErr := (*kubeview.GangOwnerPolicy)(nil).GangOf(pod)
+	_, topologyErr := gangview.TopologyOf(nil, pod)
+	_, gangErr := (*gangview.OwnerPolicy)(nil).GangOf(pod)
 	for _, err := range []error{gpuErr, topologyErr, gangErr} {
-		var bad *kubeview.BadValue
+		var bad *wellknown.BadValue
 		if errors.As(err, &bad) {
 			return bad.Error()
 		}
 	}
-	_, _, badSpot := kubeview.PodSpotPolicy(pod)
-	_, badWindow := kubeview.PodStartWindow(pod)
-	_, badNear := kubeview.PodNear(pod)
-	_, badObjective := kubeview.PodObjective(pod)
-	_, _, badClass := kubeview.NamedSLAClass(pod)
-	_, badLicenses := kubeview.PodLicenses(pod)
-	_, badDatasets := kubeview.PodDatasets(pod)
-	_, badIPPool := kubeview.PodIPPool(pod)
-	_, badBackfill := kubeview.PodBackfill(pod)
-	for _, bad := range []*kubeview.BadValue{badSpot, badWindow, badNear, badObjective, badClass, badLicenses, badDatasets, badIPPool, badBackfill} {
+	_, _, badSpot := priceview.PodSpotPolicy(pod)
+	_, badWindow := priceview.PodStartWindow(pod)
+	_, badNear := podview.PodNear(pod)
+	_, badObjective := podview.PodObjective(pod)
+	_, _, badClass := podview.NamedSLAClass(pod)
+	_, badLicenses := podview.PodLicenses(pod)
+	_, badDatasets := podview.PodDatasets(pod)
+	_, badIPPool := podview.PodIPPool(pod)
+	_, badBackfill := gangview.PodBackfill(pod)
+	for _, bad := range []*wellknown.BadValue{badSpot, badWindow, badNear, badObjective, badClass, badLicenses, badDatasets, badIPPool, badBackfill} {
 		if bad != nil {
 			return bad.Error()
 		}
@@ -137,16 +141,16 @@ func testValues(t *testing.T, w *guarded) {
 			compare(t, pod, said(pod))
 		}
 	}
-	together := podWith(map[string]string{kubeview.TopologyRequiredKey: "a,b,c,d,e", kubeview.TopologyPreferredKey: "e,f,g,h,i"})
+	together := podWith(map[string]string{wellknown.TopologyRequiredKey: "a,b,c,d,e", wellknown.TopologyPreferredKey: "e,f,g,h,i"})
 	compare(t, together, said(together))
-	class := podWith(map[string]string{kubeview.SLAClassKey: "gold"})
+	class := podWith(map[string]string{wellknown.SLAClassKey: "gold"})
 	compare(t, class, said(class))
-	class.Labels = map[string]string{kubeview.SLAClassKey: "silver"}
+	class.Labels = map[string]string{wellknown.SLAClassKey: "silver"}
 	compare(t, class, said(class))
 }
 
 func testTemplates(t *testing.T, w *guarded) {
-	pod := podWith(map[string]string{kubeview.SpotKey: "sometimes"})
+	pod := podWith(map[string]string{wellknown.SpotKey: "sometimes"})
 	want := said(pod)
 	labels := map[string]string{"app": "x"}
 	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Annotations: pod.Annotations, Labels: labels}, Spec: pod.Spec}
@@ -191,11 +195,11 @@ func testTemplates(t *testing.T, w *guarded) {
 		if got := denial(create()); got != want {
 			t.Errorf("%s: got %s, want %s", kind, got, want)
 		}
-		template.Annotations[kubeview.SpotKey] = "avoid" // both templates have the same map
+		template.Annotations[wellknown.SpotKey] = "avoid" // both templates have the same map
 		if err := create(); err != nil {
 			t.Errorf("%s with a good value: %v", kind, err)
 		}
-		template.Annotations[kubeview.SpotKey] = "sometimes"
+		template.Annotations[wellknown.SpotKey] = "sometimes"
 	}
 }
 
@@ -230,9 +234,9 @@ func (w *guarded) createGroup(ctx context.Context, t *testing.T, annotations map
 
 func testPodGroups(t *testing.T, w *guarded) {
 	for key, values := range map[string][]string{
-		kubeview.TopologyRequiredKey: topologies, kubeview.TopologyPreferredKey: topologies,
-		kubeview.BackfillKey: {"allow", "", "yes"}, kubeview.MixedModelsKey: {"allow", "", "yes"}, kubeview.RoleLabelKey: {"role", "example.com/role", "", "/", "my role"},
-		kubeview.MinMembersByRoleKey: {
+		wellknown.TopologyRequiredKey: topologies, wellknown.TopologyPreferredKey: topologies,
+		wellknown.BackfillKey: {"allow", "", "yes"}, wellknown.MixedModelsKey: {"allow", "", "yes"}, wellknown.RoleLabelKey: {"role", "example.com/role", "", "/", "my role"},
+		wellknown.MinMembersByRoleKey: {
 			"leader=1,worker=7", "leader=1, worker = 7", "a=0", "a=100000",
 			"", "leader", "leader=", "=1", "a=1,a=2", "a=-1", "a=100001", "a=x", "a b=1", "a=1=2",
 		},
@@ -240,8 +244,8 @@ func testPodGroups(t *testing.T, w *guarded) {
 		for _, value := range values {
 			annotations := map[string]string{key: value}
 			group := &schedulingv1alpha1.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: "train", Annotations: annotations}}
-			_, topologyErr := kubeview.TopologyOf(group, &corev1.Pod{})
-			_, specErr := kubeview.GangSpec(group, 0)
+			_, topologyErr := gangview.TopologyOf(group, &corev1.Pod{})
+			_, specErr := gangview.Spec(group, 0)
 			want := ""
 			for _, err := range []error{topologyErr, specErr} {
 				if err != nil {
@@ -257,7 +261,7 @@ func testPodGroups(t *testing.T, w *guarded) {
 
 func testOldValues(t *testing.T, w *guarded) {
 	ctx := t.Context()
-	pod := podWith(map[string]string{kubeview.SpotKey: "avoid"})
+	pod := podWith(map[string]string{wellknown.SpotKey: "avoid"})
 	created, err := w.user.CoreV1().Pods("default").Create(ctx, pod, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -266,7 +270,7 @@ func testOldValues(t *testing.T, w *guarded) {
 		_, err := w.user.CoreV1().Pods("default").Patch(ctx, created.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 		return err
 	}
-	want := said(podWith(map[string]string{kubeview.SpotKey: "never"}))
+	want := said(podWith(map[string]string{wellknown.SpotKey: "never"}))
 	if got := denial(edit(`{"metadata":{"annotations":{"berth.dev/spot":"never"}}}`)); got != want {
 		t.Errorf("changing the value to a bad one: got %s, want %s", got, want)
 	}

@@ -77,7 +77,7 @@ func (d distribution) build(t *testing.T) map[string]string {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), filepath.Join(box.Root(t), "hack/dist.sh"), d.dir)
 	command.Env = append(os.Environ(), "PATH="+filepath.Join(d.tools, "bin")+":"+os.Getenv("PATH"), "VERSION=1.2.3", "COMMIT=abc", "TREE_STATE=clean",
-		"BUILD_DATE=2026-01-02T03:04:05Z", "LDFLAGS=-w", "ARCHITECTURES=amd64 arm64", "GLIBC_IMAGE=", "REGISTRY=registry.example/you",
+		"BUILD_DATE=2026-01-02T03:04:05Z", "LDFLAGS=-w", "ARCHITECTURES=amd64 arm64", "GLIBC_IMAGE=scratch", "REGISTRY=registry.example/you",
 		"RELEASE_URL=file://"+d.dir, "SOURCE_URL=https://example.com/berth", "BUILDER_URI=https://example.com/builder", "COSIGN_KEY="+d.key)
 	if out, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -144,7 +144,7 @@ func TestADistributionHasWhatAReleaseNeeds(t *testing.T) {
 	t.Parallel()
 	d := newDistribution(t)
 	sums := d.build(t)
-	want := []string{"SHA256SUMS", "SHA256SUMS.sigstore.json", "berth-1.2.3.tgz", "berth-chart.oci.tar", "berth-extender.oci.tar", "berth-scheduler.oci.tar",
+	want := []string{"SHA256SUMS", "SHA256SUMS.sigstore.json", "berth-1.2.3.tgz", "berth-chart.oci.tar", "berth-extender.oci.tar", "berth-node-agent.oci.tar", "berth-scheduler.oci.tar", "berth.oci.tar",
 		"berth.krew.yaml", "install.sh", "install.yaml", "provenance.sigstore.json"}
 	for _, name := range []string{"berth", "berth-extender", "berth-node-agent", "berth-scheduler"} {
 		for _, architecture := range []string{"amd64", "arm64"} {
@@ -173,10 +173,11 @@ func TestADistributionHasWhatAReleaseNeeds(t *testing.T) {
 
 	// Images are named as in the registry.
 	chart := filepath.Join(d.dir, "berth-1.2.3.tgz")
-	rendered, err := exec.CommandContext(t.Context(), box.Tool(t, "helm"), "template", "berth", chart, "--set=nodeAgent.enabled=true").CombinedOutput()
-	if err != nil || !strings.Contains(string(rendered), "image: registry.example/you/berth-scheduler:"+chartVersion(t)) ||
-		!strings.Contains(string(rendered), "image: registry.example/you/berth-node-agent:"+chartVersion(t)) {
-		t.Errorf("the chart does not render with the images of the registry: %v\n%.3000s", err, rendered)
+	rendered, err := exec.CommandContext(t.Context(), box.Tool(t, "helm"), "template", "berth", chart, "--set=nodeAgent.enabled=true", "--set=dashboard.enabled=true").CombinedOutput()
+	for _, name := range []string{"berth-scheduler", "berth-node-agent", "berth"} {
+		if err != nil || !strings.Contains(string(rendered), "image: registry.example/you/"+name+":"+chartVersion(t)) {
+			t.Errorf("the chart does not render with the image of %s of the registry: %v\n%.3000s", name, err, rendered)
+		}
 	}
 	if !strings.Contains(string(d.read(t, "install.yaml")), "image: registry.example/you/berth-scheduler@sha256:") {
 		t.Error("install.yaml does not name the image by its digest")

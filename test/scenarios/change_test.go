@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // doFinish lets pods that run end, well or not, or lets some that have failed be reported as running again, which a late
@@ -135,7 +135,7 @@ func (w *world) doCordon(ctx context.Context, l *line) error {
 	if group := l.option("for", ""); group != "" {
 		namespace, name := w.locate(group)
 		patch = fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}},"spec":{"unschedulable":true}}`,
-			kubeview.CordonedForKey, kubeview.CordonedFor("podgroup", namespace, name))
+			wellknown.CordonedForKey, wellknown.CordonedFor("podgroup", namespace, name))
 	}
 	for _, node := range l.args {
 		if _, err := w.client.CoreV1().Nodes().Patch(ctx, w.name+"-"+node, types.StrategicMergePatchType, patch, metav1.PatchOptions{}); err != nil {

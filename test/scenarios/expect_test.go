@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
 )
 
 // expect waits until what the line says holds, hold checks that it holds for the whole time.
@@ -122,7 +122,7 @@ func (w *world) check(ctx context.Context, l *line) error {
 func devicesOf(pods []*v1.Pod) int {
 	devices := map[string]bool{}
 	for _, p := range pods {
-		for _, device := range kubeview.AssignedDevices(p) {
+		for _, device := range gpuview.AssignedDevices(p) {
 			if p.Spec.NodeName != "" {
 				devices[fmt.Sprint(p.Spec.NodeName, "/", device)] = true
 			}

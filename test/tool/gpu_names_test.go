@@ -16,6 +16,7 @@ import (
 
 	"berth.dev/berth/pkg/dump"
 	"berth.dev/berth/pkg/explain"
+	"berth.dev/berth/pkg/inputs"
 	"berth.dev/berth/pkg/overview"
 	"berth.dev/berth/pkg/price"
 	"berth.dev/berth/pkg/replay"
@@ -207,7 +208,7 @@ func TestADumpKeepsTheModelsOfTheConfiguration(t *testing.T) {
 	pod := namedPod("p", "", "1")
 	pod.Annotations = map[string]string{"berth.dev/gpu-models": "Big"}
 	var out [2]runtime.Object
-	for i, kept := range []runtime.Object{dump.KeepNode(node), dump.KeepPod(pod)} {
+	for i, kept := range []runtime.Object{inputs.KeepNode(node), inputs.KeepPod(pod)} {
 		kept.GetObjectKind().SetGroupVersionKind(v1.SchemeGroupVersion.WithKind([]string{"Node", "Pod"}[i]))
 		h.Learn(kept)
 		out[i] = kept

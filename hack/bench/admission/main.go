@@ -1,5 +1,6 @@
-// Command admission measures what the policies of manifests/admission cost when pods are written: pods are created one after the
-// other, in turns without and with the policies, and the API server's processor time and the latency of the requests are compared.
+// Command admission measures what the policies of manifests/admission cost when pods are written: pods are created one
+// after the other, in turns without and with the policies, and the API server's processor time and the latency of the
+// requests are compared.
 //
 //	go run ./hack/bench/admission
 package main
@@ -51,7 +52,8 @@ var kinds = []struct {
 	{"plain", nil},
 	{"annotated", map[string]string{
 		"berth.dev/near": "app=cache 20GiB/h; app=queue", "berth.dev/licenses": "matlab=2,ansys", "berth.dev/spot": "avoid",
-		"berth.dev/topology-required": "topology.kubernetes.io/zone,topology.kubernetes.io/rack", "alibabacloud.com/gpu-milli": "300",
+		"berth.dev/topology-required": "topology.kubernetes.io/zone,topology.kubernetes.io/rack",
+		"alibabacloud.com/gpu-milli":  "300",
 	}},
 }
 
@@ -75,7 +77,8 @@ func bench(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	bed, err := rig.Start(ctx, []byte("shapes:\n- {name: n, count: 1, allocatable: {cpu: \"8\", memory: 32Gi, pods: \"110\"}}\n"))
+	bed, err := rig.Start(ctx, []byte(
+		"shapes:\n- {name: n, count: 1, allocatable: {cpu: \"8\", memory: 32Gi, pods: \"110\"}}\n"))
 	if err != nil {
 		return err
 	}
@@ -113,7 +116,8 @@ func bench(ctx context.Context, out io.Writer) error {
 			slices.Sort(s.latencies)
 			at := func(percent int) float64 { return 1000 * s.latencies[(len(s.latencies)-1)*percent/100].Seconds() }
 			r := result{kind.name, with, at(50), at(95), 1000 * s.cpu.Seconds() / float64(len(s.latencies))}
-			fmt.Fprintf(out, "%-12s %-10s %10.2f %10.2f %16.2f\n", r.Pods, map[bool]string{true: "with", false: "without"}[with], r.MedianMillis, r.P95Millis,
+			fmt.Fprintf(out, "%-12s %-10s %10.2f %10.2f %16.2f\n", r.Pods, map[bool]string{true: "with", false: "without"}[with],
+				r.MedianMillis, r.P95Millis,
 				r.CPUMillisPerPod)
 			results = append(results, r)
 		}
@@ -121,14 +125,15 @@ func bench(ctx context.Context, out io.Writer) error {
 	return session.End(out, *file, results)
 }
 
-// prepare makes a namespace whose pods get their scheduler, and a user who may write pods there: administrators are exempt from some
-// of the policies.
+// prepare makes a namespace whose pods get their scheduler, and a user who may write pods there: administrators are
+// exempt from some of the policies.
 func prepare(ctx context.Context, bed *rig.Rig) (kubernetes.Interface, error) {
 	if err := bed.Namespace(ctx, namespace); err != nil {
 		return nil, err
 	}
 	label := []byte(`{"metadata":{"labels":{"berth.dev/scheduler":"berth-scheduler"}}}`)
-	if _, err := bed.Client.CoreV1().Namespaces().Patch(ctx, namespace, types.MergePatchType, label, metav1.PatchOptions{}); err != nil {
+	if _, err := bed.Client.CoreV1().Namespaces().Patch(ctx, namespace, types.MergePatchType, label,
+		metav1.PatchOptions{}); err != nil {
 		return nil, err
 	}
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: user}, Rules: []rbacv1.PolicyRule{
@@ -153,11 +158,13 @@ func podWith(annotations map[string]string) *v1.Pod {
 // await waits until a pod with values and devices that the policies refuse is refused, or is not any more.
 func await(ctx context.Context, team kubernetes.Interface, with bool) error {
 	for _, key := range []string{"berth.dev/spot", "berth.dev/gpu-assigned"} {
-		err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-			_, err := team.CoreV1().Pods(namespace).Create(ctx, podWith(map[string]string{key: "bad"}), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-			var refused *apierrors.StatusError
-			return (err != nil && errors.As(err, &refused)) == with, nil
-		})
+		err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, time.Minute, true,
+			func(ctx context.Context) (bool, error) {
+				_, err := team.CoreV1().Pods(namespace).Create(ctx, podWith(map[string]string{key: "bad"}),
+					metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+				var refused *apierrors.StatusError
+				return (err != nil && errors.As(err, &refused)) == with, nil
+			})
 		if err != nil {
 			return fmt.Errorf("waiting for the policies to be there (%t): %w", with, err)
 		}
@@ -166,7 +173,8 @@ func await(ctx context.Context, team kubernetes.Interface, with bool) error {
 }
 
 // create creates pods one after the other, and removes them when they have been measured.
-func create(ctx context.Context, bed *rig.Rig, team kubernetes.Interface, annotations map[string]string) (s sample, err error) {
+func create(ctx context.Context, bed *rig.Rig, team kubernetes.Interface, annotations map[string]string) (s sample,
+	err error) {
 	pid, err := bed.ControlPlanePID()
 	if err != nil {
 		return s, err

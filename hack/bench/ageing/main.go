@@ -65,7 +65,9 @@ func main() {
 	nodes := flag.Int("nodes", 4, "nodes of 8 GPUs")
 	length := flag.Duration("length", 12*time.Hour, "virtual length of the stream")
 	seed := flag.Uint64("seed", 1, "seed of the traces")
-	rates := flag.String("rates", "0,1,100,500,2000", "points of priority an hour to measure, separated by commas; 0 is no ageing at all, and 1 hardly any, but the order of creation")
+	rates := flag.String("rates", "0,1,100,500,2000",
+		"points of priority an hour to measure, separated by commas; 0 is no ageing at all, and 1 hardly any, but the "+
+			"order of creation")
 	file := flag.String("json", "", "write the figures as JSON to this file")
 	flag.Parse()
 	klog.LogToStderr(false)
@@ -119,7 +121,8 @@ func run(nodes int, length time.Duration, seed uint64, rates []string, file stri
 			if err != nil {
 				return err
 			}
-			r, err := replay.Run(context.Background(), c, replay.NewInput(f.name, cluster(nodes), jobs), replay.Options{Mode: replayed.VirtualTime, Seed: seed})
+			r, err := replay.Run(context.Background(), c, replay.NewInput(f.name, cluster(nodes), jobs),
+				replay.Options{Mode: replayed.VirtualTime, Seed: seed})
 			if err != nil {
 				return fmt.Errorf("replaying %s with %s points an hour: %w", f.name, rate, err)
 			}
@@ -168,8 +171,10 @@ func (f *family) jobs(gpus int, length time.Duration, seed uint64) []trace.Job {
 		pause := float64(meanRun) / (stream.load * float64(gpus))
 		for at := random.ExpFloat64() * pause; at < float64(length); at += random.ExpFloat64() * pause {
 			run := max(time.Duration(random.ExpFloat64()*float64(meanRun)), time.Second)
-			jobs = append(jobs, trace.Job{Name: fmt.Sprintf("%s-%d", stream.name, len(jobs)), Arrival: time.Duration(at).Truncate(time.Millisecond),
-				Duration: run.Truncate(time.Millisecond), Pods: 1, CPUMilli: 4000, MemoryMiB: 16384, GPUs: 1, GPUMilli: 1000, Priority: stream.priority})
+			jobs = append(jobs, trace.Job{Name: fmt.Sprintf("%s-%d", stream.name, len(jobs)),
+				Arrival:  time.Duration(at).Truncate(time.Millisecond),
+				Duration: run.Truncate(time.Millisecond), Pods: 1, CPUMilli: 4000, MemoryMiB: 16384, GPUs: 1, GPUMilli: 1000,
+				Priority: stream.priority})
 		}
 	}
 	slices.SortStableFunc(jobs, func(a, b trace.Job) int { return int(a.Arrival - b.Arrival) })
@@ -179,7 +184,8 @@ func (f *family) jobs(gpus int, length time.Duration, seed uint64) []trace.Job {
 func cluster(nodes int) []trace.Node {
 	var out []trace.Node
 	for i := range nodes {
-		out = append(out, trace.Node{Name: fmt.Sprintf("node-%03d", i), CPUMilli: 96_000, MemoryMiB: 786_432, GPUs: gpusPerNode, Model: "NVIDIA-A100-SXM4-80GB"})
+		out = append(out, trace.Node{Name: fmt.Sprintf("node-%03d", i), CPUMilli: 96_000, MemoryMiB: 786_432,
+			GPUs: gpusPerNode, Model: "NVIDIA-A100-SXM4-80GB"})
 	}
 	return out
 }

@@ -28,7 +28,8 @@ var fleets = []struct {
 	groups []nodeGroup
 }{
 	{"4 and 8 GPUs, one price per GPU", []nodeGroup{{"A", 4, 50, 48, 4, false}, {"A", 8, 25, 96, 8, false}}},
-	{"two models, the large node cheaper per GPU", []nodeGroup{{"T4", 4, 50, 32, 4, false}, {"A100", 8, 25, 96, 6.4, false}}},
+	{"two models, the large node cheaper per GPU",
+		[]nodeGroup{{"T4", 4, 50, 32, 4, false}, {"A100", 8, 25, 96, 6.4, false}}},
 	{"half spot at two fifths of the price", []nodeGroup{{"A", 8, 25, 96, 8, false}, {"A", 8, 25, 96, 3.2, true}}},
 }
 
@@ -40,7 +41,8 @@ var works = []struct {
 	of   []portion
 }{
 	{"whole GPUs, 60% CPU-only", []portion{{60, 0, 0}, {20, 1, 1000}, {10, 2, 1000}, {6, 4, 1000}, {4, 8, 1000}}},
-	{"shares, 30% CPU-only", []portion{{30, 0, 0}, {15, 1, 250}, {15, 1, 500}, {10, 1, 700}, {18, 1, 1000}, {6, 2, 1000}, {6, 4, 1000}}},
+	{"shares, 30% CPU-only", []portion{{30, 0, 0}, {15, 1, 250}, {15, 1, 500}, {10, 1, 700}, {18, 1, 1000}, {6, 2, 1000},
+		{6, 4, 1000}}},
 }
 
 const (

@@ -2,8 +2,8 @@
 // filled a quarter, a half and three quarters of the cluster, or work of several kinds as much of made-up clusters with
 // prices (-families). The pods arrive in an order shuffled by a seed, none ends.
 //
-// The trace is Alibaba's gpu-v2023 (Weng et al., USENIX ATC 2023); prices are the rates below. A scheduler without a plugin
-// that shares GPUs gives every pod whole ones.
+// The trace is Alibaba's gpu-v2023 (Weng et al., USENIX ATC 2023); prices are the rates below. A scheduler without a
+// plugin that shares GPUs gives every pod whole ones.
 package main
 
 import (
@@ -47,8 +47,10 @@ func main() {
 	variant := flag.String("variant", "default", "variant of the pod list")
 	config := flag.String("config", "manifests/base/scheduler-config.yaml", "scheduler configuration with the profile")
 	profile := flag.String("profile", "cost-optimized-scheduler", "profile to measure beside stock")
-	contenders := flag.String("contenders", "profile,stock,most-allocated", "what to measure: the profile, the stock scheduler, the stock scheduler with MostAllocated")
-	weights := flag.String("weights", "", "weights of GPUAware, comma-separated, to try the profile with instead of its own")
+	contenders := flag.String("contenders", "profile,stock,most-allocated",
+		"what to measure: the profile, the stock scheduler, the stock scheduler with MostAllocated")
+	weights := flag.String("weights", "",
+		"weights of GPUAware, comma-separated, to try the profile with instead of its own")
 	priced := flag.Bool("families", false, "measure made-up clusters with prices and work for them instead of the trace")
 	seeds := flag.Uint64("seeds", 1, "orders of arrival to average over")
 	file := flag.String("json", "", "write the figures as JSON to this file")
@@ -109,7 +111,8 @@ func run(out io.Writer, data, variant string, priced bool, contenders []contende
 				if err != nil {
 					return err
 				}
-				fmt.Fprintf(table, "%s\t%d%%\t%.0f\t%.0f\t%.3f\t%.0f\t%.0f\n", o.Contender, o.LoadPercent, o.Dollars, o.Bound, o.Dollars/o.Bound,
+				fmt.Fprintf(table, "%s\t%d%%\t%.0f\t%.0f\t%.3f\t%.0f\t%.0f\n", o.Contender, o.LoadPercent, o.Dollars, o.Bound,
+					o.Dollars/o.Bound,
 					o.Pending, o.NodesInUse)
 				results = append(results, o)
 			}
@@ -133,7 +136,8 @@ func readOpenb(data, variant string) (family, error) {
 	}
 	for i := range f.nodes {
 		n := &f.nodes[i]
-		amount, err := rates.Price(n.Name, n.Model, price.Capacity{MilliCPU: n.CPUMilli, MemoryMiB: n.MemoryMiB, MilliGPU: 1000 * int64(n.GPUs)})
+		amount, err := rates.Price(n.Name, n.Model,
+			price.Capacity{MilliCPU: n.CPUMilli, MemoryMiB: n.MemoryMiB, MilliGPU: 1000 * int64(n.GPUs)})
 		if err != nil {
 			return f, err
 		}
@@ -210,7 +214,8 @@ func measure(c contender, f *family, load int64, seeds uint64) (outcome, error) 
 	byName := map[string]trace.Job{}
 	for _, n := range f.nodes {
 		fleet[rig.Shape{
-			Offers: rig.Amounts{float64(n.CPUMilli), float64(n.MemoryMiB), float64(1000 * n.GPUs)}, Dollars: float64(n.MicroDollarsPerHour) / 1e6,
+			Offers:  rig.Amounts{float64(n.CPUMilli), float64(n.MemoryMiB), float64(1000 * n.GPUs)},
+			Dollars: float64(n.MicroDollarsPerHour) / 1e6,
 		}]++
 	}
 	for _, j := range f.jobs {
@@ -243,8 +248,8 @@ func measure(c contender, f *family, load int64, seeds uint64) (outcome, error) 
 	return o, nil
 }
 
-// jobOf finds the job of a pod, "namespace/job" or "namespace/job-c1" for a copy, which a replay makes where the load asks
-// for more pods than the trace has.
+// jobOf finds the job of a pod, "namespace/job" or "namespace/job-c1" for a copy, which a replay makes where the load
+// asks for more pods than the trace has.
 func jobOf(pod string, jobs map[string]trace.Job) (trace.Job, bool) {
 	name := pod[strings.IndexByte(pod, '/')+1:]
 	job, ok := jobs[name]

@@ -32,12 +32,16 @@ const (
 var contenders = []contender{
 	{name: "stock", description: "the stock profile alone"},
 	{name: "filter-plugin", description: "Filter of GPUAware as a plugin", profile: filterOnly + allNodes},
-	{name: "filter-extender", description: "the same as an extender that is sent names of nodes", extender: filterVerb + names, extenderProfile: filterOnly},
-	{name: "filter-extender-nodes", description: "the same as an extender that is sent whole nodes", extender: filterVerb, extenderProfile: filterOnly},
+	{name: "filter-extender", description: "the same as an extender that is sent names of nodes", extender: filterVerb +
+		names, extenderProfile: filterOnly},
+	{name: "filter-extender-nodes", description: "the same as an extender that is sent whole nodes", extender: filterVerb,
+		extenderProfile: filterOnly},
 	{name: "plugin", description: "Filter and Score of GPUAware as a plugin", profile: filterAndScore + allNodes},
 	{name: "plugin-candidates", description: "the same with candidates, which is how we ship it", profile: filterAndScore},
-	{name: "extender", description: "Filter and Score as an extender that is sent names", extender: bothVerbs + names, extenderProfile: filterAndScore},
-	{name: "extender-nodes", description: "the same as an extender that is sent whole nodes", extender: bothVerbs, extenderProfile: filterAndScore},
+	{name: "extender", description: "Filter and Score as an extender that is sent names", extender: bothVerbs + names,
+		extenderProfile: filterAndScore},
+	{name: "extender-nodes", description: "the same as an extender that is sent whole nodes", extender: bothVerbs,
+		extenderProfile: filterAndScore},
 }
 
 func find(name string) contender {

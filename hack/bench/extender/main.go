@@ -1,6 +1,6 @@
-// Command extender measures one policy in two forms, as a plugin of our scheduler and as an extender of the stock one: which
-// part of the scheduling algorithm's time it takes, how many pods are bound in a second, and the CPU time of a pod. Every
-// run has scheduler and extender processes of its own. docs/internals/extender.md describes the method.
+// Command extender measures one policy in two forms, as a plugin of our scheduler and as an extender of the stock one:
+// which part of the scheduling algorithm's time it takes, how many pods are bound in a second, and the CPU time of a
+// pod. Every run has scheduler and extender processes of its own. docs/internals/extender.md describes the method.
 package main
 
 import (
@@ -144,8 +144,9 @@ func (o *options) runAll(ctx context.Context, progress io.Writer) ([]run, error)
 func nodesFile(nodes int) []byte {
 	file := []byte("shapes:\n")
 	for i, model := range []string{"NVIDIA-A100-SXM4-80GB", "NVIDIA-A10", "Tesla-T4"} {
-		file = fmt.Appendf(file, "- name: m%d\n  count: %d\n  labels: {nvidia.com/gpu.product: %s, nvidia.com/gpu.count: \"8\"}\n"+
-			"  allocatable: {cpu: \"96\", memory: 512Gi, pods: \"110\", nvidia.com/gpu: \"8\"}\n", i, (nodes+2-i)/3, model)
+		file = fmt.Appendf(file,
+			"- name: m%d\n  count: %d\n  labels: {nvidia.com/gpu.product: %s, nvidia.com/gpu.count: \"8\"}\n"+
+				"  allocatable: {cpu: \"96\", memory: 512Gi, pods: \"110\", nvidia.com/gpu: \"8\"}\n", i, (nodes+2-i)/3, model)
 	}
 	return file
 }
@@ -153,7 +154,9 @@ func nodesFile(nodes int) []byte {
 // table shows the median of each figure.
 func table(w io.Writer, runs []run) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "nodes\tcontender\tshare of algorithm\tms of it a pod\tpods/s\tCPU ms a pod\tof it scheduler\tof it extender\tother cores\t")
+	fmt.Fprintln(t,
+		"nodes\tcontender\tshare of algorithm\tms of it a pod\tpods/s\tCPU ms a pod\tof it scheduler\tof it "+
+			"extender\tother cores\t")
 	type key struct {
 		nodes     int
 		contender string
@@ -179,7 +182,8 @@ func table(w io.Writer, runs []run) error {
 			median(func(r run) float64 { return r.SharePercent }), median(func(r run) float64 { return r.AlgorithmMillis }),
 			median(func(r run) float64 { return r.PodsPerSecond }),
 			median(func(r run) float64 { return r.SchedulerMillisPerPod + r.ExtenderMillisPerPod }),
-			median(func(r run) float64 { return r.SchedulerMillisPerPod }), median(func(r run) float64 { return r.ExtenderMillisPerPod }),
+			median(func(r run) float64 { return r.SchedulerMillisPerPod }),
+			median(func(r run) float64 { return r.ExtenderMillisPerPod }),
 			median(func(r run) float64 { return r.OtherCores }))
 	}
 	return t.Flush()

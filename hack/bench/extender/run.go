@@ -19,9 +19,10 @@ type run struct {
 	Nodes     int    `json:"nodes"`
 	Contender string `json:"contender"`
 	Pods      int    `json:"pods"`
-	// SharePercent is which part of the algorithm's time the policy takes: GPUAware's part of the extension points' time, by
-	// the scheduler's CPU profile, and what the algorithm does outside its extension points beyond what stock does there.
-	// That is the calls of an extender with all that the scheduler does for them, or the ranking of candidates.
+	// SharePercent is which part of the algorithm's time the policy takes: GPUAware's part of the extension points'
+	// time, by the scheduler's CPU profile, and what the algorithm does outside its extension points beyond what stock
+	// does there. That is the calls of an extender with all that the scheduler does for them, or the ranking of
+	// candidates.
 	SharePercent          float64 `json:"sharePercent"`
 	AlgorithmMillis       float64 `json:"algorithmMillis"`
 	PodsPerSecond         float64 `json:"podsPerSecond"`
@@ -113,7 +114,8 @@ func follow(ctx context.Context, bed *rig.Rig, namespace string, pods int) (<-ch
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.FieldSelector = "spec.nodeName!=" }))
 	bound := make(chan struct{}, pods)
 	informer := factory.Core().V1().Pods().Informer()
-	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) { bound <- struct{}{} }}); err != nil {
+	if _, err := informer.AddEventHandler(
+		cache.ResourceEventHandlerFuncs{AddFunc: func(any) { bound <- struct{}{} }}); err != nil {
 		return nil, fmt.Errorf("watching the pods: %w", err)
 	}
 	factory.Start(ctx.Done())

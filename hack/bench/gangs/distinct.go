@@ -37,12 +37,15 @@ var kinds = map[string]func(pod *v1.Pod, i int){
 	"affinity": func(pod *v1.Pod, i int) {
 		pod.Labels["example.com/n"] = strconv.Itoa(i)
 		pod.Spec.Affinity = &v1.Affinity{PodAntiAffinity: &v1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{{
-			TopologyKey: "kubernetes.io/hostname", LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"example.com/n": strconv.Itoa(i)}}}}}}
+			TopologyKey:   "kubernetes.io/hostname",
+			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"example.com/n": strconv.Itoa(i)}}}}}}
 	},
 	"spread": func(pod *v1.Pod, i int) {
 		pod.Labels["example.com/n"] = strconv.Itoa(i)
-		pod.Spec.TopologySpreadConstraints = []v1.TopologySpreadConstraint{{MaxSkew: 5000, TopologyKey: "kubernetes.io/hostname",
-			WhenUnsatisfiable: v1.DoNotSchedule, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"example.com/n": strconv.Itoa(i)}}}}
+		pod.Spec.TopologySpreadConstraints = []v1.TopologySpreadConstraint{{MaxSkew: 5000,
+			TopologyKey:       "kubernetes.io/hostname",
+			WhenUnsatisfiable: v1.DoNotSchedule,
+			LabelSelector:     &metav1.LabelSelector{MatchLabels: map[string]string{"example.com/n": strconv.Itoa(i)}}}}
 	},
 }
 
@@ -103,10 +106,13 @@ func delayOthers(ctx context.Context, bed *rig.Rig, out io.Writer) (any, error) 
 			return err
 		}
 		f := w.figures(name)
-		f.Seconds, f.SchedulerCPUSeconds, f.LongestCycleMillis = lasted.Seconds(), (cpuAfter - cpu).Seconds(), 1000*longest(before, after)
+		f.Seconds, f.SchedulerCPUSeconds, f.LongestCycleMillis = lasted.Seconds(), (cpuAfter - cpu).Seconds(),
+			1000*longest(before, after)
 		f.Plans, f.PlanSeconds = plannedAfter-planned, tookAfter-took
 		f.print(out)
-		_, _ = fmt.Fprintf(out, "  %.1f s, of which the scheduler had %.1f s of CPU; longest scheduling cycle at most %.0f ms; %d plans, of %.2f s in all\n",
+		_, _ = fmt.Fprintf(out,
+			"  %.1f s, of which the scheduler had %.1f s of CPU; longest scheduling cycle at most %.0f ms; %d plans, of %.2f "+
+				"s in all\n",
 			f.Seconds, f.SchedulerCPUSeconds, f.LongestCycleMillis, f.Plans, f.PlanSeconds)
 		all = append(all, f)
 		return nil
@@ -150,7 +156,8 @@ func delayOthers(ctx context.Context, bed *rig.Rig, out io.Writer) (any, error) 
 		return all, nil
 	}
 	made := 0
-	if err := phase(fmt.Sprintf("with %d edits a second", *edits), func() error { return editMembers(ctx, bed, &made) }); err != nil {
+	if err := phase(fmt.Sprintf("with %d edits a second", *edits),
+		func() error { return editMembers(ctx, bed, &made) }); err != nil {
 		return nil, err
 	}
 	all[len(all)-1].EditsPerSecond = float64(made) / rest.Seconds()
@@ -160,16 +167,18 @@ func delayOthers(ctx context.Context, bed *rig.Rig, out io.Writer) (any, error) 
 
 // createDistinct creates a gang without its last member.
 func createDistinct(ctx context.Context, bed *rig.Rig, i int, vary func(*v1.Pod, int)) error {
-	group := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "PodGroup",
+	group := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "scheduling.x-k8s.io/v1alpha1",
+		"kind":     "PodGroup",
 		"metadata": map[string]any{"name": fmt.Sprintf("g%d", i)}, "spec": map[string]any{"minMember": int64(*size)}}}
-	if _, err := bed.Dynamic.Resource(podGroups).Namespace(attacker).Create(ctx, group, metav1.CreateOptions{}); err != nil {
+	if _, err := bed.Dynamic.Resource(podGroups).Namespace(attacker).Create(ctx, group,
+		metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("creating PodGroup %d: %w", i, err)
 	}
 	return rig.CreateAll(*size-1, func(member int) error { return bed.CreatePod(ctx, distinctPod(i, member, vary)) })
 }
 
-// distinctPod is one member. Of a gang that can never start the last has an affinity to a pod that does not exist, which the
-// account of the cluster does not know.
+// distinctPod is one member. Of a gang that can never start the last has an affinity to a pod that does not exist,
+// which the account of the cluster does not know.
 func distinctPod(gang, member int, vary func(*v1.Pod, int)) *v1.Pod {
 	requests := v1.ResourceList{v1.ResourceCPU: resource.MustParse("10m")}
 	if *distinct == "request" {
@@ -179,7 +188,8 @@ func distinctPod(gang, member int, vary func(*v1.Pod, int)) *v1.Pod {
 	pod.Labels = map[string]string{"scheduling.x-k8s.io/pod-group": fmt.Sprintf("g%d", gang)}
 	vary(pod, gang**size+member)
 	if *never && member == *size-1 {
-		nobody := v1.PodAffinityTerm{TopologyKey: "kubernetes.io/hostname", LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"example.com/nobody": "here"}}}
+		nobody := v1.PodAffinityTerm{TopologyKey: "kubernetes.io/hostname",
+			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"example.com/nobody": "here"}}}
 		pod.Spec.Affinity = &v1.Affinity{PodAffinity: &v1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{nobody}}}
 	}
 	return pod
@@ -193,7 +203,8 @@ func editMembers(ctx context.Context, bed *rig.Rig, made *int) error {
 		<-tick.C
 		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"example.com/edit":"%d"}}}`, *made)
 		name := fmt.Sprintf("g0-%d", *made%*size)
-		if _, err := bed.Client.CoreV1().Pods(attacker).Patch(ctx, name, apitypes.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		if _, err := bed.Client.CoreV1().Pods(attacker).Patch(ctx, name, apitypes.MergePatchType, patch,
+			metav1.PatchOptions{}); err != nil {
 			return fmt.Errorf("editing a member: %w", err)
 		}
 	}

@@ -14,7 +14,8 @@ type runFigures struct {
 	RequestsPerPod  float64 `json:"requestsPerPod"`
 }
 
-// waitFigures are how long other pods waited in a phase, and what the scheduler did in it; what was not measured is left out.
+// waitFigures are how long other pods waited in a phase, and what the scheduler did in it; what was not measured is
+// left out.
 type waitFigures struct {
 	Phase               string  `json:"phase"`
 	MedianMillis        float64 `json:"medianMillis"`
@@ -42,7 +43,8 @@ func (w waits) figures(phase string) waitFigures {
 const waitHeader = "%-48s %10s %10s %10s %10s\n"
 
 func (f *waitFigures) print(out io.Writer) {
-	_, _ = fmt.Fprintf(out, "%-48s %10.0f %10.0f %10.0f %10d\n", f.Phase, f.MedianMillis, f.P99Millis, f.MostMillis, f.Pods)
+	_, _ = fmt.Fprintf(out, "%-48s %10.0f %10.0f %10.0f %10d\n", f.Phase, f.MedianMillis, f.P99Millis, f.MostMillis,
+		f.Pods)
 }
 
 // stuckFigures are what gangs cost that can never start.

@@ -1,7 +1,8 @@
 // Command gangs measures what gangs cost: pods per second, CPU time of the scheduler per pod, and API requests per pod,
-// for the same pods with and without gangs, in the same run, on the local control plane; with -stuck what gangs cost that
-// wait and can never start, and how soon their reasons follow a change of the cluster; with -preempt how long other pods
-// wait while gangs evict pods; with -distinct how long they wait while gangs are planned whose members all differ.
+// for the same pods with and without gangs, in the same run, on the local control plane; with -stuck what gangs cost
+// that wait and can never start, and how soon their reasons follow a change of the cluster; with -preempt how long
+// other pods wait while gangs evict pods; with -distinct how long they wait while gangs are planned whose members all
+// differ.
 package main
 
 import (
@@ -29,8 +30,9 @@ var (
 	preempt = flag.Bool("preempt", false, "measure instead how long other pods wait while gangs evict pods")
 	rest    = flag.Duration("rest", time.Minute, "how long gangs that can never start, or those of -distinct, are watched")
 
-	distinct = flag.String("distinct", "", "measure instead how long pods of another namespace wait while gangs are planned whose members"+
-		" differ by this: annotation, label, request, toleration, affinity, spread, claim, volume, or same")
+	distinct = flag.String("distinct", "",
+		"measure instead how long pods of another namespace wait while gangs are planned whose members"+
+			" differ by this: annotation, label, request, toleration, affinity, spread, claim, volume, or same")
 	never = flag.Bool("never", false, "with -distinct, gangs that never find room for their last member")
 	edits = flag.Int("edits", 0, "with -distinct, edit annotations of members so often a second")
 
@@ -83,7 +85,8 @@ func bench(out io.Writer) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
 	defer cancel()
 	bed, err := rig.Start(ctx, fmt.Appendf(nil,
-		"shapes:\n- name: node\n  count: %d\n  allocatable: {cpu: \"64\", memory: 256Gi, pods: \"110\", nvidia.com/gpu: \"8\"}\n", *nodes))
+		"shapes:\n- name: node\n  count: %d\n  allocatable: {cpu: \"64\", memory: 256Gi, pods: \"110\", nvidia.com/gpu: "+
+			"\"8\"}\n", *nodes))
 	if err != nil {
 		return err
 	}
@@ -218,9 +221,11 @@ type gangOf struct {
 // createGang creates the members of a gang one after the other, with a PodGroup if they are one.
 func createGang(ctx context.Context, bed *rig.Rig, namespace, name string, requests v1.ResourceList, of gangOf) error {
 	if of.gang {
-		group := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "PodGroup",
+		group := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "scheduling.x-k8s.io/v1alpha1",
+			"kind":     "PodGroup",
 			"metadata": map[string]any{"name": name}, "spec": map[string]any{"minMember": int64(of.members)}}}
-		if _, err := bed.Dynamic.Resource(podGroups).Namespace(namespace).Create(ctx, group, metav1.CreateOptions{}); err != nil {
+		if _, err := bed.Dynamic.Resource(podGroups).Namespace(namespace).Create(ctx, group,
+			metav1.CreateOptions{}); err != nil {
 			return fmt.Errorf("creating PodGroup %s/%s: %w", namespace, name, err)
 		}
 	}

@@ -38,14 +38,16 @@ func needsClaim(pod *v1.Pod, i int) {
 }
 
 func needsVolume(pod *v1.Pod, i int) {
-	pod.Spec.Volumes = []v1.Volume{{Name: "data", VolumeSource: v1.VolumeSource{PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: needName(i)}}}}
+	pod.Spec.Volumes = []v1.Volume{{Name: "data",
+		VolumeSource: v1.VolumeSource{PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: needName(i)}}}}
 }
 
 // prepareClaims gives each node devices, and each member a claim for one of them.
 func prepareClaims(ctx context.Context, bed *rig.Rig) error {
 	api := bed.Client.ResourceV1()
 	class := &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "bench"}, Spec: resourcev1.DeviceClassSpec{
-		Selectors: []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{Expression: fmt.Sprintf("device.driver == %q", driver)}}}}}
+		Selectors: []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{Expression: fmt.Sprintf(
+			"device.driver == %q", driver)}}}}}
 	if _, err := api.DeviceClasses().Create(ctx, class, metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("creating a device class: %w", err)
 	}
@@ -60,7 +62,8 @@ func prepareClaims(ctx context.Context, bed *rig.Rig) error {
 	if err := rig.CreateAll(len(list.Items), func(i int) error {
 		name := list.Items[i].Name
 		slice := &resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: resourcev1.ResourceSliceSpec{
-			Driver: driver, NodeName: ptr.To(name), Pool: resourcev1.ResourcePool{Name: name, ResourceSliceCount: 1}, Devices: devices}}
+			Driver: driver, NodeName: ptr.To(name), Pool: resourcev1.ResourcePool{Name: name, ResourceSliceCount: 1},
+			Devices: devices}}
 		if _, err := api.ResourceSlices().Create(ctx, slice, metav1.CreateOptions{}); err != nil {
 			return fmt.Errorf("creating the devices of node %s: %w", name, err)
 		}
@@ -69,8 +72,10 @@ func prepareClaims(ctx context.Context, bed *rig.Rig) error {
 		return err
 	}
 	return rig.CreateAll(*gangs**size, func(i int) error {
-		claim := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Name: needName(i)}, Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{
-			Requests: []resourcev1.DeviceRequest{{Name: "one", Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: class.Name}}}}}}
+		claim := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Name: needName(i)},
+			Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{
+				Requests: []resourcev1.DeviceRequest{{Name: "one",
+					Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: class.Name}}}}}}
 		if _, err := api.ResourceClaims(attacker).Create(ctx, claim, metav1.CreateOptions{}); err != nil {
 			return fmt.Errorf("creating resource claim %d: %w", i, err)
 		}
@@ -82,15 +87,20 @@ func prepareClaims(ctx context.Context, bed *rig.Rig) error {
 func createVolume(ctx context.Context, bed *rig.Rig, i int) error {
 	size := v1.ResourceList{v1.ResourceStorage: resource.MustParse("1Gi")}
 	volume := &v1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: needName(i)}, Spec: v1.PersistentVolumeSpec{
-		Capacity: size, AccessModes: []v1.PersistentVolumeAccessMode{v1.ReadWriteOnce}, PersistentVolumeReclaimPolicy: v1.PersistentVolumeReclaimRetain,
-		PersistentVolumeSource: v1.PersistentVolumeSource{CSI: &v1.CSIPersistentVolumeSource{Driver: driver, VolumeHandle: needName(i)}},
-		ClaimRef:               &v1.ObjectReference{Namespace: attacker, Name: needName(i)}}}
+		Capacity: size, AccessModes: []v1.PersistentVolumeAccessMode{v1.ReadWriteOnce},
+		PersistentVolumeReclaimPolicy: v1.PersistentVolumeReclaimRetain,
+		PersistentVolumeSource: v1.PersistentVolumeSource{CSI: &v1.CSIPersistentVolumeSource{Driver: driver,
+			VolumeHandle: needName(i)}},
+		ClaimRef: &v1.ObjectReference{Namespace: attacker, Name: needName(i)}}}
 	if _, err := bed.Client.CoreV1().PersistentVolumes().Create(ctx, volume, metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("creating volume %d: %w", i, err)
 	}
-	claim := &v1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: needName(i), Annotations: map[string]string{"pv.kubernetes.io/bind-completed": "yes"}},
-		Spec: v1.PersistentVolumeClaimSpec{AccessModes: volume.Spec.AccessModes, VolumeName: volume.Name, StorageClassName: ptr.To(""), Resources: v1.VolumeResourceRequirements{Requests: size}}}
-	if _, err := bed.Client.CoreV1().PersistentVolumeClaims(attacker).Create(ctx, claim, metav1.CreateOptions{}); err != nil {
+	claim := &v1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: needName(i),
+		Annotations: map[string]string{"pv.kubernetes.io/bind-completed": "yes"}},
+		Spec: v1.PersistentVolumeClaimSpec{AccessModes: volume.Spec.AccessModes, VolumeName: volume.Name,
+			StorageClassName: ptr.To(""), Resources: v1.VolumeResourceRequirements{Requests: size}}}
+	if _, err := bed.Client.CoreV1().PersistentVolumeClaims(attacker).Create(ctx, claim,
+		metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("creating volume claim %d: %w", i, err)
 	}
 	return nil

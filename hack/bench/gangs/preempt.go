@@ -28,8 +28,8 @@ const (
 	probeFor   = 20 * time.Second
 )
 
-// preemptForGangs measures how long pods wait that have nothing to do with it while gangs evict pods: the cluster is full of pods
-// of one GPU and low priority, and each gang takes as many whole nodes as it has members.
+// preemptForGangs measures how long pods wait that have nothing to do with it while gangs evict pods: the cluster is
+// full of pods of one GPU and low priority, and each gang takes as many whole nodes as it has members.
 func preemptForGangs(ctx context.Context, bed *rig.Rig, out io.Writer) (any, error) {
 	const namespace = "preempt"
 	for name, value := range map[string]int32{"low": 10, "high": 100} {
@@ -72,7 +72,8 @@ func preemptForGangs(ctx context.Context, bed *rig.Rig, out io.Writer) (any, err
 	if calm.err != nil {
 		return nil, calm.err
 	}
-	_, _ = fmt.Fprintf(out, "%d nodes with %d pods of low priority; %d gangs of %d whole nodes, one after the other\n"+waitHeader,
+	_, _ = fmt.Fprintf(out, "%d nodes with %d pods of low priority; %d gangs of %d whole nodes, one after the other\n"+
+		waitHeader,
 		*nodes, *nodes*8, *gangs, *size, "waits of other pods, ms", "p50", "p99", "most", "pods")
 	var all []waitFigures
 	tell := func(f waitFigures) {
@@ -89,7 +90,8 @@ func preemptForGangs(ctx context.Context, bed *rig.Rig, out io.Writer) (any, err
 		}
 		busy := probes.during(func() error {
 			began := time.Now()
-			if err := createGang(ctx, bed, namespace, fmt.Sprintf("g%d", g), eightGPUs, gangOf{*size, true, "high"}); err != nil {
+			if err := createGang(ctx, bed, namespace, fmt.Sprintf("g%d", g), eightGPUs,
+				gangOf{*size, true, "high"}); err != nil {
 				return err
 			}
 			defer func() { took = time.Since(began) }()
@@ -181,7 +183,8 @@ func startProbes(ctx context.Context, bed *rig.Rig) (*probes, error) {
 		}
 	}
 	informer := factory.Core().V1().Pods().Informer()
-	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: bound, UpdateFunc: func(_, pod any) { bound(pod) }}); err != nil {
+	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: bound,
+		UpdateFunc: func(_, pod any) { bound(pod) }}); err != nil {
 		return nil, fmt.Errorf("watching the probes: %w", err)
 	}
 	factory.Start(ctx.Done())
@@ -225,7 +228,8 @@ func (p *probes) bound(name string) {
 	}
 }
 
-// waits are how long the probes waited in one phase, from before the request that created them to when they were seen bound.
+// waits are how long the probes waited in one phase, from before the request that created them to when they were seen
+// bound.
 type waits struct {
 	all []time.Duration
 	err error

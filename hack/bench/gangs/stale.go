@@ -22,14 +22,16 @@ import (
 // staleAtMost ends a measurement of reasons that never follow.
 const staleAtMost = 10 * time.Minute
 
-// followChanges measures how long what is written about gangs that wait says what was true before: a node comes, which changes
-// the reason of every gang, and goes again.
-func followChanges(ctx context.Context, bed *rig.Rig, scheduler *rig.Scheduler, namespace string, out io.Writer) ([]changeFigures, error) {
+// followChanges measures how long what is written about gangs that wait says what was true before: a node comes, which
+// changes the reason of every gang, and goes again.
+func followChanges(ctx context.Context, bed *rig.Rig, scheduler *rig.Scheduler, namespace string,
+	out io.Writer) ([]changeFigures, error) {
 	const name = "one-more"
 	extra := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	capacity := v1.ResourceList{v1.ResourceCPU: resource.MustParse("64"), v1.ResourceMemory: resource.MustParse("256Gi"),
 		v1.ResourcePods: resource.MustParse("110"), "nvidia.com/gpu": resource.MustParse("8")}
-	extra.Status = v1.NodeStatus{Capacity: capacity, Allocatable: capacity, Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}}}
+	extra.Status = v1.NodeStatus{Capacity: capacity, Allocatable: capacity,
+		Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}}}
 	var all []changeFigures
 	for _, change := range []struct {
 		what string
@@ -43,7 +45,8 @@ func followChanges(ctx context.Context, bed *rig.Rig, scheduler *rig.Scheduler, 
 		}},
 		{"went", *nodes, func() error { return bed.Client.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{}) }},
 	} {
-		figures, err := follow(ctx, bed, scheduler, namespace, fmt.Sprintf("(%d nodes with too little", change.nodes), change.do)
+		figures, err := follow(ctx, bed, scheduler, namespace, fmt.Sprintf("(%d nodes with too little", change.nodes),
+			change.do)
 		if err != nil {
 			return nil, fmt.Errorf("after a node %s: %w", change.what, err)
 		}
@@ -55,7 +58,8 @@ func followChanges(ctx context.Context, bed *rig.Rig, scheduler *rig.Scheduler, 
 }
 
 // follow makes a change and waits until all gangs and their members say the words.
-func follow(ctx context.Context, bed *rig.Rig, scheduler *rig.Scheduler, namespace, words string, change func() error) (changeFigures, error) {
+func follow(ctx context.Context, bed *rig.Rig, scheduler *rig.Scheduler, namespace, words string,
+	change func() error) (changeFigures, error) {
 	ctx, cancel := context.WithTimeout(ctx, staleAtMost)
 	defer cancel()
 	groups, err := bed.Dynamic.Resource(podGroups).Namespace(namespace).Watch(ctx, metav1.ListOptions{})
@@ -98,7 +102,8 @@ func follow(ctx context.Context, bed *rig.Rig, scheduler *rig.Scheduler, namespa
 		case event, open = <-pods.ResultChan():
 			said = ofPods
 		case <-ctx.Done():
-			return changeFigures{}, fmt.Errorf("%d of %d gangs and %d members say what is true: %w", len(ofGroups), *stuck, len(ofPods), ctx.Err())
+			return changeFigures{}, fmt.Errorf("%d of %d gangs and %d members say what is true: %w", len(ofGroups), *stuck,
+				len(ofPods), ctx.Err())
 		}
 		if !open {
 			return changeFigures{}, errors.New("the watch has ended")
@@ -120,16 +125,19 @@ func follow(ctx context.Context, bed *rig.Rig, scheduler *rig.Scheduler, namespa
 
 func followsOf(said map[string]time.Duration) followFigures {
 	all := slices.Sorted(maps.Values(said))
-	return followFigures{Median: all[len(all)/2].Seconds(), P99: all[len(all)*99/100].Seconds(), Last: all[len(all)-1].Seconds()}
+	return followFigures{Median: all[len(all)/2].Seconds(), P99: all[len(all)*99/100].Seconds(),
+		Last: all[len(all)-1].Seconds()}
 }
 
 func (f *changeFigures) print(out io.Writer) {
-	_, _ = fmt.Fprintf(out, "%s; CPU until all say so: scheduler %.2f s, control plane %.2f s\n", f.Change, f.SchedulerCPUSeconds, f.ControlPlaneCPUSeconds)
+	_, _ = fmt.Fprintf(out, "%s; CPU until all say so: scheduler %.2f s, control plane %.2f s\n", f.Change,
+		f.SchedulerCPUSeconds, f.ControlPlaneCPUSeconds)
 	for _, of := range []struct {
 		what string
 		followFigures
 	}{{"PodGroups", f.PodGroups}, {"members", f.Members}} {
-		_, _ = fmt.Fprintf(out, "  %s say so after %.1f s in the median, 99%% after %.1f s, the last after %.1f s\n", of.what, of.Median, of.P99, of.Last)
+		_, _ = fmt.Fprintf(out, "  %s say so after %.1f s in the median, 99%% after %.1f s, the last after %.1f s\n", of.what,
+			of.Median, of.P99, of.Last)
 	}
 }
 

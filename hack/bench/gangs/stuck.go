@@ -19,8 +19,8 @@ const (
 	atRest = 0.05
 )
 
-// waitInVain measures what gangs cost that wait and can never start, how soon their reasons follow a change of the cluster, and
-// how long a gang behind them takes that can start.
+// waitInVain measures what gangs cost that wait and can never start, how soon their reasons follow a change of the
+// cluster, and how long a gang behind them takes that can start.
 func waitInVain(ctx context.Context, bed *rig.Rig, out io.Writer) (any, error) {
 	const namespace = "stuck"
 	gangs := run{"", coscheduling, noDefaults, true, rig.InstalledGates}
@@ -48,7 +48,8 @@ func waitInVain(ctx context.Context, bed *rig.Rig, out io.Writer) (any, error) {
 		}
 	}
 	figures.AtRestSeconds = time.Since(settling).Seconds()
-	_, _ = fmt.Fprintf(out, "%d nodes, %d gangs of 2 that can never start; at rest %.0f s after the last was created\n", *nodes, *stuck, figures.AtRestSeconds)
+	_, _ = fmt.Fprintf(out, "%d nodes, %d gangs of 2 that can never start; at rest %.0f s after the last was created\n",
+		*nodes, *stuck, figures.AtRestSeconds)
 	if figures.CoresAtRest, err = load(ctx, scheduler, *rest); err != nil {
 		return nil, err
 	}
@@ -70,7 +71,8 @@ func waitInVain(ctx context.Context, bed *rig.Rig, out io.Writer) (any, error) {
 		}
 		took := time.Since(created).Seconds()
 		figures.StartSeconds = append(figures.StartSeconds, took)
-		_, _ = fmt.Fprintf(out, "a gang behind them that can start was bound %.1f s after its last member was created\n", took)
+		_, _ = fmt.Fprintf(out, "a gang behind them that can start was bound %.1f s after its last member was created\n",
+			took)
 	}
 	return figures, nil
 }

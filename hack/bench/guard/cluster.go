@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"berth.dev/berth/hack/bench/rig"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/replay"
 	"berth.dev/berth/pkg/trace"
 )
@@ -66,10 +66,10 @@ func gangs(profile string, n, members int, gpus int64) []runtime.Object {
 	var objects []runtime.Object
 	for g := range n {
 		name := fmt.Sprintf("gang-%03d", g)
-		objects = append(objects, kubeview.NewPodGroup(namespace, name, members))
+		objects = append(objects, gangview.NewPodGroup(namespace, name, members))
 		for m := range members {
 			pod := gpuPod(profile, fmt.Sprintf("%s-%03d", name, m), gpus)
-			kubeview.JoinGang(pod, name)
+			gangview.Join(pod, name)
 			objects = append(objects, pod)
 		}
 	}

@@ -1,9 +1,9 @@
-// Command memory measures how much memory a scheduler holds when it knows many pods: the stock scheduler and the installed
-// profile berth-scheduler, one after the other on the same local control plane.
+// Command memory measures how much memory a scheduler holds when it knows many pods: the stock scheduler and the
+// installed profile berth-scheduler, one after the other on the same local control plane.
 //
-// Each scheduler starts with the nodes alone, and again with the pods that run; the difference is what it keeps of a pod. Then
-// it places further pods, no two alike, which is what makes caches by kind of pod grow. The heap is read after a forced
-// collection.
+// Each scheduler starts with the nodes alone, and again with the pods that run; the difference is what it keeps of a
+// pod. Then it places further pods, no two alike, which is what makes caches by kind of pod grow. The heap is read
+// after a forced collection.
 package main
 
 import (
@@ -80,7 +80,8 @@ func (o *options) check() error {
 	case o.wave < 1 || o.wave > 2*o.nodes:
 		return fmt.Errorf("--wave: %d is not allowed; want 1 to twice the nodes (%d)", o.wave, 2*o.nodes)
 	case o.pods < o.wave || o.pods-o.wave > maxPerNode*o.nodes:
-		return fmt.Errorf("--pods: %d is not allowed; want the wave and at most %d pods a node besides (%d to %d)", o.pods, maxPerNode, o.wave,
+		return fmt.Errorf("--pods: %d is not allowed; want the wave and at most %d pods a node besides (%d to %d)", o.pods,
+			maxPerNode, o.wave,
 			o.wave+maxPerNode*o.nodes)
 	}
 	return nil
@@ -162,8 +163,10 @@ func bench(ctx context.Context, o *options, out, progress io.Writer) (err error)
 }
 
 // measure starts a scheduler, and has it place the wave if there are pods that run.
-func (o *options) measure(ctx context.Context, bed *rig.Rig, c *contender, running int, namespace string) (_ run, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, o.runTimeout, fmt.Errorf("the run took longer than %s (--run-timeout)", o.runTimeout))
+func (o *options) measure(ctx context.Context, bed *rig.Rig, c *contender, running int, namespace string) (_ run,
+	err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, o.runTimeout,
+		fmt.Errorf("the run took longer than %s (--run-timeout)", o.runTimeout))
 	defer cancel()
 	if err := bed.Namespace(ctx, namespace); err != nil {
 		return run{}, err
@@ -180,7 +183,8 @@ func (o *options) measure(ctx context.Context, bed *rig.Rig, c *contender, runni
 	defer scheduler.Stop()
 	// place creates pods from one number to before another, waits until they are bound, and reads the memory.
 	place := func(from, to int) (usage, error) {
-		if err := rig.CreateAll(to-from, func(i int) error { return bed.CreatePod(ctx, wavePod(namespace, from+i, c.profile)) }); err != nil {
+		if err := rig.CreateAll(to-from,
+			func(i int) error { return bed.CreatePod(ctx, wavePod(namespace, from+i, c.profile)) }); err != nil {
 			return usage{}, err
 		}
 		if err := bed.AwaitBound(ctx, namespace, to); err != nil {
@@ -259,13 +263,15 @@ func writeTable(out io.Writer, all *results, contenders []contender) error {
 			return rig.SpreadOf(values)
 		}
 		base := spread(false, func(r *run) float64 { return r.Start.HeapMiB })
-		row := table.Row{name, base.Text("%.0f"), spread(false, func(r *run) float64 { return r.Start.ResidentMiB }).Text("%.0f")}
+		row := table.Row{name, base.Text("%.0f"),
+			spread(false, func(r *run) float64 { return r.Start.ResidentMiB }).Text("%.0f")}
 		for _, c := range columns(all, base.Median) {
 			row = append(row, spread(true, c.of).Text(c.format))
 		}
 		t.AppendRow(row)
 	}
-	if _, err := fmt.Fprintf(out, "%d nodes, %d pods, of which each scheduler placed %d\n%s\n", all.Nodes, all.Pods, all.Wave, t.Render()); err != nil {
+	if _, err := fmt.Fprintf(out, "%d nodes, %d pods, of which each scheduler placed %d\n%s\n", all.Nodes, all.Pods,
+		all.Wave, t.Render()); err != nil {
 		return fmt.Errorf("printing the table: %w", err)
 	}
 	return nil

@@ -22,8 +22,8 @@ import (
 
 	"berth.dev/berth/hack/bench/rig"
 	"berth.dev/berth/pkg/apis/config"
-	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/plugins/networktopology"
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/replay"
 	"berth.dev/berth/pkg/replay/replayed"
 	"berth.dev/berth/pkg/schedulerconfig"
@@ -93,7 +93,8 @@ func bench(out io.Writer) error {
 		if *only != "" && *only != workload.name {
 			continue
 		}
-		fmt.Fprintf(out, "%s\n%-10s %22s %12s %14s %14s %12s %12s %14s %12s\n", workload.name, "", "us for 1 MiB, mean", "same rack", "allocated",
+		fmt.Fprintf(out, "%s\n%-10s %22s %12s %14s %14s %12s %12s %14s %12s\n", workload.name, "", "us for 1 MiB, mean",
+			"same rack", "allocated",
 			"at the end", "nodes used", "pending", "gang wait, s", "CPU ms/pod")
 		for _, text := range strings.Split(*weights, ",") {
 			weight, err := strconv.ParseInt(text, 10, 32)
@@ -114,7 +115,8 @@ func bench(out io.Writer) error {
 					return fmt.Errorf("%s, %s: %w", workload.name, v, err)
 				}
 				all = append(all, outcome{workload.name, v.weight, seed, f.microseconds, f.rackPercent, f.AllocatedPercent,
-					f.Samples[len(f.Samples)-1].AllocatedPercent, f.NodesInUse, f.Pending, f.GangWait.Mean, 1000 * f.Timing.CPU / float64(f.Pods)})
+					f.Samples[len(f.Samples)-1].AllocatedPercent, f.NodesInUse, f.Pending, f.GangWait.Mean,
+					1000 * f.Timing.CPU / float64(f.Pods)})
 			}
 			results = append(results, all...)
 			column := func(format string, figure func(outcome) float64) string {
@@ -125,10 +127,14 @@ func bench(out io.Writer) error {
 				return strings.Join(values, " ")
 			}
 			fmt.Fprintf(out, "%-10s %22s %12s %14s %14s %12s %12s %14s %12s\n", v,
-				column("%.1f", func(o outcome) float64 { return o.Microseconds }), column("%.0f%%", func(o outcome) float64 { return o.SameRackPercent }),
-				column("%.2f%%", func(o outcome) float64 { return o.AllocatedPercent }), column("%.2f%%", func(o outcome) float64 { return o.AllocatedAtEnd }),
-				column("%.0f", func(o outcome) float64 { return o.NodesInUse }), column("%.0f", func(o outcome) float64 { return float64(o.Pending) }),
-				column("%.1f", func(o outcome) float64 { return o.GangWaitMeanSeconds }), column("%.2f", func(o outcome) float64 { return o.CPUMillisPerPod }))
+				column("%.1f", func(o outcome) float64 { return o.Microseconds }),
+				column("%.0f%%", func(o outcome) float64 { return o.SameRackPercent }),
+				column("%.2f%%", func(o outcome) float64 { return o.AllocatedPercent }),
+				column("%.2f%%", func(o outcome) float64 { return o.AllocatedAtEnd }),
+				column("%.0f", func(o outcome) float64 { return o.NodesInUse }),
+				column("%.0f", func(o outcome) float64 { return float64(o.Pending) }),
+				column("%.1f", func(o outcome) float64 { return o.GangWaitMeanSeconds }),
+				column("%.2f", func(o outcome) float64 { return o.CPUMillisPerPod }))
 		}
 	}
 	return session.End(out, *keep, results)
@@ -137,7 +143,8 @@ func bench(out io.Writer) error {
 // figures are those of one replay.
 type figures struct {
 	*replayed.Result
-	// microseconds is the mean distance between pods that talk to each other, rackPercent how many of these pairs are in one rack.
+	// microseconds is the mean distance between pods that talk to each other, rackPercent how many of these pairs are
+	// in one rack.
 	microseconds, rackPercent float64
 }
 
@@ -160,7 +167,8 @@ func measure(v variant, in replay.Input, pairs []pair, seed uint64) (figures, er
 			set.Enabled[at].Weight = v.weight
 		}
 	}
-	result, err := replay.Run(context.Background(), c, in, replay.Options{Mode: replayed.VirtualTime, Seed: seed, Profile: *profile})
+	result, err := replay.Run(context.Background(), c, in,
+		replay.Options{Mode: replayed.VirtualTime, Seed: seed, Profile: *profile})
 	if err != nil {
 		return figures{}, err
 	}
@@ -185,9 +193,9 @@ func measure(v variant, in replay.Input, pairs []pair, seed uint64) (figures, er
 }
 
 func placesOf(objects []runtime.Object) map[string]*topology.Place {
-	var levels kubeview.NetworkLevels
+	var levels podview.NetworkLevels
 	for _, l := range config.DefaultNetworkLevels() {
-		levels = append(levels, kubeview.NetworkLevel{Labels: l.Labels})
+		levels = append(levels, podview.NetworkLevel{Labels: l.Labels})
 	}
 	places := map[string]*topology.Place{}
 	for _, obj := range objects {
@@ -202,8 +210,9 @@ func placesOf(objects []runtime.Object) map[string]*topology.Place {
 func fleet(c *schedulerconfig.Configuration, n int) ([]runtime.Object, error) {
 	list := make([]trace.Node, n)
 	for i := range list {
-		list[i] = trace.Node{Name: fmt.Sprintf("n%04d", i), CPUMilli: 96_000, MemoryMiB: 1 << 20, GPUs: 8, Model: "NVIDIA-H100-80GB-HBM3",
-			Rack: fmt.Sprintf("rack-%d", i/16), Zone: fmt.Sprintf("zone-%d", i*2/n), MicroDollarsPerHour: 30_000_000}
+		list[i] = trace.Node{Name: fmt.Sprintf("n%04d", i), CPUMilli: 96_000, MemoryMiB: 1 << 20, GPUs: 8,
+			Model: "NVIDIA-H100-80GB-HBM3",
+			Rack:  fmt.Sprintf("rack-%d", i/16), Zone: fmt.Sprintf("zone-%d", i*2/n), MicroDollarsPerHour: 30_000_000}
 	}
 	in := replay.NewInput("", list, nil)
 	objects, err := in.Cluster(c, "")
@@ -212,7 +221,8 @@ func fleet(c *schedulerconfig.Configuration, n int) ([]runtime.Object, error) {
 	}
 	for i, obj := range objects {
 		labels := obj.(*v1.Node).Labels
-		labels["network.topology.nvidia.com/spine"], labels[v1.LabelTopologyRegion] = fmt.Sprintf("spine-%d", i/128), "region-0"
+		labels["network.topology.nvidia.com/spine"], labels[v1.LabelTopologyRegion] = fmt.Sprintf("spine-%d", i/128),
+			"region-0"
 	}
 	return objects, nil
 }

@@ -16,7 +16,8 @@ import (
 	"berth.dev/berth/pkg/trace"
 )
 
-// gangs is a day of churn: four of five GPUs are asked for by gangs of 2 to 32 pods of 2, 4 or 8 GPUs, the others by single pods.
+// gangs is a day of churn: four of five GPUs are asked for by gangs of 2 to 32 pods of 2, 4 or 8 GPUs, the others by
+// single pods.
 func gangs(random *rand.Rand, objects []runtime.Object) (replay.Input, []pair) {
 	in := replay.Input{Name: "gangs", Objects: objects}
 	var pairs []pair
@@ -25,7 +26,8 @@ func gangs(random *rand.Rand, objects []runtime.Object) (replay.Input, []pair) {
 	// GPU hours to offer, so that the load holds in the mean.
 	left := float64(*load) / 100 * 8 * float64(len(objects)) * day.Hours()
 	for i := 0; left > 0; i++ {
-		j := trace.Job{Name: fmt.Sprintf("j%05d", i), Pods: 1, GPUs: 1 << random.IntN(4), GPUMilli: 1000, Arrival: time.Duration(random.Float64() * float64(day)),
+		j := trace.Job{Name: fmt.Sprintf("j%05d", i), Pods: 1, GPUs: 1 << random.IntN(4), GPUMilli: 1000,
+			Arrival:  time.Duration(random.Float64() * float64(day)),
 			Duration: time.Duration((0.1 + random.ExpFloat64()) * float64(mean)).Truncate(time.Second)}
 		if random.IntN(5) == 0 {
 			j.Gang, j.Pods, j.GPUs = true, 1<<(1+random.IntN(5)), 2<<random.IntN(3)
@@ -43,16 +45,16 @@ func gangs(random *rand.Rand, objects []runtime.Object) (replay.Input, []pair) {
 	return in, pairs
 }
 
-// services are caches, one for eight pods of a GPU that read from it, all of which arrive in any order on a cluster of which they
-// ask for half.
+// services are caches, one for eight pods of a GPU that read from it, all of which arrive in any order on a cluster of
+// which they ask for half.
 func services(random *rand.Rand, objects []runtime.Object) (replay.Input, []pair) {
 	pods, pairs := readers(random, len(objects)/2)
 	return replay.Input{Name: "services", Objects: append(objects, pods...)}, pairs
 }
 
-// conflict sets distance against packing. One half of the nodes is empty; the others have one to seven GPUs in use, and as many
-// free in the mean as the readers of a service for every fourth node ask for: packed, these leave the empty nodes alone. Later
-// come pods that need a whole node each, as many as nodes are empty, and stay.
+// conflict sets distance against packing. One half of the nodes is empty; the others have one to seven GPUs in use, and
+// as many free in the mean as the readers of a service for every fourth node ask for: packed, these leave the empty
+// nodes alone. Later come pods that need a whole node each, as many as nodes are empty, and stay.
 func conflict(random *rand.Rand, objects []runtime.Object) (replay.Input, []pair) {
 	n := len(objects)
 	in := replay.Input{Name: "conflict", Objects: objects}
@@ -67,7 +69,8 @@ func conflict(random *rand.Rand, objects []runtime.Object) (replay.Input, []pair
 	pods, pairs := readers(random, n/4)
 	in.Objects = append(in.Objects, pods...)
 	for i := range n / 2 {
-		in.Jobs = append(in.Jobs, trace.Job{Name: fmt.Sprintf("whole-%04d", i), Pods: 1, GPUs: 8, GPUMilli: 1000, CPUMilli: 32_000, MemoryMiB: 256 << 10,
+		in.Jobs = append(in.Jobs, trace.Job{Name: fmt.Sprintf("whole-%04d", i), Pods: 1, GPUs: 8, GPUMilli: 1000,
+			CPUMilli: 32_000, MemoryMiB: 256 << 10,
 			Arrival: time.Minute + time.Duration(i)*time.Second})
 	}
 	return in, pairs

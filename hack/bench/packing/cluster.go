@@ -31,7 +31,8 @@ type kind struct {
 }
 
 func newKind(cpuMilli int64, count, milli int, models ...string) kind {
-	k := kind{request: gpu.Request{Count: count, Milli: milli, Shared: count > 0 && milli < gpu.WholeMilli, CPUMilli: cpuMilli, Models: models}}
+	k := kind{request: gpu.Request{Count: count, Milli: milli, Shared: count > 0 && milli < gpu.WholeMilli,
+		CPUMilli: cpuMilli, Models: models}}
 	k.class = gpu.ClassOf(&k.request, 0)
 	k.milli = count * milli
 	return k

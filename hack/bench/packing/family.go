@@ -29,7 +29,8 @@ var nodeShapes = []fleet{
 	{"4-GPU", []shape{{"n4", "A", 4, 48000, 100}}},
 	{"8-GPU", []shape{{"n8", "A", 8, 96000, 50}}},
 	{"8-GPU few cores", []shape{{"n8", "A", 8, 48000, 50}}},
-	{"1/2/4/8-GPU", []shape{{"n1", "A", 1, 8000, 100}, {"n2", "A", 2, 16000, 50}, {"n4", "A", 4, 32000, 25}, {"n8", "A", 8, 64000, 12}}},
+	{"1/2/4/8-GPU", []shape{{"n1", "A", 1, 8000, 100}, {"n2", "A", 2, 16000, 50}, {"n4", "A", 4, 32000, 25},
+		{"n8", "A", 8, 64000, 12}}},
 	{"two models", []shape{{"t", "T4", 4, 32000, 50}, {"a", "A100", 8, 96000, 25}}},
 }
 
@@ -53,10 +54,13 @@ var podSizes = []sizes{
 	{"only 1", []sized{{1, 1000, 1, nil}}, 1},
 	{"half a node and 1", []sized{{4, 1000, 1, nil}, {1, 1000, 2, nil}}, 1},
 	{"mostly 8", []sized{{8, 1000, 30, nil}, {1, 1000, 70, nil}}, 1},
-	{"shares and whole", []sized{{1, 100, 10, nil}, {1, 250, 15, nil}, {1, 500, 15, nil}, {1, 700, 10, nil}, {1, 1000, 30, nil}, {2, 1000, 10, nil}, {4, 1000, 10, nil}}, 1},
+	{"shares and whole", []sized{{1, 100, 10, nil}, {1, 250, 15, nil}, {1, 500, 15, nil}, {1, 700, 10, nil},
+		{1, 1000, 30, nil}, {2, 1000, 10, nil}, {4, 1000, 10, nil}}, 1},
 	{"much CPU", []sized{{1, 1000, 50, nil}, {2, 1000, 25, nil}, {4, 1000, 15, nil}}, 1.8},
-	{"heavy tail", []sized{{1, 200, 40, nil}, {1, 1000, 40, nil}, {2, 1000, 10, nil}, {3, 1000, 3, nil}, {4, 1000, 4, nil}, {8, 1000, 3, nil}}, 1},
-	{"few models", []sized{{1, 1000, 40, nil}, {2, 1000, 15, nil}, {1, 1000, 20, []string{"T4"}}, {4, 1000, 10, []string{"A100"}}, {2, 1000, 10, []string{"A100"}}}, 1},
+	{"heavy tail", []sized{{1, 200, 40, nil}, {1, 1000, 40, nil}, {2, 1000, 10, nil}, {3, 1000, 3, nil}, {4, 1000, 4, nil},
+		{8, 1000, 3, nil}}, 1},
+	{"few models", []sized{{1, 1000, 40, nil}, {2, 1000, 15, nil}, {1, 1000, 20, []string{"T4"}},
+		{4, 1000, 10, []string{"A100"}}, {2, 1000, 10, []string{"A100"}}}, 1},
 }
 
 // Held-out shapes and sizes are those by which nothing was chosen but the weight of opening, of which three values were
@@ -71,7 +75,8 @@ var (
 		{"whole 1/3/8", []sized{{1, 1000, 60, nil}, {3, 1000, 20, nil}, {8, 1000, 20, nil}}, 1},
 		{"halves and thirds", []sized{{1, 500, 30, nil}, {1, 333, 30, nil}, {1, 1000, 20, nil}, {2, 1000, 20, nil}}, 0.8},
 		{"pairs with much CPU", []sized{{2, 1000, 60, nil}, {1, 1000, 30, nil}, {8, 1000, 10, nil}}, 1.5},
-		{"some for H100", []sized{{1, 1000, 50, nil}, {1, 400, 20, nil}, {8, 1000, 10, []string{"H100"}}, {2, 1000, 20, []string{"T4", "H100"}}}, 1},
+		{"some for H100", []sized{{1, 1000, 50, nil}, {1, 400, 20, nil}, {8, 1000, 10, []string{"H100"}},
+			{2, 1000, 20, []string{"T4", "H100"}}}, 1},
 	}
 )
 

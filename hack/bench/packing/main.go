@@ -67,15 +67,18 @@ func newCommand() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.method, "method", "fill", "how pods come: fill (none leaves), churn (at a steady load), day (the load follows a curve)")
+	f.StringVar(&o.method, "method", "fill",
+		"how pods come: fill (none leaves), churn (at a steady load), day (the load follows a curve)")
 	f.Float64Var(&o.load, "load", 0.85, "GPUs that are asked for in a churn, or at the peak of the day, as a part of all")
 	f.StringVar(&o.match, "families", "", "only families whose name contains this")
-	f.BoolVar(&o.heldOut, "held-out", false, "the families by which no more than the weight of opening was chosen, instead of the others")
+	f.BoolVar(&o.heldOut, "held-out", false,
+		"the families by which no more than the weight of opening was chosen, instead of the others")
 	f.StringSliceVar(&o.policies, "policies", []string{"random", "best-fit", "most-allocated", "fgd", "given", "ours"},
 		"rules to compare: "+strings.Join(slices.Sorted(maps.Keys(policies())), ", "))
 	f.IntVar(&o.seeds, "seeds", 3, "random sequences of pods to average over")
 	f.StringVar(&o.openb, "openb", "", "folder of the openb trace, which is measured instead of the families")
-	f.StringSliceVar(&o.variants, "variants", []string{"default", "cpu100", "gpushare40", "multigpu20", "gpuspec10"}, "variants of the trace")
+	f.StringSliceVar(&o.variants, "variants", []string{"default", "cpu100", "gpushare40", "multigpu20", "gpuspec10"},
+		"variants of the trace")
 	f.StringVar(&o.json, "json", "", "write the figures as JSON to this file")
 	f.BoolVar(&o.summary, "summary", false, "print one line a rule instead of one a family")
 	return cmd
@@ -220,7 +223,8 @@ func printSummary(out io.Writer, o *options, results []result) {
 	}
 	t := table.NewWriter()
 	t.SetOutputMirror(out)
-	t.AppendHeader(table.Row{"against the better of best-fit and fgd", "mean points", "worst", "families below by 0.3", "nodes against best-fit", "families above by 3%"})
+	t.AppendHeader(table.Row{"against the better of best-fit and fgd", "mean points", "worst", "families below by 0.3",
+		"nodes against best-fit", "families above by 3%"})
 	for j, p := range o.policies {
 		var sum, worst, nodes float64
 		below, more, n := 0, 0, 0
@@ -237,7 +241,8 @@ func printSummary(out io.Writer, o *options, results []result) {
 			}
 			n++
 		}
-		t.AppendRow(table.Row{p, fmt.Sprintf("%+.2f", sum/float64(n)), fmt.Sprintf("%+.2f", worst), fmt.Sprintf("%d of %d", below, n),
+		t.AppendRow(table.Row{p, fmt.Sprintf("%+.2f", sum/float64(n)), fmt.Sprintf("%+.2f", worst),
+			fmt.Sprintf("%d of %d", below, n),
 			fmt.Sprintf("%+.1f%%", nodes/float64(n)), fmt.Sprintf("%d of %d", more, n)})
 	}
 	t.Render()

@@ -108,7 +108,8 @@ func (f *fgd) value(m *machine, _ int, k *kind) float64 {
 			after[d] -= s.Milli
 		}
 	}
-	grown := f.fragmentation(m.inv.Model, m.inv.FreeCPUMilli-k.request.CPUMilli, after) - f.fragmentation(m.inv.Model, m.inv.FreeCPUMilli, before)
+	grown := f.fragmentation(m.inv.Model, m.inv.FreeCPUMilli-k.request.CPUMilli, after) - f.fragmentation(m.inv.Model,
+		m.inv.FreeCPUMilli, before)
 	return grown + bestFit(m, k)*1e-3
 }
 

@@ -98,8 +98,8 @@ func find(objects []map[string]any, name string) (map[string]any, error) {
 	return nil, fmt.Errorf("%q is unknown; want one of %s", name, strings.Join(names, ", "))
 }
 
-// file is what the harness reads: the case, and for berth the path of its scheduler configuration and the feature gates with
-// which it is installed.
+// file is what the harness reads: the case, and for berth the path of its scheduler configuration and the feature gates
+// with which it is installed.
 func (c *perfCase) file(contender, config string) ([]byte, error) {
 	document := map[string]any{}
 	for key, value := range c.document {
@@ -129,8 +129,8 @@ func (c *perfCase) file(contender, config string) ([]byte, error) {
 	return text, nil
 }
 
-// berthConfig is the installed scheduler's configuration with the measured profile alone, under the name that upstream's pods
-// have.
+// berthConfig is the installed scheduler's configuration with the measured profile alone, under the name that
+// upstream's pods have.
 func berthConfig() ([]byte, error) {
 	text, err := manifests.Files.ReadFile("base/scheduler-config.yaml")
 	if err != nil {

@@ -1,9 +1,9 @@
-// Command perf runs kube-scheduler's own benchmark, scheduler_perf, with the stock scheduler and with berth-scheduler, on cases that
-// upstream defines, for figures that compare with upstream's.
+// Command perf runs kube-scheduler's own benchmark, scheduler_perf, with the stock scheduler and with berth-scheduler,
+// on cases that upstream defines, for figures that compare with upstream's.
 //
-// Upstream's harness is made for "go test", and needs modules that nothing else here does, so this is a module of its own: the
-// project's tests, its linter and its go.mod do not know of it. The harness runs API server and scheduler in one process, and
-// etcd in another. What the scheduler alone uses is measured by hack/bench/throughput.
+// Upstream's harness is made for "go test", and needs modules that nothing else here does, so this is a module of its
+// own: the project's tests, its linter and its go.mod do not know of it. The harness runs API server and scheduler in
+// one process, and etcd in another. What the scheduler alone uses is measured by hack/bench/throughput.
 package main
 
 import (
@@ -137,8 +137,8 @@ func bench(ctx context.Context, o *options, out, progress io.Writer) (err error)
 	return errors.Join(session.End(out, o.json, runs), failed)
 }
 
-// runAll runs the contenders one after the other, and each repeat begins with another. It returns what was measured until one
-// fails.
+// runAll runs the contenders one after the other, and each repeat begins with another. It returns what was measured
+// until one fails.
 func (o *options) runAll(ctx context.Context, h *harness, progress io.Writer) ([]run, error) {
 	var runs []run
 	began := time.Now()
@@ -151,7 +151,8 @@ func (o *options) runAll(ctx context.Context, h *harness, progress io.Writer) ([
 		for repeat := range o.repeats {
 			for i := range o.contenders {
 				contender := o.contenders[(i+repeat)%len(o.contenders)]
-				fmt.Fprintf(progress, "%s  run %d of %d: %s, %s, repeat %d\n", time.Since(began).Round(time.Second), len(runs)+1, total,
+				fmt.Fprintf(progress, "%s  run %d of %d: %s, %s, repeat %d\n", time.Since(began).Round(time.Second), len(runs)+1,
+					total,
 					name, contender, repeat+1)
 				r, err := h.measure(ctx, c, contender)
 				if err != nil {

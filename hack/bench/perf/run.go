@@ -14,7 +14,8 @@ import (
 	"berth.dev/berth/hack/bench/rig"
 )
 
-// harness is upstream's benchmark, built with the plugins, and the etcd that it starts. Upstream is the folder of its cases.
+// harness is upstream's benchmark, built with the plugins, and the etcd that it starts. Upstream is the folder of its
+// cases.
 type harness struct {
 	dir, binary, upstream string
 }
@@ -29,7 +30,8 @@ func build(ctx context.Context, dir, upstream string) (*harness, error) {
 	if _, err := goCommand(ctx, "test", "-c", "-modfile", modfile, "-o", h.binary, "./harness"); err != nil {
 		return nil, err
 	}
-	if _, err := goCommand(ctx, "build", "-o", filepath.Join(dir, "bin", "etcd"), "go.etcd.io/etcd/server/v3"); err != nil {
+	if _, err := goCommand(ctx, "build", "-o", filepath.Join(dir, "bin", "etcd"),
+		"go.etcd.io/etcd/server/v3"); err != nil {
 		return nil, err
 	}
 	config, err := berthConfig()
@@ -61,8 +63,8 @@ type run struct {
 	Case      string `json:"case"`
 	Contender string `json:"contender"`
 	Repeat    int    `json:"repeat"`
-	// PodsPerSecond is the figure that upstream's dashboard shows and its thresholds are of: the mean of what was bound in each
-	// second.
+	// PodsPerSecond is the figure that upstream's dashboard shows and its thresholds are of: the mean of what was bound
+	// in each second.
 	PodsPerSecond       float64 `json:"podsPerSecond"`
 	PodsPerSecondMedian float64 `json:"podsPerSecondMedian"`
 	// Threshold is upstream's, for its own machines; 0 where it has none.
@@ -118,12 +120,14 @@ func (h *harness) measure(ctx context.Context, c *perfCase, contender string) (r
 // execute runs the harness in the folder of the case.
 func (h *harness) execute(ctx context.Context, contender, topic, dir, cases string) error {
 	var out bytes.Buffer
-	cmd := exec.CommandContext(ctx, h.binary, "-test.run", "^$", "-test.bench", ".", "-test.benchtime", "1x", "-cases", cases, "-data-items-dir", dir,
+	cmd := exec.CommandContext(ctx, h.binary, "-test.run", "^$", "-test.bench", ".", "-test.benchtime", "1x", "-cases",
+		cases, "-data-items-dir", dir,
 		fmt.Sprintf("-berth=%t", contender == berth))
 	cmd.Dir = topic
 	cmd.Stdout, cmd.Stderr = &out, &out
 	// Logs go to a file as upstream's do. The check whether caches are changed is off in production, too.
-	cmd.Env = append(os.Environ(), "PATH="+filepath.Join(h.dir, "bin")+string(os.PathListSeparator)+os.Getenv("PATH"), "TMPDIR="+dir,
+	cmd.Env = append(os.Environ(), "PATH="+filepath.Join(h.dir, "bin")+string(os.PathListSeparator)+os.Getenv("PATH"),
+		"TMPDIR="+dir,
 		"ARTIFACTS="+dir, "KUBE_CACHE_MUTATION_DETECTOR=false")
 	// The harness and its etcd end together.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
@@ -165,7 +169,8 @@ func parseFigures(text []byte) (run, error) {
 		}
 	}
 	if r.PodsPerSecond == 0 {
-		return run{}, fmt.Errorf("reading the figures: there is no SchedulingThroughput; the case has to take several seconds")
+		return run{}, fmt.Errorf(
+			"reading the figures: there is no SchedulingThroughput; the case has to take several seconds")
 	}
 	return r, nil
 }

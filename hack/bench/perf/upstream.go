@@ -28,8 +28,9 @@ func casesOf(upstream string) string {
 // starter is the file in which upstream's harness makes its scheduler.
 const starter = "test/integration/util/util.go"
 
-// prepareUpstream copies Kubernetes with one call more in its harness, which offers no other way to reach the scheduler before
-// it runs: berth-scheduler is more than its plugins. It returns the go.mod to build with, which it writes to dir.
+// prepareUpstream copies Kubernetes with one call more in its harness, which offers no other way to reach the scheduler
+// before it runs: berth-scheduler is more than its plugins. It returns the go.mod to build with, which it writes to
+// dir.
 //
 // The copy stays below .berth: at another place all of it would be compiled again.
 func prepareUpstream(upstream, dir string) (modfile string, err error) {
@@ -62,7 +63,8 @@ func prepareUpstream(upstream, dir string) (modfile string, err error) {
 	mod = bytes.Replace(mod, []byte("=> ../../.."), []byte("=> "+root), 1)
 	mod = fmt.Appendf(mod, "\nreplace k8s.io/kubernetes => %s\n", files)
 	modfile = filepath.Join(dir, "go.mod")
-	if err := errors.Join(os.WriteFile(modfile, mod, 0o600), os.WriteFile(filepath.Join(dir, "go.sum"), sum, 0o600)); err != nil {
+	if err := errors.Join(os.WriteFile(modfile, mod, 0o600),
+		os.WriteFile(filepath.Join(dir, "go.sum"), sum, 0o600)); err != nil {
 		return "", fmt.Errorf("writing the module to build with: %w", err)
 	}
 	return modfile, nil
@@ -91,7 +93,8 @@ func copyOnce(from, to string) error {
 func withCall(text []byte) ([]byte, error) {
 	for _, change := range []struct{ at, add string }{
 		{"import (\n", "\t\"berth.dev/berth/hack/bench/perf/installed\"\n"},
-		{"\ttCtx.ExpectNoError(err, \"creating scheduler\")\n", "\ttCtx.ExpectNoError(installed.Prepare(sched), \"preparing the scheduler\")\n"},
+		{"\ttCtx.ExpectNoError(err, \"creating scheduler\")\n",
+			"\ttCtx.ExpectNoError(installed.Prepare(sched), \"preparing the scheduler\")\n"},
 	} {
 		if n := bytes.Count(text, []byte(change.at)); n != 1 {
 			return nil, fmt.Errorf("%s of Kubernetes has %q %d times, want once", starter, change.at, n)

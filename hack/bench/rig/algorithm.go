@@ -10,8 +10,8 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// Algorithm is what a scheduler counts of its scheduling algorithm: seconds and cycles of all, and seconds of the extension
-// points.
+// Algorithm is what a scheduler counts of its scheduling algorithm: seconds and cycles of all, and seconds of the
+// extension points.
 type Algorithm struct {
 	Seconds, Cycles        float64
 	PointSeconds           map[string]float64
@@ -102,12 +102,16 @@ func (a Algorithm) Parts(samples *profile.Profile) []Part {
 			parts = append(parts, Part{plugin, p.name, a.Percent(p.name) * float64(n) / float64(total)})
 		}
 	}
-	slices.SortFunc(parts, func(a, b Part) int { return cmp.Or(cmp.Compare(b.Percent, a.Percent), cmp.Compare(a.Plugin, b.Plugin)) })
+	slices.SortFunc(parts, func(a,
+		b Part) int {
+		return cmp.Or(cmp.Compare(b.Percent, a.Percent), cmp.Compare(a.Plugin, b.Plugin))
+	})
 	return parts
 }
 
 // pluginMethod finds the package of a plugin in the name of its method.
-var pluginMethod = regexp.MustCompile(`/plugins/([a-z]+)\.\(\*[A-Za-z]+\)\.(PreFilter|Filter|PreScore|Score|NormalizeScore)$`)
+var pluginMethod = regexp.MustCompile(
+	`/plugins/([a-z]+)\.\(\*[A-Za-z]+\)\.(PreFilter|Filter|PreScore|Score|NormalizeScore)$`)
 
 // within counts the CPU time of samples within the frame, in all and in each plugin's method.
 func within(samples *profile.Profile, frame string) (total int64, plugins map[string]int64) {

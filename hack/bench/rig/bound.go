@@ -17,8 +17,8 @@ type Shape struct {
 //
 //	minimise Σ dollars·x   with Σ offers·x ≥ load, 0 ≤ x ≤ how many there are
 //
-// by its dual, the largest Σ λ·load − Σ count·max(0, λ·offers − dollars) over prices λ ≥ 0 of the resources. The dual is
-// concave, so that nested ternary searches find its top, and any of its values is a bound.
+// by its dual, the largest Σ λ·load − Σ count·max(0, λ·offers − dollars) over prices λ ≥ 0 of the resources. The dual
+// is concave, so that nested ternary searches find its top, and any of its values is a bound.
 func FractionalBound(fleet map[Shape]int, load Amounts) float64 {
 	var prices, highest Amounts
 	for s := range fleet {

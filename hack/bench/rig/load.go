@@ -30,8 +30,8 @@ func ReadLoad() (Load, error) {
 	return l, err
 }
 
-// OtherCoresSince is how many cores were busy on average with neither the benchmark nor what it started. The kernel counts in
-// hundredths of a second, for each process by itself, so the difference may be a little below 0.
+// OtherCoresSince is how many cores were busy on average with neither the benchmark nor what it started. The kernel
+// counts in hundredths of a second, for each process by itself, so the difference may be a little below 0.
 func (l Load) OtherCoresSince(before Load) float64 {
 	other := (l.machine - before.machine) - (l.benchmark - before.benchmark)
 	return max(0, other.Seconds()/l.at.Sub(before.at).Seconds())
@@ -97,8 +97,8 @@ func isBelow(processes map[int]process, pid, root int) bool {
 }
 
 func parseProcess(stat string) (process, error) {
-	// The name before the last parenthesis may hold blanks. The parent is the 2nd field after it; user and system time, its own
-	// and those of its children, are the 12th to the 15th.
+	// The name before the last parenthesis may hold blanks. The parent is the 2nd field after it; user and system time,
+	// its own and those of its children, are the 12th to the 15th.
 	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
 	if len(fields) < 15 {
 		return process{}, fmt.Errorf("%d fields after the name, want 15 or more", len(fields))

@@ -33,7 +33,8 @@ func Begin() (*Session, error) {
 	return &Session{time.Now(), before}, err
 }
 
-// End prints how busy the machine was with other work, and writes the results with it as JSON to a file if one is named.
+// End prints how busy the machine was with other work, and writes the results with it as JSON to a file if one is
+// named.
 func (s *Session) End(out io.Writer, file string, results any) error {
 	after, err := ReadLoad()
 	if err != nil {
@@ -41,7 +42,8 @@ func (s *Session) End(out io.Writer, file string, results any) error {
 	}
 	o := Outcome{
 		Command: append([]string{filepath.Base(os.Args[0])}, os.Args[1:]...), Began: s.began.UTC().Truncate(time.Second),
-		Seconds: time.Since(s.began).Seconds(), CPUs: runtime.NumCPU(), OtherCores: after.OtherCoresSince(s.before), Results: results,
+		Seconds: time.Since(s.began).Seconds(), CPUs: runtime.NumCPU(), OtherCores: after.OtherCoresSince(s.before),
+		Results: results,
 	}
 	if _, err := fmt.Fprintf(out, "%s on %d cores; %.2f of them were busy with other work\n",
 		time.Duration(o.Seconds*float64(time.Second)).Round(time.Second), o.CPUs, o.OtherCores); err != nil {

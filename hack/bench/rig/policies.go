@@ -41,14 +41,17 @@ func admission(resource string) schema.GroupVersionResource {
 func (r *Rig) Policies(ctx context.Context, dir string, there bool) error {
 	for _, resource := range []string{"validatingadmissionpolicybindings", "validatingadmissionpolicies",
 		"mutatingadmissionpolicybindings", "mutatingadmissionpolicies"} {
-		if err := r.Dynamic.Resource(admission(resource)).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
+		if err := r.Dynamic.Resource(admission(resource)).DeleteCollection(ctx, metav1.DeleteOptions{},
+			metav1.ListOptions{}); err != nil {
 			return fmt.Errorf("removing %s: %w", resource, err)
 		}
 	}
 	// The roles beside the policies are created with them.
 	rbac := schema.GroupVersion{Group: "rbac.authorization.k8s.io", Version: "v1"}
-	for resource, name := range map[string]string{"clusterroles": "berth-device-assigner", "clusterrolebindings": "berth-device-assigner-hami"} {
-		if err := r.Dynamic.Resource(rbac.WithResource(resource)).Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+	for resource, name := range map[string]string{"clusterroles": "berth-device-assigner",
+		"clusterrolebindings": "berth-device-assigner-hami"} {
+		if err := r.Dynamic.Resource(rbac.WithResource(resource)).Delete(ctx, name, metav1.DeleteOptions{}); err != nil &&
+			!apierrors.IsNotFound(err) {
 			return fmt.Errorf("removing %s %s: %w", resource, name, err)
 		}
 	}

@@ -29,7 +29,8 @@ func PeakResidentBytes(pid int) (int64, error) { return residentBytes(pid, "VmHW
 func ResidentBytes(pid int) (int64, error) { return residentBytes(pid, "VmRSS") }
 
 func residentBytes(pid int, field string) (int64, error) {
-	return readProc(fmt.Sprintf("/proc/%d/status", pid), func(status string) (int64, error) { return parseBytes(status, field) })
+	return readProc(fmt.Sprintf("/proc/%d/status", pid),
+		func(status string) (int64, error) { return parseBytes(status, field) })
 }
 
 func readProc[T any](path string, parse func(text string) (T, error)) (value T, err error) {

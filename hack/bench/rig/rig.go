@@ -86,7 +86,8 @@ func (r *Rig) ControlPlanePID() (int, error) { return r.box.PID("control-plane")
 
 // Namespace creates a namespace.
 func (r *Rig) Namespace(ctx context.Context, name string) error {
-	_, err := r.Client.CoreV1().Namespaces().Create(ctx, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	_, err := r.Client.CoreV1().Namespaces().Create(ctx, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}},
+		metav1.CreateOptions{})
 	if err != nil {
 		return fmt.Errorf("creating namespace %s: %w", name, err)
 	}
@@ -98,7 +99,8 @@ func (r *Rig) Namespace(ctx context.Context, name string) error {
 func (r *Rig) Empty(ctx context.Context, namespace string) error {
 	now := int64(0)
 	for {
-		err := r.Client.CoreV1().Pods(namespace).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &now}, metav1.ListOptions{})
+		err := r.Client.CoreV1().Pods(namespace).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &now},
+			metav1.ListOptions{})
 		switch {
 		case err == nil:
 			return nil
@@ -193,7 +195,8 @@ func (r *Rig) AwaitBound(ctx context.Context, namespace string, n int) error {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	count := func(selector string) (int, error) {
-		list, err := r.Client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{FieldSelector: selector, ResourceVersion: "0"})
+		list, err := r.Client.CoreV1().Pods(namespace).List(ctx,
+			metav1.ListOptions{FieldSelector: selector, ResourceVersion: "0"})
 		if err != nil {
 			return 0, fmt.Errorf("counting the pods of namespace %s: %w", namespace, err)
 		}

@@ -73,8 +73,8 @@ type Extender struct {
 	Address string
 }
 
-// StartExtender starts an extender with a KubeSchedulerConfiguration, but for the connection. It waits until the extender
-// has seen the whole cluster.
+// StartExtender starts an extender with a KubeSchedulerConfiguration, but for the connection. It waits until the
+// extender has seen the whole cluster.
 func (r *Rig) StartExtender(ctx context.Context, config []byte) (*Extender, error) {
 	binary, err := sandbox.FindBinary()
 	if err != nil {

@@ -1,10 +1,11 @@
 // Command share measures which part of the scheduling algorithm's time each plugin of the shipped gpu-aware-scheduler
 // profile takes, with identical pods and with pods no two of which are alike.
 //
-// How long the algorithm and its extension points take is counted by the scheduler's own metrics in every cycle. Its metric
-// of single plugins cannot tell how an extension point's time is parted between them: it keeps a thousand durations a
-// second, which Filter alone has used up before a large cluster is scored. That is taken from the CPU profile that the
-// scheduler makes of itself in the same time: the samples within the plugin's method of those at the extension point.
+// How long the algorithm and its extension points take is counted by the scheduler's own metrics in every cycle. Its
+// metric of single plugins cannot tell how an extension point's time is parted between them: it keeps a thousand
+// durations a second, which Filter alone has used up before a large cluster is scored. That is taken from the CPU
+// profile that the scheduler makes of itself in the same time: the samples within the plugin's method of those at the
+// extension point.
 package main
 
 import (
@@ -26,8 +27,9 @@ import (
 )
 
 var (
-	nodes       = flag.Int("nodes", 5000, "number of nodes, of 8 GPUs each, a third of them of each of three models")
-	length      = flag.Duration("time", 20*time.Second, "how long pods arrive, as fast as they can be created, in each run")
+	nodes  = flag.Int("nodes", 5000, "number of nodes, of 8 GPUs each, a third of them of each of three models")
+	length = flag.Duration("time", 20*time.Second,
+		"how long pods arrive, as fast as they can be created, in each run")
 	config      = flag.String("config", "manifests/base/scheduler-config.yaml", "scheduler configuration")
 	keep        = flag.String("keep", "", "folder in which to leave the CPU profiles; empty: nowhere")
 	profileName = flag.String("profile", "gpu-aware-scheduler", "profile to measure")
@@ -84,7 +86,8 @@ func bench() error {
 		requests        func(i int) v1.ResourceList
 	}{
 		{"identical pods of one GPU", "identical", func(int) v1.ResourceList { return requests(1, 1000) }},
-		{"pods of 1 to 8 GPUs, no two alike", "distinct", func(i int) v1.ResourceList { return requests(int64(1+i%8), int64(1000+i)) }},
+		{"pods of 1 to 8 GPUs, no two alike", "distinct",
+			func(i int) v1.ResourceList { return requests(int64(1+i%8), int64(1000+i)) }},
 	} {
 		r, err := measure(ctx, bed, text, run.name, run.namespace, run.requests)
 		if err != nil {
@@ -98,17 +101,20 @@ func bench() error {
 func nodesFile() []byte {
 	file := []byte("shapes:\n")
 	for i, model := range []string{"NVIDIA-A100-SXM4-80GB", "NVIDIA-A10", "Tesla-T4"} {
-		file = fmt.Appendf(file, "- name: m%d\n  count: %d\n  labels: {nvidia.com/gpu.product: %s, nvidia.com/gpu.count: \"8\"}\n"+
-			"  allocatable: {cpu: \"96\", memory: 512Gi, pods: \"110\", nvidia.com/gpu: \"8\"}\n", i, (*nodes+2-i)/3, model)
+		file = fmt.Appendf(file,
+			"- name: m%d\n  count: %d\n  labels: {nvidia.com/gpu.product: %s, nvidia.com/gpu.count: \"8\"}\n"+
+				"  allocatable: {cpu: \"96\", memory: 512Gi, pods: \"110\", nvidia.com/gpu: \"8\"}\n", i, (*nodes+2-i)/3, model)
 	}
 	return file
 }
 
 func requests(gpus, milliCPU int64) v1.ResourceList {
-	return v1.ResourceList{"nvidia.com/gpu": *resource.NewQuantity(gpus, resource.DecimalSI), v1.ResourceCPU: *resource.NewMilliQuantity(milliCPU, resource.DecimalSI)}
+	return v1.ResourceList{"nvidia.com/gpu": *resource.NewQuantity(gpus, resource.DecimalSI),
+		v1.ResourceCPU: *resource.NewMilliQuantity(milliCPU, resource.DecimalSI)}
 }
 
-func measure(ctx context.Context, bed *rig.Rig, config []byte, name, namespace string, requests func(i int) v1.ResourceList) (result, error) {
+func measure(ctx context.Context, bed *rig.Rig, config []byte, name, namespace string,
+	requests func(i int) v1.ResourceList) (result, error) {
 	scheduler, err := bed.StartScheduler(config)
 	if err != nil {
 		return result{}, err
@@ -143,7 +149,8 @@ func measure(ctx context.Context, bed *rig.Rig, config []byte, name, namespace s
 			return result{}, err
 		}
 	}
-	return tell(name, profiled, rig.ReadAlgorithm(after).Minus(rig.ReadAlgorithm(before)), samples), bed.Empty(ctx, namespace)
+	return tell(name, profiled, rig.ReadAlgorithm(after).Minus(rig.ReadAlgorithm(before)), samples),
+		bed.Empty(ctx, namespace)
 }
 
 // arrive creates pods while the scheduler is profiled, and returns how many.
@@ -193,7 +200,8 @@ func save(path string, samples *profile.Profile) error {
 func tell(name string, created int, a rig.Algorithm, samples *profile.Profile) result {
 	r := result{Pods: name, Nodes: *nodes, Arrived: created, Cycles: a.Cycles, MillisPerCycle: a.MillisPerCycle(),
 		CacheHitPercent: 100 * a.CacheHits / max(1, a.CacheHits+a.CacheMisses), Points: map[string]float64{}}
-	_, _ = fmt.Fprintf(os.Stdout, "\n%s, %d nodes: %d pods arrived, %.0f cycles, %.2f ms of algorithm each, packing values from the cache %.1f%%\n",
+	_, _ = fmt.Fprintf(os.Stdout,
+		"\n%s, %d nodes: %d pods arrived, %.0f cycles, %.2f ms of algorithm each, packing values from the cache %.1f%%\n",
 		name, r.Nodes, created, r.Cycles, r.MillisPerCycle, r.CacheHitPercent)
 	parts := a.Parts(samples)
 	for _, point := range rig.AlgorithmPoints() {

@@ -1,6 +1,7 @@
-// Command starvation measures by replay how long gangs of a quarter of the cluster wait under a steady stream of small jobs
-// of the same priority, and what the reservation that lets them start costs: the allocated GPUs, and the waits of the small
-// jobs. Each family of loads is replayed with the reservation switched off, with its defaults, and with those given.
+// Command starvation measures by replay how long gangs of a quarter of the cluster wait under a steady stream of small
+// jobs of the same priority, and what the reservation that lets them start costs: the allocated GPUs, and the waits of
+// the small jobs. Each family of loads is replayed with the reservation switched off, with its defaults, and with those
+// given.
 package main
 
 import (
@@ -44,12 +45,15 @@ type outcome struct {
 
 func main() {
 	nodes := flag.Int("nodes", 32, "nodes of 8 GPUs")
-	length := flag.Duration("length", 8*time.Hour, "virtual length of a trace with gangs of half an hour; traces with longer gangs are longer")
+	length := flag.Duration("length", 8*time.Hour,
+		"virtual length of a trace with gangs of half an hour; traces with longer gangs are longer")
 	seed := flag.Uint64("seed", 1, "seed of the traces")
-	config := flag.String("config", "manifests/base/scheduler-config.yaml", "scheduler configuration without args of Coscheduling")
+	config := flag.String("config", "manifests/base/scheduler-config.yaml",
+		"scheduler configuration without args of Coscheduling")
 	profile := flag.String("profile", "gang-scheduler", "profile that schedules the pods")
 	only := flag.String("family", "", "measure only this family of loads")
-	variants := flag.String("reservations", "{maxNodesPercent: 0};{}", "reservation args to measure, separated by semicolons")
+	variants := flag.String("reservations", "{maxNodesPercent: 0};{}",
+		"reservation args to measure, separated by semicolons")
 	keep := flag.String("json", "", "write the figures as JSON to this file")
 	flag.Parse()
 	klog.LogToStderr(false)
@@ -60,14 +64,17 @@ func main() {
 	}
 }
 
-func run(config, profile, only string, variants []string, keep string, nodes int, length time.Duration, seed uint64) error {
+func run(config, profile, only string, variants []string, keep string, nodes int, length time.Duration,
+	seed uint64) error {
 	session, err := rig.Begin()
 	if err != nil {
 		return err
 	}
 	var all []outcome
 	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "load\treservation\tgangs started\tgang wait p50\tmax\tallocated\tsmall wait p50\tp95\tsmall pending\tpods\treplayed in")
+	fmt.Fprintln(table,
+		"load\treservation\tgangs started\tgang wait p50\tmax\tallocated\tsmall wait p50\tp95\tsmall "+
+			"pending\tpods\treplayed in")
 	for i := range families {
 		f := &families[i]
 		if only != "" && f.name != only {
@@ -89,8 +96,10 @@ func run(config, profile, only string, variants []string, keep string, nodes int
 			o.Family, o.Reservation = f.name, variant
 			all = append(all, o)
 			seconds := func(s float64) string { return time.Duration(s * float64(time.Second)).Round(time.Second).String() }
-			fmt.Fprintf(table, "%s\t%s\t%d of %d\t%s\t%s\t%.2f%%\t%s\t%s\t%d\t%d\t%.0fs\n", f.name, variant, o.GangsStarted, o.Gangs, seconds(o.GangWaitP50),
-				seconds(o.GangWaitMax), o.AllocatedPercent, seconds(o.SmallWaitP50), seconds(o.SmallWaitP95), o.SmallPending, o.Pods, o.WallSeconds)
+			fmt.Fprintf(table, "%s\t%s\t%d of %d\t%s\t%s\t%.2f%%\t%s\t%s\t%d\t%d\t%.0fs\n", f.name, variant, o.GangsStarted,
+				o.Gangs, seconds(o.GangWaitP50),
+				seconds(o.GangWaitMax), o.AllocatedPercent, seconds(o.SmallWaitP50), seconds(o.SmallWaitP95), o.SmallPending,
+				o.Pods, o.WallSeconds)
 			if err := table.Flush(); err != nil {
 				return fmt.Errorf("printing the table: %w", err)
 			}
@@ -106,7 +115,8 @@ func configuration(path, reservation string) (*schedulerconfig.Configuration, er
 		return nil, fmt.Errorf("reading the scheduler configuration: %w", err)
 	}
 	const before = "    pluginConfig:\n"
-	varied := strings.ReplaceAll(string(text), before, before+"      - {name: Coscheduling, args: {reservation: "+reservation+"}}\n")
+	varied := strings.ReplaceAll(string(text), before, before+"      - {name: Coscheduling, args: {reservation: "+
+		reservation+"}}\n")
 	folder, err := os.MkdirTemp("", "starvation")
 	if err != nil {
 		return nil, fmt.Errorf("making a folder: %w", err)

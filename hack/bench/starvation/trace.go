@@ -49,8 +49,8 @@ func (f *family) length(base time.Duration) time.Duration {
 	return time.Duration(float64(base) * f.gang.Hours() / gangTime.Hours())
 }
 
-// jobs draws the jobs of a family on so many nodes: a Poisson stream of single pods, and gangs of a quarter of the nodes at
-// fixed times.
+// jobs draws the jobs of a family on so many nodes: a Poisson stream of single pods, and gangs of a quarter of the
+// nodes at fixed times.
 func (f *family) jobs(nodes int, length time.Duration, seed uint64) []trace.Job {
 	random := rand.New(rand.NewPCG(seed, 1))
 	sum := 0
@@ -66,7 +66,8 @@ func (f *family) jobs(nodes int, length time.Duration, seed uint64) []trace.Job 
 			break
 		}
 		run := max(time.Duration(random.ExpFloat64()*float64(f.mean)), time.Second)
-		jobs = append(jobs, job(fmt.Sprintf("job-%d", len(jobs)), time.Duration(at), run, 1, f.sizes[random.IntN(len(f.sizes))]))
+		jobs = append(jobs, job(fmt.Sprintf("job-%d", len(jobs)), time.Duration(at), run, 1,
+			f.sizes[random.IntN(len(f.sizes))]))
 	}
 	members := nodes / 4
 	every := time.Duration(float64(f.together*members) / (gangShare * float64(nodes)) * float64(f.gang))
@@ -83,14 +84,16 @@ func (f *family) jobs(nodes int, length time.Duration, seed uint64) []trace.Job 
 }
 
 func job(name string, arrival, run time.Duration, pods, gpus int) trace.Job {
-	return trace.Job{Name: name, Arrival: arrival.Truncate(time.Millisecond), Duration: run.Truncate(time.Millisecond), Pods: pods,
+	return trace.Job{Name: name, Arrival: arrival.Truncate(time.Millisecond), Duration: run.Truncate(time.Millisecond),
+		Pods:     pods,
 		CPUMilli: int64(gpus) * 4000, MemoryMiB: int64(gpus) * 16384, GPUs: gpus, GPUMilli: 1000}
 }
 
 func cluster(nodes int) []trace.Node {
 	var out []trace.Node
 	for i := range nodes {
-		out = append(out, trace.Node{Name: fmt.Sprintf("node-%03d", i), CPUMilli: 96_000, MemoryMiB: 786_432, GPUs: gpusPerNode, Model: "NVIDIA-A100-SXM4-80GB", MicroDollarsPerHour: 10_000_000})
+		out = append(out, trace.Node{Name: fmt.Sprintf("node-%03d", i), CPUMilli: 96_000, MemoryMiB: 786_432,
+			GPUs: gpusPerNode, Model: "NVIDIA-A100-SXM4-80GB", MicroDollarsPerHour: 10_000_000})
 	}
 	return out
 }

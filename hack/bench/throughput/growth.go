@@ -9,8 +9,8 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 )
 
-// writeGrowth writes one table of the scheduler's CPU time per pod, with a row for each size of the cluster and a column for
-// each workload of each contender: the figures that the plot shows. A single size has no growth.
+// writeGrowth writes one table of the scheduler's CPU time per pod, with a row for each size of the cluster and a
+// column for each workload of each contender: the figures that the plot shows. A single size has no growth.
 func writeGrowth(out io.Writer, runs []run) error {
 	var nodes []int
 	var workloads []string
@@ -33,7 +33,8 @@ func writeGrowth(out io.Writer, runs []run) error {
 	for _, w := range workloads {
 		for _, c := range contendersOf(runs) {
 			header = append(header, w+",\n"+c)
-			configs = append(configs, table.ColumnConfig{Number: len(header), Align: text.AlignRight, AlignHeader: text.AlignRight})
+			configs = append(configs, table.ColumnConfig{Number: len(header), Align: text.AlignRight,
+				AlignHeader: text.AlignRight})
 		}
 	}
 	t.AppendHeader(header)
@@ -48,7 +49,8 @@ func writeGrowth(out io.Writer, runs []run) error {
 		}
 		t.AppendRow(row)
 	}
-	if _, err := fmt.Fprintf(out, "CPU ms/pod as the cluster grows; medians, least to most in brackets\n%s\n\n", t.Render()); err != nil {
+	if _, err := fmt.Fprintf(out, "CPU ms/pod as the cluster grows; medians, least to most in brackets\n%s\n\n",
+		t.Render()); err != nil {
 		return fmt.Errorf("printing the table: %w", err)
 	}
 	return nil

@@ -1,6 +1,7 @@
 // Command throughput measures what a scheduler costs per pod, and how many pods it places in a second, as clusters
 // grow: the shipped profiles, these without one of their plugins, and the stock scheduler, on the same pods and nodes.
-// Every run has a local control plane and a scheduler process of its own. docs/internals/throughput.md describes the method.
+// Every run has a local control plane and a scheduler process of its own. docs/internals/throughput.md describes the
+// method.
 package main
 
 import (

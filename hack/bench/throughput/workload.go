@@ -31,7 +31,8 @@ type workload struct {
 var workloads = []workload{
 	{"identical", "1 GPU each, all alike", identical, func(nodes int) int { return wholeNodes(nodes) * gpusPerNode }},
 	{"distinct", "1 GPU each, no two alike", distinct, func(nodes int) int { return wholeNodes(nodes) * gpusPerNode }},
-	{"half", "1 GPU each, every other one alike and the rest distinct", half, func(nodes int) int { return wholeNodes(nodes) * gpusPerNode }},
+	{"half", "1 GPU each, every other one alike and the rest distinct", half,
+		func(nodes int) int { return wholeNodes(nodes) * gpusPerNode }},
 	{"mix", "50 kinds: CPU only, shares of a GPU, 1 to 8 GPUs", mixed, func(nodes int) int { return nodes * 2 }},
 }
 

@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// ahead is how many nanoseconds, never negative, the wall clock of the process is ahead of the machine's, in a file that others write;
-// nil: it is the machine's.
+// ahead is how many nanoseconds, never negative, the wall clock of the process is ahead of the machine's, in a file
+// that others write; nil: it is the machine's.
 var ahead = mapped("BERTH_CHAOS_CLOCK")
 
 // mapped is the first eight bytes of the file that an environment variable names.
@@ -27,7 +27,8 @@ func mapped(variable string) *int64 {
 	return (*int64)(unsafe.Pointer(&content[0]))
 }
 
-// stepped is what the wall clock shows. The monotonic clock, by which timers run and durations are measured, goes on as it was.
+// stepped is what the wall clock shows. The monotonic clock, by which timers run and durations are measured, goes on as
+// it was.
 func stepped(sec int64, nsec int32) (int64, int32) {
 	if ahead == nil {
 		return sec, nsec

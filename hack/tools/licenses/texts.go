@@ -14,7 +14,8 @@ import (
 // isText matches what has to come with a binary: licenses, and the notices that Apache-2.0 asks for.
 var isText = regexp.MustCompile(isLicense.String() + `|(?i)^notices?([-._].*)?$`)
 
-// texts writes the texts of the licenses of the modules and of Go's standard library. Modules with the same text share it.
+// texts writes the texts of the licenses of the modules and of Go's standard library. Modules with the same text share
+// it.
 func texts(modules []module, out io.Writer) error {
 	standard, err := standardLibrary()
 	if err != nil {
@@ -45,8 +46,10 @@ func texts(modules []module, out io.Writer) error {
 		}
 	}
 	var page bytes.Buffer
-	page.WriteString("The program contains Go's standard library and the modules that are named below, under these licenses. The source of\n" +
-		"each module is what `go mod download MODULE@VERSION` brings.\n")
+	page.WriteString(
+		"The program contains Go's standard library and the modules that are named below, under these licenses. The " +
+			"source of\n" +
+			"each module is what `go mod download MODULE@VERSION` brings.\n")
 	for _, text := range order {
 		fmt.Fprintf(&page, "\n%s\n%s\n\n%s\n", strings.Repeat("=", 100), strings.Join(usersOf[text], "\n"), text)
 	}

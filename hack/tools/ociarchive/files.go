@@ -35,7 +35,8 @@ func fetch(base string, platform v1.Platform) (v1.Image, error) {
 	}
 	image, err := remote.Image(reference, remote.WithPlatform(platform))
 	if err != nil {
-		return nil, fmt.Errorf("pulling the base image %s (another one, from a registry that can be reached, does as well): %w",
+		return nil, fmt.Errorf(
+			"pulling the base image %s (another one, from a registry that can be reached, does as well): %w",
 			base, err)
 	}
 	return image, nil
@@ -63,7 +64,8 @@ func writeTar(to io.Writer, files []file) error {
 		if err != nil {
 			return err
 		}
-		header := &tar.Header{Typeflag: tar.TypeReg, Name: f.path, Mode: f.mode, Size: int64(len(content)), Format: tar.FormatUSTAR}
+		header := &tar.Header{Typeflag: tar.TypeReg, Name: f.path, Mode: f.mode, Size: int64(len(content)),
+			Format: tar.FormatUSTAR}
 		if err := archive.WriteHeader(header); err != nil {
 			return errors.Join(err, archive.Close())
 		}

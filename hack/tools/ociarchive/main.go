@@ -1,5 +1,6 @@
-// Command ociarchive packs one static binary for several architectures, or with --chart a packaged Helm chart, into an OCI archive,
-// without a container engine. The bytes depend on its input alone, so the same commit gives the same digest.
+// Command ociarchive packs one static binary for several architectures, or with --chart a packaged Helm chart, into an
+// OCI archive, without a container engine. The bytes depend on its input alone, so the same commit gives the same
+// digest.
 package main
 
 import (
@@ -51,11 +52,13 @@ func run(args []string) error {
 	flags.StringVar(&r.base, "base", scratch, "base image: scratch, or a reference that is pulled from its registry")
 	flags.StringVar(&r.user, "user", "", "user and group as numbers; empty for the user of the base")
 	flags.StringVar(&r.out, "out", "", "archive to write")
-	flags.StringVar(&chart, "chart", "", "packaged chart, instead of binaries; its name and version are those of the archive")
-	flags.Func("license", "file for the folder /licenses of the image; may be given more than once", func(file string) error {
-		r.licenses = append(r.licenses, file)
-		return nil
-	})
+	flags.StringVar(&chart, "chart", "",
+		"packaged chart, instead of binaries; its name and version are those of the archive")
+	flags.Func("license", "file for the folder /licenses of the image; may be given more than once",
+		func(file string) error {
+			r.licenses = append(r.licenses, file)
+			return nil
+		})
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -64,7 +67,8 @@ func run(args []string) error {
 		return packChart(chart, r.out)
 	}
 	if r.name == "" || r.out == "" || len(r.binaries) == 0 {
-		return errors.New("usage: ociarchive --name NAME --out FILE [flags] ARCHITECTURE=BINARY ..., or ociarchive --chart FILE --out FILE")
+		return errors.New(
+			"usage: ociarchive --name NAME --out FILE [flags] ARCHITECTURE=BINARY ..., or ociarchive --chart FILE --out FILE")
 	}
 	var err error
 	if r.created, err = time.Parse(time.RFC3339, created); err != nil {
@@ -98,7 +102,8 @@ func (r request) index() (v1.ImageIndex, error) {
 		if err != nil {
 			return nil, fmt.Errorf("packing %s for %s: %w", r.name, architecture, err)
 		}
-		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: image, Descriptor: v1.Descriptor{Platform: &platform}})
+		index = mutate.AppendManifests(index,
+			mutate.IndexAddendum{Add: image, Descriptor: v1.Descriptor{Platform: &platform}})
 	}
 	return index, nil
 }

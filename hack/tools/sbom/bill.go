@@ -25,7 +25,8 @@ func readLicenses(page string) licensesOf {
 	all := licensesOf{}
 	for line := range strings.Lines(page) {
 		if cells := strings.Split(strings.TrimSpace(line), " | "); len(cells) == 3 {
-			all[[2]string{strings.TrimPrefix(cells[0], "| "), cells[1]}] = strings.ReplaceAll(strings.TrimSuffix(cells[2], " |"), ", ", " AND ")
+			all[[2]string{strings.TrimPrefix(cells[0], "| "), cells[1]}] = strings.ReplaceAll(strings.TrimSuffix(cells[2], " |"),
+				", ", " AND ")
 		}
 	}
 	return all

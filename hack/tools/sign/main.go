@@ -1,5 +1,6 @@
-// Command sign signs a release with a key of cosign: a signature of its list of checksums, and an attestation of the commit from which
-// the files in that list were built (SLSA provenance). Both are bundles of Sigstore, which cosign verifies:
+// Command sign signs a release with a key of cosign: a signature of its list of checksums, and an attestation of the
+// commit from which the files in that list were built (SLSA provenance). Both are bundles of Sigstore, which cosign
+// verifies:
 //
 //	cosign verify-blob --key cosign.pub --bundle SHA256SUMS.sigstore.json --insecure-ignore-tlog SHA256SUMS
 //	cosign verify-blob-attestation --key cosign.pub --bundle provenance.sigstore.json --type slsaprovenance1 \

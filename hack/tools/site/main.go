@@ -1,5 +1,5 @@
-// Command site makes a website of the project's pages: plain files that can be read from a disk, with a search that needs no
-// server.
+// Command site makes a website of the project's pages: plain files that can be read from a disk, with a search that
+// needs no server.
 //
 //	go run -C hack/tools/site . --output ../../../site
 package main

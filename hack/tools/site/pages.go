@@ -53,7 +53,8 @@ func readPage(root, source string) (*page, error) {
 // toRoot leads from the page to the site's folder.
 func (p *page) toRoot() string { return strings.Repeat("../", strings.Count(p.target, "/")) }
 
-// render makes the page's body. It notes the files of the project that the page links to, and fails for a link that leads nowhere.
+// render makes the page's body. It notes the files of the project that the page links to, and fails for a link that
+// leads nowhere.
 func (p *page) render(root string, all map[string]*page, files map[string]bool) error {
 	context := parser.NewContext(parser.WithIDs(githubIDs{}))
 	document := markdown.Parser().Parse(text.NewReader(p.text), parser.WithContext(context))

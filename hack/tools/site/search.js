@@ -5,6 +5,9 @@ const found = document.getElementById("found");
 const root = document.body.dataset.root;
 const most = 12;
 
+// On a phone the list of pages would stand before every page.
+if (matchMedia("(max-width: 50rem)").matches) document.querySelector("nav details").open = false;
+
 function score(page, words) {
   const title = page.title.toLowerCase();
   const text = page.text.toLowerCase();

@@ -38,7 +38,8 @@ func FuzzArgs(f *testing.F) {
 		var cost CostOptimizedArgs
 		if yaml.Unmarshal([]byte(text), &cost) == nil {
 			SetDefaultsCostOptimizedArgs(&cost)
-			check(ValidateCostOptimizedArgs(path, &cost))
+			_, err := ValidateCostOptimizedArgs(path, &cost)
+			check(err)
 		}
 		var gangs CoschedulingArgs
 		if yaml.Unmarshal([]byte(text), &gangs) == nil {

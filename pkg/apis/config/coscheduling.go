@@ -13,8 +13,8 @@ import (
 type CoschedulingArgs struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// ScheduleTimeoutSeconds is how long members of a gang may hold their nodes while the rest of it is being reserved, for
-	// gangs that do not say so themselves. From 1 to 900, default 60.
+	// ScheduleTimeoutSeconds is how long members of a gang may hold their nodes while the rest of it is being reserved,
+	// for gangs that do not say so themselves. From 1 to 900, default 60.
 	ScheduleTimeoutSeconds *int32 `json:"scheduleTimeoutSeconds,omitempty"`
 
 	// RetryInitialSeconds is the pause after a gang did not fit for the second time in a row, which doubles with every
@@ -50,9 +50,9 @@ type GangReservation struct {
 	MaxNodesPercent *int32 `json:"maxNodesPercent,omitempty"`
 	// AfterSeconds is how long a gang has to have waited before anything is kept for it. From 0 to 86400, default 15.
 	AfterSeconds *int32 `json:"afterSeconds,omitempty"`
-	// TTLSeconds is how long nodes are kept without progress, that is, while no pod ends that the gang waits for. Then the
-	// next gang has its turn, and the first one rests for the same time, twice as long after each further turn in vain. From
-	// 1 to 604800, default 3600.
+	// TTLSeconds is how long nodes are kept without progress, that is, while no pod ends that the gang waits for. Then
+	// the next gang has its turn, and the first one rests for the same time, twice as long after each further turn in
+	// vain. From 1 to 604800, default 3600.
 	TTLSeconds *int32 `json:"ttlSeconds,omitempty"`
 	// MinPriority is the least priority of gangs that may have a reservation. Absent: any priority.
 	MinPriority *int32 `json:"minPriority,omitempty"`
@@ -89,7 +89,8 @@ func validateGangReservation(path *field.Path, r *GangReservation) field.ErrorLi
 		}
 		seen[n.Name] = true
 		if n.MaxNodesPercent != nil {
-			errs = append(errs, validateRange(at.Child("maxNodesPercent"), int64(*n.MaxNodesPercent), 0, int64(*r.MaxNodesPercent))...)
+			errs = append(errs, validateRange(at.Child("maxNodesPercent"), int64(*n.MaxNodesPercent), 0,
+				int64(*r.MaxNodesPercent))...)
 		}
 	}
 	return errs
@@ -118,9 +119,11 @@ func SetDefaultsCoschedulingArgs(args *CoschedulingArgs) {
 // ValidateCoschedulingArgs checks defaulted args that stand at path in the configuration.
 func ValidateCoschedulingArgs(path *field.Path, args *CoschedulingArgs) error {
 	var errs field.ErrorList
-	errs = append(errs, validateRange(path.Child("scheduleTimeoutSeconds"), int64(*args.ScheduleTimeoutSeconds), 1, 900)...)
+	errs = append(errs, validateRange(path.Child("scheduleTimeoutSeconds"), int64(*args.ScheduleTimeoutSeconds), 1,
+		900)...)
 	errs = append(errs, validateRange(path.Child("retryInitialSeconds"), int64(*args.RetryInitialSeconds), 1, 3600)...)
-	errs = append(errs, validateRange(path.Child("retryMaxSeconds"), int64(*args.RetryMaxSeconds), int64(*args.RetryInitialSeconds), 3600)...)
+	errs = append(errs, validateRange(path.Child("retryMaxSeconds"), int64(*args.RetryMaxSeconds),
+		int64(*args.RetryInitialSeconds), 3600)...)
 	errs = append(errs, validateRange(path.Child("recoverySeconds"), int64(*args.RecoverySeconds), 0, 3600)...)
 	if r := args.Reservation; r != nil {
 		errs = append(errs, validateGangReservation(path.Child("reservation"), r)...)

@@ -8,15 +8,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// GangOwners says of which controllers' pods gangs are made, and where. The pods themselves need no label or annotation;
-// a pod that has a label of a gang is in that gang. How many pods have to start together is read from the controller's
-// object and follows it; the scheduler needs the right to get, list and watch these objects.
+// GangOwners says of which controllers' pods gangs are made, and where. The pods themselves need no label or
+// annotation; a pod that has a label of a gang is in that gang. How many pods have to start together is read from the
+// controller's object and follows it; the scheduler needs the right to get, list and watch these objects.
 type GangOwners struct {
 	// Kinds are the kinds of objects whose pods form gangs. By default all of GangOwnerKinds but StatefulSet, whose pods
 	// are usually services.
 	Kinds []GangOwnerKind `json:"kinds,omitempty"`
 
-	// Profiles are the names of the profiles whose pods are covered. Empty, the profile does not matter. "*" stands for all.
+	// Profiles are the names of the profiles whose pods are covered. Empty, the profile does not matter. "*" stands for
+	// all.
 	Profiles []string `json:"profiles,omitempty"`
 
 	// Namespaces are the namespaces whose pods are covered. Empty, the namespace does not matter. "*" stands for all. At
@@ -32,7 +33,8 @@ type GangOwnerKind string
 
 // GangOwnerKinds are the kinds that GangOwners may name.
 func GangOwnerKinds() []GangOwnerKind {
-	return []GangOwnerKind{"Job", "JobSet", "LeaderWorkerSet", "MPIJob", "PyTorchJob", "TFJob", "XGBoostJob", "PaddleJob", "MXJob", "JAXJob",
+	return []GangOwnerKind{"Job", "JobSet", "LeaderWorkerSet", "MPIJob", "PyTorchJob", "TFJob", "XGBoostJob", "PaddleJob",
+		"MXJob", "JAXJob",
 		"RayCluster", gangStatefulSet}
 }
 
@@ -69,7 +71,8 @@ func validateGangOwners(path *field.Path, o *GangOwners) field.ErrorList {
 	}
 	errs = append(errs, validateUnique(path.Child("kinds"), o.Kinds)...)
 	if len(o.Profiles)+len(o.Namespaces) == 0 {
-		errs = append(errs, field.Required(path, fmt.Sprintf("want profiles, namespaces or both; %q stands for all", anyName)))
+		errs = append(errs, field.Required(path,
+			fmt.Sprintf("want profiles, namespaces or both; %q stands for all", anyName)))
 	}
 	for i, name := range o.Profiles {
 		if name == "" {
@@ -83,7 +86,8 @@ func validateGangOwners(path *field.Path, o *GangOwners) field.ErrorList {
 		}
 	}
 	errs = append(errs, validateUnique(path.Child("namespaces"), o.Namespaces)...)
-	return append(errs, validateEnum(path.Child("jobSetPer"), *o.JobSetPer, []GangJobSetPer{GangPerJobSet, GangPerReplicatedJob, GangPerReplica})...)
+	return append(errs, validateEnum(path.Child("jobSetPer"), *o.JobSetPer,
+		[]GangJobSetPer{GangPerJobSet, GangPerReplicatedJob, GangPerReplica})...)
 }
 
 // validateUnique refuses entries that occur twice, and any that stand beside "*".

@@ -86,11 +86,13 @@ func validateQueueSLA(path *field.Path, q *QueueSLA) field.ErrorList {
 	if a := q.Ageing; a != nil {
 		at := path.Child("ageing")
 		if a.PriorityPerHour == nil {
-			errs = append(errs, field.Required(at.Child("priorityPerHour"), fmt.Sprintf("want a whole number from 1 to %d", maxPerHour)))
+			errs = append(errs, field.Required(at.Child("priorityPerHour"),
+				fmt.Sprintf("want a whole number from 1 to %d", maxPerHour)))
 		} else {
 			errs = append(errs, validateRange(at.Child("priorityPerHour"), int64(*a.PriorityPerHour), 1, maxPerHour)...)
 		}
-		errs = append(errs, validateRange(at.Child("upToPriority"), int64(*a.UpToPriority), -maxPerHour, highestUserPriority)...)
+		errs = append(errs, validateRange(at.Child("upToPriority"), int64(*a.UpToPriority), -maxPerHour,
+			highestUserPriority)...)
 	}
 	return errs
 }

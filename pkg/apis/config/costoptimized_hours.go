@@ -18,8 +18,16 @@ import (
 // weekdayNames by time.Weekday.
 var weekdayNames = []string{"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"}
 
-func validateWindows(path *field.Path, windows []PriceWindow) field.ErrorList {
+// NamedWindow is a price window, with the pods that wait for it without naming it.
+type NamedWindow struct {
+	Name     string
+	Window   *price.Window
+	Selector labels.Selector
+}
+
+func readWindows(path *field.Path, windows []PriceWindow) ([]NamedWindow, field.ErrorList) {
 	var errs field.ErrorList
+	read := make([]NamedWindow, len(windows))
 	seen := map[string]bool{}
 	for i := range windows {
 		at, name := path.Index(i), windows[i].Name
@@ -30,30 +38,38 @@ func validateWindows(path *field.Path, windows []PriceWindow) field.ErrorList {
 			errs = append(errs, field.Duplicate(at.Child("name"), name))
 		}
 		seen[name] = true
-		_, windowErrs := Window(at, &windows[i])
-		errs = append(errs, windowErrs...)
-		if s := windows[i].PodSelector; s != nil {
-			errs = append(errs, validatePodSelector(at.Child("podSelector"), s)...)
-		}
+		window, windowErrs := readWindow(at, &windows[i])
+		selector, selectorErrs := readPodSelector(at.Child("podSelector"), windows[i].PodSelector)
+		errs = append(append(errs, windowErrs...), selectorErrs...)
+		read[i] = NamedWindow{Name: name, Window: window, Selector: selector}
 	}
-	return errs
+	return read, errs
 }
 
-func validatePodSelector(path *field.Path, s *metav1.LabelSelector) field.ErrorList {
+// readPodSelector returns one that selects nothing for a window without it.
+func readPodSelector(path *field.Path, s *metav1.LabelSelector) (labels.Selector, field.ErrorList) {
+	if s == nil {
+		return labels.Nothing(), nil
+	}
 	errs := metav1validation.ValidateLabelSelector(s, metav1validation.LabelSelectorValidationOptions{}, path)
 	if len(s.MatchLabels)+len(s.MatchExpressions) == 0 {
 		errs = append(errs, field.Required(path, "an empty selector would hold back every pod"))
 	}
-	return errs
+	selector, err := metav1.LabelSelectorAsSelector(s)
+	if err != nil && len(errs) == 0 {
+		errs = append(errs, field.Invalid(path, s, err.Error()))
+	}
+	return selector, errs
 }
 
-// Window makes the hours of a window that stands at path.
-func Window(path *field.Path, w *PriceWindow) (*price.Window, field.ErrorList) {
+// readWindow makes the hours of a window that stands at path.
+func readWindow(path *field.Path, w *PriceWindow) (*price.Window, field.ErrorList) {
 	var errs field.ErrorList
 	// Local would mean another thing on every machine.
 	place, err := time.LoadLocation(*w.TimeZone)
 	if err != nil || *w.TimeZone == "" || *w.TimeZone == "Local" {
-		errs = append(errs, field.Invalid(path.Child("timeZone"), *w.TimeZone, "want the name of a time zone such as UTC or Europe/Berlin"))
+		errs = append(errs, field.Invalid(path.Child("timeZone"), *w.TimeZone,
+			"want the name of a time zone such as UTC or Europe/Berlin"))
 	}
 	from, err := price.ParseClock(w.From)
 	if err != nil {
@@ -80,16 +96,4 @@ func Window(path *field.Path, w *PriceWindow) (*price.Window, field.ErrorList) {
 		return nil, field.ErrorList{field.Invalid(path, fmt.Sprintf("%s-%s", w.From, w.To), err.Error())}
 	}
 	return window, nil
-}
-
-// PodSelector makes the selector of pods that wait for a window without naming it; nothing for a window without one.
-func PodSelector(path *field.Path, s *metav1.LabelSelector) (labels.Selector, error) {
-	if s == nil {
-		return labels.Nothing(), nil
-	}
-	selector, err := metav1.LabelSelectorAsSelector(s)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return selector, nil
 }

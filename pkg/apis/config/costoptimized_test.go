@@ -90,7 +90,7 @@ func TestValidateCostOptimizedArgs(t *testing.T) {
 			SetDefaultsCostOptimizedArgs(args)
 			tc.change(args)
 			SetDefaultsCostOptimizedArgs(args)
-			err := ValidateCostOptimizedArgs(field.NewPath("args"), args)
+			_, err := ValidateCostOptimizedArgs(field.NewPath("args"), args)
 			if len(tc.want) == 0 {
 				if err != nil {
 					t.Fatal(err)

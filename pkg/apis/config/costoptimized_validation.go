@@ -22,18 +22,29 @@ const (
 	maxLostMinutes      = 60 * 24 * 365 // a year
 )
 
-// ValidateCostOptimizedArgs checks defaulted args that stand at path in the configuration.
-func ValidateCostOptimizedArgs(path *field.Path, a *CostOptimizedArgs) error {
+// CostOptimizedValues are those of CostOptimizedArgs that are text in the configuration.
+type CostOptimizedValues struct {
+	Rates   price.Rates
+	Prices  *price.Table
+	Windows []NamedWindow
+}
+
+// ValidateCostOptimizedArgs checks defaulted args that stand at path in the configuration, and returns what it had to
+// read for that.
+func ValidateCostOptimizedArgs(path *field.Path, a *CostOptimizedArgs) (*CostOptimizedValues, error) {
 	var errs field.ErrorList
+	rules := make([]price.Rule, len(a.Prices))
 	for i := range a.Prices {
-		errs = append(errs, validateNodePrice(path.Child("prices").Index(i), &a.Prices[i])...)
+		errs = append(errs, readNodePrice(path.Child("prices").Index(i), &a.Prices[i], &rules[i])...)
 	}
+	values := &CostOptimizedValues{Prices: price.NewTable(rules)}
 	errs = append(errs, validateGPUNames(path, &a.GPUNames)...)
 	errs = append(errs, ValidatePriceSignals(a.PriceSource, path.Child("priceSource"))...)
 	rates := path.Child("defaultRates")
-	errs = append(errs, validatePrice(rates.Child("corePerHour"), a.DefaultRates.CorePerHour)...)
-	errs = append(errs, validatePrice(rates.Child("memoryGiBPerHour"), a.DefaultRates.MemoryGiBPerHour)...)
-	errs = append(errs, validatePrice(rates.Child("gpuPerHour"), a.DefaultRates.GPUPerHour)...)
+	errs = append(errs, readPrice(rates.Child("corePerHour"), *a.DefaultRates.CorePerHour, &values.Rates.Core)...)
+	errs = append(errs, readPrice(rates.Child("memoryGiBPerHour"), *a.DefaultRates.MemoryGiBPerHour,
+		&values.Rates.MemoryGiB)...)
+	errs = append(errs, readPrice(rates.Child("gpuPerHour"), *a.DefaultRates.GPUPerHour, &values.Rates.GPU)...)
 	errs = append(errs, validateEnum(path.Child("unknownPrice"), *a.UnknownPrice, unknownPricePolicies)...)
 	errs = append(errs, validateEnum(path.Child("spot"), *a.Spot, spotPolicies)...)
 	errs = append(errs, validateEnum(path.Child("fleet"), *a.Fleet, fleetPolicies)...)
@@ -45,7 +56,8 @@ func ValidateCostOptimizedArgs(path *field.Path, a *CostOptimizedArgs) error {
 		errs = append(errs, validateEnum(at.Child("type"), r.Type, capacityTypes)...)
 		for j, part := range r.Contains {
 			if part == "" {
-				errs = append(errs, field.Invalid(at.Child("contains").Index(j), part, "want a part of a label value, such as spot"))
+				errs = append(errs, field.Invalid(at.Child("contains").Index(j), part,
+					"want a part of a label value, such as spot"))
 			}
 		}
 	}
@@ -60,35 +72,43 @@ func ValidateCostOptimizedArgs(path *field.Path, a *CostOptimizedArgs) error {
 		errs = append(errs, validateRange(at.Child("perThousandHours"), int64(r.PerThousandHours), 0, maxPerThousandHours)...)
 		errs = append(errs, validateRange(at.Child("lostMinutes"), int64(r.LostMinutes), 0, maxLostMinutes)...)
 	}
-	errs = append(errs, validateWindows(path.Child("windows"), a.Windows)...)
+	var windowErrs field.ErrorList
+	values.Windows, windowErrs = readWindows(path.Child("windows"), a.Windows)
+	errs = append(errs, windowErrs...)
 	const maxHostNeed = 1 << 40
 	errs = append(errs, validateRange(path.Child("gpuHost", "milliCPU"), *a.GPUHost.MilliCPU, 0, maxHostNeed)...)
 	errs = append(errs, validateRange(path.Child("candidates"), int64(*a.Candidates), 0, maxCandidates)...)
 	errs = append(errs, validateRange(path.Child("gpuHost", "memoryMiB"), *a.GPUHost.MemoryMiB, 0, maxHostNeed)...)
-	return errs.ToAggregate()
+	return values, errs.ToAggregate()
 }
 
-func validateNodePrice(path *field.Path, p *NodePrice) field.ErrorList {
-	_, errs := NodeSelector(path.Child("requirements"), p.Requirements)
+func readNodePrice(path *field.Path, p *NodePrice, rule *price.Rule) field.ErrorList {
+	selector, errs := nodeSelector(path.Child("requirements"), p.Requirements)
+	rule.Matches, rule.Weight = func(l map[string]string) bool { return selector.Matches(labels.Set(l)) }, *p.Weight
 	switch {
 	case p.PricePerHour == nil && p.PriceAdjustment == nil:
 		errs = append(errs, field.Required(path, "one of pricePerHour and priceAdjustment"))
 	case p.PricePerHour != nil && p.PriceAdjustment != nil:
 		errs = append(errs, field.Forbidden(path.Child("priceAdjustment"), "pricePerHour is set: use an entry for each"))
 	case p.PricePerHour != nil:
-		errs = append(errs, validatePrice(path.Child("pricePerHour"), p.PricePerHour)...)
+		rule.Price = new(price.MicroDollars)
+		errs = append(errs, readPrice(path.Child("pricePerHour"), *p.PricePerHour, rule.Price)...)
 	default:
-		if _, err := price.ParseAdjustment(*p.PriceAdjustment); err != nil {
-			errs = append(errs, field.Invalid(path.Child("priceAdjustment"), *p.PriceAdjustment, "want "+price.AllowedAdjustment))
+		var err error
+		if rule.Adjustment, err = price.ParseAdjustment(*p.PriceAdjustment); err != nil {
+			errs = append(errs, field.Invalid(path.Child("priceAdjustment"), *p.PriceAdjustment, "want "+
+				price.AllowedAdjustment))
 		}
 	}
 	return errs
 }
 
-func validatePrice(path *field.Path, value *string) field.ErrorList {
-	if _, err := price.Parse(*value); err != nil {
-		return field.ErrorList{field.Invalid(path, *value, "want "+price.Allowed)}
+func readPrice(path *field.Path, text string, into *price.MicroDollars) field.ErrorList {
+	p, err := price.Parse(text)
+	if err != nil {
+		return field.ErrorList{field.Invalid(path, text, "want "+price.Allowed)}
 	}
+	*into = p
 	return nil
 }
 
@@ -102,11 +122,12 @@ var nodeOperators = map[corev1.NodeSelectorOperator]selection.Operator{
 	corev1.NodeSelectorOpLt:           selection.LessThan,
 }
 
-// NodeSelector makes a selector of nodes from requirements that stand at path. There is at least one: an entry that
+// nodeSelector makes a selector of nodes from requirements that stand at path. There is at least one: an entry that
 // means every node says so by a label that every node has.
-func NodeSelector(path *field.Path, requirements []corev1.NodeSelectorRequirement) (labels.Selector, field.ErrorList) {
+func nodeSelector(path *field.Path, requirements []corev1.NodeSelectorRequirement) (labels.Selector, field.ErrorList) {
 	if len(requirements) == 0 {
-		return labels.Nothing(), field.ErrorList{field.Required(path, `at least one requirement, such as {key: kubernetes.io/os, operator: Exists}`)}
+		return labels.Nothing(), field.ErrorList{field.Required(path,
+			`at least one requirement, such as {key: kubernetes.io/os, operator: Exists}`)}
 	}
 	var errs field.ErrorList
 	selector := labels.NewSelector()

@@ -39,8 +39,8 @@ type GPUAwareArgs struct {
 	// assigned them their devices. Default Requested.
 	UnassignedShares *UnassignedShares `json:"unassignedShares,omitempty"`
 
-	// Candidates is how many of the best nodes the other plugins of the profile look at, where the scores of Berth's plugins
-	// can tell which those are; 0 for all nodes always. Default 64.
+	// Candidates is how many of the best nodes the other plugins of the profile look at, where the scores of Berth's
+	// plugins can tell which those are; 0 for all nodes always. Default 64.
 	Candidates *int32 `json:"candidates,omitempty"`
 }
 
@@ -63,8 +63,8 @@ const (
 	// UnassignedSharesRequested counts what they ask for by resources, which quotas count, and GPUs that the node's agent
 	// reports in use. Annotations alone take nothing from others.
 	UnassignedSharesRequested UnassignedShares = "Requested"
-	// UnassignedSharesAnnotated counts what their annotations say as well. It is for clusters in which tenants cannot write
-	// these, as with the policy berth-pod-devices.
+	// UnassignedSharesAnnotated counts what their annotations say as well. It is for clusters in which tenants cannot
+	// write these, as with the policy berth-pod-devices.
 	UnassignedSharesAnnotated UnassignedShares = "Annotated"
 )
 
@@ -82,7 +82,8 @@ type GPUWeights struct {
 	Opening *int32 `json:"opening,omitempty"`
 	// HostsPercent multiplies the worth of the places for large pods that a placement takes away. Default 100.
 	HostsPercent *int32 `json:"hostsPercent,omitempty"`
-	// Scarcity is the waste, per GPU, of a model whose demand per capacity is 1 above the least acceptable one's. Default 1000.
+	// Scarcity is the waste, per GPU, of a model whose demand per capacity is 1 above the least acceptable one's.
+	// Default 1000.
 	Scarcity *int32 `json:"scarcity,omitempty"`
 	// SlicesPercent multiplies the GPU that a hardware slice makes useless to other profiles. Default 100.
 	SlicesPercent *int32 `json:"slicesPercent,omitempty"`
@@ -92,8 +93,8 @@ type GPUWeights struct {
 	OverProvisioning *int32 `json:"overProvisioning,omitempty"`
 	// Utilisation is the waste of sharing a GPU that is measured fully busy. Default 50.
 	Utilisation *int32 `json:"utilisation,omitempty"`
-	// ForeignUse is the waste, per GPU, of whole GPUs on a node that is measured to be fully busy beyond what its pods hold,
-	// where the kubelet chooses devices. Default 20.
+	// ForeignUse is the waste, per GPU, of whole GPUs on a node that is measured to be fully busy beyond what its pods
+	// hold, where the kubelet chooses devices. Default 20.
 	ForeignUse *int32 `json:"foreignUse,omitempty"`
 	// Framebuffer is the waste of sharing a GPU whose memory is measured to be full. Default 20.
 	Framebuffer *int32 `json:"framebuffer,omitempty"`
@@ -101,8 +102,8 @@ type GPUWeights struct {
 	AvoidGPUNodes *int32 `json:"avoidGPUNodes,omitempty"`
 }
 
-// GPUPreference favours GPUs by what they are, in milli-GPU of waste as the weights are. Over-provisioning weighs against
-// it: set weights.overProvisioning to 0 where the most capable GPUs are to be used first.
+// GPUPreference favours GPUs by what they are, in milli-GPU of waste as the weights are. Over-provisioning weighs
+// against it: set weights.overProvisioning to 0 where the most capable GPUs are to be used first.
 type GPUPreference struct {
 	// Memory is the waste, per GPU, of having no memory rather than 288 GiB. Default 0.
 	Memory *int32 `json:"memory,omitempty"`
@@ -162,7 +163,8 @@ func ValidateGPUAwareArgs(path *field.Path, a *GPUAwareArgs) error {
 	}{
 		{"packingPercent", w.PackingPercent}, {"bestFit", w.BestFit}, {"sliver", w.Sliver}, {"opening", w.Opening},
 		{"hostsPercent", w.HostsPercent}, {"scarcity", w.Scarcity},
-		{"slicesPercent", w.SlicesPercent}, {"linksPercent", w.LinksPercent}, {"overProvisioning", w.OverProvisioning}, {"utilisation", w.Utilisation},
+		{"slicesPercent", w.SlicesPercent}, {"linksPercent", w.LinksPercent}, {"overProvisioning", w.OverProvisioning},
+		{"utilisation", w.Utilisation},
 		{"foreignUse", w.ForeignUse}, {"framebuffer", w.Framebuffer}, {"avoidGPUNodes", w.AvoidGPUNodes},
 	} {
 		all = append(all, validateRange(weights.Child(f.name), int64(*f.value), 0, maxGPUWeight)...)

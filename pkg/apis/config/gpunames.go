@@ -4,7 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // GPUNames are the names by which GPUs are known. GPUAware and CostOptimized have them alike, so that a profile with
@@ -29,8 +29,8 @@ type GPUNames struct {
 }
 
 // GPULabels are the keys of node labels that describe GPUs, in order of preference. The defaults are those of NVIDIA's
-// GPU feature discovery, AMD's and Intel's labellers, and of published examples. The labels of providers count after them
-// and are no args.
+// GPU feature discovery, AMD's and Intel's labellers, and of published examples. The labels of providers count after
+// them and are no args.
 type GPULabels struct {
 	// Product holds the model.
 	Product []string `json:"product,omitempty"`
@@ -48,10 +48,10 @@ type GPULabels struct {
 	Clique []string `json:"clique,omitempty"`
 }
 
-// Keys are the names as those who read nodes and pods know them. Defaults must be set.
-func (n *GPUNames) Keys() *kubeview.GPUKeys {
+// Names are the names as those who read nodes and pods know them. Defaults must be set.
+func (n *GPUNames) Names() wellknown.GPUNames {
 	l := n.Labels
-	return &kubeview.GPUKeys{
+	return wellknown.GPUNames{
 		Resources:          n.Resources,
 		SharedResources:    n.SharedResources,
 		SlicePrefixes:      n.SlicePrefixes,
@@ -67,22 +67,22 @@ func (n *GPUNames) Keys() *kubeview.GPUKeys {
 }
 
 func setDefaultsGPUNames(n *GPUNames) {
-	keys := kubeview.DefaultGPUKeys()
-	setDefaultList(&n.Resources, keys.Resources)
-	setDefaultList(&n.SharedResources, keys.SharedResources)
-	setDefaultList(&n.SlicePrefixes, keys.SlicePrefixes)
-	setDefaultList(&n.DeviceDrivers, keys.Drivers)
+	names := wellknown.DefaultGPUNames()
+	setDefaultList(&n.Resources, names.Resources)
+	setDefaultList(&n.SharedResources, names.SharedResources)
+	setDefaultList(&n.SlicePrefixes, names.SlicePrefixes)
+	setDefaultList(&n.DeviceDrivers, names.Drivers)
 	if n.Labels == nil {
 		n.Labels = &GPULabels{}
 	}
 	l := n.Labels
-	setDefaultList(&l.Product, keys.ProductLabels)
-	setDefaultList(&l.Memory, keys.MemoryLabels)
-	setDefaultList(&l.Count, keys.CountLabels)
-	setDefaultList(&l.Replicas, keys.ReplicasLabels)
-	setDefaultList(&l.Generation, keys.GenerationLabels)
-	setDefaultList(&l.Interconnect, keys.InterconnectLabels)
-	setDefaultList(&l.Clique, keys.CliqueLabels)
+	setDefaultList(&l.Product, names.ProductLabels)
+	setDefaultList(&l.Memory, names.MemoryLabels)
+	setDefaultList(&l.Count, names.CountLabels)
+	setDefaultList(&l.Replicas, names.ReplicasLabels)
+	setDefaultList(&l.Generation, names.GenerationLabels)
+	setDefaultList(&l.Interconnect, names.InterconnectLabels)
+	setDefaultList(&l.Clique, names.CliqueLabels)
 }
 
 // setDefaultList keeps a list that was given empty: it switches the names off.
@@ -111,7 +111,8 @@ func validateGPUNames(path *field.Path, n *GPUNames) field.ErrorList {
 	}
 	for i, prefix := range n.SlicePrefixes {
 		if prefix == "" {
-			all = append(all, field.Invalid(path.Child("slicePrefixes").Index(i), prefix, "want a prefix such as nvidia.com/mig-"))
+			all = append(all, field.Invalid(path.Child("slicePrefixes").Index(i), prefix,
+				"want a prefix such as nvidia.com/mig-"))
 		}
 	}
 	for i, driver := range n.DeviceDrivers {

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // TestBothPluginsReadGPUsByTheSameArgs reads one text as the args of either plugin.
@@ -27,14 +27,14 @@ func TestBothPluginsReadGPUsByTheSameArgs(t *testing.T) {
 		}
 		SetDefaultsGPUAwareArgs(&gpu)
 		SetDefaultsCostOptimizedArgs(&cost)
-		if diff := cmp.Diff(gpu.Keys(), cost.Keys()); diff != "" {
+		if diff := cmp.Diff(gpu.Names(), cost.Names()); diff != "" {
 			t.Errorf("%s: keys of GPUAware and CostOptimized (-GPUAware +CostOptimized):\n%s", name, diff)
 		}
 		if diff := cmp.Diff(gpu.DeviceDrivers, cost.DeviceDrivers); diff != "" || len(gpu.DeviceDrivers) == 0 {
 			t.Errorf("%s: drivers of GPUAware and CostOptimized (-GPUAware +CostOptimized):\n%s", name, diff)
 		}
-		if defaults := kubeview.DefaultGPUKeys(); (name == "defaults") != cmp.Equal(*gpu.Keys(), defaults) {
-			t.Errorf("%s: keys are %+v, the defaults %+v", name, gpu.Keys(), defaults)
+		if defaults := wellknown.DefaultGPUNames(); (name == "defaults") != cmp.Equal(gpu.Names(), defaults) {
+			t.Errorf("%s: keys are %+v, the defaults %+v", name, gpu.Names(), defaults)
 		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // +kubebuilder:object:root=true
@@ -16,8 +16,8 @@ import (
 type IPReservationArgs struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// AddressAnnotation is the annotation of the pod that the address is written into, for the CNI plugin to read. Default:
-	// berth.dev/ip-address.
+	// AddressAnnotation is the annotation of the pod that the address is written into, for the CNI plugin to read.
+	// Default: berth.dev/ip-address.
 	AddressAnnotation *string `json:"addressAnnotation,omitempty"`
 	// AddressFormat is the form of the annotation's value. Default: Plain.
 	AddressFormat *AddressFormat `json:"addressFormat,omitempty"`
@@ -34,7 +34,7 @@ const (
 )
 
 // DefaultAddressAnnotation is where the address is written if the args do not say otherwise.
-const DefaultAddressAnnotation = kubeview.IPAddressKey
+const DefaultAddressAnnotation = wellknown.IPAddressKey
 
 // SetDefaultsIPReservationArgs fills the fields that were left out.
 func SetDefaultsIPReservationArgs(a *IPReservationArgs) {
@@ -46,11 +46,14 @@ func SetDefaultsIPReservationArgs(a *IPReservationArgs) {
 func ValidateIPReservationArgs(path *field.Path, a *IPReservationArgs) error {
 	var errs field.ErrorList
 	if problems := validation.IsQualifiedName(strings.ToLower(*a.AddressAnnotation)); len(problems) > 0 {
-		errs = append(errs, field.Invalid(path.Child("addressAnnotation"), *a.AddressAnnotation, strings.Join(problems, "; ")))
+		errs = append(errs, field.Invalid(path.Child("addressAnnotation"), *a.AddressAnnotation,
+			strings.Join(problems, "; ")))
 	}
-	if *a.AddressAnnotation == kubeview.IPPoolKey {
-		errs = append(errs, field.Invalid(path.Child("addressAnnotation"), *a.AddressAnnotation, "names the pool that a pod asks for"))
+	if *a.AddressAnnotation == wellknown.IPPoolKey {
+		errs = append(errs, field.Invalid(path.Child("addressAnnotation"), *a.AddressAnnotation,
+			"names the pool that a pod asks for"))
 	}
-	errs = append(errs, validateEnum(path.Child("addressFormat"), *a.AddressFormat, []AddressFormat{AddressPlain, AddressJSONList})...)
+	errs = append(errs, validateEnum(path.Child("addressFormat"), *a.AddressFormat,
+		[]AddressFormat{AddressPlain, AddressJSONList})...)
 	return errs.ToAggregate()
 }

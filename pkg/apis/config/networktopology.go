@@ -10,16 +10,16 @@ import (
 
 // +kubebuilder:object:root=true
 
-// NetworkTopologyArgs tunes the NetworkTopology plugin. All distances are the microseconds in which 1 MiB gets from one pod
-// to another: latency plus size over bandwidth. They must not fall from a level to the next wider one.
+// NetworkTopologyArgs tunes the NetworkTopology plugin. All distances are the microseconds in which 1 MiB gets from one
+// pod to another: latency plus size over bandwidth. They must not fall from a level to the next wider one.
 type NetworkTopologyArgs struct {
 	metav1.TypeMeta `json:",inline"`
 
 	// SameNodeMicroseconds is the distance of two pods on one node. Default 4.
 	SameNodeMicroseconds *int64 `json:"sameNodeMicroseconds,omitempty"`
 
-	// Levels are the kinds of domains of the network, the narrowest first; at most 8. By default the six of DefaultNetworkLevels.
-	// A list here replaces all of them.
+	// Levels are the kinds of domains of the network, the narrowest first; at most 8. By default the six of
+	// DefaultNetworkLevels. A list here replaces all of them.
 	Levels []NetworkLevel `json:"levels,omitempty"`
 
 	// Apart is the distance and the price between nodes that share no domain of any level.
@@ -29,19 +29,19 @@ type NetworkTopologyArgs struct {
 	// together. Default 1000.
 	GangGiBPerHour *int64 `json:"gangGiBPerHour,omitempty"`
 
-	// AppLabel is the key of a pod label. Pods of a namespace with the same value are drawn together. Empty, the default, for
-	// none.
+	// AppLabel is the key of a pod label. Pods of a namespace with the same value are drawn together. Empty, the
+	// default, for none.
 	AppLabel *string `json:"appLabel,omitempty"`
 
 	// AppGiBPerHour is what a pod exchanges with all other pods of its app together. Default 10.
 	AppGiBPerHour *int64 `json:"appGiBPerHour,omitempty"`
 
-	// NearGiBPerHour is what a pod exchanges with the pods of an item of its annotation berth.dev/near that says nothing of
-	// traffic. Default 10.
+	// NearGiBPerHour is what a pod exchanges with the pods of an item of its annotation berth.dev/near that says
+	// nothing of traffic. Default 10.
 	NearGiBPerHour *int64 `json:"nearGiBPerHour,omitempty"`
 
-	// MicroDollarsPerSecond is what a second of waiting for data costs, which sets prices against distances. It counts only
-	// where a level has a price. Default 700, a GPU at $2.50 an hour.
+	// MicroDollarsPerSecond is what a second of waiting for data costs, which sets prices against distances. It counts
+	// only where a level has a price. Default 700, a GPU at $2.50 an hour.
 	MicroDollarsPerSecond *int64 `json:"microDollarsPerSecond,omitempty"`
 }
 
@@ -63,8 +63,8 @@ type NetworkDistance struct {
 	MicroDollarsPerGiB int64 `json:"microDollarsPerGiB,omitempty"`
 }
 
-// DefaultNetworkLevels are the levels of a GPU cluster with labels of topograph, of NVIDIA's network topology or of GPU feature
-// discovery. The distances are typical hardware, to be replaced by what is measured:
+// DefaultNetworkLevels are the levels of a GPU cluster with labels of topograph, of NVIDIA's network topology or of GPU
+// feature discovery. The distances are typical hardware, to be replaced by what is measured:
 //
 //   - nvlink: 1 MiB at the 450 GB/s that NVLink 4 moves each way (H100 data sheet: 900 GB/s both ways), and a few microseconds
 //     through an NVLink switch;
@@ -75,14 +75,16 @@ type NetworkDistance struct {
 //   - region: one TCP connection between zones of EC2 is limited to 5 Gbit/s (its documentation on instance bandwidth), 1.7 ms,
 //     and half a millisecond one way is typical between zones some tens of kilometers apart.
 //
-// Nodes that share nothing are in two regions: 5 Gbit/s again and 30 ms one way, as between the coasts of the United States.
+// Nodes that share nothing are in two regions: 5 Gbit/s again and 30 ms one way, as between the coasts of the United
+// States.
 func DefaultNetworkLevels() []NetworkLevel {
 	return []NetworkLevel{
 		{Name: "nvlink", NetworkDistance: NetworkDistance{Microseconds: 5}, Labels: []string{
 			"accelerator.topograph.run/domain", "network.topology.nvidia.com/accelerator", "nvidia.com/gpu.clique",
 		}},
 		{Name: "leaf", NetworkDistance: NetworkDistance{Microseconds: 25}, Labels: []string{
-			"fabric.topograph.run/tier-0", "network.topology.nvidia.com/leaf", "network.topology.nvidia.com/block", "topology.kubernetes.io/rack",
+			"fabric.topograph.run/tier-0", "network.topology.nvidia.com/leaf", "network.topology.nvidia.com/block",
+			"topology.kubernetes.io/rack",
 		}},
 		{Name: "spine", NetworkDistance: NetworkDistance{Microseconds: 45}, Labels: []string{
 			"fabric.topograph.run/tier-1", "network.topology.nvidia.com/spine",
@@ -91,7 +93,8 @@ func DefaultNetworkLevels() []NetworkLevel {
 			"fabric.topograph.run/tier-2", "network.topology.nvidia.com/core", "network.topology.nvidia.com/datacenter",
 		}},
 		{Name: "zone", NetworkDistance: NetworkDistance{Microseconds: 150}, Labels: []string{"topology.kubernetes.io/zone"}},
-		{Name: "region", NetworkDistance: NetworkDistance{Microseconds: 2_200}, Labels: []string{"topology.kubernetes.io/region"}},
+		{Name: "region", NetworkDistance: NetworkDistance{Microseconds: 2_200},
+			Labels: []string{"topology.kubernetes.io/region"}},
 	}
 }
 
@@ -153,7 +156,8 @@ func ValidateNetworkTopologyArgs(path *field.Path, args *NetworkTopologyArgs) er
 	errs = append(errs, validateRange(path.Child("gangGiBPerHour"), *args.GangGiBPerHour, 0, maxGiBPerHour)...)
 	errs = append(errs, validateRange(path.Child("appGiBPerHour"), *args.AppGiBPerHour, 1, maxGiBPerHour)...)
 	errs = append(errs, validateRange(path.Child("nearGiBPerHour"), *args.NearGiBPerHour, 1, maxGiBPerHour)...)
-	errs = append(errs, validateRange(path.Child("microDollarsPerSecond"), *args.MicroDollarsPerSecond, 1, maxMicroDollarsPerGiB)...)
+	errs = append(errs, validateRange(path.Child("microDollarsPerSecond"), *args.MicroDollarsPerSecond, 1,
+		maxMicroDollarsPerGiB)...)
 	if key := *args.AppLabel; key != "" && len(validation.IsQualifiedName(key)) > 0 {
 		errs = append(errs, field.Invalid(path.Child("appLabel"), key, "want the key of a pod label"))
 	}
@@ -169,7 +173,8 @@ func validateDistance(path *field.Path, d, within NetworkDistance) field.ErrorLi
 		errs = append(errs, field.Invalid(path.Child("microseconds"), d.Microseconds, fmt.Sprintf(want, within.Microseconds)))
 	}
 	if d.MicroDollarsPerGiB < within.MicroDollarsPerGiB {
-		errs = append(errs, field.Invalid(path.Child("microDollarsPerGiB"), d.MicroDollarsPerGiB, fmt.Sprintf(want, within.MicroDollarsPerGiB)))
+		errs = append(errs, field.Invalid(path.Child("microDollarsPerGiB"), d.MicroDollarsPerGiB,
+			fmt.Sprintf(want, within.MicroDollarsPerGiB)))
 	}
 	return errs
 }

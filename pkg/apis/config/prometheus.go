@@ -90,7 +90,8 @@ func validatePrometheus(p *Prometheus, path *field.Path) field.ErrorList {
 }
 
 func validateURL(raw string, path *field.Path) field.ErrorList {
-	const allowed = "must be an http or https URL with a host, without user, query or fragment, such as http://prometheus.monitoring:9090"
+	const allowed = "must be an http or https URL with a host, without user, query or fragment, such as " +
+		"http://prometheus.monitoring:9090"
 	if raw == "" {
 		return field.ErrorList{field.Required(path, allowed)}
 	}
@@ -101,7 +102,8 @@ func validateURL(raw string, path *field.Path) field.ErrorList {
 	case u.User != nil:
 		// The value is not repeated: it holds a password.
 		return field.ErrorList{field.Forbidden(path, "must not hold a user or password: use basicAuth")}
-	case (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
+	case (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || u.RawQuery != "" || u.ForceQuery ||
+		u.Fragment != "":
 		return field.ErrorList{field.Invalid(path, raw, allowed)}
 	}
 	return nil
@@ -121,7 +123,8 @@ func validateCredentials(p *Prometheus, path *field.Path) field.ErrorList {
 		}
 	}
 	if tls := p.TLS; tls != nil && (tls.CertFile == "") != (tls.KeyFile == "") {
-		errs = append(errs, field.Invalid(path.Child("tls"), fmt.Sprintf("certFile %q, keyFile %q", tls.CertFile, tls.KeyFile),
+		errs = append(errs, field.Invalid(path.Child("tls"),
+			fmt.Sprintf("certFile %q, keyFile %q", tls.CertFile, tls.KeyFile),
 			"certFile and keyFile must be set together"))
 	}
 	return errs

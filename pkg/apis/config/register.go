@@ -37,12 +37,14 @@ func addVersionedTypes(s *runtime.Scheme) error {
 	s.AddTypeDefaultingFunc(&GPUAwareArgs{}, func(o any) { SetDefaultsGPUAwareArgs(o.(*GPUAwareArgs)) })
 	s.AddTypeDefaultingFunc(&CostOptimizedArgs{}, func(o any) { SetDefaultsCostOptimizedArgs(o.(*CostOptimizedArgs)) })
 	s.AddTypeDefaultingFunc(&CoschedulingArgs{}, func(o any) { SetDefaultsCoschedulingArgs(o.(*CoschedulingArgs)) })
-	s.AddTypeDefaultingFunc(&NetworkTopologyArgs{}, func(o any) { SetDefaultsNetworkTopologyArgs(o.(*NetworkTopologyArgs)) })
+	s.AddTypeDefaultingFunc(&NetworkTopologyArgs{},
+		func(o any) { SetDefaultsNetworkTopologyArgs(o.(*NetworkTopologyArgs)) })
 	s.AddTypeDefaultingFunc(&SLAAwareArgs{}, func(o any) { SetDefaultsSLAAwareArgs(o.(*SLAAwareArgs)) })
 	s.AddTypeDefaultingFunc(&IPReservationArgs{}, func(o any) { SetDefaultsIPReservationArgs(o.(*IPReservationArgs)) })
 	return nil
 }
 
 func argsTypes() []runtime.Object {
-	return []runtime.Object{&GPUAwareArgs{}, &CostOptimizedArgs{}, &CoschedulingArgs{}, &NetworkTopologyArgs{}, &SLAAwareArgs{}, &IPReservationArgs{}}
+	return []runtime.Object{&GPUAwareArgs{}, &CostOptimizedArgs{}, &CoschedulingArgs{}, &NetworkTopologyArgs{},
+		&SLAAwareArgs{}, &IPReservationArgs{}}
 }

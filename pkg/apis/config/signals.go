@@ -74,7 +74,8 @@ func ValidateGPUSignals(s *GPUSignals, path *field.Path) field.ErrorList {
 	errs = append(errs, validateHostLabels(path.Child("hostLabels"), s.HostLabels)...)
 	full, zero := s.FullWeightAge.Duration, s.ZeroWeightAge.Duration
 	if full < 0 || full >= zero {
-		errs = append(errs, field.Invalid(path.Child("fullWeightAge"), full.String(), "must be from 0s to less than zeroWeightAge ("+zero.String()+")"))
+		errs = append(errs, field.Invalid(path.Child("fullWeightAge"), full.String(),
+			"must be from 0s to less than zeroWeightAge ("+zero.String()+")"))
 	}
 	if zero < time.Second || zero > maxZeroWeight {
 		errs = append(errs, field.Invalid(path.Child("zeroWeightAge"), zero.String(), "must be from 1s to 1h"))
@@ -106,7 +107,8 @@ func validateHostLabels(path *field.Path, labels []string) field.ErrorList {
 	for i, label := range labels {
 		switch at := path.Index(i); {
 		case !model.LegacyValidation.IsValidLabelName(label) || label == model.MetricNameLabel:
-			errs = append(errs, field.Invalid(at, label, "must be a Prometheus label name ([a-zA-Z_][a-zA-Z0-9_]*) other than __name__"))
+			errs = append(errs, field.Invalid(at, label,
+				"must be a Prometheus label name ([a-zA-Z_][a-zA-Z0-9_]*) other than __name__"))
 		case slices.Contains(labels[:i], label):
 			errs = append(errs, field.Duplicate(at, label))
 		}
@@ -165,7 +167,8 @@ func ValidatePriceSignals(s *PriceSignals, path *field.Path) field.ErrorList {
 		}
 	}
 	if age, interval := s.MaxAge.Duration, s.Prometheus.Interval.Duration; age < interval || age > maxPriceAge {
-		errs = append(errs, field.Invalid(path.Child("maxAge"), age.String(), "must be from the interval ("+interval.String()+") to 720h"))
+		errs = append(errs, field.Invalid(path.Child("maxAge"), age.String(), "must be from the interval ("+interval.String()+
+			") to 720h"))
 	}
 	return errs
 }

@@ -78,19 +78,22 @@ func ValidateSLAAwareArgs(path *field.Path, a *SLAAwareArgs) error {
 func validateSLOSignals(path *field.Path, s *SLOSignals) field.ErrorList {
 	errs := validatePrometheus(&s.Prometheus, path.Child("prometheus"))
 	if len(s.Prometheus.MatchLabels) > 0 {
-		errs = append(errs, field.Forbidden(path.Child("prometheus", "matchLabels"), "has no effect on queries of your own: write the labels into them"))
+		errs = append(errs, field.Forbidden(path.Child("prometheus", "matchLabels"),
+			"has no effect on queries of your own: write the labels into them"))
 	}
 	if s.LatencyMsQuery == "" && s.ThroughputQuery == "" {
 		errs = append(errs, field.Required(path, "want latencyMsQuery, throughputQuery or both"))
 	}
-	for _, q := range []struct{ name, query string }{{"latencyMsQuery", s.LatencyMsQuery}, {"throughputQuery", s.ThroughputQuery}} {
+	for _, q := range []struct{ name, query string }{{"latencyMsQuery", s.LatencyMsQuery},
+		{"throughputQuery", s.ThroughputQuery}} {
 		if len(q.query) > maxQueryBytes {
 			errs = append(errs, field.TooLong(path.Child(q.name), "", maxQueryBytes))
 		}
 	}
 	errs = append(errs, validateHostLabels(path.Child("hostLabels"), s.HostLabels)...)
 	if age, interval := s.MaxAge.Duration, s.Prometheus.Interval.Duration; age < interval || age > maxSLOAge {
-		errs = append(errs, field.Invalid(path.Child("maxAge"), age.String(), fmt.Sprintf("must be from the interval (%s) to 1h", interval)))
+		errs = append(errs, field.Invalid(path.Child("maxAge"), age.String(),
+			fmt.Sprintf("must be from the interval (%s) to 1h", interval)))
 	}
 	return errs
 }

@@ -57,8 +57,8 @@ func (t *Tool) GPUs(ctx context.Context) ([]GPU, error) {
 	return gpus, nil
 }
 
-// faults are what stands in the place of a value of a GPU that is broken. Values that the GPU does not have, "[N/A]" and
-// "[Not Supported]", are no fault.
+// faults are what stands in the place of a value of a GPU that is broken. Values that the GPU does not have, "[N/A]"
+// and "[Not Supported]", are no fault.
 var faults = []string{"[GPU is lost]", "[GPU requires reset]", "[Unknown Error]", "ERR!"}
 
 // parseGPUs reads comma-separated values, one line a GPU.

@@ -16,8 +16,8 @@ var (
 	queriedMinor = regexp.MustCompile(`^\s+Minor Number\s*:\s*(\d{1,3})\s*$`)
 )
 
-// Minors returns the minor numbers of the device files, N of /dev/nvidiaN, by the UUIDs of the GPUs. They need not be the
-// indices. GPUs that do not tell theirs are left out.
+// Minors returns the minor numbers of the device files, N of /dev/nvidiaN, by the UUIDs of the GPUs. They need not be
+// the indices. GPUs that do not tell theirs are left out.
 func (t *Tool) Minors(ctx context.Context) (map[string]int, error) {
 	text, err := t.run(ctx, "-q")
 	if err != nil {

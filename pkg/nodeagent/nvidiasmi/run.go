@@ -1,6 +1,6 @@
-// Package nvidiasmi reads the GPUs of a machine from the command nvidia-smi: which there are, their hardware slices, and
-// how they are connected. The command comes with the driver, hangs where the driver hangs, and prints errors among its
-// output, so that nothing it prints is believed unless all of it makes sense.
+// Package nvidiasmi reads the GPUs of a machine from the command nvidia-smi: which there are, their hardware slices,
+// and how they are connected. The command comes with the driver, hangs where the driver hangs, and prints errors among
+// its output, so that nothing it prints is believed unless all of it makes sense.
 package nvidiasmi
 
 import (
@@ -23,7 +23,8 @@ const (
 	longestQuoted = 200
 )
 
-// ErrAbsent is returned where there is no nvidia-smi: the machine has no NVIDIA driver, or the container was not given it.
+// ErrAbsent is returned where there is no nvidia-smi: the machine has no NVIDIA driver, or the container was not given
+// it.
 var ErrAbsent = errors.New("nvidia-smi is not there")
 
 // ErrHangs is returned where the driver does not answer in time.
@@ -39,8 +40,8 @@ var errTooLong = fmt.Errorf("more than %d bytes", maxOutput)
 type Tool struct {
 	path    string
 	timeout time.Duration
-	// endsWithin is how long after the timeout a command is waited for: it is killed then, which does not end one that waits in the
-	// driver.
+	// endsWithin is how long after the timeout a command is waited for: it is killed then, which does not end one that
+	// waits in the driver.
 	endsWithin time.Duration
 	// turn holds a token while no command runs. A process that waits for a hung driver cannot be killed, and no second
 	// one is started beside it.
@@ -93,8 +94,8 @@ type answer struct {
 	err  error
 }
 
-// await returns what comes before the time is over. What is there counts although the time is over, too: a machine that stalls shows
-// both at once.
+// await returns what comes before the time is over. What is there counts although the time is over, too: a machine that
+// stalls shows both at once.
 func await[T, O any](comes <-chan T, over <-chan O) (value T, came bool) {
 	select {
 	case value = <-comes:

@@ -36,9 +36,9 @@ var (
 	column = regexp.MustCompile(`^GPU(\d{1,2})$`)
 )
 
-// parseTopology reads the matrix. Its header names the columns: the GPUs come first, then network cards, then affinities,
-// whose names have spaces. Rows are named alike; those of network cards and the legends below are passed over. It returns
-// the number of GPUs and each pair once.
+// parseTopology reads the matrix. Its header names the columns: the GPUs come first, then network cards, then
+// affinities, whose names have spaces. Rows are named alike; those of network cards and the legends below are passed
+// over. It returns the number of GPUs and each pair once.
 func parseTopology(text string) (int, []Pair, error) {
 	var gpus []int
 	cells := map[[2]int]string{}

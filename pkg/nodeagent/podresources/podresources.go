@@ -46,7 +46,8 @@ type State struct {
 	Offered []string
 }
 
-// Resources are the names of the resources that are read. A name that ends in an asterisk stands for all that begin alike.
+// Resources are the names of the resources that are read. A name that ends in an asterisk stands for all that begin
+// alike.
 type Resources []string
 
 func (r Resources) has(name string) bool {
@@ -77,7 +78,8 @@ func New(socket string, resources Resources) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("preparing the connection to the kubelet's socket %s: %w", socket, err)
 	}
-	return &Client{connection: connection, api: podresourcesv1.NewPodResourcesListerClient(connection), resources: resources}, nil
+	return &Client{connection: connection, api: podresourcesv1.NewPodResourcesListerClient(connection),
+		resources: resources}, nil
 }
 
 // Close ends the connection.
@@ -122,8 +124,9 @@ func (c *Client) Read(ctx context.Context) (State, error) {
 }
 
 // errForbidden says what helps: the kubelet makes its folder and its socket for root.
-var errForbidden = errors.New("the socket may not be opened: the agent needs the user or group that the kubelet made it for, " +
-	"root by default")
+var errForbidden = errors.New(
+	"the socket may not be opened: the agent needs the user or group that the kubelet made it for, " +
+		"root by default")
 
 func explain(doing string, err error) error {
 	if strings.Contains(err.Error(), "permission denied") {

@@ -9,7 +9,7 @@ import (
 
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
 )
 
 // settings are the args as domain values.
@@ -19,7 +19,7 @@ type settings struct {
 	// recovery is how long the room of a lost member is kept for its replacement; 0 is not at all.
 	recovery time.Duration
 	// owners says of which pods gangs are made without a word in them.
-	owners *kubeview.GangOwnerPolicy
+	owners *gangview.OwnerPolicy
 	// patience is how long a gang has waited before capacity is promised to it, and ttl for how long that lasts without progress;
 	// holders says to whom and how much.
 	patience, ttl time.Duration
@@ -49,11 +49,11 @@ func settingsFrom(obj runtime.Object, profile string) (settings, error) {
 }
 
 // ownerPolicy returns the policy that defaulted and validated args state, or nil.
-func ownerPolicy(args *config.GangOwners) *kubeview.GangOwnerPolicy {
+func ownerPolicy(args *config.GangOwners) *gangview.OwnerPolicy {
 	if args == nil {
 		return nil
 	}
-	p := &kubeview.GangOwnerPolicy{Kinds: map[string]bool{}, JobSetPer: kubeview.JobSetPer(*args.JobSetPer)}
+	p := &gangview.OwnerPolicy{Kinds: map[string]bool{}, JobSetPer: gangview.JobSetPer(*args.JobSetPer)}
 	for _, kind := range args.Kinds {
 		p.Kinds[string(kind)] = true
 	}

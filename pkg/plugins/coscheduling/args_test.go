@@ -7,13 +7,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"berth.dev/berth/pkg/apis/config"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
 )
 
 func TestArgsMayNameTheKindsThatCanBeRead(t *testing.T) {
 	t.Parallel()
 	var can []string
-	for _, name := range kubeview.GangOwnerKindNames() {
+	for _, name := range gangview.OwnerKindNames() {
 		// The pods of these are too common: each has to ask.
 		if name != "ReplicaSet" && name != "ReplicationController" {
 			can = append(can, name)
@@ -38,11 +38,11 @@ func TestOwnerPolicy(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		args config.GangOwners
-		want kubeview.GangOwnerPolicy
+		want gangview.OwnerPolicy
 	}{
 		{"some profiles", config.GangOwners{Profiles: []string{"a", "b"}},
-			kubeview.GangOwnerPolicy{Profiles: map[string]bool{"a": true, "b": true}, JobSetPer: kubeview.PerJobSet}},
-		{"all namespaces", config.GangOwners{Namespaces: []string{"*"}}, kubeview.GangOwnerPolicy{JobSetPer: kubeview.PerJobSet}},
+			gangview.OwnerPolicy{Profiles: map[string]bool{"a": true, "b": true}, JobSetPer: gangview.PerJobSet}},
+		{"all namespaces", config.GangOwners{Namespaces: []string{"*"}}, gangview.OwnerPolicy{JobSetPer: gangview.PerJobSet}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

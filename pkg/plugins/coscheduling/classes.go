@@ -6,8 +6,9 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/sla"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // queueClasses places pods in a queue with classes. Where there are none, it leaves them to priority and time.
@@ -22,7 +23,7 @@ func (q queueClasses) precedence(pod *v1.Pod) gang.Precedence {
 	if !q.on() {
 		return gang.Precedence{}
 	}
-	class, _ := kubeview.FindSLAClass(q.order, pod)
+	class, _ := podview.FindSLAClass(q.order, pod)
 	return gang.Precedence(q.order.Place(corev1helpers.PodPriority(pod), class))
 }
 
@@ -54,7 +55,7 @@ func (q queueClasses) key(e fwk.QueuedEntityInfo) gang.Key {
 }
 
 // misnamed returns what is wrong with the class that the pod names, nil if nothing is.
-func (q queueClasses) misnamed(pod *v1.Pod) *kubeview.BadValue {
-	_, bad := kubeview.SLAClass(q.order, pod)
+func (q queueClasses) misnamed(pod *v1.Pod) *wellknown.BadValue {
+	_, bad := podview.SLAClass(q.order, pod)
 	return bad
 }

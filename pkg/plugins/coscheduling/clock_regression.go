@@ -8,7 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/klog/v2"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/profiles"
 )
 
 // regressionFrom is the smallest step of the clock on the wall that counts: the queue's back-offs are as long.
@@ -20,6 +21,9 @@ type wallClock struct {
 	// passed and wall are the last reading: the time since began by the monotonic clock, and the clock on the wall.
 	passed time.Duration
 	wall   time.Time
+
+	pods     *memberPods
+	profiles *profiles.Set
 }
 
 // regression returns by how much the clock was set back since the last call.
@@ -39,29 +43,29 @@ func (c *wallClock) read(passed time.Duration, wall time.Time) time.Duration {
 	return max(0, passed-before.passed-wall.Sub(before.wall))
 }
 
-// followClock puts every pending pod into the scheduling queue's active part when the clock was set back. The
+// follow puts every pending pod into the scheduling queue's active part when the clock was set back. The
 // scheduler's back-offs end at a time of the clock on the wall (alignToWindow in kube-scheduler's backoff_queue.go
 // drops the monotonic reading): without this a pod whose binding has failed a moment before would be off for as long as
 // the clock was set back, be it an hour.
-func (w *waker) followClock(ctx context.Context, now time.Time) {
-	back := w.clock.regression(now)
+func (c *wallClock) follow(ctx context.Context, now time.Time) {
+	back := c.regression(now)
 	if back < regressionFrom {
 		return
 	}
 	logger := klog.FromContext(ctx)
-	all, err := w.pods.lister.List(labels.Everything())
+	all, err := c.pods.lister.List(labels.Everything())
 	if err != nil {
 		logger.Error(err, "Listing pods failed, those in back-off wait until the clock has caught up")
 		return
 	}
 	pending := map[string]*v1.Pod{}
 	for _, pod := range all {
-		if pod.Spec.NodeName == "" && !kubeview.Finished(pod) && w.profiles.of(pod) != nil {
+		if pod.Spec.NodeName == "" && !podview.Finished(pod) && c.profiles.Of(pod) != nil {
 			pending[pod.Namespace+"/"+pod.Name] = pod
 		}
 	}
 	logger.Info("The clock of this machine was set back: pending pods are tried again, as their back-off would end by that clock", "by", back, "pods", len(pending))
 	if len(pending) > 0 {
-		w.profiles.one().Activate(logger, pending)
+		c.profiles.Any().Activate(logger, pending)
 	}
 }

@@ -10,42 +10,44 @@ import (
 	apitypes "k8s.io/apimachinery/pkg/types"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
-	"berth.dev/berth/pkg/clusterstate"
+	"berth.dev/berth/pkg/capacity"
+	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/informers"
-	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/podgroup"
+	"berth.dev/berth/pkg/profiles"
+	"berth.dev/berth/pkg/retry"
+	"berth.dev/berth/pkg/waitlist"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // coordinator is what all profiles of one process share. It wires the owners of state to each other and to the informers;
-// the state is theirs: the ledger's of gangs, the headroom's of capacity, the waker's of who is tried next, the evictor's of
+// the state is theirs: the ledger's of gangs, the headroom's of capacity, the waitlist's of gangs that wait, retry.Queue's of who is tried next, the evictor's of
 // evictions, the promises' of what is kept for whom, the controller's of what was written.
 type coordinator struct {
 	settings settings
 	ledger   *gang.Ledger
 	members  members
 	classes  queueClasses
-	profiles *profiles
+	profiles *profiles.Set
 	pods     *memberPods
 	groups   *podGroups
-	storage  storageListers
-	network  networkOf
-	headroom *headroom
-	models   *gpuModels
+	headroom *capacity.Index
 	promises *promises
-	carrier  *carrier
-	plans    plans
+	effects  *executor
+	planner  *dryrun.Planner
 	evictor  *evictor
-	waker    *waker
-	// preemptors are pods for which others are evicted one by one.
-	preemptors preemptors
-	// vacated wakes pods when one that kept them away is bound elsewhere.
-	vacated vacated
-	owners  *podgroup.Owners
+	inbox    *inbox
+	loop     *loop
+	// capacityFreed wakes pods when one that kept them away is bound elsewhere.
+	capacityFreed capacityFreed
+	owners        *podgroup.Owners
 	// leader tells whether this process schedules, status is the controller of PodGroups.
-	leader informers.Leader
-	status *podgroup.Controller
-	words  pluginWords
+	leader   informers.Leader
+	status   *podgroup.Controller
+	messages pluginMessages
 	// mixedModels says by gang on which models it runs, if on several.
 	mixedModels sync.Map
 }
@@ -62,57 +64,77 @@ func coordinatorOf(ctx context.Context, profile framework.Framework, s settings)
 		if err != nil {
 			return nil, err
 		}
-		clusterstate.GangsOf(factory).Follow(s.owners)
+		gangview.GangsOf(factory).Follow(s.owners)
 		c := newCoordinator(s, &podGroups{store: groups.GetStore()})
-		c.models.names = clusterstate.GPUNamesOf(factory)
-		c.profiles.add(profile)
+		c.planner.Models.Names = gpuview.ProfileKeysOf(factory)
+		c.profiles.Add(profile)
 		return c, c.run(ctx, profile, groups, client)
 	})
 	if err != nil {
 		return nil, err
 	}
-	c.profiles.add(profile)
+	c.profiles.Add(profile)
 	return c, nil
 }
 
 // newCoordinator wires the parts that know nothing of informers.
 func newCoordinator(s settings, groups *podGroups) *coordinator {
-	c := &coordinator{settings: s, groups: groups, members: members{policy: s.owners}, classes: s.classes, models: newGPUModels(), profiles: &profiles{}, pods: &memberPods{}}
-	c.waker = newWaker()
+	c := &coordinator{settings: s, groups: groups, members: members{policy: s.owners}, classes: s.classes, profiles: &profiles.Set{}, pods: &memberPods{}}
+	c.inbox = newInbox()
 	c.ledger = gang.NewLedger(s.timeout, func(id gang.ID) {
 		c.status.Enqueue(id)
-		c.waker.mark(id)
+		c.inbox.change(id)
 	})
 	c.status = podgroup.New(&c.leader, c.groupSource())
-	c.headroom = newHeadroom(func(name v1.ResourceName) bool {
-		profile := c.profiles.one()
-		return profile != nil && claimed(profile, name)
-	}, c.profiles.filters)
-	c.promises = &promises{members: c.members, allowsBackfill: c.allowsBackfill, filters: c.profiles.filters}
+	c.headroom = capacity.New(func(name v1.ResourceName) bool {
+		profile := c.profiles.Any()
+		return profile != nil && profiles.Claimed(profile, name)
+	}, c.profiles.Traits)
+	c.promises = &promises{members: c.members, allowsBackfill: c.allowsBackfill, filters: c.profiles.Traits}
 	c.evictor = &evictor{profiles: c.profiles, members: c.members, headroom: c.headroom, ledger: c.ledger, groups: c.groups, pods: c.pods,
-		promises: c.promises, again: c.waker.resume}
-	c.carrier = &carrier{ledger: c.ledger, profiles: c.profiles, pods: c.pods, lost: c.keepForReturn, landed: c.evictor.landed}
+		promises: c.promises, again: c.inbox.resume}
+	c.planner = &dryrun.Planner{Ledger: c.ledger, GangOf: c.members.id, Pod: c.pods.pod, PodGroup: c.groups.get, Profiles: c.profiles, Capacity: c.headroom,
+		Models: dryrun.NewModels(), Said: c.messages.about}
+	c.effects = &executor{ledger: c.ledger, profiles: c.profiles, pods: c.pods, lost: c.keepForReturn, landed: c.evictor.landed}
+	c.loop = c.newLoop()
 	return c
+}
+
+func (c *coordinator) newLoop() *loop {
+	list := waitlist.New()
+	list.Capacity, list.Pod, list.PodGroup, list.Profiles, list.Topology = c.headroom, c.pods.pod, c.groups.get, c.profiles, c.planner.Topology
+	return &loop{
+		settings: c.settings, ledger: c.ledger, inbox: c.inbox, list: list, queue: retry.NewQueue(), plans: &c.planner.Pending, promises: c.promises,
+		effects: c.effects, evictor: c.evictor, opened: make(opening),
+		reservations: &reservations{settings: c.settings, ledger: c.ledger, list: list, promises: c.promises, leader: &c.leader, changed: c.status.Enqueue,
+			turns: gang.NewReserveTurns(c.settings.ttl)},
+		activator: &activator{ledger: c.ledger, list: list, effects: c.effects},
+		clock:     wallClock{pods: c.pods, profiles: c.profiles},
+		forgotten: func(id gang.ID) {
+			c.owners.Drop(id)
+			c.messages.forget(id)
+		},
+	}
 }
 
 // allowsBackfill reports whether the pod may use what is promised to a gang for its turn.
 func (c *coordinator) allowsBackfill(pod *v1.Pod) bool {
-	return kubeview.MayBackfill(c.groups.get(c.members.id(pod)), pod)
+	return gangview.MayBackfill(c.groups.get(c.members.id(pod)), pod)
 }
 
 // misstated returns what the pod says wrongly about its place in the queue or in capacity that is kept, nil if nothing is wrong.
-func (c *coordinator) misstated(pod *v1.Pod) *kubeview.BadValue {
+func (c *coordinator) misstated(pod *v1.Pod) *wellknown.BadValue {
 	if bad := c.classes.misnamed(pod); bad != nil {
 		return bad
 	}
-	_, bad := kubeview.PodBackfill(pod)
+	_, bad := gangview.PodBackfill(pod)
 	return bad
 }
 
 // keepForReturn promises the room of a member that was lost to its gang, so that its replacement finds it, or the member itself
 // if it could not be bound.
 func (c *coordinator) keepForReturn(loss gang.Loss) {
-	pod := c.headroom.pod(apitypes.UID(loss.Member.UID))
+	pod := c.headroom.Pod(apitypes.UID(loss.Member.UID))
 	if pod == nil {
 		pod = c.pods.pod(loss.Member)
 	}
@@ -130,4 +152,13 @@ func (c *coordinator) keepForReturn(loss gang.Loss) {
 		priority = math.MaxInt32
 	}
 	c.promises.add(promise{to: loss.Group, kind: forReturn, priority: priority, node: loss.Node, info: info, until: time.Now().Add(c.settings.recovery)})
+}
+
+// noteMixed keeps on which models the gang is, for its PodGroup; empty if on one.
+func (c *coordinator) noteMixed(id gang.ID, on string) {
+	if on == "" {
+		c.mixedModels.Delete(id)
+		return
+	}
+	c.mixedModels.Store(id, on)
 }

@@ -13,9 +13,11 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
 
+	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/reasons"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // The keys of what a member's cycle keeps.
@@ -91,7 +93,7 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Po
 
 // tellForeign records once about a pod that it is in a group of another scheduler, and so in none here.
 func (p *Plugin) tellForeign(ctx context.Context, pod *v1.Pod) {
-	f, says := kubeview.PodForeignGang(pod)
+	f, says := gangview.ForeignOf(pod)
 	if !says || pod.Spec.SchedulingGroup != nil || !p.shared.status.Pods.IsNews(pod, "ForeignGroup", f.String()) {
 		return
 	}
@@ -115,7 +117,7 @@ func (p *Plugin) Filter(_ context.Context, state fwk.CycleState, pod *v1.Pod, no
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "node(s) that the gang's plan does not give to this member")
 	}
 	if to, refused := p.shared.promises.refuse(pod, node, p.framework.SnapshotSharedLister().NodeInfos()); refused {
-		return reasons.Status(fwk.Unschedulable, promisedTo(to))
+		return reasons.Status(fwk.Unschedulable, dryrun.PromisedTo(to))
 	}
 	return nil
 }
@@ -125,39 +127,39 @@ func (p *Plugin) lead(ctx context.Context, state fwk.CycleState, id gang.ID, pod
 	c := p.shared
 	uid := gang.UID(pod.UID)
 	fail := func(reason gang.Reason, short []string) (*fwk.PreFilterResult, *fwk.Status) {
-		c.carrier.carry(ctx, c.ledger.Block(id, reason, short, c.settings.backoff, time.Now()))
+		c.effects.apply(ctx, c.ledger.Block(id, reason, short, c.settings.backoff, time.Now()))
 		return nil, reasons.Status(fwk.UnschedulableAndUnresolvable, reason)
 	}
 	if reason := p.lack(id, nodes, nil); reason != nil {
 		return fail(reason, nil)
 	}
 	// Where siblings hold what the plan gave them, everybody is the better off the sooner it is whole again.
-	if !turn.Reopened && !c.plans.pace.Admit(id, time.Now()) {
+	if !turn.Reopened && !c.planner.Pending.Pace.Admit(id, time.Now()) {
 		return p.putOff(ctx, state, id, uid, 0)
 	}
-	plan := c.plans.take(id)
-	if plan != nil && !plan.serves(turn) {
-		plan.stop()
-		c.plans.pace.Forget(id)
+	plan := c.planner.Pending.Take(id)
+	if plan != nil && !plan.Serves(turn) {
+		plan.Stop()
+		c.planner.Pending.Pace.Forget(id)
 		return p.giveUp(ctx, state, id, uid)
 	}
 	if plan == nil {
-		plan = c.newPlanning(id, turn, nodes)
+		plan = c.planner.Begin(id, turn, nodes)
 	}
-	done, took := plan.slice(ctx)
-	c.plans.pace.Ran(id, took, done, time.Now())
-	c.waker.look()
+	done, took := plan.Slice(ctx)
+	c.planner.Pending.Pace.Ran(id, took, done, time.Now())
+	c.inbox.look()
 	if !done {
 		planPauses.Inc()
-		abandoned := !c.plans.park(id, plan, time.Now())
+		abandoned := !c.planner.Pending.Park(id, plan, time.Now())
 		klog.FromContext(ctx).V(4).Info("Paused planning a gang", "gang", id, "duration", took, "abandoned", abandoned)
 		if abandoned {
 			return p.giveUp(ctx, state, id, uid)
 		}
-		return p.putOff(ctx, state, id, uid, sliceRest)
+		return p.putOff(ctx, state, id, uid, dryrun.SliceRest)
 	}
-	result, err := plan.result, plan.err
-	var bad *kubeview.BadValue
+	result, err := plan.Result, plan.Err
+	var bad *wellknown.BadValue
 	switch {
 	case errors.As(err, &bad):
 		return fail(gang.Told(err.Error()), nil)
@@ -168,22 +170,22 @@ func (p *Plugin) lead(ctx context.Context, state fwk.CycleState, id gang.ID, pod
 	if result.Feasible() {
 		outcome = "feasible"
 	}
-	planDuration.WithLabelValues(outcome).Observe(plan.took.Seconds())
-	nodesExamined.Observe(float64(result.examined))
+	planDuration.WithLabelValues(outcome).Observe(plan.Took.Seconds())
+	nodesExamined.Observe(float64(result.Examined))
 	klog.FromContext(ctx).V(3).Info("Planned gang", "gang", id, "needs", turn.Need.Total, "members", len(turn.Members),
-		"placed", len(result.Assignments), "nodesExamined", result.examined, "duration", plan.took)
+		"placed", len(result.Assignments), "nodesExamined", result.Examined, "duration", plan.Took)
 	if !result.Feasible() {
 		p.giveBackClaims(ctx, result)
 		short := make([]string, len(result.Short))
 		for i := range result.Short {
 			short[i] = result.Short[i].Class
 		}
-		return fail(gang.NewShortfall(id, turn, result.Result, result.describe, result.within, result.causes(result.Result)), short)
+		return fail(gang.NewShortfall(id, turn, result.Result, result.Describe, result.Within, result.Causes(result.Result)), short)
 	}
-	effects, serves, proceed := c.ledger.Propose(uid, gang.Proposal{Assignments: result.Assignments, Ordered: result.ordered}, time.Now())
-	c.carrier.carry(ctx, effects)
+	effects, serves, proceed := c.ledger.Propose(uid, gang.Proposal{Assignments: result.Assignments, Ordered: result.Ordered}, time.Now())
+	c.effects.apply(ctx, effects)
 	if serves {
-		c.noteMixed(id, result.mixed)
+		c.noteMixed(id, result.Mixed)
 	}
 	switch {
 	case !serves:
@@ -201,14 +203,11 @@ func (p *Plugin) lead(ctx context.Context, state fwk.CycleState, id gang.ID, pod
 	return nil, fwk.AsStatus(fmt.Errorf("planning gang %s: the plan has no node for its leader", id))
 }
 
-// sliceRest is the pause after a slice of a plan, beside what the place in the queue gives to others.
-const sliceRest = sliceTime / 2
-
 // putOff ends the cycle of a leader whose plan is not done or not begun. Everybody in the queue goes first.
 func (p *Plugin) putOff(ctx context.Context, state fwk.CycleState, id gang.ID, uid gang.UID, rest time.Duration) (*fwk.PreFilterResult, *fwk.Status) {
 	c := p.shared
 	state.Write(passedKey, mark{})
-	c.carrier.carry(ctx, c.ledger.Pause(uid, rest, time.Now()))
+	c.effects.apply(ctx, c.ledger.Pause(uid, rest, time.Now()))
 	return nil, reasons.Status(fwk.UnschedulableAndUnresolvable, gang.Obstacle{Cause: gang.PlanPaused, Group: id})
 }
 
@@ -216,23 +215,23 @@ func (p *Plugin) putOff(ctx context.Context, state fwk.CycleState, id gang.ID, u
 func (p *Plugin) giveUp(ctx context.Context, state fwk.CycleState, id gang.ID, uid gang.UID) (*fwk.PreFilterResult, *fwk.Status) {
 	c := p.shared
 	state.Write(passedKey, mark{})
-	c.carrier.carry(ctx, c.ledger.Abandon(uid, c.settings.backoff, time.Now()))
+	c.effects.apply(ctx, c.ledger.Abandon(uid, c.settings.backoff, time.Now()))
 	return nil, reasons.Status(fwk.UnschedulableAndUnresolvable, gang.Obstacle{Cause: gang.PlanChanged, Group: id})
 }
 
 // giveBackClaims lets the plugin of claims give back devices that are allocated where the gang cannot go: the filters have found
 // that in the dry run, which the cycle's own state does not show.
-func (p *Plugin) giveBackClaims(ctx context.Context, a *arrangement) {
+func (p *Plugin) giveBackClaims(ctx context.Context, a *dryrun.Plan) {
 	for _, s := range a.Short {
-		if r := a.classes[s.Class]; r.state != nil {
-			p.giveBack(ctx, r.profile, r.state, r.pod)
+		if r := a.Classes[s.Class]; r.State != nil {
+			p.giveBack(ctx, r.Profile, r.State, r.Pod)
 		}
 	}
 }
 
 // giveBack lets the plugin of claims give back devices that are allocated to the pod for nothing.
 func (p *Plugin) giveBack(ctx context.Context, profile framework.Framework, state fwk.CycleState, pod *v1.Pod) {
-	if !claimsDevices(profile, pod) {
+	if !p.shared.profiles.Traits(pod).Claims(pod) {
 		return
 	}
 	for _, plugin := range p.framework.PreEnqueuePlugins() {
@@ -270,11 +269,11 @@ func (p *Plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *v1.P
 	case gang.Follow:
 		plansInvalidated.Inc()
 		why := gang.Obstacle{Cause: gang.NodeRefused, Group: id, Node: turn.Node, Says: statuses.Get(turn.Node).Message()}
-		c.carrier.carry(ctx, c.ledger.Broken(uid, why, c.settings.backoff, time.Now()))
+		c.effects.apply(ctx, c.ledger.Broken(uid, why, c.settings.backoff, time.Now()))
 	case gang.Lead:
 		if !c.ledger.Blocked(uid) {
 			// Another plugin turned the leader away before it could plan.
-			c.carrier.carry(ctx, c.ledger.Decline(uid, gang.Obstacle{Cause: gang.Declined, Group: id, Pod: pod.Name}, c.settings.backoff, time.Now()))
+			c.effects.apply(ctx, c.ledger.Decline(uid, gang.Obstacle{Cause: gang.Declined, Group: id, Pod: pod.Name}, c.settings.backoff, time.Now()))
 			return nil, p.stop(ctx, state, pod, "")
 		}
 		outcome, err := p.preempt(ctx, id, turn)

@@ -9,6 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"berth.dev/berth/pkg/capacity"
+	"berth.dev/berth/pkg/dryrun"
+	"berth.dev/berth/pkg/eviction"
 	"berth.dev/berth/pkg/gang"
 )
 
@@ -32,7 +35,7 @@ type checking struct {
 	found   *proposal
 	gone    sets.Set[string]
 	// elsewhere are those of the pods that go which are on other nodes than the members.
-	elsewhere []placedPod
+	elsewhere []dryrun.PlacedPod
 	said      findings
 	// alone counts the questions about one node.
 	alone int
@@ -40,7 +43,7 @@ type checking struct {
 
 // check places the gang on the nodes of the proposal with the profile's own filters, as if the victims and the pods that
 // leave anyway were gone, and returns what it has found out about the nodes if that fails: nil if the proposal is out of date.
-func (p *Plugin) check(ctx context.Context, r *request, turn gang.Turn, found *proposal) (*arrangement, findings, error) {
+func (p *Plugin) check(ctx context.Context, r *request, turn gang.Turn, found *proposal) (*dryrun.Plan, findings, error) {
 	c := &checking{Plugin: p, ctx: ctx, request: r, turn: turn, found: found, gone: sets.New[string](), said: findings{}}
 	for _, pod := range found.going() {
 		c.gone.Insert(string(pod.UID))
@@ -65,21 +68,21 @@ func (p *Plugin) check(ctx context.Context, r *request, turn gang.Turn, found *p
 }
 
 // place tries members on nodes from which the victims and what leaves are gone.
-func (c *checking) place(members []gang.Member, need gang.Minimum, nodes []fwk.NodeInfo) (*arrangement, error) {
+func (c *checking) place(members []gang.Member, need gang.Minimum, nodes []fwk.NodeInfo) (*dryrun.Plan, error) {
 	turn := c.turn
 	turn.Members, turn.Need = members, need
-	return c.shared.try(&work{ctx: c.ctx}, c.request.id, turn, part{nodes: nodes}, nil, func(d *dryRun) error {
+	return c.shared.planner.Place(&dryrun.Work{Ctx: c.ctx}, c.request.id, turn, dryrun.Part{Nodes: nodes}, nil, func(d *dryrun.Run) error {
 		for _, n := range nodes {
 			for _, info := range n.GetPods() {
 				if !c.gone.Has(string(info.GetPod().UID)) {
 					continue
 				}
-				if err := d.remove(placedPod{info: info, node: n.Node().Name}); err != nil {
+				if err := d.Remove(dryrun.PlacedPod{Info: info, Node: n.Node().Name}); err != nil {
 					return err
 				}
 			}
 		}
-		d.elsewhere = c.elsewhere
+		d.Elsewhere = c.elsewhere
 		return nil
 	})
 }
@@ -97,7 +100,7 @@ func (c *checking) findElsewhere() {
 		}
 		for _, info := range node.GetPods() {
 			if info.GetPod().UID == pod.UID {
-				c.elsewhere = append(c.elsewhere, placedPod{info: info, node: pod.Spec.NodeName})
+				c.elsewhere = append(c.elsewhere, dryrun.PlacedPod{Info: info, Node: pod.Spec.NodeName})
 			}
 		}
 	}
@@ -122,7 +125,7 @@ func (c *checking) proposed() []gang.Member {
 }
 
 // learn notes what it says about classes and nodes that only some of the proposed members were placed.
-func (c *checking) learn(a *arrangement, proposed []gang.Member) error {
+func (c *checking) learn(a *dryrun.Plan, proposed []gang.Member) error {
 	placed, total, short := map[gang.Refusal]int{}, map[string]int{}, map[string]int{}
 	classOf := make(map[gang.UID]string, len(proposed))
 	for _, m := range proposed {
@@ -135,14 +138,14 @@ func (c *checking) learn(a *arrangement, proposed []gang.Member) error {
 		total[class]++
 		short[class]--
 	}
-	alike, nowhere := c.alike(), map[shapeKey]bool{}
+	alike, nowhere := c.alike(), map[capacity.ShapeKey]bool{}
 	for _, want := range c.found.Placed {
 		class := c.request.classes[want.Class]
-		shape, n := c.shared.headroom.shapeOf(class.pod), gang.Refusal{Class: class.class, Node: want.Node}
+		shape, n := c.shared.headroom.ShapeOf(class.pod), gang.Refusal{Class: class.class, Node: want.Node}
 		if placed[n] >= want.Members {
 			continue
 		}
-		if short[n.Class] > 0 && total[n.Class] == 0 && c.found.Outcome == gang.RoomAlready {
+		if short[n.Class] > 0 && total[n.Class] == 0 && c.found.Outcome == eviction.RoomAlready {
 			// Nobody would have to go, and yet there is no plan: the account does not know what refuses the class.
 			nowhere[shape] = true
 			continue
@@ -178,10 +181,10 @@ func (c *checking) learn(a *arrangement, proposed []gang.Member) error {
 
 // alike are the classes that the account cannot tell apart. What filters say of one is taken to hold of the others: each member of a
 // StatefulSet has a volume of its own.
-func (c *checking) alike() map[shapeKey][]string {
-	classes := map[shapeKey][]string{}
+func (c *checking) alike() map[capacity.ShapeKey][]string {
+	classes := map[capacity.ShapeKey][]string{}
 	for _, class := range c.request.classes {
-		shape := c.shared.headroom.shapeOf(class.pod)
+		shape := c.shared.headroom.ShapeOf(class.pod)
 		classes[shape] = append(classes[shape], class.class)
 	}
 	return classes
@@ -207,7 +210,7 @@ func (c *checking) ask(classes []string) error {
 	of, turn := sets.New(classes...), c.turn
 	turn.Members = slices.DeleteFunc(slices.Clone(turn.Members), func(m gang.Member) bool { return !of.Has(m.Class) })
 	turn.Need = gang.Minimum{Total: len(turn.Members)}
-	a, err := c.shared.try(&work{ctx: c.ctx}, c.request.id, turn, part{nodes: nodes}, nil, nil)
+	a, err := c.shared.planner.Place(&dryrun.Work{Ctx: c.ctx}, c.request.id, turn, dryrun.Part{Nodes: nodes}, nil, nil)
 	if err != nil {
 		return err
 	}

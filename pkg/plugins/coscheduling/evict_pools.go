@@ -6,7 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 
-	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/eviction"
 )
 
 // addPools adds what plugins count for the whole cluster, as far as the request asks for it.
@@ -16,15 +16,15 @@ func (b *problemBuilder) addPools() {
 		asking[i] = b.request.classes[i].pod
 	}
 	b.counts = b.wide.Counts(asking, func(plugin string) bool {
-		profile := b.profiles.of(asking[0])
+		profile := b.profiles.Of(asking[0])
 		return profile != nil && slices.ContainsFunc(profile.ListPlugins().Filter.Enabled,
 			func(p config.Plugin) bool { return p.Name == plugin })
 	})
 	for _, count := range b.counts {
 		for i, free := range count.Free {
-			pool := gang.EvictPool{Free: free, Covers: make([]bool, len(b.cluster.nodes))}
-			for n := range b.cluster.nodes {
-				pool.Covers[n] = count.Covers(i, b.cluster.nodes[n].name)
+			pool := eviction.Pool{Free: free, Covers: make([]bool, len(b.cluster.Nodes))}
+			for n := range b.cluster.Nodes {
+				pool.Covers[n] = count.Covers(i, b.cluster.Nodes[n].Name)
 			}
 			b.problem.Pools = append(b.problem.Pools, pool)
 		}
@@ -35,8 +35,8 @@ func (b *problemBuilder) addPools() {
 }
 
 // holds is how much of each pool the pod holds on the node.
-func (b *problemBuilder) holds(pod *v1.Pod, node string) gang.Vector {
-	var all gang.Vector
+func (b *problemBuilder) holds(pod *v1.Pod, node string) eviction.Vector {
+	var all eviction.Vector
 	for _, count := range b.counts {
 		uses := count.Uses(pod, node)
 		if uses == nil {

@@ -14,10 +14,13 @@ import (
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/clusterwide"
+	"berth.dev/berth/pkg/eviction"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/plural"
+	"berth.dev/berth/pkg/podview"
 )
 
 // request asks for pods to be evicted so that a gang can start, or a single pod.
@@ -63,15 +66,15 @@ func (r *request) mayHelp(node string) bool {
 
 // proposal is the answer to a request.
 type proposal struct {
-	gang.Eviction
+	eviction.Plan
 	request *request
 	victims []*v1.Pod
 	// pods is how many pods each node has, by the account, on which members will be placed.
 	pods map[string]int
 	// leaving are the pods that terminate anyway on the nodes where members will be placed.
 	leaving []*v1.Pod
-	// tolls are what it takes from each gang.
-	tolls []gang.Toll
+	// impacts are what it takes from each gang.
+	impacts []gang.EvictionImpact
 }
 
 // going are the pods that have to go before members are placed.
@@ -103,41 +106,41 @@ func (p *proposal) evicting() string {
 
 // propose looks for the pods to evict, with what filters have said so far.
 func (e *evictor) propose(r *request, said findings) *proposal {
-	keys := make([]shapeKey, len(r.classes))
+	keys := make([]capacity.ShapeKey, len(r.classes))
 	for i, c := range r.classes {
-		keys[i] = e.headroom.acquire(c.pod)
-		defer e.headroom.release(keys[i])
+		keys[i] = e.headroom.Acquire(c.pod)
+		defer e.headroom.Release(keys[i])
 	}
 	budgets, err := e.budgets.List(labels.Everything())
 	if err != nil {
-		return &proposal{request: r, Eviction: gang.Eviction{Reason: "listing PodDisruptionBudgets: " + err.Error()}}
+		return &proposal{request: r, Plan: eviction.Plan{Reason: "listing PodDisruptionBudgets: " + err.Error()}}
 	}
-	b := &problemBuilder{evictor: e, request: r, cluster: e.headroom.cluster(keys), covers: newCoverage(budgets),
+	b := &problemBuilder{evictor: e, request: r, cluster: e.headroom.Snapshot(keys), covers: newCoverage(budgets),
 		leaving: map[string][]*v1.Pod{}, holdersLeaving: map[apitypes.UID]*v1.Pod{}, now: time.Now()}
 	p := b.build(said)
-	found := &proposal{Eviction: gang.Evict(p), request: r, pods: map[string]int{}}
-	tolls := map[gang.ID]gang.Toll{}
+	found := &proposal{Plan: eviction.Choose(p), request: r, pods: map[string]int{}}
+	impacts := map[gang.ID]gang.EvictionImpact{}
 	for _, i := range found.Victims {
 		found.victims = append(found.victims, b.victims[i])
 		v := &p.Victims[i]
 		if g, known := p.Groups[v.Group]; known {
-			t, counted := tolls[v.Group]
+			t, counted := impacts[v.Group]
 			if !counted {
-				t = gang.Toll{Group: v.Group, Whole: slices.Contains(found.Groups, v.Group), Bound: g.Bound}
+				t = gang.EvictionImpact{Group: v.Group, Whole: slices.Contains(found.Groups, v.Group), Bound: g.Bound}
 			}
 			t.Pods = append(t.Pods, v.UID)
-			tolls[v.Group] = t
+			impacts[v.Group] = t
 		}
 	}
-	found.tolls = slices.Collect(maps.Values(tolls))
+	found.impacts = slices.Collect(maps.Values(impacts))
 	for _, placed := range found.Placed {
 		found.pods[placed.Node] = 0
 	}
-	for i := range b.cluster.nodes {
-		n := &b.cluster.nodes[i]
-		if _, used := found.pods[n.name]; used {
-			found.pods[n.name] = len(n.pods)
-			for _, pod := range b.leaving[n.name] {
+	for i := range b.cluster.Nodes {
+		n := &b.cluster.Nodes[i]
+		if _, used := found.pods[n.Name]; used {
+			found.pods[n.Name] = len(n.Pods)
+			for _, pod := range b.leaving[n.Name] {
 				b.holdersLeaving[pod.UID] = pod
 			}
 		}
@@ -145,7 +148,7 @@ func (e *evictor) propose(r *request, said findings) *proposal {
 	if len(found.pods) > 0 {
 		found.leaving = slices.SortedFunc(maps.Values(b.holdersLeaving), func(a, b *v1.Pod) int { return cmp.Compare(a.UID, b.UID) })
 	}
-	if found.Outcome == gang.NoRoom && b.promised && r.only != nil {
+	if found.Outcome == eviction.NoRoom && b.promised && r.only != nil {
 		// Nothing else tells it that a promise has ended.
 		e.promises.note(r.only)
 	}
@@ -156,10 +159,10 @@ func (e *evictor) propose(r *request, said findings) *proposal {
 type problemBuilder struct {
 	*evictor
 	request *request
-	cluster *clusterCopy
+	cluster *capacity.Snapshot
 	covers  *coverage
 	counts  []*clusterwide.Count
-	problem gang.EvictProblem
+	problem eviction.Problem
 	victims []*v1.Pod
 	// leaving are the pods of each node that terminate now.
 	leaving map[string][]*v1.Pod
@@ -170,33 +173,33 @@ type problemBuilder struct {
 	promised bool
 }
 
-func (b *problemBuilder) build(said findings) *gang.EvictProblem {
+func (b *problemBuilder) build(said findings) *eviction.Problem {
 	r, p := b.request, &b.problem
-	p.Priority, p.Need, p.Groups, p.Budgets = r.priority, r.need, map[gang.ID]gang.VictimGroup{}, b.covers.allowed
-	width := len(b.cluster.resources)
+	p.Priority, p.Need, p.Groups, p.Budgets = r.priority, r.need, map[gang.ID]eviction.Group{}, b.covers.allowed
+	width := len(b.cluster.Resources)
 	for i, c := range r.classes {
-		class := gang.EvictClass{Demand: make(gang.Vector, width), Count: c.count, Role: c.role, Fits: make([]bool, len(b.cluster.nodes))}
-		for _, bound := range b.cluster.shapes[i].bounds {
-			class.Demand[bound.resource] = bound.amount
+		class := eviction.Class{Demand: make(eviction.Vector, width), Count: c.count, Role: c.role, Fits: make([]bool, len(b.cluster.Nodes))}
+		for _, bound := range b.cluster.Shapes[i].Bounds {
+			class.Demand[bound.Resource] = bound.Amount
 		}
-		for n := range b.cluster.nodes {
-			node := &b.cluster.nodes[n]
-			class.Fits[n] = node.admits[i] && !said[gang.Refusal{Class: c.class, Node: node.name}] && r.mayHelp(node.name)
+		for n := range b.cluster.Nodes {
+			node := &b.cluster.Nodes[n]
+			class.Fits[n] = node.Admits[i] && !said[gang.Refusal{Class: c.class, Node: node.Name}] && r.mayHelp(node.Name)
 		}
 		p.Classes = append(p.Classes, class)
 	}
 	b.addPools()
-	for n := range b.cluster.nodes {
+	for n := range b.cluster.Nodes {
 		b.addNode(n)
 	}
 	b.addPromises()
 	b.addNominated()
-	b.distrust(said)
+	b.applyFilterFindings(said)
 	b.addDomains()
 	if len(r.wanted) > 0 {
-		p.Wanted = make(gang.Vector, width)
+		p.Wanted = make(eviction.Vector, width)
 		for name, amount := range r.wanted {
-			if i := slices.Index(b.cluster.resources, name); i >= 0 {
+			if i := slices.Index(b.cluster.Resources, name); i >= 0 {
 				p.Wanted[i] = amount - r.own[name]
 			}
 		}
@@ -210,57 +213,57 @@ func (b *problemBuilder) build(said findings) *gang.EvictProblem {
 
 // addNode adds the node with the pods on it.
 func (b *problemBuilder) addNode(n int) {
-	node := &b.cluster.nodes[n]
-	free := make(gang.Vector, len(node.has))
+	node := &b.cluster.Nodes[n]
+	free := make(eviction.Vector, len(node.Has))
 	for i := range free {
-		free[i] = node.has[i] - node.used[i]
+		free[i] = node.Has[i] - node.Used[i]
 	}
-	for i := range node.pods {
-		pod := &node.pods[i]
-		if pod.terminating {
-			if leaves(pod.pod, b.now) {
-				for _, u := range pod.uses {
-					free[u.resource] += u.amount
+	for i := range node.Pods {
+		pod := &node.Pods[i]
+		if pod.Terminating {
+			if leaves(pod.Object, b.now) {
+				for _, u := range pod.Uses {
+					free[u.Resource] += u.Amount
 				}
-				if b.giveBack(pod.pod, node.name, 1) {
-					b.holdersLeaving[pod.pod.UID] = pod.pod
+				if b.giveBack(pod.Object, node.Name, 1) {
+					b.holdersLeaving[pod.Object.UID] = pod.Object
 				}
-				b.leaving[node.name] = append(b.leaving[node.name], pod.pod)
+				b.leaving[node.Name] = append(b.leaving[node.Name], pod.Object)
 			}
 			continue
 		}
 		b.addVictim(n, pod)
 	}
-	b.problem.Nodes = append(b.problem.Nodes, gang.EvictNode{Name: node.name, Free: free})
+	b.problem.Nodes = append(b.problem.Nodes, eviction.Node{Name: node.Name, Free: free})
 }
 
 // addVictim adds the pod if it may be evicted: what runs on every node or without the API server would come back at once.
-func (b *problemBuilder) addVictim(n int, pod *podCopy) {
-	priority := pod.priority
-	if priority <= b.request.priority && b.promises.backfills(b.request.id, pod.pod) {
+func (b *problemBuilder) addVictim(n int, pod *capacity.BoundPod) {
+	priority := pod.Priority
+	if priority <= b.request.priority && b.promises.backfills(b.request.id, pod.Object) {
 		// It runs in what is promised to this very gang. One that is more important would run there without leave, and again when
 		// it was evicted.
 		priority = math.MinInt32
 	}
-	id := b.native.unitOf(pod.pod)
+	id := b.native.unitOf(pod.Object)
 	if id == (gang.ID{}) {
-		id = pod.of
+		id = pod.Of
 	}
 	if id != (gang.ID{}) {
 		g := b.problem.Groups[id]
 		g.Bound++
 		b.problem.Groups[id] = g
 	}
-	if priority >= b.request.priority || kubeview.BelongsToNode(pod.pod) {
+	if priority >= b.request.priority || podview.BelongsToNode(pod.Object) {
 		return
 	}
-	v := gang.Victim{UID: pod.uid, Node: n, Priority: priority, Started: pod.started, Group: id, Role: kubeview.GangRole(pod.pod, b.groups.get(id)),
-		Requests: make(gang.Vector, len(b.cluster.resources)), Holds: b.holds(pod.pod, b.cluster.nodes[n].name), Budgets: b.covers.of(pod.pod)}
-	for _, u := range pod.uses {
-		v.Requests[u.resource] = u.amount
+	v := eviction.Victim{UID: pod.UID, Node: n, Priority: priority, Started: pod.Started, Group: id, Role: gangview.Role(pod.Object, b.groups.get(id)),
+		Requests: make(eviction.Vector, len(b.cluster.Resources)), Holds: b.holds(pod.Object, b.cluster.Nodes[n].Name), Budgets: b.covers.of(pod.Object)}
+	for _, u := range pod.Uses {
+		v.Requests[u.Resource] = u.Amount
 	}
 	b.problem.Victims = append(b.problem.Victims, v)
-	b.victims = append(b.victims, pod.pod)
+	b.victims = append(b.victims, pod.Object)
 }
 
 // addPromises takes off what is promised to others that are as important.
@@ -276,7 +279,7 @@ func (b *problemBuilder) addPromises() {
 		}
 		b.promised = true
 		b.giveBack(o.info.GetPod(), o.node, -1)
-		for i, name := range b.cluster.resources {
+		for i, name := range b.cluster.Resources {
 			b.problem.Nodes[n].Free[i] -= requestedBy(o.info, name)
 		}
 	}
@@ -284,7 +287,7 @@ func (b *problemBuilder) addPromises() {
 
 // addNominated takes off what pods are nominated for that are as important: they are about to come.
 func (b *problemBuilder) addNominated() {
-	profile := b.profiles.one()
+	profile := b.profiles.Any()
 	for n := range b.problem.Nodes {
 		for _, info := range profile.NominatedPodsForNode(b.problem.Nodes[n].Name) {
 			pod := info.GetPod()
@@ -293,17 +296,17 @@ func (b *problemBuilder) addNominated() {
 				continue
 			}
 			b.giveBack(pod, b.problem.Nodes[n].Name, -1)
-			for i, name := range b.cluster.resources {
+			for i, name := range b.cluster.Resources {
 				b.problem.Nodes[n].Free[i] -= requestedBy(info, name)
 			}
 		}
 	}
 }
 
-// distrust rules out the room that there is for a class by the account, where filters have refused the class on all nodes but those
+// applyFilterFindings rules out the room that there is for a class by the account, where filters have refused the class on all nodes but those
 // that are known to accept it. What the account does not know, claims for example, may refuse other nodes as well: that shows when
 // the next proposal is checked.
-func (b *problemBuilder) distrust(said findings) {
+func (b *problemBuilder) applyFilterFindings(said findings) {
 	for i, c := range b.request.classes {
 		if !said[gang.Refusal{Class: c.class}] {
 			continue
@@ -324,11 +327,11 @@ func (b *problemBuilder) addDomains() {
 		return
 	}
 	index, held := map[string]int{}, map[int]int{}
-	var domains []gang.EvictDomain
-	for n := range b.cluster.nodes {
+	var domains []eviction.Domain
+	for n := range b.cluster.Nodes {
 		path, complete := "", true
 		for _, key := range b.request.required {
-			value := b.cluster.nodes[n].node.Labels[key]
+			value := b.cluster.Nodes[n].Object.Labels[key]
 			complete = complete && value != ""
 			path += value + "\x00"
 		}
@@ -339,10 +342,10 @@ func (b *problemBuilder) addDomains() {
 		if !known {
 			d = len(domains)
 			index[path] = d
-			domains = append(domains, gang.EvictDomain{})
+			domains = append(domains, eviction.Domain{})
 		}
 		domains[d].Nodes = append(domains[d].Nodes, n)
-		held[d] += b.request.held[b.cluster.nodes[n].name]
+		held[d] += b.request.held[b.cluster.Nodes[n].Name]
 	}
 	most := -1
 	for d, n := range held {
@@ -355,12 +358,12 @@ func (b *problemBuilder) addDomains() {
 	}
 	b.problem.Domains = domains
 	if domains == nil {
-		b.problem.Domains = []gang.EvictDomain{{}}
+		b.problem.Domains = []eviction.Domain{{}}
 	}
 }
 
 // describe fills in what is known of a group of victims besides how many are bound.
-func (b *problemBuilder) describe(id gang.ID, g *gang.VictimGroup) {
+func (b *problemBuilder) describe(id gang.ID, g *eviction.Group) {
 	if b.native.isUnit(id) {
 		g.AllOrNothing = true
 		return

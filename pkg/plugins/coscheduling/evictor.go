@@ -18,26 +18,15 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/util"
 
+	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/clusterwide"
+	"berth.dev/berth/pkg/eviction"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/profiles"
 )
 
-const (
-	// evictionGrace is how much longer than its own grace period a pod may take to go. After that something holds it, and others may
-	// be chosen.
-	evictionGrace = 30 * time.Second
-	// evictionRequests bounds the requests in flight for one gang.
-	evictionRequests = 8
-	// maxSearches is how many proposals in a row may turn out not to help when the profile's filters see them.
-	maxSearches = 4
-	// behindPause is the pause after a proposal that was out of date, for the account to learn of pods that are being bound. It doubles
-	// each time.
-	behindPause = 100 * time.Millisecond
-	// resultAge is how long the result of a search is good for. It is checked before anything is evicted. It must last until the gang
-	// has its turn to plan again and has planned in vain: with a shorter one many gangs, or one that plans for long, would search
-	// again and again, and evict nothing.
-	resultAge = 30 * time.Second
-)
+// evictionRequests bounds the requests in flight for one gang.
+const evictionRequests = 8
 
 // evictionRetries are the pauses between the attempts to evict a pod.
 var evictionRetries = wait.Backoff{Duration: 100 * time.Millisecond, Factor: 3, Steps: 6}
@@ -46,45 +35,42 @@ var evictionRetries = wait.Backoff{Duration: 100 * time.Millisecond, Factor: 3, 
 // runs beside the scheduling cycles, on a copy of the account of the cluster; a cycle only checks with the profile's filters
 // what was found, on the few nodes that it concerns.
 type evictor struct {
-	profiles *profiles
+	profiles *profiles.Set
 	members  members
-	headroom *headroom
+	headroom *capacity.Index
 	ledger   *gang.Ledger
 	groups   *podGroups
 	pods     *memberPods
 	promises *promises
-	native   nativeGroups
-	budgets  policylisters.PodDisruptionBudgetLister
-	// wide knows what is counted for the whole cluster.
-	wide *clusterwide.Book
+	evictionSources
 	// again is told of whom to try again because a search or an eviction has ended.
 	again       func(*request)
 	afterFlight afterFlight
 
 	mu   sync.Mutex
-	work map[string]*eviction
+	work map[string]*attempt
 }
 
-// eviction is the work for one gang or pod.
-type eviction struct {
-	// searching is set while the search runs; found is its result, at when it was found.
-	searching bool
-	found     *proposal
-	at        time.Time
+// evictionSources know what an eviction has to respect besides gangs.
+type evictionSources struct {
+	native  nativeGroups
+	budgets policylisters.PodDisruptionBudgetLister
+	// wide knows what is counted for the whole cluster.
+	wide *clusterwide.Book
+}
+
+// attempt is the eviction for one gang or pod.
+type attempt struct {
+	eviction.Attempt
+	request *request
+	// found is the result of the search.
+	found *proposal
 	// said is what filters said of classes and nodes when proposals were checked.
-	said map[gang.Refusal]bool
-	// searches counts the proposals that did not help.
-	searches int
+	said findings
 	// awaited are the pods that have to go: those that are being evicted for it, and others that terminate where it will be placed.
 	awaited []awaitedPod
-	// until is when others may be chosen, zero while the requests to evict are under way. overdue is set when they are.
-	until   time.Time
-	overdue bool
-	// idleSince is when it last waited for pods to go, zero while it counts on them.
-	idleSince time.Time
 	// node is where a single pod goes when they are gone.
-	node    string
-	request *request
+	node string
 }
 
 // awaitedPod is a pod that has to go from a node.
@@ -110,55 +96,60 @@ func remain(pods []awaitedPod, nodes fwk.NodeInfoLister) bool {
 	})
 }
 
+// begin starts afresh for a request. The lock is held.
+func (e *evictor) begin(r *request, now time.Time) *attempt {
+	if e.work == nil {
+		e.work = map[string]*attempt{}
+	}
+	w := &attempt{Attempt: eviction.NewAttempt(now), request: r, said: findings{}}
+	e.work[r.name] = w
+	return w
+}
+
 // decide says what to do for the request: evict what is returned, once it is checked, or wait for the reason given. It may be
 // that no pod has to be evicted: there is room by the account, so the check shows where filters know better.
 func (e *evictor) decide(ctx context.Context, r *request, now time.Time) (*proposal, string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.work == nil {
-		e.work = map[string]*eviction{}
-	}
 	w := e.work[r.name]
-	if w != nil && len(w.awaited) > 0 && !w.overdue {
-		switch left := e.left(w); {
-		case left == 0:
-			w = nil
-		case !w.late(now):
-			return nil, waitingFor(left)
-		default:
-			e.outwait(w, now)
-		}
-	}
 	if w == nil {
-		w = &eviction{request: r, said: findings{}, idleSince: now}
-		e.work[r.name] = w
+		w = e.begin(r, now)
 	}
-	switch {
-	case w.searching:
+	pause, left := time.Duration(0), e.pods.remaining(w.awaited)
+	switch w.Ask(left, now) {
+	case eviction.Wait:
+		return nil, waitingFor(left)
+	case eviction.WaitForSearch:
 		return nil, "looking for pods to evict"
-	case w.found != nil && now.Sub(w.at) < resultAge && w.found.request.asks(r): // members may have come and gone meanwhile
+	case eviction.Restart:
+		w = e.begin(r, now)
+	case eviction.ChooseOthers:
+		e.postpone(w)
+	case eviction.UsePlan:
 		p := w.found
-		w.found = nil
-		if p.Outcome != gang.NoRoom {
+		if !p.request.asks(r) {
+			break // members may have come and gone meanwhile
+		}
+		w.Taken()
+		switch {
+		case p.Outcome != eviction.NoRoom:
 			return p, ""
+		case !p.request.inFlight || r.inFlight:
+			e.giveUp(w)
+			if w.Late(left) {
+				return nil, waitingFor(left) + ", which should have gone. Evicting others does not help: " + p.Reason
+			}
+			return nil, "preemption does not help: " + p.Reason
 		}
-		if p.request.inFlight && !r.inFlight {
-			e.search(ctx, r, w, behindPause)
-			return nil, "looking for pods to evict"
-		}
-		e.giveUp(r)
-		if left := e.left(w); w.overdue && left > 0 {
-			return nil, waitingFor(left) + ", which should have gone. Evicting others does not help: " + p.Reason
-		}
-		return nil, "preemption does not help: " + p.Reason
+		pause = eviction.OutdatedPause
 	}
-	e.search(ctx, r, w, 0)
+	e.search(ctx, r, w, pause)
 	return nil, "looking for pods to evict"
 }
 
 // search looks for victims in the background, after a pause. The lock is held.
-func (e *evictor) search(ctx context.Context, r *request, w *eviction, pause time.Duration) {
-	w.searching = true
+func (e *evictor) search(ctx context.Context, r *request, w *attempt, pause time.Duration) {
+	w.Searching()
 	said := maps.Clone(w.said)
 	// The cycle's context ends with it.
 	ctx = context.WithoutCancel(ctx)
@@ -168,15 +159,16 @@ func (e *evictor) search(ctx context.Context, r *request, w *eviction, pause tim
 		evictionSearch.Observe(time.Since(start).Seconds())
 		klog.FromContext(ctx).V(3).Info("Looked for pods to evict", "for", r.name, "victims", len(found.victims), "reason", found.Reason, "duration", time.Since(start))
 		e.mu.Lock()
-		w.searching, w.found, w.at = false, found, time.Now()
+		w.found = found
+		w.Planned(time.Now())
 		e.mu.Unlock()
 		e.again(r)
 	})
 }
 
-// useless records that the proposal does not help, because the nodes do not take the classes even then, or because it was out of
-// date, in which case said is nil. It looks for another one unless that was in vain too often.
-func (e *evictor) useless(ctx context.Context, r *request, said findings) string {
+// searchAgain records that the proposal does not help, because the nodes do not take the classes even then, or because it was out of
+// date, in which case said is nil. It looks for another one unless that did not help too often.
+func (e *evictor) searchAgain(ctx context.Context, r *request, said findings) string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	w := e.work[r.name]
@@ -184,48 +176,36 @@ func (e *evictor) useless(ctx context.Context, r *request, said findings) string
 		return ""
 	}
 	maps.Copy(w.said, said)
-	if w.searches++; w.searches >= maxSearches || said != nil && len(said) == 0 {
-		e.giveUp(r)
+	pause, again := w.Rejected(said == nil)
+	if !again || said != nil && len(said) == 0 {
+		e.giveUp(w)
 		return ""
-	}
-	pause := time.Duration(0)
-	if said == nil {
-		pause = behindPause << (w.searches - 1)
 	}
 	e.search(ctx, r, w, pause)
 	return "looking for other pods to evict"
 }
 
-// outwait lets others be chosen in place of the pods that are late. The promise counts again once those have gone, whenever that is: what
-// replaces them would be there first, and be evicted in turn. Until then others may use what lies idle there. The lock is held.
-func (e *evictor) outwait(w *eviction, now time.Time) {
-	w.overdue, w.idleSince = true, now
-	e.promises.postpone(w.request.id, w.awaited)
-}
+// postpone has the promise count again once the pods have gone that are late, whenever that is: what replaces them would be there
+// first, and be evicted in turn. Until then others may use what lies idle there. The lock is held.
+func (e *evictor) postpone(w *attempt) { e.promises.postpone(w.request.id, w.awaited) }
 
-// giveUp ends the work for a request, and what was promised to it while it waited for pods to go. While some of them are late it only
-// begins again. The lock is held.
-func (e *evictor) giveUp(r *request) {
-	if w := e.work[r.name]; w != nil && w.overdue && e.left(w) > 0 {
-		w.said, w.searches, w.found = findings{}, 0, nil
+// giveUp ends an attempt, and what was promised while pods were awaited. While some of them are late it only begins again. The lock is
+// held.
+func (e *evictor) giveUp(w *attempt) {
+	if w.Late(e.pods.remaining(w.awaited)) {
+		w.said = findings{}
+		w.GivenUp()
 		return
 	}
-	delete(e.work, r.name)
-	e.promises.drop(r.id, func(o promise) bool { return o.kind == afterEviction })
+	delete(e.work, w.request.name)
+	e.promises.drop(w.request.id, func(o promise) bool { return o.kind == afterEviction })
 }
 
-// commit reports whether the victims may go: their gangs have to be as they were when the victims were chosen. The other members of gangs
-// that go as a whole wait from then on until all have gone.
-func (e *evictor) commit(p *proposal) bool {
-	now := time.Now()
-	return e.ledger.Evict(p.tolls, now.Add(evictionGrace), now)
-}
-
-// unneeded notes that no pod has to go for the request: a gang is about to start, and what is promised to it is kept for a while.
-func (e *evictor) unneeded(r *request, now time.Time) {
+// notNeeded notes that no pod has to go for the request: a gang is about to start, and what is promised to it is kept for a while.
+func (e *evictor) notNeeded(r *request, now time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.work[r.name] = &eviction{request: r, said: findings{}, idleSince: now}
+	e.begin(r, now)
 }
 
 // tidy ends the work for gangs that do not wait any more and for pods that have a node or are gone, and gives up where no pod has
@@ -241,30 +221,19 @@ func (e *evictor) sweep(now time.Time, waits func(gang.ID) bool) (again []*reque
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for name, w := range e.work {
-		switch r := w.request; {
-		case r.only == nil && !waits(r.id) || r.only != nil && e.settled(r.only):
+		if r := w.request; r.only == nil && !waits(r.id) || r.only != nil && e.pods.settled(r.only) {
 			delete(e.work, name)
-		case w.overdue && e.left(w) > 0:
-			w.idleSince = now
-		case !w.idleSince.IsZero():
-			if now.Sub(w.idleSince) > promiseGrace {
-				e.giveUp(r)
-			}
-		case w.until.IsZero():
-		case e.left(w) == 0:
-			w.idleSince = now
-		case w.late(now):
-			e.outwait(w, now)
-			again = append(again, r)
+			continue
+		}
+		switch w.Review(e.pods.remaining(w.awaited), now) {
+		case eviction.GiveUp:
+			e.giveUp(w)
+		case eviction.ChooseOthers:
+			e.postpone(w)
+			again = append(again, w.request)
 		}
 	}
 	return again
-}
-
-// settled reports whether the pod has a node or is gone.
-func (e *evictor) settled(pod *v1.Pod) bool {
-	now := e.pods.pod(refOf(pod))
-	return now == nil || now.Spec.NodeName != ""
 }
 
 func refOf(pod *v1.Pod) gang.Ref {
@@ -273,28 +242,16 @@ func refOf(pod *v1.Pod) gang.Ref {
 
 // leaves reports whether the pod is on its way out. When one that is late will have gone cannot be foreseen.
 func leaves(pod *v1.Pod, now time.Time) bool {
-	return pod.DeletionTimestamp != nil && now.Before(pod.DeletionTimestamp.Add(evictionGrace))
-}
-
-// late reports whether the pods that are awaited have had their time.
-func (w *eviction) late(now time.Time) bool { return !w.until.IsZero() && !now.Before(w.until) }
-
-// left counts the pods that are awaited and still there.
-func (e *evictor) left(w *eviction) int {
-	left := 0
-	for _, r := range w.awaited {
-		if e.pods.pod(r.Ref) != nil {
-			left++
-		}
-	}
-	return left
+	return pod.DeletionTimestamp != nil && now.Before(pod.DeletionTimestamp.Add(eviction.Grace))
 }
 
 // await records that what the gang needs is promised to it while pods terminate that were not evicted for it.
 func (e *evictor) await(r *request, p *proposal) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.work[r.name] = &eviction{request: r, said: findings{}, awaited: awaitedPods(p.leaving), until: p.leftBy().Add(evictionGrace)}
+	w := e.begin(r, time.Now())
+	w.awaited = awaitedPods(p.leaving)
+	w.Awaiting(p.leftBy())
 }
 
 // podName is the name of the requests of a single pod.
@@ -306,13 +263,10 @@ func (e *evictor) awaited(pod *v1.Pod, nodes fwk.NodeInfoLister, now time.Time) 
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	w := e.work[podName(pod)]
-	if w == nil || w.node == "" || w.request.only.UID != pod.UID || w.late(now) {
+	if w == nil || w.node == "" || w.request.only.UID != pod.UID || w.Overdue(now) {
 		return ""
 	}
-	if e.left(w) > 0 {
-		return w.node
-	}
-	if remain(w.awaited, nodes) {
+	if e.pods.remaining(w.awaited) > 0 || remain(w.awaited, nodes) {
 		return w.node
 	}
 	return ""
@@ -322,14 +276,15 @@ func (e *evictor) awaited(pod *v1.Pod, nodes fwk.NodeInfoLister, now time.Time) 
 func (e *evictor) evict(ctx context.Context, profile framework.Framework, r *request, p *proposal, node string) {
 	logger := klog.FromContext(ctx)
 	e.mu.Lock()
-	w := &eviction{request: r, said: findings{}, awaited: awaitedPods(p.going()), node: node}
+	w := e.begin(r, time.Now())
+	w.awaited, w.node = awaitedPods(p.going()), node
+	w.Evicting()
 	grace := int64(0)
 	for _, pod := range p.victims {
 		if s := pod.Spec.TerminationGracePeriodSeconds; s != nil {
 			grace = max(grace, *s)
 		}
 	}
-	e.work[r.name] = w
 	e.mu.Unlock()
 	gangsPreempted.Add(float64(len(p.Groups)))
 	logger.V(2).Info("Evicting pods", "for", r.name, "victims", len(p.victims))
@@ -354,11 +309,11 @@ func (e *evictor) evict(ctx context.Context, profile framework.Framework, r *req
 		}
 		wg.Wait()
 		e.mu.Lock()
-		w.until = time.Now().Add(time.Duration(grace) * time.Second)
-		if left := p.leftBy(); left.After(w.until) {
-			w.until = left
+		gone := time.Now().Add(time.Duration(grace) * time.Second)
+		if left := p.leftBy(); left.After(gone) {
+			gone = left
 		}
-		w.until = w.until.Add(evictionGrace)
+		w.Awaiting(gone)
 		e.mu.Unlock()
 		e.again(r)
 	}()

@@ -18,18 +18,20 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
-	"berth.dev/berth/pkg/clusterstate"
 	"berth.dev/berth/pkg/clusterwide"
+	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/informers"
-	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/podgroup"
+	"berth.dev/berth/pkg/waitlist"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // feed hands what informers tell to the owners of state.
 type feed struct {
-	ctx context.Context
-	*coordinator
+	ctx    context.Context
+	c      *coordinator
 	client clientset.Interface
 	// told are the handlers that have to be told of what there is at the start.
 	told []cache.DoneChecker
@@ -43,15 +45,15 @@ type feed struct {
 
 // run registers the handlers and starts what runs beside the scheduling cycles.
 func (c *coordinator) run(ctx context.Context, profile framework.Framework, groups *podgroup.Informer, client *restclient.RESTClient) error {
-	f := &feed{ctx: ctx, coordinator: c, client: profile.ClientSet(), ends: map[string]bool{}}
+	f := &feed{ctx: ctx, c: c, client: profile.ClientSet(), ends: map[string]bool{}}
 	factory := profile.SharedInformerFactory()
 	c.pods.lister = factory.Core().V1().Pods().Lister()
-	c.storage = newStorageListers(factory)
-	c.network = func(profile string) *clusterstate.GangPlaces {
-		return clusterstate.GangNetworkOf(factory, profile).Places()
+	c.planner.Storage = dryrun.NewStorageListers(factory)
+	c.planner.Network = func(profile string) *gangview.Places {
+		return gangview.NetworkOf(factory, profile).Places()
 	}
-	c.promises.wake = c.waker.wake
-	c.promises.touch = func(id gang.ID) { c.waker.touch(touch{only: id}) }
+	c.promises.wake = c.inbox.activate
+	c.promises.touch = func(id gang.ID) { c.inbox.happened(waitlist.Happening{Only: id}) }
 	wide, err := clusterwide.Of(factory)
 	if err != nil {
 		return err
@@ -63,18 +65,17 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 	if c.owners, err = podgroup.NewOwners(ctx, profile.KubeConfig(), recorder, c.applyOwner); err != nil {
 		return err //nolint:wrapcheck // it says what it is for
 	}
-	c.waker.wire(c)
 	if err := f.watchGroups(factory, groups); err != nil {
 		return err
 	}
 	if err := f.watchCluster(profile); err != nil {
 		return err
 	}
-	informers.Await(factory, c.waker.opened)
+	informers.Await(factory, c.loop.opened)
 	c.status.Start(ctx, podgroup.Client{Groups: groups.GetStore(), GroupClient: client, Pods: f.client}, recorder, f.told)
 	go func() {
 		if cache.WaitFor(ctx, "", f.told...) {
-			c.waker.run(ctx)
+			c.loop.run(ctx)
 		}
 	}()
 	return nil
@@ -85,7 +86,7 @@ func (f *feed) watchGroups(factory kubeinformers.SharedInformerFactory, groups *
 		return fmt.Errorf("watching PodGroups: %w", err)
 	}
 	for _, finished := range groups.Ended {
-		f.pods.addFinished(finished.GetStore())
+		f.c.pods.addFinished(finished.GetStore())
 		if err := f.watch(factory, finished, f.finished()); err != nil {
 			return fmt.Errorf("watching finished pods: %w", err)
 		}
@@ -114,21 +115,21 @@ func (f *feed) watchCluster(profile framework.Framework) error {
 	pods := handlers(func(pod *v1.Pod) {
 		f.seePod(pod)
 		if pod.Spec.NodeName != "" {
-			f.waker.arrive(pod)
+			f.c.inbox.arrive(pod)
 		}
 	}, func(old, pod *v1.Pod) {
-		f.vacated.see(old, pod)
+		f.c.capacityFreed.see(old, pod)
 		f.seePod(pod)
 		if old.Spec.NodeName == "" && pod.Spec.NodeName != "" {
-			f.waker.arrive(pod)
+			f.c.inbox.arrive(pod)
 		}
 	}, f.losePod)
 	if err := f.watch(factory, factory.Core().V1().Pods().Informer(), pods); err != nil {
 		return fmt.Errorf("watching pods: %w", err)
 	}
 	nodes := handlers(f.seeNode, func(_, node *v1.Node) { f.seeNode(node) }, func(node *v1.Node) {
-		f.headroom.dropNode(node.Name)
-		f.waker.look()
+		f.c.headroom.DropNode(node.Name)
+		f.c.inbox.look()
 	})
 	if err := f.watch(factory, factory.Core().V1().Nodes().Informer(), nodes); err != nil {
 		return fmt.Errorf("watching nodes: %w", err)
@@ -146,17 +147,17 @@ func (f *feed) watchMeans(profile framework.Framework) error {
 		handler  cache.ResourceEventHandler
 	}
 	all := []watched{
-		{factory.Policy().V1().PodDisruptionBudgets().Informer(), touching(f.waker, needsEvictions, func(*policyv1.PodDisruptionBudget) string { return "" })},
-		{core.PersistentVolumes().Informer(), touching(f.waker, needsVolumes, func(*v1.PersistentVolume) string { return "" })},
-		{core.PersistentVolumeClaims().Informer(), touching(f.waker, needsVolumes, func(pvc *v1.PersistentVolumeClaim) string { return pvc.Namespace })},
-		{storage.StorageClasses().Informer(), touching(f.waker, needsVolumes, func(*storagev1.StorageClass) string { return "" })},
-		{storage.CSINodes().Informer(), touching(f.waker, needsVolumes, func(*storagev1.CSINode) string { return "" })},
-		{storage.CSIStorageCapacities().Informer(), touching(f.waker, needsVolumes, func(*storagev1.CSIStorageCapacity) string { return "" })},
+		{factory.Policy().V1().PodDisruptionBudgets().Informer(), touching(f.c.inbox, waitlist.NeedsEvictions, func(*policyv1.PodDisruptionBudget) string { return "" })},
+		{core.PersistentVolumes().Informer(), touching(f.c.inbox, waitlist.NeedsVolumes, func(*v1.PersistentVolume) string { return "" })},
+		{core.PersistentVolumeClaims().Informer(), touching(f.c.inbox, waitlist.NeedsVolumes, func(pvc *v1.PersistentVolumeClaim) string { return pvc.Namespace })},
+		{storage.StorageClasses().Informer(), touching(f.c.inbox, waitlist.NeedsVolumes, func(*storagev1.StorageClass) string { return "" })},
+		{storage.CSINodes().Informer(), touching(f.c.inbox, waitlist.NeedsVolumes, func(*storagev1.CSINode) string { return "" })},
+		{storage.CSIStorageCapacities().Informer(), touching(f.c.inbox, waitlist.NeedsVolumes, func(*storagev1.CSIStorageCapacity) string { return "" })},
 	}
 	if profile.SharedDRAManager() != nil {
 		all = append(all,
-			watched{resource.ResourceClaims().Informer(), touching(f.waker, needsDevices, func(*resourcev1.ResourceClaim) string { return "" })},
-			watched{resource.ResourceSlices().Informer(), touching(f.waker, needsDevices, func(*resourcev1.ResourceSlice) string { return "" })},
+			watched{resource.ResourceClaims().Informer(), touching(f.c.inbox, waitlist.NeedsDevices, func(*resourcev1.ResourceClaim) string { return "" })},
+			watched{resource.ResourceSlices().Informer(), touching(f.c.inbox, waitlist.NeedsDevices, func(*resourcev1.ResourceSlice) string { return "" })},
 			watched{resource.DeviceClasses().Informer(), cache.ResourceEventHandlerFuncs{
 				AddFunc:    func(any) { f.classesChanged() },
 				UpdateFunc: func(_, _ any) { f.classesChanged() },
@@ -173,13 +174,13 @@ func (f *feed) watchMeans(profile framework.Framework) error {
 
 // classesChanged follows which resources are handed out by device classes.
 func (f *feed) classesChanged() {
-	f.headroom.classesChanged()
-	f.waker.touch(touch{kind: needsDevices})
+	f.c.headroom.ClassesChanged()
+	f.c.inbox.happened(waitlist.Happening{Kind: waitlist.NeedsDevices})
 }
 
-// touching tells the waker that something of the kind came, changed or went; of a namespace, if namespace names one.
-func touching[T any](w *waker, kind needs, namespace func(T) string) cache.ResourceEventHandler {
-	tell := func(obj T) { w.touch(touch{kind: kind, namespace: namespace(obj)}) }
+// touching tells the loop that something of the kind came, changed or went; of a namespace, if namespace names one.
+func touching[T any](i *inbox, kind waitlist.Needs, namespace func(T) string) cache.ResourceEventHandler {
+	tell := func(obj T) { i.happened(waitlist.Happening{Kind: kind, Namespace: namespace(obj)}) }
 	return handlers(tell, func(_, obj T) { tell(obj) }, tell)
 }
 
@@ -214,19 +215,19 @@ func (f *feed) seeGroup(pg *schedulingv1alpha1.PodGroup) {
 	now := time.Now()
 	if podgroup.Generated(pg) {
 		// It says what the members' labels say, only later.
-		f.carrier.carry(f.ctx, f.ledger.Undefine(id, gang.Object, now))
-		f.status.EnqueueGenerated(id)
-	} else if spec, err := kubeview.GangSpec(pg, f.settings.timeout); err != nil {
-		f.carrier.carry(f.ctx, f.ledger.Undefine(id, gang.Object, now))
-		f.ledger.Note(id, err.Error())
+		f.c.effects.apply(f.ctx, f.c.ledger.Undefine(id, gang.Object, now))
+		f.c.status.EnqueueGenerated(id)
+	} else if spec, err := gangview.Spec(pg, f.c.settings.timeout); err != nil {
+		f.c.effects.apply(f.ctx, f.c.ledger.Undefine(id, gang.Object, now))
+		f.c.ledger.Note(id, err.Error())
 	} else {
-		f.ledger.Note(id, "")
-		f.carrier.carry(f.ctx, f.ledger.Define(id, gang.Object, spec, now))
+		f.c.ledger.Note(id, "")
+		f.c.effects.apply(f.ctx, f.c.ledger.Define(id, gang.Object, spec, now))
 	}
-	if pg.Annotations[kubeview.RoleLabelKey] != "" {
+	if pg.Annotations[wellknown.RoleLabelKey] != "" {
 		f.seeRoles(id)
 	}
-	f.carrier.carry(f.ctx, f.ledger.Recall(id, podgroup.PastOf(pg), now))
+	f.c.effects.apply(f.ctx, f.c.ledger.Recall(id, podgroup.PastOf(pg), now))
 }
 
 func (f *feed) addGroup(pg *schedulingv1alpha1.PodGroup) {
@@ -237,7 +238,7 @@ func (f *feed) addGroup(pg *schedulingv1alpha1.PodGroup) {
 func (f *feed) changeGroup(old, pg *schedulingv1alpha1.PodGroup) {
 	f.seeGroup(pg)
 	f.seePlacement(old, pg)
-	if old.Annotations[kubeview.RoleLabelKey] != pg.Annotations[kubeview.RoleLabelKey] {
+	if old.Annotations[wellknown.RoleLabelKey] != pg.Annotations[wellknown.RoleLabelKey] {
 		f.seeRoles(gang.ID{Namespace: pg.Namespace, Name: pg.Name})
 	}
 }
@@ -245,17 +246,17 @@ func (f *feed) changeGroup(old, pg *schedulingv1alpha1.PodGroup) {
 // seePlacement has the gang tried again if its PodGroup, which was or is nil, says something else of where members may be. The ledger knows
 // only what PodGroups say that define a gang: those that stand in for labels do not, nor do those that cannot be read.
 func (f *feed) seePlacement(old, pg *schedulingv1alpha1.PodGroup) {
-	if kubeview.GangPlacement(old) == kubeview.GangPlacement(pg) {
+	if gangview.Placement(old) == gangview.Placement(pg) {
 		return
 	}
 	of := cmp.Or(pg, old)
-	f.carrier.carry(f.ctx, f.ledger.Reconsider(gang.ID{Namespace: of.Namespace, Name: of.Name}, time.Now()))
+	f.c.effects.apply(f.ctx, f.c.ledger.Reconsider(gang.ID{Namespace: of.Namespace, Name: of.Name}, time.Now()))
 }
 
 // seeRoles looks at the members again, whose roles depend on the PodGroup.
 func (f *feed) seeRoles(id gang.ID) {
-	for _, ref := range f.ledger.Members(id) {
-		if pod := f.pods.any(ref); pod != nil {
+	for _, ref := range f.c.ledger.Members(id) {
+		if pod := f.c.pods.any(ref); pod != nil {
 			f.seeMember(pod)
 		}
 	}
@@ -263,29 +264,29 @@ func (f *feed) seeRoles(id gang.ID) {
 
 func (f *feed) loseGroup(pg *schedulingv1alpha1.PodGroup) {
 	id := gang.ID{Namespace: pg.Namespace, Name: pg.Name}
-	f.carrier.carry(f.ctx, f.ledger.Undefine(id, gang.Object, time.Now()))
+	f.c.effects.apply(f.ctx, f.c.ledger.Undefine(id, gang.Object, time.Now()))
 	f.seePlacement(pg, nil)
-	if pg.Annotations[kubeview.RoleLabelKey] != "" {
+	if pg.Annotations[wellknown.RoleLabelKey] != "" {
 		f.seeRoles(id)
 	}
-	f.status.Enqueue(id)
+	f.c.status.Enqueue(id)
 }
 
 func (f *feed) seeNode(node *v1.Node) {
-	f.headroom.setNode(node)
-	f.waker.look()
+	f.c.headroom.SetNode(node)
+	f.c.inbox.look()
 }
 
 func (f *feed) seePod(pod *v1.Pod) {
 	f.seeMember(pod)
-	f.status.Pods.See(pod)
+	f.c.status.Pods.See(pod)
 	switch {
 	case pod.Spec.NodeName != "":
-		f.headroom.setPod(pod, f.members.id(pod))
-		f.waker.look()
+		f.c.headroom.SetPod(pod, f.c.members.id(pod))
+		f.c.inbox.look()
 	case pod.Status.NominatedNodeName != "":
-		if id := f.members.id(pod); id != (gang.ID{}) {
-			f.status.Enqueue(id)
+		if id := f.c.members.id(pod); id != (gang.ID{}) {
+			f.c.status.Enqueue(id)
 		}
 	}
 }
@@ -295,43 +296,43 @@ func (f *feed) seeEnded(pod *v1.Pod) {
 	f.ending.Lock()
 	defer f.ending.Unlock()
 	f.seeMember(pod)
-	f.headroom.dropPod(pod.UID)
-	f.waker.look()
+	f.c.headroom.DropPod(pod.UID)
+	f.c.inbox.look()
 }
 
 // seeMember tells the ledger of a member, and of a pod that is none any more.
 func (f *feed) seeMember(pod *v1.Pod) {
-	of, err := f.members.of(pod)
+	of, err := f.c.members.of(pod)
 	if err != nil || of.ID == (gang.ID{}) {
-		if ref, known := f.ledger.Find(gang.UID(pod.UID)); known {
+		if ref, known := f.c.ledger.Find(gang.UID(pod.UID)); known {
 			// It is woken, as nothing holds it any more.
-			f.carrier.carry(f.ctx, f.ledger.Forget(ref.UID, time.Now()))
+			f.c.effects.apply(f.ctx, f.c.ledger.Forget(ref.UID, time.Now()))
 		}
 		return
 	}
-	if f.owners.Outlived(of.Owner, pod) {
-		f.disown(f.ctx, gang.UID(pod.UID))
+	if f.c.owners.Outlived(of.Owner, pod) {
+		f.c.disown(f.ctx, gang.UID(pod.UID))
 		return
 	}
-	member := kubeview.GangMember(pod, of, f.groups.get(of.ID), f.profiles.of(pod) != nil)
-	member.Precedence = f.classes.precedence(pod)
-	f.carrier.carry(f.ctx, f.ledger.Observe(of.ID, member, time.Now()))
+	member := gangview.Member(pod, of, f.c.groups.get(of.ID), f.c.profiles.Of(pod) != nil)
+	member.Precedence = f.c.classes.precedence(pod)
+	f.c.effects.apply(f.ctx, f.c.ledger.Observe(of.ID, member, time.Now()))
 	if of.Owner.Kind != "" {
-		f.followOwner(of.Owner, f.ledger.Unspecified(of.ID))
+		f.followOwner(of.Owner, f.c.ledger.Unspecified(of.ID))
 	}
 }
 
 func (f *feed) losePod(pod *v1.Pod) {
-	f.status.Pods.Forget(pod)
-	f.promises.forget(gang.UID(pod.UID))
+	f.c.status.Pods.Forget(pod)
+	f.c.promises.forget(gang.UID(pod.UID))
 	f.ending.Lock()
 	defer f.ending.Unlock()
 	defer func() {
 		// Only now: what a lost member used is promised to its replacement.
-		f.headroom.dropPod(pod.UID)
-		f.waker.look()
+		f.c.headroom.DropPod(pod.UID)
+		f.c.inbox.look()
 	}()
-	if ended := f.pods.ended(pod.Namespace, pod.Name); ended != nil && ended.UID == pod.UID {
+	if ended := f.c.pods.ended(pod.Namespace, pod.Name); ended != nil && ended.UID == pod.UID {
 		// Not gone but finished: the other informer knows it already, but may not have told so yet.
 		f.seeMember(ended)
 		return
@@ -340,5 +341,5 @@ func (f *feed) losePod(pod *v1.Pod) {
 }
 
 func (f *feed) forget(pod *v1.Pod) {
-	f.carrier.carry(f.ctx, f.ledger.Forget(gang.UID(pod.UID), time.Now()))
+	f.c.effects.apply(f.ctx, f.c.ledger.Forget(gang.UID(pod.UID), time.Now()))
 }

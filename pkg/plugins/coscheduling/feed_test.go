@@ -9,7 +9,7 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // The gang's members carry its minimum themselves, and its PodGroup stands in for it or cannot be read.
@@ -17,13 +17,13 @@ func TestGangIsLookedAtAgainAfterAnAnnotation(t *testing.T) {
 	t.Parallel()
 	group := func(annotations map[string]string) *schedulingv1alpha1.PodGroup {
 		pg := &schedulingv1alpha1.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "g",
-			Annotations: map[string]string{kubeview.StandInKey: "1"}}, Spec: schedulingv1alpha1.PodGroupSpec{MinMember: 1}}
+			Annotations: map[string]string{wellknown.StandInKey: "1"}}, Spec: schedulingv1alpha1.PodGroupSpec{MinMember: 1}}
 		for key, value := range annotations {
 			pg.Annotations[key] = value
 		}
 		return pg
 	}
-	rack := map[string]string{kubeview.TopologyRequiredKey: "rack"}
+	rack := map[string]string{wellknown.TopologyRequiredKey: "rack"}
 	for _, tc := range []struct {
 		name    string
 		happens func(f *feed)
@@ -31,14 +31,14 @@ func TestGangIsLookedAtAgainAfterAnAnnotation(t *testing.T) {
 	}{
 		{"one that says where members may be is added", func(f *feed) { f.changeGroup(group(nil), group(rack)) }, true},
 		{"one is removed", func(f *feed) { f.changeGroup(group(rack), group(nil)) }, true},
-		{"GPU models may be mixed", func(f *feed) { f.changeGroup(group(nil), group(map[string]string{kubeview.MixedModelsKey: "allow"})) }, true},
+		{"GPU models may be mixed", func(f *feed) { f.changeGroup(group(nil), group(map[string]string{wellknown.MixedModelsKey: "allow"})) }, true},
 		{"one that means nothing here is added", func(f *feed) { f.changeGroup(group(nil), group(map[string]string{"example.com/mine": "1"})) }, false},
 		{"a PodGroup comes that says where members may be", func(f *feed) { f.addGroup(group(rack)) }, true},
 		{"a PodGroup comes that says nothing of it", func(f *feed) { f.addGroup(group(nil)) }, false},
 		{"a PodGroup goes that said where members may be", func(f *feed) { f.loseGroup(group(rack)) }, true},
 		{"one is corrected in a PodGroup that cannot be read", func(f *feed) {
-			bad := map[string]string{kubeview.BackfillKey: "maybe", kubeview.TopologyRequiredKey: "rack"}
-			f.changeGroup(group(map[string]string{kubeview.BackfillKey: "maybe"}), group(bad))
+			bad := map[string]string{wellknown.BackfillKey: "maybe", wellknown.TopologyRequiredKey: "rack"}
+			f.changeGroup(group(map[string]string{wellknown.BackfillKey: "maybe"}), group(bad))
 		}, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -46,10 +46,10 @@ func TestGangIsLookedAtAgainAfterAnAnnotation(t *testing.T) {
 			c := newCoordinator(settings{}, &podGroups{store: cache.NewStore(cache.MetaNamespaceKeyFunc)})
 			id := gang.ID{Namespace: "ns", Name: "g"}
 			c.ledger.Observe(id, gang.Member{UID: "m", Namespace: "ns", Name: "m", State: gang.Pending, Class: "c", Ours: true, Minimum: 1}, time.Now())
-			clear(c.waker.dirty)
-			tc.happens(&feed{ctx: t.Context(), coordinator: c})
-			if c.waker.dirty[id] != tc.want {
-				t.Errorf("the gang is looked at again: %v, want %v", c.waker.dirty[id], tc.want)
+			c.inbox.take()
+			tc.happens(&feed{ctx: t.Context(), c: c})
+			if got := c.inbox.take().changed[id]; got != tc.want {
+				t.Errorf("the gang is looked at again: %v, want %v", got, tc.want)
 			}
 		})
 	}

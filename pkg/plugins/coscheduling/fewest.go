@@ -36,9 +36,9 @@ const (
 // least. They are no more important than the scheduler's are.
 func (f *fewest) SelectVictimsOnNode(ctx context.Context, state fwk.CycleState, preemptor *v1.Pod, node fwk.NodeInfo,
 	possible []*preemption.DomainVictim, budgets []*policyv1.PodDisruptionBudget) ([]*v1.Pod, int, *fwk.Status) {
-	filters := f.plugin.shared.profiles.filters(preemptor)
-	counter := filters.counterOf(preemptor)
-	if counter == nil || len(possible) < 2 || !filters.hasRoom(preemptor, node) {
+	filters := f.plugin.shared.profiles.Traits(preemptor)
+	counter := filters.CounterOf(preemptor)
+	if counter == nil || len(possible) < 2 || !filters.HasRoom(preemptor, node) {
 		return f.DefaultPreemption.SelectVictimsOnNode(ctx, state, preemptor, node, possible, budgets)
 	}
 	before, there := state.Clone(), node.Snapshot()

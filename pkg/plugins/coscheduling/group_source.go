@@ -5,8 +5,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/podgroup"
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/sla"
 )
 
@@ -41,12 +41,12 @@ func (c *coordinator) groupState(id gang.ID) podgroup.State {
 			continue
 		}
 		s.Members = append(s.Members, pod)
-		if ref == v.Any && c.profiles.of(pod) == nil {
+		if ref == v.Any && c.profiles.Of(pod) == nil {
 			s.OtherScheduler = pod.Spec.SchedulerName
 		}
 	}
 	s.Held = c.ledger.Held(id)
-	s.Reserved, s.ReservedNodes = c.waker.reservations.words.of(id)
+	s.Reserved, s.ReservedNodes = c.loop.reservations.messages.of(id)
 	if on, mixed := c.mixedModels.Load(id); mixed {
 		s.MixedModels = on.(string)
 	}
@@ -56,10 +56,10 @@ func (c *coordinator) groupState(id gang.ID) podgroup.State {
 // timedClass returns the class by whose timeout the pod waits, nil if it does not wait, or has none, or is another
 // scheduler's.
 func (c *coordinator) timedClass(pod *v1.Pod) *sla.Class {
-	if pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil || kubeview.Finished(pod) || c.profiles.of(pod) == nil {
+	if pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil || podview.Finished(pod) || c.profiles.Of(pod) == nil {
 		return nil
 	}
-	class, _ := kubeview.FindSLAClass(c.classes.order, pod)
+	class, _ := podview.FindSLAClass(c.classes.order, pod)
 	if class == nil || class.Timeout == 0 {
 		return nil
 	}

@@ -1,27 +1,28 @@
 package coscheduling
 
 import (
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/profiles"
+	"berth.dev/berth/pkg/waitlist"
 )
 
 // lack returns the resources in the gang's minResources of which the cluster has too little free, nil if there is
 // enough. What the gang's own members hold counts as free, and so do the pods that are gone.
-func (p *Plugin) lack(id gang.ID, nodes []fwk.NodeInfo, gone []placedPod) gang.Reason {
-	wanted := minResources(p.shared.groups.get(id))
+func (p *Plugin) lack(id gang.ID, nodes []fwk.NodeInfo, gone []dryrun.PlacedPod) gang.Reason {
+	wanted := waitlist.MinResources(p.shared.groups.get(id))
 	if len(wanted) == 0 {
 		return nil
 	}
-	own := p.shared.own(id, nodes)
+	own := p.own(id, nodes)
 	amounts := make([]gang.Amount, 0, len(wanted))
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
-		if claimed(p.framework, name) {
+		if profiles.Claimed(p.framework, name) {
 			continue
 		}
 		a := gang.Amount{Resource: string(name), Wanted: wanted[name], Free: freeOn(nodes, name)}
@@ -29,7 +30,7 @@ func (p *Plugin) lack(id gang.ID, nodes []fwk.NodeInfo, gone []placedPod) gang.R
 			a.Free += requestedBy(pod, name)
 		}
 		for _, s := range gone {
-			a.Free += requestedBy(s.info, name)
+			a.Free += requestedBy(s.Info, name)
 		}
 		amounts = append(amounts, a)
 	}
@@ -37,37 +38,12 @@ func (p *Plugin) lack(id gang.ID, nodes []fwk.NodeInfo, gone []placedPod) gang.R
 	if len(short) == 0 {
 		return nil
 	}
-	return missing{id, short}
-}
-
-// missing is the resources that a gang wants to be free and of which too little is.
-type missing struct {
-	of    gang.ID
-	short []gang.Amount
-}
-
-// String says how much of each is wanted, and how much is free.
-func (m missing) String() string {
-	parts := make([]string, len(m.short))
-	for i, a := range m.short {
-		parts[i] = fmt.Sprintf("%s %s, the cluster has %s free",
-			a.Resource, describeAmount(a.Resource, a.Wanted), describeAmount(a.Resource, a.Free))
-	}
-	return fmt.Sprintf("gang %s needs minResources %s", m.of, strings.Join(parts, "; "))
-}
-
-// Kind names the resources.
-func (m missing) Kind() string {
-	names := make([]string, len(m.short))
-	for i, a := range m.short {
-		names[i] = a.Resource
-	}
-	return "gang needs minResources " + strings.Join(names, ", ")
+	return waitlist.Missing{Of: id, Short: short}
 }
 
 // own returns the members of the gang that the nodes hold already.
-func (c *coordinator) own(id gang.ID, nodes []fwk.NodeInfo) []fwk.PodInfo {
-	held := c.ledger.Nodes(id)
+func (p *Plugin) own(id gang.ID, nodes []fwk.NodeInfo) []fwk.PodInfo {
+	held := p.shared.ledger.Nodes(id)
 	if len(held) == 0 {
 		return nil
 	}
@@ -77,7 +53,7 @@ func (c *coordinator) own(id gang.ID, nodes []fwk.NodeInfo) []fwk.PodInfo {
 			continue
 		}
 		for _, info := range n.GetPods() {
-			if c.members.id(info.GetPod()) == id {
+			if p.shared.members.id(info.GetPod()) == id {
 				own = append(own, info)
 			}
 		}

@@ -7,16 +7,16 @@ import (
 	"k8s.io/klog/v2"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/podgroup"
 )
 
 // followOwner lets the object be read whose controller creates the pods of a gang, and the pods of its kind be watched
 // that have ended: they count towards the minimum. What holds for the gang is recorded again if the ledger has
 // forgotten it with its last pod.
-func (f *feed) followOwner(owner kubeview.GangOwner, again bool) {
-	f.owners.Follow(f.ctx, owner, again)
-	kind, known := kubeview.GangOwnerKindOf(owner.Kind)
+func (f *feed) followOwner(owner gangview.Owner, again bool) {
+	f.c.owners.Follow(f.ctx, owner, again)
+	kind, known := gangview.OwnerKindOf(owner.Kind)
 	if !known || kind.EndedLabel == "" {
 		return
 	}
@@ -27,7 +27,7 @@ func (f *feed) followOwner(owner kubeview.GangOwner, again bool) {
 	}
 	f.ends[kind.EndedLabel] = true
 	finished := podgroup.NewEndedInformer(f.client, kind.EndedLabel, 0)
-	f.pods.addFinished(finished.GetStore())
+	f.c.pods.addFinished(finished.GetStore())
 	if _, err := finished.AddEventHandler(f.finished()); err != nil {
 		klog.FromContext(f.ctx).Error(err, "Members that have ended are not counted", "kind", owner.Kind)
 		return
@@ -36,7 +36,7 @@ func (f *feed) followOwner(owner kubeview.GangOwner, again bool) {
 }
 
 // applyOwner records what the object says about a gang of its pods.
-func (c *coordinator) applyOwner(ctx context.Context, owner kubeview.GangOwner, s kubeview.GangOwnerState) {
+func (c *coordinator) applyOwner(ctx context.Context, owner gangview.Owner, s gangview.OwnerState) {
 	id, now := owner.Gang(), time.Now()
 	for _, ref := range c.ledger.Members(id) {
 		if pod := c.pods.any(ref); pod != nil && c.owners.Outlived(owner, pod) {
@@ -45,10 +45,10 @@ func (c *coordinator) applyOwner(ctx context.Context, owner kubeview.GangOwner, 
 	}
 	c.ledger.Note(id, s.Why)
 	if s.Why != "" || s.Minimum == 0 {
-		c.carrier.carry(ctx, c.ledger.Undefine(id, gang.Owner, now))
+		c.effects.apply(ctx, c.ledger.Undefine(id, gang.Owner, now))
 	} else {
 		spec := gang.Spec{Minimum: gang.Minimum{Total: s.Minimum}, UID: gang.UID(s.UID), Timeout: c.settings.timeout}
-		c.carrier.carry(ctx, c.ledger.Define(id, gang.Owner, spec, now))
+		c.effects.apply(ctx, c.ledger.Define(id, gang.Owner, spec, now))
 	}
 	// A PodGroup that was kept until now may have to go.
 	c.status.Enqueue(id)
@@ -59,5 +59,5 @@ func (c *coordinator) applyOwner(ctx context.Context, owner kubeview.GangOwner, 
 func (c *coordinator) disown(ctx context.Context, uid gang.UID) {
 	effects := c.ledger.Forget(uid, time.Now())
 	effects.Lost = nil
-	c.carrier.carry(ctx, effects)
+	c.effects.apply(ctx, effects)
 }

@@ -14,9 +14,9 @@ import (
 	"k8s.io/utils/ptr"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/podgroup"
 	"berth.dev/berth/pkg/simulation/memapi"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // The object of a gang is gone. That is said of the pods that come, also after all of those have gone to which it was said.
@@ -31,9 +31,9 @@ func TestAnObjectThatIsGone(t *testing.T) {
 		if c.owners, err = podgroup.NewOwners(ctx, api.RESTConfig(), events.NewFakeRecorder(10), c.applyOwner); err != nil {
 			t.Fatal(err)
 		}
-		f := &feed{ctx: ctx, coordinator: c, ends: map[string]bool{"batch.kubernetes.io/job-name": true}}
+		f := &feed{ctx: ctx, c: c, ends: map[string]bool{"batch.kubernetes.io/job-name": true}}
 		for _, name := range []string{"first", "second"} {
-			pod := st.MakePod().Namespace("default").Name(name).UID(name).Annotation(kubeview.GangKey, "true").Obj()
+			pod := st.MakePod().Namespace("default").Name(name).UID(name).Annotation(wellknown.GangKey, "true").Obj()
 			pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: "ghost", UID: "ghost", Controller: ptr.To(true)}}
 			f.seeMember(pod)
 			synctest.Wait()

@@ -84,7 +84,7 @@ func (p *Plugin) Levels(pod *v1.Pod) []string {
 	if id == (gang.ID{}) {
 		return nil
 	}
-	levels, err := p.shared.topology(id, pod)
+	levels, err := p.shared.planner.Topology(id, pod)
 	if err != nil {
 		return nil
 	}
@@ -101,7 +101,7 @@ func (p *Plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *f
 
 // EventsToRegister names what makes a rejected pod schedulable by itself: that it is no member any more, or has no value
 // any more that cannot be read. What can make a gang fit wakes it in the order of the gangs and a few at a time, not all at once and
-// under the queue's lock, as hints would; see waker.
+// under the queue's lock, as hints would; see loop.
 func (p *Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
 	return []fwk.ClusterEventWithHint{
 		{

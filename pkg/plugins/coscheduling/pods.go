@@ -9,7 +9,7 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
 )
 
 // podGroups finds the PodGroups of gangs.
@@ -48,6 +48,23 @@ func (p *memberPods) pod(r gang.Ref) *v1.Pod {
 	return pod
 }
 
+// remaining counts the pods that are still there.
+func (p *memberPods) remaining(pods []awaitedPod) int {
+	left := 0
+	for _, awaited := range pods {
+		if p.pod(awaited.Ref) != nil {
+			left++
+		}
+	}
+	return left
+}
+
+// settled reports whether the pod has a node or is gone.
+func (p *memberPods) settled(pod *v1.Pod) bool {
+	now := p.pod(refOf(pod))
+	return now == nil || now.Spec.NodeName != ""
+}
+
 // any returns the member, also if it has ended, or nil.
 func (p *memberPods) any(r gang.Ref) *v1.Pod {
 	if pod := p.pod(r); pod != nil {
@@ -72,13 +89,13 @@ func (p *memberPods) ended(namespace, name string) *v1.Pod {
 }
 
 // members tells which pods are members of gangs.
-type members struct{ policy *kubeview.GangOwnerPolicy }
+type members struct{ policy *gangview.OwnerPolicy }
 
 // of returns the gang that the pod is a member of, if any. A pod that means to be in a gang but says so wrongly is an error.
 // Native groups are left to the core.
-func (m members) of(pod *v1.Pod) (kubeview.Membership, error) {
+func (m members) of(pod *v1.Pod) (gangview.Membership, error) {
 	if pod.Spec.SchedulingGroup != nil {
-		return kubeview.Membership{}, nil
+		return gangview.Membership{}, nil
 	}
 	return m.policy.GangOf(pod)
 }

@@ -12,7 +12,11 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultpreemption"
 	"k8s.io/kubernetes/pkg/scheduler/framework/preemption"
 
+	"berth.dev/berth/pkg/dryrun"
+	"berth.dev/berth/pkg/eviction"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/profiles"
+	"berth.dev/berth/pkg/waitlist"
 )
 
 // preempt evicts exactly the pods without which the whole gang can start, all in one wave, or none at all. It returns
@@ -20,36 +24,19 @@ import (
 func (p *Plugin) preempt(ctx context.Context, id gang.ID, turn gang.Turn) (string, error) {
 	c := p.shared
 	r := &request{name: "gang " + id.String(), id: id, of: id, need: turn.Need, priority: turn.Members[0].Priority, held: c.ledger.Nodes(id)}
-	index, never := map[gang.Shortage]int{}, ""
-	for _, m := range turn.Members {
-		r.priority = min(r.priority, m.Priority)
-		pod := c.pods.pod(m.Ref())
-		if pod == nil {
-			return "", nil
-		}
-		if never == "" && neverPreempts(pod) {
-			never = pod.Name
-		}
-		key := gang.Shortage{Class: m.Class + "/" + m.Role}
-		if i, known := index[key]; known {
-			r.classes[i].count++
-			continue
-		}
-		index[key] = len(r.classes)
-		r.classes = append(r.classes, requestClass{class: m.Class, role: m.Role, pod: pod, count: 1})
-	}
+	never, complete := c.addMembers(r, turn.Members)
+	anyBelow := c.headroom.AnyBelow(r.priority)
 	switch {
-	case never == "":
-	case c.headroom.anyBelow(r.priority):
-		return "the gang evicts no pods: the preemption policy of pod " + never + " is Never", nil
-	default:
+	case !complete || never != "" && !anyBelow:
 		return "", nil
+	case never != "":
+		return "the gang evicts no pods: the preemption policy of pod " + never + " is Never", nil
 	}
 	c.evictor.lookForFlight(r)
-	if !c.headroom.anyLeaving() && !c.headroom.anyBelow(r.priority) && len(c.promises.to(id)) == 0 {
+	if !c.headroom.AnyLeaving() && !anyBelow && len(c.promises.to(id)) == 0 {
 		return "", nil
 	}
-	levels, err := c.topology(id, r.classes[0].pod)
+	levels, err := c.planner.Topology(id, r.classes[0].pod)
 	if err != nil {
 		return "", err
 	}
@@ -57,34 +44,22 @@ func (p *Plugin) preempt(ctx context.Context, id gang.ID, turn gang.Turn) (strin
 	if err != nil {
 		return "", fmt.Errorf("listing nodes: %w", err)
 	}
-	r.required, r.wanted, r.own = levels.Required, minResources(c.groups.get(id)), map[v1.ResourceName]int64{}
+	r.required, r.wanted, r.own = levels.Required, waitlist.MinResources(c.groups.get(id)), map[v1.ResourceName]int64{}
 	for name := range r.wanted {
-		if claimed(p.framework, name) {
+		if profiles.Claimed(p.framework, name) {
 			delete(r.wanted, name)
 		}
-		for _, info := range c.own(id, nodes) {
+		for _, info := range p.own(id, nodes) {
 			r.own[name] += requestedBy(info, name)
 		}
 	}
-	found, why := c.evictor.decide(ctx, r, time.Now())
-	if found == nil {
-		return why, nil
+	found, plan, why, err := p.agree(ctx, r, turn)
+	if found == nil || err != nil {
+		return why, err
 	}
-	a, said, err := p.check(ctx, r, turn, found)
-	switch {
-	case err != nil:
-		return "", err
-	case !a.Feasible():
-		return c.evictor.useless(ctx, r, said), nil
-	case found.idle():
-		c.evictor.unneeded(r, time.Now())
-		return "", nil
-	case !c.evictor.commit(found):
-		return c.evictor.useless(ctx, r, nil), nil
-	}
-	kept := make([]promise, 0, len(a.Assignments))
-	for _, placed := range a.Assignments {
-		info, err := infoOf(a.pods[placed.UID])
+	kept := make([]promise, 0, len(plan.Assignments))
+	for _, placed := range plan.Assignments {
+		info, err := infoOf(plan.Pods[placed.UID])
 		if err != nil {
 			return "", err
 		}
@@ -99,6 +74,54 @@ func (p *Plugin) preempt(ctx context.Context, id gang.ID, turn gang.Turn) (strin
 	return found.evicting(), nil
 }
 
+// addMembers adds what the members ask for. Never names a member that may evict no pods; complete is false if a member is gone.
+func (c *coordinator) addMembers(r *request, members []gang.Member) (never string, complete bool) {
+	index := map[gang.Shortage]int{}
+	for _, m := range members {
+		r.priority = min(r.priority, m.Priority)
+		pod := c.pods.pod(m.Ref())
+		if pod == nil {
+			return "", false
+		}
+		if never == "" && neverPreempts(pod) {
+			never = pod.Name
+		}
+		key := gang.Shortage{Class: m.Class + "/" + m.Role}
+		if i, known := index[key]; known {
+			r.classes[i].count++
+			continue
+		}
+		index[key] = len(r.classes)
+		r.classes = append(r.classes, requestClass{class: m.Class, role: m.Role, pod: pod, count: 1})
+	}
+	return never, true
+}
+
+// agree returns victims with which the filters of the profile and the gangs of the victims agree, and where the members go then. It
+// returns no victims, and what to say about it, while there are none.
+func (p *Plugin) agree(ctx context.Context, r *request, turn gang.Turn) (*proposal, *dryrun.Plan, string, error) {
+	e := p.shared.evictor
+	found, why := e.decide(ctx, r, time.Now())
+	if found == nil {
+		return nil, nil, why, nil
+	}
+	plan, said, err := p.check(ctx, r, turn, found)
+	switch {
+	case err != nil:
+		return nil, nil, "", err
+	case !plan.Feasible():
+		return nil, nil, e.searchAgain(ctx, r, said), nil
+	case found.idle():
+		e.notNeeded(r, time.Now())
+		return nil, nil, "", nil
+	}
+	// From now on the other members of gangs that go as a whole wait until all have gone.
+	if now := time.Now(); !p.shared.ledger.Evict(found.impacts, now.Add(eviction.Grace), now) {
+		return nil, nil, e.searchAgain(ctx, r, nil), nil // the gangs are not as they were when the victims were chosen
+	}
+	return found, plan, "", nil
+}
+
 // preemptAlone evicts pods for a single pod: as the scheduler's own preemption does, but of a gang only what it can spare;
 // and if that is not enough, whole gangs.
 func (p *Plugin) preemptAlone(ctx context.Context, state fwk.CycleState, pod *v1.Pod, statuses fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
@@ -106,7 +129,7 @@ func (p *Plugin) preemptAlone(ctx context.Context, state fwk.CycleState, pod *v1
 	if stock == nil {
 		return nil, fwk.NewStatus(fwk.Unschedulable)
 	}
-	p.shared.preemptors.drop(gang.UID(pod.UID))
+	p.shared.loop.activator.preempting.drop(gang.UID(pod.UID))
 	if node := p.shared.evictor.awaited(pod, p.framework.SnapshotSharedLister().NodeInfos(), time.Now()); node != "" {
 		// Without its nomination, the pods that replace the victims would be there before it.
 		return nominate(node, "waiting for the pods that are evicted on "+node+" to terminate")
@@ -114,7 +137,7 @@ func (p *Plugin) preemptAlone(ctx context.Context, state fwk.CycleState, pod *v1
 	result, status := stock.PostFilter(ctx, state, pod, statuses)
 	switch {
 	case status.IsSuccess() && result != nil && result.NominatedNodeName != "":
-		p.shared.preemptors.add(refOf(pod))
+		p.shared.loop.activator.preempting.add(refOf(pod))
 		return nominate(result.NominatedNodeName, "evicting pods of lower priority on "+result.NominatedNodeName)
 	case status.IsSuccess() || status.Code() == fwk.Error:
 		return result, status
@@ -147,32 +170,20 @@ func (p *Plugin) preemptGangs(ctx context.Context, pod *v1.Pod, statuses fwk.Nod
 	r := &request{name: podName(pod), only: pod, of: c.members.id(pod), statuses: statuses,
 		priority: corev1helpers.PodPriority(pod), need: gang.Minimum{Total: 1}, classes: []requestClass{{pod: pod, count: 1}}}
 	c.evictor.lookForFlight(r)
-	if !c.headroom.anyBelow(r.priority) || pod.Status.NominatedNodeName != "" {
+	if !c.headroom.AnyBelow(r.priority) || pod.Status.NominatedNodeName != "" {
 		return "", "", nil
 	}
 	member := gang.Member{UID: gang.UID(pod.UID), Namespace: pod.Namespace, Name: pod.Name, Priority: r.priority, Ours: true}
 	turn := gang.Turn{Kind: gang.Lead, Need: r.need, Of: r.need, Members: []gang.Member{member}}
-	found, why := c.evictor.decide(ctx, r, time.Now())
-	if found == nil {
-		return why, "", nil
-	}
-	a, said, err := p.check(ctx, r, turn, found)
-	switch {
-	case err != nil:
-		return "", "", err
-	case !a.Feasible():
-		return c.evictor.useless(ctx, r, said), "", nil
-	case found.idle():
-		c.evictor.unneeded(r, time.Now())
-		return "", "", nil
-	case !c.evictor.commit(found):
-		return c.evictor.useless(ctx, r, nil), "", nil
+	found, plan, why, err := p.agree(ctx, r, turn)
+	if found == nil || err != nil {
+		return why, "", err
 	}
 	if len(found.victims) == 0 {
 		// Single pods are nominated by the scheduler's own preemption while others terminate.
 		return waitingFor(len(found.leaving)), "", nil
 	}
-	node = a.Assignments[0].Node
+	node = plan.Assignments[0].Node
 	c.evictor.evict(ctx, p.framework, r, found, node)
 	return found.evicting() + " for room on " + node, node, nil
 }
@@ -207,7 +218,7 @@ func (p *Plugin) guard() {
 	stock.Evaluator.Interface = &fewest{DefaultPreemption: stock, plugin: p}
 	evict := stock.Executor.PreemptPod
 	stock.Executor.PreemptPod = func(ctx context.Context, on preemption.Candidate, by preemption.ExecutorPreemptor, victim *v1.Pod, plugin string) (bool, error) {
-		if now := time.Now(); by.Type() == string(fwk.PodKeyType) && !p.shared.ledger.Spare(gang.UID(victim.UID), now.Add(evictionGrace), now) {
+		if now := time.Now(); by.Type() == string(fwk.PodKeyType) && !p.shared.ledger.Spare(gang.UID(victim.UID), now.Add(eviction.Grace), now) {
 			return false, fmt.Errorf("evicting %s: its gang needs it now", podName(victim))
 		}
 		return evict(ctx, on, by, victim, plugin)

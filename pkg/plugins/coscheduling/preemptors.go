@@ -3,8 +3,10 @@ package coscheduling
 import (
 	"context"
 	"sync"
+	"time"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/retry"
 )
 
 // preemptors holds the pods for which the scheduler's own preemption evicts others, until they are tried again. While it evicts, the
@@ -53,20 +55,25 @@ func (p *preemptors) next() []gang.Ref {
 	return first
 }
 
-// helpPreemptors wakes those for which there is room by the account, and forgets those that are gone or have a node.
-func (w *waker) helpPreemptors(ctx context.Context) {
+// preemptors activates the pods for which others are evicted one by one and for which there is room by the account, and forgets
+// those that are gone or have a node.
+func (a *activator) preemptors(ctx context.Context, now time.Time) {
+	if now.Before(a.lookAt) {
+		return
+	}
+	a.lookAt = retry.NextLook(now)
 	var roomy []gang.Ref
-	for _, ref := range w.preemptors.next() {
-		pod := w.pods.pod(ref)
+	for _, ref := range a.preempting.next() {
+		pod := a.list.Pod(ref)
 		if pod == nil || pod.Spec.NodeName != "" {
-			w.preemptors.drop(ref.UID)
+			a.preempting.drop(ref.UID)
 			continue
 		}
-		key := w.headroom.acquire(pod)
-		if now, _ := w.headroom.slots(key); now > 0 {
+		key := a.list.Capacity.Acquire(pod)
+		if now, _ := a.list.Capacity.Slots(key); now > 0 {
 			roomy = append(roomy, ref)
 		}
-		w.headroom.release(key)
+		a.list.Capacity.Release(key)
 	}
-	w.carrier.activate(ctx, roomy)
+	a.effects.activate(ctx, roomy)
 }

@@ -12,6 +12,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/profiles"
 )
 
 // promiseKind says why capacity is promised to a gang.
@@ -49,7 +50,7 @@ type promises struct {
 	// allowsBackfill reports whether the pod may use what is promised for a turn.
 	allowsBackfill func(*v1.Pod) bool
 	// filters returns the filters that decide where the pod may be.
-	filters func(*v1.Pod) *stockFilters
+	filters func(*v1.Pod) *profiles.Traits
 	// wake is told of pods that were turned away for a promise that has ended, and touch of gangs.
 	wake  func([]gang.Ref)
 	touch func(gang.ID)

@@ -12,7 +12,7 @@ import (
 
 	"berth.dev/berth/pkg/clusterwide"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/podview"
 )
 
 // toOthers returns what is promised to others than the gang that are at least as important, but for what has to wait.
@@ -49,7 +49,7 @@ func (p *promises) binding(pod *v1.Pod, nodes fwk.NodeInfoLister) func(*promise)
 // Before returns the members for which something is promised against the pod, for plugins that count what is not seen on a node.
 func (p *promises) Before(pod *v1.Pod, nodes fwk.NodeInfoLister) []clusterwide.Planned {
 	view := p.view.Load()
-	if view == nil || kubeview.BelongsToNode(pod) {
+	if view == nil || podview.BelongsToNode(pod) {
 		return nil
 	}
 	var planned []clusterwide.Planned
@@ -84,7 +84,7 @@ func (p *promises) refuse(pod *v1.Pod, node fwk.NodeInfo, nodes fwk.NodeInfoList
 	if len(promised) == 0 {
 		return gang.ID{}, false
 	}
-	if kubeview.BelongsToNode(pod) {
+	if podview.BelongsToNode(pod) {
 		return gang.ID{}, false
 	}
 	with := node
@@ -103,7 +103,7 @@ func (p *promises) refuse(pod *v1.Pod, node fwk.NodeInfo, nodes fwk.NodeInfoList
 		with.AddPodInfo(o.info)
 		to = o.to
 		// Which devices its claims will get is not known before.
-		claims = claims || o.kind != forTurn && filters.claims(o.info.GetPod())
+		claims = claims || o.kind != forTurn && filters.Claims(o.info.GetPod())
 		if o.kind == forTurn {
 			turn = o
 			harmed = harmed || o.to.Namespace != pod.Namespace
@@ -112,8 +112,8 @@ func (p *promises) refuse(pod *v1.Pod, node fwk.NodeInfo, nodes fwk.NodeInfoList
 	if with == node {
 		return gang.ID{}, false
 	}
-	if claims = claims && filters.claims(pod); !claims &&
-		(filters.fits(pod, with) || turn != nil && p.withoutBackfill(with, node.GetPods(), turn) && filters.fits(pod, with)) {
+	if claims = claims && filters.Claims(pod); !claims &&
+		(filters.Fits(pod, with) || turn != nil && p.withoutBackfill(with, node.GetPods(), turn) && filters.Fits(pod, with)) {
 		return gang.ID{}, false
 	}
 	if harmed && !p.harmed.Load() {

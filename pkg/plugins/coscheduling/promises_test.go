@@ -10,9 +10,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/profiles"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // nodesNamed is the nodes of a cycle, by name.
@@ -38,7 +41,7 @@ func TestWhatIsPromisedIsKept(t *testing.T) {
 		}
 	}
 	backfill := func(p *v1.Pod) *v1.Pod {
-		p.Annotations = map[string]string{kubeview.BackfillKey: "allow"}
+		p.Annotations = map[string]string{wellknown.BackfillKey: "allow"}
 		return p
 	}
 	held := []awaitedPod{{Ref: gang.Ref{UID: "held", Namespace: "default", Name: "held"}, node: "other"}}
@@ -77,7 +80,7 @@ func TestWhatIsPromisedIsKept(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p := &promises{filters: allFilters, allowsBackfill: func(pod *v1.Pod) bool { return kubeview.MayBackfill(nil, pod) }}
+			p := &promises{filters: allFilters, allowsBackfill: func(pod *v1.Pod) bool { return gangview.MayBackfill(nil, pod) }}
 			kept := test.promise
 			kept.to, kept.priority, kept.node, kept.info = gang.ID{Namespace: "default", Name: "g"}, 10, "node", info
 			p.add(kept)
@@ -102,5 +105,29 @@ func TestWhatIsPostponedIsNotPromisedToOthersYet(t *testing.T) {
 	left := p.toOthers(rival, 0)
 	if len(left) != 1 || left[0].kind != forReturn {
 		t.Errorf("promised to others: %+v, want what a lost member held", left)
+	}
+}
+
+func TestPromisesAreComparedAsTheProfileCompares(t *testing.T) {
+	t.Parallel()
+	const rdma = "example.com/rdma"
+	pod := st.MakePod().Name("p").UID("p").Req(map[v1.ResourceName]string{v1.ResourceCPU: "1", rdma: "1"}).Obj()
+	member, err := infoOf(st.MakePod().Name("m").UID("m").Req(map[v1.ResourceName]string{v1.ResourceCPU: "1"}).Obj())
+	if err != nil {
+		t.Fatal(err)
+	}
+	node := framework.NewNodeInfo()
+	node.SetNode(st.MakeNode().Name("n").Capacity(map[v1.ResourceName]string{v1.ResourceCPU: "16", v1.ResourcePods: "110"}).Obj())
+	p := &promises{allowsBackfill: func(pod *v1.Pod) bool { return gangview.MayBackfill(nil, pod) }}
+	p.keep(gang.ID{Name: "g"}, forTurn, []promise{{to: gang.ID{Name: "g"}, kind: forTurn, node: "n", info: member}})
+	for _, ignored := range []bool{false, true} {
+		traits := *profiles.AllTraits
+		if ignored {
+			traits.HasRoom = func(*v1.Pod, fwk.NodeInfo) bool { return true }
+		}
+		p.filters = func(*v1.Pod) *profiles.Traits { return &traits }
+		if _, refused := p.refuse(pod, node, nodesNamed{}); refused == ignored {
+			t.Errorf("refused: %v where the resource is ignored: %v", refused, ignored)
+		}
 	}
 }

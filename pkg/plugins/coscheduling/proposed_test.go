@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"berth.dev/berth/pkg/eviction"
 	"berth.dev/berth/pkg/gang"
 )
 
@@ -16,16 +17,16 @@ func TestACheckIsOfTheMembersThatThePlanHasPlaced(t *testing.T) {
 		{UID: "w2", Class: "small", Role: "worker"}, {UID: "first", Class: "small", Role: "leader"}}
 	for _, tc := range []struct {
 		name   string
-		placed []gang.Placement
+		placed []eviction.Placement
 		want   []gang.UID
 	}{
-		{"the oldest of a class", []gang.Placement{{Class: 1, Node: "a", Members: 1}}, []gang.UID{"w1"}},
-		{"as many as on all nodes together", []gang.Placement{{Class: 0, Node: "a", Members: 1}, {Class: 0, Node: "b", Members: 1}}, []gang.UID{"l1", "l2"}},
-		{"a role of its own", []gang.Placement{{Class: 2, Node: "a", Members: 1}, {Class: 1, Node: "a", Members: 1}}, []gang.UID{"w1", "first"}},
+		{"the oldest of a class", []eviction.Placement{{Class: 1, Node: "a", Members: 1}}, []gang.UID{"w1"}},
+		{"as many as on all nodes together", []eviction.Placement{{Class: 0, Node: "a", Members: 1}, {Class: 0, Node: "b", Members: 1}}, []gang.UID{"l1", "l2"}},
+		{"a role of its own", []eviction.Placement{{Class: 2, Node: "a", Members: 1}, {Class: 1, Node: "a", Members: 1}}, []gang.UID{"w1", "first"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			c := &checking{request: r, turn: gang.Turn{Members: members}, found: &proposal{Eviction: gang.Eviction{Placed: tc.placed}}}
+			c := &checking{request: r, turn: gang.Turn{Members: members}, found: &proposal{Plan: eviction.Plan{Placed: tc.placed}}}
 			var got []gang.UID
 			for _, m := range c.proposed() {
 				got = append(got, m.UID)

@@ -20,8 +20,9 @@ import (
 	"pgregory.net/rapid"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/sla"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -36,7 +37,7 @@ func waiting(t interface{ Fatal(...any) }, name string, priority int32, after ti
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: apitypes.UID(name), CreationTimestamp: metav1.NewTime(noon.Add(after))},
 		Spec: v1.PodSpec{Priority: &priority}}
 	if class != "" {
-		pod.Labels = map[string]string{kubeview.SLAClassKey: class}
+		pod.Labels = map[string]string{wellknown.SLAClassKey: class}
 	}
 	info, err := framework.NewPodInfo(pod)
 	if err != nil {
@@ -256,7 +257,7 @@ func TestNothingThatAgesStarves(t *testing.T) {
 		}
 		stream := func(n int) *framework.QueuedPodInfo {
 			kind := kinds[n%len(kinds)].GetPod()
-			return waiting(t, fmt.Sprintf("better-%d", n), *kind.Spec.Priority, time.Duration(n)*time.Minute, kind.Labels[kubeview.SLAClassKey])
+			return waiting(t, fmt.Sprintf("better-%d", n), *kind.Spec.Priority, time.Duration(n)*time.Minute, kind.Labels[wellknown.SLAClassKey])
 		}
 		if before, ok := starve(p, victim, stream, most+1); !ok {
 			t.Fatalf("the pod still waits after %d others; want at most %d before it", before, most)
@@ -305,7 +306,7 @@ func TestMembersHaveTheClassesOfTheirGang(t *testing.T) {
 		e := waiting(t, fmt.Sprintf("member-%d", i), 10, time.Hour, class)
 		pod := e.GetPod()
 		pod.Labels["scheduling.x-k8s.io/pod-group"] = "g"
-		m := kubeview.GangMember(pod, kubeview.Membership{ID: id}, nil, true)
+		m := gangview.Member(pod, gangview.Membership{ID: id}, nil, true)
 		m.Precedence = p.shared.classes.precedence(pod)
 		ledger.Observe(id, m, noon)
 		members = append(members, e)
@@ -319,7 +320,7 @@ func TestMembersHaveTheClassesOfTheirGang(t *testing.T) {
 	if diff := cmp.Diff(want, p.key(members[0])); diff != "" {
 		t.Errorf("key of the leader (-want +got):\n%s", diff)
 	}
-	members[0].GetPod().Labels[kubeview.SLAClassKey] = "batch"
+	members[0].GetPod().Labels[wellknown.SLAClassKey] = "batch"
 	if diff := cmp.Diff(want, p.key(members[0])); diff != "" {
 		t.Errorf("the key changed while the leader is queued (-want +got):\n%s", diff)
 	}

@@ -15,8 +15,12 @@ import (
 	"k8s.io/klog/v2"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/plural"
+	"berth.dev/berth/pkg/retry"
+	"berth.dev/berth/pkg/waitlist"
 )
 
 const (
@@ -31,70 +35,104 @@ const (
 // nearest to being free, so that smaller work cannot take it again and again. Whose turn it is and what to keep is
 // decided in pkg/gang.
 type reservations struct {
+	settings settings
+	ledger   *gang.Ledger
+	list     *waitlist.List
+	promises *promises
+	leader   *informers.Leader
+	// changed is told that the status of the gang changes.
+	changed func(gang.ID)
+
 	turns *gang.ReserveTurns
-	// watch finds nodes that are kept in vain.
+	// watch finds nodes on which no pod ends while they are kept.
 	watch gang.ReserveWatch
 	// backfills holds, for one look, which pods between two priorities may backfill.
 	backfills map[[2]int32]map[apitypes.UID]bool
 	// lookAt is when to look next at what to keep.
 	lookAt time.Time
-	// words say what is kept for whom, for the status of its PodGroup.
-	words reservedWords
+	// messages say what is kept for whom, for the status of its PodGroup.
+	messages reservedMessages
 	// ready is set if the gang whose turn it is fits on what is kept, once the pods have left that make way for it.
 	ready bool
 }
 
-// reserve brings what is promised to the gang whose turn it is in line with the cluster, and gives the next turn to the
-// first gang that has waited long enough and would fit if the cluster was empty.
-func (w *waker) reserve(ctx context.Context, now time.Time) {
-	r := &w.reservations
-	if w.settings.holders.maxPercent == 0 || now.Before(r.lookAt) {
-		return
+// look brings what is promised to the gang whose turn it is in line with the cluster, and gives the next turn to the first gang that
+// has waited long enough and would fit if the cluster was empty. It returns the gang that has become ready to start, if one has.
+func (r *reservations) look(ctx context.Context, now time.Time) (ready gang.ID) {
+	if r.settings.holders.maxPercent == 0 || now.Before(r.lookAt) {
+		return ready
 	}
 	first := r.lookAt.IsZero()
-	r.lookAt, r.backfills = nextLook(now), nil
+	r.lookAt, r.backfills = retry.NextLook(now), nil
 	if id, since := r.turns.Current(); id != (gang.ID{}) {
-		if w.renew(ctx, id, now) {
-			if w.leader.Leading() { // a standby that has taken it up at its start does not follow it
+		wasReady := r.ready
+		if r.renew(ctx, id, now) {
+			if r.leader.Leading() { // a standby that has taken it up at its start does not follow it
 				reservationAge.Set(now.Sub(since).Seconds())
 			}
-			return
+			if r.ready && !wasReady {
+				return id
+			}
+			return ready
 		}
-		w.unreserve(id)
+		r.unreserve(id)
 	}
 	reservationAge.Set(0)
-	var next []*waitingGang
-	for id, g := range w.waiting {
-		patient := !g.Fresh && now.Sub(g.Since) >= w.settings.patience
-		if (patient || first && w.keptBefore(id) != nil) && r.turns.MayBegin(id, now) &&
-			w.settings.holders.percent(id.Namespace, g.Key.Priority) > 0 {
-			next = append(next, g)
-		}
-	}
 	left := reserveRooms
-	for _, g := range w.chosen(next) {
-		cost := w.reserveCost(g)
+	for _, g := range r.chosen(r.waiting(first, now)) {
+		cost := r.cost(g)
 		if cost > left && cost <= reserveRooms {
 			// The next look begins with it, as those before it rest.
-			return
+			return ready
 		}
 		left -= min(cost, left)
-		kept, ok := w.begin(g, first, now)
-		if !ok || !w.promise(g, kept) {
+		kept, ok := r.begin(g, first, now)
+		if !ok || !r.promise(g, kept) {
 			r.turns.Skip(g.ID, now)
 			continue
 		}
 		r.turns.Begin(g.ID, kept.Pods, now)
-		w.promises.harmed.Store(false)
-		w.tellReserved(g.ID, kept)
+		r.promises.harmed.Store(false)
+		r.tell(g.ID, kept)
 		klog.FromContext(ctx).V(2).Info("Reserving nodes for a gang", "gang", g.ID, "nodes", len(kept.Places), "podsToEnd", kept.Pods)
-		return
+		return ready
 	}
+	return ready
+}
+
+// readyFor reports whether the gang has the turn and fits on what is kept for it, once the pods have left that make way for it.
+func (r *reservations) readyFor(id gang.ID) bool {
+	current, _ := r.turns.Current()
+	return r.ready && current == id
+}
+
+// waiting returns the gangs that may have the next turn.
+func (r *reservations) waiting(first bool, now time.Time) []*waitlist.Gang {
+	var next []*waitlist.Gang
+	for id, g := range r.list.ByID {
+		patient := !g.Fresh && now.Sub(g.Since) >= r.settings.patience
+		if (patient || first && r.keptBefore(id) != nil) && r.turns.MayBegin(id, now) &&
+			r.settings.holders.percent(id.Namespace, g.Key.Priority) > 0 {
+			next = append(next, g)
+		}
+	}
+	return next
+}
+
+// forget ends the turn of a gang that does not wait any more, if it has it.
+func (r *reservations) forget(id gang.ID, started bool, now time.Time) {
+	if current, _ := r.turns.Current(); current == id {
+		if r.promises.harmed.Swap(false) {
+			r.turns.Harm()
+		}
+		r.unreserve(id)
+	}
+	r.turns.Forget(id, started, now)
 }
 
 // keptBefore returns the nodes that a scheduler before this one kept for the gang to its end, nil if it kept none.
-func (w *waker) keptBefore(id gang.ID) map[string]bool {
-	pg := w.groups.get(id)
+func (r *reservations) keptBefore(id gang.ID) map[string]bool {
+	pg := r.list.PodGroup(id)
 	if pg == nil || !meta.IsStatusConditionTrue(pg.Status.Conditions, schedulingv1alpha1.PodGroupReserved) {
 		return nil
 	}
@@ -106,126 +144,123 @@ func (w *waker) keptBefore(id gang.ID) map[string]bool {
 }
 
 // begin returns what to keep for a gang whose turn begins. What was kept for it before this scheduler has started stays.
-func (w *waker) begin(g *waitingGang, first bool, now time.Time) (gang.Reservation, bool) {
-	if before := w.keptBefore(g.ID); first && len(before) > 0 {
-		if kept, ok := w.nearestAmong(g, before, now); ok {
+func (r *reservations) begin(g *waitlist.Gang, first bool, now time.Time) (gang.Reservation, bool) {
+	if before := r.keptBefore(g.ID); first && len(before) > 0 {
+		if kept, ok := r.nearestAmong(g, before, now); ok {
 			return kept, true
 		}
 	}
-	return w.nearest(g, now)
+	return r.nearest(g, now)
 }
 
 // chosen returns for which of the gangs to look now. Gangs for which nothing can be kept rest for a minute; if there are very many,
 // those behind them would never be looked at if the order of the queue alone counted.
-func (w *waker) chosen(next []*waitingGang) []*waitingGang {
-	slices.SortFunc(next, firstByKey)
+func (r *reservations) chosen(next []*waitlist.Gang) []*waitlist.Gang {
+	slices.SortFunc(next, waitlist.FirstByKey)
 	if len(next) <= reservePlans {
 		return next
 	}
-	since := func(g *waitingGang) time.Time {
-		if rested := w.reservations.turns.Rested(g.ID); rested.After(g.Since) {
+	since := func(g *waitlist.Gang) time.Time {
+		if rested := r.turns.Rested(g.ID); rested.After(g.Since) {
 			return rested
 		}
 		return g.Since
 	}
 	others := next[reservePlans/2:]
-	slices.SortStableFunc(others, func(a, b *waitingGang) int { return since(a).Compare(since(b)) })
+	slices.SortStableFunc(others, func(a, b *waitlist.Gang) int { return since(a).Compare(since(b)) })
 	return next[:reservePlans]
 }
 
 // renew looks again at what to keep for the gang and reports whether its turn goes on.
-func (w *waker) renew(ctx context.Context, id gang.ID, now time.Time) bool {
-	g, waits := w.waiting[id]
+func (r *reservations) renew(ctx context.Context, id gang.ID, now time.Time) bool {
+	g, waits := r.list.ByID[id]
 	if !waits {
-		w.reservations.turns.End(id, now)
+		r.turns.End(id, now)
 		return false
 	}
-	if w.promises.harmed.Swap(false) {
-		w.reservations.turns.Harm()
+	if r.promises.harmed.Swap(false) {
+		r.turns.Harm()
 	}
-	if _, blocked := w.ledger.Waiting(id); !blocked {
+	if _, blocked := r.ledger.Waiting(id); !blocked {
 		// It is being tried.
 		return true
 	}
-	kept, ok := w.nearest(g, now)
-	if !ok || !w.promise(g, kept) {
-		w.reservations.turns.Skip(id, now)
-		w.reservations.turns.End(id, now)
+	kept, ok := r.nearest(g, now)
+	if !ok || !r.promise(g, kept) {
+		r.turns.Skip(id, now)
+		r.turns.End(id, now)
 		return false
 	}
-	if !w.reservations.turns.Continue(kept.Pods, now) {
+	if !r.turns.Continue(kept.Pods, now) {
 		klog.FromContext(ctx).V(2).Info("Ended the reservation of a gang without progress", "gang", id, "podsToEnd", kept.Pods)
 		return false
 	}
-	if kept.Ready && !w.reservations.ready {
-		w.rounds.Touch(id, now)
-	}
-	w.reservations.ready = kept.Ready
-	w.tellReserved(id, kept)
+	r.ready = kept.Ready
+	r.tell(id, kept)
 	return true
 }
 
 // unreserve ends what is promised to the gang for its turn.
-func (w *waker) unreserve(id gang.ID) {
-	w.reservations.ready = false
-	if w.reservations.words.set(id, "", nil) {
-		w.status.Enqueue(id)
+func (r *reservations) unreserve(id gang.ID) {
+	r.ready = false
+	if r.messages.set(id, "", nil) {
+		r.changed(id)
 	}
-	w.promises.drop(id, func(o promise) bool { return o.kind == forTurn })
+	r.promises.drop(id, func(o promise) bool { return o.kind == forTurn })
 }
 
-// tellReserved has the status of the gang's PodGroup say what is kept for it, and what that lacks.
-func (w *waker) tellReserved(id gang.ID, kept gang.Reservation) {
+// tell has the status of the gang's PodGroup say what is kept for it, and what that lacks.
+func (r *reservations) tell(id gang.ID, kept gang.Reservation) {
 	nodes := map[string]bool{}
 	for _, place := range kept.Places {
 		nodes[place.Node] = true
 	}
-	words := fmt.Sprintf("%s reserved, on which the gang fits", plural.Of(len(nodes), "node"))
+	message := fmt.Sprintf("%s reserved, on which the gang fits", plural.Of(len(nodes), "node"))
 	if !kept.Ready {
-		words = fmt.Sprintf("%s reserved, on which at least %s %s to end first", plural.Of(len(nodes), "node"), plural.Of(kept.Pods, "pod"), plural.Choose(kept.Pods, "has", "have"))
+		message = fmt.Sprintf("%s reserved, on which at least %s %s to end first", plural.Of(len(nodes), "node"), plural.Of(kept.Pods, "pod"), plural.Choose(kept.Pods, "has", "have"))
 	}
-	if w.reservations.words.set(id, words, slices.Sorted(maps.Keys(nodes))) {
-		w.status.Enqueue(id)
+	if r.messages.set(id, message, slices.Sorted(maps.Keys(nodes))) {
+		r.changed(id)
 	}
 }
 
-// reservedWords are said of the gang whose turn it is. The waker sets them, and the writer of statuses reads them.
-type reservedWords struct {
-	mu    sync.Mutex
-	id    gang.ID
-	words string
-	nodes []string
+// reservedMessages are about the gang whose turn it is. The loop sets them, and the writer of statuses reads them.
+type reservedMessages struct {
+	mu      sync.Mutex
+	id      gang.ID
+	message string
+	nodes   []string
 }
 
-// set reports whether that is news. Empty words end what was said of the gang.
-func (r *reservedWords) set(id gang.ID, words string, nodes []string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if words == "" && r.id != id || r.id == id && r.words == words && slices.Equal(r.nodes, nodes) {
+// set reports whether that is news. An empty message ends what was said of the gang.
+func (m *reservedMessages) set(id gang.ID, message string, nodes []string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if message == "" && m.id != id || m.id == id && m.message == message && slices.Equal(m.nodes, nodes) {
 		return false
 	}
-	r.id, r.words, r.nodes = id, words, nodes
-	if words == "" {
-		r.id = gang.ID{}
+	m.id, m.message, m.nodes = id, message, nodes
+	if message == "" {
+		m.id = gang.ID{}
 	}
 	return true
 }
 
 // of returns what is said of the gang, and its nodes by name; nothing if it is not its turn.
-func (r *reservedWords) of(id gang.ID) (words string, nodes []string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.id != id {
+func (m *reservedMessages) of(id gang.ID) (message string, nodes []string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.id != id {
 		return "", nil
 	}
-	return r.words, r.nodes
+	return m.message, m.nodes
 }
 
 // promise makes what is promised to the gang for its turn that of the reservation.
-func (w *waker) promise(g *waitingGang, r gang.Reservation) bool {
+func (r *reservations) promise(g *waitlist.Gang, reserved gang.Reservation) bool {
 	var kept []promise
-	for _, place := range r.Places {
-		info, err := infoOf(g.pods[place.Class])
+	for _, place := range reserved.Places {
+		info, err := infoOf(g.Pods[place.Class])
 		if err != nil {
 			return false
 		}
@@ -233,54 +268,54 @@ func (w *waker) promise(g *waitingGang, r gang.Reservation) bool {
 			kept = append(kept, promise{to: g.ID, kind: forTurn, priority: g.Key.Priority, node: place.Node, info: info})
 		}
 	}
-	w.promises.keep(g.ID, forTurn, kept)
+	r.promises.keep(g.ID, forTurn, kept)
 	return true
 }
 
-// reserveCost returns how many rooms it takes to find out what to keep for the gang.
-func (w *waker) reserveCost(g *waitingGang) int {
-	shapes := map[shapeKey]bool{}
-	for _, need := range g.shapes {
-		shapes[need.shape] = true
+// cost returns how many rooms it takes to find out what to keep for the gang.
+func (r *reservations) cost(g *waitlist.Gang) int {
+	shapes := map[capacity.ShapeKey]bool{}
+	for _, need := range g.Shapes {
+		shapes[need.Shape] = true
 	}
-	return len(shapes) * w.headroom.size()
+	return len(shapes) * r.list.Capacity.Size()
 }
 
 // nearest returns what to keep for the gang. Pods that the gang may evict count as gone.
-func (w *waker) nearest(g *waitingGang, now time.Time) (gang.Reservation, bool) {
-	return w.nearestAmong(g, nil, now)
+func (r *reservations) nearest(g *waitlist.Gang, now time.Time) (gang.Reservation, bool) {
+	return r.nearestAmong(g, nil, now)
 }
 
 // nearestAmong returns what to keep for the gang on some nodes, of all if it is not said which.
-func (w *waker) nearestAmong(g *waitingGang, some map[string]bool, now time.Time) (gang.Reservation, bool) {
-	emptied := w.headroom.cordonedFor(g.ID)
-	if slices.Contains(g.pods, nil) || w.reserveCost(g) > reserveRooms || len(emptied) == 0 && !w.mayFit(g, true) {
+func (r *reservations) nearestAmong(g *waitlist.Gang, some map[string]bool, now time.Time) (gang.Reservation, bool) {
+	emptied := r.list.Capacity.CordonedFor(g.ID)
+	if slices.Contains(g.Pods, nil) || r.cost(g) > reserveRooms || len(emptied) == 0 && !r.list.MayFit(g, true) {
 		return gang.Reservation{}, false
 	}
-	p := &gang.ReserveProblem{Need: g.Need, MaxNodes: w.headroom.size() * w.settings.holders.percent(g.ID.Namespace, g.Key.Priority) / 100}
+	p := &gang.ReserveProblem{Need: g.Need, MaxNodes: r.list.Capacity.Size() * r.settings.holders.percent(g.ID.Namespace, g.Key.Priority) / 100}
 	held := map[string]bool{}
-	for _, o := range w.promises.to(g.ID) {
+	for _, o := range r.promises.to(g.ID) {
 		held[o.node] = true
 	}
 	// Members with volumes of their own are a class each. What fits where is the same for all that ask for the same.
-	var shapes []shapeKey
-	at := map[shapeKey]int{}
+	var shapes []capacity.ShapeKey
+	at := map[capacity.ShapeKey]int{}
 	for i, c := range g.Classes {
-		shape := g.shapes[i].shape
+		shape := g.Shapes[i].Shape
 		if _, known := at[shape]; !known {
 			at[shape] = len(shapes)
 			shapes = append(shapes, shape)
 		}
 		p.Classes = append(p.Classes, gang.ReserveClass{Role: c.Role, Count: c.Count, Shape: at[shape]})
 	}
-	preempts := !slices.ContainsFunc(g.pods, neverPreempts)
+	preempts := !slices.ContainsFunc(g.Pods, neverPreempts)
 	least := int32(math.MinInt32)
 	if preempts {
 		least = g.Key.Priority
 	}
 	// Who may backfill is found out first: the account must not be locked for so long.
-	backfills := w.backfilling(least, g.Key.Priority)
-	p.Nodes = w.headroom.rooms(shapes, g.required, emptied, func(pod *v1.Pod, priority int32) bool {
+	backfills := r.backfilling(least, g.Key.Priority)
+	p.Nodes = r.list.Capacity.Rooms(shapes, g.Required, emptied, func(pod *v1.Pod, priority int32) bool {
 		return (preempts && priority < g.Key.Priority) || backfills[pod.UID]
 	})
 	if len(emptied) > 0 {
@@ -299,25 +334,24 @@ func (w *waker) nearestAmong(g *waitingGang, some map[string]bool, now time.Time
 			}
 		}
 	}
-	if id, _ := w.reservations.turns.Current(); id == g.ID {
-		w.reservations.watch.Look(p.Nodes, now)
+	if id, _ := r.turns.Current(); id == g.ID {
+		r.watch.Look(p.Nodes, now)
 	} else {
-		w.reservations.watch.Mark(p.Nodes)
+		r.watch.Mark(p.Nodes)
 	}
 	return gang.Reserve(p)
 }
 
 // backfilling returns the bound pods of these priorities and those between them that may backfill.
-func (w *waker) backfilling(least, most int32) map[apitypes.UID]bool {
-	r := &w.reservations
+func (r *reservations) backfilling(least, most int32) map[apitypes.UID]bool {
 	key := [2]int32{least, most}
 	found, known := r.backfills[key]
 	if known {
 		return found
 	}
 	found = map[apitypes.UID]bool{}
-	for _, pod := range w.headroom.podsBetween(least, most) {
-		if w.allowsBackfill(pod) {
+	for _, pod := range r.list.Capacity.PodsBetween(least, most) {
+		if r.promises.allowsBackfill(pod) {
 			found[pod.UID] = true
 		}
 	}

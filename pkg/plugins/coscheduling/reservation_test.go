@@ -11,27 +11,27 @@ import (
 	"k8s.io/client-go/tools/cache"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
+	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/waitlist"
 )
 
-// reservingWaker keeps what gangs may keep of the account.
-func reservingWaker(h *headroom) *waker {
-	w := newWaker()
+// reserving keeps what gangs may keep of the account.
+func reserving(h *capacity.Index) *reservations {
 	c := newCoordinator(settings{holders: reservationHolders{maxPercent: 100}}, &podGroups{store: cache.NewStore(cache.MetaNamespaceKeyFunc)})
-	w.wire(c)
-	w.headroom = h
-	return w
+	c.loop.list.Capacity = h
+	return c.loop.reservations
 }
 
 // gangOfClasses waits with one member of each class, and as many shapes.
-func gangOfClasses(h *headroom, classes, shapes int) *waitingGang {
-	g := &waitingGang{Waiting: gang.Waiting{ID: gang.ID{Namespace: "ns", Name: "g"}, Need: gang.Minimum{Total: classes}}}
+func gangOfClasses(h *capacity.Index, classes, shapes int) *waitlist.Gang {
+	g := &waitlist.Gang{Waiting: gang.Waiting{ID: gang.ID{Namespace: "ns", Name: "g"}, Need: gang.Minimum{Total: classes}}}
 	for i := range classes {
 		pod := st.MakePod().Namespace("ns").Name(fmt.Sprintf("m-%d", i)).
 			Req(map[v1.ResourceName]string{v1.ResourceCPU: fmt.Sprintf("%dm", 1000+i%shapes)}).Obj()
-		g.pods = append(g.pods, pod)
+		g.Pods = append(g.Pods, pod)
 		g.Classes = append(g.Classes, gang.WaitingClass{Class: fmt.Sprint(i), Count: 1})
-		g.shapes = append(g.shapes, shapeNeed{shape: h.acquire(pod), count: 1})
+		g.Shapes = append(g.Shapes, capacity.Need{Shape: h.Acquire(pod), Count: 1})
 	}
 	return g
 }
@@ -39,11 +39,11 @@ func gangOfClasses(h *headroom, classes, shapes int) *waitingGang {
 func TestReservationOfManyClasses(t *testing.T) {
 	t.Parallel()
 	const nodes = 1000
-	h := newHeadroom(unclaimed, allFilters)
+	h := newIndex()
 	for i := range nodes {
-		h.setNode(st.MakeNode().Name(fmt.Sprintf("n%04d", i)).Capacity(map[v1.ResourceName]string{v1.ResourceCPU: "2", v1.ResourcePods: "110"}).Obj())
+		h.SetNode(st.MakeNode().Name(fmt.Sprintf("n%04d", i)).Capacity(map[v1.ResourceName]string{v1.ResourceCPU: "2", v1.ResourcePods: "110"}).Obj())
 	}
-	w := reservingWaker(h)
+	r := reserving(h)
 	for _, tc := range []struct {
 		name            string
 		classes, shapes int
@@ -56,7 +56,7 @@ func TestReservationOfManyClasses(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			kept, ok := w.nearest(gangOfClasses(h, tc.classes, tc.shapes), time.Now())
+			kept, ok := r.nearest(gangOfClasses(h, tc.classes, tc.shapes), time.Now())
 			on := map[string]bool{}
 			for _, place := range kept.Places {
 				on[place.Node] = true
@@ -73,12 +73,12 @@ func TestReservationOfManyClasses(t *testing.T) {
 func BenchmarkReservation(b *testing.B) {
 	for _, shapes := range []int{1, 20, 50} {
 		b.Run(fmt.Sprintf("shapes=%d", shapes), func(b *testing.B) {
-			h := largeRoom(8)
-			w := reservingWaker(h)
+			h := fullCluster()
+			r := reserving(h)
 			g := gangOfClasses(h, 200, shapes)
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, ok := w.nearest(g, time.Now()); !ok {
+				if _, ok := r.nearest(g, time.Now()); !ok {
 					b.Fatal("nothing is kept")
 				}
 			}
@@ -89,7 +89,7 @@ func BenchmarkReservation(b *testing.B) {
 func TestOnlyTheGangWhoseTurnItIsHasAReservation(t *testing.T) {
 	t.Parallel()
 	a, b := gang.ID{Namespace: "n", Name: "a"}, gang.ID{Namespace: "n", Name: "b"}
-	var r reservedWords
+	var r reservedMessages
 	said := func(id gang.ID) string {
 		words, nodes := r.of(id)
 		return strings.TrimSpace(words + " " + strings.Join(nodes, ","))

@@ -9,10 +9,15 @@ import (
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/reasons"
+	"berth.dev/berth/pkg/waitlist"
 )
+
+// ReservesOpenly says that what Reserve takes note of shows in the NodeInfo or by AddPod as well, so that a dry run need not call it.
+func (*Plugin) ReservesOpenly() {}
 
 // Reserve records that the member holds its assignment.
 func (p *Plugin) Reserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node string) *fwk.Status {
@@ -27,7 +32,7 @@ func (p *Plugin) Reserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 		return nil
 	}
 	effects, ok := c.ledger.Reserve(gang.UID(pod.UID), node, time.Now())
-	c.carrier.carry(ctx, effects)
+	c.effects.apply(ctx, effects)
 	if !ok {
 		return fwk.NewStatus(fwk.Unschedulable, "the plan of the gang changed")
 	}
@@ -39,7 +44,7 @@ func (p *Plugin) Reserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 // scheduler may learn that capacity is free a moment before it is promised.
 func (p *Plugin) refuseLate(pod *v1.Pod, name string) *fwk.Status {
 	c := p.shared
-	first := c.waker.comeBefore(pod)
+	first := !c.members.has(pod) && c.loop.list.ComesBefore(pod)
 	if !c.promises.any() && c.settings.recovery == 0 && !first {
 		return nil
 	}
@@ -49,16 +54,16 @@ func (p *Plugin) refuseLate(pod *v1.Pod, name string) *fwk.Status {
 		return nil
 	}
 	if to, refused := c.promises.refuse(pod, node, nodes); refused {
-		return reasons.Status(fwk.Unschedulable, promisedTo(to))
+		return reasons.Status(fwk.Unschedulable, dryrun.PromisedTo(to))
 	}
 	to, lost := p.lossUnseen(pod, node)
-	if !lost && (!first || !c.headroom.freedUnseen(name, node.GetPods())) {
+	if !lost && (!first || !c.headroom.FreedUnseen(name, node.GetPods())) {
 		return nil
 	}
 	// Nothing else tells that it may be tried again if no gang takes the place after all.
-	time.AfterFunc(lossPause, func() { c.carrier.activate(context.Background(), []gang.Ref{refOf(pod)}) })
+	time.AfterFunc(lossPause, func() { c.effects.activate(context.Background(), []gang.Ref{refOf(pod)}) })
 	if lost {
-		return reasons.Status(fwk.Unschedulable, promisedTo(to))
+		return reasons.Status(fwk.Unschedulable, dryrun.PromisedTo(to))
 	}
 	return reasons.Status(fwk.Unschedulable, triedFirst{})
 }
@@ -70,16 +75,16 @@ const lossPause = 100 * time.Millisecond
 // more, but the ledger has not been told yet, so nothing is promised.
 func (p *Plugin) lossUnseen(pod *v1.Pod, node fwk.NodeInfo) (gang.ID, bool) {
 	c := p.shared
-	if c.settings.recovery == 0 || kubeview.BelongsToNode(pod) {
+	if c.settings.recovery == 0 || podview.BelongsToNode(pod) {
 		return gang.ID{}, false
 	}
 	own := c.members.id(pod)
-	for _, m := range c.headroom.membersOn(node.Node().Name) {
-		if m.of == own || slices.ContainsFunc(node.GetPods(), func(info fwk.PodInfo) bool { return info.GetPod().UID == m.pod.UID }) {
+	for _, m := range c.headroom.MembersOn(node.Node().Name) {
+		if m.Of == own || slices.ContainsFunc(node.GetPods(), func(info fwk.PodInfo) bool { return info.GetPod().UID == m.Object.UID }) {
 			continue
 		}
-		if v, known := c.ledger.View(m.of); known && v.Started && v.Priority >= corev1helpers.PodPriority(pod) {
-			return m.of, true
+		if v, known := c.ledger.View(m.Of); known && v.Started && v.Priority >= corev1helpers.PodPriority(pod) {
+			return m.Of, true
 		}
 	}
 	return gang.ID{}, false
@@ -93,10 +98,10 @@ func (p *Plugin) Unreserve(ctx context.Context, state fwk.CycleState, pod *v1.Po
 	}
 	c := p.shared
 	if c.members.has(pod) {
-		c.carrier.carry(ctx, c.ledger.Unreserve(gang.UID(pod.UID), c.settings.backoff, time.Now()))
+		c.effects.apply(ctx, c.ledger.Unreserve(gang.UID(pod.UID), c.settings.backoff, time.Now()))
 	}
 	// The account of the cluster does not know what is reserved, so that nothing else tells that it is free again.
-	c.waker.touch(touch{kind: needsAnything})
+	c.inbox.happened(waitlist.Happening{Kind: waitlist.NeedsAnything})
 }
 
 // Permit lets the members of a gang go together, when the last of them holds its assignment.
@@ -109,11 +114,11 @@ func (p *Plugin) Permit(ctx context.Context, state fwk.CycleState, pod *v1.Pod, 
 	if p.othersPermit && c.ledger.Reserved(uid) {
 		// Siblings may go only when no other plugin can turn this member away any more. One that they depend on waits for them in
 		// PreBind, which comes after the Permit of all plugins.
-		go c.carrier.whenPermitted(context.WithoutCancel(ctx), p.framework, uid)
+		go c.effects.whenPermitted(context.WithoutCancel(ctx), p.framework, uid)
 		return fwk.NewStatus(fwk.Wait), c.ledger.Patience(uid, time.Now())
 	}
 	effects, wait, first, ok := c.ledger.Permit(uid, time.Now())
-	c.carrier.carry(ctx, effects)
+	c.effects.apply(ctx, effects)
 	switch {
 	case !ok:
 		return fwk.NewStatus(fwk.Unschedulable, "the plan of the gang changed"), 0
@@ -142,10 +147,10 @@ func (p *Plugin) PreBind(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 		return nil
 	}
 	c := p.shared
-	told, leave := c.carrier.gates.wait(gang.UID(pod.UID))
+	told, leave := c.effects.gates.wait(gang.UID(pod.UID))
 	defer leave()
 	effects, wait, ok := c.ledger.Prepared(gang.UID(pod.UID), time.Now())
-	c.carrier.carry(ctx, effects)
+	c.effects.apply(ctx, effects)
 	switch {
 	case !ok:
 		return fwk.NewStatus(fwk.Unschedulable, "the plan of the gang changed")

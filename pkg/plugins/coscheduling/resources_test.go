@@ -13,6 +13,7 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/waitlist"
 )
 
 func TestMinResources(t *testing.T) {
@@ -31,13 +32,13 @@ func TestMinResources(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			got := minResources(&schedulingv1alpha1.PodGroup{Spec: schedulingv1alpha1.PodGroupSpec{MinResources: tc.list}})
+			got := waitlist.MinResources(&schedulingv1alpha1.PodGroup{Spec: schedulingv1alpha1.PodGroupSpec{MinResources: tc.list}})
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 	}
-	if got := minResources(nil); got != nil {
+	if got := waitlist.MinResources(nil); got != nil {
 		t.Errorf("no PodGroup asks for %v", got)
 	}
 }
@@ -54,7 +55,7 @@ func TestDescribeAmount(t *testing.T) {
 		{"memory", 3 << 30, "3Gi"},
 		{"nvidia.com/gpu", 12, "12"},
 	} {
-		if got := describeAmount(tc.resource, tc.amount); got != tc.want {
+		if got := waitlist.DescribeAmount(tc.resource, tc.amount); got != tc.want {
 			t.Errorf("%d of %s is written %q, want %q", tc.amount, tc.resource, got, tc.want)
 		}
 	}
@@ -105,7 +106,7 @@ func TestMissingResourcesAreNamedWithTheirAmounts(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			m := missing{id, tc.short}
+			m := waitlist.Missing{Of: id, Short: tc.short}
 			if m.String() != tc.want {
 				t.Errorf("got %q, want %q", m, tc.want)
 			}

@@ -6,13 +6,14 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/price"
+	"berth.dev/berth/pkg/priceview"
 )
 
 // bill is what the cluster costs in an hour, by the prices of one profile.
 type bill struct {
-	byCapacity map[kubeview.CapacityType]price.MicroDollars
+	byCapacity map[priceview.CapacityType]price.MicroDollars
 	// inUse is the price of the nodes that some pod keeps.
 	inUse price.MicroDollars
 	// idleGPU is the price of the GPUs that nobody has, and stranded the part of it that nobody can use for want of CPU or
@@ -52,8 +53,8 @@ func (b *biller) bill() (*bill, error) {
 			byNode[pod.Spec.NodeName] = append(byNode[pod.Spec.NodeName], pod)
 		}
 	}
-	sum := &bill{byCapacity: map[kubeview.CapacityType]price.MicroDollars{}}
-	for _, t := range kubeview.CapacityTypes() {
+	sum := &bill{byCapacity: map[priceview.CapacityType]price.MicroDollars{}}
+	for _, t := range priceview.CapacityTypes() {
 		sum.byCapacity[t] = 0
 	}
 	for _, node := range nodes {
@@ -70,13 +71,13 @@ func (b *biller) add(sum *bill, view *nodeView, info *framework.NodeInfo) {
 		return
 	}
 	sum.byCapacity[view.capacity] = sum.byCapacity[view.capacity].Plus(view.split.Price)
-	if kubeview.InUse(info) {
+	if podview.InUse(info) {
 		sum.inUse = sum.inUse.Plus(view.split.Price)
 	}
 	if view.offers.Allocatable.MilliGPU == 0 {
 		return
 	}
-	free := kubeview.FreeHost(info)
+	free := priceview.FreeHost(info)
 	free.MilliGPU = b.nodes.freeGPU(view, info)
 	sum.idleGPU = sum.idleGPU.Plus(view.split.GPUPrice(free.MilliGPU))
 	sum.strandedGPU = sum.strandedGPU.Plus(view.split.GPUPrice(b.settings.hostNeed.Idle(free)))

@@ -9,7 +9,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/candidates"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/priceview"
 	"berth.dev/berth/pkg/signals"
 )
 
@@ -23,7 +23,7 @@ type nodeClass struct {
 	// view is one for all nodes that offer the same at the same price: there are few, and thousands of classes, so that a
 	// cycle finds it in the processor's cache.
 	view *nodeView
-	use  kubeview.PricedUse
+	use  priceview.Use
 }
 
 // Candidates is how many nodes the framework is to look at, 0 for all.
@@ -32,7 +32,8 @@ func (p *Plugin) Candidates() int { return p.settings.candidates }
 // Class is what the node costs and what the pods on it leave.
 func (p *Plugin) Class(key candidates.Key, info fwk.NodeInfo) (_ candidates.Key, class any) {
 	view := p.nodes.of(info.Node())
-	c := &nodeClass{view: view, use: p.settings.gpuKeys.ReadPricedUse(&view.offers, info, p.claims.Left(&view.offers, info))}
+	c := &nodeClass{view: view, use: priceview.ReadUse(&p.settings.gpuKeys, &view.offers, info,
+		p.claims.Left(&view.offers, info))}
 	flags := byte(0)
 	for i, yes := range [...]bool{view.priced, view.leaving, view.removable} {
 		if yes {
@@ -99,5 +100,6 @@ func (j *judge) Score(class any, _ fwk.NodeInfo) (int64, *fwk.Status) {
 		j.state = state
 	}
 	c := class.(*nodeClass)
-	return j.plugin.cost(j.pod, j.state, c.view, c.use.InUse, c.use.FreeHost, func() int64 { return c.use.FreeMilliGPU }), nil
+	return j.plugin.cost(j.pod, j.state, c.view, c.use.InUse, c.use.FreeHost, func() int64 { return c.use.FreeMilliGPU }),
+		nil
 }

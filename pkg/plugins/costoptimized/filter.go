@@ -9,15 +9,17 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/priceview"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 const podStateKey fwk.StateKey = Name + "/pod"
 
 // podState is what the pod asks for. It does not change once written, so that Clone may share it.
 type podState struct {
-	spot    kubeview.SpotPolicy
-	request kubeview.PricedPod
+	spot    priceview.SpotPolicy
+	request priceview.Pod
 	gang    gang.ID
 }
 
@@ -26,30 +28,31 @@ func (s *podState) Clone() fwk.StateData { return s }
 
 // spotPolicy returns the stance to spot that holds for a pod: its own, else its PriorityClass's, else tolerance where
 // its selector or tolerations name spot, else the profile's. Pods that belong to a node have no choice of capacity.
-func (p *Plugin) spotPolicy(pod *v1.Pod) (kubeview.SpotPolicy, *kubeview.BadValue) {
-	if kubeview.BelongsToNode(pod) {
-		return kubeview.SpotTolerate, nil
+func (p *Plugin) spotPolicy(pod *v1.Pod) (priceview.SpotPolicy, *wellknown.BadValue) {
+	if podview.BelongsToNode(pod) {
+		return priceview.SpotTolerate, nil
 	}
-	if policy, ok, bad := kubeview.PodSpotPolicy(pod); ok || bad != nil {
+	if policy, ok, bad := priceview.PodSpotPolicy(pod); ok || bad != nil {
 		return policy, bad
 	}
 	if name := pod.Spec.PriorityClassName; name != "" {
 		// A class that is gone has no stance; the pod keeps its priority and so may we keep to the profile's.
 		if class, err := p.priorityClasses.Get(name); err == nil {
-			if policy, ok, bad := kubeview.ClassSpotPolicy(class); ok || bad != nil {
+			if policy, ok, bad := priceview.ClassSpotPolicy(class); ok || bad != nil {
 				return policy, bad
 			}
 		}
 	}
 	if p.settings.capacityRules.AsksForSpot(pod) {
-		return kubeview.SpotTolerate, nil
+		return priceview.SpotTolerate, nil
 	}
 	return p.settings.spot, nil
 }
 
 // PreFilter reads the pod once. It rejects a pod that says something that cannot be understood, and lets pods that
 // tolerate spot skip Filter.
-func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
+func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
+	_ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	s, bad := p.read(ctx, pod)
 	if bad != nil {
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, bad.Error())
@@ -62,19 +65,19 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Po
 		return nil, p.holdBack(pod, h)
 	}
 	state.Write(podStateKey, s)
-	if s.spot == kubeview.SpotTolerate {
+	if s.spot == priceview.SpotTolerate {
 		return nil, fwk.NewStatus(fwk.Skip)
 	}
 	return nil, nil
 }
 
-func (p *Plugin) read(ctx context.Context, pod *v1.Pod) (*podState, *kubeview.BadValue) {
+func (p *Plugin) read(ctx context.Context, pod *v1.Pod) (*podState, *wellknown.BadValue) {
 	policy, bad := p.spotPolicy(pod)
 	if bad != nil {
 		return nil, bad
 	}
 	return &podState{
-		spot: policy, request: p.claims.Asked(ctx, p.settings.gpuKeys.ReadPricedPod(pod), pod), gang: p.gangs.Of(pod),
+		spot: policy, request: p.claims.Asked(ctx, priceview.ReadPod(&p.settings.gpuKeys, pod), pod), gang: p.gangs.Of(pod),
 	}, nil
 }
 
@@ -111,13 +114,13 @@ func (p *Plugin) Filter(_ context.Context, state fwk.CycleState, pod *v1.Pod, in
 	switch {
 	case s.spot.Allows(capacity):
 		return nil
-	case capacity == kubeview.Spot:
+	case capacity == priceview.Spot:
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, reasonSpot)
 	}
 	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, reasonNotSpot)
 }
 
 const (
-	reasonSpot    = "node(s) were spot capacity that the pod does not tolerate (annotation " + kubeview.SpotKey + ")"
-	reasonNotSpot = "node(s) were not the spot capacity that the pod requires (annotation " + kubeview.SpotKey + ")"
+	reasonSpot    = "node(s) were spot capacity that the pod does not tolerate (annotation " + wellknown.SpotKey + ")"
+	reasonNotSpot = "node(s) were not the spot capacity that the pod requires (annotation " + wellknown.SpotKey + ")"
 )

@@ -8,38 +8,14 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"berth.dev/berth/pkg/apis/config"
-	"berth.dev/berth/pkg/kubeview"
-	"berth.dev/berth/pkg/price"
+	"berth.dev/berth/pkg/priceview"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // hours are the price windows of one profile.
-type hours []namedWindow
-
-type namedWindow struct {
-	name     string
-	window   *price.Window
-	selector labels.Selector
-}
-
-func readWindows(path *field.Path, windows []config.PriceWindow) (hours, error) {
-	var all hours
-	for i := range windows {
-		at := path.Index(i)
-		w, errs := config.Window(at, &windows[i])
-		if len(errs) > 0 {
-			return nil, errs.ToAggregate()
-		}
-		selector, err := config.PodSelector(at.Child("podSelector"), windows[i].PodSelector)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, namedWindow{name: windows[i].Name, window: w, selector: selector})
-	}
-	return all, nil
-}
+type hours []config.NamedWindow
 
 // hold says what a pod waits for. The zero value is nothing.
 type hold struct {
@@ -68,40 +44,40 @@ func (h hold) String() string {
 // Kind says it without the time, which may differ from pod to pod.
 func (h hold) Kind() string { return fmt.Sprintf("waiting for price window %q", h.window) }
 
-// holding returns what keeps the pod from starting at an instant. The window that the pod names counts before those that
-// select it.
-func (all hours) holding(pod *v1.Pod, now time.Time) (hold, *kubeview.BadValue) {
-	own, bad := kubeview.PodStartWindow(pod)
+// holding returns what keeps the pod from starting at an instant. The window that the pod names counts before those
+// that select it.
+func (all hours) holding(pod *v1.Pod, now time.Time) (hold, *wellknown.BadValue) {
+	own, bad := priceview.PodStartWindow(pod)
 	if bad != nil {
 		return hold{}, bad
 	}
-	i := slices.IndexFunc(all, func(w namedWindow) bool {
-		if kubeview.NamesWindow(pod) {
-			return w.name == own.Name
+	i := slices.IndexFunc(all, func(w config.NamedWindow) bool {
+		if priceview.NamesWindow(pod) {
+			return w.Name == own.Name
 		}
-		return w.selector.Matches(labels.Set(pod.Labels))
+		return w.Selector.Matches(labels.Set(pod.Labels))
 	})
 	if i < 0 {
-		if kubeview.NamesWindow(pod) {
-			return hold{}, &kubeview.BadValue{
-				Object: "pod", Kind: "annotation", Key: kubeview.StartWindowKey, Value: own.Name, Allowed: all.names(),
+		if priceview.NamesWindow(pod) {
+			return hold{}, &wellknown.BadValue{
+				Object: "pod", Kind: "annotation", Key: wellknown.StartWindowKey, Value: own.Name, Allowed: all.names(),
 			}
 		}
 		return hold{}, nil
 	}
 	w := all[i]
-	if w.window.Open(now) || !own.Deadline.IsZero() && !now.Before(own.Deadline) {
+	if w.Window.Open(now) || !own.Deadline.IsZero() && !now.Before(own.Deadline) {
 		return hold{}, nil
 	}
-	opens, ok := w.window.NextOpen(now)
+	opens, ok := w.Window.NextOpen(now)
 	switch {
 	case !own.Deadline.IsZero() && (!ok || own.Deadline.Before(opens)):
-		return hold{window: w.name, until: own.Deadline, deadline: true}, nil
+		return hold{window: w.Name, until: own.Deadline, deadline: true}, nil
 	case !ok:
 		// The clocks of the place skip the window for two weeks on end. Look again in one.
-		return hold{window: w.name, until: now.AddDate(0, 0, 7)}, nil
+		return hold{window: w.Name, until: now.AddDate(0, 0, 7)}, nil
 	}
-	return hold{window: w.name, until: opens}, nil
+	return hold{window: w.Name, until: opens}, nil
 }
 
 func (all hours) names() string {
@@ -110,7 +86,7 @@ func (all hours) names() string {
 	}
 	names := make([]string, 0, len(all))
 	for _, w := range all {
-		names = append(names, fmt.Sprintf("%q", w.name))
+		names = append(names, fmt.Sprintf("%q", w.Name))
 	}
 	return "one of this profile's price windows: " + strings.Join(names, ", ")
 }

@@ -5,15 +5,15 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/price"
+	"berth.dev/berth/pkg/priceview"
 	"berth.dev/berth/pkg/signals"
 )
 
 // market is what metrics say that nodes cost. Without a reader it knows no price.
 type market struct {
 	reader *signals.PriceReader
-	rules  kubeview.CapacityRules
+	rules  priceview.CapacityRules
 }
 
 // price returns the price of the node itself or else that of its offering, 0 where neither is known: metrics of 0 are

@@ -10,18 +10,20 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/klog/v2"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/priceview"
 )
 
 var (
 	clusterCost = metrics.NewDesc("berth_cluster_cost_dollars_per_hour",
-		"Price of all nodes by the prices of a profile, by type of capacity.", []string{"profile", "capacity_type"}, nil, metrics.ALPHA, "")
+		"Price of all nodes by the prices of a profile, by type of capacity.", []string{"profile", "capacity_type"}, nil,
+		metrics.ALPHA, "")
 	inUseCost = metrics.NewDesc("berth_nodes_in_use_cost_dollars_per_hour",
 		"Price of the nodes that some pod keeps from being given back.", []string{"profile"}, nil, metrics.ALPHA, "")
 	idleGPUCost = metrics.NewDesc("berth_idle_gpu_cost_dollars_per_hour",
 		"Price of the GPUs that no pod has.", []string{"profile"}, nil, metrics.ALPHA, "")
 	strandedGPUCost = metrics.NewDesc("berth_stranded_gpu_cost_dollars_per_hour",
-		"Price of the idle GPUs that no pod can use for want of CPU or memory on their nodes.", []string{"profile"}, nil, metrics.ALPHA, "")
+		"Price of the idle GPUs that no pod can use for want of CPU or memory on their nodes.", []string{"profile"}, nil,
+		metrics.ALPHA, "")
 	spotShare = metrics.NewDesc("berth_spot_cost_ratio",
 		"Share of the price of all nodes that is spot capacity.", []string{"profile"}, nil, metrics.ALPHA, "")
 	unpricedNodes = metrics.NewDesc("berth_nodes_without_price",
@@ -76,7 +78,7 @@ func (c *billCollector) CollectWithStability(ch chan<- metrics.Metric) {
 		gauge := func(d *metrics.Desc, value float64, labels ...string) {
 			ch <- metrics.NewLazyConstMetric(d, metrics.GaugeValue, value, append([]string{profile}, labels...)...)
 		}
-		for _, t := range kubeview.CapacityTypes() {
+		for _, t := range priceview.CapacityTypes() {
 			gauge(clusterCost, b.byCapacity[t].Dollars(), string(t))
 		}
 		gauge(inUseCost, b.inUse.Dollars())
@@ -84,7 +86,7 @@ func (c *billCollector) CollectWithStability(ch chan<- metrics.Metric) {
 		gauge(strandedGPUCost, b.strandedGPU.Dollars())
 		gauge(unpricedNodes, float64(b.unpriced))
 		if total := b.total(); total > 0 {
-			gauge(spotShare, b.byCapacity[kubeview.Spot].Dollars()/total.Dollars())
+			gauge(spotShare, b.byCapacity[priceview.Spot].Dollars()/total.Dollars())
 		}
 	}
 }

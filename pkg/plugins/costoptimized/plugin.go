@@ -22,11 +22,15 @@ import (
 	"k8s.io/utils/clock"
 	"k8s.io/utils/lru"
 
-	"berth.dev/berth/pkg/clusterstate"
+	"berth.dev/berth/pkg/claimview"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/informers"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/priceview"
 	"berth.dev/berth/pkg/signals"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // Name of the plugin in configurations.
@@ -36,8 +40,8 @@ const Name = "CostOptimized"
 type Plugin struct {
 	settings        *settings
 	nodes           *nodeViews
-	gangs           *clusterstate.Gangs
-	claims          *clusterstate.GPUClaims
+	gangs           *gangview.Gangs
+	claims          *claimview.GPUs
 	running         *runningPods
 	waiting         *waiting
 	priorityClasses schedulinglisters.PriorityClassLister
@@ -66,22 +70,23 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 	if err != nil {
 		return nil, fmt.Errorf("reading prices for profile %s: %w", handle.ProfileName(), err)
 	}
-	nodes, err := clusterstate.NewByNode[atomic.Pointer[nodeView]](factory.Core().V1().Nodes().Informer())
+	nodes, err := informers.NewByNode[atomic.Pointer[nodeView]](factory.Core().V1().Nodes().Informer())
 	if err != nil {
 		return nil, err
 	}
-	clusterstate.GPUNamesOf(factory).Add(&s.gpuKeys)
-	claims, err := clusterstate.GPUClaimsOf(ctx, factory, handle.SharedDRAManager(), s.gpuKeys.Drivers)
+	gpuview.ProfileKeysOf(factory).Add(&s.gpuKeys)
+	claims, err := claimview.GPUsOf(ctx, factory, handle.SharedDRAManager(), s.gpuKeys.Drivers)
 	if err != nil {
 		return nil, err
 	}
-	gangs := clusterstate.GangsOf(factory)
-	classes := priorityClassInformer(ctx, factory)
+	gangs := gangview.GangsOf(factory)
+	classes := priorityClassInformer(factory)
 	p := &Plugin{
-		settings:        s,
-		gangs:           gangs,
-		claims:          claims,
-		nodes:           &nodeViews{ByNode: nodes, settings: s, claims: claims, market: market{reader: prices, rules: s.capacityRules}},
+		settings: s,
+		gangs:    gangs,
+		claims:   claims,
+		nodes: &nodeViews{ByNode: nodes, settings: s, claims: claims,
+			market: market{reader: prices, rules: s.capacityRules}},
 		running:         newRunningPods(s.gpuKeys, gangs),
 		waiting:         newWaiting(clock.RealClock{}),
 		priorityClasses: schedulinglisters.NewPriorityClassLister(classes.GetIndexer()),
@@ -96,8 +101,8 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 	if err := p.watchPriorityClasses(classes, factory.Core().V1().Pods().Lister(), handle); err != nil {
 		return nil, err
 	}
-	err = clusterstate.WatchBadNodeValues(handle, "price", func(node *v1.Node) []*kubeview.BadValue {
-		_, _, bad := kubeview.StatedPrice(node)
+	err = informers.WatchBadNodeValues(handle, "price", func(node *v1.Node) []*wellknown.BadValue {
+		_, _, bad := priceview.StatedPrice(node)
 		return bad
 	})
 	if err != nil {
@@ -128,14 +133,14 @@ type signature struct {
 
 // SignPod returns what tells pods apart for this plugin.
 func (p *Plugin) SignPod(ctx context.Context, pod *v1.Pod) ([]fwk.SignFragment, *fwk.Status) {
-	request := p.claims.Asked(ctx, p.settings.gpuKeys.ReadPricedPod(pod), pod)
-	spot, stated := pod.Annotations[kubeview.SpotKey]
+	request := p.claims.Asked(ctx, priceview.ReadPod(&p.settings.gpuKeys, pod), pod)
+	spot, stated := pod.Annotations[wellknown.SpotKey]
 	return []fwk.SignFragment{{Key: "berth.dev/" + Name, Value: signature{
 		Spot:          spot,
 		SpotStated:    stated,
 		PriorityClass: pod.Spec.PriorityClassName,
 		AsksForSpot:   p.settings.capacityRules.AsksForSpot(pod),
-		BelongsToNode: kubeview.BelongsToNode(pod),
+		BelongsToNode: podview.BelongsToNode(pod),
 		Request:       request.Signature(),
 		Gang:          p.gangs.Of(pod),
 	}}}, nil
@@ -192,7 +197,7 @@ func (p *Plugin) afterPodChange(_ klog.Logger, _ *v1.Pod, oldObj, newObj any) (f
 }
 
 // stance returns a pod's stance to spot, and false where what it says cannot be understood.
-func (p *Plugin) stance(pod *v1.Pod) (kubeview.SpotPolicy, bool) {
+func (p *Plugin) stance(pod *v1.Pod) (priceview.SpotPolicy, bool) {
 	policy, bad := p.spotPolicy(pod)
 	return policy, bad == nil
 }

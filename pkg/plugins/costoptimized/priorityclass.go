@@ -1,33 +1,62 @@
 package costoptimized
 
 import (
+	"context"
 	"fmt"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	kubeinformers "k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/informers"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/wellknown"
 )
+
+// priorityClasses is how the plugin reads PriorityClasses.
+var priorityClasses = informers.CustomKind{
+	Resource: schedulingv1.SchemeGroupVersion.WithResource("priorityclasses"),
+	List:     &schedulingv1.PriorityClassList{},
+	Unread:   "PriorityClasses have no stance to spot",
+}
+
+// priorityClassInformer is the factory's informer of PriorityClasses. A scheduler without the right to read them starts
+// all the same, which it does not with the factory's own informer.
+func priorityClassInformer(factory kubeinformers.SharedInformerFactory) cache.SharedIndexInformer {
+	return factory.InformerFor(&schedulingv1.PriorityClass{},
+		func(client kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
+			classes := client.SchedulingV1().PriorityClasses()
+			source := informers.WhereReadable(priorityClasses,
+				func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+					return classes.List(ctx, options)
+				},
+				classes.Watch)
+			return cache.NewSharedIndexInformer(source, &schedulingv1.PriorityClass{}, resync, cache.Indexers{})
+		})
+}
 
 // watchPriorityClasses wakes the pods of a PriorityClass when its stance to spot changes: the scheduling queue knows no
 // event for it.
-func (p *Plugin) watchPriorityClasses(classes cache.SharedIndexInformer, pods corelisters.PodLister, handle fwk.Handle) error {
+func (p *Plugin) watchPriorityClasses(classes cache.SharedIndexInformer, pods corelisters.PodLister,
+	handle fwk.Handle) error {
 	_, err := informers.Handle(handle.SharedInformerFactory(), classes, cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) {
-			if class, ok := obj.(*schedulingv1.PriorityClass); ok && class.Annotations[kubeview.SpotKey] != "" {
+			if class, ok := obj.(*schedulingv1.PriorityClass); ok && class.Annotations[wellknown.SpotKey] != "" {
 				wake(handle, pods, class.Name)
 			}
 		},
 		UpdateFunc: func(oldObj, newObj any) {
 			before, ok := oldObj.(*schedulingv1.PriorityClass)
 			after, ok2 := newObj.(*schedulingv1.PriorityClass)
-			if ok && ok2 && before.Annotations[kubeview.SpotKey] != after.Annotations[kubeview.SpotKey] {
+			if ok && ok2 && before.Annotations[wellknown.SpotKey] != after.Annotations[wellknown.SpotKey] {
 				wake(handle, pods, after.Name)
 			}
 		},

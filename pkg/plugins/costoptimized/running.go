@@ -7,24 +7,25 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/cache"
 
-	"berth.dev/berth/pkg/clusterstate"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/podview"
 )
 
-// runningPods counts the pods that keep nodes in use, those with GPUs and those without apart, and the members of gangs,
-// running or not. It is fed by the pod informer, which hands over every change with the state before it, so that the
-// counts are exact however events fall together.
+// runningPods counts the pods that keep nodes in use, those with GPUs and those without apart, and the members of
+// gangs, running or not. It is fed by the pod informer, which hands over every change with the state before it, so that
+// the counts are exact however events fall together.
 type runningPods struct {
-	keys             kubeview.GPUKeys
-	in               *clusterstate.Gangs
+	keys             gpuview.Keys
+	in               *gangview.Gangs
 	withGPU, without atomic.Int64
 
 	mu    sync.RWMutex
 	gangs map[gang.ID]int64
 }
 
-func newRunningPods(keys kubeview.GPUKeys, in *clusterstate.Gangs) *runningPods {
+func newRunningPods(keys gpuview.Keys, in *gangview.Gangs) *runningPods {
 	return &runningPods{keys: keys, in: in, gangs: map[gang.ID]int64{}}
 }
 
@@ -43,7 +44,7 @@ func (r *runningPods) counter() cache.ResourceEventHandler {
 
 func (r *runningPods) add(obj any, n int64) {
 	pod, ok := obj.(*v1.Pod)
-	if !ok || !kubeview.KeepsNode(pod) {
+	if !ok || !podview.KeepsNode(pod) {
 		return
 	}
 	if id := r.in.Of(pod); id != (gang.ID{}) {
@@ -67,8 +68,8 @@ func (r *runningPods) addMember(id gang.ID, n int64) {
 	}
 }
 
-// members returns how many pods lose their work when one of a gang does: all members that there are. A pod in no gang is
-// alone.
+// members returns how many pods lose their work when one of a gang does: all members that there are. A pod in no gang
+// is alone.
 func (r *runningPods) members(id gang.ID) int64 {
 	if id == (gang.ID{}) {
 		return 1

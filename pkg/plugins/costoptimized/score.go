@@ -11,8 +11,9 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/apis/config"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/price"
+	"berth.dev/berth/pkg/priceview"
 )
 
 const cycleStateKey fwk.StateKey = Name + "/cycle"
@@ -30,8 +31,8 @@ type cycleState struct {
 // Clone returns the state itself, which does not change once written.
 func (s *cycleState) Clone() fwk.StateData { return s }
 
-// Raw scores are costs in micro-dollars, so that a cached raw score stays true while other nodes change. These two stand
-// for what has no cost.
+// Raw scores are costs in micro-dollars, so that a cached raw score stays true while other nodes change. These two
+// stand for what has no cost.
 const (
 	rawUnknown = int64(-1)
 	rawLast    = int64(math.MaxInt64)
@@ -44,8 +45,8 @@ const (
 	scoreLowest  = 2
 )
 
-// PreScore finds the cheapest share among the candidates, the scale of the score, and how much room a new node needs. Where
-// no candidate has a price and none is to come last, all are alike and Score is skipped.
+// PreScore finds the cheapest share among the candidates, the scale of the score, and how much room a new node needs.
+// Where no candidate has a price and none is to come last, all are alike and Score is skipped.
 func (p *Plugin) PreScore(_ context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) *fwk.Status {
 	s, err := p.podState(state, pod)
 	if err != nil {
@@ -88,8 +89,9 @@ func (p *Plugin) Score(_ context.Context, state fwk.CycleState, pod *v1.Pod, inf
 		return 0, fwk.AsStatus(err)
 	}
 	view := p.nodes.of(info.Node())
-	inUse := view.removable && kubeview.InUse(info)
-	return p.cost(s, cycle, view, inUse, kubeview.FreeHost(info), func() int64 { return p.nodes.freeGPU(view, info) }), nil
+	inUse := view.removable && podview.InUse(info)
+	return p.cost(s, cycle, view, inUse, priceview.FreeHost(info), func() int64 { return p.nodes.freeGPU(view, info) }),
+		nil
 }
 
 // states returns what is known of the pod and of the cycle.
@@ -102,9 +104,10 @@ func (p *Plugin) states(state fwk.CycleState, pod *v1.Pod) (*podState, *cycleSta
 	return s, cycle, err
 }
 
-// cost returns what the pod would cost on a node, in micro-dollars an hour. What is free of its GPUs is asked for only where
-// it matters.
-func (p *Plugin) cost(s *podState, cycle *cycleState, view *nodeView, inUse bool, free price.Capacity, freeGPU func() int64) int64 {
+// cost returns what the pod would cost on a node, in micro-dollars an hour. What is free of its GPUs is asked for only
+// where it matters.
+func (p *Plugin) cost(s *podState, cycle *cycleState, view *nodeView, inUse bool, free price.Capacity,
+	freeGPU func() int64) int64 {
 	switch {
 	case view.last(s):
 		return rawLast
@@ -115,7 +118,8 @@ func (p *Plugin) cost(s *podState, cycle *cycleState, view *nodeView, inUse bool
 }
 
 // parts returns the parts of the cost on a node with a price.
-func (p *Plugin) parts(s *podState, cycle *cycleState, view *nodeView, inUse bool, free price.Capacity, freeGPU func() int64) price.Parts {
+func (p *Plugin) parts(s *podState, cycle *cycleState, view *nodeView, inUse bool, free price.Capacity,
+	freeGPU func() int64) price.Parts {
 	request := view.offers.Request(&s.request)
 	return p.settings.policy.Cost(price.Placement{
 		Node:              view.split,
@@ -128,8 +132,8 @@ func (p *Plugin) parts(s *podState, cycle *cycleState, view *nodeView, inUse boo
 	})
 }
 
-// stranded returns how much GPU of the node the pod would make useless. The GPUs of the node are counted only where what
-// the pod leaves of the host would not do for all of them.
+// stranded returns how much GPU of the node the pod would make useless. The GPUs of the node are counted only where
+// what the pod leaves of the host would not do for all of them.
 func (p *Plugin) stranded(view *nodeView, free, request price.Capacity, freeGPU func() int64) int64 {
 	need := p.settings.hostNeed
 	free.MilliGPU = view.offers.Allocatable.MilliGPU
@@ -145,7 +149,8 @@ func (p *Plugin) ScoreExtensions() fwk.ScoreExtensions { return p }
 
 // NormalizeScore turns costs into scores: 100 for the cheapest, 50 for about twice its cost. A node without a price
 // counts a little less than the median or comes after all with one, nodes that are about to go come last.
-func (p *Plugin) NormalizeScore(_ context.Context, state fwk.CycleState, _ *v1.Pod, scores fwk.NodeScoreList) *fwk.Status {
+func (p *Plugin) NormalizeScore(_ context.Context, state fwk.CycleState, _ *v1.Pod,
+	scores fwk.NodeScoreList) *fwk.Status {
 	cheapest, known, unknown := rawLast, 0, 0
 	for _, n := range scores {
 		switch n.Score {
@@ -205,8 +210,8 @@ func readCycle(state fwk.CycleState) (*cycleState, error) {
 	return s, nil
 }
 
-// medianCost returns the median of the costs that are known: of an even number the mean of the middle two, so that of two
-// nodes with a price the cheaper one is ahead of a node without.
+// medianCost returns the median of the costs that are known: of an even number the mean of the middle two, so that of
+// two nodes with a price the cheaper one is ahead of a node without.
 func medianCost(scores fwk.NodeScoreList, known int) int64 {
 	costs := make([]int64, 0, known)
 	for _, n := range scores {

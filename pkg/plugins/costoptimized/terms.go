@@ -6,14 +6,15 @@ import (
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/priceview"
 	"berth.dev/berth/pkg/terms"
 )
 
 var _ terms.Scorer = &Plugin{}
 
-// Terms returns what the pod would cost on the node, the sum of which Score returns. A node without a price has no terms,
-// nor has one that comes last whatever it costs.
+// Terms returns what the pod would cost on the node, the sum of which Score returns. A node without a price has no
+// terms, nor has one that comes last whatever it costs.
 func (p *Plugin) Terms(_ context.Context, state fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) (terms.Cost, error) {
 	s, cycle, err := p.states(state, pod)
 	if err != nil {
@@ -23,9 +24,9 @@ func (p *Plugin) Terms(_ context.Context, state fwk.CycleState, pod *v1.Pod, inf
 	if view.last(s) || !view.priced {
 		return terms.Cost{}, nil
 	}
-	inUse := view.removable && kubeview.InUse(info)
+	inUse := view.removable && podview.InUse(info)
 	freeGPU := func() int64 { return p.nodes.freeGPU(view, info) }
-	parts := p.parts(s, cycle, view, inUse, kubeview.FreeHost(info), freeGPU)
+	parts := p.parts(s, cycle, view, inUse, priceview.FreeHost(info), freeGPU)
 	return terms.Cost{Unit: "dollars an hour", Terms: []terms.Term{
 		{Name: "share", Amount: parts.Share.Dollars(), For: "the pod's share of the node"},
 		{Name: "opening", Amount: parts.Opening.Dollars(), For: "a node kept alive for this pod alone"},

@@ -20,8 +20,8 @@ import (
 // wall, and that clock may be set or the machine suspended.
 const longestSleep = time.Minute
 
-// waiting knows the pods that are held back by a window, tells each once until when it waits and wakes it then. It holds
-// nothing that PreEnqueue would not find out again after a restart.
+// waiting knows the pods that are held back by a window, tells each once until when it waits and wakes it then. It
+// holds nothing that PreEnqueue would not find out again after a restart.
 type waiting struct {
 	clock clock.WithTicker
 	// changed has room for one token: somebody came who may wake earlier.
@@ -159,8 +159,8 @@ func (w *waiting) forgetter() cache.ResourceEventHandler {
 	}
 }
 
-// PreEnqueue keeps a pod out of the queue until its window opens or its deadline passes. A pod that cannot be understood
-// passes: a cycle rejects it with an event, which a pod outside of the queue does not get.
+// PreEnqueue keeps a pod out of the queue until its window opens or its deadline passes. A pod that cannot be
+// understood passes: a cycle rejects it with an event, which a pod outside of the queue does not get.
 func (p *Plugin) PreEnqueue(_ context.Context, pod *v1.Pod) *fwk.Status {
 	h, bad := p.settings.hours.holding(pod, p.waiting.now())
 	if bad != nil || !h.waits() {

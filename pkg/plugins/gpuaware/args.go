@@ -9,12 +9,12 @@ import (
 
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/gpu"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
 )
 
 // settings are the plugin's args as domain values.
 type settings struct {
-	keys    *kubeview.GPUKeys
+	keys    *gpuview.Keys
 	weights gpu.Weights
 	spread  bool
 	signals *config.GPUSignals
@@ -35,7 +35,7 @@ func readArgs(obj runtime.Object, profile string) (*settings, error) {
 	if err := config.ValidateGPUAwareArgs(path, args); err != nil {
 		return nil, err
 	}
-	w, keys := args.Weights, args.Keys()
+	w, keys := args.Weights, &gpuview.Keys{GPUNames: args.Names()}
 	keys.TrustAnnotations = *args.UnassignedShares == config.UnassignedSharesAnnotated
 	return &settings{
 		keys: keys,
@@ -67,7 +67,7 @@ func readArgs(obj runtime.Object, profile string) (*settings, error) {
 }
 
 // request reads what a pod asks of GPUs, and adds what the profile asks for all its pods.
-func (s *settings) request(pod *v1.Pod) (kubeview.GPURequest, error) {
+func (s *settings) request(pod *v1.Pod) (gpuview.Request, error) {
 	r, err := s.keys.PodGPURequest(pod)
 	if err != nil {
 		return r, err

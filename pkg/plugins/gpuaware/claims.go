@@ -7,20 +7,19 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"berth.dev/berth/pkg/clusterstate"
+	"berth.dev/berth/pkg/claimview"
 	"berth.dev/berth/pkg/gpu"
-	"berth.dev/berth/pkg/kubeview"
 )
 
-// claims are the devices that have to be allocated for the pod in this cycle. Upstream's allocator chooses them, so that
-// the plugin chooses the node and not the device.
+// claims are the devices that have to be allocated for the pod in this cycle. Upstream's allocator chooses them, so
+// that the plugin chooses the node and not the device.
 type claims struct {
-	pod *kubeview.PodClaims
-	// asked are the extended resources of GPUs that the pod asks for; empty where it asks for GPUs by claims of its own, or
-	// by a resource that is named after a class.
+	pod *claimview.Pod
+	// asked are the extended resources of GPUs that the pod asks for; empty where it asks for GPUs by claims of its
+	// own, or by a resource that is named after a class.
 	asked []v1.ResourceName
 	// state is which devices are allocated; nil without GPUs that can be claimed.
-	state *clusterstate.ClaimState
+	state *claimview.State
 }
 
 // readClaims finds the devices that have to be allocated for the pod: for claims of its own, and where a device class
@@ -61,9 +60,9 @@ func (c *claims) serves(info fwk.NodeInfo) bool {
 	return c != nil && (len(c.asked) == 0 || c.pod.Serves(info, c.asked))
 }
 
-// fit says why the node cannot serve the pod. What can be allocated is for the allocator to say, which filters nodes itself:
-// it is asked here only to make sure of a shortage, so that the shortage can be named, and where the pod's annotations want
-// devices of a kind, of which the allocator does not know. Without an answer it returns an error.
+// fit says why the node cannot serve the pod. What can be allocated is for the allocator to say, which filters nodes
+// itself: it is asked here only to make sure of a shortage, so that the shortage can be named, and where the pod's
+// annotations want devices of a kind, of which the allocator does not know. Without an answer it returns an error.
 func (c *claims) fit(ctx context.Context, info fwk.NodeInfo, r *gpu.Request) (gpu.Reason, error) {
 	if c.state == nil {
 		return gpu.Reason{}, nil
@@ -90,8 +89,9 @@ func picky(r *gpu.Request) bool {
 	return len(r.Models) > 0 || r.MinMemMiB > 0 || r.Interconnect == gpu.InterconnectRequired
 }
 
-// unanswered is the status of a node of which the allocator does not say in time, or not at all, what it would give. It says
-// so itself; only where the pod's annotations want devices of a kind, the pod must not go where others may be given.
+// unanswered is the status of a node of which the allocator does not say in time, or not at all, what it would give. It
+// says so itself; only where the pod's annotations want devices of a kind, the pod must not go where others may be
+// given.
 func (c *claims) unanswered(ctx context.Context, info fwk.NodeInfo, r *gpu.Request, err error) *fwk.Status {
 	klog.FromContext(ctx).V(4).Info("Devices cannot be allocated", "node", klog.KObj(info.Node()), "err", err)
 	if picky(r) {
@@ -100,9 +100,10 @@ func (c *claims) unanswered(ctx context.Context, info fwk.NodeInfo, r *gpu.Reque
 	return nil
 }
 
-// inventory is what the node has for the pod, without the GPUs that are measured to be faulty, and writes down which of it
-// the allocator would give where that makes a difference. It returns false where that is not sure.
-func (c *claims) inventory(ctx context.Context, info fwk.NodeInfo, v *view, s *podState, at *gpu.Placement) (_ *gpu.Inventory, sure bool) {
+// inventory is what the node has for the pod, without the GPUs that are measured to be faulty, and writes down which of
+// it the allocator would give where that makes a difference. It returns false where that is not sure.
+func (c *claims) inventory(ctx context.Context, info fwk.NodeInfo, v *view, s *podState,
+	at *gpu.Placement) (_ *gpu.Inventory, sure bool) {
 	if c.state == nil {
 		return v.inventory, true
 	}

@@ -12,9 +12,11 @@ import (
 	"k8s.io/client-go/tools/events"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"berth.dev/berth/pkg/clusterstate"
+	"berth.dev/berth/pkg/claimview"
+	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/informers"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/podview"
 )
 
 // cluster is what all profiles of one scheduler know together: two profiles that each kept their own promises would
@@ -24,8 +26,8 @@ type cluster struct {
 	locks   *nodeLocks
 	views   *views
 	learner *learner
-	claims  *clusterstate.GPUClaims
-	gangs   *clusterstate.Gangs
+	claims  *claimview.GPUs
+	gangs   *gangview.Gangs
 	fleet   *fleet
 	kin     *kin
 	roll    *roll
@@ -42,7 +44,7 @@ type cluster struct {
 // clusterFor returns the cluster of the handle's scheduler, made and connected to the informers at the first call.
 // Profiles that read GPUs under different names see different GPUs and have clusters of their own, but their promises
 // are in one ledger all the same.
-func clusterFor(ctx context.Context, handle fwk.Handle, keys *kubeview.GPUKeys) (*cluster, error) {
+func clusterFor(ctx context.Context, handle fwk.Handle, keys *gpuview.Keys) (*cluster, error) {
 	factory := handle.SharedInformerFactory()
 	return informers.SharedBy(factory, fmt.Sprintf("%#v", *keys), func() (*cluster, error) {
 		l, err := informers.Shared(factory, func() (*ledger, error) { return newLedger(), nil })
@@ -55,12 +57,12 @@ func clusterFor(ctx context.Context, handle fwk.Handle, keys *kubeview.GPUKeys) 
 		if err != nil {
 			return nil, err
 		}
-		nodes, err := clusterstate.NewByNode[atomic.Pointer[view]](factory.Core().V1().Nodes().Informer())
+		nodes, err := informers.NewByNode[atomic.Pointer[view]](factory.Core().V1().Nodes().Informer())
 		if err != nil {
 			return nil, err
 		}
-		gangs := clusterstate.GangsOf(factory)
-		claims, err := clusterstate.GPUClaimsOf(ctx, factory, handle.SharedDRAManager(), keys.Drivers)
+		gangs := gangview.GangsOf(factory)
+		claims, err := claimview.GPUsOf(ctx, factory, handle.SharedDRAManager(), keys.Drivers)
 		if err != nil {
 			return nil, err
 		}
@@ -71,7 +73,8 @@ func clusterFor(ctx context.Context, handle fwk.Handle, keys *kubeview.GPUKeys) 
 			recorder: handle.EventRecorder(),
 		}
 		c.fleet = &fleet{
-			cluster: c, pods: factory.Core().V1().Pods().Informer().GetIndexer(), nodes: factory.Core().V1().Nodes().Informer().GetStore(),
+			cluster: c, pods: factory.Core().V1().Pods().Informer().GetIndexer(),
+			nodes: factory.Core().V1().Nodes().Informer().GetStore(),
 			dirty: map[string]struct{}{}, parts: map[string][]count{},
 		}
 		c.roll = newRoll(ctx, c)
@@ -143,7 +146,7 @@ func (c *cluster) podEvents() cache.ResourceEventHandlerFuncs {
 					c.placed(pod)
 				}
 				c.holds(before, pod)
-				if kubeview.Finished(pod) {
+				if podview.Finished(pod) {
 					c.ledger.release(pod.UID)
 				}
 				if before != nil && before.Status.Phase != pod.Status.Phase {

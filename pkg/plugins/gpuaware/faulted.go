@@ -12,12 +12,12 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/gpu"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/podview"
 )
 
 // faulted are the pods that would fit a node if it were not for a faulty GPU. That a fault is over is no event of the
-// cluster: nothing but the next measurement tells it, so that these pods are put back into the queue by hand. It is safe
-// for concurrent use.
+// cluster: nothing but the next measurement tells it, so that these pods are put back into the queue by hand. It is
+// safe for concurrent use.
 type faulted struct {
 	// pods is the informer's store.
 	pods cache.Store
@@ -51,7 +51,7 @@ func (f *faulted) take() map[string]*v1.Pod {
 	waiting := map[string]*v1.Pod{}
 	for uid, name := range f.byUID {
 		obj, _, err := f.pods.GetByKey(name)
-		if pod, ok := obj.(*v1.Pod); err == nil && ok && pod.UID == uid && pod.Spec.NodeName == "" && !kubeview.Finished(pod) {
+		if pod, ok := obj.(*v1.Pod); err == nil && ok && pod.UID == uid && pod.Spec.NodeName == "" && !podview.Finished(pod) {
 			waiting[name] = pod
 		}
 	}

@@ -10,9 +10,10 @@ import (
 	"berth.dev/berth/pkg/gpu"
 )
 
-// PreFilter reads the pod once for the whole cycle. A pod whose request cannot be read stays pending, and its event says
-// which key is wrong. Filter is skipped for a pod that fits any node as far as GPUs go.
-func (p *Plugin) PreFilter(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
+// PreFilter reads the pod once for the whole cycle. A pod whose request cannot be read stays pending, and its event
+// says which key is wrong. Filter is skipped for a pod that fits any node as far as GPUs go.
+func (p *Plugin) PreFilter(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod,
+	_ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	s, err := p.read(ctx, pod)
 	if err != nil {
 		return nil, rejection(err)

@@ -25,7 +25,7 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
 	"berth.dev/berth/pkg/apis/config"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
 	harnessframework "berth.dev/berth/test/harness/framework"
 	"berth.dev/berth/test/harness/leak"
 	"berth.dev/berth/test/harness/objects"
@@ -215,7 +215,7 @@ func gpuNodeObject(name string, n int, product string, labels ...string) *v1.Nod
 // assignedTo is the pod as a scheduler of this project has put it on a node with a share of one of its devices.
 func assignedTo(pod *v1.Pod, node string, device, milli, memMiB int) *v1.Pod {
 	pod.Spec.NodeName = node
-	pod.Status.Conditions = []v1.PodCondition{{Type: kubeview.GPUsAssigned, Status: v1.ConditionTrue, Message: fmt.Sprintf(
+	pod.Status.Conditions = []v1.PodCondition{{Type: gpuview.GPUsAssigned, Status: v1.ConditionTrue, Message: fmt.Sprintf(
 		`{"pod":%q,"node":%q,"devices":[%d],"milli":%d,"memMiB":%d}`, pod.UID, node, device, milli, memMiB)}}
 	return pod
 }

@@ -3,7 +3,8 @@ package gpuaware
 import (
 	v1 "k8s.io/api/core/v1"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/podview"
 )
 
 // seen is the pod as the informer knows it, nil if it is gone.
@@ -16,14 +17,14 @@ func (c *cluster) seen(pod *v1.Pod) *v1.Pod {
 }
 
 // keepBound takes a pod whose reservation was just given back up again if it is bound all the same: the answer to the
-// binding was lost. Found is the pod if the API server has said so, else nil. A pod of which the informer tells later is taken
-// up then.
+// binding was lost. Found is the pod if the API server has said so, else nil. A pod of which the informer tells later
+// is taken up then.
 func (c *cluster) keepBound(pod, found *v1.Pod) {
 	now := c.seen(pod)
 	if now != nil && now.Spec.NodeName == "" && found != nil {
 		now = found
 	}
-	if now != nil && now.Spec.NodeName != "" && !kubeview.Finished(now) {
+	if now != nil && now.Spec.NodeName != "" && !podview.Finished(now) {
 		c.placed(now)
 		c.holds(nil, now)
 	}
@@ -32,18 +33,18 @@ func (c *cluster) keepBound(pod, found *v1.Pod) {
 // holds follows a pod that is bound: what it was granted is taken down before anybody can edit it, and what is edited
 // or refused later is said once, on the pod. Before is nil when the pod is seen for the first time.
 func (c *cluster) holds(before, pod *v1.Pod) {
-	if pod.Spec.NodeName == "" || kubeview.Finished(pod) {
+	if pod.Spec.NodeName == "" || podview.Finished(pod) {
 		return
 	}
-	edited := before != nil && before.Spec.NodeName != "" && kubeview.GrantEdited(before, pod)
+	edited := before != nil && before.Spec.NodeName != "" && gpuview.GrantEdited(before, pod)
 	if _, known := c.ledger.of(pod.UID); !known {
-		a, ok := kubeview.Granted(pod)
+		a, ok := gpuview.Granted(pod)
 		if !ok {
 			c.noteUnassigned(before, pod)
 			return
 		}
 		c.ledger.adopt(pod.UID, a)
-		edited = edited || kubeview.GrantDisputed(pod, a)
+		edited = edited || gpuview.GrantDisputed(pod, a)
 	}
 	if edited && c.ledger.firstEdit(pod.UID) {
 		edits.Inc()
@@ -51,7 +52,7 @@ func (c *cluster) holds(before, pod *v1.Pod) {
 			"annotations by which the pod asked for GPUs or was told its devices have changed; "+
 				"it keeps the devices that it was given")
 	}
-	if kubeview.RefusedByHAMi(pod) && c.ledger.firstRefusal(pod.UID) {
+	if gpuview.RefusedByHAMi(pod) && c.ledger.firstRefusal(pod.UID) {
 		c.recorder.Eventf(pod, nil, v1.EventTypeWarning, "DevicesRefused", "Binding",
 			"HAMi's device plugin on node %s did not give the pod its devices; "+
 				"they are free again when the kubelet has rejected it",
@@ -59,8 +60,8 @@ func (c *cluster) holds(before, pod *v1.Pod) {
 	}
 }
 
-// noteUnassigned says of a pod that has come to its node with GPUs in its annotations, and with nothing else that stands for
-// them, that these count for nothing.
+// noteUnassigned says of a pod that has come to its node with GPUs in its annotations, and with nothing else that
+// stands for them, that these count for nothing.
 func (c *cluster) noteUnassigned(before, pod *v1.Pod) {
 	if before != nil && before.Spec.NodeName != "" {
 		return

@@ -12,8 +12,9 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/util"
 
+	"berth.dev/berth/pkg/claimview"
 	"berth.dev/berth/pkg/gpu"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
 )
 
 // EventsToRegister names what can make a rejected pod schedulable: a pod that gives GPUs back, a node whose GPUs suit
@@ -29,9 +30,12 @@ func (p *Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, 
 				fwk.UpdateNodeAnnotation | fwk.UpdateNodeTaint},
 			QueueingHintFn: p.afterNodeChange,
 		},
-		{Event: fwk.ClusterEvent{Resource: fwk.DeviceClass, ActionType: fwk.Add | fwk.Update}, QueueingHintFn: p.afterClassChange},
-		{Event: fwk.ClusterEvent{Resource: fwk.ResourceSlice, ActionType: fwk.Add | fwk.Update}, QueueingHintFn: p.afterSliceChange},
-		{Event: fwk.ClusterEvent{Resource: fwk.ResourceClaim, ActionType: fwk.Update | fwk.Delete}, QueueingHintFn: p.afterClaimChange},
+		{Event: fwk.ClusterEvent{Resource: fwk.DeviceClass, ActionType: fwk.Add | fwk.Update},
+			QueueingHintFn: p.afterClassChange},
+		{Event: fwk.ClusterEvent{Resource: fwk.ResourceSlice, ActionType: fwk.Add | fwk.Update},
+			QueueingHintFn: p.afterSliceChange},
+		{Event: fwk.ClusterEvent{Resource: fwk.ResourceClaim, ActionType: fwk.Update | fwk.Delete},
+			QueueingHintFn: p.afterClaimChange},
 		{
 			// Annotations have no action type of their own: their changes arrive as the general update.
 			Event:          fwk.ClusterEvent{Resource: fwk.TargetPod, ActionType: fwk.Update},
@@ -58,7 +62,7 @@ func (p *Plugin) afterClassChange(_ klog.Logger, pod *v1.Pod, oldObj, newObj any
 	if err != nil {
 		return fwk.Queue, err
 	}
-	return p.hint(pod, kubeview.ClassMayServe(pod, class))
+	return p.hint(pod, claimview.ClassMayServe(pod, class))
 }
 
 // afterSliceChange queues pods that claims serve.
@@ -66,14 +70,15 @@ func (p *Plugin) afterSliceChange(_ klog.Logger, pod *v1.Pod, _, _ any) (fwk.Que
 	return p.hint(pod, p.cluster.claims.Serves(pod))
 }
 
-// afterClaimChange queues pods that claims serve when a claim gives its devices back, and the pod whose claim has changed.
+// afterClaimChange queues pods that claims serve when a claim gives its devices back, and the pod whose claim has
+// changed.
 func (p *Plugin) afterClaimChange(_ klog.Logger, pod *v1.Pod, oldObj, newObj any) (fwk.QueueingHint, error) {
 	before, after, err := util.As[*resourcev1.ResourceClaim](oldObj, newObj)
 	if err != nil {
 		return fwk.Queue, err
 	}
 	gaveBack := before != nil && before.Status.Allocation != nil && (after == nil || after.Status.Allocation == nil)
-	return p.hint(pod, gaveBack && p.cluster.claims.Serves(pod) || after != nil && kubeview.Claims(pod, after))
+	return p.hint(pod, gaveBack && p.cluster.claims.Serves(pod) || after != nil && claimview.Claims(pod, after))
 }
 
 // hint queues a pod that a change helps, unless its request cannot be read: then only a change of the pod itself does.
@@ -110,7 +115,8 @@ func (p *Plugin) afterNodeChange(logger klog.Logger, pod *v1.Pod, oldObj, newObj
 		return fwk.QueueSkip, nil
 	}
 	if reason := gpu.Fit(now.Empty(), &request.Request); reason.Cause != gpu.Fits && !reason.Evictable() {
-		logger.V(5).Info("Changed node cannot serve the pod", "pod", klog.KObj(pod), "node", klog.KObj(after), "reason", reason.String())
+		logger.V(5).Info("Changed node cannot serve the pod", "pod", klog.KObj(pod), "node", klog.KObj(after), "reason",
+			reason.String())
 		return fwk.QueueSkip, nil
 	}
 	return fwk.Queue, nil
@@ -119,9 +125,9 @@ func (p *Plugin) afterNodeChange(logger klog.Logger, pod *v1.Pod, oldObj, newObj
 // nodeChange is what has changed of a node's GPUs. It is immutable.
 type nodeChange struct {
 	before, after *v1.Node
-	now           *kubeview.GPUNode
-	// sameOffer reports that the empty node offers what it did, sameUse that the same GPUs are in use, and sameDoor that it has the
-	// same labels, taints and cordon.
+	now           *gpuview.Node
+	// sameOffer reports that the empty node offers what it did, sameUse that the same GPUs are in use, and sameDoor
+	// that it has the same labels, taints and cordon.
 	sameOffer, sameUse, sameDoor bool
 }
 

@@ -11,9 +11,11 @@ import (
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/klog/v2"
 
-	"berth.dev/berth/pkg/clusterstate"
+	"berth.dev/berth/pkg/claimview"
+	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/gpu"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/signals"
 )
 
@@ -24,12 +26,12 @@ type learnt struct {
 	demand *gpu.Demand
 }
 
-// learner learns the mix of the workload from the pods that are given a node, and the capacity that they share. It draws up the
-// mix in the informers' goroutines, never in a scheduling cycle.
+// learner learns the mix of the workload from the pods that are given a node, and the capacity that they share. It
+// draws up the mix in the informers' goroutines, never in a scheduling cycle.
 type learner struct {
-	keys   *kubeview.GPUKeys
-	gangs  *clusterstate.Gangs
-	claims *clusterstate.GPUClaims
+	keys   *gpuview.Keys
+	gangs  *gangview.Gangs
+	claims *claimview.GPUs
 	now    atomic.Pointer[learnt]
 
 	mu  sync.Mutex
@@ -70,10 +72,11 @@ type door struct {
 	nodes  int
 }
 
-func newLearner(keys *kubeview.GPUKeys, gangs *clusterstate.Gangs, claims *clusterstate.GPUClaims) *learner {
+func newLearner(keys *gpuview.Keys, gangs *gangview.Gangs, claims *claimview.GPUs) *learner {
 	l := &learner{
 		keys: keys, gangs: gangs, claims: claims, mix: gpu.NewMix(), groups: map[string]struct{}{},
-		nodes: map[string]gpuNode{}, capacity: map[string]int{}, sizes: map[int]int{}, memories: map[int]int{}, doors: map[string]door{},
+		nodes: map[string]gpuNode{}, capacity: map[string]int{}, sizes: map[int]int{}, memories: map[int]int{},
+		doors: map[string]door{},
 	}
 	l.now.Store(&learnt{number: 1, demand: gpu.NewDemand(l.mix.Distribution(), nil, 0)})
 	return l
@@ -113,16 +116,17 @@ func (l *learner) ended(class gpu.Class, pod *v1.Pod, at time.Time) {
 
 // began is when the pod was given its node, or was created if its status does not say.
 func began(pod *v1.Pod) time.Time {
-	if at, ok := kubeview.ScheduledAt(pod); ok {
+	if at, ok := podview.ScheduledAt(pod); ok {
 		return at
 	}
 	return pod.CreationTimestamp.Time
 }
 
-// classOf reads what a pod is to the mix, of which pods that can only ever run outside of the GPU nodes are no part: they say
-// nothing of how those fill up. It returns known as false for pods that may claim GPUs, only not how many is known.
+// classOf reads what a pod is to the mix, of which pods that can only ever run outside of the GPU nodes are no part:
+// they say nothing of how those fill up. It returns known as false for pods that may claim GPUs, only not how many is
+// known.
 func (l *learner) classOf(ctx context.Context, pod *v1.Pod) (class gpu.Class, mixed, known bool) {
-	if kubeview.BelongsToNode(pod) {
+	if podview.BelongsToNode(pod) {
 		return gpu.Class{}, false, true
 	}
 	request, err := l.keys.PodGPURequest(pod)
@@ -144,10 +148,10 @@ func (l *learner) classOf(ctx context.Context, pod *v1.Pod) (class gpu.Class, mi
 	return gpu.ClassOf(&request.Request, l.typicalMemMiB(&request.Request)), true, true
 }
 
-// ownerOf names who made the pod. The Jobs of a CronJob and the ReplicaSets of a Deployment, which differ in what follows
-// the last hyphen, are one controller.
+// ownerOf names who made the pod. The Jobs of a CronJob and the ReplicaSets of a Deployment, which differ in what
+// follows the last hyphen, are one controller.
 func ownerOf(pod *v1.Pod) gpu.Owner {
-	owner := kubeview.ControllerOf(pod)
+	owner := podview.ControllerOf(pod)
 	if owner == nil {
 		return gpu.Owner{Namespace: pod.Namespace}
 	}
@@ -175,7 +179,8 @@ func (l *learner) independent(pod *v1.Pod) bool {
 // admitted reports whether any GPU node lets the pod in by its taints. With no node known yet all pods count.
 func (l *learner) admitted(pod *v1.Pod) bool {
 	for _, d := range l.doors {
-		_, untolerated := corev1helpers.FindMatchingUntoleratedTaint(klog.Background(), d.taints, pod.Spec.Tolerations, nil, false)
+		_, untolerated := corev1helpers.FindMatchingUntoleratedTaint(klog.Background(), d.taints, pod.Spec.Tolerations, nil,
+			false)
 		if !untolerated {
 			return true
 		}
@@ -204,7 +209,7 @@ func (l *learner) cacheCounts() (hits, misses uint64) {
 }
 
 // nodeSeen counts a node's GPUs in the capacity.
-func (l *learner) nodeSeen(n *kubeview.GPUNode) {
+func (l *learner) nodeSeen(n *gpuview.Node) {
 	name := n.Node.Name
 	if n.GPUs() == 0 && n.Clique == "" {
 		l.nodeGone(name)

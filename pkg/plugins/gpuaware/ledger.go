@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
 )
 
 // ledger holds the devices that pods hold: what this process promised, from Reserve on, and what pods had been granted
@@ -23,7 +23,7 @@ type ledger struct {
 
 // entry is what one pod holds.
 type entry struct {
-	kubeview.Assignment
+	gpuview.Assignment
 	// edited is set when an edit of the annotations behind it was reported, refused when a refusal by the agent was.
 	edited, refused bool
 }
@@ -33,14 +33,14 @@ func newLedger() *ledger {
 }
 
 // promise records what a pod was given, in place of what it was given before.
-func (l *ledger) promise(uid types.UID, a kubeview.Assignment) {
+func (l *ledger) promise(uid types.UID, a gpuview.Assignment) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.add(uid, a)
 }
 
 // adopt records what a bound pod was granted, unless it holds something already.
-func (l *ledger) adopt(uid types.UID, a kubeview.Assignment) {
+func (l *ledger) adopt(uid types.UID, a gpuview.Assignment) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if _, known := l.byPod[uid]; !known {
@@ -48,7 +48,7 @@ func (l *ledger) adopt(uid types.UID, a kubeview.Assignment) {
 	}
 }
 
-func (l *ledger) add(uid types.UID, a kubeview.Assignment) {
+func (l *ledger) add(uid types.UID, a gpuview.Assignment) {
 	l.drop(uid)
 	l.byPod[uid] = entry{Assignment: a}
 	pods := l.byNode[a.Node]
@@ -79,7 +79,7 @@ func (l *ledger) drop(uid types.UID) {
 }
 
 // of returns what a pod holds.
-func (l *ledger) of(uid types.UID) (kubeview.Assignment, bool) {
+func (l *ledger) of(uid types.UID) (gpuview.Assignment, bool) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	e, ok := l.byPod[uid]

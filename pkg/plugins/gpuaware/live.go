@@ -8,7 +8,8 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/gpu"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/signals"
 )
 
@@ -19,14 +20,14 @@ type live struct {
 }
 
 // inventory is a node's inventory without the GPUs that are measured to be faulty.
-func (l live) inventory(inventory *gpu.Inventory, node *kubeview.GPUNode) *gpu.Inventory {
+func (l live) inventory(inventory *gpu.Inventory, node *gpuview.Node) *gpu.Inventory {
 	if l.snapshot == nil || !inventory.HasGPU() {
 		return inventory
 	}
 	return l.healthy(inventory, node)
 }
 
-func (l live) healthy(inventory *gpu.Inventory, node *kubeview.GPUNode) *gpu.Inventory {
+func (l live) healthy(inventory *gpu.Inventory, node *gpuview.Node) *gpu.Inventory {
 	if l.snapshot == nil || !node.NVIDIA() {
 		return inventory
 	}
@@ -50,7 +51,7 @@ func (l live) healthy(inventory *gpu.Inventory, node *kubeview.GPUNode) *gpu.Inv
 }
 
 // deviceIndex is the index of a GPU by what a series tells of it, -1 when it does not.
-func deviceIndex(id signals.GPUID, node *kubeview.GPUNode) int {
+func deviceIndex(id signals.GPUID, node *gpuview.Node) int {
 	if i := slices.Index(node.UUIDs(), id.UUID); i >= 0 && id.UUID != "" {
 		return i
 	}
@@ -59,7 +60,7 @@ func deviceIndex(id signals.GPUID, node *kubeview.GPUNode) int {
 
 // placement is what was measured of the GPUs that the pod would get, weighed by its age; nothing while nothing is
 // known.
-func (l live) placement(v *view, info fwk.NodeInfo, r *gpu.Request, promised kubeview.AssignmentOf) gpu.Placement {
+func (l live) placement(v *view, info fwk.NodeInfo, r *gpu.Request, promised gpuview.AssignmentOf) gpu.Placement {
 	inv, node := v.of(r)
 	if l.snapshot == nil || r.Count == 0 || !node.NVIDIA() {
 		return gpu.Placement{}
@@ -102,7 +103,7 @@ func foreign(used signals.Utilisation, inv *gpu.Inventory) int {
 }
 
 // full is the part of the framebuffer of the devices, or of all the node's without any, that is in use, in thousandths.
-func full(memory signals.Memory, node *kubeview.GPUNode, devices []int) int {
+func full(memory signals.Memory, node *gpuview.Node, devices []int) int {
 	var used, all int64
 	for _, g := range memory.GPUs {
 		if len(devices) == 0 || slices.Contains(devices, deviceIndex(g.GPUID, node)) {
@@ -117,7 +118,7 @@ func full(memory signals.Memory, node *kubeview.GPUNode, devices []int) int {
 }
 
 // measured is the utilisation of one device; the node's mean where series do not tell devices apart.
-func measured(used signals.Utilisation, node *kubeview.GPUNode, device int) int {
+func measured(used signals.Utilisation, node *gpuview.Node, device int) int {
 	for _, g := range used.GPUs {
 		if deviceIndex(g.GPUID, node) == device {
 			return g.Milli
@@ -127,7 +128,8 @@ func measured(used signals.Utilisation, node *kubeview.GPUNode, device int) int 
 }
 
 // promisedSince sums the shares of a device that pods scheduled after a time hold.
-func promisedSince(info fwk.NodeInfo, since time.Time, device int, node *kubeview.GPUNode, promised kubeview.AssignmentOf) int {
+func promisedSince(info fwk.NodeInfo, since time.Time, device int, node *gpuview.Node,
+	promised gpuview.AssignmentOf) int {
 	sum := 0
 	for _, other := range info.GetPods() {
 		pod := other.GetPod()
@@ -141,6 +143,6 @@ func promisedSince(info fwk.NodeInfo, since time.Time, device int, node *kubevie
 
 // scheduledAfter reports whether the pod was bound after a time. One that is not bound yet will be.
 func scheduledAfter(pod *v1.Pod, since time.Time) bool {
-	at, bound := kubeview.ScheduledAt(pod)
+	at, bound := podview.ScheduledAt(pod)
 	return !bound || at.After(since)
 }

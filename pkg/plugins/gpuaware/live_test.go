@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"berth.dev/berth/pkg/apis/config"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/signals"
 	"berth.dev/berth/test/harness/await"
 )
@@ -109,7 +109,7 @@ func TestFaultyGPUsAreNotGivenOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := kubeview.AssignedDevices(bound); len(got) != 1 || got[0] != 1 {
+	if got := gpuview.AssignedDevices(bound); len(got) != 1 || got[0] != 1 {
 		t.Errorf("devices = %v, want the healthy GPU 1", got)
 	}
 	_, _, err = h.evaluate(t, h, podObject("q", strs{"nvidia.com/gpu": "2"}, nil))

@@ -20,9 +20,9 @@ const (
 	maxRefusals = 4096
 )
 
-// memo is what was found of each node, by its index, for one kind of pod. Nodes change one at a time and a
-// cluster runs few kinds of pods, so nearly all that a cycle asks was found before. A memo is safe for concurrent use; nil
-// remembers nothing.
+// memo is what was found of each node, by its index, for one kind of pod. Nodes change one at a time and a cluster runs
+// few kinds of pods, so nearly all that a cycle asks was found before. A memo is safe for concurrent use; nil remembers
+// nothing.
 type memo []cell
 
 // cell is a finding about one state of one node.
@@ -77,8 +77,8 @@ type dated struct {
 
 func newMemos() memos { return memos{lru.New(maxMemos)} }
 
-// of returns the memo of a kind of pod, made with that mix, on nodes of fewer indices than that; nil for the first pod of
-// its kind, which may be the only one.
+// of returns the memo of a kind of pod, made with that mix, on nodes of fewer indices than that; nil for the first pod
+// of its kind, which may be the only one.
 func (m memos) of(key memoKey, learnt uint64, indices int) (memo, *changes) {
 	known, seen := m.byKey.Get(key)
 	if !seen {
@@ -96,8 +96,8 @@ func (m memos) of(key memoKey, learnt uint64, indices int) (memo, *changes) {
 	return fresh.memo, fresh.changes
 }
 
-// recall gives the state of a cycle the memos of its kind of pod. Where more counts than the pod, the mix and the state of
-// the node, it has none: siblings on other nodes, devices that several nodes reach, and what is measured change by
+// recall gives the state of a cycle the memos of its kind of pod. Where more counts than the pod, the mix and the state
+// of the node, it has none: siblings on other nodes, devices that several nodes reach, and what is measured change by
 // themselves.
 func (p *Plugin) recall(s *podState, learnt uint64) {
 	if s.siblings != nil || s.live.snapshot != nil {

@@ -8,7 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // TestPodsThatAreGoneLeaveNoMemory creates pods with as much text as an annotation holds, looks for nodes for them, lets some
@@ -29,7 +29,7 @@ func TestPodsThatAreGoneLeaveNoMemory(t *testing.T) { //nolint:paralleltest // i
 		long := fmt.Sprintf("m%d-%s", i, strings.Repeat("x", text))
 		list := fmt.Sprintf("m%d-%s", i, strings.Repeat("x|", text/2)+"x")
 		for n, annotations := range []strs{
-			{kubeview.GPUModelsKey: long}, {kubeview.GPUModelsKey: list}, {"alibabacloud.com/gpu-card-model": long},
+			{wellknown.GPUModelsKey: long}, {wellknown.GPUModelsKey: list}, {"alibabacloud.com/gpu-card-model": long},
 			{"berth.dev/gpu-assigned": long, "gpu-fraction": "0.5"}, {"hami.io/vgpu-devices-allocated": long},
 		} {
 			pod := podObject(fmt.Sprint("p", i, "-", n), strs{"cpu": fmt.Sprint(i), "nvidia.com/gpu": "1"}, annotations)

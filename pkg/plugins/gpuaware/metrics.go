@@ -12,9 +12,9 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
-	"berth.dev/berth/pkg/clusterstate"
+	"berth.dev/berth/pkg/claimview"
 	"berth.dev/berth/pkg/gpu"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/podview"
 )
 
 // podsByNode is the index by which a node's pods are found outside of a scheduling cycle.
@@ -30,11 +30,13 @@ var (
 	descUnhealthy = metrics.NewDesc("berth_gpu_unhealthy",
 		"GPUs that the node does not give out, by model.", []string{"model"}, nil, metrics.ALPHA, "")
 	descStranded = metrics.NewDesc("berth_gpu_stranded",
-		"Free compute, in GPUs, that the workload seen so far is expected to leave unused, by model.", []string{"model"}, nil, metrics.ALPHA, "")
+		"Free compute, in GPUs, that the workload seen so far is expected to leave unused, by model.", []string{"model"}, nil,
+		metrics.ALPHA, "")
 	descFragmented = metrics.NewDesc("berth_gpu_fragmentation_ratio",
 		"Share of the free compute that is on partly taken GPUs, by model.", []string{"model"}, nil, metrics.ALPHA, "")
 	descMemory = metrics.NewDesc("berth_gpu_memory_fragmentation_ratio",
-		"Share of the free memory of shared GPUs that is on partly taken GPUs, by model.", []string{"model"}, nil, metrics.ALPHA, "")
+		"Share of the free memory of shared GPUs that is on partly taken GPUs, by model.", []string{"model"}, nil,
+		metrics.ALPHA, "")
 	descHits = metrics.NewDesc("berth_gpu_packing_cache_hits_total",
 		"Packing values that were found in the cache.", nil, nil, metrics.ALPHA, "")
 	descMisses = metrics.NewDesc("berth_gpu_packing_cache_misses_total",
@@ -48,7 +50,8 @@ var (
 	})
 	unassigned = metrics.NewCounter(&metrics.CounterOpts{
 		Subsystem: "berth_gpu", Name: "unassigned_pods_total", StabilityLevel: metrics.ALPHA,
-		Help: "Pods that came to a node with GPUs in their annotations which this scheduler had not assigned. These count for nothing.",
+		Help: "Pods that came to a node with GPUs in their annotations which this scheduler had not assigned. These count " +
+			"for nothing.",
 	})
 )
 
@@ -86,8 +89,8 @@ func (c *count) add(o count) {
 	c.freeMemOnPartlyTaken += o.freeMemOnPartlyTaken
 }
 
-// touch marks a node as changed. Users may put pods on nodes that there are none: those are not worth remembering, nor are nodes that
-// come and go between two scrapes.
+// touch marks a node as changed. Users may put pods on nodes that there are none: those are not worth remembering, nor
+// are nodes that come and go between two scrapes.
 func (f *fleet) touch(node string) {
 	if _, exists, _ := f.nodes.GetByKey(node); !exists {
 		f.mu.Lock()
@@ -135,7 +138,7 @@ func (f *fleet) byModel() map[string]count {
 
 // count counts one node, each resource under which it offers GPUs on its own: they may be of several makers and models.
 // Stranded is counted with the mix as it was when the node last changed.
-func (f *fleet) count(node *v1.Node, claimable *clusterstate.ClaimState, demand *gpu.Demand) []count {
+func (f *fleet) count(node *v1.Node, claimable *claimview.State, demand *gpu.Demand) []count {
 	keys := f.cluster.views.keys
 	seen, _ := keys.ReadGPUNode(node)
 	if seen.GPUs() == 0 && claimable.Stamp(node.Name) == 0 {
@@ -202,8 +205,8 @@ func countInventory(inv *gpu.Inventory, demand *gpu.Demand) count {
 	return c
 }
 
-// collector puts the counts of all schedulers of the process on the metrics endpoint, which belongs to the process and not
-// to a scheduler.
+// collector puts the counts of all schedulers of the process on the metrics endpoint, which belongs to the process and
+// not to a scheduler.
 type collector struct {
 	metrics.BaseStableCollector
 
@@ -247,7 +250,8 @@ func (c *collector) counted() []*cluster {
 
 // DescribeWithStability describes the metrics.
 func (*collector) DescribeWithStability(ch chan<- *metrics.Desc) {
-	for _, d := range []*metrics.Desc{descTotal, descFree, descAllocated, descUnhealthy, descStranded, descFragmented, descMemory, descHits, descMisses} {
+	for _, d := range []*metrics.Desc{descTotal, descFree, descAllocated, descUnhealthy, descStranded, descFragmented,
+		descMemory, descHits, descMisses} {
 		ch <- d
 	}
 }
@@ -296,7 +300,7 @@ func (f *fleet) watchPods(informer cache.SharedIndexInformer) error {
 		return nil
 	}
 	return informer.AddIndexers(cache.Indexers{podsByNode: func(obj any) ([]string, error) {
-		if pod, ok := obj.(*v1.Pod); ok && pod.Spec.NodeName != "" && !kubeview.Finished(pod) {
+		if pod, ok := obj.(*v1.Pod); ok && pod.Spec.NodeName != "" && !podview.Finished(pod) {
 			return []string{pod.Spec.NodeName}, nil
 		}
 		return nil, nil

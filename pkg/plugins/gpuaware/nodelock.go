@@ -16,12 +16,12 @@ import (
 	"k8s.io/client-go/util/retry"
 	"k8s.io/klog/v2"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
 )
 
 const (
 	// lockWait is how long a pod waits for the lock of its node: longer than an abandoned lock lasts.
-	lockWait = kubeview.HAMiLockLasts + time.Minute
+	lockWait = hamiLockLasts + time.Minute
 	// lockLook is after what time a waiting pod looks again if it was told of no change.
 	lockLook = 10 * time.Second
 	// conflictPause is the pause after another writer of the node was faster.
@@ -88,7 +88,7 @@ func (l *nodeLocks) wake(node string) {
 
 // nodeChanged wakes those who wait for the node if its lock has changed.
 func (l *nodeLocks) nodeChanged(before, node *v1.Node) {
-	if before == nil || before.Annotations[kubeview.HAMiLockKey] != node.Annotations[kubeview.HAMiLockKey] {
+	if before == nil || before.Annotations[gpuview.HAMiLockKey] != node.Annotations[gpuview.HAMiLockKey] {
 		l.wake(node.Name)
 	}
 }
@@ -131,18 +131,18 @@ func (l *nodeLocks) try(ctx context.Context, pod *v1.Pod, name string) (value st
 		return "", 0, "", fmt.Errorf("reading the lock of node %s: %w", name, err)
 	}
 	now := time.Now()
-	lock, locked := kubeview.ReadHAMiLock(node)
-	if locked && (lock.Namespace != pod.Namespace || lock.Pod != pod.Name) {
-		holder = lock.Namespace + "/" + lock.Pod
+	lock, locked := readHAMiLock(node)
+	if locked && (lock.namespace != pod.Namespace || lock.pod != pod.Name) {
+		holder = lock.namespace + "/" + lock.pod
 		counts, err := l.counts(ctx, lock, node, now)
 		if err != nil {
 			return "", 0, "", err
 		}
 		if counts {
-			return "", min(lockLook, max(lock.Left(now), conflictPause)), holder, nil
+			return "", min(lockLook, max(lock.left(now), conflictPause)), holder, nil
 		}
 	}
-	value = kubeview.NewHAMiLock(pod, now)
+	value = newHAMiLock(pod, now)
 	err = l.write(ctx, node, value)
 	if apierrors.IsConflict(err) {
 		return "", conflictPause, "another writer", nil
@@ -156,30 +156,30 @@ func (l *nodeLocks) try(ctx context.Context, pod *v1.Pod, name string) (value st
 
 // counts reports whether a lock of another pod still holds. One that has expired while its pod waited for its devices
 // is said on that pod.
-func (l *nodeLocks) counts(ctx context.Context, lock kubeview.HAMiLock, node *v1.Node, now time.Time) (bool, error) {
+func (l *nodeLocks) counts(ctx context.Context, lock hamiLock, node *v1.Node, now time.Time) (bool, error) {
 	var owner *v1.Pod
-	if lock.Pod != "" {
+	if lock.pod != "" {
 		var err error
-		owner, err = l.client.CoreV1().Pods(lock.Namespace).Get(ctx, lock.Pod, metav1.GetOptions{})
+		owner, err = l.client.CoreV1().Pods(lock.namespace).Get(ctx, lock.pod, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return false, nil
 		}
 		if err != nil {
-			return false, fmt.Errorf("reading pod %s/%s, which holds the lock of node %s: %w", lock.Namespace,
-				lock.Pod, node.Name, err)
+			return false, fmt.Errorf("reading pod %s/%s, which holds the lock of node %s: %w", lock.namespace,
+				lock.pod, node.Name, err)
 		}
-		if kubeview.ServedByLock(owner, node.Name) {
+		if servedByLock(owner, node.Name) {
 			return false, nil
 		}
 	}
-	if lock.Left(now) > 0 {
+	if lock.left(now) > 0 {
 		return true, nil
 	}
 	if owner != nil {
 		l.recorder.Eventf(owner, node, v1.EventTypeWarning, "LockExpired", "Binding",
 			"HAMi's device plugin on node %s has not given the pod its devices within %v; "+
 				"another pod takes the lock of the node",
-			node.Name, kubeview.HAMiLockLasts)
+			node.Name, hamiLockLasts)
 	}
 	return false, nil
 }
@@ -197,7 +197,7 @@ func (l *nodeLocks) giveBack(ctx context.Context, pod *v1.Pod, name, value strin
 	}
 	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		node, err := l.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) || err == nil && node.Annotations[kubeview.HAMiLockKey] != value {
+		if apierrors.IsNotFound(err) || err == nil && node.Annotations[gpuview.HAMiLockKey] != value {
 			return nil
 		}
 		if err != nil {
@@ -211,7 +211,7 @@ func (l *nodeLocks) giveBack(ctx context.Context, pod *v1.Pod, name, value strin
 func (l *nodeLocks) write(ctx context.Context, node *v1.Node, value any) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"resourceVersion": node.ResourceVersion,
-		"annotations":     map[string]any{kubeview.HAMiLockKey: value},
+		"annotations":     map[string]any{gpuview.HAMiLockKey: value},
 	}})
 	if err != nil {
 		return fmt.Errorf("encoding the lock: %w", err)

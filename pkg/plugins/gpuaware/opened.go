@@ -8,21 +8,22 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// opened reports that a node of which labels, taints or the cordon have changed may take the pod once others make way, and could
-// not before.
+// opened reports that a node of which labels, taints or the cordon have changed may take the pod once others make way,
+// and could not before.
 //
-// GPUAware is asked before the stock filters, so of a full node that these would refuse as well it alone is said to have refused
-// the pod. Preemption does ask them, and does not help while they refuse; their own events do not wake a pod that they are not
-// known to have refused.
+// GPUAware is asked before the stock filters, so of a full node that these would refuse as well it alone is said to
+// have refused the pod. Preemption does ask them, and does not help while they refuse; their own events do not wake a
+// pod that they are not known to have refused.
 func opened(pod *v1.Pod, before, after *v1.Node) bool {
-	if before == nil || ptr.Deref(pod.Spec.PreemptionPolicy, v1.PreemptLowerPriority) == v1.PreemptNever || !admits(after, pod) {
+	if before == nil || ptr.Deref(pod.Spec.PreemptionPolicy, v1.PreemptLowerPriority) == v1.PreemptNever ||
+		!admits(after, pod) {
 		return false
 	}
 	return !admits(before, pod) || hasVolumes(pod) && moved(before, after)
 }
 
-// admits reports whether the pod's selector, affinity and tolerations let it run on the node. An affinity that cannot be read
-// admits none.
+// admits reports whether the pod's selector, affinity and tolerations let it run on the node. An affinity that cannot
+// be read admits none.
 func admits(node *v1.Node, pod *v1.Pod) bool {
 	if matches, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(node); err != nil || !matches {
 		return false
@@ -31,9 +32,10 @@ func admits(node *v1.Node, pod *v1.Pod) bool {
 	if node.Spec.Unschedulable {
 		taints = append([]v1.Taint{{Key: v1.TaintNodeUnschedulable, Effect: v1.TaintEffectNoSchedule}}, taints...)
 	}
-	_, untolerated := corev1helpers.FindMatchingUntoleratedTaint(klog.Background(), taints, pod.Spec.Tolerations, func(t *v1.Taint) bool {
-		return t.Effect == v1.TaintEffectNoSchedule || t.Effect == v1.TaintEffectNoExecute
-	}, false)
+	_, untolerated := corev1helpers.FindMatchingUntoleratedTaint(klog.Background(), taints, pod.Spec.Tolerations,
+		func(t *v1.Taint) bool {
+			return t.Effect == v1.TaintEffectNoSchedule || t.Effect == v1.TaintEffectNoExecute
+		}, false)
 	return !untolerated
 }
 

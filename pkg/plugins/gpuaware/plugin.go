@@ -18,11 +18,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"berth.dev/berth/pkg/clusterstate"
 	"berth.dev/berth/pkg/clusterwide"
 	"berth.dev/berth/pkg/gpu"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/signals"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // Name of the plugin in configurations.
@@ -59,12 +60,12 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 	if err != nil {
 		return nil, err
 	}
-	clusterstate.GPUNamesOf(handle.SharedInformerFactory()).Add(s.keys)
+	gpuview.ProfileKeysOf(handle.SharedInformerFactory()).Add(s.keys)
 	c, err := clusterFor(ctx, handle, s.keys)
 	if err != nil {
 		return nil, err
 	}
-	err = clusterstate.WatchBadNodeValues(handle, "gpu", func(node *v1.Node) []*kubeview.BadValue {
+	err = informers.WatchBadNodeValues(handle, "gpu", func(node *v1.Node) []*wellknown.BadValue {
 		_, bad := s.keys.ReadGPUNode(node)
 		return bad
 	})
@@ -105,7 +106,7 @@ func (p *Plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *f
 // podState is what the plugin knows of the pod in one scheduling cycle. It is immutable but for
 // what it remembers.
 type podState struct {
-	request kubeview.GPURequest
+	request gpuview.Request
 	// judge values what the pod changes on a node against the cluster as it is in this cycle.
 	judge *gpu.Judge
 	// siblings are the pods it works with, by NVLink domain; nil when that does not matter.
@@ -149,7 +150,7 @@ func (p *Plugin) read(ctx context.Context, pod *v1.Pod) (*podState, error) {
 
 // rejection is the status of a pod that could not be read: its own fault, which no eviction cures, or ours.
 func rejection(err error) *fwk.Status {
-	if bad := (*kubeview.BadValue)(nil); errors.As(err, &bad) {
+	if bad := (*wellknown.BadValue)(nil); errors.As(err, &bad) {
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
 	}
 	return fwk.AsStatus(err)

@@ -12,7 +12,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/gpu"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
 )
 
 // promisedKey marks the cycles in which Reserve has promised devices.
@@ -23,13 +23,18 @@ type promiseMark struct{}
 // Clone returns the mark, which has no content.
 func (m promiseMark) Clone() fwk.StateData { return m }
 
+// ReservesOpenly says that what Reserve takes note of shows in the NodeInfo or by AddPod as well, so that a dry run
+// need not call it.
+func (*Plugin) ReservesOpenly() {}
+
 // Reserve chooses the devices of a pod that goes to a shared node and promises them to it. On other nodes the kubelet
-// chooses. In the cycle of a native pod group, the promise holds until the cycle ends, so that the pods of the group after this
-// one find what is left.
+// chooses. In the cycle of a native pod group, the promise holds until the cycle ends, so that the pods of the group
+// after this one find what is left.
 //
-// It turns a pod away that Filter let pass where the promise to another pod has not ended yet, because the informer that ends it
-// comes after that of the scheduler, or because it is not known whether that pod was bound. The event that would wake the pod may
-// have come by then. So that is an error, after which a pod is tried again soon, and not a lack of room.
+// It turns a pod away that Filter let pass where the promise to another pod has not ended yet, because the informer
+// that ends it comes after that of the scheduler, or because it is not known whether that pod was bound. The event that
+// would wake the pod may have come by then. So that is an error, after which a pod is tried again soon, and not a lack
+// of room.
 func (p *Plugin) Reserve(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, nodeName string) *fwk.Status {
 	simulated := cycle.IsPodGroupSchedulingCycle()
 	if simulated && pod.Spec.SchedulingGroup == nil {
@@ -66,7 +71,7 @@ func (p *Plugin) Reserve(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod,
 	if node.Empty().Mode != gpu.ModeShared {
 		return nil
 	}
-	count := func(keys *kubeview.GPUKeys) *gpu.Inventory {
+	count := func(keys *gpuview.Keys) *gpu.Inventory {
 		inventory := keys.Inventory(node, info, p.cluster.ledger.of, pod.UID)
 		p.countAbsent(inventory, node, info, pod.UID)
 		return s.live.healthy(inventory, node)
@@ -76,7 +81,8 @@ func (p *Plugin) Reserve(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod,
 		devices, share, ok = gpu.Choose(count(p.settings.keys), &s.request.Request)
 	}
 	if !ok {
-		return fwk.AsStatus(fmt.Errorf("reserving GPUs of node %s, which has room but for what a pod may hold that is going or could not be bound: %s",
+		return fwk.AsStatus(fmt.Errorf(
+			"reserving GPUs of node %s, which has room but for what a pod may hold that is going or could not be bound: %s",
 			nodeName, gpu.Fit(count(p.settings.keys), &s.request.Request)))
 	}
 	if simulated {
@@ -85,12 +91,13 @@ func (p *Plugin) Reserve(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod,
 	}
 	cycle.Write(promisedKey, promiseMark{})
 	p.cluster.ledger.promise(pod.UID, node.Assign(devices, share))
-	klog.FromContext(ctx).V(4).Info("Promised GPU devices", "pod", klog.KObj(pod), "node", nodeName, "devices", devices, "milliGPU", share.Milli)
+	klog.FromContext(ctx).V(4).Info("Promised GPU devices", "pod", klog.KObj(pod), "node", nodeName, "devices", devices,
+		"milliGPU", share.Milli)
 	return nil
 }
 
 // countAbsent books the promises to pods that the snapshot does not show on the node yet.
-func (p *Plugin) countAbsent(inventory *gpu.Inventory, node *kubeview.GPUNode, info fwk.NodeInfo, self types.UID) {
+func (p *Plugin) countAbsent(inventory *gpu.Inventory, node *gpuview.Node, info fwk.NodeInfo, self types.UID) {
 	promised := p.cluster.ledger.on(info.Node().Name)
 	if len(promised) == 0 {
 		return
@@ -132,7 +139,7 @@ func (p *Plugin) Unreserve(ctx context.Context, cycle fwk.CycleState, pod *v1.Po
 	if value, ok := data.(lockMark); ok {
 		if err := p.cluster.locks.giveBack(ctx, pod, nodeName, string(value)); err != nil {
 			klog.FromContext(ctx).Error(err, "Giving back the lock of the node failed; it expires",
-				"pod", klog.KObj(pod), "node", nodeName, "after", kubeview.HAMiLockLasts)
+				"pod", klog.KObj(pod), "node", nodeName, "after", hamiLockLasts)
 		}
 	}
 }
@@ -144,7 +151,7 @@ func (p *Plugin) PreBindPreFlight(
 ) (*fwk.PreBindPreFlightResult, *fwk.Status) {
 	a, ok := p.cluster.ledger.of(pod.UID)
 	if !ok || a.Node != nodeName {
-		if patch, err := kubeview.StaleAnswersPatch(pod); err != nil {
+		if patch, err := staleAnswersPatch(pod); err != nil {
 			return nil, fwk.AsStatus(err)
 		} else if patch == nil {
 			return nil, fwk.NewStatus(fwk.Skip)
@@ -159,15 +166,17 @@ func (p *Plugin) PreBindPreFlight(
 }
 
 // PreBind writes the promised devices to the pod, in one patch, before the pod is bound: the node's agent reads the
-// annotations when the pod arrives there, and the next scheduler after a restart the status. HAMi's device plugin serves one pod of
-// its node at a time, the one that the node's lock names: pods wait for it here, each in a binding cycle of its own.
+// annotations when the pod arrives there, and the next scheduler after a restart the status. HAMi's device plugin
+// serves one pod of its node at a time, the one that the node's lock names: pods wait for it here, each in a binding
+// cycle of its own.
 func (p *Plugin) PreBind(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, nodeName string) *fwk.Status {
 	if _, err := cycle.Read(promisedKey); err != nil {
-		return fwk.AsStatus(p.tell(ctx, cycle, pod, kubeview.StaleAnswersPatch))
+		return fwk.AsStatus(p.tell(ctx, cycle, pod, staleAnswersPatch))
 	}
 	promised, ok := p.cluster.ledger.of(pod.UID)
 	if !ok || promised.Node != nodeName {
-		return fwk.AsStatus(fmt.Errorf("telling pod %s/%s its GPUs: the promise on node %s is gone", pod.Namespace, pod.Name, nodeName))
+		return fwk.AsStatus(fmt.Errorf("telling pod %s/%s its GPUs: the promise on node %s is gone", pod.Namespace, pod.Name,
+			nodeName))
 	}
 	s, err := p.state(ctx, cycle, pod)
 	if err != nil {
@@ -181,6 +190,6 @@ func (p *Plugin) PreBind(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod,
 		cycle.Write(lockedKey, lockMark(value))
 	}
 	return fwk.AsStatus(p.tell(ctx, cycle, pod, func(newest *v1.Pod) ([]byte, error) {
-		return kubeview.AssignmentPatch(newest, &s.request, promised, time.Now())
+		return assignmentPatch(newest, &s.request, promised, time.Now())
 	}))
 }

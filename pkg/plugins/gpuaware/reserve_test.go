@@ -13,7 +13,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"berth.dev/berth/pkg/apis/config"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/test/harness/objects"
 )
 
@@ -284,12 +284,12 @@ func TestAStalePromiseIsNotWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.plugin.cluster.ledger.promise(assumed.UID, kubeview.Assignment{Node: "elsewhere"})
+	h.plugin.cluster.ledger.promise(assumed.UID, gpuview.Assignment{Node: "elsewhere"})
 	status := h.plugin.PreBind(h.ctx, state, assumed, "n")
 	if status.IsSuccess() || !strings.Contains(status.Message(), "the promise on node n is gone") {
 		t.Errorf("PreBind = %v, want a refusal", status)
 	}
-	h.plugin.cluster.ledger.promise(assumed.UID, kubeview.Assignment{Node: "n", Devices: []int{0}})
+	h.plugin.cluster.ledger.promise(assumed.UID, gpuview.Assignment{Node: "n", Devices: []int{0}})
 	assumed.Name = "gone"
 	if status := h.plugin.PreBind(h.ctx, state, assumed, "n"); status.IsSuccess() {
 		t.Error("PreBind of a pod that is gone succeeded")
@@ -311,9 +311,9 @@ func TestAPodThatWasPromisedNothingIsBoundWithoutAPreFlight(t *testing.T) {
 func TestLedger(t *testing.T) {
 	t.Parallel()
 	l := newLedger()
-	l.promise("p", kubeview.Assignment{Node: "a", Devices: []int{0}})
-	l.promise("q", kubeview.Assignment{Node: "a", Devices: []int{1}})
-	l.promise("p", kubeview.Assignment{Node: "b", Devices: []int{2}})
+	l.promise("p", gpuview.Assignment{Node: "a", Devices: []int{0}})
+	l.promise("q", gpuview.Assignment{Node: "a", Devices: []int{1}})
+	l.promise("p", gpuview.Assignment{Node: "b", Devices: []int{2}})
 	if diff := cmp.Diff([][]types.UID{{"q"}, {"p"}}, [][]types.UID{l.on("a"), l.on("b")}); diff != "" {
 		t.Errorf("pods by node (-want +got):\n%s", diff)
 	}

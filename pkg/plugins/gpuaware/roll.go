@@ -9,17 +9,18 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"berth.dev/berth/pkg/claimview"
 	"berth.dev/berth/pkg/gpu"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/podview"
 )
 
 // rollEvery is how often at most pods are looked at again whose claims say nothing yet.
 const rollEvery = time.Second
 
-// roll is which pods were counted, in the mix and in the turnover, as they were given a node: one that never is may ask for
-// anything. A pod is
-// counted out as what it was counted in, and not at all if it never was. What a pod claims is found out in the background:
-// its claims and the devices may come after it, and to find out may take long. It is safe for concurrent use.
+// roll is which pods were counted, in the mix and in the turnover, as they were given a node: one that never is may ask
+// for anything. A pod is counted out as what it was counted in, and not at all if it never was. What a pod claims is
+// found out in the background: its claims and the devices may come after it, and to find out may take long. It is safe
+// for concurrent use.
 type roll struct {
 	cluster *cluster
 	wake    chan struct{}
@@ -33,8 +34,8 @@ type roll struct {
 // enrolled is what a pod was counted as.
 type enrolled struct {
 	class gpu.Class
-	// mixed reports that it is part of the mix once it is placed, placed that it was given a node, and turns that it is part
-	// of the turnover.
+	// mixed reports that it is part of the mix once it is placed, placed that it was given a node, and turns that it is
+	// part of the turnover.
 	mixed, placed, turns bool
 }
 
@@ -50,7 +51,7 @@ func newRoll(ctx context.Context, c *cluster) *roll {
 
 // see counts a pod that has come or changed.
 func (r *roll) see(pod *v1.Pod) {
-	if kubeview.Finished(pod) {
+	if podview.Finished(pod) {
 		return
 	}
 	r.mu.Lock()
@@ -69,7 +70,7 @@ func (r *roll) see(pod *v1.Pod) {
 
 // mustAsk reports whether only claims say what the pod asks of GPUs.
 func (r *roll) mustAsk(pod *v1.Pod) bool {
-	if r.cluster.claims == nil || kubeview.BelongsToNode(pod) || !kubeview.MayClaim(pod) {
+	if r.cluster.claims == nil || podview.BelongsToNode(pod) || !claimview.MayClaim(pod) {
 		return false
 	}
 	request, err := r.cluster.views.keys.PodGPURequest(pod)
@@ -142,7 +143,7 @@ func (r *roll) ask(ctx context.Context) {
 	waiting := maps.Clone(r.waiting)
 	r.mu.Unlock()
 	for uid, pod := range waiting {
-		if !kubeview.ClaimsNamed(pod) {
+		if !claimview.ClaimsNamed(pod) {
 			continue
 		}
 		class, mixed, known := r.cluster.learner.classOf(ctx, pod)

@@ -60,9 +60,9 @@ func scoreOf(w gpu.Waste) int64 { return -int64(math.Round(w.Sum() * scoreUnit))
 // ScoreExtensions returns the plugin itself.
 func (p *Plugin) ScoreExtensions() fwk.ScoreExtensions { return p }
 
-// NormalizeScore maps expected waste to 0–100. The best node gets 100 and every node with more waste at most 99, so that
-// the best stays unique however close the next is; a node with 250 milli-GPU more waste gets 50. The scale does not
-// depend on the worst node: one hopeless node must not make all others look alike.
+// NormalizeScore maps expected waste to 0–100. The best node gets 100 and every node with more waste at most 99, so
+// that the best stays unique however close the next is; a node with 250 milli-GPU more waste gets 50. The scale does
+// not depend on the worst node: one hopeless node must not make all others look alike.
 func (p *Plugin) NormalizeScore(_ context.Context, _ fwk.CycleState, _ *v1.Pod, scores fwk.NodeScoreList) *fwk.Status {
 	best := int64(math.MinInt64)
 	for i := range scores {

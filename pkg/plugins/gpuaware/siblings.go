@@ -6,9 +6,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"berth.dev/berth/pkg/clusterstate"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/podview"
 )
 
 // siblings counts the pods that a pod works with by the NVLink domain that they run in.
@@ -19,18 +19,18 @@ type siblings struct {
 
 // groupOf names the pods that a pod works with: its gang, or the pods of the same controller. It is empty for a pod on
 // its own.
-func groupOf(gangs *clusterstate.Gangs, pod *v1.Pod) string {
+func groupOf(gangs *gangview.Gangs, pod *v1.Pod) string {
 	if id := gangs.Of(pod); id != (gang.ID{}) {
 		return "gang/" + id.String()
 	}
-	if owner := kubeview.ControllerOf(pod); owner != nil {
+	if owner := podview.ControllerOf(pod); owner != nil {
 		return "controller/" + string(owner.UID)
 	}
 	return ""
 }
 
-// kin are the pods with GPUs that work with others, and the nodes they were given. It follows the informer, and pods that
-// are assumed from Reserve on. It is safe for concurrent use.
+// kin are the pods with GPUs that work with others, and the nodes they were given. It follows the informer, and pods
+// that are assumed from Reserve on. It is safe for concurrent use.
 type kin struct {
 	mu      sync.RWMutex
 	byGroup map[string]map[types.UID]string
@@ -89,8 +89,8 @@ func (c *cluster) settled(pod *v1.Pod, node string) {
 	}
 }
 
-// readSiblings looks up where the pod's siblings are. It returns nil where NVLink connects no nodes with each other, which
-// is nearly everywhere, and for pods on their own.
+// readSiblings looks up where the pod's siblings are. It returns nil where NVLink connects no nodes with each other,
+// which is nearly everywhere, and for pods on their own.
 func (p *Plugin) readSiblings(pod *v1.Pod, s *podState) *siblings {
 	if s.request.Count == 0 || !p.cluster.learner.hasCliques() {
 		return nil

@@ -7,12 +7,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
 )
 
-// simulations are the places that the cycle of a native pod group has found for its pods so far. They end with the cycle. The
-// framework shows such pods on their nodes without counting the generation of these up, so that what is remembered of a node
-// needs another number to go by. It is safe for concurrent use.
+// simulations are the places that the cycle of a native pod group has found for its pods so far. They end with the
+// cycle. The framework shows such pods on their nodes without counting the generation of these up, so that what is
+// remembered of a node needs another number to go by. It is safe for concurrent use.
 type simulations struct {
 	// pods is the number of places: most clusters never have one.
 	pods   atomic.Int64
@@ -95,9 +95,9 @@ func (s *simulations) stamp(node string) uint64 {
 	return s.byNode[node].change
 }
 
-// promiseSimulated promises devices for as long as the cycle of the pod's group. What the pod may hold already, because it is
-// not known whether it was bound, stays.
-func (l *ledger) promiseSimulated(uid types.UID, a kubeview.Assignment) {
+// promiseSimulated promises devices for as long as the cycle of the pod's group. What the pod may hold already, because
+// it is not known whether it was bound, stays.
+func (l *ledger) promiseSimulated(uid types.UID, a gpuview.Assignment) {
 	if _, held := l.of(uid); held {
 		return
 	}
@@ -112,7 +112,8 @@ func (l *ledger) endSimulated(uid types.UID) {
 	}
 }
 
-// stamp joins to the number of the devices that can be claimed of a node that of the places which a simulation has found there.
+// stamp joins to the number of the devices that can be claimed of a node that of the places which a simulation has
+// found there.
 func (v *views) stamp(node string, claimable uint64) uint64 {
 	simulated := v.ledger.simulations.stamp(node)
 	if simulated == 0 {

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/test/harness/await"
 )
 
@@ -77,7 +77,7 @@ func TestAPodIsToldItsDevicesAsItIsNow(t *testing.T) {
 			}
 			await.Until(t, "the informer to know the pod", func() bool { return h.plugin.cluster.seen(assumed) != nil })
 			now := h.plugin.cluster.seen(assumed).DeepCopy()
-			now.Status.Conditions = []v1.PodCondition{{Type: kubeview.GPUsAssigned, Status: v1.ConditionTrue, Message: own}}
+			now.Status.Conditions = []v1.PodCondition{{Type: gpuview.GPUsAssigned, Status: v1.ConditionTrue, Message: own}}
 			tc.change(now)
 			server := &ahead{pod: now, changes: tc.changes}
 			h.client.PrependReactor("patch", "pods", server.patch)
@@ -98,7 +98,7 @@ func TestAPodIsToldItsDevicesAsItIsNow(t *testing.T) {
 			if want := now.Spec.NodeName != "" && now.UID == assumed.UID; holds != want {
 				t.Errorf("the pod holds devices when the promise was taken back: %v, want %v", holds, want)
 			} else if holds {
-				if diff := cmp.Diff(kubeview.Assignment{Node: "other", Devices: []int{1}}, kubeview.Assignment{Node: held.Node, Devices: held.Devices}); diff != "" {
+				if diff := cmp.Diff(gpuview.Assignment{Node: "other", Devices: []int{1}}, gpuview.Assignment{Node: held.Node, Devices: held.Devices}); diff != "" {
 					t.Errorf("what the bound pod holds (-want +got):\n%s", diff)
 				}
 			}

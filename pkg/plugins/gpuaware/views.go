@@ -7,9 +7,10 @@ import (
 
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"berth.dev/berth/pkg/clusterstate"
+	"berth.dev/berth/pkg/claimview"
 	"berth.dev/berth/pkg/gpu"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/informers"
 )
 
 // view is what is known of one state of one node. It is immutable.
@@ -17,14 +18,14 @@ type view struct {
 	// generation is that of the NodeInfo, stamp that of the devices that can be claimed.
 	generation int64
 	stamp      uint64
-	node       *kubeview.GPUNode
+	node       *gpuview.Node
 	inventory  *gpu.Inventory
 	// others are the inventories of the GPUs that the node offers under further resource names.
 	others []*gpu.Inventory
 }
 
 // of is the inventory against which a request is held, and the GPUs that it counts.
-func (v *view) of(r *gpu.Request) (*gpu.Inventory, *kubeview.GPUNode) {
+func (v *view) of(r *gpu.Request) (*gpu.Inventory, *gpuview.Node) {
 	if len(v.others) > 0 {
 		for i, pool := range v.node.Pools()[1:] {
 			if v.node.For(r) == pool {
@@ -36,23 +37,23 @@ func (v *view) of(r *gpu.Request) (*gpu.Inventory, *kubeview.GPUNode) {
 }
 
 // place is the newest view of a node.
-type place = clusterstate.NodeEntry[atomic.Pointer[view]]
+type place = informers.NodeEntry[atomic.Pointer[view]]
 
-// views keep the newest view of each node. A NodeInfo's generation is unique to its state, simulated ones included but for
-// those of native pod groups, so a view is good exactly as long as the generation and the stamp are the same. Views are safe
-// for concurrent use.
+// views keep the newest view of each node. A NodeInfo's generation is unique to its state, simulated ones included but
+// for those of native pod groups, so a view is good exactly as long as the generation and the stamp are the same. Views
+// are safe for concurrent use.
 type views struct {
-	*clusterstate.ByNode[atomic.Pointer[view]]
-	keys   *kubeview.GPUKeys
+	*informers.ByNode[atomic.Pointer[view]]
+	keys   *gpuview.Keys
 	ledger *ledger
-	claims *clusterstate.GPUClaims
+	claims *claimview.GPUs
 	totals totals
 }
 
 var stateSeed = maphash.MakeSeed()
 
-// state is a number that is another for each state of a node and of the devices that can be claimed there: as they are in
-// this cycle for a pod that claims some, as they were a moment ago for others.
+// state is a number that is another for each state of a node and of the devices that can be claimed there: as they are
+// in this cycle for a pod that claims some, as they were a moment ago for others.
 func (v *views) state(info fwk.NodeInfo, c *claims) int64 {
 	var stamp uint64
 	if c != nil {
@@ -98,7 +99,7 @@ func (v *views) of(p *place, info fwk.NodeInfo, snapshot fwk.SharedLister) *view
 		fresh.node = claimable.Node(fresh.node)
 	}
 	p.Value.Store(fresh)
-	if snapshot != nil && p.Index != clusterstate.NoIndex && stamp == claims {
+	if snapshot != nil && p.Index != informers.NoIndex && stamp == claims {
 		if listed, err := snapshot.NodeInfos().Get(node.Name); err == nil && listed.GetGeneration() == fresh.generation {
 			v.totals.set(node.Name, append([]*gpu.Inventory{fresh.inventory}, fresh.others...)...)
 		}
@@ -122,8 +123,8 @@ type counted struct {
 	part      gpu.Part
 }
 
-// set counts a node as it is now, with one inventory for each resource under which it offers GPUs; without any it is taken
-// out.
+// set counts a node as it is now, with one inventory for each resource under which it offers GPUs; without any it is
+// taken out.
 func (t *totals) set(node string, inventories ...*gpu.Inventory) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -16,8 +16,8 @@ import (
 	"berth.dev/berth/pkg/address"
 	"berth.dev/berth/pkg/apis/config"
 	networkv1alpha1 "berth.dev/berth/pkg/apis/network/v1alpha1"
-	"berth.dev/berth/pkg/kubeview"
-	"berth.dev/berth/pkg/prebind"
+	"berth.dev/berth/pkg/binding"
+	"berth.dev/berth/pkg/podview"
 )
 
 var (
@@ -25,12 +25,14 @@ var (
 	errTaken = errors.New("the address is reserved for another pod; trying again with another address")
 	// errGone means that the reservation was deleted since the pod was promised its address.
 	errGone = errors.New("the reservation was deleted; trying again")
-	// errPodGone means that the pod was deleted since it was promised an address. Its binding goes on until something fails.
+	// errPodGone means that the pod was deleted since it was promised an address. Its binding goes on until something
+	// fails.
 	errPodGone = errors.New("the pod was deleted meanwhile")
 )
 
 // PreBindPreFlight skips PreBind for pods without an address.
-func (p *Plugin) PreBindPreFlight(_ context.Context, _ fwk.CycleState, pod *v1.Pod, _ string) (*fwk.PreBindPreFlightResult, *fwk.Status) {
+func (p *Plugin) PreBindPreFlight(_ context.Context, _ fwk.CycleState, pod *v1.Pod,
+	_ string) (*fwk.PreBindPreFlightResult, *fwk.Status) {
 	if _, ok := p.book.ledger.Promised(string(pod.UID)); !ok {
 		return nil, fwk.NewStatus(fwk.Skip)
 	}
@@ -50,12 +52,13 @@ func (p *Plugin) PreBind(ctx context.Context, _ fwk.CycleState, pod *v1.Pod, _ s
 	if next, err := p.book.pods.Pods(pod.Namespace).Get(pod.Name); err == nil && next.UID != pod.UID {
 		p.book.wake(callsFor(next)) // it waited for the promise
 	}
-	klog.FromContext(ctx).V(3).Info("Reserved an address", "pod", klog.KObj(pod), "address", promise.Address, "domain", promise.Domain)
+	klog.FromContext(ctx).V(3).Info("Reserved an address", "pod", klog.KObj(pod), "address", promise.Address, "domain",
+		promise.Domain)
 	return nil
 }
 
-// give keeps a promise. The plugins before this one may have waited for minutes, and a pod that was deleted meanwhile gets nothing:
-// an address that is reserved for it would stay with the pods of its name.
+// give keeps a promise. The plugins before this one may have waited for minutes, and a pod that was deleted meanwhile
+// gets nothing: an address that is reserved for it would stay with the pods of its name.
 func (p *Plugin) give(ctx context.Context, pod *v1.Pod, promise *address.Promise) error {
 	if seen, err := p.book.pods.Pods(pod.Namespace).Get(pod.Name); err != nil || seen.UID != pod.UID {
 		if err := p.stillThere(ctx, pod); err != nil {
@@ -93,8 +96,9 @@ func (p *Plugin) stillThere(ctx context.Context, pod *v1.Pod) error {
 // create reserves a new address.
 func (b *book) create(ctx context.Context, pod *v1.Pod, promise *address.Promise) error {
 	made := &networkv1alpha1.IPReservation{}
-	name := kubeview.ReservationName(promise.Address)
-	err := b.client.Post().Resource(reservationKind.Resource.Resource).Body(b.reservationFor(pod, promise)).Do(ctx).Into(made)
+	name := podview.ReservationName(promise.Address)
+	err := b.client.Post().Resource(reservationKind.Resource.Resource).Body(b.reservationFor(pod, promise)).Do(ctx).Into(
+		made)
 	if apierrors.IsAlreadyExists(err) {
 		// Our own if the API server's answer to an earlier attempt was lost.
 		if err := b.client.Get().Resource(reservationKind.Resource.Resource).Name(name).Do(ctx).Into(made); err != nil {
@@ -115,15 +119,17 @@ func (b *book) create(ctx context.Context, pod *v1.Pod, promise *address.Promise
 
 // renew says in the reservation that the pod has it. That also keeps a scheduler that led before from deleting it.
 func (b *book) renew(ctx context.Context, pod *v1.Pod, promise *address.Promise) error {
-	name := kubeview.ReservationName(promise.Address)
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": promise.Object}, "spec": map[string]any{"podUID": pod.UID}})
+	name := podview.ReservationName(promise.Address)
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": promise.Object},
+		"spec": map[string]any{"podUID": pod.UID}})
 	if err != nil {
 		return fmt.Errorf("encoding patch of IPReservation %s: %w", name, err)
 	}
 	renewed := &networkv1alpha1.IPReservation{}
-	err = b.client.Patch(types.MergePatchType).Resource(reservationKind.Resource.Resource).Name(name).Body(patch).Do(ctx).Into(renewed)
+	err = b.client.Patch(types.MergePatchType).Resource(reservationKind.Resource.Resource).Name(name).Body(patch).Do(
+		ctx).Into(renewed)
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		b.forget(promise.Address, promise.Object, kubeview.PodIdentities(pod)[0])
+		b.forget(promise.Address, promise.Object, podview.PodIdentities(pod)[0])
 		return fmt.Errorf("updating IPReservation %s for pod %s/%s: %w", name, pod.Namespace, pod.Name, errGone)
 	}
 	if err != nil {
@@ -137,7 +143,7 @@ func (b *book) renew(ctx context.Context, pod *v1.Pod, promise *address.Promise)
 func (b *book) reservationFor(pod *v1.Pod, promise *address.Promise) *networkv1alpha1.IPReservation {
 	r := &networkv1alpha1.IPReservation{
 		TypeMeta:   metav1.TypeMeta{APIVersion: networkv1alpha1.SchemeGroupVersion.String(), Kind: "IPReservation"},
-		ObjectMeta: metav1.ObjectMeta{Name: kubeview.ReservationName(promise.Address)},
+		ObjectMeta: metav1.ObjectMeta{Name: podview.ReservationName(promise.Address)},
 		Spec: networkv1alpha1.IPReservationSpec{
 			Address: promise.Address.String(), Pool: promise.Pool, PodUID: string(pod.UID),
 			ReleasePolicy: networkv1alpha1.OnStatefulSetDeletion,
@@ -146,7 +152,7 @@ func (b *book) reservationFor(pod *v1.Pod, promise *address.Promise) *networkv1a
 	if promise.Domain.Key != "" {
 		r.Spec.Domain = &networkv1alpha1.Domain{Key: promise.Domain.Key, Value: promise.Domain.Value}
 	}
-	who := kubeview.PodIdentities(pod)[0]
+	who := podview.PodIdentities(pod)[0]
 	r.Spec.Pod = networkv1alpha1.PodIdentity{Namespace: who.Namespace, StatefulSet: who.StatefulSet, Name: who.Pod}
 	if who.StatefulSet != "" {
 		r.Spec.Pod.Ordinal = &who.Ordinal
@@ -160,8 +166,8 @@ func (b *book) reservationFor(pod *v1.Pod, promise *address.Promise) *networkv1a
 	return r
 }
 
-// tell writes the address into the pod's annotation, through the status: the right to patch pods would be one to change their images,
-// too. A pod that is bound keeps the address that it was told then.
+// tell writes the address into the pod's annotation, through the status: the right to patch pods would be one to change
+// their images, too. A pod that is bound keeps the address that it was told then.
 func (p *Plugin) tell(ctx context.Context, pod *v1.Pod, text string) error {
 	key, text := *p.args.AddressAnnotation, annotated(p.args, text)
 	seen, err := p.book.pods.Pods(pod.Namespace).Get(pod.Name)
@@ -176,8 +182,8 @@ func (p *Plugin) tell(ctx context.Context, pod *v1.Pod, text string) error {
 			"uid": pod.UID, "resourceVersion": newest.ResourceVersion, "annotations": map[string]string{key: text},
 		}})
 	}
-	err = prebind.Tell(ctx, p.handle.ClientSet().CoreV1().Pods(pod.Namespace), pod, seen,
-		prebind.Message{Kind: types.MergePatchType, Word: word, Subresources: []string{"status"}})
+	err = binding.Tell(ctx, p.handle.ClientSet().CoreV1().Pods(pod.Namespace), pod, seen,
+		binding.Message{Kind: types.MergePatchType, Word: word, Subresources: []string{"status"}})
 	if err != nil {
 		return fmt.Errorf("telling pod %s/%s its address: %w", pod.Namespace, pod.Name, err)
 	}

@@ -20,7 +20,8 @@ import (
 	networkv1alpha1 "berth.dev/berth/pkg/apis/network/v1alpha1"
 	"berth.dev/berth/pkg/clusterwide"
 	"berth.dev/berth/pkg/informers"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // The two kinds that the plugin reads.
@@ -64,8 +65,8 @@ type book struct {
 	known   atomic.Pointer[[]poolState]
 	// nominated are pods that ask for an address and that others were evicted for, by UID.
 	nominated sync.Map
-	// freed wakes the loop that tries pods again, due the one that releases addresses, wrote the one that looks after what was
-	// written and has not been seen.
+	// freed wakes the loop that tries pods again, due the one that releases addresses, wrote the one that looks after
+	// what was written and has not been seen.
 	freed, due, wrote chan struct{}
 
 	mu sync.Mutex
@@ -98,8 +99,10 @@ func newBook(ctx context.Context, handle fwk.Handle) (*book, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &book{handle: handle, wide: wide, pools: pools, reservations: reservations, client: client, pods: factory.Core().V1().Pods().Lister(),
-		sets: factory.Apps().V1().StatefulSets().Lister(), status: informers.NewStatusLoop(), profiles: map[string]*config.IPReservationArgs{}, unseen: map[string]written{},
+	b := &book{handle: handle, wide: wide, pools: pools, reservations: reservations, client: client,
+		pods: factory.Core().V1().Pods().Lister(),
+		sets: factory.Apps().V1().StatefulSets().Lister(), status: informers.NewStatusLoop(),
+		profiles: map[string]*config.IPReservationArgs{}, unseen: map[string]written{},
 		neverRan: map[string]address.Identity{},
 		freed:    make(chan struct{}, 1), due: make(chan struct{}, 1), wrote: make(chan struct{}, 1)}
 	if err := b.watch(factory); err != nil {
@@ -126,7 +129,7 @@ func (b *book) begin() {
 
 // indifferentTo reports whether the pod has nothing to do with addresses, as far as that costs nothing to find out.
 func (b *book) indifferentTo(pod *v1.Pod) bool {
-	_, asks := pod.Annotations[kubeview.IPPoolKey]
+	_, asks := pod.Annotations[wellknown.IPPoolKey]
 	return !asks && b.ledger.Empty()
 }
 
@@ -143,7 +146,7 @@ func (b *book) readPools() {
 	var states []poolState
 	for _, obj := range b.pools.GetStore().List() {
 		p := obj.(*networkv1alpha1.IPPool)
-		pool, problems := kubeview.AddressPool(p)
+		pool, problems := podview.AddressPool(p)
 		pools, states = append(pools, pool), append(states, poolState{IPPool: p, problems: problems})
 	}
 	common := address.Overlaps(pools)

@@ -11,7 +11,7 @@ import (
 
 	"berth.dev/berth/pkg/address"
 	"berth.dev/berth/pkg/clusterwide"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 const stateKey fwk.StateKey = "berth.dev/" + Name
@@ -23,7 +23,8 @@ type cycleState struct{ plan *address.Plan }
 func (s *cycleState) Clone() fwk.StateData { return &cycleState{s.plan.Clone()} }
 
 // PreFilter works out where an address is free for the pod. Without need of one Filter is skipped.
-func (p *Plugin) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
+func (p *Plugin) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod,
+	nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	p.book.begin()
 	if p.book.indifferentTo(pod) {
 		return nil, fwk.NewStatus(fwk.Skip)
@@ -72,8 +73,8 @@ func (p *Plugin) countKept(pod *v1.Pod, s *cycleState) {
 	})
 }
 
-// goesBefore reports whether an address is kept for the nominated pod against the other one. Of two nominated pods of the
-// same priority it is always the same one, so that they do not wait for each other.
+// goesBefore reports whether an address is kept for the nominated pod against the other one. Of two nominated pods of
+// the same priority it is always the same one, so that they do not wait for each other.
 func goesBefore(nominated, pod *v1.Pod) bool {
 	theirs, ours := corev1helpers.PodPriority(nominated), corev1helpers.PodPriority(pod)
 	switch {
@@ -85,8 +86,8 @@ func goesBefore(nominated, pod *v1.Pod) bool {
 	return nominated.UID < pod.UID
 }
 
-// countGroup counts the members of a native pod group that the scheduler has put on nodes in its simulation: it says so in
-// the nodes alone.
+// countGroup counts the members of a native pod group that the scheduler has put on nodes in its simulation: it says so
+// in the nodes alone.
 func (p *Plugin) countGroup(pod *v1.Pod, s *cycleState, nodes []fwk.NodeInfo) {
 	for _, node := range nodes {
 		for _, other := range node.GetPods() {
@@ -103,7 +104,7 @@ func (p *Plugin) add(s *cycleState, other *v1.Pod, node fwk.NodeInfo) {
 
 // addAs counts the pod under a key, and reports whether it asks for an address.
 func (p *Plugin) addAs(s *cycleState, other *v1.Pod, key string, node fwk.NodeInfo) bool {
-	if _, asks := other.Annotations[kubeview.IPPoolKey]; !asks {
+	if _, asks := other.Annotations[wellknown.IPPoolKey]; !asks {
 		return false // at most it has a reservation, which is counted
 	}
 	ask, bad := askOf(other)
@@ -119,7 +120,8 @@ func (p *Plugin) addAs(s *cycleState, other *v1.Pod, key string, node fwk.NodeIn
 func (p *Plugin) PreFilterExtensions() fwk.PreFilterExtensions { return p }
 
 // AddPod counts the address of a pod that is put on a node.
-func (p *Plugin) AddPod(_ context.Context, state fwk.CycleState, _ *v1.Pod, other fwk.PodInfo, node fwk.NodeInfo) *fwk.Status {
+func (p *Plugin) AddPod(_ context.Context, state fwk.CycleState, _ *v1.Pod, other fwk.PodInfo,
+	node fwk.NodeInfo) *fwk.Status {
 	s, err := readState(state)
 	switch {
 	case errors.Is(err, fwk.ErrNotFound):
@@ -132,7 +134,8 @@ func (p *Plugin) AddPod(_ context.Context, state fwk.CycleState, _ *v1.Pod, othe
 }
 
 // RemovePod takes back what AddPod has counted.
-func (*Plugin) RemovePod(_ context.Context, state fwk.CycleState, _ *v1.Pod, other fwk.PodInfo, _ fwk.NodeInfo) *fwk.Status {
+func (*Plugin) RemovePod(_ context.Context, state fwk.CycleState, _ *v1.Pod, other fwk.PodInfo,
+	_ fwk.NodeInfo) *fwk.Status {
 	s, err := readState(state)
 	switch {
 	case errors.Is(err, fwk.ErrNotFound):
@@ -173,8 +176,12 @@ func (*Plugin) Filter(_ context.Context, state fwk.CycleState, _ *v1.Pod, node f
 	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, reason)
 }
 
-// Reserve promises an address to the pod. It reads the pod again: the result of an earlier pod's cycle may be used, or a
-// reservation may have come since.
+// ReservesOpenly says that what Reserve takes note of shows in the NodeInfo or by AddPod as well, so that a dry run
+// need not call it.
+func (*Plugin) ReservesOpenly() {}
+
+// Reserve promises an address to the pod. It reads the pod again: the result of an earlier pod's cycle may be used, or
+// a reservation may have come since.
 func (p *Plugin) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, nodeName string) *fwk.Status {
 	if state.IsPodGroupSchedulingCycle() || p.book.indifferentTo(pod) {
 		return nil // a simulation promises nothing

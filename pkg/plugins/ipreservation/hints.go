@@ -9,15 +9,16 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/util"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // EventsToRegister names what can make a rejected pod schedulable: a node in another domain, and a change of the pod's
-// annotation. Pools and reservations are not among them: an event of a CRD that is not installed would keep the scheduler
-// from starting. The loop of the book wakes the pods that ask for addresses.
+// annotation. Pools and reservations are not among them: an event of a CRD that is not installed would keep the
+// scheduler from starting. The loop of the book wakes the pods that ask for addresses.
 func (p *Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
 	return []fwk.ClusterEventWithHint{
-		{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add | fwk.UpdateNodeLabel}, QueueingHintFn: p.afterNodeChange},
+		{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add | fwk.UpdateNodeLabel},
+			QueueingHintFn: p.afterNodeChange},
 		// Annotations have no action type of their own: their changes arrive as the general update.
 		{Event: fwk.ClusterEvent{Resource: fwk.TargetPod, ActionType: fwk.Update}, QueueingHintFn: afterOwnChange},
 	}, nil
@@ -61,7 +62,7 @@ func afterOwnChange(_ klog.Logger, _ *v1.Pod, oldObj, newObj any) (fwk.QueueingH
 	if err != nil {
 		return fwk.Queue, err
 	}
-	if before.Annotations[kubeview.IPPoolKey] == after.Annotations[kubeview.IPPoolKey] {
+	if before.Annotations[wellknown.IPPoolKey] == after.Annotations[wellknown.IPPoolKey] {
 		return fwk.QueueSkip, nil
 	}
 	return fwk.Queue, nil

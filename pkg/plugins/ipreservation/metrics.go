@@ -10,8 +10,10 @@ import (
 )
 
 var (
-	used = metrics.NewDesc("berth_ip_addresses_used", "Addresses of a pool that are reserved or promised.", []string{"pool", "domain"}, nil, metrics.ALPHA, "")
-	free = metrics.NewDesc("berth_ip_addresses_free", "Addresses of a pool that are free.", []string{"pool", "domain"}, nil, metrics.ALPHA, "")
+	used = metrics.NewDesc("berth_ip_addresses_used", "Addresses of a pool that are reserved or promised.",
+		[]string{"pool", "domain"}, nil, metrics.ALPHA, "")
+	free = metrics.NewDesc("berth_ip_addresses_free", "Addresses of a pool that are free.", []string{"pool", "domain"},
+		nil, metrics.ALPHA, "")
 )
 
 // collector tells of a scheduler's book when it is asked.

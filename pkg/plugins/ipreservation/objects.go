@@ -16,9 +16,11 @@ func holdingOf(r *networkv1alpha1.IPReservation) (address.Holding, error) {
 	if err != nil {
 		return address.Holding{}, fmt.Errorf("reading IPReservation %s: %w", r.Name, err)
 	}
-	// Versions of one resource grow; one that is no number, which no API server writes, is that of an object of unknown age.
+	// Versions of one resource grow; one that is no number, which no API server writes, is that of an object of unknown
+	// age.
 	version, _ := strconv.ParseUint(r.ResourceVersion, decimal, uint64Bits)
-	return address.Holding{Address: a, Object: string(r.UID), Version: version, Pool: r.Spec.Pool, Domain: domainOf(r.Spec.Domain),
+	return address.Holding{Address: a, Object: string(r.UID), Version: version, Pool: r.Spec.Pool,
+		Domain:   domainOf(r.Spec.Domain),
 		Identity: identityOf(&r.Spec.Pod), Pod: r.Spec.PodUID}, nil
 }
 

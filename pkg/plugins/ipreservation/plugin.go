@@ -2,8 +2,8 @@
 //
 // A pod that names an IPPool, or that an IPReservation is kept for, runs only on nodes in a domain where an address is
 // free for it. Reserve promises an address in memory, and PreBind writes it: first as an IPReservation, whose name is
-// derived from the address so that no address is given twice, then into an annotation of the pod for the CNI plugin. The
-// scheduler that leads deletes reservations as their release policies say.
+// derived from the address so that no address is given twice, then into an annotation of the pod for the CNI plugin.
+// The scheduler that leads deletes reservations as their release policies say.
 package ipreservation
 
 import (
@@ -18,7 +18,8 @@ import (
 	"berth.dev/berth/pkg/address"
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/informers"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // Name of the plugin in configurations.
@@ -72,10 +73,11 @@ func (p *Plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *f
 }
 
 // askOf reads what the pod wants.
-func askOf(pod *v1.Pod) (*address.Ask, *kubeview.BadValue) {
-	pool, bad := kubeview.PodIPPool(pod)
+func askOf(pod *v1.Pod) (*address.Ask, *wellknown.BadValue) {
+	pool, bad := podview.PodIPPool(pod)
 	if bad != nil {
 		return nil, bad
 	}
-	return &address.Ask{Pod: string(pod.UID), Namespace: pod.Namespace, Identities: kubeview.PodIdentities(pod), Pool: pool}, nil
+	return &address.Ask{Pod: string(pod.UID), Namespace: pod.Namespace, Identities: podview.PodIdentities(pod),
+		Pool: pool}, nil
 }

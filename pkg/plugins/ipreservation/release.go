@@ -17,13 +17,14 @@ import (
 	"berth.dev/berth/pkg/address"
 	networkv1alpha1 "berth.dev/berth/pkg/apis/network/v1alpha1"
 	"berth.dev/berth/pkg/informers"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/podview"
 )
 
 // releaseRetry is the pause after a request that failed, and before asking again whether this scheduler leads.
 const releaseRetry = 5 * time.Second
 
-// releaseAddresses deletes reservations as their release policies say, until ctx ends. Only the scheduler that leads does.
+// releaseAddresses deletes reservations as their release policies say, until ctx ends. Only the scheduler that leads
+// does.
 func (b *book) releaseAddresses(ctx context.Context) {
 	if !cache.WaitForCacheSync(ctx.Done(), b.synced...) {
 		return
@@ -110,7 +111,8 @@ func (b *book) releaseOne(ctx context.Context, r *networkv1alpha1.IPReservation)
 	// The version is that of which the policy allows the release.
 	switch err = b.deleteAsItIs(ctx, r); {
 	case err == nil || apierrors.IsNotFound(err):
-		klog.FromContext(ctx).V(2).Info("Released an address", "address", r.Spec.Address, "policy", r.Spec.ReleasePolicy, "surplus", surplus)
+		klog.FromContext(ctx).V(2).Info("Released an address", "address", r.Spec.Address, "policy", r.Spec.ReleasePolicy,
+			"surplus", surplus)
 		b.forget(a, string(r.UID), identityOf(&r.Spec.Pod))
 		return 0, nil
 	case apierrors.IsConflict(err):
@@ -121,7 +123,8 @@ func (b *book) releaseOne(ctx context.Context, r *networkv1alpha1.IPReservation)
 	return 0, fmt.Errorf("deleting IPReservation %s: %w", r.Name, err)
 }
 
-// deleteAsItIs deletes that version of the reservation alone: a scheduler that leads by now may have given the address to a pod.
+// deleteAsItIs deletes that version of the reservation alone: a scheduler that leads by now may have given the address
+// to a pod.
 func (b *book) deleteAsItIs(ctx context.Context, r *networkv1alpha1.IPReservation) error {
 	options := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &r.UID, ResourceVersion: &r.ResourceVersion}}
 	//nolint:wrapcheck // the callers tell the kinds of errors apart
@@ -154,9 +157,9 @@ func (b *book) unused(r *networkv1alpha1.IPReservation) bool {
 	return false
 }
 
-// stillNeeded asks the API server whether there is anybody that an unused reservation waits for. The informers do not say: that
-// of the reservations may be ahead of that of the pods, and know of an address that another scheduler has given to a pod of
-// which this one has not heard.
+// stillNeeded asks the API server whether there is anybody that an unused reservation waits for. The informers do not
+// say: that of the reservations may be ahead of that of the pods, and know of an address that another scheduler has
+// given to a pod of which this one has not heard.
 func (b *book) stillNeeded(ctx context.Context, r *networkv1alpha1.IPReservation) (bool, error) {
 	who := &r.Spec.Pod
 	client := b.handle.ClientSet()
@@ -178,8 +181,8 @@ func (b *book) stillNeeded(ctx context.Context, r *networkv1alpha1.IPReservation
 	return false, nil
 }
 
-// surplus reports whether the reservation was made for a pod that runs with another address: two schedulers, of which one was
-// losing the lead, have reserved an address each.
+// surplus reports whether the reservation was made for a pod that runs with another address: two schedulers, of which
+// one was losing the lead, have reserved an address each.
 func (b *book) surplus(r *networkv1alpha1.IPReservation) bool {
 	if r.Spec.Pool == "" || r.Spec.PodUID == "" {
 		return false // it is made by hand
@@ -205,13 +208,13 @@ func (b *book) surplus(r *networkv1alpha1.IPReservation) bool {
 // noteNeverRan notes that the pod was deleted before it had a node. What was reserved for it alone is given back.
 func (b *book) noteNeverRan(pod *v1.Pod) {
 	b.mu.Lock()
-	b.neverRan[string(pod.UID)] = kubeview.PodIdentities(pod)[0]
+	b.neverRan[string(pod.UID)] = podview.PodIdentities(pod)[0]
 	b.mu.Unlock()
 	signal(b.due)
 }
 
-// neverUsed reports whether the reservation was made for a pod that was deleted before it could run, and was never another pod's: the
-// generation counts the pods that were given the address, and the edits of users.
+// neverUsed reports whether the reservation was made for a pod that was deleted before it could run, and was never
+// another pod's: the generation counts the pods that were given the address, and the edits of users.
 func (b *book) neverUsed(r *networkv1alpha1.IPReservation) bool {
 	b.mu.Lock()
 	_, gone := b.neverRan[r.Spec.PodUID]
@@ -246,7 +249,7 @@ func uses(pod *v1.Pod, who *networkv1alpha1.PodIdentity) bool {
 	if pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed {
 		return false
 	}
-	for _, identity := range kubeview.PodIdentities(pod) {
+	for _, identity := range podview.PodIdentities(pod) {
 		if identity == identityOf(who) {
 			return true
 		}

@@ -45,7 +45,8 @@ func (b *book) writeStatuses(ctx context.Context) bool {
 	return done
 }
 
-func (b *book) writeStatus(ctx context.Context, p poolState, known *networkv1alpha1.IPPoolStatus, u address.Usage) error {
+func (b *book) writeStatus(ctx context.Context, p poolState, known *networkv1alpha1.IPPoolStatus,
+	u address.Usage) error {
 	status := known.DeepCopy()
 	status.ObservedGeneration = p.Generation
 	status.Addresses, status.Used, status.Free = atMost(u.Size()), atMost(u.Used), atMost(u.Free)
@@ -54,29 +55,34 @@ func (b *book) writeStatus(ctx context.Context, p poolState, known *networkv1alp
 	if equality.Semantic.DeepEqual(status, known) {
 		return nil
 	}
-	err := informers.PatchStatus(ctx, b.client, poolKind, p, map[string]any{"observedGeneration": status.ObservedGeneration,
-		"addresses": status.Addresses, "used": status.Used, "free": status.Free, "conditions": status.Conditions})
+	err := informers.PatchStatus(ctx, b.client, poolKind, p,
+		map[string]any{"observedGeneration": status.ObservedGeneration,
+			"addresses": status.Addresses, "used": status.Used, "free": status.Free, "conditions": status.Conditions})
 	if err != nil {
 		return err
 	}
 	if news && condition.Status == metav1.ConditionFalse {
-		about := &v1.ObjectReference{APIVersion: networkv1alpha1.SchemeGroupVersion.String(), Kind: "IPPool", Name: p.Name, UID: p.UID}
-		b.handle.EventRecorder().WithLogger(klog.FromContext(ctx)).Eventf(about, nil, v1.EventTypeWarning, condition.Reason, "Reading", "%s", condition.Message)
+		about := &v1.ObjectReference{APIVersion: networkv1alpha1.SchemeGroupVersion.String(), Kind: "IPPool", Name: p.Name,
+			UID: p.UID}
+		b.handle.EventRecorder().WithLogger(klog.FromContext(ctx)).Eventf(about, nil, v1.EventTypeWarning, condition.Reason,
+			"Reading", "%s", condition.Message)
 	}
 	return nil
 }
 
 // accepted is the condition of a pool.
 func accepted(p poolState) metav1.Condition {
-	c := metav1.Condition{Type: networkv1alpha1.ConditionAccepted, Status: metav1.ConditionTrue, Reason: "Usable", ObservedGeneration: p.Generation,
-		Message: "addresses are given out"}
+	c := metav1.Condition{Type: networkv1alpha1.ConditionAccepted, Status: metav1.ConditionTrue, Reason: "Usable",
+		ObservedGeneration: p.Generation,
+		Message:            "addresses are given out"}
 	switch {
 	case len(p.problems) > 0:
 		c.Status, c.Reason = metav1.ConditionFalse, "Invalid"
 		c.Message = "no address is given out: " + p.problems.ToAggregate().Error()
 	case len(p.overlaps) > 0:
 		c.Reason = "Overlaps"
-		c.Message = "has addresses in common with " + named(p.overlaps) + "; each is given once, and counts in every pool that has it"
+		c.Message = "has addresses in common with " + named(p.overlaps) +
+			"; each is given once, and counts in every pool that has it"
 	}
 	if len(c.Message) > longestMessage {
 		c.Message = strings.ToValidUTF8(c.Message[:longestMessage], "") + "…"

@@ -16,7 +16,8 @@ import (
 	"berth.dev/berth/pkg/address"
 	networkv1alpha1 "berth.dev/berth/pkg/apis/network/v1alpha1"
 	"berth.dev/berth/pkg/informers"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // settle is how long after a change pods are tried once more: a cycle that ran meanwhile has ended by then, and its pod
@@ -32,11 +33,13 @@ func (b *book) watch(factory kubeinformers.SharedInformerFactory) error {
 	}{
 		{"IPPools", b.pools, cache.ResourceEventHandlerFuncs{AddFunc: func(any) { b.poolsChanged() }, UpdateFunc: b.poolSeen,
 			DeleteFunc: func(any) { b.poolsChanged() }}},
-		{"IPReservations", b.reservations, cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) { b.reservationSeen(nil, obj) },
-			UpdateFunc: b.reservationSeen, DeleteFunc: b.reservationGone}},
+		{"IPReservations", b.reservations,
+			cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) { b.reservationSeen(nil, obj) },
+				UpdateFunc: b.reservationSeen, DeleteFunc: b.reservationGone}},
 		{"pods", factory.Core().V1().Pods().Informer(), cache.ResourceEventHandlerFuncs{AddFunc: b.podSeen,
 			UpdateFunc: func(_, obj any) { b.podSeen(obj) }, DeleteFunc: b.podGone}},
-		{"StatefulSets", factory.Apps().V1().StatefulSets().Informer(), cache.ResourceEventHandlerFuncs{DeleteFunc: func(any) { signal(b.due) }}},
+		{"StatefulSets", factory.Apps().V1().StatefulSets().Informer(),
+			cache.ResourceEventHandlerFuncs{DeleteFunc: func(any) { signal(b.due) }}},
 	} {
 		told, err := informers.Handle(factory, w.informer, w.handler)
 		if err != nil {
@@ -97,13 +100,14 @@ func (b *book) podSeen(obj any) {
 	if !ok {
 		return
 	}
-	if _, asks := pod.Annotations[kubeview.IPPoolKey]; asks && pod.Spec.NodeName == "" && pod.Status.NominatedNodeName != "" &&
+	if _, asks := pod.Annotations[wellknown.IPPoolKey]; asks && pod.Spec.NodeName == "" &&
+		pod.Status.NominatedNodeName != "" &&
 		b.argsOf(pod) != nil {
 		b.nominated.Store(pod.UID, pod)
 		return
 	}
 	b.notNominated(pod)
-	if pod.Spec.NodeName != "" && !b.ledger.Empty() && b.ledger.Count(kubeview.PodIdentities(pod)) > 1 {
+	if pod.Spec.NodeName != "" && !b.ledger.Empty() && b.ledger.Count(podview.PodIdentities(pod)) > 1 {
 		signal(b.due) // one of them may be surplus
 	}
 }
@@ -126,7 +130,7 @@ func (b *book) podGone(obj any) {
 		return
 	}
 	b.notNominated(pod)
-	identities := kubeview.PodIdentities(pod)
+	identities := podview.PodIdentities(pod)
 	if b.ledger.Empty() || !b.ledger.Concerns(identities) {
 		return
 	}
@@ -150,7 +154,7 @@ type calls struct {
 // callsFor has one pod tried, whether or not it gets an address.
 func callsFor(pod *v1.Pod) calls {
 	of := map[address.Identity]bool{}
-	for _, who := range kubeview.PodIdentities(pod) {
+	for _, who := range podview.PodIdentities(pod) {
 		of[who] = true
 	}
 	return calls{of: of}

@@ -14,8 +14,8 @@ import (
 	networkv1alpha1 "berth.dev/berth/pkg/apis/network/v1alpha1"
 )
 
-// written is a reservation that the ledger knows of from an answer of the API server. The informer may never tell of it: not
-// if it is deleted before a watch or a list shows it.
+// written is a reservation that the ledger knows of from an answer of the API server. The informer may never tell of
+// it: not if it is deleted before a watch or a list shows it.
 type written struct {
 	address netip.Addr
 	object  string

@@ -7,17 +7,17 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"berth.dev/berth/pkg/apis/config"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/topology"
 )
 
 // settings are the args as domain values.
 type settings struct {
-	levels kubeview.NetworkLevels
+	levels podview.NetworkLevels
 	// steps name what two nodes can share, in the order of Distances.
 	steps []string
-	// distances are nanoseconds for 1 MiB, prices included: what the price of 1 MiB would buy of waiting is added. Times are
-	// without them.
+	// distances are nanoseconds for 1 MiB, prices included: what the price of 1 MiB would buy of waiting is added.
+	// Times are without them.
 	distances, times topology.Distances
 	traffic          traffic
 	appLabel         string
@@ -36,9 +36,9 @@ func readArgs(obj runtime.Object, profile string) (*settings, error) {
 	s := &settings{
 		appLabel: *args.AppLabel,
 		traffic: traffic{
-			gang: *args.GangGiBPerHour * kubeview.KiBPerGiB,
-			app:  *args.AppGiBPerHour * kubeview.KiBPerGiB,
-			near: *args.NearGiBPerHour * kubeview.KiBPerGiB,
+			gang: *args.GangGiBPerHour * podview.KiBPerGiB,
+			app:  *args.AppGiBPerHour * podview.KiBPerGiB,
+			near: *args.NearGiBPerHour * podview.KiBPerGiB,
 		},
 	}
 	step := func(name string, d config.NetworkDistance) {
@@ -48,7 +48,7 @@ func readArgs(obj runtime.Object, profile string) (*settings, error) {
 	}
 	step("node", config.NetworkDistance{Microseconds: *args.SameNodeMicroseconds})
 	for _, l := range args.Levels {
-		s.levels = append(s.levels, kubeview.NetworkLevel{Labels: l.Labels})
+		s.levels = append(s.levels, podview.NetworkLevel{Labels: l.Labels})
 		step(l.Name, l.NetworkDistance)
 	}
 	step("apart", *args.Apart)

@@ -7,8 +7,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"berth.dev/berth/pkg/clusterstate"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/podview"
 )
 
 // crowdNear names eight selectors that nobody else names and that select every pod.
@@ -21,7 +21,7 @@ func crowdNear(pod, edit int) string {
 }
 
 func crowd(pods int) *peers {
-	p := newPeers(&clusterstate.Gangs{}, "")
+	p := newPeers(&gangview.Gangs{}, "")
 	for i := range pods {
 		p.see(talker(fmt.Sprint("p", i), "a", "near", crowdNear(i, 0)))
 	}
@@ -41,7 +41,7 @@ func TestSelectorsOfANamespaceAreBounded(t *testing.T) {
 	if got := p.talks(late)["b"]; got != said.near {
 		t.Errorf("a pod whose selector is not followed talks %d KiB an hour to the one that it selects, want %d", got, said.near)
 	}
-	near, _ := kubeview.PodNear(late)
+	near, _ := podview.PodNear(late)
 	if links := len(p.relate(late, near, said).links); links != maxTerms+1 {
 		t.Errorf("a pod that all select has %d links, want %d", links, maxTerms+1)
 	}

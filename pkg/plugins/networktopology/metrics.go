@@ -11,7 +11,8 @@ import (
 var meanDistance = metrics.NewHistogramVec(&metrics.HistogramOpts{
 	Subsystem: "berth_network",
 	Name:      "mean_distance_microseconds",
-	Help: "Mean distance, by traffic and without prices, from the node that a pod was given to the pods that it talks to, " +
+	Help: "Mean distance, by traffic and without prices, from the node that a pod was given to the pods that it " +
+		"talks to, " +
 		"in microseconds for 1 MiB.",
 	Buckets:        []float64{2, 5, 10, 20, 40, 80, 160, 320, 640, 1_280, 2_560, 5_120, 40_960},
 	StabilityLevel: metrics.ALPHA,
@@ -19,8 +20,8 @@ var meanDistance = metrics.NewHistogramVec(&metrics.HistogramOpts{
 
 var registerMetrics = sync.OnceFunc(func() { schedulermetrics.RegisterMetrics(meanDistance) })
 
-// observe measures the distance of the node that was chosen. Nodes are not scored where only one is left, as for a pod that
-// follows the plan of its gang.
+// observe measures the distance of the node that was chosen. Nodes are not scored where only one is left, as for a pod
+// that follows the plan of its gang.
 func (p *Plugin) observe(state fwk.CycleState, node string) error {
 	s, err := readState[*tallyState](state, tallyKey)
 	if err != nil {

@@ -10,17 +10,17 @@ import (
 	kubeinformers "k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 
-	"berth.dev/berth/pkg/clusterstate"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/informers"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/podview"
 )
 
-// peers knows which pods belong together and on which nodes they are, counted by node: the informer's pods, pods that are
-// assumed from Reserve on, and pods with a nominated node. A cycle looks up groups and never pods. It is safe for concurrent
-// use.
+// peers knows which pods belong together and on which nodes they are, counted by node: the informer's pods, pods that
+// are assumed from Reserve on, and pods with a nominated node. A cycle looks up groups and never pods. It is safe for
+// concurrent use.
 type peers struct {
-	gangs    *clusterstate.Gangs
+	gangs    *gangview.Gangs
 	appLabel string
 
 	mu     sync.RWMutex
@@ -56,16 +56,17 @@ type space struct {
 	terms map[string]*term
 }
 
-// maxTerms bounds how many selectors of a namespace are followed: each change of a pod is compared with all of them, while cycles
-// of others wait. Pods that name further ones are put near those that these select, and not the other way round.
+// maxTerms bounds how many selectors of a namespace are followed: each change of a pod is compared with all of them,
+// while cycles of others wait. Pods that name further ones are put near those that these select, and not the other way
+// round.
 const maxTerms = 256
 
 // term is a selector that pods of a namespace name.
 type term struct {
 	selector string
 	matches  labels.Selector
-	// matched counts the pods that it selects. Carriers add up what those that name it exchange with these, in KiB an hour;
-	// silent counts those of them that do not say, as each profile has its own default.
+	// matched counts the pods that it selects. Carriers add up what those that name it exchange with these, in KiB an
+	// hour; silent counts those of them that do not say, as each profile has its own default.
 	matched, carriers, silent group
 }
 
@@ -89,10 +90,11 @@ type named struct {
 	kibPerHour int64
 }
 
-// peersOf returns the state that the profiles of the scheduler with the same app label share, connected to the informer.
+// peersOf returns the state that the profiles of the scheduler with the same app label share, connected to the
+// informer.
 func peersOf(factory kubeinformers.SharedInformerFactory, appLabel string) (*peers, error) {
 	return informers.SharedBy(factory, appLabel, func() (*peers, error) {
-		p := newPeers(clusterstate.GangsOf(factory), appLabel)
+		p := newPeers(gangview.GangsOf(factory), appLabel)
 		_, err := informers.Handle(factory, factory.Core().V1().Pods().Informer(), cache.ResourceEventHandlerFuncs{
 			AddFunc:    p.see,
 			UpdateFunc: func(_, after any) { p.see(after) },
@@ -107,8 +109,9 @@ func peersOf(factory kubeinformers.SharedInformerFactory, appLabel string) (*pee
 	})
 }
 
-func newPeers(gangs *clusterstate.Gangs, appLabel string) *peers {
-	return &peers{gangs: gangs, appLabel: appLabel, pods: map[types.UID]*member{}, groups: map[groupKey]*group{}, spaces: map[string]*space{}}
+func newPeers(gangs *gangview.Gangs, appLabel string) *peers {
+	return &peers{gangs: gangs, appLabel: appLabel, pods: map[types.UID]*member{}, groups: map[groupKey]*group{},
+		spaces: map[string]*space{}}
 }
 
 // see takes note of a pod as the informer has it.
@@ -117,7 +120,7 @@ func (p *peers) see(obj any) {
 	if !ok {
 		return
 	}
-	if kubeview.Finished(pod) {
+	if podview.Finished(pod) {
 		p.lose(obj)
 		return
 	}
@@ -202,7 +205,7 @@ func (p *peers) join(m *member) {
 	m.space = s
 	s.pods[pod.UID] = m
 	// A pod with a bad value stays pending, or ran before the value had a meaning.
-	near, _ := kubeview.PodNear(pod)
+	near, _ := podview.PodNear(pod)
 	for _, n := range near {
 		t := s.terms[n.Selector]
 		if t == nil && len(s.terms) < maxTerms {
@@ -247,7 +250,7 @@ func (s *space) selecting(pod *v1.Pod) []*term {
 }
 
 // open makes a term that no pod of the namespace has named before, with all pods that it selects.
-func (s *space) open(n kubeview.Near) *term {
+func (s *space) open(n podview.Near) *term {
 	t := &term{selector: n.Selector, matches: n.Matches, matched: *newGroup(), carriers: *newGroup(), silent: *newGroup()}
 	s.terms[n.Selector] = t
 	for _, m := range s.pods {

@@ -12,9 +12,10 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"pgregory.net/rapid"
 
-	"berth.dev/berth/pkg/clusterstate"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/topology"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 const (
@@ -32,7 +33,7 @@ func talker(name, node string, pairs ...string) *v1.Pod {
 	}, Spec: v1.PodSpec{NodeName: node}}
 	for i := 0; i < len(pairs); i += 2 {
 		if pairs[i] == "near" {
-			pod.Annotations[kubeview.NearKey] = pairs[i+1]
+			pod.Annotations[wellknown.NearKey] = pairs[i+1]
 		} else {
 			pod.Labels[pairs[i]] = pairs[i+1]
 		}
@@ -61,7 +62,7 @@ func (p *peers) counted(r *relation, nodes ...string) map[string]int64 {
 
 // talks is what the pod exchanges by node.
 func (p *peers) talks(pod *v1.Pod) map[string]int64 {
-	near, _ := kubeview.PodNear(pod)
+	near, _ := podview.PodNear(pod)
 	return p.counted(p.relate(pod, near, said), "a", "b", "c")
 }
 
@@ -102,7 +103,7 @@ func TestTrafficIsCountedWhereThePeersAre(t *testing.T) {
 		{name: "a peer on a node that is gone", pods: []*v1.Pod{talker("q", "gone", gangLabel, "g"), talker("r", "b", gangLabel, "g")}, pod: talker("p", "", gangLabel, "g"), want: map[string]int64{"b": 3000}},
 	} {
 		for _, first := range []bool{true, false} {
-			p := newPeers(&clusterstate.Gangs{}, appLabel)
+			p := newPeers(&gangview.Gangs{}, appLabel)
 			if first {
 				p.see(test.pod)
 			}
@@ -118,7 +119,7 @@ func TestTrafficIsCountedWhereThePeersAre(t *testing.T) {
 
 func TestPodsCountFromReserveOn(t *testing.T) {
 	t.Parallel()
-	p := newPeers(&clusterstate.Gangs{}, "")
+	p := newPeers(&gangview.Gangs{}, "")
 	asker, sibling := talker("p", "", gangLabel, "g"), talker("q", "", gangLabel, "g")
 	expect := func(when string, want map[string]int64) {
 		t.Helper()
@@ -154,7 +155,7 @@ func TestPodsCountFromReserveOn(t *testing.T) {
 
 func TestAnAppIsThePodsThatAreLeftOfIt(t *testing.T) {
 	t.Parallel()
-	p := newPeers(&clusterstate.Gangs{}, appLabel)
+	p := newPeers(&gangview.Gangs{}, appLabel)
 	shop, blog := talker("p", "", appLabel, "shop"), talker("q", "", appLabel, "blog")
 	expect := func(when string, ofShop, ofBlog map[string]int64) {
 		t.Helper()
@@ -174,13 +175,13 @@ func TestAnAppIsThePodsThatAreLeftOfIt(t *testing.T) {
 
 func TestMovesOfACycleStayInIt(t *testing.T) {
 	t.Parallel()
-	p := newPeers(&clusterstate.Gangs{}, "")
+	p := newPeers(&gangview.Gangs{}, "")
 	p.see(talker("q", "a", gangLabel, "g"))
 	p.see(talker("s", "a", "app", "cache"))
 	pod := talker("p", "", gangLabel, "g", "app", "web", "near", "app=cache")
 	p.see(pod)
 	p.see(talker("u", "b", "near", "app=web 1GiB/h"))
-	near, _ := kubeview.PodNear(pod)
+	near, _ := podview.PodNear(pod)
 	r := p.relate(pod, near, said)
 	before := map[string]int64{"a": 6060, "b": 1 << 20}
 	scribbled := r.Clone()
@@ -208,7 +209,7 @@ func TestCountsAreThoseOfAScan(t *testing.T) {
 	t.Parallel()
 	nears := []string{"", "", "app=a", "app=b 1GiB/h", "app in (a,b); app=a", "app=;;bad"}
 	rapid.Check(t, func(t *rapid.T) {
-		p := newPeers(&clusterstate.Gangs{}, appLabel)
+		p := newPeers(&gangview.Gangs{}, appLabel)
 		alive := map[types.UID]*v1.Pod{}
 		at := map[types.UID]string{}
 		pick := func(name string, of ...string) string { return rapid.SampledFrom(of).Draw(t, name) }
@@ -219,7 +220,7 @@ func TestCountsAreThoseOfAScan(t *testing.T) {
 			case event == "see":
 				pod := talker(name, "", "app", pick("app", "a", "b"), gangLabel, pick("gang", "", "g"), appLabel, pick("part", "", "s"))
 				if near := pick("near", nears...); near != "" {
-					pod.Annotations[kubeview.NearKey] = near
+					pod.Annotations[wellknown.NearKey] = near
 				}
 				if old != nil && old.Spec.NodeName != "" {
 					pod.Spec.NodeName = old.Spec.NodeName // a bound pod stays
@@ -284,13 +285,13 @@ func scan(pod *v1.Pod, alive map[types.UID]*v1.Pod, at map[types.UID]string) map
 			even(l.amount, func(other *v1.Pod) bool { return other.Labels[l.key] == value })
 		}
 	}
-	near, _ := kubeview.PodNear(pod)
+	near, _ := podview.PodNear(pod)
 	for _, n := range near {
 		even(amount(n), func(other *v1.Pod) bool { return n.Matches.Matches(labels.Set(other.Labels)) })
 	}
-	selectors := map[string]kubeview.Near{}
+	selectors := map[string]podview.Near{}
 	for _, other := range alive {
-		theirs, _ := kubeview.PodNear(other)
+		theirs, _ := podview.PodNear(other)
 		for _, n := range theirs {
 			selectors[n.Selector] = n
 		}
@@ -308,7 +309,7 @@ func scan(pod *v1.Pod, alive map[types.UID]*v1.Pod, at map[types.UID]string) map
 		}
 		found := map[string]int64{}
 		for _, other := range alive {
-			theirs, _ := kubeview.PodNear(other)
+			theirs, _ := podview.PodNear(other)
 			for _, o := range theirs {
 				if o.Selector == selector && other.UID != pod.UID && at[other.UID] != "" {
 					found[at[other.UID]] += amount(o)
@@ -326,7 +327,7 @@ func scan(pod *v1.Pod, alive map[types.UID]*v1.Pod, at map[types.UID]string) map
 }
 
 // amount is what a pod exchanges with the pods of an item of its annotation.
-func amount(n kubeview.Near) int64 {
+func amount(n podview.Near) int64 {
 	if n.KiBPerHour == 0 {
 		return said.near
 	}

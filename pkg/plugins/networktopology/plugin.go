@@ -1,9 +1,9 @@
 // Package networktopology is the plugin that puts pods near those that they talk to.
 //
-// A node's score is how long data takes, on average by traffic, from the node to the pods of the same gang or app, to those
-// that the pod names, and to those that name the pod; what that traffic costs may be part of it. Pods are counted by their
-// domain at each level of the network, so that a node costs as many additions as there are levels. The plugin only scores: a
-// pod far from all that it talks to starts all the same.
+// A node's score is how long data takes, on average by traffic, from the node to the pods of the same gang or app, to
+// those that the pod names, and to those that name the pod; what that traffic costs may be part of it. Pods are counted
+// by their domain at each level of the network, so that a node costs as many additions as there are levels. The plugin
+// only scores: a pod far from all that it talks to starts all the same.
 package networktopology
 
 import (
@@ -18,8 +18,9 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/util"
 
-	"berth.dev/berth/pkg/clusterstate"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/informers"
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/topology"
 )
 
@@ -35,7 +36,7 @@ const (
 type Plugin struct {
 	settings *settings
 	peers    *peers
-	places   *clusterstate.ByNode[atomic.Pointer[topology.Place]]
+	places   *informers.ByNode[atomic.Pointer[topology.Place]]
 	handle   fwk.Handle
 }
 
@@ -55,7 +56,7 @@ func New(_ context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, 
 		return nil, err
 	}
 	factory := handle.SharedInformerFactory()
-	places, err := clusterstate.NewByNode[atomic.Pointer[topology.Place]](factory.Core().V1().Nodes().Informer())
+	places, err := informers.NewByNode[atomic.Pointer[topology.Place]](factory.Core().V1().Nodes().Informer())
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +66,7 @@ func New(_ context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, 
 	}
 	p := &Plugin{settings: s, peers: known, places: places, handle: handle}
 	if s.traffic.gang > 0 {
-		clusterstate.GangNetworkOf(factory, handle.ProfileName()).Follow(clusterstate.GangPlaces{
+		gangview.NetworkOf(factory, handle.ProfileName()).Follow(gangview.Places{
 			Path: func(node *v1.Node) []string { return p.place(node).Path() }, Far: p.far,
 		})
 	}
@@ -76,10 +77,10 @@ func New(_ context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, 
 // Name returns the plugin's name.
 func (*Plugin) Name() string { return Name }
 
-// SignPod refuses pods that talk to others: where they go depends on where those are. For others the plugin has nothing to
-// tell them apart by.
+// SignPod refuses pods that talk to others: where they go depends on where those are. For others the plugin has nothing
+// to tell them apart by.
 func (p *Plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *fwk.Status) {
-	if near, bad := kubeview.PodNear(pod); bad != nil || p.peers.relate(pod, near, p.settings.traffic) != nil {
+	if near, bad := podview.PodNear(pod); bad != nil || p.peers.relate(pod, near, p.settings.traffic) != nil {
 		return nil, fwk.NewStatus(fwk.Unschedulable, "the best node depends on where the pods are that this one talks to")
 	}
 	return nil, nil
@@ -95,8 +96,8 @@ func (*Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, er
 			if err != nil {
 				return fwk.Queue, err
 			}
-			_, badBefore := kubeview.PodNear(before)
-			if _, bad := kubeview.PodNear(after); badBefore != nil && bad == nil {
+			_, badBefore := podview.PodNear(before)
+			if _, bad := podview.PodNear(after); badBefore != nil && bad == nil {
 				return fwk.Queue, nil
 			}
 			return fwk.QueueSkip, nil
@@ -105,8 +106,9 @@ func (*Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, er
 }
 
 // PreFilter finds out what the pod talks to, and rejects one whose annotation cannot be read.
-func (p *Plugin) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
-	near, bad := kubeview.PodNear(pod)
+func (p *Plugin) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod,
+	_ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
+	near, bad := podview.PodNear(pod)
 	if bad != nil {
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, bad.Error())
 	}
@@ -128,12 +130,14 @@ func (s *relationState) Clone() fwk.StateData { return &relationState{s.relation
 func (p *Plugin) PreFilterExtensions() fwk.PreFilterExtensions { return p }
 
 // AddPod takes another pod to be on the node.
-func (p *Plugin) AddPod(_ context.Context, state fwk.CycleState, _ *v1.Pod, added fwk.PodInfo, node fwk.NodeInfo) *fwk.Status {
+func (p *Plugin) AddPod(_ context.Context, state fwk.CycleState, _ *v1.Pod, added fwk.PodInfo,
+	node fwk.NodeInfo) *fwk.Status {
 	return p.move(state, added.GetPod(), node, 1)
 }
 
 // RemovePod takes another pod to be no longer there.
-func (p *Plugin) RemovePod(_ context.Context, state fwk.CycleState, _ *v1.Pod, removed fwk.PodInfo, node fwk.NodeInfo) *fwk.Status {
+func (p *Plugin) RemovePod(_ context.Context, state fwk.CycleState, _ *v1.Pod, removed fwk.PodInfo,
+	node fwk.NodeInfo) *fwk.Status {
 	return p.move(state, removed.GetPod(), node, -1)
 }
 
@@ -164,6 +168,10 @@ func readState[T any](state fwk.CycleState, key fwk.StateKey) (T, error) {
 	}
 	return s, nil
 }
+
+// ReservesOpenly says that what Reserve takes note of shows in the NodeInfo or by AddPod as well, so that a dry run
+// need not call it.
+func (*Plugin) ReservesOpenly() {}
 
 // Reserve counts the pod on its node from now on, before the API server knows.
 func (p *Plugin) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, node string) *fwk.Status {

@@ -6,7 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/topology"
 )
 
@@ -29,8 +29,8 @@ type link struct {
 	inverse bool
 	// kibPerHour is exchanged with all of them together; not used where inverse.
 	kibPerHour int64
-	// moved counts pods that the cycle takes to be elsewhere, by node: planned siblings, and pods that are to go. Where inverse
-	// it adds up what they exchange with all that they name.
+	// moved counts pods that the cycle takes to be elsewhere, by node: planned siblings, and pods that are to go. Where
+	// inverse it adds up what they exchange with all that they name.
 	moved map[string]int64
 }
 
@@ -45,7 +45,7 @@ func (r *relation) Clone() *relation {
 }
 
 // relate finds out what a pod talks to; nil for a pod that keeps to itself.
-func (p *peers) relate(pod *v1.Pod, near []kubeview.Near, t traffic) *relation {
+func (p *peers) relate(pod *v1.Pod, near []podview.Near, t traffic) *relation {
 	r := &relation{pod: pod}
 	p.mu.RLock()
 	defer p.mu.RUnlock()
@@ -89,9 +89,9 @@ func (p *peers) relate(pod *v1.Pod, near []kubeview.Near, t traffic) *relation {
 
 // shift takes a pod to be on the node, or no longer there, for the relation alone.
 func (p *peers) shift(r *relation, pod *v1.Pod, node string, n int64, t traffic) {
-	var near []kubeview.Near
+	var near []podview.Near
 	if pod.Namespace == r.pod.Namespace {
-		near, _ = kubeview.PodNear(pod)
+		near, _ = podview.PodNear(pod)
 	}
 	keys := p.keysOf(pod)
 	for i := range r.links {
@@ -128,7 +128,8 @@ func (p *peers) shift(r *relation, pod *v1.Pod, node string, n int64, t traffic)
 	}
 }
 
-// tally counts what the pod exchanges by where the others are. Find returns the place of a node, nil for one that is gone.
+// tally counts what the pod exchanges by where the others are. Find returns the place of a node, nil for one that is
+// gone.
 func (p *peers) tally(r *relation, t traffic, find func(node string) *topology.Place) *topology.Tally {
 	out := topology.NewTally()
 	p.mu.RLock()
@@ -167,8 +168,8 @@ func (p *peers) tally(r *relation, t traffic, find func(node string) *topology.P
 	return out
 }
 
-// scan counts the pods of a namespace that a selector selects which no pod that is known names: the pod exists in a manifest
-// only, or has come this instant.
+// scan counts the pods of a namespace that a selector selects which no pod that is known names: the pod exists in a
+// manifest only, or has come this instant.
 func (s *space) scan(matches labels.Selector) *group {
 	g := newGroup()
 	if s == nil {
@@ -197,7 +198,8 @@ func addEvenly(out *topology.Tally, l *link, g *group, find func(string) *topolo
 }
 
 // add counts the pods of a group, each for factor / divisor.
-func add(out *topology.Tally, moved map[string]int64, g *group, factor, divisor int64, find func(string) *topology.Place) {
+func add(out *topology.Tally, moved map[string]int64, g *group, factor, divisor int64,
+	find func(string) *topology.Place) {
 	one := func(node string, n int64) {
 		if n <= 0 {
 			return

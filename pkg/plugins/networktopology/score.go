@@ -7,7 +7,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/candidates"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/terms"
 	"berth.dev/berth/pkg/topology"
 )
@@ -17,11 +17,12 @@ var (
 	_ terms.Scorer       = &Plugin{}
 )
 
-// slack is what distances are compared with besides each other, in nanoseconds: less than a microsecond is no difference.
+// slack is what distances are compared with besides each other, in nanoseconds: less than a microsecond is no
+// difference.
 const slack = 1000
 
-// tallyState is what PreScore counts. Pods that move later in the cycle, siblings in a dry run, do not change it: all nodes of
-// one comparison are compared by the same count.
+// tallyState is what PreScore counts. Pods that move later in the cycle, siblings in a dry run, do not change it: all
+// nodes of one comparison are compared by the same count.
 type tallyState struct{ *topology.Tally }
 
 // Clone returns the state itself, which does not change once written.
@@ -44,15 +45,15 @@ func (p *Plugin) PreScore(_ context.Context, state fwk.CycleState, _ *v1.Pod, _ 
 	return nil
 }
 
-// far returns how far a node is from what the members of a gang talk to outside it, in the mean; nil if nothing of that is on a
-// node. Siblings do not count: the plan itself keeps them together.
+// far returns how far a node is from what the members of a gang talk to outside it, in the mean; nil if nothing of that
+// is on a node. Siblings do not count: the plan itself keeps them together.
 func (p *Plugin) far(members []*v1.Pod, counts []int) func(*v1.Node) int64 {
 	var tallies []*topology.Tally
 	var times []int64
 	outside := p.settings.traffic
 	outside.gang = 0
 	for i, pod := range members {
-		near, bad := kubeview.PodNear(pod)
+		near, bad := podview.PodNear(pod)
 		if bad != nil {
 			continue // its own cycle says so
 		}

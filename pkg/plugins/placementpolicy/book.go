@@ -20,11 +20,10 @@ import (
 	"k8s.io/utils/lru"
 
 	placementv1alpha1 "berth.dev/berth/pkg/apis/placement/v1alpha1"
-	"berth.dev/berth/pkg/clusterstate"
 	"berth.dev/berth/pkg/clusterwide"
 	"berth.dev/berth/pkg/informers"
-	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/policy"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // maxDemands bounds how many pods' demands are remembered.
@@ -47,7 +46,7 @@ type book struct {
 	pods       corelisters.PodLister
 	nodes      corelisters.NodeLister
 	namespaces corelisters.NamespaceLister
-	byNode     *clusterstate.ByNode[atomic.Pointer[marked]]
+	byNode     *informers.ByNode[atomic.Pointer[marked]]
 	synced     []cache.InformerSynced
 	ledger     policy.Ledger
 	wide       *clusterwide.Book
@@ -103,12 +102,13 @@ func newBook(ctx context.Context, handle fwk.Handle) (*book, error) {
 		return nil, err
 	}
 	core := factory.Core().V1()
-	byNode, err := clusterstate.NewByNode[atomic.Pointer[marked]](core.Nodes().Informer())
+	byNode, err := informers.NewByNode[atomic.Pointer[marked]](core.Nodes().Informer())
 	if err != nil {
 		return nil, err
 	}
-	b := &book{handle: handle, policies: policies, pods: core.Pods().Lister(), nodes: core.Nodes().Lister(), namespaces: core.Namespaces().Lister(),
-		byNode: byNode, wide: wide, told: lru.New(maxDemands), changed: make(chan struct{}, 1), wake: map[string]bool{}}
+	b := &book{handle: handle, policies: policies, pods: core.Pods().Lister(), nodes: core.Nodes().Lister(),
+		namespaces: core.Namespaces().Lister(),
+		byNode:     byNode, wide: wide, told: lru.New(maxDemands), changed: make(chan struct{}, 1), wake: map[string]bool{}}
 	wide.CountedBy(Name, b)
 	b.status = newStatusWriter(b, client, handle.EventRecorder())
 	if err := b.watch(factory); err != nil {
@@ -129,8 +129,8 @@ func (b *book) current() *view {
 	return v
 }
 
-// build makes a view of the policies that the informer has, and returns it and the one that it replaces, or nil, and whether licenses
-// are free that were not. If there has to be no view yet, one that there is stays.
+// build makes a view of the policies that the informer has, and returns it and the one that it replaces, or nil, and
+// whether licenses are free that were not. If there has to be no view yet, one that there is stays.
 func (b *book) build(first bool) (now, before *view, freed bool) {
 	b.building.Lock()
 	defer b.building.Unlock()
@@ -155,9 +155,10 @@ func (b *book) build(first bool) (now, before *view, freed bool) {
 	}
 	v.marks.Store(&marks)
 	demands := b.demandsOfBound(v)
-	freed = b.ledger.Rebuild(v.set, func() []policy.Holder { return b.bound(v, demands) }, func(pod *v1.Pod, node string) (*policy.Demand, *policy.Marks) {
-		return b.read(v, pod), b.marksByName(v, node)
-	}, func() { b.view.Store(v) })
+	freed = b.ledger.Rebuild(v.set, func() []policy.Holder { return b.bound(v, demands) },
+		func(pod *v1.Pod, node string) (*policy.Demand, *policy.Marks) {
+			return b.read(v, pod), b.marksByName(v, node)
+		}, func() { b.view.Store(v) })
 	for node := range marks {
 		b.marksOf(v, node)
 	}
@@ -198,7 +199,8 @@ func (b *book) bound(v *view, demands map[*v1.Pod]*policy.Demand) []policy.Holde
 			d = b.read(v, pod)
 		}
 		if d.UsesLicenses() {
-			holders = append(holders, policy.Holder{UID: string(pod.UID), Node: pod.Spec.NodeName, Uses: d, Marks: b.marksByName(v, pod.Spec.NodeName)})
+			holders = append(holders, policy.Holder{UID: string(pod.UID), Node: pod.Spec.NodeName, Uses: d,
+				Marks: b.marksByName(v, pod.Spec.NodeName)})
 		}
 	}
 	return holders
@@ -217,8 +219,8 @@ func (v *view) unconcerned(pod *v1.Pod) bool {
 	if !v.set.Empty() {
 		return false
 	}
-	_, licenses := pod.Annotations[kubeview.LicensesKey]
-	_, datasets := pod.Annotations[kubeview.DatasetsKey]
+	_, licenses := pod.Annotations[wellknown.LicensesKey]
+	_, datasets := pod.Annotations[wellknown.DatasetsKey]
 	return !licenses && !datasets
 }
 
@@ -319,8 +321,8 @@ func (b *book) run(ctx context.Context) {
 	}
 }
 
-// catchUp replaces a view that is out of date and wakes pods. The first cycle may have made a view since known was loaded, which was
-// nil then, and its pods wait by the rules of that one.
+// catchUp replaces a view that is out of date and wakes pods. The first cycle may have made a view since known was
+// loaded, which was nil then, and its pods wait by the rules of that one.
 func (b *book) catchUp(ctx context.Context, known *view, stale bool, wake map[string]bool) {
 	before, freed := known, false
 	if stale && (known == nil || len(wake) > 0 || !b.upToDate(known)) {
@@ -331,7 +333,8 @@ func (b *book) catchUp(ctx context.Context, known *view, stale bool, wake map[st
 	}
 }
 
-// upToDate reports whether the view is of the policies that there are: what the first one is made of is told to handlers later.
+// upToDate reports whether the view is of the policies that there are: what the first one is made of is told to
+// handlers later.
 func (b *book) upToDate(v *view) bool {
 	now := b.policies.GetStore().List()
 	return len(now) == len(v.policies) && !slices.ContainsFunc(now, func(obj any) bool {
@@ -353,8 +356,8 @@ func (b *book) renew(namespace string) {
 	}
 }
 
-// activate has the pods tried that wait and of which other rules hold than before, and those that use licenses if any were freed:
-// by the new labels of a namespace, pods of other ones may have used some, too.
+// activate has the pods tried that wait and of which other rules hold than before, and those that use licenses if any
+// were freed: by the new labels of a namespace, pods of other ones may have used some, too.
 func (b *book) activate(ctx context.Context, before *view, wake map[string]bool, freed bool) {
 	now, awake := b.view.Load(), map[string]*v1.Pod{}
 	pods, _ := b.pods.List(labels.Everything())
@@ -365,7 +368,8 @@ func (b *book) activate(ctx context.Context, before *view, wake map[string]bool,
 		was, err := b.demand(before, pod)
 		is, errNow := b.demand(now, pod)
 		known := err == nil && errNow == nil
-		if wake[pod.Namespace] || freed && errNow == nil && is.UsesLicenses() || known && was.Key() != is.Key() || (err == nil) != (errNow == nil) {
+		if wake[pod.Namespace] || freed && errNow == nil && is.UsesLicenses() || known && was.Key() != is.Key() ||
+			(err == nil) != (errNow == nil) {
 			awake[string(pod.UID)] = pod
 		}
 	}

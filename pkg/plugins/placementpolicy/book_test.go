@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	placementv1alpha1 "berth.dev/berth/pkg/apis/placement/v1alpha1"
-	"berth.dev/berth/pkg/clusterstate"
+	"berth.dev/berth/pkg/informers"
 )
 
 // waker is a scheduler's handle that remembers which pods it is to try.
@@ -35,7 +35,7 @@ func (w *waker) Activate(_ klog.Logger, pods map[string]*v1.Pod) {
 // the one that pods were judged by.
 func TestPodsOfTheFirstCycleWakeWhenRulesChange(t *testing.T) {
 	t.Parallel()
-	byNode, err := clusterstate.NewByNode[atomic.Pointer[marked]](cache.NewSharedIndexInformer(nil, &v1.Node{}, 0, nil))
+	byNode, err := informers.NewByNode[atomic.Pointer[marked]](cache.NewSharedIndexInformer(nil, &v1.Node{}, 0, nil))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,7 +48,8 @@ func (indifferent) Score(any, fwk.NodeInfo) (int64, *fwk.Status) { return 0, nil
 // judge judges classes for one pod.
 type judge struct{ *cycleState }
 
-// Refuses reports whether Filter refuses the nodes of the class. Of classes by newer rules than the cycle's it does not know.
+// Refuses reports whether Filter refuses the nodes of the class. Of classes by newer rules than the cycle's it does not
+// know.
 func (j *judge) Refuses(class any) bool {
 	marks, known := j.marks(class)
 	if !known {

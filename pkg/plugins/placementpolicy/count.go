@@ -6,7 +6,8 @@ import (
 	"berth.dev/berth/pkg/clusterwide"
 )
 
-// Count says how many of the licenses are free for which the pods ask, and who holds them. A pool is a rule that counts.
+// Count says how many of the licenses are free for which the pods ask, and who holds them. A pool is a rule that
+// counts.
 func (b *book) Count(asking []*v1.Pod) *clusterwide.Count {
 	v := b.view.Load()
 	if v == nil {

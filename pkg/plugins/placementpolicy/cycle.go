@@ -36,7 +36,8 @@ func (s *cycleState) Clone() fwk.StateData {
 }
 
 // PreFilter works out which rules concern the pod. Without any Filter is skipped.
-func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
+func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
+	nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	p.book.status.Schedules()
 	s, err := p.read(pod)
 	if err != nil {
@@ -80,8 +81,8 @@ func (p *Plugin) read(pod *v1.Pod) (*cycleState, error) {
 	}
 }
 
-// tell says once of a pod that it names datasets that no policy knows. It may run all the same: there is no place to keep
-// it near to.
+// tell says once of a pod that it names datasets that no policy knows. It may run all the same: there is no place to
+// keep it near to.
 func (p *Plugin) tell(ctx context.Context, pod *v1.Pod, d *policy.Demand) {
 	if len(d.UnknownDatasets) == 0 {
 		return
@@ -90,12 +91,14 @@ func (p *Plugin) tell(ctx context.Context, pod *v1.Pod, d *policy.Demand) {
 		return
 	}
 	p.book.told.Add(pod.UID, true)
-	p.handle.EventRecorder().WithLogger(klog.FromContext(ctx)).Eventf(pod, nil, v1.EventTypeWarning, "UnknownDataset", "Scheduling",
-		"no placement policy says where dataset %s is; it does not influence where the pod runs", strings.Join(d.UnknownDatasets, ", "))
+	p.handle.EventRecorder().WithLogger(klog.FromContext(ctx)).Eventf(pod, nil, v1.EventTypeWarning, "UnknownDataset",
+		"Scheduling",
+		"no placement policy says where dataset %s is; it does not influence where the pod runs",
+		strings.Join(d.UnknownDatasets, ", "))
 }
 
-// countNominated keeps the licenses that evictions have freed for the pods of higher priority for which pods were evicted. The
-// framework tells Filter of them on their own nodes alone.
+// countNominated keeps the licenses that evictions have freed for the pods of higher priority for which pods were
+// evicted. The framework tells Filter of them on their own nodes alone.
 func (p *Plugin) countNominated(pod *v1.Pod, s *cycleState) {
 	for _, obj := range p.book.nominated.Range {
 		other := obj.(*v1.Pod)
@@ -119,8 +122,8 @@ func (p *Plugin) countKept(pod *v1.Pod, s *cycleState) {
 	})
 }
 
-// countGroup counts the members of a native pod group that the scheduler has put on nodes in its simulation: it says so in the
-// nodes alone.
+// countGroup counts the members of a native pod group that the scheduler has put on nodes in its simulation: it says so
+// in the nodes alone.
 func (p *Plugin) countGroup(state fwk.CycleState, pod *v1.Pod, s *cycleState, nodes []fwk.NodeInfo) {
 	if pod.Spec.SchedulingGroup == nil || !state.IsPodGroupSchedulingCycle() {
 		return
@@ -138,12 +141,14 @@ func (p *Plugin) countGroup(state fwk.CycleState, pod *v1.Pod, s *cycleState, no
 func (p *Plugin) PreFilterExtensions() fwk.PreFilterExtensions { return p }
 
 // AddPod counts the licenses of a pod that is put on a node.
-func (p *Plugin) AddPod(_ context.Context, state fwk.CycleState, _ *v1.Pod, other fwk.PodInfo, node fwk.NodeInfo) *fwk.Status {
+func (p *Plugin) AddPod(_ context.Context, state fwk.CycleState, _ *v1.Pod, other fwk.PodInfo,
+	node fwk.NodeInfo) *fwk.Status {
 	return p.change(state, other.GetPod(), node, (*policy.Free).Add)
 }
 
 // RemovePod gives back the licenses of a pod that is taken off a node.
-func (p *Plugin) RemovePod(_ context.Context, state fwk.CycleState, _ *v1.Pod, other fwk.PodInfo, node fwk.NodeInfo) *fwk.Status {
+func (p *Plugin) RemovePod(_ context.Context, state fwk.CycleState, _ *v1.Pod, other fwk.PodInfo,
+	node fwk.NodeInfo) *fwk.Status {
 	return p.change(state, other.GetPod(), node, (*policy.Free).Remove)
 }
 
@@ -212,7 +217,8 @@ func (p *Plugin) Score(_ context.Context, state fwk.CycleState, _ *v1.Pod, node 
 // ScoreExtensions returns the plugin.
 func (p *Plugin) ScoreExtensions() fwk.ScoreExtensions { return p }
 
-// NormalizeScore makes the nearest nodes the best. A score depends on its node alone: half of the data is always 50 points.
+// NormalizeScore makes the nearest nodes the best. A score depends on its node alone: half of the data is always 50
+// points.
 func (*Plugin) NormalizeScore(_ context.Context, _ fwk.CycleState, _ *v1.Pod, scores fwk.NodeScoreList) *fwk.Status {
 	for i := range scores {
 		scores[i].Score = fwk.MaxScore - scores[i].Score
@@ -227,9 +233,14 @@ func (p *Plugin) Terms(_ context.Context, state fwk.CycleState, _ *v1.Pod, node 
 		return terms.Cost{}, err
 	}
 	return terms.Cost{Unit: "% of the data", Terms: []terms.Term{
-		{Name: "distance", Amount: float64(s.demand.Distance(p.book.marksOf(s.view, node.Node()))), For: "datasets that are not near"},
+		{Name: "distance", Amount: float64(s.demand.Distance(p.book.marksOf(s.view, node.Node()))),
+			For: "datasets that are not near"},
 	}}, nil
 }
+
+// ReservesOpenly says that what Reserve takes note of shows in the NodeInfo or by AddPod as well, so that a dry run
+// need not call it.
+func (*Plugin) ReservesOpenly() {}
 
 // Reserve takes the pod's licenses. Where the policies have changed since Filter, the node is judged by the new ones.
 func (p *Plugin) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, nodeName string) *fwk.Status {

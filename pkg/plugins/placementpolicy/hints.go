@@ -9,20 +9,23 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/util"
 )
 
-// EventsToRegister names what can make a rejected pod schedulable: a pod that gives licenses back, a node in other node sets
-// than before, and a change of the pod itself. Policies are not among them: an event of a CRD that is not installed would
-// keep the scheduler from starting. The loop of the book wakes the pods that a change of policies concerns.
+// EventsToRegister names what can make a rejected pod schedulable: a pod that gives licenses back, a node in other node
+// sets than before, and a change of the pod itself. Policies are not among them: an event of a CRD that is not
+// installed would keep the scheduler from starting. The loop of the book wakes the pods that a change of policies
+// concerns.
 func (p *Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
 	return []fwk.ClusterEventWithHint{
 		// Annotations have no action type of their own: their changes arrive as the general update.
-		{Event: fwk.ClusterEvent{Resource: fwk.AssignedPod, ActionType: fwk.Update | fwk.Delete}, QueueingHintFn: p.afterPodChange},
-		{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add | fwk.UpdateNodeLabel}, QueueingHintFn: p.afterNodeChange},
+		{Event: fwk.ClusterEvent{Resource: fwk.AssignedPod, ActionType: fwk.Update | fwk.Delete},
+			QueueingHintFn: p.afterPodChange},
+		{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add | fwk.UpdateNodeLabel},
+			QueueingHintFn: p.afterNodeChange},
 		{Event: fwk.ClusterEvent{Resource: fwk.TargetPod, ActionType: fwk.Update}, QueueingHintFn: p.afterOwnChange},
 	}, nil
 }
 
-// afterPodChange queues a pod that uses licenses when another gives some back. The ledger hears of the change from here if
-// its own handler has not heard yet: else the pod would be tried too early and not again.
+// afterPodChange queues a pod that uses licenses when another gives some back. The ledger hears of the change from here
+// if its own handler has not heard yet: else the pod would be tried too early and not again.
 func (p *Plugin) afterPodChange(logger klog.Logger, pod *v1.Pod, oldObj, newObj any) (fwk.QueueingHint, error) {
 	before, after, err := util.As[*v1.Pod](oldObj, newObj)
 	if err != nil {
@@ -42,7 +45,8 @@ func (p *Plugin) afterPodChange(logger klog.Logger, pod *v1.Pod, oldObj, newObj 
 	}
 	if after == nil {
 		// Also said of a pod whose binding failed; only the cache knows whether it is bound all the same.
-		if known, err := p.book.pods.Pods(before.Namespace).Get(before.Name); err != nil || known.UID != before.UID || known.Spec.NodeName == "" {
+		if known, err := p.book.pods.Pods(before.Namespace).Get(before.Name); err != nil || known.UID != before.UID ||
+			known.Spec.NodeName == "" {
 			p.book.release(before)
 		}
 		return fwk.Queue, nil

@@ -10,9 +10,11 @@ import (
 )
 
 var (
-	licensesUsed = metrics.NewDesc("berth_licenses_used", "Licenses that pods hold, by rule.", []string{"policy", "rule", "license"}, nil, metrics.ALPHA, "")
-	licenseLimit = metrics.NewDesc("berth_licenses_limit", "Licenses that there are, by rule.", []string{"policy", "rule", "license"}, nil, metrics.ALPHA, "")
-	policyCount  = metrics.NewDesc("berth_placement_policies",
+	licensesUsed = metrics.NewDesc("berth_licenses_used", "Licenses that pods hold, by rule.",
+		[]string{"policy", "rule", "license"}, nil, metrics.ALPHA, "")
+	licenseLimit = metrics.NewDesc("berth_licenses_limit", "Licenses that there are, by rule.",
+		[]string{"policy", "rule", "license"}, nil, metrics.ALPHA, "")
+	policyCount = metrics.NewDesc("berth_placement_policies",
 		"Placement policies by whether all of their rules can be evaluated.", []string{"accepted"}, nil, metrics.ALPHA, "")
 )
 
@@ -60,7 +62,9 @@ func (c *collector) CollectWithStability(ch chan<- metrics.Metric) {
 		return
 	}
 	for i, limit := range set.Limits() {
-		ch <- metrics.NewLazyConstMetric(licensesUsed, metrics.GaugeValue, float64(used[i]), limit.Policy, limit.Rule, limit.License)
-		ch <- metrics.NewLazyConstMetric(licenseLimit, metrics.GaugeValue, float64(limit.Count), limit.Policy, limit.Rule, limit.License)
+		ch <- metrics.NewLazyConstMetric(licensesUsed, metrics.GaugeValue, float64(used[i]), limit.Policy, limit.Rule,
+			limit.License)
+		ch <- metrics.NewLazyConstMetric(licenseLimit, metrics.GaugeValue, float64(limit.Count), limit.Policy, limit.Rule,
+			limit.License)
 	}
 }

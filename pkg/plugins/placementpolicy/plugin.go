@@ -1,9 +1,10 @@
 // Package placementpolicy is the plugin that holds pods to the rules of placement policies.
 //
-// A PlacementPolicy says how many licenses there are, where datasets are, and which nodes the pods of a namespace, a tenant
-// or a certification may use. The plugin refuses nodes that a rule forbids and pods that no rule allows, and names the policy
-// and the rule; it counts licenses from Reserve until the pod is gone; and it ranks nodes by the datasets that they hold.
-// A rule that cannot be evaluated refuses the pods that it may concern or is left out, as its policy says.
+// A PlacementPolicy says how many licenses there are, where datasets are, and which nodes the pods of a namespace, a
+// tenant or a certification may use. The plugin refuses nodes that a rule forbids and pods that no rule allows, and
+// names the policy and the rule; it counts licenses from Reserve until the pod is gone; and it ranks nodes by the
+// datasets that they hold. A rule that cannot be evaluated refuses the pods that it may concern or is left out, as its
+// policy says.
 package placementpolicy
 
 import (

@@ -20,8 +20,8 @@ import (
 // longestMessage keeps conditions short of what an event may hold.
 const longestMessage = 900
 
-// statusWriter writes what holds of each policy into its status, and says in an event when one cannot be evaluated. Only the
-// scheduler that leads writes.
+// statusWriter writes what holds of each policy into its status, and says in an event when one cannot be evaluated.
+// Only the scheduler that leads writes.
 type statusWriter struct {
 	*informers.StatusLoop
 	book     *book
@@ -69,7 +69,8 @@ func (w *statusWriter) write(ctx context.Context, v *view) bool {
 	return done
 }
 
-func (w *statusWriter) writeOne(ctx context.Context, p *placementv1alpha1.PlacementPolicy, known *placementv1alpha1.PlacementPolicyStatus,
+func (w *statusWriter) writeOne(ctx context.Context, p *placementv1alpha1.PlacementPolicy,
+	known *placementv1alpha1.PlacementPolicyStatus,
 	used []placementv1alpha1.LicenseStatus, problems field.ErrorList) error {
 	status := known.DeepCopy()
 	status.ObservedGeneration, status.Licenses = p.Generation, used
@@ -88,16 +89,19 @@ func (w *statusWriter) writeOne(ctx context.Context, p *placementv1alpha1.Placem
 		return err
 	}
 	if news && len(problems) > 0 {
-		about := &v1.ObjectReference{APIVersion: placementv1alpha1.SchemeGroupVersion.String(), Kind: "PlacementPolicy", Name: p.Name, UID: p.UID}
-		w.recorder.WithLogger(klog.FromContext(ctx)).Eventf(about, nil, v1.EventTypeWarning, condition.Reason, "Reading", "%s", condition.Message)
+		about := &v1.ObjectReference{APIVersion: placementv1alpha1.SchemeGroupVersion.String(), Kind: "PlacementPolicy",
+			Name: p.Name, UID: p.UID}
+		w.recorder.WithLogger(klog.FromContext(ctx)).Eventf(about, nil, v1.EventTypeWarning, condition.Reason, "Reading",
+			"%s", condition.Message)
 	}
 	return nil
 }
 
 // accepted is the condition of a policy.
 func accepted(p *placementv1alpha1.PlacementPolicy, problems field.ErrorList) metav1.Condition {
-	c := metav1.Condition{Type: placementv1alpha1.ConditionAccepted, Status: metav1.ConditionTrue, Reason: "Evaluated", ObservedGeneration: p.Generation,
-		Message: "all rules can be evaluated"}
+	c := metav1.Condition{Type: placementv1alpha1.ConditionAccepted, Status: metav1.ConditionTrue, Reason: "Evaluated",
+		ObservedGeneration: p.Generation,
+		Message:            "all rules can be evaluated"}
 	broken, risky := split(problems)
 	effect := "the pods that it may concern are refused (failurePolicy Fail)"
 	if p.Spec.FailurePolicy == placementv1alpha1.Ignore {

@@ -19,7 +19,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/util"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/signals"
 )
 
@@ -76,7 +76,7 @@ func (*Plugin) Name() string { return Name }
 // SignPod returns the pod's objective. A node's score depends on it and on the node alone, so that pods that are alike
 // here may share a scheduling cycle's result.
 func (*Plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *fwk.Status) {
-	objective, bad := kubeview.PodObjective(pod)
+	objective, bad := podview.PodObjective(pod)
 	if bad != nil {
 		return nil, fwk.NewStatus(fwk.Unschedulable, bad.Error())
 	}
@@ -98,16 +98,17 @@ func afterPodChange(_ klog.Logger, _ *v1.Pod, oldObj, newObj any) (fwk.QueueingH
 	if err != nil {
 		return fwk.Queue, err
 	}
-	_, wrong := kubeview.PodObjective(before)
-	if _, bad := kubeview.PodObjective(after); wrong != nil && bad == nil {
+	_, wrong := podview.PodObjective(before)
+	if _, bad := podview.PodObjective(after); wrong != nil && bad == nil {
 		return fwk.Queue, nil
 	}
 	return fwk.QueueSkip, nil
 }
 
 // PreFilter rejects a pod whose objective cannot be understood. There is nothing to filter.
-func (*Plugin) PreFilter(_ context.Context, _ fwk.CycleState, pod *v1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
-	if _, bad := kubeview.PodObjective(pod); bad != nil {
+func (*Plugin) PreFilter(_ context.Context, _ fwk.CycleState, pod *v1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult,
+	*fwk.Status) {
+	if _, bad := podview.PodObjective(pod); bad != nil {
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, bad.Error())
 	}
 	return nil, fwk.NewStatus(fwk.Skip)

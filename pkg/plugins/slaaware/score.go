@@ -10,7 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/signals"
 	"berth.dev/berth/pkg/sla"
 	"berth.dev/berth/pkg/terms"
@@ -45,7 +45,7 @@ func (p *Plugin) PreScore(_ context.Context, state fwk.CycleState, pod *v1.Pod, 
 }
 
 func (p *Plugin) begin(pod *v1.Pod) (*cycle, error) {
-	want, bad := kubeview.PodObjective(pod)
+	want, bad := podview.PodObjective(pod)
 	if bad != nil {
 		return nil, bad
 	}

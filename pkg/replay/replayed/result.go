@@ -1,10 +1,11 @@
-// Package replayed is what comes of a replay: its figures and its progress. Reports read them without what runs a replay.
+// Package replayed is what comes of a replay: its figures and its progress. Reports read them without what runs a
+// replay.
 package replayed
 
 import "berth.dev/berth/pkg/showback"
 
-// Result is the outcome of one replay. The same input, configuration and seed give the same, byte for byte once encoded, except for
-// Timing; in ArrivalOrder this holds for Placements, and figures in seconds can differ.
+// Result is the outcome of one replay. The same input, configuration and seed give the same, byte for byte once
+// encoded, except for Timing; in ArrivalOrder this holds for Placements, and figures in seconds can differ.
 type Result struct {
 	Input         string `json:"input"`
 	Configuration string `json:"configuration"`
@@ -27,20 +28,22 @@ type Result struct {
 	Refused8        Share    `json:"refusedEightGPUPods"`
 	PendingByReason []Reason `json:"pendingByReason"`
 
-	// WaitByReason is what kept pods from nodes while they waited that were placed later; a pod counts for each of its reasons.
+	// WaitByReason is what kept pods from nodes while they waited that were placed later; a pod counts for each of its
+	// reasons.
 	WaitByReason []Wait `json:"waitByReason"`
 
-	// Basis says of what AllocatedPercent and the figures up to MicroDollarsPerHour are, and Window over which time a mean is.
+	// Basis says of what AllocatedPercent and the figures up to MicroDollarsPerHour are, and Window over which time a
+	// mean is.
 	Basis  Basis   `json:"basis"`
 	Window *Window `json:"window,omitempty"`
-	// AllocatedPercent is the share of the cluster's GPUs that work that can run has asked for: a share counts as what it asks
-	// for, whatever it is given, and a gang that is not complete for nothing.
+	// AllocatedPercent is the share of the cluster's GPUs that work that can run has asked for: a share counts as what
+	// it asks for, whatever it is given, and a gang that is not complete for nothing.
 	AllocatedPercent float64 `json:"allocatedPercent"`
 	AllocatedMilli   int64   `json:"allocatedMilliGPU"`
 	IdleMilli        int64   `json:"idleMilliGPU"`
 	StrandedMilli    int64   `json:"strandedMilliGPU"`
-	// HeldMilli, which is part of the stranded, is held by pods beyond what they ask for, and IncompleteMilli of that by gangs
-	// that are not complete.
+	// HeldMilli, which is part of the stranded, is held by pods beyond what they ask for, and IncompleteMilli of that
+	// by gangs that are not complete.
 	HeldMilli           int64   `json:"heldMilliGPU"`
 	IncompleteMilli     int64   `json:"incompleteGangMilliGPU"`
 	SpotMilli           int64   `json:"spotMilliGPU"`
@@ -74,8 +77,8 @@ type Result struct {
 	// Placements are the last nodes of the pods, by pod, empty for one that never had a node.
 	Placements map[string]string `json:"placements,omitempty"`
 
-	// Starts are the seconds after the start at which all pods of a job had a node for the first time, by the job's name. Jobs
-	// that never had are not in it.
+	// Starts are the seconds after the start at which all pods of a job had a node for the first time, by the job's
+	// name. Jobs that never had are not in it.
 	Starts map[string]float64 `json:"-"`
 
 	// Showback is who had the nodes and what they cost; nil unless the replay was asked for it.
@@ -102,7 +105,8 @@ type Basis string
 const (
 	// EndState is the state at the end.
 	EndState Basis = "end-state"
-	// FullLoad is the state at the end, but of the allocation the mean while the demand that has arrived rounds to 100% of the GPUs.
+	// FullLoad is the state at the end, but of the allocation the mean while the demand that has arrived rounds to 100%
+	// of the GPUs.
 	FullLoad Basis = "full-load"
 	// TimeMean is the mean over the time of Window.
 	TimeMean Basis = "time-mean"

@@ -1,5 +1,5 @@
-// Package separate runs replays in processes of their own, so that several run at once and each is charged for its own processor
-// time: one that has a processor to itself needs a third less of it than one that spreads its work over two.
+// Package separate runs replays in processes of their own, so that several run at once and each is charged for its own
+// processor time: one that has a processor to itself needs a third less of it than one that spreads its work over two.
 package separate
 
 import (
@@ -63,8 +63,8 @@ type Pool struct {
 	offered, total []int64
 }
 
-// Run runs a replay with each of the arguments and returns their results in order. The first error ends all; it has the exit
-// status of the replay that failed.
+// Run runs a replay with each of the arguments and returns their results in order. The first error ends all; it has the
+// exit status of the replay that failed.
 func (p *Pool) Run(ctx context.Context, arguments [][]string) ([]*replayed.Result, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -99,7 +99,8 @@ func (p *Pool) Run(ctx context.Context, arguments [][]string) ([]*replayed.Resul
 // one runs replay number i in a process that has its share of processors and memory.
 func (p *Pool) one(ctx context.Context, arguments []string, i int) (*replayed.Result, error) {
 	cmd := exec.CommandContext(ctx, p.Executable, arguments...)
-	cmd.Env = append(os.Environ(), "GOMAXPROCS="+strconv.Itoa(max(1, runtime.NumCPU()/p.AtOnce)), "GOMEMLIMIT="+strconv.FormatInt(p.Memory/int64(p.AtOnce), 10))
+	cmd.Env = append(os.Environ(), "GOMAXPROCS="+strconv.Itoa(max(1, runtime.NumCPU()/p.AtOnce)), "GOMEMLIMIT="+
+		strconv.FormatInt(p.Memory/int64(p.AtOnce), 10))
 	var said bytes.Buffer
 	cmd.Stderr = &said
 	out, err := cmd.StdoutPipe()

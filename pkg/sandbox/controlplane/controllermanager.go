@@ -19,8 +19,10 @@ func controllersToRun(opts sandbox.Options) []string {
 		return opts.Controllers
 	}
 	// Kubelets' certificates, bootstrap tokens and pod CIDRs have no user in a sandbox.
-	return []string{"*", "-bootstrap-signer-controller", "-token-cleaner-controller", "-certificatesigningrequest-signing-controller",
-		"-certificatesigningrequest-approving-controller", "-certificatesigningrequest-cleaner-controller", "-node-ipam-controller"}
+	return []string{"*", "-bootstrap-signer-controller", "-token-cleaner-controller",
+		"-certificatesigningrequest-signing-controller",
+		"-certificatesigningrequest-approving-controller", "-certificatesigningrequest-cleaner-controller",
+		"-node-ipam-controller"}
 }
 
 // runControllerManager runs kube-controller-manager until ctx ends, so that Jobs, Deployments, namespaces and garbage

@@ -35,8 +35,8 @@ func runEtcd(ctx context.Context, opts sandbox.Options, keys pki.Dir, port int, 
 	config.Dir = layout.Etcd()
 	config.ListenClientUrls = []url.URL{loopbackURL(port)}
 	config.AdvertiseClientUrls = config.ListenClientUrls
-	// A port of its own for HTTP leaves the other to gRPC's own server. On a port that both share, watches starve under load
-	// (etcd-io/etcd#15402), so that the API server hears of nothing any more.
+	// A port of its own for HTTP leaves the other to gRPC's own server. On a port that both share, watches starve under
+	// load (etcd-io/etcd#15402), so that the API server hears of nothing any more.
 	config.ListenClientHttpUrls = []url.URL{loopbackURL(0)}
 	// The only member talks to no peer; port 0 keeps the listener that etcd insists on out of everybody's way.
 	config.ListenPeerUrls = []url.URL{loopbackURL(0)}

@@ -37,7 +37,8 @@ func (cp *controlPlane) install(ctx context.Context, config *rest.Config) error 
 	if err != nil {
 		return fmt.Errorf("listing the shipped CRDs: %w", err)
 	}
-	created, err := sandbox.CreateFiles(ctx, config, metav1.NamespaceSystem, manifests.Files, append(crds, "base/rbac.yaml", "base/policy.yaml")...)
+	created, err := sandbox.CreateFiles(ctx, config, metav1.NamespaceSystem, manifests.Files,
+		append(crds, "base/rbac.yaml", "base/policy.yaml")...)
 	if err != nil {
 		return err
 	}
@@ -57,13 +58,14 @@ func (cp *controlPlane) install(ctx context.Context, config *rest.Config) error 
 }
 
 func waitEstablished(ctx context.Context, extensions apiextensions.Interface, name string) error {
-	err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, installTimeout, true, func(ctx context.Context) (bool, error) {
-		crd, err := extensions.ApiextensionsV1().CustomResourceDefinitions().Get(ctx, name, metav1.GetOptions{})
-		if err != nil {
-			return false, err
-		}
-		return apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established), nil
-	})
+	err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, installTimeout, true,
+		func(ctx context.Context) (bool, error) {
+			crd, err := extensions.ApiextensionsV1().CustomResourceDefinitions().Get(ctx, name, metav1.GetOptions{})
+			if err != nil {
+				return false, err
+			}
+			return apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established), nil
+		})
 	if err != nil {
 		return fmt.Errorf("waiting for the API server to serve %s: %w", name, err)
 	}

@@ -14,8 +14,8 @@ type ports struct {
 // reservations keep the ports of one sandbox while its components have not started or start again.
 type reservations []*port.Reservation
 
-// reservePorts reserves the given port, or a free one, for the API server and free ones for the rest. After an error nothing
-// is reserved.
+// reservePorts reserves the given port, or a free one, for the API server and free ones for the rest. After an error
+// nothing is reserved.
 func reservePorts(api int) (ports, reservations, error) {
 	var chosen ports
 	var held reservations

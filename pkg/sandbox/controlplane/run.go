@@ -113,8 +113,8 @@ func Run(ctx context.Context, opts sandbox.Options) error {
 	}
 }
 
-// closeFiles keeps everybody else from what this process and its children write, etcd's snapshots among it, which have the modes
-// that etcd gives them.
+// closeFiles keeps everybody else from what this process and its children write, etcd's snapshots among it, which have
+// the modes that etcd gives them.
 func closeFiles() { syscall.Umask(0o077) }
 
 // RunComponent runs one component of a split control plane until ctx ends.
@@ -283,25 +283,30 @@ func (cp *controlPlane) startScheduler(ctx context.Context, admin *rest.Config) 
 	}
 	cp.state.Scheduler = "https://" + loopbackAddress(cp.ports.scheduler)
 	since := time.Now().Add(-time.Second)
-	scheduler := cp.startProcess(ctx, componentScheduler, cp.opts.SchedulerBinary(), schedulerArgs(cp.opts, cp.keys, cp.ports.scheduler, cp.emulation), lease.release(admin))
-	return cp.waitFor(ctx, "the scheduler to lead", componentScheduler, schedulerReady(lease, admin, cp.ports.scheduler, since), scheduler.Failure)
+	scheduler := cp.startProcess(ctx, componentScheduler, cp.opts.SchedulerBinary(),
+		schedulerArgs(cp.opts, cp.keys, cp.ports.scheduler, cp.emulation), lease.release(admin))
+	return cp.waitFor(ctx, "the scheduler to lead", componentScheduler,
+		schedulerReady(lease, admin, cp.ports.scheduler, since), scheduler.Failure)
 }
 
-func (cp *controlPlane) startProcess(ctx context.Context, name, path string, args []string, died func(context.Context)) *component.Process {
-	p := &component.Process{Name: name, Path: path, Args: args, Logs: cp.layout.Logs(), Died: died, Started: func(pid int) {
-		cp.mu.Lock()
-		cp.state.PIDs[name] = pid
-		cp.mu.Unlock()
-		if err := cp.writeState(); err != nil {
-			klog.FromContext(ctx).Error(err, "Telling the process of a component failed", "component", name, "pid", pid)
-		}
-	}}
+func (cp *controlPlane) startProcess(ctx context.Context, name, path string, args []string,
+	died func(context.Context)) *component.Process {
+	p := &component.Process{Name: name, Path: path, Args: args, Logs: cp.layout.Logs(), Died: died,
+		Started: func(pid int) {
+			cp.mu.Lock()
+			cp.state.PIDs[name] = pid
+			cp.mu.Unlock()
+			if err := cp.writeState(); err != nil {
+				klog.FromContext(ctx).Error(err, "Telling the process of a component failed", "component", name, "pid", pid)
+			}
+		}}
 	p.Start(ctx)
 	cp.processes = append(cp.processes, p)
 	return p
 }
 
-// stopProcesses stops them in the reverse of their order: one that ends after what it talks to waits for answers in vain.
+// stopProcesses stops them in the reverse of their order: one that ends after what it talks to waits for answers in
+// vain.
 func (cp *controlPlane) stopProcesses() {
 	for _, p := range slices.Backward(cp.processes) {
 		p.Stop()
@@ -319,22 +324,24 @@ func (cp *controlPlane) writeState() error {
 	return cp.layout.WriteState(cp.state)
 }
 
-// waitFor waits until ready says so, a component of this process fails, or failed, if given, returns an error. The log is that
-// of the component which is waited for.
-func (cp *controlPlane) waitFor(ctx context.Context, what, log string, ready func(context.Context) (bool, error), failed func() error) error {
-	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, startTimeout, true, func(ctx context.Context) (bool, error) {
-		select {
-		case err := <-cp.fatal:
-			return false, err
-		default:
-		}
-		if failed != nil {
-			if err := failed(); err != nil {
+// waitFor waits until ready says so, a component of this process fails, or failed, if given, returns an error. The log
+// is that of the component which is waited for.
+func (cp *controlPlane) waitFor(ctx context.Context, what, log string, ready func(context.Context) (bool, error),
+	failed func() error) error {
+	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, startTimeout, true,
+		func(ctx context.Context) (bool, error) {
+			select {
+			case err := <-cp.fatal:
 				return false, err
+			default:
 			}
-		}
-		return ready(ctx)
-	})
+			if failed != nil {
+				if err := failed(); err != nil {
+					return false, err
+				}
+			}
+			return ready(ctx)
+		})
 	if wait.Interrupted(err) && ctx.Err() == nil {
 		said := sandbox.LastLogLine(filepath.Join(cp.layout.Logs(), log+".log"))
 		return fmt.Errorf("waiting for %s: not within %v; the log of %s ends with: %s", what, startTimeout, log, said)

@@ -56,14 +56,16 @@ func (l schedulerLease) grant(ctx context.Context, admin *rest.Config) error {
 	}
 	meta := metav1.ObjectMeta{Name: "berth-sandbox-lease", Namespace: l.namespace}
 	role := &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{
-		APIGroups: []string{coordinationv1.GroupName}, Resources: []string{"leases"}, ResourceNames: []string{l.name}, Verbs: []string{"get", "update"},
+		APIGroups: []string{coordinationv1.GroupName}, Resources: []string{"leases"}, ResourceNames: []string{l.name},
+		Verbs: []string{"get", "update"},
 	}, {
 		APIGroups: []string{coordinationv1.GroupName}, Resources: []string{"leases"}, Verbs: []string{"create"},
 	}}}
 	binding := &rbacv1.RoleBinding{
 		ObjectMeta: meta,
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: meta.Name},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: "berth-scheduler", Namespace: metav1.NamespaceSystem}},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: "berth-scheduler",
+			Namespace: metav1.NamespaceSystem}},
 	}
 	if _, err := api.RbacV1().Roles(l.namespace).Create(ctx, role, metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("granting the scheduler its lease %s/%s: %w", l.namespace, l.name, err)
@@ -83,13 +85,15 @@ func (l schedulerLease) release(admin *rest.Config) func(context.Context) {
 			err = api.CoordinationV1().Leases(l.namespace).Delete(ctx, l.name, metav1.DeleteOptions{})
 		}
 		if err != nil && !apierrors.IsNotFound(err) {
-			klog.FromContext(ctx).Error(err, "Releasing the lease of the scheduler that died failed", "lease", klog.KRef(l.namespace, l.name))
+			klog.FromContext(ctx).Error(err, "Releasing the lease of the scheduler that died failed", "lease",
+				klog.KRef(l.namespace, l.name))
 		}
 	}
 }
 
 // schedulerReady tells whether the scheduler serves, has its caches, and leads.
-func schedulerReady(lease schedulerLease, admin *rest.Config, port int, since time.Time) func(ctx context.Context) (bool, error) {
+func schedulerReady(lease schedulerLease, admin *rest.Config, port int,
+	since time.Time) func(ctx context.Context) (bool, error) {
 	endpoint := rest.CopyConfig(admin)
 	endpoint.Host = "https://" + loopbackAddress(port)
 	return func(ctx context.Context) (bool, error) {

@@ -35,8 +35,8 @@ func readSchedulerConfig(opts sandbox.Options) ([]byte, error) {
 }
 
 // schedulerConfig returns the configuration that the scheduler runs with: the given one as it is, with the path of the
-// kubeconfig added, because kube-scheduler takes that from nowhere else once it has a file. It goes through a generic map,
-// so whatever is wrong with it is left for the scheduler to find and name.
+// kubeconfig added, because kube-scheduler takes that from nowhere else once it has a file. It goes through a generic
+// map, so whatever is wrong with it is left for the scheduler to find and name.
 func schedulerConfig(data []byte, opts sandbox.Options) ([]byte, schedulerLease, error) {
 	lease := schedulerLease{elect: true, namespace: metav1.NamespaceSystem, name: "kube-scheduler"}
 	var config map[string]any
@@ -79,8 +79,8 @@ func writeSchedulerConfig(opts sandbox.Options, content []byte) error {
 	return nil
 }
 
-// followSchedulerConfig brings changes of the user's file to the scheduler, which follows its own file, until ctx ends. The
-// scheduler has the right to the lease that the first configuration named.
+// followSchedulerConfig brings changes of the user's file to the scheduler, which follows its own file, until ctx ends.
+// The scheduler has the right to the lease that the first configuration named.
 func followSchedulerConfig(ctx context.Context, opts sandbox.Options, known []byte, lease schedulerLease) {
 	logger := klog.FromContext(ctx)
 	ticker := time.NewTicker(followEvery)
@@ -102,7 +102,8 @@ func followSchedulerConfig(ctx context.Context, opts sandbox.Options, known []by
 			content, named = data, lease
 		}
 		if named != lease {
-			logger.Error(nil, "Another lease takes a new sandbox, keeping the scheduler's configuration", "file", opts.SchedulerConfig,
+			logger.Error(nil, "Another lease takes a new sandbox, keeping the scheduler's configuration", "file",
+				opts.SchedulerConfig,
 				"lease", klog.KRef(named.namespace, named.name))
 			continue
 		}

@@ -12,7 +12,8 @@ import (
 )
 
 // gangWindow is how long a gang may be seen bound in part: bindings are separate requests to the API server, which take
-// milliseconds, or seconds on a machine that does something else. A gang that is held in part waits much longer for the rest.
+// milliseconds, or seconds on a machine that does something else. A gang that is held in part waits much longer for the
+// rest.
 const gangWindow = time.Minute
 
 // checks are the claims that are made of an outcome.
@@ -87,7 +88,8 @@ func checkPacking(o *Outcome) Check {
 
 // checkInference wants the six shares of 0.3 on as few GPUs as can hold them, and none given twice.
 func checkInference(pods []Placement) Check {
-	c := Check{Claim: "inference-shared fills two GPUs, three pods each, and none is given more than it has", OK: len(pods) == 6}
+	c := Check{Claim: "inference-shared fills two GPUs, three pods each, and none is given more than it has",
+		OK: len(pods) == 6}
 	taken := map[string]int{}
 	for _, p := range pods {
 		if len(p.Devices) != 1 {

@@ -30,8 +30,8 @@ type filling struct {
 	workload, milli int
 }
 
-// Map draws the cluster as an SVG file: every GPU of every node, in the color of the workload that has it. Parts of a shared
-// GPU are filled from below; a dot marks each pod without GPUs.
+// Map draws the cluster as an SVG file: every GPU of every node, in the color of the workload that has it. Parts of a
+// shared GPU are filled from below; a dot marks each pod without GPUs.
 func (o *Outcome) Map() string {
 	names := o.workloads()
 	var body strings.Builder
@@ -57,7 +57,8 @@ func (o *Outcome) Map() string {
 		mapWidth+16, y+8, inkHex)
 	for i, name := range names {
 		fmt.Fprintf(&b, `<rect x="%g" y="0" width="%g" height="%g" fill="%s"/><text x="%g" y="10">%s</text>`,
-			float64(i)*legendItem, cellSize, cellSize, workloadColor(i), float64(i)*legendItem+cellSize+5, html.EscapeString(name))
+			float64(i)*legendItem, cellSize, cellSize, workloadColor(i), float64(i)*legendItem+cellSize+5,
+			html.EscapeString(name))
 	}
 	b.WriteString(body.String())
 	b.WriteString("</svg>\n")
@@ -111,8 +112,10 @@ func nodeHeight() float64 { return gpuRows*(cellSize+cellGap) + cellGap + namesH
 
 func (o *Outcome) drawNode(b *strings.Builder, node *Node, names []string, x, y float64) {
 	height := nodeHeight() - namesHeight
-	fmt.Fprintf(b, `<g><title>%s: %d of %d thousandths of GPUs taken, %v per hour</title><rect x="%g" y="%g" width="%g" height="%g" rx="2" fill="none" stroke="%s"/>`,
-		html.EscapeString(node.Name), node.Milli, node.GPUs*gpu.WholeMilli, node.Price, x, y, nodeWidth(node), height, brimColor)
+	fmt.Fprintf(b,
+		`<g><title>%s: %d of %d thousandths of GPUs taken, %v per hour</title><rect x="%g" y="%g" width="%g" height="%g" rx="2" fill="none" stroke="%s"/>`,
+		html.EscapeString(node.Name), node.Milli, node.GPUs*gpu.WholeMilli, node.Price, x, y, nodeWidth(node), height,
+		brimColor)
 	gpus, dots := o.fillings(node, names)
 	for i, parts := range gpus {
 		cx := x + cellGap + float64(i/gpuRows)*(cellSize+cellGap)
@@ -122,17 +125,20 @@ func (o *Outcome) drawNode(b *strings.Builder, node *Node, names []string, x, y 
 		for _, part := range parts {
 			size := cellSize * float64(part.milli) / gpu.WholeMilli
 			bottom -= size
-			fmt.Fprintf(b, `<rect x="%g" y="%.2f" width="%g" height="%.2f" fill="%s"/>`, cx, bottom, cellSize, size, workloadColor(part.workload))
+			fmt.Fprintf(b, `<rect x="%g" y="%.2f" width="%g" height="%.2f" fill="%s"/>`, cx, bottom, cellSize, size,
+				workloadColor(part.workload))
 		}
 	}
 	for i, w := range dots {
-		fmt.Fprintf(b, `<circle cx="%g" cy="%g" r="%g" fill="%s"/>`, x+cpuMark+float64(i)*(cpuMark*2), y, cpuMark-1, workloadColor(w))
+		fmt.Fprintf(b, `<circle cx="%g" cy="%g" r="%g" fill="%s"/>`, x+cpuMark+float64(i)*(cpuMark*2), y, cpuMark-1,
+			workloadColor(w))
 	}
-	fmt.Fprintf(b, `<text class="node" x="%g" y="%g">%s</text></g>`, x, y+height+namesHeight-4, html.EscapeString(node.Name))
+	fmt.Fprintf(b, `<text class="node" x="%g" y="%g">%s</text></g>`, x, y+height+namesHeight-4,
+		html.EscapeString(node.Name))
 }
 
-// fillings are what workloads have of each GPU of a node, and the workloads of its pods without GPUs. Whole GPUs have no
-// index, so they are drawn in order.
+// fillings are what workloads have of each GPU of a node, and the workloads of its pods without GPUs. Whole GPUs have
+// no index, so they are drawn in order.
 func (o *Outcome) fillings(node *Node, names []string) (gpus [][]filling, without []int) {
 	gpus = make([][]filling, node.GPUs)
 	next := 0

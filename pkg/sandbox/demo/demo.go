@@ -1,5 +1,5 @@
-// Package demo runs the shipped examples on a sandbox, tells where each pod went and why, and checks that the outcome is
-// what the project says it is.
+// Package demo runs the shipped examples on a sandbox, tells where each pod went and why, and checks that the outcome
+// is what the project says it is.
 package demo
 
 import (
@@ -20,8 +20,8 @@ import (
 	"berth.dev/berth/pkg/sandbox"
 )
 
-// placedWithin bounds how long all workloads together may take to be placed. Usually it is a few seconds; a slow machine is no
-// failure of the scheduler.
+// placedWithin bounds how long all workloads together may take to be placed. Usually it is a few seconds; a slow
+// machine is no failure of the scheduler.
 const placedWithin = 4 * time.Minute
 
 // settledWithin bounds the wait for an outcome that stands still.
@@ -59,7 +59,8 @@ func Run(ctx context.Context, opts Options, say func(string)) (_ *Outcome, err e
 	if err := copyShipped("nodes/demo.yaml", nodesFile); err != nil {
 		return nil, err
 	}
-	sb, err := sandbox.Start(ctx, sandbox.Options{Dir: opts.Dir, NodesFile: nodesFile, APIServer: opts.APIServer, StopWithParent: !opts.Keep}, say)
+	sb, err := sandbox.Start(ctx, sandbox.Options{Dir: opts.Dir, NodesFile: nodesFile, APIServer: opts.APIServer,
+		StopWithParent: !opts.Keep}, say)
 	if err != nil {
 		return nil, fmt.Errorf("bringing up the sandbox: %w", err)
 	}
@@ -131,11 +132,12 @@ func runWorkloads(ctx context.Context, sb *sandbox.Sandbox, keep bool, say func(
 // delayKey is the annotation of a pod that says how long it runs before it succeeds (see package stages).
 const delayKey = "pod-complete.stage.kwok.x-k8s.io/delay"
 
-// runsOn is how long the Jobs of a cluster that stays up run. Otherwise they would end after a minute, and the cluster would look idle.
+// runsOn is how long the Jobs of a cluster that stays up run. Otherwise they would end after a minute, and the cluster
+// would look idle.
 const runsOn = "8760h"
 
-// objects reads a workload as kubectl apply would create it, so that the example can be applied over it later. With keep, its Jobs
-// run until they are deleted.
+// objects reads a workload as kubectl apply would create it, so that the example can be applied over it later. With
+// keep, its Jobs run until they are deleted.
 func (w workload) objects(keep bool) ([]*unstructured.Unstructured, error) {
 	objects, err := sandbox.ReadObjects(manifests.Files, w.file())
 	if err != nil {
@@ -162,8 +164,8 @@ func (w workload) objects(keep bool) ([]*unstructured.Unstructured, error) {
 	return objects, nil
 }
 
-// waitFor waits until a workload is where it should be, or patience ends, which ends with ctx. Running out of patience is no
-// error: the checks will say what is not as it should be.
+// waitFor waits until a workload is where it should be, or patience ends, which ends with ctx. Running out of patience
+// is no error: the checks will say what is not as it should be.
 func (d *watch) waitFor(ctx, patience context.Context, w workload, say func(string)) error {
 	err := wait.PollUntilContextCancel(patience, 20*time.Millisecond, true, func(context.Context) (bool, error) {
 		return d.settled(w) == w.pods, nil
@@ -181,7 +183,8 @@ func (d *watch) waitFor(ctx, patience context.Context, w workload, say func(stri
 
 // settle returns when no pod was bound or changed its node for settleTime.
 func (d *watch) settle(ctx context.Context) error {
-	return wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, settledWithin, true, func(context.Context) (bool, error) {
-		return time.Since(d.lastChange()) > settleTime, nil
-	})
+	return wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, settledWithin, true,
+		func(context.Context) (bool, error) {
+			return time.Since(d.lastChange()) > settleTime, nil
+		})
 }

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"berth.dev/berth/pkg/gpu"
-	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/price"
+	"berth.dev/berth/pkg/priceview"
 )
 
 // A cluster that stays up shows work that runs, and takes the examples once more.
@@ -41,7 +41,7 @@ func TestWorkloadsOfAClusterThatStaysUp(t *testing.T) {
 func asItShouldBe() *Outcome {
 	o := &Outcome{Nodes: map[string]*Node{}}
 	node := func(name, model string, gpus, milli int) {
-		o.Nodes[name] = &Node{Name: name, Model: model, GPUs: gpus, Milli: milli, Capacity: kubeview.OnDemand, Price: 20 * price.Dollar}
+		o.Nodes[name] = &Node{Name: name, Model: model, GPUs: gpus, Milli: milli, Capacity: priceview.OnDemand, Price: 20 * price.Dollar}
 	}
 	node("a", "NVIDIA-A100-SXM4-80GB", 8, 4*gpu.WholeMilli)
 	node("l", "NVIDIA-L4", 4, 1800)

@@ -12,18 +12,20 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"berth.dev/berth/pkg/gpu"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/price"
+	"berth.dev/berth/pkg/priceview"
 	"berth.dev/berth/pkg/tables"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // Node is what decides about a node, as the scheduler sees it.
 type Node struct {
-	Name     string                `json:"name"`
-	Model    string                `json:"model"`
-	GPUs     int                   `json:"gpus"`
-	Rack     string                `json:"rack"`
-	Capacity kubeview.CapacityType `json:"capacityType"`
+	Name     string                 `json:"name"`
+	Model    string                 `json:"model"`
+	GPUs     int                    `json:"gpus"`
+	Rack     string                 `json:"rack"`
+	Capacity priceview.CapacityType `json:"capacityType"`
 	// Price of the node per hour.
 	Price price.MicroDollars `json:"microDollarsPerHour"`
 	// Milli is the GPU taken on it, in thousandths of a GPU.
@@ -86,8 +88,8 @@ func (d *watch) outcome() *Outcome {
 	o := &Outcome{Nodes: map[string]*Node{}}
 	for i := range d.nodes {
 		node := &d.nodes[i]
-		n := &Node{Name: node.Name, Rack: node.Labels[kubeview.RackLabel], Capacity: d.rules.TypeOf(node)}
-		n.Price, _, _ = kubeview.StatedPrice(node)
+		n := &Node{Name: node.Name, Rack: node.Labels[wellknown.RackLabel], Capacity: d.rules.TypeOf(node)}
+		n.Price, _, _ = priceview.StatedPrice(node)
 		if g, _ := d.gpuKeys.ReadGPUNode(node); g != nil {
 			n.Model, n.GPUs = g.Model(), g.GPUs()
 		}
@@ -121,7 +123,7 @@ func (d *watch) outcome() *Outcome {
 func (d *watch) placement(w workload, pod *corev1.Pod, nodes map[string]*Node) Placement {
 	p := Placement{
 		Workload: w.name, Pod: pod.Name, Profile: pod.Spec.SchedulerName, Node: pod.Spec.NodeName,
-		Devices: kubeview.AssignedDevices(pod), BoundAt: d.boundAt[pod.Name],
+		Devices: gpuview.AssignedDevices(pod), BoundAt: d.boundAt[pod.Name],
 	}
 	// A request that cannot be read would have kept the pod pending.
 	if request, err := d.gpuKeys.PodGPURequest(pod); err == nil {
@@ -145,7 +147,8 @@ func (o *Outcome) why(p Placement) string {
 		}
 		return fmt.Sprintf("%s, %v per hour", node.Capacity, node.Price)
 	case p.Milli < gpu.WholeMilli:
-		return fmt.Sprintf("shares GPU %s (%d of 1000 milli-GPU are taken)", joinInts(p.Devices), o.takenOn(p.Node, p.Devices))
+		return fmt.Sprintf("shares GPU %s (%d of 1000 milli-GPU are taken)", joinInts(p.Devices),
+			o.takenOn(p.Node, p.Devices))
 	default:
 		return fmt.Sprintf("%d of its %d GPUs are taken now, %v per hour", node.Milli/gpu.WholeMilli, node.GPUs, node.Price)
 	}
@@ -181,7 +184,8 @@ func (o *Outcome) WriteTable(out io.Writer) error {
 	screen := tables.ScreenOf(out)
 	placed := tables.New(screen, tables.Column{Name: "workload"}, tables.Column{Name: "pods", Number: true},
 		tables.Column{Name: "profile", Extra: true}, tables.Column{Name: "GPUs each", Number: true},
-		tables.Column{Name: "node"}, tables.Column{Name: "model", Extra: true}, tables.Column{Name: "rack", Extra: true}, tables.Column{Name: "why there"})
+		tables.Column{Name: "node"}, tables.Column{Name: "model", Extra: true}, tables.Column{Name: "rack", Extra: true},
+		tables.Column{Name: "why there"})
 	for _, row := range o.rows() {
 		placed.Row(row...)
 	}

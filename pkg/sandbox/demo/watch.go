@@ -13,7 +13,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/priceview"
 	"berth.dev/berth/pkg/schedulerconfig"
 )
 
@@ -52,8 +53,8 @@ func workloadOf(pod *corev1.Pod) (workload, bool) {
 // watch follows the pods and knows when each was first seen bound.
 type watch struct {
 	nodes   []corev1.Node
-	rules   kubeview.CapacityRules
-	gpuKeys kubeview.GPUKeys
+	rules   priceview.CapacityRules
+	gpuKeys gpuview.Keys
 
 	mu      sync.Mutex
 	pods    map[string]*corev1.Pod

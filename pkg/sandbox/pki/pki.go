@@ -35,9 +35,9 @@ const (
 // certLifetime is longer than anybody leaves a sandbox up.
 const certLifetime = 365 * 24 * time.Hour
 
-// Dir is the folder with the key material of one sandbox: one authority that signs for etcd, the API server and every client, and
-// one for proxies that say who their clients are. They are two, as in kubeadm: with one, the API server would check the certificate
-// of a client twice for each request.
+// Dir is the folder with the key material of one sandbox: one authority that signs for etcd, the API server and every
+// client, and one for proxies that say who their clients are. They are two, as in kubeadm: with one, the API server
+// would check the certificate of a client twice for each request.
 type Dir string
 
 // Cert is the path of a certificate.
@@ -52,7 +52,8 @@ func New(dir string) (Dir, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return p, fmt.Errorf("creating the folder of keys: %w", err)
 	}
-	loopback := certutil.AltNames{DNSNames: []string{"localhost", "kubernetes.default.svc"}, IPs: []net.IP{net.IPv4(127, 0, 0, 1)}}
+	loopback := certutil.AltNames{DNSNames: []string{"localhost", "kubernetes.default.svc"},
+		IPs: []net.IP{net.IPv4(127, 0, 0, 1)}}
 	// No certificate may have the subject of its authority: OpenSSL, and what is built on it, takes it for self-signed.
 	ca, caKey, err := p.newAuthority(CA, "berth-sandbox-ca")
 	if err != nil {
@@ -71,7 +72,8 @@ func New(dir string) (Dir, error) {
 		{Server, certConfig("berth-sandbox-server", nil, loopback), both},
 		{EtcdClient, certConfig("kube-apiserver", nil, certutil.AltNames{}), client},
 		{Admin, certConfig("berth-admin", []string{"system:masters"}, certutil.AltNames{}), client},
-		{Scheduler, certConfig(schedulerUser, []string{"system:serviceaccounts", "system:serviceaccounts:kube-system"}, certutil.AltNames{}), client},
+		{Scheduler, certConfig(schedulerUser, []string{"system:serviceaccounts", "system:serviceaccounts:kube-system"},
+			certutil.AltNames{}), client},
 	} {
 		c.config.Usages = c.usages
 		cert, key, err := pkiutil.NewCertAndKey(ca, caKey, c.config)
@@ -102,7 +104,8 @@ func (p Dir) newAuthority(name, subject string) (*x509.Certificate, crypto.Signe
 
 func certConfig(name string, groups []string, alt certutil.AltNames) *pkiutil.CertConfig {
 	return &pkiutil.CertConfig{
-		Config:              certutil.Config{CommonName: name, Organization: groups, AltNames: alt, NotBefore: time.Now().Add(-time.Minute)},
+		Config: certutil.Config{CommonName: name, Organization: groups, AltNames: alt,
+			NotBefore: time.Now().Add(-time.Minute)},
 		NotAfter:            time.Now().Add(certLifetime),
 		EncryptionAlgorithm: kubeadmapi.EncryptionAlgorithmECDSAP256,
 	}

@@ -1,8 +1,8 @@
 // Package port keeps ports of loopback for servers that do not listen yet, or not all the time.
 //
-// A server that is told its port listens seconds after the port was chosen, and again after each restart. Meanwhile nothing
-// would keep the port from others. So it is held on a second address of loopback, where nothing is served, and everything that
-// chooses ports in this way needs both addresses. That of the server stays free.
+// A server that is told its port listens seconds after the port was chosen, and again after each restart. Meanwhile
+// nothing would keep the port from others. So it is held on a second address of loopback, where nothing is served, and
+// everything that chooses ports in this way needs both addresses. That of the server stays free.
 package port
 
 import (
@@ -12,8 +12,8 @@ import (
 	"net"
 )
 
-// Free ports are taken from below those that the kernel gives to connections, which may take one while no server has it, and
-// from below those of Services of type NodePort.
+// Free ports are taken from below those that the kernel gives to connections, which may take one while no server has
+// it, and from below those of Services of type NodePort.
 const (
 	firstFree = 20000
 	lastFree  = 29999
@@ -48,7 +48,8 @@ func Reserve(number int) (*Reservation, error) {
 	return nil, failure
 }
 
-// reserve asks for the address of the server last, and so not at all while the port is reserved: the server may be about to listen.
+// reserve asks for the address of the server last, and so not at all while the port is reserved: the server may be
+// about to listen.
 func reserve(number int) (*Reservation, error) {
 	holder, err := net.Listen("tcp", address(reserved, number))
 	if err != nil {

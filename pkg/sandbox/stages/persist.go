@@ -11,8 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Persist lets kwok try again what failed because etcd or the API server died meanwhile, as a kubelet does. kwok repeats what is refused
-// with "service unavailable" and forgets the rest: a pod whose deletion it could not write then would be there forever.
+// Persist lets kwok try again what failed because etcd or the API server died meanwhile, as a kubelet does. kwok
+// repeats what is refused with "service unavailable" and forgets the rest: a pod whose deletion it could not write then
+// would be there forever.
 func Persist(next http.RoundTripper) http.RoundTripper { return persistent{next} }
 
 // persistent turns what a write may recover from into "service unavailable".
@@ -47,7 +48,9 @@ func unavailable(r *http.Request, why string) (*http.Response, error) {
 		return nil, fmt.Errorf("encoding a status: %w", err)
 	}
 	return &http.Response{
-		Status: http.StatusText(http.StatusServiceUnavailable), StatusCode: http.StatusServiceUnavailable, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: http.Header{"Content-Type": {runtime.ContentTypeJSON}}, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)), Request: r,
+		Status: http.StatusText(http.StatusServiceUnavailable), StatusCode: http.StatusServiceUnavailable, Proto: "HTTP/1.1",
+		ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{"Content-Type": {runtime.ContentTypeJSON}}, Body: io.NopCloser(bytes.NewReader(body)),
+		ContentLength: int64(len(body)), Request: r,
 	}, nil
 }

@@ -17,8 +17,8 @@ import (
 //go:embed *.yaml
 var own embed.FS
 
-// All returns the stages by what they are for: pods run as soon as they are bound, end as they are told, and go away when they
-// are deleted; nodes renew their leases.
+// All returns the stages by what they are for: pods run as soon as they are bound, end as they are told, and go away
+// when they are deleted; nodes renew their leases.
 func All() (map[internalversion.StageResourceRef][]*internalversion.Stage, error) {
 	texts := []string{fast.DefaultNodeInit, heartbeat.DefaultNodeHeartbeatWithLease, podfast.DefaultPodReady}
 	names, err := fs.Glob(own, "*.yaml")

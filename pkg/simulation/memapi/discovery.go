@@ -22,7 +22,8 @@ func (s *Server) discover(req *http.Request) *http.Response {
 	case len(parts) == 1 && parts[0] == "version":
 		answer = version.Info{Major: "1", Minor: "37", GitVersion: "v1.37.2"}
 	case len(parts) == 1 && parts[0] == "api":
-		answer = metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions", APIVersion: "v1"}, Versions: []string{"v1"}}
+		answer = metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions", APIVersion: "v1"},
+			Versions: []string{"v1"}}
 	case len(parts) == 1 && parts[0] == "apis":
 		answer = s.groups()
 	case len(parts) == 2 && parts[0] == "api":
@@ -66,7 +67,8 @@ func (s *Server) groups() *metav1.APIGroupList {
 }
 
 func (s *Server) resources(gv schema.GroupVersion) *metav1.APIResourceList {
-	list := &metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: gv.String()}
+	list := &metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"},
+		GroupVersion: gv.String()}
 	for gvr, k := range s.kinds {
 		if gvr.GroupVersion() == gv {
 			list.APIResources = append(list.APIResources, metav1.APIResource{

@@ -122,9 +122,11 @@ func (s *Server) read(req *http.Request, t target) *http.Response {
 	return respond(req, http.StatusOK, info.MediaType, encoded)
 }
 
-// watch opens a watch from now on. A client that asks for an older version than the present one would miss what happened
-// in between, so it is told to list again. That holds for version 0, too: it is the version of a list of an empty server.
-func (s *Server) watch(req *http.Request, t target, tab *table, match selector, info runtime.SerializerInfo) *http.Response {
+// watch opens a watch from now on. A client that asks for an older version than the present one would miss what
+// happened in between, so it is told to list again. That holds for version 0, too: it is the version of a list of an
+// empty server.
+func (s *Server) watch(req *http.Request, t target, tab *table, match selector,
+	info runtime.SerializerInfo) *http.Response {
 	from := req.URL.Query().Get("resourceVersion")
 	var missed []Event
 	if from != "" && from != strconv.FormatInt(s.version, 10) {
@@ -176,7 +178,8 @@ func success(req *http.Request, code int, info runtime.SerializerInfo, obj runti
 }
 
 func failure(req *http.Request, err error) *http.Response {
-	status := metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError, Message: err.Error()}
+	status := metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError,
+		Reason: metav1.StatusReasonInternalError, Message: err.Error()}
 	var withStatus apierrors.APIStatus
 	if errors.As(err, &withStatus) {
 		status = withStatus.Status()

@@ -13,8 +13,9 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// applyPatch returns the patched object. An apply patch is merged: fields have no owners, so what a manager does not apply any more stays. Merge patches are applied to the object's fields as a map, which takes half of the
-// time of doing it to its text.
+// applyPatch returns the patched object. An apply patch is merged: fields have no owners, so what a manager does not
+// apply any more stays. Merge patches are applied to the object's fields as a map, which takes half of the time of
+// doing it to its text.
 func applyPatch(old runtime.Object, patchType types.PatchType, patch []byte) (runtime.Object, error) {
 	before := old
 	_, custom := old.(*unstructured.Unstructured)
@@ -46,7 +47,8 @@ func applyPatch(old runtime.Object, patchType types.PatchType, patch []byte) (ru
 	return checkPatched(before, obj)
 }
 
-func mergeFields(fields map[string]any, patchType types.PatchType, patch []byte, old runtime.Object) (map[string]any, error) {
+func mergeFields(fields map[string]any, patchType types.PatchType, patch []byte, old runtime.Object) (map[string]any,
+	error) {
 	var changes map[string]any
 	if err := utiljson.Unmarshal(patch, &changes); err != nil {
 		return nil, fmt.Errorf("reading a JSON object: %w", err)

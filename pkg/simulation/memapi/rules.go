@@ -13,12 +13,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Rules are what an API server does to objects besides storing them. They hold for requests, not for the server's own methods, and
-// are called while the server is locked. A server without rules stores what it is given, drops events, and keeps no history.
+// Rules are what an API server does to objects besides storing them. They hold for requests, not for the server's own
+// methods, and are called while the server is locked. A server without rules stores what it is given, drops events, and
+// keeps no history.
 type Rules interface {
 	// Create returns the object as it is stored: complete, with a name, a UID and a time of creation.
 	Create(gvr schema.GroupVersionResource, obj runtime.Object) (runtime.Object, error)
-	// Update returns the object as it is stored after a write to it or to its subresource, such as "status". Old must not be changed.
+	// Update returns the object as it is stored after a write to it or to its subresource, such as "status". Old must
+	// not be changed.
 	Update(gvr schema.GroupVersionResource, subresource string, obj, old runtime.Object) (runtime.Object, error)
 	// Delete changes the object, a copy of the stored one, if it does not go at once, and says how long it stays.
 	Delete(gvr schema.GroupVersionResource, obj runtime.Object, options *metav1.DeleteOptions) (Stay, error)
@@ -38,7 +40,8 @@ const (
 const historyLength = 4096
 
 // endByRules deletes the stored object as the rules say.
-func (s *Server) endByRules(gvr schema.GroupVersionResource, key types.NamespacedName, options *metav1.DeleteOptions) (runtime.Object, error) {
+func (s *Server) endByRules(gvr schema.GroupVersionResource, key types.NamespacedName,
+	options *metav1.DeleteOptions) (runtime.Object, error) {
 	tab, err := s.table(gvr)
 	if err != nil {
 		return nil, err
@@ -61,7 +64,8 @@ func (s *Server) endByRules(gvr schema.GroupVersionResource, key types.Namespace
 }
 
 // endIfDone removes an object that was deleted and that a write has just left without finalizers.
-func (s *Server) endIfDone(gvr schema.GroupVersionResource, key types.NamespacedName, obj runtime.Object) (runtime.Object, error) {
+func (s *Server) endIfDone(gvr schema.GroupVersionResource, key types.NamespacedName,
+	obj runtime.Object) (runtime.Object, error) {
 	m, err := meta.Accessor(obj)
 	if err != nil || m.GetDeletionTimestamp() == nil || len(m.GetFinalizers()) > 0 {
 		return obj, err //nolint:wrapcheck // it is the answer
@@ -127,7 +131,8 @@ func versionOf(obj runtime.Object) int64 {
 }
 
 // definitions is the resource of the kinds that are defined by objects.
-var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
+	Resource: "customresourcedefinitions"}
 
 // serve makes the kind known that an object defines. Other objects define none.
 func (s *Server) serve(obj runtime.Object) {
@@ -147,6 +152,7 @@ func (s *Server) serve(obj runtime.Object) {
 		}
 		name, _ := version["name"].(string)
 		gvr := schema.GroupVersionResource{Group: field("group"), Version: name, Resource: field("names", "plural")}
-		s.kinds[gvr] = kind{gvk: gvr.GroupVersion().WithKind(field("names", "kind")), namespaced: field("scope") == "Namespaced", custom: true}
+		s.kinds[gvr] = kind{gvk: gvr.GroupVersion().WithKind(field("names", "kind")),
+			namespaced: field("scope") == "Namespaced", custom: true}
 	}
 }

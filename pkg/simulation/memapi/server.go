@@ -1,11 +1,11 @@
-// Package memapi is a Kubernetes API in memory, reached through the transport of ordinary client-go clients: list, watch,
-// get, create, update, patch, delete, the binding and status subresources, and discovery, for every built-in type and for
-// the custom resources that are registered. It has no authentication and no garbage collection, and without Rules no admission,
-// defaults or history either; what a scheduler writes is all that it is for.
+// Package memapi is a Kubernetes API in memory, reached through the transport of ordinary client-go clients: list,
+// watch, get, create, update, patch, delete, the binding and status subresources, and discovery, for every built-in
+// type and for the custom resources that are registered. It has no authentication and no garbage collection, and
+// without Rules no admission, defaults or history either; what a scheduler writes is all that it is for.
 //
 // Reads are answered at once. Writes that come through the transport are, when the server is Deferred, held until
-// CommitFirst, which applies them one by one in an order that depends on nothing but the requests themselves, so that goroutines
-// that write at the same instant leave the same history whatever the order in which they ran.
+// CommitFirst, which applies them one by one in an order that depends on nothing but the requests themselves, so that
+// goroutines that write at the same instant leave the same history whatever the order in which they ran.
 package memapi
 
 import (
@@ -51,8 +51,9 @@ type Server struct {
 	Observe func(Event)
 	// MutateBinding, when set, may change the pod that a binding is about to store, as a kubelet would that starts it.
 	MutateBinding func(pod runtime.Object)
-	// Graceful lets a pod that has a node and says how long it takes to end (spec.terminationGracePeriodSeconds) stay, marked with a
-	// deletionTimestamp, when a client deletes it, until Delete is called. Without it every deletion is done at once.
+	// Graceful lets a pod that has a node and says how long it takes to end (spec.terminationGracePeriodSeconds) stay,
+	// marked with a deletionTimestamp, when a client deletes it, until Delete is called. Without it every deletion is
+	// done at once.
 	Graceful bool
 	// Weather, when set before the first use, delays and loses writes and delays events.
 	Weather Weather
@@ -79,7 +80,8 @@ type table struct {
 	born     map[types.NamespacedName]int64 // the version at which each object was created
 	watchers []*watcher
 	version  int64 // of the last change to any object in it
-	// history is kept for watches from an earlier version; forgotten is the version of the last event that it does not hold any more.
+	// history is kept for watches from an earlier version; forgotten is the version of the last event that it does not
+	// hold any more.
 	history   []Event
 	forgotten int64
 }
@@ -104,7 +106,8 @@ var clusterScoped = map[string]bool{
 func builtinKinds() map[schema.GroupVersionResource]kind {
 	kinds := map[schema.GroupVersionResource]kind{}
 	for gvk := range scheme.Scheme.AllKnownTypes() {
-		if gvk.Version == runtime.APIVersionInternal || strings.HasSuffix(gvk.Kind, "List") || strings.HasSuffix(gvk.Kind, "Options") {
+		if gvk.Version == runtime.APIVersionInternal || strings.HasSuffix(gvk.Kind, "List") ||
+			strings.HasSuffix(gvk.Kind, "Options") {
 			continue
 		}
 		gvr, _ := meta.UnsafeGuessKindToResource(gvk)
@@ -188,7 +191,8 @@ func (s *Server) table(gvr schema.GroupVersionResource) (*table, error) {
 	return t, nil
 }
 
-// sorted lists in the order of creation, so that the caller that fills the server decides in which order a scheduler sees nodes.
+// sorted lists in the order of creation, so that the caller that fills the server decides in which order a scheduler
+// sees nodes.
 func (t *table) sorted(namespace string, match selector) []runtime.Object {
 	keys := make([]types.NamespacedName, 0, len(t.objects))
 	for key, obj := range t.objects {
@@ -239,7 +243,8 @@ func (s *Server) create(gvr schema.GroupVersionResource, obj runtime.Object) (ru
 	return obj, nil
 }
 
-func (s *Server) update(gvr schema.GroupVersionResource, key types.NamespacedName, change func(runtime.Object) (runtime.Object, error)) (runtime.Object, error) {
+func (s *Server) update(gvr schema.GroupVersionResource, key types.NamespacedName,
+	change func(runtime.Object) (runtime.Object, error)) (runtime.Object, error) {
 	t, err := s.table(gvr)
 	if err != nil {
 		return nil, err
@@ -284,7 +289,8 @@ func setGeneration(old, obj runtime.Object) {
 	}
 }
 
-func (s *Server) remove(gvr schema.GroupVersionResource, key types.NamespacedName, conditions *metav1.Preconditions) (runtime.Object, error) {
+func (s *Server) remove(gvr schema.GroupVersionResource, key types.NamespacedName,
+	conditions *metav1.Preconditions) (runtime.Object, error) {
 	t, err := s.table(gvr)
 	if err != nil {
 		return nil, err
@@ -315,10 +321,12 @@ func holds(conditions *metav1.Preconditions, gvr schema.GroupVersionResource, m 
 	case conditions == nil:
 		return nil
 	case conditions.UID != nil && *conditions.UID != m.GetUID():
-		return errConflict(gvr, m.GetName(), fmt.Sprintf("the UID in the precondition (%s) is not that of the object (%s)", *conditions.UID, m.GetUID()))
+		return errConflict(gvr, m.GetName(),
+			fmt.Sprintf("the UID in the precondition (%s) is not that of the object (%s)", *conditions.UID, m.GetUID()))
 	case conditions.ResourceVersion != nil && *conditions.ResourceVersion != m.GetResourceVersion():
-		return errConflict(gvr, m.GetName(), fmt.Sprintf("the resource version in the precondition (%s) is not that of the object (%s)",
-			*conditions.ResourceVersion, m.GetResourceVersion()))
+		return errConflict(gvr, m.GetName(),
+			fmt.Sprintf("the resource version in the precondition (%s) is not that of the object (%s)",
+				*conditions.ResourceVersion, m.GetResourceVersion()))
 	}
 	return nil
 }

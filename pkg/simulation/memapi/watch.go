@@ -71,7 +71,8 @@ type watcher struct {
 	err    error
 }
 
-func newWatcher(namespace string, match selector, encode func(EventType, runtime.Object) ([]byte, error), release func(*watcher)) *watcher {
+func newWatcher(namespace string, match selector, encode func(EventType, runtime.Object) ([]byte, error),
+	release func(*watcher)) *watcher {
 	w := &watcher{namespace: namespace, match: match, encode: encode, release: release}
 	w.cond.L = &w.mu
 	return w

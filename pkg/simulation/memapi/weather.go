@@ -17,7 +17,8 @@ const (
 	AnswerLost
 )
 
-// Weather makes the network between the server and its clients slow and lossy. Its methods are called from any goroutine.
+// Weather makes the network between the server and its clients slow and lossy. Its methods are called from any
+// goroutine.
 type Weather interface {
 	// Request says how long a request that writes is under way, how long its answer is, and whether one of them is lost.
 	Request(req *http.Request) (there, back time.Duration, fate Fate)

@@ -76,8 +76,8 @@ func (s *Server) Undefer() {
 // Pending signals that a write has begun to wait.
 func (s *Server) Pending() <-chan struct{} { return s.writes.changed }
 
-// CommitFirst applies the first of the writes that wait, in the order of their paths, methods and bodies, and says whether there was
-// one. What follows from one write can so come to rest before the next.
+// CommitFirst applies the first of the writes that wait, in the order of their paths, methods and bodies, and says
+// whether there was one. What follows from one write can so come to rest before the next.
 func (s *Server) CommitFirst() bool {
 	q := &s.writes
 	q.mu.Lock()
@@ -116,7 +116,8 @@ func (s *Server) write(req *http.Request, t target, body []byte) *http.Response 
 		if err := s.bind(t, body); err != nil {
 			return failure(req, err)
 		}
-		done := &metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusSuccess, Code: http.StatusCreated}
+		done := &metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusSuccess,
+			Code: http.StatusCreated}
 		return success(req, http.StatusCreated, info, done)
 	case req.Method == http.MethodPost && t.subresource == "":
 		code = http.StatusCreated
@@ -132,7 +133,8 @@ func (s *Server) write(req *http.Request, t target, body []byte) *http.Response 
 			return failure(req, derr)
 		}
 		if t.key.Name == "" {
-			obj = &metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusSuccess, Code: http.StatusOK}
+			obj = &metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusSuccess,
+				Code: http.StatusOK}
 			err = s.endAll(req, tab, t, options)
 		} else {
 			obj, err = s.end(t, options)
@@ -218,7 +220,8 @@ func (s *Server) rewrite(t target, change func(old runtime.Object) (runtime.Obje
 // errUnchanged ends a write that leaves an object as it was: it gets no new version, and watches do not hear of it.
 var errUnchanged = errors.New("unchanged")
 
-// checkVersion refuses a write of an object that names another version than the stored one. One that names none is taken.
+// checkVersion refuses a write of an object that names another version than the stored one. One that names none is
+// taken.
 func checkVersion(t target, old, written runtime.Object) error {
 	was, err := meta.Accessor(old)
 	if err != nil {
@@ -229,7 +232,8 @@ func checkVersion(t target, old, written runtime.Object) error {
 		return err
 	}
 	if version := is.GetResourceVersion(); version != "" && version != was.GetResourceVersion() {
-		return errConflict(t.gvr, t.key.Name, "the object has been modified; please apply your changes to the latest version and try again")
+		return errConflict(t.gvr, t.key.Name,
+			"the object has been modified; please apply your changes to the latest version and try again")
 	}
 	return nil
 }

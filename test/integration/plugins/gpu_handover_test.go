@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"berth.dev/berth/manifests"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/test/harness/box"
 )
 
@@ -151,7 +151,7 @@ func given(pods []*v1.Pod) (names []string, wrong error) {
 		if pod.Spec.NodeName == "" {
 			continue
 		}
-		held, ok := kubeview.Granted(pod)
+		held, ok := gpuview.Granted(pod)
 		if !ok || len(held.Devices) != 1 {
 			return nil, fmt.Errorf("pod %s is bound with the conditions %+v, want one with its device", pod.Name, pod.Status.Conditions)
 		}

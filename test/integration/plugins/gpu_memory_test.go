@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/wellknown"
 	"berth.dev/berth/test/harness/box"
 )
 
@@ -38,11 +38,11 @@ func largePod(number int, keys []string) *v1.Pod {
 	spaces := strings.Repeat(" ", largeValue/2-40)
 	switch form := number % 4; form {
 	case 0:
-		pod.Annotations = strs{kubeview.GPUModelsKey: largeText(number)} // what was remembered by the pod before
+		pod.Annotations = strs{wellknown.GPUModelsKey: largeText(number)} // what was remembered by the pod before
 	case 1:
 		pod.Annotations = strs{keys[number/4%len(keys)]: largeText(number)}
 	case 2:
-		pod.Annotations = strs{kubeview.GPUModelsKey: "Tesla-T4" + spaces, kubeview.DatasetsKey: fmt.Sprint("data-", number) + spaces}
+		pod.Annotations = strs{wellknown.GPUModelsKey: "Tesla-T4" + spaces, wellknown.DatasetsKey: fmt.Sprint("data-", number) + spaces}
 	default:
 		pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Job", Name: largeText(number),
 			UID: types.UID(fmt.Sprint("job-", number)), Controller: ptr.To(true)}}
@@ -53,13 +53,13 @@ func largePod(number int, keys []string) *v1.Pod {
 // testMemory has a tenant create and delete pods with large values.
 func testMemory(t *testing.T, b *box.Box) {
 	b = b.Part(t, "large", attackedNode)
-	keys := kubeview.OwnKeys()
+	keys := wellknown.Own()
 	for key := range stale {
 		keys = append(keys, key)
 	}
 	keys = append(keys, "alibabacloud.com/gpu-milli", "gpu-fraction", "example.com/anything")
 	for at, key := range keys {
-		if key == kubeview.SchedulerKey {
+		if key == wellknown.SchedulerKey {
 			keys[at] = "nvidia.com/use-gputype"
 		}
 	}

@@ -6,7 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/test/harness/box"
 )
 
@@ -31,7 +31,7 @@ func testNativeShares(t *testing.T, b *box.Box) {
 		used := map[int]bool{}
 		for _, name := range numbered("two", 2) {
 			g.Bound(t, name, "")
-			for _, device := range kubeview.AssignedDevices(g.Pod(t, name)) {
+			for _, device := range gpuview.AssignedDevices(g.Pod(t, name)) {
 				used[device] = true
 			}
 		}

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/test/harness/box"
 	"berth.dev/berth/test/harness/objects"
 )
@@ -108,7 +108,7 @@ func testShares(t *testing.T, b *box.Box) {
 			if strings.HasPrefix(pod.Name, "late") {
 				milli = 400
 			}
-			devices := kubeview.AssignedDevices(pod)
+			devices := gpuview.AssignedDevices(pod)
 			if len(devices) != 1 {
 				t.Errorf("pod %s on %s was told the devices %v", pod.Name, pod.Spec.NodeName, devices)
 				continue

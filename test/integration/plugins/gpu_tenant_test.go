@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/test/harness/box"
 )
 
@@ -94,7 +94,7 @@ func (a *attack) granted(t *testing.T, name string) int {
 		if pod.Spec.NodeName == "" || pod.Status.Phase != v1.PodRunning {
 			return false, nil
 		}
-		held, ok := kubeview.Granted(pod)
+		held, ok := gpuview.Granted(pod)
 		if !ok || len(held.Devices) != 1 {
 			return false, fmt.Errorf("it runs with the conditions %+v, want one with its device", pod.Status.Conditions)
 		}
@@ -193,8 +193,8 @@ func testTenants(t *testing.T, b *box.Box) {
 		a.granted(t, "first")
 		born := gpuPod("born-with-a-grant", nil, nil)
 		born.Spec.NodeName = node
-		born.Status = v1.PodStatus{Conditions: []v1.PodCondition{{Type: kubeview.GPUsAssigned, Status: v1.ConditionTrue, Message: "{}"}}}
-		if made := a.create(t, born); strings.Contains(fmt.Sprint(made.Status.Conditions), string(kubeview.GPUsAssigned)) {
+		born.Status = v1.PodStatus{Conditions: []v1.PodCondition{{Type: gpuview.GPUsAssigned, Status: v1.ConditionTrue, Message: "{}"}}}
+		if made := a.create(t, born); strings.Contains(fmt.Sprint(made.Status.Conditions), string(gpuview.GPUsAssigned)) {
 			t.Errorf("a pod was created with the conditions %+v", made.Status.Conditions)
 		}
 	})

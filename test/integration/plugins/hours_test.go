@@ -10,8 +10,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/sandbox"
+	"berth.dev/berth/pkg/wellknown"
 	"berth.dev/berth/test/harness/box"
 )
 
@@ -127,10 +127,10 @@ func moveWindows(t *testing.T, b *box.Box, from, to time.Time) {
 func hoursPod(name, window string, deadline time.Time) *v1.Pod {
 	p := pod(name, "hours-scheduler", asking(strs{"cpu": "1", "memory": "1Gi"}))
 	if window != "" {
-		p.Annotations[kubeview.StartWindowKey] = window
+		p.Annotations[wellknown.StartWindowKey] = window
 	}
 	if !deadline.IsZero() {
-		p.Annotations[kubeview.DeadlineKey] = deadline.Format(time.RFC3339)
+		p.Annotations[wellknown.DeadlineKey] = deadline.Format(time.RFC3339)
 	}
 	return p
 }

@@ -19,7 +19,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/wellknown"
 	"berth.dev/berth/test/harness/box"
 )
 
@@ -66,12 +67,12 @@ func testControllers(t *testing.T, b *box.Box) {
 			ids, classes := map[gang.ID]bool{}, map[string]bool{}
 			own.AwaitPods(t, fmt.Sprintf("%d pods", tc.pods), func(pods []*v1.Pod) (bool, error) {
 				for _, pod := range pods {
-					m, err := (*kubeview.GangOwnerPolicy)(nil).GangOf(pod)
+					m, err := (*gangview.OwnerPolicy)(nil).GangOf(pod)
 					if err != nil || !strings.HasPrefix(m.ID.Name, tc.gang) {
 						return false, fmt.Errorf("pod %s is of gang %v: %w", pod.Name, m.ID, err)
 					}
 					ids[m.ID] = true
-					classes[kubeview.GangMember(pod, kubeview.Membership{}, nil, true).Class] = true
+					classes[gangview.Member(pod, gangview.Membership{}, nil, true).Class] = true
 				}
 				return len(pods) >= tc.pods, nil
 			})
@@ -103,7 +104,7 @@ func testOwners(t *testing.T, b *box.Box) {
 	member := func(t *testing.T, kind, owner string) string {
 		t.Helper()
 		name := owner + "-worker-0"
-		b.Create(t, pod(name, "gang-scheduler", annotated(strs{kubeview.GangKey: "true"}),
+		b.Create(t, pod(name, "gang-scheduler", annotated(strs{wellknown.GangKey: "true"}),
 			labeled(strs{"training.kubeflow.org/job-name": owner}), func(p *v1.Pod) {
 				p.OwnerReferences = []metav1.OwnerReference{
 					{APIVersion: "kubeflow.org/v1", Kind: kind, Name: owner, UID: "u", Controller: ptr.To(true)}}

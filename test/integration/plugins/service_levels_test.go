@@ -12,7 +12,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/wellknown"
 	"berth.dev/berth/test/harness/box"
 )
 
@@ -73,7 +73,7 @@ func testServiceLevels(t *testing.T, b *box.Box, measured *figures) {
 		b.Create(t, pod(name, "slo-scheduler", append(changes, asking(strs{"cpu": "1", "memory": "1Gi"}))...))
 	}
 
-	quick := annotated(strs{kubeview.SLOLatencyKey: "100"})
+	quick := annotated(strs{wellknown.SLOLatencyKey: "100"})
 	create("quick", quick)
 	b.Bound(t, "quick", "fast-0")
 	// A gang is dry-run with the same scores.
@@ -81,16 +81,16 @@ func testServiceLevels(t *testing.T, b *box.Box, measured *figures) {
 	create("pair-1", quick, ganged("pair", "2"))
 	b.Bound(t, "pair-0", "fast-0")
 	b.Bound(t, "pair-1", "fast-0")
-	create("unreadable", annotated(strs{kubeview.SLOThroughputKey: "lots"}))
+	create("unreadable", annotated(strs{wellknown.SLOThroughputKey: "lots"}))
 	b.Told(t, "unreadable", `pod annotation berth.dev/slo-throughput: "lots" is not a decimal number`)
-	create("unclassed", labeled(strs{kubeview.SLAClassKey: "gold"}))
+	create("unclassed", labeled(strs{wellknown.SLAClassKey: "gold"}))
 	b.Told(t, "unclassed", `pod label berth.dev/sla-class: "gold" is not one of the classes open to pods of PriorityClass "": "interactive", "batch"`)
 	b.Patch(t, "unclassed", `{"metadata":{"labels":{"berth.dev/sla-class":"batch"}}}`)
 	b.Bound(t, "unclassed", "")
 
 	inQueue := func(name, class string) {
 		t.Helper()
-		create(name, selecting(strs{"narrow": "yes"}), annotated(strs{kubeview.SLAClassKey: class}))
+		create(name, selecting(strs{"narrow": "yes"}), annotated(strs{wellknown.SLAClassKey: class}))
 	}
 	inQueue("first", "interactive")
 	b.Bound(t, "first", "narrow-0")

@@ -14,8 +14,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"berth.dev/berth/pkg/kubeview"
 	"berth.dev/berth/pkg/sandbox"
+	"berth.dev/berth/pkg/wellknown"
 	"berth.dev/berth/test/harness/box"
 )
 
@@ -93,7 +93,7 @@ func agentsHaveTheirRights(t *testing.T, shared *box.Box) {
 	}
 	installAgent(t, shared)
 	own, unbound := clientOf(t, agentKubeconfig(t, shared, "own")), clientOf(t, agentKubeconfig(t, shared, ""))
-	inUse := metadata("annotations", map[string]any{kubeview.GPUsInUseKey: "0"})
+	inUse := metadata("annotations", map[string]any{wellknown.GPUsInUseKey: "0"})
 	var last error
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -108,7 +108,7 @@ func agentsHaveTheirRights(t *testing.T, shared *box.Box) {
 
 	t.Run("an agent writes and removes its annotations on its own node", func(t *testing.T) {
 		for _, value := range []any{"0", nil} {
-			if err := patch(t.Context(), own, "own", "", metadata("annotations", map[string]any{kubeview.GPUsInUseKey: value})); err != nil {
+			if err := patch(t.Context(), own, "own", "", metadata("annotations", map[string]any{wellknown.GPUsInUseKey: value})); err != nil {
 				t.Errorf("writing %v: %v", value, err)
 			}
 		}

@@ -20,8 +20,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	podresourcesv1 "k8s.io/kubelet/pkg/apis/podresources/v1"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/nodeagent/nvidiasmi/nvidiasmitest"
+	"berth.dev/berth/pkg/wellknown"
 	"berth.dev/berth/test/harness/box"
 )
 
@@ -116,8 +117,8 @@ func (m *machine) published(t *testing.T, inUse string, unhealthy int) {
 		if err != nil {
 			return false, err
 		}
-		value, ok := node.Annotations[kubeview.GPUsInUseKey]
-		devices := node.Annotations[kubeview.GPUDevicesKey]
+		value, ok := node.Annotations[wellknown.GPUsInUseKey]
+		devices := node.Annotations[wellknown.GPUDevicesKey]
 		if unhealthy == none {
 			return ok && value == inUse && devices != "" && !strings.Contains(devices, `"healthy":false`), nil
 		}
@@ -150,7 +151,7 @@ func (m *machine) submit(t *testing.T, name string, gpus int64) {
 		Containers: []corev1.Container{{Name: "c", Image: "work:1", Resources: corev1.ResourceRequirements{Requests: list, Limits: list}}},
 	}}
 	if gpus > 1 {
-		pod.Annotations = map[string]string{kubeview.GPUInterconnectKey: "required"}
+		pod.Annotations = map[string]string{wellknown.GPUInterconnectKey: "required"}
 	}
 	m.Create(t, pod)
 }
@@ -268,7 +269,7 @@ func schedulerFollowsAgent(t *testing.T, shared *box.Box) {
 	})
 
 	t.Run("when it is old the best connected GPUs are taken to be in use", func(t *testing.T) {
-		m.reports(t, time.Now().Add(kubeview.InUseLasts+time.Minute))
+		m.reports(t, time.Now().Add(gpuview.InUseLasts+time.Minute))
 		// A report of the kubelet that changes nothing else wakes no pod: one that comes later sees it at once.
 		m.remove(t, "misled")
 		m.submit(t, "rightly", 2)

@@ -18,18 +18,19 @@ import (
 	"k8s.io/client-go/util/cert"
 
 	"berth.dev/berth/pkg/dashboard"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/overview"
 	"berth.dev/berth/pkg/price"
+	"berth.dev/berth/pkg/priceview"
 	"berth.dev/berth/test/harness/box"
 )
 
 // inCluster serves the dashboard to readers with tokens, and returns its address and a client that trusts it.
 func inCluster(t *testing.T, shared *box.Box) (string, *http.Client) {
 	t.Helper()
-	watcher, err := overview.NewWatcher(shared.Config, overview.NewBook(kubeview.DefaultGPUKeys(), overview.Pricing{
+	watcher, err := overview.NewWatcher(shared.Config, overview.NewBook(gpuview.DefaultKeys(), overview.Pricing{
 		Of: func(n *corev1.Node) (price.MicroDollars, bool) {
-			p, ok, _ := kubeview.StatedPrice(n)
+			p, ok, _ := priceview.StatedPrice(n)
 			return p, ok
 		},
 	}))
@@ -44,9 +45,7 @@ func inCluster(t *testing.T, shared *box.Box) (string, *http.Client) {
 		Name:    "test",
 		Cluster: func() *overview.Cluster { return watcher.Cluster(time.Now()) },
 		PodsOn:  func(node string) []overview.PodOn { return watcher.PodsOn(node, time.Now()) },
-		Members: func(namespace, name string) ([]overview.Member, bool) {
-			return watcher.Members(namespace, name, time.Now())
-		},
+		History: watcher.History,
 	}, dashboard.NewAccess(shared.Client))
 	own, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
 	if err != nil {

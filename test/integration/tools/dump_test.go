@@ -20,7 +20,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"berth.dev/berth/pkg/dump"
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/wellknown"
 	"berth.dev/berth/test/harness/box"
 )
 
@@ -73,9 +73,9 @@ func (s *secrets) annotations(turn int, keys ...string) map[string]string {
 func secretsAreNotInADump(t *testing.T, shared *box.Box) {
 	s := &secrets{carriers: map[string]string{}}
 	const account, rank = "example.com/account", "example.com/rank"
-	annotated := append(kubeview.OwnKeys(), account, "alibabacloud.com/gpu-card-model", "alibabacloud.com/gpu-index", "gpu-fraction", "runai-gpu",
+	annotated := append(wellknown.Own(), account, "alibabacloud.com/gpu-card-model", "alibabacloud.com/gpu-index", "gpu-fraction", "runai-gpu",
 		"hami.io/vgpu-node", "nvidia.com/use-gputype", "kubectl.kubernetes.io/last-applied-configuration")
-	labelled := []string{account, "team", "app.kubernetes.io/instance", "pod-group.scheduling.sigs.k8s.io/name", kubeview.RoleKey, kubeview.SLAClassKey,
+	labelled := []string{account, "team", "app.kubernetes.io/instance", "pod-group.scheduling.sigs.k8s.io/name", wellknown.RoleKey, wellknown.SLAClassKey,
 		"apps.kubernetes.io/pod-index", "nvidia.com/gpu.product", "topology.kubernetes.io/zone", "kubernetes.io/hostname"}
 	create := func(err error) {
 		t.Helper()
@@ -136,7 +136,7 @@ func secretsAreNotInADump(t *testing.T, shared *box.Box) {
 	t.Logf("of %d secrets the header says that they are readable: %v", len(s.carriers), told)
 	// What the header may say is what describes hardware, place, amounts and places in an order.
 	for carrier := range told {
-		if strings.HasSuffix(carrier, account) || strings.HasSuffix(carrier, kubeview.GPUModelsKey) || strings.HasSuffix(carrier, kubeview.StartWindowKey) {
+		if strings.HasSuffix(carrier, account) || strings.HasSuffix(carrier, wellknown.GPUModelsKey) || strings.HasSuffix(carrier, wellknown.StartWindowKey) {
 			t.Errorf("%s is readable", carrier)
 		}
 	}

@@ -11,7 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"berth.dev/berth/pkg/kubeview"
+	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/priceview"
 	"berth.dev/berth/pkg/trace"
 	"berth.dev/berth/test/harness/box"
 )
@@ -83,7 +85,7 @@ func placesAsTheReplay(t *testing.T, cluster *box.Box, profile string) {
 func settle(t *testing.T, cluster *box.Box, job *trace.Job, profile string, replayedOn, nodes map[string]string) {
 	t.Helper()
 	if job.Gang {
-		if _, err := cluster.Dynamic.Resource(podGroups).Namespace(replayed).Create(t.Context(), kubeview.NewPodGroup(replayed, job.Name, job.Pods), metav1.CreateOptions{}); err != nil {
+		if _, err := cluster.Dynamic.Resource(podGroups).Namespace(replayed).Create(t.Context(), gangview.NewPodGroup(replayed, job.Name, job.Pods), metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -117,10 +119,10 @@ func podOf(job *trace.Job, index int, profile string) *v1.Pod {
 			}},
 		}}},
 	}
-	keys := kubeview.DefaultGPUKeys()
+	keys := gpuview.DefaultKeys()
 	switch {
 	case job.GPUs > 0 && job.GPUMilli < 1000:
-		kubeview.RequestShare(pod, job.GPUMilli)
+		gpuview.RequestShare(pod, job.GPUMilli)
 	case job.GPUs > 0:
 		keys.RequestGPUs(pod, job.GPUs)
 	}
@@ -128,10 +130,10 @@ func podOf(job *trace.Job, index int, profile string) *v1.Pod {
 		keys.AcceptModels(pod, job.Models)
 	}
 	if job.Spot != "" {
-		kubeview.SetSpotPolicy(pod, kubeview.SpotPolicy(job.Spot))
+		priceview.SetSpotPolicy(pod, priceview.SpotPolicy(job.Spot))
 	}
 	if job.Gang {
-		kubeview.JoinGang(pod, job.Name)
+		gangview.Join(pod, job.Name)
 	}
 	// The API server wants equal limits for extended resources.
 	resources := &pod.Spec.Containers[0].Resources

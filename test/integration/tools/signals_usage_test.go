@@ -12,7 +12,7 @@ import (
 
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/showback"
-	"berth.dev/berth/pkg/signals"
+	"berth.dev/berth/pkg/showback/history"
 )
 
 // TestUseIsReadFromARealPrometheus reads an hour of a day ago, in which two namespaces had GPUs.
@@ -74,8 +74,8 @@ func TestUseIsReadFromARealPrometheus(t *testing.T) {
 	server := startPrometheus(t, "", backfill(t, lines), "")
 	args := gpuArgs(server.url).Prometheus
 	args.MatchLabels = map[string]string{"cluster": "here"}
-	query := signals.UseQuery{From: from, To: from.Add(time.Hour), Step: time.Minute, By: by(t, "namespace"), Resources: []string{"nvidia.com/gpu"}}
-	s, err := signals.ReadUse(t.Context(), &args, query)
+	query := history.Query{From: from, To: from.Add(time.Hour), Step: time.Minute, By: by(t, "namespace"), Resources: []string{"nvidia.com/gpu"}}
+	s, err := history.Read(t.Context(), &args, query)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func TestUseIsReadFromARealPrometheus(t *testing.T) {
 	}
 	testUseByLabels(t, &args, query)
 	query.From, query.To = from.Add(-48*time.Hour), from.Add(-47*time.Hour)
-	if s, err := signals.ReadUse(t.Context(), &args, query); err == nil || !strings.Contains(err.Error(), "has neither kube_pod_resource_request") {
+	if s, err := history.Read(t.Context(), &args, query); err == nil || !strings.Contains(err.Error(), "has neither kube_pod_resource_request") {
 		t.Errorf("of a time without samples: %+v, %v, want an error that says what is missing", s, err)
 	}
 }
@@ -113,7 +113,7 @@ func by(t *testing.T, text string) showback.By {
 }
 
 // testUseByLabels reads the same hour by what kube-state-metrics says of the pods.
-func testUseByLabels(t *testing.T, args *config.Prometheus, query signals.UseQuery) {
+func testUseByLabels(t *testing.T, args *config.Prometheus, query history.Query) {
 	t.Helper()
 	const hour = 3_600_000
 	used := int64(1.5 * hour)
@@ -132,7 +132,7 @@ func testUseByLabels(t *testing.T, args *config.Prometheus, query signals.UseQue
 		}, "--metric-labels-allowlist=pods=[absent]"},
 	} {
 		query.By = by(t, test.by)
-		s, err := signals.ReadUse(t.Context(), args, query)
+		s, err := history.Read(t.Context(), args, query)
 		if err != nil {
 			t.Fatalf("by %s: %v", test.by, err)
 		}
@@ -145,7 +145,7 @@ func testUseByLabels(t *testing.T, args *config.Prometheus, query signals.UseQue
 	}
 	// While the series of both values of pod a last, either counts, and never both.
 	query.By = by(t, "label=costCenter")
-	s, err := signals.ReadUse(t.Context(), args, query)
+	s, err := history.Read(t.Context(), args, query)
 	if err != nil {
 		t.Fatal(err)
 	}

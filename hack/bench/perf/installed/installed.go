@@ -1,4 +1,5 @@
-// Package installed does to the scheduler of a benchmark what berth-scheduler does to its own between making and running it.
+// Package installed does to the scheduler of a benchmark what berth-scheduler does to its own between making and
+// running it.
 package installed
 
 import (

@@ -12,8 +12,8 @@ import (
 func Program(t *testing.T, script string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "nvidia-smi")
-	// A process that another test starts meanwhile would inherit the open file until it executes its program, and for so long the
-	// kernel would refuse to execute this one: "text file busy".
+	// A process that another test starts meanwhile would inherit the open file until it executes its program, and for
+	// so long the kernel would refuse to execute this one: "text file busy".
 	syscall.ForkLock.RLock()
 	err := os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o700)
 	syscall.ForkLock.RUnlock()

@@ -101,7 +101,8 @@ func (p *Process) runOnce(ctx context.Context) error {
 
 func (p *Process) logFile() string { return filepath.Join(p.Logs, p.Name+".log") }
 
-// Failure tells how the component stopped last, with the last line that it had logged then, or nil if it has not stopped yet.
+// Failure tells how the component stopped last, with the last line that it had logged then, or nil if it has not
+// stopped yet.
 func (p *Process) Failure() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,0 +1,270 @@
+package capacity
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+
+	"berth.dev/berth/pkg/gang"
+)
+
+// Need is how many pods of a shape a gang needs.
+type Need struct {
+	Shape ShapeKey
+	Count int
+}
+
+// Slots returns how many pods of a shape fit at most: into what is free, and if no pod ran in the cluster.
+func (x *Index) Slots(key ShapeKey) (now, empty int) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.settle()
+	s := x.shapes[key]
+	if s == nil {
+		return manySlots, manySlots
+	}
+	return int(s.now), int(s.empty)
+}
+
+// Best returns how many of the needed pods fit at most within one domain: nodes that have the same value of each of the
+// labels keys, and those of pinned where it is not empty. Without keys, the cluster is the domain. With empty set the
+// answer is that for a cluster in which no pod runs. Each shape is counted on its own, as if the others were not there,
+// and a shape that is not live fits everywhere.
+func (x *Index) Best(needs []Need, keys, pinned []string, empty bool) int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.settle()
+	if len(keys) == 0 {
+		fits := int64(0)
+		for _, need := range needs {
+			total := int64(manySlots)
+			if s := x.shapes[need.Shape]; s != nil && empty {
+				total = s.empty
+			} else if s != nil {
+				total = s.now
+			}
+			fits += min(int64(need.Count), total)
+		}
+		return int(fits)
+	}
+	p := x.partition(keys)
+	fits := make([]int64, p.domains)
+	sums := make([]int64, p.domains)
+	for i, need := range needs {
+		if i == 0 || need.Shape != needs[i-1].Shape {
+			x.sums(p, x.shapes[need.Shape], empty, sums)
+		}
+		for d := range sums {
+			fits[d] += min(int64(need.Count), sums[d])
+		}
+	}
+	most := int64(0)
+	for d, n := range fits {
+		if n > most && p.matches(d, pinned) {
+			most = n
+		}
+	}
+	return int(most)
+}
+
+// sums counts the slots of a shape by domain.
+func (x *Index) sums(p *partition, s *shape, empty bool, sums []int64) {
+	clear(sums)
+	for i, d := range p.of {
+		switch {
+		case d < 0:
+		case s == nil:
+			sums[d] += manySlots
+		case s.rule.verdicts[i] != admitted:
+		case empty:
+			sums[d] += slotsOnEmpty(s.bounds, x.nodes[i].has)
+		default:
+			sums[d] += slotsOn(s.bounds, x.nodes[i].has, x.nodes[i].used)
+		}
+	}
+}
+
+// partition says which node lies in which domain of some labels.
+type partition struct {
+	domains int
+	// of holds the domain of each node by slot, -1 for nodes without one.
+	of []int
+	// values holds the values of the labels of each domain.
+	values [][]string
+}
+
+func (p *partition) matches(domain int, pinned []string) bool {
+	for i, value := range pinned {
+		if value != "" && p.values[domain][i] != value {
+			return false
+		}
+	}
+	return true
+}
+
+// maxPartitions bounds how many partitions are remembered: users name the labels.
+const maxPartitions = 64
+
+func (x *Index) partition(keys []string) *partition {
+	var w shapeWriter
+	for _, key := range keys {
+		w.text(key)
+	}
+	if p := x.domains[string(w.written)]; p != nil {
+		return p
+	}
+	if len(x.domains) >= maxPartitions {
+		clear(x.domains)
+	}
+	p := &partition{of: make([]int, len(x.nodes))}
+	x.domains[string(w.written)] = p
+	index := map[string]int{}
+	for i, n := range x.nodes {
+		p.of[i] = -1
+		if n == nil || n.node == nil {
+			continue
+		}
+		var w shapeWriter
+		values := make([]string, len(keys))
+		for k, key := range keys {
+			values[k] = n.node.Labels[key]
+			w.text(values[k])
+		}
+		if slices.Contains(values, "") {
+			continue
+		}
+		d, known := index[string(w.written)]
+		if !known {
+			d = p.domains
+			index[string(w.written)] = d
+			p.domains++
+			p.values = append(p.values, values)
+		}
+		p.of[i] = d
+	}
+	return p
+}
+
+// Each calls visit with every node that pods of the shape may use, and with how many of them fit on it at most: into
+// what is free, and if no pod ran there. visit must not call the index.
+func (x *Index) Each(key ShapeKey, visit func(node *v1.Node, now, empty int)) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.settle()
+	s := x.shapes[key]
+	if s == nil {
+		return
+	}
+	for i, n := range x.nodes {
+		if n != nil && s.rule.verdicts[i] == admitted {
+			visit(n.node, int(slotsOn(s.bounds, n.has, n.used)), int(slotsOnEmpty(s.bounds, n.has)))
+		}
+	}
+}
+
+// Sum returns how much of a resource all nodes have free together and how much if no pod ran there, in thousandths of a
+// CPU or in units of anything else.
+func (x *Index) Sum(name v1.ResourceName) (now, empty int64) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	i, known := x.index[name]
+	if !known {
+		return 0, 0
+	}
+	for _, n := range x.nodes {
+		if n != nil && n.node != nil {
+			now = addBounded(now, max(n.has[i]-n.used[i], 0))
+			empty = addBounded(empty, n.has[i])
+		}
+	}
+	return now, empty
+}
+
+// addBounded adds amounts that are not negative.
+func addBounded(a, b int64) int64 {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
+}
+
+// Size returns the number of nodes.
+func (x *Index) Size() int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.present
+}
+
+// Causes returns what keeps pods of a shape off nodes on which none fits now, the cause of the most nodes first. A node
+// counts once for each resource that it is short of, and otherwise once. Where one more pod fits on every node that
+// pods of the shape may use, it is what the nodes will be short of when they are full.
+func (x *Index) Causes(key ShapeKey) []gang.NodeCause {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.settle()
+	if x.present == 0 {
+		return []gang.NodeCause{Cause("the cluster has no nodes", 0)}
+	}
+	s := x.shapes[key]
+	if s == nil {
+		return nil
+	}
+	var excluded [verdicts]int
+	short, full := make([]int, len(s.bounds)), make([]int, len(s.bounds))
+	for i, n := range x.nodes {
+		excluded[s.rule.verdicts[i]]++
+		if s.rule.verdicts[i] != admitted {
+			continue
+		}
+		least := slotsOn(s.bounds, n.has, n.used)
+		for k := range s.bounds {
+			switch slots := slotsOn(s.bounds[k:k+1], n.has, n.used); slots {
+			case 0:
+				short[k]++
+			case least:
+				if slots < manySlots { // the resource limits the node at all
+					full[k]++
+				}
+			}
+		}
+	}
+	if !slices.ContainsFunc(excluded[admitted+1:], positive) && !slices.ContainsFunc(short, positive) {
+		short = full
+	}
+	var causes []gang.NodeCause
+	for v, words := range stockWords {
+		if excluded[v] > 0 {
+			causes = append(causes, Cause(words, excluded[v]))
+		}
+	}
+	for k, n := range short {
+		switch name := x.resources[s.bounds[k].Resource]; {
+		case n == 0:
+		case name == v1.ResourcePods:
+			causes = append(causes, Cause("Too many pods", n))
+		default:
+			causes = append(causes, gang.NodeCause{Short: string(name), Nodes: n})
+		}
+	}
+	slices.SortFunc(causes, func(a, b gang.NodeCause) int {
+		return cmp.Or(cmp.Compare(b.Nodes, a.Nodes), cmp.Compare(a.Short, b.Short), cmp.Compare(a.Says, b.Says))
+	})
+	return causes
+}
+
+func positive(n int) bool { return n > 0 }
+
+// stockWords are those of the scheduler's own filters for what a verdict says.
+var stockWords = map[verdict]string{
+	cordoned:   "node(s) were unschedulable",
+	misnamed:   "node(s) didn't match the requested node name",
+	tainted:    "node(s) had untolerated taint(s)",
+	unselected: "node(s) didn't match Pod's node affinity/selector",
+}
+
+// Cause returns a cause whose words have no amounts.
+func Cause(words string, nodes int) gang.NodeCause {
+	return gang.NodeCause{Says: words, Kind: words, Nodes: nodes}
+}

@@ -1,0 +1,117 @@
+package capacity
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/noderesources"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+
+	"berth.dev/berth/pkg/profiles"
+)
+
+// filtering is a profile with some filters, of which fit compares requests.
+type filtering struct {
+	framework.Framework
+	filters []string
+	fit     fwk.EnqueueExtensions
+}
+
+func (filtering) ProfileName() string { return v1.DefaultSchedulerName }
+
+func (f filtering) ListPlugins() *config.Plugins {
+	var p config.Plugins
+	for _, name := range f.filters {
+		p.Filter.Enabled = append(p.Filter.Enabled, config.Plugin{Name: name})
+	}
+	return &p
+}
+
+func (f filtering) EnqueueExtensions() []fwk.EnqueueExtensions { return []fwk.EnqueueExtensions{f.fit} }
+
+// theFilters makes a profile with all filters that the index stands for, but for some.
+func theFilters(t *testing.T, args *config.NodeResourcesFitArgs, without ...string) filtering {
+	t.Helper()
+	args.ScoringStrategy = &config.ScoringStrategy{Type: config.LeastAllocated, Resources: []config.ResourceSpec{{Name: "cpu", Weight: 1}}}
+	fit, err := noderesources.NewFit(t.Context(), args, nil, feature.Features{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := filtering{fit: fit.(fwk.EnqueueExtensions)}
+	for _, name := range []string{names.NodeUnschedulable, names.NodeName, names.TaintToleration, names.NodeAffinity, names.NodePorts, names.NodeResourcesFit} {
+		if !cmp.Equal(without, []string{name}) {
+			f.filters = append(f.filters, name)
+		}
+	}
+	return f
+}
+
+func TestAccountRefusesNothingThatTheProfileAccepts(t *testing.T) {
+	t.Parallel()
+	const rdma = "example.com/rdma"
+	ask := func(requests map[v1.ResourceName]string) *v1.Pod {
+		return st.MakePod().SchedulerName(v1.DefaultSchedulerName).Req(requests).Obj()
+	}
+	bare := ask(nil)
+	large := ask(map[v1.ResourceName]string{v1.ResourceCPU: "64"})
+	connected := ask(map[v1.ResourceName]string{v1.ResourceCPU: "1", rdma: "1"})
+	selected := st.MakePod().SchedulerName(v1.DefaultSchedulerName).NodeSelector(map[string]string{"kind": "a"}).Obj()
+	named := st.MakePod().SchedulerName(v1.DefaultSchedulerName).Node("another").Obj()
+	foreign := connected.DeepCopy()
+	foreign.Spec.SchedulerName = "another"
+	node := func() *st.NodeWrapper {
+		return st.MakeNode().Name("n").Capacity(map[v1.ResourceName]string{v1.ResourceCPU: "16", v1.ResourcePods: "110"})
+	}
+	tainted := node().Taints([]v1.Taint{{Key: "k", Effect: v1.TaintEffectNoSchedule}}).Obj()
+	cordoned := node().Unschedulable(true).Obj()
+	for _, tc := range []struct {
+		name    string
+		args    config.NodeResourcesFitArgs
+		without string
+		node    *v1.Node
+		pod     *v1.Pod
+		fits    bool
+	}{
+		{"a resource that the node lacks", config.NodeResourcesFitArgs{}, "", node().Obj(), connected, false},
+		{"a resource that is ignored", config.NodeResourcesFitArgs{IgnoredResources: []string{rdma}}, "", node().Obj(), connected, true},
+		{"a resource of a group that is ignored", config.NodeResourcesFitArgs{IgnoredResourceGroups: []string{"example.com"}}, "", node().Obj(), connected, true},
+		{"another resource is ignored", config.NodeResourcesFitArgs{IgnoredResources: []string{rdma + "2"}}, "", node().Obj(), connected, false},
+		{"CPUs are never ignored", config.NodeResourcesFitArgs{IgnoredResources: []string{"cpu"}}, "", node().Obj(), large, false},
+		{"what another scheduler ignores is not known", config.NodeResourcesFitArgs{IgnoredResources: []string{rdma}}, "", node().Obj(), foreign, false},
+		{"too large a request where requests are not compared", config.NodeResourcesFitArgs{}, names.NodeResourcesFit, node().Obj(), large, true},
+		{"a taint", config.NodeResourcesFitArgs{}, "", tainted, bare, false},
+		{"a taint where taints do not count", config.NodeResourcesFitArgs{}, names.TaintToleration, tainted, bare, true},
+		{"a selector", config.NodeResourcesFitArgs{}, "", node().Obj(), selected, false},
+		{"a selector where selectors do not count", config.NodeResourcesFitArgs{}, names.NodeAffinity, node().Obj(), selected, true},
+		{"a cordon", config.NodeResourcesFitArgs{}, "", cordoned, bare, false},
+		{"a cordon where cordons do not count", config.NodeResourcesFitArgs{}, names.NodeUnschedulable, cordoned, bare, true},
+		{"another node's name", config.NodeResourcesFitArgs{}, "", node().Obj(), named, false},
+		{"another node's name where names do not count", config.NodeResourcesFitArgs{}, names.NodeName, node().Obj(), named, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			set := &profiles.Set{}
+			set.Add(theFilters(t, &tc.args, tc.without))
+			x := New(unclaimed, set.Traits)
+			x.SetNode(tc.node)
+			// Another node offers the resource, or nothing would be known of it.
+			x.SetNode(st.MakeNode().Name("other").Unschedulable(true).Label("k", "other").Taints([]v1.Taint{{Key: "other", Effect: v1.TaintEffectNoSchedule}}).
+				Capacity(map[v1.ResourceName]string{rdma: "8"}).Obj())
+			key := x.Acquire(tc.pod)
+			fits := false
+			x.Each(key, func(n *v1.Node, now, empty int) { fits = fits || n.Name == tc.node.Name && now > 0 && empty > 0 })
+			if fits != tc.fits {
+				t.Errorf("fits by the index: %v, want %v", fits, tc.fits)
+			}
+			if key != x.ShapeOf(tc.pod) {
+				t.Error("the shape that is acquired is not that of the pod")
+			}
+		})
+	}
+}

@@ -1,0 +1,374 @@
+package capacity
+
+import (
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/profiles"
+)
+
+func unclaimed(v1.ResourceName) bool { return false }
+
+func allFilters(*v1.Pod) *profiles.Traits { return profiles.AllTraits }
+
+func shapeOf(pod *v1.Pod) ShapeKey {
+	return keyOf(asksOf(pod, profiles.AllTraits.Compares), describeRule(pod, profiles.AllTraits.Rules))
+}
+
+func gpuNode(name string, gpus string) *st.NodeWrapper {
+	return st.MakeNode().Name(name).Capacity(map[v1.ResourceName]string{gpu: gpus, v1.ResourceCPU: "16", v1.ResourcePods: "110"})
+}
+
+func gpuPod(name, node, gpus string) *v1.Pod {
+	return st.MakePod().Name(name).UID(name).Node(node).Req(map[v1.ResourceName]string{gpu: gpus}).Obj()
+}
+
+func TestShapeOf(t *testing.T) {
+	t.Parallel()
+	base := func() *v1.Pod {
+		p := st.MakePod().Req(map[v1.ResourceName]string{gpu: "1", v1.ResourceCPU: "1"}).
+			NodeSelector(map[string]string{"a": "1", "b": "2"}).Toleration("x").Toleration("y").Obj()
+		p.Spec.Affinity = &v1.Affinity{NodeAffinity: &v1.NodeAffinity{}}
+		return p
+	}
+	terms := func(key string) *v1.NodeSelector {
+		return &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{{MatchExpressions: []v1.NodeSelectorRequirement{{Key: key, Operator: v1.NodeSelectorOpExists}}}}}
+	}
+	for _, tc := range []struct {
+		name   string
+		change func(p *v1.Pod)
+		same   bool
+	}{
+		{"labels make no difference", func(p *v1.Pod) { p.Labels = map[string]string{"batch.kubernetes.io/job-completion-index": "7"} }, true},
+		{"annotations make no difference", func(p *v1.Pod) { p.Annotations = map[string]string{"a": "b"} }, true},
+		{"the priority makes no difference", func(p *v1.Pod) { p.Spec.Priority = new(int32(7)) }, true},
+		{"a request for nothing makes no difference", func(p *v1.Pod) {
+			p.Spec.Containers[0].Resources.Requests["example.com/odd"] = resource.MustParse("0")
+		}, true},
+		{"the order of tolerations makes no difference", func(p *v1.Pod) { slices.Reverse(p.Spec.Tolerations) }, true},
+		{"a toleration that only concerns scores makes no difference", func(p *v1.Pod) {
+			p.Spec.Tolerations = append(p.Spec.Tolerations, v1.Toleration{Key: "z", Effect: v1.TaintEffectPreferNoSchedule})
+		}, true},
+		{"preferred affinity makes no difference", func(p *v1.Pod) {
+			p.Spec.Affinity.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution = []v1.PreferredSchedulingTerm{{Weight: 1, Preference: terms("a").NodeSelectorTerms[0]}}
+		}, true},
+		{"the amount of a request makes a difference", func(p *v1.Pod) {
+			p.Spec.Containers[0].Resources.Requests[gpu] = resource.MustParse("2")
+		}, false},
+		{"the name of a request makes a difference", func(p *v1.Pod) {
+			p.Spec.Containers[0].Resources.Requests["example.com/odd"] = resource.MustParse("1")
+		}, false},
+		{"the node selector makes a difference", func(p *v1.Pod) { p.Spec.NodeSelector = map[string]string{"a": "1", "b": "3"} }, false},
+		{"a toleration more makes a difference", func(p *v1.Pod) {
+			p.Spec.Tolerations = append(p.Spec.Tolerations, v1.Toleration{Key: "z", Operator: v1.TolerationOpExists})
+		}, false},
+		{"required affinity makes a difference", func(p *v1.Pod) {
+			p.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution = terms("a")
+		}, false},
+		{"affinity to nothing differs from none", func(p *v1.Pod) {
+			p.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution = &v1.NodeSelector{}
+		}, false},
+		{"the name of a node makes a difference", func(p *v1.Pod) { p.Spec.NodeName = "n" }, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			changed := base()
+			tc.change(changed)
+			if same := shapeOf(base()) == shapeOf(changed); same != tc.same {
+				t.Errorf("same shape: %t, want %t", same, tc.same)
+			}
+		})
+	}
+}
+
+func TestIndexSlots(t *testing.T) {
+	t.Parallel()
+	huge := gpuPod("huge", "a", "1")
+	huge.Spec.Containers[0].Resources.Requests[v1.ResourceCPU] = *resource.NewQuantity(math.MaxInt64, resource.DecimalSI)
+	ended := gpuPod("used", "a", "6")
+	ended.Status.Phase = v1.PodSucceeded
+	leaving := gpuPod("used", "a", "6")
+	leaving.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
+	four := gpuPod("new", "", "4")
+	unreadable := gpuPod("new", "", "4")
+	unreadable.Spec.Affinity = &v1.Affinity{NodeAffinity: &v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{
+		NodeSelectorTerms: []v1.NodeSelectorTerm{{MatchExpressions: []v1.NodeSelectorRequirement{{Key: "k", Operator: "Resembles"}}}}}}}
+	for _, tc := range []struct {
+		name       string
+		feed       func(x *Index)
+		pod        *v1.Pod
+		now, empty int
+	}{
+		{"a pod that comes before its node counts", func(x *Index) {
+			x.SetPod(gpuPod("used", "a", "6"), gang.ID{})
+			x.SetNode(gpuNode("a", "8").Obj())
+		}, four, 0, 2},
+		{"a resource that a node offers after its pod came counts", func(x *Index) {
+			x.SetNode(gpuNode("a", "0").Obj())
+			x.SetPod(gpuPod("used", "a", "6"), gang.ID{})
+			x.SetNode(gpuNode("a", "8").Obj())
+		}, four, 0, 2},
+		{"an event that comes twice counts once", func(x *Index) {
+			for range 2 {
+				x.SetNode(gpuNode("a", "8").Obj())
+				x.SetPod(gpuPod("used", "a", "3"), gang.ID{})
+			}
+		}, four, 1, 2},
+		{"a pod that ends gives back what it used", func(x *Index) {
+			x.SetNode(gpuNode("a", "8").Obj())
+			x.SetPod(gpuPod("used", "a", "6"), gang.ID{})
+			x.SetPod(ended, gang.ID{})
+		}, four, 2, 2},
+		{"a pod that is terminating still uses its resources", func(x *Index) {
+			x.SetNode(gpuNode("a", "8").Obj())
+			x.SetPod(leaving, gang.ID{})
+		}, four, 0, 2},
+		{"a node that goes takes its slots along", func(x *Index) {
+			x.SetNode(gpuNode("a", "8").Obj())
+			x.SetNode(gpuNode("b", "4").Obj())
+			x.DropNode("a")
+		}, four, 1, 1},
+		{"a cordoned node has no slots", func(x *Index) { x.SetNode(gpuNode("a", "8").Unschedulable(true).Obj()) }, four, 0, 0},
+		{"a pod larger than any node does not make the sums overflow", func(x *Index) {
+			x.SetNode(gpuNode("a", "8").Obj())
+			x.SetPod(huge, gang.ID{})
+			for i := range 3 {
+				p := huge.DeepCopy()
+				p.UID = st.MakePod().UID(string(rune('a' + i))).Obj().UID
+				x.SetPod(p, gang.ID{})
+			}
+		}, four, 1, 2},
+		{"a resource that no node offers bounds nothing", func(x *Index) { x.SetNode(gpuNode("a", "8").Obj()) },
+			st.MakePod().Req(map[v1.ResourceName]string{odd: "1", gpu: "8"}).Obj(), 1, 1},
+		{"an affinity that cannot be read rules nothing out", func(x *Index) { x.SetNode(gpuNode("a", "8").Obj()) }, unreadable, 2, 2},
+		{"a pod that asks for nothing is bounded by the number of pods", func(x *Index) { x.SetNode(gpuNode("a", "8").Obj()) },
+			st.MakePod().Obj(), 110, 110},
+		{"a cluster without nodes has no slots", func(*Index) {}, four, 0, 0},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			for _, early := range []bool{false, true} {
+				x := New(unclaimed, allFilters)
+				var key ShapeKey
+				if early {
+					key = x.Acquire(tc.pod)
+				}
+				tc.feed(x)
+				if !early {
+					key = x.Acquire(tc.pod)
+				}
+				if now, empty := x.Slots(key); now != tc.now || empty != tc.empty {
+					t.Errorf("acquired early %t: %d slots now and %d if empty, want %d and %d", early, now, empty, tc.now, tc.empty)
+				}
+			}
+		})
+	}
+}
+
+func TestIndexLeavesToDeviceClassesWhatTheyHandOut(t *testing.T) {
+	t.Parallel()
+	mapped := false
+	x := New(func(name v1.ResourceName) bool { return mapped && name == gpu }, allFilters)
+	x.SetNode(gpuNode("plugin", "8").Obj())
+	x.SetNode(gpuNode("dra", "0").Obj())
+	key := x.Acquire(gpuPod("new", "", "4"))
+	x.Refresh()
+	want := func(why string, slots int, gains bool) {
+		t.Helper()
+		if now, _ := x.Slots(key); now != slots {
+			t.Errorf("%s: %d slots, want %d", why, now, slots)
+		}
+		if gained, _ := x.Refresh(); (len(gained) == 1) != gains {
+			t.Errorf("%s: %d shapes gained, want it to gain: %t", why, len(gained), gains)
+		}
+	}
+	want("without a class only the device plugin's node has room", 2, false)
+	mapped = true
+	x.ClassesChanged()
+	want("with a class the number of pods bounds the other node, too", 2+110, true)
+	mapped = false
+	x.ClassesChanged()
+	want("a class that goes takes its room along", 2, false)
+}
+
+func TestIndexCauses(t *testing.T) {
+	t.Parallel()
+	four := gpuPod("new", "", "4")
+	four.Spec.NodeSelector = map[string]string{"kind": "a"}
+	of := func(name, gpus string) *st.NodeWrapper { return gpuNode(name, gpus).Label("kind", "a") }
+	taint := []v1.Taint{{Key: "x", Effect: v1.TaintEffectNoSchedule}}
+	full := st.MakeNode().Name("full").Label("kind", "a").Capacity(map[v1.ResourceName]string{gpu: "2", v1.ResourcePods: "0"}).Obj()
+	for _, tc := range []struct {
+		name  string
+		nodes []*v1.Node
+		want  []gang.NodeCause
+	}{
+		{"a cluster without nodes says so", nil, []gang.NodeCause{Cause("the cluster has no nodes", 0)}},
+		{"one node of each kind", []*v1.Node{of("a", "2").Obj(), of("b", "8").Unschedulable(true).Obj(), of("c", "8").Taints(taint).Obj(), gpuNode("d", "8").Obj()},
+			[]gang.NodeCause{
+				Cause("node(s) didn't match Pod's node affinity/selector", 1),
+				Cause("node(s) had untolerated taint(s)", 1),
+				Cause("node(s) were unschedulable", 1),
+				{Short: "nvidia.com/gpu", Nodes: 1},
+			}},
+		{"the cause of most nodes comes first", []*v1.Node{of("a", "2").Obj(), of("b", "8").Unschedulable(true).Obj(), of("c", "8").Unschedulable(true).Obj()},
+			[]gang.NodeCause{Cause("node(s) were unschedulable", 2), {Short: "nvidia.com/gpu", Nodes: 1}}},
+		{"a node with room is no reason", []*v1.Node{of("a", "4").Obj(), of("b", "2").Obj(), of("c", "2").Obj()},
+			[]gang.NodeCause{{Short: "nvidia.com/gpu", Nodes: 2}}},
+		{"a node counts for each resource that it is short of", []*v1.Node{of("a", "4").Obj(), full},
+			[]gang.NodeCause{Cause("Too many pods", 1), {Short: "nvidia.com/gpu", Nodes: 1}}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			x := New(unclaimed, allFilters)
+			for _, node := range tc.nodes {
+				x.SetNode(node)
+			}
+			if diff := cmp.Diff(tc.want, x.Causes(x.Acquire(four))); diff != "" {
+				t.Errorf("causes (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestIndexGains(t *testing.T) {
+	t.Parallel()
+	four := gpuPod("new", "", "4")
+	for _, tc := range []struct {
+		name   string
+		event  func(x *Index)
+		gained bool
+		eased  bool
+	}{
+		{"nothing", func(*Index) {}, false, false},
+		{"a heartbeat", func(x *Index) {
+			node := gpuNode("full", "8").Obj()
+			node.Status.Conditions = []v1.NodeCondition{{Type: v1.NodeReady, LastHeartbeatTime: metav1.Now()}}
+			x.SetNode(node)
+		}, false, false},
+		{"a pod comes", func(x *Index) { x.SetPod(gpuPod("more", "half", "1"), gang.ID{}) }, false, false},
+		{"a pod leaves that gives back enough", func(x *Index) { x.DropPod("four of full") }, true, true},
+		{"a pod leaves that gives back too little", func(x *Index) { x.DropPod("one of half") }, false, true},
+		{"a pod's labels change", func(x *Index) {
+			p := gpuPod("one of half", "half", "1")
+			p.Labels = map[string]string{"a": "b"}
+			x.SetPod(p, gang.ID{})
+		}, false, true},
+		{"a node comes on which it fits", func(x *Index) { x.SetNode(gpuNode("new", "8").Obj()) }, true, false},
+		{"a node comes that is too small", func(x *Index) { x.SetNode(gpuNode("new", "2").Obj()) }, false, false},
+		{"a node comes that is cordoned", func(x *Index) { x.SetNode(gpuNode("new", "8").Unschedulable(true).Obj()) }, false, false},
+		{"a node is uncordoned", func(x *Index) { x.SetNode(gpuNode("cordoned", "8").Obj()) }, true, false},
+		{"an annotation of a full node changes", func(x *Index) { x.SetNode(gpuNode("full", "8").Annotation("a", "b").Obj()) }, true, false},
+		{"an annotation of a node changes that is too small", func(x *Index) { x.SetNode(gpuNode("small", "2").Annotation("a", "b").Obj()) }, false, false},
+		{"a node goes and comes back", func(x *Index) {
+			x.DropNode("full")
+			x.SetNode(gpuNode("full", "8").Obj())
+		}, true, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			x := New(unclaimed, allFilters)
+			x.SetNode(gpuNode("full", "8").Obj())
+			x.SetNode(gpuNode("half", "4").Obj())
+			x.SetNode(gpuNode("small", "2").Obj())
+			x.SetNode(gpuNode("cordoned", "8").Unschedulable(true).Obj())
+			x.SetPod(gpuPod("four of full", "full", "4"), gang.ID{})
+			x.SetPod(gpuPod("other of full", "full", "4"), gang.ID{})
+			x.SetPod(gpuPod("one of half", "half", "1"), gang.ID{})
+			x.SetPod(gpuPod("two of half", "half", "2"), gang.ID{})
+			key := x.Acquire(four)
+			x.Refresh()
+			tc.event(x)
+			gained, eased := x.Refresh()
+			if slices.Contains(gained, key) != tc.gained || eased != tc.eased {
+				t.Errorf("gained %t, eased %t; want %t, %t", slices.Contains(gained, key), eased, tc.gained, tc.eased)
+			}
+			if gained, eased := x.Refresh(); len(gained) > 0 || eased {
+				t.Errorf("the same news come twice: gained %d, eased %t", len(gained), eased)
+			}
+		})
+	}
+}
+
+func TestCopiesBelongToTheCaller(t *testing.T) {
+	t.Parallel()
+	x := New(unclaimed, allFilters)
+	for _, name := range []string{"a", "b"} {
+		x.SetNode(gpuNode(name, "8").Obj())
+		x.SetPod(gpuPod("1 on "+name, name, "1"), gang.ID{Namespace: "ns", Name: "g"})
+		x.SetPod(gpuPod("2 on "+name, name, "2"), gang.ID{})
+	}
+	key := x.Acquire(gpuPod("new", "", "4"))
+	keys := []ShapeKey{key}
+	compare := cmp.AllowUnexported(Snapshot{}, Node{}, BoundPod{}, Shape{}, use{}, bound{})
+	want, scribbled := x.Snapshot(keys), x.Snapshot(keys)
+	for i := range scribbled.Nodes {
+		n := &scribbled.Nodes[i]
+		for j := range n.Pods {
+			for k := range n.Pods[j].Uses {
+				n.Pods[j].Uses[k] = use{Resource: 1, Amount: 77}
+			}
+			n.Pods[j] = BoundPod{UID: "scribbled"}
+		}
+		for j := range n.Has {
+			n.Has[j], n.Used[j] = 99, 99
+		}
+		n.Admits[0] = false
+		n.Name = "scribbled"
+	}
+	for i := range scribbled.Shapes {
+		scribbled.Shapes[i].Bounds[0] = bound{Amount: 99}
+	}
+	scribbled.Resources[0] = "scribbled"
+	if diff := cmp.Diff(want, x.Snapshot(keys), compare); diff != "" {
+		t.Errorf("writing to a copy changes the next (-want +got):\n%s", diff)
+	}
+	if now, empty := x.Slots(key); now != 2 || empty != 4 {
+		t.Errorf("writing to a copy changes the index: %d slots now and %d if empty, want 2 and 4", now, empty)
+	}
+}
+
+func TestAppendingToOnePartOfACopyLeavesTheNext(t *testing.T) {
+	t.Parallel()
+	x := New(unclaimed, allFilters)
+	for _, name := range []string{"a", "b"} {
+		x.SetNode(gpuNode(name, "8").Obj())
+		x.SetPod(gpuPod("1 on "+name, name, "1"), gang.ID{})
+		x.SetPod(gpuPod("2 on "+name, name, "2"), gang.ID{})
+	}
+	c := x.Snapshot([]ShapeKey{x.Acquire(gpuPod("new", "", "4"))})
+	want := c.describe()
+	first := &c.Nodes[0]
+	_, _, _ = append(first.Has, 99), append(first.Used, 99), append(first.Admits, false)
+	_, _ = append(first.Pods, BoundPod{}), append(first.Pods[0].Uses, use{Amount: 99})
+	if diff := cmp.Diff(want, c.describe()); diff != "" {
+		t.Errorf("appending to one node's part changes another's (-want +got):\n%s", diff)
+	}
+	if !c.Nodes[1].Admits[0] {
+		t.Error("appending to one node's verdicts changes another's")
+	}
+}
+
+func TestAPodThatIsNotLiveIsNotRuledOut(t *testing.T) {
+	t.Parallel()
+	x := New(unclaimed, allFilters)
+	x.SetNode(gpuNode("a", "8").Label("rack", "r").Obj())
+	key := x.Acquire(gpuPod("new", "", "16"))
+	x.Release(key)
+	if got := x.Best([]Need{{Shape: key, Count: 3}}, nil, nil, false); got != 3 {
+		t.Errorf("%d of 3 pods of a released shape fit, want all", got)
+	}
+	if got := x.Best([]Need{{Shape: key, Count: 3}}, []string{"rack"}, nil, false); got != 3 {
+		t.Errorf("%d of 3 pods of a released shape fit into a rack, want all", got)
+	}
+	x.Release(key)
+}

@@ -1,0 +1,255 @@
+package capacity
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	apitypes "k8s.io/apimachinery/pkg/types"
+	"k8s.io/component-helpers/resource"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/helper"
+
+	"berth.dev/berth/pkg/gang"
+)
+
+// naiveRoom answers what index answers from all nodes and pods each time, with the scheduler's own helpers.
+type naiveRoom struct {
+	nodes   map[string]*v1.Node
+	pods    map[apitypes.UID]*v1.Pod
+	claimed map[v1.ResourceName]bool
+}
+
+func (r *naiveRoom) bound() []*v1.Pod {
+	var out []*v1.Pod
+	for _, pod := range r.pods {
+		if pod.Status.Phase != v1.PodSucceeded && pod.Status.Phase != v1.PodFailed {
+			out = append(out, pod)
+		}
+	}
+	return out
+}
+
+// why returns the stock scheduler's words for what keeps the pod off the node whatever it requests, or nothing.
+func (r *naiveRoom) why(pod *v1.Pod, node *v1.Node) string {
+	cordon := v1.Taint{Key: v1.TaintNodeUnschedulable, Effect: v1.TaintEffectNoSchedule}
+	if node.Spec.Unschedulable && !corev1helpers.TolerationsTolerateTaint(klog.Background(), pod.Spec.Tolerations, &cordon, true) {
+		return "node(s) were unschedulable"
+	}
+	if _, found := corev1helpers.FindMatchingUntoleratedTaint(klog.Background(), node.Spec.Taints, pod.Spec.Tolerations, helper.DoNotScheduleTaintsFilterFunc(), true); found {
+		return "node(s) had untolerated taint(s)"
+	}
+	if ok, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(node); err == nil && !ok {
+		return "node(s) didn't match Pod's node affinity/selector"
+	}
+	return ""
+}
+
+func inUnits(name v1.ResourceName, list v1.ResourceList) int64 {
+	q := list[name]
+	if name == v1.ResourceCPU {
+		return q.MilliValue()
+	}
+	return q.Value()
+}
+
+func (r *naiveRoom) offered(name v1.ResourceName) bool {
+	for _, node := range r.nodes {
+		if inUnits(name, node.Status.Allocatable) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *naiveRoom) free(name v1.ResourceName, node *v1.Node, empty bool) int64 {
+	free := inUnits(name, node.Status.Allocatable)
+	if empty {
+		return free
+	}
+	for _, pod := range r.bound() {
+		if pod.Spec.NodeName != node.Name {
+			continue
+		}
+		if name == v1.ResourcePods {
+			free--
+		} else {
+			free -= inUnits(name, resource.PodRequests(pod, resource.PodResourcesOptions{UseStatusResources: true}))
+		}
+	}
+	return free
+}
+
+// slots returns how many pods like this fit on the node.
+func (r *naiveRoom) slots(pod *v1.Pod, node *v1.Node, empty bool) int {
+	if r.why(pod, node) != "" {
+		return 0
+	}
+	least := manySlots
+	for _, n := range r.slotsBy(pod, node, empty) {
+		least = min(least, n)
+	}
+	return least
+}
+
+// slotsBy returns how many pods fit on the node by each resource alone, by what is said where it is short.
+func (r *naiveRoom) slotsBy(pod *v1.Pod, node *v1.Node, empty bool) map[gang.NodeCause]int {
+	requests, slots := resource.PodRequests(pod, resource.PodResourcesOptions{}), map[gang.NodeCause]int{}
+	bound := func(name v1.ResourceName, wanted int64, cause gang.NodeCause) {
+		delegated := r.claimed[name] && inUnits(name, node.Status.Allocatable) == 0
+		if wanted > 0 && r.offered(name) && !delegated {
+			slots[cause] = int(max(r.free(name, node, empty), 0) / wanted)
+		}
+	}
+	bound(v1.ResourcePods, 1, Cause("Too many pods", 0))
+	for name := range requests {
+		bound(name, inUnits(name, requests), gang.NodeCause{Short: string(name)})
+	}
+	return slots
+}
+
+func (r *naiveRoom) total(pod *v1.Pod, empty bool) int {
+	sum := 0
+	for _, node := range r.nodes {
+		sum += r.slots(pod, node, empty)
+	}
+	return sum
+}
+
+// best sums up domains by the text of their labels.
+func (r *naiveRoom) best(pods []*v1.Pod, counts []int, keys, pinned []string, empty bool) int {
+	domains := map[string][]*v1.Node{}
+	for _, node := range r.nodes {
+		name, in := "", true
+		for i, key := range keys {
+			value := node.Labels[key]
+			in = in && value != "" && (i >= len(pinned) || pinned[i] == "" || pinned[i] == value)
+			name += value + "/"
+		}
+		if in {
+			domains[name] = append(domains[name], node)
+		}
+	}
+	most := 0
+	for _, nodes := range domains {
+		fits := 0
+		for i, pod := range pods {
+			sum := 0
+			for _, node := range nodes {
+				sum += r.slots(pod, node, empty)
+			}
+			fits += min(sum, counts[i])
+		}
+		most = max(most, fits)
+	}
+	return most
+}
+
+func (r *naiveRoom) causes(pod *v1.Pod) []gang.NodeCause {
+	if len(r.nodes) == 0 {
+		return []gang.NodeCause{Cause("the cluster has no nodes", 0)}
+	}
+	// Where there is room on every node, what fills each of them first is the cause.
+	count, first := map[gang.NodeCause]int{}, map[gang.NodeCause]int{}
+	for _, node := range r.nodes {
+		if why := r.why(pod, node); why != "" {
+			count[Cause(why, 0)]++
+			continue
+		}
+		for cause, n := range r.slotsBy(pod, node, false) {
+			switch n {
+			case 0:
+				count[cause]++
+			case r.slots(pod, node, false):
+				first[cause]++
+			}
+		}
+	}
+	if len(count) == 0 {
+		count = first
+	}
+	var out []gang.NodeCause
+	for cause, n := range count {
+		cause.Nodes = n
+		out = append(out, cause)
+	}
+	slices.SortFunc(out, func(a, b gang.NodeCause) int {
+		return cmp.Or(b.Nodes-a.Nodes, strings.Compare(a.Short, b.Short), strings.Compare(a.Says, b.Says))
+	})
+	return out
+}
+
+func (r *naiveRoom) anyBelow(priority int32) bool {
+	return slices.ContainsFunc(r.bound(), func(pod *v1.Pod) bool {
+		return pod.DeletionTimestamp == nil && corev1helpers.PodPriority(pod) < priority
+	})
+}
+
+func (r *naiveRoom) makesWay(priority int32) bool {
+	return slices.ContainsFunc(r.bound(), func(pod *v1.Pod) bool { return corev1helpers.PodPriority(pod) < priority })
+}
+
+func (r *naiveRoom) sum(name v1.ResourceName) (now, empty int64) {
+	for _, node := range r.nodes {
+		now += max(r.free(name, node, false), 0)
+		empty += r.free(name, node, true)
+	}
+	return now, empty
+}
+
+// describe writes the nodes with their pods in the order of their names, as far as resources are known.
+func (r *naiveRoom) describe(resources []v1.ResourceName) []string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(r.nodes)) {
+		node := r.nodes[name]
+		line := name
+		for _, resource := range resources {
+			has := r.free(resource, node, true)
+			line += fmt.Sprintf(" %s=%d-%d", resource, has, has-r.free(resource, node, false))
+		}
+		var pods []string
+		for _, pod := range r.bound() {
+			if pod.Spec.NodeName == name {
+				pods = append(pods, fmt.Sprintf("%s:%d:%t:%s", pod.UID, corev1helpers.PodPriority(pod), pod.DeletionTimestamp != nil, pod.Labels["app"]))
+			}
+		}
+		slices.Sort(pods)
+		out = append(out, line+" "+strings.Join(pods, ","))
+	}
+	return out
+}
+
+// describe writes a copy as naiveRoom does.
+func (c *Snapshot) describe() []string {
+	var out []string
+	for _, n := range c.Nodes {
+		line := n.Name
+		for i, resource := range c.Resources {
+			used := n.Used[i]
+			line += fmt.Sprintf(" %s=%d-%d", resource, n.Has[i], used)
+			for _, p := range n.Pods {
+				for _, u := range p.Uses {
+					if u.Resource == i {
+						used -= u.Amount
+					}
+				}
+			}
+			if used != 0 {
+				line += fmt.Sprintf("(%d by no pod)", used)
+			}
+		}
+		var pods []string
+		for _, p := range n.Pods {
+			pods = append(pods, fmt.Sprintf("%s:%d:%t:%s", p.UID, p.Priority, p.Terminating, p.Of.Name))
+		}
+		slices.Sort(pods)
+		out = append(out, line+" "+strings.Join(pods, ","))
+	}
+	slices.Sort(out)
+	return out
+}

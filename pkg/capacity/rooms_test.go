@@ -1,0 +1,39 @@
+package capacity
+
+import (
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	"pgregory.net/rapid"
+)
+
+func (m *roomModel) askRooms(t *rapid.T, live []int) {
+	var keys []ShapeKey
+	for _, i := range live {
+		keys = append(keys, shapeOf(m.pods[i]))
+	}
+	for _, labels := range [][]string{nil, {"rack"}, {"kind", "rack"}} {
+		all, none := m.x.Rooms(keys, labels, nil, func(*v1.Pod, int32) bool { return false }), m.x.Rooms(keys, labels, nil, func(*v1.Pod, int32) bool { return true })
+		values := map[int]string{}
+		for n, node := range all {
+			of := ""
+			for _, label := range labels {
+				of += m.r.nodes[node.Name].Labels[label] + "/"
+			}
+			if known, ok := values[node.Domain]; ok && known != of {
+				t.Fatalf("nodes with the labels %s and %s are in one domain", known, of)
+			}
+			values[node.Domain] = of
+			for k, i := range live {
+				room := node.Rooms[k]
+				now, empty := m.r.slots(m.pods[i], m.r.nodes[node.Name], false), m.r.slots(m.pods[i], m.r.nodes[node.Name], true)
+				if empty == manySlots {
+					continue
+				}
+				same(t, fmt.Sprintf("room of shape %d on %s", i, node.Name), [2]int{room.Now, room.Empty}, [2]int{now, empty})
+				same(t, fmt.Sprintf("room of shape %d on %s without pods", i, node.Name),
+					[3]int{none[n].Rooms[k].Now, none[n].Rooms[k].Empty, none[n].Rooms[k].Pods}, [3]int{empty, empty, 0})
+			}
+		}
+	}
+}

@@ -1,0 +1,304 @@
+package capacity
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"maps"
+	"math"
+	"math/bits"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/component-helpers/resource"
+
+	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/profiles"
+)
+
+// ShapeKey is equal for pods of one shape: those that fit the same nodes in the same numbers, as far as their requests,
+// node selector, required node affinity and tolerations tell. Labels, annotations and indices make no difference.
+type ShapeKey string
+
+// shape is what is known of the pods of one shape.
+type shape struct {
+	key ShapeKey
+	// holders counts how often the shape was acquired.
+	holders int
+	// at is the position among the live shapes.
+	at   int
+	asks []ask
+	rule *placementRule
+	// bounds are the asks that limit the number of pods, as of the last comparison.
+	bounds []bound
+	// now and empty are how many pods fit on all nodes together at most: into what is free, and if no pod ran there.
+	now, empty int64
+	// gained is set if more pods fit on some node than before.
+	gained bool
+	// stale is set if something other than a node changed, so that the bounds have to be found again.
+	stale bool
+}
+
+// ask is how much of a resource one pod requests.
+type ask struct {
+	name   v1.ResourceName
+	amount int64
+}
+
+// bound is an ask for a resource with a position.
+type bound struct {
+	Resource int
+	Amount   int64
+	// claimed is set if a device class hands out the resource on nodes that do not offer it themselves.
+	claimed bool
+}
+
+// manySlots stands for any number of pods.
+const manySlots = math.MaxInt32
+
+func keyOf(asks []ask, rule []byte) ShapeKey {
+	var w shapeWriter
+	w.written = rule
+	for _, a := range asks {
+		w.text(string(a.name))
+		w.number(a.amount)
+	}
+	sum := sha256.Sum256(w.written)
+	return ShapeKey(sum[:16])
+}
+
+// asksOf returns what one pod requests of what is compared, in the order of the names.
+func asksOf(pod *v1.Pod, compared func(v1.ResourceName) bool) []ask {
+	amounts := podview.Amounts(resource.PodRequests(pod, resource.PodResourcesOptions{}))
+	amounts[v1.ResourcePods] = 1
+	asks := make([]ask, 0, len(amounts))
+	for _, name := range slices.Sorted(maps.Keys(amounts)) {
+		if compared(name) {
+			asks = append(asks, ask{name: name, amount: amounts[name]})
+		}
+	}
+	return asks
+}
+
+// describeRule writes what decides on which nodes a pod may be, whatever it requests.
+func describeRule(pod *v1.Pod, checks profiles.Checks) []byte {
+	var w shapeWriter
+	w.number(int64(checks))
+	w.text(pod.Spec.NodeName)
+	w.number(int64(len(pod.Spec.NodeSelector)))
+	for _, key := range slices.Sorted(maps.Keys(pod.Spec.NodeSelector)) {
+		w.text(key)
+		w.text(pod.Spec.NodeSelector[key])
+	}
+	var tolerations []string
+	for _, t := range pod.Spec.Tolerations {
+		if t.Effect == v1.TaintEffectPreferNoSchedule {
+			continue
+		}
+		var one shapeWriter
+		one.text(t.Key)
+		one.text(string(t.Operator))
+		one.text(t.Value)
+		one.text(string(t.Effect))
+		tolerations = append(tolerations, string(one.written))
+	}
+	slices.Sort(tolerations)
+	tolerations = slices.Compact(tolerations)
+	w.number(int64(len(tolerations)))
+	for _, t := range tolerations {
+		w.text(t)
+	}
+	if required := requiredTerms(pod); required != nil {
+		// Marshalling this type cannot fail.
+		data, _ := json.Marshal(required)
+		w.text(string(data))
+	} else {
+		w.text("")
+	}
+	return w.written
+}
+
+func requiredTerms(pod *v1.Pod) *v1.NodeSelector {
+	if a := pod.Spec.Affinity; a != nil && a.NodeAffinity != nil {
+		return a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+	}
+	return nil
+}
+
+// shapeWriter writes each field with its length, so that no two shapes are written alike.
+type shapeWriter struct{ written []byte }
+
+func (w *shapeWriter) number(n int64) { w.written = binary.AppendVarint(w.written, n) }
+
+func (w *shapeWriter) text(s string) {
+	w.number(int64(len(s)))
+	w.written = append(w.written, s...)
+}
+
+// ShapeOf is equal for pods that the index cannot tell apart.
+func (x *Index) ShapeOf(pod *v1.Pod) ShapeKey {
+	filters := x.filters(pod)
+	return keyOf(asksOf(pod, filters.Compares), describeRule(pod, filters.Rules))
+}
+
+// Acquire makes the pod's shape live, or keeps it so, until release was called as often. Questions can be asked about
+// live shapes only.
+func (x *Index) Acquire(pod *v1.Pod) ShapeKey {
+	filters := x.filters(pod)
+	asks, description := asksOf(pod, filters.Compares), describeRule(pod, filters.Rules)
+	key := keyOf(asks, description)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if s := x.shapes[key]; s != nil {
+		s.holders++
+		return key
+	}
+	x.settle()
+	rule := x.rules[string(description)]
+	if rule == nil {
+		rule = newPlacementRule(pod, filters.Rules, string(description), x.nodes)
+		x.rules[rule.description] = rule
+	}
+	rule.holders++
+	s := &shape{key: key, holders: 1, at: len(x.live), asks: asks, rule: rule, bounds: x.bounds(asks)}
+	for i, verdict := range rule.verdicts {
+		if verdict == admitted {
+			s.now += slotsOn(s.bounds, x.nodes[i].has, x.nodes[i].used)
+			s.empty += slotsOnEmpty(s.bounds, x.nodes[i].has)
+		}
+	}
+	x.shapes[key] = s
+	x.live = append(x.live, s)
+	return key
+}
+
+// Release gives back what acquire took. A shape without holders is forgotten.
+func (x *Index) Release(key ShapeKey) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	s := x.shapes[key]
+	if s == nil {
+		return
+	}
+	if s.holders--; s.holders > 0 {
+		return
+	}
+	delete(x.shapes, key)
+	last := x.live[len(x.live)-1]
+	x.live[s.at], last.at = last, s.at
+	x.live[len(x.live)-1] = nil
+	x.live = x.live[:len(x.live)-1]
+	if s.rule.holders--; s.rule.holders == 0 {
+		delete(x.rules, s.rule.description)
+	}
+}
+
+func (s *shape) asksFor(name v1.ResourceName) bool {
+	return slices.ContainsFunc(s.asks, func(a ask) bool { return a.name == name })
+}
+
+// bounds returns the asks that limit how many pods fit, those first that usually limit the most. A resource that no
+// node offers does not: it may be handed out in a way that this index does not know.
+func (x *Index) bounds(asks []ask) []bound {
+	var out []bound
+	for _, a := range asks {
+		if i, known := x.index[a.name]; known && x.offered[i] > 0 {
+			out = append(out, bound{Resource: i, Amount: a.amount, claimed: x.claimed(a.name)})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b bound) int { return cmp.Compare(x.tightness(a), x.tightness(b)) })
+	return out
+}
+
+// tightness is lower for resources of which nodes have few.
+func (x *Index) tightness(b bound) int {
+	switch x.resources[b.Resource] {
+	case v1.ResourcePods:
+		return 1
+	case v1.ResourceCPU:
+		return 2
+	case v1.ResourceMemory, v1.ResourceEphemeralStorage:
+		return 3
+	}
+	return 0
+}
+
+// compare counts what changed for the shape on a node since the last comparison, when the bounds were as given.
+func (s *shape) compare(n *nodeEntry, before []bound) {
+	is := s.rule.verdicts[n.slot]
+	was, hadBefore, usedBefore := is, n.has, n.used
+	if n.dirty {
+		hadBefore, usedBefore = n.wasHas, n.wasUsed
+		if n.altered {
+			was = s.rule.before[n.place]
+		}
+	}
+	if was != admitted && is != admitted {
+		return
+	}
+	var oldNow, now int64
+	if was == admitted {
+		oldNow = slotsOn(before, hadBefore, usedBefore)
+	}
+	if is == admitted {
+		now = slotsOn(s.bounds, n.has, n.used)
+	}
+	s.now += now - oldNow
+	s.gained = s.gained || now > oldNow
+	if n.dirty && !n.altered && !s.stale {
+		// Only the pods of the node have changed.
+		return
+	}
+	var oldEmpty, empty int64
+	if was == admitted {
+		oldEmpty = slotsOnEmpty(before, hadBefore)
+	}
+	if is == admitted {
+		empty = slotsOnEmpty(s.bounds, n.has)
+	}
+	s.empty += empty - oldEmpty
+	s.gained = s.gained || empty > oldEmpty || (n.dirty && n.altered && empty > 0)
+}
+
+// slotsOn returns how many pods with these bounds fit into what a node has and does not use.
+func slotsOn(bounds []bound, has, used []int64) int64 {
+	slots := int64(manySlots)
+	for i := range bounds {
+		b := &bounds[i]
+		if b.claimed && has[b.Resource] == 0 {
+			continue
+		}
+		if slots = b.limit(slots, has[b.Resource]-used[b.Resource]); slots == 0 {
+			return 0
+		}
+	}
+	return slots
+}
+
+// slotsOnEmpty returns how many pods with these bounds fit on a node without pods.
+func slotsOnEmpty(bounds []bound, has []int64) int64 {
+	slots := int64(manySlots)
+	for i := range bounds {
+		b := &bounds[i]
+		if b.claimed && has[b.Resource] == 0 {
+			continue
+		}
+		if slots = b.limit(slots, has[b.Resource]); slots == 0 {
+			return 0
+		}
+	}
+	return slots
+}
+
+// limit returns how many of so many pods fit into what is free. Most bounds do not limit what tighter ones before them
+// leave, and a multiplication tells that for much less than a division costs.
+func (b *bound) limit(slots, free int64) int64 {
+	if free < b.Amount {
+		return 0
+	}
+	if high, low := bits.Mul64(uint64(slots), uint64(b.Amount)); high == 0 && low <= uint64(free) {
+		return slots
+	}
+	return free / b.Amount
+}

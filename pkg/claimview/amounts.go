@@ -1,0 +1,84 @@
+package claimview
+
+import (
+	"math"
+	"strings"
+
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"berth.dev/berth/pkg/gpu"
+)
+
+const mebibyte = 1 << 20
+
+// computeAmounts are names under which drivers count the compute of a GPU, in capacities and in counters.
+var computeAmounts = []string{"multiprocessors", "cores", "computeUnits", "compute"}
+
+// amounts are capacities or counters by name, without the driver's domain.
+type amounts map[string]float64
+
+func (a amounts) set(name string, q *resource.Quantity) {
+	if q.Sign() > 0 {
+		a[name] = q.AsApproximateFloat64()
+	}
+}
+
+// capacityOf reads the capacity of a device.
+func capacityOf(driver string, capacity map[resourcev1.QualifiedName]resourcev1.DeviceCapacity) amounts {
+	a := make(amounts, len(capacity))
+	for name := range capacity {
+		q := capacity[name].Value
+		a.set(strings.TrimPrefix(string(name), driver+"/"), &q)
+	}
+	return a
+}
+
+// consumedOf reads how much of a device's capacity a claim has.
+func consumedOf(driver string, consumed map[resourcev1.QualifiedName]resource.Quantity) amounts {
+	a := make(amounts, len(consumed))
+	for name, q := range consumed {
+		a.set(strings.TrimPrefix(string(name), driver+"/"), &q)
+	}
+	return a
+}
+
+// countersOf reads a set of counters, or what a device takes of one.
+func countersOf(counters map[string]resourcev1.Counter) amounts {
+	a := make(amounts, len(counters))
+	for name := range counters {
+		q := counters[name].Value
+		a.set(name, &q)
+	}
+	return a
+}
+
+// milliOf is how much of a GPU that has the total these amounts are: their part of its compute where that is counted,
+// else of its memory, else the largest part of anything. It is rounded up, so that parts that do not fit together never
+// seem to. Where nothing is counted it is all of it.
+func (a amounts) milliOf(total amounts) int {
+	for _, name := range append(computeAmounts[:len(computeAmounts):len(computeAmounts)], amountMemory) {
+		if used := a[name]; used > 0 && total[name] > 0 {
+			return partMilli(used, total[name])
+		}
+	}
+	largest := 0
+	for name, used := range a {
+		if total[name] > 0 {
+			largest = max(largest, partMilli(used, total[name]))
+		}
+	}
+	if largest == 0 {
+		return gpu.WholeMilli
+	}
+	return largest
+}
+
+func partMilli(used, total float64) int {
+	return int(math.Ceil(math.Min(1, used/total)*gpu.WholeMilli - 1e-6))
+}
+
+// memMiB is the memory among the amounts, 0 where it is not counted.
+func (a amounts) memMiB() int {
+	return int(math.Min(a[amountMemory]/mebibyte, 1<<30))
+}

@@ -1,0 +1,11 @@
+package claimview
+
+import (
+	"testing"
+
+	"berth.dev/berth/test/harness/leak"
+)
+
+func TestMain(m *testing.M) {
+	leak.Main(m)
+}

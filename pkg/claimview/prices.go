@@ -1,0 +1,46 @@
+package claimview
+
+import (
+	"context"
+
+	v1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"berth.dev/berth/pkg/gpu"
+	"berth.dev/berth/pkg/priceview"
+)
+
+// NodeNumber is another number when the node's slices have changed; 0 where it has no GPUs that can be claimed.
+func (g *GPUs) NodeNumber(node string) uint64 {
+	if g == nil {
+		return 0
+	}
+	if n := g.slices.Load().Node(node); n != nil {
+		return n.Number()
+	}
+	return 0
+}
+
+// Offer adds to what a node offers the GPUs that can be claimed there.
+func (g *GPUs) Offer(n priceview.Node) priceview.Node {
+	if claimable := g.GPUNode(n.GPUNode()); claimable != n.GPUNode() {
+		return n.WithGPUs(claimable)
+	}
+	return n
+}
+
+// Left is what is left of the GPUs that can be claimed on a node; nil for a node without any.
+func (g *GPUs) Left(n *priceview.Node, info fwk.NodeInfo) *gpu.Inventory {
+	return g.Latest().Inventory(n.GPUNode(), info)
+}
+
+// Asked adds to what a pod asks for the GPUs that it claims.
+func (g *GPUs) Asked(ctx context.Context, p priceview.Pod, pod *v1.Pod) priceview.Pod {
+	if p.WantsGPU() {
+		return p
+	}
+	if claimed, ok := g.Demand(ctx, g.Pod(pod)); ok {
+		return p.WithGPUs(&claimed)
+	}
+	return p
+}

@@ -1,0 +1,63 @@
+package claimview
+
+import (
+	"testing"
+	"time"
+
+	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/test/harness/await"
+)
+
+func TestADeviceTaintRuleIsSeen(t *testing.T) {
+	t.Parallel()
+	node := nodeNamed("n", nil)
+	w := newWorld(t, node, sliceOf(gpuDriver, "n", 2, "16Gi"))
+	seen, _ := (&gpuview.Keys{}).ReadGPUNode(node)
+	healthy := func() int {
+		inventory := w.claims.Latest().Inventory(seen, infoOf(node))
+		if inventory == nil {
+			return -1
+		}
+		return inventory.Healthy()
+	}
+	await.Until(t, "all is read that was there at the start", func() bool {
+		return healthy() == 2 && time.Since(time.Unix(0, w.claims.event.Load())) > 2*settleFor
+	})
+	rule := &resourcev1.DeviceTaintRule{ObjectMeta: metav1.ObjectMeta{Name: "broken"}, Spec: resourcev1.DeviceTaintRuleSpec{
+		DeviceSelector: &resourcev1.DeviceTaintSelector{Driver: ptr.To(gpuDriver), Pool: ptr.To("n"), Device: ptr.To("d1")},
+		Taint:          resourcev1.DeviceTaint{Key: "broken", Effect: resourcev1.DeviceTaintEffectNoSchedule},
+	}}
+	if _, err := w.client.ResourceV1().DeviceTaintRules().Create(t.Context(), rule, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	await.Until(t, "the device is tainted", func() bool { return healthy() == 1 })
+}
+
+// A follower that waits for a lock must not keep a scheduling cycle waiting.
+func TestCyclesDoNotWaitForFollowers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nodeNamed("n", nil))
+	told, held := make(chan string, 10), make(chan struct{})
+	w.claims.Follow(func(node string) {
+		told <- node
+		<-held
+	})
+	if _, err := w.client.ResourceV1().ResourceSlices().Create(t.Context(), sliceOf(gpuDriver, "n", 2, "16Gi"), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	await.Until(t, "a cycle sees the slice", func() bool {
+		state, err := w.claims.Now(t.Context())
+		return err == nil && state != nil
+	})
+	if node := await.Next(t, told, "the follower to be told"); node != "n" {
+		t.Errorf("told of node %q", node)
+	}
+	if _, err := w.claims.Now(t.Context()); err != nil {
+		t.Error(err)
+	}
+	close(held)
+}

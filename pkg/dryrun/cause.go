@@ -1,0 +1,54 @@
+package dryrun
+
+import (
+	"iter"
+	"strings"
+
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
+
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/reasons"
+)
+
+// CausesOf goes through what a plugin says against a node, as causes of no node yet.
+func CausesOf(status *fwk.Status) iter.Seq[gang.NodeCause] {
+	return func(yield func(gang.NodeCause) bool) {
+		for r := range reasons.Of(status) {
+			cause := gang.NodeCause{Says: r.String(), Kind: r.Kind()}
+			resource, short := strings.CutPrefix(cause.Says, "Insufficient ")
+			if short && status.Plugin() == names.NodeResourcesFit {
+				cause = gang.NodeCause{Short: resource}
+			}
+			if !yield(cause) {
+				return
+			}
+		}
+	}
+}
+
+// PromisedTo is the gang to which what a node has free is promised.
+type PromisedTo gang.ID
+
+// String names the gang.
+func (p PromisedTo) String() string {
+	return "node(s) whose free capacity is promised to gang " + gang.ID(p).String()
+}
+
+// Kind does not name the gang.
+func (PromisedTo) Kind() string { return "node(s) whose free capacity is promised to a gang" }
+
+// RefusedBefore is what a plugin said when it turned a member away, as far as that is known, of a node that is left out
+// for it.
+type RefusedBefore string
+
+// String repeats what the plugin said.
+func (r RefusedBefore) String() string {
+	if r == "" {
+		return r.Kind()
+	}
+	return r.Kind() + ": " + string(r)
+}
+
+// Kind says it without the plugin's words.
+func (RefusedBefore) Kind() string { return "node(s) that turned a member away" }

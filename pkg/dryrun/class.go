@@ -1,0 +1,395 @@
+package dryrun
+
+import (
+	"container/heap"
+	"fmt"
+	"maps"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/podtopologyspread"
+	"k8s.io/kubernetes/pkg/scheduler/metrics"
+
+	sampling "berth.dev/berth/pkg/candidates"
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/profiles"
+	"berth.dev/berth/pkg/reasons"
+)
+
+// Class is the part of a dry run that concerns one class of members. Nodes are filtered in chunks until enough of them
+// fit to choose from, as the scheduler itself does for a pod; a class is short only after every node was looked at.
+type Class struct {
+	run   *Run
+	class string
+	// Pod is the member that is being placed, or one that stands for all if they share a state.
+	Pod     *v1.Pod
+	info    *framework.PodInfo
+	Profile framework.Framework
+	filters *profiles.Traits
+	State   fwk.CycleState
+	// volumes are those of pod that a driver would have to provision.
+	volumes []volume
+	spreads []*spread
+	// reserves is set if Reserve takes note of members of the class, so that each needs a state of its own.
+	reserves bool
+	// members is how many there are of the class, left how many of them were not tried yet.
+	members, left int
+	// hardness is that of the class, once it was asked for.
+	hardness *float64
+	// readsOthers is set if a plugin looks at where others are placed.
+	readsOthers bool
+	// eligible holds the indices of the nodes that PreFilter left and that are not too full for any member, next the first that was
+	// not looked at yet.
+	eligible []int
+	confined bool
+	next     int
+	// candidates is a heap of the nodes that fit, best first.
+	candidates candidates
+	// scored holds the nodes that were scored first, when nobody had been placed on them.
+	scored []candidate
+	// changes counts what has happened since the nodes were last looked at from the start; full is set if nothing has since no
+	// node fitted.
+	changes int
+	full    bool
+	// scoring is the state in which the candidates were scored.
+	scoring fwk.CycleState
+	// causes count the nodes that do not fit, lasting those of them that will not fit whatever is placed elsewhere. The
+	// numbers of nodes are not in the keys.
+	causes, lasting map[gang.NodeCause]int
+	// siblings count the nodes that do not fit any more since members of the gang were placed there.
+	siblings map[gang.NodeCause]int
+}
+
+// begin prepares the placing of one more member of the class.
+func (t *Class) begin(pod *v1.Pod) error {
+	if t.State != nil && !t.reserves {
+		return nil
+	}
+	d := t.run
+	first := t.State == nil
+	t.Pod = pod
+	if profiles.HasVolumes(pod) {
+		t.volumes = d.storage.provisions(pod)
+	}
+	state := framework.NewCycleState()
+	state.SetPodGroupSchedulingCycle(d.group)
+	t.State = state
+	result, status, _ := t.Profile.RunPreFilterPlugins(d.ctx, t.State, pod)
+	d.work.spend(preFilterVisits)
+	t.readsOthers = t.filters.ReadsOthers(state)
+	if !slices.Contains(d.open, t) {
+		d.open = append(d.open, t)
+	}
+	if !status.IsSuccess() {
+		if !status.IsRejected() {
+			return status.AsError()
+		}
+		clear(t.causes)
+		for cause := range CausesOf(status) {
+			t.causes[cause] = 0
+		}
+		t.eligible, t.candidates, t.next, t.changes = nil, nil, 0, 0
+		t.confined = true
+		return nil
+	}
+	confined := !result.AllNodes()
+	t.changes++
+	if first || confined || t.confined {
+		t.eligible, t.candidates, t.next, t.changes = t.eligible[:0], nil, 0, 0
+		clear(t.lasting)
+		for i := range d.Nodes {
+			if d.many && d.ranks == nil {
+				// The next class begins where there was room for the last one.
+				i = (i + d.start) % len(d.Nodes)
+			}
+			if n := d.Nodes[i].Node(); (!confined || result.NodeNames.Has(n.Name)) && d.only.allow(t.class, n) {
+				t.eligible = append(t.eligible, i)
+			}
+		}
+	}
+	t.confined = confined
+	t.stale()
+	if first {
+		if err := t.countSpreads(pod); err != nil {
+			return err
+		}
+	}
+	for _, p := range d.removed {
+		if status := t.Profile.RunPreFilterExtensionRemovePod(d.ctx, t.State, pod, p.Info, d.copies[p.Node]); !status.IsSuccess() {
+			return fmt.Errorf("leaving out pod %s: %w", p.Info.GetPod().Name, status.AsError())
+		}
+	}
+	for _, p := range d.Elsewhere {
+		node, err := d.lister.Get(p.Node)
+		if err != nil {
+			continue
+		}
+		if status := t.Profile.RunPreFilterExtensionRemovePod(d.ctx, t.State, pod, p.Info, node); !status.IsSuccess() {
+			return fmt.Errorf("leaving out pod %s: %w", p.Info.GetPod().Name, status.AsError())
+		}
+	}
+	if !t.readsOthers {
+		return nil
+	}
+	d.work.spend(len(d.placed) / addsPerVisit)
+	for _, p := range d.placed {
+		if status := t.Profile.RunPreFilterExtensionAddPod(d.ctx, t.State, pod, p.Info, d.copies[p.Node]); !status.IsSuccess() {
+			return fmt.Errorf("counting placed pod %s: %w", p.Info.GetPod().Name, status.AsError())
+		}
+	}
+	return nil
+}
+
+// tried notes that one more member was tried. After the last the class need not know where others are placed.
+func (t *Class) tried() {
+	if t.left--; t.left <= 0 {
+		t.run.shut(t)
+	}
+}
+
+// shut ends the telling of the class where others are placed.
+func (d *Run) shut(t *Class) {
+	d.open = slices.DeleteFunc(d.open, func(r *Class) bool { return r == t })
+}
+
+// countSpreads prepares the constraints of the class on all nodes of the cluster, as they are with everybody placed so far.
+func (t *Class) countSpreads(pod *v1.Pod) error {
+	if len(pod.Spec.TopologySpreadConstraints) == 0 {
+		return nil
+	}
+	all, err := t.Profile.SnapshotSharedLister().NodeInfos().List()
+	if err != nil {
+		return fmt.Errorf("listing nodes: %w", err)
+	}
+	nodes := slices.Clone(all)
+	for i, n := range nodes {
+		if changed := t.run.copies[n.Node().Name]; changed != nil {
+			nodes[i] = changed
+		}
+	}
+	t.spreads, err = spreadsOf(pod, nodes)
+	return err
+}
+
+// reserve holds the node for the member until the dry run ends, if plugins take note of that, and reports whether they let it.
+func (t *Class) reserve(pod *v1.Pod, i int) (bool, error) {
+	if !t.reserves {
+		return true, nil
+	}
+	d := t.run
+	node := d.Nodes[i].Node().Name
+	status := t.Profile.RunReservePluginsReserve(d.ctx, t.State, pod, node)
+	switch {
+	case status.IsSuccess():
+		d.reserved = append(d.reserved, reservedPod{profile: t.Profile, state: t.State, pod: pod, node: node})
+		return true, nil
+	case status.IsRejected():
+		t.Profile.RunReservePluginsUnreserve(d.ctx, t.State, pod, node)
+		for cause := range CausesOf(status) {
+			t.causes[cause]++
+		}
+		return false, nil
+	}
+	t.Profile.RunReservePluginsUnreserve(d.ctx, t.State, pod, node)
+	return false, fmt.Errorf("reserving node %s for pod %s: %w", node, pod.Name, status.AsError())
+}
+
+// enough is how many nodes that fit are compared with each other: the scheduler's own measure for large clusters.
+func (t *Class) enough() int {
+	n := len(t.run.Nodes)
+	if t.run.ranks != nil {
+		// Domains are filled in order, so none may be left out by chance.
+		return n
+	}
+	if t.run.many {
+		return min(n, manyClassesEnough)
+	}
+	percentage := 0
+	if p := t.Profile.PercentageOfNodesToScore(); p != nil {
+		percentage = int(*p)
+	}
+	return sampling.Enough(n, percentage)
+}
+
+// best returns the index of the best node for the member.
+func (t *Class) best() (int, bool, error) {
+	for {
+		for len(t.candidates) > 0 {
+			top := heap.Pop(&t.candidates).(candidate)
+			// Placing others may have changed what fits here, and not only on the nodes where they are.
+			if t.run.work.spend(1); top.fresh || t.fits(top.node).IsSuccess() {
+				t.run.index[t.run.Nodes[top.node].Node().Name] = top.node
+				return top.node, true, nil
+			}
+		}
+		if t.next == len(t.eligible) {
+			if t.changes == 0 || len(t.eligible) == 0 {
+				t.full = !t.confined
+				return 0, false, nil
+			}
+			// Where nothing fitted before, something may fit now that siblings are elsewhere: spreading works so.
+			t.next, t.changes = 0, 0
+			t.causes = maps.Clone(t.lasting)
+			clear(t.siblings)
+		}
+		if err := t.scan(); err != nil {
+			return 0, false, err
+		}
+	}
+}
+
+// stale notes that the candidates were filtered before something changed.
+func (t *Class) stale() {
+	for i := range t.candidates {
+		t.candidates[i].fresh = false
+	}
+}
+
+// leftOut stands for a node that is too full: what is placed on others does not change that.
+const leftOut = -1
+
+// scan filters further nodes until enough fit or none is left, and scores those that do.
+func (t *Class) scan() error {
+	var fit []int
+	enough := t.enough()
+	for len(fit) < enough && t.next < len(t.eligible) {
+		chunk := t.eligible[t.next:min(t.next+enough, len(t.eligible))]
+		t.next += len(chunk)
+		statuses := make([]*fwk.Status, len(chunk))
+		t.Profile.Parallelizer().Until(t.run.ctx, len(chunk), func(i int) { statuses[i] = t.fits(chunk[i]) }, metrics.Filter)
+		t.run.Examined += len(chunk)
+		t.run.work.spend(len(chunk))
+		for i, status := range statuses {
+			switch {
+			case status.IsSuccess():
+				fit = append(fit, chunk[i])
+			case !status.IsRejected():
+				return fmt.Errorf("filtering node %s: %w", t.run.Nodes[chunk[i]].Node().Name, status.AsError())
+			case t.run.copies[t.run.Nodes[chunk[i]].Node().Name] != nil:
+				// Full with members of the gang itself, which is no reason against the gang unless there is no other.
+				t.withheld(status)
+				t.crowded(status)
+			default:
+				isFull := status.Plugin() == names.NodeResourcesFit
+				for cause := range CausesOf(status) {
+					t.causes[cause]++
+					if isFull {
+						t.lasting[cause]++
+					}
+				}
+				if isFull {
+					chunk[i] = leftOut
+				}
+			}
+		}
+	}
+	rest := t.eligible[t.next:]
+	seen := slices.DeleteFunc(t.eligible[:t.next], func(i int) bool { return i == leftOut })
+	t.next, t.eligible = len(seen), append(seen, rest...)
+	if len(fit) == 0 {
+		return nil
+	}
+	return t.score(fit)
+}
+
+// score ranks the nodes against each other and makes them the candidates.
+func (t *Class) score(fit []int) error {
+	infos := make([]fwk.NodeInfo, len(fit))
+	for i, n := range fit {
+		infos[i] = t.run.node(n)
+	}
+	t.scoring = t.State
+	t.run.work.spend(len(fit))
+	if status := t.Profile.RunPreScorePlugins(t.run.ctx, t.State, t.Pod, infos); !status.IsSuccess() {
+		return status.AsError()
+	}
+	scores, status := t.Profile.RunScorePlugins(t.run.ctx, t.State, t.Pod, infos)
+	if !status.IsSuccess() {
+		return status.AsError()
+	}
+	t.candidates = make(candidates, len(fit))
+	for i := range fit {
+		t.candidates[i] = candidate{node: fit[i], rank: t.run.rank(fit[i]), scores: scores[i], fresh: true}
+	}
+	// The best come to be placed on, and all that are kept are ranked again with every placement. Those that are let go are
+	// found again when the others do not do.
+	slices.SortFunc(t.candidates, compareCandidates)
+	if t.scored == nil {
+		t.scored = slices.Clone(t.candidates)
+	}
+	if keep := max(2*t.members, leastKept); len(t.candidates) > keep {
+		t.candidates = slices.Clone(t.candidates[:keep])
+	}
+	return nil
+}
+
+// reconsider filters and scores the node on which a member of the class was just placed, and ranks it again among the
+// candidates.
+func (t *Class) reconsider(i int) error {
+	t.stale()
+	if !t.reserves {
+		if status := t.fits(i); !status.IsSuccess() {
+			t.withheld(status)
+			return nil
+		}
+	}
+	if t.reserves && t.members == 1 {
+		return nil
+	}
+	t.run.work.spend(2 + len(t.candidates)/candidatesPerVisit)
+	name := t.run.Nodes[i].Node().Name
+	raw, status := t.Profile.RunRawScorePlugins(t.run.ctx, t.scoring, t.Pod, t.run.node(i))
+	if !status.IsSuccess() {
+		return status.AsError()
+	}
+	// With reservations the node is filtered for the next member, by a state of its own.
+	t.candidates = append(t.candidates, candidate{node: i, rank: t.run.rank(i), fresh: !t.reserves, scores: fwk.NodePluginScores{Name: name, RawScores: raw}})
+	scores := make([]fwk.NodePluginScores, len(t.candidates))
+	for i := range t.candidates {
+		scores[i] = t.candidates[i].scores
+	}
+	if status := t.Profile.NormalizeScores(t.run.ctx, t.scoring, t.Pod, scores); !status.IsSuccess() {
+		return status.AsError()
+	}
+	for i := range scores {
+		t.candidates[i].scores = scores[i]
+	}
+	heap.Init(&t.candidates)
+	return nil
+}
+
+// fits runs the filters for the member on the node.
+func (t *Class) fits(i int) *fwk.Status {
+	d := t.run
+	node := d.node(i)
+	if d.gone[node.Node().Name] {
+		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "node(s) that have left the cluster")
+	}
+	if len(d.refused) > 0 && (d.refused[gang.Refusal{Class: t.class, Node: node.Node().Name}] || d.refused[gang.Refusal{Node: node.Node().Name}]) {
+		return reasons.Status(fwk.Unschedulable, RefusedBefore(d.said))
+	}
+	if !d.storage.fits(t.volumes, node.Node()) {
+		return fwk.NewStatus(fwk.Unschedulable, "node(s) did not have enough free storage")
+	}
+	if slices.ContainsFunc(t.spreads, func(s *spread) bool { return !s.fits(node.Node()) }) {
+		return fwk.NewStatus(fwk.Unschedulable, podtopologyspread.ErrReasonConstraintsNotMatch)
+	}
+	nominated := d.nominated(t, node.Node().Name)
+	if len(nominated) > 0 {
+		// As the scheduler does: the pod has to fit with and without the pods that are about to come.
+		state, with := t.State.Clone(), node.Snapshot()
+		for _, info := range nominated {
+			with.AddPodInfo(info)
+			if status := t.Profile.RunPreFilterExtensionAddPod(d.ctx, state, t.Pod, info, with); !status.IsSuccess() {
+				return status
+			}
+		}
+		if status := t.Profile.RunFilterPlugins(d.ctx, state, t.Pod, with); !status.IsSuccess() {
+			return status
+		}
+	}
+	return t.Profile.RunFilterPlugins(d.ctx, t.State, t.Pod, node)
+}

@@ -1,0 +1,260 @@
+package dryrun
+
+import (
+	"maps"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+	"berth.dev/berth/pkg/capacity"
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/profiles"
+	"berth.dev/berth/pkg/topology"
+)
+
+// Plan is a plan for a gang, or for as much of it as fits.
+type Plan struct {
+	gang.Result
+	*Run
+	// Within names the level that all members have to share, or is empty.
+	Within string
+	// Ordered is set if members have to reserve in the order of the plan.
+	Ordered bool
+	// Mixed says which GPU models the members are on, if they are on several although they should not be.
+	Mixed string
+}
+
+// Part is a set of nodes on which to try a gang.
+type Part struct {
+	Nodes []fwk.NodeInfo
+	// ranks holds by node the place of its domain in the order in which domains are to be filled; nil if that does not matter.
+	ranks []int
+	// only keeps classes on nodes with GPUs of some model; nil if they may go anywhere.
+	only *modelLimits
+}
+
+// Planner makes plans for gangs in the scheduling cycles of their leaders, of which there is one at a time.
+type Planner struct {
+	Ledger   *gang.Ledger
+	GangOf   func(*v1.Pod) gang.ID
+	Pod      func(gang.Ref) *v1.Pod
+	PodGroup func(gang.ID) *schedulingv1alpha1.PodGroup
+	Profiles *profiles.Set
+	Capacity *capacity.Index
+	Storage  StorageListers
+	// Network finds where nodes are in the network of a profile; nil if that does not matter to it.
+	Network func(profile string) *gangview.Places
+	Models  *Models
+	// Said returns what another plugin said last when it turned a member of the gang away.
+	Said    func(gang.ID) string
+	Pending Pending
+}
+
+// arrange places the gang on nodes in a dry run, on GPUs of one model where that is possible.
+func (p *Planner) arrange(w *Work, id gang.ID, turn gang.Turn, nodes []fwk.NodeInfo) (*Plan, error) {
+	levels, err := p.Topology(id, p.Pod(turn.Members[0].Ref()))
+	if err != nil {
+		return nil, err
+	}
+	best, err := p.arrangeOn(w, id, levels, turn, nodes, nil)
+	if err != nil || levels.MixedModels || !best.Feasible() {
+		return best, err
+	}
+	return p.unify(w, id, levels, turn, nodes, best)
+}
+
+// arrangeOn places the gang on nodes in a dry run, within one domain of each level that it requires and spread over as few
+// domains as possible of those that it prefers, or else of those of the network. Classes are kept on the models that only gives
+// them.
+func (p *Planner) arrangeOn(
+	w *Work, id gang.ID, levels gangview.Topology, turn gang.Turn, nodes []fwk.NodeInfo, only *modelLimits,
+) (*Plan, error) {
+	var best *Plan
+	examined := 0
+	for _, part := range p.parts(id, levels, turn, nodes, only) {
+		a, err := p.tryPlaces(w, id, turn, part)
+		if err != nil {
+			return nil, err
+		}
+		examined += a.Examined
+		if best == nil || a.Feasible() || len(a.Assignments) > len(best.Assignments) {
+			best = a
+		}
+		best.Examined = examined
+		if a.Feasible() || w.spent() {
+			break
+		}
+	}
+	if len(levels.Required) > 0 {
+		best.Within = levels.Required[len(levels.Required)-1]
+	}
+	best.Ordered = slices.ContainsFunc(turn.Members, func(m gang.Member) bool {
+		r := best.Classes[m.Class]
+		return r.filters.OrderMatters(r.Pod)
+	})
+	return best, nil
+}
+
+// fewPlaces is in how many places a gang is tried whose first member decides where the others have to go.
+const fewPlaces = 16
+
+// tryPlaces places the gang on one set of nodes. Where the first member goes that uses a claim that members share, or that others
+// have an affinity to, its siblings have to follow: if they do not fit there, they are tried elsewhere.
+func (p *Planner) tryPlaces(w *Work, id gang.ID, turn gang.Turn, on Part) (*Plan, error) {
+	var best *Plan
+	refused := map[gang.Refusal]bool{}
+	examined := 0
+	for range fewPlaces {
+		a, err := p.Place(w, id, turn, on, refused, nil)
+		if err != nil {
+			return nil, err
+		}
+		examined += a.Examined
+		if best == nil || a.Feasible() || len(a.Assignments) > len(best.Assignments) {
+			best = a
+		}
+		if a.Feasible() || len(a.Assignments) == 0 || !a.follows() || w.spent() {
+			break
+		}
+		for _, placed := range a.Assignments {
+			// Without a class it is refused to all.
+			refused[gang.Refusal{Node: placed.Node}] = true
+		}
+	}
+	best.Examined = examined
+	return best, nil
+}
+
+// follows reports whether where members go depends on where the first of them went.
+func (a *Plan) follows() bool {
+	if slices.ContainsFunc(a.Assignments, func(placed gang.Assignment) bool { return placed.First }) {
+		return true
+	}
+	for _, r := range a.Classes {
+		if f := r.Pod.Spec.Affinity; f != nil && f.PodAffinity != nil && len(f.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Place places the gang on one set of nodes, but for those refused to a class.
+func (p *Planner) Place(w *Work, id gang.ID, turn gang.Turn, on Part, refused map[gang.Refusal]bool, prepare func(*Run) error) (*Plan, error) {
+	var last *Run
+	finish := func() {
+		if last != nil {
+			last.close()
+		}
+	}
+	defer finish()
+	open := func() (*Run, error) {
+		finish()
+		d, err := p.newRun(w, id, turn.Members, on)
+		if err != nil {
+			return nil, err
+		}
+		last = d
+		maps.Copy(d.refused, refused)
+		if prepare != nil {
+			return d, prepare(d)
+		}
+		return d, nil
+	}
+	first, err := open()
+	if err != nil {
+		return nil, err
+	}
+	result, d, err := gang.Build(turn.Members, turn.Need, first.hardness, func() (*Run, error) {
+		if d := first; d != nil {
+			first = nil
+			return d, nil
+		}
+		return open()
+	})
+	for err == nil && len(last.displaced) > 0 && d == last {
+		moved := last.displaced
+		last.displaced = map[gang.UID]bool{}
+		err = result.Replace(turn.Members, moved, d)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &Plan{Result: result, Run: d}, nil
+}
+
+// Topology returns the levels that the gang asks for.
+func (p *Planner) Topology(id gang.ID, pod *v1.Pod) (gangview.Topology, error) {
+	if pod == nil {
+		pod = &v1.Pod{}
+	}
+	return gangview.TopologyOf(p.PodGroup(id), pod)
+}
+
+// parts returns the sets of nodes on which to try the gang, in order; at least one. What the nodes have free by the rough
+// account rules out domains before any of their nodes is looked at.
+func (p *Planner) parts(id gang.ID, levels gangview.Topology, turn gang.Turn, nodes []fwk.NodeInfo, only *modelLimits) []Part {
+	paths := p.paths(levels, turn, nodes)
+	if paths == nil {
+		return []Part{{Nodes: nodes, only: only}}
+	}
+	tree := make([]topology.Node, len(nodes))
+	index := make(map[string]int, len(nodes))
+	held := p.Ledger.Nodes(id)
+	for i, n := range nodes {
+		name := n.Node().Name
+		index[name] = i
+		tree[i] = topology.Node{Path: paths[i], Held: held[name]}
+	}
+	demand := topology.Demand{Need: turn.Need.Total}
+	classes := map[string]int{}
+	var pods []*v1.Pod
+	left := 0
+	for _, m := range turn.Members {
+		if at, known := classes[m.Class]; known {
+			demand.Want[at]++
+			continue
+		}
+		pod := p.Pod(m.Ref())
+		if pod == nil {
+			continue
+		}
+		if len(pods) == ManyClasses {
+			// Too many are not asked about: those that are have to fit without the others.
+			left++
+			continue
+		}
+		at := len(demand.Want)
+		classes[m.Class] = at
+		demand.Want, pods = append(demand.Want, 1), append(pods, pod)
+		for i := range tree {
+			tree[i].Slots = append(tree[i].Slots, 0)
+		}
+		key := p.Capacity.Acquire(pod)
+		p.Capacity.Each(key, func(node *v1.Node, now, _ int) {
+			if i, here := index[node.Name]; here && only.allow(m.Class, node) {
+				tree[i].Slots[at] = now
+			}
+		})
+		p.Capacity.Release(key)
+	}
+	demand.Need = max(demand.Need-left, 0)
+	p.place(tree, nodes, pods, demand.Want)
+	var parts []Part
+	for _, a := range topology.Arrange(tree, len(levels.Required), demand) {
+		p := Part{only: only}
+		for rank, set := range a.Sets {
+			for _, i := range set {
+				p.Nodes = append(p.Nodes, nodes[i])
+				p.ranks = append(p.ranks, rank)
+			}
+		}
+		parts = append(parts, p)
+	}
+	if len(parts) == 0 {
+		parts = append(parts, Part{})
+	}
+	return parts
+}

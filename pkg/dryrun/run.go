@@ -1,0 +1,275 @@
+package dryrun
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	apitypes "k8s.io/apimachinery/pkg/types"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/podview"
+)
+
+// Run places a gang on a copy of the cluster within one scheduling cycle, with the profile's own filters, scores and
+// reservations. Nodes are copied only when a member is placed on them.
+//
+// What a member takes has to be seen by its siblings. Most plugins see it in the NodeInfo or are told by AddPod; those
+// that keep what is taken elsewhere (devices of claims, volumes, a plugin's own books) are told by Reserve. So a member
+// of whom Reserve takes note is reserved for the length of the dry run, and filtered with a state of its own.
+type Run struct {
+	ctx    context.Context
+	work   *Work
+	id     gang.ID
+	gangOf func(*v1.Pod) gang.ID
+	Part
+	// index holds the positions of nodes that were asked for, or of all if indexed is set.
+	index   map[string]int
+	indexed bool
+	// copies holds the nodes that members have been placed on, as they are then.
+	copies  map[string]fwk.NodeInfo
+	Pods    map[gang.UID]*v1.Pod
+	Classes map[string]*Class
+	// classNames holds the members' classes; lister tells which nodes are there.
+	classNames map[gang.UID]string
+	lister     fwk.NodeInfoLister
+	// open holds the classes of which members are being placed: they have to know where others are placed. many is set if the gang
+	// has so many classes that each is compared on few nodes only, beginning at start.
+	open  []*Class
+	many  bool
+	start int
+	// mean is what the mean node has, once that was asked for.
+	mean *meanNode
+	// placed lists who was placed, for classes that are opened later; removed the pods that are taken to be gone.
+	placed, removed []PlacedPod
+	// Elsewhere are pods that are taken to be gone from nodes on which no member is tried.
+	Elsewhere []PlacedPod
+	reserved  []reservedPod
+	// generations are those of the nodes when they were copied; gone holds nodes that have left the cluster since, and displaced the
+	// members that have to be placed again because their nodes have changed.
+	generations map[string]int64
+	gone        map[string]bool
+	displaced   map[gang.UID]bool
+	// group marks the states of the dry run as a simulation of a group, in which plugins let members share what is being
+	// allocated.
+	group fwk.PodGroupCycleState
+	// refused holds the nodes that turned out not to take members of a class.
+	refused map[gang.Refusal]bool
+	// said is what another plugin said last when it turned a member away.
+	said     string
+	claims   sharedClaims
+	storage  storageAccount
+	Examined int
+}
+
+type PlacedPod struct {
+	Info fwk.PodInfo
+	Node string
+}
+
+// reservedPod is a member that the plugins hold reserved until the dry run ends.
+type reservedPod struct {
+	profile framework.Framework
+	state   fwk.CycleState
+	pod     *v1.Pod
+	node    string
+}
+
+// newRun prepares a dry run of members on some nodes. It has to be closed.
+func (p *Planner) newRun(w *Work, id gang.ID, members []gang.Member, on Part) (*Run, error) {
+	d := &Run{
+		ctx:     w.Ctx,
+		work:    w,
+		id:      id,
+		gangOf:  p.GangOf,
+		Part:    on,
+		index:   map[string]int{},
+		copies:  map[string]fwk.NodeInfo{},
+		Pods:    make(map[gang.UID]*v1.Pod, len(members)),
+		Classes: map[string]*Class{},
+		group:   framework.NewCycleState(),
+		refused: map[gang.Refusal]bool{},
+		said:    p.Said(id),
+		claims:  sharedClaims{},
+		storage: storageAccount{StorageListers: p.Storage, taken: map[apitypes.UID]int64{}},
+
+		classNames:  make(map[gang.UID]string, len(members)),
+		generations: map[string]int64{},
+		displaced:   map[gang.UID]bool{},
+	}
+	maps.Copy(d.refused, p.Ledger.Refused(id))
+	for i := range members {
+		m := &members[i]
+		pod := p.Pod(m.Ref())
+		if pod == nil {
+			return nil, fmt.Errorf("member %s/%s has just gone", m.Namespace, m.Name)
+		}
+		d.Pods[m.UID], d.classNames[m.UID] = pod, m.Class
+		r := d.Classes[m.Class]
+		if r == nil {
+			info, err := framework.NewPodInfo(pod)
+			if err != nil {
+				return nil, fmt.Errorf("reading pod %s/%s: %w", m.Namespace, m.Name, err)
+			}
+			info.CalculateResource()
+			profile := p.Profiles.Of(pod)
+			filters := p.Profiles.Traits(pod)
+			r = &Class{run: d, class: m.Class, Pod: pod, info: info, Profile: profile, filters: filters, reserves: filters.Reserves(pod),
+				causes: map[gang.NodeCause]int{}, lasting: map[gang.NodeCause]int{}, siblings: map[gang.NodeCause]int{}}
+			d.Classes[m.Class], d.lister = r, profile.SnapshotSharedLister().NodeInfos()
+		}
+		r.members++
+		r.left++
+		d.claims.count(pod)
+	}
+	d.many = len(d.Classes) > ManyClasses
+	w.many = d.many
+	return d, nil
+}
+
+// close gives back what was reserved for the length of the dry run.
+func (d *Run) close() {
+	for _, r := range slices.Backward(d.reserved) {
+		r.profile.RunReservePluginsUnreserve(d.ctx, r.state, r.pod, r.node)
+	}
+	d.reserved = nil
+}
+
+// position returns the index of a node. The names of the few that are placed on are noted when they are chosen; only pods
+// that are to be removed can lie on any node.
+func (d *Run) position(name string) (int, bool) {
+	i, known := d.index[name]
+	if !known && !d.indexed {
+		d.indexed = true
+		for i, n := range d.Nodes {
+			d.index[n.Node().Name] = i
+		}
+		i, known = d.index[name]
+	}
+	return i, known
+}
+
+// rank returns the place of the node's domain in the order in which domains are filled.
+func (d *Run) rank(i int) int {
+	if d.ranks == nil {
+		return 0
+	}
+	return d.ranks[i]
+}
+
+// node returns the node as it is with everybody placed so far.
+func (d *Run) node(i int) fwk.NodeInfo {
+	if n := d.copies[d.Nodes[i].Node().Name]; n != nil {
+		return n
+	}
+	return d.Nodes[i]
+}
+
+// edit returns a copy of the node that may be changed.
+func (d *Run) edit(i int) fwk.NodeInfo {
+	name := d.Nodes[i].Node().Name
+	n := d.copies[name]
+	if n == nil {
+		n = d.Nodes[i].Snapshot()
+		d.copies[name], d.generations[name] = n, d.Nodes[i].GetGeneration()
+	}
+	return n
+}
+
+// Place places the member on the node that is best for it now, for the rest of the dry run.
+func (d *Run) Place(m gang.Member) (gang.Assignment, bool, error) {
+	r, pod := d.Classes[m.Class], d.Pods[m.UID]
+	if err := d.work.pause(d); err != nil {
+		return gang.Assignment{}, false, err
+	}
+	defer r.tried()
+	if r.left <= 0 {
+		// It is placed again.
+		r.State = nil
+	}
+	if r.full {
+		return gang.Assignment{}, false, nil
+	}
+	if err := r.begin(pod); err != nil {
+		return gang.Assignment{}, false, err
+	}
+	for {
+		i, ok, err := r.best()
+		if err != nil || !ok {
+			return gang.Assignment{}, false, err
+		}
+		if taken, err := r.reserve(pod, i); err != nil {
+			return gang.Assignment{}, false, err
+		} else if taken {
+			d.start = i
+			a := gang.Assignment{UID: m.UID, Node: d.Nodes[i].Node().Name, First: d.claims.first(r.Profile, d.storage.claims, pod)}
+			return a, true, d.place(r, pod, i)
+		}
+	}
+}
+
+// place puts the pod on the node and tells every class of it.
+func (d *Run) place(of *Class, pod *v1.Pod, i int) error {
+	// All of a class ask for the same, which is reckoned once.
+	info := *of.info
+	info.Pod = pod
+	n := d.edit(i)
+	n.AddPodInfo(&info)
+	d.storage.take(of.volumes, n.Node())
+	d.placed = append(d.placed, PlacedPod{Info: &info, Node: n.Node().Name})
+	last := of.left == 1
+	for _, r := range d.open {
+		if last && r == of {
+			continue
+		}
+		d.work.spend(1)
+		r.changes, r.full = r.changes+1, false
+		for _, s := range r.spreads {
+			s.add(pod, n.Node())
+		}
+		if !r.readsOthers {
+			continue
+		}
+		if status := r.Profile.RunPreFilterExtensionAddPod(d.ctx, r.State, r.Pod, &info, n); !status.IsSuccess() {
+			return fmt.Errorf("counting pod %s on node %s: %w", klog.KObj(pod), n.Node().Name, status.AsError())
+		}
+	}
+	if last {
+		return nil
+	}
+	return of.reconsider(i)
+}
+
+// Remove takes a pod off its node for the rest of the dry run. All pods are removed before the first member is placed.
+func (d *Run) Remove(p PlacedPod) error {
+	i, here := d.position(p.Node)
+	if !here {
+		return nil
+	}
+	if err := d.edit(i).RemovePod(klog.FromContext(d.ctx), p.Info.GetPod()); err != nil {
+		return fmt.Errorf("removing pod %s: %w", klog.KObj(p.Info.GetPod()), err)
+	}
+	d.removed = append(d.removed, p)
+	return nil
+}
+
+func (d *Run) Describe(class string) string { return podview.DescribeRequest(d.Classes[class].Pod) }
+
+// nominated returns the pods that are nominated to the node and before which the class has to yield, without its siblings:
+// their nominations are of an earlier plan.
+func (d *Run) nominated(r *Class, node string) []fwk.PodInfo {
+	var out []fwk.PodInfo
+	for _, info := range r.Profile.NominatedPodsForNode(node) {
+		pod := info.GetPod()
+		if (d.id == gang.ID{} || d.gangOf(pod) != d.id) && corev1helpers.PodPriority(pod) >= corev1helpers.PodPriority(r.Pod) {
+			out = append(out, info)
+		}
+	}
+	return out
+}

@@ -1,0 +1,60 @@
+package dryrun
+
+import (
+	v1 "k8s.io/api/core/v1"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+)
+
+// sharedClaims counts how many members of a gang use a claim, for devices or for a volume, that was made by hand. What one that
+// several use is given has to be written before the second of them can be scheduled, because the scheduler lets no pod use
+// what is being allocated to another one, and binds a volume for one pod at a time.
+type sharedClaims map[sharedClaim]int
+
+type sharedClaim struct {
+	volume          bool
+	namespace, name string
+}
+
+func sharedClaimsOf(pod *v1.Pod) []sharedClaim {
+	var claims []sharedClaim
+	for _, c := range pod.Spec.ResourceClaims {
+		if c.ResourceClaimName != nil {
+			claims = append(claims, sharedClaim{namespace: pod.Namespace, name: *c.ResourceClaimName})
+		}
+	}
+	for _, v := range pod.Spec.Volumes {
+		if v.PersistentVolumeClaim != nil {
+			claims = append(claims, sharedClaim{volume: true, namespace: pod.Namespace, name: v.PersistentVolumeClaim.ClaimName})
+		}
+	}
+	return claims
+}
+
+func (c sharedClaims) count(pod *v1.Pod) {
+	for _, claim := range sharedClaimsOf(pod) {
+		c[claim]++
+	}
+}
+
+// first reports whether the pod, which is being placed, is the first of several to use a claim that nothing was given to yet.
+func (c sharedClaims) first(profile framework.Framework, volumes corelisters.PersistentVolumeClaimLister, pod *v1.Pod) bool {
+	found := false
+	for _, claim := range sharedClaimsOf(pod) {
+		if c[claim] > 1 && !given(profile, volumes, claim) {
+			found = true
+		}
+		c[claim] = 0
+	}
+	return found
+}
+
+// given reports whether devices are allocated to the claim, or a volume is bound to it.
+func given(profile framework.Framework, volumes corelisters.PersistentVolumeClaimLister, claim sharedClaim) bool {
+	if claim.volume {
+		object, err := volumes.PersistentVolumeClaims(claim.namespace).Get(claim.name)
+		return err == nil && object.Spec.VolumeName != ""
+	}
+	object, err := profile.SharedDRAManager().ResourceClaims().Get(claim.namespace, claim.name)
+	return err == nil && object.Status.Allocation != nil
+}

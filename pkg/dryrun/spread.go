@@ -1,0 +1,149 @@
+package dryrun
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+)
+
+// spread is a topology spread constraint of a class that nodes must not violate, with exact counts.
+//
+// PodTopologySpread itself is not exact in a dry run: when pods are added to its state one by one it follows the two emptiest
+// domains only, and takes the emptier of them for the emptiest of all. With three domains it may let a third member join the
+// first although one domain is empty. It is asked all the same, since it knows defaults that are not in the pod.
+type spread struct {
+	key                 string
+	maxSkew, minDomains int
+	namespace           string
+	selector            labels.Selector
+	// self is 1 if a member of the class counts itself.
+	self int
+	// counts holds the pods that count by domain, of all domains that do; least is the smallest of them and atLeast the number of
+	// domains that have it. A node is asked about far more often than a pod is placed.
+	counts         map[string]int
+	least, atLeast int
+	// included reports whether a node counts.
+	included func(*v1.Node) bool
+}
+
+// spreadsOf returns the constraints of the pod as they are on nodes.
+func spreadsOf(pod *v1.Pod, nodes []fwk.NodeInfo) ([]*spread, error) {
+	var spreads []*spread
+	var keys []string
+	for i := range pod.Spec.TopologySpreadConstraints {
+		if c := &pod.Spec.TopologySpreadConstraints[i]; c.WhenUnsatisfiable == v1.DoNotSchedule {
+			s, err := newSpread(pod, c)
+			if err != nil {
+				return nil, err
+			}
+			spreads, keys = append(spreads, s), append(keys, c.TopologyKey)
+		}
+	}
+	for _, s := range spreads {
+		honored := s.included
+		s.included = func(n *v1.Node) bool {
+			return !slices.ContainsFunc(keys, func(key string) bool { _, has := n.Labels[key]; return !has }) && honored(n)
+		}
+		for _, n := range nodes {
+			if node := n.Node(); s.included(node) {
+				domain := node.Labels[s.key]
+				s.counts[domain] += 0
+				for _, info := range n.GetPods() {
+					if s.matches(info.GetPod()) {
+						s.counts[domain]++
+					}
+				}
+			}
+		}
+		s.findLeast()
+	}
+	return spreads, nil
+}
+
+func newSpread(pod *v1.Pod, c *v1.TopologySpreadConstraint) (*spread, error) {
+	selector, err := metav1.LabelSelectorAsSelector(c.LabelSelector)
+	if err != nil {
+		return nil, fmt.Errorf("reading a topology spread constraint of pod %s: %w", klog.KObj(pod), err)
+	}
+	for _, key := range c.MatchLabelKeys {
+		if value, has := pod.Labels[key]; has {
+			same, _ := labels.SelectorFromSet(labels.Set{key: value}).Requirements()
+			selector = selector.Add(same...)
+		}
+	}
+	affinity := nodeaffinity.GetRequiredNodeAffinity(pod)
+	s := &spread{key: c.TopologyKey, maxSkew: int(c.MaxSkew), minDomains: 1, namespace: pod.Namespace, selector: selector, counts: map[string]int{}}
+	if c.MinDomains != nil {
+		s.minDomains = int(*c.MinDomains)
+	}
+	if selector.Matches(labels.Set(pod.Labels)) {
+		s.self = 1
+	}
+	s.included = func(n *v1.Node) bool {
+		if c.NodeAffinityPolicy == nil || *c.NodeAffinityPolicy == v1.NodeInclusionPolicyHonor {
+			if match, err := affinity.Match(n); err != nil || !match {
+				return false
+			}
+		}
+		if c.NodeTaintsPolicy != nil && *c.NodeTaintsPolicy == v1.NodeInclusionPolicyHonor {
+			_, untolerated := corev1helpers.FindMatchingUntoleratedTaint(klog.Background(), n.Spec.Taints, pod.Spec.Tolerations, hinders, false)
+			return !untolerated
+		}
+		return true
+	}
+	return s, nil
+}
+
+// hinders reports whether a taint keeps pods off its node.
+func hinders(t *v1.Taint) bool {
+	return t.Effect == v1.TaintEffectNoSchedule || t.Effect == v1.TaintEffectNoExecute
+}
+
+func (s *spread) matches(pod *v1.Pod) bool {
+	return pod.Namespace == s.namespace && pod.DeletionTimestamp == nil && s.selector.Matches(labels.Set(pod.Labels))
+}
+
+// add counts a pod that was placed on a node.
+func (s *spread) add(pod *v1.Pod, node *v1.Node) {
+	if !s.included(node) || !s.matches(pod) {
+		return
+	}
+	domain := node.Labels[s.key]
+	before := s.counts[domain]
+	s.counts[domain]++
+	if before == s.least {
+		if s.atLeast--; s.atLeast == 0 {
+			s.findLeast()
+		}
+	}
+}
+
+// findLeast looks at all domains: once, and again when none has the least any more.
+func (s *spread) findLeast() {
+	s.least, s.atLeast = 0, 0
+	for count := range maps.Values(s.counts) {
+		switch {
+		case s.atLeast == 0 || count < s.least:
+			s.least, s.atLeast = count, 1
+		case count == s.least:
+			s.atLeast++
+		}
+	}
+}
+
+// fits reports whether one more member on the node keeps the constraint.
+func (s *spread) fits(node *v1.Node) bool {
+	least := s.least
+	if len(s.counts) < s.minDomains {
+		least = 0
+	}
+	return s.counts[node.Labels[s.key]]+s.self-least <= s.maxSkew
+}

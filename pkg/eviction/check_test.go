@@ -1,0 +1,359 @@
+package eviction
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"berth.dev/berth/pkg/gang"
+)
+
+// reckoning is what is true of a set of evictions, reckoned without any code of the search.
+type reckoning struct {
+	p    *Problem
+	gone []bool
+}
+
+// illegal says which rule the evictions break, or nothing.
+func (k reckoning) illegal() string {
+	spent := make([]int, len(k.p.Budgets))
+	lost, lostByRole := map[gang.ID]int{}, map[gang.ID]map[string]int{}
+	for i, v := range k.p.Victims {
+		if !k.gone[i] {
+			continue
+		}
+		if v.Priority >= k.p.Priority {
+			return fmt.Sprintf("%s has priority %d", v.UID, v.Priority)
+		}
+		for _, b := range v.Budgets {
+			if spent[b]++; spent[b] > k.p.Budgets[b] {
+				return fmt.Sprintf("budget %d allows %d evictions", b, k.p.Budgets[b])
+			}
+		}
+		lost[v.Group]++
+		if lostByRole[v.Group] == nil {
+			lostByRole[v.Group] = map[string]int{}
+		}
+		lostByRole[v.Group][v.Role]++
+	}
+	for id, n := range lost {
+		g, known := k.p.Groups[id]
+		if !known {
+			continue
+		}
+		if n < g.Bound && g.AllOrNothing {
+			return fmt.Sprintf("group %s loses %d of %d", id, n, g.Bound)
+		}
+		role := func(r string) int { return g.SettledByRole[r] - lostByRole[id][r] }
+		if n < g.Bound && !g.Minimum.MetBy(g.Settled-n, role) {
+			return fmt.Sprintf("group %s is left with %d of at least %v", id, g.Settled-n, g.Minimum)
+		}
+	}
+	return ""
+}
+
+// free is what a node has free after the evictions.
+func (k reckoning) free(node int) Vector {
+	free := slices.Clone(k.p.Nodes[node].Free)
+	for i, v := range k.p.Victims {
+		if k.gone[i] && v.Node == node {
+			for r := range free {
+				free[r] += v.Requests[r]
+			}
+		}
+	}
+	return free
+}
+
+// pools is what is left of the pools after the evictions.
+func (k reckoning) pools() Vector {
+	var left Vector
+	for i := range k.p.Pools {
+		free := k.p.Pools[i].Free
+		for v := range k.p.Victims {
+			if k.gone[v] {
+				free += k.p.Victims[v].Holds[i]
+			}
+		}
+		left = append(left, free)
+	}
+	return left
+}
+
+// take takes what members of the class hold on the node, and reports whether there is as much.
+func (k reckoning) take(c *Class, node, members int, left Vector) bool {
+	ok := true
+	for i, amount := range c.Asks {
+		if covers := k.p.Pools[i].Covers; covers == nil || covers[node] {
+			left[i] -= amount * int64(members)
+			ok = ok && (amount == 0 || left[i] >= 0)
+		}
+	}
+	return ok
+}
+
+// wanted reports whether the minimum resources are free.
+func (k reckoning) wanted() bool {
+	sum := make(Vector, len(k.p.Nodes[0].Free))
+	for n := range k.p.Nodes {
+		for r, amount := range k.free(n) {
+			sum[r] += max(amount, 0)
+		}
+	}
+	for r, amount := range k.p.Wanted {
+		if sum[r] < amount {
+			return false
+		}
+	}
+	return true
+}
+
+// fits reports whether the gang can be placed on some domain, trying every placement. Rank is that of the domain.
+func (k reckoning) fits() (rank int, ok bool) {
+	if !k.wanted() {
+		return 0, false
+	}
+	domains := k.p.Domains
+	if domains == nil {
+		all := Domain{}
+		for n := range k.p.Nodes {
+			all.Nodes = append(all.Nodes, n)
+		}
+		domains = []Domain{all}
+	}
+	for _, d := range domains {
+		free := map[int]Vector{}
+		for _, n := range d.Nodes {
+			free[n] = k.free(n)
+		}
+		if k.pack(d.Nodes, free, k.pools(), 0, 0, 0, map[string]int{}) && (!ok || d.Rank < rank) {
+			rank, ok = d.Rank, true
+		}
+	}
+	return rank, ok
+}
+
+// pack tries every number of members of each class on each node.
+func (k reckoning) pack(nodes []int, free map[int]Vector, pools Vector, class, at, used int, counts map[string]int) bool {
+	total := counts["total"]
+	if k.p.Need.MetBy(total, func(role string) int { return counts["role "+role] }) {
+		return true
+	}
+	if class == len(k.p.Classes) {
+		return false
+	}
+	if at == len(nodes) {
+		return k.pack(nodes, free, pools, class+1, 0, 0, counts)
+	}
+	c, n := k.p.Classes[class], nodes[at]
+	if c.Fits == nil || c.Fits[n] {
+		can := used < c.Count
+		for r, amount := range c.Demand {
+			can = can && (amount == 0 || free[n][r] >= amount)
+		}
+		less := slices.Clone(pools)
+		can = k.take(&c, n, 1, less) && can
+		if can {
+			for r, amount := range c.Demand {
+				free[n][r] -= amount
+			}
+			counts["total"]++
+			counts["role "+c.Role]++
+			found := k.pack(nodes, free, less, class, at, used+1, counts)
+			counts["total"]--
+			counts["role "+c.Role]--
+			for r, amount := range c.Demand {
+				free[n][r] += amount
+			}
+			if found {
+				return true
+			}
+		}
+	}
+	return k.pack(nodes, free, pools, class, at+1, used, counts)
+}
+
+// cost is the number of pods that go by priority, all pods of a group that goes as a whole with its highest.
+func (k reckoning) cost() map[int32]int {
+	cost := map[int32]int{}
+	for i, v := range k.p.Victims {
+		if k.gone[i] {
+			cost[k.importance(v)]++
+		}
+	}
+	return cost
+}
+
+func (k reckoning) importance(v Victim) int32 {
+	if _, known := k.p.Groups[v.Group]; !known || !k.whole(v.Group) {
+		return v.Priority
+	}
+	highest := v.Priority
+	for j, o := range k.p.Victims {
+		if k.gone[j] && o.Group == v.Group {
+			highest = max(highest, o.Priority)
+		}
+	}
+	return highest
+}
+
+// whole reports whether a group has to go as a whole, because it loses more than it spares.
+func (k reckoning) whole(id gang.ID) bool {
+	g, lost, lostByRole := k.p.Groups[id], 0, map[string]int{}
+	for i, v := range k.p.Victims {
+		if k.gone[i] && v.Group == id {
+			lost++
+			lostByRole[v.Role]++
+		}
+	}
+	role := func(r string) int { return g.SettledByRole[r] - lostByRole[r] }
+	return lost > 0 && (g.AllOrNothing || !g.Minimum.MetBy(g.Settled-lost, role))
+}
+
+// sparable names a pod, or the group that goes with it, that could stay, or nothing.
+func (k reckoning) sparable() string {
+	rank, _ := k.fits()
+	without := func(stay func(i int, v Victim) bool) bool {
+		fewer := reckoning{k.p, slices.Clone(k.gone)}
+		for i, v := range k.p.Victims {
+			if stay(i, v) {
+				fewer.gone[i] = false
+			}
+		}
+		other, fits := fewer.fits()
+		return fits && other <= rank && fewer.illegal() == ""
+	}
+	for i, v := range k.p.Victims {
+		if !k.gone[i] {
+			continue
+		}
+		rest := func(j int, _ Victim) bool { return j == i }
+		if _, known := k.p.Groups[v.Group]; known && k.whole(v.Group) {
+			rest = func(_ int, o Victim) bool { return o.Group == v.Group }
+		}
+		if without(rest) {
+			return fmt.Sprintf("%s of group %s", v.UID, v.Group)
+		}
+	}
+	return ""
+}
+
+// compareReckoned compares costs: fewer pods of the highest priority, then of the next.
+func compareReckoned(a, b map[int32]int) int {
+	for priority := int32(20); priority >= 0; priority-- {
+		if c := cmp.Compare(a[priority], b[priority]); c != 0 {
+			return c
+		}
+	}
+	return 0
+}
+
+// bruteForce returns the cheapest legal set of victims that lets the gang start, trying every one, in the best rank.
+func bruteForce(p *Problem) (best []bool) {
+	k := reckoning{p, make([]bool, len(p.Victims))}
+	bestRank := 0
+	for set := range 1 << len(p.Victims) {
+		for i := range k.gone {
+			k.gone[i] = set&(1<<i) != 0
+		}
+		if k.illegal() != "" {
+			continue
+		}
+		if rank, ok := k.fits(); ok {
+			if none := set == 0; none {
+				return slices.Clone(k.gone)
+			}
+			if best == nil || rank < bestRank || rank == bestRank && compareReckoned(k.cost(), reckoning{p, best}.cost()) < 0 {
+				best, bestRank = slices.Clone(k.gone), rank
+			}
+		}
+	}
+	return best
+}
+
+// wrongWith says which promise of Choose an answer breaks, or nothing.
+func wrongWith(p *Problem, e Plan) string {
+	k := reckoning{p, make([]bool, len(p.Victims))}
+	for _, i := range e.Victims {
+		k.gone[i] = true
+	}
+	switch {
+	case e.Outcome == NoRoom && (e.Reason == "" || len(e.Victims)+len(e.Groups)+len(e.Placed) > 0):
+		return fmt.Sprintf("no room, but %+v", e)
+	case e.Outcome == NoRoom:
+		return ""
+	case e.Reason != "" || (e.Outcome == RoomAlready) != (len(e.Victims) == 0):
+		return fmt.Sprintf("room, but %+v", e)
+	}
+	if rule := k.illegal(); rule != "" {
+		return rule
+	}
+	if !k.wanted() {
+		return fmt.Sprintf("less than %v is free", p.Wanted)
+	}
+	for _, id := range e.Groups {
+		lost := 0
+		for i, v := range p.Victims {
+			if k.gone[i] && v.Group == id {
+				lost++
+			}
+		}
+		if lost < p.Groups[id].Bound {
+			return fmt.Sprintf("group %s is said to go, but %d of %d stay", id, p.Groups[id].Bound-lost, p.Groups[id].Bound)
+		}
+	}
+	if wrong := k.misplaced(e.Placed); wrong != "" {
+		return wrong
+	}
+	if len(p.Classes) > 1 {
+		// What fits is found by packing then, which is not always the best.
+		return ""
+	}
+	if unit := k.sparable(); unit != "" {
+		return unit + " could stay"
+	}
+	return ""
+}
+
+// misplaced says what is wrong with a placement, or nothing.
+func (k reckoning) misplaced(assignments []Placement) string {
+	free := map[string]Vector{}
+	index := map[string]int{}
+	for n := range k.p.Nodes {
+		free[k.p.Nodes[n].Name], index[k.p.Nodes[n].Name] = k.free(n), n
+	}
+	count, byRole, total := make([]int, len(k.p.Classes)), map[string]int{}, 0
+	pools := k.pools()
+	for _, a := range assignments {
+		c := k.p.Classes[a.Class]
+		if c.Fits != nil && !c.Fits[index[a.Node]] || a.Members < 1 {
+			return fmt.Sprintf("%+v is not possible", a)
+		}
+		for r, amount := range c.Demand {
+			if free[a.Node][r] -= amount * int64(a.Members); amount > 0 && free[a.Node][r] < 0 {
+				return fmt.Sprintf("%+v has no room", a)
+			}
+		}
+		if !k.take(&c, index[a.Node], a.Members, pools) {
+			return fmt.Sprintf("%+v holds more of a pool than there is", a)
+		}
+		count[a.Class] += a.Members
+		byRole[c.Role] += a.Members
+		total += a.Members
+	}
+	for i, c := range k.p.Classes {
+		if count[i] > c.Count {
+			return fmt.Sprintf("%d members of class %d are placed, there are %d", count[i], i, c.Count)
+		}
+	}
+	if !k.p.Need.MetBy(total, func(role string) int { return byRole[role] }) {
+		return fmt.Sprintf("%d members are placed, %v by role, of at least %+v", total, byRole, k.p.Need)
+	}
+	in := func(d Domain) bool {
+		return !slices.ContainsFunc(assignments, func(a Placement) bool { return !slices.Contains(d.Nodes, index[a.Node]) })
+	}
+	if k.p.Domains != nil && !slices.ContainsFunc(k.p.Domains, in) {
+		return "no domain holds all members"
+	}
+	return ""
+}

@@ -1,0 +1,206 @@
+package eviction
+
+import (
+	"cmp"
+	"container/heap"
+	"slices"
+)
+
+// offer is what it costs to make room on a node for further members of a class.
+type offer struct {
+	node  int
+	units []int
+	// members is how many members there is room for afterwards.
+	members int
+	cost    Cost
+	// started is the earliest start of a pod that has to go.
+	started int64
+}
+
+// compare orders offers, the cheapest first.
+func (o *offer) compare(other *offer) int {
+	return cmp.Or(
+		compareCosts(o.cost, o.members, other.cost, other.members),
+		cmp.Compare(len(o.units)*other.members, len(other.units)*o.members),
+		cmp.Compare(other.started, o.started),
+		cmp.Compare(o.node, other.node),
+	)
+}
+
+// offers is a heap of offers for container/heap.
+type offers []offer
+
+func (h offers) Len() int           { return len(h) }
+func (h offers) Less(i, j int) bool { return h[i].compare(&h[j]) < 0 }
+func (h offers) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+
+// Push adds an offer.
+func (h *offers) Push(x any) { *h = append(*h, x.(offer)) }
+
+// Pop removes the last offer.
+func (h *offers) Pop() any {
+	last := (*h)[len(*h)-1]
+	*h = (*h)[:len(*h)-1]
+	return last
+}
+
+// place places up to want members of a class in the domain. It takes the room there is, fullest node first. After that,
+// if evict is set, it evicts one set of units after the other, each time the set that costs least for each member that
+// it makes room for. Such a set makes room for at least one more member on one node. The eviction of a group makes other
+// nodes cheaper, too.
+//
+// This is the greedy rule for covering problems (Chvátal, A Greedy Heuristic for the Set-Covering Problem, 1979). An
+// offer is drawn up again when it comes to the top, because fewer members to place and less of a budget make it dearer.
+func (s *domain) place(class, want int, evict bool) {
+	if want -= s.fill(class, want, s.nodes); !evict || want <= 0 {
+		return
+	}
+	var all offers
+	for _, n := range s.nodes {
+		if o, ok := s.offer(class, n, want); ok {
+			all = append(all, o)
+		}
+	}
+	heap.Init(&all)
+	for want > 0 && len(all) > 0 {
+		node := heap.Pop(&all).(offer).node
+		o, ok := s.offer(class, node, want)
+		if ok && len(all) > 0 && all[0].compare(&o) < 0 {
+			heap.Push(&all, o)
+			continue
+		}
+		touched := []int{node} // what others have freed of a pool may do
+		for _, u := range o.units {
+			s.remove(u)
+			for _, part := range s.units[u].parts {
+				if s.within[part.node] {
+					touched = append(touched, part.node)
+				}
+			}
+		}
+		want -= s.assign(class, node, want)
+		slices.Sort(touched)
+		touched = slices.Compact(touched)
+		want -= s.fill(class, want, touched)
+		if len(touched) > 1 {
+			all = slices.DeleteFunc(all, func(o offer) bool {
+				_, again := slices.BinarySearch(touched, o.node)
+				return again
+			})
+			heap.Init(&all)
+		}
+		for _, n := range touched {
+			if o, ok := s.offer(class, n, want); ok {
+				heap.Push(&all, o)
+			}
+		}
+	}
+}
+
+// offer draws up the cheapest offer of a node for members of a class of which want are missing. There is none if the node
+// has room already.
+//
+// It removes units by priority, and of one priority those that free most of what is short for each pod, until a member
+// fits. Then it puts back, the most important first, those without which it still does.
+func (s *domain) offer(class, node, want int) (offer, bool) {
+	want = min(want, s.classes[class].Count-s.count[class])
+	if want <= 0 || !s.classes[class].on(node) || s.fits(class, node, 1) > 0 {
+		return offer{}, false
+	}
+	start, fits := len(s.trail), false
+	room, picks := append(s.buffers.room[:0], s.room(node)...), s.buffers.picks[:0]
+	changed := func(c candidate, by int64) {
+		if s.units[c.unit].whole {
+			copy(room, s.room(node)) // spare members of it may have been gone before
+		} else {
+			room.add(c.frees, by)
+		}
+		fits = s.fitsIn(room, class, node, 1) > 0
+	}
+	for _, c := range s.candidates(class, node, want) {
+		if s.remove(c.unit) {
+			picks = append(picks, c)
+			if changed(c, 1); fits {
+				break
+			}
+		}
+	}
+	s.buffers.room, s.buffers.picks = room, picks
+	if !fits {
+		s.undo(start)
+		return offer{}, false
+	}
+	for _, c := range slices.Backward(picks) {
+		if !s.gone[c.unit] {
+			continue
+		}
+		s.do(step{unit: c.unit, by: -1})
+		if changed(c, -1); !fits {
+			s.do(step{unit: c.unit, by: 1})
+			changed(c, 1)
+		}
+	}
+	o := offer{node: node, members: s.fits(class, node, want), units: s.goneSince(start)}
+	s.undo(start)
+	o.cost = s.of(o.units, (want+o.members-1)/o.members)
+	for i, u := range o.units {
+		if started := s.units[u].started; i == 0 || started < o.started {
+			o.started = started
+		}
+	}
+	return o, true
+}
+
+// candidates returns the units whose eviction helps a member of the class on the node, the best first.
+func (s *domain) candidates(class, node, want int) []candidate {
+	found, short := s.buffers.found[:0], s.room(node)
+	for r, demand := range s.classes[class].Demand {
+		short[r] = max(demand-short[r], 0)
+	}
+	var shortOfPools Vector
+	for pool, asks := range s.classes[class].Asks {
+		shortOfPools = append(shortOfPools, 0)
+		if asks > 0 && s.Pools[pool].covers(node) {
+			shortOfPools[pool] = max(asks-s.pools[pool], 0)
+		}
+	}
+	consider := func(unit int, frees Vector) {
+		value := cover(frees, short) + cover(s.units[unit].holds, shortOfPools)
+		if value > 0 && !s.gone[unit] && unit != s.kept {
+			found = append(found, s.candidate(unit, frees, value, want))
+		}
+	}
+	for _, part := range s.onNode[node] {
+		consider(part.unit, part.frees)
+	}
+	for pool, amount := range shortOfPools {
+		if amount == 0 {
+			continue
+		}
+		for _, unit := range s.holders[pool] {
+			u := &s.units[unit]
+			seen := slices.ContainsFunc(u.parts, func(p part) bool { return p.node == node })
+			for earlier := range pool {
+				seen = seen || shortOfPools[earlier] > 0 && u.holds[earlier] > 0
+			}
+			if !seen {
+				consider(unit, nil)
+			}
+		}
+	}
+	s.work += len(found) / 8
+	s.buffers.found = found
+	s.sort(found)
+	return found
+}
+
+// cover is how much of what is short the amounts free, as the sum of the parts of each resource.
+func cover(frees, short Vector) float64 {
+	sum := 0.0
+	for r, amount := range short[:min(len(short), len(frees))] {
+		if amount > 0 {
+			sum += float64(min(frees[r], amount)) / float64(amount)
+		}
+	}
+	return sum
+}

@@ -1,0 +1,157 @@
+package eviction
+
+import (
+	"time"
+
+	"berth.dev/berth/pkg/gang"
+)
+
+// Problem asks which pods to evict so that a gang can start. A single pod is a gang of one. All of it is plain data that
+// Choose does not change. Sums of the amounts of one resource must not exceed an int64.
+type Problem struct {
+	// Priority is that of the gang. Only pods of lower priority are evicted.
+	Priority int32
+	// Need is the number of members that have to be placed, and Classes are the members that are not placed yet.
+	Need    gang.Minimum
+	Classes []Class
+	// Wanted has to be free on all nodes together before the gang is placed. Nil wants nothing.
+	Wanted Vector
+	Nodes  []Node
+	// Pools are what is counted for many nodes together, such as licenses.
+	Pools []Pool
+	// Domains are the sets of nodes one of which has to hold the whole gang. Nil allows all nodes.
+	Domains []Domain
+	Victims []Victim
+	// Groups holds the groups of the victims. Members of a group that is not in it count as single pods.
+	Groups map[gang.ID]Group
+	// Budgets holds, for each PodDisruptionBudget, how many evictions it allows. It is never exceeded.
+	Budgets []int
+}
+
+// Vector is an amount of each resource. The caller decides which resource has which index and in which unit it is
+// counted. Entries that are missing at the end count as zero.
+type Vector []int64
+
+// Holds says whether there is as much of each resource as the demand asks for.
+func (v Vector) Holds(demand Vector) bool {
+	for r, amount := range demand {
+		if amount > 0 && (r >= len(v) || v[r] < amount) {
+			return false
+		}
+	}
+	return true
+}
+
+// narrow returns the amounts of some resources.
+func (v Vector) narrow(resources []int) Vector {
+	out := make(Vector, len(resources))
+	for k, r := range resources {
+		if r < len(v) {
+			out[k] = v[r]
+		}
+	}
+	return out
+}
+
+// add adds an amount of each resource so many times.
+func (v Vector) add(o Vector, times int64) {
+	for r, amount := range o {
+		v[r] += amount * times
+	}
+}
+
+// Class is a number of members that are interchangeable for placement.
+type Class struct {
+	Demand Vector
+	Count  int
+	Role   string
+	// Asks is how much of each pool a member holds on a node that the pool covers.
+	Asks Vector
+	// Fits reports, by node, whether members may be placed on the node at all: false rules the node out for a reason that
+	// no eviction changes. Nil allows all nodes.
+	Fits []bool
+}
+
+// Node is a node.
+type Node struct {
+	Name string
+	// Free is what is left of the node by those pods that are not about to terminate anyway. It may be negative.
+	Free Vector
+}
+
+// Pool is an amount that members hold, on whichever of the covered nodes they are.
+type Pool struct {
+	// Free is what is left of it by those pods that are not about to terminate anyway. It may be negative.
+	Free int64
+	// Covers reports, by node, whether it is held on the node. Nil covers all nodes.
+	Covers []bool
+}
+
+// covers reports whether members on the node hold something of the pool.
+func (p *Pool) covers(node int) bool {
+	return p.Covers == nil || node < len(p.Covers) && p.Covers[node]
+}
+
+// Domain is a set of nodes. Domains of a lower rank are preferred, whatever has to be evicted there, but no pod is
+// evicted if a domain of any rank has room. Of domains of one rank the one with the cheapest eviction is taken, and of
+// equal ones the first.
+type Domain struct {
+	Rank  int
+	Nodes []int
+}
+
+// Victim is a bound pod that may be evicted.
+type Victim struct {
+	UID gang.UID
+	// Node is an index into Problem.Nodes. It is negative if the pod is on a node that is not part of the problem.
+	Node     int
+	Priority int32
+	Started  time.Time
+	Requests Vector
+	// Holds is how much of each pool it holds.
+	Holds Vector
+	// Group is the zero ID for a pod without a group.
+	Group gang.ID
+	// Role is the pod's role in its group.
+	Role string
+	// Budgets are the indices, in Problem.Budgets, of the PodDisruptionBudgets that cover the pod.
+	Budgets []int
+}
+
+// Group is what the choice of victims has to know about a group of which members may be evicted.
+type Group struct {
+	Minimum gang.Minimum
+	// Settled is the number of members that count towards the minimum: those that are bound and those that have
+	// succeeded. SettledByRole is the same for each role that has a minimum.
+	Settled       int
+	SettledByRole map[string]int
+	// Bound is the number of members that are bound or being bound. All of them have to be among the victims before the
+	// group can be evicted as a whole; members that have succeeded need not.
+	Bound int
+	// AllOrNothing is set for a group that may be disrupted only as a whole, even if it has more members than its
+	// minimum: a native group with disruptionMode all.
+	AllOrNothing bool
+}
+
+// loss is a number of members that a group loses, in all and by role.
+type loss struct {
+	total  int
+	byRole map[string]int
+}
+
+func (l *loss) add(role string, members int) {
+	l.total += members
+	if role == "" {
+		return
+	}
+	if l.byRole == nil {
+		l.byRole = map[string]int{}
+	}
+	l.byRole[role] += members
+}
+
+// tolerates reports whether the group still has its minimum after the loss.
+func (g *Group) tolerates(l loss) bool {
+	return l.total == 0 || !g.AllOrNothing &&
+		g.Minimum.MetBy(g.Settled-l.total, func(role string) int { return g.SettledByRole[role] - l.byRole[role] })
+}

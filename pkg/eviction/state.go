@@ -1,0 +1,353 @@
+package eviction
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+)
+
+// prepared is a problem in the form that the search needs. Nothing of it changes.
+type prepared struct {
+	*Problem
+	// resources are those that the gang asks for, by their index in the problem. Vectors of the search have as many
+	// entries, which is dims.
+	resources []int
+	dims      int
+	wanted    Vector
+	classes   []Class
+	// easiest holds the classes in ascending order of the part of the cluster that one member takes.
+	easiest []int
+	units   []unit
+	groups  []group
+	// onNode holds, by node, what units free there, the least important first.
+	onNode [][]*part
+	// holders are, by pool, the units that hold some, the least important first.
+	holders [][]int
+	// parts and memory are where those of units, and their vectors, are kept.
+	parts  []part
+	memory []int64
+}
+
+func prepare(problem *Problem) *prepared {
+	p := &prepared{Problem: problem, resources: problem.resources(), onNode: make([][]*part, len(problem.Nodes)),
+		holders: make([][]int, len(problem.Pools))}
+	p.dims = len(p.resources)
+	p.wanted = p.Wanted.narrow(p.resources)
+	for _, c := range p.Classes {
+		c.Demand = c.Demand.narrow(p.resources)
+		for r, amount := range c.Demand {
+			c.Demand[r] = max(amount, 0)
+		}
+		asks := make(Vector, len(p.Pools))
+		copy(asks, c.Asks)
+		c.Asks = asks
+		p.classes = append(p.classes, c)
+	}
+	p.addUnits()
+	order := make([]int, len(p.units))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, p.compareImportance)
+	for _, i := range order {
+		u := &p.units[i]
+		for k := range u.parts {
+			p.onNode[u.parts[k].node] = append(p.onNode[u.parts[k].node], &u.parts[k])
+		}
+		for pool, amount := range u.holds {
+			if amount > 0 {
+				p.holders[pool] = append(p.holders[pool], i)
+			}
+		}
+	}
+	p.sortClasses()
+	return p
+}
+
+// vector returns zeros.
+func (p *prepared) vector() Vector {
+	if len(p.memory) < p.dims {
+		p.memory = make([]int64, 1024*p.dims)
+	}
+	v := p.memory[:p.dims:p.dims]
+	p.memory = p.memory[p.dims:]
+	return v
+}
+
+// resources returns the indices of the resources that the gang asks for.
+func (p *Problem) resources() []int {
+	asked := map[int]bool{}
+	for r, amount := range p.Wanted {
+		asked[r] = amount > 0
+	}
+	for _, c := range p.Classes {
+		for r, amount := range c.Demand {
+			asked[r] = asked[r] || amount > 0
+		}
+	}
+	maps.DeleteFunc(asked, func(_ int, asked bool) bool { return !asked })
+	return slices.Sorted(maps.Keys(asked))
+}
+
+// sortClasses orders classes by how hard they are to place.
+func (p *prepared) sortClasses() {
+	capacity, hardness := make(Vector, p.dims), make([]float64, len(p.classes))
+	all := newState(p)
+	all.removeAll()
+	for n := range p.Nodes {
+		for r, amount := range all.room(n) {
+			capacity[r] += max(amount, 0)
+		}
+	}
+	for c := range p.classes {
+		class, fitting := &p.classes[c], 0
+		p.easiest = append(p.easiest, c)
+		for n := range p.Nodes {
+			if class.on(n) {
+				fitting++
+			}
+		}
+		for r, amount := range class.Demand {
+			part := float64(amount) / (float64(capacity[r]) + 1)
+			hardness[c] = max(hardness[c], part*float64(len(p.Nodes))/float64(fitting+1))
+		}
+	}
+	slices.SortStableFunc(p.easiest, func(a, b int) int { return cmp.Compare(hardness[a], hardness[b]) })
+}
+
+// on reports whether members of the class may be placed on the node if there is room.
+func (c *Class) on(n int) bool { return c.Fits == nil || n < len(c.Fits) && c.Fits[n] }
+
+// state says which units are gone and where members are placed.
+type state struct {
+	*prepared
+	gone []bool
+	// lost are the spare members that are gone, by group.
+	lost []loss
+	// spent is the number of evictions by budget, pools what the pools have left.
+	spent []int
+	pools Vector
+	// placed is the number of members by class and node, count by class, byRole by role and total in all.
+	placed [][]int
+	count  []int
+	byRole map[string]int
+	total  int
+	// work counts the nodes that were looked at.
+	work int
+	// trail lists the changes, so that the latest can be reversed.
+	trail []step
+	// scratch is the answer of room.
+	scratch Vector
+}
+
+// step is one change of the state: a unit goes, or members of a class are placed on a node, in which case unit is -1. By
+// is 1 or the number of members, and negative for the reverse.
+type step struct {
+	unit, class, node int
+	by                int
+}
+
+func newState(p *prepared) *state {
+	s := &state{
+		prepared: p, gone: make([]bool, len(p.units)), lost: make([]loss, len(p.groups)), spent: make([]int, len(p.Budgets)),
+		count: make([]int, len(p.classes)), byRole: map[string]int{}, scratch: make(Vector, p.dims),
+		trail: make([]step, 0, len(p.units)),
+	}
+	for i := range p.Pools {
+		s.pools = append(s.pools, p.Pools[i].Free)
+	}
+	for range p.classes {
+		s.placed = append(s.placed, make([]int, len(p.Nodes)))
+	}
+	return s
+}
+
+// do makes a change and notes it.
+func (s *state) do(t step) {
+	s.apply(t)
+	s.trail = append(s.trail, t)
+}
+
+// undo reverses the changes made since the trail had a length.
+func (s *state) undo(length int) {
+	for _, t := range slices.Backward(s.trail[length:]) {
+		t.by = -t.by
+		s.apply(t)
+	}
+	s.trail = s.trail[:length]
+}
+
+func (s *state) apply(t step) {
+	if t.unit < 0 {
+		class := &s.classes[t.class]
+		for pool, amount := range class.Asks {
+			if s.Pools[pool].covers(t.node) {
+				s.pools[pool] -= amount * int64(t.by)
+			}
+		}
+		s.placed[t.class][t.node] += t.by
+		s.count[t.class] += t.by
+		s.byRole[class.Role] += t.by
+		s.total += t.by
+		return
+	}
+	u := &s.units[t.unit]
+	s.gone[t.unit] = t.by > 0
+	for _, use := range u.uses {
+		s.spent[use.budget] += use.pods * t.by
+	}
+	if u.group >= 0 && !u.whole {
+		s.lost[u.group].add(s.Victims[u.victims[0]].Role, t.by)
+	}
+	s.pools.add(u.holds, int64(t.by))
+}
+
+// freed is what the node has free after the evictions, room what it has left after placement. The next call of either
+// overwrites it.
+func (s *state) freed(node int) Vector {
+	s.work++
+	for k, r := range s.resources {
+		s.scratch[k] = 0
+		if r < len(s.Nodes[node].Free) {
+			s.scratch[k] = s.Nodes[node].Free[r]
+		}
+	}
+	for _, part := range s.onNode[node] {
+		if s.gone[part.unit] {
+			s.scratch.add(part.frees, 1)
+		}
+	}
+	return s.scratch
+}
+
+func (s *state) room(node int) Vector {
+	room := s.freed(node)
+	for class := range s.placed {
+		if members := s.placed[class][node]; members != 0 {
+			room.add(s.classes[class].Demand, -int64(members))
+		}
+	}
+	return room
+}
+
+// wholeGone reports whether the unit is a spare member of a group that is gone.
+func (s *state) wholeGone(unit int) bool {
+	u := &s.units[unit]
+	return u.group >= 0 && !u.whole && s.groups[u.group].whole >= 0 && s.gone[s.groups[u.group].whole]
+}
+
+// legal reports whether budgets and its group allow the eviction of the unit besides what is gone.
+func (s *state) legal(unit int) bool {
+	u := &s.units[unit]
+	for _, use := range u.uses {
+		if s.spent[use.budget] > s.Budgets[use.budget] {
+			return false
+		}
+	}
+	if u.group < 0 || u.whole {
+		return true
+	}
+	return s.groups[u.group].tolerates(s.lost[u.group])
+}
+
+// remove evicts a unit and reports whether that is allowed. If not, it stays.
+func (s *state) remove(unit int) bool {
+	if s.gone[unit] || s.wholeGone(unit) {
+		return false
+	}
+	start := len(s.trail)
+	if s.units[unit].whole {
+		for _, u := range s.groups[s.units[unit].group].spare {
+			if s.gone[u] {
+				s.do(step{unit: u, by: -1})
+			}
+		}
+	}
+	s.do(step{unit: unit, by: 1})
+	if !s.legal(unit) {
+		s.undo(start)
+		return false
+	}
+	return true
+}
+
+// removeAll evicts all units, whatever budgets and groups allow.
+func (s *state) removeAll() {
+	for u := range s.units {
+		if g := s.units[u].group; s.units[u].whole || g < 0 || s.groups[g].whole < 0 {
+			s.do(step{unit: u, by: 1})
+		}
+	}
+}
+
+// fits is how many members of the class fit in what the node has left, at most most.
+func (s *state) fits(class, node, most int) int {
+	if !s.classes[class].on(node) || most <= 0 {
+		return 0
+	}
+	return s.fitsIn(s.room(node), class, node, most)
+}
+
+// fitsIn is fits on a node that has room left.
+func (s *state) fitsIn(room Vector, class, node, most int) int {
+	c := &s.classes[class]
+	for r, left := range room {
+		most = fitting(left, c.Demand[r], most)
+	}
+	for pool, left := range s.pools {
+		if c.Asks[pool] > 0 && s.Pools[pool].covers(node) {
+			most = fitting(left, c.Asks[pool], most)
+		}
+	}
+	return most
+}
+
+// fitting is how many times the amount is left, at most most.
+func fitting(left, amount int64, most int) int {
+	switch {
+	case amount <= 0:
+		return most
+	case left < amount:
+		return 0
+	}
+	return int(min(left/amount, int64(most)))
+}
+
+// met reports whether the members placed are enough.
+func (s *state) met() bool {
+	return s.Need.MetBy(s.total, func(role string) int { return s.byRole[role] })
+}
+
+// wanting is how many members of the class count towards what the minimum still lacks.
+func (s *state) wanting(class int) int {
+	own, roles := 0, 0
+	for role, least := range s.Need.Roles {
+		lack := max(least-s.byRole[role], 0)
+		roles += lack
+		if role == s.classes[class].Role {
+			own = lack
+		}
+	}
+	return min(s.classes[class].Count-s.count[class], own+max(s.Need.Total-s.total-roles, 0))
+}
+
+// assign places up to most members of a class on a node and returns how many it placed.
+func (s *state) assign(class, node, most int) int {
+	members := s.fits(class, node, min(most, s.classes[class].Count-s.count[class]))
+	if members > 0 {
+		s.do(step{unit: -1, class: class, node: node, by: members})
+	}
+	return members
+}
+
+// goneSince returns the units that have gone since the trail had a length.
+func (s *state) goneSince(start int) []int {
+	var gone []int
+	for _, t := range s.trail[start:] {
+		if t.unit >= 0 && s.gone[t.unit] {
+			gone = append(gone, t.unit)
+		}
+	}
+	slices.Sort(gone)
+	return slices.Compact(gone)
+}

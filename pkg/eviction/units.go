@@ -1,0 +1,158 @@
+package eviction
+
+import (
+	"cmp"
+	"slices"
+
+	"berth.dev/berth/pkg/gang"
+)
+
+// unit is a set of pods that are evicted together or not at all: a single pod, a member that its group may spare, or a
+// whole group, because what remains of it below its minimum is of no use. The spare members of a group that is gone do not
+// count as gone besides.
+type unit struct {
+	victims []int
+	// group is an index into prepared.groups, -1 for a single pod. whole is set if the unit is all of it.
+	group int
+	whole bool
+	cost  costLevel
+	// started is the earliest start in microseconds.
+	started int64
+	parts   []part
+	uses    []use
+	// holds is how much of each pool its pods hold.
+	holds Vector
+}
+
+// use is how many evictions a unit takes from a budget.
+type use struct{ budget, pods int }
+
+// part is what the eviction of a unit frees on one node.
+type part struct {
+	unit, node int
+	frees      Vector
+}
+
+// group is a group of victims. Which members it spares depends on the nodes that are needed, so each that it may spare is
+// a unit.
+type group struct {
+	Group
+	id    gang.ID
+	spare []int
+	// whole is the unit of all members, -1 if the group cannot be evicted as a whole.
+	whole int
+}
+
+// importance returns the victims of the list, the least important first: the lower priority, then the later start.
+func (p *Problem) importance(list []int) []int {
+	slices.SortFunc(list, func(a, b int) int {
+		x, y := &p.Victims[a], &p.Victims[b]
+		if order := cmp.Or(cmp.Compare(x.Priority, y.Priority), y.Started.Compare(x.Started)); order != 0 {
+			return order
+		}
+		return cmp.Or(cmp.Compare(x.UID, y.UID), cmp.Compare(a, b))
+	})
+	return list
+}
+
+// addUnits divides the victims into units. Pods that are too important or that a budget protects are in none of them, and
+// neither is the rest of a group that has such a pod.
+func (p *prepared) addUnits() {
+	members, list := map[gang.ID][]int{}, make([]int, 0, len(p.Victims))
+	for i := range p.Victims {
+		v := &p.Victims[i]
+		protected := slices.ContainsFunc(v.Budgets, func(b int) bool { return p.Budgets[b] <= 0 })
+		if v.Priority < p.Priority && !protected {
+			list = append(list, i)
+		}
+	}
+	var ids []gang.ID
+	list = p.importance(list)
+	p.units, p.parts = make([]unit, 0, len(list)), make([]part, 0, 2*len(list))
+	for k, i := range list {
+		id := p.Victims[i].Group
+		if _, known := p.Groups[id]; !known || id == (gang.ID{}) {
+			p.addUnit(-1, list[k:k+1])
+			continue
+		}
+		if members[id] == nil {
+			ids = append(ids, id)
+		}
+		members[id] = append(members[id], i)
+	}
+	for _, id := range ids {
+		p.addGroup(id, members[id])
+	}
+}
+
+// addGroup adds the units of a group. Its members are in the order of their importance.
+func (p *prepared) addGroup(id gang.ID, members []int) {
+	g, index := group{Group: p.Groups[id], id: id, whole: -1}, len(p.groups)
+	var all loss
+	for k, i := range members {
+		var one loss
+		one.add(p.Victims[i].Role, 1)
+		all.add(p.Victims[i].Role, 1)
+		if g.tolerates(one) {
+			g.spare = append(g.spare, len(p.units))
+			p.addUnit(index, members[k:k+1])
+		}
+	}
+	if len(members) >= g.Bound && !g.tolerates(all) {
+		g.whole = len(p.units)
+		p.addUnit(index, members)
+		p.units[g.whole].whole = true
+		if slices.ContainsFunc(p.units[g.whole].uses, func(u use) bool { return u.pods > p.Budgets[u.budget] }) {
+			p.units, g.whole = p.units[:g.whole], -1
+		}
+	}
+	p.groups = append(p.groups, g)
+}
+
+// addUnit adds a unit of victims, the most important last.
+func (p *prepared) addUnit(group int, victims []int) {
+	index, first := len(p.units), len(p.parts)
+	u := unit{victims: victims, group: group, cost: p.costOf(victims), holds: make(Vector, len(p.Pools))}
+	byNode := victims
+	if len(victims) > 1 {
+		byNode = slices.Clone(victims)
+		slices.SortFunc(byNode, func(a, b int) int { return cmp.Compare(p.Victims[a].Node, p.Victims[b].Node) })
+	}
+	for k, i := range byNode {
+		v := &p.Victims[i]
+		if started := v.Started.UnixMicro(); k == 0 || started < u.started {
+			u.started = started
+		}
+		for _, budget := range v.Budgets {
+			at := slices.IndexFunc(u.uses, func(use use) bool { return use.budget == budget })
+			if at < 0 {
+				at = len(u.uses)
+				u.uses = append(u.uses, use{budget: budget})
+			}
+			u.uses[at].pods++
+		}
+		for pool, amount := range v.Holds {
+			u.holds[pool] += max(amount, 0)
+		}
+		if v.Node < 0 {
+			continue
+		}
+		if n := len(p.parts); n == first || p.parts[n-1].node != v.Node {
+			p.parts = append(p.parts, part{unit: index, node: v.Node, frees: p.vector()})
+		}
+		frees := p.parts[len(p.parts)-1].frees
+		for k, r := range p.resources {
+			if r < len(v.Requests) {
+				frees[k] += max(v.Requests[r], 0)
+			}
+		}
+	}
+	u.parts = p.parts[first:len(p.parts):len(p.parts)]
+	p.units = append(p.units, u)
+}
+
+// compareImportance orders units, the least important first: the lower priority, then the later start.
+func (p *prepared) compareImportance(a, b int) int {
+	x, y := &p.units[a], &p.units[b]
+	return cmp.Or(cmp.Compare(x.cost.priority, y.cost.priority), cmp.Compare(y.started, x.started), cmp.Compare(a, b))
+}

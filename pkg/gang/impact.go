@@ -1,0 +1,173 @@
+package gang
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+)
+
+// longestFlight is how long members on their way to a node keep their group from being evicted as a whole. Some wait for volumes that
+// are never provided, which must not make their group safe from eviction.
+const longestFlight = 30 * time.Second
+
+// EvictionImpact is what an eviction takes from a group.
+type EvictionImpact struct {
+	Group ID
+	// Whole is set if all members are to go of the Bound ones that were known when the choice was made.
+	Whole bool
+	Bound int
+	// Pods are the members that go.
+	Pods []UID
+}
+
+// Evict reports whether the eviction still leaves each group its minimum or nothing, and if so, has the pending members of groups
+// that go as a whole wait until the bound ones have gone, though not after until: one that took a place meanwhile would be all that is
+// left of its group. Members that go without the rest count as lost until then. The choice is out of date if a member is on its way to
+// a node, has one that it had not, or is lost.
+func (l *Ledger) Evict(impacts []EvictionImpact, until, now time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range impacts {
+		if g := l.groups[impacts[i].Group]; g != nil && !g.toleratesEviction(&impacts[i], now) {
+			return false
+		}
+	}
+	for i := range impacts {
+		switch g := l.groups[impacts[i].Group]; {
+		case g == nil:
+		case impacts[i].Whole:
+			g.evictedUntil, g.invited = until, false
+			l.evicted[g.id] = g
+			delete(l.invited, g.id)
+		default:
+			g.spare(impacts[i].Pods, until)
+		}
+	}
+	return true
+}
+
+// Spare reports whether the member may be evicted without the rest of its group, which the group counts as lost then, though not
+// after until. Several that are chosen at the same time, each of which could go, may be more than the group can spare.
+func (l *Ledger) Spare(uid UID, until, now time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	m := l.member[uid]
+	if m == nil || m.State != Bound {
+		return true
+	}
+	pods := []UID{uid}
+	if !m.group.toleratesEviction(&EvictionImpact{Pods: pods}, now) {
+		return false
+	}
+	m.group.spare(pods, until)
+	return true
+}
+
+// Surplus reports whether a bound member is one that its group can spare of those among which one has to choose: the least important
+// ones beyond its minimum, all of which may go.
+func (l *Ledger) Surplus(uid UID, among []UID, now time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	m := l.member[uid]
+	if m == nil {
+		return true
+	}
+	g := m.group
+	if g.spec() == nil || !g.met() {
+		return false
+	}
+	more, roles := g.without(nil, now)
+	var bound []*member
+	for _, other := range among {
+		if o := g.members[other]; o != nil && o.State == Bound && g.spared[other].IsZero() {
+			bound = append(bound, o)
+		}
+	}
+	slices.SortFunc(bound, func(a, b *member) int {
+		return cmp.Or(cmp.Compare(a.Priority, b.Priority), b.Created.Compare(a.Created), cmp.Compare(a.UID, b.UID))
+	})
+	for _, o := range bound {
+		more--
+		roles[o.Role]--
+		switch {
+		case !g.metWith(more, roles):
+			more++
+			roles[o.Role]++
+		case o == m:
+			return true
+		}
+	}
+	return false
+}
+
+// toleratesEviction reports whether what the impact leaves of the group is of use, or nothing.
+func (g *group) toleratesEviction(t *EvictionImpact, now time.Time) bool {
+	if t.Whole {
+		return !inFlight(g.inFlightSince, now) && g.census.states[Bound] <= t.Bound
+	}
+	if g.spec() == nil {
+		return true
+	}
+	return g.metWith(g.without(t.Pods, now))
+}
+
+// spare notes that the members are evicted without the rest of the group.
+func (g *group) spare(pods []UID, until time.Time) {
+	if g.spared == nil {
+		g.spared = map[UID]time.Time{}
+	}
+	for _, uid := range pods {
+		g.spared[uid] = until
+	}
+}
+
+// without returns how many bound members fewer there are, in all and by role, without the given ones and those that are being evicted.
+func (g *group) without(pods []UID, now time.Time) (more int, roles map[string]int) {
+	maps.DeleteFunc(g.spared, func(uid UID, until time.Time) bool {
+		m := g.members[uid]
+		return m == nil || m.State != Bound || !now.Before(until)
+	})
+	roles = map[string]int{}
+	lose := func(uid UID) {
+		if m := g.members[uid]; m != nil && m.State == Bound {
+			more--
+			roles[m.Role]--
+		}
+	}
+	for uid := range g.spared {
+		lose(uid)
+	}
+	for _, uid := range pods {
+		if _, counted := g.spared[uid]; !counted {
+			lose(uid)
+		}
+	}
+	return more, roles
+}
+
+// bindingStarted notes that a member is on its way to a node.
+func (g *group) bindingStarted(now time.Time) {
+	if g.inFlightSince.IsZero() {
+		g.inFlightSince = now
+	}
+}
+
+func inFlight(since, now time.Time) bool { return !since.IsZero() && now.Sub(since) < longestFlight }
+
+// InFlight is how many members count as on their way to a node when the group is to be evicted as a whole.
+func (v *View) InFlight(now time.Time) int {
+	if !inFlight(v.InFlightSince, now) {
+		return 0
+	}
+	return max(v.Holding, 1)
+}
+
+// evicting reports whether the group is being evicted as a whole.
+func (g *group) evicting() bool { return !g.evictedUntil.IsZero() }
+
+// endEviction ends the wait of the pending members of a group of which all bound ones have gone, or should have by now.
+func (l *Ledger) endEviction(g *group) {
+	g.evictedUntil = time.Time{}
+	delete(l.evicted, g.id)
+}

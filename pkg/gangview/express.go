@@ -1,0 +1,51 @@
+package gangview
+
+import (
+	"maps"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+	"berth.dev/berth/pkg/wellknown"
+)
+
+// WithoutGang returns a copy of the pod that is a member of no gang: without its labels and annotations or, with
+// byOwner set, also without its controller, which may make it one.
+func WithoutGang(pod *v1.Pod, byOwner bool) *v1.Pod {
+	out := pod.DeepCopy()
+	for _, key := range []string{schedulingv1alpha1.PodGroupLabel, gangNameLabel, MinAvailableLabel} {
+		delete(out.Labels, key)
+	}
+	delete(out.Annotations, wellknown.GangKey)
+	if byOwner {
+		out.OwnerReferences = nil
+		delete(out.Labels, leaderWorkerSetNameLabel)
+	}
+	return out
+}
+
+// Join makes a pod a member of the PodGroup of that name in its namespace.
+func Join(pod *v1.Pod, name string) {
+	metav1.SetMetaDataLabel(&pod.ObjectMeta, schedulingv1alpha1.PodGroupLabel, name)
+}
+
+// MixModels lets the gang of a PodGroup run on GPUs of several models.
+func MixModels(group metav1.Object) {
+	annotations := maps.Clone(group.GetAnnotations())
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[wellknown.MixedModelsKey] = mixedModelsAllowed
+	group.SetAnnotations(annotations)
+}
+
+// NewPodGroup is the group of a gang of which minMember pods start together.
+func NewPodGroup(namespace, name string, minMember int) *unstructured.Unstructured {
+	group := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"minMember": int64(minMember)}}}
+	group.SetGroupVersionKind(schedulingv1alpha1.SchemeGroupVersion.WithKind("PodGroup"))
+	group.SetNamespace(namespace)
+	group.SetName(name)
+	return group
+}

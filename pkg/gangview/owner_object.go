@@ -1,0 +1,199 @@
+package gangview
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// objectReader reads fields of an object of any kind and remembers the first that holds something else than expected.
+// A field that is absent is no error.
+type objectReader struct {
+	kind, name string
+	fields     map[string]any
+	// path leads to fields.
+	path string
+	// err is shared by the readers of one object.
+	err *error
+	// kept, unless nil, gets a copy of every value that is read.
+	kept map[string]any
+}
+
+// field returns what is at the path of names joined by dots, or nil.
+func (r *objectReader) field(path string) any {
+	var value any = r.fields
+	for name := range strings.SplitSeq(path, ".") {
+		fields, ok := value.(map[string]any)
+		if !ok {
+			if value != nil {
+				r.fail(path, value, "an object")
+			}
+			return nil
+		}
+		value = fields[name]
+	}
+	switch value.(type) {
+	case nil, map[string]any, []any:
+		// What is in objects and lists is kept when it is read itself.
+	default:
+		r.keep(strings.Split(path, "."), value)
+	}
+	return value
+}
+
+// keep records a value that was read.
+func (r *objectReader) keep(path []string, value any) {
+	if r.kept == nil {
+		return
+	}
+	at := r.kept
+	for _, name := range path[:len(path)-1] {
+		inner, ok := at[name].(map[string]any)
+		if !ok {
+			inner = map[string]any{}
+			at[name] = inner
+		}
+		at = inner
+	}
+	at[path[len(path)-1]] = value
+}
+
+func (r *objectReader) fail(path string, value any, want string) {
+	if *r.err == nil {
+		*r.err = fmt.Errorf("%s%s: %.120q is not %s", r.path, path, fmt.Sprint(value), want)
+	}
+}
+
+// number returns a number of pods or of things that have pods, absent if the field is.
+func (r *objectReader) number(path string, absent int) int {
+	n := int64(-1)
+	value := r.field(path)
+	switch v := value.(type) {
+	case nil:
+		return absent
+	case int64:
+		n = v
+	case float64:
+		if v == math.Trunc(v) && v >= 0 && v <= math.MaxInt32 {
+			n = int64(v)
+		}
+	}
+	if n < 0 || n > math.MaxInt32 {
+		r.fail(path, value, fmt.Sprintf("a whole number from 0 to %d", math.MaxInt32))
+		return absent
+	}
+	return int(n)
+}
+
+func (r *objectReader) has(path string) bool { return r.field(path) != nil }
+
+func (r *objectReader) text(path string) string {
+	value := r.field(path)
+	text, ok := value.(string)
+	if !ok && value != nil {
+		r.fail(path, value, "text")
+	}
+	return text
+}
+
+func (r *objectReader) flag(path string) bool {
+	value := r.field(path)
+	flag, ok := value.(bool)
+	if !ok && value != nil {
+		r.fail(path, value, "true or false")
+	}
+	return flag
+}
+
+// annotation reports whether the object whose metadata is at the path has the annotation.
+func (r *objectReader) annotation(metadata, key string) bool {
+	annotations, _ := r.field(metadata + ".annotations").(map[string]any)
+	value, found := annotations[key]
+	if found {
+		r.keep(append(strings.Split(metadata, "."), "annotations", key), value)
+	}
+	return found
+}
+
+// items returns readers of the objects in a list.
+func (r *objectReader) items(path string) []*objectReader {
+	value := r.field(path)
+	list, ok := value.([]any)
+	if !ok && value != nil {
+		r.fail(path, value, "a list")
+	}
+	items := make([]*objectReader, 0, len(list))
+	kept := make([]any, 0, len(list))
+	for i, item := range list {
+		items = append(items, r.child(fmt.Sprintf("%s[%d]", path, i), item))
+		kept = append(kept, items[i].kept)
+	}
+	r.keep(strings.Split(path, "."), kept)
+	return items
+}
+
+// values returns readers of the objects in a map, in the order of their keys.
+func (r *objectReader) values(path string) []*objectReader {
+	value := r.field(path)
+	fields, ok := value.(map[string]any)
+	if !ok && value != nil {
+		r.fail(path, value, "an object")
+	}
+	keys := make([]string, 0, len(fields))
+	for key := range fields {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	values := make([]*objectReader, 0, len(keys))
+	kept := map[string]any{}
+	for i, key := range keys {
+		values = append(values, r.child(path+"."+key, fields[key]))
+		kept[key] = values[i].kept
+	}
+	r.keep(strings.Split(path, "."), kept)
+	return values
+}
+
+func (r *objectReader) child(path string, value any) *objectReader {
+	fields, ok := value.(map[string]any)
+	if !ok && value != nil {
+		r.fail(path, value, "an object")
+	}
+	c := &objectReader{kind: r.kind, name: r.name, fields: fields, path: r.path + path + ".", err: r.err}
+	if r.kept != nil {
+		c.kept = map[string]any{}
+	}
+	return c
+}
+
+// sum adds numbers of pods, each of which fits 32 bits, without wrapping around.
+func sum(counts ...int) int {
+	total := 0
+	for _, n := range counts {
+		total = min(total+n, math.MaxInt32)
+	}
+	return total
+}
+
+// times multiplies two numbers of at most 32 bits without wrapping around.
+func times(a, b int) int { return int(min(int64(a)*int64(b), math.MaxInt32)) }
+
+// countIndexes returns how many indexes of a Job a text names such as "1,3-5,7", which is how its status lists them.
+// What cannot be read counts for nothing.
+func countIndexes(text string) int {
+	count := 0
+	for item := range strings.SplitSeq(text, ",") {
+		first, last, interval := strings.Cut(item, "-")
+		if !interval {
+			last = first
+		}
+		from, err1 := strconv.ParseUint(first, 10, 31)
+		to, err2 := strconv.ParseUint(last, 10, 31)
+		if err1 == nil && err2 == nil && from <= to {
+			count = sum(count, int(to-from+1))
+		}
+	}
+	return count
+}

@@ -1,0 +1,222 @@
+package gangview
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"berth.dev/berth/pkg/plural"
+	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/wellknown"
+)
+
+// OwnerState is what an object says about a gang of its pods.
+type OwnerState struct {
+	// APIVersion and UID are the object's, empty if it was not read yet. With the owner's kind and name they refer to it.
+	APIVersion string
+	UID        types.UID
+	// Created is when the object was created, and Attempt how often it has started all its pods again.
+	Created time.Time
+	Attempt int
+	// Minimum is the number of pods that have to start together: at least 1, or 0 if it is not known.
+	Minimum int
+	// Why, if not empty, says in one sentence why the gang cannot start, whatever room there is: its controller will never
+	// create enough pods, or the object says something that cannot be used.
+	Why string
+}
+
+// Outlived reports whether the pod is left over from an earlier run: of a deleted object of the same name, or of an
+// attempt before the present one. Its controller deletes it, but pods of the present run may come before that.
+func (s *OwnerState) Outlived(kind string, pod *v1.Pod) bool {
+	if attempt, err := strconv.Atoi(pod.Labels[restartAttemptLabel]); err == nil && attempt < s.Attempt {
+		return true
+	}
+	switch controller := podview.ControllerOf(pod); {
+	case controller == nil || s.UID == "":
+		return false
+	case controller.Kind == kind:
+		return controller.UID != s.UID
+	default:
+		// The pods of Jobs say no more of the object than its name. Other controllers adopt pods that are older.
+		return controller.Kind == "Job" && pod.CreationTimestamp.Time.Before(s.Created)
+	}
+}
+
+// Annotations of JobSets and LeaderWorkerSets that give each Job or group a topology domain of its own.
+const (
+	// exclusiveTopologyKey lets the first pod of a Job choose the domain; the others are created when it is scheduled.
+	exclusiveTopologyKey = "alpha.jobset.sigs.k8s.io/exclusive-topology"
+	// nodeSelectorStrategyKey leaves the choice to labels of nodes, so that no pod waits for another.
+	nodeSelectorStrategyKey = "alpha.jobset.sigs.k8s.io/node-selector"
+	lwsExclusiveTopologyKey = "leaderworkerset.sigs.k8s.io/exclusive-topology"
+)
+
+// withoutExclusive is what to do where such an annotation stands in the way of a gang.
+const withoutExclusive = "remove the annotation, and use " + wellknown.TopologyRequiredKey + " instead"
+
+// Values of the fields that say in which order pods are created.
+const (
+	orderedReady        = "OrderedReady"
+	inOrder             = "InOrder"
+	leaderReady         = "LeaderReady"
+	waitForWorkersReady = "WaitForWorkersReady"
+)
+
+// whole is the state of a kind whose objects have no parts.
+func whole(s OwnerState) map[string]OwnerState { return map[string]OwnerState{"": s} }
+
+// never says why a gang can never be complete: how its controller creates the pods, and what to change.
+func (r *objectReader) never(how string, minimum int, remedy string) string {
+	return fmt.Sprintf("%s %s %s: a gang of %d can never be complete; %s", r.kind, r.name, how, minimum, remedy)
+}
+
+// jobPods is how many pods of the Job whose spec is at the path run at a time: its parallelism, and no more than it has
+// completions left. Indexes that have failed for good are lost and get no pods any more.
+func (r *objectReader) jobPods(spec, failedIndexes string) int {
+	pods := r.number(spec+".parallelism", 1)
+	if r.has(spec + ".completions") {
+		completions := r.number(spec+".completions", 1)
+		pods = min(pods, max(completions-countIndexes(failedIndexes), 0))
+	}
+	return pods
+}
+
+// exclusive reports whether the pods of a Job wait for its first pod, by the annotations of the object at the path.
+func (r *objectReader) exclusive(metadata string) bool {
+	return r.annotation(metadata, exclusiveTopologyKey) && !r.annotation(metadata, nodeSelectorStrategyKey)
+}
+
+func readJob(r *objectReader) map[string]OwnerState {
+	s := OwnerState{Minimum: r.jobPods("spec", r.text("status.failedIndexes"))}
+	if r.exclusive("spec.template.metadata") && s.Minimum > 1 {
+		s.Why = r.never("gets its other pods when the first is scheduled ("+exclusiveTopologyKey+")", s.Minimum,
+			withoutExclusive)
+	}
+	return whole(s)
+}
+
+func readStatefulSet(r *objectReader) map[string]OwnerState {
+	s := OwnerState{Minimum: r.number("spec.replicas", 1)}
+	if policy := r.text("spec.podManagementPolicy"); (policy == "" || policy == orderedReady) && s.Minimum > 1 {
+		s.Why = r.never("creates its pods one after the other (podManagementPolicy: OrderedReady)", s.Minimum,
+			"set podManagementPolicy: Parallel")
+	}
+	return whole(s)
+}
+
+func readReplicas(r *objectReader) map[string]OwnerState {
+	return whole(OwnerState{Minimum: r.number("spec.replicas", 1)})
+}
+
+// readLeaderWorkerSet reads what holds for every group. The minimum of each is on its pods, since groups of different
+// sizes exist while the set is updated.
+func readLeaderWorkerSet(r *objectReader) map[string]OwnerState {
+	s := OwnerState{Minimum: r.number("spec.leaderWorkerTemplate.size", 1)}
+	switch {
+	case s.Minimum < 2:
+	case r.text("spec.startupPolicy") == leaderReady:
+		s.Why = r.never("creates the workers of a group when its leader is ready (startupPolicy: LeaderReady)", s.Minimum,
+			"set startupPolicy: LeaderCreated")
+	case r.annotation("metadata", lwsExclusiveTopologyKey):
+		s.Why = r.never("creates the workers of a group when its leader is scheduled ("+lwsExclusiveTopologyKey+")",
+			s.Minimum,
+			withoutExclusive)
+	}
+	return whole(s)
+}
+
+// readJobSet returns the states of the JobSet and of each replicated job.
+func readJobSet(r *objectReader) map[string]OwnerState {
+	states := map[string]OwnerState{}
+	jobs := r.items("spec.replicatedJobs")
+	total, exclusive, depends := 0, false, ""
+	attempt := r.number("status.restarts", 0)
+	for _, job := range jobs {
+		each := job.jobPods("template.spec", "")
+		s := OwnerState{Minimum: times(job.number("replicas", 1), each), Attempt: attempt}
+		total = sum(total, s.Minimum)
+		name := job.text("name")
+		if each > 1 && (r.exclusive("metadata") || job.exclusive("template.metadata")) {
+			exclusive = true
+			s.Why = r.neverExclusive(s.Minimum)
+		}
+		if depends == "" && len(job.items("dependsOn")) > 0 {
+			depends = name
+		}
+		states[name] = s
+	}
+	all := OwnerState{Minimum: total, Attempt: attempt}
+	switch {
+	case exclusive:
+		all.Why = r.neverExclusive(total)
+	case len(jobs) > 1 && r.text("spec.startupPolicy.startupPolicyOrder") == inOrder:
+		all.Why = r.never("starts its replicated jobs one after the other (startupPolicyOrder: InOrder)", total,
+			"set startupPolicyOrder: AnyOrder, or jobSetPer: ReplicatedJob in gangOwners of the scheduler's configuration")
+	case depends != "":
+		all.Why = r.never("creates replicated job "+depends+" after others (dependsOn)", total,
+			"remove dependsOn, or set jobSetPer: ReplicatedJob in gangOwners of the scheduler's configuration")
+	}
+	states[""] = all
+	return states
+}
+
+func (r *objectReader) neverExclusive(minimum int) string {
+	return r.never("creates the other pods of a Job when its first is scheduled ("+exclusiveTopologyKey+")", minimum,
+		withoutExclusive)
+}
+
+// readTrainingJob reads a job of the training operator. The operator's own gangs have the same minimum.
+func readTrainingJob(r *objectReader, replicas string) map[string]OwnerState {
+	total := 0
+	for _, replica := range r.values("spec." + replicas) {
+		total = sum(total, replica.number("replicas", 1))
+	}
+	return whole(r.trainingState(total))
+}
+
+// trainingState is that of a job with so many pods, of which it may want fewer to start with.
+func (r *objectReader) trainingState(total int) OwnerState {
+	const minAvailable = "spec.runPolicy.schedulingPolicy.minAvailable"
+	s := OwnerState{Minimum: r.number(minAvailable, total)}
+	if s.Minimum > total {
+		s.Why = r.never(fmt.Sprintf("has %s and asks for %d (%s)", plural.Of(total, "pod"), s.Minimum, minAvailable),
+			s.Minimum, "lower minAvailable")
+	}
+	return s
+}
+
+// readMPIJob counts the launcher unless it is created when the workers are ready: then they are the gang, and the
+// launcher is placed as it fits.
+func readMPIJob(r *objectReader) map[string]OwnerState {
+	pods := r.number("spec.mpiReplicaSpecs.Worker.replicas", 0)
+	if r.text("spec.launcherCreationPolicy") != waitForWorkersReady || pods == 0 {
+		pods = sum(pods, 1)
+	}
+	return whole(r.trainingState(pods))
+}
+
+// readRayCluster counts the head and the workers of all groups. A cluster that is scaled by Ray starts with the least
+// that its groups may have, as Ray adds and removes the others.
+func readRayCluster(r *objectReader) map[string]OwnerState {
+	pods := 1
+	scaled := r.flag("spec.enableInTreeAutoscaling")
+	for _, group := range r.items("spec.workerGroupSpecs") {
+		least := group.number("minReplicas", 0)
+		workers := group.number("replicas", least)
+		if scaled {
+			workers = least
+		}
+		if group.has("maxReplicas") {
+			workers = min(workers, group.number("maxReplicas", 0))
+		}
+		workers = max(workers, least)
+		if group.flag("suspend") {
+			workers = 0
+		}
+		pods = sum(pods, times(workers, max(group.number("numOfHosts", 1), 1)))
+	}
+	return whole(OwnerState{Minimum: pods})
+}

@@ -1,0 +1,111 @@
+package gangview
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+	"berth.dev/berth/pkg/wellknown"
+)
+
+// maxTopologyLevels is how many levels a gang may name, required and preferred ones together.
+const maxTopologyLevels = 8
+
+// Topology says within which levels the members of a gang must stay together, and should: keys of node labels, the
+// widest level first.
+type Topology struct {
+	// Required is empty if the members may lie anywhere.
+	Required []string
+	// Preferred levels lie within the required ones. Empty if nothing narrower than Required is better.
+	Preferred []string
+	// MixedModels is set if it does not matter whether the members use GPUs of one model.
+	MixedModels bool
+}
+
+// TopologyOf reads the levels of a gang from its PodGroup, which may be nil, and what that does not say from a member.
+// The error is a BadValue.
+func TopologyOf(pg *schedulingv1alpha1.PodGroup, pod *v1.Pod) (Topology, error) {
+	var t Topology
+	for _, at := range []struct {
+		key    string
+		levels *[]string
+	}{{wellknown.TopologyRequiredKey, &t.Required}, {wellknown.TopologyPreferredKey, &t.Preferred}} {
+		object, value, found := "pod", "", false
+		if pg != nil {
+			if value, found = pg.Annotations[at.key]; found {
+				object = "PodGroup " + pg.Name
+			}
+		}
+		if !found {
+			if value, found = pod.Annotations[at.key]; !found {
+				continue
+			}
+		}
+		levels, allowed := topologyLevels(value)
+		// To prefer what is required adds nothing.
+		levels = slices.DeleteFunc(levels, func(key string) bool { return slices.Contains(t.Required, key) })
+		if allowed == "" && len(t.Required)+len(levels) > maxTopologyLevels {
+			allowed = fmt.Sprintf("allowed together with the %d levels of %s: a gang has at most %d levels", len(t.Required),
+				wellknown.TopologyRequiredKey, maxTopologyLevels)
+		}
+		if allowed != "" {
+			return Topology{}, &wellknown.BadValue{Object: object, Kind: "annotation", Key: at.key, Value: value,
+				Allowed: allowed}
+		}
+		*at.levels = levels
+	}
+	var bad *wellknown.BadValue
+	if t.MixedModels, bad = mixedModels(pg, pod); bad != nil {
+		return Topology{}, bad
+	}
+	return t, nil
+}
+
+// mixedModelsAllowed is the one value of MixedModelsKey.
+const mixedModelsAllowed = "allow"
+
+// mixedModels reads whether the gang may mix GPU models, from its PodGroup, which may be nil, and else from a member.
+func mixedModels(pg *schedulingv1alpha1.PodGroup, pod *v1.Pod) (bool, *wellknown.BadValue) {
+	object, value, found := "pod", "", false
+	if pg != nil {
+		object = "PodGroup " + pg.Name
+		value, found = pg.Annotations[wellknown.MixedModelsKey]
+	}
+	if !found {
+		if value, found = pod.Annotations[wellknown.MixedModelsKey]; found {
+			object = "pod"
+		}
+	}
+	if found && value != mixedModelsAllowed {
+		return false, &wellknown.BadValue{Object: object, Kind: "annotation", Key: wellknown.MixedModelsKey, Value: value,
+			Allowed: `"` + mixedModelsAllowed + `"`}
+	}
+	return found, nil
+}
+
+// topologyLevels reads a comma-separated list of label keys. If it cannot be read, allowed says what it should be.
+func topologyLevels(value string) (levels []string, allowed string) {
+	for i, key := range strings.Split(value, ",") {
+		key = strings.TrimSpace(key)
+		switch first := slices.Index(levels, key); {
+		case i == maxTopologyLevels:
+			return nil, fmt.Sprintf("a list of at most %d node label keys", maxTopologyLevels)
+		case len(validation.IsQualifiedName(key)) > 0 && key == value:
+			return nil, "the key of a node label, such as topology.kubernetes.io/rack"
+		case len(validation.IsQualifiedName(key)) > 0:
+			return nil, fmt.Sprintf(
+				"a comma-separated list of node label keys, widest level first: item %d is not the key of a label", i+1)
+		case first >= 0:
+			return nil, fmt.Sprintf("a list of different node label keys: item %d repeats item %d", i+1, first+1)
+		}
+		levels = append(levels, key)
+	}
+	return levels, ""
+}
+
+// Levels returns the label keys that count, the widest level first; those of Required are the first.
+func (t Topology) Levels() []string { return slices.Concat(t.Required, t.Preferred) }

@@ -1,0 +1,72 @@
+package gpuview
+
+import (
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"berth.dev/berth/pkg/gpu"
+	"berth.dev/berth/pkg/wellknown"
+)
+
+// Keys of the KAI scheduler. Its own binder makes its shares real, by pods that reserve the GPU and a ConfigMap. No
+// other scheduler can serve them; here they are only a way to write a request.
+const (
+	kaiFractionKey = "gpu-fraction"
+	kaiMemoryKey   = "gpu-memory"
+	kaiDevicesKey  = "gpu-fraction-num-devices"
+	kaiIndexKey    = "runai-gpu"
+)
+
+var kai = dialect{
+	asks: []string{kaiFractionKey, kaiMemoryKey, kaiDevicesKey}, answers: []string{kaiIndexKey},
+	read: readKAI, tell: tellKAI, told: toldKAI,
+}
+
+// readKAI reads gpu-fraction or gpu-memory (MiB), and on how many devices.
+func readKAI(_ *Keys, pod *v1.Pod, ask gpuAsk, r *Request) error {
+	fraction, hasFraction := pod.Annotations[kaiFractionKey]
+	memory, hasMemory := pod.Annotations[kaiMemoryKey]
+	devices, hasDevices := pod.Annotations[kaiDevicesKey]
+	key, text := kaiFractionKey, fraction
+	switch {
+	case hasFraction && hasMemory:
+		return &wellknown.BadValue{Object: "pod", Kind: "annotation", Key: kaiMemoryKey, Value: memory,
+			Allowed: "allowed together with annotation " + kaiFractionKey}
+	case hasMemory:
+		key, text = kaiMemoryKey, memory
+	case !hasFraction && hasDevices:
+		return &wellknown.BadValue{Object: "pod", Kind: "annotation", Key: kaiDevicesKey, Value: devices,
+			Allowed: "allowed without annotation " + kaiFractionKey + " or " + kaiMemoryKey}
+	case !hasFraction:
+		return nil
+	}
+	if err := refuseWhole(key, text, ask, r); err != nil {
+		return err
+	}
+	count := 1
+	var err error
+	if hasDevices {
+		if count, err = parseCount(kaiDevicesKey, devices, 1, MaxGPUs); err != nil {
+			return err
+		}
+	}
+	if hasMemory {
+		r.ShareMemMiB, err = parseCount(kaiMemoryKey, memory, 1, 1<<30)
+	} else {
+		r.Milli, err = parseFraction(kaiFractionKey, fraction)
+	}
+	if err != nil {
+		return err
+	}
+	r.Dialect, r.Shared, r.Count = DialectKAI, true, count
+	return nil
+}
+
+func tellKAI(_ *v1.Pod, _ *Request, a Assignment, _ time.Time) (map[string]string, error) {
+	return map[string]string{kaiIndexKey: joinIndices(a.Devices, ",")}, nil
+}
+
+func toldKAI(pod *v1.Pod, _ *Node, count int, share gpu.Share) []deviceShare {
+	return splitIndices(pod.Annotations[kaiIndexKey], ",", count, share)
+}

@@ -1,0 +1,72 @@
+package gpuview
+
+import (
+	"strconv"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"berth.dev/berth/pkg/gpu"
+	"berth.dev/berth/pkg/wellknown"
+)
+
+// Keys of open-gpu-share. Nothing on a node enforces such a share: the index is for an agent of the user's own.
+const (
+	openbMilliKey = "alibabacloud.com/gpu-milli"
+	openbCountKey = "alibabacloud.com/gpu-count"
+	OpenbModelKey = "alibabacloud.com/gpu-card-model"
+	openbIndexKey = "alibabacloud.com/gpu-index"
+	openbTimeKey  = "alibabacloud.com/assume-time"
+)
+
+var openb = dialect{
+	asks:    []string{openbMilliKey, openbCountKey, OpenbModelKey},
+	answers: []string{openbIndexKey}, passing: []string{openbTimeKey},
+	read: readOpenb, tell: tellOpenb, told: toldOpenb,
+}
+
+// readOpenb reads gpu-milli (compute of each GPU) and gpu-count (1 when absent).
+func readOpenb(_ *Keys, pod *v1.Pod, ask gpuAsk, r *Request) error {
+	milliText, hasMilli := pod.Annotations[openbMilliKey]
+	countText, hasCount := pod.Annotations[openbCountKey]
+	if !hasMilli && !hasCount {
+		return nil
+	}
+	milli, count := gpu.WholeMilli, 1
+	var err error
+	if hasMilli {
+		if milli, err = parseCount(openbMilliKey, milliText, 0, gpu.WholeMilli); err != nil {
+			return err
+		}
+	}
+	if hasCount {
+		if count, err = parseCount(openbCountKey, countText, 0, MaxGPUs); err != nil {
+			return err
+		}
+	}
+	if milli == 0 || count == 0 {
+		if hasMilli && hasCount && milli != count {
+			return &wellknown.BadValue{Object: "pod", Kind: "annotation", Key: openbMilliKey, Value: milliText,
+				Allowed: "allowed together with " + openbCountKey + ": " + countText + "; both or neither must be 0"}
+		}
+		return nil
+	}
+	key, text := openbMilliKey, milliText
+	if !hasMilli {
+		key, text = openbCountKey, countText
+	}
+	if err := refuseWhole(key, text, ask, r); err != nil {
+		return err
+	}
+	r.Dialect, r.Shared, r.Count, r.Milli = DialectOpenb, true, count, milli
+	return nil
+}
+
+func tellOpenb(_ *v1.Pod, _ *Request, a Assignment, now time.Time) (map[string]string, error) {
+	return map[string]string{openbIndexKey: joinIndices(a.Devices, "-"),
+		openbTimeKey: strconv.FormatInt(now.UnixNano(), 10)}, nil
+}
+
+func toldOpenb(pod *v1.Pod, _ *Node, count int, share gpu.Share) []deviceShare {
+	return splitIndices(pod.Annotations[openbIndexKey], "-", count, share)
+}

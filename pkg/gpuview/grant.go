@@ -1,0 +1,205 @@
+package gpuview
+
+import (
+	"encoding/json"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"berth.dev/berth/pkg/gpu"
+	"berth.dev/berth/pkg/wellknown"
+)
+
+// Assignment is which devices of which node a pod holds, and how much of each.
+type Assignment struct {
+	Node    string
+	Devices []int
+	Share   gpu.Share
+	// UUIDs are those of the devices, where the node lists them: the indices may change when it lists them again.
+	UUIDs []string
+	// WholeMiB is the memory of each device of which the pod gets all; nil where the share says it. It is not recorded
+	// either.
+	WholeMiB []int
+	// Registered reports that HAMi's device plugin registered the devices. It is not recorded: only the binding asks.
+	Registered bool
+}
+
+// Assign is the assignment of devices of the node.
+func (g *Node) Assign(devices []int, share gpu.Share) Assignment {
+	a := Assignment{
+		Node: g.Node.Name, Devices: devices, Share: share, UUIDs: g.uuidsOf(devices), Registered: g.empty.Registered,
+	}
+	if share.Milli >= gpu.WholeMilli && share.MemMiB >= g.empty.MemMiB {
+		own := make([]int, len(devices))
+		for at, i := range devices {
+			own[at] = g.empty.MemoryOf(i)
+		}
+		if slices.ContainsFunc(own, func(memMiB int) bool { return memMiB != share.MemMiB }) {
+			a.WholeMiB = own
+		}
+	}
+	return a
+}
+
+// DevicesOn are the indices of the devices as the node lists them now. Those that it does not have any more are left
+// out; their indices may be those of other devices by now.
+func (a *Assignment) DevicesOn(node *Node) []int {
+	if len(a.UUIDs) == 0 || len(node.uuids) == 0 {
+		return a.Devices
+	}
+	devices := make([]int, 0, len(a.UUIDs))
+	for at, uuid := range a.UUIDs {
+		switch i := slices.Index(node.uuids, uuid); {
+		case uuid == "":
+			devices = append(devices, a.Devices[at]) // it was not listed
+		case i >= 0:
+			devices = append(devices, i)
+		}
+	}
+	return devices
+}
+
+// uuidsOf are those of the devices at these indices; nil when the node does not list them.
+func (g *Node) uuidsOf(devices []int) []string {
+	if len(g.uuids) == 0 {
+		return nil
+	}
+	uuids := make([]string, len(devices))
+	known := false
+	for i, d := range devices {
+		uuids[i] = g.uuids[d]
+		known = known || uuids[i] != ""
+	}
+	if !known {
+		return nil
+	}
+	return uuids
+}
+
+// AssignmentOf finds the devices that are promised to a pod. It returns false for pods without a promise; their
+// annotations count then.
+type AssignmentOf func(uid types.UID) (Assignment, bool)
+
+// GPUsAssigned is the condition of a pod that says which devices it was given; its message is a grant as JSON. Those
+// who may create and edit pods cannot write conditions: the API server drops the status of a pod that is created or
+// updated, and the role "edit" has no right to pods/status.
+const GPUsAssigned v1.PodConditionType = "berth.dev/GPUsAssigned"
+
+// grant says what the pod was given, whatever it asked for. Pod and node tie it to one binding: a copy on another pod,
+// or one that is left from a binding that failed, says nothing.
+type grant struct {
+	Pod     types.UID `json:"pod"`
+	Node    string    `json:"node"`
+	Devices []int     `json:"devices"`
+	UUIDs   []string  `json:"uuids,omitempty"`
+	Milli   int       `json:"milli"`
+	MemMiB  int       `json:"memMiB,omitempty"`
+}
+
+// grantValue is the only writer of grants, parseGrant the only reader.
+func grantValue(pod *v1.Pod, a Assignment) (string, error) {
+	value, err := json.Marshal(grant{
+		Pod: pod.UID, Node: a.Node, Devices: a.Devices, UUIDs: a.UUIDs, Milli: a.Share.Milli, MemMiB: a.Share.MemMiB,
+	})
+	return string(value), err
+}
+
+// assignedCondition finds the condition that records a grant; nil for none.
+func assignedCondition(pod *v1.Pod) *v1.PodCondition {
+	for i := range pod.Status.Conditions {
+		if c := &pod.Status.Conditions[i]; c.Type == GPUsAssigned && c.Status == v1.ConditionTrue {
+			return c
+		}
+	}
+	return nil
+}
+
+// Granted reads what a bound pod was given by a scheduler of this project. It returns false when that is not recorded
+// in the pod's status, not for this pod on its node, or not readable.
+func Granted(pod *v1.Pod) (Assignment, bool) {
+	c := assignedCondition(pod)
+	if c == nil {
+		return Assignment{}, false
+	}
+	return grantTo(pod, c.Message)
+}
+
+// grantTo reads a grant to this pod on its node.
+func grantTo(pod *v1.Pod, value string) (Assignment, bool) {
+	g, ok := parseGrant(value)
+	if !ok || g.Pod != pod.UID || g.Node != pod.Spec.NodeName {
+		return Assignment{}, false
+	}
+	share := gpu.Share{Milli: g.Milli, MemMiB: g.MemMiB}
+	return Assignment{Node: g.Node, Devices: g.Devices, UUIDs: g.UUIDs, Share: share}, true
+}
+
+// GrantDisputed reports whether the annotations of a pod tell other devices than its grant: they were edited while
+// nobody looked.
+func GrantDisputed(pod *v1.Pod, a Assignment) bool {
+	if value, ok := pod.Annotations[wellknown.GPUAssignedKey]; !ok || value != assignedMessage(pod) {
+		return true
+	}
+	for _, d := range dialects {
+		if !d.answered(pod) {
+			continue
+		}
+		held := d.told(pod, &Node{uuids: a.UUIDs}, len(a.Devices), a.Share)
+		devices := a.Devices
+		if d == &hami {
+			devices = make([]int, len(a.UUIDs)) // of that list, the places
+			for i := range devices {
+				devices[i] = i
+			}
+		}
+		if len(held) == 0 || slices.ContainsFunc(held,
+			func(h deviceShare) bool { return !slices.Contains(devices, h.device) }) {
+			return true
+		}
+	}
+	return false
+}
+
+func assignedMessage(pod *v1.Pod) string {
+	if c := assignedCondition(pod); c != nil {
+		return c.Message
+	}
+	return ""
+}
+
+// parseGrant leaves fields alone that it does not know: a later release may have written them.
+func parseGrant(value string) (grant, bool) {
+	var g grant
+	if value == "" || json.Unmarshal([]byte(value), &g) != nil {
+		return grant{}, false
+	}
+	if len(g.Devices) == 0 || g.Node == "" || g.Milli < 1 || g.Milli > gpu.WholeMilli || g.MemMiB < 0 || g.MemMiB > 1<<30 {
+		return grant{}, false
+	}
+	if len(g.UUIDs) > 0 && len(g.UUIDs) != len(g.Devices) {
+		return grant{}, false
+	}
+	seen := map[int]bool{}
+	for _, d := range g.Devices {
+		if d < 0 || d >= MaxGPUs || seen[d] {
+			return grant{}, false
+		}
+		seen[d] = true
+	}
+	return g, true
+}
+
+// RenameGrant replaces the names in a grant; one that cannot be read is left out.
+func RenameGrant(value string, name func(string) string) string {
+	g, ok := parseGrant(value)
+	if !ok {
+		return ""
+	}
+	g.Pod, g.Node = types.UID(name(string(g.Pod))), name(g.Node)
+	hashed, err := json.Marshal(g)
+	if err != nil {
+		return ""
+	}
+	return string(hashed)
+}

@@ -1,0 +1,327 @@
+package gpuview
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"berth.dev/berth/pkg/gpu"
+	"berth.dev/berth/pkg/wellknown"
+)
+
+// sharedGPUs is a node of two GPUs of 16 GiB whose shares the scheduler gives out.
+func sharedGPUs() *v1.Node {
+	return gpuNode(strs{"nvidia.com/gpu": "2"}, strs{wellknown.GPUModeKey: "shared", "nvidia.com/gpu.memory": "16384"}, nil)
+}
+
+// granted records a grant in the status of the pod.
+func granted(pod *v1.Pod, value string) *v1.Pod {
+	pod.Status.Conditions = append(pod.Status.Conditions, v1.PodCondition{Type: GPUsAssigned, Status: v1.ConditionTrue, Message: value})
+	return pod
+}
+
+// freeBeside is the free compute of each GPU of the node with these pods on it.
+func freeBeside(node *v1.Node, promised AssignmentOf, pods ...*v1.Pod) ([]int, *gpu.Inventory) {
+	return freeBy(DefaultKeys(), node, promised, pods...)
+}
+
+func freeBy(keys Keys, node *v1.Node, promised AssignmentOf, pods ...*v1.Pod) ([]int, *gpu.Inventory) {
+	info := framework.NewNodeInfo()
+	info.SetNode(node)
+	for _, pod := range pods {
+		pod.Spec.NodeName = node.Name
+		info.AddPod(pod)
+	}
+	read, _ := keys.ReadGPUNode(node)
+	inv := keys.Inventory(read, info, promised, "")
+	var free []int
+	for _, d := range inv.Devices {
+		free = append(free, d.FreeMilli)
+	}
+	return free, inv
+}
+
+const grantOf1 = `{"pod":"p","node":"n","devices":[1],"milli":300,"memMiB":4915}`
+
+// TestWhatAPodOnASharedNodeHolds says for each pod what it holds by default, and what it does where annotations are
+// trusted.
+func TestWhatAPodOnASharedNodeHolds(t *testing.T) {
+	t.Parallel()
+	none := []int{1000, 1000}
+	for _, tc := range []struct {
+		name          string
+		requests      strs
+		annotations   strs
+		condition     string
+		want, trusted []int
+	}{
+		{"what it was granted", nil, strs{openbMilliKey: "300", openbIndexKey: "1"}, grantOf1, []int{1000, 700}, []int{1000, 700}},
+		{"the grant stays when the request is removed", nil, nil, grantOf1, []int{1000, 700}, []int{1000, 700}},
+		{"the grant stays when the request is changed", nil, strs{kaiFractionKey: "0.9"}, grantOf1, []int{1000, 700}, []int{1000, 700}},
+		{"the grant stays when the request cannot be read", nil, strs{openbMilliKey: "none"}, grantOf1, []int{1000, 700}, []int{1000, 700}},
+		{"the grant counts before the answer of a dialect", nil, strs{openbMilliKey: "300", openbIndexKey: "0"}, grantOf1,
+			[]int{1000, 700}, []int{1000, 700}},
+		{"the grant counts before another one in an annotation", nil,
+			strs{openbMilliKey: "300", wellknown.GPUAssignedKey: strings.Replace(grantOf1, "[1]", "[0]", 1)}, grantOf1, []int{1000, 700}, []int{1000, 700}},
+		{"a grant in an annotation alone", nil, strs{openbMilliKey: "300", wellknown.GPUAssignedKey: grantOf1}, "", none, []int{1000, 700}},
+		{"a grant of another pod says nothing", nil, strs{openbMilliKey: "500", openbIndexKey: "0"},
+			strings.Replace(grantOf1, `"p"`, `"q"`, 1), none, []int{500, 1000}},
+		{"a grant of another node says nothing", nil, strs{openbMilliKey: "500", openbIndexKey: "0"},
+			strings.Replace(grantOf1, `"n"`, `"m"`, 1), none, []int{500, 1000}},
+		{"a grant that cannot be read says nothing", nil, strs{openbMilliKey: "500", openbIndexKey: "0"}, "GPU 1", none, []int{500, 1000}},
+		{"without a grant, the answer of a dialect", nil, strs{openbMilliKey: "500", openbIndexKey: "1"}, "", none, []int{1000, 500}},
+		{"an answer of another number of devices is none", nil, strs{openbMilliKey: "500", openbCountKey: "2", openbIndexKey: "1"}, "",
+			none, []int{500, 500}},
+		{"an answer out of range is none", nil, strs{openbMilliKey: "500", openbIndexKey: "77"}, "", none, []int{500, 1000}},
+		{"an answer below the range is none", nil, strs{openbMilliKey: "500", openbIndexKey: "-1"}, "", none, []int{500, 1000}},
+		{"an answer of devices that the node lacks", nil, strs{openbMilliKey: "500", openbIndexKey: "5"}, "", none, []int{500, 1000}},
+		{"without an answer, what it asks for", nil, strs{kaiFractionKey: "0.25"}, "", none, []int{750, 1000}},
+		{"a share that cannot be read is one GPU", nil, strs{openbMilliKey: "half"}, "", none, []int{0, 1000}},
+		{"a share that cannot be read beside resources is these", strs{"nvidia.com/gpu": "2"}, strs{kaiFractionKey: "half"}, "",
+			[]int{0, 0}, []int{0, 0}},
+		{"a contradiction is its resources", strs{"nvidia.com/gpu": "1"}, strs{kaiFractionKey: "0.5"}, "", []int{0, 1000}, []int{0, 1000}},
+		{"resources, on the device that it was told", strs{"nvidia.com/gpu": "1"}, strs{openbIndexKey: "1"}, "", []int{1000, 0}, []int{1000, 0}},
+		{"resources, on more devices than it asks for", strs{"nvidia.com/gpu": "1"}, strs{openbIndexKey: "0-1"}, "", []int{0, 1000}, []int{0, 1000}},
+		{"HAMi's memory without a GPU", strs{"nvidia.com/gpumem": "4096"}, nil, "", none, []int{0, 1000}},
+		{"a constraint that cannot be read changes no share", nil, strs{openbMilliKey: "500", wellknown.GPUMemoryMinKey: "lots"}, "",
+			none, []int{500, 1000}},
+		{"a share of more memory than there is takes a GPU", nil, strs{kaiMemoryKey: "99999"}, "", none, []int{0, 1000}},
+		{"a pod without GPUs holds none", nil, strs{"app": "web"}, "", none, none},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			pod := gpuPod(tc.requests, tc.annotations)
+			if tc.condition != "" {
+				granted(pod, tc.condition)
+			}
+			got, _ := freeBeside(sharedGPUs(), nil, pod.DeepCopy())
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("free milli-GPU by device (-want +got):\n%s", diff)
+			}
+			trusting := DefaultKeys()
+			got, _ = freeBy(*trusting.Claimed(), sharedGPUs(), nil, pod)
+			if diff := cmp.Diff(tc.trusted, got); diff != "" {
+				t.Errorf("where annotations are trusted: free milli-GPU by device (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestOfTwoPodsThatClaimADeviceTheAssignedOneHoldsIt(t *testing.T) {
+	t.Parallel()
+	claim := strs{openbMilliKey: "900", openbIndexKey: "1"}
+	thief, owner := gpuPod(nil, claim), granted(gpuPod(nil, claim), grantOf1)
+	thief.UID, thief.Name = "thief", "thief"
+	for name, pods := range map[string][]*v1.Pod{"the thief first": {thief, owner}, "the owner first": {owner, thief}} {
+		if free, _ := freeBeside(sharedGPUs(), nil, pods[0].DeepCopy(), pods[1].DeepCopy()); !cmp.Equal(free, []int{1000, 700}) {
+			t.Errorf("%s: free milli-GPU %v, want [1000 700]", name, free)
+		}
+	}
+}
+
+func TestAPodThatIsNotOnANodeYetHoldsWhatItAsksFor(t *testing.T) {
+	t.Parallel()
+	keys := DefaultKeys()
+	info := framework.NewNodeInfo()
+	info.SetNode(sharedGPUs())
+	info.AddPod(gpuPod(nil, strs{openbMilliKey: "600"})) // as a simulation adds it
+	read, _ := keys.ReadGPUNode(info.Node())
+	if got := keys.Inventory(read, info, nil, "").Devices[0].FreeMilli; got != 400 {
+		t.Errorf("%d milli-GPU free, want 400", got)
+	}
+}
+
+func TestClaimsCountUpToWhatTheAgentReports(t *testing.T) {
+	t.Parallel()
+	claim := strs{openbMilliKey: "600", openbCountKey: "2", openbIndexKey: "0-1"}
+	for _, tc := range []struct {
+		name  string
+		inUse string
+		owner string
+		want  []int
+	}{
+		{"nothing in use", "", "", []int{1000, 1000}},
+		{"one GPU in use", "1", "", []int{1000, 400}},
+		{"both in use", "0,1", "", []int{400, 400}},
+		{"one in use by its owner", "1", grantOf1, []int{1000, 700}},
+		{"a report that cannot be read", "all", "", []int{1000, 1000}},
+	} {
+		node := sharedGPUs()
+		node.Annotations = strs{wellknown.GPUsInUseKey: tc.inUse}
+		squatter := gpuPod(nil, claim)
+		squatter.UID = "squatter"
+		pods := []*v1.Pod{squatter}
+		if tc.owner != "" {
+			pods = append(pods, granted(gpuPod(nil, nil), tc.owner))
+		}
+		if free, _ := freeBeside(node, nil, pods...); !cmp.Equal(free, tc.want) {
+			t.Errorf("%s: free milli-GPU %v, want %v", tc.name, free, tc.want)
+		}
+	}
+}
+
+func TestAPromiseCountsBeforeAnyAnnotation(t *testing.T) {
+	t.Parallel()
+	promised := func(uid types.UID) (Assignment, bool) {
+		return Assignment{Node: "n", Devices: []int{0}, Share: gpu.Share{Milli: 100}}, uid == "p"
+	}
+	for name, annotations := range map[string]strs{
+		"no annotation at all":  nil,
+		"another grant":         {wellknown.GPUAssignedKey: grantOf1},
+		"a request of all GPUs": {openbMilliKey: "1000", openbCountKey: "2", openbIndexKey: "0-1"},
+	} {
+		got, _ := freeBeside(sharedGPUs(), promised, gpuPod(nil, annotations))
+		if diff := cmp.Diff([]int{900, 1000}, got); diff != "" {
+			t.Errorf("%s: free milli-GPU by device (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestSharesAndWholeGPUsAreToldApartWhereNothingElseDoes(t *testing.T) {
+	t.Parallel()
+	share, whole := granted(gpuPod(nil, nil), grantOf1), gpuPod(strs{"nvidia.com/gpu": "1"}, nil)
+	squatter := gpuPod(nil, strs{openbMilliKey: "500"})
+	if _, inv := freeBeside(sharedGPUs(), nil, squatter); inv.HoldsShares || inv.HoldsWhole {
+		t.Errorf("beside a claim: shares %v, whole %v", inv.HoldsShares, inv.HoldsWhole)
+	}
+	if _, inv := freeBeside(sharedGPUs(), nil, share.DeepCopy()); !inv.HoldsShares || inv.HoldsWhole {
+		t.Errorf("beside a share: shares %v, whole %v", inv.HoldsShares, inv.HoldsWhole)
+	}
+	if _, inv := freeBeside(sharedGPUs(), nil, whole.DeepCopy()); inv.HoldsShares || !inv.HoldsWhole {
+		t.Errorf("beside a whole GPU: shares %v, whole %v", inv.HoldsShares, inv.HoldsWhole)
+	}
+	node := sharedGPUs()
+	node.Labels[wellknown.GPUAgentKey] = "ours"
+	if _, inv := freeBeside(node, nil, whole, share); inv.HoldsShares || inv.HoldsWhole || !inv.Agent {
+		t.Errorf("with an agent: shares %v, whole %v, agent %v", inv.HoldsShares, inv.HoldsWhole, inv.Agent)
+	}
+}
+
+func TestAGrantFollowsItsDevicesWhenTheNodeListsThemAnew(t *testing.T) {
+	t.Parallel()
+	grant := `{"pod":"p","node":"n","devices":[1],"uuids":["GPU-b"],"milli":300,"memMiB":4915}`
+	node := hamiNode()
+	for want, list := range map[int]string{1: register, 0: register[strings.Index(register, "GPU-b"):], 2: "GPU-x,10,16384,100,NVIDIA-T4,0,true:" + register} {
+		node.Annotations[hamiRegisterKey] = list
+		free, _ := freeBeside(node, nil, granted(gpuPod(nil, nil), grant))
+		for i, milli := range free {
+			if (milli == 700) != (i == want) {
+				t.Errorf("free milli-GPU %v with %s, want 700 on GPU %d", free, list, want)
+			}
+		}
+	}
+}
+
+// TestAGrantFollowsItsDevicesWhenAGPUVanishes takes the third of four GPUs away: nvidia-smi gives the last one another number.
+func TestAGrantFollowsItsDevicesWhenAGPUVanishes(t *testing.T) {
+	t.Parallel()
+	node := gpuNode(strs{"nvidia.com/gpu": "4"}, strs{wellknown.GPUModeKey: "shared", "nvidia.com/gpu.count": "4"}, nil)
+	list := func(n int, tune func([]PublishedGPU)) {
+		node.Annotations = strs{wellknown.GPUDevicesKey: listed(t, n, tune)}
+	}
+	list(4, nil)
+	keys := DefaultKeys()
+	read, _ := keys.ReadGPUNode(node)
+	holder := func(device int, milli int) *v1.Pod {
+		pod := gpuPod(nil, nil)
+		pod.UID = types.UID(fmt.Sprint("pod-", device))
+		a := read.Assign([]int{device}, gpu.Share{Milli: milli})
+		value, err := grantValue(pod, a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return granted(pod, value)
+	}
+	first, third, fourth := holder(0, 100), holder(2, 300), holder(3, 500)
+	check := func(what string, want []int, healthy int) {
+		t.Helper()
+		free, inv := freeBeside(node, nil, first.DeepCopy(), third.DeepCopy(), fourth.DeepCopy())
+		if diff := cmp.Diff(want, free); diff != "" || inv.Healthy() != healthy {
+			t.Errorf("%s: %d healthy GPUs, want %d; free milli-GPU by device (-want +got):\n%s", what, inv.Healthy(), healthy, diff)
+		}
+	}
+	check("all are there", []int{900, 1000, 700, 500}, 4)
+	renumbered := func(d []PublishedGPU) { d[2].UUID = "GPU-3" }
+	list(3, renumbered)
+	check("the kubelet still offers four", []int{900, 1000, 500, 1000}, 4)
+	node.Status.Allocatable["nvidia.com/gpu"] = resource.MustParse("3")
+	check("the kubelet offers three", []int{900, 1000, 500, 1000}, 3)
+	node.Labels["nvidia.com/gpu.count"] = "3"
+	check("feature discovery counts three", []int{900, 1000, 500}, 3)
+	list(4, nil)
+	node.Status.Allocatable["nvidia.com/gpu"], node.Labels["nvidia.com/gpu.count"] = resource.MustParse("4"), "4"
+	check("it is back", []int{900, 1000, 700, 500}, 4)
+	list(4, func(d []PublishedGPU) { d[2].Index, d[2].UUID, d[3].Index, d[3].UUID = 3, "GPU-2", 2, "GPU-3" })
+	check("two have changed places", []int{900, 1000, 500, 700}, 4)
+}
+
+func TestWhatAnAgentWritesIsNoEdit(t *testing.T) {
+	t.Parallel()
+	before := gpuPod(nil, strs{openbMilliKey: "300", wellknown.GPUAssignedKey: grantOf1, hamiAllocateKey: "x;",
+		hamiPhaseKey: "allocating"})
+	for name, tc := range map[string]struct {
+		change strs
+		want   bool
+	}{
+		"progress of HAMi's plugin": {strs{hamiAllocateKey: ";", hamiPhaseKey: "success"}, false},
+		"an annotation of others":   {strs{"team": "a"}, false},
+		"the request":               {strs{openbMilliKey: "100"}, true},
+		"a request in addition":     {strs{kaiFractionKey: "0.1"}, true},
+		"the answer":                {strs{openbIndexKey: "0"}, true},
+		"the grant":                 {strs{wellknown.GPUAssignedKey: "{}"}, true},
+	} {
+		after := before.DeepCopy()
+		for key, value := range tc.change {
+			after.Annotations[key] = value
+		}
+		if got := GrantEdited(before, after); got != tc.want {
+			t.Errorf("%s: GrantEdited = %v, want %v", name, got, tc.want)
+		}
+	}
+}
+
+func TestARenamedGrantStillFitsItsPod(t *testing.T) {
+	t.Parallel()
+	pod := granted(gpuPod(nil, nil), RenameGrant(grantOf1, func(name string) string { return "x" + name }))
+	pod.Spec.NodeName, pod.UID = "xn", "x"+pod.UID
+	if a, ok := Granted(pod); !ok || a.Node != "xn" {
+		t.Errorf("Granted = %+v, %v, want that of node xn", a, ok)
+	}
+	if got := RenameGrant("{", strings.ToUpper); got != "" {
+		t.Errorf("a grant that cannot be read becomes %q, want nothing", got)
+	}
+}
+
+func FuzzGrant(f *testing.F) {
+	f.Add(grantOf1)
+	f.Add(`{"pod":"p","node":"n","devices":[0,0],"milli":1}`)
+	f.Add(`{"pod":"p","node":"n","devices":[63,64],"milli":1000,"signature":"x"}`)
+	f.Fuzz(func(t *testing.T, value string) {
+		pod := granted(gpuPod(nil, nil), value)
+		pod.Spec.NodeName = "n"
+		a, ok := Granted(pod)
+		free, _ := freeBeside(sharedGPUs(), nil, pod)
+		for i, milli := range free {
+			if milli < 0 || milli > 1000 {
+				t.Errorf("device %d has %d milli-GPU free", i, milli)
+			}
+		}
+		if !ok {
+			return
+		}
+		again, err := grantValue(pod, a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pod.Status.Conditions[0].Message = again
+		if b, ok := Granted(pod); !ok || !cmp.Equal(a, b) {
+			t.Errorf("read %+v, and %+v, %v when written again", a, b, ok)
+		}
+	})
+}

@@ -1,0 +1,56 @@
+package gpuview
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestConditionsOfHAMisSchedulerAreNeverIgnored(t *testing.T) {
+	t.Parallel()
+	keys := DefaultKeys()
+	share := strs{"nvidia.com/gpu": "1", hamiMemoryResource: "3000"}
+	for _, tc := range []struct {
+		name                  string
+		requests, annotations strs
+		want                  string
+	}{
+		{"types that it accepts", share, strs{hamiUseTypeKey: "A100"},
+			`pod annotation nvidia.com/use-gputype: "A100" is not kept to by this scheduler: name the products in annotation berth.dev/gpu-models`},
+		{"types that it refuses", share, strs{hamiNoTypeKey: "T4"},
+			`pod annotation nvidia.com/nouse-gputype: "T4" is not kept to by this scheduler: name the products that the pod accepts in annotation berth.dev/gpu-models`},
+		{"devices that it accepts", share, strs{hamiUseUUIDKey: "GPU-a"},
+			`pod annotation nvidia.com/use-gpuuuid: "GPU-a" is not kept to by this scheduler: remove the annotation`},
+		{"devices that it refuses", share, strs{hamiNoUUIDKey: "GPU-a"},
+			`pod annotation nvidia.com/nouse-gpuuuid: "GPU-a" is not kept to by this scheduler: remove the annotation`},
+		{"devices of one NUMA node", share, strs{hamiNUMAKey: "true"},
+			`pod annotation nvidia.com/numa-bind: "true" is not kept to by this scheduler: remove the annotation`},
+		{"MIG slices", share, strs{hamiModeKey: "mig"}, `pod annotation nvidia.com/vgpu-mode: "mig" is not hami-core, the only mode that is served`},
+		{"a whole GPU", strs{"nvidia.com/gpu": "1"}, strs{hamiUseTypeKey: "A100"}, "berth.dev/gpu-models"},
+		{"no binding to a NUMA node", share, strs{hamiNUMAKey: "false"}, ""},
+		{"a binding that HAMi cannot read", share, strs{hamiNUMAKey: "yes"}, ""},
+		{"the mode that is served", share, strs{hamiModeKey: "hami-core"}, ""},
+		{"a pod without GPUs", nil, strs{hamiUseTypeKey: "A100"}, ""},
+		{"GPUs of another maker", strs{"amd.com/gpu": "1"}, strs{hamiUseTypeKey: "A100"}, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			_, err := keys.PodGPURequest(gpuPod(tc.requests, tc.annotations))
+			if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("error = %v\nwant    %q", err, tc.want)
+			}
+		})
+	}
+}
+
+// TestARunningPodOfHAMisSchedulerHoldsItsShare has one whose conditions are refused to pods that are yet to be placed.
+func TestARunningPodOfHAMisSchedulerHoldsItsShare(t *testing.T) {
+	t.Parallel()
+	keys := DefaultKeys()
+	pod := gpuPod(strs{"nvidia.com/gpu": "1", hamiMemoryResource: "4096"},
+		strs{hamiUseTypeKey: "T4", hamiAllocatedKey: "GPU-b,NVIDIA,4096,0:;", HAMiNodeKey: "n"})
+	for name, k := range map[string]Keys{"where annotations count for nothing": keys, "where they are trusted": *keys.Claimed()} {
+		if free, _ := freeBy(k, hamiNode(), nil, pod.DeepCopy()); free[1] != 750 {
+			t.Errorf("%s: free milli-GPU %v, want 750 of the second", name, free)
+		}
+	}
+}

@@ -1,0 +1,85 @@
+package gpuview
+
+import (
+	"slices"
+	"strings"
+
+	"berth.dev/berth/pkg/gpu"
+	"berth.dev/berth/pkg/wellknown"
+)
+
+// ownPodKeys are those by which a pod asks for some GPUs rather than others, ownNodeKeys those that describe a node's.
+var (
+	ownPodKeys = []string{wellknown.GPUMemoryMinKey, wellknown.GPUModelsKey, wellknown.GPUInterconnectKey,
+		wellknown.GPUSharingKey}
+	ownNodeKeys = []string{wellknown.GPUDevicesKey, wellknown.GPULinksKey, wellknown.GPUsInUseKey,
+		wellknown.GPUsInUseAtKey}
+)
+
+// WorkloadTypeLabel is the label by which published examples sort pods into CPU-intensive and GPU-intensive.
+const WorkloadTypeLabel = "workload-type"
+
+// Keys are the resource names and node label keys in which GPUs are described, and how far annotations of pods are
+// believed.
+type Keys struct {
+	wellknown.GPUNames
+	// TrustAnnotations reports that pods which this scheduler did not assign hold what their annotations say, because
+	// tenants cannot write those.
+	TrustAnnotations bool
+}
+
+// DefaultKeys have the names that the args have by default.
+func DefaultKeys() Keys { return Keys{GPUNames: wellknown.DefaultGPUNames()} }
+
+// NVIDIAResources are the extended resources of which a unit is an NVIDIA GPU or a part of one. A name that ends in an
+// asterisk stands for all that begin alike.
+func NVIDIAResources() []string {
+	keys := DefaultKeys()
+	var names []string
+	for _, name := range slices.Concat(keys.Resources, keys.SharedResources) {
+		if maker(name) == nvidia {
+			names = append(names, name)
+		}
+	}
+	for _, prefix := range keys.SlicePrefixes {
+		if maker(prefix) == nvidia {
+			names = append(names, prefix+"*")
+		}
+	}
+	return names
+}
+
+// nvidia is the domain of NVIDIA's resources and labels.
+const nvidia = "nvidia.com"
+
+// domains are those of each maker's resources and labels.
+var domains = map[gpu.Maker]string{gpu.NVIDIA: nvidia, gpu.AMD: "amd.com", gpu.Intel: "gpu.intel.com"}
+
+// resourceOf is the resource under which GPUs of a maker are offered while a device plugin runs: the first in the
+// maker's domain, else the first of all.
+func (k *Keys) resourceOf(made gpu.Maker) string {
+	for _, resource := range k.Resources {
+		if maker(resource) == domains[made] {
+			return resource
+		}
+	}
+	return k.Resources[0]
+}
+
+// sharingStrategyLabel is set by NVIDIA's device plugin where it hands out replicas: none, mps or time-slicing.
+const sharingStrategyLabel = "nvidia.com/gpu.sharing-strategy"
+
+// computeMinorLabel completes nvidia.com/gpu.compute.major.
+const (
+	computeMajorLabel = "nvidia.com/gpu.compute.major"
+	computeMinorLabel = "nvidia.com/gpu.compute.minor"
+)
+
+func (k *Keys) isSlice(resource string) bool {
+	for _, prefix := range k.SlicePrefixes {
+		if strings.HasPrefix(resource, prefix) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,34 @@
+package gpuview
+
+import (
+	"slices"
+	"strings"
+)
+
+// ReadsResource says whether pods ask for GPUs, or parts of them, by the extended resource.
+func (k *Keys) ReadsResource(name string) bool { return k.isGPU(name) || isHAMi(name) }
+
+// MakesGPUs says whether a resource or label is in the domain of a maker of GPUs.
+func (k *Keys) MakesGPUs(key string) bool {
+	return slices.ContainsFunc(k.Resources, func(known string) bool { return maker(known) == maker(key) })
+}
+
+// PodResources are the extended resources by which pods ask for GPUs, or parts of them; slices have names without end.
+func (k *Keys) PodResources() []string {
+	return slices.Concat(k.Resources, k.SharedResources, shareResources)
+}
+
+// DescribingLabels are the labels that are read for what a node's GPUs are, of those the makers set.
+func (k *Keys) DescribingLabels() []string {
+	return slices.DeleteFunc(k.labels(), func(key string) bool {
+		return !strings.Contains(key, "/") || slices.Contains(k.InterconnectLabels, key)
+	})
+}
+
+// ReadsLabel says whether the label is read for what a node's GPUs are.
+func (k *Keys) ReadsLabel(key string) bool { return slices.Contains(k.labels(), key) }
+
+func (k *Keys) labels() []string {
+	return slices.Concat(k.ProductLabels, k.MemoryLabels, k.CountLabels, k.ReplicasLabels, k.GenerationLabels,
+		k.CliqueLabels, k.InterconnectLabels)
+}

@@ -1,0 +1,270 @@
+package gpuview
+
+import (
+	"reflect"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+
+	"berth.dev/berth/pkg/gpu"
+	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/wellknown"
+)
+
+// maxReplicas is into how many time slices a GPU may be cut.
+const maxReplicas = 1024
+
+// Node is what a Node object says of its GPUs, before any pod is counted. It is immutable.
+type Node struct {
+	// Node is the object it was read from.
+	Node *v1.Node
+	// empty is the inventory of the node without pods.
+	empty gpu.Inventory
+	// allocatable is how many units of the GPU resource the kubelet offers.
+	allocatable int64
+	// inUse are the device indices that an agent saw in use; nil when nobody looks.
+	inUse []int
+	// uuids of the devices in index order, where the node lists them; empty for a device that is not listed.
+	uuids []string
+	// Clique is the NVLink domain across nodes; empty when there is none.
+	Clique string
+	// first reports that these are the GPUs under the first resource name, others those under further ones. Only the
+	// first may be shared.
+	first  bool
+	others []*Node
+}
+
+// Model is the product of the node's GPUs; empty without GPUs or when unknown.
+func (g *Node) Model() string { return g.empty.Model }
+
+// GPUs is how many physical GPUs the node has, those that are cut into slices included.
+func (g *Node) GPUs() int {
+	n := len(g.empty.Devices) + g.empty.SlicedGPUs
+	for _, o := range g.others {
+		n += len(o.empty.Devices) + o.empty.SlicedGPUs
+	}
+	return n
+}
+
+// WholeGPUs is how many GPUs of the model are not cut into slices.
+func (g *Node) WholeGPUs() int { return len(g.empty.Devices) }
+
+// MemMiB is the memory of each GPU, the least where they differ; 0 when unknown.
+func (g *Node) MemMiB() int { return g.empty.MemMiB }
+
+// NVIDIA reports whether NVIDIA made any of the GPUs, as far as their resources and products tell.
+func (g *Node) NVIDIA() bool {
+	return slices.ContainsFunc(g.Pools(), func(pool *Node) bool {
+		product, _ := gpu.LookupProduct(pool.empty.Model)
+		if maker(pool.empty.Resource) == nvidia || len(pool.uuids) > 0 && product.Maker == gpu.NVIDIA {
+			return true
+		}
+		return slices.ContainsFunc(pool.empty.Slices, func(s gpu.SliceCount) bool { return maker(s.Resource) == nvidia })
+	})
+}
+
+// Offered reports whether a device plugin offers GPUs or slices of them. That a label, a list or the instance type
+// tells of GPUs says nothing of who gives them out.
+func (g *Node) Offered() bool {
+	return g.empty.Registered || slices.ContainsFunc(g.Pools(), func(pool *Node) bool {
+		return pool.allocatable > 0 || len(pool.empty.Slices) > 0
+	})
+}
+
+// Unknown lists what neither labels nor tables tell of the node's GPUs, of what pods may ask for.
+func (g *Node) Unknown() []string {
+	var unknown []string
+	if g.GPUs() > 0 && g.Model() == "" {
+		unknown = append(unknown, "model")
+	}
+	if g.GPUs() > 0 && g.MemMiB() == 0 {
+		unknown = append(unknown, "memory")
+	}
+	return unknown
+}
+
+// Empty is the inventory of the node without pods. It must not be changed.
+func (g *Node) Empty() *gpu.Inventory { return &g.empty }
+
+// UUIDs are the devices' UUIDs in index order, nil when the node does not list them. That of a device which is not
+// listed is empty.
+func (g *Node) UUIDs() []string { return g.uuids }
+
+// WithDevices is the node with other GPUs, those that claims can have.
+func (g *Node) WithDevices(empty gpu.Inventory, uuids []string) *Node {
+	out := *g
+	out.empty, out.uuids = empty, uuids
+	out.empty.CPUMilli, out.empty.Leaving = g.empty.CPUMilli, g.empty.Leaving
+	return &out
+}
+
+// Pools are the node's GPUs by the resource under which it offers them; the first is the node itself.
+func (g *Node) Pools() []*Node { return append([]*Node{g}, g.others...) }
+
+// For is the pool against which a request is held: the one with the resource or the slices that it asks for.
+func (g *Node) For(r *gpu.Request) *Node {
+	for _, o := range g.others {
+		if o.empty.Serves(r) && !g.empty.Serves(r) {
+			return o
+		}
+	}
+	return g
+}
+
+// SameOffer reports whether two states of a node, were it empty, offer the same GPUs.
+func (g *Node) SameOffer(other *Node) bool {
+	return slices.EqualFunc(g.Pools(), other.Pools(), func(a, b *Node) bool { return reflect.DeepEqual(a.empty, b.empty) })
+}
+
+// ReadGPUNode reads the GPUs of a node. Values that cannot be used are returned; they are treated as absent unless they
+// say otherwise.
+func (k *Keys) ReadGPUNode(node *v1.Node) (*Node, []*wellknown.BadValue) {
+	b := &nodeReader{keys: k, node: node, offers: k.offers(node)}
+	g := b.pool(0)
+	for i := 1; i < len(b.offers); i++ {
+		g.others = append(g.others, b.pool(i))
+	}
+	return g, b.bad
+}
+
+// pool reads the GPUs behind one of the resources that the node offers.
+func (b *nodeReader) pool(i int) *Node {
+	g := &Node{Node: b.node, first: i == 0}
+	b.offer = gpuOffer{}
+	if i < len(b.offers) {
+		b.offer = b.offers[i]
+	}
+	inv := &g.empty
+	inv.Replicas = 1
+	inv.CPUMilli = b.node.Status.Allocatable.Cpu().MilliValue()
+	inv.Leaving = podview.LeavingTaint(b.node)
+	inv.Resource, g.allocatable, inv.SharedResource = b.offer.resource, b.offer.units, b.offer.shared
+
+	var devices []registeredGPU
+	var named []PublishedGPU
+	byAgent := false
+	if i == 0 {
+		devices, byAgent = b.registered()
+		var all bool
+		if named, all = b.published(g.allocatable); all {
+			b.listed = named
+		}
+		inv.Mode = b.mode(byAgent)
+		inv.Registered = len(devices) > 0
+		inv.Agent = byAgent || b.node.Labels[wellknown.GPUAgentKey] != ""
+	}
+	listed := b.listed
+	if i > 0 && maker(b.offer.resource) != maker(b.offers[0].resource) {
+		listed = nil // those are the GPUs of another maker
+	}
+	mig := b.migResources(i)
+	count := max(b.count(), publishedCount(listed))
+	provided := b.provided(listed)
+	none := inv.Resource == "" && count == 0 && provided.count == 0
+	if none && len(devices) == 0 && len(mig) == 0 && inv.Mode != gpu.ModeDRA {
+		return g
+	}
+	product := b.describe(inv, &provided)
+	if inv.Resource == "" && len(mig) == 0 {
+		inv.Resource = b.keys.resourceOf(product.Maker)
+	}
+	inv.Unlisted = byAgent && !inv.Registered
+	// Where an agent lists the GPUs, the units say nothing of them.
+	partition, replicas, whole := "", 1, len(devices)
+	if !byAgent {
+		partition = b.partition(&provided)
+		replicas = b.replicas(count, partition, &provided)
+		whole = int(min(g.allocatable/int64(replicas), MaxGPUs))
+	}
+	if count == 0 {
+		count = provided.count
+	}
+	if b.oneOfSeveral() {
+		count = whole // the count is that of all resources of the maker
+	}
+	// The agent numbers all GPUs of the node. Which of them are in slices, or behind which resource, is not known.
+	indexed := i == 0 && !b.oneOfSeveral() && len(mig) == 0 && partition == ""
+	if !indexed {
+		listed, named = nil, nil
+	}
+	if len(mig) > 0 && (partition == "" || g.allocatable == 0) {
+		b.cutSome(inv, mig, count, whole)
+	}
+	switch {
+	case partition != "" && g.allocatable > 0:
+		b.cutAll(inv, partition, replicas, count, g.allocatable)
+	case len(devices) > 0:
+		// HAMi's device plugin counts by what it registers, which may be more than there is.
+		registered, unlike := leastMemory(devices)
+		if registered > 0 {
+			inv.MemMiB = registered
+		}
+		inv.Devices = gpu.NewDevices(len(devices), inv.MemMiB)
+		for i, d := range devices {
+			inv.Devices[i].Unhealthy, inv.Devices[i].TaskLimit = !d.healthy, d.tasks
+			if unlike {
+				inv.Devices[i].FreeMemMiB, inv.Devices[i].MemMiB = d.memMiB, d.memMiB
+			}
+			g.uuids = append(g.uuids, d.uuid)
+		}
+	case len(mig) > 0:
+		inv.Devices = gpu.NewDevices(whole, inv.MemMiB)
+	case inv.Mode != gpu.ModeDRA:
+		inv.Devices = gpu.NewDevices(max(count, whole), inv.MemMiB)
+		markAbsent(inv.Devices, listed, whole)
+		g.uuids = placeUUIDs(named, len(inv.Devices))
+	}
+	if inv.Mode == gpu.ModeDevicePlugin && partition == "" {
+		inv.Replicas = replicas
+		inv.FreeReplicas = int(min(g.allocatable, MaxGPUs))
+	}
+	b.links(inv, product, indexed)
+	if indexed && len(inv.Devices) > 0 {
+		g.inUse = b.inUse(len(inv.Devices))
+	}
+	inv.IndexKnown = inv.Mode == gpu.ModeShared || g.inUse != nil
+	g.Clique = b.first(b.keys.CliqueLabels)
+	return g
+}
+
+// describe fills in model, memory and generation. Feature discovery counts before the labels of the provider, these
+// before what is documented of the instance type, and the table of products fills in the rest.
+func (b *nodeReader) describe(inv *gpu.Inventory, p *provided) gpu.Product {
+	inv.Model = b.model()
+	if inv.Model == "" {
+		inv.Model = p.model
+	}
+	product, _ := gpu.LookupProduct(inv.Model)
+	if gpu.SliceProfile(b.first(b.keys.ProductLabels)) == "" { // else the label holds the memory of a slice
+		inv.MemMiB = b.memory()
+	}
+	for _, fallback := range []int{p.memMiB, product.MemMiB} {
+		if inv.MemMiB == 0 {
+			inv.MemMiB = fallback
+		}
+	}
+	if inv.Generation = b.generation(); inv.Generation == 0 {
+		inv.Generation = product.Generation
+	}
+	return product
+}
+
+// gpuOffer is a GPU resource that the kubelet offers.
+type gpuOffer struct {
+	resource string
+	units    int64
+	shared   bool
+}
+
+// offers are the GPU resources of which the kubelet offers units, in the order of the keys.
+func (k *Keys) offers(node *v1.Node) []gpuOffer {
+	var offers []gpuOffer
+	for shared, names := range [][]string{k.Resources, k.SharedResources} {
+		for _, n := range names {
+			if q := quantity(node.Status.Allocatable, n); q > 0 {
+				offers = append(offers, gpuOffer{n, q, shared == 1})
+			}
+		}
+	}
+	return offers
+}

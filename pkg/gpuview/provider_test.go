@@ -1,0 +1,208 @@
+package gpuview
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"berth.dev/berth/pkg/gpu"
+	"berth.dev/berth/pkg/wellknown"
+)
+
+// platformNode reads a node of a platform, as the documentation of the platform describes it.
+func platformNode(t *testing.T, name string) *v1.Node {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("testdata", "nodes", name+".yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	node := &v1.Node{}
+	if err := yaml.UnmarshalStrict(data, node); err != nil {
+		t.Fatalf("reading node %s: %v", name, err)
+	}
+	return node
+}
+
+// platforms are what has to be read of each platform's node.
+var platforms = map[string]struct {
+	facts
+	// gib is the most memory that a pod may ask for there.
+	gib string
+}{
+	"gke-time-shared-t4": {facts{Resource: "nvidia.com/gpu", Model: "Tesla-T4", Generation: 75, MemMiB: 16 << 10, GPUs: 1, Healthy: 1, Replicas: 8, NVLinked: 1}, "16Gi"},
+	"gke-a100-80gb":      {facts{Resource: "nvidia.com/gpu", Model: "NVIDIA-A100-SXM4-80GB", Generation: 80, MemMiB: 80 << 10, GPUs: 8, Healthy: 8, Replicas: 1, NVLinked: 8}, "80Gi"},
+	"gke-a100-40gb":      {facts{Resource: "nvidia.com/gpu", Model: "NVIDIA-A100-SXM4-40GB", Generation: 80, MemMiB: 40 << 10, GPUs: 2, Healthy: 2, Replicas: 1, NVLinked: 2}, "40Gi"},
+	"gke-mig":            {facts{Resource: "nvidia.com/gpu", Model: "NVIDIA-A100-SXM4-40GB", Generation: 80, MemMiB: 40 << 10, GPUs: 1, Sliced: 1, Replicas: 1, NVLinked: 1}, "5Gi"},
+	"eks-karpenter":      {facts{Resource: "nvidia.com/gpu", Model: "NVIDIA-A100-SXM4-40GB", Generation: 80, MemMiB: 40 << 10, GPUs: 8, Healthy: 8, Replicas: 1, NVLinked: 8}, "40Gi"},
+	"eks-managed":        {facts{Resource: "nvidia.com/gpu", Model: "NVIDIA-A10G", Generation: 86, MemMiB: 24 << 10, GPUs: 4, Healthy: 4, Replicas: 1, NVLinked: 1}, "24Gi"},
+	"eks-auto":           {facts{Resource: "nvidia.com/gpu", Model: "NVIDIA-L4", Generation: 89, MemMiB: 22888, GPUs: 1, Healthy: 1, Replicas: 1, NVLinked: 1}, "22888Mi"},
+	"aks-a100":           {facts{Resource: "nvidia.com/gpu", Model: "NVIDIA-A100-80GB-PCIe", Generation: 80, MemMiB: 80 << 10, GPUs: 1, Healthy: 1, Replicas: 1, NVLinked: 1}, "80Gi"},
+	"aks-h100":           {facts{Resource: "nvidia.com/gpu", Model: "NVIDIA-H100-80GB-HBM3", Generation: 90, MemMiB: 80 << 10, GPUs: 8, Healthy: 8, Replicas: 1, NVLinked: 8}, "80Gi"},
+	"oke":                {facts{Resource: "amd.com/gpu", Model: "AMD_Instinct_MI300X_OAM", MemMiB: 192 << 10, GPUs: 8, Healthy: 8, Replicas: 1, NVLinked: 8}, "192Gi"},
+	"ack":                {facts{Resource: "nvidia.com/gpu", Model: "Tesla-V100-SXM2-16GB", Generation: 70, MemMiB: 16160, GPUs: 2, Healthy: 2, Replicas: 1, NVLinked: 1}, "16160Mi"},
+	"bare-metal":         {facts{Resource: "nvidia.com/gpu", Model: "NVIDIA-H100-80GB-HBM3", Generation: 90, MemMiB: 81559, GPUs: 8, Healthy: 6, Sliced: 2, Replicas: 1, NVLinked: 6}, "81559Mi"},
+	"openshift-machine-set": {facts{Resource: "nvidia.com/gpu", Model: "Tesla-T4", Generation: 75, MemMiB: 16 << 10, GPUs: 1, Healthy: 1, Replicas: 1, NVLinked: 1},
+		"16Gi"},
+	"openshift-feature-discovery": {facts{Resource: "nvidia.com/gpu", Model: "NVIDIA-L40S", Generation: 89, MemMiB: 46068, GPUs: 4, Healthy: 4, Replicas: 2, NVLinked: 1},
+		"46068Mi"},
+	"aks-node-auto-provisioning": {facts{Resource: "nvidia.com/gpu", Model: "NVIDIA-A10", Generation: 86, MemMiB: 4 << 10, GPUs: 1, Healthy: 1, Replicas: 1, NVLinked: 1},
+		"4Gi"},
+}
+
+func TestPlatforms(t *testing.T) {
+	t.Parallel()
+	keys := DefaultKeys()
+	files, err := filepath.Glob("testdata/nodes/*.yaml")
+	if err != nil || len(files) != len(platforms) {
+		t.Errorf("%d fixtures (%v) for %d platforms", len(files), err, len(platforms))
+	}
+	for name, want := range platforms {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			node := platformNode(t, name)
+			got, bad := keys.ReadGPUNode(node)
+			if diff := cmp.Diff(want.facts, factsOf(got)); diff != "" || len(bad) > 0 {
+				t.Errorf("ReadGPUNode, bad values %v (-want +got):\n%s", bad, diff)
+			}
+			for _, tc := range []struct {
+				what        string
+				count       string
+				annotations strs
+				fits        bool
+			}{
+				{"a GPU of its model", "1", strs{wellknown.GPUModelsKey: want.Model}, true},
+				{"a GPU of another model", "1", strs{wellknown.GPUModelsKey: "NVIDIA-H20"}, false},
+				{"all its memory", "1", strs{wellknown.GPUMemoryMinKey: want.gib}, true},
+				{"more memory than it has", "1", strs{wellknown.GPUMemoryMinKey: "200Gi"}, false},
+				{"two linked GPUs", "2", strs{wellknown.GPUInterconnectKey: "required"}, want.NVLinked > 1},
+				{"nine GPUs", "9", nil, false},
+				{"a GPU of its own", "1", strs{wellknown.GPUSharingKey: "exclusive"}, want.Replicas == 1 && want.Healthy > 0},
+			} {
+				r, err := keys.PodGPURequest(gpuPod(strs{want.Resource: tc.count}, tc.annotations))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if reason := gpu.Fit(got.Empty(), &r.Request); (reason.Cause == gpu.Fits) != tc.fits {
+					t.Errorf("%s: %q, want it to fit: %t", tc.what, reason, tc.fits)
+				}
+			}
+		})
+	}
+}
+
+// TestOneProductOfTwoNames asks for a product by its name in data sheets on a node that is labeled as the driver names it,
+// and the other way round.
+func TestOneProductOfTwoNames(t *testing.T) {
+	t.Parallel()
+	keys := DefaultKeys()
+	for name, labels := range map[string]strs{
+		"feature discovery":          {"nvidia.com/gpu.product": "NVIDIA-B300-SXM6-AC"},
+		"a label in the older words": {"nvidia.com/gpu.product": "NVIDIA-B300"},
+		"the instance type":          {v1.LabelInstanceTypeStable: "p6-b300.48xlarge"},
+		"the labels of Karpenter":    {"karpenter.k8s.aws/instance-gpu-name": "b300"},
+	} {
+		node, bad := keys.ReadGPUNode(gpuNode(strs{"nvidia.com/gpu": "8"}, labels, nil))
+		if node.Model() != "NVIDIA-B300-SXM6-AC" || len(bad) > 0 {
+			t.Errorf("%s: model %q, bad values %v", name, node.Model(), bad)
+		}
+		for _, model := range []string{"NVIDIA-B300", "nvidia-b300", "NVIDIA-B300-SXM6-AC"} {
+			r, err := keys.PodGPURequest(gpuPod(strs{"nvidia.com/gpu": "1"}, strs{wellknown.GPUModelsKey: model}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if reason := gpu.Fit(node.Empty(), &r.Request); reason.Cause != gpu.Fits {
+				t.Errorf("%s: a pod for %s: %s", name, model, reason)
+			}
+		}
+	}
+}
+
+func TestModelsInTheWordsOfAProvider(t *testing.T) {
+	t.Parallel()
+	keys := DefaultKeys()
+	r, err := keys.PodGPURequest(gpuPod(strs{"nvidia.com/gpu": "1"}, strs{wellknown.GPUModelsKey: "nvidia-tesla-t4|nvidia-a100-80gb"}))
+	if diff := cmp.Diff([]string{"NVIDIA-A100-SXM4-80GB", "Tesla-T4"}, r.Models); diff != "" || err != nil {
+		t.Errorf("models of GKE, error %v (-want +got):\n%s", err, diff)
+	}
+}
+
+// TestOrderOfPrecedence takes one source after the other away from a node that has them all.
+func TestOrderOfPrecedence(t *testing.T) {
+	t.Parallel()
+	labels := strs{
+		"nvidia.com/gpu.product": "NVIDIA-H100-PCIe", "nvidia.com/gpu.memory": "81559", "nvidia.com/gpu.count": "2",
+		gkeAcceleratorLabel: "nvidia-l4", gkeCountLabel: "4",
+		v1.LabelInstanceTypeStable: "p4d.24xlarge",
+	}
+	keys := DefaultKeys()
+	for _, step := range []struct {
+		drop  []string
+		model string
+		mem   int
+		gpus  int
+	}{
+		{nil, "NVIDIA-H100-PCIe", 81559, 2},
+		{[]string{"nvidia.com/gpu.product", "nvidia.com/gpu.memory", "nvidia.com/gpu.count"}, "NVIDIA-L4", 24 << 10, 4},
+		{[]string{gkeAcceleratorLabel, gkeCountLabel}, "NVIDIA-A100-SXM4-40GB", 40 << 10, 8},
+	} {
+		for _, key := range step.drop {
+			delete(labels, key)
+		}
+		got, _ := keys.ReadGPUNode(gpuNode(strs{"nvidia.com/gpu": "2"}, labels, nil))
+		if got.Model() != step.model || got.MemMiB() != step.mem || got.GPUs() != step.gpus {
+			t.Errorf("without %v: %d × %s of %d MiB, want %d × %s of %d", step.drop, got.GPUs(), got.Model(), got.MemMiB(), step.gpus, step.model, step.mem)
+		}
+	}
+}
+
+func TestTPUsAreNoGPUs(t *testing.T) {
+	t.Parallel()
+	keys := DefaultKeys()
+	got, bad := keys.ReadGPUNode(gpuNode(strs{"google.com/tpu": "4"},
+		strs{"cloud.google.com/gke-tpu-accelerator": "tpu7x", gkeCountLabel: "4", v1.LabelInstanceTypeStable: "tpu7x-standard-4t"}, nil))
+	if got.Empty().HasGPU() || len(bad) > 0 {
+		t.Errorf("a node of TPUs has %d GPUs, bad values %v", got.GPUs(), bad)
+	}
+}
+
+func FuzzProviderLabels(f *testing.F) {
+	for _, seed := range []string{"", "8", "-1", "nvidia-tesla-t4", "a100", "1g.5gb", "40960", "time-sharing", "p4d.24xlarge", "16160MiB", "99999999999999999999"} {
+		f.Add(seed, seed, seed, seed, int64(8))
+	}
+	keys := DefaultKeys()
+	f.Fuzz(func(t *testing.T, a, b, c, d string, units int64) {
+		for _, labels := range []strs{
+			{gkeAcceleratorLabel: a, gkeCountLabel: b, gkeClientsLabel: c, gkePartitionLabel: d},
+			{gpuLabellers[1].name: a, gpuLabellers[1].memory: b, gpuLabellers[1].count: c, v1.LabelInstanceTypeStable: d},
+			{gpuLabellers[3].name: a, gpuLabellers[3].count: b, openShiftAcceleratorLabel: c, v1.LabelInstanceType: d},
+			{"nvidia.com/gpu.product": a + "-MIG-" + b, "nvidia.com/gpu.count": c, "nvidia.com/gpu.replicas": d},
+			{intelMemoryLabel: a, intelMillicoresLabel: b, "amd.com/gpu.vram": c, "amd.com/gpu.product-name": d},
+		} {
+			node := gpuNode(nil, labels, nil)
+			for _, name := range slices.Concat(keys.Resources, keys.SharedResources, []string{"nvidia.com/mig-1g.5gb", "nvidia.com/mig-1g.6gb"}) {
+				metav1.SetMetaDataLabel(&node.ObjectMeta, name+".memory", d)
+				q := node.Status.Allocatable[v1.ResourceCPU].DeepCopy()
+				q.Set(units)
+				node.Status.Allocatable[v1.ResourceName(name)] = q
+			}
+			g, _ := keys.ReadGPUNode(node)
+			for _, pool := range g.Pools() {
+				inv := pool.Empty()
+				if len(inv.Devices) > MaxGPUs || inv.SlicedGPUs < 0 || inv.SlicedGPUs > maxSliced || inv.MemMiB < 0 || inv.Replicas < 1 {
+					t.Fatalf("inventory out of range: %+v", inv)
+				}
+				for _, s := range inv.Slices {
+					if s.Count < 0 || s.Milli < 0 || s.TakenMilli() > gpu.WholeMilli {
+						t.Fatalf("slices out of range: %+v", s)
+					}
+				}
+			}
+		}
+	})
+}

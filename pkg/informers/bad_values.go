@@ -1,0 +1,94 @@
+package informers
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/events"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"berth.dev/berth/pkg/wellknown"
+)
+
+// badValueReporter remembers what was reported, so that a bad value is news once and not at every heartbeat of its node
+// or once for each profile of the scheduler.
+type badValueReporter struct {
+	mu sync.Mutex
+	// reported holds, for each scope and node, the messages that still hold.
+	reported map[reportKey]map[string]bool
+}
+
+type reportKey struct{ scope, node string }
+
+// WatchBadNodeValues calls check for every node that appears or changes and records one warning event on the node for
+// each bad value when it is first seen. Check must depend on the node alone. Scope keeps the checks of different
+// plugins apart; watches of the same scope in several profiles of a scheduler report once.
+func WatchBadNodeValues(handle fwk.Handle, scope string, check func(*v1.Node) []*wellknown.BadValue) error {
+	factory := handle.SharedInformerFactory()
+	r, err := Shared(factory, func() (*badValueReporter, error) {
+		return &badValueReporter{reported: map[reportKey]map[string]bool{}}, nil
+	})
+	if err != nil {
+		return err
+	}
+	see := func(obj any) {
+		if node, ok := obj.(*v1.Node); ok {
+			r.report(handle.EventRecorder(), scope, node, check(node))
+		}
+	}
+	_, err = factory.Core().V1().Nodes().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    see,
+		UpdateFunc: func(_, obj any) { see(obj) },
+		DeleteFunc: func(obj any) {
+			if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+				obj = gone.Obj
+			}
+			if node, ok := obj.(*v1.Node); ok {
+				r.forget(scope, node.Name)
+			}
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("watching nodes for bad values: %w", err)
+	}
+	return nil
+}
+
+func (r *badValueReporter) report(recorder events.EventRecorder, scope string, node *v1.Node,
+	bad []*wellknown.BadValue) {
+	for _, message := range r.news(scope, node.Name, bad) {
+		recorder.Eventf(node, nil, v1.EventTypeWarning, "InvalidValue", "Reading", "%s", message)
+	}
+}
+
+// news replaces what is known to be bad on a node and returns, sorted, the messages that are new.
+func (r *badValueReporter) news(scope, node string, bad []*wellknown.BadValue) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	key := reportKey{scope: scope, node: node}
+	if len(bad) == 0 {
+		delete(r.reported, key)
+		return nil
+	}
+	before, now, fresh := r.reported[key], map[string]bool{}, map[string]bool{}
+	for _, b := range bad {
+		message := b.Error() + "; " + cmp.Or(b.Effect, "treated as absent")
+		now[message] = true
+		if !before[message] {
+			fresh[message] = true
+		}
+	}
+	r.reported[key] = now
+	return slices.Sorted(maps.Keys(fresh))
+}
+
+func (r *badValueReporter) forget(scope, node string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.reported, reportKey{scope: scope, node: node})
+}

@@ -1,0 +1,29 @@
+package inputs
+
+import (
+	v1 "k8s.io/api/core/v1"
+
+	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/wellknown"
+)
+
+// placementAnnotations are those that decide about placement.
+var placementAnnotations = append([]string{
+	wellknown.SpotKey, wellknown.PricePerHourKey, wellknown.StartWindowKey, wellknown.DeadlineKey, wellknown.SLAClassKey,
+	wellknown.SLOLatencyKey, wellknown.SLOThroughputKey, wellknown.LicensesKey, wellknown.DatasetsKey, wellknown.IPPoolKey,
+	wellknown.GangKey, wellknown.MinMembersByRoleKey, wellknown.RoleLabelKey, wellknown.TopologyRequiredKey,
+	wellknown.TopologyPreferredKey, wellknown.BackfillKey, wellknown.MixedModelsKey, wellknown.NearKey,
+	gangview.LeaderWorkerSetSizeKey,
+	"cluster-autoscaler.kubernetes.io/scale-down-disabled", "karpenter.sh/do-not-disrupt", podview.EvictableKey,
+	v1.MirrorPodAnnotationKey,
+	"batch.kubernetes.io/job-completion-index",
+	"storageclass.kubernetes.io/is-default-class",
+	"storage.alpha.kubernetes.io/migrated-plugins",
+	"volume.kubernetes.io/selected-node",
+	"pv.kubernetes.io/bind-completed",
+	"pv.kubernetes.io/bound-by-controller",
+	"resource.kubernetes.io/pod-claim-name",
+	"resource.kubernetes.io/extended-resource-claim",
+}, gpuview.Annotations...)

@@ -1,0 +1,63 @@
+package coscheduling
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"berth.dev/berth/pkg/capacity"
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/waitlist"
+)
+
+// activator has pods tried again that do not lead a gang, where capacity has come free for them.
+type activator struct {
+	ledger  *gang.Ledger
+	list    *waitlist.List
+	effects *executor
+	// preempting are pods for which others are evicted one by one; they are looked at next at lookAt.
+	preempting preemptors
+	lookAt     time.Time
+}
+
+// stragglers activates the members of gangs that have started and lack some, where there is room for them now: before any other gang is
+// invited, and whatever pause the queue has put on them. It is called for every pod that ends, so room where a member may not go
+// must not wake it: such members would be tried in vain, each with a search for pods to evict, as fast as pods end.
+func (a *activator) stragglers(ctx context.Context) {
+	var roomy []gang.Ref
+	// The shapes of all are kept until the end: most members are alike, and a shape is counted on all nodes when it is new.
+	var shapes []capacity.ShapeKey
+	for id, members := range a.ledger.Stragglers() {
+		fits := map[capacity.ShapeKey]bool{}
+		for _, ref := range members {
+			pod := a.list.Pod(ref)
+			if pod == nil {
+				continue
+			}
+			shape := a.list.Capacity.Acquire(pod)
+			shapes = append(shapes, shape)
+			if _, known := fits[shape]; !known {
+				levels, err := a.list.Topology(id, pod)
+				fits[shape] = err != nil || a.mayJoin(id, shape, levels.Required)
+			}
+			if fits[shape] {
+				roomy = append(roomy, ref)
+			}
+		}
+	}
+	for _, shape := range shapes {
+		a.list.Capacity.Release(shape)
+	}
+	a.effects.activate(ctx, roomy)
+}
+
+// mayJoin reports whether a pod of the shape may fit where the members of its gang are that have started: in the domain that most of
+// them share, where they have to share one.
+func (a *activator) mayJoin(id gang.ID, shape capacity.ShapeKey, required []string) bool {
+	held := a.ledger.Nodes(id)
+	domain := a.list.Capacity.Domain(held, required)
+	if len(held) == 0 || slices.Contains(domain, "") {
+		required, domain = nil, nil // such members may go anywhere, or to nodes without the label
+	}
+	return a.list.Capacity.Best([]capacity.Need{{Shape: shape, Count: 1}}, required, domain, false) > 0
+}

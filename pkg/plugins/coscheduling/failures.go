@@ -1,0 +1,145 @@
+package coscheduling
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+	internalqueue "k8s.io/kubernetes/pkg/scheduler/backend/queue"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/waitlist"
+)
+
+// FailureHandler is what a scheduler calls with a pod that it could not place. It is scheduler.FailureHandlerFn, without all that is
+// linked with a scheduler.
+type FailureHandler = func(ctx context.Context, profile framework.Framework, pod *framework.QueuedPodInfo,
+	status *fwk.Status, nominating *fwk.NominatingInfo, start time.Time)
+
+// Listen lets the plugin hear what other plugins say when they turn a member away from the node that its plan gave it.
+// No extension point tells, but the scheduler's handler of failures is told, and the one that is returned has to take its place. Listen
+// also gives the plugin the queue, in which it wakes pods that no event wakes. It is called before the scheduler runs. Without it, a
+// gang's reason says that nodes turned members away and not why, and such pods wait for minutes.
+func Listen(profiles map[string]framework.Framework, queue internalqueue.SchedulingQueue, handle FailureHandler) FailureHandler {
+	for _, profile := range profiles {
+		if p := pluginOf(profile); p != nil {
+			p.shared.capacityFreed.listen(queue)
+		}
+	}
+	return func(ctx context.Context, profile framework.Framework, pod *framework.QueuedPodInfo,
+		status *fwk.Status, nominating *fwk.NominatingInfo, start time.Time) {
+		p := pluginOf(profile)
+		if p != nil && p.shared.members.keepsNomination(pod.Pod, status) {
+			nominating = nil
+		}
+		// The member is back in the queue before anybody is woken.
+		handle(ctx, profile, pod, status, nominating, start)
+		if p != nil {
+			p.shared.hear(pod.Pod, status)
+		}
+	}
+}
+
+// pluginOf returns the plugin of the profile, or nil if it has none.
+func pluginOf(profile framework.Framework) *Plugin {
+	for _, plugin := range profile.PreEnqueuePlugins() {
+		if p, ok := plugin.(*Plugin); ok {
+			return p
+		}
+	}
+	return nil
+}
+
+// keepsNomination reports whether the pod stays nominated for its node. The scheduler ends that when a pod fails after it was filtered. If
+// that is an error, such as that of a plugin that has yet to hear that a victim has gone, the pod is tried again soon; what replaces the
+// victims would come before it, and be evicted in turn. Members of gangs have promises, and other plans next time.
+func (m members) keepsNomination(pod *v1.Pod, status *fwk.Status) bool {
+	return pod.Status.NominatedNodeName != "" && status.Code() == fwk.Error && !m.has(pod)
+}
+
+// OnBlocked lets tell hear of gangs that were planned in vain, each time that what is said of it changes: planning may go without a
+// scheduling cycle, and then the handler of failures is not called. The pod is the member that speaks for its gang. Tell must return
+// soon.
+func OnBlocked(profiles map[string]framework.Framework, tell func(plugin string, leader *v1.Pod, why string)) {
+	for _, profile := range profiles {
+		if p := pluginOf(profile); p != nil {
+			p.shared.status.OnBlocked(func(leader *v1.Pod, why string) { tell(Name, leader, why) })
+		}
+	}
+}
+
+// hear takes note of why the pod could not be scheduled.
+func (c *coordinator) hear(pod *v1.Pod, status *fwk.Status) {
+	id := c.members.id(pod)
+	if id == (gang.ID{}) {
+		return
+	}
+	if words := saidOfNode(status); words != "" && c.messages.note(id, words, time.Now()) {
+		c.inbox.happened(waitlist.Happening{Only: id})
+	}
+}
+
+// saidOfNode returns what another plugin says against the one node to which a pod was sent, or against the pod wherever
+// it goes; nothing if several nodes were looked at.
+func saidOfNode(status *fwk.Status) string {
+	var fit *framework.FitError
+	if !errors.As(status.AsError(), &fit) {
+		return ""
+	}
+	said := fit.Diagnosis.NodeToStatus.AbsentNodesStatus()
+	switch fit.Diagnosis.NodeToStatus.Len() {
+	case 0:
+	case 1:
+		fit.Diagnosis.NodeToStatus.ForEachExplicitNode(func(_ string, s *fwk.Status) { said = s })
+	default:
+		return ""
+	}
+	if said.Plugin() == Name {
+		return ""
+	}
+	return said.Message()
+}
+
+// pluginMessages holds the last message of another plugin about a member, by gang.
+type pluginMessages struct {
+	mu   sync.Mutex
+	last map[gang.ID]pluginMessage
+}
+
+type pluginMessage struct {
+	text string
+	at   time.Time
+}
+
+// note remembers what was said, and reports whether that is news. Of what is said at one instant, by bindings that run
+// at the same time, the first by the alphabet counts.
+func (m *pluginMessages) note(id gang.ID, text string, now time.Time) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	before, known := m.last[id]
+	if known && (before.text == text || before.at.Equal(now) && before.text < text) {
+		return false
+	}
+	if m.last == nil {
+		m.last = map[gang.ID]pluginMessage{}
+	}
+	m.last[id] = pluginMessage{text, now}
+	return true
+}
+
+// about returns what was said last about members of the gang, or nothing.
+func (m *pluginMessages) about(id gang.ID) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.last[id].text
+}
+
+func (m *pluginMessages) forget(id gang.ID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.last, id)
+}

@@ -1,0 +1,114 @@
+package coscheduling
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
+
+	"berth.dev/berth/pkg/capacity"
+	"berth.dev/berth/pkg/dryrun"
+	"berth.dev/berth/pkg/gang"
+	domain "berth.dev/berth/pkg/gpu"
+	"berth.dev/berth/pkg/reasons"
+)
+
+func TestWordsOfOtherPluginsAreRemembered(t *testing.T) {
+	t.Parallel()
+	id := gang.ID{Namespace: "n", Name: "a"}
+	noon := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	steps := []struct {
+		name, words string
+		at          time.Time
+		news        bool
+		want        string
+	}{
+		{"the first words are news", "the ration is used up", noon, true, "the ration is used up"},
+		{"the same again is none", "the ration is used up", noon.Add(time.Second), false, "the ration is used up"},
+		{"other words are", "no seat", noon.Add(2 * time.Second), true, "no seat"},
+		{"at the same instant those that come first by the alphabet count", "full", noon.Add(2 * time.Second), true, "full"},
+		{"and others do not", "no seat", noon.Add(2 * time.Second), false, "full"},
+		{"later ones do", "no seat", noon.Add(3 * time.Second), true, "no seat"},
+	}
+	var w pluginMessages
+	if got := w.about(id); got != "" {
+		t.Errorf("before anything was said: %q", got)
+	}
+	for _, s := range steps {
+		if news := w.note(id, s.words, s.at); news != s.news {
+			t.Errorf("%s: news is %v", s.name, news)
+		}
+		if got := w.about(id); got != s.want {
+			t.Errorf("%s: got %q, want %q", s.name, got, s.want)
+		}
+	}
+	w.forget(id)
+	if got := w.about(id); got != "" {
+		t.Errorf("after it was forgotten: %q", got)
+	}
+}
+
+func TestSaidOfNode(t *testing.T) {
+	t.Parallel()
+	by := func(plugin, words string) *fwk.Status {
+		return fwk.NewStatus(fwk.Unschedulable, words).WithPlugin(plugin)
+	}
+	failed := func(absent *fwk.Status, nodes map[string]*fwk.Status) *fwk.Status {
+		return fwk.NewStatus(fwk.Unschedulable).WithError(&framework.FitError{NumAllNodes: 4,
+			Diagnosis: framework.Diagnosis{NodeToStatus: framework.NewNodeToStatus(nodes, absent)}})
+	}
+	restricted := fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "node(s) didn't satisfy plugin(s) [Coscheduling]")
+	for _, tc := range []struct {
+		name   string
+		status *fwk.Status
+		want   string
+	}{
+		{"a filter refuses the planned node", failed(restricted, map[string]*fwk.Status{"n": by("Ration", "the ration is used up")}), "the ration is used up"},
+		{"the gang's own reason is not another plugin's", failed(restricted, map[string]*fwk.Status{"n": by(Name, "the plan of the gang changed")}), ""},
+		{"a plugin refuses the pod before any node", failed(by("Claims", "claim x is missing"), nil), "claim x is missing"},
+		{"the gang does not fit", failed(by(Name, "gang n/a needs 4 pods, fits 3"), nil), ""},
+		{"several nodes were looked at", failed(restricted, map[string]*fwk.Status{"n": by("Ration", "used up"), "m": by("Ration", "used up")}), ""},
+		{"the scheduler failed", fwk.AsStatus(errors.New("no connection")), ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			if got := saidOfNode(tc.status); got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestCausesOf(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name   string
+		status *fwk.Status
+		want   []gang.NodeCause
+	}{
+		{"a node is short of resources", fwk.NewStatus(fwk.Unschedulable, "Insufficient cpu", "Too many pods").WithPlugin(names.NodeResourcesFit),
+			[]gang.NodeCause{{Short: "cpu"}, capacity.Cause("Too many pods", 0)}},
+		{"another plugin's word for it is its own", fwk.NewStatus(fwk.Unschedulable, "Insufficient luck").WithPlugin("Luck"),
+			[]gang.NodeCause{capacity.Cause("Insufficient luck", 0)}},
+		{"a reason with amounts has a kind", reasons.Status(fwk.Unschedulable, domain.Reason{Cause: domain.GPUsTaken, Need: 8, Have: 3}),
+			[]gang.NodeCause{{Says: "node(s) with too few free GPUs (need 8, have 3)", Kind: "node(s) with too few free GPUs"}}},
+		{"capacity is promised", reasons.Status(fwk.Unschedulable, dryrun.PromisedTo{Namespace: "n", Name: "a"}),
+			[]gang.NodeCause{{Says: "node(s) whose free capacity is promised to gang n/a", Kind: "node(s) whose free capacity is promised to a gang"}}},
+		{"a node turned a member away", reasons.Status(fwk.Unschedulable, dryrun.RefusedBefore("the ration is used up")),
+			[]gang.NodeCause{{Says: "node(s) that turned a member away: the ration is used up", Kind: "node(s) that turned a member away"}}},
+		{"a node turned a member away and nobody said why", reasons.Status(fwk.Unschedulable, dryrun.RefusedBefore("")),
+			[]gang.NodeCause{capacity.Cause("node(s) that turned a member away", 0)}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(tc.want, slices.Collect(dryrun.CausesOf(tc.status))); diff != "" {
+				t.Errorf("causes (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,74 @@
+package coscheduling
+
+import (
+	"context"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"berth.dev/berth/pkg/gang"
+)
+
+// join lets a member of a gang that has started go anywhere, or into the domain of the others if they have to share one.
+func (p *Plugin) join(ctx context.Context, state fwk.CycleState, id gang.ID, pod *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
+	c := p.shared
+	levels, err := c.planner.Topology(id, pod)
+	if err != nil {
+		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
+	}
+	held := c.ledger.Nodes(id)
+	if len(held) == 0 {
+		return p.open()
+	}
+	if len(levels.Required) == 0 {
+		if names := c.planner.JoinModel(ctx, id, levels, pod, nodes); names != nil {
+			return confine(state, names)
+		}
+		return p.open()
+	}
+	domain := func(n *v1.Node) string {
+		path := ""
+		for _, key := range levels.Required {
+			path += n.Labels[key] + "\x00"
+		}
+		return path
+	}
+	count := map[string]int{}
+	most := ""
+	for _, n := range nodes {
+		if here := held[n.Node().Name]; here > 0 {
+			d := domain(n.Node())
+			if count[d] += here; most == "" || count[d] > count[most] {
+				most = d
+			}
+		}
+	}
+	if most == "" {
+		return p.open()
+	}
+	var within []fwk.NodeInfo
+	names := sets.New[string]()
+	for _, n := range nodes {
+		if domain(n.Node()) == most {
+			within = append(within, n)
+			names.Insert(n.Node().Name)
+		}
+	}
+	if like := c.planner.JoinModel(ctx, id, levels, pod, within); like != nil {
+		names = like
+	}
+	result, status := confine(state, names)
+	state.Write(nodesKey, nodeSet{Set: names, why: tiedTo(levels.Required, within[0].Node())})
+	return result, status
+}
+
+// tiedTo says where a pod has to be because the other members of its gang are there.
+func tiedTo(keys []string, example *v1.Node) string {
+	domains := make([]string, len(keys))
+	for i, key := range keys {
+		domains[i] = key + "=" + example.Labels[key]
+	}
+	return "the other members of the gang are on nodes with " + strings.Join(domains, ", ") + ", and this one has to be there, too"
+}

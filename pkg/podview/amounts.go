@@ -1,0 +1,35 @@
+package podview
+
+import (
+	"math"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// Amounts returns the resources of a list in thousandths of a CPU and in units of everything else. What is not positive
+// is left out.
+func Amounts(list v1.ResourceList) map[v1.ResourceName]int64 {
+	out := make(map[v1.ResourceName]int64, len(list))
+	for name, q := range list {
+		if q.Sign() > 0 {
+			out[name] = Amount(name, q)
+		}
+	}
+	return out
+}
+
+// AllocatableOf returns what the node offers to pods, in the units of Amounts.
+func AllocatableOf(node *v1.Node) map[v1.ResourceName]int64 { return Amounts(node.Status.Allocatable) }
+
+// Amount is in thousandths of a CPU or in units of anything else, and never wraps around.
+func Amount(name v1.ResourceName, q resource.Quantity) int64 {
+	switch {
+	case name != v1.ResourceCPU:
+		return q.Value()
+	case q.CmpInt64(math.MaxInt64/1000) >= 0:
+		return math.MaxInt64
+	default:
+		return q.MilliValue()
+	}
+}

@@ -1,0 +1,69 @@
+package podview
+
+import (
+	"fmt"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// leavingTaints mark nodes that are about to be taken away or given back.
+var leavingTaints = []string{
+	"karpenter.sh/disrupted",
+	"aws-node-termination-handler/spot-itn",
+	"aws-node-termination-handler/rebalance-recommendation",
+	"cloud.google.com/impending-node-termination",
+	"ToBeDeletedByClusterAutoscaler",
+}
+
+// Leaving says whether a node is marked as about to go, or already being deleted.
+func Leaving(node *v1.Node) bool {
+	return node.DeletionTimestamp != nil ||
+		slices.ContainsFunc(node.Spec.Taints, func(t v1.Taint) bool { return slices.Contains(leavingTaints, t.Key) })
+}
+
+// keepAnnotations keep an autoscaler from giving a node back even when it is empty.
+var keepAnnotations = []string{
+	"cluster-autoscaler.kubernetes.io/scale-down-disabled",
+	"karpenter.sh/do-not-disrupt",
+}
+
+// Removable says whether an autoscaler may give the node back once it is empty.
+func Removable(node *v1.Node) bool {
+	return !slices.ContainsFunc(keepAnnotations, func(key string) bool { return node.Annotations[key] == "true" })
+}
+
+// EvictableKey is the annotation of a pod that says whether autoscalers may evict it.
+const EvictableKey = "cluster-autoscaler.kubernetes.io/safe-to-evict"
+
+// Undisturbed returns the annotation by which a pod asks autoscalers not to evict it, empty if it does not.
+func Undisturbed(pod *v1.Pod) string {
+	for _, key := range keepAnnotations {
+		if pod.Annotations[key] == "true" {
+			return key
+		}
+	}
+	if pod.Annotations[EvictableKey] == "false" {
+		return EvictableKey
+	}
+	return ""
+}
+
+// LeavingTaint is the first taint by which a node is marked as about to go; empty for none.
+func LeavingTaint(node *v1.Node) string {
+	for _, t := range node.Spec.Taints {
+		if slices.Contains(leavingTaints, t.Key) {
+			return t.Key
+		}
+	}
+	return ""
+}
+
+// IsLeavingTaint says whether a taint marks nodes that are about to go.
+func IsLeavingTaint(key string) bool { return slices.Contains(leavingTaints, key) }
+
+// NodeSize says what pods may have of a node without its GPUs: cores and GiB of memory.
+func NodeSize(node *v1.Node) string {
+	cores, bytes := node.Status.Allocatable.Cpu().Value(), node.Status.Allocatable.Memory().Value()
+	return fmt.Sprintf("%d cores, %d GiB", cores, bytes>>30)
+}

@@ -1,0 +1,116 @@
+package podview
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"berth.dev/berth/pkg/sla"
+	"berth.dev/berth/pkg/wellknown"
+)
+
+// SLAClass returns the class of the pod, nil if it has none. A nil order has no classes.
+func SLAClass(order *sla.Order, pod *v1.Pod) (*sla.Class, *wellknown.BadValue) {
+	class, ok := FindSLAClass(order, pod)
+	if ok {
+		return class, nil
+	}
+	name, kind, bad := NamedSLAClass(pod)
+	if bad != nil {
+		return nil, bad
+	}
+	return nil, &wellknown.BadValue{Object: "pod", Kind: kind, Key: wellknown.SLAClassKey, Value: name,
+		Allowed: slaClassesFor(order, pod)}
+}
+
+// FindSLAClass is SLAClass for where it is asked often and nobody is told what is wrong: then ok is false.
+func FindSLAClass(order *sla.Order, pod *v1.Pod) (_ *sla.Class, ok bool) {
+	name, kind, agree := statedSLAClass(pod)
+	switch {
+	case kind == "" && order == nil:
+		return nil, true
+	case kind == "":
+		return order.ClassFor(pod.Spec.PriorityClassName), true
+	case !agree || order == nil:
+		return nil, false
+	}
+	class := order.Class(name, pod.Spec.PriorityClassName)
+	return class, class != nil
+}
+
+// statedSLAClass returns the class that the pod names, whether its label or its annotation does, empty if neither does,
+// and whether they agree.
+func statedSLAClass(pod *v1.Pod) (name, kind string, agree bool) {
+	label, labelled := pod.Labels[wellknown.SLAClassKey]
+	annotation, annotated := pod.Annotations[wellknown.SLAClassKey]
+	switch {
+	case labelled:
+		return label, "label", !annotated || label == annotation
+	case annotated:
+		return annotation, "annotation", true
+	}
+	return "", "", true
+}
+
+// NamedSLAClass returns the class that the pod names and whether its label or its annotation does; kind is empty if
+// neither does.
+func NamedSLAClass(pod *v1.Pod) (name, kind string, _ *wellknown.BadValue) {
+	name, kind, agree := statedSLAClass(pod)
+	if !agree {
+		return "", "", &wellknown.BadValue{Object: "pod", Kind: "annotation", Key: wellknown.SLAClassKey,
+			Value:   pod.Annotations[wellknown.SLAClassKey],
+			Allowed: fmt.Sprintf("%q, which the pod's label of that key says", name)}
+	}
+	return name, kind, nil
+}
+
+// slaClassesFor says in a message which classes the pod may name.
+func slaClassesFor(order *sla.Order, pod *v1.Pod) string {
+	var open []string
+	if order != nil {
+		for _, name := range order.Names() {
+			if order.Class(name, pod.Spec.PriorityClassName) != nil {
+				open = append(open, strconv.Quote(name))
+			}
+		}
+	}
+	if len(open) == 0 {
+		return fmt.Sprintf("a class of this scheduler: none is open to pods of PriorityClass %q", pod.Spec.PriorityClassName)
+	}
+	return fmt.Sprintf("one of the classes open to pods of PriorityClass %q: %s", pod.Spec.PriorityClassName,
+		strings.Join(open, ", "))
+}
+
+// The largest objectives that are believed: 11 days, and more than any unit needs.
+const (
+	maxLatencyMs  = 1_000_000_000
+	maxThroughput = 1_000_000_000_000
+)
+
+// PodObjective reads what the pod wants of its node.
+func PodObjective(pod *v1.Pod) (o sla.Objective, bad *wellknown.BadValue) {
+	if o.LatencyMs, bad = objective(pod, wellknown.SLOLatencyKey, maxLatencyMs); bad != nil {
+		return sla.Objective{}, bad
+	}
+	if o.Throughput, bad = objective(pod, wellknown.SLOThroughputKey, maxThroughput); bad != nil {
+		return sla.Objective{}, bad
+	}
+	return o, nil
+}
+
+// objective reads a positive decimal number, 0 if the pod has none.
+func objective(pod *v1.Pod, key string, largest int64) (float64, *wellknown.BadValue) {
+	text, ok := pod.Annotations[key]
+	if !ok {
+		return 0, nil
+	}
+	// Digits alone: ParseFloat also knows infinities, hexadecimal numbers and exponents.
+	value, err := strconv.ParseFloat(text, 64)
+	if err != nil || strings.Trim(text, "0123456789.") != "" || value <= 0 || value > float64(largest) {
+		return 0, &wellknown.BadValue{Object: "pod", Kind: "annotation", Key: key, Value: text,
+			Allowed: fmt.Sprintf("a decimal number above 0 and at most %d, such as 250 or 0.5", largest)}
+	}
+	return value, nil
+}

@@ -1,0 +1,97 @@
+package priceview
+
+import (
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+
+	"berth.dev/berth/pkg/wellknown"
+)
+
+// SpotPolicy is how a pod stands to spot capacity.
+type SpotPolicy string
+
+// Spot policies. Avoid and require are hard: an avoiding pod is never put on a spot node, a requiring one on no other.
+const (
+	SpotAvoid    SpotPolicy = "avoid"
+	SpotTolerate SpotPolicy = "tolerate"
+	SpotRequire  SpotPolicy = "require"
+)
+
+// SpotPolicies lists the spot policies.
+func SpotPolicies() []SpotPolicy { return []SpotPolicy{SpotAvoid, SpotTolerate, SpotRequire} }
+
+// Allows says whether a pod with this policy may run on that type of capacity.
+func (p SpotPolicy) Allows(t CapacityType) bool {
+	switch p {
+	case SpotRequire:
+		return t == Spot
+	case SpotTolerate:
+		return true
+	}
+	return t != Spot
+}
+
+const allowedSpotPolicies = `one of "avoid", "tolerate", "require"`
+
+// PodSpotPolicy returns the spot policy that the pod states itself, if any.
+func PodSpotPolicy(pod *v1.Pod) (SpotPolicy, bool, *wellknown.BadValue) {
+	return spotPolicyOf(pod.Annotations, "pod")
+}
+
+// ClassSpotPolicy returns the spot policy that a PriorityClass states for its pods, if any.
+func ClassSpotPolicy(class *schedulingv1.PriorityClass) (SpotPolicy, bool, *wellknown.BadValue) {
+	return spotPolicyOf(class.Annotations, "PriorityClass "+class.Name)
+}
+
+func spotPolicyOf(annotations map[string]string, object string) (SpotPolicy, bool, *wellknown.BadValue) {
+	value, ok := annotations[wellknown.SpotKey]
+	if !ok {
+		return "", false, nil
+	}
+	if p := SpotPolicy(value); slices.Contains(SpotPolicies(), p) {
+		return p, true, nil
+	}
+	return "", false, &wellknown.BadValue{Object: object, Kind: "annotation", Key: wellknown.SpotKey, Value: value,
+		Allowed: allowedSpotPolicies}
+}
+
+// AsksForSpot says whether the pod's node selector, required node affinity or tolerations name spot capacity by a label
+// of these rules: a pod that says so accepts spot nodes. Of the alternatives of a node affinity one is enough.
+func (rules CapacityRules) AsksForSpot(pod *v1.Pod) bool {
+	return slices.ContainsFunc(rules, func(r CapacityRule) bool {
+		if r.Type != Spot {
+			return false
+		}
+		if value, ok := pod.Spec.NodeSelector[r.Label]; ok && r.matches(value) {
+			return true
+		}
+		if r.requiredBy(pod.Spec.Affinity) {
+			return true
+		}
+		return slices.ContainsFunc(pod.Spec.Tolerations, func(t v1.Toleration) bool {
+			return t.Key == r.Label && (t.Operator == v1.TolerationOpExists || r.matches(t.Value))
+		})
+	})
+}
+
+// requiredBy says whether a term of the required node affinity names a value of the rule or, where the label's presence
+// is enough, the label.
+func (r CapacityRule) requiredBy(affinity *v1.Affinity) bool {
+	if affinity == nil || affinity.NodeAffinity == nil ||
+		affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return false
+	}
+	names := func(e v1.NodeSelectorRequirement) bool {
+		switch {
+		case e.Key != r.Label:
+			return false
+		case e.Operator == v1.NodeSelectorOpExists:
+			return len(r.Values) == 0 && len(r.Contains) == 0
+		}
+		return e.Operator == v1.NodeSelectorOpIn && slices.ContainsFunc(e.Values, r.matches)
+	}
+	return slices.ContainsFunc(affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms,
+		func(t v1.NodeSelectorTerm) bool { return slices.ContainsFunc(t.MatchExpressions, names) })
+}

@@ -1,0 +1,81 @@
+package profiles
+
+import (
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/component-helpers/resource"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
+)
+
+// OpenReserve is implemented by plugins whose Reserve takes note of nothing that the filters of other pods do not see in the
+// NodeInfo or hear by AddPod. Of other plugins it is not known what they keep.
+type OpenReserve interface{ ReservesOpenly() }
+
+// stockOpenReserve are plugins of Kubernetes whose Reserve concerns only pods with claims or volumes.
+var stockOpenReserve = []string{names.VolumeBinding, names.DynamicResources}
+
+// findDependence finds out how the profile's plugins make pods depend on each other.
+func (t *Traits) findDependence(profile framework.Framework) {
+	plugins := map[string]fwk.EnqueueExtensions{}
+	for _, plugin := range profile.EnqueueExtensions() {
+		plugins[plugin.Name()] = plugin
+	}
+	enabled := profile.ListPlugins()
+	for _, p := range enabled.Reserve.Enabled {
+		if _, open := plugins[p.Name].(OpenReserve); !open && !slices.Contains(stockOpenReserve, p.Name) {
+			t.HiddenReserve = true
+		}
+	}
+	for _, p := range enabled.PreFilter.Enabled {
+		if plugin, ok := plugins[p.Name].(fwk.PreFilterPlugin); !ok || plugin.PreFilterExtensions() != nil {
+			t.tellsOthers = append(t.tellsOthers, p.Name)
+		}
+	}
+}
+
+// Reserves reports whether Reserve of the profile's plugins takes note of the pod where its siblings would not see it
+// otherwise: devices of claims, volumes, or whatever a plugin keeps of which nothing is known.
+func (t *Traits) Reserves(pod *v1.Pod) bool {
+	return t.HiddenReserve || HasVolumes(pod) || t.Claims(pod)
+}
+
+// ReadsOthers reports whether a plugin that filters the pod looks at where other pods are placed, beyond what the node shows.
+func (t *Traits) ReadsOthers(state fwk.CycleState) bool {
+	return slices.ContainsFunc(t.tellsOthers, func(name string) bool { return !state.GetSkipFilterPlugins().Has(name) })
+}
+
+// OrderMatters reports whether where the pod may go depends on the order in which its siblings take their nodes.
+func (t *Traits) OrderMatters(pod *v1.Pod) bool {
+	a := pod.Spec.Affinity
+	return (a != nil && (a.PodAffinity != nil || a.PodAntiAffinity != nil)) || len(pod.Spec.TopologySpreadConstraints) > 0 || t.Reserves(pod)
+}
+
+func HasVolumes(pod *v1.Pod) bool {
+	return slices.ContainsFunc(pod.Spec.Volumes, func(v v1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil })
+}
+
+// claimsDevices reports whether devices are allocated to the pod by claims, its own or one that serves an extended resource.
+func claimsDevices(profile framework.Framework, pod *v1.Pod) bool {
+	if len(pod.Spec.ResourceClaims) > 0 {
+		return true
+	}
+	for name := range resource.PodRequests(pod, resource.PodResourcesOptions{}) {
+		if Claimed(profile, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// Claimed reports whether a device class hands the resource out, so that what nodes offer of it is not all there is.
+func Claimed(profile framework.Framework, name v1.ResourceName) bool {
+	dra := profile.SharedDRAManager()
+	if dra == nil {
+		return false
+	}
+	resolver := dra.DeviceClassResolver()
+	return resolver != nil && resolver.GetDeviceClass(name) != nil
+}

@@ -1,0 +1,64 @@
+package profiles
+
+import (
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+)
+
+// Set is the profiles of this process that have a plugin.
+type Set struct {
+	mu     sync.RWMutex
+	byName map[string]framework.Framework
+	// traits holds those of the profiles that were asked for, by name.
+	traits map[string]*Traits
+}
+
+func (p *Set) Add(profile framework.Framework) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.byName == nil {
+		p.byName = map[string]framework.Framework{}
+	}
+	p.byName[profile.ProfileName()] = profile
+}
+
+// Of returns the profile that schedules the pod, or nil if another scheduler does.
+func (p *Set) Of(pod *v1.Pod) framework.Framework {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.byName[pod.Spec.SchedulerName]
+}
+
+// Traits returns those of the profile that schedules the pod, AllTraits if another scheduler does. A profile must have all its
+// plugins before.
+func (p *Set) Traits(pod *v1.Pod) *Traits {
+	p.mu.RLock()
+	known, profile := p.traits[pod.Spec.SchedulerName], p.byName[pod.Spec.SchedulerName]
+	p.mu.RUnlock()
+	switch {
+	case profile == nil:
+		return AllTraits
+	case known != nil:
+		return known
+	}
+	f := TraitsOf(profile)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.traits == nil {
+		p.traits = map[string]*Traits{}
+	}
+	p.traits[pod.Spec.SchedulerName] = f
+	return f
+}
+
+// Any returns one of the profiles: the queue and the waiting pods are the same behind all of them.
+func (p *Set) Any() framework.Framework {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	for _, profile := range p.byName {
+		return profile
+	}
+	return nil
+}

@@ -1,0 +1,146 @@
+package profiles
+
+import (
+	"context"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/apis/core/v1/helper"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeports"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/noderesources"
+
+	"berth.dev/berth/pkg/clusterwide"
+)
+
+// Traits are what capacity and dry runs have to know of the plugins of a profile. Free capacity is counted for the filters that the
+// profile runs: it must refuse nothing that the profile accepts.
+type Traits struct {
+	// Rules are the filters that look at what a node is.
+	Rules Checks
+	ports bool
+	// Compares reports whether nodes with too little of the resource are refused.
+	Compares func(v1.ResourceName) bool
+	// HasRoom reports whether the node has what the pod requests.
+	HasRoom func(*v1.Pod, fwk.NodeInfo) bool
+	// counters are the plugins that count what pods take of a node beyond its resources.
+	counters []clusterwide.NodeCounter
+	// Claims reports whether devices are allocated to the pod by claims.
+	Claims func(*v1.Pod) bool
+	// HiddenReserve is set if a plugin reserves something that other pods may not see, tellsOthers are the plugins whose PreFilter is
+	// told of pods that are added to nodes.
+	HiddenReserve bool
+	tellsOthers   []string
+}
+
+// AllTraits are those of a scheduler that is not known: all filters, and plugins that may keep anything.
+var AllTraits = &Traits{
+	Rules:         ChecksAll,
+	ports:         true,
+	Compares:      func(v1.ResourceName) bool { return true },
+	Claims:        func(pod *v1.Pod) bool { return len(pod.Spec.ResourceClaims) > 0 },
+	HiddenReserve: true,
+	HasRoom: func(pod *v1.Pod, node fwk.NodeInfo) bool {
+		return len(noderesources.Fits(pod, node, nil, noderesources.ResourceRequestsOptions{EnablePodLevelResources: true})) == 0
+	},
+}
+
+// Checks are those of the filters that look at what a node is and not at what it has.
+type Checks uint8
+
+// The filters NodeUnschedulable, NodeName, TaintToleration and NodeAffinity.
+const (
+	ChecksCordon Checks = 1 << iota
+	ChecksName
+	ChecksTaints
+	ChecksAffinity
+	ChecksAll = ChecksCordon | ChecksName | ChecksTaints | ChecksAffinity
+)
+
+// nodeFilter is NodeResourcesFit with the arguments of a profile, or another plugin that counts what pods take of a node.
+type nodeFilter interface {
+	fwk.PreFilterPlugin
+	fwk.FilterPlugin
+}
+
+// TraitsOf reads the traits of a profile that has all its plugins. The framework lists no instances but those that wait for events,
+// which NodeResourcesFit does.
+func TraitsOf(profile framework.Framework) *Traits {
+	f := &Traits{Compares: func(v1.ResourceName) bool { return false }, HasRoom: func(*v1.Pod, fwk.NodeInfo) bool { return true },
+		Claims: func(pod *v1.Pod) bool { return claimsDevices(profile, pod) }}
+	enabled := profile.ListPlugins().Filter.Enabled
+	runs := func(name string) bool {
+		return slices.ContainsFunc(enabled, func(p config.Plugin) bool { return p.Name == name })
+	}
+	for name, check := range map[string]Checks{
+		names.NodeUnschedulable: ChecksCordon, names.NodeName: ChecksName, names.TaintToleration: ChecksTaints, names.NodeAffinity: ChecksAffinity,
+	} {
+		if runs(name) {
+			f.Rules |= check
+		}
+	}
+	f.ports = runs(names.NodePorts)
+	for _, plugin := range profile.EnqueueExtensions() {
+		if !runs(plugin.Name()) {
+			continue
+		}
+		if fit, ok := plugin.(nodeFilter); ok && plugin.Name() == names.NodeResourcesFit {
+			f.Compares, f.HasRoom = comparesIn(fit), roomIn(fit)
+		}
+		if counter, ok := plugin.(clusterwide.NodeCounter); ok {
+			f.counters = append(f.counters, counter)
+		}
+	}
+	f.findDependence(profile)
+	return f
+}
+
+// Fits reports whether the node has what the pod requests, its host ports, and what plugins count besides.
+func (t *Traits) Fits(pod *v1.Pod, node fwk.NodeInfo) bool {
+	return t.HasRoom(pod, node) && (!t.ports || nodeports.Fits(pod, node)) &&
+		!slices.ContainsFunc(t.counters, func(counter clusterwide.NodeCounter) bool { return !roomIn(counter)(pod, node) })
+}
+
+// CounterOf returns the plugin that counts what the pod asks of a node beyond its resources, nil if it asks for nothing of the kind.
+func (t *Traits) CounterOf(pod *v1.Pod) clusterwide.NodeCounter {
+	for _, counter := range t.counters {
+		if counter.Takes(pod) > 0 {
+			return counter
+		}
+	}
+	return nil
+}
+
+// roomIn asks the filter.
+func roomIn(fit nodeFilter) func(*v1.Pod, fwk.NodeInfo) bool {
+	return func(pod *v1.Pod, node fwk.NodeInfo) bool {
+		state := framework.NewCycleState()
+		switch _, status := fit.PreFilter(context.Background(), state, pod, nil); {
+		case status.IsSkip():
+			return true
+		case !status.IsSuccess():
+			return false
+		}
+		return fit.Filter(context.Background(), state, pod, node).IsSuccess()
+	}
+}
+
+// comparesIn shows the filter a node with too little of a resource. The arguments ignoredResources and ignoredResourceGroups, and extenders
+// that manage a resource, may have it ignored, and there is no other way to learn of them.
+func comparesIn(fit nodeFilter) func(v1.ResourceName) bool {
+	hasRoom, one, two := roomIn(fit), *resource.NewQuantity(1, resource.DecimalSI), *resource.NewQuantity(2, resource.DecimalSI)
+	return func(name v1.ResourceName) bool {
+		if !helper.IsExtendedResourceName(name) {
+			return true
+		}
+		// The node has some: a device class may hand out what it does not have.
+		node := framework.NewNodeInfo()
+		node.SetNode(&v1.Node{Status: v1.NodeStatus{Allocatable: v1.ResourceList{name: one, v1.ResourcePods: one}}})
+		return !hasRoom(&v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Resources: v1.ResourceRequirements{
+			Requests: v1.ResourceList{name: two}}}}}}, node)
+	}
+}

@@ -1,0 +1,104 @@
+package waitlist
+
+import (
+	"maps"
+	"slices"
+
+	"berth.dev/berth/pkg/capacity"
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/profiles"
+)
+
+// Exclude returns why the gang cannot start by the account of free capacity, whatever a cycle would find, and nil if it may.
+// What evictions might free counts as free, and what pods hold that terminate.
+func (l *List) Exclude(g *Gang) gang.Reason {
+	if g.Misstated != nil {
+		// It would be said by a cycle as well, but there is none as long as there is no capacity for the gang.
+		return g.Misstated
+	}
+	if l.roomy(g) {
+		return nil
+	}
+	if l.Capacity.MakesWay(g.Key.Priority) && l.MayFit(g, true) {
+		return nil
+	}
+	if lacks := l.lacks(g, false); len(lacks) > 0 {
+		return Missing{g.ID, lacks}
+	}
+	turn := gang.Turn{Of: g.Of, Need: g.Need, Held: g.Held}
+	result := gang.Result{Need: g.Need, Assignments: make([]gang.Assignment, l.Capacity.Best(g.Shapes, g.Required, nil, false))}
+	for i, c := range g.Classes {
+		turn.Members = append(turn.Members, make([]gang.Member, c.Count)...)
+		if fits := l.Capacity.Best(g.Shapes[i:i+1], g.Required, nil, false); fits < c.Count {
+			result.Short = append(result.Short, gang.Shortage{Class: c.Class, Wanted: c.Count, Fits: fits})
+		}
+	}
+	var causes []gang.NodeCause
+	if len(result.Short) > 0 {
+		for i, c := range g.Classes {
+			if c.Class == result.Short[0].Class {
+				causes = l.Capacity.Causes(g.Shapes[i].Shape)
+				break
+			}
+		}
+	}
+	within := ""
+	if len(g.Required) > 0 {
+		within = g.Required[len(g.Required)-1]
+	}
+	describe := func(class string) string {
+		for i, c := range g.Classes {
+			if c.Class == class {
+				return podview.DescribeRequest(g.Pods[i])
+			}
+		}
+		return "pod"
+	}
+	return gang.NewShortfall(g.ID, turn, result, describe, within, causes)
+}
+
+// roomy reports whether the gang may fit into what is free. Of a pod that has just gone nothing is known.
+func (l *List) roomy(g *Gang) bool {
+	return len(g.Shapes) < len(g.Classes) || l.MayFit(g, false)
+}
+
+// MayFit reports whether the gang may fit into what is free or, with empty set, into the cluster if no pod ran in it.
+func (l *List) MayFit(g *Gang, empty bool) bool {
+	if l.Capacity.Best(g.Shapes, g.Required, nil, empty) < g.Need.Total || len(l.lacks(g, empty)) > 0 {
+		return false
+	}
+	for role, need := range g.Need.Roles {
+		var shapes []capacity.Need
+		for i, c := range g.Classes {
+			if c.Role == role {
+				shapes = append(shapes, g.Shapes[i])
+			}
+		}
+		if l.Capacity.Best(shapes, g.Required, nil, empty) < need {
+			return false
+		}
+	}
+	return true
+}
+
+// lacks returns the resources of the gang's minResources of which too little is free. The account does not tell what the
+// gang's own members hold, so a gang that has some is given the benefit of the doubt.
+func (l *List) lacks(g *Gang, empty bool) []gang.Amount {
+	wanted := MinResources(l.PodGroup(g.ID))
+	if len(wanted) == 0 || g.Held > 0 {
+		return nil
+	}
+	var amounts []gang.Amount
+	for _, name := range slices.Sorted(maps.Keys(wanted)) {
+		if profiles.Claimed(l.Profiles.Any(), name) {
+			continue
+		}
+		free, whole := l.Capacity.Sum(name)
+		if empty {
+			free = whole
+		}
+		amounts = append(amounts, gang.Amount{Resource: string(name), Wanted: wanted[name], Free: free})
+	}
+	return gang.Lacking(amounts)
+}

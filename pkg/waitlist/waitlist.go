@@ -1,0 +1,229 @@
+package waitlist
+
+import (
+	"math"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
+
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+	"berth.dev/berth/pkg/capacity"
+	"berth.dev/berth/pkg/dryrun"
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/profiles"
+)
+
+// describeRest is how long changes of a gang wait after a look at it, for each class beyond manyClasses.
+const describeRest = time.Millisecond
+
+// endedAtOnce is how many gangs are looked at to end the back-off of one.
+const endedAtOnce = 8
+
+// Gang is a gang that waits to be planned, with what the account of free capacity has to know of it.
+type Gang struct {
+	gang.Waiting
+	Shapes   []capacity.Need
+	Pods     []*v1.Pod
+	Needs    Needs
+	Near     neighbors
+	Required []string
+	// Misstated is what is wrong with what the gang says of topology and models; nil if nothing is.
+	Misstated gang.Reason
+	Backoff   Backoff
+	// RestUntil is before when changes of a gang of many classes are not looked at: each look costs as much as there are classes.
+	RestUntil time.Time
+	// Excluded is set while the account rules the gang out, listed while it is in the list of such gangs.
+	Excluded, Listed bool
+	// DescribedAt is the state of the account for which the reason was last found.
+	DescribedAt uint64
+}
+
+// Backoff is that of a gang after failed attempts.
+type Backoff struct {
+	// Since is when the last attempt was seen to have failed, until what the ledger says.
+	Since, Until time.Time
+	// Misjudged is set if the gang fitted by the account then, ended if capacity came free for it since.
+	Misjudged, ended bool
+}
+
+// List owns what is known of the gangs that wait to be planned. Only the loop uses it, but for comesBefore.
+type List struct {
+	Capacity *capacity.Index
+	Pod      func(gang.Ref) *v1.Pod
+	PodGroup func(gang.ID) *schedulingv1alpha1.PodGroup
+	Profiles *profiles.Set
+	Topology func(gang.ID, *v1.Pod) (gangview.Topology, error)
+
+	ByID    map[gang.ID]*Gang
+	ByShape map[capacity.ShapeKey]map[gang.ID]bool
+	// Excluded holds the gangs that the account rules out, in the order in which to look at them again.
+	Excluded []gang.ID
+	// mostPriority is the highest priority of a gang that waits and whose priority counts, less than any if there is none.
+	mostPriority atomic.Int64
+}
+
+func New() *List {
+	l := &List{ByID: map[gang.ID]*Gang{}, ByShape: map[capacity.ShapeKey]map[gang.ID]bool{}}
+	l.CountPriorities()
+	return l
+}
+
+// Put takes in what the ledger says of a gang that waits.
+func (l *List) Put(waits gang.Waiting, now time.Time) *Gang {
+	g, known := l.describe(waits), l.ByID[waits.ID]
+	g.RestUntil = now.Add(time.Duration(max(len(g.Classes)-dryrun.ManyClasses, 0)) * describeRest)
+	if known != nil {
+		l.unindex(known)
+		g.Excluded, g.Listed, g.DescribedAt = known.Excluded, known.Listed, known.DescribedAt
+	}
+	l.Index(g)
+	switch {
+	case known != nil && known.Backoff.Until.Equal(g.RetryAt):
+		g.Backoff = known.Backoff
+	case g.RetryAt.After(now):
+		g.Backoff = Backoff{Since: now, Until: g.RetryAt, Misjudged: l.roomy(g)}
+	}
+	if g.Backoff.ended {
+		g.RetryAt = now
+	}
+	return g
+}
+
+func (l *List) Index(g *Gang) {
+	l.ByID[g.ID] = g
+	for _, s := range g.Shapes {
+		if l.ByShape[s.Shape] == nil {
+			l.ByShape[s.Shape] = map[gang.ID]bool{}
+		}
+		l.ByShape[s.Shape][g.ID] = true
+	}
+}
+
+func (l *List) unindex(g *Gang) {
+	for _, s := range g.Shapes {
+		if delete(l.ByShape[s.Shape], g.ID); len(l.ByShape[s.Shape]) == 0 {
+			delete(l.ByShape, s.Shape)
+		}
+		l.Capacity.Release(s.Shape)
+	}
+}
+
+// Drop forgets a gang that does not wait any more.
+func (l *List) Drop(g *Gang) {
+	l.unindex(g)
+	delete(l.ByID, g.ID)
+}
+
+// describe finds out what the gang needs.
+func (l *List) describe(waits gang.Waiting) *Gang {
+	g := &Gang{Waiting: waits, Needs: NeedsAnything}
+	if l.Capacity.AnyBelow(waits.Key.Priority) {
+		g.Needs |= NeedsEvictions
+	}
+	for _, c := range waits.Classes {
+		pod := l.Pod(c.Example)
+		g.Pods = append(g.Pods, pod)
+		if pod == nil {
+			continue
+		}
+		g.Shapes = append(g.Shapes, capacity.Need{Shape: l.Capacity.Acquire(pod), Count: c.Count})
+		g.Needs |= l.needsOf(pod)
+		g.Near.add(pod)
+		levels, err := l.Topology(waits.ID, pod)
+		if err != nil {
+			g.Misstated = gang.Told(err.Error())
+		}
+		g.Required = levels.Required
+	}
+	return g
+}
+
+func (l *List) needsOf(pod *v1.Pod) Needs {
+	var n Needs
+	filters := l.Profiles.Traits(pod)
+	if profiles.HasVolumes(pod) {
+		n |= NeedsVolumes
+	}
+	if filters.Claims(pod) {
+		n |= NeedsDevices
+	}
+	if filters.OrderMatters(pod) || podview.HasHostPorts(pod) {
+		n |= NeedsPods
+	}
+	return n
+}
+
+// Selective reports whether a gang waits to which it matters that pods come to nodes.
+func (l *List) Selective() bool {
+	for _, g := range l.ByID {
+		if !g.Near.empty() {
+			return true
+		}
+	}
+	return false
+}
+
+// EndBackoff ends the back-off of the gang that comes first of those that fit into what came free, and returns it. Back-offs are
+// there for gangs that are tried again and again, not for others to overtake one whose capacity has come. For a gang that fitted by
+// the account when its last attempt failed it ends only after the shortest back-off: the account may not know what keeps it from
+// starting.
+func (l *List) EndBackoff(gained []capacity.ShapeKey, shortest time.Duration, now time.Time) *Gang {
+	var paused []*Gang
+	for _, shape := range gained {
+		for id := range l.ByShape[shape] {
+			g := l.ByID[id]
+			if g.RetryAt.After(now) && (!g.Backoff.Misjudged || now.Sub(g.Backoff.Since) >= shortest) {
+				paused = append(paused, g)
+			}
+		}
+	}
+	slices.SortFunc(paused, FirstByKey)
+	for _, g := range paused[:min(len(paused), endedAtOnce)] {
+		if l.roomy(g) {
+			g.Backoff.ended, g.RetryAt = true, now
+			return g
+		}
+	}
+	return nil
+}
+
+// FirstByKey orders gangs as they are tried.
+func FirstByKey(a, b *Gang) int {
+	switch {
+	case a.Key.Less(b.Key):
+		return -1
+	case b.Key.Less(a.Key):
+		return 1
+	}
+	return 0
+}
+
+// CountPriorities brings mostPriority up to date. Gangs that are ordered by when they are due have no say.
+func (l *List) CountPriorities() {
+	most := int64(math.MinInt64)
+	for _, g := range l.ByID {
+		if !g.Key.Ages {
+			most = max(most, int64(g.Key.Priority))
+		}
+	}
+	l.mostPriority.Store(most)
+}
+
+// ComesBefore reports whether a gang waits that is more important than the pod, which is in no gang and has waited for capacity. What
+// wakes such a pod wakes it at once; gangs are looked at some milliseconds later, and would have it evicted again. A pod that fails
+// after it was filtered loses its nomination, so one for which others were evicted is let through: what replaces those would come
+// before it, without end.
+func (l *List) ComesBefore(pod *v1.Pod) bool {
+	if int64(corev1helpers.PodPriority(pod)) >= l.mostPriority.Load() || pod.Status.NominatedNodeName != "" ||
+		podview.BelongsToNode(pod) {
+		return false
+	}
+	_, scheduled := podutil.GetPodCondition(&pod.Status, v1.PodScheduled)
+	return scheduled != nil && scheduled.Status == v1.ConditionFalse
+}

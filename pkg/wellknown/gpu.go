@@ -1,0 +1,78 @@
+package wellknown
+
+// Keys of Berth's own that describe GPUs.
+const (
+	// GPUMemoryMinKey is the annotation of a pod with the least memory that each of its GPUs must have.
+	GPUMemoryMinKey = "berth.dev/gpu-memory-min"
+	// GPUModelsKey is the annotation of a pod with the GPU products that it accepts, joined by "|".
+	GPUModelsKey = "berth.dev/gpu-models"
+	// GPUInterconnectKey is the annotation of a pod that asks for NVLink among its GPUs: required or preferred.
+	GPUInterconnectKey = "berth.dev/gpu-interconnect"
+	// GPUSharingKey is the annotation of a pod that refuses or accepts GPUs in use by others: exclusive or shared.
+	GPUSharingKey = "berth.dev/gpu-sharing"
+	// GPUModeKey is the label of a node that says who decides on devices: device-plugin, shared or dra.
+	GPUModeKey = "berth.dev/gpu-mode"
+	// GPUAgentKey is the label of a node that names the agent there which holds pods to the devices and shares that they
+	// are told. HAMi's device plugin needs none: it registers itself.
+	GPUAgentKey = "berth.dev/gpu-agent"
+	// GPUAssignedKey is the annotation of a pod with the devices that it was given, as JSON. The scheduler writes it
+	// before it binds the pod, for those who read annotations. It goes by GPUsAssigned itself.
+	GPUAssignedKey = "berth.dev/gpu-assigned"
+	// GPULinksKey is the annotation of a node with the links among its GPUs, as JSON.
+	GPULinksKey = "berth.dev/gpu-links"
+	// GPUsInUseKey is the annotation of a node with the GPU indices that an agent saw in use.
+	GPUsInUseKey = "berth.dev/gpus-in-use"
+	// GPUsInUseAtKey is the annotation of a node with the time at which the agent saw GPUsInUseKey, to a few minutes.
+	GPUsInUseAtKey = "berth.dev/gpus-in-use-at"
+	// GPUDevicesKey is the annotation of a node with the GPUs that an agent found, as JSON.
+	GPUDevicesKey = "berth.dev/gpu-devices"
+)
+
+// GPUNames are the resource names and node label keys in which GPUs are described. Of each list the first that an
+// object carries counts.
+type GPUNames struct {
+	// Resources are extended resources of which one unit is a GPU.
+	Resources []string
+	// SharedResources are extended resources of which one unit is a time slice of a GPU.
+	SharedResources []string
+	// SlicePrefixes are prefixes of extended resources of which one unit is a hardware slice of a GPU.
+	SlicePrefixes []string
+	// ProductLabels hold the model.
+	ProductLabels []string
+	// MemoryLabels hold the memory per GPU: a plain number is MiB, or GiB where the key ends in -gb; units G, Gi, M and
+	// Mi are understood.
+	MemoryLabels []string
+	// CountLabels hold the number of physical GPUs.
+	CountLabels []string
+	// ReplicasLabels hold into how many time slices each GPU is cut.
+	ReplicasLabels []string
+	// GenerationLabels hold a compute capability ("9.0"), its major version ("9"), a family ("hopper") or the name of a
+	// well-known model ("h100").
+	GenerationLabels []string
+	// InterconnectLabels say "nvlink" where all GPUs of the node are connected by it.
+	InterconnectLabels []string
+	// CliqueLabels hold the NVLink domain that spans nodes.
+	CliqueLabels []string
+	// Drivers are those of dynamic resource allocation whose devices are GPUs.
+	Drivers []string
+}
+
+// DefaultGPUNames are the defaults of the args, which are the one source of names for all else: NVIDIA's as GPU feature
+// discovery sets them, then AMD's and Intel's, then those of published examples of GPU-aware schedulers.
+func DefaultGPUNames() GPUNames {
+	return GPUNames{
+		Resources:       []string{"nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/xe", "gpu.intel.com/i915"},
+		SharedResources: []string{"nvidia.com/gpu.shared"},
+		SlicePrefixes:   []string{"nvidia.com/mig-"},
+		ProductLabels: []string{"nvidia.com/gpu.product", "amd.com/gpu.product-name", "gpu.intel.com/product",
+			"gpu-type"},
+		MemoryLabels: []string{"nvidia.com/gpu.memory", "amd.com/gpu.vram", "gpu.intel.com/memory.max",
+			"gpu-memory-gb"},
+		CountLabels:        []string{"nvidia.com/gpu.count"},
+		ReplicasLabels:     []string{"nvidia.com/gpu.replicas"},
+		GenerationLabels:   []string{"nvidia.com/gpu.compute.major", "nvidia.com/gpu.family", "gpu-generation"},
+		InterconnectLabels: []string{"gpu-interconnect"},
+		CliqueLabels:       []string{"nvidia.com/gpu.clique"},
+		Drivers:            []string{"gpu.nvidia.com", "gpu.amd.com", "gpu.intel.com"},
+	}
+}

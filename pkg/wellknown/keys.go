@@ -1,0 +1,80 @@
+package wellknown
+
+// Keys of Berth's own.
+const (
+	// SpotKey is the annotation of a pod or a PriorityClass that says how the pod stands to spot capacity.
+	SpotKey = "berth.dev/spot"
+	// SchedulerKey is the taint of nodes that Berth alone serves, and the label of a namespace with the profile that
+	// its pods get. The policies of manifests/admission read it.
+	SchedulerKey = "berth.dev/scheduler"
+	// PricePerHourKey is the annotation of a node that states its price in decimal dollars an hour.
+	PricePerHourKey = "berth.dev/price-per-hour"
+	// CordonedForKey is the annotation of a node that "berth advise --evict" empties for a pod or a gang; CordonedFor
+	// is its value.
+	CordonedForKey = "berth.dev/cordoned-for"
+	// StartWindowKey is the annotation of a pod that names the price window it may start in.
+	StartWindowKey = "berth.dev/start-window"
+	// DeadlineKey is the annotation of a pod with the time after which no window holds it back.
+	DeadlineKey = "berth.dev/deadline"
+	// SLAClassKey is the label or the annotation of a pod with the name of its service level.
+	SLAClassKey = "berth.dev/sla-class"
+	// SLOLatencyKey is the annotation of a pod with the latency, in milliseconds, that its node should not exceed.
+	SLOLatencyKey = "berth.dev/slo-latency-ms"
+	// SLOThroughputKey is the annotation of a pod with the throughput that its node should reach.
+	SLOThroughputKey = "berth.dev/slo-throughput"
+)
+
+// RackLabel is the label by which nodes commonly tell their rack.
+const RackLabel = "topology.kubernetes.io/rack"
+
+// Keys of Berth's own that concern gangs.
+const (
+	// GangKey is the annotation that makes a gang of the pods of one controller. It stands on the pod template, and its
+	// value is "true".
+	GangKey = "berth.dev/gang"
+	// StandInKey is the annotation by which Berth knows a PodGroup that it made itself for pods that carry their group's
+	// minimum in labels. Its value is the minMember that it wrote.
+	StandInKey = "berth.dev/stand-in"
+	// MinMembersByRoleKey is the annotation of a PodGroup that says how many members of each role have to start together.
+	MinMembersByRoleKey = "berth.dev/min-members-by-role"
+	// RoleLabelKey is the annotation of a PodGroup that names the pod label which holds a member's role, RoleKey unless
+	// given.
+	RoleLabelKey = "berth.dev/role-label"
+	// RoleKey is the label of a pod with its role in its group.
+	RoleKey = "berth.dev/role"
+	// TopologyRequiredKey is the annotation of a PodGroup or a pod with the node labels whose values all members must
+	// share: keys, the widest level first, separated by commas.
+	TopologyRequiredKey = "berth.dev/topology-required"
+	// TopologyPreferredKey is the annotation of a PodGroup or a pod with the node labels whose values all members should
+	// share, within what is required: keys, the widest level first, separated by commas.
+	TopologyPreferredKey = "berth.dev/topology-preferred"
+	// BackfillKey is the annotation of a pod or a PodGroup that may run in room that is kept for a larger gang, and is
+	// evicted when that can start. Its value is "allow".
+	BackfillKey = "berth.dev/backfill"
+	// MixedModelsKey is the annotation of a PodGroup or a pod whose gang does not try to stay on GPUs of one model. Its
+	// value is "allow".
+	MixedModelsKey = "berth.dev/mixed-gpu-models"
+)
+
+// Keys of Berth's own about fixed addresses.
+const (
+	// IPPoolKey is the annotation of a pod with the name of the IPPool that it wants an address of.
+	IPPoolKey = "berth.dev/ip-pool"
+	// IPAddressKey is the annotation of a pod with the address that the scheduler has reserved for it.
+	IPAddressKey = "berth.dev/ip-address"
+)
+
+// NearKey is the annotation of a pod with label selectors of the pods that it talks to.
+const NearKey = "berth.dev/near"
+
+// Keys of Berth's own that placement policies read.
+const (
+	// LicensesKey is the annotation of a pod with the licenses that it uses while it runs: names with amounts, separated
+	// by commas.
+	LicensesKey = "berth.dev/licenses"
+	// DatasetsKey is the annotation of a pod with the datasets that it reads: names separated by commas.
+	DatasetsKey = "berth.dev/datasets"
+)
+
+// CordonedFor is the value of CordonedForKey for a pod (kind pod) or a gang (kind podgroup).
+func CordonedFor(kind, namespace, name string) string { return kind + "/" + namespace + "/" + name }

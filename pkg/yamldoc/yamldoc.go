@@ -1,0 +1,97 @@
+// Package yamldoc finds places in YAML documents: the part that a path leads to with its line, and the line that an
+// error of the parser names. The checks of files, the sandbox and explain call it; it knows nothing of what documents
+// say.
+package yamldoc
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Child is the value of a key of an object; nil if the node is none, or does not have it.
+func Child(node *yaml.Node, key string) *yaml.Node {
+	value, _ := field(node, key)
+	return value
+}
+
+// KeyLine is the line of a key, 0 if the node does not have it.
+func KeyLine(node *yaml.Node, key string) int {
+	_, line := field(node, key)
+	return line
+}
+
+func field(node *yaml.Node, key string) (value *yaml.Node, line int) {
+	if node != nil && node.Kind == yaml.AliasNode {
+		node = node.Alias
+	}
+	if node == nil || node.Kind != yaml.MappingNode {
+		return nil, 0
+	}
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		if node.Content[i].Value == key {
+			return node.Content[i+1], node.Content[i].Line
+		}
+	}
+	return nil, 0
+}
+
+// segment of a path such as profiles[0].pluginConfig[GPUAware].args.weights.
+var segment = regexp.MustCompile(`([^.\[\]]+)|\[([^\]]*)\]`)
+
+// At follows a path. Where it leads further than the document goes, the node is nil and the line that of the last one.
+func At(root *yaml.Node, path string) (*yaml.Node, int) {
+	node, line := root, root.Line
+	for _, m := range segment.FindAllStringSubmatch(path, -1) {
+		next, at := step(node, m[1], m[2])
+		if next == nil {
+			return nil, line
+		}
+		node, line = next, at
+	}
+	return node, line
+}
+
+// step goes to a field, or to an element by its index or its name.
+func step(node *yaml.Node, name, element string) (*yaml.Node, int) {
+	if node.Kind == yaml.AliasNode {
+		node = node.Alias
+	}
+	if name != "" {
+		return field(node, name)
+	}
+	if node.Kind == yaml.MappingNode {
+		return field(node, element)
+	}
+	if i, err := strconv.Atoi(element); err == nil && i >= 0 && i < len(node.Content) {
+		return node.Content[i], node.Content[i].Line
+	}
+	for _, item := range node.Content {
+		for _, key := range []string{"schedulerName", "name", "resourceName"} {
+			if value := Child(item, key); value != nil && value.Value == element {
+				return item, item.Line
+			}
+		}
+	}
+	return nil, 0
+}
+
+var (
+	// layers are what readers of YAML put before the parser's words.
+	layers     = strings.NewReplacer("error converting YAML to JSON: ", "", "yaml: ", "", "unmarshal errors:", "")
+	numberedBy = regexp.MustCompile(`^line (\d+): `)
+)
+
+// Complaint is what the parser says is wrong, in one line of text, and the line of the document that it names; 0 for
+// none.
+func Complaint(err error) (line int, text string) {
+	text = strings.Join(strings.Fields(layers.Replace(err.Error())), " ")
+	m := numberedBy.FindStringSubmatch(text)
+	if m == nil {
+		return 0, text
+	}
+	line, _ = strconv.Atoi(m[1])
+	return line, strings.TrimPrefix(text, m[0])
+}
