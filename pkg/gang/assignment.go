@@ -39,8 +39,9 @@ func (l *Ledger) Propose(leader UID, proposal Proposal, now time.Time) (e Effect
 		return l.settle(g, now), false, false
 	}
 	g.bindingStarted(now)
-	g.plan, g.block, g.invited, g.declined, g.pausedAt, g.rests = p, nil, false, 0, time.Time{}, false
-	g.placedOnce = g.started()
+	g.plan = p
+	g.attempts.block, g.attempts.invited, g.attempts.declined, g.attempts.pausedAt, g.attempts.rests = nil, false, 0, time.Time{}, false
+	g.run.reach(isPlanned)
 	for _, s := range g.members {
 		s.declined = false
 	}

@@ -21,6 +21,14 @@ type EvictionImpact struct {
 	Pods []UID
 }
 
+// groupEviction is what of a group is being evicted.
+type groupEviction struct {
+	// until is how long pending members wait for all bound ones to be evicted, zero if they are not.
+	until time.Time
+	// spared are members that go without the others, with when they should have gone.
+	spared map[UID]time.Time
+}
+
 // Evict reports whether the eviction still leaves each group its minimum or nothing, and if so, has the pending members of groups
 // that go as a whole wait until the bound ones have gone, though not after until: one that took a place meanwhile would be all that is
 // left of its group. Members that go without the rest count as lost until then. The choice is out of date if a member is on its way to
@@ -37,7 +45,7 @@ func (l *Ledger) Evict(impacts []EvictionImpact, until, now time.Time) bool {
 		switch g := l.groups[impacts[i].Group]; {
 		case g == nil:
 		case impacts[i].Whole:
-			g.evictedUntil, g.invited = until, false
+			g.eviction.until, g.attempts.invited = until, false
 			l.evicted[g.id] = g
 			delete(l.invited, g.id)
 		default:
@@ -80,7 +88,7 @@ func (l *Ledger) Surplus(uid UID, among []UID, now time.Time) bool {
 	more, roles := g.without(nil, now)
 	var bound []*member
 	for _, other := range among {
-		if o := g.members[other]; o != nil && o.State == Bound && g.spared[other].IsZero() {
+		if o := g.members[other]; o != nil && o.State == Bound && g.eviction.spared[other].IsZero() {
 			bound = append(bound, o)
 		}
 	}
@@ -114,17 +122,17 @@ func (g *group) toleratesEviction(t *EvictionImpact, now time.Time) bool {
 
 // spare notes that the members are evicted without the rest of the group.
 func (g *group) spare(pods []UID, until time.Time) {
-	if g.spared == nil {
-		g.spared = map[UID]time.Time{}
+	if g.eviction.spared == nil {
+		g.eviction.spared = map[UID]time.Time{}
 	}
 	for _, uid := range pods {
-		g.spared[uid] = until
+		g.eviction.spared[uid] = until
 	}
 }
 
 // without returns how many bound members fewer there are, in all and by role, without the given ones and those that are being evicted.
 func (g *group) without(pods []UID, now time.Time) (more int, roles map[string]int) {
-	maps.DeleteFunc(g.spared, func(uid UID, until time.Time) bool {
+	maps.DeleteFunc(g.eviction.spared, func(uid UID, until time.Time) bool {
 		m := g.members[uid]
 		return m == nil || m.State != Bound || !now.Before(until)
 	})
@@ -135,11 +143,11 @@ func (g *group) without(pods []UID, now time.Time) (more int, roles map[string]i
 			roles[m.Role]--
 		}
 	}
-	for uid := range g.spared {
+	for uid := range g.eviction.spared {
 		lose(uid)
 	}
 	for _, uid := range pods {
-		if _, counted := g.spared[uid]; !counted {
+		if _, counted := g.eviction.spared[uid]; !counted {
 			lose(uid)
 		}
 	}
@@ -164,10 +172,10 @@ func (v *View) InFlight(now time.Time) int {
 }
 
 // evicting reports whether the group is being evicted as a whole.
-func (g *group) evicting() bool { return !g.evictedUntil.IsZero() }
+func (g *group) evicting() bool { return !g.eviction.until.IsZero() }
 
 // endEviction ends the wait of the pending members of a group of which all bound ones have gone, or should have by now.
 func (l *Ledger) endEviction(g *group) {
-	g.evictedUntil = time.Time{}
+	g.eviction.until = time.Time{}
 	delete(l.evicted, g.id)
 }

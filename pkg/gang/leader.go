@@ -92,8 +92,8 @@ func (l *Ledger) Decline(uid UID, why Reason, backoff Backoff, now time.Time) Ef
 		return Effects{}
 	}
 	m.move(isDenied)
-	g.declined++
-	if another := g.decline(m); !another || g.declined == maxDeclined {
+	g.attempts.declined++
+	if another := g.decline(m); !another || g.attempts.declined == maxDeclined {
 		return l.block(g, why, nil, g.leader == m, backoff, now)
 	}
 	return l.invite(g, now)

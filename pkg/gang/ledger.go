@@ -71,38 +71,15 @@ type group struct {
 	holding int
 	// leader stands for the group in the queue; planner is the member whose cycle last was there to plan.
 	leader, planner *member
-	// placedOnce is set once the minimum had been placed, until the run is over; present is whether one was going on when the
-	// group was last settled. recalled is set once an earlier scheduler's word was taken.
-	placedOnce, present, recalled bool
-	// reached is the minimum that was placed last; nil if an earlier scheduler has placed it and nothing says what it was.
-	reached *Minimum
-	// resumes is set while the group has not been tried since its start was cut short: by the end of an earlier scheduler, or by a
-	// binding that failed.
-	resumes bool
+	// run is where the group is in its run, attempts what is known of plans for it.
+	run      run
+	attempts attempts
 	// inFlightSince is since when members are on their way to a node, one or the other, zero if none is.
-	// evictedUntil is how long pending members wait for all bound ones to be evicted, zero if they are not.
-	inFlightSince, evictedUntil time.Time
-	// spared are members that are being evicted without the others, with when they should have gone.
-	spared map[UID]time.Time
-	// quorumAt is when enough members existed for the first time.
-	quorumAt time.Time
-	// invited is set while the leader may enter the queue to plan, which it was told at invitedAt.
-	invited   bool
-	invitedAt time.Time
-	plan      *plan
-	block     *block
-	// attempts counts plans that failed in a row. Before retryAt, which is pause after the last of them, none is made.
-	attempts int
-	retryAt  time.Time
-	pause    time.Duration
-	// pausedAt is when the leader last let others go first in the middle of planning, zero if it does not plan. It rests, until
-	// retryAt, if it plans for what a plan has lost, which needs no invitation.
-	pausedAt time.Time
-	rests    bool
+	inFlightSince time.Time
+	eviction      groupEviction
+	plan          *plan
 	// atRest holds the members that are kept out of the queue.
 	atRest map[*member]bool
-	// declined counts leaders that declined since the last attempt.
-	declined int
 	// note says why the group is not complete, if the number of members does not tell.
 	note string
 }
@@ -129,7 +106,7 @@ func (l *Ledger) Define(id ID, by Source, spec Spec, now time.Time) Effects {
 		return Effects{}
 	}
 	g.specs[by] = &spec
-	g.unblock(now)
+	g.attempts.unblock(now)
 	return l.settle(g, now)
 }
 
@@ -158,7 +135,7 @@ func (l *Ledger) Undefine(id ID, by Source, now time.Time) Effects {
 	var e Effects
 	if g.specs[by] != nil {
 		g.specs[by] = nil
-		g.unblock(now)
+		g.attempts.unblock(now)
 		e = l.settle(g, now)
 	}
 	l.drop(g)
@@ -200,7 +177,7 @@ func (l *Ledger) relabel(g *group, m *member, now time.Time) {
 		spec.Created = m.Created
 	}
 	if before == nil || before.Minimum.Total != minimum {
-		g.unblock(now)
+		g.attempts.unblock(now)
 	}
 	g.specs[Label] = &spec
 }
@@ -225,8 +202,8 @@ func (l *Ledger) Observe(id ID, m Member, now time.Time) Effects {
 		return e
 	}
 	g := l.open(id)
-	if g.block != nil && g.news(known, &m) {
-		g.unblock(now)
+	if g.attempts.block != nil && g.news(known, &m) {
+		g.attempts.unblock(now)
 	}
 	lost := known != nil && known.State == Bound && (m.State == Failed || m.State == Terminating)
 	if known == nil {
@@ -295,7 +272,7 @@ func (g *group) news(known *member, m *Member) bool {
 	case waited:
 		return known.Class != m.Class || known.Role != m.Role
 	}
-	return !g.block.short[m.Class]
+	return !g.attempts.block.short[m.Class]
 }
 
 // Forget removes a member that does not exist any more, or is no member any more: one that was held for its group is

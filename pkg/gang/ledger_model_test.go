@@ -314,7 +314,7 @@ func (w *world) drain() {
 			// The minimum may need what another scheduler has not placed.
 		case g.spec() != nil && (g.started() || g.quorum()):
 			w.t.Fatalf("%s is not placed at the end, with room for all: stage %d, started %t, block %+v, plan %+v", p.UID, g.members[p.UID].stage,
-				g.started(), g.block, g.plan)
+				g.started(), g.attempts.block, g.plan)
 		case p.place != parked:
 			w.t.Fatalf("%s of an incomplete gang is at place %d", p.UID, p.place)
 		case !told:

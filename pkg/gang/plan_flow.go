@@ -172,7 +172,7 @@ func (l *Ledger) Flowing() bool {
 		return true
 	}
 	for _, g := range l.planned {
-		if p := g.plan; (p.open && g.rests) || (!p.open && !p.flow.done(p)) {
+		if p := g.plan; (p.open && g.attempts.rests) || (!p.open && !p.flow.done(p)) {
 			return true
 		}
 	}
@@ -189,10 +189,9 @@ func (l *Ledger) Pause(uid UID, rest time.Duration, now time.Time) Effects {
 	}
 	g := m.group
 	m.move(isDenied)
-	g.invited, g.pausedAt, g.declined, g.rests = false, now, 0, true
-	g.goOn()
-	if until := now.Add(rest); until.After(g.retryAt) {
-		g.retryAt = until
+	g.attempts.goOn(now)
+	if until := now.Add(rest); until.After(g.attempts.retryAt) {
+		g.attempts.retryAt = until
 	}
 	return l.settle(g, now)
 }
@@ -207,15 +206,7 @@ func (l *Ledger) Abandon(uid UID, backoff Backoff, now time.Time) Effects {
 	}
 	g := m.group
 	m.move(isDenied)
-	g.fail(backoff, now)
-	g.invited, g.pausedAt, g.declined, g.rests = false, time.Time{}, 0, true
-	g.goOn()
+	g.attempts.fail(backoff, now)
+	g.attempts.goOn(time.Time{})
 	return l.settle(g, now)
-}
-
-// goOn has a group whose plan is not done tried again, also if it was blocked before.
-func (g *group) goOn() {
-	if g.block != nil {
-		g.block.touched = true
-	}
 }

@@ -56,14 +56,14 @@ func (l *Ledger) comeBack(m *member, backoff Backoff, now time.Time) Effects {
 	case p.node(m.UID) == "" && g.started():
 		m.move(isLet)
 	case p != nil && p.failure == nil && !g.started():
-		g.fail(backoff, now)
+		g.attempts.fail(backoff, now)
 		p.failure = &block{reason: Obstacle{Cause: NotBound, Group: g.id, Pod: m.Name, Node: m.node}}
 	}
 	begun := !g.met() && g.hasBegun()
-	g.resumes = begun && !g.started()
+	g.attempts.resumes = begun && !g.started()
 	var e Effects
 	if begun && m.node != "" {
-		e.Lost = []Loss{{Group: g.id, Member: m.Ref(), Node: m.node, Starting: g.resumes}}
+		e.Lost = []Loss{{Group: g.id, Member: m.Ref(), Node: m.node, Starting: g.attempts.resumes}}
 	}
 	g.plan.drop(m.UID)
 	return merge(e, l.settle(g, now))
@@ -141,8 +141,8 @@ func (l *Ledger) Expire(backoff Backoff, now time.Time) Effects {
 	var e Effects
 	for _, g := range l.planned {
 		e.Activate = append(e.Activate, g.letMore(now)...)
-		if g.rests && !now.Before(g.retryAt) {
-			g.rests = false
+		if g.attempts.rests && !now.Before(g.attempts.retryAt) {
+			g.attempts.rests = false
 			e = merge(e, l.settle(g, now))
 		}
 		switch p := g.plan; {
@@ -155,7 +155,7 @@ func (l *Ledger) Expire(backoff Backoff, now time.Time) Effects {
 		}
 	}
 	for _, g := range l.evicted {
-		if !now.Before(g.evictedUntil) {
+		if !now.Before(g.eviction.until) {
 			l.endEviction(g)
 			e = merge(e, l.settle(g, now))
 		}
@@ -168,9 +168,9 @@ func (l *Ledger) Expire(backoff Backoff, now time.Time) Effects {
 		}
 	}
 	for id, g := range l.invited {
-		if !g.invited {
+		if !g.attempts.invited {
 			delete(l.invited, id)
-		} else if now.Sub(g.invitedAt) >= patience {
+		} else if now.Sub(g.attempts.invitedAt) >= patience {
 			e = merge(e, l.passOver(g, now))
 		}
 	}

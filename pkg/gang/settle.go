@@ -19,9 +19,9 @@ func (l *Ledger) settle(g *group, now time.Time) Effects {
 		g.plan = nil
 		delete(l.planned, g.id)
 		if p.failure != nil && !g.started() {
-			g.block = p.failure
+			g.attempts.block = p.failure
 		} else {
-			g.attempts = 0
+			g.attempts.failed = 0
 		}
 	}
 	if g.plan == nil && g.holding == 0 {
@@ -29,7 +29,7 @@ func (l *Ledger) settle(g *group, now time.Time) Effects {
 		g.inFlightSince = time.Time{}
 	}
 	if g.started() || !g.quorum() {
-		g.block, g.invited = nil, false
+		g.attempts.block, g.attempts.invited = nil, false
 	}
 	if g.degraded() {
 		l.degraded[g.id] = g
@@ -44,26 +44,26 @@ func (l *Ledger) settle(g *group, now time.Time) Effects {
 // recount draws from the census whether the group has started.
 func (g *group) recount(now time.Time) Effects {
 	var e Effects
-	switch present := g.running(); {
-	case present:
-		g.present = true
-	case g.present:
-		// The run is over: what comes now is a new start, also of those that were let into the queue as ordinary pods.
-		g.present, g.placedOnce, g.reached, g.quorumAt = false, false, nil, time.Time{}
+	switch {
+	case g.running():
+		g.run.reach(runs)
+	case g.run.reach(isOver):
+		// What comes now is a new start, also of those that were let into the queue as ordinary pods.
+		g.run.reached, g.run.quorumAt = nil, time.Time{}
 		for _, m := range g.members {
 			if m.stage == alone {
 				m.move(isDenied)
 			}
 		}
 	}
-	if g.quorumAt.IsZero() && g.quorum() {
-		g.quorumAt = now
+	if g.run.quorumAt.IsZero() && g.quorum() {
+		g.run.quorumAt = now
 	}
 	if g.met() {
-		if !g.placedOnce && g.plan != nil {
-			e.Started, e.Waited = true, now.Sub(g.quorumAt)
+		if g.run.reach(isMet) && g.plan != nil {
+			e.Started, e.Waited = true, now.Sub(g.run.quorumAt)
 		}
-		g.placedOnce, g.reached = true, &g.spec().Minimum
+		g.run.reached = &g.spec().Minimum
 	}
 	return e
 }
@@ -121,7 +121,7 @@ func (l *Ledger) commit(g *group, now time.Time) []Ref {
 func (l *Ledger) release(g *group, reason Reason) Effects {
 	var e Effects
 	p := g.plan
-	g.plan, g.invited = nil, false
+	g.plan, g.attempts.invited = nil, false
 	delete(l.planned, g.id)
 	if p == nil || p.committed {
 		return e
@@ -182,7 +182,7 @@ func (g *group) mayLet(m *member) bool {
 }
 
 // mayPlan reports whether the group's leader may plan now.
-func (g *group) mayPlan() bool { return g.invited || (g.reopened() && !g.rests) }
+func (g *group) mayPlan() bool { return g.attempts.invited || (g.reopened() && !g.attempts.rests) }
 
 // reopened reports whether there is a plan that has lost an assignment, for which others are to be found.
 func (g *group) reopened() bool { return g.plan != nil && g.plan.open }

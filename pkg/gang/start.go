@@ -18,7 +18,7 @@ func (g *group) running() bool { return g.census.states[Bound] > 0 || g.met() }
 
 // started reports whether the group is past the start of the run that goes on. From then on members are placed one by one, because to
 // wait for a minimum again would lock out the replacement of one member forever where another is never replaced.
-func (g *group) started() bool { return g.placedOnce && g.running() }
+func (g *group) started() bool { return g.run.hadMinimum() && g.running() }
 
 // degraded reports whether the group has started and has lost members since. It has not where the minimum was raised and the members for
 // that have yet to be placed.
@@ -31,10 +31,10 @@ func (g *group) needed() Minimum {
 	switch s := g.spec(); {
 	case s == nil:
 		return Minimum{Total: math.MaxInt}
-	case g.reached == nil:
+	case g.run.reached == nil:
 		return s.Minimum
 	default:
-		return g.reached.within(s.Minimum)
+		return g.run.reached.within(s.Minimum)
 	}
 }
 
@@ -60,16 +60,15 @@ func (l *Ledger) Recall(id ID, past Past, now time.Time) Effects {
 	if g == nil && past != NotStarted {
 		g = l.open(id)
 	}
-	if g == nil || g.recalled {
+	if g == nil || g.run.recalled {
 		return Effects{}
 	}
-	g.recalled = true
-	if past == NotStarted || g.placedOnce {
+	g.run.recalled = true
+	if past == NotStarted || !g.run.reach(isRecalled) {
 		return Effects{}
 	}
-	g.placedOnce = true
 	if past == HadGrown {
-		g.reached = &Minimum{}
+		g.run.reached = &Minimum{}
 	}
 	return l.settle(g, now)
 }

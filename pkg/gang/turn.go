@@ -75,7 +75,7 @@ func (l *Ledger) Turn(uid UID) Turn {
 		return Turn{Kind: Hold, Why: Obstacle{Cause: Unknown}}
 	}
 	g := m.group
-	if g.invited && m.stage == queued && m.mayLead() {
+	if g.attempts.invited && m.stage == queued && m.mayLead() {
 		// Another may have been invited since, but this one is here first.
 		g.leader, m.declined = m, false
 	}
@@ -148,8 +148,8 @@ func (m *member) turn() (TurnKind, Reason) {
 	case !g.quorum():
 		return Hold, g.incomplete()
 	case g.lead() != m:
-		if g.block != nil {
-			return Hold, g.block.reason
+		if g.attempts.block != nil {
+			return Hold, g.attempts.block.reason
 		}
 		return Hold, Obstacle{Cause: Represented, Group: g.id, Pod: g.leaderName()}
 	default:
@@ -173,8 +173,8 @@ func (g *group) incomplete() Reason {
 
 // uninvited says why the leader may not plan now.
 func (g *group) uninvited() Reason {
-	if g.block != nil {
-		return g.block.reason
+	if g.attempts.block != nil {
+		return g.attempts.block.reason
 	}
 	return Obstacle{Cause: Uninvited, Group: g.id}
 }
@@ -189,10 +189,10 @@ func (g *group) leaderName() string {
 func (m *member) freeze() {
 	g := m.group
 	m.key = g.key()
-	m.key.Committing = (g.plan != nil || g.resumes) && !g.started()
-	if g.plan == nil && !g.started() && g.pausedAt.After(m.key.Time) {
+	m.key.Committing = (g.plan != nil || g.attempts.resumes) && !g.started()
+	if g.plan == nil && !g.started() && g.attempts.pausedAt.After(m.key.Time) {
 		// Everybody who came while it planned goes before it goes on.
-		m.key.Time = g.pausedAt
+		m.key.Time = g.attempts.pausedAt
 	}
 	if g.started() && !g.degraded() && g.plan == nil {
 		// An ordinary pod: its own priority and age count.

@@ -104,8 +104,8 @@ func (l *Ledger) View(id ID) (View, bool) {
 		}
 		v.Roles[role] = RoleView{Minimum: roles[role], Existing: c.existingIn(role), Settled: c.settledIn(role)}
 	}
-	if g.block != nil {
-		v.Reason, v.ByCycle = g.block.reason, g.block.cycle
+	if g.attempts.block != nil {
+		v.Reason, v.ByCycle = g.attempts.block.reason, g.attempts.block.cycle
 	}
 	if g.leader != nil {
 		v.Leader = g.leader.Ref()
@@ -166,8 +166,8 @@ func (l *Ledger) Held(id ID) map[Ref]Reason {
 		switch kind, why := m.turn(); {
 		case kind == Hold:
 			held[m.Ref()] = why
-		case kind == Lead && g.block != nil && !g.block.cycle:
-			held[m.Ref()] = g.block.reason
+		case kind == Lead && g.attempts.block != nil && !g.attempts.block.cycle:
+			held[m.Ref()] = g.attempts.block.reason
 		}
 	}
 	return held
@@ -218,7 +218,7 @@ func (l *Ledger) Tally() map[string]int {
 			t["started"]++
 		case g.plan != nil:
 			t["starting"]++
-		case g.block != nil:
+		case g.attempts.block != nil:
 			t["unschedulable"]++
 		case g.quorum():
 			t["waiting"]++

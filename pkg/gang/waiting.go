@@ -37,13 +37,13 @@ func (l *Ledger) Waiting(id ID) (Waiting, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	g := l.groups[id]
-	if g == nil || g.plan != nil || g.invited || g.started() || g.evicting() || !g.quorum() || g.holding > 0 || g.lead() == nil {
+	if g == nil || g.plan != nil || g.attempts.invited || g.started() || g.evicting() || !g.quorum() || g.holding > 0 || g.lead() == nil {
 		return Waiting{}, false
 	}
 	s := g.spec()
-	w := Waiting{ID: id, Key: g.key(), Fresh: g.block == nil, Since: g.quorumAt, Of: s.Minimum, Held: g.census.settled(),
+	w := Waiting{ID: id, Key: g.key(), Fresh: g.attempts.block == nil, Since: g.run.quorumAt, Of: s.Minimum, Held: g.census.settled(),
 		Need: s.Minimum.Without(g.census.settled(), g.census.settledIn)}
-	w.RetryAt, w.Touched = g.retryAt, g.block != nil && g.block.touched
+	w.RetryAt, w.Touched = g.attempts.retryAt, g.attempts.block != nil && g.attempts.block.touched
 	w.Classes = g.waitingClasses()
 	return w, true
 }
@@ -94,7 +94,7 @@ func (l *Ledger) TakeOver() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, g := range l.groups {
-		g.resumes = g.census.states[Bound] > 0 && !g.placedOnce && g.quorum()
+		g.attempts.resumes = g.census.states[Bound] > 0 && !g.run.hadMinimum() && g.quorum()
 	}
 }
 
@@ -103,7 +103,7 @@ func (l *Ledger) Invite(id ID, now time.Time) Effects {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	g := l.groups[id]
-	if g == nil || g.plan != nil || g.invited || g.started() || g.evicting() || !g.quorum() {
+	if g == nil || g.plan != nil || g.attempts.invited || g.started() || g.evicting() || !g.quorum() {
 		return Effects{}
 	}
 	return l.invite(g, now)
@@ -114,18 +114,18 @@ func (l *Ledger) Resume(id ID, now time.Time) Effects {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	g := l.groups[id]
-	if g == nil || g.plan != nil || g.invited || g.started() || g.evicting() || !g.quorum() {
+	if g == nil || g.plan != nil || g.attempts.invited || g.started() || g.evicting() || !g.quorum() {
 		return Effects{}
 	}
-	g.attempts = max(g.attempts-1, 0)
+	g.attempts.failed = max(g.attempts.failed-1, 0)
 	return l.invite(g, now)
 }
 
 // invite lets the leader enter the queue to plan.
 func (l *Ledger) invite(g *group, now time.Time) Effects {
-	g.invited, g.invitedAt = true, now
-	if g.block != nil {
-		g.block.touched = false
+	g.attempts.invited, g.attempts.invitedAt = true, now
+	if g.attempts.block != nil {
+		g.attempts.block.touched = false
 	}
 	l.invited[g.id] = g
 	return l.settle(g, now)

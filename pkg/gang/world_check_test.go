@@ -69,8 +69,8 @@ func (w *world) checkPlan(g *group) {
 	if (p != nil && !p.committed) != (w.l.planned[g.id] == g) {
 		w.t.Fatalf("%s is not found by Expire", g.id)
 	}
-	if g.block != nil && (g.started() || !g.quorum()) {
-		w.t.Fatalf("%s is blocked (%s) and needs no plan", g.id, g.block.reason)
+	if g.attempts.block != nil && (g.started() || !g.quorum()) {
+		w.t.Fatalf("%s is blocked (%s) and needs no plan", g.id, g.attempts.block.reason)
 	}
 	if p == nil {
 		return

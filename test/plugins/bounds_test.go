@@ -105,9 +105,9 @@ var bounds = map[string]map[string]string{
 		"Problem.Groups": oneCycle, "Group.SettledByRole": oneCycle, "loss.byRole": oneCycle, "state.byRole": oneCycle,
 	},
 	"pkg/gang": {
-		"stageTable":     inSource,
+		"stageTable": inSource, "phaseTable": inSource,
 		"Ledger.binding": byGang, "group.atRest": byPod, "planTally.roles": byGang, "planTally.readyRoles": byGang, "ReserveTurns.namespaces": byAdmin,
-		"Ledger.degraded": byGang, "Ledger.evicted": byGang, "Ledger.groups": byGang, "group.spared": byPod,
+		"Ledger.degraded": byGang, "Ledger.evicted": byGang, "Ledger.groups": byGang, "groupEviction.spared": byPod,
 		"ReserveWatch.kept": byNode, "ReserveWatch.stuck": byNode, "ReserveWatch.turns": byNode,
 		"Ledger.invited": byGang, "Ledger.member": byPod, "Ledger.planned": byGang, "Minimum.Roles": byPod,
 		"ReserveTurns.rests": byGang,

@@ -33,17 +33,62 @@ type block struct {
 	cycle bool
 }
 
+// attempts is what is known of plans for a group.
+type attempts struct {
+	// invited is set while the leader may enter the queue to plan, which it was told at invitedAt.
+	invited   bool
+	invitedAt time.Time
+	// block is why the last attempt failed, nil if none did.
+	block *block
+	// failed counts plans that failed in a row. Before retryAt, which is pause after the last of them, none is made.
+	failed  int
+	retryAt time.Time
+	pause   time.Duration
+	// pausedAt is when the leader last let others go first in the middle of planning, zero if it does not plan. It rests, until
+	// retryAt, if it plans for what a plan has lost, which needs no invitation.
+	pausedAt time.Time
+	rests    bool
+	// declined counts leaders that declined since the last attempt.
+	declined int
+	// resumes is set while the group has not been tried since its start was cut short: by the end of an earlier scheduler, or by a
+	// binding that failed.
+	resumes bool
+}
+
 // forgetAfter is for how long at least a group was not tried whose pauses begin with the shortest again.
 const forgetAfter = 5 * time.Second
 
 // unblock lets the group be tried again, once the pause after its last attempt is over: what users edit must not end it.
-func (g *group) unblock(now time.Time) {
+func (a *attempts) unblock(now time.Time) {
 	switch {
-	case !now.Before(g.retryAt):
-		g.forgive(now)
-		g.block = nil
-	case g.block != nil:
-		g.block.touched = true
+	case !now.Before(a.retryAt):
+		a.forgive(now)
+		a.block = nil
+	case a.block != nil:
+		a.block.touched = true
+	}
+}
+
+// forgive forgets the attempts of a group that was not tried for longer than its last pause.
+func (a *attempts) forgive(now time.Time) {
+	if now.Sub(a.retryAt) >= max(a.pause, forgetAfter) {
+		a.failed = 0
+	}
+}
+
+// fail counts an attempt that failed, after which the group pauses.
+func (a *attempts) fail(backoff Backoff, now time.Time) {
+	a.failed++
+	a.resumes = false
+	a.pause = backoff.after(a.failed)
+	a.retryAt = now.Add(a.pause)
+}
+
+// goOn has a group whose plan is not done, and has paused at that time, tried again, also if it was blocked before.
+func (a *attempts) goOn(pausedAt time.Time) {
+	a.invited, a.pausedAt, a.declined, a.rests = false, pausedAt, 0, true
+	if a.block != nil {
+		a.block.touched = true
 	}
 }
 
@@ -55,23 +100,8 @@ func (l *Ledger) Reconsider(id ID, now time.Time) Effects {
 	if g == nil {
 		return Effects{}
 	}
-	g.unblock(now)
+	g.attempts.unblock(now)
 	return l.settle(g, now)
-}
-
-// forgive forgets the attempts of a group that was not tried for longer than its last pause.
-func (g *group) forgive(now time.Time) {
-	if now.Sub(g.retryAt) >= max(g.pause, forgetAfter) {
-		g.attempts = 0
-	}
-}
-
-// fail counts an attempt in vain, after which the group pauses.
-func (g *group) fail(backoff Backoff, now time.Time) {
-	g.attempts++
-	g.resumes = false
-	g.pause = backoff.after(g.attempts)
-	g.retryAt = now.Add(g.pause)
 }
 
 // Block records that the group cannot be placed now, as a scheduling cycle of its leader has found. short holds the
@@ -98,22 +128,22 @@ func (l *Ledger) RuleOut(id ID, reason Reason, now time.Time) {
 	if g == nil || g.plan != nil || g.started() || !g.quorum() {
 		return
 	}
-	g.forgive(now)
-	g.invited, g.resumes, g.pausedAt = false, false, time.Time{}
-	if g.block != nil && !g.block.cycle && g.block.reason.String() == reason.String() {
-		g.block.touched = false
+	g.attempts.forgive(now)
+	g.attempts.invited, g.attempts.resumes, g.attempts.pausedAt = false, false, time.Time{}
+	if g.attempts.block != nil && !g.attempts.block.cycle && g.attempts.block.reason.String() == reason.String() {
+		g.attempts.block.touched = false
 		return
 	}
-	g.block = &block{reason: reason}
+	g.attempts.block = &block{reason: reason}
 	l.changed(id)
 }
 
 func (l *Ledger) block(g *group, reason Reason, short []string, cycle bool, backoff Backoff, now time.Time) Effects {
-	g.fail(backoff, now)
-	g.declined, g.pausedAt = 0, time.Time{}
-	g.block = &block{reason: reason, cycle: cycle, short: map[string]bool{}}
+	g.attempts.fail(backoff, now)
+	g.attempts.declined, g.attempts.pausedAt = 0, time.Time{}
+	g.attempts.block = &block{reason: reason, cycle: cycle, short: map[string]bool{}}
 	for _, class := range short {
-		g.block.short[class] = true
+		g.attempts.block.short[class] = true
 	}
 	e := l.release(g, reason)
 	return merge(e, l.settle(g, now))
@@ -124,5 +154,5 @@ func (l *Ledger) Blocked(uid UID) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	m := l.member[uid]
-	return m != nil && m.group.block != nil && !m.group.invited
+	return m != nil && m.group.attempts.block != nil && !m.group.attempts.invited
 }
