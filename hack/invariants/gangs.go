@@ -115,7 +115,7 @@ func (c *Checker) closes() {
 }
 
 // sharesOrClaims says whether members ask for devices that cannot be kept for one whose binding failed
-// (docs/internals/gangs.md).
+// (docs/internals/gangs-theory.md).
 func (c *Checker) sharesOrClaims(gang string) bool {
 	numbered := false
 	for _, node := range c.nodes {
