@@ -1,7 +1,3 @@
-// Package advise says what would help a cluster now: which pods to move so that pending work starts or a node can be
-// given back, what one more node of a known kind would let start, and which requests leave GPUs without the CPU or
-// memory to use them. What it says of placements it has seen: each answer is a run of the real scheduler, with its
-// configuration, over the cluster in memory and with the change applied.
 package advise
 
 import (

@@ -1,10 +1,3 @@
-// Package candidates lets a profile look at the best nodes first, so that most plugins see a few nodes instead of all.
-//
-// Most nodes of a large cluster are in the same few states. The plugins of ours that score are asked once for each such
-// class of nodes, the filters run on nodes of the best classes until enough nodes pass, and the framework is given
-// these nodes as the result of PreFilter. Stock filters and scores then run on tens of nodes instead of thousands, and
-// the node that wins is one that would have won among all. A cycle in which that is not sure looks at all nodes as
-// ever.
 package candidates
 
 import (

@@ -1,5 +1,3 @@
-// Package dump takes snapshots of clusters to files and reads them: of each object that a scheduler reads, those fields
-// that it reads, with names hashed on demand.
 package dump
 
 import (

@@ -1,5 +1,3 @@
-// Package explain says why a pod is where it is, or would go where it would: it runs the real plugins of a scheduler
-// configuration over a snapshot of a cluster, for one pod and every node, and keeps what each of them said.
 package explain
 
 import (

@@ -1,6 +1,3 @@
-// Package overview is what a person who watches a cluster sees of it: which GPUs are idle, in use, stranded or out of
-// order, what waits and why, which gangs there are, and what that costs. A Book is fed with objects, by watches or by a
-// test, and answers with a Cluster, which the terminal view, the page in the browser and scripts show.
 package overview
 
 import (

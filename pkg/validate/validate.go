@@ -1,5 +1,3 @@
-// Package validate checks scheduler configurations and manifests before they reach a cluster: strictly, with the line
-// of each fault, and for combinations that are allowed but defeat each other.
 package validate
 
 import (
