@@ -11,7 +11,7 @@ import (
 )
 
 // Ranker is a plugin whose scores rank the classes of nodes. It says what of a node its Filter and Score read, so that
-// they need not be asked for two nodes of which that is equal. Its NormalizeScore must not read the nodes' names.
+// they need not be asked for two nodes for which that is equal. Its NormalizeScore must not read the nodes' names.
 type Ranker interface {
 	fwk.FilterPlugin
 	fwk.ScorePlugin
@@ -45,7 +45,7 @@ type Key struct{ Fixed, All []byte }
 type Judge interface {
 	// Refuses reports whether Filter refuses the nodes of the class.
 	Refuses(class any) bool
-	// Score returns what Score returns for the nodes of the class, of which member is one. PreScore has run.
+	// Score returns what Score returns for the nodes of the class; member is one of them. PreScore has run.
 	Score(class any, member fwk.NodeInfo) (int64, *fwk.Status)
 }
 
