@@ -118,7 +118,7 @@ type search struct {
 	waiting []*unit
 	// units are the pods on nodes by what has to move together, by node.
 	units map[string][]*unit
-	// lost are pods that the scheduler evicts by itself.
+	// lost are pods that the scheduler evicts without the advice.
 	lost map[key]bool
 	// began are the pods that the scheduler binds without any change.
 	began map[key]bool
@@ -203,7 +203,7 @@ func (s *search) try(objects []runtime.Object, f func(*world) error) error {
 	return simulate(s.configuration, objects, s.Now, s.over, f)
 }
 
-// look lets the scheduler run over the snapshot as it is: what it starts or evicts by itself needs no advice.
+// look lets the scheduler run over the snapshot as it is: what it starts or evicts then needs no advice.
 func (s *search) look() error {
 	s.say("running the scheduler on the snapshot: %s, %s", plural.Of(len(s.nodes), "node"), plural.Of(len(s.pods), "pod"))
 	return s.try(s.Objects, func(w *world) error {
