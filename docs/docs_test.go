@@ -242,3 +242,31 @@ func TestCommandsOfThePagesAreKnown(t *testing.T) {
 		t.Errorf("only %d commands were found", checked)
 	}
 }
+
+// paths finds files and folders of the project that pages name from the top, with or without "./". A path after another
+// one, such as k8s.io/kubernetes/pkg/kubelet, is not ours.
+// A word in capitals, such as PLUGIN, stands for any name.
+var (
+	paths        = regexp.MustCompile(`(?:^|[^\w./-])(?:\./)?((?:pkg|test|hack)/[\w./*-]*\w\*?)`)
+	placeholders = regexp.MustCompile(`\b[A-Z]{2,}\b`)
+)
+
+// A page that names a package that has moved leads nowhere.
+func TestPathsThatPagesForReadersOfTheCodeNameExist(t *testing.T) {
+	t.Parallel()
+	checked := 0
+	for name, page := range pages(t) {
+		if name != "CONTRIBUTING.md" && filepath.Dir(name) != filepath.Join("docs", "internals") {
+			continue
+		}
+		for _, path := range paths.FindAllStringSubmatch(page, -1) {
+			checked++
+			if found, err := filepath.Glob(filepath.Join(top, placeholders.ReplaceAllString(path[1], "*"))); err != nil || len(found) == 0 {
+				t.Errorf("%s names %s, which does not exist (%v)", name, path[1], err)
+			}
+		}
+	}
+	if checked < 100 {
+		t.Errorf("only %d paths were found", checked)
+	}
+}

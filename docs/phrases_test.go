@@ -44,42 +44,73 @@ func TestThePagesUsePlainWords(t *testing.T) {
 	}
 }
 
-// The texts are the string literals: help and messages. Comments and tests are left out.
-func TestHelpAndMessagesUsePlainWords(t *testing.T) {
-	t.Parallel()
-	avoided, texts := phrases(t), 0
-	for _, folder := range []string{"cmd", "pkg"} {
+// sources calls check with each Go file below the folders, from the top, that is written by hand.
+func sources(t *testing.T, folders []string, check func(files *token.FileSet, file *ast.File)) {
+	t.Helper()
+	for _, folder := range folders {
 		err := filepath.WalkDir(filepath.Join(top, folder), func(path string, entry fs.DirEntry, err error) error {
-			if err != nil || entry.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
+			if err != nil || entry.IsDir() || filepath.Ext(path) != ".go" {
 				return err
 			}
 			files := token.NewFileSet()
-			file, err := parser.ParseFile(files, path, nil, parser.SkipObjectResolution)
-			if err != nil {
+			file, err := parser.ParseFile(files, path, nil, parser.SkipObjectResolution|parser.ParseComments)
+			if err != nil || ast.IsGenerated(file) {
 				return err
 			}
-			ast.Inspect(file, func(n ast.Node) bool {
-				literal, is := n.(*ast.BasicLit)
-				if !is || literal.Kind != token.STRING {
-					return true
-				}
-				text, err := strconv.Unquote(literal.Value)
-				if err != nil {
-					t.Errorf("%s: %v", files.Position(literal.Pos()), err)
-				}
-				texts++
-				for _, found := range avoided.FindAllString(text, -1) {
-					t.Errorf("%s: %q is in hack/phrases.txt", files.Position(literal.Pos()), found)
-				}
-				return true
-			})
+			check(files, file)
 			return nil
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
+}
+
+// The texts are the string literals: help and messages. Those of tests are left out.
+func TestHelpAndMessagesUsePlainWords(t *testing.T) {
+	t.Parallel()
+	avoided, texts := phrases(t), 0
+	sources(t, []string{"cmd", "pkg"}, func(files *token.FileSet, file *ast.File) {
+		if strings.HasSuffix(files.Position(file.Pos()).Filename, "_test.go") {
+			return
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			literal, is := n.(*ast.BasicLit)
+			if !is || literal.Kind != token.STRING {
+				return true
+			}
+			text, err := strconv.Unquote(literal.Value)
+			if err != nil {
+				t.Errorf("%s: %v", files.Position(literal.Pos()), err)
+			}
+			texts++
+			for _, found := range avoided.FindAllString(text, -1) {
+				t.Errorf("%s: %q is in hack/phrases.txt", files.Position(literal.Pos()), found)
+			}
+			return true
+		})
+	})
 	if texts < 1000 {
 		t.Errorf("%d texts found, want 1,000 or more", texts)
+	}
+}
+
+func TestCommentsUsePlainWords(t *testing.T) {
+	t.Parallel()
+	avoided, comments := phrases(t), 0
+	sources(t, []string{"charts", "cmd", "docs", "hack", "manifests", "pkg", "test"}, func(files *token.FileSet, file *ast.File) {
+		for _, group := range file.Comments {
+			var text strings.Builder
+			for _, line := range group.List {
+				comments++
+				text.WriteString(strings.TrimPrefix(line.Text, "//") + "\n")
+			}
+			for _, found := range avoided.FindAllString(text.String(), -1) {
+				t.Errorf("%s: %q is in hack/phrases.txt", files.Position(group.Pos()), found)
+			}
+		}
+	})
+	if comments < 10_000 {
+		t.Errorf("%d lines of comments found, want 10,000 or more", comments)
 	}
 }

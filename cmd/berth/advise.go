@@ -18,7 +18,7 @@ import (
 	"berth.dev/berth/pkg/schedulerconfig"
 )
 
-// adviseFlags say what to ask and of which cluster.
+// adviseFlags say what to ask, and about what cluster.
 type adviseFlags struct {
 	source
 	target string
@@ -129,7 +129,7 @@ func (f *adviseFlags) run(ctx context.Context, in io.Reader, out, messages io.Wr
 			return badInput(fmt.Errorf("--for: %w", err))
 		}
 	}
-	quietly()
+	silenceLogs()
 	configuration, err := f.configuration(ctx, messages)
 	if err != nil {
 		return err

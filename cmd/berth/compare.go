@@ -59,7 +59,7 @@ be used, 1 for any other error.`,
   berth compare --a old.yaml --b new.yaml --dump cluster.dump --rebind --fail-if 'cost>+2%' --fail-if 'pending>0'`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			quietly()
+			silenceLogs()
 			return runCompare(cmd.Context(), &flags, cmd.Flags(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}

@@ -38,7 +38,7 @@ func completeProfiles(cmd *cobra.Command, _ []string, _ string) ([]string, cobra
 			given = f.Value.String()
 		}
 	}
-	quietly()
+	silenceLogs()
 	configuration, err := loadNamed(given)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp

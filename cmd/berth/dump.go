@@ -52,7 +52,7 @@ Exit status: 0 when the file is complete, 2 for a file or flag that cannot be us
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var keys *gpuview.Keys
 			if hashNames {
-				quietly()
+				silenceLogs()
 				from := source{cluster: cluster, schedulerConfig: schedulerConfig}
 				configuration, err := from.configuration(cmd.Context(), cmd.ErrOrStderr())
 				if err != nil {
@@ -94,7 +94,7 @@ func takeDump(ctx context.Context, cluster clusterFlags, file string, hashed *gp
 		fmt.Fprintf(progress, "left out: %s\n", kind)
 	}
 	size := ""
-	if taken.Bytes > 0 { // of a pipe nobody knows
+	if taken.Bytes > 0 { // a pipe has no known length
 		size = fmt.Sprintf(", %d KiB", (taken.Bytes+1023)/1024)
 	}
 	fmt.Fprintf(progress, "%s: %s%s\n", file, plural.Of(taken.Objects, "object"), size)

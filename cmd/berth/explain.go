@@ -129,7 +129,7 @@ func (f *explainFlags) run(ctx context.Context, target explain.Target, out, prog
 	if err := f.check(target); err != nil {
 		return badInput(err)
 	}
-	quietly()
+	silenceLogs()
 	if f.atDecision {
 		return f.explainPast(ctx, target, out, progress)
 	}

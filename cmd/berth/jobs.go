@@ -60,7 +60,7 @@ Exit status: 0 when the list was printed, 2 for a flag that cannot be used, 1 fo
 }
 
 func (f *jobsFlags) run(ctx context.Context, out io.Writer) error {
-	quietly()
+	silenceLogs()
 	config, err := f.cluster.restConfig()
 	if err != nil {
 		return err

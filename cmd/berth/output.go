@@ -82,9 +82,9 @@ func stepPrinter(out io.Writer) func(step string) {
 	return func(step string) { line.Keep(fmt.Sprintf("%5.1fs  %s", time.Since(begin).Seconds(), step)) }
 }
 
-// quietly keeps what the scheduler logs off the terminal: its answers are what counts, and a failure comes back as an error.
-// Neither does it make a logger of its own then for each node that it looks at.
-func quietly() {
+// silenceLogs keeps what the scheduler logs off the terminal: its answers are what counts, and a failure comes back as
+// an error. Neither does it make a logger of its own then for each node that it looks at.
+func silenceLogs() {
 	klog.EnableContextualLogging(false)
 	klog.SetLoggerWithOptions(klog.Logger{}, klog.ContextualLogger(true))
 }

@@ -29,7 +29,7 @@ func runPart(ctx context.Context, c *schedulerconfig.Configuration, in replay.In
 	return separate.Finish(out, result)
 }
 
-// newPool runs so many replays at once with this executable.
+// newPool runs up to n replays at once with this executable.
 func newPool(atOnce int) (*separate.Pool, error) {
 	executable, err := os.Executable()
 	if err != nil {

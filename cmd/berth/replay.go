@@ -126,7 +126,7 @@ Exit status: 0 when the replay ran to its end, 2 for a file that cannot be used,
   berth dump --file cluster.dump && berth replay --config new.yaml --dump cluster.dump --rebind`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			quietly()
+			silenceLogs()
 			input, err := in.load()
 			if err != nil {
 				return err

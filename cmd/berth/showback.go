@@ -54,7 +54,7 @@ Exit status: 0 when it ran to its end, 2 for a file or flag that cannot be used,
   berth showback --prometheus https://prometheus.example.com --by label=team`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			quietly()
+			silenceLogs()
 			if err := flags.metrics.refuse(cmd.Flags()); err != nil {
 				return err
 			}

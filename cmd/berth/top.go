@@ -36,7 +36,7 @@ func (f *watchFlags) addTo(cmd *cobra.Command) {
 
 // watch reads the cluster, and follows it until ctx ends. It also returns the configuration by which it reads.
 func (f *watchFlags) watch(ctx context.Context, messages io.Writer) (*overview.Watcher, *schedulerconfig.Configuration, error) {
-	quietly()
+	silenceLogs()
 	from := source{cluster: f.cluster, schedulerConfig: f.schedulerConfig}
 	configuration, err := from.configuration(ctx, messages)
 	if err != nil {

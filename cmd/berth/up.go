@@ -114,7 +114,7 @@ func addDirFlag(cmd *cobra.Command, dir *string) {
 
 func up(ctx context.Context, out, progress io.Writer, opts sandbox.Options, foreground bool) error {
 	if opts.SchedulerConfig != "" {
-		quietly()
+		silenceLogs()
 		// A path of its own name even where that is one of the names that stand for a configuration.
 		path, err := filepath.Abs(opts.SchedulerConfig)
 		if err == nil {

@@ -104,7 +104,7 @@ type validateFlags struct {
 const rightsMissing = 3
 
 func runValidate(ctx context.Context, files []string, flags validateFlags, out io.Writer) error {
-	quietly()
+	silenceLogs()
 	report := &validate.Report{}
 	for _, path := range files {
 		if err := validateFile(report, path); err != nil {

@@ -35,8 +35,8 @@ import (
 
 func TestMain(m *testing.M) {
 	command.DropLinkedFlags()
-	// The tests run several commands in one process, of which each sets up what logs alike. It is done before them, as it is not made to
-	// be done while others log.
+	// The tests run several commands in one process; each sets up logging in the same way. It is done before them, as
+	// it is not made to be done while others log.
 	logsapi.ReapplyHandling = logsapi.ReapplyHandlingIgnoreUnchanged
 	if err := logsapi.ValidateAndApply(logsapi.NewLoggingConfiguration(), nil); err != nil {
 		panic(err)

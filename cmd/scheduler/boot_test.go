@@ -149,7 +149,7 @@ func stockConfiguration(t *testing.T) string {
 	return file
 }
 
-// A profile in which one plugin refuses to sign schedules every pod by itself, however alike they are.
+// A profile in which one plugin refuses to sign schedules every pod alone, however alike they are.
 func TestEveryShippedProfileBatchesIdenticalPods(t *testing.T) {
 	member := func(name string) *v1.Pod {
 		return st.MakePod().Name(name).UID(name).Namespace("default").Label("job-completion-index", name).

@@ -70,7 +70,7 @@ type ownFlags struct {
 	decisions int
 }
 
-// remember lets the scheduler keep and serve so many decisions and failed attempts.
+// remember lets the scheduler keep and serve the last decisions and failed attempts, up to a number.
 func remember(sched *scheduler.Scheduler, most int) error {
 	if most == 0 {
 		return nil

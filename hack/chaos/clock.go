@@ -24,8 +24,8 @@ const clockEnv = "BERTH_CHAOS_CLOCK"
 //go:embed _time/steps.go
 var steps []byte
 
-// A static binary takes the time from the kernel, and the kernel's clock is everybody's. So the package time of the
-// processes under test is another one: before each reading of the wall clock it adds what a file says.
+// A static binary takes the time from the kernel, and all processes share the kernel's clock. So the package time of
+// the processes under test is another one: before each reading of the wall clock it adds what a file says.
 const (
 	readsClock = "\tsec, nsec, mono := runtimeNow()\n"
 	stepsIt    = "\tsec, nsec = stepped(sec, nsec)\n"

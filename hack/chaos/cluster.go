@@ -45,7 +45,7 @@ func quotaFor(soak bool) int64 {
 	return roundQuota
 }
 
-// scaleFor is how many times the smallest cluster has to be there for so many pods a second: for a while more pods may
+// scaleFor is how many times the smallest cluster is needed for a number of pods a second: for a while more pods may
 // come than fit, for a soak they must not.
 func scaleFor(podsPerSecond float64, soak bool) int {
 	perCluster := 14.0
@@ -66,7 +66,7 @@ func nodesFile(scale int) string {
 `, scale*wholeNodes, wholeGPUs, wholeGPUs, scale*sharedNodes, sharedGPUs, sharedGPUs, scale*2)
 }
 
-// cluster is a sandbox of which etcd and the API server are processes of their own, and two schedulers behind a proxy.
+// cluster is a sandbox with etcd and the API server as processes of their own, and two schedulers behind a proxy.
 type cluster struct {
 	dir, binary  string
 	clocks       clocks

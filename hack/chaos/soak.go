@@ -154,8 +154,8 @@ func (c *cluster) soak(ctx context.Context, o options, r *report, out io.Writer)
 	return ctx.Err()
 }
 
-// surge adds a gang of three in four of the whole nodes, for which others have to make way. The load by itself finds
-// room for all.
+// surge adds a gang of three in four of the whole nodes, for which others have to make way. Without faults, the load
+// fits.
 func (c *cluster) surge() {
 	c.load.add(&job{name: fmt.Sprintf("surge-%d", time.Now().UnixNano()), gang: true, size: c.scale * wholeNodes * 3 / 4,
 		gpus: wholeGPUs, milliCPU: 500,

@@ -240,8 +240,8 @@ func (g *generator) maintain(node string) {
 }
 
 // needing makes a most important gang that cannot start without this node, which is shut: each of its members takes
-// more than half of it, and there are as many as it and the open nodes, of its zone or all, have room for if nothing
-// else runs. It reports false if they would be too many.
+// more than half of it, and it has exactly the members that fit on this node and the open ones, of its zone or all, if
+// nothing else runs. It reports false if they would be too many.
 func (g *generator) needing(node string) bool {
 	lacks := g.made[node]
 	if lacks == nil || g.gone[node] {

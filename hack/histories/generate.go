@@ -16,16 +16,16 @@ type generator struct {
 	out    *History
 	models []string
 	zones  []string
-	// modes are those that nodes may have, of which one is chosen, and "" for one without GPUs.
+	// modes are those that nodes may have, one each, and "" for one without GPUs.
 	modes []string
 	// local is set if nodes have volumes.
 	local bool
 	// profiles are those that pods may name, none in most histories.
 	profiles []string
-	// pods, gated, gangs and nodes that were made, of which some may be gone.
+	// pods, gated, gangs and nodes that were made; some may be gone.
 	pods, gated, gangs, nodes []string
 	made                      map[string]*Node
-	// shut are the nodes that take no pods for now, gone those that were removed.
+	// shut are the nodes that are unschedulable for now, gone those that were removed.
 	shut, gone map[string]bool
 	// members of each gang as they were made first.
 	members map[string][]Pod
@@ -276,8 +276,8 @@ func (g *generator) change() {
 	}
 }
 
-// gang makes a PodGroup and its pods: alike or odd, as many as its minimum or more, sometimes fewer, sometimes with
-// roles, and the pods may come first.
+// gang makes a PodGroup and its pods: alike or odd, its minimum or more, sometimes fewer, sometimes with roles, and the
+// pods may come first.
 func (g *generator) gang() {
 	like := g.pod()
 	g.forgetLast(like) // it is the pattern of the members only
@@ -292,7 +292,7 @@ func (g *generator) forgetLast(p *Pod) {
 	}
 }
 
-// gangOf makes a gang of pods like this one, of which so many have to start together, and returns its name.
+// gangOf makes a gang of pods like this one with a minimum, and returns its name.
 func (g *generator) gangOf(like *Pod, minimum int) string {
 	gang := &Gang{Name: fmt.Sprintf("g%d", len(g.gangs)), MinMember: minimum, OneZone: g.one(1, 6)}
 	if like.ClaimedGPUs > 0 { // a plan that is wrong about devices is made good by the next, unless it took the wrong zone

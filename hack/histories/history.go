@@ -106,7 +106,7 @@ type Gang struct {
 	TimeoutSeconds int64  `json:"timeoutSeconds,omitempty"`
 	// OneZone requires all members to be in the same zone.
 	OneZone bool `json:"oneZone,omitempty"`
-	// Job is set if it is a Job, of which MinMember is the parallelism.
+	// Job is set if it is a Job; MinMember is then its parallelism.
 	Job bool `json:"job,omitempty"`
 }
 

@@ -161,7 +161,7 @@ func replayFile(ctx context.Context, o options, out io.Writer) (int, error) {
 	return 1, nil
 }
 
-// search lives through all seeds, in batches of which each is a process, and shortens what shows a fault.
+// search lives through all seeds, in batches, one process each, and shortens what shows a fault.
 func search(ctx context.Context, o options, out io.Writer) (int, error) {
 	const batch = 20
 	began := time.Now()

@@ -28,7 +28,7 @@ type team struct {
 	minimum invariants.Minimum
 	// oneZone is set if all members have to be in the same zone, and near if it is by an affinity of theirs.
 	oneZone, near bool
-	// pending are the members that can be placed, and waiting also those of which the account does not know where.
+	// pending are the members that can be placed, and waiting also those for which the account does not know a place.
 	pending, waiting, bound []*v1.Pod
 	// neighbours are bound pods that have left the gang and that members still have to be near.
 	neighbours   []*v1.Pod
@@ -181,7 +181,7 @@ func (t *team) priority() int32 {
 }
 
 // promisedTo returns the gangs to which something may be promised: those that wait, those that lack members while
-// others are bound, and those of which a scheduler that was restarted cannot know that they have started.
+// others are bound, and those that have started without the knowledge of a restarted scheduler.
 func promisedTo(teams map[string]*team) map[string]bool {
 	gangs := map[string]bool{}
 	for name, t := range teams {
@@ -282,7 +282,7 @@ func (w *world) teams() (map[string]*team, []*v1.Pod) {
 }
 
 // placeable reports whether the account knows where the pod can go. Devices and volumes that it has already say where
-// it has to, and the gang of which it wants to be near if it has left that.
+// it has to, and so does the gang that it wants to be near if it has left that.
 func (w *world) placeable(pod *v1.Pod) bool {
 	p := w.made[pod.Name]
 	if p.Near && pod.Labels[nearLabel] != invariants.GangOf(pod) {

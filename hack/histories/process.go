@@ -78,7 +78,7 @@ func faultIn(line string) *invariants.Fault {
 	return &invariants.Fault{Kind: kind, Detail: detail}
 }
 
-// spawn runs this program as a child. crash is the end of what it said if it ended in another way than by itself.
+// spawn runs this program as a child. crash is the end of what it said if it did not end of its own accord.
 func spawn(ctx context.Context, o options, args ...string) (output []byte, crash string, err error) {
 	self, err := os.Executable()
 	if err != nil {

@@ -36,8 +36,8 @@ func newWeather(h *History) *weather {
 }
 
 // underWay is how long it takes at most from the decision about a pod, which may be made before an event that is late,
-// to its binding: the scheduler writes devices, claims and nominations before, each of which may be late and its
-// answer, too.
+// to its binding: the scheduler writes devices, claims and nominations before, and each request and its answer may be
+// late.
 func (w *weather) underWay() time.Duration {
 	longest := 100*time.Millisecond + 10*w.maxDelay
 	if w.lostPercent > 0 {

@@ -69,7 +69,7 @@ type world struct {
 	stop     func()
 	made     map[string]*Pod
 	returned int
-	// goneJobs are those of which pods are left.
+	// goneJobs are deleted jobs with pods that are left.
 	goneJobs []goneJob
 	// evicted is when the scheduler evicted a pod last, evictions how often it has.
 	evicted   time.Time

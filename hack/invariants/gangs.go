@@ -78,7 +78,7 @@ func minMember(group *unstructured.Unstructured) int64 {
 	return n
 }
 
-// started keeps since when a gang is bound in part, of which a member was bound.
+// started keeps since when the gang of a member that was bound is bound in part.
 func (c *Checker) started(gang string, pod *v1.Pod) {
 	group := c.groups[gang]
 	if group == nil {
@@ -115,7 +115,7 @@ func (c *Checker) closes() {
 }
 
 // sharesOrClaims says whether members ask for devices that cannot be kept for one whose binding failed
-// (docs/internals/gangs.md).
+// (docs/internals/gangs-theory.md).
 func (c *Checker) sharesOrClaims(gang string) bool {
 	numbered := false
 	for _, node := range c.nodes {
@@ -236,7 +236,8 @@ func Evicted(pod *v1.Pod) bool {
 	})
 }
 
-// follow keeps which gangs have begun: until none of their members runs, unless as many as they need have succeeded.
+// follow keeps which gangs have begun: until none of their members runs, unless enough for their minimum have
+// succeeded.
 func (c *Checker) follow(gang string) {
 	group, runs := c.groups[gang], len(c.running(gang)) > 0
 	switch {

@@ -31,6 +31,7 @@ type picture func(ctx context.Context, scratch string) (map[string][]byte, error
 var pictures = map[string]picture{
 	"parts":     drawn("parts.svg", parts),
 	"profiles":  drawn("profiles.svg", profiles),
+	"rooms":     drawn("gang-rooms.svg", rooms),
 	"gang":      gangPicture,
 	"dashboard": dashboardPicture,
 	"compare":   comparePicture,

@@ -22,13 +22,13 @@ const top = "../.."
 
 func TestTheDrawingsAreThoseOfTheProgram(t *testing.T) {
 	t.Parallel()
-	for file, want := range map[string]string{"parts.svg": parts(), "profiles.svg": profiles()} {
+	for file, want := range map[string]string{"parts.svg": parts(), "profiles.svg": profiles(), "gang-rooms.svg": rooms()} {
 		got, err := os.ReadFile(filepath.Join(top, folder, file))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(want, string(got)); diff != "" {
-			t.Errorf("%s is old; run make pictures PICTURES=\"parts profiles\" (-want +got):\n%s", file, diff)
+			t.Errorf("%s is old; run make pictures PICTURES=\"parts profiles rooms\" (-want +got):\n%s", file, diff)
 		}
 	}
 }
@@ -37,7 +37,7 @@ func TestTheDrawingsAreThoseOfTheProgram(t *testing.T) {
 func TestThePicturesAreOnPages(t *testing.T) {
 	t.Parallel()
 	var pages bytes.Buffer
-	for _, pattern := range []string{"*.md", "docs/*.md"} {
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/internals/*.md"} {
 		paths, err := filepath.Glob(filepath.Join(top, pattern))
 		if err != nil {
 			t.Fatal(err)
@@ -66,7 +66,7 @@ func TestThePicturesAreOnPages(t *testing.T) {
 			t.Errorf("%s has %d bytes, more than %d", file.Name(), info.Size(), largest)
 		}
 	}
-	if len(files) != 6 {
+	if len(files) != 7 {
 		t.Errorf("there are %d pictures", len(files))
 	}
 }
@@ -131,7 +131,9 @@ func TestTheTimeLineOfAGang(t *testing.T) {
 func TestDrawingsAreWhole(t *testing.T) {
 	t.Parallel()
 	const letterWidth = 6.0 // about
-	for name, drawn := range map[string]string{"parts": parts(), "profiles": profiles(), "gang": drawGang(testRun())} {
+	for name, drawn := range map[string]string{
+		"parts": parts(), "profiles": profiles(), "rooms": rooms(), "gang": drawGang(testRun()),
+	} {
 		decoder, attribute, width := xml.NewDecoder(strings.NewReader(drawn)), map[string]string{}, 0.0
 		for {
 			token, err := decoder.Token()
@@ -174,7 +176,7 @@ func TestDrawingsAreWhole(t *testing.T) {
 
 func TestAnUnknownPictureIsRefused(t *testing.T) {
 	t.Parallel()
-	want := `picture "part": must be one of compare, dashboard, gang, parts, profiles`
+	want := `picture "part": must be one of compare, dashboard, gang, parts, profiles, rooms`
 	if err := run(t.Context(), []string{"part"}); err == nil || err.Error() != want {
 		t.Errorf("got error %v, want %s", err, want)
 	}

@@ -93,7 +93,8 @@ func TestWhatAPodIsPromised(t *testing.T) {
 	}
 }
 
-// Members of a gang are planned on the snapshot one after the other: each of them takes an address, and nobody else notices.
+// Members of a gang are planned on the snapshot one after the other: each of them takes an address, and no other pod
+// notices.
 func TestPodsThatArePlannedTogetherTakeDifferentAddresses(t *testing.T) {
 	t.Parallel()
 	var l Ledger

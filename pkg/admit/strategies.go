@@ -67,7 +67,7 @@ import (
 	"k8s.io/kubernetes/pkg/registry/storage/storageclass"
 )
 
-// strategies are what the API server does before it stores an object. Kinds that nobody writes manifests of are left
+// strategies are what the API server does before it stores an object. Kinds for which no manifests are written are left
 // out.
 var strategies = map[schema.GroupKind]rest.RESTCreateStrategy{
 	core.Kind("ConfigMap"):             configmap.Strategy,

@@ -1,7 +1,3 @@
-// Package advise says what would help a cluster now: which pods to move so that pending work starts or a node can be
-// given back, what one more node of a known kind would let start, and which requests leave GPUs without the CPU or
-// memory to use them. What it says of placements it has seen: each answer is a run of the real scheduler, with its
-// configuration, over the cluster in memory and with the change applied.
 package advise
 
 import (
@@ -122,7 +118,7 @@ type search struct {
 	waiting []*unit
 	// units are the pods on nodes by what has to move together, by node.
 	units map[string][]*unit
-	// lost are pods that the scheduler evicts by itself.
+	// lost are pods that the scheduler evicts without the advice.
 	lost map[key]bool
 	// began are the pods that the scheduler binds without any change.
 	began map[key]bool
@@ -207,7 +203,7 @@ func (s *search) try(objects []runtime.Object, f func(*world) error) error {
 	return simulate(s.configuration, objects, s.Now, s.over, f)
 }
 
-// look lets the scheduler run over the snapshot as it is: what it starts or evicts by itself needs no advice.
+// look lets the scheduler run over the snapshot as it is: what it starts or evicts then needs no advice.
 func (s *search) look() error {
 	s.say("running the scheduler on the snapshot: %s, %s", plural.Of(len(s.nodes), "node"), plural.Of(len(s.pods), "pod"))
 	return s.try(s.Objects, func(w *world) error {

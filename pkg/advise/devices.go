@@ -14,7 +14,7 @@ import (
 // counts are numbers of devices by driver.
 type counts map[string]int
 
-// has says whether the counts hold others so many times.
+// has says whether the counts hold others n times.
 func (c counts) has(others counts, times int) bool {
 	for driver, n := range others {
 		if n*times > c[driver] {

@@ -23,7 +23,7 @@ func sharing(n *v1.Node) *v1.Node {
 	return n
 }
 
-// share asks for so many thousandths of a GPU; a pod on a node has them of GPU 0, and a record of that.
+// share asks for a number of thousandths of a GPU; a pod on a node has them of GPU 0, and a record of that.
 func share(milli int) func(*v1.Pod) {
 	return func(p *v1.Pod) {
 		for _, list := range []v1.ResourceList{p.Spec.Containers[0].Resources.Requests, p.Spec.Containers[0].Resources.Limits} {
@@ -48,7 +48,7 @@ func inOneRack(p *v1.Pod) {
 	p.Annotations = map[string]string{"berth.dev/topology-required": "topology.kubernetes.io/rack"}
 }
 
-// gangOf makes the pod one of the gang g of so many.
+// gangOf makes the pod a member of the gang g with a minimum.
 func gangOf(members string) func(*v1.Pod) {
 	return func(p *v1.Pod) {
 		p.Labels["pod-group.scheduling.sigs.k8s.io/name"], p.Labels["pod-group.scheduling.sigs.k8s.io/min-available"] = "g", members

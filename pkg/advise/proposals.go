@@ -10,8 +10,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// proposals are sets of rooms that may be enough for so many pods, those that move fewest pods first, up to one more
-// than are ever tried.
+// proposals are sets of rooms that may be enough for the pods, those that move fewest pods first, up to one more than
+// are ever tried.
 type proposals struct {
 	needs int
 	// single says that room for one pod is looked for.
@@ -100,7 +100,7 @@ type scan struct {
 	trials []*trial
 	// movable are the units of each node that are not known to have to stay.
 	movable [][]*unit
-	// settled are nodes of which rooms were found, and searches is how often they were looked for again.
+	// settled are nodes whose rooms were found, and searches is how often they were looked for again.
 	settled  []bool
 	searches []int
 	queue    queue
@@ -189,7 +189,7 @@ func (y *scan) push(i int, rooms []room) {
 	}
 }
 
-// of are the rooms of a node that move so many units.
+// of are the rooms of a node by the number of units that they move.
 func (y *scan) of(i, size int) []room {
 	t := y.trials[i]
 	if y.out.single {

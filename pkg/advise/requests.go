@@ -182,7 +182,7 @@ func judge(pod *v1.Pod, h *host, resource int, waiting bool) (*Request, int64) {
 		n := min(has/wants, gpus/asked.MilliGPU)
 		freeGPU, free = gpus-n*asked.MilliGPU, has-n*wants
 	}
-	// What is left serves so many GPUs at the share of the node.
+	// What is left serves this number of GPUs at the share of the node.
 	stranded := (freeGPU - max(free, 0)*gpus/has) / gpu.WholeMilli
 	if stranded < 1 && (!waiting || wants <= has) {
 		return nil, 0

@@ -27,8 +27,8 @@ const (
 	setsOfNode = 2
 )
 
-// room is a way to make room on a node: the filters of the profile accept so many pods there once the units are gone.
-// With no units it is room that is there.
+// room is a way to make room on a node: the filters of the profile accept a number of pods there once the units are
+// gone. With no units it is room that is there.
 type room struct {
 	node  string
 	hosts int
@@ -84,7 +84,7 @@ func highest(r room) int32 {
 	return highest
 }
 
-// one are ways to make room for one of the pods by moving so many units. Those of one unit are asked for first.
+// one are ways to make room for one of the pods by moving a number of units. Those of one unit are asked for first.
 func (t *trial) one(movable []*unit, size int) []room {
 	if t.fitting || size > len(movable) {
 		return nil
@@ -138,7 +138,7 @@ func pick(units []*unit, set []int) []*unit {
 	return chosen
 }
 
-// eachSet calls f with every set of so many of n things, until it returns false.
+// eachSet calls f with every set of k of n things, until it returns false.
 func eachSet(n, size int, f func(set []int) bool) {
 	set := make([]int, size)
 	var from func(at, first int) bool
@@ -208,13 +208,13 @@ func (t *trial) without(units []*unit) *trial {
 	return &out
 }
 
-// fits is how many of the pods fit, up to so many.
+// fits is how many of the pods fit, up to a number.
 func (t *trial) fits(most int) int {
 	n, _ := t.fill(most)
 	return n
 }
 
-// fill puts up to so many of the pods on the node and returns how many these are, and the node with them.
+// fill puts pods on the node, up to a number, and returns how many these are, and the node with them.
 func (t *trial) fill(most int) (int, fwk.NodeInfo) {
 	state, info := t.state, t.info
 	for n := range most {

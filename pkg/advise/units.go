@@ -33,7 +33,7 @@ type unit struct {
 	Pods []*v1.Pod
 	// Needs is how many of the waiting pods have to start.
 	Needs int
-	// Levels are the node labels of which the pods of a waiting gang must share the values.
+	// Levels are the node labels whose values the pods of a waiting gang must share.
 	Levels []string
 	// Held says why the scheduler does not even try a waiting unit, Fixed why a running one cannot be moved.
 	Held, Fixed string
@@ -91,7 +91,7 @@ func (t Target) choose(waiting []*unit) ([]*unit, error) {
 type membership struct {
 	id      gang.ID
 	minimum int
-	// levels are the node labels of which all members must share the values.
+	// levels are the node labels whose values all members must share.
 	levels []string
 }
 
@@ -205,8 +205,8 @@ func gather(gangs map[gang.ID]*unit, id gang.ID, pod *v1.Pod) *unit {
 	return nil
 }
 
-// findMovable keeps the running units by node. A gang moves as a whole, unless so many more members run than have to
-// that one of them can leave.
+// findMovable keeps the running units by node. A gang moves as a whole, unless enough members run beyond the minimum
+// for one to leave.
 func (s *search) findMovable(w *world, alone []*unit, gangs map[gang.ID]*unit, minimum map[gang.ID]int) {
 	for id, u := range gangs {
 		if m := minimum[id]; m > 0 && len(u.Pods) > m {

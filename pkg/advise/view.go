@@ -33,7 +33,7 @@ type view struct {
 	devices       *devices
 	// free are the nodes that have the amounts free, by what is asked for.
 	free map[string][]int
-	// hosts are two of the nodes that accept a class of pods as they are, or as many as there are.
+	// hosts are two of the nodes that accept a class of pods as they are, or fewer if there are not two.
 	hosts map[string][]string
 	// spacious says of a unit that each of its pods finds its amounts on another node, movable that filters accept it
 	// there, too.
@@ -75,8 +75,8 @@ func (v *view) maySpare(u *unit) bool {
 	return may
 }
 
-// canMove says whether each pod of a unit fits some other node as the cluster is. A unit of which one does not is not
-// worth a run.
+// canMove says whether each pod of a unit fits some other node as the cluster is. A unit with a pod that does not is
+// not worth a run.
 func (v *view) canMove(u *unit) bool {
 	can, known := v.movable[u]
 	if !known {

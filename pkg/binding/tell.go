@@ -33,9 +33,9 @@ type Message struct {
 	Subresources []string
 }
 
-// Tell writes a message to a pod of a scheduling cycle, of which the informer has seen the given version, nil if the
-// pod is gone. It words the message again when the pod has changed. It fails with a BoundError if there is something to
-// write and the pod is bound.
+// Tell writes a message to a pod of a scheduling cycle. seen is the version that the informer has, nil if the pod is
+// gone. It words the message again when the pod has changed. It fails with a BoundError if there is something to write
+// and the pod is bound.
 func Tell(ctx context.Context, pods corev1client.PodInterface, pod, seen *v1.Pod, m Message) error {
 	newest := seen
 	if newest == nil {

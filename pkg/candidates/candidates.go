@@ -1,10 +1,3 @@
-// Package candidates lets a profile look at the best nodes first, so that most plugins see a few nodes instead of all.
-//
-// Most nodes of a large cluster are in the same few states. The plugins of ours that score are asked once for each such
-// class of nodes, the filters run on nodes of the best classes until enough nodes pass, and the framework is given
-// these nodes as the result of PreFilter. Stock filters and scores then run on tens of nodes instead of thousands, and
-// the node that wins is one that would have won among all. A cycle in which that is not sure looks at all nodes as
-// ever.
 package candidates
 
 import (
@@ -18,7 +11,7 @@ import (
 )
 
 // Ranker is a plugin whose scores rank the classes of nodes. It says what of a node its Filter and Score read, so that
-// they need not be asked for two nodes of which that is equal. Its NormalizeScore must not read the nodes' names.
+// they need not be asked for two nodes for which that is equal. Its NormalizeScore must not read the nodes' names.
 type Ranker interface {
 	fwk.FilterPlugin
 	fwk.ScorePlugin
@@ -52,7 +45,7 @@ type Key struct{ Fixed, All []byte }
 type Judge interface {
 	// Refuses reports whether Filter refuses the nodes of the class.
 	Refuses(class any) bool
-	// Score returns what Score returns for the nodes of the class, of which member is one. PreScore has run.
+	// Score returns what Score returns for the nodes of the class; member is one of them. PreScore has run.
 	Score(class any, member fwk.NodeInfo) (int64, *fwk.Status)
 }
 

@@ -40,7 +40,7 @@ type index struct {
 	parts   []varieties
 	// kinds are what PreScore of each ranker tells apart: coarser than the varieties of its part.
 	kinds []varieties
-	// classes by number, of which free are not in use.
+	// classes by number; free are the numbers not in use.
 	classes []class
 	free    []int32
 	byKey   map[string]int32
@@ -76,7 +76,7 @@ type class struct {
 // amounts are thousandths of a CPU, and bytes.
 type amounts struct{ milliCPU, memory, storage int64 }
 
-// below says whether something is asked for of which there is less.
+// below says whether more of something is asked for than there is.
 func (a amounts) below(asked amounts) bool {
 	return asked.milliCPU > max(a.milliCPU, 0) || asked.memory > max(a.memory, 0) || asked.storage > max(a.storage, 0)
 }

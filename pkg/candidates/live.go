@@ -54,7 +54,7 @@ func (r *ranking) selected(at int32) bool {
 	return r.selector == nil || r.selector.Filter(r.ctx, r.state, r.pod, r.index.slots[at].info).IsSuccess()
 }
 
-// ask says whether nodes with a variety of a part, of which member is one, may take the pod.
+// ask says whether nodes with a variety of a part may take the pod; member is one of them.
 func (r *ranking) ask(part int, variety, member int32) answer {
 	skipped, info := r.state.GetSkipFilterPlugins(), r.index.slots[member].info
 	no := false

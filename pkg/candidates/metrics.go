@@ -22,7 +22,7 @@ const (
 	chosen outcome = "chosen_by_plugin"
 	// notByClass: a plugin of ours reads more of nodes than their class.
 	notByClass outcome = "more_than_class"
-	// otherScore: a score plugin of which nothing is known has a say.
+	// otherScore: an unknown score plugin has a say.
 	otherScore outcome = "other_score"
 	// noneFits: no node passes, so that the reasons of all are asked for.
 	noneFits outcome = "none_fits"

@@ -57,8 +57,8 @@ func (r *ranking) passes(e *ranked, after iter.Seq[*ranked]) bool {
 	return false
 }
 
-// ahead filters nodes before they are asked for, as many as have failed so far: what turns out not to be asked for is
-// no more work than what was.
+// ahead filters nodes before they are asked for, one for each that has failed so far: what turns out not to be asked
+// for is no more work than what was.
 func (r *ranking) ahead(e *ranked, after iter.Seq[*ranked]) {
 	r.aheadAt = r.failures
 	r.nodes = r.nodes[:0]
@@ -83,7 +83,7 @@ func (r *ranking) ahead(e *ranked, after iter.Seq[*ranked]) {
 	clear(r.statuses)
 }
 
-// await adds the nodes of a class of which it is not known whether they pass.
+// await adds the nodes of a class for which it is not known whether they pass.
 func (r *ranking) await(e *ranked) {
 	if e.node != none {
 		return

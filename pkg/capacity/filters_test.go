@@ -16,7 +16,7 @@ import (
 	"berth.dev/berth/pkg/profiles"
 )
 
-// filtering is a profile with some filters, of which fit compares requests.
+// filtering is a profile with some filters; fit compares requests.
 type filtering struct {
 	framework.Framework
 	filters []string

@@ -39,7 +39,7 @@ type Index struct {
 	nodes  []*nodeEntry
 	unused []int
 	byName map[string]*nodeEntry
-	// present counts the nodes that exist, as opposed to those of which only pods are known.
+	// present counts the nodes that exist, as opposed to those known only by their pods.
 	present int
 	// dirty holds the nodes that have changed since the shapes were last brought up to date.
 	dirty []*nodeEntry

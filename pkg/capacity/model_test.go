@@ -127,7 +127,7 @@ func uses(pod *v1.Pod) bool {
 	return pod != nil && pod.Spec.NodeName != "" && pod.Status.Phase != v1.PodSucceeded && pod.Status.Phase != v1.PodFailed
 }
 
-// withoutZeros returns the node without resources of which it offers nothing; all else that the model varies matters.
+// withoutZeros returns the node without resources that it offers none of; all else that the model varies matters.
 func withoutZeros(node *v1.Node) *v1.Node {
 	node = node.DeepCopy()
 	for _, list := range []v1.ResourceList{node.Status.Capacity, node.Status.Allocatable} {

@@ -196,8 +196,8 @@ func (x *Index) Answer() {
 	x.answered = x.asked
 }
 
-// FreedUnseen reports whether something came free on the node that no look at gangs has answered yet, or of which only
-// the scheduler knows, which has these pods there.
+// FreedUnseen reports whether something came free on the node that no look at gangs has answered yet, or that only the
+// scheduler knows of, which has these pods there.
 func (x *Index) FreedUnseen(node string, pods []fwk.PodInfo) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()

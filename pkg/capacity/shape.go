@@ -211,7 +211,7 @@ func (x *Index) bounds(asks []ask) []bound {
 	return out
 }
 
-// tightness is lower for resources of which nodes have few.
+// tightness is lower for resources that nodes have few of.
 func (x *Index) tightness(b bound) int {
 	switch x.resources[b.Resource] {
 	case v1.ResourcePods:
@@ -291,8 +291,8 @@ func slotsOnEmpty(bounds []bound, has []int64) int64 {
 	return slots
 }
 
-// limit returns how many of so many pods fit into what is free. Most bounds do not limit what tighter ones before them
-// leave, and a multiplication tells that for much less than a division costs.
+// limit returns how many pods fit into what is free, up to a number. Most bounds do not limit what tighter ones before
+// them leave, and a multiplication tells that for much less than a division costs.
 func (b *bound) limit(slots, free int64) int64 {
 	if free < b.Amount {
 		return 0

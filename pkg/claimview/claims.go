@@ -37,8 +37,8 @@ const (
 	// nodes. Its search is exhaustive: partitions that do not fit together keep it busy for years. The scheduler's own
 	// filter waits for ten seconds.
 	searchNodeWithin, searchKindsWithin = 200 * time.Millisecond, time.Second
-	// maxLate is how many nodes are searched in vain for one pod, and lateFor how long claims are not tried again for
-	// which there was not enough time.
+	// maxLate is how many nodes are searched without success for one pod, and lateFor how long claims are not tried
+	// again for which there was not enough time.
 	maxLate, lateFor = 10, 10 * time.Second
 	// epochOfAtLeast is how long an epoch lasts at least.
 	epochOfAtLeast = 10 * time.Second
@@ -55,7 +55,7 @@ type GPUs struct {
 	compiled *cel.Cache
 	// nodeWithin and kindsWithin bound searches, of one node and of all kinds of nodes.
 	nodeWithin, kindsWithin time.Duration
-	// event is when something may have changed last, of which wake tells.
+	// event is when something may have changed last; wake tells of it.
 	event  atomic.Int64
 	wake   chan struct{}
 	latest atomic.Pointer[State]
@@ -66,8 +66,8 @@ type GPUs struct {
 
 	// mu is held to read slices.
 	mu sync.Mutex
-	// followers are told of nodes whose devices have changed, of which untold are those of which they have not been, and
-	// readers that all was read.
+	// followers are told of nodes whose devices have changed, untold are the nodes that they have yet to be told of;
+	// readers are told that all was read.
 	followers []func(node string)
 	untold    map[string]struct{}
 	readers   []func()

@@ -125,7 +125,7 @@ func classOf(name, driver string) *resourcev1.DeviceClass {
 	}}
 }
 
-// claimNamed is a claim for so many devices of each class.
+// claimNamed is a claim for a number of devices of each class.
 func claimNamed(name string, count int64, classes ...string) *resourcev1.ResourceClaim {
 	c := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID(name)}}
 	for _, class := range classes {
@@ -136,7 +136,7 @@ func claimNamed(name string, count int64, classes ...string) *resourcev1.Resourc
 	return c
 }
 
-// sliceOf is a pool of so many devices on a node, each behind a PCIe root of its own.
+// sliceOf is a pool of devices on a node, each behind a PCIe root of its own.
 func sliceOf(driver, node string, n int, memory string) *resourcev1.ResourceSlice {
 	s := &resourcev1.ResourceSlice{
 		ObjectMeta: metav1.ObjectMeta{Name: node + "-" + driver, UID: types.UID(node + driver)},
@@ -156,7 +156,7 @@ func sliceOf(driver, node string, n int, memory string) *resourcev1.ResourceSlic
 	return s
 }
 
-// partitioned cuts eight GPUs in twelve ways each, of which no two fit on one GPU together.
+// partitioned cuts eight GPUs in twelve ways each; no two fit on one GPU together.
 func partitioned(node string) []runtime.Object {
 	counters := &resourcev1.ResourceSlice{
 		ObjectMeta: metav1.ObjectMeta{Name: node + "-counters", UID: types.UID(node + "counters")},
@@ -179,7 +179,7 @@ func partitioned(node string) []runtime.Object {
 	return []runtime.Object{counters, devices}
 }
 
-// Nine parts of which one fits on each of eight GPUs keep an exhaustive search busy forever.
+// Nine parts, if one fits on each of eight GPUs, keep an exhaustive search busy forever.
 func TestASearchThatTakesTooLongIsGivenUp(t *testing.T) {
 	t.Parallel()
 	node := nodeNamed("n", nil)

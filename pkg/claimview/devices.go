@@ -46,7 +46,7 @@ type claimDevice struct {
 	parts []claimPart
 	// slice names the kind of a hardware slice whose GPU is unknown; it has one part, without a GPU.
 	slice string
-	// capacity is that of a device of which several claims may have a part, nil for other devices.
+	// capacity is that of a device that several claims may share, nil for other devices.
 	capacity amounts
 	tainted  bool
 }
@@ -77,7 +77,7 @@ type Node struct {
 	alike bool
 }
 
-// NoDevices is a node of which slices say nothing.
+// NoDevices is a node that no slice describes.
 func NoDevices() *Node { return &Node{empty: gpu.Inventory{Replicas: 1}} }
 
 // Name returns the node's name.

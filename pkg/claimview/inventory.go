@@ -78,7 +78,7 @@ func takeSlice(inv *gpu.Inventory, d *claimDevice) {
 	}
 }
 
-// Stamp is equal for states of the node that are alike: the same slices, of which the same is allocated.
+// Stamp is equal for states of the node that are alike: the same slices with the same allocations.
 func (n *Node) Stamp(allocated *structured.AllocatedState) uint64 {
 	return stampOf(n.number, len(n.devices), func(i int) structured.DeviceID { return n.devices[i].id }, allocated)
 }

@@ -21,7 +21,7 @@ type LocalDevices struct {
 	others string
 }
 
-// Stamp is equal for states that are alike: the same slices, of which the same is allocated.
+// Stamp is equal for states that are alike: the same slices with the same allocations.
 func (l *LocalDevices) Stamp(allocated *structured.AllocatedState) uint64 {
 	return stampOf(l.number, len(l.ids), func(i int) structured.DeviceID { return l.ids[i] }, allocated)
 }
@@ -64,7 +64,7 @@ func (c *Slices) readLocals(old *Slices, changed sets.Set[[2]string], gpus, othe
 
 var stampSeed = maphash.MakeSeed()
 
-// stampOf is equal for states of so many devices that are alike: the same number, and the same allocated.
+// stampOf is equal for states of devices that are alike: the same number, and the same allocated.
 func stampOf(number uint64, n int, id func(int) structured.DeviceID, allocated *structured.AllocatedState) uint64 {
 	var h maphash.Hash
 	h.SetSeed(stampSeed)

@@ -88,7 +88,7 @@ func (c *Pod) Claims(resources []ClassResource) []*resourcev1.ResourceClaim {
 	return append(slices.Clone(c.own), claimFor(resources))
 }
 
-// Anonymous is a claim for so many devices of the class that stands in for the resource.
+// Anonymous is a claim for a number of devices of the class that stands in for the resource.
 func (r ClassResource) Anonymous(count int) *resourcev1.ResourceClaim {
 	r.count = int64(count)
 	return claimFor([]ClassResource{r})

@@ -10,7 +10,7 @@ import (
 	"berth.dev/berth/pkg/gpu"
 )
 
-// RequestOf sums up what is given as equal shares of so many GPUs.
+// RequestOf sums up what is given as equal shares of a number of GPUs.
 func RequestOf(given []gpu.Grant) gpu.Request {
 	var r gpu.Request
 	total, gpus := 0, sets.New[int]()

@@ -25,8 +25,8 @@ type Slices struct {
 	numbered uint64
 	// elsewhere are slices with devices that belong to no single node.
 	elsewhere []*resourcev1.ResourceSlice
-	// kinds are nodes of which no two are alike, those with the least memory first. Two states of all slices have the same
-	// kinds, and the same devices elsewhere, if kindsKey is the same.
+	// kinds are nodes that all differ, those with the least memory first. Two states of all slices have the same kinds,
+	// and the same devices elsewhere, if kindsKey is the same.
 	kinds    []*Node
 	kindsKey string
 }
@@ -40,7 +40,7 @@ func (c *Slices) List() []*resourcev1.ResourceSlice { return c.list }
 // Elsewhere returns the slices with devices that belong to no single node.
 func (c *Slices) Elsewhere() []*resourcev1.ResourceSlice { return c.elsewhere }
 
-// Kinds returns nodes of which no two are alike, those with the least memory first.
+// Kinds returns nodes that all differ, those with the least memory first.
 func (c *Slices) Kinds() []*Node { return c.kinds }
 
 // KindsKey is equal for states with the same kinds of nodes, and the same devices elsewhere.

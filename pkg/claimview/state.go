@@ -112,7 +112,7 @@ func (s *State) Devices(info fwk.NodeInfo, c *Pod) *gpu.Inventory {
 	return n.Occupied(n.Inventory(s.allocated), info, n.Simulated(info, c.On(info), s.allocated))
 }
 
-// Node is the node with the GPUs that its slices describe, whatever else the kubelet offers.
+// Node is the node with the GPUs that its slices describe, regardless of what the kubelet offers.
 func (s *State) Node(g *gpuview.Node) *gpuview.Node {
 	if n := s.read.Node(g.Node.Name); n != nil {
 		return n.GPUNode(g)
@@ -249,7 +249,7 @@ func (r *remembered) load(node string) stamped {
 	return r.byNode[node]
 }
 
-// store keeps an outcome. Nodes that are gone are forgotten when they are as many as those that are not.
+// store keeps an outcome. Nodes that are gone are forgotten when they are no fewer than those that are not.
 func (r *remembered) store(node string, s stamped, nodes int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

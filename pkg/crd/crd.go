@@ -37,7 +37,7 @@ func (p Pruned) String() string {
 		p.Resource, p.Field, p.File)
 }
 
-// kind is a custom resource of which all fields are needed.
+// kind is a custom resource that needs all of its fields.
 type kind struct {
 	schema.GroupVersionKind
 	resource string

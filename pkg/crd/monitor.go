@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// checkEvery is how often the schemas are read: definitions change when somebody installs something.
+	// checkEvery is how often the schemas are read: definitions change when something is installed.
 	checkEvery = time.Minute
 	// checkTimeout bounds one round, so that an API server that hangs does not end the checks.
 	checkTimeout = 30 * time.Second

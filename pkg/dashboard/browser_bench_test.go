@@ -53,7 +53,8 @@ window.EventSource = class extends Events {
 };
 `
 
-// What a browser takes until the page of 5,000 nodes is painted, and until a change of it is, of which there is one every two seconds:
+// What a browser takes until the page of 5,000 nodes is painted, and until a change of it is; there is one every two
+// seconds:
 //
 //	go test ./pkg/dashboard -run xxx -bench InABrowser -benchtime 5x
 func BenchmarkFleetInABrowser(b *testing.B) {

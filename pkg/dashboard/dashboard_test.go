@@ -23,7 +23,7 @@ func TestMain(m *testing.M) { leak.Main(m) }
 
 const evil = `<script>alert("x")</script>`
 
-// cluster is one in which everybody writes what would be harmful on a page.
+// cluster is one in which every text would be harmful on a page.
 func cluster() *overview.Cluster {
 	gpus := []overview.GPU{{State: overview.Allocated, UsedMilliGPU: 1000}, {State: overview.Partial, UsedMilliGPU: 500}, {State: overview.Stranded}, {State: overview.Unavailable}}
 	return &overview.Cluster{
@@ -44,7 +44,7 @@ func cluster() *overview.Cluster {
 	}
 }
 
-// history is that of a gang of which one member has started and the other waits.
+// history is that of a gang with one member that has started and one that waits.
 func history() *overview.History {
 	at := func(seconds int) time.Time { return cluster().Taken.Add(time.Duration(seconds-60) * time.Second) }
 	return &overview.History{

@@ -94,7 +94,7 @@ func timeLine(h *overview.History, now time.Time) string {
 	for i := range h.Members[:min(len(h.Members), mostDrawn)] {
 		m := &h.Members[i]
 		row := svg.TimeRow{Name: m.Name}
-		// A member is in one state until it is in the next one of which the time is known.
+		// A member is in one state until the next one whose time is known.
 		from, class, title := m.Created, "waits", m.Name+" waits"
 		next := func(at time.Time, after, words string) {
 			if !at.IsZero() {

@@ -97,8 +97,8 @@ func New(source Source) *Server {
 	return s
 }
 
-// Serve answers on a listener of the loopback interface until ctx ends, and returns when nobody is answered any more. Tell is called with
-// the address once it can be opened.
+// Serve answers on a listener of the loopback interface until ctx ends, and returns when no request is being answered
+// any more. Tell is called with the address once it can be opened.
 func (s *Server) Serve(ctx context.Context, listener net.Listener, tell func(address string)) error {
 	address, ok := listener.Addr().(*net.TCPAddr)
 	if !ok || !address.IP.IsLoopback() {

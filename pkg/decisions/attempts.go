@@ -101,7 +101,7 @@ func (h *History) failed(profile string, pod *v1.Pod, status *fwk.Status, nomina
 }
 
 // Blocked remembers what a plugin says of a pod that it does not let into the queue again: of a gang that it has
-// planned in vain.
+// planned without success.
 func (h *History) Blocked(plugin string, pod *v1.Pod, why string) {
 	now := time.Now()
 	said := bounded(why)

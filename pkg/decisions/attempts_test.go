@@ -17,7 +17,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// unfit is the status of a pod that no node is good enough for: so many nodes lack GPUs, and as many have a taint.
+// unfit is the status of a pod that no node is good enough for: a number of nodes lack GPUs, and the same number have a
+// taint.
 func unfit(lackGPUs, tainted int) *fwk.Status {
 	statuses := framework.NewDefaultNodeToStatus()
 	set := func(n int, name, plugin, reason string) {

@@ -102,7 +102,7 @@ type History struct {
 	bytes      int
 }
 
-// New makes a history of so many decisions, and of as many attempts that failed.
+// New makes a history of a number of decisions, and of the same number of attempts that failed.
 func New(most int) (*History, error) {
 	if most < 1 || most > Most {
 		return nil, fmt.Errorf("%d decisions are not 1 to %d", most, Most)

@@ -48,7 +48,7 @@ type Class struct {
 	next     int
 	// candidates is a heap of the nodes that fit, best first.
 	candidates candidates
-	// scored holds the nodes that were scored first, when nobody had been placed on them.
+	// scored holds the nodes that were scored first, when no member had been placed on them.
 	scored []candidate
 	// changes counts what has happened since the nodes were last looked at from the start; full is set if nothing has since no
 	// node fitted.
@@ -155,7 +155,8 @@ func (d *Run) shut(t *Class) {
 	d.open = slices.DeleteFunc(d.open, func(r *Class) bool { return r == t })
 }
 
-// countSpreads prepares the constraints of the class on all nodes of the cluster, as they are with everybody placed so far.
+// countSpreads prepares the constraints of the class on all nodes of the cluster, as they are with all members placed
+// so far.
 func (t *Class) countSpreads(pod *v1.Pod) error {
 	if len(pod.Spec.TopologySpreadConstraints) == 0 {
 		return nil

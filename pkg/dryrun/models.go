@@ -23,7 +23,7 @@ import (
 // Members of one gang work in step, so that the slowest GPU sets the pace of all. A plan that mixes models is therefore made
 // again on nodes of one model, and taken if as many members find a place there.
 
-// Models tells the GPU models of nodes. It remembers those that it was asked for. It belongs to the scheduling cycles, of which
+// Models tells the GPU models of nodes. It remembers those that it was asked for. It belongs to the scheduling cycles;
 // there is one at a time.
 type Models struct {
 	// Names are those of the profiles: a gang may have members of several.
@@ -227,7 +227,7 @@ func (p *Planner) unify(w *Work, id gang.ID, levels gangview.Topology, turn gang
 	return best, nil
 }
 
-// mostModels bounds the models on which a gang is tried, each of which costs a dry run.
+// mostModels bounds the models on which a gang is tried, at the cost of a dry run each.
 const mostModels = 6
 
 // order returns the models on which all members of the classes may fit by the account of the cluster: first one that members of

@@ -36,7 +36,7 @@ type Part struct {
 	only *modelLimits
 }
 
-// Planner makes plans for gangs in the scheduling cycles of their leaders, of which there is one at a time.
+// Planner makes plans for gangs in the scheduling cycles of their leaders, one at a time.
 type Planner struct {
 	Ledger   *gang.Ledger
 	GangOf   func(*v1.Pod) gang.ID

@@ -12,7 +12,7 @@ import (
 	"berth.dev/berth/pkg/retry"
 )
 
-// Planning is a plan that is being made, in the leader's scheduling cycles alone: between them it stands still.
+// Planning is a plan that is being made, in the leader's scheduling cycles alone: between them it pauses.
 type Planning struct {
 	turn gang.Turn
 	work Work
@@ -63,7 +63,7 @@ func (p *Planning) Serves(turn gang.Turn) bool {
 }
 
 const (
-	// parkedAtMost bounds the plans of one namespace that stand still at a time, each of which takes memory.
+	// parkedAtMost bounds the plans of one namespace that are paused at a time; each takes memory.
 	parkedAtMost = 2
 	// parkedFor is how long one may stand still before another takes its place.
 	parkedFor = time.Minute
@@ -113,7 +113,7 @@ func (s *Pending) Park(id gang.ID, p *Planning, now time.Time) bool {
 	return true
 }
 
-// GoesOn returns when the plan of the gang may go on, if it stands still.
+// GoesOn returns when the plan of the gang may go on, if it is paused.
 func (s *Pending) GoesOn(id gang.ID) (at time.Time, paused bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,7 +123,7 @@ func (s *Pending) GoesOn(id gang.ID) (at time.Time, paused bool) {
 	return time.Time{}, false
 }
 
-// Drop ends the plan of the gang if it stands still, and its place in the line.
+// Drop ends the plan of the gang if it is paused, and its place in the line.
 func (s *Pending) Drop(id gang.ID) {
 	s.Pace.Forget(id)
 	if p := s.Take(id); p != nil {

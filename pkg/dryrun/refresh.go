@@ -96,8 +96,9 @@ func (d *Run) putBack(p PlacedPod) bool {
 	return true
 }
 
-// reserveAgain reserves for the members what they had reserved before the pause, where nobody has taken any of it: the filters would
-// allocate the same. That costs a fraction of placing them again, which with many members takes longer than the slice.
+// reserveAgain reserves for the members what they had reserved before the pause, where no other pod has taken any of
+// it: the filters would allocate the same. That costs a fraction of placing them again, which with many members takes
+// longer than the slice.
 func (d *Run) reserveAgain(reserved []reservedPod) error {
 	for _, r := range reserved {
 		info := *d.classOf(gang.UID(r.pod.UID)).info

@@ -39,8 +39,8 @@ type Run struct {
 	// classNames holds the members' classes; lister tells which nodes are there.
 	classNames map[gang.UID]string
 	lister     fwk.NodeInfoLister
-	// open holds the classes of which members are being placed: they have to know where others are placed. many is set if the gang
-	// has so many classes that each is compared on few nodes only, beginning at start.
+	// open holds the classes whose members are being placed: they have to know where others are placed. many is set if
+	// the gang has too many classes to compare each on more than a few nodes, beginning at start.
 	open  []*Class
 	many  bool
 	start int
@@ -163,7 +163,7 @@ func (d *Run) rank(i int) int {
 	return d.ranks[i]
 }
 
-// node returns the node as it is with everybody placed so far.
+// node returns the node as it is with all members placed so far.
 func (d *Run) node(i int) fwk.NodeInfo {
 	if n := d.copies[d.Nodes[i].Node().Name]; n != nil {
 		return n

@@ -13,8 +13,8 @@ const (
 	sliceTime   = 100 * time.Millisecond
 	// SliceRest is the pause after a slice of a plan, beside what the place in the queue gives to others.
 	SliceRest = sliceTime / 2
-	// planVisits is after how much work a plan comes to an end: no other order or place is tried, and nobody beyond the minimum;
-	// manyClassesVisits is that for gangs of many classes.
+	// planVisits is after how much work a plan comes to an end: no other order or place is tried, and no member beyond
+	// the minimum; manyClassesVisits is that for gangs of many classes.
 	planVisits        = 20 * sliceVisits
 	manyClassesVisits = 5 * sliceVisits
 	// ManyClasses is how many classes a gang may have whose members are planned as carefully as the scheduler places single pods.
@@ -28,7 +28,7 @@ const (
 	candidatesPerVisit = 32
 )
 
-// errAbandoned ends the work on a plan that nobody waits for any more.
+// errAbandoned ends the work on a plan that is no longer waited for.
 var errAbandoned = errors.New("the plan was abandoned")
 
 // Work is the work on one plan. It may take several scheduling cycles: when the slice of one is used up, it pauses between two

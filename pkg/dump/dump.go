@@ -1,5 +1,3 @@
-// Package dump takes snapshots of clusters to files and reads them: of each object that a scheduler reads, those fields
-// that it reads, with names hashed on demand.
 package dump
 
 import (
@@ -45,8 +43,7 @@ type Header struct {
 	Kubernetes string `json:"kubernetes,omitempty"`
 	// NamesHashed says that names and unknown label values were replaced by keyed hashes.
 	NamesHashed bool `json:"namesHashed,omitempty"`
-	// Readable names the labels, annotations and GPU models of which values were left as they were, where names were
-	// hashed.
+	// Readable names the labels, annotations and GPU models whose values were not hashed, where names were.
 	Readable []string `json:"readable,omitempty"`
 }
 

@@ -31,7 +31,7 @@ type NameHasher struct {
 	keys *gpuview.Keys
 	// compared are labels whose numbers are compared, models the products that there are, in small letters.
 	compared, models map[string]bool
-	// readable are the labels and annotations of which a value was left as it was.
+	// readable are the labels and annotations with a value that was left as it was.
 	readable map[string]bool
 }
 

@@ -54,7 +54,7 @@ func (h *NameHasher) learnSelector(s *v1.NodeSelector) {
 	}
 }
 
-// Readable names the labels and annotations of which values were left as they were, sorted.
+// Readable names the labels and annotations whose values were left as they were, sorted.
 func (h *NameHasher) Readable() []string { return slices.Sorted(maps.Keys(h.readable)) }
 
 // mapped are annotations whose names are hashed one by one.
@@ -64,7 +64,7 @@ var mapped = []string{
 }
 
 // structured reports whether values of the annotation are lists of devices, keys of labels or names of the
-// configuration, of which UUIDs alone are hashed.
+// configuration: only UUIDs in them are hashed.
 func structured(key string) bool {
 	return !strings.HasPrefix(key, "berth.dev/") || slices.Contains(gpuview.AgentKeys, key) || slices.Contains([]string{
 		wellknown.TopologyRequiredKey, wellknown.TopologyPreferredKey, wellknown.RoleLabelKey, wellknown.SLAClassKey,

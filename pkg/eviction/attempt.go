@@ -67,7 +67,7 @@ const (
 	GiveUp
 )
 
-// NewAttempt returns an attempt of which nothing has been done.
+// NewAttempt returns an attempt that has yet to begin.
 func NewAttempt(now time.Time) Attempt { return Attempt{idle: now} }
 
 // Ask returns what to do when the gang or pod does not fit, while left of the awaited pods are there.
@@ -142,7 +142,7 @@ func (a *Attempt) Awaiting(gone time.Time) {
 // Overdue reports whether the awaited pods have had their time.
 func (a *Attempt) Overdue(now time.Time) bool { return !a.until.IsZero() && !now.Before(a.until) }
 
-// Late reports whether others may be chosen in place of pods of which some are left.
+// Late reports whether others may be chosen in place of awaited pods while some are left.
 func (a *Attempt) Late(left int) bool { return a.late && left > 0 }
 
 // GivenUp reports to the attempt that nothing helps, while pods are late. It begins again.

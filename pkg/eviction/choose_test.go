@@ -11,8 +11,8 @@ import (
 	"berth.dev/berth/pkg/gang"
 )
 
-// wants returns a problem of a gang of priority 100, of members that want so many GPUs each, on nodes that have so many
-// free.
+// wants returns a problem of a gang of priority 100, of members that want a number of GPUs each, on nodes with free
+// GPUs.
 func wants(members int, each int64, free ...int64) *Problem {
 	p := &Problem{
 		Priority: 100,
@@ -26,7 +26,7 @@ func wants(members int, each int64, free ...int64) *Problem {
 	return p
 }
 
-// zeros is what so many nodes have free that have nothing free.
+// zeros is what nodes have free that have nothing free.
 func zeros(nodes int) []int64 { return make([]int64, nodes) }
 
 // with adds victims.
@@ -35,7 +35,7 @@ func (p *Problem) with(victims ...Victim) *Problem {
 	return p
 }
 
-// gang adds a group of pods of so many GPUs, one on each of the nodes.
+// gang adds a group of pods of a number of GPUs, one on each of the nodes.
 func (p *Problem) gang(id gang.ID, minimum int, each int64, nodes ...int) *Problem {
 	for i, n := range nodes {
 		p.Victims = append(p.Victims, low(fmt.Sprintf("%s%d", id.Name, i), n, inGroup(id), gpus(each)))
@@ -44,7 +44,7 @@ func (p *Problem) gang(id gang.ID, minimum int, each int64, nodes ...int) *Probl
 	return p
 }
 
-// allowing adds a budget that allows so many evictions.
+// allowing adds a budget that allows a number of evictions.
 func (p *Problem) allowing(evictions int) *Problem {
 	p.Budgets = append(p.Budgets, evictions)
 	return p
@@ -65,7 +65,7 @@ func upTo(first, last int) []int {
 	return out
 }
 
-// filled adds so many pods of one GPU to the node.
+// filled adds a number of pods of one GPU to the node.
 func (p *Problem) filled(node, pods int, options ...option) *Problem {
 	for i := range pods {
 		p.Victims = append(p.Victims, low(fmt.Sprintf("n%d-%d", node, i), node, options...))

@@ -97,8 +97,8 @@ func (s *domain) place(class, want int, evict bool) {
 	}
 }
 
-// offer draws up the cheapest offer of a node for members of a class of which want are missing. There is none if the node
-// has room already.
+// offer draws up the cheapest offer of a node for members of a class; want are missing. There is none if the node has
+// room already.
 //
 // It removes units by priority, and of one priority those that free most of what is short for each pod, until a member
 // fits. Then it puts back, the most important first, those without which it still does.

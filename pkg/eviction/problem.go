@@ -19,7 +19,7 @@ type Problem struct {
 	Nodes  []Node
 	// Pools are what is counted for many nodes together, such as licenses.
 	Pools []Pool
-	// Domains are the sets of nodes one of which has to hold the whole gang. Nil allows all nodes.
+	// Domains are the sets of nodes; one of them has to hold the whole gang. Nil allows all nodes.
 	Domains []Domain
 	Victims []Victim
 	// Groups holds the groups of the victims. Members of a group that is not in it count as single pods.
@@ -53,7 +53,7 @@ func (v Vector) narrow(resources []int) Vector {
 	return out
 }
 
-// add adds an amount of each resource so many times.
+// add adds an amount of each resource n times.
 func (v Vector) add(o Vector, times int64) {
 	for r, amount := range o {
 		v[r] += amount * times
@@ -118,7 +118,7 @@ type Victim struct {
 	Budgets []int
 }
 
-// Group is what the choice of victims has to know about a group of which members may be evicted.
+// Group is what the choice of victims has to know about a group whose members may be evicted.
 type Group struct {
 	Minimum gang.Minimum
 	// Settled is the number of members that count towards the minimum: those that are bound and those that have

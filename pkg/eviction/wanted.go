@@ -20,7 +20,7 @@ func newShortage(s *state) shortage {
 	return h
 }
 
-// take takes what the node has free off what is missing, so many times.
+// take takes what the node has free off what is missing, n times.
 func (h *shortage) take(node int, times int64) {
 	for r, amount := range h.freed(node) {
 		h.missing[r] -= max(amount, 0) * times

@@ -9,8 +9,8 @@ import (
 	"berth.dev/berth/pkg/terms"
 )
 
-// Past explains what the scheduler remembers of the first of the pods of which it remembers anything, and says which
-// that is: why it chose the node, or why it chose none. It is an error if nothing is remembered of any.
+// Past explains what the scheduler remembers of the first of the pods that it remembers, and says which that is: why it
+// chose the node, or why it chose none. It is an error if nothing is remembered of any.
 func Past(list *decisions.List, pods ...decisions.Subject) (*Explanation, error) {
 	for _, pod := range pods {
 		decision, attempts := list.Of(pod)

@@ -1,5 +1,3 @@
-// Package explain says why a pod is where it is, or would go where it would: it runs the real plugins of a scheduler
-// configuration over a snapshot of a cluster, for one pod and every node, and keeps what each of them said.
 package explain
 
 import (
@@ -59,7 +57,7 @@ type Explanation struct {
 	Share string `json:"share,omitempty"`
 	// Held says which plugin keeps the pod out of the scheduling queue.
 	Held []Rejection `json:"held"`
-	// Gang is set for a member of a gang; the nodes are then those of this one member by itself.
+	// Gang is set for a member of a gang; the nodes are then those of this one member alone.
 	Gang *Gang `json:"gang,omitempty"`
 	// selector says which of the labels that the pod asks for keep all nodes off, empty if none do.
 	selector string

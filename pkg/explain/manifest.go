@@ -125,7 +125,7 @@ func (m *Manifest) object(obj *unstructured.Unstructured, namespace string) erro
 	}
 	typed, err := scheme.Scheme.New(obj.GroupVersionKind())
 	if err != nil {
-		// A custom resource, of which only those that a scheduler reads matter.
+		// A custom resource: only those that a scheduler reads matter.
 		if inputs.Holds(obj.GroupVersionKind()) {
 			m.Others = append(m.Others, obj)
 		}

@@ -49,7 +49,7 @@ func (c WeightChange) String() string {
 	}
 }
 
-// mostFold bounds the weights that are suggested: nobody follows the advice to make one thirty times what it is.
+// mostFold bounds the weights that are suggested: no one follows the advice to make one thirty times what it is.
 const mostFold = 3
 
 // compare says what separates the winner from the runner-up.

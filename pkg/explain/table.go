@@ -28,8 +28,8 @@ func (p *page) line(format string, args ...any) {
 }
 
 // WriteTable prints the explanation for people: the best nodes with what each plugin gave them, those that are given
-// the same in one row, and the rejected nodes by reason. Top bounds the rows of scored nodes; 0 prints every node by
-// itself.
+// the same in one row, and the rejected nodes by reason. Top bounds the rows of scored nodes; 0 prints every node in
+// its own row.
 func (e *Explanation) WriteTable(out io.Writer, top int) error {
 	p := &page{screen: tables.ScreenOf(out), top: top}
 	p.line("%s\n\npod %s, %s, profile %s of %s\n%s", e.Why, e.Pod, e.State, e.Profile, e.Configuration, e.Verdict)
@@ -226,7 +226,7 @@ func spread(nodes []Node, plugin int) int64 {
 }
 
 // alikeInRow puts nodes with the same scores and the same terms together, in the order of the best of them, or every
-// node by itself.
+// node in its own row.
 func alikeInRow(nodes []Node, apart bool) [][]Node {
 	var rows [][]Node
 	at := map[string]int{}

@@ -128,7 +128,7 @@ func merge(costs []*Cost) []string {
 }
 
 // costs has a row for each of the nodes and a column for each term that one of them has, the largest first; it is empty
-// if no node has a cost. Nodes with the same terms share a row, unless every node is to stand by itself.
+// if no node has a cost. Nodes with the same terms share a row, unless every node is to have its own row.
 func (p *page) costs(rows [][]Node, plugin int, winner string) {
 	var costs []*Cost
 	var names []string

@@ -150,7 +150,7 @@ func (c *cycle) each(ctx context.Context, pod *v1.Pod, n int, look func(i int) *
 		return fmt.Errorf("filtering nodes for pod %s/%s: %w", pod.Namespace, pod.Name, status.AsError())
 	default:
 	}
-	// A deadline ends the loop early, and nodes that nobody looked at must not pass.
+	// A deadline ends the loop early, and nodes that were not looked at must not pass.
 	return ctx.Err()
 }
 

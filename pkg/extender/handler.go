@@ -37,7 +37,7 @@ const (
 	// largeAtOnce is how many requests that may list all nodes are answered at once, and how many of the largest size
 	// are held in memory. A scheduler sends one after the other.
 	largeAtOnce = 4
-	// bindBytes is the size of the largest request to bind, of which there may be many at once. It holds four names.
+	// bindBytes is the size of the largest request to bind; there may be many at once. It holds four names.
 	bindBytes = 16 << 10
 )
 

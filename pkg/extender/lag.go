@@ -11,20 +11,19 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/noderesources"
 )
 
-// The scheduler and the extender watch the cluster each by itself, so the extender may hear of a change a few
-// milliseconds later. The scheduler tries a pod at the very moment it hears of one: a pod has ended, a node has come.
-// An extender that refuses the pod then, for what it has not seen yet, costs the pod its nomination, and the next try
-// comes only with another event in the cluster. In a quiet one that is after 5 minutes.
+// The scheduler and the extender watch the cluster separately, so the extender may hear of a change a few milliseconds
+// later. The scheduler tries a pod at the very moment it hears of one: a pod has ended, a node has come. An extender
+// that refuses the pod then, for what it has not seen yet, costs the pod its nomination, and the next try comes only
+// with another event in the cluster. In a quiet one that is after 5 minutes.
 //
 // The question itself shows the lag in part: the scheduler asks about a node only where its own filters let the pod
 // pass, and about evicting only pods that it has seen there.
 
-// whileBehind is how an extender that is behind looks again: within a second, of which most pauses are a few
-// milliseconds.
+// whileBehind is how an extender that is behind looks again: within a second, with pauses of mostly a few milliseconds.
 var whileBehind = wait.Backoff{Duration: 2 * time.Millisecond, Factor: 2, Steps: 10}
 
-// hurried is how long the extender answers at once after a wait in vain: its watch may be stuck, or the scheduler may
-// ignore a resource that it counts, and the scheduler places no other pod while it waits for an answer.
+// hurried is how long the extender answers at once after a wait without success: its watch may be stuck, or the
+// scheduler may ignore a resource that it counts, and the scheduler places no other pod while it waits for an answer.
 const hurried = 30 * time.Second
 
 // lacksRoom reports that a pod does not fit by what the scheduler counts as well. Of resources that the node does not

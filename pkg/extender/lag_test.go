@@ -109,7 +109,7 @@ func TestTheWaitForWhatTheSchedulerKnowsIsBounded(t *testing.T) {
 	}
 }
 
-// What the scheduler does not count, or has refused by itself, is no sign of a lag.
+// What the scheduler does not count, or has refused for its own reasons, is no sign of a lag.
 func TestOnlyWhatTheSchedulerCountsIsASignOfLag(t *testing.T) {
 	t.Parallel()
 	node := gpuNode("n", 4, nil)

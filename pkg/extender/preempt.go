@@ -54,7 +54,7 @@ func (e *Extender) judgeEvictions(
 	err = c.each(ctx, pod, len(names), func(i int) *fwk.Status {
 		if infos[i] == nil {
 			unseen[i] = true
-			return nil // evicting pods from a node that is not known may be in vain
+			return nil // evicting pods from a node that is not known may not help
 		}
 		state, after, err := c.without(ctx, pod, infos[i], victims[names[i]].Pods)
 		if err != nil {

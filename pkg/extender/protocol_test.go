@@ -210,7 +210,7 @@ func TestAnExtenderThatMayNotAnswerSaysWhy(t *testing.T) {
 	}
 }
 
-// A request that is out of time must not pass nodes that nobody has looked at.
+// A request that is out of time must not pass nodes that were not looked at.
 func TestARequestOutOfTimeIsAnError(t *testing.T) {
 	t.Parallel()
 	h, nodes := newWorld(t)

@@ -14,8 +14,8 @@ import (
 	"berth.dev/berth/pkg/informers"
 )
 
-// unassigned keeps pods with GPUs off nodes that share them, for an extender that does not bind: somebody has to choose
-// the devices of every pod there, and the stock scheduler does not.
+// unassigned keeps pods with GPUs off nodes that share them, for an extender that does not bind: the devices of every
+// pod there have to be chosen, and the stock scheduler does not do it.
 type unassigned struct {
 	keys  *gpuview.Keys
 	nodes *informers.ByNode[atomic.Pointer[gpuview.Node]]

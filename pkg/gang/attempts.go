@@ -5,7 +5,7 @@ import "time"
 // Backoff bounds the pause between two attempts to plan a group that does not fit.
 type Backoff struct{ Initial, Max time.Duration }
 
-// after is the pause after so many failures in a row. The first costs nothing: a group is tried again only when
+// after is the pause after a number of failures in a row. The first costs nothing: a group is tried again only when
 // something has changed, and the group that came first should not lose what became free to one that happens to be tried
 // at that moment.
 func (b Backoff) after(attempts int) time.Duration {
@@ -27,7 +27,7 @@ type block struct {
 	reason Reason
 	// touched is set if something has happened since that may help the group.
 	touched bool
-	// short holds the classes of which not every member found a node, so that more of them are no news.
+	// short holds the classes with members that found no node, so that more of them are no news.
 	short map[string]bool
 	// cycle is set if a scheduling cycle of the leader found it, which then says so itself.
 	cycle bool
@@ -105,7 +105,7 @@ func (l *Ledger) Reconsider(id ID, now time.Time) Effects {
 }
 
 // Block records that the group cannot be placed now, as a scheduling cycle of its leader has found. short holds the
-// classes of which not every member found a node. The group holds nothing afterwards.
+// classes with members that found no node. The group holds nothing afterwards.
 func (l *Ledger) Block(id ID, reason Reason, short []string, backoff Backoff, now time.Time) Effects {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -15,7 +15,7 @@ type Result struct {
 	Assignments []Assignment
 	// Need is what the group cannot start without.
 	Need Minimum
-	// Short lists the classes of which not every member found a node.
+	// Short lists the classes with members that found no node.
 	Short []Shortage
 
 	feasible bool
@@ -30,12 +30,12 @@ type Shortage struct {
 // Feasible reports whether the group can start with the nodes found.
 func (r *Result) Feasible() bool { return r.feasible }
 
-// Build places members on boards, enough of them to meet need and as many as fit, and returns what came of it with the
-// board that it was found on. Members of one class are placed in a row. At first the hardest class goes first, because
-// what fits almost nowhere must choose before what fits almost everywhere. If too few members find a node like that,
-// other orders are tried, each on a board of its own: what the roles need before anything else, the easiest class
-// first, which places the most, and then what was left over in the try before goes first (Joslin and Clements, Squeaky
-// Wheel Optimization, JAIR 10, 1999). Greedy, not optimal: a feasible plan can be missed, an infeasible one is never
+// Build places members on boards, all that fit and enough to meet need, and returns the result with the board that it
+// was found on. Members of one class are placed in a row. At first the hardest class goes first, because what fits
+// almost nowhere must choose before what fits almost everywhere. If too few members find a node like that, other orders
+// are tried, each on a board of its own: what the roles need before anything else, the easiest class first, which
+// places the most, and then what was left over in the try before goes first (Joslin and Clements, Squeaky Wheel
+// Optimization, JAIR 10, 1999). Greedy, not optimal: a feasible plan can be missed, an infeasible one is never
 // returned.
 func Build[B Board](members []Member, need Minimum, hardness func(class string) float64, board func() (B, error)) (Result, B, error) {
 	var best Result
@@ -113,7 +113,7 @@ func place[B Board](o order, need Minimum, b B) (Result, error) {
 	return r, nil
 }
 
-// meets reports whether what was placed, of which roles tells how many have a role, is enough.
+// meets reports whether what was placed, in total and by role, is enough.
 func (r *Result) meets(roles map[string]int) bool {
 	return r.Need.MetBy(len(r.Assignments), func(role string) int { return roles[role] })
 }

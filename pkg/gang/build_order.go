@@ -6,10 +6,11 @@ import (
 	"strings"
 )
 
-// mostOrders bounds the orders in which classes are tried, each of which costs a dry run.
+// mostOrders bounds the orders in which classes are tried, at the cost of a dry run each.
 const mostOrders = 6
 
-// order is how the members are tried: of first as many as the minimum of their role needs, then all others as in rest.
+// order is how the members are tried: of first the number that the minimum of their role needs, then all others as in
+// rest.
 type order struct {
 	first, rest []Member
 	// classes is set if what is left over shows what to try next.

@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// amounts are of two resources, of which most tests use the first alone.
+// amounts are of two resources; most tests use the first alone.
 type amounts [2]int
 
 func (a amounts) less(b amounts) amounts { return amounts{a[0] - b[0], a[1] - b[1]} }
@@ -235,8 +235,8 @@ func TestBuildBoundsItsOrders(t *testing.T) {
 	}
 }
 
-// randomInstance draws a group of a few classes, some of them with roles, and nodes, some of which are not for all. With both set,
-// both resources are scarce.
+// randomInstance draws a group of a few classes, some of them with roles, and nodes; some nodes are not for all. With
+// both set, both resources are scarce.
 func randomInstance(draw func(n int) int, both bool) *instance {
 	second := func(n int) int {
 		if both {

@@ -40,7 +40,7 @@ func minimumOf(n int) Spec {
 	return Spec{Minimum: Minimum{Total: n}, Created: t0, UID: "g1", Timeout: time.Minute}
 }
 
-// gangOf returns a ledger with one gang of n pending members of which minimum have to start together.
+// gangOf returns a ledger with one gang of n pending members and a minimum.
 func gangOf(n, minimum int) *Ledger {
 	l := NewLedger(time.Minute, nil)
 	l.Define(g1, Object, minimumOf(minimum), t0)
@@ -50,7 +50,7 @@ func gangOf(n, minimum int) *Ledger {
 	return l
 }
 
-// runningGangOf returns a ledger with one gang of n bound members of which minimum have to start together.
+// runningGangOf returns a ledger with one gang of n bound members and a minimum.
 func runningGangOf(n, minimum int) *Ledger {
 	l := gangOf(n, minimum)
 	for i := range n {

@@ -1,8 +1,3 @@
-// Package gang decides when the pods of a group may start, in which order groups come, and which node each member gets.
-//
-// It knows no Kubernetes: members are identities with a state, nodes are names, and the time is an argument. The
-// Ledger is the one owner of what is known about every group; it is fed by idempotent observations, answers in
-// constant time, and can be rebuilt from observations at any moment. Build turns a dry run on the cluster into a plan.
 package gang
 
 import "time"

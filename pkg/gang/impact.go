@@ -55,8 +55,9 @@ func (l *Ledger) Evict(impacts []EvictionImpact, until, now time.Time) bool {
 	return true
 }
 
-// Spare reports whether the member may be evicted without the rest of its group, which the group counts as lost then, though not
-// after until. Several that are chosen at the same time, each of which could go, may be more than the group can spare.
+// Spare reports whether the member may be evicted without the rest of its group, which the group counts as lost then,
+// though not after until. Each of several that are chosen at the same time could go, but together they may be more than
+// the group can spare.
 func (l *Ledger) Spare(uid UID, until, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -72,8 +73,8 @@ func (l *Ledger) Spare(uid UID, until, now time.Time) bool {
 	return true
 }
 
-// Surplus reports whether a bound member is one that its group can spare of those among which one has to choose: the least important
-// ones beyond its minimum, all of which may go.
+// Surplus reports whether a bound member is one that its group can spare of those among which one has to choose: the
+// least important ones beyond its minimum may all go.
 func (l *Ledger) Surplus(uid UID, among []UID, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -174,7 +175,7 @@ func (v *View) InFlight(now time.Time) int {
 // evicting reports whether the group is being evicted as a whole.
 func (g *group) evicting() bool { return !g.eviction.until.IsZero() }
 
-// endEviction ends the wait of the pending members of a group of which all bound ones have gone, or should have by now.
+// endEviction ends the wait of the pending members of a group whose bound members have gone, or should have by now.
 func (l *Ledger) endEviction(g *group) {
 	g.eviction.until = time.Time{}
 	delete(l.evicted, g.id)

@@ -14,7 +14,7 @@ type Ledger struct {
 	// planned holds the groups whose plan has not been committed, the only ones that can run out of time. invited holds
 	// those whose leader was invited to plan, and some that it has done so since.
 	planned, invited map[ID]*group
-	// binding holds the groups of which members wait to be let go after others.
+	// binding holds the groups with members that wait to be let go after others.
 	binding map[ID]*group
 	// degraded holds the groups that have started and have fewer than their minimum.
 	degraded map[ID]*group
@@ -325,7 +325,7 @@ func (l *Ledger) open(id ID) *group {
 	return g
 }
 
-// drop forgets a group of which nothing is left.
+// drop forgets a group that has neither members nor a specification.
 func (l *Ledger) drop(g *group) {
 	if g.empty() {
 		delete(l.groups, g.id)

@@ -16,7 +16,7 @@ type Minimum struct {
 	Roles map[string]int
 }
 
-// MetBy reports whether total members, of which byRole tells how many have a role, are enough.
+// MetBy reports whether total members are enough; byRole tells how many of them have a role.
 func (m Minimum) MetBy(total int, byRole func(role string) int) bool {
 	if total < m.Total {
 		return false
@@ -29,7 +29,7 @@ func (m Minimum) MetBy(total int, byRole func(role string) int) bool {
 	return true
 }
 
-// Without returns what is still needed when total members, of which byRole tells how many have a role, are there.
+// Without returns what is still needed when total members are there; byRole tells how many of them have a role.
 func (m Minimum) Without(total int, byRole func(role string) int) Minimum {
 	left := Minimum{Total: max(m.Total-total, 0)}
 	sum := 0

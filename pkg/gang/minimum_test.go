@@ -12,7 +12,7 @@ func TestMinimum(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
 		minimum Minimum
-		// total members are there, of which have tells the roles.
+		// total members are there; have tells their roles.
 		total int
 		have  map[string]int
 		met   bool

@@ -62,7 +62,7 @@ func (g *group) servesReady(p *plan) bool {
 	return g.metWith(t.ready, t.readyRoles)
 }
 
-// metWith reports whether the minimum is met with so many more members, of which roles tells how many have a role.
+// metWith reports whether the minimum is met with more members; roles tells how many of them have a role.
 func (g *group) metWith(more int, roles map[string]int) bool {
 	return g.spec().Minimum.MetBy(g.census.settled()+more, func(role string) int { return g.census.settledIn(role) + roles[role] })
 }

@@ -15,7 +15,7 @@ type Reason interface {
 	Kind() string
 }
 
-// Told is a reason that somebody else has put into words, such as what is wrong with an object.
+// Told is a reason that comes as text, such as what is wrong with an object.
 type Told string
 
 // String returns the words.

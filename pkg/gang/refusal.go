@@ -93,7 +93,7 @@ func (l *Ledger) Broken(uid UID, why Reason, backoff Backoff, now time.Time) Eff
 
 // refuse takes the member's assignment out of the plan. The group goes on without it if the others are enough. If not,
 // the assignments that siblings hold stay, and the member leads the planning of the rest, which leaves this node out
-// for its like; unless that has been in vain too often.
+// for its like; unless that has failed too often.
 func (l *Ledger) refuse(m *member, why Reason, backoff Backoff, now time.Time) Effects {
 	g, p := m.group, m.group.plan
 	refusal := Refusal{Class: m.Class, Node: p.node(m.UID)}
@@ -177,7 +177,7 @@ func (l *Ledger) Expire(backoff Backoff, now time.Time) Effects {
 	return e
 }
 
-// expire ends the plan whose time is over, of which so many of all members were ready.
+// expire ends the plan whose time is over; ready of all members were ready.
 func (l *Ledger) expire(g *group, all, ready int, backoff Backoff, now time.Time) Effects {
 	if !g.plan.open && g.servesReady(g.plan) {
 		e := Effects{Allow: l.commit(g, now)}

@@ -138,7 +138,7 @@ func TestRefusalsInARowBlock(t *testing.T) {
 	}
 }
 
-// A plan that has lost an assignment closes by itself when what it still has is enough.
+// A plan that has lost an assignment closes when what it still has is enough.
 func TestOpenPlanThatBecomesEnough(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// ReserveProblem asks which rooms of which nodes to keep for a group that does not fit now, so that it fits as soon as the
-// pods there have ended.
+// ReserveProblem asks which rooms to keep, and on which nodes, for a group that does not fit now, so that it fits as
+// soon as the pods there have ended.
 type ReserveProblem struct {
 	// Need is what the group lacks to its minimum.
 	Need    Minimum
@@ -72,7 +72,7 @@ type ReservedPlace struct {
 // reserveSpare is how many places are kept beyond those that the minimum needs, for each of those, until the minimum fits. Run
 // times are unknown, and the last pod of the nodes that are kept may run for very long: with places to spare the group
 // starts when enough of them are free. Fewer make the group wait much longer, and what is free already idle with it; more
-// hardly help. The measurements are in docs/internals/gangs.md.
+// hardly help. The measurements are in docs/internals/gangs-measurements.md.
 const reserveSpare = 0.5
 
 // Reserve returns what to keep for the group. Room that is free comes first, then that of the nodes on which the fewest pods
@@ -84,7 +84,7 @@ const reserveSpare = 0.5
 // The class with room on the fewest nodes is served first, before others take that room, and if another order of the classes
 // keeps what is free earlier, that is taken.
 //
-// There is no result if the minimum would not fit in the empty cluster, within one domain or on so many nodes.
+// There is no result if the minimum would not fit in the empty cluster, within one domain or on that number of nodes.
 func Reserve(p *ReserveProblem) (Reservation, bool) {
 	var usable []int
 	for i := range p.Nodes {
@@ -160,7 +160,7 @@ type reserver struct {
 	order []int
 	// queues hold what may be taken for each shape, nil where nothing was asked for so far.
 	queues []*reserveQueue
-	// nodes holds how much of a node is taken, for nodes of which something is; counts how much by node and class.
+	// nodes holds how much of a node is taken, for nodes in use; counts how much by node and class.
 	nodes  map[int]float64
 	counts map[[2]int]int
 	// taken counts for each class the places of the minimum; pods is how many pods have to end for them, stuck how many of the
@@ -243,7 +243,7 @@ func (r *reserver) take(class, n int, spare bool) int {
 	return taken
 }
 
-// fill takes up to so many places of the node and returns how many it has.
+// fill takes up to a number of places of the node and returns how many it has.
 func (r *reserver) fill(node, shape, most int) int {
 	used, known := r.nodes[node]
 	if !known && len(r.nodes) >= r.problem.MaxNodes {

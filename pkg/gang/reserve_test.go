@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// room is a node of which every member takes the whole.
+// room is a node that any one member fills.
 func room(name string, pods, free int) ReserveNode {
 	now := 0
 	if pods == 0 {

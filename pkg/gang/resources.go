@@ -7,7 +7,7 @@ type Amount struct {
 	Wanted, Free int64
 }
 
-// Lacking returns the amounts of which less is free than wanted.
+// Lacking returns the amounts that exceed what is free.
 func Lacking(amounts []Amount) []Amount {
 	var short []Amount
 	for _, a := range amounts {

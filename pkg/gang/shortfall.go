@@ -17,7 +17,7 @@ type Shortfall struct {
 	Members, Fits int
 	// Alike is set if all members ask for the same and all are needed: the one entry of Classes is then the whole group.
 	Alike bool
-	// Classes are those of which not every member finds a node; those that ask for the same are one.
+	// Classes are those with members that find no node; those that ask for the same are one.
 	Classes []ClassShortfall
 	// Within is the kind of domain that all have to share, if any.
 	Within string
@@ -25,7 +25,7 @@ type Shortfall struct {
 	Nodes []NodeCause
 }
 
-// ClassShortfall is how many members of a class, each of which asks for Asks, find a node.
+// ClassShortfall is how many members of a class find a node; each asks for Asks.
 type ClassShortfall struct {
 	Asks         string
 	Wanted, Fits int

@@ -191,7 +191,7 @@ func (m *member) freeze() {
 	m.key = g.key()
 	m.key.Committing = (g.plan != nil || g.attempts.resumes) && !g.started()
 	if g.plan == nil && !g.started() && g.attempts.pausedAt.After(m.key.Time) {
-		// Everybody who came while it planned goes before it goes on.
+		// All pods that came while it planned go before it goes on.
 		m.key.Time = g.attempts.pausedAt
 	}
 	if g.started() && !g.degraded() && g.plan == nil {

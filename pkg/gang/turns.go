@@ -12,12 +12,13 @@ const (
 // ReserveTurns decides whose turn it is to have room kept for it: one group at a time, so that what idles is bounded by what
 // one group needs.
 //
-// A turn lasts as long as it comes nearer to its goal: it ends when for a given time no fewer pods had to end than before.
-// A group whose turn has ended so rests for that time, and twice as long after each further turn in vain, up to a day. So a
-// group that can never be helped costs less and less, and all others come before it.
+// A turn lasts as long as it comes nearer to its goal: it ends when for a given time no fewer pods had to end than
+// before. A group whose turn has ended so rests for that time, and twice as long after each further turn without a
+// start, up to a day. So a group that can never be helped costs less and less, and all others come before it.
 //
-// What was kept in vain also counts for the namespace if pods of other namespaces were kept off it: when that took a turn's time
-// in all, no group of the namespace has a turn for a while. A group that is renamed or created again gains nothing.
+// What was kept without a start also counts for the namespace if pods of other namespaces were kept off it: when that
+// took a turn's time in all, no group of the namespace has a turn for a while. A group that is renamed or created again
+// gains nothing.
 type ReserveTurns struct {
 	patience    time.Duration
 	current     ID
@@ -29,7 +30,7 @@ type ReserveTurns struct {
 	namespaces map[string]*namespaceRest
 }
 
-// namespaceRest is what groups of a namespace have kept from others in vain.
+// namespaceRest is what groups of a namespace have kept from others without a start.
 type namespaceRest struct {
 	reserveRest
 	// used is for how long since the last rest.
@@ -63,7 +64,7 @@ func (t *ReserveTurns) Rested(id ID) time.Time { return t.rests[id].until }
 // Harm notes that a pod of another namespace was turned away for the group whose turn it is.
 func (t *ReserveTurns) Harm() { t.harmful = true }
 
-// account counts the current turn, which ends in vain, for the namespace.
+// account counts the current turn, which ends without a start, for the namespace.
 func (t *ReserveTurns) account(now time.Time) {
 	if !t.harmful {
 		return
@@ -80,7 +81,7 @@ func (t *ReserveTurns) account(now time.Time) {
 	n.turns++
 }
 
-// pause is how long the rest after one more turn in vain is.
+// pause is how long the rest after one more turn without a start is.
 func (r *reserveRest) pause(shortest time.Duration) time.Duration {
 	for range r.turns {
 		shortest = min(2*shortest, longestRest)
@@ -88,7 +89,7 @@ func (r *reserveRest) pause(shortest time.Duration) time.Duration {
 	return shortest
 }
 
-// Begin gives the turn to the group, for which so many pods have to end.
+// Begin gives the turn to the group, for which a number of pods have to end.
 func (t *ReserveTurns) Begin(id ID, pods int, now time.Time) {
 	t.current, t.since, t.last, t.fewest, t.harmful = id, now, now, pods, false
 }

@@ -77,7 +77,7 @@ func (w *world) draw(n int, what string) int {
 	return int((rapid.Uint64().Draw(w.t, what) + w.salt) * 0x9e3779b97f4a7c15 >> 33 % uint64(n))
 }
 
-// goesWrong is true once in so many times.
+// goesWrong is true once in n times.
 func (w *world) goesWrong(once int, what string) bool { return !w.calm && w.draw(once, what) == 0 }
 
 func (w *world) all(of func(*worldPod) bool) []*worldPod {

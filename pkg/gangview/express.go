@@ -41,7 +41,7 @@ func MixModels(group metav1.Object) {
 	group.SetAnnotations(annotations)
 }
 
-// NewPodGroup is the group of a gang of which minMember pods start together.
+// NewPodGroup is the group of a gang whose minimum is minMember.
 func NewPodGroup(namespace, name string, minMember int) *unstructured.Unstructured {
 	group := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"minMember": int64(minMember)}}}
 	group.SetGroupVersionKind(schedulingv1alpha1.SchemeGroupVersion.WithKind("PodGroup"))

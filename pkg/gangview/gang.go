@@ -65,7 +65,7 @@ func parseMinimum(text string) (int, bool) {
 	return int(n), err == nil && n >= 1 && n <= maxMinMember
 }
 
-// Labels returns the labels either of which makes a pod the member of a gang.
+// Labels returns the labels; either of them makes a pod the member of a gang.
 func Labels() []string { return []string{schedulingv1alpha1.PodGroupLabel, gangNameLabel} }
 
 // maxTimeout is the longest that a pod may wait to be permitted.

@@ -18,8 +18,8 @@ type Network struct {
 type Places struct {
 	// Path returns the domains of a node, the widest level first, empty where it lies in none.
 	Path func(*v1.Node) []string
-	// Far returns what tells how far a node is from what these members talk to outside their gang, each counted so many
-	// times; nil if they talk to nothing that has a node. It is called, and what it returns is used, within one
+	// Far returns what tells how far a node is from what these members talk to outside their gang, each counted with a
+	// weight; nil if they talk to nothing that has a node. It is called, and what it returns is used, within one
 	// scheduling cycle.
 	Far func(members []*v1.Pod, counts []int) func(*v1.Node) int64
 }

@@ -70,7 +70,7 @@ const (
 	PerReplica JobSetPer = "Replica"
 )
 
-// OwnerPolicy says of which pods gangs are made although nothing in them asks for it. A nil policy makes none. It is
+// OwnerPolicy says which pods are made gangs although nothing in them asks for it. A nil policy makes none. It is
 // immutable, and safe for concurrent use.
 type OwnerPolicy struct {
 	// Kinds are those whose pods form gangs.

@@ -168,7 +168,7 @@ func (r *objectReader) child(path string, value any) *objectReader {
 	return c
 }
 
-// sum adds numbers of pods, each of which fits 32 bits, without wrapping around.
+// sum adds numbers of pods that fit 32 bits each, without wrapping around.
 func sum(counts ...int) int {
 	total := 0
 	for _, n := range counts {

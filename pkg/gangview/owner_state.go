@@ -177,7 +177,7 @@ func readTrainingJob(r *objectReader, replicas string) map[string]OwnerState {
 	return whole(r.trainingState(total))
 }
 
-// trainingState is that of a job with so many pods, of which it may want fewer to start with.
+// trainingState is that of a job with a number of pods; it may want fewer to start with.
 func (r *objectReader) trainingState(total int) OwnerState {
 	const minAvailable = "spec.runPolicy.schedulingPolicy.minAvailable"
 	s := OwnerState{Minimum: r.number(minAvailable, total)}

@@ -8,7 +8,7 @@ import (
 )
 
 // Demand is what is known of the work that comes: what it strands, in which sizes it asks for whole GPUs, and how it
-// bears on the models. It is immutable but for the cache of Stranding and safe for concurrent use.
+// presses on the models. It is immutable but for the cache of Stranding and safe for concurrent use.
 type Demand struct {
 	dist      *Distribution
 	stranding *Stranding
@@ -27,8 +27,8 @@ type confinement struct {
 	share float64
 }
 
-// NewDemand draws up the demand of a mix on a cluster with this capacity, in GPUs by model, the largest node of which
-// has so many.
+// NewDemand draws up the demand of a mix on a cluster with this capacity, in GPUs by model, and this number of GPUs on
+// its largest node.
 func NewDemand(d *Distribution, capacity map[string]int, largest int) *Demand {
 	n := &Demand{dist: d, stranding: newStranding(d), sizes: sizesOf(d, largest)}
 	_, demand := d.gpuDemand()
@@ -160,9 +160,9 @@ func (d *Demand) scarcity(model string, lowest float64) float64 {
 }
 
 // contention is what taking one GPU of the model costs others while pods come and go, in GPUs: the probability that the
-// demand confined to some models, of which this is one and which the pod can leave, will find too few of them free. N
-// GPUs of the idle ones are expected to be asked for by it; a sum of that many independent pods has the variance N
-// times their mean size.
+// demand confined to some models will find too few of them free. Only models count that include this one and that the
+// pod can leave. N GPUs of the idle ones are expected to be asked for by it; a sum of that many independent pods has
+// the variance N times their mean size.
 func (d *Demand) contention(model string, r *Request, s *Supply) float64 {
 	worst := 0.0
 	for i := range d.confined {

@@ -134,7 +134,7 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// limited lets so many containers use each GPU.
+// limited lets a number of containers use each GPU.
 func limited(tasks int) func(*Inventory) {
 	return func(inv *Inventory) {
 		for i := range inv.Devices {
@@ -143,7 +143,7 @@ func limited(tasks int) func(*Inventory) {
 	}
 }
 
-// sliced cuts each GPU into four replicas, of which free are left on the node.
+// sliced cuts each GPU into four replicas; free of them are left on the node.
 func sliced(free int) func(*Inventory) {
 	return func(inv *Inventory) { inv.Replicas, inv.FreeReplicas = 4, free }
 }

@@ -11,7 +11,7 @@ type Grant struct {
 	// Device is the GPU's index.
 	Device int
 	Share  Share
-	// Slice names a hardware slice of which it is not known of which GPU it is one; Device means nothing then.
+	// Slice names a hardware slice whose GPU is not known; Device means nothing then.
 	Slice string
 	// Model is the GPU's product, empty when unknown, and MemMiB its memory, 0 when unknown.
 	Model  string
@@ -19,7 +19,7 @@ type Grant struct {
 }
 
 // takeGranted takes what is given out of the inventory's free compute and returns what is left, how much was taken and
-// what is left of the GPUs of which a share was given.
+// what is left of the GPUs with a share that was given.
 func (inv *Inventory) takeGranted(buf []int, given []Grant) (left []int, taken, sliver int) {
 	after := inv.Clone()
 	for _, g := range given {

@@ -3,10 +3,10 @@ package gpu
 import "slices"
 
 // WithFaulty returns the inventory without the GPUs that are known to be faulty: those at the given indices, and
-// elsewhere more of which only the number is known. Where indices mean nothing, because the kubelet picks and nobody
-// reports, all count as elsewhere. GPUs that the node itself has taken out of service already are not counted twice,
-// and of the others free ones go first: a faulty GPU in use is no threat to a new pod, a free one is. The inventory
-// itself is not changed.
+// elsewhere more, known only by their number. Where indices mean nothing, because the kubelet picks and no one reports,
+// all count as elsewhere. GPUs that the node itself has taken out of service already are not counted twice, and of the
+// others free ones go first: a faulty GPU in use is no threat to a new pod, a free one is. The inventory itself is not
+// changed.
 func (inv *Inventory) WithFaulty(at []int, elsewhere int) *Inventory {
 	out := inv.Clone()
 	if inv.TimeSliced() {
@@ -45,7 +45,7 @@ func (inv *Inventory) WithFaulty(at []int, elsewhere int) *Inventory {
 	return out
 }
 
-// withoutSlicedGPUs takes out the free slices of so many GPUs that are all cut alike.
+// withoutSlicedGPUs takes out the free slices of a number of GPUs that are all cut alike.
 func (inv *Inventory) withoutSlicedGPUs(faulty int) {
 	for i := range inv.Slices {
 		s := &inv.Slices[i]

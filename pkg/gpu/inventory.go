@@ -84,7 +84,7 @@ type Inventory struct {
 	MemMiB int
 	// Replicas is into how many time slices or MPS clients the device plugin cuts each GPU; 1 when it does not.
 	Replicas int
-	// FreeReplicas is how many such replicas nobody holds; used only when Replicas > 1.
+	// FreeReplicas is how many such replicas are not held; used only when Replicas > 1.
 	FreeReplicas int
 	// Devices in index order.
 	Devices []Device
@@ -197,7 +197,7 @@ func (inv *Inventory) Clone() *Inventory {
 	return &c
 }
 
-// FreeMilli sums the compute of healthy devices that nobody holds.
+// FreeMilli sums the compute of healthy devices that are not held.
 func (inv *Inventory) FreeMilli() int {
 	sum := 0
 	for _, d := range inv.Devices {
@@ -208,7 +208,7 @@ func (inv *Inventory) FreeMilli() int {
 	return sum
 }
 
-// FreeWhole counts devices of which nothing is promised.
+// FreeWhole counts devices with nothing promised.
 func (inv *Inventory) FreeWhole() int {
 	n := 0
 	for _, d := range inv.Devices {

@@ -16,7 +16,7 @@ const (
 type lifetimes struct {
 	byClass map[Class]*lifetime
 	all     lifetime
-	// now is the latest time of which was heard.
+	// now is the latest time that was heard of.
 	now time.Time
 }
 
@@ -118,7 +118,7 @@ func (l *lifetimes) merge(as func(Class) Class) {
 	}
 }
 
-// forget drops a class of which nothing runs.
+// forget drops a class without running pods.
 func (l *lifetimes) forget(c Class) {
 	if t := l.byClass[c]; t != nil && t.running == 0 {
 		l.all.ran -= t.ran

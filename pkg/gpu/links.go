@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// MaxLinkScore is the score of a set of GPUs of which each pair has full NVLink bandwidth.
+// MaxLinkScore is the score of a set of GPUs with full NVLink bandwidth between each pair.
 const MaxLinkScore = 100
 
-// maxTabled is up to how many GPUs every subset is scored in advance: 2^8 sums, of which at most 70 have equal size.
+// maxTabled is up to how many GPUs every subset is scored in advance: 2^8 sums, at most 70 of them of equal size.
 const maxTabled = 8
 
 // MaxLinked is up to how many GPUs the links of each pair are told apart. On a larger node they are all alike.
@@ -22,7 +22,7 @@ type Link struct {
 	NVLink bool
 }
 
-// systemLink is the connection of a pair of which nothing better is known: through the sockets' interconnect.
+// systemLink is the connection of a pair if nothing better is known: through the sockets' interconnect.
 var systemLink = Link{Score: 4}
 
 // ParseLink reads the name of a link as `nvidia-smi topo -m` prints it: NV1 to NV99, PIX, PXB, PHB, NODE or SYS.
@@ -152,7 +152,7 @@ func (l *Links) Best(free uint64, k int, nvlink bool) (set uint64, score int, ok
 		return free & -free, MaxLinkScore, true
 	}
 	if l != nil && l.n < MaxLinked && free >= 1<<l.n {
-		l = nil // GPUs of which nothing is known
+		l = nil // unknown GPUs
 	}
 	if l == nil || l.uniform {
 		if score, ok = l.alike(k, nvlink); !ok {
@@ -261,8 +261,8 @@ func (inv *Inventory) best(of deviceSet, k int, nvlink bool) (set uint64, score 
 	return 0, score, ok
 }
 
-// bestFree is that of the devices of which nothing is promised. Where the kubelet picks and nobody reports which
-// devices are free, any may be: the best set is then what can be hoped for.
+// bestFree is that of the devices with nothing promised. Where the kubelet picks and no one reports which devices are
+// free, any may be: the best set is then what can be hoped for.
 func (inv *Inventory) bestFree(k int, nvlink bool) (score int, ok bool) {
 	unknown := inv.Mode == ModeDevicePlugin && !inv.IndexKnown
 	free := inv.devicesThat(func(d Device) bool { return d.whole() || unknown && !d.Unhealthy })

@@ -142,7 +142,7 @@ func TestEightProfilesFillAGPUAsTheGuideSays(t *testing.T) {
 	}
 }
 
-// slicedNode is a node of GPUs cut into three 2g.10gb and one 1g.5gb each, with so many free.
+// slicedNode is a node of GPUs cut into three 2g.10gb and one 1g.5gb each, with some free.
 func slicedNode(gpus, free2g, free1g int) *Inventory {
 	small, _ := ParseProfile("1g.5gb", "NVIDIA-A100-SXM4-40GB", 0)
 	middle, _ := ParseProfile("2g.10gb", "NVIDIA-A100-SXM4-40GB", 0)

@@ -34,7 +34,7 @@ type Class struct {
 	// Models are the acceptable products joined by "|", sorted; empty for any.
 	Models string
 	// Slices names the hardware slices (MIG) that it asks for instead of GPUs, joined by ",". They are demand for GPU,
-	// of which Count and Milli say how much, but for none that others could have.
+	// as much as Count and Milli say, but for none that others could have.
 	Slices string
 }
 
@@ -200,7 +200,7 @@ func (c Class) coarsen(times int) Class {
 	return c
 }
 
-// roundUp keeps so many significant bits.
+// roundUp keeps a number of significant bits.
 func roundUp(n int64, significant int) int64 {
 	n = min(n, 1<<50) // room for rounding
 	drop := bits.Len64(uint64(max(0, n))) - significant

@@ -90,7 +90,7 @@ func (o *owners) relativeLife(namespace string, now float64) float64 {
 	return (own.exposure(now) + lifetimePrior*mean) / (own.ended + lifetimePrior) / mean
 }
 
-// rescale divides all weights, and forgets namespaces of which nothing has come for long and nothing runs.
+// rescale divides all weights, and forgets namespaces without running pods that no pod has come from for long.
 func (o *owners) rescale(by float64) {
 	o.controllers.rescale(by)
 	o.namespaces.rescale(by)

@@ -28,7 +28,7 @@ func (inv *Inventory) MemoryServing(r *Request) int {
 	return smallest
 }
 
-// parts are the sets of devices of which one is to serve the request, for a node whose GPUs are not alike. Whole GPUs
+// parts are the sets of devices; one of them is to serve the request, for a node whose GPUs are not alike. Whole GPUs
 // may differ in memory, as long as each has enough. The shares of a pod are alike, so that its GPUs are, the smallest
 // first. In a part, all other devices are unhealthy.
 func (inv *Inventory) parts(r *Request) []*Inventory {

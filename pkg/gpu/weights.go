@@ -13,8 +13,8 @@ type Weights struct {
 	Opening float64
 	// Hosts multiplies the worth of the places for large pods that the placement takes away, 1 by default.
 	Hosts float64
-	// Scarcity is the waste, in milli-GPU per GPU, of taking a model the pressure on which is 1 above the lowest
-	// acceptable, and of taking one of which there will be too few for those who accept no other.
+	// Scarcity is the waste, in milli-GPU per GPU, of taking a model whose pressure is 1 above the lowest acceptable,
+	// and of taking one that will be too scarce for those who accept no other.
 	Scarcity float64
 	// Slices multiplies the GPU that a hardware slice makes useless to other profiles, 1 by default.
 	Slices float64

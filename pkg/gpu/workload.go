@@ -12,7 +12,7 @@ const mostKinds = 200
 
 // RequestKind is one kind of request for whole GPUs or shares: what a pod of it needs of one node.
 type RequestKind struct {
-	// Count GPUs, of each of which Milli thousandths.
+	// Milli thousandths of each of Count GPUs.
 	Count, Milli int
 	// CPUMilli in milli-cores, MemoryBytes of the host.
 	CPUMilli, MemoryBytes int64
@@ -47,7 +47,7 @@ func (k *RequestKind) Key() string {
 	return fmt.Sprintf("%d/%d/%d/%d/%s", k.CPUMilli, k.MemoryBytes, k.Count, k.Milli, strings.Join(k.Models, "|"))
 }
 
-// Observe counts a request so many times. One for no GPU does not count.
+// Observe counts a request with a weight. One for no GPU does not count.
 func (w *Workload) Observe(k RequestKind, times int) {
 	if k.Count == 0 {
 		return

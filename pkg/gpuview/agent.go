@@ -29,7 +29,7 @@ type PublishedGPU struct {
 	// Model is the product in the form of nvidia.com/gpu.product, with hyphens for spaces.
 	Model  string `json:"model,omitempty"`
 	MemMiB int    `json:"memMiB,omitempty"`
-	// Healthy is false for a GPU that the kubelet does not give out, or of which the driver says that it is broken.
+	// Healthy is false for a GPU that the kubelet does not give out, or that the driver calls broken.
 	Healthy bool `json:"healthy"`
 	// MIG is set for a GPU that is given out in hardware slices only.
 	MIG bool `json:"mig,omitempty"`

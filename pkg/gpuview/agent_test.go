@@ -114,7 +114,7 @@ func TestTheAgentsListFillsInWhatTheNodeDoesNotTell(t *testing.T) {
 	}
 }
 
-// bridges are four GPUs of which NVLink connects two pairs.
+// bridges are four GPUs, two pairs connected by NVLink.
 const bridges = `{"links":[[0,1,"NV12"],[2,3,"NV12"]]}`
 
 func TestGPUsInUseCountOnlyAsFarAsPodsAsk(t *testing.T) {
@@ -220,7 +220,7 @@ func TestTheAgentReadsEveryResourceOfNVIDIA(t *testing.T) {
 }
 
 // TestTheAgentNumbersTheGPUsOfAllResources reads a node on which some GPUs are whole and some are cut into time slices
-// under a name of their own: which index is behind which resource nobody says.
+// under a name of their own: nothing says which index is behind which resource.
 func TestTheAgentNumbersTheGPUsOfAllResources(t *testing.T) {
 	t.Parallel()
 	keys := DefaultKeys()

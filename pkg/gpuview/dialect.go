@@ -207,8 +207,8 @@ func joinIndices(devices []int, separator string) string {
 	return strings.Join(parts, separator)
 }
 
-// splitIndices reads a list of that many distinct indices, or of any number with 0, of which the pod holds a share
-// each; nil when it is none.
+// splitIndices reads a list of that many distinct indices, or of any number with 0. The pod holds a share of each. nil
+// when it is none.
 func splitIndices(value, separator string, count int, share gpu.Share) []deviceShare {
 	var devices []deviceShare
 	seen := map[int]bool{}

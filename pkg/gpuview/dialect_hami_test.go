@@ -247,8 +247,8 @@ func nodeWithAgent(t *testing.T) *v1.Node {
 	return node
 }
 
-// TestTheNodeAgentIsNotHAMi tells a pod its GPUs on a node where only the node agent lists them: what is written for
-// HAMi's device plugin nobody would read there, or remove.
+// TestTheNodeAgentIsNotHAMi tells a pod its GPUs on a node where only the node agent lists them: nothing there would
+// read or remove what is written for HAMi's device plugin.
 func TestTheNodeAgentIsNotHAMi(t *testing.T) {
 	t.Parallel()
 	keys := DefaultKeys()

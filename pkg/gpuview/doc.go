@@ -1,7 +1,7 @@
-// Package gpuview reads what nodes and pods say of GPUs into the values of package gpu: a node's inventory out of
-// labels, annotations and allocatable resources, a pod's request in one of several dialects, and the devices that a pod
-// was given. Each dialect of a sharing project is one file. GPUs of resource claims are read by package claimview.
+// Package gpuview reads what nodes and pods say about GPUs into the values of package gpu: the inventory of a node from
+// labels, annotations and allocatable resources, the request of a pod in one of several dialects, and the devices that
+// a pod was given. Each dialect of a sharing project is one file. Package claimview reads GPUs of resource claims.
 //
-// What cannot be read is a wellknown.BadValue. The package keeps no state but the names that the profiles of one
-// scheduler tell each other.
+// The plugins GPUAware and CostOptimized, the node agent and the tools call it. It keeps only the names that the
+// profiles of one scheduler share. What cannot be read is a wellknown.BadValue. It writes no object.
 package gpuview

@@ -11,14 +11,14 @@ import (
 	"berth.dev/berth/pkg/wellknown"
 )
 
-// Assignment is which devices of which node a pod holds, and how much of each.
+// Assignment is which devices a pod holds, on which node, and how much of each.
 type Assignment struct {
 	Node    string
 	Devices []int
 	Share   gpu.Share
 	// UUIDs are those of the devices, where the node lists them: the indices may change when it lists them again.
 	UUIDs []string
-	// WholeMiB is the memory of each device of which the pod gets all; nil where the share says it. It is not recorded
+	// WholeMiB is the memory of each device that the pod gets whole; nil where the share says it. It is not recorded
 	// either.
 	WholeMiB []int
 	// Registered reports that HAMi's device plugin registered the devices. It is not recorded: only the binding asks.
@@ -135,8 +135,7 @@ func grantTo(pod *v1.Pod, value string) (Assignment, bool) {
 	return Assignment{Node: g.Node, Devices: g.Devices, UUIDs: g.UUIDs, Share: share}, true
 }
 
-// GrantDisputed reports whether the annotations of a pod tell other devices than its grant: they were edited while
-// nobody looked.
+// GrantDisputed reports whether the annotations of a pod tell other devices than its grant: they were edited unseen.
 func GrantDisputed(pod *v1.Pod, a Assignment) bool {
 	if value, ok := pod.Annotations[wellknown.GPUAssignedKey]; !ok || value != assignedMessage(pod) {
 		return true

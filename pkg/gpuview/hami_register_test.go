@@ -30,7 +30,8 @@ func TestAHAMiRecordCountsAsTheRequestBehindIt(t *testing.T) {
 	}
 }
 
-// TestANodeOfHAMiThatListsNoGPUGivesOutNone has eight GPUs of ten parts each and a register of which none can be read.
+// TestANodeOfHAMiThatListsNoGPUGivesOutNone has eight GPUs of ten parts each and a register without one that can be
+// read.
 func TestANodeOfHAMiThatListsNoGPUGivesOutNone(t *testing.T) {
 	t.Parallel()
 	keys := DefaultKeys()

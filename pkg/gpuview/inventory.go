@@ -92,7 +92,7 @@ func (k *Keys) countPods(
 }
 
 // countLeft books what pods were assigned while a node was shared that is not any more: its label was changed, or the
-// node was deleted and has registered again. They use their devices on, of which the kubelet knows nothing. Whole GPUs
+// node was deleted and has registered again. They go on to use their devices, and the kubelet does not know. Whole GPUs
 // that a device plugin gave out are counted by the kubelet, unless it was HAMi's, whose units are parts of GPUs.
 func (k *Keys) countLeft(g *Node, inv *gpu.Inventory, info fwk.NodeInfo, promised AssignmentOf, except types.UID) {
 	for _, podInfo := range info.GetPods() {
@@ -154,8 +154,8 @@ func within(held []deviceShare, count int, share gpu.Share) bool {
 	return len(held) <= count && milli <= count*(share.Milli+1) && memMiB <= count*(share.MemMiB+1)
 }
 
-// countReported books what pods claim by annotations alone, of devices of which the node's agent reports that they are
-// in use and no other pod says that it uses them. All else that they claim takes nothing from anybody.
+// countReported books what pods claim by annotations alone, of devices that the node's agent reports to be in use and
+// that no other pod says it uses. All else that they claim takes nothing from anybody.
 func (k *Keys) countReported(claims []*v1.Pod, g *Node, inv *gpu.Inventory) {
 	if len(claims) == 0 || len(g.inUse) == 0 {
 		return
@@ -179,8 +179,8 @@ func (k *Keys) countReported(claims []*v1.Pod, g *Node, inv *gpu.Inventory) {
 	}
 }
 
-// Claimed returns keys by which annotations of pods are believed. What pods claim keeps nobody from a device that is
-// needed, but of several that serve, one of which no pod claims anything is the better one.
+// Claimed returns keys by which annotations of pods are believed. What pods claim keeps no pod from a device that is
+// needed, but of several that serve, an unclaimed one is better.
 func (k *Keys) Claimed() *Keys {
 	trusting := *k
 	trusting.TrustAnnotations = true

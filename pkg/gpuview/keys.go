@@ -31,7 +31,7 @@ type Keys struct {
 // DefaultKeys have the names that the args have by default.
 func DefaultKeys() Keys { return Keys{GPUNames: wellknown.DefaultGPUNames()} }
 
-// NVIDIAResources are the extended resources of which a unit is an NVIDIA GPU or a part of one. A name that ends in an
+// NVIDIAResources are the extended resources whose unit is an NVIDIA GPU or a part of one. A name that ends in an
 // asterisk stands for all that begin alike.
 func NVIDIAResources() []string {
 	keys := DefaultKeys()

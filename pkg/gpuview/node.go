@@ -22,7 +22,7 @@ type Node struct {
 	empty gpu.Inventory
 	// allocatable is how many units of the GPU resource the kubelet offers.
 	allocatable int64
-	// inUse are the device indices that an agent saw in use; nil when nobody looks.
+	// inUse are the device indices that an agent saw in use; nil without an agent.
 	inUse []int
 	// uuids of the devices in index order, where the node lists them; empty for a device that is not listed.
 	uuids []string
@@ -256,7 +256,7 @@ type gpuOffer struct {
 	shared   bool
 }
 
-// offers are the GPU resources of which the kubelet offers units, in the order of the keys.
+// offers are the GPU resources that the kubelet offers, in the order of the keys.
 func (k *Keys) offers(node *v1.Node) []gpuOffer {
 	var offers []gpuOffer
 	for shared, names := range [][]string{k.Resources, k.SharedResources} {

@@ -187,7 +187,7 @@ func parseLinks(value string, n int) (*gpu.Links, error) {
 	return builder.Build(), nil
 }
 
-// inUse reads the indices that an agent saw in use. An empty value says that none is; nil that nobody looked.
+// inUse reads the indices that an agent saw in use. An empty value says that none is; nil that no agent looked.
 func (b *nodeReader) inUse(n int) []int {
 	value, ok := b.node.Annotations[wellknown.GPUsInUseKey]
 	if !ok || b.inUseIsOld() {

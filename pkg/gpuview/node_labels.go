@@ -183,7 +183,7 @@ func (b *nodeReader) intelMemory(value string) (int, bool) {
 	return int(mib), err == nil && mib > 0 && mib <= 1<<30
 }
 
-// intelCount is the number of Intel GPUs, of which the labeller gives a thousand millicores each; 0 when unknown.
+// intelCount is the number of Intel GPUs; the labeller gives a thousand millicores each; 0 when unknown.
 func (b *nodeReader) intelCount() int {
 	millicores, err := strconv.Atoi(b.node.Labels[intelMillicoresLabel])
 	if err != nil || millicores < 0 || millicores > MaxGPUs*1000 || b.ofAnother(intelMillicoresLabel) {

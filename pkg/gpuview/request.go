@@ -22,8 +22,8 @@ const (
 	maxSliceKinds           = 8
 )
 
-// MaxGPUs bounds how many GPUs a request is for and how many a node has. No node has so many, but a unit may be a small
-// part of a GPU that nothing tells apart from a GPU.
+// MaxGPUs bounds how many GPUs a request is for and how many a node has. No node has that many, but a unit may be a
+// small part of a GPU that nothing tells apart from a GPU.
 const MaxGPUs = 1 << 14
 
 // Request is what a pod asks for, and in which dialect.
@@ -111,8 +111,8 @@ func (k *Keys) countGPUs(pod *v1.Pod) int {
 	return min(count, MaxGPUs)
 }
 
-// MayUseGPU is a cheap test that is false only for pods of which PodGPURequest certainly reads no GPU and no
-// constraint, and to which no GPU was granted.
+// MayUseGPU is a cheap test that is false only for pods without a granted GPU in which PodGPURequest certainly reads no
+// GPU and no constraint.
 func (k *Keys) MayUseGPU(pod *v1.Pod) bool {
 	for key := range pod.Annotations {
 		if key == wellknown.GPUAssignedKey || slices.Contains(askingAnnotations, key) {

@@ -63,7 +63,7 @@ func (b *nodeReader) cutAll(inv *gpu.Inventory, partition string, replicas, coun
 }
 
 // cutSome makes slices of the resources that are named after profiles. All GPUs that are not offered whole are taken to
-// be cut, and at least as many as the slices fill.
+// be cut, and at least the number that the slices fill.
 func (b *nodeReader) cutSome(inv *gpu.Inventory, found []gpu.SliceCount, count, whole int) {
 	filled := map[int]int{} // memory slices, or slices of an unknown geometry, by how many of them a GPU has
 	for i := range found {

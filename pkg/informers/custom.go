@@ -233,7 +233,7 @@ func Pause(ctx context.Context, d time.Duration) watch.Interface {
 	return p
 }
 
-// pause is a watch without events that ends by itself.
+// pause is a watch without events that ends after a time.
 type pause struct {
 	cancel context.CancelFunc
 	events chan watch.Event

@@ -240,7 +240,7 @@ func TestAFactoryIsCollectedWithItsValues(t *testing.T) {
 	}
 }
 
-// share makes two values of a factory, of which one refers to the factory, and tells when they are collected.
+// share makes two values of a factory; one of them refers to the factory, and tells when they are collected.
 func share(t *testing.T, factory informers.SharedInformerFactory, gone chan<- string) {
 	t.Helper()
 	tell := func(name string) { gone <- name }

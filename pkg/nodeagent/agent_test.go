@@ -110,7 +110,7 @@ func (w *world) annotations(t *testing.T) map[string]string {
 	return rest
 }
 
-// twoGPUs are two linked GPUs of which a pod holds the second.
+// twoGPUs are two linked GPUs; a pod holds the second.
 func twoGPUs() *world {
 	return &world{
 		state: podresources.State{Held: []podresources.Held{{Pod: "default/a", ID: second}}, Offered: []string{first, second}},

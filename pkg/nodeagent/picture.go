@@ -49,7 +49,7 @@ func (h *hardware) size() int {
 type picture struct {
 	devices []gpuview.PublishedGPU
 	inUse   []int
-	// strangers are the devices of which it is not known to which GPU they belong.
+	// strangers are the devices whose GPU is not known.
 	strangers []string
 }
 

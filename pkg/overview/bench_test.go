@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// large is a cluster of so many nodes with 8 GPUs, ten pods on each and as many pending ones as there are nodes.
+// large is a cluster of nodes with 8 GPUs, with ten pods on each and one pending pod a node.
 func large(nodes int) *Book {
 	b := newBook()
 	for i := range nodes {
@@ -20,7 +20,7 @@ func large(nodes int) *Book {
 	return b
 }
 
-// BenchmarkCluster is a picture of a cluster of which one node has changed. bytes/pod is what the book keeps.
+// BenchmarkCluster is a picture of a cluster in which one node has changed. bytes/pod is what the book keeps.
 func BenchmarkCluster(b *testing.B) {
 	for _, nodes := range []int{500, 5000} {
 		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {

@@ -122,7 +122,7 @@ func (b *Book) nodeNamed(name string) *nodeEntry {
 	return b.nodes[name]
 }
 
-// forgetNode drops a node of which nothing is known.
+// forgetNode drops a node that is not known any more.
 func (b *Book) forgetNode(name string) {
 	if n := b.nodes[name]; n.node == nil && len(n.pods) == 0 {
 		delete(b.nodes, name)

@@ -203,7 +203,7 @@ func (n *Node) add(inv *gpu.Inventory, pool *gpuview.Node) {
 		}
 		n.GPUs = append(n.GPUs, g)
 	}
-	// Of GPUs that are cut into slices it is known how many slices are taken, and not of which GPU.
+	// Of GPUs that are cut into slices the number of slices that are taken is known, but not their GPUs.
 	all := pool.Empty().FreeSlicedMilli()
 	if all > 0 {
 		used = (all - inv.FreeSlicedMilli()) * inv.SlicedGPUs * gpu.WholeMilli / all

@@ -1,6 +1,3 @@
-// Package overview is what a person who watches a cluster sees of it: which GPUs are idle, in use, stranded or out of
-// order, what waits and why, which gangs there are, and what that costs. A Book is fed with objects, by watches or by a
-// test, and answers with a Cluster, which the terminal view, the page in the browser and scripts show.
 package overview
 
 import (
@@ -37,7 +34,7 @@ type Totals struct {
 	Nodes         int `json:"nodes"`
 	NodesWithGPUs int `json:"nodesWithGPUs"`
 	NodesInUse    int `json:"nodesInUse"`
-	// GPUs there are, and those that no pod can use now: faulty ones, and idle ones of nodes that take no pods.
+	// GPUs there are, and those that no pod can use now: faulty ones, and idle ones of unschedulable nodes.
 	GPUs            int `json:"gpus"`
 	UnavailableGPUs int `json:"unavailableGPUs"`
 	// AllocatedMilliGPU is in use, IdleMilliGPU is not and could be, and of it StrandedMilliGPU cannot be used by the
@@ -117,7 +114,7 @@ type Use struct {
 // Namespace sums up the pods of a namespace.
 type Namespace struct {
 	Name string `json:"name"`
-	// Pods have a node, PendingPods none; both ask for so many GPUs.
+	// Pods have a node, PendingPods none; both ask for the GPUs given.
 	Pods            int   `json:"pods"`
 	PendingPods     int   `json:"pendingPods"`
 	MilliGPU        int64 `json:"milliGPU"`
@@ -153,7 +150,7 @@ type Waiting struct {
 	Namespace string `json:"namespace"`
 	// Name of the pod, or of the gang.
 	Name string `json:"name"`
-	// Gang says that it is a gang; Pods of it wait, of which Pod is one.
+	// Gang says that it is a gang; Pods of it wait; Pod is one of them.
 	Gang bool   `json:"gang"`
 	Pods int    `json:"pods"`
 	Pod  string `json:"pod"`

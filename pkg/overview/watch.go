@@ -237,8 +237,7 @@ func (w *Watcher) poke() {
 	}
 }
 
-// probe says whether the server answers, until ctx ends: a watch that is interrupted resumes by itself later, without
-// an event.
+// probe says whether the server answers, until ctx ends: a watch that is interrupted resumes later, without an event.
 func (w *Watcher) probe(ctx context.Context) {
 	ticker := time.NewTicker(probeEvery)
 	defer ticker.Stop()

@@ -17,7 +17,7 @@ import (
 	"berth.dev/berth/pkg/simulation/memapi"
 )
 
-// filtered is an API of which some requests are answered otherwise.
+// filtered is an API that answers some requests in another way.
 type filtered struct {
 	http.RoundTripper
 	status func(*http.Request) int

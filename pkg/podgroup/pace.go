@@ -23,9 +23,9 @@ const (
 	// messagePause is the least time between two writes that change only why a gang or its members are pending: the
 	// numbers in it change with every pod that comes or goes.
 	messagePause = 3 * time.Second
-	// The messages of so many PodGroups and members change a second, and of so many at once after a quiet time: where
-	// many gangs wait, every pod that comes or goes changes the messages of all. The PodGroups of a thousand gangs
-	// follow one change at once.
+	// These are how many PodGroups and members have their messages changed each second, and at once after a quiet time:
+	// where many gangs wait, every pod that comes or goes changes the messages of all. The PodGroups of a thousand
+	// gangs follow one change at once.
 	groupMessages, groupMessagesAtOnce   = 100, 1000
 	memberMessages, memberMessagesAtOnce = 200, 200
 )
@@ -110,7 +110,7 @@ func (r *records) forget(id gang.ID) {
 	delete(r.byGang, id)
 }
 
-// sooner is the shorter of two pauses, of which 0 is none.
+// sooner is the shorter of two pauses; 0 is none.
 func sooner(a, b time.Duration) time.Duration {
 	if a == 0 || b == 0 {
 		return a + b

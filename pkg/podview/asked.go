@@ -8,7 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// OfferedResources are the resources of which the kubelet offers something.
+// OfferedResources are the resources that the kubelet offers.
 func OfferedResources(node *v1.Node) []string {
 	var names []string
 	for name, amount := range node.Status.Allocatable {

@@ -10,7 +10,7 @@ import (
 )
 
 // longestOwner bounds the text of a reference to a controller: a name has at most 253 characters, a kind 63, and a
-// group and version as many as both.
+// group and version the sum of both.
 const longestOwner = 1024
 
 // ControllerOf returns the reference of a pod to its controller. It is nil for a pod without one, and for a reference

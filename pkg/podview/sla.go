@@ -25,7 +25,7 @@ func SLAClass(order *sla.Order, pod *v1.Pod) (*sla.Class, *wellknown.BadValue) {
 		Allowed: slaClassesFor(order, pod)}
 }
 
-// FindSLAClass is SLAClass for where it is asked often and nobody is told what is wrong: then ok is false.
+// FindSLAClass is SLAClass for where it is asked often and no user is told what is wrong: then ok is false.
 func FindSLAClass(order *sla.Order, pod *v1.Pod) (_ *sla.Class, ok bool) {
 	name, kind, agree := statedSLAClass(pod)
 	switch {

@@ -17,7 +17,7 @@ type Free struct {
 	planned []int64
 	// taken and freed are the pods that were added to and removed from what the ledger counts.
 	taken, freed map[string]bool
-	// why is what to say of a rule of which too few are left, by its number.
+	// why is what to say of a rule with too few left, by its number.
 	why map[int]string
 }
 
@@ -127,7 +127,7 @@ func (d *Demand) Refuses(m *Marks, f *Free) (reason string, evictable bool) {
 	return "", false
 }
 
-// Forbids returns why the pod may not run on the node whatever else runs; nothing if it may.
+// Forbids returns why the pod may not run on the node regardless of what runs there; nothing if it may.
 func (d *Demand) Forbids(m *Marks) string {
 	for _, r := range d.within {
 		switch {

@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// twoPools are licenses of which one is limited in a pool besides.
+// twoPools are licenses; one is limited in a pool besides.
 var twoPools = set{"p": `licenses: [{name: all, license: m, count: 4}, {name: pool-b, license: m, count: 2, nodes: {selector: {matchLabels: {pool: b}}}}, {name: other, count: 1}]`}
 
 func podOf(uid string) *v1.Pod {

@@ -283,7 +283,7 @@ func TestWhatIsWrongWithAPolicyIsSaid(t *testing.T) {
 	}
 }
 
-// A rule that cannot be read refuses the pods that its other parts select, or nobody.
+// A rule that cannot be read refuses the pods that its other parts select, or none.
 func TestABrokenRuleConcernsThePodsThatItsOtherPartsSelect(t *testing.T) {
 	t.Parallel()
 	const rule = `{name: r, pods: {selector: {matchLabels: {tenant: acme}}, expression: "pod.nothing"}, nodes: {expression: "true"}}`

@@ -12,7 +12,7 @@ type Placement struct {
 	KeepsAlive bool
 	// ExpectedMilliPods is how many pods like this one, itself included, are expected to need room soon, in thousandths.
 	ExpectedMilliPods int64
-	// StrandedMilliGPU is how much GPU, free before, nobody can use once the pod is there for want of CPU or memory.
+	// StrandedMilliGPU is how much GPU, free before, no pod can use once this one is there for want of CPU or memory.
 	StrandedMilliGPU int64
 	// Risk is that of the node's kind of capacity.
 	Risk Interruption

@@ -10,7 +10,7 @@ type Sources struct {
 	Estimates bool
 }
 
-// Given returns the price that is set for a node: by itself, if it states one, or in the table.
+// Given returns the price that is set for a node: on the node, if it states one, or in the table.
 func (s *Sources) Given(labels map[string]string, stated MicroDollars, states bool) (MicroDollars, bool) {
 	if states {
 		return stated, true

@@ -37,7 +37,7 @@ func (t *Traits) findDependence(profile framework.Framework) {
 }
 
 // Reserves reports whether Reserve of the profile's plugins takes note of the pod where its siblings would not see it
-// otherwise: devices of claims, volumes, or whatever a plugin keeps of which nothing is known.
+// otherwise: devices of claims, volumes, or what an unknown plugin keeps.
 func (t *Traits) Reserves(pod *v1.Pod) bool {
 	return t.HiddenReserve || HasVolumes(pod) || t.Claims(pod)
 }

@@ -68,7 +68,7 @@ func (l *Line) Clear() {
 	}
 }
 
-// cut shortens a text to so many characters.
+// cut shortens a text to n characters.
 func cut(text string, width int) string {
 	if utf8.RuneCountInString(text) <= width {
 		return text
@@ -143,7 +143,7 @@ func numbers(done, total int64, perSecond float64) string {
 // The bar is left out where there is no place for a useful one.
 const shortestBar, longestBar = 10, 40
 
-// bar is a line of at most so many characters: a bar where there is room, and the numbers.
+// bar is a line of at most n characters: a bar where there is room, and the numbers.
 func bar(label string, done, total int64, perSecond float64, width int) string {
 	text := numbers(done, total, perSecond)
 	room := min(width-utf8.RuneCountInString(label+text)-len(" [] "), longestBar)

@@ -81,7 +81,7 @@ func check(ctx context.Context, content []byte) error {
 	return judge(ctx, cmd.Run(), output.String())
 }
 
-// judge says what the end of a check means. Only a program that ends by itself and with an error has read the
+// judge says what the end of a check means. Only a program that ends of its own accord and with an error has read the
 // configuration and refused it: one that is killed, that panics or that is not started may work with it another time.
 func judge(ctx context.Context, err error, output string) error {
 	if err == nil {

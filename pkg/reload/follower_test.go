@@ -129,7 +129,7 @@ func (saying) Warn(_ context.Context, reason, note string) {
 	fmt.Fprintf(os.Stdout, "warning %s: %s\n", reason, note)
 }
 
-// laterSuffix ends the name of the file beside the configuration of which a leader takes the content.
+// laterSuffix ends the name of the file beside the configuration whose content a leader takes.
 const laterSuffix = ".later"
 
 // awaitWithin bounds every wait: a change is looked at twice, a second apart, checked by a process and taken by another start.

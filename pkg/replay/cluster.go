@@ -327,7 +327,7 @@ func (c *cluster) arrival(i int) time.Time { return c.start.Add(c.jobs[i].Arriva
 // patience is how long a replay goes on when no job is left to arrive or end but pods are pending.
 const patience = simulation.Patience
 
-// nextEvent is when something will happen by itself, at the latest.
+// nextEvent is when something will happen next without an event, at the latest.
 func (c *cluster) nextEvent() time.Time {
 	next := c.progress.Add(patience)
 	if c.options.Mode == replayed.VirtualTime {

@@ -18,8 +18,8 @@ import (
 	"berth.dev/berth/pkg/plural"
 )
 
-// gangState is what of a gang is on nodes. Its pods can run when there are as many as it needs, whatever the scheduler
-// knows of gangs: one that binds them one by one lets the first hold their GPUs for nothing.
+// gangState is what of a gang is on nodes. Its pods can run when there are enough of them, whatever the scheduler knows
+// of gangs: one that binds them one by one lets the first hold their GPUs for nothing.
 type gangState struct {
 	minimum int
 	// ended counts members that have succeeded.

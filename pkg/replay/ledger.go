@@ -16,7 +16,7 @@ import (
 	"berth.dev/berth/pkg/wellknown"
 )
 
-// priceOf is what a node costs by itself or by the configuration.
+// priceOf is what a node costs, as it states itself or by the configuration.
 type priceOf func(*v1.Node) (price.MicroDollars, bool)
 
 // ledger knows what every node holds, by what was bound and not by what the scheduler believes.
@@ -128,7 +128,7 @@ func (l *ledger) place(pod *v1.Pod, needMilli int64) *holding {
 		h.share = gpu.Share{Milli: share.Milli}
 		h.devices = gpuview.AssignedDevices(pod)
 		if len(h.devices) != r.Count || !n.inv.CanTake(h.devices, h.share) {
-			// The scheduler has seen to the links, of which nothing is known here.
+			// The scheduler has seen to the links, which are not known here.
 			r.Interconnect = gpu.InterconnectAny
 			h.devices, _, _ = gpu.Choose(&n.inv, &r)
 		}

@@ -24,7 +24,7 @@ import (
 type Input struct {
 	// Name describes the input in reports.
 	Name string
-	// Objects is the cluster at the start: nodes, and whatever else a dump holds.
+	// Objects is the cluster at the start: nodes, and all that a dump holds besides.
 	Objects []runtime.Object
 	// Nodes are further nodes, which are made with the GPU names of the configuration. Shared has them share GPUs.
 	Nodes  []trace.Node

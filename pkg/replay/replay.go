@@ -1,22 +1,3 @@
-// Package replay runs the real scheduler of a configuration, with its queue, plugins, preemption and Permit, on a
-// cluster in memory and on a virtual clock, and measures what becomes of a trace of jobs.
-//
-// One goroutine, the conductor, lets one thing happen at a time and waits until everything that follows from it has
-// come to rest: a write at the API, an event of the trace, a step of the scheduling loop. So the same input,
-// configuration and seed give the same result, byte for byte, except for what is measured. In ArrivalOrder this holds
-// for the placements: the time between two arrivals has no meaning there and can differ, and with it figures in
-// seconds. What remains of chance in a real scheduler is pinned:
-//
-//   - feasible nodes, which parallel filters find in any order, are scored in the order of the scheduler's list, which decides
-//     between nodes of equal score; where only a sample of them is looked for (percentageOfNodesToScore), one goroutine looks;
-//   - writes that goroutines make at one instant are applied in the order of their content, each once the one before has had its
-//     effect; so are the pods and groups of jobs made and removed;
-//   - informers list objects in the order of their creation instead of streaming them, which would shuffle them;
-//   - preemption looks at candidate nodes from the first instead of from a random one, and decides between equal ones by name;
-//   - each scheduling cycle takes a fixed virtual time, so that queue times are distinct.
-//
-// The client has no rate limit, whatever the configuration says, and what plugins would read from a network in the
-// background is left out: it belongs to another time. A configuration with extenders is refused.
 package replay
 
 import (

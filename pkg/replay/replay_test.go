@@ -122,7 +122,7 @@ func TestADumpIsWorkEnough(t *testing.T) {
 		in.Rebind = rebind
 		progress := &replayed.Progress{}
 		r := mustRun(t, schedulerconfig.Stock, in, Options{Mode: replayed.VirtualTime, Progress: progress})
-		// The last one asks for a whole node, of which parts are taken whatever comes first.
+		// The last one asks for a whole node, and parts of each node are taken whatever comes first.
 		if r.Pods != 4 || r.Placed != 3 || r.Pending != 1 || len(r.Samples) > 2*samplesWanted {
 			t.Errorf("rebind %v: %d of %d pods placed, %d pending, %d samples; want 3 of 4, 1 and some", rebind, r.Placed, r.Pods, r.Pending, len(r.Samples))
 		}

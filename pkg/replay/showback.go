@@ -14,7 +14,7 @@ import (
 	"berth.dev/berth/pkg/showback"
 )
 
-// tenancy collects which pod had which part of which node. The methods of a nil one do nothing.
+// tenancy collects which pod had which part of a node. The methods of a nil one do nothing.
 type tenancy struct {
 	by     showback.By
 	keys   gpuview.Keys

@@ -23,7 +23,7 @@ func showbackBy(t *testing.T, by string) *showback.By {
 	return &parsed
 }
 
-// team is a job of one pod with two GPUs for so many hours.
+// team is a job of one pod with two GPUs for a number of hours.
 func team(name, namespace string, arrival, hours int, labels map[string]string) trace.Job {
 	return trace.Job{Name: name, Namespace: namespace, Labels: labels, Arrival: time.Duration(arrival) * time.Hour, Duration: time.Duration(hours) * time.Hour,
 		Pods: 1, CPUMilli: 8000, MemoryMiB: 32 << 10, GPUs: 2, GPUMilli: 1000}

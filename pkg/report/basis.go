@@ -35,7 +35,7 @@ func (c *Comparison) Basis() string {
 	return "Figures of A are " + a + "; of B " + b + "."
 }
 
-// Sides say what either configuration does with shares and gangs that the other does not, so that nobody takes it for a
+// Sides say what either configuration does with shares and gangs that the other does not, so that it is not taken for a
 // difference in skill.
 func (c *Comparison) Sides() []string {
 	var list []string

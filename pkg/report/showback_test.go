@@ -11,7 +11,7 @@ import (
 	"berth.dev/berth/pkg/showback"
 )
 
-// month is a statement of 30 days with ten keys, one of which would be markup.
+// month is a statement of 30 days with ten keys; one would be markup.
 func month(t *testing.T) *showback.Statement {
 	t.Helper()
 	from := time.Date(2026, time.January, 5, 0, 0, 0, 0, time.UTC)

@@ -36,7 +36,7 @@ type Change struct {
 	size    float64
 }
 
-// Changes that nobody would speak of: of a part of the metric, and of a time in seconds.
+// Changes that are too small to mention: of a part of the metric, and of a time in seconds.
 const (
 	noise        = 0.0005
 	noiseSeconds = 1

@@ -11,7 +11,7 @@ import (
 	"berth.dev/berth/pkg/replay/replayed"
 )
 
-// compared compares sides of which the results differ by what change does to those of B.
+// compared compares sides whose results differ by what change does to those of B.
 func compared(seeds int, change func(seed int, b *replayed.Result)) *Comparison {
 	var a, b []*replayed.Result
 	for seed := range seeds {

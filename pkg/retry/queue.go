@@ -55,7 +55,7 @@ type Queue struct {
 	timerAt time.Time
 }
 
-// entry is a gang of which the Queue knows.
+// entry is a gang that the Queue knows.
 type entry struct {
 	id  gang.ID
 	key gang.Key

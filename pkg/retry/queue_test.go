@@ -19,7 +19,7 @@ func named(name string) gang.ID { return gang.ID{Namespace: "ns", Name: name} }
 // of returns the key of a group of that priority.
 func of(priority int32) gang.Key { return gang.Key{Priority: priority, Time: t0} }
 
-// turnsOf returns the groups that Next gives until it gives none, each of which fails at once.
+// turnsOf returns the groups that Next gives until it gives none; each fails at once.
 func turnsOf(t *testing.T, q *Queue, keys map[string]gang.Key, now time.Time) []string {
 	t.Helper()
 	var got []string

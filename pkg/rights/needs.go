@@ -174,7 +174,7 @@ func dynamicResources() []Need {
 	}
 }
 
-// gangOwners are the kinds of which gangs can be made.
+// gangOwners are the kinds whose pods can be made gangs.
 func gangOwners() []Need {
 	var all []Need
 	for _, kind := range gangview.OwnerKinds() {

@@ -243,7 +243,7 @@ func deletesPod(path string) bool {
 	return found && len(parts) == 3 && parts[1] == "pods"
 }
 
-// collection returns the kind of which a request reads all objects of the cluster.
+// collection returns the kind, if a request reads all of its objects in the cluster.
 func collection(request *http.Request) (schema.GroupVersionResource, bool) {
 	if request.Method != http.MethodGet {
 		return schema.GroupVersionResource{}, false
@@ -286,7 +286,7 @@ func pause(request *http.Request, duration time.Duration) *http.Response {
 		expired := apierrors.NewResourceExpired("the objects could not be read").Status()
 		expired.Kind, expired.APIVersion = "Status", "v1"
 		_, _ = writer.Write([]byte(`{"type":"ERROR","object":` + encode(expired) +
-			"}\n")) // fails where nobody reads any more
+			"}\n")) // fails where the other side has stopped reading
 		_ = writer.Close()
 	})
 	return respond(request, http.StatusOK, &pausedBody{reader, cancel})

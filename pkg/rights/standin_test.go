@@ -28,8 +28,8 @@ type deniedServer struct {
 	denied map[string]bool
 	// deleted are the paths of deletions that reached it.
 	deleted []string
-	// granted are the kinds that were refused until grant; watched and streamed are those of which watches have begun since, from
-	// a list or with the objects themselves.
+	// granted are the kinds that were refused until grant; watched and streamed are those whose watches have begun
+	// since, from a list or with the objects themselves.
 	granted, watched, streamed map[string]bool
 	// early are the granted kinds that an informer had not taken over when slices were listed.
 	early []string

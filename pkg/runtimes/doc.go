@@ -1,11 +1,11 @@
-// Package runtimes forecasts when pods end.
+// Package runtimes forecasts when pods end. A forecast is a distribution of the time that is left, given how long the
+// pod runs already.
 //
-// A pod may declare how long it runs, or after what time it is ended. Otherwise its run time is learned from pods of
-// its class that have ended: of the same namespace, controller, image and number of GPUs, and of wider classes while few
-// of these are known. What was declared is judged in the same way: by how the runs of the class compared with what they
-// had declared. A forecast is a distribution of the time that is left, given how long the pod runs already. A pod that
-// outlives what its class lets expect falls back on wider classes, and in the end on a guess that grows with its age.
+// It is what the pod declares, judged by how declarations of its class came true; otherwise what was learned from pods
+// of its class that have ended; otherwise a guess that grows with the age of the pod. A class is namespace, controller,
+// image and number of GPUs; wider classes count while little is known.
 //
-// The Book is the one owner of what has been learned. It is fed by whoever sees pods end, it is bounded, no namespace
-// can displace what was learned of others, and its state can be written and read. It knows no Kubernetes and no clock.
+// Book owns what was learned. Its caller feeds it with pods that end, asks for forecasts, and writes and reads its
+// state. It is bounded, and no namespace can displace what was learned of others. It knows no Kubernetes and no clock.
+// Package starttime reads the forecasts.
 package runtimes

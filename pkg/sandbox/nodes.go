@@ -223,7 +223,7 @@ func asReady(in *corev1.Node) *corev1.Node {
 }
 
 // lastingTaints leaves out the taints that the node lifecycle controller sets from conditions: here every node is
-// ready, and nobody would take them away.
+// ready, and nothing would take them away.
 func lastingTaints(taints []corev1.Taint) []corev1.Taint {
 	var kept []corev1.Taint
 	for _, taint := range taints {

@@ -18,7 +18,7 @@ type Options struct {
 	Dir string `json:"dir"`
 	// NodesFile describes the nodes to create, see LoadNodes. Empty: no nodes.
 	NodesFile string `json:"nodesFile,omitempty"`
-	// Scale is how many nodes to make of those in NodesFile, see ScaleNodes; 0 is as many as there are.
+	// Scale is how many nodes to make of those in NodesFile, see ScaleNodes; 0 is their own number.
 	Scale int `json:"scale,omitempty"`
 	// NoScheduler leaves the scheduler out, so that any other can be run in its place.
 	NoScheduler bool `json:"noScheduler,omitempty"`

@@ -39,7 +39,7 @@ func InheritedReporter() *Reporter {
 	return &Reporter{out: out, enc: json.NewEncoder(out)}
 }
 
-// Send sends one report. An error means that nobody listens any more.
+// Send sends one report. An error means that the other side has stopped listening.
 func (r *Reporter) Send(report Report) error {
 	if err := r.enc.Encode(report); err != nil {
 		return fmt.Errorf("reporting progress: %w", err)

@@ -48,7 +48,7 @@ status: {allocatable: {cpu: "2"}}
 	}
 }
 
-// Copies of long names, of which only the end differs, have names that are valid, differ, and fit into the label.
+// Copies of long names that differ only in the end have names that are valid, differ, and fit into the label.
 func TestCopiesOfLongNames(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("a", 62) + "." + strings.Repeat("b", 40)

@@ -17,7 +17,7 @@ import (
 // another way than the first. It names neither the plugin nor the argument.
 const aboutQueueSort = "must be the same for all profiles"
 
-// QueueConflict is what the profiles do not agree on, of which all share one queue.
+// QueueConflict is what the profiles do not agree on; all share one queue.
 type QueueConflict struct {
 	// Path is that of the plugin or the args of the profile that fewest are like. Fields are those of the args that
 	// differ.

@@ -97,7 +97,7 @@ type change struct {
 	begin bool
 }
 
-// node accounts for one node: between two changes on it everybody pays the same.
+// node accounts for one node: between two changes on it the rates stay the same.
 func (b *book) node(n Node, uses []Use) {
 	changes := make([]change, 0, 2*len(uses))
 	for i := range uses {

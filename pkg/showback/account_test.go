@@ -15,7 +15,7 @@ import (
 var (
 	monday    = time.Date(2026, time.January, 5, 0, 0, 0, 0, time.UTC)
 	reference = price.Rates{Core: 30_000, MemoryGiB: 4_000, GPU: 350_000}
-	// eight is a node of which one GPU with an eighth of the host costs 3 dollars.
+	// eight is a node on which one GPU with an eighth of the host costs 3 dollars.
 	eight  = price.Capacity{MilliCPU: 96_000, MemoryMiB: 1 << 20, MilliGPU: 8000}
 	eighth = price.Capacity{MilliCPU: 12_000, MemoryMiB: 1 << 17, MilliGPU: 1000}
 )

@@ -26,7 +26,7 @@ type Capacity struct {
 }
 
 // FromSamples makes a statement of samples that were taken at every step from the beginning: each stands for the time
-// until the next step. What is there of the capacity beyond the samples of a moment is idle.
+// until the next step. Capacity beyond the samples of a moment is idle.
 func FromSamples(from, to time.Time, step time.Duration, samples []Sample, capacities []Capacity) (*Statement, error) {
 	from, to = from.UTC(), to.UTC()
 	if !from.Before(to) || step <= 0 || to.Sub(from) > maxDays*24*time.Hour {

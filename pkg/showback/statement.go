@@ -29,8 +29,8 @@ type Statement struct {
 	// Total is the sum of all lines, of Idle and of Empty.
 	Total Amount `json:"total"`
 
-	// Days are the same for each day, in UTC, the first and the last of which may be parts of one. They add up to the
-	// figures above.
+	// Days are the same for each day, in UTC; the first and the last may be parts of one. They add up to the figures
+	// above.
 	Days []Day `json:"days"`
 	// Measured says whether use was measured.
 	Measured bool     `json:"measured"`

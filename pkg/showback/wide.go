@@ -2,8 +2,8 @@ package showback
 
 import "math/bits"
 
-// wide is a sum of products of two int64, none of which is negative: a million dollars an hour for a month of
-// nanoseconds is beyond 64 bits.
+// wide is a sum of products of two int64 that are not negative: a million dollars an hour for a month of nanoseconds is
+// beyond 64 bits.
 type wide struct{ hi, lo uint64 }
 
 func product(a, b int64) wide {

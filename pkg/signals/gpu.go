@@ -17,7 +17,7 @@ type GPUSnapshot struct {
 	utilisationOn bool
 	memory        map[string]Memory
 	memoryOn      bool
-	// xidFaults and otherFaults come from two queries, of which one may fail; faults is both.
+	// xidFaults and otherFaults come from two queries, and one may fail; faults is both.
 	xidFaults, otherFaults, faults faultsByNode
 }
 
@@ -43,7 +43,7 @@ type GPUUtilisation struct {
 type Memory struct {
 	// Time of the oldest sample in it, by the scheduler's clock.
 	Time time.Time
-	// GPUs in order of index, then UUID. A GPU of which used or free memory is not known is missing.
+	// GPUs in order of index, then UUID. A GPU whose used or free memory is not known is missing.
 	GPUs []GPUMemory
 }
 

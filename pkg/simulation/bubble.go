@@ -20,11 +20,11 @@ import (
 var prepareProcess sync.Once
 
 // Virtual runs f on a virtual clock. Every goroutine, timer, ticker and deadline that f starts, in whatever package,
-// sees a clock that stands still while anything runs and jumps to the next timer when everything waits: the scheduler's
-// back-off, a plugin's Permit timeout and a price window all happen at their time, and a week passes in minutes. It is
-// the bubble of the standard library's testing/synctest, the only virtual clock that reaches timers in code that does
-// not take a clock as an argument; the bare testing.T serves as a handle and never runs a test. f must leave no
-// goroutine behind.
+// sees a clock that does not advance while anything runs and jumps to the next timer when everything waits: the
+// scheduler's back-off, a plugin's Permit timeout and a price window all happen at their time, and a week passes in
+// minutes. It is the bubble of the standard library's testing/synctest, the only virtual clock that reaches timers in
+// code that does not take a clock as an argument; the bare testing.T serves as a handle and never runs a test. f must
+// leave no goroutine behind.
 func Virtual(start time.Time, f func() error) (err error) {
 	prepareProcess.Do(func() {
 		// The goroutine that receives signals is started by the first Notify of the process. It must not be one inside a
@@ -35,8 +35,8 @@ func Virtual(start time.Time, f func() error) (err error) {
 		// The stock handler sleeps until a millisecond after the last error, and the two clocks are years apart.
 		//nolint:reassign // the list is the package's own way to set its handlers
 		utilruntime.ErrorHandlers = []utilruntime.ErrorHandler{logUnexpected}
-		// Each plugin counts each node that it looks at, on a counter for which the processors contend and which nobody reads
-		// here. One that is not registered counts nothing.
+		// Each plugin counts each node that it looks at, on a counter for which the processors contend and which is not
+		// read here. One that is not registered counts nothing.
 		schedulermetrics.Register()
 		schedulermetrics.PluginEvaluationTotal = metrics.NewCounterVec(&metrics.CounterOpts{}, nil)
 	})
@@ -52,7 +52,7 @@ func Virtual(start time.Time, f func() error) (err error) {
 				err = fmt.Errorf("simulating: %v\n%s", r, debug.Stack())
 			}
 		}()
-		//nolint:forbidigo // nobody waits: this sets the virtual clock
+		//nolint:forbidigo // this sets the virtual clock, and does not wait
 		time.Sleep(time.Until(start))
 		err = f()
 	})

@@ -16,8 +16,8 @@ import (
 	"berth.dev/berth/pkg/schedulerconfig"
 )
 
-// Workers is in how many goroutines a scheduler may look at nodes and still always decide the same: in as many as there
-// are processors when every node is looked at, for then the order in which feasible ones are found can be mended (see
+// Workers is in how many goroutines a scheduler may look at nodes and still always decide the same: in one for each
+// processor when every node is looked at, for then the order in which feasible ones are found can be mended (see
 // orderedProfile); in one when it stops at a sample, whose members would be a matter of chance.
 func Workers(config *schedulerconfig.Configuration, nodes int) int32 {
 	if nodes >= candidates.Few {
@@ -78,7 +78,7 @@ type orderedProfile struct {
 }
 
 // RunPreFilterPlugins begins a cycle. In one of ten the framework takes the time of each plugin on each node, for
-// metrics that nobody reads here.
+// metrics that are not read here.
 func (p *orderedProfile) RunPreFilterPlugins(ctx context.Context, state fwk.CycleState,
 	pod *v1.Pod) (*fwk.PreFilterResult, *fwk.Status, sets.Set[string]) {
 	if cycle, ok := state.(*framework.CycleState); ok {

@@ -27,14 +27,14 @@ func SpareHopeless(s *Scheduler, lowest int32) {
 	}
 }
 
-// sparingPreemption is default preemption without what is in vain.
+// sparingPreemption is default preemption without hopeless attempts.
 type sparingPreemption struct {
 	preemption.Interface
 	lowest int32
 }
 
-// PodEligibleToPreemptOthers spares pods than which none is less important the search of every node for victims, of
-// which there are none: in a full cluster it takes longer than all the rest of their cycle.
+// PodEligibleToPreemptOthers skips preemption for the lowest-priority pods, which have no possible victims: in a full
+// cluster the search takes longer than all the rest of their cycle.
 func (p sparingPreemption) PodEligibleToPreemptOthers(ctx context.Context, pod *v1.Pod, nominated *fwk.Status) (bool,
 	string) {
 	if corev1helpers.PodPriority(pod) <= p.lowest {

@@ -1,5 +1,3 @@
-// Package simulation runs the real scheduler of a configuration on an API in memory and, where time matters, on a
-// virtual clock. What chance a real scheduler leaves to goroutines, maps and random numbers can be pinned.
 package simulation
 
 import (

@@ -23,8 +23,8 @@ const (
 	spareLoss = 20
 	// metPoints is what a node has that only just meets the objective.
 	metPoints = 60
-	// unknownPoints is what a node has of which too little is known: less than one that meets the objective, more than
-	// one that misses it.
+	// unknownPoints is what a node has about which too little is known: less than one that meets the objective, more
+	// than one that misses it.
 	unknownPoints = 50
 	// missedPoints is what a node has that only just misses the objective, and doublingLoss what it loses each time
 	// that it misses it by twice as much.
@@ -35,7 +35,7 @@ const (
 // Loss is what a node lacks to 100 points, by reason. At most one of them is not 0.
 type Loss struct {
 	// Spare is lost by nodes that are better than needed, Tight by those that meet the objective with less headroom
-	// than wanted, Missed by those that miss it, and Unknown by those of which that is not known.
+	// than wanted, Missed by those that miss it, and Unknown by those for which that is not known.
 	Spare, Tight, Missed, Unknown float64
 }
 

@@ -54,7 +54,7 @@ func (p *planner) shape(shape int) {
 	}
 	all := p.entries[shape]
 	if known := all != nil; known {
-		// Only nodes of which something is taken have changed since.
+		// Only nodes with something taken have changed since.
 		all = slices.DeleteFunc(all, func(e entry) bool { return p.taken[e.node].share > 0 })
 		for n := range p.nodes {
 			if p.taken[n].share > 0 {

@@ -44,7 +44,7 @@ type Moment struct {
 	Name, Words string
 }
 
-// top is where the rows begin: below the moments, each of which has a line of its own.
+// top is where the rows begin: below the moments, which have a line each.
 func (t *TimeLine) top() float64 {
 	y := 10.0
 	for _, m := range t.Moments {

@@ -20,7 +20,7 @@ type Screen struct {
 	Color bool
 }
 
-// Output is a writer of which the screen is known.
+// Output is a writer whose screen is known.
 type Output struct {
 	io.Writer
 	Screen Screen

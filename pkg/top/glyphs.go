@@ -8,7 +8,7 @@ import (
 	"berth.dev/berth/pkg/tables"
 )
 
-// eighths are the glyphs of GPUs that are in use in part. That the rest of one is stranded is said by color alone.
+// eighths are the glyphs of partly used GPUs. That the rest of one is stranded is said by color alone.
 var eighths = []rune("▁▂▃▄▅▆▇")
 
 // Legend says what the glyphs of the map mean.

@@ -17,8 +17,8 @@ const (
 	longestCell, shortestCell, shortestLast = 40, 16, 24
 	// gap is what separates columns.
 	gap = 2
-	// aboutLines is how many lines below a list have the last cell of the chosen entry in full, where the screen has so
-	// many rows.
+	// aboutLines is how many lines below a list have the last cell of the chosen entry in full, where the screen has
+	// enough rows.
 	aboutLines, roomForAbout = 3, 16
 )
 

@@ -23,7 +23,7 @@ type Source struct {
 	Changed <-chan struct{}
 	// PodsOn are the pods on a node.
 	PodsOn func(node string) []overview.PodOn
-	// Explain says why a pod or a PodGroup is where it is or is not, in a table of so many columns.
+	// Explain says why a pod or a PodGroup is where it is or is not, in a table of a given width.
 	Explain func(ctx context.Context, kind, namespace, name string, width int) (string, error)
 }
 

@@ -24,10 +24,10 @@ func compareOptions(a, b option) int {
 	return cmp.Or(cmp.Compare(b.gain, a.gain), cmp.Compare(a.order, b.order))
 }
 
-// choose returns sets of domains that together take the rest, all of the same number of domains. For one class that
-// is the least possible number: the largest domains cover the rest with the fewest. Of these sets some are returned,
-// all if they are few, and in any case the set of the largest domains of which the last is replaced by the one that
-// fits best. Domains that are nodes on their own are chosen only if there are fewer domains with them than without.
+// choose returns sets of domains that together take the rest, all of the same number of domains. For one class that is
+// the least possible number: the largest domains cover the rest with the fewest. Of these sets some are returned, all
+// if they are few, and in any case the set of the largest domains with the last replaced by the one that fits best.
+// Domains that are nodes on their own are chosen only if there are fewer domains with them than without.
 func choose(from []*domain, rest []int) [][]*domain {
 	options := make([]option, 0, len(from))
 	for _, d := range from {

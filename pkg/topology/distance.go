@@ -10,8 +10,9 @@ import (
 type Place struct {
 	node string
 	path []string
-	// domains are those of the node, the narrowest first; the zero handle where the node lies in none of a level. Each is
-	// named by itself and all wider domains of the node, so that two racks of the same name in two zones are two domains.
+	// domains are those of the node, the narrowest first; the zero handle where the node lies in none of a level. Each
+	// is named by its own name and those of all wider domains of the node, so that two racks of the same name in two
+	// zones are two domains.
 	domains []unique.Handle[string]
 }
 

@@ -116,8 +116,8 @@ func TestFewestRacksOnLargeTrees(t *testing.T) {
 	}
 }
 
-// fewestRacks returns the least number of blocks that take all members and the least number of racks within so many
-// blocks, from the most members that any number of racks in any number of blocks takes.
+// fewestRacks returns the least number of blocks that take all members and the least number of racks within that number
+// of blocks, from the most members that any number of racks in any number of blocks takes.
 func fewestRacks(blocks [][]int, racks, want int) []int {
 	most := make([][]int, len(blocks)+1)
 	for b := range most {

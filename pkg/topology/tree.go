@@ -115,7 +115,7 @@ func (d *domain) finish(want []int, order int) int {
 	return order
 }
 
-// below returns the domains that lie so many levels below.
+// below returns the domains that lie a number of levels below.
 func (d *domain) below(levels int) []*domain {
 	domains := []*domain{d}
 	for range levels {

@@ -24,7 +24,7 @@ const (
 	stockLease = "kube-scheduler"
 )
 
-// audible is the part of a packing plugin's weight, one in so many, from which on another score works against it.
+// audible divides the weight of a packing plugin: a score with more than that part works against it.
 const audible = 10
 
 // lint looks for combinations that defeat each other.

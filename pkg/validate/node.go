@@ -62,7 +62,7 @@ func (d *document) nodeOf(keys *gpuview.Keys, node *v1.Node, at string) {
 // mibLabel is the label in which GPU feature discovery writes the memory of a GPU as a number of MiB.
 const mibLabel = "nvidia.com/gpu.memory"
 
-// labelsOfGPUs finds labels that describe GPUs and are not read, or not by everybody.
+// labelsOfGPUs finds labels that describe GPUs and are not read, or not by all plugins.
 func (d *document) labelsOfGPUs(keys *gpuview.Keys, node *v1.Node, read *gpuview.Node, bad []*wellknown.BadValue,
 	at string) {
 	known := map[string]bool{}

@@ -1,5 +1,3 @@
-// Package validate checks scheduler configurations and manifests before they reach a cluster: strictly, with the line
-// of each fault, and for combinations that are allowed but defeat each other.
 package validate
 
 import (
@@ -128,7 +126,7 @@ func (r *Report) Read(in io.Reader, name string) error {
 	return nil
 }
 
-// check reads documents, of which the first line is line offset+1 of the file.
+// check reads documents whose first line is line offset+1 of the file.
 func (r *Report) check(name string, data []byte, offset int) {
 	// Editors for Windows begin files with a mark, which the parser takes for a part of the first key.
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
@@ -162,7 +160,7 @@ func throughObject(data []byte) int {
 	var object json.RawMessage
 	decoder := json.NewDecoder(bytes.NewReader(data[first:]))
 	if err := decoder.Decode(&object); err != nil {
-		return len(data) // YAML, or a mistake of which its parser knows the line
+		return len(data) // YAML, or a mistake whose line its parser knows
 	}
 	return first + int(decoder.InputOffset())
 }

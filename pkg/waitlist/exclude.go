@@ -82,7 +82,7 @@ func (l *List) MayFit(g *Gang, empty bool) bool {
 	return true
 }
 
-// lacks returns the resources of the gang's minResources of which too little is free. The account does not tell what the
+// lacks returns the resources of the gang's minResources with too little free. The account does not tell what the
 // gang's own members hold, so a gang that has some is given the benefit of the doubt.
 func (l *List) lacks(g *Gang, empty bool) []gang.Amount {
 	wanted := MinResources(l.PodGroup(g.ID))

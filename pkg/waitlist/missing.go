@@ -33,7 +33,7 @@ func DescribeAmount(name string, n int64) string {
 	}
 }
 
-// Missing is the resources that a gang wants to be free and of which too little is.
+// Missing is the resources that a gang wants to be free and that are not.
 type Missing struct {
 	Of    gang.ID
 	Short []gang.Amount

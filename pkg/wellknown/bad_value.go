@@ -2,7 +2,7 @@ package wellknown
 
 import "fmt"
 
-// BadValue says which key of which object holds a value that cannot be used.
+// BadValue says which key holds a value that cannot be used, and in which object.
 type BadValue struct { //nolint:errname // it is a finding first; only some callers return it as an error
 	// Object that holds it, such as "pod" or "PriorityClass low".
 	Object string

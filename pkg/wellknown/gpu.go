@@ -31,11 +31,11 @@ const (
 // GPUNames are the resource names and node label keys in which GPUs are described. Of each list the first that an
 // object carries counts.
 type GPUNames struct {
-	// Resources are extended resources of which one unit is a GPU.
+	// Resources are extended resources whose unit is a GPU.
 	Resources []string
-	// SharedResources are extended resources of which one unit is a time slice of a GPU.
+	// SharedResources are extended resources whose unit is a time slice of a GPU.
 	SharedResources []string
-	// SlicePrefixes are prefixes of extended resources of which one unit is a hardware slice of a GPU.
+	// SlicePrefixes are prefixes of extended resources whose unit is a hardware slice of a GPU.
 	SlicePrefixes []string
 	// ProductLabels hold the model.
 	ProductLabels []string

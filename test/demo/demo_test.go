@@ -16,7 +16,7 @@ import (
 const demoWithin = 10 * time.Minute
 
 // TestDemo runs the command that the README names first: it schedules the examples, checks where each pod went, and
-// names commands to go on with, all of which have to work.
+// names commands to go on with, which all have to work.
 func TestDemo(t *testing.T) {
 	t.Parallel()
 	binary, err := filepath.Abs("../../bin/berth")

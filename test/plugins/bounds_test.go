@@ -197,7 +197,7 @@ var bounds = map[string]map[string]string{
 	},
 }
 
-// TestEveryMapIsBounded fails for a map, or a cache, of a package in the scheduler of which the list above does not say what
+// TestEveryMapIsBounded fails for a map, or a cache, of a package in the scheduler if the list above does not say what
 // bounds it: fields of types, also by the name of a type that is a map, and variables of packages.
 func TestEveryMapIsBounded(t *testing.T) {
 	t.Parallel()

@@ -42,7 +42,8 @@ func BenchmarkCycle(b *testing.B) {
 	}
 }
 
-// BenchmarkTaken is what one cycle costs on 10,000 nodes of which so many fail a filter that only their pods decide, and rank first.
+// BenchmarkTaken is what one cycle costs on 10,000 nodes when a number of them rank first and fail a filter that only
+// their pods decide.
 //
 //	go test ./test/plugins -run xxx -bench Taken -benchtime 50x
 func BenchmarkTaken(b *testing.B) {

@@ -16,7 +16,7 @@ import (
 	"berth.dev/berth/pkg/schedulerconfig"
 )
 
-// randomCluster has nodes of a few kinds in three pools, of which one is tainted, half of them in use.
+// randomCluster has nodes of a few kinds in three pools, one of them tainted; half of the nodes are in use.
 func randomCluster(random *rand.Rand, n int) ([]*v1.Node, []*v1.Pod) {
 	nodes := nodesOf(n)
 	var pods []*v1.Pod

@@ -16,8 +16,8 @@ import (
 	"berth.dev/berth/pkg/apis/config"
 )
 
-// priceServer answers queries for prices by node and by offering as a Prometheus does. It ends its connections, for virtual time stands
-// still while one is open.
+// priceServer answers queries for prices by node and by offering as a Prometheus does. It ends its connections, for
+// virtual time does not advance while one is open.
 func priceServer(t *testing.T, byNode map[string]string, offering string) *httptest.Server {
 	t.Helper()
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

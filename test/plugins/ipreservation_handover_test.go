@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Two schedulers, of which one is losing the lead, promise one pod an address each. It keeps the one that it is bound with, and
-// the other one is given back.
+// Two schedulers promise one pod an address each while one is losing the lead. It keeps the one that it is bound with,
+// and the other one is given back.
 func TestTwoSchedulersGiveOnePodAnAddressEach(t *testing.T) {
 	t.Parallel()
 	for _, policy := range []string{"Retain", "OnPodDeletion"} {

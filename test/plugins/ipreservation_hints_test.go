@@ -8,7 +8,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// A pod waits where pool racks has an address in rack r1 and none in rack r2, of which the only one is reserved.
+// A pod waits where pool racks has an address in rack r1 and none in rack r2, because the only one there is reserved.
 func TestWhatWakesAPodThatIPReservationRefused(t *testing.T) {
 	t.Parallel()
 	const afterNode, afterOwn = 0, 1

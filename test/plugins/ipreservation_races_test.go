@@ -205,7 +205,8 @@ func TestWhoIsTriedAgainForAnAddress(t *testing.T) {
 	}
 }
 
-// What the plugin writes itself, or what changes nothing, wakes nobody: each pod that is bound would wake all that wait.
+// What the plugin writes itself, or what changes nothing, wakes no pod: each pod that is bound would wake all that
+// wait.
 func TestNobodyIsTriedAgainForNothing(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := giveOut(t, `IPPool any {subnets: [{ranges: [10.0.0.1-10.0.0.9]}]}`)

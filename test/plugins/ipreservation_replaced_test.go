@@ -206,7 +206,7 @@ func TestAPodIsTriedAgainWhenThePromiseToItsPredecessorIsKept(t *testing.T) {
 	})
 }
 
-// Two schedulers, of which one was losing the lead, may have reserved an address each for two pods of one name.
+// While one of two schedulers was losing the lead, both may have reserved an address each for two pods of one name.
 func TestThePodGetsTheAddressThatTheLastOneRanWith(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ node, want string }{

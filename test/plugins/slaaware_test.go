@@ -27,8 +27,8 @@ import (
 	"berth.dev/berth/test/harness/objects"
 )
 
-// figureServer answers queries as a Prometheus does, by node what answer has for the query. It ends its connections, for virtual time
-// stands still while one is open.
+// figureServer answers queries as a Prometheus does, by node what answer has for the query. It ends its connections,
+// for virtual time does not advance while one is open.
 func figureServer(t *testing.T, answer func(query string) map[string]string) *httptest.Server {
 	t.Helper()
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

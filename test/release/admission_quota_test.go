@@ -55,7 +55,7 @@ func testQuota(t *testing.T, w *guarded) {
 	for _, test := range []struct {
 		name                string
 		annotations, limits map[string]string
-		// refused is the resource of which the quota has too little, empty if the pod is taken.
+		// refused is the resource that the quota has too little of, empty if the pod is taken.
 		refused string
 		// want is what is used afterwards: GPUs, MiB and milli.
 		want [3]string

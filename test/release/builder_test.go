@@ -114,8 +114,8 @@ func (b builder) files(t *testing.T, container string) string {
 	return fmt.Sprint(files)
 }
 
-// check compares a target's image, of which this is a container, with what the project promises of its images: the
-// user, one file and licenses, certificate authorities in it, labels, and that it runs.
+// check compares a target's image with what the project promises of its images: the user, one file and licenses,
+// certificate authorities in it, labels, and that it runs.
 func (b builder) check(t *testing.T, container, target string) {
 	t.Helper()
 	file := "/berth-" + target

@@ -26,7 +26,7 @@ import (
 	"berth.dev/berth/test/harness/monitoring"
 )
 
-// meteredNodes are those of which Prometheus knows.
+// meteredNodes are those that Prometheus knows.
 const meteredNodes = `
 - name: metered
   count: 2

@@ -74,7 +74,7 @@ func worksWordByWord(t *testing.T, own *box.Box) {
 	}
 }
 
-// indented are the commands of a page: its indented lines, of which one that ends in a backslash goes on in the next.
+// indented are the commands of a page: its indented lines; one that ends in a backslash goes on in the next.
 func indented(page string) []string {
 	var found []string
 	for line := range strings.Lines(strings.ReplaceAll(page, "\\\n", " ")) {

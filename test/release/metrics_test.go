@@ -67,8 +67,8 @@ func testMetrics(t *testing.T, w *guarded) {
 	if _, err := w.Client.RbacV1().ClusterRoleBindings().Create(ctx, binding, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	// The scheduler remembers a refusal for some seconds, and does not answer while it waits in vain for the API
-	// server's.
+	// The scheduler remembers a refusal for some seconds, and does not answer while it waits for an answer of the API
+	// server that does not come.
 	var said error
 	defer func() {
 		if t.Failed() {

@@ -87,8 +87,8 @@ func replaceIn(t *testing.T, file, before, after string) {
 
 func (r *reader) configuration() string { return sandbox.Layout(r.box.Dir()).SchedulerConfig() }
 
-// follow runs the steps of a page, the last of which cleans up, and leaves the cluster as it was. Before the last step
-// it calls check.
+// follow runs the steps of a page; the last one cleans up, and leaves the cluster as it was. Before the last step it
+// calls check.
 func (r *reader) follow(t *testing.T, steps []step, check func()) {
 	t.Helper()
 	before := r.nodes(t)

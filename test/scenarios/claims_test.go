@@ -67,7 +67,7 @@ func (w *world) doDevices(ctx context.Context, l *line) error {
 	return nil
 }
 
-// wanted is a claim for so many devices of a class, or of the first that will do of several.
+// wanted is a claim for a number of devices of a class, or of the first that will do of several.
 func (w *world) wanted(class string, n int) resourcev1.ResourceClaimSpec {
 	if alternatives := strings.Split(class, "|"); len(alternatives) > 1 {
 		request := resourcev1.DeviceRequest{Name: "devices"}

@@ -31,7 +31,7 @@ type cluster interface {
 	leads(ctx context.Context, after time.Time) bool
 	// kill ends the scheduler without a warning; another one is started in its place.
 	kill(ctx context.Context) error
-	// freeze stops the API for a while; started is called when it stands still.
+	// freeze stops the API for a while; started is called when it is frozen.
 	freeze(ctx context.Context, d time.Duration, started func()) error
 }
 

@@ -65,7 +65,7 @@ func (w *world) doStatefulSet(ctx context.Context, l *line) error {
 	return err
 }
 
-// doJob creates an indexed Job of which all pods run at the same time.
+// doJob creates an indexed Job whose pods all run at the same time.
 func (w *world) doJob(ctx context.Context, l *line) error {
 	meta, n, template, err := w.controlled(ctx, l)
 	if err != nil {

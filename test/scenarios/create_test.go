@@ -91,7 +91,7 @@ func (w *world) expectMinimum(group string, minimum int) {
 	w.minimum[group] = minimum
 }
 
-// expectLabelled is expectMinimum for a minimum by labels, of which the largest holds where there is no PodGroup.
+// expectLabelled is expectMinimum for a minimum by labels; the largest holds where there is no PodGroup.
 func (w *world) expectLabelled(group string, minimum int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

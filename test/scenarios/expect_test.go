@@ -160,7 +160,7 @@ func checkMessages(pods []*v1.Pod, text string) error {
 	return nil
 }
 
-// checkCondition wants every pending pod's condition to have a reason, or a message shorter than so many bytes.
+// checkCondition wants every pending pod's condition to have a reason, or a message shorter than a number of bytes.
 func checkCondition(pods []*v1.Pod, key, want string) error {
 	for _, p := range pods {
 		if p.Spec.NodeName != "" {
@@ -211,7 +211,7 @@ func (w *world) boundOn(bound map[string]int, node string) int {
 	return n
 }
 
-// checkDomains wants the nodes to lie in so many domains of the label.
+// checkDomains wants the nodes to lie in a number of domains of the label.
 func (w *world) checkDomains(nodes map[string]int, label, want string) error {
 	domains := map[string]bool{}
 	list, err := w.nodes.List(labels.Everything())

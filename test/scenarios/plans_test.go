@@ -30,7 +30,7 @@ func (w *world) doCountPlans(ctx context.Context, _ *line) (err error) {
 	return err
 }
 
-// checkPlans wants no more than so many plans to have been made since they were counted.
+// checkPlans wants no more than a number of plans to have been made since they were counted.
 func (w *world) checkPlans(ctx context.Context, most int) error {
 	now, err := w.countPlans(ctx)
 	if err != nil {

@@ -135,8 +135,8 @@ func runIn(scripts []script, run func(script)) {
 	}
 }
 
-// scenarioWithin only ends a scenario that hangs: the limits of its commands, times slack, are of the machine's time, of which little
-// may pass in a real minute.
+// scenarioWithin only ends a scenario that hangs: the limits of its commands, times slack, are of the machine's time,
+// and little of it may pass in a real minute.
 const scenarioWithin = 20 * time.Minute
 
 // play does what a script says, and returns what it finds wrong.
@@ -183,7 +183,7 @@ func uniqueName(script string) string {
 // tellMost bounds how many lines a failure is told in.
 const tellMost = 12
 
-// tell logs what the cluster says of the scenario's pods and gangs, most of which say the same.
+// tell logs what the cluster says of the scenario's pods and gangs; most say the same.
 func (w *world) tell(ctx context.Context) {
 	said := map[string]int{}
 	for _, p := range w.everyPod() {

@@ -12,8 +12,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// doStream creates a pod of a set every so often, each of which ends a while after it was bound, by the time of the machine, until the
-// script ends or says stop. With limit no more than so many pods exist at a time.
+// doStream creates a pod of a set every so often; each ends a while after it was bound, by the time of the machine,
+// until the script ends or says stop. With limit no more than that number of pods exist at a time.
 func (w *world) doStream(ctx context.Context, l *line) error {
 	every, err := l.duration("every", 200*time.Millisecond)
 	if err != nil {

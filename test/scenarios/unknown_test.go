@@ -32,8 +32,8 @@ const (
 	rationAtLabel = "scenario.test/ration-at"
 )
 
-// ration is a plugin that lets a node have so many pods and counts them itself, in Reserve and nowhere else. A dry run
-// that only filters never learns that the node is full.
+// ration is a plugin that lets a node have a number of pods and counts them itself, in Reserve and nowhere else. A dry
+// run that only filters never learns that the node is full.
 type ration struct {
 	handle fwk.Handle
 	nodes  fwk.NodeInfoLister

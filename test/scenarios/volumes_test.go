@@ -19,7 +19,7 @@ const selectedNode = "volume.kubernetes.io/selected-node"
 
 func quantity(s string) (resource.Quantity, error) { return resource.ParseQuantity(s) }
 
-// doDisks creates volumes that exist before anybody asks for them, so many on every node of a prefix.
+// doDisks creates volumes that exist before any pod asks for them, a number on every node of a prefix.
 func (w *world) doDisks(ctx context.Context, l *line) error {
 	n, err := l.int(1)
 	if err != nil {

@@ -72,7 +72,7 @@ type world struct {
 	// patience is how long a gang may be seen partly bound.
 	patience time.Duration
 	lister   corelisters.PodLister
-	// gone counts pods by set that were deleted by somebody else than the scenario.
+	// gone counts pods by set that were not deleted by the scenario.
 	gone map[string]int
 	mine map[types.UID]bool
 	made map[string]int

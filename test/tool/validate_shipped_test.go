@@ -14,7 +14,7 @@ import (
 	"berth.dev/berth/pkg/validate"
 )
 
-// TestNoFalseAlarmInExamples takes the files of each folder together, as somebody does who applies a folder.
+// TestNoFalseAlarmInExamples takes the files of each folder together, as an apply of a folder does.
 func TestNoFalseAlarmInExamples(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join("..", "..", "manifests", "examples")

@@ -125,7 +125,7 @@ func follow(ctx context.Context, bed *rig.Rig, namespace string, pods int) (<-ch
 	return bound, nil
 }
 
-// await waits until so many more pods are bound.
+// await waits until that many more pods are bound.
 func (p *processes) await(ctx context.Context, bound <-chan struct{}, n int) error {
 	var extenderExited <-chan struct{}
 	if p.extender != nil {

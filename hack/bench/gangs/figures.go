@@ -32,7 +32,7 @@ type waitFigures struct {
 	EditsPerSecond     float64 `json:"editsPerSecond,omitempty"`
 }
 
-// figures are those of the waits of a phase, of which there is at least one.
+// figures summarize the waits of a phase, at least one.
 func (w waits) figures(phase string) waitFigures {
 	at := func(percent int) float64 {
 		return float64(w.all[min(len(w.all)-1, len(w.all)*percent/100)].Microseconds()) / 1000

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// driver names the devices of -distinct claim, of which each node has so many.
+	// driver names the devices of -distinct claim; each node has that many.
 	driver         = "bench.example.com"
 	devicesPerNode = 64
 )

@@ -123,7 +123,7 @@ func preemptForGangs(ctx context.Context, bed *rig.Rig, out io.Writer) (any, err
 	return all, nil
 }
 
-// cycleCounts returns how many scheduling cycles there have been of at most so many seconds.
+// cycleCounts returns how many scheduling cycles have taken at most each number of seconds.
 func cycleCounts(ctx context.Context, scheduler *rig.Scheduler) (map[float64]uint64, error) {
 	families, err := scheduler.Metrics(ctx)
 	if err != nil {

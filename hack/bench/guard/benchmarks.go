@@ -41,7 +41,7 @@ var benchmarks = []benchmark{
 	{"memory", againstStock, "heap for each of 2,000 nodes and 8,000 pods", ratios(1)},
 }
 
-// ratios compares so many pairs of processes, of which stock's is the first and the second in turn.
+// ratios compares pairs of processes; stock's is the first of a pair and the second in turn.
 func ratios(pairs int) func(ctx context.Context, name string) ([]float64, error) {
 	return func(ctx context.Context, name string) ([]float64, error) {
 		values := make([]float64, pairs)

@@ -76,7 +76,7 @@ func gangs(profile string, n, members int, gpus int64) []runtime.Object {
 	return objects
 }
 
-// running are pods of one GPU that have their node, as evenly as can be on the first so many nodes.
+// running are pods of one GPU that have their node, as evenly as possible on the first nodes.
 func running(n, on int) []runtime.Object {
 	pods := make([]runtime.Object, n)
 	for i := range pods {

@@ -4,7 +4,7 @@
 //
 // Each scheduler runs in a process of its own, on an API in memory and a virtual clock. CPU is all that this process
 // uses, the API included. The processes of stock and of Berth take turns, and a ratio is that of a pair. A plan that
-// takes long does not pause on this clock, which stands still while it is made.
+// takes long does not pause on this clock, which does not advance while it is made.
 package main
 
 import (

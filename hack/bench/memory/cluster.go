@@ -45,7 +45,7 @@ func nodesFile(nodes int) []byte {
 }
 
 const (
-	// maxPerNode bounds the pods that run on a node, every other of which has a GPU. Three GPUs stay free.
+	// maxPerNode bounds the pods that run on a node; every other one has a GPU. Three GPUs stay free.
 	maxPerNode = 10
 	// kinds is how many kinds of pods run.
 	kinds = 50

@@ -221,7 +221,7 @@ type column struct {
 	of            func(*run) float64
 }
 
-// columns are those of runs with so many pods at the end.
+// columns are those of runs by the number of pods at the end.
 func columns(all *results, base float64) []column {
 	perPod := func(heap float64, pods int) float64 { return (heap - base) * 1024 / float64(pods) }
 	return []column{

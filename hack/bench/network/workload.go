@@ -45,8 +45,8 @@ func gangs(random *rand.Rand, objects []runtime.Object) (replay.Input, []pair) {
 	return in, pairs
 }
 
-// services are caches, one for eight pods of a GPU that read from it, all of which arrive in any order on a cluster of
-// which they ask for half.
+// services are caches, one for eight pods of a GPU that read from it. All arrive in any order, and ask for half of the
+// cluster.
 func services(random *rand.Rand, objects []runtime.Object) (replay.Input, []pair) {
 	pods, pairs := readers(random, len(objects)/2)
 	return replay.Input{Name: "services", Objects: append(objects, pods...)}, pairs
@@ -54,7 +54,7 @@ func services(random *rand.Rand, objects []runtime.Object) (replay.Input, []pair
 
 // conflict sets distance against packing. One half of the nodes is empty; the others have one to seven GPUs in use, and
 // as many free in the mean as the readers of a service for every fourth node ask for: packed, these leave the empty
-// nodes alone. Later come pods that need a whole node each, as many as nodes are empty, and stay.
+// nodes alone. Later come pods that need a whole node each, one for each empty node, and stay.
 func conflict(random *rand.Rand, objects []runtime.Object) (replay.Input, []pair) {
 	n := len(objects)
 	in := replay.Input{Name: "conflict", Objects: objects}

@@ -63,8 +63,7 @@ var podSizes = []sizes{
 		{4, 1000, 10, []string{"A100"}}, {2, 1000, 10, []string{"A100"}}}, 1},
 }
 
-// Held-out shapes and sizes are those by which nothing was chosen but the weight of opening, of which three values were
-// compared on them.
+// Held-out shapes and sizes were used to choose only the weight of opening, among three values.
 var (
 	heldOutShapes = []fleet{
 		{"2/8-GPU", []shape{{"n2", "A", 2, 24000, 100}, {"n8", "A", 8, 64000, 25}}},

@@ -21,8 +21,8 @@ type outcome struct {
 	Nodes float64
 }
 
-// fill lets pods come to an empty cluster, of which none leaves and none is tried again, until they have asked for as
-// many GPUs as there are: the method of the trace's authors.
+// fill lets pods come to an empty cluster until they have asked for all of its GPUs. None leaves, and none is tried
+// again: the method of the trace's authors.
 func fill(f *family, with func(*cluster) policy, seed uint64) outcome {
 	c := newCluster(f.shapes)
 	p := with(c)

@@ -31,7 +31,7 @@ func ReadLoad() (Load, error) {
 }
 
 // OtherCoresSince is how many cores were busy on average with neither the benchmark nor what it started. The kernel
-// counts in hundredths of a second, for each process by itself, so the difference may be a little below 0.
+// counts in hundredths of a second, for each process alone, so the difference may be a little below 0.
 func (l Load) OtherCoresSince(before Load) float64 {
 	other := (l.machine - before.machine) - (l.benchmark - before.benchmark)
 	return max(0, other.Seconds()/l.at.Sub(before.at).Seconds())

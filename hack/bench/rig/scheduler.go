@@ -191,7 +191,7 @@ func (s *Scheduler) Stop() {
 	<-s.exited
 }
 
-// Exited is closed when the scheduler has ended, which it does by itself only on an error.
+// Exited is closed when the scheduler has ended, which it does of its own accord only on an error.
 func (s *Scheduler) Exited() <-chan struct{} { return s.exited }
 
 // LastWords is the last line of the scheduler's log.

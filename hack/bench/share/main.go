@@ -1,5 +1,5 @@
 // Command share measures which part of the scheduling algorithm's time each plugin of the shipped gpu-aware-scheduler
-// profile takes, with identical pods and with pods no two of which are alike.
+// profile takes, with identical pods and with pods that all differ.
 //
 // How long the algorithm and its extension points take is counted by the scheduler's own metrics in every cycle. Its
 // metric of single plugins cannot tell how an extension point's time is parted between them: it keeps a thousand

@@ -49,7 +49,7 @@ func (f *family) length(base time.Duration) time.Duration {
 	return time.Duration(float64(base) * f.gang.Hours() / gangTime.Hours())
 }
 
-// jobs draws the jobs of a family on so many nodes: a Poisson stream of single pods, and gangs of a quarter of the
+// jobs draws the jobs of a family for a number of nodes: a Poisson stream of single pods, and gangs of a quarter of the
 // nodes at fixed times.
 func (f *family) jobs(nodes int, length time.Duration, seed uint64) []trace.Job {
 	random := rand.New(rand.NewPCG(seed, 1))

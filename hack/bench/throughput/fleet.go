@@ -43,7 +43,7 @@ var sharedHardware = hardware{"l4", "g6.48xlarge", "NVIDIA-L4", "ada-lovelace", 
 // sharedNodes is how many of the nodes share their GPUs.
 func sharedNodes(nodes int) int { return max(nodes/10, 1) }
 
-// fleet returns the shapes of a cluster of so many nodes.
+// fleet returns the shapes of a cluster of a number of nodes.
 func fleet(nodes int) []sandbox.Shape {
 	whole := wholeNodes(nodes)
 	left := whole

@@ -24,7 +24,7 @@ type workload struct {
 	name, description string
 	// pod makes the i-th pod without name and scheduler.
 	pod func(i int) *v1.Pod
-	// capacity is how many of the pods fit on so many nodes, wherever a scheduler puts each of them.
+	// capacity is how many of the pods fit on a number of nodes, wherever a scheduler puts each of them.
 	capacity func(nodes int) int
 }
 
@@ -47,7 +47,7 @@ func workloadNames() []string {
 // minNodes is the smallest cluster on which every workload can be placed.
 const minNodes = 50
 
-// defaultPods is how many pods a cluster of so many nodes is given unless the user says otherwise.
+// defaultPods is how many pods a cluster of a number of nodes is given unless the user says otherwise.
 func defaultPods(nodes int) int { return min(2*nodes, max(2000, nodes)) }
 
 // amounts is what a pod requests.

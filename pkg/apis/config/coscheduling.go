@@ -51,8 +51,8 @@ type GangReservation struct {
 	// AfterSeconds is how long a gang has to have waited before anything is kept for it. From 0 to 86400, default 15.
 	AfterSeconds *int32 `json:"afterSeconds,omitempty"`
 	// TTLSeconds is how long nodes are kept without progress, that is, while no pod ends that the gang waits for. Then
-	// the next gang has its turn, and the first one rests for the same time, twice as long after each further turn in
-	// vain. From 1 to 604800, default 3600.
+	// the next gang has its turn, and the first one rests for the same time, twice as long after each further turn
+	// without a start. From 1 to 604800, default 3600.
 	TTLSeconds *int32 `json:"ttlSeconds,omitempty"`
 	// MinPriority is the least priority of gangs that may have a reservation. Absent: any priority.
 	MinPriority *int32 `json:"minPriority,omitempty"`

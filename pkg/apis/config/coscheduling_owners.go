@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// GangOwners says of which controllers' pods gangs are made, and where. The pods themselves need no label or
-// annotation; a pod that has a label of a gang is in that gang. How many pods have to start together is read from the
-// controller's object and follows it; the scheduler needs the right to get, list and watch these objects.
+// GangOwners says which controllers' pods are made gangs, and where. The pods themselves need no label or annotation; a
+// pod that has a label of a gang is in that gang. How many pods have to start together is read from the controller's
+// object and follows it; the scheduler needs the right to get, list and watch these objects.
 type GangOwners struct {
 	// Kinds are the kinds of objects whose pods form gangs. By default all of GangOwnerKinds but StatefulSet, whose pods
 	// are usually services.

@@ -70,7 +70,7 @@ type CostOptimizedArgs struct {
 // pricePerHour and priceAdjustment is set. Of the entries that select a node the one with the greatest weight counts,
 // among equals the first; prices and adjustments are chosen apart, and the adjustment is made to the price.
 type NodePrice struct {
-	// Requirements on the node's labels, all of which hold.
+	// Requirements on the node's labels; all of them hold.
 	Requirements []corev1.NodeSelectorRequirement `json:"requirements,omitempty"`
 	// PricePerHour is the price of the whole node in decimal dollars.
 	PricePerHour *string `json:"pricePerHour,omitempty"`

@@ -55,7 +55,7 @@ const (
 	GPUStrategySpread GPUStrategy = "Spread"
 )
 
-// UnassignedShares says what is believed of pods that another scheduler, or nobody, placed on a node with shared GPUs.
+// UnassignedShares says what is believed of pods that another scheduler, or none, placed on a node with shared GPUs.
 type UnassignedShares string
 
 // What such pods count for.

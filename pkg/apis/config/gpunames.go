@@ -10,14 +10,14 @@ import (
 // GPUNames are the names by which GPUs are known. GPUAware and CostOptimized have them alike, so that a profile with
 // both counts and prices the same GPUs.
 type GPUNames struct {
-	// Resources are extended resources of which one unit is a GPU. Of this and the following lists the first entry that
-	// an object carries counts. Default nvidia.com/gpu, amd.com/gpu, gpu.intel.com/xe, gpu.intel.com/i915.
+	// Resources are extended resources whose unit is a GPU. Of this and the following lists the first entry that an
+	// object carries counts. Default nvidia.com/gpu, amd.com/gpu, gpu.intel.com/xe, gpu.intel.com/i915.
 	Resources []string `json:"resources,omitempty"`
 
-	// SharedResources are extended resources of which one unit is a time slice. Default nvidia.com/gpu.shared.
+	// SharedResources are extended resources whose unit is a time slice. Default nvidia.com/gpu.shared.
 	SharedResources []string `json:"sharedResources,omitempty"`
 
-	// SlicePrefixes are prefixes of extended resources of which one unit is a hardware slice. Default nvidia.com/mig-.
+	// SlicePrefixes are prefixes of extended resources whose unit is a hardware slice. Default nvidia.com/mig-.
 	SlicePrefixes []string `json:"slicePrefixes,omitempty"`
 
 	// DeviceDrivers are drivers of dynamic resource allocation whose devices are GPUs. A claim is one for GPUs if such a

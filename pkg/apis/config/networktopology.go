@@ -49,7 +49,7 @@ type NetworkTopologyArgs struct {
 type NetworkLevel struct {
 	// Name of the level in messages and metrics.
 	Name string `json:"name"`
-	// Labels are keys of node labels, of which the first that a node has counts.
+	// Labels are keys of node labels; the first one that a node has counts.
 	Labels []string `json:"labels"`
 	// NetworkDistance is that of two nodes that share a domain of this level and of no narrower one.
 	NetworkDistance `json:",inline"`

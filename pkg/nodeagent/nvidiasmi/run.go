@@ -94,8 +94,8 @@ type answer struct {
 	err  error
 }
 
-// await returns what comes before the time is over. What is there counts although the time is over, too: a machine that
-// stalls shows both at once.
+// await returns what comes before the time is over. Output counts although the time is over, too: a machine that stalls
+// shows both at once.
 func await[T, O any](comes <-chan T, over <-chan O) (value T, came bool) {
 	select {
 	case value = <-comes:

@@ -20,9 +20,10 @@ type activator struct {
 	lookAt     time.Time
 }
 
-// stragglers activates the members of gangs that have started and lack some, where there is room for them now: before any other gang is
-// invited, and whatever pause the queue has put on them. It is called for every pod that ends, so room where a member may not go
-// must not wake it: such members would be tried in vain, each with a search for pods to evict, as fast as pods end.
+// stragglers activates the members of gangs that have started and lack some, where there is room for them now: before
+// any other gang is invited, and whatever pause the queue has put on them. It is called for every pod that ends, so
+// room where a member may not go must not wake it: such members would be tried without success, each with a search for
+// pods to evict, as fast as pods end.
 func (a *activator) stragglers(ctx context.Context) {
 	var roomy []gang.Ref
 	// The shapes of all are kept until the end: most members are alike, and a shape is counted on all nodes when it is new.

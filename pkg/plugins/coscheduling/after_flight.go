@@ -5,14 +5,16 @@ import (
 	"time"
 )
 
-// afterFlight holds those for which a gang of which members are being bound may have to make room. It is evicted as a whole, or spares
-// some members, which it can when all are bound; no event of the scheduler's queue or of the account says that they are.
+// afterFlight holds those for which a gang may have to make room while its members are being bound. It is evicted as a
+// whole, or spares some members, which it can when all are bound; no event of the scheduler's queue or of the account
+// says that they are.
 type afterFlight struct {
 	mu       sync.Mutex
 	requests map[string]*request
 }
 
-// mostAfterFlight bounds those that wait, of which some may be gone. Those beyond are tried again as all are, after some minutes.
+// mostAfterFlight bounds those that wait; some may be gone. Those beyond are tried again as all are, after some
+// minutes.
 const mostAfterFlight = 1000
 
 // add keeps the request until the members of the next gang are bound.

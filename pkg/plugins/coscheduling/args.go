@@ -18,7 +18,7 @@ type settings struct {
 	backoff gang.Backoff
 	// recovery is how long the room of a lost member is kept for its replacement; 0 is not at all.
 	recovery time.Duration
-	// owners says of which pods gangs are made without a word in them.
+	// owners says which pods are made gangs although nothing in them asks for it.
 	owners *gangview.OwnerPolicy
 	// patience is how long a gang has waited before capacity is promised to it, and ttl for how long that lasts without progress;
 	// holders says to whom and how much.

@@ -133,7 +133,7 @@ func (p *Plugin) lead(ctx context.Context, state fwk.CycleState, id gang.ID, pod
 	if reason := p.lack(id, nodes, nil); reason != nil {
 		return fail(reason, nil)
 	}
-	// Where siblings hold what the plan gave them, everybody is the better off the sooner it is whole again.
+	// Where siblings hold what the plan gave them, the gang is planned at once, regardless of the pace.
 	if !turn.Reopened && !c.planner.Pending.Pace.Admit(id, time.Now()) {
 		return p.putOff(ctx, state, id, uid, 0)
 	}
@@ -203,7 +203,7 @@ func (p *Plugin) lead(ctx context.Context, state fwk.CycleState, id gang.ID, pod
 	return nil, fwk.AsStatus(fmt.Errorf("planning gang %s: the plan has no node for its leader", id))
 }
 
-// putOff ends the cycle of a leader whose plan is not done or not begun. Everybody in the queue goes first.
+// putOff ends the cycle of a leader whose plan is not done or not begun. All pods in the queue go first.
 func (p *Plugin) putOff(ctx context.Context, state fwk.CycleState, id gang.ID, uid gang.UID, rest time.Duration) (*fwk.PreFilterResult, *fwk.Status) {
 	c := p.shared
 	state.Write(passedKey, mark{})

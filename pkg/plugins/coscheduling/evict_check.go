@@ -57,7 +57,7 @@ func (p *Plugin) check(ctx context.Context, r *request, turn gang.Turn, found *p
 		}
 	}
 	c.findElsewhere()
-	// What was proposed is for the minimum; the check is of no more, and of nobody else.
+	// What was proposed is for the minimum; the check is of no more members, and of no others.
 	proposed := c.proposed()
 	a, err := c.place(proposed, turn.Need, nodes)
 	if err != nil || a.Feasible() || stale {
@@ -146,7 +146,7 @@ func (c *checking) learn(a *dryrun.Plan, proposed []gang.Member) error {
 			continue
 		}
 		if short[n.Class] > 0 && total[n.Class] == 0 && c.found.Outcome == eviction.RoomAlready {
-			// Nobody would have to go, and yet there is no plan: the account does not know what refuses the class.
+			// No pod would have to go, and yet there is no plan: the account does not know what refuses the class.
 			nowhere[shape] = true
 			continue
 		}

@@ -94,7 +94,7 @@ func (p *proposal) leftBy() time.Time {
 	return last
 }
 
-// waitingFor says that so many pods are awaited.
+// waitingFor says how many pods are awaited.
 func waitingFor(pods int) string {
 	return fmt.Sprintf("waiting for %d %s to terminate", pods, plural.Choose(pods, "pod", "pods"))
 }

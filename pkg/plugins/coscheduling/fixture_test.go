@@ -15,7 +15,7 @@ const gpu = v1.ResourceName("nvidia.com/gpu")
 
 func allFilters(*v1.Pod) *profiles.Traits { return profiles.AllTraits }
 
-// newIndex returns an index of which no device class hands out a resource.
+// newIndex returns an index without resources that device classes hand out.
 func newIndex() *capacity.Index {
 	return capacity.New(func(v1.ResourceName) bool { return false }, allFilters)
 }

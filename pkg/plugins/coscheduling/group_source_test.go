@@ -45,7 +45,7 @@ func TestWhoWaitsByATimeout(t *testing.T) {
 	}
 }
 
-// named is a profile of which only the name is asked for.
+// named is a profile that is asked only for its name.
 type named struct {
 	framework.Framework
 	name string

@@ -11,7 +11,7 @@ import (
 
 // news is what has happened since the loop last looked.
 type news struct {
-	// changed are the gangs of which the ledger has said that they may look different.
+	// changed are the gangs that may look different, as the ledger has said.
 	changed    map[gang.ID]bool
 	happenings map[waitlist.Happening]bool
 	// arrived are the pods that came to a node, if a gang waits to which such pods matter.

@@ -45,7 +45,7 @@ type loop struct {
 	effects      *executor
 	evictor      *evictor
 	activator    *activator
-	// forgotten is told of gangs of which nothing is left.
+	// forgotten is told of gangs that the ledger has forgotten.
 	forgotten func(gang.ID)
 	// opened is done when the gangs that there were at the start have been looked at. Before that no pod must be tried: it could take
 	// the place that a member lacks whose siblings have theirs.

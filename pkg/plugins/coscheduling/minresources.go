@@ -12,8 +12,8 @@ import (
 	"berth.dev/berth/pkg/waitlist"
 )
 
-// lack returns the resources in the gang's minResources of which the cluster has too little free, nil if there is
-// enough. What the gang's own members hold counts as free, and so do the pods that are gone.
+// lack returns the resources in the gang's minResources that the cluster has too little of, nil if there is enough.
+// What the gang's own members hold counts as free, and so do the pods that are gone.
 func (p *Plugin) lack(id gang.ID, nodes []fwk.NodeInfo, gone []dryrun.PlacedPod) gang.Reason {
 	wanted := waitlist.MinResources(p.shared.groups.get(id))
 	if len(wanted) == 0 {

@@ -78,7 +78,7 @@ func (p *Plugin) Gang(pod *v1.Pod) (id gang.ID, minimum int) {
 	return id, minimum
 }
 
-// Levels are the node labels of which all members of the pod's gang must share the values; none for a pod that is in no gang.
+// Levels are the node labels whose values all members of the pod's gang must share; none for a pod that is in no gang.
 func (p *Plugin) Levels(pod *v1.Pod) []string {
 	id := p.shared.members.id(pod)
 	if id == (gang.ID{}) {
@@ -99,9 +99,9 @@ func (p *Plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *f
 	return []fwk.SignFragment{{Key: Name + ".Promises", Value: []any{corev1helpers.PodPriority(pod), p.shared.allowsBackfill(pod)}}}, nil
 }
 
-// EventsToRegister names what makes a rejected pod schedulable by itself: that it is no member any more, or has no value
-// any more that cannot be read. What can make a gang fit wakes it in the order of the gangs and a few at a time, not all at once and
-// under the queue's lock, as hints would; see loop.
+// EventsToRegister names what makes a rejected pod schedulable alone: that it is no member any more, or has no value
+// any more that cannot be read. What can make a gang fit wakes it in the order of the gangs and a few at a time, not
+// all at once and under the queue's lock, as hints would; see loop.
 func (p *Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
 	return []fwk.ClusterEventWithHint{
 		{

@@ -202,9 +202,9 @@ func stockPreemption(profile framework.Framework) *defaultpreemption.DefaultPree
 	return nil
 }
 
-// guard makes the scheduler's own preemption leave gangs whole: of a gang it takes only members beyond the minimum, and for a
-// member of a gang that has not started it takes nobody. Which members these are depends on the node, so that it may choose on two
-// nodes at a time what together is too much: a member that its gang has come to need is not evicted.
+// guard makes the scheduler's own preemption leave gangs whole: of a gang it takes only members beyond the minimum, and
+// for a member of a gang that has not started it takes no pod. Which members these are depends on the node, so that it
+// may choose on two nodes at a time what together is too much: a member that its gang has come to need is not evicted.
 func (p *Plugin) guard() {
 	p.othersPermit = len(p.framework.ListPlugins().Permit.Enabled) > 1
 	stock := stockPreemption(p.framework)

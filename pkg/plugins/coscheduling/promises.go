@@ -222,7 +222,8 @@ func allIf(ended bool) int {
 	return 0
 }
 
-// change publishes what edit makes of the promises, and wakes so many of the pods that were turned away as it says.
+// change publishes what edit makes of the promises, and wakes the number of pods that it returns, of those that were
+// turned away.
 func (p *promises) change(edit func() (wake int)) {
 	p.mu.Lock()
 	wake := edit()
@@ -249,7 +250,8 @@ func (p *promises) change(edit func() (wake int)) {
 	})
 }
 
-// retry wakes the pods that were turned away, no more than so many and those first that have not been tried for the longest time.
+// retry wakes the pods that were turned away, up to a number, those first that have not been tried for the longest
+// time.
 func (p *promises) retry(most int) {
 	var waiting []turnedAway
 	p.turnedAway.Range(func(_, pod any) bool {

@@ -136,7 +136,7 @@ func (p *promises) withoutBackfill(with fwk.NodeInfo, pods []fwk.PodInfo, turn *
 	return some
 }
 
-// note has the pod woken when a promise ends, and the gang tried again of which it is a member, if any.
+// note has the pod woken when a promise ends, and its gang tried again, if it is in one.
 func (p *promises) note(pod *v1.Pod) {
 	if id := p.members.id(pod); id != (gang.ID{}) {
 		p.gangsAway.Store(id, true)

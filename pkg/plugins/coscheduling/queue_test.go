@@ -212,8 +212,8 @@ func TestTheOrderOutlastsAttempts(t *testing.T) {
 	})
 }
 
-// starve puts a pod into the queue behind a stream of others, of which more come than are taken out, and returns how many come
-// before it, and false if it still waits after so many.
+// starve puts a pod into the queue behind a stream of others; more come than are taken out, and returns how many come
+// before it, and false if it still waits after a number of them.
 func starve(p *Plugin, victim *framework.QueuedPodInfo, better func(n int) *framework.QueuedPodInfo, most int) (int, bool) {
 	queue := heap.New(func(e *framework.QueuedPodInfo) string { return e.GetPod().Name },
 		func(a, b *framework.QueuedPodInfo) bool { return p.Less(a, b) })
@@ -266,7 +266,7 @@ func TestNothingThatAgesStarves(t *testing.T) {
 }
 
 // Without ageing a stream of higher priority is never passed, which shows that the property above can fail; within one
-// priority deadlines starve nobody.
+// priority deadlines starve no pod.
 func TestWithoutAgeingOnlyHigherPrioritiesStarve(t *testing.T) {
 	t.Parallel()
 	order := sla.NewOrder([]sla.Class{{Name: "a", Deadline: time.Minute}, {Name: "b", Deadline: time.Hour}}, nil)

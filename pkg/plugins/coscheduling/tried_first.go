@@ -3,7 +3,7 @@ package coscheduling
 // triedFirst says that gangs are tried for what came free before the pod is.
 type triedFirst struct{}
 
-// String does not name the gangs, of which there may be many.
+// String does not name the gangs; there may be many.
 func (t triedFirst) String() string { return t.Kind() }
 
 // Kind says it.

@@ -16,8 +16,8 @@ type bill struct {
 	byCapacity map[priceview.CapacityType]price.MicroDollars
 	// inUse is the price of the nodes that some pod keeps.
 	inUse price.MicroDollars
-	// idleGPU is the price of the GPUs that nobody has, and stranded the part of it that nobody can use for want of CPU or
-	// memory beside it.
+	// idleGPU is the price of the GPUs that no pod has, and stranded the part of it that no pod can use for want of CPU
+	// or memory beside it.
 	idleGPU, strandedGPU price.MicroDollars
 	unpriced             int
 }

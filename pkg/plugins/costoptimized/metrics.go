@@ -30,7 +30,7 @@ var (
 		"Nodes whose price no source knows.", []string{"profile"}, nil, metrics.ALPHA, "")
 )
 
-// billCollector makes a bill for each profile when it is asked, so that nobody pays for metrics that nobody reads.
+// billCollector makes a bill for each profile when it is asked, so that metrics that are not read cost nothing.
 type billCollector struct {
 	metrics.BaseStableCollector
 

@@ -13,8 +13,8 @@ import (
 
 var _ terms.Scorer = &Plugin{}
 
-// Terms returns what the pod would cost on the node, the sum of which Score returns. A node without a price has no
-// terms, nor has one that comes last whatever it costs.
+// Terms returns what the pod would cost on the node; Score returns the sum. A node without a price has no terms, nor
+// has one that comes last whatever it costs.
 func (p *Plugin) Terms(_ context.Context, state fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) (terms.Cost, error) {
 	s, cycle, err := p.states(state, pod)
 	if err != nil {

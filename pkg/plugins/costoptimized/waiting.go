@@ -24,7 +24,7 @@ const longestSleep = time.Minute
 // holds nothing that PreEnqueue would not find out again after a restart.
 type waiting struct {
 	clock clock.WithTicker
-	// changed has room for one token: somebody came who may wake earlier.
+	// changed has room for one token: a pod came that may wake earlier.
 	changed chan struct{}
 
 	mu   sync.Mutex

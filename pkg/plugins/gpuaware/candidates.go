@@ -25,8 +25,8 @@ func (p *Plugin) Class(key candidates.Key, info fwk.NodeInfo) (_ candidates.Key,
 	return key, v
 }
 
-// Basis is which devices are claimed: they are given back without a change of the node. Of the rest, what changes by
-// itself a Judge declines to judge.
+// Basis is which devices are claimed: they are given back without a change of the node. Of the rest, a Judge declines
+// to judge what changes over time.
 func (p *Plugin) Basis() any { return p.cluster.claims.Epoch() }
 
 // Judge returns nil where devices that are claimed, siblings on other nodes, or measurements matter.

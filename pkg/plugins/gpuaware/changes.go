@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	// firstChunk is how many changes are allocated at first. Each further chunk holds twice as many as the one before,
-	// up to maxChunks of them: a kind of pod changes a node in as many ways as nodes differ, and most are alike.
-	// Tenants decide how many kinds there are, so that one with few changes must be small.
+	// firstChunk is how many changes are allocated at first. Each further chunk holds twice the number of the one
+	// before, up to maxChunks of them: a kind of pod changes nodes in different ways only if they differ, and most are
+	// alike. Tenants decide how many kinds there are, so that one with few changes must be small.
 	firstChunk, maxChunks = 16, 10
 	mostChanges           = firstChunk * (1<<maxChunks - 1)
 )

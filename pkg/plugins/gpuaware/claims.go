@@ -62,7 +62,7 @@ func (c *claims) serves(info fwk.NodeInfo) bool {
 
 // fit says why the node cannot serve the pod. What can be allocated is for the allocator to say, which filters nodes
 // itself: it is asked here only to make sure of a shortage, so that the shortage can be named, and where the pod's
-// annotations want devices of a kind, of which the allocator does not know. Without an answer it returns an error.
+// annotations want devices of a kind, which the allocator does not know. Without an answer it returns an error.
 func (c *claims) fit(ctx context.Context, info fwk.NodeInfo, r *gpu.Request) (gpu.Reason, error) {
 	if c.state == nil {
 		return gpu.Reason{}, nil
@@ -89,8 +89,8 @@ func picky(r *gpu.Request) bool {
 	return len(r.Models) > 0 || r.MinMemMiB > 0 || r.Interconnect == gpu.InterconnectRequired
 }
 
-// unanswered is the status of a node of which the allocator does not say in time, or not at all, what it would give. It
-// says so itself; only where the pod's annotations want devices of a kind, the pod must not go where others may be
+// unanswered is the status of a node for which the allocator does not say in time, or not at all, what it would give.
+// It says so itself; only where the pod's annotations want devices of a kind, the pod must not go where others may be
 // given.
 func (c *claims) unanswered(ctx context.Context, info fwk.NodeInfo, r *gpu.Request, err error) *fwk.Status {
 	klog.FromContext(ctx).V(4).Info("Devices cannot be allocated", "node", klog.KObj(info.Node()), "err", err)

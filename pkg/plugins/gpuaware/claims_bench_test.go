@@ -14,7 +14,7 @@ import (
 	"berth.dev/berth/test/harness/objects"
 )
 
-// BenchmarkClaims filters and scores 1,000 nodes of 8 devices, of which half are allocated, for pods with a claim: of one
+// BenchmarkClaims filters and scores 1,000 nodes of 8 devices, half of them allocated, for pods with a claim: of one
 // shape, as nearly all are, and each of a shape of its own, for which the allocator has to look at all devices.
 func BenchmarkClaims(b *testing.B) {
 	const nodes = 1000

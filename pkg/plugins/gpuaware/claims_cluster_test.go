@@ -222,7 +222,7 @@ func TestANodeThatWouldGiveAFaultyDeviceIsTheLastChoice(t *testing.T) {
 	}
 }
 
-// awaitClaim waits until the scheduler knows the class "whole", the claim "c", and so many nodes with devices.
+// awaitClaim waits until the scheduler knows the class "whole", the claim "c", and a number of nodes with devices.
 func awaitClaim(t *testing.T, h *harness, nodes int) {
 	t.Helper()
 	await.Until(t, "the scheduler to know the class, the claim and the devices", func() bool {

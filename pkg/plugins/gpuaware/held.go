@@ -17,8 +17,8 @@ func (c *cluster) seen(pod *v1.Pod) *v1.Pod {
 }
 
 // keepBound takes a pod whose reservation was just given back up again if it is bound all the same: the answer to the
-// binding was lost. Found is the pod if the API server has said so, else nil. A pod of which the informer tells later
-// is taken up then.
+// binding was lost. Found is the pod if the API server has said so, else nil. A pod that the informer reports later is
+// taken up then.
 func (c *cluster) keepBound(pod, found *v1.Pod) {
 	now := c.seen(pod)
 	if now != nil && now.Spec.NodeName == "" && found != nil {

@@ -13,7 +13,8 @@ import (
 	"berth.dev/berth/test/harness/objects"
 )
 
-// newClaimHarness has a node with devices, one with a device plugin, and two classes, of which one stands in for a resource.
+// newClaimHarness has a node with devices, one with a device plugin, and two classes; one of them stands in for a
+// resource.
 func newClaimHarness(t *testing.T, more ...runtime.Object) *harness {
 	t.Helper()
 	named := gpuClass()

@@ -50,7 +50,7 @@ func (m *model) requested(n *modelNode, name string) int {
 	return sum
 }
 
-// fits is whether the node has room for what the pod asks; unsure where others hold devices that nobody knows.
+// fits is whether the node has room for what the pod asks; unsure where others hold unknown devices.
 func (m *model) fits(n *modelNode, a ask) (fits, sure bool) {
 	if a.resource == migResource {
 		return n.kind == mig && n.migs-m.requested(n, migResource) >= a.count, true
@@ -89,7 +89,7 @@ func (m *model) fits(n *modelNode, a ask) (fits, sure bool) {
 	return room >= a.count, true
 }
 
-// promised checks what a pod was promised: so many devices, with room for it.
+// promised checks what a pod was promised: the right number of devices, with room for it.
 func (m *model) promised(p *modelPod, n *modelNode) {
 	a, ok := m.h.plugin.cluster.ledger.of(p.object.UID)
 	if !ok || a.Node != n.name || len(a.Devices) != p.ask.count || a.Share.Milli != p.ask.share.Milli || a.Share.MemMiB != p.ask.share.MemMiB {
@@ -115,7 +115,7 @@ func (m *model) promised(p *modelPod, n *modelNode) {
 	}
 }
 
-// compare holds what the plugin counts on each node against the model, when everybody has heard of everything.
+// compare holds what the plugin counts on each node against the model, when all parts have heard of everything.
 func (m *model) compare() {
 	if !m.quiet() {
 		return

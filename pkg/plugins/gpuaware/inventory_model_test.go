@@ -58,7 +58,7 @@ func (m *model) schedule(p *modelPod) {
 // giveUp ends the cycle of a pod that is not to be bound.
 func (m *model) giveUp(p *modelPod) {
 	m.h.plugin.Unreserve(m.h.ctx, p.state, p.assumed, p.assumed.Spec.NodeName)
-	// The cache does not forget a pod of which it has heard that it is bound.
+	// The cache does not forget a pod that it knows to be bound.
 	_ = m.h.Cache.ForgetPod(m.h.logger, p.assumed)
 	p.state, p.assumed = nil, nil
 	if p.step != bound {
@@ -196,15 +196,15 @@ func (m *model) step() {
 			m.deliver(queue, m.draw(len(*queue)+1, "events"))
 		}
 	}
-	// Half of the time nobody is late.
+	// Half of the time no part is late.
 	if m.draw(2, "late") == 0 {
 		m.settle()
 	}
 	m.compare()
 }
 
-// intrude lets somebody else put a pod on a node: a new one by its spec, or one that waits and may carry what this scheduler wrote
-// before a binding failed. On the node for which that was it is as good as bound.
+// intrude lets another scheduler put a pod on a node: a new one by its spec, or one that waits and may carry what this
+// scheduler wrote before a binding failed. On the node for which that was it is as good as bound.
 func (m *model) intrude() {
 	n := m.nodes[m.draw(len(m.nodes), "node")]
 	switch m.draw(6, "of another scheduler") {

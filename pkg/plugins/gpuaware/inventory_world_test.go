@@ -120,7 +120,7 @@ type modelPod struct {
 	object *v1.Pod
 	ask    ask
 	step   step
-	// foreign pods were put on their node by somebody else.
+	// foreign pods were put on their node by another scheduler.
 	foreign bool
 	holds   *hold
 	// state and assumed are of the cycle that the pod is in.
@@ -278,7 +278,7 @@ func (m *model) settle() {
 	}
 }
 
-// quiet reports whether everybody has heard of everything.
+// quiet reports whether all parts have heard of everything.
 func (m *model) quiet() bool { return len(m.toPlugin)+len(m.toCache)+len(m.nodesToCache) == 0 }
 
 // write changes a pod at the API server.

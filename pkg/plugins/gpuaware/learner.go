@@ -36,7 +36,7 @@ type learner struct {
 
 	mu  sync.Mutex
 	mix *gpu.Mix
-	// groups are those of which a pod has arrived, until the mix is known.
+	// groups are those with a pod that has arrived, until the mix is known.
 	groups map[string]struct{}
 	nodes  map[string]gpuNode
 	// capacity is GPUs by model, sizes are nodes by how many GPUs they have, memories nodes by the memory of their GPUs,
@@ -122,9 +122,8 @@ func began(pod *v1.Pod) time.Time {
 	return pod.CreationTimestamp.Time
 }
 
-// classOf reads what a pod is to the mix, of which pods that can only ever run outside of the GPU nodes are no part:
-// they say nothing of how those fill up. It returns known as false for pods that may claim GPUs, only not how many is
-// known.
+// classOf reads what a pod is to the mix. Pods that can only ever run outside of the GPU nodes are no part of it: they
+// say nothing of how those fill up. It returns known as false for pods that may claim GPUs, only not how many is known.
 func (l *learner) classOf(ctx context.Context, pod *v1.Pod) (class gpu.Class, mixed, known bool) {
 	if podview.BelongsToNode(pod) {
 		return gpu.Class{}, false, true
@@ -162,7 +161,7 @@ func ownerOf(pod *v1.Pod) gpu.Owner {
 	return gpu.Owner{Namespace: pod.Namespace, Controller: pod.Namespace + "/" + owner.Kind + "/" + name}
 }
 
-// independent reports whether the pod is the first of its group. Nobody asks any more once the mix is known.
+// independent reports whether the pod is the first of its group. Nothing asks any more once the mix is known.
 func (l *learner) independent(pod *v1.Pod) bool {
 	if l.mix.Known() {
 		l.groups = nil

@@ -93,7 +93,7 @@ func (l *ledger) on(node string) []types.UID {
 	return slices.Sorted(maps.Keys(l.byNode[node]))
 }
 
-// firstEdit reports whether the pod holds something of which no edit was reported before.
+// firstEdit reports whether the pod holds something for which no edit was reported before.
 func (l *ledger) firstEdit(uid types.UID) bool {
 	return l.first(uid, func(e *entry) *bool { return &e.edited })
 }

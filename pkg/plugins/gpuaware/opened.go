@@ -8,8 +8,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// opened reports that a node of which labels, taints or the cordon have changed may take the pod once others make way,
-// and could not before.
+// opened reports that a node whose labels, taints or cordon have changed may take the pod once others make way, and
+// could not before.
 //
 // GPUAware is asked before the stock filters, so of a full node that these would refuse as well it alone is said to
 // have refused the pod. Preemption does ask them, and does not help while they refuse; their own events do not wake a

@@ -27,7 +27,7 @@ type roll struct {
 
 	mu   sync.Mutex
 	pods map[types.UID]enrolled
-	// waiting are pods of which it is not known what they claim.
+	// waiting are pods whose claims are not known.
 	waiting map[types.UID]*v1.Pod
 }
 
@@ -137,7 +137,7 @@ func (r *roll) keep(ctx context.Context) {
 	}
 }
 
-// ask counts those of the pods that wait of which it is known by now what they claim.
+// ask counts those of the pods that wait whose claims are known by now.
 func (r *roll) ask(ctx context.Context) {
 	r.mu.Lock()
 	waiting := maps.Clone(r.waiting)

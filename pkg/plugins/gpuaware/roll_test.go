@@ -94,7 +94,7 @@ func TestPodsThatWereNeverCountedDoNotCountAsDepartures(t *testing.T) {
 	}
 }
 
-// awaitDevices waits until so many nodes have devices that can be claimed.
+// awaitDevices waits until a number of nodes have devices that can be claimed.
 func awaitDevices(t *testing.T, h *harness, nodes int) {
 	t.Helper()
 	await.Until(t, "the devices of the nodes", func() bool {

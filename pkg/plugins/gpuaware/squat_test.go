@@ -64,7 +64,7 @@ func TestAnnotationsAloneTakeNothingFromOthers(t *testing.T) {
 	}
 }
 
-// TestADeviceThatIsClaimedIsTakenLast has a share go where nobody claims anything, as long as there is such a device.
+// TestADeviceThatIsClaimedIsTakenLast has a share go where no pod claims anything, as long as there is such a device.
 func TestADeviceThatIsClaimedIsTakenLast(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, alone(defaultArgs()), sharedNode("n", 2),

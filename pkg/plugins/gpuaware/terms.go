@@ -12,7 +12,7 @@ import (
 
 var _ terms.Scorer = &Plugin{}
 
-// Terms returns the expected waste of the placement, the sum of which Score returns.
+// Terms returns the expected waste of the placement; Score returns the sum.
 func (p *Plugin) Terms(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) (terms.Cost, error) {
 	w, err := p.waste(ctx, cycle, pod, info)
 	if err != nil {

@@ -49,7 +49,7 @@ func TestTermsAddUpToTheScore(t *testing.T) {
 		linked, gpuNodeObject("a100", 8, "NVIDIA-A100-SXM4-80GB"), gpuNodeObject("used", 8, "Tesla-T4"),
 		gpuNodeObject("empty", 8, "Tesla-T4"), gpuNodeObject("shared", 4, "Tesla-T4", "berth.dev/gpu-mode", "shared"),
 	}
-	// Enough pods for a known mix, of which some need eight GPUs and some a T4.
+	// Enough pods for a known mix: some need eight GPUs and some a T4.
 	for i := range 20 {
 		gpus := []string{"1", "8"}[i%2]
 		p := podObject(fmt.Sprint("running-", i), strs{"nvidia.com/gpu": gpus}, strs{"berth.dev/gpu-models": "Tesla-T4"})

@@ -108,7 +108,7 @@ func (b *book) releaseOne(ctx context.Context, r *networkv1alpha1.IPReservation)
 			return releaseRetry, err
 		}
 	}
-	// The version is that of which the policy allows the release.
+	// The version is that for which the policy allows the release.
 	switch err = b.deleteAsItIs(ctx, r); {
 	case err == nil || apierrors.IsNotFound(err):
 		klog.FromContext(ctx).V(2).Info("Released an address", "address", r.Spec.Address, "policy", r.Spec.ReleasePolicy,
@@ -137,7 +137,7 @@ func (b *book) endRelease(a netip.Addr, r *networkv1alpha1.IPReservation) {
 	b.wake(calls{of: map[address.Identity]bool{identityOf(&r.Spec.Pod): true}})
 }
 
-// unused reports whether the release policy allows the release: nobody that it waits for exists any more.
+// unused reports whether the release policy allows the release: no pod that it waits for exists any more.
 func (b *book) unused(r *networkv1alpha1.IPReservation) bool {
 	if r.Spec.PodUID == "" {
 		return false // it is kept for a pod that is to come
@@ -159,7 +159,7 @@ func (b *book) unused(r *networkv1alpha1.IPReservation) bool {
 
 // stillNeeded asks the API server whether there is anybody that an unused reservation waits for. The informers do not
 // say: that of the reservations may be ahead of that of the pods, and know of an address that another scheduler has
-// given to a pod of which this one has not heard.
+// given to a pod that this one does not know.
 func (b *book) stillNeeded(ctx context.Context, r *networkv1alpha1.IPReservation) (bool, error) {
 	who := &r.Spec.Pod
 	client := b.handle.ClientSet()
@@ -181,8 +181,8 @@ func (b *book) stillNeeded(ctx context.Context, r *networkv1alpha1.IPReservation
 	return false, nil
 }
 
-// surplus reports whether the reservation was made for a pod that runs with another address: two schedulers, of which
-// one was losing the lead, have reserved an address each.
+// surplus reports whether the reservation was made for a pod that runs with another address: two schedulers have
+// reserved an address each while one was losing the lead.
 func (b *book) surplus(r *networkv1alpha1.IPReservation) bool {
 	if r.Spec.Pool == "" || r.Spec.PodUID == "" {
 		return false // it is made by hand

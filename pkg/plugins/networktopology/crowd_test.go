@@ -11,7 +11,7 @@ import (
 	"berth.dev/berth/pkg/podview"
 )
 
-// crowdNear names eight selectors that nobody else names and that select every pod.
+// crowdNear names eight selectors that no other pod names and that select every pod.
 func crowdNear(pod, edit int) string {
 	items := make([]string, 8)
 	for i := range items {

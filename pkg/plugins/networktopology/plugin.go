@@ -176,7 +176,7 @@ func (*Plugin) ReservesOpenly() {}
 // Reserve counts the pod on its node from now on, before the API server knows.
 func (p *Plugin) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, node string) *fwk.Status {
 	if state.IsPodGroupSchedulingCycle() {
-		return nil // a dry run moves nobody
+		return nil // a dry run moves no pod
 	}
 	if err := p.observe(state, node); err != nil {
 		return fwk.AsStatus(err)

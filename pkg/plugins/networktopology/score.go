@@ -145,7 +145,7 @@ func (*Plugin) NormalizeScore(_ context.Context, _ fwk.CycleState, _ *v1.Pod, sc
 	return nil
 }
 
-// Terms returns the mean distance by what the node shares with the pods, the sum of which Score returns.
+// Terms returns the mean distance by what the node shares with the pods; Score returns the sum.
 func (p *Plugin) Terms(_ context.Context, state fwk.CycleState, _ *v1.Pod, info fwk.NodeInfo) (terms.Cost, error) {
 	t, err := count(state)
 	if err != nil {

@@ -356,7 +356,7 @@ func (b *book) renew(namespace string) {
 	}
 }
 
-// activate has the pods tried that wait and of which other rules hold than before, and those that use licenses if any
+// activate has the pods tried that wait and for which other rules hold than before, and those that use licenses if any
 // were freed: by the new labels of a namespace, pods of other ones may have used some, too.
 func (b *book) activate(ctx context.Context, before *view, wake map[string]bool, freed bool) {
 	now, awake := b.view.Load(), map[string]*v1.Pod{}

@@ -130,7 +130,7 @@ func split(problems field.ErrorList) (broken, risky field.ErrorList) {
 	return broken, risky
 }
 
-// rejected counts the policies of which a rule cannot be evaluated.
+// rejected counts the policies with a rule that cannot be evaluated.
 func (v *view) rejected() int {
 	n := 0
 	for _, problems := range v.problems {

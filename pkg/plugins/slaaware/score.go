@@ -101,7 +101,7 @@ func (*Plugin) NormalizeScore(_ context.Context, _ fwk.CycleState, _ *v1.Pod, sc
 	return nil
 }
 
-// Terms returns what the node loses, the sum of which Score returns.
+// Terms returns what the node loses; Score returns the sum.
 func (p *Plugin) Terms(_ context.Context, state fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) (terms.Cost, error) {
 	loss, err := p.loss(state, pod, info)
 	if err != nil {

@@ -49,7 +49,7 @@ func Finish(out io.Writer, result *replayed.Result) error {
 	return nil
 }
 
-// Pool runs replays, so many at once.
+// Pool runs replays, a number of them at once.
 type Pool struct {
 	// Executable runs a replay with the arguments that Run is given, and writes what Follow and Finish write.
 	Executable string

@@ -28,8 +28,8 @@ func apiServerArgs(opts sandbox.Options, keys pki.Dir, ports ports) []string {
 		"--etcd-servers=https://" + loopbackAddress(ports.etcd),
 		"--etcd-cafile=" + keys.Cert(pki.CA),
 		"--etcd-certfile=" + keys.Cert(pki.EtcdClient), "--etcd-keyfile=" + keys.Key(pki.EtcdClient),
-		// Nobody has this name: the authentication of requests by a proxy is set up, as clients that delegate theirs expect,
-		// and used by none.
+		// No user has this name: the authentication of requests by a proxy is set up, as clients that delegate theirs
+		// expect, and used by none.
 		"--requestheader-client-ca-file=" + keys.Cert(pki.FrontProxyCA), "--requestheader-allowed-names=front-proxy-client",
 		"--requestheader-username-headers=X-Remote-User", "--requestheader-group-headers=X-Remote-Group",
 		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
@@ -50,7 +50,7 @@ func apiServerArgs(opts sandbox.Options, keys pki.Dir, ports ports) []string {
 		"--profiling=false",
 	}
 	if opts.NoKubelet {
-		// Without the controller manager nobody makes a namespace's default ServiceAccount and nobody takes the
+		// Without the controller manager nothing makes a namespace's default ServiceAccount and nothing takes the
 		// not-ready taint off a node.
 		flags = append(flags, "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition")
 	}

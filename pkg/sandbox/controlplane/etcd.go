@@ -24,7 +24,7 @@ const etcdStartTimeout = 60 * time.Second
 const defaultQuotaBytes = 8 << 30
 
 // runEtcd runs one etcd member until ctx ends and calls ready once it serves. Clients and peers need a certificate of
-// the sandbox's authority, so that nobody else on the machine can write past the API server.
+// the sandbox's authority, so that no other user of the machine can write past the API server.
 func runEtcd(ctx context.Context, opts sandbox.Options, keys pki.Dir, port int, ready func()) error {
 	layout := sandbox.Layout(opts.Dir)
 	tls := transport.TLSInfo{
@@ -38,7 +38,7 @@ func runEtcd(ctx context.Context, opts sandbox.Options, keys pki.Dir, port int, 
 	// A port of its own for HTTP leaves the other to gRPC's own server. On a port that both share, watches starve under
 	// load (etcd-io/etcd#15402), so that the API server hears of nothing any more.
 	config.ListenClientHttpUrls = []url.URL{loopbackURL(0)}
-	// The only member talks to no peer; port 0 keeps the listener that etcd insists on out of everybody's way.
+	// The only member talks to no peer; port 0 keeps the listener that etcd insists on out of the way.
 	config.ListenPeerUrls = []url.URL{loopbackURL(0)}
 	config.AdvertisePeerUrls = config.ListenPeerUrls
 	config.InitialCluster = config.InitialClusterFromName(config.Name)

@@ -113,8 +113,8 @@ func Run(ctx context.Context, opts sandbox.Options) error {
 	}
 }
 
-// closeFiles keeps everybody else from what this process and its children write, etcd's snapshots among it, which have
-// the modes that etcd gives them.
+// closeFiles keeps other users from what this process and its children write, etcd's snapshots among it, which have the
+// modes that etcd gives them.
 func closeFiles() { syscall.Umask(0o077) }
 
 // RunComponent runs one component of a split control plane until ctx ends.
@@ -305,8 +305,8 @@ func (cp *controlPlane) startProcess(ctx context.Context, name, path string, arg
 	return p
 }
 
-// stopProcesses stops them in the reverse of their order: one that ends after what it talks to waits for answers in
-// vain.
+// stopProcesses stops them in the reverse of their order: one that ends after what it talks to waits for answers that
+// never come.
 func (cp *controlPlane) stopProcesses() {
 	for _, p := range slices.Backward(cp.processes) {
 		p.Stop()

@@ -24,7 +24,7 @@ import (
 // machine is no failure of the scheduler.
 const placedWithin = 4 * time.Minute
 
-// settledWithin bounds the wait for an outcome that stands still.
+// settledWithin bounds the wait for an outcome that does not change any more.
 const settledWithin = time.Minute
 
 // settleTime is how long the outcome has to stand still before it is judged, so that a pod that comes late, or one that

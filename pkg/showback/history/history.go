@@ -21,8 +21,8 @@ import (
 	"berth.dev/berth/pkg/signals"
 )
 
-// Series of which the history of use is made. The first is the scheduler's own, at /metrics/resources; the next two are
-// of kube-state-metrics, for pods of which the scheduler says nothing.
+// Series that make the history of use. The first is the scheduler's own, at /metrics/resources; the next two are of
+// kube-state-metrics, for pods that the scheduler says nothing about.
 const (
 	metricPodRequest       = "kube_pod_resource_request"
 	metricContainerRequest = "kube_pod_container_resource_requests"
@@ -38,7 +38,7 @@ type Query struct {
 	Step time.Duration
 	// By says by what pods are told apart.
 	By showback.By
-	// Resources are the extended resources of which one unit is a GPU.
+	// Resources are the extended resources whose unit is a GPU.
 	Resources []string
 }
 
@@ -120,7 +120,7 @@ func Read(ctx context.Context, args *config.Prometheus, query Query) (*showback.
 // questions are asked of one server.
 type questions struct {
 	server *signals.History
-	// resources are the extended resources of which one unit is a GPU.
+	// resources are the extended resources whose unit is a GPU.
 	resources []string
 }
 
@@ -170,7 +170,7 @@ func (q questions) use(ctx context.Context, key podKey, r prometheusv1.Range) ([
 	return samples, capacities, nil
 }
 
-// history asks for a range, of which a label says the key. Values that are no number of GPUs or dollars are left out.
+// history asks for a range; a label says the key. Values that are no number of GPUs or dollars are left out.
 func (q questions) history(ctx context.Context, query string, keyLabel model.LabelName,
 	r prometheusv1.Range) (map[moment]float64, error) {
 	matrix, err := q.server.Range(ctx, query, r)

@@ -56,7 +56,8 @@ func (b *Box) Bound(t *testing.T, name, node string) *v1.Pod {
 	})
 }
 
-// BoundPods waits until so many pods of the namespace whose names begin with the prefix have a node, and no more.
+// BoundPods waits until that number of pods of the namespace whose names begin with the prefix have a node, and no
+// more.
 func (b *Box) BoundPods(t *testing.T, prefix string, n int) {
 	t.Helper()
 	b.AwaitPods(t, fmt.Sprintf("%d bound pods %s* in %s", n, prefix, b.Namespace), func(pods []*v1.Pod) (bool, error) {

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Pairs makes a map of keys, each of which is followed by its value.
+// Pairs makes a map of keys that are followed by their values.
 func Pairs[K ~string](pairs []string) map[K]string {
 	m := make(map[K]string, len(pairs)/2)
 	for i := 0; i+1 < len(pairs); i += 2 {

@@ -107,7 +107,7 @@ func (r *Rules) admit(obj runtime.Object) error {
 		}
 		obj.Spec.Priority = &class.Value
 	case *eventsv1.Event:
-		// Recorders name events after the time, which stands still in virtual time while things happen.
+		// Recorders name events after the time, and virtual time does not advance while things happen.
 		r.made++
 		obj.Name = fmt.Sprintf("%s-%d", obj.Name, r.made)
 	}

@@ -55,7 +55,7 @@ func (a *addresses) deadNode(t *testing.T) {
 	a.released(t, "ip-10-7-0-6")
 }
 
-// retains is Retain, which keeps the address of a pod that is gone until somebody deletes the reservation.
+// retains is Retain, which keeps the address of a pod that is gone until the reservation is deleted.
 func (a *addresses) retains(t *testing.T) {
 	a.mustApply(t, "IPPool", "keep", `{releasePolicy: Retain, subnets: [{ranges: [10.8.0.1]}]}`)
 	a.Create(t, podNamed("kept", "keep"))

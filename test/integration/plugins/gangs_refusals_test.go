@@ -82,8 +82,7 @@ func testRefusals(t *testing.T, b *box.Box) {
 	})
 }
 
-// testHangingWebhooks has the webhooks of 40 namespaces hang, each of which has more gangs than may be written at a
-// time.
+// testHangingWebhooks has the webhooks of 40 namespaces hang, which all have more gangs than may be written at a time.
 func testHangingWebhooks(t *testing.T, b *box.Box) {
 	const namespaces, gangs, others = 40, 6, 8
 	hook := hangIn(t, b, "hangs")

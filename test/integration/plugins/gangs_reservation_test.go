@@ -22,7 +22,7 @@ import (
 )
 
 // limitedReservation is args of Coscheduling: two nodes of ten for anybody, five for the namespace vip, none for
-// banned, and none for gangs of negative priority. What is kept in vain ends after 4 s.
+// banned, and none for gangs of negative priority. What is kept without a start ends after 4 s.
 const limitedReservation = `reservation: {maxNodesPercent: 50, afterSeconds: 0, ttlSeconds: 4, minPriority: 0, ` +
 	`namespaces: [{name: vip}, {name: banned, maxNodesPercent: 0}, {name: "*", maxNodesPercent: 20}]}`
 
@@ -106,7 +106,7 @@ func testReservations(t *testing.T, b *box.Box) {
 		slices.Sort(kept)
 		t.Logf("the attacker's gang has had %d names; reservations: %v", names, kept)
 	}
-	const waiting = 5 // names at a time, one of which is always ready to have the next turn
+	const waiting = 5 // names at a time; one is always ready to have the next turn
 	t.Run("gangs that cannot start keep nodes from others for the time of a turn", func(t *testing.T) {
 		for ; names < waiting; names++ {
 			gang(t, mallory, fmt.Sprintf("name-%d", names), 2)

@@ -34,7 +34,7 @@ type claimForm struct {
 	devices []string
 }
 
-// claimAsk is what a pod asks for: a claim, or so many of a resource.
+// claimAsk is what a pod asks for: a claim, or a number of a resource.
 type claimAsk struct {
 	claim    *resourcev1.DeviceClaim
 	template bool

@@ -31,7 +31,7 @@ const contestedFleet = `shapes:
 - {name: shared, count: 2, labels: {berth.dev/gpu-mode: shared, nvidia.com/gpu.product: Tesla-T4, nvidia.com/gpu.count: "4"}, allocatable: {cpu: "160", memory: 640Gi, pods: "500", nvidia.com/gpu: "4"}}
 `
 
-// replicas are schedulers with the shipped configuration and rights, of which one leads at a time.
+// replicas are schedulers with the shipped configuration and rights; one leads at a time.
 type replicas struct {
 	*attack
 	config string
@@ -165,7 +165,8 @@ func given(pods []*v1.Pod) (names []string, wrong error) {
 	return names, nil
 }
 
-// awaitGiven waits until so many pods were bound that were not before, and fails as soon as a device is given twice.
+// awaitGiven waits until that number of pods were bound that were not before, and fails as soon as a device is given
+// twice.
 func (r *replicas) awaitGiven(t *testing.T, more int) {
 	t.Helper()
 	var known []string
@@ -184,8 +185,8 @@ func (r *replicas) awaitGiven(t *testing.T, more int) {
 	})
 }
 
-// testHandOvers changes the leader of two replicas, both of which run, while a tenant asks for shares, edits what they
-// were told and deletes them.
+// testHandOvers changes the leader of two running replicas while a tenant asks for shares, edits what they were told
+// and deletes them.
 func testHandOvers(t *testing.T, b *box.Box) {
 	r := newReplicas(t, b)
 	leader := r.StartScheduler(t, "replica-0", r.config)

@@ -29,8 +29,8 @@ const (
 	wavePods = 10
 )
 
-// largePod is the number-th pod, with a large value where nobody has had one: in each annotation that means anything,
-// in values that can be read but for the spaces around them, and in the reference to its controller.
+// largePod is the number-th pod, with a large value where no pod before had one: in each annotation that means
+// anything, in values that can be read but for the spaces around them, and in the reference to its controller.
 func largePod(number int, keys []string) *v1.Pod {
 	requests := strs{"nvidia.com/gpu": "1", "cpu": fmt.Sprintf("%dm", 100+number)} // a class of its own
 	pod := gpuPod(fmt.Sprintf("large-%d", number), requests, nil)

@@ -82,7 +82,7 @@ func (g *gpus) whatTheSchedulerMayWriteToNodes(t *testing.T, node string) {
 			t.Errorf("error %v, want forbidden", err)
 		}
 	}
-	// Nobody else is held back.
+	// No other pod is held back.
 	for _, value := range []string{`"0.01"`, "null"} {
 		content := []byte(annotation("berth.dev/price-per-hour", value))
 		if _, err := g.Client.CoreV1().Nodes().Patch(t.Context(), node, types.MergePatchType, content, metav1.PatchOptions{}); err != nil {

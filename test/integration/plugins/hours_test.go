@@ -15,7 +15,7 @@ import (
 	"berth.dev/berth/test/harness/box"
 )
 
-// pricedFleet is two nodes of which one is cheap, and one with a price that cannot be read.
+// pricedFleet is two nodes, one of them cheap, and one with a price that cannot be read.
 const pricedFleet = `shapes:
 - {name: cheap, count: 1, annotations: {berth.dev/price-per-hour: "2.10"}, allocatable: {cpu: "16", memory: 64Gi}}
 - {name: dear, count: 1, annotations: {berth.dev/price-per-hour: "2.90"}, allocatable: {cpu: "16", memory: 64Gi}}
@@ -78,9 +78,9 @@ func clocks(opens time.Time) [4]string {
 	return [4]string{at(0), at(time.Hour), at(3 * time.Hour), at(4 * time.Hour)}
 }
 
-// awaitWindow moves the windows, of which the first opens at far, to the next full minute, and returns when a pod has
-// been told that it waits for that. Where the window opens before, on a slow machine, it does the same with a later one
-// and another pod.
+// awaitWindow moves the windows to the next full minute; the first opens at far, and returns when a pod has been told
+// that it waits for that. Where the window opens before, on a slow machine, it does the same with a later one and
+// another pod.
 func awaitWindow(t *testing.T, b *box.Box, far time.Time) (pod string, opens time.Time) {
 	t.Helper()
 	for least := 10 * time.Second; least < 10*time.Minute; least *= 2 {

@@ -26,7 +26,7 @@ import (
 	"berth.dev/berth/test/harness/box"
 )
 
-// fourGPUsInPairs answers as nvidia-smi of four GPUs, of which 0 and 1 are linked, and 2 and 3.
+// fourGPUsInPairs answers as nvidia-smi of four GPUs with links between 0 and 1, and between 2 and 3.
 const fourGPUsInPairs = `case "$1" in
 topo) printf '\tGPU0\tGPU1\tGPU2\tGPU3\nGPU0\t X \tNV12\tSYS\tSYS\nGPU1\tNV12\t X \tSYS\tSYS\nGPU2\tSYS\tSYS\t X \tNV12\nGPU3\tSYS\tSYS\tNV12\t X \n';;
 *) for i in 0 1 2 3; do printf '%d, GPU-5d5ba0d%d-1c2d-4e5f-8a9b-9e3d8d2b8a7%d, NVIDIA A100 80GB PCIe, 81920, [N/A], [N/A]\n' $i $i $i; done;;
@@ -260,7 +260,7 @@ func schedulerFollowsAgent(t *testing.T, shared *box.Box) {
 		if err := agent.Stop(); err != nil {
 			t.Errorf("stopping the agent: %v", err)
 		}
-		// The kubelet gives GPUs 0 and 1 out. The annotation says 0, 2 and 3, of which the scheduler takes two.
+		// The kubelet gives GPUs 0 and 1 out. The annotation says 0, 2 and 3, and the scheduler takes two of them.
 		m.remove(t, "after")
 		m.submit(t, "unseen", 1)
 		m.bound(t, "unseen", 1)

@@ -70,7 +70,7 @@ type followed struct {
 	good   string
 }
 
-// follow starts the shipped configuration with a metrics port that asks nobody for a name.
+// follow starts the shipped configuration with a metrics port without authentication.
 func follow(t *testing.T, shared *box.Box, name string, args ...string) *followed {
 	t.Helper()
 	s := newSite(t, shared, name, largeNode)

@@ -123,7 +123,7 @@ func TestUtilisationAndMemoryAreReadFromARealPrometheus(t *testing.T) {
 		t.Errorf("faults of a healthy node: %v", faults)
 	}
 
-	// Another scheduler, which knows of two nodes that nobody measures: 3 of 5 are less than 80%.
+	// Another scheduler, which knows two nodes without measurements: 3 of 5 are less than 80%.
 	stop()
 	wider, _ := startGPUs(t, args, signals.Node{Name: "a"}, signals.Node{Name: "b-0", Hostname: "b.example.com"}, signals.Node{Name: "c"}, signals.Node{Name: "d"}, signals.Node{Name: "e"})
 	reads(t, func() string {

@@ -56,7 +56,7 @@ func TestUseIsReadFromARealPrometheus(t *testing.T) {
 	family("DCGM_FI_DEV_GPU_UTIL", map[string]string{
 		`cluster="here",gpu="0",UUID="GPU-0",namespace="monitoring",pod="dcgm",exported_namespace="ml",exported_pod="a"`: "50",
 		`cluster="here",gpu="1",UUID="GPU-1",namespace="monitoring",pod="dcgm",exported_namespace="ml",exported_pod="a"`: "100",
-		// Nobody has this one: the labels are those of the exporter.
+		// No pod has this one: the labels are those of the exporter.
 		`cluster="here",gpu="2",UUID="GPU-2",namespace="monitoring",pod="dcgm"`: "100",
 		`cluster="here",gpu="3",UUID="GPU-3",namespace="old",pod="b"`:           "9223372036854775794",
 	})

@@ -5,7 +5,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// PodGroupLabel is the pod label that names the PodGroup, in the pod's namespace, of which the pod is a member.
+// PodGroupLabel is the pod label that names the pod's PodGroup, in the namespace of the pod.
 const PodGroupLabel = GroupName + "/pod-group"
 
 // PodGroupPhase is the coarse state of a PodGroup.

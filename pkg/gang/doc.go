@@ -1,0 +1,11 @@
+// Package gang decides when the pods of a gang may start, in which order gangs come, and which node each member gets.
+//
+// Ledger owns what is known of every gang: its members and their stages, its minimum, its plan, and why it is blocked.
+// It is fed with observations that may be repeated, answers in constant time, and can be rebuilt from observations at
+// any moment. Build turns a dry run into a plan, Reserve chooses what to keep for a gang that waits, and ReserveTurns
+// whose turn that is.
+//
+// The coscheduling plugin calls the Ledger from scheduling cycles, handlers of informers and its loop, and carries out
+// the Effects that it returns. The package never calls Kubernetes or a clock: members are identities with a state,
+// nodes are names, and the time is an argument. Read stage.go and turn.go first.
+package gang
