@@ -7,5 +7,5 @@
 //
 // The coscheduling plugin calls the Ledger from scheduling cycles, handlers of informers and its loop, and carries out
 // the Effects that it returns. The package never calls Kubernetes or a clock: members are identities with a state,
-// nodes are names, and the time is an argument. Read stage.go and turn.go first.
+// nodes are names, and the time is an argument. Read stage.go, run.go and turn.go first.
 package gang
