@@ -19,7 +19,8 @@ type candidate struct {
 }
 
 func compareCandidates(a, b candidate) int {
-	return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(b.scores.TotalScore, a.scores.TotalScore), cmp.Compare(a.node, b.node))
+	return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(b.scores.TotalScore, a.scores.TotalScore),
+		cmp.Compare(a.node, b.node))
 }
 
 // leastKept is how many candidates are kept even of a class of few members.
@@ -43,4 +44,11 @@ func (c *candidates) Pop() any {
 	last := old[len(old)-1]
 	*c = slices.Delete(old, len(old)-1, len(old))
 	return last
+}
+
+// stale notes that the candidates were filtered before something changed.
+func (t *Class) stale() {
+	for i := range t.candidates {
+		t.candidates[i].fresh = false
+	}
 }

@@ -34,8 +34,8 @@ func (t *Class) withheld(status *fwk.Status) {
 	}
 }
 
-// crowded counts a node by what is said of it with the members of the gang that were placed there. That they use what the node has is
-// said only if nothing else is to be said.
+// crowded counts a node by what is said of it with the members of the gang that were placed there. That they use what
+// the node has is said only if nothing else is to be said.
 func (t *Class) crowded(status *fwk.Status) {
 	counts := t.siblings
 	switch status.Plugin() {

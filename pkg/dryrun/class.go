@@ -41,8 +41,8 @@ type Class struct {
 	hardness *float64
 	// readsOthers is set if a plugin looks at where others are placed.
 	readsOthers bool
-	// eligible holds the indices of the nodes that PreFilter left and that are not too full for any member, next the first that was
-	// not looked at yet.
+	// eligible holds the indices of the nodes that PreFilter left and that are not too full for any member, next the
+	// first that was not looked at yet.
 	eligible []int
 	confined bool
 	next     int
@@ -50,8 +50,8 @@ type Class struct {
 	candidates candidates
 	// scored holds the nodes that were scored first, when no member had been placed on them.
 	scored []candidate
-	// changes counts what has happened since the nodes were last looked at from the start; full is set if nothing has since no
-	// node fitted.
+	// changes counts what has happened since the nodes were last looked at from the start; full is set if nothing has
+	// since no node fitted.
 	changes int
 	full    bool
 	// scoring is the state in which the candidates were scored.
@@ -118,7 +118,8 @@ func (t *Class) begin(pod *v1.Pod) error {
 		}
 	}
 	for _, p := range d.removed {
-		if status := t.Profile.RunPreFilterExtensionRemovePod(d.ctx, t.State, pod, p.Info, d.copies[p.Node]); !status.IsSuccess() {
+		if status := t.Profile.RunPreFilterExtensionRemovePod(d.ctx, t.State, pod, p.Info,
+			d.copies[p.Node]); !status.IsSuccess() {
 			return fmt.Errorf("leaving out pod %s: %w", p.Info.GetPod().Name, status.AsError())
 		}
 	}
@@ -136,7 +137,8 @@ func (t *Class) begin(pod *v1.Pod) error {
 	}
 	d.work.spend(len(d.placed) / addsPerVisit)
 	for _, p := range d.placed {
-		if status := t.Profile.RunPreFilterExtensionAddPod(d.ctx, t.State, pod, p.Info, d.copies[p.Node]); !status.IsSuccess() {
+		if status := t.Profile.RunPreFilterExtensionAddPod(d.ctx, t.State, pod, p.Info,
+			d.copies[p.Node]); !status.IsSuccess() {
 			return fmt.Errorf("counting placed pod %s: %w", p.Info.GetPod().Name, status.AsError())
 		}
 	}
@@ -175,7 +177,8 @@ func (t *Class) countSpreads(pod *v1.Pod) error {
 	return err
 }
 
-// reserve holds the node for the member until the dry run ends, if plugins take note of that, and reports whether they let it.
+// reserve holds the node for the member until the dry run ends, if plugins take note of that, and reports whether they
+// let it.
 func (t *Class) reserve(pod *v1.Pod, i int) (bool, error) {
 	if !t.reserves {
 		return true, nil
@@ -239,13 +242,6 @@ func (t *Class) best() (int, bool, error) {
 		if err := t.scan(); err != nil {
 			return 0, false, err
 		}
-	}
-}
-
-// stale notes that the candidates were filtered before something changed.
-func (t *Class) stale() {
-	for i := range t.candidates {
-		t.candidates[i].fresh = false
 	}
 }
 
@@ -315,8 +311,8 @@ func (t *Class) score(fit []int) error {
 	for i := range fit {
 		t.candidates[i] = candidate{node: fit[i], rank: t.run.rank(fit[i]), scores: scores[i], fresh: true}
 	}
-	// The best come to be placed on, and all that are kept are ranked again with every placement. Those that are let go are
-	// found again when the others do not do.
+	// The best come to be placed on, and all that are kept are ranked again with every placement. Those that are let go
+	// are found again when the others do not do.
 	slices.SortFunc(t.candidates, compareCandidates)
 	if t.scored == nil {
 		t.scored = slices.Clone(t.candidates)
@@ -347,7 +343,8 @@ func (t *Class) reconsider(i int) error {
 		return status.AsError()
 	}
 	// With reservations the node is filtered for the next member, by a state of its own.
-	t.candidates = append(t.candidates, candidate{node: i, rank: t.run.rank(i), fresh: !t.reserves, scores: fwk.NodePluginScores{Name: name, RawScores: raw}})
+	t.candidates = append(t.candidates,
+		candidate{node: i, rank: t.run.rank(i), fresh: !t.reserves, scores: fwk.NodePluginScores{Name: name, RawScores: raw}})
 	scores := make([]fwk.NodePluginScores, len(t.candidates))
 	for i := range t.candidates {
 		scores[i] = t.candidates[i].scores
@@ -369,7 +366,8 @@ func (t *Class) fits(i int) *fwk.Status {
 	if d.gone[node.Node().Name] {
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "node(s) that have left the cluster")
 	}
-	if len(d.refused) > 0 && (d.refused[gang.Refusal{Class: t.class, Node: node.Node().Name}] || d.refused[gang.Refusal{Node: node.Node().Name}]) {
+	if len(d.refused) > 0 && (d.refused[gang.Refusal{Class: t.class, Node: node.Node().Name}] ||
+		d.refused[gang.Refusal{Node: node.Node().Name}]) {
 		return reasons.Status(fwk.Unschedulable, RefusedBefore(d.said))
 	}
 	if !d.storage.fits(t.volumes, node.Node()) {

@@ -20,8 +20,8 @@ import (
 	"berth.dev/berth/pkg/plural"
 )
 
-// Members of one gang work in step, so that the slowest GPU sets the pace of all. A plan that mixes models is therefore made
-// again on nodes of one model, and taken if as many members find a place there.
+// Members of one gang work in step, so that the slowest GPU sets the pace of all. A plan that mixes models is therefore
+// made again on nodes of one model, and taken if as many members find a place there.
 
 // Models tells the GPU models of nodes. It remembers those that it was asked for. It belongs to the scheduling cycles;
 // there is one at a time.
@@ -171,8 +171,8 @@ func (p *Planner) heldModels(id gang.ID, nodes map[string]*v1.Node) map[string]i
 	return held
 }
 
-// unify returns a plan like mixed on GPUs of one model, or if there is none one in which each class is on one model, as far as
-// possible. Where it is not, it says so in the plan.
+// unify returns a plan like mixed on GPUs of one model, or if there is none one in which each class is on one model, as
+// far as possible. Where it is not, it says so in the plan.
 func (p *Planner) unify(w *Work, id gang.ID, levels gangview.Topology, turn gang.Turn, nodes []fwk.NodeInfo,
 	mixed *Plan) (*Plan, error) {
 	m := p.newModelChoice(id, turn, nodes)
@@ -230,8 +230,8 @@ func (p *Planner) unify(w *Work, id gang.ID, levels gangview.Topology, turn gang
 // mostModels bounds the models on which a gang is tried, at the cost of a dry run each.
 const mostModels = 6
 
-// order returns the models on which all members of the classes may fit by the account of the cluster: first one that members of
-// the gang are on already, then as the profile scores their best nodes.
+// order returns the models on which all members of the classes may fit by the account of the cluster: first one that
+// members of the gang are on already, then as the profile scores their best nodes.
 func (m *modelChoice) order(a *Plan, classes []string) []string {
 	slots := map[string]map[string]int{}
 	for _, class := range classes {
@@ -293,9 +293,10 @@ func (m *modelChoice) describe(a *Plan) string {
 		plural.Of(total, "member"), strings.Join(said, ", "))
 }
 
-// JoinModel returns the nodes with the GPU model that the gang uses, if a member that comes later fits on one of them; nil if it
-// may as well go anywhere.
-func (p *Planner) JoinModel(ctx context.Context, id gang.ID, levels gangview.Topology, pod *v1.Pod, nodes []fwk.NodeInfo) sets.Set[string] {
+// JoinModel returns the nodes with the GPU model that the gang uses, if a member that comes later fits on one of them;
+// nil if it may as well go anywhere.
+func (p *Planner) JoinModel(ctx context.Context, id gang.ID, levels gangview.Topology, pod *v1.Pod,
+	nodes []fwk.NodeInfo) sets.Set[string] {
 	if levels.MixedModels || !p.Models.mayUse(pod) {
 		return nil
 	}
@@ -325,7 +326,8 @@ func (p *Planner) JoinModel(ctx context.Context, id gang.ID, levels gangview.Top
 	a, err := p.Place(&Work{Ctx: ctx}, id, turn, Part{Nodes: same}, nil, nil)
 	switch {
 	case err != nil:
-		klog.FromContext(ctx).V(3).Info("A member of a gang is not tried on the model of the others", "pod", klog.KObj(pod), "reason", err.Error())
+		klog.FromContext(ctx).V(3).Info("A member of a gang is not tried on the model of the others", "pod", klog.KObj(pod),
+			"reason", err.Error())
 		return nil
 	case !a.Feasible():
 		return nil

@@ -9,8 +9,8 @@ import (
 	"berth.dev/berth/pkg/topology"
 )
 
-// paths returns the domains of each node by which the gang is arranged, the widest level first: of the levels that it names and,
-// where it prefers none, of those of its profile's network. It is nil if there are no levels.
+// paths returns the domains of each node by which the gang is arranged, the widest level first: of the levels that it
+// names and, where it prefers none, of those of its profile's network. It is nil if there are no levels.
 func (p *Planner) paths(levels gangview.Topology, turn gang.Turn, nodes []fwk.NodeInfo) [][]string {
 	keys := levels.Levels()
 	var network [][]string
@@ -32,8 +32,8 @@ func (p *Planner) paths(levels gangview.Topology, turn gang.Turn, nodes []fwk.No
 	return paths
 }
 
-// networkPaths returns where the nodes are in the network of the gang's profile; nil if the profile does not say, or if all nodes
-// are in one place.
+// networkPaths returns where the nodes are in the network of the gang's profile; nil if the profile does not say, or if
+// all nodes are in one place.
 func (p *Planner) networkPaths(turn gang.Turn, nodes []fwk.NodeInfo) [][]string {
 	pod := p.Pod(turn.Members[0].Ref())
 	if pod == nil || len(turn.Members) == 1 || len(nodes) == 0 {
@@ -76,8 +76,8 @@ func dividing(all [][]string) [][]string {
 	return out
 }
 
-// place tells how far each node is from what the members talk to outside the gang. Among domains in which the gang fits equally
-// well, it begins in the nearest. Members holds one of each class, counts how many there are of it.
+// place tells how far each node is from what the members talk to outside the gang. Among domains in which the gang fits
+// equally well, it begins in the nearest. Members holds one of each class, counts how many there are of it.
 func (p *Planner) place(tree []topology.Node, nodes []fwk.NodeInfo, members []*v1.Pod, counts []int) {
 	if len(members) == 0 {
 		return

@@ -30,7 +30,8 @@ type Plan struct {
 // Part is a set of nodes on which to try a gang.
 type Part struct {
 	Nodes []fwk.NodeInfo
-	// ranks holds by node the place of its domain in the order in which domains are to be filled; nil if that does not matter.
+	// ranks holds by node the place of its domain in the order in which domains are to be filled; nil if that does not
+	// matter.
 	ranks []int
 	// only keeps classes on nodes with GPUs of some model; nil if they may go anywhere.
 	only *modelLimits
@@ -66,9 +67,9 @@ func (p *Planner) arrange(w *Work, id gang.ID, turn gang.Turn, nodes []fwk.NodeI
 	return p.unify(w, id, levels, turn, nodes, best)
 }
 
-// arrangeOn places the gang on nodes in a dry run, within one domain of each level that it requires and spread over as few
-// domains as possible of those that it prefers, or else of those of the network. Classes are kept on the models that only gives
-// them.
+// arrangeOn places the gang on nodes in a dry run, within one domain of each level that it requires and spread over as
+// few domains as possible of those that it prefers, or else of those of the network. Classes are kept on the models
+// that only gives them.
 func (p *Planner) arrangeOn(
 	w *Work, id gang.ID, levels gangview.Topology, turn gang.Turn, nodes []fwk.NodeInfo, only *modelLimits,
 ) (*Plan, error) {
@@ -101,8 +102,8 @@ func (p *Planner) arrangeOn(
 // fewPlaces is in how many places a gang is tried whose first member decides where the others have to go.
 const fewPlaces = 16
 
-// tryPlaces places the gang on one set of nodes. Where the first member goes that uses a claim that members share, or that others
-// have an affinity to, its siblings have to follow: if they do not fit there, they are tried elsewhere.
+// tryPlaces places the gang on one set of nodes. Where the first member goes that uses a claim that members share, or
+// that others have an affinity to, its siblings have to follow: if they do not fit there, they are tried elsewhere.
 func (p *Planner) tryPlaces(w *Work, id gang.ID, turn gang.Turn, on Part) (*Plan, error) {
 	var best *Plan
 	refused := map[gang.Refusal]bool{}
@@ -134,7 +135,8 @@ func (a *Plan) follows() bool {
 		return true
 	}
 	for _, r := range a.Classes {
-		if f := r.Pod.Spec.Affinity; f != nil && f.PodAffinity != nil && len(f.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0 {
+		if f := r.Pod.Spec.Affinity; f != nil && f.PodAffinity != nil &&
+			len(f.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0 {
 			return true
 		}
 	}
@@ -142,7 +144,8 @@ func (a *Plan) follows() bool {
 }
 
 // Place places the gang on one set of nodes, but for those refused to a class.
-func (p *Planner) Place(w *Work, id gang.ID, turn gang.Turn, on Part, refused map[gang.Refusal]bool, prepare func(*Run) error) (*Plan, error) {
+func (p *Planner) Place(w *Work, id gang.ID, turn gang.Turn, on Part, refused map[gang.Refusal]bool,
+	prepare func(*Run) error) (*Plan, error) {
 	var last *Run
 	finish := func() {
 		if last != nil {
@@ -193,9 +196,10 @@ func (p *Planner) Topology(id gang.ID, pod *v1.Pod) (gangview.Topology, error) {
 	return gangview.TopologyOf(p.PodGroup(id), pod)
 }
 
-// parts returns the sets of nodes on which to try the gang, in order; at least one. What the nodes have free by the rough
-// account rules out domains before any of their nodes is looked at.
-func (p *Planner) parts(id gang.ID, levels gangview.Topology, turn gang.Turn, nodes []fwk.NodeInfo, only *modelLimits) []Part {
+// parts returns the sets of nodes on which to try the gang, in order; at least one. What the nodes have free by the
+// rough account rules out domains before any of their nodes is looked at.
+func (p *Planner) parts(id gang.ID, levels gangview.Topology, turn gang.Turn, nodes []fwk.NodeInfo,
+	only *modelLimits) []Part {
 	paths := p.paths(levels, turn, nodes)
 	if paths == nil {
 		return []Part{{Nodes: nodes, only: only}}

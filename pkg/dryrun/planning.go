@@ -45,7 +45,8 @@ func (p *Planning) Slice(ctx context.Context) (done bool, took time.Duration) {
 	return !more, took
 }
 
-// Serves reports whether the plan is of any use for what the gang asks for now. Members that have come since may be left out.
+// Serves reports whether the plan is of any use for what the gang asks for now. Members that have come since may be
+// left out.
 func (p *Planning) Serves(turn gang.Turn) bool {
 	if !p.turn.Need.Equal(turn.Need) || len(turn.Members) < len(p.turn.Members) {
 		return false

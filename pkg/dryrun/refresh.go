@@ -15,8 +15,8 @@ import (
 // Spent reports whether the plan has to come to an end.
 func (d *Run) Spent() bool { return d.work.spent() }
 
-// refresh brings the dry run in line with the cluster as it is in another cycle, and reserves again what was reserved. Members whose
-// nodes have changed so that they do not fit there any more have to be placed again.
+// refresh brings the dry run in line with the cluster as it is in another cycle, and reserves again what was reserved.
+// Members whose nodes have changed so that they do not fit there any more have to be placed again.
 func (d *Run) refresh(ctx context.Context, reserved []reservedPod, others sets.Set[structured.DeviceID]) error {
 	d.ctx, d.open, d.gone = ctx, nil, map[string]bool{}
 	asBefore := d.reserveAgain
@@ -61,9 +61,9 @@ func (d *Run) refresh(ctx context.Context, reserved []reservedPod, others sets.S
 	return asBefore(reserved)
 }
 
-// devicesOfOthers are the devices that claims hold while nothing is reserved for the gang, or nil if it cannot be told by them alone
-// whether what was reserved can be reserved again as it was: a plugin that is not known may keep what it likes, and VolumeBinding
-// reserves the volumes that it chose once only, as it changes its own state by that.
+// devicesOfOthers are the devices that claims hold while nothing is reserved for the gang, or nil if it cannot be told
+// by them alone whether what was reserved can be reserved again as it was: a plugin that is not known may keep what it
+// likes, and VolumeBinding reserves the volumes that it chose once only, as it changes its own state by that.
 func (d *Run) devicesOfOthers(reserved []reservedPod) sets.Set[structured.DeviceID] {
 	var profile framework.Framework
 	for _, r := range reserved {
@@ -81,8 +81,8 @@ func (d *Run) devicesOfOthers(reserved []reservedPod) sets.Set[structured.Device
 	return devices
 }
 
-// putBack places a member again on its node, which has changed, and reports whether there is room for it. What else the filters look at
-// is found out when the member comes to take its node.
+// putBack places a member again on its node, which has changed, and reports whether there is room for it. What else the
+// filters look at is found out when the member comes to take its node.
 func (d *Run) putBack(p PlacedPod) bool {
 	i, here := d.position(p.Node)
 	if !here || d.gone[p.Node] {
@@ -110,7 +110,8 @@ func (d *Run) reserveAgain(reserved []reservedPod) error {
 		}
 		if status := r.profile.RunReservePluginsReserve(d.ctx, r.state, r.pod, r.node); !status.IsSuccess() {
 			// A volume or its claim may have another version by now. The filters see what that means for the member.
-			klog.FromContext(d.ctx).V(4).Info("Placing a member again", "pod", klog.KObj(r.pod), "node", r.node, "reason", status.Message())
+			klog.FromContext(d.ctx).V(4).Info("Placing a member again", "pod", klog.KObj(r.pod), "node", r.node, "reason",
+				status.Message())
 			r.profile.RunReservePluginsUnreserve(d.ctx, r.state, r.pod, r.node)
 			i, _ := d.position(r.node)
 			if err := d.edit(i).RemovePod(klog.FromContext(d.ctx), r.pod); err != nil {
@@ -124,7 +125,8 @@ func (d *Run) reserveAgain(reserved []reservedPod) error {
 	return nil
 }
 
-// placeAgain places the members, in the order in which they were placed before the pause, on the same nodes if they still fit there.
+// placeAgain places the members, in the order in which they were placed before the pause, on the same nodes if they
+// still fit there.
 func (d *Run) placeAgain(reserved []reservedPod) error {
 	for _, r := range reserved {
 		uid := gang.UID(r.pod.UID)

@@ -51,8 +51,8 @@ type Run struct {
 	// Elsewhere are pods that are taken to be gone from nodes on which no member is tried.
 	Elsewhere []PlacedPod
 	reserved  []reservedPod
-	// generations are those of the nodes when they were copied; gone holds nodes that have left the cluster since, and displaced the
-	// members that have to be placed again because their nodes have changed.
+	// generations are those of the nodes when they were copied; gone holds nodes that have left the cluster since, and
+	// displaced the members that have to be placed again because their nodes have changed.
 	generations map[string]int64
 	gone        map[string]bool
 	displaced   map[gang.UID]bool
@@ -120,8 +120,9 @@ func (p *Planner) newRun(w *Work, id gang.ID, members []gang.Member, on Part) (*
 			info.CalculateResource()
 			profile := p.Profiles.Of(pod)
 			filters := p.Profiles.Traits(pod)
-			r = &Class{run: d, class: m.Class, Pod: pod, info: info, Profile: profile, filters: filters, reserves: filters.Reserves(pod),
-				causes: map[gang.NodeCause]int{}, lasting: map[gang.NodeCause]int{}, siblings: map[gang.NodeCause]int{}}
+			r = &Class{run: d, class: m.Class, Pod: pod, info: info, Profile: profile, filters: filters,
+				reserves: filters.Reserves(pod),
+				causes:   map[gang.NodeCause]int{}, lasting: map[gang.NodeCause]int{}, siblings: map[gang.NodeCause]int{}}
 			d.Classes[m.Class], d.lister = r, profile.SnapshotSharedLister().NodeInfos()
 		}
 		r.members++
@@ -141,8 +142,8 @@ func (d *Run) close() {
 	d.reserved = nil
 }
 
-// position returns the index of a node. The names of the few that are placed on are noted when they are chosen; only pods
-// that are to be removed can lie on any node.
+// position returns the index of a node. The names of the few that are placed on are noted when they are chosen; only
+// pods that are to be removed can lie on any node.
 func (d *Run) position(name string) (int, bool) {
 	i, known := d.index[name]
 	if !known && !d.indexed {
@@ -208,7 +209,8 @@ func (d *Run) Place(m gang.Member) (gang.Assignment, bool, error) {
 			return gang.Assignment{}, false, err
 		} else if taken {
 			d.start = i
-			a := gang.Assignment{UID: m.UID, Node: d.Nodes[i].Node().Name, First: d.claims.first(r.Profile, d.storage.claims, pod)}
+			a := gang.Assignment{UID: m.UID, Node: d.Nodes[i].Node().Name,
+				First: d.claims.first(r.Profile, d.storage.claims, pod)}
 			return a, true, d.place(r, pod, i)
 		}
 	}
@@ -261,13 +263,14 @@ func (d *Run) Remove(p PlacedPod) error {
 
 func (d *Run) Describe(class string) string { return podview.DescribeRequest(d.Classes[class].Pod) }
 
-// nominated returns the pods that are nominated to the node and before which the class has to yield, without its siblings:
-// their nominations are of an earlier plan.
+// nominated returns the pods that are nominated to the node and before which the class has to yield, without its
+// siblings: their nominations are of an earlier plan.
 func (d *Run) nominated(r *Class, node string) []fwk.PodInfo {
 	var out []fwk.PodInfo
 	for _, info := range r.Profile.NominatedPodsForNode(node) {
 		pod := info.GetPod()
-		if (d.id == gang.ID{} || d.gangOf(pod) != d.id) && corev1helpers.PodPriority(pod) >= corev1helpers.PodPriority(r.Pod) {
+		if (d.id == gang.ID{} || d.gangOf(pod) != d.id) &&
+			corev1helpers.PodPriority(pod) >= corev1helpers.PodPriority(r.Pod) {
 			out = append(out, info)
 		}
 	}

@@ -6,9 +6,9 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// sharedClaims counts how many members of a gang use a claim, for devices or for a volume, that was made by hand. What one that
-// several use is given has to be written before the second of them can be scheduled, because the scheduler lets no pod use
-// what is being allocated to another one, and binds a volume for one pod at a time.
+// sharedClaims counts how many members of a gang use a claim, for devices or for a volume, that was made by hand. What
+// one that several use is given has to be written before the second of them can be scheduled, because the scheduler
+// lets no pod use what is being allocated to another one, and binds a volume for one pod at a time.
 type sharedClaims map[sharedClaim]int
 
 type sharedClaim struct {
@@ -37,8 +37,10 @@ func (c sharedClaims) count(pod *v1.Pod) {
 	}
 }
 
-// first reports whether the pod, which is being placed, is the first of several to use a claim that nothing was given to yet.
-func (c sharedClaims) first(profile framework.Framework, volumes corelisters.PersistentVolumeClaimLister, pod *v1.Pod) bool {
+// first reports whether the pod, which is being placed, is the first of several to use a claim that nothing was given
+// to yet.
+func (c sharedClaims) first(profile framework.Framework, volumes corelisters.PersistentVolumeClaimLister,
+	pod *v1.Pod) bool {
 	found := false
 	for _, claim := range sharedClaimsOf(pod) {
 		if c[claim] > 1 && !given(profile, volumes, claim) {

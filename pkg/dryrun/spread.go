@@ -16,9 +16,10 @@ import (
 
 // spread is a topology spread constraint of a class that nodes must not violate, with exact counts.
 //
-// PodTopologySpread itself is not exact in a dry run: when pods are added to its state one by one it follows the two emptiest
-// domains only, and takes the emptier of them for the emptiest of all. With three domains it may let a third member join the
-// first although one domain is empty. It is asked all the same, since it knows defaults that are not in the pod.
+// PodTopologySpread itself is not exact in a dry run: when pods are added to its state one by one it follows the two
+// emptiest domains only, and takes the emptier of them for the emptiest of all. With three domains it may let a third
+// member join the first although one domain is empty. It is asked all the same, since it knows defaults that are not in
+// the pod.
 type spread struct {
 	key                 string
 	maxSkew, minDomains int
@@ -26,8 +27,8 @@ type spread struct {
 	selector            labels.Selector
 	// self is 1 if a member of the class counts itself.
 	self int
-	// counts holds the pods that count by domain, of all domains that do; least is the smallest of them and atLeast the number of
-	// domains that have it. A node is asked about far more often than a pod is placed.
+	// counts holds the pods that count by domain, of all domains that do; least is the smallest of them and atLeast the
+	// number of domains that have it. A node is asked about far more often than a pod is placed.
 	counts         map[string]int
 	least, atLeast int
 	// included reports whether a node counts.
@@ -80,7 +81,8 @@ func newSpread(pod *v1.Pod, c *v1.TopologySpreadConstraint) (*spread, error) {
 		}
 	}
 	affinity := nodeaffinity.GetRequiredNodeAffinity(pod)
-	s := &spread{key: c.TopologyKey, maxSkew: int(c.MaxSkew), minDomains: 1, namespace: pod.Namespace, selector: selector, counts: map[string]int{}}
+	s := &spread{key: c.TopologyKey, maxSkew: int(c.MaxSkew), minDomains: 1, namespace: pod.Namespace, selector: selector,
+		counts: map[string]int{}}
 	if c.MinDomains != nil {
 		s.minDomains = int(*c.MinDomains)
 	}
@@ -94,7 +96,8 @@ func newSpread(pod *v1.Pod, c *v1.TopologySpreadConstraint) (*spread, error) {
 			}
 		}
 		if c.NodeTaintsPolicy != nil && *c.NodeTaintsPolicy == v1.NodeInclusionPolicyHonor {
-			_, untolerated := corev1helpers.FindMatchingUntoleratedTaint(klog.Background(), n.Spec.Taints, pod.Spec.Tolerations, hinders, false)
+			_, untolerated := corev1helpers.FindMatchingUntoleratedTaint(klog.Background(), n.Spec.Taints, pod.Spec.Tolerations,
+				hinders, false)
 			return !untolerated
 		}
 		return true

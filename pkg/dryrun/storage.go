@@ -23,13 +23,14 @@ type StorageListers struct {
 
 func NewStorageListers(factory informers.SharedInformerFactory) StorageListers {
 	s := factory.Storage().V1()
-	return StorageListers{claims: factory.Core().V1().PersistentVolumeClaims().Lister(), classes: s.StorageClasses().Lister(),
+	return StorageListers{claims: factory.Core().V1().PersistentVolumeClaims().Lister(),
+		classes: s.StorageClasses().Lister(),
 		drivers: s.CSIDrivers().Lister(), capacities: s.CSIStorageCapacities().Lister()}
 }
 
-// storageAccount counts for one dry run what members take of the capacities that CSI drivers publish. The scheduler's own filter
-// compares each volume with what is published, which does not shrink before a driver has provisioned: of several members
-// each would fit where all do not.
+// storageAccount counts for one dry run what members take of the capacities that CSI drivers publish. The scheduler's
+// own filter compares each volume with what is published, which does not shrink before a driver has provisioned: of
+// several members each would fit where all do not.
 type storageAccount struct {
 	StorageListers
 	taken map[apitypes.UID]int64
@@ -71,7 +72,8 @@ func (s *StorageListers) provisions(pod *v1.Pod) []volume {
 	return out
 }
 
-// bound reports whether all claims of the pod for volumes have theirs, so that the scheduler has nothing to choose or to write.
+// bound reports whether all claims of the pod for volumes have theirs, so that the scheduler has nothing to choose or
+// to write.
 func (s *StorageListers) bound(pod *v1.Pod) bool {
 	for i := range pod.Spec.Volumes {
 		var name string
@@ -84,7 +86,8 @@ func (s *StorageListers) bound(pod *v1.Pod) bool {
 			continue
 		}
 		claim, err := s.claims.PersistentVolumeClaims(pod.Namespace).Get(name)
-		if err != nil || claim.Spec.VolumeName == "" || !metav1.HasAnnotation(claim.ObjectMeta, storagevolume.AnnBindCompleted) {
+		if err != nil || claim.Spec.VolumeName == "" ||
+			!metav1.HasAnnotation(claim.ObjectMeta, storagevolume.AnnBindCompleted) {
 			return false
 		}
 	}

@@ -7,8 +7,9 @@ import (
 )
 
 const (
-	// sliceVisits and sliceTime bound what one scheduling cycle spends on a plan, in visits of nodes by the filters or what costs
-	// about as much, and in time: others in the queue wait for no more. A plan of a few classes needs a fraction of it.
+	// sliceVisits and sliceTime bound what one scheduling cycle spends on a plan, in visits of nodes by the filters or
+	// what costs about as much, and in time: others in the queue wait for no more. A plan of a few classes needs a
+	// fraction of it.
 	sliceVisits = 20_000
 	sliceTime   = 100 * time.Millisecond
 	// SliceRest is the pause after a slice of a plan, beside what the place in the queue gives to others.
@@ -17,12 +18,12 @@ const (
 	// the minimum; manyClassesVisits is that for gangs of many classes.
 	planVisits        = 20 * sliceVisits
 	manyClassesVisits = 5 * sliceVisits
-	// ManyClasses is how many classes a gang may have whose members are planned as carefully as the scheduler places single pods.
-	// Of one that has more each class is compared on manyClassesEnough nodes only.
+	// ManyClasses is how many classes a gang may have whose members are planned as carefully as the scheduler places
+	// single pods. Of one that has more each class is compared on manyClassesEnough nodes only.
 	ManyClasses       = 32
 	manyClassesEnough = 16
-	// preFilterVisits is what PreFilter costs; addsPerVisit and candidatesPerVisit are how many pods are counted in, and how many
-	// candidates are ranked again, for the cost of a visit.
+	// preFilterVisits is what PreFilter costs; addsPerVisit and candidatesPerVisit are how many pods are counted in,
+	// and how many candidates are ranked again, for the cost of a visit.
 	preFilterVisits    = 10
 	addsPerVisit       = 8
 	candidatesPerVisit = 32
@@ -31,12 +32,13 @@ const (
 // errAbandoned ends the work on a plan that is no longer waited for.
 var errAbandoned = errors.New("the plan was abandoned")
 
-// Work is the work on one plan. It may take several scheduling cycles: when the slice of one is used up, it pauses between two
-// members until the next.
+// Work is the work on one plan. It may take several scheduling cycles: when the slice of one is used up, it pauses
+// between two members until the next.
 type Work struct {
 	// Ctx is that of the present cycle.
 	Ctx context.Context
-	// yield ends the cycle's slice and returns in the next one, or returns false if there will be none; nil if the work may not pause.
+	// yield ends the cycle's slice and returns in the next one, or returns false if there will be none; nil if the work
+	// may not pause.
 	yield func() bool
 	// visits is what was spent since began, earlier what was before that.
 	visits, earlier int
@@ -52,8 +54,8 @@ func (w *Work) begin(ctx context.Context) {
 	w.visits = 0
 }
 
-// resume begins the slice again: what it took to go on is not taken from it, or a plan of many members would get no further, and
-// does not count against the plan.
+// resume begins the slice again: what it took to go on is not taken from it, or a plan of many members would get no
+// further, and does not count against the plan.
 func (w *Work) resume() { w.began, w.visits = time.Now(), 0 }
 
 func (w *Work) spend(visits int) { w.visits += visits }

@@ -20,7 +20,8 @@ func (l *Ledger) Propose(leader UID, proposal Proposal, now time.Time) (e Effect
 		m.move(isDenied)
 		return l.settle(g, now), false, false
 	}
-	p := &plan{assignments: make(map[UID]Assignment, len(proposal.Assignments)), ordered: proposal.Ordered, deadline: now.Add(g.spec().Timeout)}
+	p := &plan{assignments: make(map[UID]Assignment, len(proposal.Assignments)), ordered: proposal.Ordered,
+		deadline: now.Add(g.spec().Timeout)}
 	if old := g.plan; old != nil {
 		p.deadline, p.refused, p.setbacks, p.ordered = old.deadline, old.refused, old.setbacks, p.ordered || old.ordered
 		for _, uid := range old.order {
@@ -40,7 +41,8 @@ func (l *Ledger) Propose(leader UID, proposal Proposal, now time.Time) (e Effect
 	}
 	g.bindingStarted(now)
 	g.plan = p
-	g.attempts.block, g.attempts.invited, g.attempts.declined, g.attempts.pausedAt, g.attempts.rests = nil, false, 0, time.Time{}, false
+	g.attempts.block, g.attempts.invited, g.attempts.declined, g.attempts.pausedAt, g.attempts.rests = nil, false, 0,
+		time.Time{}, false
 	g.run.reach(isPlanned)
 	for _, s := range g.members {
 		s.declined = false
@@ -83,9 +85,9 @@ func (l *Ledger) Reserve(uid UID, node string, now time.Time) (Effects, bool) {
 	return Effects{}, true
 }
 
-// Permit tells a member that nothing but its siblings can keep from being bound whether it may be bound now (wait is zero), has to
-// wait for them for at most wait, or has lost its assignment (ok is false). One that siblings depend on comes first: it goes on,
-// and waits after Prepared.
+// Permit tells a member that nothing but its siblings can keep from being bound whether it may be bound now (wait is
+// zero), has to wait for them for at most wait, or has lost its assignment (ok is false). One that siblings depend on
+// comes first: it goes on, and waits after Prepared.
 func (l *Ledger) Permit(uid UID, now time.Time) (e Effects, wait time.Duration, first, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -114,7 +116,8 @@ func (l *Ledger) Prepared(uid UID, now time.Time) (e Effects, wait time.Duration
 	return l.await(m, now)
 }
 
-// Reserved reports whether the member holds an assignment of a plan and Permit is still to be asked whether it may be bound.
+// Reserved reports whether the member holds an assignment of a plan and Permit is still to be asked whether it may be
+// bound.
 func (l *Ledger) Reserved(uid UID) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

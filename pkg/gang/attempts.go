@@ -44,21 +44,22 @@ type attempts struct {
 	failed  int
 	retryAt time.Time
 	pause   time.Duration
-	// pausedAt is when the leader last let others go first in the middle of planning, zero if it does not plan. It rests, until
-	// retryAt, if it plans for what a plan has lost, which needs no invitation.
+	// pausedAt is when the leader last let others go first in the middle of planning, zero if it does not plan. It
+	// rests, until retryAt, if it plans for what a plan has lost, which needs no invitation.
 	pausedAt time.Time
 	rests    bool
 	// declined counts leaders that declined since the last attempt.
 	declined int
-	// resumes is set while the group has not been tried since its start was cut short: by the end of an earlier scheduler, or by a
-	// binding that failed.
+	// resumes is set while the group has not been tried since its start was cut short: by the end of an earlier
+	// scheduler, or by a binding that failed.
 	resumes bool
 }
 
 // forgetAfter is for how long at least a group was not tried whose pauses begin with the shortest again.
 const forgetAfter = 5 * time.Second
 
-// unblock lets the group be tried again, once the pause after its last attempt is over: what users edit must not end it.
+// unblock lets the group be tried again, once the pause after its last attempt is over: what users edit must not end
+// it.
 func (a *attempts) unblock(now time.Time) {
 	switch {
 	case !now.Before(a.retryAt):

@@ -37,7 +37,8 @@ func (r *Result) Feasible() bool { return r.feasible }
 // places the most, and then what was left over in the try before goes first (Joslin and Clements, Squeaky Wheel
 // Optimization, JAIR 10, 1999). Greedy, not optimal: a feasible plan can be missed, an infeasible one is never
 // returned.
-func Build[B Board](members []Member, need Minimum, hardness func(class string) float64, board func() (B, error)) (Result, B, error) {
+func Build[B Board](members []Member, need Minimum, hardness func(class string) float64,
+	board func() (B, error)) (Result, B, error) {
 	var best Result
 	var bestBoard B
 	o := newOrders(members, need, hardness)

@@ -14,7 +14,8 @@ type census struct {
 }
 
 func newCensus() census {
-	return census{roles: map[string]*[states]int{}, priorities: map[int32]int{}, precedences: map[Precedence]int{}, labelled: map[int]int{}}
+	return census{roles: map[string]*[states]int{}, priorities: map[int32]int{}, precedences: map[Precedence]int{},
+		labelled: map[int]int{}}
 }
 
 // count adds the member as it is observed, by one, or takes it out, by minus one.

@@ -106,7 +106,8 @@ type Effects struct {
 	// had enough members.
 	Started bool
 	Waited  time.Duration
-	// Landed is set when no member of a group is on its way to a node any more: each is bound or has given its assignment back.
+	// Landed is set when no member of a group is on its way to a node any more: each is bound or has given its
+	// assignment back.
 	Landed bool
 	// Lost lists members of a started group that have lost their node, while the group has fewer than its minimum.
 	Lost []Loss

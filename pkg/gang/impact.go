@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// longestFlight is how long members on their way to a node keep their group from being evicted as a whole. Some wait for volumes that
-// are never provided, which must not make their group safe from eviction.
+// longestFlight is how long members on their way to a node keep their group from being evicted as a whole. Some wait
+// for volumes that are never provided, which must not make their group safe from eviction.
 const longestFlight = 30 * time.Second
 
 // EvictionImpact is what an eviction takes from a group.
@@ -29,10 +29,10 @@ type groupEviction struct {
 	spared map[UID]time.Time
 }
 
-// Evict reports whether the eviction still leaves each group its minimum or nothing, and if so, has the pending members of groups
-// that go as a whole wait until the bound ones have gone, though not after until: one that took a place meanwhile would be all that is
-// left of its group. Members that go without the rest count as lost until then. The choice is out of date if a member is on its way to
-// a node, has one that it had not, or is lost.
+// Evict reports whether the eviction still leaves each group its minimum or nothing, and if so, has the pending members
+// of groups that go as a whole wait until the bound ones have gone, though not after until: one that took a place
+// meanwhile would be all that is left of its group. Members that go without the rest count as lost until then. The
+// choice is out of date if a member is on its way to a node, has one that it had not, or is lost.
 func (l *Ledger) Evict(impacts []EvictionImpact, until, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -131,7 +131,8 @@ func (g *group) spare(pods []UID, until time.Time) {
 	}
 }
 
-// without returns how many bound members fewer there are, in all and by role, without the given ones and those that are being evicted.
+// without returns how many bound members fewer there are, in all and by role, without the given ones and those that are
+// being evicted.
 func (g *group) without(pods []UID, now time.Time) (more int, roles map[string]int) {
 	maps.DeleteFunc(g.eviction.spared, func(uid UID, until time.Time) bool {
 		m := g.members[uid]

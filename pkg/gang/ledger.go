@@ -94,7 +94,8 @@ func (g *group) spec() *Spec {
 	return nil
 }
 
-// Define records the specification of a group by a source. Without a time of creation it is as old as its oldest member.
+// Define records the specification of a group by a source. Without a time of creation it is as old as its oldest
+// member.
 func (l *Ledger) Define(id ID, by Source, spec Spec, now time.Time) Effects {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -239,8 +240,8 @@ func (l *Ledger) Observe(id ID, m Member, now time.Time) Effects {
 	return e
 }
 
-// loss is what to say of a member that has lost its node: nothing if the group does not need another in its place, or nothing says what
-// it needs.
+// loss is what to say of a member that has lost its node: nothing if the group does not need another in its place, or
+// nothing says what it needs.
 func (g *group) loss(m *member) []Loss {
 	if g.spec() == nil || !g.started() || g.met() || m.Node == "" {
 		return nil

@@ -5,8 +5,8 @@ import "time"
 // Key is the place of a pod in the scheduling queue. It is frozen when the pod is admitted to the queue, because a
 // heap whose keys change under it loses its order.
 type Key struct {
-	// Committing is set for members of a plan that is being carried out, or that an earlier scheduler has left half carried out: they
-	// come before everything else, so that assignments are held idle for as short a time as possible.
+	// Committing is set for members of a plan that is being carried out, or that an earlier scheduler has left half
+	// carried out: they come before everything else, so that assignments are held idle for as short a time as possible.
 	Committing bool
 	// Precedence says when the pod is due and whether its priority is a part of that already.
 	Precedence
@@ -23,8 +23,8 @@ type Key struct {
 // Precedence is what the queue's classes make of a pod. The zero value, which all pods have where there are no classes,
 // leaves priority and time to decide.
 type Precedence struct {
-	// Ages is set for pods whose waiting makes up for their priority: they are ordered by when they are due, and come after
-	// all that do not age.
+	// Ages is set for pods whose waiting makes up for their priority: they are ordered by when they are due, and come
+	// after all that do not age.
 	Ages bool
 	// Wait is the time from a pod's arrival to when it is due.
 	Wait time.Duration

@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	// window is how many members of a plan are let into the queue at a time. They come before all others there, who would wait
-	// for all of a large group otherwise.
+	// window is how many members of a plan are let into the queue at a time. They come before all others there, who
+	// would wait for all of a large group otherwise.
 	window = 64
 	// Breath is the pause after which the next members are let in. Others are scheduled meanwhile.
 	Breath = 50 * time.Millisecond
@@ -21,20 +21,21 @@ const (
 
 // planFlow says who of a plan was let into the queue.
 type planFlow struct {
-	// next is the index in the plan's order of the first that was not let in yet or, of a plan whose members reserve in order, of
-	// the first whose turn does not come before others had theirs.
+	// next is the index in the plan's order of the first that was not let in yet or, of a plan whose members reserve in
+	// order, of the first whose turn does not come before others had theirs.
 	next int
-	// under way are those let in last of a plan that needs no order, and letAt is when that was; emptyAt is when all that may be let
-	// in had reserved.
+	// under way are those let in last of a plan that needs no order, and letAt is when that was; emptyAt is when all
+	// that may be let in had reserved.
 	underway       []UID
 	letAt, emptyAt time.Time
-	// toAllow holds the members of a plan that is carried out that were not told to go yet; allowedAt is when some were told last.
+	// toAllow holds the members of a plan that is carried out that were not told to go yet; allowedAt is when some were
+	// told last.
 	toAllow   []Ref
 	allowedAt time.Time
 }
 
-// allowMore returns the members to be told to go, of a large plan a few at a time: all at once would keep the API server from binding the
-// pods of others.
+// allowMore returns the members to be told to go, of a large plan a few at a time: all at once would keep the API
+// server from binding the pods of others.
 func (l *Ledger) allowMore(g *group, now time.Time) []Ref {
 	p, f := g.plan, &g.plan.flow
 	width := window
@@ -164,7 +165,8 @@ func (g *group) letting(refs *[]Ref) func(*member) {
 	}
 }
 
-// Flowing reports whether members of a plan wait to be let into the queue, or to be let go, after others of it, or a leader to go on.
+// Flowing reports whether members of a plan wait to be let into the queue, or to be let go, after others of it, or a
+// leader to go on.
 func (l *Ledger) Flowing() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -196,7 +198,8 @@ func (l *Ledger) Pause(uid UID, rest time.Duration, now time.Time) Effects {
 	return l.settle(g, now)
 }
 
-// Abandon records that the plan of the group has come to nothing because the group changed. It begins again after a pause.
+// Abandon records that the plan of the group has come to nothing because the group changed. It begins again after a
+// pause.
 func (l *Ledger) Abandon(uid UID, backoff Backoff, now time.Time) Effects {
 	l.mu.Lock()
 	defer l.mu.Unlock()

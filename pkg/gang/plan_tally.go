@@ -64,7 +64,8 @@ func (g *group) servesReady(p *plan) bool {
 
 // metWith reports whether the minimum is met with more members; roles tells how many of them have a role.
 func (g *group) metWith(more int, roles map[string]int) bool {
-	return g.spec().Minimum.MetBy(g.census.settled()+more, func(role string) int { return g.census.settledIn(role) + roles[role] })
+	return g.spec().Minimum.MetBy(g.census.settled()+more,
+		func(role string) int { return g.census.settledIn(role) + roles[role] })
 }
 
 // ready counts the members of the plan that can be bound as soon as all can.

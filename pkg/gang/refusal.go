@@ -48,8 +48,8 @@ func (l *Ledger) Unreserve(uid UID, backoff Backoff, now time.Time) Effects {
 
 // comeBack takes note of a member that was let go and could not be bound. One that was scheduled as an ordinary pod is
 // tried again by the scheduling queue itself. One of a plan is activated if the group has started. Otherwise the group
-// pauses before it is planned again, if it still needs the member when the others have been bound. While some are, the group
-// has lost what this one held: others must not take it meanwhile, or the group may stay bound in part.
+// pauses before it is planned again, if it still needs the member when the others have been bound. While some are, the
+// group has lost what this one held: others must not take it meanwhile, or the group may stay bound in part.
 func (l *Ledger) comeBack(m *member, backoff Backoff, now time.Time) Effects {
 	g := m.group
 	switch p := g.plan; {
@@ -132,9 +132,9 @@ func (l *Ledger) Refused(id ID) map[Refusal]bool {
 	return maps.Clone(g.plan.refused)
 }
 
-// Expire ends the plans whose time is over, lets the next members of large plans into the queue, lets those go that wait only for
-// members that the minimum does not need, invites another leader where the one that was invited does not come, and ends the wait for
-// evictions that take too long.
+// Expire ends the plans whose time is over, lets the next members of large plans into the queue, lets those go that
+// wait only for members that the minimum does not need, invites another leader where the one that was invited does not
+// come, and ends the wait for evictions that take too long.
 func (l *Ledger) Expire(backoff Backoff, now time.Time) Effects {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -187,5 +187,6 @@ func (l *Ledger) expire(g *group, all, ready int, backoff Backoff, now time.Time
 		m := g.members[uid]
 		m.declined = !m.stage.holds()
 	}
-	return l.block(g, Obstacle{Cause: TimedOut, Group: g.id, Have: ready, Need: all, Timeout: g.spec().Timeout}, nil, false, backoff, now)
+	return l.block(g, Obstacle{Cause: TimedOut, Group: g.id, Have: ready, Need: all, Timeout: g.spec().Timeout}, nil,
+		false, backoff, now)
 }

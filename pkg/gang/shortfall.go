@@ -35,7 +35,8 @@ type ClassShortfall struct {
 func NewShortfall(id ID, t Turn, r Result, asks func(class string) string, within string,
 	nodes []NodeCause) *Shortfall {
 	members := len(t.Members)
-	s := &Shortfall{Group: id, Of: t.Of, Members: t.Held + members, Fits: t.Held + len(r.Assignments), Within: within, Nodes: nodes}
+	s := &Shortfall{Group: id, Of: t.Of, Members: t.Held + members, Fits: t.Held + len(r.Assignments), Within: within,
+		Nodes: nodes}
 	for _, c := range r.Short {
 		s.add(ClassShortfall{Asks: asks(c.Class), Wanted: c.Wanted, Fits: c.Fits})
 	}
@@ -86,7 +87,8 @@ func (s *Shortfall) String() string {
 	case s.Alike:
 		fmt.Fprintf(&b, "%s × %s%s, fits %d", s.Of, s.Classes[0].Asks, within, s.Fits)
 	case foreign > 0:
-		fmt.Fprintf(&b, "%s %s%s, %d of them placed by another scheduler, fits %d", s.Of, plural.Noun(s.Of.Total, "member"), within, foreign, s.Fits)
+		fmt.Fprintf(&b, "%s %s%s, %d of them placed by another scheduler, fits %d", s.Of, plural.Noun(s.Of.Total, "member"),
+			within, foreign, s.Fits)
 	case s.Of.Total == s.Members:
 		fmt.Fprintf(&b, "all %s members%s, fits %d", s.Of, within, s.Fits)
 	default:

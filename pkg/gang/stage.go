@@ -14,7 +14,8 @@ const (
 	// preparing members hold their assignment in memory and write what siblings depend on, such as a claim that they
 	// share.
 	preparing
-	// reserved members hold their assignment in memory, and may still be turned away before they have to wait for their siblings.
+	// reserved members hold their assignment in memory, and may still be turned away before they have to wait for their
+	// siblings.
 	reserved
 	// assigned members hold their assignment in memory and wait for nothing but their siblings.
 	assigned

@@ -11,22 +11,24 @@ func (g *group) met() bool { s := g.spec(); return s != nil && g.census.met(s.Mi
 // quorum reports whether enough members exist to start.
 func (g *group) quorum() bool { s := g.spec(); return s != nil && g.census.quorum(s.Minimum) }
 
-// running reports whether a run of the group goes on: a member has a node, or enough have succeeded that the minimum needs no
-// more. What else has ended is left over from a run that is over: a controller that is suspended and resumed, or all of whose pods have
-// failed, starts whole again.
+// running reports whether a run of the group goes on: a member has a node, or enough have succeeded that the minimum
+// needs no more. What else has ended is left over from a run that is over: a controller that is suspended and resumed,
+// or all of whose pods have failed, starts whole again.
 func (g *group) running() bool { return g.census.states[Bound] > 0 || g.met() }
 
-// started reports whether the group is past the start of the run that goes on. From then on members are placed one by one, because to
-// wait for a minimum again would lock out the replacement of one member forever where another is never replaced.
+// started reports whether the group is past the start of the run that goes on. From then on members are placed one by
+// one, because to wait for a minimum again would lock out the replacement of one member forever where another is never
+// replaced.
 func (g *group) started() bool { return g.run.hadMinimum() && g.running() }
 
-// degraded reports whether the group has started and has lost members since. It has not where the minimum was raised and the members for
-// that have yet to be placed.
+// degraded reports whether the group has started and has lost members since. It has not where the minimum was raised
+// and the members for that have yet to be placed.
 func (g *group) degraded() bool {
 	return g.started() && !g.met() && !g.census.met(g.needed())
 }
 
-// needed is what has to be placed for the group not to count as degraded: the minimum, but no more of it than was placed before.
+// needed is what has to be placed for the group not to count as degraded: the minimum, but no more of it than was
+// placed before.
 func (g *group) needed() Minimum {
 	switch s := g.spec(); {
 	case s == nil:

@@ -22,8 +22,8 @@ type View struct {
 	InFlightSince time.Time
 	// Started is set while the group is past its first start: members are placed one by one.
 	Started bool
-	// Degraded is set while a group that had started has lost members and has fewer than Reached, the part of its minimum that was
-	// placed before.
+	// Degraded is set while a group that had started has lost members and has fewer than Reached, the part of its
+	// minimum that was placed before.
 	Degraded bool
 	Reached  Minimum
 	// Reason is why the group did not fit when it was last tried; nil if it was not or is being tried.
@@ -90,7 +90,8 @@ func (l *Ledger) View(id ID) (View, bool) {
 		return View{}, false
 	}
 	c := &g.census
-	v := View{Count: c.states, Running: c.running, Holding: g.holding, InFlightSince: g.inFlightSince, Started: g.started(), Degraded: g.degraded(), Note: g.note, Priority: c.priority()}
+	v := View{Count: c.states, Running: c.running, Holding: g.holding, InFlightSince: g.inFlightSince,
+		Started: g.started(), Degraded: g.degraded(), Note: g.note, Priority: c.priority()}
 	var roles map[string]int
 	if s := g.spec(); s != nil {
 		v.Minimum, roles = s.Minimum, s.Minimum.Roles

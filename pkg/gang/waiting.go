@@ -37,11 +37,13 @@ func (l *Ledger) Waiting(id ID) (Waiting, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	g := l.groups[id]
-	if g == nil || g.plan != nil || g.attempts.invited || g.started() || g.evicting() || !g.quorum() || g.holding > 0 || g.lead() == nil {
+	if g == nil || g.plan != nil || g.attempts.invited || g.started() || g.evicting() || !g.quorum() || g.holding > 0 ||
+		g.lead() == nil {
 		return Waiting{}, false
 	}
 	s := g.spec()
-	w := Waiting{ID: id, Key: g.key(), Fresh: g.attempts.block == nil, Since: g.run.quorumAt, Of: s.Minimum, Held: g.census.settled(),
+	w := Waiting{ID: id, Key: g.key(), Fresh: g.attempts.block == nil, Since: g.run.quorumAt, Of: s.Minimum,
+		Held: g.census.settled(),
 		Need: s.Minimum.Without(g.census.settled(), g.census.settledIn)}
 	w.RetryAt, w.Touched = g.attempts.retryAt, g.attempts.block != nil && g.attempts.block.touched
 	w.Classes = g.waitingClasses()
@@ -87,9 +89,9 @@ func (g *group) waitingClasses() []WaitingClass {
 	return classes
 }
 
-// TakeOver records that what is known by now is what an earlier scheduler has left. A group in the middle of its start comes before
-// everything else, whatever its priority, until it has been tried once: an earlier scheduler had taken the places that it lacks, and
-// without them it stays bound in part.
+// TakeOver records that what is known by now is what an earlier scheduler has left. A group in the middle of its start
+// comes before everything else, whatever its priority, until it has been tried once: an earlier scheduler had taken the
+// places that it lacks, and without them it stays bound in part.
 func (l *Ledger) TakeOver() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -109,7 +111,8 @@ func (l *Ledger) Invite(id ID, now time.Time) Effects {
 	return l.invite(g, now)
 }
 
-// Resume is Invite for a group whose last attempt has not ended yet: it went to look for something, which has been found.
+// Resume is Invite for a group whose last attempt has not ended yet: it went to look for something, which has been
+// found.
 func (l *Ledger) Resume(id ID, now time.Time) Effects {
 	l.mu.Lock()
 	defer l.mu.Unlock()

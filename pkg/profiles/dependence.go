@@ -10,8 +10,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 )
 
-// OpenReserve is implemented by plugins whose Reserve takes note of nothing that the filters of other pods do not see in the
-// NodeInfo or hear by AddPod. Of other plugins it is not known what they keep.
+// OpenReserve is implemented by plugins whose Reserve takes note of nothing that the filters of other pods do not see
+// in the NodeInfo or hear by AddPod. Of other plugins it is not known what they keep.
 type OpenReserve interface{ ReservesOpenly() }
 
 // stockOpenReserve are plugins of Kubernetes whose Reserve concerns only pods with claims or volumes.
@@ -42,7 +42,8 @@ func (t *Traits) Reserves(pod *v1.Pod) bool {
 	return t.HiddenReserve || HasVolumes(pod) || t.Claims(pod)
 }
 
-// ReadsOthers reports whether a plugin that filters the pod looks at where other pods are placed, beyond what the node shows.
+// ReadsOthers reports whether a plugin that filters the pod looks at where other pods are placed, beyond what the node
+// shows.
 func (t *Traits) ReadsOthers(state fwk.CycleState) bool {
 	return slices.ContainsFunc(t.tellsOthers, func(name string) bool { return !state.GetSkipFilterPlugins().Has(name) })
 }
@@ -50,14 +51,17 @@ func (t *Traits) ReadsOthers(state fwk.CycleState) bool {
 // OrderMatters reports whether where the pod may go depends on the order in which its siblings take their nodes.
 func (t *Traits) OrderMatters(pod *v1.Pod) bool {
 	a := pod.Spec.Affinity
-	return (a != nil && (a.PodAffinity != nil || a.PodAntiAffinity != nil)) || len(pod.Spec.TopologySpreadConstraints) > 0 || t.Reserves(pod)
+	return (a != nil && (a.PodAffinity != nil || a.PodAntiAffinity != nil)) ||
+		len(pod.Spec.TopologySpreadConstraints) > 0 || t.Reserves(pod)
 }
 
 func HasVolumes(pod *v1.Pod) bool {
-	return slices.ContainsFunc(pod.Spec.Volumes, func(v v1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil })
+	return slices.ContainsFunc(pod.Spec.Volumes,
+		func(v v1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil })
 }
 
-// claimsDevices reports whether devices are allocated to the pod by claims, its own or one that serves an extended resource.
+// claimsDevices reports whether devices are allocated to the pod by claims, its own or one that serves an extended
+// resource.
 func claimsDevices(profile framework.Framework, pod *v1.Pod) bool {
 	if len(pod.Spec.ResourceClaims) > 0 {
 		return true

@@ -31,8 +31,8 @@ func (p *Set) Of(pod *v1.Pod) framework.Framework {
 	return p.byName[pod.Spec.SchedulerName]
 }
 
-// Traits returns those of the profile that schedules the pod, AllTraits if another scheduler does. A profile must have all its
-// plugins before.
+// Traits returns those of the profile that schedules the pod, AllTraits if another scheduler does. A profile must have
+// all its plugins before.
 func (p *Set) Traits(pod *v1.Pod) *Traits {
 	p.mu.RLock()
 	known, profile := p.traits[pod.Spec.SchedulerName], p.byName[pod.Spec.SchedulerName]

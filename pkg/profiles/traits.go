@@ -17,8 +17,8 @@ import (
 	"berth.dev/berth/pkg/clusterwide"
 )
 
-// Traits are what capacity and dry runs have to know of the plugins of a profile. Free capacity is counted for the filters that the
-// profile runs: it must refuse nothing that the profile accepts.
+// Traits are what capacity and dry runs have to know of the plugins of a profile. Free capacity is counted for the
+// filters that the profile runs: it must refuse nothing that the profile accepts.
 type Traits struct {
 	// Rules are the filters that look at what a node is.
 	Rules Checks
@@ -31,8 +31,8 @@ type Traits struct {
 	counters []clusterwide.NodeCounter
 	// Claims reports whether devices are allocated to the pod by claims.
 	Claims func(*v1.Pod) bool
-	// HiddenReserve is set if a plugin reserves something that other pods may not see, tellsOthers are the plugins whose PreFilter is
-	// told of pods that are added to nodes.
+	// HiddenReserve is set if a plugin reserves something that other pods may not see, tellsOthers are the plugins
+	// whose PreFilter is told of pods that are added to nodes.
 	HiddenReserve bool
 	tellsOthers   []string
 }
@@ -45,7 +45,8 @@ var AllTraits = &Traits{
 	Claims:        func(pod *v1.Pod) bool { return len(pod.Spec.ResourceClaims) > 0 },
 	HiddenReserve: true,
 	HasRoom: func(pod *v1.Pod, node fwk.NodeInfo) bool {
-		return len(noderesources.Fits(pod, node, nil, noderesources.ResourceRequestsOptions{EnablePodLevelResources: true})) == 0
+		return len(noderesources.Fits(pod, node, nil,
+			noderesources.ResourceRequestsOptions{EnablePodLevelResources: true})) == 0
 	},
 }
 
@@ -61,23 +62,26 @@ const (
 	ChecksAll = ChecksCordon | ChecksName | ChecksTaints | ChecksAffinity
 )
 
-// nodeFilter is NodeResourcesFit with the arguments of a profile, or another plugin that counts what pods take of a node.
+// nodeFilter is NodeResourcesFit with the arguments of a profile, or another plugin that counts what pods take of a
+// node.
 type nodeFilter interface {
 	fwk.PreFilterPlugin
 	fwk.FilterPlugin
 }
 
-// TraitsOf reads the traits of a profile that has all its plugins. The framework lists no instances but those that wait for events,
-// which NodeResourcesFit does.
+// TraitsOf reads the traits of a profile that has all its plugins. The framework lists no instances but those that wait
+// for events, which NodeResourcesFit does.
 func TraitsOf(profile framework.Framework) *Traits {
-	f := &Traits{Compares: func(v1.ResourceName) bool { return false }, HasRoom: func(*v1.Pod, fwk.NodeInfo) bool { return true },
-		Claims: func(pod *v1.Pod) bool { return claimsDevices(profile, pod) }}
+	f := &Traits{Compares: func(v1.ResourceName) bool { return false },
+		HasRoom: func(*v1.Pod, fwk.NodeInfo) bool { return true },
+		Claims:  func(pod *v1.Pod) bool { return claimsDevices(profile, pod) }}
 	enabled := profile.ListPlugins().Filter.Enabled
 	runs := func(name string) bool {
 		return slices.ContainsFunc(enabled, func(p config.Plugin) bool { return p.Name == name })
 	}
 	for name, check := range map[string]Checks{
-		names.NodeUnschedulable: ChecksCordon, names.NodeName: ChecksName, names.TaintToleration: ChecksTaints, names.NodeAffinity: ChecksAffinity,
+		names.NodeUnschedulable: ChecksCordon, names.NodeName: ChecksName, names.TaintToleration: ChecksTaints,
+		names.NodeAffinity: ChecksAffinity,
 	} {
 		if runs(name) {
 			f.Rules |= check
@@ -105,7 +109,8 @@ func (t *Traits) Fits(pod *v1.Pod, node fwk.NodeInfo) bool {
 		!slices.ContainsFunc(t.counters, func(counter clusterwide.NodeCounter) bool { return !roomIn(counter)(pod, node) })
 }
 
-// CounterOf returns the plugin that counts what the pod asks of a node beyond its resources, nil if it asks for nothing of the kind.
+// CounterOf returns the plugin that counts what the pod asks of a node beyond its resources, nil if it asks for nothing
+// of the kind.
 func (t *Traits) CounterOf(pod *v1.Pod) clusterwide.NodeCounter {
 	for _, counter := range t.counters {
 		if counter.Takes(pod) > 0 {
@@ -129,10 +134,12 @@ func roomIn(fit nodeFilter) func(*v1.Pod, fwk.NodeInfo) bool {
 	}
 }
 
-// comparesIn shows the filter a node with too little of a resource. The arguments ignoredResources and ignoredResourceGroups, and extenders
-// that manage a resource, may have it ignored, and there is no other way to learn of them.
+// comparesIn shows the filter a node with too little of a resource. The arguments ignoredResources and
+// ignoredResourceGroups, and extenders that manage a resource, may have it ignored, and there is no other way to learn
+// of them.
 func comparesIn(fit nodeFilter) func(v1.ResourceName) bool {
-	hasRoom, one, two := roomIn(fit), *resource.NewQuantity(1, resource.DecimalSI), *resource.NewQuantity(2, resource.DecimalSI)
+	hasRoom, one, two := roomIn(fit), *resource.NewQuantity(1, resource.DecimalSI),
+		*resource.NewQuantity(2, resource.DecimalSI)
 	return func(name v1.ResourceName) bool {
 		if !helper.IsExtendedResourceName(name) {
 			return true

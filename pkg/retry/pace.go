@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// paceBurst is how much planning a namespace may have before its gangs plan one at a time. It is worn off at half the speed of
-	// the clock: a namespace whose plans take less than half of the time is not held back.
+	// paceBurst is how much planning a namespace may have before its gangs plan one at a time. It is worn off at half
+	// the speed of the clock: a namespace whose plans take less than half of the time is not held back.
 	paceBurst = 100 * time.Millisecond
 	// paceMost bounds what is remembered, so that the gangs of a namespace are free again soon after its last long plan.
 	paceMost = time.Second
@@ -20,11 +20,11 @@ const (
 	pacePatience = time.Second
 )
 
-// Pace decides which gangs plan next where plans take long. Every plan is made in scheduling cycles, a slice of a plan in each, and
-// while a hundred new gangs plan a slice each, no other pod is scheduled. So the gangs of a namespace whose plans have lately taken
-// much time stand in line. Of all that stand in line one plans at a time, after a rest that is half as long as the last slice;
-// namespaces take turns, and within one a plan that was begun goes on before another begins. Gangs of other namespaces are not held
-// back.
+// Pace decides which gangs plan next where plans take long. Every plan is made in scheduling cycles, a slice of a plan
+// in each, and while a hundred new gangs plan a slice each, no other pod is scheduled. So the gangs of a namespace
+// whose plans have lately taken much time stand in line. Of all that stand in line one plans at a time, after a rest
+// that is half as long as the last slice; namespaces take turns, and within one a plan that was begun goes on before
+// another begins. Gangs of other namespaces are not held back.
 //
 // The zero Pace is ready for use. It is safe for concurrent use.
 type Pace struct {
@@ -32,7 +32,8 @@ type Pace struct {
 	lanes map[string]*lane
 	// order is the namespaces with a lane in the order of their turns.
 	order []string
-	// turn is the gang that was given the turn last and has not planned yet, until turnUntil. From then on others are given it.
+	// turn is the gang that was given the turn last and has not planned yet, until turnUntil. From then on others are
+	// given it.
 	turn      gang.ID
 	turnUntil time.Time
 	restUntil time.Time
@@ -45,12 +46,15 @@ type lane struct {
 	at   time.Time
 	// typical is a mean of the time that the last slices took.
 	typical time.Duration
-	// slow is set from when the debt has become too large until it is worn off and no gang whose plan may be long stands in line.
+	// slow is set from when the debt has become too large until it is worn off and no gang whose plan may be long
+	// stands in line.
 	slow bool
-	// line holds the gangs that wait for their turn, queued those that are in it: true for those that were recalled, which come first.
+	// line holds the gangs that wait for their turn, queued those that are in it: true for those that were recalled,
+	// which come first.
 	line   []gang.ID
 	queued map[gang.ID]bool
-	// given are the gangs that were given the turn and have not planned yet. Their pods may be long on their way through the queue.
+	// given are the gangs that were given the turn and have not planned yet. Their pods may be long on their way
+	// through the queue.
 	given map[gang.ID]bool
 	// begun are the gangs whose plans are not done, with the end of their last slice.
 	begun map[gang.ID]time.Time
@@ -110,11 +114,12 @@ func (p *Pace) Admit(id gang.ID, now time.Time) bool {
 	return ok
 }
 
-// Hold puts a gang that is to plan in line if it has to wait for its turn, and reports whether it has. Next gives it then.
+// Hold puts a gang that is to plan in line if it has to wait for its turn, and reports whether it has. Next gives it
+// then.
 func (p *Pace) Hold(id gang.ID, now time.Time) bool { return p.hold(id, false, now) }
 
-// Recall does the same for a gang whose plan failed and that can act now on what was found for it since. It stands before those that
-// have not planned yet: what was found does not stay true for long.
+// Recall does the same for a gang whose plan failed and that can act now on what was found for it since. It stands
+// before those that have not planned yet: what was found does not stay true for long.
 func (p *Pace) Recall(id gang.ID, now time.Time) bool { return p.hold(id, true, now) }
 
 func (p *Pace) hold(id gang.ID, recalled bool, now time.Time) bool {
@@ -148,7 +153,8 @@ func (l *lane) leave(id gang.ID) {
 	l.line = slices.DeleteFunc(l.line, func(other gang.ID) bool { return other == id })
 }
 
-// Next returns the gang whose turn it is to plan. Without one, wait is after what time to ask again, 0 if none stands in line.
+// Next returns the gang whose turn it is to plan. Without one, wait is after what time to ask again, 0 if none stands
+// in line.
 func (p *Pace) Next(now time.Time) (id gang.ID, ok bool, wait time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

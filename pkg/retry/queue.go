@@ -18,8 +18,8 @@ const (
 	secondAfter = time.Second
 )
 
-// NextLook returns the first of the fixed times at which the loop looks after that time. Counted from the last event, the
-// looks would depend on how many events its informers made of one change.
+// NextLook returns the first of the fixed times at which the loop looks after that time. Counted from the last event,
+// the looks would depend on how many events its informers made of one change.
 func NextLook(after time.Time) time.Time {
 	at := LastMultiple(after, LookEvery).Add(lookOffset)
 	if !at.After(after) {
@@ -37,13 +37,14 @@ func LastMultiple(until time.Time, every time.Duration) time.Time {
 // Queue decides which blocked gang is tried next.
 //
 // A blocked gang is tried only when something has happened that may help it (Retry), and not before its back-off ends.
-// Attempts come in rounds. A round tries each gang at most once, always the first by Key of those that are due and that the
-// round has not tried yet. A gang that becomes due after its attempt in a round is due in the next one, and a round ends when
-// no gang is left. A gang that is new to the Queue has had its attempt in the current round.
+// Attempts come in rounds. A round tries each gang at most once, always the first by Key of those that are due and that
+// the round has not tried yet. A gang that becomes due after its attempt in a round is due in the next one, and a round
+// ends when no gang is left. A gang that is new to the Queue has had its attempt in the current round.
 //
-// Therefore no gang is overtaken for long, whatever the stream of events: while the Queue knows at most k gangs at a time, a
-// due gang is among the next 2k − 1 gangs that Next returns. A round returns only gangs that the Queue knew when the round
-// began, so at most k − 1 others belong to the rest of the current round, and at most k − 1 others come first in the next.
+// Therefore no gang is overtaken for long, whatever the stream of events: while the Queue knows at most k gangs at a
+// time, a due gang is among the next 2k − 1 gangs that Next returns. A round returns only gangs that the Queue knew
+// when the round began, so at most k − 1 others belong to the rest of the current round, and at most k − 1 others come
+// first in the next.
 //
 // A Queue is not safe for concurrent use.
 type Queue struct {
@@ -72,16 +73,16 @@ type entry struct {
 // NewQueue returns a Queue without gangs.
 func NewQueue() *Queue { return &Queue{round: 1, gangs: map[gang.ID]*entry{}} }
 
-// Begin records that an attempt for the gang begins that Next did not ask for: its first one. A second one follows. A Retry
-// during the attempt counts once the attempt has failed. Wait or Drop ends the attempt.
+// Begin records that an attempt for the gang begins that Next did not ask for: its first one. A second one follows. A
+// Retry during the attempt counts once the attempt has failed. Wait or Drop ends the attempt.
 func (q *Queue) Begin(id gang.ID, now time.Time) {
 	e := q.entry(id)
 	q.begin(e)
 	q.second(e, now)
 }
 
-// Wait records that the attempt for the gang failed, and that it is not tried again before a Retry nor before retryAt. For a
-// gang that waits already it changes the key and the time only.
+// Wait records that the attempt for the gang failed, and that it is not tried again before a Retry nor before retryAt.
+// For a gang that waits already it changes the key and the time only.
 func (q *Queue) Wait(id gang.ID, key gang.Key, retryAt, now time.Time) {
 	e := q.entry(id)
 	q.remove(e)
@@ -113,8 +114,8 @@ func (q *Queue) Drop(id gang.ID) {
 	}
 }
 
-// Next returns the gang to try, and begins its attempt. Without one, wait is the time until the next back-off or wait for a
-// second attempt ends, or 0 if there is none.
+// Next returns the gang to try, and begins its attempt. Without one, wait is the time until the next back-off or wait
+// for a second attempt ends, or 0 if there is none.
 func (q *Queue) Next(now time.Time) (id gang.ID, ok bool, wait time.Duration) {
 	if !q.timerAt.IsZero() && !now.Before(q.timerAt) {
 		q.timerAt = time.Time{}

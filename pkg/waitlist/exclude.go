@@ -10,8 +10,8 @@ import (
 	"berth.dev/berth/pkg/profiles"
 )
 
-// Exclude returns why the gang cannot start by the account of free capacity, whatever a cycle would find, and nil if it may.
-// What evictions might free counts as free, and what pods hold that terminate.
+// Exclude returns why the gang cannot start by the account of free capacity, whatever a cycle would find, and nil if it
+// may. What evictions might free counts as free, and what pods hold that terminate.
 func (l *List) Exclude(g *Gang) gang.Reason {
 	if g.Misstated != nil {
 		// It would be said by a cycle as well, but there is none as long as there is no capacity for the gang.
@@ -27,7 +27,8 @@ func (l *List) Exclude(g *Gang) gang.Reason {
 		return Missing{g.ID, lacks}
 	}
 	turn := gang.Turn{Of: g.Of, Need: g.Need, Held: g.Held}
-	result := gang.Result{Need: g.Need, Assignments: make([]gang.Assignment, l.Capacity.Best(g.Shapes, g.Required, nil, false))}
+	result := gang.Result{Need: g.Need,
+		Assignments: make([]gang.Assignment, l.Capacity.Best(g.Shapes, g.Required, nil, false))}
 	for i, c := range g.Classes {
 		turn.Members = append(turn.Members, make([]gang.Member, c.Count)...)
 		if fits := l.Capacity.Best(g.Shapes[i:i+1], g.Required, nil, false); fits < c.Count {

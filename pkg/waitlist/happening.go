@@ -16,8 +16,8 @@ const (
 	NeedsEvictions
 )
 
-// Happening is something that may help some gangs: those that need the kind, of one namespace unless that is empty, or a
-// single one.
+// Happening is something that may help some gangs: those that need the kind, of one namespace unless that is empty, or
+// a single one.
 type Happening struct {
 	Kind      Needs
 	Namespace string

@@ -12,8 +12,8 @@ import (
 	"berth.dev/berth/pkg/podview"
 )
 
-// MinResources returns what has to be free before the gang of the PodGroup, which may be nil, is tried, in thousandths of a CPU and
-// in units of everything else.
+// MinResources returns what has to be free before the gang of the PodGroup, which may be nil, is tried, in thousandths
+// of a CPU and in units of everything else.
 func MinResources(pg *schedulingv1alpha1.PodGroup) map[v1.ResourceName]int64 {
 	if pg == nil {
 		return nil

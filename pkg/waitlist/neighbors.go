@@ -8,8 +8,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// neighbors selects the pods whose arrival on a node may help a member: those that it has to be near by required affinity, and those
-// that even out its spread.
+// neighbors selects the pods whose arrival on a node may help a member: those that it has to be near by required
+// affinity, and those that even out its spread.
 type neighbors struct {
 	near   []fwk.AffinityTerm
 	spread []spreadAmong
@@ -30,7 +30,8 @@ func (n *neighbors) add(pod *v1.Pod) {
 	}
 	for i := range pod.Spec.TopologySpreadConstraints {
 		c := &pod.Spec.TopologySpreadConstraints[i]
-		if selector, err := metav1.LabelSelectorAsSelector(c.LabelSelector); err == nil && c.WhenUnsatisfiable == v1.DoNotSchedule {
+		if selector, err := metav1.LabelSelectorAsSelector(c.LabelSelector); err == nil &&
+			c.WhenUnsatisfiable == v1.DoNotSchedule {
 			n.spread = append(n.spread, spreadAmong{pod.Namespace, selector})
 		}
 	}
@@ -38,7 +39,8 @@ func (n *neighbors) add(pod *v1.Pod) {
 
 func (n *neighbors) empty() bool { return len(n.near)+len(n.spread) == 0 }
 
-// Has reports whether one of the pods is selected. The labels of namespaces are not known here: a selector of them selects all.
+// Has reports whether one of the pods is selected. The labels of namespaces are not known here: a selector of them
+// selects all.
 func (n *neighbors) Has(pods []*v1.Pod) bool {
 	for _, pod := range pods {
 		for i := range n.near {

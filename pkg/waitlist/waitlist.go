@@ -36,7 +36,8 @@ type Gang struct {
 	// Misstated is what is wrong with what the gang says of topology and models; nil if nothing is.
 	Misstated gang.Reason
 	Backoff   Backoff
-	// RestUntil is before when changes of a gang of many classes are not looked at: each look costs as much as there are classes.
+	// RestUntil is before when changes of a gang of many classes are not looked at: each look costs as much as there
+	// are classes.
 	RestUntil time.Time
 	// Excluded is set while the account rules the gang out, listed while it is in the list of such gangs.
 	Excluded, Listed bool
@@ -169,10 +170,10 @@ func (l *List) Selective() bool {
 	return false
 }
 
-// EndBackoff ends the back-off of the gang that comes first of those that fit into what came free, and returns it. Back-offs are
-// there for gangs that are tried again and again, not for others to overtake one whose capacity has come. For a gang that fitted by
-// the account when its last attempt failed it ends only after the shortest back-off: the account may not know what keeps it from
-// starting.
+// EndBackoff ends the back-off of the gang that comes first of those that fit into what came free, and returns it.
+// Back-offs are there for gangs that are tried again and again, not for others to overtake one whose capacity has come.
+// For a gang that fitted by the account when its last attempt failed it ends only after the shortest back-off: the
+// account may not know what keeps it from starting.
 func (l *List) EndBackoff(gained []capacity.ShapeKey, shortest time.Duration, now time.Time) *Gang {
 	var paused []*Gang
 	for _, shape := range gained {
@@ -215,10 +216,10 @@ func (l *List) CountPriorities() {
 	l.mostPriority.Store(most)
 }
 
-// ComesBefore reports whether a gang waits that is more important than the pod, which is in no gang and has waited for capacity. What
-// wakes such a pod wakes it at once; gangs are looked at some milliseconds later, and would have it evicted again. A pod that fails
-// after it was filtered loses its nomination, so one for which others were evicted is let through: what replaces those would come
-// before it, without end.
+// ComesBefore reports whether a gang waits that is more important than the pod, which is in no gang and has waited for
+// capacity. What wakes such a pod wakes it at once; gangs are looked at some milliseconds later, and would have it
+// evicted again. A pod that fails after it was filtered loses its nomination, so one for which others were evicted is
+// let through: what replaces those would come before it, without end.
 func (l *List) ComesBefore(pod *v1.Pod) bool {
 	if int64(corev1helpers.PodPriority(pod)) >= l.mostPriority.Load() || pod.Status.NominatedNodeName != "" ||
 		podview.BelongsToNode(pod) {
