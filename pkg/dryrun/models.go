@@ -41,6 +41,7 @@ type knownModel struct {
 // mostKnown bounds what is remembered of nodes that have gone.
 const mostKnown = 100_000
 
+// NewModels knows no model yet.
 func NewModels() *Models {
 	return &Models{Names: &gpuview.ProfileKeys{}, known: map[string]knownModel{}}
 }

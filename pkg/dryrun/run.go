@@ -68,6 +68,7 @@ type Run struct {
 	Examined int
 }
 
+// PlacedPod is a pod on a node.
 type PlacedPod struct {
 	Info fwk.PodInfo
 	Node string
@@ -261,6 +262,7 @@ func (d *Run) Remove(p PlacedPod) error {
 	return nil
 }
 
+// Describe says what the members of a class ask for.
 func (d *Run) Describe(class string) string { return podview.DescribeRequest(d.Classes[class].Pod) }
 
 // nominated returns the pods that are nominated to the node and before which the class has to yield, without its

@@ -21,6 +21,7 @@ type StorageListers struct {
 	capacities storagelisters.CSIStorageCapacityLister
 }
 
+// NewStorageListers asks the factory for the informers.
 func NewStorageListers(factory informers.SharedInformerFactory) StorageListers {
 	s := factory.Storage().V1()
 	return StorageListers{claims: factory.Core().V1().PersistentVolumeClaims().Lister(),

@@ -46,8 +46,8 @@ func (h *offers) Pop() any {
 
 // place places up to want members of a class in the domain. It takes the room there is, fullest node first. After that,
 // if evict is set, it evicts one set of units after the other, each time the set that costs least for each member that
-// it makes room for. Such a set makes room for at least one more member on one node. The eviction of a group makes other
-// nodes cheaper, too.
+// it makes room for. Such a set makes room for at least one more member on one node. The eviction of a group makes
+// other nodes cheaper, too.
 //
 // This is the greedy rule for covering problems (Chvátal, A Greedy Heuristic for the Set-Covering Problem, 1979). An
 // offer is drawn up again when it comes to the top, because fewer members to place and less of a budget make it dearer.

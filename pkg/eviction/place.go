@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// arrange places members until the minimum is met, and reports whether it is. Where evict is set it evicts the pods that
-// stand in the way.
+// arrange places members until the minimum is met, and reports whether it is. Where evict is set it evicts the pods
+// that stand in the way.
 //
-// The members to place are decided on first: those of the classes that are easiest to place, unless a role needs others.
-// They are placed hardest class first, because a class that fits on few nodes has to choose before one that fits on many.
-// Members that find no room are replaced by members of other classes. If that fails, the classes come first that were
-// short of room, and then the easiest.
+// The members to place are decided on first: those of the classes that are easiest to place, unless a role needs
+// others. They are placed hardest class first, because a class that fits on few nodes has to choose before one that
+// fits on many. Members that find no room are replaced by members of other classes. If that fails, the classes come
+// first that were short of room, and then the easiest.
 func (s *domain) arrange(evict bool) bool {
 	start, quota := len(s.trail), s.quota()
 	order := slices.Clone(s.easiest)

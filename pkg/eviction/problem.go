@@ -6,8 +6,8 @@ import (
 	"berth.dev/berth/pkg/gang"
 )
 
-// Problem asks which pods to evict so that a gang can start. A single pod is a gang of one. All of it is plain data that
-// Choose does not change. Sums of the amounts of one resource must not exceed an int64.
+// Problem asks which pods to evict so that a gang can start. A single pod is a gang of one. All of it is plain data
+// that Choose does not change. Sums of the amounts of one resource must not exceed an int64.
 type Problem struct {
 	// Priority is that of the gang. Only pods of lower priority are evicted.
 	Priority int32

@@ -12,8 +12,8 @@ type returning struct {
 	roomy [][]int
 }
 
-// putBack puts back one unit after the other without which the gang can still start: the most important first, of equally
-// important ones the larger first.
+// putBack puts back one unit after the other without which the gang can still start: the most important first, of
+// equally important ones the larger first.
 func putBack(d *domain) {
 	s := returning{domain: d, roomy: make([][]int, len(d.classes))}
 	s.note(d.nodes)
@@ -80,7 +80,8 @@ func (s *returning) putBack(unit int) (spare []int) {
 	return spare
 }
 
-// replace moves the members that a unit displaces to nodes that have room, and reports whether the gang can still start.
+// replace moves the members that a unit displaces to nodes that have room, and reports whether the gang can still
+// start.
 func (s *returning) replace(unit int) bool {
 	before, nodes := slices.Clone(s.count), s.nodesOf(unit)
 	for _, n := range nodes {

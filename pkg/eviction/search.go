@@ -24,17 +24,19 @@ const improveWork = 1 << 15
 
 // solve looks for the cheapest solution in the present domain and returns nil if it finds none.
 //
-// Of few nodes it finds the cheapest there is in nearly all cases, because it tries again with other units for as long as
-// that helps.
+// Of few nodes it finds the cheapest there is in nearly all cases, because it tries again with other units for as long
+// as that helps.
 func (s *search) solve() *solution {
 	if s.hopeless() {
 		return nil
 	}
 	best := s.try(-1)
-	for better := best; s.work < improveWork; best = better {
-		if better = s.improve(best); better == best {
+	for s.work < improveWork {
+		better := s.improve(best)
+		if better == best {
 			break
 		}
+		best = better
 	}
 	return best
 }
@@ -60,8 +62,8 @@ func (s *search) improve(best *solution) *solution {
 // try looks for a solution in which the unit goes first, unless that is -1.
 //
 // The cost of a group counts once in shares and once in full, because both can mislead: in full, a group on many nodes
-// is too dear for each of them; in shares, groups on nodes that have little in common are too cheap. If budgets were used
-// up too early, they are saved the next time.
+// is too dear for each of them; in shares, groups on nodes that have little in common are too cheap. If budgets were
+// used up too early, they are saved the next time.
 func (s *search) try(first int) *solution {
 	var best *solution
 	for _, v := range []struct{ share, frugal bool }{{true, false}, {false, false}, {true, true}} {

@@ -140,8 +140,8 @@ type state struct {
 	scratch Vector
 }
 
-// step is one change of the state: a unit goes, or members of a class are placed on a node, in which case unit is -1. By
-// is 1 or the number of members, and negative for the reverse.
+// step is one change of the state: a unit goes, or members of a class are placed on a node, in which case unit is -1.
+// By is 1 or the number of members, and negative for the reverse.
 type step struct {
 	unit, class, node int
 	by                int

@@ -8,8 +8,8 @@ import (
 )
 
 // unit is a set of pods that are evicted together or not at all: a single pod, a member that its group may spare, or a
-// whole group, because what remains of it below its minimum is of no use. The spare members of a group that is gone do not
-// count as gone besides.
+// whole group, because what remains of it below its minimum is of no use. The spare members of a group that is gone do
+// not count as gone besides.
 type unit struct {
 	victims []int
 	// group is an index into prepared.groups, -1 for a single pod. whole is set if the unit is all of it.
@@ -33,8 +33,8 @@ type part struct {
 	frees      Vector
 }
 
-// group is a group of victims. Which members it spares depends on the nodes that are needed, so each that it may spare is
-// a unit.
+// group is a group of victims. Which members it spares depends on the nodes that are needed, so each that it may spare
+// is a unit.
 type group struct {
 	Group
 	id    gang.ID
@@ -55,8 +55,8 @@ func (p *Problem) importance(list []int) []int {
 	return list
 }
 
-// addUnits divides the victims into units. Pods that are too important or that a budget protects are in none of them, and
-// neither is the rest of a group that has such a pod.
+// addUnits divides the victims into units. Pods that are too important or that a budget protects are in none of them,
+// and neither is the rest of a group that has such a pod.
 func (p *prepared) addUnits() {
 	members, list := map[gang.ID][]int{}, make([]int, 0, len(p.Victims))
 	for i := range p.Victims {

@@ -2,8 +2,8 @@ package eviction
 
 import "slices"
 
-// shortage is what is missing of the minimum resources on all nodes together. Less than nothing is missing of what is left
-// over.
+// shortage is what is missing of the minimum resources on all nodes together. Less than nothing is missing of what is
+// left over.
 type shortage struct {
 	*state
 	missing Vector

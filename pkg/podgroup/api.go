@@ -60,7 +60,8 @@ func (a api) create(ctx context.Context, pg *schedulingv1alpha1.PodGroup) error 
 }
 
 // patch changes a PodGroup, or its status if subresource names it.
-func (a api) patch(ctx context.Context, pg *schedulingv1alpha1.PodGroup, change map[string]any, subresource ...string) error {
+func (a api) patch(ctx context.Context, pg *schedulingv1alpha1.PodGroup, change map[string]any,
+	subresource ...string) error {
 	return a.send(ctx, a.GroupClient.Patch(apitypes.MergePatchType).SubResource(subresource...), "podgroups", pg, change)
 }
 
@@ -72,13 +73,15 @@ func (a api) remove(ctx context.Context, pg *schedulingv1alpha1.PodGroup) error 
 }
 
 func (a api) patchPodStatus(ctx context.Context, pod *v1.Pod, status map[string]any) error {
-	return a.send(ctx, a.Pods.CoreV1().RESTClient().Patch(apitypes.StrategicMergePatchType).SubResource("status"), "pods", pod,
+	return a.send(ctx, a.Pods.CoreV1().RESTClient().Patch(apitypes.StrategicMergePatchType).SubResource("status"), "pods",
+		pod,
 		map[string]any{"metadata": map[string]any{"uid": pod.UID}, "status": status})
 }
 
 // send sends a request about an object. One that has changed or gone meanwhile is left as it is: the informer reports
 // it.
-func (a api) send(ctx context.Context, request *restclient.Request, resource string, object metav1.Object, body any) error {
+func (a api) send(ctx context.Context, request *restclient.Request, resource string, object metav1.Object,
+	body any) error {
 	data, err := json.Marshal(body)
 	if err != nil {
 		return fmt.Errorf("encoding a change of %s %s: %w", resource, klog.KObj(object), err)

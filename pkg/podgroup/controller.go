@@ -94,10 +94,12 @@ func New(leader *informers.Leader, source Source) *Controller {
 func (c *Controller) OnBlocked(tell func(leader *v1.Pod, why string)) { c.blocked.Store(&tell) }
 
 // Start runs the controller once the informers have synced and this process leads, until ctx is done.
-func (c *Controller) Start(ctx context.Context, client Client, to events.EventRecorderLogger, synced []cache.DoneChecker) {
+func (c *Controller) Start(ctx context.Context, client Client, to events.EventRecorderLogger,
+	synced []cache.DoneChecker) {
 	c.api, c.recorder = api{client}, recorder{to}
 	c.generator.api, c.generator.recorder = c.api, c.recorder
-	c.queue = workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[gang.ID](retryFirst, retryLast))
+	c.queue = workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[gang.ID](retryFirst,
+		retryLast))
 	context.AfterFunc(ctx, c.queue.ShutDown)
 	c.Pods.start(ctx, c.recorder)
 	go func() {

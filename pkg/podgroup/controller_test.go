@@ -254,7 +254,7 @@ func TestNamespacesHaveWorkersOfTheirOwn(t *testing.T) {
 			t.Fatalf("gang %d waits", i)
 		}
 	}
-	for range 2 { // one that changes while it waits waits once
+	for range 2 { // one that changes while it waits, waits once
 		for i := range 3 {
 			if n.enter(id("busy", workersOfNamespace+i)) {
 				t.Fatal("one gang too many is synced")

@@ -79,7 +79,8 @@ func generatedPodGroup(id gang.ID, minMember int, members []*v1.Pod) *scheduling
 // Generated reports whether the controller created the PodGroup and no user has edited its spec since.
 func Generated(pg *schedulingv1alpha1.PodGroup) bool {
 	minimum, marked := pg.Annotations[wellknown.StandInKey]
-	return marked && minimum == strconv.Itoa(int(pg.Spec.MinMember)) && len(pg.Spec.MinResources) == 0 && pg.Spec.ScheduleTimeoutSeconds == nil
+	return marked && minimum == strconv.Itoa(int(pg.Spec.MinMember)) && len(pg.Spec.MinResources) == 0 &&
+		pg.Spec.ScheduleTimeoutSeconds == nil
 }
 
 func generatedOwners(members []*v1.Pod) []metav1.OwnerReference {

@@ -48,13 +48,15 @@ type Informer struct {
 // NewInformer returns the factory's informer of PodGroups, which starts and syncs with all others.
 func NewInformer(factory kubeinformers.SharedInformerFactory, client restclient.Interface) (*Informer, error) {
 	byNamespace := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
-	informer, ok := factory.InformerFor(kind.Object, func(cs clientset.Interface, resync time.Duration) cache.SharedIndexInformer {
-		i := &Informer{SharedIndexInformer: cache.NewSharedIndexInformer(informers.NewCustomListWatch(client, kind), kind.Object, resync, byNamespace)}
-		for _, label := range gangview.Labels() {
-			i.Ended = append(i.Ended, NewEndedInformer(cs, label, resync))
-		}
-		return i
-	}).(*Informer)
+	informer, ok := factory.InformerFor(kind.Object,
+		func(cs clientset.Interface, resync time.Duration) cache.SharedIndexInformer {
+			i := &Informer{SharedIndexInformer: cache.NewSharedIndexInformer(informers.NewCustomListWatch(client, kind),
+				kind.Object, resync, byNamespace)}
+			for _, label := range gangview.Labels() {
+				i.Ended = append(i.Ended, NewEndedInformer(cs, label, resync))
+			}
+			return i
+		}).(*Informer)
 	if !ok {
 		return nil, errors.New("watching PodGroups: the informer factory has another informer for them")
 	}
@@ -78,7 +80,8 @@ func NewEndedInformer(client clientset.Interface, label string, resync time.Dura
 		fields.OneTermNotEqualSelector("status.phase", string(v1.PodRunning)),
 		fields.OneTermNotEqualSelector("status.phase", string(v1.PodUnknown)),
 	).String()
-	return coreinformers.NewFilteredPodInformer(client, metav1.NamespaceAll, resync, cache.Indexers{}, func(o *metav1.ListOptions) {
-		o.FieldSelector, o.LabelSelector = ended, label
-	})
+	return coreinformers.NewFilteredPodInformer(client, metav1.NamespaceAll, resync, cache.Indexers{},
+		func(o *metav1.ListOptions) {
+			o.FieldSelector, o.LabelSelector = ended, label
+		})
 }

@@ -56,7 +56,8 @@ func (plainLists) IsWatchListSemanticsUnSupported() bool { return true }
 
 func newOwnerKind(o *Owners, known *gangview.OwnerKind) *ownerKind {
 	k := &ownerKind{OwnerKind: known, owners: o, gangs: map[string]sets.Set[gang.ID]{}}
-	k.informer = cache.NewSharedIndexInformer(plainLists{&cache.ListWatch{ListWithContextFunc: k.list, WatchFuncWithContext: k.watch}},
+	k.informer = cache.NewSharedIndexInformer(
+		plainLists{&cache.ListWatch{ListWithContextFunc: k.list, WatchFuncWithContext: k.watch}},
 		&unstructured.Unstructured{}, 0, cache.Indexers{})
 	return k
 }
@@ -97,8 +98,9 @@ func (k *ownerKind) reduce(obj any) (any, error) {
 	if !ok {
 		return obj, nil
 	}
-	return &ownerObject{states: k.States(object), ObjectMeta: metav1.ObjectMeta{Namespace: object.GetNamespace(), Name: object.GetName(),
-		UID: object.GetUID(), ResourceVersion: object.GetResourceVersion()}}, nil
+	return &ownerObject{states: k.States(object),
+		ObjectMeta: metav1.ObjectMeta{Namespace: object.GetNamespace(), Name: object.GetName(),
+			UID: object.GetUID(), ResourceVersion: object.GetResourceVersion()}}, nil
 }
 
 // states returns what the object says, by part; nil if it does not exist or is not known.
@@ -202,7 +204,8 @@ func (k *ownerKind) setReadable(ctx context.Context, err error) {
 	why := ""
 	switch {
 	case apierrors.IsForbidden(err):
-		why = fmt.Sprintf("cannot read %s: the scheduler's role lacks get, list and watch on %q in API group %q", k, k.Resource, k.Group)
+		why = fmt.Sprintf("cannot read %s: the scheduler's role lacks get, list and watch on %q in API group %q", k,
+			k.Resource, k.Group)
 	case err != nil:
 		why = fmt.Sprintf("cannot read %s: the cluster does not serve them", k)
 	}

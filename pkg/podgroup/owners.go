@@ -144,7 +144,8 @@ func (o *Owners) sync(ctx context.Context, id gang.ID) {
 	if news {
 		o.changed(ctx, g.owner, state)
 		if state.Why != "" && state.UID != "" {
-			about := &v1.ObjectReference{APIVersion: state.APIVersion, Kind: g.owner.Kind, Namespace: g.owner.Namespace, Name: g.owner.Name, UID: state.UID}
+			about := &v1.ObjectReference{APIVersion: state.APIVersion, Kind: g.owner.Kind, Namespace: g.owner.Namespace,
+				Name: g.owner.Name, UID: state.UID}
 			o.recorder.warn(ctx, about, "GangCannotStart", state.Why)
 		}
 	}

@@ -34,7 +34,8 @@ const (
 type messageLimits struct{ groups, members *rate.Limiter }
 
 func newMessageLimits() messageLimits {
-	return messageLimits{rate.NewLimiter(groupMessages, groupMessagesAtOnce), rate.NewLimiter(memberMessages, memberMessagesAtOnce)}
+	return messageLimits{rate.NewLimiter(groupMessages, groupMessagesAtOnce),
+		rate.NewLimiter(memberMessages, memberMessagesAtOnce)}
 }
 
 // pace spaces out the writes that change only the messages of a PodGroup, or those of its members.

@@ -63,7 +63,8 @@ func (p *PodEvents) sync(ctx context.Context, ref gang.Ref) {
 	}
 	if p.source.InTwoGroups(pod) {
 		p.warnOnce(ctx, pod, "TwoGroups",
-			"the pod is in a native group by spec.schedulingGroup and in a gang by its labels or its owner: the native group alone counts")
+			"the pod is in a native group by spec.schedulingGroup and in a gang by its labels or its owner: the native group "+
+				"alone counts")
 	}
 	class := p.source.TimedClass(pod)
 	if class == nil {
@@ -74,8 +75,9 @@ func (p *PodEvents) sync(ctx context.Context, ref gang.Ref) {
 		p.queue.AddAfter(ref, min(left, longestWait))
 		return
 	}
-	if p.warnOnce(ctx, pod, "WaitTimeout", fmt.Sprintf("the pod waits for longer than the %s that its class %s allows (%s)",
-		plural.Of(int64(class.Timeout.Seconds()), "second"), class.Name, wellknown.SLAClassKey)) {
+	if p.warnOnce(ctx, pod, "WaitTimeout",
+		fmt.Sprintf("the pod waits for longer than the %s that its class %s allows (%s)",
+			plural.Of(int64(class.Timeout.Seconds()), "second"), class.Name, wellknown.SLAClassKey)) {
 		waitTimeouts.WithLabelValues(class.Name).Inc()
 	}
 }

@@ -72,7 +72,8 @@ func (r *refusals) accept(namespace string) {
 }
 
 // create creates the PodGroup of the gang, and returns after what time to try again.
-func (g *generator) create(ctx context.Context, id gang.ID, s *State, r *record, now time.Time) (again time.Duration, err error) {
+func (g *generator) create(ctx context.Context, id gang.ID, s *State, r *record, now time.Time) (again time.Duration,
+	err error) {
 	if r.uncreatable {
 		return 0, nil
 	}
@@ -92,8 +93,10 @@ func (g *generator) create(ctx context.Context, id gang.ID, s *State, r *record,
 
 // handleCreateResult draws conclusions from the result of creating a PodGroup. The others of the namespace wait if it
 // was refused.
-func (g *generator) handleCreateResult(ctx context.Context, id gang.ID, s *State, r *record, err error) (again time.Duration, _ error) {
-	now, logger, first := time.Now(), klog.FromContext(ctx), false
+func (g *generator) handleCreateResult(ctx context.Context, id gang.ID, s *State, r *record,
+	err error) (again time.Duration, _ error) {
+	now, logger := time.Now(), klog.FromContext(ctx)
+	var first bool
 	switch {
 	case err == nil, apierrors.IsAlreadyExists(err):
 		g.refusals.accept(id.Namespace)
@@ -118,7 +121,8 @@ func (g *generator) handleCreateResult(ctx context.Context, id gang.ID, s *State
 		// A webhook that does not answer holds each request for long, so that requests are as rare as those that are
 		// refused.
 		if again, first = g.refusals.refuse(id.Namespace, refusedPause, now); first {
-			g.reportNoPodGroup(ctx, s, fmt.Sprintf("the API server, or a webhook that it asks, gave no answer within %s", writeTimeout))
+			g.reportNoPodGroup(ctx, s, fmt.Sprintf("the API server, or a webhook that it asks, gave no answer within %s",
+				writeTimeout))
 		}
 	default:
 		return 0, fmt.Errorf("creating PodGroup %s: %w", id, err)
@@ -149,5 +153,6 @@ func byAdmission(err error) bool {
 // namespaceGone reports whether the namespace does not exist any more, as opposed to the kind.
 func namespaceGone(err error) bool {
 	var status apierrors.APIStatus
-	return errors.As(err, &status) && apierrors.IsNotFound(err) && status.Status().Details != nil && status.Status().Details.Kind == "namespaces"
+	return errors.As(err, &status) && apierrors.IsNotFound(err) && status.Status().Details != nil &&
+		status.Status().Details.Kind == "namespaces"
 }

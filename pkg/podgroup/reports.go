@@ -45,7 +45,8 @@ func waitOf(id gang.ID, v *gang.View, pg *schedulingv1alpha1.PodGroup) *groupWai
 	case v.Quorum():
 		return nil
 	}
-	if v.Existing() == 0 && v.Count[gang.Gated] == 0 && (v.Count[gang.Succeeded]+v.Count[gang.Failed]+v.Count[gang.Terminating] > 0) {
+	if v.Existing() == 0 && v.Count[gang.Gated] == 0 &&
+		(v.Count[gang.Succeeded]+v.Count[gang.Failed]+v.Count[gang.Terminating] > 0) {
 		return nil // its work is over
 	}
 	return &groupWait{waitsForMembers, waitsForMembers, existing(v, minimumOf(v, pg))}
@@ -54,7 +55,8 @@ func waitOf(id gang.ID, v *gang.View, pg *schedulingv1alpha1.PodGroup) *groupWai
 // reportWait records an event about a gang that waits, one for each kind of reason: on its PodGroup or, where there is
 // none, on its oldest member. It returns after what time to try again if the gang is so young that its members may
 // still be on their way.
-func (c *Controller) reportWait(ctx context.Context, id gang.ID, s *State, pg *schedulingv1alpha1.PodGroup, r *record, now time.Time) time.Duration {
+func (c *Controller) reportWait(ctx context.Context, id gang.ID, s *State, pg *schedulingv1alpha1.PodGroup, r *record,
+	now time.Time) time.Duration {
 	var about runtime.Object
 	var since time.Time
 	if pod := s.liveExample(); pod != nil {
@@ -97,7 +99,8 @@ func (c *Controller) recordAnomalies(ctx context.Context, s *State, pg *scheduli
 			strings.Trim(fmt.Sprint(s.Priorities), "[]"), s.Priorities[0])
 	}
 	if pod := s.liveExample(); pod != nil && s.Foreign > 0 && s.OtherScheduler != "" {
-		found["ForeignScheduler"] = fmt.Sprintf("%d pending %s placed by another scheduler: pod %s names the scheduler %s, which is no profile of this one",
+		found["ForeignScheduler"] = fmt.Sprintf(
+			"%d pending %s placed by another scheduler: pod %s names the scheduler %s, which is no profile of this one",
 			s.Foreign, plural.Choose(s.Foreign, "member is", "members are"), pod.Name, s.OtherScheduler)
 	}
 	if s.MixedModels != "" && s.Met() {

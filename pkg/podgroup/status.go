@@ -62,7 +62,8 @@ func wantedStatus(pg *schedulingv1alpha1.PodGroup, state *State, now time.Time) 
 		if had.Total == 0 {
 			had = minimum
 		}
-		message = fmt.Sprintf("%d of the %s that started %s left", v.Settled(), ofMembers(had), plural.Choose(v.Settled(), "is", "are"))
+		message = fmt.Sprintf("%d of the %s that started %s left", v.Settled(), ofMembers(had),
+			plural.Choose(v.Settled(), "is", "are"))
 	case v.Started && !scheduled:
 		message = fmt.Sprintf("no member was lost; the minimum was raised to %s", minimum)
 		reason = schedulingv1alpha1.PodGroupMinimumRaised
@@ -91,7 +92,8 @@ func existing(v *gang.View, minimum gang.Minimum) string {
 	}
 	for _, name := range slices.Sorted(maps.Keys(minimum.Roles)) {
 		if need, have := minimum.Roles[name], v.Roles[name].Existing; have < need {
-			return fmt.Sprintf("%d of %s with role %s %s", have, plural.Of(need, "member"), name, plural.Choose(need, "exists", "exist"))
+			return fmt.Sprintf("%d of %s with role %s %s", have, plural.Of(need, "member"), name,
+				plural.Choose(need, "exists", "exist"))
 		}
 	}
 	if n := v.Existing(); n > minimum.Total {
@@ -119,7 +121,8 @@ func roleStatus(v *gang.View) []schedulingv1alpha1.PodGroupRole {
 	var roles []schedulingv1alpha1.PodGroupRole
 	for _, name := range slices.Sorted(maps.Keys(v.Roles)) {
 		r := v.Roles[name]
-		roles = append(roles, schedulingv1alpha1.PodGroupRole{Name: name, MinMember: int32(r.Minimum), Existing: int32(r.Existing), Scheduled: int32(r.Settled)})
+		roles = append(roles, schedulingv1alpha1.PodGroupRole{Name: name, MinMember: int32(r.Minimum),
+			Existing: int32(r.Existing), Scheduled: int32(r.Settled)})
 	}
 	return roles
 }

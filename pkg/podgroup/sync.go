@@ -71,7 +71,8 @@ func (c *Controller) sync(ctx context.Context, id gang.ID, now time.Time) (again
 
 // writeGroup writes the status of the PodGroup. If only messages differ it returns after what time those that follow
 // may be written.
-func (c *Controller) writeGroup(ctx context.Context, s *State, pg *schedulingv1alpha1.PodGroup, r *record, now time.Time) (time.Duration, error) {
+func (c *Controller) writeGroup(ctx context.Context, s *State, pg *schedulingv1alpha1.PodGroup, r *record,
+	now time.Time) (time.Duration, error) {
 	status := wantedStatus(pg, s, now)
 	if equality.Semantic.DeepEqual(status, pg.Status) {
 		return 0, nil
@@ -84,7 +85,8 @@ func (c *Controller) writeGroup(ctx context.Context, s *State, pg *schedulingv1a
 		pause = writePause
 	}
 	r.wrote = now
-	return pause, c.api.patch(ctx, pg, map[string]any{"metadata": map[string]any{"uid": pg.UID}, "status": explicit(status)}, "status")
+	return pause, c.api.patch(ctx, pg,
+		map[string]any{"metadata": map[string]any{"uid": pg.UID}, "status": explicit(status)}, "status")
 }
 
 // clearNominations takes back the nominations of the members of a gang that does not fit. They are left by an earlier
@@ -105,7 +107,8 @@ func (c *Controller) clearNominations(ctx context.Context, s *State) error {
 
 // writeMembers writes to members that are held for their gang why they are pending; only messages change where messages
 // allows it. It returns after what time the rest may be written.
-func (c *Controller) writeMembers(ctx context.Context, s *State, r *record, messages bool, now time.Time) (again time.Duration, err error) {
+func (c *Controller) writeMembers(ctx context.Context, s *State, r *record, messages bool,
+	now time.Time) (again time.Duration, err error) {
 	var reworded []*v1.Pod
 	for _, pod := range s.Members {
 		why := s.Held[refTo(pod)]

@@ -55,6 +55,7 @@ func (t *Traits) OrderMatters(pod *v1.Pod) bool {
 		len(pod.Spec.TopologySpreadConstraints) > 0 || t.Reserves(pod)
 }
 
+// HasVolumes reports whether the pod has volumes that are claimed.
 func HasVolumes(pod *v1.Pod) bool {
 	return slices.ContainsFunc(pod.Spec.Volumes,
 		func(v v1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil })

@@ -15,6 +15,7 @@ type Set struct {
 	traits map[string]*Traits
 }
 
+// Add adds a profile.
 func (p *Set) Add(profile framework.Framework) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -47,14 +47,14 @@ func (b *Book) Ended(class *Class, claim *Claim, ran time.Duration) {
 	b.note(class, bySecond, lengthOf(ran.Seconds()))
 }
 
-// Outlived reports whether a pod that has run for this time has outlived what it declared so far that this is to be noted
-// at once, see NoteOutlived. Otherwise many pods could declare too little before the first of them ends.
+// Outlived reports whether a pod that has run for this time has outlived what it declared so far that this is to be
+// noted at once, see NoteOutlived. Otherwise many pods could declare too little before the first of them ends.
 func (c *Claim) Outlived(age time.Duration) bool {
 	return c.Expected > 0 && age > c.Expected+c.Expected/4+time.Minute
 }
 
-// NoteOutlived notes that a pod still runs although it should have ended. It is called once for a pod; the end of the pod is
-// noted, too.
+// NoteOutlived notes that a pod still runs although it should have ended. It is called once for a pod; the end of the
+// pod is noted, too.
 func (b *Book) NoteOutlived(class *Class) {
 	b.note(class, byExpected, lengthOf(outlived))
 }
@@ -96,9 +96,9 @@ func (b *Book) resize(r *record, by int) {
 	}
 }
 
-// forget drops the classes of the namespace that holds the most which have not changed for the longest time, an eighth of
-// all that it holds. Classes that span namespaces go only if they hold more than half of what is allowed: anyone can ask
-// for unusual numbers of GPUs.
+// forget drops the classes of the namespace that holds the most which have not changed for the longest time, an eighth
+// of all that it holds. Classes that span namespaces go only if they hold more than half of what is allowed: anyone can
+// ask for unusual numbers of GPUs.
 func (b *Book) forget() {
 	var from owner
 	most := 0

@@ -64,7 +64,8 @@ func (f *Forecast) GoneBy(left time.Duration) float64 {
 	return low
 }
 
-// After forecasts the end of what begins at the end of the first: to a good approximation, as if both were late together.
+// After forecasts the end of what begins at the end of the first: to a good approximation, as if both were late
+// together.
 func (f *Forecast) After(first *Forecast) Forecast {
 	var sum Forecast
 	for i := range sum {
@@ -86,8 +87,8 @@ func (f *Forecast) Later(by time.Duration) Forecast {
 	return later
 }
 
-// LastAt returns the time by which the last of several ends has come with this probability, if they do not depend on each
-// other.
+// LastAt returns the time by which the last of several ends has come with this probability, if they do not depend on
+// each other.
 func LastAt(all []Forecast, probability float64) time.Duration {
 	return lastAt(all, probability, 0)
 }

@@ -35,7 +35,8 @@ type record struct {
 	// runs are in the order in which they ended, sorted are their lengths.
 	runs   []run
 	sorted []length
-	// of is the namespace of the class, 0 if it spans several. used is when it last changed, counted in changes of the book.
+	// of is the namespace of the class, 0 if it spans several. used is when it last changed, counted in changes of the
+	// book.
 	of   owner
 	used uint64
 }

@@ -83,8 +83,8 @@ func (s *Source) survival(than length) float64 {
 	return p
 }
 
-// assumed is the probability that a run is longer if no run is known. All fall slowly enough that what is left of a run that
-// outlives everything that is known grows with its age.
+// assumed is the probability that a run is longer if no run is known. All fall slowly enough that what is left of a run
+// that outlives everything that is known grows with its age.
 func (s *Source) assumed(units float64) float64 {
 	switch {
 	case s.scale == byExpected && units < 1:

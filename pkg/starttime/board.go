@@ -34,8 +34,8 @@ type memory struct {
 // NewBoard returns a board without gangs.
 func NewBoard(s Settings) *Board { return &Board{settings: s, gangs: map[string]*memory{}} }
 
-// Plan returns where and when the gangs are to start, which are all that wait and come in the order of the queue. A gang
-// has no reservation if it would not fit when all pods have gone that end.
+// Plan returns where and when the gangs are to start, which are all that wait and come in the order of the queue. A
+// gang has no reservation if it would not fit when all pods have gone that end.
 func (b *Board) Plan(nodes []Node, gangs []Gang, now time.Time) []Reservation {
 	p := newPlanner(nodes, b.settings.Ready)
 	waiting := make(map[string]*memory, len(gangs))
@@ -49,7 +49,8 @@ func (b *Board) Plan(nodes []Node, gangs []Gang, now time.Time) []Reservation {
 		}
 		start := p.start(&c)
 		p.take(g, &c, &start)
-		r := Reservation{Gang: g.Name, Places: c.places, At: now, Start: start, Held: held < b.settings.Held, waited: g.Waited}
+		r := Reservation{Gang: g.Name, Places: c.places, At: now, Start: start, Held: held < b.settings.Held,
+			waited: g.Waited}
 		m := b.gangs[g.Name]
 		if m == nil {
 			m = &memory{}
@@ -106,7 +107,8 @@ func (b *Board) tell(m *memory, g *Gang, r *Reservation) {
 		if m.slips++; m.slips == b.settings.Slips {
 			m.until = next.Likely
 		}
-	case next.Likely.Before(m.told.Earliest) || 2*next.Latest.Sub(next.Earliest)+2*time.Minute < m.told.Latest.Sub(m.told.Earliest):
+	case next.Likely.Before(m.told.Earliest) || 2*next.Latest.Sub(next.Earliest)+
+		2*time.Minute < m.told.Latest.Sub(m.told.Earliest):
 		m.told = next
 	}
 	r.Told, r.Firm, r.Until = m.told, m.slips >= b.settings.Slips, m.until

@@ -20,8 +20,8 @@ const (
 	Senior
 )
 
-// MayEnter reports whether a pod may enter a node of the reservation now: what is left forecasts its run time, and it has
-// waited for some time. Whether the node has room for the pod beside the gang is the caller's business.
+// MayEnter reports whether a pod may enter a node of the reservation now: what is left forecasts its run time, and it
+// has waited for some time. Whether the node has room for the pod beside the gang is the caller's business.
 func (s *Settings) MayEnter(r *Reservation, left *runtimes.Forecast, waited time.Duration, now time.Time) Entry {
 	start := r.At.Add(r.Start.At(0.5)).Sub(now)
 	if r.Firm {

@@ -46,8 +46,8 @@ func newPlanner(nodes []Node, ready float64) *planner {
 	return &planner{nodes: nodes, ready: ready, taken: make([]taken, len(nodes)), used: make([]float64, len(nodes))}
 }
 
-// shape makes the entries of a shape: those of each domain follow each other, the soonest first. Of equal ones, those come
-// first on which the fewest pods have to end.
+// shape makes the entries of a shape: those of each domain follow each other, the soonest first. Of equal ones, those
+// come first on which the fewest pods have to end.
 func (p *planner) shape(shape int) {
 	for len(p.entries) <= shape {
 		p.entries = append(p.entries, nil)
@@ -68,7 +68,8 @@ func (p *planner) shape(shape int) {
 		}
 	}
 	slices.SortFunc(all, func(a, b entry) int {
-		return cmp.Or(cmp.Compare(p.nodes[a.node].Domain, p.nodes[b.node].Domain), cmp.Compare(a.at, b.at), cmp.Compare(a.gone, b.gone),
+		return cmp.Or(cmp.Compare(p.nodes[a.node].Domain, p.nodes[b.node].Domain), cmp.Compare(a.at, b.at),
+			cmp.Compare(a.gone, b.gone),
 			strings.Compare(p.nodes[a.node].Name, p.nodes[b.node].Name))
 	})
 	p.entries[shape] = all
@@ -86,7 +87,8 @@ func (p *planner) room(all []entry, n, shape int) []entry {
 			break
 		}
 		if free := int(float64(fit)*(1-taken.share) + 1e-6); free > have {
-			all = append(all, entry{node: int32(n), gone: int32(gone), count: int32(free - have), at: runtimes.LastAt(node.Ends[:gone], p.ready)})
+			all = append(all, entry{node: int32(n), gone: int32(gone), count: int32(free - have),
+				at: runtimes.LastAt(node.Ends[:gone], p.ready)})
 			have = free
 		}
 	}
@@ -117,8 +119,10 @@ func (p *planner) choose(g *Gang, may func(node int) bool) (choice, bool) {
 		domain := p.nodes[lists[0][0].node].Domain
 		parts := make([][]entry, len(lists))
 		for i, list := range lists {
-			from, _ := slices.BinarySearchFunc(list, domain, func(e entry, d int) int { return cmp.Compare(p.nodes[e.node].Domain, d) })
-			to, _ := slices.BinarySearchFunc(list, domain+1, func(e entry, d int) int { return cmp.Compare(p.nodes[e.node].Domain, d) })
+			from, _ := slices.BinarySearchFunc(list, domain,
+				func(e entry, d int) int { return cmp.Compare(p.nodes[e.node].Domain, d) })
+			to, _ := slices.BinarySearchFunc(list, domain+1,
+				func(e entry, d int) int { return cmp.Compare(p.nodes[e.node].Domain, d) })
 			parts[i], lists[i] = list[from:to], list[to:]
 		}
 		if c, ok := p.fill(g, parts, may); ok && (!found || c.at < best.at) {

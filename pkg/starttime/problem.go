@@ -10,11 +10,13 @@ import (
 // Node is a node that may be kept.
 type Node struct {
 	Name string
-	// Domain is equal for nodes that the members of one gang may share. A negative one means that no member may use the node.
+	// Domain is equal for nodes that the members of one gang may share. A negative one means that no member may use the
+	// node.
 	Domain int
 	// Ends forecast the ends of the pods that have to end, in the order of Order.
 	Ends []runtimes.Forecast
-	// Fits says for each shape how many of its members fit when the first pods of Ends have gone: none of them, one, and so on.
+	// Fits says for each shape how many of its members fit when the first pods of Ends have gone: none of them, one,
+	// and so on.
 	Fits [][]int
 }
 
@@ -58,8 +60,8 @@ type Reservation struct {
 	Told Told
 	// Held is set if the nodes are kept, Firm if the start has slipped too often to let in pods that may be late.
 	Held, Firm bool
-	// Until is when the gang is to start at the latest as far as pods that enter are concerned. Once the start is firm, it is
-	// the start that was told then.
+	// Until is when the gang is to start at the latest as far as pods that enter are concerned. Once the start is firm,
+	// it is the start that was told then.
 	Until  time.Time
 	waited time.Duration
 }

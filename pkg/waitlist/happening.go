@@ -5,6 +5,7 @@ import "berth.dev/berth/pkg/gang"
 // Needs are what members may need besides capacity of a node, as a set.
 type Needs uint8
 
+// What members may need.
 const (
 	NeedsVolumes Needs = 1 << iota
 	NeedsDevices
@@ -24,6 +25,7 @@ type Happening struct {
 	Only      gang.ID
 }
 
+// Concerns reports whether it may help the gang.
 func (h Happening) Concerns(g *Gang) bool {
 	return h.Only == g.ID || (g.Needs&h.Kind != 0 && (h.Namespace == "" || h.Namespace == g.ID.Namespace))
 }

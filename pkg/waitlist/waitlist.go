@@ -69,6 +69,7 @@ type List struct {
 	mostPriority atomic.Int64
 }
 
+// New returns a list without gangs. Its exported fields have to be set.
 func New() *List {
 	l := &List{ByID: map[gang.ID]*Gang{}, ByShape: map[capacity.ShapeKey]map[gang.ID]bool{}}
 	l.CountPriorities()
@@ -96,6 +97,7 @@ func (l *List) Put(waits gang.Waiting, now time.Time) *Gang {
 	return g
 }
 
+// Index puts the gang into the list.
 func (l *List) Index(g *Gang) {
 	l.ByID[g.ID] = g
 	for _, s := range g.Shapes {

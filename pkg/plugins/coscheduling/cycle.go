@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
 
 	"berth.dev/berth/pkg/dryrun"
@@ -224,13 +223,13 @@ func (p *Plugin) giveUp(ctx context.Context, state fwk.CycleState, id gang.ID, u
 func (p *Plugin) giveBackClaims(ctx context.Context, a *dryrun.Plan) {
 	for _, s := range a.Short {
 		if r := a.Classes[s.Class]; r.State != nil {
-			p.giveBack(ctx, r.Profile, r.State, r.Pod)
+			p.giveBack(ctx, r.State, r.Pod)
 		}
 	}
 }
 
 // giveBack lets the plugin of claims give back devices that are allocated to the pod for nothing.
-func (p *Plugin) giveBack(ctx context.Context, profile framework.Framework, state fwk.CycleState, pod *v1.Pod) {
+func (p *Plugin) giveBack(ctx context.Context, state fwk.CycleState, pod *v1.Pod) {
 	if !p.shared.profiles.Traits(pod).Claims(pod) {
 		return
 	}
@@ -301,7 +300,7 @@ func explained(state fwk.CycleState, status *fwk.Status) *fwk.Status {
 // stop ends the search for pods to evict. The other plugins are not asked: the scheduler's own preemption takes no victims for a
 // member of a gang, and would look at all nodes to find that out.
 func (p *Plugin) stop(ctx context.Context, state fwk.CycleState, pod *v1.Pod, message string) *fwk.Status {
-	p.giveBack(ctx, p.framework, state, pod)
+	p.giveBack(ctx, state, pod)
 	if message == "" {
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable)
 	}

@@ -149,7 +149,7 @@ func (p *Plugin) preemptAlone(ctx context.Context, state fwk.CycleState, pod *v1
 	case node != "":
 		return nominate(node, outcome)
 	}
-	p.giveBack(ctx, p.framework, state, pod)
+	p.giveBack(ctx, state, pod)
 	if outcome == "" {
 		outcome = status.Message()
 	}

@@ -1,0 +1,113 @@
+package retry
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"berth.dev/berth/pkg/gang"
+)
+
+// BenchmarkQueue is one turn with 3,000 blocked groups: an event touches a group, the best is tried, and fails.
+func BenchmarkQueue(b *testing.B) {
+	const groups = 3000
+	q := NewQueue()
+	ids := make([]gang.ID, groups)
+	keys := make([]gang.Key, groups)
+	for i := range ids {
+		ids[i], keys[i] = named(fmt.Sprintf("g%04d", i)), gang.Key{Priority: int32(i * 7919 % 10), Time: t0.Add(time.Duration(i*104729%groups) * time.Second)}
+	}
+	index := map[gang.ID]int{}
+	for i, id := range ids {
+		index[id] = i
+		q.Wait(id, keys[i], t0, t0)
+		q.Retry(id, t0)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		id, ok, _ := q.Next(t0)
+		if !ok {
+			b.Fatal("no group is due")
+		}
+		q.Retry(id, t0)
+		q.Wait(id, keys[index[id]], t0, t0)
+	}
+}
+
+func TestAnEventHasASecondAttemptFollow(t *testing.T) {
+	t.Parallel()
+	a, b := named("a"), named("b")
+	// Looks are at a fixed moment of each second.
+	start := time.Unix(1000, 0).Add(lookOffset)
+	q := NewQueue()
+	for _, id := range []gang.ID{b, a} {
+		q.Wait(id, gang.Key{}, start, start)
+		q.RetryTwice(id, start)
+		q.RetryTwice(id, start)
+	}
+	failing := func(now time.Time) (tried []string) {
+		for id, ok, _ := q.Next(now); ok; id, ok, _ = q.Next(now) {
+			tried = append(tried, id.Name)
+			q.Wait(id, gang.Key{}, now, now)
+		}
+		return tried
+	}
+	for _, s := range []struct {
+		after time.Duration
+		want  []string
+	}{
+		{0, []string{"a", "b"}},
+		{LookEvery - 1, nil},
+		{LookEvery, []string{"a", "b"}},
+		{10 * LookEvery, nil},
+	} {
+		if diff := cmp.Diff(s.want, failing(start.Add(s.after))); diff != "" {
+			t.Errorf("tried %s after the event (-want +got):\n%s", s.after, diff)
+		}
+	}
+	q.Begin(a, start.Add(20*LookEvery))
+	q.Wait(a, gang.Key{}, start, start.Add(20*LookEvery))
+	if diff := cmp.Diff([]string{"a"}, failing(start.Add(21*LookEvery))); diff != "" {
+		t.Errorf("tried after the first attempt (-want +got):\n%s", diff)
+	}
+}
+
+func TestLooksDoNotDependOnWhenTheLastOneWas(t *testing.T) {
+	t.Parallel()
+	second := time.Unix(1000, 0)
+	for name, tt := range map[string]struct{ after, want time.Time }{
+		"on the full second":            {second, second.Add(lookOffset)},
+		"at a look":                     {second.Add(lookOffset), second.Add(LookEvery + lookOffset)},
+		"after the look of the second":  {second.Add(LookEvery / 2), second.Add(LookEvery + lookOffset)},
+		"just before the look comes up": {second.Add(lookOffset - 1), second.Add(lookOffset)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := NextLook(tt.after); !got.Equal(tt.want) {
+				t.Errorf("got %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestALookIsNotPutOffWhereTheClockIsSetBack(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	for name, due := range map[string]time.Time{
+		"a look":                       NextLook(now),
+		"the next multiple of a pause": LastMultiple(now, time.Minute).Add(time.Minute),
+	} {
+		// A time without a reading of the monotonic clock, which is printed last, is compared by the wall clock.
+		if !strings.Contains(due.String(), " m=") {
+			t.Errorf("%s is due by the wall clock: %s", name, due)
+		}
+	}
+	for _, every := range []time.Duration{250 * time.Millisecond, LookEvery, time.Minute} {
+		if got, want := LastMultiple(now, every), now.Truncate(every); !got.Round(0).Equal(want) {
+			t.Errorf("the last multiple of %s until %s is %s, want %s", every, now, got, want)
+		}
+	}
+}
