@@ -143,6 +143,10 @@ var bounds = map[string]map[string]string{
 		"modelChoice.count": oneCycle, "modelChoice.node": oneCycle, "modelLimits.byClass": oneCycle,
 		"spread.counts": oneCycle, "storageAccount.taken": oneCycle,
 	},
+	"pkg/reservation": {
+		"Holders.namespaces": byAdmin, "Holds.gangsAway": byGang, "Holds.kept": byGang, "Holds.turnedAway": byPod,
+		"Holds.view": byGang, "Reservations.backfills": byPod,
+	},
 	"pkg/podgroup": {
 		"Owners.gangs": byGang, "Owners.kinds": byAdmin, "State.Held": oneCycle, "namespaces.inside": byAdmin,
 		"namespaces.waiting": byGang, "ownerKind.gangs": byGang, "ownerObject.states": byGang, "PodEvents.told": byPod,
@@ -154,11 +158,8 @@ var bounds = map[string]map[string]string{
 		"checking.said": oneCycle, "coverage.byNamespace": oneCycle, "attempt.said": byPod, "evictor.work": byPod,
 		"feed.ends": byAdmin, "gates.gate": byPod,
 		"news.changed": byGang, "news.happenings": byPod, "pluginWords.said": byGang,
-		"problemBuilder.holdersLeaving": oneCycle, "problemBuilder.leaving": oneCycle, "promises.gangsAway": byGang,
-		"promises.kept": byGang, "promises.turnedAway": byPod, "promises.view": byGang, "proposal.pods": byNode,
+		"problemBuilder.holdersLeaving": oneCycle, "problemBuilder.leaving": oneCycle, "proposal.pods": byNode,
 		"request.held": oneCycle, "request.own": oneCycle, "request.wanted": oneCycle,
-		"reservationHolders.namespaces": byAdmin, "reservations.backfills": byPod,
-
 		"stockWords": inSource,
 	},
 	"pkg/plugins/costoptimized": {

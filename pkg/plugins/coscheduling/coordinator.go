@@ -18,6 +18,7 @@ import (
 	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/podgroup"
 	"berth.dev/berth/pkg/profiles"
+	"berth.dev/berth/pkg/reservation"
 	"berth.dev/berth/pkg/retry"
 	"berth.dev/berth/pkg/waitlist"
 	"berth.dev/berth/pkg/wellknown"
@@ -35,7 +36,7 @@ type coordinator struct {
 	pods     *memberPods
 	groups   *podGroups
 	headroom *capacity.Index
-	promises *promises
+	promises *reservation.Holds
 	carrier  *carrier
 	planner  *dryrun.Planner
 	evictor  *evictor
@@ -90,7 +91,7 @@ func newCoordinator(s settings, groups *podGroups) *coordinator {
 		profile := c.profiles.Any()
 		return profile != nil && profiles.Claimed(profile, name)
 	}, c.profiles.Traits)
-	c.promises = &promises{members: c.members, allowsBackfill: c.allowsBackfill, filters: c.profiles.Traits}
+	c.promises = &reservation.Holds{GangOf: c.members.id, AllowsBackfill: c.allowsBackfill, Filters: c.profiles.Traits}
 	c.evictor = &evictor{profiles: c.profiles, members: c.members, headroom: c.headroom, ledger: c.ledger, groups: c.groups, pods: c.pods,
 		promises: c.promises, again: c.inbox.resume}
 	c.planner = &dryrun.Planner{Ledger: c.ledger, GangOf: c.members.id, Pod: c.pods.pod, PodGroup: c.groups.get, Profiles: c.profiles, Capacity: c.headroom,
@@ -106,8 +107,8 @@ func (c *coordinator) newLoop() *loop {
 	return &loop{
 		settings: c.settings, ledger: c.ledger, inbox: c.inbox, list: list, queue: retry.NewQueue(), plans: &c.planner.Pending, promises: c.promises,
 		carrier: c.carrier, evictor: c.evictor, opened: make(opening),
-		reservations: &reservations{settings: c.settings, ledger: c.ledger, list: list, promises: c.promises, leader: &c.leader, changed: c.status.Enqueue,
-			turns: gang.NewReserveTurns(c.settings.ttl)},
+		reservations: &reservation.Reservations{Holders: c.settings.holders, After: c.settings.patience, Ledger: c.ledger, List: list, Holds: c.promises, Leader: &c.leader, Changed: c.status.Enqueue,
+			Turns: gang.NewReserveTurns(c.settings.ttl)},
 		activator: &activator{ledger: c.ledger, list: list, carrier: c.carrier},
 		clock:     wallClock{pods: c.pods, profiles: c.profiles},
 		forgotten: func(id gang.ID) {
@@ -141,7 +142,7 @@ func (c *coordinator) keepForReturn(loss gang.Loss) {
 	if c.settings.recovery == 0 || pod == nil || preemptedByScheduler(pod) {
 		return
 	}
-	info, err := infoOf(pod)
+	info, err := reservation.InfoOf(pod)
 	v, known := c.ledger.View(loss.Group)
 	if err != nil || !known {
 		return
@@ -151,7 +152,7 @@ func (c *coordinator) keepForReturn(loss gang.Loss) {
 		// Had the member been bound, a pod of any priority could only have evicted the whole gang.
 		priority = math.MaxInt32
 	}
-	c.promises.add(promise{to: loss.Group, kind: forReturn, priority: priority, node: loss.Node, info: info, until: time.Now().Add(c.settings.recovery)})
+	c.promises.Add(reservation.Hold{To: loss.Group, Kind: reservation.ForReturn, Priority: priority, Node: loss.Node, Info: info, Until: time.Now().Add(c.settings.recovery)})
 }
 
 // noteMixed keeps on which models the gang is, for its PodGroup; empty if on one.

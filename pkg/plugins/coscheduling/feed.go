@@ -52,8 +52,8 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 	c.planner.Network = func(profile string) *gangview.Places {
 		return gangview.NetworkOf(factory, profile).Places()
 	}
-	c.promises.wake = c.inbox.activate
-	c.promises.touch = func(id gang.ID) { c.inbox.happened(waitlist.Happening{Only: id}) }
+	c.promises.Wake = c.inbox.activate
+	c.promises.Touch = func(id gang.ID) { c.inbox.happened(waitlist.Happening{Only: id}) }
 	wide, err := clusterwide.Of(factory)
 	if err != nil {
 		return err
@@ -324,7 +324,7 @@ func (f *feed) seeMember(pod *v1.Pod) {
 
 func (f *feed) losePod(pod *v1.Pod) {
 	f.status.Pods.Forget(pod)
-	f.promises.forget(gang.UID(pod.UID))
+	f.promises.Forget(gang.UID(pod.UID))
 	f.ending.Lock()
 	defer f.ending.Unlock()
 	defer func() {

@@ -1,4 +1,4 @@
-package coscheduling
+package reservation
 
 import (
 	"math"
@@ -8,8 +8,8 @@ import (
 	"berth.dev/berth/pkg/apis/config"
 )
 
-// reservationHolders says for whose gangs capacity may be reserved, and on how large a part of the nodes.
-type reservationHolders struct {
+// Holders says for whose gangs capacity may be reserved, and on how large a part of the nodes.
+type Holders struct {
 	// maxPercent is for namespaces without a limit of their own; with 0 nothing is reserved for anybody.
 	maxPercent  int
 	minPriority int32
@@ -17,8 +17,8 @@ type reservationHolders struct {
 	namespaces map[string]int
 }
 
-func reservationHoldersFrom(r *config.GangReservation) reservationHolders {
-	h := reservationHolders{maxPercent: int(*r.MaxNodesPercent), minPriority: ptr.Deref(r.MinPriority, math.MinInt32)}
+func HoldersFrom(r *config.GangReservation) Holders {
+	h := Holders{maxPercent: int(*r.MaxNodesPercent), minPriority: ptr.Deref(r.MinPriority, math.MinInt32)}
 	for _, n := range r.Namespaces {
 		if h.namespaces == nil {
 			h.namespaces = map[string]int{}
@@ -29,7 +29,7 @@ func reservationHoldersFrom(r *config.GangReservation) reservationHolders {
 }
 
 // percent is the largest part of all nodes that may be kept for a gang of the namespace and the priority; 0 if nothing may.
-func (h *reservationHolders) percent(namespace string, priority int32) int {
+func (h *Holders) percent(namespace string, priority int32) int {
 	if priority < h.minPriority {
 		return 0
 	}
