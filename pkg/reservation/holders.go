@@ -6,6 +6,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"berth.dev/berth/pkg/apis/config"
+	"berth.dev/berth/pkg/starttime"
 )
 
 // Holders says for whose gangs capacity may be reserved, and on how large a part of the nodes.
@@ -13,12 +14,14 @@ type Holders struct {
 	// maxPercent is for namespaces without a limit of their own; with 0 nothing is reserved for anybody.
 	maxPercent  int
 	minPriority int32
+	// byTime is for reservations by time, of namespaces without a limit of their own.
+	byTime int
 	// namespaces holds the limits by name, that of config.AnyNamespace for all others; nil if every namespace may have all.
 	namespaces map[string]int
 }
 
 func HoldersFrom(r *config.GangReservation) Holders {
-	h := Holders{maxPercent: int(*r.MaxNodesPercent), minPriority: ptr.Deref(r.MinPriority, math.MinInt32)}
+	h := Holders{maxPercent: int(*r.MaxNodesPercent), byTime: int(*r.ByTime.MaxNodesPercent), minPriority: ptr.Deref(r.MinPriority, math.MinInt32)}
 	for _, n := range r.Namespaces {
 		if h.namespaces == nil {
 			h.namespaces = map[string]int{}
@@ -40,4 +43,19 @@ func (h *Holders) percent(namespace string, priority int32) int {
 		return limit
 	}
 	return h.namespaces[config.AnyNamespace]
+}
+
+// percentByTime is percent for reservations by time.
+func (h *Holders) percentByTime(namespace string, priority int32) int {
+	if h.namespaces == nil && h.percent(namespace, priority) > 0 {
+		return h.byTime
+	}
+	return h.percent(namespace, priority)
+}
+
+// EntryFrom returns the settings of reservations by time.
+func EntryFrom(r *config.GangReservation) starttime.Settings {
+	s := starttime.Defaults()
+	s.Held, s.Enter = int(*r.ByTime.MostGangs), float64(*r.ByTime.EnterPercent)/100
+	return s
 }

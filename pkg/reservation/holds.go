@@ -13,6 +13,7 @@ import (
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/profiles"
+	"berth.dev/berth/pkg/starttime"
 )
 
 // Kind says why capacity is kept to a gang.
@@ -42,6 +43,9 @@ type Hold struct {
 	Until time.Time
 	// after are pods that something holds: it counts once they have gone, whenever that is.
 	after []AwaitedPod
+	// start is set for a reservation by time: pods may enter by it. goes are the pods of the node that end before.
+	start *starttime.Reservation
+	goes  map[gang.UID]bool
 }
 
 // Holds owns what is kept. Cycles read an immutable view of it without a lock.
@@ -52,6 +56,9 @@ type Holds struct {
 	AllowsBackfill func(*v1.Pod) bool
 	// Filters returns the filters that decide where the pod may be.
 	Filters func(*v1.Pod) *profiles.Traits
+	// Forecasts and Entry decide which pods may use what is kept by time.
+	Forecasts *Forecasts
+	Entry     starttime.Settings
 	// Wake is told of pods that were turned away for a hold that has ended, and touch of gangs.
 	Wake  func([]gang.Ref)
 	Touch func(gang.ID)

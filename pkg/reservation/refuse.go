@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
@@ -14,6 +15,7 @@ import (
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/starttime"
 )
 
 // ToOthers returns what is kept to others than the gang that are at least as important, but for what has to wait.
@@ -43,8 +45,20 @@ func (p *Holds) Backfills(id gang.ID, pod *v1.Pod) bool {
 func (p *Holds) binding(pod *v1.Pod, nodes fwk.NodeInfoLister) func(*Hold) bool {
 	id, priority := p.GangOf(pod), corev1helpers.PodPriority(pod)
 	return func(o *Hold) bool {
-		return o.To != id && o.Priority >= priority && (o.Kind != forTurn || !p.AllowsBackfill(pod)) && !Remain(o.after, nodes)
+		return o.To != id && o.Priority >= priority && (o.Kind != forTurn || !p.AllowsBackfill(pod) && !p.mayEnter(pod, o.start)) &&
+			!Remain(o.after, nodes)
 	}
+}
+
+// mayEnter reports whether the pod may use capacity until a gang is to start: it will be gone by then, or has waited for much
+// longer.
+func (p *Holds) mayEnter(pod *v1.Pod, start *starttime.Reservation) bool {
+	if start == nil {
+		return false
+	}
+	now := time.Now()
+	left := p.Forecasts.Left(pod, now)
+	return p.Entry.MayEnter(start, &left, now.Sub(pod.CreationTimestamp.Time), now) != starttime.Refused
 }
 
 // Before returns the members for which something is kept against the pod, for plugins that count what is not seen on a node.
@@ -124,13 +138,13 @@ func (p *Holds) Refuse(pod *v1.Pod, node fwk.NodeInfo, nodes fwk.NodeInfoLister)
 	return to, true
 }
 
-// withoutBackfill takes off the node what runs in what is kept and goes when the gang starts, and reports whether there is something.
+// withoutBackfill takes off the node what runs in what is kept and has gone when the gang starts, and reports whether there is something.
 // Or others would be turned away, and such pods evicted, for room that the gang does not need besides.
 func (p *Holds) withoutBackfill(with fwk.NodeInfo, pods []fwk.PodInfo, turn *Hold) bool {
 	some := false
 	for _, info := range pods {
 		pod := info.GetPod()
-		if corev1helpers.PodPriority(pod) <= turn.Priority && p.GangOf(pod) != turn.To && p.AllowsBackfill(pod) {
+		if turn.goes[gang.UID(pod.UID)] || corev1helpers.PodPriority(pod) <= turn.Priority && p.GangOf(pod) != turn.To && p.AllowsBackfill(pod) {
 			some = with.RemovePod(klog.Background(), pod) == nil || some
 		}
 	}

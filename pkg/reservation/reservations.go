@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -55,6 +54,8 @@ type Reservations struct {
 	lookAt time.Time
 	// Messages say what is kept for whom, for the status of its PodGroup.
 	Messages messages
+	// schedule is that by time.
+	schedule schedule
 	// ready is set if the gang whose turn it is fits on what is kept, once the pods have left that make way for it.
 	ready bool
 }
@@ -67,6 +68,9 @@ func (r *Reservations) Look(ctx context.Context, now time.Time) (ready gang.ID) 
 	}
 	first := r.lookAt.IsZero()
 	r.lookAt, r.backfills = retry.NextLook(now), nil
+	if id, keeps := r.lookByTime(ctx, first, now); keeps {
+		return id
+	}
 	if id, since := r.Turns.Current(); id != (gang.ID{}) {
 		wasReady := r.ready
 		if r.renew(ctx, id, now) {
@@ -106,7 +110,7 @@ func (r *Reservations) Look(ctx context.Context, now time.Time) (ready gang.ID) 
 // ReadyFor reports whether the gang has the turn and fits on what is kept for it, once the pods have left that make way for it.
 func (r *Reservations) ReadyFor(id gang.ID) bool {
 	current, _ := r.Turns.Current()
-	return r.ready && current == id
+	return r.ready && current == id || r.schedule.readyFor(id)
 }
 
 // waiting returns the gangs that may have the next turn.
@@ -130,6 +134,7 @@ func (r *Reservations) Forget(id gang.ID, started bool, now time.Time) {
 		}
 		r.unreserve(id)
 	}
+	r.forgetByTime(id, started, now)
 	r.Turns.Forget(id, started, now)
 }
 
@@ -206,7 +211,7 @@ func (r *Reservations) renew(ctx context.Context, id gang.ID, now time.Time) boo
 // unreserve ends what is kept to the gang for its turn.
 func (r *Reservations) unreserve(id gang.ID) {
 	r.ready = false
-	if r.Messages.set(id, "", nil) {
+	if r.Messages.set(id, said{}) {
 		r.Changed(id)
 	}
 	r.Holds.Drop(id, func(o Hold) bool { return o.Kind == forTurn })
@@ -222,41 +227,9 @@ func (r *Reservations) tell(id gang.ID, kept gang.Reservation) {
 	if !kept.Ready {
 		message = fmt.Sprintf("%s reserved, on which at least %s %s to end first", plural.Of(len(nodes), "node"), plural.Of(kept.Pods, "pod"), plural.Choose(kept.Pods, "has", "have"))
 	}
-	if r.Messages.set(id, message, slices.Sorted(maps.Keys(nodes))) {
+	if r.Messages.set(id, said{message: message, nodes: slices.Sorted(maps.Keys(nodes))}) {
 		r.Changed(id)
 	}
-}
-
-// messages are about the gang whose turn it is. The loop sets them, and the writer of statuses reads them.
-type messages struct {
-	mu      sync.Mutex
-	id      gang.ID
-	message string
-	nodes   []string
-}
-
-// set reports whether that is news. An empty message ends what was said of the gang.
-func (m *messages) set(id gang.ID, message string, nodes []string) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if message == "" && m.id != id || m.id == id && m.message == message && slices.Equal(m.nodes, nodes) {
-		return false
-	}
-	m.id, m.message, m.nodes = id, message, nodes
-	if message == "" {
-		m.id = gang.ID{}
-	}
-	return true
-}
-
-// Of returns what is said of the gang, and its nodes by name; nothing if it is not its turn.
-func (m *messages) Of(id gang.ID) (message string, nodes []string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.id != id {
-		return "", nil
-	}
-	return m.message, m.nodes
 }
 
 // hold makes what is kept to the gang for its turn that of the reservation.
@@ -311,11 +284,7 @@ func (r *Reservations) nearestAmong(g *waitlist.Gang, some map[string]bool, now 
 		}
 		p.Classes = append(p.Classes, gang.ReserveClass{Role: c.Role, Count: c.Count, Shape: at[shape]})
 	}
-	preempts := !slices.ContainsFunc(g.Pods, podview.NeverPreempts)
-	least := int32(math.MinInt32)
-	if preempts {
-		least = g.Key.Priority
-	}
+	preempts, least := r.evicts(g)
 	// Who may backfill is found out first: the account must not be locked for so long.
 	backfills := r.backfilling(least, g.Key.Priority)
 	p.Nodes = r.List.Capacity.Rooms(shapes, g.Required, emptied, func(pod *v1.Pod, priority int32) bool {
@@ -343,6 +312,14 @@ func (r *Reservations) nearestAmong(g *waitlist.Gang, some map[string]bool, now 
 		r.watch.Mark(p.Nodes)
 	}
 	return gang.Reserve(p)
+}
+
+// evicts reports whether the gang may evict pods of lower priority, and from which priority on pods that backfill make way.
+func (r *Reservations) evicts(g *waitlist.Gang) (preempts bool, least int32) {
+	if slices.ContainsFunc(g.Pods, podview.NeverPreempts) {
+		return false, math.MinInt32
+	}
+	return true, g.Key.Priority
 }
 
 // backfilling returns the bound pods of these priorities and those between them that may backfill.

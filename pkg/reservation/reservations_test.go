@@ -87,12 +87,12 @@ func BenchmarkReservation(b *testing.B) {
 	}
 }
 
-func TestOnlyTheGangWhoseTurnItIsHasAReservation(t *testing.T) {
+func TestMessagesAreNewsOnce(t *testing.T) {
 	t.Parallel()
 	a, b := gang.ID{Namespace: "n", Name: "a"}, gang.ID{Namespace: "n", Name: "b"}
 	var r messages
-	said := func(id gang.ID) string {
-		words, nodes := r.Of(id)
+	saidOf := func(id gang.ID) string {
+		words, nodes, _ := r.Of(id)
 		return strings.TrimSpace(words + " " + strings.Join(nodes, ","))
 	}
 	for _, step := range []struct {
@@ -103,11 +103,12 @@ func TestOnlyTheGangWhoseTurnItIsHasAReservation(t *testing.T) {
 		saysA, saysB string
 	}{
 		{a, "", nil, false, "", ""}, {a, "one", []string{"x"}, true, "one x", ""}, {a, "one", []string{"x"}, false, "one x", ""},
-		{a, "one", []string{"y"}, true, "one y", ""}, {b, "", nil, false, "one y", ""}, {b, "two", []string{"x", "y"}, true, "", "two x,y"},
+		{a, "one", []string{"y"}, true, "one y", ""}, {b, "", nil, false, "one y", ""}, {a, "", nil, true, "", ""},
+		{b, "two", []string{"x", "y"}, true, "", "two x,y"},
 		{a, "", nil, false, "", "two x,y"}, {b, "", nil, true, "", ""}, {b, "", nil, false, "", ""},
 	} {
-		if news := r.set(step.id, step.words, step.nodes); news != step.news || said(a) != step.saysA || said(b) != step.saysB {
-			t.Errorf("%s %q on %v: news %v, said of a %q and of b %q", step.id, step.words, step.nodes, news, said(a), said(b))
+		if news := r.set(step.id, said{message: step.words, nodes: step.nodes}); news != step.news || saidOf(a) != step.saysA || saidOf(b) != step.saysB {
+			t.Errorf("%s %q on %v: news %v, said of a %q and of b %q", step.id, step.words, step.nodes, news, saidOf(a), saidOf(b))
 		}
 	}
 }

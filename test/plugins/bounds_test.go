@@ -94,13 +94,19 @@ var bounds = map[string]map[string]string{
 	},
 	"pkg/capacity": {
 		"Index.byName": byPod, "Index.domains": byNode, "Index.index": byNode, "Index.leaving": byPod, "Index.pods": byPod,
-		"Index.priorities": byPod, "Index.rules": byPod, "Index.shapes": byPod, "podEntry.others": byPod,
+		"Index.priorities": byPod, "Index.rules": byPod, "Index.shapes": byPod, "podEntry.others": byPod, "Row.Emptied": oneCycle,
 	},
 	"pkg/waitlist": {
 		"List.ByID": byGang, "List.ByShape": byGang,
 	},
 	"pkg/profiles": {
 		"Set.byName": byAdmin, "Set.traits": byAdmin,
+	},
+	"pkg/runtimes": {
+		"Book.held": "256 KiB (mostBytes)", "Book.records": "256 KiB (mostBytes)",
+	},
+	"pkg/starttime": {
+		"Board.gangs": byGang, "memory.nodes": byNode,
 	},
 	"pkg/retry": {
 		"Pace.lanes": byAdmin, "Queue.gangs": byGang, "lane.queued": byGang, "lane.given": byGang, "lane.begun": byGang,
@@ -145,7 +151,8 @@ var bounds = map[string]map[string]string{
 	},
 	"pkg/reservation": {
 		"Holders.namespaces": byAdmin, "Holds.gangsAway": byGang, "Holds.kept": byGang, "Holds.turnedAway": byPod,
-		"Holds.view": byGang, "Reservations.backfills": byPod,
+		"Holds.view": byGang, "Reservations.backfills": byPod, "Forecasts.declaring": byPod, "Forecasts.pods": byPod,
+		"Hold.goes": byPod, "messages.said": byGang, "schedule.held": byGang,
 	},
 	"pkg/podgroup": {
 		"Owners.gangs": byGang, "Owners.kinds": byAdmin, "State.Held": oneCycle, "namespaces.inside": byAdmin,

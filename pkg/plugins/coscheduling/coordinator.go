@@ -10,6 +10,7 @@ import (
 	apitypes "k8s.io/apimachinery/pkg/types"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/gang"
@@ -20,6 +21,7 @@ import (
 	"berth.dev/berth/pkg/profiles"
 	"berth.dev/berth/pkg/reservation"
 	"berth.dev/berth/pkg/retry"
+	"berth.dev/berth/pkg/runview"
 	"berth.dev/berth/pkg/waitlist"
 	"berth.dev/berth/pkg/wellknown"
 )
@@ -91,7 +93,14 @@ func newCoordinator(s settings, groups *podGroups) *coordinator {
 		profile := c.profiles.Any()
 		return profile != nil && profiles.Claimed(profile, name)
 	}, c.profiles.Traits)
-	c.promises = &reservation.Holds{GangOf: c.members.id, AllowsBackfill: c.allowsBackfill, Filters: c.profiles.Traits}
+	c.promises = &reservation.Holds{GangOf: c.members.id, AllowsBackfill: c.allowsBackfill, Filters: c.profiles.Traits,
+		Forecasts: reservation.NewForecasts(), Entry: s.entry}
+	c.promises.Forecasts.GPUs, c.promises.Forecasts.Group = c.gpusOf, func(pod *v1.Pod) *schedulingv1alpha1.PodGroup {
+		if id := c.members.id(pod); id != (gang.ID{}) {
+			return c.groups.get(id)
+		}
+		return nil
+	}
 	c.evictor = &evictor{profiles: c.profiles, members: c.members, headroom: c.headroom, ledger: c.ledger, groups: c.groups, pods: c.pods,
 		promises: c.promises, again: c.inbox.resume}
 	c.planner = &dryrun.Planner{Ledger: c.ledger, GangOf: c.members.id, Pod: c.pods.pod, PodGroup: c.groups.get, Profiles: c.profiles, Capacity: c.headroom,
@@ -128,8 +137,27 @@ func (c *coordinator) misstated(pod *v1.Pod) *wellknown.BadValue {
 	if bad := c.classes.misnamed(pod); bad != nil {
 		return bad
 	}
-	_, bad := gangview.PodBackfill(pod)
+	if _, bad := gangview.PodBackfill(pod); bad != nil {
+		return bad
+	}
+	_, bad := runview.PodRunTime(pod)
 	return bad
+}
+
+var defaultKeys = gpuview.DefaultKeys()
+
+// gpusOf counts the GPUs that the pod asks for.
+func (c *coordinator) gpusOf(pod *v1.Pod) int {
+	all := c.planner.Models.Names.All()
+	if len(all) == 0 {
+		all = []*gpuview.Keys{&defaultKeys}
+	}
+	for _, keys := range all {
+		if r, err := keys.PodGPURequest(pod); err == nil && r.Count > 0 {
+			return r.Count
+		}
+	}
+	return 0
 }
 
 // keepForReturn promises the room of a member that was lost to its gang, so that its replacement finds it, or the member itself

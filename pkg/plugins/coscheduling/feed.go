@@ -280,6 +280,7 @@ func (f *feed) seeNode(node *v1.Node) {
 func (f *feed) seePod(pod *v1.Pod) {
 	f.seeMember(pod)
 	f.status.Pods.See(pod)
+	f.promises.Forecasts.See(pod)
 	switch {
 	case pod.Spec.NodeName != "":
 		f.headroom.SetPod(pod, f.members.id(pod))
@@ -325,6 +326,7 @@ func (f *feed) seeMember(pod *v1.Pod) {
 func (f *feed) losePod(pod *v1.Pod) {
 	f.status.Pods.Forget(pod)
 	f.promises.Forget(gang.UID(pod.UID))
+	f.promises.Forecasts.Lose(pod, time.Now())
 	f.ending.Lock()
 	defer f.ending.Unlock()
 	defer func() {
