@@ -46,6 +46,8 @@ type Hold struct {
 	// start is set for a reservation by time: pods may enter by it. goes are the pods of the node that end before.
 	start *starttime.Reservation
 	goes  map[gang.UID]bool
+	// behind are the gangs that use the node before this one does: against these it does not count.
+	behind map[gang.ID]bool
 }
 
 // Holds owns what is kept. Cycles read an immutable view of it without a lock.

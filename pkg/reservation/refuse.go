@@ -25,7 +25,7 @@ func (p *Holds) ToOthers(id gang.ID, priority int32) []Hold {
 	var out []Hold
 	for to, kept := range p.kept {
 		for _, o := range kept {
-			if to != id && o.Priority >= priority && o.after == nil {
+			if to != id && o.Priority >= priority && o.after == nil && !o.behind[id] {
 				out = append(out, o)
 			}
 		}
@@ -45,7 +45,7 @@ func (p *Holds) Backfills(id gang.ID, pod *v1.Pod) bool {
 func (p *Holds) binding(pod *v1.Pod, nodes fwk.NodeInfoLister) func(*Hold) bool {
 	id, priority := p.GangOf(pod), corev1helpers.PodPriority(pod)
 	return func(o *Hold) bool {
-		return o.To != id && o.Priority >= priority && (o.Kind != forTurn || !p.AllowsBackfill(pod) && !p.mayEnter(pod, o.start)) &&
+		return o.To != id && o.Priority >= priority && !o.behind[id] && (o.Kind != forTurn || !p.AllowsBackfill(pod) && !p.mayEnter(pod, o.start)) &&
 			!Remain(o.after, nodes)
 	}
 }

@@ -81,9 +81,10 @@ func (r *Reservations) lookByTime(ctx context.Context, first bool, now time.Time
 	plan := r.planByTime(first, now)
 	kept, told := map[gang.ID]bool{}, map[gang.ID]bool{}
 	turn, _ := r.Turns.Current()
+	before := map[string]map[gang.ID]bool{}
 	for i, reserved := range r.board(plan, now) {
 		g := plan.gangs[slices.IndexFunc(plan.gangs, func(g *waitlist.Gang) bool { return g.ID.String() == reserved.Gang })]
-		if !reserved.Held || !r.holdByTime(plan, g, &reserved) {
+		if !reserved.Held || !r.holdByTime(plan, g, &reserved, before) {
 			if told[g.ID] = true; g.ID != turn {
 				r.tellStart(plan, g, i+1, &reserved, now)
 			}
@@ -273,8 +274,9 @@ func (p *timedPlan) members(i int) []starttime.Members {
 	return out
 }
 
-// holdByTime keeps the places of the reservation for the gang.
-func (r *Reservations) holdByTime(p *timedPlan, g *waitlist.Gang, reserved *starttime.Reservation) bool {
+// holdByTime keeps the places of the reservation for the gang. before holds, by node, the gangs that come before it there.
+func (r *Reservations) holdByTime(p *timedPlan, g *waitlist.Gang, reserved *starttime.Reservation,
+	before map[string]map[gang.ID]bool) bool {
 	i := slices.Index(p.gangs, g)
 	members := p.members(i)
 	var kept []Hold
@@ -289,12 +291,22 @@ func (r *Reservations) holdByTime(p *timedPlan, g *waitlist.Gang, reserved *star
 		for _, pod := range node.Pods[:place.Gone] {
 			goes[gang.UID(pod.UID)] = true
 		}
-		hold := Hold{To: g.ID, Kind: forTurn, Priority: g.Key.Priority, Node: node.Name, Info: info, start: reserved, goes: goes}
+		hold := Hold{To: g.ID, Kind: forTurn, Priority: g.Key.Priority, Node: node.Name, Info: info, start: reserved, goes: goes,
+			behind: before[node.Name]}
 		for range place.Count {
 			kept = append(kept, hold)
 		}
 	}
 	r.Holds.Keep(g.ID, forTurn, kept)
+	for _, hold := range kept {
+		// What was handed out is not changed.
+		first := maps.Clone(before[hold.Node])
+		if first == nil {
+			first = map[gang.ID]bool{}
+		}
+		first[g.ID] = true
+		before[hold.Node] = first
+	}
 	return true
 }
 

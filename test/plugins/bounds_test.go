@@ -152,7 +152,7 @@ var bounds = map[string]map[string]string{
 	"pkg/reservation": {
 		"Holders.namespaces": byAdmin, "Holds.gangsAway": byGang, "Holds.kept": byGang, "Holds.turnedAway": byPod,
 		"Holds.view": byGang, "Reservations.backfills": byPod, "Forecasts.declaring": byPod, "Forecasts.pods": byPod,
-		"Hold.goes": byPod, "messages.said": byGang, "schedule.held": byGang,
+		"Hold.behind": byGang, "Hold.goes": byPod, "messages.said": byGang, "schedule.held": byGang,
 	},
 	"pkg/podgroup": {
 		"Owners.gangs": byGang, "Owners.kinds": byAdmin, "State.Held": oneCycle, "namespaces.inside": byAdmin,
