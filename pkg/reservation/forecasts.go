@@ -114,6 +114,9 @@ func (f *Forecasts) Left(pod *v1.Pod, now time.Time) runtimes.Forecast {
 	return next.left
 }
 
+// Signature is equal for pods whose run times are forecast alike.
+func (f *Forecasts) Signature(pod *v1.Pod) []any { return []any{f.claimOf(pod), f.classOf(pod)} }
+
 // from is the forecast at a later time.
 func (p *podForecast) from(now time.Time) runtimes.Forecast {
 	if !p.bound {
