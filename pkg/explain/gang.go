@@ -36,6 +36,8 @@ type Gang struct {
 	// Reserved says what the running scheduler keeps for the gang until it can start, and ReservedNodes on which nodes.
 	Reserved      string   `json:"reserved,omitempty"`
 	ReservedNodes []string `json:"reservedNodes"`
+	// Starts says when the gang is expected to start, if that is known.
+	Starts string `json:"starts,omitempty"`
 	// Missing says what keeps the gang from starting, empty if it starts.
 	Missing string `json:"missing,omitempty"`
 	// Assignments are the plan, pod by pod, if it starts.
@@ -80,7 +82,7 @@ func (w *world) gangs() *coscheduling.Plugin {
 // runs says that the target runs.
 func (w *world) gang(ctx context.Context, gangs *coscheduling.Plugin, id gang.ID, minimum int, runs bool) *Gang {
 	g := &Gang{Name: id.String(), MinMember: minimum}
-	g.Reserved, g.ReservedNodes = w.reserved(id)
+	g.Reserved, g.ReservedNodes, g.Starts = w.reserved(id)
 	var pending []*v1.Pod
 	for _, obj := range w.api.List(v1.SchemeGroupVersion.WithResource("pods")) {
 		pod := obj.(*v1.Pod)
@@ -114,21 +116,22 @@ func (w *world) gang(ctx context.Context, gangs *coscheduling.Plugin, id gang.ID
 }
 
 // reserved is what the running scheduler has said in the status of the gang's PodGroup.
-func (w *world) reserved(id gang.ID) (text string, nodes []string) {
+func (w *world) reserved(id gang.ID) (text string, nodes []string, starts string) {
 	obj, ok := w.api.Get(podGroupResource,
 		types.NamespacedName{Namespace: id.Namespace, Name: id.Name}).(*unstructured.Unstructured)
 	if !ok {
-		return "", nil
+		return "", nil, ""
 	}
 	pg := &schedulingv1alpha1.PodGroup{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, pg); err != nil {
-		return "", nil // the scheduler cannot read it either
+		return "", nil, "" // the scheduler cannot read it either
 	}
 	c := meta.FindStatusCondition(pg.Status.Conditions, schedulingv1alpha1.PodGroupReserved)
 	if c == nil || c.Status != metav1.ConditionTrue {
-		return "", nil
+		return "", nil, gangview.ExpectedStart(pg)
 	}
-	return cmp.Or(c.Message, plural.Of(len(pg.Status.ReservedNodes), "node")+" reserved"), pg.Status.ReservedNodes
+	return cmp.Or(c.Message, plural.Of(len(pg.Status.ReservedNodes), "node")+" reserved"), pg.Status.ReservedNodes,
+		gangview.ExpectedStart(pg)
 }
 
 // models returns the GPU models of the nodes in a plan.

@@ -109,6 +109,9 @@ func (p *page) gang(g *Gang) {
 		}
 		p.line("%s: %s", g.Reserved, cmp.Or(strings.Join(on, " "), "their names are not known"))
 	}
+	if g.Starts != "" && g.Reserved == "" {
+		p.line("%s", g.Starts)
+	}
 	byNode := map[string][]string{}
 	for _, a := range g.Assignments {
 		byNode[a.Node] = append(byNode[a.Node], a.Pod)

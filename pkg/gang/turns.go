@@ -66,15 +66,19 @@ func (t *ReserveTurns) Harm() { t.harmful = true }
 
 // account counts the current turn, which ends without a start, for the namespace.
 func (t *ReserveTurns) account(now time.Time) {
-	if !t.harmful {
-		return
+	if t.harmful {
+		t.Charge(t.current.Namespace, t.since, now)
 	}
-	n := t.namespaces[t.current.Namespace]
+}
+
+// Charge counts for the namespace that others were kept off in vain for one of its groups since some time.
+func (t *ReserveTurns) Charge(namespace string, since, now time.Time) {
+	n := t.namespaces[namespace]
 	if n == nil {
 		n = &namespaceRest{}
-		t.namespaces[t.current.Namespace] = n
+		t.namespaces[namespace] = n
 	}
-	if n.used += now.Sub(t.since); n.used < t.patience {
+	if n.used += now.Sub(since); n.used < t.patience {
 		return
 	}
 	n.used, n.until = 0, now.Add(n.pause(t.patience))
@@ -102,12 +106,23 @@ func (t *ReserveTurns) Continue(pods int, now time.Time) bool {
 	if now.Sub(t.last) < t.patience {
 		return true
 	}
-	rest := t.rests[t.current]
-	t.rests[t.current] = reserveRest{turns: rest.turns + 1, until: now.Add(rest.pause(t.patience))}
+	t.Rest(t.current, now)
 	t.account(now)
 	t.current = ID{}
 	return false
 }
+
+// Overdue reports whether a turn without progress since some time ends.
+func (t *ReserveTurns) Overdue(since, now time.Time) bool { return now.Sub(since) >= t.patience }
+
+// Rest lets a group for which something was kept in vain rest, twice as long each time.
+func (t *ReserveTurns) Rest(id ID, now time.Time) {
+	rest := t.rests[id]
+	t.rests[id] = reserveRest{turns: rest.turns + 1, until: now.Add(rest.pause(t.patience))}
+}
+
+// Clear forgets what was kept in vain for groups of the namespace, of which one has started.
+func (t *ReserveTurns) Clear(namespace string) { delete(t.namespaces, namespace) }
 
 // End ends the turn of the group, if it has it, without a rest.
 func (t *ReserveTurns) End(id ID, now time.Time) {

@@ -18,6 +18,7 @@ import (
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/runview"
 	"berth.dev/berth/pkg/wellknown"
 )
 
@@ -83,6 +84,9 @@ func Spec(pg *schedulingv1alpha1.PodGroup, timeout time.Duration) (gang.Spec, er
 		return gang.Spec{}, err
 	}
 	if _, bad := backfill("PodGroup "+pg.Name, pg.Annotations); bad != nil {
+		return gang.Spec{}, bad
+	}
+	if _, bad := runview.GroupRunTime(pg); bad != nil {
 		return gang.Spec{}, bad
 	}
 	sum := 0

@@ -15,6 +15,7 @@ var placementAnnotations = append([]string{
 	wellknown.SLOLatencyKey, wellknown.SLOThroughputKey, wellknown.LicensesKey, wellknown.DatasetsKey, wellknown.IPPoolKey,
 	wellknown.GangKey, wellknown.MinMembersByRoleKey, wellknown.RoleLabelKey, wellknown.TopologyRequiredKey,
 	wellknown.TopologyPreferredKey, wellknown.BackfillKey, wellknown.MixedModelsKey, wellknown.NearKey,
+	wellknown.RunTimeKey,
 	gangview.LeaderWorkerSetSizeKey,
 	"cluster-autoscaler.kubernetes.io/scale-down-disabled", "karpenter.sh/do-not-disrupt", podview.EvictableKey,
 	v1.MirrorPodAnnotationKey,

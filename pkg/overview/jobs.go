@@ -56,7 +56,7 @@ type Job struct {
 	AgeSeconds float64 `json:"ageSeconds"`
 	// Reason says why it does not run, as the scheduler or Kueue has said last; empty if all pods have a node.
 	Reason string `json:"reason"`
-	// Reserved says which nodes are reserved for it, empty without a reservation.
+	// Reserved says which nodes are reserved for it, or else when it is expected to start, if that is known.
 	Reserved string `json:"reserved,omitempty"`
 	// Queue is its place in Kueue, nil without one.
 	Queue *Place `json:"queue,omitempty"`

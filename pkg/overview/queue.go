@@ -58,6 +58,8 @@ func (shown *Gang) describe(g *gangEntry) (since time.Time) {
 	reserved := meta.FindStatusCondition(g.group.Status.Conditions, schedulingv1alpha1.PodGroupReserved)
 	if reserved != nil && reserved.Status == metav1.ConditionTrue {
 		shown.Reserved = plainText(reserved.Message)
+	} else {
+		shown.Reserved = plainText(gangview.ExpectedStart(g.group))
 	}
 	return g.group.CreationTimestamp.Time
 }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/sla"
@@ -58,6 +59,8 @@ type State struct {
 	// Reserved describes the nodes that are reserved for the gang, if any.
 	Reserved      string
 	ReservedNodes []string
+	// EstimatedStart is when the gang is expected to start, nil if that is not known.
+	EstimatedStart *schedulingv1alpha1.PodGroupEstimatedStart
 	// MixedModels says on which GPU models the gang runs, if on several.
 	MixedModels string
 	// OwnerUnread is set while the object that may declare the minimum has not been read.

@@ -25,7 +25,7 @@ func wantedStatus(pg *schedulingv1alpha1.PodGroup, state *State, now time.Time) 
 	s.Failed = int32(v.Count[gang.Failed])
 	s.Roles = roleStatus(v)
 	s.Phase = phaseOf(v, minimum)
-	s.ReservedNodes = state.ReservedNodes
+	s.ReservedNodes, s.EstimatedStart = state.ReservedNodes, state.EstimatedStart
 	if pod := state.liveExample(); s.OccupiedBy == "" && pod != nil {
 		if owner := podview.ControllerOf(pod); owner != nil {
 			s.OccupiedBy = pod.Namespace + "/" + owner.Name
@@ -174,7 +174,7 @@ func withoutMessages(s schedulingv1alpha1.PodGroupStatus) schedulingv1alpha1.Pod
 // explicit is the status with its zeros, which a merge patch would otherwise leave at their old values.
 func explicit(s schedulingv1alpha1.PodGroupStatus) map[string]any {
 	m := map[string]any{"phase": s.Phase, "scheduled": s.Scheduled, "running": s.Running, "succeeded": s.Succeeded,
-		"failed": s.Failed, "roles": s.Roles, "conditions": s.Conditions, "reservedNodes": s.ReservedNodes}
+		"failed": s.Failed, "roles": s.Roles, "conditions": s.Conditions, "reservedNodes": s.ReservedNodes, "estimatedStart": s.EstimatedStart}
 	if s.OccupiedBy != "" {
 		m["occupiedBy"] = s.OccupiedBy
 	}

@@ -26,6 +26,11 @@ func WithoutMadeClaims(pod *v1.Pod) *v1.Pod {
 	return out
 }
 
+// NeverPreempts reports whether no pod is evicted for this one.
+func NeverPreempts(pod *v1.Pod) bool {
+	return pod.Spec.PreemptionPolicy != nil && *pod.Spec.PreemptionPolicy == v1.PreemptNever
+}
+
 // Finished says whether a pod has ended and so holds nothing of its node.
 func Finished(pod *v1.Pod) bool {
 	return slices.Contains([]v1.PodPhase{v1.PodSucceeded, v1.PodFailed}, pod.Status.Phase)

@@ -101,7 +101,10 @@ func (b *Board) tell(m *memory, g *Gang, r *Reservation) {
 	switch {
 	case m.first.IsZero():
 		m.first, m.firstTold, m.told = r.At, next.Likely, next
-		m.until = next.Likely.Add(time.Duration(b.settings.Slack * float64(min(g.Run.At(0.5), longest))))
+		m.until = next.Likely
+		if g.Run.Ends() {
+			m.until = next.Likely.Add(time.Duration(b.settings.Slack * float64(min(g.Run.At(0.5), longest))))
+		}
 	case next.Likely.After(m.told.Latest) || r.At.After(m.told.Latest):
 		m.told = next
 		if m.slips++; m.slips == b.settings.Slips {

@@ -68,9 +68,8 @@ func (p *planner) shape(shape int) {
 		}
 	}
 	slices.SortFunc(all, func(a, b entry) int {
-		return cmp.Or(cmp.Compare(p.nodes[a.node].Domain, p.nodes[b.node].Domain), cmp.Compare(a.at, b.at),
-			cmp.Compare(a.gone, b.gone),
-			strings.Compare(p.nodes[a.node].Name, p.nodes[b.node].Name))
+		return cmp.Or(cmp.Compare(p.nodes[a.node].domain(shape), p.nodes[b.node].domain(shape)), cmp.Compare(a.at, b.at),
+			cmp.Compare(a.gone, b.gone), strings.Compare(p.nodes[a.node].Name, p.nodes[b.node].Name))
 	})
 	p.entries[shape] = all
 }
@@ -78,7 +77,7 @@ func (p *planner) shape(shape int) {
 // room appends the entries of a node.
 func (p *planner) room(all []entry, n, shape int) []entry {
 	node, taken := &p.nodes[n], &p.taken[n]
-	if node.Domain < 0 {
+	if node.domain(shape) < 0 {
 		return all
 	}
 	have := 0
@@ -116,13 +115,12 @@ func (p *planner) choose(g *Gang, may func(node int) bool) (choice, bool) {
 	var best choice
 	found := false
 	for len(lists) > 0 && len(lists[0]) > 0 {
-		domain := p.nodes[lists[0][0].node].Domain
+		domain := p.nodes[lists[0][0].node].domain(g.Members[0].Shape)
 		parts := make([][]entry, len(lists))
 		for i, list := range lists {
-			from, _ := slices.BinarySearchFunc(list, domain,
-				func(e entry, d int) int { return cmp.Compare(p.nodes[e.node].Domain, d) })
-			to, _ := slices.BinarySearchFunc(list, domain+1,
-				func(e entry, d int) int { return cmp.Compare(p.nodes[e.node].Domain, d) })
+			of := func(e entry, d int) int { return cmp.Compare(p.nodes[e.node].domain(g.Members[i].Shape), d) }
+			from, _ := slices.BinarySearchFunc(list, domain, of)
+			to, _ := slices.BinarySearchFunc(list, domain+1, of)
 			parts[i], lists[i] = list[from:to], list[to:]
 		}
 		if c, ok := p.fill(g, parts, may); ok && (!found || c.at < best.at) {

@@ -10,14 +10,22 @@ import (
 // Node is a node that may be kept.
 type Node struct {
 	Name string
-	// Domain is equal for nodes that the members of one gang may share. A negative one means that no member may use the
-	// node.
-	Domain int
+	// Domains says for each shape in which domain the node is: members of one gang may share nodes of one domain only. A
+	// negative one means that no member may use the node. Without any, all nodes are in one domain.
+	Domains []int
 	// Ends forecast the ends of the pods that have to end, in the order of Order.
 	Ends []runtimes.Forecast
 	// Fits says for each shape how many of its members fit when the first pods of Ends have gone: none of them, one,
 	// and so on.
 	Fits [][]int
+}
+
+// domain is the node's for the shape.
+func (n *Node) domain(shape int) int {
+	if n.Domains == nil {
+		return 0
+	}
+	return n.Domains[shape]
 }
 
 // Order sorts the positions of pods by the ends that are forecast, the soonest first.

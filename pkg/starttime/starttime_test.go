@@ -16,7 +16,7 @@ const minute = time.Minute
 
 // whole returns a node on which one member fits when all of its pods have gone.
 func whole(name string, domain int, ends ...time.Duration) Node {
-	n := Node{Name: name, Domain: domain, Fits: [][]int{make([]int, len(ends)+1)}}
+	n := Node{Name: name, Domains: []int{domain}, Fits: [][]int{make([]int, len(ends)+1)}}
 	slices.Sort(ends)
 	for _, end := range ends {
 		n.Ends = append(n.Ends, runtimes.Certain(end))
@@ -115,8 +115,8 @@ func TestTheStartIsTheSoonestOfAllChoices(t *testing.T) {
 				for k := range nodes[i].Ends {
 					last = max(last, nodes[i].Ends[k].At(0.5))
 				}
-				fits = fits && nodes[i].Domain >= 0 && (domain == -2 || domain == nodes[i].Domain)
-				domain = nodes[i].Domain
+				fits = fits && nodes[i].Domains[0] >= 0 && (domain == -2 || domain == nodes[i].Domains[0])
+				domain = nodes[i].Domains[0]
 			}
 			if fits && count == g.Members[0].Count {
 				best = min(best, last)
@@ -287,7 +287,7 @@ func BenchmarkPlan(b *testing.B) {
 			source := book.Of(&class, &runtimes.Claim{})
 			nodes := make([]Node, size)
 			for i := range nodes {
-				nodes[i] = Node{Name: fmt.Sprint("n", i), Domain: i / 50, Fits: [][]int{make([]int, 9)}}
+				nodes[i] = Node{Name: fmt.Sprint("n", i), Domains: []int{i / 50}, Fits: [][]int{make([]int, 9)}}
 				nodes[i].Fits[0][8] = 1
 				for range 8 {
 					nodes[i].Ends = append(nodes[i].Ends, source.Left(time.Duration(r.ExpFloat64()*float64(time.Hour))))

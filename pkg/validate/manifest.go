@@ -29,6 +29,7 @@ import (
 	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/priceview"
+	"berth.dev/berth/pkg/runview"
 	"berth.dev/berth/pkg/spelling"
 	"berth.dev/berth/pkg/wellknown"
 	"berth.dev/berth/pkg/yamldoc"
@@ -250,8 +251,9 @@ func (d *document) podOf(keys *gpuview.Keys, pod *v1.Pod, at string, count int) 
 	_, badDatasets := podview.PodDatasets(pod)
 	_, badPool := podview.PodIPPool(pod)
 	_, badBackfill := gangview.PodBackfill(pod)
+	_, badRunTime := runview.PodRunTime(pod)
 	for _, bad := range []*wellknown.BadValue{badSpot, badWindow, badNear, badObjective, badClass, badLicenses,
-		badDatasets, badPool, badBackfill} {
+		badDatasets, badPool, badBackfill, badRunTime} {
 		if bad != nil {
 			d.bad(at, bad)
 		}

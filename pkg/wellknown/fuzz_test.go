@@ -14,6 +14,7 @@ import (
 	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/priceview"
+	"berth.dev/berth/pkg/runview"
 	"berth.dev/berth/pkg/wellknown"
 )
 
@@ -61,6 +62,9 @@ func FuzzPodKeys(f *testing.F) {
 				complaint(t, bad)
 			}
 			if _, bad := gangview.PodBackfill(pod); bad != nil {
+				complaint(t, bad)
+			}
+			if _, bad := runview.PodRunTime(pod); bad != nil {
 				complaint(t, bad)
 			}
 			if name, bad := podview.PodIPPool(pod); bad != nil {

@@ -51,6 +51,8 @@ const (
 	// BackfillKey is the annotation of a pod or a PodGroup that may run in room that is kept for a larger gang, and is
 	// evicted when that can start. Its value is "allow".
 	BackfillKey = "berth.dev/backfill"
+	// RunTimeKey is the annotation of a pod or a PodGroup with how long it is expected to run once it has started.
+	RunTimeKey = "berth.dev/run-time"
 	// MixedModelsKey is the annotation of a PodGroup or a pod whose gang does not try to stay on GPUs of one model. Its
 	// value is "allow".
 	MixedModelsKey = "berth.dev/mixed-gpu-models"

@@ -14,7 +14,7 @@ var ownKeys = []string{
 	GPULinksKey, GPUMemoryMinKey, GPUModeKey,
 	GPUInterconnectKey, GPUModelsKey, GPUSharingKey, GPUsInUseKey, GPUsInUseAtKey, IPAddressKey, IPPoolKey, LicensesKey,
 	MinMembersByRoleKey, MixedModelsKey,
-	NearKey, PricePerHourKey, RoleKey, RoleLabelKey, SchedulerKey, SLAClassKey, SLOLatencyKey, SLOThroughputKey, SpotKey,
+	NearKey, PricePerHourKey, RoleKey, RoleLabelKey, RunTimeKey, SchedulerKey, SLAClassKey, SLOLatencyKey, SLOThroughputKey, SpotKey,
 	StandInKey, StartWindowKey,
 	TopologyPreferredKey, TopologyRequiredKey,
 }

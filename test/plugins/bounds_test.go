@@ -90,13 +90,19 @@ var bounds = map[string]map[string]string{
 	"pkg/capacity": {
 		"stockWords":   inSource,
 		"Index.byName": byPod, "Index.domains": byNode, "Index.index": byNode, "Index.leaving": byPod, "Index.pods": byPod,
-		"Index.priorities": byPod, "Index.rules": byPod, "Index.shapes": byPod, "podEntry.others": byPod,
+		"Index.priorities": byPod, "Index.rules": byPod, "Index.shapes": byPod, "podEntry.others": byPod, "Row.Emptied": oneCycle,
 	},
 	"pkg/waitlist": {
 		"List.ByID": byGang, "List.ByShape": byGang,
 	},
 	"pkg/profiles": {
 		"Set.byName": byAdmin, "Set.traits": byAdmin,
+	},
+	"pkg/runtimes": {
+		"Book.held": "256 KiB (mostBytes)", "Book.records": "256 KiB (mostBytes)",
+	},
+	"pkg/starttime": {
+		"Board.gangs": byGang, "memory.nodes": byNode,
 	},
 	"pkg/retry": {
 		"Pace.lanes": byAdmin, "Queue.gangs": byGang, "lane.queued": byGang, "lane.given": byGang, "lane.begun": byGang,
@@ -139,6 +145,11 @@ var bounds = map[string]map[string]string{
 		"modelChoice.count": oneCycle, "modelChoice.node": oneCycle, "modelLimits.byClass": oneCycle,
 		"spread.counts": oneCycle, "storageAccount.taken": oneCycle,
 	},
+	"pkg/reservation": {
+		"Holders.namespaces": byAdmin, "Holds.gangsAway": byGang, "Holds.kept": byGang, "Holds.turnedAway": byPod,
+		"Holds.view": byGang, "Reservations.backfills": byPod, "Forecasts.declaring": byPod, "Forecasts.pods": byPod,
+		"Hold.behind": byGang, "Hold.goes": byPod, "messages.said": byGang, "schedule.held": byGang,
+	},
 	"pkg/podgroup": {
 		"Owners.gangs": byGang, "Owners.kinds": byAdmin, "State.Held": oneCycle, "namespaces.inside": byAdmin,
 		"namespaces.waiting": byGang, "ownerKind.gangs": byGang, "ownerObject.states": byGang, "PodEvents.told": byPod,
@@ -150,10 +161,8 @@ var bounds = map[string]map[string]string{
 		"checking.said": oneCycle, "coverage.byNamespace": oneCycle, "attempt.said": byPod, "evictor.work": byPod,
 		"feed.ends": byAdmin, "gates.gate": byPod,
 		"news.changed": byGang, "news.happenings": byPod, "pluginMessages.last": byGang,
-		"problemBuilder.holdersLeaving": oneCycle, "problemBuilder.leaving": oneCycle, "promises.gangsAway": byGang,
-		"promises.kept": byGang, "promises.turnedAway": byPod, "promises.view": byGang, "proposal.pods": byNode,
+		"problemBuilder.holdersLeaving": oneCycle, "problemBuilder.leaving": oneCycle, "proposal.pods": byNode,
 		"request.held": oneCycle, "request.own": oneCycle, "request.wanted": oneCycle,
-		"reservationHolders.namespaces": byAdmin, "reservations.backfills": byPod,
 	},
 	"pkg/plugins/costoptimized": {
 		"Plugin.offers": "1024 kinds of nodes (maxOffers)", "bill.byCapacity": byNode,

@@ -10,6 +10,8 @@ import (
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/reservation"
+	"berth.dev/berth/pkg/starttime"
 )
 
 // settings are the args as domain values.
@@ -23,7 +25,8 @@ type settings struct {
 	// patience is how long a gang has waited before capacity is promised to it, and ttl for how long that lasts without progress;
 	// holders says to whom and how much.
 	patience, ttl time.Duration
-	holders       reservationHolders
+	entry         starttime.Settings
+	holders       reservation.Holders
 	classes       queueClasses
 }
 
@@ -44,7 +47,8 @@ func settingsFrom(obj runtime.Object, profile string) (settings, error) {
 	s.recovery, s.owners = seconds(args.RecoverySeconds), ownerPolicy(args.GangOwners)
 	s.classes = queueClasses{order: args.SLA.Order()}
 	r := args.Reservation
-	s.holders, s.ttl, s.patience = reservationHoldersFrom(r), seconds(r.TTLSeconds), seconds(r.AfterSeconds)
+	s.entry = reservation.EntryFrom(r)
+	s.holders, s.ttl, s.patience = reservation.HoldersFrom(r), seconds(r.TTLSeconds), seconds(r.AfterSeconds)
 	return s, nil
 }
 

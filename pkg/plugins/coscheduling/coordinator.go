@@ -10,6 +10,7 @@ import (
 	apitypes "k8s.io/apimachinery/pkg/types"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/gang"
@@ -18,7 +19,9 @@ import (
 	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/podgroup"
 	"berth.dev/berth/pkg/profiles"
+	"berth.dev/berth/pkg/reservation"
 	"berth.dev/berth/pkg/retry"
+	"berth.dev/berth/pkg/runview"
 	"berth.dev/berth/pkg/waitlist"
 	"berth.dev/berth/pkg/wellknown"
 )
@@ -35,7 +38,7 @@ type coordinator struct {
 	pods     *memberPods
 	groups   *podGroups
 	headroom *capacity.Index
-	promises *promises
+	promises *reservation.Holds
 	effects  *executor
 	planner  *dryrun.Planner
 	evictor  *evictor
@@ -90,7 +93,14 @@ func newCoordinator(s settings, groups *podGroups) *coordinator {
 		profile := c.profiles.Any()
 		return profile != nil && profiles.Claimed(profile, name)
 	}, c.profiles.Traits)
-	c.promises = &promises{members: c.members, allowsBackfill: c.allowsBackfill, filters: c.profiles.Traits}
+	c.promises = &reservation.Holds{GangOf: c.members.id, AllowsBackfill: c.allowsBackfill, Filters: c.profiles.Traits,
+		Forecasts: reservation.NewForecasts(), Entry: s.entry}
+	c.promises.Forecasts.GPUs, c.promises.Forecasts.Group = c.gpusOf, func(pod *v1.Pod) *schedulingv1alpha1.PodGroup {
+		if id := c.members.id(pod); id != (gang.ID{}) {
+			return c.groups.get(id)
+		}
+		return nil
+	}
 	c.evictor = &evictor{profiles: c.profiles, members: c.members, headroom: c.headroom, ledger: c.ledger, groups: c.groups, pods: c.pods,
 		promises: c.promises, again: c.inbox.resume}
 	c.planner = &dryrun.Planner{Ledger: c.ledger, GangOf: c.members.id, Pod: c.pods.pod, PodGroup: c.groups.get, Profiles: c.profiles, Capacity: c.headroom,
@@ -106,8 +116,8 @@ func (c *coordinator) newLoop() *loop {
 	return &loop{
 		settings: c.settings, ledger: c.ledger, inbox: c.inbox, list: list, queue: retry.NewQueue(), plans: &c.planner.Pending, promises: c.promises,
 		effects: c.effects, evictor: c.evictor, opened: make(opening),
-		reservations: &reservations{settings: c.settings, ledger: c.ledger, list: list, promises: c.promises, leader: &c.leader, changed: c.status.Enqueue,
-			turns: gang.NewReserveTurns(c.settings.ttl)},
+		reservations: &reservation.Reservations{Holders: c.settings.holders, After: c.settings.patience, Ledger: c.ledger, List: list, Holds: c.promises, Leader: &c.leader, Changed: c.status.Enqueue,
+			Turns: gang.NewReserveTurns(c.settings.ttl)},
 		activator: &activator{ledger: c.ledger, list: list, effects: c.effects},
 		clock:     wallClock{pods: c.pods, profiles: c.profiles},
 		forgotten: func(id gang.ID) {
@@ -127,8 +137,27 @@ func (c *coordinator) misstated(pod *v1.Pod) *wellknown.BadValue {
 	if bad := c.classes.misnamed(pod); bad != nil {
 		return bad
 	}
-	_, bad := gangview.PodBackfill(pod)
+	if _, bad := gangview.PodBackfill(pod); bad != nil {
+		return bad
+	}
+	_, bad := runview.PodRunTime(pod)
 	return bad
+}
+
+var defaultKeys = gpuview.DefaultKeys()
+
+// gpusOf counts the GPUs that the pod asks for.
+func (c *coordinator) gpusOf(pod *v1.Pod) int {
+	all := c.planner.Models.Names.All()
+	if len(all) == 0 {
+		all = []*gpuview.Keys{&defaultKeys}
+	}
+	for _, keys := range all {
+		if r, err := keys.PodGPURequest(pod); err == nil && r.Count > 0 {
+			return r.Count
+		}
+	}
+	return 0
 }
 
 // keepForReturn promises the room of a member that was lost to its gang, so that its replacement finds it, or the member itself
@@ -141,7 +170,7 @@ func (c *coordinator) keepForReturn(loss gang.Loss) {
 	if c.settings.recovery == 0 || pod == nil || preemptedByScheduler(pod) {
 		return
 	}
-	info, err := infoOf(pod)
+	info, err := reservation.InfoOf(pod)
 	v, known := c.ledger.View(loss.Group)
 	if err != nil || !known {
 		return
@@ -151,7 +180,7 @@ func (c *coordinator) keepForReturn(loss gang.Loss) {
 		// Had the member been bound, a pod of any priority could only have evicted the whole gang.
 		priority = math.MaxInt32
 	}
-	c.promises.add(promise{to: loss.Group, kind: forReturn, priority: priority, node: loss.Node, info: info, until: time.Now().Add(c.settings.recovery)})
+	c.promises.Add(reservation.Hold{To: loss.Group, Kind: reservation.ForReturn, Priority: priority, Node: loss.Node, Info: info, Until: time.Now().Add(c.settings.recovery)})
 }
 
 // noteMixed keeps on which models the gang is, for its PodGroup; empty if on one.

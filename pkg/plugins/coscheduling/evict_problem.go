@@ -150,7 +150,7 @@ func (e *evictor) propose(r *request, said findings) *proposal {
 	}
 	if found.Outcome == eviction.NoRoom && b.promised && r.only != nil {
 		// Nothing else tells it that a promise has ended.
-		e.promises.note(r.only)
+		e.promises.Note(r.only)
 	}
 	return found
 }
@@ -240,7 +240,7 @@ func (b *problemBuilder) addNode(n int) {
 // addVictim adds the pod if it may be evicted: what runs on every node or without the API server would come back at once.
 func (b *problemBuilder) addVictim(n int, pod *capacity.BoundPod) {
 	priority := pod.Priority
-	if priority <= b.request.priority && b.promises.backfills(b.request.id, pod.Object) {
+	if priority <= b.request.priority && b.promises.Backfills(b.request.id, pod.Object) {
 		// It runs in what is promised to this very gang. One that is more important would run there without leave, and again when
 		// it was evicted.
 		priority = math.MinInt32
@@ -272,15 +272,15 @@ func (b *problemBuilder) addPromises() {
 	for n := range b.problem.Nodes {
 		index[b.problem.Nodes[n].Name] = n
 	}
-	for _, o := range b.promises.toOthers(b.request.of, b.request.priority) {
-		n, known := index[o.node]
+	for _, o := range b.promises.ToOthers(b.request.of, b.request.priority) {
+		n, known := index[o.Node]
 		if !known {
 			continue
 		}
 		b.promised = true
-		b.giveBack(o.info.GetPod(), o.node, -1)
+		b.giveBack(o.Info.GetPod(), o.Node, -1)
 		for i, name := range b.cluster.Resources {
-			b.problem.Nodes[n].Free[i] -= requestedBy(o.info, name)
+			b.problem.Nodes[n].Free[i] -= requestedBy(o.Info, name)
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -23,6 +22,7 @@ import (
 	"berth.dev/berth/pkg/eviction"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/profiles"
+	"berth.dev/berth/pkg/reservation"
 )
 
 // evictionRequests bounds the requests in flight for one gang.
@@ -41,7 +41,7 @@ type evictor struct {
 	ledger   *gang.Ledger
 	groups   *podGroups
 	pods     *memberPods
-	promises *promises
+	promises *reservation.Holds
 	evictionSources
 	// again is told of whom to try again because a search or an eviction has ended.
 	again       func(*request)
@@ -68,32 +68,9 @@ type attempt struct {
 	// said is what filters said of classes and nodes when proposals were checked.
 	said findings
 	// awaited are the pods that have to go: those that are being evicted for it, and others that terminate where it will be placed.
-	awaited []awaitedPod
+	awaited []reservation.AwaitedPod
 	// node is where a single pod goes when they are gone.
 	node string
-}
-
-// awaitedPod is a pod that has to go from a node.
-type awaitedPod struct {
-	gang.Ref
-	node string
-}
-
-// awaitedPods names the pods and where they are.
-func awaitedPods(pods []*v1.Pod) []awaitedPod {
-	out := make([]awaitedPod, len(pods))
-	for i, pod := range pods {
-		out[i] = awaitedPod{Ref: refOf(pod), node: pod.Spec.NodeName}
-	}
-	return out
-}
-
-// remain reports whether one of the pods is still there, by the nodes that a cycle sees.
-func remain(pods []awaitedPod, nodes fwk.NodeInfoLister) bool {
-	return slices.ContainsFunc(pods, func(r awaitedPod) bool {
-		node, err := nodes.Get(r.node)
-		return err == nil && slices.ContainsFunc(node.GetPods(), func(info fwk.PodInfo) bool { return gang.UID(info.GetPod().UID) == r.UID })
-	})
 }
 
 // begin starts afresh for a request. The lock is held.
@@ -187,7 +164,7 @@ func (e *evictor) searchAgain(ctx context.Context, r *request, said findings) st
 
 // postpone has the promise count again once the pods have gone that are late, whenever that is: what replaces them would be there
 // first, and be evicted in turn. Until then others may use what lies idle there. The lock is held.
-func (e *evictor) postpone(w *attempt) { e.promises.postpone(w.request.id, w.awaited) }
+func (e *evictor) postpone(w *attempt) { e.promises.Postpone(w.request.id, w.awaited) }
 
 // giveUp ends an attempt, and what was promised while pods were awaited. While some of them are late it only begins again. The lock is
 // held.
@@ -198,7 +175,7 @@ func (e *evictor) giveUp(w *attempt) {
 		return
 	}
 	delete(e.work, w.request.name)
-	e.promises.drop(w.request.id, func(o promise) bool { return o.kind == afterEviction })
+	e.promises.Drop(w.request.id, func(o reservation.Hold) bool { return o.Kind == reservation.AfterEviction })
 }
 
 // notNeeded notes that no pod has to go for the request: a gang is about to start, and what is promised to it is kept for a while.
@@ -236,10 +213,6 @@ func (e *evictor) sweep(now time.Time, waits func(gang.ID) bool) (again []*reque
 	return again
 }
 
-func refOf(pod *v1.Pod) gang.Ref {
-	return gang.Ref{UID: gang.UID(pod.UID), Namespace: pod.Namespace, Name: pod.Name}
-}
-
 // leaves reports whether the pod is on its way out. When one that is late will have gone cannot be foreseen.
 func leaves(pod *v1.Pod, now time.Time) bool {
 	return pod.DeletionTimestamp != nil && now.Before(pod.DeletionTimestamp.Add(eviction.Grace))
@@ -250,7 +223,7 @@ func (e *evictor) await(r *request, p *proposal) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	w := e.begin(r, time.Now())
-	w.awaited = awaitedPods(p.leaving)
+	w.awaited = reservation.AwaitedPods(p.leaving)
 	w.Awaiting(p.leftBy())
 }
 
@@ -266,7 +239,7 @@ func (e *evictor) awaited(pod *v1.Pod, nodes fwk.NodeInfoLister, now time.Time) 
 	if w == nil || w.node == "" || w.request.only.UID != pod.UID || w.Overdue(now) {
 		return ""
 	}
-	if e.pods.remaining(w.awaited) > 0 || remain(w.awaited, nodes) {
+	if e.pods.remaining(w.awaited) > 0 || reservation.Remain(w.awaited, nodes) {
 		return w.node
 	}
 	return ""
@@ -277,7 +250,7 @@ func (e *evictor) evict(ctx context.Context, profile framework.Framework, r *req
 	logger := klog.FromContext(ctx)
 	e.mu.Lock()
 	w := e.begin(r, time.Now())
-	w.awaited, w.node = awaitedPods(p.going()), node
+	w.awaited, w.node = reservation.AwaitedPods(p.going()), node
 	w.Evicting()
 	grace := int64(0)
 	for _, pod := range p.victims {
@@ -342,14 +315,4 @@ func evictOne(ctx context.Context, profile framework.Framework, pod *v1.Pod, r *
 func preemptedByScheduler(pod *v1.Pod) bool {
 	_, c := podutil.GetPodCondition(&pod.Status, v1.DisruptionTarget)
 	return c != nil && c.Status == v1.ConditionTrue && c.Reason == v1.PodReasonPreemptionByScheduler
-}
-
-// infoOf reads a pod for a NodeInfo.
-func infoOf(pod *v1.Pod) (fwk.PodInfo, error) {
-	info, err := framework.NewPodInfo(pod)
-	if err != nil {
-		return nil, fmt.Errorf("reading pod %s: %w", klog.KObj(pod), err)
-	}
-	info.CalculateResource()
-	return info, nil
 }

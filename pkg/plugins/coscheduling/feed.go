@@ -52,8 +52,8 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 	c.planner.Network = func(profile string) *gangview.Places {
 		return gangview.NetworkOf(factory, profile).Places()
 	}
-	c.promises.wake = c.inbox.activate
-	c.promises.touch = func(id gang.ID) { c.inbox.happened(waitlist.Happening{Only: id}) }
+	c.promises.Wake = c.inbox.activate
+	c.promises.Touch = func(id gang.ID) { c.inbox.happened(waitlist.Happening{Only: id}) }
 	wide, err := clusterwide.Of(factory)
 	if err != nil {
 		return err
@@ -280,6 +280,7 @@ func (f *feed) seeNode(node *v1.Node) {
 func (f *feed) seePod(pod *v1.Pod) {
 	f.seeMember(pod)
 	f.c.status.Pods.See(pod)
+	f.c.promises.Forecasts.See(pod)
 	switch {
 	case pod.Spec.NodeName != "":
 		f.c.headroom.SetPod(pod, f.c.members.id(pod))
@@ -324,7 +325,8 @@ func (f *feed) seeMember(pod *v1.Pod) {
 
 func (f *feed) losePod(pod *v1.Pod) {
 	f.c.status.Pods.Forget(pod)
-	f.c.promises.forget(gang.UID(pod.UID))
+	f.c.promises.Forget(gang.UID(pod.UID))
+	f.c.promises.Forecasts.Lose(pod, time.Now())
 	f.ending.Lock()
 	defer f.ending.Unlock()
 	defer func() {

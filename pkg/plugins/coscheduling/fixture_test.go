@@ -1,24 +1,11 @@
 package coscheduling
 
 import (
-	"fmt"
-
 	v1 "k8s.io/api/core/v1"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
-
-	"berth.dev/berth/pkg/capacity"
-	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/profiles"
 )
 
 const gpu = v1.ResourceName("nvidia.com/gpu")
-
-func allFilters(*v1.Pod) *profiles.Traits { return profiles.AllTraits }
-
-// newIndex returns an index without resources that device classes hand out.
-func newIndex() *capacity.Index {
-	return capacity.New(func(v1.ResourceName) bool { return false }, allFilters)
-}
 
 func gpuNode(name, gpus string) *st.NodeWrapper {
 	return st.MakeNode().Name(name).Capacity(map[v1.ResourceName]string{gpu: gpus, v1.ResourceCPU: "16", v1.ResourcePods: "110"})
@@ -26,20 +13,4 @@ func gpuNode(name, gpus string) *st.NodeWrapper {
 
 func gpuPod(name, node, gpus string) *v1.Pod {
 	return st.MakePod().Name(name).UID(name).Node(node).Req(map[v1.ResourceName]string{gpu: gpus}).Obj()
-}
-
-// fullCluster is 5,000 nodes of 8 GPUs with a pod on each GPU.
-func fullCluster() *capacity.Index {
-	x := newIndex()
-	for i := range 5000 {
-		name := fmt.Sprintf("n%04d", i)
-		x.SetNode(st.MakeNode().Name(name).Capacity(map[v1.ResourceName]string{gpu: "8", v1.ResourceCPU: "64",
-			v1.ResourceMemory: "512Gi", v1.ResourcePods: "110"}).Obj())
-		for k := range 8 {
-			pod := fmt.Sprintf("p%04d-%d", i, k)
-			x.SetPod(st.MakePod().Name(pod).UID(pod).Node(name).Req(map[v1.ResourceName]string{gpu: "1", v1.ResourceCPU: "4",
-				v1.ResourceMemory: "32Gi"}).Obj(), gang.ID{Namespace: "ns", Name: "g"})
-		}
-	}
-	return x
 }

@@ -7,6 +7,8 @@ import (
 
 	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/reservation"
 	"berth.dev/berth/pkg/retry"
 	"berth.dev/berth/pkg/waitlist"
 )
@@ -40,8 +42,8 @@ type loop struct {
 	list         *waitlist.List
 	queue        *retry.Queue
 	plans        *dryrun.Pending
-	reservations *reservations
-	promises     *promises
+	reservations *reservation.Reservations
+	promises     *reservation.Holds
 	effects      *executor
 	evictor      *evictor
 	activator    *activator
@@ -125,7 +127,7 @@ func (l *loop) turn(ctx context.Context, now time.Time) time.Duration {
 	l.effects.apply(ctx, append(effects, l.ledger.Expire(l.settings.backoff, now))...)
 	l.list.CountPriorities()
 	l.list.Capacity.Answer()
-	if id := l.reservations.look(ctx, now); id != (gang.ID{}) {
+	if id := l.reservations.Look(ctx, now); id != (gang.ID{}) {
 		l.queue.Retry(id, now)
 	}
 	l.describeExcluded(now)
@@ -178,8 +180,8 @@ func (l *loop) see(id gang.ID, known *waitlist.Gang, now time.Time) {
 	if known != nil {
 		l.list.Drop(known)
 		l.queue.Drop(id)
-		l.promises.forgetGang(id)
-		l.reservations.forget(id, exists && v.Started, now)
+		l.promises.ForgetGang(id)
+		l.reservations.Forget(id, exists && v.Started, now)
 	}
 	if !exists {
 		l.forgotten(id)
@@ -208,13 +210,13 @@ func (l *loop) spread(ctx context.Context, n *news, now time.Time) {
 		l.queue.Wait(g.ID, g.Key, now, now)
 	}
 	if eased || len(gained) > 0 {
-		l.promises.retry(wakeSome)
+		l.promises.Retry(reservation.WakeSome)
 		l.activator.stragglers(ctx)
 	}
 	anyway := !now.Before(l.due.anyway)
 	if anyway {
 		l.due.anyway = retry.NextLook(retry.LastMultiple(now, retryAnyway).Add(retryAnyway))
-		l.promises.retry(wakeAll)
+		l.promises.Retry(reservation.WakeAll)
 	}
 	if !eased && !anyway && len(n.happenings)+len(n.arrived) == 0 {
 		return
@@ -308,7 +310,7 @@ func (l *loop) invite(g *waitlist.Gang, now time.Time) (gang.Effects, bool) {
 // exclude returns why the gang cannot start by the account of free capacity, nil if it may. What runs on nodes that are reserved for it
 // makes way once it fits there.
 func (l *loop) exclude(g *waitlist.Gang) gang.Reason {
-	if l.reservations.readyFor(g.ID) && g.Misstated == nil {
+	if l.reservations.ReadyFor(g.ID) && g.Misstated == nil {
 		return nil
 	}
 	return l.list.Exclude(g)
@@ -319,7 +321,7 @@ func (l *loop) resume(n *news, now time.Time) []gang.Effects {
 	effects := make([]gang.Effects, 0, 1+len(n.found))
 	for _, r := range n.found {
 		if r.only != nil {
-			n.activations = append(n.activations, refOf(r.only))
+			n.activations = append(n.activations, gangview.RefOf(r.only))
 		} else if !l.plans.Pace.Recall(r.id, now) {
 			effects = append(effects, l.ledger.Resume(r.id, now))
 		}
@@ -329,11 +331,11 @@ func (l *loop) resume(n *news, now time.Time) []gang.Effects {
 
 // tidy ends what was kept for gangs that have started or do not wait any more.
 func (l *loop) tidy(now time.Time) {
-	l.promises.expire(now)
-	for _, id := range l.promises.gangs() {
+	l.promises.Expire(now)
+	for _, id := range l.promises.Gangs() {
 		v, known := l.ledger.View(id)
-		l.promises.drop(id, func(o promise) bool {
-			if o.kind == forReturn {
+		l.promises.Drop(id, func(o reservation.Hold) bool {
+			if o.Kind == reservation.ForReturn {
 				return !known || v.Minimum.Total == 0 || v.Met() || !v.Started && v.Count[gang.Bound]+v.Holding == 0
 			}
 			return !known || v.Started || !v.Quorum()

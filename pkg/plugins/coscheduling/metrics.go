@@ -7,6 +7,7 @@ import (
 	schedulermetrics "k8s.io/kubernetes/pkg/scheduler/metrics"
 
 	"berth.dev/berth/pkg/podgroup"
+	"berth.dev/berth/pkg/reservation"
 )
 
 // The metrics of the plugin, one set for a process as all its metrics are.
@@ -39,9 +40,6 @@ var (
 	gangsPreempted = metrics.NewCounter(&metrics.CounterOpts{
 		Name: "berth_gang_preempted_groups_total", StabilityLevel: metrics.ALPHA,
 		Help: "Gangs evicted whole."})
-	reservationAge = metrics.NewGauge(&metrics.GaugeOpts{
-		Name: "berth_gang_reservation_age_seconds", StabilityLevel: metrics.ALPHA,
-		Help: "How long capacity has been promised to the gang that has a reservation; 0 without one."})
 	registerOnce sync.Once
 )
 
@@ -50,7 +48,8 @@ func registerMetrics() {
 	registerOnce.Do(func() {
 		schedulermetrics.RegisterMetrics(podgroup.Metrics()...)
 		schedulermetrics.RegisterMetrics(gangWait, planDuration, planPauses, nodesExamined, plansInvalidated, evictionSearch, podsPreempted,
-			gangsPreempted, reservationAge)
+			gangsPreempted)
+		schedulermetrics.RegisterMetrics(reservation.Metrics()...)
 		// A counter that is absent until something happens looks like one that is not there.
 		for _, result := range []string{"feasible", "infeasible"} {
 			planDuration.WithLabelValues(result)

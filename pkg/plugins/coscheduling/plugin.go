@@ -96,7 +96,11 @@ func (p *Plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *f
 	if p.shared.members.has(pod) {
 		return nil, fwk.NewStatus(fwk.Unschedulable, "the node of a gang member depends on its siblings")
 	}
-	return []fwk.SignFragment{{Key: Name + ".Promises", Value: []any{corev1helpers.PodPriority(pod), p.shared.allowsBackfill(pod)}}}, nil
+	looked := []any{corev1helpers.PodPriority(pod), p.shared.allowsBackfill(pod)}
+	if p.shared.promises.Any() {
+		looked = append(looked, p.shared.promises.Forecasts.Signature(pod)...)
+	}
+	return []fwk.SignFragment{{Key: Name + ".Promises", Value: looked}}, nil
 }
 
 // EventsToRegister names what makes a rejected pod schedulable alone: that it is no member any more, or has no value

@@ -10,6 +10,7 @@ import (
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/reservation"
 )
 
 // podGroups finds the PodGroups of gangs.
@@ -49,7 +50,7 @@ func (p *memberPods) pod(r gang.Ref) *v1.Pod {
 }
 
 // remaining counts the pods that are still there.
-func (p *memberPods) remaining(pods []awaitedPod) int {
+func (p *memberPods) remaining(pods []reservation.AwaitedPod) int {
 	left := 0
 	for _, awaited := range pods {
 		if p.pod(awaited.Ref) != nil {
@@ -61,7 +62,7 @@ func (p *memberPods) remaining(pods []awaitedPod) int {
 
 // settled reports whether the pod has a node or is gone.
 func (p *memberPods) settled(pod *v1.Pod) bool {
-	now := p.pod(refOf(pod))
+	now := p.pod(gangview.RefOf(pod))
 	return now == nil || now.Spec.NodeName != ""
 }
 

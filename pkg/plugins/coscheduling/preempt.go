@@ -15,7 +15,10 @@ import (
 	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/eviction"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/profiles"
+	"berth.dev/berth/pkg/reservation"
 	"berth.dev/berth/pkg/waitlist"
 )
 
@@ -33,7 +36,7 @@ func (p *Plugin) preempt(ctx context.Context, id gang.ID, turn gang.Turn) (strin
 		return "the gang evicts no pods: the preemption policy of pod " + never + " is Never", nil
 	}
 	c.evictor.lookForFlight(r)
-	if !c.headroom.AnyLeaving() && !anyBelow && len(c.promises.to(id)) == 0 {
+	if !c.headroom.AnyLeaving() && !anyBelow && len(c.promises.To(id)) == 0 {
 		return "", nil
 	}
 	levels, err := c.planner.Topology(id, r.classes[0].pod)
@@ -57,15 +60,15 @@ func (p *Plugin) preempt(ctx context.Context, id gang.ID, turn gang.Turn) (strin
 	if found == nil || err != nil {
 		return why, err
 	}
-	kept := make([]promise, 0, len(plan.Assignments))
+	kept := make([]reservation.Hold, 0, len(plan.Assignments))
 	for _, placed := range plan.Assignments {
-		info, err := infoOf(plan.Pods[placed.UID])
+		info, err := reservation.InfoOf(plan.Pods[placed.UID])
 		if err != nil {
 			return "", err
 		}
-		kept = append(kept, promise{to: id, kind: afterEviction, priority: r.priority, node: placed.Node, member: placed.UID, info: info})
+		kept = append(kept, reservation.Hold{To: id, Kind: reservation.AfterEviction, Priority: r.priority, Node: placed.Node, Member: placed.UID, Info: info})
 	}
-	c.promises.keep(id, afterEviction, kept)
+	c.promises.Keep(id, reservation.AfterEviction, kept)
 	if len(found.victims) == 0 {
 		c.evictor.await(r, found)
 		return waitingFor(len(found.leaving)), nil
@@ -83,7 +86,7 @@ func (c *coordinator) addMembers(r *request, members []gang.Member) (never strin
 		if pod == nil {
 			return "", false
 		}
-		if never == "" && neverPreempts(pod) {
+		if never == "" && podview.NeverPreempts(pod) {
 			never = pod.Name
 		}
 		key := gang.Shortage{Class: m.Class + "/" + m.Role}
@@ -137,7 +140,7 @@ func (p *Plugin) preemptAlone(ctx context.Context, state fwk.CycleState, pod *v1
 	result, status := stock.PostFilter(ctx, state, pod, statuses)
 	switch {
 	case status.IsSuccess() && result != nil && result.NominatedNodeName != "":
-		p.shared.loop.activator.preempting.add(refOf(pod))
+		p.shared.loop.activator.preempting.add(gangview.RefOf(pod))
 		return nominate(result.NominatedNodeName, "evicting pods of lower priority on "+result.NominatedNodeName)
 	case status.IsSuccess() || status.Code() == fwk.Error:
 		return result, status
@@ -164,7 +167,7 @@ func nominate(node, why string) (*fwk.PostFilterResult, *fwk.Status) {
 // preemptGangs evicts pods among which there are whole gangs, and returns what it does and the node that this is for.
 func (p *Plugin) preemptGangs(ctx context.Context, pod *v1.Pod, statuses fwk.NodeToStatusReader) (outcome, node string, err error) {
 	c := p.shared
-	if neverPreempts(pod) {
+	if podview.NeverPreempts(pod) {
 		return "", "", nil
 	}
 	r := &request{name: podName(pod), only: pod, of: c.members.id(pod), statuses: statuses,
@@ -186,10 +189,6 @@ func (p *Plugin) preemptGangs(ctx context.Context, pod *v1.Pod, statuses fwk.Nod
 	node = plan.Assignments[0].Node
 	c.evictor.evict(ctx, p.framework, r, found, node)
 	return found.evicting() + " for room on " + node, node, nil
-}
-
-func neverPreempts(pod *v1.Pod) bool {
-	return pod.Spec.PreemptionPolicy != nil && *pod.Spec.PreemptionPolicy == v1.PreemptNever
 }
 
 // stockPreemption returns the scheduler's own preemption plugin of the profile, or nil if it has none.

@@ -11,6 +11,7 @@ import (
 
 	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/reasons"
 	"berth.dev/berth/pkg/waitlist"
@@ -36,7 +37,7 @@ func (p *Plugin) Reserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 	if !ok {
 		return fwk.NewStatus(fwk.Unschedulable, "the plan of the gang changed")
 	}
-	c.promises.take(c.members.id(pod), gang.UID(pod.UID), node)
+	c.promises.Take(c.members.id(pod), gang.UID(pod.UID), node)
 	return nil
 }
 
@@ -45,7 +46,7 @@ func (p *Plugin) Reserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 func (p *Plugin) refuseLate(pod *v1.Pod, name string) *fwk.Status {
 	c := p.shared
 	first := !c.members.has(pod) && c.loop.list.ComesBefore(pod)
-	if !c.promises.any() && c.settings.recovery == 0 && !first {
+	if !c.promises.Any() && c.settings.recovery == 0 && !first {
 		return nil
 	}
 	nodes := p.framework.SnapshotSharedLister().NodeInfos()
@@ -53,7 +54,7 @@ func (p *Plugin) refuseLate(pod *v1.Pod, name string) *fwk.Status {
 	if err != nil {
 		return nil
 	}
-	if to, refused := c.promises.refuse(pod, node, nodes); refused {
+	if to, refused := c.promises.Refuse(pod, node, nodes); refused {
 		return reasons.Status(fwk.Unschedulable, dryrun.PromisedTo(to))
 	}
 	to, lost := p.lossUnseen(pod, node)
@@ -61,7 +62,7 @@ func (p *Plugin) refuseLate(pod *v1.Pod, name string) *fwk.Status {
 		return nil
 	}
 	// Nothing else tells that it may be tried again if no gang takes the place after all.
-	time.AfterFunc(lossPause, func() { c.effects.activate(context.Background(), []gang.Ref{refOf(pod)}) })
+	time.AfterFunc(lossPause, func() { c.effects.activate(context.Background(), []gang.Ref{gangview.RefOf(pod)}) })
 	if lost {
 		return reasons.Status(fwk.Unschedulable, dryrun.PromisedTo(to))
 	}

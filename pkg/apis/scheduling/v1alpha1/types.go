@@ -58,6 +58,7 @@ const PodGroupMinimumRaised = "MinimumRaised"
 // +kubebuilder:printcolumn:name="MinMember",type=integer,JSONPath=`.spec.minMember`
 // +kubebuilder:printcolumn:name="Scheduled",type=integer,JSONPath=`.status.scheduled`
 // +kubebuilder:printcolumn:name="Running",type=integer,JSONPath=`.status.running`
+// +kubebuilder:printcolumn:name="Starts",type=string,JSONPath=`.status.estimatedStart.time`
 // +kubebuilder:printcolumn:name="Succeeded",type=integer,JSONPath=`.status.succeeded`,priority=1
 // +kubebuilder:printcolumn:name="Failed",type=integer,JSONPath=`.status.failed`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
@@ -126,11 +127,28 @@ type PodGroupStatus struct {
 	// +optional
 	// +listType=set
 	ReservedNodes []string `json:"reservedNodes,omitempty"`
+	// estimatedStart is when the group is expected to start, while it waits and enough is known of the run times of pods.
+	// +optional
+	EstimatedStart *PodGroupEstimatedStart `json:"estimatedStart,omitempty"`
 	// conditions are the latest observations of the group: Quorum, Scheduled, Degraded, Reserved.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// PodGroupEstimatedStart is when a group that waits is expected to start.
+type PodGroupEstimatedStart struct {
+	// time is the likely start.
+	Time metav1.Time `json:"time"`
+	// earliest and latest are an interval that holds the start four times in five.
+	Earliest metav1.Time `json:"earliest"`
+	Latest   metav1.Time `json:"latest"`
+	// place is that of the group among the groups that wait, 1 for the first.
+	Place int32 `json:"place"`
+	// waitsFor says which pods have to end last.
+	// +optional
+	WaitsFor string `json:"waitsFor,omitempty"`
 }
 
 // PodGroupRole counts the members of one role.

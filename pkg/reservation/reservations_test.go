@@ -1,4 +1,4 @@
-package coscheduling
+package reservation
 
 import (
 	"fmt"
@@ -8,19 +8,20 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/tools/cache"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/waitlist"
 )
 
-// reserving keeps what gangs may keep of the account.
-func reserving(h *capacity.Index) *reservations {
-	c := newCoordinator(settings{holders: reservationHolders{maxPercent: 100}}, &podGroups{store: cache.NewStore(cache.MetaNamespaceKeyFunc)})
-	c.loop.list.Capacity = h
-	return c.loop.reservations
+// reserving keeps what gangs may keep of the index.
+func reserving(x *capacity.Index) *Reservations {
+	list := waitlist.New()
+	list.Capacity, list.PodGroup = x, func(gang.ID) *schedulingv1alpha1.PodGroup { return nil }
+	return &Reservations{Holders: Holders{maxPercent: 100}, List: list, Turns: gang.NewReserveTurns(0),
+		Holds: &Holds{GangOf: func(*v1.Pod) gang.ID { return gang.ID{} }}}
 }
 
 // gangOfClasses waits with one member of each class, and as many shapes.
@@ -39,7 +40,7 @@ func gangOfClasses(h *capacity.Index, classes, shapes int) *waitlist.Gang {
 func TestReservationOfManyClasses(t *testing.T) {
 	t.Parallel()
 	const nodes = 1000
-	h := newIndex()
+	h := testIndex()
 	for i := range nodes {
 		h.SetNode(st.MakeNode().Name(fmt.Sprintf("n%04d", i)).Capacity(map[v1.ResourceName]string{v1.ResourceCPU: "2", v1.ResourcePods: "110"}).Obj())
 	}
@@ -73,7 +74,7 @@ func TestReservationOfManyClasses(t *testing.T) {
 func BenchmarkReservation(b *testing.B) {
 	for _, shapes := range []int{1, 20, 50} {
 		b.Run(fmt.Sprintf("shapes=%d", shapes), func(b *testing.B) {
-			h := fullCluster()
+			h := testCluster()
 			r := reserving(h)
 			g := gangOfClasses(h, 200, shapes)
 			b.ReportAllocs()
@@ -86,12 +87,12 @@ func BenchmarkReservation(b *testing.B) {
 	}
 }
 
-func TestOnlyTheGangWhoseTurnItIsHasAReservation(t *testing.T) {
+func TestMessagesAreNewsOnce(t *testing.T) {
 	t.Parallel()
 	a, b := gang.ID{Namespace: "n", Name: "a"}, gang.ID{Namespace: "n", Name: "b"}
-	var r reservedMessages
-	said := func(id gang.ID) string {
-		words, nodes := r.of(id)
+	var r messages
+	saidOf := func(id gang.ID) string {
+		words, nodes, _ := r.Of(id)
 		return strings.TrimSpace(words + " " + strings.Join(nodes, ","))
 	}
 	for _, step := range []struct {
@@ -102,11 +103,12 @@ func TestOnlyTheGangWhoseTurnItIsHasAReservation(t *testing.T) {
 		saysA, saysB string
 	}{
 		{a, "", nil, false, "", ""}, {a, "one", []string{"x"}, true, "one x", ""}, {a, "one", []string{"x"}, false, "one x", ""},
-		{a, "one", []string{"y"}, true, "one y", ""}, {b, "", nil, false, "one y", ""}, {b, "two", []string{"x", "y"}, true, "", "two x,y"},
+		{a, "one", []string{"y"}, true, "one y", ""}, {b, "", nil, false, "one y", ""}, {a, "", nil, true, "", ""},
+		{b, "two", []string{"x", "y"}, true, "", "two x,y"},
 		{a, "", nil, false, "", "two x,y"}, {b, "", nil, true, "", ""}, {b, "", nil, false, "", ""},
 	} {
-		if news := r.set(step.id, step.words, step.nodes); news != step.news || said(a) != step.saysA || said(b) != step.saysB {
-			t.Errorf("%s %q on %v: news %v, said of a %q and of b %q", step.id, step.words, step.nodes, news, said(a), said(b))
+		if news := r.set(step.id, said{message: step.words, nodes: step.nodes}); news != step.news || saidOf(a) != step.saysA || saidOf(b) != step.saysB {
+			t.Errorf("%s %q on %v: news %v, said of a %q and of b %q", step.id, step.words, step.nodes, news, saidOf(a), saidOf(b))
 		}
 	}
 }

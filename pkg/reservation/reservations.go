@@ -1,4 +1,4 @@
-package coscheduling
+package reservation
 
 import (
 	"context"
@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -19,6 +18,7 @@ import (
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/plural"
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/retry"
 	"berth.dev/berth/pkg/waitlist"
 )
@@ -31,44 +31,51 @@ const (
 	reserveRooms = 250_000
 )
 
-// reservations gives gangs that have waited long a turn each: what they need is promised to them on nodes that are the
+// Reservations gives gangs that have waited long a turn each: what they need is kept to them on nodes that are the
 // nearest to being free, so that smaller work cannot take it again and again. Whose turn it is and what to keep is
 // decided in pkg/gang.
-type reservations struct {
-	settings settings
-	ledger   *gang.Ledger
-	list     *waitlist.List
-	promises *promises
-	leader   *informers.Leader
-	// changed is told that the status of the gang changes.
-	changed func(gang.ID)
+type Reservations struct {
+	// Holders says for whose gangs something is kept, after how long a gang has to have waited for that.
+	Holders Holders
+	After   time.Duration
+	Ledger  *gang.Ledger
+	List    *waitlist.List
+	Holds   *Holds
+	Leader  *informers.Leader
+	// Changed is told that the status of the gang changes.
+	Changed func(gang.ID)
 
-	turns *gang.ReserveTurns
+	Turns *gang.ReserveTurns
 	// watch finds nodes on which no pod ends while they are kept.
 	watch gang.ReserveWatch
 	// backfills holds, for one look, which pods between two priorities may backfill.
 	backfills map[[2]int32]map[apitypes.UID]bool
 	// lookAt is when to look next at what to keep.
 	lookAt time.Time
-	// messages say what is kept for whom, for the status of its PodGroup.
-	messages reservedMessages
+	// Messages say what is kept for whom, for the status of its PodGroup.
+	Messages messages
+	// schedule is that by time.
+	schedule schedule
 	// ready is set if the gang whose turn it is fits on what is kept, once the pods have left that make way for it.
 	ready bool
 }
 
-// look brings what is promised to the gang whose turn it is in line with the cluster, and gives the next turn to the first gang that
+// Look brings what is kept to the gang whose turn it is in line with the cluster, and gives the next turn to the first gang that
 // has waited long enough and would fit if the cluster was empty. It returns the gang that has become ready to start, if one has.
-func (r *reservations) look(ctx context.Context, now time.Time) (ready gang.ID) {
-	if r.settings.holders.maxPercent == 0 || now.Before(r.lookAt) {
+func (r *Reservations) Look(ctx context.Context, now time.Time) (ready gang.ID) {
+	if r.Holders.maxPercent == 0 || now.Before(r.lookAt) {
 		return ready
 	}
 	first := r.lookAt.IsZero()
 	r.lookAt, r.backfills = retry.NextLook(now), nil
-	if id, since := r.turns.Current(); id != (gang.ID{}) {
+	if id, keeps := r.lookByTime(ctx, first, now); keeps {
+		return id
+	}
+	if id, since := r.Turns.Current(); id != (gang.ID{}) {
 		wasReady := r.ready
 		if r.renew(ctx, id, now) {
-			if r.leader.Leading() { // a standby that has taken it up at its start does not follow it
-				reservationAge.Set(now.Sub(since).Seconds())
+			if r.Leader.Leading() { // a standby that has taken it up at its start does not follow it
+				age.Set(now.Sub(since).Seconds())
 			}
 			if r.ready && !wasReady {
 				return id
@@ -77,7 +84,7 @@ func (r *reservations) look(ctx context.Context, now time.Time) (ready gang.ID) 
 		}
 		r.unreserve(id)
 	}
-	reservationAge.Set(0)
+	age.Set(0)
 	left := reserveRooms
 	for _, g := range r.chosen(r.waiting(first, now)) {
 		cost := r.cost(g)
@@ -87,12 +94,12 @@ func (r *reservations) look(ctx context.Context, now time.Time) (ready gang.ID) 
 		}
 		left -= min(cost, left)
 		kept, ok := r.begin(g, first, now)
-		if !ok || !r.promise(g, kept) {
-			r.turns.Skip(g.ID, now)
+		if !ok || !r.hold(g, kept) {
+			r.Turns.Skip(g.ID, now)
 			continue
 		}
-		r.turns.Begin(g.ID, kept.Pods, now)
-		r.promises.harmed.Store(false)
+		r.Turns.Begin(g.ID, kept.Pods, now)
+		r.Holds.blockedOtherNamespace.Store(false)
 		r.tell(g.ID, kept)
 		klog.FromContext(ctx).V(2).Info("Reserving nodes for a gang", "gang", g.ID, "nodes", len(kept.Places), "podsToEnd", kept.Pods)
 		return ready
@@ -100,39 +107,40 @@ func (r *reservations) look(ctx context.Context, now time.Time) (ready gang.ID) 
 	return ready
 }
 
-// readyFor reports whether the gang has the turn and fits on what is kept for it, once the pods have left that make way for it.
-func (r *reservations) readyFor(id gang.ID) bool {
-	current, _ := r.turns.Current()
-	return r.ready && current == id
+// ReadyFor reports whether the gang has the turn and fits on what is kept for it, once the pods have left that make way for it.
+func (r *Reservations) ReadyFor(id gang.ID) bool {
+	current, _ := r.Turns.Current()
+	return r.ready && current == id || r.schedule.readyFor(id)
 }
 
 // waiting returns the gangs that may have the next turn.
-func (r *reservations) waiting(first bool, now time.Time) []*waitlist.Gang {
+func (r *Reservations) waiting(first bool, now time.Time) []*waitlist.Gang {
 	var next []*waitlist.Gang
-	for id, g := range r.list.ByID {
-		patient := !g.Fresh && now.Sub(g.Since) >= r.settings.patience
-		if (patient || first && r.keptBefore(id) != nil) && r.turns.MayBegin(id, now) &&
-			r.settings.holders.percent(id.Namespace, g.Key.Priority) > 0 {
+	for id, g := range r.List.ByID {
+		patient := !g.Fresh && now.Sub(g.Since) >= r.After
+		if (patient || first && r.keptBefore(id) != nil) && r.Turns.MayBegin(id, now) &&
+			r.Holders.percent(id.Namespace, g.Key.Priority) > 0 {
 			next = append(next, g)
 		}
 	}
 	return next
 }
 
-// forget ends the turn of a gang that does not wait any more, if it has it.
-func (r *reservations) forget(id gang.ID, started bool, now time.Time) {
-	if current, _ := r.turns.Current(); current == id {
-		if r.promises.harmed.Swap(false) {
-			r.turns.Harm()
+// Forget ends the turn of a gang that does not wait any more, if it has it.
+func (r *Reservations) Forget(id gang.ID, started bool, now time.Time) {
+	if current, _ := r.Turns.Current(); current == id {
+		if r.Holds.blockedOtherNamespace.Swap(false) {
+			r.Turns.Harm()
 		}
 		r.unreserve(id)
 	}
-	r.turns.Forget(id, started, now)
+	r.forgetByTime(id, started, now)
+	r.Turns.Forget(id, started, now)
 }
 
 // keptBefore returns the nodes that a scheduler before this one kept for the gang to its end, nil if it kept none.
-func (r *reservations) keptBefore(id gang.ID) map[string]bool {
-	pg := r.list.PodGroup(id)
+func (r *Reservations) keptBefore(id gang.ID) map[string]bool {
+	pg := r.List.PodGroup(id)
 	if pg == nil || !meta.IsStatusConditionTrue(pg.Status.Conditions, schedulingv1alpha1.PodGroupReserved) {
 		return nil
 	}
@@ -144,7 +152,7 @@ func (r *reservations) keptBefore(id gang.ID) map[string]bool {
 }
 
 // begin returns what to keep for a gang whose turn begins. What was kept for it before this scheduler has started stays.
-func (r *reservations) begin(g *waitlist.Gang, first bool, now time.Time) (gang.Reservation, bool) {
+func (r *Reservations) begin(g *waitlist.Gang, first bool, now time.Time) (gang.Reservation, bool) {
 	if before := r.keptBefore(g.ID); first && len(before) > 0 {
 		if kept, ok := r.nearestAmong(g, before, now); ok {
 			return kept, true
@@ -155,13 +163,13 @@ func (r *reservations) begin(g *waitlist.Gang, first bool, now time.Time) (gang.
 
 // chosen returns for which of the gangs to look now. Gangs for which nothing can be kept rest for a minute; if there are very many,
 // those behind them would never be looked at if the order of the queue alone counted.
-func (r *reservations) chosen(next []*waitlist.Gang) []*waitlist.Gang {
+func (r *Reservations) chosen(next []*waitlist.Gang) []*waitlist.Gang {
 	slices.SortFunc(next, waitlist.FirstByKey)
 	if len(next) <= reservePlans {
 		return next
 	}
 	since := func(g *waitlist.Gang) time.Time {
-		if rested := r.turns.Rested(g.ID); rested.After(g.Since) {
+		if rested := r.Turns.Rested(g.ID); rested.After(g.Since) {
 			return rested
 		}
 		return g.Since
@@ -172,26 +180,26 @@ func (r *reservations) chosen(next []*waitlist.Gang) []*waitlist.Gang {
 }
 
 // renew looks again at what to keep for the gang and reports whether its turn goes on.
-func (r *reservations) renew(ctx context.Context, id gang.ID, now time.Time) bool {
-	g, waits := r.list.ByID[id]
+func (r *Reservations) renew(ctx context.Context, id gang.ID, now time.Time) bool {
+	g, waits := r.List.ByID[id]
 	if !waits {
-		r.turns.End(id, now)
+		r.Turns.End(id, now)
 		return false
 	}
-	if r.promises.harmed.Swap(false) {
-		r.turns.Harm()
+	if r.Holds.blockedOtherNamespace.Swap(false) {
+		r.Turns.Harm()
 	}
-	if _, blocked := r.ledger.Waiting(id); !blocked {
+	if _, blocked := r.Ledger.Waiting(id); !blocked {
 		// It is being tried.
 		return true
 	}
 	kept, ok := r.nearest(g, now)
-	if !ok || !r.promise(g, kept) {
-		r.turns.Skip(id, now)
-		r.turns.End(id, now)
+	if !ok || !r.hold(g, kept) {
+		r.Turns.Skip(id, now)
+		r.Turns.End(id, now)
 		return false
 	}
-	if !r.turns.Continue(kept.Pods, now) {
+	if !r.Turns.Continue(kept.Pods, now) {
 		klog.FromContext(ctx).V(2).Info("Ended the reservation of a gang without progress", "gang", id, "podsToEnd", kept.Pods)
 		return false
 	}
@@ -200,17 +208,17 @@ func (r *reservations) renew(ctx context.Context, id gang.ID, now time.Time) boo
 	return true
 }
 
-// unreserve ends what is promised to the gang for its turn.
-func (r *reservations) unreserve(id gang.ID) {
+// unreserve ends what is kept to the gang for its turn.
+func (r *Reservations) unreserve(id gang.ID) {
 	r.ready = false
-	if r.messages.set(id, "", nil) {
-		r.changed(id)
+	if r.Messages.set(id, said{}) {
+		r.Changed(id)
 	}
-	r.promises.drop(id, func(o promise) bool { return o.kind == forTurn })
+	r.Holds.Drop(id, func(o Hold) bool { return o.Kind == forTurn })
 }
 
 // tell has the status of the gang's PodGroup say what is kept for it, and what that lacks.
-func (r *reservations) tell(id gang.ID, kept gang.Reservation) {
+func (r *Reservations) tell(id gang.ID, kept gang.Reservation) {
 	nodes := map[string]bool{}
 	for _, place := range kept.Places {
 		nodes[place.Node] = true
@@ -219,83 +227,51 @@ func (r *reservations) tell(id gang.ID, kept gang.Reservation) {
 	if !kept.Ready {
 		message = fmt.Sprintf("%s reserved, on which at least %s %s to end first", plural.Of(len(nodes), "node"), plural.Of(kept.Pods, "pod"), plural.Choose(kept.Pods, "has", "have"))
 	}
-	if r.messages.set(id, message, slices.Sorted(maps.Keys(nodes))) {
-		r.changed(id)
+	if r.Messages.set(id, said{message: message, nodes: slices.Sorted(maps.Keys(nodes))}) {
+		r.Changed(id)
 	}
 }
 
-// reservedMessages are about the gang whose turn it is. The loop sets them, and the writer of statuses reads them.
-type reservedMessages struct {
-	mu      sync.Mutex
-	id      gang.ID
-	message string
-	nodes   []string
-}
-
-// set reports whether that is news. An empty message ends what was said of the gang.
-func (m *reservedMessages) set(id gang.ID, message string, nodes []string) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if message == "" && m.id != id || m.id == id && m.message == message && slices.Equal(m.nodes, nodes) {
-		return false
-	}
-	m.id, m.message, m.nodes = id, message, nodes
-	if message == "" {
-		m.id = gang.ID{}
-	}
-	return true
-}
-
-// of returns what is said of the gang, and its nodes by name; nothing if it is not its turn.
-func (m *reservedMessages) of(id gang.ID) (message string, nodes []string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.id != id {
-		return "", nil
-	}
-	return m.message, m.nodes
-}
-
-// promise makes what is promised to the gang for its turn that of the reservation.
-func (r *reservations) promise(g *waitlist.Gang, reserved gang.Reservation) bool {
-	var kept []promise
+// hold makes what is kept to the gang for its turn that of the reservation.
+func (r *Reservations) hold(g *waitlist.Gang, reserved gang.Reservation) bool {
+	var kept []Hold
 	for _, place := range reserved.Places {
-		info, err := infoOf(g.Pods[place.Class])
+		info, err := InfoOf(g.Pods[place.Class])
 		if err != nil {
 			return false
 		}
 		for range place.Count {
-			kept = append(kept, promise{to: g.ID, kind: forTurn, priority: g.Key.Priority, node: place.Node, info: info})
+			kept = append(kept, Hold{To: g.ID, Kind: forTurn, Priority: g.Key.Priority, Node: place.Node, Info: info})
 		}
 	}
-	r.promises.keep(g.ID, forTurn, kept)
+	r.Holds.Keep(g.ID, forTurn, kept)
 	return true
 }
 
 // cost returns how many rooms it takes to find out what to keep for the gang.
-func (r *reservations) cost(g *waitlist.Gang) int {
+func (r *Reservations) cost(g *waitlist.Gang) int {
 	shapes := map[capacity.ShapeKey]bool{}
 	for _, need := range g.Shapes {
 		shapes[need.Shape] = true
 	}
-	return len(shapes) * r.list.Capacity.Size()
+	return len(shapes) * r.List.Capacity.Size()
 }
 
 // nearest returns what to keep for the gang. Pods that the gang may evict count as gone.
-func (r *reservations) nearest(g *waitlist.Gang, now time.Time) (gang.Reservation, bool) {
+func (r *Reservations) nearest(g *waitlist.Gang, now time.Time) (gang.Reservation, bool) {
 	return r.nearestAmong(g, nil, now)
 }
 
 // nearestAmong returns what to keep for the gang on some nodes, of all if it is not said which.
-func (r *reservations) nearestAmong(g *waitlist.Gang, some map[string]bool, now time.Time) (gang.Reservation, bool) {
-	emptied := r.list.Capacity.CordonedFor(g.ID)
-	if slices.Contains(g.Pods, nil) || r.cost(g) > reserveRooms || len(emptied) == 0 && !r.list.MayFit(g, true) {
+func (r *Reservations) nearestAmong(g *waitlist.Gang, some map[string]bool, now time.Time) (gang.Reservation, bool) {
+	emptied := r.List.Capacity.CordonedFor(g.ID)
+	if slices.Contains(g.Pods, nil) || r.cost(g) > reserveRooms || len(emptied) == 0 && !r.List.MayFit(g, true) {
 		return gang.Reservation{}, false
 	}
-	p := &gang.ReserveProblem{Need: g.Need, MaxNodes: r.list.Capacity.Size() * r.settings.holders.percent(g.ID.Namespace, g.Key.Priority) / 100}
+	p := &gang.ReserveProblem{Need: g.Need, MaxNodes: r.List.Capacity.Size() * r.Holders.percent(g.ID.Namespace, g.Key.Priority) / 100}
 	held := map[string]bool{}
-	for _, o := range r.promises.to(g.ID) {
-		held[o.node] = true
+	for _, o := range r.Holds.To(g.ID) {
+		held[o.Node] = true
 	}
 	// Members with volumes of their own are a class each. What fits where is the same for all that ask for the same.
 	var shapes []capacity.ShapeKey
@@ -308,14 +284,10 @@ func (r *reservations) nearestAmong(g *waitlist.Gang, some map[string]bool, now 
 		}
 		p.Classes = append(p.Classes, gang.ReserveClass{Role: c.Role, Count: c.Count, Shape: at[shape]})
 	}
-	preempts := !slices.ContainsFunc(g.Pods, neverPreempts)
-	least := int32(math.MinInt32)
-	if preempts {
-		least = g.Key.Priority
-	}
+	preempts, least := r.evicts(g)
 	// Who may backfill is found out first: the account must not be locked for so long.
 	backfills := r.backfilling(least, g.Key.Priority)
-	p.Nodes = r.list.Capacity.Rooms(shapes, g.Required, emptied, func(pod *v1.Pod, priority int32) bool {
+	p.Nodes = r.List.Capacity.Rooms(shapes, g.Required, emptied, func(pod *v1.Pod, priority int32) bool {
 		return (preempts && priority < g.Key.Priority) || backfills[pod.UID]
 	})
 	if len(emptied) > 0 {
@@ -334,7 +306,7 @@ func (r *reservations) nearestAmong(g *waitlist.Gang, some map[string]bool, now 
 			}
 		}
 	}
-	if id, _ := r.turns.Current(); id == g.ID {
+	if id, _ := r.Turns.Current(); id == g.ID {
 		r.watch.Look(p.Nodes, now)
 	} else {
 		r.watch.Mark(p.Nodes)
@@ -342,16 +314,24 @@ func (r *reservations) nearestAmong(g *waitlist.Gang, some map[string]bool, now 
 	return gang.Reserve(p)
 }
 
+// evicts reports whether the gang may evict pods of lower priority, and from which priority on pods that backfill make way.
+func (r *Reservations) evicts(g *waitlist.Gang) (preempts bool, least int32) {
+	if slices.ContainsFunc(g.Pods, podview.NeverPreempts) {
+		return false, math.MinInt32
+	}
+	return true, g.Key.Priority
+}
+
 // backfilling returns the bound pods of these priorities and those between them that may backfill.
-func (r *reservations) backfilling(least, most int32) map[apitypes.UID]bool {
+func (r *Reservations) backfilling(least, most int32) map[apitypes.UID]bool {
 	key := [2]int32{least, most}
 	found, known := r.backfills[key]
 	if known {
 		return found
 	}
 	found = map[apitypes.UID]bool{}
-	for _, pod := range r.list.Capacity.PodsBetween(least, most) {
-		if r.promises.allowsBackfill(pod) {
+	for _, pod := range r.List.Capacity.PodsBetween(least, most) {
+		if r.Holds.AllowsBackfill(pod) {
 			found[pod.UID] = true
 		}
 	}

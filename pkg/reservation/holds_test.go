@@ -1,4 +1,4 @@
-package coscheduling
+package reservation
 
 import (
 	"fmt"
@@ -31,7 +31,7 @@ func (n nodesNamed) Get(name string) (fwk.NodeInfo, error) {
 	return nil, fmt.Errorf("there is no node %s", name)
 }
 
-func TestWhatIsPromisedIsKept(t *testing.T) {
+func TestWhatIsKept(t *testing.T) {
 	t.Parallel()
 	pod := func(name, cpu string, priority int32) *v1.Pod {
 		return &v1.Pod{
@@ -44,12 +44,12 @@ func TestWhatIsPromisedIsKept(t *testing.T) {
 		p.Annotations = map[string]string{wellknown.BackfillKey: "allow"}
 		return p
 	}
-	held := []awaitedPod{{Ref: gang.Ref{UID: "held", Namespace: "default", Name: "held"}, node: "other"}}
+	held := []AwaitedPod{{Ref: gang.Ref{UID: "held", Namespace: "default", Name: "held"}, node: "other"}}
 	for name, test := range map[string]struct {
-		// there are pods on the node, which has 8 CPUs; 4 of them are promised to a gang of priority 10.
-		there   []*v1.Pod
-		promise promise
-		pod     *v1.Pod
+		// there are pods on the node, which has 8 CPUs, of which 4 are kept for a gang of priority 10.
+		there []*v1.Pod
+		hold  Hold
+		pod   *v1.Pod
 		// gone is set if the pod that something holds on the other node has gone.
 		gone    bool
 		refused bool
@@ -57,14 +57,14 @@ func TestWhatIsPromisedIsKept(t *testing.T) {
 		"a pod that fits besides":                               {pod: pod("p", "4", 0)},
 		"a pod that does not fit besides":                       {pod: pod("p", "5", 10), refused: true},
 		"a more important pod":                                  {pod: pod("p", "5", 11)},
-		"a pod that may backfill a reservation":                 {promise: promise{kind: forTurn}, pod: backfill(pod("p", "5", 0))},
+		"a pod that may backfill a reservation":                 {hold: Hold{Kind: forTurn}, pod: backfill(pod("p", "5", 0))},
 		"a pod that may backfill what others made way for":      {pod: backfill(pod("p", "5", 0)), refused: true},
-		"a pod beside one that backfills a reservation":         {promise: promise{kind: forTurn}, there: []*v1.Pod{backfill(pod("b", "2", 10))}, pod: pod("p", "4", 0)},
-		"too large a pod beside one that does":                  {promise: promise{kind: forTurn}, there: []*v1.Pod{backfill(pod("b", "2", 10))}, pod: pod("p", "5", 0), refused: true},
-		"a pod beside one that does and will not make way":      {promise: promise{kind: forTurn}, there: []*v1.Pod{backfill(pod("b", "2", 11))}, pod: pod("p", "4", 0), refused: true},
+		"a pod beside one that backfills a reservation":         {hold: Hold{Kind: forTurn}, there: []*v1.Pod{backfill(pod("b", "2", 10))}, pod: pod("p", "4", 0)},
+		"too large a pod beside one that does":                  {hold: Hold{Kind: forTurn}, there: []*v1.Pod{backfill(pod("b", "2", 10))}, pod: pod("p", "5", 0), refused: true},
+		"a pod beside one that does and will not make way":      {hold: Hold{Kind: forTurn}, there: []*v1.Pod{backfill(pod("b", "2", 11))}, pod: pod("p", "4", 0), refused: true},
 		"a pod beside one that uses what others made way for":   {there: []*v1.Pod{backfill(pod("b", "2", 10))}, pod: pod("p", "4", 0), refused: true},
-		"room that is no use before a pod that is held ends":    {promise: promise{after: held}, pod: pod("p", "5", 0)},
-		"room that is of use, as the pod that was held is gone": {promise: promise{after: held}, pod: pod("p", "5", 0), gone: true, refused: true},
+		"room that is no use before a pod that is held ends":    {hold: Hold{after: held}, pod: pod("p", "5", 0)},
+		"room that is of use, as the pod that was held is gone": {hold: Hold{after: held}, pod: pod("p", "5", 0), gone: true, refused: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -76,16 +76,16 @@ func TestWhatIsPromisedIsKept(t *testing.T) {
 				other = framework.NewNodeInfo(pod("held", "1", 0))
 			}
 			nodes := nodesNamed{nodes: map[string]fwk.NodeInfo{"node": node, "other": other}}
-			info, err := infoOf(pod("m", "4", 10))
+			info, err := InfoOf(pod("m", "4", 10))
 			if err != nil {
 				t.Fatal(err)
 			}
-			p := &promises{filters: allFilters, allowsBackfill: func(pod *v1.Pod) bool { return gangview.MayBackfill(nil, pod) }}
-			kept := test.promise
-			kept.to, kept.priority, kept.node, kept.info = gang.ID{Namespace: "default", Name: "g"}, 10, "node", info
-			p.add(kept)
-			to, refused := p.refuse(test.pod, node, nodes)
-			if refused != test.refused || refused && to != kept.to {
+			p := &Holds{GangOf: noGang, Filters: testFilters, AllowsBackfill: func(pod *v1.Pod) bool { return gangview.MayBackfill(nil, pod) }}
+			kept := test.hold
+			kept.To, kept.Priority, kept.Node, kept.Info = gang.ID{Namespace: "default", Name: "g"}, 10, "node", info
+			p.Add(kept)
+			to, refused := p.Refuse(test.pod, node, nodes)
+			if refused != test.refused || refused && to != kept.To {
 				t.Errorf("refused %t for %v, want %t", refused, to, test.refused)
 			}
 			if len(node.GetPods()) != len(test.there) {
@@ -95,38 +95,38 @@ func TestWhatIsPromisedIsKept(t *testing.T) {
 	}
 }
 
-func TestWhatIsPostponedIsNotPromisedToOthersYet(t *testing.T) {
+func TestWhatIsPostponedIsNotKeptFromOthersYet(t *testing.T) {
 	t.Parallel()
-	p := &promises{}
+	p := &Holds{}
 	id, rival := gang.ID{Namespace: "default", Name: "g"}, gang.ID{Namespace: "default", Name: "rival"}
-	p.add(promise{to: id, kind: afterEviction, node: "n"})
-	p.add(promise{to: id, kind: forReturn, node: "n"})
-	p.postpone(id, []awaitedPod{{node: "n"}})
-	left := p.toOthers(rival, 0)
-	if len(left) != 1 || left[0].kind != forReturn {
-		t.Errorf("promised to others: %+v, want what a lost member held", left)
+	p.Add(Hold{To: id, Kind: AfterEviction, Node: "n"})
+	p.Add(Hold{To: id, Kind: ForReturn, Node: "n"})
+	p.Postpone(id, []AwaitedPod{{node: "n"}})
+	left := p.ToOthers(rival, 0)
+	if len(left) != 1 || left[0].Kind != ForReturn {
+		t.Errorf("kept from others: %+v, want what a lost member held", left)
 	}
 }
 
-func TestPromisesAreComparedAsTheProfileCompares(t *testing.T) {
+func TestHoldsAreComparedAsTheProfileCompares(t *testing.T) {
 	t.Parallel()
 	const rdma = "example.com/rdma"
 	pod := st.MakePod().Name("p").UID("p").Req(map[v1.ResourceName]string{v1.ResourceCPU: "1", rdma: "1"}).Obj()
-	member, err := infoOf(st.MakePod().Name("m").UID("m").Req(map[v1.ResourceName]string{v1.ResourceCPU: "1"}).Obj())
+	member, err := InfoOf(st.MakePod().Name("m").UID("m").Req(map[v1.ResourceName]string{v1.ResourceCPU: "1"}).Obj())
 	if err != nil {
 		t.Fatal(err)
 	}
 	node := framework.NewNodeInfo()
 	node.SetNode(st.MakeNode().Name("n").Capacity(map[v1.ResourceName]string{v1.ResourceCPU: "16", v1.ResourcePods: "110"}).Obj())
-	p := &promises{allowsBackfill: func(pod *v1.Pod) bool { return gangview.MayBackfill(nil, pod) }}
-	p.keep(gang.ID{Name: "g"}, forTurn, []promise{{to: gang.ID{Name: "g"}, kind: forTurn, node: "n", info: member}})
+	p := &Holds{GangOf: noGang, AllowsBackfill: func(pod *v1.Pod) bool { return gangview.MayBackfill(nil, pod) }}
+	p.Keep(gang.ID{Name: "g"}, forTurn, []Hold{{To: gang.ID{Name: "g"}, Kind: forTurn, Node: "n", Info: member}})
 	for _, ignored := range []bool{false, true} {
 		traits := *profiles.AllTraits
 		if ignored {
 			traits.HasRoom = func(*v1.Pod, fwk.NodeInfo) bool { return true }
 		}
-		p.filters = func(*v1.Pod) *profiles.Traits { return &traits }
-		if _, refused := p.refuse(pod, node, nodesNamed{}); refused == ignored {
+		p.Filters = func(*v1.Pod) *profiles.Traits { return &traits }
+		if _, refused := p.Refuse(pod, node, nodesNamed{}); refused == ignored {
 			t.Errorf("refused: %v where the resource is ignored: %v", refused, ignored)
 		}
 	}

@@ -1,4 +1,4 @@
-package coscheduling
+package reservation
 
 import (
 	"testing"
@@ -38,7 +38,7 @@ func TestWhoMayHoldAReservation(t *testing.T) {
 			t.Parallel()
 			args := config.CoschedulingArgs{Reservation: &tc.reservation}
 			config.SetDefaultsCoschedulingArgs(&args)
-			holders := reservationHoldersFrom(args.Reservation)
+			holders := HoldersFrom(args.Reservation)
 			if got := holders.percent(tc.namespace, tc.priority); got != tc.want {
 				t.Errorf("%d percent of the nodes, want %d", got, tc.want)
 			}

@@ -1,0 +1,100 @@
+package reservation
+
+import (
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/runtimes"
+	"berth.dev/berth/pkg/starttime"
+	"berth.dev/berth/pkg/wellknown"
+)
+
+// A gang of four CPUs is to start in an hour on a node of four.
+func TestWhoMayUseWhatIsKeptByTime(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	gangOf := func(pod *v1.Pod) gang.ID { return gang.ID{Namespace: "ns", Name: pod.Labels["gang"]} }
+	pod := func(name, runs string) *v1.Pod {
+		p := st.MakePod().Namespace("ns").Name(name).UID(name).Req(map[v1.ResourceName]string{v1.ResourceCPU: "4"}).Obj()
+		p.CreationTimestamp.Time, p.Spec.RestartPolicy = now, v1.RestartPolicyNever
+		p.Labels = map[string]string{"gang": name}
+		if runs != "" {
+			p.Annotations = map[string]string{wellknown.RunTimeKey: runs}
+		}
+		return p
+	}
+	service := pod("service", "")
+	service.Spec.RestartPolicy = v1.RestartPolicyAlways
+	for name, test := range map[string]struct {
+		pod     *v1.Pod
+		refused bool
+	}{
+		"a pod that is gone by then":           {pod: pod("short", "30m")},
+		"a pod that is not":                    {pod: pod("long", "3h"), refused: true},
+		"a service":                            {pod: service, refused: true},
+		"a gang that comes before on the node": {pod: pod("earlier", "3h")},
+		"a gang that does not come before":     {pod: pod("elsewhere", "3h"), refused: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			member, err := InfoOf(pod("m", ""))
+			if err != nil {
+				t.Fatal(err)
+			}
+			f := NewForecasts()
+			f.GPUs, f.Group = func(*v1.Pod) int { return 0 }, func(*v1.Pod) *schedulingv1alpha1.PodGroup { return nil }
+			p := &Holds{GangOf: gangOf, AllowsBackfill: func(*v1.Pod) bool { return false }, Filters: testFilters, Forecasts: f,
+				Entry: starttime.Defaults()}
+			to := gang.ID{Namespace: "ns", Name: "g"}
+			start := &starttime.Reservation{At: now, Start: runtimes.Certain(time.Hour), Until: now.Add(time.Hour)}
+			p.Keep(to, forTurn, []Hold{{To: to, Kind: forTurn, Node: "n", Info: member, start: start,
+				behind: map[gang.ID]bool{{Namespace: "ns", Name: "earlier"}: true}}})
+			node := framework.NewNodeInfo()
+			node.SetNode(st.MakeNode().Name("n").Capacity(map[v1.ResourceName]string{v1.ResourceCPU: "4", v1.ResourcePods: "110"}).Obj())
+			if _, refused := p.Refuse(test.pod, node, nodesNamed{nodes: map[string]fwk.NodeInfo{"n": node}}); refused != test.refused {
+				t.Errorf("refused: %v, want %v", refused, test.refused)
+			}
+		})
+	}
+}
+
+func TestForecastsLearnFromPodsThatEndOnTheirOwn(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	f := NewForecasts()
+	f.GPUs, f.Group = func(*v1.Pod) int { return 1 }, func(*v1.Pod) *schedulingv1alpha1.PodGroup { return nil }
+	lose := func(change func(*v1.Pod)) {
+		p := st.MakePod().Namespace("ns").Name("p").UID("p").Node("n").Obj()
+		p.Spec.RestartPolicy = v1.RestartPolicyNever
+		p.Status.Conditions = []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionTrue}}
+		p.Status.Conditions[0].LastTransitionTime.Time = now.Add(-time.Hour)
+		change(p)
+		f.Lose(p, now)
+	}
+	for range 100 {
+		lose(func(p *v1.Pod) { p.DeletionTimestamp = &p.Status.Conditions[0].LastTransitionTime })
+		lose(func(p *v1.Pod) {
+			p.Status.Conditions = append(p.Status.Conditions, v1.PodCondition{Type: v1.DisruptionTarget, Status: v1.ConditionTrue})
+		})
+		lose(func(p *v1.Pod) { p.Spec.NodeName = "" })
+	}
+	if f.Informed() {
+		t.Error("pods that were deleted or evicted, or never ran, count as ended")
+	}
+	for range 100 {
+		lose(func(*v1.Pod) {})
+	}
+	next := st.MakePod().Namespace("ns").Name("next").UID("next").Obj()
+	next.Spec.RestartPolicy = v1.RestartPolicyNever
+	left := f.Left(next, now)
+	if middle := left.At(0.5); !f.Informed() || middle < 55*time.Minute || middle > 65*time.Minute {
+		t.Errorf("informed: %v; half of the pods run for %s, want an hour", f.Informed(), middle)
+	}
+}

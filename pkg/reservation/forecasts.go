@@ -1,0 +1,135 @@
+package reservation
+
+import (
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apitypes "k8s.io/apimachinery/pkg/types"
+
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+	"berth.dev/berth/pkg/runtimes"
+	"berth.dev/berth/pkg/runview"
+)
+
+const (
+	// soonest and latest bound after what time a forecast is made again; for pods that have run for long it is a part of
+	// their age.
+	soonest, latest = 10 * time.Second, 2 * time.Minute
+	// grace is how long pods that terminate are expected to take.
+	grace = 30 * time.Second
+)
+
+// Forecasts owns what was learned of run times, and knows when pods end. Informers tell it of pods that have gone; cycles
+// and the loop ask it.
+type Forecasts struct {
+	// GPUs counts the GPUs that a pod asks for, and Group returns its PodGroup, nil without one.
+	GPUs  func(*v1.Pod) int
+	Group func(*v1.Pod) *schedulingv1alpha1.PodGroup
+
+	mu   sync.Mutex
+	book *runtimes.Book
+	pods map[apitypes.UID]*podForecast
+	// declaring holds the pods that say how long they run.
+	declaring map[apitypes.UID]bool
+}
+
+// podForecast is a forecast that was made at some time, and when to make the next one.
+type podForecast struct {
+	left     runtimes.Forecast
+	at, next time.Time
+	bound    bool
+	// outlived is set once it is noted that the pod has outlived what it declared.
+	outlived bool
+}
+
+// NewForecasts returns forecasts that nothing has been learned for.
+func NewForecasts() *Forecasts {
+	return &Forecasts{book: runtimes.NewBook(), pods: map[apitypes.UID]*podForecast{}, declaring: map[apitypes.UID]bool{}}
+}
+
+// Informed reports whether anything is known of run times: enough pods have ended, or there are some that declare theirs.
+func (f *Forecasts) Informed() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.declaring) > 0 || f.book.Knows()
+}
+
+// See takes note of a pod that is there.
+func (f *Forecasts) See(pod *v1.Pod) {
+	claim := f.claimOf(pod)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if claim.Expected > 0 || claim.Limit > 0 {
+		f.declaring[pod.UID] = true
+	} else {
+		delete(f.declaring, pod.UID)
+	}
+}
+
+// Lose learns from a pod that has gone, if it ended on its own.
+func (f *Forecasts) Lose(pod *v1.Pod, now time.Time) {
+	claim, class := f.claimOf(pod), f.classOf(pod)
+	began, ran := runview.Started(pod)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.pods, pod.UID)
+	delete(f.declaring, pod.UID)
+	if ran && runview.EndedAlone(pod) && now.After(began) {
+		f.book.Ended(&class, &claim, now.Sub(began))
+	}
+}
+
+// Left forecasts what is left of a pod that runs, or the run of one that waits.
+func (f *Forecasts) Left(pod *v1.Pod, now time.Time) runtimes.Forecast {
+	if pod.DeletionTimestamp != nil {
+		return runtimes.Certain(grace)
+	}
+	f.mu.Lock()
+	known := f.pods[pod.UID]
+	if known != nil && now.Before(known.next) && known.bound == (pod.Spec.NodeName != "") {
+		defer f.mu.Unlock()
+		return known.from(now)
+	}
+	f.mu.Unlock()
+	claim, class := f.claimOf(pod), f.classOf(pod)
+	next := &podForecast{at: now, bound: pod.Spec.NodeName != ""}
+	var age time.Duration
+	if began, ran := runview.Started(pod); ran {
+		age = max(now.Sub(began), 0)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if known != nil {
+		next.outlived = known.outlived
+	}
+	if !next.outlived && claim.Outlived(age) {
+		next.outlived = true
+		f.book.NoteOutlived(&class)
+	}
+	source := f.book.Of(&class, &claim)
+	next.left = source.Left(age)
+	next.next = now.Add(min(max(soonest, next.left.At(0.5)/8), max(latest, age/10)))
+	f.pods[pod.UID] = next
+	return next.left
+}
+
+// Signature is equal for pods whose run times are forecast alike.
+func (f *Forecasts) Signature(pod *v1.Pod) []any { return []any{f.claimOf(pod), f.classOf(pod)} }
+
+// from is the forecast at a later time.
+func (p *podForecast) from(now time.Time) runtimes.Forecast {
+	if !p.bound {
+		return p.left
+	}
+	return p.left.Later(now.Sub(p.at))
+}
+
+func (f *Forecasts) claimOf(pod *v1.Pod) runtimes.Claim {
+	if group := f.Group(pod); group != nil {
+		return runview.ClaimOf(pod, group)
+	}
+	return runview.ClaimOf(pod, nil)
+}
+
+func (f *Forecasts) classOf(pod *v1.Pod) runtimes.Class { return runview.ClassOf(pod, f.GPUs(pod)) }

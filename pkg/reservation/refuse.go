@@ -1,0 +1,163 @@
+package reservation
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"berth.dev/berth/pkg/clusterwide"
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/starttime"
+)
+
+// ToOthers returns what is kept to others than the gang that are at least as important, but for what has to wait.
+func (p *Holds) ToOthers(id gang.ID, priority int32) []Hold {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var out []Hold
+	for to, kept := range p.kept {
+		for _, o := range kept {
+			if to != id && o.Priority >= priority && o.after == nil && !o.behind[id] {
+				out = append(out, o)
+			}
+		}
+	}
+	return out
+}
+
+// Backfills reports whether the pod runs with permission (berth.dev/backfill) in what is kept to the gang for its turn.
+func (p *Holds) Backfills(id gang.ID, pod *v1.Pod) bool {
+	view := p.view.Load()
+	return view != nil && id != (gang.ID{}) && slices.ContainsFunc((*view)[pod.Spec.NodeName], func(o Hold) bool {
+		return o.To == id && o.Kind == forTurn
+	}) && p.AllowsBackfill(pod)
+}
+
+// binding returns what reports whether a hold counts against the pod.
+func (p *Holds) binding(pod *v1.Pod, nodes fwk.NodeInfoLister) func(*Hold) bool {
+	id, priority := p.GangOf(pod), corev1helpers.PodPriority(pod)
+	return func(o *Hold) bool {
+		return o.To != id && o.Priority >= priority && !o.behind[id] && (o.Kind != forTurn || !p.AllowsBackfill(pod) && !p.mayEnter(pod, o.start)) &&
+			!Remain(o.after, nodes)
+	}
+}
+
+// mayEnter reports whether the pod may use capacity until a gang is to start: it will be gone by then, or has waited for much
+// longer.
+func (p *Holds) mayEnter(pod *v1.Pod, start *starttime.Reservation) bool {
+	if start == nil {
+		return false
+	}
+	now := time.Now()
+	left := p.Forecasts.Left(pod, now)
+	return p.Entry.MayEnter(start, &left, now.Sub(pod.CreationTimestamp.Time), now) != starttime.Refused
+}
+
+// Before returns the members for which something is kept against the pod, for plugins that count what is not seen on a node.
+func (p *Holds) Before(pod *v1.Pod, nodes fwk.NodeInfoLister) []clusterwide.Planned {
+	view := p.view.Load()
+	if view == nil || podview.BelongsToNode(pod) {
+		return nil
+	}
+	var planned []clusterwide.Planned
+	binds := p.binding(pod, nodes)
+	for node, kept := range *view {
+		for i := range kept {
+			if o := &kept[i]; binds(o) {
+				// A reservation names one member for several places, and what is kept for a return one that has gone.
+				key := fmt.Sprintf("%s/%s/%d", o.Info.GetPod().UID, node, i)
+				if o.Member != "" {
+					key = string(o.Member)
+				}
+				planned = append(planned, clusterwide.Planned{Pod: o.Info.GetPod(), Key: key, Node: node})
+			}
+		}
+	}
+	slices.SortFunc(planned, func(a, b clusterwide.Planned) int { return cmp.Compare(a.Key, b.Key) })
+	return planned
+}
+
+// Wait has the pod tried again when a hold ends.
+func (p *Holds) Wait(pod *v1.Pod) { p.Note(pod) }
+
+// Refuse returns the gang to which the capacity is kept that the pod would need on the node, one of nodes, if there is one.
+// Resources, host ports and what plugins count on a node count here; what they count for the whole cluster they ask for, see Before.
+func (p *Holds) Refuse(pod *v1.Pod, node fwk.NodeInfo, nodes fwk.NodeInfoLister) (gang.ID, bool) {
+	view := p.view.Load()
+	if view == nil {
+		return gang.ID{}, false
+	}
+	kept := (*view)[node.Node().Name]
+	if len(kept) == 0 {
+		return gang.ID{}, false
+	}
+	if podview.BelongsToNode(pod) {
+		return gang.ID{}, false
+	}
+	with := node
+	var to gang.ID
+	var turn *Hold
+	blocksOther, claims := false, false
+	binds, filters := p.binding(pod, nodes), p.Filters(pod)
+	for i := range kept {
+		o := &kept[i]
+		if !binds(o) {
+			continue
+		}
+		if with == node {
+			with = node.Snapshot()
+		}
+		with.AddPodInfo(o.Info)
+		to = o.To
+		// Which devices its claims will get is not known before.
+		claims = claims || o.Kind != forTurn && filters.Claims(o.Info.GetPod())
+		if o.Kind == forTurn {
+			turn = o
+			blocksOther = blocksOther || o.To.Namespace != pod.Namespace
+		}
+	}
+	if with == node {
+		return gang.ID{}, false
+	}
+	if claims = claims && filters.Claims(pod); !claims &&
+		(filters.Fits(pod, with) || turn != nil && p.withoutBackfill(with, node.GetPods(), turn) && filters.Fits(pod, with)) {
+		return gang.ID{}, false
+	}
+	if blocksOther && !p.blockedOtherNamespace.Load() {
+		p.blockedOtherNamespace.Store(true)
+	}
+	p.Note(pod)
+	return to, true
+}
+
+// withoutBackfill takes off the node what runs in what is kept and has gone when the gang starts, and reports whether there is something.
+// Or others would be turned away, and such pods evicted, for room that the gang does not need besides.
+func (p *Holds) withoutBackfill(with fwk.NodeInfo, pods []fwk.PodInfo, turn *Hold) bool {
+	some := false
+	for _, info := range pods {
+		pod := info.GetPod()
+		if turn.goes[gang.UID(pod.UID)] || corev1helpers.PodPriority(pod) <= turn.Priority && p.GangOf(pod) != turn.To && p.AllowsBackfill(pod) {
+			some = with.RemovePod(klog.Background(), pod) == nil || some
+		}
+	}
+	return some
+}
+
+// Note has the pod woken when a hold ends, and the gang tried again of which it is a member, if any.
+func (p *Holds) Note(pod *v1.Pod) {
+	if id := p.GangOf(pod); id != (gang.ID{}) {
+		p.gangsAway.Store(id, true)
+	}
+	ref := gangview.RefOf(pod)
+	if _, known := p.turnedAway.Load(ref.UID); !known {
+		p.turnedAway.LoadOrStore(ref.UID, turnedAway{ref: ref, at: p.arrivals.Add(1)})
+	}
+}

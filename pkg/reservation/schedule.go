@@ -1,0 +1,333 @@
+package reservation
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+
+	"berth.dev/berth/pkg/capacity"
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/runtimes"
+	"berth.dev/berth/pkg/starttime"
+	"berth.dev/berth/pkg/waitlist"
+)
+
+// schedule is what is kept by time: the first gangs get the nodes on which they start the soonest.
+type schedule struct {
+	board *starttime.Board
+	// held are the gangs for which nodes are kept.
+	held map[gang.ID]*heldGang
+	// seen is the state of the cluster at the last look, due when to look again although it is the same, and keeps whether
+	// anything was kept.
+	seen  uint64
+	due   time.Time
+	keeps bool
+}
+
+// lookAnyway is how often it is looked at what to keep by time while nothing has changed but the time.
+const lookAnyway = 10 * time.Second
+
+// heldGang is a gang for which nodes are kept by time.
+type heldGang struct {
+	// since is when that began, ready since when the gang fits there, zero while it does not.
+	since, ready time.Time
+	// blocksOthers is set if pods of other namespaces were turned away meanwhile.
+	blocksOthers bool
+}
+
+func (s *schedule) readyFor(id gang.ID) bool {
+	h := s.held[id]
+	return h != nil && !h.ready.IsZero()
+}
+
+// timedPlan is one look at what to keep by time.
+type timedPlan struct {
+	gangs []*waitlist.Gang
+	rows  []capacity.Row
+	// at is the row of each class, by gang.
+	at    [][]int
+	nodes []capacity.NodeEnds
+}
+
+// lookByTime brings what is kept by time in line with the cluster, and reports whether anything is: otherwise gangs have turns.
+// It returns a gang that has become ready to start.
+func (r *Reservations) lookByTime(ctx context.Context, first bool, now time.Time) (ready gang.ID, keeps bool) {
+	s := &r.schedule
+	if len(s.held) == 0 && (r.Holds.Forecasts == nil || !r.Holds.Forecasts.Informed()) {
+		return ready, false
+	}
+	if s.board == nil {
+		s.board, s.held = starttime.NewBoard(r.Holds.Entry), map[gang.ID]*heldGang{}
+	}
+	blocked := r.Holds.blockedOtherNamespace.Load()
+	for id, h := range s.held {
+		h.blocksOthers = h.blocksOthers || blocked
+		if _, waits := r.Ledger.Waiting(id); !waits {
+			// It is being tried.
+			return ready, true
+		}
+	}
+	if state := r.List.Capacity.State(); state != s.seen || !now.Before(s.due) {
+		s.seen, s.due = state, now.Add(lookAnyway)
+	} else {
+		return ready, s.keeps
+	}
+	plan := r.planByTime(first, now)
+	kept, told := map[gang.ID]bool{}, map[gang.ID]bool{}
+	turn, _ := r.Turns.Current()
+	before := map[string]map[gang.ID]bool{}
+	for i, reserved := range r.board(plan, now) {
+		g := plan.gangs[slices.IndexFunc(plan.gangs, func(g *waitlist.Gang) bool { return g.ID.String() == reserved.Gang })]
+		if !reserved.Held || !r.holdByTime(plan, g, &reserved, before) {
+			if told[g.ID] = true; g.ID != turn {
+				r.tellStart(plan, g, i+1, &reserved, now)
+			}
+			continue
+		}
+		h := s.held[g.ID]
+		if h == nil {
+			h = &heldGang{since: now}
+			s.held[g.ID] = h
+			klog.FromContext(ctx).V(2).Info("Reserving nodes for a gang", "gang", g.ID, "nodes", len(reserved.Places),
+				"starts", reserved.Told.Likely)
+		}
+		switch {
+		case !reserved.Now():
+			h.ready = time.Time{}
+		case h.ready.IsZero():
+			h.ready = now
+			if ready == (gang.ID{}) {
+				ready = g.ID
+			}
+		}
+		if r.inVain(h, &reserved, now) {
+			klog.FromContext(ctx).V(2).Info("Ended the reservation of a gang that did not start", "gang", g.ID)
+			r.Turns.Rest(g.ID, now)
+			continue
+		}
+		kept[g.ID], told[g.ID] = true, true
+		r.tellStart(plan, g, i+1, &reserved, now)
+	}
+	for id, h := range s.held {
+		if !kept[id] {
+			r.release(id, h, now)
+		}
+	}
+	for _, id := range r.Messages.gangs() {
+		if !told[id] && id != turn && r.Messages.set(id, said{}) {
+			r.Changed(id)
+		}
+	}
+	if s.keeps = len(kept) > 0; !s.keeps {
+		return ready, false
+	}
+	r.Holds.blockedOtherNamespace.Store(false)
+	r.takeOver(now)
+	return ready, true
+}
+
+// takeOver ends the turn of a gang that has one, as what is kept is kept by time.
+func (r *Reservations) takeOver(now time.Time) {
+	if id, _ := r.Turns.Current(); id != (gang.ID{}) {
+		r.Turns.End(id, now)
+		r.ready = false
+		if r.schedule.held[id] == nil {
+			r.Holds.Drop(id, func(o Hold) bool { return o.Kind == forTurn })
+		}
+	}
+	age.Set(0)
+	if r.Leader.Leading() {
+		for _, h := range r.schedule.held {
+			age.Set(now.Sub(h.since).Seconds())
+		}
+	}
+}
+
+// inVain reports whether a gang has not started for long although it fits, or the time by which it was to start is long over.
+func (r *Reservations) inVain(h *heldGang, reserved *starttime.Reservation, now time.Time) bool {
+	return !h.ready.IsZero() && r.Turns.Overdue(h.ready, now) || reserved.Firm && r.Turns.Overdue(reserved.Until, now)
+}
+
+// release ends what is kept by time for a gang that has not started.
+func (r *Reservations) release(id gang.ID, h *heldGang, now time.Time) {
+	if h.blocksOthers {
+		r.Turns.Charge(id.Namespace, h.since, now)
+	}
+	delete(r.schedule.held, id)
+	r.Holds.Drop(id, func(o Hold) bool { return o.Kind == forTurn })
+}
+
+// forgetByTime ends what is kept by time for a gang that does not wait any more.
+func (r *Reservations) forgetByTime(id gang.ID, started bool, now time.Time) {
+	if s := &r.schedule; s.board != nil && started {
+		s.board.Started(id.String(), now)
+	}
+	if h := r.schedule.held[id]; h != nil {
+		if started {
+			r.Turns.Clear(id.Namespace)
+			h.blocksOthers = false
+		}
+		r.release(id, h, now)
+	}
+	if r.Messages.set(id, said{}) {
+		r.Changed(id)
+	}
+}
+
+// planByTime asks how many members of the first gangs fit on each node as the pods there end.
+func (r *Reservations) planByTime(first bool, now time.Time) *timedPlan {
+	p := &timedPlan{}
+	rooms := reserveRooms
+	for _, g := range slices.SortedFunc(slices.Values(r.waiting(first, now)), waitlist.FirstByKey) {
+		emptied := r.List.Capacity.CordonedFor(g.ID)
+		cost := r.cost(g)
+		if slices.Contains(g.Pods, nil) || cost > rooms || len(p.gangs) == reservePlans ||
+			len(emptied) == 0 && !r.List.MayFit(g, true) {
+			continue
+		}
+		rooms -= cost
+		p.add(g, emptied, r.makesWay(g))
+	}
+	if len(p.gangs) > 0 {
+		p.nodes = r.List.Capacity.Ends(p.rows, func(pod *v1.Pod) runtimes.Forecast { return r.Holds.Forecasts.Left(pod, now) })
+	}
+	return p
+}
+
+// makesWay returns what reports whether a bound pod leaves as soon as the gang can start.
+func (r *Reservations) makesWay(g *waitlist.Gang) func(*v1.Pod, int32) bool {
+	preempts, least := r.evicts(g)
+	backfills := r.backfilling(least, g.Key.Priority)
+	return func(pod *v1.Pod, priority int32) bool {
+		return preempts && priority < g.Key.Priority || backfills[pod.UID]
+	}
+}
+
+// add asks for the gang, with a row for each of its shapes.
+func (p *timedPlan) add(g *waitlist.Gang, emptied map[string]bool, makesWay func(*v1.Pod, int32) bool) {
+	known := map[capacity.ShapeKey]int{}
+	at := make([]int, len(g.Classes))
+	for c := range g.Classes {
+		shape := g.Shapes[c].Shape
+		row, asked := known[shape]
+		if !asked {
+			row = len(p.rows)
+			known[shape] = row
+			p.rows = append(p.rows, capacity.Row{Shape: shape, Labels: g.Required, Emptied: emptied, MakesWay: makesWay})
+		}
+		at[c] = row
+	}
+	p.gangs, p.at = append(p.gangs, g), append(p.at, at)
+}
+
+// board plans the starts of the gangs.
+func (r *Reservations) board(p *timedPlan, now time.Time) []starttime.Reservation {
+	nodes := make([]starttime.Node, len(p.nodes))
+	for i := range p.nodes {
+		nodes[i] = p.nodes[i].Node
+	}
+	gangs := make([]starttime.Gang, len(p.gangs))
+	for i, g := range p.gangs {
+		percent := r.Holders.percentByTime(g.ID.Namespace, g.Key.Priority)
+		gangs[i] = starttime.Gang{Name: g.ID.String(), Members: p.members(i), Run: r.Holds.Forecasts.Left(g.Pods[0], now),
+			Waited: now.Sub(g.Since), MaxNodes: r.List.Capacity.Size() * percent / 100}
+	}
+	return r.schedule.board.Plan(nodes, gangs, now)
+}
+
+// members are what a gang lacks to its minimum, those first for which there is the least capacity.
+func (p *timedPlan) members(i int) []starttime.Members {
+	g := p.gangs[i]
+	total, roles, taken := g.Need.Total, maps.Clone(g.Need.Roles), make([]int, len(g.Classes))
+	for c, class := range g.Classes {
+		n := min(class.Count, roles[class.Role])
+		if n > 0 {
+			roles[class.Role] -= n
+		}
+		taken[c] = max(n, 0)
+		total -= taken[c]
+	}
+	byRow := map[int]int{}
+	for c, class := range g.Classes {
+		more := min(class.Count-taken[c], max(total, 0))
+		total -= more
+		if taken[c]+more > 0 {
+			byRow[p.at[i][c]] += taken[c] + more
+		}
+	}
+	var out []starttime.Members
+	fits := map[int]int{}
+	for _, row := range slices.Sorted(maps.Keys(byRow)) {
+		out = append(out, starttime.Members{Shape: row, Count: byRow[row]})
+		for n := range p.nodes {
+			all := p.nodes[n].Fits[row]
+			fits[row] += all[len(all)-1]
+		}
+	}
+	slices.SortStableFunc(out, func(a, b starttime.Members) int { return cmp.Compare(fits[a.Shape], fits[b.Shape]) })
+	return out
+}
+
+// holdByTime keeps the places of the reservation for the gang. before holds, by node, the gangs that come before it there.
+func (r *Reservations) holdByTime(p *timedPlan, g *waitlist.Gang, reserved *starttime.Reservation,
+	before map[string]map[gang.ID]bool) bool {
+	i := slices.Index(p.gangs, g)
+	members := p.members(i)
+	var kept []Hold
+	for _, place := range reserved.Places {
+		class := slices.Index(p.at[i], members[place.Members].Shape)
+		info, err := InfoOf(g.Pods[class])
+		if err != nil {
+			return false
+		}
+		node := &p.nodes[place.Node]
+		goes := make(map[gang.UID]bool, place.Gone)
+		for _, pod := range node.Pods[:place.Gone] {
+			goes[gang.UID(pod.UID)] = true
+		}
+		hold := Hold{To: g.ID, Kind: forTurn, Priority: g.Key.Priority, Node: node.Name, Info: info, start: reserved, goes: goes,
+			behind: before[node.Name]}
+		for range place.Count {
+			kept = append(kept, hold)
+		}
+	}
+	r.Holds.Keep(g.ID, forTurn, kept)
+	for _, hold := range kept {
+		// What was handed out is not changed.
+		first := maps.Clone(before[hold.Node])
+		if first == nil {
+			first = map[gang.ID]bool{}
+		}
+		first[g.ID] = true
+		before[hold.Node] = first
+	}
+	return true
+}
+
+// lastEnd returns the pod that has to end last for the gang, and when that is expected; nil if none has to.
+func (p *timedPlan) lastEnd(reserved *starttime.Reservation) (*v1.Pod, time.Time) {
+	var last *v1.Pod
+	var at time.Time
+	for _, place := range reserved.Places {
+		if place.Gone == 0 {
+			continue
+		}
+		node := &p.nodes[place.Node]
+		if end := reserved.At.Add(node.Ends[place.Gone-1].At(0.5)); last == nil || end.After(at) {
+			last, at = node.Pods[place.Gone-1], end
+		}
+	}
+	return last, at
+}
+
+// workloadOf names what users know the pod by.
+func workloadOf(pod *v1.Pod) string {
+	_, name := podview.WorkloadOf(pod)
+	return name
+}
