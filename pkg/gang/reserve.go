@@ -69,20 +69,20 @@ type ReservedPlace struct {
 	Class, Count int
 }
 
-// reserveSpare is how many places are kept beyond those that the minimum needs, for each of those, until the minimum fits. Run
-// times are unknown, and the last pod of the nodes that are kept may run for very long: with places to spare the group
-// starts when enough of them are free. Fewer make the group wait much longer, and what is free already idle with it; more
-// hardly help. The measurements are in docs/internals/gangs-measurements.md.
+// reserveSpare is how many places are kept beyond those that the minimum needs, for each of those, until the minimum
+// fits. Run times are unknown, and the last pod of the nodes that are kept may run for very long: with places to spare
+// the group starts when enough of them are free. Fewer make the group wait much longer, and what is free already idle
+// with it; more hardly help. The measurements are in docs/internals/gangs-measurements.md.
 const reserveSpare = 0.5
 
-// Reserve returns what to keep for the group. Room that is free comes first, then that of the nodes on which the fewest pods
-// have to end: how long a pod has run says little about how long it will run, but a node is free when its last pod has
-// ended, and the more pods run on it, the later that is and the more of the node idles until then. Nodes that are stuck come
-// last. The result depends on the problem only, so asking again after every change lets go of nodes when others turn out to be
-// free earlier.
+// Reserve returns what to keep for the group. Room that is free comes first, then that of the nodes on which the fewest
+// pods have to end: how long a pod has run says little about how long it will run, but a node is free when its last pod
+// has ended, and the more pods run on it, the later that is and the more of the node idles until then. Nodes that are
+// stuck come last. The result depends on the problem only, so asking again after every change lets go of nodes when
+// others turn out to be free earlier.
 //
-// The class with room on the fewest nodes is served first, before others take that room, and if another order of the classes
-// keeps what is free earlier, that is taken.
+// The class with room on the fewest nodes is served first, before others take that room, and if another order of the
+// classes keeps what is free earlier, that is taken.
 //
 // There is no result if the minimum would not fit in the empty cluster, within one domain or on that number of nodes.
 func Reserve(p *ReserveProblem) (Reservation, bool) {
@@ -163,8 +163,8 @@ type reserver struct {
 	// nodes holds how much of a node is taken, for nodes in use; counts how much by node and class.
 	nodes  map[int]float64
 	counts map[[2]int]int
-	// taken counts for each class the places of the minimum; pods is how many pods have to end for them, stuck how many of the
-	// places are on nodes that are stuck.
+	// taken counts for each class the places of the minimum; pods is how many pods have to end for them, stuck how many
+	// of the places are on nodes that are stuck.
 	taken       []int
 	pods, stuck int
 }
@@ -274,7 +274,8 @@ func (r *reserver) queue(shape int) *reserveQueue {
 
 func (r *reserver) result() Reservation {
 	out := Reservation{Pods: r.pods, Ready: r.pods == 0}
-	for _, at := range slices.SortedFunc(maps.Keys(r.counts), func(a, b [2]int) int { return slices.Compare(a[:], b[:]) }) {
+	for _, at := range slices.SortedFunc(maps.Keys(r.counts),
+		func(a, b [2]int) int { return slices.Compare(a[:], b[:]) }) {
 		out.Places = append(out.Places, ReservedPlace{Node: r.problem.Nodes[at[0]].Name, Class: at[1], Count: r.counts[at]})
 	}
 	return out

@@ -5,8 +5,8 @@ import (
 	"container/heap"
 )
 
-// reserveQueue holds the room of nodes for members of a shape, those first that are to be kept first. It is a heap, as few of them are
-// ever looked at.
+// reserveQueue holds the room of nodes for members of a shape, those first that are to be kept first. It is a heap, as
+// few of them are ever looked at.
 type reserveQueue []reserveEntry
 
 // reserveEntry is a number of places on a node for which as many pods have to end.
@@ -14,13 +14,14 @@ type reserveEntry struct {
 	// node is the position among the nodes of the domain, which are in the order of their names.
 	node         int32
 	places, pods int32
-	// free is that of the node's room, kept is set if something of the node is kept already, stuck if pods have to end on a node
-	// that is stuck.
+	// free is that of the node's room, kept is set if something of the node is kept already, stuck if pods have to end
+	// on a node that is stuck.
 	free        int32
 	kept, stuck bool
 }
 
-// newReserveQueue returns what the nodes with these positions have for members of the shape: what is free, and what is not yet.
+// newReserveQueue returns what the nodes with these positions have for members of the shape: what is free, and what is
+// not yet.
 func newReserveQueue(nodes []ReserveNode, domain []int, shape int) *reserveQueue {
 	q := make(reserveQueue, 0, 2*len(domain))
 	for at, n := range domain {

@@ -2,8 +2,8 @@ package gang
 
 import "time"
 
-// ReserveWatch finds nodes that are kept for nothing: no pod ends there while all end elsewhere. Run times are unknown, so a node is
-// kept for how few pods have to end there, and one of those may never end.
+// ReserveWatch finds nodes that are kept for nothing: no pod ends there while all end elsewhere. Run times are unknown,
+// so a node is kept for how few pods have to end there, and one of those may never end.
 type ReserveWatch struct {
 	// kept holds the nodes that are kept, with how many pods have to end there and since when none has.
 	kept map[string]standstill
@@ -33,9 +33,9 @@ func (w *ReserveWatch) Mark(nodes []ReserveNode) {
 	}
 }
 
-// Look follows the nodes of the group whose turn it is, and marks them. A node that is kept is stuck when, since a pod has ended there,
-// all pods have ended twice on that many nodes that are not kept as are kept and not free. Once is not enough: of pods that run
-// equally long, those on the kept node could be about to end.
+// Look follows the nodes of the group whose turn it is, and marks them. A node that is kept is stuck when, since a pod
+// has ended there, all pods have ended twice on that many nodes that are not kept as are kept and not free. Once is not
+// enough: of pods that run equally long, those on the kept node could be about to end.
 func (w *ReserveWatch) Look(nodes []ReserveNode, now time.Time) {
 	w.Mark(nodes)
 	w.follow(nodes, now)

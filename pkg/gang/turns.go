@@ -9,8 +9,8 @@ const (
 	skipRest = time.Minute
 )
 
-// ReserveTurns decides whose turn it is to have room kept for it: one group at a time, so that what idles is bounded by what
-// one group needs.
+// ReserveTurns decides whose turn it is to have room kept for it: one group at a time, so that what idles is bounded by
+// what one group needs.
 //
 // A turn lasts as long as it comes nearer to its goal: it ends when for a given time no fewer pods had to end than
 // before. A group whose turn has ended so rests for that time, and twice as long after each further turn without a

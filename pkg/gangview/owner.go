@@ -87,10 +87,10 @@ func (p *OwnerPolicy) covers(pod *v1.Pod) bool {
 		(p.Namespaces == nil || p.Namespaces[pod.Namespace])
 }
 
-// GangOf returns the gang that the pod is a member of. In order of precedence a gang is named by the label of a PodGroup,
-// by the older labels, by the annotation berth.dev/gang, which makes a gang of the pods of one controller, and by the
-// policy. It depends on nothing but the pod and the policy. Native groups are none of ours. A pod that means to be in a
-// gang but says so wrongly is an error.
+// GangOf returns the gang that the pod is a member of. In order of precedence a gang is named by the label of a
+// PodGroup, by the older labels, by the annotation berth.dev/gang, which makes a gang of the pods of one controller,
+// and by the policy. It depends on nothing but the pod and the policy. Native groups are none of ours. A pod that means
+// to be in a gang but says so wrongly is an error.
 func (p *OwnerPolicy) GangOf(pod *v1.Pod) (Membership, error) {
 	if m, err := labelledGang(pod); err != nil || m.ID != (gang.ID{}) {
 		return m, err

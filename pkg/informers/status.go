@@ -59,7 +59,8 @@ func (l *Leader) Await(ctx context.Context, informers ...cache.DoneChecker) bool
 		return false
 	}
 	synced := time.Now()
-	return wait.PollUntilContextCancel(ctx, leadingEvery, true, func(context.Context) (bool, error) { return l.Leads(synced), nil }) == nil
+	return wait.PollUntilContextCancel(ctx, leadingEvery, true,
+		func(context.Context) (bool, error) { return l.Leads(synced), nil }) == nil
 }
 
 // StatusLoop has statuses written when they may have changed, by the scheduler that leads.

@@ -26,7 +26,8 @@ type activator struct {
 // pods to evict, as fast as pods end.
 func (a *activator) stragglers(ctx context.Context) {
 	var roomy []gang.Ref
-	// The shapes of all are kept until the end: most members are alike, and a shape is counted on all nodes when it is new.
+	// The shapes of all are kept until the end: most members are alike, and a shape is counted on all nodes when it is
+	// new.
 	var shapes []capacity.ShapeKey
 	for id, members := range a.ledger.Stragglers() {
 		fits := map[capacity.ShapeKey]bool{}
@@ -52,8 +53,8 @@ func (a *activator) stragglers(ctx context.Context) {
 	a.effects.activate(ctx, roomy)
 }
 
-// mayJoin reports whether a pod of the shape may fit where the members of its gang are that have started: in the domain that most of
-// them share, where they have to share one.
+// mayJoin reports whether a pod of the shape may fit where the members of its gang are that have started: in the domain
+// that most of them share, where they have to share one.
 func (a *activator) mayJoin(id gang.ID, shape capacity.ShapeKey, required []string) bool {
 	held := a.ledger.Nodes(id)
 	domain := a.list.Capacity.Domain(held, required)

@@ -38,8 +38,8 @@ func (a *afterFlight) take() map[string]*request {
 	return requests
 }
 
-// lookForFlight notes whether gangs of lower priority are on their way, and has the request tried again when they have landed. Those
-// that it needs may land between the search for pods to evict and the cycle that reads its result.
+// lookForFlight notes whether gangs of lower priority are on their way, and has the request tried again when they have
+// landed. Those that it needs may land between the search for pods to evict and the cycle that reads its result.
 func (e *evictor) lookForFlight(r *request) {
 	if r.inFlight = e.ledger.Beginning(r.priority); r.inFlight {
 		// What all nodes say of it is large, and out of date by then.

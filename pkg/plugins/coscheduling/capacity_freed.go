@@ -10,9 +10,9 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// capacityFreed wakes pods for which there is room on a node because a pod that was nominated for it has gone to another. kube-scheduler wakes
-// them when such a pod is deleted or nominated elsewhere, and not when it is bound elsewhere (kubernetes/kubernetes#134859): they would
-// wait for minutes.
+// capacityFreed wakes pods for which there is room on a node because a pod that was nominated for it has gone to
+// another. kube-scheduler wakes them when such a pod is deleted or nominated elsewhere, and not when it is bound
+// elsewhere (kubernetes/kubernetes#134859): they would wait for minutes.
 type capacityFreed struct {
 	// move tries pods again as if the given one had been deleted from its nominated node.
 	move atomic.Pointer[func(*v1.Pod)]
@@ -41,5 +41,6 @@ func (v *capacityFreed) see(old, pod *v1.Pod) {
 // boundElsewhere reports whether the pod has got another node than the one for which it was nominated.
 func boundElsewhere(old, pod *v1.Pod) bool {
 	nominated := old.Status.NominatedNodeName
-	return old.UID == pod.UID && old.Spec.NodeName == "" && pod.Spec.NodeName != "" && nominated != "" && nominated != pod.Spec.NodeName
+	return old.UID == pod.UID && old.Spec.NodeName == "" && pod.Spec.NodeName != "" && nominated != "" &&
+		nominated != pod.Spec.NodeName
 }

@@ -64,7 +64,9 @@ func (c *wallClock) follow(ctx context.Context, now time.Time) {
 			pending[pod.Namespace+"/"+pod.Name] = pod
 		}
 	}
-	logger.Info("The clock of this machine was set back: pending pods are tried again, as their back-off would end by that clock", "by", back, "pods", len(pending))
+	logger.Info(
+		"The clock of this machine was set back: pending pods are tried again, as their back-off would end by that clock",
+		"by", back, "pods", len(pending))
 	if len(pending) > 0 {
 		c.profiles.Any().Activate(logger, pending)
 	}

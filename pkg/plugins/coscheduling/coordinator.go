@@ -26,9 +26,10 @@ import (
 	"berth.dev/berth/pkg/wellknown"
 )
 
-// coordinator is what all profiles of one process share. It wires the owners of state to each other and to the informers;
-// the state is theirs: the ledger's of gangs, the headroom's of capacity, the waitlist's of gangs that wait, retry.Queue's of who is tried next, the evictor's of
-// evictions, the promises' of what is kept for whom, the controller's of what was written.
+// coordinator is what all profiles of one process share. It wires the owners of state to each other and to the
+// informers; the state is theirs: the ledger's of gangs, the headroom's of capacity, the waitlist's of gangs that wait,
+// retry.Queue's of who is tried next, the evictor's of evictions, the promises' of what is kept for whom, the
+// controller's of what was written.
 type coordinator struct {
 	settings settings
 	ledger   *gang.Ledger
@@ -82,7 +83,8 @@ func coordinatorOf(ctx context.Context, profile framework.Framework, s settings)
 
 // newCoordinator wires the parts that know nothing of informers.
 func newCoordinator(s settings, groups *podGroups) *coordinator {
-	c := &coordinator{settings: s, groups: groups, members: members{policy: s.owners}, classes: s.classes, profiles: &profiles.Set{}, pods: &memberPods{}}
+	c := &coordinator{settings: s, groups: groups, members: members{policy: s.owners}, classes: s.classes,
+		profiles: &profiles.Set{}, pods: &memberPods{}}
 	c.inbox = newInbox()
 	c.ledger = gang.NewLedger(s.timeout, func(id gang.ID) {
 		c.status.Enqueue(id)
@@ -101,22 +103,28 @@ func newCoordinator(s settings, groups *podGroups) *coordinator {
 		}
 		return nil
 	}
-	c.evictor = &evictor{profiles: c.profiles, members: c.members, headroom: c.headroom, ledger: c.ledger, groups: c.groups, pods: c.pods,
+	c.evictor = &evictor{profiles: c.profiles, members: c.members, headroom: c.headroom, ledger: c.ledger,
+		groups: c.groups, pods: c.pods,
 		promises: c.promises, again: c.inbox.resume}
-	c.planner = &dryrun.Planner{Ledger: c.ledger, GangOf: c.members.id, Pod: c.pods.pod, PodGroup: c.groups.get, Profiles: c.profiles, Capacity: c.headroom,
+	c.planner = &dryrun.Planner{Ledger: c.ledger, GangOf: c.members.id, Pod: c.pods.pod, PodGroup: c.groups.get,
+		Profiles: c.profiles, Capacity: c.headroom,
 		Models: dryrun.NewModels(), Said: c.messages.about}
-	c.effects = &executor{ledger: c.ledger, profiles: c.profiles, pods: c.pods, lost: c.keepForReturn, landed: c.evictor.landed}
+	c.effects = &executor{ledger: c.ledger, profiles: c.profiles, pods: c.pods, lost: c.keepForReturn,
+		landed: c.evictor.landed}
 	c.loop = c.newLoop()
 	return c
 }
 
 func (c *coordinator) newLoop() *loop {
 	list := waitlist.New()
-	list.Capacity, list.Pod, list.PodGroup, list.Profiles, list.Topology = c.headroom, c.pods.pod, c.groups.get, c.profiles, c.planner.Topology
+	list.Capacity, list.Pod, list.PodGroup, list.Profiles, list.Topology = c.headroom, c.pods.pod, c.groups.get,
+		c.profiles, c.planner.Topology
 	return &loop{
-		settings: c.settings, ledger: c.ledger, inbox: c.inbox, list: list, queue: retry.NewQueue(), plans: &c.planner.Pending, promises: c.promises,
+		settings: c.settings, ledger: c.ledger, inbox: c.inbox, list: list, queue: retry.NewQueue(),
+		plans: &c.planner.Pending, promises: c.promises,
 		effects: c.effects, evictor: c.evictor, opened: make(opening),
-		reservations: &reservation.Reservations{Holders: c.settings.holders, After: c.settings.patience, Ledger: c.ledger, List: list, Holds: c.promises, Leader: &c.leader, Changed: c.status.Enqueue,
+		reservations: &reservation.Reservations{Holders: c.settings.holders, After: c.settings.patience, Ledger: c.ledger,
+			List: list, Holds: c.promises, Leader: &c.leader, Changed: c.status.Enqueue,
 			Turns: gang.NewReserveTurns(c.settings.ttl)},
 		activator: &activator{ledger: c.ledger, list: list, effects: c.effects},
 		clock:     wallClock{pods: c.pods, profiles: c.profiles},
@@ -132,7 +140,8 @@ func (c *coordinator) allowsBackfill(pod *v1.Pod) bool {
 	return gangview.MayBackfill(c.groups.get(c.members.id(pod)), pod)
 }
 
-// misstated returns what the pod says wrongly about its place in the queue or in capacity that is kept, nil if nothing is wrong.
+// misstated returns what the pod says wrongly about its place in the queue or in capacity that is kept, nil if nothing
+// is wrong.
 func (c *coordinator) misstated(pod *v1.Pod) *wellknown.BadValue {
 	if bad := c.classes.misnamed(pod); bad != nil {
 		return bad
@@ -160,8 +169,8 @@ func (c *coordinator) gpusOf(pod *v1.Pod) int {
 	return 0
 }
 
-// keepForReturn promises the room of a member that was lost to its gang, so that its replacement finds it, or the member itself
-// if it could not be bound.
+// keepForReturn promises the room of a member that was lost to its gang, so that its replacement finds it, or the
+// member itself if it could not be bound.
 func (c *coordinator) keepForReturn(loss gang.Loss) {
 	pod := c.headroom.Pod(apitypes.UID(loss.Member.UID))
 	if pod == nil {
@@ -180,7 +189,8 @@ func (c *coordinator) keepForReturn(loss gang.Loss) {
 		// Had the member been bound, a pod of any priority could only have evicted the whole gang.
 		priority = math.MaxInt32
 	}
-	c.promises.Add(reservation.Hold{To: loss.Group, Kind: reservation.ForReturn, Priority: priority, Node: loss.Node, Info: info, Until: time.Now().Add(c.settings.recovery)})
+	c.promises.Add(reservation.Hold{To: loss.Group, Kind: reservation.ForReturn, Priority: priority, Node: loss.Node,
+		Info: info, Until: time.Now().Add(c.settings.recovery)})
 }
 
 // noteMixed keeps on which models the gang is, for its PodGroup; empty if on one.

@@ -58,7 +58,8 @@ func confine(state fwk.CycleState, nodes sets.Set[string]) (*fwk.PreFilterResult
 }
 
 // PreFilter sends members to the nodes that they were assigned; the leader's makes the plan.
-func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
+func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
+	nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	c := p.shared
 	c.leader.Schedules()
 	p.complete.Do(p.guard)
@@ -96,7 +97,8 @@ func (p *Plugin) tellForeign(ctx context.Context, pod *v1.Pod) {
 	if !says || pod.Spec.SchedulingGroup != nil || !p.shared.status.Pods.IsNews(pod, "ForeignGroup", f.String()) {
 		return
 	}
-	p.framework.EventRecorder().WithLogger(klog.FromContext(ctx)).Eventf(pod, nil, v1.EventTypeWarning, "ForeignGroup", "Scheduling", "%s", f)
+	p.framework.EventRecorder().WithLogger(klog.FromContext(ctx)).Eventf(pod, nil, v1.EventTypeWarning, "ForeignGroup",
+		"Scheduling", "%s", f)
 }
 
 // open lets a pod go anywhere; its nodes are filtered only while something is promised to gangs.
@@ -107,7 +109,8 @@ func (p *Plugin) open() (*fwk.PreFilterResult, *fwk.Status) {
 	return nil, fwk.NewStatus(fwk.Skip)
 }
 
-// PreFilterExtensions returns nil: an assignment does not depend on the pods of its node that preemption adds or removes.
+// PreFilterExtensions returns nil: an assignment does not depend on the pods of its node that preemption adds or
+// removes.
 func (*Plugin) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 
 // Filter keeps a member off nodes that its plan does not give it, and all pods off capacity that is promised to a gang.
@@ -122,7 +125,8 @@ func (p *Plugin) Filter(_ context.Context, state fwk.CycleState, pod *v1.Pod, no
 }
 
 // lead plans for the whole gang of pod and gives pod its own assignment.
-func (p *Plugin) lead(ctx context.Context, state fwk.CycleState, id gang.ID, pod *v1.Pod, turn gang.Turn, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
+func (p *Plugin) lead(ctx context.Context, state fwk.CycleState, id gang.ID, pod *v1.Pod, turn gang.Turn,
+	nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	c := p.shared
 	uid := gang.UID(pod.UID)
 	fail := func(reason gang.Reason, short []string) (*fwk.PreFilterResult, *fwk.Status) {
@@ -179,9 +183,11 @@ func (p *Plugin) lead(ctx context.Context, state fwk.CycleState, id gang.ID, pod
 		for i := range result.Short {
 			short[i] = result.Short[i].Class
 		}
-		return fail(gang.NewShortfall(id, turn, result.Result, result.Describe, result.Within, result.Causes(result.Result)), short)
+		return fail(gang.NewShortfall(id, turn, result.Result, result.Describe, result.Within, result.Causes(result.Result)),
+			short)
 	}
-	effects, serves, proceed := c.ledger.Propose(uid, gang.Proposal{Assignments: result.Assignments, Ordered: result.Ordered}, time.Now())
+	effects, serves, proceed := c.ledger.Propose(uid,
+		gang.Proposal{Assignments: result.Assignments, Ordered: result.Ordered}, time.Now())
 	c.effects.apply(ctx, effects)
 	if serves {
 		c.noteMixed(id, result.Mixed)
@@ -203,7 +209,8 @@ func (p *Plugin) lead(ctx context.Context, state fwk.CycleState, id gang.ID, pod
 }
 
 // putOff ends the cycle of a leader whose plan is not done or not begun. All pods in the queue go first.
-func (p *Plugin) putOff(ctx context.Context, state fwk.CycleState, id gang.ID, uid gang.UID, rest time.Duration) (*fwk.PreFilterResult, *fwk.Status) {
+func (p *Plugin) putOff(ctx context.Context, state fwk.CycleState, id gang.ID, uid gang.UID,
+	rest time.Duration) (*fwk.PreFilterResult, *fwk.Status) {
 	c := p.shared
 	state.Write(passedKey, mark{})
 	c.effects.apply(ctx, c.ledger.Pause(uid, rest, time.Now()))
@@ -211,15 +218,16 @@ func (p *Plugin) putOff(ctx context.Context, state fwk.CycleState, id gang.ID, u
 }
 
 // giveUp ends the cycle of a leader whose plan was dropped. It begins again after a back-off.
-func (p *Plugin) giveUp(ctx context.Context, state fwk.CycleState, id gang.ID, uid gang.UID) (*fwk.PreFilterResult, *fwk.Status) {
+func (p *Plugin) giveUp(ctx context.Context, state fwk.CycleState, id gang.ID, uid gang.UID) (*fwk.PreFilterResult,
+	*fwk.Status) {
 	c := p.shared
 	state.Write(passedKey, mark{})
 	c.effects.apply(ctx, c.ledger.Abandon(uid, c.settings.backoff, time.Now()))
 	return nil, reasons.Status(fwk.UnschedulableAndUnresolvable, gang.Obstacle{Cause: gang.PlanChanged, Group: id})
 }
 
-// giveBackClaims lets the plugin of claims give back devices that are allocated where the gang cannot go: the filters have found
-// that in the dry run, which the cycle's own state does not show.
+// giveBackClaims lets the plugin of claims give back devices that are allocated where the gang cannot go: the filters
+// have found that in the dry run, which the cycle's own state does not show.
 func (p *Plugin) giveBackClaims(ctx context.Context, a *dryrun.Plan) {
 	for _, s := range a.Short {
 		if r := a.Classes[s.Class]; r.State != nil {
@@ -238,16 +246,18 @@ func (p *Plugin) giveBack(ctx context.Context, state fwk.CycleState, pod *v1.Pod
 			// It writes to the API server, for which no cycle is to wait.
 			go func(ctx context.Context) {
 				_, status := claims.PostFilter(ctx, state, pod, nil)
-				klog.FromContext(ctx).V(4).Info("Looked for devices that are allocated without a result", "pod", klog.KObj(pod), "outcome", status.Message())
+				klog.FromContext(ctx).V(4).Info("Looked for devices that are allocated without a result", "pod", klog.KObj(pod),
+					"outcome", status.Message())
 			}(context.WithoutCancel(ctx))
 		}
 	}
 }
 
 // PostFilter stops the preemption of pods one at a time for a gang: victims that make room for one member are lost if
-// the others still do not fit. A member whose assignment does not hold any more leads the planning of the rest. For single
-// pods it evicts gangs as a whole or not at all.
-func (p *Plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, statuses fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
+// the others still do not fit. A member whose assignment does not hold any more leads the planning of the rest. For
+// single pods it evicts gangs as a whole or not at all.
+func (p *Plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
+	statuses fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
 	if state.IsPodGroupSchedulingCycle() || pod.Spec.SchedulingGroup != nil {
 		return nil, fwk.NewStatus(fwk.Unschedulable)
 	}
@@ -272,7 +282,8 @@ func (p *Plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *v1.P
 	case gang.Lead:
 		if !c.ledger.Blocked(uid) {
 			// Another plugin turned the leader away before it could plan.
-			c.effects.apply(ctx, c.ledger.Decline(uid, gang.Obstacle{Cause: gang.Declined, Group: id, Pod: pod.Name}, c.settings.backoff, time.Now()))
+			c.effects.apply(ctx, c.ledger.Decline(uid, gang.Obstacle{Cause: gang.Declined, Group: id, Pod: pod.Name},
+				c.settings.backoff, time.Now()))
 			return nil, p.stop(ctx, state, pod, "")
 		}
 		outcome, err := p.preempt(ctx, id, turn)
@@ -297,8 +308,8 @@ func explained(state fwk.CycleState, status *fwk.Status) *fwk.Status {
 	return fwk.NewStatus(status.Code(), words)
 }
 
-// stop ends the search for pods to evict. The other plugins are not asked: the scheduler's own preemption takes no victims for a
-// member of a gang, and would look at all nodes to find that out.
+// stop ends the search for pods to evict. The other plugins are not asked: the scheduler's own preemption takes no
+// victims for a member of a gang, and would look at all nodes to find that out.
 func (p *Plugin) stop(ctx context.Context, state fwk.CycleState, pod *v1.Pod, message string) *fwk.Status {
 	p.giveBack(ctx, state, pod)
 	if message == "" {

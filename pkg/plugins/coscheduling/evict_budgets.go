@@ -18,7 +18,8 @@ type budgetSelector struct {
 	selector labels.Selector
 }
 
-// newCoverage reads the budgets. One with an empty selector covers all pods of its namespace, one without a selector none.
+// newCoverage reads the budgets. One with an empty selector covers all pods of its namespace, one without a selector
+// none.
 func newCoverage(budgets []*policyv1.PodDisruptionBudget) *coverage {
 	c := &coverage{byNamespace: map[string][]budgetSelector{}}
 	for _, budget := range budgets {
@@ -26,7 +27,8 @@ func newCoverage(budgets []*policyv1.PodDisruptionBudget) *coverage {
 		if err != nil {
 			continue
 		}
-		c.byNamespace[budget.Namespace] = append(c.byNamespace[budget.Namespace], budgetSelector{index: len(c.allowed), selector: selector})
+		c.byNamespace[budget.Namespace] = append(c.byNamespace[budget.Namespace],
+			budgetSelector{index: len(c.allowed), selector: selector})
 		c.allowed = append(c.allowed, int(budget.Status.DisruptionsAllowed))
 	}
 	return c

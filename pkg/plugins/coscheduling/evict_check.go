@@ -22,8 +22,8 @@ const (
 	maxAskedAlone = 16
 )
 
-// findings say of classes and nodes what filters said: true that they refuse, false that they accept. A refusal without a node is of
-// every node that has room by the account and is not known to accept.
+// findings say of classes and nodes what filters said: true that they refuse, false that they accept. A refusal without
+// a node is of every node that has room by the account and is not known to accept.
 type findings = map[gang.Refusal]bool
 
 // checking looks at a proposal with the profile's own filters.
@@ -41,9 +41,11 @@ type checking struct {
 	alone int
 }
 
-// check places the gang on the nodes of the proposal with the profile's own filters, as if the victims and the pods that
-// leave anyway were gone, and returns what it has found out about the nodes if that fails: nil if the proposal is out of date.
-func (p *Plugin) check(ctx context.Context, r *request, turn gang.Turn, found *proposal) (*dryrun.Plan, findings, error) {
+// check places the gang on the nodes of the proposal with the profile's own filters, as if the victims and the pods
+// that leave anyway were gone, and returns what it has found out about the nodes if that fails: nil if the proposal is
+// out of date.
+func (p *Plugin) check(ctx context.Context, r *request, turn gang.Turn, found *proposal) (*dryrun.Plan, findings,
+	error) {
 	c := &checking{Plugin: p, ctx: ctx, request: r, turn: turn, found: found, gone: sets.New[string](), said: findings{}}
 	for _, pod := range found.going() {
 		c.gone.Insert(string(pod.UID))
@@ -71,20 +73,21 @@ func (p *Plugin) check(ctx context.Context, r *request, turn gang.Turn, found *p
 func (c *checking) place(members []gang.Member, need gang.Minimum, nodes []fwk.NodeInfo) (*dryrun.Plan, error) {
 	turn := c.turn
 	turn.Members, turn.Need = members, need
-	return c.shared.planner.Place(&dryrun.Work{Ctx: c.ctx}, c.request.id, turn, dryrun.Part{Nodes: nodes}, nil, func(d *dryrun.Run) error {
-		for _, n := range nodes {
-			for _, info := range n.GetPods() {
-				if !c.gone.Has(string(info.GetPod().UID)) {
-					continue
-				}
-				if err := d.Remove(dryrun.PlacedPod{Info: info, Node: n.Node().Name}); err != nil {
-					return err
+	return c.shared.planner.Place(&dryrun.Work{Ctx: c.ctx}, c.request.id, turn, dryrun.Part{Nodes: nodes}, nil,
+		func(d *dryrun.Run) error {
+			for _, n := range nodes {
+				for _, info := range n.GetPods() {
+					if !c.gone.Has(string(info.GetPod().UID)) {
+						continue
+					}
+					if err := d.Remove(dryrun.PlacedPod{Info: info, Node: n.Node().Name}); err != nil {
+						return err
+					}
 				}
 			}
-		}
-		d.Elsewhere = c.elsewhere
-		return nil
-	})
+			d.Elsewhere = c.elsewhere
+			return nil
+		})
 }
 
 // findElsewhere finds the pods that go for the sake of what is counted for the whole cluster, and not for their nodes.
@@ -179,8 +182,8 @@ func (c *checking) learn(a *dryrun.Plan, proposed []gang.Member) error {
 	return nil
 }
 
-// alike are the classes that the account cannot tell apart. What filters say of one is taken to hold of the others: each member of a
-// StatefulSet has a volume of its own.
+// alike are the classes that the account cannot tell apart. What filters say of one is taken to hold of the others:
+// each member of a StatefulSet has a volume of its own.
 func (c *checking) alike() map[capacity.ShapeKey][]string {
 	classes := map[capacity.ShapeKey][]string{}
 	for _, class := range c.request.classes {

@@ -28,7 +28,8 @@ type request struct {
 	// name says for whom, in messages and as a key; id is the zero ID for a single pod.
 	name string
 	id   gang.ID
-	// only is the single pod, and of its gang or that which asks. statuses say on which nodes no eviction helps the single pod.
+	// only is the single pod, and of its gang or that which asks. statuses say on which nodes no eviction helps the
+	// single pod.
 	only     *v1.Pod
 	of       gang.ID
 	statuses fwk.NodeToStatusReader
@@ -53,7 +54,8 @@ type requestClass struct {
 
 // asks reports whether both ask for the same: places for as many members of the same classes.
 func (r *request) asks(other *request) bool {
-	return r.priority == other.priority && r.need.Total == other.need.Total && maps.Equal(r.need.Roles, other.need.Roles) &&
+	return r.priority == other.priority && r.need.Total == other.need.Total &&
+		maps.Equal(r.need.Roles, other.need.Roles) &&
 		slices.EqualFunc(r.classes, other.classes, func(a, b requestClass) bool {
 			return a.class == b.class && a.role == b.role && a.count == b.count
 		})
@@ -146,7 +148,8 @@ func (e *evictor) propose(r *request, said findings) *proposal {
 		}
 	}
 	if len(found.pods) > 0 {
-		found.leaving = slices.SortedFunc(maps.Values(b.holdersLeaving), func(a, b *v1.Pod) int { return cmp.Compare(a.UID, b.UID) })
+		found.leaving = slices.SortedFunc(maps.Values(b.holdersLeaving),
+			func(a, b *v1.Pod) int { return cmp.Compare(a.UID, b.UID) })
 	}
 	if found.Outcome == eviction.NoRoom && b.promised && r.only != nil {
 		// Nothing else tells it that a promise has ended.
@@ -178,7 +181,8 @@ func (b *problemBuilder) build(said findings) *eviction.Problem {
 	p.Priority, p.Need, p.Groups, p.Budgets = r.priority, r.need, map[gang.ID]eviction.Group{}, b.covers.allowed
 	width := len(b.cluster.Resources)
 	for i, c := range r.classes {
-		class := eviction.Class{Demand: make(eviction.Vector, width), Count: c.count, Role: c.role, Fits: make([]bool, len(b.cluster.Nodes))}
+		class := eviction.Class{Demand: make(eviction.Vector, width), Count: c.count, Role: c.role,
+			Fits: make([]bool, len(b.cluster.Nodes))}
 		for _, bound := range b.cluster.Shapes[i].Bounds {
 			class.Demand[bound.Resource] = bound.Amount
 		}
@@ -237,12 +241,13 @@ func (b *problemBuilder) addNode(n int) {
 	b.problem.Nodes = append(b.problem.Nodes, eviction.Node{Name: node.Name, Free: free})
 }
 
-// addVictim adds the pod if it may be evicted: what runs on every node or without the API server would come back at once.
+// addVictim adds the pod if it may be evicted: what runs on every node or without the API server would come back at
+// once.
 func (b *problemBuilder) addVictim(n int, pod *capacity.BoundPod) {
 	priority := pod.Priority
 	if priority <= b.request.priority && b.promises.Backfills(b.request.id, pod.Object) {
-		// It runs in what is promised to this very gang. One that is more important would run there without leave, and again when
-		// it was evicted.
+		// It runs in what is promised to this very gang. One that is more important would run there without leave, and
+		// again when it was evicted.
 		priority = math.MinInt32
 	}
 	id := b.native.unitOf(pod.Object)
@@ -257,8 +262,10 @@ func (b *problemBuilder) addVictim(n int, pod *capacity.BoundPod) {
 	if priority >= b.request.priority || podview.BelongsToNode(pod.Object) {
 		return
 	}
-	v := eviction.Victim{UID: pod.UID, Node: n, Priority: priority, Started: pod.Started, Group: id, Role: gangview.Role(pod.Object, b.groups.get(id)),
-		Requests: make(eviction.Vector, len(b.cluster.Resources)), Holds: b.holds(pod.Object, b.cluster.Nodes[n].Name), Budgets: b.covers.of(pod.Object)}
+	v := eviction.Victim{UID: pod.UID, Node: n, Priority: priority, Started: pod.Started, Group: id,
+		Role:     gangview.Role(pod.Object, b.groups.get(id)),
+		Requests: make(eviction.Vector, len(b.cluster.Resources)), Holds: b.holds(pod.Object, b.cluster.Nodes[n].Name),
+		Budgets: b.covers.of(pod.Object)}
 	for _, u := range pod.Uses {
 		v.Requests[u.Resource] = u.Amount
 	}
@@ -303,9 +310,9 @@ func (b *problemBuilder) addNominated() {
 	}
 }
 
-// applyFilterFindings rules out the room that there is for a class by the account, where filters have refused the class on all nodes but those
-// that are known to accept it. What the account does not know, claims for example, may refuse other nodes as well: that shows when
-// the next proposal is checked.
+// applyFilterFindings rules out the room that there is for a class by the account, where filters have refused the class
+// on all nodes but those that are known to accept it. What the account does not know, claims for example, may refuse
+// other nodes as well: that shows when the next proposal is checked.
 func (b *problemBuilder) applyFilterFindings(said findings) {
 	for i, c := range b.request.classes {
 		if !said[gang.Refusal{Class: c.class}] {

@@ -31,9 +31,9 @@ const evictionRequests = 8
 // evictionRetries are the pauses between the attempts to evict a pod.
 var evictionRetries = wait.Backoff{Duration: 100 * time.Millisecond, Factor: 3, Steps: 6}
 
-// evictor owns what is known of pods to be evicted for gangs, or for single pods that only a gang can make way for. The search
-// runs beside the scheduling cycles, on a copy of the account of the cluster; a cycle only checks with the profile's filters
-// what was found, on the few nodes that it concerns.
+// evictor owns what is known of pods to be evicted for gangs, or for single pods that only a gang can make way for. The
+// search runs beside the scheduling cycles, on a copy of the account of the cluster; a cycle only checks with the
+// profile's filters what was found, on the few nodes that it concerns.
 type evictor struct {
 	profiles *profiles.Set
 	members  members
@@ -67,7 +67,8 @@ type attempt struct {
 	found *proposal
 	// said is what filters said of classes and nodes when proposals were checked.
 	said findings
-	// awaited are the pods that have to go: those that are being evicted for it, and others that terminate where it will be placed.
+	// awaited are the pods that have to go: those that are being evicted for it, and others that terminate where it
+	// will be placed.
 	awaited []reservation.AwaitedPod
 	// node is where a single pod goes when they are gone.
 	node string
@@ -83,8 +84,8 @@ func (e *evictor) begin(r *request, now time.Time) *attempt {
 	return w
 }
 
-// decide says what to do for the request: evict what is returned, once it is checked, or wait for the reason given. It may be
-// that no pod has to be evicted: there is room by the account, so the check shows where filters know better.
+// decide says what to do for the request: evict what is returned, once it is checked, or wait for the reason given. It
+// may be that no pod has to be evicted: there is room by the account, so the check shows where filters know better.
 func (e *evictor) decide(ctx context.Context, r *request, now time.Time) (*proposal, string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -134,7 +135,8 @@ func (e *evictor) search(ctx context.Context, r *request, w *attempt, pause time
 		start := time.Now()
 		found := e.propose(r, said)
 		evictionSearch.Observe(time.Since(start).Seconds())
-		klog.FromContext(ctx).V(3).Info("Looked for pods to evict", "for", r.name, "victims", len(found.victims), "reason", found.Reason, "duration", time.Since(start))
+		klog.FromContext(ctx).V(3).Info("Looked for pods to evict", "for", r.name, "victims", len(found.victims), "reason",
+			found.Reason, "duration", time.Since(start))
 		e.mu.Lock()
 		w.found = found
 		w.Planned(time.Now())
@@ -143,8 +145,8 @@ func (e *evictor) search(ctx context.Context, r *request, w *attempt, pause time
 	})
 }
 
-// searchAgain records that the proposal does not help, because the nodes do not take the classes even then, or because it was out of
-// date, in which case said is nil. It looks for another one unless that did not help too often.
+// searchAgain records that the proposal does not help, because the nodes do not take the classes even then, or because
+// it was out of date, in which case said is nil. It looks for another one unless that did not help too often.
 func (e *evictor) searchAgain(ctx context.Context, r *request, said findings) string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -162,12 +164,12 @@ func (e *evictor) searchAgain(ctx context.Context, r *request, said findings) st
 	return "looking for other pods to evict"
 }
 
-// postpone has the promise count again once the pods have gone that are late, whenever that is: what replaces them would be there
-// first, and be evicted in turn. Until then others may use what lies idle there. The lock is held.
+// postpone has the promise count again once the pods have gone that are late, whenever that is: what replaces them
+// would be there first, and be evicted in turn. Until then others may use what lies idle there. The lock is held.
 func (e *evictor) postpone(w *attempt) { e.promises.Postpone(w.request.id, w.awaited) }
 
-// giveUp ends an attempt, and what was promised while pods were awaited. While some of them are late it only begins again. The lock is
-// held.
+// giveUp ends an attempt, and what was promised while pods were awaited. While some of them are late it only begins
+// again. The lock is held.
 func (e *evictor) giveUp(w *attempt) {
 	if w.Late(e.pods.remaining(w.awaited)) {
 		w.said = findings{}
@@ -178,15 +180,16 @@ func (e *evictor) giveUp(w *attempt) {
 	e.promises.Drop(w.request.id, func(o reservation.Hold) bool { return o.Kind == reservation.AfterEviction })
 }
 
-// notNeeded notes that no pod has to go for the request: a gang is about to start, and what is promised to it is kept for a while.
+// notNeeded notes that no pod has to go for the request: a gang is about to start, and what is promised to it is kept
+// for a while.
 func (e *evictor) notNeeded(r *request, now time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.begin(r, now)
 }
 
-// tidy ends the work for gangs that do not wait any more and for pods that have a node or are gone, and gives up where no pod has
-// been waited for in a while. Gangs and pods that wait for pods that something holds are tried again.
+// tidy ends the work for gangs that do not wait any more and for pods that have a node or are gone, and gives up where
+// no pod has been waited for in a while. Gangs and pods that wait for pods that something holds are tried again.
 func (e *evictor) tidy(now time.Time, waits func(gang.ID) bool) {
 	for _, r := range e.sweep(now, waits) {
 		e.again(r)
@@ -230,8 +233,8 @@ func (e *evictor) await(r *request, p *proposal) {
 // podName is the name of the requests of a single pod.
 func podName(pod *v1.Pod) string { return "pod " + pod.Namespace + "/" + pod.Name }
 
-// awaited returns the node for which pods are evicted for a single pod, as long as some of them are there, or were when the cycle
-// began.
+// awaited returns the node for which pods are evicted for a single pod, as long as some of them are there, or were when
+// the cycle began.
 func (e *evictor) awaited(pod *v1.Pod, nodes fwk.NodeInfoLister, now time.Time) string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -245,7 +248,8 @@ func (e *evictor) awaited(pod *v1.Pod, nodes fwk.NodeInfoLister, now time.Time) 
 	return ""
 }
 
-// evict evicts the victims of the proposal in the background, a few at a time. A single pod goes to the node after that.
+// evict evicts the victims of the proposal in the background, a few at a time. A single pod goes to the node after
+// that.
 func (e *evictor) evict(ctx context.Context, profile framework.Framework, r *request, p *proposal, node string) {
 	logger := klog.FromContext(ctx)
 	e.mu.Lock()
@@ -307,7 +311,8 @@ func evictOne(ctx context.Context, profile framework.Framework, pod *v1.Pod, r *
 		return fmt.Errorf("deleting pod %s: %w", klog.KObj(pod), err)
 	}
 	podsPreempted.Inc()
-	profile.EventRecorder().WithLogger(klog.FromContext(ctx)).Eventf(pod, nil, v1.EventTypeNormal, "Preempted", "Preempting", "Preempted by %s on node %s", r.name, pod.Spec.NodeName)
+	profile.EventRecorder().WithLogger(klog.FromContext(ctx)).Eventf(pod, nil, v1.EventTypeNormal, "Preempted",
+		"Preempting", "Preempted by %s on node %s", r.name, pod.Spec.NodeName)
 	return nil
 }
 

@@ -15,16 +15,18 @@ import (
 	"berth.dev/berth/pkg/waitlist"
 )
 
-// FailureHandler is what a scheduler calls with a pod that it could not place. It is scheduler.FailureHandlerFn, without all that is
-// linked with a scheduler.
+// FailureHandler is what a scheduler calls with a pod that it could not place. It is scheduler.FailureHandlerFn,
+// without all that is linked with a scheduler.
 type FailureHandler = func(ctx context.Context, profile framework.Framework, pod *framework.QueuedPodInfo,
 	status *fwk.Status, nominating *fwk.NominatingInfo, start time.Time)
 
 // Listen lets the plugin hear what other plugins say when they turn a member away from the node that its plan gave it.
-// No extension point tells, but the scheduler's handler of failures is told, and the one that is returned has to take its place. Listen
-// also gives the plugin the queue, in which it wakes pods that no event wakes. It is called before the scheduler runs. Without it, a
-// gang's reason says that nodes turned members away and not why, and such pods wait for minutes.
-func Listen(profiles map[string]framework.Framework, queue internalqueue.SchedulingQueue, handle FailureHandler) FailureHandler {
+// No extension point tells, but the scheduler's handler of failures is told, and the one that is returned has to take
+// its place. Listen also gives the plugin the queue, in which it wakes pods that no event wakes. It is called before
+// the scheduler runs. Without it, a gang's reason says that nodes turned members away and not why, and such pods wait
+// for minutes.
+func Listen(profiles map[string]framework.Framework, queue internalqueue.SchedulingQueue,
+	handle FailureHandler) FailureHandler {
 	for _, profile := range profiles {
 		if p := pluginOf(profile); p != nil {
 			p.shared.capacityFreed.listen(queue)
@@ -54,9 +56,10 @@ func pluginOf(profile framework.Framework) *Plugin {
 	return nil
 }
 
-// keepsNomination reports whether the pod stays nominated for its node. The scheduler ends that when a pod fails after it was filtered. If
-// that is an error, such as that of a plugin that has yet to hear that a victim has gone, the pod is tried again soon; what replaces the
-// victims would come before it, and be evicted in turn. Members of gangs have promises, and other plans next time.
+// keepsNomination reports whether the pod stays nominated for its node. The scheduler ends that when a pod fails after
+// it was filtered. If that is an error, such as that of a plugin that has yet to hear that a victim has gone, the pod
+// is tried again soon; what replaces the victims would come before it, and be evicted in turn. Members of gangs have
+// promises, and other plans next time.
 func (m members) keepsNomination(pod *v1.Pod, status *fwk.Status) bool {
 	return pod.Status.NominatedNodeName != "" && status.Code() == fwk.Error && !m.has(pod)
 }

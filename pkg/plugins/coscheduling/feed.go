@@ -44,7 +44,8 @@ type feed struct {
 }
 
 // run registers the handlers and starts what runs beside the scheduling cycles.
-func (c *coordinator) run(ctx context.Context, profile framework.Framework, groups *podgroup.Informer, client *restclient.RESTClient) error {
+func (c *coordinator) run(ctx context.Context, profile framework.Framework, groups *podgroup.Informer,
+	client *restclient.RESTClient) error {
 	f := &feed{ctx: ctx, c: c, client: profile.ClientSet(), ends: map[string]bool{}}
 	factory := profile.SharedInformerFactory()
 	c.pods.lister = factory.Core().V1().Pods().Lister()
@@ -94,9 +95,10 @@ func (f *feed) watchGroups(factory kubeinformers.SharedInformerFactory, groups *
 	return nil
 }
 
-// watch hands what an informer tells to a handler. No gang is looked at before the handler has been told of all that there is at the
-// start: one that fits would be ruled out, and a pod that comes after it would be tried first.
-func (f *feed) watch(factory kubeinformers.SharedInformerFactory, informer cache.SharedInformer, handler cache.ResourceEventHandler) error {
+// watch hands what an informer tells to a handler. No gang is looked at before the handler has been told of all that
+// there is at the start: one that fits would be ruled out, and a pod that comes after it would be tried first.
+func (f *feed) watch(factory kubeinformers.SharedInformerFactory, informer cache.SharedInformer,
+	handler cache.ResourceEventHandler) error {
 	told, err := informers.Handle(factory, informer, handler)
 	if err != nil {
 		return err //nolint:wrapcheck // the caller says what it watches
@@ -147,17 +149,25 @@ func (f *feed) watchMeans(profile framework.Framework) error {
 		handler  cache.ResourceEventHandler
 	}
 	all := []watched{
-		{factory.Policy().V1().PodDisruptionBudgets().Informer(), touching(f.c.inbox, waitlist.NeedsEvictions, func(*policyv1.PodDisruptionBudget) string { return "" })},
-		{core.PersistentVolumes().Informer(), touching(f.c.inbox, waitlist.NeedsVolumes, func(*v1.PersistentVolume) string { return "" })},
-		{core.PersistentVolumeClaims().Informer(), touching(f.c.inbox, waitlist.NeedsVolumes, func(pvc *v1.PersistentVolumeClaim) string { return pvc.Namespace })},
-		{storage.StorageClasses().Informer(), touching(f.c.inbox, waitlist.NeedsVolumes, func(*storagev1.StorageClass) string { return "" })},
-		{storage.CSINodes().Informer(), touching(f.c.inbox, waitlist.NeedsVolumes, func(*storagev1.CSINode) string { return "" })},
-		{storage.CSIStorageCapacities().Informer(), touching(f.c.inbox, waitlist.NeedsVolumes, func(*storagev1.CSIStorageCapacity) string { return "" })},
+		{factory.Policy().V1().PodDisruptionBudgets().Informer(),
+			touching(f.c.inbox, waitlist.NeedsEvictions, func(*policyv1.PodDisruptionBudget) string { return "" })},
+		{core.PersistentVolumes().Informer(),
+			touching(f.c.inbox, waitlist.NeedsVolumes, func(*v1.PersistentVolume) string { return "" })},
+		{core.PersistentVolumeClaims().Informer(),
+			touching(f.c.inbox, waitlist.NeedsVolumes, func(pvc *v1.PersistentVolumeClaim) string { return pvc.Namespace })},
+		{storage.StorageClasses().Informer(),
+			touching(f.c.inbox, waitlist.NeedsVolumes, func(*storagev1.StorageClass) string { return "" })},
+		{storage.CSINodes().Informer(),
+			touching(f.c.inbox, waitlist.NeedsVolumes, func(*storagev1.CSINode) string { return "" })},
+		{storage.CSIStorageCapacities().Informer(),
+			touching(f.c.inbox, waitlist.NeedsVolumes, func(*storagev1.CSIStorageCapacity) string { return "" })},
 	}
 	if profile.SharedDRAManager() != nil {
 		all = append(all,
-			watched{resource.ResourceClaims().Informer(), touching(f.c.inbox, waitlist.NeedsDevices, func(*resourcev1.ResourceClaim) string { return "" })},
-			watched{resource.ResourceSlices().Informer(), touching(f.c.inbox, waitlist.NeedsDevices, func(*resourcev1.ResourceSlice) string { return "" })},
+			watched{resource.ResourceClaims().Informer(),
+				touching(f.c.inbox, waitlist.NeedsDevices, func(*resourcev1.ResourceClaim) string { return "" })},
+			watched{resource.ResourceSlices().Informer(),
+				touching(f.c.inbox, waitlist.NeedsDevices, func(*resourcev1.ResourceSlice) string { return "" })},
 			watched{resource.DeviceClasses().Informer(), cache.ResourceEventHandlerFuncs{
 				AddFunc:    func(any) { f.classesChanged() },
 				UpdateFunc: func(_, _ any) { f.classesChanged() },
@@ -243,8 +253,9 @@ func (f *feed) changeGroup(old, pg *schedulingv1alpha1.PodGroup) {
 	}
 }
 
-// seePlacement has the gang tried again if its PodGroup, which was or is nil, says something else of where members may be. The ledger knows
-// only what PodGroups say that define a gang: those that stand in for labels do not, nor do those that cannot be read.
+// seePlacement has the gang tried again if its PodGroup, which was or is nil, says something else of where members may
+// be. The ledger knows only what PodGroups say that define a gang: those that stand in for labels do not, nor do those
+// that cannot be read.
 func (f *feed) seePlacement(old, pg *schedulingv1alpha1.PodGroup) {
 	if gangview.Placement(old) == gangview.Placement(pg) {
 		return

@@ -17,9 +17,9 @@ import (
 	"berth.dev/berth/pkg/clusterwide"
 )
 
-// fewest is the scheduler's own preemption for pods that ask for what plugins count on a node, such as shares of GPUs. That
-// spares one pod after the other, the oldest first, and so may end with two victims on one GPU where one on another would
-// do.
+// fewest is the scheduler's own preemption for pods that ask for what plugins count on a node, such as shares of GPUs.
+// That spares one pod after the other, the oldest first, and so may end with two victims on one GPU where one on
+// another would do.
 type fewest struct {
 	*defaultpreemption.DefaultPreemption
 	plugin *Plugin
@@ -32,8 +32,8 @@ const (
 	fewestCandidates = 16
 )
 
-// SelectVictimsOnNode looks for fewer victims than the scheduler would choose, of the same number for those that take the
-// least. They are no more important than the scheduler's are.
+// SelectVictimsOnNode looks for fewer victims than the scheduler would choose, of the same number for those that take
+// the least. They are no more important than the scheduler's are.
 func (f *fewest) SelectVictimsOnNode(ctx context.Context, state fwk.CycleState, preemptor *v1.Pod, node fwk.NodeInfo,
 	possible []*preemption.DomainVictim, budgets []*policyv1.PodDisruptionBudget) ([]*v1.Pod, int, *fwk.Status) {
 	filters := f.plugin.shared.profiles.Traits(preemptor)
@@ -120,7 +120,8 @@ func (t *fewestTrial) candidates(possible []*preemption.DomainVictim,
 	_, allowed := preemption.FilterVictimsWithPDBViolation(possible, budgets)
 	var candidates []fwk.PodInfo
 	for _, victim := range allowed {
-		if pods := victim.Pods(); len(pods) == 1 && victim.Priority() <= t.given[0] && t.counter.Takes(pods[0].GetPod()) > 0 &&
+		if pods := victim.Pods(); len(pods) == 1 && victim.Priority() <= t.given[0] &&
+			t.counter.Takes(pods[0].GetPod()) > 0 &&
 			victim.Priority() < corev1helpers.PodPriority(t.preemptor) && t.IsEligiblePod(t.node, victim, t.preemptor) {
 			candidates = append(candidates, pods[0])
 		}
@@ -134,8 +135,8 @@ func (t *fewestTrial) candidates(possible []*preemption.DomainVictim,
 	return candidates[:min(len(candidates), fewestCandidates)]
 }
 
-// choose tries the sets of a size that begin with the chosen pods, and keeps the one that takes the least, which is less than
-// least unless that is negative.
+// choose tries the sets of a size that begin with the chosen pods, and keeps the one that takes the least, which is
+// less than least unless that is negative.
 func (t *fewestTrial) choose(candidates, chosen []fwk.PodInfo, size int, takes int64, least *int64) error {
 	if *least >= 0 && takes >= *least || t.left <= 0 {
 		return nil

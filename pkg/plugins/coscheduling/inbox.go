@@ -16,8 +16,9 @@ type news struct {
 	happenings map[waitlist.Happening]bool
 	// arrived are the pods that came to a node, if a gang waits to which such pods matter.
 	arrived []*v1.Pod
-	// activations are pods to try again, and found the requests for which pods to evict were looked for, or evicted: not at
-	// once, because a cycle of theirs may not have ended yet, and what is activated within its own cycle goes on with a back-off.
+	// activations are pods to try again, and found the requests for which pods to evict were looked for, or evicted:
+	// not at once, because a cycle of theirs may not have ended yet, and what is activated within its own cycle goes on
+	// with a back-off.
 	activations []gang.Ref
 	found       []*request
 }

@@ -11,8 +11,10 @@ import (
 	"berth.dev/berth/pkg/gang"
 )
 
-// join lets a member of a gang that has started go anywhere, or into the domain of the others if they have to share one.
-func (p *Plugin) join(ctx context.Context, state fwk.CycleState, id gang.ID, pod *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
+// join lets a member of a gang that has started go anywhere, or into the domain of the others if they have to share
+// one.
+func (p *Plugin) join(ctx context.Context, state fwk.CycleState, id gang.ID, pod *v1.Pod,
+	nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	c := p.shared
 	levels, err := c.planner.Topology(id, pod)
 	if err != nil {
@@ -70,5 +72,6 @@ func tiedTo(keys []string, example *v1.Node) string {
 	for i, key := range keys {
 		domains[i] = key + "=" + example.Labels[key]
 	}
-	return "the other members of the gang are on nodes with " + strings.Join(domains, ", ") + ", and this one has to be there, too"
+	return "the other members of the gang are on nodes with " + strings.Join(domains, ", ") +
+		", and this one has to be there, too"
 }

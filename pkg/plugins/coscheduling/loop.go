@@ -14,27 +14,30 @@ import (
 )
 
 const (
-	// settlePause lets the handlers of one event finish before its effect is looked at. Its odd nanoseconds, as those of statusEvery,
-	// keep the loops apart from cycles and arrivals, which come at whole microseconds in a replay: what falls on one moment races.
+	// settlePause lets the handlers of one event finish before its effect is looked at. Its odd nanoseconds, as those
+	// of statusEvery, keep the loops apart from cycles and arrivals, which come at whole microseconds in a replay: what
+	// falls on one moment races.
 	settlePause = 5*time.Millisecond - 41_017*time.Nanosecond
-	// retryAtOnce is how many blocked gangs are tried again at a time: enough to use the capacity that was freed, few enough
-	// that others in the queue do not wait behind them; retryPause separates such batches.
+	// retryAtOnce is how many blocked gangs are tried again at a time: enough to use the capacity that was freed, few
+	// enough that others in the queue do not wait behind them; retryPause separates such batches.
 	retryAtOnce = 8
 	retryPause  = 50 * time.Millisecond
 	// retryAnyway is how often every blocked gang is looked at without any event, for causes that no event announces.
 	retryAnyway = time.Minute
-	// describeEvery is how often the reasons of gangs that are ruled out are brought up to date: of describeAtOnce gangs at a time,
-	// and of more for at most describeFor where the cluster has changed for them. No gang is tried meanwhile.
+	// describeEvery is how often the reasons of gangs that are ruled out are brought up to date: of describeAtOnce
+	// gangs at a time, and of more for at most describeFor where the cluster has changed for them. No gang is tried
+	// meanwhile.
 	describeEvery  = time.Second
 	describeAtOnce = 100
 	describeFor    = 50 * time.Millisecond
 )
 
-// loop decides when each gang that waits is tried: a new gang at once, a blocked one after something that can help it, in rounds that
-// leave none out. A gang that does not fit by the account of free capacity is not tried at all, only told why.
+// loop decides when each gang that waits is tried: a new gang at once, a blocked one after something that can help it,
+// in rounds that leave none out. A gang that does not fit by the account of free capacity is not tried at all, only
+// told why.
 //
-// Each turn takes the news, brings the waitlist up to date, asks retry.Queue and retry.Pace who is next, and carries out what the
-// ledger answers.
+// Each turn takes the news, brings the waitlist up to date, asks retry.Queue and retry.Pace who is next, and carries
+// out what the ledger answers.
 type loop struct {
 	settings     settings
 	ledger       *gang.Ledger
@@ -49,8 +52,8 @@ type loop struct {
 	activator    *activator
 	// forgotten is told of gangs that the ledger has forgotten.
 	forgotten func(gang.ID)
-	// opened is done when the gangs that there were at the start have been looked at. Before that no pod must be tried: it could take
-	// the place that a member lacks whose siblings have theirs.
+	// opened is done when the gangs that there were at the start have been looked at. Before that no pod must be tried:
+	// it could take the place that a member lacks whose siblings have theirs.
 	opened opening
 	clock  wallClock
 	due    dueTimes
@@ -170,7 +173,8 @@ func (l *loop) refresh(changed map[gang.ID]bool, now time.Time) []*waitlist.Gang
 	return fresh
 }
 
-// see forgets what is kept for a gang that does not wait to be planned, because it is being planned, has started or is gone.
+// see forgets what is kept for a gang that does not wait to be planned, because it is being planned, has started or is
+// gone.
 func (l *loop) see(id gang.ID, known *waitlist.Gang, now time.Time) {
 	v, exists := l.ledger.View(id)
 	if exists && !v.Started && v.Quorum() {
@@ -273,7 +277,8 @@ func (l *loop) admit(g *waitlist.Gang, now time.Time) (gang.Effects, bool) {
 	return l.invite(g, now)
 }
 
-// tryPaced invites those that stand in line and whose turn has come, and returns after what time to look again, 0 if none is left.
+// tryPaced invites those that stand in line and whose turn has come, and returns after what time to look again, 0 if
+// none is left.
 func (l *loop) tryPaced(now time.Time) (effects []gang.Effects, wait time.Duration) {
 	for {
 		id, ok, wait := l.plans.Pace.Next(now)
@@ -291,7 +296,8 @@ func (l *loop) tryPaced(now time.Time) (effects []gang.Effects, wait time.Durati
 	}
 }
 
-// invite returns the invitation of the gang to plan, or tells it why it cannot start without an attempt, and reports which.
+// invite returns the invitation of the gang to plan, or tells it why it cannot start without an attempt, and reports
+// which.
 func (l *loop) invite(g *waitlist.Gang, now time.Time) (gang.Effects, bool) {
 	if reason := l.exclude(g); reason != nil {
 		l.ledger.RuleOut(g.ID, reason, now)
@@ -307,8 +313,8 @@ func (l *loop) invite(g *waitlist.Gang, now time.Time) (gang.Effects, bool) {
 	return l.ledger.Invite(g.ID, now), true
 }
 
-// exclude returns why the gang cannot start by the account of free capacity, nil if it may. What runs on nodes that are reserved for it
-// makes way once it fits there.
+// exclude returns why the gang cannot start by the account of free capacity, nil if it may. What runs on nodes that are
+// reserved for it makes way once it fits there.
 func (l *loop) exclude(g *waitlist.Gang) gang.Reason {
 	if l.reservations.ReadyFor(g.ID) && g.Misstated == nil {
 		return nil
@@ -316,7 +322,8 @@ func (l *loop) exclude(g *waitlist.Gang) gang.Reason {
 	return l.list.Exclude(g)
 }
 
-// resume has those tried again for which pods to evict were found or evicted, and pods that were turned away from what is kept.
+// resume has those tried again for which pods to evict were found or evicted, and pods that were turned away from what
+// is kept.
 func (l *loop) resume(n *news, now time.Time) []gang.Effects {
 	effects := make([]gang.Effects, 0, 1+len(n.found))
 	for _, r := range n.found {
@@ -347,9 +354,9 @@ func (l *loop) tidy(now time.Time) {
 	})
 }
 
-// describeExcluded looks again at the gangs that were ruled out, those first that were not looked at for the longest time: what they
-// lack changes with every pod that comes, which is nothing to try them for. Those for which the account has not changed are looked at
-// a few at a time, for what is not in the account.
+// describeExcluded looks again at the gangs that were ruled out, those first that were not looked at for the longest
+// time: what they lack changes with every pod that comes, which is nothing to try them for. Those for which the account
+// has not changed are looked at a few at a time, for what is not in the account.
 func (l *loop) describeExcluded(now time.Time) {
 	if now.Sub(l.due.describe) < describeEvery {
 		return

@@ -47,7 +47,8 @@ var (
 func registerMetrics() {
 	registerOnce.Do(func() {
 		schedulermetrics.RegisterMetrics(podgroup.Metrics()...)
-		schedulermetrics.RegisterMetrics(gangWait, planDuration, planPauses, nodesExamined, plansInvalidated, evictionSearch, podsPreempted,
+		schedulermetrics.RegisterMetrics(gangWait, planDuration, planPauses, nodesExamined, plansInvalidated, evictionSearch,
+			podsPreempted,
 			gangsPreempted)
 		schedulermetrics.RegisterMetrics(reservation.Metrics()...)
 		// A counter that is absent until something happens looks like one that is not there.

@@ -6,8 +6,8 @@ import (
 	"berth.dev/berth/pkg/gang"
 )
 
-// forgetNominations takes back what nominates siblings to the node: it is of an earlier plan, or of an earlier scheduler, and
-// the pod would have to fit beside them.
+// forgetNominations takes back what nominates siblings to the node: it is of an earlier plan, or of an earlier
+// scheduler, and the pod would have to fit beside them.
 func (p *Plugin) forgetNominations(id gang.ID, pod *v1.Pod, node string) {
 	for _, info := range p.framework.NominatedPodsForNode(node) {
 		if other := info.GetPod(); other.UID != pod.UID && p.shared.members.id(other) == id {

@@ -2,8 +2,8 @@
 //
 // The first pod of a gang leads: it alone enters the scheduling queue, and its cycle tries the whole gang on a copy of
 // the cluster with the profile's own filters and scores. A gang that fits gets one plan, which its other members follow
-// by looking at one node each; all are bound together as soon as the last of them has reserved its node. A gang that does
-// not fit holds nothing, blocks no other, and says in one sentence with numbers what it lacks.
+// by looking at one node each; all are bound together as soon as the last of them has reserved its node. A gang that
+// does not fit holds nothing, blocks no other, and says in one sentence with numbers what it lacks.
 package coscheduling
 
 import (
@@ -29,7 +29,8 @@ const Name = "Coscheduling"
 type Plugin struct {
 	framework framework.Framework
 	shared    *coordinator
-	// complete is done once the profile has all its plugins. othersPermit is set if other plugins of it have a say in Permit.
+	// complete is done once the profile has all its plugins. othersPermit is set if other plugins of it have a say in
+	// Permit.
 	complete     sync.Once
 	othersPermit bool
 }
@@ -68,8 +69,8 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 // Name returns the plugin's name.
 func (*Plugin) Name() string { return Name }
 
-// Gang returns the gang that the pod is a member of in the eyes of this plugin, and how many members have to start together, 0 if
-// that is not known. A pod that means to be in a gang but says so wrongly is in none.
+// Gang returns the gang that the pod is a member of in the eyes of this plugin, and how many members have to start
+// together, 0 if that is not known. A pod that means to be in a gang but says so wrongly is in none.
 func (p *Plugin) Gang(pod *v1.Pod) (id gang.ID, minimum int) {
 	id = p.shared.members.id(pod)
 	if v, known := p.shared.ledger.View(id); known {

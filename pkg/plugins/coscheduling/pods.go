@@ -92,8 +92,8 @@ func (p *memberPods) ended(namespace, name string) *v1.Pod {
 // members tells which pods are members of gangs.
 type members struct{ policy *gangview.OwnerPolicy }
 
-// of returns the gang that the pod is a member of, if any. A pod that means to be in a gang but says so wrongly is an error.
-// Native groups are left to the core.
+// of returns the gang that the pod is a member of, if any. A pod that means to be in a gang but says so wrongly is an
+// error. Native groups are left to the core.
 func (m members) of(pod *v1.Pod) (gangview.Membership, error) {
 	if pod.Spec.SchedulingGroup != nil {
 		return gangview.Membership{}, nil

@@ -26,7 +26,8 @@ import (
 // what to say about it, or nothing if eviction does not help.
 func (p *Plugin) preempt(ctx context.Context, id gang.ID, turn gang.Turn) (string, error) {
 	c := p.shared
-	r := &request{name: "gang " + id.String(), id: id, of: id, need: turn.Need, priority: turn.Members[0].Priority, held: c.ledger.Nodes(id)}
+	r := &request{name: "gang " + id.String(), id: id, of: id, need: turn.Need, priority: turn.Members[0].Priority,
+		held: c.ledger.Nodes(id)}
 	never, complete := c.addMembers(r, turn.Members)
 	anyBelow := c.headroom.AnyBelow(r.priority)
 	switch {
@@ -66,7 +67,8 @@ func (p *Plugin) preempt(ctx context.Context, id gang.ID, turn gang.Turn) (strin
 		if err != nil {
 			return "", err
 		}
-		kept = append(kept, reservation.Hold{To: id, Kind: reservation.AfterEviction, Priority: r.priority, Node: placed.Node, Member: placed.UID, Info: info})
+		kept = append(kept, reservation.Hold{To: id, Kind: reservation.AfterEviction, Priority: r.priority, Node: placed.Node,
+			Member: placed.UID, Info: info})
 	}
 	c.promises.Keep(id, reservation.AfterEviction, kept)
 	if len(found.victims) == 0 {
@@ -77,7 +79,8 @@ func (p *Plugin) preempt(ctx context.Context, id gang.ID, turn gang.Turn) (strin
 	return found.evicting(), nil
 }
 
-// addMembers adds what the members ask for. Never names a member that may evict no pods; complete is false if a member is gone.
+// addMembers adds what the members ask for. Never names a member that may evict no pods; complete is false if a member
+// is gone.
 func (c *coordinator) addMembers(r *request, members []gang.Member) (never string, complete bool) {
 	index := map[gang.Shortage]int{}
 	for _, m := range members {
@@ -100,8 +103,8 @@ func (c *coordinator) addMembers(r *request, members []gang.Member) (never strin
 	return never, true
 }
 
-// agree returns victims with which the filters of the profile and the gangs of the victims agree, and where the members go then. It
-// returns no victims, and what to say about it, while there are none.
+// agree returns victims with which the filters of the profile and the gangs of the victims agree, and where the members
+// go then. It returns no victims, and what to say about it, while there are none.
 func (p *Plugin) agree(ctx context.Context, r *request, turn gang.Turn) (*proposal, *dryrun.Plan, string, error) {
 	e := p.shared.evictor
 	found, why := e.decide(ctx, r, time.Now())
@@ -125,9 +128,10 @@ func (p *Plugin) agree(ctx context.Context, r *request, turn gang.Turn) (*propos
 	return found, plan, "", nil
 }
 
-// preemptAlone evicts pods for a single pod: as the scheduler's own preemption does, but of a gang only what it can spare;
-// and if that is not enough, whole gangs.
-func (p *Plugin) preemptAlone(ctx context.Context, state fwk.CycleState, pod *v1.Pod, statuses fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
+// preemptAlone evicts pods for a single pod: as the scheduler's own preemption does, but of a gang only what it can
+// spare; and if that is not enough, whole gangs.
+func (p *Plugin) preemptAlone(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
+	statuses fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
 	stock := stockPreemption(p.framework)
 	if stock == nil {
 		return nil, fwk.NewStatus(fwk.Unschedulable)
@@ -165,7 +169,8 @@ func nominate(node, why string) (*fwk.PostFilterResult, *fwk.Status) {
 }
 
 // preemptGangs evicts pods among which there are whole gangs, and returns what it does and the node that this is for.
-func (p *Plugin) preemptGangs(ctx context.Context, pod *v1.Pod, statuses fwk.NodeToStatusReader) (outcome, node string, err error) {
+func (p *Plugin) preemptGangs(ctx context.Context, pod *v1.Pod, statuses fwk.NodeToStatusReader) (outcome, node string,
+	err error) {
 	c := p.shared
 	if podview.NeverPreempts(pod) {
 		return "", "", nil
@@ -176,7 +181,8 @@ func (p *Plugin) preemptGangs(ctx context.Context, pod *v1.Pod, statuses fwk.Nod
 	if !c.headroom.AnyBelow(r.priority) || pod.Status.NominatedNodeName != "" {
 		return "", "", nil
 	}
-	member := gang.Member{UID: gang.UID(pod.UID), Namespace: pod.Namespace, Name: pod.Name, Priority: r.priority, Ours: true}
+	member := gang.Member{UID: gang.UID(pod.UID), Namespace: pod.Namespace, Name: pod.Name, Priority: r.priority,
+		Ours: true}
 	turn := gang.Turn{Kind: gang.Lead, Need: r.need, Of: r.need, Members: []gang.Member{member}}
 	found, plan, why, err := p.agree(ctx, r, turn)
 	if found == nil || err != nil {
@@ -216,8 +222,10 @@ func (p *Plugin) guard() {
 	}
 	stock.Evaluator.Interface = &fewest{DefaultPreemption: stock, plugin: p}
 	evict := stock.Executor.PreemptPod
-	stock.Executor.PreemptPod = func(ctx context.Context, on preemption.Candidate, by preemption.ExecutorPreemptor, victim *v1.Pod, plugin string) (bool, error) {
-		if now := time.Now(); by.Type() == string(fwk.PodKeyType) && !p.shared.ledger.Spare(gang.UID(victim.UID), now.Add(eviction.Grace), now) {
+	stock.Executor.PreemptPod = func(ctx context.Context, on preemption.Candidate, by preemption.ExecutorPreemptor,
+		victim *v1.Pod, plugin string) (bool, error) {
+		if now := time.Now(); by.Type() == string(fwk.PodKeyType) &&
+			!p.shared.ledger.Spare(gang.UID(victim.UID), now.Add(eviction.Grace), now) {
 			return false, fmt.Errorf("evicting %s: its gang needs it now", podName(victim))
 		}
 		return evict(ctx, on, by, victim, plugin)

@@ -9,9 +9,9 @@ import (
 	"berth.dev/berth/pkg/retry"
 )
 
-// preemptors holds the pods for which the scheduler's own preemption evicts others, until they are tried again. While it evicts, the
-// queue does not wake the pod for what happens, and counts on the end of the last victim. Where two pods have chosen the same
-// victims, that may have ended before. Nothing else would wake the pod for minutes.
+// preemptors holds the pods for which the scheduler's own preemption evicts others, until they are tried again. While
+// it evicts, the queue does not wake the pod for what happens, and counts on the end of the last victim. Where two pods
+// have chosen the same victims, that may have ended before. Nothing else would wake the pod for minutes.
 type preemptors struct {
 	mu   sync.Mutex
 	pods []gang.Ref
@@ -55,8 +55,8 @@ func (p *preemptors) next() []gang.Ref {
 	return first
 }
 
-// preemptors activates the pods for which others are evicted one by one and for which there is room by the account, and forgets
-// those that are gone or have a node.
+// preemptors activates the pods for which others are evicted one by one and for which there is room by the account, and
+// forgets those that are gone or have a node.
 func (a *activator) preemptors(ctx context.Context, now time.Time) {
 	if now.Before(a.lookAt) {
 		return

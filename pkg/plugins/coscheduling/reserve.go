@@ -17,7 +17,8 @@ import (
 	"berth.dev/berth/pkg/waitlist"
 )
 
-// ReservesOpenly says that what Reserve takes note of shows in the NodeInfo or by AddPod as well, so that a dry run need not call it.
+// ReservesOpenly says that what Reserve takes note of shows in the NodeInfo or by AddPod as well, so that a dry run
+// need not call it.
 func (*Plugin) ReservesOpenly() {}
 
 // Reserve records that the member holds its assignment.
@@ -41,8 +42,8 @@ func (p *Plugin) Reserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 	return nil
 }
 
-// refuseLate turns the pod away if what it needs has been promised to a gang since its node was filtered, or is about to be: the
-// scheduler may learn that capacity is free a moment before it is promised.
+// refuseLate turns the pod away if what it needs has been promised to a gang since its node was filtered, or is about
+// to be: the scheduler may learn that capacity is free a moment before it is promised.
 func (p *Plugin) refuseLate(pod *v1.Pod, name string) *fwk.Status {
 	c := p.shared
 	first := !c.members.has(pod) && c.loop.list.ComesBefore(pod)
@@ -69,11 +70,12 @@ func (p *Plugin) refuseLate(pod *v1.Pod, name string) *fwk.Status {
 	return reasons.Status(fwk.Unschedulable, triedFirst{})
 }
 
-// lossPause is how long a pod waits where a member was whose loss only the scheduler knows of so far, and where gangs are tried first.
+// lossPause is how long a pod waits where a member was whose loss only the scheduler knows of so far, and where gangs
+// are tried first.
 const lossPause = 100 * time.Millisecond
 
-// lossUnseen returns the gang that has started and has just lost a member on the node: the scheduler's cache does not have it any
-// more, but the ledger has not been told yet, so nothing is promised.
+// lossUnseen returns the gang that has started and has just lost a member on the node: the scheduler's cache does not
+// have it any more, but the ledger has not been told yet, so nothing is promised.
 func (p *Plugin) lossUnseen(pod *v1.Pod, node fwk.NodeInfo) (gang.ID, bool) {
 	c := p.shared
 	if c.settings.recovery == 0 || podview.BelongsToNode(pod) {
@@ -81,7 +83,8 @@ func (p *Plugin) lossUnseen(pod *v1.Pod, node fwk.NodeInfo) (gang.ID, bool) {
 	}
 	own := c.members.id(pod)
 	for _, m := range c.headroom.MembersOn(node.Node().Name) {
-		if m.Of == own || slices.ContainsFunc(node.GetPods(), func(info fwk.PodInfo) bool { return info.GetPod().UID == m.Object.UID }) {
+		if m.Of == own || slices.ContainsFunc(node.GetPods(),
+			func(info fwk.PodInfo) bool { return info.GetPod().UID == m.Object.UID }) {
 			continue
 		}
 		if v, known := c.ledger.View(m.Of); known && v.Started && v.Priority >= corev1helpers.PodPriority(pod) {
@@ -113,8 +116,8 @@ func (p *Plugin) Permit(ctx context.Context, state fwk.CycleState, pod *v1.Pod, 
 	c := p.shared
 	uid := gang.UID(pod.UID)
 	if p.othersPermit && c.ledger.Reserved(uid) {
-		// Siblings may go only when no other plugin can turn this member away any more. One that they depend on waits for them in
-		// PreBind, which comes after the Permit of all plugins.
+		// Siblings may go only when no other plugin can turn this member away any more. One that they depend on waits
+		// for them in PreBind, which comes after the Permit of all plugins.
 		go c.effects.whenPermitted(context.WithoutCancel(ctx), p.framework, uid)
 		return fwk.NewStatus(fwk.Wait), c.ledger.Patience(uid, time.Now())
 	}
@@ -134,15 +137,16 @@ func (p *Plugin) Permit(ctx context.Context, state fwk.CycleState, pod *v1.Pod, 
 }
 
 // PreBindPreFlight announces PreBind for the members that wait in it.
-func (p *Plugin) PreBindPreFlight(_ context.Context, state fwk.CycleState, _ *v1.Pod, _ string) (*fwk.PreBindPreFlightResult, *fwk.Status) {
+func (p *Plugin) PreBindPreFlight(_ context.Context, state fwk.CycleState, _ *v1.Pod,
+	_ string) (*fwk.PreBindPreFlightResult, *fwk.Status) {
 	if marked(state, firstKey) {
 		return &fwk.PreBindPreFlightResult{}, nil
 	}
 	return nil, fwk.NewStatus(fwk.Skip)
 }
 
-// PreBind is where a member waits for its siblings that had to write something first: they could not be scheduled before the
-// plugins whose PreBind comes before this one had written it.
+// PreBind is where a member waits for its siblings that had to write something first: they could not be scheduled
+// before the plugins whose PreBind comes before this one had written it.
 func (p *Plugin) PreBind(ctx context.Context, state fwk.CycleState, pod *v1.Pod, _ string) *fwk.Status {
 	if !marked(state, firstKey) {
 		return nil

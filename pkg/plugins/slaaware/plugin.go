@@ -1,9 +1,9 @@
 // Package slaaware is the plugin that puts pods where they meet their objectives.
 //
-// A pod that states a latency or a throughput prefers nodes whose measured figures meet it, and among them those with the
-// least excess beyond some headroom; among nodes that miss it, those that miss it by less. Queries to Prometheus that run
-// in the background measure the figures. A node without a figure counts more than one that misses the objective and less
-// than one that meets it. Pods without an objective are not affected, and no node is ever ruled out.
+// A pod that states a latency or a throughput prefers nodes whose measured figures meet it, and among them those with
+// the least excess beyond some headroom; among nodes that miss it, those that miss it by less. Queries to Prometheus
+// that run in the background measure the figures. A node without a figure counts more than one that misses the
+// objective and less than one that meets it. Pods without an objective are not affected, and no node is ever ruled out.
 package slaaware
 
 import (
