@@ -149,9 +149,11 @@ func (r *Reservations) takeOver(now time.Time) {
 	}
 }
 
-// inVain reports whether a gang has not started for long although it fits, or the time by which it was to start is long over.
+// inVain reports whether a gang has not started for long although it fits, or the time by which it was to start is long over:
+// for half as long as nodes were kept until then, as what ends late often ends much later.
 func (r *Reservations) inVain(h *heldGang, reserved *starttime.Reservation, now time.Time) bool {
-	return !h.ready.IsZero() && r.Turns.Overdue(h.ready, now) || reserved.Firm && r.Turns.Overdue(reserved.Until, now)
+	late := max(reserved.Until.Sub(h.since)/2, 0)
+	return !h.ready.IsZero() && r.Turns.Overdue(h.ready, now) || reserved.Firm && r.Turns.Overdue(reserved.Until.Add(late), now)
 }
 
 // release ends what is kept by time for a gang that has not started.
