@@ -25,9 +25,9 @@ type NodeEnds struct {
 	Pods []*v1.Pod
 }
 
-// Ends returns the nodes that pods of one of the rows may use, with the ends of their pods and with how many pods of each
-// row fit as these come. left forecasts the end of a bound pod. It is called for every bound pod with mu held, and must not
-// call the index.
+// Ends returns the nodes that pods of one of the rows may use, with the ends of their pods and with how many pods of
+// each row fit as these come. left forecasts the end of a bound pod. It is called for every bound pod with mu held, and
+// must not call the index.
 func (x *Index) Ends(rows []Row, left func(*v1.Pod) runtimes.Forecast) []NodeEnds {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -71,7 +71,8 @@ func (t *ReserveTurns) account(now time.Time) {
 	}
 }
 
-// Charge counts for the namespace that others were kept off in vain for one of its groups since some time.
+// Charge counts for the namespace that others were kept off for one of its groups since some time, which has not
+// started.
 func (t *ReserveTurns) Charge(namespace string, since, now time.Time) {
 	n := t.namespaces[namespace]
 	if n == nil {
@@ -115,13 +116,13 @@ func (t *ReserveTurns) Continue(pods int, now time.Time) bool {
 // Overdue reports whether a turn without progress since some time ends.
 func (t *ReserveTurns) Overdue(since, now time.Time) bool { return now.Sub(since) >= t.patience }
 
-// Rest lets a group for which something was kept in vain rest, twice as long each time.
+// Rest lets a group rest that did not start although something was kept for it, twice as long each time.
 func (t *ReserveTurns) Rest(id ID, now time.Time) {
 	rest := t.rests[id]
 	t.rests[id] = reserveRest{turns: rest.turns + 1, until: now.Add(rest.pause(t.patience))}
 }
 
-// Clear forgets what was kept in vain for groups of the namespace, of which one has started.
+// Clear forgets what was kept without a start for groups of the namespace: one of them has started.
 func (t *ReserveTurns) Clear(namespace string) { delete(t.namespaces, namespace) }
 
 // End ends the turn of the group, if it has it, without a rest.

@@ -174,7 +174,8 @@ func withoutMessages(s schedulingv1alpha1.PodGroupStatus) schedulingv1alpha1.Pod
 // explicit is the status with its zeros, which a merge patch would otherwise leave at their old values.
 func explicit(s schedulingv1alpha1.PodGroupStatus) map[string]any {
 	m := map[string]any{"phase": s.Phase, "scheduled": s.Scheduled, "running": s.Running, "succeeded": s.Succeeded,
-		"failed": s.Failed, "roles": s.Roles, "conditions": s.Conditions, "reservedNodes": s.ReservedNodes, "estimatedStart": s.EstimatedStart}
+		"failed": s.Failed, "roles": s.Roles, "conditions": s.Conditions, "reservedNodes": s.ReservedNodes,
+		"estimatedStart": s.EstimatedStart}
 	if s.OccupiedBy != "" {
 		m["occupiedBy"] = s.OccupiedBy
 	}

@@ -32,7 +32,8 @@ func AwaitedPods(pods []*v1.Pod) []AwaitedPod {
 func Remain(pods []AwaitedPod, nodes fwk.NodeInfoLister) bool {
 	return slices.ContainsFunc(pods, func(r AwaitedPod) bool {
 		node, err := nodes.Get(r.node)
-		return err == nil && slices.ContainsFunc(node.GetPods(), func(info fwk.PodInfo) bool { return gang.UID(info.GetPod().UID) == r.UID })
+		return err == nil && slices.ContainsFunc(node.GetPods(),
+			func(info fwk.PodInfo) bool { return gang.UID(info.GetPod().UID) == r.UID })
 	})
 }
 

@@ -17,7 +17,7 @@ func noGang(*v1.Pod) gang.ID { return gang.ID{} }
 
 func testFilters(*v1.Pod) *profiles.Traits { return profiles.AllTraits }
 
-// testIndex is an index of which no device class hands out a resource.
+// testIndex is an index without resources that device classes hand out.
 func testIndex() *capacity.Index {
 	return capacity.New(func(v1.ResourceName) bool { return false }, testFilters)
 }

@@ -20,8 +20,8 @@ const (
 	grace = 30 * time.Second
 )
 
-// Forecasts owns what was learned of run times, and knows when pods end. Informers tell it of pods that have gone; cycles
-// and the loop ask it.
+// Forecasts owns what was learned of run times, and knows when pods end. Informers tell it of pods that have gone;
+// cycles and the loop ask it.
 type Forecasts struct {
 	// GPUs counts the GPUs that a pod asks for, and Group returns its PodGroup, nil without one.
 	GPUs  func(*v1.Pod) int
@@ -48,7 +48,8 @@ func NewForecasts() *Forecasts {
 	return &Forecasts{book: runtimes.NewBook(), pods: map[apitypes.UID]*podForecast{}, declaring: map[apitypes.UID]bool{}}
 }
 
-// Informed reports whether anything is known of run times: enough pods have ended, or there are some that declare theirs.
+// Informed reports whether anything is known of run times: enough pods have ended, or there are some that declare
+// theirs.
 func (f *Forecasts) Informed() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -16,12 +16,15 @@ type Holders struct {
 	minPriority int32
 	// byTime is for reservations by time, of namespaces without a limit of their own.
 	byTime int
-	// namespaces holds the limits by name, that of config.AnyNamespace for all others; nil if every namespace may have all.
+	// namespaces holds the limits by name, that of config.AnyNamespace for all others; nil if every namespace may have
+	// all.
 	namespaces map[string]int
 }
 
+// HoldersFrom reads defaulted and validated arguments.
 func HoldersFrom(r *config.GangReservation) Holders {
-	h := Holders{maxPercent: int(*r.MaxNodesPercent), byTime: int(*r.ByTime.MaxNodesPercent), minPriority: ptr.Deref(r.MinPriority, math.MinInt32)}
+	h := Holders{maxPercent: int(*r.MaxNodesPercent), byTime: int(*r.ByTime.MaxNodesPercent),
+		minPriority: ptr.Deref(r.MinPriority, math.MinInt32)}
 	for _, n := range r.Namespaces {
 		if h.namespaces == nil {
 			h.namespaces = map[string]int{}
@@ -31,7 +34,8 @@ func HoldersFrom(r *config.GangReservation) Holders {
 	return h
 }
 
-// percent is the largest part of all nodes that may be kept for a gang of the namespace and the priority; 0 if nothing may.
+// percent is the largest part of all nodes that may be kept for a gang of the namespace and the priority; 0 if nothing
+// may.
 func (h *Holders) percent(namespace string, priority int32) int {
 	if priority < h.minPriority {
 		return 0

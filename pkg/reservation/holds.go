@@ -22,15 +22,15 @@ type Kind int
 const (
 	// AfterEviction is what pods were evicted for, until the gang starts.
 	AfterEviction Kind = iota
-	// ForReturn is what a member held before it was lost, or could not be bound after all, until one takes it or for a short
-	// time.
+	// ForReturn is what a member held before it was lost, or could not be bound after all, until one takes it or for a
+	// short time.
 	ForReturn
 	// forTurn is a reservation: what a gang that has waited long gets as soon as it is free.
 	forTurn
 )
 
-// Hold is capacity of one node that is kept for a gang against pods of a priority or less: its own, but for a gang in the middle of
-// its start.
+// Hold is capacity of one node that is kept for a gang against pods of a priority or less: its own, but for a gang in
+// the middle of its start.
 type Hold struct {
 	To       gang.ID
 	Kind     Kind
@@ -52,7 +52,7 @@ type Hold struct {
 
 // Holds owns what is kept. Cycles read an immutable view of it without a lock.
 type Holds struct {
-	// GangOf returns the gang of which the pod is a member, if any.
+	// GangOf returns the gang of the pod, or the zero ID.
 	GangOf func(*v1.Pod) gang.ID
 	// AllowsBackfill reports whether the pod may use what is kept for a turn.
 	AllowsBackfill func(*v1.Pod) bool
@@ -71,7 +71,8 @@ type Holds struct {
 	mu   sync.Mutex
 	kept map[gang.ID][]Hold
 	view atomic.Pointer[map[string][]Hold]
-	// turnedAway holds the pods to wake, by UID; arrivals numbers them. gangsAway holds the gangs whose members were turned away.
+	// turnedAway holds the pods to wake, by UID; arrivals numbers them. gangsAway holds the gangs whose members were
+	// turned away.
 	turnedAway sync.Map
 	arrivals   atomic.Int64
 	gangsAway  sync.Map
@@ -84,10 +85,11 @@ type turnedAway struct {
 }
 
 const (
-	// WakeSome is how many of the pods that were turned away are tried when a pod has ended or a reservation has let go of a
-	// node: more than can use what is free then, and few enough that a long queue is not tried for each of them.
+	// WakeSome is how many of the pods that were turned away are tried when a pod has ended or a reservation has let go
+	// of a node: more than can use what is free then, and few enough that a long queue is not tried for each of them.
 	WakeSome = 16
-	WakeAll  = math.MaxInt
+	// WakeAll tries them all.
+	WakeAll = math.MaxInt
 )
 
 // Any reports whether anything is kept.
@@ -137,8 +139,8 @@ func (p *Holds) Drop(id gang.ID, ends func(Hold) bool) {
 	})
 }
 
-// Take ends the hold that a member of the gang makes use of, or makes needless, by going to the node: its own, else one on the
-// node, else any.
+// Take ends the hold that a member of the gang makes use of, or makes needless, by going to the node: its own, else one
+// on the node, else any.
 func (p *Holds) Take(id gang.ID, uid gang.UID, node string) {
 	if !p.Any() {
 		return
@@ -232,7 +234,8 @@ func allIf(ended bool) int {
 	return 0
 }
 
-// change publishes what edit makes of the holds, and wakes so many of the pods that were turned away as it says.
+// change publishes what edit makes of the holds, and wakes the number of pods that it says, of those that were turned
+// away.
 func (p *Holds) change(edit func() (wake int)) {
 	p.mu.Lock()
 	wake := edit()
@@ -259,7 +262,8 @@ func (p *Holds) change(edit func() (wake int)) {
 	})
 }
 
-// Retry wakes the pods that were turned away, no more than so many and those first that have not been tried for the longest time.
+// Retry wakes the pods that were turned away, at most that number and those first that have not been tried for the
+// longest time.
 func (p *Holds) Retry(most int) {
 	var waiting []turnedAway
 	p.turnedAway.Range(func(_, pod any) bool {

@@ -46,7 +46,7 @@ func TestWhatIsKept(t *testing.T) {
 	}
 	held := []AwaitedPod{{Ref: gang.Ref{UID: "held", Namespace: "default", Name: "held"}, node: "other"}}
 	for name, test := range map[string]struct {
-		// there are pods on the node, which has 8 CPUs, of which 4 are kept for a gang of priority 10.
+		// there are pods on the node, which has 8 CPUs; 4 of them are kept for a gang of priority 10.
 		there []*v1.Pod
 		hold  Hold
 		pod   *v1.Pod

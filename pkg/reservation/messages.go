@@ -15,8 +15,8 @@ import (
 // tellEvery is how often, at the most, something else is said of a gang whose nodes stay the same.
 const tellEvery = 30 * time.Second
 
-// messages are about gangs that wait: what is kept for them, and when they are expected to start. The loop sets them, and
-// the writer of statuses reads them.
+// messages are about gangs that wait: what is kept for them, and when they are expected to start. The loop sets them,
+// and the writer of statuses reads them.
 type messages struct {
 	mu   sync.Mutex
 	said map[gang.ID]said
@@ -49,7 +49,7 @@ func (m *messages) set(id gang.ID, next said) bool {
 	return true
 }
 
-// gangs are those of which something is said.
+// gangs are those with a message.
 func (m *messages) gangs() []gang.ID {
 	m.mu.Lock()
 	defer m.mu.Unlock()

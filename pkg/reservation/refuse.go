@@ -45,13 +45,14 @@ func (p *Holds) Backfills(id gang.ID, pod *v1.Pod) bool {
 func (p *Holds) binding(pod *v1.Pod, nodes fwk.NodeInfoLister) func(*Hold) bool {
 	id, priority := p.GangOf(pod), corev1helpers.PodPriority(pod)
 	return func(o *Hold) bool {
-		return o.To != id && o.Priority >= priority && !o.behind[id] && (o.Kind != forTurn || !p.AllowsBackfill(pod) && !p.mayEnter(pod, o.start)) &&
+		return o.To != id && o.Priority >= priority && !o.behind[id] &&
+			(o.Kind != forTurn || !p.AllowsBackfill(pod) && !p.mayEnter(pod, o.start)) &&
 			!Remain(o.after, nodes)
 	}
 }
 
-// mayEnter reports whether the pod may use capacity until a gang is to start: it will be gone by then, or has waited for much
-// longer.
+// mayEnter reports whether the pod may use capacity until a gang is to start: it will be gone by then, or has waited
+// for much longer.
 func (p *Holds) mayEnter(pod *v1.Pod, start *starttime.Reservation) bool {
 	if start == nil {
 		return false
@@ -61,7 +62,8 @@ func (p *Holds) mayEnter(pod *v1.Pod, start *starttime.Reservation) bool {
 	return p.Entry.MayEnter(start, &left, now.Sub(pod.CreationTimestamp.Time), now) != starttime.Refused
 }
 
-// Before returns the members for which something is kept against the pod, for plugins that count what is not seen on a node.
+// Before returns the members for which something is kept against the pod, for plugins that count what is not seen on a
+// node.
 func (p *Holds) Before(pod *v1.Pod, nodes fwk.NodeInfoLister) []clusterwide.Planned {
 	view := p.view.Load()
 	if view == nil || podview.BelongsToNode(pod) {
@@ -88,8 +90,9 @@ func (p *Holds) Before(pod *v1.Pod, nodes fwk.NodeInfoLister) []clusterwide.Plan
 // Wait has the pod tried again when a hold ends.
 func (p *Holds) Wait(pod *v1.Pod) { p.Note(pod) }
 
-// Refuse returns the gang to which the capacity is kept that the pod would need on the node, one of nodes, if there is one.
-// Resources, host ports and what plugins count on a node count here; what they count for the whole cluster they ask for, see Before.
+// Refuse returns the gang to which the capacity is kept that the pod would need on the node, one of nodes, if there is
+// one. Resources, host ports and what plugins count on a node count here; what they count for the whole cluster they
+// ask for, see Before.
 func (p *Holds) Refuse(pod *v1.Pod, node fwk.NodeInfo, nodes fwk.NodeInfoLister) (gang.ID, bool) {
 	view := p.view.Load()
 	if view == nil {
@@ -138,20 +141,22 @@ func (p *Holds) Refuse(pod *v1.Pod, node fwk.NodeInfo, nodes fwk.NodeInfoLister)
 	return to, true
 }
 
-// withoutBackfill takes off the node what runs in what is kept and has gone when the gang starts, and reports whether there is something.
-// Or others would be turned away, and such pods evicted, for room that the gang does not need besides.
+// withoutBackfill takes off the node what runs in what is kept and has gone when the gang starts, and reports whether
+// there is something. Or others would be turned away, and such pods evicted, for room that the gang does not need
+// besides.
 func (p *Holds) withoutBackfill(with fwk.NodeInfo, pods []fwk.PodInfo, turn *Hold) bool {
 	some := false
 	for _, info := range pods {
 		pod := info.GetPod()
-		if turn.goes[gang.UID(pod.UID)] || corev1helpers.PodPriority(pod) <= turn.Priority && p.GangOf(pod) != turn.To && p.AllowsBackfill(pod) {
+		if turn.goes[gang.UID(pod.UID)] || corev1helpers.PodPriority(pod) <= turn.Priority && p.GangOf(pod) != turn.To &&
+			p.AllowsBackfill(pod) {
 			some = with.RemovePod(klog.Background(), pod) == nil || some
 		}
 	}
 	return some
 }
 
-// Note has the pod woken when a hold ends, and the gang tried again of which it is a member, if any.
+// Note has the pod woken when a hold ends, and its gang tried again, if it is in one.
 func (p *Holds) Note(pod *v1.Pod) {
 	if id := p.GangOf(pod); id != (gang.ID{}) {
 		p.gangsAway.Store(id, true)

@@ -24,10 +24,11 @@ import (
 )
 
 const (
-	// reservePlans is for how many gangs at a time it is looked at what to keep: half of them are the first in the order of the queue,
-	// the others those that have waited for a look for the longest time.
+	// reservePlans is for how many gangs at a time it is looked at what to keep: half of them are the first in the
+	// order of the queue, the others those that have waited for a look for the longest time.
 	reservePlans = 16
-	// reserveRooms bounds how many rooms one look compares, each of a node for a shape. A gang of more shapes than that has no turn.
+	// reserveRooms bounds how many rooms one look compares, each of a node for a shape. A gang of more shapes than that
+	// has no turn.
 	reserveRooms = 250_000
 )
 
@@ -60,8 +61,9 @@ type Reservations struct {
 	ready bool
 }
 
-// Look brings what is kept to the gang whose turn it is in line with the cluster, and gives the next turn to the first gang that
-// has waited long enough and would fit if the cluster was empty. It returns the gang that has become ready to start, if one has.
+// Look brings what is kept to the gang whose turn it is in line with the cluster, and gives the next turn to the first
+// gang that has waited long enough and would fit if the cluster was empty. It returns the gang that has become ready to
+// start, if one has.
 func (r *Reservations) Look(ctx context.Context, now time.Time) (ready gang.ID) {
 	if r.Holders.maxPercent == 0 || now.Before(r.lookAt) {
 		return ready
@@ -101,13 +103,15 @@ func (r *Reservations) Look(ctx context.Context, now time.Time) (ready gang.ID) 
 		r.Turns.Begin(g.ID, kept.Pods, now)
 		r.Holds.blockedOtherNamespace.Store(false)
 		r.tell(g.ID, kept)
-		klog.FromContext(ctx).V(2).Info("Reserving nodes for a gang", "gang", g.ID, "nodes", len(kept.Places), "podsToEnd", kept.Pods)
+		klog.FromContext(ctx).V(2).Info("Reserving nodes for a gang", "gang", g.ID, "nodes", len(kept.Places), "podsToEnd",
+			kept.Pods)
 		return ready
 	}
 	return ready
 }
 
-// ReadyFor reports whether the gang has the turn and fits on what is kept for it, once the pods have left that make way for it.
+// ReadyFor reports whether the gang has the turn and fits on what is kept for it, once the pods have left that make way
+// for it.
 func (r *Reservations) ReadyFor(id gang.ID) bool {
 	current, _ := r.Turns.Current()
 	return r.ready && current == id || r.schedule.readyFor(id)
@@ -151,7 +155,8 @@ func (r *Reservations) keptBefore(id gang.ID) map[string]bool {
 	return nodes
 }
 
-// begin returns what to keep for a gang whose turn begins. What was kept for it before this scheduler has started stays.
+// begin returns what to keep for a gang whose turn begins. What was kept for it before this scheduler has started
+// stays.
 func (r *Reservations) begin(g *waitlist.Gang, first bool, now time.Time) (gang.Reservation, bool) {
 	if before := r.keptBefore(g.ID); first && len(before) > 0 {
 		if kept, ok := r.nearestAmong(g, before, now); ok {
@@ -161,8 +166,8 @@ func (r *Reservations) begin(g *waitlist.Gang, first bool, now time.Time) (gang.
 	return r.nearest(g, now)
 }
 
-// chosen returns for which of the gangs to look now. Gangs for which nothing can be kept rest for a minute; if there are very many,
-// those behind them would never be looked at if the order of the queue alone counted.
+// chosen returns for which of the gangs to look now. Gangs for which nothing can be kept rest for a minute; if there
+// are very many, those behind them would never be looked at if the order of the queue alone counted.
 func (r *Reservations) chosen(next []*waitlist.Gang) []*waitlist.Gang {
 	slices.SortFunc(next, waitlist.FirstByKey)
 	if len(next) <= reservePlans {
@@ -200,7 +205,8 @@ func (r *Reservations) renew(ctx context.Context, id gang.ID, now time.Time) boo
 		return false
 	}
 	if !r.Turns.Continue(kept.Pods, now) {
-		klog.FromContext(ctx).V(2).Info("Ended the reservation of a gang without progress", "gang", id, "podsToEnd", kept.Pods)
+		klog.FromContext(ctx).V(2).Info("Ended the reservation of a gang without progress", "gang", id, "podsToEnd",
+			kept.Pods)
 		return false
 	}
 	r.ready = kept.Ready
@@ -225,7 +231,8 @@ func (r *Reservations) tell(id gang.ID, kept gang.Reservation) {
 	}
 	message := fmt.Sprintf("%s reserved, on which the gang fits", plural.Of(len(nodes), "node"))
 	if !kept.Ready {
-		message = fmt.Sprintf("%s reserved, on which at least %s %s to end first", plural.Of(len(nodes), "node"), plural.Of(kept.Pods, "pod"), plural.Choose(kept.Pods, "has", "have"))
+		message = fmt.Sprintf("%s reserved, on which at least %s %s to end first", plural.Of(len(nodes), "node"),
+			plural.Of(kept.Pods, "pod"), plural.Choose(kept.Pods, "has", "have"))
 	}
 	if r.Messages.set(id, said{message: message, nodes: slices.Sorted(maps.Keys(nodes))}) {
 		r.Changed(id)
@@ -268,7 +275,8 @@ func (r *Reservations) nearestAmong(g *waitlist.Gang, some map[string]bool, now 
 	if slices.Contains(g.Pods, nil) || r.cost(g) > reserveRooms || len(emptied) == 0 && !r.List.MayFit(g, true) {
 		return gang.Reservation{}, false
 	}
-	p := &gang.ReserveProblem{Need: g.Need, MaxNodes: r.List.Capacity.Size() * r.Holders.percent(g.ID.Namespace, g.Key.Priority) / 100}
+	p := &gang.ReserveProblem{Need: g.Need,
+		MaxNodes: r.List.Capacity.Size() * r.Holders.percent(g.ID.Namespace, g.Key.Priority) / 100}
 	held := map[string]bool{}
 	for _, o := range r.Holds.To(g.ID) {
 		held[o.Node] = true
@@ -314,7 +322,8 @@ func (r *Reservations) nearestAmong(g *waitlist.Gang, some map[string]bool, now 
 	return gang.Reserve(p)
 }
 
-// evicts reports whether the gang may evict pods of lower priority, and from which priority on pods that backfill make way.
+// evicts reports whether the gang may evict pods of lower priority, and from which priority on pods that backfill make
+// way.
 func (r *Reservations) evicts(g *waitlist.Gang) (preempts bool, least int32) {
 	if slices.ContainsFunc(g.Pods, podview.NeverPreempts) {
 		return false, math.MinInt32

@@ -69,8 +69,8 @@ func TestReservationOfManyClasses(t *testing.T) {
 	}
 }
 
-// BenchmarkReservation looks at what to keep for a gang of 200 members, each of a class of its own, in a cluster of 5,000 nodes and
-// 40,000 pods.
+// BenchmarkReservation looks at what to keep for a gang of 200 members, each of a class of its own, in a cluster of
+// 5,000 nodes and 40,000 pods.
 func BenchmarkReservation(b *testing.B) {
 	for _, shapes := range []int{1, 20, 50} {
 		b.Run(fmt.Sprintf("shapes=%d", shapes), func(b *testing.B) {

@@ -55,8 +55,8 @@ type timedPlan struct {
 	nodes []capacity.NodeEnds
 }
 
-// lookByTime brings what is kept by time in line with the cluster, and reports whether anything is: otherwise gangs have turns.
-// It returns a gang that has become ready to start.
+// lookByTime brings what is kept by time in line with the cluster, and reports whether anything is: otherwise gangs
+// have turns. It returns a gang that has become ready to start.
 func (r *Reservations) lookByTime(ctx context.Context, first bool, now time.Time) (ready gang.ID, keeps bool) {
 	s := &r.schedule
 	if len(s.held) == 0 && (r.Holds.Forecasts == nil || !r.Holds.Forecasts.Informed()) {
@@ -73,17 +73,21 @@ func (r *Reservations) lookByTime(ctx context.Context, first bool, now time.Time
 			return ready, true
 		}
 	}
-	if state := r.List.Capacity.State(); state != s.seen || !now.Before(s.due) {
-		s.seen, s.due = state, now.Add(lookAnyway)
-	} else {
+	state := r.List.Capacity.State()
+	if state == s.seen && now.Before(s.due) {
 		return ready, s.keeps
 	}
+	s.seen, s.due = state, now.Add(lookAnyway)
 	plan := r.planByTime(first, now)
 	kept, told := map[gang.ID]bool{}, map[gang.ID]bool{}
 	turn, _ := r.Turns.Current()
 	before := map[string]map[gang.ID]bool{}
 	for i, reserved := range r.board(plan, now) {
-		g := plan.gangs[slices.IndexFunc(plan.gangs, func(g *waitlist.Gang) bool { return g.ID.String() == reserved.Gang })]
+		at := slices.IndexFunc(plan.gangs, func(g *waitlist.Gang) bool { return g.ID.String() == reserved.Gang })
+		if at < 0 {
+			continue
+		}
+		g := plan.gangs[at]
 		if !reserved.Held || !r.holdByTime(plan, g, &reserved, before) {
 			if told[g.ID] = true; g.ID != turn {
 				r.tellStart(plan, g, i+1, &reserved, now)
@@ -149,11 +153,12 @@ func (r *Reservations) takeOver(now time.Time) {
 	}
 }
 
-// inVain reports whether a gang has not started for long although it fits, or the time by which it was to start is long over:
-// for half as long as nodes were kept until then, as what ends late often ends much later.
+// inVain reports whether a gang has not started for long although it fits, or the time by which it was to start is long
+// over: for half as long as nodes were kept until then, as what ends late often ends much later.
 func (r *Reservations) inVain(h *heldGang, reserved *starttime.Reservation, now time.Time) bool {
 	late := max(reserved.Until.Sub(h.since)/2, 0)
-	return !h.ready.IsZero() && r.Turns.Overdue(h.ready, now) || reserved.Firm && r.Turns.Overdue(reserved.Until.Add(late), now)
+	return !h.ready.IsZero() && r.Turns.Overdue(h.ready, now) || reserved.Firm &&
+		r.Turns.Overdue(reserved.Until.Add(late), now)
 }
 
 // release ends what is kept by time for a gang that has not started.
@@ -197,7 +202,8 @@ func (r *Reservations) planByTime(first bool, now time.Time) *timedPlan {
 		p.add(g, emptied, r.makesWay(g))
 	}
 	if len(p.gangs) > 0 {
-		p.nodes = r.List.Capacity.Ends(p.rows, func(pod *v1.Pod) runtimes.Forecast { return r.Holds.Forecasts.Left(pod, now) })
+		p.nodes = r.List.Capacity.Ends(p.rows,
+			func(pod *v1.Pod) runtimes.Forecast { return r.Holds.Forecasts.Left(pod, now) })
 	}
 	return p
 }
@@ -276,7 +282,8 @@ func (p *timedPlan) members(i int) []starttime.Members {
 	return out
 }
 
-// holdByTime keeps the places of the reservation for the gang. before holds, by node, the gangs that come before it there.
+// holdByTime keeps the places of the reservation for the gang. before holds, by node, the gangs that come before it
+// there.
 func (r *Reservations) holdByTime(p *timedPlan, g *waitlist.Gang, reserved *starttime.Reservation,
 	before map[string]map[gang.ID]bool) bool {
 	i := slices.Index(p.gangs, g)
@@ -293,7 +300,8 @@ func (r *Reservations) holdByTime(p *timedPlan, g *waitlist.Gang, reserved *star
 		for _, pod := range node.Pods[:place.Gone] {
 			goes[gang.UID(pod.UID)] = true
 		}
-		hold := Hold{To: g.ID, Kind: forTurn, Priority: g.Key.Priority, Node: node.Name, Info: info, start: reserved, goes: goes,
+		hold := Hold{To: g.ID, Kind: forTurn, Priority: g.Key.Priority, Node: node.Name, Info: info, start: reserved,
+			goes:   goes,
 			behind: before[node.Name]}
 		for range place.Count {
 			kept = append(kept, hold)

@@ -15,12 +15,15 @@ import (
 )
 
 // tellStart has the status of the gang's PodGroup say when it is expected to start, and what is kept for it.
-func (r *Reservations) tellStart(p *timedPlan, g *waitlist.Gang, place int, reserved *starttime.Reservation, now time.Time) {
+func (r *Reservations) tellStart(p *timedPlan, g *waitlist.Gang, place int, reserved *starttime.Reservation,
+	now time.Time) {
 	second := func(t time.Time) metav1.Time { return metav1.NewTime(t.UTC().Truncate(time.Second)) }
-	start := &schedulingv1alpha1.PodGroupEstimatedStart{Time: second(reserved.Told.Likely), Earliest: second(reserved.Told.Earliest),
-		Latest: second(reserved.Told.Latest), Place: int32(place)}
+	start := &schedulingv1alpha1.PodGroupEstimatedStart{Time: second(reserved.Told.Likely),
+		Earliest: second(reserved.Told.Earliest),
+		Latest:   second(reserved.Told.Latest), Place: int32(place)}
 	if pod, at := p.lastEnd(reserved); pod != nil {
-		start.WaitsFor = fmt.Sprintf("for %s on %s, expected to end at %s", workloadOf(pod), pod.Spec.NodeName, clock(at, now))
+		start.WaitsFor = fmt.Sprintf("for %s on %s, expected to end at %s", workloadOf(pod), pod.Spec.NodeName,
+			clock(at, now))
 	}
 	next := said{start: start, at: now}
 	if reserved.Held {

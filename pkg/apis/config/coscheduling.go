@@ -65,8 +65,8 @@ type GangReservation struct {
 
 // GangReservationByTime keeps the nodes on which gangs start the soonest. Pods that will be gone by then may use them.
 type GangReservationByTime struct {
-	// MaxNodesPercent is the largest part of all nodes that may be kept by time for one gang. From 0 to 100, default 100, or
-	// the reservation's maxNodesPercent where that is set.
+	// MaxNodesPercent is the largest part of all nodes that may be kept by time for one gang. From 0 to 100, default
+	// 100, or the reservation's maxNodesPercent where that is set.
 	MaxNodesPercent *int32 `json:"maxNodesPercent,omitempty"`
 	// MostGangs is for how many gangs nodes are kept at the same time. With 0 starts are estimated only. From 0 to 16,
 	// default 2.

@@ -19,6 +19,8 @@ import (
 var weekdayNames = []string{"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"}
 
 // NamedWindow is a price window, with the pods that wait for it without naming it.
+//
+// +kubebuilder:object:generate=false
 type NamedWindow struct {
 	Name     string
 	Window   *price.Window

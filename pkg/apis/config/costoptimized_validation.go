@@ -23,6 +23,8 @@ const (
 )
 
 // CostOptimizedValues are those of CostOptimizedArgs that are text in the configuration.
+//
+// +kubebuilder:object:generate=false
 type CostOptimizedValues struct {
 	Rates   price.Rates
 	Prices  *price.Table

@@ -10,6 +10,7 @@ import (
 	apitypes "k8s.io/apimachinery/pkg/types"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
+	"berth.dev/berth/pkg/apis/config"
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/dryrun"
@@ -153,13 +154,18 @@ func (c *coordinator) misstated(pod *v1.Pod) *wellknown.BadValue {
 	return bad
 }
 
-var defaultKeys = gpuview.DefaultKeys()
+// defaultKeys name GPUs where no profile reads them.
+func defaultKeys() *gpuview.Keys {
+	args := &config.GPUAwareArgs{}
+	config.SetDefaultsGPUAwareArgs(args)
+	return &gpuview.Keys{GPUNames: args.Names()}
+}
 
 // gpusOf counts the GPUs that the pod asks for.
 func (c *coordinator) gpusOf(pod *v1.Pod) int {
 	all := c.planner.Models.Names.All()
 	if len(all) == 0 {
-		all = []*gpuview.Keys{&defaultKeys}
+		all = []*gpuview.Keys{defaultKeys()}
 	}
 	for _, keys := range all {
 		if r, err := keys.PodGPURequest(pod); err == nil && r.Count > 0 {
