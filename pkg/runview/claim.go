@@ -91,11 +91,9 @@ func isService(pod *v1.Pod) bool {
 // ClassOf says which pods are like this one, which asks for that number of GPUs.
 func ClassOf(pod *v1.Pod, gpus int) runtimes.Class {
 	_, name := podview.WorkloadOf(pod)
-	c := runtimes.Class{Namespace: pod.Namespace, Controller: runtimes.Stem(name), GPUs: gpus}
-	if len(pod.Spec.Containers) > 0 {
-		c.Image = pod.Spec.Containers[0].Image
+	return runtimes.Class{
+		Namespace: pod.Namespace, Controller: runtimes.Stem(name), Image: podview.MainImage(pod), GPUs: gpus,
 	}
-	return c
 }
 
 // Started is when the pod began to run on its node, false if it has none.
