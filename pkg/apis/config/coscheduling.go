@@ -69,7 +69,7 @@ type GangReservationByTime struct {
 	// 100, or the reservation's maxNodesPercent where that is set.
 	MaxNodesPercent *int32 `json:"maxNodesPercent,omitempty"`
 	// MostGangs is for how many gangs nodes are kept at the same time. With 0 starts are estimated only. From 0 to 16,
-	// default 2.
+	// default 0.
 	MostGangs *int32 `json:"mostGangs,omitempty"`
 	// EnterPercent is how likely a pod has to be gone by the start of the gang to use its nodes until then. From 1 to 99,
 	// default 75.
@@ -146,7 +146,7 @@ func setDefaultsByTime(r *GangReservation) {
 		percent = min(max(*r.MaxNodesPercent, 0), 100)
 	}
 	setDefault(&r.ByTime.MaxNodesPercent, percent)
-	setDefault(&r.ByTime.MostGangs, 2)
+	setDefault(&r.ByTime.MostGangs, 0)
 	setDefault(&r.ByTime.EnterPercent, 75)
 }
 
