@@ -29,7 +29,7 @@ var dashboards = []dashboard{
 			{"sum(" + cluster("berth_gpu_free", "model") + ")", "free"},
 			{"sum(" + cluster("berth_gpu_stranded", "model") + ")", "stranded"},
 			{"sum(" + cluster("berth_gpu_unhealthy", "model") + ")", "unhealthy"}}},
-		{"Fragmentation of shared GPUs", "Share of the free compute and memory that is on GPUs of which a part is taken.",
+		{"Fragmentation of shared GPUs", "Share of the free compute and memory that is on GPUs that are partly used.",
 			"percentunit", []query{
 				{cluster("berth_gpu_fragmentation_ratio", "model"), "compute, {{model}}"},
 				{cluster("berth_gpu_memory_fragmentation_ratio", "model"), "memory, {{model}}"}}},

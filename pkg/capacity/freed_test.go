@@ -21,9 +21,9 @@ func TestWhatCameFreeIsSeenUntilGangsHaveBeenLookedAt(t *testing.T) {
 	}{
 		"nothing has happened":                         {happens: func(*Index) {}, there: []*v1.Pod{used}},
 		"a pod has come":                               {happens: func(x *Index) { x.SetPod(gpuPod("new", "a", "1"), gang.ID{}) }, there: []*v1.Pod{used, gpuPod("new", "a", "1")}},
-		"a pod has come, of which the index must hear": {happens: func(*Index) {}, there: []*v1.Pod{used, gpuPod("new", "a", "1")}},
+		"a pod has come that the index has not seen":   {happens: func(*Index) {}, there: []*v1.Pod{used, gpuPod("new", "a", "1")}},
 		"a pod has gone":                               {happens: func(x *Index) { x.DropPod(used.UID) }, want: true},
-		"a pod has gone, of which the index must hear": {happens: func(*Index) {}, want: true},
+		"a pod has gone, which the index has not seen": {happens: func(*Index) {}, want: true},
 		"gangs are being looked at":                    {happens: func(x *Index) { x.DropPod(used.UID); x.Refresh() }, want: true},
 		"gangs have been looked at":                    {happens: func(x *Index) { x.DropPod(used.UID); look(x) }},
 		"a pod has gone while they were": {happens: func(x *Index) {

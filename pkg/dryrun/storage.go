@@ -43,19 +43,24 @@ type volume struct {
 	bytes int64
 }
 
+// volumeClaims returns the names of the claims that the pod's volumes stand for.
+func volumeClaims(pod *v1.Pod) []string {
+	var names []string
+	for i := range pod.Spec.Volumes {
+		switch v := &pod.Spec.Volumes[i]; {
+		case v.PersistentVolumeClaim != nil:
+			names = append(names, v.PersistentVolumeClaim.ClaimName)
+		case v.Ephemeral != nil:
+			names = append(names, ephemeral.VolumeClaimName(pod, v))
+		}
+	}
+	return names
+}
+
 // provisions returns the volumes of the pod that drivers with published capacities would have to provision.
 func (s *StorageListers) provisions(pod *v1.Pod) []volume {
 	var out []volume
-	for i := range pod.Spec.Volumes {
-		var name string
-		switch v := &pod.Spec.Volumes[i]; {
-		case v.PersistentVolumeClaim != nil:
-			name = v.PersistentVolumeClaim.ClaimName
-		case v.Ephemeral != nil:
-			name = ephemeral.VolumeClaimName(pod, v)
-		default:
-			continue
-		}
+	for _, name := range volumeClaims(pod) {
 		claim, err := s.claims.PersistentVolumeClaims(pod.Namespace).Get(name)
 		if err != nil || claim.Spec.VolumeName != "" || claim.Spec.StorageClassName == nil {
 			continue
@@ -76,16 +81,7 @@ func (s *StorageListers) provisions(pod *v1.Pod) []volume {
 // bound reports whether all claims of the pod for volumes have theirs, so that the scheduler has nothing to choose or
 // to write.
 func (s *StorageListers) bound(pod *v1.Pod) bool {
-	for i := range pod.Spec.Volumes {
-		var name string
-		switch v := &pod.Spec.Volumes[i]; {
-		case v.PersistentVolumeClaim != nil:
-			name = v.PersistentVolumeClaim.ClaimName
-		case v.Ephemeral != nil:
-			name = ephemeral.VolumeClaimName(pod, v)
-		default:
-			continue
-		}
+	for _, name := range volumeClaims(pod) {
 		claim, err := s.claims.PersistentVolumeClaims(pod.Namespace).Get(name)
 		if err != nil || claim.Spec.VolumeName == "" ||
 			!metav1.HasAnnotation(claim.ObjectMeta, storagevolume.AnnBindCompleted) {

@@ -169,7 +169,7 @@ func TestGangOfAController(t *testing.T) {
 		{"also where a policy covers the pod", everything(""), asking(jobPod(0), "false"), "", Owner{}, `pod annotation berth.dev/gang: "false" is not "true"`},
 		{"a pod without a controller cannot ask", nil, asking(st.MakePod().Namespace("ns").Name("p").Obj(), "true"), "", Owner{},
 			"pod annotation berth.dev/gang: the pod belongs to no controller; create a PodGroup for pods without one"},
-		{"nor can one of a kind of which nothing is known", nil, asking(ownedPod("p", "example.com/v1", "Job", "j", nil, nil), "true"), "", Owner{},
+		{"nor can one of an unknown kind", nil, asking(ownedPod("p", "example.com/v1", "Job", "j", nil, nil), "true"), "", Owner{},
 			"pod annotation berth.dev/gang: how many pods \"Job j\" has is not known; create a PodGroup, or use one of the kinds LeaderWorkerSet, JobSet, " +
 				"MPIJob, RayCluster, PyTorchJob, TFJob, XGBoostJob, PaddleJob, MXJob, JAXJob, Job, StatefulSet, ReplicaSet, ReplicationController"},
 		{"the label of a PodGroup comes first", everything(""), with(asking(jobPod(0), "true"), func(p *v1.Pod) { p.Labels[schedulingv1alpha1.PodGroupLabel] = "mine" }),

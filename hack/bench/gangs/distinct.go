@@ -111,7 +111,7 @@ func delayOthers(ctx context.Context, bed *rig.Rig, out io.Writer) (any, error) 
 		f.Plans, f.PlanSeconds = plannedAfter-planned, tookAfter-took
 		f.print(out)
 		_, _ = fmt.Fprintf(out,
-			"  %.1f s, of which the scheduler had %.1f s of CPU; longest scheduling cycle at most %.0f ms; %d plans, of %.2f "+
+			"  %.1f s; the scheduler used %.1f s of CPU; longest scheduling cycle at most %.0f ms; %d plans, of %.2f "+
 				"s in all\n",
 			f.Seconds, f.SchedulerCPUSeconds, f.LongestCycleMillis, f.Plans, f.PlanSeconds)
 		all = append(all, f)
@@ -188,9 +188,9 @@ func distinctPod(gang, member int, vary func(*v1.Pod, int)) *v1.Pod {
 	pod.Labels = map[string]string{"scheduling.x-k8s.io/pod-group": fmt.Sprintf("g%d", gang)}
 	vary(pod, gang**size+member)
 	if *never && member == *size-1 {
-		nobody := v1.PodAffinityTerm{TopologyKey: "kubernetes.io/hostname",
-			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"example.com/nobody": "here"}}}
-		pod.Spec.Affinity = &v1.Affinity{PodAffinity: &v1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{nobody}}}
+		absent := v1.PodAffinityTerm{TopologyKey: "kubernetes.io/hostname",
+			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"example.com/absent": "here"}}}
+		pod.Spec.Affinity = &v1.Affinity{PodAffinity: &v1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{absent}}}
 	}
 	return pod
 }

@@ -270,7 +270,7 @@ func writeTable(out io.Writer, all *results, contenders []contender) error {
 		}
 		t.AppendRow(row)
 	}
-	if _, err := fmt.Fprintf(out, "%d nodes, %d pods, of which each scheduler placed %d\n%s\n", all.Nodes, all.Pods,
+	if _, err := fmt.Fprintf(out, "%d nodes, %d pods; each scheduler placed %d of them\n%s\n", all.Nodes, all.Pods,
 		all.Wave, t.Render()); err != nil {
 		return fmt.Errorf("printing the table: %w", err)
 	}

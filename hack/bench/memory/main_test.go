@@ -83,7 +83,7 @@ func TestTableTellsWhatAPodTakes(t *testing.T) {
 		t.Fatal(err)
 	}
 	// 3 MiB more for 1,024 pods, then 8 MiB more for 2,048.
-	for _, want := range []string{"3.00", "4.00", "123", "100 nodes, 2048 pods, of which each scheduler placed 1024"} {
+	for _, want := range []string{"3.00", "4.00", "123", "100 nodes, 2048 pods; each scheduler placed 1024 of them"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the table should have %q:\n%s", want, out.String())
 		}
