@@ -12,6 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -37,8 +38,9 @@ const (
 type ration struct {
 	handle fwk.Handle
 	nodes  fwk.NodeInfoLister
+	pods   corelisters.PodLister
 	mu     sync.Mutex
-	taken  map[string]map[types.UID]bool
+	taken  map[string]map[types.UID]*v1.Pod
 }
 
 var (
@@ -50,7 +52,8 @@ var (
 
 // newRation makes the plugin. What it counts is given back when a pod goes.
 func newRation(_ context.Context, _ runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
-	r := &ration{handle: handle, nodes: handle.SnapshotSharedLister().NodeInfos(), taken: map[string]map[types.UID]bool{}}
+	r := &ration{handle: handle, nodes: handle.SnapshotSharedLister().NodeInfos(),
+		pods: handle.SharedInformerFactory().Core().V1().Pods().Lister(), taken: map[string]map[types.UID]*v1.Pod{}}
 	_, err := handle.SharedInformerFactory().Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		DeleteFunc: func(o any) {
 			if last, ok := o.(cache.DeletedFinalStateUnknown); ok {
@@ -79,9 +82,12 @@ func (r *ration) refuse(node *v1.Node, pod *v1.Pod, at string) *fwk.Status {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	others := len(r.taken[node.Name])
-	if r.taken[node.Name][pod.UID] {
-		others--
+	others := 0
+	for uid, by := range r.taken[node.Name] {
+		// The event that has the pod tried again may come before the one that gives back what this pod had taken.
+		if there, err := r.pods.Pods(by.Namespace).Get(by.Name); uid != pod.UID && err == nil && there.UID == uid {
+			others++
+		}
 	}
 	if others >= limit {
 		return fwk.NewStatus(fwk.Unschedulable, "the ration of the node is used up")
@@ -112,9 +118,9 @@ func (r *ration) Reserve(_ context.Context, _ fwk.CycleState, pod *v1.Pod, name 
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.taken[name] == nil {
-		r.taken[name] = map[types.UID]bool{}
+		r.taken[name] = map[types.UID]*v1.Pod{}
 	}
-	r.taken[name][pod.UID] = true
+	r.taken[name][pod.UID] = pod
 	return nil
 }
 
