@@ -23,6 +23,7 @@ import (
 	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/priceview"
+	"berth.dev/berth/pkg/runview"
 	"berth.dev/berth/pkg/wellknown"
 )
 
@@ -54,6 +55,11 @@ var podValues = map[string][]string{
 		"", ";", "app=cache;", "app=cache 0GiB/h", "app=cache 2000000GiB/h", "app=a b", "app in", "app in (a", "=x", "app=a;app=a", "a=b,", "app=cache 20GiB",
 		"a=b; c=d; e=f; g=h; i=j; k=l; m=n; o=p; q=r",
 		"!a,b,c=d,e in (f,g,h,i,j),k notin (l),m>1,n,o", "a;!b,c,d,e,f,g,h,i,j 2GiB/h", "a in (b" + strings.Repeat(",b", 2000) + ")", "a in (b" + strings.Repeat(",b", 2045) + ")",
+	},
+	wellknown.RunTimeKey: {
+		"90m", "3h", "1h30m", "+2h", ".5h", "1.h", "0.001ms", "5µs", "5μs", "100ns", "87600h", "3650000000ms", "0000000087600h",
+		"", "0", "0s", "-1h", "3", "3d", "h", ".h", "1h 30m", "87600h1ns", "99999h", "1000000h", "100000000m", "10000000000s",
+		"1000000000000000ms", "9223372036854775808ns", "soon",
 	},
 	wellknown.SLOLatencyKey:        {"250", "0.5", "5.", ".5", "1000000000", "007", "", "0", "0.0", "-1", "+1", "1e3", "inf", "NaN", "1000000001", "1.2.3", ".", "0x10"},
 	wellknown.SLOThroughputKey:     {"250", "1000000000000", "", "0", "fast", "1000000000001"},
@@ -119,7 +125,9 @@ func said(pod *corev1.Pod) string {
 	_, badDatasets := podview.PodDatasets(pod)
 	_, badIPPool := podview.PodIPPool(pod)
 	_, badBackfill := gangview.PodBackfill(pod)
-	for _, bad := range []*wellknown.BadValue{badSpot, badWindow, badNear, badObjective, badClass, badLicenses, badDatasets, badIPPool, badBackfill} {
+	_, badRunTime := runview.PodRunTime(pod)
+	for _, bad := range []*wellknown.BadValue{badSpot, badWindow, badNear, badObjective, badClass, badLicenses, badDatasets, badIPPool, badBackfill,
+		badRunTime} {
 		if bad != nil {
 			return bad.Error()
 		}
