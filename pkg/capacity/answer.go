@@ -33,9 +33,19 @@ func (x *Index) Slots(key ShapeKey) (now, empty int) {
 // answer is that for a cluster in which no pod runs. Each shape is counted on its own, as if the others were not there,
 // and a shape that is not live fits everywhere.
 func (x *Index) Best(needs []Need, keys, pinned []string, empty bool) int {
+	return x.best(needs, keys, pinned, empty, nil)
+}
+
+// BestBeside is Best for what is free besides what is kept.
+func (x *Index) BestBeside(needs []Need, keys, pinned []string, kept []Kept) int {
+	return x.best(needs, keys, pinned, false, kept)
+}
+
+func (x *Index) best(needs []Need, keys, pinned []string, empty bool, kept []Kept) int {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.settle()
+	beside := x.beside(kept)
 	if len(keys) == 0 {
 		fits := int64(0)
 		for _, need := range needs {
@@ -44,6 +54,9 @@ func (x *Index) Best(needs []Need, keys, pinned []string, empty bool) int {
 				total = s.empty
 			} else if s != nil {
 				total = s.now
+				for i := range beside {
+					total -= beside[i].taken(s)
+				}
 			}
 			fits += min(int64(need.Count), total)
 		}
@@ -55,6 +68,11 @@ func (x *Index) Best(needs []Need, keys, pinned []string, empty bool) int {
 	for i, need := range needs {
 		if i == 0 || need.Shape != needs[i-1].Shape {
 			x.sums(p, x.shapes[need.Shape], empty, sums)
+			for k := range beside {
+				if d := p.of[beside[k].slot]; d >= 0 {
+					sums[d] -= beside[k].taken(x.shapes[need.Shape])
+				}
+			}
 		}
 		for d := range sums {
 			fits[d] += min(int64(need.Count), sums[d])
@@ -199,8 +217,9 @@ func (x *Index) Size() int {
 
 // Causes returns what keeps pods of a shape off nodes on which none fits now, the cause of the most nodes first. A node
 // counts once for each resource that it is short of, and otherwise once. Where one more pod fits on every node that
-// pods of the shape may use, it is what the nodes will be short of when they are full.
-func (x *Index) Causes(key ShapeKey) []gang.NodeCause {
+// pods of the shape may use, it is what the nodes will be short of when they are full. A node on which nothing fits
+// besides what is kept counts once for that.
+func (x *Index) Causes(key ShapeKey, kept []Kept) []gang.NodeCause {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.settle()
@@ -230,10 +249,10 @@ func (x *Index) Causes(key ShapeKey) []gang.NodeCause {
 			}
 		}
 	}
-	if !slices.ContainsFunc(excluded[admitted+1:], positive) && !slices.ContainsFunc(short, positive) {
+	causes := x.keptOff(s, kept)
+	if len(causes) == 0 && !slices.ContainsFunc(excluded[admitted+1:], positive) && !slices.ContainsFunc(short, positive) {
 		short = full
 	}
-	var causes []gang.NodeCause
 	for v, words := range stockWords {
 		if excluded[v] > 0 {
 			causes = append(causes, Cause(words, excluded[v]))

@@ -119,7 +119,7 @@ func BenchmarkIndexReasons(b *testing.B) {
 	x := largeRoom(4)
 	key := x.Acquire(askingFor(0))
 	for b.Loop() {
-		x.Causes(key)
+		x.Causes(key, nil)
 	}
 }
 

@@ -233,7 +233,7 @@ func TestIndexCauses(t *testing.T) {
 			for _, node := range tc.nodes {
 				x.SetNode(node)
 			}
-			if diff := cmp.Diff(tc.want, x.Causes(x.Acquire(four))); diff != "" {
+			if diff := cmp.Diff(tc.want, x.Causes(x.Acquire(four), nil)); diff != "" {
 				t.Errorf("causes (-want +got):\n%s", diff)
 			}
 		})

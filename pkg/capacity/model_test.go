@@ -207,7 +207,7 @@ func (m *roomModel) step(t *rapid.T) {
 func (m *roomModel) ask(t *rapid.T) {
 	m.settle()
 	live := slices.Sorted(maps.Keys(m.live))
-	questions := []func(*rapid.T, []int){m.askSlots, m.askCauses, m.askNodes, m.askRooms, m.askDomains, m.askTotals, m.askCopy, m.askGained}
+	questions := []func(*rapid.T, []int){m.askSlots, m.askCauses, m.askNodes, m.askRooms, m.askDomains, m.askBeside, m.askTotals, m.askCopy, m.askGained}
 	first := rapid.IntRange(0, len(questions)-1).Draw(t, "first question")
 	for i := range questions {
 		questions[(first+i)%len(questions)](t, live)
@@ -230,7 +230,7 @@ func (m *roomModel) askSlots(t *rapid.T, live []int) {
 
 func (m *roomModel) askCauses(t *rapid.T, live []int) {
 	for _, i := range live {
-		same(t, fmt.Sprintf("causes of shape %d", i), m.x.Causes(shapeOf(m.pods[i])), m.r.causes(m.pods[i]))
+		same(t, fmt.Sprintf("causes of shape %d", i), m.x.Causes(shapeOf(m.pods[i]), nil), m.r.causes(m.pods[i]))
 	}
 }
 

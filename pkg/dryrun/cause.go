@@ -38,6 +38,9 @@ func (p PromisedTo) String() string {
 // Kind does not name the gang.
 func (PromisedTo) Kind() string { return "node(s) whose free capacity is promised to a gang" }
 
+// Cause is the cause of no node yet.
+func (p PromisedTo) Cause() gang.NodeCause { return gang.NodeCause{Says: p.String(), Kind: p.Kind()} }
+
 // RefusedBefore is what a plugin said when it turned a member away, as far as that is known, of a node that is left out
 // for it.
 type RefusedBefore string

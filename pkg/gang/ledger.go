@@ -14,6 +14,8 @@ type Ledger struct {
 	// planned holds the groups whose plan has not been committed, the only ones that can run out of time. invited holds
 	// those whose leader was invited to plan, and some that it has done so since.
 	planned, invited map[ID]*group
+	// coming holds the groups that are about to take capacity, and some that were.
+	coming map[ID]*group
 	// binding holds the groups with members that wait to be let go after others.
 	binding map[ID]*group
 	// degraded holds the groups that have started and have fewer than their minimum.
@@ -32,7 +34,7 @@ func NewLedger(timeout time.Duration, changed func(ID)) *Ledger {
 		changed = func(ID) {}
 	}
 	return &Ledger{groups: map[ID]*group{}, member: map[UID]*member{}, planned: map[ID]*group{}, invited: map[ID]*group{},
-		binding:  map[ID]*group{},
+		coming: map[ID]*group{}, binding: map[ID]*group{},
 		degraded: map[ID]*group{}, evicted: map[ID]*group{}, timeout: timeout, changed: changed}
 }
 
@@ -334,6 +336,7 @@ func (l *Ledger) drop(g *group) {
 		delete(l.degraded, g.id)
 		delete(l.evicted, g.id)
 		delete(l.invited, g.id)
+		delete(l.coming, g.id)
 		delete(l.binding, g.id)
 	}
 }

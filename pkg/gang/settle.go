@@ -31,6 +31,9 @@ func (l *Ledger) settle(g *group, now time.Time) Effects {
 	if g.started() || !g.quorum() {
 		g.attempts.block, g.attempts.invited = nil, false
 	}
+	if g.isComing() {
+		l.coming[g.id] = g
+	}
 	if g.degraded() {
 		l.degraded[g.id] = g
 	} else {

@@ -69,6 +69,9 @@ func (w *world) checkPlan(g *group) {
 	if (p != nil && !p.committed) != (w.l.planned[g.id] == g) {
 		w.t.Fatalf("%s is not found by Expire", g.id)
 	}
+	if g.isComing() && w.l.coming[g.id] != g {
+		w.t.Fatalf("%s is about to take capacity and Coming does not find it", g.id)
+	}
 	if g.attempts.block != nil && (g.started() || !g.quorum()) {
 		w.t.Fatalf("%s is blocked (%s) and needs no plan", g.id, g.attempts.block.reason)
 	}

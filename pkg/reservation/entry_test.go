@@ -61,6 +61,10 @@ func TestWhoMayUseWhatIsKeptByTime(t *testing.T) {
 			if _, refused := p.Refuse(test.pod, node, nodesNamed{nodes: map[string]fwk.NodeInfo{"n": node}}); refused != test.refused {
 				t.Errorf("refused: %v, want %v", refused, test.refused)
 			}
+			// The account of free capacity and the filter agree.
+			if kept := p.Against(gangOf(test.pod), []*v1.Pod{test.pod}); (len(kept) > 0) != test.refused {
+				t.Errorf("kept from the gang: %v, want %v", len(kept) > 0, test.refused)
+			}
 		})
 	}
 }

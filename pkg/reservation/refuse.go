@@ -3,6 +3,7 @@ package reservation
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -11,7 +12,9 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/clusterwide"
+	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/podview"
@@ -33,6 +36,37 @@ func (p *Holds) ToOthers(id gang.ID, priority int32) []Hold {
 	return out
 }
 
+// Against returns what is kept to others and pods of the gang may not use, but for what some of them may use or has to
+// wait. The gang is tried again when a hold ends.
+func (p *Holds) Against(id gang.ID, pods []*v1.Pod) []capacity.Kept {
+	view := p.view.Load()
+	if view == nil || slices.ContainsFunc(pods, podview.BelongsToNode) {
+		return nil
+	}
+	binds := make([]func(*Hold) bool, len(pods))
+	for i, pod := range pods {
+		binds[i] = p.binding(pod)
+	}
+	var kept []capacity.Kept
+	for _, node := range slices.Sorted(maps.Keys(*view)) {
+		for i := range (*view)[node] {
+			o := &(*view)[node][i]
+			if o.after != nil || slices.ContainsFunc(binds, func(binds func(*Hold) bool) bool { return !binds(o) }) {
+				continue
+			}
+			one := capacity.Kept{Node: node, Pod: o.Info.GetPod(), Why: dryrun.PromisedTo(o.To).Cause()}
+			if o.Kind == forTurn {
+				one.Leaves = func(pod *v1.Pod) bool { return p.givesWay(pod, o) }
+			}
+			kept = append(kept, one)
+		}
+	}
+	if len(kept) > 0 {
+		p.gangsAway.Store(id, true)
+	}
+	return kept
+}
+
 // Backfills reports whether the pod runs with permission (berth.dev/backfill) in what is kept to the gang for its turn.
 func (p *Holds) Backfills(id gang.ID, pod *v1.Pod) bool {
 	view := p.view.Load()
@@ -41,14 +75,19 @@ func (p *Holds) Backfills(id gang.ID, pod *v1.Pod) bool {
 	}) && p.AllowsBackfill(pod)
 }
 
-// binding returns what reports whether a hold counts against the pod.
-func (p *Holds) binding(pod *v1.Pod, nodes fwk.NodeInfoLister) func(*Hold) bool {
+// binding returns what reports whether a hold counts against the pod, once the pods have gone that it waits for.
+func (p *Holds) binding(pod *v1.Pod) func(*Hold) bool {
 	id, priority := p.GangOf(pod), corev1helpers.PodPriority(pod)
 	return func(o *Hold) bool {
 		return o.To != id && o.Priority >= priority && !o.behind[id] &&
-			(o.Kind != forTurn || !p.AllowsBackfill(pod) && !p.mayEnter(pod, o.start)) &&
-			!Remain(o.after, nodes)
+			(o.Kind != forTurn || !p.AllowsBackfill(pod) && !p.mayEnter(pod, o.start))
 	}
+}
+
+// givesWay reports whether the pod runs in what is kept for a turn and has gone when the gang starts.
+func (p *Holds) givesWay(pod *v1.Pod, turn *Hold) bool {
+	return turn.goes[gang.UID(pod.UID)] || corev1helpers.PodPriority(pod) <= turn.Priority && p.GangOf(pod) != turn.To &&
+		p.AllowsBackfill(pod)
 }
 
 // mayEnter reports whether the pod may use capacity until a gang is to start: it will be gone by then, or has waited
@@ -70,10 +109,10 @@ func (p *Holds) Before(pod *v1.Pod, nodes fwk.NodeInfoLister) []clusterwide.Plan
 		return nil
 	}
 	var planned []clusterwide.Planned
-	binds := p.binding(pod, nodes)
+	binds := p.binding(pod)
 	for node, kept := range *view {
 		for i := range kept {
-			if o := &kept[i]; binds(o) {
+			if o := &kept[i]; binds(o) && !Remain(o.after, nodes) {
 				// A reservation names one member for several places, and what is kept for a return one that has gone.
 				key := fmt.Sprintf("%s/%s/%d", o.Info.GetPod().UID, node, i)
 				if o.Member != "" {
@@ -109,10 +148,10 @@ func (p *Holds) Refuse(pod *v1.Pod, node fwk.NodeInfo, nodes fwk.NodeInfoLister)
 	var to gang.ID
 	var turn *Hold
 	blocksOther, claims := false, false
-	binds, filters := p.binding(pod, nodes), p.Filters(pod)
+	binds, filters := p.binding(pod), p.Filters(pod)
 	for i := range kept {
 		o := &kept[i]
-		if !binds(o) {
+		if !binds(o) || Remain(o.after, nodes) {
 			continue
 		}
 		if with == node {
@@ -147,9 +186,7 @@ func (p *Holds) Refuse(pod *v1.Pod, node fwk.NodeInfo, nodes fwk.NodeInfoLister)
 func (p *Holds) withoutBackfill(with fwk.NodeInfo, pods []fwk.PodInfo, turn *Hold) bool {
 	some := false
 	for _, info := range pods {
-		pod := info.GetPod()
-		if turn.goes[gang.UID(pod.UID)] || corev1helpers.PodPriority(pod) <= turn.Priority && p.GangOf(pod) != turn.To &&
-			p.AllowsBackfill(pod) {
+		if pod := info.GetPod(); p.givesWay(pod, turn) {
 			some = with.RemovePod(klog.Background(), pod) == nil || some
 		}
 	}

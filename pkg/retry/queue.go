@@ -117,6 +117,14 @@ func (q *Queue) Drop(id gang.ID) {
 // Next returns the gang to try, and begins its attempt. Without one, wait is the time until the next back-off or wait
 // for a second attempt ends, or 0 if there is none.
 func (q *Queue) Next(now time.Time) (id gang.ID, ok bool, wait time.Duration) {
+	if id, ok, wait = q.First(now); ok {
+		q.begin(q.gangs[id])
+	}
+	return id, ok, wait
+}
+
+// First is Next without an attempt.
+func (q *Queue) First(now time.Time) (id gang.ID, ok bool, wait time.Duration) {
 	if !q.timerAt.IsZero() && !now.Before(q.timerAt) {
 		q.timerAt = time.Time{}
 		for _, e := range q.gangs {
@@ -132,9 +140,7 @@ func (q *Queue) Next(now time.Time) (id gang.ID, ok bool, wait time.Duration) {
 	}
 	switch {
 	case len(q.ready) > 0:
-		e := q.ready[0]
-		q.begin(e)
-		return e.id, true, 0
+		return q.ready[0].id, true, 0
 	case q.timerAt.IsZero():
 		return gang.ID{}, false, 0
 	}

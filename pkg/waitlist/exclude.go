@@ -26,12 +26,13 @@ func (l *List) Exclude(g *Gang) gang.Reason {
 	if lacks := l.lacks(g, false); len(lacks) > 0 {
 		return Missing{g.ID, lacks}
 	}
+	kept := l.Kept(g.ID, g.Pods)
 	turn := gang.Turn{Of: g.Of, Need: g.Need, Held: g.Held}
 	result := gang.Result{Need: g.Need,
-		Assignments: make([]gang.Assignment, l.Capacity.Best(g.Shapes, g.Required, nil, false))}
+		Assignments: make([]gang.Assignment, l.Capacity.BestBeside(g.Shapes, g.Required, nil, kept))}
 	for i, c := range g.Classes {
 		turn.Members = append(turn.Members, make([]gang.Member, c.Count)...)
-		if fits := l.Capacity.Best(g.Shapes[i:i+1], g.Required, nil, false); fits < c.Count {
+		if fits := l.Capacity.BestBeside(g.Shapes[i:i+1], g.Required, nil, kept); fits < c.Count {
 			result.Short = append(result.Short, gang.Shortage{Class: c.Class, Wanted: c.Count, Fits: fits})
 		}
 	}
@@ -39,7 +40,7 @@ func (l *List) Exclude(g *Gang) gang.Reason {
 	if len(result.Short) > 0 {
 		for i, c := range g.Classes {
 			if c.Class == result.Short[0].Class {
-				causes = l.Capacity.Causes(g.Shapes[i].Shape)
+				causes = l.Capacity.Causes(g.Shapes[i].Shape, kept)
 				break
 			}
 		}
@@ -59,14 +60,32 @@ func (l *List) Exclude(g *Gang) gang.Reason {
 	return gang.NewShortfall(g.ID, turn, result, describe, within, causes)
 }
 
-// roomy reports whether the gang may fit into what is free. Of a pod that has just gone nothing is known.
+// roomy reports whether the gang may fit into what is free and not kept for others. Of a pod that has just gone nothing
+// is known.
 func (l *List) roomy(g *Gang) bool {
-	return len(g.Shapes) < len(g.Classes) || l.MayFit(g, false)
+	if len(g.Shapes) < len(g.Classes) {
+		return true
+	}
+	if !l.MayFit(g, false) {
+		return false
+	}
+	kept := l.Kept(g.ID, g.Pods)
+	return len(kept) == 0 || fits(g, func(needs []capacity.Need) int {
+		return l.Capacity.BestBeside(needs, g.Required, nil, kept)
+	})
 }
 
 // MayFit reports whether the gang may fit into what is free or, with empty set, into the cluster if no pod ran in it.
 func (l *List) MayFit(g *Gang, empty bool) bool {
-	if l.Capacity.Best(g.Shapes, g.Required, nil, empty) < g.Need.Total || len(l.lacks(g, empty)) > 0 {
+	return len(l.lacks(g, empty)) == 0 && fits(g, func(needs []capacity.Need) int {
+		return l.Capacity.Best(needs, g.Required, nil, empty)
+	})
+}
+
+// fits reports whether the minimum of the gang fits, as a whole and of each role. best returns how many of the needed
+// pods fit.
+func fits(g *Gang, best func([]capacity.Need) int) bool {
+	if best(g.Shapes) < g.Need.Total {
 		return false
 	}
 	for role, need := range g.Need.Roles {
@@ -76,7 +95,7 @@ func (l *List) MayFit(g *Gang, empty bool) bool {
 				shapes = append(shapes, g.Shapes[i])
 			}
 		}
-		if l.Capacity.Best(shapes, g.Required, nil, empty) < need {
+		if best(shapes) < need {
 			return false
 		}
 	}

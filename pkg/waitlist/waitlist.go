@@ -60,6 +60,8 @@ type List struct {
 	PodGroup func(gang.ID) *schedulingv1alpha1.PodGroup
 	Profiles *profiles.Set
 	Topology func(gang.ID, *v1.Pod) (gangview.Topology, error)
+	// Kept returns what the gang may not use of what is free, because it is kept for others.
+	Kept func(of gang.ID, pods []*v1.Pod) []capacity.Kept
 
 	ByID    map[gang.ID]*Gang
 	ByShape map[capacity.ShapeKey]map[gang.ID]bool

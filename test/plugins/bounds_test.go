@@ -112,7 +112,7 @@ var bounds = map[string]map[string]string{
 	},
 	"pkg/gang": {
 		"stageTable": inSource, "phaseTable": inSource,
-		"Ledger.binding": byGang, "group.atRest": byPod, "planTally.roles": byGang, "planTally.readyRoles": byGang, "ReserveTurns.namespaces": byAdmin,
+		"Ledger.binding": byGang, "Ledger.coming": byGang, "group.atRest": byPod, "planTally.roles": byGang, "planTally.readyRoles": byGang, "ReserveTurns.namespaces": byAdmin,
 		"Ledger.degraded": byGang, "Ledger.evicted": byGang, "Ledger.groups": byGang, "groupEviction.spared": byPod,
 		"ReserveWatch.kept": byNode, "ReserveWatch.stuck": byNode, "ReserveWatch.turns": byNode,
 		"Ledger.invited": byGang, "Ledger.member": byPod, "Ledger.planned": byGang, "Minimum.Roles": byPod,

@@ -120,7 +120,7 @@ func (c *coordinator) newLoop() *loop {
 	list := waitlist.New()
 	list.Capacity, list.Pod, list.PodGroup, list.Profiles, list.Topology = c.headroom, c.pods.pod, c.groups.get,
 		c.profiles, c.planner.Topology
-	return &loop{
+	l := &loop{
 		settings: c.settings, ledger: c.ledger, inbox: c.inbox, list: list, queue: retry.NewQueue(),
 		plans: &c.planner.Pending, promises: c.promises,
 		effects: c.effects, evictor: c.evictor, opened: make(opening),
@@ -134,6 +134,8 @@ func (c *coordinator) newLoop() *loop {
 			c.messages.forget(id)
 		},
 	}
+	list.Kept = l.kept
+	return l
 }
 
 // allowsBackfill reports whether the pod may use what is promised to a gang for its turn.

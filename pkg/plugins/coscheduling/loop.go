@@ -57,6 +57,7 @@ type loop struct {
 	opened opening
 	clock  wallClock
 	due    dueTimes
+	coming coming
 }
 
 // dueTimes are when something is done next.
@@ -107,6 +108,7 @@ func (l *loop) run(ctx context.Context) {
 func (l *loop) turn(ctx context.Context, now time.Time) time.Duration {
 	l.clock.follow(ctx, now)
 	news := l.inbox.take()
+	l.foresee(now)
 	fresh := l.refresh(news.changed, now)
 	l.tidy(now)
 	l.spread(ctx, &news, now)
@@ -240,6 +242,11 @@ func (l *loop) spread(ctx context.Context, n *news, now time.Time) {
 func (l *loop) tryFresh(fresh []*waitlist.Gang, now time.Time) []gang.Effects {
 	var effects []gang.Effects
 	for _, g := range fresh {
+		if l.contested(g) {
+			l.queue.Wait(g.ID, g.Key, now, now)
+			l.queue.RetryTwice(g.ID, now)
+			continue
+		}
 		l.queue.Begin(g.ID, now)
 		if e, ok := l.admit(g, now); ok {
 			effects = append(effects, e)
@@ -254,13 +261,17 @@ func (l *loop) tryBatch(now time.Time) (effects []gang.Effects, wait time.Durati
 		return nil, l.due.batch.Sub(now)
 	}
 	for len(effects) < retryAtOnce {
-		id, ok, wait := l.queue.Next(now)
+		id, ok, wait := l.queue.First(now)
+		if ok && l.contested(l.list.ByID[id]) {
+			return effects, retryPause
+		}
 		if !ok {
 			if len(effects) > 0 {
 				break
 			}
 			return nil, wait
 		}
+		l.queue.Next(now)
 		if e, ok := l.admit(l.list.ByID[id], now); ok {
 			effects = append(effects, e)
 		}
@@ -310,6 +321,7 @@ func (l *loop) invite(g *waitlist.Gang, now time.Time) (gang.Effects, bool) {
 		return gang.Effects{}, false
 	}
 	g.Excluded = false
+	l.coming.invited = append(l.coming.invited, g)
 	return l.ledger.Invite(g.ID, now), true
 }
 

@@ -1,0 +1,93 @@
+package capacity
+
+import (
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+
+	"berth.dev/berth/pkg/gang"
+)
+
+// Kept is capacity of a node that pods which are asked for may not have: it is kept for a pod of another gang, or that
+// gang's plan gives it to a pod that is not bound yet.
+type Kept struct {
+	Node string
+	// Pod is for whom it is kept. It takes nothing more once it is bound.
+	Pod *v1.Pod
+	// Leaves reports whether a pod of the node gives way to what is kept; nil if none does. It must not call the index.
+	Leaves func(*v1.Pod) bool
+	// Why is said of a node on which nothing fits besides.
+	Why gang.NodeCause
+}
+
+// reduced is a node with what is kept on it.
+type reduced struct {
+	*nodeEntry
+	used []int64
+	why  gang.NodeCause
+}
+
+// beside returns the nodes on which something is kept.
+func (x *Index) beside(kept []Kept) []reduced {
+	var out []reduced
+	at := map[string]int{}
+	uses := map[*v1.Pod][]use{}
+	gone := map[*podEntry]bool{}
+	for _, k := range kept {
+		n := x.byName[k.Node]
+		if n == nil || n.node == nil || x.pods[k.Pod.UID] != nil {
+			continue
+		}
+		i, known := at[k.Node]
+		if !known {
+			i = len(out)
+			at[k.Node] = i
+			out = append(out, reduced{nodeEntry: n, used: slices.Clone(n.used), why: k.Why})
+		}
+		amounts, known := uses[k.Pod]
+		if !known {
+			amounts, _ = x.usesOf(k.Pod)
+			uses[k.Pod] = amounts
+		}
+		for _, u := range amounts {
+			out[i].used[u.Resource] += u.Amount
+		}
+		if k.Leaves == nil {
+			continue
+		}
+		for _, p := range n.pods {
+			if !gone[p] && k.Leaves(p.Object) {
+				gone[p] = true
+				for _, u := range p.Uses {
+					out[i].used[u.Resource] -= u.Amount
+				}
+			}
+		}
+	}
+	return out
+}
+
+// taken returns how many pods of the shape fit fewer on the node than if nothing was kept there.
+func (r *reduced) taken(s *shape) int64 {
+	if s == nil || s.rule.verdicts[r.slot] != admitted {
+		return 0
+	}
+	return max(slotsOn(s.bounds, r.has, r.nodeEntry.used)-slotsOn(s.bounds, r.has, r.used), 0)
+}
+
+// keptOff counts the nodes on which pods of the shape would fit if nothing was kept there, by what is said of that.
+func (x *Index) keptOff(s *shape, kept []Kept) []gang.NodeCause {
+	var causes []gang.NodeCause
+	for _, r := range x.beside(kept) {
+		if slots := slotsOn(s.bounds, r.has, r.nodeEntry.used); slots == 0 || r.taken(s) < slots {
+			continue
+		}
+		i := slices.IndexFunc(causes, func(c gang.NodeCause) bool { return c.Says == r.why.Says })
+		if i < 0 {
+			i = len(causes)
+			causes = append(causes, r.why)
+		}
+		causes[i].Nodes++
+	}
+	return causes
+}
