@@ -133,7 +133,8 @@ func runConfigured(ctx context.Context, opts *options.Options, own ownFlags, con
 	if err := remember(sched, own.decisions); err != nil {
 		return err
 	}
-	sched.FailureHandler = coscheduling.Listen(sched.Profiles, sched.SchedulingQueue, sched.FailureHandler)
+	sched.SchedulingQueue, sched.FailureHandler = coscheduling.Listen(sched.Profiles, sched.SchedulingQueue,
+		sched.FailureHandler)
 	gate := reload.NewGate(ctx, sched.NextEntity, sched.Profiles, sched.Cache)
 	sched.NextEntity = gate.Next
 	self := &process{config: completed, gate: gate}

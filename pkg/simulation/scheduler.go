@@ -105,7 +105,8 @@ func (s Setup) Start(ctx context.Context) (*Scheduler, error) {
 		cancel()
 		return nil, s.Config.Invalid(err)
 	}
-	sched.FailureHandler = coscheduling.Listen(sched.Profiles, sched.SchedulingQueue, sched.FailureHandler)
+	sched.SchedulingQueue, sched.FailureHandler = coscheduling.Listen(sched.Profiles, sched.SchedulingQueue,
+		sched.FailureHandler)
 	built := &Scheduler{Scheduler: sched, stop: func() {
 		sched.SchedulingQueue.Close()
 		cancel()

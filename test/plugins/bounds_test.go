@@ -159,7 +159,7 @@ var bounds = map[string]map[string]string{
 		"coordinator.mixedModels": byGang,
 		"afterFlight.requests":    "1,000 gangs and pods (mostAfterFlight)", "checking.gone": oneCycle,
 		"checking.said": oneCycle, "coverage.byNamespace": oneCycle, "attempt.said": byPod, "evictor.work": byPod,
-		"feed.ends": byAdmin, "gates.gate": byPod,
+		"feed.ends": byAdmin, "gates.gate": byPod, "heldPods.pods": byPod,
 		"news.changed": byGang, "news.happenings": byPod, "pluginMessages.last": byGang,
 		"problemBuilder.holdersLeaving": oneCycle, "problemBuilder.leaving": oneCycle, "proposal.pods": byNode,
 		"request.held": oneCycle, "request.own": oneCycle, "request.wanted": oneCycle,

@@ -185,7 +185,8 @@ func runOwnScheduler(ctx context.Context, box *sandbox.Sandbox, config string) e
 	if err != nil {
 		return err
 	}
-	sched.FailureHandler = coscheduling.Listen(sched.Profiles, sched.SchedulingQueue, sched.FailureHandler)
+	sched.SchedulingQueue, sched.FailureHandler = coscheduling.Listen(sched.Profiles, sched.SchedulingQueue,
+		sched.FailureHandler)
 	go func() {
 		if err := app.Run(ctx, completed, sched); err != nil && ctx.Err() == nil {
 			klog.FromContext(ctx).Error(err, "The scheduler of the tests ended")

@@ -46,6 +46,7 @@ type coordinator struct {
 	evictor  *evictor
 	inbox    *inbox
 	loop     *loop
+	held     *heldPods
 	// capacityFreed wakes pods when one that kept them away is bound elsewhere.
 	capacityFreed capacityFreed
 	owners        *podgroup.Owners
@@ -87,6 +88,7 @@ func newCoordinator(s settings, groups *podGroups) *coordinator {
 	c := &coordinator{settings: s, groups: groups, members: members{policy: s.owners}, classes: s.classes,
 		profiles: &profiles.Set{}, pods: &memberPods{}}
 	c.inbox = newInbox()
+	c.held = newHeldPods(func(pod *v1.Pod) bool { return c.holdsBack(pod) != nil })
 	c.ledger = gang.NewLedger(s.timeout, func(id gang.ID) {
 		c.status.Enqueue(id)
 		c.inbox.change(id)
@@ -123,7 +125,7 @@ func (c *coordinator) newLoop() *loop {
 	l := &loop{
 		settings: c.settings, ledger: c.ledger, inbox: c.inbox, list: list, queue: retry.NewQueue(),
 		plans: &c.planner.Pending, promises: c.promises,
-		effects: c.effects, evictor: c.evictor, opened: make(opening),
+		effects: c.effects, evictor: c.evictor, held: c.held, opened: make(opening),
 		reservations: &reservation.Reservations{Holders: c.settings.holders, After: c.settings.patience, Ledger: c.ledger,
 			List: list, Holds: c.promises, Leader: &c.leader, Changed: c.status.Enqueue,
 			Turns: gang.NewReserveTurns(c.settings.ttl)},

@@ -20,19 +20,25 @@ import (
 type FailureHandler = func(ctx context.Context, profile framework.Framework, pod *framework.QueuedPodInfo,
 	status *fwk.Status, nominating *fwk.NominatingInfo, start time.Time)
 
-// Listen lets the plugin hear what other plugins say when they turn a member away from the node that its plan gave it.
-// No extension point tells, but the scheduler's handler of failures is told, and the one that is returned has to take
-// its place. Listen also gives the plugin the queue, in which it wakes pods that no event wakes. It is called before
-// the scheduler runs. Without it, a gang's reason says that nodes turned members away and not why, and such pods wait
-// for minutes.
+// Listen returns the queue and the handler of failures that have to take the place of the scheduler's before it runs.
+// The queue is without the members that their gangs hold back. The handler lets the plugin hear what other plugins say
+// when they turn a member away from the node that its plan gave it, which no extension point tells. The plugin also
+// wakes pods in the queue that no event wakes. Without all that, a gang's reason says that nodes turned members away
+// and not why, such pods wait for minutes, and each event costs more the more members wait.
 func Listen(profiles map[string]framework.Framework, queue internalqueue.SchedulingQueue,
-	handle FailureHandler) FailureHandler {
+	handle FailureHandler) (internalqueue.SchedulingQueue, FailureHandler) {
 	for _, profile := range profiles {
 		if p := pluginOf(profile); p != nil {
+			p.shared.held.SchedulingQueue = queue
+			queue = p.shared.held
 			p.shared.capacityFreed.listen(queue)
+			break
 		}
 	}
-	return func(ctx context.Context, profile framework.Framework, pod *framework.QueuedPodInfo,
+	for _, profile := range profiles {
+		profile.SetPodActivator(queue)
+	}
+	return queue, func(ctx context.Context, profile framework.Framework, pod *framework.QueuedPodInfo,
 		status *fwk.Status, nominating *fwk.NominatingInfo, start time.Time) {
 		p := pluginOf(profile)
 		if p != nil && p.shared.members.keepsNomination(pod.Pod, status) {

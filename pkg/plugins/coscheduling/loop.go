@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/klog/v2"
+
 	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
@@ -24,12 +26,6 @@ const (
 	retryPause  = 50 * time.Millisecond
 	// retryAnyway is how often every blocked gang is looked at without any event, for causes that no event announces.
 	retryAnyway = time.Minute
-	// describeEvery is how often the reasons of gangs that are ruled out are brought up to date: of describeAtOnce
-	// gangs at a time, and of more for at most describeFor where the cluster has changed for them. No gang is tried
-	// meanwhile.
-	describeEvery  = time.Second
-	describeAtOnce = 100
-	describeFor    = 50 * time.Millisecond
 )
 
 // loop decides when each gang that waits is tried: a new gang at once, a blocked one after something that can help it,
@@ -49,6 +45,7 @@ type loop struct {
 	promises     *reservation.Holds
 	effects      *executor
 	evictor      *evictor
+	held         *heldPods
 	activator    *activator
 	// forgotten is told of gangs that the ledger has forgotten.
 	forgotten func(gang.ID)
@@ -223,6 +220,7 @@ func (l *loop) spread(ctx context.Context, n *news, now time.Time) {
 	if anyway {
 		l.due.anyway = retry.NextLook(retry.LastMultiple(now, retryAnyway).Add(retryAnyway))
 		l.promises.Retry(reservation.WakeAll)
+		l.held.Review(klog.FromContext(ctx))
 	}
 	if !eased && !anyway && len(n.happenings)+len(n.arrived) == 0 {
 		return
@@ -364,37 +362,4 @@ func (l *loop) tidy(now time.Time) {
 		v, known := l.ledger.View(id)
 		return known && v.Quorum() && !v.Started
 	})
-}
-
-// describeExcluded looks again at the gangs that were ruled out, those first that were not looked at for the longest
-// time: what they lack changes with every pod that comes, which is nothing to try them for. Those for which the account
-// has not changed are looked at a few at a time, for what is not in the account.
-func (l *loop) describeExcluded(now time.Time) {
-	if now.Sub(l.due.describe) < describeEvery {
-		return
-	}
-	l.due.describe = now
-	state, began, list := l.list.Capacity.State(), time.Now(), l.list
-	for looked := range len(list.Excluded) {
-		id := list.Excluded[0]
-		g := list.ByID[id]
-		unchanged := g == nil || !g.Excluded || g.DescribedAt == state
-		if looked >= describeAtOnce && (unchanged || time.Since(began) >= describeFor) {
-			return
-		}
-		list.Excluded = list.Excluded[1:]
-		if g == nil || !g.Excluded {
-			if g != nil {
-				g.Listed = false
-			}
-			continue
-		}
-		g.DescribedAt = state
-		if reason := l.exclude(g); reason != nil {
-			l.ledger.RuleOut(id, reason, now)
-		} else {
-			l.queue.Retry(id, now)
-		}
-		list.Excluded = append(list.Excluded, id)
-	}
 }

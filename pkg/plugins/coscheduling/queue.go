@@ -51,16 +51,23 @@ func nameOf(e fwk.QueuedEntityInfo) string {
 // PreEnqueue holds members back until their gang has enough of them, and then all but the one that leads, until there
 // is a plan to follow. It runs under the queue's lock and only reads the ledger.
 func (p *Plugin) PreEnqueue(_ context.Context, pod *v1.Pod) *fwk.Status {
-	of, err := p.shared.members.of(pod)
-	switch {
-	case err == nil && of.ID == gang.ID{}:
-		return nil
-	case err != nil:
-		// Let in so that its cycle fails with an event that names the mistake.
+	if p.shared.held.pod(pod.UID) != nil {
+		return reasons.Status(fwk.UnschedulableAndUnresolvable, gang.Obstacle{Cause: gang.Uninvited, Group: p.shared.members.id(pod)})
+	}
+	if why := p.shared.holdsBack(pod); why != nil {
+		return reasons.Status(fwk.UnschedulableAndUnresolvable, why)
+	}
+	return nil
+}
+
+// holdsBack returns why the pod's gang holds it back, nil if it does not or the pod is in none. A pod whose gang cannot
+// be read is let in, so that its cycle fails with an event that names the mistake.
+func (c *coordinator) holdsBack(pod *v1.Pod) gang.Reason {
+	if of, err := c.members.of(pod); err != nil || of.ID == (gang.ID{}) {
 		return nil
 	}
-	if ok, why := p.shared.ledger.Admit(gang.UID(pod.UID)); !ok {
-		return reasons.Status(fwk.UnschedulableAndUnresolvable, why)
+	if ok, why := c.ledger.Admit(gang.UID(pod.UID)); !ok {
+		return why
 	}
 	return nil
 }

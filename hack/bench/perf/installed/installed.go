@@ -28,6 +28,7 @@ func Prepare(sched *scheduler.Scheduler) error {
 	decisions.Wrap(sched.Profiles, history)
 	sched.FailureHandler = history.Listen(sched.FailureHandler)
 	coscheduling.OnBlocked(sched.Profiles, history.Blocked)
-	sched.FailureHandler = coscheduling.Listen(sched.Profiles, sched.SchedulingQueue, sched.FailureHandler)
+	sched.SchedulingQueue, sched.FailureHandler = coscheduling.Listen(sched.Profiles, sched.SchedulingQueue,
+		sched.FailureHandler)
 	return nil
 }

@@ -1,0 +1,45 @@
+package coscheduling
+
+import "time"
+
+const (
+	// describeEvery is how often the reasons of gangs that are ruled out are brought up to date: of describeAtOnce
+	// gangs at a time, and of more for at most describeFor where the cluster has changed for them. No gang is tried
+	// meanwhile.
+	describeEvery  = time.Second
+	describeAtOnce = 100
+	describeFor    = 50 * time.Millisecond
+)
+
+// describeExcluded looks again at the gangs that were ruled out, those first that were not looked at for the longest
+// time: what they lack changes with every pod that comes, which is nothing to try them for. Those for which the account
+// has not changed are looked at a few at a time, for what is not in the account.
+func (l *loop) describeExcluded(now time.Time) {
+	if now.Sub(l.due.describe) < describeEvery {
+		return
+	}
+	l.due.describe = now
+	state, began, list := l.list.Capacity.State(), time.Now(), l.list
+	for looked := range len(list.Excluded) {
+		id := list.Excluded[0]
+		g := list.ByID[id]
+		unchanged := g == nil || !g.Excluded || g.DescribedAt == state
+		if looked >= describeAtOnce && (unchanged || time.Since(began) >= describeFor) {
+			return
+		}
+		list.Excluded = list.Excluded[1:]
+		if g == nil || !g.Excluded {
+			if g != nil {
+				g.Listed = false
+			}
+			continue
+		}
+		g.DescribedAt = state
+		if reason := l.exclude(g); reason != nil {
+			l.ledger.RuleOut(id, reason, now)
+		} else {
+			l.queue.Retry(id, now)
+		}
+		list.Excluded = append(list.Excluded, id)
+	}
+}
