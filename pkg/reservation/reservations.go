@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	apitypes "k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/capacity"
@@ -57,8 +58,19 @@ type Reservations struct {
 	Messages messages
 	// schedule is that by time.
 	schedule schedule
+	// renewed is what was found when it was last looked at what to keep for the gang whose turn it is.
+	renewed renewal
 	// ready is set if the gang whose turn it is fits on what is kept, once the pods have left that make way for it.
 	ready bool
+}
+
+// renewal is what to keep for a gang. It is the same until the account of free capacity changes, or until that time: who
+// may backfill is not in the account.
+type renewal struct {
+	of    *waitlist.Gang
+	state uint64
+	kept  gang.Reservation
+	until time.Time
 }
 
 // Look brings what is kept to the gang whose turn it is in line with the cluster, and gives the next turn to the first
@@ -198,11 +210,15 @@ func (r *Reservations) renew(ctx context.Context, id gang.ID, now time.Time) boo
 		// It is being tried.
 		return true
 	}
-	kept, ok := r.nearest(g, now)
-	if !ok || !r.hold(g, kept) {
-		r.Turns.Skip(id, now)
-		r.Turns.End(id, now)
-		return false
+	kept := r.renewed.kept
+	if state := r.List.Capacity.State(); g != r.renewed.of || state != r.renewed.state || !now.Before(r.renewed.until) {
+		var ok bool
+		if kept, ok = r.nearest(g, now); !ok || !r.hold(g, kept) {
+			r.Turns.Skip(id, now)
+			r.Turns.End(id, now)
+			return false
+		}
+		r.renewed = renewal{g, state, kept, now.Add(lookAnyway)}
 	}
 	if !r.Turns.Continue(kept.Pods, now) {
 		klog.FromContext(ctx).V(2).Info("Ended the reservation of a gang without progress", "gang", id, "podsToEnd",
@@ -242,11 +258,15 @@ func (r *Reservations) tell(id gang.ID, kept gang.Reservation) {
 // hold makes what is kept to the gang for its turn that of the reservation.
 func (r *Reservations) hold(g *waitlist.Gang, reserved gang.Reservation) bool {
 	var kept []Hold
+	infos := make([]fwk.PodInfo, len(g.Pods))
 	for _, place := range reserved.Places {
-		info, err := InfoOf(g.Pods[place.Class])
-		if err != nil {
-			return false
+		if infos[place.Class] == nil {
+			var err error
+			if infos[place.Class], err = InfoOf(g.Pods[place.Class]); err != nil {
+				return false
+			}
 		}
+		info := infos[place.Class]
 		for range place.Count {
 			kept = append(kept, Hold{To: g.ID, Kind: forTurn, Priority: g.Key.Priority, Node: place.Node, Info: info})
 		}

@@ -5,9 +5,10 @@ import "time"
 const (
 	// describeEvery is how often the reasons of gangs that are ruled out are brought up to date: of describeAtOnce
 	// gangs at a time, and of more for at most describeFor where the cluster has changed for them. No gang is tried
-	// meanwhile.
+	// meanwhile. Where nothing has changed, describeAnyway gangs are looked at.
 	describeEvery  = time.Second
 	describeAtOnce = 100
+	describeAnyway = 10
 	describeFor    = 50 * time.Millisecond
 )
 
@@ -24,7 +25,7 @@ func (l *loop) describeExcluded(now time.Time) {
 		id := list.Excluded[0]
 		g := list.ByID[id]
 		unchanged := g == nil || !g.Excluded || g.DescribedAt == state
-		if looked >= describeAtOnce && (unchanged || time.Since(began) >= describeFor) {
+		if unchanged && looked >= describeAnyway || looked >= describeAtOnce && time.Since(began) >= describeFor {
 			return
 		}
 		list.Excluded = list.Excluded[1:]
