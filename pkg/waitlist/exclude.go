@@ -10,18 +10,17 @@ import (
 	"berth.dev/berth/pkg/profiles"
 )
 
-// Exclude returns why the gang cannot start by the account of free capacity, whatever a cycle would find, and nil if it
-// may. What evictions might free counts as free, and what pods hold that terminate.
-func (l *List) Exclude(g *Gang) gang.Reason {
+// Excludes reports whether the gang cannot start by the account of free capacity, whatever a cycle would find. What
+// evictions might free counts as free, and what pods hold that terminate.
+func (l *List) Excludes(g *Gang) bool {
+	return g.Misstated != nil || !l.roomy(g) && (!l.Capacity.MakesWay(g.Key.Priority) || !l.MayFit(g, true))
+}
+
+// Why returns what the account says of a gang that it excludes. It looks at all nodes.
+func (l *List) Why(g *Gang) gang.Reason {
 	if g.Misstated != nil {
 		// It would be said by a cycle as well, but there is none as long as there is no capacity for the gang.
 		return g.Misstated
-	}
-	if l.roomy(g) {
-		return nil
-	}
-	if l.Capacity.MakesWay(g.Key.Priority) && l.MayFit(g, true) {
-		return nil
 	}
 	if lacks := l.lacks(g, false); len(lacks) > 0 {
 		return Missing{g.ID, lacks}

@@ -76,7 +76,7 @@ func (l *loop) kept(id gang.ID, pods []*v1.Pod) []capacity.Kept {
 // contested reports whether the gang may start, and what is free may not suffice for those of its shapes that were
 // invited before it as well. It is looked at again when they have planned.
 func (l *loop) contested(g *waitlist.Gang) bool {
-	if g == nil || len(l.coming.invited) == 0 || len(g.Required) > 0 {
+	if g == nil || len(l.coming.invited) == 0 || len(g.Required) > 0 || l.excludes(g) {
 		return false
 	}
 	var both []capacity.Need
@@ -95,5 +95,5 @@ func (l *loop) contested(g *waitlist.Gang) bool {
 			wanted += all
 		}
 	}
-	return wanted > 0 && l.list.Capacity.BestBeside(both, nil, nil, l.kept(g.ID, g.Pods)) < wanted && l.exclude(g) == nil
+	return wanted > 0 && l.list.Capacity.BestBeside(both, nil, nil, l.kept(g.ID, g.Pods)) < wanted
 }

@@ -36,8 +36,8 @@ func (l *loop) describeExcluded(now time.Time) {
 			continue
 		}
 		g.DescribedAt = state
-		if reason := l.exclude(g); reason != nil {
-			l.ledger.RuleOut(id, reason, now)
+		if l.excludes(g) {
+			l.ledger.RuleOut(id, l.list.Why(g), now)
 		} else {
 			l.queue.Retry(id, now)
 		}

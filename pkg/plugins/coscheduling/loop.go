@@ -308,8 +308,11 @@ func (l *loop) tryPaced(now time.Time) (effects []gang.Effects, wait time.Durati
 // invite returns the invitation of the gang to plan, or tells it why it cannot start without an attempt, and reports
 // which.
 func (l *loop) invite(g *waitlist.Gang, now time.Time) (gang.Effects, bool) {
-	if reason := l.exclude(g); reason != nil {
-		l.ledger.RuleOut(g.ID, reason, now)
+	if l.excludes(g) {
+		// Of those that were excluded before, describeExcluded tells the newest reasons, a few at a time.
+		if !g.Excluded || g.Fresh {
+			l.ledger.RuleOut(g.ID, l.list.Why(g), now)
+		}
 		l.queue.Wait(g.ID, g.Key, g.RetryAt, now)
 		l.plans.Drop(g.ID)
 		if g.Excluded = true; !g.Listed {
@@ -323,13 +326,10 @@ func (l *loop) invite(g *waitlist.Gang, now time.Time) (gang.Effects, bool) {
 	return l.ledger.Invite(g.ID, now), true
 }
 
-// exclude returns why the gang cannot start by the account of free capacity, nil if it may. What runs on nodes that are
-// reserved for it makes way once it fits there.
-func (l *loop) exclude(g *waitlist.Gang) gang.Reason {
-	if l.reservations.ReadyFor(g.ID) && g.Misstated == nil {
-		return nil
-	}
-	return l.list.Exclude(g)
+// excludes reports whether the gang cannot start by the account of free capacity. What runs on nodes that are reserved
+// for it makes way once it fits there.
+func (l *loop) excludes(g *waitlist.Gang) bool {
+	return (g.Misstated != nil || !l.reservations.ReadyFor(g.ID)) && l.list.Excludes(g)
 }
 
 // resume has those tried again for which pods to evict were found or evicted, and pods that were turned away from what
