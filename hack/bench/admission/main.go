@@ -8,11 +8,8 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
-	"os"
-	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -23,25 +20,19 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 
+	"berth.dev/berth/hack/bench/live"
 	"berth.dev/berth/hack/bench/rig"
 )
 
 var (
-	pods   = flag.Int("pods", 500, "pods of each kind in each turn")
-	rounds = flag.Int("rounds", 4, "turns without the policies, and as many with them")
-	file   = flag.String("json", "", "write the figures as JSON to this file")
+	pods   = rig.Count("pods", 500, "pods of each kind in each turn")
+	rounds = rig.Count("rounds", 4, "turns without the policies, and turns with them")
 )
 
 const namespace, user = "bench", "team"
 
 func main() {
-	flag.Parse()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Minute)
-	defer cancel()
-	if err := bench(ctx, os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "admission:", err)
-		os.Exit(1)
-	}
+	rig.Main("measures what the policies of manifests/admission cost when pods are written.", bench)
 }
 
 // kinds are pods by what they say: nothing, and values of several keys.
@@ -59,7 +50,7 @@ var kinds = []struct {
 
 // sample is what was measured of one kind of pods.
 type sample struct {
-	latencies []time.Duration
+	latencies []float64
 	cpu       time.Duration
 }
 
@@ -72,62 +63,60 @@ type result struct {
 	CPUMillisPerPod float64 `json:"cpuMillisPerPod"`
 }
 
-func bench(ctx context.Context, out io.Writer) error {
-	session, err := rig.Begin()
-	if err != nil {
-		return err
-	}
-	bed, err := rig.Start(ctx, []byte(
-		"shapes:\n- {name: n, count: 1, allocatable: {cpu: \"8\", memory: 32Gi, pods: \"110\"}}\n"))
-	if err != nil {
-		return err
-	}
-	defer func() { _ = bed.Stop() }()
-	team, err := prepare(ctx, bed)
-	if err != nil {
-		return fmt.Errorf("preparing the namespace: %w", err)
-	}
+var figures = []rig.Figure[result]{
+	rig.Column("p50, ms", "%.2f", func(r result) float64 { return r.MedianMillis }),
+	rig.Column("p95, ms", "%.2f", func(r result) float64 { return r.P95Millis }),
+	rig.Column("CPU ms a pod", "%.2f", func(r result) float64 { return r.CPUMillisPerPod }),
+}
+
+func bench(ctx context.Context, out io.Writer) (any, error) {
 	measured := map[bool][]sample{false: make([]sample, len(kinds)), true: make([]sample, len(kinds))}
-	// The first turn of each warms up and is not counted.
-	for round := range *rounds + 1 {
-		for _, with := range []bool{false, true} {
-			if err := bed.Policies(ctx, "manifests/admission", with); err != nil {
-				return err
-			}
-			if err := await(ctx, team, with); err != nil {
-				return err
-			}
-			for i, kind := range kinds {
-				s, err := create(ctx, bed, team, kind.annotations)
-				if err != nil {
+	node := []byte("shapes:\n- {name: n, count: 1, allocatable: {cpu: \"8\", memory: 32Gi, pods: \"110\"}}\n")
+	if err := live.On(ctx, node, func(ctx context.Context, bed *live.Bed) error {
+		team, err := prepare(ctx, bed)
+		if err != nil {
+			return fmt.Errorf("preparing the namespace: %w", err)
+		}
+		// The first turn of each warms up and is not counted.
+		for round := range *rounds + 1 {
+			for _, with := range []bool{false, true} {
+				if err := bed.Policies(ctx, "manifests/admission", with); err != nil {
 					return err
 				}
-				if of := &measured[with][i]; round > 0 {
-					of.latencies, of.cpu = append(of.latencies, s.latencies...), of.cpu+s.cpu
+				if err := await(ctx, team, with); err != nil {
+					return err
+				}
+				for i, kind := range kinds {
+					s, err := create(ctx, bed, team, kind.annotations)
+					if err != nil {
+						return err
+					}
+					if of := &measured[with][i]; round > 0 {
+						of.latencies, of.cpu = append(of.latencies, s.latencies...), of.cpu+s.cpu
+					}
 				}
 			}
 		}
+		return nil
+	}); err != nil {
+		return nil, err
 	}
 	var results []result
-	fmt.Fprintf(out, "%-12s %-10s %10s %10s %16s\n", "pods", "policies", "p50, ms", "p95, ms", "CPU ms a pod")
 	for i, kind := range kinds {
 		for _, with := range []bool{false, true} {
 			s := measured[with][i]
-			slices.Sort(s.latencies)
-			at := func(percent int) float64 { return 1000 * s.latencies[(len(s.latencies)-1)*percent/100].Seconds() }
-			r := result{kind.name, with, at(50), at(95), 1000 * s.cpu.Seconds() / float64(len(s.latencies))}
-			fmt.Fprintf(out, "%-12s %-10s %10.2f %10.2f %16.2f\n", r.Pods, map[bool]string{true: "with", false: "without"}[with],
-				r.MedianMillis, r.P95Millis,
-				r.CPUMillisPerPod)
-			results = append(results, r)
+			results = append(results, result{kind.name, with, 1000 * rig.Percentile(s.latencies, 50),
+				1000 * rig.Percentile(s.latencies, 95), 1000 * s.cpu.Seconds() / float64(len(s.latencies))})
 		}
 	}
-	return session.End(out, *file, results)
+	return results, rig.Table(out, []string{"pods", "policies"}, func(r result) []string {
+		return []string{r.Pods, map[bool]string{true: "with", false: "without"}[r.Policies]}
+	}, figures, results)
 }
 
 // prepare makes a namespace whose pods get their scheduler, and a user who may write pods there: administrators are
 // exempt from some of the policies.
-func prepare(ctx context.Context, bed *rig.Rig) (kubernetes.Interface, error) {
+func prepare(ctx context.Context, bed *live.Bed) (kubernetes.Interface, error) {
 	if err := bed.Namespace(ctx, namespace); err != nil {
 		return nil, err
 	}
@@ -173,27 +162,21 @@ func await(ctx context.Context, team kubernetes.Interface, with bool) error {
 }
 
 // create creates pods one after the other, and removes them when they have been measured.
-func create(ctx context.Context, bed *rig.Rig, team kubernetes.Interface, annotations map[string]string) (s sample,
+func create(ctx context.Context, bed *live.Bed, team kubernetes.Interface, annotations map[string]string) (s sample,
 	err error) {
-	pid, err := bed.ControlPlanePID()
-	if err != nil {
-		return s, err
-	}
-	before, err := rig.ProcessCPU(pid)
-	if err != nil {
-		return s, err
-	}
-	for range *pods {
-		from := time.Now()
-		if _, err := team.CoreV1().Pods(namespace).Create(ctx, podWith(annotations), metav1.CreateOptions{}); err != nil {
-			return s, fmt.Errorf("creating a pod: %w", err)
+	use, err := bed.Measure(ctx, nil, func() error {
+		for range *pods {
+			from := time.Now()
+			if _, err := team.CoreV1().Pods(namespace).Create(ctx, podWith(annotations), metav1.CreateOptions{}); err != nil {
+				return fmt.Errorf("creating a pod: %w", err)
+			}
+			s.latencies = append(s.latencies, time.Since(from).Seconds())
 		}
-		s.latencies = append(s.latencies, time.Since(from))
-	}
-	after, err := rig.ProcessCPU(pid)
+		return nil
+	})
 	if err != nil {
 		return s, err
 	}
-	s.cpu = after - before
+	s.cpu = use.ControlPlaneCPU
 	return s, bed.Empty(ctx, namespace)
 }

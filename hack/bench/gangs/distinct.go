@@ -4,16 +4,19 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	apitypes "k8s.io/apimachinery/pkg/types"
 
-	"berth.dev/berth/hack/bench/rig"
+	"berth.dev/berth/hack/bench/live"
+	"berth.dev/berth/pkg/gangview"
 )
 
 const (
@@ -50,13 +53,13 @@ var kinds = map[string]func(pod *v1.Pod, i int){
 }
 
 // delayOthers measures for how long gangs of distinct members keep pods of another namespace waiting.
-func delayOthers(ctx context.Context, bed *rig.Rig, out io.Writer) (any, error) {
-	of := run{"", coscheduling, noDefaults, true, rig.InstalledGates}
+func delayOthers(ctx context.Context, bed *live.Bed, out io.Writer) (any, error) {
 	vary, known := kinds[*distinct]
 	if !known {
-		return nil, fmt.Errorf("unknown kind of difference %q", *distinct)
+		return nil, fmt.Errorf("-distinct: %q is unknown; want one of %s", *distinct,
+			strings.Join(slices.Sorted(maps.Keys(kinds)), ", "))
 	}
-	scheduler, err := ready(ctx, bed, &of, "warm")
+	scheduler, _, err := bed.Ready(ctx, asInstalled.Contender, "warm", warmPod("warm"))
 	if err != nil {
 		return nil, err
 	}
@@ -67,114 +70,70 @@ func delayOthers(ctx context.Context, bed *rig.Rig, out io.Writer) (any, error) 
 	if err := prepare(ctx, bed); err != nil {
 		return nil, err
 	}
-	probes, err := startProbes(ctx, bed)
+	bound, err := bed.Watch(ctx, attacker)
 	if err != nil {
 		return nil, err
 	}
-	_, _ = fmt.Fprintf(out, "%d nodes, %d gangs of %d members that differ by %s, never to start: %t\n"+waitHeader,
-		*nodes, *gangs, *size, *distinct, *never, "waits of other pods, ms", "p50", "p99", "most", "pods")
-	var all []waitFigures
-	phase := func(name string, do func() error) error {
-		before, err := cycleCounts(ctx, scheduler)
-		if err != nil {
-			return err
-		}
-		planned, took, err := plans(ctx, scheduler)
-		if err != nil {
-			return err
-		}
-		cpu, err := scheduler.CPU()
-		if err != nil {
-			return err
-		}
-		began := time.Now()
-		w := probes.during(do)
-		lasted := time.Since(began)
-		if w.err != nil {
-			return w.err
-		}
-		after, err := cycleCounts(ctx, scheduler)
-		if err != nil {
-			return err
-		}
-		plannedAfter, tookAfter, err := plans(ctx, scheduler)
-		if err != nil {
-			return err
-		}
-		cpuAfter, err := scheduler.CPU()
-		if err != nil {
-			return err
-		}
-		f := w.figures(name)
-		f.Seconds, f.SchedulerCPUSeconds, f.LongestCycleMillis = lasted.Seconds(), (cpuAfter - cpu).Seconds(),
-			1000*longest(before, after)
-		f.Plans, f.PlanSeconds = plannedAfter-planned, tookAfter-took
-		f.print(out)
-		_, _ = fmt.Fprintf(out,
-			"  %.1f s; the scheduler used %.1f s of CPU; longest scheduling cycle at most %.0f ms; %d plans, of %.2f "+
-				"s in all\n",
-			f.Seconds, f.SchedulerCPUSeconds, f.LongestCycleMillis, f.Plans, f.PlanSeconds)
-		all = append(all, f)
-		return nil
-	}
-	if err := phase("before", func() error { return pause(ctx, quiet) }); err != nil {
+	probes, err := startProbes(ctx, bed, scheduler)
+	if err != nil {
 		return nil, err
 	}
-	// All members but the last of each gang exist before it can be planned.
-	if err := phase("while members are created", func() error {
-		return rig.CreateAll(*gangs, func(i int) error { return createDistinct(ctx, bed, i, vary) })
-	}); err != nil {
-		return nil, err
-	}
-	if err := pause(ctx, quiet); err != nil {
-		return nil, err
-	}
-	var started time.Duration
-	if err := phase("once all gangs are complete", func() error {
-		for i := range *gangs {
-			if err := bed.CreatePod(ctx, distinctPod(i, *size-1, vary)); err != nil {
-				return err
+	calm := func() error { return live.Pause(ctx, quiet) }
+	var allBound time.Duration
+	made := 0
+	phases := []struct {
+		name string
+		do   func() error
+	}{
+		{"before", calm},
+		// All members but the last of each gang exist before it can be planned.
+		{"while members are created", func() error {
+			return live.CreateAll(*gangs, func(i int) error { return createDistinct(ctx, bed, i, vary) })
+		}},
+		{"before the last members", calm},
+		{"once all gangs are complete", func() error {
+			for i := range *gangs {
+				if err := bed.CreatePod(ctx, distinctPod(i, *size-1, vary)); err != nil {
+					return err
+				}
 			}
-		}
-		began := time.Now()
-		if !*never {
-			if err := bed.AwaitBound(ctx, attacker, *gangs**size); err != nil {
-				return err
+			if *never {
+				return live.Pause(ctx, *rest)
 			}
-			started = time.Since(began)
-			return nil
-		}
-		return pause(ctx, *rest)
-	}); err != nil {
-		return nil, err
-	}
-	if started > 0 {
-		all[len(all)-1].AllBoundSeconds = started.Seconds()
-		_, _ = fmt.Fprintf(out, "  all members bound after %.1f s\n", started.Seconds())
+			began := time.Now()
+			defer func() { allBound = time.Since(began) }()
+			return bound.Await(ctx, *gangs**size, scheduler)
+		}},
+		{fmt.Sprintf("with %d edits a second", *edits), func() error { return editMembers(ctx, bed, &made) }},
 	}
 	if *edits == 0 {
-		return all, nil
+		phases = phases[:len(phases)-1]
 	}
-	made := 0
-	if err := phase(fmt.Sprintf("with %d edits a second", *edits),
-		func() error { return editMembers(ctx, bed, &made) }); err != nil {
-		return nil, err
+	var all []phaseFigures
+	for i, phase := range phases {
+		figures, err := probes.phase(ctx, phase.name, phase.do)
+		if err != nil {
+			return all, err
+		}
+		switch i {
+		case 3:
+			figures.AllBoundSeconds = allBound.Seconds()
+		case 4:
+			figures.EditsPerSecond = float64(made) / figures.Seconds
+		}
+		all = append(all, figures)
 	}
-	all[len(all)-1].EditsPerSecond = float64(made) / rest.Seconds()
-	_, _ = fmt.Fprintf(out, "  %.0f edits a second\n", all[len(all)-1].EditsPerSecond)
-	return all, nil
+	_, _ = fmt.Fprintf(out, "%d nodes, %d gangs of %d members that differ by %s, never to start: %t\n",
+		*nodes, *gangs, *size, *distinct, *never)
+	return all, printPhases(out, all)
 }
 
 // createDistinct creates a gang without its last member.
-func createDistinct(ctx context.Context, bed *rig.Rig, i int, vary func(*v1.Pod, int)) error {
-	group := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "scheduling.x-k8s.io/v1alpha1",
-		"kind":     "PodGroup",
-		"metadata": map[string]any{"name": fmt.Sprintf("g%d", i)}, "spec": map[string]any{"minMember": int64(*size)}}}
-	if _, err := bed.Dynamic.Resource(podGroups).Namespace(attacker).Create(ctx, group,
-		metav1.CreateOptions{}); err != nil {
-		return fmt.Errorf("creating PodGroup %d: %w", i, err)
+func createDistinct(ctx context.Context, bed *live.Bed, i int, vary func(*v1.Pod, int)) error {
+	if err := createPodGroup(ctx, bed, attacker, fmt.Sprintf("g%d", i), *size); err != nil {
+		return err
 	}
-	return rig.CreateAll(*size-1, func(member int) error { return bed.CreatePod(ctx, distinctPod(i, member, vary)) })
+	return bed.CreatePods(ctx, 0, *size-1, func(member int) *v1.Pod { return distinctPod(i, member, vary) })
 }
 
 // distinctPod is one member. Of a gang that can never start the last has an affinity to a pod that does not exist,
@@ -184,8 +143,8 @@ func distinctPod(gang, member int, vary func(*v1.Pod, int)) *v1.Pod {
 	if *distinct == "request" {
 		requests[v1.ResourceMemory] = *resource.NewQuantity(int64(1<<20+gang**size+member), resource.BinarySI)
 	}
-	pod := rig.Pod(attacker, fmt.Sprintf("g%d-%d", gang, member), profileName, requests)
-	pod.Labels = map[string]string{"scheduling.x-k8s.io/pod-group": fmt.Sprintf("g%d", gang)}
+	pod := live.Pod(attacker, fmt.Sprintf("g%d-%d", gang, member), profileName, requests)
+	gangview.Join(pod, fmt.Sprintf("g%d", gang))
 	vary(pod, gang**size+member)
 	if *never && member == *size-1 {
 		absent := v1.PodAffinityTerm{TopologyKey: "kubernetes.io/hostname",
@@ -196,7 +155,7 @@ func distinctPod(gang, member int, vary func(*v1.Pod, int)) *v1.Pod {
 }
 
 // editMembers changes annotations of members of the first gang, one after the other.
-func editMembers(ctx context.Context, bed *rig.Rig, made *int) error {
+func editMembers(ctx context.Context, bed *live.Bed, made *int) error {
 	tick := time.NewTicker(time.Second / time.Duration(*edits))
 	defer tick.Stop()
 	for began := time.Now(); time.Since(began) < *rest; *made++ {
@@ -209,17 +168,4 @@ func editMembers(ctx context.Context, bed *rig.Rig, made *int) error {
 		}
 	}
 	return nil
-}
-
-// plans returns how many gangs were planned, and how long that took.
-func plans(ctx context.Context, scheduler *rig.Scheduler) (count uint64, seconds float64, err error) {
-	families, err := scheduler.Metrics(ctx)
-	if err != nil {
-		return 0, 0, err
-	}
-	for _, m := range families["berth_gang_plan_duration_seconds"].GetMetric() {
-		count += m.GetHistogram().GetSampleCount()
-		seconds += m.GetHistogram().GetSampleSum()
-	}
-	return count, seconds, nil
 }

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	"berth.dev/berth/hack/bench/rig"
+	"berth.dev/berth/hack/bench/live"
 )
 
 const (
@@ -20,12 +20,12 @@ const (
 )
 
 // prepare creates what the members of -distinct claim and volume need one each of, before anything is measured.
-func prepare(ctx context.Context, bed *rig.Rig) error {
+func prepare(ctx context.Context, bed *live.Bed) error {
 	switch *distinct {
 	case "claim":
 		return prepareClaims(ctx, bed)
 	case "volume":
-		return rig.CreateAll(*gangs**size, func(i int) error { return createVolume(ctx, bed, i) })
+		return live.CreateAll(*gangs**size, func(i int) error { return createVolume(ctx, bed, i) })
 	}
 	return nil
 }
@@ -43,7 +43,7 @@ func needsVolume(pod *v1.Pod, i int) {
 }
 
 // prepareClaims gives each node devices, and each member a claim for one of them.
-func prepareClaims(ctx context.Context, bed *rig.Rig) error {
+func prepareClaims(ctx context.Context, bed *live.Bed) error {
 	api := bed.Client.ResourceV1()
 	class := &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "bench"}, Spec: resourcev1.DeviceClassSpec{
 		Selectors: []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{Expression: fmt.Sprintf(
@@ -59,7 +59,7 @@ func prepareClaims(ctx context.Context, bed *rig.Rig) error {
 	for i := range devices {
 		devices[i].Name = fmt.Sprintf("device-%d", i)
 	}
-	if err := rig.CreateAll(len(list.Items), func(i int) error {
+	if err := live.CreateAll(len(list.Items), func(i int) error {
 		name := list.Items[i].Name
 		slice := &resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: resourcev1.ResourceSliceSpec{
 			Driver: driver, NodeName: ptr.To(name), Pool: resourcev1.ResourcePool{Name: name, ResourceSliceCount: 1},
@@ -71,7 +71,7 @@ func prepareClaims(ctx context.Context, bed *rig.Rig) error {
 	}); err != nil {
 		return err
 	}
-	return rig.CreateAll(*gangs**size, func(i int) error {
+	return live.CreateAll(*gangs**size, func(i int) error {
 		claim := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Name: needName(i)},
 			Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{
 				Requests: []resourcev1.DeviceRequest{{Name: "one",
@@ -84,7 +84,7 @@ func prepareClaims(ctx context.Context, bed *rig.Rig) error {
 }
 
 // createVolume creates a volume that is bound to its claim.
-func createVolume(ctx context.Context, bed *rig.Rig, i int) error {
+func createVolume(ctx context.Context, bed *live.Bed, i int) error {
 	size := v1.ResourceList{v1.ResourceStorage: resource.MustParse("1Gi")}
 	volume := &v1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: needName(i)}, Spec: v1.PersistentVolumeSpec{
 		Capacity: size, AccessModes: []v1.PersistentVolumeAccessMode{v1.ReadWriteOnce},

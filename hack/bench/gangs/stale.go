@@ -16,16 +16,48 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"berth.dev/berth/hack/bench/live"
 	"berth.dev/berth/hack/bench/rig"
 )
 
 // staleAtMost ends a measurement of reasons that never follow.
 const staleAtMost = 10 * time.Minute
 
+// changeFigures are how soon what is written follows a change of the cluster.
+type changeFigures struct {
+	Change                 string        `json:"change"`
+	SchedulerCPUSeconds    float64       `json:"schedulerCPUSeconds"`
+	ControlPlaneCPUSeconds float64       `json:"controlPlaneCPUSeconds"`
+	PodGroups              followFigures `json:"podGroups"`
+	Members                followFigures `json:"members"`
+}
+
+// followFigures are after how many seconds objects said what is true.
+type followFigures struct {
+	Median float64 `json:"medianSeconds"`
+	P99    float64 `json:"p99Seconds"`
+	Last   float64 `json:"lastSeconds"`
+}
+
+// printChanges prints a row for each change, with the CPU that was used until all objects said what is true.
+func printChanges(out io.Writer, all []changeFigures) error {
+	return rig.Table(out, []string{"after"}, func(f changeFigures) []string { return []string{f.Change} },
+		[]rig.Figure[changeFigures]{
+			rig.Column("PodGroups say so,\nmedian s", "%.1f", func(f changeFigures) float64 { return f.PodGroups.Median }),
+			rig.Column("p99", "%.1f", func(f changeFigures) float64 { return f.PodGroups.P99 }),
+			rig.Column("last", "%.1f", func(f changeFigures) float64 { return f.PodGroups.Last }),
+			rig.Column("members,\nmedian s", "%.1f", func(f changeFigures) float64 { return f.Members.Median }),
+			rig.Column("p99", "%.1f", func(f changeFigures) float64 { return f.Members.P99 }),
+			rig.Column("last", "%.1f", func(f changeFigures) float64 { return f.Members.Last }),
+			rig.Column("scheduler\nCPU s", "%.2f", func(f changeFigures) float64 { return f.SchedulerCPUSeconds }),
+			rig.Column("control plane\nCPU s", "%.2f", func(f changeFigures) float64 { return f.ControlPlaneCPUSeconds }),
+		}, all)
+}
+
 // followChanges measures how long what is written about gangs that wait says what was true before: a node comes, which
 // changes the reason of every gang, and goes again.
-func followChanges(ctx context.Context, bed *rig.Rig, scheduler *rig.Scheduler, namespace string,
-	out io.Writer) ([]changeFigures, error) {
+func followChanges(ctx context.Context, bed *live.Bed, scheduler *live.Process, namespace string) ([]changeFigures,
+	error) {
 	const name = "one-more"
 	extra := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	capacity := v1.ResourceList{v1.ResourceCPU: resource.MustParse("64"), v1.ResourceMemory: resource.MustParse("256Gi"),
@@ -51,14 +83,13 @@ func followChanges(ctx context.Context, bed *rig.Rig, scheduler *rig.Scheduler, 
 			return nil, fmt.Errorf("after a node %s: %w", change.what, err)
 		}
 		figures.Change = "a node " + change.what
-		figures.print(out)
 		all = append(all, figures)
 	}
 	return all, nil
 }
 
 // follow makes a change and waits until all gangs and their members say the words.
-func follow(ctx context.Context, bed *rig.Rig, scheduler *rig.Scheduler, namespace, words string,
+func follow(ctx context.Context, bed *live.Bed, scheduler *live.Process, namespace, words string,
 	change func() error) (changeFigures, error) {
 	ctx, cancel := context.WithTimeout(ctx, staleAtMost)
 	defer cancel()
@@ -72,73 +103,47 @@ func follow(ctx context.Context, bed *rig.Rig, scheduler *rig.Scheduler, namespa
 		return changeFigures{}, fmt.Errorf("watching pods: %w", err)
 	}
 	defer pods.Stop()
-	controlPlane, err := bed.ControlPlanePID()
-	if err != nil {
-		return changeFigures{}, err
-	}
-	gauges := func() (own, api time.Duration, err error) {
-		own, err = scheduler.CPU()
-		if err != nil {
-			return 0, 0, err
+	// Seconds by the name of the object.
+	ofGroups, ofPods := map[string]float64{}, map[string]float64{}
+	use, err := bed.Measure(ctx, scheduler, func() error {
+		if err := change(); err != nil {
+			return err
 		}
-		api, err = rig.ProcessCPU(controlPlane)
-		return own, api, err
-	}
-	ownBefore, apiBefore, err := gauges()
-	if err != nil {
-		return changeFigures{}, err
-	}
-	if err := change(); err != nil {
-		return changeFigures{}, err
-	}
-	changed := time.Now()
-	ofGroups, ofPods := map[string]time.Duration{}, map[string]time.Duration{}
-	for len(ofGroups) < *stuck || len(ofPods) < 2**stuck {
-		var event watch.Event
-		var open bool
-		said := ofGroups
-		select {
-		case event, open = <-groups.ResultChan():
-		case event, open = <-pods.ResultChan():
-			said = ofPods
-		case <-ctx.Done():
-			return changeFigures{}, fmt.Errorf("%d of %d gangs and %d members say what is true: %w", len(ofGroups), *stuck,
-				len(ofPods), ctx.Err())
+		changed := time.Now()
+		for len(ofGroups) < *stuck || len(ofPods) < 2**stuck {
+			var event watch.Event
+			var open bool
+			said := ofGroups
+			select {
+			case event, open = <-groups.ResultChan():
+			case event, open = <-pods.ResultChan():
+				said = ofPods
+			case <-ctx.Done():
+				return fmt.Errorf("%d of %d gangs and %d members say what is true: %w", len(ofGroups), *stuck, len(ofPods),
+					context.Cause(ctx))
+			}
+			if !open {
+				return errors.New("the watch has ended")
+			}
+			name, message := messageOf(event)
+			if _, known := said[name]; !known && strings.Contains(message, words) {
+				said[name] = time.Since(changed).Seconds()
+			}
 		}
-		if !open {
-			return changeFigures{}, errors.New("the watch has ended")
-		}
-		name, message := messageOf(event)
-		if _, known := said[name]; !known && strings.Contains(message, words) {
-			said[name] = time.Since(changed)
-		}
-	}
-	ownAfter, apiAfter, err := gauges()
+		return nil
+	})
 	if err != nil {
 		return changeFigures{}, err
 	}
 	return changeFigures{
-		SchedulerCPUSeconds: (ownAfter - ownBefore).Seconds(), ControlPlaneCPUSeconds: (apiAfter - apiBefore).Seconds(),
+		SchedulerCPUSeconds: use.SchedulerCPU.Seconds(), ControlPlaneCPUSeconds: use.ControlPlaneCPU.Seconds(),
 		PodGroups: followsOf(ofGroups), Members: followsOf(ofPods),
 	}, nil
 }
 
-func followsOf(said map[string]time.Duration) followFigures {
-	all := slices.Sorted(maps.Values(said))
-	return followFigures{Median: all[len(all)/2].Seconds(), P99: all[len(all)*99/100].Seconds(),
-		Last: all[len(all)-1].Seconds()}
-}
-
-func (f *changeFigures) print(out io.Writer) {
-	_, _ = fmt.Fprintf(out, "%s; CPU until all say so: scheduler %.2f s, control plane %.2f s\n", f.Change,
-		f.SchedulerCPUSeconds, f.ControlPlaneCPUSeconds)
-	for _, of := range []struct {
-		what string
-		followFigures
-	}{{"PodGroups", f.PodGroups}, {"members", f.Members}} {
-		_, _ = fmt.Fprintf(out, "  %s say so after %.1f s in the median, 99%% after %.1f s, the last after %.1f s\n", of.what,
-			of.Median, of.P99, of.Last)
-	}
+func followsOf(said map[string]float64) followFigures {
+	all := slices.Collect(maps.Values(said))
+	return followFigures{rig.Percentile(all, 50), rig.Percentile(all, 99), rig.Percentile(all, 100)}
 }
 
 // messageOf returns the name of the PodGroup or pod, and why it is said to wait.

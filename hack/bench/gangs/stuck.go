@@ -9,7 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"berth.dev/berth/hack/bench/rig"
+	"berth.dev/berth/hack/bench/live"
 )
 
 const (
@@ -19,55 +19,74 @@ const (
 	atRest = 0.05
 )
 
-// waitInVain measures what gangs cost that wait and can never start, how soon their reasons follow a change of the
+// stuckFigures are what gangs cost that can never start.
+type stuckFigures struct {
+	// AtRestSeconds is how long after the last gang the scheduler came to rest, CoresAtRest what it used then.
+	AtRestSeconds float64         `json:"atRestSeconds"`
+	CoresAtRest   float64         `json:"coresAtRest"`
+	Changes       []changeFigures `json:"changes"`
+	// StartSeconds is how long each gang took that could start.
+	StartSeconds []float64 `json:"startSeconds"`
+}
+
+// waitForever measures what gangs cost that wait and can never start, how soon their reasons follow a change of the
 // cluster, and how long a gang behind them takes that can start.
-func waitInVain(ctx context.Context, bed *rig.Rig, out io.Writer) (any, error) {
+func waitForever(ctx context.Context, bed *live.Bed, out io.Writer) (any, error) {
 	const namespace = "stuck"
-	gangs := run{"", coscheduling, noDefaults, true, rig.InstalledGates}
-	scheduler, err := ready(ctx, bed, &gangs, namespace)
+	scheduler, _, err := bed.Ready(ctx, asInstalled.Contender, namespace, warmPod(namespace))
 	if err != nil {
 		return nil, err
 	}
 	defer scheduler.Stop()
 	// More than a node has.
 	tooMuch := v1.ResourceList{v1.ResourceCPU: resource.MustParse("1"), "nvidia.com/gpu": resource.MustParse("16")}
-	if err := rig.CreateAll(*stuck, func(i int) error {
-		return createGang(ctx, bed, namespace, fmt.Sprintf("never%d", i), tooMuch, gangOf{2, true, ""})
+	if err := live.CreateAll(*stuck, func(i int) error {
+		return gang{namespace, fmt.Sprintf("never%d", i), 2, tooMuch, ""}.create(ctx, bed, true)
 	}); err != nil {
 		return nil, err
 	}
+	cores := func(d time.Duration) (float64, error) {
+		use, err := bed.Measure(ctx, scheduler, func() error { return live.Pause(ctx, d) })
+		if err != nil {
+			return 0, err
+		}
+		return use.SchedulerCPU.Seconds() / use.Seconds, nil
+	}
 	var figures stuckFigures
 	settling := time.Now()
-	for {
-		load, err := load(ctx, scheduler, sample)
-		if err != nil {
+	for load := 1.0; load >= atRest; {
+		if load, err = cores(sample); err != nil {
 			return nil, err
-		}
-		if load < atRest {
-			break
 		}
 	}
 	figures.AtRestSeconds = time.Since(settling).Seconds()
 	_, _ = fmt.Fprintf(out, "%d nodes, %d gangs of 2 that can never start; at rest %.0f s after the last was created\n",
 		*nodes, *stuck, figures.AtRestSeconds)
-	if figures.CoresAtRest, err = load(ctx, scheduler, *rest); err != nil {
-		return nil, err
+	if figures.CoresAtRest, err = cores(*rest); err != nil {
+		return figures, err
 	}
 	_, _ = fmt.Fprintf(out, "scheduler CPU at rest, over %s: %.2f%% of a core\n", *rest, 100*figures.CoresAtRest)
-	if figures.Changes, err = followChanges(ctx, bed, scheduler, namespace, out); err != nil {
-		return nil, err
+	if figures.Changes, err = followChanges(ctx, bed, scheduler, namespace); err != nil {
+		return figures, err
+	}
+	if err := printChanges(out, figures.Changes); err != nil {
+		return figures, err
 	}
 	for repeat := range *repeats {
 		ahead := fmt.Sprintf("ahead-%d", repeat)
 		if err := bed.Namespace(ctx, ahead); err != nil {
-			return nil, err
+			return figures, err
 		}
-		if err := createGang(ctx, bed, ahead, "small", rig.OneGPU(), gangOf{2, true, ""}); err != nil {
-			return nil, err
+		bound, err := bed.Watch(ctx, ahead)
+		if err != nil {
+			return figures, err
+		}
+		if err := (gang{ahead, "small", 2, live.GPUs(1), ""}).create(ctx, bed, true); err != nil {
+			return figures, err
 		}
 		created := time.Now()
-		if err := bed.AwaitBound(ctx, ahead, 2); err != nil {
-			return nil, err
+		if err := bound.Await(ctx, 2, scheduler); err != nil {
+			return figures, err
 		}
 		took := time.Since(created).Seconds()
 		figures.StartSeconds = append(figures.StartSeconds, took)
@@ -75,25 +94,4 @@ func waitInVain(ctx context.Context, bed *rig.Rig, out io.Writer) (any, error) {
 			took)
 	}
 	return figures, nil
-}
-
-// load is the part of a core that the scheduler uses over some time.
-func load(ctx context.Context, scheduler *rig.Scheduler, d time.Duration) (float64, error) {
-	before, err := scheduler.CPU()
-	if err != nil {
-		return 0, err
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	began := time.Now()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-		return 0, ctx.Err()
-	}
-	after, err := scheduler.CPU()
-	if err != nil {
-		return 0, err
-	}
-	return (after - before).Seconds() / time.Since(began).Seconds(), nil
 }

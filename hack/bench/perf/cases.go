@@ -10,20 +10,30 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"berth.dev/berth/hack/bench/rig"
+	"berth.dev/berth/hack/bench/live"
 	"berth.dev/berth/manifests"
 )
 
+// contender is a scheduler that is measured.
+type contender string
+
 const (
-	stock = "stock"
-	berth = "berth"
+	stock contender = "stock"
+	berth contender = "berth"
 	// shippedProfile is the profile of the installed configuration that is measured.
 	shippedProfile = "berth-scheduler"
 	// upstreamProfile is the profile that upstream's pods name.
 	upstreamProfile = "default-scheduler"
 )
 
-func contenderNames() []string { return []string{stock, berth} }
+var contenders = []contender{stock, berth}
+
+// Describe is for the flag that chooses among the contenders.
+func (c contender) Describe() (name, description string) {
+	return string(c), map[contender]string{
+		stock: "kube-scheduler's default profile", berth: shippedProfile + " as it is installed",
+	}[c]
+}
 
 // perfCase is a workload of a case that upstream defines.
 type perfCase struct {
@@ -100,23 +110,23 @@ func find(objects []map[string]any, name string) (map[string]any, error) {
 
 // file is what the harness reads: the case, and for berth the path of its scheduler configuration and the feature gates
 // with which it is installed.
-func (c *perfCase) file(contender, config string) ([]byte, error) {
+func (c *perfCase) file(of contender, config string) ([]byte, error) {
 	document := map[string]any{}
 	for key, value := range c.document {
 		document[key] = value
 	}
-	if contender == berth {
+	if of == berth {
 		if document["schedulerConfigPath"] != nil {
 			return nil, errors.New("the case has a scheduler configuration of its own, which only stock can be measured with")
 		}
 		document["schedulerConfigPath"] = config
 		gates := map[string]any{}
-		if of, ok := document["featureGates"].(map[string]any); ok {
-			for gate, on := range of {
+		if own, ok := document["featureGates"].(map[string]any); ok {
+			for gate, on := range own {
 				gates[gate] = on
 			}
 		}
-		for _, gate := range rig.InstalledGates {
+		for _, gate := range live.InstalledGates {
 			name, value, _ := strings.Cut(gate, "=")
 			gates[name] = value == "true"
 		}

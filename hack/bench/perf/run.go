@@ -60,9 +60,9 @@ func goCommand(ctx context.Context, args ...string) (string, error) {
 
 // run is what one run of a case shows.
 type run struct {
-	Case      string `json:"case"`
-	Contender string `json:"contender"`
-	Repeat    int    `json:"repeat"`
+	Case      string    `json:"case"`
+	Contender contender `json:"contender"`
+	Repeat    int       `json:"repeat"`
 	// PodsPerSecond is the figure that upstream's dashboard shows and its thresholds are of: the mean of what was bound
 	// in each second.
 	PodsPerSecond       float64 `json:"podsPerSecond"`
@@ -79,8 +79,8 @@ type run struct {
 }
 
 // measure runs a case once, in a process of its own.
-func (h *harness) measure(ctx context.Context, c *perfCase, contender string) (run, error) {
-	file, err := c.file(contender, h.config())
+func (h *harness) measure(ctx context.Context, c *perfCase, of contender) (run, error) {
+	file, err := c.file(of, h.config())
 	if err != nil {
 		return run{}, err
 	}
@@ -93,14 +93,7 @@ func (h *harness) measure(ctx context.Context, c *perfCase, contender string) (r
 	if err := os.WriteFile(cases, file, 0o600); err != nil {
 		return run{}, fmt.Errorf("writing the case: %w", err)
 	}
-	before, err := rig.ReadLoad()
-	if err != nil {
-		return run{}, err
-	}
-	if err := h.execute(ctx, contender, c.topic, dir, cases); err != nil {
-		return run{}, err
-	}
-	after, err := rig.ReadLoad()
+	otherCores, err := rig.OtherCores(func() error { return h.execute(ctx, of, c.topic, dir, cases) })
 	if err != nil {
 		return run{}, err
 	}
@@ -113,16 +106,16 @@ func (h *harness) measure(ctx context.Context, c *perfCase, contender string) (r
 		return run{}, fmt.Errorf("reading the figures: %w", err)
 	}
 	r, err := parseFigures(text)
-	r.Case, r.Contender, r.Threshold, r.OtherCores = c.name, contender, c.threshold, after.OtherCoresSince(before)
+	r.Case, r.Contender, r.Threshold, r.OtherCores = c.name, of, c.threshold, otherCores
 	return r, err
 }
 
 // execute runs the harness in the folder of the case.
-func (h *harness) execute(ctx context.Context, contender, topic, dir, cases string) error {
+func (h *harness) execute(ctx context.Context, of contender, topic, dir, cases string) error {
 	var out bytes.Buffer
 	cmd := exec.CommandContext(ctx, h.binary, "-test.run", "^$", "-test.bench", ".", "-test.benchtime", "1x", "-cases",
 		cases, "-data-items-dir", dir,
-		fmt.Sprintf("-berth=%t", contender == berth))
+		fmt.Sprintf("-berth=%t", of == berth))
 	cmd.Dir = topic
 	cmd.Stdout, cmd.Stderr = &out, &out
 	// Logs go to a file as upstream's do. The check whether caches are changed is off in production, too.

@@ -12,36 +12,49 @@ import (
 	"time"
 )
 
-// Load is what has been used of the machine's CPU time up to one moment.
-type Load struct {
+// load is what has been used of the machine's CPU time up to one moment.
+type load struct {
 	at time.Time
 	// machine is all of it, benchmark what this process used, those it started, and those that these started.
 	machine, benchmark time.Duration
 }
 
-// ReadLoad reads it.
-func ReadLoad() (Load, error) {
-	l := Load{at: time.Now()}
+// readLoad reads it.
+func readLoad() (load, error) {
+	l := load{at: time.Now()}
 	var err error
 	if l.benchmark, err = treeCPU("/proc", os.Getpid()); err != nil {
-		return Load{}, err
+		return load{}, err
 	}
 	l.machine, err = MachineCPU()
 	return l, err
 }
 
-// OtherCoresSince is how many cores were busy on average with neither the benchmark nor what it started. The kernel
+// otherCoresSince is how many cores were busy on average with neither the benchmark nor what it started. The kernel
 // counts in hundredths of a second, for each process alone, so the difference may be a little below 0.
-func (l Load) OtherCoresSince(before Load) float64 {
+func (l load) otherCoresSince(before load) float64 {
 	other := (l.machine - before.machine) - (l.benchmark - before.benchmark)
 	return max(0, other.Seconds()/l.at.Sub(before.at).Seconds())
+}
+
+// OtherCores is how many cores were busy on average with what is no part of the benchmark while do ran.
+func OtherCores(do func() error) (float64, error) {
+	before, err := readLoad()
+	if err != nil {
+		return 0, err
+	}
+	if err := do(); err != nil {
+		return 0, err
+	}
+	after, err := readLoad()
+	return after.otherCoresSince(before), err
 }
 
 // process is what the kernel counts for one.
 type process struct {
 	parent int
-	// cpu is its own CPU time and that of its children that have ended, which their parent has waited for.
-	cpu time.Duration
+	// own is its CPU time, and ended that of its children that have ended, which it has waited for.
+	own, ended time.Duration
 }
 
 // treeCPU is the CPU time of a process and of all below it. Those that have ended are in what their parents count.
@@ -74,7 +87,7 @@ func treeCPU(proc string, root int) (time.Duration, error) {
 	total := time.Duration(0)
 	for pid, p := range processes {
 		if isBelow(processes, pid, root) {
-			total += p.cpu
+			total += p.own + p.ended
 		}
 	}
 	return total, nil
@@ -107,6 +120,10 @@ func parseProcess(stat string) (process, error) {
 	if err != nil {
 		return process{}, fmt.Errorf("reading the parent: %w", err)
 	}
-	cpu, err := sumTicks(fields[11:15])
-	return process{parent, cpu}, err
+	own, err := sumTicks(fields[11:13])
+	if err != nil {
+		return process{}, err
+	}
+	ended, err := sumTicks(fields[13:15])
+	return process{parent, own, ended}, err
 }

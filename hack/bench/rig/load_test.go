@@ -14,11 +14,11 @@ import (
 func TestOtherCores(t *testing.T) {
 	t.Parallel()
 	start := time.Unix(100, 0)
-	before := Load{start, 100 * time.Second, 25 * time.Second}
-	after := func(machine time.Duration) Load { return Load{start.Add(10 * time.Second), machine, 37 * time.Second} }
+	before := load{start, 100 * time.Second, 25 * time.Second}
+	after := func(machine time.Duration) load { return load{start.Add(10 * time.Second), machine, 37 * time.Second} }
 	tests := []struct {
 		name  string
-		after Load
+		after load
 		want  float64
 	}{
 		{"what is left of the machine's time is other work", after(120 * time.Second), 0.8},
@@ -28,7 +28,7 @@ func TestOtherCores(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			if got := tt.after.OtherCoresSince(before); got != tt.want {
+			if got := tt.after.otherCoresSince(before); got != tt.want {
 				t.Errorf("got %g, want %g", got, tt.want)
 			}
 		})

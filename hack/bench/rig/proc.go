@@ -13,7 +13,8 @@ const ticksPerSecond = 100
 
 // ProcessCPU is the CPU time that a process has used.
 func ProcessCPU(pid int) (time.Duration, error) {
-	return readProc(fmt.Sprintf("/proc/%d/stat", pid), parseProcessCPU)
+	p, err := readProc(fmt.Sprintf("/proc/%d/stat", pid), parseProcess)
+	return p.own, err
 }
 
 // MachineCPU is the CPU time that everything on the machine has used, and other virtual machines of the host while this
@@ -42,15 +43,6 @@ func readProc[T any](path string, parse func(text string) (T, error)) (value T, 
 		return value, fmt.Errorf("parsing %s: %w", path, err)
 	}
 	return value, nil
-}
-
-func parseProcessCPU(stat string) (time.Duration, error) {
-	// The name before the last parenthesis may hold blanks; user and system time are the 12th and 13th field after it.
-	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
-	if len(fields) < 13 {
-		return 0, fmt.Errorf("%d fields after the name, want 13 or more", len(fields))
-	}
-	return sumTicks(fields[11:13])
 }
 
 func parseMachineCPU(stat string) (time.Duration, error) {

@@ -1,4 +1,4 @@
-package rig
+package live
 
 import (
 	"context"
@@ -15,8 +15,8 @@ import (
 )
 
 // As returns a client of another user.
-func (r *Rig) As(user string) (kubernetes.Interface, error) {
-	config, err := r.box.RESTConfig()
+func (b *Bed) As(user string) (kubernetes.Interface, error) {
+	config, err := b.box.RESTConfig()
 	if err != nil {
 		return nil, err
 	}
@@ -38,10 +38,10 @@ func admission(resource string) schema.GroupVersionResource {
 }
 
 // Policies removes all admission policies, and creates those of the folder if there are to be any.
-func (r *Rig) Policies(ctx context.Context, dir string, there bool) error {
+func (b *Bed) Policies(ctx context.Context, dir string, there bool) error {
 	for _, resource := range []string{"validatingadmissionpolicybindings", "validatingadmissionpolicies",
 		"mutatingadmissionpolicybindings", "mutatingadmissionpolicies"} {
-		if err := r.Dynamic.Resource(admission(resource)).DeleteCollection(ctx, metav1.DeleteOptions{},
+		if err := b.Dynamic.Resource(admission(resource)).DeleteCollection(ctx, metav1.DeleteOptions{},
 			metav1.ListOptions{}); err != nil {
 			return fmt.Errorf("removing %s: %w", resource, err)
 		}
@@ -50,7 +50,7 @@ func (r *Rig) Policies(ctx context.Context, dir string, there bool) error {
 	rbac := schema.GroupVersion{Group: "rbac.authorization.k8s.io", Version: "v1"}
 	for resource, name := range map[string]string{"clusterroles": "berth-device-assigner",
 		"clusterrolebindings": "berth-device-assigner-hami"} {
-		if err := r.Dynamic.Resource(rbac.WithResource(resource)).Delete(ctx, name, metav1.DeleteOptions{}); err != nil &&
+		if err := b.Dynamic.Resource(rbac.WithResource(resource)).Delete(ctx, name, metav1.DeleteOptions{}); err != nil &&
 			!apierrors.IsNotFound(err) {
 			return fmt.Errorf("removing %s %s: %w", resource, name, err)
 		}
@@ -58,7 +58,7 @@ func (r *Rig) Policies(ctx context.Context, dir string, there bool) error {
 	if !there {
 		return nil
 	}
-	config, err := r.box.RESTConfig()
+	config, err := b.box.RESTConfig()
 	if err != nil {
 		return err
 	}
