@@ -64,36 +64,18 @@ var (
 
 func main() { rig.Main("measures by replay how long pods wait with and without ageing.", bench) }
 
-// outcome is what one replay shows.
+// outcome is what one replay shows. Waits are seconds.
 type outcome struct {
-	Load        string  `json:"load"`
-	PerHour     string  `json:"pointsPerHour"`
-	Low         waiting `json:"low"`
-	High        waiting `json:"high"`
-	Pods        int     `json:"pods"`
-	WallSeconds float64 `json:"wallSeconds"`
-}
-
-// waiting is how long the pods of one priority waited, in seconds.
-type waiting struct {
-	Median float64 `json:"medianSeconds"`
-	P95    float64 `json:"p95Seconds"`
-	Max    float64 `json:"maxSeconds"`
-}
-
-func waitingOf(seconds []float64) waiting {
-	return waiting{rig.Percentile(seconds, 50), rig.Percentile(seconds, 95), rig.Percentile(seconds, 100)}
-}
-
-var figures = []rig.Figure[outcome]{
-	rig.Column("low p50", rig.Duration, func(o outcome) float64 { return o.Low.Median }),
-	rig.Column("p95", rig.Duration, func(o outcome) float64 { return o.Low.P95 }),
-	rig.Column("max", rig.Duration, func(o outcome) float64 { return o.Low.Max }),
-	rig.Column("high p50", rig.Duration, func(o outcome) float64 { return o.High.Median }),
-	rig.Column("p95", rig.Duration, func(o outcome) float64 { return o.High.P95 }),
-	rig.Column("max", rig.Duration, func(o outcome) float64 { return o.High.Max }),
-	rig.Column("pods", "%.0f", func(o outcome) float64 { return float64(o.Pods) }),
-	rig.Column("replayed in", rig.Duration, func(o outcome) float64 { return o.WallSeconds }),
+	Load        string  `json:"load" row:"load"`
+	PerHour     string  `json:"pointsPerHour" row:"points an hour"`
+	LowMedian   float64 `json:"lowMedianSeconds" column:"low p50|duration"`
+	LowP95      float64 `json:"lowP95Seconds" column:"p95|duration"`
+	LowMax      float64 `json:"lowMaxSeconds" column:"max|duration"`
+	HighMedian  float64 `json:"highMedianSeconds" column:"high p50|duration"`
+	HighP95     float64 `json:"highP95Seconds" column:"p95|duration"`
+	HighMax     float64 `json:"highMaxSeconds" column:"max|duration"`
+	Pods        int     `json:"pods" column:"pods|%.0f"`
+	WallSeconds float64 `json:"wallSeconds" column:"replayed in|duration"`
 }
 
 func bench(ctx context.Context, out io.Writer) (any, error) {
@@ -107,12 +89,11 @@ func bench(ctx context.Context, out io.Writer) (any, error) {
 			if err != nil {
 				return all, fmt.Errorf("replaying %s with %s points an hour: %w", f.name, rate, err)
 			}
-			o.Load, o.PerHour = f.name, rate
+			o.Load = f.name
 			all = append(all, o)
 		}
 	}
-	return all, rig.Table(out, []string{"load", "points an hour"},
-		func(o outcome) []string { return []string{o.Load, o.PerHour} }, figures, all)
+	return all, rig.Table(out, all)
 }
 
 // measure replays the jobs with that ageing. All start: the replay goes on until then.
@@ -138,8 +119,9 @@ func measure(ctx context.Context, in replay.Input, rate string) (outcome, error)
 		}
 		waits[job.Priority] = append(waits[job.Priority], wait)
 	}
-	return outcome{Low: waitingOf(waits[lowPriority]), High: waitingOf(waits[highPriority]), Pods: r.Pods,
-		WallSeconds: r.Timing.Wall}, nil
+	low, high := waits[lowPriority], waits[highPriority]
+	return outcome{"", rate, rig.Percentile(low, 50), rig.Percentile(low, 95), rig.Percentile(low, 100),
+		rig.Percentile(high, 50), rig.Percentile(high, 95), rig.Percentile(high, 100), r.Pods, r.Timing.Wall}, nil
 }
 
 // jobs draws two Poisson streams of pods of one GPU whose run times are exponential.

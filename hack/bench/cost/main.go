@@ -71,21 +71,14 @@ type contender struct {
 
 // outcome is the mean of the orders of arrival of one contender at one load.
 type outcome struct {
-	Family      string  `json:"family"`
-	Contender   string  `json:"contender"`
-	LoadPercent int64   `json:"loadPercent"`
-	Dollars     float64 `json:"dollarsPerHour"`
-	Bound       float64 `json:"boundDollarsPerHour"`
-	Pending     float64 `json:"pending"`
-	NodesInUse  float64 `json:"nodesInUse"`
-}
-
-var figures = []rig.Figure[outcome]{
-	rig.Column("dollars", "%.0f", func(o outcome) float64 { return o.Dollars }),
-	rig.Column("bound", "%.0f", func(o outcome) float64 { return o.Bound }),
-	rig.Column("× bound", "%.3f", func(o outcome) float64 { return o.Dollars / o.Bound }),
-	rig.Column("pending", "%.0f", func(o outcome) float64 { return o.Pending }),
-	rig.Column("nodes", "%.0f", func(o outcome) float64 { return o.NodesInUse }),
+	Family      string  `json:"family" row:"dollars an hour"`
+	Contender   string  `json:"contender" row:""`
+	LoadPercent int64   `json:"loadPercent" row:"load, %"`
+	Dollars     float64 `json:"dollarsPerHour" column:"dollars|%.0f"`
+	Bound       float64 `json:"boundDollarsPerHour" column:"bound|%.0f"`
+	OverBound   float64 `json:"overBound" column:"× bound|%.3f"`
+	Pending     float64 `json:"pending" column:"pending|%.0f"`
+	NodesInUse  float64 `json:"nodesInUse" column:"nodes|%.0f"`
 }
 
 func bench(ctx context.Context, out io.Writer) (any, error) {
@@ -118,9 +111,7 @@ func bench(ctx context.Context, out io.Writer) (any, error) {
 			}
 		}
 	}
-	return results, rig.Table(out, []string{"dollars an hour", "", "load"}, func(o outcome) []string {
-		return []string{o.Family, o.Contender, fmt.Sprintf("%d%%", o.LoadPercent)}
-	}, figures, results)
+	return results, rig.Table(out, results)
 }
 
 // readOpenb reads a variant of the trace and gives its nodes the prices above.
@@ -226,6 +217,7 @@ func measure(ctx context.Context, c contender, f *family, load int64) (outcome, 
 		o.Pending += float64(result.Pending) / n
 		o.NodesInUse += result.NodesInUse / n
 	}
+	o.OverBound = o.Dollars / o.Bound
 	return o, nil
 }
 

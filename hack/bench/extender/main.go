@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -39,32 +38,23 @@ and measures until the last pod is bound. It needs the binaries of "make build".
 
 // run is what one run has shown.
 type run struct {
-	Nodes     int    `json:"nodes"`
-	Contender string `json:"contender"`
+	Nodes     int    `json:"nodes" row:"nodes"`
+	Contender string `json:"contender" row:"contender"`
 	Pods      int    `json:"pods"`
 	// SharePercent is which part of the algorithm's time the policy takes: GPUAware's part of the extension points'
 	// time, by the scheduler's CPU profile, and what the algorithm does outside its extension points beyond what stock
 	// does there. That is the calls of an extender with all that the scheduler does for them, or the ranking of
 	// candidates.
-	SharePercent          float64 `json:"sharePercent"`
-	AlgorithmMillis       float64 `json:"algorithmMillis"`
-	PodsPerSecond         float64 `json:"podsPerSecond"`
-	SchedulerMillisPerPod float64 `json:"schedulerMillisPerPod"`
-	ExtenderMillisPerPod  float64 `json:"extenderMillisPerPod"`
+	SharePercent          float64 `json:"sharePercent" column:"share of\nalgorithm|%.1f%%"`
+	AlgorithmMillis       float64 `json:"algorithmMillis" column:"ms of it\na pod|%.2f"`
+	PodsPerSecond         float64 `json:"podsPerSecond" column:"pods/s|%.0f"`
+	CPUMillisPerPod       float64 `json:"cpuMillisPerPod" column:"CPU ms\na pod|%.2f"`
+	SchedulerMillisPerPod float64 `json:"schedulerMillisPerPod" column:"of it\nscheduler|%.2f"`
+	ExtenderMillisPerPod  float64 `json:"extenderMillisPerPod" column:"of it\nextender|%.2f"`
 	// OutsideMillis is the algorithm's time in a cycle outside its extension points.
 	OutsideMillis float64 `json:"outsideMillis"`
 	// OtherCores is how many cores were busy on average with what is no part of the benchmark.
-	OtherCores float64 `json:"otherCores"`
-}
-
-var figures = []rig.Figure[run]{
-	rig.Column("share of\nalgorithm", "%.1f%%", func(r run) float64 { return r.SharePercent }),
-	rig.Column("ms of it\na pod", "%.2f", func(r run) float64 { return r.AlgorithmMillis }),
-	rig.Column("pods/s", "%.0f", func(r run) float64 { return r.PodsPerSecond }),
-	rig.Column("CPU ms\na pod", "%.2f", func(r run) float64 { return r.SchedulerMillisPerPod + r.ExtenderMillisPerPod }),
-	rig.Column("of it\nscheduler", "%.2f", func(r run) float64 { return r.SchedulerMillisPerPod }),
-	rig.Column("of it\nextender", "%.2f", func(r run) float64 { return r.ExtenderMillisPerPod }),
-	rig.Column("other\ncores", "%.2f", func(r run) float64 { return r.OtherCores }),
+	OtherCores float64 `json:"otherCores" column:"other\ncores|%.2f"`
 }
 
 const (
@@ -77,91 +67,62 @@ const (
 )
 
 func bench(ctx context.Context, out io.Writer) (any, error) {
-	for _, n := range *sizes {
-		// Half of the GPUs stay free: a cluster that fills up makes more work for all.
-		if n < 10 || *pods > 4*n || *pods <= leadIn {
-			return nil, fmt.Errorf("--nodes %d and --pods %d: want at least 10 nodes, at most 4 pods a node, and more than %d "+
-				"pods, which are not measured", n, *pods, leadIn)
-		}
-	}
 	var runs []run
 	for _, nodes := range *sizes {
-		if err := live.On(ctx, live.ThreeModels(nodes), func(ctx context.Context, bed *live.Bed) error {
+		// Half of the GPUs stay free: a cluster that fills up makes more work for all.
+		if nodes < 10 || *pods > 4*nodes || *pods <= leadIn {
+			return nil, fmt.Errorf("--nodes %d and --pods %d: want at least 10 nodes, at most 4 pods a node, and more than %d "+
+				"pods, which are not measured", nodes, *pods, leadIn)
+		}
+	}
+	for _, nodes := range *sizes {
+		if err := live.On(ctx, live.ThreeModels(nodes), func(bed *live.Bed) {
 			for repeat, c := range rig.InTurn(*chosen, *repeats) {
 				rig.Progress("%d nodes, %s, repeat %d of %d", nodes, c.name, repeat, *repeats)
-				r, err := c.measure(ctx, bed, fmt.Sprintf("run-%s-%d", c.name, repeat))
-				if err != nil {
-					return fmt.Errorf("%d nodes, %s: %w", nodes, c.name, err)
-				}
-				r.Nodes = nodes
-				runs = append(runs, r)
+				rig.Check(bed.Within(runTimeout, func(bed *live.Bed) {
+					r := c.measure(bed, fmt.Sprintf("run-%s-%d", c.name, repeat))
+					r.Nodes = nodes
+					runs = append(runs, r)
+				}), "%d nodes, %s", nodes, c.name)
 			}
-			return nil
 		}); err != nil {
 			return nil, err
 		}
 	}
 	addOutside(runs)
-	return runs, rig.Table(out, []string{"nodes", "contender"},
-		func(r run) []string { return []string{strconv.Itoa(r.Nodes), r.Contender} }, figures, runs)
+	return runs, rig.Table(out, runs)
 }
 
 // measure starts the processes, creates the pods and follows them until the last is bound.
-func (c contender) measure(ctx context.Context, bed *live.Bed, namespace string) (_ run, err error) {
-	ctx, cancel := context.WithTimeout(ctx, runTimeout)
-	defer cancel()
-	if err := bed.Namespace(ctx, namespace); err != nil {
-		return run{}, err
-	}
-	defer func() { err = errors.Join(err, bed.Empty(context.WithoutCancel(ctx), namespace)) }()
-	bound, err := bed.Watch(ctx, namespace)
-	if err != nil {
-		return run{}, err
-	}
+func (c contender) measure(bed *live.Bed, namespace string) run {
+	bed.Namespace(namespace)
+	bound := bed.Watch(namespace)
 	address := ""
 	var extender *live.Process
 	if c.extenderProfile != "" {
-		if extender, err = bed.StartExtender(ctx, []byte(head+c.extenderProfile)); err != nil {
-			return run{}, err
-		}
+		extender = bed.StartExtender([]byte(head + c.extenderProfile))
 		defer extender.Stop()
 		address = extender.Address
 	}
-	scheduler, err := bed.StartScheduler(c.scheduler(address))
-	if err != nil {
-		return run{}, err
-	}
+	scheduler := bed.StartScheduler(c.scheduler(address))
 	defer scheduler.Stop()
 	scheduler.Extender = extender
-	place := func(from, to int) error {
-		if err := bed.CreatePods(ctx, from, to, func(i int) *v1.Pod {
+	place := func(from, to int) {
+		bed.CreatePods(from, to, func(i int) *v1.Pod {
 			return live.Pod(namespace, fmt.Sprintf("p%d", i), v1.DefaultSchedulerName, live.GPUs(1))
-		}); err != nil {
-			return err
-		}
-		return bound.Await(ctx, to, scheduler)
+		})
+		bound.Await(to, scheduler)
 	}
-	if err := place(0, leadIn); err != nil {
-		return run{}, err
-	}
-	samples := make(chan *profile.Profile, 1)
-	use, err := bed.Measure(ctx, scheduler, func() error {
-		go func() {
-			taken, _ := scheduler.Profile(ctx, profileFor)
-			samples <- taken
-		}()
-		return place(leadIn, *pods)
-	})
-	if err != nil {
-		return run{}, err
-	}
-	taken := <-samples
-	if taken == nil {
-		return run{}, errors.New("the scheduler made no CPU profile")
-	}
+	place(0, leadIn)
+	var samples *profile.Profile
+	var use *live.Use
+	rig.Together(func() { samples = scheduler.Profile(profileFor) },
+		func() { use = bed.Measure(scheduler, func() { place(leadIn, *pods) }) })
+	bed.Empty(namespace)
 	n, algorithm := float64(*pods-leadIn), use.Algorithm()
 	r := run{
 		Contender: c.name, Pods: *pods, AlgorithmMillis: algorithm.MillisPerCycle(), PodsPerSecond: n / use.Seconds,
+		CPUMillisPerPod:       1000 * (use.SchedulerCPU + use.ExtenderCPU).Seconds() / n,
 		SchedulerMillisPerPod: 1000 * use.SchedulerCPU.Seconds() / n,
 		ExtenderMillisPerPod:  1000 * use.ExtenderCPU.Seconds() / n, OtherCores: use.OtherCores,
 	}
@@ -170,12 +131,12 @@ func (c contender) measure(ctx context.Context, bed *live.Bed, namespace string)
 		outside -= algorithm.Percent(point)
 	}
 	r.OutsideMillis = r.AlgorithmMillis * outside / 100
-	for _, part := range algorithm.Parts(taken) {
+	for _, part := range algorithm.Parts(samples) {
 		if part.Plugin == "gpuaware" {
 			r.SharePercent += part.Percent
 		}
 	}
-	return r, nil
+	return r
 }
 
 // addOutside adds to the shares what is outside the extension points, once it is known what stock does there.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"maps"
@@ -16,6 +15,7 @@ import (
 	apitypes "k8s.io/apimachinery/pkg/types"
 
 	"berth.dev/berth/hack/bench/live"
+	"berth.dev/berth/hack/bench/rig"
 	"berth.dev/berth/pkg/gangview"
 )
 
@@ -53,87 +53,55 @@ var kinds = map[string]func(pod *v1.Pod, i int){
 }
 
 // delayOthers measures for how long gangs of distinct members keep pods of another namespace waiting.
-func delayOthers(ctx context.Context, bed *live.Bed, out io.Writer) (any, error) {
+func delayOthers(bed *live.Bed, out io.Writer) any {
 	vary, known := kinds[*distinct]
 	if !known {
-		return nil, fmt.Errorf("-distinct: %q is unknown; want one of %s", *distinct,
-			strings.Join(slices.Sorted(maps.Keys(kinds)), ", "))
+		rig.Fail(fmt.Errorf("-distinct: %q is unknown; want one of %s", *distinct,
+			strings.Join(slices.Sorted(maps.Keys(kinds)), ", ")))
 	}
-	scheduler, _, err := bed.Ready(ctx, asInstalled.Contender, "warm", warmPod("warm"))
-	if err != nil {
-		return nil, err
-	}
+	scheduler, _ := bed.Ready(asInstalled.Contender, warmPod("warm"))
 	defer scheduler.Stop()
-	if err := bed.Namespace(ctx, attacker); err != nil {
-		return nil, err
-	}
-	if err := prepare(ctx, bed); err != nil {
-		return nil, err
-	}
-	bound, err := bed.Watch(ctx, attacker)
-	if err != nil {
-		return nil, err
-	}
-	probes, err := startProbes(ctx, bed, scheduler)
-	if err != nil {
-		return nil, err
-	}
-	calm := func() error { return live.Pause(ctx, quiet) }
-	var allBound time.Duration
-	made := 0
-	phases := []struct {
-		name string
-		do   func() error
-	}{
-		{"before", calm},
+	bed.Namespace(attacker)
+	prepare(bed)
+	bound := bed.Watch(attacker)
+	probes := startProbes(bed, scheduler)
+	calm := func() { bed.Pause(quiet) }
+	all := []phaseFigures{
+		probes.phase("before", calm),
 		// All members but the last of each gang exist before it can be planned.
-		{"while members are created", func() error {
-			return live.CreateAll(*gangs, func(i int) error { return createDistinct(ctx, bed, i, vary) })
-		}},
-		{"before the last members", calm},
-		{"once all gangs are complete", func() error {
-			for i := range *gangs {
-				if err := bed.CreatePod(ctx, distinctPod(i, *size-1, vary)); err != nil {
-					return err
-				}
-			}
-			if *never {
-				return live.Pause(ctx, *rest)
-			}
-			began := time.Now()
-			defer func() { allBound = time.Since(began) }()
-			return bound.Await(ctx, *gangs**size, scheduler)
-		}},
-		{fmt.Sprintf("with %d edits a second", *edits), func() error { return editMembers(ctx, bed, &made) }},
+		probes.phase("while members are created", func() {
+			live.CreateAll(*gangs, func(i int) {
+				createPodGroup(bed, attacker, fmt.Sprintf("g%d", i), *size)
+				bed.CreatePods(0, *size-1, func(member int) *v1.Pod { return distinctPod(i, member, vary) })
+			})
+		}),
+		probes.phase("before the last members", calm),
 	}
-	if *edits == 0 {
-		phases = phases[:len(phases)-1]
-	}
-	var all []phaseFigures
-	for i, phase := range phases {
-		figures, err := probes.phase(ctx, phase.name, phase.do)
-		if err != nil {
-			return all, err
+	var allBound time.Duration
+	complete := probes.phase("once all gangs are complete", func() {
+		for i := range *gangs {
+			bed.CreatePod(distinctPod(i, *size-1, vary))
 		}
-		switch i {
-		case 3:
-			figures.AllBoundSeconds = allBound.Seconds()
-		case 4:
-			figures.EditsPerSecond = float64(made) / figures.Seconds
+		if *never {
+			bed.Pause(*rest)
+			return
 		}
-		all = append(all, figures)
+		began := time.Now()
+		bound.Await(*gangs**size, scheduler)
+		allBound = time.Since(began)
+	})
+	complete.AllBoundSeconds = allBound.Seconds()
+	all = append(all, complete)
+	if *edits > 0 {
+		made := 0
+		edited := probes.phase(fmt.Sprintf("with %d edits a second", *edits), func() { made = editMembers(bed) })
+		edited.EditsPerSecond = float64(made) / edited.Seconds
+		all = append(all, edited)
 	}
 	_, _ = fmt.Fprintf(out, "%d nodes, %d gangs of %d members that differ by %s, never to start: %t\n",
 		*nodes, *gangs, *size, *distinct, *never)
-	return all, printPhases(out, all)
-}
-
-// createDistinct creates a gang without its last member.
-func createDistinct(ctx context.Context, bed *live.Bed, i int, vary func(*v1.Pod, int)) error {
-	if err := createPodGroup(ctx, bed, attacker, fmt.Sprintf("g%d", i), *size); err != nil {
-		return err
-	}
-	return bed.CreatePods(ctx, 0, *size-1, func(member int) *v1.Pod { return distinctPod(i, member, vary) })
+	rig.Fail(rig.Table(out, all))
+	return all
 }
 
 // distinctPod is one member. Of a gang that can never start the last has an affinity to a pod that does not exist,
@@ -155,17 +123,15 @@ func distinctPod(gang, member int, vary func(*v1.Pod, int)) *v1.Pod {
 }
 
 // editMembers changes annotations of members of the first gang, one after the other.
-func editMembers(ctx context.Context, bed *live.Bed, made *int) error {
+func editMembers(bed *live.Bed) (made int) {
 	tick := time.NewTicker(time.Second / time.Duration(*edits))
 	defer tick.Stop()
-	for began := time.Now(); time.Since(began) < *rest; *made++ {
+	for began := time.Now(); time.Since(began) < *rest; made++ {
 		<-tick.C
-		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"example.com/edit":"%d"}}}`, *made)
-		name := fmt.Sprintf("g0-%d", *made%*size)
-		if _, err := bed.Client.CoreV1().Pods(attacker).Patch(ctx, name, apitypes.MergePatchType, patch,
-			metav1.PatchOptions{}); err != nil {
-			return fmt.Errorf("editing a member: %w", err)
-		}
+		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"example.com/edit":"%d"}}}`, made)
+		_, err := bed.Client.CoreV1().Pods(attacker).Patch(bed.Context(), fmt.Sprintf("g0-%d", made%*size),
+			apitypes.MergePatchType, patch, metav1.PatchOptions{})
+		rig.Check(err, "editing a member")
 	}
-	return nil
+	return made
 }

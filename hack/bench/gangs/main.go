@@ -56,10 +56,7 @@ func bench(ctx context.Context, out io.Writer) (results any, err error) {
 	}
 	fleet := fmt.Appendf(nil, "shapes:\n- name: node\n  count: %d\n"+
 		"  allocatable: {cpu: \"64\", memory: 256Gi, pods: \"110\", nvidia.com/gpu: \"8\"}\n", *nodes)
-	err = live.On(ctx, fleet, func(ctx context.Context, bed *live.Bed) error {
-		results, err = measure(ctx, bed, out)
-		return err
-	})
+	err = live.On(ctx, fleet, func(bed *live.Bed) { results = measure(bed, out) })
 	return results, err
 }
 
@@ -104,74 +101,51 @@ var ways = []way{
 
 // runFigures are those of one run of the same pods.
 type runFigures struct {
-	Run             string  `json:"run"`
+	Run             string  `json:"run" row:""`
 	Repeat          int     `json:"repeat"`
-	PodsPerSecond   float64 `json:"podsPerSecond"`
-	CPUMillisPerPod float64 `json:"cpuMillisPerPod"`
-	RequestsPerPod  float64 `json:"requestsPerPod"`
-}
-
-var runColumns = []rig.Figure[runFigures]{
-	rig.Column("pods/s", "%.0f", func(f runFigures) float64 { return f.PodsPerSecond }),
-	rig.Column("CPU ms/pod", "%.2f", func(f runFigures) float64 { return f.CPUMillisPerPod }),
-	rig.Column("requests/pod", "%.2f", func(f runFigures) float64 { return f.RequestsPerPod }),
+	PodsPerSecond   float64 `json:"podsPerSecond" column:"pods/s|%.0f"`
+	CPUMillisPerPod float64 `json:"cpuMillisPerPod" column:"CPU ms/pod|%.2f"`
+	RequestsPerPod  float64 `json:"requestsPerPod" column:"requests/pod|%.2f"`
 }
 
 // compareWays schedules the same pods in each way. It returns the figures of every run.
-func compareWays(ctx context.Context, bed *live.Bed, out io.Writer) (any, error) {
+func compareWays(bed *live.Bed, out io.Writer) any {
 	var all []runFigures
 	for repeat := range *repeats {
 		for i, w := range ways {
-			figures, err := w.measure(ctx, bed, fmt.Sprintf("bench-%d-%d", repeat, i))
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", w.Name, err)
-			}
+			figures := w.measure(bed, fmt.Sprintf("bench-%d-%d", repeat, i))
 			figures.Repeat = repeat + 1
 			all = append(all, figures)
 		}
 	}
 	_, _ = fmt.Fprintf(out, "%d nodes, %d × %d pods; median of %d, least to most\n", *nodes, *gangs, *size, *repeats)
-	return all, rig.Table(out, []string{""}, func(f runFigures) []string { return []string{f.Run} }, runColumns, all)
+	rig.Fail(rig.Table(out, all))
+	return all
 }
 
-func (w way) measure(ctx context.Context, bed *live.Bed, namespace string) (runFigures, error) {
-	scheduler, bound, err := bed.Ready(ctx, w.Contender, namespace, warmPod(namespace))
-	if err != nil {
-		return runFigures{}, err
-	}
+func (w way) measure(bed *live.Bed, namespace string) runFigures {
+	scheduler, bound := bed.Ready(w.Contender, warmPod(namespace))
 	defer scheduler.Stop()
-	writesBefore, err := bed.Writes(ctx)
-	if err != nil {
-		return runFigures{}, err
-	}
-	pods := *gangs * *size
-	var took time.Duration
-	use, err := bed.Measure(ctx, scheduler, func() error {
+	pods, took := *gangs**size, time.Duration(0)
+	bed.Settle() // what the first pod makes the scheduler write is not counted
+	writes := bed.Writes()
+	use := bed.Measure(scheduler, func() {
 		began := time.Now()
-		if err := live.CreateAll(*gangs, func(i int) error {
-			return gang{namespace, fmt.Sprintf("g%d", i), *size, live.GPUs(1), ""}.create(ctx, bed, w.gang)
-		}); err != nil {
-			return err
-		}
-		if err := bound.Await(ctx, pods+1, scheduler); err != nil {
-			return err
-		}
+		live.CreateAll(*gangs, func(i int) {
+			gang{namespace, fmt.Sprintf("g%d", i), *size, live.GPUs(1), ""}.create(bed, w.gang)
+		})
+		bound.Await(pods+1, scheduler)
 		took = time.Since(began)
-		return live.Settle(ctx)
+		bed.Settle()
 	})
-	if err != nil {
-		return runFigures{}, err
-	}
-	writes, err := bed.Writes(ctx)
-	if err != nil {
-		return runFigures{}, err
-	}
+	writes = bed.Writes() - writes
+	bed.Empty(namespace)
 	return runFigures{
 		Run:             w.Name,
 		PodsPerSecond:   float64(pods) / took.Seconds(),
 		CPUMillisPerPod: 1000 * use.SchedulerCPU.Seconds() / float64(pods),
-		RequestsPerPod:  (writes - writesBefore) / float64(pods),
-	}, bed.Empty(ctx, namespace)
+		RequestsPerPod:  writes / float64(pods),
+	}
 }
 
 // warmPod is placed before anything is measured.
@@ -179,12 +153,10 @@ func warmPod(namespace string) *v1.Pod { return live.Pod(namespace, "warm", prof
 
 var podGroups = schema.GroupVersionResource{Group: "scheduling.x-k8s.io", Version: "v1alpha1", Resource: "podgroups"}
 
-func createPodGroup(ctx context.Context, bed *live.Bed, namespace, name string, members int) error {
-	if _, err := bed.Dynamic.Resource(podGroups).Namespace(namespace).Create(ctx,
-		gangview.NewPodGroup(namespace, name, members), metav1.CreateOptions{}); err != nil {
-		return fmt.Errorf("creating PodGroup %s/%s: %w", namespace, name, err)
-	}
-	return nil
+func createPodGroup(bed *live.Bed, namespace, name string, members int) {
+	_, err := bed.Dynamic.Resource(podGroups).Namespace(namespace).Create(bed.Context(),
+		gangview.NewPodGroup(namespace, name, members), metav1.CreateOptions{})
+	rig.Check(err, "creating PodGroup %s/%s", namespace, name)
 }
 
 // gang is pods that are created together, with a priority class or the default.
@@ -196,11 +168,9 @@ type gang struct {
 }
 
 // create creates the members one after the other, with a PodGroup if they are one.
-func (g gang) create(ctx context.Context, bed *live.Bed, grouped bool) error {
+func (g gang) create(bed *live.Bed, grouped bool) {
 	if grouped {
-		if err := createPodGroup(ctx, bed, g.namespace, g.name, g.members); err != nil {
-			return err
-		}
+		createPodGroup(bed, g.namespace, g.name, g.members)
 	}
 	for member := range g.members {
 		pod := live.Pod(g.namespace, fmt.Sprintf("%s-%d", g.name, member), profileName, g.requests)
@@ -208,9 +178,6 @@ func (g gang) create(ctx context.Context, bed *live.Bed, grouped bool) error {
 		if grouped {
 			gangview.Join(pod, g.name)
 		}
-		if err := bed.CreatePod(ctx, pod); err != nil {
-			return err
-		}
+		bed.CreatePod(pod)
 	}
-	return nil
 }

@@ -1,10 +1,7 @@
 package main
 
 import (
-	"context"
 	"fmt"
-	"io"
-	"math"
 	"sync"
 	"time"
 
@@ -24,46 +21,19 @@ const (
 // phaseFigures are how long other pods waited in a phase, and what the scheduler did in it; what was not measured is
 // left out.
 type phaseFigures struct {
-	Phase               string  `json:"phase"`
-	MedianMillis        float64 `json:"medianMillis"`
-	P99Millis           float64 `json:"p99Millis"`
-	MostMillis          float64 `json:"mostMillis"`
-	Pods                int     `json:"pods"`
-	Seconds             float64 `json:"seconds"`
-	SchedulerCPUSeconds float64 `json:"schedulerCPUSeconds"`
+	Phase               string  `json:"phase" row:"waits of other pods"`
+	MedianMillis        float64 `json:"medianMillis" column:"p50, ms|%.0f"`
+	P99Millis           float64 `json:"p99Millis" column:"p99|%.0f"`
+	MostMillis          float64 `json:"mostMillis" column:"most|%.0f"`
+	Pods                int     `json:"pods" column:"pods|%.0f"`
+	Seconds             float64 `json:"seconds" column:"seconds|%.1f"`
+	SchedulerCPUSeconds float64 `json:"schedulerCPUSeconds" column:"scheduler\nCPU s|%.1f"`
 	// LongestCycleMillis is the bound of the histogram's bucket in which the longest scheduling cycle is.
-	LongestCycleMillis float64 `json:"longestCycleMillis"`
-	Plans              float64 `json:"plans"`
-	PlanSeconds        float64 `json:"planSeconds"`
-	AllBoundSeconds    float64 `json:"allBoundSeconds,omitempty"`
-	EditsPerSecond     float64 `json:"editsPerSecond,omitempty"`
-}
-
-// measured is NaN for what was not measured.
-func measured(v float64) float64 {
-	if v == 0 {
-		return math.NaN()
-	}
-	return v
-}
-
-var phaseColumns = []rig.Figure[phaseFigures]{
-	rig.Column("p50, ms", "%.0f", func(f phaseFigures) float64 { return f.MedianMillis }),
-	rig.Column("p99", "%.0f", func(f phaseFigures) float64 { return f.P99Millis }),
-	rig.Column("most", "%.0f", func(f phaseFigures) float64 { return f.MostMillis }),
-	rig.Column("pods", "%.0f", func(f phaseFigures) float64 { return float64(f.Pods) }),
-	rig.Column("seconds", "%.1f", func(f phaseFigures) float64 { return f.Seconds }),
-	rig.Column("scheduler\nCPU s", "%.1f", func(f phaseFigures) float64 { return f.SchedulerCPUSeconds }),
-	rig.Column("longest cycle\nat most, ms", "%.0f", func(f phaseFigures) float64 { return f.LongestCycleMillis }),
-	rig.Column("plans", "%.0f", func(f phaseFigures) float64 { return f.Plans }),
-	rig.Column("of\nseconds", "%.2f", func(f phaseFigures) float64 { return f.PlanSeconds }),
-	rig.Column("all bound\nafter, s", "%.1f", func(f phaseFigures) float64 { return measured(f.AllBoundSeconds) }),
-	rig.Column("edits\na second", "%.0f", func(f phaseFigures) float64 { return measured(f.EditsPerSecond) }),
-}
-
-func printPhases(out io.Writer, all []phaseFigures) error {
-	return rig.Table(out, []string{"waits of other pods"}, func(f phaseFigures) []string { return []string{f.Phase} },
-		phaseColumns, all)
+	LongestCycleMillis float64 `json:"longestCycleMillis" column:"longest cycle\nat most, ms|%.0f"`
+	Plans              float64 `json:"plans" column:"plans|%.0f"`
+	PlanSeconds        float64 `json:"planSeconds" column:"of\nseconds|%.2f"`
+	AllBoundSeconds    float64 `json:"allBoundSeconds,omitempty" column:"all bound\nafter, s|%.1f|optional"`
+	EditsPerSecond     float64 `json:"editsPerSecond,omitempty" column:"edits\na second|%.0f|optional"`
 }
 
 // probes are small pods of another namespace that are created at a steady rate and stay where they are bound. They show
@@ -80,27 +50,23 @@ type probes struct {
 }
 
 // startProbes returns when the first probe is bound.
-func startProbes(ctx context.Context, bed *live.Bed, scheduler *live.Process) (*probes, error) {
-	if err := bed.Namespace(ctx, probeNamespace); err != nil {
-		return nil, err
-	}
+func startProbes(bed *live.Bed, scheduler *live.Process) *probes {
+	bed.Namespace(probeNamespace)
 	p := &probes{bed: bed, scheduler: scheduler, created: map[string]time.Time{}}
-	bound, err := bed.Watch(ctx, probeNamespace, p.bound)
-	if err != nil {
-		return nil, err
-	}
-	go p.run(ctx)
-	return p, bound.Await(ctx, 1, scheduler)
+	bound := bed.Watch(probeNamespace, p.bound)
+	go p.run()
+	bound.Await(1, scheduler)
+	return p
 }
 
 // run creates the probes. Most of their CPU is free on any node.
-func (p *probes) run(ctx context.Context) {
+func (p *probes) run() {
 	little := v1.ResourceList{v1.ResourceCPU: resource.MustParse("1m")}
 	tick := time.NewTicker(probeEvery)
 	defer tick.Stop()
 	for i := 0; ; i++ {
 		select {
-		case <-ctx.Done():
+		case <-p.bed.Context().Done():
 			return
 		case <-tick.C:
 		}
@@ -108,7 +74,7 @@ func (p *probes) run(ctx context.Context) {
 		p.mu.Lock()
 		p.created[name] = time.Now()
 		p.mu.Unlock()
-		if err := p.bed.CreatePod(ctx, live.Pod(probeNamespace, name, profileName, little)); err != nil {
+		if err := rig.Catch(func() { p.bed.CreatePod(live.Pod(probeNamespace, name, profileName, little)) }); err != nil {
 			p.mu.Lock()
 			p.err = err
 			p.mu.Unlock()
@@ -129,32 +95,27 @@ func (p *probes) bound(pod *v1.Pod) {
 func millisSince(began time.Time) float64 { return float64(time.Since(began).Microseconds()) / 1000 }
 
 // phase tells how long the probes waited that were bound while do ran, and those that still wait.
-func (p *probes) phase(ctx context.Context, name string, do func() error) (phaseFigures, error) {
+func (p *probes) phase(name string, do func()) phaseFigures {
 	var waits []float64
-	use, err := p.bed.Measure(ctx, p.scheduler, func() error {
+	use := p.bed.Measure(p.scheduler, func() {
 		p.mu.Lock()
 		p.waits = nil
 		p.mu.Unlock()
-		if err := do(); err != nil {
-			return err
-		}
+		do()
 		p.mu.Lock()
 		defer p.mu.Unlock()
+		rig.Fail(p.err)
 		waits = append(waits, p.waits...)
 		for _, began := range p.created {
 			if time.Since(began) > probeEvery {
 				waits = append(waits, millisSince(began))
 			}
 		}
-		return p.err
 	})
-	if err != nil {
-		return phaseFigures{}, fmt.Errorf("%s: %w", name, err)
-	}
 	plans := use.Histogram("berth_gang_plan_duration_seconds", "")
 	return phaseFigures{Phase: name, MedianMillis: rig.Percentile(waits, 50), P99Millis: rig.Percentile(waits, 99),
 		MostMillis: rig.Percentile(waits, 100), Pods: len(waits), Seconds: use.Seconds,
 		SchedulerCPUSeconds: use.SchedulerCPU.Seconds(),
 		LongestCycleMillis:  1000 * use.Histogram(live.AlgorithmSeconds, "").Longest(),
-		Plans:               plans.Count, PlanSeconds: plans.Sum}, nil
+		Plans:               plans.Count, PlanSeconds: plans.Sum}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"berth.dev/berth/hack/bench/live"
+	"berth.dev/berth/hack/bench/rig"
 )
 
 const (
@@ -31,67 +31,40 @@ type stuckFigures struct {
 
 // waitForever measures what gangs cost that wait and can never start, how soon their reasons follow a change of the
 // cluster, and how long a gang behind them takes that can start.
-func waitForever(ctx context.Context, bed *live.Bed, out io.Writer) (any, error) {
+func waitForever(bed *live.Bed, out io.Writer) any {
 	const namespace = "stuck"
-	scheduler, _, err := bed.Ready(ctx, asInstalled.Contender, namespace, warmPod(namespace))
-	if err != nil {
-		return nil, err
-	}
+	scheduler, _ := bed.Ready(asInstalled.Contender, warmPod(namespace))
 	defer scheduler.Stop()
 	// More than a node has.
 	tooMuch := v1.ResourceList{v1.ResourceCPU: resource.MustParse("1"), "nvidia.com/gpu": resource.MustParse("16")}
-	if err := live.CreateAll(*stuck, func(i int) error {
-		return gang{namespace, fmt.Sprintf("never%d", i), 2, tooMuch, ""}.create(ctx, bed, true)
-	}); err != nil {
-		return nil, err
-	}
-	cores := func(d time.Duration) (float64, error) {
-		use, err := bed.Measure(ctx, scheduler, func() error { return live.Pause(ctx, d) })
-		if err != nil {
-			return 0, err
-		}
-		return use.SchedulerCPU.Seconds() / use.Seconds, nil
+	live.CreateAll(*stuck, func(i int) { gang{namespace, fmt.Sprintf("never%d", i), 2, tooMuch, ""}.create(bed, true) })
+	cores := func(d time.Duration) float64 {
+		use := bed.Measure(scheduler, func() { bed.Pause(d) })
+		return use.SchedulerCPU.Seconds() / use.Seconds
 	}
 	var figures stuckFigures
 	settling := time.Now()
-	for load := 1.0; load >= atRest; {
-		if load, err = cores(sample); err != nil {
-			return nil, err
-		}
+	for cores(sample) >= atRest {
+		rig.Progress("the scheduler is not at rest yet")
 	}
 	figures.AtRestSeconds = time.Since(settling).Seconds()
 	_, _ = fmt.Fprintf(out, "%d nodes, %d gangs of 2 that can never start; at rest %.0f s after the last was created\n",
 		*nodes, *stuck, figures.AtRestSeconds)
-	if figures.CoresAtRest, err = cores(*rest); err != nil {
-		return figures, err
-	}
+	figures.CoresAtRest = cores(*rest)
 	_, _ = fmt.Fprintf(out, "scheduler CPU at rest, over %s: %.2f%% of a core\n", *rest, 100*figures.CoresAtRest)
-	if figures.Changes, err = followChanges(ctx, bed, scheduler, namespace); err != nil {
-		return figures, err
-	}
-	if err := printChanges(out, figures.Changes); err != nil {
-		return figures, err
-	}
+	figures.Changes = followChanges(bed, scheduler, namespace)
+	rig.Fail(rig.Table(out, figures.Changes))
 	for repeat := range *repeats {
 		ahead := fmt.Sprintf("ahead-%d", repeat)
-		if err := bed.Namespace(ctx, ahead); err != nil {
-			return figures, err
-		}
-		bound, err := bed.Watch(ctx, ahead)
-		if err != nil {
-			return figures, err
-		}
-		if err := (gang{ahead, "small", 2, live.GPUs(1), ""}).create(ctx, bed, true); err != nil {
-			return figures, err
-		}
+		bed.Namespace(ahead)
+		bound := bed.Watch(ahead)
+		gang{ahead, "small", 2, live.GPUs(1), ""}.create(bed, true)
 		created := time.Now()
-		if err := bound.Await(ctx, 2, scheduler); err != nil {
-			return figures, err
-		}
+		bound.Await(2, scheduler)
 		took := time.Since(created).Seconds()
 		figures.StartSeconds = append(figures.StartSeconds, took)
 		_, _ = fmt.Fprintf(out, "a gang behind them that can start was bound %.1f s after its last member was created\n",
 			took)
 	}
-	return figures, nil
+	return figures
 }

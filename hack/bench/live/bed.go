@@ -1,6 +1,8 @@
 // Package live is what benchmarks measure on that need a real API server: a local control plane with nodes, a scheduler
 // process of its own for every run, pods, and the gauges: CPU time, metrics, memory, and when pods are bound. A
 // benchmark starts a Bed with On, a scheduler with StartScheduler, and has Measure look at what it does with them.
+//
+// What goes wrong ends the benchmark, as it would end a test: see rig.Check.
 package live
 
 import (
@@ -20,6 +22,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
 
+	"berth.dev/berth/hack/bench/rig"
 	"berth.dev/berth/pkg/sandbox"
 )
 
@@ -30,55 +33,54 @@ type Bed struct {
 	// SchedulerEnv is added to the environment of the schedulers that are started ("GOGC=200").
 	SchedulerEnv []string
 
-	box     *sandbox.Sandbox
-	dir     string
-	started int
+	ctx context.Context //nolint:containedctx // as a test has one, for all that is done with it
+	box *sandbox.Sandbox
+	dir string
 }
 
+// Context ends with the use of the bed, or when that is interrupted.
+func (b *Bed) Context() context.Context { return b.ctx }
+
 // On brings up a control plane with the nodes of a file as sandbox.LoadNodes reads it, has a benchmark use it, and ends
-// it. What the benchmark watches with its context ends then, too.
-func On(ctx context.Context, nodesFile []byte, use func(context.Context, *Bed) error) (err error) {
+// it.
+func On(ctx context.Context, nodesFile []byte, use func(*Bed)) (err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	dir, err := os.MkdirTemp("", "berth-bench")
 	if err != nil {
 		return fmt.Errorf("making a folder for the benchmark: %w", err)
 	}
-	b := &Bed{dir: dir}
+	b := &Bed{ctx: ctx, dir: dir}
 	defer func() {
 		if b.box != nil {
 			err = errors.Join(err, b.box.Stop())
 		}
 		err = errors.Join(err, os.RemoveAll(dir))
 	}()
-	if err := b.start(ctx, nodesFile); err != nil {
-		return err
-	}
-	return use(ctx, b)
+	return rig.Catch(func() {
+		b.start(nodesFile)
+		use(b)
+	})
 }
 
-func (b *Bed) start(ctx context.Context, nodesFile []byte) error {
+func (b *Bed) start(nodesFile []byte) {
 	path := filepath.Join(b.dir, "nodes.yaml")
-	if err := os.WriteFile(path, nodesFile, 0o600); err != nil {
-		return fmt.Errorf("writing the nodes: %w", err)
-	}
-	var err error
-	if b.box, err = sandbox.Start(ctx, sandbox.Options{
+	rig.Check(os.WriteFile(path, nodesFile, 0o600), "writing the nodes")
+	b.box = rig.Must(sandbox.Start(b.ctx, sandbox.Options{
 		Dir: filepath.Join(b.dir, "sandbox"), NodesFile: path, NoScheduler: true, NoKubelet: true, StopWithParent: true,
-	}, nil); err != nil {
-		return err
-	}
-	config, err := b.box.RESTConfig()
-	if err != nil {
-		return err
-	}
-	if b.Client, err = kubernetes.NewForConfig(config); err != nil {
-		return fmt.Errorf("making a client: %w", err)
-	}
-	if b.Dynamic, err = dynamic.NewForConfig(config); err != nil {
-		return fmt.Errorf("making a client: %w", err)
-	}
-	return nil
+	}, nil))
+	config := rig.Must(b.box.RESTConfig())
+	b.Client = rig.Must(kubernetes.NewForConfig(config))
+	b.Dynamic = rig.Must(dynamic.NewForConfig(config))
+}
+
+// Within has a run use the bed for a limited time.
+func (b *Bed) Within(limit time.Duration, run func(*Bed)) error {
+	ctx, cancel := context.WithTimeoutCause(b.ctx, limit, fmt.Errorf("the run took longer than %s", limit))
+	defer cancel()
+	limited := *b
+	limited.ctx = ctx
+	return rig.Catch(func() { run(&limited) })
 }
 
 // ThreeModels is a fleet of three models of GPUs.
@@ -93,28 +95,24 @@ func ThreeModels(nodes int) []byte {
 }
 
 // Namespace creates a namespace.
-func (b *Bed) Namespace(ctx context.Context, name string) error {
-	_, err := b.Client.CoreV1().Namespaces().Create(ctx, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}},
+func (b *Bed) Namespace(name string) {
+	_, err := b.Client.CoreV1().Namespaces().Create(b.ctx, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}},
 		metav1.CreateOptions{})
-	if err != nil {
-		return fmt.Errorf("creating namespace %s: %w", name, err)
-	}
-	return nil
+	rig.Check(err, "creating namespace %s", name)
 }
 
 // Empty deletes the pods of a namespace. The server breaks off when it has deleted for a minute, so it is asked until
 // none is left.
-func (b *Bed) Empty(ctx context.Context, namespace string) error {
+func (b *Bed) Empty(namespace string) {
 	now := int64(0)
 	for {
-		err := b.Client.CoreV1().Pods(namespace).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &now},
+		err := b.Client.CoreV1().Pods(namespace).DeleteCollection(b.ctx, metav1.DeleteOptions{GracePeriodSeconds: &now},
 			metav1.ListOptions{})
-		switch {
-		case err == nil:
-			return nil
-		case !apierrors.IsTimeout(err) && !apierrors.IsServerTimeout(err), ctx.Err() != nil:
-			return fmt.Errorf("deleting the pods of namespace %s: %w", namespace, err)
+		if apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) {
+			continue
 		}
+		rig.Check(err, "deleting the pods of namespace %s", namespace)
+		return
 	}
 }
 
@@ -141,45 +139,42 @@ func GPUs(n int64) v1.ResourceList {
 }
 
 // CreatePod creates a pod.
-func (b *Bed) CreatePod(ctx context.Context, pod *v1.Pod) error {
-	if _, err := b.Client.CoreV1().Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{}); err != nil {
-		return fmt.Errorf("creating pod %s/%s: %w", pod.Namespace, pod.Name, err)
-	}
-	return nil
+func (b *Bed) CreatePod(pod *v1.Pod) {
+	_, err := b.Client.CoreV1().Pods(pod.Namespace).Create(b.ctx, pod, metav1.CreateOptions{})
+	rig.Check(err, "creating pod %s/%s", pod.Namespace, pod.Name)
 }
 
 // CreatePods creates the pods of the numbers from one to before another, as fast as the API server takes them.
-func (b *Bed) CreatePods(ctx context.Context, from, to int, pod func(i int) *v1.Pod) error {
-	return CreateAll(to-from, func(i int) error { return b.CreatePod(ctx, pod(from+i)) })
+func (b *Bed) CreatePods(from, to int, pod func(i int) *v1.Pod) {
+	CreateAll(to-from, func(i int) { b.CreatePod(pod(from + i)) })
 }
 
 // creators is how many goroutines create objects at a time.
 const creators = 8
 
 // CreateAll calls create with 0 to n-1 from several goroutines. It starts no more calls once one has failed.
-func CreateAll(n int, create func(i int) error) error {
+func CreateAll(n int, create func(i int)) {
 	all, failed := errgroup.WithContext(context.Background())
 	all.SetLimit(creators)
 	for i := 0; i < n && failed.Err() == nil; i++ {
-		all.Go(func() error { return create(i) })
+		all.Go(func() error { return rig.Catch(func() { create(i) }) })
 	}
-	return all.Wait()
+	rig.Fail(all.Wait())
 }
 
 // settleTime is how long a scheduler still writes events of the last pods that it has bound.
 const settleTime = 4 * time.Second
 
 // Settle waits until a scheduler has written what belongs to the pods that are bound.
-func Settle(ctx context.Context) error { return Pause(ctx, settleTime) }
+func (b *Bed) Settle() { b.Pause(settleTime) }
 
 // Pause waits for a time.
-func Pause(ctx context.Context, d time.Duration) error {
+func (b *Bed) Pause(d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	case <-b.ctx.Done():
+		rig.Check(context.Cause(b.ctx), "waiting %s", d)
 	}
 }

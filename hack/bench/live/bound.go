@@ -10,11 +10,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
+
+	"berth.dev/berth/hack/bench/rig"
 )
 
 // Bound sees pods of a namespace be bound. It watches only pods that have a node: the API server sends each of them
 // once.
 type Bound struct {
+	bed        *Bed
+	namespace  string
 	mu         sync.Mutex
 	count      int
 	began, end time.Time
@@ -22,26 +26,23 @@ type Bound struct {
 	more chan struct{}
 }
 
-// Watch watches the pods of a namespace until ctx ends, and tells the listeners of each that is bound.
-func (b *Bed) Watch(ctx context.Context, namespace string, listeners ...func(*v1.Pod)) (*Bound, error) {
-	w := &Bound{more: make(chan struct{})}
+// Watch watches the pods of a namespace, and tells the listeners of each that is bound.
+func (b *Bed) Watch(namespace string, listeners ...func(*v1.Pod)) *Bound {
+	w := &Bound{bed: b, namespace: namespace, more: make(chan struct{})}
 	factory := informers.NewSharedInformerFactoryWithOptions(b.Client, 0, informers.WithNamespace(namespace),
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.FieldSelector = "spec.nodeName!=" }))
 	informer := factory.Core().V1().Pods().Informer()
-	added := func(obj any) {
+	rig.Must(informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) {
 		w.add(time.Now())
 		for _, listen := range listeners {
 			listen(obj.(*v1.Pod))
 		}
+	}}))
+	factory.Start(b.ctx.Done())
+	if !cache.WaitForCacheSync(b.ctx.Done(), informer.HasSynced) {
+		rig.Check(context.Cause(b.ctx), "watching the pods of namespace %s", namespace)
 	}
-	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: added}); err != nil {
-		return nil, fmt.Errorf("watching the pods of namespace %s: %w", namespace, err)
-	}
-	factory.Start(ctx.Done())
-	if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
-		return nil, fmt.Errorf("watching the pods of namespace %s: %w", namespace, context.Cause(ctx))
-	}
-	return w, nil
+	return w
 }
 
 func (w *Bound) add(now time.Time) {
@@ -76,7 +77,7 @@ func (w *Bound) PerSecond() float64 {
 }
 
 // Await waits until n pods have been bound, for as long as the scheduler runs, and the extender that it may call.
-func (w *Bound) Await(ctx context.Context, n int, scheduler *Process) error {
+func (w *Bound) Await(n int, scheduler *Process) {
 	var extenderExited <-chan struct{}
 	if scheduler.Extender != nil {
 		extenderExited = scheduler.Extender.exited
@@ -84,16 +85,18 @@ func (w *Bound) Await(ctx context.Context, n int, scheduler *Process) error {
 	for {
 		count, more := w.state()
 		if count >= n {
-			return nil
+			return
 		}
+		var err error
 		select {
 		case <-more:
 		case <-scheduler.exited:
-			return fmt.Errorf("the scheduler ended without being stopped: %s", scheduler.lastWords())
+			err = fmt.Errorf("the scheduler ended without being stopped: %s", scheduler.lastWords())
 		case <-extenderExited:
-			return fmt.Errorf("the extender ended without being stopped: %s", scheduler.Extender.lastWords())
-		case <-ctx.Done():
-			return fmt.Errorf("waiting for %d pods, %d are bound: %w", n, count, context.Cause(ctx))
+			err = fmt.Errorf("the extender ended without being stopped: %s", scheduler.Extender.lastWords())
+		case <-w.bed.ctx.Done():
+			err = context.Cause(w.bed.ctx)
 		}
+		rig.Check(err, "waiting for %d pods of namespace %s, %d are bound", n, w.namespace, count)
 	}
 }

@@ -1,9 +1,6 @@
 package live
 
 import (
-	"context"
-	"fmt"
-
 	"berth.dev/berth/hack/bench/rig"
 )
 
@@ -17,22 +14,14 @@ type Memory struct {
 }
 
 // Memory has the scheduler collect its garbage, and reads what is left.
-func (p *Process) Memory(ctx context.Context) (m Memory, err error) {
+func (p *Process) Memory() Memory {
 	// What is pooled survives the first collection.
 	for range 2 {
-		if _, err := p.get(ctx, "/debug/pprof/heap?gc=1"); err != nil {
-			return m, fmt.Errorf("collecting the scheduler's garbage: %w", err)
-		}
+		_, err := p.get("/debug/pprof/heap?gc=1")
+		rig.Check(err, "collecting the scheduler's garbage")
 	}
-	metrics, err := p.Metrics(ctx)
-	if err != nil {
-		return m, err
-	}
-	resident, err := rig.ResidentBytes(p.PID())
-	if err != nil {
-		return m, err
-	}
-	peak, err := rig.PeakResidentBytes(p.PID())
-	mib := func(bytes float64) float64 { return bytes / (1 << 20) }
-	return Memory{mib(float64(resident)), mib(float64(peak)), mib(metrics.Sum("go_memstats_heap_alloc_bytes", ""))}, err
+	heap := p.Metrics().Sum("go_memstats_heap_alloc_bytes", "")
+	resident, peak, err := rig.ResidentBytes(p.PID())
+	rig.Check(err, "reading the scheduler's memory")
+	return Memory{float64(resident) / (1 << 20), float64(peak) / (1 << 20), heap / (1 << 20)}
 }

@@ -2,7 +2,6 @@ package live
 
 import (
 	"bytes"
-	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -10,18 +9,18 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+
+	"berth.dev/berth/hack/bench/rig"
 )
 
 // Metrics are what a process counts.
 type Metrics map[string]*dto.MetricFamily
 
-func parseMetrics(text []byte) (Metrics, error) {
+func parseMetrics(text []byte) Metrics {
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(bytes.NewReader(text))
-	if err != nil {
-		return nil, fmt.Errorf("parsing metrics: %w", err)
-	}
-	return families, nil
+	rig.Check(err, "parsing metrics")
+	return families
 }
 
 // Sum adds up the counters and gauges of a name that have a label with one of the values, all without a label.

@@ -57,19 +57,10 @@ seconds_sum{point="a"} 10
 seconds_count{point="a"} 9
 `
 
-func parse(t *testing.T, types, text string) Metrics {
-	t.Helper()
-	m, err := parseMetrics([]byte(types + text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
-}
-
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	const types = "# TYPE mallocs_total counter\n# TYPE attempts_total counter\n# TYPE seconds histogram"
-	u := Use{Before: parse(t, types, before), After: parse(t, types, after)}
+	u := Use{Before: parseMetrics([]byte(types + before)), After: parseMetrics([]byte(types + after))}
 	if got := u.Grew("mallocs_total"); got != 200 {
 		t.Errorf("the counter grew by %g, want 200", got)
 	}

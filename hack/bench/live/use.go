@@ -1,8 +1,6 @@
 package live
 
 import (
-	"context"
-	"fmt"
 	"time"
 
 	"berth.dev/berth/hack/bench/rig"
@@ -36,74 +34,49 @@ type cpuReading struct {
 	scheduler, extender, controlPlane time.Duration
 }
 
-func (b *Bed) readCPU(scheduler *Process) (r cpuReading, err error) {
-	pid, err := b.box.PID("control-plane")
-	if err != nil {
-		return r, err
-	}
-	if r.controlPlane, err = rig.ProcessCPU(pid); err != nil || scheduler == nil {
-		return r, err
+func (b *Bed) readCPU(scheduler *Process) (r cpuReading) {
+	r.controlPlane = rig.Must(rig.ProcessCPU(rig.Must(b.box.PID("control-plane"))))
+	if scheduler == nil {
+		return r
 	}
 	if scheduler.Extender != nil {
-		if r.extender, err = rig.ProcessCPU(scheduler.Extender.PID()); err != nil {
-			return r, err
-		}
+		r.extender = rig.Must(rig.ProcessCPU(scheduler.Extender.PID()))
 	}
-	r.scheduler, err = rig.ProcessCPU(scheduler.PID())
-	return r, err
+	r.scheduler = rig.Must(rig.ProcessCPU(scheduler.PID()))
+	return r
 }
 
 // Measure tells what is used while do runs. There may be no scheduler. Its metrics are read before the first reading
 // of CPU time and after the second, because that costs it CPU time, too.
-func (b *Bed) Measure(ctx context.Context, scheduler *Process, do func() error) (*Use, error) {
+func (b *Bed) Measure(scheduler *Process, do func()) *Use {
 	u := &Use{}
-	var err error
 	if scheduler != nil {
-		if u.Before, err = scheduler.Metrics(ctx); err != nil {
-			return nil, err
-		}
+		u.Before = scheduler.Metrics()
 	}
-	if u.OtherCores, err = rig.OtherCores(func() error { return b.measureCPU(u, scheduler, do) }); err != nil {
-		return nil, err
-	}
+	u.OtherCores = rig.OtherCores(func() {
+		before, began := b.readCPU(scheduler), time.Now()
+		do()
+		u.Seconds = time.Since(began).Seconds()
+		after := b.readCPU(scheduler)
+		u.SchedulerCPU, u.ExtenderCPU = after.scheduler-before.scheduler, after.extender-before.extender
+		u.SchedulerCPUBefore, u.ControlPlaneCPU = before.scheduler, after.controlPlane-before.controlPlane
+	})
 	if scheduler != nil {
-		u.After, err = scheduler.Metrics(ctx)
+		u.After = scheduler.Metrics()
 	}
-	return u, err
-}
-
-func (b *Bed) measureCPU(u *Use, scheduler *Process, do func() error) error {
-	before, err := b.readCPU(scheduler)
-	if err != nil {
-		return err
-	}
-	began := time.Now()
-	if err := do(); err != nil {
-		return err
-	}
-	u.Seconds = time.Since(began).Seconds()
-	after, err := b.readCPU(scheduler)
-	u.SchedulerCPU, u.ExtenderCPU = after.scheduler-before.scheduler, after.extender-before.extender
-	u.SchedulerCPUBefore, u.ControlPlaneCPU = before.scheduler, after.controlPlane-before.controlPlane
-	return err
+	return u
 }
 
 // Writes is how many writes of pods, events and PodGroups the API server has served.
-func (b *Bed) Writes(ctx context.Context) (float64, error) {
-	text, err := b.Client.CoreV1().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
-	if err != nil {
-		return 0, fmt.Errorf("reading the API server's metrics: %w", err)
-	}
-	metrics, err := parseMetrics(text)
-	if err != nil {
-		return 0, err
-	}
+func (b *Bed) Writes() float64 {
+	text, err := b.Client.CoreV1().RESTClient().Get().AbsPath("/metrics").DoRaw(b.ctx)
+	rig.Check(err, "reading the API server's metrics")
 	total := 0.0
-	for _, m := range metrics["apiserver_request_total"].GetMetric() {
+	for _, m := range parseMetrics(text)["apiserver_request_total"].GetMetric() {
 		if hasLabel(m, "resource", []string{"pods", "events", "podgroups"}) &&
 			hasLabel(m, "verb", []string{"POST", "PATCH", "PUT"}) {
 			total += m.GetCounter().GetValue()
 		}
 	}
-	return total, nil
+	return total
 }

@@ -8,11 +8,9 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"math"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -84,116 +82,86 @@ func (o options) bench(ctx context.Context, out io.Writer) (any, error) {
 	if err := check(*o.nodes, *o.pods, *o.wave); err != nil {
 		return nil, err
 	}
-	installed, err := live.Installed("berth", "berth-scheduler")
-	if err != nil {
-		return nil, err
-	}
 	all := results{Nodes: *o.nodes, Pods: *o.pods, Wave: *o.wave}
-	err = live.On(ctx, nodesFile(*o.nodes), func(ctx context.Context, bed *live.Bed) error {
+	contenders := []live.Contender{live.Stock(), live.Installed("berth", "berth-scheduler")}
+	if err := live.On(ctx, nodesFile(*o.nodes), func(bed *live.Bed) {
 		for _, running := range []int{0, *o.pods - *o.wave} {
 			if running > 0 {
 				rig.Progress("creating %d pods that run", running)
-				if err := bed.Namespace(ctx, standing); err != nil {
-					return err
-				}
-				pod := func(i int) *v1.Pod { return runningPod(i, *o.nodes) }
-				if err := bed.CreatePods(ctx, 0, running, pod); err != nil {
-					return err
-				}
+				bed.Namespace(standing)
+				bed.CreatePods(0, running, func(i int) *v1.Pod { return runningPod(i, *o.nodes) })
 			}
-			for repeat, c := range rig.InTurn([]live.Contender{live.Stock(), installed}, *o.repeats) {
+			for repeat, c := range rig.InTurn(contenders, *o.repeats) {
 				rig.Progress("%s with %d pods, repeat %d", c.Name, running, repeat)
-				r, err := o.measure(ctx, bed, c, running, fmt.Sprintf("wave-%s-%d-%d", c.Name, running, repeat))
-				if err != nil {
-					return fmt.Errorf("%s with %d pods: %w", c.Name, running, err)
-				}
-				r.Repeat = repeat
-				all.Runs = append(all.Runs, r)
+				rig.Check(bed.Within(*o.runTimeout, func(bed *live.Bed) {
+					r := run{Contender: c.Name, Repeat: repeat, RunningPods: running}
+					r.OtherCores = rig.OtherCores(func() { r.measure(bed, c, *o.wave) })
+					all.Runs = append(all.Runs, r)
+				}), "%s with %d pods", c.Name, running)
 			}
 		}
-		return nil
-	})
-	if err != nil {
+	}); err != nil {
 		return nil, err
 	}
 	return all, writeTable(out, &all)
 }
 
 // measure starts a scheduler, and has it place the wave if there are pods that run.
-func (o options) measure(ctx context.Context, bed *live.Bed, c live.Contender, running int,
-	namespace string) (_ run, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, *o.runTimeout,
-		fmt.Errorf("the run took longer than %s (--run-timeout)", *o.runTimeout))
-	defer cancel()
-	r := run{Contender: c.Name, RunningPods: running}
-	r.OtherCores, err = rig.OtherCores(func() error {
-		scheduler, bound, err := bed.Ready(ctx, c, namespace, wavePod(namespace, 0, c.Profile))
-		if err != nil {
-			return err
-		}
-		defer scheduler.Stop()
-		memory := func() (live.Memory, error) {
-			if err := live.Settle(ctx); err != nil {
-				return live.Memory{}, err
-			}
-			return scheduler.Memory(ctx)
-		}
-		if r.Start, err = memory(); err != nil || running == 0 {
-			return err
-		}
-		pod := func(i int) *v1.Pod { return wavePod(namespace, i, c.Profile) }
-		if err := bed.CreatePods(ctx, 1, *o.wave, pod); err != nil {
-			return err
-		}
-		if err := bound.Await(ctx, *o.wave, scheduler); err != nil {
-			return err
-		}
-		placed, err := memory()
+func (r *run) measure(bed *live.Bed, c live.Contender, wave int) {
+	namespace := fmt.Sprintf("wave-%s-%d-%d", c.Name, r.RunningPods, r.Repeat)
+	pod := func(i int) *v1.Pod { return wavePod(namespace, i, c.Profile) }
+	scheduler, bound := bed.Ready(c, pod(0))
+	defer scheduler.Stop()
+	bed.Settle()
+	r.Start = scheduler.Memory()
+	if r.RunningPods > 0 {
+		bed.CreatePods(1, wave, pod)
+		bound.Await(wave, scheduler)
+		bed.Settle()
+		placed := scheduler.Memory()
 		r.Placed = &placed
-		return err
-	})
-	return r, errors.Join(err, bed.Empty(ctx, namespace))
+	}
+	bed.Empty(namespace)
 }
 
-// writeTable writes a row for each scheduler: medians, with the least and the most in brackets.
+// row is a run with its figures of memory side by side.
+type row struct {
+	Contender        string  `row:""`
+	AloneHeapMiB     float64 `column:"nodes only,\nheap MiB|%.0f|optional"`
+	AloneResidentMiB float64 `column:"RSS\nMiB|%.0f|optional"`
+	HeapMiB          float64 `column:"at start,\nheap MiB|%.0f|optional"`
+	ResidentMiB      float64 `column:"RSS\nMiB|%.0f|optional"`
+	KiBPerPod        float64 `column:"KiB/pod|%.2f|optional"`
+	PlacedHeapMiB    float64 `column:"wave placed,\nheap MiB|%.0f|optional"`
+	PlacedRSSMiB     float64 `column:"RSS\nMiB|%.0f|optional"`
+	PlacedKiBPerPod  float64 `column:"KiB/pod|%.2f|optional"`
+	PeakRSSMiB       float64 `column:"peak RSS\nMiB|%.0f|optional"`
+	OtherCores       float64 `column:"other work,\ncores|%.2f|optional"`
+}
+
+// writeTable writes a row for each scheduler. What a pod takes is what the heap has grown since the runs with the nodes
+// alone, by their median.
 func writeTable(out io.Writer, all *results) error {
-	alone := map[string]float64{}
-	for _, g := range rig.Groups(all.Runs, contenderOf) {
-		alone[g.Key[0]] = rig.SpreadOf(g.Values(before(func(r run) float64 { return r.Start.HeapMiB }))).Median
+	var rows []row
+	for _, runs := range rig.Groups(all.Runs, func(r *run) string { return r.Contender }) {
+		var alone []float64
+		for _, r := range runs {
+			if r.Placed == nil {
+				alone = append(alone, r.Start.HeapMiB)
+				rows = append(rows, row{Contender: r.Contender, AloneHeapMiB: r.Start.HeapMiB, AloneResidentMiB: r.Start.ResidentMiB})
+			}
+		}
+		kibPerPod := func(heapMiB float64, pods int) float64 {
+			return (heapMiB - rig.SpreadOf(alone).Median) * 1024 / float64(pods)
+		}
+		for _, r := range runs {
+			if r.Placed != nil {
+				rows = append(rows, row{r.Contender, 0, 0, r.Start.HeapMiB, r.Start.ResidentMiB,
+					kibPerPod(r.Start.HeapMiB, r.RunningPods), r.Placed.HeapMiB, r.Placed.ResidentMiB,
+					kibPerPod(r.Placed.HeapMiB, all.Pods), r.Placed.PeakResidentMiB, r.OtherCores})
+			}
+		}
 	}
-	perPod := func(r run, heap float64, pods int) float64 { return (heap - alone[r.Contender]) * 1024 / float64(pods) }
 	_, _ = fmt.Fprintf(out, "%d nodes, %d pods; each scheduler placed %d of them\n", all.Nodes, all.Pods, all.Wave)
-	return rig.Table(out, []string{""}, contenderOf, []rig.Figure[run]{
-		rig.Column("nodes only,\nheap MiB", "%.0f", before(func(r run) float64 { return r.Start.HeapMiB })),
-		rig.Column("RSS\nMiB", "%.0f", before(func(r run) float64 { return r.Start.ResidentMiB })),
-		rig.Column("at start,\nheap MiB", "%.0f", with(func(r run) float64 { return r.Start.HeapMiB })),
-		rig.Column("RSS\nMiB", "%.0f", with(func(r run) float64 { return r.Start.ResidentMiB })),
-		rig.Column("KiB/pod", "%.2f", with(func(r run) float64 { return perPod(r, r.Start.HeapMiB, r.RunningPods) })),
-		rig.Column("wave placed,\nheap MiB", "%.0f", with(func(r run) float64 { return r.Placed.HeapMiB })),
-		rig.Column("RSS\nMiB", "%.0f", with(func(r run) float64 { return r.Placed.ResidentMiB })),
-		rig.Column("KiB/pod", "%.2f", with(func(r run) float64 { return perPod(r, r.Placed.HeapMiB, all.Pods) })),
-		rig.Column("peak RSS\nMiB", "%.0f", with(func(r run) float64 { return r.Placed.PeakResidentMiB })),
-		rig.Column("other work,\ncores", "%.2f", with(func(r run) float64 { return r.OtherCores })),
-	}, all.Runs)
-}
-
-func contenderOf(r run) []string { return []string{r.Contender} }
-
-// before is a figure of the runs before any pod ran, and with of those beside pods that run.
-func before(of func(run) float64) func(run) float64 {
-	return func(r run) float64 {
-		if r.RunningPods > 0 {
-			return math.NaN()
-		}
-		return of(r)
-	}
-}
-
-func with(of func(run) float64) func(run) float64 {
-	return func(r run) float64 {
-		if r.RunningPods == 0 {
-			return math.NaN()
-		}
-		return of(r)
-	}
+	return rig.Table(out, rows)
 }

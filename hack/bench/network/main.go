@@ -44,28 +44,17 @@ func main() {
 
 // outcome is what one replay shows.
 type outcome struct {
-	Workload            string  `json:"workload"`
-	Weight              int32   `json:"weight"`
+	Workload            string  `json:"workload" row:"workload"`
+	Weight              int32   `json:"weight" row:"weight"`
 	Seed                int     `json:"seed"`
-	Microseconds        float64 `json:"microseconds"`
-	SameRackPercent     float64 `json:"sameRackPercent"`
-	AllocatedPercent    float64 `json:"allocatedPercent"`
-	AllocatedAtEnd      float64 `json:"allocatedPercentAtEnd"`
-	NodesInUse          float64 `json:"nodesInUse"`
-	Pending             int     `json:"pending"`
-	GangWaitMeanSeconds float64 `json:"gangWaitMeanSeconds"`
-	CPUMillisPerPod     float64 `json:"cpuMillisPerPod"`
-}
-
-var figures = []rig.Figure[outcome]{
-	rig.Column("us for 1 MiB,\nmean", "%.1f", func(o outcome) float64 { return o.Microseconds }),
-	rig.Column("same rack", "%.0f%%", func(o outcome) float64 { return o.SameRackPercent }),
-	rig.Column("allocated", "%.2f%%", func(o outcome) float64 { return o.AllocatedPercent }),
-	rig.Column("at the end", "%.2f%%", func(o outcome) float64 { return o.AllocatedAtEnd }),
-	rig.Column("nodes used", "%.0f", func(o outcome) float64 { return o.NodesInUse }),
-	rig.Column("pending", "%.0f", func(o outcome) float64 { return float64(o.Pending) }),
-	rig.Column("gang wait, s", "%.1f", func(o outcome) float64 { return o.GangWaitMeanSeconds }),
-	rig.Column("CPU ms/pod", "%.2f", func(o outcome) float64 { return o.CPUMillisPerPod }),
+	Microseconds        float64 `json:"microseconds" column:"us for 1 MiB,\nmean|%.1f"`
+	SameRackPercent     float64 `json:"sameRackPercent" column:"same rack|%.0f%%"`
+	AllocatedPercent    float64 `json:"allocatedPercent" column:"allocated|%.2f%%"`
+	AllocatedAtEnd      float64 `json:"allocatedPercentAtEnd" column:"at the end|%.2f%%"`
+	NodesInUse          float64 `json:"nodesInUse" column:"nodes used|%.0f"`
+	Pending             int     `json:"pending" column:"pending|%.0f"`
+	GangWaitMeanSeconds float64 `json:"gangWaitMeanSeconds" column:"gang wait, s|%.1f"`
+	CPUMillisPerPod     float64 `json:"cpuMillisPerPod" column:"CPU ms/pod|%.2f"`
 }
 
 func bench(ctx context.Context, out io.Writer) (any, error) {
@@ -74,25 +63,16 @@ func bench(ctx context.Context, out io.Writer) (any, error) {
 	for _, w := range *chosen {
 		for _, weight := range *weights {
 			for seed := range *seeds {
-				rig.Progress("%s, %s, workload %d of %d", w.name, weightText(weight), seed+1, *seeds)
+				rig.Progress("%s, weight %d, workload %d of %d", w.name, weight, seed+1, *seeds)
 				o, err := measure(ctx, w, int32(weight), uint64(seed))
 				if err != nil {
-					return results, fmt.Errorf("%s, %s: %w", w.name, weightText(weight), err)
+					return results, fmt.Errorf("%s, weight %d: %w", w.name, weight, err)
 				}
 				results = append(results, o)
 			}
 		}
 	}
-	return results, rig.Table(out, []string{"workload", ""},
-		func(o outcome) []string { return []string{o.Workload, weightText(int(o.Weight))} }, figures, results)
-}
-
-// weightText names a weight of the plugin.
-func weightText(weight int) string {
-	if weight == 0 {
-		return "without"
-	}
-	return fmt.Sprintf("weight %d", weight)
+	return results, rig.Table(out, results)
 }
 
 // pair is two pods that talk to each other.

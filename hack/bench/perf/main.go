@@ -106,31 +106,14 @@ func (h *harness) runAll(ctx context.Context, list []*perfCase) ([]run, error) {
 	return runs, nil
 }
 
-var figures = []rig.Figure[run]{
-	rig.Column("pods/s", "%.0f", podsPerSecond),
-	rig.Column("attempt,\nmedian ms", "%.1f", func(r run) float64 { return r.AttemptMedianMillis }),
-	rig.Column("attempt,\np99 ms", "%.0f", func(r run) float64 { return r.AttemptP99Millis }),
-	rig.Column("seconds", "%.0f", func(r run) float64 { return r.Seconds }),
-	rig.Column("other work,\ncores", "%.2f", func(r run) float64 { return r.OtherCores }),
-}
-
-func podsPerSecond(r run) float64 { return r.PodsPerSecond }
-
-// writeTable writes a row for each contender on each case: medians, with the least and the most in brackets. Ratios are
-// to stock in the same repeat.
+// writeTable writes a row for each contender on each case: medians, with the least and the most in brackets.
 func writeTable(out io.Writer, runs []run) error {
 	type key struct {
 		of     string
 		repeat int
 	}
-	ratio := rig.Ratio(runs, podsPerSecond, func(r run) key { return key{r.Case, r.Repeat} },
-		func(r run) bool { return r.Contender == stock })
-	columns := append([]rig.Figure[run]{rig.Column("pods/s ×\nstock", "%.2f", ratio)}, figures...)
-	return rig.Table(out, []string{"case", "contender", "upstream's\nthreshold"}, func(r run) []string {
-		threshold := "-"
-		if r.Threshold > 0 {
-			threshold = fmt.Sprintf("%.0f", r.Threshold)
-		}
-		return []string{r.Case, string(r.Contender), threshold}
-	}, columns, runs)
+	rig.AgainstBase(runs, func(r *run) key { return key{r.Case, r.Repeat} },
+		func(r *run) bool { return r.Contender == stock },
+		func(r, stock *run) { r.PodsOverStock = r.PodsPerSecond / stock.PodsPerSecond })
+	return rig.Table(out, runs)
 }

@@ -60,22 +60,24 @@ func goCommand(ctx context.Context, args ...string) (string, error) {
 
 // run is what one run of a case shows.
 type run struct {
-	Case      string    `json:"case"`
-	Contender contender `json:"contender"`
+	Case      string    `json:"case" row:"case"`
+	Contender contender `json:"contender" row:"contender"`
 	Repeat    int       `json:"repeat"`
 	// PodsPerSecond is the figure that upstream's dashboard shows and its thresholds are of: the mean of what was bound
 	// in each second.
-	PodsPerSecond       float64 `json:"podsPerSecond"`
+	PodsPerSecond float64 `json:"podsPerSecond" column:"pods/s|%.0f"`
+	// PodsOverStock is by what it is more than that of stock in the same repeat.
+	PodsOverStock       float64 `json:"podsOverStock,omitempty" column:"pods/s ×\nstock|%.2f|optional"`
 	PodsPerSecondMedian float64 `json:"podsPerSecondMedian"`
 	// Threshold is upstream's, for its own machines; 0 where it has none.
-	Threshold float64 `json:"threshold,omitempty"`
+	Threshold float64 `json:"threshold,omitempty" column:"upstream's\nthreshold|%.0f|optional"`
 	// The attempts are those that bound a pod, from the beginning of the cycle to the end of the binding.
-	AttemptMedianMillis float64 `json:"attemptMedianMillis"`
-	AttemptP99Millis    float64 `json:"attemptP99Millis"`
+	AttemptMedianMillis float64 `json:"attemptMedianMillis" column:"attempt,\nmedian ms|%.1f"`
+	AttemptP99Millis    float64 `json:"attemptP99Millis" column:"attempt,\np99 ms|%.0f"`
 	// Seconds is how long it took to create and to bind the measured pods.
-	Seconds float64 `json:"seconds"`
+	Seconds float64 `json:"seconds" column:"seconds|%.0f"`
 	// OtherCores is how many cores were busy on average with what is no part of the benchmark.
-	OtherCores float64 `json:"otherCores"`
+	OtherCores float64 `json:"otherCores" column:"other work,\ncores|%.2f"`
 }
 
 // measure runs a case once, in a process of its own.
@@ -93,10 +95,7 @@ func (h *harness) measure(ctx context.Context, c *perfCase, of contender) (run, 
 	if err := os.WriteFile(cases, file, 0o600); err != nil {
 		return run{}, fmt.Errorf("writing the case: %w", err)
 	}
-	otherCores, err := rig.OtherCores(func() error { return h.execute(ctx, of, c.topic, dir, cases) })
-	if err != nil {
-		return run{}, err
-	}
+	otherCores := rig.OtherCores(func() { rig.Fail(h.execute(ctx, of, c.topic, dir, cases)) })
 	figures, err := filepath.Glob(filepath.Join(dir, "*.json"))
 	if err != nil || len(figures) != 1 {
 		return run{}, fmt.Errorf("looking for the figures: the harness has written %d files, want 1", len(figures))

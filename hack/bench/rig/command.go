@@ -48,7 +48,8 @@ func run(ctx context.Context, out io.Writer, json string,
 	if err != nil {
 		return err
 	}
-	results, err := measure(ctx, out)
+	var results any
+	err = Catch(func() { results = Must(measure(ctx, out)) })
 	if results == nil {
 		return err
 	}

@@ -22,9 +22,9 @@ func SpreadOf(values []float64) Spread {
 // Duration is the format of seconds as 1h2m3s.
 const Duration = "duration"
 
-// Cell is the median of values in a format, with the least and the most in brackets if there are several; a dash of
+// cellOf is the median of values in a format, with the least and the most in brackets if there are several; a dash of
 // none.
-func Cell(format string, values []float64) string {
+func cellOf(format string, values []float64) string {
 	if len(values) == 0 {
 		return "-"
 	}

@@ -43,7 +43,7 @@ func TestCell(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			if got := Cell(tt.format, tt.values); got != tt.want {
+			if got := cellOf(tt.format, tt.values); got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})

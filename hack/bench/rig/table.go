@@ -3,7 +3,7 @@ package rig
 import (
 	"fmt"
 	"io"
-	"math"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -11,116 +11,138 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 )
 
-// Figure is a column of a table, and how it is read off a run. NaN and infinity say that the run does not have it.
-type Figure[R any] struct {
-	Title, Format string
-	Of            func(R) float64
+// column is a figure of a table: a field of the runs with a tag "title|format". A further "|optional" says that 0 is
+// no figure.
+type column struct {
+	field         int
+	title, format string
+	optional      bool
 }
 
-// Column is a figure by its title and format.
-func Column[R any](title, format string, of func(R) float64) Figure[R] {
-	return Figure[R]{title, format, of}
-}
-
-// Group are the runs of one row.
-type Group[R any] struct {
-	// Key is what the runs have in common.
-	Key  []string
-	Runs []R
-}
-
-// Groups puts runs with the same key together, in the order in which the keys come first.
-func Groups[R any](runs []R, key func(R) []string) []Group[R] {
-	var groups []Group[R]
-	for _, r := range runs {
-		k := key(r)
-		i := slices.IndexFunc(groups, func(g Group[R]) bool { return slices.Equal(g.Key, k) })
-		if i < 0 {
-			i, groups = len(groups), append(groups, Group[R]{Key: k})
+// tagged are the fields of a struct that have a tag.
+func tagged(run reflect.Type, tag string) []column {
+	var list []column
+	for i := range run.NumField() {
+		if text, ok := run.Field(i).Tag.Lookup(tag); ok {
+			parts := append(strings.Split(text, "|"), "", "")
+			list = append(list, column{i, parts[0], parts[1], parts[2] == "optional"})
 		}
-		groups[i].Runs = append(groups[i].Runs, r)
+	}
+	return list
+}
+
+// cell is the spread of the figure in the runs that have it.
+func (c *column) cell(runs []reflect.Value) string {
+	var values []float64
+	for _, run := range runs {
+		v := run.Field(c.field)
+		if v.IsZero() && c.optional {
+			continue
+		}
+		if v.CanInt() {
+			values = append(values, float64(v.Int()))
+		} else {
+			values = append(values, v.Float())
+		}
+	}
+	return cellOf(c.format, values)
+}
+
+// group are the runs of one row.
+type group struct {
+	key  table.Row
+	runs []reflect.Value
+}
+
+// grouped puts runs together whose fields are the same, in the order in which they come first.
+func grouped(runs []reflect.Value, fields []column) []group {
+	var groups []group
+	for _, run := range runs {
+		var key table.Row
+		for _, c := range fields {
+			key = append(key, fmt.Sprint(run.Field(c.field)))
+		}
+		i := slices.IndexFunc(groups, func(g group) bool { return slices.Equal(g.key, key) })
+		if i < 0 {
+			i, groups = len(groups), append(groups, group{key: key})
+		}
+		groups[i].runs = append(groups[i].runs, run)
 	}
 	return groups
 }
 
-// Values are a figure of the runs that have it.
-func (g Group[R]) Values(of func(R) float64) []float64 {
-	var values []float64
-	for _, r := range g.Runs {
-		if v := of(r); !math.IsNaN(v) && !math.IsInf(v, 0) {
-			values = append(values, v)
-		}
+// Table prints runs, which are structs: a row for each combination of the fields with a tag row:"title", and a column for
+// each field with a tag column:"title|format", the median with the least and the most in brackets.
+func Table[R any](out io.Writer, runs []R) error {
+	var all []reflect.Value
+	for i := range runs {
+		all = append(all, reflect.ValueOf(&runs[i]).Elem())
 	}
-	return values
-}
-
-// Table prints a row for each key of the runs: the key, whose parts are titled by heads, and of each figure the median
-// with the least and the most in brackets.
-func Table[R any](out io.Writer, heads []string, key func(R) []string, figures []Figure[R], runs []R) error {
-	header, rows := table.Row{}, []table.Row{}
-	for _, title := range heads {
-		header = append(header, title)
-	}
-	for _, f := range figures {
-		header = append(header, f.Title)
-	}
-	for _, g := range Groups(runs, key) {
-		row := table.Row{}
-		for _, part := range g.Key {
-			row = append(row, part)
-		}
-		for _, f := range figures {
-			row = append(row, Cell(f.Format, g.Values(f.Of)))
-		}
-		rows = append(rows, row)
-	}
-	return render(out, header, len(heads), rows)
-}
-
-// render prints a table whose columns from one on are aligned to the right.
-func render(out io.Writer, header table.Row, right int, rows []table.Row) error {
+	keys, columns := tagged(reflect.TypeFor[R](), "row"), tagged(reflect.TypeFor[R](), "column")
 	t := table.NewWriter()
 	t.SetStyle(table.StyleLight)
 	t.Style().Format.Header = text.FormatDefault
-	t.AppendHeader(header)
-	t.AppendRows(rows)
+	var header table.Row
 	var configs []table.ColumnConfig
-	for i := right; i < len(header); i++ {
-		configs = append(configs, table.ColumnConfig{Number: i + 1, Align: text.AlignRight, AlignHeader: text.AlignRight})
+	for _, c := range keys {
+		header = append(header, c.title)
 	}
+	for _, c := range columns {
+		header = append(header, c.title)
+		configs = append(configs, table.ColumnConfig{Number: len(header), Align: text.AlignRight,
+			AlignHeader: text.AlignRight})
+	}
+	t.AppendHeader(header)
 	t.SetColumnConfigs(configs)
+	for _, g := range grouped(all, keys) {
+		row := g.key
+		for _, c := range columns {
+			row = append(row, c.cell(g.runs))
+		}
+		t.AppendRow(row)
+	}
 	if _, err := fmt.Fprintln(out, t.Render()); err != nil {
 		return fmt.Errorf("printing the table: %w", err)
 	}
 	return nil
 }
 
-// Pivot prints one figure: a row for each row key, and a column for each column key.
-func Pivot[R any](out io.Writer, head string, row, column func(R) string, figure Figure[R], runs []R) error {
-	one := func(key func(R) string) func(R) []string { return func(r R) []string { return []string{key(r)} } }
-	header, rows := table.Row{head}, []table.Row{}
-	columns := Groups(runs, one(column))
-	for _, c := range columns {
-		header = append(header, strings.Join(c.Key, ""))
-	}
-	for _, g := range Groups(runs, one(row)) {
-		cells := table.Row{g.Key[0]}
-		for _, c := range columns {
-			both := Group[R]{Runs: slices.DeleteFunc(slices.Clone(g.Runs), func(r R) bool { return column(r) != c.Key[0] })}
-			cells = append(cells, Cell(figure.Format, both.Values(figure.Of)))
+// Groups puts runs together by a key, in the order in which the keys come first.
+func Groups[R any, K comparable](runs []R, key func(*R) K) [][]R {
+	index := map[K]int{}
+	var groups [][]R
+	for i := range runs {
+		k := key(&runs[i])
+		at, known := index[k]
+		if !known {
+			at = len(groups)
+			index[k], groups = at, append(groups, nil)
 		}
-		rows = append(rows, cells)
+		groups[at] = append(groups[at], runs[i])
 	}
-	return render(out, header, 0, rows)
+	return groups
 }
 
-// Ratio divides a figure by that of the base run with the same key. A run without one has no ratio.
-func Ratio[R any, K comparable](runs []R, of func(R) float64, key func(R) K, isBase func(R) bool) func(R) float64 {
-	base := map[K]float64{}
-	for _, r := range runs {
-		if isBase(r) {
-			base[key(r)] = of(r)
+// Values are a figure of runs.
+func Values[R any](runs []R, of func(*R) float64) []float64 {
+	values := make([]float64, len(runs))
+	for i := range runs {
+		values[i] = of(&runs[i])
+	}
+	return values
+}
+
+// AgainstBase tells each run of the base run with the same key, if there is one.
+func AgainstBase[R any, K comparable](runs []R, key func(*R) K, isBase func(*R) bool, tell func(run, base *R)) {
+	base := map[K]*R{}
+	for i := range runs {
+		if isBase(&runs[i]) {
+			base[key(&runs[i])] = &runs[i]
 		}
 	}
-	return func(r R) float64 { return of(r) / base[key(r)] }
+	for i := range runs {
+		if b := base[key(&runs[i])]; b != nil {
+			tell(&runs[i], b)
+		}
+	}
 }

@@ -1,7 +1,6 @@
 package rig
 
 import (
-	"math"
 	"strings"
 	"testing"
 
@@ -10,25 +9,20 @@ import (
 
 // sample is a run of a contender at a size.
 type sample struct {
-	contender, size string
-	repeat          int
-	cost            float64
+	Size      string `row:"size"`
+	Contender string `row:"who"`
+	Repeat    int
+	Cost      float64 `column:"cost|%.2f"`
+	OverStock float64 `column:"× stock|%.2f|optional"`
+	Pods      int     `column:"pods|%.0f"`
 }
 
-var samples = []sample{
-	{"stock", "small", 1, 2}, {"berth", "small", 1, 3}, {"berth", "small", 2, 10}, {"stock", "small", 2, 4},
-	{"berth", "large", 1, 7},
-}
-
-func costOf(s sample) float64 { return s.cost }
-
-func ratioOf(all []sample) func(sample) float64 {
-	type key struct {
-		size   string
-		repeat int
+func samples() []sample {
+	return []sample{
+		{Size: "small", Contender: "stock", Repeat: 1, Cost: 2}, {Size: "small", Contender: "berth", Repeat: 1, Cost: 3},
+		{Size: "small", Contender: "berth", Repeat: 2, Cost: 10}, {Size: "small", Contender: "stock", Repeat: 2, Cost: 4},
+		{Size: "large", Contender: "berth", Repeat: 1, Cost: 7, Pods: 5},
 	}
-	return Ratio(all, costOf, func(s sample) key { return key{s.size, s.repeat} },
-		func(s sample) bool { return s.contender == "stock" })
 }
 
 // cells are the cells of a printed table, by line.
@@ -46,41 +40,38 @@ func cells(text string) [][]string {
 	return rows
 }
 
-func TestTableHasARowForEachKey(t *testing.T) {
+func TestTableHasARowForEachKeyAndRatiosWithinARepeat(t *testing.T) {
 	t.Parallel()
+	runs := samples()
+	type key struct {
+		size   string
+		repeat int
+	}
+	AgainstBase(runs, func(s *sample) key { return key{s.Size, s.Repeat} },
+		func(s *sample) bool { return s.Contender == "stock" },
+		func(s, stock *sample) { s.OverStock = s.Cost / stock.Cost })
 	var out strings.Builder
-	if err := Table(&out, []string{"size", "who"}, func(s sample) []string { return []string{s.size, s.contender} },
-		[]Figure[sample]{Column("cost", "%.2f", costOf), Column("× stock", "%.2f", ratioOf(samples))}, samples); err != nil {
+	if err := Table(&out, runs); err != nil {
 		t.Fatal(err)
 	}
 	want := [][]string{
-		{"size", "who", "cost", "× stock"},
-		{"small", "stock", "3.00 (2.00–4.00)", "1.00 (1.00–1.00)"},
-		{"small", "berth", "6.50 (3.00–10.00)", "2.00 (1.50–2.50)"},
-		{"large", "berth", "7.00", "-"},
+		{"size", "who", "cost", "× stock", "pods"},
+		{"small", "stock", "3.00 (2.00–4.00)", "1.00 (1.00–1.00)", "0 (0–0)"},
+		{"small", "berth", "6.50 (3.00–10.00)", "2.00 (1.50–2.50)", "0 (0–0)"},
+		{"large", "berth", "7.00", "-", "5"},
 	}
 	if diff := cmp.Diff(want, cells(out.String())); diff != "" {
 		t.Errorf("cells (-want +got):\n%s", diff)
 	}
 }
 
-func TestPivotHasAColumnForEachKey(t *testing.T) {
+func TestGroupsAreInTheOrderOfTheirFirstRuns(t *testing.T) {
 	t.Parallel()
-	var out strings.Builder
-	if err := Pivot(&out, "size", func(s sample) string { return s.size }, func(s sample) string { return s.contender },
-		Column("cost", "%.0f", costOf), samples); err != nil {
-		t.Fatal(err)
+	var got [][]float64
+	for _, g := range Groups(samples(), func(s *sample) string { return s.Contender }) {
+		got = append(got, Values(g, func(s *sample) float64 { return s.Cost }))
 	}
-	want := [][]string{{"size", "stock", "berth"}, {"small", "3 (2–4)", "6 (3–10)"}, {"large", "-", "7"}}
-	if diff := cmp.Diff(want, cells(out.String())); diff != "" {
-		t.Errorf("cells (-want +got):\n%s", diff)
-	}
-}
-
-func TestRunsWithoutAFigureAreLeftOut(t *testing.T) {
-	t.Parallel()
-	g := Group[float64]{Runs: []float64{1, math.NaN(), math.Inf(1), 3}}
-	if diff := cmp.Diff([]float64{1, 3}, g.Values(func(v float64) float64 { return v })); diff != "" {
-		t.Errorf("values (-want +got):\n%s", diff)
+	if diff := cmp.Diff([][]float64{{2, 4}, {3, 10, 7}}, got); diff != "" {
+		t.Errorf("costs by contender (-want +got):\n%s", diff)
 	}
 }

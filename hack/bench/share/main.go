@@ -16,11 +16,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/google/pprof/profile"
-	"golang.org/x/sync/errgroup"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -72,84 +72,56 @@ func bench(ctx context.Context, out io.Writer) (any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the scheduler's configuration: %w", err)
 	}
+	contender := live.Contender{Profile: *profileName, Config: text}
 	var results []result
-	err = live.On(ctx, live.ThreeModels(*nodes), func(ctx context.Context, bed *live.Bed) error {
+	err = live.On(ctx, live.ThreeModels(*nodes), func(bed *live.Bed) {
 		for _, s := range streams {
-			contender := live.Contender{Profile: *profileName, Config: text}
-			warm := live.Pod(s.namespace, "warm", *profileName, s.requests(0))
-			scheduler, _, err := bed.Ready(ctx, contender, s.namespace, warm)
-			if err != nil {
-				return fmt.Errorf("%s: %w", s.name, err)
+			pod := func(i int) *v1.Pod {
+				return live.Pod(s.namespace, fmt.Sprintf("p%d", i), *profileName, s.requests(i))
 			}
+			scheduler, _ := bed.Ready(contender, pod(0))
 			r := result{Pods: s.name, Nodes: *nodes, Points: map[string]float64{}}
 			var samples *profile.Profile
-			use, err := bed.Measure(ctx, scheduler, func() (err error) {
-				r.Arrived, samples, err = arrive(ctx, scheduler, func(i int) error {
-					return bed.CreatePod(ctx, live.Pod(s.namespace, fmt.Sprintf("p%d", i), *profileName, s.requests(i)))
-				})
-				return err
+			use := bed.Measure(scheduler, func() {
+				r.Arrived, samples = arrive(scheduler, func(i int) { bed.CreatePod(pod(i)) })
 			})
 			scheduler.Stop()
-			if err != nil {
-				return fmt.Errorf("%s: %w", s.name, err)
-			}
 			if *keep != "" {
-				if err := save(filepath.Join(*keep, s.namespace+".pprof"), samples); err != nil {
-					return err
-				}
+				save(filepath.Join(*keep, s.namespace+".pprof"), samples)
 			}
 			r.print(out, use.Algorithm(), samples)
 			results = append(results, r)
-			if err := bed.Empty(ctx, s.namespace); err != nil {
-				return err
-			}
+			bed.Empty(s.namespace)
 		}
-		return nil
 	})
 	return results, err
 }
 
 // arrive creates pods while the scheduler is profiled, and returns how many.
-func arrive(ctx context.Context, scheduler *live.Process, create func(i int) error) (int, *profile.Profile, error) {
-	var (
-		samples *profile.Profile
-		failed  error
-		created atomic.Int64
-		done    = make(chan struct{})
-	)
-	go func() {
-		defer close(done)
-		samples, failed = scheduler.Profile(ctx, *length)
-	}()
-	var all errgroup.Group
-	for range 8 {
-		all.Go(func() error {
-			for {
-				select {
-				case <-done:
-					return failed
-				default:
-				}
-				if err := create(int(created.Add(1))); err != nil {
-					return err
-				}
+func arrive(scheduler *live.Process, create func(i int)) (pods int, samples *profile.Profile) {
+	var created atomic.Int64
+	done := make(chan struct{})
+	creator := func() {
+		for {
+			select {
+			case <-done:
+				return
+			default:
+				create(int(created.Add(1)))
 			}
-		})
+		}
 	}
-	err := all.Wait()
-	<-done
-	return int(created.Load()), samples, errors.Join(err, failed)
+	rig.Together(append(slices.Repeat([]func(){creator}, 8), func() {
+		defer close(done)
+		samples = scheduler.Profile(*length)
+	})...)
+	return int(created.Load()), samples
 }
 
-func save(path string, samples *profile.Profile) error {
+func save(path string, samples *profile.Profile) {
 	file, err := os.Create(path)
-	if err != nil {
-		return fmt.Errorf("keeping a CPU profile: %w", err)
-	}
-	if err := errors.Join(samples.Write(file), file.Close()); err != nil {
-		return fmt.Errorf("writing %s: %w", path, err)
-	}
-	return nil
+	rig.Check(err, "keeping a CPU profile")
+	rig.Check(errors.Join(samples.Write(file), file.Close()), "writing %s", path)
 }
 
 // print completes a result by what the algorithm did, and prints it but for parts that are too small to matter.

@@ -23,20 +23,20 @@ import (
 
 // outcome is what one replay shows.
 type outcome struct {
-	Family      string `json:"family"`
-	Reservation string `json:"reservation"`
-	Pods        int    `json:"pods"`
+	Family      string `json:"family" row:"load"`
+	Reservation string `json:"reservation" row:"reservation"`
+	Pods        int    `json:"pods" column:"pods|%.0f"`
 	// AllocatedPercent is the mean over the time from the arrival of the first gang to the end of the trace.
-	AllocatedPercent float64 `json:"allocatedPercent"`
-	Gangs            int     `json:"gangs"`
-	GangsStarted     int     `json:"gangsStarted"`
+	AllocatedPercent float64 `json:"allocatedPercent" column:"allocated|%.2f%%"`
+	Gangs            int     `json:"gangs" column:"gangs|%.0f"`
+	GangsStarted     int     `json:"gangsStarted" column:"started|%.0f"`
 	// Waits in seconds, of what has started.
-	GangWaitP50  float64 `json:"gangWaitP50Seconds"`
-	GangWaitMax  float64 `json:"gangWaitMaxSeconds"`
-	SmallWaitP50 float64 `json:"smallWaitP50Seconds"`
-	SmallWaitP95 float64 `json:"smallWaitP95Seconds"`
-	SmallPending int     `json:"smallPending"`
-	WallSeconds  float64 `json:"wallSeconds"`
+	GangWaitP50  float64 `json:"gangWaitP50Seconds" column:"gang wait p50|duration"`
+	GangWaitMax  float64 `json:"gangWaitMaxSeconds" column:"max|duration"`
+	SmallWaitP50 float64 `json:"smallWaitP50Seconds" column:"small wait p50|duration"`
+	SmallWaitP95 float64 `json:"smallWaitP95Seconds" column:"p95|duration"`
+	SmallPending int     `json:"smallPending" column:"small pending|%.0f"`
+	WallSeconds  float64 `json:"wallSeconds" column:"replayed in|duration"`
 }
 
 var (
@@ -54,19 +54,6 @@ var (
 )
 
 func main() { rig.Main("measures by replay how long gangs wait under a stream of small jobs.", bench) }
-
-var figures = []rig.Figure[outcome]{
-	rig.Column("gangs", "%.0f", func(o outcome) float64 { return float64(o.Gangs) }),
-	rig.Column("started", "%.0f", func(o outcome) float64 { return float64(o.GangsStarted) }),
-	rig.Column("gang wait p50", rig.Duration, func(o outcome) float64 { return o.GangWaitP50 }),
-	rig.Column("max", rig.Duration, func(o outcome) float64 { return o.GangWaitMax }),
-	rig.Column("allocated", "%.2f%%", func(o outcome) float64 { return o.AllocatedPercent }),
-	rig.Column("small wait p50", rig.Duration, func(o outcome) float64 { return o.SmallWaitP50 }),
-	rig.Column("p95", rig.Duration, func(o outcome) float64 { return o.SmallWaitP95 }),
-	rig.Column("small pending", "%.0f", func(o outcome) float64 { return float64(o.SmallPending) }),
-	rig.Column("pods", "%.0f", func(o outcome) float64 { return float64(o.Pods) }),
-	rig.Column("replayed in", rig.Duration, func(o outcome) float64 { return o.WallSeconds }),
-}
 
 func bench(ctx context.Context, out io.Writer) (any, error) {
 	text, err := os.ReadFile(*config)
@@ -93,8 +80,7 @@ func bench(ctx context.Context, out io.Writer) (any, error) {
 			all = append(all, o)
 		}
 	}
-	return all, rig.Table(out, []string{"load", "reservation"},
-		func(o outcome) []string { return []string{o.Family, o.Reservation} }, figures, all)
+	return all, rig.Table(out, all)
 }
 
 // withReservation gives every profile the args for reservations.

@@ -47,8 +47,9 @@ var recipes = []recipe{
 // is named.
 func (r recipe) contender() (live.Contender, error) {
 	if r.profile != v1.DefaultSchedulerName {
-		c, err := live.Installed(r.name, r.profile)
-		if err == nil && r.without != "" {
+		c := live.Installed(r.name, r.profile)
+		var err error
+		if r.without != "" {
 			c.Config, err = removePlugin(c.Config, r.without)
 		}
 		return c, err

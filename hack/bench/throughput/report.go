@@ -11,40 +11,20 @@ import (
 	"berth.dev/berth/pkg/svg"
 )
 
-func contenderOf(r run) []string { return []string{r.Contender} }
-func workloadOf(r run) []string  { return []string{r.Workload} }
-func nodesOf(r run) []string     { return []string{thousands(r.Nodes)} }
-
-var cpuPerPod = rig.Column("CPU\nms/pod", "%.2f", func(r run) float64 { return r.CPUMillisPerPod })
-
-// figures are the columns of a table, some as multiples of what stock shows in the same repeat.
-func figures(runs []run) []rig.Figure[run] {
-	podsPerSecond := func(r run) float64 { return r.PodsPerSecond }
-	overStock := func(of func(run) float64) func(run) float64 {
-		type key struct {
-			nodes, repeat int
-			workload      string
-		}
-		return rig.Ratio(runs, of, func(r run) key { return key{r.Nodes, r.Repeat, r.Workload} },
-			func(r run) bool { return r.Contender == "stock" })
-	}
-	return []rig.Figure[run]{
-		cpuPerPod,
-		rig.Column("CPU\n× stock", "%.2f", overStock(cpuPerPod.Of)),
-		rig.Column("\npods/s", "%.0f", podsPerSecond),
-		rig.Column("pods/s\n× stock", "%.2f", overStock(podsPerSecond)),
-		rig.Column("algorithm,\nmedian ms", "%.2f", func(r run) float64 { return r.AlgorithmMedianMillis }),
-		rig.Column("allocations\n/pod", "%.0f", func(r run) float64 { return r.AllocationsPerPod }),
-		rig.Column("allocated\nKiB/pod", "%.0f", func(r run) float64 { return r.AllocatedKiBPerPod }),
-		rig.Column("peak RSS\nMiB", "%.0f", func(r run) float64 { return r.PeakResidentMiB }),
-		rig.Column("peak heap\nMiB", "%.0f", func(r run) float64 { return r.PeakHeapMiB }),
-		rig.Column("other work\ncores", "%.2f", func(r run) float64 { return r.OtherCores }),
-	}
-}
+func cpuPerPod(r *run) float64 { return r.CPUMillisPerPod }
 
 // report prints a table for each workload at each size, small clusters first, and one of the scheduler's CPU time per
 // pod as the cluster grows, which it also draws if there is a file for it. A single size has no growth.
 func report(out io.Writer, runs []run, plot string) error {
+	type key struct {
+		nodes, repeat int
+		workload      string
+	}
+	rig.AgainstBase(runs, func(r *run) key { return key{r.Nodes, r.Repeat, r.Workload} },
+		func(r *run) bool { return r.Contender == "stock" }, func(r, stock *run) {
+			r.CPUOverStock = r.CPUMillisPerPod / stock.CPUMillisPerPod
+			r.PodsOverStock = r.PodsPerSecond / stock.PodsPerSecond
+		})
 	runs = slices.Clone(runs)
 	slices.SortStableFunc(runs, func(a, b run) int { return cmp.Compare(a.Nodes, b.Nodes) })
 	if plot != "" {
@@ -52,15 +32,16 @@ func report(out io.Writer, runs []run, plot string) error {
 			return fmt.Errorf("writing the plot: %w", err)
 		}
 	}
-	figures := figures(runs)
-	for _, g := range rig.Groups(runs, func(r run) []string { return []string{nodesOf(r)[0], r.Workload} }) {
-		first, repeats := g.Runs[0], 0
-		for _, r := range g.Runs {
+	var growth []growthRow
+	for _, g := range rig.Groups(runs, func(r *run) key { return key{r.Nodes, 0, r.Workload} }) {
+		repeats := 0
+		for _, r := range g {
 			repeats = max(repeats, r.Repeat)
+			growth = append(growth, growthRow{thousands(r.Nodes), r.Workload, r.Contender, r.CPUMillisPerPod})
 		}
-		_, _ = fmt.Fprintf(out, "%d nodes, %d pods (%s); median of %d runs, least to most in brackets\n", first.Nodes,
-			first.Pods, first.Workload, repeats)
-		if err := rig.Table(out, []string{first.Workload}, contenderOf, figures, g.Runs); err != nil {
+		_, _ = fmt.Fprintf(out, "%d nodes, %d pods (%s); median of %d runs, least to most in brackets\n", g[0].Nodes,
+			g[0].Pods, g[0].Workload, repeats)
+		if err := rig.Table(out, g); err != nil {
 			return err
 		}
 	}
@@ -68,41 +49,52 @@ func report(out io.Writer, runs []run, plot string) error {
 		return nil
 	}
 	_, _ = fmt.Fprintln(out, "CPU ms/pod as the cluster grows; medians, least to most in brackets")
-	return rig.Pivot(out, "nodes", func(r run) string { return nodesOf(r)[0] },
-		func(r run) string { return r.Workload + ",\n" + r.Contender }, cpuPerPod, runs)
+	slices.SortStableFunc(growth, func(a, b growthRow) int {
+		return cmp.Or(cmp.Compare(a.Workload, b.Workload), cmp.Compare(a.Contender, b.Contender))
+	})
+	return rig.Table(out, growth)
+}
+
+// growthRow is a run in the table of the growth, in which the sizes of a workload of a contender are below each other.
+type growthRow struct {
+	Nodes     string  `row:"nodes"`
+	Workload  string  `row:"workload"`
+	Contender string  `row:""`
+	CPU       float64 `column:"CPU ms/pod|%.2f"`
 }
 
 // growthPlot draws the CPU time per pod over the number of nodes, one plot a workload: medians, with bands from the
 // least to the most. The runs are in the order of the nodes.
 func growthPlot(runs []run) string {
 	var plots []svg.Plot
-	for _, g := range rig.Groups(runs, workloadOf) {
-		plots = append(plots, growthOf(g.Key[0], g.Runs))
+	for _, g := range rig.Groups(runs, func(r *run) string { return r.Workload }) {
+		plots = append(plots, growthOf(g))
 	}
 	return svg.Document("CPU time of the scheduler per pod by number of nodes", plots)
 }
 
-func growthOf(workload string, runs []run) svg.Plot {
+// growthOf draws the runs of one workload.
+func growthOf(runs []run) svg.Plot {
+	nodesOf := func(r *run) int { return r.Nodes }
 	var sizes []float64
-	most := 0.0
 	for _, g := range rig.Groups(runs, nodesOf) {
-		sizes = append(sizes, float64(g.Runs[0].Nodes))
-		most = max(most, slices.Max(g.Values(cpuPerPod.Of)))
+		sizes = append(sizes, float64(g[0].Nodes))
 	}
 	p := svg.Plot{
-		Title: "Workload " + workload + ", ms of CPU per pod",
+		Title: "Workload " + runs[0].Workload + ", ms of CPU per pod",
 		// Clusters grow by factors. The axis goes a little beyond them, so that a single size is in the middle.
 		X: svg.Axis{
 			Label: "nodes (logarithmic scale)", Min: sizes[0] / 1.15, Max: sizes[len(sizes)-1] * 1.15, Log: true,
 			Ticks: sizes, Format: func(v float64) string { return thousands(int(v)) },
 		},
-		Y: svg.Axis{Max: svg.Above(most), Format: func(v float64) string { return fmt.Sprintf("%.4g", v) }},
+		Y: svg.Axis{Max: svg.Above(slices.Max(rig.Values(runs, cpuPerPod))),
+			Format: func(v float64) string { return fmt.Sprintf("%.4g", v) }},
 	}
-	for i, c := range rig.Groups(runs, contenderOf) {
-		s := svg.Series{Class: svg.LineClass(i), Name: c.Key[0]}
-		for _, g := range rig.Groups(c.Runs, nodesOf) {
-			of := rig.SpreadOf(g.Values(cpuPerPod.Of))
-			s.X, s.Y = append(s.X, float64(g.Runs[0].Nodes)), append(s.Y, of.Median)
+	for i, c := range rig.Groups(runs, func(r *run) string { return r.Contender }) {
+		s := svg.Series{Class: svg.LineClass(i), Name: c[0].Contender}
+		for _, g := range rig.Groups(c, nodesOf) {
+			of := rig.SpreadOf(rig.Values(g, cpuPerPod))
+			s.X, s.Y = append(s.X, float64(g[0].Nodes)), append(s.Y, of.Median)
 			s.Low, s.Top = append(s.Low, of.Least), append(s.Top, of.Most)
 		}
 		p.Lines = append(p.Lines, s)

@@ -11,28 +11,30 @@ import (
 	"berth.dev/berth/hack/bench/rig"
 )
 
-// run is what one run of one contender shows. Figures per pod are of the pods that were bound after the first reading.
+// run is what one run of one contender shows, also as multiples of what stock shows in the same repeat. Figures per pod are of the pods that were bound after the first reading.
 type run struct {
 	Nodes           int     `json:"nodes"`
 	Workload        string  `json:"workload"`
 	Pods            int     `json:"pods"`
-	Contender       string  `json:"contender"`
+	Contender       string  `json:"contender" row:""`
 	Repeat          int     `json:"repeat"`
 	MeasuredPods    int     `json:"measuredPods"`
-	CPUMillisPerPod float64 `json:"cpuMillisPerPod"`
-	PodsPerSecond   float64 `json:"podsPerSecond"`
+	CPUMillisPerPod float64 `json:"cpuMillisPerPod" column:"CPU\nms/pod|%.2f"`
+	CPUOverStock    float64 `json:"cpuOverStock,omitempty" column:"CPU\n× stock|%.2f|optional"`
+	PodsPerSecond   float64 `json:"podsPerSecond" column:"\npods/s|%.0f"`
+	PodsOverStock   float64 `json:"podsOverStock,omitempty" column:"pods/s\n× stock|%.2f|optional"`
 	// The median is estimated from a histogram whose first bound is 1 ms, and each other twice the one before.
-	AlgorithmMedianMillis float64 `json:"algorithmMedianMillis"`
+	AlgorithmMedianMillis float64 `json:"algorithmMedianMillis" column:"algorithm,\nmedian ms|%.2f"`
 	AlgorithmMeanMillis   float64 `json:"algorithmMeanMillis"`
-	AllocationsPerPod     float64 `json:"allocationsPerPod"`
-	AllocatedKiBPerPod    float64 `json:"allocatedKiBPerPod"`
-	PeakResidentMiB       float64 `json:"peakResidentMiB"`
+	AllocationsPerPod     float64 `json:"allocationsPerPod" column:"allocations\n/pod|%.0f"`
+	AllocatedKiBPerPod    float64 `json:"allocatedKiBPerPod" column:"allocated\nKiB/pod|%.0f"`
+	PeakResidentMiB       float64 `json:"peakResidentMiB" column:"peak RSS\nMiB|%.0f"`
 	// PeakHeapMiB is the address space of the heap. It never shrinks, so it is the largest size that the heap has had.
-	PeakHeapMiB float64 `json:"peakHeapMiB"`
+	PeakHeapMiB float64 `json:"peakHeapMiB" column:"peak heap\nMiB|%.0f"`
 	// StartCPUSeconds is the scheduler's CPU time up to the first reading: reading nodes and pods, and the first pods.
 	StartCPUSeconds float64 `json:"startCPUSeconds"`
 	// OtherCores is how many cores were busy on average with what is no part of the benchmark.
-	OtherCores float64 `json:"otherCores"`
+	OtherCores float64 `json:"otherCores" column:"other work\ncores|%.2f"`
 	// FailedAttempts is how often a pod was tried and not placed. Where it is not 0, the run did more work than others.
 	FailedAttempts float64 `json:"failedAttempts"`
 }
@@ -46,63 +48,41 @@ type results struct {
 
 // measure makes a run on a control plane of its own.
 func (t trial) measure(ctx context.Context, schedulerEnv, gates []string) (r run, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, *runTimeout,
-		fmt.Errorf("the run took longer than %s (--run-timeout)", *runTimeout))
-	defer cancel()
 	file, err := fleetFile(t.nodes)
 	if err != nil {
 		return run{}, err
 	}
 	t.contender.Gates = slices.Concat(t.contender.Gates, gates)
-	err = live.On(ctx, file, func(ctx context.Context, bed *live.Bed) error {
+	err = live.On(ctx, file, func(bed *live.Bed) {
 		bed.SchedulerEnv = schedulerEnv
-		if err := bed.Namespace(ctx, namespace); err != nil {
-			return err
-		}
-		if err := bed.CreatePods(ctx, 0, t.pods, func(i int) *v1.Pod {
-			return t.workload.named(i, t.contender.Profile)
-		}); err != nil {
-			return err
-		}
-		bound, err := bed.Watch(ctx, namespace)
-		if err != nil {
-			return err
-		}
-		scheduler, err := bed.StartScheduler(t.contender)
-		if err != nil {
-			return err
-		}
-		defer scheduler.Stop()
-		r, err = t.follow(ctx, bed, scheduler, bound)
-		return err
+		rig.Fail(bed.Within(*runTimeout, func(bed *live.Bed) {
+			bed.Namespace(namespace)
+			bed.CreatePods(0, t.pods, func(i int) *v1.Pod { return t.workload.named(i, t.contender.Profile) })
+			bound := bed.Watch(namespace)
+			scheduler := bed.StartScheduler(t.contender)
+			defer scheduler.Stop()
+			r = t.follow(bed, scheduler, bound)
+		}))
 	})
 	return r, err
 }
 
 // follow measures from when the first pod is bound until the last is bound and its events are written.
-func (t trial) follow(ctx context.Context, bed *live.Bed, scheduler *live.Process, bound *live.Bound) (run, error) {
-	if err := bound.Await(ctx, 1, scheduler); err != nil {
-		return run{}, err
-	}
-	boundBefore, peak := 0, int64(0)
-	use, err := bed.Measure(ctx, scheduler, func() (err error) {
+func (t trial) follow(bed *live.Bed, scheduler *live.Process, bound *live.Bound) run {
+	bound.Await(1, scheduler)
+	boundBefore, peak := 0, uint64(0)
+	use := bed.Measure(scheduler, func() {
 		boundBefore = bound.Count()
-		if err := bound.Await(ctx, t.pods, scheduler); err != nil {
-			return err
-		}
-		if err := live.Settle(ctx); err != nil {
-			return err
-		}
-		peak, err = rig.PeakResidentBytes(scheduler.PID())
-		return err
+		bound.Await(t.pods, scheduler)
+		bed.Settle()
+		var err error
+		_, peak, err = rig.ResidentBytes(scheduler.PID())
+		rig.Fail(err)
 	})
-	if err != nil {
-		return run{}, err
-	}
 	measured := t.pods - boundBefore
 	if measured < t.pods/2 {
-		return run{}, fmt.Errorf("%d of %d pods were bound before the first reading was taken; more pods are needed",
-			boundBefore, t.pods)
+		rig.Fail(fmt.Errorf("%d of %d pods were bound before the first reading was taken; more pods are needed",
+			boundBefore, t.pods))
 	}
 	algorithm := use.Histogram(live.AlgorithmSeconds, "")
 	perPod := func(total float64) float64 { return total / float64(measured) }
@@ -124,5 +104,5 @@ func (t trial) follow(ctx context.Context, bed *live.Bed, scheduler *live.Proces
 		StartCPUSeconds:       use.SchedulerCPUBefore.Seconds(),
 		OtherCores:            use.OtherCores,
 		FailedAttempts:        use.After.Sum("scheduler_schedule_attempts_total", "result", "unschedulable", "error"),
-	}, nil
+	}
 }
