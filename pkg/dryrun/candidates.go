@@ -2,8 +2,6 @@ package dryrun
 
 import (
 	"cmp"
-	"container/heap"
-	"slices"
 
 	fwk "k8s.io/kube-scheduler/framework"
 )
@@ -26,29 +24,9 @@ func compareCandidates(a, b candidate) int {
 // leastKept is how many candidates are kept even of a class of few members.
 const leastKept = 32
 
-// candidates is a heap, best first; equal scores are ranked by position, so that the same input gives the same plan.
-type candidates []candidate
-
-var _ heap.Interface = &candidates{}
-
-func (c candidates) Len() int           { return len(c) }
-func (c candidates) Less(i, j int) bool { return compareCandidates(c[i], c[j]) < 0 }
-func (c candidates) Swap(i, j int)      { c[i], c[j] = c[j], c[i] }
-
-// Push adds a candidate.
-func (c *candidates) Push(x any) { *c = append(*c, x.(candidate)) }
-
-// Pop removes the last candidate of the slice.
-func (c *candidates) Pop() any {
-	old := *c
-	last := old[len(old)-1]
-	*c = slices.Delete(old, len(old)-1, len(old))
-	return last
-}
-
 // stale notes that the candidates were filtered before something changed.
 func (t *Class) stale() {
-	for i := range t.candidates {
-		t.candidates[i].fresh = false
+	for i := range t.candidates.Items {
+		t.candidates.Items[i].fresh = false
 	}
 }

@@ -1,7 +1,6 @@
 package dryrun
 
 import (
-	"container/heap"
 	"fmt"
 	"slices"
 
@@ -13,6 +12,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 
 	sampling "berth.dev/berth/pkg/candidates"
+	"berth.dev/berth/pkg/minheap"
 	"berth.dev/berth/pkg/profiles"
 	"berth.dev/berth/pkg/reasons"
 )
@@ -66,8 +66,9 @@ type search struct {
 
 // ranking is the nodes that fit, ranked against each other.
 type ranking struct {
-	// candidates is a heap of the nodes that fit, best first.
-	candidates candidates
+	// candidates are the nodes that fit, best first; equal scores are ranked by position, so that the same input gives
+	// the same plan.
+	candidates minheap.Heap[candidate]
 	// scored holds the nodes that were scored first, when no member had been placed on them.
 	scored []candidate
 	// scoring is the state in which the candidates were scored.
@@ -102,14 +103,14 @@ func (t *Class) begin(pod *v1.Pod) error {
 		for cause := range CausesOf(status) {
 			t.causes.nodes[cause] = 0
 		}
-		t.eligible, t.candidates, t.next, t.changes = nil, nil, 0, 0
+		t.eligible, t.candidates.Items, t.next, t.changes = nil, nil, 0, 0
 		t.confined = true
 		return nil
 	}
 	confined := !result.AllNodes()
 	t.changes++
 	if first || confined || t.confined {
-		t.eligible, t.candidates, t.next, t.changes = t.eligible[:0], nil, 0, 0
+		t.eligible, t.candidates.Items, t.next, t.changes = t.eligible[:0], nil, 0, 0
 		clear(t.causes.lasting)
 		for i := range d.Nodes {
 			if d.many && d.ranks == nil {
@@ -232,8 +233,8 @@ func (t *Class) enough() int {
 // best returns the index of the best node for the member.
 func (t *Class) best() (int, bool, error) {
 	for {
-		for len(t.candidates) > 0 {
-			top := heap.Pop(&t.candidates).(candidate)
+		for t.candidates.Len() > 0 {
+			top := t.candidates.Pop()
 			// Placing others may have changed what fits here, and not only on the nodes where they are.
 			if t.run.work.spend(1); top.fresh || t.fits(top.node).IsSuccess() {
 				t.run.index[t.run.Nodes[top.node].Node().Name] = top.node
@@ -317,19 +318,20 @@ func (t *Class) score(fit []int) error {
 	if !status.IsSuccess() {
 		return status.AsError()
 	}
-	t.candidates = make(candidates, len(fit))
+	ranked := make([]candidate, len(fit))
 	for i := range fit {
-		t.candidates[i] = candidate{node: fit[i], rank: t.run.rank(fit[i]), scores: scores[i], fresh: true}
+		ranked[i] = candidate{node: fit[i], rank: t.run.rank(fit[i]), scores: scores[i], fresh: true}
 	}
 	// The best come to be placed on, and all that are kept are ranked again with every placement. Those that are let go
 	// are found again when the others do not do.
-	slices.SortFunc(t.candidates, compareCandidates)
+	slices.SortFunc(ranked, compareCandidates)
 	if t.scored == nil {
-		t.scored = slices.Clone(t.candidates)
+		t.scored = slices.Clone(ranked)
 	}
-	if keep := max(2*t.members, leastKept); len(t.candidates) > keep {
-		t.candidates = slices.Clone(t.candidates[:keep])
+	if keep := max(2*t.members, leastKept); len(ranked) > keep {
+		ranked = slices.Clone(ranked[:keep])
 	}
+	t.candidates = minheap.Heap[candidate]{Items: ranked, Compare: compareCandidates}
 	return nil
 }
 
@@ -346,26 +348,27 @@ func (t *Class) reconsider(i int) error {
 	if t.reserves && t.members == 1 {
 		return nil
 	}
-	t.run.work.spend(2 + len(t.candidates)/candidatesPerVisit)
+	t.run.work.spend(2 + t.candidates.Len()/candidatesPerVisit)
 	name := t.run.Nodes[i].Node().Name
 	raw, status := t.Profile.RunRawScorePlugins(t.run.ctx, t.scoring, t.Pod, t.run.node(i))
 	if !status.IsSuccess() {
 		return status.AsError()
 	}
 	// With reservations the node is filtered for the next member, by a state of its own.
-	t.candidates = append(t.candidates,
+	t.candidates.Items = append(t.candidates.Items,
 		candidate{node: i, rank: t.run.rank(i), fresh: !t.reserves, scores: fwk.NodePluginScores{Name: name, RawScores: raw}})
-	scores := make([]fwk.NodePluginScores, len(t.candidates))
-	for i := range t.candidates {
-		scores[i] = t.candidates[i].scores
+	kept := t.candidates.Items
+	scores := make([]fwk.NodePluginScores, len(kept))
+	for i := range kept {
+		scores[i] = kept[i].scores
 	}
 	if status := t.Profile.NormalizeScores(t.run.ctx, t.scoring, t.Pod, scores); !status.IsSuccess() {
 		return status.AsError()
 	}
 	for i := range scores {
-		t.candidates[i].scores = scores[i]
+		kept[i].scores = scores[i]
 	}
-	heap.Init(&t.candidates)
+	t.candidates.Init()
 	return nil
 }
 

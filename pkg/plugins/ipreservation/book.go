@@ -108,7 +108,7 @@ func newBook(ctx context.Context, handle fwk.Handle) (*book, error) {
 	if err := b.watch(factory); err != nil {
 		return nil, err
 	}
-	published.publish(ctx, b)
+	published.Publish(ctx, b)
 	go b.tryPods(ctx)
 	go b.releaseAddresses(ctx)
 	go b.lookAfterWritten(ctx)

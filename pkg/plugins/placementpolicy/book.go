@@ -114,7 +114,7 @@ func newBook(ctx context.Context, handle fwk.Handle) (*book, error) {
 	if err := b.watch(factory); err != nil {
 		return nil, err
 	}
-	published.publish(ctx, b)
+	published.Publish(ctx, b)
 	go b.run(ctx)
 	go b.status.run(ctx)
 	return b, nil
