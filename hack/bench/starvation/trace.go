@@ -37,7 +37,7 @@ var families = []*family{
 	{"small", 0.90, 10 * time.Minute, []int{1, 2}, 1, gangTime},
 	{"mixed", 0.90, 10 * time.Minute, []int{1, 1, 1, 1, 1, 2, 2, 2, 4, 8}, 1, gangTime},
 	{"half-hour", 0.90, 30 * time.Minute, []int{1, 2}, 1, 3 * gangTime},
-	{"half-hour, short gangs", 0.90, 30 * time.Minute, []int{1, 2}, 1, gangTime},
+	{"half-hour with short gangs", 0.90, 30 * time.Minute, []int{1, 2}, 1, gangTime},
 	{"two gangs", 0.90, 10 * time.Minute, []int{1, 2}, 2, gangTime},
 	{"97.5% load", 0.975, 10 * time.Minute, []int{1, 2}, 1, gangTime},
 	{"overload", 1.05, 10 * time.Minute, []int{1, 2}, 1, gangTime},
