@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"berth.dev/berth/hack/bench/live"
-	"berth.dev/berth/manifests"
 )
 
 // contender is a scheduler that is measured.
@@ -142,10 +141,7 @@ func (c *perfCase) file(of contender, config string) ([]byte, error) {
 // berthConfig is the installed scheduler's configuration with the measured profile alone, under the name that
 // upstream's pods have.
 func berthConfig() ([]byte, error) {
-	text, err := manifests.Files.ReadFile("base/scheduler-config.yaml")
-	if err != nil {
-		return nil, fmt.Errorf("reading the installed configuration: %w", err)
-	}
+	text := live.Installed(string(berth), shippedProfile).Config
 	document := map[string]any{}
 	if err := yaml.Unmarshal(text, &document); err != nil {
 		return nil, fmt.Errorf("parsing the installed configuration: %w", err)
@@ -161,7 +157,8 @@ func berthConfig() ([]byte, error) {
 	profile := profiles[at].(map[string]any)
 	profile["schedulerName"] = upstreamProfile
 	document["profiles"] = []any{profile}
-	if text, err = yaml.Marshal(document); err != nil {
+	text, err := yaml.Marshal(document)
+	if err != nil {
 		return nil, fmt.Errorf("writing the configuration: %w", err)
 	}
 	return text, nil

@@ -14,58 +14,43 @@ import (
 	"berth.dev/berth/hack/bench/live"
 )
 
-// recipe is how a contender's configuration comes about.
+// recipe is how a contender's configuration comes about: the installed one, if it has a plugin of ours without it, or
+// the default profile of kube-scheduler with arguments of its plugins.
 type recipe struct {
 	name, description, profile string
-	// args of stock plugins, and without a plugin of the installed configuration.
-	args    map[string]any
-	without string
+	without, args              string
 }
 
 // Describe is for the flag that chooses among the contenders.
 func (r recipe) Describe() (name, description string) { return r.name, r.description }
 
 var recipes = []recipe{
-	{"stock", "the default profile of kube-scheduler", v1.DefaultSchedulerName, nil, ""},
-	{"stock-no-spread", "stock without default topology spread constraints", v1.DefaultSchedulerName, map[string]any{
-		"PodTopologySpread": map[string]any{"defaultingType": "List"},
-	}, ""},
-	{"stock-most-allocated", "stock that packs by CPU and memory", v1.DefaultSchedulerName, map[string]any{
-		"NodeResourcesFit": map[string]any{"scoringStrategy": map[string]any{
-			"type":      "MostAllocated",
-			"resources": []any{map[string]any{"name": "cpu", "weight": 1}, map[string]any{"name": "memory", "weight": 1}},
-		}},
-	}, ""},
-	{"berth", "berth-scheduler as installed", "berth-scheduler", nil, ""},
-	{"berth-no-gpu", "berth-scheduler without GPUAware", "berth-scheduler", nil, "GPUAware"},
-	{"berth-no-cost", "berth-scheduler without CostOptimized", "berth-scheduler", nil, "CostOptimized"},
-	{"berth-no-gangs", "berth-scheduler without Coscheduling", "berth-scheduler", nil, "Coscheduling"},
-	{"gpu-aware", "gpu-aware-scheduler as installed", "gpu-aware-scheduler", nil, ""},
+	{"stock", "the default profile of kube-scheduler", v1.DefaultSchedulerName, "", ""},
+	{"stock-no-spread", "stock without default topology spread constraints", v1.DefaultSchedulerName, "",
+		"{name: PodTopologySpread, args: {defaultingType: List}}"},
+	{"stock-most-allocated", "stock that packs by CPU and memory", v1.DefaultSchedulerName, "",
+		"{name: NodeResourcesFit, args: {scoringStrategy: {type: MostAllocated, resources: [{name: cpu, weight: 1}, " +
+			"{name: memory, weight: 1}]}}}"},
+	{"berth", "berth-scheduler as installed", "berth-scheduler", "", ""},
+	{"berth-no-gpu", "berth-scheduler without GPUAware", "berth-scheduler", "GPUAware", ""},
+	{"berth-no-cost", "berth-scheduler without CostOptimized", "berth-scheduler", "CostOptimized", ""},
+	{"berth-no-gangs", "berth-scheduler without Coscheduling", "berth-scheduler", "Coscheduling", ""},
+	{"gpu-aware", "gpu-aware-scheduler as installed", "gpu-aware-scheduler", "", ""},
 }
 
-// contender is stock with other args, or the installed configuration with all its profiles, and without a plugin if one
-// is named.
-func (r recipe) contender() (live.Contender, error) {
-	if r.profile != v1.DefaultSchedulerName {
-		c := live.Installed(r.name, r.profile)
-		var err error
-		if r.without != "" {
-			c.Config, err = removePlugin(c.Config, r.without)
+func (r recipe) contender() (c live.Contender, err error) {
+	c = live.Installed(r.name, r.profile)
+	switch {
+	case r.profile == v1.DefaultSchedulerName:
+		c = live.Stock()
+		c.Name = r.name
+		if r.args != "" {
+			c.Config = fmt.Appendf(c.Config, "profiles: [{schedulerName: %s, pluginConfig: [%s]}]\n", r.profile, r.args)
 		}
-		return c, err
+	case r.without != "":
+		c.Config, err = removePlugin(c.Config, r.without)
 	}
-	profile := map[string]any{"schedulerName": r.profile}
-	var pluginConfig []any
-	for plugin, args := range r.args {
-		pluginConfig = append(pluginConfig, map[string]any{"name": plugin, "args": args})
-	}
-	if pluginConfig != nil {
-		profile["pluginConfig"] = pluginConfig
-	}
-	config, err := marshalConfig(map[string]any{
-		"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration", "profiles": []any{profile},
-	})
-	return live.Contender{Name: r.name, Profile: r.profile, Config: config}, err
+	return c, err
 }
 
 // makeContenders makes those of the recipes, and adds those of configuration files.
@@ -153,7 +138,11 @@ func removePlugin(config []byte, plugin string) ([]byte, error) {
 	if !removed {
 		return nil, fmt.Errorf("removing plugin %s: no profile enables it", plugin)
 	}
-	return marshalConfig(document)
+	config, err := yaml.Marshal(document)
+	if err != nil {
+		return nil, fmt.Errorf("writing a scheduler configuration: %w", err)
+	}
+	return config, nil
 }
 
 // without takes the entry of a name out of a list in an object, and says whether there was one.
@@ -168,12 +157,4 @@ func without(object map[string]any, key, name string) bool {
 	}
 	object[key] = kept
 	return true
-}
-
-func marshalConfig(document map[string]any) ([]byte, error) {
-	config, err := yaml.Marshal(document)
-	if err != nil {
-		return nil, fmt.Errorf("writing a scheduler configuration: %w", err)
-	}
-	return config, nil
 }
