@@ -111,20 +111,17 @@ func (p *Plugin) PreFilterExtensions() fwk.PreFilterExtensions { return p }
 // AddPod counts the address of a pod that is put on a node.
 func (p *Plugin) AddPod(_ context.Context, state fwk.CycleState, _ *v1.Pod, other fwk.PodInfo,
 	node fwk.NodeInfo) *fwk.Status {
-	s, err := cyclestate.Read[*cycleState](state, stateKey)
-	switch {
-	case errors.Is(err, fwk.ErrNotFound):
-		return nil
-	case err != nil:
-		return fwk.AsStatus(err)
-	}
-	p.add(s, other.GetPod(), node)
-	return nil
+	return change(state, func(s *cycleState) { p.add(s, other.GetPod(), node) })
 }
 
 // RemovePod takes back what AddPod has counted.
 func (*Plugin) RemovePod(_ context.Context, state fwk.CycleState, _ *v1.Pod, other fwk.PodInfo,
 	_ fwk.NodeInfo) *fwk.Status {
+	return change(state, func(s *cycleState) { s.plan.Remove(string(other.GetPod().UID)) })
+}
+
+// change changes the state of the cycle of a pod that gets an address.
+func change(state fwk.CycleState, by func(*cycleState)) *fwk.Status {
 	s, err := cyclestate.Read[*cycleState](state, stateKey)
 	switch {
 	case errors.Is(err, fwk.ErrNotFound):
@@ -132,7 +129,7 @@ func (*Plugin) RemovePod(_ context.Context, state fwk.CycleState, _ *v1.Pod, oth
 	case err != nil:
 		return fwk.AsStatus(err)
 	}
-	s.plan.Remove(string(other.GetPod().UID))
+	by(s)
 	return nil
 }
 
