@@ -121,7 +121,8 @@ func (v *view) propose(s *search, u *unit) [][]room {
 // scan looks for room for pods of a class until there are enough proposals.
 func (v *view) scan(s *search, c *class, nodes []fwk.NodeInfo, out *proposals) {
 	n, ctx := len(nodes), context.Background()
-	y := &scan{search: s, view: v, queue: minheap.Heap[found]{Compare: compareFound}, trials: make([]*trial, n), movable: make([][]*unit, n), settled: make([]bool, n),
+	y := &scan{search: s, view: v, queue: minheap.Heap[found]{Compare: compareFound}, trials: make([]*trial, n),
+		movable: make([][]*unit, n), settled: make([]bool, n),
 		searches: make([]int, n), out: out}
 	for i, info := range nodes {
 		for _, other := range s.units[info.Node().Name] {

@@ -83,10 +83,11 @@ func bench(ctx context.Context, out io.Writer) (any, error) {
 		return nil, err
 	}
 	var results []result
+	policies := map[bool]string{false: "without", true: "with"}
 	for i, kind := range kinds {
 		for _, with := range []bool{false, true} {
 			s := measured[with][i]
-			results = append(results, result{kind.name, map[bool]string{true: "with", false: "without"}[with], 1000 * rig.Percentile(s.latencies, 50),
+			results = append(results, result{kind.name, policies[with], 1000 * rig.Percentile(s.latencies, 50),
 				1000 * rig.Percentile(s.latencies, 95), 1000 * s.cpu.Seconds() / float64(len(s.latencies))})
 		}
 	}

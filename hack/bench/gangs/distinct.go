@@ -39,9 +39,8 @@ var kinds = map[string]func(pod *v1.Pod, i int){
 	},
 	"affinity": func(pod *v1.Pod, i int) {
 		pod.Labels["example.com/n"] = strconv.Itoa(i)
-		pod.Spec.Affinity = &v1.Affinity{PodAntiAffinity: &v1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{{
-			TopologyKey:   "kubernetes.io/hostname",
-			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"example.com/n": strconv.Itoa(i)}}}}}}
+		pod.Spec.Affinity = &v1.Affinity{PodAntiAffinity: &v1.PodAntiAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: nodesWith("example.com/n", strconv.Itoa(i))}}
 	},
 	"spread": func(pod *v1.Pod, i int) {
 		pod.Labels["example.com/n"] = strconv.Itoa(i)
@@ -50,6 +49,12 @@ var kinds = map[string]func(pod *v1.Pod, i int){
 			WhenUnsatisfiable: v1.DoNotSchedule,
 			LabelSelector:     &metav1.LabelSelector{MatchLabels: map[string]string{"example.com/n": strconv.Itoa(i)}}}}
 	},
+}
+
+// nodesWith are the nodes on which there is a pod with a label.
+func nodesWith(key, value string) []v1.PodAffinityTerm {
+	return []v1.PodAffinityTerm{{TopologyKey: "kubernetes.io/hostname",
+		LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{key: value}}}}
 }
 
 // delayOthers measures for how long gangs of distinct members keep pods of another namespace waiting.
@@ -115,9 +120,8 @@ func distinctPod(gang, member int, vary func(*v1.Pod, int)) *v1.Pod {
 	gangview.Join(pod, fmt.Sprintf("g%d", gang))
 	vary(pod, gang**size+member)
 	if *never && member == *size-1 {
-		absent := v1.PodAffinityTerm{TopologyKey: "kubernetes.io/hostname",
-			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"example.com/absent": "here"}}}
-		pod.Spec.Affinity = &v1.Affinity{PodAffinity: &v1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{absent}}}
+		pod.Spec.Affinity = &v1.Affinity{PodAffinity: &v1.PodAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: nodesWith("example.com/absent", "here")}}
 	}
 	return pod
 }

@@ -6,7 +6,7 @@ import (
 	"berth.dev/berth/hack/bench/rig"
 )
 
-// AlgorithmSeconds is the metric of the scheduling algorithm, of which a cycle has one observation.
+// AlgorithmSeconds is the metric of the scheduling algorithm: a cycle has one observation.
 const AlgorithmSeconds = "scheduler_scheduling_algorithm_duration_seconds"
 
 // Use is what a scheduler, its extender and the control plane used and counted while something was done.

@@ -33,7 +33,8 @@ func main() {
 		repeats:    rig.Count("repeats", 3, "number of runs of each scheduler"),
 		runTimeout: flag.Duration("run-timeout", 10*time.Minute, "how long a run may take"),
 	}
-	rig.Main(`compares the memory of the stock scheduler with that of berth-scheduler. It needs the binaries of "make build".
+	rig.Main(`compares the memory of the stock scheduler with that of berth-scheduler.
+It needs the binaries of "make build".
 
   # 5,000 nodes and 50,000 pods
   go run ./hack/bench/memory --json memory.json
@@ -148,7 +149,8 @@ func writeTable(out io.Writer, all *results) error {
 		for _, r := range runs {
 			if r.Placed == nil {
 				alone = append(alone, r.Start.HeapMiB)
-				rows = append(rows, row{Contender: r.Contender, AloneHeapMiB: r.Start.HeapMiB, AloneResidentMiB: r.Start.ResidentMiB})
+				rows = append(rows, row{Contender: r.Contender, AloneHeapMiB: r.Start.HeapMiB,
+					AloneResidentMiB: r.Start.ResidentMiB})
 			}
 		}
 		kibPerPod := func(heapMiB float64, pods int) float64 {

@@ -107,8 +107,9 @@ func measure(ctx context.Context, w workload, weight int32, seed uint64) (outcom
 			racked++
 		}
 	}
-	return outcome{w.name, weight, int(seed), sum / max(counted, 1), 100 * racked / max(counted, 1), result.AllocatedPercent,
-		result.Samples[len(result.Samples)-1].AllocatedPercent, result.NodesInUse, result.Pending, result.GangWait.Mean,
+	return outcome{w.name, weight, int(seed), sum / max(counted, 1), 100 * racked / max(counted, 1),
+		result.AllocatedPercent, result.Samples[len(result.Samples)-1].AllocatedPercent, result.NodesInUse, result.Pending,
+		result.GangWait.Mean,
 		1000 * result.Timing.CPU / float64(result.Pods)}, nil
 }
 

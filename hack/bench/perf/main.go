@@ -38,13 +38,13 @@ var (
 )
 
 func main() {
-	rig.Main(`builds kube-scheduler's benchmark, scheduler_perf, with berth's plugins and an etcd for it, and runs each case in
-a process of its own. Cases, pods and nodes are upstream's; the profile of all pods is the default one of the stock
-scheduler, or berth-scheduler as it is installed.
+	rig.Main(`builds kube-scheduler's benchmark, scheduler_perf, with berth's plugins and an etcd for it,
+and runs each case in a process of its own. Cases, pods and nodes are upstream's; the profile of all pods is the
+default one of the stock scheduler, or berth-scheduler as it is installed.
 
-Run it in its folder, which "go run -C" does. The first build takes several minutes, and leaves a copy of Kubernetes' source
-in .berth/perf of the project: upstream's harness gets one call more, by which the scheduler that it makes becomes
-berth-scheduler.
+Run it in its folder, which "go run -C" does. The first build takes several minutes, and leaves a copy of Kubernetes'
+source in .berth/perf of the project: upstream's harness gets one call more, by which the scheduler that it makes
+becomes berth-scheduler.
 
   # Everything, three times
   go run -C hack/bench/perf . --repeats 3 --json "$PWD/perf.json"

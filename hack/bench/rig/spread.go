@@ -49,8 +49,8 @@ func Percentile(values []float64, percent int) float64 {
 	return slices.Sorted(slices.Values(values))[max((len(values)*percent+99)/100-1, 0)]
 }
 
-// InTurn yields each contender in each repeat, 1 and up. A repeat begins with another one than that before, so that none
-// is always the first.
+// InTurn yields each contender in each repeat, 1 and up. Each repeat begins with another contender, so that none is
+// always the first.
 func InTurn[T any](contenders []T, repeats int) iter.Seq2[int, T] {
 	return func(yield func(int, T) bool) {
 		for repeat := range repeats {

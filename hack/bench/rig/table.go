@@ -71,8 +71,8 @@ func grouped(runs []reflect.Value, fields []column) []group {
 	return groups
 }
 
-// Table prints runs, which are structs: a row for each combination of the fields with a tag row:"title", and a column for
-// each field with a tag column:"title|format", the median with the least and the most in brackets.
+// Table prints runs, which are structs: a row for each combination of the fields with a tag row:"title", and a column
+// for each field with a tag column:"title|format", the median with the least and the most in brackets.
 func Table[R any](out io.Writer, runs []R) error {
 	var all []reflect.Value
 	for i := range runs {

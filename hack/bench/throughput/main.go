@@ -21,8 +21,8 @@ import (
 
 var (
 	sizes = rig.List("nodes", []int{500, 1000, 5000, 10000}, "sizes of the cluster, in nodes of 8 GPUs", parseNodes)
-	asked = rig.List("pods", nil, "number of pods for a size, as NODES=PODS; twice the nodes up to 2,000 pods, then one a "+
-		"node, for a size that is not named", parsePods)
+	asked = rig.List("pods", nil, "number of pods for a size, as NODES=PODS; twice the nodes up to 2,000 pods, then "+
+		"one a node, for a size that is not named", parsePods)
 	streams = rig.Some("workloads", workloads, "workloads to measure")
 	chosen  = rig.Some("contenders", recipes, "contenders to measure")
 	files   = rig.List("config", nil, "FILE=PROFILE,…: further contenders, profiles of scheduler configurations",
@@ -30,7 +30,8 @@ var (
 	repeats    = rig.Count("repeats", 3, "number of runs of each contender")
 	runTimeout = flag.Duration("run-timeout", 30*time.Minute, "how long a run may take")
 	gates      = rig.List("feature-gates", nil, "feature gates of the scheduler, as Name=true,…", rig.Text)
-	plot       = flag.String("plot", "", "write the growth of CPU time per pod with the number of nodes as SVG to this file")
+	plot       = flag.String("plot", "",
+		"write the growth of CPU time per pod with the number of nodes as SVG to this file")
 
 	schedulerEnv []string
 )
@@ -117,7 +118,8 @@ func bench(ctx context.Context, out io.Writer) (any, error) {
 		rig.Progress("    %.2f ms CPU per pod, %.0f pods/s, %.2f cores busy with other work",
 			r.CPUMillisPerPod, r.PodsPerSecond, r.OtherCores)
 		if r.FailedAttempts > 0 {
-			rig.Progress("    warning: %.0f attempts to place a pod failed: this run did more work than others", r.FailedAttempts)
+			rig.Progress("    warning: %.0f attempts to place a pod failed: this run did more work than others",
+				r.FailedAttempts)
 		}
 		all.Runs = append(all.Runs, r)
 	}

@@ -11,7 +11,8 @@ import (
 	"berth.dev/berth/hack/bench/rig"
 )
 
-// run is what one run of one contender shows, also as multiples of what stock shows in the same repeat. Figures per pod are of the pods that were bound after the first reading.
+// run is what one run of one contender shows, also as multiples of what stock shows in the same repeat. Figures per pod
+// are of the pods that were bound after the first reading.
 type run struct {
 	Nodes           int     `json:"nodes"`
 	Workload        string  `json:"workload"`
