@@ -181,14 +181,15 @@ var bounds = map[string]map[string]string{
 		"siblings.byClique": byNode, "simulations.byNode": oneCycle, "simulations.byPod": oneCycle, "totals.nodes": byNode,
 	},
 	"pkg/plugins/ipreservation": {
-		"book.neverRan": byPod, "book.nominated": byPod, "book.profiles": byAdmin, "book.unseen": byPod, "calls.of": byPod,
+		"book.nominated": byPod, "calls.of": byPod, "noted.neverRan": byPod, "noted.profiles": byAdmin,
+		"noted.unseen": byPod,
 	},
 	"pkg/plugins/networktopology": {
 		"group.byNode": byPod, "link.moved": oneCycle, "peers.groups": byPod, "peers.pods": byPod,
 		"peers.spaces": byPod, "space.pods": byPod, "space.terms": byPod,
 	},
 	"pkg/plugins/placementpolicy": {
-		"book.nominated": byPod, "book.told": "4096 pods (maxDemands)", "book.wake": byPod,
+		"book.nominated": byPod, "book.told": "4096 pods (maxDemands)", "changes.wake": byPod,
 		"view.demands": "4096 pods (maxDemands)", "view.marks": byNode, "view.problems": byAdmin,
 	},
 	"pkg/policy": {
