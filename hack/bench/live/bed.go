@@ -33,7 +33,8 @@ type Bed struct {
 	// SchedulerEnv is added to the environment of the schedulers that are started ("GOGC=200").
 	SchedulerEnv []string
 
-	ctx context.Context //nolint:containedctx // as a test has one, for all that is done with it
+	// ctx is that of a run, as a test has one.
+	ctx context.Context
 	box *sandbox.Sandbox
 	dir string
 }
