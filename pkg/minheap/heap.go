@@ -30,7 +30,11 @@ type ordered[T any] Heap[T]
 func (o *ordered[T]) Len() int           { return len(o.Items) }
 func (o *ordered[T]) Less(i, j int) bool { return o.Compare(o.Items[i], o.Items[j]) < 0 }
 func (o *ordered[T]) Swap(i, j int)      { o.Items[i], o.Items[j] = o.Items[j], o.Items[i] }
-func (o *ordered[T]) Push(x any)         { o.Items = append(o.Items, x.(T)) }
+
+// Push implements heap.Interface.
+func (o *ordered[T]) Push(x any) { o.Items = append(o.Items, x.(T)) }
+
+// Pop implements heap.Interface.
 func (o *ordered[T]) Pop() any {
 	last := len(o.Items) - 1
 	v := o.Items[last]

@@ -34,20 +34,3 @@ func TestValuesComeInOrder(t *testing.T) {
 		}
 	})
 }
-
-func BenchmarkPushAndPop(b *testing.B) {
-	type value struct {
-		rank, other int
-		name        string
-	}
-	h := Heap[value]{Compare: func(a, b value) int { return cmp.Compare(a.rank, b.rank) }}
-	for i := range 1000 {
-		h.Push(value{rank: i * 7919 % 1000})
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		v := h.Pop()
-		v.rank += 500
-		h.Push(v)
-	}
-}
