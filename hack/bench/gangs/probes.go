@@ -22,14 +22,14 @@ const (
 // left out.
 type phaseFigures struct {
 	Phase               string  `json:"phase" row:"waits of other pods"`
-	MedianMillis        float64 `json:"medianMillis" column:"p50, ms|%.0f"`
-	P99Millis           float64 `json:"p99Millis" column:"p99|%.0f"`
-	MostMillis          float64 `json:"mostMillis" column:"most|%.0f"`
+	MedianMillis        float64 `json:"medianMillis" column:"p50, ms|%.0f|optional"`
+	P99Millis           float64 `json:"p99Millis" column:"p99|%.0f|optional"`
+	MostMillis          float64 `json:"mostMillis" column:"most|%.0f|optional"`
 	Pods                int     `json:"pods" column:"pods|%.0f"`
 	Seconds             float64 `json:"seconds" column:"seconds|%.1f"`
 	SchedulerCPUSeconds float64 `json:"schedulerCPUSeconds" column:"scheduler\nCPU s|%.1f"`
 	// LongestCycleMillis is the bound of the histogram's bucket in which the longest scheduling cycle is.
-	LongestCycleMillis float64 `json:"longestCycleMillis" column:"longest cycle\nat most, ms|%.0f"`
+	LongestCycleMillis float64 `json:"longestCycleMillis" column:"longest cycle\nat most, ms|%.0f|optional"`
 	Plans              float64 `json:"plans" column:"plans|%.0f"`
 	PlanSeconds        float64 `json:"planSeconds" column:"of\nseconds|%.2f"`
 	AllBoundSeconds    float64 `json:"allBoundSeconds,omitempty" column:"all bound\nafter, s|%.1f|optional"`

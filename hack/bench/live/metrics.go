@@ -93,9 +93,12 @@ func (h Histogram) Median() float64 {
 // Mean is 0 without observations.
 func (h Histogram) Mean() float64 { return h.Sum / max(h.Count, 1) }
 
-// Longest is the bound of the bucket in which the largest observation is.
+// Longest is the bound of the bucket in which the largest observation is. It is 0 without any.
 func (h Histogram) Longest() float64 {
 	most := 0.0
+	if h.Count == 0 {
+		return most
+	}
 	for _, bound := range slices.Sorted(maps.Keys(h.UpTo)) {
 		most = bound
 		if h.UpTo[bound] == h.Count {

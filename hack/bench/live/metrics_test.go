@@ -21,7 +21,7 @@ func TestHistogram(t *testing.T) {
 		{"above the last bound the median is that", Histogram{map[float64]float64{1: 1, 2: 1, math.Inf(1): 9}, 9, 90}, 2, 10,
 			math.Inf(1)},
 		{"above the last bound, without a bucket for it", Histogram{map[float64]float64{1: 1, 2: 1}, 9, 90}, 2, 10, 2},
-		{"nothing was observed", Histogram{map[float64]float64{1: 0, 2: 0, math.Inf(1): 0}, 0, 0}, 0, 0, 1},
+		{"nothing was observed", Histogram{map[float64]float64{1: 0, 2: 0, math.Inf(1): 0}, 0, 0}, 0, 0, 0},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
