@@ -68,22 +68,32 @@ func nodesFile(scale int) string {
 
 // cluster is a sandbox with etcd and the API server as processes of their own, and two schedulers behind a proxy.
 type cluster struct {
-	dir, binary  string
-	clocks       clocks
-	scale        int
-	box          *sandbox.Sandbox
+	dir, binary string
+	clocks      clocks
+	scale       int
+	box         *sandbox.Sandbox
+	connections
+	replicas []*replica
+	judge
+	watched *observer
+	load    *load
+
+	stop    context.CancelFunc
+	running sync.WaitGroup
+}
+
+// connections lead to the control plane, and through a proxy from the schedulers.
+type connections struct {
 	config       *rest.Config
 	client       kubernetes.Interface
 	custom       dynamic.Interface
 	toSchedulers *http.Client
 	proxy        *proxy
-	replicas     []*replica
-	checker      *invariants.Checker
-	watched      *observer
-	load         *load
+}
 
-	stop    context.CancelFunc
-	running sync.WaitGroup
+// judge holds every change against what a scheduler promises.
+type judge struct {
+	checker *invariants.Checker
 	mu      sync.Mutex
 	// excused, while a fault lasts, keeps gangs from being counted as started in part.
 	excused bool
@@ -92,7 +102,7 @@ type cluster struct {
 // startCluster starts the cluster for a run. Where clocks are to be stepped, it is built for that first, which it says
 // to out.
 func startCluster(ctx context.Context, o options, out io.Writer) (_ *cluster, err error) {
-	c := &cluster{checker: invariants.New(invariants.Patience), excused: true,
+	c := &cluster{judge: judge{checker: invariants.New(invariants.Patience), excused: true},
 		scale: scaleFor(o.podsPerSecond, o.soak > 0)}
 	if c.binary, err = sandbox.FindBinary(); err != nil {
 		return nil, err
@@ -220,10 +230,10 @@ func (c *cluster) watchGangs(ctx context.Context) {
 	}
 }
 
-func (c *cluster) excuse(during bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.excused = during
+func (j *judge) excuse(during bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.excused = during
 }
 
 // kill ends a component of the control plane, which the sandbox starts again, and waits until another one runs.

@@ -40,6 +40,11 @@ type job struct {
 	// lifetime is how long it runs once all its pods have a node.
 	lifetime time.Duration
 
+	progress
+}
+
+// progress is how far a job is.
+type progress struct {
 	grouped bool
 	pods    map[string]bool // names, and whether the pod has been seen
 	next    int
@@ -60,19 +65,24 @@ type load struct {
 	made   int
 	// pods were made and evicted since the last seed.
 	pods, evicted atomic.Int64
+	arrivals
+	// refused is when the API server last did not do what it was asked, or took long, in nanoseconds since 1970.
+	refused atomic.Int64
+}
+
+// arrivals is how fast jobs come and go.
+type arrivals struct {
 	// perSecond pods come; 0 stops arrivals. frozen jobs do not end.
 	perSecond float64
 	frozen    bool
 	owed      float64
-	// refused is when the API server last did not do what it was asked, or took long, in nanoseconds since 1970.
-	refused atomic.Int64
-	last    time.Time
-	mean    time.Duration
+	last      time.Time
+	mean      time.Duration
 }
 
 func newLoad(client kubernetes.Interface, custom dynamic.Interface, watched *observer, seed uint64,
 	mean time.Duration) *load {
-	l := &load{client: client, custom: custom, watched: watched, mean: mean, last: time.Now()}
+	l := &load{client: client, custom: custom, watched: watched, arrivals: arrivals{mean: mean, last: time.Now()}}
 	l.seed(seed)
 	return l
 }
@@ -106,7 +116,7 @@ func (l *load) abandon(ctx context.Context) {
 func (l *load) draw() *job {
 	l.made++
 	j := &job{
-		name: fmt.Sprintf("j%d", l.made), size: 1, milliCPU: 500, class: lowClass, pods: map[string]bool{},
+		name: fmt.Sprintf("j%d", l.made), size: 1, milliCPU: 500, class: lowClass, progress: progress{pods: map[string]bool{}},
 		lifetime: l.mean/2 + time.Duration(l.random.Int64N(int64(l.mean))),
 	}
 	switch l.random.IntN(10) {

@@ -12,16 +12,9 @@ import (
 type generator struct {
 	random *rand.Rand
 	// jobs decides which gangs are Jobs. It is apart from the rest, which is as it was before there were Jobs.
-	jobs   *rand.Rand
-	out    *History
-	models []string
-	zones  []string
-	// modes are those that nodes may have, one each, and "" for one without GPUs.
-	modes []string
-	// local is set if nodes have volumes.
-	local bool
-	// profiles are those that pods may name, none in most histories.
-	profiles []string
+	jobs *rand.Rand
+	out  *History
+	cast
 	// pods, gated, gangs and nodes that were made; some may be gone.
 	pods, gated, gangs, nodes []string
 	made                      map[string]*Node
@@ -31,6 +24,18 @@ type generator struct {
 	members map[string][]Pod
 }
 
+// cast is what a whole history draws from.
+type cast struct {
+	models []string
+	zones  []string
+	// modes are those that nodes may have, one each, and "" for one without GPUs.
+	modes []string
+	// local is set if nodes have volumes.
+	local bool
+	// profiles are those that pods may name, none in most histories.
+	profiles []string
+}
+
 // generate makes the history of a seed: a cluster of 2 to 12 nodes and 10 to 60 steps. Small clusters show most faults,
 // and show them in few steps.
 func generate(seed uint64) *History {
@@ -38,7 +43,7 @@ func generate(seed uint64) *History {
 		random: rand.New(rand.NewPCG(seed, 0x6265727468)), //nolint:gosec // a history must come again from its seed
 		jobs:   rand.New(rand.NewPCG(seed, 0x6a6f6273)),   //nolint:gosec // as above
 		out:    &History{Seed: seed},
-		zones:  []string{"a", "b"}, made: map[string]*Node{}, shut: map[string]bool{}, gone: map[string]bool{},
+		cast:   cast{zones: []string{"a", "b"}}, made: map[string]*Node{}, shut: map[string]bool{}, gone: map[string]bool{},
 		members: map[string][]Pod{},
 	}
 	g.models = []string{"Tesla-T4", "NVIDIA-A100-SXM4-80GB", "NVIDIA-H100-80GB-HBM3"}[:1+g.random.IntN(3)]

@@ -97,7 +97,7 @@ func TestWhatFitsDoesNotWait(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := &world{api: memapi.New(), weather: newWeather(&History{}), checker: invariants.New(0), made: map[string]*Pod{}}
+			w := &world{api: memapi.New(), weather: newWeather(&History{}), checker: invariants.New(0), past: past{made: map[string]*Pod{}}}
 			simulation.ServeCustomKinds(w.api, nil)
 			w.api.Observe = func(e memapi.Event) { w.checker.Observe(watch.EventType(e.Type), e.Object, e.Old) }
 			var objects []runtime.Object

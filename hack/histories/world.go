@@ -63,10 +63,19 @@ type world struct {
 	checker       *invariants.Checker
 	leaving       leaving
 	rest          rest
-	removed       []types.NamespacedName // nodes
+	past
 	// local is set if nodes have volumes.
-	local    bool
-	stop     func()
+	local bool
+	stop  func()
+	// runs is set while there is a scheduler.
+	runs bool
+	// logs lets the scheduler log.
+	logs bool
+}
+
+// past is what has happened so far.
+type past struct {
+	removed  []types.NamespacedName // nodes
 	made     map[string]*Pod
 	returned int
 	// goneJobs are deleted jobs with pods that are left.
@@ -76,10 +85,6 @@ type world struct {
 	evictions int
 	// late is the first fault that was found when the cluster had come to rest.
 	late *invariants.Fault
-	// runs is set while there is a scheduler.
-	runs bool
-	// logs lets the scheduler log.
-	logs bool
 }
 
 // live lets a history happen and returns the first fault, or nil. An error that is no Fault is about the history
@@ -87,7 +92,7 @@ type world struct {
 func live(h *History, configuration *schedulerconfig.Configuration, logs bool) error {
 	return simulation.Settled(time.Date(2026, time.January, 5, 0, 0, 0, 0, time.UTC), func(settle func()) error {
 		w := &world{configuration: configuration, api: memapi.New(), weather: newWeather(h),
-			checker: invariants.New(invariants.Patience), made: map[string]*Pod{}, logs: logs}
+			checker: invariants.New(invariants.Patience), past: past{made: map[string]*Pod{}}, logs: logs}
 		if h.LostPercent > 0 || h.MaxDelayMillis > 0 {
 			w.checker.Patience = invariants.PatienceInStorm
 		}

@@ -2,12 +2,13 @@ package advise
 
 import (
 	"cmp"
-	"container/heap"
 	"context"
 	"slices"
 
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"berth.dev/berth/pkg/minheap"
 )
 
 // proposals are sets of rooms that may be enough for the pods, those that move fewest pods first, up to one more than
@@ -71,25 +72,10 @@ type found struct {
 	at, turn, search int
 }
 
-// queue has the room first that moves fewest pods for each that it hosts, then that of lower priority.
-type queue []found
-
-func (q queue) Len() int { return len(q) }
-func (q queue) Less(i, j int) bool {
-	a, b := &q[i], &q[j]
+// compareFound has the room first that moves fewest pods for each that it hosts, then that of lower priority.
+func compareFound(a, b found) int {
 	return cmp.Or(cmp.Compare(a.pods*b.hosts, b.pods*a.hosts), cmp.Compare(a.highest, b.highest),
-		cmp.Compare(a.node, b.node), cmp.Compare(a.turn, b.turn)) < 0
-}
-func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-
-// Push implements heap.Interface.
-func (q *queue) Push(x any) { *q = append(*q, x.(found)) }
-
-// Pop implements heap.Interface.
-func (q *queue) Pop() any {
-	last := (*q)[len(*q)-1]
-	*q = (*q)[:len(*q)-1]
-	return last
+		cmp.Compare(a.node, b.node), cmp.Compare(a.turn, b.turn))
 }
 
 // scan is the search of nodes for ways to make room for pods of one class. Which units of a node could run elsewhere is
@@ -103,7 +89,7 @@ type scan struct {
 	// settled are nodes whose rooms were found, and searches is how often they were looked for again.
 	settled  []bool
 	searches []int
-	queue    queue
+	queue    minheap.Heap[found]
 	out      *proposals
 }
 
@@ -135,7 +121,8 @@ func (v *view) propose(s *search, u *unit) [][]room {
 // scan looks for room for pods of a class until there are enough proposals.
 func (v *view) scan(s *search, c *class, nodes []fwk.NodeInfo, out *proposals) {
 	n, ctx := len(nodes), context.Background()
-	y := &scan{search: s, view: v, trials: make([]*trial, n), movable: make([][]*unit, n), settled: make([]bool, n),
+	y := &scan{search: s, view: v, queue: minheap.Heap[found]{Compare: compareFound}, trials: make([]*trial, n),
+		movable: make([][]*unit, n), settled: make([]bool, n),
 		searches: make([]int, n), out: out}
 	for i, info := range nodes {
 		for _, other := range s.units[info.Node().Name] {
@@ -170,7 +157,7 @@ func (y *scan) look(ctx context.Context, fw framework.Framework) {
 			rooms[i] = nil
 		}
 		// A set of more units moves more pods.
-		for len(y.queue) > 0 && (size == most || y.queue[0].pods <= size) {
+		for y.queue.Len() > 0 && (size == most || y.queue.Items[0].pods <= size) {
 			if y.search.over() || !y.next(size) {
 				return
 			}
@@ -184,8 +171,7 @@ func (y *scan) push(i int, rooms []room) {
 			continue // what is free has been counted
 		}
 		y.settled[i] = true
-		heap.Push(&y.queue, found{room: r, pods: podsOf([]room{r}), highest: highest(r), at: i, turn: turn,
-			search: y.searches[i]})
+		y.queue.Push(found{room: r, pods: podsOf([]room{r}), highest: highest(r), at: i, turn: turn, search: y.searches[i]})
 	}
 }
 
@@ -201,7 +187,7 @@ func (y *scan) of(i, size int) []room {
 // next takes the cheapest room. If a unit has to stay that it moves, the rooms of its node are looked for without that
 // unit.
 func (y *scan) next(size int) (more bool) {
-	r := heap.Pop(&y.queue).(found)
+	r := y.queue.Pop()
 	if r.search < y.searches[r.at] {
 		return true
 	}

@@ -2,10 +2,11 @@ package dryrun
 
 import (
 	"cmp"
-	"container/heap"
 	"slices"
 
 	fwk "k8s.io/kube-scheduler/framework"
+
+	"berth.dev/berth/pkg/minheap"
 )
 
 // candidate is a node on which one more member fits, as far as is known.
@@ -26,29 +27,89 @@ func compareCandidates(a, b candidate) int {
 // leastKept is how many candidates are kept even of a class of few members.
 const leastKept = 32
 
-// candidates is a heap, best first; equal scores are ranked by position, so that the same input gives the same plan.
-type candidates []candidate
+// ranking is the nodes that fit, ranked against each other.
+type ranking struct {
+	// candidates are the nodes that fit, best first; equal scores are ranked by position, so that the same input gives
+	// the same plan.
+	candidates minheap.Heap[candidate]
+	// scored holds the nodes that were scored first, when no member had been placed on them.
+	scored []candidate
+	// scoring is the state in which the candidates were scored.
+	scoring fwk.CycleState
+}
 
-var _ heap.Interface = &candidates{}
+// score ranks the nodes against each other and makes them the candidates.
+func (t *Class) score(fit []int) error {
+	infos := make([]fwk.NodeInfo, len(fit))
+	for i, n := range fit {
+		infos[i] = t.run.node(n)
+	}
+	t.scoring = t.State
+	t.run.work.spend(len(fit))
+	if status := t.Profile.RunPreScorePlugins(t.run.ctx, t.State, t.Pod, infos); !status.IsSuccess() {
+		return status.AsError()
+	}
+	scores, status := t.Profile.RunScorePlugins(t.run.ctx, t.State, t.Pod, infos)
+	if !status.IsSuccess() {
+		return status.AsError()
+	}
+	ranked := make([]candidate, len(fit))
+	for i := range fit {
+		ranked[i] = candidate{node: fit[i], rank: t.run.rank(fit[i]), scores: scores[i], fresh: true}
+	}
+	// The best come to be placed on, and all that are kept are ranked again with every placement. Those that are let go
+	// are found again when the others do not do.
+	slices.SortFunc(ranked, compareCandidates)
+	if t.scored == nil {
+		t.scored = slices.Clone(ranked)
+	}
+	if keep := max(2*t.members, leastKept); len(ranked) > keep {
+		ranked = slices.Clone(ranked[:keep])
+	}
+	t.candidates = minheap.Heap[candidate]{Items: ranked, Compare: compareCandidates}
+	return nil
+}
 
-func (c candidates) Len() int           { return len(c) }
-func (c candidates) Less(i, j int) bool { return compareCandidates(c[i], c[j]) < 0 }
-func (c candidates) Swap(i, j int)      { c[i], c[j] = c[j], c[i] }
-
-// Push adds a candidate.
-func (c *candidates) Push(x any) { *c = append(*c, x.(candidate)) }
-
-// Pop removes the last candidate of the slice.
-func (c *candidates) Pop() any {
-	old := *c
-	last := old[len(old)-1]
-	*c = slices.Delete(old, len(old)-1, len(old))
-	return last
+// reconsider filters and scores the node on which a member of the class was just placed, and ranks it again among the
+// candidates.
+func (t *Class) reconsider(i int) error {
+	t.stale()
+	if !t.reserves {
+		if status := t.fits(i); !status.IsSuccess() {
+			t.causes.withheld(status)
+			return nil
+		}
+	}
+	if t.reserves && t.members == 1 {
+		return nil
+	}
+	t.run.work.spend(2 + t.candidates.Len()/candidatesPerVisit)
+	name := t.run.Nodes[i].Node().Name
+	raw, status := t.Profile.RunRawScorePlugins(t.run.ctx, t.scoring, t.Pod, t.run.node(i))
+	if !status.IsSuccess() {
+		return status.AsError()
+	}
+	// With reservations the node is filtered for the next member, by a state of its own.
+	t.candidates.Items = append(t.candidates.Items,
+		candidate{node: i, rank: t.run.rank(i), fresh: !t.reserves, scores: fwk.NodePluginScores{Name: name, RawScores: raw}})
+	kept := t.candidates.Items
+	scores := make([]fwk.NodePluginScores, len(kept))
+	for i := range kept {
+		scores[i] = kept[i].scores
+	}
+	if status := t.Profile.NormalizeScores(t.run.ctx, t.scoring, t.Pod, scores); !status.IsSuccess() {
+		return status.AsError()
+	}
+	for i := range scores {
+		kept[i].scores = scores[i]
+	}
+	t.candidates.Init()
+	return nil
 }
 
 // stale notes that the candidates were filtered before something changed.
 func (t *Class) stale() {
-	for i := range t.candidates {
-		t.candidates[i].fresh = false
+	for i := range t.candidates.Items {
+		t.candidates.Items[i].fresh = false
 	}
 }

@@ -1,6 +1,8 @@
 package dryrun
 
 import (
+	"maps"
+
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 
@@ -13,9 +15,9 @@ func (d *Run) Causes(r gang.Result) []gang.NodeCause {
 		return nil
 	}
 	short := d.Classes[r.Short[0].Class]
-	counts := short.causes
+	counts := short.causes.nodes
 	if len(counts) == 0 {
-		counts = short.siblings
+		counts = short.causes.siblings
 	}
 	causes := make([]gang.NodeCause, 0, len(counts))
 	for cause, n := range counts {
@@ -25,22 +27,40 @@ func (d *Run) Causes(r gang.Result) []gang.NodeCause {
 	return causes
 }
 
+// causeCounts count the nodes that do not fit by their causes, in which there are no numbers of nodes.
+type causeCounts struct {
+	// lasting are those of the nodes that will not fit whatever is placed elsewhere.
+	nodes, lasting map[gang.NodeCause]int
+	// siblings count the nodes that do not fit any more since members of the gang were placed there.
+	siblings map[gang.NodeCause]int
+}
+
+func newCauseCounts() causeCounts {
+	return causeCounts{map[gang.NodeCause]int{}, map[gang.NodeCause]int{}, map[gang.NodeCause]int{}}
+}
+
+// startOver forgets what may change with the places of siblings, before the nodes are looked at again.
+func (c *causeCounts) startOver() {
+	c.nodes = maps.Clone(c.lasting)
+	clear(c.siblings)
+}
+
 // withheld counts a node that has members of the gang, and room that is promised to others, by what is said of that.
-func (t *Class) withheld(status *fwk.Status) {
+func (c *causeCounts) withheld(status *fwk.Status) {
 	for cause := range CausesOf(status) {
 		if cause.Kind == (PromisedTo{}).Kind() {
-			t.causes[cause]++
+			c.nodes[cause]++
 		}
 	}
 }
 
 // crowded counts a node by what is said of it with the members of the gang that were placed there. That they use what
 // the node has is said only if nothing else is to be said.
-func (t *Class) crowded(status *fwk.Status) {
-	counts := t.siblings
+func (c *causeCounts) crowded(status *fwk.Status) {
+	counts := c.siblings
 	switch status.Plugin() {
 	case names.NodePorts, names.InterPodAffinity, names.PodTopologySpread:
-		counts = t.causes
+		counts = c.nodes
 	}
 	for cause := range CausesOf(status) {
 		if cause.Short == "" {

@@ -1,9 +1,7 @@
 package dryrun
 
 import (
-	"container/heap"
 	"fmt"
-	"maps"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -14,7 +12,6 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 
 	sampling "berth.dev/berth/pkg/candidates"
-	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/profiles"
 	"berth.dev/berth/pkg/reasons"
 )
@@ -22,45 +19,48 @@ import (
 // Class is the part of a dry run that concerns one class of members. Nodes are filtered in chunks until enough of them
 // fit to choose from, as the scheduler itself does for a pod; a class is short only after every node was looked at.
 type Class struct {
-	run   *Run
-	class string
+	run *Run
+	traits
 	// Pod is the member that is being placed, or one that stands for all if they share a state.
-	Pod     *v1.Pod
-	info    *framework.PodInfo
-	Profile framework.Framework
-	filters *profiles.Traits
-	State   fwk.CycleState
+	Pod   *v1.Pod
+	State fwk.CycleState
 	// volumes are those of pod that a driver would have to provision.
 	volumes []volume
 	spreads []*spread
-	// reserves is set if Reserve takes note of members of the class, so that each needs a state of its own.
-	reserves bool
-	// members is how many there are of the class, left how many of them were not tried yet.
-	members, left int
-	// hardness is that of the class, once it was asked for.
-	hardness *float64
 	// readsOthers is set if a plugin looks at where others are placed.
 	readsOthers bool
+	// left is how many of the members were not tried yet.
+	left int
+	search
+	ranking
+	causes causeCounts
+}
+
+// traits are what members of a class have in common.
+type traits struct {
+	class   string
+	info    *framework.PodInfo
+	Profile framework.Framework
+	filters *profiles.Traits
+	// reserves is set if Reserve takes note of members of the class, so that each needs a state of its own.
+	reserves bool
+	// members is how many there are of the class.
+	members int
+	// hardness is that of the class, once it was asked for.
+	hardness *float64
+}
+
+// search is how far the nodes were looked at.
+type search struct {
 	// eligible holds the indices of the nodes that PreFilter left and that are not too full for any member, next the
 	// first that was not looked at yet.
 	eligible []int
 	confined bool
 	next     int
-	// candidates is a heap of the nodes that fit, best first.
-	candidates candidates
-	// scored holds the nodes that were scored first, when no member had been placed on them.
-	scored []candidate
 	// changes counts what has happened since the nodes were last looked at from the start; full is set if nothing has
 	// since no node fitted.
 	changes int
 	full    bool
-	// scoring is the state in which the candidates were scored.
-	scoring fwk.CycleState
-	// causes count the nodes that do not fit, lasting those of them that will not fit whatever is placed elsewhere. The
-	// numbers of nodes are not in the keys.
-	causes, lasting map[gang.NodeCause]int
-	// siblings count the nodes that do not fit any more since members of the gang were placed there.
-	siblings map[gang.NodeCause]int
 }
 
 // begin prepares the placing of one more member of the class.
@@ -87,19 +87,19 @@ func (t *Class) begin(pod *v1.Pod) error {
 		if !status.IsRejected() {
 			return status.AsError()
 		}
-		clear(t.causes)
+		clear(t.causes.nodes)
 		for cause := range CausesOf(status) {
-			t.causes[cause] = 0
+			t.causes.nodes[cause] = 0
 		}
-		t.eligible, t.candidates, t.next, t.changes = nil, nil, 0, 0
+		t.eligible, t.candidates.Items, t.next, t.changes = nil, nil, 0, 0
 		t.confined = true
 		return nil
 	}
 	confined := !result.AllNodes()
 	t.changes++
 	if first || confined || t.confined {
-		t.eligible, t.candidates, t.next, t.changes = t.eligible[:0], nil, 0, 0
-		clear(t.lasting)
+		t.eligible, t.candidates.Items, t.next, t.changes = t.eligible[:0], nil, 0, 0
+		clear(t.causes.lasting)
 		for i := range d.Nodes {
 			if d.many && d.ranks == nil {
 				// The next class begins where there was room for the last one.
@@ -193,7 +193,7 @@ func (t *Class) reserve(pod *v1.Pod, i int) (bool, error) {
 	case status.IsRejected():
 		t.Profile.RunReservePluginsUnreserve(d.ctx, t.State, pod, node)
 		for cause := range CausesOf(status) {
-			t.causes[cause]++
+			t.causes.nodes[cause]++
 		}
 		return false, nil
 	}
@@ -221,8 +221,8 @@ func (t *Class) enough() int {
 // best returns the index of the best node for the member.
 func (t *Class) best() (int, bool, error) {
 	for {
-		for len(t.candidates) > 0 {
-			top := heap.Pop(&t.candidates).(candidate)
+		for t.candidates.Len() > 0 {
+			top := t.candidates.Pop()
 			// Placing others may have changed what fits here, and not only on the nodes where they are.
 			if t.run.work.spend(1); top.fresh || t.fits(top.node).IsSuccess() {
 				t.run.index[t.run.Nodes[top.node].Node().Name] = top.node
@@ -236,8 +236,7 @@ func (t *Class) best() (int, bool, error) {
 			}
 			// Where nothing fitted before, something may fit now that siblings are elsewhere: spreading works so.
 			t.next, t.changes = 0, 0
-			t.causes = maps.Clone(t.lasting)
-			clear(t.siblings)
+			t.causes.startOver()
 		}
 		if err := t.scan(); err != nil {
 			return 0, false, err
@@ -267,14 +266,14 @@ func (t *Class) scan() error {
 				return fmt.Errorf("filtering node %s: %w", t.run.Nodes[chunk[i]].Node().Name, status.AsError())
 			case t.run.copies[t.run.Nodes[chunk[i]].Node().Name] != nil:
 				// Full with members of the gang itself, which is no reason against the gang unless there is no other.
-				t.withheld(status)
-				t.crowded(status)
+				t.causes.withheld(status)
+				t.causes.crowded(status)
 			default:
 				isFull := status.Plugin() == names.NodeResourcesFit
 				for cause := range CausesOf(status) {
-					t.causes[cause]++
+					t.causes.nodes[cause]++
 					if isFull {
-						t.lasting[cause]++
+						t.causes.lasting[cause]++
 					}
 				}
 				if isFull {
@@ -292,73 +291,6 @@ func (t *Class) scan() error {
 	return t.score(fit)
 }
 
-// score ranks the nodes against each other and makes them the candidates.
-func (t *Class) score(fit []int) error {
-	infos := make([]fwk.NodeInfo, len(fit))
-	for i, n := range fit {
-		infos[i] = t.run.node(n)
-	}
-	t.scoring = t.State
-	t.run.work.spend(len(fit))
-	if status := t.Profile.RunPreScorePlugins(t.run.ctx, t.State, t.Pod, infos); !status.IsSuccess() {
-		return status.AsError()
-	}
-	scores, status := t.Profile.RunScorePlugins(t.run.ctx, t.State, t.Pod, infos)
-	if !status.IsSuccess() {
-		return status.AsError()
-	}
-	t.candidates = make(candidates, len(fit))
-	for i := range fit {
-		t.candidates[i] = candidate{node: fit[i], rank: t.run.rank(fit[i]), scores: scores[i], fresh: true}
-	}
-	// The best come to be placed on, and all that are kept are ranked again with every placement. Those that are let go
-	// are found again when the others do not do.
-	slices.SortFunc(t.candidates, compareCandidates)
-	if t.scored == nil {
-		t.scored = slices.Clone(t.candidates)
-	}
-	if keep := max(2*t.members, leastKept); len(t.candidates) > keep {
-		t.candidates = slices.Clone(t.candidates[:keep])
-	}
-	return nil
-}
-
-// reconsider filters and scores the node on which a member of the class was just placed, and ranks it again among the
-// candidates.
-func (t *Class) reconsider(i int) error {
-	t.stale()
-	if !t.reserves {
-		if status := t.fits(i); !status.IsSuccess() {
-			t.withheld(status)
-			return nil
-		}
-	}
-	if t.reserves && t.members == 1 {
-		return nil
-	}
-	t.run.work.spend(2 + len(t.candidates)/candidatesPerVisit)
-	name := t.run.Nodes[i].Node().Name
-	raw, status := t.Profile.RunRawScorePlugins(t.run.ctx, t.scoring, t.Pod, t.run.node(i))
-	if !status.IsSuccess() {
-		return status.AsError()
-	}
-	// With reservations the node is filtered for the next member, by a state of its own.
-	t.candidates = append(t.candidates,
-		candidate{node: i, rank: t.run.rank(i), fresh: !t.reserves, scores: fwk.NodePluginScores{Name: name, RawScores: raw}})
-	scores := make([]fwk.NodePluginScores, len(t.candidates))
-	for i := range t.candidates {
-		scores[i] = t.candidates[i].scores
-	}
-	if status := t.Profile.NormalizeScores(t.run.ctx, t.scoring, t.Pod, scores); !status.IsSuccess() {
-		return status.AsError()
-	}
-	for i := range scores {
-		t.candidates[i].scores = scores[i]
-	}
-	heap.Init(&t.candidates)
-	return nil
-}
-
 // fits runs the filters for the member on the node.
 func (t *Class) fits(i int) *fwk.Status {
 	d := t.run
@@ -366,9 +298,8 @@ func (t *Class) fits(i int) *fwk.Status {
 	if d.gone[node.Node().Name] {
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "node(s) that have left the cluster")
 	}
-	if len(d.refused) > 0 && (d.refused[gang.Refusal{Class: t.class, Node: node.Node().Name}] ||
-		d.refused[gang.Refusal{Node: node.Node().Name}]) {
-		return reasons.Status(fwk.Unschedulable, RefusedBefore(d.said))
+	if d.refusals.has(t.class, node.Node().Name) {
+		return reasons.Status(fwk.Unschedulable, RefusedBefore(d.refusals.said))
 	}
 	if !d.storage.fits(t.volumes, node.Node()) {
 		return fwk.NewStatus(fwk.Unschedulable, "node(s) did not have enough free storage")

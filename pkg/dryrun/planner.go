@@ -160,7 +160,7 @@ func (p *Planner) Place(w *Work, id gang.ID, turn gang.Turn, on Part, refused ma
 			return nil, err
 		}
 		last = d
-		maps.Copy(d.refused, refused)
+		maps.Copy(d.refusals.nodes, refused)
 		if prepare != nil {
 			return d, prepare(d)
 		}

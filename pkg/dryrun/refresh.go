@@ -175,5 +175,3 @@ func (d *Run) placeAgain(reserved []reservedPod) error {
 	d.open = nil
 	return nil
 }
-
-func (d *Run) classOf(uid gang.UID) *Class { return d.Classes[d.classNames[uid]] }

@@ -24,48 +24,60 @@ import (
 // that keep what is taken elsewhere (devices of claims, volumes, a plugin's own books) are told by Reserve. So a member
 // of whom Reserve takes note is reserved for the length of the dry run, and filtered with a state of its own.
 type Run struct {
-	ctx    context.Context
-	work   *Work
-	id     gang.ID
-	gangOf func(*v1.Pod) gang.ID
-	Part
-	// index holds the positions of nodes that were asked for, or of all if indexed is set.
-	index   map[string]int
-	indexed bool
-	// copies holds the nodes that members have been placed on, as they are then.
-	copies  map[string]fwk.NodeInfo
-	Pods    map[gang.UID]*v1.Pod
-	Classes map[string]*Class
-	// classNames holds the members' classes; lister tells which nodes are there.
-	classNames map[gang.UID]string
-	lister     fwk.NodeInfoLister
-	// open holds the classes whose members are being placed: they have to know where others are placed. many is set if
-	// the gang has too many classes to compare each on more than a few nodes, beginning at start.
-	open  []*Class
-	many  bool
-	start int
-	// mean is what the mean node has, once that was asked for.
-	mean *meanNode
-	// placed lists who was placed, for classes that are opened later; removed the pods that are taken to be gone.
-	placed, removed []PlacedPod
-	// Elsewhere are pods that are taken to be gone from nodes on which no member is tried.
-	Elsewhere []PlacedPod
-	reserved  []reservedPod
-	// generations are those of the nodes when they were copied; gone holds nodes that have left the cluster since, and
-	// displaced the members that have to be placed again because their nodes have changed.
-	generations map[string]int64
-	gone        map[string]bool
-	displaced   map[gang.UID]bool
+	ctx  context.Context
+	work *Work
+	nodeCopies
+	membership
+	placements
+	// sibling reports whether a pod is of the same gang.
+	sibling func(*v1.Pod) bool
+	// removed are pods that are taken to be gone, and Elsewhere those of them that are on nodes on which no member is
+	// tried.
+	removed, Elsewhere []PlacedPod
 	// group marks the states of the dry run as a simulation of a group, in which plugins let members share what is being
 	// allocated.
-	group fwk.PodGroupCycleState
-	// refused holds the nodes that turned out not to take members of a class.
-	refused map[gang.Refusal]bool
-	// said is what another plugin said last when it turned a member away.
-	said     string
-	claims   sharedClaims
+	group    fwk.PodGroupCycleState
+	refusals refusals
 	storage  storageAccount
 	Examined int
+}
+
+// membership is who is to be placed.
+type membership struct {
+	Pods    map[gang.UID]*v1.Pod
+	Classes map[string]*Class
+	// classNames holds the members' classes.
+	classNames map[gang.UID]string
+	claims     sharedClaims
+	// many is set if the gang has too many classes to compare each on more than a few nodes.
+	many bool
+}
+
+func (m *membership) classOf(uid gang.UID) *Class { return m.Classes[m.classNames[uid]] }
+
+// placements is who was placed so far.
+type placements struct {
+	// open holds the classes whose members are being placed: they have to know where others are placed.
+	open []*Class
+	// placed lists who was placed, for classes that are opened later.
+	placed   []PlacedPod
+	reserved []reservedPod
+	// displaced are the members that have to be placed again because their nodes have changed.
+	displaced map[gang.UID]bool
+	// start is the node on which the last member was placed.
+	start int
+}
+
+// refusals are the nodes that turned out not to take members of a class, and what another plugin said last when it
+// turned a member away.
+type refusals struct {
+	nodes map[gang.Refusal]bool
+	said  string
+}
+
+// has reports whether the node is refused to the class, or to all.
+func (r *refusals) has(class, node string) bool {
+	return len(r.nodes) > 0 && (r.nodes[gang.Refusal{Class: class, Node: node}] || r.nodes[gang.Refusal{Node: node}])
 }
 
 // PlacedPod is a pod on a node.
@@ -85,26 +97,27 @@ type reservedPod struct {
 // newRun prepares a dry run of members on some nodes. It has to be closed.
 func (p *Planner) newRun(w *Work, id gang.ID, members []gang.Member, on Part) (*Run, error) {
 	d := &Run{
-		ctx:     w.Ctx,
-		work:    w,
-		id:      id,
-		gangOf:  p.GangOf,
-		Part:    on,
-		index:   map[string]int{},
-		copies:  map[string]fwk.NodeInfo{},
-		Pods:    make(map[gang.UID]*v1.Pod, len(members)),
-		Classes: map[string]*Class{},
-		group:   framework.NewCycleState(),
-		refused: map[gang.Refusal]bool{},
-		said:    p.Said(id),
-		claims:  sharedClaims{},
-		storage: storageAccount{StorageListers: p.Storage, taken: map[apitypes.UID]int64{}},
-
-		classNames:  make(map[gang.UID]string, len(members)),
-		generations: map[string]int64{},
-		displaced:   map[gang.UID]bool{},
+		ctx:  w.Ctx,
+		work: w,
+		nodeCopies: nodeCopies{
+			Part:        on,
+			index:       map[string]int{},
+			copies:      map[string]fwk.NodeInfo{},
+			generations: map[string]int64{},
+		},
+		membership: membership{
+			Pods:       make(map[gang.UID]*v1.Pod, len(members)),
+			Classes:    map[string]*Class{},
+			classNames: make(map[gang.UID]string, len(members)),
+			claims:     sharedClaims{},
+		},
+		placements: placements{displaced: map[gang.UID]bool{}},
+		sibling:    func(pod *v1.Pod) bool { return id != gang.ID{} && p.GangOf(pod) == id },
+		group:      framework.NewCycleState(),
+		refusals:   refusals{nodes: map[gang.Refusal]bool{}, said: p.Said(id)},
+		storage:    storageAccount{StorageListers: p.Storage, taken: map[apitypes.UID]int64{}},
 	}
-	maps.Copy(d.refused, p.Ledger.Refused(id))
+	maps.Copy(d.refusals.nodes, p.Ledger.Refused(id))
 	for i := range members {
 		m := &members[i]
 		pod := p.Pod(m.Ref())
@@ -121,9 +134,8 @@ func (p *Planner) newRun(w *Work, id gang.ID, members []gang.Member, on Part) (*
 			info.CalculateResource()
 			profile := p.Profiles.Of(pod)
 			filters := p.Profiles.Traits(pod)
-			r = &Class{run: d, class: m.Class, Pod: pod, info: info, Profile: profile, filters: filters,
-				reserves: filters.Reserves(pod),
-				causes:   map[gang.NodeCause]int{}, lasting: map[gang.NodeCause]int{}, siblings: map[gang.NodeCause]int{}}
+			r = &Class{run: d, Pod: pod, causes: newCauseCounts(), traits: traits{class: m.Class, info: info, Profile: profile,
+				filters: filters, reserves: filters.Reserves(pod)}}
 			d.Classes[m.Class], d.lister = r, profile.SnapshotSharedLister().NodeInfos()
 		}
 		r.members++
@@ -141,47 +153,6 @@ func (d *Run) close() {
 		r.profile.RunReservePluginsUnreserve(d.ctx, r.state, r.pod, r.node)
 	}
 	d.reserved = nil
-}
-
-// position returns the index of a node. The names of the few that are placed on are noted when they are chosen; only
-// pods that are to be removed can lie on any node.
-func (d *Run) position(name string) (int, bool) {
-	i, known := d.index[name]
-	if !known && !d.indexed {
-		d.indexed = true
-		for i, n := range d.Nodes {
-			d.index[n.Node().Name] = i
-		}
-		i, known = d.index[name]
-	}
-	return i, known
-}
-
-// rank returns the place of the node's domain in the order in which domains are filled.
-func (d *Run) rank(i int) int {
-	if d.ranks == nil {
-		return 0
-	}
-	return d.ranks[i]
-}
-
-// node returns the node as it is with all members placed so far.
-func (d *Run) node(i int) fwk.NodeInfo {
-	if n := d.copies[d.Nodes[i].Node().Name]; n != nil {
-		return n
-	}
-	return d.Nodes[i]
-}
-
-// edit returns a copy of the node that may be changed.
-func (d *Run) edit(i int) fwk.NodeInfo {
-	name := d.Nodes[i].Node().Name
-	n := d.copies[name]
-	if n == nil {
-		n = d.Nodes[i].Snapshot()
-		d.copies[name], d.generations[name] = n, d.Nodes[i].GetGeneration()
-	}
-	return n
 }
 
 // Place places the member on the node that is best for it now, for the rest of the dry run.
@@ -271,8 +242,7 @@ func (d *Run) nominated(r *Class, node string) []fwk.PodInfo {
 	var out []fwk.PodInfo
 	for _, info := range r.Profile.NominatedPodsForNode(node) {
 		pod := info.GetPod()
-		if (d.id == gang.ID{} || d.gangOf(pod) != d.id) &&
-			corev1helpers.PodPriority(pod) >= corev1helpers.PodPriority(r.Pod) {
+		if !d.sibling(pod) && corev1helpers.PodPriority(pod) >= corev1helpers.PodPriority(r.Pod) {
 			out = append(out, info)
 		}
 	}

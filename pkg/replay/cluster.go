@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"container/heap"
 	"fmt"
 	"math"
 	"sync"
@@ -17,6 +16,7 @@ import (
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/minheap"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/replay/replayed"
 	"berth.dev/berth/pkg/schedulerconfig"
@@ -46,7 +46,7 @@ type cluster struct {
 	// gangs are those that have a pod on a node.
 	gangs map[gang.ID]*gangState
 	next  int // the job that arrives next
-	ends  endHeap
+	ends  minheap.Heap[end]
 	// live counts pods that exist and unbound those of them without a node.
 	live, unbound int
 	// adopted counts the pods that were there from the start.
@@ -116,8 +116,8 @@ func newCluster(in Input, options Options, profile string, config *schedulerconf
 	}
 	c := &cluster{
 		options: options, profile: profile, dialect: dialect(config.SharesGPUs(profile)), start: options.Start,
-		progress: options.Start,
-		api:      memapi.New(), ledger: newLedger(keys, config.CapacityRules(profile), priceOf),
+		progress: options.Start, ends: minheap.Heap[end]{Compare: compareEnds},
+		api: memapi.New(), ledger: newLedger(keys, config.CapacityRules(profile), priceOf),
 		asking: gpuview.OfferedFirst(keys, objects), pods: map[types.NamespacedName]*podState{},
 		gangs: map[gang.ID]*gangState{}, needs: map[types.NamespacedName]int64{}, foreign: map[string]int{},
 		ungrouped: map[gang.ID]sets.Set[types.UID]{}, lowest: math.MaxInt32, changed: make(chan struct{}, 1),
@@ -305,8 +305,8 @@ func (c *cluster) step(now time.Time, idle bool) bool {
 		c.next++
 		return false
 	}
-	if len(c.ends) > 0 && !c.ends[0].at.After(now) {
-		end := heap.Pop(&c.ends).(end)
+	if c.ends.Len() > 0 && !c.ends.Items[0].at.After(now) {
+		end := c.ends.Pop()
 		if end.job.epoch != end.epoch || end.pod != nil && c.pods[end.pod.key] != end.pod {
 			return true // the pod was evicted in the meantime
 		}
@@ -331,10 +331,10 @@ const patience = simulation.Patience
 func (c *cluster) nextEvent() time.Time {
 	next := c.progress.Add(patience)
 	if c.options.Mode == replayed.VirtualTime {
-		if len(c.ends) > 0 {
-			next = c.ends[0].at
+		if c.ends.Len() > 0 {
+			next = c.ends.Items[0].at
 		}
-		if c.next < len(c.jobs) && (len(c.ends) == 0 || c.arrival(c.next).Before(next)) {
+		if c.next < len(c.jobs) && (c.ends.Len() == 0 || c.arrival(c.next).Before(next)) {
 			next = c.arrival(c.next)
 		}
 		if stuck := c.progress.Add(c.longest + patience); c.next == len(c.jobs) && stuck.Before(next) {
@@ -361,6 +361,6 @@ func (c *cluster) over() bool {
 	if c.next < len(c.jobs) {
 		return false
 	}
-	return !now.Before(c.progress.Add(c.longest+patience)) || len(c.ends) == 0 &&
+	return !now.Before(c.progress.Add(c.longest+patience)) || c.ends.Len() == 0 &&
 		(c.unbound == 0 || !now.Before(c.progress.Add(patience)))
 }

@@ -1,7 +1,7 @@
 package replay
 
 import (
-	"container/heap"
+	"cmp"
 	"fmt"
 	"time"
 
@@ -22,27 +22,9 @@ type end struct {
 	sequence int
 }
 
-// endHeap orders ends by time, and by the order in which they were planned.
-type endHeap []end
-
-func (h endHeap) Len() int { return len(h) }
-func (h endHeap) Less(i, j int) bool {
-	if !h[i].at.Equal(h[j].at) {
-		return h[i].at.Before(h[j].at)
-	}
-	return h[i].sequence < h[j].sequence
-}
-func (h endHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-
-// Push is called by container/heap.
-func (h *endHeap) Push(x any) { *h = append(*h, x.(end)) }
-
-// Pop is called by container/heap.
-func (h *endHeap) Pop() any {
-	old := *h
-	last := old[len(old)-1]
-	*h = old[:len(old)-1]
-	return last
+// compareEnds orders ends by time, and by the order in which they were planned.
+func compareEnds(a, b end) int {
+	return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.sequence, b.sequence))
 }
 
 // proceed notes that something has come of the work.
@@ -167,7 +149,7 @@ func (c *cluster) gangComplete(j *jobState, now time.Time) {
 func (c *cluster) plan(e end) {
 	c.record.planned++
 	e.sequence = c.record.planned
-	heap.Push(&c.ends, e)
+	c.ends.Push(e)
 }
 
 // finish ends a pod or a gang that has run for its duration.

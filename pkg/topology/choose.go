@@ -2,8 +2,9 @@ package topology
 
 import (
 	"cmp"
-	"container/heap"
 	"slices"
+
+	"berth.dev/berth/pkg/minheap"
 )
 
 const (
@@ -68,30 +69,30 @@ func greedy(options []option, rest []int) []*domain {
 	total := sum(rest)
 	var chosen []*domain
 	// Gains only fall as members are taken, so that the top is right once its own gain is up to date.
-	h := gains(slices.Clone(options))
+	h := minheap.Heap[option]{Items: slices.Clone(options), Compare: compareOptions}
 	for total > 0 {
-		if len(h) == 0 {
+		if h.Len() == 0 {
 			return nil
 		}
-		top := h[0]
+		top := h.Items[0]
 		if gain := top.domain.gain(rest); gain < top.gain {
 			if gain == 0 {
-				heap.Pop(&h)
+				h.Pop()
 				continue
 			}
-			h[0].gain = gain
-			heap.Fix(&h, 0)
+			h.Items[0].gain = gain
+			h.Fix()
 			continue
 		}
 		if top.gain == total {
-			for _, o := range h {
+			for _, o := range h.Items {
 				if o.domain.gain(rest) == total && tighter(o.domain, top.domain) {
 					top = o
 				}
 			}
 			return append(chosen, top.domain)
 		}
-		heap.Pop(&h)
+		h.Pop()
 		chosen = append(chosen, top.domain)
 		top.take(rest)
 		total -= top.gain
@@ -168,24 +169,4 @@ func (c *combinations) find(chosen []*domain, from, size int, rest []int) {
 		c.options[i].take(left)
 		c.find(append(chosen, c.options[i].domain), i+1, size-1, left)
 	}
-}
-
-// gains is a heap of options, the largest gain first.
-type gains []option
-
-var _ heap.Interface = &gains{}
-
-func (g gains) Len() int           { return len(g) }
-func (g gains) Less(i, j int) bool { return compareOptions(g[i], g[j]) < 0 }
-func (g gains) Swap(i, j int)      { g[i], g[j] = g[j], g[i] }
-
-// Push adds an option.
-func (g *gains) Push(x any) { *g = append(*g, x.(option)) }
-
-// Pop removes the last option of the slice.
-func (g *gains) Pop() any {
-	old := *g
-	last := old[len(old)-1]
-	*g = old[:len(old)-1]
-	return last
 }

@@ -137,13 +137,14 @@ var bounds = map[string]map[string]string{
 		"ModelRates.GPU": byAdmin,
 	},
 	"pkg/dryrun": {
-		"Class.causes": oneCycle, "Class.lasting": oneCycle, "Class.siblings": oneCycle,
-		"Models.known": "100,000 nodes (mostKnown)", "Pending.parked": byGang, "Run.Classes": oneCycle,
-		"Run.Pods": oneCycle, "Run.claims": oneCycle, "Run.classNames": oneCycle, "Run.copies": oneCycle,
-		"Run.displaced": oneCycle, "Run.generations": oneCycle, "Run.gone": oneCycle, "Run.index": oneCycle,
-		"Run.refused": oneCycle, "meanNode.scalar": oneCycle, "modelChoice.classes": oneCycle,
-		"modelChoice.count": oneCycle, "modelChoice.node": oneCycle, "modelLimits.byClass": oneCycle,
-		"spread.counts": oneCycle, "storageAccount.taken": oneCycle,
+		"Models.known": "100,000 nodes (mostKnown)", "Pending.parked": byGang, "causeCounts.lasting": oneCycle,
+		"causeCounts.nodes": oneCycle, "causeCounts.siblings": oneCycle, "meanNode.scalar": oneCycle,
+		"membership.Classes": oneCycle, "membership.Pods": oneCycle, "membership.claims": oneCycle,
+		"membership.classNames": oneCycle, "modelChoice.classes": oneCycle, "modelChoice.count": oneCycle,
+		"modelChoice.node": oneCycle, "modelLimits.byClass": oneCycle, "nodeCopies.copies": oneCycle,
+		"nodeCopies.generations": oneCycle, "nodeCopies.gone": oneCycle, "nodeCopies.index": oneCycle,
+		"placements.displaced": oneCycle, "refusals.nodes": oneCycle, "spread.counts": oneCycle,
+		"storageAccount.taken": oneCycle,
 	},
 	"pkg/reservation": {
 		"Holders.namespaces": byAdmin, "Holds.gangsAway": byGang, "Holds.kept": byGang, "Holds.turnedAway": byPod,
@@ -180,14 +181,15 @@ var bounds = map[string]map[string]string{
 		"siblings.byClique": byNode, "simulations.byNode": oneCycle, "simulations.byPod": oneCycle, "totals.nodes": byNode,
 	},
 	"pkg/plugins/ipreservation": {
-		"book.neverRan": byPod, "book.nominated": byPod, "book.profiles": byAdmin, "book.unseen": byPod, "calls.of": byPod,
+		"book.nominated": byPod, "calls.of": byPod, "noted.neverRan": byPod, "noted.profiles": byAdmin,
+		"noted.unseen": byPod,
 	},
 	"pkg/plugins/networktopology": {
 		"group.byNode": byPod, "link.moved": oneCycle, "peers.groups": byPod, "peers.pods": byPod,
 		"peers.spaces": byPod, "space.pods": byPod, "space.terms": byPod,
 	},
 	"pkg/plugins/placementpolicy": {
-		"book.nominated": byPod, "book.told": "4096 pods (maxDemands)", "book.wake": byPod,
+		"book.nominated": byPod, "book.told": "4096 pods (maxDemands)", "changes.wake": byPod,
 		"view.demands": "4096 pods (maxDemands)", "view.marks": byNode, "view.problems": byAdmin,
 	},
 	"pkg/policy": {

@@ -8,11 +8,7 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
-	"fmt"
 	"io"
-	"os"
-	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -23,25 +19,19 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 
+	"berth.dev/berth/hack/bench/live"
 	"berth.dev/berth/hack/bench/rig"
 )
 
 var (
-	pods   = flag.Int("pods", 500, "pods of each kind in each turn")
-	rounds = flag.Int("rounds", 4, "turns without the policies, and as many with them")
-	file   = flag.String("json", "", "write the figures as JSON to this file")
+	pods   = rig.Count("pods", 500, "pods of each kind in each turn")
+	rounds = rig.Count("rounds", 4, "turns without the policies, and turns with them")
 )
 
 const namespace, user = "bench", "team"
 
 func main() {
-	flag.Parse()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Minute)
-	defer cancel()
-	if err := bench(ctx, os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "admission:", err)
-		os.Exit(1)
-	}
+	rig.Main("measures what the policies of manifests/admission cost when pods are written.", bench)
 }
 
 // kinds are pods by what they say: nothing, and values of several keys.
@@ -59,94 +49,64 @@ var kinds = []struct {
 
 // sample is what was measured of one kind of pods.
 type sample struct {
-	latencies []time.Duration
+	latencies []float64
 	cpu       time.Duration
 }
 
 // result is what one kind of pods showed, with or without the policies.
 type result struct {
-	Pods            string  `json:"pods"`
-	Policies        bool    `json:"policies"`
-	MedianMillis    float64 `json:"medianMillis"`
-	P95Millis       float64 `json:"p95Millis"`
-	CPUMillisPerPod float64 `json:"cpuMillisPerPod"`
+	Pods            string  `json:"pods" row:"pods"`
+	Policies        string  `json:"policies" row:"policies"`
+	MedianMillis    float64 `json:"medianMillis" column:"p50, ms|%.2f"`
+	P95Millis       float64 `json:"p95Millis" column:"p95, ms|%.2f"`
+	CPUMillisPerPod float64 `json:"cpuMillisPerPod" column:"CPU ms a pod|%.2f"`
 }
 
-func bench(ctx context.Context, out io.Writer) error {
-	session, err := rig.Begin()
-	if err != nil {
-		return err
-	}
-	bed, err := rig.Start(ctx, []byte(
-		"shapes:\n- {name: n, count: 1, allocatable: {cpu: \"8\", memory: 32Gi, pods: \"110\"}}\n"))
-	if err != nil {
-		return err
-	}
-	defer func() { _ = bed.Stop() }()
-	team, err := prepare(ctx, bed)
-	if err != nil {
-		return fmt.Errorf("preparing the namespace: %w", err)
-	}
+func bench(ctx context.Context, out io.Writer) (any, error) {
 	measured := map[bool][]sample{false: make([]sample, len(kinds)), true: make([]sample, len(kinds))}
-	// The first turn of each warms up and is not counted.
-	for round := range *rounds + 1 {
-		for _, with := range []bool{false, true} {
-			if err := bed.Policies(ctx, "manifests/admission", with); err != nil {
-				return err
-			}
-			if err := await(ctx, team, with); err != nil {
-				return err
-			}
-			for i, kind := range kinds {
-				s, err := create(ctx, bed, team, kind.annotations)
-				if err != nil {
-					return err
-				}
-				if of := &measured[with][i]; round > 0 {
-					of.latencies, of.cpu = append(of.latencies, s.latencies...), of.cpu+s.cpu
+	node := []byte("shapes:\n- {name: n, count: 1, allocatable: {cpu: \"8\", memory: 32Gi, pods: \"110\"}}\n")
+	if err := live.On(ctx, node, func(bed *live.Bed) {
+		team := prepare(bed)
+		// The first turn of each warms up and is not counted.
+		for round := range *rounds + 1 {
+			for _, with := range []bool{false, true} {
+				bed.Policies("manifests/admission", with)
+				await(bed, team, with)
+				for i, kind := range kinds {
+					if s, of := create(bed, team, kind.annotations), &measured[with][i]; round > 0 {
+						of.latencies, of.cpu = append(of.latencies, s.latencies...), of.cpu+s.cpu
+					}
 				}
 			}
 		}
+	}); err != nil {
+		return nil, err
 	}
 	var results []result
-	fmt.Fprintf(out, "%-12s %-10s %10s %10s %16s\n", "pods", "policies", "p50, ms", "p95, ms", "CPU ms a pod")
+	policies := map[bool]string{false: "without", true: "with"}
 	for i, kind := range kinds {
 		for _, with := range []bool{false, true} {
 			s := measured[with][i]
-			slices.Sort(s.latencies)
-			at := func(percent int) float64 { return 1000 * s.latencies[(len(s.latencies)-1)*percent/100].Seconds() }
-			r := result{kind.name, with, at(50), at(95), 1000 * s.cpu.Seconds() / float64(len(s.latencies))}
-			fmt.Fprintf(out, "%-12s %-10s %10.2f %10.2f %16.2f\n", r.Pods, map[bool]string{true: "with", false: "without"}[with],
-				r.MedianMillis, r.P95Millis,
-				r.CPUMillisPerPod)
-			results = append(results, r)
+			results = append(results, result{kind.name, policies[with], 1000 * rig.Percentile(s.latencies, 50),
+				1000 * rig.Percentile(s.latencies, 95), 1000 * s.cpu.Seconds() / float64(len(s.latencies))})
 		}
 	}
-	return session.End(out, *file, results)
+	return results, rig.Table(out, results)
 }
 
 // prepare makes a namespace whose pods get their scheduler, and a user who may write pods there: administrators are
 // exempt from some of the policies.
-func prepare(ctx context.Context, bed *rig.Rig) (kubernetes.Interface, error) {
-	if err := bed.Namespace(ctx, namespace); err != nil {
-		return nil, err
-	}
+func prepare(bed *live.Bed) kubernetes.Interface {
+	bed.Namespace(namespace)
+	ctx, name := bed.Context(), metav1.ObjectMeta{Name: user}
 	label := []byte(`{"metadata":{"labels":{"berth.dev/scheduler":"berth-scheduler"}}}`)
-	if _, err := bed.Client.CoreV1().Namespaces().Patch(ctx, namespace, types.MergePatchType, label,
-		metav1.PatchOptions{}); err != nil {
-		return nil, err
-	}
-	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: user}, Rules: []rbacv1.PolicyRule{
-		{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"*"}}}}
-	if _, err := bed.Client.RbacV1().ClusterRoles().Create(ctx, role, metav1.CreateOptions{}); err != nil {
-		return nil, err
-	}
-	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: user},
+	rig.Must(bed.Client.CoreV1().Namespaces().Patch(ctx, namespace, types.MergePatchType, label, metav1.PatchOptions{}))
+	rig.Must(bed.Client.RbacV1().ClusterRoles().Create(ctx, &rbacv1.ClusterRole{ObjectMeta: name,
+		Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"*"}}}},
+		metav1.CreateOptions{}))
+	rig.Must(bed.Client.RbacV1().ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{ObjectMeta: name,
 		Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}},
-		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: user}}
-	if _, err := bed.Client.RbacV1().ClusterRoleBindings().Create(ctx, binding, metav1.CreateOptions{}); err != nil {
-		return nil, err
-	}
+		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: user}}, metav1.CreateOptions{}))
 	return bed.As(user)
 }
 
@@ -156,44 +116,27 @@ func podWith(annotations map[string]string) *v1.Pod {
 }
 
 // await waits until a pod with values and devices that the policies refuse is refused, or is not any more.
-func await(ctx context.Context, team kubernetes.Interface, with bool) error {
+func await(bed *live.Bed, team kubernetes.Interface, with bool) {
 	for _, key := range []string{"berth.dev/spot", "berth.dev/gpu-assigned"} {
-		err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, time.Minute, true,
+		rig.Check(wait.PollUntilContextTimeout(bed.Context(), 100*time.Millisecond, time.Minute, true,
 			func(ctx context.Context) (bool, error) {
 				_, err := team.CoreV1().Pods(namespace).Create(ctx, podWith(map[string]string{key: "bad"}),
 					metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 				var refused *apierrors.StatusError
-				return (err != nil && errors.As(err, &refused)) == with, nil
-			})
-		if err != nil {
-			return fmt.Errorf("waiting for the policies to be there (%t): %w", with, err)
-		}
+				return errors.As(err, &refused) == with, nil
+			}), "waiting for the policies to be there (%t)", with)
 	}
-	return nil
 }
 
 // create creates pods one after the other, and removes them when they have been measured.
-func create(ctx context.Context, bed *rig.Rig, team kubernetes.Interface, annotations map[string]string) (s sample,
-	err error) {
-	pid, err := bed.ControlPlanePID()
-	if err != nil {
-		return s, err
-	}
-	before, err := rig.ProcessCPU(pid)
-	if err != nil {
-		return s, err
-	}
-	for range *pods {
-		from := time.Now()
-		if _, err := team.CoreV1().Pods(namespace).Create(ctx, podWith(annotations), metav1.CreateOptions{}); err != nil {
-			return s, fmt.Errorf("creating a pod: %w", err)
+func create(bed *live.Bed, team kubernetes.Interface, annotations map[string]string) (s sample) {
+	s.cpu = bed.Measure(nil, func() {
+		for range *pods {
+			from := time.Now()
+			rig.Must(team.CoreV1().Pods(namespace).Create(bed.Context(), podWith(annotations), metav1.CreateOptions{}))
+			s.latencies = append(s.latencies, time.Since(from).Seconds())
 		}
-		s.latencies = append(s.latencies, time.Since(from))
-	}
-	after, err := rig.ProcessCPU(pid)
-	if err != nil {
-		return s, err
-	}
-	s.cpu = after - before
-	return s, bed.Empty(ctx, namespace)
+	}).ControlPlaneCPU
+	bed.Empty(namespace)
+	return s
 }

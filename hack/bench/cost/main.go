@@ -13,16 +13,15 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
-	"k8s.io/klog/v2"
 	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
 
+	"berth.dev/berth/hack/bench/replays"
 	"berth.dev/berth/hack/bench/rig"
+	"berth.dev/berth/pkg/plugins/gpuaware"
 	"berth.dev/berth/pkg/price"
 	"berth.dev/berth/pkg/replay"
 	"berth.dev/berth/pkg/replay/replayed"
@@ -42,29 +41,26 @@ var rates = price.ModelRates{
 // loads are the points of measurement, in thousandths of the cluster's GPUs.
 var loads = []int64{250, 500, 750}
 
-func main() {
-	data := flag.String("data", "../shared/data/openb", "folder of the openb trace")
-	variant := flag.String("variant", "default", "variant of the pod list")
-	config := flag.String("config", "manifests/base/scheduler-config.yaml", "scheduler configuration with the profile")
-	profile := flag.String("profile", "cost-optimized-scheduler", "profile to measure beside stock")
-	contenders := flag.String("contenders", "profile,stock,most-allocated",
-		"what to measure: the profile, the stock scheduler, the stock scheduler with MostAllocated")
-	weights := flag.String("weights", "",
-		"weights of GPUAware, comma-separated, to try the profile with instead of its own")
-	priced := flag.Bool("families", false, "measure made-up clusters with prices and work for them instead of the trace")
-	seeds := flag.Uint64("seeds", 1, "orders of arrival to average over")
-	file := flag.String("json", "", "write the figures as JSON to this file")
-	flag.Parse()
-	klog.LogToStderr(false)
-	klog.SetOutput(io.Discard)
-	list, err := makeContenders(*config, *profile, strings.Split(*contenders, ","), *weights)
-	if err == nil {
-		err = run(os.Stdout, *data, *variant, *priced, list, *seeds, *file)
+var (
+	data       = flag.String("data", "../shared/data/openb", "folder of the openb trace")
+	variant    = flag.String("variant", "default", "variant of the pod list")
+	config     = flag.String("config", "manifests/base/scheduler-config.yaml", "scheduler configuration with the profile")
+	profile    = flag.String("profile", "cost-optimized-scheduler", "profile to measure beside stock")
+	contenders = rig.List("contenders", []string{"profile", "stock", "most-allocated"},
+		"what to measure: the profile, the stock scheduler, the stock scheduler with MostAllocated", rig.Text)
+	weights = rig.List("weights", nil, "weights of GPUAware to try the profile with instead of its own", parseWeight)
+	priced  = flag.Bool("families", false, "measure made-up clusters with prices and work for them instead of the trace")
+	seeds   = rig.Count("seeds", 1, "orders of arrival to average over")
+)
+
+func main() { rig.Main("measures by replay what the nodes in use cost.", bench) }
+
+func parseWeight(text string) (int32, error) {
+	weight, err := strconv.ParseInt(text, 10, 32)
+	if err != nil || weight < 1 {
+		return 0, fmt.Errorf("weight %q of GPUAware: want a whole number of at least 1", text)
 	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "cost:", err)
-		os.Exit(1)
-	}
+	return int32(weight), nil
 }
 
 // contender is a configuration that is measured.
@@ -75,65 +71,57 @@ type contender struct {
 
 // outcome is the mean of the orders of arrival of one contender at one load.
 type outcome struct {
-	Family      string  `json:"family"`
-	Contender   string  `json:"contender"`
-	LoadPercent int64   `json:"loadPercent"`
-	Dollars     float64 `json:"dollarsPerHour"`
-	Bound       float64 `json:"boundDollarsPerHour"`
-	Pending     float64 `json:"pending"`
-	NodesInUse  float64 `json:"nodesInUse"`
+	Family      string  `json:"family" row:"dollars an hour"`
+	Contender   string  `json:"contender" row:""`
+	LoadPercent int64   `json:"loadPercent" row:"load, %"`
+	Dollars     float64 `json:"dollarsPerHour" column:"dollars|%.0f"`
+	Bound       float64 `json:"boundDollarsPerHour" column:"bound|%.0f"`
+	OverBound   float64 `json:"overBound" column:"× bound|%.3f"`
+	Pending     float64 `json:"pending" column:"pending|%.0f"`
+	NodesInUse  float64 `json:"nodesInUse" column:"nodes|%.0f"`
 }
 
-func run(out io.Writer, data, variant string, priced bool, contenders []contender, seeds uint64, file string) error {
-	session, err := rig.Begin()
+func bench(ctx context.Context, out io.Writer) (any, error) {
+	list, err := makeContenders()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	all := families()
-	if !priced {
-		openb, err := readOpenb(data, variant)
+	if !*priced {
+		openb, err := readOpenb()
 		if errors.Is(err, fs.ErrNotExist) {
-			_, err := fmt.Fprintf(out, "skipped: there is no openb trace in %s\n", data)
-			return err
+			_, err := fmt.Fprintf(out, "skipped: there is no openb trace in %s\n", *data)
+			return nil, err
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
 		all = []family{openb}
 	}
 	var results []outcome
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for i := range all {
-		fmt.Fprintf(table, "dollars an hour, %s\tload\tdollars\tbound\t× bound\tpending\tnodes\n", all[i].name)
-		for _, c := range contenders {
+		for _, c := range list {
 			for _, load := range loads {
-				o, err := measure(c, &all[i], load, seeds)
+				rig.Progress("%s: %s at %d%%", all[i].name, c.name, load/10)
+				o, err := measure(ctx, c, &all[i], load)
 				if err != nil {
-					return err
+					return results, err
 				}
-				fmt.Fprintf(table, "%s\t%d%%\t%.0f\t%.0f\t%.3f\t%.0f\t%.0f\n", o.Contender, o.LoadPercent, o.Dollars, o.Bound,
-					o.Dollars/o.Bound,
-					o.Pending, o.NodesInUse)
 				results = append(results, o)
 			}
 		}
 	}
-	if err := table.Flush(); err != nil {
-		return fmt.Errorf("printing the table: %w", err)
-	}
-	return session.End(out, file, results)
+	return results, rig.Table(out, results)
 }
 
 // readOpenb reads a variant of the trace and gives its nodes the prices above.
-func readOpenb(data, variant string) (family, error) {
-	f := family{name: "openb " + variant}
-	var err error
-	if f.nodes, err = read(filepath.Join(data, "openb_node_list_gpu_node.csv"), trace.ReadNodes); err != nil {
-		return f, err
+func readOpenb() (family, error) {
+	in, err := replay.Files{Nodes: filepath.Join(*data, "openb_node_list_gpu_node.csv"),
+		Jobs: filepath.Join(*data, "openb_pod_list_"+*variant+".csv")}.Load()
+	if err != nil {
+		return family{}, err
 	}
-	if f.jobs, err = read(filepath.Join(data, "openb_pod_list_"+variant+".csv"), trace.ReadJobs); err != nil {
-		return f, err
-	}
+	f := family{"openb " + *variant, in.Nodes, in.Jobs}
 	for i := range f.nodes {
 		n := &f.nodes[i]
 		amount, err := rates.Price(n.Name, n.Model,
@@ -146,89 +134,73 @@ func readOpenb(data, variant string) (family, error) {
 	return f, nil
 }
 
-func makeContenders(path, profile string, names []string, weights string) ([]contender, error) {
+func makeContenders() ([]contender, error) {
 	var list []contender
-	for _, name := range names {
-		file := schedulerconfig.Stock
-		if name == "profile" {
-			if weights != "" {
-				varied, err := vary(path, profile, strings.Split(weights, ","))
-				if err != nil {
-					return nil, err
-				}
-				list = append(list, varied...)
-				continue
-			}
-			file = path
-		}
-		c, err := schedulerconfig.Load(file)
-		if err != nil {
-			return nil, err
-		}
-		scheduler := c.Component.Profiles[0].SchedulerName
+	for _, name := range *contenders {
 		switch name {
 		case "profile":
-			name, scheduler = profile, profile
-		case "stock":
-		case "most-allocated":
+			varied, err := profileContenders()
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, varied...)
+		case "stock", "most-allocated":
+			c, err := schedulerconfig.Load(schedulerconfig.Stock)
+			if err != nil {
+				return nil, err
+			}
 			for _, p := range c.Component.Profiles[0].PluginConfig {
-				if args, ok := p.Args.(*schedulerapi.NodeResourcesFitArgs); ok {
+				if args, ok := p.Args.(*schedulerapi.NodeResourcesFitArgs); ok && name == "most-allocated" {
 					args.ScoringStrategy.Type = schedulerapi.MostAllocated
 				}
 			}
+			list = append(list, contender{name, c.Component.Profiles[0].SchedulerName, c})
 		default:
 			return nil, fmt.Errorf("contender %q is unknown: want profile, stock or most-allocated", name)
 		}
-		list = append(list, contender{name, scheduler, c})
 	}
 	return list, nil
 }
 
-// vary returns the profile with each of the weights for GPUAware.
-func vary(path, profile string, weights []string) ([]contender, error) {
+// profileContenders are the profile as it is, or with each of the weights for GPUAware.
+func profileContenders() ([]contender, error) {
+	if len(*weights) == 0 {
+		c, err := schedulerconfig.Load(*config)
+		return []contender{{*profile, *profile, c}}, err
+	}
 	var list []contender
-	for _, text := range weights {
-		weight, err := strconv.ParseInt(text, 10, 32)
-		if err != nil || weight < 1 {
-			return nil, fmt.Errorf("weight %q of GPUAware: want a whole number of at least 1", text)
-		}
-		c, err := schedulerconfig.Load(path)
+	for _, weight := range *weights {
+		c, err := schedulerconfig.Load(*config)
 		if err != nil {
 			return nil, err
 		}
-		for i := range c.Component.Profiles {
-			enabled := c.Component.Profiles[i].Plugins.MultiPoint.Enabled
-			for n := range enabled {
-				if enabled[n].Name == "GPUAware" {
-					enabled[n].Weight = int32(weight)
-				}
-			}
-		}
-		list = append(list, contender{fmt.Sprintf("%s, GPUAware %d", profile, weight), profile, c})
+		replays.SetWeight(c, gpuaware.Name, weight)
+		list = append(list, contender{fmt.Sprintf("%s, GPUAware %d", *profile, weight), *profile, c})
 	}
 	return list, nil
 }
 
-func measure(c contender, f *family, load int64, seeds uint64) (outcome, error) {
-	fleet := map[rig.Shape]int{}
+func measure(ctx context.Context, c contender, f *family, load int64) (outcome, error) {
+	fleet := map[shape]int{}
 	byName := map[string]trace.Job{}
 	for _, n := range f.nodes {
-		fleet[rig.Shape{
-			Offers:  rig.Amounts{float64(n.CPUMilli), float64(n.MemoryMiB), float64(1000 * n.GPUs)},
-			Dollars: float64(n.MicroDollarsPerHour) / 1e6,
+		fleet[shape{
+			offers:  amounts{float64(n.CPUMilli), float64(n.MemoryMiB), float64(1000 * n.GPUs)},
+			dollars: float64(n.MicroDollarsPerHour) / 1e6,
 		}]++
 	}
 	for _, j := range f.jobs {
 		byName[j.Name] = j
 	}
 	o := outcome{Family: f.name, Contender: c.name, LoadPercent: load / 10}
-	for seed := range seeds {
-		result, err := replay.Run(context.Background(), c.config, replay.NewInput(f.name, f.nodes, f.jobs),
+	n := float64(*seeds)
+	for seed := range uint64(*seeds) {
+		result, err := replay.Run(ctx, c.config, replay.NewInput(f.name, f.nodes, f.jobs),
 			replay.Options{Mode: replayed.ArrivalOrder, Seed: seed, Load: load, Profile: c.profile})
 		if err != nil {
 			return outcome{}, err
 		}
-		var placed rig.Amounts
+		var placed amounts
 		for pod, node := range result.Placements {
 			job, ok := jobOf(pod, byName)
 			if !ok {
@@ -240,11 +212,12 @@ func measure(c contender, f *family, load int64, seeds uint64) (outcome, error) 
 				placed[2] += float64(job.MilliGPU())
 			}
 		}
-		o.Dollars += float64(result.MicroDollarsPerHour) / 1e6 / float64(seeds)
-		o.Bound += rig.FractionalBound(fleet, placed) / float64(seeds)
-		o.Pending += float64(result.Pending) / float64(seeds)
-		o.NodesInUse += result.NodesInUse / float64(seeds)
+		o.Dollars += float64(result.MicroDollarsPerHour) / 1e6 / n
+		o.Bound += fractionalBound(fleet, placed) / n
+		o.Pending += float64(result.Pending) / n
+		o.NodesInUse += result.NodesInUse / n
 	}
+	o.OverBound = o.Dollars / o.Bound
 	return o, nil
 }
 
@@ -257,13 +230,4 @@ func jobOf(pod string, jobs map[string]trace.Job) (trace.Job, bool) {
 		job, ok = jobs[name[:max(strings.LastIndexByte(name, '-'), 0)]]
 	}
 	return job, ok
-}
-
-func read[T any](path string, parse func(io.Reader, string) (T, error)) (value T, err error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return value, err
-	}
-	defer f.Close()
-	return parse(f, path)
 }

@@ -1,6 +1,12 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+
+	"berth.dev/berth/hack/bench/live"
+)
 
 // contender is a scheduler's configuration, and that of an extender it may call.
 type contender struct {
@@ -44,20 +50,14 @@ var contenders = []contender{
 		extenderProfile: filterAndScore},
 }
 
-func find(name string) contender {
-	for _, c := range contenders {
-		if c.name == name {
-			return c
-		}
-	}
-	return contender{}
-}
+// Describe is for the flag that chooses among the contenders.
+func (c contender) Describe() (name, description string) { return c.name, c.description }
 
-// config is the scheduler's configuration.
-func (c contender) config(extender string) []byte {
+// scheduler is the scheduler with its configuration.
+func (c contender) scheduler(extender string) live.Contender {
 	text := head + c.profile
 	if c.extender != "" {
 		text += fmt.Sprintf("extenders:\n  - urlPrefix: http://%s\n    httpTimeout: 30s\n%s", extender, c.extender)
 	}
-	return []byte(text)
+	return live.Contender{Name: c.name, Profile: v1.DefaultSchedulerName, Config: []byte(text)}
 }

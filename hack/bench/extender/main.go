@@ -7,187 +7,152 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
-	"slices"
-	"strings"
-	"syscall"
-	"text/tabwriter"
+	"strconv"
 	"time"
 
-	"github.com/spf13/cobra"
+	"github.com/google/pprof/profile"
+	v1 "k8s.io/api/core/v1"
 
+	"berth.dev/berth/hack/bench/live"
 	"berth.dev/berth/hack/bench/rig"
 )
 
-// options are the flags.
-type options struct {
-	nodes      []int
-	pods       int
-	repeats    int
-	contenders []string
-	json       string
-}
+var (
+	sizes   = rig.List("nodes", []int{1000, 5000}, "sizes of the cluster, nodes of 8 GPUs", strconv.Atoi)
+	pods    = rig.Count("pods", 1000, "pods of each run")
+	repeats = rig.Count("repeats", 3, "runs of each contender, of which the table shows the median")
+	chosen  = rig.Some("contenders", contenders, "whom to measure")
+)
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := newCommand().ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "extender:", err)
-		os.Exit(1)
-	}
-}
+	rig.Main(`starts a scheduler on a local control plane, creates pods of one GPU as fast as the API server takes them,
+and measures until the last pod is bound. It needs the binaries of "make build".
 
-func newCommand() *cobra.Command {
-	var o options
-	var names, lines []string
-	for _, c := range contenders {
-		names = append(names, c.name)
-		lines = append(lines, fmt.Sprintf("  %-24s%s", c.name, c.description))
-	}
-	cmd := &cobra.Command{
-		Use:   "extender",
-		Short: "Compare GPUAware as a plugin with GPUAware as an extender",
-		Long: `extender starts a scheduler on a local control plane, creates pods of one GPU as fast as the API server takes them, and
-measures until the last pod is bound.
-
-Contenders:
-` + strings.Join(lines, "\n") + `
-
-It needs the binaries of "make build".`,
-		Example: `  # Everything
+  # Everything
   go run ./hack/bench/extender
 
   # A quick look, with the figures of every run as JSON
   go run ./hack/bench/extender --nodes 200 --pods 200 --contenders stock,plugin,extender --repeats 1 --json runs.json`,
-		Args:          cobra.NoArgs,
-		SilenceUsage:  true,
-		SilenceErrors: true,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.check(names); err != nil {
-				return err
-			}
-			session, err := rig.Begin()
-			if err != nil {
-				return err
-			}
-			runs, err := o.runAll(cmd.Context(), cmd.ErrOrStderr())
-			if err != nil {
-				return err
-			}
-			if err := table(cmd.OutOrStdout(), runs); err != nil {
-				return err
-			}
-			return session.End(cmd.OutOrStdout(), o.json, runs)
-		},
-	}
-	f := cmd.Flags()
-	f.IntSliceVar(&o.nodes, "nodes", []int{1000, 5000}, "sizes of the cluster, nodes of 8 GPUs")
-	f.IntVar(&o.pods, "pods", 1000, "pods of each run")
-	f.IntVar(&o.repeats, "repeats", 3, "runs of each contender, of which the table shows the median")
-	f.StringSliceVar(&o.contenders, "contenders", names, "whom to measure")
-	f.StringVar(&o.json, "json", "", "write the figures of every run as JSON to this file")
-	return cmd
+		bench)
 }
 
-// check refuses flags that cannot be used.
-func (o *options) check(known []string) error {
-	for _, name := range o.contenders {
-		if !slices.Contains(known, name) {
-			return fmt.Errorf("--contenders has %q: want some of %s", name, strings.Join(known, ", "))
-		}
-	}
-	for _, n := range o.nodes {
-		// Half of the GPUs stay free: a cluster that fills up makes more work for all.
-		if n < 10 || o.pods > 4*n {
-			return fmt.Errorf("--nodes %d and --pods %d: want at least 10 nodes and at most 4 pods a node", n, o.pods)
-		}
-	}
-	switch {
-	case o.pods <= leadIn:
-		return fmt.Errorf("--pods is %d: want more than %d, which are not measured", o.pods, leadIn)
-	case o.repeats < 1:
-		return fmt.Errorf("--repeats is %d: want at least 1", o.repeats)
-	}
-	return nil
+// run is what one run has shown.
+type run struct {
+	Nodes     int    `json:"nodes" row:"nodes"`
+	Contender string `json:"contender" row:"contender"`
+	Pods      int    `json:"pods"`
+	// SharePercent is which part of the algorithm's time the policy takes: GPUAware's part of the extension points'
+	// time, by the scheduler's CPU profile, and what the algorithm does outside its extension points beyond what stock
+	// does there. That is the calls of an extender with all that the scheduler does for them, or the ranking of
+	// candidates.
+	SharePercent          float64 `json:"sharePercent" column:"share of\nalgorithm|%.1f%%"`
+	AlgorithmMillis       float64 `json:"algorithmMillis" column:"ms of it\na pod|%.2f"`
+	PodsPerSecond         float64 `json:"podsPerSecond" column:"pods/s|%.0f"`
+	CPUMillisPerPod       float64 `json:"cpuMillisPerPod" column:"CPU ms\na pod|%.2f"`
+	SchedulerMillisPerPod float64 `json:"schedulerMillisPerPod" column:"of it\nscheduler|%.2f"`
+	ExtenderMillisPerPod  float64 `json:"extenderMillisPerPod" column:"of it\nextender|%.2f"`
+	// OutsideMillis is the algorithm's time in a cycle outside its extension points.
+	OutsideMillis float64 `json:"outsideMillis"`
+	// OtherCores is how many cores were busy on average with what is no part of the benchmark.
+	OtherCores float64 `json:"otherCores" column:"other\ncores|%.2f"`
 }
 
-// runAll runs the contenders one after the other, and each repeat begins with another.
-func (o *options) runAll(ctx context.Context, progress io.Writer) ([]run, error) {
+const (
+	// leadIn is how many pods are bound before the measurement begins: until then the scheduler fills its caches.
+	leadIn = 50
+	// profileFor is how long the scheduler profiles itself.
+	profileFor = 5 * time.Second
+	// runTimeout bounds one run.
+	runTimeout = 10 * time.Minute
+)
+
+func bench(ctx context.Context, out io.Writer) (any, error) {
 	var runs []run
-	for _, nodes := range o.nodes {
-		bed, err := rig.Start(ctx, nodesFile(nodes))
-		if err != nil {
-			return nil, err
+	for _, nodes := range *sizes {
+		// Half of the GPUs stay free: a cluster that fills up makes more work for all.
+		if nodes < 10 || *pods > 4*nodes || *pods <= leadIn {
+			return nil, fmt.Errorf("--nodes %d and --pods %d: want at least 10 nodes, at most 4 pods a node, and more than %d "+
+				"pods, which are not measured", nodes, *pods, leadIn)
 		}
-		for repeat := range o.repeats {
-			for i := range o.contenders {
-				c := find(o.contenders[(i+repeat)%len(o.contenders)])
-				_, _ = fmt.Fprintf(progress, "%d nodes, %s, repeat %d of %d\n", nodes, c.name, repeat+1, o.repeats)
-				r, err := measure(ctx, bed, c, fmt.Sprintf("run-%s-%d", c.name, repeat), o.pods)
-				if err != nil {
-					_ = bed.Stop()
-					return nil, fmt.Errorf("%d nodes, %s: %w", nodes, c.name, err)
-				}
-				r.Nodes = nodes
-				runs = append(runs, r)
+	}
+	for _, nodes := range *sizes {
+		if err := live.On(ctx, live.ThreeModels(nodes), func(bed *live.Bed) {
+			for repeat, c := range rig.InTurn(*chosen, *repeats) {
+				rig.Progress("%d nodes, %s, repeat %d of %d", nodes, c.name, repeat, *repeats)
+				rig.Check(bed.Within(runTimeout, func(bed *live.Bed) {
+					r := c.measure(bed, fmt.Sprintf("run-%s-%d", c.name, repeat))
+					r.Nodes = nodes
+					runs = append(runs, r)
+				}), "%d nodes, %s", nodes, c.name)
 			}
-		}
-		if err := bed.Stop(); err != nil {
+		}); err != nil {
 			return nil, err
 		}
 	}
-	return withShares(runs), nil
+	addOutside(runs)
+	return runs, rig.Table(out, runs)
 }
 
-// nodesFile is a fleet of three models.
-func nodesFile(nodes int) []byte {
-	file := []byte("shapes:\n")
-	for i, model := range []string{"NVIDIA-A100-SXM4-80GB", "NVIDIA-A10", "Tesla-T4"} {
-		file = fmt.Appendf(file,
-			"- name: m%d\n  count: %d\n  labels: {nvidia.com/gpu.product: %s, nvidia.com/gpu.count: \"8\"}\n"+
-				"  allocatable: {cpu: \"96\", memory: 512Gi, pods: \"110\", nvidia.com/gpu: \"8\"}\n", i, (nodes+2-i)/3, model)
+// measure starts the processes, creates the pods and follows them until the last is bound.
+func (c contender) measure(bed *live.Bed, namespace string) run {
+	bed.Namespace(namespace)
+	bound := bed.Watch(namespace)
+	address := ""
+	var extender *live.Process
+	if c.extenderProfile != "" {
+		extender = bed.StartExtender([]byte(head + c.extenderProfile))
+		defer extender.Stop()
+		address = extender.Address
 	}
-	return file
+	scheduler := bed.StartScheduler(c.scheduler(address))
+	defer scheduler.Stop()
+	scheduler.Extender = extender
+	place := func(from, to int) {
+		bed.CreatePods(from, to, func(i int) *v1.Pod {
+			return live.Pod(namespace, fmt.Sprintf("p%d", i), v1.DefaultSchedulerName, live.GPUs(1))
+		})
+		bound.Await(to, scheduler)
+	}
+	place(0, leadIn)
+	var samples *profile.Profile
+	var use *live.Use
+	rig.Together(func() { samples = scheduler.Profile(profileFor) },
+		func() { use = bed.Measure(scheduler, func() { place(leadIn, *pods) }) })
+	bed.Empty(namespace)
+	n, algorithm := float64(*pods-leadIn), use.Algorithm()
+	r := run{
+		Contender: c.name, Pods: *pods, AlgorithmMillis: algorithm.MillisPerCycle(), PodsPerSecond: n / use.Seconds,
+		CPUMillisPerPod:       1000 * (use.SchedulerCPU + use.ExtenderCPU).Seconds() / n,
+		SchedulerMillisPerPod: 1000 * use.SchedulerCPU.Seconds() / n,
+		ExtenderMillisPerPod:  1000 * use.ExtenderCPU.Seconds() / n, OtherCores: use.OtherCores,
+	}
+	outside := 100.0
+	for _, point := range live.AlgorithmPoints() {
+		outside -= algorithm.Percent(point)
+	}
+	r.OutsideMillis = r.AlgorithmMillis * outside / 100
+	for _, part := range algorithm.Parts(samples) {
+		if part.Plugin == "gpuaware" {
+			r.SharePercent += part.Percent
+		}
+	}
+	return r
 }
 
-// table shows the median of each figure.
-func table(w io.Writer, runs []run) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t,
-		"nodes\tcontender\tshare of algorithm\tms of it a pod\tpods/s\tCPU ms a pod\tof it scheduler\tof it "+
-			"extender\tother cores\t")
-	type key struct {
-		nodes     int
-		contender string
-	}
-	var order []key
-	groups := map[key][]run{}
+// addOutside adds to the shares what is outside the extension points, once it is known what stock does there.
+func addOutside(runs []run) {
+	type sum struct{ millis, runs float64 }
+	stock := map[int]sum{}
 	for _, r := range runs {
-		k := key{r.Nodes, r.Contender}
-		if groups[k] == nil {
-			order = append(order, k)
+		if r.Contender == "stock" {
+			s := stock[r.Nodes]
+			stock[r.Nodes] = sum{s.millis + r.OutsideMillis, s.runs + 1}
 		}
-		groups[k] = append(groups[k], r)
 	}
-	for _, k := range order {
-		median := func(figure func(run) float64) float64 {
-			var values []float64
-			for _, r := range groups[k] {
-				values = append(values, figure(r))
-			}
-			return rig.SpreadOf(values).Median
+	for i := range runs {
+		if r := &runs[i]; r.Contender != "stock" {
+			s := stock[r.Nodes]
+			r.SharePercent += 100 * max(0, r.OutsideMillis-s.millis/max(1, s.runs)) / r.AlgorithmMillis
 		}
-		fmt.Fprintf(t, "%d\t%s\t%.1f%%\t%.2f\t%.0f\t%.2f\t%.2f\t%.2f\t%.2f\t\n", k.nodes, k.contender,
-			median(func(r run) float64 { return r.SharePercent }), median(func(r run) float64 { return r.AlgorithmMillis }),
-			median(func(r run) float64 { return r.PodsPerSecond }),
-			median(func(r run) float64 { return r.SchedulerMillisPerPod + r.ExtenderMillisPerPod }),
-			median(func(r run) float64 { return r.SchedulerMillisPerPod }),
-			median(func(r run) float64 { return r.ExtenderMillisPerPod }),
-			median(func(r run) float64 { return r.OtherCores }))
 	}
-	return t.Flush()
 }
-
-// awaitWithin bounds one run.
-const awaitWithin = 10 * time.Minute

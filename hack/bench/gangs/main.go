@@ -10,23 +10,23 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"berth.dev/berth/hack/bench/live"
 	"berth.dev/berth/hack/bench/rig"
+	"berth.dev/berth/pkg/gangview"
 )
 
 var (
-	nodes   = flag.Int("nodes", 200, "number of nodes, of 8 GPUs each")
-	gangs   = flag.Int("gangs", 100, "number of gangs")
-	size    = flag.Int("size", 8, "members of a gang, of one GPU each")
-	repeats = flag.Int("repeats", 3, "how often everything is measured")
-	stuck   = flag.Int("stuck", 0, "measure instead what so many gangs cost that can never start")
+	nodes   = rig.Count("nodes", 200, "number of nodes, of 8 GPUs each")
+	gangs   = rig.Count("gangs", 100, "number of gangs")
+	size    = rig.Count("size", 8, "members of a gang, of one GPU each")
+	repeats = rig.Count("repeats", 3, "how often everything is measured")
+	stuck   = flag.Int("stuck", 0, "measure instead what this number of gangs costs that can never start")
 	preempt = flag.Bool("preempt", false, "measure instead how long other pods wait while gangs evict pods")
 	rest    = flag.Duration("rest", time.Minute, "how long gangs that can never start, or those of -distinct, are watched")
 
@@ -35,209 +35,149 @@ var (
 			" differ by this: annotation, label, request, toleration, affinity, spread, claim, volume, or same")
 	never = flag.Bool("never", false, "with -distinct, gangs that never find room for their last member")
 	edits = flag.Int("edits", 0, "with -distinct, edit annotations of members so often a second")
-
-	jsonFile = flag.String("json", "", "write the figures as JSON to this file")
 )
+
+// total bounds everything.
+const total = time.Hour
+
+func main() { rig.Main("measures what gangs cost on a local control plane.", bench) }
+
+func bench(ctx context.Context, out io.Writer) (results any, err error) {
+	ctx, cancel := context.WithTimeout(ctx, total)
+	defer cancel()
+	measure := compareWays
+	switch {
+	case *stuck > 0:
+		measure = waitForever
+	case *distinct != "":
+		measure = delayOthers
+	case *preempt:
+		measure = preemptForGangs
+	}
+	fleet := fmt.Appendf(nil, "shapes:\n- name: node\n  count: %d\n"+
+		"  allocatable: {cpu: \"64\", memory: 256Gi, pods: \"110\", nvidia.com/gpu: \"8\"}\n", *nodes)
+	err = live.On(ctx, fleet, func(bed *live.Bed) { results = measure(bed, out) })
+	return results, err
+}
 
 const profileName = "bench-scheduler"
 
-// config is a KubeSchedulerConfiguration; the profile's plugins and their arguments are filled in.
-const config = `apiVersion: kubescheduler.config.k8s.io/v1
+// way is one way of scheduling the same pods.
+type way struct {
+	live.Contender
+	gang bool
+}
+
+// wayOf has a profile with these plugins and their arguments.
+func wayOf(name, plugins, pluginArgs string, gang bool, gates []string) way {
+	config := fmt.Appendf(nil, `apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 profiles:
-  - schedulerName: ` + profileName + `
+  - schedulerName: `+profileName+`
     %s
     %s
-`
+`, plugins, pluginArgs)
+	return way{live.Contender{Name: name, Profile: profileName, Config: config, Gates: gates}, gang}
+}
 
-const coscheduling = `plugins:
+const (
+	coscheduling = `plugins:
       queueSort: {disabled: [{name: "*"}], enabled: [{name: Coscheduling}]}
       postFilter: {enabled: [{name: Coscheduling}]}
       multiPoint: {enabled: [{name: Coscheduling}]}`
+	// noDefaults leaves out the spreading of pods that do not ask for it, as the profiles that are installed do.
+	noDefaults = `pluginConfig: [{name: PodTopologySpread, args: {defaultingType: List}}]`
+)
 
-// noDefaults leaves out the spreading of pods that do not ask for it, as the profiles that are installed do.
-const noDefaults = `pluginConfig: [{name: PodTopologySpread, args: {defaultingType: List}}]`
+// asInstalled schedules gangs as the installed profiles do.
+var asInstalled = wayOf("gangs", coscheduling, noDefaults, true, live.InstalledGates)
 
-// run is one way of scheduling the same pods.
-type run struct {
-	name                string
-	plugins, pluginArgs string
-	gang                bool
-	gates               []string
+var ways = []way{
+	wayOf("no gangs, stock", "", "", false, nil),
+	wayOf("no gangs, no topology defaults", "", noDefaults, false, nil),
+	asInstalled,
+	wayOf("gangs, nominated nodes", coscheduling, noDefaults, true, nil),
 }
 
-var runs = []run{
-	{"no gangs, stock", "", "", false, nil},
-	{"no gangs, no topology defaults", "", noDefaults, false, nil},
-	{"gangs", coscheduling, noDefaults, true, rig.InstalledGates},
-	{"gangs, nominated nodes", coscheduling, noDefaults, true, nil},
+// runFigures are those of one run of the same pods.
+type runFigures struct {
+	Run             string  `json:"run" row:""`
+	Repeat          int     `json:"repeat"`
+	PodsPerSecond   float64 `json:"podsPerSecond" column:"pods/s|%.0f"`
+	CPUMillisPerPod float64 `json:"cpuMillisPerPod" column:"CPU ms/pod|%.2f"`
+	RequestsPerPod  float64 `json:"requestsPerPod" column:"requests/pod|%.2f"`
 }
 
-func main() {
-	flag.Parse()
-	if err := bench(os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-}
-
-func bench(out io.Writer) error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
-	defer cancel()
-	bed, err := rig.Start(ctx, fmt.Appendf(nil,
-		"shapes:\n- name: node\n  count: %d\n  allocatable: {cpu: \"64\", memory: 256Gi, pods: \"110\", nvidia.com/gpu: "+
-			"\"8\"}\n", *nodes))
-	if err != nil {
-		return err
-	}
-	defer func() { _ = bed.Stop() }()
-	session, err := rig.Begin()
-	if err != nil {
-		return err
-	}
-	measured := compareRuns
-	switch {
-	case *stuck > 0:
-		measured = waitInVain
-	case *distinct != "":
-		measured = delayOthers
-	case *preempt:
-		measured = preemptForGangs
-	}
-	figures, err := measured(ctx, bed, out)
-	if err != nil {
-		return err
-	}
-	return session.End(out, *jsonFile, figures)
-}
-
-// compareRuns schedules the same pods in each way. It returns the figures of every run.
-func compareRuns(ctx context.Context, bed *rig.Rig, out io.Writer) (any, error) {
+// compareWays schedules the same pods in each way. It returns the figures of every run.
+func compareWays(bed *live.Bed, out io.Writer) any {
 	var all []runFigures
 	for repeat := range *repeats {
-		for i := range runs {
-			figures, err := measure(ctx, bed, &runs[i], fmt.Sprintf("bench-%d-%d", repeat, i))
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", runs[i].name, err)
-			}
+		for i, w := range ways {
+			figures := w.measure(bed, fmt.Sprintf("bench-%d-%d", repeat, i))
 			figures.Repeat = repeat + 1
 			all = append(all, figures)
 		}
 	}
-	_, _ = fmt.Fprintf(out, "%d nodes, %d × %d pods; median of %d, least to most\n%-32s %20s %20s %20s\n",
-		*nodes, *gangs, *size, *repeats, "", "pods/s", "CPU ms/pod", "requests/pod")
-	for i := range runs {
-		spread := func(format string, figure func(runFigures) float64) string {
-			var of []float64
-			for _, figures := range all {
-				if figures.Run == runs[i].name {
-					of = append(of, figure(figures))
-				}
-			}
-			return rig.SpreadOf(of).Text(format)
-		}
-		_, _ = fmt.Fprintf(out, "%-32s %20s %20s %20s\n", runs[i].name,
-			spread("%.0f", func(f runFigures) float64 { return f.PodsPerSecond }),
-			spread("%.2f", func(f runFigures) float64 { return f.CPUMillisPerPod }),
-			spread("%.2f", func(f runFigures) float64 { return f.RequestsPerPod }))
-	}
-	return all, nil
+	_, _ = fmt.Fprintf(out, "%d nodes, %d × %d pods; median of %d, least to most\n", *nodes, *gangs, *size, *repeats)
+	rig.Fail(rig.Table(out, all))
+	return all
 }
 
-// ready starts a scheduler and schedules one pod with it: its informers are filled then, and it schedules.
-func ready(ctx context.Context, bed *rig.Rig, r *run, namespace string) (*rig.Scheduler, error) {
-	scheduler, err := bed.StartScheduler(fmt.Appendf(nil, config, r.plugins, r.pluginArgs), r.gates...)
-	if err != nil {
-		return nil, err
-	}
-	if err := bed.Namespace(ctx, namespace); err != nil {
-		scheduler.Stop()
-		return nil, err
-	}
-	if err := bed.CreatePod(ctx, rig.Pod(namespace, "warm", profileName, rig.OneGPU())); err != nil {
-		scheduler.Stop()
-		return nil, err
-	}
-	if err := bed.AwaitBound(ctx, namespace, 1); err != nil {
-		scheduler.Stop()
-		return nil, err
-	}
-	return scheduler, nil
-}
-
-func measure(ctx context.Context, bed *rig.Rig, r *run, namespace string) (runFigures, error) {
-	scheduler, err := ready(ctx, bed, r, namespace)
-	if err != nil {
-		return runFigures{}, err
-	}
+func (w way) measure(bed *live.Bed, namespace string) runFigures {
+	scheduler, bound := bed.Ready(w.Contender, warmPod(namespace))
 	defer scheduler.Stop()
-	writesBefore, err := bed.Writes(ctx)
-	if err != nil {
-		return runFigures{}, err
-	}
-	cpuBefore, err := scheduler.CPU()
-	if err != nil {
-		return runFigures{}, err
-	}
-	began := time.Now()
-	if err := rig.CreateAll(*gangs, func(i int) error {
-		return createGang(ctx, bed, namespace, fmt.Sprintf("g%d", i), rig.OneGPU(), gangOf{*size, r.gang, ""})
-	}); err != nil {
-		return runFigures{}, err
-	}
-	total := *gangs * *size
-	if err := bed.AwaitBound(ctx, namespace, total+1); err != nil {
-		return runFigures{}, err
-	}
-	took := time.Since(began)
-	if err := rig.Settle(ctx); err != nil {
-		return runFigures{}, err
-	}
-	cpuAfter, err := scheduler.CPU()
-	if err != nil {
-		return runFigures{}, err
-	}
-	writesAfter, err := bed.Writes(ctx)
-	if err != nil {
-		return runFigures{}, err
-	}
+	pods, took := *gangs**size, time.Duration(0)
+	bed.Settle() // what the first pod makes the scheduler write is not counted
+	writes := bed.Writes()
+	use := bed.Measure(scheduler, func() {
+		began := time.Now()
+		live.CreateAll(*gangs, func(i int) {
+			gang{namespace, fmt.Sprintf("g%d", i), *size, live.GPUs(1), ""}.create(bed, w.gang)
+		})
+		bound.Await(pods+1, scheduler)
+		took = time.Since(began)
+		bed.Settle()
+	})
+	writes = bed.Writes() - writes
+	bed.Empty(namespace)
 	return runFigures{
-		Run:             r.name,
-		PodsPerSecond:   float64(total) / took.Seconds(),
-		CPUMillisPerPod: float64((cpuAfter - cpuBefore).Microseconds()) / 1000 / float64(total),
-		RequestsPerPod:  (writesAfter - writesBefore) / float64(total),
-	}, bed.Empty(ctx, namespace)
+		Run:             w.Name,
+		PodsPerSecond:   float64(pods) / took.Seconds(),
+		CPUMillisPerPod: 1000 * use.SchedulerCPU.Seconds() / float64(pods),
+		RequestsPerPod:  writes / float64(pods),
+	}
 }
+
+// warmPod is placed before anything is measured.
+func warmPod(namespace string) *v1.Pod { return live.Pod(namespace, "warm", profileName, live.GPUs(1)) }
 
 var podGroups = schema.GroupVersionResource{Group: "scheduling.x-k8s.io", Version: "v1alpha1", Resource: "podgroups"}
 
-// gangOf is what pods are created together: members, as a gang or not, with a priority class or the default.
-type gangOf struct {
-	members  int
-	gang     bool
-	priority string
+func createPodGroup(bed *live.Bed, namespace, name string, members int) {
+	_, err := bed.Dynamic.Resource(podGroups).Namespace(namespace).Create(bed.Context(),
+		gangview.NewPodGroup(namespace, name, members), metav1.CreateOptions{})
+	rig.Check(err, "creating PodGroup %s/%s", namespace, name)
 }
 
-// createGang creates the members of a gang one after the other, with a PodGroup if they are one.
-func createGang(ctx context.Context, bed *rig.Rig, namespace, name string, requests v1.ResourceList, of gangOf) error {
-	if of.gang {
-		group := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "scheduling.x-k8s.io/v1alpha1",
-			"kind":     "PodGroup",
-			"metadata": map[string]any{"name": name}, "spec": map[string]any{"minMember": int64(of.members)}}}
-		if _, err := bed.Dynamic.Resource(podGroups).Namespace(namespace).Create(ctx, group,
-			metav1.CreateOptions{}); err != nil {
-			return fmt.Errorf("creating PodGroup %s/%s: %w", namespace, name, err)
-		}
+// gang is pods that are created together, with a priority class or the default.
+type gang struct {
+	namespace, name string
+	members         int
+	requests        v1.ResourceList
+	priority        string
+}
+
+// create creates the members one after the other, with a PodGroup if they are one.
+func (g gang) create(bed *live.Bed, grouped bool) {
+	if grouped {
+		createPodGroup(bed, g.namespace, g.name, g.members)
 	}
-	for member := range of.members {
-		pod := rig.Pod(namespace, fmt.Sprintf("%s-%d", name, member), profileName, requests)
-		pod.Spec.PriorityClassName = of.priority
-		if of.gang {
-			pod.Labels = map[string]string{"scheduling.x-k8s.io/pod-group": name}
+	for member := range g.members {
+		pod := live.Pod(g.namespace, fmt.Sprintf("%s-%d", g.name, member), profileName, g.requests)
+		pod.Spec.PriorityClassName = g.priority
+		if grouped {
+			gangview.Join(pod, g.name)
 		}
-		if err := bed.CreatePod(ctx, pod); err != nil {
-			return err
-		}
+		bed.CreatePod(pod)
 	}
-	return nil
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 
 	v1 "k8s.io/api/core/v1"
@@ -10,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"berth.dev/berth/hack/bench/live"
 	"berth.dev/berth/hack/bench/rig"
 )
 
@@ -20,14 +20,13 @@ const (
 )
 
 // prepare creates what the members of -distinct claim and volume need one each of, before anything is measured.
-func prepare(ctx context.Context, bed *rig.Rig) error {
+func prepare(bed *live.Bed) {
 	switch *distinct {
 	case "claim":
-		return prepareClaims(ctx, bed)
+		prepareClaims(bed)
 	case "volume":
-		return rig.CreateAll(*gangs**size, func(i int) error { return createVolume(ctx, bed, i) })
+		live.CreateAll(*gangs**size, func(i int) { createVolume(bed, i) })
 	}
-	return nil
 }
 
 func needName(i int) string { return fmt.Sprintf("need-%d", i) }
@@ -43,48 +42,33 @@ func needsVolume(pod *v1.Pod, i int) {
 }
 
 // prepareClaims gives each node devices, and each member a claim for one of them.
-func prepareClaims(ctx context.Context, bed *rig.Rig) error {
-	api := bed.Client.ResourceV1()
+func prepareClaims(bed *live.Bed) {
+	ctx, api := bed.Context(), bed.Client.ResourceV1()
 	class := &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "bench"}, Spec: resourcev1.DeviceClassSpec{
 		Selectors: []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{Expression: fmt.Sprintf(
 			"device.driver == %q", driver)}}}}}
-	if _, err := api.DeviceClasses().Create(ctx, class, metav1.CreateOptions{}); err != nil {
-		return fmt.Errorf("creating a device class: %w", err)
-	}
-	list, err := bed.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return fmt.Errorf("listing the nodes: %w", err)
-	}
+	rig.Must(api.DeviceClasses().Create(ctx, class, metav1.CreateOptions{}))
+	list := rig.Must(bed.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{}))
 	devices := make([]resourcev1.Device, devicesPerNode)
 	for i := range devices {
 		devices[i].Name = fmt.Sprintf("device-%d", i)
 	}
-	if err := rig.CreateAll(len(list.Items), func(i int) error {
+	live.CreateAll(len(list.Items), func(i int) {
 		name := list.Items[i].Name
-		slice := &resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: resourcev1.ResourceSliceSpec{
-			Driver: driver, NodeName: ptr.To(name), Pool: resourcev1.ResourcePool{Name: name, ResourceSliceCount: 1},
-			Devices: devices}}
-		if _, err := api.ResourceSlices().Create(ctx, slice, metav1.CreateOptions{}); err != nil {
-			return fmt.Errorf("creating the devices of node %s: %w", name, err)
-		}
-		return nil
-	}); err != nil {
-		return err
-	}
-	return rig.CreateAll(*gangs**size, func(i int) error {
-		claim := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Name: needName(i)},
-			Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{
-				Requests: []resourcev1.DeviceRequest{{Name: "one",
-					Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: class.Name}}}}}}
-		if _, err := api.ResourceClaims(attacker).Create(ctx, claim, metav1.CreateOptions{}); err != nil {
-			return fmt.Errorf("creating resource claim %d: %w", i, err)
-		}
-		return nil
+		rig.Must(api.ResourceSlices().Create(ctx, &resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: name},
+			Spec: resourcev1.ResourceSliceSpec{Driver: driver, NodeName: ptr.To(name), Devices: devices,
+				Pool: resourcev1.ResourcePool{Name: name, ResourceSliceCount: 1}}}, metav1.CreateOptions{}))
+	})
+	live.CreateAll(*gangs**size, func(i int) {
+		rig.Must(api.ResourceClaims(attacker).Create(ctx, &resourcev1.ResourceClaim{
+			ObjectMeta: metav1.ObjectMeta{Name: needName(i)}, Spec: resourcev1.ResourceClaimSpec{
+				Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{{Name: "one",
+					Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: class.Name}}}}}}, metav1.CreateOptions{}))
 	})
 }
 
 // createVolume creates a volume that is bound to its claim.
-func createVolume(ctx context.Context, bed *rig.Rig, i int) error {
+func createVolume(bed *live.Bed, i int) {
 	size := v1.ResourceList{v1.ResourceStorage: resource.MustParse("1Gi")}
 	volume := &v1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: needName(i)}, Spec: v1.PersistentVolumeSpec{
 		Capacity: size, AccessModes: []v1.PersistentVolumeAccessMode{v1.ReadWriteOnce},
@@ -92,16 +76,10 @@ func createVolume(ctx context.Context, bed *rig.Rig, i int) error {
 		PersistentVolumeSource: v1.PersistentVolumeSource{CSI: &v1.CSIPersistentVolumeSource{Driver: driver,
 			VolumeHandle: needName(i)}},
 		ClaimRef: &v1.ObjectReference{Namespace: attacker, Name: needName(i)}}}
-	if _, err := bed.Client.CoreV1().PersistentVolumes().Create(ctx, volume, metav1.CreateOptions{}); err != nil {
-		return fmt.Errorf("creating volume %d: %w", i, err)
-	}
+	rig.Must(bed.Client.CoreV1().PersistentVolumes().Create(bed.Context(), volume, metav1.CreateOptions{}))
 	claim := &v1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: needName(i),
 		Annotations: map[string]string{"pv.kubernetes.io/bind-completed": "yes"}},
 		Spec: v1.PersistentVolumeClaimSpec{AccessModes: volume.Spec.AccessModes, VolumeName: volume.Name,
 			StorageClassName: ptr.To(""), Resources: v1.VolumeResourceRequirements{Requests: size}}}
-	if _, err := bed.Client.CoreV1().PersistentVolumeClaims(attacker).Create(ctx, claim,
-		metav1.CreateOptions{}); err != nil {
-		return fmt.Errorf("creating volume claim %d: %w", i, err)
-	}
-	return nil
+	rig.Must(bed.Client.CoreV1().PersistentVolumeClaims(attacker).Create(bed.Context(), claim, metav1.CreateOptions{}))
 }

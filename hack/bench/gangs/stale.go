@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -16,129 +14,80 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"berth.dev/berth/hack/bench/live"
 	"berth.dev/berth/hack/bench/rig"
 )
 
 // staleAtMost ends a measurement of reasons that never follow.
 const staleAtMost = 10 * time.Minute
 
+// changeFigures are how soon what is written follows a change of the cluster: after how many seconds objects said what
+// is true, and the CPU that was used until all did.
+type changeFigures struct {
+	Change                 string  `json:"change" row:"after"`
+	PodGroupsMedian        float64 `json:"podGroupsMedianSeconds" column:"PodGroups say so,\nmedian s|%.1f"`
+	PodGroupsP99           float64 `json:"podGroupsP99Seconds" column:"p99|%.1f"`
+	PodGroupsLast          float64 `json:"podGroupsLastSeconds" column:"last|%.1f"`
+	MembersMedian          float64 `json:"membersMedianSeconds" column:"members,\nmedian s|%.1f"`
+	MembersP99             float64 `json:"membersP99Seconds" column:"p99|%.1f"`
+	MembersLast            float64 `json:"membersLastSeconds" column:"last|%.1f"`
+	SchedulerCPUSeconds    float64 `json:"schedulerCPUSeconds" column:"scheduler\nCPU s|%.2f"`
+	ControlPlaneCPUSeconds float64 `json:"controlPlaneCPUSeconds" column:"control plane\nCPU s|%.2f"`
+}
+
 // followChanges measures how long what is written about gangs that wait says what was true before: a node comes, which
 // changes the reason of every gang, and goes again.
-func followChanges(ctx context.Context, bed *rig.Rig, scheduler *rig.Scheduler, namespace string,
-	out io.Writer) ([]changeFigures, error) {
-	const name = "one-more"
-	extra := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+func followChanges(bed *live.Bed, scheduler *live.Process, namespace string) []changeFigures {
+	ctx, api := bed.Context(), bed.Client.CoreV1().Nodes()
 	capacity := v1.ResourceList{v1.ResourceCPU: resource.MustParse("64"), v1.ResourceMemory: resource.MustParse("256Gi"),
 		v1.ResourcePods: resource.MustParse("110"), "nvidia.com/gpu": resource.MustParse("8")}
-	extra.Status = v1.NodeStatus{Capacity: capacity, Allocatable: capacity,
-		Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}}}
-	var all []changeFigures
-	for _, change := range []struct {
-		what string
-		// nodes is how many there are then.
-		nodes int
-		do    func() error
-	}{
-		{"came", *nodes + 1, func() error {
-			_, err := bed.Client.CoreV1().Nodes().Create(ctx, extra, metav1.CreateOptions{})
-			return err
-		}},
-		{"went", *nodes, func() error { return bed.Client.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{}) }},
-	} {
-		figures, err := follow(ctx, bed, scheduler, namespace, fmt.Sprintf("(%d nodes with too little", change.nodes),
-			change.do)
-		if err != nil {
-			return nil, fmt.Errorf("after a node %s: %w", change.what, err)
-		}
-		figures.Change = "a node " + change.what
-		figures.print(out)
-		all = append(all, figures)
+	extra := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "one-more"}, Status: v1.NodeStatus{Capacity: capacity,
+		Allocatable: capacity, Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}}}}
+	return []changeFigures{
+		follow(bed, scheduler, namespace, "a node came", *nodes+1,
+			func() { rig.Must(api.Create(ctx, extra, metav1.CreateOptions{})) }),
+		follow(bed, scheduler, namespace, "a node went", *nodes,
+			func() { rig.Fail(api.Delete(ctx, extra.Name, metav1.DeleteOptions{})) }),
 	}
-	return all, nil
 }
 
-// follow makes a change and waits until all gangs and their members say the words.
-func follow(ctx context.Context, bed *rig.Rig, scheduler *rig.Scheduler, namespace, words string,
-	change func() error) (changeFigures, error) {
-	ctx, cancel := context.WithTimeout(ctx, staleAtMost)
+// follow makes a change and waits until all gangs and their members say how many nodes there are.
+func follow(bed *live.Bed, scheduler *live.Process, namespace, what string, nodes int, change func()) changeFigures {
+	ctx, cancel := context.WithTimeout(bed.Context(), staleAtMost)
 	defer cancel()
-	groups, err := bed.Dynamic.Resource(podGroups).Namespace(namespace).Watch(ctx, metav1.ListOptions{})
-	if err != nil {
-		return changeFigures{}, fmt.Errorf("watching PodGroups: %w", err)
-	}
+	groups := rig.Must(bed.Dynamic.Resource(podGroups).Namespace(namespace).Watch(ctx, metav1.ListOptions{}))
 	defer groups.Stop()
-	pods, err := bed.Client.CoreV1().Pods(namespace).Watch(ctx, metav1.ListOptions{})
-	if err != nil {
-		return changeFigures{}, fmt.Errorf("watching pods: %w", err)
-	}
+	pods := rig.Must(bed.Client.CoreV1().Pods(namespace).Watch(ctx, metav1.ListOptions{}))
 	defer pods.Stop()
-	controlPlane, err := bed.ControlPlanePID()
-	if err != nil {
-		return changeFigures{}, err
-	}
-	gauges := func() (own, api time.Duration, err error) {
-		own, err = scheduler.CPU()
-		if err != nil {
-			return 0, 0, err
+	// Seconds by the name of the object.
+	ofGroups, ofPods := map[string]float64{}, map[string]float64{}
+	use := bed.Measure(scheduler, func() {
+		change()
+		changed := time.Now()
+		for len(ofGroups) < *stuck || len(ofPods) < 2**stuck {
+			var event watch.Event
+			open, said := false, ofGroups
+			select {
+			case event, open = <-groups.ResultChan():
+			case event, open = <-pods.ResultChan():
+				said = ofPods
+			case <-ctx.Done():
+			}
+			if !open {
+				rig.Fail(fmt.Errorf("the watch has ended with %d of %d gangs and %d members that say there are %d nodes",
+					len(ofGroups), *stuck, len(ofPods), nodes))
+			}
+			name, message := messageOf(event)
+			if _, known := said[name]; !known && strings.Contains(message, fmt.Sprintf("(%d nodes with too little", nodes)) {
+				said[name] = time.Since(changed).Seconds()
+			}
 		}
-		api, err = rig.ProcessCPU(controlPlane)
-		return own, api, err
-	}
-	ownBefore, apiBefore, err := gauges()
-	if err != nil {
-		return changeFigures{}, err
-	}
-	if err := change(); err != nil {
-		return changeFigures{}, err
-	}
-	changed := time.Now()
-	ofGroups, ofPods := map[string]time.Duration{}, map[string]time.Duration{}
-	for len(ofGroups) < *stuck || len(ofPods) < 2**stuck {
-		var event watch.Event
-		var open bool
-		said := ofGroups
-		select {
-		case event, open = <-groups.ResultChan():
-		case event, open = <-pods.ResultChan():
-			said = ofPods
-		case <-ctx.Done():
-			return changeFigures{}, fmt.Errorf("%d of %d gangs and %d members say what is true: %w", len(ofGroups), *stuck,
-				len(ofPods), ctx.Err())
-		}
-		if !open {
-			return changeFigures{}, errors.New("the watch has ended")
-		}
-		name, message := messageOf(event)
-		if _, known := said[name]; !known && strings.Contains(message, words) {
-			said[name] = time.Since(changed)
-		}
-	}
-	ownAfter, apiAfter, err := gauges()
-	if err != nil {
-		return changeFigures{}, err
-	}
-	return changeFigures{
-		SchedulerCPUSeconds: (ownAfter - ownBefore).Seconds(), ControlPlaneCPUSeconds: (apiAfter - apiBefore).Seconds(),
-		PodGroups: followsOf(ofGroups), Members: followsOf(ofPods),
-	}, nil
-}
-
-func followsOf(said map[string]time.Duration) followFigures {
-	all := slices.Sorted(maps.Values(said))
-	return followFigures{Median: all[len(all)/2].Seconds(), P99: all[len(all)*99/100].Seconds(),
-		Last: all[len(all)-1].Seconds()}
-}
-
-func (f *changeFigures) print(out io.Writer) {
-	_, _ = fmt.Fprintf(out, "%s; CPU until all say so: scheduler %.2f s, control plane %.2f s\n", f.Change,
-		f.SchedulerCPUSeconds, f.ControlPlaneCPUSeconds)
-	for _, of := range []struct {
-		what string
-		followFigures
-	}{{"PodGroups", f.PodGroups}, {"members", f.Members}} {
-		_, _ = fmt.Fprintf(out, "  %s say so after %.1f s in the median, 99%% after %.1f s, the last after %.1f s\n", of.what,
-			of.Median, of.P99, of.Last)
-	}
+	})
+	groupTimes, podTimes := slices.Collect(maps.Values(ofGroups)), slices.Collect(maps.Values(ofPods))
+	return changeFigures{what,
+		rig.Percentile(groupTimes, 50), rig.Percentile(groupTimes, 99), rig.Percentile(groupTimes, 100),
+		rig.Percentile(podTimes, 50), rig.Percentile(podTimes, 99), rig.Percentile(podTimes, 100),
+		use.SchedulerCPU.Seconds(), use.ControlPlaneCPU.Seconds()}
 }
 
 // messageOf returns the name of the PodGroup or pod, and why it is said to wait.

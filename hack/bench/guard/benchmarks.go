@@ -6,10 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"k8s.io/klog/v2"
 )
 
 // benchmark measures one figure, several times if it scatters.
@@ -17,6 +20,9 @@ type benchmark struct {
 	name, unit, what string
 	measure          func(ctx context.Context, name string) ([]float64, error)
 }
+
+// Describe is for the flag that chooses among the figures.
+func (b benchmark) Describe() (name, description string) { return b.name, b.what }
 
 const (
 	againstStock = "× stock"
@@ -65,6 +71,31 @@ func plansPerGang(ctx context.Context, _ string) ([]float64, error) {
 	return []float64{s.PlansPerGang}, err
 }
 
+// These variables have a process measure one figure of one contender for another process.
+const (
+	childName      = "BERTH_GUARD_FIGURE"
+	childContender = "BERTH_GUARD_CONTENDER"
+)
+
+// child measures what the environment asks for, and reports whether it asks for anything. It prints a sample as JSON.
+func child() bool {
+	name := os.Getenv(childName)
+	if name == "" {
+		return false
+	}
+	klog.LogToStderr(false)
+	klog.SetOutput(io.Discard)
+	s, err := take(name, contender(os.Getenv(childContender)))
+	if err == nil {
+		err = json.NewEncoder(os.Stdout).Encode(s)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	return true
+}
+
 // spawn measures in a process of its own, so that heaps and caches do not mix. It has one processor, because idle ones
 // would collect garbage and look for work, in an amount that varies.
 func spawn(ctx context.Context, name string, c contender) (s sample, err error) {
@@ -72,8 +103,8 @@ func spawn(ctx context.Context, name string, c contender) (s sample, err error) 
 	if err != nil {
 		return s, fmt.Errorf("finding this program: %w", err)
 	}
-	cmd := exec.CommandContext(ctx, self, "--child", name, "--contender", string(c))
-	cmd.Env = append(os.Environ(), "GOMAXPROCS=1")
+	cmd := exec.CommandContext(ctx, self)
+	cmd.Env = append(os.Environ(), "GOMAXPROCS=1", childName+"="+name, childContender+"="+string(c))
 	output, err := outputOf(cmd)
 	if err == nil {
 		err = json.Unmarshal(output, &s)

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"berth.dev/berth/hack/bench/rig"
+	"berth.dev/berth/hack/bench/live"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/replay"
 	"berth.dev/berth/pkg/trace"
@@ -38,7 +38,7 @@ func clusterOf(nodes int, jobs []trace.Job) replay.Input {
 
 // gpuPod is a pending pod that requests GPUs.
 func gpuPod(profile, name string, gpus int64) *v1.Pod {
-	pod := rig.Pod(namespace, name, profile, v1.ResourceList{
+	pod := live.Pod(namespace, name, profile, v1.ResourceList{
 		v1.ResourceCPU:    *resource.NewQuantity(gpus, resource.DecimalSI),
 		v1.ResourceMemory: *resource.NewQuantity(gpus<<32, resource.BinarySI),
 		"nvidia.com/gpu":  *resource.NewQuantity(gpus, resource.DecimalSI),

@@ -9,21 +9,13 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"slices"
 	"strings"
-	"syscall"
 	"time"
-
-	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
-	"github.com/spf13/cobra"
-	"k8s.io/klog/v2"
 
 	"berth.dev/berth/hack/bench/guard/figures"
 	"berth.dev/berth/hack/bench/rig"
@@ -32,37 +24,18 @@ import (
 // figuresFile has what is expected.
 const figuresFile = "hack/bench/guard/figures.yaml"
 
-// options are the flags.
-type options struct {
-	output string
-	only   []string
-	update bool
-	// child is the benchmark that this process measures for another, of this contender.
-	child, contender string
-}
+var (
+	only   = rig.Some("only", benchmarks, "measure these figures only")
+	update = flag.Bool("update", false, "write what is measured to the file, and hold it against what was there")
+)
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	klog.LogToStderr(false)
-	klog.SetOutput(io.Discard)
-	if err := newCommand().ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "guard:", err)
-		os.Exit(1)
+	if child() {
+		return
 	}
-}
+	rig.Main(`measures these figures and holds them against those in `+figuresFile+`.
 
-func newCommand() *cobra.Command {
-	var o options
-	list := strings.Builder{}
-	for _, b := range benchmarks {
-		fmt.Fprintf(&list, "\n  %-16s %s", b.name, b.what)
-	}
-	cmd := &cobra.Command{
-		Use:   "guard",
-		Short: "Fail if scheduling has become more expensive, or packing worse",
-		Long:  "guard measures these figures and holds them against those in " + figuresFile + ":" + list.String(),
-		Example: `  # Everything, in one to two minutes
+  # Everything, in one to two minutes
   make bench-guard
 
   # Gangs alone
@@ -72,107 +45,62 @@ func newCommand() *cobra.Command {
   go run ./hack/bench/guard --only memory --update
 
   # For a program
-  go run ./hack/bench/guard --output json`,
-		Args: cobra.NoArgs, SilenceUsage: true, SilenceErrors: true,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if o.child == "" {
-				return run(cmd.Context(), &o, cmd.OutOrStdout(), cmd.ErrOrStderr())
-			}
-			s, err := take(o.child, contender(o.contender))
-			if err != nil {
-				return err
-			}
-			return json.NewEncoder(cmd.OutOrStdout()).Encode(s)
-		},
-	}
-	f := cmd.Flags()
-	f.StringSliceVar(&o.only, "only", nil, "measure these figures only")
-	f.StringVarP(&o.output, "output", "o", "table", "how the results are printed: table or json")
-	f.BoolVar(&o.update, "update", false, "write what is measured to the file, and hold it against what was there")
-	f.StringVar(&o.child, "child", "", "")
-	f.StringVar(&o.contender, "contender", "", "")
-	_, _ = f.MarkHidden("child"), f.MarkHidden("contender")
-	return cmd
+  go run ./hack/bench/guard --json guard.json`, bench)
 }
 
-func run(ctx context.Context, o *options, out, progress io.Writer) error {
+func bench(ctx context.Context, out io.Writer) (any, error) {
 	var names []string
 	for _, b := range benchmarks {
 		names = append(names, b.name)
 	}
-	for _, name := range o.only {
-		if !slices.Contains(names, name) {
-			return fmt.Errorf("--only: %q is not measured; want some of %s", name, strings.Join(names, ", "))
-		}
-	}
-	if o.output != "table" && o.output != "json" {
-		return fmt.Errorf("--output: %q is not allowed; want table or json", o.output)
-	}
 	file, err := os.ReadFile(figuresFile)
 	if err != nil {
-		return fmt.Errorf("reading what is expected: %w", err)
+		return nil, fmt.Errorf("reading what is expected: %w", err)
 	}
 	expected, err := figures.Parse(file, names)
 	if err != nil {
-		return fmt.Errorf("%s: %w", figuresFile, err)
-	}
-	session, err := rig.Begin()
-	if err != nil {
-		return err
+		return nil, fmt.Errorf("%s: %w", figuresFile, err)
 	}
 	var results []figures.Result
+	var rows []row
 	var faults []error
-	for _, b := range benchmarks {
-		if len(o.only) > 0 && !slices.Contains(o.only, b.name) {
-			continue
-		}
-		_, _ = fmt.Fprintln(progress, "measuring", b.name)
+	for _, b := range *only {
+		rig.Progress("measuring %s", b.name)
 		values, err := b.measure(ctx, b.name)
 		if err != nil {
-			return fmt.Errorf("%s: %w", b.name, err)
+			return nil, fmt.Errorf("%s: %w", b.name, err)
 		}
 		s := rig.SpreadOf(values)
 		r := figures.Result{Name: b.name, Unit: b.unit, Measured: s.Median, Least: s.Least, Most: s.Most}
 		r.Judge(expected)
-		results, faults = append(results, r), append(faults, r.Fault())
+		results, rows, faults = append(results, r), append(rows, rowOf(&r)), append(faults, r.Fault())
 	}
-	if err := printResults(out, o.output, results); err != nil {
-		return err
-	}
-	if err := session.End(progress, "", nil); err != nil {
-		return err
-	}
-	if !o.update {
-		return errors.Join(faults...)
+	if err := rig.Table(out, rows); err != nil || !*update {
+		return results, errors.Join(append(faults, err)...)
 	}
 	command := strings.Join(append([]string{"go run ./hack/bench/guard"}, os.Args[1:]...), " ")
 	figures.Update(expected, results, command, time.Now().UTC().Format(time.DateOnly))
-	text := figures.Format(expected, names)
-	if err := os.WriteFile(figuresFile, text, 0o644); err != nil {
-		return fmt.Errorf("writing what is expected: %w", err)
+	if err := os.WriteFile(figuresFile, figures.Format(expected, names), 0o644); err != nil {
+		return results, fmt.Errorf("writing what is expected: %w", err)
 	}
-	return nil
+	return results, nil
 }
 
-func printResults(out io.Writer, format string, results []figures.Result) error {
-	if format == "json" {
-		encoder := json.NewEncoder(out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(results)
+// row is a result as it is printed.
+type row struct {
+	Figure   string          `row:"figure"`
+	Unit     string          `row:"unit"`
+	Measured string          `row:"median (least–most)"`
+	Expected string          `row:"expected"`
+	Allowed  string          `row:"allowed"`
+	Verdict  figures.Verdict `row:""`
+}
+
+func rowOf(r *figures.Result) row {
+	text := func(v float64) string { return fmt.Sprintf("%.4g", v) }
+	measured := text(r.Measured)
+	if r.Least != r.Most {
+		measured += fmt.Sprintf(" (%s–%s)", text(r.Least), text(r.Most))
 	}
-	t := table.NewWriter()
-	t.SetOutputMirror(out)
-	t.SetStyle(table.StyleLight)
-	t.Style().Format.Header = text.FormatDefault
-	t.AppendHeader(table.Row{"figure", "unit", "median (least–most)", "expected", "allowed", ""})
-	for _, r := range results {
-		measured := fmt.Sprintf("%.4g", r.Measured)
-		if r.Least != r.Most {
-			measured += fmt.Sprintf(" (%.4g–%.4g)", r.Least, r.Most)
-		}
-		expected, allowed := fmt.Sprintf("%.4g", r.Expected), fmt.Sprintf("%.4g", r.Allowed)
-		t.AppendRow(table.Row{r.Name, r.Unit, measured, expected, allowed, r.Verdict})
-	}
-	t.Render()
-	return nil
+	return row{r.Name, r.Unit, measured, text(r.Expected), text(r.Allowed), r.Verdict}
 }

@@ -1,34 +1,13 @@
 package main
 
 import (
-	"context"
 	"fmt"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"berth.dev/berth/hack/bench/rig"
-	"berth.dev/berth/manifests"
+	"berth.dev/berth/hack/bench/live"
 )
-
-// contender is a scheduler that is measured.
-type contender struct {
-	name, profile string
-	config        []byte
-	gates         []string
-}
-
-func makeContenders() ([]contender, error) {
-	shipped, err := manifests.Files.ReadFile("base/scheduler-config.yaml")
-	if err != nil {
-		return nil, fmt.Errorf("reading the installed configuration: %w", err)
-	}
-	stock := []byte("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n")
-	return []contender{
-		{"stock", "default-scheduler", stock, nil},
-		{"berth", "berth-scheduler", shipped, rig.InstalledGates},
-	}, nil
-}
 
 // nodesFile is a fleet of three models in three zones.
 func nodesFile(nodes int) []byte {
@@ -53,14 +32,7 @@ const (
 	standing = "standing"
 )
 
-// createRunning creates pods that have their node already, as evenly on the nodes as can be.
-func createRunning(ctx context.Context, bed *rig.Rig, nodes, n int) error {
-	if err := bed.Namespace(ctx, standing); err != nil {
-		return err
-	}
-	return rig.CreateAll(n, func(i int) error { return bed.CreatePod(ctx, runningPod(i, nodes)) })
-}
-
+// runningPod has its node already; the pods are on the nodes as evenly as can be.
 func runningPod(i, nodes int) *v1.Pod {
 	kind := int64((i + i/nodes) % kinds)
 	requests := v1.ResourceList{
@@ -70,7 +42,7 @@ func runningPod(i, nodes int) *v1.Pod {
 	if i/nodes%2 == 0 {
 		requests["nvidia.com/gpu"] = resource.MustParse("1")
 	}
-	pod := rig.Pod(standing, fmt.Sprintf("pod-%06d", i), "default-scheduler", requests)
+	pod := live.Pod(standing, fmt.Sprintf("pod-%06d", i), "default-scheduler", requests)
 	pod.Labels = map[string]string{"app": fmt.Sprintf("app-%d", kind)}
 	pod.Spec.NodeName = fmt.Sprintf("node-%d", i%nodes)
 	return pod
@@ -83,7 +55,7 @@ func wavePod(namespace string, i int, profile string) *v1.Pod {
 		v1.ResourceMemory: *resource.NewQuantity(8<<30+int64(i/4000)<<20, resource.BinarySI),
 		"nvidia.com/gpu":  resource.MustParse("1"),
 	}
-	pod := rig.Pod(namespace, fmt.Sprintf("pod-%06d", i), profile, requests)
+	pod := live.Pod(namespace, fmt.Sprintf("pod-%06d", i), profile, requests)
 	pod.Labels = map[string]string{"app": "train"}
 	return pod
 }

@@ -6,30 +6,31 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"berth.dev/berth/hack/bench/live"
 )
 
 func TestFlagsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name, wantErr string
-		change        func(*options)
+		change        func(nodes, pods, wave *int)
 	}{
-		{"a cluster that is too small", "--nodes: 9 is not allowed", func(o *options) { o.nodes = 9 }},
-		{"no repeats", "--repeats: 0 is not allowed", func(o *options) { o.repeats = 0 }},
-		{"a wave for which GPUs could lack", "--wave: 201 is not allowed; want 1 to twice the nodes (200)", func(o *options) { o.wave = 201 }},
+		{"a cluster that is too small", "--nodes: 9 is not allowed", func(nodes, pods, wave *int) { *nodes = 9 }},
+		{"a wave for which GPUs could lack", "--wave: 201 is not allowed; want 1 to twice the nodes (200)", func(nodes, pods, wave *int) { *wave = 201 }},
 		{"more pods than run on the nodes", "--pods: 1051 is not allowed; want the wave and at most 10 pods a node besides (50 to 1050)",
-			func(o *options) { o.pods = 1051 }},
-		{"fewer pods than the wave has", "--pods: 49 is not allowed", func(o *options) { o.pods = 49 }},
+			func(nodes, pods, wave *int) { *pods = 1051 }},
+		{"fewer pods than the wave has", "--pods: 49 is not allowed", func(nodes, pods, wave *int) { *pods = 49 }},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			o := options{nodes: 100, pods: 1050, wave: 50, repeats: 1}
-			if err := o.check(); err != nil {
+			nodes, pods, wave := 100, 1050, 50
+			if err := check(nodes, pods, wave); err != nil {
 				t.Fatalf("what is to be changed is refused already: %v", err)
 			}
-			tt.change(&o)
-			if err := o.check(); err == nil || !strings.Contains(err.Error(), tt.wantErr) {
+			tt.change(&nodes, &pods, &wave)
+			if err := check(nodes, pods, wave); err == nil || !strings.Contains(err.Error(), tt.wantErr) {
 				t.Errorf("got error %v, want one with %q", err, tt.wantErr)
 			}
 		})
@@ -74,12 +75,12 @@ func TestEveryPodFits(t *testing.T) {
 func TestTableTellsWhatAPodTakes(t *testing.T) {
 	t.Parallel()
 	all := results{Nodes: 100, Pods: 2048, Wave: 1024, Runs: []run{
-		{Contender: "stock", Start: usage{HeapMiB: 10, ResidentMiB: 80}},
-		{Contender: "stock", RunningPods: 1024, Start: usage{HeapMiB: 13, ResidentMiB: 90},
-			Placed: &usage{HeapMiB: 18, ResidentMiB: 100, PeakResidentMiB: 123}},
+		{Contender: "stock", Start: live.Memory{HeapMiB: 10, ResidentMiB: 80}},
+		{Contender: "stock", RunningPods: 1024, Start: live.Memory{HeapMiB: 13, ResidentMiB: 90},
+			Placed: &live.Memory{HeapMiB: 18, ResidentMiB: 100, PeakResidentMiB: 123}},
 	}}
 	var out strings.Builder
-	if err := writeTable(&out, &all, []contender{{name: "stock"}}); err != nil {
+	if err := writeTable(&out, &all); err != nil {
 		t.Fatal(err)
 	}
 	// 3 MiB more for 1,024 pods, then 8 MiB more for 2,048.

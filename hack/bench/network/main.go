@@ -10,16 +10,13 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"os"
-	"slices"
 	"strconv"
-	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 
+	"berth.dev/berth/hack/bench/replays"
 	"berth.dev/berth/hack/bench/rig"
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/plugins/networktopology"
@@ -32,164 +29,88 @@ import (
 )
 
 var (
-	nodes   = flag.Int("nodes", 512, "number of nodes, of 8 GPUs each, 16 in a rack, 8 racks below a spine, 2 zones")
+	nodes   = rig.Count("nodes", 512, "number of nodes, of 8 GPUs each, 16 in a rack, 8 racks below a spine, 2 zones")
 	file    = flag.String("config", "manifests/base/scheduler-config.yaml", "scheduler configuration")
 	profile = flag.String("profile", "berth-scheduler", "profile to measure")
-	only    = flag.String("workload", "", "gangs, services or conflict; empty: all")
-	seeds   = flag.Int("seeds", 3, "how many workloads are drawn")
-	weights = flag.String("weights", "0,10", "weights of the plugin to compare; 0 is without it")
+	chosen  = rig.Some("workload", workloads, "what to measure")
+	seeds   = rig.Count("seeds", 3, "how many workloads are drawn")
+	weights = rig.List("weights", []int{0, 10}, "weights of the plugin to compare; 0 is without it", strconv.Atoi)
 	load    = flag.Int("load", 80, "GPUs asked for in the mean, in percent")
-	keep    = flag.String("json", "", "write the figures as JSON to this file")
 )
 
 func main() {
-	flag.Parse()
-	metrics.Register()
-	if err := bench(os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "network:", err)
-		os.Exit(1)
-	}
-}
-
-// variant is a weight of the plugin; 0 is without it.
-type variant struct{ weight int32 }
-
-func (v variant) String() string {
-	if v.weight == 0 {
-		return "without"
-	}
-	return fmt.Sprintf("weight %d", v.weight)
+	rig.Main("measures by replay what NetworkTopology gains and what it costs.", bench)
 }
 
 // outcome is what one replay shows.
 type outcome struct {
-	Workload            string  `json:"workload"`
-	Weight              int32   `json:"weight"`
+	Workload            string  `json:"workload" row:"workload"`
+	Weight              int32   `json:"weight" row:"weight"`
 	Seed                int     `json:"seed"`
-	Microseconds        float64 `json:"microseconds"`
-	SameRackPercent     float64 `json:"sameRackPercent"`
-	AllocatedPercent    float64 `json:"allocatedPercent"`
-	AllocatedAtEnd      float64 `json:"allocatedPercentAtEnd"`
-	NodesInUse          float64 `json:"nodesInUse"`
-	Pending             int     `json:"pending"`
-	GangWaitMeanSeconds float64 `json:"gangWaitMeanSeconds"`
-	CPUMillisPerPod     float64 `json:"cpuMillisPerPod"`
+	Microseconds        float64 `json:"microseconds" column:"us for 1 MiB,\nmean|%.1f"`
+	SameRackPercent     float64 `json:"sameRackPercent" column:"same rack|%.0f%%"`
+	AllocatedPercent    float64 `json:"allocatedPercent" column:"allocated|%.2f%%"`
+	AllocatedAtEnd      float64 `json:"allocatedPercentAtEnd" column:"at the end|%.2f%%"`
+	NodesInUse          float64 `json:"nodesInUse" column:"nodes used|%.0f"`
+	Pending             int     `json:"pending" column:"pending|%.0f"`
+	GangWaitMeanSeconds float64 `json:"gangWaitMeanSeconds" column:"gang wait, s|%.1f"`
+	CPUMillisPerPod     float64 `json:"cpuMillisPerPod" column:"CPU ms/pod|%.2f"`
 }
 
-func bench(out io.Writer) error {
-	session, err := rig.Begin()
-	if err != nil {
-		return err
-	}
-	c, err := schedulerconfig.Load(*file)
-	if err != nil {
-		return err
-	}
+func bench(ctx context.Context, out io.Writer) (any, error) {
+	metrics.Register()
 	var results []outcome
-	for _, workload := range []struct {
-		name string
-		make func(*rand.Rand, []runtime.Object) (replay.Input, []pair)
-	}{{"gangs", gangs}, {"services", services}, {"conflict", conflict}} {
-		if *only != "" && *only != workload.name {
-			continue
-		}
-		fmt.Fprintf(out, "%s\n%-10s %22s %12s %14s %14s %12s %12s %14s %12s\n", workload.name, "", "us for 1 MiB, mean",
-			"same rack", "allocated",
-			"at the end", "nodes used", "pending", "gang wait, s", "CPU ms/pod")
-		for _, text := range strings.Split(*weights, ",") {
-			weight, err := strconv.ParseInt(text, 10, 32)
-			if err != nil {
-				return fmt.Errorf("reading weights: %w", err)
-			}
-			v := variant{int32(weight)}
-			var all []outcome
+	for _, w := range *chosen {
+		for _, weight := range *weights {
 			for seed := range *seeds {
-				random := rand.New(rand.NewPCG(uint64(seed), 3))
-				objects, err := fleet(c, *nodes)
+				rig.Progress("%s, weight %d, workload %d of %d", w.name, weight, seed+1, *seeds)
+				o, err := measure(ctx, w, int32(weight), uint64(seed))
 				if err != nil {
-					return err
+					return results, fmt.Errorf("%s, weight %d: %w", w.name, weight, err)
 				}
-				in, pairs := workload.make(random, objects)
-				f, err := measure(v, in, pairs, uint64(seed))
-				if err != nil {
-					return fmt.Errorf("%s, %s: %w", workload.name, v, err)
-				}
-				all = append(all, outcome{workload.name, v.weight, seed, f.microseconds, f.rackPercent, f.AllocatedPercent,
-					f.Samples[len(f.Samples)-1].AllocatedPercent, f.NodesInUse, f.Pending, f.GangWait.Mean,
-					1000 * f.Timing.CPU / float64(f.Pods)})
+				results = append(results, o)
 			}
-			results = append(results, all...)
-			column := func(format string, figure func(outcome) float64) string {
-				values := make([]string, len(all))
-				for i, f := range all {
-					values[i] = fmt.Sprintf(format, figure(f))
-				}
-				return strings.Join(values, " ")
-			}
-			fmt.Fprintf(out, "%-10s %22s %12s %14s %14s %12s %12s %14s %12s\n", v,
-				column("%.1f", func(o outcome) float64 { return o.Microseconds }),
-				column("%.0f%%", func(o outcome) float64 { return o.SameRackPercent }),
-				column("%.2f%%", func(o outcome) float64 { return o.AllocatedPercent }),
-				column("%.2f%%", func(o outcome) float64 { return o.AllocatedAtEnd }),
-				column("%.0f", func(o outcome) float64 { return o.NodesInUse }),
-				column("%.0f", func(o outcome) float64 { return float64(o.Pending) }),
-				column("%.1f", func(o outcome) float64 { return o.GangWaitMeanSeconds }),
-				column("%.2f", func(o outcome) float64 { return o.CPUMillisPerPod }))
 		}
 	}
-	return session.End(out, *keep, results)
-}
-
-// figures are those of one replay.
-type figures struct {
-	*replayed.Result
-	// microseconds is the mean distance between pods that talk to each other, rackPercent how many of these pairs are
-	// in one rack.
-	microseconds, rackPercent float64
+	return results, rig.Table(out, results)
 }
 
 // pair is two pods that talk to each other.
 type pair struct{ a, b string }
 
-func measure(v variant, in replay.Input, pairs []pair, seed uint64) (figures, error) {
+func measure(ctx context.Context, w workload, weight int32, seed uint64) (outcome, error) {
 	c, err := schedulerconfig.Load(*file)
 	if err != nil {
-		return figures{}, err
+		return outcome{}, err
 	}
-	for i := range c.Component.Profiles {
-		set := &c.Component.Profiles[i].Plugins.MultiPoint
-		at := slices.IndexFunc(set.Enabled, func(p schedulerapi.Plugin) bool { return p.Name == networktopology.Name })
-		switch {
-		case at < 0:
-		case v.weight == 0:
-			set.Enabled = slices.Delete(set.Enabled, at, at+1)
-		default:
-			set.Enabled[at].Weight = v.weight
-		}
-	}
-	result, err := replay.Run(context.Background(), c, in,
-		replay.Options{Mode: replayed.VirtualTime, Seed: seed, Profile: *profile})
+	objects, err := fleet(c, *nodes)
 	if err != nil {
-		return figures{}, err
+		return outcome{}, err
+	}
+	in, pairs := w.make(rand.New(rand.NewPCG(seed, 3)), objects)
+	replays.SetWeight(c, networktopology.Name, weight)
+	result, err := replay.Run(ctx, c, in, replay.Options{Mode: replayed.VirtualTime, Seed: seed, Profile: *profile})
+	if err != nil {
+		return outcome{}, err
 	}
 	places := placesOf(in.Objects)
 	d := topology.Distances{4, 5, 25, 45, 70, 150, 2_200, 32_000}
-	f := figures{Result: result}
-	counted, racked := 0.0, 0.0
+	sum, counted, racked := 0.0, 0.0, 0.0
 	for _, p := range pairs {
 		a, b := places[result.Placements[p.a]], places[result.Placements[p.b]]
 		if a == nil || b == nil {
 			continue
 		}
 		between := d.Between(a, b)
-		f.microseconds += float64(between)
+		sum += float64(between)
 		if counted++; between <= d[2] {
 			racked++
 		}
 	}
-	f.microseconds /= max(counted, 1)
-	f.rackPercent = 100 * racked / max(counted, 1)
-	return f, nil
+	return outcome{w.name, weight, int(seed), sum / max(counted, 1), 100 * racked / max(counted, 1),
+		result.AllocatedPercent, result.Samples[len(result.Samples)-1].AllocatedPercent, result.NodesInUse, result.Pending,
+		result.GangWait.Mean,
+		1000 * result.Timing.CPU / float64(result.Pods)}, nil
 }
 
 func placesOf(objects []runtime.Object) map[string]*topology.Place {

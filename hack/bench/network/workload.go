@@ -16,6 +16,21 @@ import (
 	"berth.dev/berth/pkg/trace"
 )
 
+// workload draws pods and says which of them talk to each other.
+type workload struct {
+	name, description string
+	make              func(*rand.Rand, []runtime.Object) (replay.Input, []pair)
+}
+
+// Describe is for the flag that chooses among the workloads.
+func (w workload) Describe() (name, description string) { return w.name, w.description }
+
+var workloads = []workload{
+	{"gangs", "a day of churn with gangs", gangs},
+	{"services", "caches and their readers", services},
+	{"conflict", "readers whose distance is against packing", conflict},
+}
+
 // gangs is a day of churn: four of five GPUs are asked for by gangs of 2 to 32 pods of 2, 4 or 8 GPUs, the others by
 // single pods.
 func gangs(random *rand.Rand, objects []runtime.Object) (replay.Input, []pair) {

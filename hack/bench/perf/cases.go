@@ -10,20 +10,29 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"berth.dev/berth/hack/bench/rig"
-	"berth.dev/berth/manifests"
+	"berth.dev/berth/hack/bench/live"
 )
 
+// contender is a scheduler that is measured.
+type contender string
+
 const (
-	stock = "stock"
-	berth = "berth"
+	stock contender = "stock"
+	berth contender = "berth"
 	// shippedProfile is the profile of the installed configuration that is measured.
 	shippedProfile = "berth-scheduler"
 	// upstreamProfile is the profile that upstream's pods name.
 	upstreamProfile = "default-scheduler"
 )
 
-func contenderNames() []string { return []string{stock, berth} }
+var contenders = []contender{stock, berth}
+
+// Describe is for the flag that chooses among the contenders.
+func (c contender) Describe() (name, description string) {
+	return string(c), map[contender]string{
+		stock: "kube-scheduler's default profile", berth: shippedProfile + " as it is installed",
+	}[c]
+}
 
 // perfCase is a workload of a case that upstream defines.
 type perfCase struct {
@@ -100,23 +109,23 @@ func find(objects []map[string]any, name string) (map[string]any, error) {
 
 // file is what the harness reads: the case, and for berth the path of its scheduler configuration and the feature gates
 // with which it is installed.
-func (c *perfCase) file(contender, config string) ([]byte, error) {
+func (c *perfCase) file(of contender, config string) ([]byte, error) {
 	document := map[string]any{}
 	for key, value := range c.document {
 		document[key] = value
 	}
-	if contender == berth {
+	if of == berth {
 		if document["schedulerConfigPath"] != nil {
 			return nil, errors.New("the case has a scheduler configuration of its own, which only stock can be measured with")
 		}
 		document["schedulerConfigPath"] = config
 		gates := map[string]any{}
-		if of, ok := document["featureGates"].(map[string]any); ok {
-			for gate, on := range of {
+		if own, ok := document["featureGates"].(map[string]any); ok {
+			for gate, on := range own {
 				gates[gate] = on
 			}
 		}
-		for _, gate := range rig.InstalledGates {
+		for _, gate := range live.InstalledGates {
 			name, value, _ := strings.Cut(gate, "=")
 			gates[name] = value == "true"
 		}
@@ -132,10 +141,7 @@ func (c *perfCase) file(contender, config string) ([]byte, error) {
 // berthConfig is the installed scheduler's configuration with the measured profile alone, under the name that
 // upstream's pods have.
 func berthConfig() ([]byte, error) {
-	text, err := manifests.Files.ReadFile("base/scheduler-config.yaml")
-	if err != nil {
-		return nil, fmt.Errorf("reading the installed configuration: %w", err)
-	}
+	text := live.Installed(string(berth), shippedProfile).Config
 	document := map[string]any{}
 	if err := yaml.Unmarshal(text, &document); err != nil {
 		return nil, fmt.Errorf("parsing the installed configuration: %w", err)
@@ -151,7 +157,8 @@ func berthConfig() ([]byte, error) {
 	profile := profiles[at].(map[string]any)
 	profile["schedulerName"] = upstreamProfile
 	document["profiles"] = []any{profile}
-	if text, err = yaml.Marshal(document); err != nil {
+	text, err := yaml.Marshal(document)
+	if err != nil {
 		return nil, fmt.Errorf("writing the configuration: %w", err)
 	}
 	return text, nil

@@ -12,13 +12,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"slices"
-	"strings"
-	"syscall"
 	"time"
-
-	"github.com/spf13/cobra"
 
 	"berth.dev/berth/hack/bench/rig"
 )
@@ -37,132 +31,89 @@ var defaultCases = []string{
 	"misc/SchedulingWithMixedChurn/5000Nodes_10000Pods",
 }
 
-// options are the flags.
-type options struct {
-	cases      []string
-	contenders []string
-	repeats    int
-	json       string
-}
+var (
+	cases   = rig.List("cases", defaultCases, "cases to run, as FOLDER/CASE/WORKLOAD of scheduler_perf", rig.Text)
+	chosen  = rig.Some("contenders", contenders, "schedulers to measure")
+	repeats = rig.Count("repeats", 1, "number of runs of each")
+)
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := newCommand().ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "perf:", err)
-		os.Exit(1)
-	}
-}
+	rig.Main(`builds kube-scheduler's benchmark, scheduler_perf, with berth's plugins and an etcd for it,
+and runs each case in a process of its own. Cases, pods and nodes are upstream's; the profile of all pods is the
+default one of the stock scheduler, or berth-scheduler as it is installed.
 
-func newCommand() *cobra.Command {
-	var o options
-	cmd := &cobra.Command{
-		Use:   "perf",
-		Short: "Run kube-scheduler's own benchmark with the stock scheduler and with berth-scheduler",
-		Long: `perf builds kube-scheduler's benchmark, scheduler_perf, with berth's plugins and an etcd for it, and runs each case in a
-process of its own. Cases, pods and nodes are upstream's; the profile of all pods is the default one of the stock
-scheduler, or berth-scheduler as it is installed.
+Run it in its folder, which "go run -C" does. The first build takes several minutes, and leaves a copy of Kubernetes'
+source in .berth/perf of the project: upstream's harness gets one call more, by which the scheduler that it makes
+becomes berth-scheduler.
 
-Run it in its folder, which "go run -C" does. The first build takes several minutes, and leaves a copy of Kubernetes' source
-in .berth/perf of the project: upstream's harness gets one call more, by which the scheduler that it makes becomes
-berth-scheduler.`,
-		Example: `  # Everything, three times
+  # Everything, three times
   go run -C hack/bench/perf . --repeats 3 --json "$PWD/perf.json"
 
   # One case of upstream's, by the folder of scheduler_perf, the case and the workload
-  go run -C hack/bench/perf . --cases misc/SchedulingBasic/500Nodes`,
-		Args:          cobra.NoArgs,
-		SilenceUsage:  true,
-		SilenceErrors: true,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return bench(cmd.Context(), &o, cmd.OutOrStdout(), cmd.ErrOrStderr())
-		},
-	}
-	f := cmd.Flags()
-	f.StringSliceVar(&o.cases, "cases", defaultCases, "cases to run, as FOLDER/CASE/WORKLOAD of scheduler_perf")
-	f.StringSliceVar(&o.contenders, "contenders", contenderNames(), "schedulers to measure")
-	f.IntVar(&o.repeats, "repeats", 1, "number of runs of each, 1 and up")
-	f.StringVar(&o.json, "json", "", "write the figures of every run as JSON to this file")
-	return cmd
-}
-
-// check refuses flags that cannot be used, before anything is built.
-func (o *options) check(upstream string) error {
-	if o.repeats < 1 {
-		return fmt.Errorf("--repeats: %d is not allowed; want 1 or more", o.repeats)
-	}
-	for _, name := range o.contenders {
-		if !slices.Contains(contenderNames(), name) {
-			return fmt.Errorf("--contenders: %q is unknown; want some of %s", name, strings.Join(contenderNames(), ", "))
-		}
-	}
-	for _, name := range o.cases {
-		if _, err := readCase(upstream, name); err != nil {
-			return fmt.Errorf("--cases: %w", err)
-		}
-	}
-	return nil
+  go run -C hack/bench/perf . --cases misc/SchedulingBasic/500Nodes`, bench)
 }
 
 // bench measures everything, and prints what there is even if a run fails.
-func bench(ctx context.Context, o *options, out, progress io.Writer) (err error) {
+func bench(ctx context.Context, out io.Writer) (_ any, err error) {
 	upstream, err := findUpstream(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := o.check(casesOf(upstream)); err != nil {
-		return err
+	// A name that upstream does not have is refused before anything is built.
+	var list []*perfCase
+	for _, name := range *cases {
+		c, err := readCase(casesOf(upstream), name)
+		if err != nil {
+			return nil, fmt.Errorf("--cases: %w", err)
+		}
+		list = append(list, c)
 	}
 	dir, err := os.MkdirTemp("", "berth-perf")
 	if err != nil {
-		return fmt.Errorf("making a folder for the benchmark: %w", err)
+		return nil, fmt.Errorf("making a folder for the benchmark: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	fmt.Fprintln(progress, "building the harness and etcd")
+	rig.Progress("building the harness and etcd")
 	h, err := build(ctx, dir, upstream)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	session, err := rig.Begin()
-	if err != nil {
-		return err
-	}
-	runs, failed := o.runAll(ctx, h, progress)
+	runs, failed := h.runAll(ctx, list)
 	if len(runs) == 0 {
-		return failed
+		return nil, failed
 	}
-	if err := writeTable(out, runs); err != nil {
-		return errors.Join(err, failed)
-	}
-	return errors.Join(session.End(out, o.json, runs), failed)
+	return runs, errors.Join(writeTable(out, runs), failed)
 }
 
-// runAll runs the contenders one after the other, and each repeat begins with another. It returns what was measured
-// until one fails.
-func (o *options) runAll(ctx context.Context, h *harness, progress io.Writer) ([]run, error) {
+// runAll returns what was measured until one fails.
+func (h *harness) runAll(ctx context.Context, list []*perfCase) ([]run, error) {
 	var runs []run
 	began := time.Now()
-	total := len(o.cases) * len(o.contenders) * o.repeats
-	for _, name := range o.cases {
-		c, err := readCase(h.upstream, name)
-		if err != nil {
-			return runs, err
-		}
-		for repeat := range o.repeats {
-			for i := range o.contenders {
-				contender := o.contenders[(i+repeat)%len(o.contenders)]
-				fmt.Fprintf(progress, "%s  run %d of %d: %s, %s, repeat %d\n", time.Since(began).Round(time.Second), len(runs)+1,
-					total,
-					name, contender, repeat+1)
-				r, err := h.measure(ctx, c, contender)
-				if err != nil {
-					return runs, fmt.Errorf("%s, %s: %w", name, contender, err)
-				}
-				r.Repeat = repeat + 1
-				fmt.Fprintf(progress, "    %.0f pods/s, %.2f cores busy with other work\n", r.PodsPerSecond, r.OtherCores)
-				runs = append(runs, r)
+	total := len(list) * len(*chosen) * *repeats
+	for _, c := range list {
+		for repeat, contender := range rig.InTurn(*chosen, *repeats) {
+			rig.Progress("%s  run %d of %d: %s, %s, repeat %d", time.Since(began).Round(time.Second), len(runs)+1, total,
+				c.name, contender, repeat)
+			r, err := h.measure(ctx, c, contender)
+			if err != nil {
+				return runs, fmt.Errorf("%s, %s: %w", c.name, contender, err)
 			}
+			r.Repeat = repeat
+			rig.Progress("    %.0f pods/s, %.2f cores busy with other work", r.PodsPerSecond, r.OtherCores)
+			runs = append(runs, r)
 		}
 	}
 	return runs, nil
+}
+
+// writeTable writes a row for each contender on each case: medians, with the least and the most in brackets.
+func writeTable(out io.Writer, runs []run) error {
+	type key struct {
+		of     string
+		repeat int
+	}
+	rig.AgainstBase(runs, func(r *run) key { return key{r.Case, r.Repeat} },
+		func(r *run) bool { return r.Contender == stock },
+		func(r, stock *run) { r.PodsOverStock = r.PodsPerSecond / stock.PodsPerSecond })
+	return rig.Table(out, runs)
 }

@@ -60,27 +60,29 @@ func goCommand(ctx context.Context, args ...string) (string, error) {
 
 // run is what one run of a case shows.
 type run struct {
-	Case      string `json:"case"`
-	Contender string `json:"contender"`
-	Repeat    int    `json:"repeat"`
+	Case      string    `json:"case" row:"case"`
+	Contender contender `json:"contender" row:"contender"`
+	Repeat    int       `json:"repeat"`
 	// PodsPerSecond is the figure that upstream's dashboard shows and its thresholds are of: the mean of what was bound
 	// in each second.
-	PodsPerSecond       float64 `json:"podsPerSecond"`
+	PodsPerSecond float64 `json:"podsPerSecond" column:"pods/s|%.0f"`
+	// PodsOverStock is by what it is more than that of stock in the same repeat.
+	PodsOverStock       float64 `json:"podsOverStock,omitempty" column:"pods/s ×\nstock|%.2f|optional"`
 	PodsPerSecondMedian float64 `json:"podsPerSecondMedian"`
 	// Threshold is upstream's, for its own machines; 0 where it has none.
-	Threshold float64 `json:"threshold,omitempty"`
+	Threshold float64 `json:"threshold,omitempty" column:"upstream's\nthreshold|%.0f|optional"`
 	// The attempts are those that bound a pod, from the beginning of the cycle to the end of the binding.
-	AttemptMedianMillis float64 `json:"attemptMedianMillis"`
-	AttemptP99Millis    float64 `json:"attemptP99Millis"`
+	AttemptMedianMillis float64 `json:"attemptMedianMillis" column:"attempt,\nmedian ms|%.1f"`
+	AttemptP99Millis    float64 `json:"attemptP99Millis" column:"attempt,\np99 ms|%.0f"`
 	// Seconds is how long it took to create and to bind the measured pods.
-	Seconds float64 `json:"seconds"`
+	Seconds float64 `json:"seconds" column:"seconds|%.0f"`
 	// OtherCores is how many cores were busy on average with what is no part of the benchmark.
-	OtherCores float64 `json:"otherCores"`
+	OtherCores float64 `json:"otherCores" column:"other work,\ncores|%.2f"`
 }
 
 // measure runs a case once, in a process of its own.
-func (h *harness) measure(ctx context.Context, c *perfCase, contender string) (run, error) {
-	file, err := c.file(contender, h.config())
+func (h *harness) measure(ctx context.Context, c *perfCase, of contender) (run, error) {
+	file, err := c.file(of, h.config())
 	if err != nil {
 		return run{}, err
 	}
@@ -93,17 +95,7 @@ func (h *harness) measure(ctx context.Context, c *perfCase, contender string) (r
 	if err := os.WriteFile(cases, file, 0o600); err != nil {
 		return run{}, fmt.Errorf("writing the case: %w", err)
 	}
-	before, err := rig.ReadLoad()
-	if err != nil {
-		return run{}, err
-	}
-	if err := h.execute(ctx, contender, c.topic, dir, cases); err != nil {
-		return run{}, err
-	}
-	after, err := rig.ReadLoad()
-	if err != nil {
-		return run{}, err
-	}
+	otherCores := rig.OtherCores(func() { rig.Fail(h.execute(ctx, of, c.topic, dir, cases)) })
 	figures, err := filepath.Glob(filepath.Join(dir, "*.json"))
 	if err != nil || len(figures) != 1 {
 		return run{}, fmt.Errorf("looking for the figures: the harness has written %d files, want 1", len(figures))
@@ -113,16 +105,16 @@ func (h *harness) measure(ctx context.Context, c *perfCase, contender string) (r
 		return run{}, fmt.Errorf("reading the figures: %w", err)
 	}
 	r, err := parseFigures(text)
-	r.Case, r.Contender, r.Threshold, r.OtherCores = c.name, contender, c.threshold, after.OtherCoresSince(before)
+	r.Case, r.Contender, r.Threshold, r.OtherCores = c.name, of, c.threshold, otherCores
 	return r, err
 }
 
 // execute runs the harness in the folder of the case.
-func (h *harness) execute(ctx context.Context, contender, topic, dir, cases string) error {
+func (h *harness) execute(ctx context.Context, of contender, topic, dir, cases string) error {
 	var out bytes.Buffer
 	cmd := exec.CommandContext(ctx, h.binary, "-test.run", "^$", "-test.bench", ".", "-test.benchtime", "1x", "-cases",
 		cases, "-data-items-dir", dir,
-		fmt.Sprintf("-berth=%t", contender == berth))
+		fmt.Sprintf("-berth=%t", of == berth))
 	cmd.Dir = topic
 	cmd.Stdout, cmd.Stderr = &out, &out
 	// Logs go to a file as upstream's do. The check whether caches are changed is off in production, too.

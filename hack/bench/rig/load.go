@@ -3,85 +3,84 @@ package rig
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
+
+	"github.com/prometheus/procfs"
 )
 
-// Load is what has been used of the machine's CPU time up to one moment.
-type Load struct {
+// load is what has been used of the machine's CPU time up to one moment.
+type load struct {
 	at time.Time
 	// machine is all of it, benchmark what this process used, those it started, and those that these started.
 	machine, benchmark time.Duration
 }
 
-// ReadLoad reads it.
-func ReadLoad() (Load, error) {
-	l := Load{at: time.Now()}
+// readLoad reads it.
+func readLoad() (load, error) {
+	l := load{at: time.Now()}
 	var err error
 	if l.benchmark, err = treeCPU("/proc", os.Getpid()); err != nil {
-		return Load{}, err
+		return load{}, err
 	}
 	l.machine, err = MachineCPU()
 	return l, err
 }
 
-// OtherCoresSince is how many cores were busy on average with neither the benchmark nor what it started. The kernel
+// otherCoresSince is how many cores were busy on average with neither the benchmark nor what it started. The kernel
 // counts in hundredths of a second, for each process alone, so the difference may be a little below 0.
-func (l Load) OtherCoresSince(before Load) float64 {
+func (l load) otherCoresSince(before load) float64 {
 	other := (l.machine - before.machine) - (l.benchmark - before.benchmark)
 	return max(0, other.Seconds()/l.at.Sub(before.at).Seconds())
 }
 
-// process is what the kernel counts for one.
-type process struct {
-	parent int
-	// cpu is its own CPU time and that of its children that have ended, which their parent has waited for.
-	cpu time.Duration
+// OtherCores is how many cores were busy on average with what is no part of the benchmark while do ran.
+func OtherCores(do func()) float64 {
+	before := Must(readLoad())
+	do()
+	return Must(readLoad()).otherCoresSince(before)
 }
 
 // treeCPU is the CPU time of a process and of all below it. Those that have ended are in what their parents count.
 func treeCPU(proc string, root int) (time.Duration, error) {
-	files, err := filepath.Glob(filepath.Join(proc, "[0-9]*", "stat"))
+	fs, err := procfs.NewFS(proc)
 	if err != nil {
 		return 0, fmt.Errorf("listing the processes: %w", err)
 	}
-	processes := map[int]process{}
-	for _, file := range files {
-		text, err := os.ReadFile(file)
+	all, err := fs.AllProcs()
+	if err != nil {
+		return 0, fmt.Errorf("listing the processes: %w", err)
+	}
+	processes := map[int]procfs.ProcStat{}
+	for _, p := range all {
+		stat, err := p.Stat()
 		// A process may end between the listing and the reading.
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
+		if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
 			continue
 		}
 		if err != nil {
-			return 0, fmt.Errorf("reading what the kernel counts: %w", err)
+			return 0, fmt.Errorf("reading what the kernel counts for process %d: %w", p.PID, err)
 		}
-		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
-		if err != nil {
-			return 0, fmt.Errorf("reading the number of a process: %w", err)
-		}
-		if processes[pid], err = parseProcess(string(text)); err != nil {
-			return 0, fmt.Errorf("parsing %s: %w", file, err)
-		}
+		processes[p.PID] = stat
 	}
 	if _, there := processes[root]; !there {
 		return 0, fmt.Errorf("reading what the kernel counts: there is no process %d", root)
 	}
-	total := time.Duration(0)
+	ticks := 0
 	for pid, p := range processes {
 		if isBelow(processes, pid, root) {
-			total += p.cpu
+			ticks += int(p.UTime+p.STime) + p.CUTime + p.CSTime
 		}
 	}
-	return total, nil
+	return time.Duration(ticks) * time.Second / ticksPerSecond, nil
 }
 
+// ticksPerSecond is the unit of CPU times of processes on Linux.
+const ticksPerSecond = 100
+
 // isBelow says whether a process is the root or was started by it or by one below it.
-func isBelow(processes map[int]process, pid, root int) bool {
+func isBelow(processes map[int]procfs.ProcStat, pid, root int) bool {
 	// A number that is given again while the processes are listed could close a circle.
 	for range len(processes) {
 		if pid == root {
@@ -91,22 +90,7 @@ func isBelow(processes map[int]process, pid, root int) bool {
 		if !there {
 			return false
 		}
-		pid = p.parent
+		pid = p.PPID
 	}
 	return false
-}
-
-func parseProcess(stat string) (process, error) {
-	// The name before the last parenthesis may hold blanks. The parent is the 2nd field after it; user and system time,
-	// its own and those of its children, are the 12th to the 15th.
-	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
-	if len(fields) < 15 {
-		return process{}, fmt.Errorf("%d fields after the name, want 15 or more", len(fields))
-	}
-	parent, err := strconv.Atoi(fields[1])
-	if err != nil {
-		return process{}, fmt.Errorf("reading the parent: %w", err)
-	}
-	cpu, err := sumTicks(fields[11:15])
-	return process{parent, cpu}, err
 }

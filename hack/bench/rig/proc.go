@@ -2,90 +2,49 @@ package rig
 
 import (
 	"fmt"
-	"os"
-	"strconv"
-	"strings"
 	"time"
+
+	"github.com/prometheus/procfs"
 )
 
-// ticksPerSecond is the unit of CPU times in /proc on Linux.
-const ticksPerSecond = 100
+// seconds is a time in the unit in which the kernel's counts are read.
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
 // ProcessCPU is the CPU time that a process has used.
 func ProcessCPU(pid int) (time.Duration, error) {
-	return readProc(fmt.Sprintf("/proc/%d/stat", pid), parseProcessCPU)
+	stat, err := readProcess(pid, procfs.Proc.Stat)
+	return seconds(stat.CPUTime()), err
+}
+
+// ResidentBytes is the memory that a process has resident, now and at most so far.
+func ResidentBytes(pid int) (now, peak uint64, err error) {
+	status, err := readProcess(pid, procfs.Proc.NewStatus)
+	return status.VmRSS, status.VmHWM, err
+}
+
+func readProcess[T any](pid int, read func(procfs.Proc) (T, error)) (value T, err error) {
+	p, err := procfs.NewProc(pid)
+	if err == nil {
+		value, err = read(p)
+	}
+	if err != nil {
+		return value, fmt.Errorf("reading what the kernel counts for process %d: %w", pid, err)
+	}
+	return value, nil
 }
 
 // MachineCPU is the CPU time that everything on the machine has used, and other virtual machines of the host while this
 // one could have run.
 func MachineCPU() (time.Duration, error) {
-	return readProc("/proc/stat", parseMachineCPU)
-}
-
-// PeakResidentBytes is the most memory that a process has had resident.
-func PeakResidentBytes(pid int) (int64, error) { return residentBytes(pid, "VmHWM") }
-
-// ResidentBytes is the memory that a process has resident.
-func ResidentBytes(pid int) (int64, error) { return residentBytes(pid, "VmRSS") }
-
-func residentBytes(pid int, field string) (int64, error) {
-	return readProc(fmt.Sprintf("/proc/%d/status", pid),
-		func(status string) (int64, error) { return parseBytes(status, field) })
-}
-
-func readProc[T any](path string, parse func(text string) (T, error)) (value T, err error) {
-	text, err := os.ReadFile(path)
+	fs, err := procfs.NewDefaultFS()
 	if err != nil {
-		return value, fmt.Errorf("reading what the kernel counts: %w", err)
+		return 0, fmt.Errorf("reading what the kernel counts: %w", err)
 	}
-	if value, err = parse(string(text)); err != nil {
-		return value, fmt.Errorf("parsing %s: %w", path, err)
+	stat, err := fs.Stat()
+	if err != nil {
+		return 0, fmt.Errorf("reading what the kernel counts: %w", err)
 	}
-	return value, nil
-}
-
-func parseProcessCPU(stat string) (time.Duration, error) {
-	// The name before the last parenthesis may hold blanks; user and system time are the 12th and 13th field after it.
-	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
-	if len(fields) < 13 {
-		return 0, fmt.Errorf("%d fields after the name, want 13 or more", len(fields))
-	}
-	return sumTicks(fields[11:13])
-}
-
-func parseMachineCPU(stat string) (time.Duration, error) {
-	line, _, _ := strings.Cut(stat, "\n")
-	fields := strings.Fields(line)
-	// The times are user, nice, system, idle, iowait, irq, softirq and steal. The two after these, of guests, are part of
-	// the first two.
-	if len(fields) < 9 || fields[0] != "cpu" {
-		return 0, fmt.Errorf("first line %q, want cpu and 8 or more times", line)
-	}
-	return sumTicks(append(fields[1:4:4], fields[6:9]...))
-}
-
-func sumTicks(fields []string) (time.Duration, error) {
-	ticks := int64(0)
-	for _, field := range fields {
-		n, err := strconv.ParseInt(field, 10, 64)
-		if err != nil {
-			return 0, fmt.Errorf("reading a time: %w", err)
-		}
-		ticks += n
-	}
-	return time.Duration(ticks) * time.Second / ticksPerSecond, nil
-}
-
-func parseBytes(status, field string) (int64, error) {
-	_, rest, found := strings.Cut(status, "\n"+field+":")
-	if !found {
-		return 0, fmt.Errorf("no field %s", field)
-	}
-	line, _, _ := strings.Cut(rest, "\n")
-	number, unit, _ := strings.Cut(strings.TrimSpace(line), " ")
-	kib, err := strconv.ParseInt(number, 10, 64)
-	if err != nil || unit != "kB" {
-		return 0, fmt.Errorf("field %s is %q, want a number of kB", field, strings.TrimSpace(line))
-	}
-	return kib << 10, nil
+	// The times of guests are part of user and nice.
+	c := stat.CPUTotal
+	return seconds(c.User + c.Nice + c.System + c.IRQ + c.SoftIRQ + c.Steal), nil
 }

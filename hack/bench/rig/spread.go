@@ -2,26 +2,63 @@ package rig
 
 import (
 	"fmt"
+	"iter"
 	"slices"
+	"time"
 )
 
 // Spread is what several runs show of one figure.
 type Spread struct {
 	Least, Median, Most float64
-	runs                int
 }
 
 // SpreadOf is the spread of at least one value.
 func SpreadOf(values []float64) Spread {
 	sorted := slices.Sorted(slices.Values(values))
 	n := len(sorted)
-	return Spread{sorted[0], (sorted[(n-1)/2] + sorted[n/2]) / 2, sorted[n-1], n}
+	return Spread{sorted[0], (sorted[(n-1)/2] + sorted[n/2]) / 2, sorted[n-1]}
 }
 
-// Text is the median in a format, with the least and the most in brackets if there were several runs.
-func (s Spread) Text(format string) string {
-	if s.runs == 1 {
-		return fmt.Sprintf(format, s.Median)
+// Duration is the format of seconds as 1h2m3s.
+const Duration = "duration"
+
+// cellOf is the median of values in a format, with the least and the most in brackets if there are several; a dash of
+// none.
+func cellOf(format string, values []float64) string {
+	if len(values) == 0 {
+		return "-"
 	}
-	return fmt.Sprintf(format+" ("+format+"–"+format+")", s.Median, s.Least, s.Most)
+	one := func(v float64) string {
+		if format == Duration {
+			return time.Duration(v * float64(time.Second)).Round(time.Second).String()
+		}
+		return fmt.Sprintf(format, v)
+	}
+	s := SpreadOf(values)
+	if len(values) == 1 {
+		return one(s.Median)
+	}
+	return fmt.Sprintf("%s (%s–%s)", one(s.Median), one(s.Least), one(s.Most))
+}
+
+// Percentile is the nearest-rank percentile of values, 0 of none.
+func Percentile(values []float64, percent int) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	return slices.Sorted(slices.Values(values))[max((len(values)*percent+99)/100-1, 0)]
+}
+
+// InTurn yields each contender in each repeat, 1 and up. Each repeat begins with another contender, so that none is
+// always the first.
+func InTurn[T any](contenders []T, repeats int) iter.Seq2[int, T] {
+	return func(yield func(int, T) bool) {
+		for repeat := range repeats {
+			for i := range contenders {
+				if !yield(repeat+1, contenders[(i+repeat)%len(contenders)]) {
+					return
+				}
+			}
+		}
+	}
 }

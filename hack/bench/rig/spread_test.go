@@ -1,6 +1,11 @@
 package rig
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
 
 func TestSpreadOf(t *testing.T) {
 	t.Parallel()
@@ -9,9 +14,9 @@ func TestSpreadOf(t *testing.T) {
 		values []float64
 		want   Spread
 	}{
-		{"one value is all three", []float64{4}, Spread{4, 4, 4, 1}},
-		{"the middle one of an odd number", []float64{9, 1, 3}, Spread{1, 3, 9, 3}},
-		{"half way between the middle two of an even number", []float64{8, 1, 2, 4}, Spread{1, 3, 8, 4}},
+		{"one value is all three", []float64{4}, Spread{4, 4, 4}},
+		{"the middle one of an odd number", []float64{9, 1, 3}, Spread{1, 3, 9}},
+		{"half way between the middle two of an even number", []float64{8, 1, 2, 4}, Spread{1, 3, 8}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -23,11 +28,49 @@ func TestSpreadOf(t *testing.T) {
 	}
 }
 
-func TestSpreadText(t *testing.T) {
+func TestCell(t *testing.T) {
 	t.Parallel()
-	for want, values := range map[string][]float64{"4.0": {4}, "2.5 (1.0–4.0)": {4, 1}, "4.0 (4.0–4.0)": {4, 4}} {
-		if got := SpreadOf(values).Text("%.1f"); got != want {
-			t.Errorf("%v are written %q, want %q", values, got, want)
+	tests := []struct {
+		name, format, want string
+		values             []float64
+	}{
+		{"one value", "%.1f", "4.0", []float64{4}},
+		{"the median, and the least and the most", "%.1f", "2.5 (1.0–4.0)", []float64{4, 1}},
+		{"several that are equal", "%.1f", "4.0 (4.0–4.0)", []float64{4, 4}},
+		{"none", "%.1f", "-", nil},
+		{"seconds as a duration", Duration, "1m30s", []float64{89.6}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if got := cellOf(tt.format, tt.values); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestPercentileIsTheNearestRank(t *testing.T) {
+	t.Parallel()
+	values := []float64{40, 10, 30, 20}
+	for percent, want := range map[int]float64{1: 10, 25: 10, 50: 20, 51: 30, 99: 40, 100: 40} {
+		if got := Percentile(values, percent); got != want {
+			t.Errorf("the %dth percentile is %g, want %g", percent, got, want)
 		}
+	}
+	if got := Percentile(nil, 50); got != 0 {
+		t.Errorf("the median of nothing is %g, want 0", got)
+	}
+}
+
+func TestInTurn(t *testing.T) {
+	t.Parallel()
+	var got []string
+	for repeat, c := range InTurn([]string{"a", "b", "c"}, 4) {
+		got = append(got, fmt.Sprint(repeat, c))
+	}
+	want := []string{"1a", "1b", "1c", "2b", "2c", "2a", "3c", "3a", "3b", "4a", "4b", "4c"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("order (-want +got):\n%s", diff)
 	}
 }

@@ -13,35 +13,32 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/google/pprof/profile"
-	"golang.org/x/sync/errgroup"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"berth.dev/berth/hack/bench/live"
 	"berth.dev/berth/hack/bench/rig"
 )
 
 var (
-	nodes  = flag.Int("nodes", 5000, "number of nodes, of 8 GPUs each, a third of them of each of three models")
+	nodes  = rig.Count("nodes", 5000, "number of nodes, of 8 GPUs each, a third of them of each of three models")
 	length = flag.Duration("time", 20*time.Second,
 		"how long pods arrive, as fast as they can be created, in each run")
 	config      = flag.String("config", "manifests/base/scheduler-config.yaml", "scheduler configuration")
 	keep        = flag.String("keep", "", "folder in which to leave the CPU profiles; empty: nowhere")
 	profileName = flag.String("profile", "gpu-aware-scheduler", "profile to measure")
-	file        = flag.String("json", "", "write the figures as JSON to this file")
 )
 
 func main() {
-	flag.Parse()
-	if err := bench(); err != nil {
-		fmt.Fprintln(os.Stderr, "share:", err)
-		os.Exit(1)
-	}
+	rig.Main("measures which part of the scheduling algorithm's time each plugin takes.", bench)
 }
 
 // result is what one run showed.
@@ -54,165 +51,95 @@ type result struct {
 	CacheHitPercent float64 `json:"cacheHitPercent"`
 	// Points is the percent of the algorithm's time by extension point, Parts that of single plugins at each.
 	Points map[string]float64 `json:"points"`
-	Parts  []part             `json:"parts"`
+	Parts  []live.Part        `json:"parts"`
 }
 
-// part is one plugin's percent of the algorithm's time at one extension point.
-type part struct {
-	Plugin  string  `json:"plugin"`
-	Point   string  `json:"point"`
-	Percent float64 `json:"percent"`
+// streams are the pods that arrive.
+var streams = []struct {
+	name, namespace string
+	requests        func(i int) v1.ResourceList
+}{
+	{"identical pods of one GPU", "identical", func(int) v1.ResourceList { return live.GPUs(1) }},
+	{"pods of 1 to 8 GPUs, no two alike", "distinct", func(i int) v1.ResourceList {
+		requests := live.GPUs(int64(1 + i%8))
+		requests[v1.ResourceCPU] = *resource.NewMilliQuantity(int64(1000+i), resource.DecimalSI)
+		return requests
+	}},
 }
 
-func bench() error {
-	session, err := rig.Begin()
-	if err != nil {
-		return err
-	}
-	var results []result
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Minute)
-	defer cancel()
+func bench(ctx context.Context, out io.Writer) (any, error) {
 	text, err := os.ReadFile(*config)
 	if err != nil {
-		return fmt.Errorf("reading the scheduler's configuration: %w", err)
+		return nil, fmt.Errorf("reading the scheduler's configuration: %w", err)
 	}
-	bed, err := rig.Start(ctx, nodesFile())
-	if err != nil {
-		return err
-	}
-	defer func() { _ = bed.Stop() }()
-	for _, run := range []struct {
-		name, namespace string
-		requests        func(i int) v1.ResourceList
-	}{
-		{"identical pods of one GPU", "identical", func(int) v1.ResourceList { return requests(1, 1000) }},
-		{"pods of 1 to 8 GPUs, no two alike", "distinct",
-			func(i int) v1.ResourceList { return requests(int64(1+i%8), int64(1000+i)) }},
-	} {
-		r, err := measure(ctx, bed, text, run.name, run.namespace, run.requests)
-		if err != nil {
-			return fmt.Errorf("%s: %w", run.name, err)
+	contender := live.Contender{Profile: *profileName, Config: text}
+	var results []result
+	err = live.On(ctx, live.ThreeModels(*nodes), func(bed *live.Bed) {
+		for _, s := range streams {
+			pod := func(i int) *v1.Pod {
+				return live.Pod(s.namespace, fmt.Sprintf("p%d", i), *profileName, s.requests(i))
+			}
+			scheduler, _ := bed.Ready(contender, pod(0))
+			r := result{Pods: s.name, Nodes: *nodes, Points: map[string]float64{}}
+			var samples *profile.Profile
+			use := bed.Measure(scheduler, func() {
+				r.Arrived, samples = arrive(scheduler, func(i int) { bed.CreatePod(pod(i)) })
+			})
+			scheduler.Stop()
+			if *keep != "" {
+				save(filepath.Join(*keep, s.namespace+".pprof"), samples)
+			}
+			r.print(out, use.Algorithm(), samples)
+			results = append(results, r)
+			bed.Empty(s.namespace)
 		}
-		results = append(results, r)
-	}
-	return session.End(os.Stdout, *file, results)
-}
-
-func nodesFile() []byte {
-	file := []byte("shapes:\n")
-	for i, model := range []string{"NVIDIA-A100-SXM4-80GB", "NVIDIA-A10", "Tesla-T4"} {
-		file = fmt.Appendf(file,
-			"- name: m%d\n  count: %d\n  labels: {nvidia.com/gpu.product: %s, nvidia.com/gpu.count: \"8\"}\n"+
-				"  allocatable: {cpu: \"96\", memory: 512Gi, pods: \"110\", nvidia.com/gpu: \"8\"}\n", i, (*nodes+2-i)/3, model)
-	}
-	return file
-}
-
-func requests(gpus, milliCPU int64) v1.ResourceList {
-	return v1.ResourceList{"nvidia.com/gpu": *resource.NewQuantity(gpus, resource.DecimalSI),
-		v1.ResourceCPU: *resource.NewMilliQuantity(milliCPU, resource.DecimalSI)}
-}
-
-func measure(ctx context.Context, bed *rig.Rig, config []byte, name, namespace string,
-	requests func(i int) v1.ResourceList) (result, error) {
-	scheduler, err := bed.StartScheduler(config)
-	if err != nil {
-		return result{}, err
-	}
-	defer scheduler.Stop()
-	if err := bed.Namespace(ctx, namespace); err != nil {
-		return result{}, err
-	}
-	// One pod through the whole way: informers are filled and the scheduler schedules.
-	if err := bed.CreatePod(ctx, rig.Pod(namespace, "warm", *profileName, requests(0))); err != nil {
-		return result{}, err
-	}
-	if err := bed.AwaitBound(ctx, namespace, 1); err != nil {
-		return result{}, err
-	}
-	before, err := scheduler.Metrics(ctx)
-	if err != nil {
-		return result{}, err
-	}
-	profiled, samples, err := arrive(ctx, scheduler, func(i int) error {
-		return bed.CreatePod(ctx, rig.Pod(namespace, fmt.Sprintf("p%d", i), *profileName, requests(i)))
 	})
-	if err != nil {
-		return result{}, err
-	}
-	after, err := scheduler.Metrics(ctx)
-	if err != nil {
-		return result{}, err
-	}
-	if *keep != "" {
-		if err := save(filepath.Join(*keep, namespace+".pprof"), samples); err != nil {
-			return result{}, err
-		}
-	}
-	return tell(name, profiled, rig.ReadAlgorithm(after).Minus(rig.ReadAlgorithm(before)), samples),
-		bed.Empty(ctx, namespace)
+	return results, err
 }
 
 // arrive creates pods while the scheduler is profiled, and returns how many.
-func arrive(ctx context.Context, scheduler *rig.Scheduler, create func(i int) error) (int, *profile.Profile, error) {
-	var (
-		samples *profile.Profile
-		failed  error
-		created atomic.Int64
-		done    = make(chan struct{})
-	)
-	go func() {
-		defer close(done)
-		samples, failed = scheduler.Profile(ctx, *length)
-	}()
-	var all errgroup.Group
-	for range 8 {
-		all.Go(func() error {
-			for {
-				select {
-				case <-done:
-					return failed
-				default:
-				}
-				if err := create(int(created.Add(1))); err != nil {
-					return err
-				}
-			}
-		})
-	}
-	err := all.Wait()
-	<-done
-	return int(created.Load()), samples, errors.Join(err, failed)
-}
-
-func save(path string, samples *profile.Profile) error {
-	file, err := os.Create(path)
-	if err != nil {
-		return fmt.Errorf("keeping a CPU profile: %w", err)
-	}
-	if err := errors.Join(samples.Write(file), file.Close()); err != nil {
-		return fmt.Errorf("writing %s: %w", path, err)
-	}
-	return nil
-}
-
-// tell prints what a run showed, but for parts that are too small to matter.
-func tell(name string, created int, a rig.Algorithm, samples *profile.Profile) result {
-	r := result{Pods: name, Nodes: *nodes, Arrived: created, Cycles: a.Cycles, MillisPerCycle: a.MillisPerCycle(),
-		CacheHitPercent: 100 * a.CacheHits / max(1, a.CacheHits+a.CacheMisses), Points: map[string]float64{}}
-	_, _ = fmt.Fprintf(os.Stdout,
-		"\n%s, %d nodes: %d pods arrived, %.0f cycles, %.2f ms of algorithm each, packing values from the cache %.1f%%\n",
-		name, r.Nodes, created, r.Cycles, r.MillisPerCycle, r.CacheHitPercent)
-	parts := a.Parts(samples)
-	for _, point := range rig.AlgorithmPoints() {
-		r.Points[point] = a.Percent(point)
-		_, _ = fmt.Fprintf(os.Stdout, "  %-28s %5.1f%% of the algorithm's time\n", point, a.Percent(point))
-		for _, l := range parts {
-			if l.Point == point && l.Percent >= 0.1 {
-				r.Parts = append(r.Parts, part{l.Plugin, point, l.Percent})
-				_, _ = fmt.Fprintf(os.Stdout, "    %-26s %5.1f%%\n", l.Plugin, l.Percent)
+func arrive(scheduler *live.Process, create func(i int)) (pods int, samples *profile.Profile) {
+	var created atomic.Int64
+	done := make(chan struct{})
+	creator := func() {
+		for {
+			select {
+			case <-done:
+				return
+			default:
+				create(int(created.Add(1)))
 			}
 		}
 	}
-	return r
+	rig.Together(append(slices.Repeat([]func(){creator}, 8), func() {
+		defer close(done)
+		samples = scheduler.Profile(*length)
+	})...)
+	return int(created.Load()), samples
+}
+
+func save(path string, samples *profile.Profile) {
+	file, err := os.Create(path)
+	rig.Check(err, "keeping a CPU profile")
+	rig.Check(errors.Join(samples.Write(file), file.Close()), "writing %s", path)
+}
+
+// print completes a result by what the algorithm did, and prints it but for parts that are too small to matter.
+func (r *result) print(out io.Writer, a live.Algorithm, samples *profile.Profile) {
+	r.Cycles, r.MillisPerCycle = a.Cycles, a.MillisPerCycle()
+	r.CacheHitPercent = 100 * a.CacheHits / max(1, a.CacheHits+a.CacheMisses)
+	_, _ = fmt.Fprintf(out,
+		"\n%s, %d nodes: %d pods arrived, %.0f cycles, %.2f ms of algorithm each, packing values from the cache %.1f%%\n",
+		r.Pods, r.Nodes, r.Arrived, r.Cycles, r.MillisPerCycle, r.CacheHitPercent)
+	parts := a.Parts(samples)
+	for _, point := range live.AlgorithmPoints() {
+		r.Points[point] = a.Percent(point)
+		_, _ = fmt.Fprintf(out, "  %-28s %5.1f%% of the algorithm's time\n", point, a.Percent(point))
+		for _, p := range parts {
+			if p.Point == point && p.Percent >= 0.1 {
+				r.Parts = append(r.Parts, p)
+				_, _ = fmt.Fprintf(out, "    %-26s %5.1f%%\n", p.Plugin, p.Percent)
+			}
+		}
+	}
 }

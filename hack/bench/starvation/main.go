@@ -10,14 +10,10 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
-	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
-	"k8s.io/klog/v2"
-
+	"berth.dev/berth/hack/bench/replays"
 	"berth.dev/berth/hack/bench/rig"
 	"berth.dev/berth/pkg/replay"
 	"berth.dev/berth/pkg/replay/replayed"
@@ -27,106 +23,71 @@ import (
 
 // outcome is what one replay shows.
 type outcome struct {
-	Family      string `json:"family"`
-	Reservation string `json:"reservation"`
-	Pods        int    `json:"pods"`
+	Family      string `json:"family" row:"load"`
+	Reservation string `json:"reservation" row:"reservation"`
+	Pods        int    `json:"pods" column:"pods|%.0f"`
 	// AllocatedPercent is the mean over the time from the arrival of the first gang to the end of the trace.
-	AllocatedPercent float64 `json:"allocatedPercent"`
-	Gangs            int     `json:"gangs"`
-	GangsStarted     int     `json:"gangsStarted"`
+	AllocatedPercent float64 `json:"allocatedPercent" column:"allocated|%.2f%%"`
+	Gangs            int     `json:"gangs" column:"gangs|%.0f"`
+	GangsStarted     int     `json:"gangsStarted" column:"started|%.0f"`
 	// Waits in seconds, of what has started.
-	GangWaitP50  float64 `json:"gangWaitP50Seconds"`
-	GangWaitMax  float64 `json:"gangWaitMaxSeconds"`
-	SmallWaitP50 float64 `json:"smallWaitP50Seconds"`
-	SmallWaitP95 float64 `json:"smallWaitP95Seconds"`
-	SmallPending int     `json:"smallPending"`
-	WallSeconds  float64 `json:"wallSeconds"`
+	GangWaitP50  float64 `json:"gangWaitP50Seconds" column:"gang wait p50|duration"`
+	GangWaitMax  float64 `json:"gangWaitMaxSeconds" column:"max|duration"`
+	SmallWaitP50 float64 `json:"smallWaitP50Seconds" column:"small wait p50|duration"`
+	SmallWaitP95 float64 `json:"smallWaitP95Seconds" column:"p95|duration"`
+	SmallPending int     `json:"smallPending" column:"small pending|%.0f"`
+	WallSeconds  float64 `json:"wallSeconds" column:"replayed in|duration"`
 }
 
-func main() {
-	nodes := flag.Int("nodes", 32, "nodes of 8 GPUs")
-	length := flag.Duration("length", 8*time.Hour,
+var (
+	nodes  = rig.Count("nodes", 32, "nodes of 8 GPUs")
+	length = flag.Duration("length", 8*time.Hour,
 		"virtual length of a trace with gangs of half an hour; traces with longer gangs are longer")
-	seed := flag.Uint64("seed", 1, "seed of the traces")
-	config := flag.String("config", "manifests/base/scheduler-config.yaml",
+	seed   = flag.Uint64("seed", 1, "seed of the traces")
+	config = flag.String("config", "manifests/base/scheduler-config.yaml",
 		"scheduler configuration without args of Coscheduling")
-	profile := flag.String("profile", "gang-scheduler", "profile that schedules the pods")
-	only := flag.String("family", "", "measure only this family of loads")
-	variants := flag.String("reservations", "{maxNodesPercent: 0};{}",
+	profile = flag.String("profile", "gang-scheduler", "profile that schedules the pods")
+	chosen  = rig.Some("family", families, "measure only these families of loads")
+	// Args have commas themselves.
+	variants = flag.String("reservations", "{maxNodesPercent: 0};{}",
 		"reservation args to measure, separated by semicolons")
-	keep := flag.String("json", "", "write the figures as JSON to this file")
-	flag.Parse()
-	klog.LogToStderr(false)
-	klog.SetOutput(io.Discard)
-	if err := run(*config, *profile, *only, strings.Split(*variants, ";"), *keep, *nodes, *length, *seed); err != nil {
-		fmt.Fprintln(os.Stderr, "starvation:", err)
-		os.Exit(1)
-	}
-}
+)
 
-func run(config, profile, only string, variants []string, keep string, nodes int, length time.Duration,
-	seed uint64) error {
-	session, err := rig.Begin()
-	if err != nil {
-		return err
-	}
-	var all []outcome
-	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table,
-		"load\treservation\tgangs started\tgang wait p50\tmax\tallocated\tsmall wait p50\tp95\tsmall "+
-			"pending\tpods\treplayed in")
-	for i := range families {
-		f := &families[i]
-		if only != "" && f.name != only {
-			continue
-		}
-		length := f.length(length)
-		jobs := f.jobs(nodes, length, seed)
-		for _, variant := range variants {
-			c, err := configuration(config, variant)
-			if err != nil {
-				return err
-			}
-			result, err := replay.Run(context.Background(), c, replay.NewInput(f.name, cluster(nodes), jobs),
-				replay.Options{Mode: replayed.VirtualTime, Profile: profile, Seed: seed, Horizon: length})
-			if err != nil {
-				return fmt.Errorf("replaying %s with reservation %s: %w", f.name, variant, err)
-			}
-			o := measure(jobs, result, f.warmUp(), length, nodes*gpusPerNode)
-			o.Family, o.Reservation = f.name, variant
-			all = append(all, o)
-			seconds := func(s float64) string { return time.Duration(s * float64(time.Second)).Round(time.Second).String() }
-			fmt.Fprintf(table, "%s\t%s\t%d of %d\t%s\t%s\t%.2f%%\t%s\t%s\t%d\t%d\t%.0fs\n", f.name, variant, o.GangsStarted,
-				o.Gangs, seconds(o.GangWaitP50),
-				seconds(o.GangWaitMax), o.AllocatedPercent, seconds(o.SmallWaitP50), seconds(o.SmallWaitP95), o.SmallPending,
-				o.Pods, o.WallSeconds)
-			if err := table.Flush(); err != nil {
-				return fmt.Errorf("printing the table: %w", err)
-			}
-		}
-	}
-	return session.End(os.Stdout, keep, all)
-}
+func main() { rig.Main("measures by replay how long gangs wait under a stream of small jobs.", bench) }
 
-// configuration returns the configuration with the args for reservations in every profile.
-func configuration(path, reservation string) (*schedulerconfig.Configuration, error) {
-	text, err := os.ReadFile(path)
+func bench(ctx context.Context, out io.Writer) (any, error) {
+	text, err := os.ReadFile(*config)
 	if err != nil {
 		return nil, fmt.Errorf("reading the scheduler configuration: %w", err)
 	}
+	var all []outcome
+	for _, f := range *chosen {
+		until := f.length(*length)
+		jobs := f.jobs(*nodes, until, *seed)
+		for variant := range strings.SplitSeq(*variants, ";") {
+			rig.Progress("%s with reservation %s", f.name, variant)
+			c, err := withReservation(string(text), variant)
+			if err != nil {
+				return all, err
+			}
+			result, err := replay.Run(ctx, c, replay.NewInput(f.name, replays.Cluster(*nodes), jobs),
+				replay.Options{Mode: replayed.VirtualTime, Profile: *profile, Seed: *seed, Horizon: until})
+			if err != nil {
+				return all, fmt.Errorf("replaying %s with reservation %s: %w", f.name, variant, err)
+			}
+			o := measure(jobs, result, f.warmUp(), until, *nodes*replays.GPUsPerNode)
+			o.Family, o.Reservation = f.name, variant
+			all = append(all, o)
+		}
+	}
+	return all, rig.Table(out, all)
+}
+
+// withReservation gives every profile the args for reservations.
+func withReservation(text, reservation string) (*schedulerconfig.Configuration, error) {
 	const before = "    pluginConfig:\n"
-	varied := strings.ReplaceAll(string(text), before, before+"      - {name: Coscheduling, args: {reservation: "+
-		reservation+"}}\n")
-	folder, err := os.MkdirTemp("", "starvation")
-	if err != nil {
-		return nil, fmt.Errorf("making a folder: %w", err)
-	}
-	defer func() { _ = os.RemoveAll(folder) }()
-	file := filepath.Join(folder, "config.yaml")
-	if err := os.WriteFile(file, []byte(varied), 0o600); err != nil {
-		return nil, fmt.Errorf("writing a scheduler configuration: %w", err)
-	}
-	return schedulerconfig.Load(file)
+	return schedulerconfig.Parse(*config, []byte(strings.ReplaceAll(text, before,
+		before+"      - {name: Coscheduling, args: {reservation: "+reservation+"}}\n")))
 }
 
 // measure looks at the time between warm and end.
@@ -134,36 +95,29 @@ func measure(jobs []trace.Job, r *replayed.Result, warm, end time.Duration, gpus
 	o := outcome{Pods: r.Pods, WallSeconds: r.Timing.Wall}
 	var gangs, small []float64
 	allocated := 0.0
-	for _, j := range jobs {
-		start, started := r.Starts[j.Name]
+	for i := range jobs {
+		j := &jobs[i]
+		wait, started := replays.Wait(r, j)
 		switch {
 		case j.Gang:
 			o.Gangs++
 			if started {
-				gangs = append(gangs, start-j.Arrival.Seconds())
+				gangs = append(gangs, wait)
 			}
 		case started && j.Arrival >= warm:
-			small = append(small, start-j.Arrival.Seconds())
+			small = append(small, wait)
 		case !started:
 			o.SmallPending++
 		}
 		if started {
+			start := j.Arrival.Seconds() + wait
 			until := min(start+j.Duration.Seconds(), end.Seconds())
 			allocated += max(until-max(start, warm.Seconds()), 0) * float64(j.Pods*j.GPUs)
 		}
 	}
 	o.AllocatedPercent = 100 * allocated / (end - warm).Seconds() / float64(gpus)
 	o.GangsStarted = len(gangs)
-	o.GangWaitP50, o.GangWaitMax = percentile(gangs, 50), percentile(gangs, 100)
-	o.SmallWaitP50, o.SmallWaitP95 = percentile(small, 50), percentile(small, 95)
+	o.GangWaitP50, o.GangWaitMax = rig.Percentile(gangs, 50), rig.Percentile(gangs, 100)
+	o.SmallWaitP50, o.SmallWaitP95 = rig.Percentile(small, 50), rig.Percentile(small, 95)
 	return o
-}
-
-// percentile returns the nearest-rank percentile.
-func percentile(values []float64, percent int) float64 {
-	if len(values) == 0 {
-		return 0
-	}
-	slices.Sort(values)
-	return values[max((len(values)*percent+99)/100-1, 0)]
 }

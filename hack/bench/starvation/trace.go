@@ -3,14 +3,11 @@ package main
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"time"
 
+	"berth.dev/berth/hack/bench/replays"
 	"berth.dev/berth/pkg/trace"
 )
-
-// gpusPerNode is the size of every node, and of every member of a gang.
-const gpusPerNode = 8
 
 // gangTime is how long most gangs run.
 const gangTime = 30 * time.Minute
@@ -31,11 +28,16 @@ type family struct {
 	gang     time.Duration
 }
 
-var families = []family{
+// Describe is for the flag that chooses among the families.
+func (f *family) Describe() (name, description string) {
+	return f.name, fmt.Sprintf("%.1f%% load, jobs of %v GPUs for %s", 100*f.load, f.sizes, f.mean)
+}
+
+var families = []*family{
 	{"small", 0.90, 10 * time.Minute, []int{1, 2}, 1, gangTime},
 	{"mixed", 0.90, 10 * time.Minute, []int{1, 1, 1, 1, 1, 2, 2, 2, 4, 8}, 1, gangTime},
 	{"half-hour", 0.90, 30 * time.Minute, []int{1, 2}, 1, 3 * gangTime},
-	{"half-hour, short gangs", 0.90, 30 * time.Minute, []int{1, 2}, 1, gangTime},
+	{"half-hour with short gangs", 0.90, 30 * time.Minute, []int{1, 2}, 1, gangTime},
 	{"two gangs", 0.90, 10 * time.Minute, []int{1, 2}, 2, gangTime},
 	{"97.5% load", 0.975, 10 * time.Minute, []int{1, 2}, 1, gangTime},
 	{"overload", 1.05, 10 * time.Minute, []int{1, 2}, 1, gangTime},
@@ -58,42 +60,22 @@ func (f *family) jobs(nodes int, length time.Duration, seed uint64) []trace.Job 
 		sum += n
 	}
 	perJob := float64(sum) / float64(len(f.sizes)) * float64(f.mean)
-	pause := perJob / ((f.load - gangShare) * float64(nodes*gpusPerNode))
+	pause := perJob / ((f.load - gangShare) * float64(nodes*replays.GPUsPerNode))
 	var jobs []trace.Job
-	for at := 0.0; ; {
-		at += random.ExpFloat64() * pause
-		if at >= float64(length) {
-			break
-		}
-		run := max(time.Duration(random.ExpFloat64()*float64(f.mean)), time.Second)
-		jobs = append(jobs, job(fmt.Sprintf("job-%d", len(jobs)), time.Duration(at), run, 1,
-			f.sizes[random.IntN(len(f.sizes))]))
+	for at := range replays.Arrivals(random, pause, length) {
+		run := replays.RunTime(random, f.mean)
+		jobs = append(jobs, replays.Job(fmt.Sprintf("job-%d", len(jobs)), at, run, 1, f.sizes[random.IntN(len(f.sizes))]))
 	}
 	members := nodes / 4
 	every := time.Duration(float64(f.together*members) / (gangShare * float64(nodes)) * float64(f.gang))
 	for at, n := f.warmUp(), 0; at < length-every/2; at += every {
 		for range f.together {
-			gang := job(fmt.Sprintf("gang-%d", n), at, f.gang, members, gpusPerNode)
+			gang := replays.Job(fmt.Sprintf("gang-%d", n), at, f.gang, members, replays.GPUsPerNode)
 			gang.Gang = true
 			jobs = append(jobs, gang)
 			n++
 		}
 	}
-	slices.SortStableFunc(jobs, func(a, b trace.Job) int { return int(a.Arrival - b.Arrival) })
+	replays.SortByArrival(jobs)
 	return jobs
-}
-
-func job(name string, arrival, run time.Duration, pods, gpus int) trace.Job {
-	return trace.Job{Name: name, Arrival: arrival.Truncate(time.Millisecond), Duration: run.Truncate(time.Millisecond),
-		Pods:     pods,
-		CPUMilli: int64(gpus) * 4000, MemoryMiB: int64(gpus) * 16384, GPUs: gpus, GPUMilli: 1000}
-}
-
-func cluster(nodes int) []trace.Node {
-	var out []trace.Node
-	for i := range nodes {
-		out = append(out, trace.Node{Name: fmt.Sprintf("node-%03d", i), CPUMilli: 96_000, MemoryMiB: 786_432,
-			GPUs: gpusPerNode, Model: "NVIDIA-A100-SXM4-80GB", MicroDollarsPerHour: 10_000_000})
-	}
-	return out
 }

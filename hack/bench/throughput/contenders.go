@@ -1,146 +1,99 @@
 package main
 
 import (
+	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	v1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
-	"berth.dev/berth/hack/bench/rig"
-	"berth.dev/berth/manifests"
+	"berth.dev/berth/hack/bench/live"
 )
 
-// shippedConfig is the installed scheduler's configuration, among the manifests.
-const shippedConfig = "base/scheduler-config.yaml"
-
-// stockName is the contender against which the others are compared.
-const stockName = "stock"
-
-// contender is a scheduler that is measured.
-type contender struct {
-	name string
-	// profile is the schedulerName of the pods.
-	profile string
-	config  []byte
-	gates   []string
-}
-
-// stockProfile is the schedulerName of the contenders that have no plugin of ours.
-const stockProfile = "default-scheduler"
-
-// recipe is how a contender's configuration comes about.
+// recipe is how a contender's configuration comes about: the installed one, if it has a plugin of ours without it, or
+// the default profile of kube-scheduler with arguments of its plugins.
 type recipe struct {
 	name, description, profile string
-	config                     func() ([]byte, error)
-	gates                      []string
+	without, args              string
 }
+
+// Describe is for the flag that chooses among the contenders.
+func (r recipe) Describe() (name, description string) { return r.name, r.description }
 
 var recipes = []recipe{
-	stockRecipe(stockName, "the default profile of kube-scheduler", nil),
-	stockRecipe("stock-no-spread", "stock without default topology spread constraints", map[string]any{
-		"PodTopologySpread": map[string]any{"defaultingType": "List"},
-	}),
-	stockRecipe("stock-most-allocated", "stock that packs by CPU and memory", map[string]any{
-		"NodeResourcesFit": map[string]any{"scoringStrategy": map[string]any{
-			"type":      "MostAllocated",
-			"resources": []any{map[string]any{"name": "cpu", "weight": 1}, map[string]any{"name": "memory", "weight": 1}},
-		}},
-	}),
-	shippedRecipe("berth", "berth-scheduler as installed", "berth-scheduler", ""),
-	shippedRecipe("berth-no-gpu", "berth-scheduler without GPUAware", "berth-scheduler", "GPUAware"),
-	shippedRecipe("berth-no-cost", "berth-scheduler without CostOptimized", "berth-scheduler", "CostOptimized"),
-	shippedRecipe("berth-no-gangs", "berth-scheduler without Coscheduling", "berth-scheduler", "Coscheduling"),
-	shippedRecipe("gpu-aware", "gpu-aware-scheduler as installed", "gpu-aware-scheduler", ""),
+	{"stock", "the default profile of kube-scheduler", v1.DefaultSchedulerName, "", ""},
+	{"stock-no-spread", "stock without default topology spread constraints", v1.DefaultSchedulerName, "",
+		"{name: PodTopologySpread, args: {defaultingType: List}}"},
+	{"stock-most-allocated", "stock that packs by CPU and memory", v1.DefaultSchedulerName, "",
+		"{name: NodeResourcesFit, args: {scoringStrategy: {type: MostAllocated, resources: [{name: cpu, weight: 1}, " +
+			"{name: memory, weight: 1}]}}}"},
+	{"berth", "berth-scheduler as installed", "berth-scheduler", "", ""},
+	{"berth-no-gpu", "berth-scheduler without GPUAware", "berth-scheduler", "GPUAware", ""},
+	{"berth-no-cost", "berth-scheduler without CostOptimized", "berth-scheduler", "CostOptimized", ""},
+	{"berth-no-gangs", "berth-scheduler without Coscheduling", "berth-scheduler", "Coscheduling", ""},
+	{"gpu-aware", "gpu-aware-scheduler as installed", "gpu-aware-scheduler", "", ""},
 }
 
-func stockRecipe(name, description string, args map[string]any) recipe {
-	return recipe{name: name, description: description, profile: stockProfile, config: func() ([]byte, error) {
-		profile := map[string]any{"schedulerName": stockProfile}
-		var pluginConfig []any
-		for _, plugin := range slices.Sorted(maps.Keys(args)) {
-			pluginConfig = append(pluginConfig, map[string]any{"name": plugin, "args": args[plugin]})
+func (r recipe) contender() (c live.Contender, err error) {
+	c = live.Installed(r.name, r.profile)
+	switch {
+	case r.profile == v1.DefaultSchedulerName:
+		c = live.Stock()
+		c.Name = r.name
+		if r.args != "" {
+			c.Config = fmt.Appendf(c.Config, "profiles: [{schedulerName: %s, pluginConfig: [%s]}]\n", r.profile, r.args)
 		}
-		if pluginConfig != nil {
-			profile["pluginConfig"] = pluginConfig
-		}
-		return marshalConfig(map[string]any{
-			"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration", "profiles": []any{profile},
-		})
-	}}
-}
-
-// shippedRecipe is the shipped configuration with all its profiles, and without a plugin if one is named.
-func shippedRecipe(name, description, profile, without string) recipe {
-	config := func() ([]byte, error) {
-		text, err := manifests.Files.ReadFile(shippedConfig)
-		if err != nil || without == "" {
-			return text, err
-		}
-		return removePlugin(text, without)
+	case r.without != "":
+		c.Config, err = removePlugin(c.Config, r.without)
 	}
-	return recipe{name, description, profile, config, rig.InstalledGates}
+	return c, err
 }
 
-// contenderNames are the names that --contenders takes.
-func contenderNames() []string {
-	names := make([]string, len(recipes))
-	for i := range recipes {
-		names[i] = recipes[i].name
-	}
-	return names
-}
-
-// makeContenders makes the named contenders, and those of configuration files given as FILE=PROFILE.
-func makeContenders(names, files []string) ([]contender, error) {
-	var list []contender
-	for _, name := range names {
-		i := slices.IndexFunc(recipes, func(r recipe) bool { return r.name == name })
-		if i < 0 {
-			return nil, fmt.Errorf("--contenders: %q is unknown; want some of %s", name, strings.Join(contenderNames(), ", "))
-		}
-		config, err := recipes[i].config()
+// makeContenders makes those of the recipes, and adds those of configuration files.
+func makeContenders(chosen []recipe, files []live.Contender) ([]live.Contender, error) {
+	var list []live.Contender
+	for _, r := range chosen {
+		c, err := r.contender()
 		if err != nil {
-			return nil, fmt.Errorf("making the configuration of contender %s: %w", name, err)
-		}
-		list = append(list, contender{name, recipes[i].profile, config, recipes[i].gates})
-	}
-	for _, text := range files {
-		c, err := fileContender(text)
-		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("making the configuration of contender %s: %w", r.name, err)
 		}
 		list = append(list, c)
 	}
-	for i := range list {
-		if slices.ContainsFunc(list[:i], func(c contender) bool { return c.name == list[i].name }) {
-			return nil, fmt.Errorf("contender %s is named twice", list[i].name)
+	for _, c := range files {
+		if slices.ContainsFunc(list, func(other live.Contender) bool { return other.Name == c.Name }) {
+			return nil, fmt.Errorf("contender %s is named twice", c.Name)
 		}
+		list = append(list, c)
+	}
+	if len(list) == 0 {
+		return nil, errors.New("--contenders: name one, or a file with --config")
 	}
 	return list, nil
 }
 
-func fileContender(text string) (contender, error) {
+// fileContender reads FILE=PROFILE.
+func fileContender(text string) (live.Contender, error) {
 	path, profile, ok := strings.Cut(text, "=")
 	if !ok || path == "" || profile == "" {
-		return contender{}, fmt.Errorf("--config: %q is not allowed; want FILE=PROFILE", text)
+		return live.Contender{}, fmt.Errorf("%q is not allowed; want FILE=PROFILE", text)
 	}
 	config, err := os.ReadFile(path)
 	if err != nil {
-		return contender{}, fmt.Errorf("reading a contender's configuration: %w", err)
+		return live.Contender{}, fmt.Errorf("reading a contender's configuration: %w", err)
 	}
 	known, err := profileNames(config)
 	if err != nil {
-		return contender{}, fmt.Errorf("--config: %s: %w", path, err)
+		return live.Contender{}, fmt.Errorf("%s: %w", path, err)
 	}
 	if !slices.Contains(known, profile) {
-		return contender{}, fmt.Errorf("--config: %s has no profile %q; it has %s", path, profile, strings.Join(known, ", "))
+		return live.Contender{}, fmt.Errorf("%s has no profile %q; it has %s", path, profile, strings.Join(known, ", "))
 	}
 	name := strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)) + ":" + profile
-	return contender{name, profile, config, rig.InstalledGates}, nil
+	return live.Contender{Name: name, Profile: profile, Config: config, Gates: live.InstalledGates}, nil
 }
 
 func profileNames(config []byte) ([]string, error) {
@@ -185,7 +138,11 @@ func removePlugin(config []byte, plugin string) ([]byte, error) {
 	if !removed {
 		return nil, fmt.Errorf("removing plugin %s: no profile enables it", plugin)
 	}
-	return marshalConfig(document)
+	config, err := yaml.Marshal(document)
+	if err != nil {
+		return nil, fmt.Errorf("writing a scheduler configuration: %w", err)
+	}
+	return config, nil
 }
 
 // without takes the entry of a name out of a list in an object, and says whether there was one.
@@ -200,12 +157,4 @@ func without(object map[string]any, key, name string) bool {
 	}
 	object[key] = kept
 	return true
-}
-
-func marshalConfig(document map[string]any) ([]byte, error) {
-	config, err := yaml.Marshal(document)
-	if err != nil {
-		return nil, fmt.Errorf("writing a scheduler configuration: %w", err)
-	}
-	return config, nil
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"berth.dev/berth/hack/bench/rig"
+	"berth.dev/berth/hack/bench/live"
 	"berth.dev/berth/manifests"
 	"berth.dev/berth/pkg/schedulerconfig"
 )
@@ -25,14 +25,14 @@ func writeFile(t *testing.T, name string, content []byte) string {
 }
 
 // enabledOf are the plugins of ours that a contender's profile enables, and its queue sort.
-func enabledOf(t *testing.T, c contender) (ours []string, queueSort string) {
+func enabledOf(t *testing.T, c live.Contender) (ours []string, queueSort string) {
 	t.Helper()
-	loaded, err := schedulerconfig.Load(writeFile(t, "config.yaml", c.config))
+	loaded, err := schedulerconfig.Load(writeFile(t, "config.yaml", c.Config))
 	if err != nil {
-		t.Fatalf("the configuration of %s cannot be used: %v", c.name, err)
+		t.Fatalf("the configuration of %s cannot be used: %v", c.Name, err)
 	}
 	for _, p := range loaded.Component.Profiles {
-		if p.SchedulerName != c.profile {
+		if p.SchedulerName != c.Profile {
 			continue
 		}
 		queueSort = "PrioritySort"
@@ -47,13 +47,13 @@ func enabledOf(t *testing.T, c contender) (ours []string, queueSort string) {
 		slices.Sort(ours)
 		return ours, queueSort
 	}
-	t.Fatalf("the configuration of %s has no profile %s", c.name, c.profile)
+	t.Fatalf("the configuration of %s has no profile %s", c.Name, c.Profile)
 	return nil, ""
 }
 
 func TestContendersRunWhatTheirNamesSay(t *testing.T) {
 	t.Parallel()
-	list, err := makeContenders(contenderNames(), nil)
+	list, err := makeContenders(recipes, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestContendersRunWhatTheirNamesSay(t *testing.T) {
 	got := map[string]shape{}
 	for _, c := range list {
 		ours, queueSort := enabledOf(t, c)
-		got[c.name] = shape{ours, queueSort}
+		got[c.Name] = shape{ours, queueSort}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("plugins of contenders (-want +got):\n%s", diff)
@@ -83,14 +83,14 @@ func TestContendersRunWhatTheirNamesSay(t *testing.T) {
 
 func TestStockVariantsDifferInOneArgument(t *testing.T) {
 	t.Parallel()
-	list, err := makeContenders([]string{"stock", "stock-no-spread", "stock-most-allocated"}, nil)
+	list, err := makeContenders(recipes[:3], nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, want := range []string{"", "defaultingType: List", "type: MostAllocated"} {
-		text := string(list[i].config)
+		text := string(list[i].Config)
 		if strings.Contains(text, "pluginConfig") != (want != "") || !strings.Contains(text, want) {
-			t.Errorf("contender %s should have %q and nothing else:\n%s", list[i].name, want, text)
+			t.Errorf("contender %s should have %q and nothing else:\n%s", list[i].Name, want, text)
 		}
 	}
 }
@@ -149,7 +149,7 @@ func TestInstalledGatesAreThoseOfTheManifests(t *testing.T) {
 	if found == nil {
 		t.Fatal("the deployment has no feature gates")
 	}
-	if diff := cmp.Diff(rig.InstalledGates, strings.Split(string(found[1]), ",")); diff != "" {
+	if diff := cmp.Diff(live.InstalledGates, strings.Split(string(found[1]), ",")); diff != "" {
 		t.Errorf("feature gates (-measured +installed):\n%s", diff)
 	}
 }
@@ -157,38 +157,27 @@ func TestInstalledGatesAreThoseOfTheManifests(t *testing.T) {
 func TestContenderOfAFile(t *testing.T) {
 	t.Parallel()
 	path := writeFile(t, "mine.yaml", []byte("profiles: [{schedulerName: one}, {schedulerName: two}]"))
-	list, err := makeContenders([]string{"stock"}, []string{path + "=two"})
+	c, err := fileContender(path + "=two")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(list) != 2 || list[1].name != "mine:two" || list[1].profile != "two" {
-		t.Errorf("contenders %+v, want the second to be mine:two with profile two", list)
+	if c.Name != "mine:two" || c.Profile != "two" {
+		t.Errorf("contender %+v, want mine:two with profile two", c)
 	}
-	tests := []struct {
-		name, wantErr string
-		names, files  []string
-	}{
-		{
-			name: "an unknown contender is named with those that there are", names: []string{"best"},
-			wantErr: `"best" is unknown; want some of stock,`,
-		},
-		{
-			name: "a profile that the file lacks is named with those that it has", files: []string{path + "=three"},
-			wantErr: `no profile "three"; it has one, two`,
-		},
-		{name: "a file without a profile is refused", files: []string{path}, wantErr: "want FILE=PROFILE"},
-		{name: "a file that is not there is named", files: []string{"absent.yaml=x"}, wantErr: "absent.yaml"},
-		{
-			name: "a contender that is named twice is refused", names: []string{"stock", "stock"},
-			wantErr: "stock is named twice",
-		},
+	if _, err := makeContenders(nil, []live.Contender{c, c}); err == nil ||
+		!strings.Contains(err.Error(), "mine:two is named twice") {
+		t.Errorf("got error %v, want one that refuses the same file twice", err)
 	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			if _, err := makeContenders(tt.names, tt.files); err == nil || !strings.Contains(err.Error(), tt.wantErr) {
-				t.Errorf("got error %v, want one with %q", err, tt.wantErr)
-			}
-		})
+	if _, err := makeContenders(nil, nil); err == nil || !strings.Contains(err.Error(), "--contenders: name one") {
+		t.Errorf("got error %v, want one that asks for a contender", err)
+	}
+	for text, wantErr := range map[string]string{
+		path + "=three": `no profile "three"; it has one, two`,
+		path:            "want FILE=PROFILE",
+		"absent.yaml=x": "absent.yaml",
+	} {
+		if _, err := fileContender(text); err == nil || !strings.Contains(err.Error(), wantErr) {
+			t.Errorf("%s: got error %v, want one with %q", text, err, wantErr)
+		}
 	}
 }

@@ -7,72 +7,44 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
-	"maps"
-	"os"
-	"os/signal"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
-	"github.com/spf13/cobra"
-	"k8s.io/klog/v2"
-
+	"berth.dev/berth/hack/bench/live"
 	"berth.dev/berth/hack/bench/rig"
 )
 
-// options are the flags.
-type options struct {
-	nodes      []int
-	pods       map[string]int
-	workloads  []string
-	contenders []string
-	configs    []string
-	repeats    int
-	runTimeout time.Duration
-	gogc       string
-	memlimit   string
-	gates      []string
-	json       string
-	plot       string
-}
+var (
+	sizes = rig.List("nodes", []int{500, 1000, 5000, 10000}, "sizes of the cluster, in nodes of 8 GPUs", parseNodes)
+	asked = rig.List("pods", nil, "number of pods for a size, as NODES=PODS; twice the nodes up to 2,000 pods, then "+
+		"one a node, for a size that is not named", parsePods)
+	streams = rig.Some("workloads", workloads, "workloads to measure")
+	chosen  = rig.Some("contenders", recipes, "contenders to measure")
+	files   = rig.List("config", nil, "FILE=PROFILE,…: further contenders, profiles of scheduler configurations",
+		fileContender)
+	repeats    = rig.Count("repeats", 3, "number of runs of each contender")
+	runTimeout = flag.Duration("run-timeout", 30*time.Minute, "how long a run may take")
+	gates      = rig.List("feature-gates", nil, "feature gates of the scheduler, as Name=true,…", rig.Text)
+	plot       = flag.String("plot", "",
+		"write the growth of CPU time per pod with the number of nodes as SVG to this file")
+
+	schedulerEnv []string
+)
 
 func main() {
-	// What the watch of the pods logs when a control plane ends is no news.
-	klog.LogToStderr(false)
-	klog.SetOutput(io.Discard)
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := newCommand().ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "throughput:", err)
-		os.Exit(1)
-	}
-}
+	flag.Func("gogc", "GOGC of the scheduler (default: Go's)", addEnv("GOGC", gogcForm,
+		"want a whole number of percent from 1, or off"))
+	flag.Func("memlimit", "GOMEMLIMIT of the scheduler, such as 2GiB (default: none)", addEnv("GOMEMLIMIT", memlimitForm,
+		"want a size such as 512MiB or 2GiB, or off"))
+	rig.Main(`creates pods on a local control plane, starts a scheduler, and measures until the last pod is bound.
+Each run has a new control plane. It needs the binaries of "make build".
 
-func newCommand() *cobra.Command {
-	var o options
-	var lines []string
-	for _, r := range recipes {
-		lines = append(lines, fmt.Sprintf("  %-22s%s", r.name, r.description))
-	}
-	for _, w := range workloads {
-		lines = append(lines, fmt.Sprintf("  %-22s%s", w.name, w.description))
-	}
-	cmd := &cobra.Command{
-		Use:   "throughput",
-		Short: "Measure the scheduler's CPU time per pod and its pods per second as clusters grow",
-		Long: `throughput creates pods on a local control plane, starts a scheduler, and measures until the last pod is bound.
-Each run has a new control plane. In a repeat, the contenders run one after the other; each repeat starts with another.
-
-Contenders and workloads:
-` + strings.Join(lines, "\n") + `
-
-It needs the binaries of "make build".`,
-		Example: `  # Everything, with the figures of every run and the plot
+  # Everything, with the figures of every run and the plot
   go run ./hack/bench/throughput --json runs.json --plot growth.svg
 
   # A quick look at two contenders
@@ -82,168 +54,121 @@ It needs the binaries of "make build".`,
   go run ./hack/bench/throughput --nodes 5000 --contenders stock,berth --gogc 400 --memlimit 2GiB
 
   # A configuration of your own beside the shipped one
-  go run ./hack/bench/throughput --nodes 1000 --contenders stock,berth --config my-config.yaml=berth-scheduler`,
-		Args:          cobra.NoArgs,
-		SilenceUsage:  true,
-		SilenceErrors: true,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return bench(cmd.Context(), &o, cmd.OutOrStdout(), cmd.ErrOrStderr())
-		},
+  go run ./hack/bench/throughput --nodes 1000 --contenders stock,berth --config my-config.yaml=berth-scheduler`, bench)
+}
+
+// Go ends a process that it gives another GOGC or GOMEMLIMIT.
+var (
+	gogcForm     = regexp.MustCompile(`^(0*[1-9][0-9]*|off)$`)
+	memlimitForm = regexp.MustCompile(`^([0-9]+([KMGT]i)?B|off)$`)
+)
+
+// addEnv is a flag that adds to the environment of the schedulers.
+func addEnv(name string, form *regexp.Regexp, want string) func(string) error {
+	return func(value string) error {
+		if !form.MatchString(value) {
+			return errors.New(want)
+		}
+		schedulerEnv = append(schedulerEnv, name+"="+value)
+		return nil
 	}
-	f := cmd.Flags()
-	f.IntSliceVar(&o.nodes, "nodes", []int{500, 1000, 5000, 10000}, "sizes of the cluster, in nodes of 8 GPUs")
-	f.StringToIntVar(&o.pods, "pods", nil,
-		"number of pods for a size, as NODES=PODS (default: twice the nodes up to 2,000 pods, then as many as nodes)")
-	f.StringSliceVar(&o.workloads, "workloads", workloadNames(), "workloads to measure")
-	f.StringSliceVar(&o.contenders, "contenders", contenderNames(), "contenders to measure")
-	f.StringArrayVar(&o.configs, "config", nil,
-		"FILE=PROFILE: a further contender, a profile of a scheduler configuration; may be repeated")
-	f.IntVar(&o.repeats, "repeats", 3, "number of runs of each contender, 1 and up")
-	f.DurationVar(&o.runTimeout, "run-timeout", 30*time.Minute, "how long a run may take")
-	f.StringVar(&o.gogc, "gogc", "", "GOGC of the scheduler (default: Go's)")
-	f.StringVar(&o.memlimit, "memlimit", "", "GOMEMLIMIT of the scheduler, such as 2GiB (default: none)")
-	f.StringSliceVar(&o.gates, "feature-gates", nil, "feature gates of the scheduler, as Name=true,…")
-	f.StringVar(&o.json, "json", "", "write the figures of every run as JSON to this file")
-	f.StringVar(&o.plot, "plot", "", "write the growth of CPU time per pod with the number of nodes as SVG to this file")
-	return cmd
+}
+
+func parseNodes(text string) (int, error) {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < minNodes || n > 20_000 {
+		return 0, fmt.Errorf("want %d to 20,000 nodes", minNodes)
+	}
+	return n, nil
+}
+
+// podsAt is how many pods a size is given.
+type podsAt struct{ nodes, pods int }
+
+func parsePods(text string) (podsAt, error) {
+	nodes, pods, _ := strings.Cut(text, "=")
+	at, err := strconv.Atoi(nodes)
+	n, podsErr := strconv.Atoi(pods)
+	if err != nil || podsErr != nil {
+		return podsAt{}, fmt.Errorf("%q is not allowed; want NODES=PODS", text)
+	}
+	return podsAt{at, n}, nil
 }
 
 // bench measures everything, and prints what there is even if a run fails.
-func bench(ctx context.Context, o *options, out, progress io.Writer) error {
-	trials, err := o.trials()
+func bench(ctx context.Context, out io.Writer) (any, error) {
+	contenders, err := makeContenders(*chosen, *files)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	session, err := rig.Begin()
+	trials, err := trialsOf(*sizes, *asked, *streams, contenders, *repeats)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	all := results{SchedulerEnv: o.schedulerEnv(), FeatureGates: o.gates}
+	all := results{SchedulerEnv: schedulerEnv, FeatureGates: *gates}
 	var failed error
 	began := time.Now()
 	for i, t := range trials {
-		what := fmt.Sprintf("%d nodes, %s, %s, repeat %d", t.nodes, t.workload.name, t.contender.name, t.repeat)
-		fmt.Fprintf(progress, "%s  run %d of %d: %s\n", time.Since(began).Round(time.Second), i+1, len(trials), what)
-		limited, cancel := context.WithTimeoutCause(ctx, o.runTimeout,
-			fmt.Errorf("the run took longer than %s (--run-timeout)", o.runTimeout))
-		r, err := measure(limited, t, all.SchedulerEnv, all.FeatureGates)
-		cancel()
+		rig.Progress("%s  run %d of %d: %s", time.Since(began).Round(time.Second), i+1, len(trials), t)
+		r, err := t.measure(ctx, schedulerEnv, *gates)
 		if err != nil {
-			failed = fmt.Errorf("%s: %w", what, err)
+			failed = fmt.Errorf("%s: %w", t, err)
 			break
 		}
-		fmt.Fprintf(progress, "    %.2f ms CPU per pod, %.0f pods/s, %.2f cores busy with other work\n",
+		rig.Progress("    %.2f ms CPU per pod, %.0f pods/s, %.2f cores busy with other work",
 			r.CPUMillisPerPod, r.PodsPerSecond, r.OtherCores)
 		if r.FailedAttempts > 0 {
-			fmt.Fprintf(progress, "    warning: %.0f attempts to place a pod failed: this run did more work than others\n",
+			rig.Progress("    warning: %.0f attempts to place a pod failed: this run did more work than others",
 				r.FailedAttempts)
 		}
 		all.Runs = append(all.Runs, r)
 	}
 	if len(all.Runs) == 0 {
-		return failed
+		return nil, failed
 	}
-	if err := o.report(out, all.Runs); err != nil {
-		return errors.Join(err, failed)
-	}
-	return errors.Join(session.End(out, o.json, all), failed)
+	return all, errors.Join(report(out, all.Runs, *plot), failed)
 }
 
-// report prints the tables, and draws the plot if there is a file for it.
-func (o *options) report(out io.Writer, runs []run) error {
-	if o.plot != "" {
-		if err := os.WriteFile(o.plot, []byte(growthPlot(runs)), 0o600); err != nil {
-			return fmt.Errorf("writing the plot: %w", err)
-		}
-	}
-	if err := writeTables(out, runs); err != nil {
-		return err
-	}
-	return writeGrowth(out, runs)
+// trial is one run that is to be made.
+type trial struct {
+	nodes, pods, repeat int
+	workload            *workload
+	contender           live.Contender
 }
 
-// memlimitForm is what Go accepts as GOMEMLIMIT; it ends a process that it gives another one.
-var memlimitForm = regexp.MustCompile(`^([0-9]+([KMGT]i)?B|off)$`)
-
-// validate checks the flags that are not checked where they are used.
-func (o *options) validate() error {
-	if o.repeats < 1 {
-		return fmt.Errorf("--repeats: %d is not allowed; want 1 or more", o.repeats)
-	}
-	if percent, err := strconv.Atoi(o.gogc); o.gogc != "" && o.gogc != "off" && (err != nil || percent < 1) {
-		return fmt.Errorf("--gogc: %q is not allowed; want a whole number of percent from 1, or off", o.gogc)
-	}
-	if o.memlimit != "" && !memlimitForm.MatchString(o.memlimit) {
-		return fmt.Errorf("--memlimit: %q is not allowed; want a size such as 512MiB or 2GiB, or off", o.memlimit)
-	}
-	for _, n := range o.nodes {
-		if n < minNodes || n > 20_000 {
-			return fmt.Errorf("--nodes: %d is not allowed; want %d to 20,000", n, minNodes)
-		}
-	}
-	for _, nodes := range slices.Sorted(maps.Keys(o.pods)) {
-		if !slices.ContainsFunc(o.nodes, func(n int) bool { return strconv.Itoa(n) == nodes }) {
-			return fmt.Errorf("--pods: %s is not among the sizes of --nodes", nodes)
-		}
-	}
-	return nil
+func (t trial) String() string {
+	return fmt.Sprintf("%d nodes, %s, %s, repeat %d", t.nodes, t.workload.name, t.contender.Name, t.repeat)
 }
 
-// trials lists the runs in the order in which they are made.
-func (o *options) trials() ([]trial, error) {
-	if err := o.validate(); err != nil {
-		return nil, err
+// trialsOf lists the runs in the order in which they are made.
+func trialsOf(sizes []int, asked []podsAt, streams []*workload, contenders []live.Contender, repeats int) ([]trial,
+	error) {
+	pods := map[int]int{}
+	for _, nodes := range sizes {
+		pods[nodes] = 0
 	}
-	contenders, err := makeContenders(o.contenders, o.configs)
-	if err != nil {
-		return nil, err
-	}
-	if len(contenders) == 0 {
-		return nil, errors.New("--contenders: name one, or a file with --config")
+	for _, at := range asked {
+		if _, measured := pods[at.nodes]; !measured {
+			return nil, fmt.Errorf("--pods: %d is not among the sizes of --nodes", at.nodes)
+		}
+		pods[at.nodes] = at.pods
 	}
 	var list []trial
-	for _, nodes := range o.nodes {
-		for _, name := range o.workloads {
-			i := slices.IndexFunc(workloads, func(w workload) bool { return w.name == name })
-			if i < 0 {
-				return nil, fmt.Errorf("--workloads: %q is unknown; want some of %s", name, strings.Join(workloadNames(), ", "))
+	for _, nodes := range sizes {
+		for _, w := range streams {
+			// A number that does not fit is refused if it was asked for.
+			n, capacity := pods[nodes], w.capacity(nodes)
+			if n == 0 {
+				n = min(defaultPods(nodes), capacity)
 			}
-			pods, err := o.podsFor(nodes, &workloads[i])
-			if err != nil {
-				return nil, err
+			if n < 2 || n > capacity {
+				return nil, fmt.Errorf("--pods: %d pods of workload %s at %d nodes are not allowed; want 2 to %d",
+					n, w.name, nodes, capacity)
 			}
-			for repeat := range o.repeats {
-				for _, c := range inTurn(contenders, repeat) {
-					list = append(list, trial{nodes, pods, repeat + 1, &workloads[i], &c})
-				}
+			for repeat, c := range rig.InTurn(contenders, repeats) {
+				list = append(list, trial{nodes, n, repeat, w, c})
 			}
 		}
 	}
 	return list, nil
-}
-
-// podsFor is how many pods a size is given. A number that does not fit is refused if it was asked for.
-func (o *options) podsFor(nodes int, w *workload) (int, error) {
-	capacity := w.capacity(nodes)
-	asked, ok := o.pods[strconv.Itoa(nodes)]
-	if !ok {
-		return min(defaultPods(nodes), capacity), nil
-	}
-	if asked < 2 || asked > capacity {
-		return 0, fmt.Errorf("--pods: %d pods of workload %s at %d nodes are not allowed; want 2 to %d",
-			asked, w.name, nodes, capacity)
-	}
-	return asked, nil
-}
-
-// schedulerEnv is what is added to the environment of the schedulers.
-func (o *options) schedulerEnv() []string {
-	var env []string
-	if o.gogc != "" {
-		env = append(env, "GOGC="+o.gogc)
-	}
-	if o.memlimit != "" {
-		env = append(env, "GOMEMLIMIT="+o.memlimit)
-	}
-	return env
 }

@@ -6,28 +6,27 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"berth.dev/berth/hack/bench/live"
 )
+
+var twoContenders = []live.Contender{{Name: "stock"}, {Name: "berth"}}
 
 func TestTrials(t *testing.T) {
 	t.Parallel()
-	o := options{
-		nodes: []int{500, 50}, pods: map[string]int{"50": 20}, workloads: []string{"identical"},
-		contenders: []string{"stock", "berth"}, repeats: 2,
-	}
-	trials, err := o.trials()
+	trials, err := trialsOf([]int{500, 50}, []podsAt{{50, 20}}, workloads[:1], twoContenders, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var got []string
 	for _, tr := range trials {
-		got = append(got, fmt.Sprintf("%d nodes, %d pods, %s, %s, repeat %d",
-			tr.nodes, tr.pods, tr.workload.name, tr.contender.name, tr.repeat))
+		got = append(got, fmt.Sprintf("%d pods: %s", tr.pods, tr))
 	}
 	want := []string{
-		"500 nodes, 1000 pods, identical, stock, repeat 1", "500 nodes, 1000 pods, identical, berth, repeat 1",
-		"500 nodes, 1000 pods, identical, berth, repeat 2", "500 nodes, 1000 pods, identical, stock, repeat 2",
-		"50 nodes, 20 pods, identical, stock, repeat 1", "50 nodes, 20 pods, identical, berth, repeat 1",
-		"50 nodes, 20 pods, identical, berth, repeat 2", "50 nodes, 20 pods, identical, stock, repeat 2",
+		"1000 pods: 500 nodes, identical, stock, repeat 1", "1000 pods: 500 nodes, identical, berth, repeat 1",
+		"1000 pods: 500 nodes, identical, berth, repeat 2", "1000 pods: 500 nodes, identical, stock, repeat 2",
+		"20 pods: 50 nodes, identical, stock, repeat 1", "20 pods: 50 nodes, identical, berth, repeat 1",
+		"20 pods: 50 nodes, identical, berth, repeat 2", "20 pods: 50 nodes, identical, stock, repeat 2",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("runs (-want +got):\n%s", diff)
@@ -36,52 +35,30 @@ func TestTrials(t *testing.T) {
 
 func TestFlagsThatAreRefused(t *testing.T) {
 	t.Parallel()
-	tests := []struct {
-		name, wantErr string
-		change        func(*options)
+	trials := func(size int, asked podsAt) error {
+		_, err := trialsOf([]int{size}, []podsAt{asked}, workloads[:1], twoContenders, 1)
+		return err
+	}
+	nodes := func(text string) error { _, err := parseNodes(text); return err }
+	pods := func(text string) error { _, err := parsePods(text); return err }
+	for name, tt := range map[string]struct {
+		err     error
+		wantErr string
 	}{
-		{"no repeats", "--repeats: 0", func(o *options) { o.repeats = 0 }},
-		{"a GOGC in words", `--gogc: "much"`, func(o *options) { o.gogc = "much" }},
-		{"a GOGC of nothing", `--gogc: "0"`, func(o *options) { o.gogc = "0" }},
-		{"a memory limit in units that Go does not know", `--memlimit: "2GB"`, func(o *options) { o.memlimit = "2GB" }},
-		{"a cluster that is too small", "--nodes: 49", func(o *options) { o.nodes = []int{49} }},
-		{"pods for a size that is not measured", "--pods: 700 is not among", func(o *options) {
-			o.pods = map[string]int{"700": 10}
-		}},
-		{"more pods than fit", "want 2 to 720", func(o *options) {
-			o.nodes, o.pods = []int{100}, map[string]int{"100": 721}
-		}},
-		{"an unknown workload", `"web" is unknown; want some of identical, distinct, half, mix`, func(o *options) {
-			o.workloads = []string{"web"}
-		}},
-		{"an unknown contender", `"fast" is unknown`, func(o *options) { o.contenders = []string{"fast"} }},
-		{"no contender", "--contenders: name one", func(o *options) { o.contenders = nil }},
+		"a GOGC in words":                      {addEnv("GOGC", gogcForm, "want a number")("much"), "want a number"},
+		"a GOGC of nothing":                    {addEnv("GOGC", gogcForm, "want a number")("0"), "want a number"},
+		"a limit in units that Go lacks":       {addEnv("GOMEMLIMIT", memlimitForm, "want a size")("2GB"), "want a size"},
+		"a cluster that is too small":          {nodes("49"), "want 50 to 20,000"},
+		"a size that is no number":             {nodes("many"), "want 50 to 20,000"},
+		"pods without a size":                  {pods("700"), "want NODES=PODS"},
+		"pods for a size that is not measured": {trials(500, podsAt{700, 10}), "--pods: 700 is not among"},
+		"more pods than fit":                   {trials(100, podsAt{100, 721}), "want 2 to 720"},
+	} {
+		if tt.err == nil || !strings.Contains(tt.err.Error(), tt.wantErr) {
+			t.Errorf("%s: got error %v, want one with %q", name, tt.err, tt.wantErr)
+		}
 	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			o := options{
-				nodes: []int{500}, workloads: []string{"identical"}, contenders: []string{"stock"},
-				repeats: 1, gogc: "off", memlimit: "2GiB",
-			}
-			if _, err := o.trials(); err != nil {
-				t.Fatalf("what is to be changed is refused already: %v", err)
-			}
-			tt.change(&o)
-			if _, err := o.trials(); err == nil || !strings.Contains(err.Error(), tt.wantErr) {
-				t.Errorf("got error %v, want one with %q", err, tt.wantErr)
-			}
-		})
-	}
-}
-
-func TestSchedulerEnv(t *testing.T) {
-	t.Parallel()
-	o := options{gogc: "200", memlimit: "2GiB"}
-	if diff := cmp.Diff([]string{"GOGC=200", "GOMEMLIMIT=2GiB"}, o.schedulerEnv()); diff != "" {
-		t.Errorf("environment (-want +got):\n%s", diff)
-	}
-	if env := (&options{}).schedulerEnv(); env != nil {
-		t.Errorf("environment %v without flags, want none", env)
+	if !gogcForm.MatchString("400") || !gogcForm.MatchString("off") || !memlimitForm.MatchString("2GiB") {
+		t.Error("GOGC 400 and off, and GOMEMLIMIT 2GiB should be allowed")
 	}
 }

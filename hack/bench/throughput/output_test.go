@@ -12,41 +12,36 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestCells(t *testing.T) {
-	t.Parallel()
-	tests := []struct {
-		name, contender string
-		column          int
-		group           group
-		want            string
-	}{
-		{"median, least and most of several runs", "berth", 0, group{500, "mix"}, "6.50 (3.00–10.00)"},
-		{"ratios are to stock of the same repeat", "berth", 1, group{500, "mix"}, "2.00 (1.50–2.50)"},
-		{"one run has no spread", "berth", 0, group{5000, "mix"}, "7.00"},
-		{"no ratio without stock", "berth", 1, group{5000, "mix"}, "-"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			if got := columns[tt.column].cell(someRuns, tt.group, tt.contender); got != tt.want {
-				t.Errorf("got %q, want %q", got, tt.want)
-			}
-		})
-	}
+// someRuns are two repeats of two contenders at one size, and one of them at another.
+var someRuns = []run{
+	{Nodes: 5000, Workload: "mix", Contender: "berth", Repeat: 1, Pods: 9, CPUMillisPerPod: 7},
+	{Nodes: 500, Workload: "mix", Contender: "stock", Repeat: 1, Pods: 8, CPUMillisPerPod: 2, PodsPerSecond: 100},
+	{Nodes: 500, Workload: "mix", Contender: "berth", Repeat: 1, Pods: 8, CPUMillisPerPod: 3, PodsPerSecond: 50},
+	{Nodes: 500, Workload: "mix", Contender: "berth", Repeat: 2, Pods: 8, CPUMillisPerPod: 10, PodsPerSecond: 60},
+	{Nodes: 500, Workload: "mix", Contender: "stock", Repeat: 2, Pods: 8, CPUMillisPerPod: 4, PodsPerSecond: 120},
 }
 
 func TestTablesHaveWhatWasMeasured(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	if err := writeTables(&out, someRuns); err != nil {
+	if err := report(&out, someRuns, ""); err != nil {
 		t.Fatal(err)
 	}
-	small, large, found := strings.Cut(out.String(), "5000 nodes, 9 pods (mix); median of 1 runs")
+	small, rest, found := strings.Cut(out.String(), "5000 nodes, 9 pods (mix); median of 1 runs")
+	large, growth, _ := strings.Cut(rest, "CPU ms/pod as the cluster grows")
 	if !found || !strings.Contains(small, "500 nodes, 8 pods (mix); median of 2 runs") {
 		t.Fatalf("the tables should be of 500 and then of 5000 nodes:\n%s", out.String())
 	}
 	if !strings.Contains(small, "│ stock │") || strings.Contains(large, "│ stock │") {
 		t.Errorf("stock was measured at 500 nodes only:\n%s", out.String())
+	}
+	for _, want := range []string{"6.50 (3.00–10.00)", "2.00 (1.50–2.50)"} {
+		if !strings.Contains(small, want) {
+			t.Errorf("the table of 500 nodes should have %q:\n%s", want, small)
+		}
+	}
+	if !strings.Contains(growth, "│ 5,000 │") {
+		t.Errorf("the growth should have a row for 5,000 nodes:\n%s", growth)
 	}
 }
 
@@ -67,33 +62,11 @@ func TestJSONHasEveryRun(t *testing.T) {
 	}
 }
 
-func TestGrowthHasARowForEachSize(t *testing.T) {
-	t.Parallel()
-	var out bytes.Buffer
-	if err := writeGrowth(&out, someRuns); err != nil {
-		t.Fatal(err)
-	}
-	var rows [][]string
-	for line := range strings.Lines(out.String()) {
-		if cells := strings.Split(line, "│"); len(cells) == 5 && !strings.Contains(line, ",\n") {
-			row := cells[1:4]
-			for i := range row {
-				row[i] = strings.TrimSpace(row[i])
-			}
-			rows = append(rows, row)
-		}
-	}
-	want := [][]string{{"nodes", "mix,", "mix,"}, {"", "berth", "stock"}, {"500", "6.50 (3.00–10.00)", "3.00 (2.00–4.00)"}, {"5,000", "7.00", "-"}}
-	if diff := cmp.Diff(want, rows); diff != "" {
-		t.Errorf("rows (-want +got):\n%s", diff)
-	}
-}
-
 func TestASingleSizeHasNoGrowth(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	if err := writeGrowth(&out, someRuns[:1]); err != nil || out.Len() > 0 {
-		t.Errorf("got error %v and %q, want nothing", err, out.String())
+	if err := report(&out, someRuns[:1], ""); err != nil || strings.Contains(out.String(), "grows") {
+		t.Errorf("got error %v and %q, want no growth", err, out.String())
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"berth.dev/berth/hack/bench/rig"
+	"berth.dev/berth/hack/bench/live"
 )
 
 const (
@@ -28,7 +28,7 @@ type workload struct {
 	capacity func(nodes int) int
 }
 
-var workloads = []workload{
+var workloads = []*workload{
 	{"identical", "1 GPU each, all alike", identical, func(nodes int) int { return wholeNodes(nodes) * gpusPerNode }},
 	{"distinct", "1 GPU each, no two alike", distinct, func(nodes int) int { return wholeNodes(nodes) * gpusPerNode }},
 	{"half", "1 GPU each, every other one alike and the rest distinct", half,
@@ -36,13 +36,8 @@ var workloads = []workload{
 	{"mix", "50 kinds: CPU only, shares of a GPU, 1 to 8 GPUs", mixed, func(nodes int) int { return nodes * 2 }},
 }
 
-func workloadNames() []string {
-	names := make([]string, len(workloads))
-	for i := range workloads {
-		names[i] = workloads[i].name
-	}
-	return names
-}
+// Describe is for the flag that chooses among the workloads.
+func (w *workload) Describe() (name, description string) { return w.name, w.description }
 
 // minNodes is the smallest cluster on which every workload can be placed.
 const minNodes = 50
@@ -67,7 +62,7 @@ func (a amounts) list() v1.ResourceList {
 }
 
 func (a amounts) pod(app string) *v1.Pod {
-	pod := rig.Pod(namespace, "", "", a.list())
+	pod := live.Pod(namespace, "", "", a.list())
 	pod.Labels = map[string]string{"app": app}
 	return pod
 }

@@ -37,7 +37,7 @@ func TestEveryPodFitsWhereverTheOthersAre(t *testing.T) {
 	t.Parallel()
 	for i := range workloads {
 		for _, nodes := range []int{minNodes, 200, 500, 1000, 5000} {
-			w := &workloads[i]
+			w := workloads[i]
 			t.Run(fmt.Sprintf("%s on %d nodes", w.name, nodes), func(t *testing.T) {
 				t.Parallel()
 				checkFits(t, w, nodes)

@@ -3,11 +3,11 @@ package costoptimized
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"berth.dev/berth/pkg/cyclestate"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/priceview"
@@ -86,7 +86,7 @@ func (*Plugin) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 
 // podState returns what PreFilter wrote or, in a profile that enables scoring alone, reads the pod now.
 func (p *Plugin) podState(state fwk.CycleState, pod *v1.Pod) (*podState, error) {
-	data, err := state.Read(podStateKey)
+	s, err := cyclestate.Read[*podState](state, podStateKey)
 	if errors.Is(err, fwk.ErrNotFound) {
 		s, bad := p.read(context.Background(), pod)
 		if bad != nil {
@@ -94,14 +94,7 @@ func (p *Plugin) podState(state fwk.CycleState, pod *v1.Pod) (*podState, error) 
 		}
 		return s, nil
 	}
-	if err != nil {
-		return nil, fmt.Errorf("reading state of the cycle: %w", err)
-	}
-	s, ok := data.(*podState)
-	if !ok {
-		return nil, fmt.Errorf("reading state of the cycle: want %T, got %T", s, data)
-	}
-	return s, nil
+	return s, err
 }
 
 // Filter keeps pods off capacity of a type that they do not accept. Evicting others would not help them.

@@ -3,7 +3,6 @@ package costoptimized
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 
@@ -11,6 +10,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/apis/config"
+	"berth.dev/berth/pkg/cyclestate"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/price"
 	"berth.dev/berth/pkg/priceview"
@@ -196,18 +196,11 @@ func (p *Plugin) NormalizeScore(_ context.Context, state fwk.CycleState, _ *v1.P
 // readCycle returns what PreScore wrote or, in a profile that enables Score alone, what holds without it: no scale, and
 // no pods but this one.
 func readCycle(state fwk.CycleState) (*cycleState, error) {
-	data, err := state.Read(cycleStateKey)
+	s, err := cyclestate.Read[*cycleState](state, cycleStateKey)
 	if errors.Is(err, fwk.ErrNotFound) {
 		return &cycleState{members: 1, expectedMilliPods: 1000}, nil
 	}
-	if err != nil {
-		return nil, fmt.Errorf("reading state of the cycle: %w", err)
-	}
-	s, ok := data.(*cycleState)
-	if !ok {
-		return nil, fmt.Errorf("reading state of the cycle: want %T, got %T", s, data)
-	}
-	return s, nil
+	return s, err
 }
 
 // medianCost returns the median of the costs that are known: of an even number the mean of the middle two, so that of

@@ -46,7 +46,20 @@ var (
 
 // book is what all profiles share: who has which address.
 type book struct {
-	handle       fwk.Handle
+	handle fwk.Handle
+	sources
+	ledger address.Ledger
+	wide   *clusterwide.Book
+	status *informers.StatusLoop
+	known  knownPools
+	// nominated are pods that ask for an address and that others were evicted for, by UID.
+	nominated sync.Map
+	wakes
+	noted
+}
+
+// sources are what the book reads.
+type sources struct {
 	pools        cache.SharedIndexInformer
 	reservations cache.SharedIndexInformer
 	// client writes both kinds.
@@ -54,21 +67,23 @@ type book struct {
 	pods   corelisters.PodLister
 	sets   appslisters.StatefulSetLister
 	synced []cache.InformerSynced
-	ledger address.Ledger
-	wide   *clusterwide.Book
-	status *informers.StatusLoop
+}
 
+// knownPools are the pools as they were read last.
+type knownPools struct {
 	// load reads what the informers have before the first cycle: handlers are told of it later.
 	load sync.Once
 	// reading keeps older pools from replacing newer ones.
 	reading sync.Mutex
-	known   atomic.Pointer[[]poolState]
-	// nominated are pods that ask for an address and that others were evicted for, by UID.
-	nominated sync.Map
-	// freed wakes the loop that tries pods again, due the one that releases addresses, wrote the one that looks after
-	// what was written and has not been seen.
-	freed, due, wrote chan struct{}
+	states  atomic.Pointer[[]poolState]
+}
 
+// wakes have the loops look: freed the one that tries pods again, due the one that releases addresses, wrote the one
+// that looks after what was written and has not been seen.
+type wakes struct{ freed, due, wrote chan struct{} }
+
+// noted is what cycles and handlers leave for the loops.
+type noted struct {
 	mu sync.Mutex
 	// profiles are the args of the profiles that have the plugin.
 	profiles map[string]*config.IPReservationArgs
@@ -99,16 +114,16 @@ func newBook(ctx context.Context, handle fwk.Handle) (*book, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &book{handle: handle, wide: wide, pools: pools, reservations: reservations, client: client,
-		pods: factory.Core().V1().Pods().Lister(),
-		sets: factory.Apps().V1().StatefulSets().Lister(), status: informers.NewStatusLoop(),
-		profiles: map[string]*config.IPReservationArgs{}, unseen: map[string]written{},
-		neverRan: map[string]address.Identity{},
-		freed:    make(chan struct{}, 1), due: make(chan struct{}, 1), wrote: make(chan struct{}, 1)}
+	b := &book{handle: handle, wide: wide, status: informers.NewStatusLoop(),
+		sources: sources{pools: pools, reservations: reservations, client: client,
+			pods: factory.Core().V1().Pods().Lister(), sets: factory.Apps().V1().StatefulSets().Lister()},
+		wakes: wakes{make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}, 1)},
+		noted: noted{profiles: map[string]*config.IPReservationArgs{}, unseen: map[string]written{},
+			neverRan: map[string]address.Identity{}}}
 	if err := b.watch(factory); err != nil {
 		return nil, err
 	}
-	published.publish(ctx, b)
+	published.Publish(ctx, b)
 	go b.tryPods(ctx)
 	go b.releaseAddresses(ctx)
 	go b.lookAfterWritten(ctx)
@@ -119,7 +134,7 @@ func newBook(ctx context.Context, handle fwk.Handle) (*book, error) {
 // begin runs at the start of each cycle.
 func (b *book) begin() {
 	b.status.Schedules()
-	b.load.Do(func() {
+	b.known.load.Do(func() {
 		b.readPools()
 		for _, obj := range b.reservations.GetStore().List() {
 			b.observe(obj.(*networkv1alpha1.IPReservation))
@@ -140,8 +155,8 @@ func (b *book) concerned(ask *address.Ask) bool {
 
 // readPools gives the ledger the pools of the moment.
 func (b *book) readPools() {
-	b.reading.Lock()
-	defer b.reading.Unlock()
+	b.known.reading.Lock()
+	defer b.known.reading.Unlock()
 	var pools []*address.Pool
 	var states []poolState
 	for _, obj := range b.pools.GetStore().List() {
@@ -154,12 +169,12 @@ func (b *book) readPools() {
 		states[i].overlaps = common[states[i].Name]
 	}
 	b.ledger.SetPools(pools)
-	b.known.Store(&states)
+	b.known.states.Store(&states)
 	b.status.Poke()
 }
 
 func (b *book) poolStates() []poolState {
-	if states := b.known.Load(); states != nil {
+	if states := b.known.states.Load(); states != nil {
 		return *states
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 
 	"berth.dev/berth/pkg/address"
 	"berth.dev/berth/pkg/clusterwide"
+	"berth.dev/berth/pkg/cyclestate"
 	"berth.dev/berth/pkg/wellknown"
 )
 
@@ -43,8 +44,8 @@ func (p *Plugin) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 	s := &cycleState{plan}
 	p.countNominated(pod, s)
 	p.countKept(pod, s)
-	if pod.Spec.SchedulingGroup != nil && state.IsPodGroupSchedulingCycle() {
-		p.countGroup(pod, s, nodes)
+	for other, node := range clusterwide.Simulated(pod, state, nodes) {
+		p.add(s, other, node)
 	}
 	state.Write(stateKey, s)
 	return nil, nil
@@ -86,18 +87,6 @@ func goesBefore(nominated, pod *v1.Pod) bool {
 	return nominated.UID < pod.UID
 }
 
-// countGroup counts the members of a native pod group that the scheduler has put on nodes in its simulation: it says so
-// in the nodes alone.
-func (p *Plugin) countGroup(pod *v1.Pod, s *cycleState, nodes []fwk.NodeInfo) {
-	for _, node := range nodes {
-		for _, other := range node.GetPods() {
-			if o := other.GetPod(); o.Spec.SchedulingGroup != nil && o.Namespace == pod.Namespace && o.UID != pod.UID {
-				p.add(s, o, node)
-			}
-		}
-	}
-}
-
 func (p *Plugin) add(s *cycleState, other *v1.Pod, node fwk.NodeInfo) {
 	p.addAs(s, other, string(other.UID), node)
 }
@@ -122,46 +111,31 @@ func (p *Plugin) PreFilterExtensions() fwk.PreFilterExtensions { return p }
 // AddPod counts the address of a pod that is put on a node.
 func (p *Plugin) AddPod(_ context.Context, state fwk.CycleState, _ *v1.Pod, other fwk.PodInfo,
 	node fwk.NodeInfo) *fwk.Status {
-	s, err := readState(state)
-	switch {
-	case errors.Is(err, fwk.ErrNotFound):
-		return nil
-	case err != nil:
-		return fwk.AsStatus(err)
-	}
-	p.add(s, other.GetPod(), node)
-	return nil
+	return change(state, func(s *cycleState) { p.add(s, other.GetPod(), node) })
 }
 
 // RemovePod takes back what AddPod has counted.
 func (*Plugin) RemovePod(_ context.Context, state fwk.CycleState, _ *v1.Pod, other fwk.PodInfo,
 	_ fwk.NodeInfo) *fwk.Status {
-	s, err := readState(state)
+	return change(state, func(s *cycleState) { s.plan.Remove(string(other.GetPod().UID)) })
+}
+
+// change changes the state of the cycle of a pod that gets an address.
+func change(state fwk.CycleState, by func(*cycleState)) *fwk.Status {
+	s, err := cyclestate.Read[*cycleState](state, stateKey)
 	switch {
 	case errors.Is(err, fwk.ErrNotFound):
 		return nil
 	case err != nil:
 		return fwk.AsStatus(err)
 	}
-	s.plan.Remove(string(other.GetPod().UID))
+	by(s)
 	return nil
-}
-
-func readState(state fwk.CycleState) (*cycleState, error) {
-	data, err := state.Read(stateKey)
-	if err != nil {
-		return nil, fmt.Errorf("reading the addresses of the cycle: %w", err)
-	}
-	s, ok := data.(*cycleState)
-	if !ok {
-		return nil, fmt.Errorf("reading the addresses of the cycle: want %T, got %T", s, data)
-	}
-	return s, nil
 }
 
 // Filter refuses nodes where no address is free for the pod.
 func (*Plugin) Filter(_ context.Context, state fwk.CycleState, _ *v1.Pod, node fwk.NodeInfo) *fwk.Status {
-	s, err := readState(state)
+	s, err := cyclestate.Read[*cycleState](state, stateKey)
 	if err != nil {
 		return fwk.AsStatus(err)
 	}

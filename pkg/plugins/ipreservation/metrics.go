@@ -1,12 +1,9 @@
 package ipreservation
 
 import (
-	"context"
-	"sync"
-	"sync/atomic"
-
 	"k8s.io/component-base/metrics"
-	"k8s.io/component-base/metrics/legacyregistry"
+
+	"berth.dev/berth/pkg/informers"
 )
 
 var (
@@ -16,37 +13,10 @@ var (
 		nil, metrics.ALPHA, "")
 )
 
-// collector tells of a scheduler's book when it is asked.
-type collector struct {
-	metrics.BaseStableCollector
+var published = informers.NewPublished((*book).collect, used, free)
 
-	book atomic.Pointer[book]
-}
-
-var (
-	published = &collector{}
-	register  = sync.OnceFunc(func() { legacyregistry.CustomMustRegister(published) })
-)
-
-// publish offers the book as metrics until ctx ends.
-func (c *collector) publish(ctx context.Context, b *book) {
-	register()
-	c.book.Store(b)
-	context.AfterFunc(ctx, func() { c.book.CompareAndSwap(b, nil) })
-}
-
-// DescribeWithStability lists the metrics.
-func (c *collector) DescribeWithStability(ch chan<- *metrics.Desc) {
-	ch <- used
-	ch <- free
-}
-
-// CollectWithStability tells what holds now.
-func (c *collector) CollectWithStability(ch chan<- metrics.Metric) {
-	b := c.book.Load()
-	if b == nil {
-		return
-	}
+// collect tells what holds now.
+func (b *book) collect(ch chan<- metrics.Metric) {
 	for _, u := range b.ledger.Usages() {
 		ch <- metrics.NewLazyConstMetric(used, metrics.GaugeValue, float64(u.Used), u.Pool, u.Domain.String())
 		ch <- metrics.NewLazyConstMetric(free, metrics.GaugeValue, float64(u.Free), u.Pool, u.Domain.String())

@@ -18,6 +18,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/util"
 
+	"berth.dev/berth/pkg/cyclestate"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/podview"
@@ -153,20 +154,12 @@ func (p *Plugin) move(state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo, n in
 }
 
 // readState reads what the plugin wrote; the zero value if it wrote nothing.
-func readState[T any](state fwk.CycleState, key fwk.StateKey) (T, error) {
-	var none T
-	data, err := state.Read(key)
+func readState[T fwk.StateData](state fwk.CycleState, key fwk.StateKey) (T, error) {
+	s, err := cyclestate.Read[T](state, key)
 	if errors.Is(err, fwk.ErrNotFound) {
-		return none, nil
+		return s, nil
 	}
-	if err != nil {
-		return none, fmt.Errorf("reading state of the cycle: %w", err)
-	}
-	s, ok := data.(T)
-	if !ok {
-		return none, fmt.Errorf("reading state of the cycle: want %T, got %T", none, data)
-	}
-	return s, nil
+	return s, err
 }
 
 // ReservesOpenly says that what Reserve takes note of shows in the NodeInfo or by AddPod as well, so that a dry run

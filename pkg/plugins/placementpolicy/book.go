@@ -41,24 +41,33 @@ var policyKind = informers.CustomKind{
 
 // book is what all profiles share: the rules of the moment, and who holds licenses.
 type book struct {
-	handle     fwk.Handle
-	policies   cache.SharedIndexInformer
-	pods       corelisters.PodLister
-	nodes      corelisters.NodeLister
-	namespaces corelisters.NamespaceLister
-	byNode     *informers.ByNode[atomic.Pointer[marked]]
-	synced     []cache.InformerSynced
-	ledger     policy.Ledger
-	wide       *clusterwide.Book
-	status     *statusWriter
-	told       *lru.Cache
+	handle fwk.Handle
+	sources
+	ledger policy.Ledger
+	wide   *clusterwide.Book
+	status *statusWriter
+	told   *lru.Cache
 	// nominated are pods for which others were evicted, by UID.
 	nominated sync.Map
 
 	// view is nil until the policies are known.
 	view     atomic.Pointer[view]
 	building sync.Mutex
+	changes
+}
 
+// sources are what the book reads.
+type sources struct {
+	policies   cache.SharedIndexInformer
+	pods       corelisters.PodLister
+	nodes      corelisters.NodeLister
+	namespaces corelisters.NamespaceLister
+	byNode     *informers.ByNode[atomic.Pointer[marked]]
+	synced     []cache.InformerSynced
+}
+
+// changes are those of policies and namespaces that the loop has to look at.
+type changes struct {
 	// changed wakes the loop.
 	changed chan struct{}
 	mu      sync.Mutex
@@ -106,15 +115,16 @@ func newBook(ctx context.Context, handle fwk.Handle) (*book, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &book{handle: handle, policies: policies, pods: core.Pods().Lister(), nodes: core.Nodes().Lister(),
-		namespaces: core.Namespaces().Lister(),
-		byNode:     byNode, wide: wide, told: lru.New(maxDemands), changed: make(chan struct{}, 1), wake: map[string]bool{}}
+	b := &book{handle: handle, wide: wide, told: lru.New(maxDemands),
+		sources: sources{policies: policies, pods: core.Pods().Lister(), nodes: core.Nodes().Lister(),
+			namespaces: core.Namespaces().Lister(), byNode: byNode},
+		changes: changes{changed: make(chan struct{}, 1), wake: map[string]bool{}}}
 	wide.CountedBy(Name, b)
 	b.status = newStatusWriter(b, client, handle.EventRecorder())
 	if err := b.watch(factory); err != nil {
 		return nil, err
 	}
-	published.publish(ctx, b)
+	published.Publish(ctx, b)
 	go b.run(ctx)
 	go b.status.run(ctx)
 	return b, nil

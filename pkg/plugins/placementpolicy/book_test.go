@@ -46,10 +46,10 @@ func TestPodsOfTheFirstCycleWakeWhenRulesChange(t *testing.T) {
 		}
 	}
 	handle := &waker{}
-	b := &book{
-		handle: handle, policies: cache.NewSharedIndexInformer(nil, &placementv1alpha1.PlacementPolicy{}, 0, nil), byNode: byNode,
+	b := &book{handle: handle, sources: sources{
+		policies: cache.NewSharedIndexInformer(nil, &placementv1alpha1.PlacementPolicy{}, 0, nil), byNode: byNode,
 		pods: corelisters.NewPodLister(pods), nodes: corelisters.NewNodeLister(none), namespaces: corelisters.NewNamespaceLister(none),
-	}
+	}}
 	b.status = newStatusWriter(b, nil, nil)
 	const onlyPoolA = `compliance: {rules: [{name: a, pods: {selector: {matchLabels: {tenant: acme}}}, nodes: {selector: {matchLabels: {pool: a}}}}]}`
 	for generation, spec := range []string{onlyPoolA, strings.Replace(onlyPoolA, "pool: a", "pool: b", 1)} {

@@ -3,7 +3,6 @@ package placementpolicy
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -12,6 +11,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/clusterwide"
+	"berth.dev/berth/pkg/cyclestate"
 	"berth.dev/berth/pkg/policy"
 	"berth.dev/berth/pkg/terms"
 )
@@ -50,7 +50,9 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Po
 	if s.free != nil {
 		p.countNominated(pod, s)
 		p.countKept(pod, s)
-		p.countGroup(state, pod, s, nodes)
+		for other, node := range clusterwide.Simulated(pod, state, nodes) {
+			s.free.Add(&p.book.ledger, string(other.UID), p.book.placed(s.view, other), p.book.marksOf(s.view, node.Node()))
+		}
 	}
 	if s.demand.Filters() || s.demand.Scores() {
 		state.Write(stateKey, s)
@@ -122,21 +124,6 @@ func (p *Plugin) countKept(pod *v1.Pod, s *cycleState) {
 	})
 }
 
-// countGroup counts the members of a native pod group that the scheduler has put on nodes in its simulation: it says so
-// in the nodes alone.
-func (p *Plugin) countGroup(state fwk.CycleState, pod *v1.Pod, s *cycleState, nodes []fwk.NodeInfo) {
-	if pod.Spec.SchedulingGroup == nil || !state.IsPodGroupSchedulingCycle() {
-		return
-	}
-	for _, node := range nodes {
-		for _, other := range node.GetPods() {
-			if o := other.GetPod(); o.Spec.SchedulingGroup != nil && o.Namespace == pod.Namespace && o.UID != pod.UID {
-				s.free.Add(&p.book.ledger, string(o.UID), p.book.placed(s.view, o), p.book.marksOf(s.view, node.Node()))
-			}
-		}
-	}
-}
-
 // PreFilterExtensions returns the plugin: evicting a pod frees its licenses.
 func (p *Plugin) PreFilterExtensions() fwk.PreFilterExtensions { return p }
 
@@ -154,7 +141,7 @@ func (p *Plugin) RemovePod(_ context.Context, state fwk.CycleState, _ *v1.Pod, o
 
 func (p *Plugin) change(state fwk.CycleState, other *v1.Pod, node fwk.NodeInfo,
 	by func(*policy.Free, *policy.Ledger, string, *policy.Demand, *policy.Marks)) *fwk.Status {
-	s, err := readState(state)
+	s, err := cyclestate.Read[*cycleState](state, stateKey)
 	switch {
 	case errors.Is(err, fwk.ErrNotFound):
 		return nil
@@ -169,21 +156,9 @@ func (p *Plugin) change(state fwk.CycleState, other *v1.Pod, node fwk.NodeInfo,
 	return nil
 }
 
-func readState(state fwk.CycleState) (*cycleState, error) {
-	data, err := state.Read(stateKey)
-	if err != nil {
-		return nil, fmt.Errorf("reading the placement policies of the cycle: %w", err)
-	}
-	s, ok := data.(*cycleState)
-	if !ok {
-		return nil, fmt.Errorf("reading the placement policies of the cycle: want %T, got %T", s, data)
-	}
-	return s, nil
-}
-
 // Filter refuses nodes that rules forbid or that have too few licenses left.
 func (p *Plugin) Filter(_ context.Context, state fwk.CycleState, _ *v1.Pod, node fwk.NodeInfo) *fwk.Status {
-	s, err := readState(state)
+	s, err := cyclestate.Read[*cycleState](state, stateKey)
 	if err != nil {
 		return fwk.AsStatus(err)
 	}
@@ -199,7 +174,7 @@ func (p *Plugin) Filter(_ context.Context, state fwk.CycleState, _ *v1.Pod, node
 
 // PreScore skips Score for pods without preferred datasets.
 func (p *Plugin) PreScore(_ context.Context, state fwk.CycleState, _ *v1.Pod, _ []fwk.NodeInfo) *fwk.Status {
-	if s, err := readState(state); err != nil || !s.demand.Scores() {
+	if s, err := cyclestate.Read[*cycleState](state, stateKey); err != nil || !s.demand.Scores() {
 		return fwk.NewStatus(fwk.Skip)
 	}
 	return nil
@@ -207,7 +182,7 @@ func (p *Plugin) PreScore(_ context.Context, state fwk.CycleState, _ *v1.Pod, _ 
 
 // Score is how far the pod's datasets are from the node, so that it may be explained; NormalizeScore turns it round.
 func (p *Plugin) Score(_ context.Context, state fwk.CycleState, _ *v1.Pod, node fwk.NodeInfo) (int64, *fwk.Status) {
-	s, err := readState(state)
+	s, err := cyclestate.Read[*cycleState](state, stateKey)
 	if err != nil {
 		return 0, fwk.AsStatus(err)
 	}
@@ -228,7 +203,7 @@ func (*Plugin) NormalizeScore(_ context.Context, _ fwk.CycleState, _ *v1.Pod, sc
 
 // Terms returns the distance that Score returns.
 func (p *Plugin) Terms(_ context.Context, state fwk.CycleState, _ *v1.Pod, node fwk.NodeInfo) (terms.Cost, error) {
-	s, err := readState(state)
+	s, err := cyclestate.Read[*cycleState](state, stateKey)
 	if err != nil {
 		return terms.Cost{}, err
 	}

@@ -1,12 +1,9 @@
 package placementpolicy
 
 import (
-	"context"
-	"sync"
-	"sync/atomic"
-
 	"k8s.io/component-base/metrics"
-	"k8s.io/component-base/metrics/legacyregistry"
+
+	"berth.dev/berth/pkg/informers"
 )
 
 var (
@@ -18,38 +15,10 @@ var (
 		"Placement policies by whether all of their rules can be evaluated.", []string{"accepted"}, nil, metrics.ALPHA, "")
 )
 
-// collector tells of a scheduler's book when it is asked.
-type collector struct {
-	metrics.BaseStableCollector
+var published = informers.NewPublished((*book).collect, licensesUsed, licenseLimit, policyCount)
 
-	book atomic.Pointer[book]
-}
-
-var (
-	published = &collector{}
-	register  = sync.OnceFunc(func() { legacyregistry.CustomMustRegister(published) })
-)
-
-// publish offers the book as metrics until ctx ends.
-func (c *collector) publish(ctx context.Context, b *book) {
-	register()
-	c.book.Store(b)
-	context.AfterFunc(ctx, func() { c.book.CompareAndSwap(b, nil) })
-}
-
-// DescribeWithStability lists the metrics.
-func (c *collector) DescribeWithStability(ch chan<- *metrics.Desc) {
-	ch <- licensesUsed
-	ch <- licenseLimit
-	ch <- policyCount
-}
-
-// CollectWithStability tells what holds now.
-func (c *collector) CollectWithStability(ch chan<- metrics.Metric) {
-	b := c.book.Load()
-	if b == nil {
-		return
-	}
+// collect tells what holds now.
+func (b *book) collect(ch chan<- metrics.Metric) {
 	v := b.view.Load()
 	if v == nil {
 		return

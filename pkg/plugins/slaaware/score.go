@@ -3,13 +3,13 @@ package slaaware
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"berth.dev/berth/pkg/cyclestate"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/signals"
 	"berth.dev/berth/pkg/sla"
@@ -54,18 +54,11 @@ func (p *Plugin) begin(pod *v1.Pod) (*cycle, error) {
 
 // cycle returns what PreScore wrote or, in a profile that enables Score alone, what it would write.
 func (p *Plugin) cycle(state fwk.CycleState, pod *v1.Pod) (*cycle, error) {
-	data, err := state.Read(cycleStateKey)
+	c, err := cyclestate.Read[*cycle](state, cycleStateKey)
 	if errors.Is(err, fwk.ErrNotFound) {
 		return p.begin(pod)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("reading state of the cycle: %w", err)
-	}
-	c, ok := data.(*cycle)
-	if !ok {
-		return nil, fmt.Errorf("reading state of the cycle: want %T, got %T", c, data)
-	}
-	return c, nil
+	return c, err
 }
 
 // loss returns what the node loses against one that serves the pod best.

@@ -42,13 +42,9 @@ const historyLength = 4096
 // endByRules deletes the stored object as the rules say.
 func (s *Server) endByRules(gvr schema.GroupVersionResource, key types.NamespacedName,
 	options *metav1.DeleteOptions) (runtime.Object, error) {
-	tab, err := s.table(gvr)
+	_, old, err := s.find(gvr, key)
 	if err != nil {
 		return nil, err
-	}
-	old, ok := tab.objects[key]
-	if !ok {
-		return nil, errNotFound(gvr, key.Name)
 	}
 	obj := old.DeepCopyObject()
 	stay, err := s.Rules.Delete(gvr, obj, options)

@@ -243,15 +243,24 @@ func (s *Server) create(gvr schema.GroupVersionResource, obj runtime.Object) (ru
 	return obj, nil
 }
 
-func (s *Server) update(gvr schema.GroupVersionResource, key types.NamespacedName,
-	change func(runtime.Object) (runtime.Object, error)) (runtime.Object, error) {
+// find returns an object with its table.
+func (s *Server) find(gvr schema.GroupVersionResource, key types.NamespacedName) (*table, runtime.Object, error) {
 	t, err := s.table(gvr)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	old, ok := t.objects[key]
+	obj, ok := t.objects[key]
 	if !ok {
-		return nil, errNotFound(gvr, key.Name)
+		return nil, nil, errNotFound(gvr, key.Name)
+	}
+	return t, obj, nil
+}
+
+func (s *Server) update(gvr schema.GroupVersionResource, key types.NamespacedName,
+	change func(runtime.Object) (runtime.Object, error)) (runtime.Object, error) {
+	t, old, err := s.find(gvr, key)
+	if err != nil {
+		return nil, err
 	}
 	obj, err := change(old)
 	if err != nil {
@@ -291,13 +300,9 @@ func setGeneration(old, obj runtime.Object) {
 
 func (s *Server) remove(gvr schema.GroupVersionResource, key types.NamespacedName,
 	conditions *metav1.Preconditions) (runtime.Object, error) {
-	t, err := s.table(gvr)
+	t, old, err := s.find(gvr, key)
 	if err != nil {
 		return nil, err
-	}
-	old, ok := t.objects[key]
-	if !ok {
-		return nil, errNotFound(gvr, key.Name)
 	}
 	m, err := meta.Accessor(old)
 	if err != nil {

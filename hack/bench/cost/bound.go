@@ -1,31 +1,31 @@
-package rig
+package main
 
 import "math"
 
-// Amounts are CPU in milli-cores, memory in MiB and GPU in thousandths.
-type Amounts [3]float64
+// amounts are CPU in milli-cores, memory in MiB and GPU in thousandths.
+type amounts [3]float64
 
-// Shape is a kind of node.
-type Shape struct {
-	Offers Amounts
-	// Dollars an hour.
-	Dollars float64
+// shape is a kind of node.
+type shape struct {
+	offers amounts
+	// dollars an hour.
+	dollars float64
 }
 
-// FractionalBound returns a lower bound of what nodes cost that hold the load, if pods could be divided at will and a
+// fractionalBound returns a lower bound of what nodes cost that hold the load, if pods could be divided at will and a
 // part of a node be paid for: the value of the linear program
 //
 //	minimise Σ dollars·x   with Σ offers·x ≥ load, 0 ≤ x ≤ how many there are
 //
 // by its dual, the largest Σ λ·load − Σ count·max(0, λ·offers − dollars) over prices λ ≥ 0 of the resources. The dual
 // is concave, so that nested ternary searches find its top, and any of its values is a bound.
-func FractionalBound(fleet map[Shape]int, load Amounts) float64 {
-	var prices, highest Amounts
+func fractionalBound(fleet map[shape]int, load amounts) float64 {
+	var prices, highest amounts
 	for s := range fleet {
 		for r := range highest {
 			// A resource is worth at most what it costs on the node where it is dearest.
-			if s.Offers[r] > 0 {
-				highest[r] = max(highest[r], s.Dollars/s.Offers[r])
+			if s.offers[r] > 0 {
+				highest[r] = max(highest[r], s.dollars/s.offers[r])
 			}
 		}
 	}
@@ -35,9 +35,9 @@ func FractionalBound(fleet map[Shape]int, load Amounts) float64 {
 			value += prices[r] * load[r]
 		}
 		for s, count := range fleet {
-			gain := -s.Dollars
+			gain := -s.dollars
 			for r := range prices {
-				gain += prices[r] * s.Offers[r]
+				gain += prices[r] * s.offers[r]
 			}
 			value -= float64(count) * max(0, gain)
 		}

@@ -13,13 +13,14 @@ import (
 
 func TestTheShareOfAnExtenderIsWhatItAddsOutsideTheExtensionPoints(t *testing.T) {
 	t.Parallel()
-	runs := withShares([]run{
+	runs := []run{
 		{Nodes: 10, Contender: "extender", AlgorithmMillis: 10, OutsideMillis: 6},
 		{Nodes: 10, Contender: "stock", AlgorithmMillis: 4, OutsideMillis: 0.5},
 		{Nodes: 10, Contender: "stock", AlgorithmMillis: 4, OutsideMillis: 1.5},
 		{Nodes: 10, Contender: "plugin", AlgorithmMillis: 5, OutsideMillis: 0.5, SharePercent: 4},
 		{Nodes: 20, Contender: "extender", AlgorithmMillis: 10, OutsideMillis: 5},
-	})
+	}
+	addOutside(runs)
 	var got []float64
 	for _, r := range runs {
 		got = append(got, r.SharePercent)
@@ -32,7 +33,7 @@ func TestTheShareOfAnExtenderIsWhatItAddsOutsideTheExtensionPoints(t *testing.T)
 func TestEveryContendersConfigurationsLoad(t *testing.T) {
 	t.Parallel()
 	for _, c := range contenders {
-		texts := [][]byte{c.config("127.0.0.1:1")}
+		texts := [][]byte{c.scheduler("127.0.0.1:1").Config}
 		if c.extenderProfile != "" {
 			texts = append(texts, []byte(head+c.extenderProfile))
 		}

@@ -24,25 +24,25 @@ type Outcome struct {
 // Session is the time of a benchmark, from beginning to end.
 type Session struct {
 	began  time.Time
-	before Load
+	before load
 }
 
 // Begin starts to count what else the machine does.
 func Begin() (*Session, error) {
-	before, err := ReadLoad()
+	before, err := readLoad()
 	return &Session{time.Now(), before}, err
 }
 
 // End prints how busy the machine was with other work, and writes the results with it as JSON to a file if one is
 // named.
 func (s *Session) End(out io.Writer, file string, results any) error {
-	after, err := ReadLoad()
+	after, err := readLoad()
 	if err != nil {
 		return err
 	}
 	o := Outcome{
 		Command: append([]string{filepath.Base(os.Args[0])}, os.Args[1:]...), Began: s.began.UTC().Truncate(time.Second),
-		Seconds: time.Since(s.began).Seconds(), CPUs: runtime.NumCPU(), OtherCores: after.OtherCoresSince(s.before),
+		Seconds: time.Since(s.began).Seconds(), CPUs: runtime.NumCPU(), OtherCores: after.otherCoresSince(s.before),
 		Results: results,
 	}
 	if _, err := fmt.Fprintf(out, "%s on %d cores; %.2f of them were busy with other work\n",

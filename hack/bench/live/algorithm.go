@@ -1,4 +1,4 @@
-package rig
+package live
 
 import (
 	"cmp"
@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/google/pprof/profile"
-	dto "github.com/prometheus/client_model/go"
 )
 
 // Algorithm is what a scheduler counts of its scheduling algorithm: seconds and cycles of all, and seconds of the
@@ -18,41 +17,16 @@ type Algorithm struct {
 	CacheHits, CacheMisses float64
 }
 
-// ReadAlgorithm reads it from the scheduler's metrics.
-func ReadAlgorithm(families map[string]*dto.MetricFamily) Algorithm {
-	a := Algorithm{PointSeconds: map[string]float64{}}
-	for _, m := range families["scheduler_scheduling_algorithm_duration_seconds"].GetMetric() {
-		a.Seconds += m.GetHistogram().GetSampleSum()
-		a.Cycles += float64(m.GetHistogram().GetSampleCount())
+// Algorithm is what the scheduler counted of its algorithm.
+func (u *Use) Algorithm() Algorithm {
+	all := u.Histogram(AlgorithmSeconds, "")
+	a := Algorithm{all.Sum, all.Count, map[string]float64{},
+		u.Grew("berth_gpu_packing_cache_hits_total"), u.Grew("berth_gpu_packing_cache_misses_total")}
+	for _, point := range AlgorithmPoints() {
+		a.PointSeconds[point] = u.Histogram("scheduler_framework_extension_point_duration_seconds", "extension_point",
+			point).Sum
 	}
-	for _, m := range families["scheduler_framework_extension_point_duration_seconds"].GetMetric() {
-		for _, l := range m.GetLabel() {
-			if l.GetName() == "extension_point" {
-				a.PointSeconds[l.GetValue()] += m.GetHistogram().GetSampleSum()
-			}
-		}
-	}
-	for _, m := range families["scheduler_batch_rescore_duration_seconds"].GetMetric() {
-		a.PointSeconds[batching] += m.GetHistogram().GetSampleSum()
-	}
-	for _, m := range families["berth_gpu_packing_cache_hits_total"].GetMetric() {
-		a.CacheHits += m.GetCounter().GetValue()
-	}
-	for _, m := range families["berth_gpu_packing_cache_misses_total"].GetMetric() {
-		a.CacheMisses += m.GetCounter().GetValue()
-	}
-	return a
-}
-
-// Minus is what was counted since an earlier reading.
-func (a Algorithm) Minus(before Algorithm) Algorithm {
-	a.Seconds -= before.Seconds
-	a.Cycles -= before.Cycles
-	a.CacheHits -= before.CacheHits
-	a.CacheMisses -= before.CacheMisses
-	for point := range a.PointSeconds {
-		a.PointSeconds[point] -= before.PointSeconds[point]
-	}
+	a.PointSeconds[batching] = u.Histogram("scheduler_batch_rescore_duration_seconds", "").Sum
 	return a
 }
 
@@ -86,8 +60,9 @@ func AlgorithmPoints() []string {
 
 // Part is one plugin's part of the algorithm's time at one extension point.
 type Part struct {
-	Plugin, Point string
-	Percent       float64
+	Plugin  string  `json:"plugin"`
+	Point   string  `json:"point"`
+	Percent float64 `json:"percent"`
 }
 
 // Parts parts the time of each extension point by the CPU profile that the scheduler made of itself in the same time.
@@ -102,8 +77,7 @@ func (a Algorithm) Parts(samples *profile.Profile) []Part {
 			parts = append(parts, Part{plugin, p.name, a.Percent(p.name) * float64(n) / float64(total)})
 		}
 	}
-	slices.SortFunc(parts, func(a,
-		b Part) int {
+	slices.SortFunc(parts, func(a, b Part) int {
 		return cmp.Or(cmp.Compare(b.Percent, a.Percent), cmp.Compare(a.Plugin, b.Plugin))
 	})
 	return parts

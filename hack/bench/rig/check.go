@@ -1,0 +1,55 @@
+package rig
+
+import (
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// failure is what ends a benchmark.
+type failure struct{ error }
+
+// Check ends the benchmark if there is an error, as Fatal ends a test: a program has a line for each thing that it does
+// and none for what can go wrong with it. doing says what failed.
+func Check(err error, doing string, args ...any) {
+	if err != nil {
+		panic(failure{fmt.Errorf(doing+": %w", append(args, err)...)})
+	}
+}
+
+// Fail ends the benchmark if there is an error, which says itself what failed.
+func Fail(err error) {
+	if err != nil {
+		panic(failure{err})
+	}
+}
+
+// Must returns a value, or ends the benchmark.
+func Must[T any](value T, err error) T {
+	Fail(err)
+	return value
+}
+
+// Catch returns the error with which f ended the benchmark. A goroutine needs one of its own.
+func Catch(f func()) (err error) {
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case failure:
+			err = r.error
+		default:
+			panic(r)
+		}
+	}()
+	f()
+	return nil
+}
+
+// Together runs functions at the same time until all have ended, and fails as the first of them that fails.
+func Together(functions ...func()) {
+	var all errgroup.Group
+	for _, f := range functions {
+		all.Go(func() error { return Catch(f) })
+	}
+	Fail(all.Wait())
+}

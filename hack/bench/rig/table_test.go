@@ -1,0 +1,77 @@
+package rig
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// sample is a run of a contender at a size.
+type sample struct {
+	Size      string `row:"size"`
+	Contender string `row:"who"`
+	Repeat    int
+	Cost      float64 `column:"cost|%.2f"`
+	OverStock float64 `column:"× stock|%.2f|optional"`
+	Pods      int     `column:"pods|%.0f"`
+}
+
+func samples() []sample {
+	return []sample{
+		{Size: "small", Contender: "stock", Repeat: 1, Cost: 2}, {Size: "small", Contender: "berth", Repeat: 1, Cost: 3},
+		{Size: "small", Contender: "berth", Repeat: 2, Cost: 10}, {Size: "small", Contender: "stock", Repeat: 2, Cost: 4},
+		{Size: "large", Contender: "berth", Repeat: 1, Cost: 7, Pods: 5},
+	}
+}
+
+// cells are the cells of a printed table, by line.
+func cells(text string) [][]string {
+	var rows [][]string
+	for line := range strings.Lines(text) {
+		if parts := strings.Split(strings.TrimSpace(line), "│"); len(parts) > 1 {
+			var row []string
+			for _, part := range parts[1 : len(parts)-1] {
+				row = append(row, strings.TrimSpace(part))
+			}
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+func TestTableHasARowForEachKeyAndRatiosWithinARepeat(t *testing.T) {
+	t.Parallel()
+	runs := samples()
+	type key struct {
+		size   string
+		repeat int
+	}
+	AgainstBase(runs, func(s *sample) key { return key{s.Size, s.Repeat} },
+		func(s *sample) bool { return s.Contender == "stock" },
+		func(s, stock *sample) { s.OverStock = s.Cost / stock.Cost })
+	var out strings.Builder
+	if err := Table(&out, runs); err != nil {
+		t.Fatal(err)
+	}
+	want := [][]string{
+		{"size", "who", "cost", "× stock", "pods"},
+		{"small", "stock", "3.00 (2.00–4.00)", "1.00 (1.00–1.00)", "0 (0–0)"},
+		{"small", "berth", "6.50 (3.00–10.00)", "2.00 (1.50–2.50)", "0 (0–0)"},
+		{"large", "berth", "7.00", "-", "5"},
+	}
+	if diff := cmp.Diff(want, cells(out.String())); diff != "" {
+		t.Errorf("cells (-want +got):\n%s", diff)
+	}
+}
+
+func TestGroupsAreInTheOrderOfTheirFirstRuns(t *testing.T) {
+	t.Parallel()
+	var got [][]float64
+	for _, g := range Groups(samples(), func(s *sample) string { return s.Contender }) {
+		got = append(got, Values(g, func(s *sample) float64 { return s.Cost }))
+	}
+	if diff := cmp.Diff([][]float64{{2, 4}, {3, 10, 7}}, got); diff != "" {
+		t.Errorf("costs by contender (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,26 @@
+package clusterwide
+
+import (
+	"iter"
+
+	v1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+)
+
+// Simulated are the other members of the pod's native pod group that the scheduler has put on nodes in its simulation
+// of the group: it says so in the nodes alone.
+func Simulated(pod *v1.Pod, state fwk.CycleState, nodes []fwk.NodeInfo) iter.Seq2[*v1.Pod, fwk.NodeInfo] {
+	return func(yield func(*v1.Pod, fwk.NodeInfo) bool) {
+		if pod.Spec.SchedulingGroup == nil || !state.IsPodGroupSchedulingCycle() {
+			return
+		}
+		for _, node := range nodes {
+			for _, info := range node.GetPods() {
+				if p := info.GetPod(); p.Spec.SchedulingGroup != nil && p.Namespace == pod.Namespace && p.UID != pod.UID &&
+					!yield(p, node) {
+					return
+				}
+			}
+		}
+	}
+}

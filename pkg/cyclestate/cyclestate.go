@@ -1,0 +1,22 @@
+// Package cyclestate reads what a plugin has kept of a scheduling cycle.
+package cyclestate
+
+import (
+	"fmt"
+
+	fwk "k8s.io/kube-scheduler/framework"
+)
+
+// Read returns what was written under the key, or fwk.ErrNotFound.
+func Read[T fwk.StateData](state fwk.CycleState, key fwk.StateKey) (T, error) {
+	var none T
+	data, err := state.Read(key)
+	if err != nil {
+		return none, err // it says all that there is to say, and is compared for every node
+	}
+	value, ok := data.(T)
+	if !ok {
+		return none, fmt.Errorf("reading %s of the cycle: want %T, got %T", key, none, data)
+	}
+	return value, nil
+}
