@@ -23,6 +23,7 @@ import (
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/profiles"
 	"berth.dev/berth/pkg/reservation"
+	"berth.dev/berth/pkg/workview"
 )
 
 // evictionRequests bounds the requests in flight for one gang.
@@ -42,6 +43,7 @@ type evictor struct {
 	groups   *podGroups
 	pods     *memberPods
 	promises *reservation.Holds
+	loss     *workview.Loss
 	evictionSources
 	// again is told of whom to try again because a search or an eviction has ended.
 	again       func(*request)
