@@ -1,6 +1,9 @@
 package eviction
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Work is what is known of the work of a pod that may be evicted. What it says of itself counts only as far as it is
 // possible.
@@ -71,4 +74,25 @@ func (w *Work) Lost(now time.Time, most Limits) int64 {
 // IsProtected reports whether the pod has just started and asks for time to do something.
 func (w *Work) IsProtected(now time.Time, most Limits) bool {
 	return !w.Started.IsZero() && now.Before(w.Started.Add(min(w.Protected, most.Protected)))
+}
+
+// Describe says what an eviction loses: "8.0 GPU hours, not saved for 1h0m0s".
+func (w *Work) Describe(now time.Time, most Limits) string {
+	lost, unit := w.Lost(now, most), "GPU"
+	if w.MilliGPUs == 0 {
+		lost, unit = lost*cpusOfGPU, "CPU"
+	}
+	since := w.Since(now)
+	saved := "not saved for "
+	if since.Equal(w.Started) {
+		saved = "not saved since its start "
+	}
+	text := fmt.Sprintf("%.1f %s hours, %s%s", float64(lost)/1000/60, unit, saved, now.Sub(since).Round(time.Second))
+	if since.Equal(w.Started) {
+		text += " ago"
+	}
+	if restart := min(w.Restart, most.Restart); restart > 0 {
+		text += fmt.Sprintf(", and %s to come back", restart)
+	}
+	return text
 }

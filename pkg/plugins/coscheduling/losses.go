@@ -75,6 +75,15 @@ func (b *problemBuilder) addLosses() {
 	}
 }
 
+// losing says what the eviction of the pod loses, as the end of a sentence; nothing where that does not count.
+func (e *evictor) losing(pod *v1.Pod, now time.Time) string {
+	if e.loss.Limits.Unsaved == 0 {
+		return ""
+	}
+	w := e.loss.Of(pod)
+	return "; it loses " + w.Describe(now, e.loss.Limits)
+}
+
 // costOf is what the eviction of a pod costs.
 func (c *coordinator) costOf(pod *v1.Pod, now time.Time) eviction.Cost {
 	w := c.loss.Of(pod)
