@@ -87,7 +87,7 @@ func saved(object string, of metav1.Object) (time.Time, *wellknown.BadValue) {
 // Doubtful returns what is wrong with the last checkpoint of a pod that runs, nil if nothing is: it may be of the
 // future, or of the time before the pod. Such a checkpoint does not count.
 func Doubtful(pod *v1.Pod, now time.Time) *wellknown.BadValue {
-	return doubtful("pod", pod, started(pod), now)
+	return doubtful("pod", pod, Started(pod), now)
 }
 
 // DoubtfulGroup does the same for a PodGroup, whose checkpoint may be older than its pods.

@@ -63,7 +63,7 @@ func (l *Loss) Within(pod *v1.Pod, group metav1.Object, saved []time.Time) evict
 	}
 	w.Saved = saved
 	if pod.Spec.NodeName != "" {
-		w.Started = started(pod)
+		w.Started = Started(pod)
 	}
 	if w.MilliGPUs = l.MilliGPUs(pod); w.MilliGPUs == 0 {
 		requests := resource.PodRequests(pod, resource.PodResourcesOptions{UseStatusResources: true})
@@ -72,8 +72,8 @@ func (l *Loss) Within(pod *v1.Pod, group metav1.Object, saved []time.Time) evict
 	return w
 }
 
-// started is when a pod with a node began to run, or when it was created where that is not told.
-func started(pod *v1.Pod) time.Time {
+// Started is when a pod with a node began to run, or when it was created where that is not told.
+func Started(pod *v1.Pod) time.Time {
 	if pod.Status.StartTime != nil {
 		return pod.Status.StartTime.Time
 	}

@@ -11,7 +11,6 @@ import (
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework/preemption"
-	"k8s.io/kubernetes/pkg/scheduler/util"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/eviction"
@@ -133,6 +132,15 @@ func (c *coordinator) moreImportant(otherwise func(a, b preemption.Victim) bool)
 	}
 }
 
+// latest is the later, the later the first of the pods has started.
+func latest(pods []*v1.Pod) int64 {
+	first := int64(math.MaxInt64)
+	for _, pod := range pods {
+		first = min(first, workview.Started(pod).UnixNano())
+	}
+	return first
+}
+
 // OrderedScoreFuncs has the scheduler's own preemption choose the node on which the least is lost. Budgets come first,
 // as in the core: it may exceed them.
 func (f *fewest) OrderedScoreFuncs(_ context.Context, victims map[string]*extenderv1.Victims) []func(string) int64 {
@@ -156,11 +164,6 @@ func (f *fewest) OrderedScoreFuncs(_ context.Context, victims map[string]*extend
 			place, _ := slices.BinarySearchFunc(order, costs[node], eviction.Cost.Compare)
 			return -int64(place)
 		},
-		func(node string) int64 {
-			if earliest := util.GetEarliestPodStartTime(victims[node]); earliest != nil {
-				return earliest.UnixNano()
-			}
-			return math.MinInt64
-		},
+		func(node string) int64 { return latest(victims[node].Pods) },
 	}
 }
