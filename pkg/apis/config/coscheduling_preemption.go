@@ -3,7 +3,7 @@ package config
 import "k8s.io/apimachinery/pkg/util/validation/field"
 
 // Preemption says what counts when victims are chosen among pods of one priority: the work that an eviction loses, and
-// what pods may ask for. What the first profile says counts for all, but for delaySeconds.
+// what pods may ask for. What the first profile says counts for all.
 type Preemption struct {
 	// MaxUnsavedSeconds is the longest time of work that counts as lost with a pod, however long ago it was saved. With 0
 	// work does not count: the fewest pods go. From 0 to 2592000, default 86400.
