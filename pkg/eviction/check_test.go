@@ -173,25 +173,40 @@ func (k reckoning) pack(nodes []int, free map[int]Vector, pools Vector, class, a
 	return k.pack(nodes, free, pools, class, at+1, used, counts)
 }
 
-// cost is the number of pods that go by priority, all pods of a group that goes as a whole with its highest.
-func (k reckoning) cost() map[int32]int {
-	cost := map[int32]int{}
+// reckoned is what is lost of one importance.
+type reckoned struct {
+	lost int64
+	pods int
+}
+
+// cost is the work and the number of pods that go by importance, all pods of a group that goes as a whole with its
+// highest.
+func (k reckoning) cost() map[int32]reckoned {
+	cost := map[int32]reckoned{}
 	for i, v := range k.p.Victims {
 		if k.gone[i] {
-			cost[k.importance(v)]++
+			sum := cost[k.importance(v)]
+			cost[k.importance(v)] = reckoned{sum.lost + v.Lost, sum.pods + 1}
 		}
 	}
 	return cost
 }
 
+// importance is twice the priority, and one more for protected pods.
 func (k reckoning) importance(v Victim) int32 {
-	if _, known := k.p.Groups[v.Group]; !known || !k.whole(v.Group) {
-		return v.Priority
+	of := func(v Victim) int32 {
+		if v.Protected {
+			return 2*v.Priority + 1
+		}
+		return 2 * v.Priority
 	}
-	highest := v.Priority
+	highest := of(v)
+	if _, known := k.p.Groups[v.Group]; !known || !k.whole(v.Group) {
+		return highest
+	}
 	for j, o := range k.p.Victims {
 		if k.gone[j] && o.Group == v.Group {
-			highest = max(highest, o.Priority)
+			highest = max(highest, of(o))
 		}
 	}
 	return highest
@@ -238,10 +253,11 @@ func (k reckoning) sparable() string {
 	return ""
 }
 
-// compareReckoned compares costs: fewer pods of the highest priority, then of the next.
-func compareReckoned(a, b map[int32]int) int {
-	for priority := int32(20); priority >= 0; priority-- {
-		if c := cmp.Compare(a[priority], b[priority]); c != 0 {
+// compareReckoned compares costs: less work and then fewer pods of the highest importance, then of the next.
+func compareReckoned(a, b map[int32]reckoned) int {
+	for importance := int32(41); importance >= 0; importance-- {
+		x, y := a[importance], b[importance]
+		if c := cmp.Or(cmp.Compare(x.lost, y.lost), cmp.Compare(x.pods, y.pods)); c != 0 {
 			return c
 		}
 	}

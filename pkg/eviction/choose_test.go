@@ -239,6 +239,44 @@ func TestChoose(t *testing.T) {
 		{name: "an important pod does not make another one cheaper",
 			problem: wants(2, 8, 0, 0, 0).with(full("a", 0, ofPriority(5)), full("b", 1, ofPriority(5))).filled(2, 2, gpus(4)),
 			outcome: RoomAfterEviction, victims: []gang.UID{"a", "n2-0", "n2-1"}},
+		{name: "of equally important pods those go that lose the least work, though they are more",
+			problem: wants(1, 8, 0, 0).filled(0, 8, losing(1)).with(full("a", 1, losing(9))),
+			outcome: RoomAfterEviction, victims: []gang.UID{"n0-0", "n0-1", "n0-2", "n0-3", "n0-4", "n0-5", "n0-6", "n0-7"}},
+		{name: "few go of those that lose the same",
+			problem: wants(1, 8, 0, 0).filled(0, 8, losing(1)).with(full("a", 1, losing(8))),
+			outcome: RoomAfterEviction, victims: []gang.UID{"a"}},
+		{name: "priority comes before work",
+			problem: wants(1, 8, 0, 0).with(full("a", 0, losing(1e9)), full("b", 1, ofPriority(5))),
+			outcome: RoomAfterEviction, victims: []gang.UID{"a"}},
+		{name: "what all members of a group lose counts for the group",
+			problem: wants(1, 8, 0, 0, 0).gang(theGang, 2, 8, 0, 1).with(full("a", 2, losing(11))).change(func(p *Problem) {
+				p.Victims[0].Lost, p.Victims[1].Lost = 5, 5
+			}),
+			outcome: RoomAfterEviction, victims: []gang.UID{"gang0", "gang1"}, groups: []gang.ID{theGang}},
+		{name: "the spare member goes that loses the least",
+			problem: wants(1, 8, 0, 0, 0).gang(theGang, 2, 8, 0, 1, 2).change(func(p *Problem) {
+				p.Victims[0].Lost, p.Victims[1].Lost, p.Victims[2].Lost = 5, 4, 6
+			}),
+			outcome: RoomAfterEviction, victims: []gang.UID{"gang1"}},
+		{name: "what spare members have lost is not lost twice when the group goes",
+			problem: wants(2, 8, 0, 0, 0, 0, 0).gang(theGang, 2, 8, 0, 1, 2).with(full("a", 3, losing(8)), full("b", 4, losing(8))).
+				change(func(p *Problem) {
+					for i := range 3 {
+						p.Victims[i].Lost = 5
+					}
+				}),
+			outcome: RoomAfterEviction, victims: []gang.UID{"a", "gang0"}},
+		{name: "a pod that has just started and asks for time goes after others of its priority",
+			problem: wants(1, 8, 0, 0).with(full("a", 0, protected), full("b", 1, losing(1e9))),
+			outcome: RoomAfterEviction, victims: []gang.UID{"b"}},
+		{name: "but before one of a higher priority",
+			problem: wants(1, 8, 0, 0).with(full("a", 0, protected), full("b", 1, ofPriority(2))),
+			outcome: RoomAfterEviction, victims: []gang.UID{"a"}},
+		{name: "a group is protected with one of its members",
+			problem: wants(1, 8, 0, 0, 0).gang(theGang, 2, 8, 0, 1).with(full("a", 2, losing(1e9))).change(func(p *Problem) {
+				p.Victims[0].Protected = true
+			}),
+			outcome: RoomAfterEviction, victims: []gang.UID{"a"}},
 		{name: "of equally important pods few go", problem: wants(1, 8, 0, 0).filled(0, 8).with(full("a", 1)),
 			outcome: RoomAfterEviction, victims: []gang.UID{"a"}},
 		{name: "of one node the pods go that are enough", problem: wants(1, 8, 0).filled(0, 4).with(full("a", 0)),

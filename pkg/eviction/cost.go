@@ -6,31 +6,80 @@ import (
 	"slices"
 )
 
-// Cost is what an eviction costs: pods by priority. Its zero value is no eviction.
+// Cost is what an eviction costs, by priority: work that is lost, and pods. Its zero value is no eviction.
 type Cost struct {
-	// levels hold the pods of one priority each, the highest first.
+	// levels hold the pods of one rank each, the highest first.
 	levels []costLevel
 }
 
+// rank is the priority of pods, and of one priority that of protected pods after that of others.
+type rank struct {
+	priority  int32
+	protected bool
+}
+
+func (r rank) compare(other rank) int {
+	switch {
+	case r.priority != other.priority:
+		return cmp.Compare(r.priority, other.priority)
+	case r.protected == other.protected:
+		return 0
+	case r.protected:
+		return 1
+	}
+	return -1
+}
+
 type costLevel struct {
-	priority int32
-	// milliPods are thousandths of pods, because several nodes may share the cost of a group.
-	milliPods int64
+	rank
+	// lost is the work that is lost, in the unit of Victim.Lost, and milliPods are thousandths of pods, because several
+	// nodes may share the cost of a group.
+	lost, milliPods int64
 }
 
-// costOf is what victims cost that go together, the most important last: all count with its priority.
+// costOf is what victims cost that go together: all count with the rank of the most important.
 func (p *Problem) costOf(victims []int) costLevel {
-	return costLevel{p.Victims[victims[len(victims)-1]].Priority, 1000 * int64(len(victims))}
+	cost := costLevel{rank: p.Victims[victims[0]].rank(), milliPods: 1000 * int64(len(victims))}
+	for _, i := range victims {
+		cost.lost += max(p.Victims[i].Lost, 0)
+		if of := p.Victims[i].rank(); of.compare(cost.rank) > 0 {
+			cost.rank = of
+		}
+	}
+	return cost
 }
 
-// add adds the cost of pods of one priority.
+// Add adds what the eviction of one pod costs.
+func (c *Cost) Add(v *Victim) { c.add(costLevel{v.rank(), max(v.Lost, 0), 1000}) }
+
+// Join adds another cost.
+func (c *Cost) Join(other Cost) {
+	for _, level := range other.levels {
+		c.add(level)
+	}
+}
+
+// Compare orders costs: the least lost of the highest rank, and of that the fewest pods, then of the next rank.
+func (c Cost) Compare(other Cost) int { return compareCosts(c, 1, other, 1) }
+
+// Lost is the work that is lost in all.
+func (c Cost) Lost() int64 {
+	sum := int64(0)
+	for _, level := range c.levels {
+		sum += level.lost
+	}
+	return sum
+}
+
+// add adds the cost of pods of one rank.
 func (c *Cost) add(pods costLevel) {
 	for i := range c.levels {
-		switch {
-		case c.levels[i].priority == pods.priority:
+		switch order := c.levels[i].compare(pods.rank); {
+		case order == 0:
+			c.levels[i].lost += pods.lost
 			c.levels[i].milliPods += pods.milliPods
 			return
-		case c.levels[i].priority < pods.priority:
+		case order < 0:
 			c.levels = slices.Insert(c.levels, i, pods)
 			return
 		}
@@ -38,20 +87,22 @@ func (c *Cost) add(pods costLevel) {
 	c.levels = append(c.levels, pods)
 }
 
-// compareCosts compares a divided by n with b divided by m. The highest priority decides, then the next.
+// compareCosts compares a divided by n with b divided by m. The highest rank decides, then the next.
 func compareCosts(a Cost, n int, b Cost, m int) int {
 	x, y := a.levels, b.levels
 	for len(x) > 0 || len(y) > 0 {
-		var pods, others int64
+		var one, other costLevel
 		switch {
-		case len(y) == 0 || len(x) > 0 && x[0].priority > y[0].priority:
-			pods, x = x[0].milliPods, x[1:]
-		case len(x) == 0 || x[0].priority < y[0].priority:
-			others, y = y[0].milliPods, y[1:]
+		case len(y) == 0 || len(x) > 0 && x[0].compare(y[0].rank) > 0:
+			one, x = x[0], x[1:]
+		case len(x) == 0 || x[0].compare(y[0].rank) < 0:
+			other, y = y[0], y[1:]
 		default:
-			pods, x, others, y = x[0].milliPods, x[1:], y[0].milliPods, y[1:]
+			one, x, other, y = x[0], x[1:], y[0], y[1:]
 		}
-		if order := cmp.Compare(pods*int64(m), others*int64(n)); order != 0 {
+		order := cmp.Or(cmp.Compare(one.lost*int64(m), other.lost*int64(n)),
+			cmp.Compare(one.milliPods*int64(m), other.milliPods*int64(n)))
+		if order != 0 {
 			return order
 		}
 	}
@@ -78,7 +129,7 @@ func (c *costs) of(units []int, helped int) Cost {
 	for _, u := range units {
 		sum.add(c.unit(u, helped))
 		if scarce := c.scarce(u); scarce > 0 {
-			sum.add(costLevel{math.MaxInt32, int64(scarce)})
+			sum.add(costLevel{rank: rank{priority: math.MaxInt32, protected: true}, milliPods: int64(scarce)})
 		}
 	}
 	return sum
@@ -101,14 +152,17 @@ func (c *costs) unit(unit, helped int) costLevel {
 	cost := u.cost
 	if u.whole && !c.gone[unit] {
 		cost.milliPods -= 1000 * int64(c.lost[u.group].total)
+		cost.lost -= c.lost[u.group].work
 	}
 	if c.share {
-		cost.milliPods /= int64(max(min(helped, c.spread[unit]), 1))
+		shares := int64(max(min(helped, c.spread[unit]), 1))
+		cost.milliPods /= shares
+		cost.lost /= shares
 	}
 	return cost
 }
 
-// candidate is a unit that would help, at what cost, and how much it helps for each pod.
+// candidate is a unit that would help, at what cost, and how much it helps for that.
 type candidate struct {
 	unit  int
 	frees Vector
@@ -119,16 +173,19 @@ type candidate struct {
 // candidate is the unit as one that frees some of what is missing.
 func (c *costs) candidate(unit int, frees Vector, help float64, helped int) candidate {
 	cost := c.unit(unit, helped)
-	return candidate{unit, frees, cost, help / float64(max(cost.milliPods, 1))}
+	return candidate{unit, frees, cost, help / (float64(cost.lost) + podWeight*float64(max(cost.milliPods, 1)))}
 }
 
-// sort orders candidates: the lower priority first, then those that help most for each pod, then the less
-// important.
+// podWeight is what a thousandth of a pod counts beside work that is lost: next to nothing, so that the number of pods
+// decides where the work is the same.
+const podWeight = 1e-6
+
+// sort orders candidates: the lower rank first, then those that help most for what they cost, then the less important.
 func (c *costs) sort(candidates []candidate) {
 	slices.SortFunc(candidates, func(a, b candidate) int {
 		return cmp.Or(
 			cmp.Compare(c.scarce(a.unit), c.scarce(b.unit)),
-			cmp.Compare(a.cost.priority, b.cost.priority),
+			a.cost.compare(b.cost.rank),
 			cmp.Compare(b.value, a.value),
 			c.compareImportance(a.unit, b.unit),
 		)

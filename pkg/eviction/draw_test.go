@@ -86,6 +86,10 @@ func drawProblem(d drawFunc, most problemSize) *Problem {
 			UID: gang.UID(fmt.Sprintf("v%d", i)), Node: d("node", 0, len(p.Nodes)-1), Priority: int32(d("priority", 7, 10)),
 			Started: t0.Add(time.Duration(d("started", 0, 2)) * time.Minute), Requests: vector("requests", 0, 4),
 		}
+		if d("working", 0, 1) == 1 {
+			v.Lost = int64(d("lost", 0, 4))
+		}
+		v.Protected = d("protected", 0, 9) == 0
 		if d("elsewhere", 0, 20) == 0 {
 			v.Node = -1
 		}
@@ -135,12 +139,16 @@ func drawProblem(d drawFunc, most problemSize) *Problem {
 func drawFull(d drawFunc, nodes, pods, groups int) *Problem {
 	p := &Problem{Priority: 10, Groups: map[gang.ID]Group{}}
 	p.Classes = []Class{{Demand: Vector{int64(4 * d("demand", 1, 2))}, Count: 4}}
+	working := d("working", 0, 1) == 1
 	for n := range nodes {
 		node := Node{Name: fmt.Sprintf("n%d", n), Free: Vector{8}}
 		for node.Free[0] > 0 && len(p.Victims) < pods {
 			v := Victim{
 				UID: gang.UID(fmt.Sprintf("v%d", len(p.Victims))), Node: n, Priority: int32(d("priority", 7, 9)), Started: t0,
 				Requests: Vector{min(node.Free[0], 2<<d("size", 0, 2))},
+			}
+			if working {
+				v.Lost = v.Requests[0] * int64(d("minutes", 0, 5))
 			}
 			if g := d("group", 0, groups); g > 0 {
 				v.Group = gang.ID{Namespace: "ns", Name: fmt.Sprintf("g%d", g)}

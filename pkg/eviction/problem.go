@@ -107,7 +107,10 @@ type Victim struct {
 	Node     int
 	Priority int32
 	Started  time.Time
-	Requests Vector
+	// Lost is the work that its eviction loses, as Work.Lost has it. Protected ones go after the others of their priority.
+	Lost      int64
+	Protected bool
+	Requests  Vector
 	// Holds is how much of each pool it holds.
 	Holds Vector
 	// Group is the zero ID for a pod without a group.
@@ -133,10 +136,14 @@ type Group struct {
 	AllOrNothing bool
 }
 
-// loss is a number of members that a group loses, in all and by role.
+// rank is how important the victim is.
+func (v *Victim) rank() rank { return rank{v.Priority, v.Protected} }
+
+// loss is a number of members that a group loses, in all and by role, and the work that is lost with them.
 type loss struct {
 	total  int
 	byRole map[string]int
+	work   int64
 }
 
 func (l *loss) add(role string, members int) {

@@ -13,7 +13,7 @@ type returning struct {
 }
 
 // putBack puts back one unit after the other without which the gang can still start: the most important first, of
-// equally important ones the larger first.
+// equally important ones the one that would lose the most, then the larger.
 func putBack(d *domain) {
 	s := returning{domain: d, roomy: make([][]int, len(d.classes))}
 	s.note(d.nodes)
@@ -39,7 +39,8 @@ func putBack(d *domain) {
 func (s *returning) compare(a, b int) int {
 	x, y := &s.units[a], &s.units[b]
 	return cmp.Or(
-		cmp.Compare(y.cost.priority, x.cost.priority),
+		y.cost.compare(x.cost.rank),
+		cmp.Compare(y.cost.lost, x.cost.lost),
 		cmp.Compare(y.cost.milliPods, x.cost.milliPods),
 		s.compareImportance(b, a),
 	)

@@ -198,6 +198,7 @@ func (s *state) apply(t step) {
 	}
 	if u.group >= 0 && !u.whole {
 		s.lost[u.group].add(s.Victims[u.victims[0]].Role, t.by)
+		s.lost[u.group].work += u.cost.lost * int64(t.by)
 	}
 	s.pools.add(u.holds, int64(t.by))
 }

@@ -43,14 +43,13 @@ type group struct {
 	whole int
 }
 
-// importance returns the victims of the list, the least important first: the lower priority, then the later start.
+// importance returns the victims of the list, the least important first: the lower rank, then the least lost, then the
+// later start.
 func (p *Problem) importance(list []int) []int {
 	slices.SortFunc(list, func(a, b int) int {
 		x, y := &p.Victims[a], &p.Victims[b]
-		if order := cmp.Or(cmp.Compare(x.Priority, y.Priority), y.Started.Compare(x.Started)); order != 0 {
-			return order
-		}
-		return cmp.Or(cmp.Compare(x.UID, y.UID), cmp.Compare(a, b))
+		order := cmp.Or(x.rank().compare(y.rank()), cmp.Compare(x.Lost, y.Lost), y.Started.Compare(x.Started))
+		return cmp.Or(order, cmp.Compare(x.UID, y.UID), cmp.Compare(a, b))
 	})
 	return list
 }
@@ -109,7 +108,7 @@ func (p *prepared) addGroup(id gang.ID, members []int) {
 	p.groups = append(p.groups, g)
 }
 
-// addUnit adds a unit of victims, the most important last.
+// addUnit adds a unit of victims.
 func (p *prepared) addUnit(group int, victims []int) {
 	index, first := len(p.units), len(p.parts)
 	u := unit{victims: victims, group: group, cost: p.costOf(victims), holds: make(Vector, len(p.Pools))}
@@ -151,8 +150,8 @@ func (p *prepared) addUnit(group int, victims []int) {
 	p.units = append(p.units, u)
 }
 
-// compareImportance orders units, the least important first: the lower priority, then the later start.
+// compareImportance orders units, the least important first: the lower rank, then the later start.
 func (p *prepared) compareImportance(a, b int) int {
 	x, y := &p.units[a], &p.units[b]
-	return cmp.Or(cmp.Compare(x.cost.priority, y.cost.priority), cmp.Compare(y.started, x.started), cmp.Compare(a, b))
+	return cmp.Or(x.cost.compare(y.cost.rank), cmp.Compare(y.started, x.started), cmp.Compare(a, b))
 }

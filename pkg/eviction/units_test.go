@@ -33,6 +33,8 @@ func gpus(n int64) option             { return func(v *Victim) { v.Requests = Ve
 func requests(r ...int64) option      { return func(v *Victim) { v.Requests = r } }
 func ofPriority(p int32) option       { return func(v *Victim) { v.Priority = p } }
 func age(d time.Duration) option      { return func(v *Victim) { v.Started = t0.Add(-d) } }
+func losing(work int64) option        { return func(v *Victim) { v.Lost = work } }
+func protected(v *Victim)             { v.Protected = true }
 func coveredBy(budgets ...int) option { return func(v *Victim) { v.Budgets = budgets } }
 
 // standing returns a group of bound members that are all there is of it.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -158,6 +159,7 @@ func (w *world) preempt(ctx context.Context, state fwk.CycleState, pod *v1.Pod, 
 	for i, s := range statuses {
 		byNode.Set(infos[i].Node().Name, s)
 	}
+	now := time.Now()
 	result, status := w.fw.RunPostFilterPlugins(ctx, state, pod, byNode)
 	if !status.IsSuccess() || result == nil || result.NominatingInfo == nil || result.NominatedNodeName == "" {
 		return &Preemption{Message: status.Message()}
@@ -166,5 +168,9 @@ func (w *world) preempt(ctx context.Context, state fwk.CycleState, pod *v1.Pod, 
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	slices.Sort(w.evicted)
-	return &Preemption{Node: result.NominatedNodeName, Victims: slices.Clone(w.evicted)}
+	p := &Preemption{Node: result.NominatedNodeName, Victims: slices.Clone(w.evicted)}
+	if gangs := w.gangs(); gangs != nil {
+		compareLosses(gangs.Loss(), p, infos, pod, now)
+	}
+	return p
 }

@@ -125,6 +125,10 @@ type Shortfall struct {
 type Preemption struct {
 	Node    string   `json:"node,omitempty"`
 	Victims []string `json:"victims"`
+	// Losses say what each of the victims loses, and Spared what the cheapest of the others would lose. Both are empty
+	// where the profile does not have Coscheduling.
+	Losses []Loss `json:"losses,omitempty"`
+	Spared []Loss `json:"spared,omitempty"`
 	// Message says why there is nothing to gain.
 	Message string `json:"message,omitempty"`
 }

@@ -66,6 +66,9 @@ func (e *Explanation) WriteTable(out io.Writer, top int) error {
 	if e.Preemption != nil && e.Preemption.Message != "" {
 		p.line("\npreemption: %s", strings.TrimPrefix(e.Preemption.Message, "preemption: "))
 	}
+	if e.Preemption != nil {
+		p.losses(e.Preemption)
+	}
 	for _, note := range e.Notes {
 		p.line("note: %s", note)
 	}

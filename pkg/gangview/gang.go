@@ -20,6 +20,7 @@ import (
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/runview"
 	"berth.dev/berth/pkg/wellknown"
+	"berth.dev/berth/pkg/workview"
 )
 
 // Keys of gangs that members carry themselves, the older form without a PodGroup.
@@ -87,6 +88,9 @@ func Spec(pg *schedulingv1alpha1.PodGroup, timeout time.Duration) (gang.Spec, er
 		return gang.Spec{}, bad
 	}
 	if _, bad := runview.GroupRunTime(pg); bad != nil {
+		return gang.Spec{}, bad
+	}
+	if _, bad := workview.GroupWork(pg); bad != nil {
 		return gang.Spec{}, bad
 	}
 	sum := 0

@@ -63,7 +63,7 @@ func (c *Controller) reportWait(ctx context.Context, id gang.ID, s *State, pg *s
 		about, since = pod, pod.CreationTimestamp.Time
 	}
 	if pg != nil {
-		about = referenceTo(pg)
+		about = ReferenceTo(pg)
 		if since.IsZero() {
 			since = pg.CreationTimestamp.Time
 		}
@@ -108,14 +108,14 @@ func (c *Controller) recordAnomalies(ctx context.Context, s *State, pg *scheduli
 	}
 	for reason, message := range found {
 		if r.anomalies[reason] != message {
-			c.recorder.warn(ctx, referenceTo(pg), reason, message)
+			c.recorder.warn(ctx, ReferenceTo(pg), reason, message)
 		}
 	}
 	r.anomalies = found
 }
 
-// referenceTo is what an event about the PodGroup is about.
-func referenceTo(pg *schedulingv1alpha1.PodGroup) *v1.ObjectReference {
+// ReferenceTo is what an event about the PodGroup is about.
+func ReferenceTo(pg *schedulingv1alpha1.PodGroup) *v1.ObjectReference {
 	return &v1.ObjectReference{APIVersion: schedulingv1alpha1.SchemeGroupVersion.String(), Kind: "PodGroup",
 		Namespace: pg.Namespace, Name: pg.Name, UID: pg.UID}
 }

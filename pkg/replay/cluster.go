@@ -83,6 +83,7 @@ type jobState struct {
 	remaining int  // pods that have not ended
 	epoch     int  // counts restarts of a gang
 	waited    bool // the wait is recorded
+	work      work // of a gang
 }
 
 type podState struct {
@@ -96,6 +97,7 @@ type podState struct {
 	gang     *gangState
 	deleting bool
 	waited   bool
+	work     work // of a pod alone
 }
 
 // note is something that the API saw happen to a pod.
@@ -310,8 +312,11 @@ func (c *cluster) step(now time.Time, idle bool) bool {
 		if end.job.epoch != end.epoch || end.pod != nil && c.pods[end.pod.key] != end.pod {
 			return true // the pod was evicted in the meantime
 		}
-		c.record.advance(now)
-		c.finish(end)
+		if c.record.advance(now); end.checkpoint {
+			c.save(end)
+		} else {
+			c.finish(end)
+		}
 		return true
 	}
 	if c.next < len(c.jobs) && !c.arrival(c.next).After(now) {

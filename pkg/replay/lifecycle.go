@@ -13,8 +13,10 @@ import (
 	"berth.dev/berth/pkg/trace"
 )
 
-// end is the moment at which a pod, or a whole gang, has run for its duration.
+// end is the moment at which a pod, or a whole gang, has run for its duration, or writes a checkpoint.
 type end struct {
+	checkpoint bool
+
 	at       time.Time
 	job      *jobState
 	epoch    int
@@ -130,9 +132,7 @@ func (c *cluster) bound(p *podState, pod *v1.Pod, now time.Time) {
 		}
 		return
 	}
-	if c.options.Mode == replayed.VirtualTime && j.Duration > 0 {
-		c.plan(end{at: now.Add(j.Duration), job: j, epoch: j.epoch, pod: p})
-	}
+	c.begin(&p.work, end{job: j, epoch: j.epoch, pod: p}, now)
 }
 
 // gangComplete starts the work of a gang: all of its pods have nodes.
@@ -141,9 +141,7 @@ func (c *cluster) gangComplete(j *jobState, now time.Time) {
 		j.waited = true
 		c.record.gangWaits = append(c.record.gangWaits, now.Sub(j.arrived))
 	}
-	if c.options.Mode == replayed.VirtualTime && j.Duration > 0 {
-		c.plan(end{at: now.Add(j.Duration), job: j, epoch: j.epoch})
-	}
+	c.begin(&j.work, end{job: j, epoch: j.epoch}, now)
 }
 
 func (c *cluster) plan(e end) {
@@ -166,6 +164,7 @@ func (c *cluster) finish(e end) {
 			}
 		}
 		j.remaining = 0
+		j.epoch++
 		c.api.Delete(podGroupResource, types.NamespacedName{Namespace: namespaceOf(&j.Job), Name: j.Name})
 	}
 	if j.remaining == 0 {
@@ -184,8 +183,8 @@ func (c *cluster) remove(p *podState) {
 }
 
 // gone is told that a pod was deleted: by the replay because it has ended, or by the scheduler that preempts it, in
-// which case it is made again, as by a Job's controller, and has to run from its beginning; so has the gang that it
-// belongs to.
+// which case it is made again, as by a Job's controller, and has to run from its last checkpoint, or its beginning if it
+// writes none; so has the gang that it belongs to.
 func (c *cluster) gone(p *podState) {
 	delete(c.pods, p.key)
 	c.live--
@@ -211,9 +210,12 @@ func (c *cluster) gone(p *podState) {
 	}
 	if hadNode {
 		j.bound--
-		if j.Gang {
+		if now := time.Now(); j.Gang {
 			j.epoch++
+			c.interrupt(&j.work, j, int64(j.Pods)*j.MilliGPU(), now)
+		} else {
+			c.interrupt(&p.work, j, j.MilliGPU(), now)
 		}
 	}
-	c.create(&podState{job: j, index: p.index, attempt: p.attempt + 1, waited: true})
+	c.create(&podState{job: j, index: p.index, attempt: p.attempt + 1, waited: true, work: p.work})
 }

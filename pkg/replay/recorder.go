@@ -22,6 +22,7 @@ type recorder struct {
 	arrivedPods  int
 	planned      int
 	preemptions  int
+	lostGPUHours float64
 	podWaits     []time.Duration
 	waits        map[string]*replayed.Wait
 	gangWaits    []time.Duration
@@ -222,6 +223,7 @@ func (r *recorder) result(out *replayed.Result, last *verdicts) error {
 	out.IdleMilli = l.capacityMilli - out.AllocatedMilli
 	out.PodWait, out.GangWait, out.JobCompletion = summarize(r.podWaits), summarize(r.gangWaits), summarize(r.completions)
 	out.JobsCompleted, out.Preemptions = len(r.completions), r.preemptions
+	out.LostGPUHours = r.lostGPUHours
 	out.VirtualSeconds = now.Sub(c.start).Seconds()
 	out.Samples, out.Map, out.Starts = r.samples, r.peakMap, r.starts
 	out.WaitHistogram = histogram(r.podWaits)

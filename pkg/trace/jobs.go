@@ -18,7 +18,7 @@ var (
 	openbPodOptional = []string{"gpu_spec", "qos", "pod_phase", "creation_time", "deletion_time", "scheduled_time"}
 	jobColumns       = []string{"name", "cpu_milli", "memory_mib"}
 	jobOptional      = []string{"arrival", "duration", "pods", "gpus", "gpu_milli", "models", "gang", "priority", "spot",
-		"namespace", "labels", "mixed_models", "run_time"}
+		"namespace", "labels", "mixed_models", "run_time", "checkpoint_every"}
 	spotValues = []string{"", "tolerate", "require", "avoid"}
 )
 
@@ -100,22 +100,23 @@ func readCSVJobs(r io.Reader, file string) ([]Job, error) {
 
 func readJob(r *row) Job {
 	j := Job{
-		Name:      r.name("name"),
-		Arrival:   r.duration("arrival", 0),
-		Duration:  r.duration("duration", 0),
-		Pods:      int(r.integer("pods", 1, maxPods, 1)),
-		CPUMilli:  r.required("cpu_milli", 0, maxCPUMilli),
-		MemoryMiB: r.required("memory_mib", 0, maxMemoryMiB),
-		GPUs:      int(r.integer("gpus", 0, maxGPUs, 0)),
-		GPUMilli:  int(r.integer("gpu_milli", 1, 1000, 1000)),
-		Models:    r.models("models"),
-		Gang:      r.boolean("gang"),
-		Priority:  int32(r.integer("priority", -1_000_000_000, 1_000_000_000, 0)),
-		Spot:      r.text("spot"),
-		Namespace: r.namespace("namespace"),
-		Labels:    r.labels("labels"),
-		Mixed:     r.boolean("mixed_models"),
-		RunTime:   r.duration("run_time", 0),
+		Name:            r.name("name"),
+		Arrival:         r.duration("arrival", 0),
+		Duration:        r.duration("duration", 0),
+		Pods:            int(r.integer("pods", 1, maxPods, 1)),
+		CPUMilli:        r.required("cpu_milli", 0, maxCPUMilli),
+		MemoryMiB:       r.required("memory_mib", 0, maxMemoryMiB),
+		GPUs:            int(r.integer("gpus", 0, maxGPUs, 0)),
+		GPUMilli:        int(r.integer("gpu_milli", 1, 1000, 1000)),
+		Models:          r.models("models"),
+		Gang:            r.boolean("gang"),
+		Priority:        int32(r.integer("priority", -1_000_000_000, 1_000_000_000, 0)),
+		Spot:            r.text("spot"),
+		Namespace:       r.namespace("namespace"),
+		Labels:          r.labels("labels"),
+		Mixed:           r.boolean("mixed_models"),
+		RunTime:         r.duration("run_time", 0),
+		CheckpointEvery: r.duration("checkpoint_every", 0),
 	}
 	if !slices.Contains(spotValues, j.Spot) {
 		r.fail("spot", j.Spot, "tolerate, require or avoid")

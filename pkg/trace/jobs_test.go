@@ -75,7 +75,7 @@ func TestReadJobsRefuses(t *testing.T) {
 		"an empty file":                {"", `f.csv: the file is empty; want a header row`},
 		"a file with a header only":    {header, `f.csv: there are no jobs in the file`},
 		"a foreign file":               {"\x7fELF\x02\x01\x01\x00\x00\n", `f.csv:1: column "name" is missing; want name,cpu_milli,memory_mib`},
-		"an unknown column":            {"name,cpu_milli,memory_mib,colour\na,1,1,red\n", `f.csv:1: column "colour" is unknown; allowed are name,cpu_milli,memory_mib,arrival,duration,pods,gpus,gpu_milli,models,gang,priority,spot,namespace,labels,mixed_models,run_time`},
+		"an unknown column":            {"name,cpu_milli,memory_mib,colour\na,1,1,red\n", `f.csv:1: column "colour" is unknown; allowed are name,cpu_milli,memory_mib,arrival,duration,pods,gpus,gpu_milli,models,gang,priority,spot,namespace,labels,mixed_models,run_time,checkpoint_every`},
 		"a line that is cut off":       {header + "a,0,60,1,1000,1024,1,,\nb,0,6", `f.csv:3: wrong number of columns; the header has 9 (is the file cut off?)`},
 		"a negative duration":          {header + "a,0,-60,1,1000,1024,1,,\n", `f.csv:2: column "duration": "-60" is not allowed; want seconds (90) or a duration (1h30m), not negative, at most 100 years`},
 		"a duration that is no number": {header + "a,0,NaN,1,1000,1024,1,,\n", `f.csv:2: column "duration": "NaN" is not allowed; want seconds (90) or a duration (1h30m), not negative, at most 100 years`},
@@ -94,7 +94,7 @@ func TestReadJobsRefuses(t *testing.T) {
 		"a header that does not end":   {"\"" + strings.Repeat("0\n", 2<<20), `f.csv:1: the row that begins here is longer than 1 MiB (is a quote missing?)`},
 		"a JSON line without end":      {`{"name":"` + strings.Repeat("a", 2<<20), `f.csv:1: the line is longer than 1 MiB`},
 		"JSON that is cut off":         {`{"name":"a","cpu_milli":1,"memory_mib":1}` + "\n" + `{"name":"b","cpu_mi`, `f.csv:2: not a JSON object (is the file cut off?): unexpected end of JSON input`},
-		"JSON with a wrong key":        {`{"name":"a","cpus":1}`, `f.csv:1: key "cpus" is unknown; allowed are name,cpu_milli,memory_mib,arrival,duration,pods,gpus,gpu_milli,models,gang,priority,spot,namespace,labels,mixed_models,run_time`},
+		"JSON with a wrong key":        {`{"name":"a","cpus":1}`, `f.csv:1: key "cpus" is unknown; allowed are name,cpu_milli,memory_mib,arrival,duration,pods,gpus,gpu_milli,models,gang,priority,spot,namespace,labels,mixed_models,run_time,checkpoint_every`},
 		"JSON with a nested value":     {`{"name":{"a":1}}`, `f.csv:1: key "name": want a string, a number, true, false or a list of strings`},
 	}
 	for name, tt := range tests {

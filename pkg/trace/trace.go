@@ -48,6 +48,8 @@ type Job struct {
 	Namespace string
 	// Labels of the pods.
 	Labels map[string]string
+	// CheckpointEvery is how often the pods save their work while they run, 0 if they never do.
+	CheckpointEvery time.Duration
 	// RunTime is how long the pods declare to run, 0 if they do not.
 	RunTime time.Duration
 	// Mixed lets a gang run on several models of GPUs.

@@ -32,6 +32,7 @@ import (
 	"berth.dev/berth/pkg/runview"
 	"berth.dev/berth/pkg/spelling"
 	"berth.dev/berth/pkg/wellknown"
+	"berth.dev/berth/pkg/workview"
 	"berth.dev/berth/pkg/yamldoc"
 )
 
@@ -174,6 +175,9 @@ func (d *document) keys(obj runtime.Object) {
 		_, specErr := gangview.Spec(o, 0)
 		_, topologyErr := gangview.TopologyOf(o, &v1.Pod{})
 		d.badErrors("metadata", specErr, topologyErr)
+		if _, bad := workview.GroupSaved(o); bad != nil {
+			d.bad("metadata", bad)
+		}
 		d.podsOnly(o.Annotations)
 		d.unknownKeys("metadata")
 	case *placementv1alpha1.PlacementPolicy:
@@ -252,8 +256,10 @@ func (d *document) podOf(keys *gpuview.Keys, pod *v1.Pod, at string, count int) 
 	_, badPool := podview.PodIPPool(pod)
 	_, badBackfill := gangview.PodBackfill(pod)
 	_, badRunTime := runview.PodRunTime(pod)
+	_, badWork := workview.PodWork(pod)
+	_, badCheckpoint := workview.PodSaved(pod)
 	for _, bad := range []*wellknown.BadValue{badSpot, badWindow, badNear, badObjective, badClass, badLicenses,
-		badDatasets, badPool, badBackfill, badRunTime} {
+		badDatasets, badPool, badBackfill, badRunTime, badWork, badCheckpoint} {
 		if bad != nil {
 			d.bad(at, bad)
 		}

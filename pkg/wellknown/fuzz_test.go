@@ -16,6 +16,7 @@ import (
 	"berth.dev/berth/pkg/priceview"
 	"berth.dev/berth/pkg/runview"
 	"berth.dev/berth/pkg/wellknown"
+	"berth.dev/berth/pkg/workview"
 )
 
 // complaint fails the test unless what is said of a bad value is a line that names the key.
@@ -65,6 +66,17 @@ func FuzzPodKeys(f *testing.F) {
 				complaint(t, bad)
 			}
 			if _, bad := runview.PodRunTime(pod); bad != nil {
+				complaint(t, bad)
+			}
+			if w, bad := workview.PodWork(pod); bad != nil {
+				complaint(t, bad)
+			} else if w.Every < 0 || w.Restart < 0 || w.Protected < 0 {
+				t.Fatalf("%q is read as %+v", annotation, w)
+			}
+			if _, bad := workview.PodSaved(pod); bad != nil {
+				complaint(t, bad)
+			}
+			if bad := workview.Doubtful(pod, time.Unix(0, 0)); bad != nil {
 				complaint(t, bad)
 			}
 			if name, bad := podview.PodIPPool(pod); bad != nil {

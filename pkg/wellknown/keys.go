@@ -53,6 +53,16 @@ const (
 	BackfillKey = "berth.dev/backfill"
 	// RunTimeKey is the annotation of a pod or a PodGroup with how long it is expected to run once it has started.
 	RunTimeKey = "berth.dev/run-time"
+	// LastCheckpointKey is the annotation of a pod or a PodGroup with the time at which its work was last saved, in RFC
+	// 3339. The job writes it.
+	LastCheckpointKey = "berth.dev/last-checkpoint"
+	// CheckpointEveryKey is the annotation of a pod or a PodGroup with how often it saves its work: no more is lost.
+	CheckpointEveryKey = "berth.dev/checkpoint-every"
+	// RestartCostKey is the annotation of a pod or a PodGroup with how long it needs to come back after an eviction.
+	RestartCostKey = "berth.dev/restart-cost"
+	// ProtectForKey is the annotation of a pod or a PodGroup with for how long after its start it is the last to be
+	// evicted of its priority.
+	ProtectForKey = "berth.dev/protect-for"
 	// MixedModelsKey is the annotation of a PodGroup or a pod whose gang does not try to stay on GPUs of one model. Its
 	// value is "allow".
 	MixedModelsKey = "berth.dev/mixed-gpu-models"

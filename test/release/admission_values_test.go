@@ -81,6 +81,8 @@ var elsewhere = []string{
 	wellknown.PricePerHourKey, wellknown.IPAddressKey,
 	wellknown.MinMembersByRoleKey, wellknown.RoleLabelKey, wellknown.StandInKey, wellknown.SchedulerKey, wellknown.GPUAssignedKey,
 	wellknown.SLAClassKey, wellknown.CordonedForKey,
+	// The policies let these pass. The scheduler keeps the pod pending, or tells the running one.
+	wellknown.LastCheckpointKey, wellknown.CheckpointEveryKey, wellknown.RestartCostKey, wellknown.ProtectForKey,
 }
 
 // many is a list of that many names.

@@ -102,7 +102,11 @@ func (w *world) patchLabels(ctx context.Context, pods []*v1.Pod, labels map[stri
 // doAnnotate changes annotations of a PodGroup.
 func (w *world) doAnnotate(ctx context.Context, l *line) error {
 	namespace, name := w.locate(l.arg(0))
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": l.with("annotation:")}})
+	annotations := l.with("annotation:")
+	for key, value := range annotations {
+		annotations[key] = timed(value)
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}})
 	if err != nil {
 		return err
 	}

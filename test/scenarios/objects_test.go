@@ -165,7 +165,7 @@ func fieldAt(value any, path string) any {
 func (w *world) doMark(ctx context.Context, l *line) error {
 	changes := map[string]any{}
 	for key, value := range l.with("annotation:") {
-		if changes[key] = w.named(value); value == "-" {
+		if changes[key] = w.named(timed(value)); value == "-" {
 			changes[key] = nil
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -15,6 +16,11 @@ import (
 // numbered replaces {i} in a value by the number of the pod in its set.
 func numbered(value string, index int) string {
 	return strings.ReplaceAll(value, "{i}", strconv.Itoa(index))
+}
+
+// timed replaces {now} in a value by the time.
+func timed(value string) string {
+	return strings.ReplaceAll(value, "{now}", time.Now().UTC().Format(time.RFC3339))
 }
 
 // named replaces {scenario} in a value by the name of the scenario's namespace, with which the names of its cluster-scoped objects begin.

@@ -37,6 +37,9 @@ type CoschedulingArgs struct {
 	// gang only if they carry a label of one or the annotation berth.dev/gang.
 	GangOwners *GangOwners `json:"gangOwners,omitempty"`
 
+	// Preemption says which of several pods of one priority go. Absent, it has its defaults.
+	Preemption *Preemption `json:"preemption,omitempty"`
+
 	// SLA orders the queue by classes of pods, their deadlines and how long they have waited. Absent, it is ordered by
 	// priority and time alone.
 	SLA *QueueSLA `json:"sla,omitempty"`
@@ -128,6 +131,10 @@ func SetDefaultsCoschedulingArgs(args *CoschedulingArgs) {
 	setDefault(&args.Reservation.MaxNodesPercent, 50)
 	setDefault(&args.Reservation.AfterSeconds, 15)
 	setDefault(&args.Reservation.TTLSeconds, 3600)
+	if args.Preemption == nil {
+		args.Preemption = &Preemption{}
+	}
+	setDefaultsPreemption(args.Preemption)
 	if o := args.GangOwners; o != nil {
 		setDefaultsGangOwners(o)
 	}
@@ -161,6 +168,9 @@ func ValidateCoschedulingArgs(path *field.Path, args *CoschedulingArgs) error {
 	errs = append(errs, validateRange(path.Child("recoverySeconds"), int64(*args.RecoverySeconds), 0, 3600)...)
 	if r := args.Reservation; r != nil {
 		errs = append(errs, validateGangReservation(path.Child("reservation"), r)...)
+	}
+	if p := args.Preemption; p != nil {
+		errs = append(errs, validatePreemption(path.Child("preemption"), p)...)
 	}
 	if o := args.GangOwners; o != nil {
 		errs = append(errs, validateGangOwners(path.Child("gangOwners"), o)...)

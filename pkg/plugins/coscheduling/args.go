@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"berth.dev/berth/pkg/apis/config"
+	"berth.dev/berth/pkg/eviction"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/reservation"
@@ -27,7 +28,9 @@ type settings struct {
 	patience, ttl time.Duration
 	entry         starttime.Settings
 	holders       reservation.Holders
-	classes       queueClasses
+	// limits bound what pods say of their work when victims are chosen.
+	limits  eviction.Limits
+	classes queueClasses
 }
 
 func settingsFrom(obj runtime.Object, profile string) (settings, error) {
@@ -46,6 +49,9 @@ func settingsFrom(obj runtime.Object, profile string) (settings, error) {
 	}
 	s.recovery, s.owners = seconds(args.RecoverySeconds), ownerPolicy(args.GangOwners)
 	s.classes = queueClasses{order: args.SLA.Order()}
+	e := args.Preemption
+	s.limits = eviction.Limits{Unsaved: seconds(e.MaxUnsavedSeconds), Restart: seconds(e.MaxRestartSeconds),
+		Protected: seconds(e.MaxProtectSeconds)}
 	r := args.Reservation
 	s.entry = reservation.EntryFrom(r)
 	s.holders, s.ttl, s.patience = reservation.HoldersFrom(r), seconds(r.TTLSeconds), seconds(r.AfterSeconds)

@@ -1,6 +1,7 @@
 package coscheduling
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"sync"
@@ -16,6 +17,7 @@ import (
 	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
+	gpudomain "berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/podgroup"
@@ -25,6 +27,7 @@ import (
 	"berth.dev/berth/pkg/runview"
 	"berth.dev/berth/pkg/waitlist"
 	"berth.dev/berth/pkg/wellknown"
+	"berth.dev/berth/pkg/workview"
 )
 
 // coordinator is what all profiles of one process share. It wires the owners of state to each other and to the
@@ -44,9 +47,11 @@ type coordinator struct {
 	effects  *executor
 	planner  *dryrun.Planner
 	evictor  *evictor
-	inbox    *inbox
-	loop     *loop
-	held     *heldPods
+	// loss says what evictions lose.
+	loss  *workview.Loss
+	inbox *inbox
+	loop  *loop
+	held  *heldPods
 	// capacityFreed wakes pods when one that kept them away is bound elsewhere.
 	capacityFreed capacityFreed
 	owners        *podgroup.Owners
@@ -106,9 +111,10 @@ func newCoordinator(s settings, groups *podGroups) *coordinator {
 		}
 		return nil
 	}
+	c.loss = c.newLoss()
 	c.evictor = &evictor{profiles: c.profiles, members: c.members, headroom: c.headroom, ledger: c.ledger,
 		groups: c.groups, pods: c.pods,
-		promises: c.promises, again: c.inbox.resume}
+		promises: c.promises, loss: c.loss, again: c.inbox.resume}
 	c.planner = &dryrun.Planner{Ledger: c.ledger, GangOf: c.members.id, Pod: c.pods.pod, PodGroup: c.groups.get,
 		Profiles: c.profiles, Capacity: c.headroom,
 		Models: dryrun.NewModels(), Said: c.messages.about}
@@ -154,6 +160,9 @@ func (c *coordinator) misstated(pod *v1.Pod) *wellknown.BadValue {
 	if _, bad := gangview.PodBackfill(pod); bad != nil {
 		return bad
 	}
+	if _, bad := workview.PodWork(pod); bad != nil {
+		return bad
+	}
 	_, bad := runview.PodRunTime(pod)
 	return bad
 }
@@ -166,17 +175,26 @@ func defaultKeys() *gpuview.Keys {
 }
 
 // gpusOf counts the GPUs that the pod asks for.
-func (c *coordinator) gpusOf(pod *v1.Pod) int {
+func (c *coordinator) gpusOf(pod *v1.Pod) int { return c.gpuRequestOf(pod).Count }
+
+// milliGPUsOf is how much of GPUs the pod asks for. A part of one that depends on its memory counts as the whole.
+func (c *coordinator) milliGPUsOf(pod *v1.Pod) int64 {
+	r := c.gpuRequestOf(pod)
+	return int64(cmp.Or(r.TotalMilli(0), r.Count*gpudomain.WholeMilli))
+}
+
+// gpuRequestOf is what the pod asks for of GPUs, by the names that the first of the profiles knows it by.
+func (c *coordinator) gpuRequestOf(pod *v1.Pod) gpuview.Request {
 	all := c.planner.Models.Names.All()
 	if len(all) == 0 {
 		all = []*gpuview.Keys{defaultKeys()}
 	}
 	for _, keys := range all {
-		if r, err := keys.PodGPURequest(pod); err == nil && r.Count > 0 {
-			return r.Count
+		if r, err := keys.PodGPURequest(pod); err == nil && (r.Count > 0 || len(r.Slices) > 0) {
+			return r
 		}
 	}
-	return 0
+	return gpuview.Request{}
 }
 
 // keepForReturn promises the room of a member that was lost to its gang, so that its replacement finds it, or the

@@ -196,6 +196,7 @@ func (b *problemBuilder) build(said findings) *eviction.Problem {
 	for n := range b.cluster.Nodes {
 		b.addNode(n)
 	}
+	b.addLosses()
 	b.addPromises()
 	b.addNominated()
 	b.applyFilterFindings(said)

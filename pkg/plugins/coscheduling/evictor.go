@@ -23,6 +23,7 @@ import (
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/profiles"
 	"berth.dev/berth/pkg/reservation"
+	"berth.dev/berth/pkg/workview"
 )
 
 // evictionRequests bounds the requests in flight for one gang.
@@ -42,6 +43,7 @@ type evictor struct {
 	groups   *podGroups
 	pods     *memberPods
 	promises *reservation.Holds
+	loss     *workview.Loss
 	evictionSources
 	// again is told of whom to try again because a search or an eviction has ended.
 	again       func(*request)
@@ -276,7 +278,7 @@ func (e *evictor) evict(ctx context.Context, profile framework.Framework, r *req
 				// A partial eviction frees too little, so a request that fails is repeated.
 				var last error
 				err := wait.ExponentialBackoffWithContext(ctx, evictionRetries, func(ctx context.Context) (bool, error) {
-					last = evictOne(ctx, profile, pod, r)
+					last = e.evictOne(ctx, profile, pod, r)
 					return last == nil, nil
 				})
 				if err != nil {
@@ -296,7 +298,7 @@ func (e *evictor) evict(ctx context.Context, profile framework.Framework, r *req
 	}()
 }
 
-func evictOne(ctx context.Context, profile framework.Framework, pod *v1.Pod, r *request) error {
+func (e *evictor) evictOne(ctx context.Context, profile framework.Framework, pod *v1.Pod, r *request) error {
 	status := pod.Status.DeepCopy()
 	podutil.UpdatePodCondition(status, &v1.PodCondition{
 		Type: v1.DisruptionTarget, Status: v1.ConditionTrue, Reason: v1.PodReasonPreemptionByScheduler,
@@ -312,7 +314,7 @@ func evictOne(ctx context.Context, profile framework.Framework, pod *v1.Pod, r *
 	}
 	podsPreempted.Inc()
 	profile.EventRecorder().WithLogger(klog.FromContext(ctx)).Eventf(pod, nil, v1.EventTypeNormal, "Preempted",
-		"Preempting", "Preempted by %s on node %s", r.name, pod.Spec.NodeName)
+		"Preempting", "Preempted by %s on node %s%s", r.name, pod.Spec.NodeName, e.losing(pod, time.Now()))
 	return nil
 }
 

@@ -15,6 +15,7 @@ import (
 	clientset "k8s.io/client-go/kubernetes"
 	restclient "k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
@@ -41,12 +42,14 @@ type feed struct {
 	// ends holds the labels by which further pods that have ended are watched.
 	endsMu sync.Mutex
 	ends   map[string]bool
+	// recorder tells of what running pods and their PodGroups say wrongly.
+	recorder events.EventRecorder
 }
 
 // run registers the handlers and starts what runs beside the scheduling cycles.
 func (c *coordinator) run(ctx context.Context, profile framework.Framework, groups *podgroup.Informer,
 	client *restclient.RESTClient) error {
-	f := &feed{ctx: ctx, c: c, client: profile.ClientSet(), ends: map[string]bool{}}
+	f := &feed{ctx: ctx, c: c, client: profile.ClientSet(), ends: map[string]bool{}, recorder: profile.EventRecorder()}
 	factory := profile.SharedInformerFactory()
 	c.pods.lister = factory.Core().V1().Pods().Lister()
 	c.planner.Storage = dryrun.NewStorageListers(factory)
@@ -125,6 +128,7 @@ func (f *feed) watchCluster(profile framework.Framework) error {
 		if old.Spec.NodeName == "" && pod.Spec.NodeName != "" {
 			f.c.inbox.arrive(pod)
 		}
+		f.doubtPod(old, pod)
 	}, f.losePod)
 	if err := f.watch(factory, factory.Core().V1().Pods().Informer(), pods); err != nil {
 		return fmt.Errorf("watching pods: %w", err)
@@ -248,6 +252,7 @@ func (f *feed) addGroup(pg *schedulingv1alpha1.PodGroup) {
 func (f *feed) changeGroup(old, pg *schedulingv1alpha1.PodGroup) {
 	f.seeGroup(pg)
 	f.seePlacement(old, pg)
+	f.doubtGroup(old, pg)
 	if old.Annotations[wellknown.RoleLabelKey] != pg.Annotations[wellknown.RoleLabelKey] {
 		f.seeRoles(gang.ID{Namespace: pg.Namespace, Name: pg.Name})
 	}

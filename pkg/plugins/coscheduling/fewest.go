@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -32,8 +33,9 @@ const (
 	fewestCandidates = 16
 )
 
-// SelectVictimsOnNode looks for fewer victims than the scheduler would choose, of the same number for those that take
-// the least. They are no more important than the scheduler's are.
+// SelectVictimsOnNode looks for victims that lose less work than those that the scheduler would choose, of the same
+// work for fewer, and of the same number for those that take the least. They are no more important than the scheduler's
+// are.
 func (f *fewest) SelectVictimsOnNode(ctx context.Context, state fwk.CycleState, preemptor *v1.Pod, node fwk.NodeInfo,
 	possible []*preemption.DomainVictim, budgets []*policyv1.PodDisruptionBudget) ([]*v1.Pod, int, *fwk.Status) {
 	filters := f.plugin.shared.profiles.Traits(preemptor)
@@ -47,7 +49,7 @@ func (f *fewest) SelectVictimsOnNode(ctx context.Context, state fwk.CycleState, 
 		return victims, violating, status
 	}
 	t := &fewestTrial{fewest: f, ctx: ctx, preemptor: preemptor, state: before, node: there, counter: counter,
-		left: fewestTrials, given: prioritiesOf(victims)}
+		left: fewestTrials, given: prioritiesOf(victims), now: time.Now()}
 	better, err := t.search(victims, possible, budgets)
 	switch {
 	case err != nil:
@@ -68,8 +70,35 @@ type fewestTrial struct {
 	counter   clusterwide.NodeCounter
 	left      int
 	best      []fwk.PodInfo
+	now       time.Time
 	// given are the priorities of the scheduler's victims, the highest first.
 	given []int32
+}
+
+// weight is what victims are compared by.
+type weight struct {
+	lost  int64
+	pods  int
+	takes int64
+}
+
+func (w weight) plus(o weight) weight {
+	return weight{w.lost + o.lost, w.pods + o.pods, w.takes + o.takes}
+}
+
+func (w weight) compare(o weight) int {
+	return cmp.Or(cmp.Compare(w.lost, o.lost), cmp.Compare(w.pods, o.pods), cmp.Compare(w.takes, o.takes))
+}
+
+func (t *fewestTrial) weigh(pod *v1.Pod) weight {
+	cost := t.plugin.shared.costOf(pod, t.now)
+	return weight{cost.Lost(), 1, t.counter.Takes(pod)}
+}
+
+// weighed is a pod that may be a victim.
+type weighed struct {
+	fwk.PodInfo
+	weight
 }
 
 // prioritiesOf returns the priorities of the pods, the highest first.
@@ -85,18 +114,13 @@ func prioritiesOf(pods []*v1.Pod) []int32 {
 // search returns victims that are better than those given, nil if it finds none.
 func (t *fewestTrial) search(given []*v1.Pod, possible []*preemption.DomainVictim,
 	budgets []*policyv1.PodDisruptionBudget) ([]*v1.Pod, error) {
-	sum := int64(0)
+	var least weight
 	for _, pod := range given {
-		sum += t.counter.Takes(pod)
+		least = least.plus(t.weigh(pod))
 	}
 	candidates := t.candidates(possible, budgets)
-	for size := 1; size <= len(given) && t.best == nil; size++ {
-		least := int64(-1)
-		if size == len(given) {
-			// Others of the same number have to take less.
-			least = sum
-		}
-		if err := t.choose(candidates, nil, size, 0, &least); err != nil {
+	for size := 1; size <= len(given); size++ {
+		if err := t.choose(candidates, nil, size, weight{}, &least); err != nil {
 			return nil, err
 		}
 	}
@@ -114,31 +138,31 @@ func podsOf(infos []fwk.PodInfo) []*v1.Pod {
 	return pods
 }
 
-// candidates are the pods that may be victims, the least important first and of those the ones that take the least.
+// candidates are the pods that may be victims, the least important first and of those the ones that lose and take the
+// least.
 func (t *fewestTrial) candidates(possible []*preemption.DomainVictim,
-	budgets []*policyv1.PodDisruptionBudget) []fwk.PodInfo {
+	budgets []*policyv1.PodDisruptionBudget) []weighed {
 	_, allowed := preemption.FilterVictimsWithPDBViolation(possible, budgets)
-	var candidates []fwk.PodInfo
+	var candidates []weighed
 	for _, victim := range allowed {
 		if pods := victim.Pods(); len(pods) == 1 && victim.Priority() <= t.given[0] &&
 			t.counter.Takes(pods[0].GetPod()) > 0 &&
 			victim.Priority() < corev1helpers.PodPriority(t.preemptor) && t.IsEligiblePod(t.node, victim, t.preemptor) {
-			candidates = append(candidates, pods[0])
+			candidates = append(candidates, weighed{pods[0], t.weigh(pods[0].GetPod())})
 		}
 	}
-	slices.SortFunc(candidates, func(a, b fwk.PodInfo) int {
+	slices.SortFunc(candidates, func(a, b weighed) int {
 		x, y := a.GetPod(), b.GetPod()
-		return cmp.Or(cmp.Compare(corev1helpers.PodPriority(x), corev1helpers.PodPriority(y)),
-			cmp.Compare(t.counter.Takes(x), t.counter.Takes(y)),
+		return cmp.Or(cmp.Compare(corev1helpers.PodPriority(x), corev1helpers.PodPriority(y)), a.compare(b.weight),
 			y.CreationTimestamp.Compare(x.CreationTimestamp.Time), cmp.Compare(x.UID, y.UID))
 	})
 	return candidates[:min(len(candidates), fewestCandidates)]
 }
 
-// choose tries the sets of a size that begin with the chosen pods, and keeps the one that takes the least, which is
-// less than least unless that is negative.
-func (t *fewestTrial) choose(candidates, chosen []fwk.PodInfo, size int, takes int64, least *int64) error {
-	if *least >= 0 && takes >= *least || t.left <= 0 {
+// choose tries the sets of a size that begin with the chosen pods, and keeps the one that weighs the least, which is
+// less than least.
+func (t *fewestTrial) choose(candidates []weighed, chosen []fwk.PodInfo, size int, weighs weight, least *weight) error {
+	if weighs.compare(*least) >= 0 || t.left <= 0 {
 		return nil
 	}
 	if len(chosen) == size {
@@ -150,13 +174,13 @@ func (t *fewestTrial) choose(candidates, chosen []fwk.PodInfo, size int, takes i
 		t.left--
 		fits, err := t.fitsWithout(chosen)
 		if err == nil && fits {
-			t.best, *least = slices.Clone(chosen), takes
+			t.best, *least = slices.Clone(chosen), weighs
 		}
 		return err
 	}
 	for i, candidate := range candidates {
-		more := takes + t.counter.Takes(candidate.GetPod())
-		if err := t.choose(candidates[i+1:], append(chosen, candidate), size, more, least); err != nil {
+		more := weighs.plus(candidate.weight)
+		if err := t.choose(candidates[i+1:], append(chosen, candidate.PodInfo), size, more, least); err != nil {
 			return err
 		}
 	}

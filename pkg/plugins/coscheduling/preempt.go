@@ -220,6 +220,7 @@ func (p *Plugin) guard() {
 	stock.IsEligiblePod = func(node fwk.NodeInfo, victim preemption.Victim, preemptor *v1.Pod) bool {
 		return eligible(node, victim, preemptor) && p.shared.spares(node, victim, preemptor)
 	}
+	stock.MoreImportantVictim = p.shared.moreImportant(stock.MoreImportantVictim)
 	stock.Evaluator.Interface = &fewest{DefaultPreemption: stock, plugin: p}
 	evict := stock.Executor.PreemptPod
 	stock.Executor.PreemptPod = func(ctx context.Context, on preemption.Candidate, by preemption.ExecutorPreemptor,

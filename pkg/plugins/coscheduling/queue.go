@@ -51,10 +51,12 @@ func nameOf(e fwk.QueuedEntityInfo) string {
 // PreEnqueue holds members back until their gang has enough of them, and then all but the one that leads, until there
 // is a plan to follow. It runs under the queue's lock and only reads the ledger.
 func (p *Plugin) PreEnqueue(_ context.Context, pod *v1.Pod) *fwk.Status {
-	if p.shared.held.pod(pod.UID) != nil {
-		return reasons.Status(fwk.UnschedulableAndUnresolvable, gang.Obstacle{Cause: gang.Uninvited, Group: p.shared.members.id(pod)})
+	why := p.shared.holdsBack(pod)
+	if why == nil && p.shared.held.pod(pod.UID) != nil {
+		// It is about to enter the queue with others.
+		why = gang.Obstacle{Cause: gang.Uninvited, Group: p.shared.members.id(pod)}
 	}
-	if why := p.shared.holdsBack(pod); why != nil {
+	if why != nil {
 		return reasons.Status(fwk.UnschedulableAndUnresolvable, why)
 	}
 	return nil

@@ -61,11 +61,13 @@ type Result struct {
 	KnowsGangs   bool `json:"knowsGangs"`
 	GangsStarted int  `json:"gangsStarted"`
 
-	GangWait       Waits   `json:"gangWaitSeconds"`
-	PodWait        Waits   `json:"podWaitSeconds"`
-	JobCompletion  Waits   `json:"jobCompletionSeconds"`
-	JobsCompleted  int     `json:"jobsCompleted"`
-	Preemptions    int     `json:"preemptions"`
+	GangWait      Waits `json:"gangWaitSeconds"`
+	PodWait       Waits `json:"podWaitSeconds"`
+	JobCompletion Waits `json:"jobCompletionSeconds"`
+	JobsCompleted int   `json:"jobsCompleted"`
+	Preemptions   int   `json:"preemptions"`
+	// LostGPUHours is work of pods that were preempted, since their last checkpoint.
+	LostGPUHours   float64 `json:"lostGPUHours"`
 	VirtualSeconds float64 `json:"virtualSeconds"`
 
 	// Samples follow the replay; at most a few hundred.

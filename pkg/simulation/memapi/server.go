@@ -136,6 +136,18 @@ func (s *Server) Create(obj runtime.Object) error {
 	return err
 }
 
+// Change changes a copy of the object of that resource and name, which takes its place.
+func (s *Server) Change(gvr schema.GroupVersionResource, name types.NamespacedName, change func(runtime.Object)) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, err := s.update(gvr, name, func(old runtime.Object) (runtime.Object, error) {
+		obj := old.DeepCopyObject()
+		change(obj)
+		return obj, nil
+	})
+	return err
+}
+
 // Delete removes the object of that resource and name, and says whether there was one.
 func (s *Server) Delete(gvr schema.GroupVersionResource, name types.NamespacedName) bool {
 	s.mu.Lock()
