@@ -58,6 +58,11 @@ var (
 	// native knows the scheduler's own groups besides ours.
 	native = &box{options: sandbox.Options{SchedulerConfig: "testdata/config/gangs.yaml",
 		FeatureGates: []string{"GenericWorkload=true"}, RuntimeConfig: []string{"scheduling.k8s.io/v1beta1=true"}}}
+	// foreign serves the groups of Kubernetes itself, which the scheduler plans as it plans its own: the gate of its core
+	// is off.
+	foreign = &box{options: sandbox.Options{NoScheduler: true, Controllers: controllers,
+		FeatureGates:  []string{"GenericWorkload=true", "TopologyAwareWorkloadScheduling=true"},
+		RuntimeConfig: []string{"scheduling.k8s.io/v1beta1=true"}}, own: "testdata/config/gangs.yaml"}
 	// reserving keeps nodes for gangs that do not fit, which scenarios of the other kind must not see.
 	reserving = &box{options: sandbox.Options{SchedulerConfig: "testdata/config/reservation.yaml"}}
 	// leveled has service levels, and lets pods age within seconds.
@@ -73,7 +78,7 @@ var (
 )
 
 // boxes are in the order in which they start: first those that take longest.
-var boxes = []*box{plain, reserving, shipped, nominating, leveled, named, owning, unknown, native}
+var boxes = []*box{plain, reserving, shipped, nominating, leveled, named, owning, unknown, native, foreign}
 
 func TestMain(m *testing.M) {
 	flag.Parse()
@@ -141,8 +146,11 @@ func (b *box) stop() error {
 // config is the file of the configuration of the box's scheduler.
 func (b *box) config() string { return cmp.Or(b.own, b.options.SchedulerConfig) }
 
-// gates are the feature gates of the box's scheduler.
+// gates are the feature gates of the box's scheduler. One of this process has those of the process.
 func (b *box) gates() []string {
+	if b.own != "" {
+		return []string{"NominatedNodeNameForExpectation=false"}
+	}
 	return append([]string{"NominatedNodeNameForExpectation=false"}, b.options.FeatureGates...)
 }
 
@@ -181,6 +189,8 @@ func scripts() ([]script, error) {
 			s.in = leveled
 		case "native":
 			s.in = native
+		case "dialect":
+			s.in = foreign
 		case "owners":
 			s.in = owning
 		case "unknown":
