@@ -26,6 +26,15 @@ var groupKinds = []OwnerKind{nativeGroup, volcanoGroup, kaiGroup, groveGang}
 // GroupKinds returns all of them.
 func GroupKinds() []OwnerKind { return slices.Clone(groupKinds) }
 
+// StatusResource is the resource by which the status of groups is written.
+func (k *OwnerKind) StatusResource() string {
+	if k.Kind == VolcanoGroup {
+		// Its definition has no subresource.
+		return k.Resource
+	}
+	return k.Resource + "/status"
+}
+
 // GroupKindOf returns the kind of groups that objects of the API have.
 func GroupKindOf(gvk schema.GroupVersionKind) (*OwnerKind, bool) {
 	for i := range groupKinds {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -18,21 +19,11 @@ import (
 	"berth.dev/berth/pkg/gangview"
 )
 
-// groupStatus is how the status of a group of another scheduler tells what is known of the gang, where the users of that
-// group look for it.
-type groupStatus struct {
-	// subresources is empty for kinds whose status is written with the object.
-	subresources []string
-	// fill changes the status of the object to what is known.
-	fill func(status map[string]any, p *progress)
-}
-
-// groupStatuses has the kinds of groups.
-var groupStatuses = map[string]groupStatus{
-	gangview.NativeGroup:  {[]string{"status"}, fillNative},
-	gangview.VolcanoGroup: {nil, fillVolcano},
-	gangview.KAIGroup:     {[]string{"status"}, fillKAI},
-	gangview.GroveGang:    {[]string{"status"}, fillGrove},
+// groupStatuses change the status of a group of each kind to what is known of the gang, where the users of that kind look
+// for it.
+var groupStatuses = map[string]func(status map[string]any, p *progress){
+	gangview.NativeGroup: fillNative, gangview.VolcanoGroup: fillVolcano, gangview.KAIGroup: fillKAI,
+	gangview.GroveGang: fillGrove,
 }
 
 // progress is how far a gang has come.
@@ -133,11 +124,15 @@ func (o *Owners) report(ctx context.Context, id gang.ID, p *progress) error {
 		o.mu.Unlock()
 		return nil
 	}
-	about, form := g.object(), groupStatuses[g.owner.Kind]
+	about, fill := g.object(), groupStatuses[g.owner.Kind]
+	var subresources []string
+	if _, subresource, has := strings.Cut(g.kind.StatusResource(), "/"); has {
+		subresources = []string{subresource}
+	}
 	version, _ := schema.ParseGroupVersion(about.APIVersion)
 	objects := o.client.Resource(version.WithResource(g.kind.Resource)).Namespace(about.Namespace)
 	o.mu.Unlock()
-	if form.fill == nil {
+	if fill == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
@@ -150,7 +145,7 @@ func (o *Owners) report(ctx context.Context, id gang.ID, p *progress) error {
 			after = map[string]any{}
 		}
 		p.generation = object.GetGeneration()
-		form.fill(after, p)
+		fill(after, p)
 		if equality.Semantic.DeepEqual(before, after) {
 			return nil
 		}
@@ -159,7 +154,7 @@ func (o *Owners) report(ctx context.Context, id gang.ID, p *progress) error {
 		if marshalErr != nil {
 			return fmt.Errorf("encoding the status of %s: %w", about.Name, marshalErr)
 		}
-		_, err = objects.Patch(ctx, about.Name, apitypes.MergePatchType, patch, metav1.PatchOptions{}, form.subresources...)
+		_, err = objects.Patch(ctx, about.Name, apitypes.MergePatchType, patch, metav1.PatchOptions{}, subresources...)
 	}
 	switch {
 	case err == nil, apierrors.IsNotFound(err):

@@ -60,9 +60,10 @@ var (
 		FeatureGates: []string{"GenericWorkload=true"}, RuntimeConfig: []string{"scheduling.k8s.io/v1beta1=true"}}}
 	// foreign serves the groups of Kubernetes itself, which the scheduler plans as it plans its own: the gate of its core
 	// is off.
-	foreign = &box{options: sandbox.Options{NoScheduler: true, Controllers: controllers,
-		FeatureGates:  []string{"GenericWorkload=true", "TopologyAwareWorkloadScheduling=true"},
-		RuntimeConfig: []string{"scheduling.k8s.io/v1beta1=true"}}, own: "testdata/config/gangs.yaml"}
+	foreign = &box{options: sandbox.Options{SchedulerConfig: "testdata/config/gangs.yaml", Controllers: controllers,
+		FeatureGates:          []string{"GenericWorkload=true", "TopologyAwareWorkloadScheduling=true"},
+		SchedulerFeatureGates: []string{"TopologyAwareWorkloadScheduling=false", "GenericWorkload=false"},
+		RuntimeConfig:         []string{"scheduling.k8s.io/v1beta1=true"}}}
 	// reserving keeps nodes for gangs that do not fit, which scenarios of the other kind must not see.
 	reserving = &box{options: sandbox.Options{SchedulerConfig: "testdata/config/reservation.yaml"}}
 	// leveled has service levels, and lets pods age within seconds.
@@ -146,12 +147,14 @@ func (b *box) stop() error {
 // config is the file of the configuration of the box's scheduler.
 func (b *box) config() string { return cmp.Or(b.own, b.options.SchedulerConfig) }
 
-// gates are the feature gates of the box's scheduler. One of this process has those of the process.
+// gates are the feature gates of the box's scheduler.
 func (b *box) gates() []string {
-	if b.own != "" {
-		return []string{"NominatedNodeNameForExpectation=false"}
+	gates := []string{"NominatedNodeNameForExpectation=false"}
+	if len(b.options.SchedulerFeatureGates) > 0 {
+		// They take back those of all components.
+		return gates
 	}
-	return append([]string{"NominatedNodeNameForExpectation=false"}, b.options.FeatureGates...)
+	return append(gates, b.options.FeatureGates...)
 }
 
 // script is a scenario in the box that it runs in.
