@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -28,7 +29,7 @@ func (d *document) declares() {
 	}
 	state := kind.States(obj)[""]
 	if state.Why != "" {
-		d.find(Error, "gang", "spec", state.Why)
+		d.find(Error, "gang", "spec", strings.TrimPrefix(state.Why, kind.Title()+" "+obj.GetName()+": "))
 	}
 	if d.report.groups == nil {
 		d.report.groups = map[gang.ID]*namedGroup{}
