@@ -145,6 +145,16 @@ func TestWhatWeMayDoBeyondTheStockSchedulerIsThisList(t *testing.T) {
 			want = append(want, verb+" "+owner.Group+"/"+owner.Resource)
 		}
 	}
+	want = append(want, "patch scheduling.volcano.sh/podgroups", "patch scheduling.run.ai/podgroups/status",
+		"patch scheduler.grove.io/podgangs/status")
+	for _, kind := range gangview.GroupKinds() {
+		if kind.Kind == gangview.NativeGroup {
+			continue
+		}
+		for _, verb := range []string{"get", "list", "watch"} {
+			want = append(want, verb+" "+kind.Group+"/"+kind.Resource)
+		}
+	}
 	slices.Sort(want)
 	if diff := cmp.Diff(want, missing(stock, own)); diff != "" {
 		t.Errorf("rights beyond those of the stock scheduler (-want +got):\n%s", diff)

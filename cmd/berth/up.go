@@ -91,6 +91,8 @@ error. What is not up leaves nothing behind: no process, no file. With --foregro
 	flags.BoolVar(&opts.ReplaceDefault, "replace-default", false, "run the shipped configuration that replaces the default scheduler, so that every pod is scheduled")
 	flags.BoolVar(&opts.NoKubelet, "no-kubelet", false, "leave out kwok and the controller manager: bound pods stay as they are")
 	flags.StringSliceVar(&opts.FeatureGates, "feature-gates", nil, "feature gates of all components, as Name=true,…")
+	flags.StringSliceVar(&opts.SchedulerFeatureGates, "scheduler-feature-gates", nil,
+		"feature gates of the scheduler that differ from those of all components")
 	flags.StringSliceVar(&opts.RuntimeConfig, "runtime-config", nil, "APIs to switch on or off, as group/version=true,…")
 	flags.BoolVar(&opts.Fsync, "fsync", false, "let etcd wait for the disk")
 	flags.BoolVar(&opts.Split, "split", false, "run etcd and the API server as processes of their own, so that one can be killed")

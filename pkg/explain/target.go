@@ -33,8 +33,11 @@ const (
 
 // kinds are what may be typed for each kind.
 var kinds = map[string][]string{
-	KindPod:         {"pod", "pods", "po"},
-	KindPodGroup:    {"podgroup", "podgroups", "pg", "podgroup.scheduling.x-k8s.io", "podgroups.scheduling.x-k8s.io"},
+	KindPod: {"pod", "pods", "po"},
+	KindPodGroup: {"podgroup", "podgroups", "pg", "podgroup.scheduling.x-k8s.io", "podgroups.scheduling.x-k8s.io",
+		"podgroup.scheduling.k8s.io", "podgroups.scheduling.k8s.io", "podgroup.scheduling.volcano.sh",
+		"podgroups.scheduling.volcano.sh", "podgroup.scheduling.run.ai", "podgroups.scheduling.run.ai", "podgang", "podgangs",
+		"podgang.scheduler.grove.io", "podgangs.scheduler.grove.io"},
 	KindJob:         {"job", "jobs", "job.batch", "jobs.batch"},
 	KindDeployment:  {"deployment", "deployments", "deploy", "deployment.apps", "deployments.apps"},
 	KindStatefulSet: {"statefulset", "statefulsets", "sts", "statefulset.apps", "statefulsets.apps"},
@@ -245,8 +248,12 @@ func sortedKeys(set map[string]bool) []string {
 // has reports whether the pod belongs to the target.
 func (t Target) has(pod *v1.Pod) bool {
 	if t.Kind == KindPodGroup {
-		id, _, err := gangview.Of(pod)
-		return err == nil && id.Name == t.Name
+		m, err := (*gangview.OwnerPolicy)(nil).GangOf(pod)
+		if kind, known := gangview.OwnerKindOf(m.Owner.Kind); err == nil && known && kind.Object != "" &&
+			m.Owner.Name == t.Name {
+			return true // by the name of the group that its pods name
+		}
+		return err == nil && m.ID.Name == t.Name
 	}
 	owner := metav1.GetControllerOf(pod)
 	if owner == nil {

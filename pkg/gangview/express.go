@@ -15,10 +15,14 @@ import (
 // byOwner set, also without its controller, which may make it one.
 func WithoutGang(pod *v1.Pod, byOwner bool) *v1.Pod {
 	out := pod.DeepCopy()
-	for _, key := range []string{schedulingv1alpha1.PodGroupLabel, gangNameLabel, MinAvailableLabel} {
+	for _, key := range []string{schedulingv1alpha1.PodGroupLabel, gangNameLabel, MinAvailableLabel, grovePodGang,
+		kueueGroup} {
 		delete(out.Labels, key)
 	}
-	delete(out.Annotations, wellknown.GangKey)
+	for _, key := range []string{wellknown.GangKey, volcanoName, volcanoOtherName, kaiName} {
+		delete(out.Annotations, key)
+	}
+	out.Spec.SchedulingGroup = nil
 	if byOwner {
 		out.OwnerReferences = nil
 		delete(out.Labels, leaderWorkerSetNameLabel)

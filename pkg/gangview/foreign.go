@@ -6,32 +6,24 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// Foreign is how a pod says to another scheduler that it is in a group.
+// Foreign is how a pod says to another scheduler that it is in a group that is not read.
 type Foreign struct {
-	// Kind is annotation or label.
-	Kind, Key string
+	// Key is that of an annotation.
+	Key string
 	// Project reads it.
 	Project string
 }
 
 // foreigners are part of these projects' APIs. Their controllers set them on the pods that they create.
 var foreigners = []Foreign{
-	{"annotation", "scheduling.k8s.io/group-name", "Volcano"},
-	{"annotation", "scheduling.volcano.sh/group-name", "Volcano"},
-	{"annotation", "pod-group-name", "KAI Scheduler"},
-	{"label", "grove.io/podgang", "Grove"},
-	{"annotation", "gang.scheduling.koordinator.sh/name", "Koordinator"},
-	{"annotation", "yunikorn.apache.org/task-group-name", "YuniKorn"},
+	{"gang.scheduling.koordinator.sh/name", "Koordinator"},
+	{"yunikorn.apache.org/task-group-name", "YuniKorn"},
 }
 
 // ForeignOf returns the first of these that the pod has.
 func ForeignOf(pod *v1.Pod) (Foreign, bool) {
 	for _, f := range foreigners {
-		of := pod.Annotations
-		if f.Kind == "label" {
-			of = pod.Labels
-		}
-		if of[f.Key] != "" {
+		if pod.Annotations[f.Key] != "" {
 			return f, true
 		}
 	}
@@ -41,6 +33,6 @@ func ForeignOf(pod *v1.Pod) (Foreign, bool) {
 // String says that it has no effect, and what would have.
 func (f Foreign) String() string {
 	return fmt.Sprintf(
-		"%s %s names a group of %s, which is not read: the pod is placed on its own. To place the group as a gang, "+
-			"label the pods %s=NAME and create the PodGroup NAME of scheduling.x-k8s.io", f.Kind, f.Key, f.Project, Labels()[0])
+		"annotation %s names a group of %s, which is not read: the pod is placed on its own. To place the group as a gang, "+
+			"label the pods %s=NAME and create the PodGroup NAME of scheduling.x-k8s.io", f.Key, f.Project, Labels()[0])
 }

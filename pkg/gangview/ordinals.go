@@ -48,6 +48,10 @@ var ordinalKeys = map[string]bool{
 	"ray.io/worker-group-replica-name":  true,
 	"ray.io/replica-host-index":         true,
 	"replicaIndex":                      true,
+	// Volcano, Grove and Kueue.
+	"volcano.sh/task-index":              true,
+	"grove.io/podclique-pod-index":       true,
+	"kueue.x-k8s.io/pod-group-pod-index": true,
 	// "kubectl apply" repeats the whole object in it, and with it the name.
 	v1.LastAppliedConfigAnnotation: true,
 }

@@ -20,11 +20,17 @@ type Membership struct {
 	ID gang.ID
 	// Spec holds the minimum where the pod itself carries it, else it is nil.
 	Spec *gang.Spec
-	// Owner is set if the gang is the pods of a controller's object. Its Kind is empty for gangs that labels name.
+	// Owner is set if the gang is the pods of a controller's object, or of a group of Kubernetes or another scheduler. Its
+	// Kind is empty for gangs that labels name.
 	Owner Owner
+	// EndedLabel is the label by which members are found that have ended, and that the scheduler does not see any more. It
+	// counts if FollowEnded is set; empty then stands for all pods.
+	EndedLabel  string
+	FollowEnded bool
 }
 
-// Owner is an object whose controller creates the pods of a gang, as far as one of these pods tells.
+// Owner is an object that the pods of a gang belong to, as far as one of these pods tells: one whose controller creates
+// them, or a group that they name.
 type Owner struct {
 	// Kind is a kind of OwnerKindOf.
 	Kind string
@@ -52,7 +58,13 @@ func (o *Owner) Gang() gang.ID {
 }
 
 // Object names the object in messages.
-func (o *Owner) Object() string { return o.Kind + " " + o.Namespace + "/" + o.Name }
+func (o *Owner) Object() string {
+	title := o.Kind
+	if kind, known := OwnerKindOf(o.Kind); known {
+		title = kind.Title()
+	}
+	return title + " " + o.Namespace + "/" + o.Name
+}
 
 // maxNameLength is the length that the API server allows to the name of a PodGroup, in bytes.
 const maxNameLength = 253
@@ -80,30 +92,75 @@ type OwnerPolicy struct {
 	Profiles, Namespaces map[string]bool
 	// JobSetPer says which pods of a JobSet form one gang, also where these pods ask for a gang themselves.
 	JobSetPer JobSetPer
+	// CorePlansNative is set if the core of the scheduler plans native groups: their pods are then in no gang.
+	CorePlansNative bool
+}
+
+// LeftToCore reports whether the pod is in a group that the core of the scheduler plans.
+func (p *OwnerPolicy) LeftToCore(pod *v1.Pod) bool {
+	return pod.Spec.SchedulingGroup != nil && p != nil && p.CorePlansNative
 }
 
 func (p *OwnerPolicy) covers(pod *v1.Pod) bool {
-	return p != nil && (p.Profiles == nil || p.Profiles[pod.Spec.SchedulerName]) &&
+	return p != nil && len(p.Kinds) > 0 && (p.Profiles == nil || p.Profiles[pod.Spec.SchedulerName]) &&
 		(p.Namespaces == nil || p.Namespaces[pod.Namespace])
 }
 
-// GangOf returns the gang that the pod is a member of. In order of precedence a gang is named by the label of a
-// PodGroup, by the older labels, by the annotation berth.dev/gang, which makes a gang of the pods of one controller,
-// and by the policy. It depends on nothing but the pod and the policy. Native groups are none of ours. A pod that means
-// to be in a gang but says so wrongly is an error.
+// GangOf returns the gang that the pod is a member of. In order of precedence a gang is named by spec.schedulingGroup,
+// by the label of a PodGroup, by the older labels, by the annotation berth.dev/gang, which makes a gang of the pods of
+// one controller, by the group of another scheduler, and by the policy. It depends on nothing but the pod and the
+// policy. A pod that means to be in a gang but says so wrongly is an error.
 func (p *OwnerPolicy) GangOf(pod *v1.Pod) (Membership, error) {
-	if m, err := labelledGang(pod); err != nil || m.ID != (gang.ID{}) {
-		return m, err
+	if p.LeftToCore(pod) {
+		return Membership{}, nil
+	}
+	if pod.Spec.SchedulingGroup == nil {
+		if m, err := labelledGang(pod); err != nil || m.ID != (gang.ID{}) {
+			return m, err
+		}
+	}
+	_, asked := pod.Annotations[wellknown.GangKey]
+	if pod.Spec.SchedulingGroup != nil || !asked {
+		group, err := groupOf(pod)
+		if err != nil || group.Kind != "" {
+			return ownedGang(pod, group), err
+		}
+		if m, err := kueueGang(pod); err != nil || m.ID != (gang.ID{}) {
+			return m, err
+		}
 	}
 	owner, err := p.owner(pod)
 	if err != nil || owner.Kind == "" {
 		return Membership{}, err
 	}
-	m := Membership{ID: owner.Gang(), Owner: owner}
+	return ownedGang(pod, owner), nil
+}
+
+// ownedGang is the membership in the gang of an owner, none if that has no kind.
+func ownedGang(pod *v1.Pod, owner Owner) Membership {
+	kind, known := OwnerKindOf(owner.Kind)
+	if !known {
+		return Membership{}
+	}
+	m := Membership{ID: owner.Gang(), Owner: owner, EndedLabel: kind.EndedLabel, FollowEnded: kind.EndedLabel != ""}
 	if owner.Minimum > 0 {
 		m.Spec = &gang.Spec{Minimum: gang.Minimum{Total: owner.Minimum}}
 	}
-	return m, nil
+	if kind.Object != "" && kind.EndedLabel == "" {
+		m.EndedLabel, m.FollowEnded = endedLabelOf(pod), true
+	}
+	return m
+}
+
+// endedLabelOf returns a label of the pod by which its controller's pods are found. A group that only an annotation or
+// a field of its pods names can be found by no other.
+func endedLabelOf(pod *v1.Pod) string {
+	for i := range ownerKinds {
+		if label := ownerKinds[i].EndedLabel; label != "" && pod.Labels[label] != "" {
+			return label
+		}
+	}
+	return ""
 }
 
 // owner returns the object whose pods form the gang of this pod, or one without a kind.
@@ -113,7 +170,7 @@ func (p *OwnerPolicy) owner(pod *v1.Pod) (Owner, error) {
 	case asked && value != "true":
 		return Owner{}, &wellknown.BadValue{Object: "pod", Kind: "annotation", Key: wellknown.GangKey, Value: value,
 			Allowed: `"true"`}
-	case !asked && !p.covers(pod), pod.Spec.SchedulingGroup != nil:
+	case !asked && !p.covers(pod):
 		return Owner{}, nil
 	}
 	controller := podview.ControllerOf(pod)

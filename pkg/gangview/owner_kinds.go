@@ -36,6 +36,9 @@ const (
 type OwnerKind struct {
 	Kind string
 	schema.GroupResource
+	// Object is the kind in the API if Kind is not: groups of several projects are called PodGroup. It is set for groups
+	// and empty for controllers.
+	Object string
 	// Versions are the API versions that can be read, the newest first. A cluster serves at least one of them.
 	Versions []string
 	// EndedLabel is the label by which pods of the kind's objects are found that have ended, and that the scheduler
@@ -50,12 +53,12 @@ type OwnerKind struct {
 // ownerKinds has kinds that are known by labels first: their pods' controllers are objects of other kinds. Then comes
 // what is controlled by such objects at most, so that the widest gang counts.
 var ownerKinds = []OwnerKind{
-	{"LeaderWorkerSet", groupResource("leaderworkerset.x-k8s.io", "leaderworkersets"), []string{"v1"}, "",
+	{"LeaderWorkerSet", groupResource("leaderworkerset.x-k8s.io", "leaderworkersets"), "", []string{"v1"}, "",
 		leaderWorkerSetOf, readLeaderWorkerSet},
-	{"JobSet", groupResource("jobset.x-k8s.io", "jobsets"), []string{"v1alpha2"}, jobNameLabel, jobSetOf, readJobSet},
-	{"MPIJob", groupResource("kubeflow.org", "mpijobs"), []string{"v2beta1", "v1"}, trainingJobLabel, mpiJobOf,
+	{"JobSet", groupResource("jobset.x-k8s.io", "jobsets"), "", []string{"v1alpha2"}, jobNameLabel, jobSetOf, readJobSet},
+	{"MPIJob", groupResource("kubeflow.org", "mpijobs"), "", []string{"v2beta1", "v1"}, trainingJobLabel, mpiJobOf,
 		readMPIJob},
-	{"RayCluster", groupResource("ray.io", "rayclusters"), []string{"v1", "v1alpha1"}, rayClusterLabel,
+	{"RayCluster", groupResource("ray.io", "rayclusters"), "", []string{"v1", "v1alpha1"}, rayClusterLabel,
 		controllerOf("RayCluster", "ray.io"), readRayCluster},
 	trainingKind("PyTorchJob", "pytorchReplicaSpecs"),
 	trainingKind("TFJob", "tfReplicaSpecs"),
@@ -63,12 +66,12 @@ var ownerKinds = []OwnerKind{
 	trainingKind("PaddleJob", "paddleReplicaSpecs"),
 	trainingKind("MXJob", "mxReplicaSpecs"),
 	trainingKind("JAXJob", "jaxReplicaSpecs"),
-	{"Job", groupResource("batch", "jobs"), []string{"v1"}, jobNameLabel, controllerOf("Job", "batch"), readJob},
-	{"StatefulSet", groupResource("apps", "statefulsets"), []string{"v1"}, "", controllerOf("StatefulSet", "apps"),
+	{"Job", groupResource("batch", "jobs"), "", []string{"v1"}, jobNameLabel, controllerOf("Job", "batch"), readJob},
+	{"StatefulSet", groupResource("apps", "statefulsets"), "", []string{"v1"}, "", controllerOf("StatefulSet", "apps"),
 		readStatefulSet},
-	{"ReplicaSet", groupResource("apps", "replicasets"), []string{"v1"}, "", controllerOf("ReplicaSet", "apps"),
+	{"ReplicaSet", groupResource("apps", "replicasets"), "", []string{"v1"}, "", controllerOf("ReplicaSet", "apps"),
 		readReplicas},
-	{"ReplicationController", groupResource("", "replicationcontrollers"), []string{"v1"}, "",
+	{"ReplicationController", groupResource("", "replicationcontrollers"), "", []string{"v1"}, "",
 		controllerOf("ReplicationController", ""), readReplicas},
 }
 
@@ -78,7 +81,7 @@ func groupResource(group, plural string) schema.GroupResource {
 
 // trainingKind is a kind of Kubeflow's training operator. They differ in the field that lists their replicas.
 func trainingKind(kind, replicas string) OwnerKind {
-	return OwnerKind{kind, groupResource("kubeflow.org", strings.ToLower(kind)+"s"), []string{"v1"}, trainingJobLabel,
+	return OwnerKind{kind, groupResource("kubeflow.org", strings.ToLower(kind)+"s"), "", []string{"v1"}, trainingJobLabel,
 		controllerOf(kind, "kubeflow.org"),
 		func(r *objectReader) map[string]OwnerState { return readTrainingJob(r, replicas) }}
 }
@@ -86,14 +89,24 @@ func trainingKind(kind, replicas string) OwnerKind {
 // OwnerKinds returns all of them.
 func OwnerKinds() []OwnerKind { return slices.Clone(ownerKinds) }
 
-// OwnerKindOf returns what is known of a kind.
+// OwnerKindOf returns what is known of a kind, which may be one of groups.
 func OwnerKindOf(kind string) (*OwnerKind, bool) {
-	for i := range ownerKinds {
-		if ownerKinds[i].Kind == kind {
-			return &ownerKinds[i], true
+	for _, kinds := range [][]OwnerKind{ownerKinds, groupKinds} {
+		for i := range kinds {
+			if kinds[i].Kind == kind {
+				return &kinds[i], true
+			}
 		}
 	}
 	return nil, false
+}
+
+// Title names the kind in messages.
+func (k *OwnerKind) Title() string {
+	if k.Object == "" {
+		return k.Kind
+	}
+	return k.Kind + " " + k.Object
 }
 
 // OwnerKindNames lists the kinds of objects whose pods can form a gang.
@@ -108,16 +121,20 @@ func OwnerKindNames() []string {
 // States reads an object of the kind: what holds for the gang of all its pods, under the empty name, and for those of
 // its parts. An object that cannot be read says so in the state's Why.
 func (k *OwnerKind) States(obj *unstructured.Unstructured) map[string]OwnerState {
-	r := &objectReader{kind: k.Kind, name: obj.GetName(), fields: obj.Object, err: new(error)}
+	r := &objectReader{kind: k.Title(), name: obj.GetName(), fields: obj.Object, err: new(error)}
 	states := k.read(r)
 	for part, s := range states {
 		s.APIVersion, s.UID, s.Created = obj.GetAPIVersion(), obj.GetUID(), obj.GetCreationTimestamp().Time
+		if k.Object != "" {
+			s.withOwnAnnotations(obj)
+		}
 		if s.Minimum > maxMinMember {
-			s.Why = fmt.Sprintf("%s %s asks for %d pods; a gang has %d at most", k.Kind, obj.GetName(), s.Minimum, maxMinMember)
+			s.Why = fmt.Sprintf("%s %s asks for %d pods; a gang has %d at most", k.Title(), obj.GetName(), s.Minimum,
+				maxMinMember)
 		}
 		s.Minimum = min(max(s.Minimum, 1), maxMinMember)
 		if *r.err != nil {
-			s.Why = fmt.Sprintf("%s %s: %v", k.Kind, obj.GetName(), *r.err)
+			s.Why = fmt.Sprintf("%s %s: %v", k.Title(), obj.GetName(), *r.err)
 		}
 		states[part] = s
 	}
@@ -127,7 +144,8 @@ func (k *OwnerKind) States(obj *unstructured.Unstructured) map[string]OwnerState
 // Keep returns of an object of the kind what says which gangs its pods form: its identity and the fields that States
 // reads.
 func (k *OwnerKind) Keep(obj *unstructured.Unstructured) *unstructured.Unstructured {
-	r := &objectReader{kind: k.Kind, name: obj.GetName(), fields: obj.Object, err: new(error), kept: map[string]any{}}
+	r := &objectReader{kind: k.Title(), name: obj.GetName(), fields: obj.Object, err: new(error),
+		kept: map[string]any{}}
 	k.read(r)
 	kept := &unstructured.Unstructured{Object: r.kept}
 	kept.SetAPIVersion(obj.GetAPIVersion())
@@ -136,6 +154,9 @@ func (k *OwnerKind) Keep(obj *unstructured.Unstructured) *unstructured.Unstructu
 	kept.SetName(obj.GetName())
 	kept.SetUID(obj.GetUID())
 	kept.SetCreationTimestamp(obj.GetCreationTimestamp())
+	if k.Object != "" {
+		kept.SetAnnotations(ownAnnotations(obj))
+	}
 	return kept
 }
 

@@ -34,9 +34,13 @@ func (r *objectReader) field(path string) any {
 		}
 		value = fields[name]
 	}
-	switch value.(type) {
-	case nil, map[string]any, []any:
+	switch v := value.(type) {
+	case nil, []any:
 		// What is in objects and lists is kept when it is read itself.
+	case map[string]any:
+		if len(v) == 0 {
+			r.keep(strings.Split(path, "."), map[string]any{})
+		}
 	default:
 		r.keep(strings.Split(path, "."), value)
 	}
@@ -85,6 +89,25 @@ func (r *objectReader) number(path string, absent int) int {
 		return absent
 	}
 	return int(n)
+}
+
+// numbers returns the numbers of pods in a map.
+func (r *objectReader) numbers(path string) map[string]int {
+	value := r.field(path)
+	fields, ok := value.(map[string]any)
+	if !ok && value != nil {
+		r.fail(path, value, "an object")
+	}
+	counts, kept := map[string]int{}, map[string]any{}
+	for key, value := range fields {
+		// Keys may have dots, which lead further in a path.
+		one := r.child(path, map[string]any{"n": value})
+		counts[key], kept[key] = one.number("n", 0), value
+	}
+	if len(kept) > 0 {
+		r.keep(strings.Split(path, "."), kept)
+	}
+	return counts
 }
 
 func (r *objectReader) has(path string) bool { return r.field(path) != nil }

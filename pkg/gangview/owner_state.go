@@ -26,6 +26,9 @@ type OwnerState struct {
 	// Why, if not empty, says in one sentence why the gang cannot start, whatever room there is: its controller will never
 	// create enough pods, or the object says something that cannot be used.
 	Why string
+	// Says holds what else a group declares, as annotations of a PodGroup in JSON; it is empty for controllers. Unkept is
+	// what it declares that is not followed, and Disruption how its pods may be evicted, if it says so.
+	Says, Unkept, Disruption string
 }
 
 // Outlived reports whether the pod is left over from an earlier run: of a deleted object of the same name, or of an
@@ -35,7 +38,7 @@ func (s *OwnerState) Outlived(kind string, pod *v1.Pod) bool {
 		return true
 	}
 	switch controller := podview.ControllerOf(pod); {
-	case controller == nil || s.UID == "":
+	case controller == nil || s.UID == "" || s.Says != "":
 		return false
 	case controller.Kind == kind:
 		return controller.UID != s.UID

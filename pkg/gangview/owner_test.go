@@ -121,6 +121,11 @@ func asking(pod *v1.Pod, value string) *v1.Pod {
 	return pod
 }
 
+func annotated(pod *v1.Pod, key, value string) *v1.Pod {
+	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, key, value)
+	return pod
+}
+
 func with(pod *v1.Pod, edit func(*v1.Pod)) *v1.Pod {
 	edit(pod)
 	return pod
@@ -176,8 +181,28 @@ func TestGangOfAController(t *testing.T) {
 			"mine", Owner{}, ""},
 		{"then the older labels", everything(""), with(asking(jobPod(0), "nonsense"), func(p *v1.Pod) { p.Labels[gangNameLabel], p.Labels[MinAvailableLabel] = "mine", "3" }),
 			"mine", Owner{}, ""},
-		{"a native group is none of ours", everything(""), with(asking(jobPod(0), "true"), func(p *v1.Pod) { p.Spec.SchedulingGroup = &v1.PodSchedulingGroup{} }),
-			"", Owner{}, ""},
+		{"a native group comes before all", everything(""), with(asking(jobPod(0), "true"), func(p *v1.Pod) {
+			p.Spec.SchedulingGroup = &v1.PodSchedulingGroup{PodGroupName: ptr.To("g")}
+			p.Labels[schedulingv1alpha1.PodGroupLabel] = "mine"
+		}), "native.g", owner(NativeGroup, "g", "", 0), ""},
+		{"a native group that the core plans is none of ours", &OwnerPolicy{CorePlansNative: true}, with(asking(jobPod(0), "true"),
+			func(p *v1.Pod) { p.Spec.SchedulingGroup = &v1.PodSchedulingGroup{PodGroupName: ptr.To("g")} }), "", Owner{}, ""},
+		{"a group of Volcano by its annotation", nil, annotated(jobPod(0), volcanoName, "g"), "volcano.g", owner(VolcanoGroup, "g", "", 0), ""},
+		{"one by the other annotation", nil, annotated(jobPod(0), volcanoOtherName, "g"), "volcano.g", owner(VolcanoGroup, "g", "", 0), ""},
+		{"the label of a PodGroup comes before the group of another scheduler", nil, with(annotated(jobPod(0), volcanoName, "g"),
+			func(p *v1.Pod) { p.Labels[schedulingv1alpha1.PodGroupLabel] = "mine" }), "mine", Owner{}, ""},
+		{"so does the annotation that asks for a gang", nil, annotated(asking(jobPod(0), "true"), volcanoName, "g"), "job.train", owner("Job", "train", "", 0), ""},
+		{"it comes before a policy", everything(""), annotated(jobPod(0), volcanoName, "g"), "volcano.g", owner(VolcanoGroup, "g", "", 0), ""},
+		{"a name that no object can have", nil, annotated(jobPod(0), volcanoName, "A_B"), "", Owner{},
+			`pod annotation scheduling.k8s.io/group-name: "A_B" is not the name of a Volcano group`},
+		{"a group of KAI", nil, annotated(jobPod(0), kaiName, "g"), "kai.g", owner(KAIGroup, "g", "", 0), ""},
+		{"a gang of Grove", nil, with(jobPod(0), func(p *v1.Pod) { p.Labels[grovePodGang] = "g-0" }), "grove.g-0", owner(GroveGang, "g-0", "", 0), ""},
+		{"a group of plain pods of Kueue", nil, annotated(with(jobPod(0), func(p *v1.Pod) { p.Labels[kueueGroup] = "g" }), kueueCount, "3"), "kueue.g", Owner{}, ""},
+		{"one without its count", nil, with(jobPod(0), func(p *v1.Pod) { p.Labels[kueueGroup] = "g" }), "", Owner{}, ""},
+		{"one with a count that cannot be read", nil, annotated(with(jobPod(0), func(p *v1.Pod) { p.Labels[kueueGroup] = "g" }), kueueCount, "all"), "", Owner{},
+			`pod annotation kueue.x-k8s.io/pod-group-total-count: "all" is not a whole number from 1 to 100000`},
+		{"one that is admitted before its pods exist", nil, annotated(annotated(with(jobPod(0), func(p *v1.Pod) { p.Labels[kueueGroup] = "g" }), kueueCount, "3"),
+			kueueFast, "true"), "", Owner{}, ""},
 
 		{"a Job by policy", only("Job"), jobPod(0), "job.train", owner("Job", "train", "", 0), ""},
 		{"a kind that the policy does not name", only("JobSet"), jobPod(0), "", Owner{}, ""},
@@ -308,12 +333,14 @@ func TestGangNamesAreNamesOfObjects(t *testing.T) {
 
 func FuzzGangOwner(f *testing.F) {
 	f.Add("batch/v1", "Job", "train", "train", "3", "64", true)
+	f.Add("v1", "", "", "\n", "g", "3", false)
 	f.Add("apps/v1", "StatefulSet", "a.-b", "..", "-", "-9223372036854775809", false)
 	f.Add("/", "MPIJob", "", "x", "", "", false)
 	f.Fuzz(func(t *testing.T, apiVersion, kind, owner, label, part, size string, asks bool) {
 		pod := ownedPod("p", apiVersion, kind, owner, map[string]string{jobSetNameLabel: label, replicatedJobNameLabel: part, leaderWorkerSetNameLabel: label,
 			leaderWorkerSetGroupLabel: part, leaderWorkerSetIndexLabel: part, trainingJobLabel: label, TrainingOperatorLabel: mpiOperator},
-			map[string]string{LeaderWorkerSetSizeKey: size})
+			map[string]string{LeaderWorkerSetSizeKey: size, volcanoName: label, kueueCount: size})
+		pod.Labels[kueueGroup] = part
 		if asks {
 			pod.Annotations[wellknown.GangKey] = "true"
 		}

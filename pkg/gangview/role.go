@@ -1,6 +1,7 @@
 package gangview
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -20,13 +21,13 @@ const maxRoles = 32
 // Role returns the member's role in its group, empty if it has none. The PodGroup, which may be nil, can name another
 // label for it than the usual one.
 func Role(pod *v1.Pod, pg *schedulingv1alpha1.PodGroup) string {
-	label := wellknown.RoleKey
 	if pg != nil {
 		if named := pg.Annotations[wellknown.RoleLabelKey]; named != "" {
-			label = named
+			// Volcano writes a task into both, and reads either.
+			return cmp.Or(pod.Labels[named], pod.Annotations[named])
 		}
 	}
-	return pod.Labels[label]
+	return pod.Labels[wellknown.RoleKey]
 }
 
 // minMembersByRole reads how many members of each role a group needs; nil if it does not say.

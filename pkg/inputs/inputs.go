@@ -93,6 +93,14 @@ var kinds = func() []Kind {
 			}
 		}
 	}
+	for _, group := range gangview.GroupKinds() {
+		gv := schema.GroupVersion{Group: group.Group, Version: group.Versions[0]}
+		if !clientscheme.Scheme.IsGroupRegistered(group.Group) {
+			foreign := kind(gv, group.Resource, group.Object)
+			foreign.Foreign = true
+			kinds = append(kinds, foreign)
+		}
+	}
 	return append(kinds, pods)
 }()
 
@@ -204,7 +212,10 @@ func keep(obj *unstructured.Unstructured) (runtime.Object, error) {
 
 // keepOwner keeps of an object whose pods may form a gang what says so, as typed if that is not nil.
 func keepOwner(obj *unstructured.Unstructured, typed runtime.Object) (runtime.Object, error) {
-	kind, known := gangview.OwnerKindOf(obj.GetKind())
+	kind, known := gangview.GroupKindOf(obj.GroupVersionKind())
+	if !known {
+		kind, known = gangview.OwnerKindOf(obj.GetKind())
+	}
 	if !known {
 		return nil, fmt.Errorf("%s is not a kind whose pods form gangs", obj.GetKind())
 	}

@@ -29,6 +29,8 @@ type Client struct {
 	Groups      cache.Store
 	GroupClient restclient.Interface
 	Pods        clientset.Interface
+	// Owners reads the groups of other schedulers, and writes their status.
+	Owners *Owners
 }
 
 // api reads the informer of PodGroups, and carries out writes.

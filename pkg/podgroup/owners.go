@@ -1,6 +1,7 @@
 package podgroup
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -12,12 +13,13 @@ import (
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
 )
 
-// Owners follows the objects whose controllers create the pods of gangs, above all how many of these pods have to start
-// together. It watches the kinds of objects that pods have been seen of and no others, and keeps a few numbers of each
+// Owners follows the objects whose controllers create the pods of gangs, and the groups of other schedulers that pods
+// name, above all how many of these pods have to start together. It watches the kinds of objects that pods have been seen of and no others, and keeps a few numbers of each
 // object.
 type Owners struct {
 	client dynamic.Interface
@@ -26,6 +28,9 @@ type Owners struct {
 	recorder recorder
 	queue    workqueue.TypedInterface[gang.ID]
 	running  sync.WaitGroup
+
+	// declared holds, by gang, what groups of other schedulers say as PodGroups. Scheduling cycles read it.
+	declared sync.Map
 
 	mu    sync.Mutex
 	kinds map[string]*ownerKind
@@ -101,7 +106,15 @@ func (o *Owners) Drop(id gang.ID) {
 			delete(g.kind.gangs, key)
 		}
 		delete(o.gangs, id)
+		o.declared.Delete(id)
 	}
+}
+
+// Group returns what a group of another scheduler says about the gang, as a PodGroup that must not be changed, or nil.
+func (o *Owners) Group(id gang.ID) *schedulingv1alpha1.PodGroup {
+	pg, _ := o.declared.Load(id)
+	group, _ := pg.(*schedulingv1alpha1.PodGroup)
+	return group
 }
 
 // Unread reports whether it is not known yet what holds for the gang, because the objects of its kind have not been
@@ -139,19 +152,35 @@ func (o *Owners) sync(ctx context.Context, id gang.ID) {
 	}
 	state, read := g.kind.state(g.owner, g.reported), g.kind.read()
 	news := !g.told || state != g.reported
+	notKept := state.Unkept != "" && (state.Unkept != g.reported.Unkept || state.UID != g.reported.UID)
 	g.reported, g.told = state, true
+	if pg := state.PodGroup(id); pg != nil && news {
+		o.declared.Store(id, pg)
+	}
 	o.mu.Unlock()
 	if news {
 		o.changed(ctx, g.owner, state)
-		if state.Why != "" && state.UID != "" {
-			about := &v1.ObjectReference{APIVersion: state.APIVersion, Kind: g.owner.Kind, Namespace: g.owner.Namespace,
-				Name: g.owner.Name, UID: state.UID}
+	}
+	if about := g.object(); about != nil {
+		if news && state.Why != "" {
 			o.recorder.warn(ctx, about, "GangCannotStart", state.Why)
+		}
+		if notKept {
+			o.recorder.warn(ctx, about, "NotFollowed", state.NotKept())
 		}
 	}
 	o.mu.Lock()
 	g.read = read
 	o.mu.Unlock()
+}
+
+// object refers to the object for events; it is nil if there is none.
+func (g *followedGang) object() *v1.ObjectReference {
+	if g.reported.UID == "" {
+		return nil
+	}
+	return &v1.ObjectReference{APIVersion: g.reported.APIVersion, Kind: cmp.Or(g.kind.Object, g.owner.Kind),
+		Namespace: g.owner.Namespace, Name: g.owner.Name, UID: g.reported.UID}
 }
 
 func ownerKey(owner gangview.Owner) string { return owner.Namespace + "/" + owner.Name }

@@ -71,6 +71,9 @@ type record struct {
 	waits map[string]bool
 	// anomalies are the last messages about odd members, by reason.
 	anomalies map[string]string
+	// foreign is what was last written to the group of another scheduler, foreignKind without its text.
+	foreign, foreignKind string
+	foreignPace          pace
 	// uncreatable is set if no PodGroup can ever be created for the gang.
 	uncreatable bool
 }

@@ -53,6 +53,11 @@ func (c *Controller) sync(ctx context.Context, id gang.ID, now time.Time) (again
 		}
 		again = sooner(again, pause)
 	}
+	foreignPause, err := c.writeForeign(ctx, id, &s, r, now)
+	if err != nil {
+		return 0, err
+	}
+	again = sooner(again, foreignPause)
 	if s.Reason != nil && !s.Started {
 		if err := c.clearNominations(ctx, &s); err != nil {
 			return 0, err

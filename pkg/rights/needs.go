@@ -138,7 +138,7 @@ func needs() []Need {
 			"requests for metrics are refused"},
 		Need{"", "configmaps", "kube-system", "extension-apiserver-authentication", read(), []string{Metrics}, Feature,
 			"requests for metrics with a client certificate or through the API server are refused"})
-	return append(all, gangOwners()...)
+	return append(append(all, gangOwners()...), groups()...)
 }
 
 // storage has what volumes need; the shipped manifests grant the writes by the stock role system:volume-scheduler.
@@ -184,6 +184,18 @@ func gangOwners() []Need {
 			lost = "a gang of a LeaderWorkerSet does not say that it waits for its leader"
 		}
 		all = append(all, Need{kind.Group, kind.Resource, "", "", read(), []string{coscheduling}, Conditional, lost})
+	}
+	return all
+}
+
+// groups are the kinds of groups of Kubernetes itself and of other schedulers.
+func groups() []Need {
+	var all []Need
+	for _, kind := range gangview.GroupKinds() {
+		all = append(all, Need{kind.Group, kind.Resource, "", "", read(), []string{coscheduling}, Conditional,
+			"pods that name a " + kind.Title() + " stay pending"},
+			Need{kind.Group, kind.StatusResource(), "", "", []string{"patch"}, []string{coscheduling}, Conditional,
+				"a " + kind.Title() + " does not show the state of its gang"})
 	}
 	return all
 }

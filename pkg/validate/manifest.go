@@ -104,6 +104,7 @@ func (d *document) manifest() {
 		}
 	}
 	d.keys(obj)
+	d.declares()
 	d.refused(s)
 	d.report.together.add(d, obj)
 }

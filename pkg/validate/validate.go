@@ -18,6 +18,7 @@ import (
 
 	"berth.dev/berth/pkg/admit"
 	"berth.dev/berth/pkg/crd"
+	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/rights"
 	"berth.dev/berth/pkg/tables"
 	"berth.dev/berth/pkg/yamldoc"
@@ -98,6 +99,8 @@ type Report struct {
 	// them.
 	defined *admit.Server
 	custom  []*document
+	// groups are those of Kubernetes and of other schedulers in the files, by the gang of their pods.
+	groups map[gang.ID]*namedGroup
 }
 
 // Configurations returns the scheduler configurations that were read and can be used, with their defaults.
@@ -246,11 +249,13 @@ func (r *Report) Finish() {
 	r.named = nil
 	for _, d := range r.custom {
 		d.customResource()
+		d.declares()
 	}
 	r.together.unread, r.custom = r.custom, nil
 	r.foreignGroups()
 	r.unread()
 	r.windowsAndClasses()
+	r.namedGroups(r.knownProfiles())
 	r.together.check(r.knownProfiles())
 	slices.SortStableFunc(r.Findings, func(a, b Finding) int {
 		if a.File != b.File {

@@ -58,6 +58,12 @@ var (
 	// native knows the scheduler's own groups besides ours.
 	native = &box{options: sandbox.Options{SchedulerConfig: "testdata/config/gangs.yaml",
 		FeatureGates: []string{"GenericWorkload=true"}, RuntimeConfig: []string{"scheduling.k8s.io/v1beta1=true"}}}
+	// foreign serves the groups of Kubernetes itself, which the scheduler plans as it plans its own: the gate of its core
+	// is off.
+	foreign = &box{options: sandbox.Options{SchedulerConfig: "testdata/config/gangs.yaml", Controllers: controllers,
+		FeatureGates:          []string{"GenericWorkload=true", "TopologyAwareWorkloadScheduling=true"},
+		SchedulerFeatureGates: []string{"TopologyAwareWorkloadScheduling=false", "GenericWorkload=false"},
+		RuntimeConfig:         []string{"scheduling.k8s.io/v1beta1=true"}}}
 	// reserving keeps nodes for gangs that do not fit, which scenarios of the other kind must not see.
 	reserving = &box{options: sandbox.Options{SchedulerConfig: "testdata/config/reservation.yaml"}}
 	// leveled has service levels, and lets pods age within seconds.
@@ -73,7 +79,7 @@ var (
 )
 
 // boxes are in the order in which they start: first those that take longest.
-var boxes = []*box{plain, reserving, shipped, nominating, leveled, named, owning, unknown, native}
+var boxes = []*box{plain, reserving, shipped, nominating, leveled, named, owning, unknown, native, foreign}
 
 func TestMain(m *testing.M) {
 	flag.Parse()
@@ -143,7 +149,12 @@ func (b *box) config() string { return cmp.Or(b.own, b.options.SchedulerConfig) 
 
 // gates are the feature gates of the box's scheduler.
 func (b *box) gates() []string {
-	return append([]string{"NominatedNodeNameForExpectation=false"}, b.options.FeatureGates...)
+	gates := []string{"NominatedNodeNameForExpectation=false"}
+	if len(b.options.SchedulerFeatureGates) > 0 {
+		// They take back those of all components.
+		return gates
+	}
+	return append(gates, b.options.FeatureGates...)
 }
 
 // script is a scenario in the box that it runs in.
@@ -181,6 +192,8 @@ func scripts() ([]script, error) {
 			s.in = leveled
 		case "native":
 			s.in = native
+		case "dialect":
+			s.in = foreign
 		case "owners":
 			s.in = owning
 		case "unknown":

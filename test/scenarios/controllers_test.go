@@ -122,6 +122,10 @@ func (w *world) doNativeGroup(ctx context.Context, l *line) error {
 	if p := l.option("priority", ""); p != "" {
 		group.Spec.PriorityClassName = w.name + "-" + p
 	}
+	if key := l.option("within", ""); key != "" {
+		group.Spec.SchedulingConstraints = &schedulingv1beta1.PodGroupSchedulingConstraints{
+			Topology: []schedulingv1beta1.TopologyConstraint{{Key: key}}}
+	}
 	_, err = w.client.SchedulingV1beta1().PodGroups(namespace).Create(ctx, group, metav1.CreateOptions{})
 	return err
 }

@@ -35,6 +35,10 @@ func (w *world) doKind(ctx context.Context, l *line) error {
 		return err
 	}
 	kind := l.arg(0)
+	subresources := map[string]any{}
+	if l.option("status", "") == "yes" {
+		subresources["status"] = map[string]any{}
+	}
 	open := map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}
 	definition := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
@@ -42,7 +46,7 @@ func (w *world) doKind(ctx context.Context, l *line) error {
 			"annotations": map[string]any{"api-approved.kubernetes.io": "unapproved, for tests"}},
 		"spec": map[string]any{"group": gvr.Group, "scope": "Namespaced",
 			"names": map[string]any{"kind": kind, "listKind": kind + "List", "plural": gvr.Resource, "singular": strings.ToLower(kind)},
-			"versions": []any{map[string]any{"name": gvr.Version, "served": true, "storage": true,
+			"versions": []any{map[string]any{"name": gvr.Version, "served": true, "storage": true, "subresources": subresources,
 				"schema": map[string]any{"openAPIV3Schema": open}}}},
 	}}
 	if _, err := w.dynamic.Resource(definitions).Create(ctx, definition, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {

@@ -40,11 +40,17 @@ spec:
 		text string
 		want []string
 	}{
-		"a group of Volcano": {text: profile + with + pod("with", "scheduling.k8s.io/group-name: g"),
-			want: []string{"f.yaml:20: warning: Pod p: annotation scheduling.k8s.io/group-name names a group of Volcano, which is not read"}},
-		"a group of KAI and a shipped profile": {text: pod("gang-scheduler", "pod-group-name: g"),
-			want: []string{"annotation pod-group-name names a group of KAI Scheduler, which is not read"}},
-		"a group of Volcano for Volcano": {text: profile + with + pod("volcano", "scheduling.k8s.io/group-name: g")},
+		"a group of Koordinator": {text: profile + with + pod("with", "gang.scheduling.koordinator.sh/name: g"),
+			want: []string{"f.yaml:20: warning: Pod p: annotation gang.scheduling.koordinator.sh/name names a group of Koordinator, which is not read"}},
+		"a group of YuniKorn and a shipped profile": {text: pod("gang-scheduler", "yunikorn.apache.org/task-group-name: g"),
+			want: []string{"annotation yunikorn.apache.org/task-group-name names a group of YuniKorn, which is not read"}},
+		"a group of Koordinator for Koordinator": {text: profile + with + pod("koordinator", "gang.scheduling.koordinator.sh/name: g")},
+		"a group of Volcano": {text: pod("gang-scheduler", "scheduling.k8s.io/group-name: g") + "---\napiVersion: scheduling.volcano.sh/v1beta1\nkind: PodGroup\nmetadata: {name: g}\nspec: {minMember: 2, queue: q}\n",
+			want: []string{"not checked: no definition of this kind", "f.yaml:15: warning: PodGroup g: not followed: queue q: Berth has no queues, Kueue has"}},
+		"a group of Volcano that is missing": {text: pod("gang-scheduler", "scheduling.k8s.io/group-name: g"), want: []string{"there is no Volcano PodGroup g in the files"}},
+		"a group of Volcano for Volcano":     {text: pod("volcano", "scheduling.k8s.io/group-name: g")},
+		"a group of KAI that cannot be read": {text: "---\napiVersion: scheduling.run.ai/v2alpha2\nkind: PodGroup\nmetadata: {name: g}\nspec: {minMember: all}\n",
+			want: []string{"not checked: no definition of this kind", "f.yaml:5: error: PodGroup g: spec.minMember: \"all\" is not a whole number"}},
 		"a profile with the plugins":     {text: profile + with + pod("with", pool, near)},
 		"no configuration":               {text: pod("without", pool, near)},
 		"annotations of nobody's":        {text: profile + without + pod("without", "some: value")},

@@ -58,12 +58,13 @@ func settingsFrom(obj runtime.Object, profile string) (settings, error) {
 	return s, nil
 }
 
-// ownerPolicy returns the policy that defaulted and validated args state, or nil.
+// ownerPolicy returns the policy that defaulted and validated args, which may be nil, state.
 func ownerPolicy(args *config.GangOwners) *gangview.OwnerPolicy {
+	p := &gangview.OwnerPolicy{Kinds: map[string]bool{}, CorePlansNative: corePlansNative()}
 	if args == nil {
-		return nil
+		return p
 	}
-	p := &gangview.OwnerPolicy{Kinds: map[string]bool{}, JobSetPer: gangview.JobSetPer(*args.JobSetPer)}
+	p.JobSetPer = gangview.JobSetPer(*args.JobSetPer)
 	for _, kind := range args.Kinds {
 		p.Kinds[string(kind)] = true
 	}

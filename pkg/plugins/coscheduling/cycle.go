@@ -258,7 +258,7 @@ func (p *Plugin) giveBack(ctx context.Context, state fwk.CycleState, pod *v1.Pod
 // single pods it evicts gangs as a whole or not at all.
 func (p *Plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 	statuses fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
-	if state.IsPodGroupSchedulingCycle() || pod.Spec.SchedulingGroup != nil {
+	if state.IsPodGroupSchedulingCycle() || p.shared.members.policy.LeftToCore(pod) {
 		return nil, fwk.NewStatus(fwk.Unschedulable)
 	}
 	c := p.shared

@@ -66,9 +66,10 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 	c.evictor.wide = wide
 	c.evictor.native, c.evictor.budgets = newNativeGroups(factory), factory.Policy().V1().PodDisruptionBudgets().Lister()
 	recorder := profile.EventRecorder()
-	if c.owners, err = podgroup.NewOwners(ctx, profile.KubeConfig(), recorder, c.applyOwner); err != nil {
+	if c.owners, err = podgroup.NewOwners(ctx, profile.KubeConfig(), recorder, f.applyOwner); err != nil {
 		return err //nolint:wrapcheck // it says what it is for
 	}
+	c.groups.declared = c.owners.Group
 	if err := f.watchGroups(factory, groups); err != nil {
 		return err
 	}
@@ -76,7 +77,8 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 		return err
 	}
 	informers.Await(factory, c.loop.opened)
-	c.status.Start(ctx, podgroup.Client{Groups: groups.GetStore(), GroupClient: client, Pods: f.client}, recorder, f.told)
+	c.status.Start(ctx, podgroup.Client{Groups: groups.GetStore(), GroupClient: client, Pods: f.client,
+		Owners: c.owners}, recorder, f.told)
 	go func() {
 		if cache.WaitFor(ctx, "", f.told...) {
 			c.loop.run(ctx)
@@ -334,8 +336,11 @@ func (f *feed) seeMember(pod *v1.Pod) {
 	member := gangview.Member(pod, of, f.c.groups.get(of.ID), f.c.profiles.Of(pod) != nil)
 	member.Precedence = f.c.classes.precedence(pod)
 	f.c.effects.apply(f.ctx, f.c.ledger.Observe(of.ID, member, time.Now()))
+	if of.FollowEnded {
+		f.followEnded(of.EndedLabel)
+	}
 	if of.Owner.Kind != "" {
-		f.followOwner(of.Owner, f.c.ledger.Unspecified(of.ID))
+		f.c.owners.Follow(f.ctx, of.Owner, f.c.ledger.Unspecified(of.ID))
 	}
 }
 

@@ -12,6 +12,9 @@ import (
 	"berth.dev/berth/pkg/gang"
 )
 
+// corePlansNative reports whether the scheduler's core plans native groups. Else they are gangs like others.
+func corePlansNative() bool { return utilfeature.DefaultFeatureGate.Enabled(features.GenericWorkload) }
+
 // nativeGroups knows which groups of the scheduler's core (spec.schedulingGroup) may be disrupted only as a whole.
 type nativeGroups struct {
 	// lister is nil where the feature is off.
@@ -20,7 +23,7 @@ type nativeGroups struct {
 
 // newNativeGroups asks for the informer only where the feature is on: one for an API that is not served never syncs.
 func newNativeGroups(factory informers.SharedInformerFactory) nativeGroups {
-	if !utilfeature.DefaultFeatureGate.Enabled(features.GenericWorkload) {
+	if !corePlansNative() {
 		return nativeGroups{}
 	}
 	return nativeGroups{lister: factory.Scheduling().V1beta1().PodGroups().Lister()}

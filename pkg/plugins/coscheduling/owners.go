@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 
 	"berth.dev/berth/pkg/gang"
@@ -11,47 +13,73 @@ import (
 	"berth.dev/berth/pkg/podgroup"
 )
 
-// followOwner lets the object be read whose controller creates the pods of a gang, and the pods of its kind be watched
-// that have ended: they count towards the minimum. What holds for the gang is recorded again if the ledger has
-// forgotten it with its last pod.
-func (f *feed) followOwner(owner gangview.Owner, again bool) {
-	f.c.owners.Follow(f.ctx, owner, again)
-	kind, known := gangview.OwnerKindOf(owner.Kind)
-	if !known || kind.EndedLabel == "" {
-		return
-	}
+// followEnded lets the pods with the label be watched that have ended: they count towards the minimum of their gang.
+// The empty label stands for all pods, which are kept only if they are members.
+func (f *feed) followEnded(label string) {
 	f.endsMu.Lock()
 	defer f.endsMu.Unlock()
-	if f.ends[kind.EndedLabel] {
+	if f.ends[label] {
 		return
 	}
-	f.ends[kind.EndedLabel] = true
-	finished := podgroup.NewEndedInformer(f.client, kind.EndedLabel, 0)
+	f.ends[label] = true
+	finished := podgroup.NewEndedInformer(f.client, label, 0)
 	f.c.pods.addFinished(finished.GetStore())
-	if _, err := finished.AddEventHandler(f.finished()); err != nil {
-		klog.FromContext(f.ctx).Error(err, "Members that have ended are not counted", "kind", owner.Kind)
+	err := finished.SetTransform(f.withoutOthers)
+	if _, handleErr := finished.AddEventHandler(f.finished()); handleErr != nil {
+		err = handleErr
+	}
+	if err != nil {
+		klog.FromContext(f.ctx).Error(err, "Members that have ended are not counted", "label", label)
 		return
 	}
 	go finished.RunWithContext(f.ctx)
 }
 
-// applyOwner records what the object says about a gang of its pods.
-func (c *coordinator) applyOwner(ctx context.Context, owner gangview.Owner, s gangview.OwnerState) {
-	id, now := owner.Gang(), time.Now()
+// withoutOthers keeps of a pod that is in no gang nothing but its name.
+func (f *feed) withoutOthers(obj any) (any, error) {
+	pod, ok := obj.(*v1.Pod)
+	if !ok || f.c.members.has(pod) {
+		return obj, nil
+	}
+	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID,
+		ResourceVersion: pod.ResourceVersion}}, nil
+}
+
+// applyOwner records what the object says about a gang of its pods. It is recorded again if the ledger has forgotten it
+// with the gang's last pod.
+func (f *feed) applyOwner(ctx context.Context, owner gangview.Owner, s gangview.OwnerState) {
+	c, id, now := f.c, owner.Gang(), time.Now()
 	for _, ref := range c.ledger.Members(id) {
 		if pod := c.pods.any(ref); pod != nil && c.owners.Outlived(owner, pod) {
 			c.disown(ctx, ref.UID)
 		}
 	}
-	c.ledger.Note(id, s.Why)
-	if s.Why != "" || s.Minimum == 0 {
+	spec, why := c.ownerSpec(id, s)
+	if s.Says != "" {
+		// Which part of the group a member is of depends on what the group says.
+		f.seeRoles(id)
+	}
+	c.ledger.Note(id, why)
+	if why != "" || s.Minimum == 0 {
 		c.effects.apply(ctx, c.ledger.Undefine(id, gang.Owner, now))
 	} else {
-		spec := gang.Spec{Minimum: gang.Minimum{Total: s.Minimum}, UID: gang.UID(s.UID), Timeout: c.settings.timeout}
 		c.effects.apply(ctx, c.ledger.Define(id, gang.Owner, spec, now))
 	}
 	// A PodGroup that was kept until now may have to go.
 	c.status.Enqueue(id)
+}
+
+// ownerSpec returns what the object asks for, or why that cannot be.
+func (c *coordinator) ownerSpec(id gang.ID, s gangview.OwnerState) (gang.Spec, string) {
+	pg := s.PodGroup(id)
+	if s.Why != "" || pg == nil {
+		return gang.Spec{Minimum: gang.Minimum{Total: s.Minimum}, UID: gang.UID(s.UID), Timeout: c.settings.timeout}, s.Why
+	}
+	spec, err := gangview.Spec(pg, c.settings.timeout)
+	if err != nil {
+		return gang.Spec{}, err.Error()
+	}
+	return spec, ""
 }
 
 // disown forgets a member that is left over from an earlier run. Nothing replaces it, so its node is not kept for

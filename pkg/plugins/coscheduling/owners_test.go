@@ -27,11 +27,11 @@ func TestAnObjectThatIsGone(t *testing.T) {
 		c := newCoordinator(settings{}, &podGroups{store: cache.NewStore(cache.MetaNamespaceKeyFunc)})
 		c.pods.lister = corelisters.NewPodLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{}))
 		ctx, cancel := context.WithCancel(t.Context())
+		f := &feed{ctx: ctx, c: c, ends: map[string]bool{"batch.kubernetes.io/job-name": true}}
 		var err error
-		if c.owners, err = podgroup.NewOwners(ctx, api.RESTConfig(), events.NewFakeRecorder(10), c.applyOwner); err != nil {
+		if c.owners, err = podgroup.NewOwners(ctx, api.RESTConfig(), events.NewFakeRecorder(10), f.applyOwner); err != nil {
 			t.Fatal(err)
 		}
-		f := &feed{ctx: ctx, c: c, ends: map[string]bool{"batch.kubernetes.io/job-name": true}}
 		for _, name := range []string{"first", "second"} {
 			pod := st.MakePod().Namespace("default").Name(name).UID(name).Annotation(wellknown.GangKey, "true").Obj()
 			pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: "ghost", UID: "ghost", Controller: ptr.To(true)}}

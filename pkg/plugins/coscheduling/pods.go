@@ -1,6 +1,8 @@
 package coscheduling
 
 import (
+	"cmp"
+	"maps"
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
@@ -10,19 +12,35 @@ import (
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/podgroup"
 	"berth.dev/berth/pkg/reservation"
 )
 
 // podGroups finds the PodGroups of gangs.
-type podGroups struct{ store cache.Store }
+type podGroups struct {
+	store cache.Store
+	// declared returns what a group of another scheduler says, as a PodGroup; nil where none is followed.
+	declared func(gang.ID) *schedulingv1alpha1.PodGroup
+}
 
-// get returns the PodGroup of the gang, or nil.
+// get returns the PodGroup of the gang, or nil. That of a group of another scheduler says what the group says, and what
+// users have written on the PodGroup that was generated for it.
 func (g *podGroups) get(id gang.ID) *schedulingv1alpha1.PodGroup {
-	obj, exists, err := g.store.GetByKey(id.String())
-	if err != nil || !exists {
-		return nil
+	var stored *schedulingv1alpha1.PodGroup
+	if obj, exists, err := g.store.GetByKey(id.String()); err == nil && exists {
+		stored = obj.(*schedulingv1alpha1.PodGroup)
 	}
-	return obj.(*schedulingv1alpha1.PodGroup)
+	if g.declared == nil || stored != nil && !podgroup.Generated(stored) {
+		return stored
+	}
+	declared := g.declared(id)
+	if declared == nil || stored == nil {
+		return cmp.Or(declared, stored)
+	}
+	both := *declared
+	both.Annotations, both.Status = maps.Clone(declared.Annotations), stored.Status
+	maps.Copy(both.Annotations, stored.Annotations)
+	return &both
 }
 
 // memberPods finds the pods that the ledger speaks of.
@@ -93,12 +111,9 @@ func (p *memberPods) ended(namespace, name string) *v1.Pod {
 type members struct{ policy *gangview.OwnerPolicy }
 
 // of returns the gang that the pod is a member of, if any. A pod that means to be in a gang but says so wrongly is an
-// error. Native groups are left to the core.
+// error.
 func (m members) of(pod *v1.Pod) (gangview.Membership, error) {
-	if pod.Spec.SchedulingGroup != nil {
-		return gangview.Membership{}, nil
-	}
-	return m.policy.GangOf(pod)
+	return m.policy.GangOf(pod) //nolint:wrapcheck // it says what is wrong
 }
 
 // twice reports whether the pod is in a native group and in one of ours: the native one alone counts.

@@ -3,6 +3,7 @@ package controlplane
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -40,7 +41,8 @@ func schedulerArgs(opts sandbox.Options, keys pki.Dir, port int, emulation strin
 		args = append(args, emulationFlag+emulation)
 	}
 	// As in the manifests, for the reason given there; of a gate that is named twice the last value holds.
-	gates := append([]string{"NominatedNodeNameForExpectation=false"}, opts.FeatureGates...)
+	gates := slices.Concat([]string{"NominatedNodeNameForExpectation=false"}, opts.FeatureGates,
+		opts.SchedulerFeatureGates)
 	return append(args, "--feature-gates="+strings.Join(gates, ","))
 }
 

@@ -86,7 +86,12 @@ func (r *Rules) Create(gvr schema.GroupVersionResource, obj runtime.Object) (run
 		legacyscheme.Scheme.Default(obj)
 		return obj, nil
 	}
-	return through(gvr, "", obj, nil, func(ctx context.Context, obj, _ runtime.Object) error { return rest.BeforeCreate(s.object, ctx, obj) })
+	created, err := through(gvr, "", obj, nil, func(ctx context.Context, obj, _ runtime.Object) error { return rest.BeforeCreate(s.object, ctx, obj) })
+	if pod, ok := created.(*v1.Pod); ok && err == nil && pod.Spec.SchedulingGroup == nil {
+		// The feature gate that drops it is that of the scheduler in this process, which may be off where the API server's is on.
+		pod.Spec.SchedulingGroup = obj.(*v1.Pod).Spec.SchedulingGroup
+	}
+	return created, err
 }
 
 // admit does for pods what the admission of priorities does.

@@ -1,0 +1,53 @@
+package gangview
+
+import (
+	v1 "k8s.io/api/core/v1"
+)
+
+// GroveGang is the kind of Grove's PodGangs. A label of the pods names them.
+const GroveGang = "Grove"
+
+const (
+	grovePodGang = "grove.io/podgang"
+	// grovePodClique is the label by which pods name the pod group of their PodGang.
+	grovePodClique = "grove.io/podclique"
+)
+
+var groveGang = OwnerKind{Kind: GroveGang, Object: "PodGang",
+	GroupResource: groupResource("scheduler.grove.io", "podgangs"), Versions: []string{"v1alpha1"},
+	EndedLabel: grovePodGang,
+	owner: func(_ *OwnerPolicy, pod *v1.Pod, _ controlledBy) (Owner, error) {
+		return namedGroup(GroveGang, "label", pod.Labels, grovePodGang)
+	},
+	read: readGroveGang}
+
+func readGroveGang(r *objectReader) map[string]OwnerState {
+	g := groupTerms{roleKey: grovePodClique, roles: map[string]int{}}
+	g.required, g.preferred = r.groveLevels("spec.topologyConstraint")
+	groups := r.items("spec.podgroups")
+	for _, group := range groups {
+		name := group.text("name")
+		g.roles[name] = group.number("minReplicas", 0)
+		g.minimum = sum(g.minimum, g.roles[name])
+		required, preferred := group.groveLevels("topologyConstraint")
+		switch {
+		case len(required)+len(preferred) == 0:
+		case len(groups) == 1 && len(g.required)+len(g.preferred) == 0:
+			g.required, g.preferred = required, preferred
+		default:
+			g.notKept("topologyConstraint of pod group %s: levels count for the whole gang only", name)
+		}
+	}
+	for _, config := range r.items("spec.topologyConstraintGroupConfigs") {
+		g.notKept("topologyConstraintGroupConfigs %s: levels count for the whole gang only", config.text("name"))
+	}
+	if class := r.text("spec.priorityClassName"); class != "" {
+		g.notKept("priorityClassName %s: the priority of the pods counts", class)
+	}
+	return g.states(r)
+}
+
+// groveLevels are the levels of a constraint, which are labels of nodes.
+func (r *objectReader) groveLevels(path string) (required, preferred []string) {
+	return levelsOf(r.text(path + ".packConstraint.required")), levelsOf(r.text(path + ".packConstraint.preferred"))
+}

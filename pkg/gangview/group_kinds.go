@@ -1,0 +1,160 @@
+package gangview
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/plural"
+	"berth.dev/berth/pkg/wellknown"
+)
+
+// groupKinds are the objects by which Kubernetes itself and other schedulers declare groups. Their pods name them, so
+// that no policy has to cover the pods; the gang is called after the kind, "volcano.train". Each has a file of its own.
+var groupKinds = []OwnerKind{nativeGroup, volcanoGroup, kaiGroup, groveGang}
+
+// GroupKinds returns all of them.
+func GroupKinds() []OwnerKind { return slices.Clone(groupKinds) }
+
+// StatusResource is the resource by which the status of groups is written.
+func (k *OwnerKind) StatusResource() string {
+	if k.Kind == VolcanoGroup {
+		// Its definition has no subresource.
+		return k.Resource
+	}
+	return k.Resource + "/status"
+}
+
+// GroupKindOf returns the kind of groups that objects of the API have.
+func GroupKindOf(gvk schema.GroupVersionKind) (*OwnerKind, bool) {
+	for i := range groupKinds {
+		k := &groupKinds[i]
+		if k.Group == gvk.Group && k.Object == gvk.Kind && slices.Contains(k.Versions, gvk.Version) {
+			return k, true
+		}
+	}
+	return nil, false
+}
+
+// groupOf returns the group of Kubernetes or of another scheduler that the pod names, or an owner without a kind.
+func groupOf(pod *v1.Pod) (Owner, error) {
+	for i := range groupKinds {
+		owner, err := groupKinds[i].owner(nil, pod, controlledBy{})
+		if err != nil || owner.Kind != "" {
+			owner.Namespace = pod.Namespace
+			return owner, err
+		}
+	}
+	return Owner{}, nil
+}
+
+// namedGroup reads the first of the keys that the pod has as the name of a group.
+func namedGroup(k, kind string, of map[string]string, keys ...string) (Owner, error) {
+	for _, key := range keys {
+		name := of[key]
+		switch {
+		case name == "":
+		case !isSubdomain(name):
+			return Owner{}, &wellknown.BadValue{Object: "pod", Kind: kind, Key: key, Value: name,
+				Allowed: "the name of a " + k + " group"}
+		default:
+			return Owner{Kind: k, Name: name}, nil
+		}
+	}
+	return Owner{}, nil
+}
+
+// groupTerms is what a group of another scheduler says.
+type groupTerms struct {
+	minimum int
+	// roles are the minimums of its parts; the pods name theirs in a label or annotation roleKey.
+	roleKey string
+	roles   map[string]int
+	// required and preferred are keys of node labels.
+	required, preferred []string
+	// disruption says how its pods may be evicted.
+	disruption string
+	// unkept lists what the group says that is not followed.
+	unkept []string
+}
+
+func (g *groupTerms) notKept(format string, args ...any) {
+	g.unkept = append(g.unkept, fmt.Sprintf(format, args...))
+}
+
+// states writes the terms as PodGroups say the same.
+func (g *groupTerms) states(r *objectReader) map[string]OwnerState {
+	s := OwnerState{Minimum: max(g.minimum, 1), Disruption: g.disruption, Unkept: strings.Join(g.unkept, "; ")}
+	says := map[string]string{}
+	if len(g.roles) > 0 {
+		parts := make([]string, 0, len(g.roles))
+		for _, role := range slices.Sorted(maps.Keys(g.roles)) {
+			parts = append(parts, role+"="+strconv.Itoa(g.roles[role]))
+		}
+		says[wellknown.RoleLabelKey], says[wellknown.MinMembersByRoleKey] = g.roleKey, strings.Join(parts, ",")
+	}
+	if len(g.roles) > maxRoles {
+		s.Why = fmt.Sprintf("%s %s has %s; a gang has %d at most", r.kind, r.name, plural.Of(len(g.roles), "part"), maxRoles)
+	}
+	for key, levels := range map[string][]string{wellknown.TopologyRequiredKey: g.required,
+		wellknown.TopologyPreferredKey: g.preferred} {
+		if len(levels) > 0 {
+			says[key] = strings.Join(levels, ",")
+		}
+	}
+	s.Says = encode(says)
+	return whole(s)
+}
+
+// encode writes annotations so that equal ones are written alike.
+func encode(annotations map[string]string) string {
+	data, _ := json.Marshal(annotations) // maps of strings can be written
+	return string(data)
+}
+
+// withOwnAnnotations adds what the annotations of Berth on the object say. They count before what the object says in
+// its own way.
+func (s *OwnerState) withOwnAnnotations(obj *unstructured.Unstructured) {
+	says := map[string]string{}
+	_ = json.Unmarshal([]byte(s.Says), &says)
+	maps.Copy(says, ownAnnotations(obj))
+	s.Says = encode(says)
+}
+
+func ownAnnotations(obj *unstructured.Unstructured) map[string]string {
+	annotations := maps.Clone(obj.GetAnnotations())
+	own := wellknown.Own()
+	maps.DeleteFunc(annotations, func(key, _ string) bool { return !slices.Contains(own, key) })
+	return annotations
+}
+
+// PodGroup returns the PodGroup that says what the object says, nil if it is no group.
+func (s *OwnerState) PodGroup(id gang.ID) *schedulingv1alpha1.PodGroup {
+	if s.Says == "" {
+		return nil
+	}
+	pg := &schedulingv1alpha1.PodGroup{
+		ObjectMeta: metav1.ObjectMeta{Namespace: id.Namespace, Name: id.Name, UID: s.UID,
+			CreationTimestamp: metav1.NewTime(s.Created)},
+		Spec: schedulingv1alpha1.PodGroupSpec{MinMember: int32(s.Minimum)}}
+	_ = json.Unmarshal([]byte(s.Says), &pg.Annotations) // encode wrote it
+	return pg
+}
+
+// NotKept says in an event or a warning what of the group is not followed, empty if all is.
+func (s *OwnerState) NotKept() string {
+	if s.Unkept == "" {
+		return ""
+	}
+	return "not followed: " + s.Unkept
+}

@@ -1,0 +1,197 @@
+package podgroup
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	apitypes "k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gangview"
+)
+
+// groupStatuses change the status of a group of each kind to what is known of the gang, where the users of that kind look
+// for it.
+var groupStatuses = map[string]func(status map[string]any, p *progress){
+	gangview.NativeGroup: fillNative, gangview.VolcanoGroup: fillVolcano, gangview.KAIGroup: fillKAI,
+	gangview.GroveGang: fillGrove,
+}
+
+// progress is how far a gang has come.
+type progress struct {
+	step step
+	// why is what keeps it from starting; how many of its members are bound once it has started.
+	why                        string
+	running, succeeded, failed int
+	generation                 int64
+	now                        time.Time
+}
+
+// step is what a gang waits for, or what it does.
+type step int
+
+const (
+	// incomplete gangs have too few members.
+	incomplete step = iota
+	// unschedulable gangs do not fit.
+	unschedulable
+	// starting gangs are planned or being bound.
+	starting
+	// scheduled gangs have their minimum bound, running ones run with it, and of ended ones it has succeeded.
+	scheduled
+	running
+	ended
+	// short gangs have started and lost members.
+	short
+)
+
+// progressOf reads the progress of a gang from its state.
+func progressOf(s *State) progress {
+	v := &s.View
+	p := progress{running: v.Running, succeeded: v.Count[gang.Succeeded], failed: v.Count[gang.Failed],
+		why: settled(v, v.Minimum)}
+	least := v.Minimum.Total
+	switch {
+	case least > 0 && p.succeeded >= least:
+		p.step = ended
+	case v.Degraded:
+		p.step = short
+	case least > 0 && p.running+p.succeeded >= least && v.Met():
+		p.step = running
+	case v.Met():
+		p.step = scheduled
+	case v.Reason != nil:
+		p.step, p.why = unschedulable, v.Reason.String()
+	case !v.Quorum():
+		p.why = existing(v, v.Minimum)
+	default:
+		p.step = starting
+	}
+	return p
+}
+
+// planned reports whether the gang is being planned: what comes of it is known in a moment.
+func planned(v *gang.View) bool {
+	return v.Quorum() && v.Reason == nil && v.Holding == 0 && v.Count[gang.Bound] == 0 && !v.Met()
+}
+
+// kind is equal for progress that differs in the text alone.
+func (p *progress) kind() string { return fmt.Sprint(p.step, p.running, p.succeeded, p.failed) }
+
+// has reports whether the gang has started at some time.
+func (p *progress) has() bool { return p.step >= scheduled }
+
+// writeForeign writes the status of the group of another scheduler that the gang is. If only the text differs it
+// returns after what time that may be written.
+func (c *Controller) writeForeign(ctx context.Context, id gang.ID, s *State, r *record,
+	now time.Time) (time.Duration, error) {
+	owners := c.api.Owners
+	if owners == nil || !s.Known || s.Minimum.Total == 0 || owners.Group(id) == nil || planned(&s.View) {
+		return 0, nil
+	}
+	p := progressOf(s)
+	p.now = now
+	if r.foreign == p.kind()+p.why {
+		return 0, nil
+	}
+	if r.foreignKind == p.kind() {
+		if pause := r.foreignPace.take(c.messages.groups, 1, now); pause > 0 {
+			return pause, nil
+		}
+	}
+	if err := owners.report(ctx, id, &p); err != nil {
+		return 0, err
+	}
+	r.foreign, r.foreignKind, r.foreignPace.last = p.kind()+p.why, p.kind(), now
+	return 0, nil
+}
+
+// report writes the progress to the object that declares the gang. Other authors write its status as well, so that it is
+// read first. Without the right to write it is left as it is: the scheduler reports rights that it lacks.
+func (o *Owners) report(ctx context.Context, id gang.ID, p *progress) error {
+	o.mu.Lock()
+	g := o.gangs[id]
+	if g == nil || g.object() == nil {
+		o.mu.Unlock()
+		return nil
+	}
+	about, fill := g.object(), groupStatuses[g.owner.Kind]
+	var subresources []string
+	if _, subresource, has := strings.Cut(g.kind.StatusResource(), "/"); has {
+		subresources = []string{subresource}
+	}
+	version, _ := schema.ParseGroupVersion(about.APIVersion)
+	objects := o.client.Resource(version.WithResource(g.kind.Resource)).Namespace(about.Namespace)
+	o.mu.Unlock()
+	if fill == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	object, err := objects.Get(ctx, about.Name, metav1.GetOptions{})
+	if err == nil && object.GetUID() == about.UID {
+		before, _ := object.Object["status"].(map[string]any)
+		after := runtime.DeepCopyJSON(map[string]any{"status": before})["status"].(map[string]any)
+		if after == nil {
+			after = map[string]any{}
+		}
+		p.generation = object.GetGeneration()
+		fill(after, p)
+		if equality.Semantic.DeepEqual(before, after) {
+			return nil
+		}
+		patch, marshalErr := json.Marshal(map[string]any{"metadata": map[string]any{"uid": object.GetUID(),
+			"resourceVersion": object.GetResourceVersion()}, "status": after})
+		if marshalErr != nil {
+			return fmt.Errorf("encoding the status of %s: %w", about.Name, marshalErr)
+		}
+		_, err = objects.Patch(ctx, about.Name, apitypes.MergePatchType, patch, metav1.PatchOptions{}, subresources...)
+	}
+	switch {
+	case err == nil, apierrors.IsNotFound(err):
+		return nil
+	case apierrors.IsForbidden(err), apierrors.IsInvalid(err):
+		klog.FromContext(ctx).V(2).Info("The status of a group is not written", "gang", id, "err", err)
+		return nil
+	}
+	return fmt.Errorf("writing the status of %s %s/%s: %w", about.Kind, about.Namespace, about.Name, err)
+}
+
+// setCondition puts the condition, whose values are all text, into the list under the key of the status. One of the same
+// type is replaced, and keeps its time if its status is the same.
+func setCondition(status map[string]any, key string, condition map[string]any, now time.Time) {
+	condition["lastTransitionTime"] = metav1.NewTime(now).UTC().Format(time.RFC3339)
+	conditions, _ := status[key].([]any)
+	for i, c := range conditions {
+		old, _ := c.(map[string]any)
+		if old["type"] != condition["type"] {
+			continue
+		}
+		if old["status"] == condition["status"] && old["lastTransitionTime"] != nil {
+			condition["lastTransitionTime"] = old["lastTransitionTime"]
+		}
+		conditions[i] = condition
+		return
+	}
+	status[key] = append(conditions, condition)
+}
+
+// hasCondition reports whether the list has a condition of the type.
+func hasCondition(status map[string]any, key, kind string) (has, holds bool) {
+	conditions, _ := status[key].([]any)
+	for _, c := range conditions {
+		if one, _ := c.(map[string]any); one["type"] == kind {
+			return true, one["status"] == "True"
+		}
+	}
+	return false, false
+}

@@ -1,0 +1,121 @@
+package podgroup
+
+import (
+	"slices"
+
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+)
+
+// reasonScheduled is the reason in conditions of groups that have started; the projects name none.
+const reasonScheduled = "Scheduled"
+
+// scheduledCondition is a condition as Kubernetes' own types have it, for a gang that has started or not.
+func (p *progress) scheduledCondition(kind string) map[string]any {
+	c := map[string]any{"type": kind, "status": "False", "message": p.why, "observedGeneration": p.generation}
+	switch {
+	case p.has() && p.step != short:
+		c["status"], c["reason"] = "True", reasonScheduled
+	case p.step == short:
+		c["reason"] = "MembersLost"
+	case p.step == unschedulable:
+		c["reason"] = schedulingv1beta1.PodGroupReasonUnschedulable
+	case p.step == incomplete:
+		c["reason"] = "TooFewMembers"
+	default:
+		c["reason"] = "InProgress"
+	}
+	return c
+}
+
+// fillNative writes the condition of the groups of Kubernetes, which stays once it holds.
+func fillNative(status map[string]any, p *progress) {
+	if _, scheduled := hasCondition(status, "conditions", schedulingv1beta1.PodGroupInitiallyScheduled); !scheduled &&
+		p.step != starting {
+		setCondition(status, "conditions", p.scheduledCondition(schedulingv1beta1.PodGroupInitiallyScheduled), p.now)
+	}
+}
+
+// fillVolcano writes the phase, numbers and conditions of Volcano's PodGroups.
+func fillVolcano(status map[string]any, p *progress) {
+	switch p.step {
+	case running:
+		status["phase"] = "Running"
+	case short:
+		status["phase"] = "Unknown"
+	case ended:
+		status["phase"] = "Completed"
+	case unschedulable, incomplete:
+		// Once the pods of a group may be created, Volcano does not take that back.
+		if status["phase"] != "Inqueue" {
+			status["phase"] = "Pending"
+		}
+	default:
+		status["phase"] = "Inqueue"
+	}
+	for key, n := range map[string]int{"running": p.running, "succeeded": p.succeeded, "failed": p.failed} {
+		if n == 0 {
+			// Volcano leaves zeros out. In a merge patch null takes a number away.
+			if status[key] != nil {
+				status[key] = nil
+			}
+			continue
+		}
+		status[key] = int64(n)
+	}
+	set := func(kind string, holds bool, reason string) {
+		if has, _ := hasCondition(status, "conditions", kind); !has && !holds {
+			return
+		}
+		c := map[string]any{"type": kind, "status": "False"}
+		if holds {
+			c = map[string]any{"type": kind, "status": "True", "reason": reason, "message": p.why}
+		}
+		setCondition(status, "conditions", c, p.now)
+	}
+	reason := "NotEnoughResources"
+	if p.step == incomplete {
+		reason = "NotEnoughTasks"
+	}
+	set("Unschedulable", p.step == unschedulable || p.step == incomplete, reason)
+	set("Scheduled", p.has() && p.step != short, "tasks in gang are ready to be scheduled")
+}
+
+// kaiUnschedulable is the type of the only condition that KAI's scheduler writes, and kaiNodePool its node pool unless
+// nodes are divided into several.
+const (
+	kaiUnschedulable = "UnschedulableOnNodePool"
+	kaiNodePool      = "default"
+)
+
+// fillKAI writes why a PodGroup of KAI does not start, and nothing about one that does.
+func fillKAI(status map[string]any, p *progress) {
+	const key = "schedulingConditions"
+	if p.step != unschedulable && p.step != incomplete {
+		conditions, _ := status[key].([]any)
+		left := slices.DeleteFunc(slices.Clone(conditions), func(c any) bool {
+			one, _ := c.(map[string]any)
+			return one["type"] == kaiUnschedulable && one["nodePool"] == kaiNodePool
+		})
+		if len(left) < len(conditions) {
+			status[key] = left
+		}
+		return
+	}
+	setCondition(status, key, map[string]any{"type": kaiUnschedulable, "nodePool": kaiNodePool, "status": "True",
+		"reason":  schedulingv1beta1.PodGroupReasonUnschedulable,
+		"message": p.why,
+		"reasons": []any{map[string]any{"reason": schedulingv1beta1.PodGroupReasonUnschedulable, "message": p.why}}}, p.now)
+}
+
+// fillGrove writes the phase of a PodGang, and whether it is scheduled.
+func fillGrove(status map[string]any, p *progress) {
+	switch p.step {
+	case incomplete, unschedulable:
+		status["phase"] = "Pending"
+	case starting, scheduled, short:
+		status["phase"] = "Starting"
+	default:
+		status["phase"] = "Running"
+	}
+	setCondition(status, "conditions", p.scheduledCondition("Scheduled"), p.now)
+}
