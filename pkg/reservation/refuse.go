@@ -147,7 +147,8 @@ func (p *Holds) Refuse(pod *v1.Pod, node fwk.NodeInfo, nodes fwk.NodeInfoLister)
 	with := node
 	var to gang.ID
 	var turn *Hold
-	blocksOther, claims := false, false
+	claims := false
+	var foreign []gang.ID
 	binds, filters := p.binding(pod), p.Filters(pod)
 	for i := range kept {
 		o := &kept[i]
@@ -163,7 +164,9 @@ func (p *Holds) Refuse(pod *v1.Pod, node fwk.NodeInfo, nodes fwk.NodeInfoLister)
 		claims = claims || o.Kind != forTurn && filters.Claims(o.Info.GetPod())
 		if o.Kind == forTurn {
 			turn = o
-			blocksOther = blocksOther || o.To.Namespace != pod.Namespace
+			if o.To.Namespace != pod.Namespace && (len(foreign) == 0 || foreign[len(foreign)-1] != o.To) {
+				foreign = append(foreign, o.To)
+			}
 		}
 	}
 	if with == node {
@@ -173,8 +176,10 @@ func (p *Holds) Refuse(pod *v1.Pod, node fwk.NodeInfo, nodes fwk.NodeInfoLister)
 		(filters.Fits(pod, with) || turn != nil && p.withoutBackfill(with, node.GetPods(), turn) && filters.Fits(pod, with)) {
 		return gang.ID{}, false
 	}
-	if blocksOther && !p.blockedOtherNamespace.Load() {
-		p.blockedOtherNamespace.Store(true)
+	for _, id := range foreign {
+		if _, known := p.blocking.Load(id); !known {
+			p.blocking.Store(id, true)
+		}
 	}
 	p.Note(pod)
 	return to, true
@@ -191,6 +196,12 @@ func (p *Holds) withoutBackfill(with fwk.NodeInfo, pods []fwk.PodInfo, turn *Hol
 		}
 	}
 	return some
+}
+
+// blocked reports whether pods of other namespaces were turned away for the turn of the gang since it was asked last.
+func (p *Holds) blocked(id gang.ID) bool {
+	_, blocked := p.blocking.LoadAndDelete(id)
+	return blocked
 }
 
 // Note has the pod woken when a hold ends, and its gang tried again, if it is in one.
