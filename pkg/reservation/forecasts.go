@@ -1,6 +1,7 @@
 package reservation
 
 import (
+	"fmt"
 	"sync"
 	"time"
 
@@ -113,6 +114,26 @@ func (f *Forecasts) Left(pod *v1.Pod, now time.Time) runtimes.Forecast {
 	next.next = now.Add(min(max(soonest, next.left.At(0.5)/8), max(latest, age/10)))
 	f.pods[pod.UID] = next
 	return next.left
+}
+
+// Dump returns the book as it is to be written, and how much was learned.
+func (f *Forecasts) Dump() (book []byte, learned uint64, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if book, err = f.book.MarshalBinary(); err != nil {
+		return nil, 0, fmt.Errorf("encoding the book: %w", err)
+	}
+	return book, f.book.Learned(), nil
+}
+
+// Load replaces what was learned by what was written. After an error it is as before.
+func (f *Forecasts) Load(book []byte) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.book.UnmarshalBinary(book); err != nil {
+		return fmt.Errorf("decoding the book: %w", err)
+	}
+	return nil
 }
 
 // Signature is equal for pods whose run times are forecast alike.
