@@ -5,6 +5,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -97,6 +98,9 @@ func (r *Reservations) lookByTime(ctx context.Context, first bool, now time.Time
 			continue
 		}
 		g := plan.gangs[at]
+		if reserved.Slipped && r.Leader.Leading() {
+			slips.Inc()
+		}
 		if !reserved.Held || !r.holdByTime(plan, g, &reserved, before) {
 			if told[g.ID] = true; g.ID != turn {
 				r.tellStart(plan, g, i+1, &reserved, now)
@@ -185,7 +189,10 @@ func (r *Reservations) release(id gang.ID, h *heldGang, now time.Time) {
 // forgetByTime ends what is kept by time for a gang that does not wait any more.
 func (r *Reservations) forgetByTime(id gang.ID, started bool, now time.Time) {
 	if s := &r.schedule; s.board != nil && started {
-		s.board.Started(id.String(), now)
+		if first, told := s.board.Started(id.String(), now); told && r.Leader.Leading() {
+			within := !now.Before(first.Earliest) && !now.After(first.Latest)
+			startError.WithLabelValues(strconv.FormatBool(within)).Observe(now.Sub(first.Likely).Abs().Seconds())
+		}
 	}
 	if h := r.schedule.held[id]; h != nil {
 		if started {

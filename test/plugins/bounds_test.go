@@ -148,7 +148,7 @@ var bounds = map[string]map[string]string{
 	"pkg/reservation": {
 		"Holders.namespaces": byAdmin, "Holds.blocking": byGang, "Holds.gangsAway": byGang, "Holds.kept": byGang,
 		"Holds.turnedAway": byPod,
-		"Holds.view": byGang, "Reservations.backfills": byPod, "Forecasts.declaring": byPod, "Forecasts.pods": byPod,
+		"Holds.view": byGang, "Reservations.backfills": byPod, "Forecasts.declaring": byPod, "Forecasts.entered": byPod, "Forecasts.pods": byPod,
 		"Hold.behind": byGang, "Hold.goes": byPod, "messages.said": byGang, "schedule.held": byGang,
 	},
 	"pkg/podgroup": {
