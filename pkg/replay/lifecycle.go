@@ -158,6 +158,9 @@ func (c *cluster) gangComplete(j *jobState, now time.Time) {
 	if !j.waited {
 		j.waited = true
 		c.record.gangWaits = append(c.record.gangWaits, now.Sub(j.arrived))
+		c.mu.Lock()
+		c.told.started(types.NamespacedName{Namespace: namespaceOf(&j.Job), Name: j.Name}, now)
+		c.mu.Unlock()
 	}
 	if c.options.Mode == replayed.VirtualTime && j.Duration > 0 {
 		c.plan(end{at: now.Add(j.Duration), job: j, epoch: j.epoch})

@@ -61,12 +61,14 @@ type Result struct {
 	KnowsGangs   bool `json:"knowsGangs"`
 	GangsStarted int  `json:"gangsStarted"`
 
-	GangWait       Waits   `json:"gangWaitSeconds"`
-	PodWait        Waits   `json:"podWaitSeconds"`
-	JobCompletion  Waits   `json:"jobCompletionSeconds"`
-	JobsCompleted  int     `json:"jobsCompleted"`
-	Preemptions    int     `json:"preemptions"`
-	VirtualSeconds float64 `json:"virtualSeconds"`
+	GangWait Waits `json:"gangWaitSeconds"`
+	PodWait  Waits `json:"podWaitSeconds"`
+	// ToldStarts compares the starts that gangs were told first with when they started.
+	ToldStarts     ToldStarts `json:"toldStarts"`
+	JobCompletion  Waits      `json:"jobCompletionSeconds"`
+	JobsCompleted  int        `json:"jobsCompleted"`
+	Preemptions    int        `json:"preemptions"`
+	VirtualSeconds float64    `json:"virtualSeconds"`
 
 	// Samples follow the replay; at most a few hundred.
 	Samples []Sample `json:"samples"`
@@ -169,6 +171,14 @@ type Waits struct {
 	P50   float64 `json:"p50"`
 	P95   float64 `json:"p95"`
 	Max   float64 `json:"max"`
+}
+
+// ToldStarts is about gangs that were told a start and have started.
+type ToldStarts struct {
+	// Within is how many of them started within the interval that they were told first.
+	Within int `json:"within"`
+	// Error is how far from the time they started.
+	Error Waits `json:"errorSeconds"`
 }
 
 // Sample is one moment of a replay.
