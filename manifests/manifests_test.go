@@ -149,12 +149,15 @@ func TestKustomizationsRenderWhatTheirUseNeeds(t *testing.T) {
 			"ClusterRoleBinding /berth-scheduler",
 			"ClusterRoleBinding /berth-scheduler-hami",
 			"ClusterRoleBinding /berth-scheduler-volumes",
+			"ConfigMap kube-system/berth-run-times",
 			"ConfigMap kube-system/berth-scheduler-config-HASH",
 			"Deployment kube-system/berth-scheduler",
 			"PodDisruptionBudget kube-system/berth-scheduler",
 			"Role kube-system/berth-scheduler-lease",
+			"Role kube-system/berth-scheduler-run-times",
 			"RoleBinding kube-system/berth-scheduler-authentication-reader",
 			"RoleBinding kube-system/berth-scheduler-lease",
+			"RoleBinding kube-system/berth-scheduler-run-times",
 			"ServiceAccount kube-system/berth-scheduler",
 			"ValidatingAdmissionPolicy /berth-scheduler",
 			"ValidatingAdmissionPolicy /berth-scheduler-account",
@@ -218,7 +221,7 @@ func TestKustomizationsRenderWhatTheirUseNeeds(t *testing.T) {
 					t.Fatal(err)
 				}
 				name := accessor.GetName()
-				if _, generated := object.(*corev1.ConfigMap); generated {
+				if _, config := object.(*corev1.ConfigMap); config && strings.Contains(name, "-config-") {
 					name = name[:strings.LastIndex(name, "-")] + "-HASH"
 				}
 				got = append(got, object.GetObjectKind().GroupVersionKind().Kind+" "+accessor.GetNamespace()+"/"+name)

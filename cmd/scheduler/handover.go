@@ -18,6 +18,7 @@ import (
 	schedulerserverconfig "k8s.io/kubernetes/cmd/kube-scheduler/app/config"
 	"k8s.io/utils/ptr"
 
+	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/reload"
 )
 
@@ -46,6 +47,7 @@ func (p *process) Quiesce(ctx context.Context) {
 	if p.part == nil || ctx.Err() != nil {
 		return // the leader election gives the lease back when ctx has ended
 	}
+	informers.HandOver(ctx)
 	p.part.leave()
 	if err := p.release(ctx); err != nil {
 		klog.FromContext(ctx).Error(err, "Giving the lease back failed, it will expire")

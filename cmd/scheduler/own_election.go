@@ -6,6 +6,8 @@ import (
 	"sync"
 
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+
+	"berth.dev/berth/pkg/informers"
 )
 
 // started returns a channel that is closed when the scheduler has started: with leader election when it takes part in
@@ -61,6 +63,9 @@ func (p *part) Create(ctx context.Context, record resourcelock.LeaderElectionRec
 
 // Update renews the lease, takes it over, or gives it back.
 func (p *part) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	if record.HolderIdentity == "" {
+		informers.HandOver(ctx)
+	}
 	return p.request(func() error { return p.Interface.Update(ctx, record) })
 }
 

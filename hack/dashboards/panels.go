@@ -50,6 +50,12 @@ var dashboards = []dashboard{
 		{"Wait of gangs", "From when a gang had enough members to when its minimum was bound.", "s", []query{
 			{quantile("0.5", "berth_gang_wait_seconds", ""), "median"},
 			{quantile("0.95", "berth_gang_wait_seconds", ""), "95th percentile"}}},
+		{"Told starts", "How far from the start that they were told first gangs started.", "s", []query{
+			{quantile("0.5", "berth_gang_start_error_seconds", "within"), "median, within the interval: {{within}}"}}},
+		{"Slips of told starts", "Starts that were told behind the interval before, per second.", "ops", []query{
+			{"sum(" + rate5m("berth_gang_start_slips_total") + ")", "slips"}}},
+		{"GPU time in nodes kept for gangs", "Part of the GPU time of pods that have gone.", "percentunit", []query{
+			{"sum(" + rate5m(`berth_pod_gpu_seconds_total{entered="true"}`) + ") / sum(" + rate5m("berth_pod_gpu_seconds_total") + ")", "entered"}}},
 		{"Planning", "Time of the scheduling loop that a plan takes, by result.", "s", []query{
 			{quantile("0.95", "berth_gang_plan_duration_seconds", "result"), "{{result}}, 95th percentile"}}},
 		{"Nodes examined for a plan", "", "none",

@@ -33,8 +33,9 @@ type ReserveTurns struct {
 // namespaceRest is what groups of a namespace have kept from others without a start.
 type namespaceRest struct {
 	reserveRest
-	// used is for how long since the last rest.
-	used time.Duration
+	// used is for how long since the last rest, charged when that was counted last.
+	used    time.Duration
+	charged time.Time
 }
 
 type reserveRest struct {
@@ -79,6 +80,7 @@ func (t *ReserveTurns) Charge(namespace string, since, now time.Time) {
 		n = &namespaceRest{}
 		t.namespaces[namespace] = n
 	}
+	n.charged = now
 	if n.used += now.Sub(since); n.used < t.patience {
 		return
 	}
@@ -116,14 +118,35 @@ func (t *ReserveTurns) Continue(pods int, now time.Time) bool {
 // Overdue reports whether a turn without progress since some time ends.
 func (t *ReserveTurns) Overdue(since, now time.Time) bool { return now.Sub(since) >= t.patience }
 
+// Spent reports whether a turn's time is over for the namespace: what its groups have kept from others since some time
+// and what counts already.
+func (t *ReserveTurns) Spent(namespace string, since, now time.Time) bool {
+	n := t.namespaces[namespace]
+	return n != nil && n.used+now.Sub(since) >= t.patience
+}
+
 // Rest lets a group rest that did not start although something was kept for it, twice as long each time.
 func (t *ReserveTurns) Rest(id ID, now time.Time) {
 	rest := t.rests[id]
 	t.rests[id] = reserveRest{turns: rest.turns + 1, until: now.Add(rest.pause(t.patience))}
 }
 
-// Clear forgets what was kept without a start for groups of the namespace: one of them has started.
-func (t *ReserveTurns) Clear(namespace string) { delete(t.namespaces, namespace) }
+// Credit counts for the namespace that one of its groups has started for which something was kept since some time: as
+// much is forgotten of what was kept without a start. A rest goes on, and rests stay as long until the namespace has
+// done without one for as long as the next one is. Otherwise a small group that starts would pay for a large one.
+func (t *ReserveTurns) Credit(namespace string, since, now time.Time) {
+	n := t.namespaces[namespace]
+	if n == nil {
+		return
+	}
+	if since.Before(n.charged) {
+		since = n.charged
+	}
+	n.used = max(n.used-now.Sub(since), 0)
+	if n.used == 0 && (n.turns == 0 || !now.Before(n.until.Add(n.pause(t.patience)))) {
+		delete(t.namespaces, namespace)
+	}
+}
 
 // End ends the turn of the group, if it has it, without a rest.
 func (t *ReserveTurns) End(id ID, now time.Time) {
@@ -143,7 +166,7 @@ func (t *ReserveTurns) Skip(id ID, now time.Time) {
 // Forget forgets a group that does not wait any more, because it has started or is gone.
 func (t *ReserveTurns) Forget(id ID, started bool, now time.Time) {
 	if t.current == id && started {
-		delete(t.namespaces, id.Namespace)
+		t.Credit(id.Namespace, t.since, now)
 		t.current = ID{}
 	}
 	t.End(id, now)

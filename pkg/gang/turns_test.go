@@ -112,3 +112,58 @@ func TestANewNameGetsNoNewTurn(t *testing.T) {
 		})
 	}
 }
+
+func TestAStartMakesUpForAsMuchAsWasKeptForIt(t *testing.T) {
+	t.Parallel()
+	begin := time.Unix(0, 0)
+	at := func(minutes int) time.Time { return begin.Add(time.Duration(minutes) * time.Minute) }
+	for _, tc := range []struct {
+		name string
+		// credits are from and to when nodes were kept for a group that started after the charge.
+		credits [][2]int
+		// charged is for how many minutes others were kept off then, rests whether the namespace rests at the end.
+		first, charged int
+		rests          bool
+	}{
+		{name: "two halves of a turn are a turn", first: 30, charged: 30, rests: true},
+		{name: "a short one hardly counts", first: 50, credits: [][2]int{{49, 51}}, charged: 15, rests: true},
+		{name: "one of the same length makes up for it", first: 30, credits: [][2]int{{30, 60}}, charged: 30},
+		{name: "one at the same time does not", first: 30, credits: [][2]int{{0, 30}}, charged: 30, rests: true},
+		{name: "it does not end a rest", first: 60, credits: [][2]int{{0, 61}}, rests: true},
+		{name: "nor does it shorten the next one right after", first: 60, credits: [][2]int{{0, 121}}, charged: 60, rests: true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			turns := NewReserveTurns(time.Hour)
+			now := at(tc.first)
+			turns.Charge("ns", begin, now)
+			for _, c := range tc.credits {
+				now = at(c[1])
+				turns.Credit("ns", at(c[0]), now)
+			}
+			if tc.charged > 0 {
+				before := now
+				now = now.Add(time.Duration(tc.charged) * time.Minute)
+				turns.Charge("ns", before, now)
+			}
+			if rests := !turns.MayBegin(ID{"ns", "g"}, now.Add(58*time.Minute)); rests != tc.rests {
+				t.Errorf("the namespace rests: %t, want %t", rests, tc.rests)
+			}
+			if tc.first == 60 && tc.charged == 60 && turns.MayBegin(ID{"ns", "g"}, now.Add(2*time.Hour-1)) {
+				t.Error("the second rest is not twice as long")
+			}
+		})
+	}
+	turns := NewReserveTurns(time.Hour)
+	turns.Charge("ns", begin, at(20))
+	if turns.Spent("ns", at(30), at(69)) || !turns.Spent("ns", at(30), at(70)) {
+		t.Error("after 20 minutes, 40 are left")
+	}
+	turns = NewReserveTurns(time.Hour)
+	turns.Charge("ns", begin, at(60))
+	turns.Credit("ns", at(200), at(240))
+	turns.Charge("ns", at(240), at(300))
+	if !turns.MayBegin(ID{"ns", "g"}, at(360)) {
+		t.Error("a namespace that did without a rest for long is not forgiven")
+	}
+}

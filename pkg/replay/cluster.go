@@ -8,6 +8,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -73,6 +74,7 @@ type cluster struct {
 
 	mu      sync.Mutex
 	noted   []note
+	told    toldStarts
 	changed chan struct{}
 }
 
@@ -241,6 +243,11 @@ func (c *cluster) ranks() map[string]int {
 
 // note is called by the API with every change.
 func (c *cluster) note(e memapi.Event) {
+	if group, ok := e.Object.(*unstructured.Unstructured); ok && e.GVR == podGroupResource && e.Type == memapi.Modified {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.told.see(group)
+	}
 	if e.GVR != podResource {
 		return
 	}

@@ -140,6 +140,9 @@ func (c *cluster) gangComplete(j *jobState, now time.Time) {
 	if !j.waited {
 		j.waited = true
 		c.record.gangWaits = append(c.record.gangWaits, now.Sub(j.arrived))
+		c.mu.Lock()
+		c.told.started(types.NamespacedName{Namespace: namespaceOf(&j.Job), Name: j.Name}, now)
+		c.mu.Unlock()
 	}
 	c.begin(&j.work, end{job: j, epoch: j.epoch}, now)
 }

@@ -174,6 +174,11 @@ var metrics = []metric{
 		of: func(r *replayed.Result) float64 { return r.GangWait.P95 }},
 	{key: "gang-wait-max", label: "Gang wait, longest", unit: "s", better: -1, timeOnly: true, ofWork: true,
 		of: func(r *replayed.Result) float64 { return r.GangWait.Max }},
+	{key: "told-error-p50", label: "Told start, median error", unit: "s", better: -1, timeOnly: true, derived: true,
+		of: func(r *replayed.Result) float64 { return r.ToldStarts.Error.P50 }},
+	{key: "told-error-p95", label: "Told start, 95th percentile of errors", unit: "s", better: -1, timeOnly: true,
+		derived: true, of: func(r *replayed.Result) float64 { return r.ToldStarts.Error.P95 }},
+	{key: "told-within", label: "Told interval, starts within", unit: "%", timeOnly: true, derived: true, of: toldWithin},
 	{key: "gangs-started", label: "Gangs started", unit: "gangs", better: 1,
 		of: func(r *replayed.Result) float64 { return float64(r.GangsStarted) }},
 	{key: "completed", label: "Jobs completed", unit: "jobs", better: 1, timeOnly: true,
@@ -196,6 +201,11 @@ const placementsKey = "placements"
 
 func gpus(milli int64) float64    { return float64(milli) / 1000 }
 func dollars(micro int64) float64 { return float64(micro) / 1e6 }
+
+// toldWithin is 0 if no gang that was told a start has started.
+func toldWithin(r *replayed.Result) float64 {
+	return 100 * float64(r.ToldStarts.Within) / float64(max(r.ToldStarts.Error.Count, 1))
+}
 
 func costPerGPU(r *replayed.Result) float64 {
 	if r.AllocatedMilli == 0 {

@@ -5,6 +5,9 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/testutil"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
@@ -35,11 +38,13 @@ func TestWhoMayUseWhatIsKeptByTime(t *testing.T) {
 	for name, test := range map[string]struct {
 		pod     *v1.Pod
 		refused bool
+		// beside is set if what is kept does not count against the pod at all.
+		beside bool
 	}{
 		"a pod that is gone by then":           {pod: pod("short", "30m")},
 		"a pod that is not":                    {pod: pod("long", "3h"), refused: true},
 		"a service":                            {pod: service, refused: true},
-		"a gang that comes before on the node": {pod: pod("earlier", "3h")},
+		"a gang that comes before on the node": {pod: pod("earlier", "3h"), beside: true},
 		"a gang that does not come before":     {pod: pod("elsewhere", "3h"), refused: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -65,7 +70,41 @@ func TestWhoMayUseWhatIsKeptByTime(t *testing.T) {
 			if kept := p.Against(gangOf(test.pod), []*v1.Pod{test.pod}); (len(kept) > 0) != test.refused {
 				t.Errorf("kept from the gang: %v, want %v", len(kept) > 0, test.refused)
 			}
+			if enters := p.Enters(test.pod, node); enters == test.beside {
+				t.Errorf("it uses what is kept: %v, want %v", enters, !test.beside)
+			}
 		})
+	}
+}
+
+func TestGPUTimeIsCountedByTheLeader(t *testing.T) {
+	t.Parallel()
+	metrics.NewKubeRegistry().MustRegister(gpuTime)
+	now, leads := time.Now(), false
+	f := NewForecasts()
+	f.GPUs, f.Group = func(*v1.Pod) int { return 4 }, func(*v1.Pod) *schedulingv1alpha1.PodGroup { return nil }
+	f.Leads = func() bool { return leads }
+	lose := func(enters bool) {
+		p := st.MakePod().Namespace("ns").Name("p").UID("p").Node("n").Obj()
+		started := metav1.NewTime(now.Add(-time.Hour))
+		p.Status.StartTime = &started
+		if enters {
+			f.Enter(p)
+		}
+		f.Lose(p, now)
+	}
+	lose(true)
+	leads = true
+	lose(true)
+	lose(false)
+	lose(false)
+	for label, want := range map[string]float64{"true": 4 * 3600, "false": 8 * 3600} {
+		if got, err := testutil.GetCounterMetricValue(gpuTime.WithLabelValues(label)); err != nil || got != want {
+			t.Errorf("entered=%s: %v GPU seconds, %v; want %v", label, got, err, want)
+		}
+	}
+	if len(f.entered) > 0 {
+		t.Error("pods that have gone are remembered")
 	}
 }
 

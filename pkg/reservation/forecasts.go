@@ -1,6 +1,8 @@
 package reservation
 
 import (
+	"fmt"
+	"strconv"
 	"sync"
 	"time"
 
@@ -26,12 +28,16 @@ type Forecasts struct {
 	// GPUs counts the GPUs that a pod asks for, and Group returns its PodGroup, nil without one.
 	GPUs  func(*v1.Pod) int
 	Group func(*v1.Pod) *schedulingv1alpha1.PodGroup
+	// Leads reports whether this scheduler leads: standbys learn, too, and count nothing.
+	Leads func() bool
 
 	mu   sync.Mutex
 	book *runtimes.Book
 	pods map[apitypes.UID]*podForecast
 	// declaring holds the pods that say how long they run.
 	declaring map[apitypes.UID]bool
+	// entered holds the pods that this scheduler has let into capacity that is kept for a gang.
+	entered map[apitypes.UID]bool
 }
 
 // podForecast is a forecast that was made at some time, and when to make the next one.
@@ -45,7 +51,8 @@ type podForecast struct {
 
 // NewForecasts returns forecasts that nothing has been learned for.
 func NewForecasts() *Forecasts {
-	return &Forecasts{book: runtimes.NewBook(), pods: map[apitypes.UID]*podForecast{}, declaring: map[apitypes.UID]bool{}}
+	return &Forecasts{book: runtimes.NewBook(), pods: map[apitypes.UID]*podForecast{}, declaring: map[apitypes.UID]bool{},
+		entered: map[apitypes.UID]bool{}, Leads: func() bool { return false }}
 }
 
 // Informed reports whether anything is known of run times: enough pods have ended, or there are some that declare
@@ -68,14 +75,26 @@ func (f *Forecasts) See(pod *v1.Pod) {
 	}
 }
 
+// Enter takes note of a pod that is let into capacity that is kept for a gang.
+func (f *Forecasts) Enter(pod *v1.Pod) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.entered[pod.UID] = true
+}
+
 // Lose learns from a pod that has gone, if it ended on its own.
 func (f *Forecasts) Lose(pod *v1.Pod, now time.Time) {
 	claim, class := f.claimOf(pod), f.classOf(pod)
 	began, ran := runview.Started(pod)
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	entered := f.entered[pod.UID]
+	delete(f.entered, pod.UID)
 	delete(f.pods, pod.UID)
 	delete(f.declaring, pod.UID)
+	if ran && class.GPUs > 0 && f.Leads() {
+		gpuTime.WithLabelValues(strconv.FormatBool(entered)).Add(float64(class.GPUs) * max(now.Sub(began).Seconds(), 0))
+	}
 	if ran && runview.EndedAlone(pod) && now.After(began) {
 		f.book.Ended(&class, &claim, now.Sub(began))
 	}
@@ -113,6 +132,26 @@ func (f *Forecasts) Left(pod *v1.Pod, now time.Time) runtimes.Forecast {
 	next.next = now.Add(min(max(soonest, next.left.At(0.5)/8), max(latest, age/10)))
 	f.pods[pod.UID] = next
 	return next.left
+}
+
+// Dump returns the book as it is to be written, and how much was learned.
+func (f *Forecasts) Dump() (book []byte, learned uint64, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if book, err = f.book.MarshalBinary(); err != nil {
+		return nil, 0, fmt.Errorf("encoding the book: %w", err)
+	}
+	return book, f.book.Learned(), nil
+}
+
+// Load replaces what was learned by what was written. After an error it is as before.
+func (f *Forecasts) Load(book []byte) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.book.UnmarshalBinary(book); err != nil {
+		return fmt.Errorf("decoding the book: %w", err)
+	}
+	return nil
 }
 
 // Signature is equal for pods whose run times are forecast alike.

@@ -65,8 +65,8 @@ type Holds struct {
 	Wake  func([]gang.Ref)
 	Touch func(gang.ID)
 
-	// blockedOtherNamespace is set if a pod was turned away from what is kept to a gang of another namespace for its turn.
-	blockedOtherNamespace atomic.Bool
+	// blocking holds the gangs for whose turn pods of other namespaces were turned away since the last look.
+	blocking sync.Map
 
 	mu   sync.Mutex
 	kept map[gang.ID][]Hold

@@ -133,25 +133,58 @@ func (p *Holds) Wait(pod *v1.Pod) { p.Note(pod) }
 // one. Resources, host ports and what plugins count on a node count here; what they count for the whole cluster they
 // ask for, see Before.
 func (p *Holds) Refuse(pod *v1.Pod, node fwk.NodeInfo, nodes fwk.NodeInfoLister) (gang.ID, bool) {
-	view := p.view.Load()
-	if view == nil {
-		return gang.ID{}, false
-	}
-	kept := (*view)[node.Node().Name]
+	kept := p.on(node, pod)
 	if len(kept) == 0 {
 		return gang.ID{}, false
 	}
-	if podview.BelongsToNode(pod) {
+	binds := p.binding(pod)
+	to, foreign := p.needs(pod, node, kept, func(o *Hold) bool { return binds(o) && !Remain(o.after, nodes) })
+	if to == (gang.ID{}) {
 		return gang.ID{}, false
 	}
+	for _, id := range foreign {
+		if _, known := p.blocking.Load(id); !known {
+			p.blocking.Store(id, true)
+		}
+	}
+	p.Note(pod)
+	return to, true
+}
+
+// Enters reports whether the pod, which is about to be bound to the node, uses capacity there that is kept for a gang
+// until its start.
+func (p *Holds) Enters(pod *v1.Pod, node fwk.NodeInfo) bool {
+	kept := p.on(node, pod)
+	if len(kept) == 0 {
+		return false
+	}
+	id, priority := p.GangOf(pod), corev1helpers.PodPriority(pod)
+	to, _ := p.needs(pod, node, kept, func(o *Hold) bool {
+		return o.start != nil && o.To != id && o.Priority >= priority && !o.behind[id]
+	})
+	return to != (gang.ID{})
+}
+
+// on returns what is kept on the node that may count against the pod.
+func (p *Holds) on(node fwk.NodeInfo, pod *v1.Pod) []Hold {
+	view := p.view.Load()
+	if view == nil || len((*view)[node.Node().Name]) == 0 || podview.BelongsToNode(pod) {
+		return nil
+	}
+	return (*view)[node.Node().Name]
+}
+
+// needs returns the gang to which the capacity is kept that the pod would need on the node, the zero ID if there is
+// none, of the holds that count. foreign are those of other namespaces that have a turn.
+func (p *Holds) needs(pod *v1.Pod, node fwk.NodeInfo, kept []Hold, binds func(*Hold) bool) (to gang.ID,
+	foreign []gang.ID) {
 	with := node
-	var to gang.ID
 	var turn *Hold
-	blocksOther, claims := false, false
-	binds, filters := p.binding(pod), p.Filters(pod)
+	claims := false
+	filters := p.Filters(pod)
 	for i := range kept {
 		o := &kept[i]
-		if !binds(o) || Remain(o.after, nodes) {
+		if !binds(o) {
 			continue
 		}
 		if with == node {
@@ -163,21 +196,19 @@ func (p *Holds) Refuse(pod *v1.Pod, node fwk.NodeInfo, nodes fwk.NodeInfoLister)
 		claims = claims || o.Kind != forTurn && filters.Claims(o.Info.GetPod())
 		if o.Kind == forTurn {
 			turn = o
-			blocksOther = blocksOther || o.To.Namespace != pod.Namespace
+			if o.To.Namespace != pod.Namespace && (len(foreign) == 0 || foreign[len(foreign)-1] != o.To) {
+				foreign = append(foreign, o.To)
+			}
 		}
 	}
 	if with == node {
-		return gang.ID{}, false
+		return gang.ID{}, nil
 	}
 	if claims = claims && filters.Claims(pod); !claims &&
 		(filters.Fits(pod, with) || turn != nil && p.withoutBackfill(with, node.GetPods(), turn) && filters.Fits(pod, with)) {
-		return gang.ID{}, false
+		return gang.ID{}, nil
 	}
-	if blocksOther && !p.blockedOtherNamespace.Load() {
-		p.blockedOtherNamespace.Store(true)
-	}
-	p.Note(pod)
-	return to, true
+	return to, foreign
 }
 
 // withoutBackfill takes off the node what runs in what is kept and has gone when the gang starts, and reports whether
@@ -191,6 +222,12 @@ func (p *Holds) withoutBackfill(with fwk.NodeInfo, pods []fwk.PodInfo, turn *Hol
 		}
 	}
 	return some
+}
+
+// blocked reports whether pods of other namespaces were turned away for the turn of the gang since it was asked last.
+func (p *Holds) blocked(id gang.ID) bool {
+	_, blocked := p.blocking.LoadAndDelete(id)
+	return blocked
 }
 
 // Note has the pod woken when a hold ends, and its gang tried again, if it is in one.

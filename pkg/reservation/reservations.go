@@ -113,7 +113,7 @@ func (r *Reservations) Look(ctx context.Context, now time.Time) (ready gang.ID) 
 			continue
 		}
 		r.Turns.Begin(g.ID, kept.Pods, now)
-		r.Holds.blockedOtherNamespace.Store(false)
+		r.Holds.blocking.Clear()
 		r.tell(g.ID, kept)
 		klog.FromContext(ctx).V(2).Info("Reserving nodes for a gang", "gang", g.ID, "nodes", len(kept.Places), "podsToEnd",
 			kept.Pods)
@@ -145,13 +145,14 @@ func (r *Reservations) waiting(first bool, now time.Time) []*waitlist.Gang {
 // Forget ends the turn of a gang that does not wait any more, if it has it.
 func (r *Reservations) Forget(id gang.ID, started bool, now time.Time) {
 	if current, _ := r.Turns.Current(); current == id {
-		if r.Holds.blockedOtherNamespace.Swap(false) {
+		if r.Holds.blocked(id) {
 			r.Turns.Harm()
 		}
 		r.unreserve(id)
 	}
 	r.forgetByTime(id, started, now)
 	r.Turns.Forget(id, started, now)
+	r.Holds.blocking.Delete(id)
 }
 
 // keptBefore returns the nodes that a scheduler before this one kept for the gang to its end, nil if it kept none.
@@ -203,7 +204,7 @@ func (r *Reservations) renew(ctx context.Context, id gang.ID, now time.Time) boo
 		r.Turns.End(id, now)
 		return false
 	}
-	if r.Holds.blockedOtherNamespace.Swap(false) {
+	if r.Holds.blocked(id) {
 		r.Turns.Harm()
 	}
 	if _, blocked := r.Ledger.Waiting(id); !blocked {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -46,6 +47,16 @@ func (s *schedule) readyFor(id gang.ID) bool {
 	return h != nil && !h.ready.IsZero()
 }
 
+// another reports whether nodes are kept for a second gang of the namespace.
+func (s *schedule) another(than gang.ID) bool {
+	for id := range s.held {
+		if id != than && id.Namespace == than.Namespace {
+			return true
+		}
+	}
+	return false
+}
+
 // timedPlan is one look at what to keep by time.
 type timedPlan struct {
 	gangs []*waitlist.Gang
@@ -65,9 +76,8 @@ func (r *Reservations) lookByTime(ctx context.Context, first bool, now time.Time
 	if s.board == nil {
 		s.board, s.held = starttime.NewBoard(r.Holds.Entry), map[gang.ID]*heldGang{}
 	}
-	blocked := r.Holds.blockedOtherNamespace.Load()
 	for id, h := range s.held {
-		h.blocksOthers = h.blocksOthers || blocked
+		h.blocksOthers = r.Holds.blocked(id) || h.blocksOthers
 		if _, waits := r.Ledger.Waiting(id); !waits {
 			// It is being tried.
 			return ready, true
@@ -88,6 +98,9 @@ func (r *Reservations) lookByTime(ctx context.Context, first bool, now time.Time
 			continue
 		}
 		g := plan.gangs[at]
+		if reserved.Slipped && r.Leader.Leading() {
+			slips.Inc()
+		}
 		if !reserved.Held || !r.holdByTime(plan, g, &reserved, before) {
 			if told[g.ID] = true; g.ID != turn {
 				r.tellStart(plan, g, i+1, &reserved, now)
@@ -110,7 +123,7 @@ func (r *Reservations) lookByTime(ctx context.Context, first bool, now time.Time
 				ready = g.ID
 			}
 		}
-		if r.inVain(h, &reserved, now) {
+		if r.inVain(g.ID.Namespace, h, &reserved, now) {
 			klog.FromContext(ctx).V(2).Info("Ended the reservation of a gang that did not start", "gang", g.ID)
 			r.Turns.Rest(g.ID, now)
 			continue
@@ -131,7 +144,6 @@ func (r *Reservations) lookByTime(ctx context.Context, first bool, now time.Time
 	if s.keeps = len(kept) > 0; !s.keeps {
 		return ready, false
 	}
-	r.Holds.blockedOtherNamespace.Store(false)
 	r.takeOver(now)
 	return ready, true
 }
@@ -154,16 +166,20 @@ func (r *Reservations) takeOver(now time.Time) {
 }
 
 // inVain reports whether a gang has not started for long although it fits, or the time by which it was to start is long
-// over: for half as long as nodes were kept until then, as what ends late often ends much later.
-func (r *Reservations) inVain(h *heldGang, reserved *starttime.Reservation, now time.Time) bool {
+// over: for half as long as nodes were kept until then, as what ends late often ends much later. What other gangs of the
+// namespace have kept from others without a start counts, too.
+func (r *Reservations) inVain(namespace string, h *heldGang, reserved *starttime.Reservation, now time.Time) bool {
 	late := max(reserved.Until.Sub(h.since)/2, 0)
-	return !h.ready.IsZero() && r.Turns.Overdue(h.ready, now) || reserved.Firm &&
-		r.Turns.Overdue(reserved.Until.Add(late), now)
+	if reserved.Firm && r.Turns.Overdue(reserved.Until.Add(late), now) {
+		return true
+	}
+	return !h.ready.IsZero() &&
+		(r.Turns.Overdue(h.ready, now) || h.blocksOthers && r.Turns.Spent(namespace, h.ready, now))
 }
 
 // release ends what is kept by time for a gang that has not started.
 func (r *Reservations) release(id gang.ID, h *heldGang, now time.Time) {
-	if h.blocksOthers {
+	if r.Holds.blocked(id) || h.blocksOthers {
 		r.Turns.Charge(id.Namespace, h.since, now)
 	}
 	delete(r.schedule.held, id)
@@ -173,12 +189,19 @@ func (r *Reservations) release(id gang.ID, h *heldGang, now time.Time) {
 // forgetByTime ends what is kept by time for a gang that does not wait any more.
 func (r *Reservations) forgetByTime(id gang.ID, started bool, now time.Time) {
 	if s := &r.schedule; s.board != nil && started {
-		s.board.Started(id.String(), now)
+		if first, told := s.board.Started(id.String(), now); told && r.Leader.Leading() {
+			within := !now.Before(first.Earliest) && !now.After(first.Latest)
+			startError.WithLabelValues(strconv.FormatBool(within)).Observe(now.Sub(first.Likely).Abs().Seconds())
+		}
 	}
 	if h := r.schedule.held[id]; h != nil {
 		if started {
-			r.Turns.Clear(id.Namespace)
+			// What is kept for another gang of the namespace meanwhile is not made up for.
+			if !r.schedule.another(id) {
+				r.Turns.Credit(id.Namespace, h.since, now)
+			}
 			h.blocksOthers = false
+			r.Holds.blocked(id)
 		}
 		r.release(id, h, now)
 	}

@@ -35,6 +35,9 @@ func (b *Book) Knows() bool {
 	return r != nil && len(r.runs) >= enough
 }
 
+// Learned counts what was noted so far, also in books that were read.
+func (b *Book) Learned() uint64 { return b.changes }
+
 // Ended notes that a pod ended on its own after this time. Pods that were evicted or deleted say nothing.
 func (b *Book) Ended(class *Class, claim *Claim, ran time.Duration) {
 	if claim.endless() {

@@ -26,7 +26,7 @@ type memory struct {
 	told  Told
 	// first is when the gang was told a start for the first time, and what.
 	first     time.Time
-	firstTold time.Time
+	firstTold Told
 	until     time.Time
 	slips     int
 }
@@ -100,13 +100,13 @@ func (b *Board) tell(m *memory, g *Gang, r *Reservation) {
 	}
 	switch {
 	case m.first.IsZero():
-		m.first, m.firstTold, m.told = r.At, next.Likely, next
+		m.first, m.firstTold, m.told = r.At, next, next
 		m.until = next.Likely
 		if g.Run.Ends() {
 			m.until = next.Likely.Add(time.Duration(b.settings.Slack * float64(min(g.Run.At(0.5), longest))))
 		}
 	case next.Likely.After(m.told.Latest) || r.At.After(m.told.Latest):
-		m.told = next
+		m.told, r.Slipped = next, true
 		if m.slips++; m.slips == b.settings.Slips {
 			m.until = next.Likely
 		}
@@ -125,15 +125,17 @@ func scaled(left time.Duration, times float64) time.Duration {
 	return max(time.Duration(float64(min(left, 12*longest)+time.Minute)*times)-time.Minute, 0)
 }
 
-// Started notes that a gang has started, to learn from the error of the start that was told.
-func (b *Board) Started(gang string, now time.Time) {
+// Started notes that a gang has started, to learn from the error of the start that was told. It returns what was told
+// first, false if nothing was.
+func (b *Board) Started(gang string, now time.Time) (first Told, told bool) {
 	m := b.gangs[gang]
 	if m == nil {
-		return
+		return Told{}, false
 	}
 	if len(b.errors) == lessons {
 		b.errors = slices.Delete(b.errors, 0, 1)
 	}
-	b.errors = append(b.errors, float64(now.Sub(m.first)+time.Minute)/float64(m.firstTold.Sub(m.first)+time.Minute))
+	b.errors = append(b.errors, float64(now.Sub(m.first)+time.Minute)/float64(m.firstTold.Likely.Sub(m.first)+time.Minute))
 	delete(b.gangs, gang)
+	return m.firstTold, true
 }

@@ -66,6 +66,8 @@ type Reservation struct {
 	Start runtimes.Forecast
 	// Told is the start to tell to users.
 	Told Told
+	// Slipped is set if the start that is told is behind the interval that was told before.
+	Slipped bool
 	// Held is set if the nodes are kept, Firm if the start has slipped too often to let in pods that may be late.
 	Held, Firm bool
 	// Until is when the gang is to start at the latest as far as pods that enter are concerned. Once the start is firm,

@@ -221,6 +221,24 @@ func TestIntervalsLearnFromErrors(t *testing.T) {
 	}
 }
 
+func TestStartedSaysWhatWasToldFirst(t *testing.T) {
+	s := Defaults()
+	b := NewBoard(s)
+	slipped := 0
+	for i := range 4 {
+		if b.Plan([]Node{whole("a", 0, 30*minute)}, []Gang{gang("g", 1)}, now.Add(time.Duration(i)*20*minute))[0].Slipped {
+			slipped++
+		}
+	}
+	first, told := b.Started("g", now.Add(100*minute))
+	if !told || !first.Likely.Equal(now.Add(30*minute)) || slipped != 3 {
+		t.Errorf("told %v first, %v; slipped %d times", first, told, slipped)
+	}
+	if _, told := b.Started("g", now); told {
+		t.Error("a gang that has started is told of once more")
+	}
+}
+
 func TestTheBoardForgetsGangsThatDoNotWait(t *testing.T) {
 	b := NewBoard(Defaults())
 	for i := range 100 {

@@ -147,8 +147,9 @@ var bounds = map[string]map[string]string{
 		"storageAccount.taken": oneCycle,
 	},
 	"pkg/reservation": {
-		"Holders.namespaces": byAdmin, "Holds.gangsAway": byGang, "Holds.kept": byGang, "Holds.turnedAway": byPod,
-		"Holds.view": byGang, "Reservations.backfills": byPod, "Forecasts.declaring": byPod, "Forecasts.pods": byPod,
+		"Holders.namespaces": byAdmin, "Holds.blocking": byGang, "Holds.gangsAway": byGang, "Holds.kept": byGang,
+		"Holds.turnedAway": byPod,
+		"Holds.view": byGang, "Reservations.backfills": byPod, "Forecasts.declaring": byPod, "Forecasts.entered": byPod, "Forecasts.pods": byPod,
 		"Hold.behind": byGang, "Hold.goes": byPod, "messages.said": byGang, "schedule.held": byGang,
 	},
 	"pkg/podgroup": {

@@ -66,6 +66,8 @@ var (
 		RuntimeConfig:         []string{"scheduling.k8s.io/v1beta1=true"}}}
 	// reserving keeps nodes for gangs that do not fit, which scenarios of the other kind must not see.
 	reserving = &box{options: sandbox.Options{SchedulerConfig: "testdata/config/reservation.yaml"}}
+	// starting keeps nodes by time, and soon no more for a gang that does not start.
+	starting = &box{options: sandbox.Options{SchedulerConfig: "testdata/config/starts.yaml"}}
 	// leveled has service levels, and lets pods age within seconds.
 	leveled = &box{options: sandbox.Options{SchedulerConfig: "testdata/config/sla.yaml"}}
 	// named knows GPUs by names of its own.
@@ -79,7 +81,7 @@ var (
 )
 
 // boxes are in the order in which they start: first those that take longest.
-var boxes = []*box{plain, reserving, shipped, nominating, leveled, named, owning, unknown, native, foreign}
+var boxes = []*box{plain, reserving, starting, shipped, nominating, leveled, named, owning, unknown, native, foreign}
 
 func TestMain(m *testing.M) {
 	flag.Parse()
@@ -184,6 +186,8 @@ func scripts() ([]script, error) {
 		switch kind {
 		case "reservation":
 			s.in, s.disturbing = reserving, true
+		case "starts":
+			s.in, s.disturbing = starting, true
 		case "shipped", "gpu", "cost", "policy", "address", "network":
 			s.in, s.disturbing = shipped, true
 		case "names":

@@ -105,6 +105,7 @@ func newCoordinator(s settings, groups *podGroups) *coordinator {
 	}, c.profiles.Traits)
 	c.promises = &reservation.Holds{GangOf: c.members.id, AllowsBackfill: c.allowsBackfill, Filters: c.profiles.Traits,
 		Forecasts: reservation.NewForecasts(), Entry: s.entry}
+	c.promises.Forecasts.Leads = c.leader.Leading
 	c.promises.Forecasts.GPUs, c.promises.Forecasts.Group = c.gpusOf, func(pod *v1.Pod) *schedulingv1alpha1.PodGroup {
 		if id := c.members.id(pod); id != (gang.ID{}) {
 			return c.groups.get(id)

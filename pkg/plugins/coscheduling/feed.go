@@ -25,6 +25,7 @@ import (
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/podgroup"
+	"berth.dev/berth/pkg/runstore"
 	"berth.dev/berth/pkg/waitlist"
 	"berth.dev/berth/pkg/wellknown"
 )
@@ -77,6 +78,8 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 		return err
 	}
 	informers.Await(factory, c.loop.opened)
+	book := &runstore.Store{Client: f.client, Load: c.promises.Forecasts.Load, Dump: c.promises.Forecasts.Dump}
+	book.Start(ctx)
 	c.status.Start(ctx, podgroup.Client{Groups: groups.GetStore(), GroupClient: client, Pods: f.client,
 		Owners: c.owners}, recorder, f.told)
 	go func() {

@@ -55,5 +55,6 @@ func registerMetrics() {
 		for _, result := range []string{"feasible", "infeasible"} {
 			planDuration.WithLabelValues(result)
 		}
+		reservation.Prepare()
 	})
 }

@@ -58,6 +58,9 @@ func (p *Plugin) refuseLate(pod *v1.Pod, name string) *fwk.Status {
 	if to, refused := c.promises.Refuse(pod, node, nodes); refused {
 		return reasons.Status(fwk.Unschedulable, dryrun.PromisedTo(to))
 	}
+	if c.promises.Enters(pod, node) {
+		c.promises.Forecasts.Enter(pod)
+	}
 	to, lost := p.lossUnseen(pod, node)
 	if !lost && (!first || !c.headroom.FreedUnseen(name, node.GetPods())) {
 		return nil

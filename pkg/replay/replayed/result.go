@@ -61,11 +61,13 @@ type Result struct {
 	KnowsGangs   bool `json:"knowsGangs"`
 	GangsStarted int  `json:"gangsStarted"`
 
-	GangWait      Waits `json:"gangWaitSeconds"`
-	PodWait       Waits `json:"podWaitSeconds"`
-	JobCompletion Waits `json:"jobCompletionSeconds"`
-	JobsCompleted int   `json:"jobsCompleted"`
-	Preemptions   int   `json:"preemptions"`
+	GangWait Waits `json:"gangWaitSeconds"`
+	PodWait  Waits `json:"podWaitSeconds"`
+	// ToldStarts compares the starts that gangs were told first with when they started.
+	ToldStarts    ToldStarts `json:"toldStarts"`
+	JobCompletion Waits      `json:"jobCompletionSeconds"`
+	JobsCompleted int        `json:"jobsCompleted"`
+	Preemptions   int        `json:"preemptions"`
 	// LostGPUHours is work of pods that were preempted, since their last checkpoint.
 	LostGPUHours   float64 `json:"lostGPUHours"`
 	VirtualSeconds float64 `json:"virtualSeconds"`
@@ -171,6 +173,14 @@ type Waits struct {
 	P50   float64 `json:"p50"`
 	P95   float64 `json:"p95"`
 	Max   float64 `json:"max"`
+}
+
+// ToldStarts is about gangs that were told a start and have started.
+type ToldStarts struct {
+	// Within is how many of them started within the interval that they were told first.
+	Within int `json:"within"`
+	// Error is how far from the time they started.
+	Error Waits `json:"errorSeconds"`
 }
 
 // Sample is one moment of a replay.
