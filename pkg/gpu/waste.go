@@ -1,5 +1,7 @@
 package gpu
 
+import "math"
+
 const (
 	// bestFitCPUMilli and bestFitGPUs are the size of the node against which leftovers are measured.
 	bestFitCPUMilli, bestFitGPUs = 128_000, 8
@@ -23,6 +25,19 @@ type Waste struct {
 func (w Waste) Sum() float64 {
 	return w.Packing + w.BestFit + w.Sliver + w.Opening + w.Hosts + w.Scarcity + w.Slices + w.Links + w.OverProvisioning +
 		w.Utilization + w.ForeignUse + w.Framebuffer + w.PreferMemory + w.PreferGeneration + w.Avoid + w.Faulty
+}
+
+// halfScore is how much more waste than the best node, in milli-GPU, halves a node's score.
+const halfScore = 250
+
+// Score maps waste to 0–100, by how much more it is than that of the best node. The best node gets 100 and every node
+// with more waste at most 99, so that the best stays unique however close the next is. The scale does not depend on the
+// worst node: one hopeless node must not make all others look alike.
+func Score(moreMilli float64) int64 {
+	if moreMilli <= 0 {
+		return 100
+	}
+	return min(99, int64(math.Round(100*halfScore/(halfScore+moreMilli))))
 }
 
 // Change is what a placement does to its node, apart from the rest of the cluster: as long as the node and the demand
@@ -173,14 +188,19 @@ func (j *Judge) Change(inv *Inventory, r *Request, at Placement) Change {
 func missing(have, most int) float64 { return 1 - float64(min(have, most))/float64(most) }
 
 // lostLinks is the part of the best possible link quality, 0 to 1, that the pod would miss on the node: among its own
-// GPUs, and to the pods it works with. Pods that did not ask for links count a fifth.
+// GPUs, and to the pods it works with. Pods that did not ask for links count a fifth, and of their own GPUs only what
+// the node could give when it is empty: they pay for a bad set of GPUs, but have no model that they prefer.
 func lostLinks(inv *Inventory, r *Request, at *Placement) float64 {
-	lost := at.Apart
+	count, score, best := r.Count, MaxLinkScore, MaxLinkScore
 	if at.Allocated {
-		lost += 1 - float64(inv.linkScoreOf(at.Granted))/MaxLinkScore
-	} else if r.Count > 1 && r.Whole() && !inv.TimeSliced() && r.Interconnect != InterconnectRequired {
-		lost += 1 - float64(inv.LinkScore(r.Count))/MaxLinkScore
+		count, score = gpusOf(at.Granted).count, inv.linkScoreOf(at.Granted)
+	} else if count > 1 && r.Whole() && !inv.TimeSliced() && r.Interconnect != InterconnectRequired {
+		score = inv.LinkScore(count)
 	}
+	if r.Interconnect == InterconnectAny && score < best {
+		_, best, _ = inv.best(inv.devicesThat(func(Device) bool { return true }), count, false)
+	}
+	lost := at.Apart + float64(max(0, best-score))/MaxLinkScore
 	if r.Interconnect == InterconnectAny {
 		lost *= unaskedLinks
 	}

@@ -29,8 +29,10 @@ type options struct {
 	load     float64
 	match    string
 	heldOut  bool
+	hard     bool
 	policies []string
 	seeds    int
+	first    uint64
 	openb    string
 	variants []string
 	json     string
@@ -73,9 +75,11 @@ func newCommand() *cobra.Command {
 	f.StringVar(&o.match, "families", "", "only families whose name contains this")
 	f.BoolVar(&o.heldOut, "held-out", false,
 		"the families by which no more than the weight of opening was chosen, instead of the others")
+	f.BoolVar(&o.hard, "hard", false, "the families in which a simple rule may win, instead of the others")
 	f.StringSliceVar(&o.policies, "policies", []string{"random", "best-fit", "most-allocated", "fgd", "given", "ours"},
 		"rules to compare: "+strings.Join(slices.Sorted(maps.Keys(policies())), ", "))
 	f.IntVar(&o.seeds, "seeds", 3, "random sequences of pods to average over")
+	f.Uint64Var(&o.first, "first-seed", 0, "the first of these sequences")
 	f.StringVar(&o.openb, "openb", "", "folder of the openb trace, which is measured instead of the families")
 	f.StringSliceVar(&o.variants, "variants", []string{"default", "cpu100", "gpushare40", "multigpu20", "gpuspec10"},
 		"variants of the trace")
@@ -117,6 +121,9 @@ func run(ctx context.Context, o *options, out, progress io.Writer) error {
 		return err
 	}
 	all := families(o.heldOut)
+	if o.hard {
+		all = hardFamilies()
+	}
 	if o.openb != "" {
 		all = nil
 		for _, variant := range o.variants {
@@ -175,7 +182,7 @@ func measure(ctx context.Context, o *options, all []family, progress io.Writer) 
 func (o *options) one(ctx context.Context, f *family, name string, rule maker) result {
 	r := result{Family: f.name, Policy: name}
 	n := float64(o.seeds)
-	for seed := range uint64(o.seeds) {
+	for seed := o.first; seed < o.first+uint64(o.seeds); seed++ {
 		if ctx.Err() != nil {
 			return r
 		}
@@ -192,6 +199,7 @@ func (o *options) one(ctx context.Context, f *family, name string, rule maker) r
 		r.Mean.Allocated += got.Allocated / n
 		r.Mean.BigMissing += got.BigMissing / n
 		r.Mean.Nodes += got.Nodes / n
+		r.Mean.Dollars += got.Dollars / n
 	}
 	return r
 }

@@ -66,9 +66,9 @@ func TestNothingIsPlacedTwice(t *testing.T) {
 				running = running[:len(running)-1]
 				continue
 			}
-			k := f.draw(r)
-			if at := best(c, p, k, rank); at >= 0 {
-				running = append(running, c.bind(at, k, p.demand()))
+			k := f.draw(r, 0)
+			for _, placed := range c.place(p, k, rank) {
+				running = append(running, placed)
 				used += k.milli
 			}
 		}
@@ -107,7 +107,7 @@ func TestPoliciesRankAsTheySay(t *testing.T) {
 
 func TestSimulationsReachWhatIsPossible(t *testing.T) {
 	t.Parallel()
-	f, ok := newFamily("test", []shape{{"n", "A", 4, 48_000, 10}}, podSizes[2], 0)
+	f, ok := newFamily("test", []shape{newShape("n", "A", 4, 48_000, 10)}, podSizes[2], 0)
 	if !ok {
 		t.Fatal("no family")
 	}
@@ -127,7 +127,7 @@ func TestFlagsAreChecked(t *testing.T) {
 		args []string
 		want string
 	}{
-		"an unknown rule":      {[]string{"--policies", "magic"}, `"magic" is none of best-fit`},
+		"an unknown rule":      {[]string{"--policies", "magic"}, `"magic" is none of berth, best-fit`},
 		"an unknown method":    {[]string{"--method", "guess"}, `"guess" is none of fill, churn, day`},
 		"no load":              {[]string{"--load", "0"}, "0 is not above 0"},
 		"no seed":              {[]string{"--seeds", "0"}, "0 is less than 1"},
