@@ -17,7 +17,7 @@ const (
 	shiftedPods = 16
 )
 
-// workKind is what must stay the same of GPU pods for the work to be the same: about what they take, and where they run.
+// workKind is what must stay the same of GPU pods for the work to be the same: about what they take, and where.
 type workKind struct {
 	gpus, quarters, cpu int
 	models              string

@@ -9,6 +9,10 @@ const (
 	unaskedLinks = 0.2
 	// openingGPUs is from how many GPUs on opening a node counts in full: a small node is no loss to large pods.
 	openingGPUs = 4
+	// steadyHosts is the part of the price of a place that counts at a steady load, where pods that leave make places,
+	// too, and best-fit keeps most of them. It counts against pods for which the place is muchLarger times too large: a
+	// plugin that prefers some nodes, as for their price, would have them fill with small pods.
+	steadyHosts, muchLarger = 0.25, 4
 	// capableMemMiB and capableGeneration describe the GPU at which over-provisioning counts in full.
 	capableMemMiB, capableGeneration = 80 << 10, 90
 	// mostMemMiB and newestGeneration are those of the GPU that is preferred most where that is asked for.
@@ -68,7 +72,7 @@ type Judge struct {
 	// opening is what it costs to open a node of openingGPUs and more. A node that is opened while those in use are
 	// nearly full would have been opened soon anyway; the more of them is idle, the longer it could have stayed closed.
 	opening float64
-	// hostPrices is what a place for each size of the demand is worth, in milli-GPU.
+	// hostPrices is what a place for each size of the demand is worth to others than the pod, in milli-GPU.
 	hostPrices [maxSizes]float64
 	// byModel is what taking one GPU costs those who accept fewer models than the pod, in GPUs; nil if it is the same
 	// for all.
@@ -83,8 +87,13 @@ func NewJudge(w Weights, spread bool, d *Demand, s *Supply, r *Request) *Judge {
 	}
 	j.demand, j.filling = d, s.Filling()
 	j.opening = j.filling * w.Opening * s.Open()
-	if j.filling > 0 {
-		j.hostPrices = hostPrices(d.sizes, s.hosts, s.idleMilli)
+	j.hostPrices = hostPrices(d.sizes, s.hosts, s.idleMilli)
+	for i := range d.sizes {
+		if d.sizes[i].gpus >= muchLarger*max(1, r.Count) {
+			j.hostPrices[i] *= max(j.filling, steadyHosts)
+		} else {
+			j.hostPrices[i] *= j.filling
+		}
 	}
 	if len(d.confined) > 0 && r.Count > 0 {
 		j.byModel = make(map[string]float64, len(d.pressure))
@@ -124,7 +133,7 @@ func (j *Judge) Price(c *Change) Waste {
 	for i, lost := range c.Hosts {
 		w.Hosts += float64(lost) * j.hostPrices[i]
 	}
-	w.Hosts *= j.filling * j.Weights.Hosts
+	w.Hosts *= j.Weights.Hosts
 	w.Scarcity = j.Weights.Scarcity * c.GPUs * j.byModel[c.Model]
 	return w
 }

@@ -41,11 +41,14 @@ func TestWaste(t *testing.T) {
 	eights := demand(Class{Count: 8, Milli: WholeMilli}, Class{Count: 1, Milli: WholeMilli})
 	onlyEights := demand(Class{Count: 8, Milli: WholeMilli})
 	confined := NewDemand(Given([]Portion{{Class{Count: 1, Milli: WholeMilli}, 1}, {Class{Count: 1, Milli: WholeMilli, Models: "NVIDIA-A10"}, 1}}), capacity, 0)
-	churning := fleet(confined, node(8))
-	for range 100 {
-		churning.Placed()
-		churning.Departed()
+	steady := func(s *Supply) *Supply {
+		for range 100 {
+			s.Placed()
+			s.Departed()
+		}
+		return s
 	}
+	churning := steady(fleet(confined, node(8)))
 	packing := only(func(w *Weights) { w.Packing = 1 })
 	paired := func(inv *Inventory) { inv.Links = pairsOf(t, 4) }
 	half := node(2, used, take(WholeMilli))
@@ -82,6 +85,8 @@ func TestWaste(t *testing.T) {
 			}
 			return s
 		}(), node(8), whole(1), Placement{}, 0},
+		{"at a steady load, a place that is much too large for the pod counts a quarter", hosts, onlyEights, steady(fleet(onlyEights, node(8))), node(8), whole(2), Placement{}, 8000 * 0.5 * 0.25},
+		{"at a steady load, a place that is not much too large counts nothing", hosts, onlyEights, steady(fleet(onlyEights, node(8))), node(8), whole(4), Placement{}, 0},
 		{"a node that is no such place any more", hosts, onlyEights, fleet(onlyEights, node(8)), node(8, take(1000)), whole(1), Placement{}, 0},
 		{"a scarce model", scarcity, confined, nil, node(8), whole(2), Placement{}, 2000},
 		{"a pod that accepts no other may take it", scarcity, confined, nil, node(8), with(whole(2), func(r *Request) { r.Models = []string{"NVIDIA-A10"} }), Placement{}, 0},

@@ -30,8 +30,8 @@ var nodeShapes = []fleet{
 	{"4-GPU", []shape{newShape("n4", "A", 4, 48000, 100)}},
 	{"8-GPU", []shape{newShape("n8", "A", 8, 96000, 50)}},
 	{"8-GPU few cores", []shape{newShape("n8", "A", 8, 48000, 50)}},
-	{"1/2/4/8-GPU", []shape{newShape("n1", "A", 1, 8000, 100), newShape("n2", "A", 2, 16000, 50), newShape("n4", "A", 4, 32000, 25),
-		newShape("n8", "A", 8, 64000, 12)}},
+	{"1/2/4/8-GPU", []shape{newShape("n1", "A", 1, 8000, 100), newShape("n2", "A", 2, 16000, 50),
+		newShape("n4", "A", 4, 32000, 25), newShape("n8", "A", 8, 64000, 12)}},
 	{"two models", []shape{newShape("t", "T4", 4, 32000, 50), newShape("a", "A100", 8, 96000, 25)}},
 }
 
@@ -69,7 +69,8 @@ var (
 	heldOutShapes = []fleet{
 		{"2/8-GPU", []shape{newShape("n2", "A", 2, 24000, 100), newShape("n8", "A", 8, 64000, 25)}},
 		{"16-GPU", []shape{newShape("n16", "A", 16, 128000, 25)}},
-		{"three models", []shape{newShape("l", "L4", 2, 24000, 60), newShape("t", "T4", 4, 64000, 20), newShape("h", "H100", 8, 112000, 25)}},
+		{"three models", []shape{newShape("l", "L4", 2, 24000, 60), newShape("t", "T4", 4, 64000, 20),
+			newShape("h", "H100", 8, 112000, 25)}},
 	}
 	heldOutSizes = []sizes{
 		{"whole 1/3/8", []sized{{1, 1000, 60, nil}, {3, 1000, 20, nil}, {8, 1000, 20, nil}}, 1},

@@ -60,6 +60,8 @@ func newCommand() *cobra.Command {
 			"  go run ./hack/bench/packing --policies best-fit,fgd,ours,no-packing,no-hosts,no-opening --summary", "",
 			"  # A steady load of 95%, with pods that come and go",
 			"  go run ./hack/bench/packing --method churn --load 0.95", "",
+			"  # The families in which a simple rule may win, with the profiles that know prices",
+			"  go run ./hack/bench/packing --hard --policies best-fit,least-allocated,most-allocated,ours,berth,cost", "",
 			"  # The openb trace",
 			"  go run ./hack/bench/packing --openb ../shared/data/openb --seeds 10",
 		}, "\n"),
@@ -104,6 +106,8 @@ func (o *options) check() error {
 		return fmt.Errorf("--seeds: %d is less than 1", o.seeds)
 	case o.openb != "" && o.method != "fill":
 		return errors.New("--openb: the trace is only filled in, as its authors do")
+	case o.hard && (o.heldOut || o.openb != ""):
+		return errors.New("--hard: these are other families than those of --held-out and --openb")
 	}
 	return nil
 }
@@ -207,7 +211,7 @@ func (o *options) one(ctx context.Context, f *family, name string, rule maker) r
 func printFamilies(out io.Writer, o *options, results []result) {
 	t := table.NewWriter()
 	t.SetOutputMirror(out)
-	header := table.Row{"allocated % / big missing % / nodes"}
+	header := table.Row{"allocated % / big missing % / nodes / price an hour"}
 	for _, p := range o.policies {
 		header = append(header, p)
 	}
@@ -215,7 +219,11 @@ func printFamilies(out io.Writer, o *options, results []result) {
 	for i := 0; i < len(results); i += len(o.policies) {
 		row := table.Row{results[i].Family}
 		for _, r := range results[i : i+len(o.policies)] {
-			row = append(row, fmt.Sprintf("%.2f / %.1f / %.1f", 100*r.Mean.Allocated, 100*r.Mean.BigMissing, r.Mean.Nodes))
+			cell := fmt.Sprintf("%.2f / %.1f / %.1f", 100*r.Mean.Allocated, 100*r.Mean.BigMissing, r.Mean.Nodes)
+			if r.Mean.Dollars > 0 {
+				cell += fmt.Sprintf(" / $%.1f", r.Mean.Dollars)
+			}
+			row = append(row, cell)
 		}
 		t.AppendRow(row)
 	}

@@ -19,6 +19,14 @@ import (
 func TestFamiliesAreWhatTheyPromise(t *testing.T) {
 	t.Parallel()
 	all := slices.Concat(families(false), families(true))
+	for _, f := range hardFamilies() {
+		f.name += ", 0% CPU-only"
+		all = append(all, f)
+		if f.later != nil {
+			f.name, f.weights = "later: "+f.name, f.later
+			all = append(all, f)
+		}
+	}
 	if len(all) < 190 {
 		t.Fatalf("only %d families", len(all))
 	}
@@ -128,6 +136,7 @@ func TestFlagsAreChecked(t *testing.T) {
 		want string
 	}{
 		"an unknown rule":      {[]string{"--policies", "magic"}, `"magic" is none of berth, best-fit`},
+		"two sets":             {[]string{"--hard", "--held-out"}, "--hard: these are other families"},
 		"an unknown method":    {[]string{"--method", "guess"}, `"guess" is none of fill, churn, day`},
 		"no load":              {[]string{"--load", "0"}, "0 is not above 0"},
 		"no seed":              {[]string{"--seeds", "0"}, "0 is less than 1"},
