@@ -78,7 +78,7 @@ func (s *shift) of(k workKind) *kindCount {
 	return &s.kinds[i]
 }
 
-// fade halves what came before, and forgets kinds of which nearly nothing is left.
+// fade halves what came before, and forgets kinds that have all but faded.
 func (s *shift) fade() {
 	s.total = 0
 	s.kinds = slices.DeleteFunc(s.kinds, func(t kindCount) bool { return t.recent == 0 && t.before < 1 })
