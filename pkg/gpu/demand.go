@@ -10,7 +10,10 @@ import (
 // Demand is what is known of the work that comes: what it strands, in which sizes it asks for whole GPUs, and how it
 // presses on the models. It is immutable but for the cache of Stranding and safe for concurrent use.
 type Demand struct {
-	dist      *Distribution
+	dist *Distribution
+	// capacity is that of the cluster, and resolved the distribution in whose classes only models count.
+	capacity  Capacity
+	resolved  *Distribution
 	stranding *Stranding
 	sizes     []size
 	confined  []confinement
@@ -27,10 +30,13 @@ type confinement struct {
 	share float64
 }
 
-// NewDemand draws up the demand of a mix on a cluster with this capacity, in GPUs by model, and this number of GPUs on
-// its largest node.
-func NewDemand(d *Distribution, capacity map[string]int, largest int) *Demand {
-	n := &Demand{dist: d, stranding: newStranding(d), sizes: sizesOf(d, largest)}
+// NewDemand draws up the demand of a mix on a cluster with this capacity and this number of GPUs on its largest node.
+func NewDemand(d *Distribution, capacity Capacity, largest int) *Demand {
+	capacity = maps.Clone(capacity)
+	resolved := d.on(capacity)
+	n := &Demand{
+		dist: d, capacity: capacity, resolved: resolved, stranding: newStranding(resolved), sizes: sizesOf(d, largest),
+	}
 	_, demand := d.gpuDemand()
 	pods := 0.0
 	for _, p := range d.portions {
@@ -41,14 +47,18 @@ func NewDemand(d *Distribution, capacity map[string]int, largest int) *Demand {
 	if pods > 0 {
 		n.meanGPUs = demand / pods / WholeMilli
 	}
-	n.confined = confinementsOf(d, demand, pods)
+	n.confined = confinementsOf(resolved, demand, pods)
 	n.pressure = pressure(n.confined, capacity)
 	return n
 }
 
 // WithCapacity returns the same demand on a cluster that has changed.
-func (d *Demand) WithCapacity(capacity map[string]int, largest int) *Demand {
+func (d *Demand) WithCapacity(capacity Capacity, largest int) *Demand {
+	if !slices.Equal(d.dist.on(capacity).portions, d.resolved.portions) {
+		return NewDemand(d.dist, capacity, largest)
+	}
 	n := *d
+	n.capacity = maps.Clone(capacity)
 	n.pressure, n.sizes = pressure(d.confined, capacity), sizesOf(d.dist, largest)
 	return &n
 }
@@ -86,32 +96,28 @@ func confinementsOf(d *Distribution, demand, pods float64) []confinement {
 	return all
 }
 
-// certain is which part of an observed fraction of n arrivals is more than chance: what is left of it two standard
-// errors below. One pod of seventeen says nothing yet; ten per cent of a thousand are four fifths certain.
+// certain is which part of an observed fraction of n arrivals is taken for more than chance. One pod says nothing yet,
+// two count a third, twenty nine tenths. To wait for more costs more than it saves: GPUs of a model that most pods could
+// have left alone are gone before the pods come that need them.
 func certain(fraction, n float64) float64 {
 	if math.IsInf(n, 1) {
 		return 1
 	}
-	if fraction <= 0 || n <= 0 {
-		return 0
-	}
-	return max(0, 1-2*math.Sqrt((1-fraction)/(fraction*n)))
+	pods := fraction * n
+	return max(0, (pods-1)/(pods+1))
 }
 
 // pressure is the demand on each model in GPUs per GPU of capacity, relative to the mean: confined demand is spread
 // over its models in proportion to their capacity, the rest over all.
-func pressure(confined []confinement, capacity map[string]int) map[string]float64 {
-	total := 0
-	for _, n := range capacity {
-		total += n
-	}
+func pressure(confined []confinement, capacity Capacity) map[string]float64 {
+	total := capacity.gpus()
 	rest := 1.0
 	perGPU := make(map[string]float64, len(capacity))
 	for _, c := range confined {
 		accepted := 0
-		for model, n := range capacity {
+		for model, s := range capacity {
 			if c.holds(model) {
-				accepted += n
+				accepted += s.GPUs
 			}
 		}
 		rest -= c.share
@@ -138,7 +144,7 @@ func (c *confinement) holds(model string) bool {
 func (d *Demand) lowestPressure(r *Request) float64 {
 	lowest, found := 0.0, false
 	for m, p := range d.pressure {
-		if r.AcceptsModel(m) && (!found || p < lowest) {
+		if d.capacity.accepts(r, m) && (!found || p < lowest) {
 			lowest, found = p, true
 		}
 	}
@@ -167,7 +173,7 @@ func (d *Demand) contention(model string, r *Request, s *Supply) float64 {
 	worst := 0.0
 	for i := range d.confined {
 		c := &d.confined[i]
-		if !c.holds(model) || confines(r, c.models) {
+		if !c.holds(model) || d.confines(r, c) {
 			continue
 		}
 		var free int64
@@ -180,13 +186,10 @@ func (d *Demand) contention(model string, r *Request, s *Supply) float64 {
 	return worst
 }
 
-// confines reports whether the request accepts no model but these.
-func confines(r *Request, models []string) bool {
-	if len(r.Models) == 0 {
-		return false
-	}
-	for _, m := range r.Models {
-		if !slices.ContainsFunc(models, func(o string) bool { return strings.EqualFold(o, m) }) {
+// confines reports whether the request accepts no model of the cluster but these.
+func (d *Demand) confines(r *Request, to *confinement) bool {
+	for model := range d.capacity {
+		if d.capacity.accepts(r, model) && !to.holds(model) {
 			return false
 		}
 	}

@@ -33,6 +33,9 @@ type Class struct {
 	Count, Milli int
 	// Models are the acceptable products joined by "|", sorted; empty for any.
 	Models string
+	// MinMemMiB is the least memory that each GPU must have, and Linked that NVLink must connect them.
+	MinMemMiB int
+	Linked    bool
 	// Slices names the hardware slices (MIG) that it asks for instead of GPUs, joined by ",". They are demand for GPU,
 	// as much as Count and Milli say, but for none that others could have.
 	Slices string
@@ -49,6 +52,7 @@ func ClassOf(r *Request, memMiB int) Class {
 	if c.Count == 0 {
 		c.countSlices(r.Slices)
 	}
+	c.MinMemMiB, c.Linked = r.MinMemMiB, c.Count > 1 && r.Interconnect == InterconnectRequired
 	c.Models = strings.Join(r.Models, "|")
 	return c
 }
@@ -88,6 +92,7 @@ type Mix struct {
 	weights   map[Class]float64
 	lifetimes lifetimes
 	owners    owners
+	shift     shift
 	// coarse is how often classes were made coarser, because there were too many. It never falls: a pod is counted under
 	// the class of the time at which it began, and its end has to find that class.
 	coarse int
@@ -138,11 +143,29 @@ func (m *Mix) Observe(c Class, owner Owner, independent bool) {
 	m.arrivals++
 	if independent {
 		m.independent++
+		if m.shift.observe(c) {
+			m.forget()
+		}
 	}
 	m.step *= decay
 	if m.step > 1e9 {
 		m.rescale()
 	}
+}
+
+// forget makes all that is known count as shiftedPods arrivals.
+func (m *Mix) forget() {
+	total := 0.0
+	for _, c := range inOrder(m.weights) {
+		total += m.weights[c]
+	}
+	if part := shiftedPods * m.step / total; part < 1 {
+		for c := range m.weights {
+			m.weights[c] *= part
+		}
+	}
+	m.independent = min(m.independent, max(mixKnown, shiftedPods))
+	m.redrawAt = m.arrivals
 }
 
 // Started counts a pod that has begun to run, and Ended one that has stopped, which began at that time.
@@ -279,7 +302,8 @@ func inOrder[V any](byClass map[Class]V) []Class {
 // compare orders classes by GPU, then by CPU and models.
 func (c Class) compare(o Class) int {
 	return cmp.Or(cmp.Compare(c.Count*c.Milli, o.Count*o.Milli), cmp.Compare(c.Count, o.Count),
-		cmp.Compare(c.CPUMilli, o.CPUMilli), cmp.Compare(c.Models, o.Models), cmp.Compare(c.Slices, o.Slices))
+		cmp.Compare(c.CPUMilli, o.CPUMilli), cmp.Compare(c.Models, o.Models), cmp.Compare(c.Slices, o.Slices),
+		cmp.Compare(c.MinMemMiB, o.MinMemMiB), cmp.Compare(bit(c.Linked), bit(o.Linked)))
 }
 
 // Distance is by how much the demand for GPUs differs, 0 to 1: the total variation distance of the pods with GPUs, or

@@ -32,7 +32,7 @@ func BenchmarkArrivalAmongManyClasses(b *testing.B) {
 		due := m.arrivals >= m.redrawAt
 		if d := m.Redraw(inUse); d != nil {
 			inUse = d
-			NewDemand(d, map[string]int{"model-0": 800}, 8)
+			NewDemand(d, Capacity{"model-0": {GPUs: 800}}, 8)
 		}
 		took := time.Since(at)
 		if longest = max(longest, took); due {

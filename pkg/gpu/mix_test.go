@@ -84,7 +84,7 @@ func TestMix(t *testing.T) {
 				drawn++
 			}
 		}
-		if drawn < 10 || drawn > 40 || m.Distribution().Distance(inUse) > 2*redrawDistance {
+		if drawn < 4 || drawn > 40 || m.Distribution().Distance(inUse) > 2*redrawDistance {
 			t.Errorf("drawn up %d times, in the end %v away", drawn, m.Distribution().Distance(inUse))
 		}
 	})

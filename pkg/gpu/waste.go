@@ -1,5 +1,7 @@
 package gpu
 
+import "math"
+
 const (
 	// bestFitCPUMilli and bestFitGPUs are the size of the node against which leftovers are measured.
 	bestFitCPUMilli, bestFitGPUs = 128_000, 8
@@ -7,6 +9,10 @@ const (
 	unaskedLinks = 0.2
 	// openingGPUs is from how many GPUs on opening a node counts in full: a small node is no loss to large pods.
 	openingGPUs = 4
+	// steadyHosts is the part of the price of a place that counts at a steady load, where pods that leave make places,
+	// too, and best-fit keeps most of them. It counts against pods for which the place is muchLarger times too large: a
+	// plugin that prefers some nodes, as for their price, would have them fill with small pods.
+	steadyHosts, muchLarger = 0.25, 4
 	// capableMemMiB and capableGeneration describe the GPU at which over-provisioning counts in full.
 	capableMemMiB, capableGeneration = 80 << 10, 90
 	// mostMemMiB and newestGeneration are those of the GPU that is preferred most where that is asked for.
@@ -23,6 +29,19 @@ type Waste struct {
 func (w Waste) Sum() float64 {
 	return w.Packing + w.BestFit + w.Sliver + w.Opening + w.Hosts + w.Scarcity + w.Slices + w.Links + w.OverProvisioning +
 		w.Utilization + w.ForeignUse + w.Framebuffer + w.PreferMemory + w.PreferGeneration + w.Avoid + w.Faulty
+}
+
+// halfScore is how much more waste than the best node, in milli-GPU, halves a node's score.
+const halfScore = 250
+
+// Score maps waste to 0–100, by how much more it is than that of the best node. The best node gets 100 and every node
+// with more waste at most 99, so that the best stays unique however close the next is. The scale does not depend on the
+// worst node: one hopeless node must not make all others look alike.
+func Score(moreMilli float64) int64 {
+	if moreMilli <= 0 {
+		return 100
+	}
+	return min(99, int64(math.Round(100*halfScore/(halfScore+moreMilli))))
 }
 
 // Change is what a placement does to its node, apart from the rest of the cluster: as long as the node and the demand
@@ -53,7 +72,7 @@ type Judge struct {
 	// opening is what it costs to open a node of openingGPUs and more. A node that is opened while those in use are
 	// nearly full would have been opened soon anyway; the more of them is idle, the longer it could have stayed closed.
 	opening float64
-	// hostPrices is what a place for each size of the demand is worth, in milli-GPU.
+	// hostPrices is what a place for each size of the demand is worth to others than the pod, in milli-GPU.
 	hostPrices [maxSizes]float64
 	// byModel is what taking one GPU costs those who accept fewer models than the pod, in GPUs; nil if it is the same
 	// for all.
@@ -68,8 +87,13 @@ func NewJudge(w Weights, spread bool, d *Demand, s *Supply, r *Request) *Judge {
 	}
 	j.demand, j.filling = d, s.Filling()
 	j.opening = j.filling * w.Opening * s.Open()
-	if j.filling > 0 {
-		j.hostPrices = hostPrices(d.sizes, s.hosts, s.idleMilli)
+	j.hostPrices = hostPrices(d.sizes, s.hosts, s.idleMilli)
+	for i := range d.sizes {
+		if d.sizes[i].gpus >= muchLarger*max(1, r.Count) {
+			j.hostPrices[i] *= max(j.filling, steadyHosts)
+		} else {
+			j.hostPrices[i] *= j.filling
+		}
 	}
 	if len(d.confined) > 0 && r.Count > 0 {
 		j.byModel = make(map[string]float64, len(d.pressure))
@@ -109,7 +133,7 @@ func (j *Judge) Price(c *Change) Waste {
 	for i, lost := range c.Hosts {
 		w.Hosts += float64(lost) * j.hostPrices[i]
 	}
-	w.Hosts *= j.filling * j.Weights.Hosts
+	w.Hosts *= j.Weights.Hosts
 	w.Scarcity = j.Weights.Scarcity * c.GPUs * j.byModel[c.Model]
 	return w
 }
@@ -173,14 +197,19 @@ func (j *Judge) Change(inv *Inventory, r *Request, at Placement) Change {
 func missing(have, most int) float64 { return 1 - float64(min(have, most))/float64(most) }
 
 // lostLinks is the part of the best possible link quality, 0 to 1, that the pod would miss on the node: among its own
-// GPUs, and to the pods it works with. Pods that did not ask for links count a fifth.
+// GPUs, and to the pods it works with. Pods that did not ask for links count a fifth, and of their own GPUs only what
+// the node could give when it is empty: they pay for a bad set of GPUs, but have no model that they prefer.
 func lostLinks(inv *Inventory, r *Request, at *Placement) float64 {
-	lost := at.Apart
+	count, score, best := r.Count, MaxLinkScore, MaxLinkScore
 	if at.Allocated {
-		lost += 1 - float64(inv.linkScoreOf(at.Granted))/MaxLinkScore
-	} else if r.Count > 1 && r.Whole() && !inv.TimeSliced() && r.Interconnect != InterconnectRequired {
-		lost += 1 - float64(inv.LinkScore(r.Count))/MaxLinkScore
+		count, score = gpusOf(at.Granted).count, inv.linkScoreOf(at.Granted)
+	} else if count > 1 && r.Whole() && !inv.TimeSliced() && r.Interconnect != InterconnectRequired {
+		score = inv.LinkScore(count)
 	}
+	if r.Interconnect == InterconnectAny && score < best {
+		_, best, _ = inv.best(inv.devicesThat(func(Device) bool { return true }), count, false)
+	}
+	lost := at.Apart + float64(max(0, best-score))/MaxLinkScore
 	if r.Interconnect == InterconnectAny {
 		lost *= unaskedLinks
 	}

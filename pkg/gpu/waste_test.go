@@ -35,18 +35,22 @@ func assess(j *Judge, inv *Inventory, r *Request, at Placement) Waste {
 
 func TestWaste(t *testing.T) {
 	t.Parallel()
-	capacity := map[string]int{"NVIDIA-A10": 16, "Other": 16}
+	capacity := Capacity{"NVIDIA-A10": {GPUs: 16}, "Other": {GPUs: 16}}
 	demand := func(classes ...Class) *Demand { return NewDemand(mixOf(1000, classes...), capacity, 0) }
 	twos := demand(Class{Count: 2, Milli: WholeMilli})
 	eights := demand(Class{Count: 8, Milli: WholeMilli}, Class{Count: 1, Milli: WholeMilli})
 	onlyEights := demand(Class{Count: 8, Milli: WholeMilli})
 	confined := NewDemand(Given([]Portion{{Class{Count: 1, Milli: WholeMilli}, 1}, {Class{Count: 1, Milli: WholeMilli, Models: "NVIDIA-A10"}, 1}}), capacity, 0)
-	churning := fleet(confined, node(8))
-	for range 100 {
-		churning.Placed()
-		churning.Departed()
+	steady := func(s *Supply) *Supply {
+		for range 100 {
+			s.Placed()
+			s.Departed()
+		}
+		return s
 	}
+	churning := steady(fleet(confined, node(8)))
 	packing := only(func(w *Weights) { w.Packing = 1 })
+	paired := func(inv *Inventory) { inv.Links = pairsOf(t, 4) }
 	half := node(2, used, take(WholeMilli))
 	hosts, opening, scarcity := only(func(w *Weights) { w.Hosts = 1 }), only(func(w *Weights) { w.Opening = 350 }), only(func(w *Weights) { w.Scarcity = 1000 })
 	for _, tc := range []struct {
@@ -81,13 +85,16 @@ func TestWaste(t *testing.T) {
 			}
 			return s
 		}(), node(8), whole(1), Placement{}, 0},
+		{"at a steady load, a place that is much too large for the pod counts a quarter", hosts, onlyEights, steady(fleet(onlyEights, node(8))), node(8), whole(2), Placement{}, 8000 * 0.5 * 0.25},
+		{"at a steady load, a place that is not much too large counts nothing", hosts, onlyEights, steady(fleet(onlyEights, node(8))), node(8), whole(4), Placement{}, 0},
 		{"a node that is no such place any more", hosts, onlyEights, fleet(onlyEights, node(8)), node(8, take(1000)), whole(1), Placement{}, 0},
 		{"a scarce model", scarcity, confined, nil, node(8), whole(2), Placement{}, 2000},
 		{"a pod that accepts no other may take it", scarcity, confined, nil, node(8), with(whole(2), func(r *Request) { r.Models = []string{"NVIDIA-A10"} }), Placement{}, 0},
 		{"an unknown model is not scarce", scarcity, confined, nil, node(8, func(i *Inventory) { i.Model = "C" }), whole(2), Placement{}, 0},
 		{"links that are missed", only(func(w *Weights) { w.Links = 1 }), nil, nil, node(8),
 			with(whole(2), func(r *Request) { r.Interconnect = InterconnectPreferred }), Placement{}, 2000 * 0.96},
-		{"links that the pod did not ask for", only(func(w *Weights) { w.Links = 1 }), nil, nil, node(8), whole(2), Placement{}, 2000 * 0.96 * 0.2},
+		{"a pod that asks for no links misses none that the node does not have", only(func(w *Weights) { w.Links = 1 }), nil, nil, node(8), whole(2), Placement{}, 0},
+		{"a pod that asks for no links misses a fifth of those that are taken", only(func(w *Weights) { w.Links = 1 }), nil, nil, node(4, shared, paired, take(1000, 0, 1000)), whole(2), Placement{}, 2000 * 0.96 * 0.2},
 		{"siblings out of reach", only(func(w *Weights) { w.Links = 1 }), nil, nil, node(8, meshed), whole(2), Placement{Apart: 0.5}, 2000 * 0.5 * 0.2},
 		{"more GPU than it takes", only(func(w *Weights) { w.OverProvisioning = 50 }), nil, nil, node(8), whole(2), Placement{}, 100 * (24. / 80) * (86. / 90)},
 		{"a busy GPU", only(func(w *Weights) { w.Utilization = 50 }), nil, nil, node(8, shared), share(500), Placement{BusyMilli: 500}, 25},
@@ -150,17 +157,17 @@ func TestTheTightestGPUWins(t *testing.T) {
 
 func TestPressure(t *testing.T) {
 	t.Parallel()
-	capacity := map[string]int{"T4": 100, "H100": 100}
+	capacity := Capacity{"T4": {GPUs: 100}, "H100": {GPUs: 100}}
 	work, t4 := Class{CPUMilli: 1000, Count: 1, Milli: WholeMilli}, Class{CPUMilli: 1000, Count: 1, Milli: WholeMilli, Models: "T4"}
 	for name, tc := range map[string]struct {
 		mix      *Distribution
-		capacity map[string]int
+		capacity Capacity
 		want     map[string]float64
 	}{
 		"confined demand presses on its models": {Given([]Portion{{work, 1}, {t4, 1}}), capacity, map[string]float64{"T4": 1.5, "H100": 0.5}},
-		"demand for a model that is not there":  {Given([]Portion{{work, 1}, {t4, 1}}), map[string]int{"H100": 100}, map[string]float64{"H100": 0.5}},
-		"one of seventeen says nothing yet": {mixOf(1, append(make([]Class, 0), work, work, work, work, work, work, work, work, work, work, work, work, work, work, work, work, t4)...),
-			map[string]int{"T4": 8, "H100": 800}, map[string]float64{"T4": 1, "H100": 1}},
+		"demand for a model that is not there":  {Given([]Portion{{work, 1}, {t4, 1}}), Capacity{"H100": {GPUs: 100}}, map[string]float64{"H100": 0.5}},
+		"one of seventeen says nothing yet": {mixOf(1, t4, work, work, work, work, work, work, work, work, work, work, work, work, work, work, work, work),
+			Capacity{"T4": {GPUs: 8}, "H100": {GPUs: 800}}, map[string]float64{"T4": 1, "H100": 1}},
 		"no GPUs": {mixOf(1, work), nil, map[string]float64{}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -172,7 +179,7 @@ func TestPressure(t *testing.T) {
 	}
 	t.Run("what one GPU of a rare model costs others is bounded", func(t *testing.T) {
 		t.Parallel()
-		d := NewDemand(Given([]Portion{{work, 1}, {t4, 1}}), map[string]int{"T4": 1, "H100": 10_000}, 0)
+		d := NewDemand(Given([]Portion{{work, 1}, {t4, 1}}), Capacity{"T4": {GPUs: 1}, "H100": {GPUs: 10_000}}, 0)
 		if got := d.scarcity("T4", d.lowestPressure(&Request{})); got != maxPressure {
 			t.Errorf("scarcity = %v, want %v", got, maxPressure)
 		}
@@ -241,7 +248,7 @@ func TestSupplyIsTheSumOverNodes(t *testing.T) {
 // TestAssessIsSafe assesses any request on any inventory: the waste is a number and the inventory stays as it is.
 func TestAssessIsSafe(t *testing.T) {
 	t.Parallel()
-	d := NewDemand(mixOf(100, Class{CPUMilli: 4000, Count: 1, Milli: 500}), map[string]int{"NVIDIA-A10": 8}, 8)
+	d := NewDemand(mixOf(100, Class{CPUMilli: 4000, Count: 1, Milli: 500}), Capacity{"NVIDIA-A10": {GPUs: 8}}, 8)
 	rapid.Check(t, func(t *rapid.T) {
 		inv := node(rapid.IntRange(0, 40).Draw(t, "gpus"))
 		for i := range inv.Devices {

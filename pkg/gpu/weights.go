@@ -39,7 +39,7 @@ type Weights struct {
 // DefaultWeights are the weights the policy was measured with.
 func DefaultWeights() Weights {
 	return Weights{
-		Packing: 1, BestFit: 30, Sliver: 100, Opening: 2500, Hosts: 1, Scarcity: WholeMilli,
+		Packing: 1, BestFit: 30, Sliver: 100, Opening: 4000, Hosts: 1, Scarcity: WholeMilli,
 		Slices: 1, Links: 1, OverProvisioning: 50, Utilization: 50, ForeignUse: 20, Framebuffer: 20, Avoid: 4000,
 	}
 }

@@ -43,6 +43,10 @@ var benchmarks = []benchmark{
 		packing("8-GPU, much CPU, 30% CPU-only")},
 	{"packing-shares", unallocated, "the same in a family with shares of GPUs",
 		packing("8-GPU, shares and whole, 90% CPU-only")},
+	{"packing-links", unallocated, "the same where some pods require links that few nodes have",
+		packing("links: some require links", "--hard")},
+	{"packing-drift", unallocated, "the same where the work has just changed",
+		packing("drift: from much CPU to little", "--hard")},
 	// The heap is the same in each run.
 	{"memory", againstStock, "heap for each of 2,000 nodes and 8,000 pods", ratios(1)},
 }
@@ -116,7 +120,7 @@ func spawn(ctx context.Context, name string, c contender) (s sample, err error) 
 }
 
 // packing asks the benchmark of that name how many GPUs the rule that is installed leaves idle in a family.
-func packing(family string) func(ctx context.Context, name string) ([]float64, error) {
+func packing(family string, set ...string) func(ctx context.Context, name string) ([]float64, error) {
 	return func(ctx context.Context, _ string) (_ []float64, err error) {
 		folder, err := os.MkdirTemp("", "guard-")
 		if err != nil {
@@ -124,8 +128,9 @@ func packing(family string) func(ctx context.Context, name string) ([]float64, e
 		}
 		defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
 		file := filepath.Join(folder, "packing.json")
-		cmd := exec.CommandContext(ctx, "go", "run", "./hack/bench/packing", "--families", family, "--policies", "ours",
-			"--json", file)
+		cmd := exec.CommandContext(ctx, "go", append([]string{
+			"run", "./hack/bench/packing", "--families", family, "--policies", "ours", "--json", file,
+		}, set...)...)
 		if _, err := outputOf(cmd); err != nil {
 			return nil, fmt.Errorf("running the benchmark of packing: %w", err)
 		}

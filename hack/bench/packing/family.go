@@ -13,8 +13,9 @@ type family struct {
 	name   string
 	shapes []shape
 	kinds  []kind
-	// weights are how often each kind comes; they add up to 1.
-	weights []float64
+	// weights are how often each kind comes; they add up to 1. From changeAt on, later ones take their place, unless they
+	// are nil.
+	weights, later []float64
 	// pods lists the kinds of a trace's pods, nil where they are drawn at random.
 	pods []int
 }
@@ -26,12 +27,12 @@ type fleet struct {
 }
 
 var nodeShapes = []fleet{
-	{"4-GPU", []shape{{"n4", "A", 4, 48000, 100}}},
-	{"8-GPU", []shape{{"n8", "A", 8, 96000, 50}}},
-	{"8-GPU few cores", []shape{{"n8", "A", 8, 48000, 50}}},
-	{"1/2/4/8-GPU", []shape{{"n1", "A", 1, 8000, 100}, {"n2", "A", 2, 16000, 50}, {"n4", "A", 4, 32000, 25},
-		{"n8", "A", 8, 64000, 12}}},
-	{"two models", []shape{{"t", "T4", 4, 32000, 50}, {"a", "A100", 8, 96000, 25}}},
+	{"4-GPU", []shape{newShape("n4", "A", 4, 48000, 100)}},
+	{"8-GPU", []shape{newShape("n8", "A", 8, 96000, 50)}},
+	{"8-GPU few cores", []shape{newShape("n8", "A", 8, 48000, 50)}},
+	{"1/2/4/8-GPU", []shape{newShape("n1", "A", 1, 8000, 100), newShape("n2", "A", 2, 16000, 50),
+		newShape("n4", "A", 4, 32000, 25), newShape("n8", "A", 8, 64000, 12)}},
+	{"two models", []shape{newShape("t", "T4", 4, 32000, 50), newShape("a", "A100", 8, 96000, 25)}},
 }
 
 // sizes are how GPU pods ask for GPUs.
@@ -66,9 +67,10 @@ var podSizes = []sizes{
 // Held-out shapes and sizes were used to choose only the weight of opening, among three values.
 var (
 	heldOutShapes = []fleet{
-		{"2/8-GPU", []shape{{"n2", "A", 2, 24000, 100}, {"n8", "A", 8, 64000, 25}}},
-		{"16-GPU", []shape{{"n16", "A", 16, 128000, 25}}},
-		{"three models", []shape{{"l", "L4", 2, 24000, 60}, {"t", "T4", 4, 64000, 20}, {"h", "H100", 8, 112000, 25}}},
+		{"2/8-GPU", []shape{newShape("n2", "A", 2, 24000, 100), newShape("n8", "A", 8, 64000, 25)}},
+		{"16-GPU", []shape{newShape("n16", "A", 16, 128000, 25)}},
+		{"three models", []shape{newShape("l", "L4", 2, 24000, 60), newShape("t", "T4", 4, 64000, 20),
+			newShape("h", "H100", 8, 112000, 25)}},
 	}
 	heldOutSizes = []sizes{
 		{"whole 1/3/8", []sized{{1, 1000, 60, nil}, {3, 1000, 20, nil}, {8, 1000, 20, nil}}, 1},
@@ -151,10 +153,17 @@ func newFamily(name string, shapes []shape, s sizes, cpuOnly float64) (family, b
 	return f, true
 }
 
-// draw returns a random kind.
-func (f *family) draw(r *rand.Rand) *kind {
+// changeAt is the part of all arrivals, or of the time, after which the work of a family changes.
+const changeAt = 0.4
+
+// draw returns a random kind of those that come when that part of all has come.
+func (f *family) draw(r *rand.Rand, at float64) *kind {
+	weights := f.weights
+	if f.later != nil && at >= changeAt {
+		weights = f.later
+	}
 	u := r.Float64()
-	for i, w := range f.weights {
+	for i, w := range weights {
 		if u -= w; u < 0 {
 			return &f.kinds[i]
 		}

@@ -29,8 +29,10 @@ type options struct {
 	load     float64
 	match    string
 	heldOut  bool
+	hard     bool
 	policies []string
 	seeds    int
+	first    uint64
 	openb    string
 	variants []string
 	json     string
@@ -58,6 +60,8 @@ func newCommand() *cobra.Command {
 			"  go run ./hack/bench/packing --policies best-fit,fgd,ours,no-packing,no-hosts,no-opening --summary", "",
 			"  # A steady load of 95%, with pods that come and go",
 			"  go run ./hack/bench/packing --method churn --load 0.95", "",
+			"  # The families in which a simple rule may win, with the profiles that know prices",
+			"  go run ./hack/bench/packing --hard --policies best-fit,least-allocated,most-allocated,ours,berth,cost", "",
 			"  # The openb trace",
 			"  go run ./hack/bench/packing --openb ../shared/data/openb --seeds 10",
 		}, "\n"),
@@ -73,9 +77,11 @@ func newCommand() *cobra.Command {
 	f.StringVar(&o.match, "families", "", "only families whose name contains this")
 	f.BoolVar(&o.heldOut, "held-out", false,
 		"the families by which no more than the weight of opening was chosen, instead of the others")
+	f.BoolVar(&o.hard, "hard", false, "the families in which a simple rule may win, instead of the others")
 	f.StringSliceVar(&o.policies, "policies", []string{"random", "best-fit", "most-allocated", "fgd", "given", "ours"},
 		"rules to compare: "+strings.Join(slices.Sorted(maps.Keys(policies())), ", "))
 	f.IntVar(&o.seeds, "seeds", 3, "random sequences of pods to average over")
+	f.Uint64Var(&o.first, "first-seed", 0, "the first of these sequences")
 	f.StringVar(&o.openb, "openb", "", "folder of the openb trace, which is measured instead of the families")
 	f.StringSliceVar(&o.variants, "variants", []string{"default", "cpu100", "gpushare40", "multigpu20", "gpuspec10"},
 		"variants of the trace")
@@ -100,6 +106,8 @@ func (o *options) check() error {
 		return fmt.Errorf("--seeds: %d is less than 1", o.seeds)
 	case o.openb != "" && o.method != "fill":
 		return errors.New("--openb: the trace is only filled in, as its authors do")
+	case o.hard && (o.heldOut || o.openb != ""):
+		return errors.New("--hard: these are other families than those of --held-out and --openb")
 	}
 	return nil
 }
@@ -117,6 +125,9 @@ func run(ctx context.Context, o *options, out, progress io.Writer) error {
 		return err
 	}
 	all := families(o.heldOut)
+	if o.hard {
+		all = hardFamilies()
+	}
 	if o.openb != "" {
 		all = nil
 		for _, variant := range o.variants {
@@ -175,7 +186,7 @@ func measure(ctx context.Context, o *options, all []family, progress io.Writer) 
 func (o *options) one(ctx context.Context, f *family, name string, rule maker) result {
 	r := result{Family: f.name, Policy: name}
 	n := float64(o.seeds)
-	for seed := range uint64(o.seeds) {
+	for seed := o.first; seed < o.first+uint64(o.seeds); seed++ {
 		if ctx.Err() != nil {
 			return r
 		}
@@ -192,6 +203,7 @@ func (o *options) one(ctx context.Context, f *family, name string, rule maker) r
 		r.Mean.Allocated += got.Allocated / n
 		r.Mean.BigMissing += got.BigMissing / n
 		r.Mean.Nodes += got.Nodes / n
+		r.Mean.Dollars += got.Dollars / n
 	}
 	return r
 }
@@ -199,7 +211,7 @@ func (o *options) one(ctx context.Context, f *family, name string, rule maker) r
 func printFamilies(out io.Writer, o *options, results []result) {
 	t := table.NewWriter()
 	t.SetOutputMirror(out)
-	header := table.Row{"allocated % / big missing % / nodes"}
+	header := table.Row{"allocated % / big missing % / nodes / price an hour"}
 	for _, p := range o.policies {
 		header = append(header, p)
 	}
@@ -207,7 +219,11 @@ func printFamilies(out io.Writer, o *options, results []result) {
 	for i := 0; i < len(results); i += len(o.policies) {
 		row := table.Row{results[i].Family}
 		for _, r := range results[i : i+len(o.policies)] {
-			row = append(row, fmt.Sprintf("%.2f / %.1f / %.1f", 100*r.Mean.Allocated, 100*r.Mean.BigMissing, r.Mean.Nodes))
+			cell := fmt.Sprintf("%.2f / %.1f / %.1f", 100*r.Mean.Allocated, 100*r.Mean.BigMissing, r.Mean.Nodes)
+			if r.Mean.Dollars > 0 {
+				cell += fmt.Sprintf(" / $%.1f", r.Mean.Dollars)
+			}
+			row = append(row, cell)
 		}
 		t.AppendRow(row)
 	}

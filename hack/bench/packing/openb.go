@@ -55,15 +55,15 @@ func read[T any](path string, parse func(io.Reader, string) ([]T, error)) ([]T, 
 // as there are not enough to fill the cluster, drawn at random: the method of the trace's authors.
 func (f *family) arrivals(r *rand.Rand) func() *kind {
 	if f.pods == nil {
-		return func() *kind { return f.draw(r) }
+		return func() *kind { return f.draw(r, 1) }
 	}
 	order := slices.Clone(f.pods)
 	r.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
-	at := 0
+	next := 0
 	return func() *kind {
-		if at < len(order) {
-			at++
-			return &f.kinds[order[at-1]]
+		if next < len(order) {
+			next++
+			return &f.kinds[order[next-1]]
 		}
 		return &f.kinds[f.pods[r.IntN(len(f.pods))]]
 	}

@@ -19,6 +19,14 @@ import (
 func TestFamiliesAreWhatTheyPromise(t *testing.T) {
 	t.Parallel()
 	all := slices.Concat(families(false), families(true))
+	for _, f := range hardFamilies() {
+		f.name += ", 0% CPU-only"
+		all = append(all, f)
+		if f.later != nil {
+			f.name, f.weights = "later: "+f.name, f.later
+			all = append(all, f)
+		}
+	}
 	if len(all) < 190 {
 		t.Fatalf("only %d families", len(all))
 	}
@@ -66,9 +74,9 @@ func TestNothingIsPlacedTwice(t *testing.T) {
 				running = running[:len(running)-1]
 				continue
 			}
-			k := f.draw(r)
-			if at := best(c, p, k, rank); at >= 0 {
-				running = append(running, c.bind(at, k, p.demand()))
+			k := f.draw(r, 0)
+			for _, placed := range c.place(p, k, rank) {
+				running = append(running, placed)
 				used += k.milli
 			}
 		}
@@ -107,7 +115,7 @@ func TestPoliciesRankAsTheySay(t *testing.T) {
 
 func TestSimulationsReachWhatIsPossible(t *testing.T) {
 	t.Parallel()
-	f, ok := newFamily("test", []shape{{"n", "A", 4, 48_000, 10}}, podSizes[2], 0)
+	f, ok := newFamily("test", []shape{newShape("n", "A", 4, 48_000, 10)}, podSizes[2], 0)
 	if !ok {
 		t.Fatal("no family")
 	}
@@ -127,7 +135,8 @@ func TestFlagsAreChecked(t *testing.T) {
 		args []string
 		want string
 	}{
-		"an unknown rule":      {[]string{"--policies", "magic"}, `"magic" is none of best-fit`},
+		"an unknown rule":      {[]string{"--policies", "magic"}, `"magic" is none of berth, best-fit`},
+		"two sets":             {[]string{"--hard", "--held-out"}, "--hard: these are other families"},
 		"an unknown method":    {[]string{"--method", "guess"}, `"guess" is none of fill, churn, day`},
 		"no load":              {[]string{"--load", "0"}, "0 is not above 0"},
 		"no seed":              {[]string{"--seeds", "0"}, "0 is less than 1"},

@@ -45,6 +45,21 @@ func mostAllocated(m *machine, k *kind) float64 {
 	return -(cpu + gpus) / 2
 }
 
+// mostGPU is that strategy where the GPU counts five times as much as CPU.
+func mostGPU(m *machine, k *kind) float64 {
+	if k.milli == 0 {
+		return mostAllocated(m, k)
+	}
+	cpu := 1 - float64(m.inv.FreeCPUMilli-k.request.CPUMilli)/float64(m.inv.CPUMilli)
+	gpus := 1 - float64(m.inv.FreeMilli()-k.milli)/float64(len(m.inv.Devices)*gpu.WholeMilli)
+	return -(cpu + 5*gpus) / 6
+}
+
+// leastAllocated is the strategy by default, which knows CPU and no GPU.
+func leastAllocated(m *machine, k *kind) float64 {
+	return -float64(m.inv.FreeCPUMilli-k.request.CPUMilli) / float64(m.inv.CPUMilli)
+}
+
 // maker makes a policy for a run on a cluster.
 type maker func(f *family, c *cluster, seed uint64) policy
 
@@ -55,13 +70,17 @@ func policies() map[string]maker {
 			r := rand.New(rand.NewPCG(seed, 13)) //nolint:gosec // a simulation
 			return simple(func(*machine, *kind) float64 { return r.Float64() })
 		},
-		"best-fit":       func(*family, *cluster, uint64) policy { return simple(bestFit) },
-		"most-allocated": func(*family, *cluster, uint64) policy { return simple(mostAllocated) },
-		"fgd":            func(f *family, _ *cluster, _ uint64) policy { return newFGD(f.kinds, f.weights) },
+		"best-fit":        func(*family, *cluster, uint64) policy { return simple(bestFit) },
+		"most-allocated":  func(*family, *cluster, uint64) policy { return simple(mostAllocated) },
+		"most-gpu":        func(*family, *cluster, uint64) policy { return simple(mostGPU) },
+		"least-allocated": func(*family, *cluster, uint64) policy { return simple(leastAllocated) },
+		"fgd":             func(f *family, _ *cluster, _ uint64) policy { return newFGD(f.kinds, f.weights) },
 		"given": func(f *family, c *cluster, _ uint64) policy {
 			return newOurs(gpu.DefaultWeights(), c, f.mix())
 		},
-		"ours": func(_ *family, c *cluster, _ uint64) policy { return newOurs(gpu.DefaultWeights(), c, nil) },
+		"ours":  func(_ *family, c *cluster, _ uint64) policy { return newOurs(gpu.DefaultWeights(), c, nil) },
+		"berth": func(_ *family, c *cluster, _ uint64) policy { return newProfile(c, 20, 20) },
+		"cost":  func(_ *family, c *cluster, _ uint64) policy { return newProfile(c, 2, 20) },
 	}
 	for name, off := range map[string]func(*gpu.Weights){
 		"no-packing": func(w *gpu.Weights) { w.Packing = 0 }, "no-best-fit": func(w *gpu.Weights) { w.BestFit = 0 },

@@ -4,6 +4,8 @@ import (
 	"container/heap"
 	"math"
 	"math/rand/v2"
+
+	"berth.dev/berth/pkg/price"
 )
 
 // bigGPUs is from how many GPUs a pod is big.
@@ -17,9 +19,13 @@ type outcome struct {
 	// BigMissing is the part of the demand of big pods that got no place, or the part of all GPUs that big pods wait
 	// for in the mean.
 	BigMissing float64
-	// Nodes is the number of nodes in use when half has been asked for, or in the mean over the time.
-	Nodes float64
+	// Nodes is the number of nodes in use when half has been asked for, or in the mean over the time, and Dollars what
+	// they cost an hour.
+	Nodes, Dollars float64
 }
+
+// pastPods is how many pods of the work before it changed were placed on a cluster before it fills.
+const pastPods = 1000
 
 // fill lets pods come to an empty cluster until they have asked for all of its GPUs. None leaves, and none is tried
 // again: the method of the trace's authors.
@@ -30,23 +36,25 @@ func fill(f *family, with func(*cluster) policy, seed uint64) outcome {
 	rank := r.Perm(len(c.machines))
 	arrived, big, refused := 0, 0, 0
 	var o outcome
+	if f.later != nil {
+		for range pastPods {
+			p.placed(f.draw(r, 0))
+		}
+	}
 	next := f.arrivals(r)
 	for arrived < c.gpuMilli {
 		k := next()
-		arrived += k.milli
-		at := best(c, p, k, rank)
-		if at >= 0 {
-			c.bind(at, k, p.demand())
-			p.placed(k)
-		}
+		asked := k.members * k.milli
+		arrived += asked
+		placed := c.place(p, k, rank)
 		if k.request.Count >= bigGPUs {
-			big += k.milli
-			if at < 0 {
-				refused += k.milli
+			big += asked
+			if placed == nil {
+				refused += asked
 			}
 		}
 		if o.Nodes == 0 && 2*arrived >= c.gpuMilli {
-			o.Nodes = float64(c.inUse)
+			o.Nodes, o.Dollars = float64(c.inUse), dollars(c.inUsePrice)
 		}
 	}
 	o.Allocated = float64(c.usedMilli) / float64(c.gpuMilli)
@@ -70,7 +78,7 @@ func churn(f *family, with func(*cluster) policy, load func(t float64) float64, 
 	rank := r.Perm(len(c.machines))
 	mean, peak := 0.0, 0.0
 	for i := range f.kinds {
-		mean += f.weights[i] * float64(f.kinds[i].milli)
+		mean += f.weights[i] * float64(f.kinds[i].milli*f.kinds[i].members)
 	}
 	for t := 0.0; t < warmUp+span; t += 0.01 {
 		peak = max(peak, load(t))
@@ -80,25 +88,24 @@ func churn(f *family, with func(*cluster) policy, load func(t float64) float64, 
 	var waiting []waiter
 	bigWaiting := 0
 	var o outcome
-	var used, time, bigTime, nodes float64
+	var used, time, bigTime, nodes, cost float64
 	now, next := 0.0, 0.0
 	account := func(until float64) {
 		if d := until - max(now, warmUp); d > 0 {
 			used += d * float64(c.usedMilli)
 			bigTime += d * float64(bigWaiting)
 			nodes += d * float64(c.inUse)
+			cost += d * dollars(c.inUsePrice)
 			time += d
 		}
 		now = until
 	}
 	try := func(w waiter) bool {
-		at := best(c, p, w.kind, rank)
-		if at < 0 {
-			return false
+		placed := c.place(p, w.kind, rank)
+		for _, member := range placed {
+			heap.Push(&running, end{now + w.lifetime, member})
 		}
-		heap.Push(&running, end{now + w.lifetime, c.bind(at, w.kind, p.demand())})
-		p.placed(w.kind)
-		return true
+		return placed != nil
 	}
 	for now < warmUp+span {
 		if len(running) > 0 && running[0].at < next {
@@ -112,7 +119,7 @@ func churn(f *family, with func(*cluster) policy, load func(t float64) float64, 
 					failed[w.kind] = true
 					kept = append(kept, w)
 				} else if w.kind.request.Count >= bigGPUs {
-					bigWaiting -= w.kind.milli
+					bigWaiting -= w.kind.members * w.kind.milli
 				}
 			}
 			waiting = kept
@@ -121,7 +128,7 @@ func churn(f *family, with func(*cluster) policy, load func(t float64) float64, 
 		account(next)
 		next += r.ExpFloat64() / rate
 		lifetime := math.Exp(r.NormFloat64()*lifetimeSigma - lifetimeSigma*lifetimeSigma/2)
-		k := f.draw(r)
+		k := f.draw(r, now/(warmUp+span))
 		if r.Float64()*peak > load(now) {
 			continue
 		}
@@ -129,13 +136,13 @@ func churn(f *family, with func(*cluster) policy, load func(t float64) float64, 
 		if !try(w) {
 			waiting = append(waiting, w)
 			if k.request.Count >= bigGPUs {
-				bigWaiting += k.milli
+				bigWaiting += k.members * k.milli
 			}
 		}
 	}
 	o.Allocated = used / time / float64(c.gpuMilli)
 	o.BigMissing = bigTime / time / float64(c.gpuMilli)
-	o.Nodes = nodes / time
+	o.Nodes, o.Dollars = nodes/time, cost/time
 	return o
 }
 
@@ -162,3 +169,5 @@ func (e *ends) Pop() any {
 	*e = old[:len(old)-1]
 	return x
 }
+
+func dollars(m price.MicroDollars) float64 { return float64(m) / float64(price.Dollar) }

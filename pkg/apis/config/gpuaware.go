@@ -78,7 +78,7 @@ type GPUWeights struct {
 	// Sliver is the waste of leaving nearly all of a GPU free beside a share. Default 100.
 	Sliver *int32 `json:"sliver,omitempty"`
 	// Opening is the waste of taking an empty node into use, of four and more GPUs, while the nodes in use are idle; it
-	// counts for the part of their GPUs that is. Smaller nodes cost less. Default 2500.
+	// counts for the part of their GPUs that is. Smaller nodes cost less. Default 4000.
 	Opening *int32 `json:"opening,omitempty"`
 	// HostsPercent multiplies the worth of the places for large pods that a placement takes away. Default 100.
 	HostsPercent *int32 `json:"hostsPercent,omitempty"`

@@ -144,7 +144,7 @@ func TestSlicesComeWhilePodsArrive(t *testing.T) {
 		learner := h.plugin.cluster.learner
 		learner.mu.Lock()
 		defer learner.mu.Unlock()
-		return learner.capacity["Tesla-T4"] == 80
+		return learner.capacity["Tesla-T4"].GPUs == 80
 	})
 }
 

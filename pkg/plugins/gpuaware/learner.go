@@ -38,10 +38,12 @@ type learner struct {
 	mix *gpu.Mix
 	// groups are those with a pod that has arrived, until the mix is known.
 	groups map[string]struct{}
-	nodes  map[string]gpuNode
+	// lastGroup is that of the last pod, once it is.
+	lastGroup string
+	nodes     map[string]gpuNode
 	// capacity is GPUs by model, sizes are nodes by how many GPUs they have, memories nodes by the memory of their GPUs,
 	// doors nodes by their taints.
-	capacity map[string]int
+	capacity gpu.Capacity
 	sizes    map[int]int
 	memories map[int]int
 	doors    map[string]door
@@ -59,6 +61,8 @@ type gpuNode struct {
 	gpus   int
 	memMiB int
 	door   string
+	// linked reports that NVLink connects some of them.
+	linked bool
 	// nvidia reports that DCGM measures the GPUs.
 	nvidia bool
 	// hostname is the label by which exporters may name the node.
@@ -75,7 +79,7 @@ type door struct {
 func newLearner(keys *gpuview.Keys, gangs *gangview.Gangs, claims *claimview.GPUs) *learner {
 	l := &learner{
 		keys: keys, gangs: gangs, claims: claims, mix: gpu.NewMix(), groups: map[string]struct{}{},
-		nodes: map[string]gpuNode{}, capacity: map[string]int{}, sizes: map[int]int{}, memories: map[int]int{},
+		nodes: map[string]gpuNode{}, capacity: gpu.Capacity{}, sizes: map[int]int{}, memories: map[int]int{},
 		doors: map[string]door{},
 	}
 	l.now.Store(&learnt{number: 1, demand: gpu.NewDemand(l.mix.Distribution(), nil, 0)})
@@ -161,13 +165,15 @@ func ownerOf(pod *v1.Pod) gpu.Owner {
 	return gpu.Owner{Namespace: pod.Namespace, Controller: pod.Namespace + "/" + owner.Kind + "/" + name}
 }
 
-// independent reports whether the pod is the first of its group. Nothing asks any more once the mix is known.
+// independent reports whether the pod is the first of its group or, once the mix is known, of another group than the
+// pod before it.
 func (l *learner) independent(pod *v1.Pod) bool {
-	if l.mix.Known() {
-		l.groups = nil
-		return true
-	}
 	group := groupOf(l.gangs, pod)
+	if l.mix.Known() {
+		before := l.lastGroup
+		l.groups, l.lastGroup = nil, group
+		return group == "" || group != before
+	}
 	if _, seen := l.groups[group]; seen && group != "" {
 		return false
 	}
@@ -222,6 +228,7 @@ func (l *learner) nodeSeen(n *gpuview.Node) {
 	}
 	now := gpuNode{
 		model: n.Model(), gpus: n.WholeGPUs(), memMiB: n.MemMiB(), nvidia: n.NVIDIA(),
+		linked:   n.Empty().Links.LargestLinked(n.WholeGPUs()) > 1,
 		hostname: n.Node.Labels[v1.LabelHostname], clique: n.Clique,
 	}
 	for _, t := range taints {
@@ -235,7 +242,9 @@ func (l *learner) nodeSeen(n *gpuview.Node) {
 	l.remove(name)
 	l.nodes[name] = now
 	if now.gpus > 0 {
-		l.capacity[now.model] += now.gpus
+		l.capacity[now.model] = gpu.Stock{
+			GPUs: l.capacity[now.model].GPUs + now.gpus, MemMiB: now.memMiB, Linked: now.linked,
+		}
 	}
 	l.gpus += now.gpus
 	l.sizes[now.gpus]++
@@ -297,7 +306,10 @@ func (l *learner) remove(name string) bool {
 		l.cliques.Add(-1)
 	}
 	l.gpus -= n.gpus
-	if l.capacity[n.model] -= n.gpus; l.capacity[n.model] == 0 {
+	stock := l.capacity[n.model]
+	if stock.GPUs -= n.gpus; stock.GPUs > 0 {
+		l.capacity[n.model] = stock
+	} else {
 		delete(l.capacity, n.model)
 	}
 	if l.sizes[n.gpus]--; l.sizes[n.gpus] == 0 {

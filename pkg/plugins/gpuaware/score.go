@@ -14,9 +14,6 @@ import (
 // numbers; a millionth of a GPU is fine enough to tell any two nodes apart that differ at all.
 const scoreUnit = 1000
 
-// halfScore is how much more expected waste than the best node, in milli-GPU, halves a node's score.
-const halfScore = 250
-
 // Score is minus the expected waste of the placement in millionths of a GPU.
 func (p *Plugin) Score(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) (int64, *fwk.Status) {
 	w, err := p.waste(ctx, cycle, pod, info)
@@ -60,21 +57,14 @@ func scoreOf(w gpu.Waste) int64 { return -int64(math.Round(w.Sum() * scoreUnit))
 // ScoreExtensions returns the plugin itself.
 func (p *Plugin) ScoreExtensions() fwk.ScoreExtensions { return p }
 
-// NormalizeScore maps expected waste to 0–100. The best node gets 100 and every node with more waste at most 99, so
-// that the best stays unique however close the next is; a node with 250 milli-GPU more waste gets 50. The scale does
-// not depend on the worst node: one hopeless node must not make all others look alike.
+// NormalizeScore maps expected waste to 0–100.
 func (p *Plugin) NormalizeScore(_ context.Context, _ fwk.CycleState, _ *v1.Pod, scores fwk.NodeScoreList) *fwk.Status {
 	best := int64(math.MinInt64)
 	for i := range scores {
 		best = max(best, scores[i].Score)
 	}
 	for i := range scores {
-		more := float64(best) - float64(scores[i].Score)
-		score := fwk.MaxScore
-		if more > 0 {
-			score = min(fwk.MaxScore-1, int64(math.Round(float64(fwk.MaxScore)*halfScore*scoreUnit/(halfScore*scoreUnit+more))))
-		}
-		scores[i].Score = score
+		scores[i].Score = gpu.Score((float64(best) - float64(scores[i].Score)) / scoreUnit)
 	}
 	return nil
 }
