@@ -41,8 +41,8 @@ func TestOneFileInstallsDefinitionsAndScheduler(t *testing.T) {
 			t.Errorf("the image is %s", got)
 		}
 	}
-	if count["CustomResourceDefinition"] != 4 || count["Deployment"] != 1 || count["ConfigMap"] != 1 {
-		t.Errorf("kinds %v, want 4 definitions, a Deployment and its configuration", count)
+	if count["CustomResourceDefinition"] != 4 || count["Deployment"] != 1 || count["ConfigMap"] != 2 {
+		t.Errorf("kinds %v, want 4 definitions, a Deployment, its configuration and what it keeps", count)
 	}
 }
 

@@ -162,13 +162,14 @@ func (w *world) preempt(ctx context.Context, state fwk.CycleState, pod *v1.Pod, 
 	now := time.Now()
 	result, status := w.fw.RunPostFilterPlugins(ctx, state, pod, byNode)
 	if !status.IsSuccess() || result == nil || result.NominatingInfo == nil || result.NominatedNodeName == "" {
-		return &Preemption{Message: status.Message()}
+		return &Preemption{Losses: []Loss{}, Spared: []Loss{}, Message: status.Message()}
 	}
 	w.settle()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	slices.Sort(w.evicted)
-	p := &Preemption{Node: result.NominatedNodeName, Victims: slices.Clone(w.evicted)}
+	p := &Preemption{Node: result.NominatedNodeName, Victims: slices.Clone(w.evicted), Losses: []Loss{},
+		Spared: []Loss{}}
 	if gangs := w.gangs(); gangs != nil {
 		compareLosses(gangs.Loss(), p, infos, pod, now)
 	}

@@ -127,8 +127,8 @@ type Preemption struct {
 	Victims []string `json:"victims"`
 	// Losses say what each of the victims loses, and Spared what the cheapest of the others would lose. Both are empty
 	// where the profile does not have Coscheduling.
-	Losses []Loss `json:"losses,omitempty"`
-	Spared []Loss `json:"spared,omitempty"`
+	Losses []Loss `json:"losses"`
+	Spared []Loss `json:"spared"`
 	// Message says why there is nothing to gain.
 	Message string `json:"message,omitempty"`
 }

@@ -82,8 +82,6 @@ type groupTerms struct {
 	roles   map[string]int
 	// required and preferred are keys of node labels.
 	required, preferred []string
-	// disruption says how its pods may be evicted.
-	disruption string
 	// unkept lists what the group says that is not followed.
 	unkept []string
 }
@@ -94,7 +92,7 @@ func (g *groupTerms) notKept(format string, args ...any) {
 
 // states writes the terms as PodGroups say the same.
 func (g *groupTerms) states(r *objectReader) map[string]OwnerState {
-	s := OwnerState{Minimum: max(g.minimum, 1), Disruption: g.disruption, Unkept: strings.Join(g.unkept, "; ")}
+	s := OwnerState{Minimum: max(g.minimum, 1), Unkept: strings.Join(g.unkept, "; ")}
 	says := map[string]string{}
 	if len(g.roles) > 0 {
 		parts := make([]string, 0, len(g.roles))

@@ -8,14 +8,6 @@ import (
 // names. With the feature gate GenericWorkload the core of the scheduler plans them; else they are gangs like others.
 const NativeGroup = "Native"
 
-// How a group may be disrupted.
-const (
-	// DisruptsSingle lets each pod be evicted alone.
-	DisruptsSingle = "single"
-	// DisruptsAll lets the pods be evicted together only.
-	DisruptsAll = "all"
-)
-
 var nativeGroup = OwnerKind{Kind: NativeGroup, Object: "PodGroup",
 	GroupResource: groupResource("scheduling.k8s.io", "podgroups"), Versions: []string{"v1beta1", "v1alpha3"},
 	owner: func(_ *OwnerPolicy, pod *v1.Pod, _ controlledBy) (Owner, error) {
@@ -26,12 +18,9 @@ var nativeGroup = OwnerKind{Kind: NativeGroup, Object: "PodGroup",
 	},
 	read: func(r *objectReader) map[string]OwnerState {
 		// Without a minimum the policy is basic: pods start one by one.
-		g := groupTerms{minimum: r.number("spec.schedulingPolicy.gang.minCount", 1), disruption: DisruptsSingle}
+		g := groupTerms{minimum: r.number("spec.schedulingPolicy.gang.minCount", 1)}
 		for _, level := range r.items("spec.schedulingConstraints.topology") {
 			g.required = append(g.required, level.text("key"))
-		}
-		if r.field("spec.disruptionMode.all") != nil {
-			g.disruption = DisruptsAll
 		}
 		if parent := r.text("spec.parentCompositePodGroupName"); parent != "" {
 			g.notKept("parentCompositePodGroupName %s: the group is planned without the others of its tree", parent)

@@ -42,58 +42,57 @@ func TestGroupsOfOtherSchedulers(t *testing.T) {
 		required     string
 		preferred    string
 		notKept      string
-		disruption   string
 	}{
-		{"a native gang", native + "{schedulingPolicy: {gang: {minCount: 4}}}", gang.Minimum{Total: 4}, "", "", "", "single"},
-		{"a native group without a minimum", native + "{schedulingPolicy: {basic: {}}}", gang.Minimum{Total: 1}, "", "", "", "single"},
+		{"a native gang", native + "{schedulingPolicy: {gang: {minCount: 4}}}", gang.Minimum{Total: 4}, "", "", ""},
+		{"a native group without a minimum", native + "{schedulingPolicy: {basic: {}}}", gang.Minimum{Total: 1}, "", "", ""},
 		{"a native gang with a level, that goes as a whole", native + "{schedulingPolicy: {gang: {minCount: 4}}, disruptionMode: {all: {}}, " +
-			"schedulingConstraints: {topology: [{key: rack}]}}", gang.Minimum{Total: 4}, "rack", "", "", "all"},
+			"schedulingConstraints: {topology: [{key: rack}]}}", gang.Minimum{Total: 4}, "rack", "", ""},
 		{"a native gang that is part of a tree", native + "{schedulingPolicy: {gang: {minCount: 4}}, parentCompositePodGroupName: all}",
-			gang.Minimum{Total: 4}, "", "", "not followed: parentCompositePodGroupName all: the group is planned without the others of its tree", "single"},
+			gang.Minimum{Total: 4}, "", "", "not followed: parentCompositePodGroupName all: the group is planned without the others of its tree"},
 		{"a native gang with devices and a priority of its own", native + "{schedulingPolicy: {gang: {minCount: 4}}, resourceClaims: [{name: net}], " +
 			"priorityClassName: high, preemptionPolicy: Never}", gang.Minimum{Total: 4}, "", "",
 			"not followed: resourceClaims: devices are reserved for pods, not for the group; priorityClassName high: the priority of the pods counts; " +
-				"preemptionPolicy Never: that of the pods counts", "single"},
+				"preemptionPolicy Never: that of the pods counts"},
 
-		{"a group of Volcano", volcano + "{minMember: 4, queue: default, minResources: {cpu: 4}}", gang.Minimum{Total: 4}, "", "", "", ""},
-		{"a group of Volcano without a minimum", volcano + "{}", gang.Minimum{Total: 1}, "", "", "", ""},
+		{"a group of Volcano", volcano + "{minMember: 4, queue: default, minResources: {cpu: 4}}", gang.Minimum{Total: 4}, "", "", ""},
+		{"a group of Volcano without a minimum", volcano + "{}", gang.Minimum{Total: 1}, "", "", ""},
 		{"tasks that the minimum covers", volcano + "{minMember: 5, minTaskMember: {leader: 1, worker: 3}}",
-			gang.Minimum{Total: 5, Roles: map[string]int{"leader": 1, "worker": 3}}, "", "", "", ""},
+			gang.Minimum{Total: 5, Roles: map[string]int{"leader": 1, "worker": 3}}, "", "", ""},
 		{"tasks that the minimum does not cover mean nothing", volcano + "{minMember: 3, minTaskMember: {leader: 1, worker: 3}}",
-			gang.Minimum{Total: 3}, "", "", "", ""},
+			gang.Minimum{Total: 3}, "", "", ""},
 		{"a queue, tiers and a priority", volcano + "{minMember: 4, queue: research, priorityClassName: high, networkTopology: {highestTierAllowed: 1}}",
 			gang.Minimum{Total: 4}, "", "",
 			"not followed: networkTopology (hard, tier 1): HyperNodes are not read; name the node label in the annotation berth.dev/topology-required; " +
-				"queue research: Berth has no queues, Kueue has; priorityClassName high: the priority of the pods counts", ""},
+				"queue research: Berth has no queues, Kueue has; priorityClassName high: the priority of the pods counts"},
 		{"sub-groups of Volcano count as pods", volcano + "{minMember: 4, subGroupPolicy: [{subGroupSize: 4, minSubGroups: 2, " +
 			"networkTopology: {mode: soft, highestTierName: rack}}]}", gang.Minimum{Total: 8}, "", "",
 			"not followed: subGroupPolicy[0]: the number of pods counts, not in which sub-group they are; subGroupPolicy[0].networkTopology " +
-				"(soft, tier rack): HyperNodes are not read; name the node label in the annotation berth.dev/topology-preferred", ""},
+				"(soft, tier rack): HyperNodes are not read; name the node label in the annotation berth.dev/topology-preferred"},
 
 		{"a group of KAI", kai + "{minMember: 4, topologyConstraint: {topology: t, requiredTopologyLevel: zone, preferredTopologyLevel: rack}}",
-			gang.Minimum{Total: 4}, "zone", "rack", "", ""},
-		{"levels without a topology mean nothing", kai + "{minMember: 4, topologyConstraint: {requiredTopologyLevel: zone}}", gang.Minimum{Total: 4}, "", "", "", ""},
-		{"a group of KAI without a gang", kai + "{minMember: 0}", gang.Minimum{Total: 1}, "", "", "", ""},
+			gang.Minimum{Total: 4}, "zone", "rack", ""},
+		{"levels without a topology mean nothing", kai + "{minMember: 4, topologyConstraint: {requiredTopologyLevel: zone}}", gang.Minimum{Total: 4}, "", "", ""},
+		{"a group of KAI without a gang", kai + "{minMember: 0}", gang.Minimum{Total: 1}, "", "", ""},
 		{"sub-groups of KAI", kai + "{minSubGroup: 2, subGroups: [{name: decode, minMember: 2}, {name: prefill, minMember: 1}]}",
-			gang.Minimum{Total: 3, Roles: map[string]int{"decode": 2, "prefill": 1}}, "", "", "", ""},
+			gang.Minimum{Total: 3, Roles: map[string]int{"decode": 2, "prefill": 1}}, "", "", ""},
 		{"a tree of sub-groups", kai + "{minSubGroup: 1, queue: team, preemptibility: non-preemptible, preemptionDelay: 5m, subGroups: [" +
 			"{name: a, minSubGroup: 1}, {name: a1, parent: a, minMember: 2, topologyConstraint: {topology: t, requiredTopologyLevel: rack}}, " +
 			"{name: a2, parent: a, minMember: 1}, {name: b, minMember: 3}]}",
 			gang.Minimum{Total: 6, Roles: map[string]int{"a1": 2, "a2": 1, "b": 3}}, "", "",
 			"not followed: minSubGroup 1: all 2 sub-groups are needed; minSubGroup of a 1: all 2 sub-groups are needed; topologyConstraint of sub-group a1: " +
 				"levels count for the whole group only; queue team: Berth has no queues, Kueue has; preemptibility non-preemptible: pods of a higher priority " +
-				"may evict it; preemptionDelay 5m: preemption does not wait", ""},
+				"may evict it; preemptionDelay 5m: preemption does not wait"},
 		{"the level of the only sub-group is that of the group", kai + "{subGroups: [{name: a, minMember: 2, topologyConstraint: {topology: t, requiredTopologyLevel: rack}}]}",
-			gang.Minimum{Total: 2, Roles: map[string]int{"a": 2}}, "rack", "", "", ""},
+			gang.Minimum{Total: 2, Roles: map[string]int{"a": 2}}, "rack", "", ""},
 
 		{"a gang of Grove", grove + "{podgroups: [{name: g-decode, minReplicas: 2}, {name: g-prefill, minReplicas: 1}], " +
 			"topologyConstraint: {packConstraint: {required: zone, preferred: rack}}}",
-			gang.Minimum{Total: 3, Roles: map[string]int{"g-decode": 2, "g-prefill": 1}}, "zone", "rack", "", ""},
+			gang.Minimum{Total: 3, Roles: map[string]int{"g-decode": 2, "g-prefill": 1}}, "zone", "rack", ""},
 		{"levels of parts of a gang of Grove", grove + "{priorityClassName: high, podgroups: [{name: a, minReplicas: 2, topologyConstraint: {packConstraint: {required: rack}}}, " +
 			"{name: b, minReplicas: 1}], topologyConstraintGroupConfigs: [{name: ab, podGroupNames: [a, b]}]}",
 			gang.Minimum{Total: 3, Roles: map[string]int{"a": 2, "b": 1}}, "", "",
 			"not followed: topologyConstraint of pod group a: levels count for the whole gang only; topologyConstraintGroupConfigs ab: levels count for the whole " +
-				"gang only; priorityClassName high: the priority of the pods counts", ""},
+				"gang only; priorityClassName high: the priority of the pods counts"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -110,9 +109,9 @@ func TestGroupsOfOtherSchedulers(t *testing.T) {
 			if diff := cmp.Diff(tc.want, spec.Minimum); diff != "" {
 				t.Errorf("minimum (-want +got):\n%s", diff)
 			}
-			got := []string{pg.Annotations[wellknown.TopologyRequiredKey], pg.Annotations[wellknown.TopologyPreferredKey], s.NotKept(), s.Disruption}
-			if diff := cmp.Diff([]string{tc.required, tc.preferred, tc.notKept, tc.disruption}, got); diff != "" {
-				t.Errorf("levels, what is not followed, and disruption (-want +got):\n%s", diff)
+			got := []string{pg.Annotations[wellknown.TopologyRequiredKey], pg.Annotations[wellknown.TopologyPreferredKey], s.NotKept()}
+			if diff := cmp.Diff([]string{tc.required, tc.preferred, tc.notKept}, got); diff != "" {
+				t.Errorf("levels, and what is not followed (-want +got):\n%s", diff)
 			}
 			if kept := kind.States(kind.Keep(obj))[""]; kept != s {
 				t.Errorf("what a dump keeps says %+v, want %+v", kept, s)

@@ -27,8 +27,8 @@ type OwnerState struct {
 	// create enough pods, or the object says something that cannot be used.
 	Why string
 	// Says holds what else a group declares, as annotations of a PodGroup in JSON; it is empty for controllers. Unkept is
-	// what it declares that is not followed, and Disruption how its pods may be evicted, if it says so.
-	Says, Unkept, Disruption string
+	// what it declares that is not followed.
+	Says, Unkept string
 }
 
 // Outlived reports whether the pod is left over from an earlier run: of a deleted object of the same name, or of an

@@ -50,6 +50,7 @@ var bounds = map[string]map[string]string{
 		"OwnerPolicy.Kinds":      byAdmin,
 		"OwnerPolicy.Namespaces": byAdmin,
 		"OwnerPolicy.Profiles":   byAdmin,
+		"groupTerms.roles":       byGang,
 		"objectReader.fields":    oneCycle,
 		"objectReader.kept":      oneCycle,
 		"ordinalKeys":            inSource,
@@ -125,7 +126,7 @@ var bounds = map[string]map[string]string{
 	"pkg/gpu": {
 		"aliases": inSource, "generations": inSource, "machines": inSource,
 		"usual":           inSource,
-		"Demand.pressure": byNode, "Judge.byModel": byNode, "Mix.weights": "2048 classes (mostClasses)",
+		"Demand.capacity": byNode, "Demand.pressure": byNode, "Judge.byModel": byNode, "Mix.weights": "2048 classes (mostClasses)",
 		"Stranding.models": byNode, "Supply.byModel": byNode, "lifetimes.byClass": "2048 classes (mostClasses)",
 		"owners.lives": "1024 owners (mostOwners)", "shares.arrived": "1024 owners of at most 1024 bytes (mostOwners, ControllerOf)",
 		"Workload.kinds": "a replay or an overview of a cluster; no scheduler has one", "strandingShard.values": "65,536 packing values a shard (maxCached)",
@@ -149,11 +150,11 @@ var bounds = map[string]map[string]string{
 	"pkg/reservation": {
 		"Holders.namespaces": byAdmin, "Holds.blocking": byGang, "Holds.gangsAway": byGang, "Holds.kept": byGang,
 		"Holds.turnedAway": byPod,
-		"Holds.view": byGang, "Reservations.backfills": byPod, "Forecasts.declaring": byPod, "Forecasts.entered": byPod, "Forecasts.pods": byPod,
+		"Holds.view":       byGang, "Reservations.backfills": byPod, "Forecasts.declaring": byPod, "Forecasts.entered": byPod, "Forecasts.pods": byPod,
 		"Hold.behind": byGang, "Hold.goes": byPod, "messages.said": byGang, "schedule.held": byGang,
 	},
 	"pkg/podgroup": {
-		"Owners.gangs": byGang, "Owners.kinds": byAdmin, "State.Held": oneCycle, "namespaces.inside": byAdmin,
+		"groupStatuses": inSource, "Owners.declared": byGang, "Owners.gangs": byGang, "Owners.kinds": byAdmin, "State.Held": oneCycle, "namespaces.inside": byAdmin,
 		"namespaces.waiting": byGang, "ownerKind.gangs": byGang, "ownerObject.states": byGang, "PodEvents.told": byPod,
 		"record.anomalies": byGang, "record.waits": byGang, "records.byGang": byGang, "refusals.paused": byAdmin,
 	},
@@ -174,7 +175,7 @@ var bounds = map[string]map[string]string{
 	"pkg/plugins/gpuaware": {
 		"changes.numbers": "16,384 changes (changeChunk, maxChunks)", "faulted.byUID": byPod,
 		"fleet.dirty": byNode, "fleet.parts": byNode, "kin.byGroup": byPod, "kin.groups": byPod,
-		"learner.capacity": byNode, "learner.doors": byNode,
+		"learner.doors":  byNode,
 		"learner.groups": "16 groups: dropped once the mix is known", "learner.memories": byNode,
 		"learner.nodes": byNode, "learner.sizes": byNode, "ledger.byNode": byNode, "ledger.byPod": byPod,
 		"memos.byKey": "256 kinds of pods (maxMemos)", "nodeLocks.lines": byNode,
