@@ -12,6 +12,8 @@ import (
 // gang's plan gives it to a pod that is not bound yet.
 type Kept struct {
 	Node string
+	// To is the gang for which it is kept.
+	To gang.ID
 	// Pod is for whom it is kept. It takes nothing more once it is bound.
 	Pod *v1.Pod
 	// Leaves reports whether a pod of the node gives way to what is kept; nil if none does. It must not call the index.

@@ -54,7 +54,7 @@ func (p *Holds) Against(id gang.ID, pods []*v1.Pod) []capacity.Kept {
 			if o.after != nil || slices.ContainsFunc(binds, func(binds func(*Hold) bool) bool { return !binds(o) }) {
 				continue
 			}
-			one := capacity.Kept{Node: node, Pod: o.Info.GetPod(), Why: dryrun.PromisedTo(o.To).Cause()}
+			one := capacity.Kept{Node: node, To: o.To, Pod: o.Info.GetPod(), Why: dryrun.PromisedTo(o.To).Cause()}
 			if o.Kind == forTurn {
 				one.Leaves = func(pod *v1.Pod) bool { return p.givesWay(pod, o) }
 			}
@@ -65,6 +65,13 @@ func (p *Holds) Against(id gang.ID, pods []*v1.Pod) []capacity.Kept {
 		p.gangsAway.Store(id, true)
 	}
 	return kept
+}
+
+// Blocks notes that what is kept to the gang for its turn keeps work of another namespace from starting.
+func (p *Holds) Blocks(id gang.ID) {
+	if _, known := p.blocking.Load(id); !known {
+		p.blocking.Store(id, true)
+	}
 }
 
 // Backfills reports whether the pod runs with permission (berth.dev/backfill) in what is kept to the gang for its turn.
@@ -143,9 +150,7 @@ func (p *Holds) Refuse(pod *v1.Pod, node fwk.NodeInfo, nodes fwk.NodeInfoLister)
 		return gang.ID{}, false
 	}
 	for _, id := range foreign {
-		if _, known := p.blocking.Load(id); !known {
-			p.blocking.Store(id, true)
-		}
+		p.Blocks(id)
 	}
 	p.Note(pod)
 	return to, true

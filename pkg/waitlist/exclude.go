@@ -44,6 +44,12 @@ func (l *List) Why(g *Gang) gang.Reason {
 			}
 		}
 	}
+	for _, k := range kept {
+		if k.To.Namespace != g.ID.Namespace &&
+			slices.ContainsFunc(causes, func(c gang.NodeCause) bool { return c.Says == k.Why.Says }) {
+			l.Blocks(k.To)
+		}
+	}
 	within := ""
 	if len(g.Required) > 0 {
 		within = g.Required[len(g.Required)-1]

@@ -47,7 +47,7 @@ func (l *loop) foresee(now time.Time) {
 		to := placed{to: c.ID}
 		for _, m := range c.Members {
 			if pod := l.list.Pod(m.Ref); pod != nil {
-				to.kept = append(to.kept, capacity.Kept{Node: m.Node, Pod: pod, Why: dryrun.PromisedTo(c.ID).Cause()})
+				to.kept = append(to.kept, capacity.Kept{Node: m.Node, To: c.ID, Pod: pod, Why: dryrun.PromisedTo(c.ID).Cause()})
 			}
 		}
 		l.coming.placed = append(l.coming.placed, to)

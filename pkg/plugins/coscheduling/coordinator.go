@@ -143,7 +143,7 @@ func (c *coordinator) newLoop() *loop {
 			c.messages.forget(id)
 		},
 	}
-	list.Kept = l.kept
+	list.Kept, list.Blocks = l.kept, c.promises.Blocks
 	return l
 }
 
