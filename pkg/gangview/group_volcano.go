@@ -52,8 +52,8 @@ func readVolcanoGroup(r *objectReader) map[string]OwnerState {
 	return g.states(r)
 }
 
-// volcanoNetwork notes a constraint by tiers, which only the HyperNodes of Volcano give a meaning. With an annotation of
-// Berth the group can say the same by a label of nodes.
+// volcanoNetwork notes a constraint by tiers, which only the HyperNodes of Volcano give a meaning. With an annotation
+// of Berth the group can say the same by a label of nodes.
 func (r *objectReader) volcanoNetwork(g *groupTerms, at, name string) {
 	path := "networkTopology"
 	if at != "" {

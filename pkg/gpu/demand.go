@@ -97,8 +97,8 @@ func confinementsOf(d *Distribution, demand, pods float64) []confinement {
 }
 
 // certain is which part of an observed fraction of n arrivals is taken for more than chance. One pod says nothing yet,
-// two count a third, twenty nine tenths. To wait for more costs more than it saves: GPUs of a model that most pods could
-// have left alone are gone before the pods come that need them.
+// two count a third, twenty nine tenths. To wait for more costs more than it saves: GPUs of a model that most pods
+// could have left alone are gone before the pods come that need them.
 func certain(fraction, n float64) float64 {
 	if math.IsInf(n, 1) {
 		return 1

@@ -19,8 +19,8 @@ import (
 	"berth.dev/berth/pkg/gangview"
 )
 
-// groupStatuses change the status of a group of each kind to what is known of the gang, where the users of that kind look
-// for it.
+// groupStatuses change the status of a group of each kind to what is known of the gang, where the users of that kind
+// look for it.
 var groupStatuses = map[string]func(status map[string]any, p *progress){
 	gangview.NativeGroup: fillNative, gangview.VolcanoGroup: fillVolcano, gangview.KAIGroup: fillKAI,
 	gangview.GroveGang: fillGrove,
@@ -115,8 +115,8 @@ func (c *Controller) writeForeign(ctx context.Context, id gang.ID, s *State, r *
 	return 0, nil
 }
 
-// report writes the progress to the object that declares the gang. Other authors write its status as well, so that it is
-// read first. Without the right to write it is left as it is: the scheduler reports rights that it lacks.
+// report writes the progress to the object that declares the gang. Other authors write its status as well, so that it
+// is read first. Without the right to write it is left as it is: the scheduler reports rights that it lacks.
 func (o *Owners) report(ctx context.Context, id gang.ID, p *progress) error {
 	o.mu.Lock()
 	g := o.gangs[id]
@@ -166,8 +166,8 @@ func (o *Owners) report(ctx context.Context, id gang.ID, p *progress) error {
 	return fmt.Errorf("writing the status of %s %s/%s: %w", about.Kind, about.Namespace, about.Name, err)
 }
 
-// setCondition puts the condition, whose values are all text, into the list under the key of the status. One of the same
-// type is replaced, and keeps its time if its status is the same.
+// setCondition puts the condition, whose values are all text, into the list under the key of the status. One of the
+// same type is replaced, and keeps its time if its status is the same.
 func setCondition(status map[string]any, key string, condition map[string]any, now time.Time) {
 	condition["lastTransitionTime"] = metav1.NewTime(now).UTC().Format(time.RFC3339)
 	conditions, _ := status[key].([]any)

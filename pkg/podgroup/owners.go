@@ -19,8 +19,8 @@ import (
 )
 
 // Owners follows the objects whose controllers create the pods of gangs, and the groups of other schedulers that pods
-// name, above all how many of these pods have to start together. It watches the kinds of objects that pods have been seen of and no others, and keeps a few numbers of each
-// object.
+// name, above all how many of these pods have to start together. It watches the kinds of objects that pods have been
+// seen of and no others, and keeps a few numbers of each object.
 type Owners struct {
 	client dynamic.Interface
 	// changed is told what holds for a gang, by one goroutine and without a lock held.

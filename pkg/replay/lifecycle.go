@@ -186,8 +186,8 @@ func (c *cluster) remove(p *podState) {
 }
 
 // gone is told that a pod was deleted: by the replay because it has ended, or by the scheduler that preempts it, in
-// which case it is made again, as by a Job's controller, and has to run from its last checkpoint, or its beginning if it
-// writes none; so has the gang that it belongs to.
+// which case it is made again, as by a Job's controller, and has to run from its last checkpoint, or its beginning if
+// it writes none; so has the gang that it belongs to.
 func (c *cluster) gone(p *podState) {
 	delete(c.pods, p.key)
 	c.live--

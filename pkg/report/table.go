@@ -147,7 +147,8 @@ func nothingOf(key string, r *replayed.Result) bool {
 		return r.MicroDollars == 0
 	}
 	for prefix, count := range map[string]int{
-		"wait-": r.PodWait.Count, "gang": r.GangWait.Count, "told": r.ToldStarts.Error.Count, "complet": r.JobsCompleted, "cost": priced,
+		"wait-": r.PodWait.Count, "gang": r.GangWait.Count, "told": r.ToldStarts.Error.Count, "complet": r.JobsCompleted,
+		"cost": priced,
 	} {
 		if strings.HasPrefix(key, prefix) && count == 0 {
 			return true

@@ -134,17 +134,17 @@ func TestItIsWrittenEveryFiveMinutesIfSomethingWasLearned(t *testing.T) {
 				t.Errorf("after %d minutes there were %d writes, want %d", minute, r.writes, want)
 			}
 			r.learn(100)
-			time.Sleep(time.Minute)
+			time.Sleep(time.Minute) //nolint:forbidigo // virtual time
 			synctest.Wait()
 		}
-		time.Sleep(time.Hour)
+		time.Sleep(time.Hour) //nolint:forbidigo // virtual time
 		synctest.Wait()
 		if r.writes != 3 {
 			t.Errorf("after an hour in which nothing was learned there were %d writes, want 3", r.writes)
 		}
 		r.leads = false
 		r.learn(1)
-		time.Sleep(time.Hour)
+		time.Sleep(time.Hour) //nolint:forbidigo // virtual time
 		synctest.Wait()
 		if r.writes != 3 {
 			t.Error("a scheduler that does not lead writes")

@@ -35,7 +35,8 @@ type Options struct {
 	Controllers []string `json:"controllers,omitempty"`
 	// FeatureGates ("Name=true") go to the API server, the controller manager and the scheduler.
 	FeatureGates []string `json:"featureGates,omitempty"`
-	// SchedulerFeatureGates count for the scheduler before FeatureGates: a feature of the API may be none of the scheduler.
+	// SchedulerFeatureGates count for the scheduler before FeatureGates: a feature of the API may be none of the
+	// scheduler.
 	SchedulerFeatureGates []string `json:"schedulerFeatureGates,omitempty"`
 	// RuntimeConfig ("group/version=true") goes to the API server.
 	RuntimeConfig []string `json:"runtimeConfig,omitempty"`

@@ -10,11 +10,14 @@ const ownPrefix = "berth.dev/"
 
 // ownKeys are all keys with the prefix berth.dev/ that mean anything.
 var ownKeys = []string{
-	BackfillKey, CheckpointEveryKey, CordonedForKey, DatasetsKey, DeadlineKey, GangKey, GPUAgentKey, GPUAssignedKey, GPUDevicesKey,
+	BackfillKey, CheckpointEveryKey, CordonedForKey, DatasetsKey, DeadlineKey, GangKey, GPUAgentKey, GPUAssignedKey,
+	GPUDevicesKey,
 	GPULinksKey, GPUMemoryMinKey, GPUModeKey,
-	GPUInterconnectKey, GPUModelsKey, GPUSharingKey, GPUsInUseKey, GPUsInUseAtKey, IPAddressKey, IPPoolKey, LastCheckpointKey, LicensesKey,
+	GPUInterconnectKey, GPUModelsKey, GPUSharingKey, GPUsInUseKey, GPUsInUseAtKey, IPAddressKey, IPPoolKey,
+	LastCheckpointKey, LicensesKey,
 	MinMembersByRoleKey, MixedModelsKey,
-	NearKey, PricePerHourKey, ProtectForKey, RestartCostKey, RoleKey, RoleLabelKey, RunTimeKey, SchedulerKey, SLAClassKey, SLOLatencyKey, SLOThroughputKey, SpotKey,
+	NearKey, PricePerHourKey, ProtectForKey, RestartCostKey, RoleKey, RoleLabelKey, RunTimeKey, SchedulerKey, SLAClassKey,
+	SLOLatencyKey, SLOThroughputKey, SpotKey,
 	StandInKey, StartWindowKey,
 	TopologyPreferredKey, TopologyRequiredKey,
 }

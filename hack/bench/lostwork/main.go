@@ -47,8 +47,8 @@ func main() {
 	data := flag.String("data", "../shared/data", "folder of the traces")
 	only := flag.String("only", "", "replay only the traces whose name has this in it")
 	flag.Parse()
-	fmt.Println("| trace | victims by | GPU hours lost | pods evicted | wait of high p50 / mean / p95, minutes | of low | allocated |")
-	fmt.Println("|---|---|---|---|---|---|---|")
+	fmt.Fprintln(os.Stdout, "| trace | victims by | GPU hours lost | pods evicted | wait of high p50 / mean / p95, minutes | of low | allocated |")
+	fmt.Fprintln(os.Stdout, "|---|---|---|---|---|---|---|")
 	for _, l := range loads {
 		if !strings.Contains(l.file, *only) {
 			continue
@@ -81,7 +81,7 @@ func (l *load) compare(data string) error {
 		if err != nil {
 			return fmt.Errorf("replaying %s: %w", l.file, err)
 		}
-		fmt.Printf("| %s, %d nodes | %s | %.0f | %d | %s | %s | %.1f%% |\n", l.file, l.nodes, by.name, out.LostGPUHours,
+		fmt.Fprintf(os.Stdout, "| %s, %d nodes | %s | %.0f | %d | %s | %s | %.1f%% |\n", l.file, l.nodes, by.name, out.LostGPUHours,
 			out.Preemptions, waits(jobs, out, high), waits(jobs, out, low), out.AllocatedPercent)
 	}
 	return nil
@@ -114,7 +114,7 @@ func (l *load) read(path string) ([]trace.Job, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the trace: %w", err)
 	}
-	defer f.Close() //nolint:errcheck // it was only read
+	defer f.Close()
 	rows, err := csv.NewReader(f).ReadAll()
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", path, err)

@@ -11,8 +11,8 @@ type Preemption struct {
 	// MaxRestartSeconds is the longest time that a pod may declare to need to come back, in berth.dev/restart-cost. From 0
 	// to 86400, default 1800.
 	MaxRestartSeconds *int32 `json:"maxRestartSeconds,omitempty"`
-	// MaxProtectSeconds is the longest time after its start in which a pod is the last of its priority to go, which it asks
-	// for in berth.dev/protect-for. From 0 to 86400, default 1800.
+	// MaxProtectSeconds is the longest time after its start in which a pod is the last of its priority to go, which it
+	// asks for in berth.dev/protect-for. From 0 to 86400, default 1800.
 	MaxProtectSeconds *int32 `json:"maxProtectSeconds,omitempty"`
 }
 

@@ -98,7 +98,8 @@ func (f *feed) doubtPod(old, pod *v1.Pod) {
 		return
 	}
 	if wrong := workview.Doubtful(pod, time.Now()); wrong != nil {
-		f.recorder.Eventf(pod, nil, v1.EventTypeWarning, "CheckpointIgnored", "Reading", "%s: %s", wrong.Error(), wrong.Effect)
+		f.recorder.Eventf(pod, nil, v1.EventTypeWarning, "CheckpointIgnored", "Reading", "%s: %s", wrong.Error(),
+			wrong.Effect)
 	}
 }
 
@@ -108,7 +109,8 @@ func (f *feed) doubtGroup(old, pg *schedulingv1alpha1.PodGroup) {
 		return
 	}
 	if wrong := workview.DoubtfulGroup(pg, time.Now()); wrong != nil {
-		f.recorder.Eventf(podgroup.ReferenceTo(pg), nil, v1.EventTypeWarning, "CheckpointIgnored", "Reading", "%s: %s", wrong.Error(), wrong.Effect)
+		f.recorder.Eventf(podgroup.ReferenceTo(pg), nil, v1.EventTypeWarning, "CheckpointIgnored", "Reading", "%s: %s",
+			wrong.Error(), wrong.Effect)
 	}
 }
 
