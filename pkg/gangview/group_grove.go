@@ -30,20 +30,12 @@ func readGroveGang(r *objectReader) map[string]OwnerState {
 		g.roles[name] = group.number("minReplicas", 0)
 		g.minimum = sum(g.minimum, g.roles[name])
 		required, preferred := group.groveLevels("topologyConstraint")
-		switch {
-		case len(required)+len(preferred) == 0:
-		case len(groups) == 1 && len(g.required)+len(g.preferred) == 0:
-			g.required, g.preferred = required, preferred
-		default:
-			g.notKept("topologyConstraint of pod group %s: levels count for the whole gang only", name)
-		}
+		g.ownLevels(len(groups) == 1, required, preferred, "pod group "+name)
 	}
 	for _, config := range r.items("spec.topologyConstraintGroupConfigs") {
-		g.notKept("topologyConstraintGroupConfigs %s: levels count for the whole gang only", config.text("name"))
+		g.notKept("topologyConstraintGroupConfigs %s: levels count for the whole group only", config.text("name"))
 	}
-	if class := r.text("spec.priorityClassName"); class != "" {
-		g.notKept("priorityClassName %s: the priority of the pods counts", class)
-	}
+	g.podsPriority(r)
 	return g.states(r)
 }
 

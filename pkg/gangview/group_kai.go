@@ -51,20 +51,12 @@ func readKAIGroup(r *objectReader) map[string]OwnerState {
 			g.minimum = sum(g.minimum, g.roles[name])
 		}
 		required, preferred := sub.kaiLevels("topologyConstraint")
-		switch {
-		case len(required)+len(preferred) == 0:
-		case len(subGroups) == 1 && len(g.required)+len(g.preferred) == 0:
-			g.required, g.preferred = required, preferred
-		default:
-			g.notKept("topologyConstraint of sub-group %s: levels count for the whole group only", name)
-		}
+		g.ownLevels(len(subGroups) == 1, required, preferred, "sub-group "+name)
 	}
 	if queue := r.text("spec.queue"); queue != "" {
 		g.notKept("queue %s: Berth has no queues, Kueue has", queue)
 	}
-	if class := r.text("spec.priorityClassName"); class != "" {
-		g.notKept("priorityClassName %s: the priority of the pods counts", class)
-	}
+	g.podsPriority(r)
 	if r.text("spec.preemptibility") == "non-preemptible" {
 		g.notKept("preemptibility non-preemptible: pods of a higher priority may evict it")
 	}

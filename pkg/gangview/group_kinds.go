@@ -86,6 +86,25 @@ type groupTerms struct {
 	unkept []string
 }
 
+// ownLevels takes the levels that a part of the group names: if it is the only part, and the group names none, they are
+// those of the group.
+func (g *groupTerms) ownLevels(only bool, required, preferred []string, part string) {
+	switch {
+	case len(required)+len(preferred) == 0:
+	case only && len(g.required)+len(g.preferred) == 0:
+		g.required, g.preferred = required, preferred
+	default:
+		g.notKept("topologyConstraint of %s: levels count for the whole group only", part)
+	}
+}
+
+// podsPriority says that the priority which the group names does not count.
+func (g *groupTerms) podsPriority(r *objectReader) {
+	if class := r.text("spec.priorityClassName"); class != "" {
+		g.notKept("priorityClassName %s: the priority of the pods counts", class)
+	}
+}
+
 func (g *groupTerms) notKept(format string, args ...any) {
 	g.unkept = append(g.unkept, fmt.Sprintf(format, args...))
 }

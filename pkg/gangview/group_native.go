@@ -28,9 +28,7 @@ var nativeGroup = OwnerKind{Kind: NativeGroup, Object: "PodGroup",
 		if len(r.items("spec.resourceClaims")) > 0 {
 			g.notKept("resourceClaims: devices are reserved for pods, not for the group")
 		}
-		if class := r.text("spec.priorityClassName"); class != "" {
-			g.notKept("priorityClassName %s: the priority of the pods counts", class)
-		}
+		g.podsPriority(r)
 		if r.text("spec.preemptionPolicy") == "Never" {
 			g.notKept("preemptionPolicy Never: that of the pods counts")
 		}

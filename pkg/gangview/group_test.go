@@ -91,8 +91,8 @@ func TestGroupsOfOtherSchedulers(t *testing.T) {
 		{"levels of parts of a gang of Grove", grove + "{priorityClassName: high, podgroups: [{name: a, minReplicas: 2, topologyConstraint: {packConstraint: {required: rack}}}, " +
 			"{name: b, minReplicas: 1}], topologyConstraintGroupConfigs: [{name: ab, podGroupNames: [a, b]}]}",
 			gang.Minimum{Total: 3, Roles: map[string]int{"a": 2, "b": 1}}, "", "",
-			"not followed: topologyConstraint of pod group a: levels count for the whole gang only; topologyConstraintGroupConfigs ab: levels count for the whole " +
-				"gang only; priorityClassName high: the priority of the pods counts"},
+			"not followed: topologyConstraint of pod group a: levels count for the whole group only; topologyConstraintGroupConfigs ab: levels count for the whole " +
+				"group only; priorityClassName high: the priority of the pods counts"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

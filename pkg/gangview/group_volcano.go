@@ -46,9 +46,7 @@ func readVolcanoGroup(r *objectReader) map[string]OwnerState {
 	if queue := r.text("spec.queue"); queue != "" && queue != "default" {
 		g.notKept("queue %s: Berth has no queues, Kueue has", queue)
 	}
-	if class := r.text("spec.priorityClassName"); class != "" {
-		g.notKept("priorityClassName %s: the priority of the pods counts", class)
-	}
+	g.podsPriority(r)
 	return g.states(r)
 }
 

@@ -20,7 +20,7 @@ import (
 var (
 	sizes   = rig.List("nodes", []int{1000, 5000}, "sizes of the cluster, nodes of 8 GPUs", strconv.Atoi)
 	pods    = rig.Count("pods", 1000, "pods of each run")
-	repeats = rig.Count("repeats", 3, "runs of each contender, of which the table shows the median")
+	repeats = rig.Count("repeats", 3, "runs of each contender; the table shows their median")
 	chosen  = rig.Some("contenders", contenders, "whom to measure")
 )
 

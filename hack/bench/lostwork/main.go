@@ -7,16 +7,15 @@ package main
 
 import (
 	"context"
-	"encoding/csv"
 	"flag"
 	"fmt"
 	"hash/fnv"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
+	"berth.dev/berth/hack/bench/replays"
 	"berth.dev/berth/pkg/replay"
 	"berth.dev/berth/pkg/replay/replayed"
 	"berth.dev/berth/pkg/schedulerconfig"
@@ -31,8 +30,7 @@ type load struct {
 }
 
 const (
-	gpusPerNode = 8
-	day         = 24 * time.Hour
+	day = 24 * time.Hour
 	// low and high are the priorities of best-effort jobs and of the others.
 	low, high = 0, 1000
 )
@@ -103,53 +101,32 @@ profiles:
 func (l *load) cluster() []trace.Node {
 	nodes := make([]trace.Node, l.nodes)
 	for i := range nodes {
-		nodes[i] = trace.Node{Name: fmt.Sprintf("n%03d", i), CPUMilli: 128_000, MemoryMiB: 1 << 20, GPUs: gpusPerNode}
+		nodes[i] = trace.Node{Name: fmt.Sprintf("n%03d", i), CPUMilli: 128_000, MemoryMiB: 1 << 20, GPUs: replays.GPUsPerNode}
 	}
 	return nodes
 }
 
 // read returns the jobs that arrive within the time of the load. Jobs of more than 8 GPUs are gangs of nodes of 8.
 func (l *load) read(path string) ([]trace.Job, error) {
-	f, err := os.Open(path)
+	published, err := replays.ReadPublished(path)
 	if err != nil {
-		return nil, fmt.Errorf("opening the trace: %w", err)
-	}
-	defer f.Close()
-	rows, err := csv.NewReader(f).ReadAll()
-	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", path, err)
-	}
-	column := map[string]int{}
-	for i, name := range rows[0] {
-		column[name] = i
-	}
-	number := func(row []string, names ...string) float64 {
-		for _, name := range names {
-			if i, known := column[name]; known {
-				n, _ := strconv.ParseFloat(row[i], 64)
-				if strings.HasSuffix(name, "_min") {
-					n *= 60
-				}
-				return n
-			}
-		}
-		return -1
+		return nil, err
 	}
 	var jobs []trace.Job
-	for i, row := range rows[1:] {
-		at := time.Duration(number(row, "submit_s", "submit_min") * float64(time.Second))
-		ran := time.Duration(number(row, "duration_s", "duration_min") * float64(time.Second))
-		gpus := int(number(row, "gpus"))
-		if at < l.from || at >= l.until || gpus == 0 || ran == 0 || gpus > l.nodes*gpusPerNode/2 {
+	for i, p := range published {
+		at := time.Duration(p.SubmitSeconds * float64(time.Second))
+		ran := time.Duration(p.RunSeconds * float64(time.Second))
+		gpus := p.GPUs
+		if at < l.from || at >= l.until || gpus == 0 || ran == 0 || gpus > l.nodes*replays.GPUsPerNode/2 {
 			continue
 		}
 		j := trace.Job{Name: fmt.Sprintf("j%05d", i), Arrival: at - l.from, Duration: ran, Pods: 1, CPUMilli: 1000,
 			MemoryMiB: 1024, GPUs: gpus, GPUMilli: 1000, Priority: high}
-		if gpus > gpusPerNode {
-			j.Gang, j.Pods, j.GPUs = true, (gpus+gpusPerNode-1)/gpusPerNode, gpusPerNode
+		if gpus > replays.GPUsPerNode {
+			j.Gang, j.Pods, j.GPUs = true, (gpus+replays.GPUsPerNode-1)/replays.GPUsPerNode, replays.GPUsPerNode
 		}
 		// The traces of itp do not say which jobs are best effort: half of them are.
-		if best := number(row, "best_effort"); best > 0 || best < 0 && draw(j.Name, "class")%2 == 0 {
+		if p.BestEffort == "1" || p.BestEffort == "" && draw(j.Name, "class")%2 == 0 {
 			j.Priority = low
 		}
 		switch n := draw(j.Name, "checkpoint") % 10; {

@@ -14,8 +14,8 @@ import (
 
 // heldPods is the scheduling queue without the members that their gangs hold back. kube-scheduler's queue looks at each
 // pod that a plugin holds back, under its lock, for each pod that is bound or ends and for each node that comes. A gang
-// needs none of that: it is tried when the loop says so. With 4,096 members that wait, this was a third of what it
-// costs to start them.
+// needs none of that: it is tried when the loop says so. With 4,096 members on 5,000 nodes, this was three tenths of
+// what it costs to start them.
 //
 // The queue's metrics count them as gated pods. A member enters the queue when it is activated, and stays in it.
 type heldPods struct {
@@ -84,12 +84,12 @@ func (h *heldPods) Add(ctx context.Context, pod *v1.Pod) {
 	h.SchedulingQueue.Add(ctx, pod)
 }
 
-// Update takes in a change of a pod.
+// Update takes in a change of a pod. Where the end of one was missed, the next of its name comes as a change of it.
 func (h *heldPods) Update(ctx context.Context, old, pod *v1.Pod) {
 	h.entering.Lock()
 	defer h.entering.Unlock()
 	switch {
-	case h.take(pod.UID) == nil:
+	case h.take(old.UID) == nil:
 		h.SchedulingQueue.Update(ctx, old, pod)
 	case pod.Status.NominatedNodeName == "" && h.holds(pod):
 		h.put(pod)

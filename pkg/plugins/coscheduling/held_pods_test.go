@@ -57,7 +57,11 @@ func TestHeldPodsAgainstAQueueThatHoldsThem(t *testing.T) {
 		version := 0
 		newer := func(name string) *v1.Pod {
 			version++
-			return st.MakePod().Name(name).Namespace("ns").UID(name).SchedulerName(v1.DefaultSchedulerName).
+			uid := name
+			if pod := known[name]; pod != nil {
+				uid = string(pod.UID)
+			}
+			return st.MakePod().Name(name).Namespace("ns").UID(uid).SchedulerName(v1.DefaultSchedulerName).
 				Label("version", fmt.Sprint(version)).Obj()
 		}
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
@@ -77,6 +81,14 @@ func TestHeldPodsAgainstAQueueThatHoldsThem(t *testing.T) {
 				known[name] = newer(name)
 				for _, q := range queues {
 					q.Update(ctx, pod, known[name])
+				}
+			case step == 2 && pod != nil && rapid.Bool().Draw(t, "made again"):
+				next := newer(name)
+				next.UID = apitypes.UID(fmt.Sprint(name, "-", version))
+				known[name], held[next.UID] = next, held[pod.UID]
+				delete(held, pod.UID)
+				for _, q := range queues {
+					q.Update(ctx, pod, next)
 				}
 			case step == 2 && pod != nil:
 				for _, q := range queues {
