@@ -9,6 +9,7 @@ import (
 	apitypes "k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 	internalqueue "k8s.io/kubernetes/pkg/scheduler/backend/queue"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
 	schedulermetrics "k8s.io/kubernetes/pkg/scheduler/metrics"
 )
 
@@ -104,6 +105,28 @@ func (h *heldPods) Delete(logger klog.Logger, pod *v1.Pod) {
 	defer h.entering.Unlock()
 	h.take(pod.UID)
 	h.SchedulingQueue.Delete(logger, pod)
+}
+
+// AddUnschedulablePodIfNotPresent takes back a pod that was tried. kube-scheduler's queue lets another goroutine have the
+// pod before it is done with it, and drops it then: https://github.com/kubernetes/kubernetes/issues/139186, in 1.37.2.
+// A pod whose condition stays the same would not come back before its next change, so a dropped one is added again.
+func (h *heldPods) AddUnschedulablePodIfNotPresent(
+	logger klog.Logger, tried *framework.QueuedPodInfo, cycle int64,
+) error {
+	h.entering.Lock()
+	defer h.entering.Unlock()
+	if err := h.SchedulingQueue.AddUnschedulablePodIfNotPresent(logger, tried, cycle); err != nil {
+		return err
+	}
+	pod := tried.Pod
+	if _, queued := h.GetPod(pod.Name, pod.Namespace, pod.Spec.SchedulingGroup); queued {
+		return nil
+	}
+	isTried := func(other *v1.Pod) bool { return other.UID == pod.UID }
+	if !slices.ContainsFunc(h.InFlightPods(), isTried) {
+		h.SchedulingQueue.Add(klog.NewContext(context.Background(), logger), pod)
+	}
+	return nil
 }
 
 // Activate lets the pods enter the queue. They enter it together, so that its order decides which is first: each is put

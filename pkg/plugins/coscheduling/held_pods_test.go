@@ -7,10 +7,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	apitypes "k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/component-base/metrics/testutil"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -177,5 +180,61 @@ func TestHeldPodsAreNotInTheQueue(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"ns/a", "ns/b", "ns/c"}, order); diff != "" {
 		t.Errorf("pods that enter together (-want +got):\n%s", diff)
+	}
+}
+
+// The pod is popped when the queue has it again and is not done with it yet: the log tells when that is.
+//
+//nolint:paralleltest // The metrics are of the process.
+func TestATriedPodIsNotLostWhenItIsPoppedBeforeItIsDone(t *testing.T) {
+	ctx := t.Context()
+	h := newHeldPods(func(*v1.Pod) bool { return false })
+	h.SchedulingQueue = queueWith(ctx, func(*v1.Pod) bool { return false })
+	h.Add(ctx, st.MakePod().Name("a").Namespace("ns").UID("a").SchedulerName(v1.DefaultSchedulerName).Obj())
+	entity, err := h.Pop(klog.Logger{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	popped, dropped := make(chan string, 1), make(chan struct{}, 1)
+	pop := func() {
+		logger := funcr.New(func(_, text string) {
+			if strings.Contains(text, "Discarding the popped entity") {
+				dropped <- struct{}{}
+			}
+		}, funcr.Options{})
+		entity, err := h.Pop(logger)
+		if err != nil || entity == nil {
+			popped <- fmt.Sprint(err)
+			return
+		}
+		popped <- nameOf(entity)
+	}
+	got := ""
+	tried := funcr.New(func(_, text string) {
+		if !strings.Contains(text, "Pod moved to an internal scheduling queue") {
+			return
+		}
+		go pop()
+		select {
+		case got = <-popped:
+		case <-dropped:
+		}
+	}, funcr.Options{Verbosity: 3})
+	// It is tried again at once, as after an error of the API.
+	pod, _ := entity.(*framework.QueuedPodInfo)
+	h.Activate(klog.Logger{}, map[string]*v1.Pod{"a": pod.Pod})
+	pod.PendingPlugins = sets.New("Holder")
+	if err := h.AddUnschedulablePodIfNotPresent(tried, pod, h.SchedulingCycle()); err != nil {
+		t.Fatal(err)
+	}
+	if got == "" {
+		select {
+		case got = <-popped:
+		case <-time.After(10 * time.Second):
+			t.Fatal("the pod is in no queue")
+		}
+	}
+	if got != "ns/a" {
+		t.Errorf("popped %s, want ns/a", got)
 	}
 }
