@@ -13,6 +13,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"berth.dev/berth/pkg/sandbox"
@@ -142,8 +143,17 @@ func installsAndRemoves(t *testing.T, cluster *box.Box) {
 	}
 	r.helm(t, "uninstall", "berth")
 	definitions := newApplier(t, r.Box).client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
-	r.Await(t, "the definitions to be gone", func(ctx context.Context) (bool, error) {
-		left, err := definitions.List(ctx, metav1.ListOptions{})
+	var left *unstructured.UnstructuredList
+	t.Cleanup(func() {
+		for i := 0; t.Failed() && left != nil && i < len(left.Items); i++ {
+			definition := left.Items[i]
+			conditions, _, err := unstructured.NestedSlice(definition.Object, "status", "conditions")
+			t.Logf("definition %s: deleted at %v, finalizers %q, conditions %v %v", definition.GetName(), definition.GetDeletionTimestamp(),
+				definition.GetFinalizers(), conditions, err)
+		}
+	})
+	r.Await(t, "the definitions to be gone", func(ctx context.Context) (_ bool, err error) {
+		left, err = definitions.List(ctx, metav1.ListOptions{})
 		return err == nil && len(left.Items) == 0, err
 	})
 }
