@@ -7,7 +7,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gangplan"
 )
 
 // Need is how many pods of a shape a gang needs.
@@ -219,12 +219,12 @@ func (x *Index) Size() int {
 // counts once for each resource that it is short of, and otherwise once. Where one more pod fits on every node that
 // pods of the shape may use, it is what the nodes will be short of when they are full. A node on which nothing fits
 // besides what is kept counts once for that.
-func (x *Index) Causes(key ShapeKey, kept []Kept) []gang.NodeCause {
+func (x *Index) Causes(key ShapeKey, kept []Kept) []gangplan.NodeCause {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.settle()
 	if x.present == 0 {
-		return []gang.NodeCause{Cause("the cluster has no nodes", 0)}
+		return []gangplan.NodeCause{Cause("the cluster has no nodes", 0)}
 	}
 	s := x.shapes[key]
 	if s == nil {
@@ -264,10 +264,10 @@ func (x *Index) Causes(key ShapeKey, kept []Kept) []gang.NodeCause {
 		case name == v1.ResourcePods:
 			causes = append(causes, Cause("Too many pods", n))
 		default:
-			causes = append(causes, gang.NodeCause{Short: string(name), Nodes: n})
+			causes = append(causes, gangplan.NodeCause{Short: string(name), Nodes: n})
 		}
 	}
-	slices.SortFunc(causes, func(a, b gang.NodeCause) int {
+	slices.SortFunc(causes, func(a, b gangplan.NodeCause) int {
 		return cmp.Or(cmp.Compare(b.Nodes, a.Nodes), cmp.Compare(a.Short, b.Short), cmp.Compare(a.Says, b.Says))
 	})
 	return causes
@@ -284,6 +284,6 @@ var stockWords = map[verdict]string{
 }
 
 // Cause returns a cause whose words have no amounts.
-func Cause(words string, nodes int) gang.NodeCause {
-	return gang.NodeCause{Says: words, Kind: words, Nodes: nodes}
+func Cause(words string, nodes int) gangplan.NodeCause {
+	return gangplan.NodeCause{Says: words, Kind: words, Nodes: nodes}
 }

@@ -6,6 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gangplan"
 )
 
 // Kept is capacity of a node that pods which are asked for may not have: it is kept for a pod of another gang, or that
@@ -19,14 +20,14 @@ type Kept struct {
 	// Leaves reports whether a pod of the node gives way to what is kept; nil if none does. It must not call the index.
 	Leaves func(*v1.Pod) bool
 	// Why is said of a node on which nothing fits besides.
-	Why gang.NodeCause
+	Why gangplan.NodeCause
 }
 
 // reduced is a node with what is kept on it.
 type reduced struct {
 	*nodeEntry
 	used []int64
-	why  gang.NodeCause
+	why  gangplan.NodeCause
 }
 
 // beside returns the nodes on which something is kept.
@@ -78,13 +79,13 @@ func (r *reduced) taken(s *shape) int64 {
 }
 
 // keptOff counts the nodes on which pods of the shape would fit if nothing was kept there, by what is said of that.
-func (x *Index) keptOff(s *shape, kept []Kept) []gang.NodeCause {
-	var causes []gang.NodeCause
+func (x *Index) keptOff(s *shape, kept []Kept) []gangplan.NodeCause {
+	var causes []gangplan.NodeCause
 	for _, r := range x.beside(kept) {
 		if slots := slotsOn(s.bounds, r.has, r.nodeEntry.used); slots == 0 || r.taken(s) < slots {
 			continue
 		}
-		i := slices.IndexFunc(causes, func(c gang.NodeCause) bool { return c.Says == r.why.Says })
+		i := slices.IndexFunc(causes, func(c gangplan.NodeCause) bool { return c.Says == r.why.Says })
 		if i < 0 {
 			i = len(causes)
 			causes = append(causes, r.why)

@@ -10,7 +10,7 @@ import (
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	"pgregory.net/rapid"
 
-	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gangplan"
 )
 
 // askBeside compares what is left besides what is kept with what there is if the pods for which it is kept were bound,
@@ -27,7 +27,7 @@ func (m *roomModel) askBeside(t *rapid.T, live []int) {
 		pod := drawPod(t)
 		pod.UID, pod.Spec.NodeName = apitypes.UID(fmt.Sprint("kept-", i)), rapid.SampledFrom(names).Draw(t, "node")
 		pod.Status.Phase = v1.PodPending
-		k := Kept{Node: pod.Spec.NodeName, Pod: pod, Why: gang.NodeCause{Says: "kept", Kind: "kept"}}
+		k := Kept{Node: pod.Spec.NodeName, Pod: pod, Why: gangplan.NodeCause{Says: "kept", Kind: "kept"}}
 		if rapid.Bool().Draw(t, "pods give way") {
 			k.Leaves = leaves
 			maps.DeleteFunc(with.pods, func(uid apitypes.UID, p *v1.Pod) bool {

@@ -13,6 +13,7 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gangplan"
 	"berth.dev/berth/pkg/profiles"
 )
 
@@ -210,22 +211,22 @@ func TestIndexCauses(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		nodes []*v1.Node
-		want  []gang.NodeCause
+		want  []gangplan.NodeCause
 	}{
-		{"a cluster without nodes says so", nil, []gang.NodeCause{Cause("the cluster has no nodes", 0)}},
+		{"a cluster without nodes says so", nil, []gangplan.NodeCause{Cause("the cluster has no nodes", 0)}},
 		{"one node of each kind", []*v1.Node{of("a", "2").Obj(), of("b", "8").Unschedulable(true).Obj(), of("c", "8").Taints(taint).Obj(), gpuNode("d", "8").Obj()},
-			[]gang.NodeCause{
+			[]gangplan.NodeCause{
 				Cause("node(s) didn't match Pod's node affinity/selector", 1),
 				Cause("node(s) had untolerated taint(s)", 1),
 				Cause("node(s) were unschedulable", 1),
 				{Short: "nvidia.com/gpu", Nodes: 1},
 			}},
 		{"the cause of most nodes comes first", []*v1.Node{of("a", "2").Obj(), of("b", "8").Unschedulable(true).Obj(), of("c", "8").Unschedulable(true).Obj()},
-			[]gang.NodeCause{Cause("node(s) were unschedulable", 2), {Short: "nvidia.com/gpu", Nodes: 1}}},
+			[]gangplan.NodeCause{Cause("node(s) were unschedulable", 2), {Short: "nvidia.com/gpu", Nodes: 1}}},
 		{"a node with room is no reason", []*v1.Node{of("a", "4").Obj(), of("b", "2").Obj(), of("c", "2").Obj()},
-			[]gang.NodeCause{{Short: "nvidia.com/gpu", Nodes: 2}}},
+			[]gangplan.NodeCause{{Short: "nvidia.com/gpu", Nodes: 2}}},
 		{"a node counts for each resource that it is short of", []*v1.Node{of("a", "4").Obj(), full},
-			[]gang.NodeCause{Cause("Too many pods", 1), {Short: "nvidia.com/gpu", Nodes: 1}}},
+			[]gangplan.NodeCause{Cause("Too many pods", 1), {Short: "nvidia.com/gpu", Nodes: 1}}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

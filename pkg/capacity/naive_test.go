@@ -15,7 +15,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/helper"
 
-	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gangplan"
 )
 
 // naiveRoom answers what index answers from all nodes and pods each time, with the scheduler's own helpers.
@@ -98,9 +98,9 @@ func (r *naiveRoom) slots(pod *v1.Pod, node *v1.Node, empty bool) int {
 }
 
 // slotsBy returns how many pods fit on the node by each resource alone, by what is said where it is short.
-func (r *naiveRoom) slotsBy(pod *v1.Pod, node *v1.Node, empty bool) map[gang.NodeCause]int {
-	requests, slots := resource.PodRequests(pod, resource.PodResourcesOptions{}), map[gang.NodeCause]int{}
-	bound := func(name v1.ResourceName, wanted int64, cause gang.NodeCause) {
+func (r *naiveRoom) slotsBy(pod *v1.Pod, node *v1.Node, empty bool) map[gangplan.NodeCause]int {
+	requests, slots := resource.PodRequests(pod, resource.PodResourcesOptions{}), map[gangplan.NodeCause]int{}
+	bound := func(name v1.ResourceName, wanted int64, cause gangplan.NodeCause) {
 		delegated := r.claimed[name] && inUnits(name, node.Status.Allocatable) == 0
 		if wanted > 0 && r.offered(name) && !delegated {
 			slots[cause] = int(max(r.free(name, node, empty), 0) / wanted)
@@ -108,7 +108,7 @@ func (r *naiveRoom) slotsBy(pod *v1.Pod, node *v1.Node, empty bool) map[gang.Nod
 	}
 	bound(v1.ResourcePods, 1, Cause("Too many pods", 0))
 	for name := range requests {
-		bound(name, inUnits(name, requests), gang.NodeCause{Short: string(name)})
+		bound(name, inUnits(name, requests), gangplan.NodeCause{Short: string(name)})
 	}
 	return slots
 }
@@ -150,12 +150,12 @@ func (r *naiveRoom) best(pods []*v1.Pod, counts []int, keys, pinned []string, em
 	return most
 }
 
-func (r *naiveRoom) causes(pod *v1.Pod) []gang.NodeCause {
+func (r *naiveRoom) causes(pod *v1.Pod) []gangplan.NodeCause {
 	if len(r.nodes) == 0 {
-		return []gang.NodeCause{Cause("the cluster has no nodes", 0)}
+		return []gangplan.NodeCause{Cause("the cluster has no nodes", 0)}
 	}
 	// Where there is room on every node, what fills each of them first is the cause.
-	count, first := map[gang.NodeCause]int{}, map[gang.NodeCause]int{}
+	count, first := map[gangplan.NodeCause]int{}, map[gangplan.NodeCause]int{}
 	for _, node := range r.nodes {
 		if why := r.why(pod, node); why != "" {
 			count[Cause(why, 0)]++
@@ -173,12 +173,12 @@ func (r *naiveRoom) causes(pod *v1.Pod) []gang.NodeCause {
 	if len(count) == 0 {
 		count = first
 	}
-	var out []gang.NodeCause
+	var out []gangplan.NodeCause
 	for cause, n := range count {
 		cause.Nodes = n
 		out = append(out, cause)
 	}
-	slices.SortFunc(out, func(a, b gang.NodeCause) int {
+	slices.SortFunc(out, func(a, b gangplan.NodeCause) int {
 		return cmp.Or(b.Nodes-a.Nodes, strings.Compare(a.Short, b.Short), strings.Compare(a.Says, b.Says))
 	})
 	return out

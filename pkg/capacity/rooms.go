@@ -5,6 +5,7 @@ import (
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/reserve"
 	"berth.dev/berth/pkg/wellknown"
 )
 
@@ -13,7 +14,7 @@ import (
 // nodes without one are left out. What is cordoned only to be emptied for the pods counts as open to them. gone must
 // not call the index, and is called for every bound pod with mu held.
 func (x *Index) Rooms(keys []ShapeKey, labels []string, emptied map[string]bool,
-	gone func(pod *v1.Pod, priority int32) bool) []gang.ReserveNode {
+	gone func(pod *v1.Pod, priority int32) bool) []reserve.Node {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.settle()
@@ -25,8 +26,8 @@ func (x *Index) Rooms(keys []ShapeKey, labels []string, emptied map[string]bool,
 	for k, key := range keys {
 		shapes[k] = x.shapes[key]
 	}
-	var out []gang.ReserveNode
-	all := make([]gang.ReserveRoom, len(keys)*x.present)
+	var out []reserve.Node
+	all := make([]reserve.Room, len(keys)*x.present)
 	used, pods := make([]int64, len(x.resources)), make([]int, len(x.resources))
 	scarce := make([]bool, len(x.resources))
 	for _, s := range shapes {
@@ -39,7 +40,7 @@ func (x *Index) Rooms(keys []ShapeKey, labels []string, emptied map[string]bool,
 		if n == nil || n.node == nil || (domains != nil && domains.of[i] < 0) {
 			continue
 		}
-		node := gang.ReserveNode{Name: n.name, Rooms: all[:len(keys):len(keys)]}
+		node := reserve.Node{Name: n.name, Rooms: all[:len(keys):len(keys)]}
 		if domains != nil {
 			node.Domain = domains.of[i]
 		}
@@ -67,7 +68,7 @@ func (x *Index) Rooms(keys []ShapeKey, labels []string, emptied map[string]bool,
 			if !admits || len(s.bounds) == 0 {
 				continue
 			}
-			room := gang.ReserveRoom{Now: int(slotsOn(s.bounds, n.has, used)), Empty: int(slotsOnEmpty(s.bounds, n.has))}
+			room := reserve.Room{Now: int(slotsOn(s.bounds, n.has, used)), Empty: int(slotsOnEmpty(s.bounds, n.has))}
 			tightest := s.bounds[0].Resource
 			room.Pods = pods[tightest]
 			if has := n.has[tightest]; has > 0 {

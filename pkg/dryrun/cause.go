@@ -8,17 +8,18 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gangplan"
 	"berth.dev/berth/pkg/reasons"
 )
 
 // CausesOf goes through what a plugin says against a node, as causes of no node yet.
-func CausesOf(status *fwk.Status) iter.Seq[gang.NodeCause] {
-	return func(yield func(gang.NodeCause) bool) {
+func CausesOf(status *fwk.Status) iter.Seq[gangplan.NodeCause] {
+	return func(yield func(gangplan.NodeCause) bool) {
 		for r := range reasons.Of(status) {
-			cause := gang.NodeCause{Says: r.String(), Kind: r.Kind()}
+			cause := gangplan.NodeCause{Says: r.String(), Kind: r.Kind()}
 			resource, short := strings.CutPrefix(cause.Says, "Insufficient ")
 			if short && status.Plugin() == names.NodeResourcesFit {
-				cause = gang.NodeCause{Short: resource}
+				cause = gangplan.NodeCause{Short: resource}
 			}
 			if !yield(cause) {
 				return
@@ -39,7 +40,9 @@ func (p PromisedTo) String() string {
 func (PromisedTo) Kind() string { return "node(s) whose free capacity is promised to a gang" }
 
 // Cause is the cause of no node yet.
-func (p PromisedTo) Cause() gang.NodeCause { return gang.NodeCause{Says: p.String(), Kind: p.Kind()} }
+func (p PromisedTo) Cause() gangplan.NodeCause {
+	return gangplan.NodeCause{Says: p.String(), Kind: p.Kind()}
+}
 
 // RefusedBefore is what a plugin said when it turned a member away, as far as that is known, of a node that is left out
 // for it.

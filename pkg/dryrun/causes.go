@@ -6,11 +6,11 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 
-	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gangplan"
 )
 
 // Causes counts the nodes by what keeps the first class that is short off them.
-func (d *Run) Causes(r gang.Result) []gang.NodeCause {
+func (d *Run) Causes(r gangplan.Result) []gangplan.NodeCause {
 	if len(r.Short) == 0 {
 		return nil
 	}
@@ -19,7 +19,7 @@ func (d *Run) Causes(r gang.Result) []gang.NodeCause {
 	if len(counts) == 0 {
 		counts = short.causes.siblings
 	}
-	causes := make([]gang.NodeCause, 0, len(counts))
+	causes := make([]gangplan.NodeCause, 0, len(counts))
 	for cause, n := range counts {
 		cause.Nodes = n
 		causes = append(causes, cause)
@@ -30,13 +30,13 @@ func (d *Run) Causes(r gang.Result) []gang.NodeCause {
 // causeCounts count the nodes that do not fit by their causes, in which there are no numbers of nodes.
 type causeCounts struct {
 	// lasting are those of the nodes that will not fit whatever is placed elsewhere.
-	nodes, lasting map[gang.NodeCause]int
+	nodes, lasting map[gangplan.NodeCause]int
 	// siblings count the nodes that do not fit any more since members of the gang were placed there.
-	siblings map[gang.NodeCause]int
+	siblings map[gangplan.NodeCause]int
 }
 
 func newCauseCounts() causeCounts {
-	return causeCounts{map[gang.NodeCause]int{}, map[gang.NodeCause]int{}, map[gang.NodeCause]int{}}
+	return causeCounts{map[gangplan.NodeCause]int{}, map[gangplan.NodeCause]int{}, map[gangplan.NodeCause]int{}}
 }
 
 // startOver forgets what may change with the places of siblings, before the nodes are looked at again.

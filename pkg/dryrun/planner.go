@@ -10,6 +10,7 @@ import (
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gangplan"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/profiles"
 	"berth.dev/berth/pkg/topology"
@@ -17,7 +18,7 @@ import (
 
 // Plan is a plan for a gang, or for as much of it as fits.
 type Plan struct {
-	gang.Result
+	gangplan.Result
 	*Run
 	// Within names the level that all members have to share, or is empty.
 	Within string
@@ -170,7 +171,7 @@ func (p *Planner) Place(w *Work, id gang.ID, turn gang.Turn, on Part, refused ma
 	if err != nil {
 		return nil, err
 	}
-	result, d, err := gang.Build(turn.Members, turn.Need, first.hardness, func() (*Run, error) {
+	result, d, err := gangplan.Build(turn.Members, turn.Need, first.hardness, func() (*Run, error) {
 		if d := first; d != nil {
 			first = nil
 			return d, nil

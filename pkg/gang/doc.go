@@ -2,8 +2,7 @@
 //
 // Ledger owns what is known of every gang: its members and their stages, its minimum, its plan, and why it is blocked.
 // It is fed with observations that may be repeated, answers in constant time, and can be rebuilt from observations at
-// any moment. Build turns a dry run into a plan, Reserve chooses what to keep for a gang that waits, and ReserveTurns
-// whose turn that is.
+// any moment. Reasons say why a gang or a member does not start; they stay values until a user is told.
 //
 // The coscheduling plugin calls the Ledger from scheduling cycles, handlers of informers and its loop, and carries out
 // the Effects that it returns. The package never calls Kubernetes or a clock: members are identities with a state,

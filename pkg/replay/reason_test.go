@@ -8,6 +8,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gangplan"
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/reasons"
 )
@@ -28,8 +29,8 @@ func TestMainReason(t *testing.T) {
 	taken := func(have int) *fwk.Status {
 		return reasons.Status(fwk.Unschedulable, gpu.Reason{Cause: gpu.GPUsTaken, Need: 8, Have: have})
 	}
-	short := &gang.Shortfall{Group: gang.ID{Namespace: "ns", Name: "g"}, Of: gang.Minimum{Total: 8}, Members: 8, Fits: 6,
-		Nodes: []gang.NodeCause{{Short: "nvidia.com/gpu", Nodes: 3}}}
+	short := &gangplan.Shortfall{Group: gang.ID{Namespace: "ns", Name: "g"}, Of: gang.Minimum{Total: 8}, Members: 8, Fits: 6,
+		Nodes: []gangplan.NodeCause{{Short: "nvidia.com/gpu", Nodes: 3}}}
 	few := gang.Obstacle{Cause: gang.TooFewMembers, Group: short.Group, Have: 2, Need: 3}
 	for _, tc := range []struct {
 		name   string

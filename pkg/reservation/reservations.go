@@ -20,6 +20,7 @@ import (
 	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/reserve"
 	"berth.dev/berth/pkg/retry"
 	"berth.dev/berth/pkg/waitlist"
 )
@@ -47,9 +48,9 @@ type Reservations struct {
 	// Changed is told that the status of the gang changes.
 	Changed func(gang.ID)
 
-	Turns *gang.ReserveTurns
+	Turns *reserve.Turns
 	// watch finds nodes on which no pod ends while they are kept.
-	watch gang.ReserveWatch
+	watch reserve.Watch
 	// backfills holds, for one look, which pods between two priorities may backfill.
 	backfills map[[2]int32]map[apitypes.UID]bool
 	// lookAt is when to look next at what to keep.
@@ -69,7 +70,7 @@ type Reservations struct {
 type renewal struct {
 	of    *waitlist.Gang
 	state uint64
-	kept  gang.Reservation
+	kept  reserve.Choice
 	until time.Time
 }
 
@@ -170,7 +171,7 @@ func (r *Reservations) keptBefore(id gang.ID) map[string]bool {
 
 // begin returns what to keep for a gang whose turn begins. What was kept for it before this scheduler has started
 // stays.
-func (r *Reservations) begin(g *waitlist.Gang, first bool, now time.Time) (gang.Reservation, bool) {
+func (r *Reservations) begin(g *waitlist.Gang, first bool, now time.Time) (reserve.Choice, bool) {
 	if before := r.keptBefore(g.ID); first && len(before) > 0 {
 		if kept, ok := r.nearestAmong(g, before, now); ok {
 			return kept, true
@@ -241,7 +242,7 @@ func (r *Reservations) unreserve(id gang.ID) {
 }
 
 // tell has the status of the gang's PodGroup say what is kept for it, and what that lacks.
-func (r *Reservations) tell(id gang.ID, kept gang.Reservation) {
+func (r *Reservations) tell(id gang.ID, kept reserve.Choice) {
 	nodes := map[string]bool{}
 	for _, place := range kept.Places {
 		nodes[place.Node] = true
@@ -257,7 +258,7 @@ func (r *Reservations) tell(id gang.ID, kept gang.Reservation) {
 }
 
 // hold makes what is kept to the gang for its turn that of the reservation.
-func (r *Reservations) hold(g *waitlist.Gang, reserved gang.Reservation) bool {
+func (r *Reservations) hold(g *waitlist.Gang, reserved reserve.Choice) bool {
 	var kept []Hold
 	infos := make([]fwk.PodInfo, len(g.Pods))
 	for _, place := range reserved.Places {
@@ -286,17 +287,17 @@ func (r *Reservations) cost(g *waitlist.Gang) int {
 }
 
 // nearest returns what to keep for the gang. Pods that the gang may evict count as gone.
-func (r *Reservations) nearest(g *waitlist.Gang, now time.Time) (gang.Reservation, bool) {
+func (r *Reservations) nearest(g *waitlist.Gang, now time.Time) (reserve.Choice, bool) {
 	return r.nearestAmong(g, nil, now)
 }
 
 // nearestAmong returns what to keep for the gang on some nodes, of all if it is not said which.
-func (r *Reservations) nearestAmong(g *waitlist.Gang, some map[string]bool, now time.Time) (gang.Reservation, bool) {
+func (r *Reservations) nearestAmong(g *waitlist.Gang, some map[string]bool, now time.Time) (reserve.Choice, bool) {
 	emptied := r.List.Capacity.CordonedFor(g.ID)
 	if slices.Contains(g.Pods, nil) || r.cost(g) > reserveRooms || len(emptied) == 0 && !r.List.MayFit(g, true) {
-		return gang.Reservation{}, false
+		return reserve.Choice{}, false
 	}
-	p := &gang.ReserveProblem{Need: g.Need,
+	p := &reserve.Problem{Need: g.Need,
 		MaxNodes: r.List.Capacity.Size() * r.Holders.percent(g.ID.Namespace, g.Key.Priority) / 100}
 	held := map[string]bool{}
 	for _, o := range r.Holds.To(g.ID) {
@@ -311,7 +312,7 @@ func (r *Reservations) nearestAmong(g *waitlist.Gang, some map[string]bool, now 
 			at[shape] = len(shapes)
 			shapes = append(shapes, shape)
 		}
-		p.Classes = append(p.Classes, gang.ReserveClass{Role: c.Role, Count: c.Count, Shape: at[shape]})
+		p.Classes = append(p.Classes, reserve.Class{Role: c.Role, Count: c.Count, Shape: at[shape]})
 	}
 	preempts, least := r.evicts(g)
 	// Who may backfill is found out first: the account must not be locked for so long.
@@ -340,7 +341,7 @@ func (r *Reservations) nearestAmong(g *waitlist.Gang, some map[string]bool, now 
 	} else {
 		r.watch.Mark(p.Nodes)
 	}
-	return gang.Reserve(p)
+	return reserve.Choose(p)
 }
 
 // evicts reports whether the gang may evict pods of lower priority, and from which priority on pods that backfill make

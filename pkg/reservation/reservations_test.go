@@ -13,6 +13,7 @@ import (
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/reserve"
 	"berth.dev/berth/pkg/waitlist"
 )
 
@@ -20,7 +21,7 @@ import (
 func reserving(x *capacity.Index) *Reservations {
 	list := waitlist.New()
 	list.Capacity, list.PodGroup = x, func(gang.ID) *schedulingv1alpha1.PodGroup { return nil }
-	return &Reservations{Holders: Holders{maxPercent: 100}, List: list, Turns: gang.NewReserveTurns(0),
+	return &Reservations{Holders: Holders{maxPercent: 100}, List: list, Turns: reserve.NewTurns(0),
 		Holds: &Holds{GangOf: func(*v1.Pod) gang.ID { return gang.ID{} }}}
 }
 

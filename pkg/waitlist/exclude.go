@@ -6,6 +6,7 @@ import (
 
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gangplan"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/profiles"
 )
@@ -27,15 +28,15 @@ func (l *List) Why(g *Gang) gang.Reason {
 	}
 	kept := l.Kept(g.ID, g.Pods)
 	turn := gang.Turn{Of: g.Of, Need: g.Need, Held: g.Held}
-	result := gang.Result{Need: g.Need,
+	result := gangplan.Result{Need: g.Need,
 		Assignments: make([]gang.Assignment, l.Capacity.BestBeside(g.Shapes, g.Required, nil, kept))}
 	for i, c := range g.Classes {
 		turn.Members = append(turn.Members, make([]gang.Member, c.Count)...)
 		if fits := l.Capacity.BestBeside(g.Shapes[i:i+1], g.Required, nil, kept); fits < c.Count {
-			result.Short = append(result.Short, gang.Shortage{Class: c.Class, Wanted: c.Count, Fits: fits})
+			result.Short = append(result.Short, gangplan.Shortage{Class: c.Class, Wanted: c.Count, Fits: fits})
 		}
 	}
-	var causes []gang.NodeCause
+	var causes []gangplan.NodeCause
 	if len(result.Short) > 0 {
 		for i, c := range g.Classes {
 			if c.Class == result.Short[0].Class {
@@ -46,7 +47,7 @@ func (l *List) Why(g *Gang) gang.Reason {
 	}
 	for _, k := range kept {
 		if k.To.Namespace != g.ID.Namespace &&
-			slices.ContainsFunc(causes, func(c gang.NodeCause) bool { return c.Says == k.Why.Says }) {
+			slices.ContainsFunc(causes, func(c gangplan.NodeCause) bool { return c.Says == k.Why.Says }) {
 			l.Blocks(k.To)
 		}
 	}
@@ -62,7 +63,7 @@ func (l *List) Why(g *Gang) gang.Reason {
 		}
 		return "pod"
 	}
-	return gang.NewShortfall(g.ID, turn, result, describe, within, causes)
+	return gangplan.NewShortfall(g.ID, turn, result, describe, within, causes)
 }
 
 // roomy reports whether the gang may fit into what is free and not kept for others. Of a pod that has just gone nothing
@@ -109,12 +110,12 @@ func fits(g *Gang, best func([]capacity.Need) int) bool {
 
 // lacks returns the resources of the gang's minResources with too little free. The account does not tell what the
 // gang's own members hold, so a gang that has some is given the benefit of the doubt.
-func (l *List) lacks(g *Gang, empty bool) []gang.Amount {
+func (l *List) lacks(g *Gang, empty bool) []gangplan.Amount {
 	wanted := MinResources(l.PodGroup(g.ID))
 	if len(wanted) == 0 || g.Held > 0 {
 		return nil
 	}
-	var amounts []gang.Amount
+	var amounts []gangplan.Amount
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
 		if profiles.Claimed(l.Profiles.Any(), name) {
 			continue
@@ -123,7 +124,7 @@ func (l *List) lacks(g *Gang, empty bool) []gang.Amount {
 		if empty {
 			free = whole
 		}
-		amounts = append(amounts, gang.Amount{Resource: string(name), Wanted: wanted[name], Free: free})
+		amounts = append(amounts, gangplan.Amount{Resource: string(name), Wanted: wanted[name], Free: free})
 	}
-	return gang.Lacking(amounts)
+	return gangplan.Lacking(amounts)
 }

@@ -9,6 +9,7 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gangplan"
 	"berth.dev/berth/pkg/podview"
 )
 
@@ -36,7 +37,7 @@ func DescribeAmount(name string, n int64) string {
 // Missing is the resources that a gang wants to be free and that are not.
 type Missing struct {
 	Of    gang.ID
-	Short []gang.Amount
+	Short []gangplan.Amount
 }
 
 // String says how much of each is wanted, and how much is free.

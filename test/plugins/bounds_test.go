@@ -113,15 +113,19 @@ var bounds = map[string]map[string]string{
 	},
 	"pkg/gang": {
 		"stageTable": inSource, "phaseTable": inSource,
-		"Ledger.binding": byGang, "Ledger.coming": byGang, "group.atRest": byPod, "planTally.roles": byGang, "planTally.readyRoles": byGang, "ReserveTurns.namespaces": byAdmin,
+		"Ledger.binding": byGang, "Ledger.coming": byGang, "group.atRest": byPod, "planTally.roles": byGang, "planTally.readyRoles": byGang,
 		"Ledger.degraded": byGang, "Ledger.evicted": byGang, "Ledger.groups": byGang, "groupEviction.spared": byPod,
-		"ReserveWatch.kept": byNode, "ReserveWatch.stuck": byNode, "ReserveWatch.turns": byNode,
 		"Ledger.invited": byGang, "Ledger.member": byPod, "Ledger.planned": byGang, "Minimum.Roles": byPod,
-		"ReserveTurns.rests": byGang,
-		"View.Roles":         oneCycle, "block.short": byGang, "census.labelled": byPod, "census.precedences": byPod,
-		"census.priorities": byPod, "census.roles": byPod, "orders.byClass": oneCycle, "orders.seen": oneCycle, "group.members": byPod,
-		"plan.assignments": byGang, "plan.refused": byGang, "reserver.counts": oneCycle,
-		"reserver.nodes": oneCycle,
+		"View.Roles": oneCycle, "block.short": byGang, "census.labelled": byPod, "census.precedences": byPod,
+		"census.priorities": byPod, "census.roles": byPod, "group.members": byPod,
+		"plan.assignments": byGang, "plan.refused": byGang,
+	},
+	"pkg/gangplan": {
+		"orders.byClass": oneCycle, "orders.seen": oneCycle,
+	},
+	"pkg/reserve": {
+		"Turns.namespaces": byAdmin, "Turns.rests": byGang, "Watch.kept": byNode, "Watch.stuck": byNode,
+		"Watch.turns": byNode, "reserver.counts": oneCycle, "reserver.nodes": oneCycle,
 	},
 	"pkg/gpu": {
 		"aliases": inSource, "generations": inSource, "machines": inSource,

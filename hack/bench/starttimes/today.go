@@ -5,20 +5,21 @@ import (
 	"time"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/reserve"
 )
 
 // today keeps nodes without regard to time, by the rule of pkg/gang: those on which the fewest pods have to end, for one
 // gang of at most half of the nodes at a time.
 type today struct {
-	turns  *gang.ReserveTurns
-	watch  gang.ReserveWatch
+	turns  *reserve.Turns
+	watch  reserve.Watch
 	jobs   map[gang.ID]*job
 	kept   map[int]*job
 	holder *job
 }
 
 func newToday(ttl time.Duration) *today {
-	return &today{turns: gang.NewReserveTurns(ttl), jobs: map[gang.ID]*job{}, kept: map[int]*job{}}
+	return &today{turns: reserve.NewTurns(ttl), jobs: map[gang.ID]*job{}, kept: map[int]*job{}}
 }
 
 func idOf(j *job) gang.ID { return gang.ID{Namespace: j.user, Name: fmt.Sprint(j.id)} }
@@ -54,7 +55,7 @@ func (t *today) plan(c *cluster) {
 	}
 }
 
-func (t *today) keep(j *job, r gang.Reservation) {
+func (t *today) keep(j *job, r reserve.Choice) {
 	clear(t.kept)
 	for _, place := range r.Places {
 		var n int
@@ -63,12 +64,12 @@ func (t *today) keep(j *job, r gang.Reservation) {
 	}
 }
 
-func (t *today) nearest(c *cluster, j *job, now time.Time) (gang.Reservation, bool) {
+func (t *today) nearest(c *cluster, j *job, now time.Time) (reserve.Choice, bool) {
 	m := j.members()
-	p := &gang.ReserveProblem{Need: gang.Minimum{Total: m}, Classes: []gang.ReserveClass{{Count: m}}, MaxNodes: len(c.nodes) / 2}
+	p := &reserve.Problem{Need: gang.Minimum{Total: m}, Classes: []reserve.Class{{Count: m}}, MaxNodes: len(c.nodes) / 2}
 	for i := range c.nodes {
 		n := &c.nodes[i]
-		room := gang.ReserveRoom{Empty: 1, Pods: len(n.jobs), Free: 1000 * n.free / gpusPerNode}
+		room := reserve.Room{Empty: 1, Pods: len(n.jobs), Free: 1000 * n.free / gpusPerNode}
 		if len(n.jobs) == 0 {
 			room.Now = 1
 		}
@@ -78,14 +79,14 @@ func (t *today) nearest(c *cluster, j *job, now time.Time) (gang.Reservation, bo
 				oldest = s
 			}
 		}
-		p.Nodes = append(p.Nodes, gang.ReserveNode{Name: fmt.Sprintf("%04d", i), Kept: t.kept[i] == j, Pods: len(n.jobs), Oldest: oldest, Rooms: []gang.ReserveRoom{room}})
+		p.Nodes = append(p.Nodes, reserve.Node{Name: fmt.Sprintf("%04d", i), Kept: t.kept[i] == j, Pods: len(n.jobs), Oldest: oldest, Rooms: []reserve.Room{room}})
 	}
 	if t.holder == j {
 		t.watch.Look(p.Nodes, now)
 	} else {
 		t.watch.Mark(p.Nodes)
 	}
-	return gang.Reserve(p)
+	return reserve.Choose(p)
 }
 
 func (t *today) mayEnter(_ *cluster, j *job, node int) bool {

@@ -23,6 +23,7 @@ import (
 	"berth.dev/berth/pkg/podgroup"
 	"berth.dev/berth/pkg/profiles"
 	"berth.dev/berth/pkg/reservation"
+	"berth.dev/berth/pkg/reserve"
 	"berth.dev/berth/pkg/retry"
 	"berth.dev/berth/pkg/runview"
 	"berth.dev/berth/pkg/waitlist"
@@ -135,7 +136,7 @@ func (c *coordinator) newLoop() *loop {
 		effects: c.effects, evictor: c.evictor, held: c.held, opened: make(opening),
 		reservations: &reservation.Reservations{Holders: c.settings.holders, After: c.settings.patience, Ledger: c.ledger,
 			List: list, Holds: c.promises, Leader: &c.leader, Changed: c.status.Enqueue,
-			Turns: gang.NewReserveTurns(c.settings.ttl)},
+			Turns: reserve.NewTurns(c.settings.ttl)},
 		activator: &activator{ledger: c.ledger, list: list, effects: c.effects},
 		clock:     wallClock{pods: c.pods, profiles: c.profiles},
 		forgotten: func(id gang.ID) {

@@ -14,6 +14,7 @@ import (
 
 	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gangplan"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/reasons"
 	"berth.dev/berth/pkg/wellknown"
@@ -183,7 +184,7 @@ func (p *Plugin) lead(ctx context.Context, state fwk.CycleState, id gang.ID, pod
 		for i := range result.Short {
 			short[i] = result.Short[i].Class
 		}
-		return fail(gang.NewShortfall(id, turn, result.Result, result.Describe, result.Within, result.Causes(result.Result)),
+		return fail(gangplan.NewShortfall(id, turn, result.Result, result.Describe, result.Within, result.Causes(result.Result)),
 			short)
 	}
 	effects, serves, proceed := c.ledger.Propose(uid,

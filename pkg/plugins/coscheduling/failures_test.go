@@ -14,6 +14,7 @@ import (
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gangplan"
 	domain "berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/reasons"
 )
@@ -89,20 +90,20 @@ func TestCausesOf(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		status *fwk.Status
-		want   []gang.NodeCause
+		want   []gangplan.NodeCause
 	}{
 		{"a node is short of resources", fwk.NewStatus(fwk.Unschedulable, "Insufficient cpu", "Too many pods").WithPlugin(names.NodeResourcesFit),
-			[]gang.NodeCause{{Short: "cpu"}, capacity.Cause("Too many pods", 0)}},
+			[]gangplan.NodeCause{{Short: "cpu"}, capacity.Cause("Too many pods", 0)}},
 		{"another plugin's word for it is its own", fwk.NewStatus(fwk.Unschedulable, "Insufficient luck").WithPlugin("Luck"),
-			[]gang.NodeCause{capacity.Cause("Insufficient luck", 0)}},
+			[]gangplan.NodeCause{capacity.Cause("Insufficient luck", 0)}},
 		{"a reason with amounts has a kind", reasons.Status(fwk.Unschedulable, domain.Reason{Cause: domain.GPUsTaken, Need: 8, Have: 3}),
-			[]gang.NodeCause{{Says: "node(s) with too few free GPUs (need 8, have 3)", Kind: "node(s) with too few free GPUs"}}},
+			[]gangplan.NodeCause{{Says: "node(s) with too few free GPUs (need 8, have 3)", Kind: "node(s) with too few free GPUs"}}},
 		{"capacity is promised", reasons.Status(fwk.Unschedulable, dryrun.PromisedTo{Namespace: "n", Name: "a"}),
-			[]gang.NodeCause{{Says: "node(s) whose free capacity is promised to gang n/a", Kind: "node(s) whose free capacity is promised to a gang"}}},
+			[]gangplan.NodeCause{{Says: "node(s) whose free capacity is promised to gang n/a", Kind: "node(s) whose free capacity is promised to a gang"}}},
 		{"a node turned a member away", reasons.Status(fwk.Unschedulable, dryrun.RefusedBefore("the ration is used up")),
-			[]gang.NodeCause{{Says: "node(s) that turned a member away: the ration is used up", Kind: "node(s) that turned a member away"}}},
+			[]gangplan.NodeCause{{Says: "node(s) that turned a member away: the ration is used up", Kind: "node(s) that turned a member away"}}},
 		{"a node turned a member away and nobody said why", reasons.Status(fwk.Unschedulable, dryrun.RefusedBefore("")),
-			[]gang.NodeCause{capacity.Cause("node(s) that turned a member away", 0)}},
+			[]gangplan.NodeCause{capacity.Cause("node(s) that turned a member away", 0)}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

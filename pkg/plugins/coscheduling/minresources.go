@@ -8,6 +8,7 @@ import (
 
 	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gangplan"
 	"berth.dev/berth/pkg/profiles"
 	"berth.dev/berth/pkg/waitlist"
 )
@@ -20,12 +21,12 @@ func (p *Plugin) lack(id gang.ID, nodes []fwk.NodeInfo, gone []dryrun.PlacedPod)
 		return nil
 	}
 	own := p.own(id, nodes)
-	amounts := make([]gang.Amount, 0, len(wanted))
+	amounts := make([]gangplan.Amount, 0, len(wanted))
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
 		if profiles.Claimed(p.framework, name) {
 			continue
 		}
-		a := gang.Amount{Resource: string(name), Wanted: wanted[name], Free: freeOn(nodes, name)}
+		a := gangplan.Amount{Resource: string(name), Wanted: wanted[name], Free: freeOn(nodes, name)}
 		for _, pod := range own {
 			a.Free += requestedBy(pod, name)
 		}
@@ -34,7 +35,7 @@ func (p *Plugin) lack(id gang.ID, nodes []fwk.NodeInfo, gone []dryrun.PlacedPod)
 		}
 		amounts = append(amounts, a)
 	}
-	short := gang.Lacking(amounts)
+	short := gangplan.Lacking(amounts)
 	if len(short) == 0 {
 		return nil
 	}

@@ -15,6 +15,7 @@ import (
 	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/eviction"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gangplan"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/profiles"
@@ -82,7 +83,7 @@ func (p *Plugin) preempt(ctx context.Context, id gang.ID, turn gang.Turn) (strin
 // addMembers adds what the members ask for. Never names a member that may evict no pods; complete is false if a member
 // is gone.
 func (c *coordinator) addMembers(r *request, members []gang.Member) (never string, complete bool) {
-	index := map[gang.Shortage]int{}
+	index := map[gangplan.Shortage]int{}
 	for _, m := range members {
 		r.priority = min(r.priority, m.Priority)
 		pod := c.pods.pod(m.Ref())
@@ -92,7 +93,7 @@ func (c *coordinator) addMembers(r *request, members []gang.Member) (never strin
 		if never == "" && podview.NeverPreempts(pod) {
 			never = pod.Name
 		}
-		key := gang.Shortage{Class: m.Class + "/" + m.Role}
+		key := gangplan.Shortage{Class: m.Class + "/" + m.Role}
 		if i, known := index[key]; known {
 			r.classes[i].count++
 			continue

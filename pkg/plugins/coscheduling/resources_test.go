@@ -13,6 +13,7 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gangplan"
 	"berth.dev/berth/pkg/waitlist"
 )
 
@@ -95,13 +96,13 @@ func TestMissingResourcesAreNamedWithTheirAmounts(t *testing.T) {
 	id := gang.ID{Namespace: "ns", Name: "one"}
 	for _, tc := range []struct {
 		name  string
-		short []gang.Amount
+		short []gangplan.Amount
 		want  string
 		kind  string
 	}{
-		{"one resource is short", []gang.Amount{{Resource: "cpu", Wanted: 40_500, Free: 32_000}},
+		{"one resource is short", []gangplan.Amount{{Resource: "cpu", Wanted: 40_500, Free: 32_000}},
 			"gang ns/one needs minResources cpu 40500m, the cluster has 32 free", "gang needs minResources cpu"},
-		{"each that is short is named", []gang.Amount{{Resource: "cpu", Wanted: 40_000, Free: 32_000}, {Resource: "memory", Wanted: 1 << 30}},
+		{"each that is short is named", []gangplan.Amount{{Resource: "cpu", Wanted: 40_000, Free: 32_000}, {Resource: "memory", Wanted: 1 << 30}},
 			"gang ns/one needs minResources cpu 40, the cluster has 32 free; memory 1Gi, the cluster has 0 free", "gang needs minResources cpu, memory"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -1,51 +1,53 @@
-package gang
+package reserve
 
 import (
 	"cmp"
-	"container/heap"
 	"maps"
 	"math"
 	"slices"
 	"time"
+
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/minheap"
 )
 
-// ReserveProblem asks which rooms to keep, and on which nodes, for a group that does not fit now, so that it fits as
+// Problem asks which rooms to keep, and on which nodes, for a group that does not fit now, so that it fits as
 // soon as the pods there have ended.
-type ReserveProblem struct {
+type Problem struct {
 	// Need is what the group lacks to its minimum.
-	Need    Minimum
-	Classes []ReserveClass
-	Nodes   []ReserveNode
+	Need    gang.Minimum
+	Classes []Class
+	Nodes   []Node
 	// MaxNodes is how many nodes may be kept.
 	MaxNodes int
 	// NoSpare keeps no more than the minimum needs.
 	NoSpare bool
 }
 
-// ReserveClass is a number of members that ask for the same.
-type ReserveClass struct {
+// Class is a number of members that ask for the same.
+type Class struct {
 	Role  string
 	Count int
 	// Shape is the position of their room among that of each node. Classes of one shape share the room.
 	Shape int
 }
 
-// ReserveNode is a node that may be kept.
-type ReserveNode struct {
+// Node is a node that may be kept.
+type Node struct {
 	Name string
 	// Domain is equal for nodes that members may share. A negative one means that no member may use the node.
 	Domain int
-	// Kept is set if the group keeps room of the node already, Stuck if no pod ended there meanwhile, see ReserveWatch.
+	// Kept is set if the group keeps room of the node already, Stuck if no pod ended there meanwhile, see Watch.
 	Kept, Stuck bool
 	// Pods is how many pods have to end until the node is free of them, Oldest since when the first of them is there.
 	Pods   int
 	Oldest time.Time
 	// Rooms says for each shape what the node has for it.
-	Rooms []ReserveRoom
+	Rooms []Room
 }
 
-// ReserveRoom is how many members of a shape fit on a node.
-type ReserveRoom struct {
+// Room is how many members of a shape fit on a node.
+type Room struct {
 	// Now counts those that fit into what is free and Empty those that would fit if no pod ran there.
 	Now, Empty int
 	// Pods is how many pods have to end until Empty members fit.
@@ -54,28 +56,28 @@ type ReserveRoom struct {
 	Free int
 }
 
-// Reservation is what to keep.
-type Reservation struct {
-	Places []ReservedPlace
+// Choice is what to keep.
+type Choice struct {
+	Places []Place
 	// Pods is how many pods have to end until the minimum fits, at the least.
 	Pods int
 	// Ready is set if the minimum fits on the kept nodes now.
 	Ready bool
 }
 
-// ReservedPlace is room for a number of members of a class, which is given by its position.
-type ReservedPlace struct {
+// Place is room for a number of members of a class, which is given by its position.
+type Place struct {
 	Node         string
 	Class, Count int
 }
 
-// reserveSpare is how many places are kept beyond those that the minimum needs, for each of those, until the minimum
+// spareShare is how many places are kept beyond those that the minimum needs, for each of those, until the minimum
 // fits. Run times are unknown, and the last pod of the nodes that are kept may run for very long: with places to spare
 // the group starts when enough of them are free. Fewer make the group wait much longer, and what is free already idle
 // with it; more hardly help. The measurements are in docs/internals/gangs-measurements.md.
-const reserveSpare = 0.5
+const spareShare = 0.5
 
-// Reserve returns what to keep for the group. Room that is free comes first, then that of the nodes on which the fewest
+// Choose returns what to keep for the group. Room that is free comes first, then that of the nodes on which the fewest
 // pods have to end: how long a pod has run says little about how long it will run, but a node is free when its last pod
 // has ended, and the more pods run on it, the later that is and the more of the node idles until then. Nodes that are
 // stuck come last. The result depends on the problem only, so asking again after every change lets go of nodes when
@@ -85,7 +87,7 @@ const reserveSpare = 0.5
 // classes keeps what is free earlier, that is taken.
 //
 // There is no result if the minimum would not fit in the empty cluster, within one domain or on that number of nodes.
-func Reserve(p *ReserveProblem) (Reservation, bool) {
+func Choose(p *Problem) (Choice, bool) {
 	var usable []int
 	for i := range p.Nodes {
 		if p.Nodes[i].Domain >= 0 {
@@ -118,14 +120,14 @@ func Reserve(p *ReserveProblem) (Reservation, bool) {
 		}
 	}
 	if best == nil {
-		return Reservation{}, false
+		return Choice{}, false
 	}
 	best.spare()
 	return best.result(), true
 }
 
 // classOrders are the orders in which the classes are served: the one with room for the fewest members first, and last.
-func classOrders(p *ReserveProblem, domain []int) [][]int {
+func classOrders(p *Problem, domain []int) [][]int {
 	order := make([]int, len(p.Classes))
 	room := make([]int, len(p.Classes))
 	alike := true
@@ -153,13 +155,13 @@ func classOrders(p *ReserveProblem, domain []int) [][]int {
 
 // reserver fills one reservation within a domain.
 type reserver struct {
-	problem *ReserveProblem
+	problem *Problem
 	// domain holds the positions of the nodes, in the order of their names.
 	domain []int
 	// order is that in which the classes are served.
 	order []int
 	// queues hold what may be taken for each shape, nil where nothing was asked for so far.
-	queues []*reserveQueue
+	queues []*minheap.Heap[entry]
 	// nodes holds how much of a node is taken, for nodes in use; counts how much by node and class.
 	nodes  map[int]float64
 	counts map[[2]int]int
@@ -208,7 +210,7 @@ func (r *reserver) spare() {
 	}
 	for _, c := range r.order {
 		n := r.taken[c]
-		r.take(c, int(math.Ceil(reserveSpare*float64(n))), true)
+		r.take(c, int(math.Ceil(spareShare*float64(n))), true)
 	}
 }
 
@@ -221,7 +223,7 @@ func (r *reserver) take(class, n int, spare bool) int {
 	q := r.queue(shape)
 	taken := 0
 	for taken < n && q.Len() > 0 {
-		e := &(*q)[0]
+		e := &q.Items[0]
 		node := r.domain[e.node]
 		got := r.fill(node, shape, min(int(e.places), n-taken))
 		if got > 0 {
@@ -237,7 +239,7 @@ func (r *reserver) take(class, n int, spare bool) int {
 		}
 		// A node that cannot be filled any further is full for good: what is taken is not given back.
 		if e.places -= int32(got); taken < n || e.places == 0 {
-			heap.Pop(q)
+			q.Pop()
 		}
 	}
 	return taken
@@ -262,21 +264,72 @@ func (r *reserver) fill(node, shape, most int) int {
 }
 
 // queue returns what may still be taken for the shape.
-func (r *reserver) queue(shape int) *reserveQueue {
+func (r *reserver) queue(shape int) *minheap.Heap[entry] {
 	if r.queues == nil {
-		r.queues = make([]*reserveQueue, len(r.problem.Nodes[r.domain[0]].Rooms))
+		r.queues = make([]*minheap.Heap[entry], len(r.problem.Nodes[r.domain[0]].Rooms))
 	}
 	if r.queues[shape] == nil {
-		r.queues[shape] = newReserveQueue(r.problem.Nodes, r.domain, shape)
+		r.queues[shape] = newQueue(r.problem.Nodes, r.domain, shape)
 	}
 	return r.queues[shape]
 }
 
-func (r *reserver) result() Reservation {
-	out := Reservation{Pods: r.pods, Ready: r.pods == 0}
+func (r *reserver) result() Choice {
+	out := Choice{Pods: r.pods, Ready: r.pods == 0}
 	for _, at := range slices.SortedFunc(maps.Keys(r.counts),
 		func(a, b [2]int) int { return slices.Compare(a[:], b[:]) }) {
-		out.Places = append(out.Places, ReservedPlace{Node: r.problem.Nodes[at[0]].Name, Class: at[1], Count: r.counts[at]})
+		out.Places = append(out.Places, Place{Node: r.problem.Nodes[at[0]].Name, Class: at[1], Count: r.counts[at]})
 	}
 	return out
+}
+
+// entry is a number of places on a node for which as many pods have to end.
+type entry struct {
+	// node is the position among the nodes of the domain, which are in the order of their names.
+	node         int32
+	places, pods int32
+	// free is that of the node's room, kept is set if something of the node is kept already, stuck if pods have to end
+	// on a node that is stuck.
+	free        int32
+	kept, stuck bool
+}
+
+// newQueue returns what the nodes with these positions have for members of the shape, what is free and what is not yet,
+// those first that are to be kept first. Few of them are ever looked at.
+func newQueue(nodes []Node, domain []int, shape int) *minheap.Heap[entry] {
+	q := &minheap.Heap[entry]{Items: make([]entry, 0, 2*len(domain)), Compare: entry.compare}
+	for at, n := range domain {
+		room := &nodes[n].Rooms[shape]
+		e := entry{node: int32(at), free: int32(room.Free), kept: nodes[n].Kept}
+		now := min(room.Now, room.Empty)
+		if e.places = int32(now); now > 0 {
+			q.Items = append(q.Items, e)
+		}
+		if e.places, e.pods, e.stuck = int32(room.Empty-now), int32(max(room.Pods, 1)), nodes[n].Stuck; e.places > 0 {
+			q.Items = append(q.Items, e)
+		}
+	}
+	q.Init()
+	return q
+}
+
+// compare is negative if a is to be kept before b.
+func (a entry) compare(b entry) int {
+	switch {
+	case a.stuck != b.stuck:
+		return after(a.stuck)
+	case a.pods != b.pods:
+		return cmp.Compare(a.pods, b.pods)
+	case a.kept != b.kept:
+		return after(b.kept)
+	}
+	return cmp.Or(cmp.Compare(b.free, a.free), cmp.Compare(a.node, b.node))
+}
+
+// after orders what is set after what is not.
+func after(set bool) int {
+	if set {
+		return 1
+	}
+	return -1
 }

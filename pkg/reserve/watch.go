@@ -1,10 +1,10 @@
-package gang
+package reserve
 
 import "time"
 
-// ReserveWatch finds nodes that are kept for nothing: no pod ends there while all end elsewhere. Run times are unknown,
+// Watch finds nodes that are kept for nothing: no pod ends there while all end elsewhere. Run times are unknown,
 // so a node is kept for how few pods have to end there, and one of those may never end.
-type ReserveWatch struct {
+type Watch struct {
 	// kept holds the nodes that are kept, with how many pods have to end there and since when none has.
 	kept map[string]standstill
 	// stuck holds since when nothing had ended on nodes that are stuck.
@@ -22,7 +22,7 @@ type standstill struct {
 }
 
 // Mark says of the nodes which are stuck: until the pods have gone that were there then.
-func (w *ReserveWatch) Mark(nodes []ReserveNode) {
+func (w *Watch) Mark(nodes []Node) {
 	for i := range nodes {
 		n := &nodes[i]
 		since, was := w.stuck[n.Name]
@@ -36,7 +36,7 @@ func (w *ReserveWatch) Mark(nodes []ReserveNode) {
 // Look follows the nodes of the group whose turn it is, and marks them. A node that is kept is stuck when, since a pod
 // has ended there, all pods have ended twice on that many nodes that are not kept as are kept and not free. Once is not
 // enough: of pods that run equally long, those on the kept node could be about to end.
-func (w *ReserveWatch) Look(nodes []ReserveNode, now time.Time) {
+func (w *Watch) Look(nodes []Node, now time.Time) {
 	w.Mark(nodes)
 	w.follow(nodes, now)
 	kept := map[string]standstill{}
@@ -70,7 +70,7 @@ func (w *ReserveWatch) Look(nodes []ReserveNode, now time.Time) {
 }
 
 // follow notes on which nodes all pods have ended since the last time.
-func (w *ReserveWatch) follow(nodes []ReserveNode, now time.Time) {
+func (w *Watch) follow(nodes []Node, now time.Time) {
 	turns := make(map[string]turnover, len(nodes))
 	for i := range nodes {
 		n := &nodes[i]
@@ -87,7 +87,7 @@ func (w *ReserveWatch) follow(nodes []ReserveNode, now time.Time) {
 }
 
 // turnedOver counts the nodes that are not kept and on which all pods have ended twice since.
-func (w *ReserveWatch) turnedOver(nodes []ReserveNode, since time.Time) int {
+func (w *Watch) turnedOver(nodes []Node, since time.Time) int {
 	count := 0
 	for i := range nodes {
 		if n := &nodes[i]; !n.Kept && w.turns[n.Name].before.After(since) {

@@ -1,10 +1,12 @@
-package gang
+package gangplan
+
+import "berth.dev/berth/pkg/gang"
 
 // Board is a dry run on the cluster, on which members are placed one after the other.
 type Board interface {
 	// Place places the member on the node that is best for it now, given all that were placed before. ok is false if
 	// there is none.
-	Place(m Member) (a Assignment, ok bool, err error)
+	Place(m gang.Member) (a gang.Assignment, ok bool, err error)
 	// Spent reports whether so much work has gone into the plan that it has to come to an end.
 	Spent() bool
 }
@@ -12,9 +14,9 @@ type Board interface {
 // Result is what came of planning a group.
 type Result struct {
 	// Assignments holds what the members that found a node were given, in the order in which they were placed.
-	Assignments []Assignment
+	Assignments []gang.Assignment
 	// Need is what the group cannot start without.
-	Need Minimum
+	Need gang.Minimum
 	// Short lists the classes with members that found no node.
 	Short []Shortage
 
@@ -37,7 +39,7 @@ func (r *Result) Feasible() bool { return r.feasible }
 // places the most, and then what was left over in the try before goes first (Joslin and Clements, Squeaky Wheel
 // Optimization, JAIR 10, 1999). Greedy, not optimal: a feasible plan can be missed, an infeasible one is never
 // returned.
-func Build[B Board](members []Member, need Minimum, hardness func(class string) float64,
+func Build[B Board](members []gang.Member, need gang.Minimum, hardness func(class string) float64,
 	board func() (B, error)) (Result, B, error) {
 	var best Result
 	var bestBoard B
@@ -67,12 +69,12 @@ func Build[B Board](members []Member, need Minimum, hardness func(class string) 
 }
 
 // place places the members in order.
-func place[B Board](o order, need Minimum, b B) (Result, error) {
+func place[B Board](o order, need gang.Minimum, b B) (Result, error) {
 	r := Result{Need: need}
 	wanted, fits, roles := map[string]int{}, map[string]int{}, map[string]int{}
 	var classes []string
-	tried := map[UID]bool{}
-	try := func(m Member) error {
+	tried := map[gang.UID]bool{}
+	try := func(m gang.Member) error {
 		tried[m.UID] = true
 		if wanted[m.Class]++; wanted[m.Class] == 1 {
 			classes = append(classes, m.Class)
@@ -120,8 +122,8 @@ func (r *Result) meets(roles map[string]int) bool {
 }
 
 // Replace places those members again that were moved off their nodes. One that finds no other has none then.
-func (r *Result) Replace(members []Member, moved map[UID]bool, b Board) error {
-	of := make(map[UID]Member, len(members))
+func (r *Result) Replace(members []gang.Member, moved map[gang.UID]bool, b Board) error {
+	of := make(map[gang.UID]gang.Member, len(members))
 	for _, m := range members {
 		of[m.UID] = m
 	}

@@ -1,4 +1,4 @@
-package gang
+package gangplan
 
 // Amount is how much of one resource a group wants to be free before it is tried, and how much is: in a unit of the
 // caller's.

@@ -1,4 +1,4 @@
-package gang
+package reserve
 
 import (
 	"cmp"
@@ -9,11 +9,13 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"berth.dev/berth/pkg/gang"
 )
 
-// reserveModel keeps room as Reserve does, but looks at one place after the other.
+// reserveModel keeps room as Choose does, but looks at one place after the other.
 type reserveModel struct {
-	*ReserveProblem
+	*Problem
 	units  [][]reserveUnit
 	nodes  map[int]float64
 	counts map[[2]int]int
@@ -29,7 +31,7 @@ type reserveUnit struct {
 	stuck      bool
 }
 
-func (p *ReserveProblem) modelled() (Reservation, bool) {
+func (p *Problem) modelled() (Choice, bool) {
 	var domains []int
 	for i := range p.Nodes {
 		if d := p.Nodes[i].Domain; d >= 0 {
@@ -48,7 +50,7 @@ func (p *ReserveProblem) modelled() (Reservation, bool) {
 			continue
 		}
 		for _, hardestFirst := range []bool{true, false} {
-			r := &reserveModel{ReserveProblem: p, nodes: map[int]float64{}, counts: map[[2]int]int{}, taken: make([]int, len(p.Classes))}
+			r := &reserveModel{Problem: p, nodes: map[int]float64{}, counts: map[[2]int]int{}, taken: make([]int, len(p.Classes))}
 			r.sort(d, hardestFirst)
 			better := func() bool { return cmp.Or(cmp.Compare(r.stuck, best.stuck), cmp.Compare(r.pods, best.pods)) < 0 }
 			if r.minimum(d) && (best == nil || (kept && !bestKept) || better()) {
@@ -57,7 +59,7 @@ func (p *ReserveProblem) modelled() (Reservation, bool) {
 		}
 	}
 	if best == nil {
-		return Reservation{}, false
+		return Choice{}, false
 	}
 	best.spare()
 	return best.result(), true
@@ -118,7 +120,7 @@ func (r *reserveModel) spare() {
 	}
 	for _, c := range r.order {
 		n := r.taken[c]
-		r.take(c, int(math.Ceil(reserveSpare*float64(n))), true)
+		r.take(c, int(math.Ceil(spareShare*float64(n))), true)
 	}
 }
 
@@ -180,12 +182,12 @@ func (r *reserveModel) take(class, n int, spare bool) int {
 	return taken
 }
 
-func (r *reserveModel) result() Reservation {
-	out := Reservation{Pods: r.pods, Ready: r.pods == 0}
+func (r *reserveModel) result() Choice {
+	out := Choice{Pods: r.pods, Ready: r.pods == 0}
 	for n := range r.Nodes {
 		for c := range r.Classes {
 			if count := r.counts[[2]int{n, c}]; count > 0 {
-				out.Places = append(out.Places, ReservedPlace{Node: r.Nodes[n].Name, Class: c, Count: count})
+				out.Places = append(out.Places, Place{Node: r.Nodes[n].Name, Class: c, Count: count})
 			}
 		}
 	}
@@ -197,27 +199,27 @@ func TestReserveKeepsWhatTheModelKeeps(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		roles := []string{"", "leader", "worker"}
-		p := ReserveProblem{Need: Minimum{Total: rapid.IntRange(0, 12).Draw(t, "need")}, MaxNodes: rapid.IntRange(0, 8).Draw(t, "max")}
+		p := Problem{Need: gang.Minimum{Total: rapid.IntRange(0, 12).Draw(t, "need")}, MaxNodes: rapid.IntRange(0, 8).Draw(t, "max")}
 		if rapid.Bool().Draw(t, "with roles") {
 			p.Need.Roles = map[string]int{"leader": rapid.IntRange(0, 2).Draw(t, "leaders"), "worker": rapid.IntRange(0, 4).Draw(t, "workers")}
 		}
 		shapes := rapid.IntRange(1, 4).Draw(t, "shapes")
 		for range rapid.IntRange(1, 6).Draw(t, "classes") {
-			p.Classes = append(p.Classes, ReserveClass{Role: rapid.SampledFrom(roles).Draw(t, "role"),
+			p.Classes = append(p.Classes, Class{Role: rapid.SampledFrom(roles).Draw(t, "role"),
 				Count: rapid.IntRange(0, 5).Draw(t, "count"), Shape: rapid.IntRange(0, shapes-1).Draw(t, "shape")})
 		}
 		for i := range rapid.IntRange(1, 10).Draw(t, "nodes") {
-			n := ReserveNode{Name: fmt.Sprintf("n%d", i*7%10), Domain: rapid.IntRange(-1, 2).Draw(t, "domain"), Kept: rapid.Bool().Draw(t, "kept"),
+			n := Node{Name: fmt.Sprintf("n%d", i*7%10), Domain: rapid.IntRange(-1, 2).Draw(t, "domain"), Kept: rapid.Bool().Draw(t, "kept"),
 				Stuck: rapid.Bool().Draw(t, "stuck")}
 			for range shapes {
 				empty := rapid.IntRange(0, 7).Draw(t, "empty")
-				n.Rooms = append(n.Rooms, ReserveRoom{Now: rapid.IntRange(0, empty).Draw(t, "now"), Empty: empty,
+				n.Rooms = append(n.Rooms, Room{Now: rapid.IntRange(0, empty).Draw(t, "now"), Empty: empty,
 					Pods: rapid.IntRange(0, 3).Draw(t, "pods"), Free: rapid.IntRange(0, 2).Draw(t, "free")})
 			}
 			p.Nodes = append(p.Nodes, n)
 		}
 		want, wanted := p.modelled()
-		got, ok := Reserve(&p)
+		got, ok := Choose(&p)
 		if ok != wanted {
 			t.Fatalf("found is %v, the model says %v", ok, wanted)
 		}

@@ -1,4 +1,4 @@
-package gang
+package gangplan
 
 import (
 	"cmp"
@@ -6,14 +6,15 @@ import (
 	"slices"
 	"strings"
 
+	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/plural"
 )
 
 // Shortfall is why a group does not fit: how many of its members find a node, and what keeps the others off the nodes.
 type Shortfall struct {
-	Group ID
+	Group gang.ID
 	// Of is the whole minimum, Members how many can be placed or are, Fits how many find a node or have one.
-	Of            Minimum
+	Of            gang.Minimum
 	Members, Fits int
 	// Alike is set if all members ask for the same and all are needed: the one entry of Classes is then the whole group.
 	Alike bool
@@ -32,7 +33,7 @@ type ClassShortfall struct {
 }
 
 // NewShortfall returns why the result is not enough for the turn. Asks names what one member of a class asks for.
-func NewShortfall(id ID, t Turn, r Result, asks func(class string) string, within string,
+func NewShortfall(id gang.ID, t gang.Turn, r Result, asks func(class string) string, within string,
 	nodes []NodeCause) *Shortfall {
 	members := len(t.Members)
 	s := &Shortfall{Group: id, Of: t.Of, Members: t.Held + members, Fits: t.Held + len(r.Assignments), Within: within,

@@ -1,4 +1,4 @@
-package gang
+package gangplan
 
 import (
 	"errors"
@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"berth.dev/berth/pkg/gang"
 )
 
 // amounts are of two resources; most tests use the first alone.
@@ -33,9 +35,9 @@ type bins struct {
 func (b *bins) Spent() bool { return b.spent }
 
 // Place takes the node that has the least left over of the first resource.
-func (b *bins) Place(m Member) (Assignment, bool, error) {
+func (b *bins) Place(m gang.Member) (gang.Assignment, bool, error) {
 	if b.placed++; b.placed == b.fail {
-		return Assignment{}, false, errors.New("reading node")
+		return gang.Assignment{}, false, errors.New("reading node")
 	}
 	best := ""
 	for _, node := range slices.Sorted(maps.Keys(b.free)) {
@@ -44,10 +46,10 @@ func (b *bins) Place(m Member) (Assignment, bool, error) {
 		}
 	}
 	if best == "" {
-		return Assignment{}, false, nil
+		return gang.Assignment{}, false, nil
 	}
 	b.free[best] = b.free[best].less(b.sizes[m.Class])
-	return Assignment{UID: m.UID, Node: best}, true, nil
+	return gang.Assignment{UID: m.UID, Node: best}, true, nil
 }
 
 func (b *bins) fits(class, node string) bool {
@@ -57,8 +59,8 @@ func (b *bins) fits(class, node string) bool {
 
 // instance is a group and the nodes that it is planned on.
 type instance struct {
-	members []Member
-	need    Minimum
+	members []gang.Member
+	need    gang.Minimum
 	bins    bins
 }
 
@@ -109,12 +111,20 @@ func (in *instance) feasible() bool {
 	return try(0, 0)
 }
 
+// changed returns pending member i with something else about it.
+func changed(i int, how func(m *gang.Member)) gang.Member {
+	name := fmt.Sprintf("p%02d", i)
+	m := gang.Member{UID: gang.UID(name), Namespace: "ns", Name: name, State: gang.Pending, Class: "a", Ours: true}
+	how(&m)
+	return m
+}
+
 // instanceOf reads members such as "a a:leader b", sizes such as "a=2 b=1", nodes such as "4 4".
-func instanceOf(members, sizes, nodes string, need Minimum, barred ...string) *instance {
+func instanceOf(members, sizes, nodes string, need gang.Minimum, barred ...string) *instance {
 	in := &instance{need: need, bins: bins{free: map[string]amounts{}, sizes: map[string]amounts{}, barred: map[string]bool{}}}
 	for i, text := range strings.Fields(members) {
 		class, role, _ := strings.Cut(text, ":")
-		in.members = append(in.members, changed(i, func(m *Member) { m.Class, m.Role = class, role }))
+		in.members = append(in.members, changed(i, func(m *gang.Member) { m.Class, m.Role = class, role }))
 	}
 	for _, text := range strings.Fields(sizes) {
 		class, size, _ := strings.Cut(text, "=")
@@ -131,7 +141,7 @@ func instanceOf(members, sizes, nodes string, need Minimum, barred ...string) *i
 
 func TestBuild(t *testing.T) {
 	t.Parallel()
-	roles := func(total int, byRole map[string]int) Minimum { return Minimum{Total: total, Roles: byRole} }
+	roles := func(total int, byRole map[string]int) gang.Minimum { return gang.Minimum{Total: total, Roles: byRole} }
 	for _, tc := range []struct {
 		name string
 		in   *instance
@@ -140,16 +150,16 @@ func TestBuild(t *testing.T) {
 		feasible bool
 		short    []Shortage
 	}{
-		{"all members are alike and fit", instanceOf("a a a", "a=1", "2 2", Minimum{Total: 3}), 3, true, nil},
-		{"all members are alike and too many", instanceOf("a a a", "a=2", "2 2", Minimum{Total: 3}), 2, false, []Shortage{{"a", 3, 2}}},
-		{"more than the minimum is placed as it fits", instanceOf("a a a a", "a=1", "2 1", Minimum{Total: 2}), 3, true, []Shortage{{"a", 4, 3}}},
-		{"the oldest member fits nowhere and the others do", instanceOf("a b b", "a=9 b=1", "2 2", Minimum{Total: 2}), 2, true, []Shortage{{"a", 1, 0}}},
-		{"the youngest member fits nowhere and the others do", instanceOf("b b a", "a=9 b=1", "2 2", Minimum{Total: 2}), 2, true, []Shortage{{"a", 1, 0}}},
-		{"one of the middle fits nowhere and the others do", instanceOf("b a b", "a=9 b=1", "2 2", Minimum{Total: 2}), 2, true, []Shortage{{"a", 1, 0}}},
-		{"what is large goes first, or the small ones spread", instanceOf("b b a", "a=4 b=1", "4 2", Minimum{Total: 3}), 3, true, nil},
-		{"what is picky goes first", instanceOf("b b a", "a=1 b=1", "1 1 1", Minimum{Total: 3}, "a@n1", "a@n2"), 3, true, nil},
-		{"small ones are enough where large ones would leave too little", instanceOf("a b b b b", "a=4 b=1", "4", Minimum{Total: 4}), 4, true, []Shortage{{"a", 1, 0}}},
-		{"a class of the middle is enough where the largest would leave too little", instanceOf("a b b c", "a=4 b=2 c=3", "4", Minimum{Total: 2}), 2, true,
+		{"all members are alike and fit", instanceOf("a a a", "a=1", "2 2", gang.Minimum{Total: 3}), 3, true, nil},
+		{"all members are alike and too many", instanceOf("a a a", "a=2", "2 2", gang.Minimum{Total: 3}), 2, false, []Shortage{{"a", 3, 2}}},
+		{"more than the minimum is placed as it fits", instanceOf("a a a a", "a=1", "2 1", gang.Minimum{Total: 2}), 3, true, []Shortage{{"a", 4, 3}}},
+		{"the oldest member fits nowhere and the others do", instanceOf("a b b", "a=9 b=1", "2 2", gang.Minimum{Total: 2}), 2, true, []Shortage{{"a", 1, 0}}},
+		{"the youngest member fits nowhere and the others do", instanceOf("b b a", "a=9 b=1", "2 2", gang.Minimum{Total: 2}), 2, true, []Shortage{{"a", 1, 0}}},
+		{"one of the middle fits nowhere and the others do", instanceOf("b a b", "a=9 b=1", "2 2", gang.Minimum{Total: 2}), 2, true, []Shortage{{"a", 1, 0}}},
+		{"what is large goes first, or the small ones spread", instanceOf("b b a", "a=4 b=1", "4 2", gang.Minimum{Total: 3}), 3, true, nil},
+		{"what is picky goes first", instanceOf("b b a", "a=1 b=1", "1 1 1", gang.Minimum{Total: 3}, "a@n1", "a@n2"), 3, true, nil},
+		{"small ones are enough where large ones would leave too little", instanceOf("a b b b b", "a=4 b=1", "4", gang.Minimum{Total: 4}), 4, true, []Shortage{{"a", 1, 0}}},
+		{"a class of the middle is enough where the largest would leave too little", instanceOf("a b b c", "a=4 b=2 c=3", "4", gang.Minimum{Total: 2}), 2, true,
 			[]Shortage{{"a", 1, 0}, {"c", 1, 0}}},
 		{"a role that has a minimum goes before older members without", instanceOf("a a a a:leader", "a=1", "3", roles(3, map[string]int{"leader": 1})), 3, true,
 			[]Shortage{{"a", 4, 3}}},
@@ -159,9 +169,9 @@ func TestBuild(t *testing.T) {
 			[]Shortage{{"w", 2, 1}, {"x", 1, 0}}},
 		{"a role that is missing makes the plan useless", instanceOf("w:worker w:worker l:leader", "w=1 l=9", "4", roles(3, map[string]int{"leader": 1, "worker": 2})), 2, false,
 			[]Shortage{{"l", 1, 0}}},
-		{"nothing more is needed", instanceOf("a", "a=9", "1", Minimum{}), 0, true, []Shortage{{"a", 1, 0}}},
-		{"there are no members and something is needed", instanceOf("", "", "1", Minimum{Total: 1}), 0, false, nil},
-		{"there are no nodes", instanceOf("a b", "a=1 b=1", "", Minimum{Total: 1}), 0, false, []Shortage{{"a", 1, 0}, {"b", 1, 0}}},
+		{"nothing more is needed", instanceOf("a", "a=9", "1", gang.Minimum{}), 0, true, []Shortage{{"a", 1, 0}}},
+		{"there are no members and something is needed", instanceOf("", "", "1", gang.Minimum{Total: 1}), 0, false, nil},
+		{"there are no nodes", instanceOf("a b", "a=1 b=1", "", gang.Minimum{Total: 1}), 0, false, []Shortage{{"a", 1, 0}, {"b", 1, 0}}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -196,7 +206,7 @@ func TestBuildTriesEachClassFirst(t *testing.T) {
 		for _, node := range []string{"n1", "n2", "n3"} {
 			barred = append(barred, first+"@"+node)
 		}
-		in := instanceOf("a b c d", sizes, "3 4 4 4", Minimum{Total: 4}, barred...)
+		in := instanceOf("a b c d", sizes, "3 4 4 4", gang.Minimum{Total: 4}, barred...)
 		if r, _, err := in.build(); err != nil || !r.Feasible() {
 			t.Errorf("class %s has one node only: feasible %t, %v", first, r.Feasible(), err)
 		}
@@ -205,7 +215,7 @@ func TestBuildTriesEachClassFirst(t *testing.T) {
 
 func TestBuildFailsWithItsBoards(t *testing.T) {
 	t.Parallel()
-	in := instanceOf("a b", "a=1 b=1", "4", Minimum{Total: 2})
+	in := instanceOf("a b", "a=1 b=1", "4", gang.Minimum{Total: 2})
 	in.bins.fail = 2
 	if _, _, err := in.build(); err == nil {
 		t.Error("an error of the board is lost")
@@ -219,11 +229,11 @@ func TestBuildFailsWithItsBoards(t *testing.T) {
 // The work is bounded, however many classes there are.
 func TestBuildBoundsItsOrders(t *testing.T) {
 	t.Parallel()
-	in := &instance{need: Minimum{Total: 40, Roles: map[string]int{"r": 1}}, bins: bins{free: map[string]amounts{"n": {1}}, sizes: map[string]amounts{}}}
+	in := &instance{need: gang.Minimum{Total: 40, Roles: map[string]int{"r": 1}}, bins: bins{free: map[string]amounts{"n": {1}}, sizes: map[string]amounts{}}}
 	for i := range 40 {
 		class := fmt.Sprint("c", i)
 		in.bins.sizes[class] = amounts{1}
-		in.members = append(in.members, changed(i, func(m *Member) { m.Class = class }))
+		in.members = append(in.members, changed(i, func(m *gang.Member) { m.Class = class }))
 	}
 	boards := 0
 	_, _, err := Build(in.members, in.need, func(string) float64 { return 0 }, func() (*bins, error) {
@@ -250,7 +260,7 @@ func randomInstance(draw func(n int) int, both bool) *instance {
 		in.bins.sizes[fmt.Sprint("c", c)] = amounts{1 + draw(6), second(7)}
 	}
 	for i := range 1 + draw(8) {
-		in.members = append(in.members, changed(i, func(m *Member) {
+		in.members = append(in.members, changed(i, func(m *gang.Member) {
 			m.Class = fmt.Sprint("c", draw(classes))
 			m.Role = []string{"", "leader", "worker"}[draw(3)]
 		}))
@@ -284,7 +294,7 @@ func TestBuildNeverCallsFeasibleWhatIsNot(t *testing.T) {
 			t.Fatalf("the members were reordered (-before +after):\n%s", diff)
 		}
 		check, _ := in.board()
-		byUID := map[UID]Member{}
+		byUID := map[gang.UID]gang.Member{}
 		for _, m := range in.members {
 			byUID[m.UID] = m
 		}

@@ -1,15 +1,17 @@
-package gang
+package reserve
 
 import (
 	"testing"
 	"time"
+
+	"berth.dev/berth/pkg/gang"
 )
 
 func TestATurnLastsWhilePodsEnd(t *testing.T) {
 	t.Parallel()
 	start := time.Unix(0, 0)
-	a := ID{"ns", "a"}
-	turns := NewReserveTurns(time.Hour)
+	a := gang.ID{Namespace: "ns", Name: "a"}
+	turns := NewTurns(time.Hour)
 	turns.Begin(a, 10, start)
 	now := start
 	for pods := 9; pods > 0; pods-- {
@@ -24,7 +26,7 @@ func TestATurnLastsWhilePodsEnd(t *testing.T) {
 	if turns.Continue(1, now.Add(time.Hour)) {
 		t.Error("the turn goes on without progress")
 	}
-	if id, _ := turns.Current(); id != (ID{}) {
+	if id, _ := turns.Current(); id != (gang.ID{}) {
 		t.Errorf("the turn is still that of %s", id)
 	}
 }
@@ -32,8 +34,8 @@ func TestATurnLastsWhilePodsEnd(t *testing.T) {
 func TestRestsGrowAfterTurnsInVain(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(0, 0)
-	a, b := ID{"ns", "a"}, ID{"ns", "b"}
-	turns := NewReserveTurns(time.Hour)
+	a, b := gang.ID{Namespace: "ns", Name: "a"}, gang.ID{Namespace: "ns", Name: "b"}
+	turns := NewTurns(time.Hour)
 	for i, hours := range []int{1, 2, 4, 8, 16, 24, 24} {
 		want := time.Duration(hours) * time.Hour
 		if !turns.MayBegin(a, now) {
@@ -57,7 +59,7 @@ func TestRestsGrowAfterTurnsInVain(t *testing.T) {
 	if !turns.MayBegin(a, now) {
 		t.Error("a group that was forgotten rests")
 	}
-	if id, _ := turns.Current(); id != (ID{}) {
+	if id, _ := turns.Current(); id != (gang.ID{}) {
 		t.Errorf("the turn is still that of %s", id)
 	}
 }
@@ -65,8 +67,8 @@ func TestRestsGrowAfterTurnsInVain(t *testing.T) {
 func TestAGroupThatIsSkippedRestsForAMinute(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(0, 0)
-	a := ID{"ns", "a"}
-	turns := NewReserveTurns(time.Hour)
+	a := gang.ID{Namespace: "ns", Name: "a"}
+	turns := NewTurns(time.Hour)
 	turns.Skip(a, now)
 	if turns.MayBegin(a, now.Add(59*time.Second)) || !turns.MayBegin(a, now.Add(time.Minute)) {
 		t.Error("want a rest of one minute")
@@ -86,10 +88,10 @@ func TestANewNameGetsNoNewTurn(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			now := time.Unix(0, 0)
-			turns := NewReserveTurns(time.Hour)
+			turns := NewTurns(time.Hour)
 			// The group is deleted and created again under another name every ten minutes.
 			for i := range 6 {
-				id := ID{"ns", string(rune('a' + i))}
+				id := gang.ID{Namespace: "ns", Name: string(rune('a' + i))}
 				if !turns.MayBegin(id, now) {
 					t.Fatalf("%s may not begin after %s", id, now.Sub(time.Unix(0, 0)))
 				}
@@ -100,13 +102,13 @@ func TestANewNameGetsNoNewTurn(t *testing.T) {
 				now = now.Add(10 * time.Minute)
 				turns.Forget(id, tc.started, now)
 			}
-			if rests := !turns.MayBegin(ID{"ns", "new"}, now.Add(time.Hour-1)); rests != tc.rests {
+			if rests := !turns.MayBegin(gang.ID{Namespace: "ns", Name: "new"}, now.Add(time.Hour-1)); rests != tc.rests {
 				t.Errorf("the namespace rests: %t, want %t", rests, tc.rests)
 			}
-			if !turns.MayBegin(ID{"ns", "new"}, now.Add(time.Hour)) {
+			if !turns.MayBegin(gang.ID{Namespace: "ns", Name: "new"}, now.Add(time.Hour)) {
 				t.Error("the namespace rests for longer than a turn")
 			}
-			if !turns.MayBegin(ID{"other", "a"}, now) {
+			if !turns.MayBegin(gang.ID{Namespace: "other", Name: "a"}, now) {
 				t.Error("another namespace rests, too")
 			}
 		})
@@ -134,7 +136,7 @@ func TestAStartMakesUpForAsMuchAsWasKeptForIt(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			turns := NewReserveTurns(time.Hour)
+			turns := NewTurns(time.Hour)
 			now := at(tc.first)
 			turns.Charge("ns", begin, now)
 			for _, c := range tc.credits {
@@ -146,24 +148,24 @@ func TestAStartMakesUpForAsMuchAsWasKeptForIt(t *testing.T) {
 				now = now.Add(time.Duration(tc.charged) * time.Minute)
 				turns.Charge("ns", before, now)
 			}
-			if rests := !turns.MayBegin(ID{"ns", "g"}, now.Add(58*time.Minute)); rests != tc.rests {
+			if rests := !turns.MayBegin(gang.ID{Namespace: "ns", Name: "g"}, now.Add(58*time.Minute)); rests != tc.rests {
 				t.Errorf("the namespace rests: %t, want %t", rests, tc.rests)
 			}
-			if tc.first == 60 && tc.charged == 60 && turns.MayBegin(ID{"ns", "g"}, now.Add(2*time.Hour-1)) {
+			if tc.first == 60 && tc.charged == 60 && turns.MayBegin(gang.ID{Namespace: "ns", Name: "g"}, now.Add(2*time.Hour-1)) {
 				t.Error("the second rest is not twice as long")
 			}
 		})
 	}
-	turns := NewReserveTurns(time.Hour)
+	turns := NewTurns(time.Hour)
 	turns.Charge("ns", begin, at(20))
 	if turns.Spent("ns", at(30), at(69)) || !turns.Spent("ns", at(30), at(70)) {
 		t.Error("after 20 minutes, 40 are left")
 	}
-	turns = NewReserveTurns(time.Hour)
+	turns = NewTurns(time.Hour)
 	turns.Charge("ns", begin, at(60))
 	turns.Credit("ns", at(200), at(240))
 	turns.Charge("ns", at(240), at(300))
-	if !turns.MayBegin(ID{"ns", "g"}, at(360)) {
+	if !turns.MayBegin(gang.ID{Namespace: "ns", Name: "g"}, at(360)) {
 		t.Error("a namespace that did without a rest for long is not forgiven")
 	}
 }

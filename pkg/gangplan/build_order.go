@@ -1,9 +1,11 @@
-package gang
+package gangplan
 
 import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"berth.dev/berth/pkg/gang"
 )
 
 // mostOrders bounds the orders in which classes are tried, at the cost of a dry run each.
@@ -12,14 +14,14 @@ const mostOrders = 6
 // order is how the members are tried: of first the number that the minimum of their role needs, then all others as in
 // rest.
 type order struct {
-	first, rest []Member
+	first, rest []gang.Member
 	// classes is set if what is left over shows what to try next.
 	classes []string
 }
 
 // orders gives the orders in which Build tries the members.
 type orders struct {
-	byClass map[string][]Member
+	byClass map[string][]gang.Member
 	members int
 	// fixed are those that are tried first, whatever comes of them.
 	fixed []order
@@ -30,8 +32,8 @@ type orders struct {
 	ahead int
 }
 
-func newOrders(members []Member, need Minimum, hardness func(class string) float64) *orders {
-	o := &orders{byClass: map[string][]Member{}, members: len(members), seen: map[string]bool{}}
+func newOrders(members []gang.Member, need gang.Minimum, hardness func(class string) float64) *orders {
+	o := &orders{byClass: map[string][]gang.Member{}, members: len(members), seen: map[string]bool{}}
 	for _, m := range members {
 		if o.byClass[m.Class] == nil {
 			o.hardest = append(o.hardest, m.Class)
@@ -61,8 +63,8 @@ func (o *orders) easiest() []string {
 }
 
 // row lists the members of the classes one class after the other.
-func (o *orders) row(classes []string) []Member {
-	out := make([]Member, 0, o.members)
+func (o *orders) row(classes []string) []gang.Member {
+	out := make([]gang.Member, 0, o.members)
 	for _, class := range classes {
 		out = append(out, o.byClass[class]...)
 	}
