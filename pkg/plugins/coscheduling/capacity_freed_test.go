@@ -9,6 +9,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/members"
 )
 
 func TestWhoKeepsItsNomination(t *testing.T) {
@@ -32,7 +33,7 @@ func TestWhoKeepsItsNomination(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := (members{}).keepsNomination(test.pod, fwk.NewStatus(test.code)); got != test.want {
+			if got := keepsNomination(&members.Directory{}, test.pod, fwk.NewStatus(test.code)); got != test.want {
 				t.Errorf("got %t, want %t", got, test.want)
 			}
 		})

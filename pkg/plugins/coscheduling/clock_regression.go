@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/klog/v2"
 
+	"berth.dev/berth/pkg/members"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/profiles"
 )
@@ -22,7 +23,7 @@ type wallClock struct {
 	passed time.Duration
 	wall   time.Time
 
-	pods     *memberPods
+	members  *members.Directory
 	profiles *profiles.Set
 }
 
@@ -53,7 +54,7 @@ func (c *wallClock) follow(ctx context.Context, now time.Time) {
 		return
 	}
 	logger := klog.FromContext(ctx)
-	all, err := c.pods.lister.List(labels.Everything())
+	all, err := c.members.Lister.List(labels.Everything())
 	if err != nil {
 		logger.Error(err, "Listing pods failed, those in back-off wait until the clock has caught up")
 		return

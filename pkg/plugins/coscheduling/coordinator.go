@@ -9,6 +9,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	apitypes "k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"berth.dev/berth/pkg/apis/config"
@@ -20,6 +21,7 @@ import (
 	gpudomain "berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/informers"
+	"berth.dev/berth/pkg/members"
 	"berth.dev/berth/pkg/podgroup"
 	"berth.dev/berth/pkg/profiles"
 	"berth.dev/berth/pkg/reservation"
@@ -38,11 +40,9 @@ import (
 type coordinator struct {
 	settings settings
 	ledger   *gang.Ledger
-	members  members
+	members  *members.Directory
 	classes  queueClasses
 	profiles *profiles.Set
-	pods     *memberPods
-	groups   *podGroups
 	headroom *capacity.Index
 	promises *reservation.Holds
 	effects  *executor
@@ -77,7 +77,7 @@ func coordinatorOf(ctx context.Context, profile framework.Framework, s settings)
 			return nil, err
 		}
 		gangview.GangsOf(factory).Follow(s.owners)
-		c := newCoordinator(s, &podGroups{store: groups.GetStore()})
+		c := newCoordinator(s, groups.GetStore())
 		c.planner.Models.Names = gpuview.ProfileKeysOf(factory)
 		c.profiles.Add(profile)
 		return c, c.run(ctx, profile, groups, client)
@@ -90,9 +90,9 @@ func coordinatorOf(ctx context.Context, profile framework.Framework, s settings)
 }
 
 // newCoordinator wires the parts that know nothing of informers.
-func newCoordinator(s settings, groups *podGroups) *coordinator {
-	c := &coordinator{settings: s, groups: groups, members: members{policy: s.owners}, classes: s.classes,
-		profiles: &profiles.Set{}, pods: &memberPods{}}
+func newCoordinator(s settings, groups cache.Store) *coordinator {
+	c := &coordinator{settings: s, members: &members.Directory{Policy: s.owners, Groups: groups}, classes: s.classes,
+		profiles: &profiles.Set{}}
 	c.inbox = newInbox()
 	c.held = newHeldPods(func(pod *v1.Pod) bool { return c.holdsBack(pod) != nil })
 	c.ledger = gang.NewLedger(s.timeout, func(id gang.ID) {
@@ -104,23 +104,22 @@ func newCoordinator(s settings, groups *podGroups) *coordinator {
 		profile := c.profiles.Any()
 		return profile != nil && profiles.Claimed(profile, name)
 	}, c.profiles.Traits)
-	c.promises = &reservation.Holds{GangOf: c.members.id, AllowsBackfill: c.allowsBackfill, Filters: c.profiles.Traits,
+	c.promises = &reservation.Holds{GangOf: c.members.ID, AllowsBackfill: c.allowsBackfill, Filters: c.profiles.Traits,
 		Forecasts: reservation.NewForecasts(), Entry: s.entry}
 	c.promises.Forecasts.Leads = c.leader.Leading
 	c.promises.Forecasts.GPUs, c.promises.Forecasts.Group = c.gpusOf, func(pod *v1.Pod) *schedulingv1alpha1.PodGroup {
-		if id := c.members.id(pod); id != (gang.ID{}) {
-			return c.groups.get(id)
+		if id := c.members.ID(pod); id != (gang.ID{}) {
+			return c.members.Group(id)
 		}
 		return nil
 	}
 	c.loss = c.newLoss()
 	c.evictor = &evictor{profiles: c.profiles, members: c.members, headroom: c.headroom, ledger: c.ledger,
-		groups: c.groups, pods: c.pods,
 		promises: c.promises, loss: c.loss, again: c.inbox.resume}
-	c.planner = &dryrun.Planner{Ledger: c.ledger, GangOf: c.members.id, Pod: c.pods.pod, PodGroup: c.groups.get,
+	c.planner = &dryrun.Planner{Ledger: c.ledger, GangOf: c.members.ID, Pod: c.members.Pod, PodGroup: c.members.Group,
 		Profiles: c.profiles, Capacity: c.headroom,
 		Models: dryrun.NewModels(), Said: c.messages.about}
-	c.effects = &executor{ledger: c.ledger, profiles: c.profiles, pods: c.pods, lost: c.keepForReturn,
+	c.effects = &executor{ledger: c.ledger, profiles: c.profiles, members: c.members, lost: c.keepForReturn,
 		landed: c.evictor.landed}
 	c.loop = c.newLoop()
 	return c
@@ -128,7 +127,7 @@ func newCoordinator(s settings, groups *podGroups) *coordinator {
 
 func (c *coordinator) newLoop() *loop {
 	list := waitlist.New()
-	list.Capacity, list.Pod, list.PodGroup, list.Profiles, list.Topology = c.headroom, c.pods.pod, c.groups.get,
+	list.Capacity, list.Pod, list.PodGroup, list.Profiles, list.Topology = c.headroom, c.members.Pod, c.members.Group,
 		c.profiles, c.planner.Topology
 	l := &loop{
 		settings: c.settings, ledger: c.ledger, inbox: c.inbox, list: list, queue: retry.NewQueue(),
@@ -138,7 +137,7 @@ func (c *coordinator) newLoop() *loop {
 			List: list, Holds: c.promises, Leader: &c.leader, Changed: c.status.Enqueue,
 			Turns: reserve.NewTurns(c.settings.ttl)},
 		activator: &activator{ledger: c.ledger, list: list, effects: c.effects},
-		clock:     wallClock{pods: c.pods, profiles: c.profiles},
+		clock:     wallClock{members: c.members, profiles: c.profiles},
 		forgotten: func(id gang.ID) {
 			c.owners.Drop(id)
 			c.messages.forget(id)
@@ -150,7 +149,7 @@ func (c *coordinator) newLoop() *loop {
 
 // allowsBackfill reports whether the pod may use what is promised to a gang for its turn.
 func (c *coordinator) allowsBackfill(pod *v1.Pod) bool {
-	return gangview.MayBackfill(c.groups.get(c.members.id(pod)), pod)
+	return gangview.MayBackfill(c.members.Group(c.members.ID(pod)), pod)
 }
 
 // misstated returns what the pod says wrongly about its place in the queue or in capacity that is kept, nil if nothing
@@ -204,7 +203,7 @@ func (c *coordinator) gpuRequestOf(pod *v1.Pod) gpuview.Request {
 func (c *coordinator) keepForReturn(loss gang.Loss) {
 	pod := c.headroom.Pod(apitypes.UID(loss.Member.UID))
 	if pod == nil {
-		pod = c.pods.pod(loss.Member)
+		pod = c.members.Pod(loss.Member)
 	}
 	if c.settings.recovery == 0 || pod == nil || preemptedByScheduler(pod) {
 		return

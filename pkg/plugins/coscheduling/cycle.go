@@ -67,7 +67,7 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Po
 	if bad := c.misstated(pod); bad != nil {
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, bad.Error())
 	}
-	of, err := c.members.of(pod)
+	of, err := c.members.Of(pod)
 	id := of.ID
 	switch {
 	case state.IsPodGroupSchedulingCycle(), err == nil && id == gang.ID{}:
@@ -259,12 +259,12 @@ func (p *Plugin) giveBack(ctx context.Context, state fwk.CycleState, pod *v1.Pod
 // single pods it evicts gangs as a whole or not at all.
 func (p *Plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 	statuses fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
-	if state.IsPodGroupSchedulingCycle() || p.shared.members.policy.LeftToCore(pod) {
+	if state.IsPodGroupSchedulingCycle() || p.shared.members.Policy.LeftToCore(pod) {
 		return nil, fwk.NewStatus(fwk.Unschedulable)
 	}
 	c := p.shared
 	uid := gang.UID(pod.UID)
-	of, err := c.members.of(pod)
+	of, err := c.members.Of(pod)
 	id := of.ID
 	if err == nil && id == (gang.ID{}) {
 		return p.preemptAlone(ctx, state, pod, statuses)

@@ -13,6 +13,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/members"
 	"berth.dev/berth/pkg/profiles"
 )
 
@@ -20,7 +21,7 @@ import (
 type executor struct {
 	ledger   *gang.Ledger
 	profiles *profiles.Set
-	pods     *memberPods
+	members  *members.Directory
 	gates    gates
 	// lost is told of members of started gangs that have lost their node.
 	lost func(gang.Loss)
@@ -67,7 +68,7 @@ func (c *executor) answer(ctx context.Context, e gang.Effects) {
 func (c *executor) activate(ctx context.Context, refs []gang.Ref) {
 	pods := make(map[string]*v1.Pod, len(refs))
 	for _, r := range refs {
-		if pod := c.pods.pod(r); pod != nil {
+		if pod := c.members.Pod(r); pod != nil {
 			pods[r.Namespace+"/"+r.Name] = pod
 		}
 	}

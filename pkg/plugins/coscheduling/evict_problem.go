@@ -264,7 +264,7 @@ func (b *problemBuilder) addVictim(n int, pod *capacity.BoundPod) {
 		return
 	}
 	v := eviction.Victim{UID: pod.UID, Node: n, Priority: priority, Started: pod.Started, Group: id,
-		Role:     gangview.Role(pod.Object, b.groups.get(id)),
+		Role:     gangview.Role(pod.Object, b.members.Group(id)),
 		Requests: make(eviction.Vector, len(b.cluster.Resources)), Holds: b.holds(pod.Object, b.cluster.Nodes[n].Name),
 		Budgets: b.covers.of(pod.Object)}
 	for _, u := range pod.Uses {
@@ -300,7 +300,7 @@ func (b *problemBuilder) addNominated() {
 		for _, info := range profile.NominatedPodsForNode(b.problem.Nodes[n].Name) {
 			pod := info.GetPod()
 			if corev1helpers.PodPriority(pod) < b.request.priority || (b.request.only != nil && pod.UID == b.request.only.UID) ||
-				(b.request.id != gang.ID{} && b.members.id(pod) == b.request.id) {
+				(b.request.id != gang.ID{} && b.members.ID(pod) == b.request.id) {
 				continue
 			}
 			b.giveBack(pod, b.problem.Nodes[n].Name, -1)

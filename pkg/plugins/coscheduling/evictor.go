@@ -21,6 +21,7 @@ import (
 	"berth.dev/berth/pkg/clusterwide"
 	"berth.dev/berth/pkg/eviction"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/members"
 	"berth.dev/berth/pkg/profiles"
 	"berth.dev/berth/pkg/reservation"
 	"berth.dev/berth/pkg/workview"
@@ -37,11 +38,9 @@ var evictionRetries = wait.Backoff{Duration: 100 * time.Millisecond, Factor: 3, 
 // profile's filters what was found, on the few nodes that it concerns.
 type evictor struct {
 	profiles *profiles.Set
-	members  members
+	members  *members.Directory
 	headroom *capacity.Index
 	ledger   *gang.Ledger
-	groups   *podGroups
-	pods     *memberPods
 	promises *reservation.Holds
 	loss     *workview.Loss
 	evictionSources
@@ -95,7 +94,7 @@ func (e *evictor) decide(ctx context.Context, r *request, now time.Time) (*propo
 	if w == nil {
 		w = e.begin(r, now)
 	}
-	pause, left := time.Duration(0), e.pods.remaining(w.awaited)
+	pause, left := time.Duration(0), e.remaining(w.awaited)
 	switch w.Ask(left, now) {
 	case eviction.Wait:
 		return nil, waitingFor(left)
@@ -173,7 +172,7 @@ func (e *evictor) postpone(w *attempt) { e.promises.Postpone(w.request.id, w.awa
 // giveUp ends an attempt, and what was promised while pods were awaited. While some of them are late it only begins
 // again. The lock is held.
 func (e *evictor) giveUp(w *attempt) {
-	if w.Late(e.pods.remaining(w.awaited)) {
+	if w.Late(e.remaining(w.awaited)) {
 		w.said = findings{}
 		w.GivenUp()
 		return
@@ -203,11 +202,11 @@ func (e *evictor) sweep(now time.Time, waits func(gang.ID) bool) (again []*reque
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for name, w := range e.work {
-		if r := w.request; r.only == nil && !waits(r.id) || r.only != nil && e.pods.settled(r.only) {
+		if r := w.request; r.only == nil && !waits(r.id) || r.only != nil && e.members.Settled(r.only) {
 			delete(e.work, name)
 			continue
 		}
-		switch w.Review(e.pods.remaining(w.awaited), now) {
+		switch w.Review(e.remaining(w.awaited), now) {
 		case eviction.GiveUp:
 			e.giveUp(w)
 		case eviction.ChooseOthers:
@@ -216,6 +215,17 @@ func (e *evictor) sweep(now time.Time, waits func(gang.ID) bool) (again []*reque
 		}
 	}
 	return again
+}
+
+// remaining counts the pods that are still there.
+func (e *evictor) remaining(pods []reservation.AwaitedPod) int {
+	left := 0
+	for _, awaited := range pods {
+		if e.members.Pod(awaited.Ref) != nil {
+			left++
+		}
+	}
+	return left
 }
 
 // leaves reports whether the pod is on its way out. When one that is late will have gone cannot be foreseen.
@@ -244,7 +254,7 @@ func (e *evictor) awaited(pod *v1.Pod, nodes fwk.NodeInfoLister, now time.Time) 
 	if w == nil || w.node == "" || w.request.only.UID != pod.UID || w.Overdue(now) {
 		return ""
 	}
-	if e.pods.remaining(w.awaited) > 0 || reservation.Remain(w.awaited, nodes) {
+	if e.remaining(w.awaited) > 0 || reservation.Remain(w.awaited, nodes) {
 		return w.node
 	}
 	return ""

@@ -12,6 +12,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/members"
 	"berth.dev/berth/pkg/waitlist"
 )
 
@@ -41,7 +42,7 @@ func Listen(profiles map[string]framework.Framework, queue internalqueue.Schedul
 	return queue, func(ctx context.Context, profile framework.Framework, pod *framework.QueuedPodInfo,
 		status *fwk.Status, nominating *fwk.NominatingInfo, start time.Time) {
 		p := pluginOf(profile)
-		if p != nil && p.shared.members.keepsNomination(pod.Pod, status) {
+		if p != nil && keepsNomination(p.shared.members, pod.Pod, status) {
 			nominating = nil
 		}
 		// The member is back in the queue before anybody is woken.
@@ -66,8 +67,8 @@ func pluginOf(profile framework.Framework) *Plugin {
 // it was filtered. If that is an error, such as that of a plugin that has yet to hear that a victim has gone, the pod
 // is tried again soon; what replaces the victims would come before it, and be evicted in turn. Members of gangs have
 // promises, and other plans next time.
-func (m members) keepsNomination(pod *v1.Pod, status *fwk.Status) bool {
-	return pod.Status.NominatedNodeName != "" && status.Code() == fwk.Error && !m.has(pod)
+func keepsNomination(m *members.Directory, pod *v1.Pod, status *fwk.Status) bool {
+	return pod.Status.NominatedNodeName != "" && status.Code() == fwk.Error && !m.Has(pod)
 }
 
 // OnBlocked lets tell hear of gangs that were planned without success, each time that what is said of it changes:
@@ -83,7 +84,7 @@ func OnBlocked(profiles map[string]framework.Framework, tell func(plugin string,
 
 // hear takes note of why the pod could not be scheduled.
 func (c *coordinator) hear(pod *v1.Pod, status *fwk.Status) {
-	id := c.members.id(pod)
+	id := c.members.ID(pod)
 	if id == (gang.ID{}) {
 		return
 	}

@@ -52,7 +52,7 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 	client *restclient.RESTClient) error {
 	f := &feed{ctx: ctx, c: c, client: profile.ClientSet(), ends: map[string]bool{}, recorder: profile.EventRecorder()}
 	factory := profile.SharedInformerFactory()
-	c.pods.lister = factory.Core().V1().Pods().Lister()
+	c.members.Lister = factory.Core().V1().Pods().Lister()
 	c.planner.Storage = dryrun.NewStorageListers(factory)
 	c.planner.Network = func(profile string) *gangview.Places {
 		return gangview.NetworkOf(factory, profile).Places()
@@ -70,7 +70,7 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 	if c.owners, err = podgroup.NewOwners(ctx, profile.KubeConfig(), recorder, f.applyOwner); err != nil {
 		return err //nolint:wrapcheck // it says what it is for
 	}
-	c.groups.declared = c.owners.Group
+	c.members.Declared = c.owners.Group
 	if err := f.watchGroups(factory, groups); err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (f *feed) watchGroups(factory kubeinformers.SharedInformerFactory, groups *
 		return fmt.Errorf("watching PodGroups: %w", err)
 	}
 	for _, finished := range groups.Ended {
-		f.c.pods.addFinished(finished.GetStore())
+		f.c.members.AddFinished(finished.GetStore())
 		if err := f.watch(factory, finished, f.finished()); err != nil {
 			return fmt.Errorf("watching finished pods: %w", err)
 		}
@@ -277,7 +277,7 @@ func (f *feed) seePlacement(old, pg *schedulingv1alpha1.PodGroup) {
 // seeRoles looks at the members again, whose roles depend on the PodGroup.
 func (f *feed) seeRoles(id gang.ID) {
 	for _, ref := range f.c.ledger.Members(id) {
-		if pod := f.c.pods.any(ref); pod != nil {
+		if pod := f.c.members.Any(ref); pod != nil {
 			f.seeMember(pod)
 		}
 	}
@@ -304,10 +304,10 @@ func (f *feed) seePod(pod *v1.Pod) {
 	f.c.promises.Forecasts.See(pod)
 	switch {
 	case pod.Spec.NodeName != "":
-		f.c.headroom.SetPod(pod, f.c.members.id(pod))
+		f.c.headroom.SetPod(pod, f.c.members.ID(pod))
 		f.c.inbox.look()
 	case pod.Status.NominatedNodeName != "":
-		if id := f.c.members.id(pod); id != (gang.ID{}) {
+		if id := f.c.members.ID(pod); id != (gang.ID{}) {
 			f.c.status.Enqueue(id)
 		}
 	}
@@ -324,7 +324,7 @@ func (f *feed) seeEnded(pod *v1.Pod) {
 
 // seeMember tells the ledger of a member, and of a pod that is none any more.
 func (f *feed) seeMember(pod *v1.Pod) {
-	of, err := f.c.members.of(pod)
+	of, err := f.c.members.Of(pod)
 	if err != nil || of.ID == (gang.ID{}) {
 		if ref, known := f.c.ledger.Find(gang.UID(pod.UID)); known {
 			// It is woken, as nothing holds it any more.
@@ -336,7 +336,7 @@ func (f *feed) seeMember(pod *v1.Pod) {
 		f.c.disown(f.ctx, gang.UID(pod.UID))
 		return
 	}
-	member := gangview.Member(pod, of, f.c.groups.get(of.ID), f.c.profiles.Of(pod) != nil)
+	member := gangview.Member(pod, of, f.c.members.Group(of.ID), f.c.profiles.Of(pod) != nil)
 	member.Precedence = f.c.classes.precedence(pod)
 	f.c.effects.apply(f.ctx, f.c.ledger.Observe(of.ID, member, time.Now()))
 	if of.FollowEnded {
@@ -358,7 +358,7 @@ func (f *feed) losePod(pod *v1.Pod) {
 		f.c.headroom.DropPod(pod.UID)
 		f.c.inbox.look()
 	}()
-	if ended := f.c.pods.ended(pod.Namespace, pod.Name); ended != nil && ended.UID == pod.UID {
+	if ended := f.c.members.Ended(pod.Namespace, pod.Name); ended != nil && ended.UID == pod.UID {
 		// Not gone but finished: the other informer knows it already, but may not have told so yet.
 		f.seeMember(ended)
 		return

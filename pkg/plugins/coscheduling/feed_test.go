@@ -43,7 +43,7 @@ func TestGangIsLookedAtAgainAfterAnAnnotation(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			c := newCoordinator(settings{}, &podGroups{store: cache.NewStore(cache.MetaNamespaceKeyFunc)})
+			c := newCoordinator(settings{}, cache.NewStore(cache.MetaNamespaceKeyFunc))
 			id := gang.ID{Namespace: "ns", Name: "g"}
 			c.ledger.Observe(id, gang.Member{UID: "m", Namespace: "ns", Name: "m", State: gang.Pending, Class: "c", Ours: true, Minimum: 1}, time.Now())
 			c.inbox.take()

@@ -16,12 +16,12 @@ func (c *coordinator) groupSource() podgroup.Source {
 		State: c.groupState,
 		Tally: c.ledger.Tally,
 		Pods: func() []*v1.Pod {
-			pods, _ := c.pods.lister.List(labels.Everything()) // an error is of other listers than informers'
+			pods, _ := c.members.Lister.List(labels.Everything()) // an error is of other listers than informers'
 			return pods
 		},
-		Pod:          c.pods.pod,
-		GangOf:       c.members.id,
-		InTwoGroups:  func(pod *v1.Pod) bool { return pod.Spec.NodeName == "" && c.members.twice(pod) },
+		Pod:          c.members.Pod,
+		GangOf:       c.members.ID,
+		InTwoGroups:  func(pod *v1.Pod) bool { return pod.Spec.NodeName == "" && c.members.Twice(pod) },
 		TimedClass:   c.timedClass,
 		TimedClasses: c.classes.order.Timed(),
 	}
@@ -36,7 +36,7 @@ func (c *coordinator) groupState(id gang.ID) podgroup.State {
 		return s
 	}
 	for _, ref := range c.ledger.Members(id) {
-		pod := c.pods.any(ref)
+		pod := c.members.Any(ref)
 		if pod == nil {
 			continue
 		}

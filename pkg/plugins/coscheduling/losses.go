@@ -24,30 +24,22 @@ import (
 func (c *coordinator) newLoss() *workview.Loss {
 	return &workview.Loss{Limits: c.settings.limits, MilliGPUs: c.milliGPUsOf,
 		Gang: func(pod *v1.Pod) (metav1.Object, []*v1.Pod) {
-			id := c.members.id(pod)
+			id := c.members.ID(pod)
 			if id == (gang.ID{}) {
 				return nil, nil
 			}
 			var members []*v1.Pod
 			for _, ref := range c.ledger.Members(id) {
-				if member := c.pods.pod(ref); member != nil {
+				if member := c.members.Pod(ref); member != nil {
 					members = append(members, member)
 				}
 			}
-			return c.groups.object(id), members
+			return c.members.Object(id), members
 		}}
 }
 
 // Loss says what the eviction of a pod loses.
 func (p *Plugin) Loss() *workview.Loss { return p.shared.loss }
-
-// object returns the PodGroup of the gang, or nil.
-func (g *podGroups) object(id gang.ID) metav1.Object {
-	if pg := g.get(id); pg != nil {
-		return pg
-	}
-	return nil
-}
 
 // addLosses says of all victims what their eviction loses. A checkpoint of a gang is one for all of its members.
 func (b *problemBuilder) addLosses() {
@@ -61,11 +53,11 @@ func (b *problemBuilder) addLosses() {
 	}
 	delete(members, gang.ID{})
 	for id, pods := range members {
-		saved[id] = workview.Saved(b.groups.object(id), pods)
+		saved[id] = workview.Saved(b.members.Object(id), pods)
 	}
 	for i, pod := range b.victims {
 		v := &b.problem.Victims[i]
-		of, group := saved[v.Group], b.groups.object(v.Group)
+		of, group := saved[v.Group], b.members.Object(v.Group)
 		if v.Group == (gang.ID{}) {
 			of = workview.Saved(nil, []*v1.Pod{pod})
 		}

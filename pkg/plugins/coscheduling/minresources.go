@@ -16,7 +16,7 @@ import (
 // lack returns the resources in the gang's minResources that the cluster has too little of, nil if there is enough.
 // What the gang's own members hold counts as free, and so do the pods that are gone.
 func (p *Plugin) lack(id gang.ID, nodes []fwk.NodeInfo, gone []dryrun.PlacedPod) gang.Reason {
-	wanted := waitlist.MinResources(p.shared.groups.get(id))
+	wanted := waitlist.MinResources(p.shared.members.Group(id))
 	if len(wanted) == 0 {
 		return nil
 	}
@@ -54,7 +54,7 @@ func (p *Plugin) own(id gang.ID, nodes []fwk.NodeInfo) []fwk.PodInfo {
 			continue
 		}
 		for _, info := range n.GetPods() {
-			if p.shared.members.id(info.GetPod()) == id {
+			if p.shared.members.ID(info.GetPod()) == id {
 				own = append(own, info)
 			}
 		}

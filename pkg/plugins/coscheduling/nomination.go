@@ -10,7 +10,7 @@ import (
 // scheduler, and the pod would have to fit beside them.
 func (p *Plugin) forgetNominations(id gang.ID, pod *v1.Pod, node string) {
 	for _, info := range p.framework.NominatedPodsForNode(node) {
-		if other := info.GetPod(); other.UID != pod.UID && p.shared.members.id(other) == id {
+		if other := info.GetPod(); other.UID != pod.UID && p.shared.members.ID(other) == id {
 			p.framework.DeleteNominatedPodIfExists(other)
 		}
 	}

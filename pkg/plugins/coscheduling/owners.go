@@ -23,7 +23,7 @@ func (f *feed) followEnded(label string) {
 	}
 	f.ends[label] = true
 	finished := podgroup.NewEndedInformer(f.client, label, 0)
-	f.c.pods.addFinished(finished.GetStore())
+	f.c.members.AddFinished(finished.GetStore())
 	err := finished.SetTransform(f.withoutOthers)
 	if _, handleErr := finished.AddEventHandler(f.finished()); handleErr != nil {
 		err = handleErr
@@ -38,7 +38,7 @@ func (f *feed) followEnded(label string) {
 // withoutOthers keeps of a pod that is in no gang nothing but its name.
 func (f *feed) withoutOthers(obj any) (any, error) {
 	pod, ok := obj.(*v1.Pod)
-	if !ok || f.c.members.has(pod) {
+	if !ok || f.c.members.Has(pod) {
 		return obj, nil
 	}
 	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID,
@@ -50,7 +50,7 @@ func (f *feed) withoutOthers(obj any) (any, error) {
 func (f *feed) applyOwner(ctx context.Context, owner gangview.Owner, s gangview.OwnerState) {
 	c, id, now := f.c, owner.Gang(), time.Now()
 	for _, ref := range c.ledger.Members(id) {
-		if pod := c.pods.any(ref); pod != nil && c.owners.Outlived(owner, pod) {
+		if pod := c.members.Any(ref); pod != nil && c.owners.Outlived(owner, pod) {
 			c.disown(ctx, ref.UID)
 		}
 	}

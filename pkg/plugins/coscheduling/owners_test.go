@@ -24,8 +24,8 @@ func TestAnObjectThatIsGone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		api := memapi.New()
-		c := newCoordinator(settings{}, &podGroups{store: cache.NewStore(cache.MetaNamespaceKeyFunc)})
-		c.pods.lister = corelisters.NewPodLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{}))
+		c := newCoordinator(settings{}, cache.NewStore(cache.MetaNamespaceKeyFunc))
+		c.members.Lister = corelisters.NewPodLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{}))
 		ctx, cancel := context.WithCancel(t.Context())
 		f := &feed{ctx: ctx, c: c, ends: map[string]bool{"batch.kubernetes.io/job-name": true}}
 		var err error

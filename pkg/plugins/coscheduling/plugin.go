@@ -72,7 +72,7 @@ func (*Plugin) Name() string { return Name }
 // Gang returns the gang that the pod is a member of in the eyes of this plugin, and how many members have to start
 // together, 0 if that is not known. A pod that means to be in a gang but says so wrongly is in none.
 func (p *Plugin) Gang(pod *v1.Pod) (id gang.ID, minimum int) {
-	id = p.shared.members.id(pod)
+	id = p.shared.members.ID(pod)
 	if v, known := p.shared.ledger.View(id); known {
 		minimum = v.Minimum.Total
 	}
@@ -81,7 +81,7 @@ func (p *Plugin) Gang(pod *v1.Pod) (id gang.ID, minimum int) {
 
 // Levels are the node labels whose values all members of the pod's gang must share; none for a pod that is in no gang.
 func (p *Plugin) Levels(pod *v1.Pod) []string {
-	id := p.shared.members.id(pod)
+	id := p.shared.members.ID(pod)
 	if id == (gang.ID{}) {
 		return nil
 	}
@@ -94,7 +94,7 @@ func (p *Plugin) Levels(pod *v1.Pod) []string {
 
 // SignPod refuses members of gangs, whose node depends on their siblings, and adds to other pods what promises look at.
 func (p *Plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *fwk.Status) {
-	if p.shared.members.has(pod) {
+	if p.shared.members.Has(pod) {
 		return nil, fwk.NewStatus(fwk.Unschedulable, "the node of a gang member depends on its siblings")
 	}
 	looked := []any{corev1helpers.PodPriority(pod), p.shared.allowsBackfill(pod)}
@@ -112,7 +112,7 @@ func (p *Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, 
 		{
 			Event: fwk.ClusterEvent{Resource: fwk.TargetPod, ActionType: fwk.UpdatePodLabel},
 			QueueingHintFn: func(_ klog.Logger, _ *v1.Pod, _, obj any) (fwk.QueueingHint, error) {
-				if pod, ok := obj.(*v1.Pod); ok && !p.shared.members.has(pod) {
+				if pod, ok := obj.(*v1.Pod); ok && !p.shared.members.Has(pod) {
 					return fwk.Queue, nil
 				}
 				return fwk.QueueSkip, nil

@@ -49,7 +49,7 @@ func (p *Plugin) preempt(ctx context.Context, id gang.ID, turn gang.Turn) (strin
 	if err != nil {
 		return "", fmt.Errorf("listing nodes: %w", err)
 	}
-	r.required, r.wanted, r.own = levels.Required, waitlist.MinResources(c.groups.get(id)), map[v1.ResourceName]int64{}
+	r.required, r.wanted, r.own = levels.Required, waitlist.MinResources(c.members.Group(id)), map[v1.ResourceName]int64{}
 	for name := range r.wanted {
 		if profiles.Claimed(p.framework, name) {
 			delete(r.wanted, name)
@@ -86,7 +86,7 @@ func (c *coordinator) addMembers(r *request, members []gang.Member) (never strin
 	index := map[gangplan.Shortage]int{}
 	for _, m := range members {
 		r.priority = min(r.priority, m.Priority)
-		pod := c.pods.pod(m.Ref())
+		pod := c.members.Pod(m.Ref())
 		if pod == nil {
 			return "", false
 		}
@@ -176,7 +176,7 @@ func (p *Plugin) preemptGangs(ctx context.Context, pod *v1.Pod, statuses fwk.Nod
 	if podview.NeverPreempts(pod) {
 		return "", "", nil
 	}
-	r := &request{name: podName(pod), only: pod, of: c.members.id(pod), statuses: statuses,
+	r := &request{name: podName(pod), only: pod, of: c.members.ID(pod), statuses: statuses,
 		priority: corev1helpers.PodPriority(pod), need: gang.Minimum{Total: 1}, classes: []requestClass{{pod: pod, count: 1}}}
 	c.evictor.lookForFlight(r)
 	if !c.headroom.AnyBelow(r.priority) || pod.Status.NominatedNodeName != "" {
@@ -236,12 +236,12 @@ func (p *Plugin) guard() {
 
 // spares reports whether no gang is left with less than its minimum if the victim is evicted from the node.
 func (c *coordinator) spares(node fwk.NodeInfo, victim preemption.Victim, preemptor *v1.Pod) bool {
-	if c.members.has(preemptor) && !c.ledger.Alone(gang.UID(preemptor.UID)) {
+	if c.members.Has(preemptor) && !c.ledger.Alone(gang.UID(preemptor.UID)) {
 		return false
 	}
 	for _, info := range victim.Pods() {
 		pod := info.GetPod()
-		if c.members.has(pod) && !c.ledger.Surplus(gang.UID(pod.UID), c.among(node, pod, preemptor), time.Now()) {
+		if c.members.Has(pod) && !c.ledger.Surplus(gang.UID(pod.UID), c.among(node, pod, preemptor), time.Now()) {
 			return false
 		}
 	}
@@ -250,10 +250,10 @@ func (c *coordinator) spares(node fwk.NodeInfo, victim preemption.Victim, preemp
 
 // among returns the members of the pod's gang on the node that are less important than the preemptor.
 func (c *coordinator) among(node fwk.NodeInfo, pod, preemptor *v1.Pod) []gang.UID {
-	id, priority := c.members.id(pod), corev1helpers.PodPriority(preemptor)
+	id, priority := c.members.ID(pod), corev1helpers.PodPriority(preemptor)
 	var uids []gang.UID
 	for _, info := range node.GetPods() {
-		if other := info.GetPod(); corev1helpers.PodPriority(other) < priority && c.members.id(other) == id {
+		if other := info.GetPod(); corev1helpers.PodPriority(other) < priority && c.members.ID(other) == id {
 			uids = append(uids, gang.UID(other.UID))
 		}
 	}

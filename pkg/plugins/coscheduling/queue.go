@@ -32,7 +32,7 @@ func (p *Plugin) Less(a, b fwk.QueuedEntityInfo) bool {
 
 func (p *Plugin) key(e fwk.QueuedEntityInfo) gang.Key {
 	if single, ok := e.(interface{ GetPod() *v1.Pod }); ok {
-		if pod := single.GetPod(); pod != nil && p.shared.members.has(pod) {
+		if pod := single.GetPod(); pod != nil && p.shared.members.Has(pod) {
 			if k, ok := p.shared.ledger.Key(gang.UID(pod.UID)); ok {
 				return k
 			}
@@ -54,7 +54,7 @@ func (p *Plugin) PreEnqueue(_ context.Context, pod *v1.Pod) *fwk.Status {
 	why := p.shared.holdsBack(pod)
 	if why == nil && p.shared.held.pod(pod.UID) != nil {
 		// It is about to enter the queue with others.
-		why = gang.Obstacle{Cause: gang.Uninvited, Group: p.shared.members.id(pod)}
+		why = gang.Obstacle{Cause: gang.Uninvited, Group: p.shared.members.ID(pod)}
 	}
 	if why != nil {
 		return reasons.Status(fwk.UnschedulableAndUnresolvable, why)
@@ -65,7 +65,7 @@ func (p *Plugin) PreEnqueue(_ context.Context, pod *v1.Pod) *fwk.Status {
 // holdsBack returns why the pod's gang holds it back, nil if it does not or the pod is in none. A pod whose gang cannot
 // be read is let in, so that its cycle fails with an event that names the mistake.
 func (c *coordinator) holdsBack(pod *v1.Pod) gang.Reason {
-	if of, err := c.members.of(pod); err != nil || of.ID == (gang.ID{}) {
+	if of, err := c.members.Of(pod); err != nil || of.ID == (gang.ID{}) {
 		return nil
 	}
 	if ok, why := c.ledger.Admit(gang.UID(pod.UID)); !ok {

@@ -30,7 +30,7 @@ func (p *Plugin) Reserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 	if refused := p.refuseLate(pod, node); refused != nil {
 		return refused
 	}
-	if !c.members.has(pod) {
+	if !c.members.Has(pod) {
 		return nil
 	}
 	effects, ok := c.ledger.Reserve(gang.UID(pod.UID), node, time.Now())
@@ -38,7 +38,7 @@ func (p *Plugin) Reserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 	if !ok {
 		return fwk.NewStatus(fwk.Unschedulable, "the plan of the gang changed")
 	}
-	c.promises.Take(c.members.id(pod), gang.UID(pod.UID), node)
+	c.promises.Take(c.members.ID(pod), gang.UID(pod.UID), node)
 	return nil
 }
 
@@ -46,7 +46,7 @@ func (p *Plugin) Reserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 // to be: the scheduler may learn that capacity is free a moment before it is promised.
 func (p *Plugin) refuseLate(pod *v1.Pod, name string) *fwk.Status {
 	c := p.shared
-	first := !c.members.has(pod) && c.loop.list.ComesBefore(pod)
+	first := !c.members.Has(pod) && c.loop.list.ComesBefore(pod)
 	if !c.promises.Any() && c.settings.recovery == 0 && !first {
 		return nil
 	}
@@ -84,7 +84,7 @@ func (p *Plugin) lossUnseen(pod *v1.Pod, node fwk.NodeInfo) (gang.ID, bool) {
 	if c.settings.recovery == 0 || podview.BelongsToNode(pod) {
 		return gang.ID{}, false
 	}
-	own := c.members.id(pod)
+	own := c.members.ID(pod)
 	for _, m := range c.headroom.MembersOn(node.Node().Name) {
 		if m.Of == own || slices.ContainsFunc(node.GetPods(),
 			func(info fwk.PodInfo) bool { return info.GetPod().UID == m.Object.UID }) {
@@ -104,7 +104,7 @@ func (p *Plugin) Unreserve(ctx context.Context, state fwk.CycleState, pod *v1.Po
 		return
 	}
 	c := p.shared
-	if c.members.has(pod) {
+	if c.members.Has(pod) {
 		c.effects.apply(ctx, c.ledger.Unreserve(gang.UID(pod.UID), c.settings.backoff, time.Now()))
 	}
 	// The account of the cluster does not know what is reserved, so that nothing else tells that it is free again.
@@ -113,7 +113,7 @@ func (p *Plugin) Unreserve(ctx context.Context, state fwk.CycleState, pod *v1.Po
 
 // Permit lets the members of a gang go together, when the last of them holds its assignment.
 func (p *Plugin) Permit(ctx context.Context, state fwk.CycleState, pod *v1.Pod, _ string) (*fwk.Status, time.Duration) {
-	if !p.shared.members.has(pod) {
+	if !p.shared.members.Has(pod) {
 		return nil, 0
 	}
 	c := p.shared

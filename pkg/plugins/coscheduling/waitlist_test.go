@@ -37,7 +37,7 @@ func TestCapacityThatComesFreeEndsOneBackoff(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := newCoordinator(settings{backoff: gang.Backoff{Initial: initial}}, &podGroups{store: cache.NewStore(cache.MetaNamespaceKeyFunc)})
+			c := newCoordinator(settings{backoff: gang.Backoff{Initial: initial}}, cache.NewStore(cache.MetaNamespaceKeyFunc))
 			list, queue := c.loop.list, c.loop.queue
 			c.headroom.SetNode(gpuNode("n", "8").Obj())
 			c.headroom.SetPod(gpuPod("used", "n", "8"), gang.ID{})
