@@ -162,14 +162,15 @@ var bounds = map[string]map[string]string{
 		"namespaces.waiting": byGang, "ownerKind.gangs": byGang, "ownerObject.states": byGang, "PodEvents.told": byPod,
 		"record.anomalies": byGang, "record.waits": byGang, "records.byGang": byGang, "refusals.paused": byAdmin,
 	},
+	"pkg/evictor": {
+		"Evictor.work": byPod, "afterFlight.requests": "1,000 gangs and pods (mostAfterFlight)", "attempt.said": byPod,
+		"checking.gone": oneCycle, "checking.said": oneCycle, "coverage.byNamespace": oneCycle, "demand.held": oneCycle,
+		"demand.own": oneCycle, "demand.wanted": oneCycle, "problemBuilder.holdersLeaving": oneCycle,
+		"problemBuilder.leaving": oneCycle, "proposal.pods": byNode,
+	},
 	"pkg/plugins/coscheduling": {
-		"coordinator.mixedModels": byGang,
-		"afterFlight.requests":    "1,000 gangs and pods (mostAfterFlight)", "checking.gone": oneCycle,
-		"checking.said": oneCycle, "coverage.byNamespace": oneCycle, "attempt.said": byPod, "evictor.work": byPod,
-		"feed.ends": byAdmin, "gates.gate": byPod, "heldPods.pods": byPod,
+		"coordinator.mixedModels": byGang, "feed.ends": byAdmin, "gates.gate": byPod, "heldPods.pods": byPod,
 		"news.changed": byGang, "news.happenings": byPod, "pluginMessages.last": byGang,
-		"problemBuilder.holdersLeaving": oneCycle, "problemBuilder.leaving": oneCycle, "proposal.pods": byNode,
-		"request.held": oneCycle, "request.own": oneCycle, "request.wanted": oneCycle,
 	},
 	"pkg/plugins/costoptimized": {
 		"Plugin.offers": "1024 kinds of nodes (maxOffers)", "bill.byCapacity": byNode,

@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"berth.dev/berth/pkg/capacity"
+	"berth.dev/berth/pkg/evictor"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/retry"
 	"berth.dev/berth/pkg/waitlist"
 )
 
@@ -16,7 +18,7 @@ type activator struct {
 	list    *waitlist.List
 	effects *executor
 	// preempting are pods for which others are evicted one by one; they are looked at next at lookAt.
-	preempting preemptors
+	preempting *evictor.Preempting
 	lookAt     time.Time
 }
 
@@ -62,4 +64,27 @@ func (a *activator) mayJoin(id gang.ID, shape capacity.ShapeKey, required []stri
 		required, domain = nil, nil // such members may go anywhere, or to nodes without the label
 	}
 	return a.list.Capacity.Best([]capacity.Need{{Shape: shape, Count: 1}}, required, domain, false) > 0
+}
+
+// preemptors activates the pods for which others are evicted one by one and for which there is room by the account, and
+// forgets those that are gone or have a node.
+func (a *activator) preemptors(ctx context.Context, now time.Time) {
+	if now.Before(a.lookAt) {
+		return
+	}
+	a.lookAt = retry.NextLook(now)
+	var roomy []gang.Ref
+	for _, ref := range a.preempting.Next() {
+		pod := a.list.Pod(ref)
+		if pod == nil || pod.Spec.NodeName != "" {
+			a.preempting.Drop(ref.UID)
+			continue
+		}
+		key := a.list.Capacity.Acquire(pod)
+		if now, _ := a.list.Capacity.Slots(key); now > 0 {
+			roomy = append(roomy, ref)
+		}
+		a.list.Capacity.Release(key)
+	}
+	a.effects.activate(ctx, roomy)
 }

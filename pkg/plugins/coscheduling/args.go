@@ -9,6 +9,7 @@ import (
 
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/eviction"
+	"berth.dev/berth/pkg/evictor"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/reservation"
@@ -60,7 +61,7 @@ func settingsFrom(obj runtime.Object, profile string) (settings, error) {
 
 // ownerPolicy returns the policy that defaulted and validated args, which may be nil, state.
 func ownerPolicy(args *config.GangOwners) *gangview.OwnerPolicy {
-	p := &gangview.OwnerPolicy{Kinds: map[string]bool{}, CorePlansNative: corePlansNative()}
+	p := &gangview.OwnerPolicy{Kinds: map[string]bool{}, CorePlansNative: evictor.CorePlansNative()}
 	if args == nil {
 		return p
 	}

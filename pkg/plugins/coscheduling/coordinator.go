@@ -16,6 +16,7 @@ import (
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/dryrun"
+	"berth.dev/berth/pkg/evictor"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
 	gpudomain "berth.dev/berth/pkg/gpu"
@@ -47,7 +48,7 @@ type coordinator struct {
 	promises *reservation.Holds
 	effects  *executor
 	planner  *dryrun.Planner
-	evictor  *evictor
+	evictor  *evictor.Evictor
 	// loss says what evictions lose.
 	loss  *workview.Loss
 	inbox *inbox
@@ -114,13 +115,13 @@ func newCoordinator(s settings, groups cache.Store) *coordinator {
 		return nil
 	}
 	c.loss = c.newLoss()
-	c.evictor = &evictor{profiles: c.profiles, members: c.members, headroom: c.headroom, ledger: c.ledger,
-		promises: c.promises, loss: c.loss, again: c.inbox.resume}
+	c.evictor = &evictor.Evictor{Profiles: c.profiles, Members: c.members, Capacity: c.headroom, Ledger: c.ledger,
+		Holds: c.promises, Sources: evictor.Sources{Loss: c.loss}, Resume: c.inbox.resume, Wake: c.inbox.activate}
 	c.planner = &dryrun.Planner{Ledger: c.ledger, GangOf: c.members.ID, Pod: c.members.Pod, PodGroup: c.members.Group,
 		Profiles: c.profiles, Capacity: c.headroom,
 		Models: dryrun.NewModels(), Said: c.messages.about}
 	c.effects = &executor{ledger: c.ledger, profiles: c.profiles, members: c.members, lost: c.keepForReturn,
-		landed: c.evictor.landed}
+		landed: c.evictor.Landed}
 	c.loop = c.newLoop()
 	return c
 }
@@ -136,7 +137,7 @@ func (c *coordinator) newLoop() *loop {
 		reservations: &reservation.Reservations{Holders: c.settings.holders, After: c.settings.patience, Ledger: c.ledger,
 			List: list, Holds: c.promises, Leader: &c.leader, Changed: c.status.Enqueue,
 			Turns: reserve.NewTurns(c.settings.ttl)},
-		activator: &activator{ledger: c.ledger, list: list, effects: c.effects},
+		activator: &activator{ledger: c.ledger, list: list, effects: c.effects, preempting: &c.evictor.Preempting},
 		clock:     wallClock{members: c.members, profiles: c.profiles},
 		forgotten: func(id gang.ID) {
 			c.owners.Drop(id)
@@ -205,7 +206,7 @@ func (c *coordinator) keepForReturn(loss gang.Loss) {
 	if pod == nil {
 		pod = c.members.Pod(loss.Member)
 	}
-	if c.settings.recovery == 0 || pod == nil || preemptedByScheduler(pod) {
+	if c.settings.recovery == 0 || pod == nil || evictor.PreemptedByScheduler(pod) {
 		return
 	}
 	info, err := reservation.InfoOf(pod)

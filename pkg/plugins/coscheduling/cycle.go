@@ -63,7 +63,10 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Po
 	nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	c := p.shared
 	c.leader.Schedules()
-	p.complete.Do(p.guard)
+	p.complete.Do(func() {
+		p.othersPermit = len(p.framework.ListPlugins().Permit.Enabled) > 1
+		p.evictor.Guard()
+	})
 	if bad := c.misstated(pod); bad != nil {
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, bad.Error())
 	}
@@ -134,7 +137,7 @@ func (p *Plugin) lead(ctx context.Context, state fwk.CycleState, id gang.ID, pod
 		c.effects.apply(ctx, c.ledger.Block(id, reason, short, c.settings.backoff, time.Now()))
 		return nil, reasons.Status(fwk.UnschedulableAndUnresolvable, reason)
 	}
-	if reason := p.lack(id, nodes, nil); reason != nil {
+	if reason := p.evictor.Lack(id, nodes); reason != nil {
 		return fail(reason, nil)
 	}
 	// Where siblings hold what the plan gave them, the gang is planned at once, regardless of the pace.
@@ -287,13 +290,23 @@ func (p *Plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *v1.P
 				c.settings.backoff, time.Now()))
 			return nil, p.stop(ctx, state, pod, "")
 		}
-		outcome, err := p.preempt(ctx, id, turn)
+		outcome, err := p.evictor.ForGang(ctx, id, turn)
 		if err != nil {
 			return nil, fwk.AsStatus(fmt.Errorf("choosing pods to evict for gang %s: %w", id, err))
 		}
 		return nil, p.stop(ctx, state, pod, outcome)
 	}
 	return nil, p.stop(ctx, state, pod, "")
+}
+
+// preemptAlone evicts pods for a single pod, or gives back what is allocated to it for nothing if that does not help.
+func (p *Plugin) preemptAlone(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
+	statuses fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
+	result, status := p.evictor.ForPod(ctx, state, pod, statuses)
+	if status.Code() == fwk.UnschedulableAndUnresolvable {
+		p.giveBack(ctx, state, pod)
+	}
+	return result, status
 }
 
 // explained adds to why a pod cannot be scheduled what is to be said of the nodes to which it was sent.

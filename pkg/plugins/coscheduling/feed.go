@@ -21,6 +21,7 @@ import (
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/clusterwide"
 	"berth.dev/berth/pkg/dryrun"
+	"berth.dev/berth/pkg/evictor"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/informers"
@@ -64,8 +65,8 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 		return err
 	}
 	wide.KeptBy(c.promises)
-	c.evictor.wide = wide
-	c.evictor.native, c.evictor.budgets = newNativeGroups(factory), factory.Policy().V1().PodDisruptionBudgets().Lister()
+	of := &c.evictor.Sources
+	of.Wide, of.Native, of.Budgets = wide, evictor.NewNativeGroups(factory), factory.Policy().V1().PodDisruptionBudgets().Lister()
 	recorder := profile.EventRecorder()
 	if c.owners, err = podgroup.NewOwners(ctx, profile.KubeConfig(), recorder, f.applyOwner); err != nil {
 		return err //nolint:wrapcheck // it says what it is for

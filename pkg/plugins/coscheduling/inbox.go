@@ -16,11 +16,11 @@ type news struct {
 	happenings map[waitlist.Happening]bool
 	// arrived are the pods that came to a node, if a gang waits to which such pods matter.
 	arrived []*v1.Pod
-	// activations are pods to try again, and found the requests for which pods to evict were looked for, or evicted:
+	// activations are pods to try again, and found the gangs for which pods to evict were looked for, or evicted:
 	// not at once, because a cycle of theirs may not have ended yet, and what is activated within its own cycle goes on
 	// with a back-off.
 	activations []gang.Ref
-	found       []*request
+	found       []gang.ID
 }
 
 // inbox collects news for the loop. Handlers and cycles write to it from any goroutine.
@@ -79,8 +79,8 @@ func (i *inbox) activate(pods []gang.Ref) {
 	i.add(func(n *news) { n.activations = append(n.activations, pods...) })
 }
 
-// resume has the gang or the pod of the request tried again.
-func (i *inbox) resume(r *request) { i.add(func(n *news) { n.found = append(n.found, r) }) }
+// resume has the gang tried again.
+func (i *inbox) resume(id gang.ID) { i.add(func(n *news) { n.found = append(n.found, id) }) }
 
 // arrive notes that a pod came to a node.
 func (i *inbox) arrive(pod *v1.Pod) {

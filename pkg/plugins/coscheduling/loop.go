@@ -8,8 +8,8 @@ import (
 	"k8s.io/klog/v2"
 
 	"berth.dev/berth/pkg/dryrun"
+	"berth.dev/berth/pkg/evictor"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/reservation"
 	"berth.dev/berth/pkg/retry"
 	"berth.dev/berth/pkg/waitlist"
@@ -44,7 +44,7 @@ type loop struct {
 	reservations *reservation.Reservations
 	promises     *reservation.Holds
 	effects      *executor
-	evictor      *evictor
+	evictor      *evictor.Evictor
 	held         *heldPods
 	activator    *activator
 	// forgotten is told of gangs that the ledger has forgotten.
@@ -332,15 +332,13 @@ func (l *loop) excludes(g *waitlist.Gang) bool {
 	return (g.Misstated != nil || !l.reservations.ReadyFor(g.ID)) && l.list.Excludes(g)
 }
 
-// resume has those tried again for which pods to evict were found or evicted, and pods that were turned away from what
-// is kept.
+// resume has the gangs tried again for which pods to evict were found or evicted, and pods for which that is so or that
+// were turned away from what is kept.
 func (l *loop) resume(n *news, now time.Time) []gang.Effects {
 	effects := make([]gang.Effects, 0, 1+len(n.found))
-	for _, r := range n.found {
-		if r.only != nil {
-			n.activations = append(n.activations, gangview.RefOf(r.only))
-		} else if !l.plans.Pace.Recall(r.id, now) {
-			effects = append(effects, l.ledger.Resume(r.id, now))
+	for _, id := range n.found {
+		if !l.plans.Pace.Recall(id, now) {
+			effects = append(effects, l.ledger.Resume(id, now))
 		}
 	}
 	return append(effects, gang.Effects{Activate: n.activations})
@@ -358,7 +356,7 @@ func (l *loop) tidy(now time.Time) {
 			return !known || v.Started || !v.Quorum()
 		})
 	}
-	l.evictor.tidy(now, func(id gang.ID) bool {
+	l.evictor.Tidy(now, func(id gang.ID) bool {
 		v, known := l.ledger.View(id)
 		return known && v.Quorum() && !v.Started
 	})

@@ -6,6 +6,7 @@ import (
 	"k8s.io/component-base/metrics"
 	schedulermetrics "k8s.io/kubernetes/pkg/scheduler/metrics"
 
+	"berth.dev/berth/pkg/evictor"
 	"berth.dev/berth/pkg/podgroup"
 	"berth.dev/berth/pkg/reservation"
 )
@@ -30,16 +31,6 @@ var (
 	plansInvalidated = metrics.NewCounter(&metrics.CounterOpts{
 		Name: "berth_gang_plans_invalidated_total", StabilityLevel: metrics.ALPHA,
 		Help: "Assignments that did not hold any more when their member came to take them."})
-	evictionSearch = metrics.NewHistogram(&metrics.HistogramOpts{
-		Name: "berth_gang_eviction_search_duration_seconds", StabilityLevel: metrics.ALPHA,
-		Help:    "Time that choosing pods to evict took, beside the scheduling cycles.",
-		Buckets: metrics.ExponentialBuckets(0.0005, 2, 15)})
-	podsPreempted = metrics.NewCounter(&metrics.CounterOpts{
-		Name: "berth_gang_preempted_pods_total", StabilityLevel: metrics.ALPHA,
-		Help: "Pods evicted for gangs, or for single pods together with gangs."})
-	gangsPreempted = metrics.NewCounter(&metrics.CounterOpts{
-		Name: "berth_gang_preempted_groups_total", StabilityLevel: metrics.ALPHA,
-		Help: "Gangs evicted whole."})
 	registerOnce sync.Once
 )
 
@@ -47,9 +38,8 @@ var (
 func registerMetrics() {
 	registerOnce.Do(func() {
 		schedulermetrics.RegisterMetrics(podgroup.Metrics()...)
-		schedulermetrics.RegisterMetrics(gangWait, planDuration, planPauses, nodesExamined, plansInvalidated, evictionSearch,
-			podsPreempted,
-			gangsPreempted)
+		schedulermetrics.RegisterMetrics(gangWait, planDuration, planPauses, nodesExamined, plansInvalidated)
+		schedulermetrics.RegisterMetrics(evictor.Metrics()...)
 		schedulermetrics.RegisterMetrics(reservation.Metrics()...)
 		// A counter that is absent until something happens looks like one that is not there.
 		for _, result := range []string{"feasible", "infeasible"} {

@@ -19,6 +19,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/util"
 
+	"berth.dev/berth/pkg/evictor"
 	"berth.dev/berth/pkg/gang"
 )
 
@@ -29,6 +30,7 @@ const Name = "Coscheduling"
 type Plugin struct {
 	framework framework.Framework
 	shared    *coordinator
+	evictor   *evictor.Profile
 	// complete is done once the profile has all its plugins. othersPermit is set if other plugins of it have a say in
 	// Permit.
 	complete     sync.Once
@@ -63,7 +65,8 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 	if err != nil {
 		return nil, fmt.Errorf("making %s: %w", Name, err)
 	}
-	return &Plugin{framework: profile, shared: shared}, nil
+	return &Plugin{framework: profile, shared: shared,
+		evictor: shared.evictor.For(profile, shared.planner)}, nil
 }
 
 // Name returns the plugin's name.

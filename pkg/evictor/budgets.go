@@ -1,4 +1,4 @@
-package coscheduling
+package evictor
 
 import (
 	v1 "k8s.io/api/core/v1"

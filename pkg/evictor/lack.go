@@ -1,4 +1,4 @@
-package coscheduling
+package evictor
 
 import (
 	"maps"
@@ -6,17 +6,16 @@ import (
 
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangplan"
 	"berth.dev/berth/pkg/profiles"
 	"berth.dev/berth/pkg/waitlist"
 )
 
-// lack returns the resources in the gang's minResources that the cluster has too little of, nil if there is enough.
-// What the gang's own members hold counts as free, and so do the pods that are gone.
-func (p *Plugin) lack(id gang.ID, nodes []fwk.NodeInfo, gone []dryrun.PlacedPod) gang.Reason {
-	wanted := waitlist.MinResources(p.shared.members.Group(id))
+// Lack returns the resources in the gang's minResources that the cluster has too little of, nil if there is enough.
+// What the gang's own members hold counts as free.
+func (p *Profile) Lack(id gang.ID, nodes []fwk.NodeInfo) gang.Reason {
+	wanted := waitlist.MinResources(p.evictor.Members.Group(id))
 	if len(wanted) == 0 {
 		return nil
 	}
@@ -30,9 +29,6 @@ func (p *Plugin) lack(id gang.ID, nodes []fwk.NodeInfo, gone []dryrun.PlacedPod)
 		for _, pod := range own {
 			a.Free += requestedBy(pod, name)
 		}
-		for _, s := range gone {
-			a.Free += requestedBy(s.Info, name)
-		}
 		amounts = append(amounts, a)
 	}
 	short := gangplan.Lacking(amounts)
@@ -43,8 +39,8 @@ func (p *Plugin) lack(id gang.ID, nodes []fwk.NodeInfo, gone []dryrun.PlacedPod)
 }
 
 // own returns the members of the gang that the nodes hold already.
-func (p *Plugin) own(id gang.ID, nodes []fwk.NodeInfo) []fwk.PodInfo {
-	held := p.shared.ledger.Nodes(id)
+func (p *Profile) own(id gang.ID, nodes []fwk.NodeInfo) []fwk.PodInfo {
+	held := p.evictor.Ledger.Nodes(id)
 	if len(held) == 0 {
 		return nil
 	}
@@ -54,7 +50,7 @@ func (p *Plugin) own(id gang.ID, nodes []fwk.NodeInfo) []fwk.PodInfo {
 			continue
 		}
 		for _, info := range n.GetPods() {
-			if p.shared.members.ID(info.GetPod()) == id {
+			if p.evictor.Members.ID(info.GetPod()) == id {
 				own = append(own, info)
 			}
 		}

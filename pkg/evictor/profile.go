@@ -1,4 +1,4 @@
-package coscheduling
+package evictor
 
 import (
 	"context"
@@ -17,31 +17,44 @@ import (
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangplan"
 	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/members"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/profiles"
 	"berth.dev/berth/pkg/reservation"
 	"berth.dev/berth/pkg/waitlist"
 )
 
-// preempt evicts exactly the pods without which the whole gang can start, all in one wave, or none at all. It returns
+// Profile is the evictor in the cycles of one profile, whose plugins judge what it finds.
+type Profile struct {
+	framework framework.Framework
+	evictor   *Evictor
+	planner   *dryrun.Planner
+}
+
+// For returns the evictor for a profile.
+func (e *Evictor) For(profile framework.Framework, planner *dryrun.Planner) *Profile {
+	return &Profile{framework: profile, evictor: e, planner: planner}
+}
+
+// ForGang evicts exactly the pods without which the whole gang can start, all in one wave, or none at all. It returns
 // what to say about it, or nothing if eviction does not help.
-func (p *Plugin) preempt(ctx context.Context, id gang.ID, turn gang.Turn) (string, error) {
-	c := p.shared
-	r := &request{name: "gang " + id.String(), id: id, of: id, need: turn.Need, priority: turn.Members[0].Priority,
-		held: c.ledger.Nodes(id)}
-	never, complete := c.addMembers(r, turn.Members)
-	anyBelow := c.headroom.AnyBelow(r.priority)
+func (p *Profile) ForGang(ctx context.Context, id gang.ID, turn gang.Turn) (string, error) {
+	e := p.evictor
+	r := &request{name: "gang " + id.String(), id: id, of: id, priority: turn.Members[0].Priority,
+		demand: demand{need: turn.Need, held: e.Ledger.Nodes(id)}}
+	never, complete := r.addMembers(e.Members, turn.Members)
+	anyBelow := e.Capacity.AnyBelow(r.priority)
 	switch {
 	case !complete || never != "" && !anyBelow:
 		return "", nil
 	case never != "":
 		return "the gang evicts no pods: the preemption policy of pod " + never + " is Never", nil
 	}
-	c.evictor.lookForFlight(r)
-	if !c.headroom.AnyLeaving() && !anyBelow && len(c.promises.To(id)) == 0 {
+	e.lookForFlight(r)
+	if !e.Capacity.AnyLeaving() && !anyBelow && len(e.Holds.To(id)) == 0 {
 		return "", nil
 	}
-	levels, err := c.planner.Topology(id, r.classes[0].pod)
+	levels, err := p.planner.Topology(id, r.classes[0].pod)
 	if err != nil {
 		return "", err
 	}
@@ -49,7 +62,7 @@ func (p *Plugin) preempt(ctx context.Context, id gang.ID, turn gang.Turn) (strin
 	if err != nil {
 		return "", fmt.Errorf("listing nodes: %w", err)
 	}
-	r.required, r.wanted, r.own = levels.Required, waitlist.MinResources(c.members.Group(id)), map[v1.ResourceName]int64{}
+	r.required, r.wanted, r.own = levels.Required, waitlist.MinResources(e.Members.Group(id)), map[v1.ResourceName]int64{}
 	for name := range r.wanted {
 		if profiles.Claimed(p.framework, name) {
 			delete(r.wanted, name)
@@ -71,22 +84,22 @@ func (p *Plugin) preempt(ctx context.Context, id gang.ID, turn gang.Turn) (strin
 		kept = append(kept, reservation.Hold{To: id, Kind: reservation.AfterEviction, Priority: r.priority, Node: placed.Node,
 			Member: placed.UID, Info: info})
 	}
-	c.promises.Keep(id, reservation.AfterEviction, kept)
+	e.Holds.Keep(id, reservation.AfterEviction, kept)
 	if len(found.victims) == 0 {
-		c.evictor.await(r, found)
+		e.await(r, found)
 		return waitingFor(len(found.leaving)), nil
 	}
-	c.evictor.evict(ctx, p.framework, r, found, "")
+	e.evict(ctx, p.framework, r, found, "")
 	return found.evicting(), nil
 }
 
 // addMembers adds what the members ask for. Never names a member that may evict no pods; complete is false if a member
 // is gone.
-func (c *coordinator) addMembers(r *request, members []gang.Member) (never string, complete bool) {
+func (r *request) addMembers(known *members.Directory, all []gang.Member) (never string, complete bool) {
 	index := map[gangplan.Shortage]int{}
-	for _, m := range members {
+	for _, m := range all {
 		r.priority = min(r.priority, m.Priority)
-		pod := c.members.Pod(m.Ref())
+		pod := known.Pod(m.Ref())
 		if pod == nil {
 			return "", false
 		}
@@ -106,8 +119,8 @@ func (c *coordinator) addMembers(r *request, members []gang.Member) (never strin
 
 // agree returns victims with which the filters of the profile and the gangs of the victims agree, and where the members
 // go then. It returns no victims, and what to say about it, while there are none.
-func (p *Plugin) agree(ctx context.Context, r *request, turn gang.Turn) (*proposal, *dryrun.Plan, string, error) {
-	e := p.shared.evictor
+func (p *Profile) agree(ctx context.Context, r *request, turn gang.Turn) (*proposal, *dryrun.Plan, string, error) {
+	e := p.evictor
 	found, why := e.decide(ctx, r, time.Now())
 	if found == nil {
 		return nil, nil, why, nil
@@ -123,29 +136,29 @@ func (p *Plugin) agree(ctx context.Context, r *request, turn gang.Turn) (*propos
 		return nil, nil, "", nil
 	}
 	// From now on the other members of gangs that go as a whole wait until all have gone.
-	if now := time.Now(); !p.shared.ledger.Evict(found.impacts, now.Add(eviction.Grace), now) {
+	if now := time.Now(); !p.evictor.Ledger.Evict(found.impacts, now.Add(eviction.Grace), now) {
 		return nil, nil, e.searchAgain(ctx, r, nil), nil // the gangs are not as they were when the victims were chosen
 	}
 	return found, plan, "", nil
 }
 
-// preemptAlone evicts pods for a single pod: as the scheduler's own preemption does, but of a gang only what it can
+// ForPod evicts pods for a single pod: as the scheduler's own preemption does, but of a gang only what it can
 // spare; and if that is not enough, whole gangs.
-func (p *Plugin) preemptAlone(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
+func (p *Profile) ForPod(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 	statuses fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
 	stock := stockPreemption(p.framework)
 	if stock == nil {
 		return nil, fwk.NewStatus(fwk.Unschedulable)
 	}
-	p.shared.loop.activator.preempting.drop(gang.UID(pod.UID))
-	if node := p.shared.evictor.awaited(pod, p.framework.SnapshotSharedLister().NodeInfos(), time.Now()); node != "" {
+	p.evictor.Preempting.Drop(gang.UID(pod.UID))
+	if node := p.evictor.awaited(pod, p.framework.SnapshotSharedLister().NodeInfos(), time.Now()); node != "" {
 		// Without its nomination, the pods that replace the victims would be there before it.
 		return nominate(node, "waiting for the pods that are evicted on "+node+" to terminate")
 	}
 	result, status := stock.PostFilter(ctx, state, pod, statuses)
 	switch {
 	case status.IsSuccess() && result != nil && result.NominatedNodeName != "":
-		p.shared.loop.activator.preempting.add(gangview.RefOf(pod))
+		p.evictor.Preempting.add(gangview.RefOf(pod))
 		return nominate(result.NominatedNodeName, "evicting pods of lower priority on "+result.NominatedNodeName)
 	case status.IsSuccess() || status.Code() == fwk.Error:
 		return result, status
@@ -157,7 +170,6 @@ func (p *Plugin) preemptAlone(ctx context.Context, state fwk.CycleState, pod *v1
 	case node != "":
 		return nominate(node, outcome)
 	}
-	p.giveBack(ctx, state, pod)
 	if outcome == "" {
 		outcome = status.Message()
 	}
@@ -170,16 +182,17 @@ func nominate(node, why string) (*fwk.PostFilterResult, *fwk.Status) {
 }
 
 // preemptGangs evicts pods among which there are whole gangs, and returns what it does and the node that this is for.
-func (p *Plugin) preemptGangs(ctx context.Context, pod *v1.Pod, statuses fwk.NodeToStatusReader) (outcome, node string,
+func (p *Profile) preemptGangs(ctx context.Context, pod *v1.Pod, statuses fwk.NodeToStatusReader) (outcome, node string,
 	err error) {
-	c := p.shared
+	e := p.evictor
 	if podview.NeverPreempts(pod) {
 		return "", "", nil
 	}
-	r := &request{name: podName(pod), only: pod, of: c.members.ID(pod), statuses: statuses,
-		priority: corev1helpers.PodPriority(pod), need: gang.Minimum{Total: 1}, classes: []requestClass{{pod: pod, count: 1}}}
-	c.evictor.lookForFlight(r)
-	if !c.headroom.AnyBelow(r.priority) || pod.Status.NominatedNodeName != "" {
+	r := &request{name: podName(pod), only: pod, of: e.Members.ID(pod), statuses: statuses,
+		priority: corev1helpers.PodPriority(pod),
+		demand:   demand{need: gang.Minimum{Total: 1}, classes: []requestClass{{pod: pod, count: 1}}}}
+	e.lookForFlight(r)
+	if !e.Capacity.AnyBelow(r.priority) || pod.Status.NominatedNodeName != "" {
 		return "", "", nil
 	}
 	member := gang.Member{UID: gang.UID(pod.UID), Namespace: pod.Namespace, Name: pod.Name, Priority: r.priority,
@@ -194,7 +207,7 @@ func (p *Plugin) preemptGangs(ctx context.Context, pod *v1.Pod, statuses fwk.Nod
 		return waitingFor(len(found.leaving)), "", nil
 	}
 	node = plan.Assignments[0].Node
-	c.evictor.evict(ctx, p.framework, r, found, node)
+	e.evict(ctx, p.framework, r, found, node)
 	return found.evicting() + " for room on " + node, node, nil
 }
 
@@ -208,26 +221,25 @@ func stockPreemption(profile framework.Framework) *defaultpreemption.DefaultPree
 	return nil
 }
 
-// guard makes the scheduler's own preemption leave gangs whole: of a gang it takes only members beyond the minimum, and
+// Guard makes the scheduler's own preemption leave gangs whole: of a gang it takes only members beyond the minimum, and
 // for a member of a gang that has not started it takes no pod. Which members these are depends on the node, so that it
 // may choose on two nodes at a time what together is too much: a member that its gang has come to need is not evicted.
-func (p *Plugin) guard() {
-	p.othersPermit = len(p.framework.ListPlugins().Permit.Enabled) > 1
+func (p *Profile) Guard() {
 	stock := stockPreemption(p.framework)
 	if stock == nil {
 		return
 	}
 	eligible := stock.IsEligiblePod
 	stock.IsEligiblePod = func(node fwk.NodeInfo, victim preemption.Victim, preemptor *v1.Pod) bool {
-		return eligible(node, victim, preemptor) && p.shared.spares(node, victim, preemptor)
+		return eligible(node, victim, preemptor) && p.spares(node, victim, preemptor)
 	}
-	stock.MoreImportantVictim = p.shared.moreImportant(stock.MoreImportantVictim)
-	stock.Evaluator.Interface = &fewest{DefaultPreemption: stock, plugin: p}
+	stock.MoreImportantVictim = p.moreImportant(stock.MoreImportantVictim)
+	stock.Evaluator.Interface = &fewest{DefaultPreemption: stock, profile: p}
 	evict := stock.Executor.PreemptPod
 	stock.Executor.PreemptPod = func(ctx context.Context, on preemption.Candidate, by preemption.ExecutorPreemptor,
 		victim *v1.Pod, plugin string) (bool, error) {
 		if now := time.Now(); by.Type() == string(fwk.PodKeyType) &&
-			!p.shared.ledger.Spare(gang.UID(victim.UID), now.Add(eviction.Grace), now) {
+			!p.evictor.Ledger.Spare(gang.UID(victim.UID), now.Add(eviction.Grace), now) {
 			return false, fmt.Errorf("evicting %s: its gang needs it now", podName(victim))
 		}
 		return evict(ctx, on, by, victim, plugin)
@@ -235,13 +247,13 @@ func (p *Plugin) guard() {
 }
 
 // spares reports whether no gang is left with less than its minimum if the victim is evicted from the node.
-func (c *coordinator) spares(node fwk.NodeInfo, victim preemption.Victim, preemptor *v1.Pod) bool {
-	if c.members.Has(preemptor) && !c.ledger.Alone(gang.UID(preemptor.UID)) {
+func (p *Profile) spares(node fwk.NodeInfo, victim preemption.Victim, preemptor *v1.Pod) bool {
+	if p.evictor.Members.Has(preemptor) && !p.evictor.Ledger.Alone(gang.UID(preemptor.UID)) {
 		return false
 	}
 	for _, info := range victim.Pods() {
 		pod := info.GetPod()
-		if c.members.Has(pod) && !c.ledger.Surplus(gang.UID(pod.UID), c.among(node, pod, preemptor), time.Now()) {
+		if p.evictor.Members.Has(pod) && !p.evictor.Ledger.Surplus(gang.UID(pod.UID), p.among(node, pod, preemptor), time.Now()) {
 			return false
 		}
 	}
@@ -249,11 +261,11 @@ func (c *coordinator) spares(node fwk.NodeInfo, victim preemption.Victim, preemp
 }
 
 // among returns the members of the pod's gang on the node that are less important than the preemptor.
-func (c *coordinator) among(node fwk.NodeInfo, pod, preemptor *v1.Pod) []gang.UID {
-	id, priority := c.members.ID(pod), corev1helpers.PodPriority(preemptor)
+func (p *Profile) among(node fwk.NodeInfo, pod, preemptor *v1.Pod) []gang.UID {
+	id, priority := p.evictor.Members.ID(pod), corev1helpers.PodPriority(preemptor)
 	var uids []gang.UID
 	for _, info := range node.GetPods() {
-		if other := info.GetPod(); corev1helpers.PodPriority(other) < priority && c.members.ID(other) == id {
+		if other := info.GetPod(); corev1helpers.PodPriority(other) < priority && p.evictor.Members.ID(other) == id {
 			uids = append(uids, gang.UID(other.UID))
 		}
 	}

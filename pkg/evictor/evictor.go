@@ -1,4 +1,4 @@
-package coscheduling
+package evictor
 
 import (
 	"context"
@@ -21,6 +21,7 @@ import (
 	"berth.dev/berth/pkg/clusterwide"
 	"berth.dev/berth/pkg/eviction"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/members"
 	"berth.dev/berth/pkg/profiles"
 	"berth.dev/berth/pkg/reservation"
@@ -33,31 +34,43 @@ const evictionRequests = 8
 // evictionRetries are the pauses between the attempts to evict a pod.
 var evictionRetries = wait.Backoff{Duration: 100 * time.Millisecond, Factor: 3, Steps: 6}
 
-// evictor owns what is known of pods to be evicted for gangs, or for single pods that only a gang can make way for. The
+// Evictor owns what is known of pods to be evicted for gangs, or for single pods that only a gang can make way for. The
 // search runs beside the scheduling cycles, on a copy of the account of the cluster; a cycle only checks with the
 // profile's filters what was found, on the few nodes that it concerns.
-type evictor struct {
-	profiles *profiles.Set
-	members  *members.Directory
-	headroom *capacity.Index
-	ledger   *gang.Ledger
-	promises *reservation.Holds
-	loss     *workview.Loss
-	evictionSources
-	// again is told of whom to try again because a search or an eviction has ended.
-	again       func(*request)
+type Evictor struct {
+	Profiles *profiles.Set
+	Members  *members.Directory
+	Capacity *capacity.Index
+	Ledger   *gang.Ledger
+	Holds    *reservation.Holds
+	Sources  Sources
+	// Resume and Wake have a gang or pods tried again because a search or an eviction has ended.
+	Resume func(gang.ID)
+	Wake   func([]gang.Ref)
+	// Preempting are pods for which the scheduler's own preemption evicts others.
+	Preempting  Preempting
 	afterFlight afterFlight
 
 	mu   sync.Mutex
 	work map[string]*attempt
 }
 
-// evictionSources know what an eviction has to respect besides gangs.
-type evictionSources struct {
-	native  nativeGroups
-	budgets policylisters.PodDisruptionBudgetLister
-	// wide knows what is counted for the whole cluster.
-	wide *clusterwide.Book
+// Sources know what an eviction has to respect besides gangs.
+type Sources struct {
+	Native  NativeGroups
+	Budgets policylisters.PodDisruptionBudgetLister
+	// Wide knows what is counted for the whole cluster, Loss what evictions lose.
+	Wide *clusterwide.Book
+	Loss *workview.Loss
+}
+
+// again has the gang or the pod of the request tried again.
+func (e *Evictor) again(r *request) {
+	if r.only != nil {
+		e.Wake([]gang.Ref{gangview.RefOf(r.only)})
+	} else {
+		e.Resume(r.id)
+	}
 }
 
 // attempt is the eviction for one gang or pod.
@@ -76,7 +89,7 @@ type attempt struct {
 }
 
 // begin starts afresh for a request. The lock is held.
-func (e *evictor) begin(r *request, now time.Time) *attempt {
+func (e *Evictor) begin(r *request, now time.Time) *attempt {
 	if e.work == nil {
 		e.work = map[string]*attempt{}
 	}
@@ -87,7 +100,7 @@ func (e *evictor) begin(r *request, now time.Time) *attempt {
 
 // decide says what to do for the request: evict what is returned, once it is checked, or wait for the reason given. It
 // may be that no pod has to be evicted: there is room by the account, so the check shows where filters know better.
-func (e *evictor) decide(ctx context.Context, r *request, now time.Time) (*proposal, string) {
+func (e *Evictor) decide(ctx context.Context, r *request, now time.Time) (*proposal, string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	w := e.work[r.name]
@@ -127,7 +140,7 @@ func (e *evictor) decide(ctx context.Context, r *request, now time.Time) (*propo
 }
 
 // search looks for victims in the background, after a pause. The lock is held.
-func (e *evictor) search(ctx context.Context, r *request, w *attempt, pause time.Duration) {
+func (e *Evictor) search(ctx context.Context, r *request, w *attempt, pause time.Duration) {
 	w.Searching()
 	said := maps.Clone(w.said)
 	// The cycle's context ends with it.
@@ -148,7 +161,7 @@ func (e *evictor) search(ctx context.Context, r *request, w *attempt, pause time
 
 // searchAgain records that the proposal does not help, because the nodes do not take the classes even then, or because
 // it was out of date, in which case said is nil. It looks for another one unless that did not help too often.
-func (e *evictor) searchAgain(ctx context.Context, r *request, said findings) string {
+func (e *Evictor) searchAgain(ctx context.Context, r *request, said findings) string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	w := e.work[r.name]
@@ -167,42 +180,42 @@ func (e *evictor) searchAgain(ctx context.Context, r *request, said findings) st
 
 // postpone has the promise count again once the pods have gone that are late, whenever that is: what replaces them
 // would be there first, and be evicted in turn. Until then others may use what lies idle there. The lock is held.
-func (e *evictor) postpone(w *attempt) { e.promises.Postpone(w.request.id, w.awaited) }
+func (e *Evictor) postpone(w *attempt) { e.Holds.Postpone(w.request.id, w.awaited) }
 
 // giveUp ends an attempt, and what was promised while pods were awaited. While some of them are late it only begins
 // again. The lock is held.
-func (e *evictor) giveUp(w *attempt) {
+func (e *Evictor) giveUp(w *attempt) {
 	if w.Late(e.remaining(w.awaited)) {
 		w.said = findings{}
 		w.GivenUp()
 		return
 	}
 	delete(e.work, w.request.name)
-	e.promises.Drop(w.request.id, func(o reservation.Hold) bool { return o.Kind == reservation.AfterEviction })
+	e.Holds.Drop(w.request.id, func(o reservation.Hold) bool { return o.Kind == reservation.AfterEviction })
 }
 
 // notNeeded notes that no pod has to go for the request: a gang is about to start, and what is promised to it is kept
 // for a while.
-func (e *evictor) notNeeded(r *request, now time.Time) {
+func (e *Evictor) notNeeded(r *request, now time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.begin(r, now)
 }
 
-// tidy ends the work for gangs that do not wait any more and for pods that have a node or are gone, and gives up where
+// Tidy ends the work for gangs that do not wait any more and for pods that have a node or are gone, and gives up where
 // no pod has been waited for in a while. Gangs and pods that wait for pods that something holds are tried again.
-func (e *evictor) tidy(now time.Time, waits func(gang.ID) bool) {
+func (e *Evictor) Tidy(now time.Time, waits func(gang.ID) bool) {
 	for _, r := range e.sweep(now, waits) {
 		e.again(r)
 	}
 }
 
-// sweep does what tidy says, and returns what is to be tried again.
-func (e *evictor) sweep(now time.Time, waits func(gang.ID) bool) (again []*request) {
+// sweep does what Tidy says, and returns what is to be tried again.
+func (e *Evictor) sweep(now time.Time, waits func(gang.ID) bool) (again []*request) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for name, w := range e.work {
-		if r := w.request; r.only == nil && !waits(r.id) || r.only != nil && e.members.Settled(r.only) {
+		if r := w.request; r.only == nil && !waits(r.id) || r.only != nil && e.Members.Settled(r.only) {
 			delete(e.work, name)
 			continue
 		}
@@ -218,10 +231,10 @@ func (e *evictor) sweep(now time.Time, waits func(gang.ID) bool) (again []*reque
 }
 
 // remaining counts the pods that are still there.
-func (e *evictor) remaining(pods []reservation.AwaitedPod) int {
+func (e *Evictor) remaining(pods []reservation.AwaitedPod) int {
 	left := 0
 	for _, awaited := range pods {
-		if e.members.Pod(awaited.Ref) != nil {
+		if e.Members.Pod(awaited.Ref) != nil {
 			left++
 		}
 	}
@@ -234,7 +247,7 @@ func leaves(pod *v1.Pod, now time.Time) bool {
 }
 
 // await records that what the gang needs is promised to it while pods terminate that were not evicted for it.
-func (e *evictor) await(r *request, p *proposal) {
+func (e *Evictor) await(r *request, p *proposal) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	w := e.begin(r, time.Now())
@@ -247,7 +260,7 @@ func podName(pod *v1.Pod) string { return "pod " + pod.Namespace + "/" + pod.Nam
 
 // awaited returns the node for which pods are evicted for a single pod, as long as some of them are there, or were when
 // the cycle began.
-func (e *evictor) awaited(pod *v1.Pod, nodes fwk.NodeInfoLister, now time.Time) string {
+func (e *Evictor) awaited(pod *v1.Pod, nodes fwk.NodeInfoLister, now time.Time) string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	w := e.work[podName(pod)]
@@ -262,7 +275,7 @@ func (e *evictor) awaited(pod *v1.Pod, nodes fwk.NodeInfoLister, now time.Time) 
 
 // evict evicts the victims of the proposal in the background, a few at a time. A single pod goes to the node after
 // that.
-func (e *evictor) evict(ctx context.Context, profile framework.Framework, r *request, p *proposal, node string) {
+func (e *Evictor) evict(ctx context.Context, profile framework.Framework, r *request, p *proposal, node string) {
 	logger := klog.FromContext(ctx)
 	e.mu.Lock()
 	w := e.begin(r, time.Now())
@@ -308,7 +321,7 @@ func (e *evictor) evict(ctx context.Context, profile framework.Framework, r *req
 	}()
 }
 
-func (e *evictor) evictOne(ctx context.Context, profile framework.Framework, pod *v1.Pod, r *request) error {
+func (e *Evictor) evictOne(ctx context.Context, profile framework.Framework, pod *v1.Pod, r *request) error {
 	status := pod.Status.DeepCopy()
 	podutil.UpdatePodCondition(status, &v1.PodCondition{
 		Type: v1.DisruptionTarget, Status: v1.ConditionTrue, Reason: v1.PodReasonPreemptionByScheduler,
@@ -328,8 +341,8 @@ func (e *evictor) evictOne(ctx context.Context, profile framework.Framework, pod
 	return nil
 }
 
-// preemptedByScheduler reports whether the pod was evicted for a pod of higher priority.
-func preemptedByScheduler(pod *v1.Pod) bool {
+// PreemptedByScheduler reports whether the pod was evicted for a pod of higher priority.
+func PreemptedByScheduler(pod *v1.Pod) bool {
 	_, c := podutil.GetPodCondition(&pod.Status, v1.DisruptionTarget)
 	return c != nil && c.Status == v1.ConditionTrue && c.Reason == v1.PodReasonPreemptionByScheduler
 }

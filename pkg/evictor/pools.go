@@ -1,4 +1,4 @@
-package coscheduling
+package evictor
 
 import (
 	"slices"
@@ -15,8 +15,8 @@ func (b *problemBuilder) addPools() {
 	for i := range b.request.classes {
 		asking[i] = b.request.classes[i].pod
 	}
-	b.counts = b.wide.Counts(asking, func(plugin string) bool {
-		profile := b.profiles.Of(asking[0])
+	b.counts = b.evictor.Sources.Wide.Counts(asking, func(plugin string) bool {
+		profile := b.evictor.Profiles.Of(asking[0])
 		return profile != nil && slices.ContainsFunc(profile.ListPlugins().Filter.Enabled,
 			func(p config.Plugin) bool { return p.Name == plugin })
 	})

@@ -1,4 +1,4 @@
-package coscheduling
+package evictor
 
 import (
 	"cmp"
@@ -36,8 +36,13 @@ type request struct {
 	priority int32
 	// inFlight is set if gangs of lower priority were being bound when it was made, which can be evicted when they are.
 	inFlight bool
-	need     gang.Minimum
-	classes  []requestClass
+	demand
+}
+
+// demand is what a request asks for.
+type demand struct {
+	need    gang.Minimum
+	classes []requestClass
 	// required are the label keys of the levels that all have to share; held are the nodes where members are already.
 	required []string
 	held     map[string]int
@@ -107,17 +112,17 @@ func (p *proposal) evicting() string {
 }
 
 // propose looks for the pods to evict, with what filters have said so far.
-func (e *evictor) propose(r *request, said findings) *proposal {
+func (e *Evictor) propose(r *request, said findings) *proposal {
 	keys := make([]capacity.ShapeKey, len(r.classes))
 	for i, c := range r.classes {
-		keys[i] = e.headroom.Acquire(c.pod)
-		defer e.headroom.Release(keys[i])
+		keys[i] = e.Capacity.Acquire(c.pod)
+		defer e.Capacity.Release(keys[i])
 	}
-	budgets, err := e.budgets.List(labels.Everything())
+	budgets, err := e.Sources.Budgets.List(labels.Everything())
 	if err != nil {
 		return &proposal{request: r, Plan: eviction.Plan{Reason: "listing PodDisruptionBudgets: " + err.Error()}}
 	}
-	b := &problemBuilder{evictor: e, request: r, cluster: e.headroom.Snapshot(keys), covers: newCoverage(budgets),
+	b := &problemBuilder{evictor: e, request: r, cluster: e.Capacity.Snapshot(keys), covers: newCoverage(budgets),
 		leaving: map[string][]*v1.Pod{}, holdersLeaving: map[apitypes.UID]*v1.Pod{}, now: time.Now()}
 	p := b.build(said)
 	found := &proposal{Plan: eviction.Choose(p), request: r, pods: map[string]int{}}
@@ -153,14 +158,14 @@ func (e *evictor) propose(r *request, said findings) *proposal {
 	}
 	if found.Outcome == eviction.NoRoom && b.promised && r.only != nil {
 		// Nothing else tells it that a promise has ended.
-		e.promises.Note(r.only)
+		e.Holds.Note(r.only)
 	}
 	return found
 }
 
 // problemBuilder turns a request and a copy of the account into a problem.
 type problemBuilder struct {
-	*evictor
+	evictor *Evictor
 	request *request
 	cluster *capacity.Snapshot
 	covers  *coverage
@@ -246,12 +251,12 @@ func (b *problemBuilder) addNode(n int) {
 // once.
 func (b *problemBuilder) addVictim(n int, pod *capacity.BoundPod) {
 	priority := pod.Priority
-	if priority <= b.request.priority && b.promises.Backfills(b.request.id, pod.Object) {
+	if priority <= b.request.priority && b.evictor.Holds.Backfills(b.request.id, pod.Object) {
 		// It runs in what is promised to this very gang. One that is more important would run there without leave, and
 		// again when it was evicted.
 		priority = math.MinInt32
 	}
-	id := b.native.unitOf(pod.Object)
+	id := b.evictor.Sources.Native.unitOf(pod.Object)
 	if id == (gang.ID{}) {
 		id = pod.Of
 	}
@@ -264,7 +269,7 @@ func (b *problemBuilder) addVictim(n int, pod *capacity.BoundPod) {
 		return
 	}
 	v := eviction.Victim{UID: pod.UID, Node: n, Priority: priority, Started: pod.Started, Group: id,
-		Role:     gangview.Role(pod.Object, b.members.Group(id)),
+		Role:     gangview.Role(pod.Object, b.evictor.Members.Group(id)),
 		Requests: make(eviction.Vector, len(b.cluster.Resources)), Holds: b.holds(pod.Object, b.cluster.Nodes[n].Name),
 		Budgets: b.covers.of(pod.Object)}
 	for _, u := range pod.Uses {
@@ -280,7 +285,7 @@ func (b *problemBuilder) addPromises() {
 	for n := range b.problem.Nodes {
 		index[b.problem.Nodes[n].Name] = n
 	}
-	for _, o := range b.promises.ToOthers(b.request.of, b.request.priority) {
+	for _, o := range b.evictor.Holds.ToOthers(b.request.of, b.request.priority) {
 		n, known := index[o.Node]
 		if !known {
 			continue
@@ -295,12 +300,12 @@ func (b *problemBuilder) addPromises() {
 
 // addNominated takes off what pods are nominated for that are as important: they are about to come.
 func (b *problemBuilder) addNominated() {
-	profile := b.profiles.Any()
+	profile := b.evictor.Profiles.Any()
 	for n := range b.problem.Nodes {
 		for _, info := range profile.NominatedPodsForNode(b.problem.Nodes[n].Name) {
 			pod := info.GetPod()
 			if corev1helpers.PodPriority(pod) < b.request.priority || (b.request.only != nil && pod.UID == b.request.only.UID) ||
-				(b.request.id != gang.ID{} && b.members.ID(pod) == b.request.id) {
+				(b.request.id != gang.ID{} && b.evictor.Members.ID(pod) == b.request.id) {
 				continue
 			}
 			b.giveBack(pod, b.problem.Nodes[n].Name, -1)
@@ -372,11 +377,11 @@ func (b *problemBuilder) addDomains() {
 
 // describe fills in what is known of a group of victims besides how many are bound.
 func (b *problemBuilder) describe(id gang.ID, g *eviction.Group) {
-	if b.native.isUnit(id) {
+	if b.evictor.Sources.Native.isUnit(id) {
 		g.AllOrNothing = true
 		return
 	}
-	v, _ := b.ledger.View(id)
+	v, _ := b.evictor.Ledger.View(id)
 	// A member that is being bound would be all that is left of a gang that is evicted as a whole.
 	g.Bound = max(g.Bound, v.Count[gang.Bound]) + v.InFlight(b.now)
 	g.Minimum, g.Settled, g.SettledByRole = v.Minimum, v.Settled(), map[string]int{}

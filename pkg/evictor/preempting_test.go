@@ -1,4 +1,4 @@
-package coscheduling
+package evictor
 
 import (
 	"fmt"
@@ -11,33 +11,33 @@ import (
 
 func TestPreemptorsAreLookedAtInTurn(t *testing.T) {
 	t.Parallel()
-	var p preemptors
+	var p Preempting
 	refs := make([]gang.Ref, preemptorsAtOnce+2)
 	for i := range refs {
 		refs[i] = gang.Ref{UID: gang.UID(fmt.Sprint(i))}
 		p.add(refs[i])
 	}
 	last := len(refs) - 1
-	if diff := cmp.Diff(refs[:preemptorsAtOnce], p.next()); diff != "" {
+	if diff := cmp.Diff(refs[:preemptorsAtOnce], p.Next()); diff != "" {
 		t.Errorf("first: %s", diff)
 	}
-	p.drop(refs[0].UID)
-	p.drop("unknown")
+	p.Drop(refs[0].UID)
+	p.Drop("unknown")
 	want := append([]gang.Ref{refs[last-1], refs[last]}, refs[1:preemptorsAtOnce-1]...)
-	if diff := cmp.Diff(want, p.next()); diff != "" {
+	if diff := cmp.Diff(want, p.Next()); diff != "" {
 		t.Errorf("second, without the one that was tried: %s", diff)
 	}
 	for _, ref := range refs {
-		p.drop(ref.UID)
+		p.Drop(ref.UID)
 	}
-	if left := p.next(); len(left) > 0 {
+	if left := p.Next(); len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}
 }
 
 func TestNoMorePreemptorsAreHeldThanTheBound(t *testing.T) {
 	t.Parallel()
-	var p preemptors
+	var p Preempting
 	for i := range mostPreemptors + 1 {
 		p.add(gang.Ref{UID: gang.UID(fmt.Sprint(i))})
 	}

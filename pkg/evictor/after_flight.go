@@ -1,4 +1,4 @@
-package coscheduling
+package evictor
 
 import (
 	"sync"
@@ -16,6 +16,9 @@ type afterFlight struct {
 // mostAfterFlight bounds those that wait; some may be gone. Those beyond are tried again as all are, after some
 // minutes.
 const mostAfterFlight = 1000
+
+// landPause is how long after their gang's last binding those are tried again that may evict it.
+const landPause = 100 * time.Millisecond
 
 // add keeps the request until the members of the next gang are bound.
 func (a *afterFlight) add(r *request) {
@@ -40,21 +43,21 @@ func (a *afterFlight) take() map[string]*request {
 
 // lookForFlight notes whether gangs of lower priority are on their way, and has the request tried again when they have
 // landed. Those that it needs may land between the search for pods to evict and the cycle that reads its result.
-func (e *evictor) lookForFlight(r *request) {
-	if r.inFlight = e.ledger.Beginning(r.priority); r.inFlight {
+func (e *Evictor) lookForFlight(r *request) {
+	if r.inFlight = e.Ledger.Beginning(r.priority); r.inFlight {
 		// What all nodes say of it is large, and out of date by then.
 		e.afterFlight.add(&request{name: r.name, id: r.id, only: r.only})
 	}
 }
 
-// landed has those tried again that may evict a gang whose members have been bound.
-func (e *evictor) landed() {
+// Landed has those tried again that may evict a gang whose members have been bound.
+func (e *Evictor) Landed() {
 	requests := e.afterFlight.take()
 	if len(requests) == 0 {
 		return
 	}
 	// The account from which victims are chosen may hear of the last member after the ledger.
-	time.AfterFunc(lossPause, func() {
+	time.AfterFunc(landPause, func() {
 		for _, r := range requests {
 			e.again(r)
 		}

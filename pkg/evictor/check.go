@@ -1,4 +1,4 @@
-package coscheduling
+package evictor
 
 import (
 	"context"
@@ -28,7 +28,7 @@ type findings = map[gang.Refusal]bool
 
 // checking looks at a proposal with the profile's own filters.
 type checking struct {
-	*Plugin
+	profile *Profile
 	ctx     context.Context
 	request *request
 	turn    gang.Turn
@@ -44,9 +44,9 @@ type checking struct {
 // check places the gang on the nodes of the proposal with the profile's own filters, as if the victims and the pods
 // that leave anyway were gone, and returns what it has found out about the nodes if that fails: nil if the proposal is
 // out of date.
-func (p *Plugin) check(ctx context.Context, r *request, turn gang.Turn, found *proposal) (*dryrun.Plan, findings,
+func (p *Profile) check(ctx context.Context, r *request, turn gang.Turn, found *proposal) (*dryrun.Plan, findings,
 	error) {
-	c := &checking{Plugin: p, ctx: ctx, request: r, turn: turn, found: found, gone: sets.New[string](), said: findings{}}
+	c := &checking{profile: p, ctx: ctx, request: r, turn: turn, found: found, gone: sets.New[string](), said: findings{}}
 	for _, pod := range found.going() {
 		c.gone.Insert(string(pod.UID))
 	}
@@ -73,7 +73,7 @@ func (p *Plugin) check(ctx context.Context, r *request, turn gang.Turn, found *p
 func (c *checking) place(members []gang.Member, need gang.Minimum, nodes []fwk.NodeInfo) (*dryrun.Plan, error) {
 	turn := c.turn
 	turn.Members, turn.Need = members, need
-	return c.shared.planner.Place(&dryrun.Work{Ctx: c.ctx}, c.request.id, turn, dryrun.Part{Nodes: nodes}, nil,
+	return c.profile.planner.Place(&dryrun.Work{Ctx: c.ctx}, c.request.id, turn, dryrun.Part{Nodes: nodes}, nil,
 		func(d *dryrun.Run) error {
 			for _, n := range nodes {
 				for _, info := range n.GetPods() {
@@ -92,7 +92,7 @@ func (c *checking) place(members []gang.Member, need gang.Minimum, nodes []fwk.N
 
 // findElsewhere finds the pods that go for the sake of what is counted for the whole cluster, and not for their nodes.
 func (c *checking) findElsewhere() {
-	nodes := c.framework.SnapshotSharedLister().NodeInfos()
+	nodes := c.profile.framework.SnapshotSharedLister().NodeInfos()
 	for _, pod := range c.found.going() {
 		if _, used := c.found.pods[pod.Spec.NodeName]; used {
 			continue
@@ -144,7 +144,7 @@ func (c *checking) learn(a *dryrun.Plan, proposed []gang.Member) error {
 	alike, nowhere := c.alike(), map[capacity.ShapeKey]bool{}
 	for _, want := range c.found.Placed {
 		class := c.request.classes[want.Class]
-		shape, n := c.shared.headroom.ShapeOf(class.pod), gang.Refusal{Class: class.class, Node: want.Node}
+		shape, n := c.profile.evictor.Capacity.ShapeOf(class.pod), gang.Refusal{Class: class.class, Node: want.Node}
 		if placed[n] >= want.Members {
 			continue
 		}
@@ -187,7 +187,7 @@ func (c *checking) learn(a *dryrun.Plan, proposed []gang.Member) error {
 func (c *checking) alike() map[capacity.ShapeKey][]string {
 	classes := map[capacity.ShapeKey][]string{}
 	for _, class := range c.request.classes {
-		shape := c.shared.headroom.ShapeOf(class.pod)
+		shape := c.profile.evictor.Capacity.ShapeOf(class.pod)
 		classes[shape] = append(classes[shape], class.class)
 	}
 	return classes
@@ -195,7 +195,7 @@ func (c *checking) alike() map[capacity.ShapeKey][]string {
 
 // refusedAlone reports whether a node refuses a member of a class that comes alone. After some questions it says no.
 func (c *checking) refusedAlone(n gang.Refusal) (bool, error) {
-	info, err := c.framework.SnapshotSharedLister().NodeInfos().Get(n.Node)
+	info, err := c.profile.framework.SnapshotSharedLister().NodeInfos().Get(n.Node)
 	if c.alone++; err != nil || c.alone > maxAskedAlone {
 		return false, nil //nolint:nilerr // the node is gone
 	}
@@ -206,14 +206,14 @@ func (c *checking) refusedAlone(n gang.Refusal) (bool, error) {
 
 // ask finds nodes that accept members of classes of one shape as they are.
 func (c *checking) ask(classes []string) error {
-	nodes, err := c.framework.SnapshotSharedLister().NodeInfos().List()
+	nodes, err := c.profile.framework.SnapshotSharedLister().NodeInfos().List()
 	if err != nil {
 		return fmt.Errorf("listing nodes: %w", err)
 	}
 	of, turn := sets.New(classes...), c.turn
 	turn.Members = slices.DeleteFunc(slices.Clone(turn.Members), func(m gang.Member) bool { return !of.Has(m.Class) })
 	turn.Need = gang.Minimum{Total: len(turn.Members)}
-	a, err := c.shared.planner.Place(&dryrun.Work{Ctx: c.ctx}, c.request.id, turn, dryrun.Part{Nodes: nodes}, nil, nil)
+	a, err := c.profile.planner.Place(&dryrun.Work{Ctx: c.ctx}, c.request.id, turn, dryrun.Part{Nodes: nodes}, nil, nil)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package coscheduling
+package evictor
 
 import (
 	"strings"
@@ -12,28 +12,28 @@ import (
 	"berth.dev/berth/pkg/gang"
 )
 
-// corePlansNative reports whether the scheduler's core plans native groups. Else they are gangs like others.
-func corePlansNative() bool { return utilfeature.DefaultFeatureGate.Enabled(features.GenericWorkload) }
+// CorePlansNative reports whether the scheduler's core plans native groups. Else they are gangs like others.
+func CorePlansNative() bool { return utilfeature.DefaultFeatureGate.Enabled(features.GenericWorkload) }
 
-// nativeGroups knows which groups of the scheduler's core (spec.schedulingGroup) may be disrupted only as a whole.
-type nativeGroups struct {
+// NativeGroups knows which groups of the scheduler's core (spec.schedulingGroup) may be disrupted only as a whole.
+type NativeGroups struct {
 	// lister is nil where the feature is off.
 	lister schedulinglisters.PodGroupLister
 }
 
-// newNativeGroups asks for the informer only where the feature is on: one for an API that is not served never syncs.
-func newNativeGroups(factory informers.SharedInformerFactory) nativeGroups {
-	if !corePlansNative() {
-		return nativeGroups{}
+// NewNativeGroups asks for the informer only where the feature is on: one for an API that is not served never syncs.
+func NewNativeGroups(factory informers.SharedInformerFactory) NativeGroups {
+	if !CorePlansNative() {
+		return NativeGroups{}
 	}
-	return nativeGroups{lister: factory.Scheduling().V1beta1().PodGroups().Lister()}
+	return NativeGroups{lister: factory.Scheduling().V1beta1().PodGroups().Lister()}
 }
 
 // nativePrefix keeps the names of native groups apart from those of ours; no object's name has a space.
 const nativePrefix = "native group "
 
 // unitOf returns the native group that the pod can only be evicted with, or the zero ID.
-func (n nativeGroups) unitOf(pod *v1.Pod) gang.ID {
+func (n NativeGroups) unitOf(pod *v1.Pod) gang.ID {
 	if n.lister == nil || pod.Spec.SchedulingGroup == nil || pod.Spec.SchedulingGroup.PodGroupName == nil {
 		return gang.ID{}
 	}
@@ -45,4 +45,4 @@ func (n nativeGroups) unitOf(pod *v1.Pod) gang.ID {
 }
 
 // isUnit reports whether the ID is one that unitOf returned.
-func (nativeGroups) isUnit(id gang.ID) bool { return strings.HasPrefix(id.Name, nativePrefix) }
+func (NativeGroups) isUnit(id gang.ID) bool { return strings.HasPrefix(id.Name, nativePrefix) }

@@ -1,4 +1,4 @@
-package coscheduling
+package evictor
 
 import (
 	"testing"
@@ -11,8 +11,8 @@ import (
 
 func TestACheckIsOfTheMembersThatThePlanHasPlaced(t *testing.T) {
 	t.Parallel()
-	r := &request{need: gang.Minimum{Total: 2}, classes: []requestClass{{class: "large", count: 2}, {class: "small", role: "worker", count: 2},
-		{class: "small", role: "leader", count: 1}}}
+	r := &request{demand: demand{need: gang.Minimum{Total: 2}, classes: []requestClass{{class: "large", count: 2}, {class: "small", role: "worker", count: 2},
+		{class: "small", role: "leader", count: 1}}}}
 	members := []gang.Member{{UID: "l1", Class: "large"}, {UID: "w1", Class: "small", Role: "worker"}, {UID: "l2", Class: "large"},
 		{UID: "w2", Class: "small", Role: "worker"}, {UID: "first", Class: "small", Role: "leader"}}
 	for _, tc := range []struct {

@@ -1,4 +1,4 @@
-package coscheduling
+package evictor
 
 import (
 	"cmp"
@@ -23,7 +23,7 @@ import (
 // another would do.
 type fewest struct {
 	*defaultpreemption.DefaultPreemption
-	plugin *Plugin
+	profile *Profile
 }
 
 const (
@@ -38,7 +38,7 @@ const (
 // are.
 func (f *fewest) SelectVictimsOnNode(ctx context.Context, state fwk.CycleState, preemptor *v1.Pod, node fwk.NodeInfo,
 	possible []*preemption.DomainVictim, budgets []*policyv1.PodDisruptionBudget) ([]*v1.Pod, int, *fwk.Status) {
-	filters := f.plugin.shared.profiles.Traits(preemptor)
+	filters := f.profile.evictor.Profiles.Traits(preemptor)
 	counter := filters.CounterOf(preemptor)
 	if counter == nil || len(possible) < 2 || !filters.HasRoom(preemptor, node) {
 		return f.DefaultPreemption.SelectVictimsOnNode(ctx, state, preemptor, node, possible, budgets)
@@ -91,7 +91,7 @@ func (w weight) compare(o weight) int {
 }
 
 func (t *fewestTrial) weigh(pod *v1.Pod) weight {
-	cost := t.plugin.shared.costOf(pod, t.now)
+	cost := t.profile.costOf(pod, t.now)
 	return weight{cost.Lost(), 1, t.counter.Takes(pod)}
 }
 
@@ -194,10 +194,10 @@ func (t *fewestTrial) fitsWithout(gone []fwk.PodInfo) (bool, error) {
 		if err := node.RemovePod(klog.FromContext(t.ctx), info.GetPod()); err != nil {
 			return false, fmt.Errorf("removing pod %s: %w", klog.KObj(info.GetPod()), err)
 		}
-		status := t.plugin.framework.RunPreFilterExtensionRemovePod(t.ctx, state, t.preemptor, info, node)
+		status := t.profile.framework.RunPreFilterExtensionRemovePod(t.ctx, state, t.preemptor, info, node)
 		if !status.IsSuccess() {
 			return false, status.AsError()
 		}
 	}
-	return t.plugin.framework.RunFilterPluginsWithNominatedPods(t.ctx, state, t.preemptor, node).IsSuccess(), nil
+	return t.profile.framework.RunFilterPluginsWithNominatedPods(t.ctx, state, t.preemptor, node).IsSuccess(), nil
 }
