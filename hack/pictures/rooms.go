@@ -34,7 +34,7 @@ func rooms() string {
 	}})
 	across(fromCycles, toLedger, 31, "2 observe")
 
-	c.box(box{x: loopX, y: 0, width: loopWidth, height: 78, own: true, title: "inbox and loop", lines: []string{
+	c.box(box{x: loopX, y: 0, width: loopWidth, height: 78, own: true, title: "pkg/gangloop: inbox and loop", lines: []string{
 		"one goroutine: who is tried next,", "who cannot fit, what is kept",
 	}})
 	across(fromLedger, loopX, 25, "3 changed")

@@ -168,9 +168,11 @@ var bounds = map[string]map[string]string{
 		"demand.own": oneCycle, "demand.wanted": oneCycle, "problemBuilder.holdersLeaving": oneCycle,
 		"problemBuilder.leaving": oneCycle, "proposal.pods": byNode,
 	},
+	"pkg/gangloop": {
+		"HeldPods.pods": byPod, "News.Changed": byGang, "News.happenings": byPod, "gates.gate": byPod,
+	},
 	"pkg/plugins/coscheduling": {
-		"coordinator.mixedModels": byGang, "feed.ends": byAdmin, "gates.gate": byPod, "heldPods.pods": byPod,
-		"news.changed": byGang, "news.happenings": byPod, "pluginMessages.last": byGang,
+		"coordinator.mixedModels": byGang, "feed.ends": byAdmin, "pluginMessages.last": byGang,
 	},
 	"pkg/plugins/costoptimized": {
 		"Plugin.offers": "1024 kinds of nodes (maxOffers)", "bill.byCapacity": byNode,

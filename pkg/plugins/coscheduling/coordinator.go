@@ -18,6 +18,7 @@ import (
 	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/evictor"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gangloop"
 	"berth.dev/berth/pkg/gangview"
 	gpudomain "berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/gpuview"
@@ -27,7 +28,6 @@ import (
 	"berth.dev/berth/pkg/profiles"
 	"berth.dev/berth/pkg/reservation"
 	"berth.dev/berth/pkg/reserve"
-	"berth.dev/berth/pkg/retry"
 	"berth.dev/berth/pkg/runview"
 	"berth.dev/berth/pkg/waitlist"
 	"berth.dev/berth/pkg/wellknown"
@@ -46,16 +46,16 @@ type coordinator struct {
 	profiles *profiles.Set
 	headroom *capacity.Index
 	promises *reservation.Holds
-	effects  *executor
+	effects  *gangloop.Executor
 	planner  *dryrun.Planner
 	evictor  *evictor.Evictor
 	// loss says what evictions lose.
 	loss  *workview.Loss
-	inbox *inbox
-	loop  *loop
-	held  *heldPods
+	inbox *gangloop.Inbox
+	loop  *gangloop.Loop
+	held  *gangloop.HeldPods
 	// capacityFreed wakes pods when one that kept them away is bound elsewhere.
-	capacityFreed capacityFreed
+	capacityFreed gangloop.CapacityFreed
 	owners        *podgroup.Owners
 	// leader tells whether this process schedules, status is the controller of PodGroups.
 	leader   informers.Leader
@@ -94,11 +94,11 @@ func coordinatorOf(ctx context.Context, profile framework.Framework, s settings)
 func newCoordinator(s settings, groups cache.Store) *coordinator {
 	c := &coordinator{settings: s, members: &members.Directory{Policy: s.owners, Groups: groups}, classes: s.classes,
 		profiles: &profiles.Set{}}
-	c.inbox = newInbox()
-	c.held = newHeldPods(func(pod *v1.Pod) bool { return c.holdsBack(pod) != nil })
+	c.inbox = gangloop.NewInbox()
+	c.held = gangloop.NewHeldPods(func(pod *v1.Pod) bool { return c.holdsBack(pod) != nil })
 	c.ledger = gang.NewLedger(s.timeout, func(id gang.ID) {
 		c.status.Enqueue(id)
-		c.inbox.change(id)
+		c.inbox.Change(id)
 	})
 	c.status = podgroup.New(&c.leader, c.groupSource())
 	c.headroom = capacity.New(func(name v1.ResourceName) bool {
@@ -116,36 +116,29 @@ func newCoordinator(s settings, groups cache.Store) *coordinator {
 	}
 	c.loss = c.newLoss()
 	c.evictor = &evictor.Evictor{Profiles: c.profiles, Members: c.members, Capacity: c.headroom, Ledger: c.ledger,
-		Holds: c.promises, Sources: evictor.Sources{Loss: c.loss}, Resume: c.inbox.resume, Wake: c.inbox.activate}
+		Holds: c.promises, Sources: evictor.Sources{Loss: c.loss}, Resume: c.inbox.Resume, Wake: c.inbox.Activate}
 	c.planner = &dryrun.Planner{Ledger: c.ledger, GangOf: c.members.ID, Pod: c.members.Pod, PodGroup: c.members.Group,
 		Profiles: c.profiles, Capacity: c.headroom,
 		Models: dryrun.NewModels(), Said: c.messages.about}
-	c.effects = &executor{ledger: c.ledger, profiles: c.profiles, members: c.members, lost: c.keepForReturn,
-		landed: c.evictor.Landed}
+	c.effects = &gangloop.Executor{Plugin: Name, Ledger: c.ledger, Profiles: c.profiles, Members: c.members,
+		Lost: c.keepForReturn, Landed: c.evictor.Landed}
 	c.loop = c.newLoop()
 	return c
 }
 
-func (c *coordinator) newLoop() *loop {
+func (c *coordinator) newLoop() *gangloop.Loop {
 	list := waitlist.New()
 	list.Capacity, list.Pod, list.PodGroup, list.Profiles, list.Topology = c.headroom, c.members.Pod, c.members.Group,
 		c.profiles, c.planner.Topology
-	l := &loop{
-		settings: c.settings, ledger: c.ledger, inbox: c.inbox, list: list, queue: retry.NewQueue(),
-		plans: &c.planner.Pending, promises: c.promises,
-		effects: c.effects, evictor: c.evictor, held: c.held, opened: make(opening),
-		reservations: &reservation.Reservations{Holders: c.settings.holders, After: c.settings.patience, Ledger: c.ledger,
-			List: list, Holds: c.promises, Leader: &c.leader, Changed: c.status.Enqueue,
-			Turns: reserve.NewTurns(c.settings.ttl)},
-		activator: &activator{ledger: c.ledger, list: list, effects: c.effects, preempting: &c.evictor.Preempting},
-		clock:     wallClock{members: c.members, profiles: c.profiles},
-		forgotten: func(id gang.ID) {
+	list.Blocks = c.promises.Blocks
+	return gangloop.New(gangloop.Rooms{Ledger: c.ledger, Members: c.members, Profiles: c.profiles, Effects: c.effects,
+		Holds: c.promises, Evictor: c.evictor, Held: c.held, Plans: &c.planner.Pending, Backoff: c.settings.backoff,
+		Forgotten: func(id gang.ID) {
 			c.owners.Drop(id)
 			c.messages.forget(id)
-		},
-	}
-	list.Kept, list.Blocks = l.kept, c.promises.Blocks
-	return l
+		}}, c.inbox, list,
+		&reservation.Reservations{Holders: c.settings.holders, After: c.settings.patience, Ledger: c.ledger, List: list,
+			Holds: c.promises, Leader: &c.leader, Changed: c.status.Enqueue, Turns: reserve.NewTurns(c.settings.ttl)})
 }
 
 // allowsBackfill reports whether the pod may use what is promised to a gang for its turn.

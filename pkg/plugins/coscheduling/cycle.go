@@ -134,7 +134,7 @@ func (p *Plugin) lead(ctx context.Context, state fwk.CycleState, id gang.ID, pod
 	c := p.shared
 	uid := gang.UID(pod.UID)
 	fail := func(reason gang.Reason, short []string) (*fwk.PreFilterResult, *fwk.Status) {
-		c.effects.apply(ctx, c.ledger.Block(id, reason, short, c.settings.backoff, time.Now()))
+		c.effects.Apply(ctx, c.ledger.Block(id, reason, short, c.settings.backoff, time.Now()))
 		return nil, reasons.Status(fwk.UnschedulableAndUnresolvable, reason)
 	}
 	if reason := p.evictor.Lack(id, nodes); reason != nil {
@@ -155,7 +155,7 @@ func (p *Plugin) lead(ctx context.Context, state fwk.CycleState, id gang.ID, pod
 	}
 	done, took := plan.Slice(ctx)
 	c.planner.Pending.Pace.Ran(id, took, done, time.Now())
-	c.inbox.look()
+	c.inbox.Look()
 	if !done {
 		planPauses.Inc()
 		abandoned := !c.planner.Pending.Park(id, plan, time.Now())
@@ -192,7 +192,7 @@ func (p *Plugin) lead(ctx context.Context, state fwk.CycleState, id gang.ID, pod
 	}
 	effects, serves, proceed := c.ledger.Propose(uid,
 		gang.Proposal{Assignments: result.Assignments, Ordered: result.Ordered}, time.Now())
-	c.effects.apply(ctx, effects)
+	c.effects.Apply(ctx, effects)
 	if serves {
 		c.noteMixed(id, result.Mixed)
 	}
@@ -217,7 +217,7 @@ func (p *Plugin) putOff(ctx context.Context, state fwk.CycleState, id gang.ID, u
 	rest time.Duration) (*fwk.PreFilterResult, *fwk.Status) {
 	c := p.shared
 	state.Write(passedKey, mark{})
-	c.effects.apply(ctx, c.ledger.Pause(uid, rest, time.Now()))
+	c.effects.Apply(ctx, c.ledger.Pause(uid, rest, time.Now()))
 	return nil, reasons.Status(fwk.UnschedulableAndUnresolvable, gang.Obstacle{Cause: gang.PlanPaused, Group: id})
 }
 
@@ -226,7 +226,7 @@ func (p *Plugin) giveUp(ctx context.Context, state fwk.CycleState, id gang.ID, u
 	*fwk.Status) {
 	c := p.shared
 	state.Write(passedKey, mark{})
-	c.effects.apply(ctx, c.ledger.Abandon(uid, c.settings.backoff, time.Now()))
+	c.effects.Apply(ctx, c.ledger.Abandon(uid, c.settings.backoff, time.Now()))
 	return nil, reasons.Status(fwk.UnschedulableAndUnresolvable, gang.Obstacle{Cause: gang.PlanChanged, Group: id})
 }
 
@@ -282,11 +282,11 @@ func (p *Plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *v1.P
 	case gang.Follow:
 		plansInvalidated.Inc()
 		why := gang.Obstacle{Cause: gang.NodeRefused, Group: id, Node: turn.Node, Says: statuses.Get(turn.Node).Message()}
-		c.effects.apply(ctx, c.ledger.Broken(uid, why, c.settings.backoff, time.Now()))
+		c.effects.Apply(ctx, c.ledger.Broken(uid, why, c.settings.backoff, time.Now()))
 	case gang.Lead:
 		if !c.ledger.Blocked(uid) {
 			// Another plugin turned the leader away before it could plan.
-			c.effects.apply(ctx, c.ledger.Decline(uid, gang.Obstacle{Cause: gang.Declined, Group: id, Pod: pod.Name},
+			c.effects.Apply(ctx, c.ledger.Decline(uid, gang.Obstacle{Cause: gang.Declined, Group: id, Pod: pod.Name},
 				c.settings.backoff, time.Now()))
 			return nil, p.stop(ctx, state, pod, "")
 		}

@@ -32,7 +32,7 @@ func Listen(profiles map[string]framework.Framework, queue internalqueue.Schedul
 		if p := pluginOf(profile); p != nil {
 			p.shared.held.SchedulingQueue = queue
 			queue = p.shared.held
-			p.shared.capacityFreed.listen(queue)
+			p.shared.capacityFreed.Listen(queue)
 			break
 		}
 	}
@@ -89,7 +89,7 @@ func (c *coordinator) hear(pod *v1.Pod, status *fwk.Status) {
 		return
 	}
 	if words := saidOfNode(status); words != "" && c.messages.note(id, words, time.Now()) {
-		c.inbox.happened(waitlist.Happening{Only: id})
+		c.inbox.Happened(waitlist.Happening{Only: id})
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
@@ -15,7 +17,9 @@ import (
 	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangplan"
+	"berth.dev/berth/pkg/gangview"
 	domain "berth.dev/berth/pkg/gpu"
+	"berth.dev/berth/pkg/members"
 	"berth.dev/berth/pkg/reasons"
 )
 
@@ -109,6 +113,34 @@ func TestCausesOf(t *testing.T) {
 			t.Parallel()
 			if diff := cmp.Diff(tc.want, slices.Collect(dryrun.CausesOf(tc.status))); diff != "" {
 				t.Errorf("causes (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestWhoKeepsItsNomination(t *testing.T) {
+	t.Parallel()
+	pod := func(nominated, gang string) *v1.Pod {
+		p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "default"}, Status: v1.PodStatus{NominatedNodeName: nominated}}
+		if gang != "" {
+			gangview.Join(p, gang)
+		}
+		return p
+	}
+	for name, test := range map[string]struct {
+		pod  *v1.Pod
+		code fwk.Code
+		want bool
+	}{
+		"an error":                    {pod: pod("n", ""), code: fwk.Error, want: true},
+		"an error without nomination": {pod: pod("", ""), code: fwk.Error},
+		"no node that fits":           {pod: pod("n", ""), code: fwk.Unschedulable},
+		"an error of a member":        {pod: pod("n", "g"), code: fwk.Error},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := keepsNomination(&members.Directory{}, test.pod, fwk.NewStatus(test.code)); got != test.want {
+				t.Errorf("got %t, want %t", got, test.want)
 			}
 		})
 	}

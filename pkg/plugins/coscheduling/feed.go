@@ -23,6 +23,7 @@ import (
 	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/evictor"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gangloop"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/podgroup"
@@ -58,8 +59,8 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 	c.planner.Network = func(profile string) *gangview.Places {
 		return gangview.NetworkOf(factory, profile).Places()
 	}
-	c.promises.Wake = c.inbox.activate
-	c.promises.Touch = func(id gang.ID) { c.inbox.happened(waitlist.Happening{Only: id}) }
+	c.promises.Wake = c.inbox.Activate
+	c.promises.Touch = func(id gang.ID) { c.inbox.Happened(waitlist.Happening{Only: id}) }
 	wide, err := clusterwide.Of(factory)
 	if err != nil {
 		return err
@@ -78,14 +79,14 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 	if err := f.watchCluster(profile); err != nil {
 		return err
 	}
-	informers.Await(factory, c.loop.opened)
+	informers.Await(factory, c.loop.Opened)
 	book := &runstore.Store{Client: f.client, Load: c.promises.Forecasts.Load, Dump: c.promises.Forecasts.Dump}
 	book.Start(ctx)
 	c.status.Start(ctx, podgroup.Client{Groups: groups.GetStore(), GroupClient: client, Pods: f.client,
 		Owners: c.owners}, recorder, f.told)
 	go func() {
 		if cache.WaitFor(ctx, "", f.told...) {
-			c.loop.run(ctx)
+			c.loop.Run(ctx)
 		}
 	}()
 	return nil
@@ -126,13 +127,13 @@ func (f *feed) watchCluster(profile framework.Framework) error {
 	pods := handlers(func(pod *v1.Pod) {
 		f.seePod(pod)
 		if pod.Spec.NodeName != "" {
-			f.c.inbox.arrive(pod)
+			f.c.inbox.Arrive(pod)
 		}
 	}, func(old, pod *v1.Pod) {
-		f.c.capacityFreed.see(old, pod)
+		f.c.capacityFreed.See(old, pod)
 		f.seePod(pod)
 		if old.Spec.NodeName == "" && pod.Spec.NodeName != "" {
-			f.c.inbox.arrive(pod)
+			f.c.inbox.Arrive(pod)
 		}
 		f.doubtPod(old, pod)
 	}, f.losePod)
@@ -141,7 +142,7 @@ func (f *feed) watchCluster(profile framework.Framework) error {
 	}
 	nodes := handlers(f.seeNode, func(_, node *v1.Node) { f.seeNode(node) }, func(node *v1.Node) {
 		f.c.headroom.DropNode(node.Name)
-		f.c.inbox.look()
+		f.c.inbox.Look()
 	})
 	if err := f.watch(factory, factory.Core().V1().Nodes().Informer(), nodes); err != nil {
 		return fmt.Errorf("watching nodes: %w", err)
@@ -195,12 +196,12 @@ func (f *feed) watchMeans(profile framework.Framework) error {
 // classesChanged follows which resources are handed out by device classes.
 func (f *feed) classesChanged() {
 	f.c.headroom.ClassesChanged()
-	f.c.inbox.happened(waitlist.Happening{Kind: waitlist.NeedsDevices})
+	f.c.inbox.Happened(waitlist.Happening{Kind: waitlist.NeedsDevices})
 }
 
 // touching tells the loop that something of the kind came, changed or went; of a namespace, if namespace names one.
-func touching[T any](i *inbox, kind waitlist.Needs, namespace func(T) string) cache.ResourceEventHandler {
-	tell := func(obj T) { i.happened(waitlist.Happening{Kind: kind, Namespace: namespace(obj)}) }
+func touching[T any](i *gangloop.Inbox, kind waitlist.Needs, namespace func(T) string) cache.ResourceEventHandler {
+	tell := func(obj T) { i.Happened(waitlist.Happening{Kind: kind, Namespace: namespace(obj)}) }
 	return handlers(tell, func(_, obj T) { tell(obj) }, tell)
 }
 
@@ -235,19 +236,19 @@ func (f *feed) seeGroup(pg *schedulingv1alpha1.PodGroup) {
 	now := time.Now()
 	if podgroup.Generated(pg) {
 		// It says what the members' labels say, only later.
-		f.c.effects.apply(f.ctx, f.c.ledger.Undefine(id, gang.Object, now))
+		f.c.effects.Apply(f.ctx, f.c.ledger.Undefine(id, gang.Object, now))
 		f.c.status.EnqueueGenerated(id)
 	} else if spec, err := gangview.Spec(pg, f.c.settings.timeout); err != nil {
-		f.c.effects.apply(f.ctx, f.c.ledger.Undefine(id, gang.Object, now))
+		f.c.effects.Apply(f.ctx, f.c.ledger.Undefine(id, gang.Object, now))
 		f.c.ledger.Note(id, err.Error())
 	} else {
 		f.c.ledger.Note(id, "")
-		f.c.effects.apply(f.ctx, f.c.ledger.Define(id, gang.Object, spec, now))
+		f.c.effects.Apply(f.ctx, f.c.ledger.Define(id, gang.Object, spec, now))
 	}
 	if pg.Annotations[wellknown.RoleLabelKey] != "" {
 		f.seeRoles(id)
 	}
-	f.c.effects.apply(f.ctx, f.c.ledger.Recall(id, podgroup.PastOf(pg), now))
+	f.c.effects.Apply(f.ctx, f.c.ledger.Recall(id, podgroup.PastOf(pg), now))
 }
 
 func (f *feed) addGroup(pg *schedulingv1alpha1.PodGroup) {
@@ -272,7 +273,7 @@ func (f *feed) seePlacement(old, pg *schedulingv1alpha1.PodGroup) {
 		return
 	}
 	of := cmp.Or(pg, old)
-	f.c.effects.apply(f.ctx, f.c.ledger.Reconsider(gang.ID{Namespace: of.Namespace, Name: of.Name}, time.Now()))
+	f.c.effects.Apply(f.ctx, f.c.ledger.Reconsider(gang.ID{Namespace: of.Namespace, Name: of.Name}, time.Now()))
 }
 
 // seeRoles looks at the members again, whose roles depend on the PodGroup.
@@ -286,7 +287,7 @@ func (f *feed) seeRoles(id gang.ID) {
 
 func (f *feed) loseGroup(pg *schedulingv1alpha1.PodGroup) {
 	id := gang.ID{Namespace: pg.Namespace, Name: pg.Name}
-	f.c.effects.apply(f.ctx, f.c.ledger.Undefine(id, gang.Object, time.Now()))
+	f.c.effects.Apply(f.ctx, f.c.ledger.Undefine(id, gang.Object, time.Now()))
 	f.seePlacement(pg, nil)
 	if pg.Annotations[wellknown.RoleLabelKey] != "" {
 		f.seeRoles(id)
@@ -296,7 +297,7 @@ func (f *feed) loseGroup(pg *schedulingv1alpha1.PodGroup) {
 
 func (f *feed) seeNode(node *v1.Node) {
 	f.c.headroom.SetNode(node)
-	f.c.inbox.look()
+	f.c.inbox.Look()
 }
 
 func (f *feed) seePod(pod *v1.Pod) {
@@ -306,7 +307,7 @@ func (f *feed) seePod(pod *v1.Pod) {
 	switch {
 	case pod.Spec.NodeName != "":
 		f.c.headroom.SetPod(pod, f.c.members.ID(pod))
-		f.c.inbox.look()
+		f.c.inbox.Look()
 	case pod.Status.NominatedNodeName != "":
 		if id := f.c.members.ID(pod); id != (gang.ID{}) {
 			f.c.status.Enqueue(id)
@@ -320,7 +321,7 @@ func (f *feed) seeEnded(pod *v1.Pod) {
 	defer f.ending.Unlock()
 	f.seeMember(pod)
 	f.c.headroom.DropPod(pod.UID)
-	f.c.inbox.look()
+	f.c.inbox.Look()
 }
 
 // seeMember tells the ledger of a member, and of a pod that is none any more.
@@ -329,7 +330,7 @@ func (f *feed) seeMember(pod *v1.Pod) {
 	if err != nil || of.ID == (gang.ID{}) {
 		if ref, known := f.c.ledger.Find(gang.UID(pod.UID)); known {
 			// It is woken, as nothing holds it any more.
-			f.c.effects.apply(f.ctx, f.c.ledger.Forget(ref.UID, time.Now()))
+			f.c.effects.Apply(f.ctx, f.c.ledger.Forget(ref.UID, time.Now()))
 		}
 		return
 	}
@@ -339,7 +340,7 @@ func (f *feed) seeMember(pod *v1.Pod) {
 	}
 	member := gangview.Member(pod, of, f.c.members.Group(of.ID), f.c.profiles.Of(pod) != nil)
 	member.Precedence = f.c.classes.precedence(pod)
-	f.c.effects.apply(f.ctx, f.c.ledger.Observe(of.ID, member, time.Now()))
+	f.c.effects.Apply(f.ctx, f.c.ledger.Observe(of.ID, member, time.Now()))
 	if of.FollowEnded {
 		f.followEnded(of.EndedLabel)
 	}
@@ -357,7 +358,7 @@ func (f *feed) losePod(pod *v1.Pod) {
 	defer func() {
 		// Only now: what a lost member used is promised to its replacement.
 		f.c.headroom.DropPod(pod.UID)
-		f.c.inbox.look()
+		f.c.inbox.Look()
 	}()
 	if ended := f.c.members.Ended(pod.Namespace, pod.Name); ended != nil && ended.UID == pod.UID {
 		// Not gone but finished: the other informer knows it already, but may not have told so yet.
@@ -368,5 +369,5 @@ func (f *feed) losePod(pod *v1.Pod) {
 }
 
 func (f *feed) forget(pod *v1.Pod) {
-	f.c.effects.apply(f.ctx, f.c.ledger.Forget(gang.UID(pod.UID), time.Now()))
+	f.c.effects.Apply(f.ctx, f.c.ledger.Forget(gang.UID(pod.UID), time.Now()))
 }

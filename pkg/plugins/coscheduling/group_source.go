@@ -46,7 +46,7 @@ func (c *coordinator) groupState(id gang.ID) podgroup.State {
 		}
 	}
 	s.Held = c.ledger.Held(id)
-	s.Reserved, s.ReservedNodes, s.EstimatedStart = c.loop.reservations.Messages.Of(id)
+	s.Reserved, s.ReservedNodes, s.EstimatedStart = c.loop.Reservations.Messages.Of(id)
 	if on, mixed := c.mixedModels.Load(id); mixed {
 		s.MixedModels = on.(string)
 	}

@@ -7,16 +7,13 @@ import (
 	schedulermetrics "k8s.io/kubernetes/pkg/scheduler/metrics"
 
 	"berth.dev/berth/pkg/evictor"
+	"berth.dev/berth/pkg/gangloop"
 	"berth.dev/berth/pkg/podgroup"
 	"berth.dev/berth/pkg/reservation"
 )
 
 // The metrics of the plugin, one set for a process as all its metrics are.
 var (
-	gangWait = metrics.NewHistogram(&metrics.HistogramOpts{
-		Name: "berth_gang_wait_seconds", StabilityLevel: metrics.ALPHA,
-		Help:    "Time from when a gang had enough members to when its minimum was bound.",
-		Buckets: metrics.ExponentialBuckets(0.05, 2, 18)})
 	planDuration = metrics.NewHistogramVec(&metrics.HistogramOpts{
 		Name: "berth_gang_plan_duration_seconds", StabilityLevel: metrics.ALPHA,
 		Help:    "Time that planning a gang took within its leader's scheduling cycle, by result: feasible or infeasible.",
@@ -38,8 +35,9 @@ var (
 func registerMetrics() {
 	registerOnce.Do(func() {
 		schedulermetrics.RegisterMetrics(podgroup.Metrics()...)
-		schedulermetrics.RegisterMetrics(gangWait, planDuration, planPauses, nodesExamined, plansInvalidated)
+		schedulermetrics.RegisterMetrics(planDuration, planPauses, nodesExamined, plansInvalidated)
 		schedulermetrics.RegisterMetrics(evictor.Metrics()...)
+		schedulermetrics.RegisterMetrics(gangloop.Metrics()...)
 		schedulermetrics.RegisterMetrics(reservation.Metrics()...)
 		// A counter that is absent until something happens looks like one that is not there.
 		for _, result := range []string{"feasible", "infeasible"} {

@@ -61,9 +61,9 @@ func (f *feed) applyOwner(ctx context.Context, owner gangview.Owner, s gangview.
 	}
 	c.ledger.Note(id, why)
 	if why != "" || s.Minimum == 0 {
-		c.effects.apply(ctx, c.ledger.Undefine(id, gang.Owner, now))
+		c.effects.Apply(ctx, c.ledger.Undefine(id, gang.Owner, now))
 	} else {
-		c.effects.apply(ctx, c.ledger.Define(id, gang.Owner, spec, now))
+		c.effects.Apply(ctx, c.ledger.Define(id, gang.Owner, spec, now))
 	}
 	// A PodGroup that was kept until now may have to go.
 	c.status.Enqueue(id)
@@ -87,5 +87,5 @@ func (c *coordinator) ownerSpec(id gang.ID, s gangview.OwnerState) (gang.Spec, s
 func (c *coordinator) disown(ctx context.Context, uid gang.UID) {
 	effects := c.ledger.Forget(uid, time.Now())
 	effects.Lost = nil
-	c.effects.apply(ctx, effects)
+	c.effects.Apply(ctx, effects)
 }

@@ -52,7 +52,7 @@ func nameOf(e fwk.QueuedEntityInfo) string {
 // is a plan to follow. It runs under the queue's lock and only reads the ledger.
 func (p *Plugin) PreEnqueue(_ context.Context, pod *v1.Pod) *fwk.Status {
 	why := p.shared.holdsBack(pod)
-	if why == nil && p.shared.held.pod(pod.UID) != nil {
+	if why == nil && p.shared.held.Pod(pod.UID) != nil {
 		// It is about to enter the queue with others.
 		why = gang.Obstacle{Cause: gang.Uninvited, Group: p.shared.members.ID(pod)}
 	}

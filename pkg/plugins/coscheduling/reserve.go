@@ -34,7 +34,7 @@ func (p *Plugin) Reserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 		return nil
 	}
 	effects, ok := c.ledger.Reserve(gang.UID(pod.UID), node, time.Now())
-	c.effects.apply(ctx, effects)
+	c.effects.Apply(ctx, effects)
 	if !ok {
 		return fwk.NewStatus(fwk.Unschedulable, "the plan of the gang changed")
 	}
@@ -46,7 +46,7 @@ func (p *Plugin) Reserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 // to be: the scheduler may learn that capacity is free a moment before it is promised.
 func (p *Plugin) refuseLate(pod *v1.Pod, name string) *fwk.Status {
 	c := p.shared
-	first := !c.members.Has(pod) && c.loop.list.ComesBefore(pod)
+	first := !c.members.Has(pod) && c.loop.List.ComesBefore(pod)
 	if !c.promises.Any() && c.settings.recovery == 0 && !first {
 		return nil
 	}
@@ -66,7 +66,7 @@ func (p *Plugin) refuseLate(pod *v1.Pod, name string) *fwk.Status {
 		return nil
 	}
 	// Nothing else tells that it may be tried again if no gang takes the place after all.
-	time.AfterFunc(lossPause, func() { c.effects.activate(context.Background(), []gang.Ref{gangview.RefOf(pod)}) })
+	time.AfterFunc(lossPause, func() { c.effects.Activate(context.Background(), []gang.Ref{gangview.RefOf(pod)}) })
 	if lost {
 		return reasons.Status(fwk.Unschedulable, dryrun.PromisedTo(to))
 	}
@@ -105,10 +105,10 @@ func (p *Plugin) Unreserve(ctx context.Context, state fwk.CycleState, pod *v1.Po
 	}
 	c := p.shared
 	if c.members.Has(pod) {
-		c.effects.apply(ctx, c.ledger.Unreserve(gang.UID(pod.UID), c.settings.backoff, time.Now()))
+		c.effects.Apply(ctx, c.ledger.Unreserve(gang.UID(pod.UID), c.settings.backoff, time.Now()))
 	}
 	// The account of the cluster does not know what is reserved, so that nothing else tells that it is free again.
-	c.inbox.happened(waitlist.Happening{Kind: waitlist.NeedsAnything})
+	c.inbox.Happened(waitlist.Happening{Kind: waitlist.NeedsAnything})
 }
 
 // Permit lets the members of a gang go together, when the last of them holds its assignment.
@@ -121,11 +121,11 @@ func (p *Plugin) Permit(ctx context.Context, state fwk.CycleState, pod *v1.Pod, 
 	if p.othersPermit && c.ledger.Reserved(uid) {
 		// Siblings may go only when no other plugin can turn this member away any more. One that they depend on waits
 		// for them in PreBind, which comes after the Permit of all plugins.
-		go c.effects.whenPermitted(context.WithoutCancel(ctx), p.framework, uid)
+		go c.effects.WhenPermitted(context.WithoutCancel(ctx), p.framework, uid)
 		return fwk.NewStatus(fwk.Wait), c.ledger.Patience(uid, time.Now())
 	}
 	effects, wait, first, ok := c.ledger.Permit(uid, time.Now())
-	c.effects.apply(ctx, effects)
+	c.effects.Apply(ctx, effects)
 	switch {
 	case !ok:
 		return fwk.NewStatus(fwk.Unschedulable, "the plan of the gang changed"), 0
@@ -155,10 +155,10 @@ func (p *Plugin) PreBind(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 		return nil
 	}
 	c := p.shared
-	told, leave := c.effects.gates.wait(gang.UID(pod.UID))
+	told, leave := c.effects.Wait(gang.UID(pod.UID))
 	defer leave()
 	effects, wait, ok := c.ledger.Prepared(gang.UID(pod.UID), time.Now())
-	c.effects.apply(ctx, effects)
+	c.effects.Apply(ctx, effects)
 	switch {
 	case !ok:
 		return fwk.NewStatus(fwk.Unschedulable, "the plan of the gang changed")
@@ -169,10 +169,10 @@ func (p *Plugin) PreBind(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 	defer over.Stop()
 	select {
 	case v := <-told:
-		if v.allowed {
+		if v.Allowed {
 			return nil
 		}
-		return fwk.NewStatus(fwk.Unschedulable, v.reason)
+		return fwk.NewStatus(fwk.Unschedulable, v.Reason)
 	case <-over.C:
 		return fwk.NewStatus(fwk.Unschedulable, "the schedule timeout of the gang is over")
 	case <-ctx.Done():

@@ -1,4 +1,4 @@
-package coscheduling
+package gangloop
 
 import (
 	"context"
@@ -38,6 +38,11 @@ func (h holder) PreEnqueue(_ context.Context, pod *v1.Pod) *fwk.Status {
 	return nil
 }
 
+func nameOf(e fwk.QueuedEntityInfo) string {
+	of := e.(klog.KMetadata)
+	return of.GetNamespace() + "/" + of.GetName()
+}
+
 func queueWith(ctx context.Context, holds func(*v1.Pod) bool) internalqueue.SchedulingQueue {
 	registerQueueMetrics()
 	byName := func(a, b fwk.QueuedEntityInfo) bool { return nameOf(a) < nameOf(b) }
@@ -53,8 +58,8 @@ func TestHeldPodsAgainstAQueueThatHoldsThem(t *testing.T) {
 		held := map[apitypes.UID]bool{}
 		holds := func(pod *v1.Pod) bool { return held[pod.UID] }
 		plain := queueWith(ctx, holds)
-		beside := newHeldPods(holds)
-		beside.SchedulingQueue = queueWith(ctx, func(pod *v1.Pod) bool { return beside.pod(pod.UID) != nil || holds(pod) })
+		beside := NewHeldPods(holds)
+		beside.SchedulingQueue = queueWith(ctx, func(pod *v1.Pod) bool { return beside.Pod(pod.UID) != nil || holds(pod) })
 		queues := []internalqueue.SchedulingQueue{plain, beside}
 		known := map[string]*v1.Pod{}
 		version := 0
@@ -123,7 +128,7 @@ func TestHeldPodsAgainstAQueueThatHoldsThem(t *testing.T) {
 			same("other pods", internalqueue.SchedulingQueue.UnschedulablePods)
 			same("all pods", func(q internalqueue.SchedulingQueue) []*v1.Pod { pods, _ := q.PendingPods(); return pods })
 			for _, pod := range beside.SchedulingQueue.UnschedulablePods() {
-				if beside.pod(pod.UID) != nil {
+				if beside.Pod(pod.UID) != nil {
 					t.Fatalf("%s is held in the queue and beside it", pod.Name)
 				}
 			}
@@ -154,8 +159,8 @@ func TestHeldPodsAreNotInTheQueue(t *testing.T) {
 	ctx, logger := t.Context(), klog.Logger{}
 	let := false
 	holds := func(*v1.Pod) bool { return !let }
-	h := newHeldPods(holds)
-	h.SchedulingQueue = queueWith(ctx, func(pod *v1.Pod) bool { return h.pod(pod.UID) != nil || holds(pod) })
+	h := NewHeldPods(holds)
+	h.SchedulingQueue = queueWith(ctx, func(pod *v1.Pod) bool { return h.Pod(pod.UID) != nil || holds(pod) })
 	for _, name := range []string{"c", "a", "b"} {
 		h.Add(ctx, st.MakePod().Name(name).Namespace("ns").UID(name).SchedulerName(v1.DefaultSchedulerName).Obj())
 	}
@@ -188,7 +193,7 @@ func TestHeldPodsAreNotInTheQueue(t *testing.T) {
 //nolint:paralleltest // The metrics are of the process.
 func TestATriedPodIsNotLostWhenItIsPoppedBeforeItIsDone(t *testing.T) {
 	ctx := t.Context()
-	h := newHeldPods(func(*v1.Pod) bool { return false })
+	h := NewHeldPods(func(*v1.Pod) bool { return false })
 	h.SchedulingQueue = queueWith(ctx, func(*v1.Pod) bool { return false })
 	h.Add(ctx, st.MakePod().Name("a").Namespace("ns").UID("a").SchedulerName(v1.DefaultSchedulerName).Obj())
 	entity, err := h.Pop(klog.Logger{})

@@ -1,4 +1,4 @@
-package coscheduling
+package gangloop
 
 import (
 	"context"
@@ -16,7 +16,9 @@ import (
 type activator struct {
 	ledger  *gang.Ledger
 	list    *waitlist.List
-	effects *executor
+	effects *Executor
+	held    *HeldPods
+	clock   wallClock
 	// preempting are pods for which others are evicted one by one; they are looked at next at lookAt.
 	preempting *evictor.Preempting
 	lookAt     time.Time
@@ -52,7 +54,7 @@ func (a *activator) stragglers(ctx context.Context) {
 	for _, shape := range shapes {
 		a.list.Capacity.Release(shape)
 	}
-	a.effects.activate(ctx, roomy)
+	a.effects.Activate(ctx, roomy)
 }
 
 // mayJoin reports whether a pod of the shape may fit where the members of its gang are that have started: in the domain
@@ -86,5 +88,5 @@ func (a *activator) preemptors(ctx context.Context, now time.Time) {
 		}
 		a.list.Capacity.Release(key)
 	}
-	a.effects.activate(ctx, roomy)
+	a.effects.Activate(ctx, roomy)
 }

@@ -1,4 +1,4 @@
-package coscheduling
+package gangloop
 
 import (
 	"context"
@@ -13,13 +13,13 @@ import (
 	schedulermetrics "k8s.io/kubernetes/pkg/scheduler/metrics"
 )
 
-// heldPods is the scheduling queue without the members that their gangs hold back. kube-scheduler's queue looks at each
+// HeldPods is the scheduling queue without the members that their gangs hold back. kube-scheduler's queue looks at each
 // pod that a plugin holds back, under its lock, for each pod that is bound or ends and for each node that comes. A gang
 // needs none of that: it is tried when the loop says so. With 4,096 members on 5,000 nodes, this was three tenths of
 // what it costs to start them.
 //
 // The queue's metrics count them as gated pods. A member enters the queue when it is activated, and stays in it.
-type heldPods struct {
+type HeldPods struct {
 	internalqueue.SchedulingQueue
 	// holds reports whether the pod's gang holds it back.
 	holds func(*v1.Pod) bool
@@ -31,18 +31,19 @@ type heldPods struct {
 	pods     map[apitypes.UID]*v1.Pod
 }
 
-func newHeldPods(holds func(*v1.Pod) bool) *heldPods {
-	return &heldPods{holds: holds, pods: map[apitypes.UID]*v1.Pod{}}
+// NewHeldPods returns a queue that holds no pod yet. holds reports whether the pod's gang holds it back.
+func NewHeldPods(holds func(*v1.Pod) bool) *HeldPods {
+	return &HeldPods{holds: holds, pods: map[apitypes.UID]*v1.Pod{}}
 }
 
-// pod returns the pod if it is held here. PreEnqueue asks for it under the queue's lock.
-func (h *heldPods) pod(uid apitypes.UID) *v1.Pod {
+// Pod returns the pod if it is held here. PreEnqueue asks for it under the queue's lock.
+func (h *HeldPods) Pod(uid apitypes.UID) *v1.Pod {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.pods[uid]
 }
 
-func (h *heldPods) put(pod *v1.Pod) {
+func (h *HeldPods) put(pod *v1.Pod) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.pods[pod.UID] == nil {
@@ -51,7 +52,7 @@ func (h *heldPods) put(pod *v1.Pod) {
 	h.pods[pod.UID] = pod
 }
 
-func (h *heldPods) take(uid apitypes.UID) *v1.Pod {
+func (h *HeldPods) take(uid apitypes.UID) *v1.Pod {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	pod := h.pods[uid]
@@ -63,7 +64,7 @@ func (h *heldPods) take(uid apitypes.UID) *v1.Pod {
 }
 
 // all returns the pods that are held here.
-func (h *heldPods) all() []*v1.Pod {
+func (h *HeldPods) all() []*v1.Pod {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	pods := make([]*v1.Pod, 0, len(h.pods))
@@ -74,7 +75,7 @@ func (h *heldPods) all() []*v1.Pod {
 }
 
 // Add takes in a pod that is new.
-func (h *heldPods) Add(ctx context.Context, pod *v1.Pod) {
+func (h *HeldPods) Add(ctx context.Context, pod *v1.Pod) {
 	h.entering.Lock()
 	defer h.entering.Unlock()
 	// The queue keeps nominations, and the groups of the scheduler's core.
@@ -86,7 +87,7 @@ func (h *heldPods) Add(ctx context.Context, pod *v1.Pod) {
 }
 
 // Update takes in a change of a pod. Where the end of one was missed, the next of its name comes as a change of it.
-func (h *heldPods) Update(ctx context.Context, old, pod *v1.Pod) {
+func (h *HeldPods) Update(ctx context.Context, old, pod *v1.Pod) {
 	h.entering.Lock()
 	defer h.entering.Unlock()
 	switch {
@@ -100,7 +101,7 @@ func (h *heldPods) Update(ctx context.Context, old, pod *v1.Pod) {
 }
 
 // Delete forgets a pod.
-func (h *heldPods) Delete(logger klog.Logger, pod *v1.Pod) {
+func (h *HeldPods) Delete(logger klog.Logger, pod *v1.Pod) {
 	h.entering.Lock()
 	defer h.entering.Unlock()
 	h.take(pod.UID)
@@ -110,7 +111,7 @@ func (h *heldPods) Delete(logger klog.Logger, pod *v1.Pod) {
 // AddUnschedulablePodIfNotPresent takes back a pod that was tried. kube-scheduler's queue lets another goroutine have the
 // pod before it is done with it, and drops it then: https://github.com/kubernetes/kubernetes/issues/139186, in 1.37.2.
 // A pod whose condition stays the same would not come back before its next change, so a dropped one is added again.
-func (h *heldPods) AddUnschedulablePodIfNotPresent(
+func (h *HeldPods) AddUnschedulablePodIfNotPresent(
 	logger klog.Logger, tried *framework.QueuedPodInfo, cycle int64,
 ) error {
 	h.entering.Lock()
@@ -131,13 +132,13 @@ func (h *heldPods) AddUnschedulablePodIfNotPresent(
 
 // Activate lets the pods enter the queue. They enter it together, so that its order decides which is first: each is put
 // into the queue as one that is held back, and all are let go in one step.
-func (h *heldPods) Activate(logger klog.Logger, pods map[string]*v1.Pod) {
+func (h *HeldPods) Activate(logger klog.Logger, pods map[string]*v1.Pod) {
 	h.entering.Lock()
 	defer h.entering.Unlock()
 	ctx := klog.NewContext(context.Background(), logger)
 	var enter []apitypes.UID
 	for _, asked := range pods {
-		if pod := h.pod(asked.UID); pod != nil && !h.holds(pod) {
+		if pod := h.Pod(asked.UID); pod != nil && !h.holds(pod) {
 			h.SchedulingQueue.Add(ctx, pod)
 			enter = append(enter, pod.UID)
 		}
@@ -149,7 +150,7 @@ func (h *heldPods) Activate(logger klog.Logger, pods map[string]*v1.Pod) {
 }
 
 // Review activates those that are not held back any more, should that have been missed.
-func (h *heldPods) Review(logger klog.Logger) {
+func (h *HeldPods) Review(logger klog.Logger) {
 	pods := map[string]*v1.Pod{}
 	for _, pod := range h.all() {
 		if !h.holds(pod) {
@@ -162,12 +163,12 @@ func (h *heldPods) Review(logger klog.Logger) {
 }
 
 // UnschedulablePods includes those that are held here.
-func (h *heldPods) UnschedulablePods() []*v1.Pod {
+func (h *HeldPods) UnschedulablePods() []*v1.Pod {
 	return slices.Concat(h.SchedulingQueue.UnschedulablePods(), h.all())
 }
 
 // PendingPods includes those that are held here.
-func (h *heldPods) PendingPods() ([]*v1.Pod, string) {
+func (h *HeldPods) PendingPods() ([]*v1.Pod, string) {
 	pods, summary := h.SchedulingQueue.PendingPods()
 	return append(pods, h.all()...), summary
 }

@@ -1,4 +1,4 @@
-package coscheduling
+package gangloop
 
 import "time"
 
@@ -12,15 +12,15 @@ const (
 	describeFor    = 50 * time.Millisecond
 )
 
-// describeExcluded looks again at the gangs that were ruled out, those first that were not looked at for the longest
+// describe looks again at the gangs that were ruled out, those first that were not looked at for the longest
 // time: what they lack changes with every pod that comes, which is nothing to try them for. Those for which the account
 // has not changed are looked at a few at a time, for what is not in the account.
-func (l *loop) describeExcluded(now time.Time) {
-	if now.Sub(l.due.describe) < describeEvery {
+func (t *tries) describe(now time.Time) {
+	if now.Sub(t.describeAt) < describeEvery {
 		return
 	}
-	l.due.describe = now
-	state, began, list := l.list.Capacity.State(), time.Now(), l.list
+	t.describeAt = now
+	state, began, list := t.list.Capacity.State(), time.Now(), t.list
 	for looked := range len(list.Excluded) {
 		id := list.Excluded[0]
 		g := list.ByID[id]
@@ -36,10 +36,10 @@ func (l *loop) describeExcluded(now time.Time) {
 			continue
 		}
 		g.DescribedAt = state
-		if l.excludes(g) {
-			l.ledger.RuleOut(id, l.list.Why(g), now)
+		if t.excludes(g) {
+			t.ledger.RuleOut(id, t.list.Why(g), now)
 		} else {
-			l.queue.Retry(id, now)
+			t.queue.Retry(id, now)
 		}
 		list.Excluded = append(list.Excluded, id)
 	}

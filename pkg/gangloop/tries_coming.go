@@ -1,4 +1,4 @@
-package coscheduling
+package gangloop
 
 import (
 	"time"
@@ -32,13 +32,13 @@ type placed struct {
 
 // foresee looks at what gangs are about to take. If one of them does not take it after all, those are tried again that
 // were kept from it.
-func (l *loop) foresee(now time.Time) {
-	before := l.coming.placed
-	l.coming = coming{}
+func (t *tries) foresee(now time.Time) {
+	before := t.coming.placed
+	t.coming = coming{}
 	lands := map[gang.ID]bool{}
-	for _, c := range l.ledger.Coming() {
-		if g := l.list.ByID[c.ID]; g != nil && now.Sub(c.InvitedAt) < answerTime {
-			l.coming.invited = append(l.coming.invited, g)
+	for _, c := range t.ledger.Coming() {
+		if g := t.list.ByID[c.ID]; g != nil && now.Sub(c.InvitedAt) < answerTime {
+			t.coming.invited = append(t.coming.invited, g)
 		}
 		if len(c.Members) == 0 {
 			continue
@@ -46,16 +46,16 @@ func (l *loop) foresee(now time.Time) {
 		lands[c.ID] = true
 		to := placed{to: c.ID}
 		for _, m := range c.Members {
-			if pod := l.list.Pod(m.Ref); pod != nil {
+			if pod := t.list.Pod(m.Ref); pod != nil {
 				to.kept = append(to.kept, capacity.Kept{Node: m.Node, To: c.ID, Pod: pod, Why: dryrun.PromisedTo(c.ID).Cause()})
 			}
 		}
-		l.coming.placed = append(l.coming.placed, to)
+		t.coming.placed = append(t.coming.placed, to)
 	}
 	for _, was := range before {
-		if v, known := l.ledger.View(was.to); !lands[was.to] && (!known || !v.Met()) {
-			for _, id := range l.list.Excluded {
-				l.queue.Retry(id, now)
+		if v, known := t.ledger.View(was.to); !lands[was.to] && (!known || !v.Met()) {
+			for _, id := range t.list.Excluded {
+				t.queue.Retry(id, now)
 			}
 			return
 		}
@@ -63,9 +63,9 @@ func (l *loop) foresee(now time.Time) {
 }
 
 // kept returns what the gang may not use of what is free: what is kept for others, and what they are about to take.
-func (l *loop) kept(id gang.ID, pods []*v1.Pod) []capacity.Kept {
-	kept := l.promises.Against(id, pods)
-	for _, other := range l.coming.placed {
+func (t *tries) kept(id gang.ID, pods []*v1.Pod) []capacity.Kept {
+	kept := t.holds.Against(id, pods)
+	for _, other := range t.coming.placed {
 		if other.to != id {
 			kept = append(kept, other.kept...)
 		}
@@ -74,16 +74,16 @@ func (l *loop) kept(id gang.ID, pods []*v1.Pod) []capacity.Kept {
 }
 
 // contested reports whether the gang may start, and what is free may not suffice for those of its shapes that were
-// invited before it as well. It is looked at again when they have planned.
-func (l *loop) contested(g *waitlist.Gang) bool {
-	if g == nil || len(l.coming.invited) == 0 || len(g.Required) > 0 || l.excludes(g) {
+// invited before it as welt. It is looked at again when they have planned.
+func (t *tries) contested(g *waitlist.Gang) bool {
+	if g == nil || len(t.coming.invited) == 0 || len(g.Required) > 0 || t.excludes(g) {
 		return false
 	}
 	var both []capacity.Need
 	wanted := 0
 	for _, need := range g.Shapes {
 		all := need.Count
-		for _, other := range l.coming.invited {
+		for _, other := range t.coming.invited {
 			for _, their := range other.Shapes {
 				if other.ID != g.ID && their.Shape == need.Shape {
 					all += their.Count
@@ -95,5 +95,5 @@ func (l *loop) contested(g *waitlist.Gang) bool {
 			wanted += all
 		}
 	}
-	return wanted > 0 && l.list.Capacity.BestBeside(both, nil, nil, l.kept(g.ID, g.Pods)) < wanted
+	return wanted > 0 && t.list.Capacity.BestBeside(both, nil, nil, t.kept(g.ID, g.Pods)) < wanted
 }

@@ -1,0 +1,85 @@
+package waitlist
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+	"berth.dev/berth/pkg/capacity"
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/profiles"
+	"berth.dev/berth/pkg/retry"
+)
+
+const gpu = v1.ResourceName("nvidia.com/gpu")
+
+func gpuPod(name, node, gpus string) *v1.Pod {
+	return st.MakePod().Name(name).UID(name).Node(node).Req(map[v1.ResourceName]string{gpu: gpus}).Obj()
+}
+
+// Gangs of two members of 4 GPUs each, on a node with 8 that has just come free.
+func TestCapacityThatComesFreeEndsOneBackoff(t *testing.T) {
+	t.Parallel()
+	const initial = time.Second
+	now := time.Now()
+	for name, test := range map[string]struct {
+		// gangs are those that wait, by name, the more important the later.
+		gangs map[string]Backoff
+		// taken is what the node has in use still.
+		taken string
+		want  []string
+	}{
+		"the first that pauses is tried": {
+			gangs: map[string]Backoff{"a": {Until: now.Add(time.Minute)}, "b": {Until: now.Add(time.Minute)}}, want: []string{"b"}},
+		"one that does not pause is tried anyway": {
+			gangs: map[string]Backoff{"a": {Until: now.Add(time.Minute)}, "b": {}}, want: []string{"a", "b"}},
+		"one that has just been tried where it should have fitted pauses on": {
+			gangs: map[string]Backoff{"a": {}, "b": {Since: now.Add(-initial / 2), Until: now.Add(time.Minute), Misjudged: true}}, want: []string{"a"}},
+		"one that should have fitted is tried after the shortest pause": {
+			gangs: map[string]Backoff{"b": {Since: now.Add(-initial), Until: now.Add(time.Minute), Misjudged: true}}, want: []string{"b"}},
+		"none is tried if there is too little room": {
+			gangs: map[string]Backoff{"a": {Until: now.Add(time.Minute)}, "b": {Until: now.Add(time.Minute)}}, taken: "2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			list, queue := New(), retry.NewQueue()
+			free := capacity.New(func(v1.ResourceName) bool { return false }, (&profiles.Set{}).Traits)
+			list.Capacity, list.Profiles = free, &profiles.Set{}
+			list.PodGroup = func(gang.ID) *schedulingv1alpha1.PodGroup { return nil }
+			list.Kept = func(gang.ID, []*v1.Pod) []capacity.Kept { return nil }
+			free.SetNode(st.MakeNode().Name("n").Capacity(map[v1.ResourceName]string{gpu: "8", v1.ResourceCPU: "16", v1.ResourcePods: "110"}).Obj())
+			free.SetPod(gpuPod("used", "n", "8"), gang.ID{})
+			member := gpuPod("member", "", "4")
+			for name, p := range test.gangs {
+				g := &Gang{Waiting: gang.Waiting{ID: gang.ID{Name: name}, Key: gang.Key{Priority: int32(name[0])}, Need: gang.Minimum{Total: 2},
+					Classes: []gang.WaitingClass{{Count: 2}}, RetryAt: p.Until}, Backoff: p, Shapes: []capacity.Need{{Shape: free.Acquire(member), Count: 2}}}
+				list.Index(g)
+				queue.Wait(g.ID, g.Key, g.RetryAt, now)
+			}
+			free.Refresh()
+			free.DropPod("used")
+			if test.taken != "" {
+				free.SetPod(gpuPod("rest", "n", test.taken), gang.ID{})
+			}
+			gained, _ := free.Refresh()
+			for id := range list.ByID {
+				queue.Retry(id, now)
+			}
+
+			if g := list.EndBackoff(gained, initial, now); g != nil {
+				queue.Wait(g.ID, g.Key, now, now)
+			}
+			var tried []string
+			for id, ok, _ := queue.Next(now); ok; id, ok, _ = queue.Next(now) {
+				tried = append([]string{id.Name}, tried...)
+			}
+			if diff := cmp.Diff(test.want, tried); diff != "" {
+				t.Errorf("tried (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
