@@ -248,7 +248,7 @@ func (p *Profile) Guard() {
 
 // spares reports whether no gang is left with less than its minimum if the victim is evicted from the node.
 func (p *Profile) spares(node fwk.NodeInfo, victim preemption.Victim, preemptor *v1.Pod) bool {
-	if p.evictor.Members.Has(preemptor) && !p.evictor.Ledger.Alone(gang.UID(preemptor.UID)) {
+	if p.evictor.Members.Has(preemptor) && !p.evictor.Ledger.Standing(gang.UID(preemptor.UID)).Alone {
 		return false
 	}
 	for _, info := range victim.Pods() {

@@ -116,26 +116,6 @@ func (l *Ledger) Prepared(uid UID, now time.Time) (e Effects, wait time.Duration
 	return l.await(m, now)
 }
 
-// Reserved reports whether the member holds an assignment of a plan and Permit is still to be asked whether it may be
-// bound.
-func (l *Ledger) Reserved(uid UID) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	m := l.member[uid]
-	return m != nil && m.stage == reserved
-}
-
-// Patience is how much longer the member may wait for its siblings.
-func (l *Ledger) Patience(uid UID, now time.Time) time.Duration {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	m := l.member[uid]
-	if m == nil || m.group.plan == nil {
-		return time.Millisecond
-	}
-	return max(m.group.plan.deadline.Sub(now), time.Millisecond)
-}
-
 // await settles the group and says how a member that holds an assignment goes on.
 func (l *Ledger) await(m *member, now time.Time) (e Effects, wait time.Duration, ok bool) {
 	g := m.group
@@ -156,10 +136,38 @@ func (l *Ledger) await(m *member, now time.Time) (e Effects, wait time.Duration,
 	return e, 0, false
 }
 
-// Holding reports whether the member still holds an assignment in memory and whether it has been let go.
-func (l *Ledger) Holding(uid UID) (held, allowed bool) {
+// Standing is where a member is on its way to a node.
+type Standing struct {
+	// Alone is set if it is being scheduled as an ordinary pod.
+	Alone bool
+	// Reserved is set if it holds an assignment of a plan and Permit is still to be asked whether it may be bound.
+	Reserved bool
+	// Holds is set if it holds an assignment in memory, Allowed if it has been let go.
+	Holds, Allowed bool
+	// Blocked is set if its group did not fit when it was last tried, and is not being tried again.
+	Blocked bool
+	// Deadline is until when it may wait for its siblings, zero if there is no plan.
+	Deadline time.Time
+}
+
+// Standing returns where the member is; the zero value for one that is not known.
+func (l *Ledger) Standing(uid UID) Standing {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	m := l.member[uid]
-	return m != nil && m.stage.holds(), m != nil && m.stage == released
+	if m == nil {
+		return Standing{}
+	}
+	g := m.group
+	s := Standing{Alone: m.stage == alone, Reserved: m.stage == reserved, Holds: m.stage.holds(),
+		Allowed: m.stage == released, Blocked: g.attempts.block != nil && !g.attempts.invited}
+	if g.plan != nil {
+		s.Deadline = g.plan.deadline
+	}
+	return s
+}
+
+// Patience is how much longer the member may wait.
+func (s *Standing) Patience(now time.Time) time.Duration {
+	return max(s.Deadline.Sub(now), time.Millisecond)
 }

@@ -41,7 +41,7 @@ func TestGangWaitsForAMemberThatMayStillBeTurnedAway(t *testing.T) {
 	for _, turnedAway := range []bool{false, true} {
 		l := plannedGangOf(t, 2, 2)
 		for i := range 2 {
-			if _, ok := l.Reserve(uid(i), node(i), t0); !ok || !l.Reserved(uid(i)) {
+			if _, ok := l.Reserve(uid(i), node(i), t0); !ok || !l.Standing(uid(i)).Reserved {
 				t.Fatalf("member %d cannot reserve", i)
 			}
 		}
@@ -52,7 +52,7 @@ func TestGangWaitsForAMemberThatMayStillBeTurnedAway(t *testing.T) {
 			if e := l.Unreserve(uid(0), testBackoff, t0); len(e.Allow) > 0 {
 				t.Errorf("%v are let go after the first was turned away", uids(e.Allow))
 			}
-			if _, allowed := l.Holding(uid(1)); allowed {
+			if s := l.Standing(uid(1)); s.Allowed {
 				t.Error("the last member was let go, and the first was turned away")
 			}
 			continue
@@ -75,8 +75,8 @@ func TestGangGoesTogether(t *testing.T) {
 		if !ok || wait != 59*time.Second || !e.Empty() {
 			t.Fatalf("member %d: wait %s, ok %t, effects %+v; want it to wait for the rest of the timeout", i, wait, ok, e)
 		}
-		if held, allowed := l.Holding(uid(i)); !held || allowed {
-			t.Fatalf("member %d holds an assignment %t and was let go %t", i, held, allowed)
+		if s := l.Standing(uid(i)); !s.Holds || s.Allowed {
+			t.Fatalf("member %d holds an assignment %t and was let go %t", i, s.Holds, s.Allowed)
 		}
 	}
 	l.Observe(g1, pending(3), t0)
@@ -93,8 +93,8 @@ func TestGangGoesTogether(t *testing.T) {
 	if diff := cmp.Diff([]UID{uid(0), uid(1)}, uids(e.Allow)); diff != "" {
 		t.Fatalf("the last member lets the others go (-want +got):\n%s", diff)
 	}
-	if held, allowed := l.Holding(uid(0)); !held || !allowed {
-		t.Errorf("a member that was let go holds its assignment %t and was let go %t", held, allowed)
+	if s := l.Standing(uid(0)); !s.Holds || !s.Allowed {
+		t.Errorf("a member that was let go holds its assignment %t and was let go %t", s.Holds, s.Allowed)
 	}
 }
 
@@ -143,8 +143,8 @@ func TestAssignmentsAreGivenBackTogether(t *testing.T) {
 				t.Errorf("reasons (-want +got):\n%s", diff)
 			}
 			for _, uid := range who {
-				if held, allowed := l.Holding(uid); !held || allowed {
-					t.Errorf("%s is asked to give back what it holds (%t) and was let go (%t)", uid, held, allowed)
+				if s := l.Standing(uid); !s.Holds || s.Allowed {
+					t.Errorf("%s is asked to give back what it holds (%t) and was let go (%t)", uid, s.Holds, s.Allowed)
 				}
 				l.Unreserve(uid, testBackoff, t0)
 			}
@@ -333,7 +333,7 @@ func TestUnknownPods(t *testing.T) {
 	if _, _, ok := l.Prepared(x, t0); ok {
 		t.Error("is prepared")
 	}
-	if held, _ := l.Holding(x); held {
+	if s := l.Standing(x); s.Holds {
 		t.Error("holds an assignment")
 	}
 	other := ID{"ns", "x"}

@@ -149,11 +149,3 @@ func (l *Ledger) block(g *group, reason Reason, short []string, cycle bool, back
 	e := l.release(g, reason)
 	return merge(e, l.settle(g, now))
 }
-
-// Blocked reports whether the group of the member did not fit when it was last tried, and is not being tried again.
-func (l *Ledger) Blocked(uid UID) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	m := l.member[uid]
-	return m != nil && m.group.attempts.block != nil && !m.group.attempts.invited
-}

@@ -193,9 +193,6 @@ func TestView(t *testing.T) {
 	if diff := cmp.Diff([]UID{uid(0), uid(1), uid(2), uid(3), uid(4)}, uids(l.Members(g1))); diff != "" {
 		t.Errorf("members, the oldest first (-want +got):\n%s", diff)
 	}
-	if r, known := l.Find(uid(2)); !known || r.Name != "p02" {
-		t.Errorf("Find = %v, %t", r, known)
-	}
 }
 
 func TestNodesAreThoseOfBoundMembersAndOfAssignmentsInMemory(t *testing.T) {
@@ -344,11 +341,11 @@ func TestAlone(t *testing.T) {
 	l := runningGangOf(2, 2)
 	l.Observe(g1, pending(2), t0)
 	l.Admit(uid(2))
-	if l.Alone(uid(2)) {
+	if l.Standing(uid(2)).Alone {
 		t.Error("a member is scheduled before its cycle")
 	}
 	l.Turn(uid(2))
-	if !l.Alone(uid(2)) || l.Alone(uid(0)) || l.Alone("unknown") {
-		t.Errorf("alone: %t, %t, %t; want the member in its cycle", l.Alone(uid(2)), l.Alone(uid(0)), l.Alone("unknown"))
+	if !l.Standing(uid(2)).Alone || l.Standing(uid(0)).Alone || l.Standing("unknown").Alone {
+		t.Errorf("alone: %t, %t, %t; want the member in its cycle", l.Standing(uid(2)).Alone, l.Standing(uid(0)).Alone, l.Standing("unknown").Alone)
 	}
 }

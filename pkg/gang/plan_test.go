@@ -89,8 +89,8 @@ func TestOrderedPlan(t *testing.T) {
 	if turn := l.Turn(uid(2)); turn.Kind != Hold {
 		t.Fatalf("turn of the second while the first prepares: %+v", turn)
 	}
-	if held, allowed := l.Holding(uid(1)); !held || allowed {
-		t.Fatalf("the first holds its assignment %t and was let go %t", held, allowed)
+	if s := l.Standing(uid(1)); !s.Holds || s.Allowed {
+		t.Fatalf("the first holds its assignment %t and was let go %t", s.Holds, s.Allowed)
 	}
 	e, wait, ok := l.Prepared(uid(1), t0.Add(10*time.Second))
 	if !ok || wait != 50*time.Second {

@@ -174,17 +174,6 @@ func (l *Ledger) Held(id ID) map[Ref]Reason {
 	return held
 }
 
-// Find returns the reference to a member.
-func (l *Ledger) Find(uid UID) (Ref, bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	m := l.member[uid]
-	if m == nil {
-		return Ref{}, false
-	}
-	return m.Ref(), true
-}
-
 // Nodes returns the nodes on which members are bound or hold an assignment, with how many.
 func (l *Ledger) Nodes(id ID) map[string]int {
 	l.mu.Lock()
@@ -243,12 +232,4 @@ func (l *Ledger) Stragglers() map[ID][]Ref {
 		}
 	}
 	return refs
-}
-
-// Alone reports whether the member is being scheduled as an ordinary pod.
-func (l *Ledger) Alone(uid UID) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	m := l.member[uid]
-	return m != nil && m.stage == alone
 }

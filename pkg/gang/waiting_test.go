@@ -87,15 +87,15 @@ func TestBlockedGangIsRetriedWithBackoff(t *testing.T) {
 		}
 		l.Admit(uid(0))
 		l.Turn(uid(0))
-		if l.Blocked(uid(0)) {
+		if l.Standing(uid(0)).Blocked {
 			t.Fatal("the gang is blocked while it is tried")
 		}
 		if e := l.Block(g1, Told("too big"), nil, testBackoff, now); !e.Empty() {
 			t.Fatalf("effects %+v of a gang that holds nothing", e)
 		}
 		// The cycle asks again when it looks for pods to evict.
-		if turn := l.Turn(uid(0)); turn.Kind != Lead || !l.Blocked(uid(0)) {
-			t.Fatalf("turn %+v, blocked %t", turn, l.Blocked(uid(0)))
+		if turn := l.Turn(uid(0)); turn.Kind != Lead || !l.Standing(uid(0)).Blocked {
+			t.Fatalf("turn %+v, blocked %t", turn, l.Standing(uid(0)).Blocked)
 		}
 		w, waits := l.Waiting(g1)
 		if !waits || w.Fresh || w.RetryAt.Sub(now) != pause {

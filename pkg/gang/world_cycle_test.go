@@ -66,7 +66,7 @@ func (w *world) postFilter(p *worldPod) {
 	switch {
 	case turn.Kind == Follow:
 		w.carryOut(w.l.Broken(p.UID, Told("does not fit"), testBackoff, w.now))
-	case turn.Kind == Lead && !w.l.Blocked(p.UID):
+	case turn.Kind == Lead && !w.l.Standing(p.UID).Blocked:
 		w.carryOut(w.l.Decline(p.UID, Told("turned away"), testBackoff, w.now))
 	case turn.Kind == Free:
 		p.foreign = true
@@ -95,7 +95,7 @@ func (w *world) lead(p *worldPod, turn Turn) (node string, ok bool) {
 	}
 	if !turn.Need.MetBy(len(proposal.Assignments), func(role string) int { return roles[role] }) {
 		w.carryOut(w.l.Block(p.group, Told("does not fit"), []string{"a"}, testBackoff, w.now))
-		if again := w.l.Turn(p.UID); before == w.changes && w.l.groups[p.group].holding == 0 && (again.Kind != Lead || !w.l.Blocked(p.UID)) {
+		if again := w.l.Turn(p.UID); before == w.changes && w.l.groups[p.group].holding == 0 && (again.Kind != Lead || !w.l.Standing(p.UID).Blocked) {
 			w.t.Fatalf("%s does not lead in the cycle that has found its group not to fit: %+v", p.UID, again)
 		}
 		return "", false
@@ -146,8 +146,8 @@ func (w *world) reserve(p *worldPod, node string, ordinary bool) {
 		turnedAway()
 		return
 	}
-	if w.l.Reserved(p.UID) && w.draw(4, "another plugin lets the pod wait") == 0 {
-		p.place, p.deadline = asking, w.now.Add(w.l.Patience(p.UID, w.now))
+	if standing := w.l.Standing(p.UID); standing.Reserved && w.draw(4, "another plugin lets the pod wait") == 0 {
+		p.place, p.deadline = asking, w.now.Add(standing.Patience(w.now))
 		return
 	}
 	w.permit(p)

@@ -211,14 +211,14 @@ func (w *world) unbind(p *worldPod) {
 func (w *world) finish(p *worldPod) {
 	switch {
 	case p.place == asking:
-		held, released := w.l.Holding(p.UID)
+		standing := w.l.Standing(p.UID)
 		switch {
-		case !held, p.rejected:
+		case !standing.Holds, p.rejected:
 			w.unreserve(p)
 		case w.goesWrong(4, "another plugin turns the pod away"):
 			w.unreserve(p)
 			// One that was let go is brought back by the events of the other plugin.
-			p.foreign = released && p.place == parked
+			p.foreign = standing.Allowed && p.place == parked
 		default:
 			w.permit(p)
 		}

@@ -90,7 +90,7 @@ func (e *Executor) WhenPermitted(ctx context.Context, profile framework.Framewor
 	for {
 		<-tick.C
 		w := profile.GetWaitingPod(apitypes.UID(uid))
-		if held, _ := e.Ledger.Holding(uid); !held {
+		if !e.Ledger.Standing(uid).Holds {
 			if w != nil {
 				Answer{Reason: "the plan of the gang changed"}.give(e.Plugin, w)
 			}
@@ -135,7 +135,7 @@ func (e *Executor) deliver(ctx context.Context, profile framework.Framework, r g
 			if e.tell(profile, r.UID, v) {
 				return
 			}
-			if held, allowed := e.Ledger.Holding(r.UID); !held || allowed != v.Allowed {
+			if s := e.Ledger.Standing(r.UID); !s.Holds || s.Allowed != v.Allowed {
 				return
 			}
 		}

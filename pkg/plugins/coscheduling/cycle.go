@@ -284,7 +284,7 @@ func (p *Plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *v1.P
 		why := gang.Obstacle{Cause: gang.NodeRefused, Group: id, Node: turn.Node, Says: statuses.Get(turn.Node).Message()}
 		c.effects.Apply(ctx, c.ledger.Broken(uid, why, c.settings.backoff, time.Now()))
 	case gang.Lead:
-		if !c.ledger.Blocked(uid) {
+		if !c.ledger.Standing(uid).Blocked {
 			// Another plugin turned the leader away before it could plan.
 			c.effects.Apply(ctx, c.ledger.Decline(uid, gang.Obstacle{Cause: gang.Declined, Group: id, Pod: pod.Name},
 				c.settings.backoff, time.Now()))

@@ -328,10 +328,8 @@ func (f *feed) seeEnded(pod *v1.Pod) {
 func (f *feed) seeMember(pod *v1.Pod) {
 	of, err := f.c.members.Of(pod)
 	if err != nil || of.ID == (gang.ID{}) {
-		if ref, known := f.c.ledger.Find(gang.UID(pod.UID)); known {
-			// It is woken, as nothing holds it any more.
-			f.c.effects.Apply(f.ctx, f.c.ledger.Forget(ref.UID, time.Now()))
-		}
+		// It is woken if its gang held it, as nothing does any more.
+		f.forget(pod)
 		return
 	}
 	if f.c.owners.Outlived(of.Owner, pod) {

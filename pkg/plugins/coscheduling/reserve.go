@@ -118,11 +118,11 @@ func (p *Plugin) Permit(ctx context.Context, state fwk.CycleState, pod *v1.Pod, 
 	}
 	c := p.shared
 	uid := gang.UID(pod.UID)
-	if p.othersPermit && c.ledger.Reserved(uid) {
+	if standing := c.ledger.Standing(uid); p.othersPermit && standing.Reserved {
 		// Siblings may go only when no other plugin can turn this member away any more. One that they depend on waits
 		// for them in PreBind, which comes after the Permit of all plugins.
 		go c.effects.WhenPermitted(context.WithoutCancel(ctx), p.framework, uid)
-		return fwk.NewStatus(fwk.Wait), c.ledger.Patience(uid, time.Now())
+		return fwk.NewStatus(fwk.Wait), standing.Patience(time.Now())
 	}
 	effects, wait, first, ok := c.ledger.Permit(uid, time.Now())
 	c.effects.Apply(ctx, effects)
