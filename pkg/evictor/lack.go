@@ -8,13 +8,14 @@ import (
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangplan"
+	"berth.dev/berth/pkg/obstacle"
 	"berth.dev/berth/pkg/profiles"
 	"berth.dev/berth/pkg/waitlist"
 )
 
 // Lack returns the resources in the gang's minResources that the cluster has too little of, nil if there is enough.
 // What the gang's own members hold counts as free.
-func (p *Profile) Lack(id gang.ID, nodes []fwk.NodeInfo) gang.Reason {
+func (p *Profile) Lack(id gang.ID, nodes []fwk.NodeInfo) obstacle.Reason {
 	wanted := waitlist.MinResources(p.evictor.Members.Group(id))
 	if len(wanted) == 0 {
 		return nil

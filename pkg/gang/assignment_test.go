@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"berth.dev/berth/pkg/obstacle"
 )
 
 func TestMembersAreActivatedOnceWhenTheyMayGo(t *testing.T) {
@@ -119,15 +121,15 @@ func TestAssignmentsAreGivenBackTogether(t *testing.T) {
 		{"when the timer of one in Permit ends first", func(l *Ledger) Effects { return l.Unreserve(uid(0), testBackoff, t0.Add(time.Minute)) }, []UID{uid(1)},
 			"gang ns/one: 2 of 3 members had reserved a node when the schedule timeout of 1m0s was over"},
 		{"when the rest turns out not to fit", func(l *Ledger) Effects {
-			l.Broken(uid(2), Told("node is gone"), testBackoff, t0)
-			return l.Block(g1, Told("does not fit"), nil, testBackoff, t0)
+			l.Broken(uid(2), obstacle.Told("node is gone"), testBackoff, t0)
+			return l.Block(g1, obstacle.Told("does not fit"), nil, testBackoff, t0)
 		}, []UID{uid(0), uid(1)}, "does not fit"},
 		{"when the members are lost that would have replaced a refused one", func(l *Ledger) Effects {
-			l.Broken(uid(2), Told("node is gone"), testBackoff, t0)
+			l.Broken(uid(2), obstacle.Told("node is gone"), testBackoff, t0)
 			return l.Forget(uid(2), t0)
 		}, []UID{uid(0), uid(1)}, "gang ns/one lost the members that it needs"},
 		{"when the minimum is raised while the rest is planned again", func(l *Ledger) Effects {
-			l.Broken(uid(2), Told("node is gone"), testBackoff, t0)
+			l.Broken(uid(2), obstacle.Told("node is gone"), testBackoff, t0)
 			return l.Define(g1, Object, minimumOf(4), t0)
 		}, []UID{uid(0), uid(1)}, "gang ns/one lost the members that it needs"},
 	} {
@@ -208,7 +210,7 @@ func TestSurplusDoesNotDelayTheMinimum(t *testing.T) {
 	}{
 		{"when it is deleted", func(l *Ledger) Effects { return l.Forget(uid(2), t0) }},
 		{"when it is terminated", func(l *Ledger) Effects { return l.Observe(g1, inState(2, Terminating), t0) }},
-		{"when its node does not take it", func(l *Ledger) Effects { return l.Broken(uid(2), Told("node is gone"), testBackoff, t0) }},
+		{"when its node does not take it", func(l *Ledger) Effects { return l.Broken(uid(2), obstacle.Told("node is gone"), testBackoff, t0) }},
 		{"when another plugin fails to reserve for it", func(l *Ledger) Effects { return l.Unreserve(uid(2), testBackoff, t0) }},
 		{"when it does not come", func(l *Ledger) Effects {
 			if e := l.Expire(testBackoff, t0.Add(stragglersGrace-1)); !e.Empty() {
@@ -338,15 +340,15 @@ func TestUnknownPods(t *testing.T) {
 	}
 	other := ID{"ns", "x"}
 	for name, e := range map[string]Effects{
-		"Unreserve": l.Unreserve(x, testBackoff, t0), "Broken": l.Broken(x, Told(""), testBackoff, t0), "Decline": l.Decline(x, Told(""), testBackoff, t0),
-		"Forget": l.Forget(x, t0), "Block": l.Block(other, Told(""), nil, testBackoff, t0), "Invite": l.Invite(other, t0),
+		"Unreserve": l.Unreserve(x, testBackoff, t0), "Broken": l.Broken(x, obstacle.Told(""), testBackoff, t0), "Decline": l.Decline(x, obstacle.Told(""), testBackoff, t0),
+		"Forget": l.Forget(x, t0), "Block": l.Block(other, obstacle.Told(""), nil, testBackoff, t0), "Invite": l.Invite(other, t0),
 		"Undefine": l.Undefine(other, Object, t0), "Recall": l.Recall(other, NotStarted, t0),
 	} {
 		if !e.Empty() {
 			t.Errorf("%s has effects %+v", name, e)
 		}
 	}
-	l.RuleOut(other, Told("no room"), t0)
+	l.RuleOut(other, obstacle.Told("no room"), t0)
 	l.Note(other, "note")
 	if _, known := l.View(other); known {
 		t.Error("a group is known of which nothing was observed")

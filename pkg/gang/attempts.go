@@ -1,6 +1,10 @@
 package gang
 
-import "time"
+import (
+	"time"
+
+	"berth.dev/berth/pkg/obstacle"
+)
 
 // Backoff bounds the pause between two attempts to plan a group that does not fit.
 type Backoff struct{ Initial, Max time.Duration }
@@ -24,7 +28,7 @@ func (b Backoff) after(attempts int) time.Duration {
 
 // block is why and until when a group is not tried.
 type block struct {
-	reason Reason
+	reason obstacle.Reason
 	// touched is set if something has happened since that may help the group.
 	touched bool
 	// short holds the classes with members that found no node, so that more of them are no news.
@@ -107,7 +111,7 @@ func (l *Ledger) Reconsider(id ID, now time.Time) Effects {
 
 // Block records that the group cannot be placed now, as a scheduling cycle of its leader has found. short holds the
 // classes with members that found no node. The group holds nothing afterwards.
-func (l *Ledger) Block(id ID, reason Reason, short []string, backoff Backoff, now time.Time) Effects {
+func (l *Ledger) Block(id ID, reason obstacle.Reason, short []string, backoff Backoff, now time.Time) Effects {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	g := l.groups[id]
@@ -122,7 +126,7 @@ func (l *Ledger) Block(id ID, reason Reason, short []string, backoff Backoff, no
 
 // RuleOut records that the group cannot be placed now, as an account of the cluster shows without a cycle. It is not an
 // attempt.
-func (l *Ledger) RuleOut(id ID, reason Reason, now time.Time) {
+func (l *Ledger) RuleOut(id ID, reason obstacle.Reason, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	g := l.groups[id]
@@ -139,7 +143,8 @@ func (l *Ledger) RuleOut(id ID, reason Reason, now time.Time) {
 	l.changed(id)
 }
 
-func (l *Ledger) block(g *group, reason Reason, short []string, cycle bool, backoff Backoff, now time.Time) Effects {
+func (l *Ledger) block(g *group, reason obstacle.Reason, short []string, cycle bool, backoff Backoff,
+	now time.Time) Effects {
 	g.attempts.fail(backoff, now)
 	g.attempts.declined, g.attempts.pausedAt = 0, time.Time{}
 	g.attempts.block = &block{reason: reason, cycle: cycle, short: map[string]bool{}}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"berth.dev/berth/pkg/obstacle"
 )
 
 // TestEditsDoNotEndThePause changes, for a minute and fifty times a second, what a user may change of a group that does not fit,
@@ -47,7 +49,7 @@ func TestEditsDoNotEndThePause(t *testing.T) {
 		},
 		"what the account of the cluster can tell at once": func(l *Ledger, i int, now time.Time) {
 			if i%2 == 0 {
-				l.RuleOut(g1, Told("no room"), now)
+				l.RuleOut(g1, obstacle.Told("no room"), now)
 			}
 			l.Observe(g1, member(fmt.Sprint("class ", i)), now)
 		},
@@ -66,7 +68,7 @@ func TestEditsDoNotEndThePause(t *testing.T) {
 				}
 				tries++
 				l.Invite(g1, now)
-				l.Block(g1, Told("too big"), nil, testBackoff, now)
+				l.Block(g1, obstacle.Told("too big"), nil, testBackoff, now)
 			}
 			// Pauses of 0, 1, 2, 4 and then 8 seconds.
 			if tries < 8 || tries > 11 {
@@ -224,7 +226,7 @@ func TestPlanningGivesWay(t *testing.T) {
 	if turn := l.Turn(uid(0)); turn.Kind != Lead {
 		t.Errorf("turn %+v, want the lead", turn)
 	}
-	l.Block(g1, Told("too big"), nil, testBackoff, now.Add(time.Second))
+	l.Block(g1, obstacle.Told("too big"), nil, testBackoff, now.Add(time.Second))
 	// The next plan begins at the old place, and goes on after a pause although the group was blocked before.
 	l.Invite(g1, now.Add(time.Minute))
 	l.Admit(uid(0))
@@ -259,7 +261,7 @@ func TestALeaderRestsAlsoWhileOthersHoldWhatAPlanGaveThem(t *testing.T) {
 	l.Permit(uid(0), t0)
 	l.Admit(uid(1))
 	l.Turn(uid(1))
-	if e := l.Broken(uid(1), Told("no volume"), testBackoff, t0); len(e.Activate) != 1 || e.Activate[0].UID != uid(1) {
+	if e := l.Broken(uid(1), obstacle.Told("no volume"), testBackoff, t0); len(e.Activate) != 1 || e.Activate[0].UID != uid(1) {
 		t.Fatalf("%+v is let in to plan again", e.Activate)
 	}
 	l.Admit(uid(1))

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"berth.dev/berth/pkg/obstacle"
 )
 
 var (
@@ -112,7 +114,7 @@ func releasedGangOf(t *testing.T, n, minimum int) *Ledger {
 }
 
 // words returns what a reason says, nothing for none.
-func words(r Reason) string {
+func words(r obstacle.Reason) string {
 	if r == nil {
 		return ""
 	}

@@ -1,6 +1,10 @@
 package gang
 
-import "time"
+import (
+	"time"
+
+	"berth.dev/berth/pkg/obstacle"
+)
 
 // UID identifies one pod; a pod recreated under the same name has another one.
 type UID string
@@ -116,7 +120,7 @@ type Effects struct {
 // Rejection is a member that has to give its assignment back, and why.
 type Rejection struct {
 	Ref
-	Reason Reason
+	Reason obstacle.Reason
 }
 
 // Loss is a member that has lost its node, or could not be bound to it.

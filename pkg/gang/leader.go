@@ -1,6 +1,10 @@
 package gang
 
-import "time"
+import (
+	"time"
+
+	"berth.dev/berth/pkg/obstacle"
+)
 
 // lead returns the member that stands for the group in the queue: the oldest that can be placed and has not declined,
 // chosen again only when it is gone, so that the queue sees one leader at a time.
@@ -80,7 +84,7 @@ const maxDeclined = 3
 // Decline records that the member, whose turn it is to lead, was turned away by a plugin before it could plan. Another
 // one leads instead; if several in a row declined, or all, the group is blocked with that reason, and the next attempt
 // is led by one that has not declined yet.
-func (l *Ledger) Decline(uid UID, why Reason, backoff Backoff, now time.Time) Effects {
+func (l *Ledger) Decline(uid UID, why obstacle.Reason, backoff Backoff, now time.Time) Effects {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	m := l.member[uid]

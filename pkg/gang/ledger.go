@@ -3,6 +3,8 @@ package gang
 import (
 	"sync"
 	"time"
+
+	"berth.dev/berth/pkg/obstacle"
 )
 
 // Ledger holds what is known about every group. Its methods may be called from any goroutine; each is idempotent
@@ -256,7 +258,8 @@ func (g *group) loss(m *member) []Loss {
 func (m *member) leavePlan() Effects {
 	var e Effects
 	if m.stage.waits() {
-		e.Reject = []Rejection{{Ref: m.Ref(), Reason: Obstacle{Cause: NoMember, Group: m.group.id, Pod: m.Name}}}
+		why := obstacle.Obstacle{Cause: obstacle.NoMember, Group: m.group.id, Pod: m.Name}
+		e.Reject = []Rejection{{Ref: m.Ref(), Reason: why}}
 	}
 	m.move(isPlaced)
 	m.group.plan.drop(m.UID)

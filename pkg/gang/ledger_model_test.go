@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"berth.dev/berth/pkg/obstacle"
 )
 
 // happen does one random thing at the API server.
@@ -173,7 +175,7 @@ func (w *world) step() {
 		}
 		switch w.draw(4, "ruled out or in") {
 		case 0:
-			w.l.RuleOut(g1, Told("no room"), w.now)
+			w.l.RuleOut(g1, obstacle.Told("no room"), w.now)
 		case 1:
 			w.carryOut(w.l.Invite(g1, w.now))
 		}

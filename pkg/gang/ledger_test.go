@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"berth.dev/berth/pkg/obstacle"
 )
 
 func TestAdmit(t *testing.T) {
@@ -106,7 +108,7 @@ func TestAdmit(t *testing.T) {
 		{"a pod that is bound is not admitted", func() *Ledger { return runningGangOf(4, 4) }, uid(0), false, "not schedulable"},
 		{"a blocked gang says why", func() *Ledger {
 			l := gangOf(4, 4)
-			l.Block(g1, Told("too big"), nil, testBackoff, t0)
+			l.Block(g1, obstacle.Told("too big"), nil, testBackoff, t0)
 			return l
 		}, uid(1), false, "too big"},
 	} {
@@ -176,10 +178,10 @@ func TestView(t *testing.T) {
 	l.Note(g1, "note")
 	l.Invite(g1, t0)
 	l.Turn(uid(0))
-	l.Block(g1, Told("too big"), nil, testBackoff, t0)
+	l.Block(g1, obstacle.Told("too big"), nil, testBackoff, t0)
 	v, _ := l.View(g1)
 	want := View{
-		Minimum: roles, Running: 1, Note: "note", Foreign: 1, Reason: Told("too big"), ByCycle: true, Priority: -5, Priorities: []int32{-5, 0},
+		Minimum: roles, Running: 1, Note: "note", Foreign: 1, Reason: obstacle.Told("too big"), ByCycle: true, Priority: -5, Priorities: []int32{-5, 0},
 		Roles:  map[string]RoleView{"leader": {Minimum: 1, Existing: 1, Settled: 1}, "worker": {Existing: 1}},
 		Leader: Ref{UID: uid(0), Namespace: "ns", Name: "p00"}, Any: Ref{UID: uid(3), Namespace: "ns", Name: "p03"},
 	}
@@ -233,21 +235,21 @@ func TestHeldMembersAreToldWhy(t *testing.T) {
 		{"by the leader's cycle, which says so itself", func(l *Ledger) {
 			l.Invite(g1, t0)
 			l.Turn(uid(0))
-			l.Block(g1, Told("too big"), nil, testBackoff, t0)
+			l.Block(g1, obstacle.Told("too big"), nil, testBackoff, t0)
 		}, map[UID]string{uid(1): "too big"}},
 		{"by the cycle of one that is gone", func(l *Ledger) {
 			l.Observe(g1, pending(2), t0)
 			l.Invite(g1, t0)
 			l.Turn(uid(0))
 			l.Forget(uid(0), t0)
-			l.Block(g1, Told("too big"), nil, testBackoff, t0)
+			l.Block(g1, obstacle.Told("too big"), nil, testBackoff, t0)
 		}, map[UID]string{uid(1): "too big", uid(2): "too big"}},
-		{"by an account of the cluster, which no cycle tells", func(l *Ledger) { l.RuleOut(g1, Told("no room"), t0) },
+		{"by an account of the cluster, which no cycle tells", func(l *Ledger) { l.RuleOut(g1, obstacle.Told("no room"), t0) },
 			map[UID]string{uid(0): "no room", uid(1): "no room"}},
 		{"a leader that was not tried yet has nothing to say", func(*Ledger) {}, map[UID]string{uid(1): "gang ns/one is represented by pod p00"}},
 		{"members of other schedulers are not ours to tell", func(l *Ledger) {
 			l.Observe(g1, changed(1, func(m *Member) { m.Ours = false }), t0)
-			l.RuleOut(g1, Told("no room"), t0)
+			l.RuleOut(g1, obstacle.Told("no room"), t0)
 		}, map[UID]string{uid(0): "no room"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -271,7 +273,7 @@ func TestTally(t *testing.T) {
 		{"waiting", gangOf(2, 2)},
 		{"unschedulable", func() *Ledger {
 			l := gangOf(2, 2)
-			l.RuleOut(g1, Told("no room"), t0)
+			l.RuleOut(g1, obstacle.Told("no room"), t0)
 			return l
 		}()},
 		{"starting", plannedGangOf(t, 2, 2)},

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"berth.dev/berth/pkg/obstacle"
 )
 
 func TestProposalThatDoesNotServe(t *testing.T) {
@@ -183,7 +185,7 @@ func TestOrderedPlanGoesOnWithoutASurplusMember(t *testing.T) {
 	p.Ordered = true
 	l.Propose(uid(0), p, t0)
 	reserve(t, l, 0)
-	e := l.Broken(uid(1), Told("node is gone"), testBackoff, t0)
+	e := l.Broken(uid(1), obstacle.Told("node is gone"), testBackoff, t0)
 	if diff := cmp.Diff([]UID{uid(2)}, uids(e.Activate)); diff != "" {
 		t.Fatalf("the turn passes on (-want +got):\n%s", diff)
 	}

@@ -3,6 +3,8 @@ package gang
 import (
 	"maps"
 	"time"
+
+	"berth.dev/berth/pkg/obstacle"
 )
 
 // Refusal is a node that did not take a member of a class although it was planned.
@@ -37,7 +39,8 @@ func (l *Ledger) Unreserve(uid UID, backoff Backoff, now time.Time) Effects {
 		return l.expire(g, all, ready, backoff, now)
 	case node != "":
 		m.move(isDenied)
-		return l.refuse(m, Obstacle{Cause: ReserveRefused, Group: g.id, Pod: m.Name, Node: node}, backoff, now)
+		why := obstacle.Obstacle{Cause: obstacle.ReserveRefused, Group: g.id, Pod: m.Name, Node: node}
+		return l.refuse(m, why, backoff, now)
 	case before == alone, before == done:
 		return Effects{}
 	}
@@ -57,7 +60,7 @@ func (l *Ledger) comeBack(m *member, backoff Backoff, now time.Time) Effects {
 		m.move(isLet)
 	case p != nil && p.failure == nil && !g.started():
 		g.attempts.fail(backoff, now)
-		p.failure = &block{reason: Obstacle{Cause: NotBound, Group: g.id, Pod: m.Name, Node: m.node}}
+		p.failure = &block{reason: obstacle.Obstacle{Cause: obstacle.NotBound, Group: g.id, Pod: m.Name, Node: m.node}}
 	}
 	begun := !g.met() && g.hasBegun()
 	g.attempts.resumes = begun && !g.started()
@@ -80,7 +83,7 @@ func (g *group) hasBegun() bool {
 }
 
 // Broken records that the node that the plan gives to the member does not take it.
-func (l *Ledger) Broken(uid UID, why Reason, backoff Backoff, now time.Time) Effects {
+func (l *Ledger) Broken(uid UID, why obstacle.Reason, backoff Backoff, now time.Time) Effects {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	m := l.member[uid]
@@ -94,7 +97,7 @@ func (l *Ledger) Broken(uid UID, why Reason, backoff Backoff, now time.Time) Eff
 // refuse takes the member's assignment out of the plan. The group goes on without it if the others are enough. If not,
 // the assignments that siblings hold stay, and the member leads the planning of the rest, which leaves this node out
 // for its like; unless that has failed too often.
-func (l *Ledger) refuse(m *member, why Reason, backoff Backoff, now time.Time) Effects {
+func (l *Ledger) refuse(m *member, why obstacle.Reason, backoff Backoff, now time.Time) Effects {
 	g, p := m.group, m.group.plan
 	refusal := Refusal{Class: m.Class, Node: p.node(m.UID)}
 	again := p.refused[refusal]
@@ -187,6 +190,6 @@ func (l *Ledger) expire(g *group, all, ready int, backoff Backoff, now time.Time
 		m := g.members[uid]
 		m.declined = !m.stage.holds()
 	}
-	return l.block(g, Obstacle{Cause: TimedOut, Group: g.id, Have: ready, Need: all, Timeout: g.spec().Timeout}, nil,
-		false, backoff, now)
+	why := obstacle.Obstacle{Cause: obstacle.TimedOut, Group: g.id, Have: ready, Need: all, Timeout: g.spec().Timeout}
+	return l.block(g, why, nil, false, backoff, now)
 }

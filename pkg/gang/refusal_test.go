@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"berth.dev/berth/pkg/obstacle"
 )
 
 func TestRefusedAssignmentIsPlannedAgainForTheRest(t *testing.T) {
@@ -14,7 +16,7 @@ func TestRefusedAssignmentIsPlannedAgainForTheRest(t *testing.T) {
 		name string
 		do   func(l *Ledger) Effects
 	}{
-		{"the node does not take the member any more", func(l *Ledger) Effects { return l.Broken(uid(2), Told("node is gone"), testBackoff, t0) }},
+		{"the node does not take the member any more", func(l *Ledger) Effects { return l.Broken(uid(2), obstacle.Told("node is gone"), testBackoff, t0) }},
 		{"another plugin fails to reserve before this one", func(l *Ledger) Effects { return l.Unreserve(uid(2), testBackoff, t0) }},
 		{"another plugin fails to reserve after this one", func(l *Ledger) Effects {
 			l.Reserve(uid(2), node(2), t0)
@@ -75,11 +77,11 @@ func TestPlanThatRepeatsItsMistakeBlocks(t *testing.T) {
 	t.Parallel()
 	l := plannedGangOf(t, 3, 3)
 	reserve(t, l, 0)
-	l.Broken(uid(1), Told("planned node n01: cannot allocate all claims"), testBackoff, t0)
+	l.Broken(uid(1), obstacle.Told("planned node n01: cannot allocate all claims"), testBackoff, t0)
 	if _, serves, _ := l.Propose(uid(1), proposalFor(1, 2), t0); !serves {
 		t.Fatal("the second plan does not serve")
 	}
-	e := l.Broken(uid(1), Told("planned node n01: cannot allocate all claims"), testBackoff, t0)
+	e := l.Broken(uid(1), obstacle.Told("planned node n01: cannot allocate all claims"), testBackoff, t0)
 	who, why := rejected(e)
 	if diff := cmp.Diff([]UID{uid(0)}, who); diff != "" {
 		t.Errorf("assignments to give back (-want +got):\n%s", diff)
@@ -106,7 +108,7 @@ func TestRefusalsInARowBlock(t *testing.T) {
 	refusals := 0
 	for blocked := false; !blocked; {
 		refusals++
-		l.Broken(uid(0), Told(fmt.Sprint("refusal ", refusals)), testBackoff, t0)
+		l.Broken(uid(0), obstacle.Told(fmt.Sprint("refusal ", refusals)), testBackoff, t0)
 		p := proposalFor(1, 2)
 		p.Assignments = append(p.Assignments, Assignment{UID: uid(0), Node: fmt.Sprint("x", refusals)})
 		if v, _ := l.View(g1); v.Reason != nil || refusals > 9 {
@@ -121,7 +123,7 @@ func TestRefusalsInARowBlock(t *testing.T) {
 	// A member that reserves in between shows that the plan gets on.
 	l = plannedGangOf(t, 3, 3)
 	for i := range maxSetbacks + 2 {
-		l.Broken(uid(2), Told("refused"), testBackoff, t0)
+		l.Broken(uid(2), obstacle.Told("refused"), testBackoff, t0)
 		p := Proposal{Assignments: []Assignment{{UID: uid(2), Node: fmt.Sprint("x", i)}}}
 		for late := i; late < 2; late++ {
 			p.Assignments = append(p.Assignments, proposalFor(late).Assignments...)
@@ -157,7 +159,7 @@ func TestOpenPlanThatBecomesEnough(t *testing.T) {
 			t.Parallel()
 			l := plannedGangOf(t, tc.minimum, tc.minimum)
 			reserve(t, l, 0, 1)
-			l.Broken(uid(2), Told("node is gone"), testBackoff, t0)
+			l.Broken(uid(2), obstacle.Told("node is gone"), testBackoff, t0)
 			if diff := cmp.Diff([]UID{uid(0), uid(1)}, uids(tc.do(l).Allow)); diff != "" {
 				t.Errorf("let go (-want +got):\n%s", diff)
 			}

@@ -3,6 +3,8 @@ package gang
 import (
 	"testing"
 	"time"
+
+	"berth.dev/berth/pkg/obstacle"
 )
 
 // A group whose start was cut short comes before what is more important, once.
@@ -21,7 +23,7 @@ func TestAStartThatWasCutShortComesFirst(t *testing.T) {
 	again := func(l *Ledger, now time.Time) *Ledger {
 		l.Admit(uid(2))
 		l.Turn(uid(2))
-		l.Block(g1, Told("no room"), nil, testBackoff, now)
+		l.Block(g1, obstacle.Told("no room"), nil, testBackoff, now)
 		l.Invite(g1, now)
 		return l
 	}
@@ -66,7 +68,7 @@ func TestAStartThatWasCutShortComesFirst(t *testing.T) {
 		{"it was tried since, and does not fit", again(restarted(2, 3), t0), false},
 		{"it was ruled out since", func() *Ledger {
 			l := restarted(2, 3)
-			l.RuleOut(g1, Told("no room"), t0)
+			l.RuleOut(g1, obstacle.Told("no room"), t0)
 			l.Invite(g1, t0)
 			return l
 		}(), false},

@@ -1,6 +1,10 @@
 package gang
 
-import "time"
+import (
+	"time"
+
+	"berth.dev/berth/pkg/obstacle"
+)
 
 // settle brings a group in line with its members and returns what follows from that. It is the only place that ends a
 // plan or activates members that were held.
@@ -77,15 +81,15 @@ func (l *Ledger) advance(g *group, now time.Time) Effects {
 	p := g.plan
 	switch {
 	case g.spec() == nil:
-		return l.release(g, Obstacle{Cause: GroupDeleted, Group: g.id})
+		return l.release(g, obstacle.Obstacle{Cause: obstacle.GroupDeleted, Group: g.id})
 	case g.started():
 		return Effects{Allow: l.commit(g, now)}
 	case g.serves(p):
 		p.open = false
 	case !p.open:
-		return l.release(g, Obstacle{Cause: LostMember, Group: g.id, Says: g.spec().Minimum.String()})
+		return l.release(g, obstacle.Obstacle{Cause: obstacle.LostMember, Group: g.id, Says: g.spec().Minimum.String()})
 	case !g.quorum() || g.lead() == nil:
-		return l.release(g, Obstacle{Cause: LostMembers, Group: g.id})
+		return l.release(g, obstacle.Obstacle{Cause: obstacle.LostMembers, Group: g.id})
 	default:
 		return Effects{}
 	}
@@ -121,7 +125,7 @@ func (l *Ledger) commit(g *group, now time.Time) []Ref {
 }
 
 // release drops the plan and asks back every assignment that was not let go.
-func (l *Ledger) release(g *group, reason Reason) Effects {
+func (l *Ledger) release(g *group, reason obstacle.Reason) Effects {
 	var e Effects
 	p := g.plan
 	g.plan, g.attempts.invited = nil, false

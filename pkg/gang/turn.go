@@ -1,6 +1,10 @@
 package gang
 
-import "slices"
+import (
+	"slices"
+
+	"berth.dev/berth/pkg/obstacle"
+)
 
 // TurnKind says what a member's scheduling cycle is for.
 type TurnKind uint8
@@ -23,7 +27,7 @@ type Turn struct {
 	// Node is the assignment of a Follow.
 	Node string
 	// Why explains a Hold.
-	Why Reason
+	Why obstacle.Reason
 	// Need is how many of Members have to be placed at least, Of the whole minimum, for a Lead.
 	Need, Of Minimum
 	// Held is the number of members that are bound, finished or assigned already, for a Lead.
@@ -35,12 +39,12 @@ type Turn struct {
 }
 
 // Admit reports whether the pod may enter the scheduling queue, and why not. An admitted pod's Key is frozen.
-func (l *Ledger) Admit(uid UID) (ok bool, why Reason) {
+func (l *Ledger) Admit(uid UID) (ok bool, why obstacle.Reason) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	m := l.member[uid]
 	if m == nil {
-		return false, Obstacle{Cause: Unknown}
+		return false, obstacle.Obstacle{Cause: obstacle.Unknown}
 	}
 	switch kind, why := m.turn(); {
 	case kind == Hold:
@@ -72,7 +76,7 @@ func (l *Ledger) Turn(uid UID) Turn {
 	defer l.mu.Unlock()
 	m := l.member[uid]
 	if m == nil {
-		return Turn{Kind: Hold, Why: Obstacle{Cause: Unknown}}
+		return Turn{Kind: Hold, Why: obstacle.Obstacle{Cause: obstacle.Unknown}}
 	}
 	g := m.group
 	if g.attempts.invited && m.stage == queued && m.mayLead() {
@@ -122,61 +126,62 @@ func (l *Ledger) Turn(uid UID) Turn {
 }
 
 // turn is the one place that decides what a member may do now.
-func (m *member) turn() (TurnKind, Reason) {
+func (m *member) turn() (TurnKind, obstacle.Reason) {
 	g := m.group
 	switch {
 	case m.State != Pending:
-		return Hold, Obstacle{Cause: NotPending}
+		return Hold, obstacle.Obstacle{Cause: obstacle.NotPending}
 	case g.spec() == nil && g.note != "":
-		return Hold, Told(g.note)
+		return Hold, obstacle.Told(g.note)
 	case g.spec() == nil:
-		return Hold, Obstacle{Cause: NoPodGroup, Group: g.id}
+		return Hold, obstacle.Obstacle{Cause: obstacle.NoPodGroup, Group: g.id}
 	case g.evicting():
-		return Hold, Obstacle{Cause: Evicted, Group: g.id}
+		return Hold, obstacle.Obstacle{Cause: obstacle.Evicted, Group: g.id}
 	case g.plan.node(m.UID) != "" && g.turnCame(g.plan, m.UID):
 		return Follow, nil
 	case g.plan.node(m.UID) != "":
-		return Hold, Obstacle{Cause: WaitsForTurn, Group: g.id}
+		return Hold, obstacle.Obstacle{Cause: obstacle.WaitsForTurn, Group: g.id}
 	case g.plan != nil && !g.plan.open && !g.plan.committed:
-		return Hold, Obstacle{Cause: LeftOut, Group: g.id}
+		return Hold, obstacle.Obstacle{Cause: obstacle.LeftOut, Group: g.id}
 	case g.started():
 		return Free, nil
 	case g.plan != nil && g.plan.committed:
-		return Hold, Obstacle{Cause: Starting, Group: g.id}
+		return Hold, obstacle.Obstacle{Cause: obstacle.Starting, Group: g.id}
 	case g.plan == nil && g.holding > 0:
-		return Hold, Obstacle{Cause: GivingBack, Group: g.id, Have: g.holding}
+		return Hold, obstacle.Obstacle{Cause: obstacle.GivingBack, Group: g.id, Have: g.holding}
 	case !g.quorum():
 		return Hold, g.incomplete()
 	case g.lead() != m:
 		if g.attempts.block != nil {
 			return Hold, g.attempts.block.reason
 		}
-		return Hold, Obstacle{Cause: Represented, Group: g.id, Pod: g.leaderName()}
+		return Hold, obstacle.Obstacle{Cause: obstacle.Represented, Group: g.id, Pod: g.leaderName()}
 	default:
 		return Lead, nil
 	}
 }
 
 // incomplete says how many members the group lacks.
-func (g *group) incomplete() Reason {
+func (g *group) incomplete() obstacle.Reason {
 	if g.note != "" {
-		return Told(g.note)
+		return obstacle.Told(g.note)
 	}
 	minimum := g.spec().Minimum
 	for _, role := range minimum.sorted() {
 		if have := g.census.existingIn(role); have < minimum.Roles[role] {
-			return Obstacle{Cause: TooFewMembers, Group: g.id, Role: role, Have: have, Need: minimum.Roles[role]}
+			return obstacle.Obstacle{Cause: obstacle.TooFewMembers, Group: g.id, Role: role, Have: have,
+				Need: minimum.Roles[role]}
 		}
 	}
-	return Obstacle{Cause: TooFewMembers, Group: g.id, Have: g.census.existing(), Need: minimum.Total}
+	return obstacle.Obstacle{Cause: obstacle.TooFewMembers, Group: g.id, Have: g.census.existing(), Need: minimum.Total}
 }
 
 // uninvited says why the leader may not plan now.
-func (g *group) uninvited() Reason {
+func (g *group) uninvited() obstacle.Reason {
 	if g.attempts.block != nil {
 		return g.attempts.block.reason
 	}
-	return Obstacle{Cause: Uninvited, Group: g.id}
+	return obstacle.Obstacle{Cause: obstacle.Uninvited, Group: g.id}
 }
 
 func (g *group) leaderName() string {

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"berth.dev/berth/pkg/obstacle"
 )
 
 // View is what a group looks like from outside.
@@ -27,7 +29,7 @@ type View struct {
 	Degraded bool
 	Reached  Minimum
 	// Reason is why the group did not fit when it was last tried; nil if it was not or is being tried.
-	Reason Reason
+	Reason obstacle.Reason
 	// ByCycle is set if a scheduling cycle of the leader found the reason and wrote it to the leader.
 	ByCycle bool
 	// Note says why the group is not complete, if the number of members does not tell.
@@ -152,14 +154,14 @@ func (l *Ledger) Members(id ID) []Ref {
 }
 
 // Held returns the members that are held for their group and have not been told why by a cycle of their own, with why.
-func (l *Ledger) Held(id ID) map[Ref]Reason {
+func (l *Ledger) Held(id ID) map[Ref]obstacle.Reason {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	g := l.groups[id]
 	if g == nil {
 		return nil
 	}
-	held := map[Ref]Reason{}
+	held := map[Ref]obstacle.Reason{}
 	for _, m := range g.members {
 		if m.State != Pending || !m.Ours || m.stage.holds() {
 			continue

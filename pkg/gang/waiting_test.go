@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"berth.dev/berth/pkg/obstacle"
 )
 
 func TestWaiting(t *testing.T) {
@@ -90,7 +92,7 @@ func TestBlockedGangIsRetriedWithBackoff(t *testing.T) {
 		if l.Standing(uid(0)).Blocked {
 			t.Fatal("the gang is blocked while it is tried")
 		}
-		if e := l.Block(g1, Told("too big"), nil, testBackoff, now); !e.Empty() {
+		if e := l.Block(g1, obstacle.Told("too big"), nil, testBackoff, now); !e.Empty() {
 			t.Fatalf("effects %+v of a gang that holds nothing", e)
 		}
 		// The cycle asks again when it looks for pods to evict.
@@ -110,14 +112,14 @@ func TestBlockedGangIsRetriedWithBackoff(t *testing.T) {
 		attempt(pause)
 	}
 	// What the account of the cluster shows costs nothing, and does not end the row of failures either.
-	l.RuleOut(g1, Told("no room"), now)
+	l.RuleOut(g1, obstacle.Told("no room"), now)
 	if w, _ := l.Waiting(g1); w.Fresh || !w.RetryAt.Equal(now) {
 		t.Fatalf("Waiting = %+v after the gang was ruled out; want no pause", w)
 	}
 	attempt(8 * time.Second)
 	// A gang that has not been tried for longer than its last pause begins with the shortest again.
 	now = now.Add(8 * time.Second)
-	l.RuleOut(g1, Told("no room"), now)
+	l.RuleOut(g1, obstacle.Told("no room"), now)
 	attempt(0)
 	attempt(time.Second)
 	// A change of what the group asks for makes it new, but leaves the pauses as they are.
@@ -134,7 +136,7 @@ func TestRuleOut(t *testing.T) {
 		t.Parallel()
 		l := gangOf(2, 2)
 		l.Invite(g1, t0)
-		l.RuleOut(g1, Told("no room"), t0)
+		l.RuleOut(g1, obstacle.Told("no room"), t0)
 		if ok, why := l.Admit(uid(0)); ok || words(why) != "no room" {
 			t.Errorf("Admit = %t, %q", ok, why)
 		}
@@ -147,7 +149,7 @@ func TestRuleOut(t *testing.T) {
 		l := gangOf(2, 2)
 		l.Invite(g1, t0)
 		l.Admit(uid(0))
-		l.RuleOut(g1, Told("no room"), t0)
+		l.RuleOut(g1, obstacle.Told("no room"), t0)
 		for range 2 {
 			// Once in PreFilter and once in PostFilter.
 			if turn := l.Turn(uid(0)); turn.Kind != Hold || words(turn.Why) != "no room" {
@@ -165,7 +167,7 @@ func TestRuleOut(t *testing.T) {
 		l.Observe(g1, labelled(0, 1), t0)
 		before := told
 		for range 3 {
-			l.RuleOut(g1, Told("no room"), t0)
+			l.RuleOut(g1, obstacle.Told("no room"), t0)
 		}
 		if told != before+1 {
 			t.Errorf("told %d times, want once", told-before)
@@ -181,7 +183,7 @@ func TestRuleOut(t *testing.T) {
 	} {
 		t.Run("means nothing to "+tc.name, func(t *testing.T) {
 			t.Parallel()
-			tc.ledger.RuleOut(g1, Told("no room"), t0)
+			tc.ledger.RuleOut(g1, obstacle.Told("no room"), t0)
 			if v, _ := tc.ledger.View(g1); v.Reason != nil {
 				t.Errorf("reason %q", v.Reason)
 			}
@@ -215,7 +217,7 @@ func TestMembersAreNewsToABlockedGang(t *testing.T) {
 				l.Observe(g1, class(i, c), t0)
 			}
 			l.Observe(g1, changed(8, func(m *Member) { m.Ours = false }), t0)
-			l.Block(g1, Told("too big"), []string{"short"}, testBackoff, t0)
+			l.Block(g1, obstacle.Told("too big"), []string{"short"}, testBackoff, t0)
 			l.Observe(g1, tc.m, t0)
 			w, waits := l.Waiting(g1)
 			if !waits || w.Fresh != tc.news {
@@ -228,7 +230,7 @@ func TestMembersAreNewsToABlockedGang(t *testing.T) {
 func TestBlockEndsWithTheQuorum(t *testing.T) {
 	t.Parallel()
 	l := gangOf(2, 2)
-	l.Block(g1, Told("too big"), []string{"a"}, testBackoff, t0)
+	l.Block(g1, obstacle.Told("too big"), []string{"a"}, testBackoff, t0)
 	l.Forget(uid(0), t0)
 	if v, _ := l.View(g1); v.Reason != nil {
 		t.Errorf("an incomplete gang is blocked with %q", v.Reason)
@@ -255,7 +257,7 @@ func TestLeadersThatDecline(t *testing.T) {
 		l := gangOf(3, 2)
 		l.Invite(g1, t0)
 		lead(l, 0)
-		e := l.Decline(uid(0), Told("no volume"), testBackoff, t0)
+		e := l.Decline(uid(0), obstacle.Told("no volume"), testBackoff, t0)
 		if diff := cmp.Diff([]UID{uid(1)}, uids(e.Activate)); diff != "" {
 			t.Fatalf("activated (-want +got):\n%s", diff)
 		}
@@ -269,9 +271,9 @@ func TestLeadersThatDecline(t *testing.T) {
 		l := gangOf(2, 2)
 		l.Invite(g1, t0)
 		lead(l, 0)
-		l.Decline(uid(0), Told("no volume"), testBackoff, t0)
+		l.Decline(uid(0), obstacle.Told("no volume"), testBackoff, t0)
 		lead(l, 1)
-		l.Decline(uid(1), Told("no volume either"), testBackoff, t0)
+		l.Decline(uid(1), obstacle.Told("no volume either"), testBackoff, t0)
 		if v, _ := l.View(g1); words(v.Reason) != "no volume either" {
 			t.Errorf("reason %q", v.Reason)
 		}
@@ -285,7 +287,7 @@ func TestLeadersThatDecline(t *testing.T) {
 		l.Invite(g1, t0)
 		for i := range maxDeclined {
 			lead(l, i)
-			l.Decline(uid(i), Told("no volume"), testBackoff, t0)
+			l.Decline(uid(i), obstacle.Told("no volume"), testBackoff, t0)
 		}
 		if v, _ := l.View(g1); words(v.Reason) != "no volume" {
 			t.Errorf("reason %q", v.Reason)
@@ -298,13 +300,13 @@ func TestLeadersThatDecline(t *testing.T) {
 		l := plannedGangOf(t, 4, 3)
 		l.Observe(g1, inState(3, Terminating), t0)
 		reserve(t, l, 0)
-		l.Broken(uid(1), Told("node is gone"), testBackoff, t0)
+		l.Broken(uid(1), obstacle.Told("node is gone"), testBackoff, t0)
 		l.Admit(uid(2))
-		if e := l.Decline(uid(1), Told("no volume"), testBackoff, t0); len(e.Reject) != 0 {
+		if e := l.Decline(uid(1), obstacle.Told("no volume"), testBackoff, t0); len(e.Reject) != 0 {
 			t.Fatalf("%v are asked to give their assignments back", e.Reject)
 		}
 		lead(l, 2)
-		who, _ := rejected(l.Decline(uid(2), Told("no volume"), testBackoff, t0))
+		who, _ := rejected(l.Decline(uid(2), obstacle.Told("no volume"), testBackoff, t0))
 		if diff := cmp.Diff([]UID{uid(0)}, who); diff != "" {
 			t.Errorf("assignments to give back (-want +got):\n%s", diff)
 		}
@@ -312,7 +314,7 @@ func TestLeadersThatDecline(t *testing.T) {
 	t.Run("have nothing to pass on when they do not lead", func(t *testing.T) {
 		t.Parallel()
 		l := plannedGangOf(t, 2, 2)
-		if e := l.Decline(uid(1), Told("no volume"), testBackoff, t0); !e.Empty() {
+		if e := l.Decline(uid(1), obstacle.Told("no volume"), testBackoff, t0); !e.Empty() {
 			t.Errorf("effects %+v", e)
 		}
 	})

@@ -3,6 +3,8 @@ package gang
 import (
 	"fmt"
 	"time"
+
+	"berth.dev/berth/pkg/obstacle"
 )
 
 // interrupt lets something happen at the API server in the middle of a cycle.
@@ -65,9 +67,9 @@ func (w *world) postFilter(p *worldPod) {
 	w.t.Logf("%s fits nowhere: %d", p.UID, turn.Kind)
 	switch {
 	case turn.Kind == Follow:
-		w.carryOut(w.l.Broken(p.UID, Told("does not fit"), testBackoff, w.now))
+		w.carryOut(w.l.Broken(p.UID, obstacle.Told("does not fit"), testBackoff, w.now))
 	case turn.Kind == Lead && !w.l.Standing(p.UID).Blocked:
-		w.carryOut(w.l.Decline(p.UID, Told("turned away"), testBackoff, w.now))
+		w.carryOut(w.l.Decline(p.UID, obstacle.Told("turned away"), testBackoff, w.now))
 	case turn.Kind == Free:
 		p.foreign = true
 	}
@@ -94,7 +96,7 @@ func (w *world) lead(p *worldPod, turn Turn) (node string, ok bool) {
 		proposal.Assignments = append(proposal.Assignments, Assignment{UID: m.UID, Node: fmt.Sprint("n", k)})
 	}
 	if !turn.Need.MetBy(len(proposal.Assignments), func(role string) int { return roles[role] }) {
-		w.carryOut(w.l.Block(p.group, Told("does not fit"), []string{"a"}, testBackoff, w.now))
+		w.carryOut(w.l.Block(p.group, obstacle.Told("does not fit"), []string{"a"}, testBackoff, w.now))
 		if again := w.l.Turn(p.UID); before == w.changes && w.l.groups[p.group].holding == 0 && (again.Kind != Lead || !w.l.Standing(p.UID).Blocked) {
 			w.t.Fatalf("%s does not lead in the cycle that has found its group not to fit: %+v", p.UID, again)
 		}

@@ -18,6 +18,7 @@ import (
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/informers"
+	"berth.dev/berth/pkg/obstacle"
 	"berth.dev/berth/pkg/sla"
 )
 
@@ -55,7 +56,7 @@ type State struct {
 	// Members are the pods of the gang, the oldest first, with those that have ended.
 	Members []*v1.Pod
 	// Held says of members that wait for their gang why.
-	Held map[gang.Ref]gang.Reason
+	Held map[gang.Ref]obstacle.Reason
 	// Reserved describes the nodes that are reserved for the gang, if any.
 	Reserved      string
 	ReservedNodes []string

@@ -25,6 +25,7 @@ import (
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/informers"
+	"berth.dev/berth/pkg/obstacle"
 )
 
 // busyAPI is an API server that takes each write to a status, two milliseconds after the one before.
@@ -156,7 +157,7 @@ func pass(d time.Duration) {
 // say gives all gangs another reason.
 func (c *crowd) say(words string) {
 	for _, id := range c.ids {
-		c.ledger.RuleOut(id, gang.Told(words), time.Now())
+		c.ledger.RuleOut(id, obstacle.Told(words), time.Now())
 	}
 }
 

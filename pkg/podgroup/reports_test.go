@@ -7,6 +7,7 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/obstacle"
 )
 
 func TestAGangSaysForWhatItWaits(t *testing.T) {
@@ -37,7 +38,7 @@ func TestAGangSaysForWhatItWaits(t *testing.T) {
 			v.Roles = map[string]gang.RoleView{"leader": {Minimum: 1}, "worker": {Existing: 3}}
 		}), pg, "TooFewMembers: 0 of 1 member with role leader exists"},
 		{"an owner that can never make enough", of(0, 1, func(v *gang.View) { v.Note = "Job x asks for 2 pods" }), nil, "MissingPodGroup: Job x asks for 2 pods"},
-		{"no room", of(3, 3, func(v *gang.View) { v.Reason = gang.Told("fits 2") }), pg, "NotEnoughRoom: fits 2"},
+		{"no room", of(3, 3, func(v *gang.View) { v.Reason = obstacle.Told("fits 2") }), pg, "NotEnoughRoom: fits 2"},
 		{"on its way", of(3, 3), pg, ""},
 		{"over", of(3, 0, func(v *gang.View) { v.Count[gang.Failed] = 3 }), pg, ""},
 	} {

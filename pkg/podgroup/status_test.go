@@ -10,6 +10,7 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/obstacle"
 )
 
 func TestPodGroupStatus(t *testing.T) {
@@ -28,7 +29,7 @@ func TestPodGroupStatus(t *testing.T) {
 	}{
 		{"no pods yet", view(func(*gang.View) {}), schedulingv1alpha1.PodGroupPending,
 			map[string]string{"Quorum": "False TooFewMembers", "Scheduled": "False TooFewMembers", "Degraded": "False NoMembersLost"}},
-		{"all pods exist and do not fit", view(func(v *gang.View) { v.Count[gang.Pending], v.Reason = 4, gang.Told("fits 2") }), schedulingv1alpha1.PodGroupPreScheduling,
+		{"all pods exist and do not fit", view(func(v *gang.View) { v.Count[gang.Pending], v.Reason = 4, obstacle.Told("fits 2") }), schedulingv1alpha1.PodGroupPreScheduling,
 			map[string]string{"Quorum": "True EnoughMembers", "Scheduled": "False Unschedulable", "Degraded": "False NoMembersLost"}},
 		{"being bound", view(func(v *gang.View) { v.Count[gang.Pending], v.Count[gang.Bound] = 2, 2 }), schedulingv1alpha1.PodGroupScheduling,
 			map[string]string{"Quorum": "True EnoughMembers", "Scheduled": "False InProgress", "Degraded": "False NoMembersLost"}},

@@ -10,6 +10,7 @@ import (
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangplan"
 	"berth.dev/berth/pkg/gpu"
+	"berth.dev/berth/pkg/obstacle"
 	"berth.dev/berth/pkg/reasons"
 )
 
@@ -31,7 +32,7 @@ func TestMainReason(t *testing.T) {
 	}
 	short := &gangplan.Shortfall{Group: gang.ID{Namespace: "ns", Name: "g"}, Of: gang.Minimum{Total: 8}, Members: 8, Fits: 6,
 		Nodes: []gangplan.NodeCause{{Short: "nvidia.com/gpu", Nodes: 3}}}
-	few := gang.Obstacle{Cause: gang.TooFewMembers, Group: short.Group, Have: 2, Need: 3}
+	few := obstacle.Obstacle{Cause: obstacle.TooFewMembers, Group: short.Group, Have: 2, Need: 3}
 	for _, tc := range []struct {
 		name   string
 		status *fwk.Status

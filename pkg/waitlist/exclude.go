@@ -7,6 +7,7 @@ import (
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangplan"
+	"berth.dev/berth/pkg/obstacle"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/profiles"
 )
@@ -18,7 +19,7 @@ func (l *List) Excludes(g *Gang) bool {
 }
 
 // Why returns what the account says of a gang that it excludes. It looks at all nodes.
-func (l *List) Why(g *Gang) gang.Reason {
+func (l *List) Why(g *Gang) obstacle.Reason {
 	if g.Misstated != nil {
 		// It would be said by a cycle as well, but there is none as long as there is no capacity for the gang.
 		return g.Misstated

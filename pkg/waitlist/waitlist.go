@@ -15,6 +15,7 @@ import (
 	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/obstacle"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/profiles"
 )
@@ -34,7 +35,7 @@ type Gang struct {
 	Near     neighbors
 	Required []string
 	// Misstated is what is wrong with what the gang says of topology and models; nil if nothing is.
-	Misstated gang.Reason
+	Misstated obstacle.Reason
 	Backoff   Backoff
 	// RestUntil is before when changes of a gang of many classes are not looked at: each look costs as much as there
 	// are classes.
@@ -144,7 +145,7 @@ func (l *List) describe(waits gang.Waiting) *Gang {
 		g.Near.add(pod)
 		levels, err := l.Topology(waits.ID, pod)
 		if err != nil {
-			g.Misstated = gang.Told(err.Error())
+			g.Misstated = obstacle.Told(err.Error())
 		}
 		g.Required = levels.Required
 	}

@@ -16,6 +16,7 @@ import (
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangplan"
 	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/obstacle"
 	"berth.dev/berth/pkg/reasons"
 	"berth.dev/berth/pkg/wellknown"
 )
@@ -133,7 +134,7 @@ func (p *Plugin) lead(ctx context.Context, state fwk.CycleState, id gang.ID, pod
 	nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	c := p.shared
 	uid := gang.UID(pod.UID)
-	fail := func(reason gang.Reason, short []string) (*fwk.PreFilterResult, *fwk.Status) {
+	fail := func(reason obstacle.Reason, short []string) (*fwk.PreFilterResult, *fwk.Status) {
 		c.effects.Apply(ctx, c.ledger.Block(id, reason, short, c.settings.backoff, time.Now()))
 		return nil, reasons.Status(fwk.UnschedulableAndUnresolvable, reason)
 	}
@@ -169,7 +170,7 @@ func (p *Plugin) lead(ctx context.Context, state fwk.CycleState, id gang.ID, pod
 	var bad *wellknown.BadValue
 	switch {
 	case errors.As(err, &bad):
-		return fail(gang.Told(err.Error()), nil)
+		return fail(obstacle.Told(err.Error()), nil)
 	case err != nil:
 		return nil, fwk.AsStatus(fmt.Errorf("planning gang %s: %w", id, err))
 	}
@@ -187,8 +188,8 @@ func (p *Plugin) lead(ctx context.Context, state fwk.CycleState, id gang.ID, pod
 		for i := range result.Short {
 			short[i] = result.Short[i].Class
 		}
-		return fail(gangplan.NewShortfall(id, turn, result.Result, result.Describe, result.Within, result.Causes(result.Result)),
-			short)
+		return fail(gangplan.NewShortfall(id, turn, result.Result, result.Describe, result.Within,
+			result.Causes(result.Result)), short)
 	}
 	effects, serves, proceed := c.ledger.Propose(uid,
 		gang.Proposal{Assignments: result.Assignments, Ordered: result.Ordered}, time.Now())
@@ -198,10 +199,11 @@ func (p *Plugin) lead(ctx context.Context, state fwk.CycleState, id gang.ID, pod
 	}
 	switch {
 	case !serves:
-		return nil, reasons.Status(fwk.UnschedulableAndUnresolvable, gang.Obstacle{Cause: gang.PlanChanged, Group: id})
+		return nil, reasons.Status(fwk.UnschedulableAndUnresolvable,
+			obstacle.Obstacle{Cause: obstacle.PlanChanged, Group: id})
 	case !proceed:
 		state.Write(passedKey, mark{})
-		return nil, reasons.Status(fwk.UnschedulableAndUnresolvable, gang.Obstacle{Cause: gang.PlanWaits, Group: id})
+		return nil, reasons.Status(fwk.UnschedulableAndUnresolvable, obstacle.Obstacle{Cause: obstacle.PlanWaits, Group: id})
 	}
 	for _, a := range result.Assignments {
 		if a.UID == uid {
@@ -218,7 +220,7 @@ func (p *Plugin) putOff(ctx context.Context, state fwk.CycleState, id gang.ID, u
 	c := p.shared
 	state.Write(passedKey, mark{})
 	c.effects.Apply(ctx, c.ledger.Pause(uid, rest, time.Now()))
-	return nil, reasons.Status(fwk.UnschedulableAndUnresolvable, gang.Obstacle{Cause: gang.PlanPaused, Group: id})
+	return nil, reasons.Status(fwk.UnschedulableAndUnresolvable, obstacle.Obstacle{Cause: obstacle.PlanPaused, Group: id})
 }
 
 // giveUp ends the cycle of a leader whose plan was dropped. It begins again after a back-off.
@@ -227,7 +229,7 @@ func (p *Plugin) giveUp(ctx context.Context, state fwk.CycleState, id gang.ID, u
 	c := p.shared
 	state.Write(passedKey, mark{})
 	c.effects.Apply(ctx, c.ledger.Abandon(uid, c.settings.backoff, time.Now()))
-	return nil, reasons.Status(fwk.UnschedulableAndUnresolvable, gang.Obstacle{Cause: gang.PlanChanged, Group: id})
+	return nil, reasons.Status(fwk.UnschedulableAndUnresolvable, obstacle.Obstacle{Cause: obstacle.PlanChanged, Group: id})
 }
 
 // giveBackClaims lets the plugin of claims give back devices that are allocated where the gang cannot go: the filters
@@ -281,12 +283,13 @@ func (p *Plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *v1.P
 		return result, explained(state, status)
 	case gang.Follow:
 		plansInvalidated.Inc()
-		why := gang.Obstacle{Cause: gang.NodeRefused, Group: id, Node: turn.Node, Says: statuses.Get(turn.Node).Message()}
+		why := obstacle.Obstacle{Cause: obstacle.NodeRefused, Group: id, Node: turn.Node,
+			Says: statuses.Get(turn.Node).Message()}
 		c.effects.Apply(ctx, c.ledger.Broken(uid, why, c.settings.backoff, time.Now()))
 	case gang.Lead:
 		if !c.ledger.Standing(uid).Blocked {
 			// Another plugin turned the leader away before it could plan.
-			c.effects.Apply(ctx, c.ledger.Decline(uid, gang.Obstacle{Cause: gang.Declined, Group: id, Pod: pod.Name},
+			c.effects.Apply(ctx, c.ledger.Decline(uid, obstacle.Obstacle{Cause: obstacle.Declined, Group: id, Pod: pod.Name},
 				c.settings.backoff, time.Now()))
 			return nil, p.stop(ctx, state, pod, "")
 		}

@@ -8,6 +8,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/obstacle"
 	"berth.dev/berth/pkg/reasons"
 )
 
@@ -54,7 +55,7 @@ func (p *Plugin) PreEnqueue(_ context.Context, pod *v1.Pod) *fwk.Status {
 	why := p.shared.holdsBack(pod)
 	if why == nil && p.shared.held.Pod(pod.UID) != nil {
 		// It is about to enter the queue with others.
-		why = gang.Obstacle{Cause: gang.Uninvited, Group: p.shared.members.ID(pod)}
+		why = obstacle.Obstacle{Cause: obstacle.Uninvited, Group: p.shared.members.ID(pod)}
 	}
 	if why != nil {
 		return reasons.Status(fwk.UnschedulableAndUnresolvable, why)
@@ -64,7 +65,7 @@ func (p *Plugin) PreEnqueue(_ context.Context, pod *v1.Pod) *fwk.Status {
 
 // holdsBack returns why the pod's gang holds it back, nil if it does not or the pod is in none. A pod whose gang cannot
 // be read is let in, so that its cycle fails with an event that names the mistake.
-func (c *coordinator) holdsBack(pod *v1.Pod) gang.Reason {
+func (c *coordinator) holdsBack(pod *v1.Pod) obstacle.Reason {
 	if of, err := c.members.Of(pod); err != nil || of.ID == (gang.ID{}) {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package gang
+package obstacle
 
 import (
 	"fmt"
@@ -108,7 +108,7 @@ var kinds = [causes]string{
 // Obstacle is a cause with its names and amounts.
 type Obstacle struct {
 	Cause           Cause
-	Group           ID
+	Group           fmt.Stringer
 	Pod, Node, Role string
 	Have, Need      int
 	Timeout         time.Duration
