@@ -2,8 +2,9 @@ package eviction
 
 import (
 	"cmp"
-	"container/heap"
 	"slices"
+
+	"berth.dev/berth/pkg/minheap"
 )
 
 // offer is what it costs to make room on a node for further members of a class.
@@ -27,23 +28,6 @@ func (o *offer) compare(other *offer) int {
 	)
 }
 
-// offers is a heap of offers for container/heap.
-type offers []offer
-
-func (h offers) Len() int           { return len(h) }
-func (h offers) Less(i, j int) bool { return h[i].compare(&h[j]) < 0 }
-func (h offers) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-
-// Push adds an offer.
-func (h *offers) Push(x any) { *h = append(*h, x.(offer)) }
-
-// Pop removes the last offer.
-func (h *offers) Pop() any {
-	last := (*h)[len(*h)-1]
-	*h = (*h)[:len(*h)-1]
-	return last
-}
-
 // place places up to want members of a class in the domain. It takes the room there is, fullest node first. After that,
 // if evict is set, it evicts one set of units after the other, each time the set that costs least for each member that
 // it makes room for. Such a set makes room for at least one more member on one node. The eviction of a group makes
@@ -55,18 +39,18 @@ func (s *domain) place(class, want int, evict bool) {
 	if want -= s.fill(class, want, s.nodes); !evict || want <= 0 {
 		return
 	}
-	var all offers
+	all := minheap.Heap[offer]{Compare: func(a, b offer) int { return a.compare(&b) }}
 	for _, n := range s.nodes {
 		if o, ok := s.offer(class, n, want); ok {
-			all = append(all, o)
+			all.Items = append(all.Items, o)
 		}
 	}
-	heap.Init(&all)
-	for want > 0 && len(all) > 0 {
-		node := heap.Pop(&all).(offer).node
+	all.Init()
+	for want > 0 && all.Len() > 0 {
+		node := all.Pop().node
 		o, ok := s.offer(class, node, want)
-		if ok && len(all) > 0 && all[0].compare(&o) < 0 {
-			heap.Push(&all, o)
+		if ok && all.Len() > 0 && all.Items[0].compare(&o) < 0 {
+			all.Push(o)
 			continue
 		}
 		touched := []int{node} // what others have freed of a pool may do
@@ -83,15 +67,15 @@ func (s *domain) place(class, want int, evict bool) {
 		touched = slices.Compact(touched)
 		want -= s.fill(class, want, touched)
 		if len(touched) > 1 {
-			all = slices.DeleteFunc(all, func(o offer) bool {
+			all.Items = slices.DeleteFunc(all.Items, func(o offer) bool {
 				_, again := slices.BinarySearch(touched, o.node)
 				return again
 			})
-			heap.Init(&all)
+			all.Init()
 		}
 		for _, n := range touched {
 			if o, ok := s.offer(class, n, want); ok {
-				heap.Push(&all, o)
+				all.Push(o)
 			}
 		}
 	}

@@ -37,7 +37,8 @@ func (b *problemBuilder) addLosses() {
 			of = workview.Saved(nil, []*v1.Pod{pod})
 		}
 		w := b.evictor.Sources.Loss.Within(pod, group, of)
-		v.Lost, v.Protected = w.Lost(b.now, b.evictor.Sources.Loss.Limits), w.IsProtected(b.now, b.evictor.Sources.Loss.Limits)
+		limits := b.evictor.Sources.Loss.Limits
+		v.Lost, v.Protected = w.Lost(b.now, limits), w.IsProtected(b.now, limits)
 	}
 }
 
@@ -64,8 +65,8 @@ func (p *Profile) costOf(pod *v1.Pod, now time.Time) eviction.Cost {
 // decides as ever.
 func (p *Profile) moreImportant(otherwise func(a, b preemption.Victim) bool) func(a, b preemption.Victim) bool {
 	return func(a, b preemption.Victim) bool {
-		if p.evictor.Sources.Loss.Limits.Unsaved > 0 && a.Priority() == b.Priority() && len(a.Pods()) == 1 && len(b.Pods()) == 1 &&
-			a.Type() == b.Type() {
+		if p.evictor.Sources.Loss.Limits.Unsaved > 0 && a.Priority() == b.Priority() && len(a.Pods()) == 1 &&
+			len(b.Pods()) == 1 && a.Type() == b.Type() {
 			now := time.Now()
 			order := p.costOf(a.Pods()[0].GetPod(), now).Compare(p.costOf(b.Pods()[0].GetPod(), now))
 			if order != 0 {

@@ -253,7 +253,8 @@ func (p *Profile) spares(node fwk.NodeInfo, victim preemption.Victim, preemptor 
 	}
 	for _, info := range victim.Pods() {
 		pod := info.GetPod()
-		if p.evictor.Members.Has(pod) && !p.evictor.Ledger.Surplus(gang.UID(pod.UID), p.among(node, pod, preemptor), time.Now()) {
+		if p.evictor.Members.Has(pod) &&
+			!p.evictor.Ledger.Surplus(gang.UID(pod.UID), p.among(node, pod, preemptor), time.Now()) {
 			return false
 		}
 	}

@@ -10,16 +10,16 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// CapacityFreed wakes pods for which there is room on a node because a pod that was nominated for it has gone to
+// capacityFreed wakes pods for which there is room on a node because a pod that was nominated for it has gone to
 // another. kube-scheduler wakes them when such a pod is deleted or nominated elsewhere, and not when it is bound
 // elsewhere (kubernetes/kubernetes#134859): they would wait for minutes.
-type CapacityFreed struct {
+type capacityFreed struct {
 	// move tries pods again as if the given one had been deleted from its nominated node.
 	move atomic.Pointer[func(*v1.Pod)]
 }
 
-// Listen takes the queue that pods are woken in.
-func (v *CapacityFreed) Listen(queue internalqueue.SchedulingQueue) {
+// listen takes the queue that pods are woken in.
+func (v *capacityFreed) listen(queue internalqueue.SchedulingQueue) {
 	move := func(pod *v1.Pod) {
 		priority := corev1helpers.PodPriority(pod)
 		// Pods of higher priority were not turned away for it.
@@ -29,8 +29,8 @@ func (v *CapacityFreed) Listen(queue internalqueue.SchedulingQueue) {
 	v.move.Store(&move)
 }
 
-// See takes a change of a pod.
-func (v *CapacityFreed) See(old, pod *v1.Pod) {
+// see takes a change of a pod.
+func (v *capacityFreed) see(old, pod *v1.Pod) {
 	if boundElsewhere(old, pod) {
 		if move := v.move.Load(); move != nil {
 			(*move)(old)

@@ -23,6 +23,7 @@ type HeldPods struct {
 	internalqueue.SchedulingQueue
 	// holds reports whether the pod's gang holds it back.
 	holds func(*v1.Pod) bool
+	freed capacityFreed
 
 	// entering is locked while pods are put here or leave, so that what happens to a pod reaches the queue in order. It is
 	// locked before mu and the queue's lock.
@@ -35,6 +36,16 @@ type HeldPods struct {
 func NewHeldPods(holds func(*v1.Pod) bool) *HeldPods {
 	return &HeldPods{holds: holds, pods: map[apitypes.UID]*v1.Pod{}}
 }
+
+// Listen takes the queue that this one stands before, and returns it with this one before it.
+func (h *HeldPods) Listen(queue internalqueue.SchedulingQueue) internalqueue.SchedulingQueue {
+	h.SchedulingQueue = queue
+	h.freed.listen(h)
+	return h
+}
+
+// See takes a change of a pod as an informer tells it, for the pods that the queue does not wake for it.
+func (h *HeldPods) See(old, pod *v1.Pod) { h.freed.see(old, pod) }
 
 // Pod returns the pod if it is held here. PreEnqueue asks for it under the queue's lock.
 func (h *HeldPods) Pod(uid apitypes.UID) *v1.Pod {

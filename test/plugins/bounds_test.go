@@ -172,7 +172,7 @@ var bounds = map[string]map[string]string{
 		"HeldPods.pods": byPod, "News.Changed": byGang, "News.happenings": byPod, "gates.gate": byPod,
 	},
 	"pkg/plugins/coscheduling": {
-		"coordinator.mixedModels": byGang, "feed.ends": byAdmin, "pluginMessages.last": byGang,
+		"feed.ends": byAdmin, "pluginMessages.last": byGang, "told.mixedModels": byGang,
 	},
 	"pkg/plugins/costoptimized": {
 		"Plugin.offers": "1024 kinds of nodes (maxOffers)", "bill.byCapacity": byNode,

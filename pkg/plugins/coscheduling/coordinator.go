@@ -42,26 +42,25 @@ type coordinator struct {
 	settings settings
 	ledger   *gang.Ledger
 	members  *members.Directory
-	classes  queueClasses
 	profiles *profiles.Set
 	headroom *capacity.Index
 	promises *reservation.Holds
 	effects  *gangloop.Executor
 	planner  *dryrun.Planner
 	evictor  *evictor.Evictor
-	// loss says what evictions lose.
-	loss  *workview.Loss
-	inbox *gangloop.Inbox
-	loop  *gangloop.Loop
-	held  *gangloop.HeldPods
-	// capacityFreed wakes pods when one that kept them away is bound elsewhere.
-	capacityFreed gangloop.CapacityFreed
-	owners        *podgroup.Owners
+	loop     *gangloop.Loop
+	held     *gangloop.HeldPods
+	told     told
+}
+
+// told is what is said of gangs, and by whom.
+type told struct {
 	// leader tells whether this process schedules, status is the controller of PodGroups.
-	leader   informers.Leader
-	status   *podgroup.Controller
-	messages pluginMessages
-	// mixedModels says by gang on which models it runs, if on several.
+	leader informers.Leader
+	status *podgroup.Controller
+	owners *podgroup.Owners
+	// messages are what other plugins say; mixedModels says by gang on which models it runs, if on several.
+	messages    pluginMessages
 	mixedModels sync.Map
 }
 
@@ -92,41 +91,40 @@ func coordinatorOf(ctx context.Context, profile framework.Framework, s settings)
 
 // newCoordinator wires the parts that know nothing of informers.
 func newCoordinator(s settings, groups cache.Store) *coordinator {
-	c := &coordinator{settings: s, members: &members.Directory{Policy: s.owners, Groups: groups}, classes: s.classes,
+	c := &coordinator{settings: s, members: &members.Directory{Policy: s.owners, Groups: groups},
 		profiles: &profiles.Set{}}
-	c.inbox = gangloop.NewInbox()
+	inbox := gangloop.NewInbox()
 	c.held = gangloop.NewHeldPods(func(pod *v1.Pod) bool { return c.holdsBack(pod) != nil })
 	c.ledger = gang.NewLedger(s.timeout, func(id gang.ID) {
-		c.status.Enqueue(id)
-		c.inbox.Change(id)
+		c.told.status.Enqueue(id)
+		inbox.Change(id)
 	})
-	c.status = podgroup.New(&c.leader, c.groupSource())
+	c.told.status = podgroup.New(&c.told.leader, c.groupSource())
 	c.headroom = capacity.New(func(name v1.ResourceName) bool {
 		profile := c.profiles.Any()
 		return profile != nil && profiles.Claimed(profile, name)
 	}, c.profiles.Traits)
 	c.promises = &reservation.Holds{GangOf: c.members.ID, AllowsBackfill: c.allowsBackfill, Filters: c.profiles.Traits,
 		Forecasts: reservation.NewForecasts(), Entry: s.entry}
-	c.promises.Forecasts.Leads = c.leader.Leading
+	c.promises.Forecasts.Leads = c.told.leader.Leading
 	c.promises.Forecasts.GPUs, c.promises.Forecasts.Group = c.gpusOf, func(pod *v1.Pod) *schedulingv1alpha1.PodGroup {
 		if id := c.members.ID(pod); id != (gang.ID{}) {
 			return c.members.Group(id)
 		}
 		return nil
 	}
-	c.loss = c.newLoss()
 	c.evictor = &evictor.Evictor{Profiles: c.profiles, Members: c.members, Capacity: c.headroom, Ledger: c.ledger,
-		Holds: c.promises, Sources: evictor.Sources{Loss: c.loss}, Resume: c.inbox.Resume, Wake: c.inbox.Activate}
+		Holds: c.promises, Sources: evictor.Sources{Loss: c.newLoss()}, Resume: inbox.Resume, Wake: inbox.Activate}
 	c.planner = &dryrun.Planner{Ledger: c.ledger, GangOf: c.members.ID, Pod: c.members.Pod, PodGroup: c.members.Group,
 		Profiles: c.profiles, Capacity: c.headroom,
-		Models: dryrun.NewModels(), Said: c.messages.about}
+		Models: dryrun.NewModels(), Said: c.told.messages.about}
 	c.effects = &gangloop.Executor{Plugin: Name, Ledger: c.ledger, Profiles: c.profiles, Members: c.members,
 		Lost: c.keepForReturn, Landed: c.evictor.Landed}
-	c.loop = c.newLoop()
+	c.loop = c.newLoop(inbox)
 	return c
 }
 
-func (c *coordinator) newLoop() *gangloop.Loop {
+func (c *coordinator) newLoop(inbox *gangloop.Inbox) *gangloop.Loop {
 	list := waitlist.New()
 	list.Capacity, list.Pod, list.PodGroup, list.Profiles, list.Topology = c.headroom, c.members.Pod, c.members.Group,
 		c.profiles, c.planner.Topology
@@ -134,11 +132,11 @@ func (c *coordinator) newLoop() *gangloop.Loop {
 	return gangloop.New(gangloop.Rooms{Ledger: c.ledger, Members: c.members, Profiles: c.profiles, Effects: c.effects,
 		Holds: c.promises, Evictor: c.evictor, Held: c.held, Plans: &c.planner.Pending, Backoff: c.settings.backoff,
 		Forgotten: func(id gang.ID) {
-			c.owners.Drop(id)
-			c.messages.forget(id)
-		}}, c.inbox, list,
+			c.told.owners.Drop(id)
+			c.told.messages.forget(id)
+		}}, inbox, list,
 		&reservation.Reservations{Holders: c.settings.holders, After: c.settings.patience, Ledger: c.ledger, List: list,
-			Holds: c.promises, Leader: &c.leader, Changed: c.status.Enqueue, Turns: reserve.NewTurns(c.settings.ttl)})
+			Holds: c.promises, Leader: &c.told.leader, Changed: c.told.status.Enqueue, Turns: reserve.NewTurns(c.settings.ttl)})
 }
 
 // allowsBackfill reports whether the pod may use what is promised to a gang for its turn.
@@ -149,7 +147,7 @@ func (c *coordinator) allowsBackfill(pod *v1.Pod) bool {
 // misstated returns what the pod says wrongly about its place in the queue or in capacity that is kept, nil if nothing
 // is wrong.
 func (c *coordinator) misstated(pod *v1.Pod) *wellknown.BadValue {
-	if bad := c.classes.misnamed(pod); bad != nil {
+	if bad := c.settings.classes.misnamed(pod); bad != nil {
 		return bad
 	}
 	if _, bad := gangview.PodBackfill(pod); bad != nil {
@@ -219,8 +217,8 @@ func (c *coordinator) keepForReturn(loss gang.Loss) {
 // noteMixed keeps on which models the gang is, for its PodGroup; empty if on one.
 func (c *coordinator) noteMixed(id gang.ID, on string) {
 	if on == "" {
-		c.mixedModels.Delete(id)
+		c.told.mixedModels.Delete(id)
 		return
 	}
-	c.mixedModels.Store(id, on)
+	c.told.mixedModels.Store(id, on)
 }

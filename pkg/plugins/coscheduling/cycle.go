@@ -63,7 +63,7 @@ func confine(state fwk.CycleState, nodes sets.Set[string]) (*fwk.PreFilterResult
 func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 	nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	c := p.shared
-	c.leader.Schedules()
+	c.told.leader.Schedules()
 	p.complete.Do(func() {
 		p.othersPermit = len(p.framework.ListPlugins().Permit.Enabled) > 1
 		p.evictor.Guard()
@@ -99,7 +99,7 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Po
 // tellForeign records once about a pod that it is in a group of another scheduler, and so in none here.
 func (p *Plugin) tellForeign(ctx context.Context, pod *v1.Pod) {
 	f, says := gangview.ForeignOf(pod)
-	if !says || pod.Spec.SchedulingGroup != nil || !p.shared.status.Pods.IsNews(pod, "ForeignGroup", f.String()) {
+	if !says || pod.Spec.SchedulingGroup != nil || !p.shared.told.status.Pods.IsNews(pod, "ForeignGroup", f.String()) {
 		return
 	}
 	p.framework.EventRecorder().WithLogger(klog.FromContext(ctx)).Eventf(pod, nil, v1.EventTypeWarning, "ForeignGroup",
@@ -156,7 +156,7 @@ func (p *Plugin) lead(ctx context.Context, state fwk.CycleState, id gang.ID, pod
 	}
 	done, took := plan.Slice(ctx)
 	c.planner.Pending.Pace.Ran(id, took, done, time.Now())
-	c.inbox.Look()
+	c.loop.Inbox.Look()
 	if !done {
 		planPauses.Inc()
 		abandoned := !c.planner.Pending.Park(id, plan, time.Now())

@@ -30,9 +30,7 @@ func Listen(profiles map[string]framework.Framework, queue internalqueue.Schedul
 	handle FailureHandler) (internalqueue.SchedulingQueue, FailureHandler) {
 	for _, profile := range profiles {
 		if p := pluginOf(profile); p != nil {
-			p.shared.held.SchedulingQueue = queue
-			queue = p.shared.held
-			p.shared.capacityFreed.Listen(queue)
+			queue = p.shared.held.Listen(queue)
 			break
 		}
 	}
@@ -77,7 +75,7 @@ func keepsNomination(m *members.Directory, pod *v1.Pod, status *fwk.Status) bool
 func OnBlocked(profiles map[string]framework.Framework, tell func(plugin string, leader *v1.Pod, why string)) {
 	for _, profile := range profiles {
 		if p := pluginOf(profile); p != nil {
-			p.shared.status.OnBlocked(func(leader *v1.Pod, why string) { tell(Name, leader, why) })
+			p.shared.told.status.OnBlocked(func(leader *v1.Pod, why string) { tell(Name, leader, why) })
 		}
 	}
 }
@@ -88,8 +86,8 @@ func (c *coordinator) hear(pod *v1.Pod, status *fwk.Status) {
 	if id == (gang.ID{}) {
 		return
 	}
-	if words := saidOfNode(status); words != "" && c.messages.note(id, words, time.Now()) {
-		c.inbox.Happened(waitlist.Happening{Only: id})
+	if words := saidOfNode(status); words != "" && c.told.messages.note(id, words, time.Now()) {
+		c.loop.Inbox.Happened(waitlist.Happening{Only: id})
 	}
 }
 

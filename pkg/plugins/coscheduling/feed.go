@@ -59,20 +59,22 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 	c.planner.Network = func(profile string) *gangview.Places {
 		return gangview.NetworkOf(factory, profile).Places()
 	}
-	c.promises.Wake = c.inbox.Activate
-	c.promises.Touch = func(id gang.ID) { c.inbox.Happened(waitlist.Happening{Only: id}) }
+	c.promises.Wake = c.loop.Inbox.Activate
+	c.promises.Touch = func(id gang.ID) { c.loop.Inbox.Happened(waitlist.Happening{Only: id}) }
 	wide, err := clusterwide.Of(factory)
 	if err != nil {
 		return err
 	}
 	wide.KeptBy(c.promises)
 	of := &c.evictor.Sources
-	of.Wide, of.Native, of.Budgets = wide, evictor.NewNativeGroups(factory), factory.Policy().V1().PodDisruptionBudgets().Lister()
+	of.Wide, of.Native = wide, evictor.NewNativeGroups(factory)
+	of.Budgets = factory.Policy().V1().PodDisruptionBudgets().Lister()
 	recorder := profile.EventRecorder()
-	if c.owners, err = podgroup.NewOwners(ctx, profile.KubeConfig(), recorder, f.applyOwner); err != nil {
+	c.told.owners, err = podgroup.NewOwners(ctx, profile.KubeConfig(), recorder, f.applyOwner)
+	if err != nil {
 		return err //nolint:wrapcheck // it says what it is for
 	}
-	c.members.Declared = c.owners.Group
+	c.members.Declared = c.told.owners.Group
 	if err := f.watchGroups(factory, groups); err != nil {
 		return err
 	}
@@ -82,8 +84,8 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 	informers.Await(factory, c.loop.Opened)
 	book := &runstore.Store{Client: f.client, Load: c.promises.Forecasts.Load, Dump: c.promises.Forecasts.Dump}
 	book.Start(ctx)
-	c.status.Start(ctx, podgroup.Client{Groups: groups.GetStore(), GroupClient: client, Pods: f.client,
-		Owners: c.owners}, recorder, f.told)
+	c.told.status.Start(ctx, podgroup.Client{Groups: groups.GetStore(), GroupClient: client, Pods: f.client,
+		Owners: c.told.owners}, recorder, f.told)
 	go func() {
 		if cache.WaitFor(ctx, "", f.told...) {
 			c.loop.Run(ctx)
@@ -127,13 +129,13 @@ func (f *feed) watchCluster(profile framework.Framework) error {
 	pods := handlers(func(pod *v1.Pod) {
 		f.seePod(pod)
 		if pod.Spec.NodeName != "" {
-			f.c.inbox.Arrive(pod)
+			f.c.loop.Inbox.Arrive(pod)
 		}
 	}, func(old, pod *v1.Pod) {
-		f.c.capacityFreed.See(old, pod)
+		f.c.held.See(old, pod)
 		f.seePod(pod)
 		if old.Spec.NodeName == "" && pod.Spec.NodeName != "" {
-			f.c.inbox.Arrive(pod)
+			f.c.loop.Inbox.Arrive(pod)
 		}
 		f.doubtPod(old, pod)
 	}, f.losePod)
@@ -142,7 +144,7 @@ func (f *feed) watchCluster(profile framework.Framework) error {
 	}
 	nodes := handlers(f.seeNode, func(_, node *v1.Node) { f.seeNode(node) }, func(node *v1.Node) {
 		f.c.headroom.DropNode(node.Name)
-		f.c.inbox.Look()
+		f.c.loop.Inbox.Look()
 	})
 	if err := f.watch(factory, factory.Core().V1().Nodes().Informer(), nodes); err != nil {
 		return fmt.Errorf("watching nodes: %w", err)
@@ -161,24 +163,24 @@ func (f *feed) watchMeans(profile framework.Framework) error {
 	}
 	all := []watched{
 		{factory.Policy().V1().PodDisruptionBudgets().Informer(),
-			touching(f.c.inbox, waitlist.NeedsEvictions, func(*policyv1.PodDisruptionBudget) string { return "" })},
+			touching(f.c.loop.Inbox, waitlist.NeedsEvictions, func(*policyv1.PodDisruptionBudget) string { return "" })},
 		{core.PersistentVolumes().Informer(),
-			touching(f.c.inbox, waitlist.NeedsVolumes, func(*v1.PersistentVolume) string { return "" })},
+			touching(f.c.loop.Inbox, waitlist.NeedsVolumes, func(*v1.PersistentVolume) string { return "" })},
 		{core.PersistentVolumeClaims().Informer(),
-			touching(f.c.inbox, waitlist.NeedsVolumes, func(pvc *v1.PersistentVolumeClaim) string { return pvc.Namespace })},
+			touching(f.c.loop.Inbox, waitlist.NeedsVolumes, (*v1.PersistentVolumeClaim).GetNamespace)},
 		{storage.StorageClasses().Informer(),
-			touching(f.c.inbox, waitlist.NeedsVolumes, func(*storagev1.StorageClass) string { return "" })},
+			touching(f.c.loop.Inbox, waitlist.NeedsVolumes, func(*storagev1.StorageClass) string { return "" })},
 		{storage.CSINodes().Informer(),
-			touching(f.c.inbox, waitlist.NeedsVolumes, func(*storagev1.CSINode) string { return "" })},
+			touching(f.c.loop.Inbox, waitlist.NeedsVolumes, func(*storagev1.CSINode) string { return "" })},
 		{storage.CSIStorageCapacities().Informer(),
-			touching(f.c.inbox, waitlist.NeedsVolumes, func(*storagev1.CSIStorageCapacity) string { return "" })},
+			touching(f.c.loop.Inbox, waitlist.NeedsVolumes, func(*storagev1.CSIStorageCapacity) string { return "" })},
 	}
 	if profile.SharedDRAManager() != nil {
 		all = append(all,
 			watched{resource.ResourceClaims().Informer(),
-				touching(f.c.inbox, waitlist.NeedsDevices, func(*resourcev1.ResourceClaim) string { return "" })},
+				touching(f.c.loop.Inbox, waitlist.NeedsDevices, func(*resourcev1.ResourceClaim) string { return "" })},
 			watched{resource.ResourceSlices().Informer(),
-				touching(f.c.inbox, waitlist.NeedsDevices, func(*resourcev1.ResourceSlice) string { return "" })},
+				touching(f.c.loop.Inbox, waitlist.NeedsDevices, func(*resourcev1.ResourceSlice) string { return "" })},
 			watched{resource.DeviceClasses().Informer(), cache.ResourceEventHandlerFuncs{
 				AddFunc:    func(any) { f.classesChanged() },
 				UpdateFunc: func(_, _ any) { f.classesChanged() },
@@ -196,7 +198,7 @@ func (f *feed) watchMeans(profile framework.Framework) error {
 // classesChanged follows which resources are handed out by device classes.
 func (f *feed) classesChanged() {
 	f.c.headroom.ClassesChanged()
-	f.c.inbox.Happened(waitlist.Happening{Kind: waitlist.NeedsDevices})
+	f.c.loop.Inbox.Happened(waitlist.Happening{Kind: waitlist.NeedsDevices})
 }
 
 // touching tells the loop that something of the kind came, changed or went; of a namespace, if namespace names one.
@@ -237,7 +239,7 @@ func (f *feed) seeGroup(pg *schedulingv1alpha1.PodGroup) {
 	if podgroup.Generated(pg) {
 		// It says what the members' labels say, only later.
 		f.c.effects.Apply(f.ctx, f.c.ledger.Undefine(id, gang.Object, now))
-		f.c.status.EnqueueGenerated(id)
+		f.c.told.status.EnqueueGenerated(id)
 	} else if spec, err := gangview.Spec(pg, f.c.settings.timeout); err != nil {
 		f.c.effects.Apply(f.ctx, f.c.ledger.Undefine(id, gang.Object, now))
 		f.c.ledger.Note(id, err.Error())
@@ -292,25 +294,25 @@ func (f *feed) loseGroup(pg *schedulingv1alpha1.PodGroup) {
 	if pg.Annotations[wellknown.RoleLabelKey] != "" {
 		f.seeRoles(id)
 	}
-	f.c.status.Enqueue(id)
+	f.c.told.status.Enqueue(id)
 }
 
 func (f *feed) seeNode(node *v1.Node) {
 	f.c.headroom.SetNode(node)
-	f.c.inbox.Look()
+	f.c.loop.Inbox.Look()
 }
 
 func (f *feed) seePod(pod *v1.Pod) {
 	f.seeMember(pod)
-	f.c.status.Pods.See(pod)
+	f.c.told.status.Pods.See(pod)
 	f.c.promises.Forecasts.See(pod)
 	switch {
 	case pod.Spec.NodeName != "":
 		f.c.headroom.SetPod(pod, f.c.members.ID(pod))
-		f.c.inbox.Look()
+		f.c.loop.Inbox.Look()
 	case pod.Status.NominatedNodeName != "":
 		if id := f.c.members.ID(pod); id != (gang.ID{}) {
-			f.c.status.Enqueue(id)
+			f.c.told.status.Enqueue(id)
 		}
 	}
 }
@@ -321,7 +323,7 @@ func (f *feed) seeEnded(pod *v1.Pod) {
 	defer f.ending.Unlock()
 	f.seeMember(pod)
 	f.c.headroom.DropPod(pod.UID)
-	f.c.inbox.Look()
+	f.c.loop.Inbox.Look()
 }
 
 // seeMember tells the ledger of a member, and of a pod that is none any more.
@@ -332,23 +334,23 @@ func (f *feed) seeMember(pod *v1.Pod) {
 		f.forget(pod)
 		return
 	}
-	if f.c.owners.Outlived(of.Owner, pod) {
+	if f.c.told.owners.Outlived(of.Owner, pod) {
 		f.c.disown(f.ctx, gang.UID(pod.UID))
 		return
 	}
 	member := gangview.Member(pod, of, f.c.members.Group(of.ID), f.c.profiles.Of(pod) != nil)
-	member.Precedence = f.c.classes.precedence(pod)
+	member.Precedence = f.c.settings.classes.precedence(pod)
 	f.c.effects.Apply(f.ctx, f.c.ledger.Observe(of.ID, member, time.Now()))
 	if of.FollowEnded {
 		f.followEnded(of.EndedLabel)
 	}
 	if of.Owner.Kind != "" {
-		f.c.owners.Follow(f.ctx, of.Owner, f.c.ledger.Unspecified(of.ID))
+		f.c.told.owners.Follow(f.ctx, of.Owner, f.c.ledger.Unspecified(of.ID))
 	}
 }
 
 func (f *feed) losePod(pod *v1.Pod) {
-	f.c.status.Pods.Forget(pod)
+	f.c.told.status.Pods.Forget(pod)
 	f.c.promises.Forget(gang.UID(pod.UID))
 	f.c.promises.Forecasts.Lose(pod, time.Now())
 	f.ending.Lock()
@@ -356,7 +358,7 @@ func (f *feed) losePod(pod *v1.Pod) {
 	defer func() {
 		// Only now: what a lost member used is promised to its replacement.
 		f.c.headroom.DropPod(pod.UID)
-		f.c.inbox.Look()
+		f.c.loop.Inbox.Look()
 	}()
 	if ended := f.c.members.Ended(pod.Namespace, pod.Name); ended != nil && ended.UID == pod.UID {
 		// Not gone but finished: the other informer knows it already, but may not have told so yet.

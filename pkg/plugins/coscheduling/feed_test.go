@@ -46,9 +46,9 @@ func TestGangIsLookedAtAgainAfterAnAnnotation(t *testing.T) {
 			c := newCoordinator(settings{}, cache.NewStore(cache.MetaNamespaceKeyFunc))
 			id := gang.ID{Namespace: "ns", Name: "g"}
 			c.ledger.Observe(id, gang.Member{UID: "m", Namespace: "ns", Name: "m", State: gang.Pending, Class: "c", Ours: true, Minimum: 1}, time.Now())
-			c.inbox.Take()
+			c.loop.Inbox.Take()
 			tc.happens(&feed{ctx: t.Context(), c: c})
-			if got := c.inbox.Take().Changed[id]; got != tc.want {
+			if got := c.loop.Inbox.Take().Changed[id]; got != tc.want {
 				t.Errorf("the gang is looked at again: %v, want %v", got, tc.want)
 			}
 		})

@@ -23,16 +23,16 @@ func (c *coordinator) groupSource() podgroup.Source {
 		GangOf:       c.members.ID,
 		InTwoGroups:  func(pod *v1.Pod) bool { return pod.Spec.NodeName == "" && c.members.Twice(pod) },
 		TimedClass:   c.timedClass,
-		TimedClasses: c.classes.order.Timed(),
+		TimedClasses: c.settings.classes.order.Timed(),
 	}
 }
 
 // groupState returns what the controller of PodGroups has to know of the gang.
 func (c *coordinator) groupState(id gang.ID) podgroup.State {
 	v, known := c.ledger.View(id)
-	s := podgroup.State{View: v, Known: known, OwnerUnread: c.owners.Unread(id)}
+	s := podgroup.State{View: v, Known: known, OwnerUnread: c.told.owners.Unread(id)}
 	if !known {
-		c.mixedModels.Delete(id)
+		c.told.mixedModels.Delete(id)
 		return s
 	}
 	for _, ref := range c.ledger.Members(id) {
@@ -47,7 +47,7 @@ func (c *coordinator) groupState(id gang.ID) podgroup.State {
 	}
 	s.Held = c.ledger.Held(id)
 	s.Reserved, s.ReservedNodes, s.EstimatedStart = c.loop.Reservations.Messages.Of(id)
-	if on, mixed := c.mixedModels.Load(id); mixed {
+	if on, mixed := c.told.mixedModels.Load(id); mixed {
 		s.MixedModels = on.(string)
 	}
 	return s
@@ -59,7 +59,7 @@ func (c *coordinator) timedClass(pod *v1.Pod) *sla.Class {
 	if pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil || podview.Finished(pod) || c.profiles.Of(pod) == nil {
 		return nil
 	}
-	class, _ := podview.FindSLAClass(c.classes.order, pod)
+	class, _ := podview.FindSLAClass(c.settings.classes.order, pod)
 	if class == nil || class.Timeout == 0 {
 		return nil
 	}

@@ -15,9 +15,9 @@ import (
 
 func TestWhoWaitsByATimeout(t *testing.T) {
 	t.Parallel()
-	c := &coordinator{profiles: &profiles.Set{}, classes: queueClasses{order: sla.NewOrder([]sla.Class{
+	c := &coordinator{profiles: &profiles.Set{}, settings: settings{classes: queueClasses{order: sla.NewOrder([]sla.Class{
 		{Name: "timed", Timeout: time.Minute}, {Name: "patient"},
-	}, nil)}}
+	}, nil)}}}
 	c.profiles.Add(named{name: "ours"})
 	for _, tc := range []struct {
 		name   string

@@ -32,11 +32,11 @@ func (c *coordinator) newLoss() *workview.Loss {
 }
 
 // Loss says what the eviction of a pod loses.
-func (p *Plugin) Loss() *workview.Loss { return p.shared.loss }
+func (p *Plugin) Loss() *workview.Loss { return p.shared.evictor.Sources.Loss }
 
 // doubtPod tells a running pod that has told of a checkpoint which does not count.
 func (f *feed) doubtPod(old, pod *v1.Pod) {
-	if pod.Spec.NodeName == "" || !toldAnother(old, pod) || !f.c.leader.Leading() {
+	if pod.Spec.NodeName == "" || !toldAnother(old, pod) || !f.c.told.leader.Leading() {
 		return
 	}
 	if wrong := workview.Doubtful(pod, time.Now()); wrong != nil {
@@ -47,7 +47,7 @@ func (f *feed) doubtPod(old, pod *v1.Pod) {
 
 // doubtGroup does the same for a PodGroup.
 func (f *feed) doubtGroup(old, pg *schedulingv1alpha1.PodGroup) {
-	if !toldAnother(old, pg) || !f.c.leader.Leading() {
+	if !toldAnother(old, pg) || !f.c.told.leader.Leading() {
 		return
 	}
 	if wrong := workview.DoubtfulGroup(pg, time.Now()); wrong != nil {

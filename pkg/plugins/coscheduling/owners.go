@@ -50,7 +50,7 @@ func (f *feed) withoutOthers(obj any) (any, error) {
 func (f *feed) applyOwner(ctx context.Context, owner gangview.Owner, s gangview.OwnerState) {
 	c, id, now := f.c, owner.Gang(), time.Now()
 	for _, ref := range c.ledger.Members(id) {
-		if pod := c.members.Any(ref); pod != nil && c.owners.Outlived(owner, pod) {
+		if pod := c.members.Any(ref); pod != nil && c.told.owners.Outlived(owner, pod) {
 			c.disown(ctx, ref.UID)
 		}
 	}
@@ -66,7 +66,7 @@ func (f *feed) applyOwner(ctx context.Context, owner gangview.Owner, s gangview.
 		c.effects.Apply(ctx, c.ledger.Define(id, gang.Owner, spec, now))
 	}
 	// A PodGroup that was kept until now may have to go.
-	c.status.Enqueue(id)
+	c.told.status.Enqueue(id)
 }
 
 // ownerSpec returns what the object asks for, or why that cannot be.

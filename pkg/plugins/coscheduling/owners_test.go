@@ -29,7 +29,7 @@ func TestAnObjectThatIsGone(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		f := &feed{ctx: ctx, c: c, ends: map[string]bool{"batch.kubernetes.io/job-name": true}}
 		var err error
-		if c.owners, err = podgroup.NewOwners(ctx, api.RESTConfig(), events.NewFakeRecorder(10), f.applyOwner); err != nil {
+		if c.told.owners, err = podgroup.NewOwners(ctx, api.RESTConfig(), events.NewFakeRecorder(10), f.applyOwner); err != nil {
 			t.Fatal(err)
 		}
 		for _, name := range []string{"first", "second"} {

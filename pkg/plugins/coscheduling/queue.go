@@ -22,7 +22,7 @@ func (p *Plugin) Less(a, b fwk.QueuedEntityInfo) bool {
 	if kb.Less(ka) {
 		return false
 	}
-	if p.shared.classes.on() {
+	if p.shared.settings.classes.on() {
 		// Creation is told in seconds: within one of them pods keep the order in which they came.
 		if ta, tb := a.GetTimestamp(), b.GetTimestamp(); !ta.Equal(tb) {
 			return ta.Before(tb)
@@ -39,7 +39,7 @@ func (p *Plugin) key(e fwk.QueuedEntityInfo) gang.Key {
 			}
 		}
 	}
-	return p.shared.classes.key(e)
+	return p.shared.settings.classes.key(e)
 }
 
 func nameOf(e fwk.QueuedEntityInfo) string {

@@ -21,6 +21,7 @@ import (
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/members"
 	"berth.dev/berth/pkg/sla"
 	"berth.dev/berth/pkg/wellknown"
 )
@@ -29,7 +30,7 @@ var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
 // queueOf returns a plugin that sorts by these classes, nil for none.
 func queueOf(order *sla.Order) *Plugin {
-	return &Plugin{shared: &coordinator{ledger: gang.NewLedger(time.Minute, nil), classes: queueClasses{order: order}}}
+	return &Plugin{shared: &coordinator{ledger: gang.NewLedger(time.Minute, nil), members: &members.Directory{}, settings: settings{classes: queueClasses{order: order}}}}
 }
 
 // waiting is a pod of the queue, created at noon and as much later as given.
@@ -307,7 +308,7 @@ func TestMembersHaveTheClassesOfTheirGang(t *testing.T) {
 		pod := e.GetPod()
 		pod.Labels["scheduling.x-k8s.io/pod-group"] = "g"
 		m := gangview.Member(pod, gangview.Membership{ID: id}, nil, true)
-		m.Precedence = p.shared.classes.precedence(pod)
+		m.Precedence = p.shared.settings.classes.precedence(pod)
 		ledger.Observe(id, m, noon)
 		members = append(members, e)
 	}
@@ -332,7 +333,7 @@ func TestAPodThatNamesItsClassWronglyWaitsUntilItIsPutRight(t *testing.T) {
 	bad := waiting(t, "bad", 0, 0, "gold").GetPod()
 	good := waiting(t, "bad", 0, 0, "batch").GetPod()
 	const want = `pod label berth.dev/sla-class: "gold" is not one of the classes open to pods of PriorityClass "": "batch"`
-	if got := p.shared.classes.misnamed(bad); got == nil || got.Error() != want {
+	if got := p.shared.settings.classes.misnamed(bad); got == nil || got.Error() != want {
 		t.Errorf("got %v, want %s", got, want)
 	}
 	events, err := p.EventsToRegister(t.Context())

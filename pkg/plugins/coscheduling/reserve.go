@@ -108,7 +108,7 @@ func (p *Plugin) Unreserve(ctx context.Context, state fwk.CycleState, pod *v1.Po
 		c.effects.Apply(ctx, c.ledger.Unreserve(gang.UID(pod.UID), c.settings.backoff, time.Now()))
 	}
 	// The account of the cluster does not know what is reserved, so that nothing else tells that it is free again.
-	c.inbox.Happened(waitlist.Happening{Kind: waitlist.NeedsAnything})
+	c.loop.Inbox.Happened(waitlist.Happening{Kind: waitlist.NeedsAnything})
 }
 
 // Permit lets the members of a gang go together, when the last of them holds its assignment.
