@@ -23,7 +23,7 @@ func (l *Ledger) Propose(leader UID, proposal Proposal, now time.Time) (e Effect
 	p := &plan{assignments: make(map[UID]Assignment, len(proposal.Assignments)), ordered: proposal.Ordered,
 		deadline: now.Add(g.spec().Timeout)}
 	if old := g.plan; old != nil {
-		p.deadline, p.refused, p.setbacks, p.ordered = old.deadline, old.refused, old.setbacks, p.ordered || old.ordered
+		p.deadline, p.refusals, p.ordered = old.deadline, old.refusals, p.ordered || old.ordered
 		for _, uid := range old.order {
 			if a, kept := old.assignments[uid]; kept {
 				p.order, p.assignments[uid] = append(p.order, uid), a
@@ -72,7 +72,7 @@ func (l *Ledger) Reserve(uid UID, node string, now time.Time) (Effects, bool) {
 		} else {
 			m.move(reserves)
 		}
-		p.setbacks = 0
+		p.refusals.inARow = 0
 	case p.node(uid) == "" && m.stage == alone:
 		m.move(reserves)
 	default:

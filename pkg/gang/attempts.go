@@ -42,6 +42,8 @@ type attempts struct {
 	// invited is set while the leader may enter the queue to plan, which it was told at invitedAt.
 	invited   bool
 	invitedAt time.Time
+	// planner is the member whose cycle last was there to plan.
+	planner *member
 	// block is why the last attempt failed, nil if none did.
 	block *block
 	// failed counts plans that failed in a row. Before retryAt, which is pause after the last of them, none is made.
@@ -118,10 +120,10 @@ func (l *Ledger) Block(id ID, reason obstacle.Reason, short []string, backoff Ba
 	if g == nil {
 		return Effects{}
 	}
-	if g.planner != nil {
-		g.planner.move(isDenied)
+	if g.attempts.planner != nil {
+		g.attempts.planner.move(isDenied)
 	}
-	return l.block(g, reason, short, g.planner != nil && g.planner == g.leader, backoff, now)
+	return l.block(g, reason, short, g.attempts.planner != nil && g.attempts.planner == g.leader, backoff, now)
 }
 
 // RuleOut records that the group cannot be placed now, as an account of the cluster shows without a cycle. It is not an

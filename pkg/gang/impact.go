@@ -21,8 +21,10 @@ type EvictionImpact struct {
 	Pods []UID
 }
 
-// groupEviction is what of a group is being evicted.
+// groupEviction is what of a group is being evicted, and what keeps it from that.
 type groupEviction struct {
+	// inFlightSince is since when members are on their way to a node, one or the other, zero if none is.
+	inFlightSince time.Time
 	// until is how long pending members wait for all bound ones to be evicted, zero if they are not.
 	until time.Time
 	// spared are members that go without the others, with when they should have gone.
@@ -113,7 +115,7 @@ func (l *Ledger) Surplus(uid UID, among []UID, now time.Time) bool {
 // toleratesEviction reports whether what the impact leaves of the group is of use, or nothing.
 func (g *group) toleratesEviction(t *EvictionImpact, now time.Time) bool {
 	if t.Whole {
-		return !inFlight(g.inFlightSince, now) && g.census.states[Bound] <= t.Bound
+		return !inFlight(g.eviction.inFlightSince, now) && g.census.states[Bound] <= t.Bound
 	}
 	if g.spec() == nil {
 		return true
@@ -158,8 +160,8 @@ func (g *group) without(pods []UID, now time.Time) (more int, roles map[string]i
 
 // bindingStarted notes that a member is on its way to a node.
 func (g *group) bindingStarted(now time.Time) {
-	if g.inFlightSince.IsZero() {
-		g.inFlightSince = now
+	if g.eviction.inFlightSince.IsZero() {
+		g.eviction.inFlightSince = now
 	}
 }
 

@@ -1,6 +1,7 @@
 package gang
 
 import (
+	"cmp"
 	"time"
 
 	"berth.dev/berth/pkg/obstacle"
@@ -30,28 +31,17 @@ func (m *member) leadsBefore(o *member) bool {
 	return m.before(o)
 }
 
-func (m *Member) before(o *Member) bool {
-	if !m.Created.Equal(o.Created) {
-		return m.Created.Before(o.Created)
+// compare orders members, the oldest first.
+func (m *Member) compare(o *Member) int {
+	if c := m.Created.Compare(o.Created); c != 0 {
+		return c
 	}
-	if m.Name != o.Name {
-		return m.Name < o.Name
-	}
-	return m.UID < o.UID
+	return cmp.Or(cmp.Compare(m.Name, o.Name), cmp.Compare(m.UID, o.UID))
 }
 
-func (m *member) before(o *member) bool { return m.Member.before(&o.Member) }
+func (m *member) before(o *member) bool { return m.compare(&o.Member) < 0 }
 
-// byAge orders members, the oldest first.
-func byAge(a, b *member) int {
-	switch {
-	case a.before(b):
-		return -1
-	case b.before(a):
-		return 1
-	}
-	return 0
-}
+func byAge(a, b *member) int { return a.compare(&b.Member) }
 
 // patience is how long a group waits for the leader that was invited to plan: another plugin may keep it out of the
 // queue.

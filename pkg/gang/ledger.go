@@ -73,15 +73,13 @@ type group struct {
 	census  census
 	// holding counts members that hold an assignment in memory.
 	holding int
-	// leader stands for the group in the queue; planner is the member whose cycle last was there to plan.
-	leader, planner *member
+	// leader stands for the group in the queue.
+	leader *member
 	// run is where the group is in its run, attempts what is known of plans for it.
 	run      run
 	attempts attempts
-	// inFlightSince is since when members are on their way to a node, one or the other, zero if none is.
-	inFlightSince time.Time
-	eviction      groupEviction
-	plan          *plan
+	eviction groupEviction
+	plan     *plan
 	// atRest holds the members that are kept out of the queue.
 	atRest map[*member]bool
 	// note says why the group is not complete, if the number of members does not tell.
@@ -308,8 +306,8 @@ func (l *Ledger) forget(m *member, now time.Time) Effects {
 	if g.leader == m {
 		g.leader = nil
 	}
-	if g.planner == m {
-		g.planner = nil
+	if g.attempts.planner == m {
+		g.attempts.planner = nil
 	}
 	if m.Minimum > 0 {
 		l.relabel(g, m, now)
@@ -334,13 +332,9 @@ func (l *Ledger) open(id ID) *group {
 // drop forgets a group that has neither members nor a specification.
 func (l *Ledger) drop(g *group) {
 	if g.empty() {
-		delete(l.groups, g.id)
-		delete(l.planned, g.id)
-		delete(l.degraded, g.id)
-		delete(l.evicted, g.id)
-		delete(l.invited, g.id)
-		delete(l.coming, g.id)
-		delete(l.binding, g.id)
+		for _, of := range []map[ID]*group{l.groups, l.planned, l.degraded, l.evicted, l.invited, l.coming, l.binding} {
+			delete(of, g.id)
+		}
 	}
 }
 

@@ -195,7 +195,7 @@ func (w *world) evict() {
 	}
 	w.evicted++
 	for _, p := range w.at(asking, waiting, writing, written, binding) {
-		if p.group == g1 && p.State == Pending && !p.left && !p.deleted && w.now.Sub(w.l.groups[g1].inFlightSince) < longestFlight {
+		if p.group == g1 && p.State == Pending && !p.left && !p.deleted && w.now.Sub(w.l.groups[g1].eviction.inFlightSince) < longestFlight {
 			w.t.Fatalf("the group is evicted while %s is on its way", p.UID)
 		}
 	}

@@ -34,11 +34,8 @@ type plan struct {
 	// committed is set once the members that hold an assignment were let go.
 	committed bool
 	// open is set while the plan has lost an assignment and a leader has to plan for the members that remain.
-	open bool
-	// refused holds the nodes that turned out not to take members of a class.
-	refused map[Refusal]bool
-	// setbacks counts refusals since a member last reserved.
-	setbacks int
+	open     bool
+	refusals refusals
 	// failure is what blocks the group when the plan ends without the minimum, because a member that was let go came
 	// back.
 	failure *block

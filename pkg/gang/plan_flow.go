@@ -65,13 +65,7 @@ func (l *Ledger) allowMore(g *group, now time.Time) []Ref {
 // done reports whether all members of the plan have been let in.
 func (f *planFlow) done(p *plan) bool { return f.next == len(p.order) }
 
-// letFirst lets the first members of a plan in; letMore lets those in that come after them.
-func (g *group) letFirst(take func(*member)) {
-	if g.plan.flow.next == 0 {
-		g.letNext(take)
-	}
-}
-
+// letNext lets the next members of a plan in, as many as may be under way.
 func (g *group) letNext(take func(*member)) {
 	p, f := g.plan, &g.plan.flow
 	for f.next < len(p.order) && len(f.underway) < window {

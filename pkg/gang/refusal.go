@@ -10,6 +10,14 @@ import (
 // Refusal is a node that did not take a member of a class although it was planned.
 type Refusal struct{ Class, Node string }
 
+// refusals are what nodes have refused of a plan.
+type refusals struct {
+	// of holds the nodes that turned out not to take members of a class.
+	of map[Refusal]bool
+	// inARow counts refusals since a member last reserved.
+	inARow int
+}
+
 // maxSetbacks is how many assignments in a row may turn out wrong before the group is blocked.
 const maxSetbacks = 3
 
@@ -100,18 +108,18 @@ func (l *Ledger) Broken(uid UID, why obstacle.Reason, backoff Backoff, now time.
 func (l *Ledger) refuse(m *member, why obstacle.Reason, backoff Backoff, now time.Time) Effects {
 	g, p := m.group, m.group.plan
 	refusal := Refusal{Class: m.Class, Node: p.node(m.UID)}
-	again := p.refused[refusal]
-	if p.refused == nil {
-		p.refused = map[Refusal]bool{}
+	again := p.refusals.of[refusal]
+	if p.refusals.of == nil {
+		p.refusals.of = map[Refusal]bool{}
 	}
-	p.refused[refusal] = true
+	p.refusals.of[refusal] = true
 	p.drop(m.UID)
-	p.setbacks++
+	p.refusals.inARow++
 	if g.serves(p) {
 		return l.settle(g, now)
 	}
 	g.leader = m
-	if again || p.setbacks > maxSetbacks {
+	if again || p.refusals.inARow > maxSetbacks {
 		return l.block(g, why, nil, true, backoff, now)
 	}
 	for uid := range p.assignments {
@@ -132,7 +140,7 @@ func (l *Ledger) Refused(id ID) map[Refusal]bool {
 	if g == nil || g.plan == nil {
 		return nil
 	}
-	return maps.Clone(g.plan.refused)
+	return maps.Clone(g.plan.refusals.of)
 }
 
 // Expire ends the plans whose time is over, lets the next members of large plans into the queue, lets those go that

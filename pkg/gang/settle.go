@@ -29,8 +29,8 @@ func (l *Ledger) settle(g *group, now time.Time) Effects {
 		}
 	}
 	if g.plan == nil && g.holding == 0 {
-		e.Landed = !g.inFlightSince.IsZero()
-		g.inFlightSince = time.Time{}
+		e.Landed = !g.eviction.inFlightSince.IsZero()
+		g.eviction.inFlightSince = time.Time{}
 	}
 	if g.started() || !g.quorum() {
 		g.attempts.block, g.attempts.invited = nil, false
@@ -153,8 +153,8 @@ func (g *group) wake() []Ref {
 	case p != nil && !p.open && !p.committed:
 		if p.ordered {
 			g.letInOrder(take)
-		} else {
-			g.letFirst(take)
+		} else if p.flow.next == 0 {
+			g.letNext(take)
 		}
 	case g.started():
 		for m := range g.atRest {

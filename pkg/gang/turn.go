@@ -84,7 +84,7 @@ func (l *Ledger) Turn(uid UID) Turn {
 		g.leader, m.declined = m, false
 	}
 	kind, why := m.turn()
-	if kind == Lead && !g.mayPlan() && (g.planner != m || m.stage != held) {
+	if kind == Lead && !g.mayPlan() && (g.attempts.planner != m || m.stage != held) {
 		// The invitation was taken back while the member was in the queue. One that is asked again in the cycle that
 		// has found the group not to fit still leads.
 		kind, why = Hold, g.uninvited()
@@ -99,7 +99,7 @@ func (l *Ledger) Turn(uid UID) Turn {
 	case Follow:
 		t.Node = g.plan.node(uid)
 	case Lead:
-		g.planner = m
+		g.attempts.planner = m
 		// It has come, so that no other is invited in its place.
 		delete(l.invited, g.id)
 		total, roles := g.census.settled(), map[string]int{}
@@ -115,12 +115,7 @@ func (l *Ledger) Turn(uid UID) Turn {
 		}
 		t.Of, t.Held, t.Reopened = g.spec().Minimum, total, g.reopened()
 		t.Need = t.Of.Without(total, func(role string) int { return g.census.settledIn(role) + roles[role] })
-		slices.SortFunc(t.Members, func(a, b Member) int {
-			if a.before(&b) {
-				return -1
-			}
-			return 1
-		})
+		slices.SortFunc(t.Members, func(a, b Member) int { return a.compare(&b) })
 	}
 	return t
 }

@@ -92,7 +92,7 @@ func (l *Ledger) View(id ID) (View, bool) {
 		return View{}, false
 	}
 	c := &g.census
-	v := View{Count: c.states, Running: c.running, Holding: g.holding, InFlightSince: g.inFlightSince,
+	v := View{Count: c.states, Running: c.running, Holding: g.holding, InFlightSince: g.eviction.inFlightSince,
 		Started: g.started(), Degraded: g.degraded(), Note: g.note, Priority: c.priority()}
 	var roles map[string]int
 	if s := g.spec(); s != nil {

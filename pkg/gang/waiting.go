@@ -37,8 +37,7 @@ func (l *Ledger) Waiting(id ID) (Waiting, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	g := l.groups[id]
-	if g == nil || g.plan != nil || g.attempts.invited || g.started() || g.evicting() || !g.quorum() || g.holding > 0 ||
-		g.lead() == nil {
+	if !g.mayBeInvited() || g.holding > 0 || g.lead() == nil {
 		return Waiting{}, false
 	}
 	s := g.spec()
@@ -89,6 +88,11 @@ func (g *group) waitingClasses() []WaitingClass {
 	return classes
 }
 
+// mayBeInvited reports whether the group is known, complete and not being planned, started or evicted.
+func (g *group) mayBeInvited() bool {
+	return g != nil && g.plan == nil && !g.attempts.invited && !g.started() && !g.evicting() && g.quorum()
+}
+
 // TakeOver records that what is known by now is what an earlier scheduler has left. A group in the middle of its start
 // comes before everything else, whatever its priority, until it has been tried once: an earlier scheduler had taken the
 // places that it lacks, and without them it stays bound in part.
@@ -104,11 +108,10 @@ func (l *Ledger) TakeOver() {
 func (l *Ledger) Invite(id ID, now time.Time) Effects {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	g := l.groups[id]
-	if g == nil || g.plan != nil || g.attempts.invited || g.started() || g.evicting() || !g.quorum() {
-		return Effects{}
+	if g := l.groups[id]; g.mayBeInvited() {
+		return l.invite(g, now)
 	}
-	return l.invite(g, now)
+	return Effects{}
 }
 
 // Resume is Invite for a group whose last attempt has not ended yet: it went to look for something, which has been
@@ -117,7 +120,7 @@ func (l *Ledger) Resume(id ID, now time.Time) Effects {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	g := l.groups[id]
-	if g == nil || g.plan != nil || g.attempts.invited || g.started() || g.evicting() || !g.quorum() {
+	if !g.mayBeInvited() {
 		return Effects{}
 	}
 	g.attempts.failed = max(g.attempts.failed-1, 0)

@@ -31,10 +31,10 @@ func (w *world) check() {
 		if g.evicting() != (l.evicted[id] == g) {
 			w.t.Fatalf("%s is not found by Expire while it is being evicted", id)
 		}
-		if flies := holding > 0 || g.plan != nil; flies == g.inFlightSince.IsZero() {
-			w.t.Fatalf("members of %s are in flight: %t, since %s", id, flies, g.inFlightSince)
+		if flies := holding > 0 || g.plan != nil; flies == g.eviction.inFlightSince.IsZero() {
+			w.t.Fatalf("members of %s are in flight: %t, since %s", id, flies, g.eviction.inFlightSince)
 		}
-		for _, m := range []*member{g.leader, g.planner} {
+		for _, m := range []*member{g.leader, g.attempts.planner} {
 			if m != nil && g.members[m.UID] != m {
 				w.t.Fatalf("%s leads %s and is no member", m.UID, id)
 			}

@@ -118,7 +118,7 @@ var bounds = map[string]map[string]string{
 		"Ledger.invited": byGang, "Ledger.member": byPod, "Ledger.planned": byGang, "Minimum.Roles": byPod,
 		"View.Roles": oneCycle, "block.short": byGang, "census.labelled": byPod, "census.precedences": byPod,
 		"census.priorities": byPod, "census.roles": byPod, "group.members": byPod,
-		"plan.assignments": byGang, "plan.refused": byGang,
+		"plan.assignments": byGang, "refusals.of": byGang,
 	},
 	"pkg/gangplan": {
 		"orders.byClass": oneCycle, "orders.seen": oneCycle,
