@@ -107,7 +107,7 @@ func (e *Evictor) decide(ctx context.Context, r *request, now time.Time) (*propo
 	if w == nil {
 		w = e.begin(r, now)
 	}
-	pause, left := time.Duration(0), e.remaining(w.awaited)
+	pause, left := time.Duration(0), remaining(e.Members, w.awaited)
 	switch w.Ask(left, now) {
 	case eviction.Wait:
 		return nil, waitingFor(left)
@@ -185,21 +185,13 @@ func (e *Evictor) postpone(w *attempt) { e.Holds.Postpone(w.request.id, w.awaite
 // giveUp ends an attempt, and what was promised while pods were awaited. While some of them are late it only begins
 // again. The lock is held.
 func (e *Evictor) giveUp(w *attempt) {
-	if w.Late(e.remaining(w.awaited)) {
+	if w.Late(remaining(e.Members, w.awaited)) {
 		w.said = findings{}
 		w.GivenUp()
 		return
 	}
 	delete(e.work, w.request.name)
 	e.Holds.Drop(w.request.id, func(o reservation.Hold) bool { return o.Kind == reservation.AfterEviction })
-}
-
-// notNeeded notes that no pod has to go for the request: a gang is about to start, and what is promised to it is kept
-// for a while.
-func (e *Evictor) notNeeded(r *request, now time.Time) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.begin(r, now)
 }
 
 // Tidy ends the work for gangs that do not wait any more and for pods that have a node or are gone, and gives up where
@@ -219,7 +211,7 @@ func (e *Evictor) sweep(now time.Time, waits func(gang.ID) bool) (again []*reque
 			delete(e.work, name)
 			continue
 		}
-		switch w.Review(e.remaining(w.awaited), now) {
+		switch w.Review(remaining(e.Members, w.awaited), now) {
 		case eviction.GiveUp:
 			e.giveUp(w)
 		case eviction.ChooseOthers:
@@ -231,10 +223,10 @@ func (e *Evictor) sweep(now time.Time, waits func(gang.ID) bool) (again []*reque
 }
 
 // remaining counts the pods that are still there.
-func (e *Evictor) remaining(pods []reservation.AwaitedPod) int {
+func remaining(known *members.Directory, pods []reservation.AwaitedPod) int {
 	left := 0
 	for _, awaited := range pods {
-		if e.Members.Pod(awaited.Ref) != nil {
+		if known.Pod(awaited.Ref) != nil {
 			left++
 		}
 	}
@@ -246,13 +238,16 @@ func leaves(pod *v1.Pod, now time.Time) bool {
 	return pod.DeletionTimestamp != nil && now.Before(pod.DeletionTimestamp.Add(eviction.Grace))
 }
 
-// await records that what the gang needs is promised to it while pods terminate that were not evicted for it.
+// await records that what the gang needs is promised to it while pods terminate that were not evicted for it. If there
+// are none, it is about to start, and what is promised to it is kept for a while.
 func (e *Evictor) await(r *request, p *proposal) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	w := e.begin(r, time.Now())
-	w.awaited = reservation.AwaitedPods(p.leaving)
-	w.Awaiting(p.leftBy())
+	if !p.idle() {
+		w.awaited = reservation.AwaitedPods(p.leaving)
+		w.Awaiting(p.leftBy())
+	}
 }
 
 // podName is the name of the requests of a single pod.
@@ -267,7 +262,7 @@ func (e *Evictor) awaited(pod *v1.Pod, nodes fwk.NodeInfoLister, now time.Time) 
 	if w == nil || w.node == "" || w.request.only.UID != pod.UID || w.Overdue(now) {
 		return ""
 	}
-	if e.remaining(w.awaited) > 0 || reservation.Remain(w.awaited, nodes) {
+	if remaining(e.Members, w.awaited) > 0 || reservation.Remain(w.awaited, nodes) {
 		return w.node
 	}
 	return ""
@@ -301,7 +296,7 @@ func (e *Evictor) evict(ctx context.Context, profile framework.Framework, r *req
 				// A partial eviction frees too little, so a request that fails is repeated.
 				var last error
 				err := wait.ExponentialBackoffWithContext(ctx, evictionRetries, func(ctx context.Context) (bool, error) {
-					last = e.evictOne(ctx, profile, pod, r)
+					last = evictOne(ctx, profile, e.Sources.Loss, pod, r)
 					return last == nil, nil
 				})
 				if err != nil {
@@ -321,7 +316,7 @@ func (e *Evictor) evict(ctx context.Context, profile framework.Framework, r *req
 	}()
 }
 
-func (e *Evictor) evictOne(ctx context.Context, profile framework.Framework, pod *v1.Pod, r *request) error {
+func evictOne(ctx context.Context, profile framework.Framework, loss *workview.Loss, pod *v1.Pod, r *request) error {
 	status := pod.Status.DeepCopy()
 	podutil.UpdatePodCondition(status, &v1.PodCondition{
 		Type: v1.DisruptionTarget, Status: v1.ConditionTrue, Reason: v1.PodReasonPreemptionByScheduler,
@@ -337,7 +332,7 @@ func (e *Evictor) evictOne(ctx context.Context, profile framework.Framework, pod
 	}
 	podsPreempted.Inc()
 	profile.EventRecorder().WithLogger(klog.FromContext(ctx)).Eventf(pod, nil, v1.EventTypeNormal, "Preempted",
-		"Preempting", "Preempted by %s on node %s%s", r.name, pod.Spec.NodeName, e.losing(pod, time.Now()))
+		"Preempting", "Preempted by %s on node %s%s", r.name, pod.Spec.NodeName, losing(loss, pod, time.Now()))
 	return nil
 }
 

@@ -43,12 +43,12 @@ func (b *problemBuilder) addLosses() {
 }
 
 // losing says what the eviction of the pod loses, as the end of a sentence; nothing where that does not count.
-func (e *Evictor) losing(pod *v1.Pod, now time.Time) string {
-	if e.Sources.Loss.Limits.Unsaved == 0 {
+func losing(loss *workview.Loss, pod *v1.Pod, now time.Time) string {
+	if loss.Limits.Unsaved == 0 {
 		return ""
 	}
-	w := e.Sources.Loss.Of(pod)
-	return "; it loses " + w.Describe(now, e.Sources.Loss.Limits)
+	w := loss.Of(pod)
+	return "; it loses " + w.Describe(now, loss.Limits)
 }
 
 // costOf is what the eviction of a pod costs.

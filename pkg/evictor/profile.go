@@ -31,8 +31,8 @@ type Profile struct {
 	planner   *dryrun.Planner
 }
 
-// For returns the evictor for a profile.
-func (e *Evictor) For(profile framework.Framework, planner *dryrun.Planner) *Profile {
+// NewProfile returns the evictor for a profile.
+func NewProfile(e *Evictor, profile framework.Framework, planner *dryrun.Planner) *Profile {
 	return &Profile{framework: profile, evictor: e, planner: planner}
 }
 
@@ -132,7 +132,7 @@ func (p *Profile) agree(ctx context.Context, r *request, turn gang.Turn) (*propo
 	case !plan.Feasible():
 		return nil, nil, e.searchAgain(ctx, r, said), nil
 	case found.idle():
-		e.notNeeded(r, time.Now())
+		e.await(r, found)
 		return nil, nil, "", nil
 	}
 	// From now on the other members of gangs that go as a whole wait until all have gone.

@@ -1,7 +1,6 @@
 package coscheduling
 
 import (
-	"cmp"
 	"context"
 	"math"
 	"sync"
@@ -12,7 +11,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
-	"berth.dev/berth/pkg/apis/config"
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/dryrun"
@@ -20,7 +18,6 @@ import (
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangloop"
 	"berth.dev/berth/pkg/gangview"
-	gpudomain "berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/members"
@@ -106,18 +103,19 @@ func newCoordinator(s settings, groups cache.Store) *coordinator {
 	}, c.profiles.Traits)
 	c.promises = &reservation.Holds{GangOf: c.members.ID, AllowsBackfill: c.allowsBackfill, Filters: c.profiles.Traits,
 		Forecasts: reservation.NewForecasts(), Entry: s.entry}
+	gpus := gpuRequests{dryrun.NewModels()}
 	c.promises.Forecasts.Leads = c.told.leader.Leading
-	c.promises.Forecasts.GPUs, c.promises.Forecasts.Group = c.gpusOf, func(pod *v1.Pod) *schedulingv1alpha1.PodGroup {
+	c.promises.Forecasts.GPUs, c.promises.Forecasts.Group = gpus.count, func(pod *v1.Pod) *schedulingv1alpha1.PodGroup {
 		if id := c.members.ID(pod); id != (gang.ID{}) {
 			return c.members.Group(id)
 		}
 		return nil
 	}
 	c.evictor = &evictor.Evictor{Profiles: c.profiles, Members: c.members, Capacity: c.headroom, Ledger: c.ledger,
-		Holds: c.promises, Sources: evictor.Sources{Loss: c.newLoss()}, Resume: inbox.Resume, Wake: inbox.Activate}
+		Holds: c.promises, Sources: evictor.Sources{Loss: c.newLoss(gpus)}, Resume: inbox.Resume, Wake: inbox.Activate}
 	c.planner = &dryrun.Planner{Ledger: c.ledger, GangOf: c.members.ID, Pod: c.members.Pod, PodGroup: c.members.Group,
 		Profiles: c.profiles, Capacity: c.headroom,
-		Models: dryrun.NewModels(), Said: c.told.messages.about}
+		Models: gpus.models, Said: c.told.messages.about}
 	c.effects = &gangloop.Executor{Plugin: Name, Ledger: c.ledger, Profiles: c.profiles, Members: c.members,
 		Lost: c.keepForReturn, Landed: c.evictor.Landed}
 	c.loop = c.newLoop(inbox)
@@ -158,36 +156,6 @@ func (c *coordinator) misstated(pod *v1.Pod) *wellknown.BadValue {
 	}
 	_, bad := runview.PodRunTime(pod)
 	return bad
-}
-
-// defaultKeys name GPUs where no profile reads them.
-func defaultKeys() *gpuview.Keys {
-	args := &config.GPUAwareArgs{}
-	config.SetDefaultsGPUAwareArgs(args)
-	return &gpuview.Keys{GPUNames: args.Names()}
-}
-
-// gpusOf counts the GPUs that the pod asks for.
-func (c *coordinator) gpusOf(pod *v1.Pod) int { return c.gpuRequestOf(pod).Count }
-
-// milliGPUsOf is how much of GPUs the pod asks for. A part of one that depends on its memory counts as the whole.
-func (c *coordinator) milliGPUsOf(pod *v1.Pod) int64 {
-	r := c.gpuRequestOf(pod)
-	return int64(cmp.Or(r.TotalMilli(0), r.Count*gpudomain.WholeMilli))
-}
-
-// gpuRequestOf is what the pod asks for of GPUs, by the names that the first of the profiles knows it by.
-func (c *coordinator) gpuRequestOf(pod *v1.Pod) gpuview.Request {
-	all := c.planner.Models.Names.All()
-	if len(all) == 0 {
-		all = []*gpuview.Keys{defaultKeys()}
-	}
-	for _, keys := range all {
-		if r, err := keys.PodGPURequest(pod); err == nil && (r.Count > 0 || len(r.Slices) > 0) {
-			return r
-		}
-	}
-	return gpuview.Request{}
 }
 
 // keepForReturn promises the room of a member that was lost to its gang, so that its replacement finds it, or the

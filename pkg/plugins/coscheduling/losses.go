@@ -14,8 +14,8 @@ import (
 )
 
 // newLoss returns what says which work evictions lose.
-func (c *coordinator) newLoss() *workview.Loss {
-	return &workview.Loss{Limits: c.settings.limits, MilliGPUs: c.milliGPUsOf,
+func (c *coordinator) newLoss(gpus gpuRequests) *workview.Loss {
+	return &workview.Loss{Limits: c.settings.limits, MilliGPUs: gpus.milli,
 		Gang: func(pod *v1.Pod) (metav1.Object, []*v1.Pod) {
 			id := c.members.ID(pod)
 			if id == (gang.ID{}) {
