@@ -65,7 +65,7 @@ func (l *Ledger) allowMore(g *group, now time.Time) []Ref {
 // done reports whether all members of the plan have been let in.
 func (f *planFlow) done(p *plan) bool { return f.next == len(p.order) }
 
-// letNext lets the next members of a plan in, as many as may be under way.
+// letNext lets the next members of a plan in, until a window is under way.
 func (g *group) letNext(take func(*member)) {
 	p, f := g.plan, &g.plan.flow
 	for f.next < len(p.order) && len(f.underway) < window {
