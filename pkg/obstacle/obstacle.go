@@ -7,7 +7,7 @@ import (
 	"berth.dev/berth/pkg/plural"
 )
 
-// Reason is why a group or one of its members does not start now. It stays a value until a user is told.
+// Reason is why a pod or a node is rejected, or why a group does not start now. It stays a value until a user is told.
 type Reason interface {
 	// String says it in one sentence with names and amounts.
 	String() string

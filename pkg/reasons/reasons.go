@@ -8,28 +8,13 @@ import (
 	"iter"
 
 	fwk "k8s.io/kube-scheduler/framework"
+
+	"berth.dev/berth/pkg/obstacle"
 )
-
-// Reason is why a pod or a node is rejected.
-type Reason interface {
-	// String says it to a user, with names and amounts.
-	String() string
-	// Kind is what it has in common with reasons that differ in names and amounts alone.
-	Kind() string
-}
-
-// text is what a plugin says that gives words alone.
-type text string
-
-// String returns the words.
-func (t text) String() string { return string(t) }
-
-// Kind returns the words: nothing tells what in them is a name or an amount.
-func (t text) Kind() string { return string(t) }
 
 // rejectedError is a reason on its way through the framework, put into words once.
 type rejectedError struct {
-	Reason
+	obstacle.Reason
 	words string
 }
 
@@ -40,23 +25,23 @@ func (e *rejectedError) Error() string { return e.words }
 func (e *rejectedError) String() string { return e.words }
 
 // Error puts the reason into words, for a Status that is made more than once. See Status for one that is not.
-func Error(reason Reason) error { return &rejectedError{reason, reason.String()} }
+func Error(reason obstacle.Reason) error { return &rejectedError{reason, reason.String()} }
 
 // Status is one that rejects for the reason.
-func Status(code fwk.Code, reason Reason) *fwk.Status {
+func Status(code fwk.Code, reason obstacle.Reason) *fwk.Status {
 	return fwk.NewStatus(code).WithError(Error(reason))
 }
 
 // Of goes through the reasons of a Status that rejects: the value that it was made of or, for plugins that give words
 // alone, each of its texts.
-func Of(status *fwk.Status) iter.Seq[Reason] {
-	return func(yield func(Reason) bool) {
+func Of(status *fwk.Status) iter.Seq[obstacle.Reason] {
+	return func(yield func(obstacle.Reason) bool) {
 		if rejected, ok := errors.AsType[*rejectedError](status.AsError()); ok {
 			yield(rejected)
 			return
 		}
 		for _, words := range status.Reasons() {
-			if !yield(text(words)) {
+			if !yield(obstacle.Told(words)) {
 				return
 			}
 		}
