@@ -1,66 +1,14 @@
 package evictor
 
 import (
-	"math"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
-
-	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
-	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gangplan"
-	"berth.dev/berth/pkg/waitlist"
 )
-
-func TestMinResources(t *testing.T) {
-	t.Parallel()
-	for _, tc := range []struct {
-		name string
-		list v1.ResourceList
-		want map[v1.ResourceName]int64
-	}{
-		{"nothing", nil, map[v1.ResourceName]int64{}},
-		{"CPU in thousandths, the rest in units", v1.ResourceList{"cpu": resource.MustParse("1500m"), "memory": resource.MustParse("2Gi"), "nvidia.com/gpu": resource.MustParse("8")},
-			map[v1.ResourceName]int64{"cpu": 1500, "memory": 2 << 30, "nvidia.com/gpu": 8}},
-		{"what is zero or negative asks for nothing", v1.ResourceList{"cpu": resource.MustParse("0"), "memory": resource.MustParse("-1Gi")}, map[v1.ResourceName]int64{}},
-		{"a fraction of a GPU is a whole one", v1.ResourceList{"nvidia.com/gpu": resource.MustParse("100m")}, map[v1.ResourceName]int64{"nvidia.com/gpu": 1}},
-		{"more CPU than can be counted is the most that can be", v1.ResourceList{"cpu": resource.MustParse("9E")}, map[v1.ResourceName]int64{"cpu": math.MaxInt64}},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			got := waitlist.MinResources(&schedulingv1alpha1.PodGroup{Spec: schedulingv1alpha1.PodGroupSpec{MinResources: tc.list}})
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
-	}
-	if got := waitlist.MinResources(nil); got != nil {
-		t.Errorf("no PodGroup asks for %v", got)
-	}
-}
-
-func TestDescribeAmount(t *testing.T) {
-	t.Parallel()
-	for _, tc := range []struct {
-		resource string
-		amount   int64
-		want     string
-	}{
-		{"cpu", 40000, "40"},
-		{"cpu", 1500, "1500m"},
-		{"memory", 3 << 30, "3Gi"},
-		{"nvidia.com/gpu", 12, "12"},
-	} {
-		if got := waitlist.DescribeAmount(tc.resource, tc.amount); got != tc.want {
-			t.Errorf("%d of %s is written %q, want %q", tc.amount, tc.resource, got, tc.want)
-		}
-	}
-}
 
 func TestFreeOn(t *testing.T) {
 	t.Parallel()
@@ -88,32 +36,5 @@ func TestFreeOn(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("requested (-want +got):\n%s", diff)
-	}
-}
-
-func TestMissingResourcesAreNamedWithTheirAmounts(t *testing.T) {
-	t.Parallel()
-	id := gang.ID{Namespace: "ns", Name: "one"}
-	for _, tc := range []struct {
-		name  string
-		short []gangplan.Amount
-		want  string
-		kind  string
-	}{
-		{"one resource is short", []gangplan.Amount{{Resource: "cpu", Wanted: 40_500, Free: 32_000}},
-			"gang ns/one needs minResources cpu 40500m, the cluster has 32 free", "gang needs minResources cpu"},
-		{"each that is short is named", []gangplan.Amount{{Resource: "cpu", Wanted: 40_000, Free: 32_000}, {Resource: "memory", Wanted: 1 << 30}},
-			"gang ns/one needs minResources cpu 40, the cluster has 32 free; memory 1Gi, the cluster has 0 free", "gang needs minResources cpu, memory"},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			m := waitlist.Missing{Of: id, Short: tc.short}
-			if m.String() != tc.want {
-				t.Errorf("got %q, want %q", m, tc.want)
-			}
-			if m.Kind() != tc.kind {
-				t.Errorf("kind %q, want %q", m.Kind(), tc.kind)
-			}
-		})
 	}
 }
