@@ -17,6 +17,8 @@ type Work struct {
 	// Restart is how long the pod needs to come back to where it was, and Protected for how long after its start it is
 	// the last to go of its priority.
 	Restart, Protected time.Duration
+	// Notice is for how long the pod wants to be told before it is evicted.
+	Notice time.Duration
 	// MilliGPUs and MilliCPUs are what it occupies.
 	MilliGPUs, MilliCPUs int64
 }
@@ -25,25 +27,28 @@ type Work struct {
 type Limits struct {
 	// Unsaved is the longest time of work that counts as lost. With 0 work does not count at all.
 	Unsaved time.Duration
-	// Restart and Protected are the longest that count.
-	Restart, Protected time.Duration
+	// Restart, Protected and Notice are the longest that count.
+	Restart, Protected, Notice time.Duration
 }
 
 const (
-	// Skew is by how much the clock of a node may be ahead: a checkpoint that is newer than now by less was written
+	// skew is by how much the clock of a node may be ahead: a checkpoint that is newer than now by less was written
 	// now.
-	Skew = time.Minute
+	skew = time.Minute
 	// cpusOfGPU is for how many CPUs a GPU counts where work without GPUs is compared with work on some. An hour of a
 	// GPU costs about as much as an hour of a hundred CPUs.
 	cpusOfGPU = 100
 )
+
+// Credible reports whether a checkpoint can have been written at the time that is told: not in the future.
+func Credible(saved, now time.Time) bool { return !saved.After(now.Add(skew)) }
 
 // Since returns from when on the work is not saved. Checkpoints of the future and of the time before the pod are no
 // checkpoints of its work.
 func (w *Work) Since(now time.Time) time.Time {
 	since := w.Started
 	for _, saved := range w.Saved {
-		if saved.After(since) && !saved.After(now.Add(Skew)) {
+		if saved.After(since) && Credible(saved, now) {
 			since = saved
 		}
 	}

@@ -48,11 +48,19 @@ type Evictor struct {
 	Resume func(gang.ID)
 	Wake   func([]gang.Ref)
 	// Preempting are pods for which the scheduler's own preemption evicts others.
-	Preempting  Preempting
-	afterFlight afterFlight
+	Preempting Preempting
+	waiting
 
 	mu   sync.Mutex
 	work map[string]*attempt
+}
+
+// waiting are those who wait before others are evicted for them.
+type waiting struct {
+	afterFlight afterFlight
+	delays      delays
+	// Notifier tells the victims before.
+	Notifier Notifier
 }
 
 // Sources know what an eviction has to respect besides gangs.
@@ -86,12 +94,17 @@ type attempt struct {
 	awaited []reservation.AwaitedPod
 	// node is where a single pod goes when they are gone.
 	node string
+	// warning is the notice that they have, nil if they have none.
+	warning *warning
 }
 
 // begin starts afresh for a request. The lock is held.
 func (e *Evictor) begin(r *request, now time.Time) *attempt {
 	if e.work == nil {
 		e.work = map[string]*attempt{}
+	}
+	if w := e.work[r.name]; w != nil {
+		e.Notifier.ended(w)
 	}
 	w := &attempt{Attempt: eviction.NewAttempt(now), request: r, said: findings{}}
 	e.work[r.name] = w
@@ -111,6 +124,8 @@ func (e *Evictor) decide(ctx context.Context, r *request, now time.Time) (*propo
 	switch w.Ask(left, now) {
 	case eviction.Wait:
 		return nil, waitingFor(left)
+	case eviction.WaitForNotice:
+		return nil, w.noticed()
 	case eviction.WaitForSearch:
 		return nil, "looking for pods to evict"
 	case eviction.Restart:
@@ -190,30 +205,43 @@ func (e *Evictor) giveUp(w *attempt) {
 		w.GivenUp()
 		return
 	}
+	e.Notifier.ended(w)
 	delete(e.work, w.request.name)
 	e.Holds.Drop(w.request.id, func(o reservation.Hold) bool { return o.Kind == reservation.AfterEviction })
 }
 
 // Tidy ends the work for gangs that do not wait any more and for pods that have a node or are gone, and gives up where
-// no pod has been waited for in a while. Gangs and pods that wait for pods that something holds are tried again.
-func (e *Evictor) Tidy(now time.Time, waits func(gang.ID) bool) {
-	for _, r := range e.sweep(now, waits) {
+// no pod has been waited for in a while. Gangs and pods are tried again that wait for pods that something holds, or
+// that have had their notice. It returns what gangs do whose members need not go any more.
+func (e *Evictor) Tidy(now time.Time, waits func(gang.ID) bool) []gang.Effects {
+	needs := func(r *request) bool {
+		if r.only != nil {
+			return !e.Members.Settled(r.only)
+		}
+		return waits(r.id)
+	}
+	for _, r := range append(e.sweep(now, needs), e.delays.over(needs, now)...) {
 		e.again(r)
 	}
+	return e.Notifier.callOff(e, now, waits)
 }
 
 // sweep does what Tidy says, and returns what is to be tried again.
-func (e *Evictor) sweep(now time.Time, waits func(gang.ID) bool) (again []*request) {
+func (e *Evictor) sweep(now time.Time, needs func(*request) bool) (again []*request) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for name, w := range e.work {
-		if r := w.request; r.only == nil && !waits(r.id) || r.only != nil && e.Members.Settled(r.only) {
+		if !needs(w.request) {
+			e.Notifier.ended(w)
 			delete(e.work, name)
 			continue
 		}
+		e.Notifier.review(w, now)
 		switch w.Review(remaining(e.Members, w.awaited), now) {
 		case eviction.GiveUp:
 			e.giveUp(w)
+		case eviction.EndNotice:
+			again = append(again, w.request)
 		case eviction.ChooseOthers:
 			e.postpone(w)
 			again = append(again, w.request)
@@ -254,18 +282,21 @@ func (e *Evictor) await(r *request, p *proposal) {
 func podName(pod *v1.Pod) string { return "pod " + pod.Namespace + "/" + pod.Name }
 
 // awaited returns the node for which pods are evicted for a single pod, as long as some of them are there, or were when
-// the cycle began.
-func (e *Evictor) awaited(pod *v1.Pod, nodes fwk.NodeInfoLister, now time.Time) string {
+// the cycle began, and what to say about it.
+func (e *Evictor) awaited(pod *v1.Pod, nodes fwk.NodeInfoLister, now time.Time) (node, why string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	w := e.work[podName(pod)]
 	if w == nil || w.node == "" || w.request.only.UID != pod.UID || w.Overdue(now) {
-		return ""
+		return "", ""
 	}
 	if remaining(e.Members, w.awaited) > 0 || reservation.Remain(w.awaited, nodes) {
-		return w.node
+		if w.HasNotified() {
+			return w.node, w.noticed()
+		}
+		return w.node, "waiting for the pods that are evicted on " + w.node + " to terminate"
 	}
-	return ""
+	return "", ""
 }
 
 // evict evicts the victims of the proposal in the background, a few at a time. A single pod goes to the node after
@@ -287,24 +318,11 @@ func (e *Evictor) evict(ctx context.Context, profile framework.Framework, r *req
 	logger.V(2).Info("Evicting pods", "for", r.name, "victims", len(p.victims))
 	ctx = context.WithoutCancel(ctx)
 	go func() {
-		slots := make(chan struct{}, evictionRequests)
-		var wg sync.WaitGroup
-		for _, pod := range p.victims {
-			slots <- struct{}{}
-			wg.Go(func() {
-				defer func() { <-slots }()
-				// A partial eviction frees too little, so a request that fails is repeated.
-				var last error
-				err := wait.ExponentialBackoffWithContext(ctx, evictionRetries, func(ctx context.Context) (bool, error) {
-					last = evictOne(ctx, profile, e.Sources.Loss, pod, r)
-					return last == nil, nil
-				})
-				if err != nil {
-					logger.Error(last, "Evicting a pod failed", "pod", klog.KObj(pod), "for", r.name)
-				}
-			})
-		}
-		wg.Wait()
+		moment := e.Sources.Loss.At(time.Now())
+		// A partial eviction frees too little, so a request that fails is repeated.
+		forEach(ctx, p.victims, "Evicting a pod failed", func(ctx context.Context, pod *v1.Pod) error {
+			return evictOne(ctx, profile, pod, r, moment)
+		})
 		e.mu.Lock()
 		gone := time.Now().Add(time.Duration(grace) * time.Second)
 		if left := p.leftBy(); left.After(gone) {
@@ -316,7 +334,8 @@ func (e *Evictor) evict(ctx context.Context, profile framework.Framework, r *req
 	}()
 }
 
-func evictOne(ctx context.Context, profile framework.Framework, loss *workview.Loss, pod *v1.Pod, r *request) error {
+func evictOne(ctx context.Context, profile framework.Framework, pod *v1.Pod, r *request,
+	moment *workview.Moment) error {
 	status := pod.Status.DeepCopy()
 	podutil.UpdatePodCondition(status, &v1.PodCondition{
 		Type: v1.DisruptionTarget, Status: v1.ConditionTrue, Reason: v1.PodReasonPreemptionByScheduler,
@@ -332,7 +351,7 @@ func evictOne(ctx context.Context, profile framework.Framework, loss *workview.L
 	}
 	podsPreempted.Inc()
 	profile.EventRecorder().WithLogger(klog.FromContext(ctx)).Eventf(pod, nil, v1.EventTypeNormal, "Preempted",
-		"Preempting", "Preempted by %s on node %s%s", r.name, pod.Spec.NodeName, losing(loss, pod, time.Now()))
+		"Preempting", "Preempted by %s on node %s%s", r.name, pod.Spec.NodeName, losing(pod, moment))
 	return nil
 }
 

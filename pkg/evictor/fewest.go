@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -49,7 +48,7 @@ func (f *fewest) SelectVictimsOnNode(ctx context.Context, state fwk.CycleState, 
 		return victims, violating, status
 	}
 	t := &fewestTrial{fewest: f, ctx: ctx, preemptor: preemptor, state: before, node: there, counter: counter,
-		left: fewestTrials, given: prioritiesOf(victims), now: time.Now()}
+		left: fewestTrials, given: prioritiesOf(victims)}
 	better, err := t.search(victims, possible, budgets)
 	switch {
 	case err != nil:
@@ -70,7 +69,6 @@ type fewestTrial struct {
 	counter   clusterwide.NodeCounter
 	left      int
 	best      []fwk.PodInfo
-	now       time.Time
 	// given are the priorities of the scheduler's victims, the highest first.
 	given []int32
 }
@@ -91,7 +89,7 @@ func (w weight) compare(o weight) int {
 }
 
 func (t *fewestTrial) weigh(pod *v1.Pod) weight {
-	cost := t.profile.costOf(pod, t.now)
+	cost := t.profile.cost(pod)
 	return weight{cost.Lost(), 1, t.counter.Takes(pod)}
 }
 

@@ -16,48 +16,65 @@ import (
 	"berth.dev/berth/pkg/workview"
 )
 
-// addLosses says of all victims what their eviction loses. A checkpoint of a gang is one for all of its members.
+// current is what evictions lose in the cycle of the pod of that name, if it is known.
+type current struct {
+	*workview.Moment
+	name string
+}
+
+// age is for how long what evictions lose is not read again, where no cycle of ours begins.
+const age = time.Second
+
+// beginCycle begins the cycle of the pod of that name, and the result ends it.
+func (p *Profile) beginCycle(name string, now time.Time) (end func()) {
+	p.current.Store(&current{p.evictor.Sources.Loss.At(now), name})
+	return func() { p.current.Store(nil) }
+}
+
+// moment returns what evictions lose now.
+func (p *Profile) moment() *current {
+	now, m := time.Now(), p.current.Load()
+	if m == nil || now.Sub(m.Now) > age {
+		m = &current{Moment: p.evictor.Sources.Loss.At(now)}
+		p.current.Store(m)
+	}
+	return m
+}
+
+// addLosses says of all victims what their eviction loses. Those that have notice for the sake of the request were told
+// that they go, so they are the first.
 func (b *problemBuilder) addLosses() {
-	if b.evictor.Sources.Loss.Limits.Unsaved == 0 {
+	loss := b.evictor.Sources.Loss
+	if loss.Limits.Unsaved == 0 {
 		return
 	}
-	members, saved := map[gang.ID][]*v1.Pod{}, map[gang.ID][]time.Time{}
-	for i, pod := range b.victims {
-		id := b.problem.Victims[i].Group
-		members[id] = append(members[id], pod)
-	}
-	delete(members, gang.ID{})
-	for id, pods := range members {
-		saved[id] = workview.Saved(b.evictor.Members.Object(id), pods)
-	}
+	moment := loss.At(b.now)
 	for i, pod := range b.victims {
 		v := &b.problem.Victims[i]
-		of, group := saved[v.Group], b.evictor.Members.Object(v.Group)
-		if v.Group == (gang.ID{}) {
-			of = workview.Saved(nil, []*v1.Pod{pod})
+		if b.evictor.Notifier.isFor(b.request.name, v.UID) {
+			continue
 		}
-		w := b.evictor.Sources.Loss.Within(pod, group, of)
-		limits := b.evictor.Sources.Loss.Limits
-		v.Lost, v.Protected = w.Lost(b.now, limits), w.IsProtected(b.now, limits)
+		v.Lost, v.Protected = moment.Lost(pod), moment.IsProtected(pod)
 	}
 }
 
 // losing says what the eviction of the pod loses, as the end of a sentence; nothing where that does not count.
-func losing(loss *workview.Loss, pod *v1.Pod, now time.Time) string {
-	if loss.Limits.Unsaved == 0 {
+func losing(pod *v1.Pod, moment *workview.Moment) string {
+	if moment.Limits.Unsaved == 0 {
 		return ""
 	}
-	w := loss.Of(pod)
-	return "; it loses " + w.Describe(now, loss.Limits)
+	return "; it loses " + moment.Describe(pod)
 }
 
-// costOf is what the eviction of a pod costs.
-func (p *Profile) costOf(pod *v1.Pod, now time.Time) eviction.Cost {
-	loss := p.evictor.Sources.Loss
-	w := loss.Of(pod)
+// cost is what the eviction of the pod costs.
+func (p *Profile) cost(pod *v1.Pod) eviction.Cost {
+	moment := p.moment()
+	v := eviction.Victim{Priority: corev1helpers.PodPriority(pod)}
+	if moment.name == "" || !p.evictor.Notifier.isFor(moment.name, gang.UID(pod.UID)) {
+		v.Lost, v.Protected = moment.Lost(pod), moment.IsProtected(pod)
+	}
 	var cost eviction.Cost
-	cost.Add(&eviction.Victim{Priority: corev1helpers.PodPriority(pod), Lost: w.Lost(now, loss.Limits),
-		Protected: w.IsProtected(now, loss.Limits)})
+	cost.Add(&v)
 	return cost
 }
 
@@ -67,8 +84,7 @@ func (p *Profile) moreImportant(otherwise func(a, b preemption.Victim) bool) fun
 	return func(a, b preemption.Victim) bool {
 		if p.evictor.Sources.Loss.Limits.Unsaved > 0 && a.Priority() == b.Priority() && len(a.Pods()) == 1 &&
 			len(b.Pods()) == 1 && a.Type() == b.Type() {
-			now := time.Now()
-			order := p.costOf(a.Pods()[0].GetPod(), now).Compare(p.costOf(b.Pods()[0].GetPod(), now))
+			order := p.cost(a.Pods()[0].GetPod()).Compare(p.cost(b.Pods()[0].GetPod()))
 			if order != 0 {
 				return order > 0
 			}
@@ -92,11 +108,11 @@ func (f *fewest) OrderedScoreFuncs(_ context.Context, victims map[string]*extend
 	if f.profile.evictor.Sources.Loss.Limits.Unsaved == 0 {
 		return nil
 	}
-	now, costs, order := time.Now(), map[string]eviction.Cost{}, make([]eviction.Cost, 0, len(victims))
+	costs, order := map[string]eviction.Cost{}, make([]eviction.Cost, 0, len(victims))
 	for node, of := range victims {
 		var cost eviction.Cost
 		for _, pod := range of.Pods {
-			cost.Join(f.profile.costOf(pod, now))
+			cost.Join(f.profile.cost(pod))
 		}
 		costs[node] = cost
 		order = append(order, cost)

@@ -3,6 +3,7 @@ package evictor
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -29,11 +30,15 @@ type Profile struct {
 	framework framework.Framework
 	evictor   *Evictor
 	planner   *dryrun.Planner
+	// delay is for how long no pods are evicted for pods of the profile that do not fit.
+	delay time.Duration
+	// current is what evictions lose in the cycle that is running.
+	current atomic.Pointer[current]
 }
 
-// NewProfile returns the evictor for a profile.
-func NewProfile(e *Evictor, profile framework.Framework, planner *dryrun.Planner) *Profile {
-	return &Profile{framework: profile, evictor: e, planner: planner}
+// NewProfile returns the evictor for a profile, whose pods evict others only after the delay.
+func NewProfile(e *Evictor, profile framework.Framework, planner *dryrun.Planner, delay time.Duration) *Profile {
+	return &Profile{framework: profile, evictor: e, planner: planner, delay: delay}
 }
 
 // ForGang evicts exactly the pods without which the whole gang can start, all in one wave, or none at all. It returns
@@ -49,6 +54,9 @@ func (p *Profile) ForGang(ctx context.Context, id gang.ID, turn gang.Turn) (stri
 		return "", nil
 	case never != "":
 		return "the gang evicts no pods: the preemption policy of pod " + never + " is Never", nil
+	}
+	if left := e.delays.left(r, p.delay, time.Now()); anyBelow && left > 0 {
+		return capacityFirst(left), nil
 	}
 	e.lookForFlight(r)
 	if !e.Capacity.AnyLeaving() && !anyBelow && len(e.Holds.To(id)) == 0 {
@@ -88,6 +96,9 @@ func (p *Profile) ForGang(ctx context.Context, id gang.ID, turn gang.Turn) (stri
 	if len(found.victims) == 0 {
 		e.await(r, found)
 		return waitingFor(len(found.leaving)), nil
+	}
+	if why := p.notify(r, found.victims, "", time.Now()); why != "" {
+		return why, nil
 	}
 	e.evict(ctx, p.framework, r, found, "")
 	return found.evicting(), nil
@@ -136,7 +147,9 @@ func (p *Profile) agree(ctx context.Context, r *request, turn gang.Turn) (*propo
 		return nil, nil, "", nil
 	}
 	// From now on the other members of gangs that go as a whole wait until all have gone.
-	if now := time.Now(); !p.evictor.Ledger.Evict(found.impacts, now.Add(eviction.Grace), now) {
+	now := time.Now()
+	gone := e.Notifier.end(r.name, found.victims, time.Time{}, now).Add(eviction.Grace)
+	if !e.Ledger.Evict(found.impacts, gone, now) {
 		return nil, nil, e.searchAgain(ctx, r, nil), nil // the gangs are not as they were when the victims were chosen
 	}
 	return found, plan, "", nil
@@ -151,12 +164,17 @@ func (p *Profile) ForPod(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 		return nil, fwk.NewStatus(fwk.Unschedulable)
 	}
 	p.evictor.Preempting.Drop(gang.UID(pod.UID))
-	if node := p.evictor.awaited(pod, p.framework.SnapshotSharedLister().NodeInfos(), time.Now()); node != "" {
-		// Without its nomination, the pods that replace the victims would be there before it.
-		return nominate(node, "waiting for the pods that are evicted on "+node+" to terminate")
+	if node, why := p.awaited(pod); node != "" {
+		return nominate(node, why)
 	}
+	if left := p.delayAlone(pod); left > 0 {
+		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, capacityFirst(left))
+	}
+	defer p.beginCycle(podName(pod), time.Now())()
 	result, status := stock.PostFilter(ctx, state, pod, statuses)
-	switch {
+	switch node, why := p.awaited(pod); {
+	case node != "":
+		return nominate(node, why) // the victims have been given notice
 	case status.IsSuccess() && result != nil && result.NominatedNodeName != "":
 		p.evictor.Preempting.add(gangview.RefOf(pod))
 		return nominate(result.NominatedNodeName, "evicting pods of lower priority on "+result.NominatedNodeName)
@@ -174,6 +192,20 @@ func (p *Profile) ForPod(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 		outcome = status.Message()
 	}
 	return result, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, outcome)
+}
+
+// awaited returns the node that the pod waits for. Without its nomination, the pods that replace the victims would be
+// there before it.
+func (p *Profile) awaited(pod *v1.Pod) (node, why string) {
+	return p.evictor.awaited(pod, p.framework.SnapshotSharedLister().NodeInfos(), time.Now())
+}
+
+// delayAlone is for how long no pods are evicted for the pod.
+func (p *Profile) delayAlone(pod *v1.Pod) time.Duration {
+	if podview.NeverPreempts(pod) || !p.evictor.Capacity.AnyBelow(corev1helpers.PodPriority(pod)) {
+		return 0
+	}
+	return p.evictor.delays.left(&request{name: podName(pod), only: pod}, p.delay, time.Now())
 }
 
 // nominate keeps a node for a pod. The scheduler tells users why, as it does of a failure.
@@ -207,6 +239,9 @@ func (p *Profile) preemptGangs(ctx context.Context, pod *v1.Pod, statuses fwk.No
 		return waitingFor(len(found.leaving)), "", nil
 	}
 	node = plan.Assignments[0].Node
+	if why := p.notify(r, found.victims, node, time.Now()); why != "" {
+		return why, node, nil
+	}
 	e.evict(ctx, p.framework, r, found, node)
 	return found.evicting() + " for room on " + node, node, nil
 }
@@ -238,9 +273,14 @@ func (p *Profile) Guard() {
 	evict := stock.Executor.PreemptPod
 	stock.Executor.PreemptPod = func(ctx context.Context, on preemption.Candidate, by preemption.ExecutorPreemptor,
 		victim *v1.Pod, plugin string) (bool, error) {
-		if now := time.Now(); by.Type() == string(fwk.PodKeyType) &&
-			!p.evictor.Ledger.Spare(gang.UID(victim.UID), now.Add(eviction.Grace), now) {
-			return false, fmt.Errorf("evicting %s: its gang needs it now", podName(victim))
+		if now := time.Now(); by.Type() == string(fwk.PodKeyType) {
+			// Ending this round with an error has the pod tried again, which waits for the notice then.
+			if why := p.notifyAlone(on, by, now); why != "" {
+				return false, fmt.Errorf("evicting %s: %s", podName(victim), why)
+			}
+			if !p.evictor.Ledger.Spare(gang.UID(victim.UID), now.Add(eviction.Grace), now) {
+				return false, fmt.Errorf("evicting %s: its gang needs it now", podName(victim))
+			}
 		}
 		return evict(ctx, on, by, victim, plugin)
 	}

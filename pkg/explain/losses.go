@@ -36,6 +36,7 @@ func compareLosses(loss *workview.Loss, p *Preemption, infos []fwk.NodeInfo, pre
 		cost eviction.Cost
 	}
 	var spared []costly
+	moment := loss.At(now)
 	for _, info := range infos {
 		for _, on := range info.GetPods() {
 			pod := on.GetPod()
@@ -43,10 +44,9 @@ func compareLosses(loss *workview.Loss, p *Preemption, infos []fwk.NodeInfo, pre
 			if priority >= corev1helpers.PodPriority(preemptor) || podview.BelongsToNode(pod) || pod.DeletionTimestamp != nil {
 				continue
 			}
-			w := loss.Of(pod)
-			v := eviction.Victim{Priority: priority, Lost: w.Lost(now, loss.Limits), Protected: w.IsProtected(now, loss.Limits)}
+			v := eviction.Victim{Priority: priority, Lost: moment.Lost(pod), Protected: moment.IsProtected(pod)}
 			l := Loss{Pod: pod.Namespace + "/" + pod.Name, Priority: priority, GPUMinutes: float64(v.Lost) / 1000,
-				Protected: v.Protected, Why: w.Describe(now, loss.Limits)}
+				Protected: v.Protected, Why: moment.Describe(pod)}
 			if slices.Contains(p.Victims, l.Pod) {
 				p.Losses = append(p.Losses, l)
 				continue

@@ -127,9 +127,9 @@ func (l *Loop) turn(ctx context.Context, now time.Time) time.Duration {
 	news := l.Inbox.Take()
 	l.tries.foresee(now)
 	fresh := l.refresh(news.Changed, now)
-	l.tidy(now)
+	effects := l.tidy(now)
 	l.spread(ctx, &news, now)
-	effects := l.tries.fresh(fresh, now)
+	effects = append(effects, l.tries.fresh(fresh, now)...)
 	pause := retry.NextLook(now).Sub(now)
 	sooner := func(wait time.Duration) {
 		if wait > 0 {
@@ -254,8 +254,8 @@ func (l *Loop) spread(ctx context.Context, n *News, now time.Time) {
 	}
 }
 
-// tidy ends what was kept for gangs that have started or do not wait any more.
-func (l *Loop) tidy(now time.Time) {
+// tidy ends what was kept for gangs that have started or do not wait any more, and what was to be evicted for them.
+func (l *Loop) tidy(now time.Time) []gang.Effects {
 	l.holds.Expire(now)
 	for _, id := range l.holds.Gangs() {
 		v, known := l.ledger.View(id)
@@ -266,7 +266,7 @@ func (l *Loop) tidy(now time.Time) {
 			return !known || v.Started || !v.Quorum()
 		})
 	}
-	l.evictor.Tidy(now, func(id gang.ID) bool {
+	return l.evictor.Tidy(now, func(id gang.ID) bool {
 		v, known := l.ledger.View(id)
 		return known && v.Quorum() && !v.Started
 	})

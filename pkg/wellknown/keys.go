@@ -63,6 +63,8 @@ const (
 	// ProtectForKey is the annotation of a pod or a PodGroup with for how long after its start it is the last to be
 	// evicted of its priority.
 	ProtectForKey = "berth.dev/protect-for"
+	// EvictionNoticeKey is the annotation of a pod or a PodGroup with how long before its eviction it is to be told.
+	EvictionNoticeKey = "berth.dev/eviction-notice"
 	// MixedModelsKey is the annotation of a PodGroup or a pod whose gang does not try to stay on GPUs of one model. Its
 	// value is "allow".
 	MixedModelsKey = "berth.dev/mixed-gpu-models"

@@ -23,12 +23,14 @@ var durations = []struct {
 	allowed string
 	of      func(*eviction.Work) *time.Duration
 }{
-	{wellknown.CheckpointEveryKey, shortest, "a duration of at least 10s, such as 30m or 1h",
+	{wellknown.CheckpointEveryKey, shortest, "a duration of at least 10s and at most ten years, such as 30m or 1h",
 		func(w *eviction.Work) *time.Duration { return &w.Every }},
-	{wellknown.RestartCostKey, 1, "a duration above 0, such as 90s or 5m",
+	{wellknown.RestartCostKey, 1, "a duration above 0 and of at most ten years, such as 90s or 5m",
 		func(w *eviction.Work) *time.Duration { return &w.Restart }},
-	{wellknown.ProtectForKey, 1, "a duration above 0, such as 10m",
+	{wellknown.ProtectForKey, 1, "a duration above 0 and of at most ten years, such as 10m",
 		func(w *eviction.Work) *time.Duration { return &w.Protected }},
+	{wellknown.EvictionNoticeKey, 1, "a duration above 0 and of at most ten years, such as 2m",
+		func(w *eviction.Work) *time.Duration { return &w.Notice }},
 }
 
 // PodWork reads what the pod declares of its work. A wrong value says nothing.
@@ -103,7 +105,7 @@ func doubtful(object string, of metav1.Object, started, now time.Time) *wellknow
 	wrong = &wellknown.BadValue{Object: object, Kind: "annotation", Key: wellknown.LastCheckpointKey,
 		Value: of.GetAnnotations()[wellknown.LastCheckpointKey], Effect: notSaved}
 	switch {
-	case at.After(now.Add(eviction.Skew)):
+	case !eviction.Credible(at, now):
 		wrong.Allowed = "a time in the past"
 	case at.Before(started.Truncate(time.Second)):
 		wrong.Allowed = "after the start of the pod"

@@ -1,6 +1,7 @@
 package workview
 
 import (
+	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -8,6 +9,7 @@ import (
 	"k8s.io/component-helpers/resource"
 
 	"berth.dev/berth/pkg/eviction"
+	"berth.dev/berth/pkg/gang"
 )
 
 // Loss tells what evictions lose.
@@ -15,62 +17,122 @@ type Loss struct {
 	Limits eviction.Limits
 	// MilliGPUs are the GPUs that a pod asks for.
 	MilliGPUs func(*v1.Pod) int64
-	// Gang returns the PodGroup of the gang of a pod, nil if it has none, and all of its members, among them the pod.
-	// It may be nil.
-	Gang func(*v1.Pod) (group metav1.Object, members []*v1.Pod)
+	// GangOf returns the gang of a pod, the zero ID if it has none. It may be nil.
+	GangOf func(*v1.Pod) gang.ID
+	// Members returns the PodGroup of a gang, nil if it has none, and all of its members.
+	Members func(gang.ID) (group metav1.Object, members []*v1.Pod)
 }
 
-// Of returns what is known of the work of the pod. What the pod says comes before what its PodGroup says, but for
+// Moment answers what evictions lose as of one time, such as that of a scheduling cycle. It reads each pod and each
+// gang once, however often they are compared: gangs have a thousand members. Several goroutines may ask it.
+type Moment struct {
+	*Loss
+	Now time.Time
+
+	mu    sync.Mutex
+	works map[*v1.Pod]*eviction.Work
+	gangs map[gang.ID]told
+}
+
+// told is what a gang says of the work of all members.
+type told struct {
+	work  eviction.Work
+	saved []time.Time
+}
+
+// At returns what evictions lose at that time.
+func (l *Loss) At(now time.Time) *Moment {
+	return &Moment{Loss: l, Now: now, works: map[*v1.Pod]*eviction.Work{}, gangs: map[gang.ID]told{}}
+}
+
+// Work returns what is known of the work of the pod. What the pod says comes before what its PodGroup says, but for
 // checkpoints: that of a gang is one, whichever of its members has told.
-func (l *Loss) Of(pod *v1.Pod) eviction.Work {
-	var (
-		group   metav1.Object
-		members []*v1.Pod
-	)
-	if l.Gang != nil {
-		group, members = l.Gang(pod)
-	}
-	return l.Within(pod, group, Saved(group, append(members[:len(members):len(members)], pod)))
-}
-
-// Saved returns when members of a gang, or a single pod, have last saved their work: the newest time that each says,
-// and that the PodGroup says, which may be nil.
-func Saved(group metav1.Object, members []*v1.Pod) []time.Time {
-	var all []time.Time
-	if group != nil {
-		if at, _ := GroupSaved(group); !at.IsZero() {
-			all = append(all, at)
-		}
-	}
-	for _, member := range members {
-		if at, _ := PodSaved(member); !at.IsZero() {
-			all = append(all, at)
-		}
-	}
-	return all
-}
-
-// Within is Of for a pod of a gang whose PodGroup, which may be nil, and checkpoints are known.
-func (l *Loss) Within(pod *v1.Pod, group metav1.Object, saved []time.Time) eviction.Work {
-	w, _ := PodWork(pod)
-	if group != nil {
-		of, _ := GroupWork(group)
-		for _, d := range durations {
-			if own := d.of(&w); *own == 0 {
-				*own = *d.of(&of)
-			}
-		}
-	}
-	w.Saved = saved
-	if pod.Spec.NodeName != "" {
-		w.Started = Started(pod)
-	}
-	if w.MilliGPUs = l.MilliGPUs(pod); w.MilliGPUs == 0 {
-		requests := resource.PodRequests(pod, resource.PodResourcesOptions{UseStatusResources: true})
-		w.MilliCPUs = requests.Cpu().MilliValue()
+func (m *Moment) Work(pod *v1.Pod) *eviction.Work {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	w, known := m.works[pod]
+	if !known {
+		w = m.read(pod)
+		m.works[pod] = w
 	}
 	return w
 }
+
+func (m *Moment) read(pod *v1.Pod) *eviction.Work {
+	w, _ := PodWork(pod)
+	if of := m.gang(pod); of != nil {
+		for _, d := range durations {
+			if own := d.of(&w); *own == 0 {
+				*own = *d.of(&of.work)
+			}
+		}
+		w.Saved = of.saved
+	}
+	if at, _ := PodSaved(pod); !at.IsZero() {
+		w.Saved = append(w.Saved[:len(w.Saved):len(w.Saved)], at)
+	}
+	if pod.Spec.NodeName != "" {
+		w.Started = Started(pod)
+	}
+	if w.MilliGPUs = m.MilliGPUs(pod); w.MilliGPUs == 0 {
+		requests := resource.PodRequests(pod, resource.PodResourcesOptions{UseStatusResources: true})
+		w.MilliCPUs = requests.Cpu().MilliValue()
+	}
+	return &w
+}
+
+// gang returns what the gang of the pod says, nil if the pod has none.
+func (m *Moment) gang(pod *v1.Pod) *told {
+	if m.GangOf == nil {
+		return nil
+	}
+	id := m.GangOf(pod)
+	if id == (gang.ID{}) {
+		return nil
+	}
+	of, known := m.gangs[id]
+	if !known {
+		group, members := m.Members(id)
+		if group != nil {
+			of.work, _ = GroupWork(group)
+		}
+		of.saved = m.newest(group, members)
+		m.gangs[id] = of
+	}
+	return &of
+}
+
+// newest returns the last of the times at which the members or their PodGroup say that they have saved their work, of
+// those that can be true now; nothing if there is none. Earlier ones make no difference to any member.
+func (m *Moment) newest(group metav1.Object, members []*v1.Pod) []time.Time {
+	var last time.Time
+	tell := func(at time.Time) {
+		if at.After(last) && eviction.Credible(at, m.Now) {
+			last = at
+		}
+	}
+	if group != nil {
+		at, _ := GroupSaved(group)
+		tell(at)
+	}
+	for _, member := range members {
+		at, _ := PodSaved(member)
+		tell(at)
+	}
+	if last.IsZero() {
+		return nil
+	}
+	return []time.Time{last}
+}
+
+// Lost is what the eviction of the pod loses, as eviction.Work has it.
+func (m *Moment) Lost(pod *v1.Pod) int64 { return m.Work(pod).Lost(m.Now, m.Limits) }
+
+// IsProtected reports whether the pod goes after others of its priority.
+func (m *Moment) IsProtected(pod *v1.Pod) bool { return m.Work(pod).IsProtected(m.Now, m.Limits) }
+
+// Describe says what the eviction of the pod loses.
+func (m *Moment) Describe(pod *v1.Pod) string { return m.Work(pod).Describe(m.Now, m.Limits) }
 
 // Started is when a pod with a node began to run, or when it was created where that is not told.
 func Started(pod *v1.Pod) time.Time {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"berth.dev/berth/pkg/eviction"
+	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/wellknown"
 )
 
@@ -42,9 +43,9 @@ func TestWhatPodsSayOfTheirWork(t *testing.T) {
 	}{
 		"nothing": {pod: runs(says()), want: eviction.Work{Started: t0}},
 		"all": {pod: runs(says(wellknown.LastCheckpointKey, hour, wellknown.CheckpointEveryKey, "30m",
-			wellknown.RestartCostKey, "2m", wellknown.ProtectForKey, "5m")),
+			wellknown.RestartCostKey, "2m", wellknown.ProtectForKey, "5m", wellknown.EvictionNoticeKey, "1m")),
 			want: eviction.Work{Started: t0, Saved: []time.Time{t0.Add(time.Hour)}, Every: 30 * time.Minute,
-				Restart: 2 * time.Minute, Protected: 5 * time.Minute}},
+				Restart: 2 * time.Minute, Protected: 5 * time.Minute, Notice: time.Minute}},
 		"the pod comes before its group": {pod: runs(says(wellknown.RestartCostKey, "2m")),
 			group: ptr.To(says(wellknown.RestartCostKey, "9m", wellknown.CheckpointEveryKey, "1h")),
 			want:  eviction.Work{Started: t0, Restart: 2 * time.Minute, Every: time.Hour}},
@@ -62,7 +63,8 @@ func TestWhatPodsSayOfTheirWork(t *testing.T) {
 			t.Parallel()
 			l := &Loss{MilliGPUs: func(*v1.Pod) int64 { return 8000 }}
 			if test.group != nil {
-				l.Gang = func(*v1.Pod) (metav1.Object, []*v1.Pod) {
+				l.GangOf = func(*v1.Pod) gang.ID { return gang.ID{Name: "g"} }
+				l.Members = func(gang.ID) (metav1.Object, []*v1.Pod) {
 					if test.sibling != nil {
 						return test.group, []*v1.Pod{test.sibling}
 					}
@@ -70,7 +72,7 @@ func TestWhatPodsSayOfTheirWork(t *testing.T) {
 				}
 			}
 			test.want.MilliGPUs = 8000
-			if diff := cmp.Diff(test.want, l.Of(test.pod)); diff != "" {
+			if diff := cmp.Diff(&test.want, l.At(t0.Add(2*time.Hour)).Work(test.pod)); diff != "" {
 				t.Errorf("work (-want +got):\n%s", diff)
 			}
 		})
@@ -83,7 +85,7 @@ func TestCPUsCountWhereThereAreNoGPUs(t *testing.T) {
 	pod.Spec.Containers = []v1.Container{{Resources: v1.ResourceRequirements{Requests: v1.ResourceList{"cpu": resource.MustParse("1500m")}}}}
 	for gpus, want := range map[int64]int64{0: 1500, 1000: 0} {
 		l := &Loss{MilliGPUs: func(*v1.Pod) int64 { return gpus }}
-		if w := l.Of(pod); w.MilliCPUs != want || w.MilliGPUs != gpus {
+		if w := l.At(t0).Work(pod); w.MilliCPUs != want || w.MilliGPUs != gpus {
 			t.Errorf("with %d GPUs: %+v", gpus, w)
 		}
 	}
@@ -95,6 +97,7 @@ func TestWrongValuesAreNamed(t *testing.T) {
 		wellknown.CheckpointEveryKey: {"", "30", "9s", "-1h", "often", "999999h"},
 		wellknown.RestartCostKey:     {"", "0s", "-1s", "long"},
 		wellknown.ProtectForKey:      {"", "0s", "always"},
+		wellknown.EvictionNoticeKey:  {"", "0s", "-1m", "a while"},
 	} {
 		for _, value := range values {
 			meta := says(key, value)
@@ -139,5 +142,43 @@ func TestCheckpointsThatDoNotCountAreTold(t *testing.T) {
 				t.Errorf("of a PodGroup %q, want %q", got, test.group)
 			}
 		})
+	}
+}
+
+func TestWhoIsTold(t *testing.T) {
+	t.Parallel()
+	asks := says(wellknown.EvictionNoticeKey, "2m")
+	for name, test := range map[string]struct {
+		pod   *v1.Pod
+		group metav1.Object
+		want  bool
+	}{
+		"a pod that says nothing":           {pod: runs(says())},
+		"a pod that asks":                   {pod: runs(asks), want: true},
+		"a pod whose PodGroup asks":         {pod: runs(says()), group: &asks, want: true},
+		"a pod whose PodGroup says nothing": {pod: runs(says()), group: ptr.To(says())},
+	} {
+		if got := AsksForNotice(test.pod, test.group); got != test.want {
+			t.Errorf("%s is told: %t, want %t", name, got, test.want)
+		}
+	}
+}
+
+func TestTheNoticeOfAPodIsItsCondition(t *testing.T) {
+	t.Parallel()
+	pod := runs(says())
+	if got, has := NoticeOf(pod); has {
+		t.Errorf("without the condition: %+v", got)
+	}
+	condition := v1.PodCondition{Type: EvictionNotice, Status: v1.ConditionTrue, Message: "gang a/b",
+		LastTransitionTime: metav1.Time{Time: t0}}
+	pod.Status.Conditions = []v1.PodCondition{{Type: v1.DisruptionTarget, Status: v1.ConditionTrue}, condition}
+	want := Notice{By: "gang a/b", Given: t0}
+	if got, has := NoticeOf(pod); !has || got != want {
+		t.Errorf("%+v, %t; want %+v", got, has, want)
+	}
+	pod.Status.Conditions[1].Status = v1.ConditionFalse
+	if got, has := NoticeOf(pod); has {
+		t.Errorf("after it was taken back: %+v", got)
 	}
 }

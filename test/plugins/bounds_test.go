@@ -108,6 +108,9 @@ var bounds = map[string]map[string]string{
 	"pkg/retry": {
 		"Pace.lanes": byAdmin, "Queue.gangs": byGang, "lane.queued": byGang, "lane.given": byGang, "lane.begun": byGang,
 	},
+	"pkg/workview": {
+		"Moment.gangs": oneCycle, "Moment.works": oneCycle,
+	},
 	"pkg/eviction": {
 		"Problem.Groups": oneCycle, "Group.SettledByRole": oneCycle, "loss.byRole": oneCycle, "state.byRole": oneCycle,
 	},
@@ -163,7 +166,7 @@ var bounds = map[string]map[string]string{
 		"record.anomalies": byGang, "record.waits": byGang, "records.byGang": byGang, "refusals.paused": byAdmin,
 	},
 	"pkg/evictor": {
-		"Evictor.work": byPod, "afterFlight.requests": "1,000 gangs and pods (mostAfterFlight)", "attempt.said": byPod,
+		"Evictor.work": byPod, "delays.delayed": byPod, "notices.given": byPod, "afterFlight.requests": "1,000 gangs and pods (mostAfterFlight)", "attempt.said": byPod,
 		"checking.gone": oneCycle, "checking.said": oneCycle, "coverage.byNamespace": oneCycle, "demand.held": oneCycle,
 		"demand.own": oneCycle, "demand.wanted": oneCycle, "problemBuilder.holdersLeaving": oneCycle,
 		"problemBuilder.leaving": oneCycle, "proposal.pods": byNode,

@@ -2,6 +2,7 @@ package config
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -35,6 +36,16 @@ func TestValidateCoschedulingArgs(t *testing.T) {
 			"args.preemption.maxRestartSeconds: Invalid value: -1: want a whole number from 0 to 86400"},
 		{"protected for more than a day", CoschedulingArgs{Preemption: &Preemption{MaxProtectSeconds: ptr.To[int32](86401)}},
 			"args.preemption.maxProtectSeconds: Invalid value: 86401: want a whole number from 0 to 86400"},
+		{"notice of more than an hour", CoschedulingArgs{Preemption: &Preemption{MaxNoticeSeconds: ptr.To[int32](3601)}},
+			"args.preemption.maxNoticeSeconds: Invalid value: 3601: want a whole number from 0 to 3600"},
+		{"a delay for a profile and for all others",
+			CoschedulingArgs{Preemption: &Preemption{Delays: []PreemptionDelay{{"a", 60}, {"*", 300}}}}, ""},
+		{"a delay for no profile", CoschedulingArgs{Preemption: &Preemption{Delays: []PreemptionDelay{{"", 60}}}},
+			`args.preemption.delays[0].profile: Required value: want the schedulerName of a profile, or "*"`},
+		{"two delays for a profile", CoschedulingArgs{Preemption: &Preemption{Delays: []PreemptionDelay{{"a", 60}, {"a", 300}}}},
+			`args.preemption.delays[1].profile: Duplicate value: "a"`},
+		{"a delay without a time", CoschedulingArgs{Preemption: &Preemption{Delays: []PreemptionDelay{{Profile: "a"}}}},
+			"args.preemption.delays[0].seconds: Invalid value: 0: want a whole number from 1 to 86400"},
 		{"reservations for some namespaces", CoschedulingArgs{Reservation: &GangReservation{MinPriority: ptr.To[int32](-5),
 			Namespaces: []GangReservationNamespace{{Name: "team-a"}, {Name: "team-b", MaxNodesPercent: ptr.To[int32](0)}, {Name: "*", MaxNodesPercent: ptr.To[int32](50)}}}}, ""},
 		{"a reservation for a namespace that cannot be", CoschedulingArgs{Reservation: &GangReservation{Namespaces: []GangReservationNamespace{{Name: "team-*"}}}},
@@ -91,5 +102,27 @@ func TestDefaultGangOwners(t *testing.T) {
 	SetDefaultsCoschedulingArgs(&off)
 	if off.GangOwners != nil {
 		t.Errorf("without gangOwners: got %+v", off.GangOwners)
+	}
+}
+
+func TestDelayOfAProfile(t *testing.T) {
+	t.Parallel()
+	some := &Preemption{Delays: []PreemptionDelay{{"a", 60}}}
+	all := &Preemption{Delays: []PreemptionDelay{{"*", 300}, {"a", 60}}}
+	for _, tc := range []struct {
+		name    string
+		args    *Preemption
+		profile string
+		want    time.Duration
+	}{
+		{"none unless something is said", &Preemption{}, "a", 0},
+		{"that of the profile", some, "a", time.Minute},
+		{"none for others", some, "b", 0},
+		{"that of the profile before that of all", all, "a", time.Minute},
+		{"that of all others", all, "b", 5 * time.Minute},
+	} {
+		if got := tc.args.Delay(tc.profile); got != tc.want {
+			t.Errorf("%s: %s, want %s", tc.name, got, tc.want)
+		}
 	}
 }

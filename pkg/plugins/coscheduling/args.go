@@ -30,7 +30,9 @@ type settings struct {
 	entry         starttime.Settings
 	holders       reservation.Holders
 	// limits bound what pods say of their work when victims are chosen.
-	limits  eviction.Limits
+	limits eviction.Limits
+	// delay is for how long pods of the profile evict no others.
+	delay   time.Duration
 	classes queueClasses
 }
 
@@ -52,7 +54,8 @@ func settingsFrom(obj runtime.Object, profile string) (settings, error) {
 	s.classes = queueClasses{order: args.SLA.Order()}
 	e := args.Preemption
 	s.limits = eviction.Limits{Unsaved: seconds(e.MaxUnsavedSeconds), Restart: seconds(e.MaxRestartSeconds),
-		Protected: seconds(e.MaxProtectSeconds)}
+		Protected: seconds(e.MaxProtectSeconds), Notice: seconds(e.MaxNoticeSeconds)}
+	s.delay = e.Delay(profile)
 	r := args.Reservation
 	s.entry = reservation.EntryFrom(r)
 	s.holders, s.ttl, s.patience = reservation.HoldersFrom(r), seconds(r.TTLSeconds), seconds(r.AfterSeconds)

@@ -113,6 +113,8 @@ func newCoordinator(s settings, groups cache.Store) *coordinator {
 	}
 	c.evictor = &evictor.Evictor{Profiles: c.profiles, Members: c.members, Capacity: c.headroom, Ledger: c.ledger,
 		Holds: c.promises, Sources: evictor.Sources{Loss: c.newLoss(gpus)}, Resume: inbox.Resume, Wake: inbox.Activate}
+	n := &c.evictor.Notifier
+	n.Profiles, n.Members, n.Loss, n.Leads = c.profiles, c.members, c.evictor.Sources.Loss, c.told.leader.Leading
 	c.planner = &dryrun.Planner{Ledger: c.ledger, GangOf: c.members.ID, Pod: c.members.Pod, PodGroup: c.members.Group,
 		Profiles: c.profiles, Capacity: c.headroom,
 		Models: gpus.models, Said: c.told.messages.about}

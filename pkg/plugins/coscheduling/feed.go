@@ -306,6 +306,7 @@ func (f *feed) seePod(pod *v1.Pod) {
 	f.seeMember(pod)
 	f.c.told.status.Pods.See(pod)
 	f.c.promises.Forecasts.See(pod)
+	f.c.evictor.Notifier.See(pod)
 	switch {
 	case pod.Spec.NodeName != "":
 		f.c.headroom.SetPod(pod, f.c.members.ID(pod))
@@ -353,6 +354,7 @@ func (f *feed) losePod(pod *v1.Pod) {
 	f.c.told.status.Pods.Forget(pod)
 	f.c.promises.Forget(gang.UID(pod.UID))
 	f.c.promises.Forecasts.Lose(pod, time.Now())
+	f.c.evictor.Notifier.Forget(pod)
 	f.ending.Lock()
 	defer f.ending.Unlock()
 	defer func() {

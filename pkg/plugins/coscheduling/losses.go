@@ -15,12 +15,8 @@ import (
 
 // newLoss returns what says which work evictions lose.
 func (c *coordinator) newLoss(gpus gpuRequests) *workview.Loss {
-	return &workview.Loss{Limits: c.settings.limits, MilliGPUs: gpus.milli,
-		Gang: func(pod *v1.Pod) (metav1.Object, []*v1.Pod) {
-			id := c.members.ID(pod)
-			if id == (gang.ID{}) {
-				return nil, nil
-			}
+	return &workview.Loss{Limits: c.settings.limits, MilliGPUs: gpus.milli, GangOf: c.members.ID,
+		Members: func(id gang.ID) (metav1.Object, []*v1.Pod) {
 			var members []*v1.Pod
 			for _, ref := range c.ledger.Members(id) {
 				if member := c.members.Pod(ref); member != nil {

@@ -66,7 +66,7 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 		return nil, fmt.Errorf("making %s: %w", Name, err)
 	}
 	return &Plugin{framework: profile, shared: shared,
-		evictor: evictor.NewProfile(shared.evictor, profile, shared.planner)}, nil
+		evictor: evictor.NewProfile(shared.evictor, profile, shared.planner, settings.delay)}, nil
 }
 
 // Name returns the plugin's name.

@@ -1,0 +1,269 @@
+package evictor
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/klog/v2"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
+	"k8s.io/kubernetes/pkg/scheduler/util"
+
+	"berth.dev/berth/pkg/eviction"
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/members"
+	"berth.dev/berth/pkg/profiles"
+	"berth.dev/berth/pkg/reservation"
+	"berth.dev/berth/pkg/workview"
+)
+
+// rewriteEvery is how often a notice is written that does not show in the pod.
+const rewriteEvery = 10 * time.Second
+
+// Notifier gives pods notice of their eviction and takes it back, beside the scheduling cycles.
+type Notifier struct {
+	Profiles *profiles.Set
+	Members  *members.Directory
+	Loss     *workview.Loss
+	// Leads reports whether this process schedules: only then does it write.
+	Leads func() bool
+	notices
+	// calledOff are pods that were to be evicted and had notice, but need not go for that attempt any more. The evictor's
+	// lock guards it.
+	calledOff []reservation.AwaitedPod
+}
+
+// notices own which pods have notice of their eviction. That is read from the pods alone, so that a scheduler that takes
+// over goes on with what an earlier one told.
+type notices struct {
+	mu    sync.Mutex
+	given map[gang.UID]*notice
+}
+
+// notice is that of one pod.
+type notice struct {
+	workview.Notice
+	ref gang.Ref
+	// ours is set once this process has looked for pods to evict for the same gang or pod. Before, the notice is that of
+	// an earlier scheduler, and the gang may yet come back.
+	ours bool
+	// takenBack is when it was last taken back.
+	takenBack time.Time
+}
+
+// See takes a pod as it is now.
+func (n *notices) See(pod *v1.Pod) {
+	told, has := workview.NoticeOf(pod)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	uid := gang.UID(pod.UID)
+	known := n.given[uid]
+	switch {
+	case !has || pod.DeletionTimestamp != nil:
+		delete(n.given, uid)
+	case known == nil:
+		if n.given == nil {
+			n.given = map[gang.UID]*notice{}
+		}
+		n.given[uid] = &notice{Notice: told, ref: gangview.RefOf(pod)}
+	default:
+		known.Notice = told
+	}
+}
+
+// Forget drops a pod that has ended or is gone.
+func (n *notices) Forget(pod *v1.Pod) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.given, gang.UID(pod.UID))
+}
+
+// any reports whether any pod has notice.
+func (n *notices) any() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return len(n.given) > 0
+}
+
+// asking returns those of the pods that want notice. Most pods want none, and what they lose need not be read then.
+func (n *Notifier) asking(pods []*v1.Pod) []*v1.Pod {
+	var asking []*v1.Pod
+	for _, pod := range pods {
+		if workview.AsksForNotice(pod, n.Members.Object(n.Members.ID(pod))) {
+			asking = append(asking, pod)
+		}
+	}
+	return asking
+}
+
+// isFor reports whether the pod has notice for the sake of the gang or pod of that name. It was told that it goes, so
+// it is the first to go.
+func (n *notices) isFor(name string, uid gang.UID) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	told := n.given[uid]
+	return told != nil && told.By == name
+}
+
+// end returns when the victims have had their notice, not before now. Those to whom it was told at a time, if at all,
+// may not show it yet.
+func (n *Notifier) end(name string, victims []*v1.Pod, told, now time.Time) time.Time {
+	most, asking := n.Loss.Limits, n.asking(victims)
+	if most.Notice == 0 || len(asking) == 0 {
+		return now
+	}
+	moment := n.Loss.At(now)
+	all := make([]eviction.Notice, len(asking))
+	for i, pod := range asking {
+		given := told
+		if shown := n.shown(gang.UID(pod.UID)); !shown.IsZero() {
+			given = shown
+		}
+		all[i] = moment.Work(pod).NoticeOf(given, now, most)
+	}
+	return eviction.NoticesEnd(all, n.first(name, told), now, most.Notice)
+}
+
+// shown is when the pod was told by what it shows, the zero time if it shows nothing.
+func (n *notices) shown(uid gang.UID) time.Time {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if told := n.given[uid]; told != nil {
+		return told.Given
+	}
+	return time.Time{}
+}
+
+// first is when the first pod was told for the sake of the name, by what pods show or at that time.
+func (n *notices) first(name string, at time.Time) time.Time {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, told := range n.given {
+		if told.By == name && (at.IsZero() || told.Given.Before(at)) {
+			at = told.Given
+		}
+	}
+	return at
+}
+
+// tell gives notice to those of the victims that want it and do not show it.
+func (n *Notifier) tell(name string, victims []*v1.Pod, now time.Time) {
+	moment := n.Loss.At(now)
+	n.write(slices.DeleteFunc(n.asking(victims), func(pod *v1.Pod) bool {
+		return !n.shown(gang.UID(pod.UID)).IsZero() && PreemptedByScheduler(pod)
+	}), "Giving a pod notice of its eviction failed", func(ctx context.Context, pod *v1.Pod) error {
+		length := moment.Work(pod).NoticeOf(now, now, n.Loss.Limits).Length
+		return n.give(ctx, name, pod, length)
+	})
+}
+
+func (n *Notifier) give(ctx context.Context, name string, pod *v1.Pod, length time.Duration) error {
+	status := pod.Status.DeepCopy()
+	podutil.UpdatePodCondition(status, &v1.PodCondition{
+		Type: v1.DisruptionTarget, Status: v1.ConditionTrue, Reason: v1.PodReasonPreemptionByScheduler,
+		Message: fmt.Sprintf("%s: to be preempted by %s of higher priority", pod.Spec.SchedulerName, name)})
+	podutil.UpdatePodCondition(status, &v1.PodCondition{
+		Type: workview.EvictionNotice, Status: v1.ConditionTrue, Reason: "Preemption", Message: name})
+	news := n.shown(gang.UID(pod.UID)).IsZero()
+	if err := n.patch(ctx, pod, status); err != nil {
+		return err
+	}
+	if news {
+		n.record(ctx, pod, v1.EventTypeWarning, "EvictionNotice", "Preempting",
+			"To be evicted for %s in %s, or as soon as its work is saved", name, length)
+	}
+	return nil
+}
+
+// takeBack takes back the notice of pods that need not go any more.
+func (n *Notifier) takeBack(refs []gang.Ref) {
+	var pods []*v1.Pod
+	for _, ref := range refs {
+		if pod := n.Members.Pod(ref); pod != nil {
+			pods = append(pods, pod)
+		}
+	}
+	n.write(pods, "Taking back the notice of a pod failed", func(ctx context.Context, pod *v1.Pod) error {
+		told, has := workview.NoticeOf(pod)
+		if !has {
+			return nil
+		}
+		status := pod.Status.DeepCopy()
+		if PreemptedByScheduler(pod) {
+			podutil.UpdatePodCondition(status, &v1.PodCondition{Type: v1.DisruptionTarget, Status: v1.ConditionFalse,
+				Reason: "NotNeeded", Message: fmt.Sprintf("%s does not need the room of the pod any more", told.By)})
+		}
+		podutil.UpdatePodCondition(status, &v1.PodCondition{Type: workview.EvictionNotice, Status: v1.ConditionFalse,
+			Reason: "NotNeeded", Message: told.By})
+		if err := n.patch(ctx, pod, status); err != nil {
+			return err
+		}
+		n.record(ctx, pod, v1.EventTypeNormal, "EvictionNoticeWithdrawn", "Preempting",
+			"Not evicted: %s does not need its room any more", told.By)
+		return nil
+	})
+}
+
+func (n *Notifier) patch(ctx context.Context, pod *v1.Pod, status *v1.PodStatus) error {
+	err := util.PatchPodStatus(ctx, n.Profiles.Any().ClientSet(), pod.Name, pod.Namespace, &pod.Status, status)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("writing conditions of pod %s: %w", klog.KObj(pod), err)
+	}
+	return nil
+}
+
+func (n *Notifier) record(ctx context.Context, pod *v1.Pod, kind, reason, action, note string, args ...any) {
+	n.Profiles.Any().EventRecorder().WithLogger(klog.FromContext(ctx)).Eventf(pod, nil, kind, reason, action, note, args...)
+}
+
+// write does something for each pod, a few at a time, beside the cycles.
+func (n *Notifier) write(pods []*v1.Pod, failed string, do func(context.Context, *v1.Pod) error) {
+	if len(pods) == 0 {
+		return
+	}
+	go forEach(context.Background(), pods, failed, do)
+}
+
+// forEach does something for each of the pods, a few at a time, and repeats it where it fails.
+func forEach(ctx context.Context, pods []*v1.Pod, failed string, do func(context.Context, *v1.Pod) error) {
+	slots := make(chan struct{}, evictionRequests)
+	var wg sync.WaitGroup
+	for _, pod := range pods {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			var last error
+			err := wait.ExponentialBackoffWithContext(ctx, evictionRetries, func(ctx context.Context) (bool, error) {
+				last = do(ctx, pod)
+				return last == nil, nil
+			})
+			if err != nil {
+				klog.FromContext(ctx).Error(last, failed, "pod", klog.KObj(pod))
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// unneeded returns the pods with a notice that need not go any more, and notes that it is taken back.
+func (n *notices) unneeded(needed func(gang.UID, *notice) bool, now time.Time) []gang.Ref {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var pods []gang.Ref
+	for uid, told := range n.given {
+		if needed(uid, told) || now.Sub(told.takenBack) < rewriteEvery {
+			continue
+		}
+		told.takenBack = now
+		pods = append(pods, told.ref)
+	}
+	slices.SortFunc(pods, func(a, b gang.Ref) int { return cmp.Compare(a.UID, b.UID) })
+	return pods
+}
