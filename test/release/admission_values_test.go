@@ -25,6 +25,7 @@ import (
 	"berth.dev/berth/pkg/priceview"
 	"berth.dev/berth/pkg/runview"
 	"berth.dev/berth/pkg/wellknown"
+	"berth.dev/berth/pkg/workview"
 )
 
 // podValues are values of the keys that pods carry, bad and good ones. What each is the scheduler's reader says.
@@ -32,11 +33,9 @@ var podValues = map[string][]string{
 	wellknown.BackfillKey:    {"allow", "", "Allow", "yes", "true", "allow "},
 	wellknown.MixedModelsKey: {"allow", "", "Allow", "yes", "true", "allow "},
 	wellknown.DatasetsKey:    {"imagenet", "a, b", "", "a,a", "A", "a,", "a b", strings.Repeat("x", 64), "a-", many(16), many(17)},
-	wellknown.DeadlineKey: {
-		"2026-11-21T06:00:00+01:00", "2026-11-21T06:00:00Z", "2026-11-21T06:00:00.5Z", "2028-02-29T00:00:00Z",
-		"", "tomorrow", "2026-02-29T00:00:00Z", "2100-02-29T00:00:00Z", "2026-04-31T00:00:00Z", "2026-13-01T00:00:00Z",
-		"2026-11-21T24:00:00Z", "2026-11-21 06:00:00Z", "2026-11-21T06:00:00", "2026-11-21", "2026-02-30T00:00:00Z", "1732168800",
-	},
+	wellknown.DeadlineKey:    times, wellknown.LastCheckpointKey: times,
+	wellknown.CheckpointEveryKey: durations, wellknown.EvictionNoticeKey: durations, wellknown.ProtectForKey: durations,
+	wellknown.RestartCostKey:     durations,
 	wellknown.GangKey:            {"true", "false", "True", "", "yes", `say "hi"`},
 	wellknown.GPUInterconnectKey: {"required", "preferred", "Required", "", "nvlink", "required ", "tab\there", "line\nbreak", `back\slash`},
 	wellknown.GPUMemoryMinKey: {
@@ -56,11 +55,7 @@ var podValues = map[string][]string{
 		"a=b; c=d; e=f; g=h; i=j; k=l; m=n; o=p; q=r",
 		"!a,b,c=d,e in (f,g,h,i,j),k notin (l),m>1,n,o", "a;!b,c,d,e,f,g,h,i,j 2GiB/h", "a in (b" + strings.Repeat(",b", 2000) + ")", "a in (b" + strings.Repeat(",b", 2045) + ")",
 	},
-	wellknown.RunTimeKey: {
-		"90m", "3h", "1h30m", "+2h", ".5h", "1.h", "0.001ms", "5µs", "5μs", "100ns", "87600h", "3650000000ms", "0000000087600h",
-		"", "0", "0s", "-1h", "3", "3d", "h", ".h", "1h 30m", "87600h1ns", "99999h", "1000000h", "100000000m", "10000000000s",
-		"1000000000000000ms", "9223372036854775808ns", "soon",
-	},
+	wellknown.RunTimeKey:           durations,
 	wellknown.SLOLatencyKey:        {"250", "0.5", "5.", ".5", "1000000000", "007", "", "0", "0.0", "-1", "+1", "1e3", "inf", "NaN", "1000000001", "1.2.3", ".", "0x10"},
 	wellknown.SLOThroughputKey:     {"250", "1000000000000", "", "0", "fast", "1000000000001"},
 	wellknown.SpotKey:              {"avoid", "tolerate", "require", "", "Avoid", "sometimes", "tolerate,require"},
@@ -68,6 +63,18 @@ var podValues = map[string][]string{
 	wellknown.TopologyPreferredKey: topologies,
 	// Any value is one, as far as the pod alone can tell.
 	wellknown.RoleKey: {"leader", ""}, wellknown.StartWindowKey: {"night", ""},
+}
+
+var durations = []string{
+	"90m", "3h", "1h30m", "+2h", ".5h", "1.h", "0.001ms", "5µs", "5μs", "100ns", "87600h", "3650000000ms", "0000000087600h",
+	"", "0", "0s", "-1h", "3", "3d", "h", ".h", "1h 30m", "87600h1ns", "99999h", "1000000h", "100000000m", "10000000000s",
+	"1000000000000000ms", "9223372036854775808ns", "soon", "10s", "9.999s",
+}
+
+var times = []string{
+	"2026-11-21T06:00:00+01:00", "2026-11-21T06:00:00Z", "2026-11-21T06:00:00.5Z", "2028-02-29T00:00:00Z",
+	"", "tomorrow", "2026-02-29T00:00:00Z", "2100-02-29T00:00:00Z", "2026-04-31T00:00:00Z", "2026-13-01T00:00:00Z",
+	"2026-11-21T24:00:00Z", "2026-11-21 06:00:00Z", "2026-11-21T06:00:00", "2026-11-21", "2026-02-30T00:00:00Z", "1732168800",
 }
 
 var topologies = []string{
@@ -81,8 +88,6 @@ var elsewhere = []string{
 	wellknown.PricePerHourKey, wellknown.IPAddressKey,
 	wellknown.MinMembersByRoleKey, wellknown.RoleLabelKey, wellknown.StandInKey, wellknown.SchedulerKey, wellknown.GPUAssignedKey,
 	wellknown.SLAClassKey, wellknown.CordonedForKey,
-	// The policies let these pass. The scheduler keeps the pod pending, or tells the running one.
-	wellknown.LastCheckpointKey, wellknown.CheckpointEveryKey, wellknown.RestartCostKey, wellknown.ProtectForKey,
 }
 
 // many is a list of that many names.
@@ -128,8 +133,10 @@ func said(pod *corev1.Pod) string {
 	_, badIPPool := podview.PodIPPool(pod)
 	_, badBackfill := gangview.PodBackfill(pod)
 	_, badRunTime := runview.PodRunTime(pod)
+	_, badWork := workview.PodWork(pod)
+	_, badSaved := workview.PodSaved(pod)
 	for _, bad := range []*wellknown.BadValue{badSpot, badWindow, badNear, badObjective, badClass, badLicenses, badDatasets, badIPPool, badBackfill,
-		badRunTime} {
+		badRunTime, badWork, badSaved} {
 		if bad != nil {
 			return bad.Error()
 		}
@@ -245,6 +252,8 @@ func (w *guarded) createGroup(ctx context.Context, t *testing.T, annotations map
 func testPodGroups(t *testing.T, w *guarded) {
 	for key, values := range map[string][]string{
 		wellknown.TopologyRequiredKey: topologies, wellknown.TopologyPreferredKey: topologies,
+		wellknown.LastCheckpointKey: times, wellknown.CheckpointEveryKey: durations, wellknown.EvictionNoticeKey: durations,
+		wellknown.ProtectForKey: durations, wellknown.RestartCostKey: durations,
 		wellknown.BackfillKey: {"allow", "", "yes"}, wellknown.MixedModelsKey: {"allow", "", "yes"}, wellknown.RoleLabelKey: {"role", "example.com/role", "", "/", "my role"},
 		wellknown.MinMembersByRoleKey: {
 			"leader=1,worker=7", "leader=1, worker = 7", "a=0", "a=100000",
@@ -256,7 +265,14 @@ func testPodGroups(t *testing.T, w *guarded) {
 			group := &schedulingv1alpha1.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: "train", Annotations: annotations}}
 			_, topologyErr := gangview.TopologyOf(group, &corev1.Pod{})
 			_, specErr := gangview.Spec(group, 0)
+			_, badWork := workview.GroupWork(group)
+			_, badSaved := workview.GroupSaved(group)
 			want := ""
+			for _, bad := range []*wellknown.BadValue{badWork, badSaved} {
+				if bad != nil {
+					want = bad.Error()
+				}
+			}
 			for _, err := range []error{topologyErr, specErr} {
 				if err != nil {
 					want = err.Error()
