@@ -3,6 +3,7 @@
 // Evictor turns the account of free capacity, gangs, budgets and promises into a problem, has pkg/eviction solve it in
 // the background, and evicts the victims. Profile is its part in a scheduling cycle: it checks with the profile's own
 // filters what was found, keeps the capacity for the gang, and makes the scheduler's own preemption leave gangs whole.
+// Notifier tells victims before, if they ask for it.
 //
 // The coscheduling plugin calls it in PostFilter, and its loop once a turn. A cycle never waits for a search or for the
 // API server. Which pods make room at the least cost is decided in pkg/eviction.

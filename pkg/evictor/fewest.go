@@ -89,7 +89,7 @@ func (w weight) compare(o weight) int {
 }
 
 func (t *fewestTrial) weigh(pod *v1.Pod) weight {
-	cost := t.profile.cost(pod)
+	cost := t.profile.losses.cost(pod)
 	return weight{cost.Lost(), 1, t.counter.Takes(pod)}
 }
 

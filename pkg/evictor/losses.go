@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -16,6 +17,12 @@ import (
 	"berth.dev/berth/pkg/workview"
 )
 
+// losses are what the scheduler's own preemption compares pods by.
+type losses struct {
+	evictor *Evictor
+	current atomic.Pointer[current]
+}
+
 // current is what evictions lose in the cycle of the pod of that name, if it is known.
 type current struct {
 	*workview.Moment
@@ -26,17 +33,17 @@ type current struct {
 const age = time.Second
 
 // beginCycle begins the cycle of the pod of that name, and the result ends it.
-func (p *Profile) beginCycle(name string, now time.Time) (end func()) {
-	p.current.Store(&current{p.evictor.Sources.Loss.At(now), name})
-	return func() { p.current.Store(nil) }
+func (l *losses) beginCycle(name string, now time.Time) (end func()) {
+	l.current.Store(&current{l.evictor.Sources.Loss.At(now), name})
+	return func() { l.current.Store(nil) }
 }
 
 // moment returns what evictions lose now.
-func (p *Profile) moment() *current {
-	now, m := time.Now(), p.current.Load()
+func (l *losses) moment() *current {
+	now, m := time.Now(), l.current.Load()
 	if m == nil || now.Sub(m.Now) > age {
-		m = &current{Moment: p.evictor.Sources.Loss.At(now)}
-		p.current.Store(m)
+		m = &current{Moment: l.evictor.Sources.Loss.At(now)}
+		l.current.Store(m)
 	}
 	return m
 }
@@ -67,10 +74,10 @@ func losing(pod *v1.Pod, moment *workview.Moment) string {
 }
 
 // cost is what the eviction of the pod costs.
-func (p *Profile) cost(pod *v1.Pod) eviction.Cost {
-	moment := p.moment()
+func (l *losses) cost(pod *v1.Pod) eviction.Cost {
+	moment := l.moment()
 	v := eviction.Victim{Priority: corev1helpers.PodPriority(pod)}
-	if moment.name == "" || !p.evictor.Notifier.isFor(moment.name, gang.UID(pod.UID)) {
+	if moment.name == "" || !l.evictor.Notifier.isFor(moment.name, gang.UID(pod.UID)) {
 		v.Lost, v.Protected = moment.Lost(pod), moment.IsProtected(pod)
 	}
 	var cost eviction.Cost
@@ -84,7 +91,7 @@ func (p *Profile) moreImportant(otherwise func(a, b preemption.Victim) bool) fun
 	return func(a, b preemption.Victim) bool {
 		if p.evictor.Sources.Loss.Limits.Unsaved > 0 && a.Priority() == b.Priority() && len(a.Pods()) == 1 &&
 			len(b.Pods()) == 1 && a.Type() == b.Type() {
-			order := p.cost(a.Pods()[0].GetPod()).Compare(p.cost(b.Pods()[0].GetPod()))
+			order := p.losses.cost(a.Pods()[0].GetPod()).Compare(p.losses.cost(b.Pods()[0].GetPod()))
 			if order != 0 {
 				return order > 0
 			}
@@ -112,7 +119,7 @@ func (f *fewest) OrderedScoreFuncs(_ context.Context, victims map[string]*extend
 	for node, of := range victims {
 		var cost eviction.Cost
 		for _, pod := range of.Pods {
-			cost.Join(f.profile.cost(pod))
+			cost.Join(f.profile.losses.cost(pod))
 		}
 		costs[node] = cost
 		order = append(order, cost)

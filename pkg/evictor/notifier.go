@@ -40,8 +40,8 @@ type Notifier struct {
 	calledOff []reservation.AwaitedPod
 }
 
-// notices own which pods have notice of their eviction. That is read from the pods alone, so that a scheduler that takes
-// over goes on with what an earlier one told.
+// notices own which pods have notice of their eviction. That is read from the pods alone, so that a scheduler that
+// takes over goes on with what an earlier one told.
 type notices struct {
 	mu    sync.Mutex
 	given map[gang.UID]*notice
@@ -220,7 +220,8 @@ func (n *Notifier) patch(ctx context.Context, pod *v1.Pod, status *v1.PodStatus)
 }
 
 func (n *Notifier) record(ctx context.Context, pod *v1.Pod, kind, reason, action, note string, args ...any) {
-	n.Profiles.Any().EventRecorder().WithLogger(klog.FromContext(ctx)).Eventf(pod, nil, kind, reason, action, note, args...)
+	recorder := n.Profiles.Any().EventRecorder().WithLogger(klog.FromContext(ctx))
+	recorder.Eventf(pod, nil, kind, reason, action, note, args...)
 }
 
 // write does something for each pod, a few at a time, beside the cycles.

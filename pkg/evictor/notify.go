@@ -62,8 +62,8 @@ func (n *Notifier) ended(w *attempt) {
 	}
 }
 
-// review looks at the notice that the victims have: it ends early when they have saved their work. The evictor's lock is
-// held.
+// review looks at the notice that the victims have: it ends early when they have saved their work. The evictor's lock
+// is held.
 func (n *Notifier) review(w *attempt, now time.Time) {
 	if !w.HasNotified() || now.Sub(w.warning.looked) < lookEvery {
 		return
@@ -135,8 +135,8 @@ func (n *Notifier) stillWaits(name string, waits func(gang.ID) bool) bool {
 	return err == nil && pod.Spec.NodeName == ""
 }
 
-// notifyAlone gives notice to the pods that the scheduler's own preemption has chosen for a single pod, and returns what
-// to say about it; nothing once they may go.
+// notifyAlone gives notice to the pods that the scheduler's own preemption has chosen for a single pod, and returns
+// what to say about it; nothing once they may go.
 func (p *Profile) notifyAlone(on preemption.Candidate, by preemption.ExecutorPreemptor, now time.Time) string {
 	e := p.evictor
 	if e.Sources.Loss.Limits.Notice == 0 {

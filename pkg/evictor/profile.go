@@ -3,7 +3,6 @@ package evictor
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -32,13 +31,13 @@ type Profile struct {
 	planner   *dryrun.Planner
 	// delay is for how long no pods are evicted for pods of the profile that do not fit.
 	delay time.Duration
-	// current is what evictions lose in the cycle that is running.
-	current atomic.Pointer[current]
+	// losses are what evictions lose in the cycle that is running.
+	losses losses
 }
 
 // NewProfile returns the evictor for a profile, whose pods evict others only after the delay.
 func NewProfile(e *Evictor, profile framework.Framework, planner *dryrun.Planner, delay time.Duration) *Profile {
-	return &Profile{framework: profile, evictor: e, planner: planner, delay: delay}
+	return &Profile{framework: profile, evictor: e, planner: planner, delay: delay, losses: losses{evictor: e}}
 }
 
 // ForGang evicts exactly the pods without which the whole gang can start, all in one wave, or none at all. It returns
@@ -170,7 +169,7 @@ func (p *Profile) ForPod(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 	if left := p.delayAlone(pod); left > 0 {
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, capacityFirst(left))
 	}
-	defer p.beginCycle(podName(pod), time.Now())()
+	defer p.losses.beginCycle(podName(pod), time.Now())()
 	result, status := stock.PostFilter(ctx, state, pod, statuses)
 	switch node, why := p.awaited(pod); {
 	case node != "":
