@@ -43,7 +43,7 @@ func TestNoticeIsBounded(t *testing.T) {
 	t.Parallel()
 	year := Work{Started: t0, Notice: 365 * day}
 	if n := year.NoticeOf(time.Time{}, t0.Add(time.Hour), Limits{Notice: time.Minute}); n.Length != time.Minute {
-		t.Errorf("a year of notice counts as %s, want a minute", n.Length)
+		t.Fatalf("a year of notice counts as %s, want a minute", n.Length)
 	}
 	duration := rapid.Int64Range(int64(-day), int64(day))
 	rapid.Check(t, func(t *rapid.T) {
