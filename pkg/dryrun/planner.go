@@ -55,17 +55,21 @@ type Planner struct {
 	Pending Pending
 }
 
-// arrange places the gang on nodes in a dry run, on GPUs of one model where that is possible.
+// arrange places the gang on nodes in a dry run, on GPUs of one model where that is possible, in the order of its ranks.
 func (p *Planner) arrange(w *Work, id gang.ID, turn gang.Turn, nodes []fwk.NodeInfo) (*Plan, error) {
 	levels, err := p.Topology(id, p.Pod(turn.Members[0].Ref()))
 	if err != nil {
 		return nil, err
 	}
 	best, err := p.arrangeOn(w, id, levels, turn, nodes, nil)
-	if err != nil || levels.MixedModels || !best.Feasible() {
-		return best, err
+	if err == nil && !levels.MixedModels && best.Feasible() {
+		best, err = p.unify(w, id, levels, turn, nodes, best)
 	}
-	return p.unify(w, id, levels, turn, nodes, best)
+	if err != nil {
+		return nil, err
+	}
+	p.orderRanks(id, levels, turn, best)
+	return best, nil
 }
 
 // arrangeOn places the gang on nodes in a dry run, within one domain of each level that it requires and spread over as
@@ -208,10 +212,11 @@ func (p *Planner) parts(id gang.ID, levels gangview.Topology, turn gang.Turn, no
 	tree := make([]topology.Node, len(nodes))
 	index := make(map[string]int, len(nodes))
 	held := p.Ledger.Nodes(id)
+	beside := p.besideRanks(id, turn, held)
 	for i, n := range nodes {
 		name := n.Node().Name
 		index[name] = i
-		tree[i] = topology.Node{Path: paths[i], Held: held[name]}
+		tree[i] = topology.Node{Path: paths[i], Held: held[name], Beside: beside[name]}
 	}
 	demand := topology.Demand{Need: turn.Need.Total}
 	classes := map[string]int{}

@@ -12,7 +12,7 @@ import (
 )
 
 // join lets a member of a gang that has started go anywhere, or into the domain of the others if they have to share
-// one.
+// one, and where it fits there near those beside its rank.
 func (p *Plugin) join(ctx context.Context, state fwk.CycleState, id gang.ID, pod *v1.Pod,
 	nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	c := p.shared
@@ -25,7 +25,7 @@ func (p *Plugin) join(ctx context.Context, state fwk.CycleState, id gang.ID, pod
 		return p.open()
 	}
 	if len(levels.Required) == 0 {
-		if names := c.planner.JoinModel(ctx, id, levels, pod, nodes); names != nil {
+		if names := c.planner.Join(ctx, id, levels, pod, nodes); names != nil {
 			return confine(state, names)
 		}
 		return p.open()
@@ -58,8 +58,8 @@ func (p *Plugin) join(ctx context.Context, state fwk.CycleState, id gang.ID, pod
 			names.Insert(n.Node().Name)
 		}
 	}
-	if like := c.planner.JoinModel(ctx, id, levels, pod, within); like != nil {
-		names = like
+	if near := c.planner.Join(ctx, id, levels, pod, within); near != nil {
+		names = near
 	}
 	result, status := confine(state, names)
 	state.Write(nodesKey, nodeSet{Set: names, why: tiedTo(levels.Required, within[0].Node())})
