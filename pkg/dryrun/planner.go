@@ -36,6 +36,8 @@ type Part struct {
 	ranks []int
 	// only keeps classes on nodes with GPUs of some model; nil if they may go anywhere.
 	only *modelLimits
+	// homes keeps members on the nodes of the domain of their segment; nil without segments.
+	homes *homes
 }
 
 // Planner makes plans for gangs in the scheduling cycles of their leaders, one at a time.
@@ -78,6 +80,9 @@ func (p *Planner) arrange(w *Work, id gang.ID, turn gang.Turn, nodes []fwk.NodeI
 func (p *Planner) arrangeOn(
 	w *Work, id gang.ID, levels gangview.Topology, turn gang.Turn, nodes []fwk.NodeInfo, only *modelLimits,
 ) (*Plan, error) {
+	if levels.Segment.Size > 0 {
+		return p.arrangeSegments(w, id, levels, turn, nodes, only)
+	}
 	var best *Plan
 	examined := 0
 	for _, part := range p.parts(id, levels, turn, nodes, only) {
@@ -94,14 +99,19 @@ func (p *Planner) arrangeOn(
 			break
 		}
 	}
-	if len(levels.Required) > 0 {
-		best.Within = levels.Required[len(levels.Required)-1]
-	}
-	best.Ordered = slices.ContainsFunc(turn.Members, func(m gang.Member) bool {
-		r := best.Classes[m.Class]
-		return r.filters.OrderMatters(r.Pod)
-	})
+	p.finish(best, levels, turn)
 	return best, nil
+}
+
+// finish says in the plan what it has to keep to.
+func (p *Planner) finish(plan *Plan, levels gangview.Topology, turn gang.Turn) {
+	if len(levels.Required) > 0 {
+		plan.Within = levels.Required[len(levels.Required)-1]
+	}
+	plan.Ordered = slices.ContainsFunc(turn.Members, func(m gang.Member) bool {
+		r := plan.Classes[m.Class]
+		return r != nil && r.filters.OrderMatters(r.Pod)
+	})
 }
 
 // fewPlaces is in how many places a gang is tried whose first member decides where the others have to go.

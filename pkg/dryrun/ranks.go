@@ -1,6 +1,7 @@
 package dryrun
 
 import (
+	"fmt"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -70,7 +71,8 @@ func (w *rankView) add(pod *v1.Pod, node string, m *gang.Member, place int) {
 	}
 	r := ranks.Member{Path: w.planner.rankPath(w.levels, pod, info.Node()), Fixed: m == nil}
 	if m != nil {
-		r.Class, r.Fixed = m.Class+"/"+m.Role, tiedToNodes(w.plan.Classes[m.Class], pod)
+		r.Class = fmt.Sprint(w.plan.homes.home(m.UID), "/", m.Class, "/", m.Role)
+		r.Fixed = tiedToNodes(w.plan.Classes[m.Class], pod)
 	}
 	w.members, w.indices, w.places = append(w.members, r), append(w.indices, index), append(w.places, place)
 }

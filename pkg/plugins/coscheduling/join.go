@@ -9,6 +9,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gangview"
 )
 
 // join lets a member of a gang that has started go anywhere, or into the domain of the others if they have to share
@@ -19,6 +20,15 @@ func (p *Plugin) join(ctx context.Context, state fwk.CycleState, id gang.ID, pod
 	levels, err := c.planner.Topology(id, pod)
 	if err != nil {
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
+	}
+	nodes, segment, err := c.planner.JoinSegment(id, levels, pod, nodes)
+	switch {
+	case err != nil:
+		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
+	case len(nodes) == 0:
+		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, segment)
+	case segment != "":
+		return p.joinSegment(ctx, state, id, pod, levels, nodes, segment)
 	}
 	held := c.ledger.Nodes(id)
 	if len(held) == 0 {
@@ -63,6 +73,21 @@ func (p *Plugin) join(ctx context.Context, state fwk.CycleState, id gang.ID, pod
 	}
 	result, status := confine(state, names)
 	state.Write(nodesKey, nodeSet{Set: names, why: tiedTo(levels.Required, within[0].Node())})
+	return result, status
+}
+
+// joinSegment lets a member of a gang that has started go to the domain of its segment.
+func (p *Plugin) joinSegment(ctx context.Context, state fwk.CycleState, id gang.ID, pod *v1.Pod, levels gangview.Topology,
+	nodes []fwk.NodeInfo, why string) (*fwk.PreFilterResult, *fwk.Status) {
+	names := p.shared.planner.Join(ctx, id, levels, pod, nodes)
+	if names == nil {
+		names = sets.New[string]()
+		for _, n := range nodes {
+			names.Insert(n.Node().Name)
+		}
+	}
+	result, status := confine(state, names)
+	state.Write(nodesKey, nodeSet{Set: names, why: why})
 	return result, status
 }
 
