@@ -28,8 +28,7 @@ func compareBlocks(a, b Index) int {
 }
 
 // Number returns the ranks of members in their group: sets and blocks follow each other, and each takes as many ranks as
-// its highest number says. A block between others of which no member is known is taken to be as long as the one before
-// it.
+// its highest number says. A block between others without a known member is taken to be as long as the one before it.
 func Number(indices []Index) []int {
 	order := make([]int, len(indices))
 	for i := range order {

@@ -19,7 +19,7 @@ const None = -1
 // Fill gives segments domains, in the order in which the domains are to be filled, and returns them by segment: None for
 // a segment without one. Slots bounds how many members of each class a domain takes.
 //
-// A segment of which members are placed already stays in their domain. The others get a domain that takes all of their
+// A segment with members that have a place stays in their domain. The others get a domain that takes all of their
 // members, and those that are to come, those of lower ranks first, so that neighbors share a domain where several fit. If
 // that places fewer than need members, the rest get a domain without regard to members that are to come, and then the
 // domain that takes the most of their members.
