@@ -16,8 +16,8 @@ import (
 	"berth.dev/berth/pkg/ranks"
 )
 
-// Join returns to which of the nodes a member is kept that comes later, if it fits there: to those with the GPU model of
-// the others, and of these to those that are near the members beside its rank. Nil if it may as well go anywhere.
+// Join returns to which of the nodes a member is kept that comes later, if it fits there: to those with the GPU model
+// of the others, and of these to those that are near the members beside its rank. Nil if it may as well go anywhere.
 func (p *Planner) Join(ctx context.Context, id gang.ID, levels gangview.Topology, pod *v1.Pod,
 	nodes []fwk.NodeInfo) sets.Set[string] {
 	like := p.joinModel(ctx, id, levels, pod, nodes)
@@ -117,8 +117,8 @@ func memberOf(pod *v1.Pod) gang.Member {
 	return gang.Member{UID: gang.UID(pod.UID), Namespace: pod.Namespace, Name: pod.Name}
 }
 
-// besideRanks returns on which nodes the members are whose ranks are next to those of members that are to be placed, and
-// next to how many of these.
+// besideRanks returns on which nodes the members are whose ranks are next to those of members that are to be placed,
+// and next to how many of these.
 func (p *Planner) besideRanks(id gang.ID, turn gang.Turn, held map[string]int) map[string]int {
 	if len(held) == 0 {
 		return nil
@@ -150,7 +150,9 @@ func (p *Planner) besideRanks(id gang.ID, turn gang.Turn, held map[string]int) m
 	for i, rank := range ranks.Number(indices) {
 		ring[i] = ranked{rank, nodes[i]}
 	}
-	slices.SortFunc(ring, func(a, b ranked) int { return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.node, b.node)) })
+	slices.SortFunc(ring, func(a, b ranked) int {
+		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.node, b.node))
+	})
 	beside := map[string]int{}
 	for at := range ring {
 		if ring[at].node != "" {

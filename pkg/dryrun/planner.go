@@ -57,7 +57,8 @@ type Planner struct {
 	Pending Pending
 }
 
-// arrange places the gang on nodes in a dry run, on GPUs of one model where that is possible, in the order of its ranks.
+// arrange places the gang on nodes in a dry run, on GPUs of one model where that is possible, in the order of its
+// ranks.
 func (p *Planner) arrange(w *Work, id gang.ID, turn gang.Turn, nodes []fwk.NodeInfo) (*Plan, error) {
 	levels, err := p.Topology(id, p.Pod(turn.Members[0].Ref()))
 	if err != nil {

@@ -34,7 +34,8 @@ type segmentDomain struct {
 	node  topology.Node
 }
 
-func (p *Planner) newSegmentChoice(s *segments, turn gang.Turn, nodes []fwk.NodeInfo, only *modelLimits) *segmentChoice {
+func (p *Planner) newSegmentChoice(s *segments, turn gang.Turn, nodes []fwk.NodeInfo,
+	only *modelLimits) *segmentChoice {
 	c := &segmentChoice{segments: s, nodes: nodes, need: turn.Need.Total, required: len(s.levels.Required),
 		classes: map[string]int{}}
 	index, at := map[string]int{}, map[string]int{}

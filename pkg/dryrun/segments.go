@@ -200,8 +200,8 @@ func (p *Planner) JoinSegment(id gang.ID, levels gangview.Topology, pod *v1.Pod,
 }
 
 // OneSegment returns the nodes of the other members of the segment, if all members of the turn are in one.
-func (p *Planner) OneSegment(id gang.ID, levels gangview.Topology, turn gang.Turn, nodes []fwk.NodeInfo) (map[string]int,
-	bool) {
+func (p *Planner) OneSegment(id gang.ID, levels gangview.Topology, turn gang.Turn,
+	nodes []fwk.NodeInfo) (map[string]int, bool) {
 	s, err := p.segmentsOf(id, levels, turn.Members, nodes)
 	if err != nil || len(s.members) != 1 {
 		return nil, false

@@ -16,13 +16,13 @@ type Segment struct {
 // None is the index of no domain.
 const None = -1
 
-// Fill gives segments domains, in the order in which the domains are to be filled, and returns them by segment: None for
-// a segment without one. Slots bounds how many members of each class a domain takes.
+// Fill gives segments domains, in the order in which the domains are to be filled, and returns them by segment: None
+// for a segment without one. Slots bounds how many members of each class a domain takes.
 //
 // A segment with members that have a place stays in their domain. The others get a domain that takes all of their
-// members, and those that are to come, those of lower ranks first, so that neighbors share a domain where several fit. If
-// that places fewer than need members, the rest get a domain without regard to members that are to come, and then the
-// domain that takes the most of their members.
+// members, and those that are to come, those of lower ranks first, so that neighbors share a domain where several fit.
+// If that places fewer than need members, the rest get a domain without regard to members that are to come, and then
+// the domain that takes the most of their members.
 func Fill(slots [][]int, segments []Segment, need int) []int {
 	left := make([][]int, len(slots))
 	for i := range slots {
