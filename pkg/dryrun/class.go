@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
@@ -57,6 +58,9 @@ type search struct {
 	eligible []int
 	confined bool
 	next     int
+	// names are those nodes, nil if PreFilter left all, and home is the domain to which the member is kept.
+	names sets.Set[string]
+	home  int
 	// changes counts what has happened since the nodes were last looked at from the start; full is set if nothing has
 	// since no node fitted.
 	changes int
@@ -98,17 +102,11 @@ func (t *Class) begin(pod *v1.Pod) error {
 	confined := !result.AllNodes()
 	t.changes++
 	if first || confined || t.confined {
-		t.eligible, t.candidates.Items, t.next, t.changes = t.eligible[:0], nil, 0, 0
-		clear(t.causes.lasting)
-		for i := range d.Nodes {
-			if d.many && d.ranks == nil {
-				// The next class begins where there was room for the last one.
-				i = (i + d.start) % len(d.Nodes)
-			}
-			if n := d.Nodes[i].Node(); (!confined || result.NodeNames.Has(n.Name)) && d.only.allow(t.class, n) {
-				t.eligible = append(t.eligible, i)
-			}
+		t.names = nil
+		if confined {
+			t.names = result.NodeNames
 		}
+		t.gather()
 	}
 	t.confined = confined
 	t.stale()
@@ -143,6 +141,34 @@ func (t *Class) begin(pod *v1.Pod) error {
 		}
 	}
 	return nil
+}
+
+// enter keeps the next members to a domain.
+func (t *Class) enter(home int) {
+	if home == t.home {
+		return
+	}
+	t.home, t.full = home, false
+	if t.State != nil {
+		t.gather()
+	}
+}
+
+// gather begins again with all nodes on which members of the class may be.
+func (t *Class) gather() {
+	d := t.run
+	t.eligible, t.candidates.Items, t.next, t.changes = t.eligible[:0], nil, 0, 0
+	clear(t.causes.lasting)
+	for i := range d.Nodes {
+		if d.many && d.ranks == nil {
+			// The next class begins where there was room for the last one.
+			i = (i + d.start) % len(d.Nodes)
+		}
+		n := d.Nodes[i].Node()
+		if (t.names == nil || t.names.Has(n.Name)) && d.only.allow(t.class, n) && d.homes.allow(t.home, i) {
+			t.eligible = append(t.eligible, i)
+		}
+	}
 }
 
 // tried notes that one more member was tried. After the last the class need not know where others are placed.

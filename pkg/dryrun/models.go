@@ -2,15 +2,12 @@ package dryrun
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/apis/config"
@@ -292,46 +289,4 @@ func (m *modelChoice) describe(a *Plan) string {
 	}
 	return fmt.Sprintf("the %s that use GPUs are on several models (%s): no model has room for all of them",
 		plural.Of(total, "member"), strings.Join(said, ", "))
-}
-
-// JoinModel returns the nodes with the GPU model that the gang uses, if a member that comes later fits on one of them;
-// nil if it may as well go anywhere.
-func (p *Planner) JoinModel(ctx context.Context, id gang.ID, levels gangview.Topology, pod *v1.Pod,
-	nodes []fwk.NodeInfo) sets.Set[string] {
-	if levels.MixedModels || !p.Models.mayUse(pod) {
-		return nil
-	}
-	byName := make(map[string]*v1.Node, len(nodes))
-	for _, n := range nodes {
-		byName[n.Node().Name] = n.Node()
-	}
-	held := p.heldModels(id, byName)
-	if len(held) != 1 {
-		return nil
-	}
-	member := gang.Member{UID: gang.UID(pod.UID), Namespace: pod.Namespace, Name: pod.Name}
-	names := sets.New[string]()
-	var same []fwk.NodeInfo
-	for model := range held {
-		for _, n := range nodes {
-			if strings.EqualFold(p.Models.model(n.Node()), model) {
-				same = append(same, n)
-				names.Insert(n.Node().Name)
-			}
-		}
-	}
-	if len(same) == len(nodes) {
-		return nil
-	}
-	turn := gang.Turn{Members: []gang.Member{member}, Need: gang.Minimum{Total: 1}}
-	a, err := p.Place(&Work{Ctx: ctx}, id, turn, Part{Nodes: same}, nil, nil)
-	switch {
-	case err != nil:
-		klog.FromContext(ctx).V(3).Info("A member of a gang is not tried on the model of the others", "pod", klog.KObj(pod),
-			"reason", err.Error())
-		return nil
-	case !a.Feasible():
-		return nil
-	}
-	return names
 }

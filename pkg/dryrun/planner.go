@@ -36,6 +36,8 @@ type Part struct {
 	ranks []int
 	// only keeps classes on nodes with GPUs of some model; nil if they may go anywhere.
 	only *modelLimits
+	// homes keeps members on the nodes of the domain of their segment; nil without segments.
+	homes *homes
 }
 
 // Planner makes plans for gangs in the scheduling cycles of their leaders, one at a time.
@@ -55,17 +57,22 @@ type Planner struct {
 	Pending Pending
 }
 
-// arrange places the gang on nodes in a dry run, on GPUs of one model where that is possible.
+// arrange places the gang on nodes in a dry run, on GPUs of one model where that is possible, in the order of its
+// ranks.
 func (p *Planner) arrange(w *Work, id gang.ID, turn gang.Turn, nodes []fwk.NodeInfo) (*Plan, error) {
 	levels, err := p.Topology(id, p.Pod(turn.Members[0].Ref()))
 	if err != nil {
 		return nil, err
 	}
 	best, err := p.arrangeOn(w, id, levels, turn, nodes, nil)
-	if err != nil || levels.MixedModels || !best.Feasible() {
-		return best, err
+	if err == nil && !levels.MixedModels && best.Feasible() {
+		best, err = p.unify(w, id, levels, turn, nodes, best)
 	}
-	return p.unify(w, id, levels, turn, nodes, best)
+	if err != nil {
+		return nil, err
+	}
+	p.orderRanks(id, levels, turn, best)
+	return best, nil
 }
 
 // arrangeOn places the gang on nodes in a dry run, within one domain of each level that it requires and spread over as
@@ -74,6 +81,9 @@ func (p *Planner) arrange(w *Work, id gang.ID, turn gang.Turn, nodes []fwk.NodeI
 func (p *Planner) arrangeOn(
 	w *Work, id gang.ID, levels gangview.Topology, turn gang.Turn, nodes []fwk.NodeInfo, only *modelLimits,
 ) (*Plan, error) {
+	if levels.Segment.Size > 0 {
+		return p.arrangeSegments(w, id, levels, turn, nodes, only)
+	}
 	var best *Plan
 	examined := 0
 	for _, part := range p.parts(id, levels, turn, nodes, only) {
@@ -90,14 +100,19 @@ func (p *Planner) arrangeOn(
 			break
 		}
 	}
-	if len(levels.Required) > 0 {
-		best.Within = levels.Required[len(levels.Required)-1]
-	}
-	best.Ordered = slices.ContainsFunc(turn.Members, func(m gang.Member) bool {
-		r := best.Classes[m.Class]
-		return r.filters.OrderMatters(r.Pod)
-	})
+	p.finish(best, levels, turn)
 	return best, nil
+}
+
+// finish says in the plan what it has to keep to.
+func (p *Planner) finish(plan *Plan, levels gangview.Topology, turn gang.Turn) {
+	if len(levels.Required) > 0 {
+		plan.Within = levels.Required[len(levels.Required)-1]
+	}
+	plan.Ordered = slices.ContainsFunc(turn.Members, func(m gang.Member) bool {
+		r := plan.Classes[m.Class]
+		return r != nil && r.filters.OrderMatters(r.Pod)
+	})
 }
 
 // fewPlaces is in how many places a gang is tried whose first member decides where the others have to go.
@@ -208,10 +223,11 @@ func (p *Planner) parts(id gang.ID, levels gangview.Topology, turn gang.Turn, no
 	tree := make([]topology.Node, len(nodes))
 	index := make(map[string]int, len(nodes))
 	held := p.Ledger.Nodes(id)
+	beside := p.besideRanks(id, turn, held)
 	for i, n := range nodes {
 		name := n.Node().Name
 		index[name] = i
-		tree[i] = topology.Node{Path: paths[i], Held: held[name]}
+		tree[i] = topology.Node{Path: paths[i], Held: held[name], Beside: beside[name]}
 	}
 	demand := topology.Demand{Need: turn.Need.Total}
 	classes := map[string]int{}

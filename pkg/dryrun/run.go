@@ -162,6 +162,7 @@ func (d *Run) Place(m gang.Member) (gang.Assignment, bool, error) {
 		return gang.Assignment{}, false, err
 	}
 	defer r.tried()
+	r.enter(d.homes.home(m.UID))
 	if r.left <= 0 {
 		// It is placed again.
 		r.State = nil

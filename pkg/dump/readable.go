@@ -67,7 +67,8 @@ var mapped = []string{
 // configuration: only UUIDs in them are hashed.
 func structured(key string) bool {
 	return !strings.HasPrefix(key, "berth.dev/") || slices.Contains(gpuview.AgentKeys, key) || slices.Contains([]string{
-		wellknown.TopologyRequiredKey, wellknown.TopologyPreferredKey, wellknown.RoleLabelKey, wellknown.SLAClassKey,
+		wellknown.TopologyRequiredKey, wellknown.TopologyPreferredKey, wellknown.SegmentTopologyKey, wellknown.RoleLabelKey,
+		wellknown.SLAClassKey,
 	}, key)
 }
 

@@ -69,6 +69,13 @@ func (p *Profile) ForGang(ctx context.Context, id gang.ID, turn gang.Turn) (stri
 	if err != nil {
 		return "", fmt.Errorf("listing nodes: %w", err)
 	}
+	if levels.Segment.Size > 0 {
+		held, one := p.planner.OneSegment(id, levels, turn, nodes)
+		if !one {
+			return "the gang evicts no pods: its members are in several segments", nil
+		}
+		r.held, levels.Required = held, append(levels.Required, levels.Segment.Level)
+	}
 	r.required, r.wanted, r.own = levels.Required, waitlist.MinResources(e.Members.Group(id)), map[v1.ResourceName]int64{}
 	for name := range r.wanted {
 		if profiles.Claimed(p.framework, name) {

@@ -22,6 +22,8 @@ type Shortfall struct {
 	Classes []ClassShortfall
 	// Within is the kind of domain that all have to share, if any.
 	Within string
+	// Segments says what parts of the group share, if there are such parts.
+	Segments string
 	// Nodes are the causes that keep the first of the classes off nodes.
 	Nodes []NodeCause
 }
@@ -37,7 +39,7 @@ func NewShortfall(id gang.ID, t gang.Turn, r Result, asks func(class string) str
 	nodes []NodeCause) *Shortfall {
 	members := len(t.Members)
 	s := &Shortfall{Group: id, Of: t.Of, Members: t.Held + members, Fits: t.Held + len(r.Assignments), Within: within,
-		Nodes: nodes}
+		Segments: r.Segments, Nodes: nodes}
 	for _, c := range r.Short {
 		s.add(ClassShortfall{Asks: asks(c.Class), Wanted: c.Wanted, Fits: c.Fits})
 	}
@@ -83,6 +85,9 @@ func (s *Shortfall) String() string {
 	within := ""
 	if s.Within != "" {
 		within = " within one " + s.Within
+	}
+	if s.Segments != "" {
+		within += " in " + s.Segments
 	}
 	switch foreign := s.Of.Total - s.Members; {
 	case s.Alike:

@@ -120,7 +120,7 @@ func Placement(pg *schedulingv1alpha1.PodGroup) string {
 		return ""
 	}
 	for _, key := range []string{wellknown.TopologyRequiredKey, wellknown.TopologyPreferredKey, wellknown.MixedModelsKey,
-		wellknown.BackfillKey} {
+		wellknown.BackfillKey, wellknown.SegmentSizeKey, wellknown.SegmentTopologyKey} {
 		// An empty value is not allowed where none is.
 		if value, found := pg.Annotations[key]; found {
 			c.text(key)

@@ -12,7 +12,7 @@ import (
 // well.
 var ordinalKeys = map[string]bool{
 	// Jobs. A JobSet makes several Jobs from one template, so their names and UIDs are ordinals, too.
-	"batch.kubernetes.io/job-completion-index":            true,
+	completionIndexKey: true,
 	"batch.kubernetes.io/job-index-failure-count":         true,
 	"batch.kubernetes.io/job-index-ignored-failure-count": true,
 	jobNameLabel:                         true,
@@ -70,22 +70,3 @@ func withoutOrdinals(m map[string]string) map[string]string {
 
 // OrdinalLabel reports whether the label is one by which a controller numbers the pods of one set.
 func OrdinalLabel(key string) bool { return ordinalKeys[key] }
-
-// rankKeys are those of ordinalKeys that number the pods of a whole workload from 0, in order of precedence.
-var rankKeys = []string{
-	"batch.kubernetes.io/job-completion-index", "leaderworkerset.sigs.k8s.io/worker-index",
-	"training.kubeflow.org/replica-index",
-	"apps.kubernetes.io/pod-index",
-}
-
-// Rank is the number that the pod's controller gives it among its siblings, as text; empty for none.
-func Rank(pod *v1.Pod) string {
-	for _, key := range rankKeys {
-		for _, m := range []map[string]string{pod.Labels, pod.Annotations} {
-			if value := m[key]; value != "" {
-				return value
-			}
-		}
-	}
-	return ""
-}

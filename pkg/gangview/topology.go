@@ -24,6 +24,8 @@ type Topology struct {
 	Preferred []string
 	// MixedModels is set if it does not matter whether the members use GPUs of one model.
 	MixedModels bool
+	// Segment is what runs of consecutive ranks share; its zero value if they need not share anything.
+	Segment Segment
 }
 
 // TopologyOf reads the levels of a gang from its PodGroup, which may be nil, and what that does not say from a member.
@@ -60,6 +62,9 @@ func TopologyOf(pg *schedulingv1alpha1.PodGroup, pod *v1.Pod) (Topology, error) 
 	}
 	var bad *wellknown.BadValue
 	if t.MixedModels, bad = mixedModels(pg, pod); bad != nil {
+		return Topology{}, bad
+	}
+	if t.Segment, bad = segmentOf(pg, pod); bad != nil {
 		return Topology{}, bad
 	}
 	return t, nil

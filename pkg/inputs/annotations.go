@@ -14,7 +14,7 @@ var placementAnnotations = append([]string{
 	wellknown.SpotKey, wellknown.PricePerHourKey, wellknown.StartWindowKey, wellknown.DeadlineKey, wellknown.SLAClassKey,
 	wellknown.SLOLatencyKey, wellknown.SLOThroughputKey, wellknown.LicensesKey, wellknown.DatasetsKey, wellknown.IPPoolKey,
 	wellknown.GangKey, wellknown.MinMembersByRoleKey, wellknown.RoleLabelKey, wellknown.TopologyRequiredKey,
-	wellknown.TopologyPreferredKey, wellknown.BackfillKey, wellknown.MixedModelsKey, wellknown.NearKey,
+	wellknown.TopologyPreferredKey, wellknown.SegmentSizeKey, wellknown.SegmentTopologyKey, wellknown.BackfillKey, wellknown.MixedModelsKey, wellknown.NearKey,
 	wellknown.RunTimeKey, wellknown.LastCheckpointKey, wellknown.CheckpointEveryKey, wellknown.RestartCostKey,
 	wellknown.ProtectForKey,
 	gangview.LeaderWorkerSetSizeKey,

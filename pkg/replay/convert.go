@@ -125,6 +125,9 @@ func podObject(j *trace.Job, index, attempt int, schedulerName string, d dialect
 	}
 	if j.Gang {
 		gangview.Join(pod, j.Name)
+		if j.Ranked {
+			gangview.SetIndex(pod, index)
+		}
 	}
 	if j.RunTime > 0 {
 		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, wellknown.RunTimeKey, j.RunTime.String())

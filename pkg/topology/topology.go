@@ -18,6 +18,9 @@ type Node struct {
 	Slots []int
 	// Held is the number of members that the node already has.
 	Held int
+	// Beside is how many of the wanted members have a rank next to that of a member that the node has. A node has none
+	// unless it holds members.
+	Beside int
 	// Far is how far the node is from what the members talk to outside the group; equal for all nodes if that is nothing.
 	Far int64
 }
@@ -61,8 +64,9 @@ const (
 // same way and include nodes without slots. If no domain may hold the minimum, only the largest one is returned, to
 // tell what is missing; its Slots are below Need. If no node has all required labels, there is no arrangement.
 //
-// Preferred domains in which members are held already cost nothing and are filled first. A required domain in which
-// members are held is the only one that counts; of several the one that holds the most members.
+// Preferred domains in which members are held already cost nothing and are filled first, those first beside whose
+// members most of the wanted ones belong. A required domain in which members are held is the only one that counts; of
+// several the one that holds the most members.
 //
 // A node without the label of a required level is left out. A node without the label of a preferred level is a domain
 // of its own at that level and at all narrower ones, and is used only if that makes fewer domains. All such nodes
@@ -136,10 +140,12 @@ func byFit(a, b *domain) int {
 		cmp.Compare(a.name, b.name))
 }
 
-// byFilling sorts domains in the order in which they are filled: those that hold the most members, those by fit, and
-// nodes that are on their own.
+// byFilling sorts domains in the order in which they are filled: those beside whose members the most wanted ones
+// belong, those that hold the most members, those by fit, and nodes that are on their own.
 func byFilling(a, b *domain) int {
 	switch {
+	case a.beside != b.beside:
+		return cmp.Compare(b.beside, a.beside)
 	case a.held != b.held:
 		return cmp.Compare(b.held, a.held)
 	case a.alone != b.alone && b.alone:

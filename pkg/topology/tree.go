@@ -19,6 +19,8 @@ type domain struct {
 	// usable is the number of nodes with slots.
 	usable int
 	held   int
+	// beside is how many of the wanted members belong beside one that the domain holds.
+	beside int
 	// far is that of the nearest node with slots.
 	far int64
 	// alone is set for a node that lacks the label of the level.
@@ -88,6 +90,7 @@ func grow(nodes []Node, required int, want []int) *domain {
 		for ; d != nil; d = d.parent {
 			d.usable += usable
 			d.held += n.Held
+			d.beside += n.Beside
 			if usable > 0 {
 				d.far = min(d.far, n.Far)
 			}

@@ -54,6 +54,8 @@ type Job struct {
 	RunTime time.Duration
 	// Mixed lets a gang run on several models of GPUs.
 	Mixed bool
+	// Ranked numbers the pods of a gang as an indexed Job does.
+	Ranked bool
 }
 
 // MilliGPU is what one pod of the job takes, in thousandths of a GPU.

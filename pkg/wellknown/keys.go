@@ -48,6 +48,12 @@ const (
 	// TopologyPreferredKey is the annotation of a PodGroup or a pod with the node labels whose values all members should
 	// share, within what is required: keys, the widest level first, separated by commas.
 	TopologyPreferredKey = "berth.dev/topology-preferred"
+	// SegmentSizeKey is the annotation of a PodGroup or a pod with the number of consecutive ranks that share a domain of
+	// the level that SegmentTopologyKey names.
+	SegmentSizeKey = "berth.dev/segment-size"
+	// SegmentTopologyKey is the annotation of a PodGroup or a pod with the node label whose value all members of a segment
+	// must share.
+	SegmentTopologyKey = "berth.dev/segment-topology"
 	// BackfillKey is the annotation of a pod or a PodGroup that may run in room that is kept for a larger gang, and is
 	// evicted when that can start. Its value is "allow".
 	BackfillKey = "berth.dev/backfill"

@@ -61,6 +61,8 @@ var podValues = map[string][]string{
 	wellknown.SpotKey:              {"avoid", "tolerate", "require", "", "Avoid", "sometimes", "tolerate,require"},
 	wellknown.TopologyRequiredKey:  topologies,
 	wellknown.TopologyPreferredKey: topologies,
+	wellknown.SegmentSizeKey:       segmentSizes,
+	wellknown.SegmentTopologyKey:   segmentLevels,
 	// Any value is one, as far as the pod alone can tell.
 	wellknown.RoleKey: {"leader", ""}, wellknown.StartWindowKey: {"night", ""},
 }
@@ -81,6 +83,11 @@ var topologies = []string{
 	"topology.kubernetes.io/rack", "zone, rack", "a,b,c,d,e,f,g,h",
 	"", "rack/", "my rack", "zone,rack,zone", "zone,,rack", "a,b,c,d,e,f,g,h,i", "zone, my rack",
 }
+
+var (
+	segmentSizes  = []string{"8", "2", "+8", "008", "100000", "", "1", "0", "-8", "8.0", "100001", "eight", "1e3"}
+	segmentLevels = []string{"topology.kubernetes.io/rack", "", "my rack"}
+)
 
 // elsewhere are the keys that pods do not carry, that no request may write, or that a test of their own looks at.
 var elsewhere = []string{
@@ -160,6 +167,12 @@ func testValues(t *testing.T, w *guarded) {
 	}
 	together := podWith(map[string]string{wellknown.TopologyRequiredKey: "a,b,c,d,e", wellknown.TopologyPreferredKey: "e,f,g,h,i"})
 	compare(t, together, said(together))
+	for _, size := range segmentSizes {
+		for _, level := range segmentLevels {
+			pod := podWith(map[string]string{wellknown.SegmentSizeKey: size, wellknown.SegmentTopologyKey: level})
+			compare(t, pod, said(pod))
+		}
+	}
 	class := podWith(map[string]string{wellknown.SLAClassKey: "gold"})
 	compare(t, class, said(class))
 	class.Labels = map[string]string{wellknown.SLAClassKey: "silver"}
@@ -254,6 +267,7 @@ func testPodGroups(t *testing.T, w *guarded) {
 		wellknown.TopologyRequiredKey: topologies, wellknown.TopologyPreferredKey: topologies,
 		wellknown.LastCheckpointKey: times, wellknown.CheckpointEveryKey: durations, wellknown.EvictionNoticeKey: durations,
 		wellknown.ProtectForKey: durations, wellknown.RestartCostKey: durations,
+		wellknown.SegmentSizeKey: segmentSizes, wellknown.SegmentTopologyKey: segmentLevels,
 		wellknown.BackfillKey: {"allow", "", "yes"}, wellknown.MixedModelsKey: {"allow", "", "yes"}, wellknown.RoleLabelKey: {"role", "example.com/role", "", "/", "my role"},
 		wellknown.MinMembersByRoleKey: {
 			"leader=1,worker=7", "leader=1, worker = 7", "a=0", "a=100000",

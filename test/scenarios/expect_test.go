@@ -93,6 +93,11 @@ func (w *world) check(ctx context.Context, l *line) error {
 			if err := w.checkDomains(bound, strings.TrimPrefix(key, "same:"), want); err != nil {
 				return err
 			}
+		case strings.HasPrefix(key, "crossings:") || strings.HasPrefix(key, "segments:"):
+			at := strings.LastIndex(key, ":")
+			if err := w.checkRanks(pods, key[:at], key[at+1:], want); err != nil {
+				return err
+			}
 		default:
 			n, err := strconv.Atoi(want)
 			if err != nil {

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 
 	v1 "k8s.io/api/core/v1"
@@ -21,6 +22,7 @@ import (
 	"berth.dev/berth/pkg/apis/config"
 	"berth.dev/berth/pkg/plugins/networktopology"
 	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/ranks"
 	"berth.dev/berth/pkg/replay"
 	"berth.dev/berth/pkg/replay/replayed"
 	"berth.dev/berth/pkg/schedulerconfig"
@@ -49,6 +51,8 @@ type outcome struct {
 	Seed                int     `json:"seed"`
 	Microseconds        float64 `json:"microseconds" column:"us for 1 MiB,\nmean|%.1f"`
 	SameRackPercent     float64 `json:"sameRackPercent" column:"same rack|%.0f%%"`
+	RingHops            float64 `json:"ringHops" column:"hops between\nracks|%.2f"`
+	RingsBestPercent    float64 `json:"ringsBestPercent" column:"fewest|%.1f%%"`
 	AllocatedPercent    float64 `json:"allocatedPercent" column:"allocated|%.2f%%"`
 	AllocatedAtEnd      float64 `json:"allocatedPercentAtEnd" column:"at the end|%.2f%%"`
 	NodesInUse          float64 `json:"nodesInUse" column:"nodes used|%.0f"`
@@ -78,6 +82,36 @@ func bench(ctx context.Context, out io.Writer) (any, error) {
 // pair is two pods that talk to each other.
 type pair struct{ a, b string }
 
+// ring is the pods of a gang in the order of their ranks.
+type ring []string
+
+// hops returns how often the rings that are placed whole go from one rack to another in the mean, and what percentage
+// of them does so at each level of the network as seldom as the nodes allow.
+func hops(rings []ring, at map[string]*topology.Place, placements map[string]string) (mean, best float64) {
+	placed, fewest, sum := 0, 0, 0
+	for _, pods := range rings {
+		var members []ranks.Member
+		for rank, pod := range pods {
+			if place := at[placements[pod]]; place != nil {
+				members = append(members, ranks.Member{Rank: rank, Path: append(slices.Clone(place.Path()), placements[pod])})
+			}
+		}
+		if len(members) < len(pods) {
+			continue
+		}
+		placed++
+		crossings := ranks.Crossings(members)
+		sum += crossings[len(crossings)-2]
+		if slices.Equal(crossings, ranks.Fewest(members)) {
+			fewest++
+		}
+	}
+	if placed == 0 {
+		return 0, 0
+	}
+	return float64(sum) / float64(placed), 100 * float64(fewest) / float64(placed)
+}
+
 func measure(ctx context.Context, w workload, weight int32, seed uint64) (outcome, error) {
 	c, err := schedulerconfig.Load(*file)
 	if err != nil {
@@ -87,7 +121,7 @@ func measure(ctx context.Context, w workload, weight int32, seed uint64) (outcom
 	if err != nil {
 		return outcome{}, err
 	}
-	in, pairs := w.make(rand.New(rand.NewPCG(seed, 3)), objects)
+	in, pairs, rings := w.make(rand.New(rand.NewPCG(seed, 3)), objects)
 	replays.SetWeight(c, networktopology.Name, weight)
 	result, err := replay.Run(ctx, c, in, replay.Options{Mode: replayed.VirtualTime, Seed: seed, Profile: *profile})
 	if err != nil {
@@ -107,7 +141,8 @@ func measure(ctx context.Context, w workload, weight int32, seed uint64) (outcom
 			racked++
 		}
 	}
-	return outcome{w.name, weight, int(seed), sum / max(counted, 1), 100 * racked / max(counted, 1),
+	crossed, best := hops(rings, places, result.Placements)
+	return outcome{w.name, weight, int(seed), sum / max(counted, 1), 100 * racked / max(counted, 1), crossed, best,
 		result.AllocatedPercent, result.Samples[len(result.Samples)-1].AllocatedPercent, result.NodesInUse, result.Pending,
 		result.GangWait.Mean,
 		1000 * result.Timing.CPU / float64(result.Pods)}, nil

@@ -16,25 +16,33 @@ import (
 	"berth.dev/berth/pkg/trace"
 )
 
-// workload draws pods and says which of them talk to each other.
+// workload draws pods and says which of them talk to each other, and which gangs do so in a ring.
 type workload struct {
 	name, description string
-	make              func(*rand.Rand, []runtime.Object) (replay.Input, []pair)
+	make              func(*rand.Rand, []runtime.Object) (replay.Input, []pair, []ring)
 }
 
 // Describe is for the flag that chooses among the workloads.
 func (w workload) Describe() (name, description string) { return w.name, w.description }
 
 var workloads = []workload{
-	{"gangs", "a day of churn with gangs", gangs},
+	{"gangs", "a day of churn with gangs", gangs(false)},
+	{"ranks", "the same, with gangs whose pods are numbered", gangs(true)},
 	{"services", "caches and their readers", services},
 	{"conflict", "readers whose distance is against packing", conflict},
 }
 
 // gangs is a day of churn: four of five GPUs are asked for by gangs of 2 to 32 pods of 2, 4 or 8 GPUs, the others by
-// single pods.
-func gangs(random *rand.Rand, objects []runtime.Object) (replay.Input, []pair) {
+// single pods. The pods of a ranked gang are numbered as those of an indexed Job.
+func gangs(ranked bool) func(*rand.Rand, []runtime.Object) (replay.Input, []pair, []ring) {
+	return func(random *rand.Rand, objects []runtime.Object) (replay.Input, []pair, []ring) {
+		return drawGangs(random, objects, ranked)
+	}
+}
+
+func drawGangs(random *rand.Rand, objects []runtime.Object, ranked bool) (replay.Input, []pair, []ring) {
 	in := replay.Input{Name: "gangs", Objects: objects}
+	var rings []ring
 	var pairs []pair
 	const day = 24 * time.Hour
 	const mean = 2 * time.Hour
@@ -45,32 +53,35 @@ func gangs(random *rand.Rand, objects []runtime.Object) (replay.Input, []pair) {
 			Arrival:  time.Duration(random.Float64() * float64(day)),
 			Duration: time.Duration((0.1 + random.ExpFloat64()) * float64(mean)).Truncate(time.Second)}
 		if random.IntN(5) == 0 {
-			j.Gang, j.Pods, j.GPUs = true, 1<<(1+random.IntN(5)), 2<<random.IntN(3)
+			j.Gang, j.Ranked, j.Pods, j.GPUs = true, ranked, 1<<(1+random.IntN(5)), 2<<random.IntN(3)
+			var pods ring
 			for a := range j.Pods {
+				pods = append(pods, fmt.Sprintf("replay/%s-%d", j.Name, a))
 				for b := range a {
 					pairs = append(pairs, pair{fmt.Sprintf("replay/%s-%d", j.Name, a), fmt.Sprintf("replay/%s-%d", j.Name, b)})
 				}
 			}
+			rings = append(rings, pods)
 		}
 		j.CPUMilli, j.MemoryMiB = 8000*int64(j.GPUs), 64<<10*int64(j.GPUs)
 		left -= float64(j.GPUs*j.Pods) * j.Duration.Hours()
 		in.Jobs = append(in.Jobs, j)
 	}
 	slices.SortFunc(in.Jobs, func(a, b trace.Job) int { return int(a.Arrival - b.Arrival) })
-	return in, pairs
+	return in, pairs, rings
 }
 
 // services are caches, one for eight pods of a GPU that read from it. All arrive in any order, and ask for half of the
 // cluster.
-func services(random *rand.Rand, objects []runtime.Object) (replay.Input, []pair) {
+func services(random *rand.Rand, objects []runtime.Object) (replay.Input, []pair, []ring) {
 	pods, pairs := readers(random, len(objects)/2)
-	return replay.Input{Name: "services", Objects: append(objects, pods...)}, pairs
+	return replay.Input{Name: "services", Objects: append(objects, pods...)}, pairs, nil
 }
 
 // conflict sets distance against packing. One half of the nodes is empty; the others have one to seven GPUs in use, and
 // as many free in the mean as the readers of a service for every fourth node ask for: packed, these leave the empty
 // nodes alone. Later come pods that need a whole node each, one for each empty node, and stay.
-func conflict(random *rand.Rand, objects []runtime.Object) (replay.Input, []pair) {
+func conflict(random *rand.Rand, objects []runtime.Object) (replay.Input, []pair, []ring) {
 	n := len(objects)
 	in := replay.Input{Name: "conflict", Objects: objects}
 	for i, at := range random.Perm(n) {
@@ -88,7 +99,7 @@ func conflict(random *rand.Rand, objects []runtime.Object) (replay.Input, []pair
 			CPUMilli: 32_000, MemoryMiB: 256 << 10,
 			Arrival: time.Minute + time.Duration(i)*time.Second})
 	}
-	return in, pairs
+	return in, pairs, nil
 }
 
 // readers are caches, and eight pods of a GPU for each that read from it, in any order.

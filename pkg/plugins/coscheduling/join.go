@@ -9,10 +9,11 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gangview"
 )
 
 // join lets a member of a gang that has started go anywhere, or into the domain of the others if they have to share
-// one.
+// one, and where it fits there near those beside its rank.
 func (p *Plugin) join(ctx context.Context, state fwk.CycleState, id gang.ID, pod *v1.Pod,
 	nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	c := p.shared
@@ -20,12 +21,21 @@ func (p *Plugin) join(ctx context.Context, state fwk.CycleState, id gang.ID, pod
 	if err != nil {
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
 	}
+	nodes, segment, err := c.planner.JoinSegment(id, levels, pod, nodes)
+	switch {
+	case err != nil:
+		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
+	case len(nodes) == 0:
+		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, segment)
+	case segment != "":
+		return p.joinSegment(ctx, state, id, pod, levels, nodes, segment)
+	}
 	held := c.ledger.Nodes(id)
 	if len(held) == 0 {
 		return p.open()
 	}
 	if len(levels.Required) == 0 {
-		if names := c.planner.JoinModel(ctx, id, levels, pod, nodes); names != nil {
+		if names := c.planner.Join(ctx, id, levels, pod, nodes); names != nil {
 			return confine(state, names)
 		}
 		return p.open()
@@ -58,11 +68,26 @@ func (p *Plugin) join(ctx context.Context, state fwk.CycleState, id gang.ID, pod
 			names.Insert(n.Node().Name)
 		}
 	}
-	if like := c.planner.JoinModel(ctx, id, levels, pod, within); like != nil {
-		names = like
+	if near := c.planner.Join(ctx, id, levels, pod, within); near != nil {
+		names = near
 	}
 	result, status := confine(state, names)
 	state.Write(nodesKey, nodeSet{Set: names, why: tiedTo(levels.Required, within[0].Node())})
+	return result, status
+}
+
+// joinSegment lets a member of a gang that has started go to the domain of its segment.
+func (p *Plugin) joinSegment(ctx context.Context, state fwk.CycleState, id gang.ID, pod *v1.Pod, levels gangview.Topology,
+	nodes []fwk.NodeInfo, why string) (*fwk.PreFilterResult, *fwk.Status) {
+	names := p.shared.planner.Join(ctx, id, levels, pod, nodes)
+	if names == nil {
+		names = sets.New[string]()
+		for _, n := range nodes {
+			names.Insert(n.Node().Name)
+		}
+	}
+	result, status := confine(state, names)
+	state.Write(nodesKey, nodeSet{Set: names, why: why})
 	return result, status
 }
 

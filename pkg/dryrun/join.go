@@ -1,0 +1,171 @@
+package dryrun
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/ranks"
+)
+
+// Join returns to which of the nodes a member is kept that comes later, if it fits there: to those with the GPU model
+// of the others, and of these to those that are near the members beside its rank. Nil if it may as well go anywhere.
+func (p *Planner) Join(ctx context.Context, id gang.ID, levels gangview.Topology, pod *v1.Pod,
+	nodes []fwk.NodeInfo) sets.Set[string] {
+	like := p.joinModel(ctx, id, levels, pod, nodes)
+	if like != nil {
+		nodes = slices.DeleteFunc(slices.Clone(nodes), func(n fwk.NodeInfo) bool { return !like.Has(n.Node().Name) })
+	}
+	if near := p.joinRank(ctx, id, levels, pod, nodes); near != nil {
+		return near
+	}
+	return like
+}
+
+// joinModel returns the nodes with the GPU model that the gang uses.
+func (p *Planner) joinModel(ctx context.Context, id gang.ID, levels gangview.Topology, pod *v1.Pod,
+	nodes []fwk.NodeInfo) sets.Set[string] {
+	if levels.MixedModels || !p.Models.mayUse(pod) {
+		return nil
+	}
+	byName := make(map[string]*v1.Node, len(nodes))
+	for _, n := range nodes {
+		byName[n.Node().Name] = n.Node()
+	}
+	held := p.heldModels(id, byName)
+	if len(held) != 1 {
+		return nil
+	}
+	var same []fwk.NodeInfo
+	for model := range held {
+		for _, n := range nodes {
+			if strings.EqualFold(p.Models.model(n.Node()), model) {
+				same = append(same, n)
+			}
+		}
+	}
+	return p.fitsOn(ctx, id, pod, same, len(nodes))
+}
+
+// joinRank returns the nodes of the narrowest domain in which a member beside the pod's rank is.
+func (p *Planner) joinRank(ctx context.Context, id gang.ID, levels gangview.Topology, pod *v1.Pod,
+	nodes []fwk.NodeInfo) sets.Set[string] {
+	beside := p.besideRanks(id, gang.Turn{Members: []gang.Member{memberOf(pod)}}, p.Ledger.Nodes(id))
+	if len(beside) == 0 {
+		return nil
+	}
+	paths := make([][]string, len(nodes))
+	var near [][]string
+	for i, n := range nodes {
+		paths[i] = p.rankPath(levels, pod, n.Node())
+		if beside[n.Node().Name] > 0 {
+			near = append(near, paths[i])
+		}
+	}
+	if len(near) == 0 {
+		return nil
+	}
+	// Which node of the narrowest domain it is has no part in it: that one is last.
+	for depth := len(near[0]) - 1; depth > 0; depth-- {
+		var within []fwk.NodeInfo
+		for i, n := range nodes {
+			if slices.ContainsFunc(near, func(path []string) bool { return slices.Equal(path[:depth], paths[i][:depth]) }) {
+				within = append(within, n)
+			}
+		}
+		if len(within) == len(nodes) {
+			return nil
+		}
+		if names := p.fitsOn(ctx, id, pod, within, len(nodes)); names != nil {
+			return names
+		}
+	}
+	return nil
+}
+
+// fitsOn returns the names of the nodes if the pod fits on one of them, and if they are not all.
+func (p *Planner) fitsOn(ctx context.Context, id gang.ID, pod *v1.Pod, nodes []fwk.NodeInfo, all int) sets.Set[string] {
+	if len(nodes) == all {
+		return nil
+	}
+	turn := gang.Turn{Members: []gang.Member{memberOf(pod)}, Need: gang.Minimum{Total: 1}}
+	a, err := p.Place(&Work{Ctx: ctx}, id, turn, Part{Nodes: nodes}, nil, nil)
+	switch {
+	case err != nil:
+		klog.FromContext(ctx).V(3).Info("A member of a gang is not tried where the others are", "pod", klog.KObj(pod),
+			"reason", err.Error())
+		return nil
+	case !a.Feasible():
+		return nil
+	}
+	names := sets.New[string]()
+	for _, n := range nodes {
+		names.Insert(n.Node().Name)
+	}
+	return names
+}
+
+func memberOf(pod *v1.Pod) gang.Member {
+	return gang.Member{UID: gang.UID(pod.UID), Namespace: pod.Namespace, Name: pod.Name}
+}
+
+// besideRanks returns on which nodes the members are whose ranks are next to those of members that are to be placed,
+// and next to how many of these.
+func (p *Planner) besideRanks(id gang.ID, turn gang.Turn, held map[string]int) map[string]int {
+	if len(held) == 0 {
+		return nil
+	}
+	var indices []ranks.Index
+	var nodes []string
+	add := func(ref gang.Ref, node string) {
+		if pod := p.Pod(ref); pod != nil {
+			if index, numbered := gangview.IndexOf(pod); numbered {
+				indices, nodes = append(indices, index), append(nodes, node)
+			}
+		}
+	}
+	for i := range turn.Members {
+		add(turn.Members[i].Ref(), "")
+	}
+	wanted := len(indices)
+	for ref, node := range p.Ledger.Where(id) {
+		add(ref, node)
+	}
+	if wanted == 0 || wanted == len(indices) {
+		return nil
+	}
+	type ranked struct {
+		rank int
+		node string
+	}
+	ring := make([]ranked, len(indices))
+	for i, rank := range ranks.Number(indices) {
+		ring[i] = ranked{rank, nodes[i]}
+	}
+	slices.SortFunc(ring, func(a, b ranked) int {
+		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.node, b.node))
+	})
+	beside := map[string]int{}
+	for at := range ring {
+		if ring[at].node != "" {
+			continue
+		}
+		for _, step := range []int{1, len(ring) - 1} {
+			for next := (at + step) % len(ring); next != at; next = (next + step) % len(ring) {
+				if node := ring[next].node; node != "" {
+					beside[node]++
+					break
+				}
+			}
+		}
+	}
+	return beside
+}

@@ -1,0 +1,184 @@
+package ranks
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestRanksFollowEachOther(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		indices []Index
+		want    []int
+	}{
+		{"one Job", []Index{{Number: 2}, {Number: 0}, {Number: 1}}, []int{2, 0, 1}},
+		{"a master comes before the workers, whatever they are called", []Index{{Set: "a", Number: 0}, {Set: "a", Number: 1},
+			{First: true, Set: "master", Number: 0}}, []int{1, 2, 0}},
+		{"the Jobs of a JobSet follow each other", []Index{{Block: 1, Number: 0}, {Block: 0, Number: 0},
+			{Block: 0, Number: 1}, {Block: 1, Number: 1}}, []int{2, 0, 1, 3}},
+		{"a block that has ended keeps its ranks", []Index{{Block: 0, Number: 1}, {Block: 2, Number: 0}}, []int{1, 4}},
+		{"a member that is missing keeps its rank", []Index{{Number: 0}, {Number: 3}}, []int{0, 3}},
+		{"sets are numbered by name", []Index{{Set: "worker", Number: 0}, {Set: "ps", Number: 0}, {Set: "ps", Number: 1}},
+			[]int{2, 0, 1}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, Number(tc.indices)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// plan makes members on nodes of racks, two racks in a block.
+func plan(random *rand.Rand, n, racks, classes int, fixed float64) []Member {
+	members := make([]Member, n)
+	for i := range members {
+		rack := random.IntN(racks)
+		members[i] = Member{Rank: i, Class: strconv.Itoa(random.IntN(classes)), Fixed: random.Float64() < fixed,
+			Path: []string{fmt.Sprint("block", rack/2), fmt.Sprint("rack", rack), fmt.Sprint("node", random.IntN(3))}}
+	}
+	random.Shuffle(n, func(i, j int) { members[i].Rank, members[j].Rank = members[j].Rank, members[i].Rank })
+	return members
+}
+
+// apply gives each member the path of the place that it takes.
+func apply(t *testing.T, members []Member) []Member {
+	t.Helper()
+	order := Order(members)
+	out, taken := slices.Clone(members), make([]bool, len(members))
+	for i, place := range order {
+		switch {
+		case taken[place]:
+			t.Fatalf("two members take place %d", place)
+		case members[place].Class != members[i].Class:
+			t.Fatalf("member %d of class %s takes a place of class %s", i, members[i].Class, members[place].Class)
+		case place != i && (members[i].Fixed || members[place].Fixed):
+			t.Fatalf("member %d takes place %d, and one of them is to stay", i, place)
+		}
+		taken[place] = true
+		out[i].Path = members[place].Path
+	}
+	return out
+}
+
+// optimum is the least that any order reaches, found by trying all.
+func optimum(members []Member) []int {
+	byRank := slices.Clone(members)
+	slices.SortFunc(byRank, func(a, b Member) int { return a.Rank - b.Rank })
+	var best []int
+	paths := make([][]string, len(byRank))
+	for i := range byRank {
+		paths[i] = byRank[i].Path
+	}
+	used := make([]bool, len(byRank))
+	var try func(at int)
+	try = func(at int) {
+		if at == len(byRank) {
+			if c := Crossings(byRank); best == nil || slices.Compare(c, best) < 0 {
+				best = c
+			}
+			return
+		}
+		tried := map[string]bool{}
+		for i := range paths {
+			from := members[0]
+			for _, m := range members {
+				if m.Rank == i {
+					from = m
+				}
+			}
+			key := fmt.Sprint(paths[i])
+			if used[i] || from.Class != byRank[at].Class || tried[key] ||
+				(i != at && (from.Fixed || byRank[at].Fixed)) {
+				continue
+			}
+			tried[key], used[i] = true, true
+			byRank[at].Path = paths[i]
+			try(at + 1)
+			used[i] = false
+		}
+	}
+	try(0)
+	return best
+}
+
+func TestOfOneClassTheRingLeavesEachDomainOnce(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 1))
+	for range 500 {
+		members := apply(t, plan(random, 1+random.IntN(200), 1+random.IntN(9), 1, 0))
+		if diff := cmp.Diff(Fewest(members), Crossings(members)); diff != "" {
+			t.Fatal(diff)
+		}
+	}
+}
+
+func TestWithSeveralClassesTheOrderIsNearlyAlwaysTheBest(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		classes int
+		fixed   float64
+	}{
+		{"two classes", 2, 0}, {"three classes", 3, 0}, {"some stay", 1, 0.3}, {"most stay", 1, 0.8},
+		{"two classes, and some stay", 2, 0.3},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			random := rand.New(rand.NewPCG(7, 7))
+			const cases = 300
+			best := 0
+			for range cases {
+				members := plan(random, 2+random.IntN(6), 1+random.IntN(5), tc.classes, tc.fixed)
+				if slices.Equal(Crossings(apply(t, members)), optimum(members)) {
+					best++
+				}
+			}
+			t.Logf("best in %d of %d", best, cases)
+			if best < cases*99/100 {
+				t.Errorf("the order is the best in %d of %d cases, want at least 99%%", best, cases)
+			}
+		})
+	}
+}
+
+func TestALeaderOfItsOwnClassCostsNothing(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 3))
+	for range 500 {
+		members := plan(random, 2+random.IntN(100), 1+random.IntN(9), 1, 0)
+		for i := range members {
+			if members[i].Rank == 0 {
+				members[i].Class = "leader"
+			}
+		}
+		members = apply(t, members)
+		if diff := cmp.Diff(Fewest(members), Crossings(members)); diff != "" {
+			t.Fatal(diff)
+		}
+	}
+}
+
+func TestOrderOfAFewMembers(t *testing.T) {
+	for name, members := range map[string][]Member{
+		"none": nil, "one": {{Path: []string{"a"}}}, "no levels": {{Rank: 1}, {Rank: 0}},
+		"equal ranks": {{Path: []string{"a"}}, {Path: []string{"b"}}},
+	} {
+		t.Run(name, func(t *testing.T) { apply(t, members) })
+	}
+}
+
+func BenchmarkOrder(b *testing.B) {
+	random := rand.New(rand.NewPCG(5, 5))
+	for _, n := range []int{64, 1000} {
+		for _, fixed := range []float64{0, 0.1} {
+			members := plan(random, n, max(n/16, 1), 1, fixed)
+			b.Run(fmt.Sprintf("members=%d/fixed=%v", n, fixed), func(b *testing.B) {
+				for b.Loop() {
+					Order(members)
+				}
+			})
+		}
+	}
+}
