@@ -35,7 +35,8 @@ func (f *explainFlags) explainPast(ctx context.Context, target explain.Target, o
 		}
 		pods = nil
 		for _, pod := range found {
-			pods = append(pods, decisions.Subject{NamespacedName: types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, UID: pod.UID})
+			pods = append(pods, decisions.Subject{NamespacedName: types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name},
+				UID: pod.UID})
 		}
 	}
 	list, err := decisions.Ask(ctx, config)

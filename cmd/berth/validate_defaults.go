@@ -11,7 +11,8 @@ import (
 	"berth.dev/berth/pkg/validate"
 )
 
-// printDefaults prints the configurations that were read as the scheduler completes them, in YAML unless JSON is asked for.
+// printDefaults prints the configurations that were read as the scheduler completes them, in YAML unless JSON is asked
+// for.
 func printDefaults(out io.Writer, format outputFormat, report *validate.Report) error {
 	configurations := report.Configurations()
 	if len(configurations) == 0 {
@@ -22,7 +23,8 @@ func printDefaults(out io.Writer, format outputFormat, report *validate.Report) 
 		mediaType = runtime.ContentTypeJSON
 	}
 	for i, component := range configurations {
-		text, err := validate.WithDefaults(&schedulerconfig.Configuration{Name: fmt.Sprintf("configuration %d", i+1), Component: component}, mediaType)
+		text, err := validate.WithDefaults(&schedulerconfig.Configuration{Name: fmt.Sprintf("configuration %d", i+1),
+			Component: component}, mediaType)
 		if err != nil {
 			return badInput(err)
 		}
