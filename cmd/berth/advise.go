@@ -14,6 +14,7 @@ import (
 	"golang.org/x/term"
 
 	"berth.dev/berth/pkg/advise"
+	"berth.dev/berth/pkg/advise/carry"
 	"berth.dev/berth/pkg/progress"
 	"berth.dev/berth/pkg/schedulerconfig"
 )
@@ -185,7 +186,7 @@ func (f *adviseFlags) carryOut(ctx context.Context, configuration *schedulerconf
 	if err != nil {
 		return err
 	}
-	carrier := &advise.Carrier{Client: client, Within: f.within, Poll: 500 * time.Millisecond, Say: stepPrinter(out),
+	carrier := &carry.Carrier{Client: client, Within: f.within, Poll: 500 * time.Millisecond, Say: stepPrinter(out),
 		Holds: func(ctx context.Context, rest *advise.Plan) error {
 			objects, now, leftOut, err := f.objects(ctx, io.Discard)
 			if err != nil {
