@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"runtime/debug"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"berth.dev/berth/pkg/progress"
 	"berth.dev/berth/pkg/replay"
 	"berth.dev/berth/pkg/replay/replayed"
 	"berth.dev/berth/pkg/report"
@@ -193,4 +195,9 @@ func runReplay(ctx context.Context, c *schedulerconfig.Configuration, in replay.
 		return nil, badInput(err)
 	}
 	return result, err
+}
+
+// showProgress shows how far a replay is. The function that it returns ends that.
+func showProgress(w io.Writer, label string, p *replayed.Progress) (stop func()) {
+	return progress.Follow(w, label, p.Read)
 }
