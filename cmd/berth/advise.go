@@ -14,6 +14,7 @@ import (
 	"golang.org/x/term"
 
 	"berth.dev/berth/pkg/advise"
+	"berth.dev/berth/pkg/advise/carry"
 	"berth.dev/berth/pkg/progress"
 	"berth.dev/berth/pkg/schedulerconfig"
 )
@@ -35,33 +36,34 @@ func newAdviseCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "advise",
 		Short: "Say what would help now: pods to move, nodes to give back, nodes to add, requests to change",
-		Long: `Say what would help a cluster now, and prove it: each answer about placement is a run of the real scheduler, with its
-configuration, over a copy of the cluster in memory and with the change applied. Nothing is changed in the cluster without
---evict.
+		Long: `Say what would help a cluster now, and prove it: each answer about placement is a run of the real scheduler, with
+its configuration, over a copy of the cluster in memory and with the change applied. Nothing is changed in the
+cluster without --evict.
 
-Pending work, in the order of priority and then of age: the fewest pods found whose move lets a pod or a whole gang start. A
-pod moves only if its replacement runs again in the same run, a gang as a whole if it would break. Pods that never move: those
-without a controller, those that belong to their node, those whose PodDisruptionBudget allows no disruption, those that
-another scheduler places, and those with an annotation that asks autoscalers not to evict them.
+Pending work, in the order of priority and then of age: the fewest pods found whose move lets a pod or a whole gang
+start. A pod moves only if its replacement runs again in the same run, a gang as a whole if it would break. Pods
+that never move: those without a controller, those that belong to their node, those whose PodDisruptionBudget allows
+no disruption, those that another scheduler places, and those with an annotation that asks autoscalers not to evict
+them.
 
-Nodes to give back, if no work that waits could use them: nodes that nothing uses, then the dearest ones whose pods all run
-elsewhere, one after the other. No pod is moved twice.
+Nodes to give back, if no work that waits could use them: nodes that nothing uses, then the dearest ones whose pods
+all run elsewhere, one after the other. No pod is moved twice.
 
 One more node: what pending work would start if there was one more node of a kind that the cluster has.
 
-Requests: GPU pods that ask for so much CPU or memory with each GPU that other GPUs of the node are left without. This part is
-arithmetic and not a run.
+Requests: GPU pods that ask for so much CPU or memory with each GPU that other GPUs of the node are left without.
+This part is arithmetic and not a run.
 
-The search tries the most promising changes first and ends after --search; what it has not tried is named as "cut short". It
-does not prove that nothing smaller helps.
+The search tries the most promising changes first and ends after --search; what it has not tried is named as "cut
+short". It does not prove that nothing smaller helps.
 
---evict carries out the first plan for pending work: it asks, cordons the nodes that pods leave, evicts unit after unit through
-the eviction API, waits each time until the replacements are bound, uncordons the nodes, and waits until the work has started.
-Before each unit the rest of the plan is run again on the cluster as it is then. It stops, and uncordons, as soon as the rest does
-not work any more or the cluster is not as the plan has it.
+--evict carries out the first plan for pending work: it asks, cordons the nodes that pods leave, evicts unit after
+unit through the eviction API, waits each time until the replacements are bound, uncordons the nodes, and waits
+until the work has started. Before each unit the rest of the plan is run again on the cluster as it is then. It
+stops, and uncordons, as soon as the rest does not work any more or the cluster is not as the plan has it.
 
-Exit status: 0 when there is advice or, with --evict, the work has started; 2 when a file, name or flag cannot be used, 1 for any
-other error.`,
+Exit status: 0 when there is advice or, with --evict, the work has started; 2 when a file, name or flag cannot be
+used, 1 for any other error.`,
 		Example: `  berth advise
 
   # What would let one gang start, and do it
@@ -85,12 +87,14 @@ other error.`,
 	f.BoolVar(&flags.yes, "yes", false, "with --evict: do not ask")
 	f.DurationVar(&flags.within, "within", 2*time.Minute, "with --evict: how long each step may take")
 	addOutputFlag(cmd, &flags.format)
-	if err := cmd.RegisterFlagCompletionFunc("for", func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-		if strings.Contains(typed, "/") {
-			return flags.cluster.completeJoined(cmd, typed)
-		}
-		return []string{advise.KindPod + "/", advise.KindPodGroup + "/"}, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
-	}); err != nil {
+	if err := cmd.RegisterFlagCompletionFunc("for",
+		func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+			if strings.Contains(typed, "/") {
+				return flags.cluster.completeJoined(cmd, typed)
+			}
+			return []string{advise.KindPod + "/", advise.KindPodGroup + "/"},
+				cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+		}); err != nil {
 		panic(err)
 	}
 	return cmd
@@ -119,7 +123,8 @@ func (f *adviseFlags) run(ctx context.Context, in io.Reader, out, messages io.Wr
 	if err := f.check(); err != nil {
 		return badInput(err)
 	}
-	if file, isFile := in.(*os.File); f.evict && !f.yes && (!isFile || !term.IsTerminal(int(file.Fd()))) { //nolint:gosec // descriptors are small
+	if file, isFile := in.(*os.File); f.evict && !f.yes &&
+		(!isFile || !term.IsTerminal(int(file.Fd()))) { //nolint:gosec // descriptors are small
 		return badInput(errors.New("--evict asks before it evicts, and there is no terminal to ask on: add --yes"))
 	}
 	var target advise.Target
@@ -141,8 +146,9 @@ func (f *adviseFlags) run(ctx context.Context, in io.Reader, out, messages io.Wr
 	line := progress.NewLine(messages)
 	limited, cancel := context.WithTimeout(ctx, f.search)
 	defer cancel()
-	advice, err := advise.Cluster(limited, advise.Question{Configuration: configuration, Objects: objects, LeftOut: leftOut, Now: now, Target: target,
-		Most: f.most, Progress: line.Show})
+	advice, err := advise.Cluster(limited,
+		advise.Question{Configuration: configuration, Objects: objects, LeftOut: leftOut, Now: now, Target: target,
+			Most: f.most, Progress: line.Show})
 	line.Clear()
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -163,7 +169,8 @@ func (f *adviseFlags) run(ctx context.Context, in io.Reader, out, messages io.Wr
 }
 
 // carryOut asks and evicts.
-func (f *adviseFlags) carryOut(ctx context.Context, configuration *schedulerconfig.Configuration, advice *advise.Advice, in io.Reader, out io.Writer) error {
+func (f *adviseFlags) carryOut(ctx context.Context, configuration *schedulerconfig.Configuration, advice *advise.Advice,
+	in io.Reader, out io.Writer) error {
 	unit, plan := advice.FirstPlan()
 	if plan == nil {
 		return errors.New("there is no plan to carry out")
@@ -179,7 +186,7 @@ func (f *adviseFlags) carryOut(ctx context.Context, configuration *schedulerconf
 	if err != nil {
 		return err
 	}
-	carrier := &advise.Carrier{Client: client, Within: f.within, Poll: 500 * time.Millisecond, Say: stepPrinter(out),
+	carrier := &carry.Carrier{Client: client, Within: f.within, Poll: 500 * time.Millisecond, Say: stepPrinter(out),
 		Holds: func(ctx context.Context, rest *advise.Plan) error {
 			objects, now, leftOut, err := f.objects(ctx, io.Discard)
 			if err != nil {
@@ -187,7 +194,8 @@ func (f *adviseFlags) carryOut(ctx context.Context, configuration *schedulerconf
 			}
 			limited, cancel := context.WithTimeout(ctx, f.search)
 			defer cancel()
-			return advise.Holds(limited, advise.Question{Configuration: configuration, Objects: objects, LeftOut: leftOut, Now: now}, rest)
+			return advise.Holds(limited,
+				advise.Question{Configuration: configuration, Objects: objects, LeftOut: leftOut, Now: now}, rest)
 		}}
 	if err := carrier.Carry(ctx, plan); err != nil {
 		return fmt.Errorf("carrying out the plan for %s: %w", unit, err)

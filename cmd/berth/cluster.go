@@ -2,10 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -22,8 +25,8 @@ import (
 	"berth.dev/berth/pkg/progress"
 )
 
-// clusterFlags are the flags of kubectl that choose a cluster and who asks. They are bound here and not by cli-runtime, which
-// links all of kustomize.
+// clusterFlags are the flags of kubectl that choose a cluster and who asks. They are bound here and not by cli-runtime,
+// which links all of kustomize.
 type clusterFlags struct {
 	rules     *clientcmd.ClientConfigLoadingRules
 	overrides *clientcmd.ConfigOverrides
@@ -35,8 +38,8 @@ func newClusterFlags() clusterFlags {
 	return clusterFlags{rules: rules, overrides: &clientcmd.ConfigOverrides{}}
 }
 
-// addTo adds the flags; without a namespace where a command is about the whole cluster. kubectl's --cluster gives way to a flag
-// of that name that the command has already.
+// addTo adds the flags; without a namespace where a command is about the whole cluster. kubectl's --cluster gives way
+// to a flag of that name that the command has already.
 func (f clusterFlags) addTo(cmd *cobra.Command, namespaced bool) {
 	flags, all := cmd.Flags(), clientcmd.RecommendedConfigOverrideFlags("")
 	chosen := clientcmd.ConfigOverrideFlags{
@@ -53,7 +56,8 @@ func (f clusterFlags) addTo(cmd *cobra.Command, namespaced bool) {
 	if flags.Lookup(clientcmd.FlagClusterName) != nil {
 		chosen.ContextOverrideFlags.ClusterName = clientcmd.FlagInfo{}
 	}
-	flags.StringVar(&f.rules.ExplicitPath, clientcmd.RecommendedConfigPathFlag, "", "Path to the kubeconfig file to use for CLI requests.")
+	flags.StringVar(&f.rules.ExplicitPath, clientcmd.RecommendedConfigPathFlag, "",
+		"Path to the kubeconfig file to use for CLI requests.")
 	clientcmd.BindOverrideFlags(f.overrides, flags, chosen)
 	if namespaced {
 		if err := cmd.RegisterFlagCompletionFunc(clientcmd.FlagNamespace, f.completeNamespaces); err != nil {
@@ -110,12 +114,14 @@ const (
 	completions       = 500
 )
 
-func (f clusterFlags) completeNamespaces(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+func (f clusterFlags) completeNamespaces(cmd *cobra.Command, _ []string, _ string) ([]string,
+	cobra.ShellCompDirective) {
 	return f.names(cmd.Context(), v1.SchemeGroupVersion.WithResource("namespaces"), ""), cobra.ShellCompDirectiveNoFileComp
 }
 
 // completeTarget completes a kind, and after it or behind a slash the name of an object of that kind.
-func (f clusterFlags) completeTarget(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+func (f clusterFlags) completeTarget(cmd *cobra.Command, args []string, typed string) ([]string,
+	cobra.ShellCompDirective) {
 	if len(args) == 0 {
 		if strings.Contains(typed, "/") {
 			return f.completeJoined(cmd, typed)
@@ -144,7 +150,8 @@ func (f clusterFlags) completeJoined(cmd *cobra.Command, typed string) ([]string
 }
 
 // names asks the cluster for the names of objects; a cluster that cannot be reached has none.
-func (f clusterFlags) names(ctx context.Context, resource schema.GroupVersionResource, namespace string) (names []string) {
+func (f clusterFlags) names(ctx context.Context, resource schema.GroupVersionResource,
+	namespace string) (names []string) {
 	if ctx == nil {
 		ctx = context.Background()
 	}
@@ -168,8 +175,8 @@ func (f clusterFlags) names(ctx context.Context, resource schema.GroupVersionRes
 	return names
 }
 
-// collector makes a collector of the cluster whose progress is shown on w: one line a kind, and on a terminal a line that
-// counts while a long list is read.
+// collector makes a collector of the cluster whose progress is shown on w: one line a kind, and on a terminal a line
+// that counts while a long list is read.
 func (f clusterFlags) collector(w io.Writer) (*dump.Collector, error) {
 	config, err := f.restConfig()
 	if err != nil {
@@ -196,4 +203,25 @@ func (f clusterFlags) in(namespace string) clusterFlags {
 	overrides := *f.overrides
 	overrides.Context.Namespace = namespace
 	return clusterFlags{rules: f.rules, overrides: &overrides}
+}
+
+// whereClusters says how to name or to get a cluster.
+const whereClusters = "name a cluster with --kubeconfig or --context, or start a local one with `berth up`"
+
+// reaching says what to do when nothing answers at the address of the API server.
+type reaching struct{ next http.RoundTripper }
+
+// RoundTrip is part of http.RoundTripper.
+func (r reaching) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := r.next.RoundTrip(request)
+	if unreachable(err) {
+		return response, fmt.Errorf("%w; %s", err, whereClusters)
+	}
+	return response, err
+}
+
+// unreachable says whether nothing listens at an address, or it has no such host.
+func unreachable(err error) bool {
+	var host *net.DNSError
+	return errors.Is(err, syscall.ECONNREFUSED) || errors.As(err, &host)
 }

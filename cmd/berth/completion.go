@@ -21,13 +21,18 @@ func flagCompletions() map[string]cobra.CompletionFunc {
 		"profile":                 completeProfiles,
 		"feature-gates":           completeGates,
 		"scheduler-feature-gates": completeGates,
-		"runtime-config":          completeList([]string{"api/all=true", "api/alpha=true", "api/beta=true", "scheduling.k8s.io/v1beta1=true"}),
-		"account":                 cobra.FixedCompletions([]string{rights.OwnAccount, "kube-system/berth-scheduler"}, cobra.ShellCompDirectiveNoFileComp),
-		"context":                 completeKubeconfig(func(c *clientcmdapi.Config) []string { return slices.Sorted(maps.Keys(c.Contexts)) }),
-		"cluster":                 completeKubeconfig(func(c *clientcmdapi.Config) []string { return slices.Sorted(maps.Keys(c.Clusters)) }),
-		"user":                    completeKubeconfig(func(c *clientcmdapi.Config) []string { return slices.Sorted(maps.Keys(c.AuthInfos)) }),
-		"kubeconfig":              completeFiles,
-		"kube-apiserver":          completeFiles,
+		"runtime-config": completeList([]string{"api/all=true", "api/alpha=true", "api/beta=true",
+			"scheduling.k8s.io/v1beta1=true"}),
+		"account": cobra.FixedCompletions([]string{rights.OwnAccount, "kube-system/berth-scheduler"},
+			cobra.ShellCompDirectiveNoFileComp),
+		"context": completeKubeconfig(
+			func(c *clientcmdapi.Config) []string { return slices.Sorted(maps.Keys(c.Contexts)) }),
+		"cluster": completeKubeconfig(
+			func(c *clientcmdapi.Config) []string { return slices.Sorted(maps.Keys(c.Clusters)) }),
+		"user": completeKubeconfig(
+			func(c *clientcmdapi.Config) []string { return slices.Sorted(maps.Keys(c.AuthInfos)) }),
+		"kubeconfig":     completeFiles,
+		"kube-apiserver": completeFiles,
 	}
 }
 

@@ -16,8 +16,8 @@ import (
 	"berth.dev/berth/pkg/validate"
 )
 
-// running reads the configuration that the scheduler of the cluster runs with. Where that is not known, it warns and reads the
-// shipped one.
+// running reads the configuration that the scheduler of the cluster runs with. Where that is not known, it warns and
+// reads the shipped one.
 func (f clusterFlags) running(ctx context.Context, warnings io.Writer) (*schedulerconfig.Configuration, error) {
 	config, err := f.restConfig()
 	if err != nil {
@@ -41,19 +41,23 @@ func (f clusterFlags) running(ctx context.Context, warnings io.Writer) (*schedul
 		}
 	}
 	if found.Refused != "" {
-		fmt.Fprintf(warnings, "warning: the scheduler has not taken the change of %s; using the configuration in force, %s (--scheduler-config names others)\n",
+		fmt.Fprintf(warnings,
+			"warning: the scheduler has not taken the change of %s; using the configuration in force, %s (--scheduler-config "+
+				"names others)\n",
 			found.Refused, found.Name)
 	}
 	configuration, err := schedulerconfig.Parse(found.Name, found.Content)
 	if err != nil {
-		return nil, badInput(fmt.Errorf("%w; --scheduler-config names another, for example a copy of the one with which the scheduler still runs", err))
+		return nil, badInput(fmt.Errorf(
+			"%w; --scheduler-config names another, for example a copy of the one with which the scheduler still runs", err))
 	}
 	return configuration, nil
 }
 
 // shippedInstead reads the shipped configuration and says why it stands for the one that runs.
 func shippedInstead(warnings io.Writer, why error) (*schedulerconfig.Configuration, error) {
-	fmt.Fprintf(warnings, "warning: %s; using the shipped profiles (--scheduler-config names others)\n", command.OneLine(why))
+	fmt.Fprintf(warnings, "warning: %s; using the shipped profiles (--scheduler-config names others)\n",
+		command.OneLine(why))
 	return schedulerconfig.Shipped()
 }
 
@@ -67,8 +71,8 @@ type opener func(path string) (io.ReadCloser, error)
 
 func openFile(path string) (io.ReadCloser, error) { return os.Open(path) }
 
-// loadConfiguration reads a scheduler configuration, nameless the shipped profiles, and refuses one that the scheduler would not
-// start with or that is wrong in another way, before work is begun with it.
+// loadConfiguration reads a scheduler configuration, nameless the shipped profiles, and refuses one that the scheduler
+// would not start with or that is wrong in another way, before work is begun with it.
 func loadConfiguration(nameOrPath string, open opener) (*schedulerconfig.Configuration, error) {
 	switch nameOrPath {
 	case "":

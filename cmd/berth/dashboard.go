@@ -24,16 +24,16 @@ func newDashboardCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dashboard",
 		Short: "Watch GPUs, queue, gangs and cost of a cluster in a browser",
-		Long: `Serve a page on this machine that shows what "berth top" shows, follows the cluster, and plots the last hour. Names lead to
-the pods of a node and to explanations.
+		Long: `Serve a page on this machine that shows what "berth top" shows, follows the cluster, and plots the last hour. Names
+lead to the pods of a node and to explanations.
 
-The page is served on the loopback interface only, reads the cluster with your rights, changes nothing and loads nothing from
-elsewhere. Its address contains a token that is new at each start: do not share the address. To look from
-another machine, forward the port (ssh -L).
+The page is served on the loopback interface only, reads the cluster with your rights, changes nothing and loads
+nothing from elsewhere. Its address contains a token that is new at each start: do not share the address. To look
+from another machine, forward the port (ssh -L).
 
-With --listen it serves readers of a cluster over TLS instead, as manifests/dashboard does: each sends a token of the API server,
-from a proxy in the header Authorization or typed into the page, and sees the namespaces in which he may list pods, and the nodes
-if he may list these. It then explains nothing, and still changes nothing.
+With --listen it serves readers of a cluster over TLS instead, as manifests/dashboard does: each sends a token of
+the API server, from a proxy in the header Authorization or typed into the page, and sees the namespaces in which he
+may list pods, and the nodes if he may list these. It then explains nothing, and still changes nothing.
 
 Exit status: 2 for a flag or file that cannot be used, 130 after Ctrl-C, 1 for any other error.`,
 		Example: `  berth dashboard
@@ -49,7 +49,8 @@ Exit status: 2 for a flag or file that cannot be used, 130 after Ctrl-C, 1 for a
 			if inCluster.listen != "" {
 				return flags.serveInCluster(cmd.Context(), &inCluster, cmd.ErrOrStderr())
 			}
-			listener, err := (&net.ListenConfig{}).Listen(cmd.Context(), "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(int(port))))
+			listener, err := (&net.ListenConfig{}).Listen(cmd.Context(), "tcp",
+				net.JoinHostPort("127.0.0.1", strconv.Itoa(int(port))))
 			if err != nil {
 				return badInput(fmt.Errorf("--port: %w", err))
 			}

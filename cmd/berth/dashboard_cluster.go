@@ -22,8 +22,10 @@ type inClusterFlags struct {
 
 func (f *inClusterFlags) addTo(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.listen, "listen", "", "address at which to serve readers with tokens of the API server, such as :8443")
-	flags.StringVar(&f.certFile, "tls-cert-file", "", "with --listen: file with the certificate (default: one made at the start, which browsers cannot verify)")
+	flags.StringVar(&f.listen, "listen", "",
+		"address at which to serve readers with tokens of the API server, such as :8443")
+	flags.StringVar(&f.certFile, "tls-cert-file", "",
+		"with --listen: file with the certificate (default: one made at the start, which browsers cannot verify)")
 	flags.StringVar(&f.keyFile, "tls-private-key-file", "", "with --listen: file with the key of the certificate")
 	flags.StringVar(&f.name, "title", "GPUs", "with --listen: name of the cluster on the page")
 	cmd.MarkFlagsRequiredTogether("tls-cert-file", "tls-private-key-file")

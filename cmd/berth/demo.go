@@ -41,8 +41,10 @@ Exit status: 0 when every check holds, 1 otherwise.`,
 	command.EndInOrder(cmd)
 	cmd.Flags().StringVar(&opts.Dir, "dir", "", "folder of the sandbox (default: a temporary one, or .berth with --keep)")
 	cmd.Flags().BoolVar(&opts.Keep, "keep", false, "leave the cluster up and print its kubeconfig")
-	cmd.Flags().StringVar(&opts.APIServer, "kube-apiserver", "", "kube-apiserver executable to run instead of the built-in one, up to three minors older")
-	cmd.Flags().StringVar(&mapFile, "map", "", "also draw the cluster into this SVG file: every GPU in the color of its workload")
+	cmd.Flags().StringVar(&opts.APIServer, "kube-apiserver", "",
+		"kube-apiserver executable to run instead of the built-in one, up to three minors older")
+	cmd.Flags().StringVar(&mapFile, "map", "",
+		"also draw the cluster into this SVG file: every GPU in the color of its workload")
 	if err := cmd.MarkFlagFilename("map", "svg"); err != nil {
 		panic(err)
 	}
@@ -50,7 +52,8 @@ Exit status: 0 when every check holds, 1 otherwise.`,
 	return cmd
 }
 
-func runDemo(ctx context.Context, out, progress io.Writer, opts demo.Options, format outputFormat, mapFile string) error {
+func runDemo(ctx context.Context, out, progress io.Writer, opts demo.Options, format outputFormat,
+	mapFile string) error {
 	if err := writable("map", mapFile); err != nil {
 		return err
 	}
@@ -59,7 +62,8 @@ func runDemo(ctx context.Context, out, progress io.Writer, opts demo.Options, fo
 		return err
 	}
 	if mapFile != "" {
-		if mapErr := os.WriteFile(mapFile, []byte(outcome.Map()), 0o644); mapErr != nil { //nolint:gosec // a picture to be shown
+		if mapErr := os.WriteFile(mapFile, []byte(outcome.Map()),
+			0o644); mapErr != nil { //nolint:gosec // a picture to be shown
 			return errors.Join(err, fmt.Errorf("writing the map: %w", mapErr))
 		}
 		fmt.Fprintln(progress, "the cluster as a picture:", mapFile)

@@ -29,12 +29,13 @@ so (without nodes and pods there is no dump).
 Never in it: Secrets, ConfigMaps, environment variables, commands, arguments, volumes that name secrets, parameters
 of drivers, and annotations other than those that decide about placement. What is kept is copied field by field.
 
---hash-names replaces the names of objects, nodes, namespaces and images, the UUIDs of devices and the values of labels,
-taints and selectors by hashes with a random key that is kept nowhere, so that references hold and guesses cannot be
-tried. Addresses of host ports and names of price windows are left out. Labels that describe hardware, price, zone or
-rack keep their values, also those by which the scheduler's configuration knows GPUs, and so do models of GPUs that the cluster has, and numbers that a node affinity compares; keys of
-labels and taints, and names of resources, drivers and scheduler profiles stay as they are. A resource that is named
-after a device class follows the name of the class. The header names each label and annotation that was left readable.
+--hash-names replaces the names of objects, nodes, namespaces and images, the UUIDs of devices and the values of
+labels, taints and selectors by hashes with a random key that is kept nowhere, so that references hold and guesses
+cannot be tried. Addresses of host ports and names of price windows are left out. Labels that describe hardware,
+price, zone or rack keep their values, also those by which the scheduler's configuration knows GPUs, and so do
+models of GPUs that the cluster has, and numbers that a node affinity compares; keys of labels and taints, and names
+of resources, drivers and scheduler profiles stay as they are. A resource that is named after a device class follows
+the name of the class. The header names each label and annotation that was left readable.
 
 The file is gzip-compressed JSON lines (zcat shows them): a header with the format's version, an object a line, and a
 last line that counts them. It is replaced only when the dump is complete.
@@ -67,14 +68,18 @@ Exit status: 0 when the file is complete, 2 for a file or flag that cannot be us
 	cluster.addTo(cmd, false)
 	cmd.Flags().StringVar(&file, "file", "", "file to write; - is standard output")
 	cmd.Flags().BoolVar(&hashNames, "hash-names", false, "replace names by hashes")
-	cmd.Flags().StringVar(&schedulerConfig, "scheduler-config", "", "with --hash-names, KubeSchedulerConfiguration file with the names of GPUs (default: the one that the cluster's scheduler runs with, else the shipped profiles)")
-	if err := errors.Join(cmd.MarkFlagRequired("file"), cmd.MarkFlagFilename("file"), cmd.MarkFlagFilename("scheduler-config", "yaml", "yml", "json")); err != nil {
+	cmd.Flags().StringVar(&schedulerConfig, "scheduler-config", "",
+		"with --hash-names, KubeSchedulerConfiguration file with the names of GPUs (default: the one that the cluster's "+
+			"scheduler runs with, else the shipped profiles)")
+	if err := errors.Join(cmd.MarkFlagRequired("file"), cmd.MarkFlagFilename("file"),
+		cmd.MarkFlagFilename("scheduler-config", "yaml", "yml", "json")); err != nil {
 		panic(err)
 	}
 	return cmd
 }
 
-func takeDump(ctx context.Context, cluster clusterFlags, file string, hashed *gpuview.Keys, out, progress io.Writer) error {
+func takeDump(ctx context.Context, cluster clusterFlags, file string, hashed *gpuview.Keys, out,
+	progress io.Writer) error {
 	collector, err := cluster.collector(progress)
 	if err != nil {
 		return err

@@ -5,11 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 
 	"github.com/spf13/cobra"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 
+	"berth.dev/berth/pkg/decisions"
 	"berth.dev/berth/pkg/explain"
+	"berth.dev/berth/pkg/runningconfig"
 	"berth.dev/berth/pkg/tables"
 )
 
@@ -32,8 +38,8 @@ func newExplainCommand() *cobra.Command {
 		Use:   "explain {KIND NAME | KIND/NAME | -f FILE}",
 		Short: "Say which node a pod goes to and why, or what keeps it from each",
 		Long: `Say in one sentence why a pod is where it is, would go where it would, or stays pending, and show below it what the
-sentence rests on. KIND is pod, podgroup, job, deployment, statefulset or replicaset; of the pods of a controller or a group
-the first that is pending is explained, else the first that runs.
+sentence rests on. KIND is pod, podgroup, job, deployment, statefulset or replicaset; of the pods of a controller or
+a group the first that is pending is explained, else the first that runs.
 
 Run the plugins of a scheduler configuration over a cluster for one pod, and show for each node the first plugin that
 rejects it and why, or what every plugin gives it: the raw score, the same from 0 to 100, and the points that this is
@@ -43,10 +49,10 @@ from the best. Then by how much the best node wins and what would have to change
 or what is missing; and for a pod that fits nowhere the nodes that come closest and what eviction would do. Nothing
 is changed in the cluster: it is copied into memory, and the scheduler runs there.
 
-With --at-decision the answer is what the scheduler itself has kept of the moment when it chose the node, and of the attempts
-that failed before, with the reasons that it had then. It remembers its last decisions and attempts in memory (--decision-history
-of berth-scheduler) and serves them on its secure port to those who may get the non-resource URL /configz. What came before its
-last start is not known.
+With --at-decision the answer is what the scheduler itself has kept of the moment when it chose the node, and of the
+attempts that failed before, with the reasons that it had then. It remembers its last decisions and attempts in
+memory (--decision-history of berth-scheduler) and serves them on its secure port to those who may get the
+non-resource URL /configz. What came before its last start is not known.
 
 With -o json or yaml each such score has a field "cost": its unit, total and terms, each with name and amount; less
 is better. The names of terms do not change.
@@ -55,12 +61,14 @@ The pod may be pending, or bound, which is explained as of now and without itsel
 Deployments, StatefulSets and ReplicaSets with the PodGroups and claims that they refer to. Defaults and priority
 classes are applied to a manifest; webhooks and limit ranges are not known here.
 
-The cluster is the kubeconfig's, or a file of "berth dump" (--dump). The configuration is that of --scheduler-config, else
-the one that runs: the sandbox's, or the ConfigMap that the cluster's scheduler mounts. Where neither can be read, and for a
-dump, it is the shipped one, with a warning. What a scheduler has learnt or measured since it
-started is not in either: queue times, the mix of arrivals beyond the pods that are there, and metrics.
+The cluster is the kubeconfig's, or a file of "berth dump" (--dump). The configuration is that of
+--scheduler-config, else the one that runs: the sandbox's, or the ConfigMap that the cluster's scheduler mounts.
+Where neither can be read, and for a dump, it is the shipped one, with a warning. What a scheduler has learnt or
+measured since it started is not in either: queue times, the mix of arrivals beyond the pods that are there, and
+metrics.
 
-Exit status: 0 when there is an explanation, 2 when a file, the pod or the profile cannot be used, 1 for any other error.`,
+Exit status: 0 when there is an explanation, 2 when a file, the pod or the profile cannot be used, 1 for any other
+error.`,
 		Example: `  berth explain pod trainer-0 -n research
   berth explain job/trainer
   berth explain podgroup train
@@ -93,10 +101,15 @@ Exit status: 0 when there is an explanation, 2 when a file, the pod or the profi
 	flags.addTo(cmd)
 	f := cmd.Flags()
 	f.StringVarP(&flags.manifest, "filename", "f", "", "manifest of the pod; - is standard input")
-	f.StringVar(&flags.profile, "profile", "", "explain as if the pod named this profile (default: the pod's schedulerName)")
-	f.BoolVar(&flags.atDecision, "at-decision", false, "say why the scheduler chose the node when it did, or why it found none, and not what it would choose now")
-	f.StringVar(&flags.scheduler, "scheduler", "", "with --at-decision: address of the scheduler that leads (default: that of the sandbox)")
-	f.StringVar(&flags.schedulerCA, "scheduler-ca", "", "with --scheduler: file with the certificate of the scheduler, or of the authority that signed it (default: the authority of the kubeconfig)")
+	f.StringVar(&flags.profile, "profile", "",
+		"explain as if the pod named this profile (default: the pod's schedulerName)")
+	f.BoolVar(&flags.atDecision, "at-decision", false,
+		"say why the scheduler chose the node when it did, or why it found none, and not what it would choose now")
+	f.StringVar(&flags.scheduler, "scheduler", "",
+		"with --at-decision: address of the scheduler that leads (default: that of the sandbox)")
+	f.StringVar(&flags.schedulerCA, "scheduler-ca", "",
+		"with --scheduler: file with the certificate of the scheduler, or of the authority that signed it (default: the "+
+			"authority of the kubeconfig)")
 	f.IntVar(&flags.top, "top", 10, "how many of the nodes that fit the table shows")
 	f.BoolVar(&flags.allNodes, "all-nodes", false, "show every node in the table")
 	addOutputFlag(cmd, &flags.format)
@@ -116,7 +129,8 @@ func (f *explainFlags) check(target explain.Target) error {
 	case f.top < 1:
 		return fmt.Errorf("--top: %d is not 1 or more", f.top)
 	case f.atDecision && (f.manifest != "" || f.dump != "" || f.schedulerConfig != "" || f.profile != ""):
-		return errors.New("--at-decision is about what has happened: it goes with none of -f, --dump, --scheduler-config and --profile")
+		return errors.New(
+			"--at-decision is about what has happened: it goes with none of -f, --dump, --scheduler-config and --profile")
 	case f.schedulerCA != "" && f.scheduler == "":
 		return errors.New("--scheduler-ca is of the scheduler that --scheduler names: give its address")
 	case f.scheduler != "" && !f.atDecision:
@@ -161,7 +175,8 @@ func (f *explainFlags) run(ctx context.Context, target explain.Target, out, prog
 		}
 		about = explain.AboutFile(len(pods), foreign, pods[0].Name)
 	}
-	explanation, err := explain.Pod(explain.Question{Configuration: configuration, Objects: objects, Pod: pods[0], Profile: f.profile, Now: now})
+	explanation, err := explain.Pod(explain.Question{Configuration: configuration, Objects: objects, Pod: pods[0],
+		Profile: f.profile, Now: now})
 	if err != nil {
 		return badInput(err)
 	}
@@ -193,4 +208,69 @@ func readManifest(path, namespace string) (*explain.Manifest, error) {
 	}
 	defer file.Close()
 	return explain.ReadManifest(file, path, namespace)
+}
+
+// explainPast explains what the scheduler remembers.
+func (f *explainFlags) explainPast(ctx context.Context, target explain.Target, out, progress io.Writer) error {
+	config, err := f.schedulerAt()
+	if err != nil {
+		return err
+	}
+	// A pod may be gone, and its decision is still known.
+	pods := []decisions.Subject{{NamespacedName: types.NamespacedName{Namespace: f.namespace(), Name: target.Name}}}
+	var found []*v1.Pod
+	if target.Kind != explain.KindPod {
+		objects, _, _, err := f.objects(ctx, progress)
+		if err != nil {
+			return err
+		}
+		if found, err = target.Find(objects, f.namespace()); err != nil {
+			return badInput(err)
+		}
+		pods = nil
+		for _, pod := range found {
+			pods = append(pods, decisions.Subject{NamespacedName: types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name},
+				UID: pod.UID})
+		}
+	}
+	list, err := decisions.Ask(ctx, config)
+	if err != nil {
+		return err
+	}
+	explanation, err := explain.Past(list, pods...)
+	if err != nil {
+		return badInput(err)
+	}
+	return f.print(out, target.About(found, explanation.Pod.Name), explanation)
+}
+
+// schedulerAt is the address of the scheduler with the credentials of the kubeconfig.
+func (f *explainFlags) schedulerAt() (*rest.Config, error) {
+	config, err := f.cluster.restConfig()
+	if err != nil {
+		return nil, err
+	}
+	config = rest.CopyConfig(config)
+	if f.scheduler == "" {
+		layout, up := runningconfig.SandboxAt(config.Host, f.cluster.sandboxFolders())
+		if !up {
+			return nil, badInput(errors.New("--at-decision asks the scheduler itself: give its address with --scheduler, " +
+				"for example https://127.0.0.1:10259 after kubectl port-forward to the replica that leads"))
+		}
+		state, err := layout.ReadState()
+		if err != nil {
+			return nil, err
+		}
+		config.Host = state.Scheduler
+		return config, nil
+	}
+	address, err := url.Parse(f.scheduler)
+	if err != nil || address.Scheme != "https" || address.Host == "" {
+		return nil, badInput(fmt.Errorf("--scheduler: %q is not an address such as https://127.0.0.1:10259", f.scheduler))
+	}
+	reached, err := decisions.Reach(config, address.Host, f.schedulerCA)
+	if err != nil {
+		return nil, badInput(fmt.Errorf("--scheduler-ca: %w", err))
+	}
+	return reached, nil
 }

@@ -30,14 +30,16 @@ func newJobsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "jobs",
 		Short: "List workloads: what runs where, what waits and why",
-		Long: `List the workloads of a namespace, one line each: Jobs, JobSets, Deployments, RayClusters, gangs and single pods, with their
-state, how many of their pods have a node, their GPUs, where they are, their place in a queue of Kueue, and why they wait.
+		Long: `List the workloads of a namespace, one line each: Jobs, JobSets, Deployments, RayClusters, gangs and single pods,
+with their state, how many of their pods have a node, their GPUs, where they are, their place in a queue of Kueue,
+and why they wait.
 
-The namespace is that of --namespace, else of the kubeconfig's context. --all-namespaces lists all, and --mine those namespaces in
-which you may create pods. Only reading is needed: pods, and Jobs, PodGroups, nodes and Kueue's objects where they may be read.
+The namespace is that of --namespace, else of the kubeconfig's context. --all-namespaces lists all, and --mine those
+namespaces in which you may create pods. Only reading is needed: pods, and Jobs, PodGroups, nodes and Kueue's
+objects where they may be read.
 
-States: Queued (Kueue has not admitted it), Suspended, Gated, Pending (no pod has a node), Partial (some have one), Starting (all
-have one), Running.
+States: Queued (Kueue has not admitted it), Suspended, Gated, Pending (no pod has a node), Partial (some have one),
+Starting (all have one), Running.
 
 Exit status: 0 when the list was printed, 2 for a flag that cannot be used, 1 for any other error.`,
 		Example: `  berth jobs -n research

@@ -58,8 +58,8 @@ one before a cluster sees it (validate).
 A link to it named kubectl-berth in the PATH makes it a plugin, "kubectl berth", and one named kubectl_complete-berth
 beside that completes its arguments there. For "berth" itself see "berth completion --help".
 
-Exit status: 0 when the command did what it was asked, 2 for a file, name or flag that cannot be used, 130 after Ctrl-C (143
-after a SIGTERM), 1 for any other error; where a command has others, its help says so.`,
+Exit status: 0 when the command did what it was asked, 2 for a file, name or flag that cannot be used, 130 after
+Ctrl-C (143 after a SIGTERM), 1 for any other error; where a command has others, its help says so.`,
 		Example: `  # A cluster of the nodes in a file, with the shipped scheduler profiles
   berth up --nodes manifests/nodes/demo.yaml
   export KUBECONFIG=$PWD/.berth/kubeconfig
@@ -81,8 +81,10 @@ after a SIGTERM), 1 for any other error; where a command has others, its help sa
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(newUpCommand(), newDownCommand(), newDemoCommand(), newReplayCommand(), newCompareCommand(), newShowbackCommand(), newControlPlaneCommand())
-	root.AddCommand(newDumpCommand(), newTopCommand(), newStatusCommand(), newJobsCommand(), newDashboardCommand(), newExplainCommand(), newAdviseCommand(), newValidateCommand(), newVersionCommand(), newManCommand())
+	root.AddCommand(newUpCommand(), newDownCommand(), newDemoCommand(), newReplayCommand(), newCompareCommand(),
+		newShowbackCommand(), newControlPlaneCommand())
+	root.AddCommand(newDumpCommand(), newTopCommand(), newStatusCommand(), newJobsCommand(), newDashboardCommand(),
+		newExplainCommand(), newAdviseCommand(), newValidateCommand(), newVersionCommand(), newManCommand())
 	if err := command.Complete(root, flagCompletions()); err != nil {
 		panic(err)
 	}

@@ -49,7 +49,8 @@ func addOutputFlag(cmd *cobra.Command, format *outputFormat) {
 	cmd.Flags().BoolVar(&wide, "wide", false, "show tables as wide as they are, with all columns")
 	cmd.PreRun = func(cmd *cobra.Command, _ []string) { cmd.SetOut(tables.NewOutput(cmd.OutOrStdout(), wide)) }
 	cmd.Flags().VarP(format, "output", "o", "what to print: table, json or yaml")
-	if err := cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(outputFormats, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+	if err := cmd.RegisterFlagCompletionFunc("output",
+		cobra.FixedCompletions(outputFormats, cobra.ShellCompDirectiveNoFileComp)); err != nil {
 		panic(err)
 	}
 }

@@ -21,7 +21,8 @@ import (
 const asPart = "as-part"
 
 // runPart runs a replay for a comparison.
-func runPart(ctx context.Context, c *schedulerconfig.Configuration, in replay.Input, options replay.Options, out io.Writer) error {
+func runPart(ctx context.Context, c *schedulerconfig.Configuration, in replay.Input, options replay.Options,
+	out io.Writer) error {
 	result, err := runReplay(ctx, c, in, options, func(p *replayed.Progress) func() { return separate.Follow(out, p) })
 	if err != nil {
 		return err
@@ -38,8 +39,8 @@ func newPool(atOnce int) (*separate.Pool, error) {
 	return &separate.Pool{Executable: executable, AtOnce: atOnce, Memory: memoryLimit, Progress: &replayed.Progress{}}, nil
 }
 
-// partArguments are those of `berth replay` for one replay of a comparison: the flags about the input that were given, the
-// configuration and the seed. Files are those that it has to read in the place of others.
+// partArguments are those of `berth replay` for one replay of a comparison: the flags about the input that were given,
+// the configuration and the seed. Files are those that it has to read in the place of others.
 func partArguments(given *pflag.FlagSet, files map[string]string, configuration string, seed int) []string {
 	readable := func(path string) string {
 		if file, ok := files[path]; ok {

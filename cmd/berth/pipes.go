@@ -14,8 +14,8 @@ import (
 // maxPipeBytes bounds what is kept of one pipe.
 const maxPipeBytes = 256 << 20
 
-// keptPipes keeps what comes out of pipes, which have it for one reader, for the processes that read it again. The content is in
-// memory until the last moment: reading a pipe cannot be interrupted, and a file would be left then.
+// keptPipes keeps what comes out of pipes, which have it for one reader, for the processes that read it again. The
+// content is in memory until the last moment: reading a pipe cannot be interrupted, and a file would be left then.
 type keptPipes struct {
 	content map[string][]byte
 }
@@ -54,8 +54,8 @@ func ofThisProcess(path string) bool {
 	return strings.HasPrefix(path, "/dev/") || strings.HasPrefix(path, "/proc/")
 }
 
-// write writes what was kept to temporary files, each by the last part of its name, which reports show, and returns them by the
-// names of the pipes. The caller removes them.
+// write writes what was kept to temporary files, each by the last part of its name, which reports show, and returns
+// them by the names of the pipes. The caller removes them.
 func (p *keptPipes) write() (files map[string]string, remove func(), err error) {
 	if len(p.content) == 0 {
 		return nil, func() {}, nil

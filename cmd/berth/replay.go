@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"runtime/debug"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"berth.dev/berth/pkg/progress"
 	"berth.dev/berth/pkg/replay"
 	"berth.dev/berth/pkg/replay/replayed"
 	"berth.dev/berth/pkg/report"
@@ -29,23 +31,25 @@ type replayInput struct {
 const inputHelp = `The cluster is a dump (berth dump) or a table of nodes; the work is the pending pods of the dump, all of its pods
 (--rebind), or a trace of jobs.
 
-Nodes are what berth up --nodes takes (Node objects, or {shapes: [...]}, in YAML or JSON); or a CSV file with the columns
-name,cpu_milli,memory_mib and any of gpus,model,count,dollars_per_hour,spot,rack,zone; or the node list of the openb trace.
-Jobs are a CSV file with the columns name,cpu_milli,memory_mib and any of
-arrival,duration,pods,gpus,gpu_milli,models,gang,priority,spot,namespace,labels,mixed_models,run_time,checkpoint_every, or JSON lines with the same keys; or a pod list of the openb
-trace. Requests are those of one pod; arrival and duration are seconds or 1h30m; an empty duration means that the job
-never ends; gpu_milli below 1000 is a share of one GPU; models and
-labels (team=vision) are joined by |; mixed_models true lets a gang run on several models; run_time is what the pods declare to run; a pod that is preempted goes on from its last checkpoint, checkpoint_every apart. Prices are a CSV file resource,dollars_per_hour of GPU models,
-cpu-core and memory-gib, for nodes without a price of their own.
+Nodes are what berth up --nodes takes (Node objects, or {shapes: [...]}, in YAML or JSON); or a CSV file with the
+columns name,cpu_milli,memory_mib and any of gpus,model,count,dollars_per_hour,spot,rack,zone; or the node list of
+the openb trace. Jobs are a CSV file with the columns name,cpu_milli,memory_mib and any of
+arrival,duration,pods,gpus,gpu_milli,models,gang,priority,spot,namespace,labels,mixed_models,run_time,checkpoint_every,
+or JSON lines with the same keys; or a pod list of the openb trace. Requests are those of one pod; arrival and
+duration are seconds or 1h30m; an empty duration means that the job never ends; gpu_milli below 1000 is a share of
+one GPU; models and labels (team=vision) are joined by |; mixed_models true lets a gang run on several models;
+run_time is what the pods declare to run; a pod that is preempted goes on from its last checkpoint, checkpoint_every
+apart. Prices are a CSV file resource,dollars_per_hour of GPU models, cpu-core and memory-gib, for nodes without a
+price of their own.
 
-Mode order offers the jobs one by one in an order shuffled by the seed until 1.3 times the cluster's GPUs have been asked
-for, and nothing ends. Mode time offers each job at its arrival and ends it after its duration, on a virtual clock. Its
-figures are means over the time from --warmup to the last arrival, or to the end of the work if all jobs arrive in less time
-than the median one runs. Without jobs that come and go they are those of the end.
+Mode order offers the jobs one by one in an order shuffled by the seed until 1.3 times the cluster's GPUs have been
+asked for, and nothing ends. Mode time offers each job at its arrival and ends it after its duration, on a virtual
+clock. Its figures are means over the time from --warmup to the last arrival, or to the end of the work if all jobs
+arrive in less time than the median one runs. Without jobs that come and go they are those of the end.
 
-Allocated GPUs are those that work that can run has asked for. Where the profile has no plugin that places shares of GPUs, a
-pod that asks for a share is given a whole GPU; a gang that is not complete holds GPUs and does not work. Neither counts as
-allocated.`
+Allocated GPUs are those that work that can run has asked for. Where the profile has no plugin that places shares of
+GPUs, a pod that asks for a share is given a whole GPU; a gang that is not complete holds GPUs and does not work.
+Neither counts as allocated.`
 
 // inputFiles are the flags that name files.
 var inputFiles = []string{"dump", "nodes", "jobs", "prices"}
@@ -53,16 +57,22 @@ var inputFiles = []string{"dump", "nodes", "jobs", "prices"}
 func (in *replayInput) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&in.files.Dump, "dump", "", "cluster to replay on: a file written by berth dump")
-	f.StringVar(&in.files.Nodes, "nodes", "", "cluster to replay on: a table of nodes, or a nodes file as berth up takes it (YAML or JSON)")
+	f.StringVar(&in.files.Nodes, "nodes", "",
+		"cluster to replay on: a table of nodes, or a nodes file as berth up takes it (YAML or JSON)")
 	f.StringVar(&in.files.Jobs, "jobs", "", "trace of jobs that arrive")
 	f.StringVar(&in.files.Prices, "prices", "", "rates for nodes without a price")
 	f.BoolVar(&in.files.Rebind, "rebind", false, "take the dump's pods off their nodes and schedule them again")
-	f.StringVar(&in.options.Profile, "profile", "", "scheduler name of the jobs' pods (default: berth-scheduler if the configuration has it, else its first profile)")
-	f.DurationVar(&in.options.Horizon, "horizon", 0, "end mode time after this virtual time (default: when every job has ended)")
-	f.DurationVar(&in.options.Warmup, "warmup", 0, "leave out this virtual time at the beginning of the means of mode time")
-	f.DurationVar(&in.options.CycleTime, "cycle-time", replay.DefaultCycleTime, "virtual time that one scheduling cycle takes")
+	f.StringVar(&in.options.Profile, "profile", "",
+		"scheduler name of the jobs' pods (default: berth-scheduler if the configuration has it, else its first profile)")
+	f.DurationVar(&in.options.Horizon, "horizon", 0,
+		"end mode time after this virtual time (default: when every job has ended)")
+	f.DurationVar(&in.options.Warmup, "warmup", 0,
+		"leave out this virtual time at the beginning of the means of mode time")
+	f.DurationVar(&in.options.CycleTime, "cycle-time", replay.DefaultCycleTime,
+		"virtual time that one scheduling cycle takes")
 	f.StringVar(&in.start, "start", "", "virtual time of the start, RFC 3339 (default: a Monday, midnight UTC)")
-	f.StringVar(&in.options.FeatureGates, "feature-gates", "", "feature gates of the scheduler, as Name=true,… (default: those of the manifests)")
+	f.StringVar(&in.options.FeatureGates, "feature-gates", "",
+		"feature gates of the scheduler, as Name=true,… (default: those of the manifests)")
 	for _, name := range inputFiles {
 		_ = cmd.MarkFlagFilename(name)
 	}
@@ -72,8 +82,10 @@ func (in *replayInput) addFlags(cmd *cobra.Command) {
 func (in *replayInput) addModeFlags(cmd *cobra.Command) {
 	in.loads = true
 	cmd.Flags().StringVar(&in.mode, "mode", string(replayed.VirtualTime), "how to offer the jobs: order or time")
-	cmd.Flags().Int64Var(&in.options.Load, "load", replay.DefaultLoad, "GPU demand to offer in mode order, in thousandths of the cluster's GPUs")
-	modes := cobra.FixedCompletions([]string{string(replayed.ArrivalOrder), string(replayed.VirtualTime)}, cobra.ShellCompDirectiveNoFileComp)
+	cmd.Flags().Int64Var(&in.options.Load, "load", replay.DefaultLoad,
+		"GPU demand to offer in mode order, in thousandths of the cluster's GPUs")
+	modes := cobra.FixedCompletions([]string{string(replayed.ArrivalOrder), string(replayed.VirtualTime)},
+		cobra.ShellCompDirectiveNoFileComp)
 	_ = cmd.RegisterFlagCompletionFunc("mode", modes)
 }
 
@@ -108,10 +120,11 @@ func newReplayCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "replay",
 		Short: "Run a trace or a dump through the real scheduler of a configuration, on a virtual clock",
-		Long: `replay runs the real scheduler with the given configuration (its profiles, plugins, queue, preemption and Permit) on a
-cluster in memory and on a virtual clock, and says what became of the pods. The same input, configuration and seed give the
-same result, byte for byte, except for what is measured (speed, scheduler CPU). In mode order this holds for the placements: the
-time between two arrivals has no meaning there and can differ, and with it figures in seconds.
+		Long: `replay runs the real scheduler with the given configuration (its profiles, plugins, queue, preemption and Permit) on
+a cluster in memory and on a virtual clock, and says what became of the pods. The same input, configuration and seed
+give the same result, byte for byte, except for what is measured (speed, scheduler CPU). In mode order this holds
+for the placements: the time between two arrivals has no meaning there and can differ, and with it figures in
+seconds.
 
 ` + inputHelp + `
 
@@ -152,8 +165,10 @@ Exit status: 0 when the replay ran to its end, 2 for a file that cannot be used,
 	}
 	in.addFlags(cmd)
 	in.addModeFlags(cmd)
-	cmd.Flags().StringVar(&config, "config", "", "scheduler configuration: a file, or stock for the default scheduler (default: the shipped profiles)")
-	cmd.Flags().Uint64Var(&in.options.Seed, "seed", 0, "order of arrivals in mode order; order of the nodes in mode time, which decides between equal scores")
+	cmd.Flags().StringVar(&config, "config", "",
+		"scheduler configuration: a file, or stock for the default scheduler (default: the shipped profiles)")
+	cmd.Flags().Uint64Var(&in.options.Seed, "seed", 0,
+		"order of arrivals in mode order; order of the nodes in mode time, which decides between equal scores")
 	cmd.Flags().BoolVar(&forComparison, asPart, false, "run for a comparison")
 	_ = cmd.Flags().MarkHidden(asPart)
 	_ = cmd.MarkFlagFilename("config")
@@ -165,7 +180,8 @@ Exit status: 0 when the replay ran to its end, 2 for a file that cannot be used,
 const memoryLimit = 1200 << 20
 
 // runReplay runs one replay. follow is told its progress and returns what ends following it.
-func runReplay(ctx context.Context, c *schedulerconfig.Configuration, in replay.Input, options replay.Options, follow func(*replayed.Progress) (stop func())) (*replayed.Result, error) {
+func runReplay(ctx context.Context, c *schedulerconfig.Configuration, in replay.Input, options replay.Options,
+	follow func(*replayed.Progress) (stop func())) (*replayed.Result, error) {
 	// A replay makes much garbage and keeps little: it is collected seldom, but before memory grows out of bounds.
 	defer debug.SetGCPercent(debug.SetGCPercent(1000))
 	if os.Getenv("GOMEMLIMIT") == "" {
@@ -179,4 +195,9 @@ func runReplay(ctx context.Context, c *schedulerconfig.Configuration, in replay.
 		return nil, badInput(err)
 	}
 	return result, err
+}
+
+// showProgress shows how far a replay is. The function that it returns ends that.
+func showProgress(w io.Writer, label string, p *replayed.Progress) (stop func()) {
+	return progress.Follow(w, label, p.Read)
 }

@@ -27,16 +27,17 @@ func newShowbackCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "showback",
 		Short: "Say who had GPUs and what they cost, by namespace, gang or label",
-		Long: `showback divides the bill of a cluster: GPU-hours and dollars by namespace, by gang or by a label of the pods. A pod pays for the
-part of its node that it requests, by the node's price. Idle parts of nodes in use and empty nodes are lines
-of their own, so that the lines add up to the price of all nodes. --page writes a page with plots by day.
+		Long: `showback divides the bill of a cluster: GPU-hours and dollars by namespace, by gang or by a label of the pods. A pod
+pays for the part of its node that it requests, by the node's price. Idle parts of nodes in use and empty nodes are
+lines of their own, so that the lines add up to the price of all nodes. --page writes a page with plots by day.
 
-With --prometheus the figures are those of a real cluster: GPUs that pods had, from the scheduler's kube_pod_resource_request or from
-kube-state-metrics; how busy they were, where DCGM says so; dollars, where OpenCost prices GPUs. Gangs and labels are read from
-kube_pod_labels, in which kube-state-metrics has those that its flag --metric-labels-allowlist names.
+With --prometheus the figures are those of a real cluster: GPUs that pods had, from the scheduler's
+kube_pod_resource_request or from kube-state-metrics; how busy they were, where DCGM says so; dollars, where
+OpenCost prices GPUs. Gangs and labels are read from kube_pod_labels, in which kube-state-metrics has those that its
+flag --metric-labels-allowlist names.
 
-Otherwise the work is replayed on a virtual clock, as berth replay does it with the same flags. The bill ends with the work, or at
---horizon; pods that never end need one.
+Otherwise the work is replayed on a virtual clock, as berth replay does it with the same flags. The bill ends with
+the work, or at --horizon; pods that never end need one.
 
 ` + inputHelp + `
 
@@ -65,7 +66,8 @@ Exit status: 0 when it ran to its end, 2 for a file or flag that cannot be used,
 	flags.metrics.addFlags(cmd)
 	flags.input.mode = string(replayed.VirtualTime)
 	f := cmd.Flags()
-	f.StringVar(&flags.config, "config", "", "scheduler configuration: a file, or stock for the default scheduler (default: the shipped profiles)")
+	f.StringVar(&flags.config, "config", "",
+		"scheduler configuration: a file, or stock for the default scheduler (default: the shipped profiles)")
 	f.StringVar(&flags.by, "by", "namespace", "by what to tell pods apart: namespace, gang or label=KEY")
 	f.StringVar(&flags.page, "page", "", "write the statement as one self-contained page to this file")
 	_ = cmd.MarkFlagFilename("config")
@@ -102,7 +104,8 @@ func runShowback(ctx context.Context, flags *showbackFlags, out, progress io.Wri
 		return err
 	}
 	if flags.page != "" {
-		if err := writeFile(flags.page, func(w io.Writer) error { return report.WriteShowbackHTML(w, statement) }); err != nil {
+		if err := writeFile(flags.page,
+			func(w io.Writer) error { return report.WriteShowbackHTML(w, statement) }); err != nil {
 			return fmt.Errorf("writing the page: %w", err)
 		}
 	}
@@ -113,7 +116,8 @@ func runShowback(ctx context.Context, flags *showbackFlags, out, progress io.Wri
 }
 
 // replayed is the statement of a replay.
-func (f *showbackFlags) replayed(ctx context.Context, configuration *schedulerconfig.Configuration, by showback.By, progress io.Writer) (*showback.Statement, error) {
+func (f *showbackFlags) replayed(ctx context.Context, configuration *schedulerconfig.Configuration, by showback.By,
+	progress io.Writer) (*showback.Statement, error) {
 	input, err := f.input.load()
 	if err != nil {
 		return nil, err

@@ -29,10 +29,12 @@ func (m *showbackMetrics) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	p := &m.server.Prometheus
 	f.StringVar(&p.URL, "prometheus", "", "read the use of a cluster from this Prometheus server, instead of a replay")
-	f.StringVar(&m.from, "from", "", "with --prometheus, the beginning, RFC 3339 or a date (default: 30 days before the end)")
+	f.StringVar(&m.from, "from", "",
+		"with --prometheus, the beginning, RFC 3339 or a date (default: 30 days before the end)")
 	f.StringVar(&m.to, "to", "", "with --prometheus, the end, RFC 3339 or a date (default: now)")
 	f.DurationVar(&m.step, "step", 5*time.Minute, "with --prometheus, the time between two samples, from 15s to 24h")
-	f.StringToStringVar(&p.MatchLabels, "match-label", nil, "with --prometheus, read only series with this label, as cluster=eu-1; may be repeated")
+	f.StringToStringVar(&p.MatchLabels, "match-label", nil,
+		"with --prometheus, read only series with this label, as cluster=eu-1; may be repeated")
 	f.StringVar(&p.BearerTokenFile, "bearer-token-file", "", "with --prometheus, a file with the token to send")
 	f.StringVar(&m.tls.CAFile, "prometheus-ca-file", "", "with --prometheus, a file with the certificates to trust")
 	_ = cmd.MarkFlagFilename("bearer-token-file")
@@ -105,5 +107,6 @@ func parseTime(flag, text string) (time.Time, error) {
 			return at, nil
 		}
 	}
-	return time.Time{}, badInput(fmt.Errorf("--%s: %q is not allowed; want a time such as 2026-01-05T00:00:00Z or a date such as 2026-01-05", flag, text))
+	return time.Time{}, badInput(fmt.Errorf(
+		"--%s: %q is not allowed; want a time such as 2026-01-05T00:00:00Z or a date such as 2026-01-05", flag, text))
 }

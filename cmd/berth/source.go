@@ -29,8 +29,11 @@ func newSource() source { return source{cluster: newClusterFlags()} }
 func (f *source) addTo(cmd *cobra.Command) {
 	f.cluster.addTo(cmd, true)
 	cmd.Flags().StringVar(&f.dump, "dump", "", "file written by berth dump, in the place of a live cluster")
-	cmd.Flags().StringVar(&f.schedulerConfig, "scheduler-config", "", "KubeSchedulerConfiguration file, or stock for the default scheduler (default: the one that the cluster's scheduler runs with, else the shipped profiles)")
-	if err := errors.Join(cmd.MarkFlagFilename("dump"), cmd.MarkFlagFilename("scheduler-config", "yaml", "yml", "json")); err != nil {
+	cmd.Flags().StringVar(&f.schedulerConfig, "scheduler-config", "",
+		"KubeSchedulerConfiguration file, or stock for the default scheduler (default: the one that the cluster's "+
+			"scheduler runs with, else the shipped profiles)")
+	if err := errors.Join(cmd.MarkFlagFilename("dump"),
+		cmd.MarkFlagFilename("scheduler-config", "yaml", "yml", "json")); err != nil {
 		panic(err)
 	}
 }
@@ -56,7 +59,8 @@ func (f *source) namespace() string {
 }
 
 // objects reads the cluster and says as of when, and what could not be read.
-func (f *source) objects(ctx context.Context, progress io.Writer) (objects []runtime.Object, at time.Time, leftOut []string, err error) {
+func (f *source) objects(ctx context.Context, progress io.Writer) (objects []runtime.Object, at time.Time,
+	leftOut []string, err error) {
 	if f.dump != "" {
 		file, err := os.Open(f.dump)
 		if err != nil {

@@ -19,14 +19,14 @@ func newStatusCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Say on one screen whether the scheduler is healthy, what runs, what waits and why, and what it costs",
-		Long: `Say on one screen whether the scheduler is healthy, how many GPUs are in use, what the nodes cost, and which workloads wait for
-what. "berth top" shows the same cluster live, "berth jobs" all workloads.
+		Long: `Say on one screen whether the scheduler is healthy, how many GPUs are in use, what the nodes cost, and which
+workloads wait for what. "berth top" shows the same cluster live, "berth jobs" all workloads.
 
-The scheduler is healthy when its leader has renewed its lease. Only reading is needed: nodes and pods, and the Lease, Jobs,
-PodGroups, resource slices and claims, events and Kueue's objects where they may be read.
+The scheduler is healthy when its leader has renewed its lease. Only reading is needed: nodes and pods, and the
+Lease, Jobs, PodGroups, resource slices and claims, events and Kueue's objects where they may be read.
 
-Exit status: 0 when the scheduler is healthy, 3 when it is not or that is not known, 2 for a file or flag that cannot be used, 1 for
-any other error.`,
+Exit status: 0 when the scheduler is healthy, 3 when it is not or that is not known, 2 for a file or flag that
+cannot be used, 1 for any other error.`,
 		Example: `  berth status
 
   # Wait until a scheduler leads

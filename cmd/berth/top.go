@@ -28,14 +28,17 @@ type watchFlags struct {
 
 func (f *watchFlags) addTo(cmd *cobra.Command) {
 	f.cluster.addTo(cmd, false)
-	cmd.Flags().StringVar(&f.schedulerConfig, "scheduler-config", "", "KubeSchedulerConfiguration file with the prices and the names of GPUs (default: the one that the cluster's scheduler runs with, else the shipped profiles)")
+	cmd.Flags().StringVar(&f.schedulerConfig, "scheduler-config", "",
+		"KubeSchedulerConfiguration file with the prices and the names of GPUs (default: the one that the cluster's "+
+			"scheduler runs with, else the shipped profiles)")
 	if err := cmd.MarkFlagFilename("scheduler-config", "yaml", "yml", "json"); err != nil {
 		panic(err)
 	}
 }
 
 // watch reads the cluster, and follows it until ctx ends. It also returns the configuration by which it reads.
-func (f *watchFlags) watch(ctx context.Context, messages io.Writer) (*overview.Watcher, *schedulerconfig.Configuration, error) {
+func (f *watchFlags) watch(ctx context.Context, messages io.Writer) (*overview.Watcher, *schedulerconfig.Configuration,
+	error) {
 	silenceLogs()
 	from := source{cluster: f.cluster, schedulerConfig: f.schedulerConfig}
 	configuration, err := from.configuration(ctx, messages)
@@ -50,7 +53,8 @@ func (f *watchFlags) watch(ctx context.Context, messages io.Writer) (*overview.W
 	if err != nil {
 		return nil, nil, err
 	}
-	watcher, err := overview.NewWatcher(config, overview.NewBook(configuration.GPUKeys(""), overview.Pricing{Of: prices, Rates: rates}))
+	watcher, err := overview.NewWatcher(config,
+		overview.NewBook(configuration.GPUKeys(""), overview.Pricing{Of: prices, Rates: rates}))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -70,15 +74,16 @@ func newTopCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "top",
 		Short: "Watch GPUs, queue, gangs and cost of a cluster in the terminal",
-		Long: `Show a cluster as it is now, and follow it: each GPU of each node on a map by rack and model, what waits and why, gangs and
-what they lack, what the nodes cost and which part of that is idle, warnings, namespaces, and queues of Kueue. Enter shows
-the pods of a node, the workloads of a namespace or a queue, or why a pod or a gang waits or is where it is. "?" shows all
-keys. A screen with 160 columns or more shows beside the list what there is to say of the chosen entry.
+		Long: `Show a cluster as it is now, and follow it: each GPU of each node on a map by rack and model, what waits and why,
+gangs and what they lack, what the nodes cost and which part of that is idle, warnings, namespaces, and queues of
+Kueue. Enter shows the pods of a node, the workloads of a namespace or a queue, or why a pod or a gang waits or is
+where it is. "?" shows all keys. A screen with 160 columns or more shows beside the list what there is to say of the
+chosen entry.
 
-A GPU is stranded when it is idle, at least in part, and none of the requests of the pods in the cluster could use the
-rest where it is, for want of CPU, memory or a whole GPU. The position in the queue is that by priority and age among
-the pods of a scheduler. Prices are those that nodes state, and those of the arguments of CostOptimized; prices that only
-Prometheus knows are not read.
+A GPU is stranded when it is idle, at least in part, and none of the requests of the pods in the cluster could use
+the rest where it is, for want of CPU, memory or a whole GPU. The position in the queue is that by priority and age
+among the pods of a scheduler. Prices are those that nodes state, and those of the arguments of CostOptimized;
+prices that only Prometheus knows are not read.
 
 With --once, or where the output is no terminal, the same is printed once as text; with -o json or yaml as data. Only
 reading is needed: nodes and pods, and PodGroups, resource slices and claims and events where they are to be shown.
@@ -128,9 +133,11 @@ Exit status: 0 when the view was left or printed, 2 for a file or flag that cann
 
 // explain is what "berth explain" prints, in a table of a width.
 func (f *watchFlags) explain(ctx context.Context, kind, namespace, name string, width int) (string, error) {
-	flags := &explainFlags{source: source{cluster: f.cluster.in(namespace), schedulerConfig: f.schedulerConfig}, top: 10, format: outputTable}
+	flags := &explainFlags{source: source{cluster: f.cluster.in(namespace), schedulerConfig: f.schedulerConfig}, top: 10,
+		format: outputTable}
 	var out, warnings bytes.Buffer
-	err := flags.run(ctx, explain.Target{Kind: kind, Name: name}, tables.Output{Writer: &out, Screen: tables.Screen{Width: width}}, &warnings)
+	err := flags.run(ctx, explain.Target{Kind: kind, Name: name},
+		tables.Output{Writer: &out, Screen: tables.Screen{Width: width}}, &warnings)
 	if err != nil && ctx.Err() == nil {
 		return "", errors.New(warnings.String() + err.Error())
 	}

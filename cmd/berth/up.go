@@ -42,16 +42,18 @@ loses power. The scheduler runs with the rights of the shipped ClusterRole only,
 started again when it dies. It follows the file of --scheduler-config: save a change, and it is in force some seconds
 later; a change that is wrong is named in logs/scheduler.log, and the configuration before it stays.
 
-The shipped profiles serve pods that name one of them in spec.schedulerName; others stay pending, as in a cluster without
-its own scheduler. --replace-default runs the shipped configuration that serves every pod.
+The shipped profiles serve pods that name one of them in spec.schedulerName; others stay pending, as in a cluster
+without its own scheduler. --replace-default runs the shipped configuration that serves every pod.
 
-Nothing is executed. A pod runs as soon as it is bound. A Job's pod succeeds after a minute, any other runs on; the pod
-annotation pod-complete.stage.kwok.x-k8s.io/delay ("90s") gives either a time after which it succeeds. To let a pod fail:
+Nothing is executed. A pod runs as soon as it is bound. A Job's pod succeeds after a minute, any other runs on; the
+pod annotation pod-complete.stage.kwok.x-k8s.io/delay ("90s") gives either a time after which it succeeds. To let a
+pod fail:
 
   kubectl patch pod NAME --subresource=status -p '{"status":{"phase":"Failed"}}'
 
-Exit status: 0 when everything asked for is up, 2 for a file or flag that cannot be used, 130 after Ctrl-C, 1 for any other
-error. What is not up leaves nothing behind: no process, no file. With --foreground Ctrl-C is the way to end it, with 130.`,
+Exit status: 0 when everything asked for is up, 2 for a file or flag that cannot be used, 130 after Ctrl-C, 1 for
+any other error. What is not up leaves nothing behind: no process, no file. With --foreground Ctrl-C is the way to
+end it, with 130.`,
 		Example: `  # Forty GPU nodes of five shapes with the shipped profiles
   berth up --nodes manifests/nodes/demo.yaml
 
@@ -75,7 +77,8 @@ error. What is not up leaves nothing behind: no process, no file. With --foregro
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			opts.StopWithParent = foreground
 			if cmd.Flags().Changed("scale") && opts.Scale < 1 {
-				return badInput(fmt.Errorf("--scale %d: must be at least the number of nodes in --nodes, at most 20000", opts.Scale))
+				return badInput(fmt.Errorf("--scale %d: must be at least the number of nodes in --nodes, at most 20000",
+					opts.Scale))
 			}
 			return up(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), opts, foreground)
 		},
@@ -83,23 +86,33 @@ error. What is not up leaves nothing behind: no process, no file. With --foregro
 	command.EndInOrder(cmd)
 	flags := cmd.Flags()
 	addDirFlag(cmd, &opts.Dir)
-	flags.StringVar(&opts.NodesFile, "nodes", "", "file with the nodes to create (kubectl's YAML or JSON, or the short form)")
-	flags.IntVar(&opts.Scale, "scale", 0, "copy the nodes of --nodes until there are this many, at most 20000 (default: no copies)")
+	flags.StringVar(&opts.NodesFile, "nodes", "",
+		"file with the nodes to create (kubectl's YAML or JSON, or the short form)")
+	flags.IntVar(&opts.Scale, "scale", 0,
+		"copy the nodes of --nodes until there are this many, at most 20000 (default: no copies)")
 	flags.BoolVar(&opts.NoScheduler, "no-scheduler", false, "leave the scheduler out, to run any other one")
-	flags.BoolVar(&opts.Bare, "bare", false, "install neither CRDs nor rights and leave the scheduler out, to try an installation")
-	flags.StringVar(&opts.SchedulerConfig, "scheduler-config", "", "KubeSchedulerConfiguration file (default: the shipped profiles); the kubeconfig in it is replaced")
-	flags.BoolVar(&opts.ReplaceDefault, "replace-default", false, "run the shipped configuration that replaces the default scheduler, so that every pod is scheduled")
-	flags.BoolVar(&opts.NoKubelet, "no-kubelet", false, "leave out kwok and the controller manager: bound pods stay as they are")
+	flags.BoolVar(&opts.Bare, "bare", false,
+		"install neither CRDs nor rights and leave the scheduler out, to try an installation")
+	flags.StringVar(&opts.SchedulerConfig, "scheduler-config", "",
+		"KubeSchedulerConfiguration file (default: the shipped profiles); the kubeconfig in it is replaced")
+	flags.BoolVar(&opts.ReplaceDefault, "replace-default", false,
+		"run the shipped configuration that replaces the default scheduler, so that every pod is scheduled")
+	flags.BoolVar(&opts.NoKubelet, "no-kubelet", false,
+		"leave out kwok and the controller manager: bound pods stay as they are")
 	flags.StringSliceVar(&opts.FeatureGates, "feature-gates", nil, "feature gates of all components, as Name=true,…")
 	flags.StringSliceVar(&opts.SchedulerFeatureGates, "scheduler-feature-gates", nil,
 		"feature gates of the scheduler that differ from those of all components")
 	flags.StringSliceVar(&opts.RuntimeConfig, "runtime-config", nil, "APIs to switch on or off, as group/version=true,…")
 	flags.BoolVar(&opts.Fsync, "fsync", false, "let etcd wait for the disk")
-	flags.BoolVar(&opts.Split, "split", false, "run etcd and the API server as processes of their own, so that one can be killed")
-	flags.StringVar(&opts.APIServer, "kube-apiserver", "", "kube-apiserver executable to run instead of the built-in one; with one up to three minors older, the scheduler and the controllers emulate its version")
+	flags.BoolVar(&opts.Split, "split", false,
+		"run etcd and the API server as processes of their own, so that one can be killed")
+	flags.StringVar(&opts.APIServer, "kube-apiserver", "",
+		"kube-apiserver executable to run instead of the built-in one; with one up to three minors older, the scheduler "+
+			"and the controllers emulate its version")
 	flags.IntVar(&opts.Port, "port", 0, "port of the API server on 127.0.0.1 (default: a free one)")
 	flags.BoolVar(&foreground, "foreground", false, "stay until Ctrl-C, then stop everything and remove the data")
-	for name, extensions := range map[string][]string{"nodes": {"yaml", "yml", "json"}, "scheduler-config": {"yaml", "yml", "json"}} {
+	for name, extensions := range map[string][]string{"nodes": {"yaml", "yml", "json"},
+		"scheduler-config": {"yaml", "yml", "json"}} {
 		if err := cmd.MarkFlagFilename(name, extensions...); err != nil {
 			panic(err)
 		}
@@ -157,7 +170,8 @@ func newDownCommand() *cobra.Command {
 		Short: "Stop a local control plane and remove its data",
 		Long: `Stop every process of a local control plane and remove its folder, whether it is up or has crashed.
 
-Exit status: 0 when nothing of it is left, 2 when there is no local control plane in the folder, 1 for any other error.`,
+Exit status: 0 when nothing of it is left, 2 when there is no local control plane in the folder, 1 for any other
+error.`,
 		Example:           "  berth down --dir .berth",
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,

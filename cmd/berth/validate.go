@@ -3,13 +3,16 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"berth.dev/berth/pkg/command"
 	"berth.dev/berth/pkg/rights"
+	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/validate"
 )
 
@@ -24,33 +27,34 @@ func newValidateCommand() *cobra.Command {
 
 A folder stands for the files in it that end in .yaml, .yml or .json, and - for standard input.
 
-A KubeSchedulerConfiguration, alone or inside a ConfigMap, is decoded and validated as the scheduler does, its profiles are
-built with the real plugins, and the weights that they come to are shown. Then it is searched for what is allowed but
-defeats a purpose: weights that count nothing, plugins that work against each other, rates that limit the scheduler.
+A KubeSchedulerConfiguration, alone or inside a ConfigMap, is decoded and validated as the scheduler does, its
+profiles are built with the real plugins, and the weights that they come to are shown. Then it is searched for what
+is allowed but defeats a purpose: weights that count nothing, plugins that work against each other, rates that limit
+the scheduler.
 
-Other objects are checked for what the API server of Kubernetes 1.37 would refuse or warn of, by the server's own code; custom
-resources by their definition, if it is Berth's or among the files. Other kinds are said to be not checked. Then they are
-searched for what Berth would not read, or not as it seems: annotations, labels of nodes that describe GPUs, and names of
-profiles, PodGroups, models and resources that do not fit each other.
+Other objects are checked for what the API server of Kubernetes 1.37 would refuse or warn of, by the server's own
+code; custom resources by their definition, if it is Berth's or among the files. Other kinds are said to be not
+checked. Then they are searched for what Berth would not read, or not as it seems: annotations, labels of nodes that
+describe GPUs, and names of profiles, PodGroups, models and resources that do not fit each other.
 
 Each finding names its rule in parentheses; docs/validate.md describes all rules.
 
---print-defaults prints instead each KubeSchedulerConfiguration, or without a FILE the shipped one, as the scheduler completes it:
-every plugin of each profile with its weight, and all args. The output is a configuration itself, in YAML, or in JSON with
---output json.
+--print-defaults prints instead each KubeSchedulerConfiguration, or without a FILE the shipped one, as the scheduler
+completes it: every plugin of each profile with its weight, and all args. The output is a configuration itself, in
+YAML, or in JSON with --output json.
 
 With --cluster the API server is asked besides which of the rights that the configurations need are granted to the
 scheduler's account. Each missing right is shown with what needs it and what is lost without it. Its weight is vital
-(nothing is scheduled), feature (a plugin or a part of it does not work) or conditional (needed only by the clusters that
-the text names). Without a FILE the shipped configuration is taken. Asking for another account takes the right to create
-subjectaccessreviews.authorization.k8s.io, which administrators have; "--account self" takes none. The API server is also
-asked for the schemas of the custom resources that it serves: each field is named that a CustomResourceDefinition of another
-project or release lacks, and that is dropped from every write. Manifests are checked against the nodes and PodGroups of the
-cluster, too.
+(nothing is scheduled), feature (a plugin or a part of it does not work) or conditional (needed only by the clusters
+that the text names). Without a FILE the shipped configuration is taken. Asking for another account takes the right
+to create subjectaccessreviews.authorization.k8s.io, which administrators have; "--account self" takes none. The API
+server is also asked for the schemas of the custom resources that it serves: each field is named that a
+CustomResourceDefinition of another project or release lacks, and that is dropped from every write. Manifests are
+checked against the nodes and PodGroups of the cluster, too.
 
 Exit status: 0 without errors, 2 when there are errors or a file cannot be read, 3 when vital or feature rights are
-missing or fields are dropped, 1 when there are only warnings or conditional rights are missing and --strict is given, and for any other error,
-such as an API server that does not answer.`,
+missing or fields are dropped, 1 when there are only warnings or conditional rights are missing and --strict is
+given, and for any other error, such as an API server that does not answer.`,
 		Example: `  berth validate manifests/base/scheduler-config.yaml
 
   # What does the scheduler's account lack for this configuration?
@@ -83,8 +87,10 @@ such as an API server that does not answer.`,
 		},
 	}
 	cmd.Flags().BoolVar(&flags.strict, "strict", false, "fail on warnings too")
-	cmd.Flags().BoolVar(&flags.printDefaults, "print-defaults", false, "print the configurations with all plugins and args that the scheduler adds")
-	cmd.Flags().BoolVar(&flags.cluster, "cluster", false, "ask the API server for the rights that the configurations need, and for fields of custom resources that it drops")
+	cmd.Flags().BoolVar(&flags.printDefaults, "print-defaults", false,
+		"print the configurations with all plugins and args that the scheduler adds")
+	cmd.Flags().BoolVar(&flags.cluster, "cluster", false,
+		"ask the API server for the rights that the configurations need, and for fields of custom resources that it drops")
 	cmd.Flags().StringVar(&flags.account, "account", "kube-system/berth-scheduler",
 		"whose rights: a service account as namespace/name, a user name, or self for that of the kubeconfig")
 	flags.addTo(cmd, false)
@@ -153,4 +159,31 @@ func validateFile(report *validate.Report, path string) error {
 		return report.Read(os.Stdin, "standard input")
 	}
 	return report.ReadFile(path)
+}
+
+// printDefaults prints the configurations that were read as the scheduler completes them, in YAML unless JSON is asked
+// for.
+func printDefaults(out io.Writer, format outputFormat, report *validate.Report) error {
+	configurations := report.Configurations()
+	if len(configurations) == 0 {
+		return badInput(errors.New("there is no scheduler configuration in the files"))
+	}
+	mediaType := runtime.ContentTypeYAML
+	if format == outputJSON {
+		mediaType = runtime.ContentTypeJSON
+	}
+	for i, component := range configurations {
+		text, err := validate.WithDefaults(&schedulerconfig.Configuration{Name: fmt.Sprintf("configuration %d", i+1),
+			Component: component}, mediaType)
+		if err != nil {
+			return badInput(err)
+		}
+		if i > 0 && format != outputJSON {
+			text = append([]byte("---\n"), text...)
+		}
+		if _, err := out.Write(text); err != nil {
+			return fmt.Errorf("printing the configuration: %w", err)
+		}
+	}
+	return nil
 }

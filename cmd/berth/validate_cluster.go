@@ -29,8 +29,8 @@ func validateShipped(report *validate.Report) error {
 	return report.Read(bytes.NewReader(data), "manifests/"+path)
 }
 
-// askCluster adds to the report which rights are missing for its configurations, and which fields of custom resources the
-// API server drops; and for manifests, what nodes and PodGroups the cluster has.
+// askCluster adds to the report which rights are missing for its configurations, and which fields of custom resources
+// the API server drops; and for manifests, what nodes and PodGroups the cluster has.
 func (f validateFlags) askCluster(ctx context.Context, report *validate.Report) error {
 	configurations := report.Configurations()
 	if len(configurations) == 0 && report.Has(validate.Error) && report.Objects == 0 {
@@ -84,7 +84,8 @@ func addCluster(ctx context.Context, config *rest.Config, client kubernetes.Inte
 	if err != nil {
 		return fmt.Errorf("making a client: %w", err)
 	}
-	list, err := names.Resource(schedulingv1alpha1.SchemeGroupVersion.WithResource("podgroups")).List(ctx, metav1.ListOptions{})
+	list, err := names.Resource(schedulingv1alpha1.SchemeGroupVersion.WithResource("podgroups")).List(ctx,
+		metav1.ListOptions{})
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
 		return fmt.Errorf("listing podgroups: %w", err)
 	}

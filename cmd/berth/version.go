@@ -43,8 +43,8 @@ func newManCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "man FOLDER",
 		Short: "Write the manual pages of all commands into a folder",
-		Long: `Write a manual page for each command, in section 1, into a folder that is there. The pages are made from what --help shows,
-and are the same for the same build.`,
+		Long: `Write a manual page for each command, in section 1, into a folder that is there. The pages are made from what --help
+shows, and are the same for the same build.`,
 		Example: `  mkdir -p ~/.local/share/man/man1 && berth man ~/.local/share/man/man1
   man berth-explain`,
 		Args: cobra.ExactArgs(1),

@@ -19,6 +19,7 @@ import (
 
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/gpuview/express"
 )
 
 const (
@@ -295,13 +296,13 @@ func (j *job) pod(name string) *v1.Pod {
 	keys := gpuview.DefaultKeys()
 	switch {
 	case j.gpus > 0:
-		keys.RequestGPUs(pod, j.gpus)
+		express.Whole(&keys, pod, j.gpus)
 		pod.Spec.Containers[0].Resources.Limits = v1.ResourceList{}
 		for name, amount := range pod.Spec.Containers[0].Resources.Requests {
 			pod.Spec.Containers[0].Resources.Limits[name] = amount
 		}
 	case j.milliGPU > 0:
-		gpuview.RequestShare(pod, j.milliGPU)
+		express.Share(pod, j.milliGPU)
 	}
 	if j.gang {
 		gangview.Join(pod, j.name)

@@ -19,6 +19,7 @@ import (
 	"berth.dev/berth/hack/invariants"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/gpuview/express"
 	"berth.dev/berth/pkg/wellknown"
 )
 
@@ -90,7 +91,7 @@ func (n *Node) objects() []runtime.Object {
 	case n.Mode == claimedMode:
 		objects = append(objects, n.slice())
 	default:
-		keys.SetGPUs(node, n.Model, n.GPUs, n.Mode == sharedMode)
+		express.Node(&keys, node, n.Model, n.GPUs, n.Mode == sharedMode)
 	}
 	return append(objects, n.volumes()...)
 }
@@ -129,12 +130,12 @@ func (p *Pod) objects() []runtime.Object {
 	keys := gpuview.DefaultKeys()
 	switch {
 	case p.GPUs > 0:
-		keys.RequestGPUs(pod, p.GPUs)
+		express.Whole(&keys, pod, p.GPUs)
 	case p.MilliGPU > 0:
-		gpuview.RequestShare(pod, p.MilliGPU)
+		express.Share(pod, p.MilliGPU)
 	}
 	if len(p.Models) > 0 {
-		keys.AcceptModels(pod, p.Models)
+		express.Models(&keys, pod, p.Models)
 	}
 	switch {
 	case p.Job:

@@ -4,5 +4,5 @@
 //
 // The command berth advise calls Cluster with a snapshot and a scheduler configuration. What it says about placements
 // it has seen: each answer is a run of the real scheduler over the cluster in memory (package simulation), with the
-// change applied. It changes nothing in the cluster.
+// change applied. It changes nothing in the cluster; package carry does, where a user asks for it.
 package advise

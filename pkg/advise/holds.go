@@ -75,7 +75,7 @@ func closedFor(node *v1.Node, u Unit) *v1.Node {
 	if node.Annotations == nil {
 		node.Annotations = map[string]string{}
 	}
-	node.Annotations[wellknown.CordonedForKey] = u.mark()
+	node.Annotations[wellknown.CordonedForKey] = u.Mark()
 	node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints,
 		func(t v1.Taint) bool { return t.Key == v1.TaintNodeUnschedulable })
 	return node

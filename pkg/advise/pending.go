@@ -40,8 +40,8 @@ type Unit struct {
 
 func (u Unit) String() string { return u.Kind + " " + u.Namespace + "/" + u.Name }
 
-// mark is the annotation of nodes that are emptied for the unit.
-func (u Unit) mark() string { return wellknown.CordonedFor(u.Kind, u.Namespace, u.Name) }
+// Mark is the annotation of nodes that are emptied for the unit.
+func (u Unit) Mark() string { return wellknown.CordonedFor(u.Kind, u.Namespace, u.Name) }
 
 // Plan moves units, one after the other, while the nodes that they leave are cordoned, and then opens these again.
 type Plan struct {

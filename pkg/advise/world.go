@@ -201,7 +201,7 @@ func (w *world) lost() map[key]bool {
 func (w *world) cordon(node string, emptiedFor *Unit) error {
 	change := map[string]any{"spec": map[string]any{"unschedulable": true}}
 	if emptiedFor != nil {
-		change["metadata"] = map[string]any{"annotations": map[string]any{wellknown.CordonedForKey: emptiedFor.mark()}}
+		change["metadata"] = map[string]any{"annotations": map[string]any{wellknown.CordonedForKey: emptiedFor.Mark()}}
 	}
 	return w.changeNode(node, change)
 }

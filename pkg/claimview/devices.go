@@ -11,6 +11,7 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 
 	"berth.dev/berth/pkg/gpu"
+	"berth.dev/berth/pkg/gpu/catalog"
 	"berth.dev/berth/pkg/gpuview"
 )
 
@@ -139,7 +140,7 @@ func (r *deviceNodeReader) add(d sourceDevice) {
 	}
 	seen := claimGPU{tainted: out.tainted}
 	seen.product, seen.generation = productOf(text)
-	product, _ := gpu.LookupProduct(seen.product)
+	product, _ := catalog.Lookup(seen.product)
 	memMiB := capacity.memMiB()
 	switch {
 	case len(d.device.ConsumesCounters) > 0:
@@ -256,7 +257,7 @@ func (r *deviceNodeReader) finish() {
 		n.kind += fmt.Sprintf("%s %q %v %t ", d.id.Driver, d.slice, d.parts, d.capacity != nil)
 	}
 	n.empty.Links = claimLinks(n.gpus, n.empty.Model)
-	product, _ := gpu.LookupProduct(n.empty.Model)
+	product, _ := catalog.Lookup(n.empty.Model)
 	n.alike = len(n.devices) == len(n.gpus) && (n.empty.Links == nil || product.NVLinkMesh)
 	for i := range n.devices {
 		d := &n.devices[i]
@@ -292,14 +293,14 @@ func deviceText(driver string, d *resourcev1.Device) func(name string) string {
 
 // productOf reads model and generation.
 func productOf(text func(string) string) (product string, generation int) {
-	product = gpu.BaseModel(strings.ReplaceAll(text(attributeProduct), " ", "-"))
-	known, _ := gpu.LookupProduct(product)
+	product = catalog.BaseModel(strings.ReplaceAll(text(attributeProduct), " ", "-"))
+	known, _ := catalog.Lookup(product)
 	generation = known.Generation
 	var major, minor int
 	if n, _ := fmt.Sscanf(text(attributeCapability), "%d.%d", &major, &minor); n == 2 && major > 0 && major < 100 &&
 		minor >= 0 && minor < 10 {
 		generation = major*10 + minor
-	} else if g, ok := gpu.GenerationOf(strings.ReplaceAll(text(attributeArchitecture), " ", "-")); ok {
+	} else if g, ok := catalog.GenerationOf(strings.ReplaceAll(text(attributeArchitecture), " ", "-")); ok {
 		generation = g
 	}
 	return product, generation
@@ -310,7 +311,7 @@ func claimLinks(gpus []claimGPU, model string) *gpu.Links {
 	if len(gpus) < 2 {
 		return nil
 	}
-	if product, ok := gpu.LookupProduct(model); ok && product.NVLinkMesh {
+	if product, ok := catalog.Lookup(model); ok && product.NVLinkMesh {
 		return gpu.Mesh(len(gpus))
 	}
 	if len(gpus) > gpu.MaxLinked {

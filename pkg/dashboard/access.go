@@ -19,7 +19,8 @@ import (
 )
 
 const (
-	// rightsFor is how long the rights of a reader are not asked for again, and mostReaders how many readers are remembered.
+	// rightsFor is how long the rights of a reader are not asked for again, and mostReaders how many readers are
+	// remembered.
 	rightsFor, mostReaders = 2 * time.Minute, 256
 	// mostNamespaces is for how many namespaces a reader's rights are asked who may not list pods everywhere.
 	mostNamespaces = 500
@@ -78,13 +79,15 @@ func (a *Access) reader(ctx context.Context, token string, namespaces []string) 
 	return r, nil
 }
 
-func (a *Access) mayList(ctx context.Context, user *authenticationv1.UserInfo, resource, namespace string) (bool, error) {
+func (a *Access) mayList(ctx context.Context, user *authenticationv1.UserInfo, resource, namespace string) (bool,
+	error) {
 	return tokens.May(ctx, a.client, user, authorizationv1.SubjectAccessReviewSpec{
 		ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "list", Resource: resource, Namespace: namespace},
 	})
 }
 
-// tokenCookie holds the token of a reader without a proxy. Browsers keep a cookie with this prefix to this host and to TLS.
+// tokenCookie holds the token of a reader without a proxy. Browsers keep a cookie with this prefix to this host and to
+// TLS.
 const tokenCookie = "__Host-berth-token"
 
 // tokenOf is the token that comes with a request: from a proxy or a script in the header, from a browser in the cookie.
@@ -112,14 +115,16 @@ func visible(c *overview.Cluster, r *reader) *overview.Cluster {
 	seen.Gangs = kept(c.Gangs, func(g *overview.Gang) bool { return r.sees(g.Namespace) })
 	seen.Queues = kept(c.Queues, func(q *overview.Queue) bool { return r.sees(q.Namespace) })
 	seen.Namespaces = kept(c.Namespaces, func(n *overview.Namespace) bool { return r.sees(n.Name) })
-	seen.Warnings = kept(c.Warnings, func(w *overview.Warning) bool { return w.Namespace == "" && r.nodes || r.sees(w.Namespace) })
+	seen.Warnings = kept(c.Warnings,
+		func(w *overview.Warning) bool { return w.Namespace == "" && r.nodes || r.sees(w.Namespace) })
 	if !r.nodes {
 		seen.Nodes, seen.Totals = []overview.Node{}, overview.Totals{}
 		for i := range seen.Namespaces {
 			seen.Totals.AllocatedMilliGPU += seen.Namespaces[i].MilliGPU
 			seen.Totals.PendingPods += seen.Namespaces[i].PendingPods
 		}
-		seen.LeftOut = append(slices.Clone(c.LeftOut), "nodes: you may not list them, so map, totals and prices are not shown")
+		seen.LeftOut = append(slices.Clone(c.LeftOut),
+			"nodes: you may not list them, so map, totals and prices are not shown")
 		return &seen
 	}
 	seen.Nodes = slices.Clone(c.Nodes)

@@ -36,7 +36,8 @@ func (s *Server) gang(w http.ResponseWriter, r *http.Request) {
 	history, c := s.source.History(namespace, name), visible(s.cluster(), readerOf(r))
 	at := slices.IndexFunc(c.Gangs, func(g overview.Gang) bool { return g.Namespace == namespace && g.Name == name })
 	if history == nil || at < 0 {
-		s.problem(w, http.StatusNotFound, fmt.Sprintf("There is no gang %s/%s that has not ended.", namespace, name), "It may have ended since the page was made.")
+		s.problem(w, http.StatusNotFound, fmt.Sprintf("There is no gang %s/%s that has not ended.", namespace, name),
+			"It may have ended since the page was made.")
 		return
 	}
 	g := &c.Gangs[at]
@@ -79,9 +80,11 @@ func timeLine(h *overview.History, now time.Time) string {
 	since := func(at time.Time) float64 { return at.Sub(begin).Seconds() }
 	margin := max(1, since(end)) / 40
 	line := svg.TimeLine{
-		ID: "history", Title: "Time line of the gang", Description: "What became of its members, and when; the table below has the same in words.",
-		Begin: -margin, End: since(end) + margin, Format: tables.Seconds,
-		Legend: []svg.Span{{Class: "waits", Title: "waits for a node"}, {Class: "bound", Title: "bound to a node"}, {Class: "runs", Title: "runs"}},
+		ID: "history", Title: "Time line of the gang",
+		Description: "What became of its members, and when; the table below has the same in words.",
+		Begin:       -margin, End: since(end) + margin, Format: tables.Seconds,
+		Legend: []svg.Span{{Class: "waits", Title: "waits for a node"}, {Class: "bound", Title: "bound to a node"},
+			{Class: "runs", Title: "runs"}},
 	}
 	for i, m := range h.Moments {
 		// The API keeps whole seconds, in which much may happen.

@@ -60,12 +60,14 @@ func (s *Server) plots() []plot {
 		draw(history, "gpus", "GPUs", "stranded", "allocated", func(t *overview.Totals) (float64, float64) {
 			return asGPUs(t.StrandedMilliGPU), asGPUs(t.AllocatedMilliGPU)
 		}),
-		draw(history, "pending", "Pending pods", "", "pending", func(t *overview.Totals) (float64, float64) { return 0, float64(t.PendingPods) }),
+		draw(history, "pending", "Pending pods", "", "pending",
+			func(t *overview.Totals) (float64, float64) { return 0, float64(t.PendingPods) }),
 	}
 	if last := history[len(history)-1].totals; last.NodesWithoutPrice < last.Nodes {
-		list = append(list, draw(history, "dollars", "Dollars an hour", "idle", "all nodes", func(t *overview.Totals) (float64, float64) {
-			return t.IdleMicroDollarsPerHour.Dollars(), t.MicroDollarsPerHour.Dollars()
-		}))
+		list = append(list, draw(history, "dollars", "Dollars an hour", "idle", "all nodes",
+			func(t *overview.Totals) (float64, float64) {
+				return t.IdleMicroDollarsPerHour.Dollars(), t.MicroDollarsPerHour.Dollars()
+			}))
 	}
 	return list
 }
@@ -89,6 +91,8 @@ func draw(history []sample, id, title, a, b string, values func(*overview.Totals
 		said += fmt.Sprintf(", %s %s", number(lineA.Y[len(lineA.Y)-1]), a)
 	}
 	p := svg.Plot{ID: "plot-" + id, Title: title + " in the last hour", Description: said, Lines: lines,
-		X: svg.Axis{Label: "minutes", Min: min(-1, lineB.X[0]), Max: 0, Format: number}, Y: svg.Axis{Max: svg.Above(highest), Format: number}}
-	return plot{Title: title, A: a, B: b, Caption: said, SVG: template.HTML(p.SVG())} //nolint:gosec // every text in it is escaped where it is written
+		X: svg.Axis{Label: "minutes", Min: min(-1, lineB.X[0]), Max: 0, Format: number},
+		Y: svg.Axis{Max: svg.Above(highest), Format: number}}
+	return plot{Title: title, A: a, B: b, Caption: said,
+		SVG: template.HTML(p.SVG())} //nolint:gosec // every text in it is escaped where it is written
 }

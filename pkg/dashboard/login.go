@@ -65,13 +65,15 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, 2*mostTokenBytes)
 	token := r.PostFormValue("token")
 	if len(token) > mostTokenBytes {
-		s.problem(w, http.StatusBadRequest, "The token is too long for a cookie.", "Put a proxy in front that sends it in the header Authorization.")
+		s.problem(w, http.StatusBadRequest, "The token is too long for a cookie.",
+			"Put a proxy in front that sends it in the header Authorization.")
 		return
 	}
 	if _, err := s.access.reader(r.Context(), token, namespacesOf(s.cluster())); err != nil {
 		s.askForToken(w, err)
 		return
 	}
-	http.SetCookie(w, &http.Cookie{Name: tokenCookie, Value: token, Path: "/", Secure: true, HttpOnly: true, SameSite: http.SameSiteStrictMode})
+	http.SetCookie(w, &http.Cookie{Name: tokenCookie, Value: token, Path: "/", Secure: true, HttpOnly: true,
+		SameSite: http.SameSiteStrictMode})
 	http.Redirect(w, r, "./", http.StatusSeeOther)
 }

@@ -25,8 +25,8 @@ const (
 
 // group is a rack or a model on the map.
 type group struct {
-	// Label is the title without the maker of the GPUs, so that the model is seen where there is little space. Said is how full it is, Short the same
-	// as figures.
+	// Label is the title without the maker of the GPUs, so that the model is seen where there is little space. Said is
+	// how full it is, Short the same as figures.
 	Title, Label, Said, Short string
 	Nodes                     []onMap
 	// HTML is the group as it is on the page.
@@ -45,8 +45,8 @@ type colored struct{ Class, Name, Said string }
 // palette gives colors to workloads.
 type palette map[string]string
 
-// newPalette colors the workloads with the most GPUs. A workload keeps its color while others come and go, as far as possible: it
-// is chosen by the name.
+// newPalette colors the workloads with the most GPUs. A workload keeps its color while others come and go, as far as
+// possible: it is chosen by the name.
 func newPalette(nodes []overview.Node) (palette, []colored) {
 	sums := map[string]int64{}
 	for i := range nodes {
@@ -88,8 +88,8 @@ type part struct {
 	milli int
 }
 
-// parts divides what is in use of a node's GPUs among its workloads. Which workload has which GPU is not known of whole GPUs; the
-// sums are right.
+// parts divides what is in use of a node's GPUs among its workloads. Which workload has which GPU is not known of whole
+// GPUs; the sums are right.
 func (p palette) parts(n *overview.Node) [][]part {
 	var left []part
 	for _, u := range n.Use {
@@ -112,8 +112,9 @@ func (p palette) parts(n *overview.Node) [][]part {
 	return made
 }
 
-// squares draws the GPUs of a node, more than four of them in two rows. What is in use is filled from below; the rest tells by its outline
-// what it is, so that colors are not needed: free, crossed out for stranded, struck through for unavailable.
+// squares draws the GPUs of a node, more than four of them in two rows. What is in use is filled from below; the rest
+// tells by its outline what it is, so that colors are not needed: free, crossed out for stranded, struck through for
+// unavailable.
 func (p palette) squares(n *overview.Node) template.HTML {
 	const side = square - 1
 	columns, rows := max(1, len(n.GPUs)), 1
@@ -144,14 +145,16 @@ func (p palette) squares(n *overview.Node) template.HTML {
 		case overview.Free, overview.Partial:
 			draw("free", "M%d.5 %d.5h%dv%dh-%dz", x, y, side-1, side-1, side-1)
 		case overview.Stranded:
-			draw("stranded", "M%d.5 %d.5h%dv%dh-%dzl%d %dm0 -%dl-%d %d", x, y, side-1, side-1, side-1, side-1, side-1, side-1, side-1, side-1)
+			draw("stranded", "M%d.5 %d.5h%dv%dh-%dzl%d %dm0 -%dl-%d %d", x, y, side-1, side-1, side-1, side-1, side-1, side-1,
+				side-1, side-1)
 		case overview.Unavailable:
 			draw("unavailable", "M%d.5 %d.5h%dv%dh-%dzm0 %dl%d -%d", x, y, side-1, side-1, side-1, side-1, side-1, side-1)
 		}
 	}
 	slices.Sort(classes)
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg class="gpus" viewBox="0 0 %d %d" width="%d" height="%d" aria-hidden="true">`, square*columns, square*rows, square*columns, square*rows)
+	fmt.Fprintf(&b, `<svg class="gpus" viewBox="0 0 %d %d" width="%d" height="%d" aria-hidden="true">`, square*columns,
+		square*rows, square*columns, square*rows)
 	for _, class := range classes {
 		fmt.Fprintf(&b, `<path class="%s" d="%s"/>`, class, shapes[class])
 	}
@@ -164,7 +167,8 @@ func byState() palette { return palette{} }
 
 // said is a node in words, for those who do not see the map.
 func said(n *overview.Node) string {
-	words := fmt.Sprintf("%s, %s: %s of %d GPUs allocated, %s stranded", n.Name, n.State, overview.GPUs(n.AllocatedMilliGPU), len(n.GPUs), overview.Roughly(n.StrandedMilliGPU))
+	words := fmt.Sprintf("%s, %s: %s of %d GPUs allocated, %s stranded", n.Name, n.State,
+		overview.GPUs(n.AllocatedMilliGPU), len(n.GPUs), overview.Roughly(n.StrandedMilliGPU))
 	const most = 3
 	for i, u := range n.Use[:min(len(n.Use), most)] {
 		if i == 0 {
@@ -177,22 +181,26 @@ func said(n *overview.Node) string {
 	return words
 }
 
-// groups is the map. Without a drawing for each GPU, a node is one cell that is filled as far as its GPUs are allocated.
+// groups is the map. Without a drawing for each GPU, a node is one cell that is filled as far as its GPUs are
+// allocated.
 func groups(nodes []overview.Node, each bool, colors palette) []group {
 	var list []group
 	for _, g := range overview.Groups(nodes) {
-		made := group{Title: g.Title, Label: strings.Replace(g.Title, "NVIDIA-", "", 1), Said: g.Words(), Short: fmt.Sprintf("%s/%d", overview.Roughly(g.AllocatedMilliGPU), g.GPUs)}
+		made := group{Title: g.Title, Label: strings.Replace(g.Title, "NVIDIA-", "", 1), Said: g.Words(),
+			Short: fmt.Sprintf("%s/%d", overview.Roughly(g.AllocatedMilliGPU), g.GPUs)}
 		for i := range g.Nodes {
 			n := &g.Nodes[i]
 			drawn := n
 			if !each {
 				mean := int(n.AllocatedMilliGPU) / max(1, len(n.GPUs))
-				drawn = &overview.Node{GPUs: []overview.GPU{{State: overview.Free, UsedMilliGPU: mean}}, Use: []overview.Use{{MilliGPU: int64(mean)}}}
+				drawn = &overview.Node{GPUs: []overview.GPU{{State: overview.Free, UsedMilliGPU: mean}},
+					Use: []overview.Use{{MilliGPU: int64(mean)}}}
 				if len(n.Use) > 0 {
 					drawn.Use[0].Workload = n.Use[0].Workload
 				}
 			}
-			made.Nodes = append(made.Nodes, onMap{Name: n.Name, Said: said(n), Link: nodeLink(n.Name), SVG: colors.squares(drawn)})
+			made.Nodes = append(made.Nodes,
+				onMap{Name: n.Name, Said: said(n), Link: nodeLink(n.Name), SVG: colors.squares(drawn)})
 		}
 		list = append(list, made)
 	}

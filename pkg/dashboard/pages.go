@@ -45,7 +45,8 @@ func (s *Server) node(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	s.problem(w, http.StatusNotFound, fmt.Sprintf("There is no node %q with GPUs.", name), "It may have left the cluster since the page was made.")
+	s.problem(w, http.StatusNotFound, fmt.Sprintf("There is no node %q with GPUs.", name),
+		"It may have left the cluster since the page was made.")
 }
 
 // namespace shows what a namespace has, what waits in it and its queues.
@@ -53,7 +54,8 @@ func (s *Server) namespace(w http.ResponseWriter, r *http.Request) {
 	name, c := r.URL.Query().Get("name"), visible(s.cluster(), readerOf(r))
 	at := slices.IndexFunc(c.Namespaces, func(n overview.Namespace) bool { return n.Name == name })
 	if at < 0 {
-		s.problem(w, http.StatusNotFound, fmt.Sprintf("No pod of namespace %q runs or waits.", name), "It may be empty since the page was made.")
+		s.problem(w, http.StatusNotFound, fmt.Sprintf("No pod of namespace %q runs or waits.", name),
+			"It may be empty since the page was made.")
 		return
 	}
 	n := &c.Namespaces[at]
@@ -74,7 +76,8 @@ func kueueRow(q *overview.Queue) row {
 	if q.QuotaGPUs >= 0 {
 		quota, borrowed = fmt.Sprint(q.QuotaGPUs), fmt.Sprint(q.BorrowedGPUs)
 	}
-	return row{Cells: []string{q.Name, fmt.Sprint(q.Pending), fmt.Sprint(q.Admitted), fmt.Sprint(q.UsedGPUs), quota, borrowed, q.ClusterQueue}}
+	return row{Cells: []string{q.Name, fmt.Sprint(q.Pending), fmt.Sprint(q.Admitted), fmt.Sprint(q.UsedGPUs), quota,
+		borrowed, q.ClusterQueue}}
 }
 
 // explain runs the scheduler on a copy of the cluster, which takes a while on a large one: one at a time.
@@ -91,7 +94,8 @@ func (s *Server) explain(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if s.source.Explain == nil {
-		s.problem(w, http.StatusNotFound, "This page does not explain: that takes a run of the scheduler with your own rights.",
+		s.problem(w, http.StatusNotFound,
+			"This page does not explain: that takes a run of the scheduler with your own rights.",
 			fmt.Sprintf("Run: berth explain %s %s --namespace %s", kind, name, namespace))
 		return
 	}
@@ -101,7 +105,8 @@ func (s *Server) explain(w http.ResponseWriter, r *http.Request) {
 	case s.explaining <- struct{}{}:
 		defer func() { <-s.explaining }()
 	case <-ctx.Done():
-		s.problem(w, http.StatusServiceUnavailable, "Another explanation is still being worked out.", "Try again in a moment.")
+		s.problem(w, http.StatusServiceUnavailable, "Another explanation is still being worked out.",
+			"Try again in a moment.")
 		return
 	}
 	text, err := s.source.Explain(ctx, kind, namespace, name)

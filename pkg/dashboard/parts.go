@@ -69,7 +69,8 @@ type shown struct {
 	titles string
 }
 
-// shownBy is what a page says that it shows. One that comes back after its connection was lost is to be told everything.
+// shownBy is what a page says that it shows. One that comes back after its connection was lost is to be told
+// everything.
 func shownBy(r *http.Request) *shown {
 	s := &shown{parts: map[string]string{}}
 	if r.Header.Get("Last-Event-ID") != "" {

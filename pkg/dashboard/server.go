@@ -1,6 +1,7 @@
 // Package dashboard shows an overview of a cluster in a browser: pages that the server renders, kept up to date by
-// server-sent events. It changes nothing in the cluster. On a user's machine it needs no network but the loopback interface, and
-// answers only those who know the token in its address. In a cluster it shows readers what the API server lets them list.
+// server-sent events. It changes nothing in the cluster. On a user's machine it needs no network but the loopback
+// interface, and answers only those who know the token in its address. In a cluster it shows readers what the API
+// server lets them list.
 package dashboard
 
 import (
@@ -60,7 +61,8 @@ type Server struct {
 	token  string
 	// access is asked who a reader is, nil on loopback.
 	access *Access
-	// hosts are the names by which the server may be called: a page of another site cannot have its name stand for loopback.
+	// hosts are the names by which the server may be called: a page of another site cannot have its name stand for
+	// loopback.
 	hosts []string
 	mux   *http.ServeMux
 	// streams holds a value for each page that follows, explaining one while an explanation is worked out.
@@ -82,7 +84,8 @@ func NewInCluster(source Source, access *Access) *Server {
 
 // New makes a server with a token of its own.
 func New(source Source) *Server {
-	s := &Server{source: source, token: rand.Text(), mux: http.NewServeMux(), streams: make(chan struct{}, mostStreams), explaining: make(chan struct{}, 1)}
+	s := &Server{source: source, token: rand.Text(), mux: http.NewServeMux(), streams: make(chan struct{}, mostStreams),
+		explaining: make(chan struct{}, 1)}
 	s.mux.HandleFunc("GET /{$}", s.page)
 	s.mux.HandleFunc("GET /node", s.node)
 	s.mux.HandleFunc("GET /gang", s.gang)
@@ -91,7 +94,8 @@ func New(source Source) *Server {
 	s.mux.HandleFunc("GET /events", s.events)
 	s.mux.HandleFunc("GET /style.css", static("text/css; charset=utf-8", svg.PageStyle+style))
 	s.mux.HandleFunc("GET /", func(w http.ResponseWriter, r *http.Request) {
-		s.problem(w, http.StatusNotFound, fmt.Sprintf("There is no page %q here.", r.URL.Path), "The link above leads to the cluster.")
+		s.problem(w, http.StatusNotFound, fmt.Sprintf("There is no page %q here.", r.URL.Path),
+			"The link above leads to the cluster.")
 	})
 	s.mux.HandleFunc("GET /live.js", static("text/javascript; charset=utf-8", script))
 	return s
@@ -118,11 +122,13 @@ func (s *Server) ServeInCluster(ctx context.Context, listener net.Listener, conf
 func (s *Server) serve(ctx context.Context, listener net.Listener, begun func()) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	// Close of the HTTP server leaves the goroutines of connections to end by themselves, which read the source until then.
+	// Close of the HTTP server leaves the goroutines of connections to end by themselves, which read the source until
+	// then.
 	var connections sync.WaitGroup
 	server := &http.Server{
-		Handler: s, ReadHeaderTimeout: headersWithin, ReadTimeout: headersWithin, IdleTimeout: time.Minute, MaxHeaderBytes: mostHeaderBytes,
-		BaseContext: func(net.Listener) context.Context { return ctx },
+		Handler: s, ReadHeaderTimeout: headersWithin, ReadTimeout: headersWithin, IdleTimeout: time.Minute,
+		MaxHeaderBytes: mostHeaderBytes,
+		BaseContext:    func(net.Listener) context.Context { return ctx },
 		ConnState: func(_ net.Conn, state http.ConnState) {
 			switch state {
 			case http.StateNew:
@@ -153,7 +159,9 @@ func (s *Server) serve(ctx context.Context, listener net.Listener, begun func())
 // ServeHTTP lets through those who call the server by its own name and know the token.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
-	header.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
+	header.Set("Content-Security-Policy",
+		"default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src data:; form-action 'self'; "+
+			"base-uri 'none'; frame-ancestors 'none'")
 	header.Set("Referrer-Policy", "no-referrer") // the address holds the token
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("Cache-Control", "no-store")
@@ -201,7 +209,8 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request) {
 	view := s.view(r.URL.Query(), readerOf(r))
 	rendered, err := render(view)
 	if err != nil {
-		s.problem(w, http.StatusInternalServerError, "The page could not be made: "+err.Error(), "This is a defect of berth: please report it.")
+		s.problem(w, http.StatusInternalServerError, "The page could not be made: "+err.Error(),
+			"This is a defect of berth: please report it.")
 		return
 	}
 	view.Shown = digests(rendered)
@@ -217,8 +226,8 @@ func (s *Server) write(w http.ResponseWriter, name string, view any) {
 	}
 }
 
-// events tells a page which of its parts have changed, until it is closed. The page says what it shows; one that comes back after
-// its connection was lost is told everything.
+// events tells a page which of its parts have changed, until it is closed. The page says what it shows; one that comes
+// back after its connection was lost is told everything.
 func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	select {
 	case s.streams <- struct{}{}:

@@ -21,8 +21,8 @@ var pageSource string
 
 var templates = template.Must(template.New("").Parse(pageSource))
 
-// parts are what is kept up to date of a page: the names of their templates, and their ids in it. The nodes of each group of the map
-// are a part of their own besides, see mapPart.
+// parts are what is kept up to date of a page: the names of their templates, and their ids in it. The nodes of each
+// group of the map are a part of their own besides, see mapPart.
 var parts = []string{"totals", "jobs", "gangs", "queue", "legend", mapPart, "plots", "namespaces", "nodes", "warnings"}
 
 // mapPart is the whole map. The nodes of group number i have the id mapPart-i.
@@ -79,7 +79,8 @@ var sorts = map[string]func(x, y *overview.Node) int{
 
 func (s *Server) view(query url.Values, r *reader) *view {
 	c := visible(s.cluster(), r)
-	v := &view{Cluster: s.source.Name, Time: c.Taken.Format(time.TimeOnly), Filter: strings.TrimSpace(query.Get("filter")), LeftOut: c.LeftOut}
+	v := &view{Cluster: s.source.Name, Time: c.Taken.Format(time.TimeOnly), Filter: strings.TrimSpace(query.Get("filter")),
+		LeftOut: c.LeftOut}
 	if r.nodes {
 		v.Plots = s.plots()
 	}
@@ -89,7 +90,8 @@ func (s *Server) view(query url.Values, r *reader) *view {
 	if query.Get("color") == "state" {
 		v.Color = "state"
 	}
-	v.Query = template.URL(url.Values{"filter": {v.Filter}, "sort": {v.Sort}, "color": {v.Color}}.Encode()) //nolint:gosec // it is encoded
+	v.Query = template.URL(url.Values{"filter": {v.Filter}, "sort": {v.Sort},
+		"color": {v.Color}}.Encode()) //nolint:gosec // it is encoded
 	v.Totals = totals(&c.Totals)
 	nodes := slices.Clone(c.Nodes)
 	if v.Filter != "" {
@@ -159,7 +161,8 @@ func totals(t *overview.Totals) []tile {
 		{"GPUs unavailable", fmt.Sprint(t.UnavailableGPUs), "faulty, or on unschedulable nodes"},
 		{"Nodes in use", fmt.Sprint(t.NodesInUse), fmt.Sprintf("of %d, %d with GPUs", t.Nodes, t.NodesWithGPUs)},
 		{"Cost an hour", price, idle},
-		{"Pods pending", fmt.Sprint(t.PendingPods), fmt.Sprintf("%d gated, %s", t.GatedPods, plural.Of(t.PendingGangs, "gang"))},
+		{"Pods pending", fmt.Sprint(t.PendingPods),
+			fmt.Sprintf("%d gated, %s", t.GatedPods, plural.Of(t.PendingGangs, "gang"))},
 	}
 }
 
@@ -183,8 +186,10 @@ func nodeRow(n *overview.Node) row {
 	if n.Priced {
 		cost, idle = overview.Dollars(n.MicroDollarsPerHour), overview.Dollars(n.IdleMicroDollarsPerHour)
 	}
-	return row{Link: nodeLink(n.Name), GPUs: byState().squares(n), Cells: []string{n.Name, fmt.Sprintf("%s of %d", overview.GPUs(n.AllocatedMilliGPU), len(n.GPUs)),
-		overview.Roughly(n.StrandedMilliGPU), fmt.Sprintf("%.1f", float64(n.FreeCPUMilli)/1000), fmt.Sprint(n.Pods), cost, idle, n.Model, n.Rack, string(n.State), string(n.Sharing)}}
+	return row{Link: nodeLink(n.Name), GPUs: byState().squares(n),
+		Cells: []string{n.Name, fmt.Sprintf("%s of %d", overview.GPUs(n.AllocatedMilliGPU), len(n.GPUs)),
+			overview.Roughly(n.StrandedMilliGPU), fmt.Sprintf("%.1f", float64(n.FreeCPUMilli)/1000), fmt.Sprint(n.Pods), cost,
+			idle, n.Model, n.Rack, string(n.State), string(n.Sharing)}}
 }
 
 func queueRow(w *overview.Waiting) row {
@@ -192,17 +197,20 @@ func queueRow(w *overview.Waiting) row {
 	if w.Position > 0 {
 		position = fmt.Sprint(w.Position)
 	}
-	return row{Link: explainLink("pod", w.Namespace, w.Pod), Cells: []string{w.Title(), position, fmt.Sprint(w.Pods), overview.GPUs(w.MilliGPU), fmt.Sprint(w.Priority),
-		tables.Seconds(w.WaitSeconds), w.Scheduler, w.Why()}}
+	return row{Link: explainLink("pod", w.Namespace, w.Pod),
+		Cells: []string{w.Title(), position, fmt.Sprint(w.Pods), overview.GPUs(w.MilliGPU), fmt.Sprint(w.Priority),
+			tables.Seconds(w.WaitSeconds), w.Scheduler, w.Why()}}
 }
 
 // explained are the kinds of workloads that can be explained, as the command calls them.
 var explained = map[string]string{
-	"Pod": "pod", "PodGroup": "podgroup", "Job": "job", "Deployment": "deployment", "StatefulSet": "statefulset", "ReplicaSet": "replicaset",
+	"Pod": "pod", "PodGroup": "podgroup", "Job": "job", "Deployment": "deployment", "StatefulSet": "statefulset",
+	"ReplicaSet": "replicaset",
 }
 
 func jobRow(j *overview.Job) row {
-	r := row{Cells: []string{j.Namespace + "/" + j.Name, fmt.Sprintf("%d of %d", j.Scheduled, j.Pods), overview.GPUs(j.MilliGPU),
+	r := row{Cells: []string{j.Namespace + "/" + j.Name, fmt.Sprintf("%d of %d", j.Scheduled, j.Pods),
+		overview.GPUs(j.MilliGPU),
 		tables.Seconds(j.AgeSeconds), j.Kind, string(j.State), j.Where(), j.Queue.String(), j.Why()}}
 	if kind := explained[j.Kind]; kind != "" && j.Pods > 0 {
 		r.Link = explainLink(kind, j.Namespace, j.Name)
@@ -211,8 +219,9 @@ func jobRow(j *overview.Job) row {
 }
 
 func namespaceRow(n *overview.Namespace) row {
-	return row{Link: pageLink("namespace", "name", n.Name), Cells: []string{n.Name, fmt.Sprint(n.Pods), overview.GPUs(n.MilliGPU),
-		fmt.Sprint(n.PendingPods), overview.GPUs(n.PendingMilliGPU), overview.Dollars(n.MicroDollarsPerHour)}}
+	return row{Link: pageLink("namespace", "name", n.Name),
+		Cells: []string{n.Name, fmt.Sprint(n.Pods), overview.GPUs(n.MilliGPU),
+			fmt.Sprint(n.PendingPods), overview.GPUs(n.PendingMilliGPU), overview.Dollars(n.MicroDollarsPerHour)}}
 }
 
 func gangRow(g *overview.Gang) row {
@@ -220,12 +229,14 @@ func gangRow(g *overview.Gang) row {
 	if !g.Started {
 		waiting = tables.Seconds(g.WaitSeconds)
 	}
-	return row{Link: pageLink("gang", "namespace", g.Namespace, "name", g.Name), Cells: []string{g.Namespace + "/" + g.Name, fmt.Sprintf("%d of %d", g.Scheduled, g.MinMember),
-		fmt.Sprint(g.Members), overview.GPUs(g.MilliGPU), fmt.Sprint(g.Nodes), g.Phase, waiting, g.Lacks()}}
+	return row{Link: pageLink("gang", "namespace", g.Namespace, "name", g.Name),
+		Cells: []string{g.Namespace + "/" + g.Name, fmt.Sprintf("%d of %d", g.Scheduled, g.MinMember),
+			fmt.Sprint(g.Members), overview.GPUs(g.MilliGPU), fmt.Sprint(g.Nodes), g.Phase, waiting, g.Lacks()}}
 }
 
 func warningRow(w *overview.Warning, now time.Time) row {
-	r := row{Cells: []string{w.Title(), tables.Duration(max(0, now.Sub(w.Time)).Truncate(time.Second)), fmt.Sprint(w.Count), w.Reason, w.Brief()}}
+	r := row{Cells: []string{w.Title(), tables.Duration(max(0, now.Sub(w.Time)).Truncate(time.Second)),
+		fmt.Sprint(w.Count), w.Reason, w.Brief()}}
 	if name, ok := strings.CutPrefix(w.Object, "Pod/"); ok {
 		r.Link = explainLink("pod", w.Namespace, name)
 	}
@@ -239,8 +250,9 @@ func podRows(list []overview.PodOn) []row {
 		if len(p.Devices) > 0 {
 			devices = fmt.Sprint(p.Devices)
 		}
-		made[i] = row{Link: explainLink("pod", p.Namespace, p.Name), Cells: []string{p.Namespace + "/" + p.Name, overview.GPUs(p.MilliGPU), devices, p.Gang, fmt.Sprint(p.Priority),
-			tables.Duration(time.Duration(p.AgeHours * float64(time.Hour)))}}
+		made[i] = row{Link: explainLink("pod", p.Namespace, p.Name),
+			Cells: []string{p.Namespace + "/" + p.Name, overview.GPUs(p.MilliGPU), devices, p.Gang, fmt.Sprint(p.Priority),
+				tables.Duration(time.Duration(p.AgeHours * float64(time.Hour)))}}
 	}
 	return made
 }

@@ -1,7 +1,6 @@
 package explain
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -22,7 +21,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
 	corev1defaults "k8s.io/kubernetes/pkg/apis/core/v1"
-	sigsyaml "sigs.k8s.io/yaml"
 
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/gpuview"
@@ -56,20 +54,16 @@ func ReadManifest(r io.Reader, name, namespace string) (*Manifest, error) {
 		return nil, fmt.Errorf("%s: larger than %d MiB", name, maxManifestBytes>>20)
 	}
 	m := &Manifest{}
-	for docs := yaml.NewDecoder(bytes.NewReader(data)); ; {
-		var doc yaml.Node
-		err := docs.Decode(&doc)
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		// A document has the line of its first comment, its content that of what counts.
-		content := &doc
-		if err == nil && len(doc.Content) > 0 {
-			content = doc.Content[0]
+	for _, doc := range yamldoc.Split(data) {
+		var root yaml.Node
+		content, err := &root, yaml.Unmarshal(doc.Text, &root)
+		if err == nil && len(root.Content) > 0 {
+			// A document has the line of its first comment, its content that of what counts.
+			content = root.Content[0]
 			err = m.add(content, namespace)
 		}
 		if err != nil {
-			return nil, lineError(name, content.Line, err)
+			return nil, lineError(name, doc.First-1, content.Line, err)
 		}
 	}
 	if len(m.Pods) == 0 {
@@ -78,10 +72,11 @@ func ReadManifest(r io.Reader, name, namespace string) (*Manifest, error) {
 	return m, nil
 }
 
-// lineError says in one line what is wrong, and where: in the parser's own line if it names one.
-func lineError(name string, line int, err error) error {
+// lineError says in one line what is wrong, and where: in the parser's own line if it names one, of a document with
+// that many lines before it.
+func lineError(name string, before, line int, err error) error {
 	own, text := yamldoc.Complaint(err)
-	return fmt.Errorf("%s:%d: %s", name, cmp.Or(own, line, 1), text)
+	return fmt.Errorf("%s:%d: %s", name, before+cmp.Or(own, line, 1), text)
 }
 
 func (m *Manifest) add(doc *yaml.Node, namespace string) error {
@@ -91,15 +86,7 @@ func (m *Manifest) add(doc *yaml.Node, namespace string) error {
 	case doc.Kind != yaml.MappingNode:
 		return errors.New("this is not an object with apiVersion and kind")
 	}
-	var anything any
-	if err := doc.Decode(&anything); err != nil { // finds keys that occur twice
-		return err
-	}
-	text, err := yaml.Marshal(doc)
-	if err != nil {
-		return err
-	}
-	data, err := sigsyaml.YAMLToJSON(text)
+	data, err := yamldoc.JSON(doc)
 	if err != nil {
 		return err
 	}

@@ -5,17 +5,19 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"berth.dev/berth/pkg/gpu/mix"
 )
 
 // Demand is what is known of the work that comes: what it strands, in which sizes it asks for whole GPUs, and how it
 // presses on the models. It is immutable but for the cache of Stranding and safe for concurrent use.
 type Demand struct {
-	dist *Distribution
+	dist *mix.Distribution
 	// capacity is that of the cluster, and resolved the distribution in whose classes only models count.
-	capacity  Capacity
-	resolved  *Distribution
+	capacity  mix.Capacity
+	resolved  *mix.Distribution
 	stranding *Stranding
-	sizes     []size
+	sizes     []mix.Size
 	confined  []confinement
 	// meanGPUs is the mean demand of a GPU pod, in GPUs.
 	meanGPUs float64
@@ -31,15 +33,15 @@ type confinement struct {
 }
 
 // NewDemand draws up the demand of a mix on a cluster with this capacity and this number of GPUs on its largest node.
-func NewDemand(d *Distribution, capacity Capacity, largest int) *Demand {
+func NewDemand(d *mix.Distribution, capacity mix.Capacity, largest int) *Demand {
 	capacity = maps.Clone(capacity)
-	resolved := d.on(capacity)
+	resolved := d.On(capacity)
 	n := &Demand{
-		dist: d, capacity: capacity, resolved: resolved, stranding: newStranding(resolved), sizes: sizesOf(d, largest),
+		dist: d, capacity: capacity, resolved: resolved, stranding: newStranding(resolved), sizes: d.Sizes(largest),
 	}
-	_, demand := d.gpuDemand()
+	_, demand := d.GPUDemand()
 	pods := 0.0
-	for _, p := range d.portions {
+	for _, p := range d.Portions {
 		if p.Count > 0 && p.Slices == "" {
 			pods += p.Fraction
 		}
@@ -53,13 +55,13 @@ func NewDemand(d *Distribution, capacity Capacity, largest int) *Demand {
 }
 
 // WithCapacity returns the same demand on a cluster that has changed.
-func (d *Demand) WithCapacity(capacity Capacity, largest int) *Demand {
-	if !slices.Equal(d.dist.on(capacity).portions, d.resolved.portions) {
+func (d *Demand) WithCapacity(capacity mix.Capacity, largest int) *Demand {
+	if !slices.Equal(d.dist.On(capacity).Portions, d.resolved.Portions) {
 		return NewDemand(d.dist, capacity, largest)
 	}
 	n := *d
 	n.capacity = maps.Clone(capacity)
-	n.pressure, n.sizes = pressure(d.confined, capacity), sizesOf(d.dist, largest)
+	n.pressure, n.sizes = pressure(d.confined, capacity), d.dist.Sizes(largest)
 	return &n
 }
 
@@ -67,19 +69,19 @@ func (d *Demand) WithCapacity(capacity Capacity, largest int) *Demand {
 func (d *Demand) Known() bool { return d != nil && d.dist.Known }
 
 // Distribution is the mix behind the demand.
-func (d *Demand) Distribution() *Distribution { return d.dist }
+func (d *Demand) Distribution() *mix.Distribution { return d.dist }
 
 // Stranding is the packing value by this demand.
 func (d *Demand) Stranding() *Stranding { return d.stranding }
 
 // confinementsOf groups the demand by the models that it accepts.
-func confinementsOf(d *Distribution, demand, pods float64) []confinement {
+func confinementsOf(d *mix.Distribution, demand, pods float64) []confinement {
 	if demand == 0 {
 		return nil
 	}
 	type tally struct{ pods, demand float64 }
 	tallies := map[string]tally{}
-	for _, p := range d.portions {
+	for _, p := range d.Portions {
 		if p.Models != "" && p.Count > 0 && p.Slices == "" {
 			t := tallies[p.Models]
 			tallies[p.Models] = tally{t.pods + p.Fraction, t.demand + p.Fraction*float64(p.Count*p.Milli)}
@@ -88,7 +90,7 @@ func confinementsOf(d *Distribution, demand, pods float64) []confinement {
 	var all []confinement
 	for _, models := range slices.Sorted(maps.Keys(tallies)) {
 		t := tallies[models]
-		share := t.demand / demand * certain(t.pods/pods, d.independent*pods)
+		share := t.demand / demand * certain(t.pods/pods, d.Independent*pods)
 		if share > 0 {
 			all = append(all, confinement{models: strings.Split(models, "|"), share: share})
 		}
@@ -109,8 +111,8 @@ func certain(fraction, n float64) float64 {
 
 // pressure is the demand on each model in GPUs per GPU of capacity, relative to the mean: confined demand is spread
 // over its models in proportion to their capacity, the rest over all.
-func pressure(confined []confinement, capacity Capacity) map[string]float64 {
-	total := capacity.gpus()
+func pressure(confined []confinement, capacity mix.Capacity) map[string]float64 {
+	total := capacity.GPUs()
 	rest := 1.0
 	perGPU := make(map[string]float64, len(capacity))
 	for _, c := range confined {
@@ -144,7 +146,7 @@ func (c *confinement) holds(model string) bool {
 func (d *Demand) lowestPressure(r *Request) float64 {
 	lowest, found := 0.0, false
 	for m, p := range d.pressure {
-		if d.capacity.accepts(r, m) && (!found || p < lowest) {
+		if accepts(d.capacity, r, m) && (!found || p < lowest) {
 			lowest, found = p, true
 		}
 	}
@@ -189,7 +191,7 @@ func (d *Demand) contention(model string, r *Request, s *Supply) float64 {
 // confines reports whether the request accepts no model of the cluster but these.
 func (d *Demand) confines(r *Request, to *confinement) bool {
 	for model := range d.capacity {
-		if d.capacity.accepts(r, model) && !to.holds(model) {
+		if accepts(d.capacity, r, model) && !to.holds(model) {
 			return false
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"berth.dev/berth/pkg/gpu/mix"
 )
 
 func TestFitGranted(t *testing.T) {
@@ -50,7 +52,7 @@ func TestChangeFollowsWhatIsGiven(t *testing.T) {
 	t.Parallel()
 	inv := &Inventory{Mode: ModeDRA, Replicas: 1, IndexKnown: true, InUse: true, Devices: NewDevices(2, 0), CPUMilli: 16_000, FreeCPUMilli: 16_000}
 	inv.Occupy([]int{1}, Share{Milli: 500})
-	judge := NewJudge(DefaultWeights(), false, NewDemand(NewMix().Distribution(), nil, 0), &Supply{}, &Request{})
+	judge := NewJudge(DefaultWeights(), false, NewDemand(mix.New().Distribution(), nil, 0), &Supply{}, &Request{})
 	request := &Request{Count: 1, Milli: 250, CPUMilli: 1000}
 	given := func(device int) Change {
 		return judge.Change(inv, request, Placement{Allocated: true, Granted: []Grant{{Device: device, Share: Share{Milli: 250}}}})

@@ -3,6 +3,8 @@ package gpu
 import (
 	"slices"
 	"testing"
+
+	"berth.dev/berth/pkg/gpu/mix"
 )
 
 // TestEveryDeviceOfALargeNodeIsGivenOutOnce takes the devices of nodes with more of them than links are told apart.
@@ -74,7 +76,7 @@ func TestGrantsOfALargeNode(t *testing.T) {
 // TestStrandingOfALargeNode holds that GPUs beyond those that the streams fill change nothing.
 func TestStrandingOfALargeNode(t *testing.T) {
 	t.Parallel()
-	s := newStranding(&Distribution{portions: []Portion{{Class: Class{CPUMilli: 1000, Count: 2, Milli: WholeMilli}, Fraction: 1}}})
+	s := newStranding(&mix.Distribution{Portions: []mix.Portion{{Class: mix.Class{CPUMilli: 1000, Count: 2, Milli: WholeMilli}, Fraction: 1}}})
 	value := func(n int) float64 {
 		free := make([]int, n)
 		for i := range free {

@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"berth.dev/berth/pkg/gpu/catalog"
 )
 
 // Profile is a kind of hardware slice (a MIG GPU instance). The zero value is one of unknown geometry. The numbers are
@@ -37,7 +39,7 @@ func ParseProfile(name, model string, memMiB int) (Profile, bool) {
 		return Profile{}, false
 	}
 	p := Profile{Compute: compute, ComputeSlices: 7, MemorySlices: 8, MemMiB: gib << 10}
-	if product, ok := LookupProduct(model); ok && memMiB == 0 {
+	if product, ok := catalog.Lookup(model); ok && memMiB == 0 {
 		memMiB = product.MemMiB
 	}
 	if quartered(name, model) {
@@ -59,7 +61,7 @@ func quartered(name, model string) bool {
 		return base == "1g.6" || base == "2g.12" || base == "4g.24"
 	}
 	upper := strings.ToUpper(model)
-	return containsWord(upper, "A30") || containsWord(upper, "RTX-PRO-6000")
+	return catalog.ContainsWord(upper, "A30") || catalog.ContainsWord(upper, "RTX-PRO-6000")
 }
 
 // memorySlices is the part of the GPU's memory that the instance has: one, two, four or eight slices. Where the memory

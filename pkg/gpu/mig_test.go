@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"berth.dev/berth/pkg/gpu/mix"
 )
 
 // TestProfilesOfEveryGPU holds each profile of the maker's guide against its compute and memory slices, the number that
@@ -236,7 +238,7 @@ func TestFreeSlicesAreWhatIsLeftOfTheGPUs(t *testing.T) {
 func TestSlicesAreNoGPUs(t *testing.T) {
 	t.Parallel()
 	inv := slicedNode(8, 24, 8)
-	demand := NewDemand(Given([]Portion{{Class{CPUMilli: 1000, Count: 8, Milli: 1000}, 1}}), Capacity{inv.Model: {GPUs: 8}}, 8)
+	demand := NewDemand(mix.Given([]mix.Portion{{Class: mix.Class{CPUMilli: 1000, Count: 8, Milli: 1000}, Fraction: 1}}), mix.Capacity{inv.Model: {GPUs: 8}}, 8)
 	if part := PartOf(inv, demand); part.IdleMilli != 0 || part.UsedMilli != 0 || part.Hosts != (Hosts{}) {
 		t.Errorf("eight GPUs in slices contribute %+v, want nothing for whole GPUs", part)
 	}

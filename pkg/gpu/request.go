@@ -3,6 +3,8 @@ package gpu
 import (
 	"slices"
 	"strings"
+
+	"berth.dev/berth/pkg/gpu/mix"
 )
 
 // Interconnect is what a pod asks of the links among its GPUs.
@@ -114,4 +116,38 @@ func (r *Request) AcceptsModel(model string) bool {
 		return true
 	}
 	return slices.ContainsFunc(r.Models, func(m string) bool { return strings.EqualFold(m, model) })
+}
+
+// ClassOf is the class of a request; a share given by memory counts on GPUs of memMiB each.
+func ClassOf(r *Request, memMiB int) mix.Class {
+	c := mix.Class{CPUMilli: r.CPUMilli, Count: r.Count}
+	if s, ok := r.ShareOn(memMiB); ok && r.Count > 0 {
+		c.Milli = min(s.Milli, WholeMilli)
+	} else {
+		c.Count = 0
+	}
+	if c.Count == 0 {
+		countSlices(&c, r.Slices)
+	}
+	c.MinMemMiB, c.Linked = r.MinMemMiB, c.Count > 1 && r.Interconnect == InterconnectRequired
+	c.Models = strings.Join(r.Models, "|")
+	return c
+}
+
+// countSlices counts slices of several sizes as equal parts of as many GPUs.
+func countSlices(c *mix.Class, wanted []SliceCount) {
+	names := make([]string, 0, len(wanted))
+	milli := 0
+	for _, s := range wanted {
+		c.Count += s.Count
+		milli += s.Count * s.Milli
+		names = append(names, s.Resource)
+	}
+	c.Milli, c.Slices = milli/max(1, c.Count), strings.Join(names, ",")
+}
+
+// accepts reports whether the request runs on GPUs of that model.
+func accepts(c mix.Capacity, r *Request, model string) bool {
+	linked := r.Count > 1 && r.Interconnect == InterconnectRequired
+	return r.AcceptsModel(model) && c[model].Serves(r.MinMemMiB, linked)
 }

@@ -7,14 +7,16 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"berth.dev/berth/pkg/gpu/mix"
 )
 
 // mixOf observes n pods of each class.
-func mixOf(n int, classes ...Class) *Distribution {
-	m := NewMix()
+func mixOf(n int, classes ...mix.Class) *mix.Distribution {
+	m := mix.New()
 	for range n {
 		for _, c := range classes {
-			m.Observe(c, Owner{}, true)
+			m.Observe(c, mix.Owner{}, true)
 		}
 	}
 	return m.Distribution()
@@ -22,10 +24,10 @@ func mixOf(n int, classes ...Class) *Distribution {
 
 func TestStranding(t *testing.T) {
 	t.Parallel()
-	three := Class{CPUMilli: 1000, Count: 3, Milli: WholeMilli}
+	three := mix.Class{CPUMilli: 1000, Count: 3, Milli: WholeMilli}
 	for _, tc := range []struct {
 		name  string
-		mix   *Distribution
+		mix   *mix.Distribution
 		model string
 		cpu   int64
 		free  []int
@@ -33,17 +35,17 @@ func TestStranding(t *testing.T) {
 	}{
 		{"work of three GPUs leaves two of eight", mixOf(100, three), "A", 64_000, []int{1000, 1000, 1000, 1000, 1000, 1000, 1000, 1000}, 2000},
 		{"work of three GPUs leaves two of two", mixOf(100, three), "A", 64_000, []int{1000, 1000}, 2000},
-		{"without CPU everything is stranded", mixOf(100, Class{CPUMilli: 8000, Count: 1, Milli: WholeMilli}), "A", 7000, []int{1000, 300}, 1300},
-		{"work for another model leaves all", mixOf(100, Class{Count: 1, Milli: WholeMilli, Models: "B"}), "A", 64_000, []int{1000}, 1000},
-		{"shares leave what no share fits", mixOf(100, Class{Count: 1, Milli: 300}), "A", 64_000, []int{1000, 500}, 300},
+		{"without CPU everything is stranded", mixOf(100, mix.Class{CPUMilli: 8000, Count: 1, Milli: WholeMilli}), "A", 7000, []int{1000, 300}, 1300},
+		{"work for another model leaves all", mixOf(100, mix.Class{Count: 1, Milli: WholeMilli, Models: "B"}), "A", 64_000, []int{1000}, 1000},
+		{"shares leave what no share fits", mixOf(100, mix.Class{Count: 1, Milli: 300}), "A", 64_000, []int{1000, 500}, 300},
 		{"a full node wastes nothing", mixOf(100, three), "A", 64_000, []int{0, 0}, 0},
-		{"an empty mix leaves all", NewMix().Distribution(), "A", 64_000, []int{1000}, 1000},
-		{"CPU-only work takes the CPU that GPUs need", mixOf(100, Class{CPUMilli: 1000, Count: 1, Milli: WholeMilli}, Class{CPUMilli: 1000}), "A", 2000,
+		{"an empty mix leaves all", mix.New().Distribution(), "A", 64_000, []int{1000}, 1000},
+		{"CPU-only work takes the CPU that GPUs need", mixOf(100, mix.Class{CPUMilli: 1000, Count: 1, Milli: WholeMilli}, mix.Class{CPUMilli: 1000}), "A", 2000,
 			[]int{1000, 1000}, 1000},
-		{"however many CPU-only pods come, they take what comes with the free GPU", mixOf(100, Class{CPUMilli: 1000, Count: 1, Milli: WholeMilli}, Class{CPUMilli: 1000}), "A", 4000,
+		{"however many CPU-only pods come, they take what comes with the free GPU", mixOf(100, mix.Class{CPUMilli: 1000, Count: 1, Milli: WholeMilli}, mix.Class{CPUMilli: 1000}), "A", 4000,
 			[]int{1000, 1000}, 0},
-		{"slices are no work for GPUs", mixOf(100, Class{CPUMilli: 1000, Count: 1, Milli: 140, Slices: "nvidia.com/mig-1g.5gb"}), "A", 64_000, []int{1000}, 1000},
-		{"CPU-only work leaves all", mixOf(100, Class{CPUMilli: 1000}), "A", 64_000, []int{1000}, 1000},
+		{"slices are no work for GPUs", mixOf(100, mix.Class{CPUMilli: 1000, Count: 1, Milli: 140, Slices: "nvidia.com/mig-1g.5gb"}), "A", 64_000, []int{1000}, 1000},
+		{"CPU-only work leaves all", mixOf(100, mix.Class{CPUMilli: 1000}), "A", 64_000, []int{1000}, 1000},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -59,7 +61,7 @@ func TestStranding(t *testing.T) {
 
 func TestStrandingIsCachedBySortedVector(t *testing.T) {
 	t.Parallel()
-	r := newStranding(mixOf(100, Class{Count: 1, Milli: 300}))
+	r := newStranding(mixOf(100, mix.Class{Count: 1, Milli: 300}))
 	a := r.Value("A", 64_000, []int{1000, 500, 0})
 	b := r.Value("A", 64_400, []int{0, 500, 1000})
 	if hits, misses := r.CacheCounts(); a != b || hits != 1 || misses != 1 {
@@ -74,8 +76,8 @@ func TestStrandingIsCachedBySortedVector(t *testing.T) {
 
 func TestStrandingIsBoundedByWhatIsFree(t *testing.T) {
 	t.Parallel()
-	r := newStranding(mixOf(40, Class{CPUMilli: 4000, Count: 1, Milli: WholeMilli}, Class{CPUMilli: 2000, Count: 1, Milli: 460},
-		Class{CPUMilli: 8000}, Class{CPUMilli: 30_000, Count: 8, Milli: WholeMilli}))
+	r := newStranding(mixOf(40, mix.Class{CPUMilli: 4000, Count: 1, Milli: WholeMilli}, mix.Class{CPUMilli: 2000, Count: 1, Milli: 460},
+		mix.Class{CPUMilli: 8000}, mix.Class{CPUMilli: 30_000, Count: 8, Milli: WholeMilli}))
 	rapid.Check(t, func(t *rapid.T) {
 		free := rapid.SliceOfN(rapid.IntRange(0, WholeMilli), 0, 20).Draw(t, "free")
 		total := sum(free)
@@ -88,7 +90,7 @@ func TestStrandingIsBoundedByWhatIsFree(t *testing.T) {
 
 func TestStrandingIsSafeForConcurrentUse(t *testing.T) {
 	t.Parallel()
-	r := newStranding(mixOf(100, Class{CPUMilli: 1000, Count: 1, Milli: 300}))
+	r := newStranding(mixOf(100, mix.Class{CPUMilli: 1000, Count: 1, Milli: 300}))
 	want := r.Value("A", 8000, []int{1000, 400})
 	var wg sync.WaitGroup
 	for range 8 {
@@ -105,9 +107,9 @@ func TestStrandingIsSafeForConcurrentUse(t *testing.T) {
 }
 
 func BenchmarkStrandingMiss(b *testing.B) {
-	m := NewMix()
+	m := mix.New()
 	for i := range 60 {
-		m.Observe(Class{CPUMilli: int64(1000 * (1 + i%12)), Count: 1, Milli: 50 * (1 + i%20)}, Owner{}, true)
+		m.Observe(mix.Class{CPUMilli: int64(1000 * (1 + i%12)), Count: 1, Milli: 50 * (1 + i%20)}, mix.Owner{}, true)
 	}
 	s := newStranding(m.Distribution()).stream("A")
 	free := []int{100, 300, 500, 1000, 1000, 1000, 1000, 1000}
@@ -118,9 +120,9 @@ func BenchmarkStrandingMiss(b *testing.B) {
 }
 
 func BenchmarkAssess(b *testing.B) {
-	m := NewMix()
+	m := mix.New()
 	for i := range 200 {
-		m.Observe(Class{CPUMilli: int64(1000 * (1 + i%12)), Count: 1, Milli: 50 * (1 + i%20)}, Owner{}, true)
+		m.Observe(mix.Class{CPUMilli: int64(1000 * (1 + i%12)), Count: 1, Milli: 50 * (1 + i%20)}, mix.Owner{}, true)
 	}
 	inv, r := node(8, shared, take(300, 500, 900)), share(250)
 	j := NewJudge(DefaultWeights(), false, NewDemand(m.Distribution(), nil, 8), &Supply{}, r)

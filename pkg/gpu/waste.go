@@ -1,6 +1,10 @@
 package gpu
 
-import "math"
+import (
+	"math"
+
+	"berth.dev/berth/pkg/gpu/mix"
+)
 
 const (
 	// bestFitCPUMilli and bestFitGPUs are the size of the node against which leftovers are measured.
@@ -73,7 +77,7 @@ type Judge struct {
 	// nearly full would have been opened soon anyway; the more of them is idle, the longer it could have stayed closed.
 	opening float64
 	// hostPrices is what a place for each size of the demand is worth to others than the pod, in milli-GPU.
-	hostPrices [maxSizes]float64
+	hostPrices [mix.MostSizes]float64
 	// byModel is what taking one GPU costs those who accept fewer models than the pod, in GPUs; nil if it is the same
 	// for all.
 	byModel map[string]float64
@@ -89,7 +93,7 @@ func NewJudge(w Weights, spread bool, d *Demand, s *Supply, r *Request) *Judge {
 	j.opening = j.filling * w.Opening * s.Open()
 	j.hostPrices = hostPrices(d.sizes, s.hosts, s.idleMilli)
 	for i := range d.sizes {
-		if d.sizes[i].gpus >= muchLarger*max(1, r.Count) {
+		if d.sizes[i].GPUs >= muchLarger*max(1, r.Count) {
 			j.hostPrices[i] *= max(j.filling, steadyHosts)
 		} else {
 			j.hostPrices[i] *= j.filling

@@ -7,6 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
+
+	"berth.dev/berth/pkg/gpu/mix"
 )
 
 // one weight only, so that a test sees one term.
@@ -35,12 +37,12 @@ func assess(j *Judge, inv *Inventory, r *Request, at Placement) Waste {
 
 func TestWaste(t *testing.T) {
 	t.Parallel()
-	capacity := Capacity{"NVIDIA-A10": {GPUs: 16}, "Other": {GPUs: 16}}
-	demand := func(classes ...Class) *Demand { return NewDemand(mixOf(1000, classes...), capacity, 0) }
-	twos := demand(Class{Count: 2, Milli: WholeMilli})
-	eights := demand(Class{Count: 8, Milli: WholeMilli}, Class{Count: 1, Milli: WholeMilli})
-	onlyEights := demand(Class{Count: 8, Milli: WholeMilli})
-	confined := NewDemand(Given([]Portion{{Class{Count: 1, Milli: WholeMilli}, 1}, {Class{Count: 1, Milli: WholeMilli, Models: "NVIDIA-A10"}, 1}}), capacity, 0)
+	capacity := mix.Capacity{"NVIDIA-A10": {GPUs: 16}, "Other": {GPUs: 16}}
+	demand := func(classes ...mix.Class) *Demand { return NewDemand(mixOf(1000, classes...), capacity, 0) }
+	twos := demand(mix.Class{Count: 2, Milli: WholeMilli})
+	eights := demand(mix.Class{Count: 8, Milli: WholeMilli}, mix.Class{Count: 1, Milli: WholeMilli})
+	onlyEights := demand(mix.Class{Count: 8, Milli: WholeMilli})
+	confined := NewDemand(mix.Given([]mix.Portion{{Class: mix.Class{Count: 1, Milli: WholeMilli}, Fraction: 1}, {Class: mix.Class{Count: 1, Milli: WholeMilli, Models: "NVIDIA-A10"}, Fraction: 1}}), capacity, 0)
 	steady := func(s *Supply) *Supply {
 		for range 100 {
 			s.Placed()
@@ -66,7 +68,7 @@ func TestWaste(t *testing.T) {
 		{"a node without GPUs wastes none", DefaultWeights(), eights, nil, &Inventory{}, &Request{CPUMilli: 1000}, Placement{}, 0},
 		{"packing is the growth of what is stranded", packing, twos, nil, node(4), whole(1), Placement{}, 1000},
 		{"packing can be a gain", packing, twos, nil, node(4, take(1000)), whole(1), Placement{}, -1000},
-		{"an unknown mix packs nothing", packing, NewDemand(mixOf(1, Class{Count: 2, Milli: WholeMilli}), nil, 0), nil, node(4), whole(1), Placement{}, 0},
+		{"an unknown mix packs nothing", packing, NewDemand(mixOf(1, mix.Class{Count: 2, Milli: WholeMilli}), nil, 0), nil, node(4), whole(1), Placement{}, 0},
 		{"where pods come and go nothing is packed for those to come", packing, confined, churning, node(4), whole(1), Placement{}, 0},
 		{"best-fit counts CPU and GPU left", only(func(w *Weights) { w.BestFit = 30 }), nil, nil,
 			node(5), with(whole(1), func(r *Request) { r.CPUMilli = 32_000 }), Placement{}, 30 * (0.5*0.25 + 0.5*0.5)},
@@ -157,17 +159,17 @@ func TestTheTightestGPUWins(t *testing.T) {
 
 func TestPressure(t *testing.T) {
 	t.Parallel()
-	capacity := Capacity{"T4": {GPUs: 100}, "H100": {GPUs: 100}}
-	work, t4 := Class{CPUMilli: 1000, Count: 1, Milli: WholeMilli}, Class{CPUMilli: 1000, Count: 1, Milli: WholeMilli, Models: "T4"}
+	capacity := mix.Capacity{"T4": {GPUs: 100}, "H100": {GPUs: 100}}
+	work, t4 := mix.Class{CPUMilli: 1000, Count: 1, Milli: WholeMilli}, mix.Class{CPUMilli: 1000, Count: 1, Milli: WholeMilli, Models: "T4"}
 	for name, tc := range map[string]struct {
-		mix      *Distribution
-		capacity Capacity
+		mix      *mix.Distribution
+		capacity mix.Capacity
 		want     map[string]float64
 	}{
-		"confined demand presses on its models": {Given([]Portion{{work, 1}, {t4, 1}}), capacity, map[string]float64{"T4": 1.5, "H100": 0.5}},
-		"demand for a model that is not there":  {Given([]Portion{{work, 1}, {t4, 1}}), Capacity{"H100": {GPUs: 100}}, map[string]float64{"H100": 0.5}},
+		"confined demand presses on its models": {mix.Given([]mix.Portion{{Class: work, Fraction: 1}, {Class: t4, Fraction: 1}}), capacity, map[string]float64{"T4": 1.5, "H100": 0.5}},
+		"demand for a model that is not there":  {mix.Given([]mix.Portion{{Class: work, Fraction: 1}, {Class: t4, Fraction: 1}}), mix.Capacity{"H100": {GPUs: 100}}, map[string]float64{"H100": 0.5}},
 		"one of seventeen says nothing yet": {mixOf(1, t4, work, work, work, work, work, work, work, work, work, work, work, work, work, work, work, work),
-			Capacity{"T4": {GPUs: 8}, "H100": {GPUs: 800}}, map[string]float64{"T4": 1, "H100": 1}},
+			mix.Capacity{"T4": {GPUs: 8}, "H100": {GPUs: 800}}, map[string]float64{"T4": 1, "H100": 1}},
 		"no GPUs": {mixOf(1, work), nil, map[string]float64{}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -179,7 +181,7 @@ func TestPressure(t *testing.T) {
 	}
 	t.Run("what one GPU of a rare model costs others is bounded", func(t *testing.T) {
 		t.Parallel()
-		d := NewDemand(Given([]Portion{{work, 1}, {t4, 1}}), Capacity{"T4": {GPUs: 1}, "H100": {GPUs: 10_000}}, 0)
+		d := NewDemand(mix.Given([]mix.Portion{{Class: work, Fraction: 1}, {Class: t4, Fraction: 1}}), mix.Capacity{"T4": {GPUs: 1}, "H100": {GPUs: 10_000}}, 0)
 		if got := d.scarcity("T4", d.lowestPressure(&Request{})); got != maxPressure {
 			t.Errorf("scarcity = %v, want %v", got, maxPressure)
 		}
@@ -220,7 +222,7 @@ func TestFilling(t *testing.T) {
 // TestSupplyIsTheSumOverNodes replaces parts at random: the supply is always what a count of all nodes gives.
 func TestSupplyIsTheSumOverNodes(t *testing.T) {
 	t.Parallel()
-	d := NewDemand(mixOf(100, Class{CPUMilli: 4000, Count: 2, Milli: WholeMilli}, Class{Count: 8, Milli: WholeMilli}), nil, 8)
+	d := NewDemand(mixOf(100, mix.Class{CPUMilli: 4000, Count: 2, Milli: WholeMilli}, mix.Class{Count: 8, Milli: WholeMilli}), nil, 8)
 	rapid.Check(t, func(t *rapid.T) {
 		var s Supply
 		parts := make([]Part, 4)
@@ -248,7 +250,7 @@ func TestSupplyIsTheSumOverNodes(t *testing.T) {
 // TestAssessIsSafe assesses any request on any inventory: the waste is a number and the inventory stays as it is.
 func TestAssessIsSafe(t *testing.T) {
 	t.Parallel()
-	d := NewDemand(mixOf(100, Class{CPUMilli: 4000, Count: 1, Milli: 500}), Capacity{"NVIDIA-A10": {GPUs: 8}}, 8)
+	d := NewDemand(mixOf(100, mix.Class{CPUMilli: 4000, Count: 1, Milli: 500}), mix.Capacity{"NVIDIA-A10": {GPUs: 8}}, 8)
 	rapid.Check(t, func(t *rapid.T) {
 		inv := node(rapid.IntRange(0, 40).Draw(t, "gpus"))
 		for i := range inv.Devices {

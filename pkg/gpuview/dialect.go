@@ -191,7 +191,7 @@ func refuseWhole(key, value string, ask gpuAsk, r *Request) error {
 	case len(r.Slices) > 0:
 		other = "resource " + r.Slices[0].Resource
 	case r.Dialect == DialectOpenb:
-		other = "annotation " + openbMilliKey
+		other = "annotation " + OpenbMilliKey
 	default:
 		return nil
 	}

@@ -12,48 +12,48 @@ import (
 
 // Keys of open-gpu-share. Nothing on a node enforces such a share: the index is for an agent of the user's own.
 const (
-	openbMilliKey = "alibabacloud.com/gpu-milli"
-	openbCountKey = "alibabacloud.com/gpu-count"
+	OpenbMilliKey = "alibabacloud.com/gpu-milli"
+	OpenbCountKey = "alibabacloud.com/gpu-count"
 	OpenbModelKey = "alibabacloud.com/gpu-card-model"
 	openbIndexKey = "alibabacloud.com/gpu-index"
 	openbTimeKey  = "alibabacloud.com/assume-time"
 )
 
 var openb = dialect{
-	asks:    []string{openbMilliKey, openbCountKey, OpenbModelKey},
+	asks:    []string{OpenbMilliKey, OpenbCountKey, OpenbModelKey},
 	answers: []string{openbIndexKey}, passing: []string{openbTimeKey},
 	read: readOpenb, tell: tellOpenb, told: toldOpenb,
 }
 
 // readOpenb reads gpu-milli (compute of each GPU) and gpu-count (1 when absent).
 func readOpenb(_ *Keys, pod *v1.Pod, ask gpuAsk, r *Request) error {
-	milliText, hasMilli := pod.Annotations[openbMilliKey]
-	countText, hasCount := pod.Annotations[openbCountKey]
+	milliText, hasMilli := pod.Annotations[OpenbMilliKey]
+	countText, hasCount := pod.Annotations[OpenbCountKey]
 	if !hasMilli && !hasCount {
 		return nil
 	}
 	milli, count := gpu.WholeMilli, 1
 	var err error
 	if hasMilli {
-		if milli, err = parseCount(openbMilliKey, milliText, 0, gpu.WholeMilli); err != nil {
+		if milli, err = parseCount(OpenbMilliKey, milliText, 0, gpu.WholeMilli); err != nil {
 			return err
 		}
 	}
 	if hasCount {
-		if count, err = parseCount(openbCountKey, countText, 0, MaxGPUs); err != nil {
+		if count, err = parseCount(OpenbCountKey, countText, 0, MaxGPUs); err != nil {
 			return err
 		}
 	}
 	if milli == 0 || count == 0 {
 		if hasMilli && hasCount && milli != count {
-			return &wellknown.BadValue{Object: "pod", Kind: "annotation", Key: openbMilliKey, Value: milliText,
-				Allowed: "allowed together with " + openbCountKey + ": " + countText + "; both or neither must be 0"}
+			return &wellknown.BadValue{Object: "pod", Kind: "annotation", Key: OpenbMilliKey, Value: milliText,
+				Allowed: "allowed together with " + OpenbCountKey + ": " + countText + "; both or neither must be 0"}
 		}
 		return nil
 	}
-	key, text := openbMilliKey, milliText
+	key, text := OpenbMilliKey, milliText
 	if !hasMilli {
-		key, text = openbCountKey, countText
+		key, text = OpenbCountKey, countText
 	}
 	if err := refuseWhole(key, text, ask, r); err != nil {
 		return err

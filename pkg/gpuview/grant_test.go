@@ -61,35 +61,35 @@ func TestWhatAPodOnASharedNodeHolds(t *testing.T) {
 		condition     string
 		want, trusted []int
 	}{
-		{"what it was granted", nil, strs{openbMilliKey: "300", openbIndexKey: "1"}, grantOf1, []int{1000, 700}, []int{1000, 700}},
+		{"what it was granted", nil, strs{OpenbMilliKey: "300", openbIndexKey: "1"}, grantOf1, []int{1000, 700}, []int{1000, 700}},
 		{"the grant stays when the request is removed", nil, nil, grantOf1, []int{1000, 700}, []int{1000, 700}},
 		{"the grant stays when the request is changed", nil, strs{kaiFractionKey: "0.9"}, grantOf1, []int{1000, 700}, []int{1000, 700}},
-		{"the grant stays when the request cannot be read", nil, strs{openbMilliKey: "none"}, grantOf1, []int{1000, 700}, []int{1000, 700}},
-		{"the grant counts before the answer of a dialect", nil, strs{openbMilliKey: "300", openbIndexKey: "0"}, grantOf1,
+		{"the grant stays when the request cannot be read", nil, strs{OpenbMilliKey: "none"}, grantOf1, []int{1000, 700}, []int{1000, 700}},
+		{"the grant counts before the answer of a dialect", nil, strs{OpenbMilliKey: "300", openbIndexKey: "0"}, grantOf1,
 			[]int{1000, 700}, []int{1000, 700}},
 		{"the grant counts before another one in an annotation", nil,
-			strs{openbMilliKey: "300", wellknown.GPUAssignedKey: strings.Replace(grantOf1, "[1]", "[0]", 1)}, grantOf1, []int{1000, 700}, []int{1000, 700}},
-		{"a grant in an annotation alone", nil, strs{openbMilliKey: "300", wellknown.GPUAssignedKey: grantOf1}, "", none, []int{1000, 700}},
-		{"a grant of another pod says nothing", nil, strs{openbMilliKey: "500", openbIndexKey: "0"},
+			strs{OpenbMilliKey: "300", wellknown.GPUAssignedKey: strings.Replace(grantOf1, "[1]", "[0]", 1)}, grantOf1, []int{1000, 700}, []int{1000, 700}},
+		{"a grant in an annotation alone", nil, strs{OpenbMilliKey: "300", wellknown.GPUAssignedKey: grantOf1}, "", none, []int{1000, 700}},
+		{"a grant of another pod says nothing", nil, strs{OpenbMilliKey: "500", openbIndexKey: "0"},
 			strings.Replace(grantOf1, `"p"`, `"q"`, 1), none, []int{500, 1000}},
-		{"a grant of another node says nothing", nil, strs{openbMilliKey: "500", openbIndexKey: "0"},
+		{"a grant of another node says nothing", nil, strs{OpenbMilliKey: "500", openbIndexKey: "0"},
 			strings.Replace(grantOf1, `"n"`, `"m"`, 1), none, []int{500, 1000}},
-		{"a grant that cannot be read says nothing", nil, strs{openbMilliKey: "500", openbIndexKey: "0"}, "GPU 1", none, []int{500, 1000}},
-		{"without a grant, the answer of a dialect", nil, strs{openbMilliKey: "500", openbIndexKey: "1"}, "", none, []int{1000, 500}},
-		{"an answer of another number of devices is none", nil, strs{openbMilliKey: "500", openbCountKey: "2", openbIndexKey: "1"}, "",
+		{"a grant that cannot be read says nothing", nil, strs{OpenbMilliKey: "500", openbIndexKey: "0"}, "GPU 1", none, []int{500, 1000}},
+		{"without a grant, the answer of a dialect", nil, strs{OpenbMilliKey: "500", openbIndexKey: "1"}, "", none, []int{1000, 500}},
+		{"an answer of another number of devices is none", nil, strs{OpenbMilliKey: "500", OpenbCountKey: "2", openbIndexKey: "1"}, "",
 			none, []int{500, 500}},
-		{"an answer out of range is none", nil, strs{openbMilliKey: "500", openbIndexKey: "77"}, "", none, []int{500, 1000}},
-		{"an answer below the range is none", nil, strs{openbMilliKey: "500", openbIndexKey: "-1"}, "", none, []int{500, 1000}},
-		{"an answer of devices that the node lacks", nil, strs{openbMilliKey: "500", openbIndexKey: "5"}, "", none, []int{500, 1000}},
+		{"an answer out of range is none", nil, strs{OpenbMilliKey: "500", openbIndexKey: "77"}, "", none, []int{500, 1000}},
+		{"an answer below the range is none", nil, strs{OpenbMilliKey: "500", openbIndexKey: "-1"}, "", none, []int{500, 1000}},
+		{"an answer of devices that the node lacks", nil, strs{OpenbMilliKey: "500", openbIndexKey: "5"}, "", none, []int{500, 1000}},
 		{"without an answer, what it asks for", nil, strs{kaiFractionKey: "0.25"}, "", none, []int{750, 1000}},
-		{"a share that cannot be read is one GPU", nil, strs{openbMilliKey: "half"}, "", none, []int{0, 1000}},
+		{"a share that cannot be read is one GPU", nil, strs{OpenbMilliKey: "half"}, "", none, []int{0, 1000}},
 		{"a share that cannot be read beside resources is these", strs{"nvidia.com/gpu": "2"}, strs{kaiFractionKey: "half"}, "",
 			[]int{0, 0}, []int{0, 0}},
 		{"a contradiction is its resources", strs{"nvidia.com/gpu": "1"}, strs{kaiFractionKey: "0.5"}, "", []int{0, 1000}, []int{0, 1000}},
 		{"resources, on the device that it was told", strs{"nvidia.com/gpu": "1"}, strs{openbIndexKey: "1"}, "", []int{1000, 0}, []int{1000, 0}},
 		{"resources, on more devices than it asks for", strs{"nvidia.com/gpu": "1"}, strs{openbIndexKey: "0-1"}, "", []int{0, 1000}, []int{0, 1000}},
 		{"HAMi's memory without a GPU", strs{"nvidia.com/gpumem": "4096"}, nil, "", none, []int{0, 1000}},
-		{"a constraint that cannot be read changes no share", nil, strs{openbMilliKey: "500", wellknown.GPUMemoryMinKey: "lots"}, "",
+		{"a constraint that cannot be read changes no share", nil, strs{OpenbMilliKey: "500", wellknown.GPUMemoryMinKey: "lots"}, "",
 			none, []int{500, 1000}},
 		{"a share of more memory than there is takes a GPU", nil, strs{kaiMemoryKey: "99999"}, "", none, []int{0, 1000}},
 		{"a pod without GPUs holds none", nil, strs{"app": "web"}, "", none, none},
@@ -115,7 +115,7 @@ func TestWhatAPodOnASharedNodeHolds(t *testing.T) {
 
 func TestOfTwoPodsThatClaimADeviceTheAssignedOneHoldsIt(t *testing.T) {
 	t.Parallel()
-	claim := strs{openbMilliKey: "900", openbIndexKey: "1"}
+	claim := strs{OpenbMilliKey: "900", openbIndexKey: "1"}
 	thief, owner := gpuPod(nil, claim), granted(gpuPod(nil, claim), grantOf1)
 	thief.UID, thief.Name = "thief", "thief"
 	for name, pods := range map[string][]*v1.Pod{"the thief first": {thief, owner}, "the owner first": {owner, thief}} {
@@ -130,7 +130,7 @@ func TestAPodThatIsNotOnANodeYetHoldsWhatItAsksFor(t *testing.T) {
 	keys := DefaultKeys()
 	info := framework.NewNodeInfo()
 	info.SetNode(sharedGPUs())
-	info.AddPod(gpuPod(nil, strs{openbMilliKey: "600"})) // as a simulation adds it
+	info.AddPod(gpuPod(nil, strs{OpenbMilliKey: "600"})) // as a simulation adds it
 	read, _ := keys.ReadGPUNode(info.Node())
 	if got := keys.Inventory(read, info, nil, "").Devices[0].FreeMilli; got != 400 {
 		t.Errorf("%d milli-GPU free, want 400", got)
@@ -139,7 +139,7 @@ func TestAPodThatIsNotOnANodeYetHoldsWhatItAsksFor(t *testing.T) {
 
 func TestClaimsCountUpToWhatTheAgentReports(t *testing.T) {
 	t.Parallel()
-	claim := strs{openbMilliKey: "600", openbCountKey: "2", openbIndexKey: "0-1"}
+	claim := strs{OpenbMilliKey: "600", OpenbCountKey: "2", openbIndexKey: "0-1"}
 	for _, tc := range []struct {
 		name  string
 		inUse string
@@ -174,7 +174,7 @@ func TestAPromiseCountsBeforeAnyAnnotation(t *testing.T) {
 	for name, annotations := range map[string]strs{
 		"no annotation at all":  nil,
 		"another grant":         {wellknown.GPUAssignedKey: grantOf1},
-		"a request of all GPUs": {openbMilliKey: "1000", openbCountKey: "2", openbIndexKey: "0-1"},
+		"a request of all GPUs": {OpenbMilliKey: "1000", OpenbCountKey: "2", openbIndexKey: "0-1"},
 	} {
 		got, _ := freeBeside(sharedGPUs(), promised, gpuPod(nil, annotations))
 		if diff := cmp.Diff([]int{900, 1000}, got); diff != "" {
@@ -186,7 +186,7 @@ func TestAPromiseCountsBeforeAnyAnnotation(t *testing.T) {
 func TestSharesAndWholeGPUsAreToldApartWhereNothingElseDoes(t *testing.T) {
 	t.Parallel()
 	share, whole := granted(gpuPod(nil, nil), grantOf1), gpuPod(strs{"nvidia.com/gpu": "1"}, nil)
-	squatter := gpuPod(nil, strs{openbMilliKey: "500"})
+	squatter := gpuPod(nil, strs{OpenbMilliKey: "500"})
 	if _, inv := freeBeside(sharedGPUs(), nil, squatter); inv.HoldsShares || inv.HoldsWhole {
 		t.Errorf("beside a claim: shares %v, whole %v", inv.HoldsShares, inv.HoldsWhole)
 	}
@@ -263,7 +263,7 @@ func TestAGrantFollowsItsDevicesWhenAGPUVanishes(t *testing.T) {
 
 func TestWhatAnAgentWritesIsNoEdit(t *testing.T) {
 	t.Parallel()
-	before := gpuPod(nil, strs{openbMilliKey: "300", wellknown.GPUAssignedKey: grantOf1, hamiAllocateKey: "x;",
+	before := gpuPod(nil, strs{OpenbMilliKey: "300", wellknown.GPUAssignedKey: grantOf1, hamiAllocateKey: "x;",
 		hamiPhaseKey: "allocating"})
 	for name, tc := range map[string]struct {
 		change strs
@@ -271,7 +271,7 @@ func TestWhatAnAgentWritesIsNoEdit(t *testing.T) {
 	}{
 		"progress of HAMi's plugin": {strs{hamiAllocateKey: ";", hamiPhaseKey: "success"}, false},
 		"an annotation of others":   {strs{"team": "a"}, false},
-		"the request":               {strs{openbMilliKey: "100"}, true},
+		"the request":               {strs{OpenbMilliKey: "100"}, true},
 		"a request in addition":     {strs{kaiFractionKey: "0.1"}, true},
 		"the answer":                {strs{openbIndexKey: "0"}, true},
 		"the grant":                 {strs{wellknown.GPUAssignedKey: "{}"}, true},

@@ -101,7 +101,7 @@ func (k *Keys) countLeft(g *Node, inv *gpu.Inventory, info fwk.NodeInfo, promise
 		if !ok || pod.UID == except && except != "" {
 			continue
 		}
-		counted := k.asksByResource(pod)
+		counted := k.AsksByResource(pod)
 		if counted && a.Share.Milli >= gpu.WholeMilli && !hami.answered(pod) {
 			continue
 		}
@@ -215,7 +215,7 @@ func assigned(pod *v1.Pod, node string, promised AssignmentOf) (Assignment, bool
 func (k *Keys) noteKind(inv *gpu.Inventory, pod *v1.Pod) {
 	switch {
 	case inv.Agent:
-	case k.asksByResource(pod):
+	case k.AsksByResource(pod):
 		inv.HoldsWhole = true
 	default:
 		inv.HoldsShares = true

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"berth.dev/berth/pkg/gpu"
+	"berth.dev/berth/pkg/gpu/catalog"
 	"berth.dev/berth/pkg/wellknown"
 )
 
@@ -53,11 +53,11 @@ func NVIDIAResources() []string {
 const nvidia = "nvidia.com"
 
 // domains are those of each maker's resources and labels.
-var domains = map[gpu.Maker]string{gpu.NVIDIA: nvidia, gpu.AMD: "amd.com", gpu.Intel: "gpu.intel.com"}
+var domains = map[catalog.Maker]string{catalog.NVIDIA: nvidia, catalog.AMD: "amd.com", catalog.Intel: "gpu.intel.com"}
 
 // resourceOf is the resource under which GPUs of a maker are offered while a device plugin runs: the first in the
 // maker's domain, else the first of all.
-func (k *Keys) resourceOf(made gpu.Maker) string {
+func (k *Keys) resourceOf(made catalog.Maker) string {
 	for _, resource := range k.Resources {
 		if maker(resource) == domains[made] {
 			return resource

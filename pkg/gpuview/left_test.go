@@ -42,7 +42,7 @@ func TestSharesThatAreLeftOfASharedNodeKeepTheirDevices(t *testing.T) {
 			granted(gpuPod(strs{"nvidia.com/gpu": "1"}, strs{hamiAllocatedKey: "GPU-a,NVIDIA,16384,0:;"}), wholeGrant), true, []int{0, 1000}},
 		{"a share of HAMi's", gpuNode(strs{"nvidia.com/gpu": "2"}, labels(""), nil),
 			granted(gpuPod(strs{"nvidia.com/gpu": "1", hamiMemoryResource: "4915"}, nil), grantOf1), true, []int{0, 1000}},
-		{"a claim by annotation", gpuNode(strs{"nvidia.com/gpu": "2"}, labels(""), nil), gpuPod(nil, strs{openbMilliKey: "300", openbIndexKey: "1"}),
+		{"a claim by annotation", gpuNode(strs{"nvidia.com/gpu": "2"}, labels(""), nil), gpuPod(nil, strs{OpenbMilliKey: "300", openbIndexKey: "1"}),
 			false, []int{1000, 1000}},
 		{"a grant of another pod", gpuNode(strs{"nvidia.com/gpu": "2"}, labels(""), nil),
 			granted(gpuPod(nil, nil), `{"pod":"q","node":"n","devices":[1],"milli":300}`), false, []int{1000, 1000}},

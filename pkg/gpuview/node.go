@@ -7,6 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"berth.dev/berth/pkg/gpu"
+	"berth.dev/berth/pkg/gpu/catalog"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/wellknown"
 )
@@ -55,8 +56,8 @@ func (g *Node) MemMiB() int { return g.empty.MemMiB }
 // NVIDIA reports whether NVIDIA made any of the GPUs, as far as their resources and products tell.
 func (g *Node) NVIDIA() bool {
 	return slices.ContainsFunc(g.Pools(), func(pool *Node) bool {
-		product, _ := gpu.LookupProduct(pool.empty.Model)
-		if maker(pool.empty.Resource) == nvidia || len(pool.uuids) > 0 && product.Maker == gpu.NVIDIA {
+		product, _ := catalog.Lookup(pool.empty.Model)
+		if maker(pool.empty.Resource) == nvidia || len(pool.uuids) > 0 && product.Maker == catalog.NVIDIA {
 			return true
 		}
 		return slices.ContainsFunc(pool.empty.Slices, func(s gpu.SliceCount) bool { return maker(s.Resource) == nvidia })
@@ -229,13 +230,13 @@ func (b *nodeReader) pool(i int) *Node {
 
 // describe fills in model, memory and generation. Feature discovery counts before the labels of the provider, these
 // before what is documented of the instance type, and the table of products fills in the rest.
-func (b *nodeReader) describe(inv *gpu.Inventory, p *provided) gpu.Product {
+func (b *nodeReader) describe(inv *gpu.Inventory, p *provided) catalog.Product {
 	inv.Model = b.model()
 	if inv.Model == "" {
 		inv.Model = p.model
 	}
-	product, _ := gpu.LookupProduct(inv.Model)
-	if gpu.SliceProfile(b.first(b.keys.ProductLabels)) == "" { // else the label holds the memory of a slice
+	product, _ := catalog.Lookup(inv.Model)
+	if catalog.SliceProfile(b.first(b.keys.ProductLabels)) == "" { // else the label holds the memory of a slice
 		inv.MemMiB = b.memory()
 	}
 	for _, fallback := range []int{p.memMiB, product.MemMiB} {

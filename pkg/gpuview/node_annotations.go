@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"berth.dev/berth/pkg/gpu"
+	"berth.dev/berth/pkg/gpu/catalog"
 	"berth.dev/berth/pkg/wellknown"
 )
 
@@ -134,7 +135,7 @@ func parseRegisterRecords(value string) ([]registeredGPU, error) {
 
 // links fills in the interconnect: from the matrix if there is one whose indices are those of the devices, else from
 // the label, else from the product.
-func (b *nodeReader) links(inv *gpu.Inventory, product gpu.Product, indexed bool) {
+func (b *nodeReader) links(inv *gpu.Inventory, product catalog.Product, indexed bool) {
 	n := len(inv.Devices)
 	if n < 2 {
 		return

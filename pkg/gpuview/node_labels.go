@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"berth.dev/berth/pkg/gpu"
+	"berth.dev/berth/pkg/gpu/catalog"
 	"berth.dev/berth/pkg/wellknown"
 )
 
@@ -101,7 +102,7 @@ func (b *nodeReader) mode(registered bool) gpu.Mode {
 }
 
 func (b *nodeReader) model() string {
-	return CanonicalModel(gpu.BaseModel(b.first(b.keys.ProductLabels)))
+	return CanonicalModel(catalog.BaseModel(b.first(b.keys.ProductLabels)))
 }
 
 // memory is the memory of each GPU in MiB.
@@ -156,7 +157,7 @@ func (b *nodeReader) generation() int {
 		if !ok || b.ofAnother(key) {
 			continue
 		}
-		if g, ok := gpu.GenerationOf(value); ok {
+		if g, ok := catalog.GenerationOf(value); ok {
 			return g
 		}
 		if f, err := strconv.ParseFloat(value, 64); err == nil && f >= 1 && f < 100 {

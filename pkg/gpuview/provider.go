@@ -7,7 +7,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"berth.dev/berth/pkg/gpu"
+	"berth.dev/berth/pkg/gpu/catalog"
 )
 
 // Labels by which platforms describe the GPUs of their nodes.
@@ -47,7 +47,7 @@ func instanceLabeller(prefix string) gpuLabeller {
 // stay as they are. Short names such as a100 are not product names: they stand for several.
 func CanonicalModel(name string) string {
 	if strings.HasPrefix(strings.ToLower(name), "nvidia-") {
-		if product, ok := gpu.ProviderProduct(name, 0); ok {
+		if product, ok := catalog.ProviderProduct(name, 0); ok {
 			return product
 		}
 	}
@@ -88,7 +88,7 @@ type provided struct {
 func (b *nodeReader) provided(listed []PublishedGPU) provided {
 	p := provided{count: publishedCount(listed), replicas: publishedReplicas(listed)}
 	if len(listed) > 0 {
-		p.model, p.memMiB = gpu.BaseModel(listed[0].Model), listed[0].MemMiB
+		p.model, p.memMiB = catalog.BaseModel(listed[0].Model), listed[0].MemMiB
 	}
 	for _, l := range gpuLabellers {
 		if name := b.node.Labels[l.name]; name != "" {
@@ -100,7 +100,7 @@ func (b *nodeReader) provided(listed []PublishedGPU) provided {
 		b.readGKE(&p)
 	}
 	for _, key := range instanceTypeLabels {
-		known, ok := gpu.LookupMachine(b.node.Labels[key])
+		known, ok := catalog.LookupMachine(b.node.Labels[key])
 		if !ok {
 			continue
 		}
@@ -138,9 +138,9 @@ func (b *nodeReader) readLabeller(l *gpuLabeller, name string, p *provided) {
 	if p.model != "" {
 		return
 	}
-	if model, ok := gpu.ProviderProduct(name, p.memMiB); ok {
+	if model, ok := catalog.ProviderProduct(name, p.memMiB); ok {
 		p.model = model
-	} else if _, ok := gpu.LookupProduct(name); ok && strings.Contains(name, "-") {
+	} else if _, ok := catalog.Lookup(name); ok && strings.Contains(name, "-") {
 		p.model = name // the maker's own name
 	}
 }

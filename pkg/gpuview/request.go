@@ -119,11 +119,11 @@ func (k *Keys) MayUseGPU(pod *v1.Pod) bool {
 			return true
 		}
 	}
-	return k.asksByResource(pod) || assignedCondition(pod) != nil
+	return k.AsksByResource(pod) || assignedCondition(pod) != nil
 }
 
-// asksByResource reports whether the pod names a GPU resource, so that the kubelet has to do with its GPUs.
-func (k *Keys) asksByResource(pod *v1.Pod) bool {
+// AsksByResource reports whether the pod names a GPU resource, so that the kubelet has to do with its GPUs.
+func (k *Keys) AsksByResource(pod *v1.Pod) bool {
 	names := func(list v1.ResourceList) bool {
 		for name := range list {
 			if k.isGPU(string(name)) || isHAMi(string(name)) {

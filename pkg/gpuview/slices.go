@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"berth.dev/berth/pkg/gpu"
+	"berth.dev/berth/pkg/gpu/catalog"
 )
 
 // maxSliced bounds the GPUs of a node that are cut into slices: a score places each slice on one of them.
@@ -30,7 +31,7 @@ func (b *nodeReader) migResources(i int) []gpu.SliceCount {
 
 // partition is the profile into which all GPUs of the node are cut that are offered as GPUs; empty for none.
 func (b *nodeReader) partition(p *provided) string {
-	if profile := gpu.SliceProfile(b.first(b.keys.ProductLabels)); profile != "" {
+	if profile := catalog.SliceProfile(b.first(b.keys.ProductLabels)); profile != "" {
 		return profile
 	}
 	if b.first(b.keys.ProductLabels) != "" {
@@ -46,7 +47,7 @@ func (b *nodeReader) cutAll(inv *gpu.Inventory, partition string, replicas, coun
 	s := gpu.SliceCount{Resource: inv.Resource, Count: total, Total: total, Replicas: replicas}
 	s.Milli = profile.Milli() / replicas
 	instances := (total + replicas - 1) / replicas
-	labelled := gpu.SliceProfile(b.first(b.keys.ProductLabels)) != ""
+	labelled := catalog.SliceProfile(b.first(b.keys.ProductLabels)) != ""
 	if labelled {
 		instances, count = max(instances, count), 0
 	}

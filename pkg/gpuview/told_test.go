@@ -18,7 +18,7 @@ func TestTheGrantIsWrittenInEveryDialectAndOthersAreRemoved(t *testing.T) {
 		annotations strs
 		want        map[string]any
 	}{
-		"openb": {strs{openbMilliKey: "300"}, map[string]any{openbIndexKey: "1", openbTimeKey: "1700000000000000005"}},
+		"openb": {strs{OpenbMilliKey: "300"}, map[string]any{openbIndexKey: "1", openbTimeKey: "1700000000000000005"}},
 		"KAI":   {strs{kaiFractionKey: "0.3"}, map[string]any{kaiIndexKey: "1"}},
 	} {
 		pod, keys := gpuPod(nil, tc.annotations), DefaultKeys()

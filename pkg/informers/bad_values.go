@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
 	fwk "k8s.io/kube-scheduler/framework"
 
@@ -36,22 +35,9 @@ func WatchBadNodeValues(handle fwk.Handle, scope string, check func(*v1.Node) []
 	if err != nil {
 		return err
 	}
-	see := func(obj any) {
-		if node, ok := obj.(*v1.Node); ok {
-			r.report(handle.EventRecorder(), scope, node, check(node))
-		}
-	}
-	_, err = factory.Core().V1().Nodes().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    see,
-		UpdateFunc: func(_, obj any) { see(obj) },
-		DeleteFunc: func(obj any) {
-			if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-				obj = gone.Obj
-			}
-			if node, ok := obj.(*v1.Node); ok {
-				r.forget(scope, node.Name)
-			}
-		},
+	_, err = factory.Core().V1().Nodes().Informer().AddEventHandler(Events[*v1.Node]{
+		Set:  func(_, node *v1.Node) { r.report(handle.EventRecorder(), scope, node, check(node)) },
+		Gone: func(node *v1.Node) { r.forget(scope, node.Name) },
 	})
 	if err != nil {
 		return fmt.Errorf("watching nodes for bad values: %w", err)

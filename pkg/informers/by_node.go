@@ -42,14 +42,7 @@ type keptNode[T any] struct {
 // NewByNode keeps entries as long as the informer knows their nodes.
 func NewByNode[T any](nodes cache.SharedIndexInformer) (*ByNode[T], error) {
 	b := &ByNode[T]{nodes: nodes.GetStore(), byName: map[string]keptNode[T]{}}
-	_, err := nodes.AddEventHandler(cache.ResourceEventHandlerFuncs{DeleteFunc: func(obj any) {
-		if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-			obj = gone.Obj
-		}
-		if node, ok := obj.(*v1.Node); ok {
-			b.forget(node.Name)
-		}
-	}})
+	_, err := nodes.AddEventHandler(Events[*v1.Node]{Gone: func(node *v1.Node) { b.forget(node.Name) }})
 	if err != nil {
 		return nil, fmt.Errorf("watching nodes: %w", err)
 	}

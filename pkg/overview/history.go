@@ -18,8 +18,8 @@ import (
 	"berth.dev/berth/pkg/tables"
 )
 
-// History is what became of a gang so far, from the conditions of its PodGroup and of its pods. A condition keeps its last change only, and times are
-// those of the API, in whole seconds.
+// History is what became of a gang so far, from the conditions of its PodGroup and of its pods. A condition keeps its
+// last change only, and times are those of the API, in whole seconds.
 type History struct {
 	// Members by rank and name.
 	Members []Member
@@ -41,7 +41,8 @@ type Member struct {
 	// Node is empty while it has none.
 	Node  string
 	Phase string
-	// Created is when it was; since Bound it has a node, since Ready it runs, and at Ended it had succeeded or failed. The zero time is not known.
+	// Created is when it was; since Bound it has a node, since Ready it runs, and at Ended it had succeeded or failed.
+	// The zero time is not known.
 	Created, Bound, Ready, Ended time.Time
 	MilliGPU                     int64
 	// Reason says why it has no node, as the scheduler has said last, at Tried for the first time.
@@ -101,7 +102,8 @@ func memberOf(p *podEntry) Member {
 	return m
 }
 
-// addMembers adds what the members tell: when they came, when the scheduler first found no place for them, and when they were bound and ran.
+// addMembers adds what the members tell: when they came, when the scheduler first found no place for them, and when
+// they were bound and ran.
 func (h *History) addMembers(minimum int) {
 	var created, tried, bound, ready []time.Time
 	words := ""
@@ -121,7 +123,8 @@ func (h *History) addMembers(minimum int) {
 		}
 	}
 	h.add("first pod", "the first pod is created", created, 1)
-	h.add("complete", fmt.Sprintf("%s %s", plural.Of(minimum, "member"), plural.Choose(minimum, "exists", "exist")), created, minimum)
+	h.add("complete", fmt.Sprintf("%s %s", plural.Of(minimum, "member"), plural.Choose(minimum, "exists", "exist")),
+		created, minimum)
 	h.add("plan", words, tried, 1)
 	slices.SortFunc(bound, time.Time.Compare)
 	words = fmt.Sprintf("%s bound, of %d that start together", plural.Of(len(bound), "member"), minimum)

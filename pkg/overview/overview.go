@@ -188,7 +188,8 @@ type Gang struct {
 	WaitSeconds float64 `json:"waitSeconds"`
 	// Reason is what the gang lacks, as the scheduler has said last.
 	Reason string `json:"reason"`
-	// Reserved says which nodes are reserved for it and what they lack, or else when it is expected to start, if that is known.
+	// Reserved says which nodes are reserved for it and what they lack, or else when it is expected to start, if that
+	// is known.
 	Reserved string `json:"reserved,omitempty"`
 }
 

@@ -17,6 +17,7 @@ import (
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/gpuview/express"
 	"berth.dev/berth/pkg/minheap"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/replay/replayed"
@@ -122,7 +123,7 @@ func newCluster(in Input, options Options, profile string, config *schedulerconf
 		options: options, profile: profile, dialect: dialect(config.SharesGPUs(profile)), start: options.Start,
 		progress: options.Start, ends: minheap.Heap[end]{Compare: compareEnds},
 		api: memapi.New(), ledger: newLedger(keys, config.CapacityRules(profile), priceOf),
-		asking: gpuview.OfferedFirst(keys, objects), pods: map[types.NamespacedName]*podState{},
+		asking: express.OfferedFirst(keys, objects), pods: map[types.NamespacedName]*podState{},
 		gangs: map[gang.ID]*gangState{}, needs: map[types.NamespacedName]int64{}, foreign: map[string]int{},
 		ungrouped: map[gang.ID]sets.Set[types.UID]{}, lowest: math.MaxInt32, changed: make(chan struct{}, 1),
 	}
@@ -183,7 +184,7 @@ func (c *cluster) prepare(pod *v1.Pod, rebind bool, config *schedulerconfig.Conf
 	if r.Count > 0 && r.Milli < gpu.WholeMilli {
 		c.sharePods++
 	}
-	if !config.SharesGPUs(pod.Spec.SchedulerName) && c.asking.TakeWholeGPUs(pod) {
+	if !config.SharesGPUs(pod.Spec.SchedulerName) && express.TakeWhole(&c.asking, pod) {
 		c.needs[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}] = int64(r.TotalMilli(0))
 	}
 }

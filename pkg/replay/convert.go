@@ -13,6 +13,7 @@ import (
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/gpuview/express"
 	"berth.dev/berth/pkg/price"
 	"berth.dev/berth/pkg/priceview"
 	"berth.dev/berth/pkg/trace"
@@ -47,7 +48,7 @@ func nodeObject(n trace.Node, shared bool, keys *gpuview.Keys, rules priceview.C
 		},
 	}
 	if n.GPUs > 0 {
-		keys.SetGPUs(node, n.Model, n.GPUs, shared)
+		express.Node(keys, node, n.Model, n.GPUs, shared)
 	}
 	if n.Rack != "" {
 		node.Labels[wellknown.RackLabel] = n.Rack
@@ -113,12 +114,12 @@ func podObject(j *trace.Job, index, attempt int, schedulerName string, d dialect
 	}
 	switch {
 	case j.GPUs > 0 && d == shares && j.GPUMilli < 1000:
-		gpuview.RequestShare(pod, j.GPUMilli)
+		express.Share(pod, j.GPUMilli)
 	case j.GPUs > 0:
-		keys.RequestGPUs(pod, j.GPUs)
+		express.Whole(keys, pod, j.GPUs)
 	}
 	if len(j.Models) > 0 {
-		keys.AcceptModels(pod, j.Models)
+		express.Models(keys, pod, j.Models)
 	}
 	if j.Spot != "" {
 		priceview.SetSpotPolicy(pod, priceview.SpotPolicy(j.Spot))

@@ -14,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	sigsyaml "sigs.k8s.io/yaml"
+
+	"berth.dev/berth/pkg/yamldoc"
 )
 
 // maxNodesFileBytes bounds what is read: 5,000 real nodes printed as YAML take about 60 MiB.
@@ -101,8 +103,8 @@ func ReadNodesFile(r io.Reader, path string) ([]byte, error) {
 func parseNodes(data []byte) ([]*corev1.Node, error) {
 	var nodes []*corev1.Node
 	first := map[string]place{}
-	for _, doc := range splitDocuments(data) {
-		found, err := doc.nodes()
+	for _, doc := range yamldoc.Split(data) {
+		found, err := nodesOf(doc)
 		if err != nil {
 			return nil, err
 		}
@@ -129,11 +131,11 @@ type placedNode struct {
 	name place
 }
 
-func (d document) nodes() ([]placedNode, error) {
+func nodesOf(d yamldoc.Document) ([]placedNode, error) {
 	whole := place{document: d}
-	content, err := sigsyaml.YAMLToJSONStrict(d.text)
+	content, err := sigsyaml.YAMLToJSONStrict(d.Text)
 	if err != nil {
-		return nil, d.syntaxFault(err)
+		return nil, syntaxFault(d, err)
 	}
 	var meta metav1.TypeMeta
 	// What is not an object, or has a kind that is not a text, is named below.
@@ -141,19 +143,19 @@ func (d document) nodes() ([]placedNode, error) {
 	switch meta.Kind {
 	case "Node":
 		var node corev1.Node
-		if err := d.decode(&node); err != nil {
+		if err := decode(d, &node); err != nil {
 			return nil, err
 		}
 		return readNodes([]corev1.Node{node}, func(int) place { return whole })
 	case "List", "NodeList":
 		var list corev1.NodeList
-		if err := d.decode(&list); err != nil {
+		if err := decode(d, &list); err != nil {
 			return nil, err
 		}
 		return readNodes(list.Items, func(i int) place { return whole.below(fmt.Sprintf("items[%d]", i)) })
 	case "":
 		var short nodesFile
-		if err := d.decode(&short); err != nil {
+		if err := decode(d, &short); err != nil {
 			return nil, err
 		}
 		return expandShapes(whole, short.Shapes)

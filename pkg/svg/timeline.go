@@ -14,8 +14,8 @@ const (
 	timeLetter, longestName = 6.8, 24
 )
 
-// TimeLine draws what happened in rows of bars along an axis of seconds, and moments as lines across the rows. How it looks is left to a style
-// sheet: rows are of the class row, spans of their own, moments of the class moment.
+// TimeLine draws what happened in rows of bars along an axis of seconds, and moments as lines across the rows. How it
+// looks is left to a style sheet: rows are of the class row, spans of their own, moments of the class moment.
 type TimeLine struct {
 	ID, Title, Description string
 	// Begin and End are what is shown; what lies beyond is drawn at the edge.
@@ -87,7 +87,8 @@ func (t *TimeLine) x(at float64) float64 {
 // SVG is the time line as an element of a page.
 func (t *TimeLine) SVG() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg class="timeline" viewBox="0 0 %g %g" role="img" aria-labelledby="%s-t %s-d"><title id="%s-t">%s</title><desc id="%s-d">%s</desc>`,
+	fmt.Fprintf(&b,
+		`<svg class="timeline" viewBox="0 0 %g %g" role="img" aria-labelledby="%s-t %s-d"><title id="%s-t">%s</title><desc id="%s-d">%s</desc>`,
 		timeWidth, t.Height(), t.ID, t.ID, t.ID, html.EscapeString(t.Title), t.ID, html.EscapeString(t.Description))
 	t.Draw(&b)
 	b.WriteString("</svg>")
@@ -107,12 +108,14 @@ func (t *TimeLine) Draw(b *strings.Builder) {
 		y += m.step()
 	}
 	for _, at := range timeTicks(t.Begin, t.End) {
-		fmt.Fprintf(b, `<path class="tickmark" d="M%.1f %gv4"/><text class="tick" x="%.0f" y="%g" text-anchor="middle">%s</text>`,
+		fmt.Fprintf(b,
+			`<path class="tickmark" d="M%.1f %gv4"/><text class="tick" x="%.0f" y="%g" text-anchor="middle">%s</text>`,
 			t.x(at), t.bottom(), t.x(at), t.bottom()+16, html.EscapeString(t.Format(at)))
 	}
 	for i, item := range t.Legend {
 		x := t.left() + 190*float64(i)
-		fmt.Fprintf(b, `<rect class="span %s" x="%g" y="%g" width="12" height="12"/><text class="s" x="%.0f" y="%g">%s</text>`,
+		fmt.Fprintf(b,
+			`<rect class="span %s" x="%g" y="%g" width="12" height="12"/><text class="s" x="%.0f" y="%g">%s</text>`,
 			item.Class, x, t.bottom()+32, x+18, t.bottom()+42, html.EscapeString(item.Title))
 	}
 }
@@ -122,7 +125,8 @@ func (t *TimeLine) row(b *strings.Builder, y float64, r *TimeRow) {
 	if len(name) > longestName {
 		name = append([]rune("…"), name[len(name)-longestName+1:]...) // names of pods differ at their ends
 	}
-	fmt.Fprintf(b, `<text class="s" x="0" y="%g">%s<title>%s</title></text><rect class="row" x="%.1f" y="%g" width="%.1f" height="%g" rx="2"/>`,
+	fmt.Fprintf(b,
+		`<text class="s" x="0" y="%g">%s<title>%s</title></text><rect class="row" x="%.1f" y="%g" width="%.1f" height="%g" rx="2"/>`,
 		y+13, html.EscapeString(string(name)), html.EscapeString(r.Name), t.left(), y, timeRight-t.left(), barHeight)
 	for _, s := range r.Spans {
 		fmt.Fprintf(b, `<rect class="span %s" x="%.1f" y="%g" width="%.1f" height="%g" rx="2"><title>%s</title></rect>`,
@@ -137,9 +141,11 @@ func (t *TimeLine) moment(b *strings.Builder, y float64, m *Moment) {
 	if x > (t.left()+timeRight)/2 {
 		anchor, indent = "end", -6
 	}
-	fmt.Fprintf(b, `<text class="b" x="%.0f" y="%g" text-anchor="%s">%s, %s</text>`, x, y, anchor, html.EscapeString(m.Name), html.EscapeString(t.Format(m.At)))
+	fmt.Fprintf(b, `<text class="b" x="%.0f" y="%g" text-anchor="%s">%s, %s</text>`, x, y, anchor,
+		html.EscapeString(m.Name), html.EscapeString(t.Format(m.At)))
 	if m.Words != "" {
-		fmt.Fprintf(b, `<text class="s" x="%.0f" y="%g" text-anchor="%s">%s</text>`, x+indent, y+15, anchor, html.EscapeString(m.Words))
+		fmt.Fprintf(b, `<text class="s" x="%.0f" y="%g" text-anchor="%s">%s</text>`, x+indent, y+15, anchor,
+			html.EscapeString(m.Words))
 	}
 }
 

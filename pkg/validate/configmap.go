@@ -1,9 +1,8 @@
 package validate
 
 import (
-	"errors"
-	"io"
 	"regexp"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -28,7 +27,7 @@ func (d *document) configMap() {
 		if value.Kind == yaml.AliasNode {
 			value = value.Alias
 		}
-		if !holdsConfiguration(scalarText(value)) {
+		if !holdsConfiguration(yamldoc.Text(value)) {
 			continue
 		}
 		offset := d.offset + value.Line
@@ -45,16 +44,11 @@ func holdsConfiguration(text string) bool {
 	if !strings.Contains(text, configurationKind) {
 		return false // which spares parsing it
 	}
-	docs := yaml.NewDecoder(strings.NewReader(text))
-	for {
+	return slices.ContainsFunc(yamldoc.Split([]byte(text)), func(doc yamldoc.Document) bool {
 		var node yaml.Node
-		switch err := docs.Decode(&node); {
-		case errors.Is(err, io.EOF):
-			return false
-		case err != nil:
-			return namesConfigurationKind.MatchString(text)
-		case len(node.Content) > 0 && scalarText(yamldoc.Child(node.Content[0], "kind")) == configurationKind:
-			return true
+		if yaml.Unmarshal(doc.Text, &node) != nil {
+			return namesConfigurationKind.Match(doc.Text)
 		}
-	}
+		return len(node.Content) > 0 && yamldoc.Text(yamldoc.Child(node.Content[0], "kind")) == configurationKind
+	})
 }

@@ -87,21 +87,22 @@ func (d *document) configurationFields() bool {
 	if err != nil {
 		return true // the decoder says that there is no such version
 	}
-	s := d.structureOf(obj)
+	s := yamldoc.Against(d.root, obj)
 	profiles, _ := d.at("profiles")
-	for i, profile := range elements(profiles) {
-		for j, plugin := range elements(yamldoc.Child(profile, "pluginConfig")) {
+	for i, profile := range yamldoc.Items(profiles) {
+		for j, plugin := range yamldoc.Items(yamldoc.Child(profile, "pluginConfig")) {
 			args, name := yamldoc.Child(plugin, "args"), yamldoc.Child(plugin, "name")
 			if args == nil || name == nil {
 				continue
 			}
 			// Args of plugins that are not known are the decoder's business.
 			if obj, err := scheme.Scheme.New(version.WithKind(name.Value + "Args")); err == nil {
-				s.check(args, reflect.TypeOf(obj), field.NewPath("profiles").Index(i).Child("pluginConfig").Index(j).Child("args"))
+				s.Check(args, reflect.TypeOf(obj), field.NewPath("profiles").Index(i).Child("pluginConfig").Index(j).Child("args"))
 			}
 		}
 	}
-	return len(s.wrong)+len(s.unknown) == 0
+	d.tell(s)
+	return len(s.Faults) == 0
 }
 
 // badArgs finds what is wrong with the args of Berth's own plugins, and says whether anything is. The scheduler makes

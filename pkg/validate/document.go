@@ -71,16 +71,8 @@ func (d *document) check() {
 	if d.duplicates(d.root) {
 		return
 	}
-	// Decoding the node finds what is wrong with anchors.
-	var anything any
-	err := d.root.Decode(&anything)
-	if err == nil {
-		var value any
-		if value, err = nodeValue(d.root); err == nil {
-			d.json, err = json.Marshal(value)
-		}
-	}
-	if err != nil {
+	var err error
+	if d.json, err = yamldoc.JSON(d.root); err != nil {
 		d.report.add(yamlFindings(d.file, d.offset, d.root.Line, err)...)
 		return
 	}
@@ -89,7 +81,7 @@ func (d *document) check() {
 		return
 	}
 	metadata := yamldoc.Child(d.root, "metadata")
-	d.name, d.namespace = scalarText(yamldoc.Child(metadata, "name")), scalarText(yamldoc.Child(metadata, "namespace"))
+	d.name, d.namespace = yamldoc.Text(yamldoc.Child(metadata, "name")), yamldoc.Text(yamldoc.Child(metadata, "namespace"))
 	switch {
 	case d.Kind == configurationKind:
 		d.configuration()
@@ -98,6 +90,24 @@ func (d *document) check() {
 		d.configMap()
 	default:
 		d.manifest()
+	}
+}
+
+// against holds the document against the type of an object, and tells what is wrong.
+func (d *document) against(object any) *yamldoc.Structure {
+	s := yamldoc.Against(d.root, object)
+	d.tell(s)
+	return s
+}
+
+// tell reports the fields that a type does not have, and the values that it cannot hold.
+func (d *document) tell(s *yamldoc.Structure) {
+	for _, f := range s.Faults {
+		rule := "type"
+		if f.Unknown {
+			rule = "unknown-field"
+		}
+		d.add(Error, rule, f.Line, f.Path, f.Message)
 	}
 }
 
@@ -118,14 +128,6 @@ func (d *document) duplicates(node *yaml.Node) bool {
 		found = d.duplicates(c) || found
 	}
 	return found
-}
-
-// scalarText is the value of a scalar.
-func scalarText(node *yaml.Node) string {
-	if node == nil || node.Kind != yaml.ScalarNode {
-		return ""
-	}
-	return node.Value
 }
 
 // line is that of the deepest part of the path that is there.

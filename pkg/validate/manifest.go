@@ -63,7 +63,7 @@ func (d *document) manifest() {
 		d.strict(&types.Kustomization{})
 		return
 	case d.Kind == "List" && d.APIVersion == "v1":
-		for _, item := range elements(yamldoc.Child(d.root, "items")) {
+		for _, item := range yamldoc.Items(yamldoc.Child(d.root, "items")) {
 			if item.Kind == yaml.AliasNode {
 				item = item.Alias
 			}
@@ -91,12 +91,12 @@ func (d *document) manifest() {
 	if d.removed(obj) {
 		return
 	}
-	s := d.structureOf(obj)
-	if d.json, err = s.rest(); err != nil {
+	s := d.against(obj)
+	if d.json, err = s.Rest(d.root); err != nil {
 		return
 	}
 	if obj, _, err = strictManifests.Decode(d.json, nil, nil); err != nil {
-		if len(s.unknown)+len(s.wrong) == 0 {
+		if len(s.Faults) == 0 {
 			d.decodingErrors(err)
 		}
 		if obj, _, err = manifests.Decode(d.json, nil, nil); err != nil {
@@ -109,17 +109,9 @@ func (d *document) manifest() {
 	d.report.together.add(d, obj)
 }
 
-// elements are those of a list, none if it is something else.
-func elements(list *yaml.Node) []*yaml.Node {
-	if list == nil || list.Kind != yaml.SequenceNode {
-		return nil
-	}
-	return list.Content
-}
-
 // strict decodes what no scheme knows.
 func (d *document) strict(into any) {
-	if s := d.structureOf(into); len(s.wrong)+len(s.unknown) > 0 {
+	if s := d.against(into); len(s.Faults) > 0 {
 		return
 	}
 	decoder := json.NewDecoder(strings.NewReader(string(d.json)))

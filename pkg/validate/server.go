@@ -45,7 +45,7 @@ func (r *Report) serverOf(kind schema.GroupVersionKind) *admit.Server {
 // refused finds why the API server would not create the object, of what is not found yet. In objects with a field that
 // is unknown no required field is missed: it may be there, misspelt. Where a value of a wrong type was left out, what
 // refers to it is not missed either.
-func (d *document) refused(s *structure) {
+func (d *document) refused(s *yamldoc.Structure) {
 	kind := schema.FromAPIVersionAndKind(d.APIVersion, d.Kind)
 	server := d.report.serverOf(kind)
 	if server == nil {
@@ -53,7 +53,7 @@ func (d *document) refused(s *structure) {
 	}
 	errs, warnings, err := server.Create(context.Background(), kind, d.json)
 	if err != nil {
-		if len(s.wrong) == 0 {
+		if !s.Wrong() {
 			d.decodingErrors(err)
 		}
 		return
@@ -64,10 +64,10 @@ func (d *document) refused(s *structure) {
 	}
 	for _, e := range errs {
 		parent := e.Field[:max(0, strings.LastIndexByte(e.Field, '.'))]
-		if e.Type == field.ErrorTypeRequired && (s.unknown[parent] || s.unknown[e.Field]) {
+		if e.Type == field.ErrorTypeRequired && (s.Lacking(parent) || s.Lacking(e.Field)) {
 			continue
 		}
-		if d.faulty(fieldName(e)) || !s.beside(e.Field) || len(s.wrong) > 0 && e.Type == field.ErrorTypeNotFound {
+		if d.faulty(fieldName(e)) || !s.Beside(e.Field) || s.Wrong() && e.Type == field.ErrorTypeNotFound {
 			continue
 		}
 		if selects && e.Field == "spec.template.metadata.labels" {
@@ -177,20 +177,21 @@ func (d *document) customResource() {
 		d.find(Note, "not-checked", "kind", "not checked: no definition of this kind in "+d.APIVersion+" is known here")
 		return
 	}
-	metadata := newStructure(d)
+	metadata := &yamldoc.Structure{}
 	if node := yamldoc.Child(d.root, "metadata"); node != nil {
-		metadata.check(node, reflect.TypeFor[metav1.ObjectMeta](), field.NewPath("metadata"))
+		metadata.Check(node, reflect.TypeFor[metav1.ObjectMeta](), field.NewPath("metadata"))
 	}
+	d.tell(metadata)
 	fields, err := s.UnknownFields(kind, d.json)
 	if err != nil {
 		d.decodingErrors(err)
 		return
 	}
 	for _, path := range fields {
-		metadata.unknown[path[:max(0, strings.LastIndexByte(path, '.'))]] = true
+		metadata.Lacks(path[:max(0, strings.LastIndexByte(path, '.'))])
 		d.findIn(Error, "unknown-field", path, "unknown field")
 	}
-	if d.json, err = metadata.rest(); err == nil {
+	if d.json, err = metadata.Rest(d.root); err == nil {
 		d.refused(metadata)
 	}
 	d.unknownKeys("metadata")

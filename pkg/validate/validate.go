@@ -1,13 +1,10 @@
 package validate
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -131,62 +128,19 @@ func (r *Report) Read(in io.Reader, name string) error {
 
 // check reads documents whose first line is line offset+1 of the file.
 func (r *Report) check(name string, data []byte, offset int) {
-	// Editors for Windows begin files with a mark, which the parser takes for a part of the first key.
-	data = bytes.TrimPrefix(data, []byte("\ufeff"))
-	found := false
-	for len(data) > 0 {
-		length := throughObject(data)
-		documents, ok := r.documents(name, data[:length], offset)
-		if !ok {
-			return
-		}
-		found = found || documents > 0
-		offset += bytes.Count(data[:length], []byte{'\n'})
-		data = data[length:]
-	}
-	if !found {
-		r.add(Finding{File: name, Severity: Error, Rule: "empty", Message: "there is no document in it"})
-	}
-}
-
-// beginsObject is what may come before the first brace of an object in JSON, and the brace.
-var beginsObject = regexp.MustCompile(`^(?:(?:---)?[ \t\r]*(?:#[^\n]*)?\n)*[ \t\r]*\{`)
-
-// throughObject is where an object in JSON ends with which the data begin, or else where they end. Objects in JSON may
-// follow each other, for which YAML wants a mark.
-func throughObject(data []byte) int {
-	begin := beginsObject.FindIndex(data)
-	if begin == nil {
-		return len(data)
-	}
-	first := begin[1] - 1
-	var object json.RawMessage
-	decoder := json.NewDecoder(bytes.NewReader(data[first:]))
-	if err := decoder.Decode(&object); err != nil {
-		return len(data) // YAML, or a mistake whose line its parser knows
-	}
-	return first + int(decoder.InputOffset())
-}
-
-// documents checks the documents of YAML and says how many there are, and whether all could be parsed.
-func (r *Report) documents(name string, data []byte, offset int) (count int, ok bool) {
-	docs := yaml.NewDecoder(bytes.NewReader(data))
-	for {
+	documents := yamldoc.Split(data)
+	for _, doc := range documents {
 		var node yaml.Node
-		err := docs.Decode(&node)
-		if errors.Is(err, io.EOF) {
-			return count, true
+		offset := offset + doc.First - 1
+		if err := yaml.Unmarshal(doc.Text, &node); err != nil {
+			r.add(yamlFindings(name, offset, unnumbered(doc.Text), err)...)
+		} else if len(node.Content) > 0 && node.Content[0].Tag != "!!null" {
+			d := &document{report: r, file: name, offset: offset, root: node.Content[0]}
+			d.check()
 		}
-		if err != nil {
-			r.add(yamlFindings(name, offset, unnumbered(data), err)...)
-			return count, false
-		}
-		if len(node.Content) == 0 || node.Content[0].Tag == "!!null" {
-			continue
-		}
-		count++
-		d := &document{report: r, file: name, offset: offset, root: node.Content[0]}
-		d.check()
+	}
+	if len(documents) == 0 {
+		r.add(Finding{File: name, Severity: Error, Rule: "empty", Message: "there is no document in it"})
 	}
 }
 

@@ -22,7 +22,7 @@ func (d *document) weightsOf(profile string, f func(point, plugin string, item, 
 		return
 	}
 	for i := 0; i+1 < len(plugins.Content); i += 2 {
-		for _, item := range elements(yamldoc.Child(plugins.Content[i+1], "enabled")) {
+		for _, item := range yamldoc.Items(yamldoc.Child(plugins.Content[i+1], "enabled")) {
 			if plugin := yamldoc.Child(item, "name"); plugin != nil {
 				f(plugins.Content[i].Value, plugin.Value, item, yamldoc.Child(item, "weight"))
 			}

@@ -1,6 +1,8 @@
-// Package yamldoc finds places in YAML documents: the part that a path leads to with its line, and the line that an
-// error of the parser names. The checks of files, the sandbox and explain call it; it knows nothing of what documents
-// say.
+// Package yamldoc reads files of YAML and JSON documents with the lines of what is in them.
+//
+// It splits a file into documents, follows paths to parts of them, turns them into the JSON that Kubernetes reads, and
+// holds them against Go types: every unknown field and every value of a wrong type, with its line. The checks of files,
+// the sandbox and explain call it. It knows nothing of what the documents are about.
 package yamldoc
 
 import (
@@ -13,17 +15,17 @@ import (
 
 // Child is the value of a key of an object; nil if the node is none, or does not have it.
 func Child(node *yaml.Node, key string) *yaml.Node {
-	value, _ := field(node, key)
+	value, _ := entry(node, key)
 	return value
 }
 
 // KeyLine is the line of a key, 0 if the node does not have it.
 func KeyLine(node *yaml.Node, key string) int {
-	_, line := field(node, key)
+	_, line := entry(node, key)
 	return line
 }
 
-func field(node *yaml.Node, key string) (value *yaml.Node, line int) {
+func entry(node *yaml.Node, key string) (value *yaml.Node, line int) {
 	if node != nil && node.Kind == yaml.AliasNode {
 		node = node.Alias
 	}
@@ -36,6 +38,22 @@ func field(node *yaml.Node, key string) (value *yaml.Node, line int) {
 		}
 	}
 	return nil, 0
+}
+
+// Items are the elements of a list, none if the node is something else.
+func Items(list *yaml.Node) []*yaml.Node {
+	if list == nil || list.Kind != yaml.SequenceNode {
+		return nil
+	}
+	return list.Content
+}
+
+// Text is the value of a scalar.
+func Text(node *yaml.Node) string {
+	if node == nil || node.Kind != yaml.ScalarNode {
+		return ""
+	}
+	return node.Value
 }
 
 // segment of a path such as profiles[0].pluginConfig[GPUAware].args.weights.
@@ -60,10 +78,10 @@ func step(node *yaml.Node, name, element string) (*yaml.Node, int) {
 		node = node.Alias
 	}
 	if name != "" {
-		return field(node, name)
+		return entry(node, name)
 	}
 	if node.Kind == yaml.MappingNode {
-		return field(node, element)
+		return entry(node, element)
 	}
 	if i, err := strconv.Atoi(element); err == nil && i >= 0 && i < len(node.Content) {
 		return node.Content[i], node.Content[i].Line

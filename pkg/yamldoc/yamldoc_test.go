@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
 
 	"berth.dev/berth/pkg/yamldoc"
@@ -66,5 +67,56 @@ func TestTheParserNamesLines(t *testing.T) {
 		if line, text := yamldoc.Complaint(errors.New(said)); line != want.line || text != want.text {
 			t.Errorf("%q is %d, %q; want %d, %q", said, line, text, want.line, want.text)
 		}
+	}
+}
+
+func TestAFileIsSplitIntoItsDocuments(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		file string
+		want []yamldoc.Document
+	}{
+		"nothing but comments is no document": {"# a\n---\n\n# b\n...\n", nil},
+		"marks and empty documents count as lines": {"---\na: 1\n---\n---\nb: 2\n",
+			[]yamldoc.Document{{2, []byte("a: 1\n")}, {5, []byte("b: 2\n")}}},
+		"objects in JSON follow each other without a mark": {"{\"a\":\n1}\n{\"b\": 2}\n",
+			[]yamldoc.Document{{1, []byte("{\"a\":\n1}")}, {3, []byte("{\"b\": 2}")}}},
+		"a document may begin behind its mark": {"--- {a: 1}\n", []yamldoc.Document{{1, []byte("{a: 1}\n")}}},
+	} {
+		if diff := cmp.Diff(tc.want, yamldoc.Split([]byte(tc.file))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestEveryFaultOfADocumentIsFound(t *testing.T) {
+	t.Parallel()
+	var doc yaml.Node
+	const file = "name: [a]\nitems:\n- {size: 1.5}\n- {size: 3, colour: red}\nlable: x\n"
+	if err := yaml.Unmarshal([]byte(file), &doc); err != nil {
+		t.Fatal(err)
+	}
+	s := yamldoc.Against(doc.Content[0], struct {
+		Name  string `json:"name"`
+		Label string `json:"label"`
+		Items []struct {
+			Size int `json:"size"`
+		} `json:"items"`
+	}{})
+	want := []yamldoc.Fault{
+		{Line: 1, Path: "name", Message: "Invalid value: a list: must be a string"},
+		{Line: 3, Path: "items[0].size", Message: "Invalid value: 1.5: must be an integer"},
+		{Line: 4, Path: "items[1].colour", Unknown: true, Message: "unknown field"},
+		{Line: 5, Path: "lable", Unknown: true, Message: "unknown field; did you mean label?"},
+	}
+	if diff := cmp.Diff(want, s.Faults); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if rest, err := s.Rest(doc.Content[0]); err != nil ||
+		string(rest) != `{"items":[{},{"colour":"red","size":3}],"lable":"x"}` {
+		t.Errorf("the rest is %s, %v", rest, err)
+	}
+	if s.Beside("items[0].size") || s.Beside("name[0]") || !s.Beside("items[1].size") || !s.Lacking("items[1]") {
+		t.Error("places beside faults are mistaken")
 	}
 }

@@ -131,12 +131,17 @@ var bounds = map[string]map[string]string{
 		"Watch.turns": byNode, "reserver.counts": oneCycle, "reserver.nodes": oneCycle,
 	},
 	"pkg/gpu": {
+		"usual": inSource, "Demand.pressure": byNode, "Judge.byModel": byNode, "Stranding.models": byNode,
+		"Supply.byModel": byNode, "strandingShard.values": "65,536 packing values a shard (maxCached)",
+		"Workload.kinds": "a replay or an overview of a cluster; no scheduler has one",
+	},
+	"pkg/gpu/catalog": {
 		"aliases": inSource, "generations": inSource, "machines": inSource,
-		"usual":           inSource,
-		"Demand.capacity": byNode, "Demand.pressure": byNode, "Judge.byModel": byNode, "Mix.weights": "2048 classes (mostClasses)",
-		"Stranding.models": byNode, "Supply.byModel": byNode, "lifetimes.byClass": "2048 classes (mostClasses)",
-		"owners.lives": "1024 owners (mostOwners)", "shares.arrived": "1024 owners of at most 1024 bytes (mostOwners, ControllerOf)",
-		"Workload.kinds": "a replay or an overview of a cluster; no scheduler has one", "strandingShard.values": "65,536 packing values a shard (maxCached)",
+	},
+	"pkg/gpu/mix": {
+		"Mix.weights": "2048 classes (mostClasses)", "lifetimes.byClass": "2048 classes (mostClasses)",
+		"owners.lives":   "1024 owners (mostOwners)",
+		"shares.arrived": "1024 owners of at most 1024 bytes (mostOwners, ControllerOf)",
 	},
 	"pkg/informers": {
 		"ByNode.byName": byNode, "ByNode.byObject": byNode, "badValueReporter.reported": byNode, "carrier.values": byAdmin,

@@ -2,6 +2,7 @@ package main
 
 import (
 	"berth.dev/berth/pkg/gpu"
+	"berth.dev/berth/pkg/gpu/mix"
 	"berth.dev/berth/pkg/price"
 )
 
@@ -40,7 +41,7 @@ type product struct {
 // kind is a kind of pod. Kinds are numbered within a family.
 type kind struct {
 	request gpu.Request
-	class   gpu.Class
+	class   mix.Class
 	// milli is the GPU that it asks for in sum.
 	milli int
 	// members is how many such pods start together or not at all.
@@ -59,7 +60,7 @@ func newKind(cpuMilli int64, count, milli int, models ...string) kind {
 type cluster struct {
 	machines []machine
 	supply   gpu.Supply
-	capacity gpu.Capacity
+	capacity mix.Capacity
 	// gpuMilli is the compute of all GPUs, usedMilli what pods have of it.
 	gpuMilli, usedMilli int
 	inUse               int
@@ -72,7 +73,7 @@ type cluster struct {
 }
 
 func newCluster(shapes []shape) *cluster {
-	c := &cluster{capacity: gpu.Capacity{}, pods: map[bool]int64{}}
+	c := &cluster{capacity: mix.Capacity{}, pods: map[bool]int64{}}
 	for _, s := range shapes {
 		c.largest = max(c.largest, s.gpus)
 		for range s.count {
@@ -85,7 +86,7 @@ func newCluster(shapes []shape) *cluster {
 				inv.Links = gpu.Mesh(s.gpus)
 			}
 			c.machines = append(c.machines, machine{inv: inv, split: splitOf(&s)})
-			c.capacity[s.model] = gpu.Stock{
+			c.capacity[s.model] = mix.Stock{
 				GPUs: c.capacity[s.model].GPUs + s.gpus, MemMiB: s.product.memMiB, Linked: s.product.linked,
 			}
 			c.gpuMilli += s.gpus * gpu.WholeMilli

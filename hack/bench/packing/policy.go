@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"berth.dev/berth/pkg/gpu"
+	"berth.dev/berth/pkg/gpu/mix"
 )
 
 // policy ranks the machines that a pod fits, the lowest value first.
@@ -175,7 +176,7 @@ func (f *fgd) fragmentation(model string, cpu int64, free []int) float64 {
 // ours is the rule of pkg/gpu, with a mix that is given or learnt.
 type ours struct {
 	weights gpu.Weights
-	mix     *gpu.Mix
+	mix     *mix.Mix
 	drawn   *gpu.Demand
 	supply  *cluster
 	judge   *gpu.Judge
@@ -191,18 +192,18 @@ type remembered struct {
 	change        gpu.Change
 }
 
-func newOurs(w gpu.Weights, c *cluster, given *gpu.Distribution) *ours {
+func newOurs(w gpu.Weights, c *cluster, given *mix.Distribution) *ours {
 	o := &ours{weights: w, supply: c, changes: map[*kind][]remembered{}}
 	if given != nil {
 		o.draw(given)
 		return o
 	}
-	o.mix = gpu.NewMix()
+	o.mix = mix.New()
 	o.draw(o.mix.Distribution())
 	return o
 }
 
-func (o *ours) draw(d *gpu.Distribution) {
+func (o *ours) draw(d *mix.Distribution) {
 	o.drawn = gpu.NewDemand(d, o.supply.capacity, o.supply.largest)
 	o.number++
 	o.supply.recount(o.drawn)
@@ -212,7 +213,7 @@ func (o *ours) placed(k *kind) {
 	if o.mix == nil {
 		return
 	}
-	o.mix.Observe(k.class, gpu.Owner{}, true)
+	o.mix.Observe(k.class, mix.Owner{}, true)
 	if d := o.mix.Redraw(o.drawn.Distribution()); d != nil {
 		o.draw(d)
 	}

@@ -47,17 +47,14 @@ func priorityClassInformer(factory kubeinformers.SharedInformerFactory) cache.Sh
 // event for it.
 func (p *Plugin) watchPriorityClasses(classes cache.SharedIndexInformer, pods corelisters.PodLister,
 	handle fwk.Handle) error {
-	_, err := informers.Handle(handle.SharedInformerFactory(), classes, cache.ResourceEventHandlerFuncs{
-		AddFunc: func(obj any) {
-			if class, ok := obj.(*schedulingv1.PriorityClass); ok && class.Annotations[wellknown.SpotKey] != "" {
-				wake(handle, pods, class.Name)
+	_, err := informers.Handle(handle.SharedInformerFactory(), classes, informers.Events[*schedulingv1.PriorityClass]{
+		Set: func(before, class *schedulingv1.PriorityClass) {
+			stance := ""
+			if before != nil {
+				stance = before.Annotations[wellknown.SpotKey]
 			}
-		},
-		UpdateFunc: func(oldObj, newObj any) {
-			before, ok := oldObj.(*schedulingv1.PriorityClass)
-			after, ok2 := newObj.(*schedulingv1.PriorityClass)
-			if ok && ok2 && before.Annotations[wellknown.SpotKey] != after.Annotations[wellknown.SpotKey] {
-				wake(handle, pods, after.Name)
+			if class.Annotations[wellknown.SpotKey] != stance {
+				wake(handle, pods, class.Name)
 			}
 		},
 	})

@@ -10,6 +10,7 @@ import (
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/podview"
 )
 
@@ -30,21 +31,14 @@ func newRunningPods(keys gpuview.Keys, in *gangview.Gangs) *runningPods {
 }
 
 func (r *runningPods) counter() cache.ResourceEventHandler {
-	return cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(obj any) { r.add(obj, 1) },
-		UpdateFunc: func(before, after any) { r.add(before, -1); r.add(after, 1) },
-		DeleteFunc: func(obj any) {
-			if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-				obj = gone.Obj
-			}
-			r.add(obj, -1)
-		},
+	return informers.Events[*v1.Pod]{
+		Set:  func(before, now *v1.Pod) { r.add(before, -1); r.add(now, 1) },
+		Gone: func(pod *v1.Pod) { r.add(pod, -1) },
 	}
 }
 
-func (r *runningPods) add(obj any, n int64) {
-	pod, ok := obj.(*v1.Pod)
-	if !ok || !podview.KeepsNode(pod) {
+func (r *runningPods) add(pod *v1.Pod, n int64) {
+	if pod == nil || !podview.KeepsNode(pod) {
 		return
 	}
 	if id := r.in.Of(pod); id != (gang.ID{}) {

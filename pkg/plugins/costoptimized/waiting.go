@@ -13,6 +13,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/utils/clock"
 
+	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/reasons"
 )
 
@@ -142,20 +143,13 @@ func lookUp(pods corelisters.PodLister, uid types.UID, p waitingPod) *v1.Pod {
 
 // forgetter drops pods that are deleted or bound.
 func (w *waiting) forgetter() cache.ResourceEventHandler {
-	return cache.ResourceEventHandlerFuncs{
-		UpdateFunc: func(_, obj any) {
-			if pod, ok := obj.(*v1.Pod); ok && pod.Spec.NodeName != "" {
+	return informers.Events[*v1.Pod]{
+		Set: func(_, pod *v1.Pod) {
+			if pod.Spec.NodeName != "" {
 				w.remove(pod.UID)
 			}
 		},
-		DeleteFunc: func(obj any) {
-			if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-				obj = gone.Obj
-			}
-			if pod, ok := obj.(*v1.Pod); ok {
-				w.remove(pod.UID)
-			}
-		},
+		Gone: func(pod *v1.Pod) { w.remove(pod.UID) },
 	}
 }
 

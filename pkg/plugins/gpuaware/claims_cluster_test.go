@@ -17,7 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"berth.dev/berth/pkg/apis/config"
-	"berth.dev/berth/pkg/gpu"
+	"berth.dev/berth/pkg/gpu/mix"
 	"berth.dev/berth/pkg/signals"
 	"berth.dev/berth/test/harness/await"
 	"berth.dev/berth/test/harness/objects"
@@ -52,24 +52,24 @@ func TestClaimsAreDemand(t *testing.T) {
 	for name, tc := range map[string]struct {
 		claim    *resourcev1.ResourceClaim
 		resource string
-		want     gpu.Class
+		want     mix.Class
 		unknown  bool
 	}{
-		"whole GPUs":               {claim: objects.ClaimOf("c", objects.Request("a", "whole", 3)), want: gpu.Class{Count: 3, Milli: 1000}},
-		"a share of one by memory": {claim: objects.ClaimOf("c", objects.Request("a", "part", 1, objects.OfMemory(20))), want: gpu.Class{Count: 1, Milli: 250}},
-		"several requests":         {claim: objects.ClaimOf("c", objects.Request("a", "whole", 1), objects.Request("b", "whole", 2)), want: gpu.Class{Count: 3, Milli: 1000}},
-		"all of a node":            {claim: objects.ClaimOf("c", objects.Request("a", "whole", 0, all)), want: gpu.Class{Count: 4, Milli: 1000}},
+		"whole GPUs":               {claim: objects.ClaimOf("c", objects.Request("a", "whole", 3)), want: mix.Class{Count: 3, Milli: 1000}},
+		"a share of one by memory": {claim: objects.ClaimOf("c", objects.Request("a", "part", 1, objects.OfMemory(20))), want: mix.Class{Count: 1, Milli: 250}},
+		"several requests":         {claim: objects.ClaimOf("c", objects.Request("a", "whole", 1), objects.Request("b", "whole", 2)), want: mix.Class{Count: 3, Milli: 1000}},
+		"all of a node":            {claim: objects.ClaimOf("c", objects.Request("a", "whole", 0, all)), want: mix.Class{Count: 4, Milli: 1000}},
 		"the first that there is": {claim: objects.ClaimOf("c", resourcev1.DeviceRequest{Name: "a", FirstAvailable: []resourcev1.DeviceSubRequest{
 			{Name: "huge", DeviceClassName: "whole", AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 16},
 			{Name: "pair", DeviceClassName: "whole", AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 2},
-		}}), want: gpu.Class{Count: 2, Milli: 1000}},
-		"a resource named after a class":  {resource: "deviceclass.resource.kubernetes.io/whole", want: gpu.Class{Count: 2, Milli: 1000}},
-		"devices of another kind":         {claim: objects.ClaimOf("c", objects.Request("a", "nic", 1)), want: gpu.Class{}},
+		}}), want: mix.Class{Count: 2, Milli: 1000}},
+		"a resource named after a class":  {resource: "deviceclass.resource.kubernetes.io/whole", want: mix.Class{Count: 2, Milli: 1000}},
+		"devices of another kind":         {claim: objects.ClaimOf("c", objects.Request("a", "nic", 1)), want: mix.Class{}},
 		"more than any node has":          {claim: objects.ClaimOf("c", objects.Request("a", "whole", 9)), unknown: true},
 		"a class that does not exist":     {claim: objects.ClaimOf("c", objects.Request("a", "gone", 1)), unknown: true},
-		"a claim that is allocated":       {claim: claimOf("c", "whole", "gpu-1", "gpu-2"), want: gpu.Class{Count: 2, Milli: 1000}},
+		"a claim that is allocated":       {claim: claimOf("c", "whole", "gpu-1", "gpu-2"), want: mix.Class{Count: 2, Milli: 1000}},
 		"a selector that cannot be read":  {claim: objects.ClaimOf("c", objects.Request("a", "whole", 1, objects.Matching("device."))), unknown: true},
-		"a selector that excludes nobody": {claim: objects.ClaimOf("c", objects.Request("a", "whole", 1, objects.Matching("true"))), want: gpu.Class{Count: 1, Milli: 1000}},
+		"a selector that excludes nobody": {claim: objects.ClaimOf("c", objects.Request("a", "whole", 1, objects.Matching("true"))), want: mix.Class{Count: 1, Milli: 1000}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -92,7 +92,7 @@ func TestClaimsAreDemand(t *testing.T) {
 			if known {
 				want.CPUMilli = 1000
 			}
-			var class gpu.Class
+			var class mix.Class
 			var ok bool
 			await.Until(t, "slices, classes and the claim to be seen", func() bool {
 				seen, err := h.DRA.ResourceSlices().ListWithDeviceTaintRules()

@@ -96,24 +96,14 @@ func (c *cluster) watch(factory kubeinformers.SharedInformerFactory) error {
 	if _, err := informers.Handle(factory, pods, c.podEvents()); err != nil {
 		return fmt.Errorf("watching pods: %w", err)
 	}
-	nodes, err := informers.Handle(factory, factory.Core().V1().Nodes().Informer(), cache.ResourceEventHandlerFuncs{
-		AddFunc: func(obj any) {
-			if node, ok := obj.(*v1.Node); ok {
-				c.seeNode(node.Name)
-			}
+	nodes, err := informers.Handle(factory, factory.Core().V1().Nodes().Informer(), informers.Events[*v1.Node]{
+		Set: func(before, node *v1.Node) {
+			c.seeNode(node.Name)
+			c.locks.nodeChanged(before, node)
 		},
-		UpdateFunc: func(old, obj any) {
-			before, _ := old.(*v1.Node)
-			if node, ok := obj.(*v1.Node); ok {
-				c.seeNode(node.Name)
-				c.locks.nodeChanged(before, node)
-			}
-		},
-		DeleteFunc: func(obj any) {
-			if node, ok := deleted[*v1.Node](obj); ok {
-				c.views.totals.set(node.Name)
-				c.seeNode(node.Name)
-			}
+		Gone: func(node *v1.Node) {
+			c.views.totals.set(node.Name)
+			c.seeNode(node.Name)
 		},
 	})
 	if err != nil {
@@ -125,44 +115,32 @@ func (c *cluster) watch(factory kubeinformers.SharedInformerFactory) error {
 }
 
 // podEvents is how the cluster follows pods.
-func (c *cluster) podEvents() cache.ResourceEventHandlerFuncs {
-	return cache.ResourceEventHandlerFuncs{
-		AddFunc: func(obj any) {
-			if pod, ok := obj.(*v1.Pod); ok {
-				c.roll.see(pod)
-				c.fleet.touch(pod.Spec.NodeName)
-				c.holds(nil, pod)
-				if pod.Spec.NodeName != "" {
-					c.placed(pod)
-				}
+func (c *cluster) podEvents() cache.ResourceEventHandler {
+	return informers.Events[*v1.Pod]{
+		Set: func(before, pod *v1.Pod) {
+			c.fleet.touch(pod.Spec.NodeName)
+			c.roll.see(pod)
+			if (before == nil || before.Spec.NodeName == "") && pod.Spec.NodeName != "" {
+				c.placed(pod)
 			}
-		},
-		UpdateFunc: func(old, obj any) {
-			before, _ := old.(*v1.Pod)
-			if pod, ok := obj.(*v1.Pod); ok {
-				c.fleet.touch(pod.Spec.NodeName)
-				c.roll.see(pod)
-				if before != nil && before.Spec.NodeName == "" && pod.Spec.NodeName != "" {
-					c.placed(pod)
-				}
-				c.holds(before, pod)
-				if podview.Finished(pod) {
-					c.ledger.release(pod.UID)
-				}
-				if before != nil && before.Status.Phase != pod.Status.Phase {
-					c.locks.wake(pod.Spec.NodeName)
-				}
+			c.holds(before, pod)
+			if before == nil {
+				return
 			}
-		},
-		DeleteFunc: func(obj any) {
-			if pod, ok := deleted[*v1.Pod](obj); ok {
-				c.fleet.touch(pod.Spec.NodeName)
+			if podview.Finished(pod) {
 				c.ledger.release(pod.UID)
-				c.roll.leave(pod)
-				c.locks.wake(pod.Spec.NodeName)
-				c.kin.gone(pod.UID)
-				c.faulted.forget(pod.UID)
 			}
+			if before.Status.Phase != pod.Status.Phase {
+				c.locks.wake(pod.Spec.NodeName)
+			}
+		},
+		Gone: func(pod *v1.Pod) {
+			c.fleet.touch(pod.Spec.NodeName)
+			c.ledger.release(pod.UID)
+			c.roll.leave(pod)
+			c.locks.wake(pod.Spec.NodeName)
+			c.kin.gone(pod.UID)
+			c.faulted.forget(pod.UID)
 		},
 	}
 }
@@ -190,13 +168,4 @@ func (c *cluster) seeNode(name string) {
 		c.learner.nodeGone(name)
 	}
 	c.fleet.touch(name)
-}
-
-// deleted unwraps what a delete handler receives.
-func deleted[T any](obj any) (T, bool) {
-	if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-		obj = gone.Obj
-	}
-	t, ok := obj.(T)
-	return t, ok
 }

@@ -14,6 +14,7 @@ import (
 	"berth.dev/berth/pkg/claimview"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/gpu"
+	"berth.dev/berth/pkg/gpu/mix"
 	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/signals"
@@ -35,7 +36,7 @@ type learner struct {
 	now    atomic.Pointer[learnt]
 
 	mu  sync.Mutex
-	mix *gpu.Mix
+	mix *mix.Mix
 	// groups are those with a pod that has arrived, until the mix is known.
 	groups map[string]struct{}
 	// lastGroup is that of the last pod, once it is.
@@ -43,7 +44,7 @@ type learner struct {
 	nodes     map[string]gpuNode
 	// capacity is GPUs by model, sizes are nodes by how many GPUs they have, memories nodes by the memory of their GPUs,
 	// doors nodes by their taints.
-	capacity gpu.Capacity
+	capacity mix.Capacity
 	sizes    map[int]int
 	memories map[int]int
 	doors    map[string]door
@@ -78,8 +79,8 @@ type door struct {
 
 func newLearner(keys *gpuview.Keys, gangs *gangview.Gangs, claims *claimview.GPUs) *learner {
 	l := &learner{
-		keys: keys, gangs: gangs, claims: claims, mix: gpu.NewMix(), groups: map[string]struct{}{},
-		nodes: map[string]gpuNode{}, capacity: gpu.Capacity{}, sizes: map[int]int{}, memories: map[int]int{},
+		keys: keys, gangs: gangs, claims: claims, mix: mix.New(), groups: map[string]struct{}{},
+		nodes: map[string]gpuNode{}, capacity: mix.Capacity{}, sizes: map[int]int{}, memories: map[int]int{},
 		doors: map[string]door{},
 	}
 	l.now.Store(&learnt{number: 1, demand: gpu.NewDemand(l.mix.Distribution(), nil, 0)})
@@ -90,7 +91,7 @@ func newLearner(keys *gpuview.Keys, gangs *gangview.Gangs, claims *claimview.GPU
 func (l *learner) learnt() *learnt { return l.now.Load() }
 
 // observe counts a pod in as one of that class.
-func (l *learner) observe(class gpu.Class, pod *v1.Pod) {
+func (l *learner) observe(class mix.Class, pod *v1.Pod) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.mix.Observe(class, ownerOf(pod), l.independent(pod))
@@ -105,14 +106,14 @@ func (l *learner) observe(class gpu.Class, pod *v1.Pod) {
 }
 
 // started counts a pod of that class that was given a node.
-func (l *learner) started(class gpu.Class, pod *v1.Pod) {
+func (l *learner) started(class mix.Class, pod *v1.Pod) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.mix.Started(class, ownerOf(pod), began(pod))
 }
 
 // ended counts a pod of that class that has left its node.
-func (l *learner) ended(class gpu.Class, pod *v1.Pod, at time.Time) {
+func (l *learner) ended(class mix.Class, pod *v1.Pod, at time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.mix.Ended(class, ownerOf(pod), began(pod), at)
@@ -128,41 +129,41 @@ func began(pod *v1.Pod) time.Time {
 
 // classOf reads what a pod is to the mix. Pods that can only ever run outside of the GPU nodes are no part of it: they
 // say nothing of how those fill up. It returns known as false for pods that may claim GPUs, only not how many is known.
-func (l *learner) classOf(ctx context.Context, pod *v1.Pod) (class gpu.Class, mixed, known bool) {
+func (l *learner) classOf(ctx context.Context, pod *v1.Pod) (class mix.Class, mixed, known bool) {
 	if podview.BelongsToNode(pod) {
-		return gpu.Class{}, false, true
+		return mix.Class{}, false, true
 	}
 	request, err := l.keys.PodGPURequest(pod)
 	if err != nil {
-		return gpu.Class{}, false, true
+		return mix.Class{}, false, true
 	}
 	if !request.WantsGPU() {
 		claimed, known := l.claims.Demand(ctx, l.claims.Pod(pod)) // without the lock: it may take long
 		if !known && (len(pod.Spec.ResourceClaims) > 0 || l.claims.Serves(pod)) {
-			return gpu.Class{}, false, false
+			return mix.Class{}, false, false
 		}
 		request.Count, request.Milli, request.Slices = claimed.Count, claimed.Milli, claimed.Slices
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !request.WantsGPU() && !l.admitted(pod) {
-		return gpu.Class{}, false, true
+		return mix.Class{}, false, true
 	}
 	return gpu.ClassOf(&request.Request, l.typicalMemMiB(&request.Request)), true, true
 }
 
 // ownerOf names who made the pod. The Jobs of a CronJob and the ReplicaSets of a Deployment, which differ in what
 // follows the last hyphen, are one controller.
-func ownerOf(pod *v1.Pod) gpu.Owner {
+func ownerOf(pod *v1.Pod) mix.Owner {
 	owner := podview.ControllerOf(pod)
 	if owner == nil {
-		return gpu.Owner{Namespace: pod.Namespace}
+		return mix.Owner{Namespace: pod.Namespace}
 	}
 	name := owner.Name
 	if at := strings.LastIndexByte(name, '-'); at > 0 && (owner.Kind == "Job" || owner.Kind == "ReplicaSet") {
 		name = name[:at]
 	}
-	return gpu.Owner{Namespace: pod.Namespace, Controller: pod.Namespace + "/" + owner.Kind + "/" + name}
+	return mix.Owner{Namespace: pod.Namespace, Controller: pod.Namespace + "/" + owner.Kind + "/" + name}
 }
 
 // independent reports whether the pod is the first of its group or, once the mix is known, of another group than the
@@ -242,7 +243,7 @@ func (l *learner) nodeSeen(n *gpuview.Node) {
 	l.remove(name)
 	l.nodes[name] = now
 	if now.gpus > 0 {
-		l.capacity[now.model] = gpu.Stock{
+		l.capacity[now.model] = mix.Stock{
 			GPUs: l.capacity[now.model].GPUs + now.gpus, MemMiB: now.memMiB, Linked: now.linked,
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
-	"berth.dev/berth/pkg/gpu"
+	"berth.dev/berth/pkg/gpu/mix"
 )
 
 func TestPodsThatBelongTogetherMakeNoMixKnown(t *testing.T) {
@@ -65,8 +65,8 @@ func TestWhatEndsAtOnceHardlyCounts(t *testing.T) {
 			c.roll.see(scheduled(fmt.Sprint("train-", i), "8", now.Add(-10*time.Hour)))
 		}
 	}
-	one, eight := gpu.Class{CPUMilli: 1000, Count: 1, Milli: 1000}, gpu.Class{CPUMilli: 1000, Count: 8, Milli: 1000}
-	mostly := gpu.Given([]gpu.Portion{{Class: eight, Fraction: 1}, {Class: one, Fraction: 0.2}})
+	one, eight := mix.Class{CPUMilli: 1000, Count: 1, Milli: 1000}, mix.Class{CPUMilli: 1000, Count: 8, Milli: 1000}
+	mostly := mix.Given([]mix.Portion{{Class: eight, Fraction: 1}, {Class: one, Fraction: 0.2}})
 	if far := c.learner.mix.Distribution().Distance(mostly); far > 0.2 {
 		t.Errorf("the mix is %.2f away from one in which the pods that run are five of six; by arrivals it would be 0.74", far)
 	}
@@ -113,7 +113,7 @@ func TestTheOwnerOfPodsIsWhoeverMakesMore(t *testing.T) {
 		if owner != nil {
 			pod.OwnerReferences = []metav1.OwnerReference{*owner}
 		}
-		if got := ownerOf(pod); got != (gpu.Owner{Namespace: "default", Controller: want}) {
+		if got := ownerOf(pod); got != (mix.Owner{Namespace: "default", Controller: want}) {
 			t.Errorf("owner %+v, want the controller %q", got, want)
 		}
 	}

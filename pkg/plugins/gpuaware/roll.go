@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"berth.dev/berth/pkg/claimview"
-	"berth.dev/berth/pkg/gpu"
+	"berth.dev/berth/pkg/gpu/mix"
 	"berth.dev/berth/pkg/podview"
 )
 
@@ -33,7 +33,7 @@ type roll struct {
 
 // enrolled is what a pod was counted as.
 type enrolled struct {
-	class gpu.Class
+	class mix.Class
 	// mixed reports that it is part of the mix once it is placed, placed that it was given a node, and turns that it is
 	// part of the turnover.
 	mixed, placed, turns bool

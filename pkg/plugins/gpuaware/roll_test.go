@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
-	"berth.dev/berth/pkg/gpu"
+	"berth.dev/berth/pkg/gpu/mix"
 	"berth.dev/berth/test/harness/await"
 	"berth.dev/berth/test/harness/objects"
 )
@@ -46,7 +46,7 @@ func TestPodsWithClaimsAreCountedAfterARestart(t *testing.T) {
 			known = append(known, objects.ClaimOf(name, objects.Request("a", "whole", 2)))
 		}
 		known = append(known, pod)
-		want[pod.UID] = enrolled{class: gpu.Class{CPUMilli: 1000, Count: 2, Milli: 1000}, mixed: true, placed: i < 3, turns: i < 3}
+		want[pod.UID] = enrolled{class: mix.Class{CPUMilli: 1000, Count: 2, Milli: 1000}, mixed: true, placed: i < 3, turns: i < 3}
 	}
 	h := newHarness(t, gpuOnly(alone(defaultArgs())), known...)
 	roll := h.plugin.cluster.roll
@@ -115,7 +115,7 @@ func TestPodsAreTimedAsTheClassThatTheyArrivedAs(t *testing.T) {
 	awaitClaim(t, h, 1)
 	roll := h.plugin.cluster.roll
 	pod := h.add(t, claiming("p", "c"))
-	arrived := enrolled{class: gpu.Class{CPUMilli: 1000, Count: 2, Milli: 1000}, mixed: true}
+	arrived := enrolled{class: mix.Class{CPUMilli: 1000, Count: 2, Milli: 1000}, mixed: true}
 	await.Until(t, "the pod to be timed as it arrived", func() bool { return roll.enrolledNow()["p"] == arrived })
 	api := h.client.ResourceV1().ResourceClaims("default")
 	if _, err := api.Update(h.ctx, allocated, metav1.UpdateOptions{}); err != nil {

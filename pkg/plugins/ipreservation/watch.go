@@ -31,11 +31,10 @@ func (b *book) watch(factory kubeinformers.SharedInformerFactory) error {
 		informer cache.SharedIndexInformer
 		handler  cache.ResourceEventHandler
 	}{
-		{"IPPools", b.pools, cache.ResourceEventHandlerFuncs{AddFunc: func(any) { b.poolsChanged() }, UpdateFunc: b.poolSeen,
-			DeleteFunc: func(any) { b.poolsChanged() }}},
-		{"IPReservations", b.reservations,
-			cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) { b.reservationSeen(nil, obj) },
-				UpdateFunc: b.reservationSeen, DeleteFunc: b.reservationGone}},
+		{"IPPools", b.pools, informers.Events[*networkv1alpha1.IPPool]{
+			Set: b.poolSeen, Gone: func(*networkv1alpha1.IPPool) { b.poolsChanged() }}},
+		{"IPReservations", b.reservations, informers.Events[*networkv1alpha1.IPReservation]{
+			Set: b.reservationSeen, Gone: b.reservationGone}},
 		{"pods", factory.Core().V1().Pods().Informer(), cache.ResourceEventHandlerFuncs{AddFunc: b.podSeen,
 			UpdateFunc: func(_, obj any) { b.podSeen(obj) }, DeleteFunc: b.podGone}},
 		{"StatefulSets", factory.Apps().V1().StatefulSets().Informer(),
@@ -51,9 +50,8 @@ func (b *book) watch(factory kubeinformers.SharedInformerFactory) error {
 }
 
 // poolSeen tells a new spec from a new status, which this scheduler writes itself.
-func (b *book) poolSeen(oldObj, newObj any) {
-	before, after := oldObj.(*networkv1alpha1.IPPool), newObj.(*networkv1alpha1.IPPool)
-	if !equality.Semantic.DeepEqual(before.Spec, after.Spec) {
+func (b *book) poolSeen(before, after *networkv1alpha1.IPPool) {
+	if before == nil || !equality.Semantic.DeepEqual(before.Spec, after.Spec) {
 		b.poolsChanged()
 	}
 }
@@ -64,15 +62,11 @@ func (b *book) poolsChanged() {
 	b.wake(calls{all: true})
 }
 
-func (b *book) reservationSeen(oldObj, newObj any) {
-	r, ok := newObj.(*networkv1alpha1.IPReservation)
-	if !ok {
-		return
-	}
+func (b *book) reservationSeen(before, r *networkv1alpha1.IPReservation) {
 	b.seen(r)
 	if b.observe(r) {
 		of := map[address.Identity]bool{identityOf(&r.Spec.Pod): true}
-		if before, ok := oldObj.(*networkv1alpha1.IPReservation); ok {
+		if before != nil {
 			of[identityOf(&before.Spec.Pod)] = true
 		}
 		b.wake(calls{of: of})
@@ -80,14 +74,7 @@ func (b *book) reservationSeen(oldObj, newObj any) {
 	signal(b.due)
 }
 
-func (b *book) reservationGone(obj any) {
-	if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-		obj = gone.Obj
-	}
-	r, ok := obj.(*networkv1alpha1.IPReservation)
-	if !ok {
-		return
-	}
+func (b *book) reservationGone(r *networkv1alpha1.IPReservation) {
 	b.seen(r)
 	if h, err := holdingOf(r); err == nil {
 		b.forget(h.Address, h.Object, h.Identity)

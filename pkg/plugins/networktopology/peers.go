@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	kubeinformers "k8s.io/client-go/informers"
-	"k8s.io/client-go/tools/cache"
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
@@ -95,15 +94,8 @@ type named struct {
 func peersOf(factory kubeinformers.SharedInformerFactory, appLabel string) (*peers, error) {
 	return informers.SharedBy(factory, appLabel, func() (*peers, error) {
 		p := newPeers(gangview.GangsOf(factory), appLabel)
-		_, err := informers.Handle(factory, factory.Core().V1().Pods().Informer(), cache.ResourceEventHandlerFuncs{
-			AddFunc:    p.see,
-			UpdateFunc: func(_, after any) { p.see(after) },
-			DeleteFunc: func(obj any) {
-				if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-					obj = gone.Obj
-				}
-				p.lose(obj)
-			},
+		_, err := informers.Handle(factory, factory.Core().V1().Pods().Informer(), informers.Events[*v1.Pod]{
+			Set: func(_, pod *v1.Pod) { p.see(pod) }, Gone: p.lose,
 		})
 		return p, err
 	})
@@ -115,13 +107,9 @@ func newPeers(gangs *gangview.Gangs, appLabel string) *peers {
 }
 
 // see takes note of a pod as the informer has it.
-func (p *peers) see(obj any) {
-	pod, ok := obj.(*v1.Pod)
-	if !ok {
-		return
-	}
+func (p *peers) see(pod *v1.Pod) {
 	if podview.Finished(pod) {
-		p.lose(obj)
+		p.lose(pod)
 		return
 	}
 	p.mu.Lock()
@@ -134,12 +122,10 @@ func (p *peers) see(obj any) {
 	m.settle()
 }
 
-func (p *peers) lose(obj any) {
-	if pod, ok := obj.(*v1.Pod); ok {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.drop(pod.UID)
-	}
+func (p *peers) lose(pod *v1.Pod) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.drop(pod.UID)
 }
 
 // assume puts a pod on the node that was reserved for it.

@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/cache"
 	"pgregory.net/rapid"
 
 	"berth.dev/berth/pkg/gangview"
@@ -142,7 +141,7 @@ func TestPodsCountFromReserveOn(t *testing.T) {
 	p.see(bound)
 	p.release(sibling.UID)
 	expect("bound", map[string]int64{"b": 6000})
-	p.lose(cache.DeletedFinalStateUnknown{Obj: bound}.Obj)
+	p.lose(bound)
 	p.lose(bound)
 	expect("deleted twice", map[string]int64{})
 	p.assume(sibling, "c")

@@ -22,24 +22,14 @@ func (b *book) watch(factory kubeinformers.SharedInformerFactory) error {
 		informer cache.SharedIndexInformer
 		handler  cache.ResourceEventHandler
 	}{
-		{"placement policies", b.policies, cache.ResourceEventHandlerFuncs{
-			AddFunc:    func(any) { b.renew("") },
-			UpdateFunc: b.policyChanged,
-			DeleteFunc: func(any) { b.renew("") },
+		{"placement policies", b.policies, informers.Events[*placementv1alpha1.PlacementPolicy]{
+			Set: b.policySeen, Gone: func(*placementv1alpha1.PlacementPolicy) { b.renew("") },
 		}},
-		{"pods", core.Pods().Informer(), cache.ResourceEventHandlerFuncs{
-			AddFunc:    func(obj any) { b.podSeen(obj) },
-			UpdateFunc: func(_, obj any) { b.podSeen(obj) },
-			DeleteFunc: b.podGone,
+		{"pods", core.Pods().Informer(), informers.Events[*v1.Pod]{
+			Set: func(_, pod *v1.Pod) { b.podSeen(pod) }, Gone: b.podGone,
 		}},
-		{"nodes", core.Nodes().Informer(), cache.ResourceEventHandlerFuncs{
-			AddFunc:    func(obj any) { b.nodeSeen(nil, obj) },
-			UpdateFunc: b.nodeSeen,
-		}},
-		{"namespaces", core.Namespaces().Informer(), cache.ResourceEventHandlerFuncs{
-			AddFunc:    func(obj any) { b.namespaceSeen(nil, obj) },
-			UpdateFunc: b.namespaceSeen,
-		}},
+		{"nodes", core.Nodes().Informer(), informers.Events[*v1.Node]{Set: b.nodeSeen}},
+		{"namespaces", core.Namespaces().Informer(), informers.Events[*v1.Namespace]{Set: b.namespaceSeen}},
 	} {
 		told, err := informers.Handle(factory, w.informer, w.handler)
 		if err != nil {
@@ -50,20 +40,15 @@ func (b *book) watch(factory kubeinformers.SharedInformerFactory) error {
 	return nil
 }
 
-// policyChanged tells a new spec from a new status, which this scheduler writes itself.
-func (b *book) policyChanged(oldObj, newObj any) {
-	before, after := oldObj.(*placementv1alpha1.PlacementPolicy), newObj.(*placementv1alpha1.PlacementPolicy)
-	if before.Generation != after.Generation || !equality.Semantic.DeepEqual(before.Spec, after.Spec) {
+// policySeen tells a new spec from a new status, which this scheduler writes itself.
+func (b *book) policySeen(before, after *placementv1alpha1.PlacementPolicy) {
+	if before == nil || before.Generation != after.Generation || !equality.Semantic.DeepEqual(before.Spec, after.Spec) {
 		b.renew("")
 	}
 }
 
 // podSeen counts a pod that has a node.
-func (b *book) podSeen(obj any) {
-	pod, ok := obj.(*v1.Pod)
-	if !ok {
-		return
-	}
+func (b *book) podSeen(pod *v1.Pod) {
 	waits := pod.Spec.NodeName == ""
 	if waits && pod.Status.NominatedNodeName != "" {
 		b.nominated.Store(pod.UID, pod)
@@ -101,14 +86,9 @@ func (b *book) bind(pod *v1.Pod) {
 	}
 }
 
-func (b *book) podGone(obj any) {
-	if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-		obj = gone.Obj
-	}
-	if pod, ok := obj.(*v1.Pod); ok {
-		b.nominated.Delete(pod.UID)
-		b.release(pod)
-	}
+func (b *book) podGone(pod *v1.Pod) {
+	b.nominated.Delete(pod.UID)
+	b.release(pod)
 }
 
 func (b *book) release(pod *v1.Pod) {
@@ -118,13 +98,12 @@ func (b *book) release(pod *v1.Pod) {
 }
 
 // nodeSeen counts the licenses of the node's pods in the pools that it is in now.
-func (b *book) nodeSeen(oldObj, newObj any) {
-	after, ok := newObj.(*v1.Node)
+func (b *book) nodeSeen(before, after *v1.Node) {
 	v := b.view.Load()
-	if !ok || v == nil || len(v.set.Limits()) == 0 {
+	if v == nil || len(v.set.Limits()) == 0 {
 		return
 	}
-	if before, ok := oldObj.(*v1.Node); ok && maps.Equal(before.Labels, after.Labels) {
+	if before != nil && maps.Equal(before.Labels, after.Labels) {
 		return
 	}
 	b.ledger.Mark(after.Name, v.set, b.marksOf(v, after))
@@ -132,13 +111,12 @@ func (b *book) nodeSeen(oldObj, newObj any) {
 }
 
 // namespaceSeen has the pods of a namespace looked at by its new labels.
-func (b *book) namespaceSeen(oldObj, newObj any) {
-	after, ok := newObj.(*v1.Namespace)
+func (b *book) namespaceSeen(before, after *v1.Namespace) {
 	v := b.view.Load()
-	if !ok || v == nil || !v.set.ReadsNamespaces() {
+	if v == nil || !v.set.ReadsNamespaces() {
 		return
 	}
-	if before, ok := oldObj.(*v1.Namespace); ok && maps.Equal(before.Labels, after.Labels) {
+	if before != nil && maps.Equal(before.Labels, after.Labels) {
 		return
 	}
 	b.renew(after.Name)

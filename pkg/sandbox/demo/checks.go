@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"berth.dev/berth/pkg/gpu"
+	"berth.dev/berth/pkg/gpu/catalog"
 	"berth.dev/berth/pkg/plural"
 )
 
@@ -38,7 +39,7 @@ func checkTraining(o *Outcome, pods []Placement) Check {
 		return c
 	}
 	node := o.Nodes[pods[0].Node]
-	product, _ := gpu.LookupProduct(node.Model)
+	product, _ := catalog.Lookup(node.Model)
 	c.OK = product.NVLinkMesh && pods[0].GPUs == 4
 	c.Found = fmt.Sprintf("on %s, %d × %s", node.Name, node.GPUs, node.Model)
 	return c

@@ -13,6 +13,7 @@ import (
 
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/gpuview/express"
 	"berth.dev/berth/pkg/priceview"
 	"berth.dev/berth/pkg/trace"
 	"berth.dev/berth/test/harness/box"
@@ -122,12 +123,12 @@ func podOf(job *trace.Job, index int, profile string) *v1.Pod {
 	keys := gpuview.DefaultKeys()
 	switch {
 	case job.GPUs > 0 && job.GPUMilli < 1000:
-		gpuview.RequestShare(pod, job.GPUMilli)
+		express.Share(pod, job.GPUMilli)
 	case job.GPUs > 0:
-		keys.RequestGPUs(pod, job.GPUs)
+		express.Whole(&keys, pod, job.GPUs)
 	}
 	if len(job.Models) > 0 {
-		keys.AcceptModels(pod, job.Models)
+		express.Models(&keys, pod, job.Models)
 	}
 	if job.Spot != "" {
 		priceview.SetSpotPolicy(pod, priceview.SpotPolicy(job.Spot))

@@ -1,4 +1,4 @@
-package gpu
+package mix
 
 import (
 	"fmt"
@@ -14,7 +14,7 @@ func TestArrivalsCountByHowLongTheyRun(t *testing.T) {
 	short, long := Class{CPUMilli: 1000, Count: 1, Milli: 500}, Class{CPUMilli: 1000, Count: 8, Milli: WholeMilli}
 	start := epoch.Add(1000 * time.Hour)
 	share := func(m *Mix) float64 {
-		for _, p := range m.Distribution().portions {
+		for _, p := range m.Distribution().Portions {
 			if p.Class == long {
 				return p.Fraction
 			}
@@ -54,7 +54,7 @@ func TestArrivalsCountByHowLongTheyRun(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := NewMix()
+			m := New()
 			for range 10 {
 				m.Observe(long, Owner{}, true)
 				for range 9 {
@@ -128,7 +128,7 @@ func TestNoOwnerIsTheWholeWorkload(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m, at := NewMix(), epoch
+			m, at := New(), epoch
 			run := func(c Class, of Owner, ran time.Duration) {
 				m.Observe(c, of, true)
 				m.Started(c, of, at)
@@ -147,7 +147,7 @@ func TestNoOwnerIsTheWholeWorkload(t *testing.T) {
 				at = at.Add(time.Hour)
 				run(other, Owner{Namespace: fmt.Sprint("b", i%3)}, min(time.Hour, tc.ran*3600))
 			}
-			got := m.Distribution().portions[0]
+			got := m.Distribution().Portions[0]
 			if got.Class != flood || got.Fraction < tc.least || got.Fraction > tc.most {
 				t.Errorf("%.3f of the mix, want %.2f to %.2f", got.Fraction, tc.least, tc.most)
 			}

@@ -1,4 +1,7 @@
-package gpuview
+// Package express says with labels, annotations and resources what gpuview reads from them, for clusters and pods that
+// exist in a simulation or a test only. Replays, random histories and chaos call it. Where several keys mean the same
+// it uses the most common one.
+package express
 
 import (
 	"slices"
@@ -10,19 +13,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/wellknown"
 )
-
-// The functions of this file go the other way than the rest of the package: they say with labels, annotations and
-// resources what the rest reads from them, for clusters and pods that exist in a simulation only. Where several keys
-// mean the same they use the most common one.
 
 // simulatedAgent names what holds pods to their devices in a simulation, where a pod uses what it is told.
 const simulatedAgent = "simulation"
 
-// SetGPUs makes count GPUs of a model part of a node of a simulation. Shared puts the node into the mode in which the
+// Node makes count GPUs of a model part of a node of a simulation. Shared puts the node into the mode in which the
 // scheduler hands out shares of GPUs.
-func (k *Keys) SetGPUs(node *v1.Node, model string, count int, shared bool) {
+func Node(k *gpuview.Keys, node *v1.Node, model string, count int, shared bool) {
 	for _, label := range []struct {
 		keys  []string
 		value string
@@ -43,7 +43,7 @@ func (k *Keys) SetGPUs(node *v1.Node, model string, count int, shared bool) {
 
 // OfferedFirst are the keys with the GPU resource in front that nodes among the objects offer, so that what is made to
 // ask for GPUs asks for these.
-func OfferedFirst(k Keys, objects []runtime.Object) Keys {
+func OfferedFirst(k gpuview.Keys, objects []runtime.Object) gpuview.Keys {
 	offered := map[string]bool{}
 	for _, obj := range objects {
 		if node, ok := obj.(*v1.Node); ok {
@@ -66,27 +66,27 @@ func OfferedFirst(k Keys, objects []runtime.Object) Keys {
 	return k
 }
 
-// RequestGPUs makes a pod of one container ask for whole GPUs.
-func (k *Keys) RequestGPUs(pod *v1.Pod, count int) {
+// Whole makes a pod of one container ask for whole GPUs.
+func Whole(k *gpuview.Keys, pod *v1.Pod, count int) {
 	name := v1.ResourceName(k.Resources[0])
 	pod.Spec.Containers[0].Resources.Requests[name] = *resource.NewQuantity(int64(count), resource.DecimalSI)
 }
 
-// RequestShare makes a pod ask for thousandths of one GPU.
-func RequestShare(pod *v1.Pod, milli int) {
-	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, openbMilliKey, strconv.Itoa(milli))
-	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, openbCountKey, "1")
+// Share makes a pod ask for thousandths of one GPU.
+func Share(pod *v1.Pod, milli int) {
+	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, gpuview.OpenbMilliKey, strconv.Itoa(milli))
+	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, gpuview.OpenbCountKey, "1")
 }
 
-// TakeWholeGPUs makes a pod that asks for shares of GPUs in annotations alone ask for as many whole ones by resource,
+// TakeWhole makes a pod that asks for shares of GPUs in annotations alone ask for as many whole ones by resource,
 // as its owner has to where the scheduler knows no shares. It says whether there was such a request.
-func (k *Keys) TakeWholeGPUs(pod *v1.Pod) bool {
+func TakeWhole(k *gpuview.Keys, pod *v1.Pod) bool {
 	asked, err := k.PodGPURequest(pod)
-	if err != nil || !asked.WantsGPU() || asked.Dialect == DialectNone || k.asksByResource(pod) ||
+	if err != nil || !asked.WantsGPU() || asked.Dialect == gpuview.DialectNone || k.AsksByResource(pod) ||
 		len(pod.Spec.Containers) == 0 {
 		return false
 	}
-	for _, key := range askingAnnotations {
+	for _, key := range gpuview.AskingKeys() {
 		delete(pod.Annotations, key)
 	}
 	if len(asked.Models) > 0 {
@@ -95,13 +95,13 @@ func (k *Keys) TakeWholeGPUs(pod *v1.Pod) bool {
 	if pod.Spec.Containers[0].Resources.Requests == nil {
 		pod.Spec.Containers[0].Resources.Requests = v1.ResourceList{}
 	}
-	k.RequestGPUs(pod, max(asked.Count, 1))
+	Whole(k, pod, max(asked.Count, 1))
 	return true
 }
 
-// AcceptModels names the GPU models that a pod accepts, in Berth's own annotation and in the language of the stock
+// Models names the GPU models that a pod accepts, in Berth's own annotation and in the language of the stock
 // scheduler, so that every configuration has the same choice.
-func (k *Keys) AcceptModels(pod *v1.Pod, models []string) {
+func Models(k *gpuview.Keys, pod *v1.Pod, models []string) {
 	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, wellknown.GPUModelsKey, strings.Join(models, "|"))
 	if len(k.ProductLabels) == 0 {
 		return

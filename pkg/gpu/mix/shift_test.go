@@ -1,4 +1,4 @@
-package gpu
+package mix
 
 import (
 	"math/rand/v2"
@@ -9,7 +9,7 @@ func TestTheMixFollowsWorkThatChanges(t *testing.T) {
 	t.Parallel()
 	heavy, light := Class{CPUMilli: 16_000, Count: 1, Milli: WholeMilli}, Class{CPUMilli: 4000, Count: 1, Milli: WholeMilli}
 	part := func(m *Mix, c Class) float64 {
-		for _, p := range m.Distribution().portions {
+		for _, p := range m.Distribution().Portions {
 			if p.Class == c {
 				return p.Fraction
 			}
@@ -37,7 +37,7 @@ func TestTheMixFollowsWorkThatChanges(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := NewMix()
+			m := New()
 			for range 1000 {
 				m.Observe(heavy, Owner{}, true)
 			}

@@ -1,4 +1,9 @@
-package advise
+// Package carry carries a plan of package advise out in a cluster: it cordons the nodes that pods leave, evicts unit
+// after unit, waits for the replacements, and stops as soon as the cluster is not as the plan has it.
+//
+// The command berth advise --evict calls it, and gives it what runs the rest of the plan again. It decides nothing:
+// what moves, and in which order, is the plan's.
+package carry
 
 import (
 	"context"
@@ -16,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 
+	"berth.dev/berth/pkg/advise"
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/wellknown"
 )
@@ -31,21 +37,21 @@ type Carrier struct {
 	// Poll is how often the cluster is asked.
 	Poll time.Duration
 	// Holds runs what is left of the plan on the cluster as it is, and returns an error if that does not work.
-	Holds func(ctx context.Context, rest *Plan) error
+	Holds func(ctx context.Context, rest *advise.Plan) error
 	// Say is told each step.
 	Say func(text string)
 }
 
 // Carry evicts the plan's units one by one. It stops with an error as soon as the cluster is not as the plan has it;
 // nodes that were cordoned are opened again in any case.
-func (c *Carrier) Carry(ctx context.Context, plan *Plan) (err error) {
+func (c *Carrier) Carry(ctx context.Context, plan *advise.Plan) (err error) {
 	if err := c.check(ctx, plan, 0); err != nil {
 		return err
 	}
 	closed := true
 	defer func() { err = errors.Join(err, c.change(ctx, plan, closed, true)) }()
 	for _, name := range plan.Cordon {
-		if err := c.close(ctx, name, plan.For.mark()); err != nil {
+		if err := c.close(ctx, name, plan.For.Mark()); err != nil {
 			return err
 		}
 	}
@@ -85,7 +91,7 @@ func (c *Carrier) close(ctx context.Context, name, mark string) error {
 
 // change opens the nodes that were cordoned here, or takes their mark away, or both. The mark stays until what waits
 // has started: the scheduler keeps these nodes for it.
-func (c *Carrier) change(ctx context.Context, plan *Plan, open, unmark bool) error {
+func (c *Carrier) change(ctx context.Context, plan *advise.Plan, open, unmark bool) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), openWithin)
 	defer cancel()
 	var changes []string
@@ -118,8 +124,8 @@ func (c *Carrier) change(ctx context.Context, plan *Plan, open, unmark bool) err
 }
 
 // check compares the cluster with what the moves from there on take for granted, and runs them on it.
-func (c *Carrier) check(ctx context.Context, plan *Plan, from int) error {
-	rest := &Plan{For: plan.For, Cordon: plan.Cordon, Moves: plan.Moves[from:], Starts: plan.Starts}
+func (c *Carrier) check(ctx context.Context, plan *advise.Plan, from int) error {
+	rest := &advise.Plan{For: plan.For, Cordon: plan.Cordon, Moves: plan.Moves[from:], Starts: plan.Starts}
 	for _, name := range plan.Cordon {
 		node, err := c.Client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 		switch {
@@ -153,7 +159,7 @@ func (c *Carrier) check(ctx context.Context, plan *Plan, from int) error {
 }
 
 // started says whether the pods have nodes for which the plan is made. One that is gone stops the plan.
-func (c *Carrier) started(ctx context.Context, plan *Plan) (bool, error) {
+func (c *Carrier) started(ctx context.Context, plan *advise.Plan) (bool, error) {
 	all := len(plan.Starts) > 0
 	for _, s := range plan.Starts {
 		pod, err := c.Client.CoreV1().Pods(s.Namespace).Get(ctx, s.Name, metav1.GetOptions{})
@@ -178,7 +184,7 @@ func (c *Carrier) started(ctx context.Context, plan *Plan) (bool, error) {
 }
 
 // move evicts one unit and waits until each of its pods has been replaced.
-func (c *Carrier) move(ctx context.Context, plan *Plan, at int) error {
+func (c *Carrier) move(ctx context.Context, plan *advise.Plan, at int) error {
 	m := plan.Moves[at]
 	known, owners := map[types.UID]bool{}, map[types.UID]int{}
 	pods, err := c.Client.CoreV1().Pods(m.Namespace).List(ctx, metav1.ListOptions{})
@@ -188,7 +194,7 @@ func (c *Carrier) move(ctx context.Context, plan *Plan, at int) error {
 	for i := range pods.Items {
 		pod := &pods.Items[i]
 		known[pod.UID] = true
-		if slices.ContainsFunc(m.Pods, func(p MovedPod) bool { return p.UID == string(pod.UID) }) {
+		if slices.ContainsFunc(m.Pods, func(p advise.MovedPod) bool { return p.UID == string(pod.UID) }) {
 			if owner := metav1.GetControllerOf(pod); owner != nil {
 				owners[owner.UID]++
 			}
@@ -249,7 +255,7 @@ func refusal(err error) error {
 }
 
 // compare says whether replacements went where the plan cannot have them: to a node that it needs for what follows.
-func (c *Carrier) compare(plan *Plan, at int, bound []*v1.Pod) error {
+func (c *Carrier) compare(plan *advise.Plan, at int, bound []*v1.Pod) error {
 	needed := map[string]string{}
 	for _, s := range plan.Starts {
 		needed[s.Node] = "pod " + s.Namespace + "/" + s.Name

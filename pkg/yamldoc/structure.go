@@ -1,4 +1,4 @@
-package validate
+package yamldoc
 
 import (
 	"encoding"
@@ -20,47 +20,63 @@ import (
 	"berth.dev/berth/pkg/spelling"
 )
 
-// structure holds the fields of a document against a Go type. A decoder stops at the first value of a wrong type; this
-// finds all of them, each with its own line.
-type structure struct {
-	*document
-	// wrong are the values that the type cannot hold, and wrongAt their paths.
-	wrong   map[*yaml.Node]bool
-	wrongAt []string
-	// unknown are the paths of objects with a field that the type does not have.
-	unknown map[string]bool
+// Fault is a part of a document that its type does not have, or cannot hold.
+type Fault struct {
+	Line int
+	Path string
+	// Unknown is a field that the type does not have; other faults are values of a wrong type.
+	Unknown bool
+	Message string
 }
 
-// structureOf checks the whole document.
-func (d *document) structureOf(object any) *structure {
-	s := newStructure(d)
-	s.check(d.root, reflect.TypeOf(object), nil)
+// Structure holds the fields of a document against a Go type. A decoder stops at the first value of a wrong type; this
+// finds all of them, each with its own line.
+type Structure struct {
+	// Faults are in the order of the document.
+	Faults []Fault
+	// wrong are the values that the type cannot hold.
+	wrong map[*yaml.Node]bool
+	// lacking are the paths of objects with a field that the type does not have.
+	lacking map[string]bool
+}
+
+// Against holds a whole document against the type of an object.
+func Against(root *yaml.Node, object any) *Structure {
+	s := &Structure{}
+	s.Check(root, reflect.TypeOf(object), nil)
 	return s
 }
 
-func newStructure(d *document) *structure {
-	return &structure{document: d, wrong: map[*yaml.Node]bool{}, unknown: map[string]bool{}}
-}
-
-// rest is the document as JSON without the values of a wrong type, so that the fields beside them can be checked as
+// Rest is the document as JSON without the values of a wrong type, so that the fields beside them can be checked as
 // well.
-func (s *structure) rest() ([]byte, error) {
-	if len(s.wrong) == 0 {
-		return s.json, nil
-	}
-	value, err := nodeValue(without(s.root, s.wrong))
+func (s *Structure) Rest(root *yaml.Node) ([]byte, error) {
+	value, err := nodeValue(without(root, s.wrong))
 	if err != nil {
 		return nil, err
 	}
 	return json.Marshal(value)
 }
 
-// beside reports whether a path leads to none of the values of a wrong type, and to no part of one.
-func (s *structure) beside(path string) bool {
-	return !slices.ContainsFunc(s.wrongAt, func(at string) bool {
-		return path == at || strings.HasPrefix(path, at+".") || strings.HasPrefix(path, at+"[")
+// Wrong reports whether there is a value of a wrong type.
+func (s *Structure) Wrong() bool { return len(s.wrong) > 0 }
+
+// Beside reports whether a path leads to none of the values of a wrong type, and to no part of one.
+func (s *Structure) Beside(path string) bool {
+	return !slices.ContainsFunc(s.Faults, func(f Fault) bool {
+		return !f.Unknown && (path == f.Path || strings.HasPrefix(path, f.Path+".") || strings.HasPrefix(path, f.Path+"["))
 	})
 }
+
+// Lacks remembers that the type of the object at a path does not have one of its fields.
+func (s *Structure) Lacks(object string) {
+	if s.lacking == nil {
+		s.lacking = map[string]bool{}
+	}
+	s.lacking[object] = true
+}
+
+// Lacking reports whether the object at a path has a field that its type does not have.
+func (s *Structure) Lacking(object string) bool { return s.lacking[object] }
 
 var (
 	jsonUnmarshaler = reflect.TypeFor[json.Unmarshaler]()
@@ -76,7 +92,8 @@ var wanted = map[reflect.Type]string{
 	reflect.TypeFor[metav1.Duration]():    "a duration such as 90s or 1h30m",
 }
 
-func (s *structure) check(node *yaml.Node, t reflect.Type, path *field.Path) {
+// Check holds a part of a document, at a path, against a type.
+func (s *Structure) Check(node *yaml.Node, t reflect.Type, path *field.Path) {
 	for node.Kind == yaml.AliasNode {
 		node = node.Alias
 	}
@@ -98,14 +115,14 @@ func (s *structure) check(node *yaml.Node, t reflect.Type, path *field.Path) {
 		}
 	case reflect.Map:
 		if s.is(node, yaml.MappingNode, path, "an object") {
-			s.entries(node, func(key string, value *yaml.Node) { s.check(value, t.Elem(), path.Key(key)) })
+			s.entries(node, func(key string, value *yaml.Node) { s.Check(value, t.Elem(), path.Key(key)) })
 		}
 	case reflect.Slice:
 		if t.Elem().Kind() == reflect.Uint8 {
 			s.bytes(node, path)
 		} else if s.is(node, yaml.SequenceNode, path, "a list") {
 			for i, item := range node.Content {
-				s.check(item, t.Elem(), itemIn(path, i))
+				s.Check(item, t.Elem(), itemIn(path, i))
 			}
 		}
 	default:
@@ -132,7 +149,7 @@ func fieldIn(path *field.Path, name string) *field.Path {
 }
 
 // entries calls f for each entry, those that are merged in by << included.
-func (s *structure) entries(node *yaml.Node, f func(key string, value *yaml.Node)) {
+func (s *Structure) entries(node *yaml.Node, f func(key string, value *yaml.Node)) {
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		key, value := node.Content[i], node.Content[i+1]
 		if key.ShortTag() != "!!merge" {
@@ -155,24 +172,25 @@ func (s *structure) entries(node *yaml.Node, f func(key string, value *yaml.Node
 	}
 }
 
-func (s *structure) fields(node *yaml.Node, t reflect.Type, path *field.Path) {
+func (s *Structure) fields(node *yaml.Node, t reflect.Type, path *field.Path) {
 	known := fieldsOf(t)
 	s.entries(node, func(key string, value *yaml.Node) {
 		at := fieldIn(path, key)
 		if of, ok := known[key]; ok {
-			s.check(value, of, at)
+			s.Check(value, of, at)
 			return
 		}
 		parent := ""
 		if path != nil {
 			parent = path.String()
 		}
-		s.unknown[parent] = true
+		s.Lacks(parent)
 		message := "unknown field"
 		if like := spelling.Closest(key, known); like != "" {
 			message += "; did you mean " + like + "?"
 		}
-		s.add(Error, "unknown-field", keyOf(node, key, value).Line, at.String(), message)
+		fault := Fault{Line: keyOf(node, key, value).Line, Path: at.String(), Unknown: true, Message: message}
+		s.Faults = append(s.Faults, fault)
 	})
 }
 
@@ -219,7 +237,7 @@ func fieldsOf(t reflect.Type) map[string]reflect.Type {
 	return fields
 }
 
-func (s *structure) is(node *yaml.Node, kind yaml.Kind, path *field.Path, what string) bool {
+func (s *Structure) is(node *yaml.Node, kind yaml.Kind, path *field.Path, what string) bool {
 	if node.Kind == kind {
 		return true
 	}
@@ -228,13 +246,17 @@ func (s *structure) is(node *yaml.Node, kind yaml.Kind, path *field.Path, what s
 }
 
 // mismatch reports a value that is not what it has to be.
-func (s *structure) mismatch(node *yaml.Node, path *field.Path, what string) {
+func (s *Structure) mismatch(node *yaml.Node, path *field.Path, what string) {
 	name := ""
 	if path != nil {
 		name = path.String()
 	}
-	s.wrong[node], s.wrongAt = true, append(s.wrongAt, name)
-	s.add(Error, "type", node.Line, name, fmt.Sprintf("Invalid value: %s: must be %s", shown(node), what))
+	if s.wrong == nil {
+		s.wrong = map[*yaml.Node]bool{}
+	}
+	s.wrong[node] = true
+	message := fmt.Sprintf("Invalid value: %s: must be %s", shown(node), what)
+	s.Faults = append(s.Faults, Fault{Line: node.Line, Path: name, Message: message})
 }
 
 // shown is a value as a message repeats it.
@@ -257,7 +279,7 @@ func shown(node *yaml.Node) string {
 	return fmt.Sprintf("%q", node.Value)
 }
 
-func (s *structure) readsItself(node *yaml.Node, t reflect.Type, path *field.Path) {
+func (s *Structure) readsItself(node *yaml.Node, t reflect.Type, path *field.Path) {
 	value, err := nodeValue(node)
 	if err != nil {
 		return // found when the document was read
@@ -269,13 +291,13 @@ func (s *structure) readsItself(node *yaml.Node, t reflect.Type, path *field.Pat
 	if err := json.Unmarshal(data, reflect.New(t).Interface()); err != nil {
 		what, ok := wanted[t]
 		if !ok {
-			what = "what its type allows: " + oneLine(err.Error())
+			what = "what its type allows: " + strings.Join(strings.Fields(err.Error()), " ")
 		}
 		s.mismatch(node, path, what)
 	}
 }
 
-func (s *structure) bytes(node *yaml.Node, path *field.Path) {
+func (s *Structure) bytes(node *yaml.Node, path *field.Path) {
 	if !s.is(node, yaml.ScalarNode, path, "a string in base64") {
 		return
 	}
@@ -303,7 +325,7 @@ func named(t reflect.Type) string {
 	}
 }
 
-func (s *structure) scalar(node *yaml.Node, t reflect.Type, path *field.Path) {
+func (s *Structure) scalar(node *yaml.Node, t reflect.Type, path *field.Path) {
 	value, err := scalarValue(node)
 	if err != nil {
 		return
@@ -331,7 +353,7 @@ func (s *structure) scalar(node *yaml.Node, t reflect.Type, path *field.Path) {
 			if reflect.Zero(t).CanUint() {
 				low = 0
 			}
-			if ok = n >= low && n < high; !ok {
+			if ok = n >= low && n < high; !ok && t.Bits() < 64 {
 				what = fmt.Sprintf("from %.0f to %.0f", low, high-1)
 			}
 		}

@@ -1,10 +1,8 @@
-package advise
+package carry
 
 import (
 	"context"
 	"errors"
-	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,11 +12,29 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/utils/ptr"
 
+	"berth.dev/berth/pkg/advise"
 	"berth.dev/berth/pkg/wellknown"
 )
+
+var pods = v1.SchemeGroupVersion.WithResource("pods")
+
+func node(name string) *v1.Node { return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}} }
+
+// pod is one of a ReplicaSet; pending without a node.
+func pod(name, on string) *v1.Pod {
+	owner := metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "rs-" + name, UID: types.UID("rs-" + name),
+		Controller: ptr.To(true)}
+	return &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID("pod-" + name),
+			OwnerReferences: []metav1.OwnerReference{owner}},
+		Spec: v1.PodSpec{NodeName: on},
+	}
+}
 
 // behavior is what a cluster does with evictions: where the replacement goes, by the name of the pod; nowhere without an entry.
 type behavior struct {
@@ -42,23 +58,23 @@ func clusterThat(t *testing.T, b behavior, objects ...runtime.Object) *fake.Clie
 		if b.refuses[name] {
 			return true, nil, apierrors.NewTooManyRequests("the budget is used up", 1)
 		}
-		obj, err := store.Get(podResource, "default", name)
+		obj, err := store.Get(pods, "default", name)
 		if err != nil {
 			return true, nil, err
 		}
 		again := obj.(*v1.Pod).DeepCopy()
 		again.Name, again.UID, again.Spec.NodeName = name+"-again", again.UID+"-again", b.to[name]
-		if err := store.Delete(podResource, "default", name); err != nil {
+		if err := store.Delete(pods, "default", name); err != nil {
 			return true, nil, err
 		}
 		if b.starts == name {
-			waits, err := store.Get(podResource, "default", "p")
+			waits, err := store.Get(pods, "default", "p")
 			if err != nil {
 				return true, nil, err
 			}
 			started := waits.(*v1.Pod).DeepCopy()
 			started.Spec.NodeName = "a"
-			if err := store.Update(podResource, started, "default"); err != nil {
+			if err := store.Update(pods, started, "default"); err != nil {
 				return true, nil, err
 			}
 		}
@@ -69,9 +85,9 @@ func clusterThat(t *testing.T, b behavior, objects ...runtime.Object) *fake.Clie
 
 func TestAPlanIsCarriedOutForAsLongAsTheClusterIsAsPlanned(t *testing.T) {
 	t.Parallel()
-	plan := &Plan{For: Unit{KindPod, "default", "p"}, Cordon: []string{"a"}, Starts: []Placement{{"default", "p", "a"}}}
+	plan := &advise.Plan{For: advise.Unit{Kind: advise.KindPod, Namespace: "default", Name: "p"}, Cordon: []string{"a"}, Starts: []advise.Placement{{Namespace: "default", Name: "p", Node: "a"}}}
 	for _, name := range []string{"x", "y"} {
-		plan.Moves = append(plan.Moves, Move{Unit: Unit{KindPod, "default", name}, Pods: []MovedPod{{Name: name, UID: "pod-" + name, From: "a", To: "b"}}})
+		plan.Moves = append(plan.Moves, advise.Move{Unit: advise.Unit{Kind: advise.KindPod, Namespace: "default", Name: name}, Pods: []advise.MovedPod{{Name: name, UID: "pod-" + name, From: "a", To: "b"}}})
 	}
 	toB := map[string]string{"x": "b", "y": "b"}
 	for _, tt := range []struct {
@@ -92,21 +108,24 @@ func TestAPlanIsCarriedOutForAsLongAsTheClusterIsAsPlanned(t *testing.T) {
 		{"the room is taken before the first", behavior{to: toB, fails: 2}, nil, nil, "", "the plan does not hold any more"},
 		{"a pod is another one of the same name", behavior{to: toB}, func(p *v1.Pod) { p.UID = "other" }, nil, "", "pod default/x has gone"},
 		{"a pod is on another node", behavior{to: toB}, func(p *v1.Pod) { p.Spec.NodeName = "c" }, nil, "", "is on c and not on a"},
-		{"a pod has lost its controller", behavior{to: toB}, bare, nil, "", "has no controller"},
-		{"a pod is ending", behavior{to: toB}, func(p *v1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: now}; p.Finalizers = []string{"x/y"} }, nil, "", "already ending"},
+		{"a pod has lost its controller", behavior{to: toB}, func(p *v1.Pod) { p.OwnerReferences = nil }, nil, "", "has no controller"},
+		{"a pod is ending", behavior{to: toB}, func(p *v1.Pod) {
+			p.DeletionTimestamp = &metav1.Time{Time: time.Unix(1_800_000_000, 0)}
+			p.Finalizers = []string{"x/y"}
+		}, nil, "", "already ending"},
 		{"the node was cordoned by another user", behavior{to: toB}, nil, func(n *v1.Node) { n.Spec.Unschedulable = true }, "", "cordoned by another user"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			x, n := pod("x", "a", "1"), node("a", "8", "1")
+			x, n := pod("x", "a"), node("a")
 			if tt.change != nil {
 				tt.change(x)
 			}
 			if tt.node != nil {
 				tt.node(n)
 			}
-			client := clusterThat(t, tt.cluster, n, node("b", "8", "1"), x, pod("y", "a", "1"), pod("p", "", "8"))
-			holds := func(_ context.Context, rest *Plan) error {
+			client := clusterThat(t, tt.cluster, n, node("b"), x, pod("y", "a"), pod("p", ""))
+			holds := func(_ context.Context, rest *advise.Plan) error {
 				if len(rest.Moves) == tt.cluster.fails {
 					return errors.New("the plan does not hold any more")
 				}
@@ -140,9 +159,9 @@ func TestAPlanIsCarriedOutForAsLongAsTheClusterIsAsPlanned(t *testing.T) {
 func TestAPlanThatIsInterruptedLeavesNoNodeClosed(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
-	plan := &Plan{Cordon: []string{"a"}, Moves: []Move{{Unit: Unit{KindPod, "default", "x"}, Pods: []MovedPod{{Name: "x", UID: "pod-x", From: "a", To: "b"}}}}}
-	client := clusterThat(t, behavior{}, node("a", "8", "1"), pod("x", "a", "1"))
-	carrier := &Carrier{Client: client, Within: time.Minute, Poll: time.Millisecond, Holds: func(context.Context, *Plan) error { return nil }, Say: func(text string) {
+	plan := &advise.Plan{Cordon: []string{"a"}, Moves: []advise.Move{{Unit: advise.Unit{Kind: advise.KindPod, Namespace: "default", Name: "x"}, Pods: []advise.MovedPod{{Name: "x", UID: "pod-x", From: "a", To: "b"}}}}}
+	client := clusterThat(t, behavior{}, node("a"), pod("x", "a"))
+	carrier := &Carrier{Client: client, Within: time.Minute, Poll: time.Millisecond, Holds: func(context.Context, *advise.Plan) error { return nil }, Say: func(text string) {
 		if strings.HasPrefix(text, "evicting") {
 			cancel()
 		}
@@ -156,37 +175,5 @@ func TestAPlanThatIsInterruptedLeavesNoNodeClosed(t *testing.T) {
 	}
 	if after.Spec.Unschedulable {
 		t.Error("node a is still cordoned")
-	}
-}
-
-func TestTargetsAreRead(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]Target{"pod/p": {KindPod, "n", "p"}, "podgroup/g": {KindPodGroup, "n", "g"}, "": {}, "p": {}, "pod/": {}, "job/j": {}, "pod/a/b": {}} {
-		got, err := ParseTarget(text, "n")
-		if got != want || (err != nil) != (want == Target{}) {
-			t.Errorf("%q is read as %v, %v, want %v", text, got, err, want)
-		}
-	}
-}
-
-func TestOneUnitIsAskedAbout(t *testing.T) {
-	t.Parallel()
-	objects := []runtime.Object{node("a", "8", "1"), node("b", "8", "1"), pod("x", "a", "5"), pod("y", "a", "1"), pod("z", "b", "6"), pod("p", "", "3"), pod("q", "", "8", priority(-1))}
-	a := ask(t, Target{KindPod, "default", "p"}, objects...)
-	if len(a.Pending) != 1 || a.Pending[0].Name != "p" || a.Pending[0].Plan == nil || len(a.NewNodes)+len(a.GiveBack)+len(a.Requests) > 0 {
-		t.Errorf("%+v", a)
-	}
-	var out strings.Builder
-	if err := a.WriteTable(&out); err != nil || !strings.Contains(out.String(), "default/y") || !strings.Contains(out.String(), "starts") {
-		t.Errorf("%v:\n%s", err, out.String())
-	}
-	first, plan := a.FirstPlan()
-	if first.Name != "p" || plan != a.Pending[0].Plan || !slices.Equal(plan.Cordon, []string{"a"}) {
-		t.Errorf("the first plan is that of %s: %v", first, plan)
-	}
-	for _, target := range []Target{{KindPod, "default", "x"}, {KindPod, "other", "p"}, {KindPodGroup, "default", "p"}} {
-		if got, err := target.choose([]*unit{{Kind: KindPod, Namespace: "default", Name: "p", Pods: []*v1.Pod{pod("p", "", "1")}}}); err == nil {
-			t.Errorf("%s finds %s", fmt.Sprint(target), got)
-		}
 	}
 }

@@ -1,26 +1,26 @@
-package sandbox
+package yamldoc
 
 import (
 	"bytes"
 	"encoding/json"
 )
 
-// document is one of a file of nodes.
-type document struct {
-	// first is the line of the file in which it begins, from 1.
-	first int
-	text  []byte
+// Document is one of those in a file.
+type Document struct {
+	// First is the line of the file in which it begins, from 1.
+	First int
+	Text  []byte
 }
 
-// splitDocuments returns the documents that have any content. A parser of YAML reads the first document alone, so all
+// Split returns the documents that have any content. A parser of YAML reads the first document alone, so all
 // that can begin another is looked for: the marks of YAML, and the end of an object in JSON.
-func splitDocuments(data []byte) []document {
-	var documents []document
-	current, content, number := document{first: 1}, false, 0
+func Split(data []byte) []Document {
+	var documents []Document
+	current, content, number := Document{First: 1}, false, 0
 	begin := 0
 	end := func(upTo int) {
 		if content {
-			current.text = data[begin:upTo]
+			current.Text = data[begin:upTo]
 			documents = append(documents, current.objects()...)
 		}
 	}
@@ -30,7 +30,7 @@ func splitDocuments(data []byte) []document {
 		number++
 		if rest, marks := afterMark(line); marks {
 			end(at)
-			current, content, begin = document{first: number}, !isBlank(rest), at+length-len(rest)
+			current, content, begin = Document{First: number}, !isBlank(rest), at+length-len(rest)
 		} else if !isBlank(line) {
 			content = true
 		}
@@ -51,37 +51,37 @@ func afterMark(line []byte) (rest []byte, marks bool) {
 }
 
 // objects returns the objects in JSON that follow each other, as jq prints them, and what is left after them.
-func (d document) objects() []document {
-	var objects []document
+func (d Document) objects() []Document {
+	var objects []Document
 	for {
 		d = d.withoutBlanks()
-		if len(d.text) == 0 {
+		if len(d.Text) == 0 {
 			return objects
 		}
 		var object json.RawMessage
-		decoder := json.NewDecoder(bytes.NewReader(d.text))
-		if d.text[0] != '{' || decoder.Decode(&object) != nil {
+		decoder := json.NewDecoder(bytes.NewReader(d.Text))
+		if d.Text[0] != '{' || decoder.Decode(&object) != nil {
 			return append(objects, d) // YAML, or a mistake that its parser names
 		}
 		length := int(decoder.InputOffset())
-		objects = append(objects, document{first: d.first, text: d.text[:length]})
-		d = document{first: d.first + bytes.Count(d.text[:length], []byte{'\n'}), text: d.text[length:]}
+		objects = append(objects, Document{First: d.First, Text: d.Text[:length]})
+		d = Document{First: d.First + bytes.Count(d.Text[:length], []byte{'\n'}), Text: d.Text[length:]}
 	}
 }
 
 // withoutBlanks leaves out the lines at the beginning that say nothing.
-func (d document) withoutBlanks() document {
-	d.text = bytes.TrimPrefix(d.text, []byte("\ufeff"))
-	for len(d.text) > 0 {
-		length := lineLength(d.text)
-		if !isBlank(d.text[:length]) {
+func (d Document) withoutBlanks() Document {
+	d.Text = bytes.TrimPrefix(d.Text, []byte("\ufeff"))
+	for len(d.Text) > 0 {
+		length := lineLength(d.Text)
+		if !isBlank(d.Text[:length]) {
 			break
 		}
-		d.first += bytes.Count(d.text[:length], []byte{'\n'})
-		d.text = d.text[length:]
+		d.First += bytes.Count(d.Text[:length], []byte{'\n'})
+		d.Text = d.Text[length:]
 	}
-	if trimmed := bytes.TrimLeft(d.text, " \t"); len(trimmed) > 0 && trimmed[0] == '{' {
-		d.text = trimmed
+	if trimmed := bytes.TrimLeft(d.Text, " \t"); len(trimmed) > 0 && trimmed[0] == '{' {
+		d.Text = trimmed
 	}
 	return d
 }

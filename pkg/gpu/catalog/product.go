@@ -1,4 +1,6 @@
-package gpu
+// Package catalog is what makers and providers document: of GPUs the memory, generation and form factor, of instance
+// types their GPUs, and the names by which labels call both. What reads nodes asks it where their labels do not say.
+package catalog
 
 import "strings"
 
@@ -86,20 +88,20 @@ var products = []struct {
 	{"MAX_1100", Product{Intel, 0, 48 << 10, false}},
 }
 
-// LookupProduct finds a product by its name as device plugins report it (NVIDIA-A100-SXM4-80GB, Tesla-T4). A name
+// Lookup finds a product by its name as device plugins report it (NVIDIA-A100-SXM4-80GB, Tesla-T4). A name
 // that only resembles a product (T400, A2000) is not found.
-func LookupProduct(name string) (Product, bool) {
+func Lookup(name string) (Product, bool) {
 	upper := strings.ToUpper(name)
 	for _, p := range products {
-		if containsWord(upper, p.part) {
+		if ContainsWord(upper, p.part) {
 			return p.Product, true
 		}
 	}
 	return Product{}, false
 }
 
-// containsWord reports whether part occurs in s bounded by separators or the ends.
-func containsWord(s, part string) bool {
+// ContainsWord reports whether part occurs in s bounded by separators or the ends.
+func ContainsWord(s, part string) bool {
 	for from := 0; ; {
 		i := strings.Index(s[from:], part)
 		if i < 0 {

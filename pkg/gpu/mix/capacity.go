@@ -1,4 +1,4 @@
-package gpu
+package mix
 
 import (
 	"maps"
@@ -17,8 +17,8 @@ type Stock struct {
 	Linked bool
 }
 
-// gpus counts all of them.
-func (c Capacity) gpus() int {
+// GPUs counts all of them.
+func (c Capacity) GPUs() int {
 	total := 0
 	for _, s := range c {
 		total += s.GPUs
@@ -26,33 +26,28 @@ func (c Capacity) gpus() int {
 	return total
 }
 
-// accepts reports whether the request runs on GPUs of that model.
-func (c Capacity) accepts(r *Request, model string) bool {
-	linked := r.Count > 1 && r.Interconnect == InterconnectRequired
-	return r.AcceptsModel(model) && c[model].serves(r.MinMemMiB, linked)
-}
-
-func (s Stock) serves(minMemMiB int, linked bool) bool {
+// Serves reports whether GPUs of the model have the memory and the links.
+func (s Stock) Serves(minMemMiB int, linked bool) bool {
 	return s.MemMiB >= minMemMiB && (s.Linked || !linked)
 }
 
-// on returns the distribution in which the classes say by the models of this capacity what they accept, instead of by
+// On returns the distribution in which the classes say by the models of this capacity what they accept, instead of by
 // memory and links.
-func (d *Distribution) on(c Capacity) *Distribution {
-	if len(c) == 0 || !slices.ContainsFunc(d.portions, func(p Portion) bool { return p.MinMemMiB > 0 || p.Linked }) {
+func (d *Distribution) On(c Capacity) *Distribution {
+	if len(c) == 0 || !slices.ContainsFunc(d.Portions, func(p Portion) bool { return p.MinMemMiB > 0 || p.Linked }) {
 		return d
 	}
 	models := slices.Sorted(maps.Keys(c))
 	n := *d
-	n.portions = slices.Clone(d.portions)
-	for i := range n.portions {
-		p := &n.portions[i]
+	n.Portions = slices.Clone(d.Portions)
+	for i := range n.Portions {
+		p := &n.Portions[i]
 		if p.MinMemMiB == 0 && !p.Linked {
 			continue
 		}
 		var accepted []string
 		for _, model := range models {
-			if p.accepts(model) && c[model].serves(p.MinMemMiB, p.Linked) {
+			if p.Accepts(model) && c[model].Serves(p.MinMemMiB, p.Linked) {
 				accepted = append(accepted, model)
 			}
 		}

@@ -1,6 +1,7 @@
-package validate
+package yamldoc
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -13,6 +14,20 @@ var (
 	oldTrue  = []string{"y", "Y", "yes", "Yes", "YES", "on", "On", "ON"}
 	oldFalse = []string{"n", "N", "no", "No", "NO", "off", "Off", "OFF"}
 )
+
+// JSON is the node as Kubernetes reads it.
+func JSON(node *yaml.Node) ([]byte, error) {
+	// Decoding finds what is wrong with anchors, and keys that occur twice.
+	var anything any
+	if err := node.Decode(&anything); err != nil {
+		return nil, err
+	}
+	value, err := nodeValue(node)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(value)
+}
 
 // nodeValue is the value that Kubernetes reads.
 func nodeValue(node *yaml.Node) (any, error) {

@@ -1,4 +1,8 @@
-package gpu
+// Package mix learns what work a cluster has: which classes of pods come, how long they run, and who makes them.
+//
+// GPUAware feeds it with arrivals, beginnings and ends, and prices what a placement leaves by the distribution that it
+// draws up. It is pure: time is an argument, and the same history gives the same distribution to the last bit.
+package mix
 
 import (
 	"cmp"
@@ -9,6 +13,9 @@ import (
 	"strings"
 	"time"
 )
+
+// WholeMilli is one physical GPU in milli-GPU.
+const WholeMilli = 1000
 
 // mixHalfLife is after how many further arrivals an observed pod counts half. A few thousand pods are days of a busy
 // cluster: long enough that the rare 8-GPU job keeps its weight, short enough to follow a change of tenants.
@@ -41,36 +48,8 @@ type Class struct {
 	Slices string
 }
 
-// ClassOf is the class of a request; a share given by memory counts on GPUs of memMiB each.
-func ClassOf(r *Request, memMiB int) Class {
-	c := Class{CPUMilli: r.CPUMilli, Count: r.Count}
-	if s, ok := r.ShareOn(memMiB); ok && r.Count > 0 {
-		c.Milli = min(s.Milli, WholeMilli)
-	} else {
-		c.Count = 0
-	}
-	if c.Count == 0 {
-		c.countSlices(r.Slices)
-	}
-	c.MinMemMiB, c.Linked = r.MinMemMiB, c.Count > 1 && r.Interconnect == InterconnectRequired
-	c.Models = strings.Join(r.Models, "|")
-	return c
-}
-
-// countSlices counts slices of several sizes as equal parts of as many GPUs.
-func (c *Class) countSlices(wanted []SliceCount) {
-	names := make([]string, 0, len(wanted))
-	milli := 0
-	for _, s := range wanted {
-		c.Count += s.Count
-		milli += s.Count * s.Milli
-		names = append(names, s.Resource)
-	}
-	c.Milli, c.Slices = milli/max(1, c.Count), strings.Join(names, ",")
-}
-
-// accepts reports whether the class runs on a GPU of that model.
-func (c Class) accepts(model string) bool {
+// Accepts reports whether the class runs on a GPU of that model.
+func (c Class) Accepts(model string) bool {
 	if c.Slices != "" {
 		return false
 	}
@@ -126,8 +105,8 @@ func (m *Mix) Redraw(inUse *Distribution) *Distribution {
 	return now
 }
 
-// NewMix returns a mix that knows nothing yet.
-func NewMix() *Mix { return &Mix{weights: map[Class]float64{}, step: 1} }
+// New returns a mix that knows nothing yet.
+func New() *Mix { return &Mix{weights: map[Class]float64{}, step: 1} }
 
 // decay is the growth of step for one arrival: 2^(1/mixHalfLife).
 const decay = 1 + 0.6931471805599453/mixHalfLife
@@ -257,39 +236,39 @@ type Portion struct {
 
 // Distribution is the composition of a workload at one moment, in a fixed order. It is immutable.
 type Distribution struct {
-	portions []Portion
-	// independent is how many arrivals stand behind it that do not belong together, infinite where it is given.
-	independent float64
+	Portions []Portion
+	// Independent is how many arrivals stand behind it that do not belong together, infinite where it is given.
+	Independent float64
 	// Known reports that enough arrivals stand behind it.
 	Known bool
 }
 
 // Given returns the distribution of a workload that is known for certain. The fractions need not add up to one.
 func Given(portions []Portion) *Distribution {
-	m := NewMix()
+	m := New()
 	for _, p := range portions {
 		m.weights[p.Class] += p.Fraction
 	}
 	d := m.Distribution()
-	d.Known, d.independent = true, math.Inf(1)
+	d.Known, d.Independent = true, math.Inf(1)
 	return d
 }
 
 // Distribution returns the mix as it is now.
 func (m *Mix) Distribution() *Distribution {
-	d := &Distribution{Known: m.Known(), independent: float64(m.independent), portions: make([]Portion, 0, len(m.weights))}
+	d := &Distribution{Known: m.Known(), Independent: float64(m.independent), Portions: make([]Portion, 0, len(m.weights))}
 	for c, w := range m.weights {
-		d.portions = append(d.portions, Portion{c, w * m.lifetimes.part(c)})
+		d.Portions = append(d.Portions, Portion{c, w * m.lifetimes.part(c)})
 	}
 	// Draws map a uniform number through the cumulative fractions: ordered by size, a small change of the mix moves
 	// few draws, and those to a similar pod. The order also keeps sums the same from run to run.
-	slices.SortFunc(d.portions, func(a, b Portion) int { return a.compare(b.Class) })
+	slices.SortFunc(d.Portions, func(a, b Portion) int { return a.compare(b.Class) })
 	total := 0.0
-	for _, p := range d.portions {
+	for _, p := range d.Portions {
 		total += p.Fraction
 	}
-	for i := range d.portions {
-		d.portions[i].Fraction /= total
+	for i := range d.Portions {
+		d.Portions[i].Fraction /= total
 	}
 	return d
 }
@@ -303,14 +282,25 @@ func inOrder[V any](byClass map[Class]V) []Class {
 func (c Class) compare(o Class) int {
 	return cmp.Or(cmp.Compare(c.Count*c.Milli, o.Count*o.Milli), cmp.Compare(c.Count, o.Count),
 		cmp.Compare(c.CPUMilli, o.CPUMilli), cmp.Compare(c.Models, o.Models), cmp.Compare(c.Slices, o.Slices),
-		cmp.Compare(c.MinMemMiB, o.MinMemMiB), cmp.Compare(bit(c.Linked), bit(o.Linked)))
+		cmp.Compare(c.MinMemMiB, o.MinMemMiB), linkedLast(c.Linked, o.Linked))
+}
+
+// linkedLast orders classes that want links behind those that do not.
+func linkedLast(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
 }
 
 // Distance is by how much the demand for GPUs differs, 0 to 1: the total variation distance of the pods with GPUs, or
 // the relative difference of the CPU that pods without GPUs ask for beside them, whichever is more. Which pods without
 // GPUs come does not matter, and where nearly all are, the few with GPUs matter as much as elsewhere.
 func (d *Distribution) Distance(other *Distribution) float64 {
-	a, b := d.portions, other.portions
+	a, b := d.Portions, other.Portions
 	gpusA, cpuA := d.split()
 	gpusB, cpuB := other.split()
 	if gpusA == 0 || gpusB == 0 {
@@ -343,7 +333,7 @@ func (d *Distribution) Distance(other *Distribution) float64 {
 
 // split is the part of the pods with GPUs, and the CPU that those without ask for, per arrival.
 func (d *Distribution) split() (gpus, cpuMilli float64) {
-	for _, p := range d.portions {
+	for _, p := range d.Portions {
 		if p.Count > 0 {
 			gpus += p.Fraction
 		} else {
@@ -353,10 +343,10 @@ func (d *Distribution) split() (gpus, cpuMilli float64) {
 	return gpus, cpuMilli
 }
 
-// gpuDemand sums the requests of the pods with GPUs, those with slices apart, per arrival: their CPU in milli-cores and
+// GPUDemand sums the requests of the pods with GPUs, those with slices apart, per arrival: their CPU in milli-cores and
 // their GPU in milli-GPU.
-func (d *Distribution) gpuDemand() (cpuMilli, milliGPU float64) {
-	for _, p := range d.portions {
+func (d *Distribution) GPUDemand() (cpuMilli, milliGPU float64) {
+	for _, p := range d.Portions {
 		if p.Count > 0 && p.Slices == "" {
 			cpuMilli += p.Fraction * float64(p.CPUMilli)
 			milliGPU += p.Fraction * float64(p.Count*p.Milli)

@@ -1,4 +1,4 @@
-package gpu
+package mix
 
 import (
 	"fmt"
@@ -14,7 +14,7 @@ func TestMix(t *testing.T) {
 	one, eight := Class{CPUMilli: 4000, Count: 1, Milli: WholeMilli}, Class{CPUMilli: 90_000, Count: 8, Milli: WholeMilli}
 	t.Run("a fresh mix is not known", func(t *testing.T) {
 		t.Parallel()
-		m := NewMix()
+		m := New()
 		for range mixKnown {
 			if m.Distribution().Known {
 				t.Fatalf("known after %d arrivals", m.arrivals)
@@ -27,7 +27,7 @@ func TestMix(t *testing.T) {
 	})
 	t.Run("what came along with another makes no mix known", func(t *testing.T) {
 		t.Parallel()
-		m := NewMix()
+		m := New()
 		m.Observe(eight, Owner{}, true)
 		for range 10 * mixKnown {
 			m.Observe(eight, Owner{}, false)
@@ -38,7 +38,7 @@ func TestMix(t *testing.T) {
 	})
 	t.Run("old arrivals fade by half in a half-life", func(t *testing.T) {
 		t.Parallel()
-		m := NewMix()
+		m := New()
 		for range 1000 {
 			m.Observe(one, Owner{}, true)
 		}
@@ -46,10 +46,10 @@ func TestMix(t *testing.T) {
 			m.Observe(eight, Owner{}, true)
 		}
 		d := m.Distribution()
-		if len(d.portions) != 1 || d.portions[0].Class != eight {
-			t.Errorf("portions = %v, want the forgotten class gone", d.portions)
+		if len(d.Portions) != 1 || d.Portions[0].Class != eight {
+			t.Errorf("portions = %v, want the forgotten class gone", d.Portions)
 		}
-		m = NewMix()
+		m = New()
 		m.Observe(one, Owner{}, true)
 		for range mixHalfLife - 1 {
 			m.Observe(eight, Owner{}, true)
@@ -65,13 +65,13 @@ func TestMix(t *testing.T) {
 		if got := a.Distance(b); math.Abs(got-0.25) > 0.01 || got != b.Distance(a) || a.Distance(a) != 0 {
 			t.Errorf("Distance = %v, want a quarter both ways and none to itself", got)
 		}
-		if got := NewMix().Distribution().Distance(a); got != 1 {
+		if got := New().Distribution().Distance(a); got != 1 {
 			t.Errorf("Distance from nothing = %v", got)
 		}
 	})
 	t.Run("a mix is drawn up again when it has moved", func(t *testing.T) {
 		t.Parallel()
-		m := NewMix()
+		m := New()
 		inUse := m.Distribution()
 		drawn := 0
 		for i := range 10_000 {
@@ -92,25 +92,9 @@ func TestMix(t *testing.T) {
 		t.Parallel()
 		d := Given([]Portion{{one, 3}, {eight, 1}})
 		if !d.Known || d.Distance(mixOf(1, one, one, one, eight)) > 0.01 {
-			t.Errorf("known %v, portions %v", d.Known, d.portions)
+			t.Errorf("known %v, portions %v", d.Known, d.Portions)
 		}
 	})
-}
-
-func TestClassOf(t *testing.T) {
-	t.Parallel()
-	for want, r := range map[Class]*Request{
-		{CPUMilli: 8000}: {CPUMilli: 8000},
-		{CPUMilli: 1000, Count: 1, Milli: 500, Models: "A|B"}: {CPUMilli: 1000, Count: 1, ShareMemMiB: 8 << 10, Models: []string{"A", "B"}},
-		{CPUMilli: 2000}: {CPUMilli: 2000, Count: 1, ShareMemMiB: 32 << 10}, // more than any GPU has
-		{CPUMilli: 500, Count: 3, Milli: 233, Slices: "nvidia.com/mig-1g.5gb,nvidia.com/mig-3g.20gb"}: {CPUMilli: 500, Slices: []SliceCount{
-			{Resource: "nvidia.com/mig-1g.5gb", Count: 2, Milli: 140}, {Resource: "nvidia.com/mig-3g.20gb", Count: 1, Milli: 420}}},
-		{CPUMilli: 500, Count: 2, Milli: 140, Slices: "nvidia.com/mig-1g.5gb"}: {CPUMilli: 500, Slices: []SliceCount{{Resource: "nvidia.com/mig-1g.5gb", Count: 2, Milli: 140}}},
-	} {
-		if diff := cmp.Diff(want, ClassOf(r, 16<<10)); diff != "" {
-			t.Errorf("ClassOf (-want +got):\n%s", diff)
-		}
-	}
 }
 
 func TestAMixOfManyClassesStaysSmallAndKeepsItsSums(t *testing.T) {
@@ -124,7 +108,7 @@ func TestAMixOfManyClassesStaysSmallAndKeepsItsSums(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			const arrivals = 20_000
-			m := NewMix()
+			m := New()
 			began := epoch
 			for i := range arrivals {
 				m.Observe(class(i), Owner{}, true)
@@ -145,7 +129,7 @@ func TestAMixOfManyClassesStaysSmallAndKeepsItsSums(t *testing.T) {
 				}
 			}
 			sum := 0.0
-			for _, p := range m.Distribution().portions {
+			for _, p := range m.Distribution().Portions {
 				sum += p.Fraction
 			}
 			if math.Abs(sum-1) > 1e-9 {
@@ -160,7 +144,7 @@ func TestAMixOfManyClassesStaysSmallAndKeepsItsSums(t *testing.T) {
 func TestAMixThatIsCoarsenedIsTheSameEachTime(t *testing.T) {
 	t.Parallel()
 	play := func() *Mix {
-		m := NewMix()
+		m := New()
 		for i := range 2*mostClasses + 500 {
 			c := Class{CPUMilli: int64(1000 + i), Count: 1, Milli: WholeMilli}
 			at := epoch.Add(time.Duration(i*i) * time.Millisecond)
@@ -192,7 +176,7 @@ func TestAMixThatIsCoarsenedIsTheSameEachTime(t *testing.T) {
 // TestAClassWhosePodOutlivesItsWeightIsForgotten lets a class fade while its pod runs: its lifetime goes when it ends.
 func TestAClassWhosePodOutlivesItsWeightIsForgotten(t *testing.T) {
 	t.Parallel()
-	m := NewMix()
+	m := New()
 	rare, usual := Class{CPUMilli: 1, Count: 1, Milli: WholeMilli}, Class{CPUMilli: 2, Count: 1, Milli: WholeMilli}
 	m.Observe(rare, Owner{}, true)
 	m.Started(rare, Owner{}, epoch)
@@ -229,4 +213,15 @@ func TestCoarserClassesContainTheFinerOnes(t *testing.T) {
 			}
 		}
 	}
+}
+
+// mixOf observes n pods of each class.
+func mixOf(n int, classes ...Class) *Distribution {
+	m := New()
+	for range n {
+		for _, c := range classes {
+			m.Observe(c, Owner{}, true)
+		}
+	}
+	return m.Distribution()
 }
