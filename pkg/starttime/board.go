@@ -118,7 +118,8 @@ func (b *Board) tell(m *memory, g *Gang, r *Reservation) {
 		}
 		m.due = due
 	}
-	if m.held && (next.Likely.After(m.due) || r.At.After(m.due)) {
+	// What pods that enter may put it off is no slip.
+	if late := next.Likely.After(m.due) || r.At.After(m.due); m.held && late && next.Likely.After(m.until) {
 		m.due = due
 		if m.slips++; m.slips == b.settings.Slips {
 			m.until = next.Likely
