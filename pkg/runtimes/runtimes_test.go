@@ -142,6 +142,29 @@ func randomPod(r *rand.Rand) (Class, Claim) {
 	return class, claim
 }
 
+func TestARunThatIsDueHasNotOutlivedItsDeclaration(t *testing.T) {
+	b, class, claim := NewBook(), Class{Namespace: "n", GPUs: 1}, Claim{Expected: 300 * time.Hour}
+	for range 32 {
+		b.Ended(&class, &claim, claim.Expected)
+	}
+	s := b.Of(&class, &claim)
+	for _, c := range []struct {
+		name  string
+		age   time.Duration
+		least time.Duration
+		most  time.Duration
+	}{
+		{"twelve minutes before its end, which rounding hides", 300*time.Hour - 12*time.Minute, 0, 30 * time.Minute},
+		{"a minute after it", 300*time.Hour + time.Minute, 0, 30 * time.Minute},
+		{"much later", 310 * time.Hour, 20 * time.Hour, 2000 * time.Hour},
+	} {
+		left := s.Left(c.age)
+		if m := left.At(0.5); m < c.least || m > c.most {
+			t.Errorf("%s: %s are left, want %s to %s", c.name, m, c.least, c.most)
+		}
+	}
+}
+
 func TestForecastsAreDistributions(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 300 {

@@ -48,7 +48,7 @@ func (s *Source) Left(age time.Duration) Forecast {
 	if s.endless {
 		return Certain(Never)
 	}
-	from := lengthOf(float64(age) / float64(s.unit))
+	from := lengthOf(float64(age-s.blur(age)) / float64(s.unit))
 	alive := s.survival(from)
 	var f Forecast
 	low := from
@@ -70,6 +70,15 @@ func (s *Source) Left(age time.Duration) Forecast {
 		f[i] = max(end-age, 0)
 	}
 	return f
+}
+
+// blur is by how much longer a run has to be before it counts as one that outlives what is known: lengths are rounded,
+// and what a pod declares does not know how long it takes to begin and to go. Until then, its end is due.
+func (s *Source) blur(age time.Duration) time.Duration {
+	if s.scale == bySecond {
+		return age / 256
+	}
+	return age/256 + 30*time.Second
 }
 
 // survival returns the probability that a run is longer.

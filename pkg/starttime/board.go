@@ -8,16 +8,20 @@ import (
 const (
 	// settle is how much sooner the gang has to start elsewhere, at the least, before its nodes are exchanged.
 	settle = time.Minute
-	// lessons is how many errors of told starts are kept, and from how many on they count.
-	lessons, fewLessons = 64, 12
+	// lessons is how many errors of told starts are kept, and from how many on the assumed ones count no more.
+	lessons, enoughLessons = 64, 32
 )
+
+// assumed are errors of told starts that count until enough are known: what the traces have, a little wider.
+var assumed = [...]float64{0.05, 0.5, 0.9, 1, 1, 1.1, 1.5, 3}
 
 // Board plans the starts of waiting gangs and remembers what it told. It is not safe for concurrent use.
 type Board struct {
 	settings Settings
 	gangs    map[string]*memory
-	// errors are by how much told starts were wrong: the time that was waited as a multiple of what was told.
-	errors []float64
+	// errors are by how much told starts were wrong: the time that was waited as a multiple of what was told. Those of
+	// gangs for which nodes were kept come second: of the others, gangs before them decide.
+	errors [2][]float64
 }
 
 // memory is what is known of a waiting gang.
@@ -27,8 +31,14 @@ type memory struct {
 	// first is when the gang was told a start for the first time, and what.
 	first     time.Time
 	firstTold Told
-	until     time.Time
-	slips     int
+	firstHeld int
+	// until and slips are of the time since nodes are held for it: until then, its start moves with those of the gangs
+	// before it, which says nothing of pods that enter.
+	until time.Time
+	slips int
+	held  bool
+	// due is the start that has slipped if it is not kept: that of the forecast, as what is told is wide.
+	due time.Time
 }
 
 // NewBoard returns a board without gangs.
@@ -92,29 +102,63 @@ func (b *Board) places(p *planner, g *Gang) (choice, bool) {
 // tell decides what start to tell, and how much it binds.
 func (b *Board) tell(m *memory, g *Gang, r *Reservation) {
 	likely := r.Start.At(0.5)
-	next := Told{r.At.Add(r.Start.At(0.1)), r.At.Add(likely), r.At.Add(r.Start.At(0.9))}
-	if len(b.errors) >= fewLessons {
-		sorted := slices.Sorted(slices.Values(b.errors))
-		next.Earliest = r.At.Add(scaled(likely, sorted[len(sorted)/10]))
-		next.Latest = r.At.Add(scaled(likely, sorted[len(sorted)-1-len(sorted)/10]))
+	held := 0
+	if r.Held {
+		held = 1
 	}
-	switch {
-	case m.first.IsZero():
-		m.first, m.firstTold, m.told = r.At, next, next
-		m.until = next.Likely
+	low, high := between(b.errors[held])
+	next := Told{r.At.Add(scaled(likely, low)), r.At.Add(likely), r.At.Add(scaled(likely, high))}
+	least := leastWidth(likely)
+	next.widen(least)
+	due := r.At.Add(max(r.Start.At(0.75), likely+least))
+	if r.Held && !m.held {
+		m.held, m.until = true, next.Likely
 		if g.Run.Ends() {
 			m.until = next.Likely.Add(time.Duration(b.settings.Slack * float64(min(g.Run.At(0.5), longest))))
 		}
-	case next.Likely.After(m.told.Latest) || r.At.After(m.told.Latest):
-		m.told, r.Slipped = next, true
+		m.due = due
+	}
+	// What pods that enter may put it off is no slip.
+	if late := next.Likely.After(m.due) || r.At.After(m.due); m.held && late && next.Likely.After(m.until) {
+		m.due = due
 		if m.slips++; m.slips == b.settings.Slips {
 			m.until = next.Likely
 		}
+	}
+	switch {
+	case m.first.IsZero():
+		m.first, m.firstTold, m.firstHeld, m.told = r.At, next, held, next
+	case next.Likely.After(m.told.Latest) || r.At.After(m.told.Latest):
+		m.told, r.Slipped = next, true
 	case next.Likely.Before(m.told.Earliest) || 2*next.Latest.Sub(next.Earliest)+
 		2*time.Minute < m.told.Latest.Sub(m.told.Earliest):
 		m.told = next
 	}
 	r.Told, r.Firm, r.Until = m.told, m.slips >= b.settings.Slips, m.until
+}
+
+// between returns the errors between which four in five are. What the forecast says of its uncertainty is not asked: it
+// knows neither which pods will enter nor which gangs come before.
+func between(errors []float64) (low, high float64) {
+	if len(errors) < enoughLessons {
+		errors = slices.Concat(errors, assumed[:])
+	}
+	sorted := slices.Sorted(slices.Values(errors))
+	outside := max((len(sorted)+1)/10-1, 0)
+	return sorted[outside], sorted[len(sorted)-1-outside]
+}
+
+// leastWidth is the least distance of an interval's ends from its middle: no forecast knows how long a pod takes to
+// begin and to go, and when the scheduler looks again.
+func leastWidth(left time.Duration) time.Duration { return 30*time.Second + left/50 }
+
+func (t *Told) widen(least time.Duration) {
+	if sooner := t.Likely.Add(-least); t.Earliest.After(sooner) {
+		t.Earliest = sooner
+	}
+	if later := t.Likely.Add(least); t.Latest.Before(later) {
+		t.Latest = later
+	}
 }
 
 // longest bounds run times where they are multiplied.
@@ -132,10 +176,11 @@ func (b *Board) Started(gang string, now time.Time) (first Told, told bool) {
 	if m == nil {
 		return Told{}, false
 	}
-	if len(b.errors) == lessons {
-		b.errors = slices.Delete(b.errors, 0, 1)
+	errors := &b.errors[m.firstHeld]
+	if len(*errors) == lessons {
+		*errors = slices.Delete(*errors, 0, 1)
 	}
-	b.errors = append(b.errors, float64(now.Sub(m.first)+time.Minute)/float64(m.firstTold.Likely.Sub(m.first)+time.Minute))
+	*errors = append(*errors, float64(now.Sub(m.first)+time.Minute)/float64(m.firstTold.Likely.Sub(m.first)+time.Minute))
 	delete(b.gangs, gang)
 	return m.firstTold, true
 }

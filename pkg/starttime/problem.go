@@ -76,8 +76,10 @@ type Reservation struct {
 	waited time.Duration
 }
 
-// Now reports whether all places are free.
-func (r *Reservation) Now() bool { return r.Start.At(1) == 0 }
+// Now reports whether all places are free. A pod whose end is due has not gone.
+func (r *Reservation) Now() bool {
+	return r.Start.At(1) == 0 && !slices.ContainsFunc(r.Places, func(p Place) bool { return p.Gone > 0 })
+}
 
 // Place is room for a number of members on a node.
 type Place struct {

@@ -27,6 +27,10 @@ type forecast struct {
 	at, next float64
 }
 
+// mostPlanned is for how many gangs at a time the scheduler plans. Nodes are kept for the first few; the others are
+// told a start.
+const mostPlanned = 16
+
 func newTimed(k knowledge, s starttime.Settings) *timed {
 	return &timed{settings: s, board: starttime.NewBoard(s), know: k, book: runtimes.NewBook(), jobs: map[string]*job{},
 		known: map[*job]*forecast{}}
@@ -66,8 +70,7 @@ func (p *timed) plan(c *cluster) {
 	}
 	var gangs []starttime.Gang
 	for _, j := range c.queue {
-		// The starts of the others would be told only.
-		if m := j.members(); m > 0 && len(gangs) < p.settings.Held {
+		if m := j.members(); m > 0 && len(gangs) < mostPlanned {
 			gangs = append(gangs, starttime.Gang{Name: name(j), Members: []starttime.Members{{Count: m}}, Run: p.left(c.now, j),
 				Waited: seconds(c.now - j.submit), MaxNodes: len(c.nodes)})
 			p.jobs[name(j)] = j
