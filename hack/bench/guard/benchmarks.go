@@ -47,8 +47,15 @@ var benchmarks = []benchmark{
 		packing("links: some require links", "--hard")},
 	{"packing-drift", unallocated, "the same where the work has just changed",
 		packing("drift: from much CPU to little", "--hard")},
+	{"backlog", "cores", "CPU while 1,000 gangs of 8 wait on 1,000 full nodes and 10 pods end a second", cores(3)},
 	// The heap is the same in each run.
 	{"memory", againstStock, "heap for each of 2,000 nodes and 8,000 pods", ratios(1)},
+}
+
+// large take minutes, and are measured only by name.
+var large = []benchmark{
+	{"gangs-5000", againstStock, "only by name, CPU for a pod: start with 64 gangs of 64 that can run, on 5,000 nodes; " +
+		"with stock, pods without a gang", ratios(3)},
 }
 
 // ratios compares pairs of processes; stock's is the first of a pair and the second in turn.
@@ -70,6 +77,21 @@ func ratios(pairs int) func(ctx context.Context, name string) ([]float64, error)
 	}
 }
 
+// cores measures Berth alone.
+func cores(runs int) func(ctx context.Context, name string) ([]float64, error) {
+	return func(ctx context.Context, name string) ([]float64, error) {
+		values := make([]float64, runs)
+		for i := range values {
+			s, err := spawn(ctx, name, berth)
+			if err != nil {
+				return nil, err
+			}
+			values[i] = s.Cost
+		}
+		return values, nil
+	}
+}
+
 func plansPerGang(ctx context.Context, _ string) ([]float64, error) {
 	s, err := spawn(ctx, "replay", berth)
 	return []float64{s.PlansPerGang}, err
@@ -79,6 +101,7 @@ func plansPerGang(ctx context.Context, _ string) ([]float64, error) {
 const (
 	childName      = "BERTH_GUARD_FIGURE"
 	childContender = "BERTH_GUARD_CONTENDER"
+	childProfiles  = "BERTH_GUARD_PROFILES"
 )
 
 // child measures what the environment asks for, and reports whether it asks for anything. It prints a sample as JSON.
@@ -89,7 +112,7 @@ func child() bool {
 	}
 	klog.LogToStderr(false)
 	klog.SetOutput(io.Discard)
-	s, err := take(name, contender(os.Getenv(childContender)))
+	s, err := profiled(os.Getenv(childProfiles), name, contender(os.Getenv(childContender)))
 	if err == nil {
 		err = json.NewEncoder(os.Stdout).Encode(s)
 	}
@@ -108,7 +131,8 @@ func spawn(ctx context.Context, name string, c contender) (s sample, err error) 
 		return s, fmt.Errorf("finding this program: %w", err)
 	}
 	cmd := exec.CommandContext(ctx, self)
-	cmd.Env = append(os.Environ(), "GOMAXPROCS=1", childName+"="+name, childContender+"="+string(c))
+	cmd.Env = append(os.Environ(), "GOMAXPROCS=1", childName+"="+name, childContender+"="+string(c),
+		childProfiles+"="+*profiles)
 	output, err := outputOf(cmd)
 	if err == nil {
 		err = json.Unmarshal(output, &s)

@@ -2,14 +2,19 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"runtime"
+	"runtime/pprof"
 	"strings"
 	"syscall"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/klog/v2"
@@ -64,45 +69,65 @@ type sample struct {
 	PlansPerGang float64 `json:"plansPerGang"`
 }
 
+// profiled measures, and writes the CPU profile of all that this process does to a file if a folder is given.
+func profiled(folder, name string, c contender) (_ sample, err error) {
+	if folder == "" {
+		return take(name, c)
+	}
+	file, err := os.Create(filepath.Join(folder, fmt.Sprintf("%s-%s.pprof", name, c)))
+	if err != nil {
+		return sample{}, fmt.Errorf("creating the profile: %w", err)
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	// It is not started on the virtual clock, on which its own goroutine could not wait.
+	if err := pprof.StartCPUProfile(file); err != nil {
+		return sample{}, fmt.Errorf("profiling: %w", err)
+	}
+	defer pprof.StopCPUProfile()
+	return take(name, c)
+}
+
 // take measures one scheduler in this process, which measures nothing else.
 func take(name string, c contender) (sample, error) {
 	switch name {
 	case "identical":
-		return c.inWorld(func(w *world) (float64, error) { return w.place(singles(c.profile(), c.part(2000), true)) })
+		return c.inWorld(2000, func(w *world) (float64, error) { return w.place(singles(c.profile(), c.part(2000), true)) })
 	case "distinct":
-		return c.inWorld(func(w *world) (float64, error) { return w.place(singles(c.profile(), c.part(1000), false)) })
+		return c.inWorld(2000, func(w *world) (float64, error) { return w.place(singles(c.profile(), c.part(1000), false)) })
 	case "gangs":
-		return c.inWorld(func(w *world) (float64, error) { return w.place(gangs(c.profile(), c.part(20), 32, 1)) })
+		return c.inWorld(2000, func(w *world) (float64, error) { return w.place(gangs(c.profile(), c.part(20), 32, 1)) })
 	case "start":
-		return c.inWorld(func(w *world) (float64, error) { return w.begin(63, 16) })
+		return c.inWorld(2000, func(w *world) (float64, error) { return w.begin(63, 16) })
+	case "backlog":
+		return c.inWorld(1000, func(w *world) (float64, error) { return w.wait(1000, 8) })
+	case "gangs-5000":
+		return c.inWorld(5000, func(w *world) (float64, error) { return w.beginAll(gangs(c.profile(), 64, 64, 1)) })
 	case "memory":
-		return c.inWorld(func(w *world) (float64, error) { return w.heap(8000, 200) })
+		return c.inWorld(2000, func(w *world) (float64, error) { return w.heap(8000, 200) })
 	case "replay":
 		return c.replay()
 	}
 	return sample{}, fmt.Errorf("nothing is measured under the name %q", name)
 }
 
-// nodes is how many nodes a world has.
-const nodes = 2000
-
 // world is a cluster on a virtual clock, on which nothing has to be waited for and the same work is done each time.
 type world struct {
 	contender
+	nodes  int
 	api    *memapi.Server
 	settle func()
 	// stop stops the scheduler.
 	stop func()
 }
 
-func (c contender) inWorld(measure func(w *world) (float64, error)) (s sample, err error) {
+func (c contender) inWorld(nodes int, measure func(w *world) (float64, error)) (s sample, err error) {
 	if c == berth {
 		if err := utilfeature.DefaultMutableFeatureGate.Set(strings.Join(live.InstalledGates, ",")); err != nil {
 			return s, fmt.Errorf("setting the feature gates: %w", err)
 		}
 	}
 	err = simulation.Settled(time.Date(2026, time.January, 5, 0, 0, 0, 0, time.UTC), func(settle func()) error {
-		w := &world{contender: c, api: memapi.New(), settle: settle, stop: func() {}}
+		w := &world{contender: c, nodes: nodes, api: memapi.New(), settle: settle, stop: func() {}}
 		defer func() { w.stop() }()
 		simulation.ServeCustomKinds(w.api, nil)
 		w.api.MutateBinding = simulation.StartPod
@@ -194,20 +219,25 @@ func (w *world) place(objects []apiruntime.Object) (float64, error) {
 	if _, err := w.cpu(0, func() error { return w.create(gpuPod(w.profile(), "first", 1)) }); err != nil {
 		return 0, err
 	}
+	seconds, err := w.cpu(0, func() error { return w.create(objects...) })
+	return seconds / float64(podsIn(objects)), err
+}
+
+// podsIn counts the pods among objects.
+func podsIn(objects []apiruntime.Object) int {
 	pods := 0
 	for _, object := range objects {
 		if _, is := object.(*v1.Pod); is {
 			pods++
 		}
 	}
-	seconds, err := w.cpu(0, func() error { return w.create(objects...) })
-	return seconds / float64(pods), err
+	return pods
 }
 
 // begin is the CPU time of a start where gangs wait and one of them can run: enough nodes are free for it, and too few
 // for another. Stock starts on the same cluster without them: it would search all nodes for victims for each pod.
 func (w *world) begin(waiting, members int) (float64, error) {
-	taken, pending := nodes-2*members+2, 0
+	taken, pending := w.nodes-2*members+2, 0
 	objects := running(2*taken, taken)
 	if w.contender == berth {
 		objects = append(objects, gangs(w.profile(), waiting, members, gpusPerNode)...)
@@ -219,9 +249,43 @@ func (w *world) begin(waiting, members int) (float64, error) {
 	return w.cpu(pending, w.run)
 }
 
+// beginAll is the CPU time for each of the objects' pods of a start that finds them pending and places them.
+func (w *world) beginAll(objects []apiruntime.Object) (float64, error) {
+	if err := w.create(objects...); err != nil {
+		return 0, err
+	}
+	seconds, err := w.cpu(0, w.run)
+	return seconds / float64(podsIn(objects)), err
+}
+
+// wait is how many processors are busy while gangs wait for GPUs that are all taken, and ten pods end a second.
+func (w *world) wait(waiting, members int) (float64, error) {
+	const seconds, perSecond = 30, 10
+	full := running(gpusPerNode*w.nodes, w.nodes)
+	if err := w.create(append(full, gangs(w.profile(), waiting, members, 1)...)...); err != nil {
+		return 0, err
+	}
+	if err := w.run(); err != nil {
+		return 0, err
+	}
+	// Each gang has been told by then why it waits.
+	time.Sleep(time.Minute) //nolint:forbidigo // virtual time
+	w.settle()
+	runtime.GC()
+	before := usedCPU()
+	for i := range seconds * perSecond {
+		pod := full[i*37%len(full)].(*v1.Pod)
+		w.api.Delete(v1.SchemeGroupVersion.WithResource("pods"),
+			types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name})
+		time.Sleep(time.Second / perSecond) //nolint:forbidigo // virtual time
+	}
+	w.settle()
+	return (usedCPU() - before).Seconds() / seconds, nil
+}
+
 // heap is what a scheduler keeps for each node and pod when it has placed a few pods beside those that run.
 func (w *world) heap(pods, placed int) (float64, error) {
-	if err := w.create(running(pods-placed, nodes)...); err != nil {
+	if err := w.create(running(pods-placed, w.nodes)...); err != nil {
 		return 0, err
 	}
 	if _, err := w.place(singles(w.profile(), placed, false)); err != nil {
@@ -232,7 +296,7 @@ func (w *world) heap(pods, placed int) (float64, error) {
 	w.settle()
 	without := heapInUse()
 	runtime.KeepAlive(w) // the API has to count in both
-	return (with - without) / float64(nodes+pods), nil
+	return (with - without) / float64(w.nodes+pods), nil
 }
 
 func heapInUse() float64 {

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,8 +26,11 @@ import (
 const figuresFile = "hack/bench/guard/figures.yaml"
 
 var (
-	only   = rig.Some("only", benchmarks, "measure these figures only")
+	all    = slices.Concat(benchmarks, large)
+	only   = rig.Some("only", all, "measure these figures only")
 	update = flag.Bool("update", false, "write what is measured to the file, and hold it against what was there")
+	// profiles is a folder.
+	profiles = flag.String("profiles", "", "write a CPU profile of the last run of each scheduler to this folder")
 )
 
 func main() {
@@ -37,6 +41,12 @@ func main() {
 
   # Everything, in one to two minutes
   make bench-guard
+
+  # What takes minutes is measured only by name
+  go run ./hack/bench/guard --only gangs-5000
+
+  # Where the time goes
+  go run ./hack/bench/guard --only backlog --profiles /tmp && go tool pprof -top /tmp/backlog-berth.pprof
 
   # Gangs alone
   go run ./hack/bench/guard --only gangs,start
@@ -50,7 +60,7 @@ func main() {
 
 func bench(ctx context.Context, out io.Writer) (any, error) {
 	var names []string
-	for _, b := range benchmarks {
+	for _, b := range all {
 		names = append(names, b.name)
 	}
 	file, err := os.ReadFile(figuresFile)
@@ -64,7 +74,11 @@ func bench(ctx context.Context, out io.Writer) (any, error) {
 	var results []figures.Result
 	var rows []row
 	var faults []error
-	for _, b := range *only {
+	chosen := *only
+	if len(chosen) == len(all) {
+		chosen = benchmarks
+	}
+	for _, b := range chosen {
 		rig.Progress("measuring %s", b.name)
 		values, err := b.measure(ctx, b.name)
 		if err != nil {

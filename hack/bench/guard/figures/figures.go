@@ -81,8 +81,8 @@ func Parse(text []byte, names []string) (map[string]Expectation, error) {
 		switch {
 		case !slices.Contains(names, name):
 			return nil, fmt.Errorf("%q is not measured; want some of %s", name, strings.Join(names, ", "))
-		case !(e.Figure > 0):
-			return nil, fmt.Errorf("%s: figure: %v is not allowed; want more than 0", name, e.Figure)
+		case !(e.Figure >= 0):
+			return nil, fmt.Errorf("%s: figure: %v is not allowed; want at least 0", name, e.Figure)
 		case !(e.Spread > 0 && e.Spread < 1):
 			return nil, fmt.Errorf("%s: spread: %v is not allowed; want more than 0 and less than 1", name, e.Spread)
 		}

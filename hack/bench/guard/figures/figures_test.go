@@ -76,7 +76,7 @@ func TestParseRefuses(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"gang: {figure: 1, spread: 0.1}":                                   `"gang" is not measured; want some of gangs, `,
-		"gangs: {figure: 0, spread: 0.1}":                                  "gangs: figure: 0 is not allowed",
+		"gangs: {figure: -1, spread: 0.1}":                                 "gangs: figure: -1 is not allowed",
 		"gangs: {figure: 1}":                                               "gangs: spread: 0 is not allowed",
 		"gangs: {figure: 1, spread: 1}":                                    "gangs: spread: 1 is not allowed",
 		"gangs: {figure: 1, spraed: 0.1}":                                  "spraed",
