@@ -37,11 +37,11 @@ func (x *Index) Best(needs []Need, keys, pinned []string, empty bool) int {
 }
 
 // BestBeside is Best for what is free besides what is kept.
-func (x *Index) BestBeside(needs []Need, keys, pinned []string, kept []Kept) int {
+func (x *Index) BestBeside(needs []Need, keys, pinned []string, kept []*Kept) int {
 	return x.best(needs, keys, pinned, false, kept)
 }
 
-func (x *Index) best(needs []Need, keys, pinned []string, empty bool, kept []Kept) int {
+func (x *Index) best(needs []Need, keys, pinned []string, empty bool, kept []*Kept) int {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.settle()
@@ -53,10 +53,7 @@ func (x *Index) best(needs []Need, keys, pinned []string, empty bool, kept []Kep
 			if s := x.shapes[need.Shape]; s != nil && empty {
 				total = s.empty
 			} else if s != nil {
-				total = s.now
-				for i := range beside {
-					total -= beside[i].taken(s)
-				}
+				total = s.now - beside.takenOf(s)
 			}
 			fits += min(int64(need.Count), total)
 		}
@@ -68,9 +65,9 @@ func (x *Index) best(needs []Need, keys, pinned []string, empty bool, kept []Kep
 	for i, need := range needs {
 		if i == 0 || need.Shape != needs[i-1].Shape {
 			x.sums(p, x.shapes[need.Shape], empty, sums)
-			for k := range beside {
-				if d := p.of[beside[k].slot]; d >= 0 {
-					sums[d] -= beside[k].taken(x.shapes[need.Shape])
+			for k := range beside.nodes {
+				if d := p.of[beside.nodes[k].slot]; d >= 0 {
+					sums[d] -= beside.nodes[k].taken(x.shapes[need.Shape])
 				}
 			}
 		}
@@ -219,7 +216,7 @@ func (x *Index) Size() int {
 // counts once for each resource that it is short of, and otherwise once. Where one more pod fits on every node that
 // pods of the shape may use, it is what the nodes will be short of when they are full. A node on which nothing fits
 // besides what is kept counts once for that.
-func (x *Index) Causes(key ShapeKey, kept []Kept) []gangplan.NodeCause {
+func (x *Index) Causes(key ShapeKey, kept []*Kept) []gangplan.NodeCause {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.settle()
@@ -230,6 +227,16 @@ func (x *Index) Causes(key ShapeKey, kept []Kept) []gangplan.NodeCause {
 	if s == nil {
 		return nil
 	}
+	beside := x.beside(kept)
+	causes, known := beside.causes[s]
+	if !known {
+		causes = x.causes(s, beside)
+		beside.causes[s] = causes
+	}
+	return slices.Clone(causes)
+}
+
+func (x *Index) causes(s *shape, beside *besides) []gangplan.NodeCause {
 	var excluded [verdicts]int
 	short, full := make([]int, len(s.bounds)), make([]int, len(s.bounds))
 	for i, n := range x.nodes {
@@ -249,7 +256,7 @@ func (x *Index) Causes(key ShapeKey, kept []Kept) []gangplan.NodeCause {
 			}
 		}
 	}
-	causes := x.keptOff(s, kept)
+	causes := beside.keptOff(s)
 	if len(causes) == 0 && !slices.ContainsFunc(excluded[admitted+1:], positive) && !slices.ContainsFunc(short, positive) {
 		short = full
 	}

@@ -10,7 +10,8 @@ import (
 )
 
 // Kept is capacity of a node that pods which are asked for may not have: it is kept for a pod of another gang, or that
-// gang's plan gives it to a pod that is not bound yet.
+// gang's plan gives it to a pod that is not bound yet. Two are the same if they are one object: what Leaves says must not
+// change unless the index does.
 type Kept struct {
 	Node string
 	// To is the gang for which it is kept.
@@ -30,8 +31,37 @@ type reduced struct {
 	why  gangplan.NodeCause
 }
 
-// beside returns the nodes on which something is kept.
-func (x *Index) beside(kept []Kept) []reduced {
+// besides is what is left besides what is kept, with what was found for shapes.
+type besides struct {
+	kept   []*Kept
+	nodes  []reduced
+	taken  map[*shape]int64
+	causes map[*shape][]gangplan.NodeCause
+}
+
+// mostBesides bounds how many are remembered. Gangs of one priority, which are asked for one after the other, usually
+// have the same kept for others.
+const mostBesides = 4
+
+// beside returns what is left besides what is kept. It is remembered until something changes: where many gangs wait,
+// one event has all of them asked for.
+func (x *Index) beside(kept []*Kept) *besides {
+	for _, b := range x.besides {
+		if slices.Equal(b.kept, kept) {
+			return b
+		}
+	}
+	if len(x.besides) == mostBesides {
+		x.besides = slices.Delete(x.besides, 0, 1)
+	}
+	b := &besides{kept: slices.Clone(kept), nodes: x.reduce(kept), taken: map[*shape]int64{},
+		causes: map[*shape][]gangplan.NodeCause{}}
+	x.besides = append(x.besides, b)
+	return b
+}
+
+// reduce returns the nodes on which something is kept.
+func (x *Index) reduce(kept []*Kept) []reduced {
 	var out []reduced
 	at := map[string]int{}
 	uses := map[*v1.Pod][]use{}
@@ -70,6 +100,18 @@ func (x *Index) beside(kept []Kept) []reduced {
 	return out
 }
 
+// takenOf returns how many pods of the shape fit fewer on all nodes than if nothing was kept.
+func (b *besides) takenOf(s *shape) int64 {
+	taken, known := b.taken[s]
+	if !known {
+		for i := range b.nodes {
+			taken += b.nodes[i].taken(s)
+		}
+		b.taken[s] = taken
+	}
+	return taken
+}
+
 // taken returns how many pods of the shape fit fewer on the node than if nothing was kept there.
 func (r *reduced) taken(s *shape) int64 {
 	if s == nil || s.rule.verdicts[r.slot] != admitted {
@@ -79,18 +121,19 @@ func (r *reduced) taken(s *shape) int64 {
 }
 
 // keptOff counts the nodes on which pods of the shape would fit if nothing was kept there, by what is said of that.
-func (x *Index) keptOff(s *shape, kept []Kept) []gangplan.NodeCause {
+func (b *besides) keptOff(s *shape) []gangplan.NodeCause {
 	var causes []gangplan.NodeCause
-	for _, r := range x.beside(kept) {
+	for i := range b.nodes {
+		r := &b.nodes[i]
 		if slots := slotsOn(s.bounds, r.has, r.nodeEntry.used); slots == 0 || r.taken(s) < slots {
 			continue
 		}
-		i := slices.IndexFunc(causes, func(c gangplan.NodeCause) bool { return c.Says == r.why.Says })
-		if i < 0 {
-			i = len(causes)
+		c := slices.IndexFunc(causes, func(c gangplan.NodeCause) bool { return c.Says == r.why.Says })
+		if c < 0 {
+			c = len(causes)
 			causes = append(causes, r.why)
 		}
-		causes[i].Nodes++
+		causes[c].Nodes++
 	}
 	return causes
 }

@@ -20,22 +20,33 @@ func (m *roomModel) askBeside(t *rapid.T, live []int) {
 	if len(names) == 0 {
 		return
 	}
-	var kept []Kept
+	var kept []*Kept
 	with := &naiveRoom{nodes: m.r.nodes, claimed: m.r.claimed, pods: maps.Clone(m.r.pods)}
 	leaves := func(pod *v1.Pod) bool { return corev1helpers.PodPriority(pod) < 1 }
-	for i := range rapid.IntRange(1, 3).Draw(t, "kept") {
-		pod := drawPod(t)
-		pod.UID, pod.Spec.NodeName = apitypes.UID(fmt.Sprint("kept-", i)), rapid.SampledFrom(names).Draw(t, "node")
-		pod.Status.Phase = v1.PodPending
-		k := Kept{Node: pod.Spec.NodeName, Pod: pod, Why: gangplan.NodeCause{Says: "kept", Kind: "kept"}}
-		if rapid.Bool().Draw(t, "pods give way") {
-			k.Leaves = leaves
+	if len(m.kept) > 0 && rapid.Bool().Draw(t, "the same is kept") {
+		kept = m.kept
+	} else {
+		for i := range rapid.IntRange(1, 3).Draw(t, "kept") {
+			pod := drawPod(t)
+			pod.UID, pod.Spec.NodeName = apitypes.UID(fmt.Sprint("kept-", i)), rapid.SampledFrom(names).Draw(t, "node")
+			pod.Status.Phase = v1.PodPending
+			k := &Kept{Node: pod.Spec.NodeName, Pod: pod, Why: gangplan.NodeCause{Says: "kept", Kind: "kept"}}
+			if rapid.Bool().Draw(t, "pods give way") {
+				k.Leaves = leaves
+			}
+			kept = append(kept, k)
+		}
+	}
+	m.kept = kept
+	for _, k := range kept {
+		if k.Leaves != nil {
 			maps.DeleteFunc(with.pods, func(uid apitypes.UID, p *v1.Pod) bool {
 				return m.r.pods[uid] != nil && p.Spec.NodeName == k.Node && leaves(p)
 			})
 		}
-		with.pods[pod.UID] = pod
-		kept = append(kept, k)
+		if m.r.nodes[k.Node] != nil {
+			with.pods[k.Pod.UID] = k.Pod
+		}
 	}
 	for _, i := range live {
 		pod, total, racks, full := m.pods[i], 0, map[string]int{}, 0

@@ -62,6 +62,8 @@ type Index struct {
 	asked, answered uint64
 	// domains caches which node lies in which domain, by label keys, until a node changes.
 	domains map[string]*partition
+	// besides caches what is left besides what is kept, until something changes or gangs are looked at.
+	besides []*besides
 }
 
 // nodeEntry is a node as it is, and as it was when the shapes were last brought up to date.
@@ -180,6 +182,7 @@ func (x *Index) at(name string) *nodeEntry {
 
 // mark remembers the node as it is, to be compared with what it becomes.
 func (x *Index) mark(n *nodeEntry) {
+	x.besides = nil
 	if n.dirty {
 		return
 	}
@@ -194,6 +197,7 @@ func (x *Index) position(name v1.ResourceName) {
 	if _, known := x.index[name]; known {
 		return
 	}
+	x.besides = nil
 	i := len(x.resources)
 	x.index[name] = i
 	x.resources = append(x.resources, name)
@@ -256,6 +260,7 @@ func (x *Index) settle() {
 		return
 	}
 	x.settled++
+	x.besides = nil
 	var changed []*nodeEntry
 	for _, n := range x.dirty {
 		if n.altered {
@@ -318,6 +323,7 @@ func (x *Index) Refresh() (gained []ShapeKey, eased bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.asked++
+	x.besides = nil
 	x.settle()
 	for _, s := range x.live {
 		if s.gained {

@@ -52,7 +52,9 @@ type roomModel struct {
 	last    map[int]map[string][2]int
 	gained  map[int]bool
 	altered map[string]bool
-	eased   bool
+	// kept is what was last asked besides.
+	kept  []*Kept
+	eased bool
 }
 
 func (m *roomModel) state(i int) map[string][2]int {

@@ -66,6 +66,7 @@ func (x *Index) SetPod(pod *v1.Pod, of gang.ID) {
 	uses, others := x.usesOf(pod)
 	if old != nil && old.on.name == pod.Spec.NodeName && slices.Equal(old.Uses, uses) && maps.Equal(old.others, others) {
 		x.eased = x.eased || !maps.Equal(old.Object.Labels, pod.Labels)
+		x.besides = nil
 		x.count(old, -1)
 		old.BoundPod = describe(pod, of, old.Uses)
 		x.count(old, 1)

@@ -173,6 +173,13 @@ func (x *Index) Acquire(pod *v1.Pod) ShapeKey {
 	return key
 }
 
+// Hold is Acquire for a shape that is live.
+func (x *Index) Hold(key ShapeKey) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.shapes[key].holders++
+}
+
 // Release gives back what acquire took. A shape without holders is forgotten.
 func (x *Index) Release(key ShapeKey) {
 	x.mu.Lock()

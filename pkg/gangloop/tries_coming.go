@@ -27,7 +27,7 @@ type coming struct {
 // placed is what the plan of a gang has given to its members.
 type placed struct {
 	to   gang.ID
-	kept []capacity.Kept
+	kept []*capacity.Kept
 }
 
 // foresee looks at what gangs are about to take. If one of them does not take it after all, those are tried again that
@@ -44,10 +44,10 @@ func (t *tries) foresee(now time.Time) {
 			continue
 		}
 		lands[c.ID] = true
-		to := placed{to: c.ID}
+		to, why := placed{to: c.ID}, dryrun.PromisedTo(c.ID).Cause()
 		for _, m := range c.Members {
 			if pod := t.list.Pod(m.Ref); pod != nil {
-				to.kept = append(to.kept, capacity.Kept{Node: m.Node, To: c.ID, Pod: pod, Why: dryrun.PromisedTo(c.ID).Cause()})
+				to.kept = append(to.kept, &capacity.Kept{Node: m.Node, To: c.ID, Pod: pod, Why: why})
 			}
 		}
 		t.coming.placed = append(t.coming.placed, to)
@@ -63,7 +63,7 @@ func (t *tries) foresee(now time.Time) {
 }
 
 // kept returns what the gang may not use of what is free: what is kept for others, and what they are about to take.
-func (t *tries) kept(id gang.ID, pods []*v1.Pod) []capacity.Kept {
+func (t *tries) kept(id gang.ID, pods []*v1.Pod) []*capacity.Kept {
 	kept := t.holds.Against(id, pods)
 	for _, other := range t.coming.placed {
 		if other.to != id {

@@ -24,10 +24,10 @@ const (
 	// numbers in it change with every pod that comes or goes.
 	messagePause = 3 * time.Second
 	// These are how many PodGroups and members have their messages changed each second, and at once after a quiet time:
-	// where many gangs wait, every pod that comes or goes changes the messages of all. The PodGroups of a thousand
-	// gangs follow one change at once.
-	groupMessages, groupMessagesAtOnce   = 100, 1000
-	memberMessages, memberMessagesAtOnce = 200, 200
+	// where many gangs wait, every pod that comes or goes changes the numbers in the messages of all. The PodGroups of a
+	// thousand gangs follow one change at once.
+	groupMessages, groupMessagesAtOnce   = 20, 1000
+	memberMessages, memberMessagesAtOnce = 40, 200
 )
 
 // messageLimits limit the writes that change only messages.

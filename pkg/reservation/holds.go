@@ -2,6 +2,7 @@ package reservation
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"sync"
@@ -11,7 +12,10 @@ import (
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"berth.dev/berth/pkg/capacity"
+	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gangplan"
 	"berth.dev/berth/pkg/profiles"
 	"berth.dev/berth/pkg/starttime"
 )
@@ -70,7 +74,7 @@ type Holds struct {
 
 	mu   sync.Mutex
 	kept map[gang.ID][]Hold
-	view atomic.Pointer[map[string][]Hold]
+	view atomic.Pointer[heldNodes]
 	// turnedAway holds the pods to wake, by UID; arrivals numbers them. gangsAway holds the gangs whose members were
 	// turned away.
 	turnedAway sync.Map
@@ -234,6 +238,46 @@ func allIf(ended bool) int {
 	return 0
 }
 
+// heldNodes is what is kept, as cycles and the loop read it.
+type heldNodes struct {
+	byNode map[string][]Hold
+	// effective are the holds that wait for no pod to go, in the order of the nodes.
+	effective []effectiveHold
+}
+
+// effectiveHold is a hold as the account of free capacity knows it.
+type effectiveHold struct {
+	hold *Hold
+	kept *capacity.Kept
+}
+
+func (p *Holds) publish() *heldNodes {
+	view := &heldNodes{byNode: map[string][]Hold{}}
+	for _, kept := range p.kept {
+		for _, o := range kept {
+			view.byNode[o.Node] = append(view.byNode[o.Node], o)
+		}
+	}
+	causes := map[gang.ID]gangplan.NodeCause{}
+	for _, node := range slices.Sorted(maps.Keys(view.byNode)) {
+		for i := range view.byNode[node] {
+			o := &view.byNode[node][i]
+			if o.after != nil {
+				continue
+			}
+			if _, known := causes[o.To]; !known {
+				causes[o.To] = dryrun.PromisedTo(o.To).Cause()
+			}
+			kept := &capacity.Kept{Node: node, To: o.To, Pod: o.Info.GetPod(), Why: causes[o.To]}
+			if o.Kind == forTurn {
+				kept.Leaves = func(pod *v1.Pod) bool { return p.givesWay(pod, o) }
+			}
+			view.effective = append(view.effective, effectiveHold{o, kept})
+		}
+	}
+	return view
+}
+
 // change publishes what edit makes of the holds, and wakes the number of pods that it says, of those that were turned
 // away.
 func (p *Holds) change(edit func() (wake int)) {
@@ -242,13 +286,7 @@ func (p *Holds) change(edit func() (wake int)) {
 	if len(p.kept) == 0 {
 		p.view.Store(nil)
 	} else {
-		view := map[string][]Hold{}
-		for _, kept := range p.kept {
-			for _, o := range kept {
-				view[o.Node] = append(view[o.Node], o)
-			}
-		}
-		p.view.Store(&view)
+		p.view.Store(p.publish())
 	}
 	p.mu.Unlock()
 	if wake == 0 {

@@ -99,8 +99,12 @@ func TestWhatIsPostponedIsNotKeptFromOthersYet(t *testing.T) {
 	t.Parallel()
 	p := &Holds{}
 	id, rival := gang.ID{Namespace: "default", Name: "g"}, gang.ID{Namespace: "default", Name: "rival"}
-	p.Add(Hold{To: id, Kind: AfterEviction, Node: "n"})
-	p.Add(Hold{To: id, Kind: ForReturn, Node: "n"})
+	member, err := InfoOf(st.MakePod().Name("m").UID("m").Obj())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Add(Hold{To: id, Kind: AfterEviction, Node: "n", Info: member})
+	p.Add(Hold{To: id, Kind: ForReturn, Node: "n", Info: member})
 	p.Postpone(id, []AwaitedPod{{node: "n"}})
 	left := p.ToOthers(rival, 0)
 	if len(left) != 1 || left[0].Kind != ForReturn {

@@ -3,8 +3,8 @@ package reservation
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -14,7 +14,6 @@ import (
 
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/clusterwide"
-	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/podview"
@@ -38,7 +37,7 @@ func (p *Holds) ToOthers(id gang.ID, priority int32) []Hold {
 
 // Against returns what is kept to others and pods of the gang may not use, but for what some of them may use or has to
 // wait. The gang is tried again when a hold ends.
-func (p *Holds) Against(id gang.ID, pods []*v1.Pod) []capacity.Kept {
+func (p *Holds) Against(id gang.ID, pods []*v1.Pod) []*capacity.Kept {
 	view := p.view.Load()
 	if view == nil || slices.ContainsFunc(pods, podview.BelongsToNode) {
 		return nil
@@ -47,18 +46,10 @@ func (p *Holds) Against(id gang.ID, pods []*v1.Pod) []capacity.Kept {
 	for i, pod := range pods {
 		binds[i] = p.binding(pod)
 	}
-	var kept []capacity.Kept
-	for _, node := range slices.Sorted(maps.Keys(*view)) {
-		for i := range (*view)[node] {
-			o := &(*view)[node][i]
-			if o.after != nil || slices.ContainsFunc(binds, func(binds func(*Hold) bool) bool { return !binds(o) }) {
-				continue
-			}
-			one := capacity.Kept{Node: node, To: o.To, Pod: o.Info.GetPod(), Why: dryrun.PromisedTo(o.To).Cause()}
-			if o.Kind == forTurn {
-				one.Leaves = func(pod *v1.Pod) bool { return p.givesWay(pod, o) }
-			}
-			kept = append(kept, one)
+	var kept []*capacity.Kept
+	for _, e := range view.effective {
+		if !slices.ContainsFunc(binds, func(binds func(*Hold) bool) bool { return !binds(e.hold) }) {
+			kept = append(kept, e.kept)
 		}
 	}
 	if len(kept) > 0 {
@@ -77,7 +68,7 @@ func (p *Holds) Blocks(id gang.ID) {
 // Backfills reports whether the pod runs with permission (berth.dev/backfill) in what is kept to the gang for its turn.
 func (p *Holds) Backfills(id gang.ID, pod *v1.Pod) bool {
 	view := p.view.Load()
-	return view != nil && id != (gang.ID{}) && slices.ContainsFunc((*view)[pod.Spec.NodeName], func(o Hold) bool {
+	return view != nil && id != (gang.ID{}) && slices.ContainsFunc(view.byNode[pod.Spec.NodeName], func(o Hold) bool {
 		return o.To == id && o.Kind == forTurn
 	}) && p.AllowsBackfill(pod)
 }
@@ -85,9 +76,10 @@ func (p *Holds) Backfills(id gang.ID, pod *v1.Pod) bool {
 // binding returns what reports whether a hold counts against the pod, once the pods have gone that it waits for.
 func (p *Holds) binding(pod *v1.Pod) func(*Hold) bool {
 	id, priority := p.GangOf(pod), corev1helpers.PodPriority(pod)
+	backfills := sync.OnceValue(func() bool { return p.AllowsBackfill(pod) })
 	return func(o *Hold) bool {
 		return o.To != id && o.Priority >= priority && !o.behind[id] &&
-			(o.Kind != forTurn || !p.AllowsBackfill(pod) && !p.mayEnter(pod, o.start))
+			(o.Kind != forTurn || !backfills() && !p.mayEnter(pod, o.start))
 	}
 }
 
@@ -117,7 +109,7 @@ func (p *Holds) Before(pod *v1.Pod, nodes fwk.NodeInfoLister) []clusterwide.Plan
 	}
 	var planned []clusterwide.Planned
 	binds := p.binding(pod)
-	for node, kept := range *view {
+	for node, kept := range view.byNode {
 		for i := range kept {
 			if o := &kept[i]; binds(o) && !Remain(o.after, nodes) {
 				// A reservation names one member for several places, and what is kept for a return one that has gone.
@@ -173,10 +165,10 @@ func (p *Holds) Enters(pod *v1.Pod, node fwk.NodeInfo) bool {
 // on returns what is kept on the node that may count against the pod.
 func (p *Holds) on(node fwk.NodeInfo, pod *v1.Pod) []Hold {
 	view := p.view.Load()
-	if view == nil || len((*view)[node.Node().Name]) == 0 || podview.BelongsToNode(pod) {
+	if view == nil || len(view.byNode[node.Node().Name]) == 0 || podview.BelongsToNode(pod) {
 		return nil
 	}
-	return (*view)[node.Node().Name]
+	return view.byNode[node.Node().Name]
 }
 
 // needs returns the gang to which the capacity is kept that the pod would need on the node, the zero ID if there is

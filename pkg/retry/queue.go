@@ -188,8 +188,13 @@ func (q *Queue) place(e *entry, now time.Time) {
 
 func (q *Queue) remove(e *entry) {
 	if e.ready {
+		e.ready = false
+		if q.ready[0] == e { // nothing has to move
+			q.ready[0], q.ready = nil, q.ready[1:]
+			return
+		}
 		at, _ := slices.BinarySearchFunc(q.ready, e, compare)
-		q.ready, e.ready = slices.Delete(q.ready, at, at+1), false
+		q.ready = slices.Delete(q.ready, at, at+1)
 	}
 }
 

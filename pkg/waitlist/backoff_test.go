@@ -50,7 +50,7 @@ func TestCapacityThatComesFreeEndsOneBackoff(t *testing.T) {
 			free := capacity.New(func(v1.ResourceName) bool { return false }, (&profiles.Set{}).Traits)
 			list.Capacity, list.Profiles = free, &profiles.Set{}
 			list.PodGroup = func(gang.ID) *schedulingv1alpha1.PodGroup { return nil }
-			list.Kept = func(gang.ID, []*v1.Pod) []capacity.Kept { return nil }
+			list.Kept = func(gang.ID, []*v1.Pod) []*capacity.Kept { return nil }
 			free.SetNode(st.MakeNode().Name("n").Capacity(map[v1.ResourceName]string{gpu: "8", v1.ResourceCPU: "16", v1.ResourcePods: "110"}).Obj())
 			free.SetPod(gpuPod("used", "n", "8"), gang.ID{})
 			member := gpuPod("member", "", "4")

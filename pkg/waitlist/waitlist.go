@@ -62,7 +62,7 @@ type List struct {
 	Profiles *profiles.Set
 	Topology func(gang.ID, *v1.Pod) (gangview.Topology, error)
 	// Kept returns what the gang may not use of what is free, because it is kept for others.
-	Kept func(of gang.ID, pods []*v1.Pod) []capacity.Kept
+	Kept func(of gang.ID, pods []*v1.Pod) []*capacity.Kept
 	// Blocks is told of gangs for which capacity is kept that keeps a gang of another namespace from starting.
 	Blocks func(gang.ID)
 
@@ -83,7 +83,8 @@ func New() *List {
 
 // Put takes in what the ledger says of a gang that waits.
 func (l *List) Put(waits gang.Waiting, now time.Time) *Gang {
-	g, known := l.describe(waits), l.ByID[waits.ID]
+	known := l.ByID[waits.ID]
+	g := l.describe(waits, known)
 	g.RestUntil = now.Add(time.Duration(max(len(g.Classes)-dryrun.ManyClasses, 0)) * describeRest)
 	if known != nil {
 		l.unindex(known)
@@ -128,19 +129,20 @@ func (l *List) Drop(g *Gang) {
 	delete(l.ByID, g.ID)
 }
 
-// describe finds out what the gang needs.
-func (l *List) describe(waits gang.Waiting) *Gang {
+// describe finds out what the gang needs. known is what was found before, or nil: the shapes of pods that are the same
+// have not changed.
+func (l *List) describe(waits gang.Waiting, known *Gang) *Gang {
 	g := &Gang{Waiting: waits, Needs: NeedsAnything}
 	if l.Capacity.AnyBelow(waits.Key.Priority) {
 		g.Needs |= NeedsEvictions
 	}
-	for _, c := range waits.Classes {
+	for i, c := range waits.Classes {
 		pod := l.Pod(c.Example)
 		g.Pods = append(g.Pods, pod)
 		if pod == nil {
 			continue
 		}
-		g.Shapes = append(g.Shapes, capacity.Need{Shape: l.Capacity.Acquire(pod), Count: c.Count})
+		g.Shapes = append(g.Shapes, capacity.Need{Shape: l.acquire(pod, i, known), Count: c.Count})
 		g.Needs |= l.needsOf(pod)
 		g.Near.add(pod)
 		levels, err := l.Topology(waits.ID, pod)
@@ -150,6 +152,15 @@ func (l *List) describe(waits gang.Waiting) *Gang {
 		g.Required = levels.Required
 	}
 	return g
+}
+
+// acquire makes the shape of the pod live, the example of the i-th class.
+func (l *List) acquire(pod *v1.Pod, i int, known *Gang) capacity.ShapeKey {
+	if known == nil || i >= len(known.Shapes) || len(known.Shapes) < len(known.Pods) || known.Pods[i] != pod {
+		return l.Capacity.Acquire(pod)
+	}
+	l.Capacity.Hold(known.Shapes[i].Shape)
+	return known.Shapes[i].Shape
 }
 
 func (l *List) needsOf(pod *v1.Pod) Needs {

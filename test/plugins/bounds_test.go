@@ -92,6 +92,7 @@ var bounds = map[string]map[string]string{
 		"stockWords":   inSource,
 		"Index.byName": byPod, "Index.domains": byNode, "Index.index": byNode, "Index.leaving": byPod, "Index.pods": byPod,
 		"Index.priorities": byPod, "Index.rules": byPod, "Index.shapes": byPod, "podEntry.others": byPod, "Row.Emptied": oneCycle,
+		"besides.causes": byPod, "besides.taken": byPod,
 	},
 	"pkg/waitlist": {
 		"List.ByID": byGang, "List.ByShape": byGang,
@@ -162,7 +163,7 @@ var bounds = map[string]map[string]string{
 	"pkg/reservation": {
 		"Holders.namespaces": byAdmin, "Holds.blocking": byGang, "Holds.gangsAway": byGang, "Holds.kept": byGang,
 		"Holds.turnedAway": byPod,
-		"Holds.view":       byGang, "Reservations.backfills": byPod, "Forecasts.declaring": byPod, "Forecasts.entered": byPod, "Forecasts.pods": byPod,
+		"heldNodes.byNode": byNode, "Reservations.backfills": byPod, "Forecasts.declaring": byPod, "Forecasts.entered": byPod, "Forecasts.pods": byPod,
 		"Hold.behind": byGang, "Hold.goes": byPod, "messages.said": byGang, "schedule.held": byGang,
 	},
 	"pkg/podgroup": {
