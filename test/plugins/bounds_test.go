@@ -195,7 +195,7 @@ var bounds = map[string]map[string]string{
 		"learner.groups": "16 groups: dropped once the mix is known", "learner.memories": byNode,
 		"learner.nodes": byNode, "learner.sizes": byNode, "ledger.byNode": byNode, "ledger.byPod": byPod,
 		"memos.byKey": "256 kinds of pods (maxMemos)", "nodeLocks.lines": byNode,
-		"refusals.numbers": "4096 reasons (maxRefusals)", "roll.pods": byPod, "roll.waiting": byPod,
+		"refusals.numbers": "4096 reasons (maxRefusals)", "roll.classes": byPod, "roll.pods": byPod, "roll.waiting": byPod,
 		"siblings.byClique": byNode, "simulations.byNode": oneCycle, "simulations.byPod": oneCycle, "totals.nodes": byNode,
 	},
 	"pkg/plugins/ipreservation": {

@@ -27,21 +27,30 @@ type roll struct {
 
 	mu   sync.Mutex
 	pods map[types.UID]enrolled
+	// classes holds each class of these pods once: most pods are of few.
+	classes map[mix.Class]*enrolledClass
 	// waiting are pods whose claims are not known.
 	waiting map[types.UID]*v1.Pod
 }
 
 // enrolled is what a pod was counted as.
 type enrolled struct {
-	class mix.Class
+	class *enrolledClass
 	// mixed reports that it is part of the mix once it is placed, placed that it was given a node, and turns that it is
 	// part of the turnover.
 	mixed, placed, turns bool
 }
 
+// enrolledClass is a class with how many pods were counted as it.
+type enrolledClass struct {
+	mix.Class
+	pods int
+}
+
 // newRoll returns a roll that is kept until ctx ends.
 func newRoll(ctx context.Context, c *cluster) *roll {
-	r := &roll{cluster: c, wake: make(chan struct{}, 1), pods: map[types.UID]enrolled{}, waiting: map[types.UID]*v1.Pod{}}
+	r := &roll{cluster: c, wake: make(chan struct{}, 1), pods: map[types.UID]enrolled{},
+		classes: map[mix.Class]*enrolledClass{}, waiting: map[types.UID]*v1.Pod{}}
 	if c.claims != nil {
 		c.claims.OnRead(r.poke)
 		go r.keep(ctx)
@@ -63,9 +72,21 @@ func (r *roll) see(pod *v1.Pod) {
 		return
 	}
 	if !known {
-		e.class, e.mixed, _ = r.cluster.learner.classOf(context.Background(), pod)
+		class, mixed, _ := r.cluster.learner.classOf(context.Background(), pod)
+		e = r.enroll(class, mixed)
 	}
 	r.count(pod, e)
+}
+
+// enroll begins to count a pod. The lock is held.
+func (r *roll) enroll(class mix.Class, mixed bool) enrolled {
+	c := r.classes[class]
+	if c == nil {
+		c = &enrolledClass{Class: class}
+		r.classes[class] = c
+	}
+	c.pods++
+	return enrolled{class: c, mixed: mixed}
 }
 
 // mustAsk reports whether only claims say what the pod asks of GPUs.
@@ -83,8 +104,8 @@ func (r *roll) count(pod *v1.Pod, e enrolled) {
 		e.placed = true
 		e.mixed = e.mixed && r.cluster.views.keys.Unassigned(pod) == ""
 		if e.mixed {
-			r.cluster.learner.observe(e.class, pod)
-			r.cluster.learner.started(e.class, pod)
+			r.cluster.learner.observe(e.class.Class, pod)
+			r.cluster.learner.started(e.class.Class, pod)
 		}
 		if e.turns = r.cluster.mayUseGPU(pod); e.turns {
 			r.cluster.views.totals.came()
@@ -101,10 +122,16 @@ func (r *roll) leave(pod *v1.Pod) {
 	delete(r.pods, pod.UID)
 	delete(r.waiting, pod.UID)
 	if e.placed && e.mixed {
-		r.cluster.learner.ended(e.class, pod, time.Now())
+		r.cluster.learner.ended(e.class.Class, pod, time.Now())
 	}
 	if e.turns {
 		r.cluster.views.totals.went()
+	}
+	if e.class == nil {
+		return
+	}
+	if e.class.pods--; e.class.pods == 0 {
+		delete(r.classes, e.class.Class)
 	}
 }
 
@@ -153,7 +180,7 @@ func (r *roll) ask(ctx context.Context) {
 		r.mu.Lock()
 		if latest := r.waiting[uid]; latest != nil {
 			delete(r.waiting, uid)
-			r.count(latest, enrolled{class: class, mixed: mixed})
+			r.count(latest, r.enroll(class, mixed))
 		}
 		r.mu.Unlock()
 	}

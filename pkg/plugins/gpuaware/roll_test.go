@@ -14,13 +14,19 @@ import (
 	"berth.dev/berth/test/harness/objects"
 )
 
+// countedAs is what a pod is counted as.
+type countedAs struct {
+	class                mix.Class
+	mixed, placed, turns bool
+}
+
 // enrolledNow copies what pods are counted as.
-func (r *roll) enrolledNow() map[types.UID]enrolled {
+func (r *roll) enrolledNow() map[types.UID]countedAs {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	all := map[types.UID]enrolled{}
+	all := map[types.UID]countedAs{}
 	for uid, e := range r.pods {
-		all[uid] = e
+		all[uid] = countedAs{e.class.Class, e.mixed, e.placed, e.turns}
 	}
 	return all
 }
@@ -35,7 +41,7 @@ func (r *roll) waitingNow() int {
 func TestPodsWithClaimsAreCountedAfterARestart(t *testing.T) {
 	t.Parallel()
 	known := []runtime.Object{plainClass("whole"), bareNode("n"), gpuSlice("n", 8, "Tesla T4", "16Gi")}
-	want := map[types.UID]enrolled{}
+	want := map[types.UID]countedAs{}
 	for i := range 4 {
 		name := fmt.Sprint("p", i)
 		pod := claiming(name, name)
@@ -46,13 +52,13 @@ func TestPodsWithClaimsAreCountedAfterARestart(t *testing.T) {
 			known = append(known, objects.ClaimOf(name, objects.Request("a", "whole", 2)))
 		}
 		known = append(known, pod)
-		want[pod.UID] = enrolled{class: mix.Class{CPUMilli: 1000, Count: 2, Milli: 1000}, mixed: true, placed: i < 3, turns: i < 3}
+		want[pod.UID] = countedAs{class: mix.Class{CPUMilli: 1000, Count: 2, Milli: 1000}, mixed: true, placed: i < 3, turns: i < 3}
 	}
 	h := newHarness(t, gpuOnly(alone(defaultArgs())), known...)
 	roll := h.plugin.cluster.roll
-	var got map[types.UID]enrolled
+	var got map[types.UID]countedAs
 	await.Until(t, "all pods to be enrolled", func() bool { got = roll.enrolledNow(); return len(got) == len(want) })
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(enrolled{})); diff != "" {
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(countedAs{})); diff != "" {
 		t.Errorf("counted as (-want +got):\n%s", diff)
 	}
 	for i := range 4 {
@@ -61,6 +67,11 @@ func TestPodsWithClaimsAreCountedAfterARestart(t *testing.T) {
 		}
 	}
 	await.Until(t, "the pods to leave", func() bool { return len(roll.enrolledNow()) == 0 })
+	roll.mu.Lock()
+	defer roll.mu.Unlock()
+	if len(roll.classes) > 0 {
+		t.Errorf("%d classes are kept of no pod", len(roll.classes))
+	}
 }
 
 // One GPU pod is there to stay. Three that were never counted go: that is no turnover.
@@ -115,7 +126,7 @@ func TestPodsAreTimedAsTheClassThatTheyArrivedAs(t *testing.T) {
 	awaitClaim(t, h, 1)
 	roll := h.plugin.cluster.roll
 	pod := h.add(t, claiming("p", "c"))
-	arrived := enrolled{class: mix.Class{CPUMilli: 1000, Count: 2, Milli: 1000}, mixed: true}
+	arrived := countedAs{class: mix.Class{CPUMilli: 1000, Count: 2, Milli: 1000}, mixed: true}
 	await.Until(t, "the pod to be timed as it arrived", func() bool { return roll.enrolledNow()["p"] == arrived })
 	api := h.client.ResourceV1().ResourceClaims("default")
 	if _, err := api.Update(h.ctx, allocated, metav1.UpdateOptions{}); err != nil {

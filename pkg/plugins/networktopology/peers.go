@@ -36,6 +36,8 @@ type groupKey struct {
 
 // group is where pods that belong together are.
 type group struct {
+	// key is zero for what a term counts.
+	key    groupKey
 	byNode map[string]int64
 	total  int64
 	// members are all that there are, with or without a node.
@@ -78,7 +80,6 @@ type member struct {
 	assumed string
 	node    string
 	groups  []*group
-	keys    []groupKey
 	space   *space
 	near    []named
 }
@@ -173,11 +174,11 @@ func (p *peers) enrol(pod *v1.Pod) *member {
 // join enters a member into its groups, without a node.
 func (p *peers) join(m *member) {
 	pod := m.pod
-	m.keys = p.keysOf(pod)
-	for _, key := range m.keys {
+	for _, key := range p.keysOf(pod) {
 		g := p.groups[key]
 		if g == nil {
 			g = newGroup()
+			g.key = key
 			p.groups[key] = g
 		}
 		g.members++
@@ -290,9 +291,9 @@ func (m *member) count(n int64) {
 func (p *peers) withdraw(m *member) {
 	m.count(-1)
 	m.node = ""
-	for i, g := range m.groups {
+	for _, g := range m.groups {
 		if g.members--; g.members == 0 {
-			delete(p.groups, m.keys[i])
+			delete(p.groups, g.key)
 		}
 	}
 	s := p.spaces[m.pod.Namespace]
@@ -301,7 +302,7 @@ func (p *peers) withdraw(m *member) {
 			delete(s.terms, t.selector)
 		}
 	}
-	m.groups, m.keys, m.near = nil, nil, nil
+	m.groups, m.near = nil, nil
 	if delete(s.pods, m.pod.UID); len(s.pods) == 0 {
 		delete(p.spaces, m.pod.Namespace)
 	}

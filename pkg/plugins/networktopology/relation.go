@@ -54,7 +54,9 @@ func (p *peers) relate(pod *v1.Pod, near []podview.Near, t traffic) *relation {
 	named := p.spaces[pod.Namespace].selecting(pod)
 	var keys []groupKey
 	if seen {
-		keys = m.keys
+		for _, g := range m.groups {
+			keys = append(keys, g.key)
+		}
 	} else {
 		keys = p.keysOf(pod)
 	}
