@@ -27,7 +27,7 @@ const (
 	// where many gangs wait, every pod that comes or goes changes the numbers in the messages of all. The PodGroups of a
 	// thousand gangs follow one change at once.
 	groupMessages, groupMessagesAtOnce   = 20, 1000
-	memberMessages, memberMessagesAtOnce = 40, 200
+	memberMessages, memberMessagesAtOnce = 100, 1000
 )
 
 // messageLimits limit the writes that change only messages.
