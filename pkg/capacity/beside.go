@@ -10,8 +10,8 @@ import (
 )
 
 // Kept is capacity of a node that pods which are asked for may not have: it is kept for a pod of another gang, or that
-// gang's plan gives it to a pod that is not bound yet. Two are the same if they are one object: what Leaves says must not
-// change unless the index does.
+// gang's plan gives it to a pod that is not bound yet. Two are the same if they are one object: what Leaves says must
+// not change unless the index does.
 type Kept struct {
 	Node string
 	// To is the gang for which it is kept.

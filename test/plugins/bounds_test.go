@@ -158,7 +158,7 @@ var bounds = map[string]map[string]string{
 		"modelChoice.node": oneCycle, "modelLimits.byClass": oneCycle, "nodeCopies.copies": oneCycle,
 		"nodeCopies.generations": oneCycle, "nodeCopies.gone": oneCycle, "nodeCopies.index": oneCycle,
 		"placements.displaced": oneCycle, "refusals.nodes": oneCycle, "spread.counts": oneCycle,
-		"storageAccount.taken": oneCycle,
+		"storageAccount.taken": oneCycle, "search.names": oneCycle, "segmentChoice.classes": oneCycle, "homes.of": oneCycle,
 	},
 	"pkg/reservation": {
 		"Holders.namespaces": byAdmin, "Holds.blocking": byGang, "Holds.gangsAway": byGang, "Holds.kept": byGang,
