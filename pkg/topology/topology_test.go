@@ -221,7 +221,7 @@ func TestSlotsOfAnArrangement(t *testing.T) {
 
 func TestDomainsBesideWhoseMembersTheWantedOnesBelongAreFilledFirst(t *testing.T) {
 	t.Parallel()
-	list := nodes(t, "r1=1!*1 r1=1!*1 r1=1*2 r2=1!*1 r2=1*1")
+	list := nodes(t, "r1=1!*1 r1=1!*1 r1=1*2 r2=1!*1 r2=1*1") //nolint:dupword // two nodes that are alike
 	list[4].Beside = 1
 	got := describe(list, Arrange(list, 0, Demand{Want: []int{1}, Need: 1}))
 	if want := "r2*2"; len(got) == 0 || !strings.HasPrefix(got[0], want) {

@@ -10,7 +10,8 @@ const ownPrefix = "berth.dev/"
 
 // ownKeys are all keys with the prefix berth.dev/ that mean anything.
 var ownKeys = []string{
-	BackfillKey, CheckpointEveryKey, CordonedForKey, DatasetsKey, DeadlineKey, EvictionNoticeKey, GangKey, GPUAgentKey, GPUAssignedKey,
+	BackfillKey, CheckpointEveryKey, CordonedForKey, DatasetsKey, DeadlineKey, EvictionNoticeKey, GangKey, GPUAgentKey,
+	GPUAssignedKey,
 	GPUDevicesKey,
 	GPULinksKey, GPUMemoryMinKey, GPUModeKey,
 	GPUInterconnectKey, GPUModelsKey, GPUSharingKey, GPUsInUseKey, GPUsInUseAtKey, IPAddressKey, IPPoolKey,

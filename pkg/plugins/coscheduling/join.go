@@ -77,8 +77,10 @@ func (p *Plugin) join(ctx context.Context, state fwk.CycleState, id gang.ID, pod
 }
 
 // joinSegment lets a member of a gang that has started go to the domain of its segment.
-func (p *Plugin) joinSegment(ctx context.Context, state fwk.CycleState, id gang.ID, pod *v1.Pod, levels gangview.Topology,
-	nodes []fwk.NodeInfo, why string) (*fwk.PreFilterResult, *fwk.Status) {
+func (p *Plugin) joinSegment(
+	ctx context.Context, state fwk.CycleState, id gang.ID, pod *v1.Pod, levels gangview.Topology,
+	nodes []fwk.NodeInfo, why string,
+) (*fwk.PreFilterResult, *fwk.Status) {
 	names := p.shared.planner.Join(ctx, id, levels, pod, nodes)
 	if names == nil {
 		names = sets.New[string]()
