@@ -76,7 +76,7 @@ func TestWhatAnEvictionMayTake(t *testing.T) {
 			l.Forget(uid(0), t0)
 			return l
 		}(), some(1), false},
-		{"what is beyond the minimum, of which another need not go any more", func() *Ledger {
+		{"what is beyond the minimum, and another member need not go any more", func() *Ledger {
 			l := runningGangOf(3, 2)
 			l.Spare(uid(0), t0.Add(time.Second), t0)
 			l.CallOff(uid(0), t0)

@@ -69,7 +69,7 @@ func TestClaimsAreDemand(t *testing.T) {
 		"a class that does not exist":     {claim: objects.ClaimOf("c", objects.Request("a", "gone", 1)), unknown: true},
 		"a claim that is allocated":       {claim: claimOf("c", "whole", "gpu-1", "gpu-2"), want: mix.Class{Count: 2, Milli: 1000}},
 		"a selector that cannot be read":  {claim: objects.ClaimOf("c", objects.Request("a", "whole", 1, objects.Matching("device."))), unknown: true},
-		"a selector that excludes nobody": {claim: objects.ClaimOf("c", objects.Request("a", "whole", 1, objects.Matching("true"))), want: mix.Class{Count: 1, Milli: 1000}},
+		"a selector that excludes no device": {claim: objects.ClaimOf("c", objects.Request("a", "whole", 1, objects.Matching("true"))), want: mix.Class{Count: 1, Milli: 1000}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
