@@ -84,24 +84,33 @@ func (p *Planner) arrangeOn(
 	if levels.Segment.Size > 0 {
 		return p.arrangeSegments(w, id, levels, turn, nodes, only)
 	}
-	var best *Plan
-	examined := 0
+	var tried attempts
 	for _, part := range p.parts(id, levels, turn, nodes, only) {
 		a, err := p.tryPlaces(w, id, turn, part)
 		if err != nil {
 			return nil, err
 		}
-		examined += a.Examined
-		if best == nil || a.Feasible() || len(a.Assignments) > len(best.Assignments) {
-			best = a
-		}
-		best.Examined = examined
+		tried.add(a)
 		if a.Feasible() || w.spent() {
 			break
 		}
 	}
-	p.finish(best, levels, turn)
-	return best, nil
+	p.finish(tried.best, levels, turn)
+	return tried.best, nil
+}
+
+// attempts are plans of one gang at different places: the best of them so far, which has examined what all did.
+type attempts struct {
+	best     *Plan
+	examined int
+}
+
+func (t *attempts) add(a *Plan) {
+	t.examined += a.Examined
+	if t.best == nil || a.Feasible() || len(a.Assignments) > len(t.best.Assignments) {
+		t.best = a
+	}
+	t.best.Examined = t.examined
 }
 
 // finish says in the plan what it has to keep to.
@@ -121,18 +130,14 @@ const fewPlaces = 16
 // tryPlaces places the gang on one set of nodes. Where the first member goes that uses a claim that members share, or
 // that others have an affinity to, its siblings have to follow: if they do not fit there, they are tried elsewhere.
 func (p *Planner) tryPlaces(w *Work, id gang.ID, turn gang.Turn, on Part) (*Plan, error) {
-	var best *Plan
+	var tried attempts
 	refused := map[gang.Refusal]bool{}
-	examined := 0
 	for range fewPlaces {
 		a, err := p.Place(w, id, turn, on, refused, nil)
 		if err != nil {
 			return nil, err
 		}
-		examined += a.Examined
-		if best == nil || a.Feasible() || len(a.Assignments) > len(best.Assignments) {
-			best = a
-		}
+		tried.add(a)
 		if a.Feasible() || len(a.Assignments) == 0 || !a.follows() || w.spent() {
 			break
 		}
@@ -141,8 +146,7 @@ func (p *Planner) tryPlaces(w *Work, id gang.ID, turn gang.Turn, on Part) (*Plan
 			refused[gang.Refusal{Node: placed.Node}] = true
 		}
 	}
-	best.Examined = examined
-	return best, nil
+	return tried.best, nil
 }
 
 // follows reports whether where members go depends on where the first of them went.

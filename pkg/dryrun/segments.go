@@ -129,8 +129,7 @@ func (p *Planner) arrangeSegments(w *Work, id gang.ID, levels gangview.Topology,
 	}
 	c := p.newSegmentChoice(s, turn, nodes, only)
 	c.paths(p.paths(levels, turn, nodes), p.Ledger.Nodes(id))
-	var best *Plan
-	examined := 0
+	var tried attempts
 	for range mostLessons {
 		part, members := c.part()
 		limited := turn
@@ -139,18 +138,14 @@ func (p *Planner) arrangeSegments(w *Work, id gang.ID, levels gangview.Topology,
 		if err != nil {
 			return nil, err
 		}
-		examined += a.Examined
-		if best == nil || a.Feasible() || len(a.Assignments) > len(best.Assignments) {
-			best = a
-		}
-		best.Examined = examined
+		tried.add(a)
 		if a.Feasible() || w.spent() || !c.learn(a, members) {
 			break
 		}
 	}
-	best.Segments = fmt.Sprintf("segments of %d ranks, each within one %s", levels.Segment.Size, levels.Segment.Level)
-	p.finish(best, levels, turn)
-	return best, nil
+	tried.best.Segments = fmt.Sprintf("segments of %d ranks, each within one %s", levels.Segment.Size, levels.Segment.Level)
+	p.finish(tried.best, levels, turn)
+	return tried.best, nil
 }
 
 // JoinSegment returns on which nodes a member that comes later shares the domain of its segment, with why; without

@@ -121,7 +121,8 @@ func (h *HeldPods) Delete(logger klog.Logger, pod *v1.Pod) {
 
 // AddUnschedulablePodIfNotPresent takes back a pod that was tried. kube-scheduler's queue lets another goroutine have
 // the pod before it is done with it, and drops it then (https://github.com/kubernetes/kubernetes/issues/139186, in
-// 1.37.2). A pod whose condition stays the same would not come back before its next change, so a dropped one is added again.
+// 1.37.2). A pod whose condition stays the same would not come back before its next change, so a dropped one is added
+// again.
 func (h *HeldPods) AddUnschedulablePodIfNotPresent(
 	logger klog.Logger, tried *framework.QueuedPodInfo, cycle int64,
 ) error {

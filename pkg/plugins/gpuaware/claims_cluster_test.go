@@ -63,12 +63,12 @@ func TestClaimsAreDemand(t *testing.T) {
 			{Name: "huge", DeviceClassName: "whole", AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 16},
 			{Name: "pair", DeviceClassName: "whole", AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 2},
 		}}), want: mix.Class{Count: 2, Milli: 1000}},
-		"a resource named after a class":  {resource: "deviceclass.resource.kubernetes.io/whole", want: mix.Class{Count: 2, Milli: 1000}},
-		"devices of another kind":         {claim: objects.ClaimOf("c", objects.Request("a", "nic", 1)), want: mix.Class{}},
-		"more than any node has":          {claim: objects.ClaimOf("c", objects.Request("a", "whole", 9)), unknown: true},
-		"a class that does not exist":     {claim: objects.ClaimOf("c", objects.Request("a", "gone", 1)), unknown: true},
-		"a claim that is allocated":       {claim: claimOf("c", "whole", "gpu-1", "gpu-2"), want: mix.Class{Count: 2, Milli: 1000}},
-		"a selector that cannot be read":  {claim: objects.ClaimOf("c", objects.Request("a", "whole", 1, objects.Matching("device."))), unknown: true},
+		"a resource named after a class":     {resource: "deviceclass.resource.kubernetes.io/whole", want: mix.Class{Count: 2, Milli: 1000}},
+		"devices of another kind":            {claim: objects.ClaimOf("c", objects.Request("a", "nic", 1)), want: mix.Class{}},
+		"more than any node has":             {claim: objects.ClaimOf("c", objects.Request("a", "whole", 9)), unknown: true},
+		"a class that does not exist":        {claim: objects.ClaimOf("c", objects.Request("a", "gone", 1)), unknown: true},
+		"a claim that is allocated":          {claim: claimOf("c", "whole", "gpu-1", "gpu-2"), want: mix.Class{Count: 2, Milli: 1000}},
+		"a selector that cannot be read":     {claim: objects.ClaimOf("c", objects.Request("a", "whole", 1, objects.Matching("device."))), unknown: true},
 		"a selector that excludes no device": {claim: objects.ClaimOf("c", objects.Request("a", "whole", 1, objects.Matching("true"))), want: mix.Class{Count: 1, Milli: 1000}},
 	} {
 		t.Run(name, func(t *testing.T) {
