@@ -143,7 +143,8 @@ func (p *Planner) arrangeSegments(w *Work, id gang.ID, levels gangview.Topology,
 			break
 		}
 	}
-	tried.best.Segments = fmt.Sprintf("segments of %d ranks, each within one %s", levels.Segment.Size, levels.Segment.Level)
+	tried.best.Segments = fmt.Sprintf("segments of %d ranks, each within one %s",
+		levels.Segment.Size, levels.Segment.Level)
 	p.finish(tried.best, levels, turn)
 	return tried.best, nil
 }
