@@ -163,7 +163,7 @@ func (b *box) gates() []string {
 type script struct {
 	name, text string
 	in         *box
-	// alone scripts need the machine for themselves, disturbing ones their box.
+	// alone scripts need the machine for themselves, disturbing ones their box: they disturb its scheduler, or count what it does.
 	alone, disturbing bool
 }
 
@@ -181,7 +181,8 @@ func scripts() ([]script, error) {
 		}
 		text := string(data)
 		s := script{name: strings.TrimSuffix(filepath.Base(file), ".scenario"), text: text, in: plain,
-			alone: says(text, "alone"), disturbing: says(text, "kill") || says(text, "away")}
+			alone:      says(text, "alone"),
+			disturbing: says(text, "kill") || says(text, "away") || says(text, "count-plans")}
 		kind, _, _ := strings.Cut(s.name, "-")
 		switch kind {
 		case "reservation":

@@ -8,7 +8,7 @@ import (
 // plansMetric counts the plans that the scheduler has made.
 const plansMetric = "berth_gang_plan_duration_seconds"
 
-// countPlans returns how many plans the box's scheduler has made, for whomever.
+// countPlans returns how many plans the box's scheduler has made, for the pods of all scripts.
 func (w *world) countPlans(ctx context.Context) (int, error) {
 	family, err := w.cluster.metric(ctx, plansMetric)
 	if err != nil {
@@ -24,7 +24,7 @@ func (w *world) countPlans(ctx context.Context) (int, error) {
 	return plans, nil
 }
 
-// doCountPlans notes how many plans were made until now; it makes sense in a script that runs alone.
+// doCountPlans notes how many plans were made until now. A script that counts has its scheduler to itself.
 func (w *world) doCountPlans(ctx context.Context, _ *line) (err error) {
 	w.plans, err = w.countPlans(ctx)
 	return err
