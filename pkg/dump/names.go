@@ -98,7 +98,7 @@ var nameFields = []string{
 // cluster's: gates, drivers, and what a claim calls its requests.
 var (
 	nameLists = []string{"namespaces", "monitors", "containers", "reservedNodes"}
-	namedMaps = []string{"disruptedPods"}
+	namedMaps = []string{"disruptedPods", "minTaskMember"}
 	ownNames  = []string{"schedulingGates", "drivers", "runtimeHandlers", "requests", "firstAvailable"}
 )
 

@@ -26,6 +26,29 @@ var groupKinds = []OwnerKind{nativeGroup, volcanoGroup, kaiGroup, groveGang}
 // GroupKinds returns all of them.
 func GroupKinds() []OwnerKind { return slices.Clone(groupKinds) }
 
+// NameAnnotations are those by which pods name their group, or their part in it.
+func NameAnnotations() []string {
+	keys := []string{volcanoName, volcanoOtherName, volcanoTask, kaiName}
+	for _, f := range foreigners {
+		keys = append(keys, f.Key)
+	}
+	return keys
+}
+
+// PodAnnotations are all annotations by which pods say in which gang they are, and their number in it, in a way of
+// other projects.
+func PodAnnotations() []string {
+	keys := append(NameAnnotations(), kueueCount, kueueFast, kueueServing, LeaderWorkerSetSizeKey)
+	for _, n := range numberings {
+		for _, key := range []string{n.number, n.block, n.set} {
+			if key != "" {
+				keys = append(keys, key)
+			}
+		}
+	}
+	return keys
+}
+
 // StatusResource is the resource by which the status of groups is written.
 func (k *OwnerKind) StatusResource() string {
 	if k.Kind == VolcanoGroup {

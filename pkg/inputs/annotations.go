@@ -1,6 +1,8 @@
 package inputs
 
 import (
+	"slices"
+
 	v1 "k8s.io/api/core/v1"
 
 	"berth.dev/berth/pkg/gangview"
@@ -10,18 +12,16 @@ import (
 )
 
 // placementAnnotations are those that decide about placement.
-var placementAnnotations = append([]string{
+var placementAnnotations = slices.Concat(gpuview.Annotations, gangview.PodAnnotations(), []string{
 	wellknown.SpotKey, wellknown.PricePerHourKey, wellknown.StartWindowKey, wellknown.DeadlineKey, wellknown.SLAClassKey,
 	wellknown.SLOLatencyKey, wellknown.SLOThroughputKey, wellknown.LicensesKey, wellknown.DatasetsKey, wellknown.IPPoolKey,
 	wellknown.GangKey, wellknown.MinMembersByRoleKey, wellknown.RoleLabelKey, wellknown.TopologyRequiredKey,
 	wellknown.TopologyPreferredKey, wellknown.SegmentSizeKey, wellknown.SegmentTopologyKey,
 	wellknown.BackfillKey, wellknown.MixedModelsKey, wellknown.NearKey,
 	wellknown.RunTimeKey, wellknown.LastCheckpointKey, wellknown.CheckpointEveryKey, wellknown.RestartCostKey,
-	wellknown.ProtectForKey,
-	gangview.LeaderWorkerSetSizeKey,
+	wellknown.ProtectForKey, wellknown.EvictionNoticeKey, wellknown.StandInKey,
 	"cluster-autoscaler.kubernetes.io/scale-down-disabled", "karpenter.sh/do-not-disrupt", podview.EvictableKey,
 	v1.MirrorPodAnnotationKey,
-	"batch.kubernetes.io/job-completion-index",
 	"storageclass.kubernetes.io/is-default-class",
 	"storage.alpha.kubernetes.io/migrated-plugins",
 	"volume.kubernetes.io/selected-node",
@@ -29,4 +29,4 @@ var placementAnnotations = append([]string{
 	"pv.kubernetes.io/bound-by-controller",
 	"resource.kubernetes.io/pod-claim-name",
 	"resource.kubernetes.io/extended-resource-claim",
-}, gpuview.Annotations...)
+})
