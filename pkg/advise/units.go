@@ -111,7 +111,7 @@ func (w *world) gangs() func(*v1.Pod) membership {
 			return membership{}
 		}
 		id, minimum := plugin.Gang(pod)
-		return membership{id, minimum, plugin.Levels(pod)}
+		return membership{id, minimum, plugin.Topology(pod).Required}
 	}
 }
 

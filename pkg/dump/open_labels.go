@@ -13,8 +13,8 @@ import (
 
 // nameAnnotations are those that are kept and hold one name of an object: of a node, a claim, a pool or a group.
 func nameAnnotations() []string {
-	return append(gangview.NameAnnotations(), gpuview.HAMiNodeKey, wellknown.IPPoolKey, "volume.kubernetes.io/selected-node",
-		"resource.kubernetes.io/pod-claim-name")
+	return append(gangview.NameAnnotations(), gpuview.HAMiNodeKey, wellknown.IPPoolKey,
+		"volume.kubernetes.io/selected-node", "resource.kubernetes.io/pod-claim-name")
 }
 
 // modelAnnotations are those that are kept and list models of GPUs.

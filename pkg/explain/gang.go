@@ -40,7 +40,11 @@ type Gang struct {
 	Starts string `json:"starts,omitempty"`
 	// Missing says what keeps the gang from starting, empty if it starts.
 	Missing string `json:"missing,omitempty"`
-	// Assignments are the plan, pod by pod, if it starts.
+	// Level is the node label that the members of a segment share, else the narrowest that the gang names; empty for none.
+	Level string `json:"level,omitempty"`
+	// SegmentSize is how many consecutive ranks share a value of Level; 0 if the gang has no segments.
+	SegmentSize int `json:"segmentSize,omitempty"`
+	// Assignments are the plan, pod by pod in the order of their ranks, if it starts.
 	Assignments []Assignment `json:"assignments"`
 	// Models are those of the GPUs that the plan uses.
 	Models []string `json:"models"`
@@ -50,6 +54,10 @@ type Gang struct {
 type Assignment struct {
 	Pod  string `json:"pod"`
 	Node string `json:"node"`
+	// Domain is the node's value of the gang's Level.
+	Domain string `json:"domain,omitempty"`
+	// Rank is the member's number in the whole gang; nil if its controller gives it none.
+	Rank *int `json:"rank,omitempty"`
 }
 
 // follows says whether a plan of the gang brings in the members that wait outside the queue.
@@ -83,12 +91,13 @@ func (w *world) gangs() *coscheduling.Plugin {
 func (w *world) gang(ctx context.Context, gangs *coscheduling.Plugin, id gang.ID, minimum int, runs bool) *Gang {
 	g := &Gang{Name: id.String(), MinMember: minimum}
 	g.Reserved, g.ReservedNodes, g.Starts = w.reserved(id)
-	var pending []*v1.Pod
+	var members, pending []*v1.Pod
 	for _, obj := range w.api.List(v1.SchemeGroupVersion.WithResource("pods")) {
 		pod := obj.(*v1.Pod)
 		if of, _ := gangs.Gang(pod); of != id {
 			continue
 		}
+		members = append(members, pod)
 		state := gangview.Member(pod, gangview.Membership{}, nil, true).State
 		if runs && pod.Name == w.target.Name && pod.Namespace == w.target.Namespace {
 			state = gang.Bound // without itself it is looked at only to see where it would go today
@@ -110,6 +119,7 @@ func (w *world) gang(ctx context.Context, gangs *coscheduling.Plugin, id gang.ID
 	g.Missing = w.lead(ctx, pending)
 	if g.Missing == "" {
 		g.Assignments = w.assignments(ctx, pending)
+		w.place(g, gangs.Topology(w.target), members)
 		g.Models = w.models(g.Assignments)
 	}
 	return g

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -115,18 +116,44 @@ func (p *page) gang(g *Gang) {
 	if g.Starts != "" && g.Reserved == "" {
 		p.line("%s", g.Starts)
 	}
-	byNode := map[string][]string{}
-	for _, a := range g.Assignments {
-		byNode[a.Node] = append(byNode[a.Node], a.Pod)
+	if g.SegmentSize > 0 {
+		p.line("each %d consecutive ranks share %s", g.SegmentSize, g.Level)
 	}
-	planned := slices.Sorted(maps.Keys(byNode))
+	byNode := map[string][]Assignment{}
+	var planned []string // by their lowest rank
+	for _, a := range g.Assignments {
+		if byNode[a.Node] == nil {
+			planned = append(planned, a.Node)
+		}
+		byNode[a.Node] = append(byNode[a.Node], a)
+	}
 	shown := len(planned)
 	if p.top > 0 {
 		shown = min(shown, p.top)
 	}
-	t := tables.New(p.screen, tables.Column{Name: "planned on"}, tables.Column{Name: "members"})
+	columns, numbered := []tables.Column{{Name: "planned on"}}, rankRanges(g.Assignments) != ""
+	if g.Level != "" {
+		columns = append(columns, tables.Column{Name: path.Base(g.Level)})
+	}
+	if numbered {
+		columns = append(columns, tables.Column{Name: "ranks"})
+	} else {
+		slices.Sort(planned)
+	}
+	t := tables.New(p.screen, append(columns, tables.Column{Name: "members"})...)
 	for _, node := range planned[:shown] {
-		t.Row(node, strings.Join(byNode[node], ", "))
+		of := byNode[node]
+		row, names := []any{node}, make([]string, len(of))
+		for i, a := range of {
+			names[i] = a.Pod
+		}
+		if g.Level != "" {
+			row = append(row, of[0].Domain)
+		}
+		if numbered {
+			row = append(row, rankRanges(of))
+		}
+		t.Row(append(row, strings.Join(names, ", "))...)
 	}
 	if shown > 0 {
 		p.WriteString("\n" + t.String())

@@ -21,6 +21,7 @@ import (
 
 	"berth.dev/berth/pkg/evictor"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gangview"
 )
 
 // Name of the plugin in configurations.
@@ -82,17 +83,18 @@ func (p *Plugin) Gang(pod *v1.Pod) (id gang.ID, minimum int) {
 	return id, minimum
 }
 
-// Levels are the node labels whose values all members of the pod's gang must share; none for a pod that is in no gang.
-func (p *Plugin) Levels(pod *v1.Pod) []string {
+// Topology says within which levels the members of the pod's gang must stay together, and should; its zero value for a
+// pod that is in no gang.
+func (p *Plugin) Topology(pod *v1.Pod) gangview.Topology {
 	id := p.shared.members.ID(pod)
 	if id == (gang.ID{}) {
-		return nil
+		return gangview.Topology{}
 	}
 	levels, err := p.shared.planner.Topology(id, pod)
 	if err != nil {
-		return nil
+		return gangview.Topology{} // its own cycle says why
 	}
-	return levels.Required
+	return levels
 }
 
 // SignPod refuses members of gangs, whose node depends on their siblings, and adds to other pods what promises look at.

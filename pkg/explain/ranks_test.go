@@ -1,0 +1,123 @@
+package explain
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/tables"
+	"berth.dev/berth/pkg/wellknown"
+)
+
+// inRacks are eight members that need a quarter of a node each, and nodes in two racks.
+func inRacks(annotations map[string]string, numbered bool) (first *v1.Pod, objects []runtime.Object) {
+	for i := range 4 {
+		n := node(fmt.Sprintf("n%d", i), "4")
+		n.Labels = map[string]string{"topology.kubernetes.io/rack": fmt.Sprintf("r%d", i%2), v1.LabelHostname: n.Name}
+		objects = append(objects, n)
+	}
+	for i := range 8 {
+		p := pod(fmt.Sprintf("p%d", 7-i), "", "2", 0)
+		p.Labels = map[string]string{"pod-group.scheduling.sigs.k8s.io/name": "g", "pod-group.scheduling.sigs.k8s.io/min-available": "8"}
+		p.Annotations = annotations
+		if numbered {
+			gangview.SetIndex(p, i)
+		}
+		objects = append(objects, p)
+		if i == 0 {
+			first = p
+		}
+	}
+	return first, objects
+}
+
+func TestAPlanIsShownByRanks(t *testing.T) {
+	t.Parallel()
+	segments := map[string]string{wellknown.SegmentSizeKey: "4", wellknown.SegmentTopologyKey: "topology.kubernetes.io/rack"}
+	for name, tt := range map[string]struct {
+		annotations map[string]string
+		numbered    bool
+		columns     string
+		ranks       []string
+	}{
+		"segments share a rack":    {segments, true, "planned on rack ranks members", []string{"0-1", "2-3", "4-5", "6-7"}},
+		"members without a number": {nil, false, "planned on members", nil},
+		"a level that is preferred": {map[string]string{wellknown.TopologyPreferredKey: "topology.kubernetes.io/rack"}, true,
+			"planned on rack ranks members", []string{"0-1", "2-3", "4-5", "6-7"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			first, objects := inRacks(tt.annotations, tt.numbered)
+			e := ask(t, first, objects...)
+			if e.Gang == nil || len(e.Gang.Assignments) != 8 {
+				t.Fatalf("no plan of 8 members: %+v", e.Gang)
+			}
+			racks := map[string]map[string]bool{}
+			for _, a := range e.Gang.Assignments {
+				if (a.Rank != nil) != tt.numbered {
+					t.Fatalf("%+v: numbered %t, want %t", a, a.Rank != nil, tt.numbered)
+				}
+				if a.Rank != nil && a.Pod != "p"+strconv.Itoa(7-*a.Rank) {
+					t.Errorf("%s has rank %d", a.Pod, *a.Rank)
+				}
+				if a.Rank != nil {
+					segment := strconv.Itoa(*a.Rank / 4)
+					if racks[segment] == nil {
+						racks[segment] = map[string]bool{}
+					}
+					racks[segment][a.Domain] = true
+				}
+			}
+			for segment, in := range racks {
+				if len(in) != 1 {
+					t.Errorf("segment %s is in the racks %v, want one", segment, in)
+				}
+			}
+			var lines []string
+			for line := range strings.Lines(shown(t, e, tables.Screen{Width: 120}, 0)) {
+				lines = append(lines, strings.Join(strings.Fields(line), " "))
+			}
+			var got []string
+			for i, line := range lines {
+				if !strings.HasPrefix(line, "planned on") {
+					continue
+				}
+				if line != tt.columns {
+					t.Errorf("the columns are %q, want %q", line, tt.columns)
+				}
+				for _, row := range lines[i+1 : i+5] {
+					if fields := strings.Fields(row); tt.numbered {
+						got = append(got, fields[2])
+					}
+				}
+			}
+			if diff := cmp.Diff(tt.ranks, got); diff != "" {
+				t.Errorf("ranks (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestRankRanges(t *testing.T) {
+	t.Parallel()
+	of := func(numbers ...int) (all []Assignment) {
+		for i := range numbers {
+			all = append(all, Assignment{Rank: &numbers[i]})
+		}
+		return all
+	}
+	for want, ranks := range map[string][]Assignment{"": nil, "3": of(3), "0-7": of(0, 1, 2, 3, 4, 5, 6, 7), "0, 2-3, 9": of(0, 2, 3, 9)} {
+		if got := rankRanges(ranks); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	if got := rankRanges(append(of(1), Assignment{})); got != "" {
+		t.Errorf("got %q for a member without a rank, want none", got)
+	}
+}
