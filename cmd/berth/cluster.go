@@ -21,7 +21,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"berth.dev/berth/pkg/dump"
-	"berth.dev/berth/pkg/explain"
+	"berth.dev/berth/pkg/explain/subject"
 	"berth.dev/berth/pkg/progress"
 )
 
@@ -126,9 +126,9 @@ func (f clusterFlags) completeTarget(cmd *cobra.Command, args []string, typed st
 		if strings.Contains(typed, "/") {
 			return f.completeJoined(cmd, typed)
 		}
-		return explain.Kinds(), cobra.ShellCompDirectiveNoFileComp
+		return subject.Kinds(), cobra.ShellCompDirectiveNoFileComp
 	}
-	resource, ok := explain.Resource(args[0])
+	resource, ok := subject.Resource(args[0])
 	if !ok || len(args) > 1 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -138,7 +138,7 @@ func (f clusterFlags) completeTarget(cmd *cobra.Command, args []string, typed st
 // completeJoined completes the name in KIND/NAME.
 func (f clusterFlags) completeJoined(cmd *cobra.Command, typed string) ([]string, cobra.ShellCompDirective) {
 	kind, _, _ := strings.Cut(typed, "/")
-	resource, ok := explain.Resource(kind)
+	resource, ok := subject.Resource(kind)
 	if !ok {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

@@ -15,6 +15,7 @@ import (
 
 	"berth.dev/berth/pkg/decisions"
 	"berth.dev/berth/pkg/explain"
+	"berth.dev/berth/pkg/explain/subject"
 	"berth.dev/berth/pkg/runningconfig"
 	"berth.dev/berth/pkg/tables"
 )
@@ -91,7 +92,7 @@ error.`,
 		Args:              cobra.MaximumNArgs(2),
 		ValidArgsFunction: flags.cluster.completeTarget,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			target, err := explain.ParseTarget(args)
+			target, err := subject.ParseTarget(args)
 			if err != nil {
 				return badInput(err)
 			}
@@ -120,11 +121,11 @@ error.`,
 }
 
 // check refuses flags that cannot be used, or not together.
-func (f *explainFlags) check(target explain.Target) error {
+func (f *explainFlags) check(target subject.Target) error {
 	switch {
 	case target.Name == "" && f.manifest == "":
 		return fmt.Errorf("name a %s, or give a manifest with -f", target.Kind)
-	case target.Kind != explain.KindPod && f.manifest != "":
+	case target.Kind != subject.KindPod && f.manifest != "":
 		return fmt.Errorf("with -f, a pod is named and not a %s", target.Kind)
 	case f.top < 1:
 		return fmt.Errorf("--top: %d is not 1 or more", f.top)
@@ -139,7 +140,7 @@ func (f *explainFlags) check(target explain.Target) error {
 	return nil
 }
 
-func (f *explainFlags) run(ctx context.Context, target explain.Target, out, progress io.Writer) error {
+func (f *explainFlags) run(ctx context.Context, target subject.Target, out, progress io.Writer) error {
 	if err := f.check(target); err != nil {
 		return badInput(err)
 	}
@@ -151,7 +152,7 @@ func (f *explainFlags) run(ctx context.Context, target explain.Target, out, prog
 	if err != nil {
 		return err
 	}
-	var manifest *explain.Manifest
+	var manifest *subject.Manifest
 	if f.manifest != "" {
 		if manifest, err = readManifest(f.manifest, f.namespace()); err != nil {
 			return badInput(err)
@@ -171,9 +172,9 @@ func (f *explainFlags) run(ctx context.Context, target explain.Target, out, prog
 	} else {
 		foreign := 0
 		if f.profile == "" {
-			pods, foreign = explain.ServedFirst(pods, configuration)
+			pods, foreign = subject.ServedFirst(pods, configuration)
 		}
-		about = explain.AboutFile(len(pods), foreign, pods[0].Name)
+		about = subject.AboutFile(len(pods), foreign, pods[0].Name)
 	}
 	explanation, err := explain.Pod(explain.Question{Configuration: configuration, Objects: objects, Pod: pods[0],
 		Profile: f.profile, Now: now})
@@ -198,20 +199,20 @@ func (f *explainFlags) print(out io.Writer, about string, explanation *explain.E
 	return explanation.WriteTable(out, top)
 }
 
-func readManifest(path, namespace string) (*explain.Manifest, error) {
+func readManifest(path, namespace string) (*subject.Manifest, error) {
 	if path == "-" {
-		return explain.ReadManifest(os.Stdin, "standard input", namespace)
+		return subject.ReadManifest(os.Stdin, "standard input", namespace)
 	}
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("reading the manifest: %w", err)
 	}
 	defer file.Close()
-	return explain.ReadManifest(file, path, namespace)
+	return subject.ReadManifest(file, path, namespace)
 }
 
 // explainPast explains what the scheduler remembers.
-func (f *explainFlags) explainPast(ctx context.Context, target explain.Target, out, progress io.Writer) error {
+func (f *explainFlags) explainPast(ctx context.Context, target subject.Target, out, progress io.Writer) error {
 	config, err := f.schedulerAt()
 	if err != nil {
 		return err
@@ -219,7 +220,7 @@ func (f *explainFlags) explainPast(ctx context.Context, target explain.Target, o
 	// A pod may be gone, and its decision is still known.
 	pods := []decisions.Subject{{NamespacedName: types.NamespacedName{Namespace: f.namespace(), Name: target.Name}}}
 	var found []*v1.Pod
-	if target.Kind != explain.KindPod {
+	if target.Kind != subject.KindPod {
 		objects, _, _, err := f.objects(ctx, progress)
 		if err != nil {
 			return err

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"berth.dev/berth/pkg/explain"
+	"berth.dev/berth/pkg/explain/subject"
 	"berth.dev/berth/pkg/overview"
 	"berth.dev/berth/pkg/progress"
 	"berth.dev/berth/pkg/schedulerconfig"
@@ -136,7 +136,7 @@ func (f *watchFlags) explain(ctx context.Context, kind, namespace, name string, 
 	flags := &explainFlags{source: source{cluster: f.cluster.in(namespace), schedulerConfig: f.schedulerConfig}, top: 10,
 		format: outputTable}
 	var out, warnings bytes.Buffer
-	err := flags.run(ctx, explain.Target{Kind: kind, Name: name},
+	err := flags.run(ctx, subject.Target{Kind: kind, Name: name},
 		tables.Output{Writer: &out, Screen: tables.Screen{Width: width}}, &warnings)
 	if err != nil && ctx.Err() == nil {
 		return "", errors.New(warnings.String() + err.Error())

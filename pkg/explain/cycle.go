@@ -150,28 +150,44 @@ func (w *world) noteSample(e *Explanation, feasible int) {
 }
 
 // preempt lets the scheduler look for room that evicting pods of lower priority would make, in the cluster in memory.
+// Infos and statuses are those of the nodes that were looked at, none for a gang.
 func (w *world) preempt(ctx context.Context, state fwk.CycleState, pod *v1.Pod, infos []fwk.NodeInfo,
 	statuses []*fwk.Status) *Preemption {
-	if !w.fw.HasPostFilterPlugins() {
+	fw := w.sched.Profiles[pod.Spec.SchedulerName]
+	if !fw.HasPostFilterPlugins() {
 		return nil
 	}
 	byNode := framework.NewDefaultNodeToStatus()
 	for i, s := range statuses {
 		byNode.Set(infos[i].Node().Name, s)
 	}
-	now := time.Now()
-	result, status := w.fw.RunPostFilterPlugins(ctx, state, pod, byNode)
-	if !status.IsSuccess() || result == nil || result.NominatingInfo == nil || result.NominatedNodeName == "" {
-		return &Preemption{Losses: []Loss{}, Spared: []Loss{}, Message: status.Message()}
+	all, err := fw.SnapshotSharedLister().NodeInfos().List()
+	if err != nil {
+		return nil
 	}
+	now := time.Now()
+	result, status := fw.RunPostFilterPlugins(ctx, state, pod, byNode)
 	w.settle()
+	if w.leader != nil {
+		// The search for a gang ran meanwhile. The next try of the gang carries out what it has found.
+		state = framework.NewCycleState()
+		_, _, _ = fw.RunPreFilterPlugins(ctx, state, pod)
+		result, status = fw.RunPostFilterPlugins(ctx, state, pod, byNode)
+		w.settle()
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	slices.Sort(w.evicted)
-	p := &Preemption{Node: result.NominatedNodeName, Victims: slices.Clone(w.evicted), Losses: []Loss{},
-		Spared: []Loss{}}
+	p := &Preemption{Victims: slices.Clone(w.evicted), Losses: []Loss{}, Spared: []Loss{}}
+	switch {
+	case status.IsSuccess() && result != nil && result.NominatingInfo != nil && result.NominatedNodeName != "":
+		p.Node = result.NominatedNodeName
+	case len(p.Victims) == 0 || w.leader == nil:
+		p.Victims, p.Message = []string{}, status.Message()
+		return p
+	}
+	slices.Sort(p.Victims)
 	if gangs := w.gangs(); gangs != nil {
-		compareLosses(gangs.Loss(), p, infos, pod, now)
+		compareLosses(gangs.Loss(), p, all, pod, now)
 	}
 	return p
 }

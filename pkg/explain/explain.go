@@ -65,6 +65,8 @@ type Explanation struct {
 	Closest []Shortfall `json:"closest"`
 	// Preemption says what evicting pods of lower priority would do.
 	Preemption *Preemption `json:"preemption,omitempty"`
+	// Notices are those that the running scheduler has given: to the pod, or to others for the sake of it or its gang.
+	Notices []Notice `json:"notices"`
 	// NotScored are plugins that had no say because what they score by is not in the snapshot.
 	NotScored []NotScored `json:"notScored"`
 	// Feasible nodes, best first, then rejected ones by name.
@@ -123,6 +125,7 @@ type Shortfall struct {
 
 // Preemption is what the scheduler does when no node fits: it makes room on Node by evicting Victims.
 type Preemption struct {
+	// Node is empty for a gang.
 	Node    string   `json:"node,omitempty"`
 	Victims []string `json:"victims"`
 	// Losses say what each of the victims loses, and Spared what the cheapest of the others would lose. Both are empty
@@ -132,6 +135,9 @@ type Preemption struct {
 	// Message says why there is nothing to gain.
 	Message string `json:"message,omitempty"`
 }
+
+// evicts reports whether pods go.
+func (p *Preemption) evicts() bool { return p != nil && len(p.Victims) > 0 }
 
 // Pod answers the question.
 func Pod(q Question) (*Explanation, error) {
@@ -230,6 +236,8 @@ func (e *Explanation) conclude() {
 	switch {
 	case e.Gang != nil && e.Gang.Missing != "" && e.BoundTo != "":
 		s.WriteString("would stay pending")
+	case e.Gang != nil && e.Gang.Missing != "" && e.Preemption.evicts():
+		s.WriteString("stays pending until room is made by evicting " + strings.Join(e.Preemption.Victims, ", "))
 	case e.Gang != nil && e.Gang.Missing != "":
 		s.WriteString("stays pending")
 	case e.Gang.node(e.Pod.Name) != "" && e.BoundTo != "":

@@ -3,6 +3,7 @@ package explain
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
@@ -156,7 +157,7 @@ func (w *world) models(assignments []Assignment) []string {
 			models[node.Model()] = true
 		}
 	}
-	return sortedKeys(models)
+	return slices.Sorted(maps.Keys(models))
 }
 
 // lead runs the planning cycle of the member that leads and says why there is no plan.
@@ -171,7 +172,8 @@ func (w *world) lead(ctx context.Context, members []*v1.Pod) string {
 				}
 			}
 			if held == "" {
-				_, status, _ := fw.RunPreFilterPlugins(ctx, framework.NewCycleState(), pod)
+				w.leader, w.led = pod, framework.NewCycleState()
+				_, status, _ := fw.RunPreFilterPlugins(ctx, w.led, pod)
 				return status.Message()
 			}
 			if why == "" || pod.Name == w.target.Name {

@@ -16,16 +16,23 @@ import (
 // The running scheduler says in the status of a PodGroup what it has reserved for the gang.
 func TestReservationsOfTheRunningSchedulerAreRead(t *testing.T) {
 	t.Parallel()
-	reserved := func(nodes ...string) *unstructured.Unstructured {
-		group := podGroup("default", "g")
+	plain := func() *unstructured.Unstructured {
+		group := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"minMember": int64(2)}}}
+		group.SetGroupVersionKind(schedulingv1alpha1.SchemeGroupVersion.WithKind("PodGroup"))
+		group.SetNamespace("default")
+		group.SetName("g")
 		group.SetUID("g")
+		return group
+	}
+	reserved := func(nodes ...string) *unstructured.Unstructured {
+		group := plain()
 		status, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&schedulingv1alpha1.PodGroupStatus{ReservedNodes: nodes,
 			Conditions: []metav1.Condition{{Type: schedulingv1alpha1.PodGroupReserved, Status: metav1.ConditionTrue, Reason: "NodesReserved",
 				Message: "2 nodes reserved, on which at least 1 pod has to end first", LastTransitionTime: metav1.NewTime(now)}}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		group.Object["status"], group.Object["spec"] = status, map[string]any{"minMember": int64(2)}
+		group.Object["status"] = status
 		return group
 	}
 	member := func(name string) *v1.Pod {
@@ -38,10 +45,7 @@ func TestReservationsOfTheRunningSchedulerAreRead(t *testing.T) {
 		return []runtime.Object{node("a", "8"), node("b", "8"), node("c", "8"), node("d", "8"), runs, pod("y", "b", "8", 0), pod("z", "d", "8", 0),
 			waits, member("g-0"), member("g-1"), group}
 	}
-	notReserved := podGroup("default", "g")
-	notReserved.Object["spec"] = map[string]any{"minMember": int64(2)}
-
-	if e := ask(t, waits, cluster(notReserved)...); e.Winner == "" {
+	if e := ask(t, waits, cluster(plain())...); e.Winner == "" {
 		t.Errorf("without a reservation no node fits: %s", e.Why)
 	}
 	e := ask(t, waits, cluster(reserved("a", "c"))...)

@@ -3,6 +3,7 @@ package explain
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -63,6 +64,9 @@ func (e *Explanation) today() string {
 	case e.Gang != nil && e.Gang.Missing != "":
 		if what, waits := strings.CutPrefix(e.Gang.Missing, "waiting "); waits {
 			return "It waits " + what + e.Gang.help() + "."
+		}
+		if e.Preemption.evicts() {
+			return fmt.Sprintf("It waits: %s; evicting %s makes room.", e.Gang.Missing, listed(e.Preemption.Victims))
 		}
 		return "It waits: " + e.Gang.Missing + e.Gang.help() + "."
 	case e.BoundTo == "" && e.Gang.node(e.Pod.Name) != "" && e.Gang.Bound > 0:
@@ -329,7 +333,7 @@ func (g *Gang) where() string {
 	for _, a := range g.Assignments {
 		nodes[a.Node] = true
 	}
-	on := sortedKeys(nodes)
+	on := slices.Sorted(maps.Keys(nodes))
 	text := plural.Of(len(on), "node")
 	if len(g.Models) > 1 {
 		text += " with GPUs of several models (" + strings.Join(g.Models, ", ") + ")"

@@ -40,6 +40,7 @@ func (e *Explanation) WriteTable(out io.Writer, top int) error {
 	if e.Gang != nil {
 		p.gang(e.Gang)
 	}
+	p.notices(e)
 	for i, h := range e.Held {
 		if e.Gang == nil && i > 0 { // the first is the verdict
 			p.line("kept out of the queue by %s: %s", h.Plugin, strings.Join(h.Reasons, ", "))

@@ -104,34 +104,17 @@ func TestAPodOfAnotherSchedulerIsToldWhatToDo(t *testing.T) {
 	}
 }
 
-func TestOfSeveralPodsInAFileTheFirstThatIsServedIsExplained(t *testing.T) {
-	t.Parallel()
-	foreign := pod("foreign", "", "1", 0)
-	foreign.Spec.SchedulerName = ""
-	pods, others := ServedFirst([]*v1.Pod{foreign, pod("a", "", "1", 0), pod("b", "", "1", 0)}, shipped(t))
-	if got, want := AboutFile(len(pods), others, pods[0].Name), "The file makes 3 pods, 1 of them for other schedulers; this is about a."; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	if got := AboutFile(1, 0, "a"); got != "" {
-		t.Errorf("of one pod it says %q", got)
-	}
-}
-
 // A gang that runs has no pending member, although the one that is explained is looked at as if it was.
 func TestAGangThatRunsHasNoPendingMember(t *testing.T) {
 	t.Parallel()
-	var pods []*v1.Pod
 	objects := []runtime.Object{node("a", "8")}
 	for _, name := range []string{"g-0", "g-1", "g-2"} {
 		p := pod(name, "a", "1", 0)
 		p.Labels = map[string]string{"pod-group.scheduling.sigs.k8s.io/name": "g", "pod-group.scheduling.sigs.k8s.io/min-available": "3"}
-		pods, objects = append(pods, p), append(objects, p)
+		objects = append(objects, p)
 	}
-	e := ask(t, pods[0], objects...)
+	e := ask(t, objects[1].(*v1.Pod), objects...)
 	if e.Gang.Bound != 3 || e.Gang.Pending != 0 || e.Why != "It runs on a, as one of 3 bound members of its gang." {
 		t.Errorf("%d are bound, %d pending: %s", e.Gang.Bound, e.Gang.Pending, e.Why)
-	}
-	if got, want := (Target{KindPodGroup, "g"}).About(pods, "g-0"), "All 3 pods of podgroup g run. Example: g-0."; got != want {
-		t.Errorf("got %q, want %q", got, want)
 	}
 }

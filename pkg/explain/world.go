@@ -23,6 +23,7 @@ import (
 	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/simulation"
 	"berth.dev/berth/pkg/simulation/memapi"
+	"berth.dev/berth/pkg/workview"
 )
 
 // parallelism is how many nodes are examined at a time: more than the cores of a workstation gain nothing.
@@ -38,6 +39,9 @@ type world struct {
 	settle func()
 	// percentage of nodes to score, of all profiles that have none of their own.
 	percentage *int32
+	// leader is the member that has led the planning of the target's gang, and led what its cycle noted.
+	leader *v1.Pod
+	led    fwk.CycleState
 
 	mu      sync.Mutex
 	evicted []string
@@ -84,6 +88,10 @@ func explain(e *Explanation, configuration *schedulerconfig.Configuration, objec
 	if err := w.cycle(ctx, e, alone); err != nil {
 		return err
 	}
+	if e.Gang != nil && e.Gang.Missing != "" && e.BoundTo == "" && w.leader != nil {
+		e.Preemption = w.preempt(ctx, w.led, w.leader, nil, nil)
+	}
+	e.Notices = w.notices(objects, e)
 	for _, key := range plugins.Unread(target, w.fw.ListPlugins()) {
 		e.Notes = append(e.Notes, key.String())
 	}
@@ -121,7 +129,9 @@ func (w *world) observe(event memapi.Event) {
 	if !ok || event.Type == memapi.Added {
 		return
 	}
-	if event.Type == memapi.Deleted || pod.DeletionTimestamp != nil {
+	// One that is to be told before goes later.
+	_, told := workview.NoticeOf(pod)
+	if event.Type == memapi.Deleted || pod.DeletionTimestamp != nil || told {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if name := pod.Namespace + "/" + pod.Name; !slices.Contains(w.evicted, name) {

@@ -4,6 +4,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/workview"
 )
 
 // KeepPod returns what Keep keeps of a pod.
@@ -40,7 +41,8 @@ func KeepPod(p *v1.Pod) *v1.Pod {
 	for _, c := range p.Status.Conditions {
 		condition := v1.PodCondition{Type: c.Type, Status: c.Status, Reason: c.Reason,
 			LastTransitionTime: c.LastTransitionTime}
-		if c.Type == v1.PodScheduled || c.Type == gpuview.GPUsAssigned {
+		switch c.Type {
+		case v1.PodScheduled, gpuview.GPUsAssigned, workview.EvictionNotice:
 			condition.Message = c.Message
 		}
 		kept.Status.Conditions = append(kept.Status.Conditions, condition)

@@ -1,4 +1,4 @@
-package explain
+package subject
 
 import (
 	"cmp"

@@ -1,8 +1,9 @@
-package explain
+package subject
 
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -180,7 +181,7 @@ func (t Target) Find(objects []runtime.Object, namespace string) ([]*v1.Pod, err
 		hint := ""
 		switch {
 		case len(elsewhere) > 0:
-			hint = "; there are some in " + strings.Join(sortedKeys(elsewhere), ", ")
+			hint = "; there are some in " + strings.Join(slices.Sorted(maps.Keys(elsewhere)), ", ")
 		case slices.ContainsFunc(objects, func(obj runtime.Object) bool { return t.isGroup(obj, namespace) }):
 			hint = fmt.Sprintf("; the podgroup exists and waits for pods with the label %s=%s", schedulingv1alpha1.PodGroupLabel,
 				t.Name)
@@ -234,15 +235,6 @@ func (t Target) About(pods []*v1.Pod, pod string) string {
 	return fmt.Sprintf("%s %s has %s, and %d %s pending; this is about %s.", t.Kind, t.Name, plural.Of(len(pods), "pod"),
 		pending,
 		plural.Choose(pending, "is", "are"), pod)
-}
-
-func sortedKeys(set map[string]bool) []string {
-	var keys []string
-	for key := range set {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 // has reports whether the pod belongs to the target.

@@ -1,4 +1,4 @@
-package explain
+package subject
 
 import (
 	"strings"
@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+	"berth.dev/berth/pkg/schedulerconfig"
 )
 
 func TestAnObjectIsNamedAsKubectlDoes(t *testing.T) {
@@ -53,13 +54,13 @@ func TestAnObjectIsNamedAsKubectlDoes(t *testing.T) {
 func TestAPodStandsForItsController(t *testing.T) {
 	t.Parallel()
 	owned := func(name, on, kind, owner string) *v1.Pod {
-		p := pod(name, on, "1", 0)
+		p := pod(name, on)
 		p.OwnerReferences = []metav1.OwnerReference{{Kind: kind, Name: owner, Controller: ptr.To(true)}}
 		return p
 	}
 	ofDeployment := owned("d-7f-x", "", "ReplicaSet", "d-7f")
 	ofDeployment.Labels = map[string]string{"pod-template-hash": "7f"}
-	member := pod("m-0", "", "1", 0)
+	member := pod("m-0", "")
 	member.Labels = map[string]string{"scheduling.x-k8s.io/pod-group": "g"}
 	ended := owned("j-3", "a", "Job", "j")
 	ended.Status.Phase = v1.PodFailed
@@ -105,6 +106,52 @@ func TestAPodStandsForItsController(t *testing.T) {
 			t.Errorf("%v: got error %v, want %q in it", target, err, want)
 		}
 	}
+}
+
+// A group of another scheduler is found by its own name and by that of its gang.
+func TestTheGroupOfAnotherSchedulerIsFoundByBothNames(t *testing.T) {
+	t.Parallel()
+	member := pod("m-0", "a")
+	member.Status.Phase = v1.PodRunning
+	member.Annotations = map[string]string{"scheduling.k8s.io/group-name": "train"}
+	second := member.DeepCopy()
+	second.Name = "m-1"
+	for _, name := range []string{"train", "volcano.train"} {
+		target := Target{KindPodGroup, name}
+		pods, err := target.Find([]runtime.Object{member, second}, "default")
+		if err != nil || len(pods) != 2 {
+			t.Fatalf("%s: got %d pods and error %v, want 2", name, len(pods), err)
+		}
+		if got, want := target.About(pods, "m-0"), "All 2 pods of podgroup "+name+" run. Example: m-0."; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+func TestOfSeveralPodsInAFileTheFirstThatIsServedIsExplained(t *testing.T) {
+	t.Parallel()
+	foreign := pod("foreign", "")
+	served := func(name string) *v1.Pod {
+		p := pod(name, "")
+		p.Spec.SchedulerName = "gpu-aware-scheduler"
+		return p
+	}
+	shipped, err := schedulerconfig.Shipped()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pods, others := ServedFirst([]*v1.Pod{foreign, served("a"), served("b")}, shipped)
+	if got, want := AboutFile(len(pods), others, pods[0].Name), "The file makes 3 pods, 1 of them for other schedulers; this is about a."; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := AboutFile(1, 0, "a"); got != "" {
+		t.Errorf("of one pod it says %q", got)
+	}
+}
+
+func pod(name, on string) *v1.Pod {
+	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}, Spec: v1.PodSpec{NodeName: on},
+		Status: v1.PodStatus{Phase: v1.PodPending}}
 }
 
 // podGroup is a PodGroup as a dump or a cluster gives it.
