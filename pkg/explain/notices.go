@@ -14,7 +14,8 @@ type Notice struct {
 	Pod string `json:"pod"`
 	// For names the gang or the pod for which it is to go.
 	For string `json:"for"`
-	// Given is when it was told, and Until when it goes at the latest, both in RFC 3339. It goes before if its work is saved.
+	// Given is when it was told, and Until when it goes at the latest, both in RFC 3339. It goes before if its work is
+	// saved.
 	Given string `json:"given"`
 	Until string `json:"until"`
 }
