@@ -3,6 +3,7 @@ package reservation
 import (
 	"cmp"
 	"context"
+	"hash/maphash"
 	"maps"
 	"slices"
 	"strconv"
@@ -24,11 +25,25 @@ type schedule struct {
 	board *starttime.Board
 	// held are the gangs for which nodes are kept.
 	held map[gang.ID]*heldGang
-	// seen is the state of the cluster at the last look, due when to look again although it is the same, and keeps whether
-	// anything was kept.
-	seen  uint64
+	// seen is what there was at the last look, due when to look again although it is the same, and keeps whether anything
+	// was kept.
+	seen  sight
 	due   time.Time
 	keeps bool
+}
+
+// sight is another if the cluster or the gangs that wait for nodes are.
+type sight struct{ cluster, gangs uint64 }
+
+var sightSeed = maphash.MakeSeed()
+
+// sight returns what there is now. A gang that has changed is another object.
+func (r *Reservations) sight(waiting []*waitlist.Gang) sight {
+	s := sight{cluster: r.List.Capacity.State()}
+	for _, g := range waiting {
+		s.gangs += maphash.Comparable(sightSeed, g)
+	}
+	return s
 }
 
 // lookAnyway is how often it is looked at what to keep by time while nothing has changed but the time.
@@ -83,12 +98,13 @@ func (r *Reservations) lookByTime(ctx context.Context, first bool, now time.Time
 			return ready, true
 		}
 	}
-	state := r.List.Capacity.State()
-	if state == s.seen && now.Before(s.due) {
+	waiting := r.waiting(first, now)
+	if seen := r.sight(waiting); seen != s.seen || !now.Before(s.due) {
+		s.seen, s.due = seen, now.Add(lookAnyway)
+	} else {
 		return ready, s.keeps
 	}
-	s.seen, s.due = state, now.Add(lookAnyway)
-	plan := r.planByTime(first, now)
+	plan := r.planByTime(waiting, now)
 	kept, told := map[gang.ID]bool{}, map[gang.ID]bool{}
 	turn, _ := r.Turns.Current()
 	before := map[string]map[gang.ID]bool{}
@@ -210,11 +226,11 @@ func (r *Reservations) forgetByTime(id gang.ID, started bool, now time.Time) {
 	}
 }
 
-// planByTime asks how many members of the first gangs fit on each node as the pods there end.
-func (r *Reservations) planByTime(first bool, now time.Time) *timedPlan {
+// planByTime asks how many members of the first of the waiting gangs fit on each node as the pods there end.
+func (r *Reservations) planByTime(waiting []*waitlist.Gang, now time.Time) *timedPlan {
 	p := &timedPlan{}
 	rooms := reserveRooms
-	for _, g := range slices.SortedFunc(slices.Values(r.waiting(first, now)), waitlist.FirstByKey) {
+	for _, g := range slices.SortedFunc(slices.Values(waiting), waitlist.FirstByKey) {
 		emptied := r.List.Capacity.CordonedFor(g.ID)
 		cost := r.cost(g)
 		if slices.Contains(g.Pods, nil) || cost > rooms || len(p.gangs) == reservePlans ||
