@@ -91,7 +91,7 @@ func TestAHashedTaskOfVolcanoIsOneOfItsGroup(t *testing.T) {
 
 // notForPlacement are the keys of Berth's own that have no say in where pods go, or are no annotations of pods.
 var notForPlacement = map[string]bool{
-	wellknown.CordonedForKey: true, wellknown.GPUAgentKey: true, wellknown.GPUModeKey: true, wellknown.IPAddressKey: true, wellknown.RoleKey: true, wellknown.SchedulerKey: true,
+	wellknown.GPUAgentKey: true, wellknown.GPUModeKey: true, wellknown.IPAddressKey: true, wellknown.RoleKey: true, wellknown.SchedulerKey: true,
 }
 
 func TestEveryAnnotationThatDecidesAboutPlacementIsKept(t *testing.T) {
