@@ -95,7 +95,8 @@ func planned(nodes []overview.Node) (names []string, lists [][]string, more stri
 		}
 	}
 	if rest := len(names) - mostPlanned; rest > 0 {
-		names, lists, more = names[:mostPlanned], lists[:mostPlanned], fmt.Sprintf("%d more %s", rest, plural.Choose(rest, one, many))
+		names, lists = names[:mostPlanned], lists[:mostPlanned]
+		more = fmt.Sprintf("%d more %s", rest, plural.Choose(rest, one, many))
 	}
 	return names, lists, more
 }
@@ -147,8 +148,8 @@ func drawPlan(all []placed, ahead time.Duration, now time.Time) string {
 	since := func(t time.Time) float64 { return t.Truncate(time.Second).Sub(now).Seconds() }
 	chart := svg.Gantt{
 		ID: "plan", Title: "What runs until when, and what starts when",
-		Description: "A row for each node or rack, from " + tables.Duration(ahead/4) + " ago until in " + tables.Duration(ahead) +
-			"; the table below has the same in words.",
+		Description: fmt.Sprintf("A row for each node or rack, from %s ago until in %s; the table below has the same in words.",
+			tables.Duration(ahead/4), tables.Duration(ahead)),
 		Begin: -(ahead / 4).Seconds(), End: ahead.Seconds(), Legend: planLegend, Format: fromNow,
 	}
 	for i := range all {

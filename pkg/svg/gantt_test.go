@@ -39,7 +39,9 @@ func TestAGanttChart(t *testing.T) {
 
 func TestBarsThatOverlapHaveLanesOfTheirOwn(t *testing.T) {
 	t.Parallel()
-	bar := func(from, to, low, high float64) Bar { return Bar{Span: Span{From: from, To: to}, Low: low, High: high} }
+	bar := func(from, to, low, high float64) Bar {
+		return Bar{Span: Span{From: from, To: to}, Low: low, High: high}
+	}
 	open := bar(15, 0, 0, 0)
 	open.Open = true
 	for _, tc := range []struct {

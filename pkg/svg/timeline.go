@@ -124,7 +124,8 @@ func (t *TimeLine) Draw(b *strings.Builder) {
 func (t *TimeLine) row(b *strings.Builder, y float64, r *TimeRow) {
 	fmt.Fprintf(b,
 		`<text class="s" x="0" y="%g">%s<title>%s</title></text><rect class="row" x="%.1f" y="%g" width="%.1f" height="%g" rx="2"/>`,
-		y+13, html.EscapeString(tail(r.Name, longestName)), html.EscapeString(r.Name), t.left(), y, timeRight-t.left(), barHeight)
+		y+13, html.EscapeString(tail(r.Name, longestName)), html.EscapeString(r.Name), t.left(), y, timeRight-t.left(),
+		barHeight)
 	for _, s := range r.Spans {
 		fmt.Fprintf(b, `<rect class="span %s" x="%.1f" y="%g" width="%.1f" height="%g" rx="2"><title>%s</title></rect>`,
 			s.Class, t.x(s.From), y, max(1, t.x(s.To)-t.x(s.From)), barHeight, html.EscapeString(s.Title))
