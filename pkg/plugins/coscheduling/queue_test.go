@@ -308,7 +308,7 @@ func TestMembersHaveTheClassesOfTheirGang(t *testing.T) {
 		pod := e.GetPod()
 		pod.Labels["scheduling.x-k8s.io/pod-group"] = "g"
 		m := gangview.Member(pod, gangview.Membership{ID: id}, nil, true)
-		m.Precedence = p.shared.settings.classes.precedence(pod)
+		m.Precedence = p.shared.settings.classes.precedence(pod, nil)
 		ledger.Observe(id, m, noon)
 		members = append(members, e)
 	}
