@@ -148,7 +148,7 @@ func drawPlan(all []placed, ahead time.Duration, now time.Time) string {
 	since := func(t time.Time) float64 { return t.Truncate(time.Second).Sub(now).Seconds() }
 	chart := svg.Gantt{
 		ID: "plan", Title: "What runs until when, and what starts when",
-		Description: fmt.Sprintf("A row for each node or rack, from %s ago until in %s; the table below has the same in words.",
+		Description: fmt.Sprintf("A row for each node or rack, from %s ago until in %s; the table below says the same.",
 			tables.Duration(ahead/4), tables.Duration(ahead)),
 		Begin: -(ahead / 4).Seconds(), End: ahead.Seconds(), Legend: planLegend, Format: fromNow,
 	}

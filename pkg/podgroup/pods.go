@@ -19,8 +19,8 @@ import (
 const longestWait = time.Minute
 
 // PodEvents records events about single pods, each once: that a pod is in two groups, cannot end by its deadline, which
-// a condition says as well, or waits for longer than its class allows, which a metric counts. An earlier scheduler's events are not known: about pods that still wait
-// they are recorded again.
+// a condition says as well, or waits for longer than its class allows, which a metric counts. An earlier scheduler's
+// events are not known: about pods that still wait they are recorded again.
 type PodEvents struct {
 	source   *Source
 	leader   *informers.Leader
