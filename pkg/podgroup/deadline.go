@@ -6,6 +6,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
@@ -16,9 +17,12 @@ import (
 	"berth.dev/berth/pkg/wellknown"
 )
 
-// deadlineMissed is the condition of pods, and the reason of events about pods and PodGroups, that cannot end by their
-// deadline any more.
-const deadlineMissed = schedulingv1alpha1.PodGroupDeadlineMissed
+// deadlineMissed is the condition of PodGroups, and the reason of events about them and about pods, that cannot end by
+// their deadline any more. podDeadlineMissed is the condition of pods.
+const (
+	deadlineMissed                        = schedulingv1alpha1.PodGroupDeadlineMissed
+	podDeadlineMissed v1.PodConditionType = "berth.dev/" + deadlineMissed
+)
 
 // The reasons of the condition.
 const (
@@ -102,12 +106,12 @@ func hasDeadlineMissed(pg *schedulingv1alpha1.PodGroup) bool {
 // hasDeadline reports whether a single pod of this scheduler waits and has a deadline; members have that of their gang.
 func (p *PodEvents) hasDeadline(pod *v1.Pod) bool {
 	_, has := pod.Annotations[wellknown.DeadlineKey]
-	return (has || podDeadlineMissed(pod) != nil) && waits(pod) && pod.DeletionTimestamp == nil && p.source.Ours(pod) &&
+	return (has || podIsLate(pod) != nil) && waits(pod) && pod.DeletionTimestamp == nil && p.source.Ours(pod) &&
 		p.source.GangOf(pod) == (gang.ID{})
 }
 
-func podDeadlineMissed(pod *v1.Pod) *v1.PodCondition {
-	_, c := podutil.GetPodCondition(&pod.Status, deadlineMissed)
+func podIsLate(pod *v1.Pod) *v1.PodCondition {
+	_, c := podutil.GetPodCondition(&pod.Status, podDeadlineMissed)
 	return c
 }
 
@@ -116,7 +120,7 @@ func podDeadlineMissed(pod *v1.Pod) *v1.PodCondition {
 func (p *PodEvents) syncDeadline(ctx context.Context, pod *v1.Pod) time.Duration {
 	now := time.Now()
 	due, stated := runview.DueOf(pod, nil)
-	want := v1.PodCondition{Type: deadlineMissed, Status: v1.ConditionFalse, Reason: canEndInTime,
+	want := v1.PodCondition{Type: podDeadlineMissed, Status: v1.ConditionFalse, Reason: canEndInTime,
 		LastTransitionTime: metav1.NewTime(now.Truncate(time.Second))}
 	again := time.Duration(0)
 	if stated && now.After(due.Start) {
@@ -124,14 +128,15 @@ func (p *PodEvents) syncDeadline(ctx context.Context, pod *v1.Pod) time.Duration
 	} else if stated {
 		again = min(due.Start.Sub(now)+time.Second, longestWait)
 	}
-	have := podDeadlineMissed(pod)
+	have := podIsLate(pod)
 	switch {
 	case have == nil && want.Status == v1.ConditionFalse:
 		return again
 	case have != nil && have.Status == want.Status && have.Message == want.Message:
 		return again
 	}
-	if err := p.api.patchPodStatus(ctx, pod, map[string]any{"conditions": []v1.PodCondition{want}}); err != nil {
+	err := p.api.patchPodStatus(ctx, pod, map[string]any{"conditions": []v1.PodCondition{want}})
+	if err != nil && !apierrors.IsForbidden(err) { // an admission policy of before does not know the condition
 		klog.FromContext(ctx).Error(err, "Writing that a pod misses its deadline failed, trying again", "pod", klog.KObj(pod))
 		return retryLast
 	}

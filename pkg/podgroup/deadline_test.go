@@ -110,9 +110,9 @@ func TestAPodThatCannotEndInTimeIsToldOnce(t *testing.T) {
 		hear(5)
 		deadline := begin.Add(2 * time.Hour).UTC().Format(time.RFC3339)
 		want := []string{
-			"30m0s DeadlineMissed=True CannotEndInTime",
+			"30m0s berth.dev/DeadlineMissed=True CannotEndInTime",
 			"31m0s Warning DeadlineMissed the pod cannot end by " + deadline + " (berth.dev/deadline): with a run time of 1h30m0s, it had to start by " + begin.Add(30*time.Minute).UTC().Format(time.RFC3339),
-			"1h1m0s DeadlineMissed=False CanEndInTime",
+			"1h1m0s berth.dev/DeadlineMissed=False CanEndInTime",
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("what is written (-want +got):\n%s", diff)
