@@ -59,7 +59,7 @@ Exit status: 2 for a flag or file that cannot be used, 130 after Ctrl-C, 1 for a
 			if err != nil {
 				return err
 			}
-			source := sourceOf(watcher, flags.cluster.name())
+			source := sourceOf(cmd.Context(), watcher, flags.cluster.name())
 			source.Explain = func(ctx context.Context, kind, namespace, name string) (string, error) {
 				return flags.explain(ctx, kind, namespace, name, explainColumns)
 			}
@@ -78,12 +78,14 @@ Exit status: 2 for a flag or file that cannot be used, 130 after Ctrl-C, 1 for a
 	return cmd
 }
 
-// sourceOf shows what a watcher knows.
-func sourceOf(watcher *overview.Watcher, name string) dashboard.Source {
+// sourceOf shows what a watcher knows, which follows what is learned of run times until ctx ends.
+func sourceOf(ctx context.Context, watcher *overview.Watcher, name string) dashboard.Source {
+	go watcher.FollowRunTimes(ctx)
 	return dashboard.Source{
 		Name:    name,
 		Cluster: func() *overview.Cluster { return watcher.Cluster(time.Now()) },
 		PodsOn:  func(node string) []overview.PodOn { return watcher.PodsOn(node, time.Now()) },
+		Plan:    watcher.Plan,
 		History: watcher.History,
 	}
 }

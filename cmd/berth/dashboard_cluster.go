@@ -75,7 +75,7 @@ func (f *watchFlags) serveInCluster(ctx context.Context, in *inClusterFlags, mes
 		return err
 	}
 	fmt.Fprintf(messages, "serving https://%s\n", listener.Addr())
-	server := dashboard.NewInCluster(sourceOf(watcher, in.name), dashboard.NewAccess(client))
+	server := dashboard.NewInCluster(sourceOf(ctx, watcher, in.name), dashboard.NewAccess(client))
 	err = server.ServeInCluster(ctx, listener, &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: certificate})
 	return errors.Join(err, ctx.Err())
 }

@@ -45,7 +45,7 @@ func fleet(run int) *overview.Cluster {
 //
 //	go test ./pkg/dashboard -run xxx -bench Fleet
 func BenchmarkFleetIsOpened(b *testing.B) {
-	s := New(Source{Cluster: func() *overview.Cluster { return fleet(0) }})
+	s := New(Source{Plan: nothingPlanned, Cluster: func() *overview.Cluster { return fleet(0) }})
 	var out bytes.Buffer
 	for b.Loop() {
 		out.Reset()
@@ -63,7 +63,7 @@ func BenchmarkFleetIsOpened(b *testing.B) {
 func BenchmarkFleetIsFollowed(b *testing.B) {
 	views := make([]*view, 2)
 	for i := range views {
-		s := New(Source{Cluster: func() *overview.Cluster { return fleet(i) }})
+		s := New(Source{Plan: nothingPlanned, Cluster: func() *overview.Cluster { return fleet(i) }})
 		views[i] = s.view(url.Values{}, everything)
 	}
 	page, sent, runs := &shown{parts: map[string]string{}}, 0, 0

@@ -79,7 +79,7 @@ func BenchmarkFleetInABrowser(b *testing.B) {
 func inABrowser(b *testing.B, chromium string) []float64 {
 	b.Helper()
 	var run atomic.Int64
-	server := New(Source{Cluster: func() *overview.Cluster { return fleet(int(run.Add(1))) }})
+	server := New(Source{Plan: nothingPlanned, Cluster: func() *overview.Cluster { return fleet(int(run.Add(1))) }})
 	page := httptest.NewServer(server)
 	defer page.Close()
 	defer page.CloseClientConnections()

@@ -61,7 +61,7 @@ func history() *overview.History {
 func started(t *testing.T, change ...func(*Source)) (*Server, string) {
 	t.Helper()
 	source := Source{
-		Name: "test " + evil, Cluster: cluster,
+		Name: "test " + evil, Cluster: cluster, Plan: evilPlan,
 		PodsOn: func(string) []overview.PodOn {
 			return []overview.PodOn{{Namespace: "team", Name: "p", Gang: evil, MilliGPU: 1500, Devices: []int{0, 1}, AgeHours: 1}}
 		},
@@ -327,7 +327,7 @@ func TestAnExplanationThatFailsIsSaid(t *testing.T) {
 func TestTheLastAnswerIsAwaited(t *testing.T) {
 	t.Parallel()
 	begun, returned := make(chan struct{}), make(chan struct{})
-	source := Source{Cluster: cluster, Explain: func(ctx context.Context, _, _, _ string) (string, error) {
+	source := Source{Cluster: cluster, Plan: nothingPlanned, Explain: func(ctx context.Context, _, _, _ string) (string, error) {
 		close(begun)
 		<-ctx.Done()
 		select {
@@ -382,7 +382,7 @@ func TestOnlyLoopbackIsServed(t *testing.T) {
 
 func TestAnHourIsKept(t *testing.T) {
 	t.Parallel()
-	s := New(Source{Cluster: cluster})
+	s := New(Source{Cluster: cluster, Plan: nothingPlanned})
 	if plots := s.plots(); len(plots) != 0 {
 		t.Errorf("without samples there are %d plots", len(plots))
 	}

@@ -181,12 +181,15 @@ func said(n *overview.Node) string {
 	return words
 }
 
+// withoutMaker shortens the title of a group.
+func withoutMaker(title string) string { return strings.Replace(title, "NVIDIA-", "", 1) }
+
 // groups is the map. Without a drawing for each GPU, a node is one cell that is filled as far as its GPUs are
 // allocated.
 func groups(nodes []overview.Node, each bool, colors palette) []group {
 	var list []group
 	for _, g := range overview.Groups(nodes) {
-		made := group{Title: g.Title, Label: strings.Replace(g.Title, "NVIDIA-", "", 1), Said: g.Words(),
+		made := group{Title: g.Title, Label: withoutMaker(g.Title), Said: g.Words(),
 			Short: fmt.Sprintf("%s/%d", overview.Roughly(g.AllocatedMilliGPU), g.GPUs)}
 		for i := range g.Nodes {
 			n := &g.Nodes[i]

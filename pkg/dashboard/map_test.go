@@ -45,7 +45,7 @@ func TestWorkloadsKeepTheirColors(t *testing.T) {
 func TestOnlyGroupsOfTheMapThatChangedAreSent(t *testing.T) {
 	t.Parallel()
 	c := cluster()
-	s := New(Source{Cluster: func() *overview.Cluster { return c }})
+	s := New(Source{Plan: nothingPlanned, Cluster: func() *overview.Cluster { return c }})
 	now := func() *rendered {
 		s.latest = nil
 		r, err := render(s.view(url.Values{}, everything))
@@ -87,7 +87,7 @@ func TestALargeClusterIsDrawnByNodes(t *testing.T) {
 		c.Nodes = append(c.Nodes, c.Nodes[0])
 	}
 	c.Totals.GPUs = mostSquares + 1
-	s := New(Source{Cluster: func() *overview.Cluster { return c }})
+	s := New(Source{Plan: nothingPlanned, Cluster: func() *overview.Cluster { return c }})
 	v := s.view(url.Values{}, everything)
 	if v.Nodes.More != len(c.Nodes)-mostRows || strings.Contains(string(v.Groups[0].Nodes[0].SVG), "stranded") {
 		t.Errorf("%d rows are left out; the first node is drawn as %s", v.Nodes.More, v.Groups[0].Nodes[0].SVG)

@@ -49,6 +49,8 @@ type Source struct {
 	// Cluster is the cluster as it is now.
 	Cluster func() *overview.Cluster
 	PodsOn  func(node string) []overview.PodOn
+	// Plan is what runs on lists of nodes until when, and for what they are reserved.
+	Plan func(rows [][]string, now time.Time) *overview.Plan
 	// History is what became of a gang, nil if there is none.
 	History func(namespace, name string) *overview.History
 	// Explain says why a pod, a PodGroup or a workload is where it is or is not, as text.

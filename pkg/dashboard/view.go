@@ -23,7 +23,8 @@ var templates = template.Must(template.New("").Parse(pageSource))
 
 // parts are what is kept up to date of a page: the names of their templates, and their ids in it. The nodes of each
 // group of the map are a part of their own besides, see mapPart.
-var parts = []string{"totals", "jobs", "gangs", "queue", "legend", mapPart, "plots", "namespaces", "nodes", "warnings"}
+var parts = []string{"totals", "jobs", "gangs", "queue", "legend", mapPart, "plan", "plan-table", "plots", "namespaces",
+	"nodes", "warnings"}
 
 // mapPart is the whole map. The nodes of group number i have the id mapPart-i.
 const mapPart = "map"
@@ -46,6 +47,7 @@ type view struct {
 	Plots   []plot
 	Legend  []colored
 	Groups  []group
+	Plan    planView
 	Jobs, Queue, Gangs, Namespaces,
 	Nodes, Warnings rows
 }
@@ -90,8 +92,6 @@ func (s *Server) view(query url.Values, r *reader) *view {
 	if query.Get("color") == "state" {
 		v.Color = "state"
 	}
-	v.Query = template.URL(url.Values{"filter": {v.Filter}, "sort": {v.Sort},
-		"color": {v.Color}}.Encode()) //nolint:gosec // it is encoded
 	v.Totals = totals(&c.Totals)
 	nodes := slices.Clone(c.Nodes)
 	if v.Filter != "" {
@@ -104,6 +104,9 @@ func (s *Server) view(query url.Values, r *reader) *view {
 		colors, v.Legend = newPalette(c.Nodes)
 	}
 	v.Groups = groups(nodes, c.Totals.GPUs <= mostSquares, colors)
+	v.Plan = s.planOf(v, c, nodes, query.Get("span"), r)
+	v.Query = template.URL(url.Values{"filter": {v.Filter}, "sort": {v.Sort}, "span": {v.Plan.Span},
+		"color": {v.Color}}.Encode()) //nolint:gosec // it is encoded
 	if sort := sorts[v.Sort]; sort != nil {
 		slices.SortStableFunc(nodes, func(x, y overview.Node) int { return sort(&x, &y) })
 	}

@@ -56,6 +56,7 @@ type Book struct {
 	// suspended are Jobs that may have no pods.
 	suspended map[types.UID]*batchv1.Job
 	queues    kueue
+	runs      learned
 	warnings  []Warning
 	leftOut   map[string]string
 }
@@ -72,8 +73,9 @@ type podEntry struct {
 	pod  *v1.Pod
 	gang gang.ID
 	spec *gang.Spec
-	// milli is what it asks for of GPUs.
+	// milli is what it asks for of GPUs, gpus how many they are.
 	milli int64
+	gpus  int
 	kind  string
 }
 
@@ -94,7 +96,7 @@ func NewBook(keys gpuview.Keys, pricing Pricing) *Book {
 		gangs:   map[gang.ID]*gangEntry{}, kinds: map[string]*kindCount{}, slices: map[string]*resourcev1.ResourceSlice{},
 		claims: map[types.UID]*resourcev1.ResourceClaim{}, devices: claimview.NoSlices(keys.Drivers), stale: true,
 		leftOut:   map[string]string{},
-		suspended: map[types.UID]*batchv1.Job{}, queues: newKueue()}
+		suspended: map[types.UID]*batchv1.Job{}, queues: newKueue(), runs: newLearned()}
 }
 
 // SetNode notes a node as it is now.
@@ -166,7 +168,7 @@ func (b *Book) readRequest(p *podEntry) {
 	if err != nil {
 		return // the scheduler says what is wrong with it
 	}
-	p.milli = int64(asked.TotalMilli(0))
+	p.milli, p.gpus = int64(asked.TotalMilli(0)), asked.Count
 	if asked.Count == 0 {
 		return
 	}

@@ -43,6 +43,8 @@ type Source struct {
 	GangOf func(*v1.Pod) gang.ID
 	// InTwoGroups reports whether a pod that waits is in a gang and in a group of Kubernetes itself.
 	InTwoGroups func(*v1.Pod) bool
+	// Ours reports whether the pod is for this scheduler to place.
+	Ours func(*v1.Pod) bool
 	// TimedClass returns the class by whose timeout the pod waits, or nil. TimedClasses names all classes with one.
 	TimedClass   func(*v1.Pod) *sla.Class
 	TimedClasses []string
@@ -105,7 +107,7 @@ func (c *Controller) Start(ctx context.Context, client Client, to events.EventRe
 	c.queue = workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[gang.ID](retryFirst,
 		retryLast))
 	context.AfterFunc(ctx, c.queue.ShutDown)
-	c.Pods.start(ctx, c.recorder)
+	c.Pods.start(ctx, c.api, c.recorder)
 	go func() {
 		if c.leader.Await(ctx, synced...) {
 			c.run(ctx)

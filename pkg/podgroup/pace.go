@@ -71,6 +71,8 @@ type record struct {
 	waits map[string]bool
 	// anomalies are the last messages about odd members, by reason.
 	anomalies map[string]string
+	// late is the last message about a deadline that cannot be met.
+	late string
 	// foreign is what was last written to the group of another scheduler, foreignKind without its text.
 	foreign, foreignKind string
 	foreignPace          pace

@@ -18,12 +18,13 @@ import (
 // longestWait is how long a timer is trusted: it measures time that passes, and the clock of the machine may be set.
 const longestWait = time.Minute
 
-// PodEvents records events about single pods, each once: that a pod is in two groups, or waits for longer than its
-// class allows, which a metric counts as well. An earlier scheduler's events are not known: about pods that still wait
-// they are recorded again.
+// PodEvents records events about single pods, each once: that a pod is in two groups, cannot end by its deadline, which
+// a condition says as well, or waits for longer than its class allows, which a metric counts. An earlier scheduler's
+// events are not known: about pods that still wait they are recorded again.
 type PodEvents struct {
 	source   *Source
 	leader   *informers.Leader
+	api      api
 	recorder recorder
 	queue    workqueue.TypedDelayingInterface[gang.Ref]
 
@@ -32,8 +33,8 @@ type PodEvents struct {
 	told map[gang.UID]map[string]string
 }
 
-func (p *PodEvents) start(ctx context.Context, recorder recorder) {
-	p.recorder, p.queue = recorder, workqueue.NewTypedDelayingQueue[gang.Ref]()
+func (p *PodEvents) start(ctx context.Context, api api, recorder recorder) {
+	p.api, p.recorder, p.queue = api, recorder, workqueue.NewTypedDelayingQueue[gang.Ref]()
 	context.AfterFunc(ctx, p.queue.ShutDown)
 	for _, class := range p.source.TimedClasses {
 		// A counter that is absent until something happens looks like one that is missing.
@@ -43,7 +44,8 @@ func (p *PodEvents) start(ctx context.Context, recorder recorder) {
 
 // See notes that the pod came or changed.
 func (p *PodEvents) See(pod *v1.Pod) {
-	if p.queue != nil && p.leader.Leading() && (p.source.InTwoGroups(pod) || p.source.TimedClass(pod) != nil) {
+	if p.queue != nil && p.leader.Leading() && (p.source.InTwoGroups(pod) ||
+		p.source.TimedClass(pod) != nil || p.hasDeadline(pod)) {
 		p.queue.Add(refTo(pod))
 	}
 }
@@ -65,6 +67,11 @@ func (p *PodEvents) sync(ctx context.Context, ref gang.Ref) {
 		p.warnOnce(ctx, pod, "TwoGroups",
 			"the pod is in a native group by spec.schedulingGroup and in a gang by its labels or its owner: the native group "+
 				"alone counts")
+	}
+	if p.hasDeadline(pod) {
+		if again := p.syncDeadline(ctx, pod); again > 0 {
+			p.queue.AddAfter(ref, again)
+		}
 	}
 	class := p.source.TimedClass(pod)
 	if class == nil {

@@ -73,6 +73,11 @@ func wantedStatus(pg *schedulingv1alpha1.PodGroup, state *State, now time.Time) 
 	if state.Reserved != "" || meta.FindStatusCondition(s.Conditions, schedulingv1alpha1.PodGroupReserved) != nil {
 		set(schedulingv1alpha1.PodGroupReserved, state.Reserved != "", "NodesReserved", "NotReserved", state.Reserved)
 	}
+	// Nor do most have a deadline.
+	late, reason, message := state.judgeDeadline(pg, now)
+	if had := meta.FindStatusCondition(s.Conditions, deadlineMissed); late || had != nil && reason != "" {
+		set(deadlineMissed, late, reason, reason, message)
+	}
 	return s
 }
 

@@ -48,10 +48,11 @@ func (c *Controller) sync(ctx context.Context, id gang.ID, now time.Time) (again
 	pause = 0
 	if shown {
 		c.recordAnomalies(ctx, &s, pg, r)
+		c.reportDeadline(ctx, &s, pg, r, now)
 		if pause, err = c.writeGroup(ctx, &s, pg, r, now); err != nil {
 			return 0, err
 		}
-		again = sooner(again, pause)
+		again = sooner(sooner(again, pause), s.lookAtDeadline(pg, now))
 	}
 	foreignPause, err := c.writeForeign(ctx, id, &s, r, now)
 	if err != nil {

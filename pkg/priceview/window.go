@@ -5,6 +5,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"berth.dev/berth/pkg/runview"
 	"berth.dev/berth/pkg/wellknown"
 )
 
@@ -12,26 +13,25 @@ import (
 type StartWindow struct {
 	// Name of the window; empty without one.
 	Name string
-	// Deadline after which no window holds the pod back; zero without one.
+	// Deadline after which no window holds the pod back, zero without one: that which the pod names or, if it declares
+	// how long it runs, by when it has to start to end by it.
 	Deadline time.Time
+	// Ends says that the pod is to end by what it names.
+	Ends bool
 }
 
 // PodStartWindow reads the window that a pod names and its deadline. Whether the window exists is for the caller to
 // say.
 func PodStartWindow(pod *v1.Pod) (StartWindow, *wellknown.BadValue) {
 	w := StartWindow{Name: pod.Annotations[wellknown.StartWindowKey]}
-	value, ok := pod.Annotations[wellknown.DeadlineKey]
-	if !ok {
-		return w, nil
-	}
-	deadline, err := time.Parse(time.RFC3339, value)
-	if err != nil {
-		return w, &wellknown.BadValue{
-			Object: "pod", Kind: "annotation", Key: wellknown.DeadlineKey, Value: value,
-			Allowed: "a time as in RFC 3339, such as 2026-11-21T06:00:00+01:00",
-		}
+	deadline, bad := runview.PodDeadline(pod)
+	if bad != nil {
+		return w, bad
 	}
 	w.Deadline = deadline
+	if due, ok := runview.DueOf(pod, nil); ok {
+		w.Deadline, w.Ends = due.Start, true
+	}
 	return w, nil
 }
 

@@ -266,3 +266,29 @@ func TestStem(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatForecastsRestOn(t *testing.T) {
+	const h = time.Hour
+	other := Class{Namespace: "team-b", Controller: "other", GPUs: 1}
+	for _, c := range []struct {
+		name  string
+		book  *Book
+		class Class
+		claim Claim
+		want  Basis
+	}{
+		{"nothing is a guess", NewBook(), trainer, Claim{}, Guessed},
+		{"two runs of other pods are one, too", bookOf(other, Claim{}, repeat(2, h)...), trainer, Claim{}, Guessed},
+		{"more of them are something", bookOf(other, Claim{}, repeat(8, h)...), trainer, Claim{}, FromOthers},
+		{"its own runs are better", bookOf(trainer, Claim{}, repeat(4, h)...), trainer, Claim{}, FromItsRuns},
+		{"those with another image are, too", bookOf(Class{Namespace: "team-a", Controller: "trainer", Image: "train:2", GPUs: 8}, Claim{}, repeat(4, h)...), trainer, Claim{}, FromItsRuns},
+		{"what is declared comes before what is known", bookOf(trainer, Claim{}, repeat(8, h)...), trainer, Claim{Expected: h, Limit: h}, Declared},
+		{"a limit does, too", bookOf(trainer, Claim{}, repeat(8, h)...), trainer, Claim{Limit: h}, Limited},
+		{"a service does not end", bookOf(trainer, Claim{}, repeat(8, h)...), trainer, Claim{Service: true}, Endless},
+		{"unless it says so", NewBook(), trainer, Claim{Service: true, Expected: h}, Declared},
+	} {
+		if s := c.book.Of(&c.class, &c.claim); s.Basis() != c.want {
+			t.Errorf("%s: %d, want %d", c.name, s.Basis(), c.want)
+		}
+	}
+}

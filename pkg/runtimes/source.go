@@ -107,3 +107,34 @@ func (s *Source) assumed(units float64) float64 {
 	}
 	return 1 / (1 + units/typical)
 }
+
+// Basis says what a forecast rests on.
+type Basis byte
+
+// What a forecast may rest on: nothing but a guess, runs of pods of other kinds, earlier runs of the same controller,
+// what the pod declares, and after what time it is ended. What does not end on its own is Endless.
+const (
+	Guessed Basis = iota
+	FromOthers
+	FromItsRuns
+	Declared
+	Limited
+	Endless
+)
+
+// Basis returns what the forecasts rest on: what has half of the weight.
+func (s *Source) Basis() Basis {
+	switch {
+	case s.endless:
+		return Endless
+	case s.scale == byExpected:
+		return Declared
+	case s.scale == byLimit:
+		return Limited
+	case s.levels[exact].weight+s.levels[anyImage].weight >= 0.5:
+		return FromItsRuns
+	case s.prior <= 0.5:
+		return FromOthers
+	}
+	return Guessed
+}

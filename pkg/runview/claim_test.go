@@ -81,3 +81,39 @@ func TestWhoEndedOnItsOwn(t *testing.T) {
 		}
 	}
 }
+
+func TestByWhenAPodHasToStart(t *testing.T) {
+	t.Parallel()
+	at := func(text string) time.Time {
+		when, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return when
+	}
+	group := &metav1.ObjectMeta{Annotations: map[string]string{wellknown.RunTimeKey: "1h"}}
+	for name, test := range map[string]struct {
+		deadline, run string
+		group         metav1.Object
+		want          Due
+		stated        bool
+	}{
+		"a deadline and a run time":          {"2026-01-01T12:00:00Z", "3h", nil, Due{at("2026-01-01T12:00:00Z"), at("2026-01-01T09:00:00Z"), 3 * time.Hour}, true},
+		"the PodGroup's run time":            {"2026-01-01T12:00:00+01:00", "", group, Due{at("2026-01-01T12:00:00+01:00"), at("2026-01-01T10:00:00Z"), time.Hour}, true},
+		"no run time":                        {"2026-01-01T12:00:00Z", "", nil, Due{at("2026-01-01T12:00:00Z"), at("2026-01-01T12:00:00Z"), 0}, false},
+		"no deadline":                        {"", "3h", nil, Due{}, false},
+		"a deadline that cannot be read":     {"tomorrow", "3h", nil, Due{}, false},
+		"a run time that cannot be believed": {"2026-01-01T12:00:00Z", "-3h", nil, Due{at("2026-01-01T12:00:00Z"), at("2026-01-01T12:00:00Z"), 0}, false},
+	} {
+		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{}}}
+		for key, value := range map[string]string{wellknown.DeadlineKey: test.deadline, wellknown.RunTimeKey: test.run} {
+			if value != "" {
+				pod.Annotations[key] = value
+			}
+		}
+		got, stated := DueOf(pod, test.group)
+		if stated != test.stated || !got.End.Equal(test.want.End) || !got.Start.Equal(test.want.Start) || got.Run != test.want.Run {
+			t.Errorf("%s: %+v, %v; want %+v, %v", name, got, stated, test.want, test.stated)
+		}
+	}
+}

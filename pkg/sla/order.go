@@ -16,6 +16,9 @@ type Class struct {
 	PriorityClasses []string
 	// Deadline is the time from its arrival in which a pod of the class should start.
 	Deadline time.Duration
+	// EarliestOwn is how long after its arrival a pod of the class is due at the earliest by its own deadline, 0 if those
+	// of pods do not count.
+	EarliestOwn time.Duration
 	// AgeFrom is the priority from which pods of the class age, nil for their own.
 	AgeFrom *int32
 	// Timeout is the wait after which a pod of the class is reported, 0 for never.
@@ -104,6 +107,9 @@ type Place struct {
 	Wait time.Duration
 }
 
+// longestOwn bounds what pods say for the same reason.
+const longestOwn = 80 * 365 * 24 * time.Hour
+
 // longestWait keeps sums of times from running over. It is reached only by priorities that would catch up in centuries,
 // and pods that reach it are ordered by their arrival.
 const longestWait = 200 * 365 * 24 * time.Hour
@@ -116,14 +122,20 @@ const longestWait = 200 * 365 * 24 * time.Hour
 // same time. For the same reason all pods up to UpTo age, or none: with strict priority among some of them the order
 // would have circles.
 //
+// A pod may say by when after its arrival it has to start, nil if it does not. That counts where its class lets it, and
+// no sooner than its class lets it: otherwise all pods would have to start at once.
+//
 // A pod without a deadline has the longest one of any class. Without any at all it would wait for as long as pods with
 // deadlines keep coming.
-func (o *Order) Place(priority int32, class *Class) Place {
+func (o *Order) Place(priority int32, class *Class, own *time.Duration) Place {
 	p := Place{Wait: o.longest}
 	from := priority
 	if class != nil {
 		if class.Deadline > 0 {
 			p.Wait = class.Deadline
+		}
+		if own != nil && class.EarliestOwn > 0 {
+			p.Wait = max(class.EarliestOwn, min(*own, longestOwn))
 		}
 		if class.AgeFrom != nil {
 			from = *class.AgeFrom

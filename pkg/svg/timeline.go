@@ -3,6 +3,7 @@ package svg
 import (
 	"fmt"
 	"html"
+	"math"
 	"strings"
 )
 
@@ -121,13 +122,10 @@ func (t *TimeLine) Draw(b *strings.Builder) {
 }
 
 func (t *TimeLine) row(b *strings.Builder, y float64, r *TimeRow) {
-	name := []rune(r.Name)
-	if len(name) > longestName {
-		name = append([]rune("…"), name[len(name)-longestName+1:]...) // names of pods differ at their ends
-	}
 	fmt.Fprintf(b,
 		`<text class="s" x="0" y="%g">%s<title>%s</title></text><rect class="row" x="%.1f" y="%g" width="%.1f" height="%g" rx="2"/>`,
-		y+13, html.EscapeString(string(name)), html.EscapeString(r.Name), t.left(), y, timeRight-t.left(), barHeight)
+		y+13, html.EscapeString(tail(r.Name, longestName)), html.EscapeString(r.Name), t.left(), y, timeRight-t.left(),
+		barHeight)
 	for _, s := range r.Spans {
 		fmt.Fprintf(b, `<rect class="span %s" x="%.1f" y="%g" width="%.1f" height="%g" rx="2"><title>%s</title></rect>`,
 			s.Class, t.x(s.From), y, max(1, t.x(s.To)-t.x(s.From)), barHeight, html.EscapeString(s.Title))
@@ -166,10 +164,9 @@ func timeTicks(lo, hi float64) []float64 {
 		}
 	}
 	var list []float64
-	for at := 0.0; at <= hi; at += step {
-		if at >= lo {
-			list = append(list, at)
-		}
+	first := math.Ceil(lo / step) // which may be minus zero
+	for i := 0.0; (first+i)*step <= hi; i++ {
+		list = append(list, (first+i)*step)
 	}
 	return list
 }

@@ -166,7 +166,8 @@ func (l *profileLint) classes() {
 		l.warn("no-order", path+".sla", "the classes do not order the queue, which Coscheduling does not sort")
 	}
 	for i, c := range a.SLA.Classes {
-		if c.DeadlineSeconds == nil && c.TimeoutSeconds == nil && c.AgeFromPriority == nil {
+		orders := c.DeadlineSeconds != nil || c.EarliestOwnDeadlineSeconds != nil || c.AgeFromPriority != nil
+		if !orders && c.TimeoutSeconds == nil {
 			l.warn("no-effect", fmt.Sprintf("%s.sla.classes[%d]", path, i),
 				"class "+c.Name+
 					" has neither deadlineSeconds nor timeoutSeconds nor ageFromPriority: its pods are ordered like those without "+

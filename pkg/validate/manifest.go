@@ -257,10 +257,11 @@ func (d *document) podOf(keys *gpuview.Keys, pod *v1.Pod, at string, count int) 
 			d.bad(at, bad)
 		}
 	}
-	if _, has := pod.Annotations[wellknown.DeadlineKey]; has && badWindow == nil && !priceview.NamesWindow(pod) {
+	_, ends := runview.DueOf(pod, nil)
+	if _, has := pod.Annotations[wellknown.DeadlineKey]; has && badWindow == nil && !ends && !priceview.NamesWindow(pod) {
 		d.findAt(Warning, "no-effect", d.keyLine(at, wellknown.DeadlineKey), fmt.Sprintf(
-			"annotation %s has no effect without %s, unless a price window of the profile selects the pod by its labels",
-			wellknown.DeadlineKey, wellknown.StartWindowKey))
+			"annotation %s has no effect without %s or %s, unless a price window of the profile selects the pod by its labels",
+			wellknown.DeadlineKey, wellknown.RunTimeKey, wellknown.StartWindowKey))
 	}
 	d.uses(pod, at)
 	if priceview.NamesWindow(pod) && pod.Annotations[wellknown.StartWindowKey] == "" {

@@ -14,7 +14,8 @@ const (
 	CordonedForKey = "berth.dev/cordoned-for"
 	// StartWindowKey is the annotation of a pod that names the price window it may start in.
 	StartWindowKey = "berth.dev/start-window"
-	// DeadlineKey is the annotation of a pod with the time after which no window holds it back.
+	// DeadlineKey is the annotation of a pod with the time by which it is to end if it declares its run time, and else the
+	// time after which no window holds it back.
 	DeadlineKey = "berth.dev/deadline"
 	// SLAClassKey is the label or the annotation of a pod with the name of its service level.
 	SLAClassKey = "berth.dev/sla-class"

@@ -71,15 +71,17 @@ func TestPreEnqueueHoldsPodsBackUntilTheirHours(t *testing.T) {
 		// waits are parts of the message; none if the pod may start.
 		waits []string
 	}{
-		"a pod that names no window starts":              {evening, eighth("p"), nil},
-		"a pod waits for its window":                     {evening, waitingPodNamed("p", "night", ""), []string{`"night"`, "opens at 2026-11-18T22:00:00Z"}},
-		"and starts inside it":                           {night, waitingPodNamed("p", "night", ""), nil},
-		"a deadline before the window opens ends it":     {evening, waitingPodNamed("p", "night", "2026-11-18T22:30:00+01:00"), []string{"deadline", "2026-11-18T22:30:00+01:00"}},
-		"a deadline after the window opens does not":     {evening, waitingPodNamed("p", "night", "2026-11-19T12:00:00Z"), []string{"opens at 2026-11-18T22:00:00Z"}},
-		"a deadline that has passed ends all waiting":    {evening, waitingPodNamed("p", "night", evening), nil},
-		"a window selects pods by their labels":          {evening, eighth("p").Label("patience", "days"), []string{`"weekend"`, "opens at 2026-11-21T00:00:00+01:00"}},
-		"the window that the pod names counts before it": {night, waitingPodNamed("p", "night", "").Label("patience", "days"), nil},
-		"a window that does not exist is for PreFilter":  {evening, waitingPodNamed("p", "noon", ""), nil},
+		"a pod that names no window starts":               {evening, eighth("p"), nil},
+		"a pod waits for its window":                      {evening, waitingPodNamed("p", "night", ""), []string{`"night"`, "opens at 2026-11-18T22:00:00Z"}},
+		"and starts inside it":                            {night, waitingPodNamed("p", "night", ""), nil},
+		"a deadline before the window opens ends it":      {evening, waitingPodNamed("p", "night", "2026-11-18T22:30:00+01:00"), []string{"deadline", "2026-11-18T22:30:00+01:00"}},
+		"a deadline after the window opens does not":      {evening, waitingPodNamed("p", "night", "2026-11-19T12:00:00Z"), []string{"opens at 2026-11-18T22:00:00Z"}},
+		"a deadline by which the pod is to end ends it":   {evening, waitingPodNamed("p", "night", "2026-11-18T22:30:00+01:00").Annotation("berth.dev/run-time", "30m"), []string{"to end by its deadline", "2026-11-18T22:00:00+01:00"}},
+		"a run time that leaves no time ends all waiting": {evening, waitingPodNamed("p", "night", "2026-11-18T22:30:00+01:00").Annotation("berth.dev/run-time", "12h"), nil},
+		"a deadline that has passed ends all waiting":     {evening, waitingPodNamed("p", "night", evening), nil},
+		"a window selects pods by their labels":           {evening, eighth("p").Label("patience", "days"), []string{`"weekend"`, "opens at 2026-11-21T00:00:00+01:00"}},
+		"the window that the pod names counts before it":  {night, waitingPodNamed("p", "night", "").Label("patience", "days"), nil},
+		"a window that does not exist is for PreFilter":   {evening, waitingPodNamed("p", "noon", ""), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {

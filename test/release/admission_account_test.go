@@ -30,10 +30,11 @@ func testAccount(t *testing.T, w *guarded) {
 	token.mayNotPatchPods(t)
 	token.awaitGuard(t)
 	const others = ", but conditions, nominatedNodeName, extendedResourceClaimStatus, nodeAllocatableResourceClaimStatuses"
-	const conditions = ", but PodScheduled, DisruptionTarget, berth.dev/GPUsAssigned, berth.dev/EvictionNotice"
+	const conditions = ", but PodScheduled, DisruptionTarget, berth.dev/GPUsAssigned, berth.dev/EvictionNotice, berth.dev/DeadlineMissed"
 	token.mayWriteStatuses(t, others, conditions, map[string]string{
 		"why it is pending":           `{"status":{"conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable"}]}}`,
 		"that it is evicted":          `{"status":{"conditions":[{"type":"DisruptionTarget","status":"True","reason":"PreemptionByScheduler"}]}}`,
+		"that it misses its deadline": `{"status":{"conditions":[{"type":"berth.dev/DeadlineMissed","status":"True","reason":"CannotEndInTime","message":"late"}]}}`,
 		"that it is to be evicted":    `{"status":{"conditions":[{"type":"berth.dev/EvictionNotice","status":"True","reason":"Preemption","message":"gang a/b"}]}}`,
 		"a nomination":                `{"status":{"nominatedNodeName":"n"}}`,
 		"a claim that it has made":    `{"status":{"extendedResourceClaimStatus":{"resourceClaimName":"c","requestMappings":[{"containerName":"main","resourceName":"example.com/a","requestName":"r"}]}}}`,

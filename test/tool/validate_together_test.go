@@ -45,7 +45,7 @@ func TestWhatTheFilesSayAboutEachOther(t *testing.T) {
 		{name: "the name of another scheduler", text: strings.Replace(pod("", nv), "spec:\n", "spec:\n  schedulerName: volcano\n", 1)},
 		{name: "the name of a shipped profile", text: strings.Replace(pod("", nv), "spec:\n", "spec:\n  schedulerName: gang-scheduler\n", 1)},
 		{name: "a deadline without a window", text: pod("  annotations: {berth.dev/deadline: \"2026-11-21T06:00:00Z\"}\n", nv), want: []string{
-			`f.yaml:5: warning: Pod p: annotation berth.dev/deadline has no effect without berth.dev/start-window, unless a price window of the profile selects the pod by its labels (no-effect)`}},
+			`f.yaml:5: warning: Pod p: annotation berth.dev/deadline has no effect without berth.dev/run-time or berth.dev/start-window, unless a price window of the profile selects the pod by its labels (no-effect)`}},
 		{name: "a model that a node has", text: node("n1", "Tesla-T4", nv) + pod(models, nv)},
 		{name: "a model that no node has", text: node("n1", "NVIDIA-H100-80GB-HBM3", nv) + node("m", "NVIDIA-A100-SXM4-80GB", nv) + pod(models, nv), want: []string{
 			`f.yaml:21: warning: Pod p: no node in the files has a GPU of the model L4 or Tesla-T4; the nodes have NVIDIA-A100-SXM4-80GB, NVIDIA-H100-80GB-HBM3 (no-model)`}},

@@ -33,6 +33,10 @@ type SLAClass struct {
 	// comes first whose time ends first. From 1 to 2592000. Default: the longest of any class, which pods without a
 	// class have, too.
 	DeadlineSeconds *int32 `json:"deadlineSeconds,omitempty"`
+	// EarliestOwnDeadlineSeconds lets pods of the class have deadlines of their own: a pod with the annotations
+	// berth.dev/deadline and berth.dev/run-time is due when it has to start to end in time, and at the earliest that long
+	// after its creation. From 1 to 2592000. Absent, what pods say does not count.
+	EarliestOwnDeadlineSeconds *int32 `json:"earliestOwnDeadlineSeconds,omitempty"`
 	// TimeoutSeconds is how long a pod may wait before a warning event says so, once. From 1 to 2592000. Absent, never.
 	TimeoutSeconds *int32 `json:"timeoutSeconds,omitempty"`
 	// AgeFromPriority is the priority from which pods of the class age, in place of their own. It needs ageing and
@@ -112,6 +116,9 @@ func validateSLAClass(path *field.Path, c *SLAClass, ages bool) field.ErrorList 
 	if c.DeadlineSeconds != nil {
 		errs = append(errs, validateRange(path.Child("deadlineSeconds"), int64(*c.DeadlineSeconds), 1, maxSLASeconds)...)
 	}
+	if s := c.EarliestOwnDeadlineSeconds; s != nil {
+		errs = append(errs, validateRange(path.Child("earliestOwnDeadlineSeconds"), int64(*s), 1, maxSLASeconds)...)
+	}
 	if c.TimeoutSeconds != nil {
 		errs = append(errs, validateRange(path.Child("timeoutSeconds"), int64(*c.TimeoutSeconds), 1, maxSLASeconds)...)
 	}
@@ -137,7 +144,8 @@ func (q *QueueSLA) Order() *sla.Order {
 	classes := make([]sla.Class, len(q.Classes))
 	for i, c := range q.Classes {
 		classes[i] = sla.Class{Name: c.Name, PriorityClasses: c.PriorityClasses, AgeFrom: c.AgeFromPriority,
-			Deadline: seconds(c.DeadlineSeconds), Timeout: seconds(c.TimeoutSeconds)}
+			Deadline: seconds(c.DeadlineSeconds), Timeout: seconds(c.TimeoutSeconds),
+			EarliestOwn: seconds(c.EarliestOwnDeadlineSeconds)}
 	}
 	var ageing *sla.Ageing
 	if a := q.Ageing; a != nil {

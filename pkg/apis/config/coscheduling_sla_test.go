@@ -28,6 +28,8 @@ func TestValidateQueueSLA(t *testing.T) {
 		{"a PriorityClass twice", class(SLAClass{Name: "a", PriorityClasses: []string{"p", "p"}}), `args.sla.classes[0].priorityClasses[1]: Duplicate value: "p"`},
 		{"no deadline at all", class(SLAClass{Name: "a", DeadlineSeconds: ptr.To[int32](0)}),
 			"args.sla.classes[0].deadlineSeconds: Invalid value: 0: want a whole number from 1 to 2592000"},
+		{"no time for a deadline of a pod", class(SLAClass{Name: "a", EarliestOwnDeadlineSeconds: ptr.To[int32](0)}),
+			"args.sla.classes[0].earliestOwnDeadlineSeconds: Invalid value: 0: want a whole number from 1 to 2592000"},
 		{"a timeout in the past", class(SLAClass{Name: "a", TimeoutSeconds: ptr.To[int32](-1)}),
 			"args.sla.classes[0].timeoutSeconds: Invalid value: -1: want a whole number from 1 to 2592000"},
 		{"an age without ageing", class(SLAClass{Name: "a", PriorityClasses: []string{"p"}, AgeFromPriority: ptr.To[int32](1)}),

@@ -1163,6 +1163,11 @@ func (in *SLAClass) DeepCopyInto(out *SLAClass) {
 		*out = new(int32)
 		**out = **in
 	}
+	if in.EarliestOwnDeadlineSeconds != nil {
+		in, out := &in.EarliestOwnDeadlineSeconds, &out.EarliestOwnDeadlineSeconds
+		*out = new(int32)
+		**out = **in
+	}
 	if in.TimeoutSeconds != nil {
 		in, out := &in.TimeoutSeconds, &out.TimeoutSeconds
 		*out = new(int32)

@@ -1,12 +1,17 @@
 package coscheduling
 
 import (
+	"time"
+
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/runview"
 	"berth.dev/berth/pkg/sla"
 	"berth.dev/berth/pkg/wellknown"
 )
@@ -18,13 +23,22 @@ type queueClasses struct{ order *sla.Order }
 func (q queueClasses) on() bool { return q.order != nil }
 
 // precedence returns what the pod brings to its place. One that names a class wrongly is placed as if it named none,
-// until its cycle rejects it.
-func (q queueClasses) precedence(pod *v1.Pod) gang.Precedence {
+// until its cycle rejects it. The group of a member may say how long it runs.
+func (q queueClasses) precedence(pod *v1.Pod, group *schedulingv1alpha1.PodGroup) gang.Precedence {
 	if !q.on() {
 		return gang.Precedence{}
 	}
 	class, _ := podview.FindSLAClass(q.order, pod)
-	return gang.Precedence(q.order.Place(corev1helpers.PodPriority(pod), class))
+	var declares metav1.Object // a nil PodGroup would be none
+	if group != nil {
+		declares = group
+	}
+	var own *time.Duration
+	if due, ok := runview.DueOf(pod, declares); ok && class != nil {
+		own = new(time.Duration)
+		*own = due.Start.Sub(pod.CreationTimestamp.Time)
+	}
+	return gang.Precedence(q.order.Place(corev1helpers.PodPriority(pod), class, own))
 }
 
 // key returns the place of an entity of the queue that is no member of a gang of ours. It is a function of the entity
@@ -41,7 +55,7 @@ func (q queueClasses) key(e fwk.QueuedEntityInfo) gang.Key {
 	switch e := e.(type) {
 	case interface{ GetPod() *v1.Pod }:
 		if pod := e.GetPod(); pod != nil {
-			k.Precedence, k.Time = q.precedence(pod), pod.CreationTimestamp.Time
+			k.Precedence, k.Time = q.precedence(pod, nil), pod.CreationTimestamp.Time
 			return k
 		}
 	case fwk.PodGroupInfo:
@@ -50,7 +64,7 @@ func (q queueClasses) key(e fwk.QueuedEntityInfo) gang.Key {
 		}
 	}
 	// A native group is one entity of many pods: it has no class, and ages by its own priority.
-	k.Precedence = gang.Precedence(q.order.Place(k.Priority, nil))
+	k.Precedence = gang.Precedence(q.order.Place(k.Priority, nil, nil))
 	return k
 }
 

@@ -339,8 +339,9 @@ func (f *feed) seeMember(pod *v1.Pod) {
 		f.c.disown(f.ctx, gang.UID(pod.UID))
 		return
 	}
-	member := gangview.Member(pod, of, f.c.members.Group(of.ID), f.c.profiles.Of(pod) != nil)
-	member.Precedence = f.c.settings.classes.precedence(pod)
+	group := f.c.members.Group(of.ID)
+	member := gangview.Member(pod, of, group, f.c.profiles.Of(pod) != nil)
+	member.Precedence = f.c.settings.classes.precedence(pod, group)
 	f.c.effects.Apply(f.ctx, f.c.ledger.Observe(of.ID, member, time.Now()))
 	if of.FollowEnded {
 		f.followEnded(of.EndedLabel)

@@ -22,6 +22,7 @@ func (c *coordinator) groupSource() podgroup.Source {
 		Pod:          c.members.Pod,
 		GangOf:       c.members.ID,
 		InTwoGroups:  func(pod *v1.Pod) bool { return pod.Spec.NodeName == "" && c.members.Twice(pod) },
+		Ours:         func(pod *v1.Pod) bool { return c.profiles.Of(pod) != nil },
 		TimedClass:   c.timedClass,
 		TimedClasses: c.settings.classes.order.Timed(),
 	}

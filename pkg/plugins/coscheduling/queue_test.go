@@ -110,6 +110,32 @@ func TestQueueOrder(t *testing.T) {
 	}
 }
 
+func TestPodsOfAClassAreDueWhenTheyHaveToStart(t *testing.T) {
+	t.Parallel()
+	p := queueOf(sla.NewOrder([]sla.Class{{Name: "own", Deadline: time.Hour, EarliestOwn: time.Minute}, {Name: "plain", Deadline: time.Hour}}, nil))
+	due := func(name, class string, after, deadline time.Duration, run string) *framework.QueuedPodInfo {
+		e := waiting(t, name, 0, after, class)
+		e.GetPod().Annotations = map[string]string{wellknown.DeadlineKey: noon.Add(deadline).Format(time.RFC3339)}
+		if run != "" {
+			e.GetPod().Annotations[wellknown.RunTimeKey] = run
+		}
+		return e
+	}
+	for _, tc := range []struct {
+		name          string
+		first, second *framework.QueuedPodInfo
+	}{
+		{"the least slack comes first, not the first deadline", due("b", "own", time.Second, 5*time.Hour, "4h50m"), due("a", "own", 0, 4*time.Hour, "3h")},
+		{"what is late already has no more than its class lets it have", waiting(t, "b", 0, -2*time.Hour, "plain"), due("a", "own", 0, -time.Hour, "3h")},
+		{"one that says nothing of its run time has the deadline of its class", due("b", "own", 0, 70*time.Minute, "11m"), due("a", "own", 0, time.Minute, "")},
+		{"a class that does not let them does not ask them", waiting(t, "b", 0, 0, "plain"), due("a", "plain", time.Second, time.Minute, "1h")},
+	} {
+		if !p.Less(tc.first, tc.second) || p.Less(tc.second, tc.first) {
+			t.Errorf("%s: %s does not come first", tc.name, tc.first.GetPod().Name)
+		}
+	}
+}
+
 func TestAClassAgesFromAnotherPriority(t *testing.T) {
 	t.Parallel()
 	p := queueOf(sla.NewOrder([]sla.Class{{Name: "prompt", PriorityClasses: []string{"prompt"}, AgeFrom: ptr.To[int32](20)}}, &sla.Ageing{PerHour: 1, UpTo: 100}))
@@ -308,7 +334,7 @@ func TestMembersHaveTheClassesOfTheirGang(t *testing.T) {
 		pod := e.GetPod()
 		pod.Labels["scheduling.x-k8s.io/pod-group"] = "g"
 		m := gangview.Member(pod, gangview.Membership{ID: id}, nil, true)
-		m.Precedence = p.shared.settings.classes.precedence(pod)
+		m.Precedence = p.shared.settings.classes.precedence(pod, nil)
 		ledger.Observe(id, m, noon)
 		members = append(members, e)
 	}

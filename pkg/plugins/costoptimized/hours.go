@@ -21,13 +21,14 @@ type hours []config.NamedWindow
 type hold struct {
 	window string
 	until  time.Time
-	// deadline says that until is the pod's deadline and not the opening of the window.
-	deadline bool
+	// deadline says that until is for the pod's deadline and not the opening of the window, ends that it has to start then
+	// to end by it.
+	deadline, ends bool
 }
 
 // same reports whether both wait for the same thing until the same instant, however that is written.
 func (h hold) same(o hold) bool {
-	return h.window == o.window && h.deadline == o.deadline && h.until.Equal(o.until)
+	return h.window == o.window && h.deadline == o.deadline && h.ends == o.ends && h.until.Equal(o.until)
 }
 
 func (h hold) waits() bool { return h.window != "" }
@@ -35,7 +36,10 @@ func (h hold) waits() bool { return h.window != "" }
 // String says in a message to users what the pod waits for and until when.
 func (h hold) String() string {
 	end := "it opens at"
-	if h.deadline {
+	switch {
+	case h.ends:
+		end = "the pod has to start, before it opens, to end by its deadline, at"
+	case h.deadline:
 		end = "the pod's deadline, before it opens, is"
 	}
 	return fmt.Sprintf("%s: %s %s", h.Kind(), end, h.until.Format(time.RFC3339))
@@ -72,7 +76,7 @@ func (all hours) holding(pod *v1.Pod, now time.Time) (hold, *wellknown.BadValue)
 	opens, ok := w.Window.NextOpen(now)
 	switch {
 	case !own.Deadline.IsZero() && (!ok || own.Deadline.Before(opens)):
-		return hold{window: w.Name, until: own.Deadline, deadline: true}, nil
+		return hold{window: w.Name, until: own.Deadline, deadline: true, ends: own.Ends}, nil
 	case !ok:
 		// The clocks of the place skip the window for two weeks on end. Look again in one.
 		return hold{window: w.Name, until: now.AddDate(0, 0, 7)}, nil

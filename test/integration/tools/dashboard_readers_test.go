@@ -45,7 +45,7 @@ func inCluster(t *testing.T, shared *box.Box) (string, *http.Client) {
 		Name:    "test",
 		Cluster: func() *overview.Cluster { return watcher.Cluster(time.Now()) },
 		PodsOn:  func(node string) []overview.PodOn { return watcher.PodsOn(node, time.Now()) },
-		History: watcher.History,
+		History: watcher.History, Plan: watcher.Plan,
 	}, dashboard.NewAccess(shared.Client))
 	own, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
 	if err != nil {

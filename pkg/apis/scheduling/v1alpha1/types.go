@@ -43,6 +43,9 @@ const (
 	// PodGroupReserved is true while nodes are reserved for a group that waits; its message says how many, and what has to
 	// end there; reservedNodes names them. A group that has never had a reservation does not have the condition.
 	PodGroupReserved = "Reserved"
+	// PodGroupDeadlineMissed is true if a group cannot end by the deadline of its pods any more, with the run time that they
+	// declare. Groups that could end in time at all times do not have the condition.
+	PodGroupDeadlineMissed = "DeadlineMissed"
 )
 
 // PodGroupMinimumRaised is the reason of PodGroupDegraded while it is false of a group that has started and has fewer members than a

@@ -1,0 +1,44 @@
+package runview
+
+import (
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"berth.dev/berth/pkg/wellknown"
+)
+
+// PodDeadline reads the deadline of the pod, the zero time if it has none: by when it is to end if it declares a run
+// time, and else by when it is to start.
+func PodDeadline(pod *v1.Pod) (time.Time, *wellknown.BadValue) {
+	value, ok := pod.Annotations[wellknown.DeadlineKey]
+	if !ok {
+		return time.Time{}, nil
+	}
+	deadline, err := time.Parse(time.RFC3339, value)
+	if err != nil {
+		return time.Time{}, &wellknown.BadValue{Object: "pod", Kind: "annotation", Key: wellknown.DeadlineKey, Value: value,
+			Allowed: "a time as in RFC 3339, such as 2026-11-21T06:00:00+01:00"}
+	}
+	return deadline, nil
+}
+
+// Due is by when a pod is to end, and by when it has to start for that.
+type Due struct {
+	End, Start time.Time
+	// Run is how long it declares to run.
+	Run time.Duration
+}
+
+// DueOf reads by when the pod has to start, false if it, or its PodGroup, which may be nil, does not say both its
+// deadline and how long it runs. What is learned of run times is not asked: a pod that promises nothing is promised
+// nothing.
+func DueOf(pod *v1.Pod, group metav1.Object) (Due, bool) {
+	deadline, bad := PodDeadline(pod)
+	if bad != nil || deadline.IsZero() {
+		return Due{}, false
+	}
+	run := ClaimOf(pod, group).Expected
+	return Due{End: deadline, Start: deadline.Add(-run), Run: run}, run > 0
+}
