@@ -15,6 +15,7 @@ import (
 	"berth.dev/berth/pkg/claimview"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/hamilock"
 	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/podview"
 )
@@ -23,7 +24,7 @@ import (
 // promise the same share twice.
 type cluster struct {
 	ledger  *ledger
-	locks   *nodeLocks
+	locks   *hamilock.Locks
 	views   *views
 	learner *learner
 	claims  *claimview.GPUs
@@ -51,8 +52,8 @@ func clusterFor(ctx context.Context, handle fwk.Handle, keys *gpuview.Keys) (*cl
 		if err != nil {
 			return nil, err
 		}
-		locks, err := informers.Shared(factory, func() (*nodeLocks, error) {
-			return newNodeLocks(handle.ClientSet(), handle.EventRecorder()), nil
+		locks, err := informers.Shared(factory, func() (*hamilock.Locks, error) {
+			return hamilock.New(handle.ClientSet(), handle.EventRecorder()), nil
 		})
 		if err != nil {
 			return nil, err
@@ -99,7 +100,7 @@ func (c *cluster) watch(factory kubeinformers.SharedInformerFactory) error {
 	nodes, err := informers.Handle(factory, factory.Core().V1().Nodes().Informer(), informers.Events[*v1.Node]{
 		Set: func(before, node *v1.Node) {
 			c.seeNode(node.Name)
-			c.locks.nodeChanged(before, node)
+			c.locks.NodeChanged(before, node)
 		},
 		Gone: func(node *v1.Node) {
 			c.views.totals.set(node.Name)
@@ -131,14 +132,14 @@ func (c *cluster) podEvents() cache.ResourceEventHandler {
 				c.ledger.release(pod.UID)
 			}
 			if before.Status.Phase != pod.Status.Phase {
-				c.locks.wake(pod.Spec.NodeName)
+				c.locks.Wake(pod.Spec.NodeName)
 			}
 		},
 		Gone: func(pod *v1.Pod) {
 			c.fleet.touch(pod.Spec.NodeName)
 			c.ledger.release(pod.UID)
 			c.roll.leave(pod)
-			c.locks.wake(pod.Spec.NodeName)
+			c.locks.Wake(pod.Spec.NodeName)
 			c.kin.gone(pod.UID)
 			c.faulted.forget(pod.UID)
 		},
