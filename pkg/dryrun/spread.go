@@ -8,10 +8,11 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
+
+	"berth.dev/berth/pkg/podview"
 )
 
 // spread is a topology spread constraint of a class that nodes must not violate, with exact counts.
@@ -96,18 +97,11 @@ func newSpread(pod *v1.Pod, c *v1.TopologySpreadConstraint) (*spread, error) {
 			}
 		}
 		if c.NodeTaintsPolicy != nil && *c.NodeTaintsPolicy == v1.NodeInclusionPolicyHonor {
-			_, untolerated := corev1helpers.FindMatchingUntoleratedTaint(klog.Background(), n.Spec.Taints, pod.Spec.Tolerations,
-				hinders, false)
-			return !untolerated
+			return podview.Tolerates(pod, n.Spec.Taints)
 		}
 		return true
 	}
 	return s, nil
-}
-
-// hinders reports whether a taint keeps pods off its node.
-func hinders(t *v1.Taint) bool {
-	return t.Effect == v1.TaintEffectNoSchedule || t.Effect == v1.TaintEffectNoExecute
 }
 
 func (s *spread) matches(pod *v1.Pod) bool {

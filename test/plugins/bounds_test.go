@@ -144,6 +144,16 @@ var bounds = map[string]map[string]string{
 		"owners.lives":   "1024 owners (mostOwners)",
 		"shares.arrived": "1024 owners of at most 1024 bytes (mostOwners, ControllerOf)",
 	},
+	"pkg/gpu/fleet": {
+		"Fleet.memories": byNode, "Fleet.nodes": byNode, "Fleet.sizes": byNode,
+	},
+	"pkg/gpudemand": {
+		"Learner.measured": byNode, "arrivals.groups": "16 groups: dropped once the mix is known",
+		"taintSets.byNode": byNode, "taintSets.sets": byNode,
+	},
+	"pkg/hamilock": {
+		"Locks.lines": byNode,
+	},
 	"pkg/informers": {
 		"ByNode.byName": byNode, "ByNode.byObject": byNode, "badValueReporter.reported": byNode, "carrier.values": byAdmin,
 	},
@@ -190,11 +200,8 @@ var bounds = map[string]map[string]string{
 	},
 	"pkg/plugins/gpuaware": {
 		"changes.numbers": "16,384 changes (changeChunk, maxChunks)", "faulted.byUID": byPod,
-		"fleet.dirty": byNode, "fleet.parts": byNode, "kin.byGroup": byPod, "kin.groups": byPod,
-		"learner.doors":  byNode,
-		"learner.groups": "16 groups: dropped once the mix is known", "learner.memories": byNode,
-		"learner.nodes": byNode, "learner.sizes": byNode, "ledger.byNode": byNode, "ledger.byPod": byPod,
-		"memos.byKey": "256 kinds of pods (maxMemos)", "nodeLocks.lines": byNode,
+		"fleet.dirty": byNode, "fleet.parts": byNode, "groupMembers.byGroup": byPod, "groupMembers.groups": byPod,
+		"ledger.byNode": byNode, "ledger.byPod": byPod, "memos.byKey": "256 kinds of pods (maxMemos)",
 		"refusals.numbers": "4096 reasons (maxRefusals)", "roll.classes": byPod, "roll.pods": byPod, "roll.waiting": byPod,
 		"siblings.byClique": byNode, "simulations.byNode": oneCycle, "simulations.byPod": oneCycle, "totals.nodes": byNode,
 	},

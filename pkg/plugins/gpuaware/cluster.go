@@ -14,6 +14,7 @@ import (
 
 	"berth.dev/berth/pkg/claimview"
 	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gpudemand"
 	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/hamilock"
 	"berth.dev/berth/pkg/informers"
@@ -26,11 +27,12 @@ type cluster struct {
 	ledger  *ledger
 	locks   *hamilock.Locks
 	views   *views
-	learner *learner
+	learner *gpudemand.Learner
 	claims  *claimview.GPUs
 	gangs   *gangview.Gangs
 	fleet   *fleet
-	kin     *kin
+	// members are the pods that work with others.
+	members *groupMembers
 	roll    *roll
 	// nodesKnown reports whether the learner has heard of all nodes.
 	nodesKnown cache.InformerSynced
@@ -69,8 +71,8 @@ func clusterFor(ctx context.Context, handle fwk.Handle, keys *gpuview.Keys) (*cl
 		}
 		c := &cluster{
 			ledger: l, locks: locks, views: &views{ByNode: nodes, keys: keys, ledger: l, claims: claims},
-			learner: newLearner(keys, gangs, claims), claims: claims, gangs: gangs,
-			kin: newKin(), faulted: newFaulted(factory.Core().V1().Pods().Informer().GetStore()),
+			learner: gpudemand.New(keys, gangs, claims), claims: claims, gangs: gangs,
+			members: newGroupMembers(), faulted: newFaulted(factory.Core().V1().Pods().Informer().GetStore()),
 			recorder: handle.EventRecorder(),
 		}
 		c.fleet = &fleet{
@@ -140,7 +142,7 @@ func (c *cluster) podEvents() cache.ResourceEventHandler {
 			c.ledger.release(pod.UID)
 			c.roll.leave(pod)
 			c.locks.Wake(pod.Spec.NodeName)
-			c.kin.gone(pod.UID)
+			c.members.gone(pod.UID)
 			c.faulted.forget(pod.UID)
 		},
 	}
@@ -164,9 +166,9 @@ func (c *cluster) seeNode(name string) {
 	obj, exists, _ := c.fleet.nodes.GetByKey(name)
 	if node, ok := obj.(*v1.Node); ok && exists {
 		seen, _ := c.views.keys.ReadGPUNode(node)
-		c.learner.nodeSeen(c.claims.GPUNode(seen))
+		c.learner.NodeSeen(c.claims.GPUNode(seen))
 	} else {
-		c.learner.nodeGone(name)
+		c.learner.NodeGone(name)
 	}
 	c.fleet.touch(name)
 }

@@ -130,7 +130,7 @@ func (p *Plugin) Unreserve(ctx context.Context, cycle fwk.CycleState, pod *v1.Po
 		return
 	}
 	p.cluster.ledger.release(pod.UID)
-	p.cluster.kin.gone(pod.UID)
+	p.cluster.members.gone(pod.UID)
 	p.cluster.claims.Stale()
 	p.cluster.keepBound(pod, foundBound(cycle))
 	data, err := cycle.Read(lockedKey)
