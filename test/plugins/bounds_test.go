@@ -163,12 +163,15 @@ var bounds = map[string]map[string]string{
 	"pkg/dryrun": {
 		"Models.known": "100,000 nodes (mostKnown)", "Pending.parked": byGang, "causeCounts.lasting": oneCycle,
 		"causeCounts.nodes": oneCycle, "causeCounts.siblings": oneCycle, "meanNode.scalar": oneCycle,
-		"membership.Classes": oneCycle, "membership.Pods": oneCycle, "membership.claims": oneCycle,
+		"membership.Classes": oneCycle, "membership.Pods": oneCycle,
 		"membership.classNames": oneCycle, "modelChoice.classes": oneCycle, "modelChoice.count": oneCycle,
 		"modelChoice.node": oneCycle, "modelLimits.byClass": oneCycle, "nodeCopies.copies": oneCycle,
 		"nodeCopies.generations": oneCycle, "nodeCopies.gone": oneCycle, "nodeCopies.index": oneCycle,
-		"placements.displaced": oneCycle, "refusals.nodes": oneCycle, "spread.counts": oneCycle,
-		"storageAccount.taken": oneCycle, "search.names": oneCycle, "segmentChoice.classes": oneCycle, "homes.of": oneCycle,
+		"placements.displaced": oneCycle, "refusals.nodes": oneCycle,
+		"search.names": oneCycle, "segmentChoice.classes": oneCycle, "homes.of": oneCycle,
+	},
+	"pkg/dryrun/account": {
+		"Spread.counts": oneCycle, "Storage.taken": oneCycle,
 	},
 	"pkg/reservation": {
 		"Holders.namespaces": byAdmin, "Holds.blocking": byGang, "Holds.gangsAway": byGang, "Holds.kept": byGang,
