@@ -15,6 +15,7 @@ import (
 
 	"berth.dev/berth/pkg/advise"
 	"berth.dev/berth/pkg/advise/carry"
+	"berth.dev/berth/pkg/output"
 	"berth.dev/berth/pkg/progress"
 	"berth.dev/berth/pkg/schedulerconfig"
 )
@@ -28,7 +29,7 @@ type adviseFlags struct {
 	evict  bool
 	yes    bool
 	within time.Duration
-	format outputFormat
+	format output.Format
 }
 
 func newAdviseCommand() *cobra.Command {
@@ -86,7 +87,7 @@ used, 1 for any other error.`,
 	f.BoolVar(&flags.evict, "evict", false, "carry the first plan out, after asking")
 	f.BoolVar(&flags.yes, "yes", false, "with --evict: do not ask")
 	f.DurationVar(&flags.within, "within", 2*time.Minute, "with --evict: how long each step may take")
-	addOutputFlag(cmd, &flags.format)
+	flags.format.AddTo(cmd)
 	if err := cmd.RegisterFlagCompletionFunc("for",
 		func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 			if strings.Contains(typed, "/") {
@@ -113,7 +114,7 @@ func (f *adviseFlags) check() error {
 		return errors.New("--yes goes with --evict only")
 	case f.evict && f.dump != "":
 		return errors.New("--evict is for a live cluster: it does not go with --dump")
-	case f.evict && f.format != outputTable:
+	case f.evict && f.format != output.Table:
 		return errors.New("--evict does not go with --output json or yaml")
 	}
 	return nil
@@ -159,8 +160,8 @@ func (f *adviseFlags) run(ctx context.Context, in io.Reader, out, messages io.Wr
 	if err != nil {
 		return badInput(err)
 	}
-	if f.format != outputTable {
-		return printValue(out, f.format, advice)
+	if f.format != output.Table {
+		return output.Write(out, f.format, advice)
 	}
 	if err := advice.WriteTable(out); err != nil || !f.evict {
 		return err
@@ -182,11 +183,11 @@ func (f *adviseFlags) carryOut(ctx context.Context, configuration *schedulerconf
 			return errors.New("nothing was evicted")
 		}
 	}
-	client, err := f.cluster.client()
+	client, err := f.cluster.Client()
 	if err != nil {
 		return err
 	}
-	carrier := &carry.Carrier{Client: client, Within: f.within, Poll: 500 * time.Millisecond, Say: stepPrinter(out),
+	carrier := &carry.Carrier{Client: client, Within: f.within, Poll: 500 * time.Millisecond, Say: progress.Steps(out),
 		Holds: func(ctx context.Context, rest *advise.Plan) error {
 			objects, now, leftOut, err := f.objects(ctx, io.Discard)
 			if err != nil {

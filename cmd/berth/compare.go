@@ -13,7 +13,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"berth.dev/berth/pkg/command"
+	"berth.dev/berth/pkg/output"
 	"berth.dev/berth/pkg/replay/replayed"
+	"berth.dev/berth/pkg/replay/separate"
 	"berth.dev/berth/pkg/report"
 	"berth.dev/berth/pkg/schedulerconfig"
 )
@@ -29,7 +31,7 @@ type compareFlags struct {
 	parallel int
 	failIf   []string
 	html     string
-	format   outputFormat
+	format   output.Format
 }
 
 func newCompareCommand() *cobra.Command {
@@ -80,7 +82,7 @@ that cannot be used, 1 for any other error.`,
 	if err := cmd.RegisterFlagCompletionFunc("fail-if", completeConditions); err != nil {
 		panic(err)
 	}
-	addOutputFlag(cmd, &flags.format)
+	flags.format.AddTo(cmd)
 	return cmd
 }
 
@@ -125,10 +127,10 @@ func runCompare(ctx context.Context, flags *compareFlags, given *pflag.FlagSet, 
 			return fmt.Errorf("writing the page: %w", err)
 		}
 	}
-	if flags.format == outputTable {
+	if flags.format == output.Table {
 		err = report.WriteTable(out, comparison)
 	} else {
-		err = printValue(out, flags.format, comparison)
+		err = output.Write(out, flags.format, comparison)
 	}
 	if err != nil {
 		return err
@@ -140,18 +142,18 @@ func runCompare(ctx context.Context, flags *compareFlags, given *pflag.FlagSet, 
 // machine does falls on both.
 func replayBoth(ctx context.Context, flags *compareFlags, given *pflag.FlagSet, progress io.Writer) (*report.Comparison,
 	error) {
-	var pipes keptPipes
-	flags.input.files.Open = pipes.open
+	var pipes separate.Pipes
+	flags.input.files.Open = pipes.Open
 	if _, err := flags.input.load(); err != nil {
 		return nil, err
 	}
 	sides := []string{flags.a, flags.b}
 	for _, name := range sides {
-		if _, err := loadConfiguration(name, pipes.open); err != nil {
+		if _, err := loadConfiguration(name, pipes.Open); err != nil {
 			return nil, err
 		}
 	}
-	files, remove, err := pipes.write()
+	files, remove, err := pipes.Write()
 	defer remove()
 	if err != nil {
 		return nil, err

@@ -7,10 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
-	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/component-base/featuregate"
 
+	"berth.dev/berth/pkg/kubectlflags"
 	"berth.dev/berth/pkg/rights"
 	"berth.dev/berth/pkg/schedulerconfig"
 )
@@ -25,11 +25,11 @@ func flagCompletions() map[string]cobra.CompletionFunc {
 			"scheduling.k8s.io/v1beta1=true"}),
 		"account": cobra.FixedCompletions([]string{rights.OwnAccount, "kube-system/berth-scheduler"},
 			cobra.ShellCompDirectiveNoFileComp),
-		"context": completeKubeconfig(
+		"context": kubectlflags.Complete(
 			func(c *clientcmdapi.Config) []string { return slices.Sorted(maps.Keys(c.Contexts)) }),
-		"cluster": completeKubeconfig(
+		"cluster": kubectlflags.Complete(
 			func(c *clientcmdapi.Config) []string { return slices.Sorted(maps.Keys(c.Clusters)) }),
-		"user": completeKubeconfig(
+		"user": kubectlflags.Complete(
 			func(c *clientcmdapi.Config) []string { return slices.Sorted(maps.Keys(c.AuthInfos)) }),
 		"kubeconfig":     completeFiles,
 		"kube-apiserver": completeFiles,
@@ -99,19 +99,4 @@ func completeFiles(*cobra.Command, []string, string) ([]string, cobra.ShellCompD
 // completeManifests offers the files of a format that manifests have.
 func completeManifests(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return []string{"yaml", "yml", "json"}, cobra.ShellCompDirectiveFilterFileExt
-}
-
-// completeKubeconfig offers names of the kubeconfig that the command would use.
-func completeKubeconfig(names func(*clientcmdapi.Config) []string) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-		rules := clientcmd.NewDefaultClientConfigLoadingRules()
-		if flag := cmd.Flags().Lookup("kubeconfig"); flag != nil {
-			rules.ExplicitPath = flag.Value.String()
-		}
-		config, err := rules.Load()
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		return names(config), cobra.ShellCompDirectiveNoFileComp
-	}
 }

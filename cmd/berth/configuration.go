@@ -8,9 +8,8 @@ import (
 	"io"
 	"os"
 
-	"k8s.io/client-go/kubernetes"
-
 	"berth.dev/berth/pkg/command"
+	"berth.dev/berth/pkg/kubectlflags"
 	"berth.dev/berth/pkg/runningconfig"
 	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/validate"
@@ -19,26 +18,16 @@ import (
 // running reads the configuration that the scheduler of the cluster runs with. Where that is not known, it warns and
 // reads the shipped one.
 func (f clusterFlags) running(ctx context.Context, warnings io.Writer) (*schedulerconfig.Configuration, error) {
-	config, err := f.restConfig()
+	config, err := f.RESTConfig()
 	if err != nil {
 		return nil, err
 	}
-	found, err := runningconfig.OfSandbox(config.Host, f.sandboxFolders())
+	found, err := runningconfig.Of(ctx, config, f.sandboxFolders())
+	if errors.Is(err, runningconfig.ErrNone) && !kubectlflags.Unreachable(err) {
+		return shippedInstead(warnings, err)
+	}
 	if err != nil {
 		return nil, err
-	}
-	if found == nil {
-		client, err := kubernetes.NewForConfig(config)
-		if err != nil {
-			return nil, fmt.Errorf("making a client: %w", err)
-		}
-		found, err = runningconfig.OfCluster(ctx, client)
-		if errors.Is(err, runningconfig.ErrNone) && !unreachable(err) {
-			return shippedInstead(warnings, err)
-		}
-		if err != nil {
-			return nil, err
-		}
 	}
 	if found.Refused != "" {
 		fmt.Fprintf(warnings,
@@ -63,7 +52,7 @@ func shippedInstead(warnings io.Writer, why error) (*schedulerconfig.Configurati
 
 // sandboxFolders are where a sandbox of the kubeconfig in use may be kept.
 func (f clusterFlags) sandboxFolders() []string {
-	return runningconfig.Folders(f.kubeconfig().ConfigAccess().GetLoadingPrecedence())
+	return runningconfig.Folders(f.Kubeconfig().ConfigAccess().GetLoadingPrecedence())
 }
 
 // opener opens a file to read.

@@ -59,7 +59,7 @@ Exit status: 2 for a flag or file that cannot be used, 130 after Ctrl-C, 1 for a
 			if err != nil {
 				return err
 			}
-			source := sourceOf(cmd.Context(), watcher, flags.cluster.name())
+			source := sourceOf(cmd.Context(), watcher, cmp.Or(flags.cluster.ContextName(), "cluster"))
 			source.Explain = func(ctx context.Context, kind, namespace, name string) (string, error) {
 				return flags.explain(ctx, kind, namespace, name, explainColumns)
 			}
@@ -88,15 +88,4 @@ func sourceOf(ctx context.Context, watcher *overview.Watcher, name string) dashb
 		Plan:    watcher.Plan,
 		History: watcher.History,
 	}
-}
-
-// name of the cluster for people: that of the context in use.
-func (f clusterFlags) name() string {
-	if f.overrides.CurrentContext != "" {
-		return f.overrides.CurrentContext
-	}
-	if config, err := f.kubeconfig().RawConfig(); err == nil && config.CurrentContext != "" {
-		return config.CurrentContext
-	}
-	return "cluster"
 }

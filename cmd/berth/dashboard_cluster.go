@@ -7,10 +7,8 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 
 	"github.com/spf13/cobra"
-	"k8s.io/client-go/util/cert"
 
 	"berth.dev/berth/pkg/dashboard"
 )
@@ -31,35 +29,11 @@ func (f *inClusterFlags) addTo(cmd *cobra.Command) {
 	cmd.MarkFlagsRequiredTogether("tls-cert-file", "tls-private-key-file")
 }
 
-// certificate is that of the files, read again at each handshake, so that a renewed one is used, or one of its own.
-func (f *inClusterFlags) certificate() (func(*tls.ClientHelloInfo) (*tls.Certificate, error), error) {
-	load := func() (*tls.Certificate, error) {
-		pair, err := tls.LoadX509KeyPair(f.certFile, f.keyFile)
-		return &pair, err
-	}
-	if f.certFile == "" {
-		host, err := os.Hostname()
-		if err != nil {
-			return nil, fmt.Errorf("asking for the name of the host: %w", err)
-		}
-		own, key, err := cert.GenerateSelfSignedCertKey(host, nil, nil)
-		if err != nil {
-			return nil, fmt.Errorf("making a certificate: %w", err)
-		}
-		pair, err := tls.X509KeyPair(own, key)
-		load = func() (*tls.Certificate, error) { return &pair, err }
-	}
-	if _, err := load(); err != nil {
-		return nil, badInput(fmt.Errorf("--tls-cert-file: %w", err))
-	}
-	return func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return load() }, nil
-}
-
 // serveInCluster serves until ctx ends.
 func (f *watchFlags) serveInCluster(ctx context.Context, in *inClusterFlags, messages io.Writer) error {
-	certificate, err := in.certificate()
+	certificate, err := dashboard.Certificate(in.certFile, in.keyFile)
 	if err != nil {
-		return err
+		return badInput(fmt.Errorf("--tls-cert-file: %w", err))
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", in.listen)
 	if err != nil {
@@ -70,7 +44,7 @@ func (f *watchFlags) serveInCluster(ctx context.Context, in *inClusterFlags, mes
 	if err != nil {
 		return err
 	}
-	client, err := f.cluster.client()
+	client, err := f.cluster.Client()
 	if err != nil {
 		return err
 	}

@@ -11,13 +11,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"berth.dev/berth/pkg/command"
+	"berth.dev/berth/pkg/output"
+	"berth.dev/berth/pkg/progress"
 	"berth.dev/berth/pkg/sandbox/demo"
 )
 
 func newDemoCommand() *cobra.Command {
 	var opts demo.Options
 	var mapFile string
-	var format outputFormat
+	var format output.Format
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Show the scheduler at work on forty GPU nodes",
@@ -48,16 +50,16 @@ Exit status: 0 when every check holds, 1 otherwise.`,
 	if err := cmd.MarkFlagFilename("map", "svg"); err != nil {
 		panic(err)
 	}
-	addOutputFlag(cmd, &format)
+	format.AddTo(cmd)
 	return cmd
 }
 
-func runDemo(ctx context.Context, out, progress io.Writer, opts demo.Options, format outputFormat,
+func runDemo(ctx context.Context, out, messages io.Writer, opts demo.Options, format output.Format,
 	mapFile string) error {
 	if err := writable("map", mapFile); err != nil {
 		return err
 	}
-	outcome, err := demo.Run(ctx, opts, stepPrinter(progress))
+	outcome, err := demo.Run(ctx, opts, progress.Steps(messages))
 	if outcome == nil {
 		return err
 	}
@@ -66,15 +68,15 @@ func runDemo(ctx context.Context, out, progress io.Writer, opts demo.Options, fo
 			0o644); mapErr != nil { //nolint:gosec // a picture to be shown
 			return errors.Join(err, fmt.Errorf("writing the map: %w", mapErr))
 		}
-		fmt.Fprintln(progress, "the cluster as a picture:", mapFile)
+		fmt.Fprintln(messages, "the cluster as a picture:", mapFile)
 	}
-	if format != outputTable {
-		return errors.Join(err, printValue(out, format, outcome))
+	if format != output.Table {
+		return errors.Join(err, output.Write(out, format, outcome))
 	}
 	if printErr := outcome.WriteTable(out); printErr != nil {
 		return errors.Join(err, printErr)
 	}
-	fmt.Fprint(progress, whatToTry(os.Args[0], outcome.Dir, outcome.Kubeconfig))
+	fmt.Fprint(messages, whatToTry(os.Args[0], outcome.Dir, outcome.Kubeconfig))
 	if outcome.Kubeconfig != "" {
 		fmt.Fprintf(out, "KUBECONFIG=%s\n", outcome.Kubeconfig)
 	}

@@ -65,7 +65,7 @@ Exit status: 0 when the file is complete, 2 for a file or flag that cannot be us
 			return takeDump(cmd.Context(), cluster, file, keys, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
-	cluster.addTo(cmd, false)
+	cluster.AddTo(cmd, false)
 	cmd.Flags().StringVar(&file, "file", "", "file to write; - is standard output")
 	cmd.Flags().BoolVar(&hashNames, "hash-names", false, "replace names by hashes")
 	cmd.Flags().StringVar(&schedulerConfig, "scheduler-config", "",

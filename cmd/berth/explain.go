@@ -16,6 +16,7 @@ import (
 	"berth.dev/berth/pkg/decisions"
 	"berth.dev/berth/pkg/explain"
 	"berth.dev/berth/pkg/explain/subject"
+	"berth.dev/berth/pkg/output"
 	"berth.dev/berth/pkg/runningconfig"
 	"berth.dev/berth/pkg/tables"
 )
@@ -30,7 +31,7 @@ type explainFlags struct {
 	schedulerCA string
 	top         int
 	allNodes    bool
-	format      outputFormat
+	format      output.Format
 }
 
 func newExplainCommand() *cobra.Command {
@@ -113,7 +114,7 @@ error.`,
 			"authority of the kubeconfig)")
 	f.IntVar(&flags.top, "top", 10, "how many of the nodes that fit the table shows")
 	f.BoolVar(&flags.allNodes, "all-nodes", false, "show every node in the table")
-	addOutputFlag(cmd, &flags.format)
+	flags.format.AddTo(cmd)
 	if err := cmd.MarkFlagFilename("filename", "yaml", "yml", "json"); err != nil {
 		panic(err)
 	}
@@ -186,8 +187,8 @@ func (f *explainFlags) run(ctx context.Context, target subject.Target, out, prog
 
 // print prints the explanation. The table says first which of several pods it is about.
 func (f *explainFlags) print(out io.Writer, about string, explanation *explain.Explanation) error {
-	if f.format != outputTable {
-		return printValue(out, f.format, explanation)
+	if f.format != output.Table {
+		return output.Write(out, f.format, explanation)
 	}
 	if about != "" {
 		fmt.Fprintln(out, tables.ScreenOf(out).Wrap(about))
@@ -247,7 +248,7 @@ func (f *explainFlags) explainPast(ctx context.Context, target subject.Target, o
 
 // schedulerAt is the address of the scheduler with the credentials of the kubeconfig.
 func (f *explainFlags) schedulerAt() (*rest.Config, error) {
-	config, err := f.cluster.restConfig()
+	config, err := f.cluster.RESTConfig()
 	if err != nil {
 		return nil, err
 	}

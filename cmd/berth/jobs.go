@@ -7,14 +7,12 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	authorizationv1 "k8s.io/api/authorization/v1"
-	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/pager"
 
+	"berth.dev/berth/pkg/output"
 	"berth.dev/berth/pkg/overview"
+	"berth.dev/berth/pkg/rights"
 	"berth.dev/berth/pkg/top"
 )
 
@@ -22,7 +20,7 @@ type jobsFlags struct {
 	cluster clusterFlags
 	all     bool
 	mine    bool
-	format  outputFormat
+	format  output.Format
 }
 
 func newJobsCommand() *cobra.Command {
@@ -53,17 +51,17 @@ Exit status: 0 when the list was printed, 2 for a flag that cannot be used, 1 fo
 			return flags.run(cmd.Context(), cmd.OutOrStdout())
 		},
 	}
-	flags.cluster.addTo(cmd, true)
+	flags.cluster.AddTo(cmd, true)
 	cmd.Flags().BoolVarP(&flags.all, "all-namespaces", "A", false, "list the workloads of all namespaces")
 	cmd.Flags().BoolVar(&flags.mine, "mine", false, "list the workloads of the namespaces in which you may create pods")
 	cmd.MarkFlagsMutuallyExclusive("all-namespaces", "mine", "namespace")
-	addOutputFlag(cmd, &flags.format)
+	flags.format.AddTo(cmd)
 	return cmd
 }
 
 func (f *jobsFlags) run(ctx context.Context, out io.Writer) error {
 	silenceLogs()
-	config, err := f.cluster.restConfig()
+	config, err := f.cluster.RESTConfig()
 	if err != nil {
 		return err
 	}
@@ -73,7 +71,7 @@ func (f *jobsFlags) run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	namespaces := []string{f.cluster.currentNamespace()}
+	namespaces := []string{f.cluster.Namespace()}
 	if f.all {
 		namespaces = []string{metav1.NamespaceAll}
 	} else if f.mine {
@@ -81,7 +79,7 @@ func (f *jobsFlags) run(ctx context.Context, out io.Writer) error {
 		if err != nil {
 			return fmt.Errorf("making a client: %w", err)
 		}
-		if namespaces, err = ownNamespaces(ctx, client); err != nil {
+		if namespaces, err = rights.NamespacesToCreatePods(ctx, client); err != nil {
 			return err
 		}
 	}
@@ -92,33 +90,8 @@ func (f *jobsFlags) run(ctx context.Context, out io.Writer) error {
 		}
 	}
 	list := book.JobList(time.Now())
-	if f.format != outputTable {
-		return printValue(out, f.format, list)
+	if f.format != output.Table {
+		return output.Write(out, f.format, list)
 	}
 	return top.Jobs(out, list)
-}
-
-// ownNamespaces are those in which the user may create pods.
-func ownNamespaces(ctx context.Context, client kubernetes.Interface) ([]string, error) {
-	var own []string
-	err := pager.New(pager.SimplePageFunc(func(options metav1.ListOptions) (runtime.Object, error) {
-		return client.CoreV1().Namespaces().List(ctx, options)
-	})).EachListItem(ctx, metav1.ListOptions{}, func(object runtime.Object) error {
-		name := object.(*v1.Namespace).Name
-		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
-			ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: name, Verb: "create", Resource: "pods"},
-		}}
-		answer, err := client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
-		if err != nil {
-			return fmt.Errorf("asking for the rights in namespace %s: %w", name, err)
-		}
-		if answer.Status.Allowed {
-			own = append(own, name)
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("listing namespaces: %w; --namespace names one", err)
-	}
-	return own, nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"berth.dev/berth/pkg/output"
 	"berth.dev/berth/pkg/progress"
 	"berth.dev/berth/pkg/replay"
 	"berth.dev/berth/pkg/replay/replayed"
@@ -115,7 +116,7 @@ func (in *replayInput) load() (replay.Input, error) {
 func newReplayCommand() *cobra.Command {
 	var in replayInput
 	var config string
-	var format outputFormat
+	var format output.Format
 	var forComparison bool
 	cmd := &cobra.Command{
 		Use:   "replay",
@@ -157,10 +158,10 @@ Exit status: 0 when the replay ran to its end, 2 for a file that cannot be used,
 			if err != nil {
 				return err
 			}
-			if format == outputTable {
+			if format == output.Table {
 				return report.WriteResult(cmd.OutOrStdout(), result)
 			}
-			return printValue(cmd.OutOrStdout(), format, result)
+			return output.Write(cmd.OutOrStdout(), format, result)
 		},
 	}
 	in.addFlags(cmd)
@@ -172,7 +173,7 @@ Exit status: 0 when the replay ran to its end, 2 for a file that cannot be used,
 	cmd.Flags().BoolVar(&forComparison, asPart, false, "run for a comparison")
 	_ = cmd.Flags().MarkHidden(asPart)
 	_ = cmd.MarkFlagFilename("config")
-	addOutputFlag(cmd, &format)
+	format.AddTo(cmd)
 	return cmd
 }
 

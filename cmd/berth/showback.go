@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"berth.dev/berth/pkg/output"
 	"berth.dev/berth/pkg/replay/replayed"
 	"berth.dev/berth/pkg/report"
 	"berth.dev/berth/pkg/schedulerconfig"
@@ -19,7 +20,7 @@ type showbackFlags struct {
 	config  string
 	by      string
 	page    string
-	format  outputFormat
+	format  output.Format
 }
 
 func newShowbackCommand() *cobra.Command {
@@ -73,7 +74,7 @@ Exit status: 0 when it ran to its end, 2 for a file or flag that cannot be used,
 	_ = cmd.MarkFlagFilename("config")
 	_ = cmd.MarkFlagFilename("page", "html")
 	_ = cmd.RegisterFlagCompletionFunc("by", completeBy)
-	addOutputFlag(cmd, &flags.format)
+	flags.format.AddTo(cmd)
 	return cmd
 }
 
@@ -109,10 +110,10 @@ func runShowback(ctx context.Context, flags *showbackFlags, out, progress io.Wri
 			return fmt.Errorf("writing the page: %w", err)
 		}
 	}
-	if flags.format == outputTable {
+	if flags.format == output.Table {
 		return report.WriteShowback(out, statement)
 	}
-	return printValue(out, flags.format, statement)
+	return output.Write(out, flags.format, statement)
 }
 
 // replayed is the statement of a replay.

@@ -27,7 +27,7 @@ type source struct {
 func newSource() source { return source{cluster: newClusterFlags()} }
 
 func (f *source) addTo(cmd *cobra.Command) {
-	f.cluster.addTo(cmd, true)
+	f.cluster.AddTo(cmd, true)
 	cmd.Flags().StringVar(&f.dump, "dump", "", "file written by berth dump, in the place of a live cluster")
 	cmd.Flags().StringVar(&f.schedulerConfig, "scheduler-config", "",
 		"KubeSchedulerConfiguration file, or stock for the default scheduler (default: the one that the cluster's "+
@@ -52,10 +52,10 @@ func (f *source) configuration(ctx context.Context, warnings io.Writer) (*schedu
 
 // namespace of the pod. A dump has nothing to do with the kubeconfig's context.
 func (f *source) namespace() string {
-	if f.dump != "" && f.cluster.overrides.Context.Namespace == "" {
+	if f.dump != "" && f.cluster.GivenNamespace() == "" {
 		return v1.NamespaceDefault
 	}
-	return f.cluster.currentNamespace()
+	return f.cluster.Namespace()
 }
 
 // objects reads the cluster and says as of when, and what could not be read.

@@ -9,13 +9,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"berth.dev/berth/pkg/command"
+	"berth.dev/berth/pkg/output"
 	"berth.dev/berth/pkg/overview"
 	"berth.dev/berth/pkg/top"
 )
 
 func newStatusCommand() *cobra.Command {
 	flags := &watchFlags{cluster: newClusterFlags()}
-	var format outputFormat
+	var format output.Format
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Say on one screen whether the scheduler is healthy, what runs, what waits and why, and what it costs",
@@ -38,16 +39,16 @@ cannot be used, 1 for any other error.`,
 		},
 	}
 	flags.addTo(cmd)
-	addOutputFlag(cmd, &format)
+	format.AddTo(cmd)
 	return cmd
 }
 
-func (f *watchFlags) status(ctx context.Context, out, messages io.Writer, format outputFormat) error {
+func (f *watchFlags) status(ctx context.Context, out, messages io.Writer, format output.Format) error {
 	watcher, configuration, err := f.watch(ctx, messages)
 	if err != nil {
 		return err
 	}
-	client, err := f.cluster.client()
+	client, err := f.cluster.Client()
 	if err != nil {
 		return err
 	}
@@ -58,8 +59,8 @@ func (f *watchFlags) status(ctx context.Context, out, messages io.Writer, format
 	}
 	cluster := watcher.Cluster(now)
 	status := cluster.Status(overview.HealthOf(ctx, client, election.ResourceNamespace, name, now))
-	if format != outputTable {
-		err = printValue(out, format, status)
+	if format != output.Table {
+		err = output.Write(out, format, status)
 	} else {
 		err = top.Status(out, cluster, status)
 	}

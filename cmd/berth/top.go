@@ -13,6 +13,7 @@ import (
 	"golang.org/x/term"
 
 	"berth.dev/berth/pkg/explain/subject"
+	"berth.dev/berth/pkg/output"
 	"berth.dev/berth/pkg/overview"
 	"berth.dev/berth/pkg/progress"
 	"berth.dev/berth/pkg/schedulerconfig"
@@ -27,7 +28,7 @@ type watchFlags struct {
 }
 
 func (f *watchFlags) addTo(cmd *cobra.Command) {
-	f.cluster.addTo(cmd, false)
+	f.cluster.AddTo(cmd, false)
 	cmd.Flags().StringVar(&f.schedulerConfig, "scheduler-config", "",
 		"KubeSchedulerConfiguration file with the prices and the names of GPUs (default: the one that the cluster's "+
 			"scheduler runs with, else the shipped profiles)")
@@ -49,7 +50,7 @@ func (f *watchFlags) watch(ctx context.Context, messages io.Writer) (*overview.W
 	if err != nil {
 		return nil, nil, badInput(configuration.Invalid(err))
 	}
-	config, err := f.cluster.restConfig()
+	config, err := f.cluster.RESTConfig()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -70,7 +71,7 @@ func (f *watchFlags) watch(ctx context.Context, messages io.Writer) (*overview.W
 func newTopCommand() *cobra.Command {
 	flags := &watchFlags{cluster: newClusterFlags()}
 	var once, all bool
-	var format outputFormat
+	var format output.Format
 	cmd := &cobra.Command{
 		Use:   "top",
 		Short: "Watch GPUs, queue, gangs and cost of a cluster in the terminal",
@@ -106,8 +107,8 @@ Exit status: 0 when the view was left or printed, 2 for a file or flag that cann
 			}
 			out := cmd.OutOrStdout()
 			screen, file := tables.ScreenOf(out), os.Stdout
-			if format != outputTable {
-				return printValue(out, format, watcher.Cluster(time.Now()))
+			if format != output.Table {
+				return output.Write(out, format, watcher.Cluster(time.Now()))
 			}
 			if once || !term.IsTerminal(int(file.Fd())) || !term.IsTerminal(int(os.Stdin.Fd())) {
 				most := 20
@@ -127,14 +128,14 @@ Exit status: 0 when the view was left or printed, 2 for a file or flag that cann
 	flags.addTo(cmd)
 	cmd.Flags().BoolVar(&once, "once", false, "print the view once and end")
 	cmd.Flags().BoolVar(&all, "all", false, "with --once, print every entry of the queue, the gangs and the warnings")
-	addOutputFlag(cmd, &format)
+	format.AddTo(cmd)
 	return cmd
 }
 
 // explain is what "berth explain" prints, in a table of a width.
 func (f *watchFlags) explain(ctx context.Context, kind, namespace, name string, width int) (string, error) {
 	flags := &explainFlags{source: source{cluster: f.cluster.in(namespace), schedulerConfig: f.schedulerConfig}, top: 10,
-		format: outputTable}
+		format: output.Table}
 	var out, warnings bytes.Buffer
 	err := flags.run(ctx, subject.Target{Kind: kind, Name: name},
 		tables.Output{Writer: &out, Screen: tables.Screen{Width: width}}, &warnings)

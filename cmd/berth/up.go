@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"berth.dev/berth/pkg/command"
+	"berth.dev/berth/pkg/progress"
 	"berth.dev/berth/pkg/sandbox"
 	"berth.dev/berth/pkg/sandbox/controlplane"
 	"berth.dev/berth/pkg/tables"
@@ -127,7 +128,7 @@ func addDirFlag(cmd *cobra.Command, dir *string) {
 	}
 }
 
-func up(ctx context.Context, out, progress io.Writer, opts sandbox.Options, foreground bool) error {
+func up(ctx context.Context, out, messages io.Writer, opts sandbox.Options, foreground bool) error {
 	if opts.SchedulerConfig != "" {
 		silenceLogs()
 		// A path of its own name even where that is one of the names that stand for a configuration.
@@ -139,7 +140,7 @@ func up(ctx context.Context, out, progress io.Writer, opts sandbox.Options, fore
 			return badInput(err)
 		}
 	}
-	say := stepPrinter(progress)
+	say := progress.Steps(messages)
 	sb, err := sandbox.Start(ctx, opts, say)
 	var input sandbox.InputError
 	if errors.As(err, &input) {
@@ -153,13 +154,13 @@ func up(ctx context.Context, out, progress io.Writer, opts sandbox.Options, fore
 		return err
 	}
 	say("up; logs in " + sb.LogDir())
-	fmt.Fprintln(progress, tables.NewOutput(progress, false).Screen.Wrap(sandbox.WhoSchedules(profiles)))
+	fmt.Fprintln(messages, tables.NewOutput(messages, false).Screen.Wrap(sandbox.WhoSchedules(profiles)))
 	fmt.Fprintf(out, "KUBECONFIG=%s\n", sb.Kubeconfig())
 	if !foreground {
 		return nil
 	}
 	<-ctx.Done()
-	fmt.Fprintln(progress, "stopping")
+	fmt.Fprintln(messages, "stopping")
 	return errors.Join(context.Cause(ctx), sb.Stop())
 }
 

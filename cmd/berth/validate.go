@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"berth.dev/berth/pkg/command"
+	"berth.dev/berth/pkg/output"
 	"berth.dev/berth/pkg/rights"
 	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/validate"
@@ -93,8 +94,8 @@ given, and for any other error, such as an API server that does not answer.`,
 		"ask the API server for the rights that the configurations need, and for fields of custom resources that it drops")
 	cmd.Flags().StringVar(&flags.account, "account", "kube-system/berth-scheduler",
 		"whose rights: a service account as namespace/name, a user name, or self for that of the kubeconfig")
-	flags.addTo(cmd, false)
-	addOutputFlag(cmd, &flags.format)
+	flags.AddTo(cmd, false)
+	flags.format.AddTo(cmd)
 	return cmd
 }
 
@@ -103,7 +104,7 @@ type validateFlags struct {
 	clusterFlags
 	strict, cluster, printDefaults bool
 	account                        string
-	format                         outputFormat
+	format                         output.Format
 }
 
 // rightsMissing is the exit status where rights are missing, or definitions of custom resources are not ours.
@@ -132,10 +133,10 @@ func runValidate(ctx context.Context, files []string, flags validateFlags, out i
 	}
 	report.Finish()
 	var err error
-	if flags.format == outputTable {
+	if flags.format == output.Table {
 		err = report.WriteTable(out)
 	} else {
-		err = printValue(out, flags.format, report)
+		err = output.Write(out, flags.format, report)
 	}
 	switch {
 	case err != nil:
@@ -163,13 +164,13 @@ func validateFile(report *validate.Report, path string) error {
 
 // printDefaults prints the configurations that were read as the scheduler completes them, in YAML unless JSON is asked
 // for.
-func printDefaults(out io.Writer, format outputFormat, report *validate.Report) error {
+func printDefaults(out io.Writer, format output.Format, report *validate.Report) error {
 	configurations := report.Configurations()
 	if len(configurations) == 0 {
 		return badInput(errors.New("there is no scheduler configuration in the files"))
 	}
 	mediaType := runtime.ContentTypeYAML
-	if format == outputJSON {
+	if format == output.JSON {
 		mediaType = runtime.ContentTypeJSON
 	}
 	for i, component := range configurations {
@@ -178,7 +179,7 @@ func printDefaults(out io.Writer, format outputFormat, report *validate.Report) 
 		if err != nil {
 			return badInput(err)
 		}
-		if i > 0 && format != outputJSON {
+		if i > 0 && format != output.JSON {
 			text = append([]byte("---\n"), text...)
 		}
 		if _, err := out.Write(text); err != nil {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/component-base/version"
 
 	"berth.dev/berth/pkg/command"
+	"berth.dev/berth/pkg/output"
 )
 
 func thisVersion() command.Version {
@@ -17,7 +18,7 @@ func thisVersion() command.Version {
 }
 
 func newVersionCommand() *cobra.Command {
-	var format outputFormat
+	var format output.Format
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Say which version this is, and which Kubernetes it is built from",
@@ -28,14 +29,14 @@ No cluster is asked.`,
   berth version -o json | jq -r .berth`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if format != outputTable {
+			if format != output.Table {
 				v := thisVersion()
-				return printValue(cmd.OutOrStdout(), format, &v)
+				return output.Write(cmd.OutOrStdout(), format, &v)
 			}
 			return thisVersion().WriteTable(cmd.OutOrStdout())
 		},
 	}
-	addOutputFlag(cmd, &format)
+	format.AddTo(cmd)
 	return cmd
 }
 

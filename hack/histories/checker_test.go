@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"berth.dev/berth/hack/histories/history"
 	"berth.dev/berth/hack/invariants"
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/gpuview"
@@ -35,9 +36,9 @@ func newScript(t *testing.T, made ...runtime.Object) *script {
 }
 
 // pod makes a pod, of the Job if there is one.
-func (s *script) pod(p Pod, of ...*batchv1.Job) {
+func (s *script) pod(p history.Pod, of ...*batchv1.Job) {
 	p.Job = len(of) > 0
-	objects := p.objects()
+	objects := p.Objects()
 	pod := objects[len(objects)-1].(*v1.Pod)
 	pod.UID = types.UID(p.Name)
 	for _, job := range of {
@@ -106,16 +107,16 @@ func (s *script) remove(name string) {
 
 func TestTheCheckerFindsWhatBreaksAPromise(t *testing.T) {
 	t.Parallel()
-	node := (&Node{Name: "n", GPUs: 2, Model: "m", Mode: sharedMode, CPUs: 4, MemGiB: 8}).objects()[0]
-	other := (&Node{Name: "o", GPUs: 2, Model: "m", Mode: wholeMode, CPUs: 4, MemGiB: 8}).objects()[0]
-	gang := (&Gang{Name: "g", MinMember: 2}).object()
-	roles := (&Gang{Name: "g", MinMember: 2, MinByRole: "leader=1,worker=1"}).object()
-	job := (&Gang{Name: "g", MinMember: 2}).job()
+	node := (&history.Node{Name: "n", GPUs: 2, Model: "m", Mode: history.SharedMode, CPUs: 4, MemGiB: 8}).Objects()[0]
+	other := (&history.Node{Name: "o", GPUs: 2, Model: "m", Mode: history.WholeMode, CPUs: 4, MemGiB: 8}).Objects()[0]
+	gang := (&history.Gang{Name: "g", MinMember: 2}).Object()
+	roles := (&history.Gang{Name: "g", MinMember: 2, MinByRole: "leader=1,worker=1"}).Object()
+	job := (&history.Gang{Job: true, Name: "g", MinMember: 2}).Object().(*batchv1.Job)
 	job.UID = "1"
 	rerun := job.DeepCopy()
 	rerun.UID = "2"
 	claim := func(name, device string) *resourcev1.ResourceClaim {
-		c := (&Pod{Name: name, ClaimedGPUs: 1}).objects()[0].(*resourcev1.ResourceClaim)
+		c := (&history.Pod{Name: name, ClaimedGPUs: 1}).Objects()[0].(*resourcev1.ResourceClaim)
 		c.Status.Allocation = &resourcev1.AllocationResult{Devices: resourcev1.DeviceAllocationResult{
 			Results: []resourcev1.DeviceRequestAllocationResult{{Pool: "n", Device: device}},
 		}}
@@ -128,20 +129,20 @@ func TestTheCheckerFindsWhatBreaksAPromise(t *testing.T) {
 	}{
 		"nothing": {do: func(*script) {}},
 		"pods that fit": {do: func(s *script) {
-			s.pod(Pod{Name: "a", MilliCPU: 2000})
-			s.pod(Pod{Name: "b", MilliCPU: 2000})
+			s.pod(history.Pod{Name: "a", MilliCPU: 2000})
+			s.pod(history.Pod{Name: "b", MilliCPU: 2000})
 			s.bind("a", "n", 0)
 			s.bind("b", "n", 0)
 		}},
 		"a pod too many": {want: invariants.OverCommitted, do: func(s *script) {
-			s.pod(Pod{Name: "a", MilliCPU: 2000})
-			s.pod(Pod{Name: "b", MilliCPU: 2001})
+			s.pod(history.Pod{Name: "a", MilliCPU: 2000})
+			s.pod(history.Pod{Name: "b", MilliCPU: 2001})
 			s.bind("a", "n", 0)
 			s.bind("b", "n", 0)
 		}},
 		"a pod in the place of one that has finished": {do: func(s *script) {
-			s.pod(Pod{Name: "a", MilliCPU: 4000})
-			s.pod(Pod{Name: "b", MilliCPU: 4000})
+			s.pod(history.Pod{Name: "a", MilliCPU: 4000})
+			s.pod(history.Pod{Name: "b", MilliCPU: 4000})
 			s.bind("a", "n", 0)
 			s.finish("a")
 			s.bind("b", "n", 0)
@@ -149,35 +150,35 @@ func TestTheCheckerFindsWhatBreaksAPromise(t *testing.T) {
 		"a node that has shrunk since the plan": {do: func(s *script) {
 			small := node.DeepCopyObject().(*v1.Node)
 			small.Status.Allocatable[v1.ResourceCPU] = resource.MustParse("1")
-			s.pod(Pod{Name: "a", MilliCPU: 2000})
+			s.pod(history.Pod{Name: "a", MilliCPU: 2000})
 			s.checker.Observe(watch.Modified, small, node)
 			s.bind("a", "n", 0)
 		}},
 		"whole GPUs beyond what there is": {want: invariants.OverCommitted, do: func(s *script) {
-			s.pod(Pod{Name: "a", GPUs: 2})
-			s.pod(Pod{Name: "b", GPUs: 1})
+			s.pod(history.Pod{Name: "a", GPUs: 2})
+			s.pod(history.Pod{Name: "b", GPUs: 1})
 			s.bind("a", "o", 0)
 			s.bind("b", "o", 0)
 		}},
 		"a second node": {want: invariants.BoundTwice, do: func(s *script) {
-			s.pod(Pod{Name: "a"})
+			s.pod(history.Pod{Name: "a"})
 			s.bind("a", "n", 0)
 			s.bind("a", "o", 0)
 		}},
 		"shares that fill a GPU": {do: func(s *script) {
-			s.pod(Pod{Name: "a", MilliGPU: 500})
-			s.pod(Pod{Name: "b", MilliGPU: 500})
+			s.pod(history.Pod{Name: "a", MilliGPU: 500})
+			s.pod(history.Pod{Name: "b", MilliGPU: 500})
 			s.bind("a", "n", 500, 0)
 			s.bind("b", "n", 500, 0)
 		}},
 		"shares beyond a GPU": {want: invariants.OverShared, do: func(s *script) {
-			s.pod(Pod{Name: "a", MilliGPU: 600})
-			s.pod(Pod{Name: "b", MilliGPU: 500})
+			s.pod(history.Pod{Name: "a", MilliGPU: 600})
+			s.pod(history.Pod{Name: "b", MilliGPU: 500})
 			s.bind("a", "n", 600, 0)
 			s.bind("b", "n", 500, 0)
 		}},
 		"a share without a GPU": {want: invariants.Unassigned, do: func(s *script) {
-			s.pod(Pod{Name: "a", MilliGPU: 600})
+			s.pod(history.Pod{Name: "a", MilliGPU: 600})
 			s.bind("a", "n", 0)
 		}},
 		"a device in two claims": {want: invariants.OverShared, made: []runtime.Object{claim("a", "gpu-0"), claim("b", "gpu-0")}, do: func(*script) {}},
@@ -186,118 +187,118 @@ func TestTheCheckerFindsWhatBreaksAPromise(t *testing.T) {
 			s.checker.Observe(watch.Modified, claim("b", "gpu-0"), nil)
 		}},
 		"a gang": {made: []runtime.Object{gang}, do: func(s *script) {
-			s.pod(Pod{Name: "a", Gang: "g"})
-			s.pod(Pod{Name: "b", Gang: "g"})
+			s.pod(history.Pod{Name: "a", Gang: "g"})
+			s.pod(history.Pod{Name: "b", Gang: "g"})
 			s.bind("a", "n", 0)
 			s.bind("b", "n", 0)
 		}},
 		"half a gang": {made: []runtime.Object{gang}, want: invariants.StartedInPart, do: func(s *script) {
-			s.pod(Pod{Name: "a", Gang: "g"})
-			s.pod(Pod{Name: "b", Gang: "g"})
+			s.pod(history.Pod{Name: "a", Gang: "g"})
+			s.pod(history.Pod{Name: "b", Gang: "g"})
 			s.bind("a", "n", 0)
 		}},
 		"half a gang while its other node is cordoned": {made: []runtime.Object{gang}, do: func(s *script) {
-			s.pod(Pod{Name: "a", Gang: "g"})
-			s.pod(Pod{Name: "b", Gang: "g"})
+			s.pod(history.Pod{Name: "a", Gang: "g"})
+			s.pod(history.Pod{Name: "b", Gang: "g"})
 			s.bind("a", "n", 0)
 			cordoned := other.(*v1.Node).DeepCopy()
 			cordoned.Spec.Unschedulable = true
 			s.checker.Observe(watch.Modified, cordoned, other)
 		}},
 		"half a gang while a node says that it is alive": {made: []runtime.Object{gang}, want: invariants.StartedInPart, do: func(s *script) {
-			s.pod(Pod{Name: "a", Gang: "g"})
-			s.pod(Pod{Name: "b", Gang: "g"})
+			s.pod(history.Pod{Name: "a", Gang: "g"})
+			s.pod(history.Pod{Name: "b", Gang: "g"})
 			s.bind("a", "n", 0)
 			alive := other.(*v1.Node).DeepCopy()
 			alive.Status.Conditions = []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}}
 			s.checker.Observe(watch.Modified, alive, other)
 		}},
 		"a gang without its leader": {made: []runtime.Object{roles}, want: invariants.StartedInPart, do: func(s *script) {
-			s.pod(Pod{Name: "a", Gang: "g", Role: "worker"})
-			s.pod(Pod{Name: "b", Gang: "g", Role: "worker"})
+			s.pod(history.Pod{Name: "a", Gang: "g", Role: "worker"})
+			s.pod(history.Pod{Name: "b", Gang: "g", Role: "worker"})
 			s.bind("a", "n", 0)
 			s.bind("b", "n", 0)
 		}},
 		"a Job": {made: []runtime.Object{job}, do: func(s *script) {
-			s.pod(Pod{Name: "a"}, job)
-			s.pod(Pod{Name: "b"}, job)
+			s.pod(history.Pod{Name: "a"}, job)
+			s.pod(history.Pod{Name: "b"}, job)
 			s.bind("a", "n", 0)
 			s.bind("b", "n", 0)
 		}},
 		"half a Job": {made: []runtime.Object{job}, want: invariants.StartedInPart, do: func(s *script) {
-			s.pod(Pod{Name: "a"}, job)
-			s.pod(Pod{Name: "b"}, job)
+			s.pod(history.Pod{Name: "a"}, job)
+			s.pod(history.Pod{Name: "b"}, job)
 			s.bind("a", "n", 0)
 		}},
 		"half a Job beside a pod of the last one": {made: []runtime.Object{job}, want: invariants.StartedInPart, do: func(s *script) {
 			for _, name := range []string{"a", "b"} {
-				s.pod(Pod{Name: name}, job)
+				s.pod(history.Pod{Name: name}, job)
 				s.bind(name, "n", 0)
 			}
 			s.checker.Observe(watch.Deleted, job, job)
 			s.checker.Observe(watch.Added, rerun, nil)
 			s.leave("a")
-			s.pod(Pod{Name: "c"}, rerun)
+			s.pod(history.Pod{Name: "c"}, rerun)
 			s.bind("c", "n", 0)
 		}},
 		"a gang that loses a member while it is bound": {made: []runtime.Object{gang}, do: func(s *script) {
-			s.pod(Pod{Name: "a", Gang: "g"})
-			s.pod(Pod{Name: "b", Gang: "g"})
+			s.pod(history.Pod{Name: "a", Gang: "g"})
+			s.pod(history.Pod{Name: "b", Gang: "g"})
 			s.remove("b")
 			s.bind("a", "n", 0)
 		}},
 		"a gang that comes again in part": {made: []runtime.Object{gang}, want: invariants.StartedInPart, do: func(s *script) {
 			for _, name := range []string{"a", "b"} {
-				s.pod(Pod{Name: name, Gang: "g"})
+				s.pod(history.Pod{Name: name, Gang: "g"})
 				s.bind(name, "n", 0)
 			}
 			s.remove("a")
 			s.remove("b")
-			s.pod(Pod{Name: "c", Gang: "g"})
-			s.pod(Pod{Name: "d", Gang: "g"})
+			s.pod(history.Pod{Name: "c", Gang: "g"})
+			s.pod(history.Pod{Name: "d", Gang: "g"})
 			s.bind("c", "n", 0)
 		}},
 		"a gang whose last member is on its way out": {made: []runtime.Object{gang}, want: invariants.StartedInPart, do: func(s *script) {
 			for _, name := range []string{"a", "b"} {
-				s.pod(Pod{Name: name, Gang: "g"})
+				s.pod(history.Pod{Name: name, Gang: "g"})
 				s.bind(name, "n", 0)
 			}
 			s.leave("a")
 			s.leave("b")
-			s.pod(Pod{Name: "c", Gang: "g"})
+			s.pod(history.Pod{Name: "c", Gang: "g"})
 			s.bind("c", "n", 0)
 		}},
 		"a gang that gets a member while another is on its way out": {made: []runtime.Object{gang}, do: func(s *script) {
 			for _, name := range []string{"a", "b"} {
-				s.pod(Pod{Name: name, Gang: "g"})
+				s.pod(history.Pod{Name: name, Gang: "g"})
 				s.bind(name, "n", 0)
 			}
 			s.leave("a")
-			s.pod(Pod{Name: "c", Gang: "g"})
+			s.pod(history.Pod{Name: "c", Gang: "g"})
 			s.bind("c", "n", 0)
 		}},
 		"a gang that gets a larger minimum while it is bound": {made: []runtime.Object{gang}, do: func(s *script) {
-			s.pod(Pod{Name: "a", Gang: "g"})
-			s.checker.Observe(watch.Modified, (&Gang{Name: "g", MinMember: 3}).object(), gang)
+			s.pod(history.Pod{Name: "a", Gang: "g"})
+			s.checker.Observe(watch.Modified, (&history.Gang{Name: "g", MinMember: 3}).Object(), gang)
 			s.bind("a", "n", 0)
 		}},
 		"a gang that has lost a member": {made: []runtime.Object{gang}, do: func(s *script) {
-			s.pod(Pod{Name: "a", Gang: "g"})
-			s.pod(Pod{Name: "b", Gang: "g"})
+			s.pod(history.Pod{Name: "a", Gang: "g"})
+			s.pod(history.Pod{Name: "b", Gang: "g"})
 			s.bind("a", "n", 0)
 			s.bind("b", "n", 0)
 			s.remove("b")
 		}},
 		"a gang of which one is evicted": {made: []runtime.Object{gang}, want: invariants.EvictedInPart, do: func(s *script) {
-			s.pod(Pod{Name: "a", Gang: "g"})
-			s.pod(Pod{Name: "b", Gang: "g"})
+			s.pod(history.Pod{Name: "a", Gang: "g"})
+			s.pod(history.Pod{Name: "b", Gang: "g"})
 			s.bind("a", "n", 0)
 			s.bind("b", "n", 0)
 			s.evict("b")
 		}},
 		"a gang that is evicted": {made: []runtime.Object{gang}, do: func(s *script) {
-			s.pod(Pod{Name: "a", Gang: "g"})
-			s.pod(Pod{Name: "b", Gang: "g"})
+			s.pod(history.Pod{Name: "a", Gang: "g"})
+			s.pod(history.Pod{Name: "b", Gang: "g"})
 			s.bind("a", "n", 0)
 			s.bind("b", "n", 0)
 			s.evict("b")
@@ -305,14 +306,14 @@ func TestTheCheckerFindsWhatBreaksAPromise(t *testing.T) {
 		}},
 		"a gang of which one can be spared": {made: []runtime.Object{gang}, do: func(s *script) {
 			for _, name := range []string{"a", "b", "c"} {
-				s.pod(Pod{Name: name, Gang: "g"})
+				s.pod(history.Pod{Name: name, Gang: "g"})
 				s.bind(name, "n", 0)
 			}
 			s.evict("b")
 		}},
 		"a gang whose PodGroup was deleted": {made: []runtime.Object{gang}, do: func(s *script) {
-			s.pod(Pod{Name: "a", Gang: "g"})
-			s.pod(Pod{Name: "b", Gang: "g"})
+			s.pod(history.Pod{Name: "a", Gang: "g"})
+			s.pod(history.Pod{Name: "b", Gang: "g"})
 			s.checker.Observe(watch.Deleted, gang, gang)
 			s.bind("a", "n", 0)
 		}},
@@ -336,12 +337,12 @@ func TestTheCheckerFindsWhatBreaksAPromise(t *testing.T) {
 func TestAPodThatWaitsHasToSayWhy(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
-	s.pod(Pod{Name: "gated", Gated: true})
+	s.pod(history.Pod{Name: "gated", Gated: true})
 	s.checker.Explained()
 	if fault := s.checker.First(); fault != nil {
 		t.Errorf("a pod with a gate: %v", fault)
 	}
-	s.pod(Pod{Name: "silent"})
+	s.pod(history.Pod{Name: "silent"})
 	s.checker.Explained()
 	if fault := s.checker.First(); fault == nil || fault.Kind != invariants.Unexplained {
 		t.Errorf("fault %v, want %q", fault, invariants.Unexplained)

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"berth.dev/berth/hack/histories/history"
 	"berth.dev/berth/hack/invariants"
 	"berth.dev/berth/pkg/schedulerconfig"
 )
@@ -22,7 +22,7 @@ func TestTheSchedulerLivesThroughRandomHistories(t *testing.T) { //nolint:parall
 		t.Fatal(err)
 	}
 	for seed := range uint64(12) {
-		if err := live(generate(seed), configuration, false); err != nil {
+		if err := live(history.Generate(seed), configuration, false); err != nil {
 			t.Errorf("history %d: %v", seed, err)
 		}
 	}
@@ -39,7 +39,7 @@ func TestFaultsOfThePastDoNotComeBack(t *testing.T) { //nolint:paralleltest // s
 		t.Fatalf("%d files: %v", len(files), err)
 	}
 	for _, file := range files {
-		h, err := readHistory(file)
+		h, err := history.Read(file)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -55,11 +55,11 @@ func TestASchedulerWithoutGangsIsFoundOut(t *testing.T) { //nolint:paralleltest 
 	if err != nil {
 		t.Fatal(err)
 	}
-	configuration.Component.Profiles[0].SchedulerName = profile
-	h := &History{Nodes: []Node{{Name: "n", CPUs: 2, MemGiB: 8}}, Steps: []Step{
-		{Do: createGang, Gang: &Gang{Name: "g", MinMember: 2}},
-		{Do: createPod, Pod: &Pod{Name: "a", Gang: "g", MilliCPU: 1500}},
-		{Do: createPod, Pod: &Pod{Name: "b", Gang: "g", MilliCPU: 1500}},
+	configuration.Component.Profiles[0].SchedulerName = history.DefaultProfile
+	h := &history.History{Nodes: []history.Node{{Name: "n", CPUs: 2, MemGiB: 8}}, Steps: []history.Step{
+		{Do: history.CreateGang, Gang: &history.Gang{Name: "g", MinMember: 2}},
+		{Do: history.CreatePod, Pod: &history.Pod{Name: "a", Gang: "g", MilliCPU: 1500}},
+		{Do: history.CreatePod, Pod: &history.Pod{Name: "b", Gang: "g", MilliCPU: 1500}},
 	}}
 	fault, ok := faultOf(live(h, configuration, false))
 	if !ok || fault.Kind != invariants.StartedInPart {
@@ -73,9 +73,9 @@ func TestMoreEvictionsThanNeededAreAFault(t *testing.T) { //nolint:paralleltest 
 		t.Fatal(err)
 	}
 	for most, want := range []string{wasteful, ""} {
-		h := &History{MostEvictions: &most, Nodes: []Node{{Name: "n", CPUs: 2, MemGiB: 8}}, Steps: []Step{
-			{Do: createPod, Pod: &Pod{Name: "a", MilliCPU: 1500, EndsSeconds: 1, LateSeconds: 20}},
-			{Do: createPod, Pod: &Pod{Name: "b", MilliCPU: 1500, Priority: 100}, After: metav1.Duration{Duration: time.Second}},
+		h := &history.History{MostEvictions: &most, Nodes: []history.Node{{Name: "n", CPUs: 2, MemGiB: 8}}, Steps: []history.Step{
+			{Do: history.CreatePod, Pod: &history.Pod{Name: "a", MilliCPU: 1500, EndsSeconds: 1, LateSeconds: 20}},
+			{Do: history.CreatePod, Pod: &history.Pod{Name: "b", MilliCPU: 1500, Priority: 100}, After: metav1.Duration{Duration: time.Second}},
 		}}
 		got := ""
 		if err := live(h, configuration, false); err != nil {
@@ -107,49 +107,6 @@ func TestTheDefectsCanBePutIn(t *testing.T) {
 	}
 }
 
-func TestAHistoryComesAgainFromItsSeedAndItsFile(t *testing.T) {
-	t.Parallel()
-	h := generate(7)
-	if diff := cmp.Diff(h, generate(7)); diff != "" {
-		t.Errorf("the same seed gives another history: %s", diff)
-	}
-	file := filepath.Join(t.TempDir(), "history.yaml")
-	if err := writeHistory(h, &invariants.Fault{Kind: "kind", Detail: "a line\nand another"}, file); err != nil {
-		t.Fatal(err)
-	}
-	read, err := readHistory(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(h, read); diff != "" {
-		t.Errorf("the file gives another history: %s", diff)
-	}
-}
-
-func TestAHistoryIsShortenedToWhatTheFaultNeeds(t *testing.T) {
-	t.Parallel()
-	h := generate(3)
-	needed := []Step{{Do: cordonNode, Name: "needed"}, {Do: openNode, Name: "needed"}}
-	h.Steps = append(append([]Step{needed[0]}, h.Steps...), needed[1])
-	h.MaxDelayMillis = 50
-	whole := h.Duration()
-	short := shorten(h, func(h *History) bool {
-		n := 0
-		for _, s := range h.Steps {
-			if s.Name == "needed" {
-				n++
-			}
-		}
-		return n == 2
-	}, func() bool { return false })
-	if len(short.Steps) != 2 || len(short.Nodes) != 0 || short.MaxDelayMillis != 0 {
-		t.Errorf("%d steps, %d nodes and delays of %d ms are left", len(short.Steps), len(short.Nodes), short.MaxDelayMillis)
-	}
-	if took := short.Duration(); took+time.Hour < whole || took > whole {
-		t.Errorf("the shorter history takes %s, the whole one %s", took, whole)
-	}
-}
-
 func TestAWrongCommandLineNamesItsFault(t *testing.T) {
 	t.Parallel()
 	for name, args := range map[string][]string{
@@ -170,7 +127,7 @@ func TestAWrongCommandLineNamesItsFault(t *testing.T) {
 
 func TestLostRequestsAreNoticedLate(t *testing.T) {
 	t.Parallel()
-	w := newWeather(&History{LostPercent: 100, MaxDelayMillis: 10})
+	w := newWeather(&history.History{LostPercent: 100, MaxDelayMillis: 10})
 	if w.delay(1<<63) >= 10*time.Millisecond {
 		t.Error("a delay is longer than the longest")
 	}

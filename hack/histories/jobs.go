@@ -7,26 +7,18 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
+
+	"berth.dev/berth/hack/histories/history"
 )
 
 var jobs = batchv1.SchemeGroupVersion.WithResource("jobs")
 
-// job is the Job whose pods are the gang.
-func (g *Gang) job() *batchv1.Job {
-	return &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{Name: g.Name, Namespace: namespace},
-		Spec:       batchv1.JobSpec{Parallelism: ptr.To(int32(g.MinMember))}, //nolint:gosec // small
-	}
-}
-
 // createPod makes the pod and what has to be there before it. A Job that is gone makes no pods.
-func (w *world) createPod(p *Pod) error {
-	objects := p.objects()
+func (w *world) createPod(p *history.Pod) error {
+	objects := p.Objects()
 	if p.Job {
-		job, ok := w.api.Get(jobs, types.NamespacedName{Namespace: namespace, Name: p.Gang}).(*batchv1.Job)
+		job, ok := w.api.Get(jobs, types.NamespacedName{Namespace: history.Namespace, Name: p.Gang}).(*batchv1.Job)
 		if !ok {
 			return nil
 		}
@@ -46,7 +38,7 @@ const collectAfter = time.Second
 
 // deleteJob deletes a Job. Its pods go later, and may meet those of another Job of its name.
 func (w *world) deleteJob(name string) {
-	key := types.NamespacedName{Namespace: namespace, Name: name}
+	key := types.NamespacedName{Namespace: history.Namespace, Name: name}
 	job, ok := w.api.Get(jobs, key).(*batchv1.Job)
 	if !ok {
 		return
@@ -71,7 +63,7 @@ func (w *world) collectOfJobs() error {
 		w.goneJobs = w.goneJobs[1:]
 		for _, obj := range w.api.List(podGroups) {
 			if group := obj.(*unstructured.Unstructured); owns(uid, group) {
-				w.api.Delete(podGroups, types.NamespacedName{Namespace: namespace, Name: group.GetName()})
+				w.api.Delete(podGroups, types.NamespacedName{Namespace: history.Namespace, Name: group.GetName()})
 			}
 		}
 		for _, pod := range w.podsOf(uid) {
@@ -96,12 +88,4 @@ func (w *world) podsOf(job types.UID) []*v1.Pod {
 func owns(job types.UID, obj metav1.Object) bool {
 	owners := obj.GetOwnerReferences()
 	return len(owners) > 0 && owners[0].UID == job
-}
-
-// object is the PodGroup or the Job.
-func (g *Gang) object() runtime.Object {
-	if g.Job {
-		return g.job()
-	}
-	return g.podGroup()
 }

@@ -13,12 +13,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"berth.dev/berth/hack/histories/history"
 	"berth.dev/berth/hack/invariants"
 	"berth.dev/berth/pkg/simulation/memapi"
 )
-
-// lateKey is the annotation that says how many seconds longer than its grace period a pod takes to end.
-const lateKey = "histories/late"
 
 // leaving are the pods that were deleted and take their time to end, as a kubelet and a Job's controller see them.
 type leaving struct {
@@ -44,7 +42,7 @@ func (l *leaving) look() (marked, ended []*v1.Pod) {
 	defer l.mu.Unlock()
 	marked, l.marked = l.marked, nil
 	l.ending = slices.DeleteFunc(append(l.ending, marked...), func(pod *v1.Pod) bool {
-		late, _ := strconv.Atoi(pod.Annotations[lateKey]) // no annotation is 0
+		late, _ := strconv.Atoi(pod.Annotations[history.LateKey]) // no annotation is 0
 		over := !pod.DeletionTimestamp.Add(time.Duration(late) * time.Second).After(time.Now())
 		if over {
 			ended = append(ended, pod)
@@ -130,7 +128,7 @@ func (w *world) noteEviction(pod *v1.Pod) {
 }
 
 // again makes another pod of the same kind, as its controller does.
-func (w *world) again(p *Pod, sameName bool) {
+func (w *world) again(p *history.Pod, sameName bool) {
 	w.returned++
 	next := *p
 	next.Times++
@@ -143,9 +141,18 @@ func (w *world) again(p *Pod, sameName bool) {
 
 // remove deletes a pod as a user does.
 func (w *world) remove(name string) error {
-	err := w.user.Resource(pods).Namespace(namespace).Delete(context.Background(), name, metav1.DeleteOptions{})
+	err := w.user.Resource(pods).Namespace(history.Namespace).Delete(context.Background(), name, metav1.DeleteOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
 	return err
+}
+
+// claimOf names the claim of a pod, which need not have one.
+func claimOf(pod *v1.Pod) types.NamespacedName {
+	name := types.NamespacedName{Namespace: pod.Namespace}
+	for _, claim := range pod.Spec.ResourceClaims {
+		name.Name = *claim.ResourceClaimName
+	}
+	return name
 }

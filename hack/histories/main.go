@@ -1,3 +1,10 @@
+// Command histories looks for faults of the scheduler with random histories: a cluster, work that comes, changes and
+// goes, nodes that change, restarts of the scheduler, and a network that delays and loses. The real scheduler with the
+// shipped configuration lives through each of them on a virtual clock, while every binding is checked. A history that
+// shows a fault is shortened to the few steps that it takes, and written to a file that shows it again:
+//
+//	go run ./hack/histories --seeds 1-1000
+//	go run ./hack/histories --file history-17.yaml
 package main
 
 import (
@@ -16,6 +23,7 @@ import (
 
 	"k8s.io/klog/v2"
 
+	"berth.dev/berth/hack/histories/history"
 	"berth.dev/berth/hack/invariants"
 	"berth.dev/berth/pkg/schedulerconfig"
 )
@@ -109,7 +117,7 @@ func child(ctx context.Context, o options, out io.Writer) (int, error) {
 		return 2, err
 	}
 	if o.file != "" {
-		h, err := readHistory(o.file)
+		h, err := history.Read(o.file)
 		if err != nil {
 			return 2, err
 		}
@@ -117,7 +125,7 @@ func child(ctx context.Context, o options, out io.Writer) (int, error) {
 	}
 	code := 0
 	for seed := o.first; seed <= o.last && ctx.Err() == nil; seed++ {
-		h := generate(seed)
+		h := history.Generate(seed)
 		_, _ = fmt.Fprintln(out, "begin", seed)
 		c, err := report(h, live(h, configuration, false), out)
 		if err != nil {
@@ -128,7 +136,7 @@ func child(ctx context.Context, o options, out io.Writer) (int, error) {
 	return code, nil
 }
 
-func report(h *History, err error, out io.Writer) (int, error) {
+func report(h *history.History, err error, out io.Writer) (int, error) {
 	if err == nil {
 		_, _ = fmt.Fprintf(out, "ok %d %s\n", h.Seed, h.Duration())
 		return 0, nil
@@ -145,7 +153,7 @@ func replayFile(ctx context.Context, o options, out io.Writer) (int, error) {
 	if o.verbosity > 0 {
 		return child(ctx, o, out)
 	}
-	h, err := readHistory(o.file)
+	h, err := history.Read(o.file)
 	if err != nil {
 		return 2, err
 	}
@@ -228,7 +236,7 @@ func shortened(ctx context.Context, o options, seed uint64, fault *invariants.Fa
 	err error) {
 	ctx, cancel := context.WithTimeout(ctx, o.shorten)
 	defer cancel()
-	h := shorten(generate(seed), func(h *History) bool {
+	h := history.Shorten(history.Generate(seed), func(h *history.History) bool {
 		found, err := try(ctx, o, h)
 		if found != nil && found.Kind == fault.Kind {
 			fault = found
@@ -240,5 +248,5 @@ func shortened(ctx context.Context, o options, seed uint64, fault *invariants.Fa
 		return "", 0, fmt.Errorf("making the folder for histories: %w", err)
 	}
 	file = filepath.Join(o.out, fmt.Sprintf("history-%d.yaml", seed))
-	return file, len(h.Steps), writeHistory(h, fault, file)
+	return file, len(h.Steps), history.Write(h, fault, file)
 }

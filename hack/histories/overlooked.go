@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"berth.dev/berth/hack/histories/history"
 	"berth.dev/berth/hack/invariants"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/wellknown"
@@ -153,7 +154,7 @@ func (w *world) cleared(teams map[string]*team, than int32) []*vacancy {
 // of gangs only all members together.
 func (w *world) weaker(teams map[string]*team, than int32) func(*v1.Pod) bool {
 	weak := func(pod *v1.Pod) bool {
-		return pod.Spec.NodeName != "" && *pod.Spec.Priority < than && pod.Labels[guardedLabel] == ""
+		return pod.Spec.NodeName != "" && *pod.Spec.Priority < than && pod.Labels[history.GuardedLabel] == ""
 	}
 	return func(pod *v1.Pod) bool {
 		t := teams[invariants.GangOf(pod)]
@@ -211,7 +212,7 @@ func (w *world) addLabelled(promised map[string]bool) {
 }
 
 // saysPromised finds the gangs for which a pod says that it has to wait.
-var saysPromised = regexp.MustCompile(promised + " " + namespace + "/((?:job[.])?[a-z0-9]+)")
+var saysPromised = regexp.MustCompile(promised + " " + history.Namespace + "/((?:job[.])?[a-z0-9]+)")
 
 // excused reports whether one of the pods says that its room is promised to one of the gangs.
 func (w *world) excused(gangs map[string]bool, pods ...*v1.Pod) bool {
@@ -254,7 +255,7 @@ func (w *world) teams() (map[string]*team, []*v1.Pod) {
 	for _, obj := range w.api.List(pods) {
 		pod := obj.(*v1.Pod)
 		gang := invariants.GangOf(pod)
-		if former := teams[pod.Labels[nearLabel]]; former != nil && pod.Labels[nearLabel] != gang &&
+		if former := teams[pod.Labels[history.NearLabel]]; former != nil && pod.Labels[history.NearLabel] != gang &&
 			pod.Spec.NodeName != "" && !podview.Finished(pod) {
 			former.neighbours = append(former.neighbours, pod)
 		}
@@ -285,7 +286,7 @@ func (w *world) teams() (map[string]*team, []*v1.Pod) {
 // it has to, and so does the gang that it wants to be near if it has left that.
 func (w *world) placeable(pod *v1.Pod) bool {
 	p := w.made[pod.Name]
-	if p.Near && pod.Labels[nearLabel] != invariants.GangOf(pod) {
+	if p.Near && pod.Labels[history.NearLabel] != invariants.GangOf(pod) {
 		return false
 	}
 	if p.LocalVolume {

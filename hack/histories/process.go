@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"strings"
 
+	"berth.dev/berth/hack/histories/history"
 	"berth.dev/berth/hack/invariants"
 )
 
@@ -47,13 +48,13 @@ func batchOf(ctx context.Context, o options, first, last uint64) (uint64, *invar
 }
 
 // try lives through one history in a process of its own.
-func try(ctx context.Context, o options, h *History) (*invariants.Fault, error) {
+func try(ctx context.Context, o options, h *history.History) (*invariants.Fault, error) {
 	file, err := os.CreateTemp("", "history-*.yaml")
 	if err != nil {
 		return nil, fmt.Errorf("writing a history: %w", err)
 	}
 	defer func() { _ = os.Remove(file.Name()) }()
-	if err := errors.Join(file.Close(), writeHistory(h, nil, file.Name())); err != nil {
+	if err := errors.Join(file.Close(), history.Write(h, nil, file.Name())); err != nil {
 		return nil, err
 	}
 	output, crash, err := spawn(ctx, o, "--file", file.Name())

@@ -7,17 +7,18 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"berth.dev/berth/hack/histories/history"
 	"berth.dev/berth/pkg/simulation/memapi"
 )
 
 func TestTheClusterIsAtRestWhenNothingHasChangedForLong(t *testing.T) {
 	t.Parallel()
-	objects := (&Pod{Name: "a"}).objects()
+	objects := (&history.Pod{Name: "a"}).Objects()
 	pod := objects[len(objects)-1].(*v1.Pod)
 	bound, told := pod.DeepCopy(), pod.DeepCopy()
 	bound.Spec.NodeName = "n"
 	told.Status.Conditions = []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionFalse, Message: "does not fit"}}
-	group, larger := (&Gang{Name: "g", MinMember: 2}).object(), (&Gang{Name: "g", MinMember: 3}).object()
+	group, larger := (&history.Gang{Name: "g", MinMember: 2}).Object(), (&history.Gang{Name: "g", MinMember: 3}).Object()
 	for name, test := range map[string]struct {
 		change memapi.Event
 		want   bool

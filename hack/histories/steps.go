@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
+	"berth.dev/berth/hack/histories/history"
 	"berth.dev/berth/hack/invariants"
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gpuview"
@@ -20,30 +21,30 @@ import (
 )
 
 // do does what a step says.
-func (w *world) do(s *Step) error {
-	pod, node := types.NamespacedName{Namespace: namespace, Name: s.Name}, types.NamespacedName{Name: s.Name}
+func (w *world) do(s *history.Step) error {
+	pod, node := types.NamespacedName{Namespace: history.Namespace, Name: s.Name}, types.NamespacedName{Name: s.Name}
 	switch s.Do {
-	case createPod:
+	case history.CreatePod:
 		return w.createPod(s.Pod)
-	case createGang:
-		return w.create(s.Gang.object())
-	case addNode:
-		return w.create(s.Node.objects()...)
-	case deletePod:
+	case history.CreateGang:
+		return w.create(s.Gang.Object())
+	case history.AddNode:
+		return w.create(s.Node.Objects()...)
+	case history.DeletePod:
 		delete(w.made, s.Name)
 		return w.remove(s.Name)
-	case killPod:
+	case history.KillPod:
 		return w.remove(s.Name)
-	case failPod:
+	case history.FailPod:
 		return w.fail(s.Name)
-	case moveToGang:
+	case history.MoveToGang:
 		return w.moveToGang(s)
-	case deleteGang:
+	case history.DeleteGang:
 		w.api.Delete(podGroups, pod)
 		w.deleteJob(s.Name)
-	case removeNode:
+	case history.RemoveNode:
 		w.removeNode(node)
-	case restart:
+	case history.Restart:
 		w.stop()
 		if err := w.pass(s.Down.Duration); err != nil {
 			return err
@@ -65,31 +66,31 @@ func (w *world) removeNode(node types.NamespacedName) {
 }
 
 // patch does the steps that change an object.
-func (w *world) patch(s *Step) error {
+func (w *world) patch(s *history.Step) error {
 	var resource schema.GroupVersionResource
 	var change map[string]any
 	switch s.Do {
-	case finishPod:
+	case history.FinishPod:
 		return w.end(s.Name, v1.PodSucceeded)
-	case ungatePod:
+	case history.UngatePod:
 		resource, change = pods, object("spec", object("schedulingGates", nil))
-	case editPod:
-		resource, change = pods, object("metadata", object("labels", object(editedLabel, s.Value)))
-	case scaleGang:
-		if w.api.Get(jobs, types.NamespacedName{Namespace: namespace, Name: s.Name}) != nil {
+	case history.EditPod:
+		resource, change = pods, object("metadata", object("labels", object(history.EditedLabel, s.Value)))
+	case history.ScaleGang:
+		if w.api.Get(jobs, types.NamespacedName{Namespace: history.Namespace, Name: s.Name}) != nil {
 			resource, change = jobs, object("spec", object("parallelism", s.Count))
 		} else {
 			resource, change = podGroups, object("spec", object("minMember", s.Count))
 		}
-	case cordonNode, openNode:
-		resource, change = nodes, object("spec", object("unschedulable", s.Do == cordonNode))
-	case taintNode:
-		resource, change = nodes, object("spec", object("taints", startTaints))
-	case untaintNode:
+	case history.CordonNode, history.OpenNode:
+		resource, change = nodes, object("spec", object("unschedulable", s.Do == history.CordonNode))
+	case history.TaintNode:
+		resource, change = nodes, object("spec", object("taints", history.StartTaints))
+	case history.UntaintNode:
 		resource, change = nodes, object("spec", object("taints", nil))
-	case moveNode:
+	case history.MoveNode:
 		resource, change = nodes, object("metadata", object("labels", object(v1.LabelTopologyZone, s.Value)))
-	case resizeNode:
+	case history.ResizeNode:
 		return w.resize(s)
 	default:
 		return fmt.Errorf("%q is no step", s.Do)
@@ -99,7 +100,7 @@ func (w *world) patch(s *Step) error {
 
 // end ends a pod. What has not run has not ended.
 func (w *world) end(name string, phase v1.PodPhase) error {
-	key := types.NamespacedName{Namespace: namespace, Name: name}
+	key := types.NamespacedName{Namespace: history.Namespace, Name: name}
 	pod, ok := w.api.Get(pods, key).(*v1.Pod)
 	if !ok || pod.Spec.NodeName == "" || podview.Finished(pod) {
 		return nil
@@ -110,7 +111,7 @@ func (w *world) end(name string, phase v1.PodPhase) error {
 
 // fail lets a pod fail. A Job makes another one for it.
 func (w *world) fail(name string) error {
-	pod, ok := w.api.Get(pods, types.NamespacedName{Namespace: namespace, Name: name}).(*v1.Pod)
+	pod, ok := w.api.Get(pods, types.NamespacedName{Namespace: history.Namespace, Name: name}).(*v1.Pod)
 	if err := w.end(name, v1.PodFailed); err != nil {
 		return err
 	}
@@ -122,7 +123,7 @@ func (w *world) fail(name string) error {
 }
 
 // moveToGang changes the gang of a pod, or takes it out of its gang.
-func (w *world) moveToGang(s *Step) error {
+func (w *world) moveToGang(s *history.Step) error {
 	p := w.made[s.Name]
 	if p == nil || p.Job && s.Value == "" { // its Job stays
 		return nil
@@ -142,7 +143,7 @@ func (w *world) moveToGang(s *Step) error {
 func object(key string, value any) map[string]any { return map[string]any{key: value} }
 
 // resize changes the GPUs that are allocatable, of a node that has some.
-func (w *world) resize(s *Step) error {
+func (w *world) resize(s *history.Step) error {
 	node, ok := w.api.Get(nodes, types.NamespacedName{Name: s.Name}).(*v1.Node)
 	name := v1.ResourceName(gpuview.DefaultKeys().Resources[0])
 	if !ok || node.Status.Allocatable.Name(name, resource.DecimalSI).IsZero() {
@@ -158,7 +159,7 @@ func (w *world) merge(gvr schema.GroupVersionResource, name string, change map[s
 	}
 	var client dynamic.ResourceInterface = w.user.Resource(gvr)
 	if gvr != nodes && gvr != volumes {
-		client = w.user.Resource(gvr).Namespace(namespace)
+		client = w.user.Resource(gvr).Namespace(history.Namespace)
 	}
 	_, err = client.Patch(context.Background(), name, types.MergePatchType, body, metav1.PatchOptions{})
 	if apierrors.IsNotFound(err) {

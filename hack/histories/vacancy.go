@@ -14,6 +14,7 @@ import (
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/klog/v2"
 
+	"berth.dev/berth/hack/histories/history"
 	"berth.dev/berth/hack/invariants"
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/gpuview"
@@ -91,7 +92,7 @@ func newVacancy(node *v1.Node) *vacancy {
 		v.amounts[name] = amount.MilliValue()
 	}
 	name := v1.ResourceName(gpuview.DefaultKeys().Resources[0])
-	if node.Labels[wellknown.GPUModeKey] == sharedMode {
+	if node.Labels[wellknown.GPUModeKey] == history.SharedMode {
 		amount := node.Status.Capacity[name]
 		for range amount.Value() {
 			v.gpus = append(v.gpus, gpu.WholeMilli)
@@ -106,9 +107,9 @@ func newVacancy(node *v1.Node) *vacancy {
 func (v *vacancy) add(pod *v1.Pod) {
 	v.use(pod, -1)
 	v.port = v.port || len(pod.Spec.Containers[0].Ports) > 0
-	v.apart = v.apart || pod.Labels[apartLabel] != ""
+	v.apart = v.apart || pod.Labels[history.ApartLabel] != ""
 	if pod.DeletionTimestamp == nil {
-		v.spread[pod.Labels[spreadLabel]]++
+		v.spread[pod.Labels[history.SpreadLabel]]++
 	}
 	keys := gpuview.DefaultKeys()
 	asked, err := keys.PodGPURequest(pod)
@@ -132,7 +133,7 @@ func (v *vacancy) use(pod *v1.Pod, times int64) {
 }
 
 // take puts the pod on the node, one of all, if it fits, and reports whether it does.
-func (v *vacancy) take(pod *v1.Pod, p *Pod, all []*vacancy) bool {
+func (v *vacancy) take(pod *v1.Pod, p *history.Pod, all []*vacancy) bool {
 	if !v.admits(pod, p) || !v.even(pod, p, all) {
 		return false
 	}
@@ -152,13 +153,13 @@ func (v *vacancy) take(pod *v1.Pod, p *Pod, all []*vacancy) bool {
 		v.volumes--
 	}
 	v.port, v.apart = v.port || p.Port, v.apart || p.Apart
-	v.spread[pod.Labels[spreadLabel]]++
+	v.spread[pod.Labels[history.SpreadLabel]]++
 	v.use(pod, -1)
 	return true
 }
 
 // takeGPUs gives the pod devices of a node that hands them out by number, if it asks for some.
-func (v *vacancy) takeGPUs(p *Pod) bool {
+func (v *vacancy) takeGPUs(p *history.Pod) bool {
 	count, each := p.GPUs, gpu.WholeMilli
 	if p.MilliGPU > 0 {
 		count, each = 1, p.MilliGPU
@@ -187,7 +188,7 @@ func (v *vacancy) takeGPUs(p *Pod) bool {
 }
 
 // admits reports whether the pod may go to the node, whatever runs there.
-func (v *vacancy) admits(pod *v1.Pod, p *Pod) bool {
+func (v *vacancy) admits(pod *v1.Pod, p *history.Pod) bool {
 	matches, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(v.node)
 	_, tainted := corev1helpers.FindMatchingUntoleratedTaint(klog.Background(), v.node.Spec.Taints, pod.Spec.Tolerations,
 		nil, false)

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"berth.dev/berth/hack/histories/history"
 	"berth.dev/berth/pkg/simulation/memapi"
 )
 
@@ -30,7 +31,7 @@ type weather struct {
 	events uint64
 }
 
-func newWeather(h *History) *weather {
+func newWeather(h *history.History) *weather {
 	return &weather{seed: h.Seed, lostPercent: h.LostPercent, maxDelay: time.Duration(h.MaxDelayMillis) * time.Millisecond,
 		seen: map[string]uint64{}}
 }

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/klog/v2"
 
+	"berth.dev/berth/hack/histories/history"
 	"berth.dev/berth/hack/invariants"
 	"berth.dev/berth/pkg/candidates"
 	"berth.dev/berth/pkg/schedulerconfig"
@@ -76,7 +77,7 @@ type world struct {
 // past is what has happened so far.
 type past struct {
 	removed  []types.NamespacedName // nodes
-	made     map[string]*Pod
+	made     map[string]*history.Pod
 	returned int
 	// goneJobs are deleted jobs with pods that are left.
 	goneJobs []goneJob
@@ -89,14 +90,14 @@ type past struct {
 
 // live lets a history happen and returns the first fault, or nil. An error that is no Fault is about the history
 // itself.
-func live(h *History, configuration *schedulerconfig.Configuration, logs bool) error {
+func live(h *history.History, configuration *schedulerconfig.Configuration, logs bool) error {
 	return simulation.Settled(time.Date(2026, time.January, 5, 0, 0, 0, 0, time.UTC), func(settle func()) error {
 		w := &world{configuration: configuration, api: memapi.New(), weather: newWeather(h),
-			checker: invariants.New(invariants.Patience), past: past{made: map[string]*Pod{}}, logs: logs}
+			checker: invariants.New(invariants.Patience), past: past{made: map[string]*history.Pod{}}, logs: logs}
 		if h.LostPercent > 0 || h.MaxDelayMillis > 0 {
 			w.checker.Patience = invariants.PatienceInStorm
 		}
-		w.local = h.hasLocalVolumes()
+		w.local = h.HasLocalVolumes()
 		w.checker.UnderWay = w.weather.underWay()
 		if w.local {
 			w.checker.UnderWay += volumesAfter + time.Second // the scheduler looks each second whether a volume is bound
@@ -116,9 +117,9 @@ func live(h *History, configuration *schedulerconfig.Configuration, logs bool) e
 			return fmt.Errorf("making a client: %w", err)
 		}
 		w.user = user
-		objects := furniture()
+		objects := history.Furniture()
 		for i := range h.Nodes {
-			objects = append(objects, h.Nodes[i].objects()...)
+			objects = append(objects, h.Nodes[i].Objects()...)
 		}
 		if err := w.create(objects...); err != nil {
 			return err
@@ -131,7 +132,7 @@ func live(h *History, configuration *schedulerconfig.Configuration, logs bool) e
 	})
 }
 
-func (w *world) run(h *History, settle func()) error {
+func (w *world) run(h *history.History, settle func()) error {
 	for i, step := range h.Steps {
 		if err := w.pass(step.After.Duration); err != nil {
 			return err
@@ -175,7 +176,7 @@ func (w *world) forgotten(settle func()) error {
 	teams, _ := w.teams()
 	promises := rivalled(teams, nil, math.MinInt32)
 	for name := range before {
-		reasons[name] = w.checker.Reason(types.NamespacedName{Namespace: namespace, Name: name})
+		reasons[name] = w.checker.Reason(types.NamespacedName{Namespace: history.Namespace, Name: name})
 	}
 	w.stop()
 	settle()

@@ -13,6 +13,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 
 	sampling "berth.dev/berth/pkg/candidates"
+	"berth.dev/berth/pkg/dryrun/account"
 	"berth.dev/berth/pkg/profiles"
 	"berth.dev/berth/pkg/reasons"
 )
@@ -26,8 +27,8 @@ type Class struct {
 	Pod   *v1.Pod
 	State fwk.CycleState
 	// volumes are those of pod that a driver would have to provision.
-	volumes []volume
-	spreads []*spread
+	volumes []account.Volume
+	spreads []*account.Spread
 	// readsOthers is set if a plugin looks at where others are placed.
 	readsOthers bool
 	// left is how many of the members were not tried yet.
@@ -76,7 +77,7 @@ func (t *Class) begin(pod *v1.Pod) error {
 	first := t.State == nil
 	t.Pod = pod
 	if profiles.HasVolumes(pod) {
-		t.volumes = d.storage.provisions(pod)
+		t.volumes = d.storage.Provisions(pod)
 	}
 	state := framework.NewCycleState()
 	state.SetPodGroupSchedulingCycle(d.group)
@@ -199,7 +200,7 @@ func (t *Class) countSpreads(pod *v1.Pod) error {
 			nodes[i] = changed
 		}
 	}
-	t.spreads, err = spreadsOf(pod, nodes)
+	t.spreads, err = account.SpreadsOf(pod, nodes)
 	return err
 }
 
@@ -327,10 +328,10 @@ func (t *Class) fits(i int) *fwk.Status {
 	if d.refusals.has(t.class, node.Node().Name) {
 		return reasons.Status(fwk.Unschedulable, RefusedBefore(d.refusals.said))
 	}
-	if !d.storage.fits(t.volumes, node.Node()) {
+	if !d.storage.Fits(t.volumes, node.Node()) {
 		return fwk.NewStatus(fwk.Unschedulable, "node(s) did not have enough free storage")
 	}
-	if slices.ContainsFunc(t.spreads, func(s *spread) bool { return !s.fits(node.Node()) }) {
+	if slices.ContainsFunc(t.spreads, func(s *account.Spread) bool { return !s.Fits(node.Node()) }) {
 		return fwk.NewStatus(fwk.Unschedulable, podtopologyspread.ErrReasonConstraintsNotMatch)
 	}
 	nominated := d.nominated(t, node.Node().Name)

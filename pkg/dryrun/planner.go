@@ -9,6 +9,7 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/capacity"
+	"berth.dev/berth/pkg/dryrun/account"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangplan"
 	"berth.dev/berth/pkg/gangview"
@@ -48,7 +49,7 @@ type Planner struct {
 	PodGroup func(gang.ID) *schedulingv1alpha1.PodGroup
 	Profiles *profiles.Set
 	Capacity *capacity.Index
-	Storage  StorageListers
+	Storage  account.StorageListers
 	// Network finds where nodes are in the network of a profile; nil if that does not matter to it.
 	Network func(profile string) *gangview.Places
 	Models  *Models

@@ -67,7 +67,7 @@ func (d *Run) refresh(ctx context.Context, reserved []reservedPod, others sets.S
 func (d *Run) devicesOfOthers(reserved []reservedPod) sets.Set[structured.DeviceID] {
 	var profile framework.Framework
 	for _, r := range reserved {
-		if profile = r.profile; d.classOf(gang.UID(r.pod.UID)).filters.HiddenReserve || !d.storage.bound(r.pod) {
+		if profile = r.profile; d.classOf(gang.UID(r.pod.UID)).filters.HiddenReserve || !d.storage.Bound(r.pod) {
 			return nil
 		}
 	}

@@ -7,12 +7,12 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
-	apitypes "k8s.io/apimachinery/pkg/types"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
+	"berth.dev/berth/pkg/dryrun/account"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/podview"
 )
@@ -38,7 +38,7 @@ type Run struct {
 	// allocated.
 	group    fwk.PodGroupCycleState
 	refusals refusals
-	storage  storageAccount
+	storage  *account.Storage
 	Examined int
 }
 
@@ -48,7 +48,7 @@ type membership struct {
 	Classes map[string]*Class
 	// classNames holds the members' classes.
 	classNames map[gang.UID]string
-	claims     sharedClaims
+	claims     account.SharedClaims
 	// many is set if the gang has too many classes to compare each on more than a few nodes.
 	many bool
 }
@@ -109,13 +109,13 @@ func (p *Planner) newRun(w *Work, id gang.ID, members []gang.Member, on Part) (*
 			Pods:       make(map[gang.UID]*v1.Pod, len(members)),
 			Classes:    map[string]*Class{},
 			classNames: make(map[gang.UID]string, len(members)),
-			claims:     sharedClaims{},
+			claims:     account.SharedClaims{},
 		},
 		placements: placements{displaced: map[gang.UID]bool{}},
 		sibling:    func(pod *v1.Pod) bool { return id != gang.ID{} && p.GangOf(pod) == id },
 		group:      framework.NewCycleState(),
 		refusals:   refusals{nodes: map[gang.Refusal]bool{}, said: p.Said(id)},
-		storage:    storageAccount{StorageListers: p.Storage, taken: map[apitypes.UID]int64{}},
+		storage:    account.NewStorage(p.Storage),
 	}
 	maps.Copy(d.refusals.nodes, p.Ledger.Refused(id))
 	for i := range members {
@@ -140,7 +140,7 @@ func (p *Planner) newRun(w *Work, id gang.ID, members []gang.Member, on Part) (*
 		}
 		r.members++
 		r.left++
-		d.claims.count(pod)
+		d.claims.Count(pod)
 	}
 	d.many = len(d.Classes) > ManyClasses
 	w.many = d.many
@@ -183,7 +183,7 @@ func (d *Run) Place(m gang.Member) (gang.Assignment, bool, error) {
 		} else if taken {
 			d.start = i
 			a := gang.Assignment{UID: m.UID, Node: d.Nodes[i].Node().Name,
-				First: d.claims.first(r.Profile, d.storage.claims, pod)}
+				First: d.claims.First(r.Profile.SharedDRAManager(), d.storage, pod)}
 			return a, true, d.place(r, pod, i)
 		}
 	}
@@ -196,7 +196,7 @@ func (d *Run) place(of *Class, pod *v1.Pod, i int) error {
 	info.Pod = pod
 	n := d.edit(i)
 	n.AddPodInfo(&info)
-	d.storage.take(of.volumes, n.Node())
+	d.storage.Take(of.volumes, n.Node())
 	d.placed = append(d.placed, PlacedPod{Info: &info, Node: n.Node().Name})
 	last := of.left == 1
 	for _, r := range d.open {
@@ -206,7 +206,7 @@ func (d *Run) place(of *Class, pod *v1.Pod, i int) error {
 		d.work.spend(1)
 		r.changes, r.full = r.changes+1, false
 		for _, s := range r.spreads {
-			s.add(pod, n.Node())
+			s.Add(pod, n.Node())
 		}
 		if !r.readsOthers {
 			continue

@@ -175,3 +175,9 @@ func Every(interval time.Duration, f func()) (stop func()) {
 		<-ended
 	}
 }
+
+// Steps returns a function that prints each step with the seconds since now.
+func Steps(out io.Writer) func(step string) {
+	line, begin := NewLine(out), time.Now()
+	return func(step string) { line.Keep(fmt.Sprintf("%5.1fs  %s", time.Since(begin).Seconds(), step)) }
+}

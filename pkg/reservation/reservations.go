@@ -65,8 +65,8 @@ type Reservations struct {
 	ready bool
 }
 
-// renewal is what to keep for a gang. It is the same until the account of free capacity changes, or until that time: who
-// may backfill is not in the account.
+// renewal is what to keep for a gang. It is the same until the account of free capacity changes, or until that time:
+// who may backfill is not in the account.
 type renewal struct {
 	of    *waitlist.Gang
 	state uint64

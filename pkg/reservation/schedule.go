@@ -182,8 +182,8 @@ func (r *Reservations) takeOver(now time.Time) {
 }
 
 // inVain reports whether a gang has not started for long although it fits, or the time by which it was to start is long
-// over: for half as long as nodes were kept until then, as what ends late often ends much later. What other gangs of the
-// namespace have kept from others without a start counts, too.
+// over: for half as long as nodes were kept until then, as what ends late often ends much later. What other gangs of
+// the namespace have kept from others without a start counts, too.
 func (r *Reservations) inVain(namespace string, h *heldGang, reserved *starttime.Reservation, now time.Time) bool {
 	late := max(reserved.Until.Sub(h.since)/2, 0)
 	if reserved.Firm && r.Turns.Overdue(reserved.Until.Add(late), now) {

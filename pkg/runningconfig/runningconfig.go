@@ -18,6 +18,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"berth.dev/berth/pkg/sandbox"
 )
@@ -33,6 +34,19 @@ type Source struct {
 
 // ErrNone means that there is no configuration to be found; what wraps it says why.
 var ErrNone = errors.New("the scheduler's configuration is not known")
+
+// Of returns the configuration of the sandbox that serves the API of a cluster and is kept in one of the folders, else
+// the one that the cluster's scheduler mounts. The error wraps ErrNone if there is neither.
+func Of(ctx context.Context, cluster *rest.Config, folders []string) (*Source, error) {
+	if found, err := OfSandbox(cluster.Host, folders); found != nil || err != nil {
+		return found, err
+	}
+	client, err := kubernetes.NewForConfig(cluster)
+	if err != nil {
+		return nil, fmt.Errorf("making a client: %w", err)
+	}
+	return OfCluster(ctx, client)
+}
 
 // OfSandbox returns the configuration of the sandbox that serves the API at that address and is kept in one of the
 // folders. It returns nil if there is no such sandbox, or if it runs no scheduler of its own.

@@ -144,6 +144,16 @@ var bounds = map[string]map[string]string{
 		"owners.lives":   "1024 owners (mostOwners)",
 		"shares.arrived": "1024 owners of at most 1024 bytes (mostOwners, ControllerOf)",
 	},
+	"pkg/gpu/fleet": {
+		"Fleet.memories": byNode, "Fleet.nodes": byNode, "Fleet.sizes": byNode,
+	},
+	"pkg/gpudemand": {
+		"Learner.measured": byNode, "arrivals.groups": "16 groups: dropped once the mix is known",
+		"taintSets.byNode": byNode, "taintSets.sets": byNode,
+	},
+	"pkg/hamilock": {
+		"Locks.lines": byNode,
+	},
 	"pkg/informers": {
 		"ByNode.byName": byNode, "ByNode.byObject": byNode, "badValueReporter.reported": byNode, "carrier.values": byAdmin,
 	},
@@ -153,12 +163,15 @@ var bounds = map[string]map[string]string{
 	"pkg/dryrun": {
 		"Models.known": "100,000 nodes (mostKnown)", "Pending.parked": byGang, "causeCounts.lasting": oneCycle,
 		"causeCounts.nodes": oneCycle, "causeCounts.siblings": oneCycle, "meanNode.scalar": oneCycle,
-		"membership.Classes": oneCycle, "membership.Pods": oneCycle, "membership.claims": oneCycle,
+		"membership.Classes": oneCycle, "membership.Pods": oneCycle,
 		"membership.classNames": oneCycle, "modelChoice.classes": oneCycle, "modelChoice.count": oneCycle,
 		"modelChoice.node": oneCycle, "modelLimits.byClass": oneCycle, "nodeCopies.copies": oneCycle,
 		"nodeCopies.generations": oneCycle, "nodeCopies.gone": oneCycle, "nodeCopies.index": oneCycle,
-		"placements.displaced": oneCycle, "refusals.nodes": oneCycle, "spread.counts": oneCycle,
-		"storageAccount.taken": oneCycle, "search.names": oneCycle, "segmentChoice.classes": oneCycle, "homes.of": oneCycle,
+		"placements.displaced": oneCycle, "refusals.nodes": oneCycle,
+		"search.names": oneCycle, "segmentChoice.classes": oneCycle, "homes.of": oneCycle,
+	},
+	"pkg/dryrun/account": {
+		"Spread.counts": oneCycle, "Storage.taken": oneCycle,
 	},
 	"pkg/reservation": {
 		"Holders.namespaces": byAdmin, "Holds.blocking": byGang, "Holds.gangsAway": byGang, "Holds.kept": byGang,
@@ -190,11 +203,8 @@ var bounds = map[string]map[string]string{
 	},
 	"pkg/plugins/gpuaware": {
 		"changes.numbers": "16,384 changes (changeChunk, maxChunks)", "faulted.byUID": byPod,
-		"fleet.dirty": byNode, "fleet.parts": byNode, "kin.byGroup": byPod, "kin.groups": byPod,
-		"learner.doors":  byNode,
-		"learner.groups": "16 groups: dropped once the mix is known", "learner.memories": byNode,
-		"learner.nodes": byNode, "learner.sizes": byNode, "ledger.byNode": byNode, "ledger.byPod": byPod,
-		"memos.byKey": "256 kinds of pods (maxMemos)", "nodeLocks.lines": byNode,
+		"fleet.dirty": byNode, "fleet.parts": byNode, "groupMembers.byGroup": byPod, "groupMembers.groups": byPod,
+		"ledger.byNode": byNode, "ledger.byPod": byPod, "memos.byKey": "256 kinds of pods (maxMemos)",
 		"refusals.numbers": "4096 reasons (maxRefusals)", "roll.classes": byPod, "roll.pods": byPod, "roll.waiting": byPod,
 		"siblings.byClique": byNode, "simulations.byNode": oneCycle, "simulations.byPod": oneCycle, "totals.nodes": byNode,
 	},

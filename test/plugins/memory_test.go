@@ -243,7 +243,7 @@ func (c *tenants) roots() []any {
 var worked = []string{
 	"pkg/informers.ByNode.byName", "pkg/gang.Ledger.groups", "pkg/podgroup.record.waits",
 	"pkg/podgroup.Owners.gangs", "pkg/plugins/costoptimized.waiting.pods", "pkg/plugins/costoptimized.runningPods.gangs",
-	"pkg/plugins/gpuaware.roll.pods", "pkg/plugins/gpuaware.ledger.byPod", "pkg/plugins/gpuaware.kin.groups", "pkg/address.Ledger.held",
+	"pkg/plugins/gpuaware.roll.pods", "pkg/plugins/gpuaware.ledger.byPod", "pkg/plugins/gpuaware.groupMembers.groups", "pkg/address.Ledger.held",
 	"pkg/plugins/networktopology.peers.pods", "pkg/plugins/networktopology.space.terms", "pkg/policy.Ledger.holders",
 }
 

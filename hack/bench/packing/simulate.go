@@ -1,10 +1,11 @@
 package main
 
 import (
-	"container/heap"
+	"cmp"
 	"math"
 	"math/rand/v2"
 
+	"berth.dev/berth/pkg/minheap"
 	"berth.dev/berth/pkg/price"
 )
 
@@ -84,7 +85,8 @@ func churn(f *family, with func(*cluster) policy, load func(t float64) float64, 
 		peak = max(peak, load(t))
 	}
 	rate := peak * float64(c.gpuMilli) / mean
-	var running ends
+	// The pods that run, the one that ends first on top.
+	running := minheap.Heap[end]{Compare: func(a, b end) int { return cmp.Compare(a.at, b.at) }}
 	var waiting []waiter
 	bigWaiting := 0
 	var o outcome
@@ -103,13 +105,13 @@ func churn(f *family, with func(*cluster) policy, load func(t float64) float64, 
 	try := func(w waiter) bool {
 		placed := c.place(p, w.kind, rank)
 		for _, member := range placed {
-			heap.Push(&running, end{now + w.lifetime, member})
+			running.Push(end{now + w.lifetime, member})
 		}
 		return placed != nil
 	}
 	for now < warmUp+span {
-		if len(running) > 0 && running[0].at < next {
-			e := heap.Pop(&running).(end)
+		if running.Len() > 0 && running.Items[0].at < next {
+			e := running.Pop()
 			account(e.at)
 			c.release(e.placement, p.demand())
 			kept := waiting[:0]
@@ -154,20 +156,6 @@ type waiter struct {
 type end struct {
 	at float64
 	placement
-}
-
-// ends are the pods that run, the one that ends first on top.
-type ends []end
-
-func (e ends) Len() int           { return len(e) }
-func (e ends) Less(i, j int) bool { return e[i].at < e[j].at }
-func (e ends) Swap(i, j int)      { e[i], e[j] = e[j], e[i] }
-func (e *ends) Push(x any)        { *e = append(*e, x.(end)) }
-func (e *ends) Pop() any {
-	old := *e
-	x := old[len(old)-1]
-	*e = old[:len(old)-1]
-	return x
 }
 
 func dollars(m price.MicroDollars) float64 { return float64(m) / float64(price.Dollar) }

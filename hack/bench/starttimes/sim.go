@@ -1,8 +1,10 @@
 package main
 
 import (
-	"container/heap"
+	"cmp"
 	"math"
+
+	"berth.dev/berth/pkg/minheap"
 )
 
 // policy decides what is kept for waiting gangs.
@@ -26,46 +28,35 @@ type cluster struct {
 	now   float64
 	nodes []node
 	queue []*job
-	ends  endHeap
+	ends  minheap.Heap[*job]
 }
 
-type endHeap []*job
-
-func (h endHeap) Len() int           { return len(h) }
-func (h endHeap) Less(i, j int) bool { return h[i].end < h[j].end }
-func (h endHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *endHeap) Push(x any)        { *h = append(*h, x.(*job)) }
-func (h *endHeap) Pop() any {
-	old := *h
-	x := old[len(old)-1]
-	*h = old[:len(old)-1]
-	return x
-}
+func compareEnds(a, b *job) int { return cmp.Compare(a.end, b.end) }
 
 // tick is how often, in seconds, a plan is looked at again when nothing happens.
 const tick = 300
 
 // simulate runs the jobs, which are in the order of their submission, on nodes of 8 GPUs until the last one has ended.
 func simulate(jobs []job, nodes int, p policy) {
-	c := &cluster{nodes: make([]node, nodes)}
+	c := &cluster{nodes: make([]node, nodes), ends: minheap.Heap[*job]{Compare: compareEnds}}
 	for i := range c.nodes {
 		c.nodes[i].free = gpusPerNode
 	}
 	next := 0
-	for next < len(jobs) || len(c.ends) > 0 {
+	for next < len(jobs) || c.ends.Len() > 0 {
 		t := math.Inf(1)
 		if next < len(jobs) {
 			t = jobs[next].submit
 		}
-		if len(c.ends) > 0 {
-			t = min(t, c.ends[0].end)
+		if c.ends.Len() > 0 {
+			t = min(t, c.ends.Items[0].end)
 		}
 		if len(c.queue) > 0 {
 			t = min(t, c.now+tick)
 		}
 		c.now = t
-		for len(c.ends) > 0 && c.ends[0].end <= t {
-			j := heap.Pop(&c.ends).(*job)
+		for c.ends.Len() > 0 && c.ends.Items[0].end <= t {
+			j := c.ends.Pop()
 			c.remove(j)
 			p.ended(c, j)
 		}
@@ -155,7 +146,7 @@ func (c *cluster) start(j *job, on []int) {
 		n.free -= min(j.gpus, gpusPerNode)
 		n.jobs = append(n.jobs, j)
 	}
-	heap.Push(&c.ends, j)
+	c.ends.Push(j)
 }
 
 func (c *cluster) remove(j *job) {

@@ -20,7 +20,7 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/clusterwide"
-	"berth.dev/berth/pkg/dryrun"
+	"berth.dev/berth/pkg/dryrun/account"
 	"berth.dev/berth/pkg/evictor"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangloop"
@@ -55,7 +55,7 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 	f := &feed{ctx: ctx, c: c, client: profile.ClientSet(), ends: map[string]bool{}, recorder: profile.EventRecorder()}
 	factory := profile.SharedInformerFactory()
 	c.members.Lister = factory.Core().V1().Pods().Lister()
-	c.planner.Storage = dryrun.NewStorageListers(factory)
+	c.planner.Storage = account.NewStorageListers(factory)
 	c.planner.Network = func(profile string) *gangview.Places {
 		return gangview.NetworkOf(factory, profile).Places()
 	}

@@ -107,7 +107,7 @@ func TestClaimsAreDemand(t *testing.T) {
 				} else if h.DRA.DeviceClassResolver().GetDeviceClass(v1.ResourceName(tc.resource)) == nil {
 					return false
 				}
-				class, _, ok = h.plugin.cluster.learner.classOf(h.ctx, pod)
+				class, _, ok = h.plugin.cluster.learner.ClassOf(h.ctx, pod)
 				return true
 			})
 			if diff := cmp.Diff(want, class); diff != "" || ok != known {
@@ -125,12 +125,14 @@ func TestSlicesComeWhilePodsArrive(t *testing.T) {
 	go func() {
 		defer close(done)
 		for range 200 {
-			h.plugin.cluster.learner.arrived(claiming("p", "c"))
+			h.plugin.cluster.arrived(claiming("p", "c"))
 			h.plugin.cluster.fleet.byModel()
 		}
 	}()
+	var names []string
 	for i := range 20 {
 		name := fmt.Sprint("n", i)
+		names = append(names, name)
 		if _, err := h.client.CoreV1().Nodes().Create(h.ctx, bareNode(name), metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
@@ -139,12 +141,10 @@ func TestSlicesComeWhilePodsArrive(t *testing.T) {
 		}
 	}
 	await.Next(t, done, "pods to arrive")
-	await.Until(t, "the capacity of all nodes", func() bool {
+	await.Until(t, "the GPUs of all nodes to be counted", func() bool {
 		h.plugin.cluster.claims.Latest()
-		learner := h.plugin.cluster.learner
-		learner.mu.Lock()
-		defer learner.mu.Unlock()
-		return learner.capacity["Tesla-T4"].GPUs == 80
+		_, total := h.plugin.cluster.learner.ByClique(names)
+		return total == len(names)
 	})
 }
 

@@ -14,7 +14,9 @@ import (
 
 	"berth.dev/berth/pkg/claimview"
 	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gpudemand"
 	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/hamilock"
 	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/podview"
 )
@@ -23,13 +25,14 @@ import (
 // promise the same share twice.
 type cluster struct {
 	ledger  *ledger
-	locks   *nodeLocks
+	locks   *hamilock.Locks
 	views   *views
-	learner *learner
+	learner *gpudemand.Learner
 	claims  *claimview.GPUs
 	gangs   *gangview.Gangs
 	fleet   *fleet
-	kin     *kin
+	// members are the pods that work with others.
+	members *groupMembers
 	roll    *roll
 	// nodesKnown reports whether the learner has heard of all nodes.
 	nodesKnown cache.InformerSynced
@@ -51,8 +54,8 @@ func clusterFor(ctx context.Context, handle fwk.Handle, keys *gpuview.Keys) (*cl
 		if err != nil {
 			return nil, err
 		}
-		locks, err := informers.Shared(factory, func() (*nodeLocks, error) {
-			return newNodeLocks(handle.ClientSet(), handle.EventRecorder()), nil
+		locks, err := informers.Shared(factory, func() (*hamilock.Locks, error) {
+			return hamilock.New(handle.ClientSet(), handle.EventRecorder()), nil
 		})
 		if err != nil {
 			return nil, err
@@ -68,8 +71,8 @@ func clusterFor(ctx context.Context, handle fwk.Handle, keys *gpuview.Keys) (*cl
 		}
 		c := &cluster{
 			ledger: l, locks: locks, views: &views{ByNode: nodes, keys: keys, ledger: l, claims: claims},
-			learner: newLearner(keys, gangs, claims), claims: claims, gangs: gangs,
-			kin: newKin(), faulted: newFaulted(factory.Core().V1().Pods().Informer().GetStore()),
+			learner: gpudemand.New(keys, gangs, claims), claims: claims, gangs: gangs,
+			members: newGroupMembers(), faulted: newFaulted(factory.Core().V1().Pods().Informer().GetStore()),
 			recorder: handle.EventRecorder(),
 		}
 		c.fleet = &fleet{
@@ -99,7 +102,7 @@ func (c *cluster) watch(factory kubeinformers.SharedInformerFactory) error {
 	nodes, err := informers.Handle(factory, factory.Core().V1().Nodes().Informer(), informers.Events[*v1.Node]{
 		Set: func(before, node *v1.Node) {
 			c.seeNode(node.Name)
-			c.locks.nodeChanged(before, node)
+			c.locks.NodeChanged(before, node)
 		},
 		Gone: func(node *v1.Node) {
 			c.views.totals.set(node.Name)
@@ -131,15 +134,15 @@ func (c *cluster) podEvents() cache.ResourceEventHandler {
 				c.ledger.release(pod.UID)
 			}
 			if before.Status.Phase != pod.Status.Phase {
-				c.locks.wake(pod.Spec.NodeName)
+				c.locks.Wake(pod.Spec.NodeName)
 			}
 		},
 		Gone: func(pod *v1.Pod) {
 			c.fleet.touch(pod.Spec.NodeName)
 			c.ledger.release(pod.UID)
 			c.roll.leave(pod)
-			c.locks.wake(pod.Spec.NodeName)
-			c.kin.gone(pod.UID)
+			c.locks.Wake(pod.Spec.NodeName)
+			c.members.gone(pod.UID)
 			c.faulted.forget(pod.UID)
 		},
 	}
@@ -163,9 +166,9 @@ func (c *cluster) seeNode(name string) {
 	obj, exists, _ := c.fleet.nodes.GetByKey(name)
 	if node, ok := obj.(*v1.Node); ok && exists {
 		seen, _ := c.views.keys.ReadGPUNode(node)
-		c.learner.nodeSeen(c.claims.GPUNode(seen))
+		c.learner.NodeSeen(c.claims.GPUNode(seen))
 	} else {
-		c.learner.nodeGone(name)
+		c.learner.NodeGone(name)
 	}
 	c.fleet.touch(name)
 }

@@ -40,7 +40,7 @@ func BenchmarkCycle(b *testing.B) {
 				b.StartTimer()
 				cycle(b, h.plugin, bc.pod(i), infos)
 			}
-			hits, misses := h.plugin.cluster.learner.cacheCounts()
+			hits, misses := h.plugin.cluster.learner.CacheCounts()
 			b.ReportMetric(100*float64(hits)/float64(max(1, hits+misses)), "cache-hit-%")
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(infos)), "ns/node")
 		})
@@ -64,8 +64,8 @@ func busyCluster(tb testing.TB, nodes int) *harness {
 	}
 	h := newHarness(tb, alone(defaultArgs()), objects...)
 	for i := range 500 {
-		h.plugin.cluster.learner.arrived(podObject(fmt.Sprint(i), strs{"cpu": fmt.Sprint(1 + i%16), "nvidia.com/gpu": fmt.Sprint(1 + i%4)}, nil))
-		h.plugin.cluster.learner.arrived(podObject(fmt.Sprint(i), strs{"cpu": fmt.Sprint(1 + i%16)}, strs{"gpu-fraction": fmt.Sprintf("0.%d", 1+i%9)}))
+		h.plugin.cluster.arrived(podObject(fmt.Sprint(i), strs{"cpu": fmt.Sprint(1 + i%16), "nvidia.com/gpu": fmt.Sprint(1 + i%4)}, nil))
+		h.plugin.cluster.arrived(podObject(fmt.Sprint(i), strs{"cpu": fmt.Sprint(1 + i%16)}, strs{"gpu-fraction": fmt.Sprintf("0.%d", 1+i%9)}))
 	}
 	if err := h.Cache.UpdateSnapshot(h.logger, h.Snapshot); err != nil {
 		tb.Fatal(err)

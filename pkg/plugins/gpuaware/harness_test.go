@@ -189,9 +189,9 @@ func (h *harness) confirm(tb testing.TB, bound *v1.Pod) *v1.Pod {
 }
 
 // arrived lets the learner see a pod that needs not be looked up among claims.
-func (l *learner) arrived(pod *v1.Pod) {
-	if class, mixed, _ := l.classOf(context.Background(), pod); mixed {
-		l.observe(class, pod)
+func (c *cluster) arrived(pod *v1.Pod) {
+	if class, mixed, _ := c.learner.ClassOf(context.Background(), pod); mixed {
+		c.learner.Observe(class, pod)
 	}
 }
 

@@ -31,13 +31,13 @@ func TestPodsThatBelongTogetherMakeNoMixKnown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := newHarness(t, alone(defaultArgs()), gpuNodeObject("n", 8, "Tesla-T4"))
-			learner := h.plugin.cluster.learner
+			c := h.plugin.cluster
 			for i := range 100 {
 				pod := podObject(fmt.Sprint("p", i), strs{"nvidia.com/gpu": "1"}, nil)
 				pod.Labels, pod.OwnerReferences = tc.labels, tc.owners(i)
-				learner.arrived(pod)
+				c.arrived(pod)
 			}
-			if got := learner.learnt().demand.Known(); got != tc.known {
+			if got := c.learner.Learnt().Demand.Known(); got != tc.known {
 				t.Errorf("known = %v, want %v", got, tc.known)
 			}
 		})
@@ -67,7 +67,7 @@ func TestWhatEndsAtOnceHardlyCounts(t *testing.T) {
 	}
 	one, eight := mix.Class{CPUMilli: 1000, Count: 1, Milli: 1000}, mix.Class{CPUMilli: 1000, Count: 8, Milli: 1000}
 	mostly := mix.Given([]mix.Portion{{Class: eight, Fraction: 1}, {Class: one, Fraction: 0.2}})
-	if far := c.learner.mix.Distribution().Distance(mostly); far > 0.2 {
+	if far := c.learner.Learnt().Demand.Distribution().Distance(mostly); far > 0.2 {
 		t.Errorf("the mix is %.2f away from one in which the pods that run are five of six; by arrivals it would be 0.74", far)
 	}
 }
@@ -97,24 +97,5 @@ func TestPodsThatNeverRanMoveNothing(t *testing.T) {
 	}
 	if after := stranded(); after != before {
 		t.Errorf("%.0f milli-GPU stranded after the attack, %.0f before", after, before)
-	}
-}
-
-func TestTheOwnerOfPodsIsWhoeverMakesMore(t *testing.T) {
-	t.Parallel()
-	for want, owner := range map[string]*metav1.OwnerReference{
-		"":                       nil,
-		"default/Job/nightly":    {Kind: "Job", Name: "nightly-29391840", Controller: ptr.To(true)},
-		"default/ReplicaSet/web": {Kind: "ReplicaSet", Name: "web-6d4cf56db6", Controller: ptr.To(true)},
-		"default/StatefulSet/db": {Kind: "StatefulSet", Name: "db", Controller: ptr.To(true)},
-		"default/Job/train":      {Kind: "Job", Name: "train", Controller: ptr.To(true)},
-	} {
-		pod := podObject("p", nil, nil)
-		if owner != nil {
-			pod.OwnerReferences = []metav1.OwnerReference{*owner}
-		}
-		if got := ownerOf(pod); got != (mix.Owner{Namespace: "default", Controller: want}) {
-			t.Errorf("owner %+v, want the controller %q", got, want)
-		}
 	}
 }

@@ -216,7 +216,7 @@ func TestAPluginThatRemembersDecidesAsOneThatDoesNot(t *testing.T) {
 			}
 		case 13:
 			for range 100 {
-				h.plugin.cluster.learner.arrived(podObject("arrived", strs{"nvidia.com/gpu": fmt.Sprint(1 + i/20%8)}, nil))
+				h.plugin.cluster.arrived(podObject("arrived", strs{"nvidia.com/gpu": fmt.Sprint(1 + i/20%8)}, nil))
 			}
 		default:
 			taken := podObject(fmt.Sprint(i), strs{"cpu": "1", "nvidia.com/gpu": "1"}, nil)

@@ -112,14 +112,14 @@ func (f *fleet) byModel() map[string]count {
 	claimable := f.cluster.claims.Latest() // it may touch nodes
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	learnt := f.cluster.learner.learnt()
+	learnt := f.cluster.learner.Learnt()
 	for name := range claimable.Names() {
 		f.dirty[name] = struct{}{} // devices are given back long after the pod has gone
 	}
 	for name := range f.dirty {
 		delete(f.parts, name)
 		if obj, ok, _ := f.nodes.GetByKey(name); ok {
-			if parts := f.count(obj.(*v1.Node), claimable, learnt.demand); len(parts) > 0 {
+			if parts := f.count(obj.(*v1.Node), claimable, learnt.Demand); len(parts) > 0 {
 				f.parts[name] = parts
 			}
 		}
@@ -266,7 +266,7 @@ func (c *collector) CollectWithStability(ch chan<- metrics.Metric) {
 			sum.add(n)
 			sums[model] = sum
 		}
-		h, m := of.learner.cacheCounts()
+		h, m := of.learner.CacheCounts()
 		hits, misses = hits+h, misses+m
 	}
 	gauge := func(d *metrics.Desc, value float64, labels ...string) {

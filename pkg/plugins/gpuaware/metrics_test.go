@@ -103,7 +103,7 @@ func TestStrandedGPUsAreEstimatedOnceTheMixIsKnown(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, alone(defaultArgs()), gpuNodeObject("n", 8, "Tesla-T4"))
 	for i := range 200 {
-		h.plugin.cluster.learner.arrived(podObject(fmt.Sprint(i), strs{"nvidia.com/gpu": "3"}, nil))
+		h.plugin.cluster.arrived(podObject(fmt.Sprint(i), strs{"nvidia.com/gpu": "3"}, nil))
 	}
 	h.plugin.cluster.fleet.touch("n")
 	if got := h.plugin.cluster.fleet.byModel()["Tesla-T4"].strandedMilli; got != 2000 {

@@ -159,7 +159,7 @@ func replayOpenb(b *testing.B, root string, nodes []runtime.Object, workload []o
 	}
 	if mixGiven {
 		for _, p := range workload {
-			h.plugin.cluster.learner.arrived(p.pod)
+			h.plugin.cluster.arrived(p.pod)
 		}
 	}
 	var r openbResult
@@ -172,7 +172,7 @@ func replayOpenb(b *testing.B, root string, nodes []runtime.Object, workload []o
 		pod.Name = fmt.Sprintf("%s-%d", pod.Name, i)
 		pod.UID = types.UID(pod.Name)
 		if !mixGiven {
-			h.plugin.cluster.learner.arrived(pod)
+			h.plugin.cluster.arrived(pod)
 		}
 		_, _, err := h.reserve(b, pod)
 		arrived += p.milli

@@ -2,10 +2,9 @@ package gpuaware
 
 import (
 	v1 "k8s.io/api/core/v1"
-	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
-	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
-	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
+
+	"berth.dev/berth/pkg/podview"
 )
 
 // opened reports that a node whose labels, taints or cordon have changed may take the pod once others make way, and
@@ -16,27 +15,10 @@ import (
 // pod that they are not known to have refused.
 func opened(pod *v1.Pod, before, after *v1.Node) bool {
 	if before == nil || ptr.Deref(pod.Spec.PreemptionPolicy, v1.PreemptLowerPriority) == v1.PreemptNever ||
-		!admits(after, pod) {
+		!podview.Admits(after, pod) {
 		return false
 	}
-	return !admits(before, pod) || hasVolumes(pod) && moved(before, after)
-}
-
-// admits reports whether the pod's selector, affinity and tolerations let it run on the node. An affinity that cannot
-// be read admits none.
-func admits(node *v1.Node, pod *v1.Pod) bool {
-	if matches, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(node); err != nil || !matches {
-		return false
-	}
-	taints := node.Spec.Taints
-	if node.Spec.Unschedulable {
-		taints = append([]v1.Taint{{Key: v1.TaintNodeUnschedulable, Effect: v1.TaintEffectNoSchedule}}, taints...)
-	}
-	_, untolerated := corev1helpers.FindMatchingUntoleratedTaint(klog.Background(), taints, pod.Spec.Tolerations,
-		func(t *v1.Taint) bool {
-			return t.Effect == v1.TaintEffectNoSchedule || t.Effect == v1.TaintEffectNoExecute
-		}, false)
-	return !untolerated
+	return !podview.Admits(before, pod) || hasVolumes(pod) && moved(before, after)
 }
 
 func hasVolumes(pod *v1.Pod) bool {

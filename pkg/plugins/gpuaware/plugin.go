@@ -20,6 +20,7 @@ import (
 
 	"berth.dev/berth/pkg/clusterwide"
 	"berth.dev/berth/pkg/gpu"
+	"berth.dev/berth/pkg/gpudemand"
 	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/signals"
@@ -72,7 +73,7 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 	if err != nil {
 		return nil, err
 	}
-	reader, err := signals.StartGPU(ctx, handle.SharedInformerFactory(), s.signals, c.learner.gpuNodes, c.nodesKnown)
+	reader, err := signals.StartGPU(ctx, handle.SharedInformerFactory(), s.signals, c.learner.Measured, c.nodesKnown)
 	if err != nil {
 		return nil, fmt.Errorf("starting to read GPU signals for profile %s: %w", handle.ProfileName(), err)
 	}
@@ -97,7 +98,7 @@ func (p *Plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *f
 	if len(pod.Spec.ResourceClaims) > 0 {
 		return nil, fwk.NewStatus(fwk.Unschedulable, "claims are the pod's own")
 	}
-	if request.Count > 0 && p.cluster.learner.hasCliques() && groupOf(p.cluster.gangs, pod) != "" {
+	if request.Count > 0 && p.cluster.learner.HasCliques() && gpudemand.GroupOf(p.cluster.gangs, pod) != "" {
 		return nil, fwk.NewStatus(fwk.Unschedulable, "the pod's place depends on where its siblings are")
 	}
 	return []fwk.SignFragment{{Key: "berth.dev/" + Name, Value: request}}, nil
@@ -134,7 +135,7 @@ func (p *Plugin) read(ctx context.Context, pod *v1.Pod) (*podState, error) {
 	if err != nil {
 		return nil, err
 	}
-	learnt := p.cluster.learner.learnt()
+	learnt := p.cluster.learner.Learnt()
 	s := &podState{request: request}
 	if err := p.readClaims(ctx, pod, s); err != nil {
 		return nil, err
@@ -143,8 +144,8 @@ func (p *Plugin) read(ctx context.Context, pod *v1.Pod) (*podState, error) {
 	if p.signals != nil {
 		s.live = live{snapshot: p.signals.Snapshot(), now: time.Now()}
 	}
-	s.judge = p.cluster.views.totals.judge(p.settings, learnt.demand, &s.request.Request)
-	p.recall(s, learnt.number)
+	s.judge = p.cluster.views.totals.judge(p.settings, learnt.Demand, &s.request.Request)
+	p.recall(s, learnt.Number)
 	return s, nil
 }
 

@@ -120,8 +120,8 @@ func TestOnlyNVIDIANodesAreMeasured(t *testing.T) {
 	delete(sliced.Status.Allocatable, "nvidia.com/gpu")
 	sliced.Status.Allocatable["nvidia.com/mig-1g.5gb"] = resource.MustParse("7")
 	h := newHarness(t, alone(defaultArgs()), amd, sliced, gpuNodeObject("t4", 1, "Tesla-T4"))
-	await.Until(t, "both nodes to be learnt", func() bool { return len(h.plugin.cluster.learner.gpuNodes()) == 2 })
-	for _, n := range h.plugin.cluster.learner.gpuNodes() {
+	await.Until(t, "both nodes to be learnt", func() bool { return len(h.plugin.cluster.learner.Measured()) == 2 })
+	for _, n := range h.plugin.cluster.learner.Measured() {
 		if n.Name == "amd" {
 			t.Error("DCGM's coverage counts a node of AMD's")
 		}

@@ -129,7 +129,7 @@ func TestNodeAnnotationsAreAmongTheEvents(t *testing.T) {
 
 func TestSiblingsAreLookedUpNotSearched(t *testing.T) {
 	t.Parallel()
-	k := newKin()
+	k := newGroupMembers()
 	k.placed("a", "default/gang/g", "n1")
 	k.placed("b", "default/gang/g", "n2")
 	k.placed("c", "default/gang/other", "n1")

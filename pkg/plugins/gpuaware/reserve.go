@@ -13,6 +13,7 @@ import (
 
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/hamilock"
 )
 
 // promisedKey marks the cycles in which Reserve has promised devices.
@@ -129,7 +130,7 @@ func (p *Plugin) Unreserve(ctx context.Context, cycle fwk.CycleState, pod *v1.Po
 		return
 	}
 	p.cluster.ledger.release(pod.UID)
-	p.cluster.kin.gone(pod.UID)
+	p.cluster.members.gone(pod.UID)
 	p.cluster.claims.Stale()
 	p.cluster.keepBound(pod, foundBound(cycle))
 	data, err := cycle.Read(lockedKey)
@@ -137,9 +138,9 @@ func (p *Plugin) Unreserve(ctx context.Context, cycle fwk.CycleState, pod *v1.Po
 		return // PreBind took none
 	}
 	if value, ok := data.(lockMark); ok {
-		if err := p.cluster.locks.giveBack(ctx, pod, nodeName, string(value)); err != nil {
+		if err := p.cluster.locks.GiveBack(ctx, pod, nodeName, string(value)); err != nil {
 			klog.FromContext(ctx).Error(err, "Giving back the lock of the node failed; it expires",
-				"pod", klog.KObj(pod), "node", nodeName, "after", hamiLockLasts)
+				"pod", klog.KObj(pod), "node", nodeName, "after", hamilock.Lasts)
 		}
 	}
 }
@@ -183,7 +184,7 @@ func (p *Plugin) PreBind(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod,
 		return fwk.AsStatus(err)
 	}
 	if s.request.ServedByHAMi(promised) {
-		value, err := p.cluster.locks.take(ctx, pod, nodeName)
+		value, err := p.cluster.locks.Take(ctx, pod, nodeName)
 		if err != nil {
 			return fwk.AsStatus(err)
 		}

@@ -72,7 +72,7 @@ func (r *roll) see(pod *v1.Pod) {
 		return
 	}
 	if !known {
-		class, mixed, _ := r.cluster.learner.classOf(context.Background(), pod)
+		class, mixed, _ := r.cluster.learner.ClassOf(context.Background(), pod)
 		e = r.enroll(class, mixed)
 	}
 	r.count(pod, e)
@@ -104,8 +104,8 @@ func (r *roll) count(pod *v1.Pod, e enrolled) {
 		e.placed = true
 		e.mixed = e.mixed && r.cluster.views.keys.Unassigned(pod) == ""
 		if e.mixed {
-			r.cluster.learner.observe(e.class.Class, pod)
-			r.cluster.learner.started(e.class.Class, pod)
+			r.cluster.learner.Observe(e.class.Class, pod)
+			r.cluster.learner.Started(e.class.Class, pod)
 		}
 		if e.turns = r.cluster.mayUseGPU(pod); e.turns {
 			r.cluster.views.totals.came()
@@ -122,7 +122,7 @@ func (r *roll) leave(pod *v1.Pod) {
 	delete(r.pods, pod.UID)
 	delete(r.waiting, pod.UID)
 	if e.placed && e.mixed {
-		r.cluster.learner.ended(e.class.Class, pod, time.Now())
+		r.cluster.learner.Ended(e.class.Class, pod, time.Now())
 	}
 	if e.turns {
 		r.cluster.views.totals.went()
@@ -173,7 +173,7 @@ func (r *roll) ask(ctx context.Context) {
 		if !claimview.ClaimsNamed(pod) {
 			continue
 		}
-		class, mixed, known := r.cluster.learner.classOf(ctx, pod)
+		class, mixed, known := r.cluster.learner.ClassOf(ctx, pod)
 		if !known {
 			continue
 		}

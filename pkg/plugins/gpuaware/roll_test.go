@@ -133,7 +133,7 @@ func TestPodsAreTimedAsTheClassThatTheyArrivedAs(t *testing.T) {
 		t.Fatal(err)
 	}
 	await.Until(t, "the claim to be read", func() bool {
-		class, _, known := h.plugin.cluster.learner.classOf(h.ctx, pod)
+		class, _, known := h.plugin.cluster.learner.ClassOf(h.ctx, pod)
 		return known && class.Count == 3
 	})
 	bound := pod.DeepCopy()

@@ -60,7 +60,7 @@ func TestTermsAddUpToTheScore(t *testing.T) {
 		objects = append(objects, p)
 	}
 	h := newHarness(t, alone(defaultArgs()), objects...)
-	await.Until(t, "the mix to be known", func() bool { return h.plugin.cluster.learner.learnt().demand.Known() })
+	await.Until(t, "the mix to be known", func() bool { return h.plugin.cluster.learner.Learnt().Demand.Known() })
 	seen := map[string]bool{}
 	for _, pod := range []*v1.Pod{
 		podObject("p", strs{"nvidia.com/gpu": "1"}, nil),

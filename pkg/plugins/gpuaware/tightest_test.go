@@ -152,7 +152,7 @@ func TestTheTightestGPUOfAllNodesWins(t *testing.T) {
 				if asked == nil {
 					requests["nvidia.com/gpu"] = fmt.Sprint(1 + i%3)
 				}
-				f.plugin.cluster.learner.arrived(podObject(fmt.Sprint("arrived-", i), requests, asked))
+				f.plugin.cluster.arrived(podObject(fmt.Sprint("arrived-", i), requests, asked))
 			}
 			exact := 0
 			// Cases that failed once.

@@ -1,4 +1,4 @@
-package dryrun
+package account
 
 import (
 	"fmt"
@@ -8,19 +8,20 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
+
+	"berth.dev/berth/pkg/podview"
 )
 
-// spread is a topology spread constraint of a class that nodes must not violate, with exact counts.
+// Spread is a topology spread constraint of a class that nodes must not violate, with exact counts.
 //
 // PodTopologySpread itself is not exact in a dry run: when pods are added to its state one by one it follows the two
 // emptiest domains only, and takes the emptier of them for the emptiest of all. With three domains it may let a third
 // member join the first although one domain is empty. It is asked all the same, since it knows defaults that are not in
 // the pod.
-type spread struct {
+type Spread struct {
 	key                 string
 	maxSkew, minDomains int
 	namespace           string
@@ -35,9 +36,9 @@ type spread struct {
 	included func(*v1.Node) bool
 }
 
-// spreadsOf returns the constraints of the pod as they are on nodes.
-func spreadsOf(pod *v1.Pod, nodes []fwk.NodeInfo) ([]*spread, error) {
-	var spreads []*spread
+// SpreadsOf returns the constraints of the pod as they are on nodes.
+func SpreadsOf(pod *v1.Pod, nodes []fwk.NodeInfo) ([]*Spread, error) {
+	var spreads []*Spread
 	var keys []string
 	for i := range pod.Spec.TopologySpreadConstraints {
 		if c := &pod.Spec.TopologySpreadConstraints[i]; c.WhenUnsatisfiable == v1.DoNotSchedule {
@@ -69,7 +70,7 @@ func spreadsOf(pod *v1.Pod, nodes []fwk.NodeInfo) ([]*spread, error) {
 	return spreads, nil
 }
 
-func newSpread(pod *v1.Pod, c *v1.TopologySpreadConstraint) (*spread, error) {
+func newSpread(pod *v1.Pod, c *v1.TopologySpreadConstraint) (*Spread, error) {
 	selector, err := metav1.LabelSelectorAsSelector(c.LabelSelector)
 	if err != nil {
 		return nil, fmt.Errorf("reading a topology spread constraint of pod %s: %w", klog.KObj(pod), err)
@@ -81,7 +82,7 @@ func newSpread(pod *v1.Pod, c *v1.TopologySpreadConstraint) (*spread, error) {
 		}
 	}
 	affinity := nodeaffinity.GetRequiredNodeAffinity(pod)
-	s := &spread{key: c.TopologyKey, maxSkew: int(c.MaxSkew), minDomains: 1, namespace: pod.Namespace, selector: selector,
+	s := &Spread{key: c.TopologyKey, maxSkew: int(c.MaxSkew), minDomains: 1, namespace: pod.Namespace, selector: selector,
 		counts: map[string]int{}}
 	if c.MinDomains != nil {
 		s.minDomains = int(*c.MinDomains)
@@ -96,26 +97,19 @@ func newSpread(pod *v1.Pod, c *v1.TopologySpreadConstraint) (*spread, error) {
 			}
 		}
 		if c.NodeTaintsPolicy != nil && *c.NodeTaintsPolicy == v1.NodeInclusionPolicyHonor {
-			_, untolerated := corev1helpers.FindMatchingUntoleratedTaint(klog.Background(), n.Spec.Taints, pod.Spec.Tolerations,
-				hinders, false)
-			return !untolerated
+			return podview.Tolerates(pod, n.Spec.Taints)
 		}
 		return true
 	}
 	return s, nil
 }
 
-// hinders reports whether a taint keeps pods off its node.
-func hinders(t *v1.Taint) bool {
-	return t.Effect == v1.TaintEffectNoSchedule || t.Effect == v1.TaintEffectNoExecute
-}
-
-func (s *spread) matches(pod *v1.Pod) bool {
+func (s *Spread) matches(pod *v1.Pod) bool {
 	return pod.Namespace == s.namespace && pod.DeletionTimestamp == nil && s.selector.Matches(labels.Set(pod.Labels))
 }
 
-// add counts a pod that was placed on a node.
-func (s *spread) add(pod *v1.Pod, node *v1.Node) {
+// Add counts a pod that was placed on a node.
+func (s *Spread) Add(pod *v1.Pod, node *v1.Node) {
 	if !s.included(node) || !s.matches(pod) {
 		return
 	}
@@ -130,7 +124,7 @@ func (s *spread) add(pod *v1.Pod, node *v1.Node) {
 }
 
 // findLeast looks at all domains: once, and again when none has the least any more.
-func (s *spread) findLeast() {
+func (s *Spread) findLeast() {
 	s.least, s.atLeast = 0, 0
 	for count := range maps.Values(s.counts) {
 		switch {
@@ -142,8 +136,8 @@ func (s *spread) findLeast() {
 	}
 }
 
-// fits reports whether one more member on the node keeps the constraint.
-func (s *spread) fits(node *v1.Node) bool {
+// Fits reports whether one more member on the node keeps the constraint.
+func (s *Spread) Fits(node *v1.Node) bool {
 	least := s.least
 	if len(s.counts) < s.minDomains {
 		least = 0

@@ -1,15 +1,14 @@
-package dryrun
+package account
 
 import (
 	v1 "k8s.io/api/core/v1"
-	corelisters "k8s.io/client-go/listers/core/v1"
-	"k8s.io/kubernetes/pkg/scheduler/framework"
+	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// sharedClaims counts how many members of a gang use a claim, for devices or for a volume, that was made by hand. What
+// SharedClaims counts how many members of a gang use a claim, for devices or for a volume, that was made by hand. What
 // one that several use is given has to be written before the second of them can be scheduled, because the scheduler
 // lets no pod use what is being allocated to another one, and binds a volume for one pod at a time.
-type sharedClaims map[sharedClaim]int
+type SharedClaims map[sharedClaim]int
 
 type sharedClaim struct {
 	volume          bool
@@ -31,19 +30,19 @@ func sharedClaimsOf(pod *v1.Pod) []sharedClaim {
 	return claims
 }
 
-func (c sharedClaims) count(pod *v1.Pod) {
+// Count counts the claims of a member.
+func (c SharedClaims) Count(pod *v1.Pod) {
 	for _, claim := range sharedClaimsOf(pod) {
 		c[claim]++
 	}
 }
 
-// first reports whether the pod, which is being placed, is the first of several to use a claim that nothing was given
+// First reports whether the pod, which is being placed, is the first of several to use a claim that nothing was given
 // to yet.
-func (c sharedClaims) first(profile framework.Framework, volumes corelisters.PersistentVolumeClaimLister,
-	pod *v1.Pod) bool {
+func (c SharedClaims) First(devices fwk.SharedDRAManager, volumes *Storage, pod *v1.Pod) bool {
 	found := false
 	for _, claim := range sharedClaimsOf(pod) {
-		if c[claim] > 1 && !given(profile, volumes, claim) {
+		if c[claim] > 1 && !given(devices, volumes, claim) {
 			found = true
 		}
 		c[claim] = 0
@@ -52,11 +51,11 @@ func (c sharedClaims) first(profile framework.Framework, volumes corelisters.Per
 }
 
 // given reports whether devices are allocated to the claim, or a volume is bound to it.
-func given(profile framework.Framework, volumes corelisters.PersistentVolumeClaimLister, claim sharedClaim) bool {
+func given(devices fwk.SharedDRAManager, volumes *Storage, claim sharedClaim) bool {
 	if claim.volume {
-		object, err := volumes.PersistentVolumeClaims(claim.namespace).Get(claim.name)
+		object, err := volumes.claims.PersistentVolumeClaims(claim.namespace).Get(claim.name)
 		return err == nil && object.Spec.VolumeName != ""
 	}
-	object, err := profile.SharedDRAManager().ResourceClaims().Get(claim.namespace, claim.name)
+	object, err := devices.ResourceClaims().Get(claim.namespace, claim.name)
 	return err == nil && object.Status.Allocation != nil
 }

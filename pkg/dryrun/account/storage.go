@@ -1,4 +1,4 @@
-package dryrun
+package account
 
 import (
 	v1 "k8s.io/api/core/v1"
@@ -29,16 +29,21 @@ func NewStorageListers(factory informers.SharedInformerFactory) StorageListers {
 		drivers: s.CSIDrivers().Lister(), capacities: s.CSIStorageCapacities().Lister()}
 }
 
-// storageAccount counts for one dry run what members take of the capacities that CSI drivers publish. The scheduler's
+// Storage counts for one dry run what members take of the capacities that CSI drivers publish. The scheduler's
 // own filter compares each volume with what is published, which does not shrink before a driver has provisioned: of
 // several members each would fit where all do not.
-type storageAccount struct {
+type Storage struct {
 	StorageListers
 	taken map[apitypes.UID]int64
 }
 
-// volume is a volume that a driver would have to provision.
-type volume struct {
+// NewStorage returns the account of one dry run.
+func NewStorage(listers StorageListers) *Storage {
+	return &Storage{StorageListers: listers, taken: map[apitypes.UID]int64{}}
+}
+
+// Volume is a volume that a driver would have to provision.
+type Volume struct {
 	class string
 	bytes int64
 }
@@ -57,9 +62,9 @@ func volumeClaims(pod *v1.Pod) []string {
 	return names
 }
 
-// provisions returns the volumes of the pod that drivers with published capacities would have to provision.
-func (s *StorageListers) provisions(pod *v1.Pod) []volume {
-	var out []volume
+// Provisions returns the volumes of the pod that drivers with published capacities would have to provision.
+func (s *StorageListers) Provisions(pod *v1.Pod) []Volume {
+	var out []Volume
 	for _, name := range volumeClaims(pod) {
 		claim, err := s.claims.PersistentVolumeClaims(pod.Namespace).Get(name)
 		if err != nil || claim.Spec.VolumeName != "" || claim.Spec.StorageClassName == nil {
@@ -73,14 +78,14 @@ func (s *StorageListers) provisions(pod *v1.Pod) []volume {
 		if err != nil || driver.Spec.StorageCapacity == nil || !*driver.Spec.StorageCapacity {
 			continue
 		}
-		out = append(out, volume{class: class.Name, bytes: claim.Spec.Resources.Requests.Storage().Value()})
+		out = append(out, Volume{class: class.Name, bytes: claim.Spec.Resources.Requests.Storage().Value()})
 	}
 	return out
 }
 
-// bound reports whether all claims of the pod for volumes have theirs, so that the scheduler has nothing to choose or
+// Bound reports whether all claims of the pod for volumes have theirs, so that the scheduler has nothing to choose or
 // to write.
-func (s *StorageListers) bound(pod *v1.Pod) bool {
+func (s *StorageListers) Bound(pod *v1.Pod) bool {
 	for _, name := range volumeClaims(pod) {
 		claim, err := s.claims.PersistentVolumeClaims(pod.Namespace).Get(name)
 		if err != nil || claim.Spec.VolumeName == "" ||
@@ -91,13 +96,13 @@ func (s *StorageListers) bound(pod *v1.Pod) bool {
 	return true
 }
 
-// fits reports whether the volumes fit on the node beside those of the members placed before.
-func (a *storageAccount) fits(volumes []volume, node *v1.Node) bool {
+// Fits reports whether the volumes fit on the node beside those of the members placed before.
+func (a *Storage) Fits(volumes []Volume, node *v1.Node) bool {
 	return len(volumes) == 0 || a.assign(volumes, node, map[apitypes.UID]int64{})
 }
 
-// take counts the volumes on the node.
-func (a *storageAccount) take(volumes []volume, node *v1.Node) {
+// Take counts the volumes on the node.
+func (a *Storage) Take(volumes []Volume, node *v1.Node) {
 	if len(volumes) == 0 {
 		return
 	}
@@ -109,7 +114,7 @@ func (a *storageAccount) take(volumes []volume, node *v1.Node) {
 }
 
 // assign finds a capacity for each volume and adds it to taken, and reports whether all have one.
-func (a *storageAccount) assign(volumes []volume, node *v1.Node, taken map[apitypes.UID]int64) bool {
+func (a *Storage) assign(volumes []Volume, node *v1.Node, taken map[apitypes.UID]int64) bool {
 	all, err := a.capacities.List(labels.Everything())
 	if err != nil {
 		return true

@@ -1,4 +1,4 @@
-package main
+package history
 
 import (
 	"fmt"
@@ -36,9 +36,9 @@ type cast struct {
 	profiles []string
 }
 
-// generate makes the history of a seed: a cluster of 2 to 12 nodes and 10 to 60 steps. Small clusters show most faults,
+// Generate makes the history of a seed: a cluster of 2 to 12 nodes and 10 to 60 steps. Small clusters show most faults,
 // and show them in few steps.
-func generate(seed uint64) *History {
+func Generate(seed uint64) *History {
 	g := &generator{
 		random: rand.New(rand.NewPCG(seed, 0x6265727468)), //nolint:gosec // a history must come again from its seed
 		jobs:   rand.New(rand.NewPCG(seed, 0x6a6f6273)),   //nolint:gosec // as above
@@ -56,9 +56,9 @@ func generate(seed uint64) *History {
 	g.local = g.one(1, 4)
 	if g.one(1, 3) {
 		g.profiles = []string{"gpu-aware-scheduler", "cost-optimized-scheduler", "gang-scheduler",
-			"scheduler-plugins-scheduler", profile}
+			"scheduler-plugins-scheduler", DefaultProfile}
 	}
-	g.modes = []string{"", wholeMode, wholeMode, sharedMode, sharedMode, sharedMode, claimedMode}
+	g.modes = []string{"", WholeMode, WholeMode, SharedMode, SharedMode, SharedMode, ClaimedMode}
 	if g.one(1, 2) { // all nodes alike, as most clusters are
 		g.modes = []string{g.modes[g.random.IntN(len(g.modes))]}
 	}
@@ -114,13 +114,13 @@ func (g *generator) pod() *Pod {
 	}
 	modes := g.modes
 	if g.one(1, 12) {
-		modes = []string{wholeMode, sharedMode, claimedMode} // there may be no such node
+		modes = []string{WholeMode, SharedMode, ClaimedMode} // there may be no such node
 	}
 	switch mode := modes[g.random.IntN(len(modes))]; {
 	case mode == "" || g.one(1, 8): // none
-	case mode == claimedMode:
+	case mode == ClaimedMode:
 		p.ClaimedGPUs = int64(g.pick(1, 1, 2, 4))
-	case mode == sharedMode && g.one(2, 3):
+	case mode == SharedMode && g.one(2, 3):
 		p.MilliGPU = g.pick(100, 250, 300, 500, 700, 900)
 	default:
 		p.GPUs = g.pick(1, 1, 2, 4, 8)
@@ -162,13 +162,13 @@ func (g *generator) add(s Step) {
 	}
 	g.out.Steps = append(g.out.Steps, s)
 	switch s.Do {
-	case cordonNode, taintNode:
+	case CordonNode, TaintNode:
 		g.shut[s.Name] = true
-	case openNode, untaintNode:
+	case OpenNode, UntaintNode:
 		delete(g.shut, s.Name)
-	case removeNode:
+	case RemoveNode:
 		g.gone[s.Name] = true
-	case moveNode:
+	case MoveNode:
 		g.made[s.Name].Zone = s.Value
 	}
 }
@@ -190,39 +190,39 @@ func (g *generator) after() time.Duration {
 func (g *generator) step() {
 	switch g.random.IntN(36) {
 	case 0, 1, 2, 3, 4, 5:
-		g.add(Step{Do: createPod, Pod: g.pod()})
+		g.add(Step{Do: CreatePod, Pod: g.pod()})
 	case 6, 7, 8:
 		g.gang()
 	case 9:
-		g.add(Step{Do: deletePod, Name: g.name(g.pods)})
+		g.add(Step{Do: DeletePod, Name: g.name(g.pods)})
 	case 10:
-		g.add(Step{Do: finishPod, Name: g.name(g.pods)})
+		g.add(Step{Do: FinishPod, Name: g.name(g.pods)})
 	case 11:
-		g.add(Step{Do: ungatePod, Name: g.name(g.gated)})
+		g.add(Step{Do: UngatePod, Name: g.name(g.gated)})
 	case 12:
-		g.add(Step{Do: editPod, Name: g.name(g.pods), Value: fmt.Sprint(g.random.IntN(3))})
+		g.add(Step{Do: EditPod, Name: g.name(g.pods), Value: fmt.Sprint(g.random.IntN(3))})
 	case 13:
 		if g.one(1, 2) {
-			g.add(Step{Do: deleteGang, Name: g.name(g.gangs)})
+			g.add(Step{Do: DeleteGang, Name: g.name(g.gangs)})
 		} else {
-			g.add(Step{Do: scaleGang, Name: g.name(g.gangs), Count: 1 + g.random.IntN(6)})
+			g.add(Step{Do: ScaleGang, Name: g.name(g.gangs), Count: 1 + g.random.IntN(6)})
 		}
 	case 14, 15:
 		g.change()
 	case 16:
-		g.add(Step{Do: restart, Down: metav1.Duration{Duration: g.after()}})
+		g.add(Step{Do: Restart, Down: metav1.Duration{Duration: g.after()}})
 	case 17:
 		g.arrive()
 	case 18:
-		g.add(Step{Do: []string{killPod, failPod}[g.random.IntN(2)], Name: g.name(g.pods)})
+		g.add(Step{Do: []string{KillPod, FailPod}[g.random.IntN(2)], Name: g.name(g.pods)})
 	case 19:
 		switch {
 		case g.one(1, 2):
 			g.rerun(g.name(g.gangs))
 		case g.one(1, 2):
-			g.add(Step{Do: moveToGang, Name: g.name(g.pods)})
+			g.add(Step{Do: MoveToGang, Name: g.name(g.pods)})
 		default:
-			g.add(Step{Do: moveToGang, Name: g.name(g.pods), Value: g.name(g.gangs)})
+			g.add(Step{Do: MoveToGang, Name: g.name(g.pods), Value: g.name(g.gangs)})
 		}
 	case 20:
 		g.degrade(g.name(g.gangs))
@@ -256,7 +256,7 @@ func (g *generator) spread(of string) *Spread {
 // burst makes pods that come almost at once.
 func (g *generator) burst(n int) {
 	for range n {
-		g.add(Step{Do: createPod, Pod: g.pod(), After: metav1.Duration{Duration: time.Microsecond}})
+		g.add(Step{Do: CreatePod, Pod: g.pod(), After: metav1.Duration{Duration: time.Microsecond}})
 	}
 }
 
@@ -265,19 +265,19 @@ func (g *generator) change() {
 	name := g.name(g.nodes)
 	switch g.random.IntN(7) {
 	case 0:
-		g.add(Step{Do: removeNode, Name: name})
+		g.add(Step{Do: RemoveNode, Name: name})
 	case 1:
-		g.add(Step{Do: cordonNode, Name: name})
+		g.add(Step{Do: CordonNode, Name: name})
 	case 2:
-		g.add(Step{Do: taintNode, Name: name})
+		g.add(Step{Do: TaintNode, Name: name})
 	case 3:
-		g.add(Step{Do: untaintNode, Name: name})
+		g.add(Step{Do: UntaintNode, Name: name})
 	case 4:
-		g.add(Step{Do: resizeNode, Name: name, Count: g.random.IntN(g.made[name].GPUs + 1)})
+		g.add(Step{Do: ResizeNode, Name: name, Count: g.random.IntN(g.made[name].GPUs + 1)})
 	case 5:
-		g.add(Step{Do: moveNode, Name: name, Value: g.zones[g.random.IntN(len(g.zones))]})
+		g.add(Step{Do: MoveNode, Name: name, Value: g.zones[g.random.IntN(len(g.zones))]})
 	default:
-		g.add(Step{Do: openNode, Name: name})
+		g.add(Step{Do: OpenNode, Name: name})
 	}
 }
 
@@ -319,7 +319,7 @@ func (g *generator) gangOf(like *Pod, minimum int) string {
 	}
 	labels := !roles && !gang.OneZone && gang.TimeoutSeconds == 0 && g.one(1, 5)
 	gang.Job = !roles && !gang.OneZone && gang.TimeoutSeconds == 0 && !labels && g.jobs.IntN(4) == 0
-	create := Step{Do: createGang, Gang: gang, After: metav1.Duration{Duration: g.after()}}
+	create := Step{Do: CreateGang, Gang: gang, After: metav1.Duration{Duration: g.after()}}
 	first := g.one(3, 4) || gang.Job
 	if first && !labels {
 		g.add(create)
@@ -330,7 +330,7 @@ func (g *generator) gangOf(like *Pod, minimum int) string {
 	}
 	for i := range members {
 		if leaver >= 0 && i == members-1 {
-			g.add(Step{Do: moveToGang, Name: g.members[gang.Name][leaver].Name})
+			g.add(Step{Do: MoveToGang, Name: g.members[gang.Name][leaver].Name})
 		}
 		p := *like
 		if odd {
@@ -353,7 +353,7 @@ func (g *generator) gangOf(like *Pod, minimum int) string {
 		}
 		g.members[gang.Name] = append(g.members[gang.Name], p)
 		after := time.Duration(1+g.random.IntN(20)) * time.Millisecond
-		g.add(Step{Do: createPod, Pod: &p, After: metav1.Duration{Duration: after}})
+		g.add(Step{Do: CreatePod, Pod: &p, After: metav1.Duration{Duration: after}})
 	}
 	if !first && !labels {
 		g.add(create)

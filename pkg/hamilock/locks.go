@@ -1,4 +1,4 @@
-package gpuaware
+package hamilock
 
 import (
 	"context"
@@ -21,7 +21,7 @@ import (
 
 const (
 	// lockWait is how long a pod waits for the lock of its node: longer than an abandoned lock lasts.
-	lockWait = hamiLockLasts + time.Minute
+	lockWait = Lasts + time.Minute
 	// lockLook is after what time a waiting pod looks again if it was told of no change.
 	lockLook = 10 * time.Second
 	// conflictPause is the pause after another writer of the node was faster.
@@ -30,9 +30,9 @@ const (
 	undoWithin = 10 * time.Second
 )
 
-// nodeLocks take HAMi's locks of nodes. The pods of this process that want the same node's wait in line, each in its
+// Locks take HAMi's locks of nodes. The pods of this process that want the same node's wait in line, each in its
 // own binding cycle; the first in line watches the node. It is safe for concurrent use.
-type nodeLocks struct {
+type Locks struct {
 	client   kubernetes.Interface
 	recorder events.EventRecorder
 
@@ -49,12 +49,12 @@ type line struct {
 	pods    int
 }
 
-func newNodeLocks(client kubernetes.Interface, recorder events.EventRecorder) *nodeLocks {
-	return &nodeLocks{client: client, recorder: recorder, lines: map[string]*line{}}
+func New(client kubernetes.Interface, recorder events.EventRecorder) *Locks {
+	return &Locks{client: client, recorder: recorder, lines: map[string]*line{}}
 }
 
 // join returns the line of a node with one pod more in it.
-func (l *nodeLocks) join(node string) *line {
+func (l *Locks) join(node string) *line {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	q := l.lines[node]
@@ -66,7 +66,7 @@ func (l *nodeLocks) join(node string) *line {
 	return q
 }
 
-func (l *nodeLocks) leave(node string, q *line) {
+func (l *Locks) leave(node string, q *line) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if q.pods--; q.pods == 0 {
@@ -74,8 +74,8 @@ func (l *nodeLocks) leave(node string, q *line) {
 	}
 }
 
-// wake makes the first in the line of a node look again.
-func (l *nodeLocks) wake(node string) {
+// Wake makes the first in the line of a node look again.
+func (l *Locks) Wake(node string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if q := l.lines[node]; q != nil {
@@ -86,15 +86,15 @@ func (l *nodeLocks) wake(node string) {
 	}
 }
 
-// nodeChanged wakes those who wait for the node if its lock has changed.
-func (l *nodeLocks) nodeChanged(before, node *v1.Node) {
+// NodeChanged wakes those who wait for the node if its lock has changed.
+func (l *Locks) NodeChanged(before, node *v1.Node) {
 	if before == nil || before.Annotations[gpuview.HAMiLockKey] != node.Annotations[gpuview.HAMiLockKey] {
-		l.wake(node.Name)
+		l.Wake(node.Name)
 	}
 }
 
-// take waits until the pod holds the lock of the node, and returns the lock's value.
-func (l *nodeLocks) take(ctx context.Context, pod *v1.Pod, node string) (string, error) {
+// Take waits until the pod holds the lock of the node, and returns the lock's value.
+func (l *Locks) Take(ctx context.Context, pod *v1.Pod, node string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, lockWait)
 	defer cancel()
 	q := l.join(node)
@@ -124,25 +124,25 @@ func (l *nodeLocks) take(ctx context.Context, pod *v1.Pod, node string) (string,
 
 // try takes the lock if it is free or no longer counts. Else it returns after what time to look again, and who holds
 // it.
-func (l *nodeLocks) try(ctx context.Context, pod *v1.Pod, name string) (value string, wait time.Duration,
+func (l *Locks) try(ctx context.Context, pod *v1.Pod, name string) (value string, wait time.Duration,
 	holder string, err error) {
 	node, err := l.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return "", 0, "", fmt.Errorf("reading the lock of node %s: %w", name, err)
 	}
 	now := time.Now()
-	lock, locked := readHAMiLock(node)
-	if locked && (lock.namespace != pod.Namespace || lock.pod != pod.Name) {
-		holder = lock.namespace + "/" + lock.pod
-		counts, err := l.counts(ctx, lock, node, now)
+	held, locked := readLock(node)
+	if locked && (held.namespace != pod.Namespace || held.pod != pod.Name) {
+		holder = held.namespace + "/" + held.pod
+		counts, err := l.counts(ctx, held, node, now)
 		if err != nil {
 			return "", 0, "", err
 		}
 		if counts {
-			return "", min(lockLook, max(lock.left(now), conflictPause)), holder, nil
+			return "", min(lockLook, max(held.left(now), conflictPause)), holder, nil
 		}
 	}
-	value = newHAMiLock(pod, now)
+	value = lockOf(pod, now)
 	err = l.write(ctx, node, value)
 	if apierrors.IsConflict(err) {
 		return "", conflictPause, "another writer", nil
@@ -156,36 +156,36 @@ func (l *nodeLocks) try(ctx context.Context, pod *v1.Pod, name string) (value st
 
 // counts reports whether a lock of another pod still holds. One that has expired while its pod waited for its devices
 // is said on that pod.
-func (l *nodeLocks) counts(ctx context.Context, lock hamiLock, node *v1.Node, now time.Time) (bool, error) {
+func (l *Locks) counts(ctx context.Context, held lock, node *v1.Node, now time.Time) (bool, error) {
 	var owner *v1.Pod
-	if lock.pod != "" {
+	if held.pod != "" {
 		var err error
-		owner, err = l.client.CoreV1().Pods(lock.namespace).Get(ctx, lock.pod, metav1.GetOptions{})
+		owner, err = l.client.CoreV1().Pods(held.namespace).Get(ctx, held.pod, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return false, nil
 		}
 		if err != nil {
-			return false, fmt.Errorf("reading pod %s/%s, which holds the lock of node %s: %w", lock.namespace,
-				lock.pod, node.Name, err)
+			return false, fmt.Errorf("reading pod %s/%s, which holds the lock of node %s: %w", held.namespace,
+				held.pod, node.Name, err)
 		}
-		if servedByLock(owner, node.Name) {
+		if served(owner, node.Name) {
 			return false, nil
 		}
 	}
-	if lock.left(now) > 0 {
+	if held.left(now) > 0 {
 		return true, nil
 	}
 	if owner != nil {
 		l.recorder.Eventf(owner, node, v1.EventTypeWarning, "LockExpired", "Binding",
 			"HAMi's device plugin on node %s has not given the pod its devices within %v; "+
 				"another pod takes the lock of the node",
-			node.Name, hamiLockLasts)
+			node.Name, Lasts)
 	}
 	return false, nil
 }
 
-// giveBack removes the lock if it is still this one, and the pod was not bound all the same: then it is the plugin's.
-func (l *nodeLocks) giveBack(ctx context.Context, pod *v1.Pod, name, value string) error {
+// GiveBack removes the lock if it is still this one, and the pod was not bound all the same: then it is the plugin's.
+func (l *Locks) GiveBack(ctx context.Context, pod *v1.Pod, name, value string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoWithin)
 	defer cancel()
 	now, err := l.client.CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
@@ -208,7 +208,7 @@ func (l *nodeLocks) giveBack(ctx context.Context, pod *v1.Pod, name, value strin
 }
 
 // write sets the lock, or removes it with nil, unless the node has changed since it was read.
-func (l *nodeLocks) write(ctx context.Context, node *v1.Node, value any) error {
+func (l *Locks) write(ctx context.Context, node *v1.Node, value any) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"resourceVersion": node.ResourceVersion,
 		"annotations":     map[string]any{gpuview.HAMiLockKey: value},

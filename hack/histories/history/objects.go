@@ -1,10 +1,11 @@
-package main
+package history
 
 import (
 	"cmp"
 	"fmt"
 	"strconv"
 
+	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -13,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"berth.dev/berth/hack/invariants"
@@ -23,48 +23,51 @@ import (
 	"berth.dev/berth/pkg/wellknown"
 )
 
+// What is in all histories: names, the profile of pods that name none, and labels by which pods are known.
 const (
-	namespace = "histories"
-	profile   = "berth-scheduler" // of pods that name none
+	Namespace      = "histories"
+	DefaultProfile = "berth-scheduler"
 
-	wholeMode   = "whole"
-	sharedMode  = "shared"
-	claimedMode = "dra"
+	// Modes of nodes.
+	WholeMode   = "whole"
+	SharedMode  = "shared"
+	ClaimedMode = "dra"
 
 	driver       = "gpu.nvidia.com"
 	className    = "gpu"
 	taintKey     = "histories/taint"
-	guardedLabel = "histories/guarded"
-	editedLabel  = "histories/edited"
-	nearLabel    = "histories/near"
-	apartLabel   = "histories/apart"
-	spreadLabel  = "histories/spread"
+	GuardedLabel = "histories/guarded"
+	EditedLabel  = "histories/edited"
+	NearLabel    = "histories/near"
+	ApartLabel   = "histories/apart"
+	SpreadLabel  = "histories/spread"
 	hostPort     = 9400
 )
 
-var startTaints = []v1.Taint{{Key: taintKey, Effect: v1.TaintEffectNoSchedule}}
+// StartTaints are those of a node that is tainted.
+var StartTaints = []v1.Taint{{Key: taintKey, Effect: v1.TaintEffectNoSchedule}}
 
-// furniture is what every history's cluster has besides nodes.
-func furniture() []runtime.Object {
+// Furniture is what every history's cluster has besides nodes.
+func Furniture() []runtime.Object {
 	return []runtime.Object{
-		&v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}},
+		&v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Namespace}},
 		&resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: className},
 			Spec: resourcev1.DeviceClassSpec{Selectors: []resourcev1.DeviceSelector{
 				{CEL: &resourcev1.CELDeviceSelector{Expression: fmt.Sprintf("device.driver == %q", driver)}},
 			}}},
 		&storagev1.StorageClass{
-			ObjectMeta:  metav1.ObjectMeta{Name: localClass},
+			ObjectMeta:  metav1.ObjectMeta{Name: LocalClass},
 			Provisioner: "kubernetes.io/no-provisioner", VolumeBindingMode: ptr.To(storagev1.VolumeBindingWaitForFirstConsumer),
 		},
 		&policyv1.PodDisruptionBudget{
-			ObjectMeta: metav1.ObjectMeta{Name: "guarded", Namespace: namespace},
-			Spec:       policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{guardedLabel: "true"}}},
+			ObjectMeta: metav1.ObjectMeta{Name: "guarded", Namespace: Namespace},
+			Spec:       policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{GuardedLabel: "true"}}},
 		},
 	}
 }
 
-// objects are the node and, where its GPUs are claimed, the slice that lists them.
-func (n *Node) objects() []runtime.Object {
+// Objects are the node and, where its GPUs are claimed, the slice that lists them.
+func (n *Node) Objects() []runtime.Object {
 	amounts := v1.ResourceList{
 		v1.ResourceCPU:    *resource.NewQuantity(n.CPUs, resource.DecimalSI),
 		v1.ResourceMemory: *resource.NewQuantity(n.MemGiB<<30, resource.BinarySI),
@@ -79,7 +82,7 @@ func (n *Node) objects() []runtime.Object {
 		},
 	}
 	if n.Tainted {
-		node.Spec.Taints = startTaints
+		node.Spec.Taints = StartTaints
 	}
 	if n.Price != "" {
 		node.Annotations = map[string]string{wellknown.PricePerHourKey: n.Price}
@@ -88,10 +91,10 @@ func (n *Node) objects() []runtime.Object {
 	keys := gpuview.DefaultKeys()
 	switch {
 	case n.GPUs == 0:
-	case n.Mode == claimedMode:
+	case n.Mode == ClaimedMode:
 		objects = append(objects, n.slice())
 	default:
-		express.Node(&keys, node, n.Model, n.GPUs, n.Mode == sharedMode)
+		express.Node(&keys, node, n.Model, n.GPUs, n.Mode == SharedMode)
 	}
 	return append(objects, n.volumes()...)
 }
@@ -113,12 +116,12 @@ func (n *Node) slice() *resourcev1.ResourceSlice {
 	return slice
 }
 
-// objects are the pod and what has to be there before it.
-func (p *Pod) objects() []runtime.Object {
+// Objects are the pod and what has to be there before it.
+func (p *Pod) Objects() []runtime.Object {
 	pod := &v1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: p.Name, Namespace: namespace, Labels: map[string]string{}},
+		ObjectMeta: metav1.ObjectMeta{Name: p.Name, Namespace: Namespace, Labels: map[string]string{}},
 		Spec: v1.PodSpec{
-			SchedulerName: cmp.Or(p.Profile, profile), Priority: &p.Priority, RestartPolicy: v1.RestartPolicyNever,
+			SchedulerName: cmp.Or(p.Profile, DefaultProfile), Priority: &p.Priority, RestartPolicy: v1.RestartPolicyNever,
 			Containers: []v1.Container{{Name: "main", Image: "histories.invalid/main",
 				Resources: v1.ResourceRequirements{Requests: v1.ResourceList{
 					v1.ResourceCPU:    *resource.NewMilliQuantity(p.MilliCPU, resource.DecimalSI),
@@ -166,7 +169,7 @@ func (p *Pod) objects() []runtime.Object {
 		pod.Spec.TerminationGracePeriodSeconds = &p.EndsSeconds
 	}
 	if p.LateSeconds > 0 {
-		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, lateKey, strconv.FormatInt(p.LateSeconds, 10))
+		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, LateKey, strconv.FormatInt(p.LateSeconds, 10))
 	}
 	if p.Gated {
 		pod.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "histories/gate"}}
@@ -175,13 +178,13 @@ func (p *Pod) objects() []runtime.Object {
 		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, wellknown.BackfillKey, "allow")
 	}
 	if p.Guarded {
-		pod.Labels[guardedLabel] = "true"
+		pod.Labels[GuardedLabel] = "true"
 	}
 	var before []runtime.Object
 	if p.ClaimedGPUs > 0 {
 		claim := fmt.Sprintf("%s-%d", p.Name, p.Times)
 		before = append(before, &resourcev1.ResourceClaim{
-			ObjectMeta: metav1.ObjectMeta{Name: claim, Namespace: namespace},
+			ObjectMeta: metav1.ObjectMeta{Name: claim, Namespace: Namespace},
 			Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{{Name: "gpus", Exactly: &resourcev1.ExactDeviceRequest{
 				DeviceClassName: className, AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: p.ClaimedGPUs,
 			}}}}},
@@ -208,29 +211,20 @@ func (p *Pod) surround(pod *v1.Pod) {
 		pod.Spec.Affinity = &v1.Affinity{}
 	}
 	if p.Apart {
-		pod.Labels[apartLabel] = "true"
+		pod.Labels[ApartLabel] = "true"
 		pod.Spec.Affinity.PodAntiAffinity = &v1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: term(
-			apartLabel, "true", v1.LabelHostname)}
+			ApartLabel, "true", v1.LabelHostname)}
 	}
 	if p.Near && p.Gang != "" {
-		pod.Labels[nearLabel] = p.Gang
+		pod.Labels[NearLabel] = p.Gang
 		pod.Spec.Affinity.PodAffinity = &v1.PodAffinity{
-			RequiredDuringSchedulingIgnoredDuringExecution: term(nearLabel, p.Gang, v1.LabelTopologyZone),
+			RequiredDuringSchedulingIgnoredDuringExecution: term(NearLabel, p.Gang, v1.LabelTopologyZone),
 		}
 	}
 }
 
-// claimOf names the claim of a pod, which need not have one.
-func claimOf(pod *v1.Pod) types.NamespacedName {
-	name := types.NamespacedName{Namespace: pod.Namespace}
-	for _, claim := range pod.Spec.ResourceClaims {
-		name.Name = *claim.ResourceClaimName
-	}
-	return name
-}
-
 func (g *Gang) podGroup() *unstructured.Unstructured {
-	group := gangview.NewPodGroup(namespace, g.Name, g.MinMember)
+	group := gangview.NewPodGroup(Namespace, g.Name, g.MinMember)
 	says := map[string]string{}
 	if g.MinByRole != "" {
 		says[wellknown.MinMembersByRoleKey] = g.MinByRole
@@ -244,4 +238,20 @@ func (g *Gang) podGroup() *unstructured.Unstructured {
 		_ = unstructured.SetNestedField(group.Object, g.TimeoutSeconds, "spec", "scheduleTimeoutSeconds")
 	}
 	return group
+}
+
+// job is the Job whose pods are the gang.
+func (g *Gang) job() *batchv1.Job {
+	return &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Name: g.Name, Namespace: Namespace},
+		Spec:       batchv1.JobSpec{Parallelism: ptr.To(int32(g.MinMember))}, //nolint:gosec // small
+	}
+}
+
+// Object is the PodGroup or the Job.
+func (g *Gang) Object() runtime.Object {
+	if g.Job {
+		return g.job()
+	}
+	return g.podGroup()
 }

@@ -1,11 +1,9 @@
-// Command histories looks for faults of the scheduler with random histories: a cluster, work that comes, changes and
-// goes, nodes that change, restarts of the scheduler, and a network that delays and loses. The real scheduler with the
-// shipped configuration lives through each of them on a virtual clock, while every binding is checked. A history that
-// shows a fault is shortened to the few steps that it takes, and written to a file that shows it again:
+// Package history is the format of a history: a cluster, the steps that happen to it, and the objects of the API that
+// they stand for. It makes histories from seeds, leaves out what a fault does not need, and reads and writes files.
 //
-//	go run ./hack/histories --seeds 1-1000
-//	go run ./hack/histories --file history-17.yaml
-package main
+// The command that lives through histories calls it. It knows no scheduler, no API and no clock, and the same seed
+// gives the same history.
+package history
 
 import (
 	"fmt"
@@ -112,26 +110,26 @@ type Gang struct {
 
 // What a step does. Those that name an object that is not there do nothing, so that steps can be left out.
 const (
-	createPod   = "create pod"
-	createGang  = "create gang"
-	deletePod   = "delete pod"
-	killPod     = "kill pod" // as deletePod, but one that Returns comes back
-	finishPod   = "finish pod"
-	failPod     = "fail pod" // one that Returns gets another in its place
-	moveToGang  = "move pod" // Value is its new gang, or empty
-	ungatePod   = "ungate pod"
-	editPod     = "edit pod"    // Value is a label that the pod gets
-	deleteGang  = "delete gang" // the pods of a Job go later
-	scaleGang   = "scale gang"  // Count is the new minMember
-	addNode     = "add node"
-	removeNode  = "remove node" // and its pods
-	cordonNode  = "cordon node"
-	openNode    = "uncordon node"
-	taintNode   = "taint node"
-	untaintNode = "untaint node"
-	resizeNode  = "resize node" // Count is the number of GPUs that are left to allocate
-	moveNode    = "move node"   // Value is the new zone
-	restart     = "restart the scheduler"
+	CreatePod   = "create pod"
+	CreateGang  = "create gang"
+	DeletePod   = "delete pod"
+	KillPod     = "kill pod" // as deletePod, but one that Returns comes back
+	FinishPod   = "finish pod"
+	FailPod     = "fail pod" // one that Returns gets another in its place
+	MoveToGang  = "move pod" // Value is its new gang, or empty
+	UngatePod   = "ungate pod"
+	EditPod     = "edit pod"    // Value is a label that the pod gets
+	DeleteGang  = "delete gang" // the pods of a Job go later
+	ScaleGang   = "scale gang"  // Count is the new minMember
+	AddNode     = "add node"
+	RemoveNode  = "remove node" // and its pods
+	CordonNode  = "cordon node"
+	OpenNode    = "uncordon node"
+	TaintNode   = "taint node"
+	UntaintNode = "untaint node"
+	ResizeNode  = "resize node" // Count is the number of GPUs that are left to allocate
+	MoveNode    = "move node"   // Value is the new zone
+	Restart     = "restart the scheduler"
 )
 
 // Step happens After the step before it.
@@ -171,7 +169,8 @@ func (h *History) Duration() time.Duration {
 	return total
 }
 
-func readHistory(file string) (*History, error) {
+// Read reads a history from a file.
+func Read(file string) (*History, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("reading a history: %w", err)
@@ -183,7 +182,8 @@ func readHistory(file string) (*History, error) {
 	return &h, nil
 }
 
-func writeHistory(h *History, fault error, file string) error {
+// Write writes a history to a file, with the fault that it shows at its head if there is one.
+func Write(h *History, fault error, file string) error {
 	content, err := yaml.Marshal(h)
 	if err != nil {
 		return fmt.Errorf("writing a history: %w", err)

@@ -1,4 +1,4 @@
-package dryrun
+package account
 
 import (
 	"maps"
@@ -60,19 +60,19 @@ func TestSpreadsCountExactly(t *testing.T) {
 			other := framework.NewNodeInfo()
 			other.SetNode(node("e", "y"))
 			infos = append(infos, other)
-			spreads, err := spreadsOf(pod, infos)
+			spreads, err := SpreadsOf(pod, infos)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, name := range tc.placed {
 				for _, s := range spreads {
-					s.add(pod, node(name, "x"))
+					s.Add(pod, node(name, "x"))
 				}
 			}
 			for name, want := range tc.want {
 				fits := true
 				for _, s := range spreads {
-					fits = fits && s.fits(node(name, "x"))
+					fits = fits && s.Fits(node(name, "x"))
 				}
 				if fits != want {
 					t.Errorf("domain %s: fits is %v", name, fits)
@@ -101,13 +101,13 @@ func TestSpreadsCountThePodsThatRun(t *testing.T) {
 		info.SetNode(st.MakeNode().Name(n.node).Label(v1.LabelHostname, n.node).Obj())
 		infos = append(infos, info)
 	}
-	spreads, err := spreadsOf(pod, infos)
+	spreads, err := SpreadsOf(pod, infos)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, info := range infos {
 		name := info.Node().Name
-		if got, want := spreads[0].fits(info.Node()), name != "same"; got != want {
+		if got, want := spreads[0].Fits(info.Node()), name != "same"; got != want {
 			t.Errorf("node %s: fits is %v", name, got)
 		}
 	}
@@ -117,14 +117,14 @@ func TestTheLeastOfASpreadFollowsItsCounts(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		pod := st.MakePod().Namespace("n").Name("p").Obj()
-		s := &spread{key: v1.LabelHostname, namespace: "n", selector: labels.Everything(), counts: map[string]int{}, included: func(*v1.Node) bool { return true }}
+		s := &Spread{key: v1.LabelHostname, namespace: "n", selector: labels.Everything(), counts: map[string]int{}, included: func(*v1.Node) bool { return true }}
 		domains := rapid.IntRange(1, 6).Draw(t, "domains")
 		for i := range domains {
 			s.counts[strconv.Itoa(i)] = rapid.IntRange(0, 3).Draw(t, "count")
 		}
 		s.findLeast()
 		for range 20 {
-			s.add(pod, st.MakeNode().Label(v1.LabelHostname, strconv.Itoa(rapid.IntRange(0, domains-1).Draw(t, "domain"))).Obj())
+			s.Add(pod, st.MakeNode().Label(v1.LabelHostname, strconv.Itoa(rapid.IntRange(0, domains-1).Draw(t, "domain"))).Obj())
 			if least := slices.Min(slices.Collect(maps.Values(s.counts))); s.least != least {
 				t.Fatalf("least is %d, want %d of %v", s.least, least, s.counts)
 			}

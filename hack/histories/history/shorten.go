@@ -1,12 +1,12 @@
-package main
+package history
 
 import "slices"
 
-// shorten leaves out what the fault does not need: steps, halves of them first, then nodes, then the weather. shows
+// Shorten leaves out what the fault does not need: steps, halves of them first, then nodes, then the weather. shows
 // says whether a history still shows the fault, and late that it is time to stop. (Delta debugging: Zeller and
 // Hildebrandt, "Simplifying and isolating failure-inducing input", IEEE Transactions on Software Engineering 28(2),
 // 2002.)
-func shorten(h *History, shows func(*History) bool, late func() bool) *History {
+func Shorten(h *History, shows func(*History) bool, late func() bool) *History {
 	best := *h
 	try := func(change func(*History)) bool {
 		if late() {

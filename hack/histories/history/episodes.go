@@ -1,4 +1,4 @@
-package main
+package history
 
 import (
 	"fmt"
@@ -17,7 +17,7 @@ const mostNeeding = 12
 func (g *generator) another(p Pod, after time.Duration) Pod {
 	p.Name = fmt.Sprintf("p%d", len(g.pods))
 	g.keep(&p)
-	g.add(Step{Do: createPod, Pod: &p, After: metav1.Duration{Duration: after}})
+	g.add(Step{Do: CreatePod, Pod: &p, After: metav1.Duration{Duration: after}})
 	return p
 }
 
@@ -34,7 +34,7 @@ func (g *generator) rerun(gang string) {
 		g.replace(gang)
 	}
 	for i := range members {
-		g.add(Step{Do: deletePod, Name: members[i].Name, After: metav1.Duration{Duration: time.Millisecond}})
+		g.add(Step{Do: DeletePod, Name: members[i].Name, After: metav1.Duration{Duration: time.Millisecond}})
 	}
 	pause := g.after()
 	if g.one(1, 2) {
@@ -64,8 +64,8 @@ func (g *generator) rerun(gang string) {
 // replace deletes a Job and makes another of its name, as a user does who changes its template.
 func (g *generator) replace(gang string) {
 	at := slices.IndexFunc(g.out.Steps, func(s Step) bool { return s.Gang != nil && s.Gang.Name == gang })
-	g.add(Step{Do: deleteGang, Name: gang, After: metav1.Duration{Duration: time.Millisecond}})
-	g.add(Step{Do: createGang, Gang: g.out.Steps[at].Gang, After: metav1.Duration{Duration: time.Millisecond}})
+	g.add(Step{Do: DeleteGang, Name: gang, After: metav1.Duration{Duration: time.Millisecond}})
+	g.add(Step{Do: CreateGang, Gang: g.out.Steps[at].Gang, After: metav1.Duration{Duration: time.Millisecond}})
 }
 
 // roll replaces the members of a gang one by one, often where others want the places that they leave.
@@ -76,7 +76,7 @@ func (g *generator) roll(gang string) {
 	members := g.members[gang]
 	pause := g.pick(0, 0, 1)
 	for i := range members {
-		g.add(Step{Do: deletePod, Name: members[i].Name, After: metav1.Duration{Duration: g.soon()}})
+		g.add(Step{Do: DeletePod, Name: members[i].Name, After: metav1.Duration{Duration: g.soon()}})
 		after := g.soon()
 		if pause > 0 {
 			after = g.after()
@@ -136,14 +136,14 @@ func (g *generator) interrupt() {
 	node := g.name(g.nodes)
 	shut := g.one(1, 2)
 	if shut {
-		g.add(Step{Do: cordonNode, Name: node, After: metav1.Duration{Duration: g.soon()}})
+		g.add(Step{Do: CordonNode, Name: node, After: metav1.Duration{Duration: g.soon()}})
 	}
-	g.add(Step{Do: restart, Down: metav1.Duration{Duration: g.soon()}, After: metav1.Duration{Duration: g.soon()}})
+	g.add(Step{Do: Restart, Down: metav1.Duration{Duration: g.soon()}, After: metav1.Duration{Duration: g.soon()}})
 	if g.one(1, 3) {
 		g.rivals(gang)
 	}
 	if shut && g.one(1, 2) {
-		g.add(Step{Do: openNode, Name: node})
+		g.add(Step{Do: OpenNode, Name: node})
 	}
 }
 
@@ -159,7 +159,7 @@ func (g *generator) fill() {
 			MilliCPU: node.CPUs*1000/int64(parts) - int64(g.pick(0, 0, 100, 500)), MemGiB: 1, Zone: node.Zone, Tolerates: true,
 			Priority: int32(g.pick(0, 0, 0, 100)), Returns: back, EndsSeconds: ends, //nolint:gosec // small
 		}
-		if node.GPUs >= parts && node.Mode != claimedMode && g.one(1, 2) {
+		if node.GPUs >= parts && node.Mode != ClaimedMode && g.one(1, 2) {
 			p.MilliCPU, p.GPUs = 100, node.GPUs/parts
 		}
 		for range parts {
@@ -179,21 +179,21 @@ func (g *generator) contend() {
 	after := metav1.Duration{Duration: g.after()}
 	switch g.random.IntN(6) {
 	case 0:
-		g.add(Step{Do: deleteGang, Name: name, After: after})
+		g.add(Step{Do: DeleteGang, Name: name, After: after})
 	case 1:
-		g.add(Step{Do: scaleGang, Name: name, Count: 1 + g.random.IntN(8), After: after})
+		g.add(Step{Do: ScaleGang, Name: name, Count: 1 + g.random.IntN(8), After: after})
 	case 2:
 		for i := range members {
-			g.add(Step{Do: deletePod, Name: members[i].Name, After: after})
+			g.add(Step{Do: DeletePod, Name: members[i].Name, After: after})
 			after = metav1.Duration{Duration: time.Millisecond}
 			if g.one(1, 3) {
 				break
 			}
 		}
 	case 3:
-		g.add(Step{Do: restart, Down: metav1.Duration{Duration: g.soon()}, After: after})
+		g.add(Step{Do: Restart, Down: metav1.Duration{Duration: g.soon()}, After: after})
 	case 4:
-		g.add(Step{Do: moveToGang, Name: g.name(g.pods), After: after})
+		g.add(Step{Do: MoveToGang, Name: g.name(g.pods), After: after})
 	}
 	if g.one(1, 2) {
 		g.rivals(name)
@@ -208,10 +208,10 @@ func (g *generator) degrade(gang string) {
 	}
 	gone := 1 + g.random.IntN(len(members)-1)
 	for i := range gone {
-		g.add(Step{Do: deletePod, Name: members[i].Name, After: metav1.Duration{Duration: g.soon()}})
+		g.add(Step{Do: DeletePod, Name: members[i].Name, After: metav1.Duration{Duration: g.soon()}})
 	}
 	if g.one(2, 3) {
-		g.add(Step{Do: restart, Down: metav1.Duration{Duration: g.soon()}})
+		g.add(Step{Do: Restart, Down: metav1.Duration{Duration: g.soon()}})
 	}
 	for i := range g.random.IntN(gone + 1) {
 		members[i] = g.another(members[i], g.soon())
@@ -222,18 +222,18 @@ func (g *generator) degrade(gang string) {
 func (g *generator) arrive() {
 	node := *g.node()
 	node.Tainted = g.one(1, 2)
-	g.add(Step{Do: addNode, Node: &node})
+	g.add(Step{Do: AddNode, Node: &node})
 	if node.Tainted {
 		g.shut[node.Name] = true
-		g.whileShut(node.Name, Step{Do: untaintNode, Name: node.Name})
+		g.whileShut(node.Name, Step{Do: UntaintNode, Name: node.Name})
 	}
 }
 
 // maintain closes a node for a while.
 func (g *generator) maintain(node string) {
-	shut, open := cordonNode, openNode
+	shut, open := CordonNode, OpenNode
 	if g.one(1, 2) {
-		shut, open = taintNode, untaintNode
+		shut, open = TaintNode, UntaintNode
 	}
 	g.add(Step{Do: shut, Name: node})
 	g.whileShut(node, Step{Do: open, Name: node})
@@ -263,7 +263,7 @@ func (g *generator) needing(node string) bool {
 	}
 	gang := &Gang{Name: fmt.Sprintf("g%d", len(g.gangs)), MinMember: room}
 	g.gangs, like.Gang = append(g.gangs, gang.Name), gang.Name
-	g.add(Step{Do: createGang, Gang: gang})
+	g.add(Step{Do: CreateGang, Gang: gang})
 	for range room {
 		g.members[gang.Name] = append(g.members[gang.Name], g.another(like, g.soon()))
 	}
@@ -274,7 +274,7 @@ func (g *generator) needing(node string) bool {
 func (g *generator) whileShut(node string, opens Step) {
 	switch g.random.IntN(8) {
 	case 0:
-		g.add(Step{Do: restart, Down: metav1.Duration{Duration: g.soon()}})
+		g.add(Step{Do: Restart, Down: metav1.Duration{Duration: g.soon()}})
 		g.gang()
 	case 1:
 		g.gang()
@@ -286,7 +286,7 @@ func (g *generator) whileShut(node string, opens Step) {
 			// The gang is looked at before the node opens, and then has time to start.
 			opens.After = metav1.Duration{Duration: time.Duration(1+g.random.IntN(5)) * time.Second}
 			g.add(opens)
-			g.add(Step{Do: createPod, Pod: g.pod(), After: metav1.Duration{Duration: 31 * time.Second}})
+			g.add(Step{Do: CreatePod, Pod: g.pod(), After: metav1.Duration{Duration: 31 * time.Second}})
 			return
 		}
 	}

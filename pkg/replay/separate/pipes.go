@@ -1,4 +1,4 @@
-package main
+package separate
 
 import (
 	"bytes"
@@ -14,14 +14,14 @@ import (
 // maxPipeBytes bounds what is kept of one pipe.
 const maxPipeBytes = 256 << 20
 
-// keptPipes keeps what comes out of pipes, which have it for one reader, for the processes that read it again. The
+// Pipes keeps what comes out of pipes, which have it for one reader, for the processes that read it again. The
 // content is in memory until the last moment: reading a pipe cannot be interrupted, and a file would be left then.
-type keptPipes struct {
+type Pipes struct {
 	content map[string][]byte
 }
 
-// open opens a file, or what a pipe of that name has had.
-func (p *keptPipes) open(path string) (io.ReadCloser, error) {
+// Open opens a file, or what a pipe of that name has had.
+func (p *Pipes) Open(path string) (io.ReadCloser, error) {
 	data, kept := p.content[path]
 	if !kept {
 		file, err := os.Open(path)
@@ -54,9 +54,9 @@ func ofThisProcess(path string) bool {
 	return strings.HasPrefix(path, "/dev/") || strings.HasPrefix(path, "/proc/")
 }
 
-// write writes what was kept to temporary files, each by the last part of its name, which reports show, and returns
+// Write writes what was kept to temporary files, each by the last part of its name, which reports show, and returns
 // them by the names of the pipes. The caller removes them.
-func (p *keptPipes) write() (files map[string]string, remove func(), err error) {
+func (p *Pipes) Write() (files map[string]string, remove func(), err error) {
 	if len(p.content) == 0 {
 		return nil, func() {}, nil
 	}
