@@ -165,8 +165,10 @@ func (w *world) run() error {
 		return err
 	}
 	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), klog.Logger{}))
-	sched, err := simulation.NewScheduler(ctx, w.api, config, config.Component.Parallelism,
-		func(s *simulation.Scheduler) { candidates.Wrap(s.Profiles) })
+	sched, err := simulation.Setup{
+		API: w.api.RESTConfig(), Config: config, Parallelism: config.Component.Parallelism, Stock: w.contender == stock,
+		Changes: []func(*simulation.Scheduler){func(s *simulation.Scheduler) { candidates.Wrap(s.Profiles) }},
+	}.Start(ctx)
 	if err != nil {
 		cancel()
 		return err
