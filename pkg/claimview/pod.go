@@ -238,12 +238,17 @@ func MayClaim(pod *v1.Pod) bool {
 	if len(pod.Spec.ResourceClaims) > 0 {
 		return true
 	}
-	for name := range resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{}) {
-		if schedutil.IsDRAExtendedResourceName(name) {
-			return true
+	claimable := func(requests v1.ResourceList) bool {
+		for name := range requests {
+			if schedutil.IsDRAExtendedResourceName(name) {
+				return true
+			}
 		}
+		return false
 	}
-	return false
+	asks := func(c v1.Container) bool { return claimable(c.Resources.Requests) }
+	return slices.ContainsFunc(pod.Spec.Containers, asks) || slices.ContainsFunc(pod.Spec.InitContainers, asks) ||
+		claimable(pod.Spec.Overhead)
 }
 
 // ClaimsDevices reports whether the pod brings claims, or asks for an extended resource for which a device class stands
