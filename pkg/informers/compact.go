@@ -13,9 +13,10 @@ import (
 
 const (
 	// mostRecent bounds how many values of a kind are remembered, twice over.
-	mostRecent = 4096
-	// longestText is how long a text may be to be worth remembering; names of images with their digests are shorter.
-	longestText = 256
+	mostRecent = 2048
+	// longestText and mostEntries bound the texts and maps that are remembered when their objects are gone. Names of
+	// images with their digests are shorter.
+	longestText, mostEntries = 256, 16
 )
 
 // Compact makes the informers of pods and nodes keep once what many objects have in common: texts, lists of resources
@@ -97,7 +98,7 @@ func (s *sharing) text(t string) string {
 
 // sharedMap is a map with the same content that was met before, or the map itself, which is remembered.
 func sharedMap[M ~map[K]V, K, V comparable](s *sharing, known *recent[uint64, M], m M, adopt func(M)) M {
-	if len(m) == 0 {
+	if len(m) == 0 || len(m) > mostEntries {
 		return m
 	}
 	key := uint64(len(m))

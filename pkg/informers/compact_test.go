@@ -179,6 +179,14 @@ func TestWhatIsRememberedIsBounded(t *testing.T) {
 	if _, ok := s.texts.get("asked for again and again"); !ok {
 		t.Error("a text that is in use was forgotten")
 	}
+	large := map[string]string{}
+	for i := range mostEntries + 1 {
+		large[fmt.Sprint("label ", i)] = ""
+	}
+	s.shareLabels(&large)
+	if n := len(s.labels.young); n > 0 {
+		t.Error("a map with more entries than are remembered is remembered")
+	}
 	long := strings.Repeat("x", longestText+1)
 	s.text(long)
 	if _, ok := s.texts.get(long); ok {

@@ -145,7 +145,9 @@ var bounds = map[string]map[string]string{
 		"shares.arrived": "1024 owners of at most 1024 bytes (mostOwners, ControllerOf)",
 	},
 	"pkg/informers": {
-		"ByNode.byName": byNode, "ByNode.byObject": byNode, "badValueReporter.reported": byNode, "carrier.values": byAdmin,
+		"recent.old": "2048 values (mostRecent)", "recent.young": "2048 values (mostRecent)",
+		"sharing.labels": "2048 maps of at most 16 entries (mostRecent, mostEntries)",
+		"ByNode.byName":  byNode, "ByNode.byObject": byNode, "badValueReporter.reported": byNode, "carrier.values": byAdmin,
 	},
 	"pkg/price": {
 		"ModelRates.GPU": byAdmin,
