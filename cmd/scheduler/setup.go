@@ -52,9 +52,6 @@ func setup(ctx context.Context, opts *options.Options) (*schedulerserverconfig.C
 		return nil, nil, err
 	}
 	config.InformerFactory = scheduler.NewInformerFactory(reader, 0, name)
-	if err := informers.Compact(config.InformerFactory); err != nil {
-		return nil, nil, err
-	}
 	completed := config.Complete()
 	return build(ctx, opts, &completed)
 }

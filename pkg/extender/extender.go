@@ -35,7 +35,6 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"berth.dev/berth/pkg/binding"
-	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/plugins"
 	"berth.dev/berth/pkg/rights"
 )
@@ -108,9 +107,6 @@ func New(ctx context.Context, o Options) (*Extender, error) {
 		binds:    o.Binds,
 
 		whileBehind: whileBehind,
-	}
-	if err := informers.Compact(e.factory); err != nil {
-		return nil, err //nolint:wrapcheck // it says what failed
 	}
 	e.pods = e.factory.Core().V1().Pods().Lister()
 	e.sched, err = scheduler.New(ctx, client, e.factory, e.dynamic,

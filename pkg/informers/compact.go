@@ -21,17 +21,23 @@ const (
 
 // Compact makes the informers of pods and nodes keep once what many objects have in common: texts, lists of resources
 // and labels. Objects of informers must not be changed, with or without this. Managed fields are dropped, which
-// kube-scheduler does for pods alone. Call it before the factory starts.
+// kube-scheduler does for pods alone. Call it before the factory starts; it does nothing the second time.
 func Compact(factory informers.SharedInformerFactory) error {
-	core := factory.Core().V1()
-	if err := core.Pods().Informer().SetTransform(compacting((*sharing).pod)); err != nil {
-		return fmt.Errorf("compacting pods: %w", err)
-	}
-	if err := core.Nodes().Informer().SetTransform(compacting((*sharing).node)); err != nil {
-		return fmt.Errorf("compacting nodes: %w", err)
-	}
-	return nil
+	_, err := Shared(factory, func() (*compacted, error) {
+		core := factory.Core().V1()
+		if err := core.Pods().Informer().SetTransform(compacting((*sharing).pod)); err != nil {
+			return nil, fmt.Errorf("compacting pods: %w", err)
+		}
+		if err := core.Nodes().Informer().SetTransform(compacting((*sharing).node)); err != nil {
+			return nil, fmt.Errorf("compacting nodes: %w", err)
+		}
+		return &compacted{}, nil
+	})
+	return err
 }
+
+// compacted says that a factory's informers are.
+type compacted struct{}
 
 // compacting is a transformation of one informer, which calls it for one object at a time.
 func compacting[T any](compact func(*sharing, T)) cache.TransformFunc {

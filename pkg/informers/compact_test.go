@@ -204,6 +204,9 @@ func TestFactoriesAreCompacted(t *testing.T) {
 	if err := Compact(factory); err != nil {
 		t.Fatal(err)
 	}
+	if err := Compact(factory); err != nil {
+		t.Fatalf("the second call: %v", err)
+	}
 	factory.Start(t.Context().Done())
 	factory.WaitForCacheSync(t.Context().Done())
 	for key, store := range map[string]cache.Store{

@@ -18,7 +18,6 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/profile"
 
 	"berth.dev/berth/pkg/binding"
-	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/plugins"
 	"berth.dev/berth/pkg/plugins/coscheduling"
 	"berth.dev/berth/pkg/schedulerconfig"
@@ -45,8 +44,6 @@ type Setup struct {
 	API         *rest.Config
 	Config      *schedulerconfig.Configuration
 	Parallelism int32
-	// Stock leaves the informers as they are in kube-scheduler, to measure it.
-	Stock bool
 	// Plugins are those besides Berth's own.
 	Plugins frameworkruntime.Registry
 	// Changes are made before the informers start.
@@ -78,12 +75,7 @@ func (s Setup) Start(ctx context.Context) (*Scheduler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the dynamic API client: %w", err)
 	}
-	factory := scheduler.NewInformerFactory(client, 0, nil)
-	if !s.Stock {
-		if err := informers.Compact(factory); err != nil {
-			return nil, err //nolint:wrapcheck // it says what failed
-		}
-	}
+	informers := scheduler.NewInformerFactory(client, 0, nil)
 	dynamicInformers := dynamicinformer.NewDynamicSharedInformerFactory(dynamicClient, 0)
 
 	ctx, cancel := context.WithCancel(ctx)
@@ -97,7 +89,7 @@ func (s Setup) Start(ctx context.Context) (*Scheduler, error) {
 	// is synced; Berth's own plugins have the context that lasts.
 	starting, started := context.WithCancel(ctx)
 	defer started()
-	sched, err := scheduler.New(starting, binding.Sure(client), factory, dynamicInformers,
+	sched, err := scheduler.New(starting, binding.Sure(client), informers, dynamicInformers,
 		s.Events,
 		scheduler.WithComponentConfigVersion(component.APIVersion),
 		scheduler.WithKubeConfig(restConfig),
@@ -118,7 +110,7 @@ func (s Setup) Start(ctx context.Context) (*Scheduler, error) {
 	built := &Scheduler{Scheduler: sched, stop: func() {
 		sched.SchedulingQueue.Close()
 		cancel()
-		factory.Shutdown()
+		informers.Shutdown()
 		dynamicInformers.Shutdown()
 		if err := sched.Profiles.Close(); err != nil {
 			klog.Background().V(2).Info("Closing plugins failed", "err", err)
@@ -127,9 +119,9 @@ func (s Setup) Start(ctx context.Context) (*Scheduler, error) {
 	for _, change := range s.Changes {
 		change(built)
 	}
-	factory.Start(ctx.Done())
+	informers.Start(ctx.Done())
 	dynamicInformers.Start(ctx.Done())
-	factory.WaitForCacheSync(ctx.Done())
+	informers.WaitForCacheSync(ctx.Done())
 	dynamicInformers.WaitForCacheSync(ctx.Done())
 	if err := sched.WaitForHandlersSync(ctx); err != nil {
 		built.stop()

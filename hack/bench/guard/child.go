@@ -182,10 +182,8 @@ func (w *world) run() error {
 		return err
 	}
 	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), klog.Logger{}))
-	sched, err := simulation.Setup{
-		API: w.api.RESTConfig(), Config: config, Parallelism: config.Component.Parallelism, Stock: w.contender == stock,
-		Changes: []func(*simulation.Scheduler){func(s *simulation.Scheduler) { candidates.Wrap(s.Profiles) }},
-	}.Start(ctx)
+	sched, err := simulation.NewScheduler(ctx, w.api, config, config.Component.Parallelism,
+		func(s *simulation.Scheduler) { candidates.Wrap(s.Profiles) })
 	if err != nil {
 		cancel()
 		return err
