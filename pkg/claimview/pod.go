@@ -141,6 +141,11 @@ func readPod(pod *v1.Pod, dra fwk.SharedDRAManager) *Pod {
 }
 
 func (c *Pod) readResources(pod *v1.Pod, resolver fwk.DeviceClassResolver) {
+	if !namesRequest(pod, func(name v1.ResourceName) bool {
+		return schedutil.IsDRAExtendedResourceName(name) && resolver.GetDeviceClass(name) != nil
+	}) {
+		return // most pods, whose requests need not be added up for it
+	}
 	for name, q := range resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{}) {
 		if q.Sign() <= 0 || !schedutil.IsDRAExtendedResourceName(name) {
 			continue
@@ -235,15 +240,22 @@ func Claims(pod *v1.Pod, claim *resourcev1.ResourceClaim) bool {
 
 // MayClaim is a cheap test that is false only for pods for which no device is ever allocated.
 func MayClaim(pod *v1.Pod) bool {
-	if len(pod.Spec.ResourceClaims) > 0 {
-		return true
-	}
-	for name := range resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{}) {
-		if schedutil.IsDRAExtendedResourceName(name) {
-			return true
+	return len(pod.Spec.ResourceClaims) > 0 || namesRequest(pod, schedutil.IsDRAExtendedResourceName)
+}
+
+// namesRequest reports whether the pod requests any of a resource of such a name, however much of it.
+func namesRequest(pod *v1.Pod, such func(v1.ResourceName) bool) bool {
+	in := func(requests v1.ResourceList) bool {
+		for name := range requests {
+			if such(name) {
+				return true
+			}
 		}
+		return false
 	}
-	return false
+	asks := func(c v1.Container) bool { return in(c.Resources.Requests) }
+	return slices.ContainsFunc(pod.Spec.Containers, asks) || slices.ContainsFunc(pod.Spec.InitContainers, asks) ||
+		in(pod.Spec.Overhead)
 }
 
 // ClaimsDevices reports whether the pod brings claims, or asks for an extended resource for which a device class stands

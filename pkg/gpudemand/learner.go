@@ -102,11 +102,14 @@ func began(pod *v1.Pod) time.Time {
 // ClassOf reads what a pod is to the mix. Pods that can only ever run outside of the GPU nodes are no part of it: they
 // say nothing of how those fill up. It returns known as false for pods that may claim GPUs, only not how many is known.
 func (l *Learner) ClassOf(ctx context.Context, pod *v1.Pod) (class mix.Class, mixed, known bool) {
-	if podview.BelongsToNode(pod) {
-		return mix.Class{}, false, true
-	}
 	request, err := l.keys.PodGPURequest(pod)
-	if err != nil {
+	return l.ClassBy(ctx, pod, request, err)
+}
+
+// ClassBy is ClassOf where the pod's request, or why there is none, has been read already.
+func (l *Learner) ClassBy(ctx context.Context, pod *v1.Pod, request gpuview.Request, err error) (class mix.Class,
+	mixed, known bool) {
+	if err != nil || podview.BelongsToNode(pod) {
 		return mix.Class{}, false, true
 	}
 	if !request.WantsGPU() {

@@ -73,6 +73,8 @@ var (
 	// answerKeys are the annotations that tell a pod its devices or its node.
 	answerKeys = append(dialectKeys(func(d *dialect) []string { return slices.Concat(d.answers, d.passing) }),
 		wellknown.GPUAssignedKey)
+	// claimingAnnotations are those by which a pod may claim GPUs.
+	claimingAnnotations = slices.Concat(askingAnnotations, answerKeys)
 	// Annotations are all annotations of pods and nodes by which GPUs are asked for, described and assigned.
 	Annotations = slices.Concat(
 		askingAnnotations, ownNodeKeys, []string{wellknown.GPUAssignedKey},

@@ -190,15 +190,15 @@ func (k *Keys) Claimed() *Keys {
 // Unassigned says what a pod claims on its node that counts for nothing: GPUs by annotations alone, which this
 // scheduler did not assign. It is empty for all other pods.
 func (k *Keys) Unassigned(pod *v1.Pod) string {
-	if k.TrustAnnotations || pod.Spec.NodeName == "" || assignedCondition(pod) != nil || k.backedGPUs(pod).Count > 0 {
+	if k.TrustAnnotations || pod.Spec.NodeName == "" || assignedCondition(pod) != nil {
 		return ""
 	}
-	for _, key := range slices.Concat(askingAnnotations, answerKeys) {
-		if _, ok := pod.Annotations[key]; ok && k.heldGPUs(pod).Count > 0 {
-			return key
-		}
+	// Most pods have none of these annotations: what a pod asks for is read only where it matters.
+	i := slices.IndexFunc(claimingAnnotations, func(key string) bool { _, has := pod.Annotations[key]; return has })
+	if i < 0 || k.backedGPUs(pod).Count > 0 || k.heldGPUs(pod).Count == 0 {
+		return ""
 	}
-	return ""
+	return claimingAnnotations[i]
 }
 
 // assigned is what the pod was promised or granted on the node.

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
 	fwk "k8s.io/kube-scheduler/framework"
 
@@ -26,7 +27,7 @@ type reportKey struct{ scope, node string }
 
 // WatchBadNodeValues calls check for every node that appears or changes and records one warning event on the node for
 // each bad value when it is first seen. Check must depend on the node alone. Scope keeps the checks of different
-// plugins apart; watches of the same scope in several profiles of a scheduler report once.
+// plugins apart; of several watches of the same scope in a scheduler only the first is kept.
 func WatchBadNodeValues(handle fwk.Handle, scope string, check func(*v1.Node) []*wellknown.BadValue) error {
 	factory := handle.SharedInformerFactory()
 	r, err := Shared(factory, func() (*badValueReporter, error) {
@@ -35,9 +36,11 @@ func WatchBadNodeValues(handle fwk.Handle, scope string, check func(*v1.Node) []
 	if err != nil {
 		return err
 	}
-	_, err = factory.Core().V1().Nodes().Informer().AddEventHandler(Events[*v1.Node]{
-		Set:  func(_, node *v1.Node) { r.report(handle.EventRecorder(), scope, node, check(node)) },
-		Gone: func(node *v1.Node) { r.forget(scope, node.Name) },
+	_, err = SharedBy(factory, scope, func() (cache.ResourceEventHandlerRegistration, error) {
+		return factory.Core().V1().Nodes().Informer().AddEventHandler(Events[*v1.Node]{
+			Set:  func(_, node *v1.Node) { r.report(handle.EventRecorder(), scope, node, check(node)) },
+			Gone: func(node *v1.Node) { r.forget(scope, node.Name) },
+		})
 	})
 	if err != nil {
 		return fmt.Errorf("watching nodes for bad values: %w", err)

@@ -155,7 +155,9 @@ var bounds = map[string]map[string]string{
 		"Locks.lines": byNode,
 	},
 	"pkg/informers": {
-		"ByNode.byName": byNode, "ByNode.byObject": byNode, "badValueReporter.reported": byNode, "carrier.values": byAdmin,
+		"recent.old": "2048 values (mostRecent)", "recent.young": "2048 values (mostRecent)",
+		"sharing.labels": "2048 maps of at most 16 entries (mostRecent, mostEntries)",
+		"ByNode.byName":  byNode, "ByNode.byObject": byNode, "badValueReporter.reported": byNode, "carrier.values": byAdmin,
 	},
 	"pkg/price": {
 		"ModelRates.GPU": byAdmin,

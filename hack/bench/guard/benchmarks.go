@@ -33,6 +33,7 @@ const (
 var benchmarks = []benchmark{
 	{"identical", againstStock, "CPU for a pod: single pods, all alike, on 2,000 nodes", ratios(7)},
 	{"distinct", againstStock, "CPU for a pod: single pods, no two alike, on 2,000 nodes", ratios(7)},
+	{"plain", againstStock, "CPU for a pod: pods without GPUs, on 500 nodes without GPUs", ratios(7)},
 	{"gangs", againstStock, "CPU for a pod: 20 gangs of 32 on 2,000 nodes; with stock, pods without a gang", ratios(7)},
 	{"start", againstStock, "CPU of a start with 63 gangs of 16 that wait, on 2,000 nodes; with stock, without them",
 		ratios(7)},
@@ -56,6 +57,9 @@ var benchmarks = []benchmark{
 var large = []benchmark{
 	{"gangs-5000", againstStock, "only by name, CPU for a pod: start with 64 gangs of 64 that can run, on 5,000 nodes; " +
 		"with stock, pods without a gang", ratios(3)},
+	{"plain-5000", againstStock, "only by name, CPU for a pod: pods without GPUs, on 5,000 nodes without GPUs", ratios(7)},
+	{"start-5000", againstStock, "only by name, CPU for a pod: start with 64 gangs of 64 where one can run, on 5,000 nodes; " +
+		"with stock, which tries each pod, a quarter of these pods", ratios(1)},
 }
 
 // ratios compares pairs of processes; stock's is the first of a pair and the second in turn.

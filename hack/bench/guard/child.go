@@ -94,10 +94,20 @@ func take(name string, c contender) (sample, error) {
 		return c.inWorld(2000, func(w *world) (float64, error) { return w.place(singles(c.profile(), c.part(2000), true)) })
 	case "distinct":
 		return c.inWorld(2000, func(w *world) (float64, error) { return w.place(singles(c.profile(), c.part(1000), false)) })
+	case "plain":
+		return c.inWorldOf(500, 0, func(w *world) (float64, error) { return w.place(plain(c.profile(), 1000)) })
+	case "plain-5000":
+		return c.inWorldOf(5000, 0, func(w *world) (float64, error) { return w.place(plain(c.profile(), 1000)) })
 	case "gangs":
 		return c.inWorld(2000, func(w *world) (float64, error) { return w.place(gangs(c.profile(), c.part(20), 32, 1)) })
 	case "start":
-		return c.inWorld(2000, func(w *world) (float64, error) { return w.begin(63, 16) })
+		return c.inWorld(2000, func(w *world) (float64, error) { return w.begin(map[contender]int{berth: 63}[c], 16) })
+	case "start-5000":
+		gangs, members := c.part(64), 64
+		return c.inWorld(5000, func(w *world) (float64, error) {
+			seconds, err := w.begin(gangs, members)
+			return seconds / float64(gangs*members), err
+		})
 	case "backlog":
 		return c.inWorld(1000, func(w *world) (float64, error) { return w.wait(1000, 8) })
 	case "gangs-5000":
@@ -113,7 +123,9 @@ func take(name string, c contender) (sample, error) {
 // world is a cluster on a virtual clock, on which nothing has to be waited for and the same work is done each time.
 type world struct {
 	contender
-	nodes  int
+	nodes int
+	// gpus is how many each node has.
+	gpus   int
 	api    *memapi.Server
 	settle func()
 	// stop stops the scheduler.
@@ -121,13 +133,18 @@ type world struct {
 }
 
 func (c contender) inWorld(nodes int, measure func(w *world) (float64, error)) (s sample, err error) {
+	return c.inWorldOf(nodes, gpusPerNode, measure)
+}
+
+// inWorldOf is inWorld where each node has this number of GPUs.
+func (c contender) inWorldOf(nodes, gpus int, measure func(w *world) (float64, error)) (s sample, err error) {
 	if c == berth {
 		if err := utilfeature.DefaultMutableFeatureGate.Set(strings.Join(live.InstalledGates, ",")); err != nil {
 			return s, fmt.Errorf("setting the feature gates: %w", err)
 		}
 	}
 	err = simulation.Settled(time.Date(2026, time.January, 5, 0, 0, 0, 0, time.UTC), func(settle func()) error {
-		w := &world{contender: c, nodes: nodes, api: memapi.New(), settle: settle, stop: func() {}}
+		w := &world{contender: c, nodes: nodes, gpus: gpus, api: memapi.New(), settle: settle, stop: func() {}}
 		defer func() { w.stop() }()
 		simulation.ServeCustomKinds(w.api, nil)
 		w.api.MutateBinding = simulation.StartPod
@@ -135,7 +152,7 @@ func (c contender) inWorld(nodes int, measure func(w *world) (float64, error)) (
 		if err != nil {
 			return err
 		}
-		in := clusterOf(nodes, nil)
+		in := clusterOf(nodes, gpus, nil)
 		objects, err := in.Cluster(shipped, "")
 		if err != nil {
 			return err
@@ -216,7 +233,11 @@ func (w *world) place(objects []apiruntime.Object) (float64, error) {
 		return 0, err
 	}
 	// The first pod pays for what is done once.
-	if _, err := w.cpu(0, func() error { return w.create(gpuPod(w.profile(), "first", 1)) }); err != nil {
+	first := plainPod(w.profile(), "first")
+	if w.gpus > 0 {
+		first = gpuPod(w.profile(), "first", 1)
+	}
+	if _, err := w.cpu(0, func() error { return w.create(first) }); err != nil {
 		return 0, err
 	}
 	seconds, err := w.cpu(0, func() error { return w.create(objects...) })
@@ -235,14 +256,15 @@ func podsIn(objects []apiruntime.Object) int {
 }
 
 // begin is the CPU time of a start where gangs wait and one of them can run: enough nodes are free for it, and too few
-// for another. Stock starts on the same cluster without them: it would search all nodes for victims for each pod.
+// for another. Stock, which knows no gangs, fills these nodes.
 func (w *world) begin(waiting, members int) (float64, error) {
-	taken, pending := w.nodes-2*members+2, 0
-	objects := running(2*taken, taken)
-	if w.contender == berth {
-		objects = append(objects, gangs(w.profile(), waiting, members, gpusPerNode)...)
-		pending = (waiting - 1) * members
+	free := 2*members - 2
+	taken := w.nodes - free
+	pending := waiting*members - members
+	if w.contender == stock {
+		pending = max(0, waiting*members-free)
 	}
+	objects := append(running(2*taken, taken), gangs(w.profile(), waiting, members, gpusPerNode)...)
 	if err := w.create(objects...); err != nil {
 		return 0, err
 	}
@@ -315,7 +337,7 @@ func (c contender) replay() (sample, error) {
 		return sample{}, err
 	}
 	before := usedCPU()
-	result, err := replay.Run(context.Background(), config, clusterOf(32, queue(c == berth)),
+	result, err := replay.Run(context.Background(), config, clusterOf(32, gpusPerNode, queue(c == berth)),
 		replay.Options{Mode: replayed.VirtualTime, Profile: c.profile(), Seed: 1})
 	if err != nil {
 		return sample{}, err

@@ -23,15 +23,18 @@ const (
 // nodeName is the name of the i-th node.
 func nodeName(i int) string { return fmt.Sprintf("node-%04d", i) }
 
-// clusterOf is a cluster of n nodes with three models in three zones, and the jobs that arrive.
-func clusterOf(nodes int, jobs []trace.Job) replay.Input {
+// clusterOf is a cluster of n nodes in three zones, of three models if they have GPUs, and the jobs that arrive.
+func clusterOf(nodes, gpus int, jobs []trace.Job) replay.Input {
 	var fleet []trace.Node
 	for i := range nodes {
-		fleet = append(fleet, trace.Node{
-			Name: nodeName(i), CPUMilli: 96_000, MemoryMiB: 1100 << 10, GPUs: gpusPerNode,
-			Model: []string{"NVIDIA-H100-80GB-HBM3", "NVIDIA-A100-SXM4-80GB", "NVIDIA-L40S"}[i%3],
-			Zone:  fmt.Sprintf("zone-%d", i%3), MicroDollarsPerHour: 27_450_000,
-		})
+		node := trace.Node{
+			Name: nodeName(i), CPUMilli: 96_000, MemoryMiB: 1100 << 10, GPUs: gpus,
+			Zone: fmt.Sprintf("zone-%d", i%3), MicroDollarsPerHour: 27_450_000,
+		}
+		if gpus > 0 {
+			node.Model = []string{"NVIDIA-H100-80GB-HBM3", "NVIDIA-A100-SXM4-80GB", "NVIDIA-L40S"}[i%3]
+		}
+		fleet = append(fleet, node)
 	}
 	return replay.NewInput("cluster", fleet, jobs)
 }
@@ -45,6 +48,23 @@ func gpuPod(profile, name string, gpus int64) *v1.Pod {
 	})
 	pod.Labels = map[string]string{"app": "train"}
 	return pod
+}
+
+// plainPod is a pending pod that requests no GPU, as those of upstream's SchedulingBasic.
+func plainPod(profile, name string) *v1.Pod {
+	return live.Pod(namespace, name, profile, v1.ResourceList{
+		v1.ResourceCPU:    *resource.NewMilliQuantity(100, resource.DecimalSI),
+		v1.ResourceMemory: *resource.NewQuantity(500<<20, resource.BinarySI),
+	})
+}
+
+// plain are pods that request no GPU.
+func plain(profile string, n int) []runtime.Object {
+	pods := make([]runtime.Object, n)
+	for i := range pods {
+		pods[i] = plainPod(profile, fmt.Sprintf("pod-%06d", i))
+	}
+	return pods
 }
 
 // singles are pods of one GPU, all alike or no two alike.

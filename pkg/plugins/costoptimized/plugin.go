@@ -15,7 +15,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	schedulinglisters "k8s.io/client-go/listers/scheduling/v1"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/util"
@@ -80,6 +79,10 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 		return nil, err
 	}
 	gangs := gangview.GangsOf(factory)
+	running, err := runningPodsOf(factory, s.gpuKeys, gangs)
+	if err != nil {
+		return nil, err
+	}
 	classes := priorityClassInformer(factory)
 	p := &Plugin{
 		settings: s,
@@ -87,16 +90,14 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 		claims:   claims,
 		nodes: &nodeViews{ByNode: nodes, settings: s, claims: claims,
 			market: market{reader: prices, rules: s.capacityRules}},
-		running:         newRunningPods(s.gpuKeys, gangs),
+		running:         running,
 		waiting:         newWaiting(clock.RealClock{}),
 		priorityClasses: schedulinglisters.NewPriorityClassLister(classes.GetIndexer()),
 		offers:          lru.New(maxOffers),
 	}
 	pods := factory.Core().V1().Pods()
-	for _, handler := range []cache.ResourceEventHandler{p.running.counter(), p.waiting.forgetter()} {
-		if _, err := informers.Handle(factory, pods.Informer(), handler); err != nil {
-			return nil, fmt.Errorf("watching pods: %w", err)
-		}
+	if _, err := informers.Handle(factory, pods.Informer(), p.waiting.forgetter()); err != nil {
+		return nil, fmt.Errorf("watching pods: %w", err)
 	}
 	if err := p.watchPriorityClasses(classes, factory.Core().V1().Pods().Lister(), handle); err != nil {
 		return nil, err

@@ -1,10 +1,12 @@
 package costoptimized
 
 import (
+	"fmt"
 	"sync"
 	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
+	kubeinformers "k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 
 	"berth.dev/berth/pkg/gang"
@@ -24,6 +26,19 @@ type runningPods struct {
 
 	mu    sync.RWMutex
 	gangs map[gang.ID]int64
+}
+
+// runningPodsOf returns those of the scheduler, fed by its informer: profiles that read GPUs under the same names share
+// them.
+func runningPodsOf(factory kubeinformers.SharedInformerFactory, keys gpuview.Keys, in *gangview.Gangs) (*runningPods,
+	error) {
+	return informers.SharedBy(factory, fmt.Sprintf("%#v", keys), func() (*runningPods, error) {
+		r := newRunningPods(keys, in)
+		if _, err := informers.Handle(factory, factory.Core().V1().Pods().Informer(), r.counter()); err != nil {
+			return nil, fmt.Errorf("watching pods that run: %w", err)
+		}
+		return r, nil
+	})
 }
 
 func newRunningPods(keys gpuview.Keys, in *gangview.Gangs) *runningPods {

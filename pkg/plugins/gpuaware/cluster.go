@@ -19,6 +19,7 @@ import (
 	"berth.dev/berth/pkg/hamilock"
 	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // cluster is what all profiles of one scheduler know together: two profiles that each kept their own promises would
@@ -49,7 +50,8 @@ type cluster struct {
 // are in one ledger all the same.
 func clusterFor(ctx context.Context, handle fwk.Handle, keys *gpuview.Keys) (*cluster, error) {
 	factory := handle.SharedInformerFactory()
-	return informers.SharedBy(factory, fmt.Sprintf("%#v", *keys), func() (*cluster, error) {
+	names := fmt.Sprintf("%#v", *keys)
+	return informers.SharedBy(factory, names, func() (*cluster, error) {
 		l, err := informers.Shared(factory, func() (*ledger, error) { return newLedger(), nil })
 		if err != nil {
 			return nil, err
@@ -82,6 +84,13 @@ func clusterFor(ctx context.Context, handle fwk.Handle, keys *gpuview.Keys) (*cl
 		}
 		c.roll = newRoll(ctx, c)
 		if err := c.watch(factory); err != nil {
+			return nil, err
+		}
+		err = informers.WatchBadNodeValues(handle, "gpu "+names, func(node *v1.Node) []*wellknown.BadValue {
+			_, bad := keys.ReadGPUNode(node)
+			return bad
+		})
+		if err != nil {
 			return nil, err
 		}
 		registerCounts()

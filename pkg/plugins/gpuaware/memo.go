@@ -59,7 +59,9 @@ func (m memo) store(index int, generation, finding int64) {
 
 // memoKey tells apart kinds of pods.
 type memoKey struct {
-	request string
+	// request is without the CPU, on which only scores depend.
+	request  string
+	cpuMilli int64
 	// claims is the shape of what has to be allocated.
 	claims string
 	scores bool
@@ -111,9 +113,11 @@ func (p *Plugin) recall(s *podState, learnt uint64) {
 	}
 	indices := p.cluster.views.Indices()
 	request := s.request.Request
-	s.scores, s.changes = p.memos.of(memoKey{fmt.Sprintf("%#v", request), shape, true}, learnt, indices)
-	request.CPUMilli = 0 // only scores depend on it
-	s.fits, _ = p.memos.of(memoKey{request: fmt.Sprintf("%#v", request), claims: shape}, 0, indices)
+	request.CPUMilli = 0
+	kind := memoKey{request: fmt.Sprintf("%#v", request), claims: shape}
+	s.fits, _ = p.memos.of(kind, 0, indices)
+	kind.cpuMilli, kind.scores = s.request.CPUMilli, true
+	s.scores, s.changes = p.memos.of(kind, learnt, indices)
 }
 
 // refusal is a reason as the framework is told it.

@@ -22,7 +22,6 @@ import (
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/gpudemand"
 	"berth.dev/berth/pkg/gpuview"
-	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/signals"
 	"berth.dev/berth/pkg/wellknown"
 )
@@ -63,13 +62,6 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 	}
 	gpuview.ProfileKeysOf(handle.SharedInformerFactory()).Add(s.keys)
 	c, err := clusterFor(ctx, handle, s.keys)
-	if err != nil {
-		return nil, err
-	}
-	err = informers.WatchBadNodeValues(handle, "gpu", func(node *v1.Node) []*wellknown.BadValue {
-		_, bad := s.keys.ReadGPUNode(node)
-		return bad
-	})
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"berth.dev/berth/pkg/claimview"
 	"berth.dev/berth/pkg/gpu/mix"
+	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/podview"
 )
 
@@ -66,13 +67,14 @@ func (r *roll) see(pod *v1.Pod) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e, known := r.pods[pod.UID]
-	if !known && r.mustAsk(pod) {
-		r.waiting[pod.UID] = pod
-		r.poke()
-		return
-	}
 	if !known {
-		class, mixed, _ := r.cluster.learner.ClassOf(context.Background(), pod)
+		request, err := r.cluster.views.keys.PodGPURequest(pod)
+		if r.mustAsk(pod, &request, err) {
+			r.waiting[pod.UID] = pod
+			r.poke()
+			return
+		}
+		class, mixed, _ := r.cluster.learner.ClassBy(context.Background(), pod, request, err)
 		e = r.enroll(class, mixed)
 	}
 	r.count(pod, e)
@@ -89,13 +91,10 @@ func (r *roll) enroll(class mix.Class, mixed bool) enrolled {
 	return enrolled{class: c, mixed: mixed}
 }
 
-// mustAsk reports whether only claims say what the pod asks of GPUs.
-func (r *roll) mustAsk(pod *v1.Pod) bool {
-	if r.cluster.claims == nil || podview.BelongsToNode(pod) || !claimview.MayClaim(pod) {
-		return false
-	}
-	request, err := r.cluster.views.keys.PodGPURequest(pod)
-	return err == nil && !request.WantsGPU()
+// mustAsk reports whether only claims say what the pod, with this request, asks of GPUs.
+func (r *roll) mustAsk(pod *v1.Pod, request *gpuview.Request, err error) bool {
+	return r.cluster.claims != nil && err == nil && !request.WantsGPU() && !podview.BelongsToNode(pod) &&
+		claimview.MayClaim(pod)
 }
 
 // count counts what has not been counted. The lock is held.
