@@ -49,6 +49,7 @@ type line struct {
 	pods    int
 }
 
+// New returns the locks of a process.
 func New(client kubernetes.Interface, recorder events.EventRecorder) *Locks {
 	return &Locks{client: client, recorder: recorder, lines: map[string]*line{}}
 }

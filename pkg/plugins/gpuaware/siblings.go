@@ -15,8 +15,8 @@ type siblings struct {
 	total    int
 }
 
-// groupMembers are the pods with GPUs that work with others, and the nodes they were given. It follows the informer, and pods
-// that are assumed from Reserve on. It is safe for concurrent use.
+// groupMembers are the pods with GPUs that work with others, and the nodes they were given. It follows the informer,
+// and pods that are assumed from Reserve on. It is safe for concurrent use.
 type groupMembers struct {
 	mu      sync.RWMutex
 	byGroup map[string]map[types.UID]string
