@@ -33,7 +33,7 @@ func (a *activator) stragglers(ctx context.Context) {
 	// The shapes of all are kept until the end: most members are alike, and a shape is counted on all nodes when it is
 	// new.
 	var shapes []capacity.ShapeKey
-	for id, members := range a.ledger.Stragglers() {
+	for id, members := range a.ledger.Agenda.Stragglers() {
 		fits := map[capacity.ShapeKey]bool{}
 		for _, ref := range members {
 			pod := a.list.Pod(ref)

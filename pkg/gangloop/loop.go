@@ -91,7 +91,7 @@ func (o opening) Done() <-chan struct{} { return o }
 
 // Run looks at once at what there is, and then at what changes.
 func (l *Loop) Run(ctx context.Context) {
-	l.ledger.TakeOver()
+	l.ledger.Agenda.TakeOver()
 	due := time.Now().Add(l.turn(ctx, time.Now()))
 	close(l.Opened)
 	timer := time.NewTimer(time.Until(due))
@@ -141,12 +141,12 @@ func (l *Loop) turn(ctx context.Context, now time.Time) time.Duration {
 	paced, wait := l.tries.paced(now)
 	sooner(wait)
 	sooner(l.due.look.Sub(now))
-	if l.ledger.Flowing() {
+	if l.ledger.Agenda.Flowing() {
 		sooner(gang.Breath)
 	}
 	effects = slices.Concat(effects, again, paced, l.tries.resume(&news, now))
 	l.activator.preemptors(ctx, now)
-	l.effects.Apply(ctx, append(effects, l.ledger.Expire(l.tries.backoff, now))...)
+	l.effects.Apply(ctx, append(effects, l.ledger.Agenda.Expire(l.tries.backoff, now))...)
 	l.List.CountPriorities()
 	l.List.Capacity.Answer()
 	if id := l.Reservations.Look(ctx, now); id != (gang.ID{}) {
@@ -170,7 +170,7 @@ func (l *Loop) refresh(changed map[gang.ID]bool, now time.Time) []*waitlist.Gang
 			}
 			continue
 		}
-		waits, ok := l.ledger.Waiting(id)
+		waits, ok := l.ledger.Agenda.Waiting(id)
 		if !ok {
 			l.see(id, known, now)
 			continue

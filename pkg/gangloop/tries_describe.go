@@ -37,7 +37,7 @@ func (t *tries) describe(now time.Time) {
 		}
 		g.DescribedAt = state
 		if t.excludes(g) {
-			t.ledger.RuleOut(id, t.list.Why(g), now)
+			t.ledger.Agenda.RuleOut(id, t.list.Why(g), now)
 		} else {
 			t.queue.Retry(id, now)
 		}

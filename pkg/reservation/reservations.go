@@ -41,7 +41,7 @@ type Reservations struct {
 	// Holders says for whose gangs something is kept, after how long a gang has to have waited for that.
 	Holders Holders
 	After   time.Duration
-	Ledger  *gang.Ledger
+	Agenda  *gang.Agenda
 	List    *waitlist.List
 	Holds   *Holds
 	Leader  *informers.Leader
@@ -208,7 +208,7 @@ func (r *Reservations) renew(ctx context.Context, id gang.ID, now time.Time) boo
 	if r.Holds.blocked(id) {
 		r.Turns.Harm()
 	}
-	if _, blocked := r.Ledger.Waiting(id); !blocked {
+	if _, blocked := r.Agenda.Waiting(id); !blocked {
 		// It is being tried.
 		return true
 	}

@@ -93,7 +93,7 @@ func (r *Reservations) lookByTime(ctx context.Context, first bool, now time.Time
 	}
 	for id, h := range s.held {
 		h.blocksOthers = r.Holds.blocked(id) || h.blocksOthers
-		if _, waits := r.Ledger.Waiting(id); !waits {
+		if _, waits := r.Agenda.Waiting(id); !waits {
 			// It is being tried.
 			return ready, true
 		}

@@ -118,7 +118,7 @@ func newCoordinator(s settings, groups cache.Store) *coordinator {
 	c.planner = &dryrun.Planner{Ledger: c.ledger, GangOf: c.members.ID, Pod: c.members.Pod, PodGroup: c.members.Group,
 		Profiles: c.profiles, Capacity: c.headroom,
 		Models: gpus.models, Said: c.told.messages.about}
-	c.effects = &gangloop.Executor{Plugin: Name, Ledger: c.ledger, Profiles: c.profiles, Members: c.members,
+	c.effects = &gangloop.Executor{Plugin: Name, Cycles: &c.ledger.Cycles, Profiles: c.profiles, Members: c.members,
 		Lost: c.keepForReturn, Landed: c.evictor.Landed}
 	c.loop = c.newLoop(inbox)
 	return c
@@ -135,7 +135,7 @@ func (c *coordinator) newLoop(inbox *gangloop.Inbox) *gangloop.Loop {
 			c.told.owners.Drop(id)
 			c.told.messages.forget(id)
 		}}, inbox, list,
-		&reservation.Reservations{Holders: c.settings.holders, After: c.settings.patience, Ledger: c.ledger, List: list,
+		&reservation.Reservations{Holders: c.settings.holders, After: c.settings.patience, Agenda: &c.ledger.Agenda, List: list,
 			Holds: c.promises, Leader: &c.told.leader, Changed: c.told.status.Enqueue, Turns: reserve.NewTurns(c.settings.ttl)})
 }
 

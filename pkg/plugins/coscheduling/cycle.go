@@ -83,7 +83,7 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Po
 	case err != nil:
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
 	}
-	switch turn := c.ledger.Turn(gang.UID(pod.UID)); turn.Kind {
+	switch turn := c.ledger.Cycles.Turn(gang.UID(pod.UID)); turn.Kind {
 	case gang.Free:
 		return p.join(ctx, state, id, pod, nodes)
 	case gang.Follow:
@@ -135,7 +135,7 @@ func (p *Plugin) lead(ctx context.Context, state fwk.CycleState, id gang.ID, pod
 	c := p.shared
 	uid := gang.UID(pod.UID)
 	fail := func(reason obstacle.Reason, short []string) (*fwk.PreFilterResult, *fwk.Status) {
-		c.effects.Apply(ctx, c.ledger.Block(id, reason, short, c.settings.backoff, time.Now()))
+		c.effects.Apply(ctx, c.ledger.Cycles.Block(id, reason, short, c.settings.backoff, time.Now()))
 		return nil, reasons.Status(fwk.UnschedulableAndUnresolvable, reason)
 	}
 	if reason := p.evictor.Lack(id, nodes); reason != nil {
@@ -191,7 +191,7 @@ func (p *Plugin) lead(ctx context.Context, state fwk.CycleState, id gang.ID, pod
 		return fail(gangplan.NewShortfall(id, turn, result.Result, result.Describe, result.Within,
 			result.Causes(result.Result)), short)
 	}
-	effects, serves, proceed := c.ledger.Propose(uid,
+	effects, serves, proceed := c.ledger.Cycles.Propose(uid,
 		gang.Proposal{Assignments: result.Assignments, Ordered: result.Ordered}, time.Now())
 	c.effects.Apply(ctx, effects)
 	if serves {
@@ -219,7 +219,7 @@ func (p *Plugin) putOff(ctx context.Context, state fwk.CycleState, id gang.ID, u
 	rest time.Duration) (*fwk.PreFilterResult, *fwk.Status) {
 	c := p.shared
 	state.Write(passedKey, mark{})
-	c.effects.Apply(ctx, c.ledger.Pause(uid, rest, time.Now()))
+	c.effects.Apply(ctx, c.ledger.Cycles.Pause(uid, rest, time.Now()))
 	return nil, reasons.Status(fwk.UnschedulableAndUnresolvable, obstacle.Obstacle{Cause: obstacle.PlanPaused, Group: id})
 }
 
@@ -228,7 +228,7 @@ func (p *Plugin) giveUp(ctx context.Context, state fwk.CycleState, id gang.ID, u
 	*fwk.Status) {
 	c := p.shared
 	state.Write(passedKey, mark{})
-	c.effects.Apply(ctx, c.ledger.Abandon(uid, c.settings.backoff, time.Now()))
+	c.effects.Apply(ctx, c.ledger.Cycles.Abandon(uid, c.settings.backoff, time.Now()))
 	return nil, reasons.Status(fwk.UnschedulableAndUnresolvable, obstacle.Obstacle{Cause: obstacle.PlanChanged, Group: id})
 }
 
@@ -277,7 +277,7 @@ func (p *Plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *v1.P
 	if err != nil || marked(state, passedKey) {
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable)
 	}
-	switch turn := c.ledger.Turn(uid); turn.Kind {
+	switch turn := c.ledger.Cycles.Turn(uid); turn.Kind {
 	case gang.Free:
 		result, status := p.preemptAlone(ctx, state, pod, statuses)
 		return result, explained(state, status)
@@ -285,11 +285,11 @@ func (p *Plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *v1.P
 		plansInvalidated.Inc()
 		why := obstacle.Obstacle{Cause: obstacle.NodeRefused, Group: id, Node: turn.Node,
 			Says: statuses.Get(turn.Node).Message()}
-		c.effects.Apply(ctx, c.ledger.Broken(uid, why, c.settings.backoff, time.Now()))
+		c.effects.Apply(ctx, c.ledger.Cycles.Broken(uid, why, c.settings.backoff, time.Now()))
 	case gang.Lead:
-		if !c.ledger.Standing(uid).Blocked {
+		if !c.ledger.Cycles.Standing(uid).Blocked {
 			// Another plugin turned the leader away before it could plan.
-			c.effects.Apply(ctx, c.ledger.Decline(uid, obstacle.Obstacle{Cause: obstacle.Declined, Group: id, Pod: pod.Name},
+			c.effects.Apply(ctx, c.ledger.Cycles.Decline(uid, obstacle.Obstacle{Cause: obstacle.Declined, Group: id, Pod: pod.Name},
 				c.settings.backoff, time.Now()))
 			return nil, p.stop(ctx, state, pod, "")
 		}

@@ -45,7 +45,7 @@ func TestGangIsLookedAtAgainAfterAnAnnotation(t *testing.T) {
 			t.Parallel()
 			c := newCoordinator(settings{}, cache.NewStore(cache.MetaNamespaceKeyFunc))
 			id := gang.ID{Namespace: "ns", Name: "g"}
-			c.ledger.Observe(id, gang.Member{UID: "m", Namespace: "ns", Name: "m", State: gang.Pending, Class: "c", Ours: true, Minimum: 1}, time.Now())
+			c.ledger.Observe(id, gang.Member{Ref: gang.Ref{UID: "m", Namespace: "ns", Name: "m"}, State: gang.Pending, Class: "c", Ours: true, Minimum: 1}, time.Now())
 			c.loop.Inbox.Take()
 			tc.happens(&feed{ctx: t.Context(), c: c})
 			if got := c.loop.Inbox.Take().Changed[id]; got != tc.want {

@@ -22,7 +22,7 @@ import (
 func (*Plugin) ReservesOpenly() {}
 
 // Reserve records that the member holds its assignment.
-func (p *Plugin) Reserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node string) *fwk.Status {
+func (p *Plugin) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, node string) *fwk.Status {
 	if state.IsPodGroupSchedulingCycle() {
 		return nil
 	}
@@ -33,9 +33,7 @@ func (p *Plugin) Reserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 	if !c.members.Has(pod) {
 		return nil
 	}
-	effects, ok := c.ledger.Reserve(gang.UID(pod.UID), node, time.Now())
-	c.effects.Apply(ctx, effects)
-	if !ok {
+	if !c.ledger.Cycles.Reserve(gang.UID(pod.UID), node, time.Now()) {
 		return fwk.NewStatus(fwk.Unschedulable, "the plan of the gang changed")
 	}
 	c.promises.Take(c.members.ID(pod), gang.UID(pod.UID), node)
@@ -105,7 +103,7 @@ func (p *Plugin) Unreserve(ctx context.Context, state fwk.CycleState, pod *v1.Po
 	}
 	c := p.shared
 	if c.members.Has(pod) {
-		c.effects.Apply(ctx, c.ledger.Unreserve(gang.UID(pod.UID), c.settings.backoff, time.Now()))
+		c.effects.Apply(ctx, c.ledger.Cycles.Unreserve(gang.UID(pod.UID), c.settings.backoff, time.Now()))
 	}
 	// The account of the cluster does not know what is reserved, so that nothing else tells that it is free again.
 	c.loop.Inbox.Happened(waitlist.Happening{Kind: waitlist.NeedsAnything})
@@ -118,13 +116,13 @@ func (p *Plugin) Permit(ctx context.Context, state fwk.CycleState, pod *v1.Pod, 
 	}
 	c := p.shared
 	uid := gang.UID(pod.UID)
-	if standing := c.ledger.Standing(uid); p.othersPermit && standing.Reserved {
+	if standing := c.ledger.Cycles.Standing(uid); p.othersPermit && standing.Reserved {
 		// Siblings may go only when no other plugin can turn this member away any more. One that they depend on waits
 		// for them in PreBind, which comes after the Permit of all plugins.
 		go c.effects.WhenPermitted(context.WithoutCancel(ctx), p.framework, uid)
 		return fwk.NewStatus(fwk.Wait), standing.Patience(time.Now())
 	}
-	effects, wait, first, ok := c.ledger.Permit(uid, time.Now())
+	effects, wait, first, ok := c.ledger.Cycles.Permit(uid, time.Now())
 	c.effects.Apply(ctx, effects)
 	switch {
 	case !ok:
@@ -157,7 +155,7 @@ func (p *Plugin) PreBind(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 	c := p.shared
 	told, leave := c.effects.Wait(gang.UID(pod.UID))
 	defer leave()
-	effects, wait, ok := c.ledger.Prepared(gang.UID(pod.UID), time.Now())
+	effects, wait, ok := c.ledger.Cycles.Prepared(gang.UID(pod.UID), time.Now())
 	c.effects.Apply(ctx, effects)
 	switch {
 	case !ok:
