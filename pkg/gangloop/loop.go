@@ -18,10 +18,8 @@ import (
 )
 
 const (
-	// settlePause lets the handlers of one event finish before its effect is looked at. Its odd nanoseconds, as those
-	// of statusEvery, keep the loops apart from cycles and arrivals, which come at whole microseconds in a replay: what
-	// falls on one moment races.
-	settlePause = 5*time.Millisecond - 41_017*time.Nanosecond
+	// settlePause lets the handlers of one event finish before its effect is looked at.
+	settlePause = 5*time.Millisecond
 	// retryAnyway is how often every blocked gang is looked at without any event, for causes that no event announces.
 	retryAnyway = time.Minute
 )
@@ -236,7 +234,7 @@ func (l *Loop) spread(ctx context.Context, n *News, now time.Time) {
 	}
 	anyway := !now.Before(l.due.anyway)
 	if anyway {
-		l.due.anyway = retry.NextLook(retry.LastMultiple(now, retryAnyway).Add(retryAnyway))
+		l.due.anyway = retry.LastMultiple(now, retryAnyway).Add(retryAnyway)
 		l.holds.Retry(reservation.WakeAll)
 		l.activator.held.Review(klog.FromContext(ctx))
 	}
