@@ -47,7 +47,7 @@ func (p *Profile) ForGang(ctx context.Context, id gang.ID, turn gang.Turn) (stri
 	r := &request{name: "gang " + id.String(), id: id, of: id, priority: turn.Members[0].Priority,
 		demand: demand{need: turn.Need, held: e.Ledger.Nodes(id)}}
 	never, complete := r.addMembers(e.Members, turn.Members)
-	anyBelow := e.Capacity.AnyBelow(r.priority)
+	anyBelow := e.Capacity.Cluster.AnyBelow(r.priority)
 	switch {
 	case !complete || never != "" && !anyBelow:
 		return "", nil
@@ -58,7 +58,7 @@ func (p *Profile) ForGang(ctx context.Context, id gang.ID, turn gang.Turn) (stri
 		return capacityFirst(left), nil
 	}
 	e.lookForFlight(r)
-	if !e.Capacity.AnyLeaving() && !anyBelow && len(e.Holds.To(id)) == 0 {
+	if !e.Capacity.Cluster.AnyLeaving() && !anyBelow && len(e.Holds.To(id)) == 0 {
 		return "", nil
 	}
 	levels, err := p.planner.Topology(id, r.classes[0].pod)
@@ -208,7 +208,7 @@ func (p *Profile) awaited(pod *v1.Pod) (node, why string) {
 
 // delayAlone is for how long no pods are evicted for the pod.
 func (p *Profile) delayAlone(pod *v1.Pod) time.Duration {
-	if podview.NeverPreempts(pod) || !p.evictor.Capacity.AnyBelow(corev1helpers.PodPriority(pod)) {
+	if podview.NeverPreempts(pod) || !p.evictor.Capacity.Cluster.AnyBelow(corev1helpers.PodPriority(pod)) {
 		return 0
 	}
 	return p.evictor.delays.left(&request{name: podName(pod), only: pod}, p.delay, time.Now())
@@ -230,7 +230,7 @@ func (p *Profile) preemptGangs(ctx context.Context, pod *v1.Pod, statuses fwk.No
 		priority: corev1helpers.PodPriority(pod),
 		demand:   demand{need: gang.Minimum{Total: 1}, classes: []requestClass{{pod: pod, count: 1}}}}
 	e.lookForFlight(r)
-	if !e.Capacity.AnyBelow(r.priority) || pod.Status.NominatedNodeName != "" {
+	if !e.Capacity.Cluster.AnyBelow(r.priority) || pod.Status.NominatedNodeName != "" {
 		return "", "", nil
 	}
 	member := gang.Member{Ref: gangview.RefOf(pod), Priority: r.priority, Ours: true}

@@ -146,7 +146,7 @@ func (l *Loop) turn(ctx context.Context, now time.Time) time.Duration {
 	l.activator.preemptors(ctx, now)
 	l.effects.Apply(ctx, append(effects, l.ledger.Agenda.Expire(l.tries.backoff, now))...)
 	l.List.CountPriorities()
-	l.List.Capacity.Answer()
+	l.List.Capacity.Looks.Answer()
 	if id := l.Reservations.Look(ctx, now); id != (gang.ID{}) {
 		l.tries.queue.Retry(id, now)
 	}
@@ -219,7 +219,7 @@ func (l *Loop) lookLater(id gang.ID, at time.Time) {
 
 // spread tells the gangs concerned what has happened.
 func (l *Loop) spread(ctx context.Context, n *News, now time.Time) {
-	gained, eased := l.List.Capacity.Refresh()
+	gained, eased := l.List.Capacity.Looks.Refresh()
 	for _, shape := range gained {
 		for id := range l.List.ByShape[shape] {
 			l.tries.queue.RetryTwice(id, now)

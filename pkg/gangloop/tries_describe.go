@@ -20,7 +20,7 @@ func (t *tries) describe(now time.Time) {
 		return
 	}
 	t.describeAt = now
-	state, began, list := t.list.Capacity.State(), time.Now(), t.list
+	state, began, list := t.list.Capacity.Looks.State(), time.Now(), t.list
 	for looked := range len(list.Excluded) {
 		id := list.Excluded[0]
 		g := list.ByID[id]

@@ -163,7 +163,7 @@ func (c *coordinator) misstated(pod *v1.Pod) *wellknown.BadValue {
 // keepForReturn promises the room of a member that was lost to its gang, so that its replacement finds it, or the
 // member itself if it could not be bound.
 func (c *coordinator) keepForReturn(loss gang.Loss) {
-	pod := c.headroom.Pod(apitypes.UID(loss.Member.UID))
+	pod := c.headroom.Cluster.Pod(apitypes.UID(loss.Member.UID))
 	if pod == nil {
 		pod = c.members.Pod(loss.Member)
 	}

@@ -2,7 +2,6 @@ package coscheduling
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -14,11 +13,9 @@ import (
 
 	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gangplan"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/obstacle"
 	"berth.dev/berth/pkg/reasons"
-	"berth.dev/berth/pkg/wellknown"
 )
 
 // The keys of what a member's cycle keeps.
@@ -90,7 +87,8 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Po
 		p.forgetNominations(id, pod, turn.Node)
 		return confine(state, sets.New(turn.Node))
 	case gang.Lead:
-		return p.lead(ctx, state, id, pod, turn, nodes)
+		l := leading{p: p, ctx: ctx, state: state, id: id, pod: pod, turn: turn}
+		return l.plan(nodes)
 	default:
 		return nil, reasons.Status(fwk.UnschedulableAndUnresolvable, turn.Why)
 	}
@@ -127,119 +125,6 @@ func (p *Plugin) Filter(_ context.Context, state fwk.CycleState, pod *v1.Pod, no
 		return reasons.Status(fwk.Unschedulable, dryrun.PromisedTo(to))
 	}
 	return nil
-}
-
-// lead plans for the whole gang of pod and gives pod its own assignment.
-func (p *Plugin) lead(ctx context.Context, state fwk.CycleState, id gang.ID, pod *v1.Pod, turn gang.Turn,
-	nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
-	c := p.shared
-	uid := gang.UID(pod.UID)
-	fail := func(reason obstacle.Reason, short []string) (*fwk.PreFilterResult, *fwk.Status) {
-		c.effects.Apply(ctx, c.ledger.Cycles.Block(id, reason, short, c.settings.backoff, time.Now()))
-		return nil, reasons.Status(fwk.UnschedulableAndUnresolvable, reason)
-	}
-	if reason := p.evictor.Lack(id, nodes); reason != nil {
-		return fail(reason, nil)
-	}
-	// Where siblings hold what the plan gave them, the gang is planned at once, regardless of the pace.
-	if !turn.Reopened && !c.planner.Pending.Pace.Admit(id, time.Now()) {
-		return p.putOff(ctx, state, id, uid, 0)
-	}
-	plan := c.planner.Pending.Take(id)
-	if plan != nil && !plan.Serves(turn) {
-		plan.Stop()
-		c.planner.Pending.Pace.Forget(id)
-		return p.giveUp(ctx, state, id, uid)
-	}
-	if plan == nil {
-		plan = c.planner.Begin(id, turn, nodes)
-	}
-	done, took := plan.Slice(ctx)
-	c.planner.Pending.Pace.Ran(id, took, done, time.Now())
-	c.loop.Inbox.Look()
-	if !done {
-		planPauses.Inc()
-		abandoned := !c.planner.Pending.Park(id, plan, time.Now())
-		klog.FromContext(ctx).V(4).Info("Paused planning a gang", "gang", id, "duration", took, "abandoned", abandoned)
-		if abandoned {
-			return p.giveUp(ctx, state, id, uid)
-		}
-		return p.putOff(ctx, state, id, uid, dryrun.SliceRest)
-	}
-	result, err := plan.Result, plan.Err
-	var bad *wellknown.BadValue
-	switch {
-	case errors.As(err, &bad):
-		return fail(obstacle.Told(err.Error()), nil)
-	case err != nil:
-		return nil, fwk.AsStatus(fmt.Errorf("planning gang %s: %w", id, err))
-	}
-	outcome := "infeasible"
-	if result.Feasible() {
-		outcome = "feasible"
-	}
-	planDuration.WithLabelValues(outcome).Observe(plan.Took.Seconds())
-	nodesExamined.Observe(float64(result.Examined))
-	klog.FromContext(ctx).V(3).Info("Planned gang", "gang", id, "needs", turn.Need.Total, "members", len(turn.Members),
-		"placed", len(result.Assignments), "nodesExamined", result.Examined, "duration", plan.Took)
-	if !result.Feasible() {
-		p.giveBackClaims(ctx, result)
-		short := make([]string, len(result.Short))
-		for i := range result.Short {
-			short[i] = result.Short[i].Class
-		}
-		return fail(gangplan.NewShortfall(id, turn, result.Result, result.Describe, result.Within,
-			result.Causes(result.Result)), short)
-	}
-	effects, serves, proceed := c.ledger.Cycles.Propose(uid,
-		gang.Proposal{Assignments: result.Assignments, Ordered: result.Ordered}, time.Now())
-	c.effects.Apply(ctx, effects)
-	if serves {
-		c.noteMixed(id, result.Mixed)
-	}
-	switch {
-	case !serves:
-		return nil, reasons.Status(fwk.UnschedulableAndUnresolvable,
-			obstacle.Obstacle{Cause: obstacle.PlanChanged, Group: id})
-	case !proceed:
-		state.Write(passedKey, mark{})
-		return nil, reasons.Status(fwk.UnschedulableAndUnresolvable, obstacle.Obstacle{Cause: obstacle.PlanWaits, Group: id})
-	}
-	for _, a := range result.Assignments {
-		if a.UID == uid {
-			p.forgetNominations(id, pod, a.Node)
-			return confine(state, sets.New(a.Node))
-		}
-	}
-	return nil, fwk.AsStatus(fmt.Errorf("planning gang %s: the plan has no node for its leader", id))
-}
-
-// putOff ends the cycle of a leader whose plan is not done or not begun. All pods in the queue go first.
-func (p *Plugin) putOff(ctx context.Context, state fwk.CycleState, id gang.ID, uid gang.UID,
-	rest time.Duration) (*fwk.PreFilterResult, *fwk.Status) {
-	c := p.shared
-	state.Write(passedKey, mark{})
-	c.effects.Apply(ctx, c.ledger.Cycles.Pause(uid, rest, time.Now()))
-	return nil, reasons.Status(fwk.UnschedulableAndUnresolvable, obstacle.Obstacle{Cause: obstacle.PlanPaused, Group: id})
-}
-
-// giveUp ends the cycle of a leader whose plan was dropped. It begins again after a back-off.
-func (p *Plugin) giveUp(ctx context.Context, state fwk.CycleState, id gang.ID, uid gang.UID) (*fwk.PreFilterResult,
-	*fwk.Status) {
-	c := p.shared
-	state.Write(passedKey, mark{})
-	c.effects.Apply(ctx, c.ledger.Cycles.Abandon(uid, c.settings.backoff, time.Now()))
-	return nil, reasons.Status(fwk.UnschedulableAndUnresolvable, obstacle.Obstacle{Cause: obstacle.PlanChanged, Group: id})
-}
-
-// giveBackClaims lets the plugin of claims give back devices that are allocated where the gang cannot go: the filters
-// have found that in the dry run, which the cycle's own state does not show.
-func (p *Plugin) giveBackClaims(ctx context.Context, a *dryrun.Plan) {
-	for _, s := range a.Short {
-		if r := a.Classes[s.Class]; r.State != nil {
-			p.giveBack(ctx, r.State, r.Pod)
-		}
-	}
 }
 
 // giveBack lets the plugin of claims give back devices that are allocated to the pod for nothing.

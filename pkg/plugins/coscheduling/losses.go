@@ -5,6 +5,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
@@ -31,27 +33,28 @@ func (c *coordinator) newLoss(gpus gpuRequests) *workview.Loss {
 func (p *Plugin) Loss() *workview.Loss { return p.shared.evictor.Sources.Loss }
 
 // doubtPod tells a running pod that has told of a checkpoint which does not count.
-func (f *feed) doubtPod(old, pod *v1.Pod) {
-	if pod.Spec.NodeName == "" || !toldAnother(old, pod) || !f.c.told.leader.Leading() {
-		return
-	}
-	if wrong := workview.Doubtful(pod, time.Now()); wrong != nil {
-		f.recorder.Eventf(pod, nil, v1.EventTypeWarning, "CheckpointIgnored", "Reading", "%s: %s", wrong.Error(),
-			wrong.Effect)
+func (f *podFeed) doubtPod(old, pod *v1.Pod) {
+	if pod.Spec.NodeName != "" && f.c.doubts(old, pod) {
+		ignored(f.recorder, pod, workview.Doubtful(pod, time.Now()))
 	}
 }
 
 // doubtGroup does the same for a PodGroup.
-func (f *feed) doubtGroup(old, pg *schedulingv1alpha1.PodGroup) {
-	if !toldAnother(old, pg) || !f.c.told.leader.Leading() {
-		return
-	}
-	if wrong := workview.DoubtfulGroup(pg, time.Now()); wrong != nil {
-		f.recorder.Eventf(podgroup.ReferenceTo(pg), nil, v1.EventTypeWarning, "CheckpointIgnored", "Reading", "%s: %s",
-			wrong.Error(), wrong.Effect)
+func (f *groupFeed) doubtGroup(old, pg *schedulingv1alpha1.PodGroup) {
+	if f.c.doubts(old, pg) {
+		ignored(f.recorder, podgroup.ReferenceTo(pg), workview.DoubtfulGroup(pg, time.Now()))
 	}
 }
 
-func toldAnother(old, obj metav1.Object) bool {
-	return old.GetAnnotations()[wellknown.LastCheckpointKey] != obj.GetAnnotations()[wellknown.LastCheckpointKey]
+// doubts reports whether the object has told of another checkpoint, and this scheduler is the one to look at it.
+func (c *coordinator) doubts(old, obj metav1.Object) bool {
+	return old.GetAnnotations()[wellknown.LastCheckpointKey] != obj.GetAnnotations()[wellknown.LastCheckpointKey] &&
+		c.told.leader.Leading()
+}
+
+// ignored tells what is wrong with a checkpoint, if anything is.
+func ignored(recorder events.EventRecorder, about runtime.Object, wrong *wellknown.BadValue) {
+	if wrong != nil {
+		recorder.Eventf(about, nil, v1.EventTypeWarning, "CheckpointIgnored", "Reading", "%s: %s", wrong.Error(), wrong.Effect)
+	}
 }

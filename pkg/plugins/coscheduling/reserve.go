@@ -60,7 +60,7 @@ func (p *Plugin) refuseLate(pod *v1.Pod, name string) *fwk.Status {
 		c.promises.Forecasts.Enter(pod)
 	}
 	to, lost := p.lossUnseen(pod, node)
-	if !lost && (!first || !c.headroom.FreedUnseen(name, node.GetPods())) {
+	if !lost && (!first || !c.headroom.Looks.FreedUnseen(name, node.GetPods())) {
 		return nil
 	}
 	// Nothing else tells that it may be tried again if no gang takes the place after all.
@@ -83,7 +83,7 @@ func (p *Plugin) lossUnseen(pod *v1.Pod, node fwk.NodeInfo) (gang.ID, bool) {
 		return gang.ID{}, false
 	}
 	own := c.members.ID(pod)
-	for _, m := range c.headroom.MembersOn(node.Node().Name) {
+	for _, m := range c.headroom.Cluster.MembersOn(node.Node().Name) {
 		if m.Of == own || slices.ContainsFunc(node.GetPods(),
 			func(info fwk.PodInfo) bool { return info.GetPod().UID == m.Object.UID }) {
 			continue
