@@ -192,9 +192,7 @@ func (a *Agenda) Expire(backoff Backoff, now time.Time) Effects {
 	defer a.mu.Unlock()
 	var e Effects
 	for _, g := range a.lists.planned {
-		if g.spec() != nil {
-			e.Activate = append(e.Activate, g.let(g.plan.letMore(now)...)...)
-		}
+		e.Activate = append(e.Activate, g.let(g.plan.letMore(now)...)...)
 		if g.attempts.rests && !now.Before(g.attempts.retryAt) {
 			g.attempts.rests = false
 			e = merge(e, g.settle(now))

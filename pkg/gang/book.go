@@ -77,7 +77,7 @@ func (b *book) drop(g *group) {
 	}
 }
 
-// lists hold the groups of which something is due.
+// lists hold the groups by what is due for them.
 type lists struct {
 	// planned groups have a plan that is not committed, the only ones that can run out of time. awaited ones have a leader
 	// that was invited to plan and has not come.

@@ -135,7 +135,6 @@ func (g *group) release(reason obstacle.Reason) Effects {
 // them only if the group was invited to plan.
 func (g *group) wake() []Ref {
 	switch p := g.plan; {
-	case g.spec() == nil:
 	case p != nil && !p.open && !p.committed:
 		return g.let(p.letIn()...)
 	case g.started():

@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	apitypes "k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
@@ -56,6 +57,8 @@ type told struct {
 	leader informers.Leader
 	status *podgroup.Controller
 	owners *podgroup.Owners
+	// recorder tells of what pods and PodGroups say wrongly.
+	recorder events.EventRecorderLogger
 	// messages are what other plugins say; mixedModels says by gang on which models it runs, if on several.
 	messages    pluginMessages
 	mixedModels sync.Map

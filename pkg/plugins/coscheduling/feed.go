@@ -14,7 +14,6 @@ import (
 	clientset "k8s.io/client-go/kubernetes"
 	restclient "k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/tools/events"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
@@ -50,8 +49,6 @@ type podFeed struct {
 	// ends holds the labels by which further pods that have ended are watched.
 	endsMu sync.Mutex
 	ends   map[string]bool
-	// recorder tells of what running pods say wrongly.
-	recorder events.EventRecorder
 }
 
 // groupFeed tells the owners of state of PodGroups and of the owners of pods.
@@ -59,20 +56,19 @@ type groupFeed struct {
 	ctx  context.Context
 	c    *coordinator
 	pods *podFeed
-	// recorder tells of what the PodGroups of running pods say wrongly.
-	recorder events.EventRecorder
 }
 
-func newFeed(ctx context.Context, c *coordinator, client clientset.Interface, recorder events.EventRecorder) *feed {
-	pods := &podFeed{ctx: ctx, c: c, client: client, ends: map[string]bool{}, recorder: recorder}
-	return &feed{c: c, pods: pods, groups: &groupFeed{ctx: ctx, c: c, pods: pods, recorder: recorder}}
+func newFeed(ctx context.Context, c *coordinator, client clientset.Interface) *feed {
+	pods := &podFeed{ctx: ctx, c: c, client: client, ends: map[string]bool{}}
+	return &feed{c: c, pods: pods, groups: &groupFeed{ctx: ctx, c: c, pods: pods}}
 }
 
 // run registers the handlers and starts what runs beside the scheduling cycles.
 func (c *coordinator) run(ctx context.Context, profile framework.Framework, groups *podgroup.Informer,
 	groupClient *restclient.RESTClient) error {
-	client, recorder := profile.ClientSet(), profile.EventRecorder()
-	f := newFeed(ctx, c, client, recorder)
+	client := profile.ClientSet()
+	f := newFeed(ctx, c, client)
+	c.told.recorder = profile.EventRecorder()
 	factory := profile.SharedInformerFactory()
 	c.members.Lister = factory.Core().V1().Pods().Lister()
 	c.planner.Storage = dryrun.NewStorageListers(factory)
@@ -89,7 +85,7 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 	of := &c.evictor.Sources
 	of.Wide, of.Native = wide, evictor.NewNativeGroups(factory)
 	of.Budgets = factory.Policy().V1().PodDisruptionBudgets().Lister()
-	c.told.owners, err = podgroup.NewOwners(ctx, profile.KubeConfig(), recorder, f.groups.applyOwner)
+	c.told.owners, err = podgroup.NewOwners(ctx, profile.KubeConfig(), c.told.recorder, f.groups.applyOwner)
 	if err != nil {
 		return err //nolint:wrapcheck // it says what it is for
 	}
@@ -104,7 +100,7 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 	book := &runstore.Store{Client: client, Load: c.promises.Forecasts.Load, Dump: c.promises.Forecasts.Dump}
 	book.Start(ctx)
 	c.told.status.Start(ctx, podgroup.Client{Groups: groups.GetStore(), GroupClient: groupClient, Pods: client,
-		Owners: c.told.owners}, recorder, f.told)
+		Owners: c.told.owners}, c.told.recorder, f.told)
 	go func() {
 		if cache.WaitFor(ctx, "", f.told...) {
 			c.loop.Run(ctx)

@@ -140,3 +140,13 @@ func (l *leading) pass(cause obstacle.Cause, effects gang.Effects) (*fwk.PreFilt
 	l.p.shared.effects.Apply(l.ctx, effects)
 	return nil, reasons.Status(fwk.UnschedulableAndUnresolvable, obstacle.Obstacle{Cause: cause, Group: l.id})
 }
+
+// forgetNominations takes back what nominates siblings to the node: it is of an earlier plan, or of an earlier
+// scheduler, and the pod would have to fit beside them.
+func (p *Plugin) forgetNominations(id gang.ID, pod *v1.Pod, node string) {
+	for _, info := range p.framework.NominatedPodsForNode(node) {
+		if other := info.GetPod(); other.UID != pod.UID && p.shared.members.ID(other) == id {
+			p.framework.DeleteNominatedPodIfExists(other)
+		}
+	}
+}

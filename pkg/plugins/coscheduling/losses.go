@@ -6,7 +6,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/tools/events"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
@@ -34,27 +33,25 @@ func (p *Plugin) Loss() *workview.Loss { return p.shared.evictor.Sources.Loss }
 
 // doubtPod tells a running pod that has told of a checkpoint which does not count.
 func (f *podFeed) doubtPod(old, pod *v1.Pod) {
-	if pod.Spec.NodeName != "" && f.c.doubts(old, pod) {
-		ignored(f.recorder, pod, workview.Doubtful(pod, time.Now()))
+	if pod.Spec.NodeName != "" {
+		f.c.doubt(old, pod, pod, func() *wellknown.BadValue { return workview.Doubtful(pod, time.Now()) })
 	}
 }
 
 // doubtGroup does the same for a PodGroup.
 func (f *groupFeed) doubtGroup(old, pg *schedulingv1alpha1.PodGroup) {
-	if f.c.doubts(old, pg) {
-		ignored(f.recorder, podgroup.ReferenceTo(pg), workview.DoubtfulGroup(pg, time.Now()))
+	f.c.doubt(old, pg, podgroup.ReferenceTo(pg),
+		func() *wellknown.BadValue { return workview.DoubtfulGroup(pg, time.Now()) })
+}
+
+// doubt says of an object that has told of another checkpoint what is wrong with it, if anything is.
+func (c *coordinator) doubt(old, obj metav1.Object, about runtime.Object, doubtful func() *wellknown.BadValue) {
+	key := wellknown.LastCheckpointKey
+	if old.GetAnnotations()[key] == obj.GetAnnotations()[key] || !c.told.leader.Leading() {
+		return
 	}
-}
-
-// doubts reports whether the object has told of another checkpoint, and this scheduler is the one to look at it.
-func (c *coordinator) doubts(old, obj metav1.Object) bool {
-	return old.GetAnnotations()[wellknown.LastCheckpointKey] != obj.GetAnnotations()[wellknown.LastCheckpointKey] &&
-		c.told.leader.Leading()
-}
-
-// ignored tells what is wrong with a checkpoint, if anything is.
-func ignored(recorder events.EventRecorder, about runtime.Object, wrong *wellknown.BadValue) {
-	if wrong != nil {
-		recorder.Eventf(about, nil, v1.EventTypeWarning, "CheckpointIgnored", "Reading", "%s: %s", wrong.Error(), wrong.Effect)
+	if wrong := doubtful(); wrong != nil {
+		c.told.recorder.Eventf(about, nil, v1.EventTypeWarning, "CheckpointIgnored", "Reading", "%s: %s", wrong.Error(),
+			wrong.Effect)
 	}
 }

@@ -27,7 +27,7 @@ func TestAnObjectThatIsGone(t *testing.T) {
 		c := newCoordinator(settings{}, cache.NewStore(cache.MetaNamespaceKeyFunc))
 		c.members.Lister = corelisters.NewPodLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{}))
 		ctx, cancel := context.WithCancel(t.Context())
-		f := newFeed(ctx, c, nil, nil)
+		f := newFeed(ctx, c, nil)
 		f.pods.ends["batch.kubernetes.io/job-name"] = true
 		var err error
 		if c.told.owners, err = podgroup.NewOwners(ctx, api.RESTConfig(), events.NewFakeRecorder(10), f.groups.applyOwner); err != nil {

@@ -71,6 +71,17 @@ func (p *Plugin) refuseLate(pod *v1.Pod, name string) *fwk.Status {
 	return reasons.Status(fwk.Unschedulable, triedFirst{})
 }
 
+// triedFirst says that gangs are tried for what came free before the pod is.
+type triedFirst struct{}
+
+// String does not name the gangs; there may be many.
+func (t triedFirst) String() string { return t.Kind() }
+
+// Kind says it.
+func (triedFirst) Kind() string {
+	return "node(s) with room that came free just now, for which gangs of higher priority are tried first"
+}
+
 // lossPause is how long a pod waits where a member was whose loss only the scheduler knows of so far, and where gangs
 // are tried first.
 const lossPause = 100 * time.Millisecond
