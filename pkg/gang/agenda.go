@@ -51,7 +51,7 @@ func (a *Agenda) Waiting(id ID) (Waiting, bool) {
 	s, block := g.spec(), g.attempts.block
 	return Waiting{ID: id, Key: placeOf(g), Fresh: block == nil, Touched: block != nil && block.touched,
 		Since: g.run.quorumAt, RetryAt: g.attempts.retryAt, Of: s.Minimum, Held: g.census.settled(),
-		Need: s.Minimum.Without(g.census.settled(), g.census.settledIn), Classes: g.roster.waiting()}, true
+		Need: s.Minimum.Without(g.census.settled(), g.census.settledIn), Classes: g.waiting()}, true
 }
 
 // mayBeInvited reports whether the group is known, complete and not being planned, started or evicted.

@@ -3,8 +3,8 @@ package gang
 import "time"
 
 // Ledger holds what is known about every group. It is told what informers report, and answers what a group looks like;
-// what scheduling cycles, the loop and the evictor ask and tell is in parts of their own. All methods may be called from
-// any goroutine; each is idempotent where it observes, and returns the effects that the caller has to carry out.
+// what scheduling cycles, the loop and the evictor ask and tell is in parts of their own. All methods may be called
+// from any goroutine; each is idempotent where it observes, and returns the effects that the caller has to carry out.
 type Ledger struct {
 	*book
 	Cycles    Cycles

@@ -121,7 +121,7 @@ func (g *group) comeBack(m *member, backoff Backoff, now time.Time) Effects {
 		g.attempts.fail(backoff, now)
 		p.failure = &block{reason: obstacle.Obstacle{Cause: obstacle.NotBound, Group: g.id, Pod: m.Name, Node: m.node}}
 	}
-	begun := !g.met() && g.roster.begun()
+	begun := !g.met() && g.begun()
 	g.attempts.resumes = begun && !g.started()
 	var e Effects
 	if begun && m.node != "" {

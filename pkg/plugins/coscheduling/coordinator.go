@@ -138,8 +138,9 @@ func (c *coordinator) newLoop(inbox *gangloop.Inbox) *gangloop.Loop {
 			c.told.owners.Drop(id)
 			c.told.messages.forget(id)
 		}}, inbox, list,
-		&reservation.Reservations{Holders: c.settings.holders, After: c.settings.patience, Agenda: &c.ledger.Agenda, List: list,
-			Holds: c.promises, Leader: &c.told.leader, Changed: c.told.status.Enqueue, Turns: reserve.NewTurns(c.settings.ttl)})
+		&reservation.Reservations{Holders: c.settings.holders, After: c.settings.patience, Agenda: &c.ledger.Agenda,
+			List: list, Holds: c.promises, Leader: &c.told.leader, Changed: c.told.status.Enqueue,
+			Turns: reserve.NewTurns(c.settings.ttl)})
 }
 
 // allowsBackfill reports whether the pod may use what is promised to a gang for its turn.

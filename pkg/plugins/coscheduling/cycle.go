@@ -174,8 +174,8 @@ func (p *Plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *v1.P
 	case gang.Lead:
 		if !c.ledger.Cycles.Standing(uid).Blocked {
 			// Another plugin turned the leader away before it could plan.
-			c.effects.Apply(ctx, c.ledger.Cycles.Decline(uid, obstacle.Obstacle{Cause: obstacle.Declined, Group: id, Pod: pod.Name},
-				c.settings.backoff, time.Now()))
+			why := obstacle.Obstacle{Cause: obstacle.Declined, Group: id, Pod: pod.Name}
+			c.effects.Apply(ctx, c.ledger.Cycles.Decline(uid, why, c.settings.backoff, time.Now()))
 			return nil, p.stop(ctx, state, pod, "")
 		}
 		outcome, err := p.evictor.ForGang(ctx, id, turn)
