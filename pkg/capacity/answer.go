@@ -2,7 +2,6 @@ package capacity
 
 import (
 	"cmp"
-	"math"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -21,7 +20,7 @@ func (x *Index) Slots(key ShapeKey) (now, empty int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.settle()
-	s := x.shapes[key]
+	s := x.shapes.byKey[key]
 	if s == nil {
 		return manySlots, manySlots
 	}
@@ -50,7 +49,7 @@ func (x *Index) best(needs []Need, keys, pinned []string, empty bool, kept []*Ke
 		fits := int64(0)
 		for _, need := range needs {
 			total := int64(manySlots)
-			if s := x.shapes[need.Shape]; s != nil && empty {
+			if s := x.shapes.byKey[need.Shape]; s != nil && empty {
 				total = s.empty
 			} else if s != nil {
 				total = s.now - beside.takenOf(s)
@@ -64,10 +63,10 @@ func (x *Index) best(needs []Need, keys, pinned []string, empty bool, kept []*Ke
 	sums := make([]int64, p.domains)
 	for i, need := range needs {
 		if i == 0 || need.Shape != needs[i-1].Shape {
-			x.sums(p, x.shapes[need.Shape], empty, sums)
+			x.shapes.byKey[need.Shape].sums(x.nodes.slots, p, empty, sums)
 			for k := range beside.nodes {
 				if d := p.of[beside.nodes[k].slot]; d >= 0 {
-					sums[d] -= beside.nodes[k].taken(x.shapes[need.Shape])
+					sums[d] -= beside.nodes[k].taken(x.shapes.byKey[need.Shape])
 				}
 			}
 		}
@@ -84,8 +83,8 @@ func (x *Index) best(needs []Need, keys, pinned []string, empty bool, kept []*Ke
 	return int(most)
 }
 
-// sums counts the slots of a shape by domain.
-func (x *Index) sums(p *partition, s *shape, empty bool, sums []int64) {
+// sums counts the slots of a shape by domain; one that is not live fits everywhere.
+func (s *shape) sums(nodes []*nodeEntry, p *partition, empty bool, sums []int64) {
 	clear(sums)
 	for i, d := range p.of {
 		switch {
@@ -94,9 +93,9 @@ func (x *Index) sums(p *partition, s *shape, empty bool, sums []int64) {
 			sums[d] += manySlots
 		case s.rule.verdicts[i] != admitted:
 		case empty:
-			sums[d] += slotsOnEmpty(s.bounds, x.nodes[i].has)
+			sums[d] += slotsOnEmpty(s.bounds, nodes[i].has)
 		default:
-			sums[d] += slotsOn(s.bounds, x.nodes[i].has, x.nodes[i].used)
+			sums[d] += slotsOn(s.bounds, nodes[i].has, nodes[i].used)
 		}
 	}
 }
@@ -122,25 +121,21 @@ func (p *partition) matches(domain int, pinned []string) bool {
 // maxPartitions bounds how many partitions are remembered: users name the labels.
 const maxPartitions = 64
 
-func (x *Index) partition(keys []string) *partition {
+func (x *book) partition(keys []string) *partition {
 	var w shapeWriter
 	for _, key := range keys {
 		w.text(key)
 	}
-	if p := x.domains[string(w.written)]; p != nil {
+	if p := x.memo.domains[string(w.written)]; p != nil {
 		return p
 	}
-	if len(x.domains) >= maxPartitions {
-		clear(x.domains)
+	if len(x.memo.domains) >= maxPartitions {
+		clear(x.memo.domains)
 	}
-	p := &partition{of: make([]int, len(x.nodes))}
-	x.domains[string(w.written)] = p
+	p := &partition{of: slices.Repeat([]int{-1}, len(x.nodes.slots))}
+	x.memo.domains[string(w.written)] = p
 	index := map[string]int{}
-	for i, n := range x.nodes {
-		p.of[i] = -1
-		if n == nil || n.node == nil {
-			continue
-		}
+	for i, n := range x.nodes.existing() {
 		var w shapeWriter
 		values := make([]string, len(keys))
 		for k, key := range keys {
@@ -168,48 +163,15 @@ func (x *Index) Each(key ShapeKey, visit func(node *v1.Node, now, empty int)) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.settle()
-	s := x.shapes[key]
+	s := x.shapes.byKey[key]
 	if s == nil {
 		return
 	}
-	for i, n := range x.nodes {
+	for i, n := range x.nodes.slots {
 		if n != nil && s.rule.verdicts[i] == admitted {
 			visit(n.node, int(slotsOn(s.bounds, n.has, n.used)), int(slotsOnEmpty(s.bounds, n.has)))
 		}
 	}
-}
-
-// Sum returns how much of a resource all nodes have free together and how much if no pod ran there, in thousandths of a
-// CPU or in units of anything else.
-func (x *Index) Sum(name v1.ResourceName) (now, empty int64) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	i, known := x.index[name]
-	if !known {
-		return 0, 0
-	}
-	for _, n := range x.nodes {
-		if n != nil && n.node != nil {
-			now = addBounded(now, max(n.has[i]-n.used[i], 0))
-			empty = addBounded(empty, n.has[i])
-		}
-	}
-	return now, empty
-}
-
-// addBounded adds amounts that are not negative.
-func addBounded(a, b int64) int64 {
-	if a > math.MaxInt64-b {
-		return math.MaxInt64
-	}
-	return a + b
-}
-
-// Size returns the number of nodes.
-func (x *Index) Size() int {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.present
 }
 
 // Causes returns what keeps pods of a shape off nodes on which none fits now, the cause of the most nodes first. A node
@@ -220,10 +182,10 @@ func (x *Index) Causes(key ShapeKey, kept []*Kept) []gangplan.NodeCause {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.settle()
-	if x.present == 0 {
+	if x.nodes.present == 0 {
 		return []gangplan.NodeCause{Cause("the cluster has no nodes", 0)}
 	}
-	s := x.shapes[key]
+	s := x.shapes.byKey[key]
 	if s == nil {
 		return nil
 	}
@@ -239,7 +201,7 @@ func (x *Index) Causes(key ShapeKey, kept []*Kept) []gangplan.NodeCause {
 func (x *Index) causes(s *shape, beside *besides) []gangplan.NodeCause {
 	var excluded [verdicts]int
 	short, full := make([]int, len(s.bounds)), make([]int, len(s.bounds))
-	for i, n := range x.nodes {
+	for i, n := range x.nodes.slots {
 		excluded[s.rule.verdicts[i]]++
 		if s.rule.verdicts[i] != admitted {
 			continue
@@ -266,7 +228,7 @@ func (x *Index) causes(s *shape, beside *besides) []gangplan.NodeCause {
 		}
 	}
 	for k, n := range short {
-		switch name := x.resources[s.bounds[k].Resource]; {
+		switch name := x.resources.names[s.bounds[k].Resource]; {
 		case n == 0:
 		case name == v1.ResourcePods:
 			causes = append(causes, Cause("Too many pods", n))

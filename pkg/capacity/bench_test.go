@@ -17,9 +17,9 @@ func largeRoom(podsOnNode int) *Index {
 	for i := range 5000 {
 		node := st.MakeNode().Name(fmt.Sprintf("n%04d", i)).Label("rack", fmt.Sprintf("r%02d", i%100)).Label("kubernetes.io/hostname", fmt.Sprintf("n%04d", i)).
 			Capacity(map[v1.ResourceName]string{gpu: "8", v1.ResourceCPU: "64", v1.ResourceMemory: "512Gi", v1.ResourceEphemeralStorage: "1Ti", "hugepages-1Gi": "0", v1.ResourcePods: "110"}).Obj()
-		x.SetNode(node)
+		x.Feed.SetNode(node)
 		for k := range podsOnNode {
-			x.SetPod(largePod(i, k), gang.ID{Namespace: "ns", Name: "g"})
+			x.Feed.SetPod(largePod(i, k), gang.ID{Namespace: "ns", Name: "g"})
 		}
 	}
 	return x
@@ -57,19 +57,19 @@ func BenchmarkIndexRefresh(b *testing.B) {
 			for i := range pods {
 				pods[i] = largePod(i*7+1, 9)
 			}
-			x.Refresh()
+			x.Looks.Refresh()
 			b.ReportAllocs()
 			for b.Loop() {
 				b.StopTimer()
 				for _, pod := range pods {
-					x.SetPod(pod, gang.ID{})
+					x.Feed.SetPod(pod, gang.ID{})
 				}
-				x.Refresh()
+				x.Looks.Refresh()
 				for _, pod := range pods {
-					x.DropPod(pod.UID)
+					x.Feed.DropPod(pod.UID)
 				}
 				b.StartTimer()
-				x.Refresh()
+				x.Looks.Refresh()
 			}
 		})
 	}
@@ -82,13 +82,13 @@ func BenchmarkIndexNodeUpdate(b *testing.B) {
 	}
 	nodes := []*v1.Node{}
 	for i := range 2 {
-		nodes = append(nodes, x.byName["n0007"].node.DeepCopy())
+		nodes = append(nodes, x.nodes.byName["n0007"].node.DeepCopy())
 		nodes[i].Annotations = map[string]string{"a": fmt.Sprint(i)}
 	}
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
-		x.SetNode(nodes[i%2])
-		x.Refresh()
+		x.Feed.SetNode(nodes[i%2])
+		x.Looks.Refresh()
 	}
 }
 
@@ -97,8 +97,8 @@ func BenchmarkIndexPodEvent(b *testing.B) {
 	pod := largePod(7, 9)
 	b.ReportAllocs()
 	for b.Loop() {
-		x.SetPod(pod, gang.ID{})
-		x.DropPod(pod.UID)
+		x.Feed.SetPod(pod, gang.ID{})
+		x.Feed.DropPod(pod.UID)
 	}
 }
 
@@ -156,12 +156,12 @@ func BenchmarkIndexMemory(b *testing.B) {
 		}
 		b.ReportMetric((inUse()-before)/3000, "B/shape")
 		shapes := inUse()
-		pods := make([]*v1.Pod, 0, len(x.pods))
-		nodes := make([]*v1.Node, 0, len(x.nodes))
-		for _, p := range x.pods {
+		pods := make([]*v1.Pod, 0, len(x.pods.byUID))
+		nodes := make([]*v1.Node, 0, len(x.nodes.slots))
+		for _, p := range x.pods.byUID {
 			pods = append(pods, p.Object)
 		}
-		for _, n := range x.nodes {
+		for _, n := range x.nodes.slots {
 			nodes = append(nodes, n.node)
 		}
 		*x = Index{}

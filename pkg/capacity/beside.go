@@ -45,30 +45,30 @@ const mostBesides = 4
 
 // beside returns what is left besides what is kept. It is remembered until something changes: where many gangs wait,
 // one event has all of them asked for.
-func (x *Index) beside(kept []*Kept) *besides {
-	for _, b := range x.besides {
+func (x *book) beside(kept []*Kept) *besides {
+	for _, b := range x.memo.besides {
 		if slices.Equal(b.kept, kept) {
 			return b
 		}
 	}
-	if len(x.besides) == mostBesides {
-		x.besides = slices.Delete(x.besides, 0, 1)
+	if len(x.memo.besides) == mostBesides {
+		x.memo.besides = slices.Delete(x.memo.besides, 0, 1)
 	}
 	b := &besides{kept: slices.Clone(kept), nodes: x.reduce(kept), taken: map[*shape]int64{},
 		causes: map[*shape][]gangplan.NodeCause{}}
-	x.besides = append(x.besides, b)
+	x.memo.besides = append(x.memo.besides, b)
 	return b
 }
 
 // reduce returns the nodes on which something is kept.
-func (x *Index) reduce(kept []*Kept) []reduced {
+func (x *book) reduce(kept []*Kept) []reduced {
 	var out []reduced
 	at := map[string]int{}
 	uses := map[*v1.Pod][]use{}
 	gone := map[*podEntry]bool{}
 	for _, k := range kept {
-		n := x.byName[k.Node]
-		if n == nil || n.node == nil || x.pods[k.Pod.UID] != nil {
+		n := x.nodes.byName[k.Node]
+		if n == nil || n.node == nil || x.pods.byUID[k.Pod.UID] != nil {
 			continue
 		}
 		i, known := at[k.Node]
@@ -79,7 +79,7 @@ func (x *Index) reduce(kept []*Kept) []reduced {
 		}
 		amounts, known := uses[k.Pod]
 		if !known {
-			amounts, _ = x.usesOf(k.Pod)
+			amounts, _ = x.resources.uses(k.Pod)
 			uses[k.Pod] = amounts
 		}
 		for _, u := range amounts {
@@ -91,9 +91,7 @@ func (x *Index) reduce(kept []*Kept) []reduced {
 		for _, p := range n.pods {
 			if !gone[p] && k.Leaves(p.Object) {
 				gone[p] = true
-				for _, u := range p.Uses {
-					out[i].used[u.Resource] -= u.Amount
-				}
+				p.release(out[i].used)
 			}
 		}
 	}

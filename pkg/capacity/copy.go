@@ -52,24 +52,21 @@ func (x *Index) Snapshot(keys []ShapeKey) *Snapshot {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.settle()
-	c := &Snapshot{Resources: slices.Clone(x.resources), Nodes: make([]Node, 0, x.present)}
+	c := &Snapshot{Resources: slices.Clone(x.resources.names), Nodes: make([]Node, 0, x.nodes.present)}
 	var shapes []*shape
 	for _, key := range keys {
-		if s := x.shapes[key]; s != nil {
+		if s := x.shapes.byKey[key]; s != nil {
 			shapes = append(shapes, s)
 			c.Shapes = append(c.Shapes, Shape{key: key, Bounds: slices.Clone(s.bounds)})
 		}
 	}
 	// A few large allocations instead of several for each node.
-	width := len(x.resources)
-	amounts := make([]int64, 0, 2*width*x.present)
-	admits := make([]bool, 0, len(shapes)*x.present)
-	pods := make([]BoundPod, 0, len(x.pods))
-	uses := make([]use, 0, 4*len(x.pods))
-	for i, n := range x.nodes {
-		if n == nil || n.node == nil {
-			continue
-		}
+	width := len(x.resources.names)
+	amounts := make([]int64, 0, 2*width*x.nodes.present)
+	admits := make([]bool, 0, len(shapes)*x.nodes.present)
+	pods := make([]BoundPod, 0, len(x.pods.byUID))
+	uses := make([]use, 0, 4*len(x.pods.byUID))
+	for i, n := range x.nodes.existing() {
 		at := Node{Name: n.name, Object: n.node}
 		at.Has, amounts = carve(amounts, n.has)
 		at.Used, amounts = carve(amounts, n.used)

@@ -14,7 +14,7 @@ func TestTheDomainOfAGangIsWhereMostOfItsPodsAre(t *testing.T) {
 	for name, labels := range map[string]map[string]string{
 		"a": {"zone": "z1", "rack": "r1"}, "b": {"zone": "z1", "rack": "r1"}, "c": {"zone": "z1", "rack": "r2"}, "d": {"zone": "z1"},
 	} {
-		x.SetNode(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}})
+		x.Feed.SetNode(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}})
 	}
 	for name, tc := range map[string]struct {
 		held   map[string]int
@@ -35,7 +35,7 @@ func TestTheDomainOfAGangIsWhereMostOfItsPodsAre(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for range 20 { // in the random orders of the map
-				if diff := cmp.Diff(tc.want, x.Domain(tc.held, tc.labels)); diff != "" {
+				if diff := cmp.Diff(tc.want, x.Cluster.Domain(tc.held, tc.labels)); diff != "" {
 					t.Fatalf("domain (-want +got):\n%s", diff)
 				}
 			}

@@ -34,7 +34,7 @@ func (x *Index) Ends(rows []Row, left func(*v1.Pod) runtimes.Forecast) []NodeEnd
 	x.settle()
 	shapes, domains := make([]*shape, len(rows)), make([]*partition, len(rows))
 	for r := range rows {
-		shapes[r] = x.shapes[rows[r].Shape]
+		shapes[r] = x.shapes.byKey[rows[r].Shape]
 		if len(rows[r].Labels) > 0 {
 			domains[r] = x.partition(rows[r].Labels)
 		}
@@ -42,11 +42,8 @@ func (x *Index) Ends(rows []Row, left func(*v1.Pod) runtimes.Forecast) []NodeEnd
 	var out []NodeEnds
 	var ends []runtimes.Forecast
 	var pods []*podEntry
-	used := make([]int64, len(x.resources))
-	for i, n := range x.nodes {
-		if n == nil || n.node == nil {
-			continue
-		}
+	used := make([]int64, len(x.resources.names))
+	for i, n := range x.nodes.existing() {
 		ends, pods = ends[:0], pods[:0]
 		for _, p := range n.pods {
 			if podview.BelongsToNode(p.Object) {

@@ -99,9 +99,9 @@ func TestAccountRefusesNothingThatTheProfileAccepts(t *testing.T) {
 			set := &profiles.Set{}
 			set.Add(theFilters(t, &tc.args, tc.without))
 			x := New(unclaimed, set.Traits)
-			x.SetNode(tc.node)
+			x.Feed.SetNode(tc.node)
 			// Another node offers the resource, or nothing would be known of it.
-			x.SetNode(st.MakeNode().Name("other").Unschedulable(true).Label("k", "other").Taints([]v1.Taint{{Key: "other", Effect: v1.TaintEffectNoSchedule}}).
+			x.Feed.SetNode(st.MakeNode().Name("other").Unschedulable(true).Label("k", "other").Taints([]v1.Taint{{Key: "other", Effect: v1.TaintEffectNoSchedule}}).
 				Capacity(map[v1.ResourceName]string{rdma: "8"}).Obj())
 			key := x.Acquire(tc.pod)
 			fits := false

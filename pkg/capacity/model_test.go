@@ -143,14 +143,14 @@ func (m *roomModel) step(t *rapid.T) {
 	case 0, 1:
 		node := drawNode(t)
 		old := m.r.nodes[node.Name]
-		m.x.SetNode(node)
+		m.x.Feed.SetNode(node)
 		m.r.nodes[node.Name] = node
 		if old == nil || !cmp.Equal(withoutZeros(old), withoutZeros(node)) {
 			m.altered[node.Name] = true
 		}
 	case 2:
 		name := fmt.Sprintf("n%d", rapid.IntRange(0, 4).Draw(t, "node"))
-		m.x.DropNode(name)
+		m.x.Feed.DropNode(name)
 		if m.r.nodes[name] != nil {
 			delete(m.r.nodes, name)
 			m.altered[name] = true
@@ -165,7 +165,7 @@ func (m *roomModel) step(t *rapid.T) {
 			pod.Spec = *spec
 		}
 		// The gang of a pod is told apart from the pod.
-		m.x.SetPod(pod, gang.ID{Name: pod.Labels["app"]})
+		m.x.Feed.SetPod(pod, gang.ID{Name: pod.Labels["app"]})
 		if uses(pod) {
 			m.r.pods[pod.UID] = pod
 		} else {
@@ -176,7 +176,7 @@ func (m *roomModel) step(t *rapid.T) {
 		}
 	case 6:
 		uid := apitypes.UID(fmt.Sprintf("p%d", rapid.IntRange(0, 7).Draw(t, "pod")))
-		m.x.DropPod(uid)
+		m.x.Feed.DropPod(uid)
 		if m.r.pods[uid] != nil {
 			delete(m.r.pods, uid)
 			m.eased = true
@@ -201,7 +201,7 @@ func (m *roomModel) step(t *rapid.T) {
 		}
 	case 9:
 		m.r.claimed[gpu] = rapid.Bool().Draw(t, "claimed")
-		m.x.ClassesChanged()
+		m.x.Feed.ClassesChanged()
 	}
 }
 
@@ -270,15 +270,15 @@ func (m *roomModel) askDomains(t *rapid.T, live []int) {
 
 func (m *roomModel) askTotals(t *rapid.T, _ []int) {
 	for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourcePods, gpu, odd} {
-		now, empty := m.x.Sum(name)
+		now, empty := m.x.Cluster.Sum(name)
 		wantNow, wantEmpty := m.r.sum(name)
 		same(t, "sum of "+string(name), [2]int64{now, empty}, [2]int64{wantNow, wantEmpty})
 	}
 	for p := int32(-2); p < 4; p++ {
-		same(t, fmt.Sprintf("pods below %d", p), m.x.AnyBelow(p), m.r.anyBelow(p))
-		same(t, fmt.Sprintf("pods below %d, or on their way out", p), m.x.MakesWay(p), m.r.makesWay(p))
+		same(t, fmt.Sprintf("pods below %d", p), m.x.Cluster.AnyBelow(p), m.r.anyBelow(p))
+		same(t, fmt.Sprintf("pods below %d, or on their way out", p), m.x.Cluster.MakesWay(p), m.r.makesWay(p))
 	}
-	same(t, "nodes", m.x.Size(), len(m.r.nodes))
+	same(t, "nodes", m.x.Cluster.Size(), len(m.r.nodes))
 }
 
 func (m *roomModel) askCopy(t *rapid.T, live []int) {
@@ -305,7 +305,7 @@ func (m *roomModel) askGained(t *rapid.T, _ []int) {
 	if rapid.Bool().Draw(t, "not yet") {
 		return
 	}
-	gained, eased := m.x.Refresh()
+	gained, eased := m.x.Looks.Refresh()
 	var want []ShapeKey
 	for i := range m.gained {
 		want = append(want, shapeOf(m.pods[i]))
@@ -341,14 +341,14 @@ func TestIndexAgainstModel(t *testing.T) {
 			}
 		}
 		for _, uid := range slices.Collect(maps.Keys(m.r.pods)) {
-			m.x.DropPod(uid)
+			m.x.Feed.DropPod(uid)
 		}
 		for name := range m.r.nodes {
-			m.x.DropNode(name)
+			m.x.Feed.DropNode(name)
 		}
-		m.x.Refresh()
-		if x := m.x; len(x.byName)+len(x.pods)+len(x.priorities)+len(x.shapes)+len(x.live)+len(x.rules)+len(x.dirty) > 0 ||
-			len(x.unused) != len(x.nodes) || slices.ContainsFunc(x.nodes, func(n *nodeEntry) bool { return n != nil }) || slices.ContainsFunc(x.offered, func(n int) bool { return n != 0 }) {
+		m.x.Looks.Refresh()
+		if x := m.x; len(x.nodes.byName)+len(x.pods.byUID)+len(x.pods.priorities)+len(x.shapes.byKey)+len(x.shapes.live)+len(x.shapes.rules)+len(x.nodes.dirty) > 0 ||
+			len(x.nodes.unused) != len(x.nodes.slots) || slices.ContainsFunc(x.nodes.slots, func(n *nodeEntry) bool { return n != nil }) || slices.ContainsFunc(x.resources.offered, func(n int) bool { return n != 0 }) {
 			t.Fatalf("something is kept of what is gone: %+v", x)
 		}
 	})
@@ -359,12 +359,12 @@ func TestIndexNeverRulesOutWhatFits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x := New(unclaimed, allFilters)
 		node := drawNode(t)
-		x.SetNode(node)
+		x.Feed.SetNode(node)
 		var bound []*v1.Pod
 		for i := range rapid.IntRange(0, 6).Draw(t, "bound pods") {
 			pod := drawPod(t)
 			pod.UID, pod.Spec.NodeName = apitypes.UID(fmt.Sprint(i)), node.Name
-			x.SetPod(pod, gang.ID{})
+			x.Feed.SetPod(pod, gang.ID{})
 			if uses(pod) {
 				bound = append(bound, pod)
 			}

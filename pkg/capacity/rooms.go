@@ -3,10 +3,8 @@ package capacity
 import (
 	v1 "k8s.io/api/core/v1"
 
-	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/reserve"
-	"berth.dev/berth/pkg/wellknown"
 )
 
 // Rooms returns the nodes that pods of one of the live shapes may use, with the room that they have for each of them,
@@ -24,20 +22,20 @@ func (x *Index) Rooms(keys []ShapeKey, labels []string, emptied map[string]bool,
 	}
 	shapes := make([]*shape, len(keys))
 	for k, key := range keys {
-		shapes[k] = x.shapes[key]
+		shapes[k] = x.shapes.byKey[key]
 	}
 	var out []reserve.Node
-	all := make([]reserve.Room, len(keys)*x.present)
-	used, pods := make([]int64, len(x.resources)), make([]int, len(x.resources))
-	scarce := make([]bool, len(x.resources))
+	all := make([]reserve.Room, len(keys)*x.nodes.present)
+	used, pods := make([]int64, len(x.resources.names)), make([]int, len(x.resources.names))
+	scarce := make([]bool, len(x.resources.names))
 	for _, s := range shapes {
 		if s != nil && len(s.bounds) > 0 {
 			// The first bound is the tightest.
 			scarce[s.bounds[0].Resource] = true
 		}
 	}
-	for i, n := range x.nodes {
-		if n == nil || n.node == nil || (domains != nil && domains.of[i] < 0) {
+	for i, n := range x.nodes.existing() {
+		if domains != nil && domains.of[i] < 0 {
 			continue
 		}
 		node := reserve.Node{Name: n.name, Rooms: all[:len(keys):len(keys)]}
@@ -81,41 +79,6 @@ func (x *Index) Rooms(keys []ShapeKey, labels []string, emptied map[string]bool,
 			out, all = append(out, node), all[len(keys):]
 		} else {
 			clear(node.Rooms)
-		}
-	}
-	return out
-}
-
-// CordonedFor returns the nodes that are being emptied for the gang, nil if there are none.
-func (x *Index) CordonedFor(id gang.ID) map[string]bool {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	value := wellknown.CordonedFor("podgroup", id.Namespace, id.Name)
-	var names map[string]bool
-	for _, n := range x.nodes {
-		if n != nil && n.node != nil && n.node.Annotations[wellknown.CordonedForKey] == value {
-			if names == nil {
-				names = map[string]bool{}
-			}
-			names[n.name] = true
-		}
-	}
-	return names
-}
-
-// PodsBetween returns the bound pods of these priorities and those between them.
-func (x *Index) PodsBetween(least, most int32) []*v1.Pod {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	var out []*v1.Pod
-	for _, n := range x.nodes {
-		if n == nil {
-			continue
-		}
-		for _, p := range n.pods {
-			if p.Priority >= least && p.Priority <= most {
-				out = append(out, p.Object)
-			}
 		}
 	}
 	return out

@@ -1,13 +1,10 @@
 package capacity
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
 	"maps"
-	"math"
-	"math/bits"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -45,17 +42,6 @@ type ask struct {
 	name   v1.ResourceName
 	amount int64
 }
-
-// bound is an ask for a resource with a position.
-type bound struct {
-	Resource int
-	Amount   int64
-	// claimed is set if a device class hands out the resource on nodes that do not offer it themselves.
-	claimed bool
-}
-
-// manySlots stands for any number of pods.
-const manySlots = math.MaxInt32
 
 func keyOf(asks []ask, rule []byte) ShapeKey {
 	var w shapeWriter
@@ -150,26 +136,26 @@ func (x *Index) Acquire(pod *v1.Pod) ShapeKey {
 	key := keyOf(asks, description)
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if s := x.shapes[key]; s != nil {
+	if s := x.shapes.byKey[key]; s != nil {
 		s.holders++
 		return key
 	}
 	x.settle()
-	rule := x.rules[string(description)]
+	rule := x.shapes.rules[string(description)]
 	if rule == nil {
-		rule = newPlacementRule(pod, filters.Rules, string(description), x.nodes)
-		x.rules[rule.description] = rule
+		rule = newPlacementRule(pod, filters.Rules, string(description), x.nodes.slots)
+		x.shapes.rules[rule.description] = rule
 	}
 	rule.holders++
-	s := &shape{key: key, holders: 1, at: len(x.live), asks: asks, rule: rule, bounds: x.bounds(asks)}
+	s := &shape{key: key, holders: 1, at: len(x.shapes.live), asks: asks, rule: rule, bounds: x.resources.bounds(asks)}
 	for i, verdict := range rule.verdicts {
 		if verdict == admitted {
-			s.now += slotsOn(s.bounds, x.nodes[i].has, x.nodes[i].used)
-			s.empty += slotsOnEmpty(s.bounds, x.nodes[i].has)
+			s.now += slotsOn(s.bounds, x.nodes.slots[i].has, x.nodes.slots[i].used)
+			s.empty += slotsOnEmpty(s.bounds, x.nodes.slots[i].has)
 		}
 	}
-	x.shapes[key] = s
-	x.live = append(x.live, s)
+	x.shapes.byKey[key] = s
+	x.shapes.live = append(x.shapes.live, s)
 	return key
 }
 
@@ -177,58 +163,32 @@ func (x *Index) Acquire(pod *v1.Pod) ShapeKey {
 func (x *Index) Hold(key ShapeKey) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.shapes[key].holders++
+	x.shapes.byKey[key].holders++
 }
 
 // Release gives back what acquire took. A shape without holders is forgotten.
 func (x *Index) Release(key ShapeKey) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	s := x.shapes[key]
+	s := x.shapes.byKey[key]
 	if s == nil {
 		return
 	}
 	if s.holders--; s.holders > 0 {
 		return
 	}
-	delete(x.shapes, key)
-	last := x.live[len(x.live)-1]
-	x.live[s.at], last.at = last, s.at
-	x.live[len(x.live)-1] = nil
-	x.live = x.live[:len(x.live)-1]
+	delete(x.shapes.byKey, key)
+	last := x.shapes.live[len(x.shapes.live)-1]
+	x.shapes.live[s.at], last.at = last, s.at
+	x.shapes.live[len(x.shapes.live)-1] = nil
+	x.shapes.live = x.shapes.live[:len(x.shapes.live)-1]
 	if s.rule.holders--; s.rule.holders == 0 {
-		delete(x.rules, s.rule.description)
+		delete(x.shapes.rules, s.rule.description)
 	}
 }
 
 func (s *shape) asksFor(name v1.ResourceName) bool {
 	return slices.ContainsFunc(s.asks, func(a ask) bool { return a.name == name })
-}
-
-// bounds returns the asks that limit how many pods fit, those first that usually limit the most. A resource that no
-// node offers does not: it may be handed out in a way that this index does not know.
-func (x *Index) bounds(asks []ask) []bound {
-	var out []bound
-	for _, a := range asks {
-		if i, known := x.index[a.name]; known && x.offered[i] > 0 {
-			out = append(out, bound{Resource: i, Amount: a.amount, claimed: x.claimed(a.name)})
-		}
-	}
-	slices.SortStableFunc(out, func(a, b bound) int { return cmp.Compare(x.tightness(a), x.tightness(b)) })
-	return out
-}
-
-// tightness is lower for resources that nodes have few of.
-func (x *Index) tightness(b bound) int {
-	switch x.resources[b.Resource] {
-	case v1.ResourcePods:
-		return 1
-	case v1.ResourceCPU:
-		return 2
-	case v1.ResourceMemory, v1.ResourceEphemeralStorage:
-		return 3
-	}
-	return 0
 }
 
 // compare counts what changed for the shape on a node since the last comparison, when the bounds were as given.
@@ -266,46 +226,4 @@ func (s *shape) compare(n *nodeEntry, before []bound) {
 	}
 	s.empty += empty - oldEmpty
 	s.gained = s.gained || empty > oldEmpty || (n.dirty && n.altered && empty > 0)
-}
-
-// slotsOn returns how many pods with these bounds fit into what a node has and does not use.
-func slotsOn(bounds []bound, has, used []int64) int64 {
-	slots := int64(manySlots)
-	for i := range bounds {
-		b := &bounds[i]
-		if b.claimed && has[b.Resource] == 0 {
-			continue
-		}
-		if slots = b.limit(slots, has[b.Resource]-used[b.Resource]); slots == 0 {
-			return 0
-		}
-	}
-	return slots
-}
-
-// slotsOnEmpty returns how many pods with these bounds fit on a node without pods.
-func slotsOnEmpty(bounds []bound, has []int64) int64 {
-	slots := int64(manySlots)
-	for i := range bounds {
-		b := &bounds[i]
-		if b.claimed && has[b.Resource] == 0 {
-			continue
-		}
-		if slots = b.limit(slots, has[b.Resource]); slots == 0 {
-			return 0
-		}
-	}
-	return slots
-}
-
-// limit returns how many pods fit into what is free, up to a number. Most bounds do not limit what tighter ones before
-// them leave, and a multiplication tells that for much less than a division costs.
-func (b *bound) limit(slots, free int64) int64 {
-	if free < b.Amount {
-		return 0
-	}
-	if high, low := bits.Mul64(uint64(slots), uint64(b.Amount)); high == 0 && low <= uint64(free) {
-		return slots
-	}
-	return free / b.Amount
 }

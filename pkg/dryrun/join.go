@@ -114,7 +114,7 @@ func (p *Planner) fitsOn(ctx context.Context, id gang.ID, pod *v1.Pod, nodes []f
 }
 
 func memberOf(pod *v1.Pod) gang.Member {
-	return gang.Member{UID: gang.UID(pod.UID), Namespace: pod.Namespace, Name: pod.Name}
+	return gang.Member{Ref: gangview.RefOf(pod)}
 }
 
 // besideRanks returns on which nodes the members are whose ranks are next to those of members that are to be placed,
@@ -133,7 +133,7 @@ func (p *Planner) besideRanks(id gang.ID, turn gang.Turn, held map[string]int) m
 		}
 	}
 	for i := range turn.Members {
-		add(turn.Members[i].Ref(), "")
+		add(turn.Members[i].Ref, "")
 	}
 	wanted := len(indices)
 	for ref, node := range p.Ledger.Where(id) {

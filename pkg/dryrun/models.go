@@ -114,7 +114,7 @@ func (p *Planner) newModelChoice(id gang.ID, turn gang.Turn, nodes []fwk.NodeInf
 		if m.count[member.Class] > 1 {
 			continue
 		}
-		if pod := p.Pod(member.Ref()); pod != nil && m.planner.Models.mayUse(pod) {
+		if pod := p.Pod(member.Ref); pod != nil && m.planner.Models.mayUse(pod) {
 			m.classes[member.Class] = pod
 		}
 	}

@@ -35,7 +35,7 @@ func (p *Planner) paths(levels gangview.Topology, turn gang.Turn, nodes []fwk.No
 // networkPaths returns where the nodes are in the network of the gang's profile; nil if the profile does not say, or if
 // all nodes are in one place.
 func (p *Planner) networkPaths(turn gang.Turn, nodes []fwk.NodeInfo) [][]string {
-	pod := p.Pod(turn.Members[0].Ref())
+	pod := p.Pod(turn.Members[0].Ref)
 	if pod == nil || len(turn.Members) == 1 || len(nodes) == 0 {
 		return nil
 	}

@@ -61,7 +61,7 @@ type Planner struct {
 // arrange places the gang on nodes in a dry run, on GPUs of one model where that is possible, in the order of its
 // ranks.
 func (p *Planner) arrange(w *Work, id gang.ID, turn gang.Turn, nodes []fwk.NodeInfo) (*Plan, error) {
-	levels, err := p.Topology(id, p.Pod(turn.Members[0].Ref()))
+	levels, err := p.Topology(id, p.Pod(turn.Members[0].Ref))
 	if err != nil {
 		return nil, err
 	}
@@ -243,7 +243,7 @@ func (p *Planner) parts(id gang.ID, levels gangview.Topology, turn gang.Turn, no
 			demand.Want[at]++
 			continue
 		}
-		pod := p.Pod(m.Ref())
+		pod := p.Pod(m.Ref)
 		if pod == nil {
 			continue
 		}

@@ -120,7 +120,7 @@ func (p *Planner) newRun(w *Work, id gang.ID, members []gang.Member, on Part) (*
 	maps.Copy(d.refusals.nodes, p.Ledger.Refused(id))
 	for i := range members {
 		m := &members[i]
-		pod := p.Pod(m.Ref())
+		pod := p.Pod(m.Ref)
 		if pod == nil {
 			return nil, fmt.Errorf("member %s/%s has just gone", m.Namespace, m.Name)
 		}

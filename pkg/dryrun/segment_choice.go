@@ -55,7 +55,7 @@ func (p *Planner) newSegmentChoice(s *segments, turn gang.Turn, nodes []fwk.Node
 	shapes := map[capacity.ShapeKey]int{}
 	for i := range turn.Members {
 		m := &turn.Members[i]
-		pod := p.Pod(m.Ref())
+		pod := p.Pod(m.Ref)
 		if _, known := c.classes[m.Class]; known || pod == nil {
 			continue
 		}

@@ -73,7 +73,7 @@ func (p *Planner) segmentsOf(id gang.ID, levels gangview.Topology, members []gan
 		return pod
 	}
 	for i := range members {
-		ref := members[i].Ref()
+		ref := members[i].Ref
 		pod := add(ref)
 		if _, ranked := rankOf[ref.UID]; !ranked && pod != nil {
 			return nil, levels.Segment.Unranked(pod)

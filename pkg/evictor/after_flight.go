@@ -44,7 +44,7 @@ func (a *afterFlight) take() map[string]*request {
 // lookForFlight notes whether gangs of lower priority are on their way, and has the request tried again when they have
 // landed. Those that it needs may land between the search for pods to evict and the cycle that reads its result.
 func (e *Evictor) lookForFlight(r *request) {
-	if r.inFlight = e.Ledger.Beginning(r.priority); r.inFlight {
+	if r.inFlight = e.Ledger.Evictions.Beginning(r.priority); r.inFlight {
 		// What all nodes say of it is large, and out of date by then.
 		e.afterFlight.add(&request{name: r.name, id: r.id, only: r.only})
 	}

@@ -101,7 +101,7 @@ func (n *Notifier) callOff(e *Evictor, now time.Time, waits func(gang.ID) bool) 
 	var effects []gang.Effects
 	for _, pod := range n.calledOff {
 		if !awaited.Has(pod.UID) {
-			effects = append(effects, e.Ledger.CallOff(pod.UID, now))
+			effects = append(effects, e.Ledger.Evictions.CallOff(pod.UID, now))
 		}
 	}
 	n.calledOff = nil

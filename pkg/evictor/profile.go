@@ -47,7 +47,7 @@ func (p *Profile) ForGang(ctx context.Context, id gang.ID, turn gang.Turn) (stri
 	r := &request{name: "gang " + id.String(), id: id, of: id, priority: turn.Members[0].Priority,
 		demand: demand{need: turn.Need, held: e.Ledger.Nodes(id)}}
 	never, complete := r.addMembers(e.Members, turn.Members)
-	anyBelow := e.Capacity.AnyBelow(r.priority)
+	anyBelow := e.Capacity.Cluster.AnyBelow(r.priority)
 	switch {
 	case !complete || never != "" && !anyBelow:
 		return "", nil
@@ -58,7 +58,7 @@ func (p *Profile) ForGang(ctx context.Context, id gang.ID, turn gang.Turn) (stri
 		return capacityFirst(left), nil
 	}
 	e.lookForFlight(r)
-	if !e.Capacity.AnyLeaving() && !anyBelow && len(e.Holds.To(id)) == 0 {
+	if !e.Capacity.Cluster.AnyLeaving() && !anyBelow && len(e.Holds.To(id)) == 0 {
 		return "", nil
 	}
 	levels, err := p.planner.Topology(id, r.classes[0].pod)
@@ -116,7 +116,7 @@ func (r *request) addMembers(known *members.Directory, all []gang.Member) (never
 	index := map[gangplan.Shortage]int{}
 	for _, m := range all {
 		r.priority = min(r.priority, m.Priority)
-		pod := known.Pod(m.Ref())
+		pod := known.Pod(m.Ref)
 		if pod == nil {
 			return "", false
 		}
@@ -155,7 +155,7 @@ func (p *Profile) agree(ctx context.Context, r *request, turn gang.Turn) (*propo
 	// From now on the other members of gangs that go as a whole wait until all have gone.
 	now := time.Now()
 	gone := e.Notifier.end(r.name, found.victims, time.Time{}, now).Add(eviction.Grace)
-	if !e.Ledger.Evict(found.impacts, gone, now) {
+	if !e.Ledger.Evictions.Evict(found.impacts, gone, now) {
 		return nil, nil, e.searchAgain(ctx, r, nil), nil // the gangs are not as they were when the victims were chosen
 	}
 	return found, plan, "", nil
@@ -208,7 +208,7 @@ func (p *Profile) awaited(pod *v1.Pod) (node, why string) {
 
 // delayAlone is for how long no pods are evicted for the pod.
 func (p *Profile) delayAlone(pod *v1.Pod) time.Duration {
-	if podview.NeverPreempts(pod) || !p.evictor.Capacity.AnyBelow(corev1helpers.PodPriority(pod)) {
+	if podview.NeverPreempts(pod) || !p.evictor.Capacity.Cluster.AnyBelow(corev1helpers.PodPriority(pod)) {
 		return 0
 	}
 	return p.evictor.delays.left(&request{name: podName(pod), only: pod}, p.delay, time.Now())
@@ -230,11 +230,10 @@ func (p *Profile) preemptGangs(ctx context.Context, pod *v1.Pod, statuses fwk.No
 		priority: corev1helpers.PodPriority(pod),
 		demand:   demand{need: gang.Minimum{Total: 1}, classes: []requestClass{{pod: pod, count: 1}}}}
 	e.lookForFlight(r)
-	if !e.Capacity.AnyBelow(r.priority) || pod.Status.NominatedNodeName != "" {
+	if !e.Capacity.Cluster.AnyBelow(r.priority) || pod.Status.NominatedNodeName != "" {
 		return "", "", nil
 	}
-	member := gang.Member{UID: gang.UID(pod.UID), Namespace: pod.Namespace, Name: pod.Name, Priority: r.priority,
-		Ours: true}
+	member := gang.Member{Ref: gangview.RefOf(pod), Priority: r.priority, Ours: true}
 	turn := gang.Turn{Kind: gang.Lead, Need: r.need, Of: r.need, Members: []gang.Member{member}}
 	found, plan, why, err := p.agree(ctx, r, turn)
 	if found == nil || err != nil {
@@ -284,7 +283,7 @@ func (p *Profile) Guard() {
 			if why := p.notifyAlone(on, by, now); why != "" {
 				return false, fmt.Errorf("evicting %s: %s", podName(victim), why)
 			}
-			if !p.evictor.Ledger.Spare(gang.UID(victim.UID), now.Add(eviction.Grace), now) {
+			if !p.evictor.Ledger.Evictions.Spare(gang.UID(victim.UID), now.Add(eviction.Grace), now) {
 				return false, fmt.Errorf("evicting %s: its gang needs it now", podName(victim))
 			}
 		}
@@ -294,13 +293,13 @@ func (p *Profile) Guard() {
 
 // spares reports whether no gang is left with less than its minimum if the victim is evicted from the node.
 func (p *Profile) spares(node fwk.NodeInfo, victim preemption.Victim, preemptor *v1.Pod) bool {
-	if p.evictor.Members.Has(preemptor) && !p.evictor.Ledger.Standing(gang.UID(preemptor.UID)).Alone {
+	if p.evictor.Members.Has(preemptor) && !p.evictor.Ledger.Cycles.Standing(gang.UID(preemptor.UID)).Alone {
 		return false
 	}
 	for _, info := range victim.Pods() {
 		pod := info.GetPod()
 		if p.evictor.Members.Has(pod) &&
-			!p.evictor.Ledger.Surplus(gang.UID(pod.UID), p.among(node, pod, preemptor), time.Now()) {
+			!p.evictor.Ledger.Evictions.Surplus(gang.UID(pod.UID), p.among(node, pod, preemptor), time.Now()) {
 			return false
 		}
 	}

@@ -15,20 +15,20 @@ func TestMembersAreActivatedOnceWhenTheyMayGo(t *testing.T) {
 	if e := l.Observe(g1, pending(3), t0); !e.Empty() {
 		t.Fatalf("a gang that is complete and was not invited has effects %+v", e)
 	}
-	e := l.Invite(g1, t0)
+	e := l.Agenda.Invite(g1, t0)
 	if diff := cmp.Diff([]UID{uid(0)}, uids(e.Activate)); diff != "" {
 		t.Fatalf("the invitation activates the leader (-want +got):\n%s", diff)
 	}
 	if e := l.Observe(g1, pending(3), t0); !e.Empty() {
 		t.Fatalf("an observation that says nothing new has effects %+v", e)
 	}
-	if e := l.Invite(g1, t0); !e.Empty() {
+	if e := l.Agenda.Invite(g1, t0); !e.Empty() {
 		t.Fatalf("a second invitation has effects %+v", e)
 	}
-	if ok, why := l.Admit(uid(0)); !ok {
+	if ok, why := l.Cycles.Admit(uid(0)); !ok {
 		t.Fatalf("the leader is not admitted: %s", why)
 	}
-	e, serves, proceed := l.Propose(uid(0), proposalFor(0, 1, 2, 3), t0)
+	e, serves, proceed := l.Cycles.Propose(uid(0), proposalFor(0, 1, 2, 3), t0)
 	if !serves || !proceed {
 		t.Fatalf("the plan serves %t, its leader goes on %t", serves, proceed)
 	}
@@ -43,23 +43,23 @@ func TestGangWaitsForAMemberThatMayStillBeTurnedAway(t *testing.T) {
 	for _, turnedAway := range []bool{false, true} {
 		l := plannedGangOf(t, 2, 2)
 		for i := range 2 {
-			if _, ok := l.Reserve(uid(i), node(i), t0); !ok || !l.Standing(uid(i)).Reserved {
+			if !l.Cycles.Reserve(uid(i), node(i), t0) || !l.Cycles.Standing(uid(i)).Reserved {
 				t.Fatalf("member %d cannot reserve", i)
 			}
 		}
-		if e, wait, _, ok := l.Permit(uid(1), t0); !ok || wait == 0 || !e.Empty() {
+		if e, wait, _, ok := l.Cycles.Permit(uid(1), t0); !ok || wait == 0 || !e.Empty() {
 			t.Fatalf("the last member waits %s, ok %t, effects %+v; want it to wait for the first", wait, ok, e)
 		}
 		if turnedAway {
-			if e := l.Unreserve(uid(0), testBackoff, t0); len(e.Allow) > 0 {
+			if e := l.Cycles.Unreserve(uid(0), testBackoff, t0); len(e.Allow) > 0 {
 				t.Errorf("%v are let go after the first was turned away", uids(e.Allow))
 			}
-			if s := l.Standing(uid(1)); s.Allowed {
+			if s := l.Cycles.Standing(uid(1)); s.Allowed {
 				t.Error("the last member was let go, and the first was turned away")
 			}
 			continue
 		}
-		e, wait, _, ok := l.Permit(uid(0), t0)
+		e, wait, _, ok := l.Cycles.Permit(uid(0), t0)
 		if diff := cmp.Diff([]UID{uid(1)}, uids(e.Allow)); !ok || wait != 0 || diff != "" {
 			t.Errorf("the first member waits %s, ok %t; it lets go (-want +got):\n%s", wait, ok, diff)
 		}
@@ -70,32 +70,32 @@ func TestGangGoesTogether(t *testing.T) {
 	t.Parallel()
 	l := plannedGangOf(t, 3, 3)
 	for i := range 2 {
-		if _, ok := l.Reserve(uid(i), node(i), t0); !ok {
+		if !l.Cycles.Reserve(uid(i), node(i), t0) {
 			t.Fatalf("member %d cannot reserve", i)
 		}
-		e, wait, _, ok := l.Permit(uid(i), t0.Add(time.Second))
+		e, wait, _, ok := l.Cycles.Permit(uid(i), t0.Add(time.Second))
 		if !ok || wait != 59*time.Second || !e.Empty() {
 			t.Fatalf("member %d: wait %s, ok %t, effects %+v; want it to wait for the rest of the timeout", i, wait, ok, e)
 		}
-		if s := l.Standing(uid(i)); !s.Holds || s.Allowed {
+		if s := l.Cycles.Standing(uid(i)); !s.Holds || s.Allowed {
 			t.Fatalf("member %d holds an assignment %t and was let go %t", i, s.Holds, s.Allowed)
 		}
 	}
 	l.Observe(g1, pending(3), t0)
-	if _, ok := l.Reserve(uid(3), node(3), t0); ok {
+	if l.Cycles.Reserve(uid(3), node(3), t0) {
 		t.Fatal("a member without an assignment reserved a node")
 	}
-	if _, ok := l.Reserve(uid(2), node(2), t0); !ok {
+	if !l.Cycles.Reserve(uid(2), node(2), t0) {
 		t.Fatal("the last member cannot reserve")
 	}
-	e, wait, _, ok := l.Permit(uid(2), t0)
+	e, wait, _, ok := l.Cycles.Permit(uid(2), t0)
 	if !ok || wait != 0 {
 		t.Fatalf("the last member waits %s, ok %t", wait, ok)
 	}
 	if diff := cmp.Diff([]UID{uid(0), uid(1)}, uids(e.Allow)); diff != "" {
 		t.Fatalf("the last member lets the others go (-want +got):\n%s", diff)
 	}
-	if s := l.Standing(uid(0)); !s.Holds || !s.Allowed {
+	if s := l.Cycles.Standing(uid(0)); !s.Holds || !s.Allowed {
 		t.Errorf("a member that was let go holds its assignment %t and was let go %t", s.Holds, s.Allowed)
 	}
 }
@@ -116,20 +116,20 @@ func TestAssignmentsAreGivenBackTogether(t *testing.T) {
 			"gang ns/one lost a member before all 4 had reserved their nodes"},
 		{"when the PodGroup is deleted", func(l *Ledger) Effects { return l.Undefine(g1, Object, t0) }, []UID{uid(0), uid(1)},
 			"PodGroup ns/one was deleted"},
-		{"when the time is over", func(l *Ledger) Effects { return l.Expire(testBackoff, t0.Add(time.Minute)) }, []UID{uid(0), uid(1)},
+		{"when the time is over", func(l *Ledger) Effects { return l.Agenda.Expire(testBackoff, t0.Add(time.Minute)) }, []UID{uid(0), uid(1)},
 			"gang ns/one: 2 of 3 members had reserved a node when the schedule timeout of 1m0s was over"},
-		{"when the timer of one in Permit ends first", func(l *Ledger) Effects { return l.Unreserve(uid(0), testBackoff, t0.Add(time.Minute)) }, []UID{uid(1)},
+		{"when the timer of one in Permit ends first", func(l *Ledger) Effects { return l.Cycles.Unreserve(uid(0), testBackoff, t0.Add(time.Minute)) }, []UID{uid(1)},
 			"gang ns/one: 2 of 3 members had reserved a node when the schedule timeout of 1m0s was over"},
 		{"when the rest turns out not to fit", func(l *Ledger) Effects {
-			l.Broken(uid(2), obstacle.Told("node is gone"), testBackoff, t0)
-			return l.Block(g1, obstacle.Told("does not fit"), nil, testBackoff, t0)
+			l.Cycles.Broken(uid(2), obstacle.Told("node is gone"), testBackoff, t0)
+			return l.Cycles.Block(g1, obstacle.Told("does not fit"), nil, testBackoff, t0)
 		}, []UID{uid(0), uid(1)}, "does not fit"},
 		{"when the members are lost that would have replaced a refused one", func(l *Ledger) Effects {
-			l.Broken(uid(2), obstacle.Told("node is gone"), testBackoff, t0)
+			l.Cycles.Broken(uid(2), obstacle.Told("node is gone"), testBackoff, t0)
 			return l.Forget(uid(2), t0)
 		}, []UID{uid(0), uid(1)}, "gang ns/one lost the members that it needs"},
 		{"when the minimum is raised while the rest is planned again", func(l *Ledger) Effects {
-			l.Broken(uid(2), obstacle.Told("node is gone"), testBackoff, t0)
+			l.Cycles.Broken(uid(2), obstacle.Told("node is gone"), testBackoff, t0)
 			return l.Define(g1, Object, minimumOf(4), t0)
 		}, []UID{uid(0), uid(1)}, "gang ns/one lost the members that it needs"},
 	} {
@@ -145,10 +145,10 @@ func TestAssignmentsAreGivenBackTogether(t *testing.T) {
 				t.Errorf("reasons (-want +got):\n%s", diff)
 			}
 			for _, uid := range who {
-				if s := l.Standing(uid); !s.Holds || s.Allowed {
+				if s := l.Cycles.Standing(uid); !s.Holds || s.Allowed {
 					t.Errorf("%s is asked to give back what it holds (%t) and was let go (%t)", uid, s.Holds, s.Allowed)
 				}
-				l.Unreserve(uid, testBackoff, t0)
+				l.Cycles.Unreserve(uid, testBackoff, t0)
 			}
 			if v, _ := l.View(g1); v.Holding != 0 {
 				t.Errorf("%d assignments are held at the end", v.Holding)
@@ -165,11 +165,11 @@ func TestGroupsThatExpireTogetherGiveTheirOwnReasons(t *testing.T) {
 	for i := range 3 {
 		l.Observe(g2, pending(10+i), t0)
 	}
-	l.Invite(g2, t0)
-	l.Propose(uid(10), proposalFor(10, 11, 12), t0)
+	l.Agenda.Invite(g2, t0)
+	l.Cycles.Propose(uid(10), proposalFor(10, 11, 12), t0)
 	reserve(t, l, 10, 11)
 	got := map[UID]string{}
-	for _, r := range l.Expire(testBackoff, t0.Add(time.Minute)).Reject {
+	for _, r := range l.Agenda.Expire(testBackoff, t0.Add(time.Minute)).Reject {
 		got[r.UID] = r.Reason.String()
 	}
 	one := "gang ns/one: 1 of 2 members had reserved a node when the schedule timeout of 1m0s was over"
@@ -183,16 +183,16 @@ func TestNothingIsPlannedWhileAssignmentsAreGivenBack(t *testing.T) {
 	t.Parallel()
 	l := plannedGangOf(t, 3, 3)
 	reserve(t, l, 0, 1)
-	l.Expire(testBackoff, t0.Add(time.Minute))
+	l.Agenda.Expire(testBackoff, t0.Add(time.Minute))
 	for i, want := range []string{"gang ns/one is giving back 2 assignments", "gang ns/one is giving back 1 assignment"} {
-		if _, waits := l.Waiting(g1); waits {
+		if _, waits := l.Agenda.Waiting(g1); waits {
 			t.Fatal("the gang waits to be planned while its members hold assignments")
 		}
-		l.Invite(g1, t0)
-		if ok, why := l.Admit(uid(2)); ok || words(why) != want {
+		l.Agenda.Invite(g1, t0)
+		if ok, why := l.Cycles.Admit(uid(2)); ok || words(why) != want {
 			t.Fatalf("Admit = %t, %q; want %q", ok, why, want)
 		}
-		e := l.Unreserve(uid(i), testBackoff, t0)
+		e := l.Cycles.Unreserve(uid(i), testBackoff, t0)
 		if i == 1 {
 			// The member that did not come does not lead.
 			if diff := cmp.Diff([]UID{uid(0)}, uids(e.Activate)); diff != "" {
@@ -210,17 +210,19 @@ func TestSurplusDoesNotDelayTheMinimum(t *testing.T) {
 	}{
 		{"when it is deleted", func(l *Ledger) Effects { return l.Forget(uid(2), t0) }},
 		{"when it is terminated", func(l *Ledger) Effects { return l.Observe(g1, inState(2, Terminating), t0) }},
-		{"when its node does not take it", func(l *Ledger) Effects { return l.Broken(uid(2), obstacle.Told("node is gone"), testBackoff, t0) }},
-		{"when another plugin fails to reserve for it", func(l *Ledger) Effects { return l.Unreserve(uid(2), testBackoff, t0) }},
+		{"when its node does not take it", func(l *Ledger) Effects {
+			return l.Cycles.Broken(uid(2), obstacle.Told("node is gone"), testBackoff, t0)
+		}},
+		{"when another plugin fails to reserve for it", func(l *Ledger) Effects { return l.Cycles.Unreserve(uid(2), testBackoff, t0) }},
 		{"when it does not come", func(l *Ledger) Effects {
-			if e := l.Expire(testBackoff, t0.Add(stragglersGrace-1)); !e.Empty() {
+			if e := l.Agenda.Expire(testBackoff, t0.Add(stragglersGrace-1)); !e.Empty() {
 				t.Fatalf("before the grace is over: %+v", e)
 			}
-			return l.Expire(testBackoff, t0.Add(stragglersGrace))
+			return l.Agenda.Expire(testBackoff, t0.Add(stragglersGrace))
 		}},
 		{"when the timer of another in Permit ends", func(l *Ledger) Effects {
-			l.Reserve(uid(2), node(2), t0)
-			return l.Unreserve(uid(2), testBackoff, t0.Add(time.Minute))
+			l.Cycles.Reserve(uid(2), node(2), t0)
+			return l.Cycles.Unreserve(uid(2), testBackoff, t0.Add(time.Minute))
 		}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -238,7 +240,7 @@ func TestSurplusDoesNotDelayTheMinimum(t *testing.T) {
 			l.Observe(g1, bound(0, node(0)), t0)
 			l.Observe(g1, bound(1, node(1)), t0)
 			if v, _ := l.View(g1); v.Count[Pending] > 0 {
-				if turn := l.Turn(uid(2)); turn.Kind != Free {
+				if turn := l.Cycles.Turn(uid(2)); turn.Kind != Free {
 					t.Errorf("turn of the surplus member: %+v", turn)
 				}
 			}
@@ -249,13 +251,13 @@ func TestSurplusDoesNotDelayTheMinimum(t *testing.T) {
 func TestAssignmentIsTakenOnThePlannedNodeOnly(t *testing.T) {
 	t.Parallel()
 	l := plannedGangOf(t, 2, 2)
-	if _, ok := l.Reserve(uid(1), "elsewhere", t0); ok {
+	if l.Cycles.Reserve(uid(1), "elsewhere", t0) {
 		t.Fatal("a member reserved a node that the plan does not give it")
 	}
 	if v, _ := l.View(g1); v.Holding != 0 {
 		t.Fatalf("%d members hold assignments, want none", v.Holding)
 	}
-	if _, ok := l.Reserve(uid(1), node(1), t0); !ok {
+	if !l.Cycles.Reserve(uid(1), node(1), t0) {
 		t.Fatal("the planned node was refused")
 	}
 }
@@ -263,20 +265,20 @@ func TestAssignmentIsTakenOnThePlannedNodeOnly(t *testing.T) {
 func TestPlanThatIsLostInACycleIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	l := gangOf(3, 2)
-	l.Invite(g1, t0)
-	l.Propose(uid(0), proposalFor(0, 1), t0)
-	if turn := l.Turn(uid(0)); turn.Kind != Follow || turn.Node != node(0) {
+	l.Agenda.Invite(g1, t0)
+	l.Cycles.Propose(uid(0), proposalFor(0, 1), t0)
+	if turn := l.Cycles.Turn(uid(0)); turn.Kind != Follow || turn.Node != node(0) {
 		t.Fatalf("turn %+v; want to follow", turn)
 	}
 	// The plan is lost between the beginning of the cycle and its end.
 	l.Forget(uid(1), t0)
-	if _, ok := l.Reserve(uid(0), node(0), t0); ok {
+	if l.Cycles.Reserve(uid(0), node(0), t0) {
 		t.Fatal("an assignment of a plan that was lost was taken")
 	}
-	if w, waits := l.Waiting(g1); !waits || !w.Fresh {
+	if w, waits := l.Agenda.Waiting(g1); !waits || !w.Fresh {
 		t.Fatalf("Waiting = %+v, %t; want the gang to wait to be planned again", w, waits)
 	}
-	if diff := cmp.Diff([]UID{uid(0)}, uids(l.Invite(g1, t0).Activate)); diff != "" {
+	if diff := cmp.Diff([]UID{uid(0)}, uids(l.Agenda.Invite(g1, t0).Activate)); diff != "" {
 		t.Fatalf("the gang is tried again (-want +got):\n%s", diff)
 	}
 }
@@ -306,7 +308,7 @@ func TestMemberThatWaitsAndGoesAwayIsAskedForItsAssignment(t *testing.T) {
 			if diff := cmp.Diff(tc.activate, uids(e.Activate)); diff != "" {
 				t.Errorf("activated (-want +got):\n%s", diff)
 			}
-			if e := l.Unreserve(uid(0), testBackoff, t0); !e.Empty() {
+			if e := l.Cycles.Unreserve(uid(0), testBackoff, t0); !e.Empty() {
 				t.Errorf("giving the assignment back has effects %+v", e)
 			}
 			if v, _ := l.View(g1); v.Holding != 0 || v.Reason != nil {
@@ -320,35 +322,35 @@ func TestUnknownPods(t *testing.T) {
 	t.Parallel()
 	l := gangOf(2, 2)
 	x := UID("x")
-	if turn := l.Turn(x); turn.Kind != Hold {
+	if turn := l.Cycles.Turn(x); turn.Kind != Hold {
 		t.Errorf("turn %+v", turn)
 	}
-	if _, serves, _ := l.Propose(x, Proposal{}, t0); serves {
+	if _, serves, _ := l.Cycles.Propose(x, Proposal{}, t0); serves {
 		t.Error("proposes")
 	}
-	if _, ok := l.Reserve(x, "n", t0); ok {
+	if l.Cycles.Reserve(x, "n", t0) {
 		t.Error("reserves")
 	}
-	if _, _, _, ok := l.Permit(x, t0); ok {
+	if _, _, _, ok := l.Cycles.Permit(x, t0); ok {
 		t.Error("is permitted")
 	}
-	if _, _, ok := l.Prepared(x, t0); ok {
+	if _, _, ok := l.Cycles.Prepared(x, t0); ok {
 		t.Error("is prepared")
 	}
-	if s := l.Standing(x); s.Holds {
+	if s := l.Cycles.Standing(x); s.Holds {
 		t.Error("holds an assignment")
 	}
 	other := ID{"ns", "x"}
 	for name, e := range map[string]Effects{
-		"Unreserve": l.Unreserve(x, testBackoff, t0), "Broken": l.Broken(x, obstacle.Told(""), testBackoff, t0), "Decline": l.Decline(x, obstacle.Told(""), testBackoff, t0),
-		"Forget": l.Forget(x, t0), "Block": l.Block(other, obstacle.Told(""), nil, testBackoff, t0), "Invite": l.Invite(other, t0),
+		"Unreserve": l.Cycles.Unreserve(x, testBackoff, t0), "Broken": l.Cycles.Broken(x, obstacle.Told(""), testBackoff, t0), "Decline": l.Cycles.Decline(x, obstacle.Told(""), testBackoff, t0),
+		"Forget": l.Forget(x, t0), "Block": l.Cycles.Block(other, obstacle.Told(""), nil, testBackoff, t0), "Invite": l.Agenda.Invite(other, t0),
 		"Undefine": l.Undefine(other, Object, t0), "Recall": l.Recall(other, NotStarted, t0),
 	} {
 		if !e.Empty() {
 			t.Errorf("%s has effects %+v", name, e)
 		}
 	}
-	l.RuleOut(other, obstacle.Told("no room"), t0)
+	l.Agenda.RuleOut(other, obstacle.Told("no room"), t0)
 	l.Note(other, "note")
 	if _, known := l.View(other); known {
 		t.Error("a group is known of which nothing was observed")

@@ -91,6 +91,11 @@ func (a *attempts) fail(backoff Backoff, now time.Time) {
 	a.retryAt = now.Add(a.pause)
 }
 
+// planned ends the attempts that a plan was made of.
+func (a *attempts) planned() {
+	a.block, a.invited, a.declined, a.pausedAt, a.rests = nil, false, 0, time.Time{}, false
+}
+
 // goOn has a group whose plan is not done, and has paused at that time, tried again, also if it was blocked before.
 func (a *attempts) goOn(pausedAt time.Time) {
 	a.invited, a.pausedAt, a.declined, a.rests = false, pausedAt, 0, true
@@ -99,60 +104,51 @@ func (a *attempts) goOn(pausedAt time.Time) {
 	}
 }
 
-// Reconsider has the group tried again after a change of something that it does not specify itself.
-func (l *Ledger) Reconsider(id ID, now time.Time) Effects {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	g := l.groups[id]
-	if g == nil {
-		return Effects{}
+// ruleOut takes note of why the group need not be tried, and reports whether that is news.
+func (a *attempts) ruleOut(reason obstacle.Reason, now time.Time) bool {
+	a.forgive(now)
+	a.invited, a.resumes, a.pausedAt = false, false, time.Time{}
+	if a.block != nil && !a.block.cycle && a.block.reason.String() == reason.String() {
+		a.block.touched = false
+		return false
 	}
-	g.attempts.unblock(now)
-	return l.settle(g, now)
+	a.block = &block{reason: reason}
+	return true
 }
 
-// Block records that the group cannot be placed now, as a scheduling cycle of its leader has found. short holds the
-// classes with members that found no node. The group holds nothing afterwards.
-func (l *Ledger) Block(id ID, reason obstacle.Reason, short []string, backoff Backoff, now time.Time) Effects {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	g := l.groups[id]
-	if g == nil {
-		return Effects{}
+// helped reports whether a group that did not fit may fit because of m, which was known before, if at all, as known: it
+// does not need a node any more, it asks for something else now, or it is one more of a class whose members all found a
+// place.
+func (b *block) helped(known *member, m *Member) bool {
+	switch waited := known != nil && known.State == Pending; {
+	case m.State == Bound || m.State == Succeeded:
+		return known == nil || known.State.rank() < Bound.rank()
+	case m.State != Pending:
+		return false
+	case waited:
+		return known.Class != m.Class || known.Role != m.Role
 	}
-	if g.attempts.planner != nil {
-		g.attempts.planner.move(isDenied)
-	}
-	return l.block(g, reason, short, g.attempts.planner != nil && g.attempts.planner == g.leader, backoff, now)
+	return !b.short[m.Class]
 }
 
-// RuleOut records that the group cannot be placed now, as an account of the cluster shows without a cycle. It is not an
-// attempt.
-func (l *Ledger) RuleOut(id ID, reason obstacle.Reason, now time.Time) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	g := l.groups[id]
-	if g == nil || g.plan != nil || g.started() || !g.quorum() {
-		return
-	}
-	g.attempts.forgive(now)
-	g.attempts.invited, g.attempts.resumes, g.attempts.pausedAt = false, false, time.Time{}
-	if g.attempts.block != nil && !g.attempts.block.cycle && g.attempts.block.reason.String() == reason.String() {
-		g.attempts.block.touched = false
-		return
-	}
-	g.attempts.block = &block{reason: reason}
-	l.changed(id)
-}
-
-func (l *Ledger) block(g *group, reason obstacle.Reason, short []string, cycle bool, backoff Backoff,
-	now time.Time) Effects {
+// block ends the group's plan and attempt. cycle is set if a cycle of the leader tells the reason.
+func (g *group) block(reason obstacle.Reason, short []string, cycle bool, backoff Backoff, now time.Time) Effects {
 	g.attempts.fail(backoff, now)
 	g.attempts.declined, g.attempts.pausedAt = 0, time.Time{}
 	g.attempts.block = &block{reason: reason, cycle: cycle, short: map[string]bool{}}
 	for _, class := range short {
 		g.attempts.block.short[class] = true
 	}
-	e := l.release(g, reason)
-	return merge(e, l.settle(g, now))
+	e := g.release(reason)
+	return merge(e, g.settle(now))
+}
+
+// invite lets the leader enter the queue to plan.
+func (g *group) invite(now time.Time) Effects {
+	g.attempts.invited, g.attempts.invitedAt = true, now
+	if g.attempts.block != nil {
+		g.attempts.block.touched = false
+	}
+	g.lists.awaited[g.id] = g
+	return g.settle(now)
 }

@@ -13,7 +13,7 @@ import (
 func TestEditsDoNotEndThePause(t *testing.T) {
 	t.Parallel()
 	member := func(class string) Member {
-		return Member{UID: uid(1), Namespace: "ns", Name: "p01", Created: t0, State: Pending, Class: class, Ours: true}
+		return Member{Ref: Ref{UID: uid(1), Namespace: "ns", Name: "p01"}, Created: t0, State: Pending, Class: class, Ours: true}
 	}
 	edits := map[string]func(l *Ledger, i int, now time.Time){
 		"an annotation of a member": func(l *Ledger, i int, now time.Time) {
@@ -49,7 +49,7 @@ func TestEditsDoNotEndThePause(t *testing.T) {
 		},
 		"what the account of the cluster can tell at once": func(l *Ledger, i int, now time.Time) {
 			if i%2 == 0 {
-				l.RuleOut(g1, obstacle.Told("no room"), now)
+				l.Agenda.RuleOut(g1, obstacle.Told("no room"), now)
 			}
 			l.Observe(g1, member(fmt.Sprint("class ", i)), now)
 		},
@@ -62,13 +62,13 @@ func TestEditsDoNotEndThePause(t *testing.T) {
 			for i := range 60 * 50 {
 				now := t0.Add(time.Duration(i) * 20 * time.Millisecond)
 				edit(l, i, now)
-				w, waits := l.Waiting(g1)
+				w, waits := l.Agenda.Waiting(g1)
 				if !waits || (!w.Fresh && !w.Touched) || now.Before(w.RetryAt) {
 					continue
 				}
 				tries++
-				l.Invite(g1, now)
-				l.Block(g1, obstacle.Told("too big"), nil, testBackoff, now)
+				l.Agenda.Invite(g1, now)
+				l.Cycles.Block(g1, obstacle.Told("too big"), nil, testBackoff, now)
 			}
 			// Pauses of 0, 1, 2, 4 and then 8 seconds.
 			if tries < 8 || tries > 11 {
@@ -93,14 +93,14 @@ func testLargePlan(t *testing.T, ordered bool) {
 	t.Helper()
 	const size = 3*window + 1
 	l := gangOf(size, size)
-	l.Invite(g1, t0)
-	l.Admit(uid(0))
-	l.Turn(uid(0))
+	l.Agenda.Invite(g1, t0)
+	l.Cycles.Admit(uid(0))
+	l.Cycles.Turn(uid(0))
 	proposal := Proposal{Ordered: ordered}
 	for i := range size {
 		proposal.Assignments = append(proposal.Assignments, Assignment{UID: uid(i), Node: "n"})
 	}
-	e, serves, proceed := l.Propose(uid(0), proposal, t0)
+	e, serves, proceed := l.Cycles.Propose(uid(0), proposal, t0)
 	if !serves || !proceed {
 		t.Fatalf("serves %t, proceed %t", serves, proceed)
 	}
@@ -112,12 +112,12 @@ func testLargePlan(t *testing.T, ordered bool) {
 		for ; len(queue) > 0; served++ {
 			r := queue[0]
 			queue = queue[1:]
-			l.Admit(r.UID)
-			l.Turn(r.UID)
-			if _, ok := l.Reserve(r.UID, "n", now); !ok {
+			l.Cycles.Admit(r.UID)
+			l.Cycles.Turn(r.UID)
+			if !l.Cycles.Reserve(r.UID, "n", now) {
 				t.Fatalf("member %s cannot reserve", r.UID)
 			}
-			e, wait, _, ok := l.Permit(r.UID, now)
+			e, wait, _, ok := l.Cycles.Permit(r.UID, now)
 			if !ok {
 				t.Fatalf("member %s lost its assignment", r.UID)
 			}
@@ -138,14 +138,14 @@ func testLargePlan(t *testing.T, ordered bool) {
 			}
 			return
 		}
-		if !l.Flowing() {
+		if !l.Agenda.Flowing() {
 			t.Fatal("no member waits to be let in")
 		}
-		if early := l.Expire(testBackoff, now); !early.Empty() {
+		if early := l.Agenda.Expire(testBackoff, now); !early.Empty() {
 			t.Fatalf("%+v without a pause", early)
 		}
 		now = now.Add(Breath)
-		queue = l.Expire(testBackoff, now).Activate
+		queue = l.Agenda.Expire(testBackoff, now).Activate
 		if rounds > 4 {
 			t.Fatal("the plan does not come to an end")
 		}
@@ -163,7 +163,7 @@ func bindAll(t *testing.T, l *Ledger, allow []Ref, now time.Time) int {
 		var more []Ref
 		for _, r := range allow {
 			bound++
-			e := l.Observe(g1, Member{UID: r.UID, Namespace: r.Namespace, Name: r.Name, Created: t0, State: Bound, Node: "n", Ours: true}, now)
+			e := l.Observe(g1, Member{Ref: r, Created: t0, State: Bound, Node: "n", Ours: true}, now)
 			more = append(more, e.Allow...)
 		}
 		allow = more
@@ -176,17 +176,17 @@ func TestMembersThatDoNotComeDoNotStopThePlan(t *testing.T) {
 	t.Parallel()
 	const size = 2 * window
 	l := gangOf(size, size)
-	l.Invite(g1, t0)
-	l.Admit(uid(0))
-	l.Turn(uid(0))
+	l.Agenda.Invite(g1, t0)
+	l.Cycles.Admit(uid(0))
+	l.Cycles.Turn(uid(0))
 	proposal := Proposal{}
 	for i := range size {
 		proposal.Assignments = append(proposal.Assignments, Assignment{UID: uid(i), Node: "n"})
 	}
 	let := map[UID]bool{uid(0): true}
-	e, _, _ := l.Propose(uid(0), proposal, t0)
+	e, _, _ := l.Cycles.Propose(uid(0), proposal, t0)
 	for now := t0; now.Before(t0.Add(3 * time.Second)); now = now.Add(Breath) {
-		e.Activate = append(e.Activate, l.Expire(testBackoff, now).Activate...)
+		e.Activate = append(e.Activate, l.Agenda.Expire(testBackoff, now).Activate...)
 	}
 	for _, r := range e.Activate {
 		let[r.UID] = true
@@ -200,49 +200,49 @@ func TestMembersThatDoNotComeDoNotStopThePlan(t *testing.T) {
 func TestPlanningGivesWay(t *testing.T) {
 	t.Parallel()
 	l := gangOf(2, 2)
-	l.Invite(g1, t0)
-	l.Admit(uid(0))
-	l.Turn(uid(0))
+	l.Agenda.Invite(g1, t0)
+	l.Cycles.Admit(uid(0))
+	l.Cycles.Turn(uid(0))
 	now := t0.Add(time.Minute)
-	if e := l.Pause(uid(0), time.Second, now); !e.Empty() {
+	if e := l.Cycles.Pause(uid(0), time.Second, now); !e.Empty() {
 		t.Errorf("effects %+v of a pause", e)
 	}
-	if ok, _ := l.Admit(uid(0)); ok {
+	if ok, _ := l.Cycles.Admit(uid(0)); ok {
 		t.Error("the leader goes on without an invitation")
 	}
-	w, waits := l.Waiting(g1)
+	w, waits := l.Agenda.Waiting(g1)
 	if !waits || !w.Fresh || !w.RetryAt.Equal(now.Add(time.Second)) {
 		t.Errorf("Waiting = %+v, %t; want a fresh gang that rests for a second", w, waits)
 	}
 	if w.Key.Time != t0 {
 		t.Errorf("the gang's own place is of %s, want %s: it has not become younger", w.Key.Time, t0)
 	}
-	l.Invite(g1, now.Add(time.Second))
-	l.Admit(uid(0))
+	l.Agenda.Invite(g1, now.Add(time.Second))
+	l.Cycles.Admit(uid(0))
 	other := Key{Time: now.Add(-time.Millisecond)}
-	if k, _ := l.Key(uid(0)); !other.Less(k) {
+	if k, _ := l.Cycles.Key(uid(0)); !other.Less(k) {
 		t.Errorf("the leader comes with %+v before a pod that came while it planned", k)
 	}
-	if turn := l.Turn(uid(0)); turn.Kind != Lead {
+	if turn := l.Cycles.Turn(uid(0)); turn.Kind != Lead {
 		t.Errorf("turn %+v, want the lead", turn)
 	}
-	l.Block(g1, obstacle.Told("too big"), nil, testBackoff, now.Add(time.Second))
+	l.Cycles.Block(g1, obstacle.Told("too big"), nil, testBackoff, now.Add(time.Second))
 	// The next plan begins at the old place, and goes on after a pause although the group was blocked before.
-	l.Invite(g1, now.Add(time.Minute))
-	l.Admit(uid(0))
-	l.Turn(uid(0))
-	if k, _ := l.Key(uid(0)); !k.Time.Equal(t0) {
+	l.Agenda.Invite(g1, now.Add(time.Minute))
+	l.Cycles.Admit(uid(0))
+	l.Cycles.Turn(uid(0))
+	if k, _ := l.Cycles.Key(uid(0)); !k.Time.Equal(t0) {
 		t.Errorf("the next plan begins at the place of %s, want %s", k.Time, t0)
 	}
-	l.Pause(uid(0), time.Second, now.Add(time.Minute))
-	if w, waits := l.Waiting(g1); !waits || !w.Touched {
+	l.Cycles.Pause(uid(0), time.Second, now.Add(time.Minute))
+	if w, waits := l.Agenda.Waiting(g1); !waits || !w.Touched {
 		t.Errorf("Waiting = %+v, %t; want a gang that goes on", w, waits)
 	}
-	l.Invite(g1, now.Add(2*time.Minute))
-	l.Admit(uid(0))
-	l.Turn(uid(0))
-	l.Abandon(uid(0), testBackoff, now.Add(2*time.Minute))
-	if w, waits := l.Waiting(g1); !waits || !w.Touched || !w.RetryAt.Equal(now.Add(2*time.Minute+time.Second)) {
+	l.Agenda.Invite(g1, now.Add(2*time.Minute))
+	l.Cycles.Admit(uid(0))
+	l.Cycles.Turn(uid(0))
+	l.Cycles.Abandon(uid(0), testBackoff, now.Add(2*time.Minute))
+	if w, waits := l.Agenda.Waiting(g1); !waits || !w.Touched || !w.RetryAt.Equal(now.Add(2*time.Minute+time.Second)) {
 		t.Errorf("Waiting = %+v, %t; want a gang that begins again after a pause", w, waits)
 	}
 }
@@ -251,36 +251,36 @@ func TestPlanningGivesWay(t *testing.T) {
 func TestALeaderRestsAlsoWhileOthersHoldWhatAPlanGaveThem(t *testing.T) {
 	t.Parallel()
 	l := gangOf(2, 2)
-	l.Invite(g1, t0)
-	l.Admit(uid(0))
-	l.Turn(uid(0))
-	l.Propose(uid(0), Proposal{Assignments: []Assignment{{UID: uid(0), Node: "a"}, {UID: uid(1), Node: "b"}}}, t0)
-	if _, ok := l.Reserve(uid(0), "a", t0); !ok {
+	l.Agenda.Invite(g1, t0)
+	l.Cycles.Admit(uid(0))
+	l.Cycles.Turn(uid(0))
+	l.Cycles.Propose(uid(0), Proposal{Assignments: []Assignment{{UID: uid(0), Node: "a"}, {UID: uid(1), Node: "b"}}}, t0)
+	if !l.Cycles.Reserve(uid(0), "a", t0) {
 		t.Fatal("the leader cannot reserve")
 	}
-	l.Permit(uid(0), t0)
-	l.Admit(uid(1))
-	l.Turn(uid(1))
-	if e := l.Broken(uid(1), obstacle.Told("no volume"), testBackoff, t0); len(e.Activate) != 1 || e.Activate[0].UID != uid(1) {
+	l.Cycles.Permit(uid(0), t0)
+	l.Cycles.Admit(uid(1))
+	l.Cycles.Turn(uid(1))
+	if e := l.Cycles.Broken(uid(1), obstacle.Told("no volume"), testBackoff, t0); len(e.Activate) != 1 || e.Activate[0].UID != uid(1) {
 		t.Fatalf("%+v is let in to plan again", e.Activate)
 	}
-	l.Admit(uid(1))
-	if turn := l.Turn(uid(1)); turn.Kind != Lead || !turn.Reopened {
+	l.Cycles.Admit(uid(1))
+	if turn := l.Cycles.Turn(uid(1)); turn.Kind != Lead || !turn.Reopened {
 		t.Fatalf("turn %+v, want one to plan for what was lost", turn)
 	}
-	if e := l.Pause(uid(1), time.Second, t0); !e.Empty() {
+	if e := l.Cycles.Pause(uid(1), time.Second, t0); !e.Empty() {
 		t.Errorf("%+v at the beginning of a pause", e)
 	}
-	if ok, _ := l.Admit(uid(1)); ok || !l.Flowing() {
-		t.Errorf("admitted %t, flowing %t in a pause", ok, l.Flowing())
+	if ok, _ := l.Cycles.Admit(uid(1)); ok || !l.Agenda.Flowing() {
+		t.Errorf("admitted %t, flowing %t in a pause", ok, l.Agenda.Flowing())
 	}
-	if e := l.Expire(testBackoff, t0.Add(999*time.Millisecond)); !e.Empty() {
+	if e := l.Agenda.Expire(testBackoff, t0.Add(999*time.Millisecond)); !e.Empty() {
 		t.Errorf("%+v before the end of the pause", e)
 	}
-	if e := l.Expire(testBackoff, t0.Add(time.Second)); len(e.Activate) != 1 || e.Activate[0].UID != uid(1) {
+	if e := l.Agenda.Expire(testBackoff, t0.Add(time.Second)); len(e.Activate) != 1 || e.Activate[0].UID != uid(1) {
 		t.Errorf("%+v is let in at the end of the pause", e.Activate)
 	}
-	if ok, why := l.Admit(uid(1)); !ok {
+	if ok, why := l.Cycles.Admit(uid(1)); !ok {
 		t.Errorf("not admitted after the pause: %v", why)
 	}
 }

@@ -32,17 +32,17 @@ func BenchmarkLife(b *testing.B) {
 				for i := range members {
 					timed("Observe", func() { l.Observe(id, members[i], t0) })
 				}
-				l.Invite(id, t0)
-				l.Admit(members[0].UID)
-				timed("Turn(lead)", func() { l.Turn(members[0].UID) })
-				timed("Propose", func() { l.Propose(members[0].UID, proposal, t0) })
+				l.Agenda.Invite(id, t0)
+				l.Cycles.Admit(members[0].UID)
+				timed("Turn(lead)", func() { l.Cycles.Turn(members[0].UID) })
+				timed("Propose", func() { l.Cycles.Propose(members[0].UID, proposal, t0) })
 				for i := range members {
 					uid := members[i].UID
-					timed("Admit", func() { l.Admit(uid) })
-					timed("Key", func() { l.Key(uid) })
-					timed("Turn", func() { l.Turn(uid) })
-					timed("Reserve", func() { l.Reserve(uid, node(i), t0) })
-					timed("Permit", func() { l.Permit(uid, t0) })
+					timed("Admit", func() { l.Cycles.Admit(uid) })
+					timed("Key", func() { l.Cycles.Key(uid) })
+					timed("Turn", func() { l.Cycles.Turn(uid) })
+					timed("Reserve", func() { l.Cycles.Reserve(uid, node(i), t0) })
+					timed("Permit", func() { l.Cycles.Permit(uid, t0) })
 				}
 				for i := range members {
 					members[i].State, members[i].Node = Bound, node(i)
@@ -81,7 +81,7 @@ func BenchmarkWaiting(b *testing.B) {
 			}
 			i := 0
 			for b.Loop() {
-				if _, waits := l.Waiting(ids[i%gangs]); !waits {
+				if _, waits := l.Agenda.Waiting(ids[i%gangs]); !waits {
 					b.Fatal("a gang does not wait")
 				}
 				i++

@@ -5,9 +5,10 @@ type census struct {
 	states [states]int
 	// roles counts by state the members that have a role.
 	roles map[string]*[states]int
-	// running counts bound members that run, priorities and precedences all members by what they have, labelled those that
-	// carry a minimum themselves by what it is.
-	running     int
+	// running counts bound members that run, foreign pending ones that another scheduler places, priorities and
+	// precedences all members by what they have, labelled those that carry a minimum themselves by what it is.
+	running, foreign int
+
 	priorities  map[int32]int
 	precedences map[Precedence]int
 	labelled    map[int]int
@@ -32,6 +33,9 @@ func (c *census) count(m *Member, by int) {
 	}
 	if m.Running {
 		c.running += by
+	}
+	if !m.Ours && m.State == Pending {
+		c.foreign += by
 	}
 	tally(c.priorities, m.Priority, by)
 	tally(c.precedences, m.Precedence, by)
@@ -68,6 +72,11 @@ func (c *census) existingIn(role string) int {
 
 // met reports whether the minimum has been placed.
 func (c *census) met(m Minimum) bool { return m.MetBy(c.settled(), c.settledIn) }
+
+// metWith reports whether the minimum is met with more members; roles tells how many of them have a role.
+func (c *census) metWith(m Minimum, more int, roles map[string]int) bool {
+	return m.MetBy(c.settled()+more, func(role string) int { return c.settledIn(role) + roles[role] })
+}
 
 // quorum reports whether enough members exist to start.
 func (c *census) quorum(m Minimum) bool { return m.MetBy(c.existing(), c.existingIn) }

@@ -22,7 +22,7 @@ func uid(i int) UID { return UID(fmt.Sprintf("u%02d", i)) }
 func node(i int) string { return fmt.Sprintf("n%02d", i) }
 
 func pending(i int) Member {
-	return Member{UID: uid(i), Namespace: "ns", Name: fmt.Sprintf("p%02d", i), Created: t0, State: Pending, Class: "a", Ours: true}
+	return Member{Ref: Ref{UID: uid(i), Namespace: "ns", Name: fmt.Sprintf("p%02d", i)}, Created: t0, State: Pending, Class: "a", Ours: true}
 }
 
 // changed returns pending member i with something else about it.
@@ -74,12 +74,12 @@ func proposalFor(members ...int) Proposal {
 func plannedGangOf(t *testing.T, n, minimum int) *Ledger {
 	t.Helper()
 	l := gangOf(n, minimum)
-	l.Invite(g1, t0)
+	l.Agenda.Invite(g1, t0)
 	all := make([]int, n)
 	for i := range all {
 		all[i] = i
 	}
-	if _, serves, proceed := l.Propose(uid(0), proposalFor(all...), t0); !serves || !proceed {
+	if _, serves, proceed := l.Cycles.Propose(uid(0), proposalFor(all...), t0); !serves || !proceed {
 		t.Fatalf("the plan serves %t, its leader goes on %t", serves, proceed)
 	}
 	return l
@@ -90,12 +90,11 @@ func reserve(t *testing.T, l *Ledger, members ...int) Effects {
 	t.Helper()
 	var all Effects
 	for _, i := range members {
-		e, ok := l.Reserve(uid(i), node(i), t0)
-		if !ok {
+		if !l.Cycles.Reserve(uid(i), node(i), t0) {
 			t.Fatalf("member %d cannot reserve", i)
 		}
-		all = merge(all, e)
-		if e, _, _, ok = l.Permit(uid(i), t0); !ok {
+		e, _, _, ok := l.Cycles.Permit(uid(i), t0)
+		if !ok {
 			t.Fatalf("member %d has lost its assignment", i)
 		}
 		all = merge(all, e)

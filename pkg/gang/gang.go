@@ -63,12 +63,16 @@ func (s State) rank() int {
 	return [states]int{Gated: 0, Pending: 1, Bound: 2, Terminating: 3, Succeeded: 4, Failed: 4}[s]
 }
 
+// Ref is how a member is found again outside the ledger.
+type Ref struct {
+	UID             UID
+	Namespace, Name string
+}
+
 // Member is one pod of a group as observed.
 type Member struct {
-	UID       UID
-	Namespace string
-	Name      string
-	Priority  int32
+	Ref
+	Priority int32
 	// Precedence is what the queue's classes make of the member.
 	Precedence Precedence
 	Created    time.Time
@@ -86,15 +90,6 @@ type Member struct {
 	// Minimum is the group's minimum by the member's own word, or 0 if the member leaves it to an object.
 	Minimum int
 }
-
-// Ref is how a member is found again outside the ledger.
-type Ref struct {
-	UID             UID
-	Namespace, Name string
-}
-
-// Ref returns the reference to the member.
-func (m *Member) Ref() Ref { return Ref{UID: m.UID, Namespace: m.Namespace, Name: m.Name} }
 
 // Effects are what the owner of a ledger has to do after a change. They are returned, not called, so that no lock of
 // the ledger is held while other locks are taken.

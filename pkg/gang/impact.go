@@ -7,6 +7,9 @@ import (
 	"time"
 )
 
+// Evictions is the part of a ledger that asks whether pods may be evicted, and is told which are.
+type Evictions struct{ *book }
+
 // longestFlight is how long members on their way to a node keep their group from being evicted as a whole. Some wait
 // for volumes that are never provided, which must not make their group safe from eviction.
 const longestFlight = 30 * time.Second
@@ -31,27 +34,48 @@ type groupEviction struct {
 	spared map[UID]time.Time
 }
 
+// evicting reports whether the group is being evicted as a whole.
+func (e *groupEviction) evicting() bool { return !e.until.IsZero() }
+
+// bindingStarted notes that a member is on its way to a node.
+func (e *groupEviction) bindingStarted(now time.Time) {
+	if e.inFlightSince.IsZero() {
+		e.inFlightSince = now
+	}
+}
+
+// spare notes that the members are evicted without the rest of the group.
+func (e *groupEviction) spare(pods []UID, until time.Time) {
+	if e.spared == nil {
+		e.spared = map[UID]time.Time{}
+	}
+	for _, uid := range pods {
+		e.spared[uid] = until
+	}
+}
+
+func inFlight(since, now time.Time) bool { return !since.IsZero() && now.Sub(since) < longestFlight }
+
 // Evict reports whether the eviction still leaves each group its minimum or nothing, and if so, has the pending members
 // of groups that go as a whole wait until the bound ones have gone, though not after until: one that took a place
 // meanwhile would be all that is left of its group. Members that go without the rest count as lost until then. The
 // choice is out of date if a member is on its way to a node, has one that it had not, or is lost.
-func (l *Ledger) Evict(impacts []EvictionImpact, until, now time.Time) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+func (e *Evictions) Evict(impacts []EvictionImpact, until, now time.Time) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	for i := range impacts {
-		if g := l.groups[impacts[i].Group]; g != nil && !g.toleratesEviction(&impacts[i], now) {
+		if g := e.groups[impacts[i].Group]; g != nil && !toleratesEviction(g, &impacts[i], now) {
 			return false
 		}
 	}
 	for i := range impacts {
-		switch g := l.groups[impacts[i].Group]; {
+		switch g := e.groups[impacts[i].Group]; {
 		case g == nil:
 		case impacts[i].Whole:
 			g.eviction.until, g.attempts.invited = until, false
-			l.evicted[g.id] = g
-			delete(l.invited, g.id)
+			e.lists.file(g)
 		default:
-			g.spare(impacts[i].Pods, until)
+			g.eviction.spare(impacts[i].Pods, until)
 		}
 	}
 	return true
@@ -60,27 +84,41 @@ func (l *Ledger) Evict(impacts []EvictionImpact, until, now time.Time) bool {
 // Spare reports whether the member may be evicted without the rest of its group, which the group counts as lost then,
 // though not after until. Each of several that are chosen at the same time could go, but together they may be more than
 // the group can spare.
-func (l *Ledger) Spare(uid UID, until, now time.Time) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	m := l.member[uid]
+func (e *Evictions) Spare(uid UID, until, now time.Time) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	m := e.members[uid]
 	if m == nil || m.State != Bound {
 		return true
 	}
 	pods := []UID{uid}
-	if !m.group.toleratesEviction(&EvictionImpact{Pods: pods}, now) {
+	if !toleratesEviction(m.group, &EvictionImpact{Pods: pods}, now) {
 		return false
 	}
-	m.group.spare(pods, until)
+	m.group.eviction.spare(pods, until)
 	return true
+}
+
+// CallOff takes back what Evict and Spare have noted of a member that need not go any more. Where the group was to go
+// as a whole, its pending members wait no longer.
+func (e *Evictions) CallOff(uid UID, now time.Time) Effects {
+	return ofMember(e.book, uid, func(m *member) Effects {
+		g := m.group
+		delete(g.eviction.spared, uid)
+		if !g.eviction.evicting() {
+			return Effects{}
+		}
+		g.eviction.until = time.Time{}
+		return g.settle(now)
+	})
 }
 
 // Surplus reports whether a bound member is one that its group can spare of those among which one has to choose: the
 // least important ones beyond its minimum may all go.
-func (l *Ledger) Surplus(uid UID, among []UID, now time.Time) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	m := l.member[uid]
+func (e *Evictions) Surplus(uid UID, among []UID, now time.Time) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	m := e.members[uid]
 	if m == nil {
 		return true
 	}
@@ -88,7 +126,7 @@ func (l *Ledger) Surplus(uid UID, among []UID, now time.Time) bool {
 	if g.spec() == nil || !g.met() {
 		return false
 	}
-	more, roles := g.without(nil, now)
+	more, roles := without(g, nil, now)
 	var bound []*member
 	for _, other := range among {
 		if o := g.members[other]; o != nil && o.State == Bound && g.eviction.spared[other].IsZero() {
@@ -102,7 +140,7 @@ func (l *Ledger) Surplus(uid UID, among []UID, now time.Time) bool {
 		more--
 		roles[o.Role]--
 		switch {
-		case !g.metWith(more, roles):
+		case !g.census.metWith(g.spec().Minimum, more, roles):
 			more++
 			roles[o.Role]++
 		case o == m:
@@ -112,30 +150,33 @@ func (l *Ledger) Surplus(uid UID, among []UID, now time.Time) bool {
 	return false
 }
 
+// Beginning reports whether members of a group of less than that priority hold a node in memory, or are being bound.
+func (e *Evictions) Beginning(below int32) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, g := range e.groups {
+		if g.holding > 0 && g.census.priority() < below {
+			return true
+		}
+	}
+	return false
+}
+
 // toleratesEviction reports whether what the impact leaves of the group is of use, or nothing.
-func (g *group) toleratesEviction(t *EvictionImpact, now time.Time) bool {
+func toleratesEviction(g *group, t *EvictionImpact, now time.Time) bool {
 	if t.Whole {
 		return !inFlight(g.eviction.inFlightSince, now) && g.census.states[Bound] <= t.Bound
 	}
 	if g.spec() == nil {
 		return true
 	}
-	return g.metWith(g.without(t.Pods, now))
-}
-
-// spare notes that the members are evicted without the rest of the group.
-func (g *group) spare(pods []UID, until time.Time) {
-	if g.eviction.spared == nil {
-		g.eviction.spared = map[UID]time.Time{}
-	}
-	for _, uid := range pods {
-		g.eviction.spared[uid] = until
-	}
+	more, roles := without(g, t.Pods, now)
+	return g.census.metWith(g.spec().Minimum, more, roles)
 }
 
 // without returns how many bound members fewer there are, in all and by role, without the given ones and those that are
 // being evicted.
-func (g *group) without(pods []UID, now time.Time) (more int, roles map[string]int) {
+func without(g *group, pods []UID, now time.Time) (more int, roles map[string]int) {
 	maps.DeleteFunc(g.eviction.spared, func(uid UID, until time.Time) bool {
 		m := g.members[uid]
 		return m == nil || m.State != Bound || !now.Before(until)
@@ -156,30 +197,4 @@ func (g *group) without(pods []UID, now time.Time) (more int, roles map[string]i
 		}
 	}
 	return more, roles
-}
-
-// bindingStarted notes that a member is on its way to a node.
-func (g *group) bindingStarted(now time.Time) {
-	if g.eviction.inFlightSince.IsZero() {
-		g.eviction.inFlightSince = now
-	}
-}
-
-func inFlight(since, now time.Time) bool { return !since.IsZero() && now.Sub(since) < longestFlight }
-
-// InFlight is how many members count as on their way to a node when the group is to be evicted as a whole.
-func (v *View) InFlight(now time.Time) int {
-	if !inFlight(v.InFlightSince, now) {
-		return 0
-	}
-	return max(v.Holding, 1)
-}
-
-// evicting reports whether the group is being evicted as a whole.
-func (g *group) evicting() bool { return !g.eviction.until.IsZero() }
-
-// endEviction ends the wait of the pending members of a group whose bound members have gone, or should have by now.
-func (l *Ledger) endEviction(g *group) {
-	g.eviction.until = time.Time{}
-	delete(l.evicted, g.id)
 }

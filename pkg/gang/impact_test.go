@@ -38,8 +38,8 @@ func TestWhatAnEvictionMayTake(t *testing.T) {
 		{"all but those that a plan has places for", func() *Ledger {
 			l := gangOf(3, 3)
 			l.Observe(g1, bound(0, node(0)), t0)
-			l.Invite(g1, t0)
-			l.Propose(uid(1), proposalFor(1, 2), t0)
+			l.Agenda.Invite(g1, t0)
+			l.Cycles.Propose(uid(1), proposalFor(1, 2), t0)
 			return l
 		}(), whole(1), false},
 		{"all but those that have been on their way for too long", func() *Ledger {
@@ -49,26 +49,26 @@ func TestWhatAnEvictionMayTake(t *testing.T) {
 				l.Observe(g1, bound(i, node(i)), t0)
 			}
 			l.Observe(g1, pending(2), t0)
-			l.Admit(uid(2))
-			l.Turn(uid(2))
-			l.Reserve(uid(2), "n", t0.Add(-longestFlight))
+			l.Cycles.Admit(uid(2))
+			l.Cycles.Turn(uid(2))
+			l.Cycles.Reserve(uid(2), "n", t0.Add(-longestFlight))
 			return l
 		}(), whole(2), true},
 		{"what is beyond the minimum", runningGangOf(3, 2), some(0), true},
 		{"more than what is beyond the minimum", runningGangOf(3, 2), some(0, 1), false},
 		{"what is beyond the minimum, of which another is being evicted", func() *Ledger {
 			l := runningGangOf(3, 2)
-			l.Evict([]EvictionImpact{some(0)}, t0.Add(time.Second), t0)
+			l.Evictions.Evict([]EvictionImpact{some(0)}, t0.Add(time.Second), t0)
 			return l
 		}(), some(1), false},
 		{"what is being evicted already", func() *Ledger {
 			l := runningGangOf(3, 2)
-			l.Spare(uid(0), t0.Add(time.Second), t0)
+			l.Evictions.Spare(uid(0), t0.Add(time.Second), t0)
 			return l
 		}(), some(0), true},
 		{"what is beyond the minimum, of which another should have gone", func() *Ledger {
 			l := runningGangOf(3, 2)
-			l.Spare(uid(0), t0, t0.Add(-time.Second))
+			l.Evictions.Spare(uid(0), t0, t0.Add(-time.Second))
 			return l
 		}(), some(1), true},
 		{"what was beyond the minimum, of which one has gone since", func() *Ledger {
@@ -78,8 +78,8 @@ func TestWhatAnEvictionMayTake(t *testing.T) {
 		}(), some(1), false},
 		{"what is beyond the minimum, and another member need not go any more", func() *Ledger {
 			l := runningGangOf(3, 2)
-			l.Spare(uid(0), t0.Add(time.Second), t0)
-			l.CallOff(uid(0), t0)
+			l.Evictions.Spare(uid(0), t0.Add(time.Second), t0)
+			l.Evictions.CallOff(uid(0), t0)
 			return l
 		}(), some(1), true},
 		{"one that a role needs", func() *Ledger {
@@ -101,10 +101,10 @@ func TestWhatAnEvictionMayTake(t *testing.T) {
 			t.Parallel()
 			other := EvictionImpact{Group: g2, Whole: true, Bound: 1}
 			tc.ledger.Observe(g2, bound(9, node(9)), t0)
-			if got := tc.ledger.Evict([]EvictionImpact{other, tc.impact}, t0.Add(time.Second), t0); got != tc.want {
+			if got := tc.ledger.Evictions.Evict([]EvictionImpact{other, tc.impact}, t0.Add(time.Second), t0); got != tc.want {
 				t.Fatalf("may be taken: %t, want %t", got, tc.want)
 			}
-			if waits := tc.ledger.groups[g2].evicting(); waits != tc.want {
+			if waits := tc.ledger.groups[g2].eviction.evicting(); waits != tc.want {
 				t.Errorf("another group of the same eviction waits: %t, want %t", waits, tc.want)
 			}
 		})
@@ -117,7 +117,7 @@ func TestMembersWaitWhileTheirGangIsEvicted(t *testing.T) {
 	running := func() *Ledger {
 		l := runningGangOf(2, 2)
 		l.Observe(g1, pending(2), t0)
-		l.Evict([]EvictionImpact{{Group: g1, Whole: true, Bound: 2}}, until, t0)
+		l.Evictions.Evict([]EvictionImpact{{Group: g1, Whole: true, Bound: 2}}, until, t0)
 		return l
 	}
 	gone := func(l *Ledger, members ...int) {
@@ -137,10 +137,10 @@ func TestMembersWaitWhileTheirGangIsEvicted(t *testing.T) {
 			return l.Observe(g1, inState(0, Terminating), t0)
 		}, Hold, "gang ns/one is being evicted", 0},
 		{"when one need not go any more", func(l *Ledger) Effects {
-			return l.CallOff(uid(0), t0)
+			return l.Evictions.CallOff(uid(0), t0)
 		}, Free, "", 1},
 		{"when one that is gone need not go any more", func(l *Ledger) Effects {
-			return l.CallOff(uid(7), t0)
+			return l.Evictions.CallOff(uid(7), t0)
 		}, Hold, "gang ns/one is being evicted", 0},
 		{"when they have gone, for another to start with", func(l *Ledger) Effects {
 			gone(l, 0, 1)
@@ -149,26 +149,26 @@ func TestMembersWaitWhileTheirGangIsEvicted(t *testing.T) {
 		{"when they have gone and another has come", func(l *Ledger) Effects {
 			gone(l, 0, 1)
 			l.Observe(g1, pending(3), t0)
-			return l.Invite(g1, t0)
+			return l.Agenda.Invite(g1, t0)
 		}, Lead, "", 1},
 		{"when one has not gone in time", func(l *Ledger) Effects {
 			l.Observe(g1, inState(0, Terminating), t0)
-			return l.Expire(testBackoff, until)
+			return l.Agenda.Expire(testBackoff, until)
 		}, Free, "", 1},
 		{"a moment before that", func(l *Ledger) Effects {
 			l.Observe(g1, inState(0, Terminating), t0)
-			return l.Expire(testBackoff, until.Add(-1))
+			return l.Agenda.Expire(testBackoff, until.Add(-1))
 		}, Hold, "gang ns/one is being evicted", 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			l := running()
-			l.Admit(uid(2))
+			l.Cycles.Admit(uid(2))
 			if e := tc.do(l); len(e.Activate) != tc.wake {
 				t.Errorf("%d members are woken, want %d", len(e.Activate), tc.wake)
 			}
-			l.Admit(uid(2))
-			if turn := l.Turn(uid(2)); turn.Kind != tc.kind || words(turn.Why) != tc.why {
+			l.Cycles.Admit(uid(2))
+			if turn := l.Cycles.Turn(uid(2)); turn.Kind != tc.kind || words(turn.Why) != tc.why {
 				t.Errorf("turn %d, %q; want %d, %q", turn.Kind, words(turn.Why), tc.kind, tc.why)
 			}
 		})
@@ -185,9 +185,9 @@ func TestWhenTheLastMemberIsBoundTheGroupHasLanded(t *testing.T) {
 		t.Errorf("landed %t, started %t with both", e.Landed, e.Started)
 	}
 	l.Observe(g1, pending(2), t0)
-	l.Admit(uid(2))
-	l.Turn(uid(2))
-	l.Reserve(uid(2), node(2), t0)
+	l.Cycles.Admit(uid(2))
+	l.Cycles.Turn(uid(2))
+	l.Cycles.Reserve(uid(2), node(2), t0)
 	if e := l.Observe(g1, bound(2, node(2)), t0); !e.Landed || e.Started {
 		t.Errorf("landed %t, started %t with one more", e.Landed, e.Started)
 	}
@@ -200,19 +200,19 @@ func TestMembersAreSparedOneByOne(t *testing.T) {
 	t.Parallel()
 	l, until := runningGangOf(4, 2), t0.Add(time.Minute)
 	for i, want := range []bool{true, true, false, false} {
-		if got := l.Spare(uid(i), until, t0); got != want {
+		if got := l.Evictions.Spare(uid(i), until, t0); got != want {
 			t.Errorf("member %d may go: %t, want %t", i, got, want)
 		}
 	}
-	if l.Spare("unknown", until, t0) != true {
+	if l.Evictions.Spare("unknown", until, t0) != true {
 		t.Error("a pod of no gang cannot be spared")
 	}
 	l.Observe(g1, inState(0, Terminating), t0)
-	if l.Spare(uid(2), until, t0) {
+	if l.Evictions.Spare(uid(2), until, t0) {
 		t.Error("a member that has gone counts twice")
 	}
 	l.Observe(g1, bound(4, node(4)), t0)
-	if !l.Spare(uid(2), until, t0) {
+	if !l.Evictions.Spare(uid(2), until, t0) {
 		t.Error("no member can be spared although another has come")
 	}
 }

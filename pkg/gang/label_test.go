@@ -56,8 +56,8 @@ func TestGangsByLabelsAlone(t *testing.T) {
 			if v.Minimum.Total != tc.minimum || v.Undeclared != tc.byLabels {
 				t.Errorf("minimum %d, by labels %d; want %d and %d", v.Minimum.Total, v.Undeclared, tc.minimum, tc.byLabels)
 			}
-			l.Invite(g1, t0)
-			if leads, why := l.Admit(uid(0)); leads != tc.leads {
+			l.Agenda.Invite(g1, t0)
+			if leads, why := l.Cycles.Admit(uid(0)); leads != tc.leads {
 				t.Errorf("member 0 is admitted: %t (%s), want %t", leads, why, tc.leads)
 			}
 		})
@@ -72,11 +72,11 @@ func TestGangByLabelsIsAsOldAsItsOldestMember(t *testing.T) {
 		m.Created = t0.Add(-age)
 		l.Observe(g1, m, t0)
 	}
-	l.Invite(g1, t0)
-	if ok, why := l.Admit(uid(1)); !ok {
+	l.Agenda.Invite(g1, t0)
+	if ok, why := l.Cycles.Admit(uid(1)); !ok {
 		t.Fatalf("the oldest member does not lead: %s", why)
 	}
-	if k, _ := l.Key(uid(1)); !k.Time.Equal(t0.Add(-time.Hour)) {
+	if k, _ := l.Cycles.Key(uid(1)); !k.Time.Equal(t0.Add(-time.Hour)) {
 		t.Errorf("the gang queues since %s, want since its oldest member was created", k.Time)
 	}
 }

@@ -1,31 +1,15 @@
 package gang
 
-import (
-	"sync"
-	"time"
+import "time"
 
-	"berth.dev/berth/pkg/obstacle"
-)
-
-// Ledger holds what is known about every group. Its methods may be called from any goroutine; each is idempotent
-// where it observes, and returns the effects that the caller has to carry out.
+// Ledger holds what is known about every group. It is told what informers report, and answers what a group looks like;
+// what scheduling cycles, the loop and the evictor ask and tell is in parts of their own. All methods may be called
+// from any goroutine; each is idempotent where it observes, and returns the effects that the caller has to carry out.
 type Ledger struct {
-	mu     sync.Mutex
-	groups map[ID]*group
-	member map[UID]*member
-	// planned holds the groups whose plan has not been committed, the only ones that can run out of time. invited holds
-	// those whose leader was invited to plan, and some that it has done so since.
-	planned, invited map[ID]*group
-	// coming holds the groups that are about to take capacity, and some that were.
-	coming map[ID]*group
-	// binding holds the groups with members that wait to be let go after others.
-	binding map[ID]*group
-	// degraded holds the groups that have started and have fewer than their minimum.
-	degraded map[ID]*group
-	// evicted holds the groups that are being evicted as a whole.
-	evicted map[ID]*group
-	timeout time.Duration
-	changed func(ID)
+	*book
+	Cycles    Cycles
+	Agenda    Agenda
+	Evictions Evictions
 }
 
 // NewLedger returns an empty ledger. Timeout is that of groups without an object of their own. changed, which may be
@@ -35,65 +19,8 @@ func NewLedger(timeout time.Duration, changed func(ID)) *Ledger {
 	if changed == nil {
 		changed = func(ID) {}
 	}
-	return &Ledger{groups: map[ID]*group{}, member: map[UID]*member{}, planned: map[ID]*group{}, invited: map[ID]*group{},
-		coming: map[ID]*group{}, binding: map[ID]*group{},
-		degraded: map[ID]*group{}, evicted: map[ID]*group{}, timeout: timeout, changed: changed}
-}
-
-// Source is where a group's specification comes from. Where several speak, the first counts.
-type Source int
-
-// The sources of a specification, in order of precedence.
-const (
-	// Object is a PodGroup.
-	Object Source = iota
-	// Owner is the controller that creates the members.
-	Owner
-	// Label is what the members carry themselves.
-	Label
-	sources
-)
-
-type member struct {
-	Member
-	group *group
-	stage stage
-	// node is the assignment that the member holds in memory; it means nothing at stages that hold none.
-	node string
-	// declined is set while others are to lead rather than this one, which could not plan or did not come.
-	declined bool
-	key      Key
-	keyed    bool
-}
-
-type group struct {
-	id      ID
-	specs   [sources]*Spec
-	members map[UID]*member
-	census  census
-	// holding counts members that hold an assignment in memory.
-	holding int
-	// leader stands for the group in the queue.
-	leader *member
-	// run is where the group is in its run, attempts what is known of plans for it.
-	run      run
-	attempts attempts
-	eviction groupEviction
-	plan     *plan
-	// atRest holds the members that are kept out of the queue.
-	atRest map[*member]bool
-	// note says why the group is not complete, if the number of members does not tell.
-	note string
-}
-
-// spec is the specification that counts, or nil.
-func (g *group) spec() *Spec {
-	for _, s := range g.specs {
-		if s != nil {
-			return s
-		}
-	}
-	return nil
+	b := &book{groups: map[ID]*group{}, members: map[UID]*member{}, lists: newLists(changed), timeout: timeout}
+	return &Ledger{b, Cycles{b}, Agenda{b}, Evictions{b}}
 }
 
 // Define records the specification of a group by a source. Without a time of creation it is as old as its oldest
@@ -103,86 +30,74 @@ func (l *Ledger) Define(id ID, by Source, spec Spec, now time.Time) Effects {
 	defer l.mu.Unlock()
 	g := l.open(id)
 	if spec.Created.IsZero() {
-		spec.Created = g.age(now)
+		spec.Created = age(g, now)
 	}
-	if g.specs[by] != nil && g.specs[by].Equal(&spec) {
+	if g.by[by] != nil && g.by[by].Equal(&spec) {
 		return Effects{}
 	}
-	g.specs[by] = &spec
+	g.by[by] = &spec
 	g.attempts.unblock(now)
-	return l.settle(g, now)
-}
-
-// age is since when the group exists, by its oldest member, for specifications that do not say it; it does not change.
-func (g *group) age(now time.Time) time.Time {
-	if s := g.specs[Owner]; s != nil {
-		return s.Created
-	}
-	oldest := now
-	for _, m := range g.members {
-		if m.Created.Before(oldest) {
-			oldest = m.Created
-		}
-	}
-	return oldest
+	return g.settle(now)
 }
 
 // Undefine forgets the specification by a source. Without any, members that have no node wait for a new one.
 func (l *Ledger) Undefine(id ID, by Source, now time.Time) Effects {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	g := l.groups[id]
-	if g == nil {
-		return Effects{}
-	}
-	var e Effects
-	if g.specs[by] != nil {
-		g.specs[by] = nil
-		g.attempts.unblock(now)
-		e = l.settle(g, now)
-	}
-	l.drop(g)
-	return e
+	return ofGroup(l.book, id, func(g *group) (e Effects) {
+		if g.by[by] != nil {
+			g.by[by] = nil
+			g.attempts.unblock(now)
+			e = g.settle(now)
+		}
+		l.drop(g)
+		return e
+	})
 }
 
 // Note records why the group is not complete, if the number of members does not tell; the empty text takes it back.
 func (l *Ledger) Note(id ID, why string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if g := l.groups[id]; g != nil && g.note != why {
-		g.note = why
-		l.changed(id)
-	}
+	ofGroup(l.book, id, func(g *group) Effects {
+		if g.note != why {
+			g.note = why
+			l.lists.changed(id)
+		}
+		return Effects{}
+	})
 }
 
 // Unspecified reports whether nothing says what the group needs, or why it cannot start.
 func (l *Ledger) Unspecified(id ID) bool {
+	return ofGroup(l.book, id, func(g *group) bool { return g.spec() == nil && g.note == "" })
+}
+
+// Reconsider has the group tried again after a change of something that it does not specify itself.
+func (l *Ledger) Reconsider(id ID, now time.Time) Effects {
+	return ofGroup(l.book, id, func(g *group) Effects {
+		g.attempts.unblock(now)
+		return g.settle(now)
+	})
+}
+
+// Recall records whether the group had started when a scheduler last wrote its status, which may be known before any
+// member is. Only the first such word counts: later ones repeat what this ledger said. Undefine forgets a group that
+// never shows.
+func (l *Ledger) Recall(id ID, past Past, now time.Time) Effects {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	g := l.groups[id]
-	return g != nil && g.spec() == nil && g.note == ""
-}
-
-// relabel derives the specification that a group's members carry themselves, after m came, changed or went. Where they
-// disagree the largest minimum holds: starting too few pods cannot be undone, waiting can. The group is as old as the
-// oldest member that was ever seen to say so.
-func (l *Ledger) relabel(g *group, m *member, now time.Time) {
-	minimum, before := g.census.largestLabel(), g.specs[Label]
-	if minimum == 0 {
-		g.specs[Label] = nil
-		return
+	if g == nil && past != NotStarted {
+		g = l.open(id)
 	}
-	spec := Spec{Minimum: Minimum{Total: minimum}, UID: UID(g.id.String()), Timeout: l.timeout}
-	if before != nil {
-		spec.Created = before.Created
+	if g == nil || g.run.recalled {
+		return Effects{}
 	}
-	if before == nil || (m.Minimum > 0 && m.Created.Before(spec.Created)) {
-		spec.Created = m.Created
+	g.run.recalled = true
+	if past == NotStarted || !g.run.reach(isRecalled) {
+		return Effects{}
 	}
-	if before == nil || before.Minimum.Total != minimum {
-		g.attempts.unblock(now)
+	if past == HadGrown {
+		g.run.reached = &Minimum{}
 	}
-	g.specs[Label] = &spec
+	return g.settle(now)
 }
 
 // Observe records what is known of a member. A member that moves to another group leaves its old one. What is older
@@ -191,7 +106,7 @@ func (l *Ledger) Observe(id ID, m Member, now time.Time) Effects {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var e Effects
-	known := l.member[m.UID]
+	known := l.members[m.UID]
 	if known != nil && known.State.rank() > m.State.rank() {
 		return e
 	}
@@ -205,14 +120,13 @@ func (l *Ledger) Observe(id ID, m Member, now time.Time) Effects {
 		return e
 	}
 	g := l.open(id)
-	if g.attempts.block != nil && g.news(known, &m) {
+	if g.attempts.block != nil && g.attempts.block.helped(known, &m) {
 		g.attempts.unblock(now)
 	}
 	lost := known != nil && known.State == Bound && (m.State == Failed || m.State == Terminating)
 	if known == nil {
 		known = &member{Member: m, group: g, stage: done}
-		l.member[m.UID] = known
-		g.members[m.UID] = known
+		l.members[m.UID], g.members[m.UID] = known, known
 	} else {
 		g.census.count(&known.Member, -1)
 		if known.Role != m.Role {
@@ -229,117 +143,31 @@ func (l *Ledger) Observe(id ID, m Member, now time.Time) Effects {
 	} else {
 		e = merge(e, known.leavePlan())
 	}
-	if m.Minimum > 0 || g.specs[Label] != nil {
-		l.relabel(g, known, now)
+	if m.Minimum > 0 || g.by[Label] != nil {
+		relabel(known, l.timeout, now)
 	}
 	if g.leader == known && m.State != Pending {
 		g.leader = nil
 	}
-	e = merge(e, l.settle(g, now))
+	e = merge(e, g.settle(now))
 	if lost {
-		e.Lost = append(e.Lost, g.loss(known)...)
+		e.Lost = append(e.Lost, loss(known)...)
 	}
 	return e
-}
-
-// loss is what to say of a member that has lost its node: nothing if the group does not need another in its place, or
-// nothing says what it needs.
-func (g *group) loss(m *member) []Loss {
-	if g.spec() == nil || !g.started() || g.met() || m.Node == "" {
-		return nil
-	}
-	return []Loss{{Group: g.id, Member: m.Ref(), Node: m.Node}}
-}
-
-// leavePlan takes a member out of its group's plan that has been bound, by this scheduler or another one, or is going
-// away. If it waits for its siblings it need not do that any longer.
-func (m *member) leavePlan() Effects {
-	var e Effects
-	if m.stage.waits() {
-		why := obstacle.Obstacle{Cause: obstacle.NoMember, Group: m.group.id, Pod: m.Name}
-		e.Reject = []Rejection{{Ref: m.Ref(), Reason: why}}
-	}
-	m.move(isPlaced)
-	m.group.plan.drop(m.UID)
-	return e
-}
-
-// news reports whether a group that did not fit may fit because of m, which was known before, if at all, as known: it
-// does not need a node any more, it asks for something else now, or it is one more of a class whose members all found a
-// place.
-func (g *group) news(known *member, m *Member) bool {
-	switch waited := known != nil && known.State == Pending; {
-	case m.State == Bound || m.State == Succeeded:
-		return known == nil || known.State.rank() < Bound.rank()
-	case m.State != Pending:
-		return false
-	case waited:
-		return known.Class != m.Class || known.Role != m.Role
-	}
-	return !g.attempts.block.short[m.Class]
 }
 
 // Forget removes a member that does not exist any more, or is no member any more: one that was held for its group is
 // activated, to be scheduled like any pod if it still exists.
 func (l *Ledger) Forget(uid UID, now time.Time) Effects {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	m := l.member[uid]
-	if m == nil {
-		return Effects{}
-	}
-	free := m.Ours && (m.stage == held || m.stage.waits())
-	e := l.forget(m, now)
-	if free {
-		e.Activate = append(e.Activate, m.Ref())
-	}
-	return e
-}
-
-func (l *Ledger) forget(m *member, now time.Time) Effects {
-	g := m.group
-	wasBound := m.State == Bound
-	left := m.leavePlan()
-	g.census.count(&m.Member, -1)
-	delete(g.members, m.UID)
-	delete(l.member, m.UID)
-	if g.leader == m {
-		g.leader = nil
-	}
-	if g.attempts.planner == m {
-		g.attempts.planner = nil
-	}
-	if m.Minimum > 0 {
-		l.relabel(g, m, now)
-	}
-	e := merge(left, l.settle(g, now))
-	if wasBound {
-		e.Lost = append(e.Lost, g.loss(m)...)
-	}
-	l.drop(g)
-	return e
-}
-
-func (l *Ledger) open(id ID) *group {
-	g := l.groups[id]
-	if g == nil {
-		g = &group{id: id, members: map[UID]*member{}, census: newCensus()}
-		l.groups[id] = g
-	}
-	return g
-}
-
-// drop forgets a group that has neither members nor a specification.
-func (l *Ledger) drop(g *group) {
-	if g.empty() {
-		for _, of := range []map[ID]*group{l.groups, l.planned, l.degraded, l.evicted, l.invited, l.coming, l.binding} {
-			delete(of, g.id)
+	return ofMember(l.book, uid, func(m *member) Effects {
+		free := m.Ours && (m.stage == held || m.stage.waits())
+		e := l.forget(m, now)
+		if free {
+			e.Activate = append(e.Activate, m.Ref)
 		}
-	}
+		return e
+	})
 }
-
-// empty reports whether the group has neither members nor a specification: at most its start is remembered.
-func (g *group) empty() bool { return len(g.members) == 0 && g.spec() == nil }
 
 func merge(a, b Effects) Effects {
 	a.Activate = append(a.Activate, b.Activate...)

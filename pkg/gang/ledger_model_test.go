@@ -167,7 +167,7 @@ func (w *world) step() {
 	case 15, 16, 17:
 		w.wake()
 	case 18:
-		w.carryOut(w.l.Expire(testBackoff, w.now))
+		w.carryOut(w.l.Agenda.Expire(testBackoff, w.now))
 	case 19:
 		// The queue tries pods on the off chance, and the account of the cluster rules groups out.
 		if p := w.some(w.at(parked)); p != nil && p.State == Pending {
@@ -175,9 +175,9 @@ func (w *world) step() {
 		}
 		switch w.draw(4, "ruled out or in") {
 		case 0:
-			w.l.RuleOut(g1, obstacle.Told("no room"), w.now)
+			w.l.Agenda.RuleOut(g1, obstacle.Told("no room"), w.now)
 		case 1:
-			w.carryOut(w.l.Invite(g1, w.now))
+			w.carryOut(w.l.Agenda.Invite(g1, w.now))
 		}
 	case 20:
 		w.evict()
@@ -190,7 +190,7 @@ func (w *world) evict() {
 	toll := EvictionImpact{Group: g1, Whole: true}
 	bound := w.all(func(p *worldPod) bool { return p.group == g1 && p.State == Bound && !p.deleted })
 	toll.Bound = len(bound)
-	if len(bound) == 0 || !w.l.Evict([]EvictionImpact{toll}, w.now.Add(30*time.Second), w.now) {
+	if len(bound) == 0 || !w.l.Evictions.Evict([]EvictionImpact{toll}, w.now.Add(30*time.Second), w.now) {
 		return
 	}
 	w.evicted++
@@ -219,8 +219,8 @@ func (w *world) timers() {
 // wake invites the groups that may be planned.
 func (w *world) wake() {
 	for _, id := range []ID{g1, g2} {
-		if waits, ok := w.l.Waiting(id); ok && !w.now.Before(waits.RetryAt) {
-			w.carryOut(w.l.Invite(id, w.now))
+		if waits, ok := w.l.Agenda.Waiting(id); ok && !w.now.Before(waits.RetryAt) {
+			w.carryOut(w.l.Agenda.Invite(id, w.now))
 		}
 	}
 }
@@ -281,7 +281,7 @@ func (w *world) drain() {
 	for range 40 {
 		w.now = w.now.Add(11 * time.Second)
 		w.timers()
-		w.carryOut(w.l.Expire(testBackoff, w.now))
+		w.carryOut(w.l.Agenda.Expire(testBackoff, w.now))
 		w.wake()
 		for len(w.at(active, asking, waiting, writing, written, binding)) > 0 {
 			before := w.calls
@@ -311,7 +311,7 @@ func (w *world) drain() {
 				foreign++
 			}
 		}
-		switch _, told := w.l.Held(p.group)[p.Ref()]; {
+		switch _, told := w.l.Held(p.group)[p.Ref]; {
 		case foreign > 0 && !g.started():
 			// The minimum may need what another scheduler has not placed.
 		case g.spec() != nil && (g.started() || g.quorum()):

@@ -12,7 +12,7 @@ import (
 func TestAdmit(t *testing.T) {
 	t.Parallel()
 	invited := func(l *Ledger) *Ledger {
-		l.Invite(g1, t0)
+		l.Agenda.Invite(g1, t0)
 		return l
 	}
 	for _, tc := range []struct {
@@ -93,28 +93,28 @@ func TestAdmit(t *testing.T) {
 		{"a member with an assignment may follow", func() *Ledger { return plannedGangOf(t, 4, 4) }, uid(3), true, ""},
 		{"a member without an assignment waits for the others", func() *Ledger {
 			l := gangOf(4, 3)
-			l.Invite(g1, t0)
-			l.Propose(uid(0), proposalFor(0, 1, 2), t0)
+			l.Agenda.Invite(g1, t0)
+			l.Cycles.Propose(uid(0), proposalFor(0, 1, 2), t0)
 			return l
 		}, uid(3), false, "gang ns/one: no node for this member in the plan that is being carried out"},
 		{"a member whose turn in an ordered plan has not come waits", func() *Ledger {
 			l := gangOf(4, 4)
-			l.Invite(g1, t0)
+			l.Agenda.Invite(g1, t0)
 			p := proposalFor(0, 1, 2, 3)
 			p.Ordered = true
-			l.Propose(uid(0), p, t0)
+			l.Cycles.Propose(uid(0), p, t0)
 			return l
 		}, uid(3), false, "gang ns/one: waiting for its turn in the plan that is being carried out"},
 		{"a pod that is bound is not admitted", func() *Ledger { return runningGangOf(4, 4) }, uid(0), false, "not schedulable"},
 		{"a blocked gang says why", func() *Ledger {
 			l := gangOf(4, 4)
-			l.Block(g1, obstacle.Told("too big"), nil, testBackoff, t0)
+			l.Cycles.Block(g1, obstacle.Told("too big"), nil, testBackoff, t0)
 			return l
 		}, uid(1), false, "too big"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			ok, why := tc.ledger().Admit(tc.pod)
+			ok, why := tc.ledger().Cycles.Admit(tc.pod)
 			if ok != tc.ok || words(why) != tc.why {
 				t.Errorf("Admit(%s) = %t, %q; want %t, %q", tc.pod, ok, why, tc.ok, tc.why)
 			}
@@ -126,10 +126,10 @@ func TestOrder(t *testing.T) {
 	t.Parallel()
 	first := func(l *Ledger, pod UID) Key {
 		t.Helper()
-		if ok, why := l.Admit(pod); !ok {
+		if ok, why := l.Cycles.Admit(pod); !ok {
 			t.Fatalf("%s is held: %s", pod, why)
 		}
-		k, _ := l.Key(pod)
+		k, _ := l.Cycles.Key(pod)
 		return k
 	}
 	planned := plannedGangOf(t, 3, 3)
@@ -137,12 +137,12 @@ func TestOrder(t *testing.T) {
 	degraded.Forget(uid(3), t0)
 	degraded.Observe(g1, pending(9), t0)
 	fresh := gangOf(2, 2)
-	fresh.Invite(g1, t0)
+	fresh.Agenda.Invite(g1, t0)
 	surplus := runningGangOf(2, 2)
 	surplus.Observe(g1, changed(3, func(m *Member) { m.Priority = -1; m.Created = t0.Add(time.Hour) }), t0)
 	mixed := gangOf(2, 2)
 	mixed.Observe(g1, changed(1, func(m *Member) { m.Priority = -2 }), t0)
-	mixed.Invite(g1, t0)
+	mixed.Agenda.Invite(g1, t0)
 	for _, tc := range []struct {
 		name string
 		got  Key
@@ -158,7 +158,7 @@ func TestOrder(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
 		}
 	}
-	if _, known := fresh.Key(uid(1)); known {
+	if _, known := fresh.Cycles.Key(uid(1)); known {
 		t.Error("a pod that was never admitted has a place in the queue")
 	}
 }
@@ -176,13 +176,14 @@ func TestView(t *testing.T) {
 	l.Observe(g1, changed(3, func(m *Member) { m.Ours = false }), t0)
 	l.Observe(g1, inState(4, Failed), t0)
 	l.Note(g1, "note")
-	l.Invite(g1, t0)
-	l.Turn(uid(0))
-	l.Block(g1, obstacle.Told("too big"), nil, testBackoff, t0)
+	l.Agenda.Invite(g1, t0)
+	l.Cycles.Turn(uid(0))
+	l.Cycles.Block(g1, obstacle.Told("too big"), nil, testBackoff, t0)
 	v, _ := l.View(g1)
 	want := View{
-		Minimum: roles, Running: 1, Note: "note", Foreign: 1, Reason: obstacle.Told("too big"), ByCycle: true, Priority: -5, Priorities: []int32{-5, 0},
-		Roles:  map[string]RoleView{"leader": {Minimum: 1, Existing: 1, Settled: 1}, "worker": {Existing: 1}},
+		Membership: Membership{Running: 1, Foreign: 1, Priority: -5, Priorities: []int32{-5, 0},
+			Roles: map[string]RoleView{"leader": {Minimum: 1, Existing: 1, Settled: 1}, "worker": {Existing: 1}}},
+		Minimum: roles, Note: "note", Reason: obstacle.Told("too big"), ByCycle: true,
 		Leader: Ref{UID: uid(0), Namespace: "ns", Name: "p00"}, Any: Ref{UID: uid(3), Namespace: "ns", Name: "p03"},
 	}
 	want.Count[Pending], want.Count[Bound], want.Count[Failed] = 3, 1, 1
@@ -209,8 +210,8 @@ func TestNodesAreThoseOfBoundMembersAndOfAssignmentsInMemory(t *testing.T) {
 	l = runningGangOf(2, 2)
 	l.Observe(g1, inState(0, Failed), t0)
 	l.Observe(g1, pending(2), t0)
-	l.Turn(uid(2))
-	if _, ok := l.Reserve(uid(2), "y", t0); !ok {
+	l.Cycles.Turn(uid(2))
+	if !l.Cycles.Reserve(uid(2), "y", t0) {
 		t.Fatal("a replacement cannot reserve")
 	}
 	if diff := cmp.Diff(map[string]int{node(1): 1, "y": 1}, l.Nodes(g1)); diff != "" {
@@ -233,23 +234,23 @@ func TestHeldMembersAreToldWhy(t *testing.T) {
 		want map[UID]string
 	}{
 		{"by the leader's cycle, which says so itself", func(l *Ledger) {
-			l.Invite(g1, t0)
-			l.Turn(uid(0))
-			l.Block(g1, obstacle.Told("too big"), nil, testBackoff, t0)
+			l.Agenda.Invite(g1, t0)
+			l.Cycles.Turn(uid(0))
+			l.Cycles.Block(g1, obstacle.Told("too big"), nil, testBackoff, t0)
 		}, map[UID]string{uid(1): "too big"}},
 		{"by the cycle of one that is gone", func(l *Ledger) {
 			l.Observe(g1, pending(2), t0)
-			l.Invite(g1, t0)
-			l.Turn(uid(0))
+			l.Agenda.Invite(g1, t0)
+			l.Cycles.Turn(uid(0))
 			l.Forget(uid(0), t0)
-			l.Block(g1, obstacle.Told("too big"), nil, testBackoff, t0)
+			l.Cycles.Block(g1, obstacle.Told("too big"), nil, testBackoff, t0)
 		}, map[UID]string{uid(1): "too big", uid(2): "too big"}},
-		{"by an account of the cluster, which no cycle tells", func(l *Ledger) { l.RuleOut(g1, obstacle.Told("no room"), t0) },
+		{"by an account of the cluster, which no cycle tells", func(l *Ledger) { l.Agenda.RuleOut(g1, obstacle.Told("no room"), t0) },
 			map[UID]string{uid(0): "no room", uid(1): "no room"}},
 		{"a leader that was not tried yet has nothing to say", func(*Ledger) {}, map[UID]string{uid(1): "gang ns/one is represented by pod p00"}},
 		{"members of other schedulers are not ours to tell", func(l *Ledger) {
 			l.Observe(g1, changed(1, func(m *Member) { m.Ours = false }), t0)
-			l.RuleOut(g1, obstacle.Told("no room"), t0)
+			l.Agenda.RuleOut(g1, obstacle.Told("no room"), t0)
 		}, map[UID]string{uid(0): "no room"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -273,7 +274,7 @@ func TestTally(t *testing.T) {
 		{"waiting", gangOf(2, 2)},
 		{"unschedulable", func() *Ledger {
 			l := gangOf(2, 2)
-			l.RuleOut(g1, obstacle.Told("no room"), t0)
+			l.Agenda.RuleOut(g1, obstacle.Told("no room"), t0)
 			return l
 		}()},
 		{"starting", plannedGangOf(t, 2, 2)},
@@ -316,24 +317,24 @@ func TestMembersThatCanBeSpared(t *testing.T) {
 	// The leader is the least important, and needed; of the others the most important stays.
 	all := []UID{uid(0), uid(1), uid(2), uid(3)}
 	for i, want := range []bool{false, false, true, true} {
-		if got := l.Surplus(uid(i), all, t0); got != want {
+		if got := l.Evictions.Surplus(uid(i), all, t0); got != want {
 			t.Errorf("member %d is surplus: %t, want %t", i, got, want)
 		}
 	}
-	if !l.Surplus(uid(1), all[:2], t0) {
+	if !l.Evictions.Surplus(uid(1), all[:2], t0) {
 		t.Error("the most important one cannot be spared where there are no others to choose")
 	}
-	l.Spare(uid(2), t0.Add(time.Minute), t0)
+	l.Evictions.Spare(uid(2), t0.Add(time.Minute), t0)
 	for i, want := range []bool{false, false, false, true} {
-		if got := l.Surplus(uid(i), all, t0); got != want {
+		if got := l.Evictions.Surplus(uid(i), all, t0); got != want {
 			t.Errorf("while another is evicted member %d is surplus: %t, want %t", i, got, want)
 		}
 	}
 	l.Forget(uid(0), t0)
-	if l.Surplus(uid(3), all, t0) {
+	if l.Evictions.Surplus(uid(3), all, t0) {
 		t.Error("a gang below its minimum has surplus")
 	}
-	if !l.Surplus("unknown", nil, t0) {
+	if !l.Evictions.Surplus("unknown", nil, t0) {
 		t.Error("a pod of no gang cannot be spared")
 	}
 }
@@ -342,12 +343,12 @@ func TestAlone(t *testing.T) {
 	t.Parallel()
 	l := runningGangOf(2, 2)
 	l.Observe(g1, pending(2), t0)
-	l.Admit(uid(2))
-	if l.Standing(uid(2)).Alone {
+	l.Cycles.Admit(uid(2))
+	if l.Cycles.Standing(uid(2)).Alone {
 		t.Error("a member is scheduled before its cycle")
 	}
-	l.Turn(uid(2))
-	if !l.Standing(uid(2)).Alone || l.Standing(uid(0)).Alone || l.Standing("unknown").Alone {
-		t.Errorf("alone: %t, %t, %t; want the member in its cycle", l.Standing(uid(2)).Alone, l.Standing(uid(0)).Alone, l.Standing("unknown").Alone)
+	l.Cycles.Turn(uid(2))
+	if !l.Cycles.Standing(uid(2)).Alone || l.Cycles.Standing(uid(0)).Alone || l.Cycles.Standing("unknown").Alone {
+		t.Errorf("alone: %t, %t, %t; want the member in its cycle", l.Cycles.Standing(uid(2)).Alone, l.Cycles.Standing(uid(0)).Alone, l.Cycles.Standing("unknown").Alone)
 	}
 }

@@ -22,8 +22,8 @@ type Proposal struct {
 type plan struct {
 	// order holds the members in the order of the proposal. assignments is what each was given, without those whose
 	// members have been bound, have gone, or turned out not to fit.
-	order       []UID
-	assignments map[UID]Assignment
+	order       []*member
+	assignments map[*member]Assignment
 	// ordered is set if the members reserve one after the other; next is then the index in order of the first that has
 	// not.
 	ordered  bool
@@ -44,42 +44,111 @@ type plan struct {
 	flow  planFlow
 }
 
-// stragglersGrace is how long a plan waits for members that the minimum does not need, once all that it needs are
-// ready.
-const stragglersGrace = time.Second
+// newPlan returns a plan without assignments, or with those of a plan that was open.
+func newPlan(open *plan, size int, ordered bool, deadline time.Time) *plan {
+	p := &plan{assignments: make(map[*member]Assignment, size), ordered: ordered, deadline: deadline}
+	if open != nil {
+		p.deadline, p.refusals, p.ordered = open.deadline, open.refusals, ordered || open.ordered
+		for _, m := range open.order {
+			if a, kept := open.assignments[m]; kept {
+				p.add(m, a)
+			}
+		}
+	}
+	return p
+}
 
-func (p *plan) node(uid UID) string {
+func (p *plan) add(m *member, a Assignment) { p.order, p.assignments[m] = append(p.order, m), a }
+
+func (p *plan) node(m *member) string {
 	if p == nil {
 		return ""
 	}
-	return p.assignments[uid].Node
+	return p.assignments[m].Node
 }
 
-func (p *plan) drop(uid UID) {
+func (p *plan) drop(m *member) {
 	if p != nil {
-		delete(p.assignments, uid)
+		delete(p.assignments, m)
 		p.recount()
 	}
 }
 
 // passed reports whether others may reserve after this member, because it has reserved or is not in the plan any more.
-func (g *group) passed(p *plan, uid UID) bool {
-	m := g.members[uid]
-	return p.node(uid) == "" || m == nil || m.stage.ready()
-}
+func (p *plan) passed(m *member) bool { return p.node(m) == "" || m.stage.ready() }
 
 // turnCame reports whether all members that have to reserve before this one have done so.
-func (g *group) turnCame(p *plan, uid UID) bool {
+func (p *plan) turnCame(m *member) bool {
 	if !p.ordered {
 		return true
 	}
-	g.passOn(p)
-	return p.next == len(p.order) || p.order[p.next] == uid
+	p.passOn()
+	return p.next == len(p.order) || p.order[p.next] == m
 }
 
 // passOn brings next of an ordered plan up to date.
-func (g *group) passOn(p *plan) {
-	for p.next < len(p.order) && g.passed(p, p.order[p.next]) {
+func (p *plan) passOn() {
+	for p.next < len(p.order) && p.passed(p.order[p.next]) {
 		p.next++
 	}
+}
+
+// planTally counts the assignments of a plan, as it is asked for them with every member that reserves.
+type planTally struct {
+	// counted is set while the numbers are right.
+	counted bool
+	// ready counts the members that can be bound as soon as all can, roles and readyRoles those that have a role.
+	ready             int
+	roles, readyRoles map[string]int
+}
+
+// countReady takes note of a member that is ready now, or not any more.
+func (t *planTally) countReady(m *member, ready bool) {
+	by := 1
+	if !ready {
+		by = -1
+	}
+	t.ready += by
+	if m.Role != "" {
+		t.readyRoles[m.Role] += by
+	}
+}
+
+// recount has the assignments counted again before they are asked for.
+func (p *plan) recount() {
+	if p != nil {
+		p.tally.counted = false
+	}
+}
+
+// counts reports whether the member is among those that were counted.
+func (p *plan) counts(m *member) bool { return p != nil && p.tally.counted && p.node(m) != "" }
+
+// tallied returns the counts of the plan.
+func (p *plan) tallied() *planTally {
+	t := &p.tally
+	if t.counted {
+		return t
+	}
+	*t = planTally{counted: true, roles: map[string]int{}, readyRoles: map[string]int{}}
+	for m := range p.assignments {
+		if m.Role != "" {
+			t.roles[m.Role]++
+		}
+		if m.stage.ready() {
+			t.countReady(m, true)
+		}
+	}
+	return t
+}
+
+// serves reports whether the minimum is met when all members of the plan are bound.
+func serves(g *group, p *plan) bool {
+	return g.census.metWith(g.spec().Minimum, len(p.assignments), p.tallied().roles)
+}
+
+// servesReady reports whether the minimum is met when those members of the plan are bound that are ready.
+func servesReady(g *group, p *plan) bool {
+	t := p.tallied()
+	return g.census.metWith(g.spec().Minimum, t.ready, t.readyRoles)
 }

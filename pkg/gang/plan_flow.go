@@ -17,6 +17,9 @@ const (
 	bindWindow = 16
 	// allowAllBefore is how long before the end of their time all members are let go.
 	allowAllBefore = 5 * time.Second
+	// stragglersGrace is how long a plan waits for members that the minimum does not need, once all that it needs are
+	// ready.
+	stragglersGrace = time.Second
 )
 
 // planFlow says who of a plan was let into the queue.
@@ -26,7 +29,7 @@ type planFlow struct {
 	next int
 	// under way are those let in last of a plan that needs no order, and letAt is when that was; emptyAt is when all
 	// that may be let in had reserved.
-	underway       []UID
+	underway       []*member
 	letAt, emptyAt time.Time
 	// toAllow holds the members of a plan that is carried out that were not told to go yet; allowedAt is when some were
 	// told last.
@@ -34,10 +37,13 @@ type planFlow struct {
 	allowedAt time.Time
 }
 
+// done reports whether all members of the plan have been let in.
+func (f *planFlow) done(p *plan) bool { return f.next == len(p.order) }
+
 // allowMore returns the members to be told to go, of a large plan a few at a time: all at once would keep the API
 // server from binding the pods of others.
-func (l *Ledger) allowMore(g *group, now time.Time) []Ref {
-	p, f := g.plan, &g.plan.flow
+func (p *plan) allowMore(now time.Time) []Ref {
+	f := &p.flow
 	width := window
 	if len(p.order) > window {
 		width = bindWindow
@@ -56,61 +62,47 @@ func (l *Ledger) allowMore(g *group, now time.Time) []Ref {
 	n := min(room, len(f.toAllow))
 	allow := f.toAllow[:n:n]
 	f.toAllow, f.allowedAt = f.toAllow[n:], now
-	if len(f.toAllow) > 0 {
-		l.binding[g.id] = g
-	}
 	return allow
 }
 
-// done reports whether all members of the plan have been let in.
-func (f *planFlow) done(p *plan) bool { return f.next == len(p.order) }
-
-// letNext lets the next members of a plan in, until a window is under way.
-func (g *group) letNext(take func(*member)) {
-	p, f := g.plan, &g.plan.flow
-	for f.next < len(p.order) && len(f.underway) < window {
-		uid := p.order[f.next]
-		f.next++
-		if !g.passed(p, uid) {
-			take(g.members[uid])
-			f.underway = append(f.underway, uid)
-		}
-	}
-}
-
-// letInOrder lets in the first member of a window that has not reserved. Those after it follow one by one.
-func (g *group) letInOrder(take func(*member)) {
-	p, f := g.plan, &g.plan.flow
-	if f.next == 0 {
-		f.next = min(window, len(p.order))
-	}
-	for _, uid := range p.order[p.next:max(p.next, f.next)] {
-		if p.node(uid) != "" {
-			take(g.members[uid])
-		}
-		if !g.passed(p, uid) {
-			break
-		}
-	}
-}
-
-// letMore lets the next members of a plan in, a moment after the last of those before them has reserved.
-func (g *group) letMore(now time.Time) []Ref {
-	p := g.plan
+// letIn returns the members that the plan lets into the queue when it is made or has lost one.
+func (p *plan) letIn() []*member {
 	switch {
-	case p.open || p.committed || g.spec() == nil:
+	case p.open || p.committed:
 		return nil
 	case p.ordered:
-		return g.letMoreInOrder(now)
+		return p.letInOrder()
+	case p.flow.next == 0:
+		return p.letNext()
 	}
+	return nil
+}
+
+// letMore returns the next members to be let in, a moment after the last of those before them has reserved.
+func (p *plan) letMore(now time.Time) []*member {
 	f := &p.flow
-	f.underway = slices.DeleteFunc(f.underway, func(uid UID) bool { return g.passed(p, uid) })
+	switch {
+	case p.open || p.committed:
+		return nil
+	case p.ordered:
+		p.passOn()
+		if f.done(p) || p.next < f.next {
+			f.emptyAt = time.Time{}
+			return nil
+		}
+		if !f.rested(now) {
+			return nil
+		}
+		f.next = min(p.next+window, len(p.order))
+		return p.letInOrder()
+	}
+	f.underway = slices.DeleteFunc(f.underway, p.passed)
 	if f.letAt.IsZero() {
 		f.letAt = now
 	}
 	switch {
 	case now.Sub(f.letAt) >= flowPatience:
-		f.underway = nil
+		f.underway, f.emptyAt = nil, time.Time{}
 		if f.done(p) {
 			// A member that was let in and is held all the same.
 			f.next = 0
@@ -118,92 +110,52 @@ func (g *group) letMore(now time.Time) []Ref {
 	case len(f.underway) > 0:
 		f.emptyAt = time.Time{}
 		return nil
-	case f.emptyAt.IsZero():
-		f.emptyAt = now
-		return nil
-	case now.Sub(f.emptyAt) < Breath:
+	case !f.rested(now):
 		return nil
 	}
-	f.letAt, f.emptyAt = now, time.Time{}
-	var refs []Ref
-	g.letNext(g.letting(&refs))
-	return refs
+	f.letAt = now
+	return p.letNext()
 }
 
-func (g *group) letMoreInOrder(now time.Time) []Ref {
-	p, f := g.plan, &g.plan.flow
-	g.passOn(p)
+// rested reports whether all that were let in had reserved a breath ago, and begins to count again if so.
+func (f *planFlow) rested(now time.Time) bool {
 	switch {
-	case f.done(p) || p.next < f.next:
-		f.emptyAt = time.Time{}
-		return nil
 	case f.emptyAt.IsZero():
 		f.emptyAt = now
-		return nil
+		return false
 	case now.Sub(f.emptyAt) < Breath:
-		return nil
+		return false
 	}
-	f.emptyAt, f.next = time.Time{}, min(p.next+window, len(p.order))
-	var refs []Ref
-	g.letInOrder(g.letting(&refs))
-	return refs
+	f.emptyAt = time.Time{}
+	return true
 }
 
-// letting lets members in that were held and need not be any more, and adds them to refs.
-func (g *group) letting(refs *[]Ref) func(*member) {
-	return func(m *member) {
-		if g.mayLet(m) {
-			m.move(isLet)
-			*refs = append(*refs, m.Ref())
+// letNext lets the next members of a plan in, until a window is under way.
+func (p *plan) letNext() []*member {
+	f, before := &p.flow, len(p.flow.underway)
+	for f.next < len(p.order) && len(f.underway) < window {
+		m := p.order[f.next]
+		f.next++
+		if !p.passed(m) {
+			f.underway = append(f.underway, m)
 		}
 	}
+	return f.underway[before:]
 }
 
-// Flowing reports whether members of a plan wait to be let into the queue, or to be let go, after others of it, or a
-// leader to go on.
-func (l *Ledger) Flowing() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(l.binding) > 0 {
-		return true
+// letInOrder lets in the first member of a window that has not reserved. Those after it follow one by one.
+func (p *plan) letInOrder() (in []*member) {
+	f := &p.flow
+	if f.next == 0 {
+		f.next = min(window, len(p.order))
 	}
-	for _, g := range l.planned {
-		if p := g.plan; (p.open && g.attempts.rests) || (!p.open && !p.flow.done(p)) {
-			return true
+	for _, m := range p.order[p.next:max(p.next, f.next)] {
+		if p.node(m) != "" {
+			in = append(in, m)
+		}
+		if !p.passed(m) {
+			break
 		}
 	}
-	return false
-}
-
-// Pause records that the leader has planned for a while and lets others go first before it goes on, for at least rest.
-func (l *Ledger) Pause(uid UID, rest time.Duration, now time.Time) Effects {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	m := l.member[uid]
-	if m == nil {
-		return Effects{}
-	}
-	g := m.group
-	m.move(isDenied)
-	g.attempts.goOn(now)
-	if until := now.Add(rest); until.After(g.attempts.retryAt) {
-		g.attempts.retryAt = until
-	}
-	return l.settle(g, now)
-}
-
-// Abandon records that the plan of the group has come to nothing because the group changed. It begins again after a
-// pause.
-func (l *Ledger) Abandon(uid UID, backoff Backoff, now time.Time) Effects {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	m := l.member[uid]
-	if m == nil {
-		return Effects{}
-	}
-	g := m.group
-	m.move(isDenied)
-	g.attempts.fail(backoff, now)
-	g.attempts.goOn(time.Time{})
-	return l.settle(g, now)
+	return in
 }

@@ -29,10 +29,10 @@ func TestProposalThatDoesNotServe(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			l := gangOf(3, 3)
-			l.Invite(g1, t0)
-			l.Turn(uid(tc.leader))
+			l.Agenda.Invite(g1, t0)
+			l.Cycles.Turn(uid(tc.leader))
 			tc.do(l)
-			if _, serves, proceed := l.Propose(uid(tc.leader), tc.proposal, t0); serves || proceed {
+			if _, serves, proceed := l.Cycles.Propose(uid(tc.leader), tc.proposal, t0); serves || proceed {
 				t.Errorf("serves %t, proceed %t; want neither", serves, proceed)
 			}
 			if v, _ := l.View(g1); v.Holding != 0 {
@@ -46,11 +46,11 @@ func TestProposalThatDoesNotServe(t *testing.T) {
 func TestLeaderWithoutANodeLetsTheOthersStart(t *testing.T) {
 	t.Parallel()
 	l := gangOf(3, 2)
-	l.Invite(g1, t0)
-	if turn := l.Turn(uid(0)); turn.Kind != Lead || turn.Need.Total != 2 || len(turn.Members) != 3 {
+	l.Agenda.Invite(g1, t0)
+	if turn := l.Cycles.Turn(uid(0)); turn.Kind != Lead || turn.Need.Total != 2 || len(turn.Members) != 3 {
 		t.Fatalf("turn %+v; want to lead three members of which two are needed", turn)
 	}
-	e, serves, proceed := l.Propose(uid(0), proposalFor(1, 2), t0)
+	e, serves, proceed := l.Cycles.Propose(uid(0), proposalFor(1, 2), t0)
 	if !serves || proceed {
 		t.Fatalf("the plan serves %t, its leader goes on %t; want it to serve without the leader", serves, proceed)
 	}
@@ -71,11 +71,11 @@ func TestLeaderWithoutANodeLetsTheOthersStart(t *testing.T) {
 func TestOrderedPlan(t *testing.T) {
 	t.Parallel()
 	l := gangOf(4, 4)
-	l.Invite(g1, t0)
+	l.Agenda.Invite(g1, t0)
 	// The leader is the third in the order, and the first member writes what the others share.
 	p := proposalFor(1, 2, 0, 3)
 	p.Ordered, p.Assignments[0].First = true, true
-	e, serves, proceed := l.Propose(uid(0), p, t0)
+	e, serves, proceed := l.Cycles.Propose(uid(0), p, t0)
 	if !serves || proceed {
 		t.Fatalf("the plan serves %t, its leader goes on %t; want it to wait for its turn", serves, proceed)
 	}
@@ -88,13 +88,13 @@ func TestOrderedPlan(t *testing.T) {
 	activated("at first", e, uid(1))
 	e = reserve(t, l, 1)
 	activated("while the first prepares", e)
-	if turn := l.Turn(uid(2)); turn.Kind != Hold {
+	if turn := l.Cycles.Turn(uid(2)); turn.Kind != Hold {
 		t.Fatalf("turn of the second while the first prepares: %+v", turn)
 	}
-	if s := l.Standing(uid(1)); !s.Holds || s.Allowed {
+	if s := l.Cycles.Standing(uid(1)); !s.Holds || s.Allowed {
 		t.Fatalf("the first holds its assignment %t and was let go %t", s.Holds, s.Allowed)
 	}
-	e, wait, ok := l.Prepared(uid(1), t0.Add(10*time.Second))
+	e, wait, ok := l.Cycles.Prepared(uid(1), t0.Add(10*time.Second))
 	if !ok || wait != 50*time.Second {
 		t.Fatalf("the first waits %s for its siblings, ok %t", wait, ok)
 	}
@@ -110,14 +110,14 @@ func TestOrderedPlan(t *testing.T) {
 func TestMemberThatPreparesAlone(t *testing.T) {
 	t.Parallel()
 	l := gangOf(1, 1)
-	l.Invite(g1, t0)
+	l.Agenda.Invite(g1, t0)
 	p := proposalFor(0)
 	p.Ordered, p.Assignments[0].First = true, true
-	if _, _, proceed := l.Propose(uid(0), p, t0); !proceed {
+	if _, _, proceed := l.Cycles.Propose(uid(0), p, t0); !proceed {
 		t.Fatal("the first in the order cannot go on")
 	}
 	reserve(t, l, 0)
-	if _, wait, ok := l.Prepared(uid(0), t0); !ok || wait != 0 {
+	if _, wait, ok := l.Cycles.Prepared(uid(0), t0); !ok || wait != 0 {
 		t.Errorf("a gang of one waits %s for siblings, ok %t", wait, ok)
 	}
 }
@@ -126,19 +126,19 @@ func TestMemberThatPreparesAlone(t *testing.T) {
 func TestPlanIsLostWhileAMemberPrepares(t *testing.T) {
 	t.Parallel()
 	l := gangOf(2, 2)
-	l.Invite(g1, t0)
+	l.Agenda.Invite(g1, t0)
 	p := proposalFor(0, 1)
 	p.Ordered, p.Assignments[0].First = true, true
-	l.Propose(uid(0), p, t0)
+	l.Cycles.Propose(uid(0), p, t0)
 	reserve(t, l, 0)
 	who, _ := rejected(l.Forget(uid(1), t0))
 	if diff := cmp.Diff([]UID{uid(0)}, who); diff != "" {
 		t.Fatalf("rejected (-want +got):\n%s", diff)
 	}
-	if _, _, ok := l.Prepared(uid(0), t0); ok {
+	if _, _, ok := l.Cycles.Prepared(uid(0), t0); ok {
 		t.Fatal("the member goes on without a plan")
 	}
-	l.Unreserve(uid(0), testBackoff, t0)
+	l.Cycles.Unreserve(uid(0), testBackoff, t0)
 	if v, _ := l.View(g1); v.Holding != 0 {
 		t.Errorf("%d assignments are held", v.Holding)
 	}
@@ -148,16 +148,16 @@ func TestPlanIsLostWhileAMemberPrepares(t *testing.T) {
 func TestGangGoesWithoutASurplusMemberThatPrepares(t *testing.T) {
 	t.Parallel()
 	l := gangOf(3, 2)
-	l.Invite(g1, t0)
+	l.Agenda.Invite(g1, t0)
 	p := proposalFor(0, 1, 2)
 	p.Assignments[0].First = true
-	l.Propose(uid(0), p, t0)
+	l.Cycles.Propose(uid(0), p, t0)
 	reserve(t, l, 0, 1, 2)
-	e := l.Expire(testBackoff, t0.Add(stragglersGrace))
+	e := l.Agenda.Expire(testBackoff, t0.Add(stragglersGrace))
 	if diff := cmp.Diff([]UID{uid(1), uid(2)}, uids(e.Allow)); diff != "" {
 		t.Errorf("let go (-want +got):\n%s", diff)
 	}
-	if _, wait, ok := l.Prepared(uid(0), t0); !ok || wait != 0 {
+	if _, wait, ok := l.Cycles.Prepared(uid(0), t0); !ok || wait != 0 {
 		t.Errorf("the member that prepared waits %s, ok %t", wait, ok)
 	}
 }
@@ -165,11 +165,11 @@ func TestGangGoesWithoutASurplusMemberThatPrepares(t *testing.T) {
 func TestProposalForMembersThatNeedNoNodeAnyMore(t *testing.T) {
 	t.Parallel()
 	l := gangOf(5, 3)
-	l.Invite(g1, t0)
-	l.Turn(uid(0))
+	l.Agenda.Invite(g1, t0)
+	l.Cycles.Turn(uid(0))
 	l.Observe(g1, inState(3, Terminating), t0)
 	l.Forget(uid(4), t0)
-	if _, serves, proceed := l.Propose(uid(0), proposalFor(0, 1, 2, 3, 4), t0); !serves || !proceed {
+	if _, serves, proceed := l.Cycles.Propose(uid(0), proposalFor(0, 1, 2, 3, 4), t0); !serves || !proceed {
 		t.Fatalf("the plan serves %t, its leader goes on %t", serves, proceed)
 	}
 	if diff := cmp.Diff([]UID{uid(0), uid(1)}, uids(reserve(t, l, 0, 1, 2).Allow)); diff != "" {
@@ -180,12 +180,12 @@ func TestProposalForMembersThatNeedNoNodeAnyMore(t *testing.T) {
 func TestOrderedPlanGoesOnWithoutASurplusMember(t *testing.T) {
 	t.Parallel()
 	l := gangOf(3, 2)
-	l.Invite(g1, t0)
+	l.Agenda.Invite(g1, t0)
 	p := proposalFor(0, 1, 2)
 	p.Ordered = true
-	l.Propose(uid(0), p, t0)
+	l.Cycles.Propose(uid(0), p, t0)
 	reserve(t, l, 0)
-	e := l.Broken(uid(1), obstacle.Told("node is gone"), testBackoff, t0)
+	e := l.Cycles.Broken(uid(1), obstacle.Told("node is gone"), testBackoff, t0)
 	if diff := cmp.Diff([]UID{uid(2)}, uids(e.Activate)); diff != "" {
 		t.Fatalf("the turn passes on (-want +got):\n%s", diff)
 	}

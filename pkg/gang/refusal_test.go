@@ -16,15 +16,17 @@ func TestRefusedAssignmentIsPlannedAgainForTheRest(t *testing.T) {
 		name string
 		do   func(l *Ledger) Effects
 	}{
-		{"the node does not take the member any more", func(l *Ledger) Effects { return l.Broken(uid(2), obstacle.Told("node is gone"), testBackoff, t0) }},
-		{"another plugin fails to reserve before this one", func(l *Ledger) Effects { return l.Unreserve(uid(2), testBackoff, t0) }},
+		{"the node does not take the member any more", func(l *Ledger) Effects {
+			return l.Cycles.Broken(uid(2), obstacle.Told("node is gone"), testBackoff, t0)
+		}},
+		{"another plugin fails to reserve before this one", func(l *Ledger) Effects { return l.Cycles.Unreserve(uid(2), testBackoff, t0) }},
 		{"another plugin fails to reserve after this one", func(l *Ledger) Effects {
-			l.Reserve(uid(2), node(2), t0)
-			return l.Unreserve(uid(2), testBackoff, t0)
+			l.Cycles.Reserve(uid(2), node(2), t0)
+			return l.Cycles.Unreserve(uid(2), testBackoff, t0)
 		}},
 		{"another plugin rejects the member in Permit", func(l *Ledger) Effects {
 			reserve(t, l, 2)
-			return l.Unreserve(uid(2), testBackoff, t0)
+			return l.Cycles.Unreserve(uid(2), testBackoff, t0)
 		}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -38,7 +40,7 @@ func TestRefusedAssignmentIsPlannedAgainForTheRest(t *testing.T) {
 			if len(e.Reject) != 0 {
 				t.Fatalf("%v are asked to give their assignments back", e.Reject)
 			}
-			turn := l.Turn(uid(2))
+			turn := l.Cycles.Turn(uid(2))
 			var members []UID
 			for _, m := range turn.Members {
 				members = append(members, m.UID)
@@ -52,17 +54,17 @@ func TestRefusedAssignmentIsPlannedAgainForTheRest(t *testing.T) {
 			if diff := cmp.Diff(map[Refusal]bool{{Class: "a", Node: node(2)}: true}, l.Refused(g1)); diff != "" {
 				t.Fatalf("nodes to leave out (-want +got):\n%s", diff)
 			}
-			if turn := l.Turn(uid(3)); turn.Kind != Hold {
+			if turn := l.Cycles.Turn(uid(3)); turn.Kind != Hold {
 				t.Fatalf("a sibling without an assignment: turn %+v", turn)
 			}
 			again := Proposal{Assignments: []Assignment{{UID: uid(2), Node: "x"}, {UID: uid(3), Node: "y"}}}
-			if _, serves, proceed := l.Propose(uid(2), again, t0); !serves || !proceed {
+			if _, serves, proceed := l.Cycles.Propose(uid(2), again, t0); !serves || !proceed {
 				t.Fatalf("the second plan serves %t, its leader goes on %t", serves, proceed)
 			}
-			l.Reserve(uid(2), "x", t0)
-			l.Permit(uid(2), t0)
-			l.Reserve(uid(3), "y", t0)
-			e, wait, _, ok := l.Permit(uid(3), t0)
+			l.Cycles.Reserve(uid(2), "x", t0)
+			l.Cycles.Permit(uid(2), t0)
+			l.Cycles.Reserve(uid(3), "y", t0)
+			e, wait, _, ok := l.Cycles.Permit(uid(3), t0)
 			if !ok || wait != 0 {
 				t.Fatalf("the last member waits %s, ok %t", wait, ok)
 			}
@@ -77,11 +79,11 @@ func TestPlanThatRepeatsItsMistakeBlocks(t *testing.T) {
 	t.Parallel()
 	l := plannedGangOf(t, 3, 3)
 	reserve(t, l, 0)
-	l.Broken(uid(1), obstacle.Told("planned node n01: cannot allocate all claims"), testBackoff, t0)
-	if _, serves, _ := l.Propose(uid(1), proposalFor(1, 2), t0); !serves {
+	l.Cycles.Broken(uid(1), obstacle.Told("planned node n01: cannot allocate all claims"), testBackoff, t0)
+	if _, serves, _ := l.Cycles.Propose(uid(1), proposalFor(1, 2), t0); !serves {
 		t.Fatal("the second plan does not serve")
 	}
-	e := l.Broken(uid(1), obstacle.Told("planned node n01: cannot allocate all claims"), testBackoff, t0)
+	e := l.Cycles.Broken(uid(1), obstacle.Told("planned node n01: cannot allocate all claims"), testBackoff, t0)
 	who, why := rejected(e)
 	if diff := cmp.Diff([]UID{uid(0)}, who); diff != "" {
 		t.Errorf("assignments to give back (-want +got):\n%s", diff)
@@ -89,12 +91,12 @@ func TestPlanThatRepeatsItsMistakeBlocks(t *testing.T) {
 	if diff := cmp.Diff([]string{"planned node n01: cannot allocate all claims"}, why); diff != "" {
 		t.Errorf("reasons (-want +got):\n%s", diff)
 	}
-	l.Unreserve(uid(0), testBackoff, t0)
+	l.Cycles.Unreserve(uid(0), testBackoff, t0)
 	v, _ := l.View(g1)
 	if v.Holding != 0 || words(v.Reason) != "planned node n01: cannot allocate all claims" {
 		t.Errorf("holding %d, reason %q; want the gang to hold nothing and to be blocked with the reason", v.Holding, v.Reason)
 	}
-	if _, waits := l.Waiting(g1); !waits {
+	if _, waits := l.Agenda.Waiting(g1); !waits {
 		t.Error("the gang does not wait to be planned again")
 	}
 	if len(l.Refused(g1)) != 0 {
@@ -108,13 +110,13 @@ func TestRefusalsInARowBlock(t *testing.T) {
 	refusals := 0
 	for blocked := false; !blocked; {
 		refusals++
-		l.Broken(uid(0), obstacle.Told(fmt.Sprint("refusal ", refusals)), testBackoff, t0)
+		l.Cycles.Broken(uid(0), obstacle.Told(fmt.Sprint("refusal ", refusals)), testBackoff, t0)
 		p := proposalFor(1, 2)
 		p.Assignments = append(p.Assignments, Assignment{UID: uid(0), Node: fmt.Sprint("x", refusals)})
 		if v, _ := l.View(g1); v.Reason != nil || refusals > 9 {
 			blocked = true
 		} else {
-			l.Propose(uid(0), p, t0)
+			l.Cycles.Propose(uid(0), p, t0)
 		}
 	}
 	if v, _ := l.View(g1); refusals != maxSetbacks+1 || words(v.Reason) != "refusal 4" {
@@ -123,12 +125,12 @@ func TestRefusalsInARowBlock(t *testing.T) {
 	// A member that reserves in between shows that the plan gets on.
 	l = plannedGangOf(t, 3, 3)
 	for i := range maxSetbacks + 2 {
-		l.Broken(uid(2), obstacle.Told("refused"), testBackoff, t0)
+		l.Cycles.Broken(uid(2), obstacle.Told("refused"), testBackoff, t0)
 		p := Proposal{Assignments: []Assignment{{UID: uid(2), Node: fmt.Sprint("x", i)}}}
 		for late := i; late < 2; late++ {
 			p.Assignments = append(p.Assignments, proposalFor(late).Assignments...)
 		}
-		if _, serves, _ := l.Propose(uid(2), p, t0); !serves {
+		if _, serves, _ := l.Cycles.Propose(uid(2), p, t0); !serves {
 			t.Fatalf("plan %d does not serve", i)
 		}
 		if i < 2 {
@@ -159,7 +161,7 @@ func TestOpenPlanThatBecomesEnough(t *testing.T) {
 			t.Parallel()
 			l := plannedGangOf(t, tc.minimum, tc.minimum)
 			reserve(t, l, 0, 1)
-			l.Broken(uid(2), obstacle.Told("node is gone"), testBackoff, t0)
+			l.Cycles.Broken(uid(2), obstacle.Told("node is gone"), testBackoff, t0)
 			if diff := cmp.Diff([]UID{uid(0), uid(1)}, uids(tc.do(l).Allow)); diff != "" {
 				t.Errorf("let go (-want +got):\n%s", diff)
 			}
@@ -174,10 +176,10 @@ func TestMembersThatCannotBeBound(t *testing.T) {
 		l := releasedGangOf(t, 3, 2)
 		l.Observe(g1, bound(0, node(0)), t0)
 		l.Observe(g1, bound(1, node(1)), t0)
-		if diff := cmp.Diff([]UID{uid(2)}, uids(l.Unreserve(uid(2), testBackoff, t0).Activate)); diff != "" {
+		if diff := cmp.Diff([]UID{uid(2)}, uids(l.Cycles.Unreserve(uid(2), testBackoff, t0).Activate)); diff != "" {
 			t.Errorf("activated (-want +got):\n%s", diff)
 		}
-		if turn := l.Turn(uid(2)); turn.Kind != Free {
+		if turn := l.Cycles.Turn(uid(2)); turn.Kind != Free {
 			t.Errorf("turn %+v", turn)
 		}
 	})
@@ -186,18 +188,18 @@ func TestMembersThatCannotBeBound(t *testing.T) {
 		l := gangOf(2, 2)
 		now := t0
 		for _, pause := range []time.Duration{0, time.Second, 2 * time.Second, 4 * time.Second} {
-			l.Invite(g1, now)
+			l.Agenda.Invite(g1, now)
 			v, _ := l.View(g1)
-			if _, serves, _ := l.Propose(v.Leader.UID, proposalFor(0, 1), now); !serves {
+			if _, serves, _ := l.Cycles.Propose(v.Leader.UID, proposalFor(0, 1), now); !serves {
 				t.Fatal("the plan does not serve")
 			}
 			reserve(t, l, 0, 1)
-			l.Unreserve(uid(1), testBackoff, now)
-			if ok, why := l.Admit(uid(1)); ok || words(why) != "gang ns/one is starting" {
+			l.Cycles.Unreserve(uid(1), testBackoff, now)
+			if ok, why := l.Cycles.Admit(uid(1)); ok || words(why) != "gang ns/one is starting" {
 				t.Fatalf("Admit = %t, %q while a sibling is being bound", ok, why)
 			}
-			l.Unreserve(uid(0), testBackoff, now)
-			w, waits := l.Waiting(g1)
+			l.Cycles.Unreserve(uid(0), testBackoff, now)
+			w, waits := l.Agenda.Waiting(g1)
 			if !waits || w.Fresh || w.RetryAt.Sub(now) != pause {
 				t.Fatalf("Waiting = %+v, %t; want a pause of %s", w, waits, pause)
 			}
@@ -210,7 +212,7 @@ func TestMembersThatCannotBeBound(t *testing.T) {
 	t.Run("do not matter if the others are enough", func(t *testing.T) {
 		t.Parallel()
 		l := releasedGangOf(t, 3, 2)
-		l.Unreserve(uid(2), testBackoff, t0)
+		l.Cycles.Unreserve(uid(2), testBackoff, t0)
 		l.Observe(g1, bound(0, node(0)), t0)
 		e := l.Observe(g1, bound(1, node(1)), t0)
 		if diff := cmp.Diff([]UID{uid(2)}, uids(e.Activate)); !e.Started || diff != "" {
@@ -220,11 +222,11 @@ func TestMembersThatCannotBeBound(t *testing.T) {
 	t.Run("leave a gang that is completed first", func(t *testing.T) {
 		t.Parallel()
 		l := releasedGangOf(t, 3, 3)
-		l.Unreserve(uid(2), testBackoff, t0)
+		l.Cycles.Unreserve(uid(2), testBackoff, t0)
 		l.Observe(g1, bound(0, node(0)), t0)
 		l.Observe(g1, bound(1, node(1)), t0)
-		l.Invite(g1, t0)
-		if turn := l.Turn(uid(2)); turn.Kind != Lead || turn.Need.Total != 1 || turn.Held != 2 {
+		l.Agenda.Invite(g1, t0)
+		if turn := l.Cycles.Turn(uid(2)); turn.Kind != Lead || turn.Need.Total != 1 || turn.Held != 2 {
 			t.Errorf("turn %+v; want to lead for the one that is missing", turn)
 		}
 	})
@@ -243,18 +245,18 @@ func TestOrdinaryMemberWhoseReserveFails(t *testing.T) {
 			t.Parallel()
 			l := runningGangOf(2, 2)
 			l.Observe(g1, pending(2), t0)
-			l.Admit(uid(2))
-			l.Turn(uid(2))
+			l.Cycles.Admit(uid(2))
+			l.Cycles.Turn(uid(2))
 			if tc.reserve {
-				l.Reserve(uid(2), "x", t0)
+				l.Cycles.Reserve(uid(2), "x", t0)
 			}
-			if diff := cmp.Diff(Effects{Landed: tc.reserve}, l.Unreserve(uid(2), testBackoff, t0)); diff != "" {
+			if diff := cmp.Diff(Effects{Landed: tc.reserve}, l.Cycles.Unreserve(uid(2), testBackoff, t0)); diff != "" {
 				t.Errorf("effects (-want +got):\n%s", diff)
 			}
 			if v, _ := l.View(g1); v.Holding != 0 || v.Reason != nil {
 				t.Errorf("holding %d, reason %q", v.Holding, v.Reason)
 			}
-			if ok, why := l.Admit(uid(2)); !ok {
+			if ok, why := l.Cycles.Admit(uid(2)); !ok {
 				t.Errorf("the member is held: %s", why)
 			}
 		})

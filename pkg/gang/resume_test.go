@@ -16,15 +16,15 @@ func TestAStartThatWasCutShortComesFirst(t *testing.T) {
 		for i := bound; i < 3; i++ {
 			l.Observe(g1, pending(i), t0)
 		}
-		l.TakeOver()
-		l.Invite(g1, t0)
+		l.Agenda.TakeOver()
+		l.Agenda.Invite(g1, t0)
 		return l
 	}
 	again := func(l *Ledger, now time.Time) *Ledger {
-		l.Admit(uid(2))
-		l.Turn(uid(2))
-		l.Block(g1, obstacle.Told("no room"), nil, testBackoff, now)
-		l.Invite(g1, now)
+		l.Cycles.Admit(uid(2))
+		l.Cycles.Turn(uid(2))
+		l.Cycles.Block(g1, obstacle.Told("no room"), nil, testBackoff, now)
+		l.Agenda.Invite(g1, now)
 		return l
 	}
 	lost := func(bound ...int) *Ledger {
@@ -33,9 +33,9 @@ func TestAStartThatWasCutShortComesFirst(t *testing.T) {
 			l.Observe(g1, inState(i, Bound), t0)
 		}
 		for i := 2; i >= len(bound); i-- {
-			l.Unreserve(uid(i), testBackoff, t0)
+			l.Cycles.Unreserve(uid(i), testBackoff, t0)
 		}
-		l.Invite(g1, t0)
+		l.Agenda.Invite(g1, t0)
 		return l
 	}
 	for _, tc := range []struct {
@@ -46,8 +46,8 @@ func TestAStartThatWasCutShortComesFirst(t *testing.T) {
 		{"two of three are bound when a scheduler takes over", restarted(2, 3), true},
 		{"none is bound then", func() *Ledger {
 			l := gangOf(3, 3)
-			l.TakeOver()
-			l.Invite(g1, t0)
+			l.Agenda.TakeOver()
+			l.Agenda.Invite(g1, t0)
 			return l
 		}(), false},
 		{"the minimum is bound then", restarted(2, 2), false},
@@ -55,21 +55,21 @@ func TestAStartThatWasCutShortComesFirst(t *testing.T) {
 			l := runningGangOf(2, 3)
 			l.Observe(g1, pending(2), t0)
 			l.Recall(g1, HadStarted, t0)
-			l.TakeOver()
+			l.Agenda.TakeOver()
 			return l
 		}(), false},
 		{"members are bound whom no earlier scheduler has left", func() *Ledger {
 			l := gangOf(3, 3)
-			l.TakeOver()
+			l.Agenda.TakeOver()
 			l.Observe(g1, bound(0, node(0)), t0)
-			l.Invite(g1, t0)
+			l.Agenda.Invite(g1, t0)
 			return l
 		}(), false},
 		{"it was tried since, and does not fit", again(restarted(2, 3), t0), false},
 		{"it was ruled out since", func() *Ledger {
 			l := restarted(2, 3)
-			l.RuleOut(g1, obstacle.Told("no room"), t0)
-			l.Invite(g1, t0)
+			l.Agenda.RuleOut(g1, obstacle.Told("no room"), t0)
+			l.Agenda.Invite(g1, t0)
 			return l
 		}(), false},
 		{"one member could not be bound", lost(0, 1), true},
@@ -79,11 +79,11 @@ func TestAStartThatWasCutShortComesFirst(t *testing.T) {
 			t.Parallel()
 			leader := UID("")
 			for i := range 3 {
-				if ok, _ := tc.ledger.Admit(uid(i)); ok {
+				if ok, _ := tc.ledger.Cycles.Admit(uid(i)); ok {
 					leader = uid(i)
 				}
 			}
-			key, ok := tc.ledger.Key(leader)
+			key, ok := tc.ledger.Cycles.Key(leader)
 			if !ok {
 				t.Fatal("no member is let into the queue")
 			}

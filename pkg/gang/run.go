@@ -1,6 +1,9 @@
 package gang
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // phase is where a group is in its run: from the first member that has a node to the last.
 type phase uint8
@@ -60,5 +63,30 @@ func (r *run) reach(m milestone) bool {
 	return changed
 }
 
+// needed is what has to be placed for the group not to count as degraded: the minimum, but no more of it than was
+// placed before.
+func (r *run) needed(s *Spec) Minimum {
+	switch {
+	case s == nil:
+		return Minimum{Total: math.MaxInt}
+	case r.reached == nil:
+		return s.Minimum
+	default:
+		return r.reached.within(s.Minimum)
+	}
+}
+
 // hadMinimum reports whether the minimum was placed once in this run.
 func (r *run) hadMinimum() bool { return r.phase == placed || r.phase == remembered }
+
+// Past is what is known of a group from an earlier scheduler.
+type Past uint8
+
+const (
+	// NotStarted means that the minimum was not placed.
+	NotStarted Past = iota
+	// HadStarted means that it was.
+	HadStarted
+	// HadGrown means that it was, and has been raised since.
+	HadGrown
+)

@@ -1,6 +1,8 @@
 package gang
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"berth.dev/berth/pkg/obstacle"
@@ -8,20 +10,19 @@ import (
 
 // settle brings a group in line with its members and returns what follows from that. It is the only place that ends a
 // plan or activates members that were held.
-func (l *Ledger) settle(g *group, now time.Time) Effects {
-	if g.evicting() && g.census.states[Bound] == 0 {
-		l.endEviction(g)
+func (g *group) settle(now time.Time) Effects {
+	if g.census.states[Bound] == 0 {
+		g.eviction.until = time.Time{}
 	}
 	e := g.recount(now)
 	if g.plan != nil && !g.plan.committed {
-		e = merge(e, l.advance(g, now))
+		e = merge(e, g.advance(now))
 	}
 	if p := g.plan; p != nil && p.committed {
-		e.Allow = append(e.Allow, l.allowMore(g, now)...)
+		e.Allow = append(e.Allow, p.allowMore(now)...)
 	}
 	if p := g.plan; p != nil && !p.open && len(p.assignments) == 0 {
 		g.plan = nil
-		delete(l.planned, g.id)
 		if p.failure != nil && !g.started() {
 			g.attempts.block = p.failure
 		} else {
@@ -35,16 +36,9 @@ func (l *Ledger) settle(g *group, now time.Time) Effects {
 	if g.started() || !g.quorum() {
 		g.attempts.block, g.attempts.invited = nil, false
 	}
-	if g.isComing() {
-		l.coming[g.id] = g
-	}
-	if g.degraded() {
-		l.degraded[g.id] = g
-	} else {
-		delete(l.degraded, g.id)
-	}
 	e.Activate = append(e.Activate, g.wake()...)
-	l.changed(g.id)
+	g.lists.file(g)
+	g.lists.changed(g.id)
 	return e
 }
 
@@ -52,7 +46,7 @@ func (l *Ledger) settle(g *group, now time.Time) Effects {
 func (g *group) recount(now time.Time) Effects {
 	var e Effects
 	switch {
-	case g.running():
+	case running(g):
 		g.run.reach(runs)
 	case g.run.reach(isOver):
 		// What comes now is a new start, also of those that were let into the queue as ordinary pods.
@@ -77,26 +71,26 @@ func (g *group) recount(now time.Time) Effects {
 
 // advance commits a plan that is ready, closes one that has become enough without another attempt, and gives up one
 // that cannot serve any more.
-func (l *Ledger) advance(g *group, now time.Time) Effects {
+func (g *group) advance(now time.Time) Effects {
 	p := g.plan
 	switch {
 	case g.spec() == nil:
-		return l.release(g, obstacle.Obstacle{Cause: obstacle.GroupDeleted, Group: g.id})
+		return g.release(obstacle.Obstacle{Cause: obstacle.GroupDeleted, Group: g.id})
 	case g.started():
-		return Effects{Allow: l.commit(g, now)}
-	case g.serves(p):
+		return Effects{Allow: p.commit(now)}
+	case serves(g, p):
 		p.open = false
 	case !p.open:
-		return l.release(g, obstacle.Obstacle{Cause: obstacle.LostMember, Group: g.id, Says: g.spec().Minimum.String()})
+		return g.release(obstacle.Obstacle{Cause: obstacle.LostMember, Group: g.id, Says: g.spec().Minimum.String()})
 	case !g.quorum() || g.lead() == nil:
-		return l.release(g, obstacle.Obstacle{Cause: obstacle.LostMembers, Group: g.id})
+		return g.release(obstacle.Obstacle{Cause: obstacle.LostMembers, Group: g.id})
 	default:
 		return Effects{}
 	}
-	switch ready := g.ready(p); {
+	switch ready := p.tallied().ready; {
 	case ready == len(p.assignments):
-		return Effects{Allow: l.commit(g, now)}
-	case p.enoughAt.IsZero() && g.servesReady(p):
+		return Effects{Allow: p.commit(now)}
+	case p.enoughAt.IsZero() && servesReady(g, p):
 		p.enoughAt = now
 	}
 	return Effects{}
@@ -104,38 +98,34 @@ func (l *Ledger) advance(g *group, now time.Time) Effects {
 
 // commit lets the members of the plan go that hold their assignments, and takes the others out of it. It returns those
 // that have to be told now.
-func (l *Ledger) commit(g *group, now time.Time) []Ref {
-	p := g.plan
+func (p *plan) commit(now time.Time) []Ref {
 	p.committed, p.open = true, false
-	delete(l.planned, g.id)
-	for _, uid := range p.order {
-		if p.node(uid) == "" {
+	for _, m := range p.order {
+		if p.node(m) == "" {
 			continue
 		}
-		m := g.members[uid]
 		switch {
 		case !m.stage.holds():
-			p.drop(uid)
+			p.drop(m)
 		case m.stage == assigned:
-			p.flow.toAllow = append(p.flow.toAllow, m.Ref())
+			p.flow.toAllow = append(p.flow.toAllow, m.Ref)
 		}
 		m.move(isReleased)
 	}
-	return l.allowMore(g, now)
+	return p.allowMore(now)
 }
 
 // release drops the plan and asks back every assignment that was not let go.
-func (l *Ledger) release(g *group, reason obstacle.Reason) Effects {
+func (g *group) release(reason obstacle.Reason) Effects {
 	var e Effects
 	p := g.plan
 	g.plan, g.attempts.invited = nil, false
-	delete(l.planned, g.id)
 	if p == nil || p.committed {
 		return e
 	}
-	for _, uid := range p.order {
-		if p.node(uid) != "" && g.members[uid].stage.holds() {
-			e.Reject = append(e.Reject, Rejection{Ref: g.members[uid].Ref(), Reason: reason})
+	for _, m := range p.order {
+		if p.node(m) != "" && m.stage.holds() {
+			e.Reject = append(e.Reject, Rejection{Ref: m.Ref, Reason: reason})
 		}
 	}
 	return e
@@ -144,52 +134,28 @@ func (l *Ledger) release(g *group, reason obstacle.Reason) Effects {
 // wake returns the members that were held and need not be any more. The leader of a group that has no plan is among
 // them only if the group was invited to plan.
 func (g *group) wake() []Ref {
-	if g.spec() == nil {
-		return nil
-	}
-	var refs []Ref
-	take := g.letting(&refs)
 	switch p := g.plan; {
 	case p != nil && !p.open && !p.committed:
-		if p.ordered {
-			g.letInOrder(take)
-		} else if p.flow.next == 0 {
-			g.letNext(take)
-		}
+		return g.let(p.letIn()...)
 	case g.started():
-		for m := range g.atRest {
-			take(m)
-		}
+		return g.let(slices.Collect(maps.Keys(g.atRest))...)
 	case p != nil && p.committed:
 	case g.quorum():
-		take(g.lead())
+		return g.let(g.lead())
+	}
+	return nil
+}
+
+// let lets members into the queue that were held and need not be any more.
+func (g *group) let(members ...*member) (refs []Ref) {
+	for _, m := range members {
+		if m == nil || m.stage != held || !m.Ours {
+			continue
+		}
+		if kind, _ := m.turn(); kind != Hold && (kind != Lead || mayPlan(g)) {
+			m.move(isLet)
+			refs = append(refs, m.Ref)
+		}
 	}
 	return refs
 }
-
-// rest notes whether the member is kept out of the queue.
-func (g *group) rest(m *member, rests bool) {
-	switch {
-	case !rests:
-		delete(g.atRest, m)
-	case g.atRest == nil:
-		g.atRest = map[*member]bool{m: true}
-	default:
-		g.atRest[m] = true
-	}
-}
-
-// mayLet reports whether the member was held and need not be any more.
-func (g *group) mayLet(m *member) bool {
-	if m == nil || m.stage != held || !m.Ours {
-		return false
-	}
-	kind, _ := m.turn()
-	return kind != Hold && (kind != Lead || g.mayPlan())
-}
-
-// mayPlan reports whether the group's leader may plan now.
-func (g *group) mayPlan() bool { return g.attempts.invited || (g.reopened() && !g.attempts.rests) }
-
-// reopened reports whether there is a plan that has lost an assignment, for which others are to be found.
-func (g *group) reopened() bool { return g.plan != nil && g.plan.open }

@@ -86,8 +86,8 @@ func (m *member) move(o occurrence) {
 		m.group.holding--
 	}
 	if m.group.plan.counts(m) && m.stage.ready() != to.ready() {
-		m.group.plan.countReady(m, to.ready())
+		m.group.plan.tally.countReady(m, to.ready())
 	}
 	m.stage = to
-	m.group.rest(m, to == held)
+	keep(m.group.atRest, m, true, to == held)
 }

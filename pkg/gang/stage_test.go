@@ -24,7 +24,7 @@ func TestStages(t *testing.T) {
 	}
 	for from := range stages {
 		for o := range occurrences {
-			m := &member{group: &group{}, stage: from}
+			m := &member{group: &group{roster: newRoster()}, stage: from}
 			m.move(o)
 			switch to, listed := stageTable[from][o]; {
 			case want[from][o] == none && listed:
@@ -61,7 +61,7 @@ func TestEveryStageIsReachedAndLeft(t *testing.T) {
 	}
 	// A member that holds nothing can always be held back, and one that holds an assignment can always give it back.
 	for s := range stages {
-		m := &member{group: &group{}, stage: s}
+		m := &member{group: &group{roster: newRoster()}, stage: s}
 		if s.holds() {
 			m.move(givesBack)
 		}
@@ -94,7 +94,7 @@ func TestStagesThatHoldAssignments(t *testing.T) {
 func TestHoldingEqualsARecount(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		g := &group{}
+		g := &group{roster: newRoster()}
 		members := make([]*member, 4)
 		for i := range members {
 			members[i] = &member{group: g, stage: done}

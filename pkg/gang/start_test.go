@@ -11,8 +11,8 @@ func TestStart(t *testing.T) {
 	t.Parallel()
 	l := gangOf(2, 3)
 	l.Observe(g1, pending(2), t0.Add(time.Second))
-	l.Invite(g1, t0)
-	l.Propose(uid(0), proposalFor(0, 1, 2), t0)
+	l.Agenda.Invite(g1, t0)
+	l.Cycles.Propose(uid(0), proposalFor(0, 1, 2), t0)
 	reserve(t, l, 0, 1, 2)
 	for i := range 3 {
 		e := l.Observe(g1, bound(i, node(i)), t0.Add(5*time.Second))
@@ -157,8 +157,8 @@ func TestWhatIsKnownOfAStart(t *testing.T) {
 			l := gangOf(0, 4)
 			l.Observe(g1, pending(9), t0)
 			tc.do(l)
-			l.Invite(g1, t0)
-			turn := l.Turn(uid(9))
+			l.Agenda.Invite(g1, t0)
+			turn := l.Cycles.Turn(uid(9))
 			v, _ := l.View(g1)
 			if v.Started != tc.started || turn.Kind != tc.kind || words(turn.Why) != tc.why {
 				t.Errorf("started %t, turn %v %q; want %t, %v %q", v.Started, turn.Kind, turn.Why, tc.started, tc.kind, tc.why)
@@ -174,21 +174,21 @@ func TestNewStartOfMembersThatWereOrdinary(t *testing.T) {
 	l := runningGangOf(2, 2)
 	for i := 2; i < 4; i++ {
 		l.Observe(g1, pending(i), t0)
-		l.Admit(uid(i))
-		if turn := l.Turn(uid(i)); turn.Kind != Free {
+		l.Cycles.Admit(uid(i))
+		if turn := l.Cycles.Turn(uid(i)); turn.Kind != Free {
 			t.Fatalf("turn %+v", turn)
 		}
 	}
 	// They fit nowhere, and what had started goes.
 	l.Forget(uid(0), t0)
 	l.Forget(uid(1), t0)
-	if _, waits := l.Waiting(g1); !waits {
+	if _, waits := l.Agenda.Waiting(g1); !waits {
 		t.Fatal("the gang does not wait to be planned")
 	}
-	if diff := cmp.Diff([]UID{uid(2)}, uids(l.Invite(g1, t0).Activate)); diff != "" {
+	if diff := cmp.Diff([]UID{uid(2)}, uids(l.Agenda.Invite(g1, t0).Activate)); diff != "" {
 		t.Fatalf("the leader is activated (-want +got):\n%s", diff)
 	}
-	if _, ok := l.Reserve(uid(3), "x", t0); ok {
+	if l.Cycles.Reserve(uid(3), "x", t0) {
 		t.Error("a member that began its cycle as an ordinary pod reserves without a plan")
 	}
 }
@@ -204,8 +204,8 @@ func TestSecondStart(t *testing.T) {
 	later := t0.Add(time.Hour)
 	l.Observe(g1, pending(2), later)
 	l.Observe(g1, pending(3), later)
-	l.Invite(g1, later)
-	l.Propose(uid(2), proposalFor(2, 3), later)
+	l.Agenda.Invite(g1, later)
+	l.Cycles.Propose(uid(2), proposalFor(2, 3), later)
 	reserve(t, l, 2, 3)
 	l.Observe(g1, bound(2, node(2)), later.Add(time.Second))
 	if e := l.Observe(g1, bound(3, node(3)), later.Add(time.Second)); !e.Started || e.Waited != time.Second {
@@ -274,22 +274,22 @@ func TestLosses(t *testing.T) {
 			return l.Forget(uid(0), t0)
 		}, nil},
 		{"a member cannot be bound while others are being bound", releasedGangOf(t, 3, 3), func(l *Ledger) Effects {
-			return l.Unreserve(uid(0), testBackoff, t0)
+			return l.Cycles.Unreserve(uid(0), testBackoff, t0)
 		}, starting},
 		{"a member cannot be bound and others are", releasedGangOf(t, 3, 3), func(l *Ledger) Effects {
 			l.Observe(g1, bound(1, node(1)), t0)
 			l.Observe(g1, bound(2, node(2)), t0)
-			return l.Unreserve(uid(0), testBackoff, t0)
+			return l.Cycles.Unreserve(uid(0), testBackoff, t0)
 		}, starting},
 		{"no member can be bound", releasedGangOf(t, 3, 3), func(l *Ledger) Effects {
-			l.Unreserve(uid(1), testBackoff, t0)
-			l.Unreserve(uid(2), testBackoff, t0)
-			return l.Unreserve(uid(0), testBackoff, t0)
+			l.Cycles.Unreserve(uid(1), testBackoff, t0)
+			l.Cycles.Unreserve(uid(2), testBackoff, t0)
+			return l.Cycles.Unreserve(uid(0), testBackoff, t0)
 		}, nil},
 		{"a member cannot be bound that is not needed any more", releasedGangOf(t, 3, 2), func(l *Ledger) Effects {
 			l.Observe(g1, bound(1, node(1)), t0)
 			l.Observe(g1, bound(2, node(2)), t0)
-			return l.Unreserve(uid(0), testBackoff, t0)
+			return l.Cycles.Unreserve(uid(0), testBackoff, t0)
 		}, nil},
 		{"nothing is left of the gang", runningGangOf(1, 1), func(l *Ledger) Effects { return l.Forget(uid(0), t0) }, nil},
 		{"a member moves to another gang with its node", runningGangOf(3, 3), func(l *Ledger) Effects { return l.Observe(g2, bound(0, node(0)), t0) }, nil},
@@ -308,7 +308,7 @@ func TestMemberChangesItsGang(t *testing.T) {
 	t.Run("a held one that is no member any more is an ordinary pod at once", func(t *testing.T) {
 		t.Parallel()
 		l := gangOf(3, 4)
-		l.Admit(uid(0))
+		l.Cycles.Admit(uid(0))
 		if diff := cmp.Diff([]UID{uid(0)}, uids(l.Forget(uid(0), t0).Activate)); diff != "" {
 			t.Errorf("activated (-want +got):\n%s", diff)
 		}
@@ -319,8 +319,8 @@ func TestMemberChangesItsGang(t *testing.T) {
 	t.Run("the one that was invited to lead passes that on", func(t *testing.T) {
 		t.Parallel()
 		l := gangOf(3, 2)
-		l.Invite(g1, t0)
-		l.Admit(uid(0))
+		l.Agenda.Invite(g1, t0)
+		l.Cycles.Admit(uid(0))
 		if diff := cmp.Diff([]UID{uid(1)}, uids(l.Forget(uid(0), t0).Activate)); diff != "" {
 			t.Errorf("activated (-want +got):\n%s", diff)
 		}
@@ -333,7 +333,7 @@ func TestMemberChangesItsGang(t *testing.T) {
 		if _, known := l.View(g2); known {
 			t.Error("a group that has lost its only member is still known")
 		}
-		if _, waits := l.Waiting(g1); !waits {
+		if _, waits := l.Agenda.Waiting(g1); !waits {
 			t.Error("the gang is not complete")
 		}
 	})
@@ -341,7 +341,7 @@ func TestMemberChangesItsGang(t *testing.T) {
 		t.Parallel()
 		l := gangOf(1, 2)
 		l.Observe(g1, bound(5, "x"), t0)
-		w, waits := l.Waiting(g1)
+		w, waits := l.Agenda.Waiting(g1)
 		if !waits || w.Need.Total != 1 || w.Held != 1 {
 			t.Errorf("Waiting = %+v, %t", w, waits)
 		}
@@ -358,7 +358,7 @@ func TestPodThatIsCreatedAgainUnderItsName(t *testing.T) {
 	if len(who) != 1 || who[0] != uid(0) {
 		t.Errorf("rejected %v", who)
 	}
-	if turn := l.Turn("again"); turn.Kind == Follow {
+	if turn := l.Cycles.Turn("again"); turn.Kind == Follow {
 		t.Error("the new pod takes the assignment of the old one")
 	}
 	if v, _ := l.View(g1); v.Existing() != 2 {
@@ -374,7 +374,7 @@ func TestPodGroupIsDeletedAndCreatedAgain(t *testing.T) {
 		t.Errorf("members that were let go are asked to come back: %v", e.Reject)
 	}
 	l.Observe(g1, bound(1, node(1)), t0)
-	if ok, why := l.Admit(uid(2)); ok || words(why) != "waiting for PodGroup ns/one, which does not exist" {
+	if ok, why := l.Cycles.Admit(uid(2)); ok || words(why) != "waiting for PodGroup ns/one, which does not exist" {
 		t.Errorf("Admit = %t, %q", ok, why)
 	}
 	spec := minimumOf(3)

@@ -1,6 +1,7 @@
 package gang
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -10,16 +11,9 @@ import (
 
 // View is what a group looks like from outside.
 type View struct {
+	Membership
 	// Minimum is zero while the group has no specification.
 	Minimum Minimum
-	// Count holds the number of members by state.
-	Count [states]int
-	// Running is the number of bound members that run.
-	Running int
-	// Roles holds the members of each role that has a minimum or members.
-	Roles map[string]RoleView
-	// Holding is the number of members that hold an assignment in memory.
-	Holding int
 	// InFlightSince is since when members have been on their way to a node, one or the other, zero if none is.
 	InFlightSince time.Time
 	// Started is set while the group is past its first start: members are placed one by one.
@@ -34,14 +28,26 @@ type View struct {
 	ByCycle bool
 	// Note says why the group is not complete, if the number of members does not tell.
 	Note string
-	// Foreign is the number of members that another scheduler places.
-	Foreign int
 	// Leader stands for the group in the queue; its UID is empty if there is none.
 	Leader Ref
 	// Any is the oldest member, of those that another scheduler places if there are any.
 	Any Ref
 	// Undeclared is the minimum by the members' owner or by what they carry themselves, 0 if neither says it.
 	Undeclared int
+}
+
+// Membership is who the members of a group are, in numbers.
+type Membership struct {
+	// Count holds the number of members by state.
+	Count [states]int
+	// Running is the number of bound members that run.
+	Running int
+	// Roles holds the members of each role that has a minimum or members.
+	Roles map[string]RoleView
+	// Holding is the number of members that hold an assignment in memory.
+	Holding int
+	// Foreign is the number of members that another scheduler places.
+	Foreign int
 	// Priority is the lowest of the members.
 	Priority int32
 	// Priorities holds those of the members, the lowest first, if they differ.
@@ -51,23 +57,11 @@ type View struct {
 // RoleView counts the members of one role.
 type RoleView struct{ Minimum, Existing, Settled int }
 
-// Beginning reports whether members of a group of less than that priority hold a node in memory, or are being bound.
-func (l *Ledger) Beginning(below int32) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, g := range l.groups {
-		if g.holding > 0 && g.census.priority() < below {
-			return true
-		}
-	}
-	return false
-}
-
 // Settled is the number of members that count as placed.
-func (v *View) Settled() int { return v.Count[Bound] + v.Count[Succeeded] }
+func (m *Membership) Settled() int { return m.Count[Bound] + m.Count[Succeeded] }
 
 // Existing is the number of members that count towards the quorum.
-func (v *View) Existing() int { return v.Settled() + v.Count[Pending] }
+func (m *Membership) Existing() int { return m.Settled() + m.Count[Pending] }
 
 // Quorum reports whether enough members exist to start.
 func (v *View) Quorum() bool {
@@ -83,117 +77,128 @@ func (v *View) Met() bool {
 // planned and bound.
 func (v *View) Underway() bool { return v.Reason == nil && !v.Started && !v.Met() }
 
+// InFlight is how many members count as on their way to a node when the group is to be evicted as a whole.
+func (v *View) InFlight(now time.Time) int {
+	if !inFlight(v.InFlightSince, now) {
+		return 0
+	}
+	return max(v.Holding, 1)
+}
+
 // View returns what the group looks like, and false if nothing is known of it.
 func (l *Ledger) View(id ID) (View, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	g := l.groups[id]
-	if g == nil || g.empty() {
+	if g == nil || isEmpty(g) {
 		return View{}, false
 	}
-	c := &g.census
-	v := View{Count: c.states, Running: c.running, Holding: g.holding, InFlightSince: g.eviction.inFlightSince,
-		Started: g.started(), Degraded: g.degraded(), Note: g.note, Priority: c.priority()}
-	var roles map[string]int
+	v := View{Membership: membershipOf(g), InFlightSince: g.eviction.inFlightSince, Started: g.started(),
+		Degraded: g.degraded(), Note: g.note}
 	if s := g.spec(); s != nil {
-		v.Minimum, roles = s.Minimum, s.Minimum.Roles
+		v.Minimum = s.Minimum
 		if v.Degraded {
-			v.Reached = g.needed()
+			v.Reached = g.run.needed(s)
 		}
-	}
-	for _, role := range slices.Concat(slices.Collect(maps.Keys(roles)), slices.Collect(maps.Keys(c.roles))) {
-		if v.Roles == nil {
-			v.Roles = map[string]RoleView{}
-		}
-		v.Roles[role] = RoleView{Minimum: roles[role], Existing: c.existingIn(role), Settled: c.settledIn(role)}
 	}
 	if g.attempts.block != nil {
 		v.Reason, v.ByCycle = g.attempts.block.reason, g.attempts.block.cycle
 	}
 	if g.leader != nil {
-		v.Leader = g.leader.Ref()
+		v.Leader = g.leader.Ref
 	}
-	var example *member
-	for _, m := range g.members {
-		if example == nil || (m.Ours == example.Ours && m.before(example)) || (!m.Ours && example.Ours) {
-			example = m
-		}
-		if !m.Ours && m.State == Pending {
-			v.Foreign++
-		}
+	if example := g.example(); example != nil {
+		v.Any = example.Ref
 	}
-	if example != nil {
-		v.Any = example.Ref()
-	}
-	for _, s := range g.specs[Owner:] {
-		if s != nil {
-			v.Undeclared = s.Minimum.Total
-			break
-		}
-	}
-	if len(c.priorities) > 1 {
-		v.Priorities = slices.Sorted(maps.Keys(c.priorities))
+	if s := cmp.Or(g.by[Owner:]...); s != nil {
+		v.Undeclared = s.Minimum.Total
 	}
 	return v, true
 }
 
+func membershipOf(g *group) Membership {
+	c := &g.census
+	m := Membership{Count: c.states, Running: c.running, Holding: g.holding, Foreign: c.foreign, Priority: c.priority()}
+	var minimum map[string]int
+	if s := g.spec(); s != nil {
+		minimum = s.Minimum.Roles
+	}
+	for _, role := range slices.Concat(slices.Collect(maps.Keys(minimum)), slices.Collect(maps.Keys(c.roles))) {
+		if m.Roles == nil {
+			m.Roles = map[string]RoleView{}
+		}
+		m.Roles[role] = RoleView{Minimum: minimum[role], Existing: c.existingIn(role), Settled: c.settledIn(role)}
+	}
+	if len(c.priorities) > 1 {
+		m.Priorities = slices.Sorted(maps.Keys(c.priorities))
+	}
+	return m
+}
+
 // Members returns all members of the group, the oldest first.
 func (l *Ledger) Members(id ID) []Ref {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	g := l.groups[id]
-	if g == nil {
-		return nil
-	}
-	all := slices.SortedFunc(maps.Values(g.members), byAge)
-	refs := make([]Ref, len(all))
-	for i, m := range all {
-		refs[i] = m.Ref()
-	}
-	return refs
+	return ofGroup(l.book, id, func(g *group) []Ref {
+		refs := make([]Ref, 0, len(g.members))
+		for _, m := range slices.SortedFunc(maps.Values(g.members), byAge) {
+			refs = append(refs, m.Ref)
+		}
+		return refs
+	})
 }
 
 // Held returns the members that are held for their group and have not been told why by a cycle of their own, with why.
 func (l *Ledger) Held(id ID) map[Ref]obstacle.Reason {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	g := l.groups[id]
-	if g == nil {
-		return nil
-	}
-	held := map[Ref]obstacle.Reason{}
-	for _, m := range g.members {
-		if m.State != Pending || !m.Ours || m.stage.holds() {
-			continue
+	return ofGroup(l.book, id, func(g *group) map[Ref]obstacle.Reason {
+		held := map[Ref]obstacle.Reason{}
+		for _, m := range g.members {
+			if !m.mayLead() {
+				continue
+			}
+			switch kind, why := m.turn(); {
+			case kind == Hold:
+				held[m.Ref] = why
+			case kind == Lead && g.attempts.block != nil && !g.attempts.block.cycle:
+				held[m.Ref] = g.attempts.block.reason
+			}
 		}
-		switch kind, why := m.turn(); {
-		case kind == Hold:
-			held[m.Ref()] = why
-		case kind == Lead && g.attempts.block != nil && !g.attempts.block.cycle:
-			held[m.Ref()] = g.attempts.block.reason
+		return held
+	})
+}
+
+// Where returns the node of each member that is bound or holds an assignment.
+func (l *Ledger) Where(id ID) map[Ref]string {
+	return ofGroup(l.book, id, func(g *group) map[Ref]string {
+		nodes := map[Ref]string{}
+		for _, m := range g.members {
+			switch {
+			case m.State == Bound:
+				nodes[m.Ref] = m.Node
+			case m.stage.holds():
+				nodes[m.Ref] = m.node
+			}
 		}
-	}
-	return held
+		return nodes
+	})
 }
 
 // Nodes returns the nodes on which members are bound or hold an assignment, with how many.
 func (l *Ledger) Nodes(id ID) map[string]int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	g := l.groups[id]
-	if g == nil {
-		return nil
-	}
 	nodes := map[string]int{}
-	for _, m := range g.members {
-		switch {
-		case m.State == Bound:
-			nodes[m.Node]++
-		case m.stage.holds():
-			nodes[m.node]++
-		}
+	for _, node := range l.Where(id) {
+		nodes[node]++
 	}
 	return nodes
+}
+
+// Refused returns the nodes that turned out, while the group's present plan was carried out, not to take members of a
+// class.
+func (l *Ledger) Refused(id ID) map[Refusal]bool {
+	return ofGroup(l.book, id, func(g *group) map[Refusal]bool {
+		if g.plan == nil {
+			return nil
+		}
+		return maps.Clone(g.plan.refusals.of)
+	})
 }
 
 // Tally counts the groups by what they do, in words that serve as the values of a metric's label.
@@ -203,7 +208,7 @@ func (l *Ledger) Tally() map[string]int {
 	t := map[string]int{"incomplete": 0, "waiting": 0, "unschedulable": 0, "starting": 0, "degraded": 0, "started": 0}
 	for _, g := range l.groups {
 		switch {
-		case g.empty():
+		case isEmpty(g):
 		case g.degraded():
 			t["degraded"]++
 		case g.started():
@@ -219,19 +224,4 @@ func (l *Ledger) Tally() map[string]int {
 		}
 	}
 	return t
-}
-
-// Stragglers returns the pending members of groups that have started and have fewer than their minimum, by group.
-func (l *Ledger) Stragglers() map[ID][]Ref {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	refs := map[ID][]Ref{}
-	for _, g := range l.degraded {
-		for _, m := range g.members {
-			if m.mayLead() {
-				refs[g.id] = append(refs[g.id], m.Ref())
-			}
-		}
-	}
-	return refs
 }

@@ -21,15 +21,15 @@ func TestWaiting(t *testing.T) {
 		l.Observe(g1, changed(i, func(n *Member) { n.Class, n.Role, n.Created = m.class, m.role, t0.Add(-m.age) }), t0)
 	}
 	l.Observe(g1, changed(4, func(m *Member) { m.State, m.Role, m.Node = Bound, "worker", "n" }), t0)
-	if _, waits := l.Waiting(g1); waits {
+	if _, waits := l.Agenda.Waiting(g1); waits {
 		t.Fatal("a gang without its quorum waits to be planned")
 	}
 	l.Observe(g1, changed(5, func(m *Member) { m.Ours = false }), t0)
-	w, waits := l.Waiting(g1)
+	w, waits := l.Agenda.Waiting(g1)
 	if !waits {
 		t.Fatal("the gang does not wait to be planned")
 	}
-	ref := func(i int) Ref { m := pending(i); return m.Ref() }
+	ref := func(i int) Ref { m := pending(i); return m.Ref }
 	want := Waiting{
 		ID: g1, Key: Key{Time: t0, Tie: "g1"}, Fresh: true, Since: t0, Of: roles, Held: 1,
 		Need: Minimum{Total: 5, Roles: map[string]int{"leader": 1, "worker": 2}},
@@ -54,7 +54,7 @@ func TestGangsThatDoNotWaitToBePlanned(t *testing.T) {
 		{"that are incomplete", gangOf(1, 2)},
 		{"that were invited", func() *Ledger {
 			l := gangOf(2, 2)
-			l.Invite(g1, t0)
+			l.Agenda.Invite(g1, t0)
 			return l
 		}()},
 		{"that are planned", plannedGangOf(t, 2, 2)},
@@ -72,7 +72,7 @@ func TestGangsThatDoNotWaitToBePlanned(t *testing.T) {
 			return l
 		}()},
 	} {
-		if w, waits := tc.ledger.Waiting(g1); waits {
+		if w, waits := tc.ledger.Agenda.Waiting(g1); waits {
 			t.Errorf("gangs %s: %+v", tc.name, w)
 		}
 	}
@@ -84,26 +84,26 @@ func TestBlockedGangIsRetriedWithBackoff(t *testing.T) {
 	now := t0
 	attempt := func(pause time.Duration) {
 		t.Helper()
-		if diff := cmp.Diff([]UID{uid(0)}, uids(l.Invite(g1, now).Activate)); diff != "" {
+		if diff := cmp.Diff([]UID{uid(0)}, uids(l.Agenda.Invite(g1, now).Activate)); diff != "" {
 			t.Fatalf("the leader is activated (-want +got):\n%s", diff)
 		}
-		l.Admit(uid(0))
-		l.Turn(uid(0))
-		if l.Standing(uid(0)).Blocked {
+		l.Cycles.Admit(uid(0))
+		l.Cycles.Turn(uid(0))
+		if l.Cycles.Standing(uid(0)).Blocked {
 			t.Fatal("the gang is blocked while it is tried")
 		}
-		if e := l.Block(g1, obstacle.Told("too big"), nil, testBackoff, now); !e.Empty() {
+		if e := l.Cycles.Block(g1, obstacle.Told("too big"), nil, testBackoff, now); !e.Empty() {
 			t.Fatalf("effects %+v of a gang that holds nothing", e)
 		}
 		// The cycle asks again when it looks for pods to evict.
-		if turn := l.Turn(uid(0)); turn.Kind != Lead || !l.Standing(uid(0)).Blocked {
-			t.Fatalf("turn %+v, blocked %t", turn, l.Standing(uid(0)).Blocked)
+		if turn := l.Cycles.Turn(uid(0)); turn.Kind != Lead || !l.Cycles.Standing(uid(0)).Blocked {
+			t.Fatalf("turn %+v, blocked %t", turn, l.Cycles.Standing(uid(0)).Blocked)
 		}
-		w, waits := l.Waiting(g1)
+		w, waits := l.Agenda.Waiting(g1)
 		if !waits || w.Fresh || w.RetryAt.Sub(now) != pause {
 			t.Fatalf("Waiting = %+v, %t; want a pause of %s", w, waits, pause)
 		}
-		if ok, why := l.Admit(uid(0)); ok || words(why) != "too big" {
+		if ok, why := l.Cycles.Admit(uid(0)); ok || words(why) != "too big" {
 			t.Fatalf("Admit = %t, %q without an invitation", ok, why)
 		}
 		now = w.RetryAt
@@ -112,19 +112,19 @@ func TestBlockedGangIsRetriedWithBackoff(t *testing.T) {
 		attempt(pause)
 	}
 	// What the account of the cluster shows costs nothing, and does not end the row of failures either.
-	l.RuleOut(g1, obstacle.Told("no room"), now)
-	if w, _ := l.Waiting(g1); w.Fresh || !w.RetryAt.Equal(now) {
+	l.Agenda.RuleOut(g1, obstacle.Told("no room"), now)
+	if w, _ := l.Agenda.Waiting(g1); w.Fresh || !w.RetryAt.Equal(now) {
 		t.Fatalf("Waiting = %+v after the gang was ruled out; want no pause", w)
 	}
 	attempt(8 * time.Second)
 	// A gang that has not been tried for longer than its last pause begins with the shortest again.
 	now = now.Add(8 * time.Second)
-	l.RuleOut(g1, obstacle.Told("no room"), now)
+	l.Agenda.RuleOut(g1, obstacle.Told("no room"), now)
 	attempt(0)
 	attempt(time.Second)
 	// A change of what the group asks for makes it new, but leaves the pauses as they are.
 	l.Define(g1, Object, Spec{Minimum: Minimum{Total: 2}, Created: t0, UID: "g1", Placement: "rack"}, now)
-	if w, _ := l.Waiting(g1); !w.Fresh {
+	if w, _ := l.Agenda.Waiting(g1); !w.Fresh {
 		t.Fatalf("Waiting = %+v after the specification changed", w)
 	}
 	attempt(2 * time.Second)
@@ -135,28 +135,28 @@ func TestRuleOut(t *testing.T) {
 	t.Run("takes an invitation back", func(t *testing.T) {
 		t.Parallel()
 		l := gangOf(2, 2)
-		l.Invite(g1, t0)
-		l.RuleOut(g1, obstacle.Told("no room"), t0)
-		if ok, why := l.Admit(uid(0)); ok || words(why) != "no room" {
+		l.Agenda.Invite(g1, t0)
+		l.Agenda.RuleOut(g1, obstacle.Told("no room"), t0)
+		if ok, why := l.Cycles.Admit(uid(0)); ok || words(why) != "no room" {
 			t.Errorf("Admit = %t, %q", ok, why)
 		}
-		if diff := cmp.Diff([]UID{uid(0)}, uids(l.Invite(g1, t0).Activate)); diff != "" {
+		if diff := cmp.Diff([]UID{uid(0)}, uids(l.Agenda.Invite(g1, t0).Activate)); diff != "" {
 			t.Errorf("the next invitation activates the leader (-want +got):\n%s", diff)
 		}
 	})
 	t.Run("turns back a leader that is in the queue already", func(t *testing.T) {
 		t.Parallel()
 		l := gangOf(2, 2)
-		l.Invite(g1, t0)
-		l.Admit(uid(0))
-		l.RuleOut(g1, obstacle.Told("no room"), t0)
+		l.Agenda.Invite(g1, t0)
+		l.Cycles.Admit(uid(0))
+		l.Agenda.RuleOut(g1, obstacle.Told("no room"), t0)
 		for range 2 {
 			// Once in PreFilter and once in PostFilter.
-			if turn := l.Turn(uid(0)); turn.Kind != Hold || words(turn.Why) != "no room" {
+			if turn := l.Cycles.Turn(uid(0)); turn.Kind != Hold || words(turn.Why) != "no room" {
 				t.Fatalf("turn %+v", turn)
 			}
 		}
-		if diff := cmp.Diff([]UID{uid(0)}, uids(l.Invite(g1, t0).Activate)); diff != "" {
+		if diff := cmp.Diff([]UID{uid(0)}, uids(l.Agenda.Invite(g1, t0).Activate)); diff != "" {
 			t.Errorf("the next invitation activates the leader (-want +got):\n%s", diff)
 		}
 	})
@@ -167,7 +167,7 @@ func TestRuleOut(t *testing.T) {
 		l.Observe(g1, labelled(0, 1), t0)
 		before := told
 		for range 3 {
-			l.RuleOut(g1, obstacle.Told("no room"), t0)
+			l.Agenda.RuleOut(g1, obstacle.Told("no room"), t0)
 		}
 		if told != before+1 {
 			t.Errorf("told %d times, want once", told-before)
@@ -183,7 +183,7 @@ func TestRuleOut(t *testing.T) {
 	} {
 		t.Run("means nothing to "+tc.name, func(t *testing.T) {
 			t.Parallel()
-			tc.ledger.RuleOut(g1, obstacle.Told("no room"), t0)
+			tc.ledger.Agenda.RuleOut(g1, obstacle.Told("no room"), t0)
 			if v, _ := tc.ledger.View(g1); v.Reason != nil {
 				t.Errorf("reason %q", v.Reason)
 			}
@@ -217,9 +217,9 @@ func TestMembersAreNewsToABlockedGang(t *testing.T) {
 				l.Observe(g1, class(i, c), t0)
 			}
 			l.Observe(g1, changed(8, func(m *Member) { m.Ours = false }), t0)
-			l.Block(g1, obstacle.Told("too big"), []string{"short"}, testBackoff, t0)
+			l.Cycles.Block(g1, obstacle.Told("too big"), []string{"short"}, testBackoff, t0)
 			l.Observe(g1, tc.m, t0)
-			w, waits := l.Waiting(g1)
+			w, waits := l.Agenda.Waiting(g1)
 			if !waits || w.Fresh != tc.news {
 				t.Errorf("Waiting = %+v, %t; want news %t", w, waits, tc.news)
 			}
@@ -230,13 +230,13 @@ func TestMembersAreNewsToABlockedGang(t *testing.T) {
 func TestBlockEndsWithTheQuorum(t *testing.T) {
 	t.Parallel()
 	l := gangOf(2, 2)
-	l.Block(g1, obstacle.Told("too big"), []string{"a"}, testBackoff, t0)
+	l.Cycles.Block(g1, obstacle.Told("too big"), []string{"a"}, testBackoff, t0)
 	l.Forget(uid(0), t0)
 	if v, _ := l.View(g1); v.Reason != nil {
 		t.Errorf("an incomplete gang is blocked with %q", v.Reason)
 	}
 	l.Observe(g1, pending(2), t0)
-	if w, waits := l.Waiting(g1); !waits || !w.Fresh {
+	if w, waits := l.Agenda.Waiting(g1); !waits || !w.Fresh {
 		t.Errorf("Waiting = %+v, %t; want a gang that was not tried as it is now", w, waits)
 	}
 }
@@ -245,54 +245,54 @@ func TestLeadersThatDecline(t *testing.T) {
 	t.Parallel()
 	lead := func(l *Ledger, i int) {
 		t.Helper()
-		if ok, why := l.Admit(uid(i)); !ok {
+		if ok, why := l.Cycles.Admit(uid(i)); !ok {
 			t.Fatalf("member %d is held: %s", i, why)
 		}
-		if turn := l.Turn(uid(i)); turn.Kind != Lead {
+		if turn := l.Cycles.Turn(uid(i)); turn.Kind != Lead {
 			t.Fatalf("turn of member %d: %+v", i, turn)
 		}
 	}
 	t.Run("pass the lead on", func(t *testing.T) {
 		t.Parallel()
 		l := gangOf(3, 2)
-		l.Invite(g1, t0)
+		l.Agenda.Invite(g1, t0)
 		lead(l, 0)
-		e := l.Decline(uid(0), obstacle.Told("no volume"), testBackoff, t0)
+		e := l.Cycles.Decline(uid(0), obstacle.Told("no volume"), testBackoff, t0)
 		if diff := cmp.Diff([]UID{uid(1)}, uids(e.Activate)); diff != "" {
 			t.Fatalf("activated (-want +got):\n%s", diff)
 		}
 		lead(l, 1)
-		if _, serves, proceed := l.Propose(uid(1), proposalFor(1, 2), t0); !serves || !proceed {
+		if _, serves, proceed := l.Cycles.Propose(uid(1), proposalFor(1, 2), t0); !serves || !proceed {
 			t.Fatalf("the plan serves %t, its leader goes on %t", serves, proceed)
 		}
 	})
 	t.Run("block the gang when all have", func(t *testing.T) {
 		t.Parallel()
 		l := gangOf(2, 2)
-		l.Invite(g1, t0)
+		l.Agenda.Invite(g1, t0)
 		lead(l, 0)
-		l.Decline(uid(0), obstacle.Told("no volume"), testBackoff, t0)
+		l.Cycles.Decline(uid(0), obstacle.Told("no volume"), testBackoff, t0)
 		lead(l, 1)
-		l.Decline(uid(1), obstacle.Told("no volume either"), testBackoff, t0)
+		l.Cycles.Decline(uid(1), obstacle.Told("no volume either"), testBackoff, t0)
 		if v, _ := l.View(g1); words(v.Reason) != "no volume either" {
 			t.Errorf("reason %q", v.Reason)
 		}
-		if diff := cmp.Diff([]UID{uid(0)}, uids(l.Invite(g1, t0).Activate)); diff != "" {
+		if diff := cmp.Diff([]UID{uid(0)}, uids(l.Agenda.Invite(g1, t0).Activate)); diff != "" {
 			t.Errorf("the next attempt begins with the oldest (-want +got):\n%s", diff)
 		}
 	})
 	t.Run("block the gang when several in a row have, and the next attempt goes on with others", func(t *testing.T) {
 		t.Parallel()
 		l := gangOf(6, 1)
-		l.Invite(g1, t0)
+		l.Agenda.Invite(g1, t0)
 		for i := range maxDeclined {
 			lead(l, i)
-			l.Decline(uid(i), obstacle.Told("no volume"), testBackoff, t0)
+			l.Cycles.Decline(uid(i), obstacle.Told("no volume"), testBackoff, t0)
 		}
 		if v, _ := l.View(g1); words(v.Reason) != "no volume" {
 			t.Errorf("reason %q", v.Reason)
 		}
-		l.Invite(g1, t0)
+		l.Agenda.Invite(g1, t0)
 		lead(l, maxDeclined)
 	})
 	t.Run("give way to another when a plan has to be completed", func(t *testing.T) {
@@ -300,13 +300,13 @@ func TestLeadersThatDecline(t *testing.T) {
 		l := plannedGangOf(t, 4, 3)
 		l.Observe(g1, inState(3, Terminating), t0)
 		reserve(t, l, 0)
-		l.Broken(uid(1), obstacle.Told("node is gone"), testBackoff, t0)
-		l.Admit(uid(2))
-		if e := l.Decline(uid(1), obstacle.Told("no volume"), testBackoff, t0); len(e.Reject) != 0 {
+		l.Cycles.Broken(uid(1), obstacle.Told("node is gone"), testBackoff, t0)
+		l.Cycles.Admit(uid(2))
+		if e := l.Cycles.Decline(uid(1), obstacle.Told("no volume"), testBackoff, t0); len(e.Reject) != 0 {
 			t.Fatalf("%v are asked to give their assignments back", e.Reject)
 		}
 		lead(l, 2)
-		who, _ := rejected(l.Decline(uid(2), obstacle.Told("no volume"), testBackoff, t0))
+		who, _ := rejected(l.Cycles.Decline(uid(2), obstacle.Told("no volume"), testBackoff, t0))
 		if diff := cmp.Diff([]UID{uid(0)}, who); diff != "" {
 			t.Errorf("assignments to give back (-want +got):\n%s", diff)
 		}
@@ -314,7 +314,7 @@ func TestLeadersThatDecline(t *testing.T) {
 	t.Run("have nothing to pass on when they do not lead", func(t *testing.T) {
 		t.Parallel()
 		l := plannedGangOf(t, 2, 2)
-		if e := l.Decline(uid(1), obstacle.Told("no volume"), testBackoff, t0); !e.Empty() {
+		if e := l.Cycles.Decline(uid(1), obstacle.Told("no volume"), testBackoff, t0); !e.Empty() {
 			t.Errorf("effects %+v", e)
 		}
 	})
@@ -323,28 +323,28 @@ func TestLeadersThatDecline(t *testing.T) {
 func TestLeaderThatDoesNotCome(t *testing.T) {
 	t.Parallel()
 	l := gangOf(3, 2)
-	l.Invite(g1, t0)
-	if e := l.Expire(testBackoff, t0.Add(patience-1)); !e.Empty() {
+	l.Agenda.Invite(g1, t0)
+	if e := l.Agenda.Expire(testBackoff, t0.Add(patience-1)); !e.Empty() {
 		t.Fatalf("effects %+v before its time is over", e)
 	}
 	for i := 1; i < 3; i++ {
-		e := l.Expire(testBackoff, t0.Add(time.Duration(i)*patience))
+		e := l.Agenda.Expire(testBackoff, t0.Add(time.Duration(i)*patience))
 		if diff := cmp.Diff([]UID{uid(i)}, uids(e.Activate)); diff != "" {
 			t.Fatalf("activated (-want +got):\n%s", diff)
 		}
 	}
 	// Whichever comes first leads, and no other is invited then.
-	if turn := l.Turn(uid(1)); turn.Kind != Lead {
+	if turn := l.Cycles.Turn(uid(1)); turn.Kind != Lead {
 		t.Fatalf("turn %+v", turn)
 	}
-	if e := l.Expire(testBackoff, t0.Add(time.Hour)); !e.Empty() {
+	if e := l.Agenda.Expire(testBackoff, t0.Add(time.Hour)); !e.Empty() {
 		t.Fatalf("effects %+v while the gang is planned", e)
 	}
-	l.Propose(uid(1), proposalFor(1, 2), t0)
-	if turn := l.Turn(uid(0)); turn.Kind != Hold {
+	l.Cycles.Propose(uid(1), proposalFor(1, 2), t0)
+	if turn := l.Cycles.Turn(uid(0)); turn.Kind != Hold {
 		t.Errorf("turn of the one that comes late and has no node: %+v", turn)
 	}
-	if turn := l.Turn(uid(2)); turn.Kind != Follow {
+	if turn := l.Cycles.Turn(uid(2)); turn.Kind != Follow {
 		t.Errorf("turn of the one that comes late and has a node: %+v", turn)
 	}
 }

@@ -28,7 +28,7 @@ func (w *world) check() {
 		if holding != g.holding {
 			w.t.Fatalf("%s counts %d assignments, its members hold %d", id, g.holding, holding)
 		}
-		if g.evicting() != (l.evicted[id] == g) {
+		if g.eviction.evicting() != (l.lists.evicted[id] == g) {
 			w.t.Fatalf("%s is not found by Expire while it is being evicted", id)
 		}
 		if flies := holding > 0 || g.plan != nil; flies == g.eviction.inFlightSince.IsZero() {
@@ -52,13 +52,13 @@ func (w *world) check() {
 			}
 		}
 	}
-	for uid, m := range l.member {
+	for uid, m := range l.members {
 		if w.stages[uid] != m.stage {
 			w.t.Logf("stage of %s: %d to %d", uid, w.stages[uid], m.stage)
 		}
 	}
 	clear(w.stages)
-	for uid, m := range l.member {
+	for uid, m := range l.members {
 		w.stages[uid] = m.stage
 	}
 }
@@ -66,11 +66,11 @@ func (w *world) check() {
 // checkPlan checks what must be true of a plan between two calls.
 func (w *world) checkPlan(g *group) {
 	p := g.plan
-	if (p != nil && !p.committed) != (w.l.planned[g.id] == g) {
+	if (p != nil && !p.committed) != (w.l.lists.planned[g.id] == g) {
 		w.t.Fatalf("%s is not found by Expire", g.id)
 	}
-	if g.isComing() && w.l.coming[g.id] != g {
-		w.t.Fatalf("%s is about to take capacity and Coming does not find it", g.id)
+	if coming := p != nil || g.attempts.invited; coming != (w.l.lists.coming[g.id] == g) {
+		w.t.Fatalf("%s is about to take capacity: %t, and Coming does not say so", g.id, coming)
 	}
 	if g.attempts.block != nil && (g.started() || !g.quorum()) {
 		w.t.Fatalf("%s is blocked (%s) and needs no plan", g.id, g.attempts.block.reason)
@@ -79,35 +79,35 @@ func (w *world) checkPlan(g *group) {
 		return
 	}
 	for _, m := range g.members {
-		if inPlan := p.node(m.UID) != ""; !p.committed && (m.stage.waits() && !inPlan || m.stage == released && inPlan) {
+		if inPlan := p.node(m) != ""; !p.committed && (m.stage.waits() && !inPlan || m.stage == released && inPlan) {
 			w.t.Fatalf("%s is at stage %d while a plan is carried out that has an assignment for it: %t", m.UID, m.stage, inPlan)
 		}
 	}
 	if !p.committed && (g.spec() == nil || g.started() || !g.quorum()) {
 		w.t.Fatalf("a plan of %s is carried out: started %t, quorum %t", g.id, g.started(), g.quorum())
 	}
-	for uid := range p.assignments {
-		switch m := g.members[uid]; {
-		case m == nil || m.State != Pending:
-			w.t.Fatalf("%s has an assignment and needs none", uid)
+	for m := range p.assignments {
+		switch {
+		case g.members[m.UID] != m || m.State != Pending:
+			w.t.Fatalf("%s has an assignment and needs none", m.UID)
 		case p.committed && m.stage != released, p.open && !m.stage.holds():
-			w.t.Fatalf("%s is in a plan at stage %d: committed %t, open %t", uid, m.stage, p.committed, p.open)
+			w.t.Fatalf("%s is in a plan at stage %d: committed %t, open %t", m.UID, m.stage, p.committed, p.open)
 		}
 	}
-	if !p.committed && p.open == g.serves(p) {
+	if !p.committed && p.open == serves(g, p) {
 		w.t.Fatalf("a plan serves and is open, or does neither: open %t", p.open)
 	}
 }
 
 // checkTurn checks that all members that reserve before this one have done so.
 func (w *world) checkTurn(p *worldPod) {
-	g := w.l.member[p.UID].group
+	g := w.l.members[p.UID].group
 	for _, before := range g.plan.order {
-		if before == p.UID || !g.plan.ordered {
+		if before.UID == p.UID || !g.plan.ordered {
 			return
 		}
-		if m := g.members[before]; g.plan.node(before) != "" && !m.stage.ready() {
-			w.t.Fatalf("%s follows before %s has reserved", p.UID, before)
+		if g.plan.node(before) != "" && !before.stage.ready() {
+			w.t.Fatalf("%s follows before %s has reserved", p.UID, before.UID)
 		}
 	}
 }
@@ -116,7 +116,7 @@ func (w *world) checkTurn(p *worldPod) {
 // it that the scheduler holds.
 func (w *world) compare() {
 	for uid, p := range w.pods {
-		m := w.l.member[uid]
+		m := w.l.members[uid]
 		if known := p.member() && !p.deleted; (m != nil) != known {
 			w.t.Fatalf("%s is known: %t, is a member: %t", uid, m != nil, known)
 		}
@@ -134,7 +134,7 @@ func (w *world) compare() {
 			w.t.Fatalf("%s at place %d is at stage %d", uid, p.place, m.stage)
 		}
 		if m.stage == held && m.Ours {
-			if kind, _ := m.turn(); kind == Free || kind == Follow || kind == Lead && m.group.mayPlan() {
+			if kind, _ := m.turn(); kind == Free || kind == Follow || kind == Lead && mayPlan(m.group) {
 				w.t.Fatalf("%s is held and may go on: turn %d", uid, kind)
 			}
 		}

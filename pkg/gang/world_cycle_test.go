@@ -26,7 +26,7 @@ func (w *world) cycle(p *worldPod) {
 		w.postFilter(p)
 		return
 	}
-	turn := w.l.Turn(p.UID)
+	turn := w.l.Cycles.Turn(p.UID)
 	w.check()
 	w.t.Logf("turn of %s: %d", p.UID, turn.Kind)
 	node := turn.Node
@@ -62,14 +62,14 @@ func (w *world) cycle(p *worldPod) {
 
 // postFilter is what the plugin does about a pod that fits nowhere.
 func (w *world) postFilter(p *worldPod) {
-	turn := w.l.Turn(p.UID)
+	turn := w.l.Cycles.Turn(p.UID)
 	w.check()
 	w.t.Logf("%s fits nowhere: %d", p.UID, turn.Kind)
 	switch {
 	case turn.Kind == Follow:
-		w.carryOut(w.l.Broken(p.UID, obstacle.Told("does not fit"), testBackoff, w.now))
-	case turn.Kind == Lead && !w.l.Standing(p.UID).Blocked:
-		w.carryOut(w.l.Decline(p.UID, obstacle.Told("turned away"), testBackoff, w.now))
+		w.carryOut(w.l.Cycles.Broken(p.UID, obstacle.Told("does not fit"), testBackoff, w.now))
+	case turn.Kind == Lead && !w.l.Cycles.Standing(p.UID).Blocked:
+		w.carryOut(w.l.Cycles.Decline(p.UID, obstacle.Told("turned away"), testBackoff, w.now))
 	case turn.Kind == Free:
 		p.foreign = true
 	}
@@ -96,8 +96,8 @@ func (w *world) lead(p *worldPod, turn Turn) (node string, ok bool) {
 		proposal.Assignments = append(proposal.Assignments, Assignment{UID: m.UID, Node: fmt.Sprint("n", k)})
 	}
 	if !turn.Need.MetBy(len(proposal.Assignments), func(role string) int { return roles[role] }) {
-		w.carryOut(w.l.Block(p.group, obstacle.Told("does not fit"), []string{"a"}, testBackoff, w.now))
-		if again := w.l.Turn(p.UID); before == w.changes && w.l.groups[p.group].holding == 0 && (again.Kind != Lead || !w.l.Standing(p.UID).Blocked) {
+		w.carryOut(w.l.Cycles.Block(p.group, obstacle.Told("does not fit"), []string{"a"}, testBackoff, w.now))
+		if again := w.l.Cycles.Turn(p.UID); before == w.changes && w.l.groups[p.group].holding == 0 && (again.Kind != Lead || !w.l.Cycles.Standing(p.UID).Blocked) {
 			w.t.Fatalf("%s does not lead in the cycle that has found its group not to fit: %+v", p.UID, again)
 		}
 		return "", false
@@ -107,7 +107,7 @@ func (w *world) lead(p *worldPod, turn Turn) (node string, ok bool) {
 			proposal.Assignments[i].First = w.draw(3, "first") == 0
 		}
 	}
-	e, serves, proceed := w.l.Propose(p.UID, proposal, w.now)
+	e, serves, proceed := w.l.Cycles.Propose(p.UID, proposal, w.now)
 	if before == w.changes && !serves {
 		w.t.Fatalf("a plan that serves was refused: need %s of %d members", turn.Need, len(turn.Members))
 	}
@@ -132,8 +132,7 @@ func (w *world) reserve(p *worldPod, node string, ordinary bool) {
 		turnedAway()
 		return
 	}
-	e, ok := w.l.Reserve(p.UID, node, w.now)
-	w.carryOut(e)
+	ok := w.l.Cycles.Reserve(p.UID, node, w.now)
 	switch {
 	case !ok:
 		w.unreserve(p)
@@ -148,7 +147,7 @@ func (w *world) reserve(p *worldPod, node string, ordinary bool) {
 		turnedAway()
 		return
 	}
-	if standing := w.l.Standing(p.UID); standing.Reserved && w.draw(4, "another plugin lets the pod wait") == 0 {
+	if standing := w.l.Cycles.Standing(p.UID); standing.Reserved && w.draw(4, "another plugin lets the pod wait") == 0 {
 		p.place, p.deadline = asking, w.now.Add(standing.Patience(w.now))
 		return
 	}
@@ -159,7 +158,7 @@ func (w *world) reserve(p *worldPod, node string, ordinary bool) {
 func (w *world) permit(p *worldPod) {
 	first := false
 	w.proceed(p, waiting, func() (e Effects, wait time.Duration, ok bool) {
-		e, wait, first, ok = w.l.Permit(p.UID, w.now)
+		e, wait, first, ok = w.l.Cycles.Permit(p.UID, w.now)
 		return e, wait, ok
 	})
 	if first && p.place == binding {

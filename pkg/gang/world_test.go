@@ -136,7 +136,7 @@ func (w *world) carryOut(e Effects) {
 			if p.foreign = false; p.barred {
 				break
 			}
-			if ok, why := w.l.Admit(p.UID); !ok {
+			if ok, why := w.l.Cycles.Admit(p.UID); !ok {
 				w.t.Fatalf("%s is activated in vain: %s", p.UID, why)
 			}
 			p.place = active
@@ -166,7 +166,7 @@ func (w *world) enqueue(p *worldPod) {
 	case !p.member():
 		p.place = active
 	default:
-		if ok, _ := w.l.Admit(p.UID); ok {
+		if ok, _ := w.l.Cycles.Admit(p.UID); ok {
 			p.place = active
 		}
 		w.check()
@@ -191,7 +191,7 @@ func (w *world) land(p *worldPod) {
 func (w *world) unreserve(p *worldPod) {
 	w.t.Logf("unreserve %s", p.UID)
 	p.place, p.rejected = cycling, false
-	w.carryOut(w.l.Unreserve(p.UID, testBackoff, w.now))
+	w.carryOut(w.l.Cycles.Unreserve(p.UID, testBackoff, w.now))
 	w.land(p)
 }
 
@@ -199,7 +199,7 @@ func (w *world) unreserve(p *worldPod) {
 // activation in between is lost.
 func (w *world) unbind(p *worldPod) {
 	p.place, p.rejected = cycling, false
-	w.carryOut(w.l.Unreserve(p.UID, testBackoff, w.now))
+	w.carryOut(w.l.Cycles.Unreserve(p.UID, testBackoff, w.now))
 	p.activated = false
 	w.land(p)
 	if p.place == parked {
@@ -211,7 +211,7 @@ func (w *world) unbind(p *worldPod) {
 func (w *world) finish(p *worldPod) {
 	switch {
 	case p.place == asking:
-		standing := w.l.Standing(p.UID)
+		standing := w.l.Cycles.Standing(p.UID)
 		switch {
 		case !standing.Holds, p.rejected:
 			w.unreserve(p)
@@ -225,7 +225,7 @@ func (w *world) finish(p *worldPod) {
 	case p.place == writing && (p.rejected || w.goesWrong(5, "writing fails")):
 		w.unbind(p)
 	case p.place == writing:
-		w.proceed(p, written, func() (Effects, time.Duration, bool) { return w.l.Prepared(p.UID, w.now) })
+		w.proceed(p, written, func() (Effects, time.Duration, bool) { return w.l.Cycles.Prepared(p.UID, w.now) })
 	case p.place == written && p.rejected:
 		w.unbind(p)
 	case p.place == waiting && p.rejected:

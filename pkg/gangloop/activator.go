@@ -33,7 +33,7 @@ func (a *activator) stragglers(ctx context.Context) {
 	// The shapes of all are kept until the end: most members are alike, and a shape is counted on all nodes when it is
 	// new.
 	var shapes []capacity.ShapeKey
-	for id, members := range a.ledger.Stragglers() {
+	for id, members := range a.ledger.Agenda.Stragglers() {
 		fits := map[capacity.ShapeKey]bool{}
 		for _, ref := range members {
 			pod := a.list.Pod(ref)
@@ -61,7 +61,7 @@ func (a *activator) stragglers(ctx context.Context) {
 // that most of them share, where they have to share one.
 func (a *activator) mayJoin(id gang.ID, shape capacity.ShapeKey, required []string) bool {
 	held := a.ledger.Nodes(id)
-	domain := a.list.Capacity.Domain(held, required)
+	domain := a.list.Capacity.Cluster.Domain(held, required)
 	if len(held) == 0 || slices.Contains(domain, "") {
 		required, domain = nil, nil // such members may go anywhere, or to nodes without the label
 	}

@@ -21,7 +21,7 @@ import (
 type Executor struct {
 	// Plugin is the name of the plugin that members wait for.
 	Plugin   string
-	Ledger   *gang.Ledger
+	Cycles   *gang.Cycles
 	Profiles *profiles.Set
 	Members  *members.Directory
 	// Lost is told of members of started gangs that have lost their node.
@@ -90,7 +90,7 @@ func (e *Executor) WhenPermitted(ctx context.Context, profile framework.Framewor
 	for {
 		<-tick.C
 		w := profile.GetWaitingPod(apitypes.UID(uid))
-		if !e.Ledger.Standing(uid).Holds {
+		if !e.Cycles.Standing(uid).Holds {
 			if w != nil {
 				Answer{Reason: "the plan of the gang changed"}.give(e.Plugin, w)
 			}
@@ -99,7 +99,7 @@ func (e *Executor) WhenPermitted(ctx context.Context, profile framework.Framewor
 		if w == nil || slices.ContainsFunc(w.GetPendingPlugins(), func(name string) bool { return name != e.Plugin }) {
 			continue
 		}
-		effects, wait, _, ok := e.Ledger.Permit(uid, time.Now())
+		effects, wait, _, ok := e.Cycles.Permit(uid, time.Now())
 		e.Apply(ctx, effects)
 		switch {
 		case !ok:
@@ -135,7 +135,7 @@ func (e *Executor) deliver(ctx context.Context, profile framework.Framework, r g
 			if e.tell(profile, r.UID, v) {
 				return
 			}
-			if s := e.Ledger.Standing(r.UID); !s.Holds || s.Allowed != v.Allowed {
+			if s := e.Cycles.Standing(r.UID); !s.Holds || s.Allowed != v.Allowed {
 				return
 			}
 		}

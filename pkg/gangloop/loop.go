@@ -18,10 +18,8 @@ import (
 )
 
 const (
-	// settlePause lets the handlers of one event finish before its effect is looked at. Its odd nanoseconds, as those
-	// of statusEvery, keep the loops apart from cycles and arrivals, which come at whole microseconds in a replay: what
-	// falls on one moment races.
-	settlePause = 5*time.Millisecond - 41_017*time.Nanosecond
+	// settlePause lets the handlers of one event finish before its effect is looked at.
+	settlePause = 5*time.Millisecond
 	// retryAnyway is how often every blocked gang is looked at without any event, for causes that no event announces.
 	retryAnyway = time.Minute
 )
@@ -91,7 +89,7 @@ func (o opening) Done() <-chan struct{} { return o }
 
 // Run looks at once at what there is, and then at what changes.
 func (l *Loop) Run(ctx context.Context) {
-	l.ledger.TakeOver()
+	l.ledger.Agenda.TakeOver()
 	due := time.Now().Add(l.turn(ctx, time.Now()))
 	close(l.Opened)
 	timer := time.NewTimer(time.Until(due))
@@ -141,14 +139,14 @@ func (l *Loop) turn(ctx context.Context, now time.Time) time.Duration {
 	paced, wait := l.tries.paced(now)
 	sooner(wait)
 	sooner(l.due.look.Sub(now))
-	if l.ledger.Flowing() {
+	if l.ledger.Agenda.Flowing() {
 		sooner(gang.Breath)
 	}
 	effects = slices.Concat(effects, again, paced, l.tries.resume(&news, now))
 	l.activator.preemptors(ctx, now)
-	l.effects.Apply(ctx, append(effects, l.ledger.Expire(l.tries.backoff, now))...)
+	l.effects.Apply(ctx, append(effects, l.ledger.Agenda.Expire(l.tries.backoff, now))...)
 	l.List.CountPriorities()
-	l.List.Capacity.Answer()
+	l.List.Capacity.Looks.Answer()
 	if id := l.Reservations.Look(ctx, now); id != (gang.ID{}) {
 		l.tries.queue.Retry(id, now)
 	}
@@ -170,7 +168,7 @@ func (l *Loop) refresh(changed map[gang.ID]bool, now time.Time) []*waitlist.Gang
 			}
 			continue
 		}
-		waits, ok := l.ledger.Waiting(id)
+		waits, ok := l.ledger.Agenda.Waiting(id)
 		if !ok {
 			l.see(id, known, now)
 			continue
@@ -221,7 +219,7 @@ func (l *Loop) lookLater(id gang.ID, at time.Time) {
 
 // spread tells the gangs concerned what has happened.
 func (l *Loop) spread(ctx context.Context, n *News, now time.Time) {
-	gained, eased := l.List.Capacity.Refresh()
+	gained, eased := l.List.Capacity.Looks.Refresh()
 	for _, shape := range gained {
 		for id := range l.List.ByShape[shape] {
 			l.tries.queue.RetryTwice(id, now)
@@ -236,7 +234,7 @@ func (l *Loop) spread(ctx context.Context, n *News, now time.Time) {
 	}
 	anyway := !now.Before(l.due.anyway)
 	if anyway {
-		l.due.anyway = retry.NextLook(retry.LastMultiple(now, retryAnyway).Add(retryAnyway))
+		l.due.anyway = retry.LastMultiple(now, retryAnyway).Add(retryAnyway)
 		l.holds.Retry(reservation.WakeAll)
 		l.activator.held.Review(klog.FromContext(ctx))
 	}

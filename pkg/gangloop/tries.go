@@ -107,7 +107,7 @@ func (t *tries) invite(g *waitlist.Gang, now time.Time) (gang.Effects, bool) {
 	if t.excludes(g) {
 		// Of those that were excluded before, describe tells the newest reasons, a few at a time.
 		if !g.Excluded || g.Fresh {
-			t.ledger.RuleOut(g.ID, t.list.Why(g), now)
+			t.ledger.Agenda.RuleOut(g.ID, t.list.Why(g), now)
 		}
 		t.queue.Wait(g.ID, g.Key, g.RetryAt, now)
 		t.plans.Drop(g.ID)
@@ -119,7 +119,7 @@ func (t *tries) invite(g *waitlist.Gang, now time.Time) (gang.Effects, bool) {
 	}
 	g.Excluded = false
 	t.coming.invited = append(t.coming.invited, g)
-	return t.ledger.Invite(g.ID, now), true
+	return t.ledger.Agenda.Invite(g.ID, now), true
 }
 
 // excludes reports whether the gang cannot start by the account of free capacity. What runs on nodes that are reserved
@@ -134,7 +134,7 @@ func (t *tries) resume(n *News, now time.Time) []gang.Effects {
 	effects := make([]gang.Effects, 0, 1+len(n.found))
 	for _, id := range n.found {
 		if !t.plans.Pace.Recall(id, now) {
-			effects = append(effects, t.ledger.Resume(id, now))
+			effects = append(effects, t.ledger.Agenda.Resume(id, now))
 		}
 	}
 	return append(effects, gang.Effects{Activate: n.activations})

@@ -36,7 +36,7 @@ func (t *tries) foresee(now time.Time) {
 	before := t.coming.placed
 	t.coming = coming{}
 	lands := map[gang.ID]bool{}
-	for _, c := range t.ledger.Coming() {
+	for _, c := range t.ledger.Agenda.Coming() {
 		if g := t.list.ByID[c.ID]; g != nil && now.Sub(c.InvitedAt) < answerTime {
 			t.coming.invited = append(t.coming.invited, g)
 		}

@@ -20,7 +20,7 @@ func (t *tries) describe(now time.Time) {
 		return
 	}
 	t.describeAt = now
-	state, began, list := t.list.Capacity.State(), time.Now(), t.list
+	state, began, list := t.list.Capacity.Looks.State(), time.Now(), t.list
 	for looked := range len(list.Excluded) {
 		id := list.Excluded[0]
 		g := list.ByID[id]
@@ -37,7 +37,7 @@ func (t *tries) describe(now time.Time) {
 		}
 		g.DescribedAt = state
 		if t.excludes(g) {
-			t.ledger.RuleOut(id, t.list.Why(g), now)
+			t.ledger.Agenda.RuleOut(id, t.list.Why(g), now)
 		} else {
 			t.queue.Retry(id, now)
 		}

@@ -114,7 +114,7 @@ func (in *instance) feasible() bool {
 // changed returns pending member i with something else about it.
 func changed(i int, how func(m *gang.Member)) gang.Member {
 	name := fmt.Sprintf("p%02d", i)
-	m := gang.Member{UID: gang.UID(name), Namespace: "ns", Name: name, State: gang.Pending, Class: "a", Ours: true}
+	m := gang.Member{Ref: gang.Ref{UID: gang.UID(name), Namespace: "ns", Name: name}, State: gang.Pending, Class: "a", Ours: true}
 	how(&m)
 	return m
 }

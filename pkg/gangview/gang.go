@@ -133,14 +133,12 @@ func Placement(pg *schedulingv1alpha1.PodGroup) string {
 // Member reads a pod as a member of its gang. Ours says whether the process schedules it.
 func Member(pod *v1.Pod, of Membership, pg *schedulingv1alpha1.PodGroup, ours bool) gang.Member {
 	m := gang.Member{
-		UID:       gang.UID(pod.UID),
-		Namespace: pod.Namespace,
-		Name:      pod.Name,
-		Priority:  corev1helpers.PodPriority(pod),
-		Created:   pod.CreationTimestamp.Time,
-		Node:      pod.Spec.NodeName,
-		Ours:      ours,
-		Role:      Role(pod, pg),
+		Ref:      RefOf(pod),
+		Priority: corev1helpers.PodPriority(pod),
+		Created:  pod.CreationTimestamp.Time,
+		Node:     pod.Spec.NodeName,
+		Ours:     ours,
+		Role:     Role(pod, pg),
 	}
 	if of.Spec != nil {
 		m.Minimum = of.Spec.Minimum.Total

@@ -23,13 +23,13 @@ var groveGang = OwnerKind{Kind: GroveGang, Object: "PodGang",
 
 func readGroveGang(r *objectReader) map[string]OwnerState {
 	g := groupTerms{roleKey: grovePodClique, roles: map[string]int{}}
-	g.required, g.preferred = r.groveLevels("spec.topologyConstraint")
+	g.required, g.preferred = groveLevels(r, "spec.topologyConstraint")
 	groups := r.items("spec.podgroups")
 	for _, group := range groups {
 		name := group.text("name")
 		g.roles[name] = group.number("minReplicas", 0)
 		g.minimum = sum(g.minimum, g.roles[name])
-		required, preferred := group.groveLevels("topologyConstraint")
+		required, preferred := groveLevels(group, "topologyConstraint")
 		g.ownLevels(len(groups) == 1, required, preferred, "pod group "+name)
 	}
 	for _, config := range r.items("spec.topologyConstraintGroupConfigs") {
@@ -40,6 +40,6 @@ func readGroveGang(r *objectReader) map[string]OwnerState {
 }
 
 // groveLevels are the levels of a constraint, which are labels of nodes.
-func (r *objectReader) groveLevels(path string) (required, preferred []string) {
+func groveLevels(r *objectReader, path string) (required, preferred []string) {
 	return levelsOf(r.text(path + ".packConstraint.required")), levelsOf(r.text(path + ".packConstraint.preferred"))
 }

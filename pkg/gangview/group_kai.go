@@ -22,7 +22,7 @@ var kaiGroup = OwnerKind{Kind: KAIGroup, Object: "PodGroup",
 
 func readKAIGroup(r *objectReader) map[string]OwnerState {
 	g := groupTerms{minimum: r.number("spec.minMember", 1), roleKey: kaiSubGroup}
-	g.required, g.preferred = r.kaiLevels("spec.topologyConstraint")
+	g.required, g.preferred = kaiLevels(r, "spec.topologyConstraint")
 	subGroups := r.items("spec.subGroups")
 	children := map[string]int{}
 	for _, sub := range subGroups {
@@ -50,7 +50,7 @@ func readKAIGroup(r *objectReader) map[string]OwnerState {
 			g.roles[name] = sub.number("minMember", 0)
 			g.minimum = sum(g.minimum, g.roles[name])
 		}
-		required, preferred := sub.kaiLevels("topologyConstraint")
+		required, preferred := kaiLevels(sub, "topologyConstraint")
 		g.ownLevels(len(subGroups) == 1, required, preferred, "sub-group "+name)
 	}
 	if queue := r.text("spec.queue"); queue != "" {
@@ -68,7 +68,7 @@ func readKAIGroup(r *objectReader) map[string]OwnerState {
 
 // kaiLevels are the levels of a constraint, which are labels of nodes. As in KAI they count only with the Topology that
 // they are levels of.
-func (r *objectReader) kaiLevels(path string) (required, preferred []string) {
+func kaiLevels(r *objectReader, path string) (required, preferred []string) {
 	if r.text(path+".topology") == "" {
 		return nil, nil
 	}

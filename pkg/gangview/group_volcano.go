@@ -34,13 +34,13 @@ func readVolcanoGroup(r *objectReader) map[string]OwnerState {
 	if inTasks <= g.minimum {
 		g.roles = tasks
 	}
-	r.volcanoNetwork(&g, "spec", "networkTopology")
+	volcanoNetwork(r, &g, "spec", "networkTopology")
 	inSubGroups := 0
 	for i, policy := range r.items("spec.subGroupPolicy") {
 		size, least := policy.number("subGroupSize", 1), policy.number("minSubGroups", 0)
 		inSubGroups = sum(inSubGroups, times(size, least))
 		g.notKept("subGroupPolicy[%d]: the number of pods counts, not in which sub-group they are", i)
-		policy.volcanoNetwork(&g, "", fmt.Sprintf("subGroupPolicy[%d].networkTopology", i))
+		volcanoNetwork(policy, &g, "", fmt.Sprintf("subGroupPolicy[%d].networkTopology", i))
 	}
 	g.minimum = max(g.minimum, inSubGroups)
 	if queue := r.text("spec.queue"); queue != "" && queue != "default" {
@@ -52,7 +52,7 @@ func readVolcanoGroup(r *objectReader) map[string]OwnerState {
 
 // volcanoNetwork notes a constraint by tiers, which only the HyperNodes of Volcano give a meaning. With an annotation
 // of Berth the group can say the same by a label of nodes.
-func (r *objectReader) volcanoNetwork(g *groupTerms, at, name string) {
+func volcanoNetwork(r *objectReader, g *groupTerms, at, name string) {
 	path := "networkTopology"
 	if at != "" {
 		path = at + "." + path

@@ -72,13 +72,13 @@ const (
 func whole(s OwnerState) map[string]OwnerState { return map[string]OwnerState{"": s} }
 
 // never says why a gang can never be complete: how its controller creates the pods, and what to change.
-func (r *objectReader) never(how string, minimum int, remedy string) string {
+func never(r *objectReader, how string, minimum int, remedy string) string {
 	return fmt.Sprintf("%s %s %s: a gang of %d can never be complete; %s", r.kind, r.name, how, minimum, remedy)
 }
 
 // jobPods is how many pods of the Job whose spec is at the path run at a time: its parallelism, and no more than it has
 // completions left. Indexes that have failed for good are lost and get no pods any more.
-func (r *objectReader) jobPods(spec, failedIndexes string) int {
+func jobPods(r *objectReader, spec, failedIndexes string) int {
 	pods := r.number(spec+".parallelism", 1)
 	if r.has(spec + ".completions") {
 		completions := r.number(spec+".completions", 1)
@@ -87,15 +87,15 @@ func (r *objectReader) jobPods(spec, failedIndexes string) int {
 	return pods
 }
 
-// exclusive reports whether the pods of a Job wait for its first pod, by the annotations of the object at the path.
-func (r *objectReader) exclusive(metadata string) bool {
+// isExclusive reports whether the pods of a Job wait for its first pod, by the annotations of the object at the path.
+func isExclusive(r *objectReader, metadata string) bool {
 	return r.annotation(metadata, exclusiveTopologyKey) && !r.annotation(metadata, nodeSelectorStrategyKey)
 }
 
 func readJob(r *objectReader) map[string]OwnerState {
-	s := OwnerState{Minimum: r.jobPods("spec", r.text("status.failedIndexes"))}
-	if r.exclusive("spec.template.metadata") && s.Minimum > 1 {
-		s.Why = r.never("gets its other pods when the first is scheduled ("+exclusiveTopologyKey+")", s.Minimum,
+	s := OwnerState{Minimum: jobPods(r, "spec", r.text("status.failedIndexes"))}
+	if isExclusive(r, "spec.template.metadata") && s.Minimum > 1 {
+		s.Why = never(r, "gets its other pods when the first is scheduled ("+exclusiveTopologyKey+")", s.Minimum,
 			withoutExclusive)
 	}
 	return whole(s)
@@ -104,7 +104,7 @@ func readJob(r *objectReader) map[string]OwnerState {
 func readStatefulSet(r *objectReader) map[string]OwnerState {
 	s := OwnerState{Minimum: r.number("spec.replicas", 1)}
 	if policy := r.text("spec.podManagementPolicy"); (policy == "" || policy == orderedReady) && s.Minimum > 1 {
-		s.Why = r.never("creates its pods one after the other (podManagementPolicy: OrderedReady)", s.Minimum,
+		s.Why = never(r, "creates its pods one after the other (podManagementPolicy: OrderedReady)", s.Minimum,
 			"set podManagementPolicy: Parallel")
 	}
 	return whole(s)
@@ -121,10 +121,10 @@ func readLeaderWorkerSet(r *objectReader) map[string]OwnerState {
 	switch {
 	case s.Minimum < 2:
 	case r.text("spec.startupPolicy") == leaderReady:
-		s.Why = r.never("creates the workers of a group when its leader is ready (startupPolicy: LeaderReady)", s.Minimum,
+		s.Why = never(r, "creates the workers of a group when its leader is ready (startupPolicy: LeaderReady)", s.Minimum,
 			"set startupPolicy: LeaderCreated")
 	case r.annotation("metadata", lwsExclusiveTopologyKey):
-		s.Why = r.never("creates the workers of a group when its leader is scheduled ("+lwsExclusiveTopologyKey+")",
+		s.Why = never(r, "creates the workers of a group when its leader is scheduled ("+lwsExclusiveTopologyKey+")",
 			s.Minimum,
 			withoutExclusive)
 	}
@@ -138,13 +138,13 @@ func readJobSet(r *objectReader) map[string]OwnerState {
 	total, exclusive, depends := 0, false, ""
 	attempt := r.number("status.restarts", 0)
 	for _, job := range jobs {
-		each := job.jobPods("template.spec", "")
+		each := jobPods(job, "template.spec", "")
 		s := OwnerState{Minimum: times(job.number("replicas", 1), each), Attempt: attempt}
 		total = sum(total, s.Minimum)
 		name := job.text("name")
-		if each > 1 && (r.exclusive("metadata") || job.exclusive("template.metadata")) {
+		if each > 1 && (isExclusive(r, "metadata") || isExclusive(job, "template.metadata")) {
 			exclusive = true
-			s.Why = r.neverExclusive(s.Minimum)
+			s.Why = neverExclusive(r, s.Minimum)
 		}
 		if depends == "" && len(job.items("dependsOn")) > 0 {
 			depends = name
@@ -154,20 +154,20 @@ func readJobSet(r *objectReader) map[string]OwnerState {
 	all := OwnerState{Minimum: total, Attempt: attempt}
 	switch {
 	case exclusive:
-		all.Why = r.neverExclusive(total)
+		all.Why = neverExclusive(r, total)
 	case len(jobs) > 1 && r.text("spec.startupPolicy.startupPolicyOrder") == inOrder:
-		all.Why = r.never("starts its replicated jobs one after the other (startupPolicyOrder: InOrder)", total,
+		all.Why = never(r, "starts its replicated jobs one after the other (startupPolicyOrder: InOrder)", total,
 			"set startupPolicyOrder: AnyOrder, or jobSetPer: ReplicatedJob in gangOwners of the scheduler's configuration")
 	case depends != "":
-		all.Why = r.never("creates replicated job "+depends+" after others (dependsOn)", total,
+		all.Why = never(r, "creates replicated job "+depends+" after others (dependsOn)", total,
 			"remove dependsOn, or set jobSetPer: ReplicatedJob in gangOwners of the scheduler's configuration")
 	}
 	states[""] = all
 	return states
 }
 
-func (r *objectReader) neverExclusive(minimum int) string {
-	return r.never("creates the other pods of a Job when its first is scheduled ("+exclusiveTopologyKey+")", minimum,
+func neverExclusive(r *objectReader, minimum int) string {
+	return never(r, "creates the other pods of a Job when its first is scheduled ("+exclusiveTopologyKey+")", minimum,
 		withoutExclusive)
 }
 
@@ -177,15 +177,15 @@ func readTrainingJob(r *objectReader, replicas string) map[string]OwnerState {
 	for _, replica := range r.values("spec." + replicas) {
 		total = sum(total, replica.number("replicas", 1))
 	}
-	return whole(r.trainingState(total))
+	return whole(trainingState(r, total))
 }
 
 // trainingState is that of a job with a number of pods; it may want fewer to start with.
-func (r *objectReader) trainingState(total int) OwnerState {
+func trainingState(r *objectReader, total int) OwnerState {
 	const minAvailable = "spec.runPolicy.schedulingPolicy.minAvailable"
 	s := OwnerState{Minimum: r.number(minAvailable, total)}
 	if s.Minimum > total {
-		s.Why = r.never(fmt.Sprintf("has %s and asks for %d (%s)", plural.Of(total, "pod"), s.Minimum, minAvailable),
+		s.Why = never(r, fmt.Sprintf("has %s and asks for %d (%s)", plural.Of(total, "pod"), s.Minimum, minAvailable),
 			s.Minimum, "lower minAvailable")
 	}
 	return s
@@ -198,7 +198,7 @@ func readMPIJob(r *objectReader) map[string]OwnerState {
 	if r.text("spec.launcherCreationPolicy") != waitForWorkersReady || pods == 0 {
 		pods = sum(pods, 1)
 	}
-	return whole(r.trainingState(pods))
+	return whole(trainingState(r, pods))
 }
 
 // readRayCluster counts the head and the workers of all groups. A cluster that is scaled by Ray starts with the least

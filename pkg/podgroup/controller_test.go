@@ -115,7 +115,7 @@ func newCrowd(ctx context.Context, t *testing.T, gangs int) *crowd {
 			if err := pods.Add(pod); err != nil {
 				t.Fatal(err)
 			}
-			c.ledger.Observe(id, gang.Member{UID: gang.UID(name), Namespace: id.Namespace, Name: name, Created: now.Time, State: gang.Pending,
+			c.ledger.Observe(id, gang.Member{Ref: gang.Ref{UID: gang.UID(name), Namespace: id.Namespace, Name: name}, Created: now.Time, State: gang.Pending,
 				Class: "c", Ours: true}, now.Time)
 		}
 	}
@@ -157,7 +157,7 @@ func pass(d time.Duration) {
 // say gives all gangs another reason.
 func (c *crowd) say(words string) {
 	for _, id := range c.ids {
-		c.ledger.RuleOut(id, obstacle.Told(words), time.Now())
+		c.ledger.Agenda.RuleOut(id, obstacle.Told(words), time.Now())
 	}
 }
 

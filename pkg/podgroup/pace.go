@@ -11,11 +11,10 @@ import (
 
 const (
 	// settleDelay is the time from a change to its write: further changes come meanwhile, and one write says what
-	// several would. Its odd nanoseconds keep writes apart from cycles and arrivals, which come at whole microseconds
-	// in a replay.
-	settleDelay = 1100*time.Millisecond - 37_013*time.Nanosecond
+	// several would.
+	settleDelay = 1100*time.Millisecond
 	// generatedDelay lets the handlers of one event finish.
-	generatedDelay = 100*time.Millisecond - 37_013*time.Nanosecond
+	generatedDelay = 100*time.Millisecond
 	// startDelay is the time that a gang is given that is expected to start in a moment.
 	startDelay = 3 * time.Second
 	// writePause is the least time between two writes of one PodGroup.

@@ -27,11 +27,11 @@ func testCluster() *capacity.Index {
 	x := testIndex()
 	for i := range 5000 {
 		name := fmt.Sprintf("n%04d", i)
-		x.SetNode(st.MakeNode().Name(name).Capacity(map[v1.ResourceName]string{gpu: "8", v1.ResourceCPU: "64",
+		x.Feed.SetNode(st.MakeNode().Name(name).Capacity(map[v1.ResourceName]string{gpu: "8", v1.ResourceCPU: "64",
 			v1.ResourceMemory: "512Gi", v1.ResourcePods: "110"}).Obj())
 		for k := range 8 {
 			pod := fmt.Sprintf("p%04d-%d", i, k)
-			x.SetPod(st.MakePod().Name(pod).UID(pod).Node(name).Req(map[v1.ResourceName]string{gpu: "1", v1.ResourceCPU: "4",
+			x.Feed.SetPod(st.MakePod().Name(pod).UID(pod).Node(name).Req(map[v1.ResourceName]string{gpu: "1", v1.ResourceCPU: "4",
 				v1.ResourceMemory: "32Gi"}).Obj(), gang.ID{Namespace: "ns", Name: "g"})
 		}
 	}

@@ -41,7 +41,7 @@ type Reservations struct {
 	// Holders says for whose gangs something is kept, after how long a gang has to have waited for that.
 	Holders Holders
 	After   time.Duration
-	Ledger  *gang.Ledger
+	Agenda  *gang.Agenda
 	List    *waitlist.List
 	Holds   *Holds
 	Leader  *informers.Leader
@@ -208,12 +208,12 @@ func (r *Reservations) renew(ctx context.Context, id gang.ID, now time.Time) boo
 	if r.Holds.blocked(id) {
 		r.Turns.Harm()
 	}
-	if _, blocked := r.Ledger.Waiting(id); !blocked {
+	if _, blocked := r.Agenda.Waiting(id); !blocked {
 		// It is being tried.
 		return true
 	}
 	kept := r.renewed.kept
-	if state := r.List.Capacity.State(); g != r.renewed.of || state != r.renewed.state || !now.Before(r.renewed.until) {
+	if state := r.List.Capacity.Looks.State(); g != r.renewed.of || state != r.renewed.state || !now.Before(r.renewed.until) {
 		var ok bool
 		if kept, ok = r.nearest(g, now); !ok || !r.hold(g, kept) {
 			r.Turns.Skip(id, now)
@@ -283,7 +283,7 @@ func (r *Reservations) cost(g *waitlist.Gang) int {
 	for _, need := range g.Shapes {
 		shapes[need.Shape] = true
 	}
-	return len(shapes) * r.List.Capacity.Size()
+	return len(shapes) * r.List.Capacity.Cluster.Size()
 }
 
 // nearest returns what to keep for the gang. Pods that the gang may evict count as gone.
@@ -293,12 +293,12 @@ func (r *Reservations) nearest(g *waitlist.Gang, now time.Time) (reserve.Choice,
 
 // nearestAmong returns what to keep for the gang on some nodes, of all if it is not said which.
 func (r *Reservations) nearestAmong(g *waitlist.Gang, some map[string]bool, now time.Time) (reserve.Choice, bool) {
-	emptied := r.List.Capacity.CordonedFor(g.ID)
+	emptied := r.List.Capacity.Cluster.CordonedFor(g.ID)
 	if slices.Contains(g.Pods, nil) || r.cost(g) > reserveRooms || len(emptied) == 0 && !r.List.MayFit(g, true) {
 		return reserve.Choice{}, false
 	}
 	p := &reserve.Problem{Need: g.Need,
-		MaxNodes: r.List.Capacity.Size() * r.Holders.percent(g.ID.Namespace, g.Key.Priority) / 100}
+		MaxNodes: r.List.Capacity.Cluster.Size() * r.Holders.percent(g.ID.Namespace, g.Key.Priority) / 100}
 	held := map[string]bool{}
 	for _, o := range r.Holds.To(g.ID) {
 		held[o.Node] = true
@@ -361,7 +361,7 @@ func (r *Reservations) backfilling(least, most int32) map[apitypes.UID]bool {
 		return found
 	}
 	found = map[apitypes.UID]bool{}
-	for _, pod := range r.List.Capacity.PodsBetween(least, most) {
+	for _, pod := range r.List.Capacity.Cluster.PodsBetween(least, most) {
 		if r.Holds.AllowsBackfill(pod) {
 			found[pod.UID] = true
 		}

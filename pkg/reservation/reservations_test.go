@@ -43,7 +43,7 @@ func TestReservationOfManyClasses(t *testing.T) {
 	const nodes = 1000
 	h := testIndex()
 	for i := range nodes {
-		h.SetNode(st.MakeNode().Name(fmt.Sprintf("n%04d", i)).Capacity(map[v1.ResourceName]string{v1.ResourceCPU: "2", v1.ResourcePods: "110"}).Obj())
+		h.Feed.SetNode(st.MakeNode().Name(fmt.Sprintf("n%04d", i)).Capacity(map[v1.ResourceName]string{v1.ResourceCPU: "2", v1.ResourcePods: "110"}).Obj())
 	}
 	r := reserving(h)
 	for _, tc := range []struct {

@@ -39,7 +39,7 @@ var sightSeed = maphash.MakeSeed()
 
 // sight returns what there is now. A gang that has changed is another object.
 func (r *Reservations) sight(waiting []*waitlist.Gang) sight {
-	s := sight{cluster: r.List.Capacity.State()}
+	s := sight{cluster: r.List.Capacity.Looks.State()}
 	for _, g := range waiting {
 		s.gangs += maphash.Comparable(sightSeed, g)
 	}
@@ -93,7 +93,7 @@ func (r *Reservations) lookByTime(ctx context.Context, first bool, now time.Time
 	}
 	for id, h := range s.held {
 		h.blocksOthers = r.Holds.blocked(id) || h.blocksOthers
-		if _, waits := r.Ledger.Waiting(id); !waits {
+		if _, waits := r.Agenda.Waiting(id); !waits {
 			// It is being tried.
 			return ready, true
 		}
@@ -231,7 +231,7 @@ func (r *Reservations) planByTime(waiting []*waitlist.Gang, now time.Time) *time
 	p := &timedPlan{}
 	rooms := reserveRooms
 	for _, g := range slices.SortedFunc(slices.Values(waiting), waitlist.FirstByKey) {
-		emptied := r.List.Capacity.CordonedFor(g.ID)
+		emptied := r.List.Capacity.Cluster.CordonedFor(g.ID)
 		cost := r.cost(g)
 		if slices.Contains(g.Pods, nil) || cost > rooms || len(p.gangs) == reservePlans ||
 			len(emptied) == 0 && !r.List.MayFit(g, true) {
@@ -283,7 +283,7 @@ func (r *Reservations) board(p *timedPlan, now time.Time) []starttime.Reservatio
 	for i, g := range p.gangs {
 		percent := r.Holders.percentByTime(g.ID.Namespace, g.Key.Priority)
 		gangs[i] = starttime.Gang{Name: g.ID.String(), Members: p.members(i), Run: r.Holds.Forecasts.Left(g.Pods[0], now),
-			Waited: now.Sub(g.Since), MaxNodes: r.List.Capacity.Size() * percent / 100}
+			Waited: now.Sub(g.Since), MaxNodes: r.List.Capacity.Cluster.Size() * percent / 100}
 	}
 	return r.schedule.board.Plan(nodes, gangs, now)
 }

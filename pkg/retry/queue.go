@@ -11,8 +11,6 @@ import (
 const (
 	// LookEvery is how often the loop looks at what no event announces.
 	LookEvery = time.Second
-	// lookOffset keeps the looks apart from what happens on full milliseconds.
-	lookOffset = 337_019 * time.Nanosecond
 	// secondAfter is about how long after an event a gang is tried once more. Informers tell capacity and the scheduler's
 	// cache of an event in no order, so the first attempt may not have seen it.
 	secondAfter = time.Second
@@ -20,13 +18,7 @@ const (
 
 // NextLook returns the first of the fixed times at which the loop looks after that time. Counted from the last event,
 // the looks would depend on how many events its informers made of one change.
-func NextLook(after time.Time) time.Time {
-	at := LastMultiple(after, LookEvery).Add(lookOffset)
-	if !at.After(after) {
-		at = at.Add(LookEvery)
-	}
-	return at
-}
+func NextLook(after time.Time) time.Time { return LastMultiple(after, LookEvery).Add(LookEvery) }
 
 // LastMultiple is the last time that is a multiple of every. Unlike that of Truncate it has a reading of the monotonic
 // clock, so what is due is not put off for as long as the wall clock is set back.

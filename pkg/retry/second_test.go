@@ -41,7 +41,7 @@ func TestAnEventHasASecondAttemptFollow(t *testing.T) {
 	t.Parallel()
 	a, b := named("a"), named("b")
 	// Looks are at a fixed moment of each second.
-	start := time.Unix(1000, 0).Add(lookOffset)
+	start := time.Unix(1000, 0)
 	q := NewQueue()
 	for _, id := range []gang.ID{b, a} {
 		q.Wait(id, gang.Key{}, start, start)
@@ -79,10 +79,9 @@ func TestLooksDoNotDependOnWhenTheLastOneWas(t *testing.T) {
 	t.Parallel()
 	second := time.Unix(1000, 0)
 	for name, tt := range map[string]struct{ after, want time.Time }{
-		"on the full second":            {second, second.Add(lookOffset)},
-		"at a look":                     {second.Add(lookOffset), second.Add(LookEvery + lookOffset)},
-		"after the look of the second":  {second.Add(LookEvery / 2), second.Add(LookEvery + lookOffset)},
-		"just before the look comes up": {second.Add(lookOffset - 1), second.Add(lookOffset)},
+		"at a look":                     {second, second.Add(LookEvery)},
+		"half a second later":           {second.Add(LookEvery / 2), second.Add(LookEvery)},
+		"just before the look comes up": {second.Add(-1), second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -51,8 +51,8 @@ func TestCapacityThatComesFreeEndsOneBackoff(t *testing.T) {
 			list.Capacity, list.Profiles = free, &profiles.Set{}
 			list.PodGroup = func(gang.ID) *schedulingv1alpha1.PodGroup { return nil }
 			list.Kept = func(gang.ID, []*v1.Pod) []*capacity.Kept { return nil }
-			free.SetNode(st.MakeNode().Name("n").Capacity(map[v1.ResourceName]string{gpu: "8", v1.ResourceCPU: "16", v1.ResourcePods: "110"}).Obj())
-			free.SetPod(gpuPod("used", "n", "8"), gang.ID{})
+			free.Feed.SetNode(st.MakeNode().Name("n").Capacity(map[v1.ResourceName]string{gpu: "8", v1.ResourceCPU: "16", v1.ResourcePods: "110"}).Obj())
+			free.Feed.SetPod(gpuPod("used", "n", "8"), gang.ID{})
 			member := gpuPod("member", "", "4")
 			for name, p := range test.gangs {
 				g := &Gang{Waiting: gang.Waiting{ID: gang.ID{Name: name}, Key: gang.Key{Priority: int32(name[0])}, Need: gang.Minimum{Total: 2},
@@ -60,12 +60,12 @@ func TestCapacityThatComesFreeEndsOneBackoff(t *testing.T) {
 				list.Index(g)
 				queue.Wait(g.ID, g.Key, g.RetryAt, now)
 			}
-			free.Refresh()
-			free.DropPod("used")
+			free.Looks.Refresh()
+			free.Feed.DropPod("used")
 			if test.taken != "" {
-				free.SetPod(gpuPod("rest", "n", test.taken), gang.ID{})
+				free.Feed.SetPod(gpuPod("rest", "n", test.taken), gang.ID{})
 			}
-			gained, _ := free.Refresh()
+			gained, _ := free.Looks.Refresh()
 			for id := range list.ByID {
 				queue.Retry(id, now)
 			}

@@ -15,7 +15,7 @@ import (
 // Excludes reports whether the gang cannot start by the account of free capacity, whatever a cycle would find. What
 // evictions might free counts as free, and what pods hold that terminate.
 func (l *List) Excludes(g *Gang) bool {
-	return g.Misstated != nil || !l.roomy(g) && (!l.Capacity.MakesWay(g.Key.Priority) || !l.MayFit(g, true))
+	return g.Misstated != nil || !l.roomy(g) && (!l.Capacity.Cluster.MakesWay(g.Key.Priority) || !l.MayFit(g, true))
 }
 
 // Why returns what the account says of a gang that it excludes. It looks at all nodes.
@@ -121,7 +121,7 @@ func (l *List) lacks(g *Gang, empty bool) []gangplan.Amount {
 		if profiles.Claimed(l.Profiles.Any(), name) {
 			continue
 		}
-		free, whole := l.Capacity.Sum(name)
+		free, whole := l.Capacity.Cluster.Sum(name)
 		if empty {
 			free = whole
 		}

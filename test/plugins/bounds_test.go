@@ -90,9 +90,9 @@ var bounds = map[string]map[string]string{
 	},
 	"pkg/capacity": {
 		"stockWords":   inSource,
-		"Index.byName": byPod, "Index.domains": byNode, "Index.index": byNode, "Index.leaving": byPod, "Index.pods": byPod,
-		"Index.priorities": byPod, "Index.rules": byPod, "Index.shapes": byPod, "podEntry.others": byPod, "Row.Emptied": oneCycle,
-		"besides.causes": byPod, "besides.taken": byPod,
+		"boundPods.byUID": byPod, "boundPods.leaving": byPod, "boundPods.priorities": byPod, "memo.domains": byNode,
+		"nodes.byName": byPod, "podEntry.others": byPod, "resources.index": byNode, "Row.Emptied": oneCycle,
+		"shapes.byKey": byPod, "shapes.rules": byPod, "besides.causes": byPod, "besides.taken": byPod,
 	},
 	"pkg/waitlist": {
 		"List.ByID": byGang, "List.ByShape": byGang,
@@ -117,12 +117,11 @@ var bounds = map[string]map[string]string{
 	},
 	"pkg/gang": {
 		"stageTable": inSource, "phaseTable": inSource,
-		"Ledger.binding": byGang, "Ledger.coming": byGang, "group.atRest": byPod, "planTally.roles": byGang, "planTally.readyRoles": byGang,
-		"Ledger.degraded": byGang, "Ledger.evicted": byGang, "Ledger.groups": byGang, "groupEviction.spared": byPod,
-		"Ledger.invited": byGang, "Ledger.member": byPod, "Ledger.planned": byGang, "Minimum.Roles": byPod,
-		"View.Roles": oneCycle, "block.short": byGang, "census.labelled": byPod, "census.precedences": byPod,
-		"census.priorities": byPod, "census.roles": byPod, "group.members": byPod,
-		"plan.assignments": byGang, "refusals.of": byGang,
+		"book.groups": byGang, "book.members": byPod, "lists.awaited": byGang, "lists.binding": byGang, "lists.coming": byGang,
+		"lists.degraded": byGang, "lists.evicted": byGang, "lists.planned": byGang, "groupEviction.spared": byPod,
+		"Membership.Roles": oneCycle, "Minimum.Roles": byPod, "block.short": byGang, "census.labelled": byPod,
+		"census.precedences": byPod, "census.priorities": byPod, "census.roles": byPod, "roster.atRest": byPod, "roster.members": byPod,
+		"plan.assignments": byGang, "planTally.roles": byGang, "planTally.readyRoles": byGang, "refusals.of": byGang,
 	},
 	"pkg/gangplan": {
 		"orders.byClass": oneCycle, "orders.seen": oneCycle,
@@ -196,7 +195,7 @@ var bounds = map[string]map[string]string{
 		"HeldPods.pods": byPod, "News.Changed": byGang, "News.happenings": byPod, "gates.gate": byPod,
 	},
 	"pkg/plugins/coscheduling": {
-		"feed.ends": byAdmin, "pluginMessages.last": byGang, "told.mixedModels": byGang,
+		"podFeed.ends": byAdmin, "pluginMessages.last": byGang, "told.mixedModels": byGang,
 	},
 	"pkg/plugins/costoptimized": {
 		"Plugin.offers": "1024 kinds of nodes (maxOffers)", "bill.byCapacity": byNode,

@@ -241,7 +241,7 @@ func (c *tenants) roots() []any {
 
 // worked are fields of each plugin that hold something while its pods are there: without them, the test would show nothing.
 var worked = []string{
-	"pkg/informers.ByNode.byName", "pkg/gang.Ledger.groups", "pkg/podgroup.record.waits",
+	"pkg/informers.ByNode.byName", "pkg/gang.book.groups", "pkg/podgroup.record.waits",
 	"pkg/podgroup.Owners.gangs", "pkg/plugins/costoptimized.waiting.pods", "pkg/plugins/costoptimized.runningPods.gangs",
 	"pkg/plugins/gpuaware.roll.pods", "pkg/plugins/gpuaware.ledger.byPod", "pkg/plugins/gpuaware.groupMembers.groups", "pkg/address.Ledger.held",
 	"pkg/plugins/networktopology.peers.pods", "pkg/plugins/networktopology.space.terms", "pkg/policy.Ledger.holders",

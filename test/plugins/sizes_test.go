@@ -11,7 +11,7 @@ import (
 )
 
 // sizes counts what our own types hold: the entries of maps, caches, lists and channels by the field that holds them, such as
-// "pkg/gang.Ledger.groups", in all values together.
+// "pkg/gang.book.groups", in all values together.
 type sizes struct {
 	held map[string]int
 	seen map[visit]bool

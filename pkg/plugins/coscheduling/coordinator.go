@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	apitypes "k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
@@ -56,6 +57,8 @@ type told struct {
 	leader informers.Leader
 	status *podgroup.Controller
 	owners *podgroup.Owners
+	// recorder tells of what pods and PodGroups say wrongly.
+	recorder events.EventRecorderLogger
 	// messages are what other plugins say; mixedModels says by gang on which models it runs, if on several.
 	messages    pluginMessages
 	mixedModels sync.Map
@@ -118,7 +121,7 @@ func newCoordinator(s settings, groups cache.Store) *coordinator {
 	c.planner = &dryrun.Planner{Ledger: c.ledger, GangOf: c.members.ID, Pod: c.members.Pod, PodGroup: c.members.Group,
 		Profiles: c.profiles, Capacity: c.headroom,
 		Models: gpus.models, Said: c.told.messages.about}
-	c.effects = &gangloop.Executor{Plugin: Name, Ledger: c.ledger, Profiles: c.profiles, Members: c.members,
+	c.effects = &gangloop.Executor{Plugin: Name, Cycles: &c.ledger.Cycles, Profiles: c.profiles, Members: c.members,
 		Lost: c.keepForReturn, Landed: c.evictor.Landed}
 	c.loop = c.newLoop(inbox)
 	return c
@@ -135,8 +138,9 @@ func (c *coordinator) newLoop(inbox *gangloop.Inbox) *gangloop.Loop {
 			c.told.owners.Drop(id)
 			c.told.messages.forget(id)
 		}}, inbox, list,
-		&reservation.Reservations{Holders: c.settings.holders, After: c.settings.patience, Ledger: c.ledger, List: list,
-			Holds: c.promises, Leader: &c.told.leader, Changed: c.told.status.Enqueue, Turns: reserve.NewTurns(c.settings.ttl)})
+		&reservation.Reservations{Holders: c.settings.holders, After: c.settings.patience, Agenda: &c.ledger.Agenda,
+			List: list, Holds: c.promises, Leader: &c.told.leader, Changed: c.told.status.Enqueue,
+			Turns: reserve.NewTurns(c.settings.ttl)})
 }
 
 // allowsBackfill reports whether the pod may use what is promised to a gang for its turn.
@@ -163,7 +167,7 @@ func (c *coordinator) misstated(pod *v1.Pod) *wellknown.BadValue {
 // keepForReturn promises the room of a member that was lost to its gang, so that its replacement finds it, or the
 // member itself if it could not be bound.
 func (c *coordinator) keepForReturn(loss gang.Loss) {
-	pod := c.headroom.Pod(apitypes.UID(loss.Member.UID))
+	pod := c.headroom.Cluster.Pod(apitypes.UID(loss.Member.UID))
 	if pod == nil {
 		pod = c.members.Pod(loss.Member)
 	}

@@ -2,7 +2,6 @@ package coscheduling
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -14,11 +13,9 @@ import (
 
 	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gangplan"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/obstacle"
 	"berth.dev/berth/pkg/reasons"
-	"berth.dev/berth/pkg/wellknown"
 )
 
 // The keys of what a member's cycle keeps.
@@ -83,14 +80,15 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Po
 	case err != nil:
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
 	}
-	switch turn := c.ledger.Turn(gang.UID(pod.UID)); turn.Kind {
+	switch turn := c.ledger.Cycles.Turn(gang.UID(pod.UID)); turn.Kind {
 	case gang.Free:
 		return p.join(ctx, state, id, pod, nodes)
 	case gang.Follow:
 		p.forgetNominations(id, pod, turn.Node)
 		return confine(state, sets.New(turn.Node))
 	case gang.Lead:
-		return p.lead(ctx, state, id, pod, turn, nodes)
+		l := leading{p: p, ctx: ctx, state: state, id: id, pod: pod, turn: turn}
+		return l.plan(nodes)
 	default:
 		return nil, reasons.Status(fwk.UnschedulableAndUnresolvable, turn.Why)
 	}
@@ -129,119 +127,6 @@ func (p *Plugin) Filter(_ context.Context, state fwk.CycleState, pod *v1.Pod, no
 	return nil
 }
 
-// lead plans for the whole gang of pod and gives pod its own assignment.
-func (p *Plugin) lead(ctx context.Context, state fwk.CycleState, id gang.ID, pod *v1.Pod, turn gang.Turn,
-	nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
-	c := p.shared
-	uid := gang.UID(pod.UID)
-	fail := func(reason obstacle.Reason, short []string) (*fwk.PreFilterResult, *fwk.Status) {
-		c.effects.Apply(ctx, c.ledger.Block(id, reason, short, c.settings.backoff, time.Now()))
-		return nil, reasons.Status(fwk.UnschedulableAndUnresolvable, reason)
-	}
-	if reason := p.evictor.Lack(id, nodes); reason != nil {
-		return fail(reason, nil)
-	}
-	// Where siblings hold what the plan gave them, the gang is planned at once, regardless of the pace.
-	if !turn.Reopened && !c.planner.Pending.Pace.Admit(id, time.Now()) {
-		return p.putOff(ctx, state, id, uid, 0)
-	}
-	plan := c.planner.Pending.Take(id)
-	if plan != nil && !plan.Serves(turn) {
-		plan.Stop()
-		c.planner.Pending.Pace.Forget(id)
-		return p.giveUp(ctx, state, id, uid)
-	}
-	if plan == nil {
-		plan = c.planner.Begin(id, turn, nodes)
-	}
-	done, took := plan.Slice(ctx)
-	c.planner.Pending.Pace.Ran(id, took, done, time.Now())
-	c.loop.Inbox.Look()
-	if !done {
-		planPauses.Inc()
-		abandoned := !c.planner.Pending.Park(id, plan, time.Now())
-		klog.FromContext(ctx).V(4).Info("Paused planning a gang", "gang", id, "duration", took, "abandoned", abandoned)
-		if abandoned {
-			return p.giveUp(ctx, state, id, uid)
-		}
-		return p.putOff(ctx, state, id, uid, dryrun.SliceRest)
-	}
-	result, err := plan.Result, plan.Err
-	var bad *wellknown.BadValue
-	switch {
-	case errors.As(err, &bad):
-		return fail(obstacle.Told(err.Error()), nil)
-	case err != nil:
-		return nil, fwk.AsStatus(fmt.Errorf("planning gang %s: %w", id, err))
-	}
-	outcome := "infeasible"
-	if result.Feasible() {
-		outcome = "feasible"
-	}
-	planDuration.WithLabelValues(outcome).Observe(plan.Took.Seconds())
-	nodesExamined.Observe(float64(result.Examined))
-	klog.FromContext(ctx).V(3).Info("Planned gang", "gang", id, "needs", turn.Need.Total, "members", len(turn.Members),
-		"placed", len(result.Assignments), "nodesExamined", result.Examined, "duration", plan.Took)
-	if !result.Feasible() {
-		p.giveBackClaims(ctx, result)
-		short := make([]string, len(result.Short))
-		for i := range result.Short {
-			short[i] = result.Short[i].Class
-		}
-		return fail(gangplan.NewShortfall(id, turn, result.Result, result.Describe, result.Within,
-			result.Causes(result.Result)), short)
-	}
-	effects, serves, proceed := c.ledger.Propose(uid,
-		gang.Proposal{Assignments: result.Assignments, Ordered: result.Ordered}, time.Now())
-	c.effects.Apply(ctx, effects)
-	if serves {
-		c.noteMixed(id, result.Mixed)
-	}
-	switch {
-	case !serves:
-		return nil, reasons.Status(fwk.UnschedulableAndUnresolvable,
-			obstacle.Obstacle{Cause: obstacle.PlanChanged, Group: id})
-	case !proceed:
-		state.Write(passedKey, mark{})
-		return nil, reasons.Status(fwk.UnschedulableAndUnresolvable, obstacle.Obstacle{Cause: obstacle.PlanWaits, Group: id})
-	}
-	for _, a := range result.Assignments {
-		if a.UID == uid {
-			p.forgetNominations(id, pod, a.Node)
-			return confine(state, sets.New(a.Node))
-		}
-	}
-	return nil, fwk.AsStatus(fmt.Errorf("planning gang %s: the plan has no node for its leader", id))
-}
-
-// putOff ends the cycle of a leader whose plan is not done or not begun. All pods in the queue go first.
-func (p *Plugin) putOff(ctx context.Context, state fwk.CycleState, id gang.ID, uid gang.UID,
-	rest time.Duration) (*fwk.PreFilterResult, *fwk.Status) {
-	c := p.shared
-	state.Write(passedKey, mark{})
-	c.effects.Apply(ctx, c.ledger.Pause(uid, rest, time.Now()))
-	return nil, reasons.Status(fwk.UnschedulableAndUnresolvable, obstacle.Obstacle{Cause: obstacle.PlanPaused, Group: id})
-}
-
-// giveUp ends the cycle of a leader whose plan was dropped. It begins again after a back-off.
-func (p *Plugin) giveUp(ctx context.Context, state fwk.CycleState, id gang.ID, uid gang.UID) (*fwk.PreFilterResult,
-	*fwk.Status) {
-	c := p.shared
-	state.Write(passedKey, mark{})
-	c.effects.Apply(ctx, c.ledger.Abandon(uid, c.settings.backoff, time.Now()))
-	return nil, reasons.Status(fwk.UnschedulableAndUnresolvable, obstacle.Obstacle{Cause: obstacle.PlanChanged, Group: id})
-}
-
-// giveBackClaims lets the plugin of claims give back devices that are allocated where the gang cannot go: the filters
-// have found that in the dry run, which the cycle's own state does not show.
-func (p *Plugin) giveBackClaims(ctx context.Context, a *dryrun.Plan) {
-	for _, s := range a.Short {
-		if r := a.Classes[s.Class]; r.State != nil {
-			p.giveBack(ctx, r.State, r.Pod)
-		}
-	}
-}
-
 // giveBack lets the plugin of claims give back devices that are allocated to the pod for nothing.
 func (p *Plugin) giveBack(ctx context.Context, state fwk.CycleState, pod *v1.Pod) {
 	if !p.shared.profiles.Traits(pod).Claims(pod) {
@@ -277,7 +162,7 @@ func (p *Plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *v1.P
 	if err != nil || marked(state, passedKey) {
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable)
 	}
-	switch turn := c.ledger.Turn(uid); turn.Kind {
+	switch turn := c.ledger.Cycles.Turn(uid); turn.Kind {
 	case gang.Free:
 		result, status := p.preemptAlone(ctx, state, pod, statuses)
 		return result, explained(state, status)
@@ -285,12 +170,12 @@ func (p *Plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *v1.P
 		plansInvalidated.Inc()
 		why := obstacle.Obstacle{Cause: obstacle.NodeRefused, Group: id, Node: turn.Node,
 			Says: statuses.Get(turn.Node).Message()}
-		c.effects.Apply(ctx, c.ledger.Broken(uid, why, c.settings.backoff, time.Now()))
+		c.effects.Apply(ctx, c.ledger.Cycles.Broken(uid, why, c.settings.backoff, time.Now()))
 	case gang.Lead:
-		if !c.ledger.Standing(uid).Blocked {
+		if !c.ledger.Cycles.Standing(uid).Blocked {
 			// Another plugin turned the leader away before it could plan.
-			c.effects.Apply(ctx, c.ledger.Decline(uid, obstacle.Obstacle{Cause: obstacle.Declined, Group: id, Pod: pod.Name},
-				c.settings.backoff, time.Now()))
+			why := obstacle.Obstacle{Cause: obstacle.Declined, Group: id, Pod: pod.Name}
+			c.effects.Apply(ctx, c.ledger.Cycles.Decline(uid, why, c.settings.backoff, time.Now()))
 			return nil, p.stop(ctx, state, pod, "")
 		}
 		outcome, err := p.evictor.ForGang(ctx, id, turn)

@@ -8,14 +8,12 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	resourcev1 "k8s.io/api/resource/v1"
-	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kubeinformers "k8s.io/client-go/informers"
 	clientset "k8s.io/client-go/kubernetes"
 	restclient "k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/tools/events"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
@@ -23,7 +21,6 @@ import (
 	"berth.dev/berth/pkg/dryrun/account"
 	"berth.dev/berth/pkg/evictor"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gangloop"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/podgroup"
@@ -34,25 +31,44 @@ import (
 
 // feed hands what informers tell to the owners of state.
 type feed struct {
+	c *coordinator
+	// told are the handlers that have to be told of what there is at the start.
+	told   []cache.DoneChecker
+	pods   *podFeed
+	groups *groupFeed
+}
+
+// podFeed tells the owners of state of pods.
+type podFeed struct {
 	ctx    context.Context
 	c      *coordinator
 	client clientset.Interface
-	// told are the handlers that have to be told of what there is at the start.
-	told []cache.DoneChecker
 	// ending is held while a member's end is told and its place given away. Two informers tell of it, and the second
 	// must not give the place away before what the first has heard from the ledger is done.
 	ending sync.Mutex
 	// ends holds the labels by which further pods that have ended are watched.
 	endsMu sync.Mutex
 	ends   map[string]bool
-	// recorder tells of what running pods and their PodGroups say wrongly.
-	recorder events.EventRecorder
+}
+
+// groupFeed tells the owners of state of PodGroups and of the owners of pods.
+type groupFeed struct {
+	ctx  context.Context
+	c    *coordinator
+	pods *podFeed
+}
+
+func newFeed(ctx context.Context, c *coordinator, client clientset.Interface) *feed {
+	pods := &podFeed{ctx: ctx, c: c, client: client, ends: map[string]bool{}}
+	return &feed{c: c, pods: pods, groups: &groupFeed{ctx: ctx, c: c, pods: pods}}
 }
 
 // run registers the handlers and starts what runs beside the scheduling cycles.
 func (c *coordinator) run(ctx context.Context, profile framework.Framework, groups *podgroup.Informer,
-	client *restclient.RESTClient) error {
-	f := &feed{ctx: ctx, c: c, client: profile.ClientSet(), ends: map[string]bool{}, recorder: profile.EventRecorder()}
+	groupClient *restclient.RESTClient) error {
+	client := profile.ClientSet()
+	f := newFeed(ctx, c, client)
+	c.told.recorder = profile.EventRecorder()
 	factory := profile.SharedInformerFactory()
 	c.members.Lister = factory.Core().V1().Pods().Lister()
 	c.planner.Storage = account.NewStorageListers(factory)
@@ -69,8 +85,7 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 	of := &c.evictor.Sources
 	of.Wide, of.Native = wide, evictor.NewNativeGroups(factory)
 	of.Budgets = factory.Policy().V1().PodDisruptionBudgets().Lister()
-	recorder := profile.EventRecorder()
-	c.told.owners, err = podgroup.NewOwners(ctx, profile.KubeConfig(), recorder, f.applyOwner)
+	c.told.owners, err = podgroup.NewOwners(ctx, profile.KubeConfig(), c.told.recorder, f.groups.applyOwner)
 	if err != nil {
 		return err //nolint:wrapcheck // it says what it is for
 	}
@@ -82,10 +97,10 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 		return err
 	}
 	informers.Await(factory, c.loop.Opened)
-	book := &runstore.Store{Client: f.client, Load: c.promises.Forecasts.Load, Dump: c.promises.Forecasts.Dump}
+	book := &runstore.Store{Client: client, Load: c.promises.Forecasts.Load, Dump: c.promises.Forecasts.Dump}
 	book.Start(ctx)
-	c.told.status.Start(ctx, podgroup.Client{Groups: groups.GetStore(), GroupClient: client, Pods: f.client,
-		Owners: c.told.owners}, recorder, f.told)
+	c.told.status.Start(ctx, podgroup.Client{Groups: groups.GetStore(), GroupClient: groupClient, Pods: client,
+		Owners: c.told.owners}, c.told.recorder, f.told)
 	go func() {
 		if cache.WaitFor(ctx, "", f.told...) {
 			c.loop.Run(ctx)
@@ -95,12 +110,12 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 }
 
 func (f *feed) watchGroups(factory kubeinformers.SharedInformerFactory, groups *podgroup.Informer) error {
-	if err := f.watch(factory, groups, handlers(f.addGroup, f.changeGroup, f.loseGroup)); err != nil {
+	if err := f.watch(factory, groups, handlers(f.groups.addGroup, f.groups.changeGroup, f.groups.loseGroup)); err != nil {
 		return fmt.Errorf("watching PodGroups: %w", err)
 	}
 	for _, finished := range groups.Ended {
 		f.c.members.AddFinished(finished.GetStore())
-		if err := f.watch(factory, finished, f.finished()); err != nil {
+		if err := f.watch(factory, finished, f.pods.finished()); err != nil {
 			return fmt.Errorf("watching finished pods: %w", err)
 		}
 	}
@@ -120,30 +135,30 @@ func (f *feed) watch(factory kubeinformers.SharedInformerFactory, informer cache
 }
 
 // finished handles pods that have ended.
-func (f *feed) finished() cache.ResourceEventHandler {
+func (f *podFeed) finished() cache.ResourceEventHandler {
 	return handlers(f.seeEnded, func(_, pod *v1.Pod) { f.seeEnded(pod) }, f.forget)
 }
 
 func (f *feed) watchCluster(profile framework.Framework) error {
 	factory := profile.SharedInformerFactory()
 	pods := handlers(func(pod *v1.Pod) {
-		f.seePod(pod)
+		f.pods.seePod(pod)
 		if pod.Spec.NodeName != "" {
 			f.c.loop.Inbox.Arrive(pod)
 		}
 	}, func(old, pod *v1.Pod) {
 		f.c.held.See(old, pod)
-		f.seePod(pod)
+		f.pods.seePod(pod)
 		if old.Spec.NodeName == "" && pod.Spec.NodeName != "" {
 			f.c.loop.Inbox.Arrive(pod)
 		}
-		f.doubtPod(old, pod)
-	}, f.losePod)
+		f.pods.doubtPod(old, pod)
+	}, f.pods.losePod)
 	if err := f.watch(factory, factory.Core().V1().Pods().Informer(), pods); err != nil {
 		return fmt.Errorf("watching pods: %w", err)
 	}
 	nodes := handlers(f.seeNode, func(_, node *v1.Node) { f.seeNode(node) }, func(node *v1.Node) {
-		f.c.headroom.DropNode(node.Name)
+		f.c.headroom.Feed.DropNode(node.Name)
 		f.c.loop.Inbox.Look()
 	})
 	if err := f.watch(factory, factory.Core().V1().Nodes().Informer(), nodes); err != nil {
@@ -157,54 +172,42 @@ func (f *feed) watchCluster(profile framework.Framework) error {
 func (f *feed) watchMeans(profile framework.Framework) error {
 	factory := profile.SharedInformerFactory()
 	storage, core, resource := factory.Storage().V1(), factory.Core().V1(), factory.Resource().V1()
-	type watched struct {
-		informer cache.SharedIndexInformer
-		handler  cache.ResourceEventHandler
+	type means struct {
+		kind     waitlist.Needs
+		informer cache.SharedInformer
 	}
-	all := []watched{
-		{factory.Policy().V1().PodDisruptionBudgets().Informer(),
-			touching(f.c.loop.Inbox, waitlist.NeedsEvictions, func(*policyv1.PodDisruptionBudget) string { return "" })},
-		{core.PersistentVolumes().Informer(),
-			touching(f.c.loop.Inbox, waitlist.NeedsVolumes, func(*v1.PersistentVolume) string { return "" })},
-		{core.PersistentVolumeClaims().Informer(),
-			touching(f.c.loop.Inbox, waitlist.NeedsVolumes, (*v1.PersistentVolumeClaim).GetNamespace)},
-		{storage.StorageClasses().Informer(),
-			touching(f.c.loop.Inbox, waitlist.NeedsVolumes, func(*storagev1.StorageClass) string { return "" })},
-		{storage.CSINodes().Informer(),
-			touching(f.c.loop.Inbox, waitlist.NeedsVolumes, func(*storagev1.CSINode) string { return "" })},
-		{storage.CSIStorageCapacities().Informer(),
-			touching(f.c.loop.Inbox, waitlist.NeedsVolumes, func(*storagev1.CSIStorageCapacity) string { return "" })},
+	all := []means{
+		{waitlist.NeedsEvictions, factory.Policy().V1().PodDisruptionBudgets().Informer()},
+		{waitlist.NeedsVolumes, core.PersistentVolumes().Informer()},
+		{waitlist.NeedsVolumes, core.PersistentVolumeClaims().Informer()},
+		{waitlist.NeedsVolumes, storage.StorageClasses().Informer()},
+		{waitlist.NeedsVolumes, storage.CSINodes().Informer()},
+		{waitlist.NeedsVolumes, storage.CSIStorageCapacities().Informer()},
 	}
 	if profile.SharedDRAManager() != nil {
-		all = append(all,
-			watched{resource.ResourceClaims().Informer(),
-				touching(f.c.loop.Inbox, waitlist.NeedsDevices, func(*resourcev1.ResourceClaim) string { return "" })},
-			watched{resource.ResourceSlices().Informer(),
-				touching(f.c.loop.Inbox, waitlist.NeedsDevices, func(*resourcev1.ResourceSlice) string { return "" })},
-			watched{resource.DeviceClasses().Informer(), cache.ResourceEventHandlerFuncs{
-				AddFunc:    func(any) { f.classesChanged() },
-				UpdateFunc: func(_, _ any) { f.classesChanged() },
-				DeleteFunc: func(any) { f.classesChanged() },
-			}})
+		all = append(all, means{waitlist.NeedsDevices, resource.ResourceClaims().Informer()},
+			means{waitlist.NeedsDevices, resource.ResourceSlices().Informer()},
+			means{waitlist.NeedsDevices, resource.DeviceClasses().Informer()})
 	}
-	for _, w := range all {
-		if err := f.watch(factory, w.informer, w.handler); err != nil {
+	for _, m := range all {
+		tell := func(obj metav1.Object) { f.touch(m.kind, obj) }
+		if err := f.watch(factory, m.informer, handlers(tell, func(_, obj metav1.Object) { tell(obj) }, tell)); err != nil {
 			return fmt.Errorf("watching what pods need: %w", err)
 		}
 	}
 	return nil
 }
 
-// classesChanged follows which resources are handed out by device classes.
-func (f *feed) classesChanged() {
-	f.c.headroom.ClassesChanged()
-	f.c.loop.Inbox.Happened(waitlist.Happening{Kind: waitlist.NeedsDevices})
-}
-
-// touching tells the loop that something of the kind came, changed or went; of a namespace, if namespace names one.
-func touching[T any](i *gangloop.Inbox, kind waitlist.Needs, namespace func(T) string) cache.ResourceEventHandler {
-	tell := func(obj T) { i.Happened(waitlist.Happening{Kind: kind, Namespace: namespace(obj)}) }
-	return handlers(tell, func(_, obj T) { tell(obj) }, tell)
+// touch tells the loop that something of the kind came, changed or went.
+func (f *feed) touch(kind waitlist.Needs, obj metav1.Object) {
+	what := waitlist.Happening{Kind: kind}
+	switch obj.(type) {
+	case *v1.PersistentVolumeClaim:
+		what.Namespace = obj.GetNamespace() // it is of use to no other
+	case *resourcev1.DeviceClass:
+		f.c.headroom.Feed.ClassesChanged()
+	}
+	f.c.loop.Inbox.Happened(what)
 }
 
 // handlers are informer handlers for objects of one type, tombstones included.
@@ -233,7 +236,7 @@ func handlers[T any](add func(T), update func(old, obj T), remove func(T)) cache
 	}
 }
 
-func (f *feed) seeGroup(pg *schedulingv1alpha1.PodGroup) {
+func (f *groupFeed) seeGroup(pg *schedulingv1alpha1.PodGroup) {
 	id := gang.ID{Namespace: pg.Namespace, Name: pg.Name}
 	now := time.Now()
 	if podgroup.Generated(pg) {
@@ -253,12 +256,12 @@ func (f *feed) seeGroup(pg *schedulingv1alpha1.PodGroup) {
 	f.c.effects.Apply(f.ctx, f.c.ledger.Recall(id, podgroup.PastOf(pg), now))
 }
 
-func (f *feed) addGroup(pg *schedulingv1alpha1.PodGroup) {
+func (f *groupFeed) addGroup(pg *schedulingv1alpha1.PodGroup) {
 	f.seeGroup(pg)
 	f.seePlacement(nil, pg)
 }
 
-func (f *feed) changeGroup(old, pg *schedulingv1alpha1.PodGroup) {
+func (f *groupFeed) changeGroup(old, pg *schedulingv1alpha1.PodGroup) {
 	f.seeGroup(pg)
 	f.seePlacement(old, pg)
 	f.doubtGroup(old, pg)
@@ -270,7 +273,7 @@ func (f *feed) changeGroup(old, pg *schedulingv1alpha1.PodGroup) {
 // seePlacement has the gang tried again if its PodGroup, which was or is nil, says something else of where members may
 // be. The ledger knows only what PodGroups say that define a gang: those that stand in for labels do not, nor do those
 // that cannot be read.
-func (f *feed) seePlacement(old, pg *schedulingv1alpha1.PodGroup) {
+func (f *groupFeed) seePlacement(old, pg *schedulingv1alpha1.PodGroup) {
 	if gangview.Placement(old) == gangview.Placement(pg) {
 		return
 	}
@@ -279,15 +282,15 @@ func (f *feed) seePlacement(old, pg *schedulingv1alpha1.PodGroup) {
 }
 
 // seeRoles looks at the members again, whose roles depend on the PodGroup.
-func (f *feed) seeRoles(id gang.ID) {
+func (f *groupFeed) seeRoles(id gang.ID) {
 	for _, ref := range f.c.ledger.Members(id) {
 		if pod := f.c.members.Any(ref); pod != nil {
-			f.seeMember(pod)
+			f.pods.seeMember(pod)
 		}
 	}
 }
 
-func (f *feed) loseGroup(pg *schedulingv1alpha1.PodGroup) {
+func (f *groupFeed) loseGroup(pg *schedulingv1alpha1.PodGroup) {
 	id := gang.ID{Namespace: pg.Namespace, Name: pg.Name}
 	f.c.effects.Apply(f.ctx, f.c.ledger.Undefine(id, gang.Object, time.Now()))
 	f.seePlacement(pg, nil)
@@ -298,18 +301,18 @@ func (f *feed) loseGroup(pg *schedulingv1alpha1.PodGroup) {
 }
 
 func (f *feed) seeNode(node *v1.Node) {
-	f.c.headroom.SetNode(node)
+	f.c.headroom.Feed.SetNode(node)
 	f.c.loop.Inbox.Look()
 }
 
-func (f *feed) seePod(pod *v1.Pod) {
+func (f *podFeed) seePod(pod *v1.Pod) {
 	f.seeMember(pod)
 	f.c.told.status.Pods.See(pod)
 	f.c.promises.Forecasts.See(pod)
 	f.c.evictor.Notifier.See(pod)
 	switch {
 	case pod.Spec.NodeName != "":
-		f.c.headroom.SetPod(pod, f.c.members.ID(pod))
+		f.c.headroom.Feed.SetPod(pod, f.c.members.ID(pod))
 		f.c.loop.Inbox.Look()
 	case pod.Status.NominatedNodeName != "":
 		if id := f.c.members.ID(pod); id != (gang.ID{}) {
@@ -319,16 +322,16 @@ func (f *feed) seePod(pod *v1.Pod) {
 }
 
 // seeEnded tells the ledger of a member that has ended, before what it used is forgotten.
-func (f *feed) seeEnded(pod *v1.Pod) {
+func (f *podFeed) seeEnded(pod *v1.Pod) {
 	f.ending.Lock()
 	defer f.ending.Unlock()
 	f.seeMember(pod)
-	f.c.headroom.DropPod(pod.UID)
+	f.c.headroom.Feed.DropPod(pod.UID)
 	f.c.loop.Inbox.Look()
 }
 
 // seeMember tells the ledger of a member, and of a pod that is none any more.
-func (f *feed) seeMember(pod *v1.Pod) {
+func (f *podFeed) seeMember(pod *v1.Pod) {
 	of, err := f.c.members.Of(pod)
 	if err != nil || of.ID == (gang.ID{}) {
 		// It is woken if its gang held it, as nothing does any more.
@@ -351,7 +354,7 @@ func (f *feed) seeMember(pod *v1.Pod) {
 	}
 }
 
-func (f *feed) losePod(pod *v1.Pod) {
+func (f *podFeed) losePod(pod *v1.Pod) {
 	f.c.told.status.Pods.Forget(pod)
 	f.c.promises.Forget(gang.UID(pod.UID))
 	f.c.promises.Forecasts.Lose(pod, time.Now())
@@ -360,7 +363,7 @@ func (f *feed) losePod(pod *v1.Pod) {
 	defer f.ending.Unlock()
 	defer func() {
 		// Only now: what a lost member used is promised to its replacement.
-		f.c.headroom.DropPod(pod.UID)
+		f.c.headroom.Feed.DropPod(pod.UID)
 		f.c.loop.Inbox.Look()
 	}()
 	if ended := f.c.members.Ended(pod.Namespace, pod.Name); ended != nil && ended.UID == pod.UID {
@@ -371,6 +374,6 @@ func (f *feed) losePod(pod *v1.Pod) {
 	f.forget(pod)
 }
 
-func (f *feed) forget(pod *v1.Pod) {
+func (f *podFeed) forget(pod *v1.Pod) {
 	f.c.effects.Apply(f.ctx, f.c.ledger.Forget(gang.UID(pod.UID), time.Now()))
 }

@@ -26,17 +26,19 @@ func TestGangIsLookedAtAgainAfterAnAnnotation(t *testing.T) {
 	rack := map[string]string{wellknown.TopologyRequiredKey: "rack"}
 	for _, tc := range []struct {
 		name    string
-		happens func(f *feed)
+		happens func(f *groupFeed)
 		want    bool
 	}{
-		{"one that says where members may be is added", func(f *feed) { f.changeGroup(group(nil), group(rack)) }, true},
-		{"one is removed", func(f *feed) { f.changeGroup(group(rack), group(nil)) }, true},
-		{"GPU models may be mixed", func(f *feed) { f.changeGroup(group(nil), group(map[string]string{wellknown.MixedModelsKey: "allow"})) }, true},
-		{"one that means nothing here is added", func(f *feed) { f.changeGroup(group(nil), group(map[string]string{"example.com/mine": "1"})) }, false},
-		{"a PodGroup comes that says where members may be", func(f *feed) { f.addGroup(group(rack)) }, true},
-		{"a PodGroup comes that says nothing of it", func(f *feed) { f.addGroup(group(nil)) }, false},
-		{"a PodGroup goes that said where members may be", func(f *feed) { f.loseGroup(group(rack)) }, true},
-		{"one is corrected in a PodGroup that cannot be read", func(f *feed) {
+		{"one that says where members may be is added", func(f *groupFeed) { f.changeGroup(group(nil), group(rack)) }, true},
+		{"one is removed", func(f *groupFeed) { f.changeGroup(group(rack), group(nil)) }, true},
+		{"GPU models may be mixed", func(f *groupFeed) {
+			f.changeGroup(group(nil), group(map[string]string{wellknown.MixedModelsKey: "allow"}))
+		}, true},
+		{"one that means nothing here is added", func(f *groupFeed) { f.changeGroup(group(nil), group(map[string]string{"example.com/mine": "1"})) }, false},
+		{"a PodGroup comes that says where members may be", func(f *groupFeed) { f.addGroup(group(rack)) }, true},
+		{"a PodGroup comes that says nothing of it", func(f *groupFeed) { f.addGroup(group(nil)) }, false},
+		{"a PodGroup goes that said where members may be", func(f *groupFeed) { f.loseGroup(group(rack)) }, true},
+		{"one is corrected in a PodGroup that cannot be read", func(f *groupFeed) {
 			bad := map[string]string{wellknown.BackfillKey: "maybe", wellknown.TopologyRequiredKey: "rack"}
 			f.changeGroup(group(map[string]string{wellknown.BackfillKey: "maybe"}), group(bad))
 		}, true},
@@ -45,9 +47,9 @@ func TestGangIsLookedAtAgainAfterAnAnnotation(t *testing.T) {
 			t.Parallel()
 			c := newCoordinator(settings{}, cache.NewStore(cache.MetaNamespaceKeyFunc))
 			id := gang.ID{Namespace: "ns", Name: "g"}
-			c.ledger.Observe(id, gang.Member{UID: "m", Namespace: "ns", Name: "m", State: gang.Pending, Class: "c", Ours: true, Minimum: 1}, time.Now())
+			c.ledger.Observe(id, gang.Member{Ref: gang.Ref{UID: "m", Namespace: "ns", Name: "m"}, State: gang.Pending, Class: "c", Ours: true, Minimum: 1}, time.Now())
 			c.loop.Inbox.Take()
-			tc.happens(&feed{ctx: t.Context(), c: c})
+			tc.happens(newFeed(t.Context(), c, nil).groups)
 			if got := c.loop.Inbox.Take().Changed[id]; got != tc.want {
 				t.Errorf("the gang is looked at again: %v, want %v", got, tc.want)
 			}

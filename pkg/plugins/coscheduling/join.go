@@ -28,7 +28,7 @@ func (p *Plugin) join(ctx context.Context, state fwk.CycleState, id gang.ID, pod
 	case len(nodes) == 0:
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, segment)
 	case segment != "":
-		return p.joinSegment(ctx, state, id, pod, levels, nodes, segment)
+		return p.joinWithin(ctx, state, id, pod, levels, nodes, segment)
 	}
 	held := c.ledger.Nodes(id)
 	if len(held) == 0 {
@@ -61,23 +61,16 @@ func (p *Plugin) join(ctx context.Context, state fwk.CycleState, id gang.ID, pod
 		return p.open()
 	}
 	var within []fwk.NodeInfo
-	names := sets.New[string]()
 	for _, n := range nodes {
 		if domain(n.Node()) == most {
 			within = append(within, n)
-			names.Insert(n.Node().Name)
 		}
 	}
-	if near := c.planner.Join(ctx, id, levels, pod, within); near != nil {
-		names = near
-	}
-	result, status := confine(state, names)
-	state.Write(nodesKey, nodeSet{Set: names, why: tiedTo(levels.Required, within[0].Node())})
-	return result, status
+	return p.joinWithin(ctx, state, id, pod, levels, within, tiedTo(levels.Required, within[0].Node()))
 }
 
-// joinSegment lets a member of a gang that has started go to the domain of its segment.
-func (p *Plugin) joinSegment(
+// joinWithin lets a member of a gang that has started go to some nodes, where it fits near those beside its rank.
+func (p *Plugin) joinWithin(
 	ctx context.Context, state fwk.CycleState, id gang.ID, pod *v1.Pod, levels gangview.Topology,
 	nodes []fwk.NodeInfo, why string,
 ) (*fwk.PreFilterResult, *fwk.Status) {

@@ -15,7 +15,7 @@ import (
 
 // followEnded lets the pods with the label be watched that have ended: they count towards the minimum of their gang.
 // The empty label stands for all pods, which are kept only if they are members.
-func (f *feed) followEnded(label string) {
+func (f *podFeed) followEnded(label string) {
 	f.endsMu.Lock()
 	defer f.endsMu.Unlock()
 	if f.ends[label] {
@@ -36,7 +36,7 @@ func (f *feed) followEnded(label string) {
 }
 
 // withoutOthers keeps of a pod that is in no gang nothing but its name.
-func (f *feed) withoutOthers(obj any) (any, error) {
+func (f *podFeed) withoutOthers(obj any) (any, error) {
 	pod, ok := obj.(*v1.Pod)
 	if !ok || f.c.members.Has(pod) {
 		return obj, nil
@@ -47,7 +47,7 @@ func (f *feed) withoutOthers(obj any) (any, error) {
 
 // applyOwner records what the object says about a gang of its pods. It is recorded again if the ledger has forgotten it
 // with the gang's last pod.
-func (f *feed) applyOwner(ctx context.Context, owner gangview.Owner, s gangview.OwnerState) {
+func (f *groupFeed) applyOwner(ctx context.Context, owner gangview.Owner, s gangview.OwnerState) {
 	c, id, now := f.c, owner.Gang(), time.Now()
 	for _, ref := range c.ledger.Members(id) {
 		if pod := c.members.Any(ref); pod != nil && c.told.owners.Outlived(owner, pod) {

@@ -27,21 +27,22 @@ func TestAnObjectThatIsGone(t *testing.T) {
 		c := newCoordinator(settings{}, cache.NewStore(cache.MetaNamespaceKeyFunc))
 		c.members.Lister = corelisters.NewPodLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{}))
 		ctx, cancel := context.WithCancel(t.Context())
-		f := &feed{ctx: ctx, c: c, ends: map[string]bool{"batch.kubernetes.io/job-name": true}}
+		f := newFeed(ctx, c, nil)
+		f.pods.ends["batch.kubernetes.io/job-name"] = true
 		var err error
-		if c.told.owners, err = podgroup.NewOwners(ctx, api.RESTConfig(), events.NewFakeRecorder(10), f.applyOwner); err != nil {
+		if c.told.owners, err = podgroup.NewOwners(ctx, api.RESTConfig(), events.NewFakeRecorder(10), f.groups.applyOwner); err != nil {
 			t.Fatal(err)
 		}
 		for _, name := range []string{"first", "second"} {
 			pod := st.MakePod().Namespace("default").Name(name).UID(name).Annotation(wellknown.GangKey, "true").Obj()
 			pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: "ghost", UID: "ghost", Controller: ptr.To(true)}}
-			f.seeMember(pod)
+			f.pods.seeMember(pod)
 			synctest.Wait()
 			v, _ := c.ledger.View(gang.ID{Namespace: "default", Name: "job.ghost"})
 			if diff := cmp.Diff("Job default/ghost, which says how many pods the gang has, does not exist", v.Note); diff != "" {
 				t.Errorf("why pod %s waits (-want +got):\n%s", name, diff)
 			}
-			f.forget(pod)
+			f.pods.forget(pod)
 		}
 		cancel()
 		synctest.Wait()

@@ -34,7 +34,7 @@ func (p *Plugin) Less(a, b fwk.QueuedEntityInfo) bool {
 func (p *Plugin) key(e fwk.QueuedEntityInfo) gang.Key {
 	if single, ok := e.(interface{ GetPod() *v1.Pod }); ok {
 		if pod := single.GetPod(); pod != nil && p.shared.members.Has(pod) {
-			if k, ok := p.shared.ledger.Key(gang.UID(pod.UID)); ok {
+			if k, ok := p.shared.ledger.Cycles.Key(gang.UID(pod.UID)); ok {
 				return k
 			}
 		}
@@ -69,7 +69,7 @@ func (c *coordinator) holdsBack(pod *v1.Pod) obstacle.Reason {
 	if of, err := c.members.Of(pod); err != nil || of.ID == (gang.ID{}) {
 		return nil
 	}
-	if ok, why := c.ledger.Admit(gang.UID(pod.UID)); !ok {
+	if ok, why := c.ledger.Cycles.Admit(gang.UID(pod.UID)); !ok {
 		return why
 	}
 	return nil

@@ -338,8 +338,8 @@ func TestMembersHaveTheClassesOfTheirGang(t *testing.T) {
 		ledger.Observe(id, m, noon)
 		members = append(members, e)
 	}
-	ledger.Invite(id, noon)
-	if ok, why := ledger.Admit("member-0"); !ok {
+	ledger.Agenda.Invite(id, noon)
+	if ok, why := ledger.Cycles.Admit("member-0"); !ok {
 		t.Fatalf("the leader is held: %s", why)
 	}
 	// Due with the class of the least urgent member, counted from the creation of the group.

@@ -22,7 +22,7 @@ import (
 func (*Plugin) ReservesOpenly() {}
 
 // Reserve records that the member holds its assignment.
-func (p *Plugin) Reserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node string) *fwk.Status {
+func (p *Plugin) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, node string) *fwk.Status {
 	if state.IsPodGroupSchedulingCycle() {
 		return nil
 	}
@@ -33,9 +33,7 @@ func (p *Plugin) Reserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 	if !c.members.Has(pod) {
 		return nil
 	}
-	effects, ok := c.ledger.Reserve(gang.UID(pod.UID), node, time.Now())
-	c.effects.Apply(ctx, effects)
-	if !ok {
+	if !c.ledger.Cycles.Reserve(gang.UID(pod.UID), node, time.Now()) {
 		return fwk.NewStatus(fwk.Unschedulable, "the plan of the gang changed")
 	}
 	c.promises.Take(c.members.ID(pod), gang.UID(pod.UID), node)
@@ -62,7 +60,7 @@ func (p *Plugin) refuseLate(pod *v1.Pod, name string) *fwk.Status {
 		c.promises.Forecasts.Enter(pod)
 	}
 	to, lost := p.lossUnseen(pod, node)
-	if !lost && (!first || !c.headroom.FreedUnseen(name, node.GetPods())) {
+	if !lost && (!first || !c.headroom.Looks.FreedUnseen(name, node.GetPods())) {
 		return nil
 	}
 	// Nothing else tells that it may be tried again if no gang takes the place after all.
@@ -71,6 +69,17 @@ func (p *Plugin) refuseLate(pod *v1.Pod, name string) *fwk.Status {
 		return reasons.Status(fwk.Unschedulable, dryrun.PromisedTo(to))
 	}
 	return reasons.Status(fwk.Unschedulable, triedFirst{})
+}
+
+// triedFirst says that gangs are tried for what came free before the pod is.
+type triedFirst struct{}
+
+// String does not name the gangs; there may be many.
+func (t triedFirst) String() string { return t.Kind() }
+
+// Kind says it.
+func (triedFirst) Kind() string {
+	return "node(s) with room that came free just now, for which gangs of higher priority are tried first"
 }
 
 // lossPause is how long a pod waits where a member was whose loss only the scheduler knows of so far, and where gangs
@@ -85,7 +94,7 @@ func (p *Plugin) lossUnseen(pod *v1.Pod, node fwk.NodeInfo) (gang.ID, bool) {
 		return gang.ID{}, false
 	}
 	own := c.members.ID(pod)
-	for _, m := range c.headroom.MembersOn(node.Node().Name) {
+	for _, m := range c.headroom.Cluster.MembersOn(node.Node().Name) {
 		if m.Of == own || slices.ContainsFunc(node.GetPods(),
 			func(info fwk.PodInfo) bool { return info.GetPod().UID == m.Object.UID }) {
 			continue
@@ -105,7 +114,7 @@ func (p *Plugin) Unreserve(ctx context.Context, state fwk.CycleState, pod *v1.Po
 	}
 	c := p.shared
 	if c.members.Has(pod) {
-		c.effects.Apply(ctx, c.ledger.Unreserve(gang.UID(pod.UID), c.settings.backoff, time.Now()))
+		c.effects.Apply(ctx, c.ledger.Cycles.Unreserve(gang.UID(pod.UID), c.settings.backoff, time.Now()))
 	}
 	// The account of the cluster does not know what is reserved, so that nothing else tells that it is free again.
 	c.loop.Inbox.Happened(waitlist.Happening{Kind: waitlist.NeedsAnything})
@@ -118,13 +127,13 @@ func (p *Plugin) Permit(ctx context.Context, state fwk.CycleState, pod *v1.Pod, 
 	}
 	c := p.shared
 	uid := gang.UID(pod.UID)
-	if standing := c.ledger.Standing(uid); p.othersPermit && standing.Reserved {
+	if standing := c.ledger.Cycles.Standing(uid); p.othersPermit && standing.Reserved {
 		// Siblings may go only when no other plugin can turn this member away any more. One that they depend on waits
 		// for them in PreBind, which comes after the Permit of all plugins.
 		go c.effects.WhenPermitted(context.WithoutCancel(ctx), p.framework, uid)
 		return fwk.NewStatus(fwk.Wait), standing.Patience(time.Now())
 	}
-	effects, wait, first, ok := c.ledger.Permit(uid, time.Now())
+	effects, wait, first, ok := c.ledger.Cycles.Permit(uid, time.Now())
 	c.effects.Apply(ctx, effects)
 	switch {
 	case !ok:
@@ -157,7 +166,7 @@ func (p *Plugin) PreBind(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 	c := p.shared
 	told, leave := c.effects.Wait(gang.UID(pod.UID))
 	defer leave()
-	effects, wait, ok := c.ledger.Prepared(gang.UID(pod.UID), time.Now())
+	effects, wait, ok := c.ledger.Cycles.Prepared(gang.UID(pod.UID), time.Now())
 	c.effects.Apply(ctx, effects)
 	switch {
 	case !ok:

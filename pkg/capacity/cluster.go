@@ -1,0 +1,168 @@
+package capacity
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	apitypes "k8s.io/apimachinery/pkg/types"
+
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/wellknown"
+)
+
+// Cluster is the part of an index that knows nodes and bound pods, whatever shapes ask for.
+type Cluster struct{ *book }
+
+// Size returns the number of nodes.
+func (x *Cluster) Size() int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.nodes.present
+}
+
+// Sum returns how much of a resource all nodes have free together and how much if no pod ran there, in thousandths of a
+// CPU or in units of anything else.
+func (x *Cluster) Sum(name v1.ResourceName) (now, empty int64) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	i, known := x.resources.index[name]
+	if !known {
+		return 0, 0
+	}
+	for _, n := range x.nodes.existing() {
+		now = addBounded(now, max(n.has[i]-n.used[i], 0))
+		empty = addBounded(empty, n.has[i])
+	}
+	return now, empty
+}
+
+// addBounded adds amounts that are not negative.
+func addBounded(a, b int64) int64 {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
+}
+
+// Domain returns the values of labels of the nodes that hold most pods, by the number of pods on each node. It is empty
+// if none is known, or if two domains hold as many.
+func (x *Cluster) Domain(held map[string]int, labels []string) []string {
+	if len(labels) == 0 {
+		return nil
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	pods := map[string]int{}
+	var most []string
+	largest, tie := 0, false
+	for name, n := range held {
+		node := x.nodes.byName[name]
+		if node == nil || node.node == nil {
+			continue
+		}
+		values := make([]string, len(labels))
+		for i, label := range labels {
+			values[i] = node.node.Labels[label]
+		}
+		path := strings.Join(values, "\x00")
+		pods[path] += n
+		switch {
+		case slices.Equal(values, most):
+			largest, tie = pods[path], tie && pods[path] == largest
+		case pods[path] > largest:
+			most, largest, tie = values, pods[path], false
+		case pods[path] == largest:
+			tie = true
+		}
+	}
+	if tie {
+		return nil
+	}
+	return most
+}
+
+// CordonedFor returns the nodes that are being emptied for the gang, nil if there are none.
+func (x *Cluster) CordonedFor(id gang.ID) map[string]bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	value := wellknown.CordonedFor("podgroup", id.Namespace, id.Name)
+	var names map[string]bool
+	for _, n := range x.nodes.existing() {
+		if n.node.Annotations[wellknown.CordonedForKey] == value {
+			if names == nil {
+				names = map[string]bool{}
+			}
+			names[n.name] = true
+		}
+	}
+	return names
+}
+
+// PodsBetween returns the bound pods of these priorities and those between them.
+func (x *Cluster) PodsBetween(least, most int32) []*v1.Pod {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	var out []*v1.Pod
+	for _, n := range x.nodes.slots {
+		if n == nil {
+			continue
+		}
+		for _, p := range n.pods {
+			if p.Priority >= least && p.Priority <= most {
+				out = append(out, p.Object)
+			}
+		}
+	}
+	return out
+}
+
+// MembersOn returns the members of gangs that are bound to the node and do not terminate.
+func (x *Cluster) MembersOn(node string) []BoundPod {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	n := x.nodes.byName[node]
+	if n == nil {
+		return nil
+	}
+	var members []BoundPod
+	for _, p := range n.pods {
+		if p.Of != (gang.ID{}) && !p.Terminating {
+			members = append(members, p.BoundPod)
+		}
+	}
+	return members
+}
+
+// Pod returns the bound pod as it was last seen, or nil.
+func (x *Cluster) Pod(uid apitypes.UID) *v1.Pod {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if p := x.pods.byUID[uid]; p != nil {
+		return p.Object
+	}
+	return nil
+}
+
+// AnyLeaving reports whether a bound pod terminates.
+func (x *Cluster) AnyLeaving() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return len(x.pods.leaving) > 0
+}
+
+// AnyBelow reports whether a bound pod that is not terminating has a lower priority: without one there is no
+// pod to evict.
+func (x *Cluster) AnyBelow(priority int32) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.pods.priorities.anyBelow(priority)
+}
+
+// MakesWay reports whether a bound pod of lower priority could be evicted or terminates.
+func (x *Cluster) MakesWay(priority int32) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.pods.priorities.anyBelow(priority) || x.pods.leaving.anyBelow(priority)
+}

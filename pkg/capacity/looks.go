@@ -1,0 +1,70 @@
+package capacity
+
+import (
+	"slices"
+
+	fwk "k8s.io/kube-scheduler/framework"
+)
+
+// Looks is the part of an index for who looks at the gangs that wait: what has changed since the last look.
+type Looks struct{ *book }
+
+// looks counts what happens around the looks at gangs.
+type looks struct {
+	// eased is set if a bound pod went or changed in a way that no shape shows.
+	eased bool
+	// settled counts how often the shapes were brought up to date.
+	settled uint64
+	// asked counts how often gangs were looked at, answered is the last time after which those that may fit were in the
+	// queue.
+	asked, answered uint64
+}
+
+// State is another after each change of the cluster that the index sees.
+func (x *Looks) State() uint64 {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.settle()
+	return x.looks.settled
+}
+
+// Refresh begins a look at gangs. It returns the shapes that gained since it was last called: more of their pods fit on
+// some node, or a node on which they fit if it is empty came or changed its labels, annotations, taints or resources.
+// eased reports whether a bound pod went or changed otherwise, which may help pods that are blocked for reasons that
+// are not in this index.
+func (x *Looks) Refresh() (gained []ShapeKey, eased bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.looks.asked++
+	x.memo.besides = nil
+	x.settle()
+	for _, s := range x.shapes.live {
+		if s.gained {
+			s.gained = false
+			gained = append(gained, s.key)
+		}
+	}
+	eased, x.looks.eased = x.looks.eased, false
+	return gained, eased
+}
+
+// Answer ends the look at gangs that refresh began: those that may fit now are in the queue.
+func (x *Looks) Answer() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.looks.answered = x.looks.asked
+}
+
+// FreedUnseen reports whether something came free on the node that no look at gangs has answered yet, or that only the
+// scheduler knows of, which has these pods there.
+func (x *Looks) FreedUnseen(node string, pods []fwk.PodInfo) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	n := x.nodes.byName[node]
+	if n == nil || n.node == nil || n.freed > x.looks.answered {
+		return true
+	}
+	return slices.ContainsFunc(n.pods, func(p *podEntry) bool {
+		return !slices.ContainsFunc(pods, func(info fwk.PodInfo) bool { return info.GetPod().UID == p.Object.UID })
+	})
+}

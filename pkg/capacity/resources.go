@@ -1,0 +1,124 @@
+package capacity
+
+import (
+	"cmp"
+	"math"
+	"math/bits"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/component-helpers/resource"
+
+	"berth.dev/berth/pkg/podview"
+)
+
+// resources are those that a node has ever offered; their positions are those of all vectors. What only pods name is
+// not among them, since users may name what they like.
+type resources struct {
+	names []v1.ResourceName
+	index map[v1.ResourceName]int
+	// offered counts the nodes that offer a resource, by position.
+	offered []int
+	// claimed reports whether a device class hands out a resource. It is called with the index locked.
+	claimed func(v1.ResourceName) bool
+}
+
+// bound is an ask for a resource with a position.
+type bound struct {
+	Resource int
+	Amount   int64
+	// claimed is set if a device class hands out the resource on nodes that do not offer it themselves.
+	claimed bool
+}
+
+// bounds returns the asks that limit how many pods fit, those first that usually limit the most. A resource that no
+// node offers does not: it may be handed out in a way that this index does not know.
+func (r *resources) bounds(asks []ask) []bound {
+	var out []bound
+	for _, a := range asks {
+		if i, known := r.index[a.name]; known && r.offered[i] > 0 {
+			out = append(out, bound{Resource: i, Amount: a.amount, claimed: r.claimed(a.name)})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b bound) int { return cmp.Compare(r.tightness(a), r.tightness(b)) })
+	return out
+}
+
+// tightness is lower for resources that nodes have few of.
+func (r *resources) tightness(b bound) int {
+	switch r.names[b.Resource] {
+	case v1.ResourcePods:
+		return 1
+	case v1.ResourceCPU:
+		return 2
+	case v1.ResourceMemory, v1.ResourceEphemeralStorage:
+		return 3
+	}
+	return 0
+}
+
+// maxUse bounds what one pod uses of a resource in this index, so that the sum over a node's pods does not overflow: a
+// pod may be bound by hand whatever it requests.
+const maxUse = 1 << 52
+
+// use is how much of a resource a pod uses, the resource being a position in the index's vectors.
+type use struct {
+	Resource int
+	Amount   int64
+}
+
+// uses returns what a bound pod uses, in the order of the resources' positions, and what it requests of others.
+func (r *resources) uses(pod *v1.Pod) (all []use, others map[v1.ResourceName]int64) {
+	amounts := podview.Amounts(resource.PodRequests(pod, resource.PodResourcesOptions{UseStatusResources: true}))
+	amounts[v1.ResourcePods] = 1
+	all = make([]use, 0, len(amounts))
+	for name, amount := range amounts {
+		if i, known := r.index[name]; known {
+			all = append(all, use{Resource: i, Amount: min(amount, maxUse)})
+			continue
+		}
+		if others == nil {
+			others = map[v1.ResourceName]int64{}
+		}
+		others[name] = min(amount, maxUse)
+	}
+	slices.SortFunc(all, func(a, b use) int { return a.Resource - b.Resource })
+	return all, others
+}
+
+// manySlots stands for any number of pods.
+const manySlots = math.MaxInt32
+
+// slotsOn returns how many pods with these bounds fit into what a node has and does not use.
+func slotsOn(bounds []bound, has, used []int64) int64 {
+	slots := int64(manySlots)
+	for i := range bounds {
+		b := &bounds[i]
+		if b.claimed && has[b.Resource] == 0 {
+			continue
+		}
+		free := has[b.Resource]
+		if used != nil {
+			free -= used[b.Resource]
+		}
+		if slots = b.limit(slots, free); slots == 0 {
+			return 0
+		}
+	}
+	return slots
+}
+
+// slotsOnEmpty returns how many pods with these bounds fit on a node without pods.
+func slotsOnEmpty(bounds []bound, has []int64) int64 { return slotsOn(bounds, has, nil) }
+
+// limit returns how many pods fit into what is free, up to a number. Most bounds do not limit what tighter ones before
+// them leave, and a multiplication tells that for much less than a division costs.
+func (b *bound) limit(slots, free int64) int64 {
+	if free < b.Amount {
+		return 0
+	}
+	if high, low := bits.Mul64(uint64(slots), uint64(b.Amount)); high == 0 && low <= uint64(free) {
+		return slots
+	}
+	return free / b.Amount
+}

@@ -1,0 +1,230 @@
+package gang
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"berth.dev/berth/pkg/obstacle"
+)
+
+// Agenda is the part of a ledger that the loop asks and tells: which groups wait, who is invited to plan, and what is
+// due.
+type Agenda struct{ *book }
+
+// Waiting is a group all of whose members are there and that waits to be planned.
+type Waiting struct {
+	ID  ID
+	Key Key
+	// Fresh is set if nothing has kept the group from starting yet, or what did is out of date.
+	Fresh bool
+	// Since is when enough members existed.
+	Since time.Time
+	// Touched is set if something has happened since the last attempt that may help the group.
+	Touched bool
+	// RetryAt is when the pause after the last attempt ends.
+	RetryAt time.Time
+	// Need is what is missing to the minimum, Of what the whole minimum is.
+	Need, Of Minimum
+	// Held is the number of members that are placed or hold assignments already.
+	Held int
+	// Classes holds what can be placed, the class of the oldest member first.
+	Classes []WaitingClass
+}
+
+// WaitingClass is the members of a class that can be placed.
+type WaitingClass struct {
+	Class, Role string
+	Count       int
+	Example     Ref
+}
+
+// Waiting returns the group if it waits to be planned and its leader has not been invited to do it.
+func (a *Agenda) Waiting(id ID) (Waiting, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	g := a.groups[id]
+	if !mayBeInvited(g) || g.holding > 0 || g.lead() == nil {
+		return Waiting{}, false
+	}
+	s, block := g.spec(), g.attempts.block
+	return Waiting{ID: id, Key: placeOf(g), Fresh: block == nil, Touched: block != nil && block.touched,
+		Since: g.run.quorumAt, RetryAt: g.attempts.retryAt, Of: s.Minimum, Held: g.census.settled(),
+		Need: s.Minimum.Without(g.census.settled(), g.census.settledIn), Classes: g.waiting()}, true
+}
+
+// mayBeInvited reports whether the group is known, complete and not being planned, started or evicted.
+func mayBeInvited(g *group) bool {
+	return g != nil && g.plan == nil && !g.attempts.invited && !g.started() && !g.eviction.evicting() && g.quorum()
+}
+
+// TakeOver records that what is known by now is what an earlier scheduler has left. A group in the middle of its start
+// comes before everything else, whatever its priority, until it has been tried once: an earlier scheduler had taken the
+// places that it lacks, and without them it stays bound in part.
+func (a *Agenda) TakeOver() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, g := range a.groups {
+		g.attempts.resumes = g.census.states[Bound] > 0 && !g.run.hadMinimum() && g.quorum()
+	}
+}
+
+// Invite lets the leader of a group that waits enter the queue, to plan.
+func (a *Agenda) Invite(id ID, now time.Time) Effects {
+	return ofGroup(a.book, id, func(g *group) (e Effects) {
+		if mayBeInvited(g) {
+			e = g.invite(now)
+		}
+		return e
+	})
+}
+
+// Resume is Invite for a group whose last attempt has not ended yet: it went to look for something, which has been
+// found.
+func (a *Agenda) Resume(id ID, now time.Time) Effects {
+	return ofGroup(a.book, id, func(g *group) (e Effects) {
+		if mayBeInvited(g) {
+			g.attempts.failed = max(g.attempts.failed-1, 0)
+			e = g.invite(now)
+		}
+		return e
+	})
+}
+
+// RuleOut records that the group cannot be placed now, as an account of the cluster shows without a cycle. It is not an
+// attempt.
+func (a *Agenda) RuleOut(id ID, reason obstacle.Reason, now time.Time) {
+	ofGroup(a.book, id, func(g *group) Effects {
+		if g.plan == nil && !g.started() && g.quorum() {
+			if g.attempts.ruleOut(reason, now) {
+				a.lists.changed(id)
+			}
+			a.lists.file(g)
+		}
+		return Effects{}
+	})
+}
+
+// Coming is a group that is about to take capacity: it was invited to plan, or its members have nodes and are not bound
+// yet.
+type Coming struct {
+	ID ID
+	// InvitedAt is when it was invited to plan, zero if it has done so.
+	InvitedAt time.Time
+	// Members are those that were given a node and are not bound.
+	Members []Placed
+}
+
+// Placed is a member and the node that it is to have.
+type Placed struct {
+	Ref
+	Node string
+}
+
+// Coming returns the groups that are about to take capacity, by name.
+func (a *Agenda) Coming() []Coming {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	all := make([]Coming, 0, len(a.lists.coming))
+	for id, g := range a.lists.coming {
+		c := Coming{ID: id}
+		if g.attempts.invited && g.plan == nil {
+			c.InvitedAt = g.attempts.invitedAt
+		}
+		for _, m := range g.members {
+			node := g.plan.node(m)
+			if m.stage.holds() {
+				node = m.node
+			}
+			if node != "" && m.State == Pending {
+				c.Members = append(c.Members, Placed{m.Ref, node})
+			}
+		}
+		all = append(all, c)
+	}
+	slices.SortFunc(all, func(a, b Coming) int {
+		return cmp.Or(strings.Compare(a.ID.Namespace, b.ID.Namespace), strings.Compare(a.ID.Name, b.ID.Name))
+	})
+	return all
+}
+
+// Stragglers returns the pending members of groups that have started and have fewer than their minimum, by group.
+func (a *Agenda) Stragglers() map[ID][]Ref {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	refs := map[ID][]Ref{}
+	for id, g := range a.lists.degraded {
+		for _, m := range g.members {
+			if m.mayLead() {
+				refs[id] = append(refs[id], m.Ref)
+			}
+		}
+	}
+	return refs
+}
+
+// Flowing reports whether members of a plan wait to be let into the queue, or to be let go, after others of it, or a
+// leader to go on.
+func (a *Agenda) Flowing() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.lists.binding) > 0 {
+		return true
+	}
+	for _, g := range a.lists.planned {
+		if p := g.plan; (p.open && g.attempts.rests) || (!p.open && !p.flow.done(p)) {
+			return true
+		}
+	}
+	return false
+}
+
+// patience is how long a group waits for the leader that was invited to plan: another plugin may keep it out of the
+// queue.
+const patience = 10 * time.Second
+
+// Expire ends the plans whose time is over, lets the next members of large plans into the queue, lets those go that
+// wait only for members that the minimum does not need, invites another leader where the one that was invited does not
+// come, and ends the wait for evictions that take too long.
+func (a *Agenda) Expire(backoff Backoff, now time.Time) Effects {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var e Effects
+	for _, g := range a.lists.planned {
+		e.Activate = append(e.Activate, g.let(g.plan.letMore(now)...)...)
+		if g.attempts.rests && !now.Before(g.attempts.retryAt) {
+			g.attempts.rests = false
+			e = merge(e, g.settle(now))
+		}
+		switch p := g.plan; {
+		case p == nil:
+		case !now.Before(p.deadline):
+			e = merge(e, g.expire(len(p.assignments), p.tallied().ready, backoff, now))
+		case !p.enoughAt.IsZero() && p.flow.done(p) && now.Sub(p.enoughAt) >= stragglersGrace && servesReady(g, p):
+			e.Allow = append(e.Allow, p.commit(now)...)
+			e = merge(e, g.settle(now))
+		}
+	}
+	for _, g := range a.lists.evicted {
+		if !now.Before(g.eviction.until) {
+			g.eviction.until = time.Time{}
+			e = merge(e, g.settle(now))
+		}
+	}
+	for _, g := range a.lists.binding {
+		e.Allow = append(e.Allow, g.plan.allowMore(now)...)
+		a.lists.file(g)
+	}
+	for _, g := range a.lists.awaited {
+		if now.Sub(g.attempts.invitedAt) < patience {
+			continue
+		}
+		// Another leads in place of one that does not come.
+		if m := g.lead(); m != nil {
+			g.decline(m)
+		}
+		e = merge(e, g.invite(now))
+	}
+	return e
+}

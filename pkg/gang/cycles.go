@@ -1,0 +1,217 @@
+package gang
+
+import (
+	"slices"
+	"time"
+
+	"berth.dev/berth/pkg/obstacle"
+)
+
+// Cycles is the part of a ledger that the scheduling cycles of members ask and tell.
+type Cycles struct{ *book }
+
+// Admit reports whether the pod may enter the scheduling queue, and why not. An admitted pod's Key is frozen.
+func (c *Cycles) Admit(uid UID) (ok bool, why obstacle.Reason) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m := c.members[uid]
+	if m == nil {
+		return false, obstacle.Obstacle{Cause: obstacle.Unknown}
+	}
+	switch kind, why := m.turn(); {
+	case kind == Hold:
+		m.move(isDenied)
+		return false, why
+	case kind == Lead && !mayPlan(m.group):
+		// Only an invitation lets it in; a queue that tries it on the off chance does not.
+		m.move(isDenied)
+		return false, uninvited(m.group)
+	}
+	m.move(isLet)
+	m.freeze()
+	return true, nil
+}
+
+// Key returns the frozen place in the queue of an admitted pod.
+func (c *Cycles) Key(uid UID) (k Key, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if m := c.members[uid]; m != nil {
+		k, ok = m.key, m.keyed
+	}
+	return k, ok
+}
+
+// Turn tells a pod at the head of the queue what its cycle is for.
+func (c *Cycles) Turn(uid UID) Turn {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m := c.members[uid]
+	if m == nil {
+		return Turn{Kind: Hold, Why: obstacle.Obstacle{Cause: obstacle.Unknown}}
+	}
+	g := m.group
+	if g.attempts.invited && m.stage == queued && m.mayLead() {
+		// Another may have been invited since, but this one is here first.
+		g.leader, m.declined = m, false
+	}
+	kind, why := m.turn()
+	if kind == Lead && !mayPlan(g) && (g.attempts.planner != m || m.stage != held) {
+		// The invitation was taken back while the member was in the queue. One that is asked again in the cycle that
+		// has found the group not to fit still leads.
+		kind, why = Hold, uninvited(g)
+	}
+	t := Turn{Kind: kind, Why: why}
+	switch kind {
+	case Hold:
+		m.move(isDenied)
+	case Free:
+		m.move(isLet)
+		m.move(goesAlone)
+	case Follow:
+		t.Node = g.plan.node(m)
+	case Lead:
+		g.attempts.planner = m
+		// It has come, so that no other is invited in its place.
+		delete(c.lists.awaited, g.id)
+		t.lead(g)
+	}
+	return t
+}
+
+// Propose makes the proposal the plan of the group that leader leads, and reports whether it still serves, as members
+// may have come and gone while it was made, and whether the leader can go on in this very cycle: it has an assignment,
+// and no other member has to reserve before it.
+func (c *Cycles) Propose(leader UID, proposal Proposal, now time.Time) (e Effects, serving, proceed bool) {
+	e = ofMember(c.book, leader, func(m *member) Effects {
+		g := m.group
+		if kind, _ := m.turn(); kind == Lead {
+			p := newPlan(g.plan, len(proposal.Assignments), proposal.Ordered, now.Add(g.spec().Timeout))
+			for _, a := range proposal.Assignments {
+				if s := g.members[a.UID]; s != nil && s.State == Pending && !s.stage.holds() {
+					p.add(s, a)
+				}
+			}
+			if serving = serves(g, p); serving {
+				g.plan = p
+				g.eviction.bindingStarted(now)
+				g.attempts.planned()
+				g.run.reach(isPlanned)
+				g.pardon()
+				proceed = p.node(m) != "" && p.turnCame(m)
+			}
+		}
+		if proceed {
+			m.move(isLet)
+		} else {
+			m.move(isDenied)
+		}
+		return g.settle(now)
+	})
+	return e, serving, proceed
+}
+
+// Reserve records that the member holds an assignment in memory, and reports whether that is the one it has in the
+// plan, or whether it needs none. If not, Unreserve has to follow.
+func (c *Cycles) Reserve(uid UID, node string, now time.Time) bool {
+	return ofMember(c.book, uid, func(m *member) bool {
+		switch p := m.group.plan; {
+		case p.node(m) == node && node != "":
+			if p.assignments[m].First {
+				m.move(reservesFirst)
+			} else {
+				m.move(reserves)
+			}
+			p.refusals.inARow = 0
+		case p.node(m) == "" && m.stage == alone:
+			m.move(reserves)
+		default:
+			m.move(isDenied)
+			return false
+		}
+		m.node = node
+		m.group.eviction.bindingStarted(now)
+		c.lists.changed(m.group.id)
+		return true
+	})
+}
+
+// Permit tells a member that nothing but its siblings can keep from being bound whether it may be bound now (wait is
+// zero), has to wait for them for at most wait, or has lost its assignment (ok is false). One that siblings depend on
+// comes first: it goes on, and waits after Prepared.
+func (c *Cycles) Permit(uid UID, now time.Time) (e Effects, wait time.Duration, first, ok bool) {
+	e = ofMember(c.book, uid, func(m *member) (e Effects) {
+		if first = m.stage == preparing; first {
+			ok = m.group.plan.node(m) != ""
+			return e
+		}
+		m.move(isPermitted)
+		e, wait, ok = await(m, now)
+		return e
+	})
+	return e, wait, first, ok
+}
+
+// Prepared records that what siblings of the member depend on has been written, and tells as Permit does how it goes
+// on.
+func (c *Cycles) Prepared(uid UID, now time.Time) (e Effects, wait time.Duration, ok bool) {
+	e = ofMember(c.book, uid, func(m *member) (e Effects) {
+		m.move(isPrepared)
+		e, wait, ok = await(m, now)
+		return e
+	})
+	return e, wait, ok
+}
+
+// await settles the group and says how a member that holds an assignment goes on.
+func await(m *member, now time.Time) (e Effects, wait time.Duration, ok bool) {
+	g := m.group
+	itself := func(r Ref) bool { return r.UID == m.UID }
+	if m.stage.waits() && g.plan.node(m) != "" {
+		e = g.settle(now)
+		e.Allow = slices.DeleteFunc(e.Allow, itself)
+		if p := g.plan; p != nil && m.stage == released {
+			p.flow.toAllow = slices.DeleteFunc(p.flow.toAllow, itself)
+		}
+		e.Reject = slices.DeleteFunc(e.Reject, func(r Rejection) bool { return itself(r.Ref) })
+	}
+	switch {
+	case m.stage == released:
+		return e, 0, true
+	case m.stage.waits() && g.plan.node(m) != "":
+		return e, max(g.plan.deadline.Sub(now), time.Millisecond), true
+	}
+	return e, 0, false
+}
+
+// Standing is where a member is on its way to a node.
+type Standing struct {
+	// Alone is set if it is being scheduled as an ordinary pod.
+	Alone bool
+	// Reserved is set if it holds an assignment of a plan and Permit is still to be asked whether it may be bound.
+	Reserved bool
+	// Holds is set if it holds an assignment in memory, Allowed if it has been let go.
+	Holds, Allowed bool
+	// Blocked is set if its group did not fit when it was last tried, and is not being tried again.
+	Blocked bool
+	// Deadline is until when it may wait for its siblings, zero if there is no plan.
+	Deadline time.Time
+}
+
+// Standing returns where the member is; the zero value for one that is not known.
+func (c *Cycles) Standing(uid UID) Standing {
+	return ofMember(c.book, uid, func(m *member) Standing {
+		a, p := &m.group.attempts, m.group.plan
+		s := Standing{Alone: m.stage == alone, Reserved: m.stage == reserved, Holds: m.stage.holds(),
+			Allowed: m.stage == released, Blocked: a.block != nil && !a.invited}
+		if p != nil {
+			s.Deadline = p.deadline
+		}
+		return s
+	})
+}
+
+// Patience is how much longer the member may wait.
+func (s *Standing) Patience(now time.Time) time.Duration {
+	return max(s.Deadline.Sub(now), time.Millisecond)
+}

@@ -1,0 +1,152 @@
+package coscheduling
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"berth.dev/berth/pkg/dryrun"
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gangplan"
+	"berth.dev/berth/pkg/obstacle"
+	"berth.dev/berth/pkg/reasons"
+	"berth.dev/berth/pkg/wellknown"
+)
+
+// leading is the cycle of a leader, which plans for its gang.
+type leading struct {
+	p     *Plugin
+	ctx   context.Context
+	state fwk.CycleState
+	id    gang.ID
+	pod   *v1.Pod
+	turn  gang.Turn
+}
+
+// plan makes or continues the plan of the gang, and gives the leader its own assignment.
+func (l *leading) plan(nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
+	c, pending := l.p.shared, &l.p.shared.planner.Pending
+	if reason := l.p.evictor.Lack(l.id, nodes); reason != nil {
+		return l.fail(reason, nil)
+	}
+	// Where siblings hold what the plan gave them, the gang is planned at once, regardless of the pace.
+	if !l.turn.Reopened && !pending.Pace.Admit(l.id, time.Now()) {
+		return l.putOff(0)
+	}
+	plan := pending.Take(l.id)
+	if plan != nil && !plan.Serves(l.turn) {
+		plan.Stop()
+		pending.Pace.Forget(l.id)
+		return l.giveUp()
+	}
+	if plan == nil {
+		plan = c.planner.Begin(l.id, l.turn, nodes)
+	}
+	done, took := plan.Slice(l.ctx)
+	pending.Pace.Ran(l.id, took, done, time.Now())
+	c.loop.Inbox.Look()
+	if !done {
+		planPauses.Inc()
+		abandoned := !pending.Park(l.id, plan, time.Now())
+		klog.FromContext(l.ctx).V(4).Info("Paused planning a gang", "gang", l.id, "duration", took, "abandoned", abandoned)
+		if abandoned {
+			return l.giveUp()
+		}
+		return l.putOff(dryrun.SliceRest)
+	}
+	var bad *wellknown.BadValue
+	switch {
+	case errors.As(plan.Err, &bad):
+		return l.fail(obstacle.Told(plan.Err.Error()), nil)
+	case plan.Err != nil:
+		return nil, fwk.AsStatus(fmt.Errorf("planning gang %s: %w", l.id, plan.Err))
+	}
+	result, outcome := plan.Result, "infeasible"
+	if result.Feasible() {
+		outcome = "feasible"
+	}
+	planDuration.WithLabelValues(outcome).Observe(plan.Took.Seconds())
+	nodesExamined.Observe(float64(result.Examined))
+	klog.FromContext(l.ctx).V(3).Info("Planned gang", "gang", l.id, "needs", l.turn.Need.Total,
+		"members", len(l.turn.Members), "placed", len(result.Assignments), "nodesExamined", result.Examined,
+		"duration", plan.Took)
+	if !result.Feasible() {
+		short := make([]string, len(result.Short))
+		for i, s := range result.Short {
+			short[i] = s.Class
+			// The filters have found that devices are allocated where the gang cannot go, in the dry run alone.
+			if r := result.Classes[s.Class]; r.State != nil {
+				l.p.giveBack(l.ctx, r.State, r.Pod)
+			}
+		}
+		return l.fail(gangplan.NewShortfall(l.id, l.turn, result.Result, result.Describe, result.Within,
+			result.Causes(result.Result)), short)
+	}
+	return l.propose(result)
+}
+
+// propose has the ledger take the plan, and sends the leader to its node.
+func (l *leading) propose(result *dryrun.Plan) (*fwk.PreFilterResult, *fwk.Status) {
+	c, uid := l.p.shared, gang.UID(l.pod.UID)
+	effects, serves, proceed := c.ledger.Cycles.Propose(uid,
+		gang.Proposal{Assignments: result.Assignments, Ordered: result.Ordered}, time.Now())
+	c.effects.Apply(l.ctx, effects)
+	if serves {
+		c.noteMixed(l.id, result.Mixed)
+	}
+	switch {
+	case !serves:
+		return nil, reasons.Status(fwk.UnschedulableAndUnresolvable,
+			obstacle.Obstacle{Cause: obstacle.PlanChanged, Group: l.id})
+	case !proceed:
+		return l.pass(obstacle.PlanWaits, gang.Effects{})
+	}
+	for _, a := range result.Assignments {
+		if a.UID == uid {
+			l.p.forgetNominations(l.id, l.pod, a.Node)
+			return confine(l.state, sets.New(a.Node))
+		}
+	}
+	return nil, fwk.AsStatus(fmt.Errorf("planning gang %s: the plan has no node for its leader", l.id))
+}
+
+// fail ends the cycle of a leader whose gang does not fit; short are the classes with members that found no node.
+func (l *leading) fail(reason obstacle.Reason, short []string) (*fwk.PreFilterResult, *fwk.Status) {
+	c := l.p.shared
+	c.effects.Apply(l.ctx, c.ledger.Cycles.Block(l.id, reason, short, c.settings.backoff, time.Now()))
+	return nil, reasons.Status(fwk.UnschedulableAndUnresolvable, reason)
+}
+
+// putOff ends the cycle of a leader whose plan is not done or not begun. All pods in the queue go first.
+func (l *leading) putOff(rest time.Duration) (*fwk.PreFilterResult, *fwk.Status) {
+	return l.pass(obstacle.PlanPaused, l.p.shared.ledger.Cycles.Pause(gang.UID(l.pod.UID), rest, time.Now()))
+}
+
+// giveUp ends the cycle of a leader whose plan was dropped. It begins again after a back-off.
+func (l *leading) giveUp() (*fwk.PreFilterResult, *fwk.Status) {
+	c := l.p.shared
+	return l.pass(obstacle.PlanChanged, c.ledger.Cycles.Abandon(gang.UID(l.pod.UID), c.settings.backoff, time.Now()))
+}
+
+// pass ends the cycle of a leader that lets others go first.
+func (l *leading) pass(cause obstacle.Cause, effects gang.Effects) (*fwk.PreFilterResult, *fwk.Status) {
+	l.state.Write(passedKey, mark{})
+	l.p.shared.effects.Apply(l.ctx, effects)
+	return nil, reasons.Status(fwk.UnschedulableAndUnresolvable, obstacle.Obstacle{Cause: cause, Group: l.id})
+}
+
+// forgetNominations takes back what nominates siblings to the node: it is of an earlier plan, or of an earlier
+// scheduler, and the pod would have to fit beside them.
+func (p *Plugin) forgetNominations(id gang.ID, pod *v1.Pod, node string) {
+	for _, info := range p.framework.NominatedPodsForNode(node) {
+		if other := info.GetPod(); other.UID != pod.UID && p.shared.members.ID(other) == id {
+			p.framework.DeleteNominatedPodIfExists(other)
+		}
+	}
+}
