@@ -99,11 +99,11 @@ func (r *Reservations) lookByTime(ctx context.Context, first bool, now time.Time
 		}
 	}
 	waiting := r.waiting(first, now)
-	if seen := r.sight(waiting); seen != s.seen || !now.Before(s.due) {
-		s.seen, s.due = seen, now.Add(lookAnyway)
-	} else {
+	seen := r.sight(waiting)
+	if seen == s.seen && now.Before(s.due) {
 		return ready, s.keeps
 	}
+	s.seen, s.due = seen, now.Add(lookAnyway)
 	plan := r.planByTime(waiting, now)
 	kept, told := map[gang.ID]bool{}, map[gang.ID]bool{}
 	turn, _ := r.Turns.Current()

@@ -40,8 +40,9 @@ func TestNoFalseAlarmInExamples(t *testing.T) {
 		r.Finish()
 		checked += r.Objects
 		for _, f := range r.Findings {
-			// What the example of a scorer costs is said in it.
-			if f.Severity != validate.Note && f.Rule != "batching" {
+			// What the example of a scorer costs is said in it, and what is not followed of the group of another project.
+			known := f.Rule == "batching" || f.Rule == "no-effect" && folder.Name() == "26-other-groups"
+			if f.Severity != validate.Note && !known {
 				t.Error(f)
 			}
 		}
