@@ -1,6 +1,8 @@
 package evictor
 
 import (
+	"maps"
+	"slices"
 	"sync"
 	"time"
 )
@@ -58,8 +60,8 @@ func (e *Evictor) Landed() {
 	}
 	// The account from which victims are chosen may hear of the last member after the ledger.
 	time.AfterFunc(landPause, func() {
-		for _, r := range requests {
-			e.again(r)
+		for _, name := range slices.Sorted(maps.Keys(requests)) {
+			e.again(requests[name])
 		}
 	})
 }

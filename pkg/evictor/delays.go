@@ -2,6 +2,8 @@ package evictor
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 )
@@ -50,7 +52,8 @@ func (d *delays) over(needs func(*request) bool, now time.Time) []*request {
 	}
 	d.looked = now
 	var over []*request
-	for name, known := range d.delayed {
+	for _, name := range slices.Sorted(maps.Keys(d.delayed)) {
+		known := d.delayed[name]
 		switch {
 		case !needs(known.request):
 			delete(d.delayed, name)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -230,7 +231,8 @@ func (e *Evictor) Tidy(now time.Time, waits func(gang.ID) bool) []gang.Effects {
 func (e *Evictor) sweep(now time.Time, needs func(*request) bool) (again []*request) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for name, w := range e.work {
+	for _, name := range slices.Sorted(maps.Keys(e.work)) {
+		w := e.work[name]
 		if !needs(w.request) {
 			e.Notifier.ended(w)
 			delete(e.work, name)

@@ -21,7 +21,9 @@ import (
 // That spares one pod after the other, the oldest first, and so may end with two victims on one GPU where one on
 // another would do.
 type fewest struct {
-	*defaultpreemption.DefaultPreemption
+	// Interface is what there was before: a simulation has put its own there.
+	preemption.Interface
+	stock   *defaultpreemption.DefaultPreemption
 	profile *Profile
 }
 
@@ -40,10 +42,10 @@ func (f *fewest) SelectVictimsOnNode(ctx context.Context, state fwk.CycleState, 
 	filters := f.profile.evictor.Profiles.Traits(preemptor)
 	counter := filters.CounterOf(preemptor)
 	if counter == nil || len(possible) < 2 || !filters.HasRoom(preemptor, node) {
-		return f.DefaultPreemption.SelectVictimsOnNode(ctx, state, preemptor, node, possible, budgets)
+		return f.Interface.SelectVictimsOnNode(ctx, state, preemptor, node, possible, budgets)
 	}
 	before, there := state.Clone(), node.Snapshot()
-	victims, violating, status := f.DefaultPreemption.SelectVictimsOnNode(ctx, state, preemptor, node, possible, budgets)
+	victims, violating, status := f.Interface.SelectVictimsOnNode(ctx, state, preemptor, node, possible, budgets)
 	if !status.IsSuccess() || violating > 0 || len(victims) == 0 {
 		return victims, violating, status
 	}
@@ -145,7 +147,7 @@ func (t *fewestTrial) candidates(possible []*preemption.DomainVictim,
 	for _, victim := range allowed {
 		if pods := victim.Pods(); len(pods) == 1 && victim.Priority() <= t.given[0] &&
 			t.counter.Takes(pods[0].GetPod()) > 0 &&
-			victim.Priority() < corev1helpers.PodPriority(t.preemptor) && t.IsEligiblePod(t.node, victim, t.preemptor) {
+			victim.Priority() < corev1helpers.PodPriority(t.preemptor) && t.stock.IsEligiblePod(t.node, victim, t.preemptor) {
 			candidates = append(candidates, weighed{pods[0], t.weigh(pods[0].GetPod())})
 		}
 	}

@@ -2,6 +2,7 @@ package evictor
 
 import (
 	"context"
+	"maps"
 	"math"
 	"slices"
 	"sync/atomic"
@@ -110,10 +111,11 @@ func latest(pods []*v1.Pod) int64 {
 }
 
 // OrderedScoreFuncs has the scheduler's own preemption choose the node on which the least is lost. Budgets come first,
-// as in the core: it may exceed them.
-func (f *fewest) OrderedScoreFuncs(_ context.Context, victims map[string]*extenderv1.Victims) []func(string) int64 {
+// as in the core: it may exceed them. Of nodes that are alike it takes the first by name, and not whichever a map yields:
+// a replay gives the same each time.
+func (f *fewest) OrderedScoreFuncs(ctx context.Context, victims map[string]*extenderv1.Victims) []func(string) int64 {
 	if f.profile.evictor.Sources.Loss.Limits.Unsaved == 0 {
-		return nil
+		return f.Interface.OrderedScoreFuncs(ctx, victims)
 	}
 	costs, order := map[string]eviction.Cost{}, make([]eviction.Cost, 0, len(victims))
 	for node, of := range victims {
@@ -125,6 +127,7 @@ func (f *fewest) OrderedScoreFuncs(_ context.Context, victims map[string]*extend
 		order = append(order, cost)
 	}
 	slices.SortFunc(order, eviction.Cost.Compare)
+	names := slices.Sorted(maps.Keys(victims))
 	return []func(string) int64{
 		func(node string) int64 { return -victims[node].NumPDBViolations },
 		func(node string) int64 {
@@ -132,5 +135,9 @@ func (f *fewest) OrderedScoreFuncs(_ context.Context, victims map[string]*extend
 			return -int64(place)
 		},
 		func(node string) int64 { return latest(victims[node].Pods) },
+		func(node string) int64 {
+			place, _ := slices.BinarySearch(names, node)
+			return -int64(place)
+		},
 	}
 }

@@ -139,7 +139,8 @@ func (e *Evictor) propose(r *request, said findings) *proposal {
 			impacts[v.Group] = t
 		}
 	}
-	found.impacts = slices.Collect(maps.Values(impacts))
+	found.impacts = slices.SortedFunc(maps.Values(impacts),
+		func(a, b gang.EvictionImpact) int { return a.Group.Compare(b.Group) })
 	for _, placed := range found.Placed {
 		found.pods[placed.Node] = 0
 	}

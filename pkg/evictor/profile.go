@@ -274,7 +274,7 @@ func (p *Profile) Guard() {
 		return eligible(node, victim, preemptor) && p.spares(node, victim, preemptor)
 	}
 	stock.MoreImportantVictim = p.moreImportant(stock.MoreImportantVictim)
-	stock.Evaluator.Interface = &fewest{DefaultPreemption: stock, profile: p}
+	stock.Evaluator.Interface = &fewest{Interface: stock.Evaluator.Interface, stock: stock, profile: p}
 	evict := stock.Executor.PreemptPod
 	stock.Executor.PreemptPod = func(ctx context.Context, on preemption.Candidate, by preemption.ExecutorPreemptor,
 		victim *v1.Pod, plugin string) (bool, error) {

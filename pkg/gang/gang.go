@@ -1,6 +1,7 @@
 package gang
 
 import (
+	"cmp"
 	"time"
 
 	"berth.dev/berth/pkg/obstacle"
@@ -14,6 +15,11 @@ type ID struct{ Namespace, Name string }
 
 // String returns namespace/name.
 func (id ID) String() string { return id.Namespace + "/" + id.Name }
+
+// Compare orders names, so that nothing depends on the order in which a map is read.
+func (id ID) Compare(other ID) int {
+	return cmp.Or(cmp.Compare(id.Namespace, other.Namespace), cmp.Compare(id.Name, other.Name))
+}
 
 // Spec is what a group asks for.
 type Spec struct {

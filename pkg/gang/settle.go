@@ -1,6 +1,7 @@
 package gang
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -138,7 +139,7 @@ func (g *group) wake() []Ref {
 	case p != nil && !p.open && !p.committed:
 		return g.let(p.letIn()...)
 	case g.started():
-		return g.let(slices.Collect(maps.Keys(g.atRest))...)
+		return g.let(slices.SortedFunc(maps.Keys(g.atRest), func(a, b *member) int { return cmp.Compare(a.UID, b.UID) })...)
 	case p != nil && p.committed:
 	case g.quorum():
 		return g.let(g.lead())

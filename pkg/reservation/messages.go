@@ -53,7 +53,7 @@ func (m *messages) set(id gang.ID, next said) bool {
 func (m *messages) gangs() []gang.ID {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return slices.Collect(maps.Keys(m.said))
+	return slices.SortedFunc(maps.Keys(m.said), gang.ID.Compare)
 }
 
 // Of returns what is said of the gang: what is kept for it, on which nodes, and when it is expected to start.

@@ -147,9 +147,9 @@ func (r *Reservations) lookByTime(ctx context.Context, first bool, now time.Time
 		kept[g.ID], told[g.ID] = true, true
 		r.tellStart(plan, g, i+1, &reserved, now)
 	}
-	for id, h := range s.held {
+	for _, id := range slices.SortedFunc(maps.Keys(s.held), gang.ID.Compare) {
 		if !kept[id] {
-			r.release(id, h, now)
+			r.release(id, s.held[id], now)
 		}
 	}
 	for _, id := range r.Messages.gangs() {

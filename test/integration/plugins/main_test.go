@@ -15,7 +15,7 @@ import (
 	"berth.dev/berth/test/harness/leak"
 )
 
-func TestMain(m *testing.M) { leak.Main(m, box.Lasting()) }
+func TestMain(m *testing.M) { leak.Main(m, box.Lasting()...) }
 
 // TestShippedWithKubelets has the shipped configuration, with kubelets and controllers.
 //

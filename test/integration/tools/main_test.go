@@ -15,7 +15,7 @@ import (
 	"berth.dev/berth/test/harness/leak"
 )
 
-func TestMain(m *testing.M) { leak.Main(m, box.Lasting()) }
+func TestMain(m *testing.M) { leak.Main(m, box.Lasting()...) }
 
 // berth runs a command of bin/berth and returns its exit status and what it prints.
 func berth(t *testing.T, args ...string) (status int, stdout, stderr string) {
