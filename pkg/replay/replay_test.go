@@ -238,6 +238,33 @@ func TestPreemptedPodsStartAnew(t *testing.T) {
 	}
 }
 
+// Twelve pods are alike as victims, and three pods and a gang of two have to choose among them.
+func TestTheSameVictimsAreChosenEachTime(t *testing.T) {
+	t.Parallel()
+	var nodes []trace.Node
+	for i := range 12 {
+		nodes = append(nodes, trace.Node{Name: fmt.Sprintf("n%02d", i), CPUMilli: 8000, MemoryMiB: 16384, GPUs: 4, Model: "Tesla-T4"})
+	}
+	low := trace.Job{Name: "low", Duration: time.Hour, Pods: 12, CPUMilli: 4000, MemoryMiB: 1024, GPUs: 4, GPUMilli: 1000}
+	high, gang := low, low
+	high.Name, high.Arrival, high.Pods, high.Priority = "high", 10*time.Minute, 3, 100
+	gang.Name, gang.Arrival, gang.Pods, gang.Priority, gang.Gang = "gang", 20*time.Minute, 2, 100, true
+	in := NewInput("preemption", nodes, []trace.Job{low, high, gang})
+	var first map[string]string
+	for i := range 3 {
+		r := mustRun(t, shipped, in, Options{Mode: replayed.VirtualTime, Profile: "gang-scheduler"})
+		if r.Preemptions != 5 {
+			t.Fatalf("%d preemptions, want 5", r.Preemptions)
+		}
+		if i == 0 {
+			first = r.Placements
+		}
+		if diff := cmp.Diff(first, r.Placements); diff != "" {
+			t.Errorf("run %d differs (-first +this):\n%s", i+1, diff)
+		}
+	}
+}
+
 func TestAGangStartsTogether(t *testing.T) {
 	t.Parallel()
 	nodes := []trace.Node{
