@@ -111,8 +111,8 @@ func latest(pods []*v1.Pod) int64 {
 }
 
 // OrderedScoreFuncs has the scheduler's own preemption choose the node on which the least is lost. Budgets come first,
-// as in the core: it may exceed them. Of nodes that are alike it takes the first by name, and not whichever a map yields:
-// a replay gives the same each time.
+// as in the core: it may exceed them. Of nodes that are alike it takes the first by name, and not whichever a map
+// yields: a replay gives the same each time.
 func (f *fewest) OrderedScoreFuncs(ctx context.Context, victims map[string]*extenderv1.Victims) []func(string) int64 {
 	if f.profile.evictor.Sources.Loss.Limits.Unsaved == 0 {
 		return f.Interface.OrderedScoreFuncs(ctx, victims)

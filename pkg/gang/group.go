@@ -60,8 +60,8 @@ func age(g *group, now time.Time) time.Time {
 }
 
 // relabel derives the specification that the group's members carry themselves, after m came, changed or went. Where
-// they disagree the largest minimum holds: starting too few pods cannot be undone, waiting can. The group is as old as the
-// oldest member that was ever seen to say so.
+// they disagree the largest minimum holds: starting too few pods cannot be undone, waiting can. The group is as old as
+// the oldest member that was ever seen to say so.
 func relabel(m *member, timeout time.Duration, now time.Time) {
 	g := m.group
 	minimum, before := g.census.largestLabel(), g.by[Label]

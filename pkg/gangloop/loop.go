@@ -19,7 +19,7 @@ import (
 
 const (
 	// settlePause lets the handlers of one event finish before its effect is looked at.
-	settlePause = 5*time.Millisecond
+	settlePause = 5 * time.Millisecond
 	// retryAnyway is how often every blocked gang is looked at without any event, for causes that no event announces.
 	retryAnyway = time.Minute
 )

@@ -18,12 +18,12 @@ import (
 const (
 	// statusEvery is the least time between two rounds of writing, so that a stream of pods is not one of writes as
 	// well.
-	statusEvery = 2*time.Second
+	statusEvery = 2 * time.Second
 	// electionGrace is how long after its informers have synced a scheduler without a leader election counts as one
 	// that leads if it has had no cycle.
 	electionGrace = 10 * time.Second
 	// leadingEvery is how often a process that waits to lead looks whether it does.
-	leadingEvery = 200*time.Millisecond
+	leadingEvery = 200 * time.Millisecond
 )
 
 // Leader tells whether this scheduler leads. The zero Leader does not know yet.

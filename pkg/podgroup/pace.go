@@ -12,9 +12,9 @@ import (
 const (
 	// settleDelay is the time from a change to its write: further changes come meanwhile, and one write says what
 	// several would.
-	settleDelay = 1100*time.Millisecond
+	settleDelay = 1100 * time.Millisecond
 	// generatedDelay lets the handlers of one event finish.
-	generatedDelay = 100*time.Millisecond
+	generatedDelay = 100 * time.Millisecond
 	// startDelay is the time that a gang is given that is expected to start in a moment.
 	startDelay = 3 * time.Second
 	// writePause is the least time between two writes of one PodGroup.

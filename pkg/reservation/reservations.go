@@ -213,7 +213,8 @@ func (r *Reservations) renew(ctx context.Context, id gang.ID, now time.Time) boo
 		return true
 	}
 	kept := r.renewed.kept
-	if state := r.List.Capacity.Looks.State(); g != r.renewed.of || state != r.renewed.state || !now.Before(r.renewed.until) {
+	state := r.List.Capacity.Looks.State()
+	if g != r.renewed.of || state != r.renewed.state || !now.Before(r.renewed.until) {
 		var ok bool
 		if kept, ok = r.nearest(g, now); !ok || !r.hold(g, kept) {
 			r.Turns.Skip(id, now)

@@ -89,7 +89,7 @@ var bounds = map[string]map[string]string{
 		"Book.counters": byAdmin,
 	},
 	"pkg/capacity": {
-		"stockWords":   inSource,
+		"stockWords":      inSource,
 		"boundPods.byUID": byPod, "boundPods.leaving": byPod, "boundPods.priorities": byPod, "memo.domains": byNode,
 		"nodes.byName": byPod, "podEntry.others": byPod, "resources.index": byNode, "Row.Emptied": oneCycle,
 		"shapes.byKey": byPod, "shapes.rules": byPod, "besides.causes": byPod, "besides.taken": byPod,
