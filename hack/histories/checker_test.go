@@ -289,7 +289,7 @@ func TestTheCheckerFindsWhatBreaksAPromise(t *testing.T) {
 			s.bind("b", "n", 0)
 			s.remove("b")
 		}},
-		"a gang of which one is evicted": {made: []runtime.Object{gang}, want: invariants.EvictedInPart, do: func(s *script) {
+		"a gang with one member that is evicted": {made: []runtime.Object{gang}, want: invariants.EvictedInPart, do: func(s *script) {
 			s.pod(history.Pod{Name: "a", Gang: "g"})
 			s.pod(history.Pod{Name: "b", Gang: "g"})
 			s.bind("a", "n", 0)
@@ -304,7 +304,7 @@ func TestTheCheckerFindsWhatBreaksAPromise(t *testing.T) {
 			s.evict("b")
 			s.evict("a")
 		}},
-		"a gang of which one can be spared": {made: []runtime.Object{gang}, do: func(s *script) {
+		"a gang with one member that can be spared": {made: []runtime.Object{gang}, do: func(s *script) {
 			for _, name := range []string{"a", "b", "c"} {
 				s.pod(history.Pod{Name: name, Gang: "g"})
 				s.bind(name, "n", 0)

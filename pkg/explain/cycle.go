@@ -47,7 +47,7 @@ func (w *world) cycle(ctx context.Context, e *Explanation, pod *v1.Pod) error {
 	if len(feasible) == 0 {
 		e.Closest, e.selector = closest(pod, infos, statuses), unmatched(pod, infos)
 		if e.Gang == nil && len(e.Held) == 0 {
-			e.Preemption = w.preempt(ctx, state, pod, infos, statuses)
+			e.Preemption = w.preempt(ctx, state, pod, statuses)
 		}
 	}
 	return nil
@@ -150,20 +150,19 @@ func (w *world) noteSample(e *Explanation, feasible int) {
 }
 
 // preempt lets the scheduler look for room that evicting pods of lower priority would make, in the cluster in memory.
-// Infos and statuses are those of the nodes that were looked at, none for a gang.
-func (w *world) preempt(ctx context.Context, state fwk.CycleState, pod *v1.Pod, infos []fwk.NodeInfo,
-	statuses []*fwk.Status) *Preemption {
+// Statuses are what the cycle has said of the nodes, none for a gang.
+func (w *world) preempt(ctx context.Context, state fwk.CycleState, pod *v1.Pod, statuses []*fwk.Status) *Preemption {
 	fw := w.sched.Profiles[pod.Spec.SchedulerName]
 	if !fw.HasPostFilterPlugins() {
+		return nil
+	}
+	infos, err := fw.SnapshotSharedLister().NodeInfos().List()
+	if err != nil {
 		return nil
 	}
 	byNode := framework.NewDefaultNodeToStatus()
 	for i, s := range statuses {
 		byNode.Set(infos[i].Node().Name, s)
-	}
-	all, err := fw.SnapshotSharedLister().NodeInfos().List()
-	if err != nil {
-		return nil
 	}
 	now := time.Now()
 	result, status := fw.RunPostFilterPlugins(ctx, state, pod, byNode)
@@ -187,7 +186,7 @@ func (w *world) preempt(ctx context.Context, state fwk.CycleState, pod *v1.Pod, 
 	}
 	slices.Sort(p.Victims)
 	if gangs := w.gangs(); gangs != nil {
-		compareLosses(gangs.Loss(), p, all, pod, now)
+		compareLosses(gangs.Loss(), p, infos, pod, now)
 	}
 	return p
 }

@@ -89,7 +89,7 @@ func explain(e *Explanation, configuration *schedulerconfig.Configuration, objec
 		return err
 	}
 	if e.Gang != nil && e.Gang.Missing != "" && e.BoundTo == "" && w.leader != nil {
-		e.Preemption = w.preempt(ctx, w.led, w.leader, nil, nil)
+		e.Preemption = w.preempt(ctx, w.led, w.leader, nil)
 	}
 	e.Notices = w.notices(objects, e)
 	for _, key := range plugins.Unread(target, w.fw.ListPlugins()) {

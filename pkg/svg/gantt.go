@@ -91,15 +91,12 @@ func (g *Gantt) lanes(bars []Bar) (lane []int, number int) {
 func (g *Gantt) left() float64 {
 	longest := 6
 	for _, r := range g.Rows {
-		longest = max(longest, min(longestName, len([]rune(r.Name))))
+		longest = max(longest, lettersOf(r.Name))
 	}
 	return 12 + timeLetter*float64(longest)
 }
 
-func (g *Gantt) x(at float64) float64 {
-	left := g.left()
-	return left + (timeRight-left)*(min(max(at, g.Begin), g.End)-g.Begin)/max(g.End-g.Begin, 1e-9)
-}
+func (g *Gantt) x(at float64) float64 { return alongAxis(at, g.left(), g.Begin, g.End) }
 
 // SVG is the chart as an element of a page, 960 wide.
 func (g *Gantt) SVG() string {
@@ -109,9 +106,7 @@ func (g *Gantt) SVG() string {
 		y = g.row(&rows, y, &g.Rows[i])
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b,
-		`<svg class="timeline gantt" viewBox="0 0 %g %g" role="img" aria-labelledby="%s-t %s-d"><title id="%s-t">%s</title><desc id="%s-d">%s</desc>`,
-		timeWidth, y+42, g.ID, g.ID, g.ID, html.EscapeString(g.Title), g.ID, html.EscapeString(g.Description))
+	b.WriteString(openTimeLine("timeline gantt", y+42, g.ID, g.Title, g.Description))
 	for _, at := range timeTicks(g.Begin, g.End) {
 		x := g.x(at)
 		fmt.Fprintf(&b,
@@ -133,10 +128,7 @@ func (g *Gantt) SVG() string {
 func (g *Gantt) row(b *strings.Builder, y float64, r *GanttRow) (next float64) {
 	lanes, number := g.lanes(r.Bars)
 	height := laneHeight * float64(number)
-	fmt.Fprintf(b,
-		`<text class="s" x="0" y="%g">%s<title>%s</title></text><rect class="row" x="%.1f" y="%g" width="%.1f" height="%g" rx="2"/>`,
-		y+14, html.EscapeString(tail(r.Name, longestName)), html.EscapeString(r.Name), g.left(), y, timeRight-g.left(),
-		height)
+	namedRow(b, r.Name, y+14, g.left(), y, height)
 	for i := range r.Bars {
 		bar, next := &r.Bars[i], g.End
 		for j := range r.Bars {

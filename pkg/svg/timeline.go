@@ -75,22 +75,39 @@ func (t *TimeLine) Height() float64 {
 func (t *TimeLine) left() float64 {
 	longest := 10
 	for _, r := range t.Rows {
-		longest = max(longest, min(longestName, len([]rune(r.Name))))
+		longest = max(longest, lettersOf(r.Name))
 	}
 	return 5 + timeLetter*float64(longest)
 }
 
-func (t *TimeLine) x(at float64) float64 {
-	left := t.left()
-	return left + (timeRight-left)*(min(max(at, t.Begin), t.End)-t.Begin)/max(t.End-t.Begin, 1e-9)
+// lettersOf is how many letters of a row's name are shown.
+func lettersOf(name string) int { return min(longestName, len([]rune(name))) }
+
+func (t *TimeLine) x(at float64) float64 { return alongAxis(at, t.left(), t.Begin, t.End) }
+
+// alongAxis is where a moment is on the axis that leads from left to the right edge. What is beyond is at the edge.
+func alongAxis(at, left, begin, end float64) float64 {
+	return left + (timeRight-left)*(min(max(at, begin), end)-begin)/max(end-begin, 1e-9)
+}
+
+// openTimeLine begins a drawing of that height, with what it is called and shows.
+func openTimeLine(class string, height float64, id, title, description string) string {
+	return fmt.Sprintf(
+		`<svg class="%s" viewBox="0 0 %g %g" role="img" aria-labelledby="%s-t %s-d"><title id="%s-t">%s</title><desc id="%s-d">%s</desc>`,
+		class, timeWidth, height, id, id, id, html.EscapeString(title), id, html.EscapeString(description))
+}
+
+// namedRow draws the name of a row, whose letters stand at base, and the ground for its bars.
+func namedRow(b *strings.Builder, name string, base, left, y, height float64) {
+	fmt.Fprintf(b,
+		`<text class="s" x="0" y="%g">%s<title>%s</title></text><rect class="row" x="%.1f" y="%g" width="%.1f" height="%g" rx="2"/>`,
+		base, html.EscapeString(tail(name, longestName)), html.EscapeString(name), left, y, timeRight-left, height)
 }
 
 // SVG is the time line as an element of a page.
 func (t *TimeLine) SVG() string {
 	var b strings.Builder
-	fmt.Fprintf(&b,
-		`<svg class="timeline" viewBox="0 0 %g %g" role="img" aria-labelledby="%s-t %s-d"><title id="%s-t">%s</title><desc id="%s-d">%s</desc>`,
-		timeWidth, t.Height(), t.ID, t.ID, t.ID, html.EscapeString(t.Title), t.ID, html.EscapeString(t.Description))
+	b.WriteString(openTimeLine("timeline", t.Height(), t.ID, t.Title, t.Description))
 	t.Draw(&b)
 	b.WriteString("</svg>")
 	return b.String()
@@ -122,10 +139,7 @@ func (t *TimeLine) Draw(b *strings.Builder) {
 }
 
 func (t *TimeLine) row(b *strings.Builder, y float64, r *TimeRow) {
-	fmt.Fprintf(b,
-		`<text class="s" x="0" y="%g">%s<title>%s</title></text><rect class="row" x="%.1f" y="%g" width="%.1f" height="%g" rx="2"/>`,
-		y+13, html.EscapeString(tail(r.Name, longestName)), html.EscapeString(r.Name), t.left(), y, timeRight-t.left(),
-		barHeight)
+	namedRow(b, r.Name, y+13, t.left(), y, barHeight)
 	for _, s := range r.Spans {
 		fmt.Fprintf(b, `<rect class="span %s" x="%.1f" y="%g" width="%.1f" height="%g" rx="2"><title>%s</title></rect>`,
 			s.Class, t.x(s.From), y, max(1, t.x(s.To)-t.x(s.From)), barHeight, html.EscapeString(s.Title))
