@@ -29,20 +29,23 @@ func (m Minimum) MetBy(total int, byRole func(role string) int) bool {
 	return true
 }
 
+// ask adds what is asked for of a role, if that is anything.
+func (m *Minimum) ask(role string, n int) {
+	if n > 0 && m.Roles == nil {
+		m.Roles = map[string]int{}
+	}
+	if n > 0 {
+		m.Roles[role] = n
+	}
+}
+
 // Without returns what is still needed when total members are there; byRole tells how many of them have a role.
 func (m Minimum) Without(total int, byRole func(role string) int) Minimum {
 	left := Minimum{Total: max(m.Total-total, 0)}
-	sum := 0
 	for role, n := range m.Roles {
-		if missing := n - byRole(role); missing > 0 {
-			if left.Roles == nil {
-				left.Roles = map[string]int{}
-			}
-			left.Roles[role] = missing
-			sum += missing
-		}
+		left.ask(role, n-byRole(role))
 	}
-	left.Total = max(left.Total, sum)
+	left.Total = left.Members()
 	return left
 }
 
@@ -50,12 +53,7 @@ func (m Minimum) Without(total int, byRole func(role string) int) Minimum {
 func (m Minimum) within(o Minimum) Minimum {
 	both := Minimum{Total: min(m.Total, o.Total)}
 	for role, n := range m.Roles {
-		if n = min(n, o.Roles[role]); n > 0 {
-			if both.Roles == nil {
-				both.Roles = map[string]int{}
-			}
-			both.Roles[role] = n
-		}
+		both.ask(role, min(n, o.Roles[role]))
 	}
 	return both
 }
