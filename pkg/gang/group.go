@@ -125,8 +125,7 @@ func loss(m *member) []Loss {
 
 // leavePlan takes a member out of its group's plan that has been bound, by this scheduler or another one, or is going
 // away. If it waits for its siblings it need not do that any longer.
-func (m *member) leavePlan() Effects {
-	var e Effects
+func (m *member) leavePlan() (e Effects) {
 	if m.stage.waits() {
 		why := obstacle.Obstacle{Cause: obstacle.NoMember, Group: m.group.id, Pod: m.Name}
 		e.Reject = []Rejection{{Ref: m.Ref, Reason: why}}

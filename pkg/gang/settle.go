@@ -1,7 +1,6 @@
 package gang
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -44,8 +43,7 @@ func (g *group) settle(now time.Time) Effects {
 }
 
 // recount draws from the census whether the group has started.
-func (g *group) recount(now time.Time) Effects {
-	var e Effects
+func (g *group) recount(now time.Time) (e Effects) {
 	switch {
 	case running(g):
 		g.run.reach(runs)
@@ -117,8 +115,7 @@ func (p *plan) commit(now time.Time) []Ref {
 }
 
 // release drops the plan and asks back every assignment that was not let go.
-func (g *group) release(reason obstacle.Reason) Effects {
-	var e Effects
+func (g *group) release(reason obstacle.Reason) (e Effects) {
 	p := g.plan
 	g.plan, g.attempts.invited = nil, false
 	if p == nil || p.committed {
@@ -139,7 +136,7 @@ func (g *group) wake() []Ref {
 	case p != nil && !p.open && !p.committed:
 		return g.let(p.letIn()...)
 	case g.started():
-		return g.let(slices.SortedFunc(maps.Keys(g.atRest), func(a, b *member) int { return cmp.Compare(a.UID, b.UID) })...)
+		return g.let(slices.SortedFunc(maps.Keys(g.atRest), byAge)...)
 	case p != nil && p.committed:
 	case g.quorum():
 		return g.let(g.lead())
