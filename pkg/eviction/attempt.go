@@ -25,8 +25,8 @@ type Attempt struct {
 	stage stage
 	// planned is when the plan was found.
 	planned time.Time
-	// until is when others may be chosen in place of the pods that are awaited, and late is set when they are.
-	until time.Time
+	// Until is when the awaited pods have had their time, so that others may be chosen, and late is set when they are.
+	Until time.Time
 	late  bool
 	// idle is when no pod was awaited last, zero while some are.
 	idle time.Time
@@ -152,14 +152,11 @@ func (a *Attempt) Evicting() { *a = Attempt{stage: evicting} }
 
 // Awaiting reports to the attempt that pods terminate, which should have gone at a time.
 func (a *Attempt) Awaiting(gone time.Time) {
-	a.stage, a.until, a.idle = awaiting, gone.Add(Grace), time.Time{}
+	a.stage, a.Until, a.idle = awaiting, gone.Add(Grace), time.Time{}
 }
 
 // Notified reports to the attempt that victims have notice, which ends at a time.
-func (a *Attempt) Notified(ends time.Time) { *a = Attempt{stage: notified, until: ends} }
-
-// Until is when the awaited pods have had their time.
-func (a *Attempt) Until() time.Time { return a.until }
+func (a *Attempt) Notified(ends time.Time) { *a = Attempt{stage: notified, Until: ends} }
 
 // HasNotified reports whether victims have notice.
 func (a *Attempt) HasNotified() bool { return a.stage == notified }
@@ -170,7 +167,7 @@ func (a *Attempt) HasVictims() bool {
 }
 
 // Overdue reports whether the awaited pods have had their time.
-func (a *Attempt) Overdue(now time.Time) bool { return !a.until.IsZero() && !now.Before(a.until) }
+func (a *Attempt) Overdue(now time.Time) bool { return !a.Until.IsZero() && !now.Before(a.Until) }
 
 // Late reports whether others may be chosen in place of awaited pods while some are left.
 func (a *Attempt) Late(left int) bool { return a.late && left > 0 }

@@ -51,7 +51,7 @@ func (w *attempt) noticed() string {
 	n := len(w.awaited)
 	return fmt.Sprintf("%d %s of lower priority %s told to save %s work, until %s at the latest", n,
 		plural.Choose(n, "pod", "pods"), plural.Choose(n, "is", "are"), plural.Choose(n, "its", "their"),
-		w.Until().UTC().Format(time.RFC3339))
+		w.Until.UTC().Format(time.RFC3339))
 }
 
 // ended takes an attempt that has ended. What gangs have noted for the sake of the eviction is called off, unless the

@@ -159,7 +159,7 @@ func (e *Evictor) propose(r *request, said findings) *proposal {
 	}
 	if found.Outcome == eviction.NoRoom && b.promised && r.only != nil {
 		// Nothing else tells it that a promise has ended.
-		e.Holds.Note(r.only)
+		e.Holds.Gate.Wait(r.only)
 	}
 	return found
 }
@@ -252,7 +252,7 @@ func (b *problemBuilder) addNode(n int) {
 // once.
 func (b *problemBuilder) addVictim(n int, pod *capacity.BoundPod) {
 	priority := pod.Priority
-	if priority <= b.request.priority && b.evictor.Holds.Backfills(b.request.id, pod.Object) {
+	if priority <= b.request.priority && b.evictor.Holds.Gate.Backfills(b.request.id, pod.Object) {
 		// It runs in what is promised to this very gang. One that is more important would run there without leave, and
 		// again when it was evicted.
 		priority = math.MinInt32

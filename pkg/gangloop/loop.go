@@ -201,7 +201,7 @@ func (l *Loop) see(id gang.ID, known *waitlist.Gang, now time.Time) {
 	if known != nil {
 		l.List.Drop(known)
 		l.tries.queue.Drop(id)
-		l.holds.ForgetGang(id)
+		l.holds.Gate.Away.ForgetGang(id)
 		l.Reservations.Forget(id, exists && v.Started, now)
 	}
 	if !exists {
@@ -229,13 +229,13 @@ func (l *Loop) spread(ctx context.Context, n *News, now time.Time) {
 		l.tries.queue.Wait(g.ID, g.Key, now, now)
 	}
 	if eased || len(gained) > 0 {
-		l.holds.Retry(reservation.WakeSome)
+		l.holds.Gate.Away.Retry(reservation.WakeSome)
 		l.activator.stragglers(ctx)
 	}
 	anyway := !now.Before(l.due.anyway)
 	if anyway {
 		l.due.anyway = retry.LastMultiple(now, retryAnyway).Add(retryAnyway)
-		l.holds.Retry(reservation.WakeAll)
+		l.holds.Gate.Away.Retry(reservation.WakeAll)
 		l.activator.held.Review(klog.FromContext(ctx))
 	}
 	if !eased && !anyway && len(n.happenings)+len(n.arrived) == 0 {

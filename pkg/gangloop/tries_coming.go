@@ -64,7 +64,7 @@ func (t *tries) foresee(now time.Time) {
 
 // kept returns what the gang may not use of what is free: what is kept for others, and what they are about to take.
 func (t *tries) kept(id gang.ID, pods []*v1.Pod) []*capacity.Kept {
-	kept := t.holds.Against(id, pods)
+	kept := t.holds.Gate.Against(id, pods)
 	for _, other := range t.coming.placed {
 		if other.to != id {
 			kept = append(kept, other.kept...)

@@ -60,7 +60,7 @@ func (c *Controller) sync(ctx context.Context, id gang.ID, now time.Time) (again
 	}
 	again = sooner(again, foreignPause)
 	if s.Reason != nil && !s.Started {
-		if err := c.clearNominations(ctx, &s); err != nil {
+		if err := c.api.clearNominations(ctx, &s); err != nil {
 			return 0, err
 		}
 	}
@@ -99,12 +99,12 @@ func (c *Controller) writeGroup(ctx context.Context, s *State, pg *schedulingv1a
 // scheduler, or by this one: where it writes to which node a pod is on its way, the pod may be refused before the write
 // is seen, and then nothing takes it back. Others of the same or of lower priority would be kept off a node that the
 // gang does not use.
-func (c *Controller) clearNominations(ctx context.Context, s *State) error {
+func (a api) clearNominations(ctx context.Context, s *State) error {
 	for _, pod := range s.Members {
 		if !waits(pod) || pod.Status.NominatedNodeName == "" {
 			continue
 		}
-		if err := c.api.patchPodStatus(ctx, pod, map[string]any{"nominatedNodeName": nil}); err != nil {
+		if err := a.patchPodStatus(ctx, pod, map[string]any{"nominatedNodeName": nil}); err != nil {
 			return err
 		}
 	}

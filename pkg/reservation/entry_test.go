@@ -55,22 +55,22 @@ func TestWhoMayUseWhatIsKeptByTime(t *testing.T) {
 			}
 			f := NewForecasts()
 			f.GPUs, f.Group = func(*v1.Pod) int { return 0 }, func(*v1.Pod) *schedulingv1alpha1.PodGroup { return nil }
-			p := &Holds{GangOf: gangOf, AllowsBackfill: func(*v1.Pod) bool { return false }, Filters: testFilters, Forecasts: f,
-				Entry: starttime.Defaults()}
+			p := &Holds{Gate: Gate{GangOf: gangOf, AllowsBackfill: func(*v1.Pod) bool { return false }, Filters: testFilters,
+				Forecasts: f, Entry: starttime.Defaults()}}
 			to := gang.ID{Namespace: "ns", Name: "g"}
 			start := &starttime.Reservation{At: now, Start: runtimes.Certain(time.Hour), Until: now.Add(time.Hour)}
 			p.Keep(to, forTurn, []Hold{{To: to, Kind: forTurn, Node: "n", Info: member, start: start,
 				behind: map[gang.ID]bool{{Namespace: "ns", Name: "earlier"}: true}}})
 			node := framework.NewNodeInfo()
 			node.SetNode(st.MakeNode().Name("n").Capacity(map[v1.ResourceName]string{v1.ResourceCPU: "4", v1.ResourcePods: "110"}).Obj())
-			if _, refused := p.Refuse(test.pod, node, nodesNamed{nodes: map[string]fwk.NodeInfo{"n": node}}); refused != test.refused {
+			if _, refused := p.Gate.Refuse(test.pod, node, nodesNamed{nodes: map[string]fwk.NodeInfo{"n": node}}); refused != test.refused {
 				t.Errorf("refused: %v, want %v", refused, test.refused)
 			}
 			// The account of free capacity and the filter agree.
-			if kept := p.Against(gangOf(test.pod), []*v1.Pod{test.pod}); (len(kept) > 0) != test.refused {
+			if kept := p.Gate.Against(gangOf(test.pod), []*v1.Pod{test.pod}); (len(kept) > 0) != test.refused {
 				t.Errorf("kept from the gang: %v, want %v", len(kept) > 0, test.refused)
 			}
-			if enters := p.Enters(test.pod, node); enters == test.beside {
+			if enters := p.Gate.Enters(test.pod, node); enters == test.beside {
 				t.Errorf("it uses what is kept: %v, want %v", enters, !test.beside)
 			}
 		})

@@ -1,12 +1,9 @@
 package reservation
 
 import (
-	"cmp"
 	"maps"
-	"math"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -16,7 +13,6 @@ import (
 	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangplan"
-	"berth.dev/berth/pkg/profiles"
 	"berth.dev/berth/pkg/starttime"
 )
 
@@ -54,50 +50,14 @@ type Hold struct {
 	behind map[gang.ID]bool
 }
 
-// Holds owns what is kept. Cycles read an immutable view of it without a lock.
+// Holds owns what is kept.
 type Holds struct {
-	// GangOf returns the gang of the pod, or the zero ID.
-	GangOf func(*v1.Pod) gang.ID
-	// AllowsBackfill reports whether the pod may use what is kept for a turn.
-	AllowsBackfill func(*v1.Pod) bool
-	// Filters returns the filters that decide where the pod may be.
-	Filters func(*v1.Pod) *profiles.Traits
-	// Forecasts and Entry decide which pods may use what is kept by time.
-	Forecasts *Forecasts
-	Entry     starttime.Settings
-	// Wake is told of pods that were turned away for a hold that has ended, and touch of gangs.
-	Wake  func([]gang.Ref)
-	Touch func(gang.ID)
-
-	// blocking holds the gangs for whose turn pods of other namespaces were turned away since the last look.
-	blocking sync.Map
+	// Gate is what cycles ask.
+	Gate Gate
 
 	mu   sync.Mutex
 	kept map[gang.ID][]Hold
-	view atomic.Pointer[heldNodes]
-	// turnedAway holds the pods to wake, by UID; arrivals numbers them. gangsAway holds the gangs whose members were
-	// turned away.
-	turnedAway sync.Map
-	arrivals   atomic.Int64
-	gangsAway  sync.Map
 }
-
-// turnedAway is a pod that was kept off capacity that is kept to a gang.
-type turnedAway struct {
-	ref gang.Ref
-	at  int64
-}
-
-const (
-	// WakeSome is how many of the pods that were turned away are tried when a pod has ended or a reservation has let go
-	// of a node: more than can use what is free then, and few enough that a long queue is not tried for each of them.
-	WakeSome = 16
-	// WakeAll tries them all.
-	WakeAll = math.MaxInt
-)
-
-// Any reports whether anything is kept.
-func (p *Holds) Any() bool { return p.view.Load() != nil }
 
 // Keep makes the holds of one kind to a gang those given.
 func (p *Holds) Keep(id gang.ID, kind Kind, kept []Hold) {
@@ -146,7 +106,7 @@ func (p *Holds) Drop(id gang.ID, ends func(Hold) bool) {
 // Take ends the hold that a member of the gang makes use of, or makes needless, by going to the node: its own, else one
 // on the node, else any.
 func (p *Holds) Take(id gang.ID, uid gang.UID, node string) {
-	if !p.Any() {
+	if !p.Gate.Any() {
 		return
 	}
 	p.change(func() int {
@@ -186,7 +146,7 @@ func (p *Holds) Postpone(id gang.ID, after []AwaitedPod) {
 
 // Expire ends the holds whose time is over.
 func (p *Holds) Expire(now time.Time) {
-	if !p.Any() {
+	if !p.Gate.Any() {
 		return
 	}
 	p.change(func() int {
@@ -207,6 +167,21 @@ func (p *Holds) To(id gang.ID) []Hold {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.kept[id])
+}
+
+// ToOthers returns what is kept to others than the gang that are at least as important, but for what has to wait.
+func (p *Holds) ToOthers(id gang.ID, priority int32) []Hold {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var out []Hold
+	for to, kept := range p.kept {
+		for _, o := range kept {
+			if to != id && o.Priority >= priority && o.after == nil && !o.behind[id] {
+				out = append(out, o)
+			}
+		}
+	}
+	return out
 }
 
 // Gangs returns those to which something is kept.
@@ -238,19 +213,6 @@ func allIf(ended bool) int {
 	return 0
 }
 
-// heldNodes is what is kept, as cycles and the loop read it.
-type heldNodes struct {
-	byNode map[string][]Hold
-	// effective are the holds that wait for no pod to go, in the order of the nodes.
-	effective []effectiveHold
-}
-
-// effectiveHold is a hold as the account of free capacity knows it.
-type effectiveHold struct {
-	hold *Hold
-	kept *capacity.Kept
-}
-
 func (p *Holds) publish() *heldNodes {
 	view := &heldNodes{byNode: map[string][]Hold{}}
 	for _, kept := range p.kept {
@@ -270,7 +232,7 @@ func (p *Holds) publish() *heldNodes {
 			}
 			kept := &capacity.Kept{Node: node, To: o.To, Pod: o.Info.GetPod(), Why: causes[o.To]}
 			if o.Kind == forTurn {
-				kept.Leaves = func(pod *v1.Pod) bool { return p.givesWay(pod, o) }
+				kept.Leaves = func(pod *v1.Pod) bool { return p.Gate.givesWay(pod, o) }
 			}
 			view.effective = append(view.effective, effectiveHold{o, kept})
 		}
@@ -284,46 +246,14 @@ func (p *Holds) change(edit func() (wake int)) {
 	p.mu.Lock()
 	wake := edit()
 	if len(p.kept) == 0 {
-		p.view.Store(nil)
+		p.Gate.view.Store(nil)
 	} else {
-		p.view.Store(p.publish())
+		p.Gate.view.Store(p.publish())
 	}
 	p.mu.Unlock()
 	if wake == 0 {
 		return
 	}
-	p.Retry(wake)
-	p.gangsAway.Range(func(id, _ any) bool {
-		p.gangsAway.Delete(id)
-		p.Touch(id.(gang.ID))
-		return true
-	})
+	p.Gate.Away.Retry(wake)
+	p.Gate.Away.retryGangs()
 }
-
-// Retry wakes the pods that were turned away, at most that number and those first that have not been tried for the
-// longest time.
-func (p *Holds) Retry(most int) {
-	var waiting []turnedAway
-	p.turnedAway.Range(func(_, pod any) bool {
-		waiting = append(waiting, pod.(turnedAway))
-		return true
-	})
-	if len(waiting) > most {
-		slices.SortFunc(waiting, func(a, b turnedAway) int { return cmp.Compare(a.at, b.at) })
-		waiting = waiting[:most]
-	}
-	refs := make([]gang.Ref, len(waiting))
-	for i, pod := range waiting {
-		p.turnedAway.Delete(pod.ref.UID)
-		refs[i] = pod.ref
-	}
-	if len(refs) > 0 {
-		p.Wake(refs)
-	}
-}
-
-// Forget drops a pod that is gone: it would stay until something is let go, and any user can make such pods.
-func (p *Holds) Forget(uid gang.UID) { p.turnedAway.Delete(uid) }
-
-// ForgetGang drops a gang that does not wait any more.
-func (p *Holds) ForgetGang(id gang.ID) { p.gangsAway.Delete(id) }

@@ -80,11 +80,11 @@ func TestWhatIsKept(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p := &Holds{GangOf: noGang, Filters: testFilters, AllowsBackfill: func(pod *v1.Pod) bool { return gangview.MayBackfill(nil, pod) }}
+			p := &Holds{Gate: Gate{GangOf: noGang, Filters: testFilters, AllowsBackfill: func(pod *v1.Pod) bool { return gangview.MayBackfill(nil, pod) }}}
 			kept := test.hold
 			kept.To, kept.Priority, kept.Node, kept.Info = gang.ID{Namespace: "default", Name: "g"}, 10, "node", info
 			p.Add(kept)
-			to, refused := p.Refuse(test.pod, node, nodes)
+			to, refused := p.Gate.Refuse(test.pod, node, nodes)
 			if refused != test.refused || refused && to != kept.To {
 				t.Errorf("refused %t for %v, want %t", refused, to, test.refused)
 			}
@@ -122,15 +122,15 @@ func TestHoldsAreComparedAsTheProfileCompares(t *testing.T) {
 	}
 	node := framework.NewNodeInfo()
 	node.SetNode(st.MakeNode().Name("n").Capacity(map[v1.ResourceName]string{v1.ResourceCPU: "16", v1.ResourcePods: "110"}).Obj())
-	p := &Holds{GangOf: noGang, AllowsBackfill: func(pod *v1.Pod) bool { return gangview.MayBackfill(nil, pod) }}
+	p := &Holds{Gate: Gate{GangOf: noGang, AllowsBackfill: func(pod *v1.Pod) bool { return gangview.MayBackfill(nil, pod) }}}
 	p.Keep(gang.ID{Name: "g"}, forTurn, []Hold{{To: gang.ID{Name: "g"}, Kind: forTurn, Node: "n", Info: member}})
 	for _, ignored := range []bool{false, true} {
 		traits := *profiles.AllTraits
 		if ignored {
 			traits.HasRoom = func(*v1.Pod, fwk.NodeInfo) bool { return true }
 		}
-		p.Filters = func(*v1.Pod) *profiles.Traits { return &traits }
-		if _, refused := p.Refuse(pod, node, nodesNamed{}); refused == ignored {
+		p.Gate.Filters = func(*v1.Pod) *profiles.Traits { return &traits }
+		if _, refused := p.Gate.Refuse(pod, node, nodesNamed{}); refused == ignored {
 			t.Errorf("refused: %v where the resource is ignored: %v", refused, ignored)
 		}
 	}

@@ -21,8 +21,8 @@ import (
 func reserving(x *capacity.Index) *Reservations {
 	list := waitlist.New()
 	list.Capacity, list.PodGroup = x, func(gang.ID) *schedulingv1alpha1.PodGroup { return nil }
-	return &Reservations{Holders: Holders{maxPercent: 100}, List: list, Turns: reserve.NewTurns(0),
-		Holds: &Holds{GangOf: func(*v1.Pod) gang.ID { return gang.ID{} }}}
+	return &Reservations{Search: Search{Holders: Holders{maxPercent: 100}, List: list, Turns: reserve.NewTurns(0),
+		Holds: &Holds{Gate: Gate{GangOf: func(*v1.Pod) gang.ID { return gang.ID{} }}}}}
 }
 
 // gangOfClasses waits with one member of each class, and as many shapes.
@@ -58,7 +58,7 @@ func TestReservationOfManyClasses(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			kept, ok := r.nearest(gangOfClasses(h, tc.classes, tc.shapes), time.Now())
+			kept, ok := r.Search.nearest(gangOfClasses(h, tc.classes, tc.shapes), time.Now())
 			on := map[string]bool{}
 			for _, place := range kept.Places {
 				on[place.Node] = true
@@ -80,7 +80,7 @@ func BenchmarkReservation(b *testing.B) {
 			g := gangOfClasses(h, 200, shapes)
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, ok := r.nearest(g, time.Now()); !ok {
+				if _, ok := r.Search.nearest(g, time.Now()); !ok {
 					b.Fatal("nothing is kept")
 				}
 			}

@@ -15,7 +15,6 @@ import (
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/podview"
-	"berth.dev/berth/pkg/runtimes"
 	"berth.dev/berth/pkg/starttime"
 	"berth.dev/berth/pkg/waitlist"
 )
@@ -39,7 +38,7 @@ var sightSeed = maphash.MakeSeed()
 
 // sight returns what there is now. A gang that has changed is another object.
 func (r *Reservations) sight(waiting []*waitlist.Gang) sight {
-	s := sight{cluster: r.List.Capacity.Looks.State()}
+	s := sight{cluster: r.Search.List.Capacity.Looks.State()}
 	for _, g := range waiting {
 		s.gangs += maphash.Comparable(sightSeed, g)
 	}
@@ -85,28 +84,28 @@ type timedPlan struct {
 // have turns. It returns a gang that has become ready to start.
 func (r *Reservations) lookByTime(ctx context.Context, first bool, now time.Time) (ready gang.ID, keeps bool) {
 	s := &r.schedule
-	if len(s.held) == 0 && (r.Holds.Forecasts == nil || !r.Holds.Forecasts.Informed()) {
+	if len(s.held) == 0 && (r.Search.Holds.Gate.Forecasts == nil || !r.Search.Holds.Gate.Forecasts.Informed()) {
 		return ready, false
 	}
 	if s.board == nil {
-		s.board, s.held = starttime.NewBoard(r.Holds.Entry), map[gang.ID]*heldGang{}
+		s.board, s.held = starttime.NewBoard(r.Search.Holds.Gate.Entry), map[gang.ID]*heldGang{}
 	}
 	for id, h := range s.held {
-		h.blocksOthers = r.Holds.blocked(id) || h.blocksOthers
+		h.blocksOthers = r.Search.Holds.Gate.Away.blocked(id) || h.blocksOthers
 		if _, waits := r.Agenda.Waiting(id); !waits {
 			// It is being tried.
 			return ready, true
 		}
 	}
-	waiting := r.waiting(first, now)
+	waiting := r.Search.waiting(first, now)
 	seen := r.sight(waiting)
 	if seen == s.seen && now.Before(s.due) {
 		return ready, s.keeps
 	}
 	s.seen, s.due = seen, now.Add(lookAnyway)
-	plan := r.planByTime(waiting, now)
+	plan := r.Search.planByTime(waiting, now)
 	kept, told := map[gang.ID]bool{}, map[gang.ID]bool{}
-	turn, _ := r.Turns.Current()
+	turn, _ := r.Search.Turns.Current()
 	before := map[string]map[gang.ID]bool{}
 	for i, reserved := range r.board(plan, now) {
 		at := slices.IndexFunc(plan.gangs, func(g *waitlist.Gang) bool { return g.ID.String() == reserved.Gang })
@@ -139,9 +138,9 @@ func (r *Reservations) lookByTime(ctx context.Context, first bool, now time.Time
 				ready = g.ID
 			}
 		}
-		if r.inVain(g.ID.Namespace, h, &reserved, now) {
+		if r.Search.inVain(g.ID.Namespace, h, &reserved, now) {
 			klog.FromContext(ctx).V(2).Info("Ended the reservation of a gang that did not start", "gang", g.ID)
-			r.Turns.Rest(g.ID, now)
+			r.Search.Turns.Rest(g.ID, now)
 			continue
 		}
 		kept[g.ID], told[g.ID] = true, true
@@ -166,11 +165,11 @@ func (r *Reservations) lookByTime(ctx context.Context, first bool, now time.Time
 
 // takeOver ends the turn of a gang that has one, as what is kept is kept by time.
 func (r *Reservations) takeOver(now time.Time) {
-	if id, _ := r.Turns.Current(); id != (gang.ID{}) {
-		r.Turns.End(id, now)
+	if id, _ := r.Search.Turns.Current(); id != (gang.ID{}) {
+		r.Search.Turns.End(id, now)
 		r.ready = false
 		if r.schedule.held[id] == nil {
-			r.Holds.Drop(id, func(o Hold) bool { return o.Kind == forTurn })
+			r.Search.Holds.Drop(id, func(o Hold) bool { return o.Kind == forTurn })
 		}
 	}
 	age.Set(0)
@@ -181,25 +180,13 @@ func (r *Reservations) takeOver(now time.Time) {
 	}
 }
 
-// inVain reports whether a gang has not started for long although it fits, or the time by which it was to start is long
-// over: for half as long as nodes were kept until then, as what ends late often ends much later. What other gangs of
-// the namespace have kept from others without a start counts, too.
-func (r *Reservations) inVain(namespace string, h *heldGang, reserved *starttime.Reservation, now time.Time) bool {
-	late := max(reserved.Until.Sub(h.since)/2, 0)
-	if reserved.Firm && r.Turns.Overdue(reserved.Until.Add(late), now) {
-		return true
-	}
-	return !h.ready.IsZero() &&
-		(r.Turns.Overdue(h.ready, now) || h.blocksOthers && r.Turns.Spent(namespace, h.ready, now))
-}
-
 // release ends what is kept by time for a gang that has not started.
 func (r *Reservations) release(id gang.ID, h *heldGang, now time.Time) {
-	if r.Holds.blocked(id) || h.blocksOthers {
-		r.Turns.Charge(id.Namespace, h.since, now)
+	if r.Search.Holds.Gate.Away.blocked(id) || h.blocksOthers {
+		r.Search.Turns.Charge(id.Namespace, h.since, now)
 	}
 	delete(r.schedule.held, id)
-	r.Holds.Drop(id, func(o Hold) bool { return o.Kind == forTurn })
+	r.Search.Holds.Drop(id, func(o Hold) bool { return o.Kind == forTurn })
 }
 
 // forgetByTime ends what is kept by time for a gang that does not wait any more.
@@ -214,45 +201,15 @@ func (r *Reservations) forgetByTime(id gang.ID, started bool, now time.Time) {
 		if started {
 			// What is kept for another gang of the namespace meanwhile is not made up for.
 			if !r.schedule.another(id) {
-				r.Turns.Credit(id.Namespace, h.since, now)
+				r.Search.Turns.Credit(id.Namespace, h.since, now)
 			}
 			h.blocksOthers = false
-			r.Holds.blocked(id)
+			r.Search.Holds.Gate.Away.blocked(id)
 		}
 		r.release(id, h, now)
 	}
 	if r.Messages.set(id, said{}) {
 		r.Changed(id)
-	}
-}
-
-// planByTime asks how many members of the first of the waiting gangs fit on each node as the pods there end.
-func (r *Reservations) planByTime(waiting []*waitlist.Gang, now time.Time) *timedPlan {
-	p := &timedPlan{}
-	rooms := reserveRooms
-	for _, g := range slices.SortedFunc(slices.Values(waiting), waitlist.FirstByKey) {
-		emptied := r.List.Capacity.Cluster.CordonedFor(g.ID)
-		cost := r.cost(g)
-		if slices.Contains(g.Pods, nil) || cost > rooms || len(p.gangs) == reservePlans ||
-			len(emptied) == 0 && !r.List.MayFit(g, true) {
-			continue
-		}
-		rooms -= cost
-		p.add(g, emptied, r.makesWay(g))
-	}
-	if len(p.gangs) > 0 {
-		p.nodes = r.List.Capacity.Ends(p.rows,
-			func(pod *v1.Pod) runtimes.Forecast { return r.Holds.Forecasts.Left(pod, now) })
-	}
-	return p
-}
-
-// makesWay returns what reports whether a bound pod leaves as soon as the gang can start.
-func (r *Reservations) makesWay(g *waitlist.Gang) func(*v1.Pod, int32) bool {
-	preempts, least := r.evicts(g)
-	backfills := r.backfilling(least, g.Key.Priority)
-	return func(pod *v1.Pod, priority int32) bool {
-		return preempts && priority < g.Key.Priority || backfills[pod.UID]
 	}
 }
 
@@ -281,9 +238,9 @@ func (r *Reservations) board(p *timedPlan, now time.Time) []starttime.Reservatio
 	}
 	gangs := make([]starttime.Gang, len(p.gangs))
 	for i, g := range p.gangs {
-		percent := r.Holders.percentByTime(g.ID.Namespace, g.Key.Priority)
-		gangs[i] = starttime.Gang{Name: g.ID.String(), Members: p.members(i), Run: r.Holds.Forecasts.Left(g.Pods[0], now),
-			Waited: now.Sub(g.Since), MaxNodes: r.List.Capacity.Cluster.Size() * percent / 100}
+		percent := r.Search.Holders.percentByTime(g.ID.Namespace, g.Key.Priority)
+		gangs[i] = starttime.Gang{Name: g.ID.String(), Members: p.members(i), Run: r.Search.Holds.Gate.Forecasts.Left(g.Pods[0], now),
+			Waited: now.Sub(g.Since), MaxNodes: r.Search.List.Capacity.Cluster.Size() * percent / 100}
 	}
 	return r.schedule.board.Plan(nodes, gangs, now)
 }
@@ -346,7 +303,7 @@ func (r *Reservations) holdByTime(p *timedPlan, g *waitlist.Gang, reserved *star
 			kept = append(kept, hold)
 		}
 	}
-	r.Holds.Keep(g.ID, forTurn, kept)
+	r.Search.Holds.Keep(g.ID, forTurn, kept)
 	for _, hold := range kept {
 		// What was handed out is not changed.
 		first := maps.Clone(before[hold.Node])

@@ -175,9 +175,9 @@ var bounds = map[string]map[string]string{
 		"Spread.counts": oneCycle, "Storage.taken": oneCycle,
 	},
 	"pkg/reservation": {
-		"Holders.namespaces": byAdmin, "Holds.blocking": byGang, "Holds.gangsAway": byGang, "Holds.kept": byGang,
-		"Holds.turnedAway": byPod,
-		"heldNodes.byNode": byNode, "Reservations.backfills": byPod, "Forecasts.declaring": byPod, "Forecasts.entered": byPod, "Forecasts.pods": byPod,
+		"Holders.namespaces": byAdmin, "Holds.kept": byGang, "TurnedAway.blocking": byGang, "TurnedAway.gangs": byGang,
+		"TurnedAway.pods": byPod,
+		"heldNodes.byNode": byNode, "Search.backfills": byPod, "Forecasts.declaring": byPod, "Forecasts.entered": byPod, "Forecasts.pods": byPod,
 		"Hold.behind": byGang, "Hold.goes": byPod, "messages.said": byGang, "schedule.held": byGang,
 	},
 	"pkg/podgroup": {

@@ -104,11 +104,11 @@ func newCoordinator(s settings, groups cache.Store) *coordinator {
 		profile := c.profiles.Any()
 		return profile != nil && profiles.Claimed(profile, name)
 	}, c.profiles.Traits)
-	c.promises = &reservation.Holds{GangOf: c.members.ID, AllowsBackfill: c.allowsBackfill, Filters: c.profiles.Traits,
-		Forecasts: reservation.NewForecasts(), Entry: s.entry}
+	c.promises = &reservation.Holds{Gate: reservation.Gate{GangOf: c.members.ID, AllowsBackfill: c.allowsBackfill,
+		Filters: c.profiles.Traits, Forecasts: reservation.NewForecasts(), Entry: s.entry}}
 	gpus := gpuRequests{dryrun.NewModels()}
-	c.promises.Forecasts.Leads = c.told.leader.Leading
-	c.promises.Forecasts.GPUs, c.promises.Forecasts.Group = gpus.count, func(pod *v1.Pod) *schedulingv1alpha1.PodGroup {
+	c.promises.Gate.Forecasts.Leads = c.told.leader.Leading
+	c.promises.Gate.Forecasts.GPUs, c.promises.Gate.Forecasts.Group = gpus.count, func(pod *v1.Pod) *schedulingv1alpha1.PodGroup {
 		if id := c.members.ID(pod); id != (gang.ID{}) {
 			return c.members.Group(id)
 		}
@@ -131,16 +131,16 @@ func (c *coordinator) newLoop(inbox *gangloop.Inbox) *gangloop.Loop {
 	list := waitlist.New()
 	list.Capacity, list.Pod, list.PodGroup, list.Profiles, list.Topology = c.headroom, c.members.Pod, c.members.Group,
 		c.profiles, c.planner.Topology
-	list.Blocks = c.promises.Blocks
+	list.Blocks = c.promises.Gate.Away.Blocks
 	return gangloop.New(gangloop.Rooms{Ledger: c.ledger, Members: c.members, Profiles: c.profiles, Effects: c.effects,
 		Holds: c.promises, Evictor: c.evictor, Held: c.held, Plans: &c.planner.Pending, Backoff: c.settings.backoff,
 		Forgotten: func(id gang.ID) {
 			c.told.owners.Drop(id)
 			c.told.messages.forget(id)
 		}}, inbox, list,
-		&reservation.Reservations{Holders: c.settings.holders, After: c.settings.patience, Agenda: &c.ledger.Agenda,
-			List: list, Holds: c.promises, Leader: &c.told.leader, Changed: c.told.status.Enqueue,
-			Turns: reserve.NewTurns(c.settings.ttl)})
+		&reservation.Reservations{Agenda: &c.ledger.Agenda, Leader: &c.told.leader, Changed: c.told.status.Enqueue,
+			Search: reservation.Search{Holders: c.settings.holders, After: c.settings.patience, List: list,
+				Holds: c.promises, Turns: reserve.NewTurns(c.settings.ttl)}})
 }
 
 // allowsBackfill reports whether the pod may use what is promised to a gang for its turn.

@@ -106,7 +106,7 @@ func (p *Plugin) tellForeign(ctx context.Context, pod *v1.Pod) {
 
 // open lets a pod go anywhere; its nodes are filtered only while something is promised to gangs.
 func (p *Plugin) open() (*fwk.PreFilterResult, *fwk.Status) {
-	if p.shared.promises.Any() {
+	if p.shared.promises.Gate.Any() {
 		return nil, nil
 	}
 	return nil, fwk.NewStatus(fwk.Skip)
@@ -121,7 +121,7 @@ func (p *Plugin) Filter(_ context.Context, state fwk.CycleState, pod *v1.Pod, no
 	if data, err := state.Read(nodesKey); err == nil && !data.(nodeSet).Has(node.Node().Name) {
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "node(s) that the gang's plan does not give to this member")
 	}
-	if to, refused := p.shared.promises.Refuse(pod, node, p.framework.SnapshotSharedLister().NodeInfos()); refused {
+	if to, refused := p.shared.promises.Gate.Refuse(pod, node, p.framework.SnapshotSharedLister().NodeInfos()); refused {
 		return reasons.Status(fwk.Unschedulable, dryrun.PromisedTo(to))
 	}
 	return nil

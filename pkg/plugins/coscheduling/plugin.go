@@ -103,8 +103,8 @@ func (p *Plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *f
 		return nil, fwk.NewStatus(fwk.Unschedulable, "the node of a gang member depends on its siblings")
 	}
 	looked := []any{corev1helpers.PodPriority(pod), p.shared.allowsBackfill(pod)}
-	if p.shared.promises.Any() {
-		looked = append(looked, p.shared.promises.Forecasts.Signature(pod)...)
+	if p.shared.promises.Gate.Any() {
+		looked = append(looked, p.shared.promises.Gate.Forecasts.Signature(pod)...)
 	}
 	return []fwk.SignFragment{{Key: Name + ".Promises", Value: looked}}, nil
 }

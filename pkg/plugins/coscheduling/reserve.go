@@ -45,7 +45,7 @@ func (p *Plugin) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, n
 func (p *Plugin) refuseLate(pod *v1.Pod, name string) *fwk.Status {
 	c := p.shared
 	first := !c.members.Has(pod) && c.loop.List.ComesBefore(pod)
-	if !c.promises.Any() && c.settings.recovery == 0 && !first {
+	if !c.promises.Gate.Any() && c.settings.recovery == 0 && !first {
 		return nil
 	}
 	nodes := p.framework.SnapshotSharedLister().NodeInfos()
@@ -53,11 +53,11 @@ func (p *Plugin) refuseLate(pod *v1.Pod, name string) *fwk.Status {
 	if err != nil {
 		return nil
 	}
-	if to, refused := c.promises.Refuse(pod, node, nodes); refused {
+	if to, refused := c.promises.Gate.Refuse(pod, node, nodes); refused {
 		return reasons.Status(fwk.Unschedulable, dryrun.PromisedTo(to))
 	}
-	if c.promises.Enters(pod, node) {
-		c.promises.Forecasts.Enter(pod)
+	if c.promises.Gate.Enters(pod, node) {
+		c.promises.Gate.Forecasts.Enter(pod)
 	}
 	to, lost := p.lossUnseen(pod, node)
 	if !lost && (!first || !c.headroom.Looks.FreedUnseen(name, node.GetPods())) {

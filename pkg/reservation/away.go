@@ -1,0 +1,96 @@
+package reservation
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"berth.dev/berth/pkg/gang"
+)
+
+// TurnedAway owns who was kept off capacity that is kept to gangs, to try them again when a hold ends.
+type TurnedAway struct {
+	// Wake is told of pods that were turned away for a hold that has ended, and Touch of gangs.
+	Wake  func([]gang.Ref)
+	Touch func(gang.ID)
+
+	// pods holds the pods to wake, by UID; arrivals numbers them. gangs holds the gangs whose members were turned away.
+	pods     sync.Map
+	arrivals atomic.Int64
+	gangs    sync.Map
+	// blocking holds the gangs for whose turn pods of other namespaces were turned away since the last look.
+	blocking sync.Map
+}
+
+// turnedAway is a pod that was kept off capacity that is kept to a gang.
+type turnedAway struct {
+	ref gang.Ref
+	at  int64
+}
+
+const (
+	// WakeSome is how many of the pods that were turned away are tried when a pod has ended or a reservation has let go
+	// of a node: more than can use what is free then, and few enough that a long queue is not tried for each of them.
+	WakeSome = 16
+	// WakeAll tries them all.
+	WakeAll = math.MaxInt
+)
+
+func (t *TurnedAway) pod(ref gang.Ref) {
+	if _, known := t.pods.Load(ref.UID); !known {
+		t.pods.LoadOrStore(ref.UID, turnedAway{ref: ref, at: t.arrivals.Add(1)})
+	}
+}
+
+func (t *TurnedAway) gang(id gang.ID) { t.gangs.Store(id, true) }
+
+// Blocks notes that what is kept to the gang for its turn keeps work of another namespace from starting.
+func (t *TurnedAway) Blocks(id gang.ID) {
+	if _, known := t.blocking.Load(id); !known {
+		t.blocking.Store(id, true)
+	}
+}
+
+// blocked reports whether pods of other namespaces were turned away for the turn of the gang since it was asked last.
+func (t *TurnedAway) blocked(id gang.ID) bool {
+	_, blocked := t.blocking.LoadAndDelete(id)
+	return blocked
+}
+
+// Retry wakes the pods that were turned away, at most that number and those first that have not been tried for the
+// longest time.
+func (t *TurnedAway) Retry(most int) {
+	var waiting []turnedAway
+	t.pods.Range(func(_, pod any) bool {
+		waiting = append(waiting, pod.(turnedAway))
+		return true
+	})
+	if len(waiting) > most {
+		slices.SortFunc(waiting, func(a, b turnedAway) int { return cmp.Compare(a.at, b.at) })
+		waiting = waiting[:most]
+	}
+	refs := make([]gang.Ref, len(waiting))
+	for i, pod := range waiting {
+		t.pods.Delete(pod.ref.UID)
+		refs[i] = pod.ref
+	}
+	if len(refs) > 0 {
+		t.Wake(refs)
+	}
+}
+
+// Forget drops a pod that is gone: it would stay until something is let go, and any user can make such pods.
+func (t *TurnedAway) Forget(uid gang.UID) { t.pods.Delete(uid) }
+
+// ForgetGang drops a gang that does not wait any more.
+func (t *TurnedAway) ForgetGang(id gang.ID) { t.gangs.Delete(id) }
+
+func (t *TurnedAway) retryGangs() {
+	t.gangs.Range(func(id, _ any) bool {
+		t.gangs.Delete(id)
+		t.Touch(id.(gang.ID))
+		return true
+	})
+}
