@@ -88,7 +88,7 @@ Exit status: 0 after it was stopped, 2 for a file or flag that cannot be used, 1
 		"resources whose devices are GPUs or parts of GPUs; one that ends in * stands for all that begin alike")
 	f.StringVar(&s.nvidiaSMI, "nvidia-smi", "nvidia-smi", "path of nvidia-smi, or its name in the PATH")
 	f.DurationVar(&s.timeout, "nvidia-smi-timeout", 20*time.Second,
-		"how long one command of nvidia-smi may take; a reading is up to 5 commands")
+		"how long one command of nvidia-smi may take; a reading is up to 6 commands")
 	f.StringVar(&s.listen, "listen", "127.0.0.1:9410",
 		"where to serve /healthz, and /metrics to those who may get it, over HTTPS with a certificate made at the start; "+
 			"port 0 takes a free one, which the log names; empty: nowhere")

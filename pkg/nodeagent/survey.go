@@ -10,9 +10,9 @@ import (
 	"berth.dev/berth/pkg/nodeagent/nvidiasmi"
 )
 
-// SurveyCommands is how many commands of nvidia-smi one reading of the machine takes at most: the list of GPUs, again
-// in the form for old drivers, the slices, the minor numbers and the links.
-const SurveyCommands = 5
+// SurveyCommands is how many commands of nvidia-smi one reading of the machine takes at most: the list of GPUs, twice
+// more in the forms for older drivers, the slices, the minor numbers and the links.
+const SurveyCommands = 6
 
 // survey reads a machine.
 type survey struct {

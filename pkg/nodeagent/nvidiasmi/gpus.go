@@ -29,10 +29,15 @@ type GPU struct {
 	Fault string
 }
 
-// Fields of --query-gpu. Drivers before 450 do not know the last two.
+// fields are those of --query-gpu. Driver 580 knows all of them (seen with an H200), drivers before 450 do not know the
+// last three, and some between them not the last.
+var fields = []string{"index", "uuid", "name", "memory.total", "mig.mode.current", "remapped_rows.failure",
+	"gpu_recovery_action"}
+
+// known are the numbers of fields that drivers know, those of newer ones first.
+var known = []int{7, 6, 4}
+
 const (
-	fields    = "index,uuid,name,memory.total,mig.mode.current,remapped_rows.failure"
-	oldFields = "index,uuid,name,memory.total"
 	csvFormat = "--format=csv,noheader,nounits"
 	// noDevices and unknownField begin what the tool says for want of GPUs, and of a field.
 	noDevices, unknownField = "No devices were found", "is not a valid field to query"
@@ -40,9 +45,13 @@ const (
 
 // GPUs lists the GPUs of the machine in index order.
 func (t *Tool) GPUs(ctx context.Context) ([]GPU, error) {
-	text, err := t.run(ctx, "--query-gpu="+fields, csvFormat)
-	if err != nil && strings.Contains(err.Error(), unknownField) {
-		text, err = t.run(ctx, "--query-gpu="+oldFields, csvFormat)
+	var text string
+	var err error
+	for _, n := range known {
+		text, err = t.run(ctx, "--query-gpu="+strings.Join(fields[:n], ","), csvFormat)
+		if err == nil || !strings.Contains(err.Error(), unknownField) {
+			break
+		}
 	}
 	switch {
 	case err != nil && strings.Contains(err.Error(), noDevices):
@@ -94,8 +103,8 @@ func parseGPUs(text string) ([]GPU, error) {
 }
 
 func parseGPU(row []string) (GPU, error) {
-	if len(row) != 4 && len(row) != 6 {
-		return GPU{}, fmt.Errorf("a line of %d values %s: want 4 or 6", len(row), quote(strings.Join(row, ",")))
+	if !slices.Contains(known, len(row)) {
+		return GPU{}, fmt.Errorf("a line of %d values %s: want 4, 6 or 7", len(row), quote(strings.Join(row, ",")))
 	}
 	for i := range row {
 		row[i] = strings.TrimSpace(row[i])
@@ -131,17 +140,29 @@ func parseGPU(row []string) (GPU, error) {
 		}
 		gpu.MemMiB = int(mem)
 	}
-	if len(row) == 6 {
+	if len(row) > 4 {
 		gpu.MIG = row[4] == "Enabled"
 		if row[5] == "Yes" {
 			gpu.Fault = "row remap failure"
 		}
 	}
+	if len(row) > 6 && gpu.Fault == "" && !slices.Contains(noAction, row[6]) {
+		if !action.MatchString(row[6]) {
+			return GPU{}, fmt.Errorf("recovery action %s of GPU %d: want words", quote(row[6]), index)
+		}
+		gpu.Fault = "needs recovery: " + row[6]
+	}
 	return gpu, nil
 }
 
+// noAction are the values of a GPU that needs no recovery, or of which that is not known. Each other one asks to reset
+// the GPU or the machine, or to end what runs first (NVIDIA's GPU Memory Error Management, "Recovery action flag"): what
+// starts there may fail.
+var noAction = []string{"None", "N/A", "[N/A]", "[Not Supported]", ""}
+
 var (
-	gpuID = regexp.MustCompile(`^GPU-[0-9a-fA-F-]{8,64}$`)
+	action = regexp.MustCompile(`^[A-Za-z0-9 ]{1,40}$`)
+	gpuID  = regexp.MustCompile(`^GPU-[0-9a-fA-F-]{8,64}$`)
 	// listedGPU and listedSlice are lines of nvidia-smi -L.
 	listedGPU   = regexp.MustCompile(`^GPU (\d{1,2}): .*\(UUID: (GPU-[0-9a-fA-F-]{8,64})\)\s*$`)
 	listedSlice = regexp.MustCompile(`^\s+MIG .*\(UUID: (MIG-[0-9a-zA-Z/-]{8,96})\)\s*$`)

@@ -29,6 +29,13 @@ func TestTheGPUsOfEachMachineAreRead(t *testing.T) {
 			{Index: 2, UUID: uuid(2), Name: "NVIDIA H100 80GB HBM3", MemMiB: 81559, Fault: "row remap failure"},
 			{Index: 3, UUID: uuid(3), Fault: "Unknown Error"},
 		},
+		"h200": {{Index: 0, UUID: uuid(0), Name: "NVIDIA H200", MemMiB: 143771}},
+		"recovery": {
+			{Index: 0, UUID: uuid(0), Name: "NVIDIA H200", MemMiB: 143771, Fault: "needs recovery: Reset"},
+			{Index: 1, UUID: uuid(1), Name: "NVIDIA H200", MemMiB: 143771, Fault: "needs recovery: Drain and Reset"},
+			{Index: 2, UUID: uuid(2), Name: "NVIDIA H200", MemMiB: 143771, Fault: "row remap failure"},
+			{Index: 3, UUID: uuid(3), Name: "NVIDIA H200", MemMiB: 143771},
+		},
 		"no-remap": {{Index: 0, UUID: uuid(0), Name: "Tesla T4", MemMiB: 15360}},
 		"mig": {
 			{Index: 0, UUID: uuid(0), Name: "NVIDIA A100-SXM4-40GB", MemMiB: 40960, MIG: true},
@@ -52,12 +59,13 @@ func TestAListOfGPUsThatMakesNoSenseIsRefused(t *testing.T) {
 	t.Parallel()
 	good := "0, " + uuid(0) + ", Tesla T4, 15360\n"
 	for name, tc := range map[string]struct{ text, want string }{
-		"an error of the driver":    {"NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.\n", "want 4 or 6"},
+		"an error of the driver":    {"NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.\n", "want 4, 6 or 7"},
 		"an error among the values": {good + "Unable to determine the device handle for GPU0000:3B:00.0: Unknown Error\n", "wrong number of fields"},
 		"an index out of range":     {"64, " + uuid(0) + ", Tesla T4, 15360\n", "want a number from 0 to 63"},
 		"no UUID":                   {"0, [N/A], Tesla T4, 15360\n", "UUID"},
 		"no memory":                 {"0, " + uuid(0) + ", Tesla T4, much\n", "want a number of MiB"},
 		"no name":                   {"0, " + uuid(0) + ", , 15360\n", "want 1 to 96 characters"},
+		"no word of recovery":       {"0, " + uuid(0) + ", Tesla T4, 15360, Disabled, No, <reset>\n", "recovery action"},
 		"a GPU twice":               {good + "1, " + uuid(0) + ", Tesla T4, 15360\n", "listed twice"},
 		"too many":                  {strings.Repeat(good, 65), "at most 64"},
 	} {
@@ -92,7 +100,7 @@ func TestSlicesBelongToTheGPUAboveThem(t *testing.T) {
 }
 
 func FuzzGPUs(f *testing.F) {
-	for _, name := range []string{"8-a100", "old-driver", "one-lost", "no-remap", "mig"} {
+	for _, name := range []string{"8-a100", "old-driver", "one-lost", "no-remap", "mig", "h200", "recovery"} {
 		f.Add(testdata(f, "gpus-"+name+".csv"))
 	}
 	f.Fuzz(func(t *testing.T, text string) {
