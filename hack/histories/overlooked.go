@@ -53,7 +53,7 @@ func (t *team) lacks() (total int, roles map[string]int) {
 	return max(total, sum), roles
 }
 
-// waits reports whether the gang is complete and has not started, so that something may be promised to it.
+// waits reports whether the gang is complete and has not started, so that something may be kept for it.
 func (t *team) waits() bool {
 	total, roles := t.lacks()
 	for _, pod := range t.waiting {
@@ -77,7 +77,7 @@ func (w *world) overlooks() *invariants.Fault {
 			single = append(single, t.pending...)
 		}
 	}
-	waiting := promisedTo(teams)
+	waiting := keptFor(teams)
 	w.addLabelled(waiting)
 	// An eviction whose request is lost may not be tried again.
 	evicts := w.weather.lostPercent == 0
@@ -115,7 +115,7 @@ func (w *world) overlooks() *invariants.Fault {
 	return nil
 }
 
-// stands reports whether another gang as important waits for which there is no room: what there is can be promised to
+// stands reports whether another gang as important waits for which there is no room: what there is can be kept for
 // it.
 func (w *world) stands(teams map[string]*team, but *team, rooms []*vacancy) bool {
 	for _, t := range teams {
@@ -126,7 +126,7 @@ func (w *world) stands(teams map[string]*team, but *team, rooms []*vacancy) bool
 	return false
 }
 
-// rivalled reports whether another gang waits that is as important. What it may evict others for can be promised to it,
+// rivalled reports whether another gang waits that is as important. What it may evict others for can be kept for it,
 // and other reasons hide that.
 func rivalled(teams map[string]*team, but *team, than int32) bool {
 	for _, t := range teams {
@@ -181,9 +181,9 @@ func (t *team) priority() int32 {
 	return least
 }
 
-// promisedTo returns the gangs to which something may be promised: those that wait, those that lack members while
+// keptFor returns the gangs for which something may be kept: those that wait, those that lack members while
 // others are bound, and those that have started without the knowledge of a restarted scheduler.
-func promisedTo(teams map[string]*team) map[string]bool {
+func keptFor(teams map[string]*team) map[string]bool {
 	gangs := map[string]bool{}
 	for name, t := range teams {
 		total, _ := t.lacks()
@@ -195,7 +195,7 @@ func promisedTo(teams map[string]*team) map[string]bool {
 }
 
 // addLabelled adds the gangs without a PodGroup that lack members.
-func (w *world) addLabelled(promised map[string]bool) {
+func (w *world) addLabelled(kept map[string]bool) {
 	settled := map[string]int{}
 	for _, obj := range w.api.List(pods) {
 		pod := obj.(*v1.Pod)
@@ -207,17 +207,17 @@ func (w *world) addLabelled(promised map[string]bool) {
 		if pod.Status.Phase == v1.PodSucceeded || pod.Spec.NodeName != "" && !podview.Finished(pod) {
 			settled[gang]++
 		}
-		promised[gang] = settled[gang] < minimum
+		kept[gang] = settled[gang] < minimum
 	}
 }
 
-// saysPromised finds the gangs for which a pod says that it has to wait.
-var saysPromised = regexp.MustCompile(promised + " " + history.Namespace + "/((?:job[.])?[a-z0-9]+)")
+// saysKept finds the gangs for which a pod says that it has to wait.
+var saysKept = regexp.MustCompile(kept + " " + history.Namespace + "/((?:job[.])?[a-z0-9]+)")
 
-// excused reports whether one of the pods says that its room is promised to one of the gangs.
+// excused reports whether one of the pods says that its room is kept for one of the gangs.
 func (w *world) excused(gangs map[string]bool, pods ...*v1.Pod) bool {
 	return slices.ContainsFunc(pods, func(pod *v1.Pod) bool {
-		for _, said := range saysPromised.FindAllStringSubmatch(w.reason(pod), -1) {
+		for _, said := range saysKept.FindAllStringSubmatch(w.reason(pod), -1) {
 			if gangs[said[1]] {
 				return true
 			}

@@ -34,9 +34,9 @@ const (
 	again = 3 * time.Minute
 	// returnAfter is how long a Job takes to make a pod again.
 	returnAfter = time.Second
-	// promised is in the reason of a pod that waits for a gang that is to start before it. A fresh scheduler has promised
+	// kept is in the reason of a pod that waits for a gang that is to start before it. A fresh scheduler has kept
 	// nothing yet.
-	promised = "promised to gang"
+	kept = "kept for gang"
 )
 
 // The kinds of faults that the checker does not see.
@@ -201,13 +201,13 @@ func (w *world) forgotten(settle func()) error {
 		forPort = forPort || node == "" && after[name] != "" && w.made[name] != nil && w.made[name].Port
 	}
 	if promises || kind == unhelped && (forPort || w.weather.lostPercent > 0) {
-		// A fresh scheduler does not know what was promised to a gang that waits. An eviction whose request is lost is
+		// A fresh scheduler does not know what was kept for a gang that waits. An eviction whose request is lost is
 		// not tried again before something else happens to its preemptor: kube-scheduler evicts in the background and
 		// forgets what failed. A fresh scheduler does not know that it was tried.
 		return nil
 	}
 	for name, node := range before {
-		if now, exists := after[name]; (!exists || now != node) && !strings.Contains(reasons[name], promised) {
+		if now, exists := after[name]; (!exists || now != node) && !strings.Contains(reasons[name], kept) {
 			return &invariants.Fault{Kind: kind,
 				Detail: fmt.Sprintf("%s on %q (%s), a fresh scheduler moves it to %q", name, node, reasons[name], now)}
 		}

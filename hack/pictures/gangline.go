@@ -17,7 +17,7 @@ const before, after = 2.0, 3.0
 // drawGang draws what each node did, and above it what the scheduler said of the gang.
 func drawGang(r *recording) string {
 	members, end := startOf(r)
-	planned, reserved, told := r.said("needs "), r.said("reserved, on which"), r.said("promised to gang")
+	planned, reserved, told := r.said("needs "), r.said("reserved, on which"), r.said("kept for gang")
 	// The group's status is written at a pace. What other pods were told may come before it.
 	if told.Text != "" {
 		reserved.At = min(reserved.At, told.At)

@@ -105,7 +105,7 @@ func testRun() *recording {
 		},
 		notes: []note{
 			{0.1, gangName, "needs 2 < 3 nodes"}, {7, gangName, "2 nodes reserved, on which the gang fits"},
-			{4, "later-0", "0/2 nodes are available: 1 promised to gang default/gang. preemption: no"},
+			{4, "later-0", "0/2 nodes are available: 1 kept for gang default/gang. preemption: no"},
 		},
 	}
 }
@@ -116,7 +116,7 @@ func TestTheTimeLineOfAGang(t *testing.T) {
 	for _, want := range []string{
 		"plan, 0.1 s", "needs 2 &lt; 3 nodes", "reserve, 4 s", "2 nodes reserved",
 		"bind, 9.2 s", "2 of 4 members within 4 ms",
-		"A small job that waits: 0/2 nodes are available: 1 promised to gang default/gang<", "node-0: kept for the gang",
+		"A small job that waits: 0/2 nodes are available: 1 kept for gang default/gang<", "node-0: kept for the gang",
 	} {
 		if !strings.Contains(drawn, want) {
 			t.Errorf("%q is missing in\n%s", want, drawn)

@@ -132,7 +132,7 @@ func TestReservationsOfTheRunningSchedulerAreRead(t *testing.T) {
 		t.Errorf("p does not start without a reservation: %s", s)
 	}
 	kept := ask(t, Target{KindPod, "default", "p"}, append(objects, reserved(t, 2, "a", "c"))...)
-	if len(kept.Pending) != 1 || !strings.Contains(kept.Pending[0].Why, "promised to gang default/g") {
+	if len(kept.Pending) != 1 || !strings.Contains(kept.Pending[0].Why, "kept for gang default/g") {
 		t.Errorf("p starts although nodes are reserved: %+v", kept.Pending)
 	}
 }

@@ -28,19 +28,19 @@ func CausesOf(status *fwk.Status) iter.Seq[gangplan.NodeCause] {
 	}
 }
 
-// PromisedTo is the gang to which what a node has free is promised.
-type PromisedTo gang.ID
+// KeptFor is the gang for which what a node has free is kept.
+type KeptFor gang.ID
 
 // String names the gang.
-func (p PromisedTo) String() string {
-	return "node(s) whose free capacity is promised to gang " + gang.ID(p).String()
+func (p KeptFor) String() string {
+	return "node(s) whose free capacity is kept for gang " + gang.ID(p).String()
 }
 
 // Kind does not name the gang.
-func (PromisedTo) Kind() string { return "node(s) whose free capacity is promised to a gang" }
+func (KeptFor) Kind() string { return "node(s) whose free capacity is kept for a gang" }
 
 // Cause is the cause of no node yet.
-func (p PromisedTo) Cause() gangplan.NodeCause {
+func (p KeptFor) Cause() gangplan.NodeCause {
 	return gangplan.NodeCause{Says: p.String(), Kind: p.Kind()}
 }
 

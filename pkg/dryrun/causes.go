@@ -45,10 +45,10 @@ func (c *causeCounts) startOver() {
 	clear(c.siblings)
 }
 
-// withheld counts a node that has members of the gang, and room that is promised to others, by what is said of that.
+// withheld counts a node that has members of the gang, and room that is kept for others, by what is said of that.
 func (c *causeCounts) withheld(status *fwk.Status) {
 	for cause := range CausesOf(status) {
-		if cause.Kind == (PromisedTo{}).Kind() {
+		if cause.Kind == (KeptFor{}).Kind() {
 			c.nodes[cause]++
 		}
 	}

@@ -1,6 +1,6 @@
 // Package evictor has pods evicted so that a gang can start, or a pod that only a gang can make way for.
 //
-// Evictor turns the account of free capacity, gangs, budgets and promises into a problem, has pkg/eviction solve it in
+// Evictor turns the account of free capacity, gangs, budgets and holds into a problem, has pkg/eviction solve it in
 // the background, and evicts the victims. Profile is its part in a scheduling cycle: it checks with the profile's own
 // filters what was found, keeps the capacity for the gang, and makes the scheduler's own preemption leave gangs whole.
 // Notifier tells victims before, if they ask for it.

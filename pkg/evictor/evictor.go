@@ -194,7 +194,7 @@ func (e *Evictor) searchAgain(ctx context.Context, r *request, said findings) st
 	return "looking for other pods to evict"
 }
 
-// postpone has the promise count again once the pods have gone that are late, whenever that is: what replaces them
+// postpone has the hold count again once the pods have gone that are late, whenever that is: what replaces them
 // would be there first, and be evicted in turn. Until then others may use what lies idle there. The lock is held.
 func (e *Evictor) postpone(w *attempt) { e.Holds.Postpone(w.request.id, w.awaited) }
 
@@ -268,8 +268,8 @@ func leaves(pod *v1.Pod, now time.Time) bool {
 	return pod.DeletionTimestamp != nil && now.Before(pod.DeletionTimestamp.Add(eviction.Grace))
 }
 
-// await records that what the gang needs is promised to it while pods terminate that were not evicted for it. If there
-// are none, it is about to start, and what is promised to it is kept for a while.
+// await records that what the gang needs is kept for it while pods terminate that were not evicted for it. If there
+// are none, it is about to start, and what is kept stays so for a while.
 func (e *Evictor) await(r *request, p *proposal) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

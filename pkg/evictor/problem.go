@@ -157,8 +157,8 @@ func (e *Evictor) propose(r *request, said findings) *proposal {
 		found.leaving = slices.SortedFunc(maps.Values(b.holdersLeaving),
 			func(a, b *v1.Pod) int { return cmp.Compare(a.UID, b.UID) })
 	}
-	if found.Outcome == eviction.NoRoom && b.promised && r.only != nil {
-		// Nothing else tells it that a promise has ended.
+	if found.Outcome == eviction.NoRoom && b.kept && r.only != nil {
+		// Nothing else tells it that a hold has ended.
 		e.Holds.Gate.Wait(r.only)
 	}
 	return found
@@ -178,8 +178,8 @@ type problemBuilder struct {
 	// holdersLeaving are those of them that hold what the request asks for, wherever they are.
 	holdersLeaving map[apitypes.UID]*v1.Pod
 	now            time.Time
-	// promised is set if something is promised to others.
-	promised bool
+	// kept is set if something is kept for others.
+	kept bool
 }
 
 func (b *problemBuilder) build(said findings) *eviction.Problem {
@@ -203,7 +203,7 @@ func (b *problemBuilder) build(said findings) *eviction.Problem {
 		b.addNode(n)
 	}
 	b.addLosses()
-	b.addPromises()
+	b.addKept()
 	b.addNominated()
 	b.applyFilterFindings(said)
 	b.addDomains()
@@ -253,7 +253,7 @@ func (b *problemBuilder) addNode(n int) {
 func (b *problemBuilder) addVictim(n int, pod *capacity.BoundPod) {
 	priority := pod.Priority
 	if priority <= b.request.priority && b.evictor.Holds.Gate.Backfills(b.request.id, pod.Object) {
-		// It runs in what is promised to this very gang. One that is more important would run there without leave, and
+		// It runs in what is kept for this very gang. One that is more important would run there without leave, and
 		// again when it was evicted.
 		priority = math.MinInt32
 	}
@@ -280,8 +280,8 @@ func (b *problemBuilder) addVictim(n int, pod *capacity.BoundPod) {
 	b.victims = append(b.victims, pod.Object)
 }
 
-// addPromises takes off what is promised to others that are as important.
-func (b *problemBuilder) addPromises() {
+// addKept takes off what is kept for others that are as important.
+func (b *problemBuilder) addKept() {
 	index := map[string]int{}
 	for n := range b.problem.Nodes {
 		index[b.problem.Nodes[n].Name] = n
@@ -291,7 +291,7 @@ func (b *problemBuilder) addPromises() {
 		if !known {
 			continue
 		}
-		b.promised = true
+		b.kept = true
 		b.giveBack(o.Info.GetPod(), o.Node, -1)
 		for i, name := range b.cluster.Resources {
 			b.problem.Nodes[n].Free[i] -= requestedBy(o.Info, name)

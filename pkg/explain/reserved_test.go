@@ -49,7 +49,7 @@ func TestReservationsOfTheRunningSchedulerAreRead(t *testing.T) {
 		t.Errorf("without a reservation no node fits: %s", e.Why)
 	}
 	e := ask(t, waits, cluster(reserved("a", "c"))...)
-	if e.Winner != "" || !strings.Contains(e.Why, "2 whose free capacity is promised to gang default/g (Coscheduling)") {
+	if e.Winner != "" || !strings.Contains(e.Why, "2 whose free capacity is kept for gang default/g (Coscheduling)") {
 		t.Errorf("with a and c reserved the pod gets %q: %s", e.Winner, e.Why)
 	}
 	if e := ask(t, pod("important", "", "2", 10), cluster(reserved("a", "c"))...); e.Winner == "" {

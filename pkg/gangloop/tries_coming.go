@@ -44,7 +44,7 @@ func (t *tries) foresee(now time.Time) {
 			continue
 		}
 		lands[c.ID] = true
-		to, why := placed{to: c.ID}, dryrun.PromisedTo(c.ID).Cause()
+		to, why := placed{to: c.ID}, dryrun.KeptFor(c.ID).Cause()
 		for _, m := range c.Members {
 			if pod := t.list.Pod(m.Ref); pod != nil {
 				to.kept = append(to.kept, &capacity.Kept{Node: m.Node, To: c.ID, Pod: pod, Why: why})

@@ -228,7 +228,7 @@ func (p *Holds) publish() *heldNodes {
 				continue
 			}
 			if _, known := causes[o.To]; !known {
-				causes[o.To] = dryrun.PromisedTo(o.To).Cause()
+				causes[o.To] = dryrun.KeptFor(o.To).Cause()
 			}
 			kept := &capacity.Kept{Node: node, To: o.To, Pod: o.Info.GetPod(), Why: causes[o.To]}
 			if o.Kind == forTurn {

@@ -4,7 +4,7 @@ import "k8s.io/component-base/metrics"
 
 var age = metrics.NewGauge(&metrics.GaugeOpts{
 	Name: "berth_gang_reservation_age_seconds", StabilityLevel: metrics.ALPHA,
-	Help: "How long capacity has been promised to the gang that has a reservation; 0 without one."})
+	Help: "How long capacity has been kept for the gang that has a reservation; 0 without one."})
 var (
 	startError = metrics.NewHistogramVec(&metrics.HistogramOpts{
 		Name: "berth_gang_start_error_seconds", StabilityLevel: metrics.ALPHA,

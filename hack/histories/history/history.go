@@ -75,7 +75,7 @@ type Pod struct {
 	Gated       bool `json:"gated,omitempty"`
 	// Guarded pods are covered by a budget that allows no disruption.
 	Guarded bool `json:"guarded,omitempty"`
-	// Backfill lets it run in what is promised to a gang, until that gang can start.
+	// Backfill lets it run in what is kept for a gang, until that gang can start.
 	Backfill bool `json:"backfill,omitempty"`
 	// Port is set if it needs the one port of its node that such pods share, Apart if no two such pods may be on a node.
 	Port  bool `json:"port,omitempty"`

@@ -24,7 +24,7 @@ type settings struct {
 	recovery time.Duration
 	// owners says which pods are made gangs although nothing in them asks for it.
 	owners *gangview.OwnerPolicy
-	// patience is how long a gang has waited before capacity is promised to it, and ttl for how long that lasts without
+	// patience is how long a gang has waited before capacity is kept for it, and ttl for how long that lasts without
 	// progress; holders says to whom and how much.
 	patience, ttl time.Duration
 	entry         starttime.Settings

@@ -34,7 +34,7 @@ import (
 
 // coordinator is what all profiles of one process share. It wires the owners of state to each other and to the
 // informers; the state is theirs: the ledger's of gangs, the headroom's of capacity, the waitlist's of gangs that wait,
-// retry.Queue's of who is tried next, the evictor's of evictions, the promises' of what is kept for whom, the
+// retry.Queue's of who is tried next, the evictor's of evictions, the holds' of what is kept for whom, the
 // controller's of what was written.
 type coordinator struct {
 	settings settings
@@ -42,7 +42,7 @@ type coordinator struct {
 	members  *members.Directory
 	profiles *profiles.Set
 	headroom *capacity.Index
-	promises *reservation.Holds
+	holds    *reservation.Holds
 	effects  *gangloop.Executor
 	planner  *dryrun.Planner
 	evictor  *evictor.Evictor
@@ -104,18 +104,18 @@ func newCoordinator(s settings, groups cache.Store) *coordinator {
 		profile := c.profiles.Any()
 		return profile != nil && profiles.Claimed(profile, name)
 	}, c.profiles.Traits)
-	c.promises = &reservation.Holds{Gate: reservation.Gate{GangOf: c.members.ID, AllowsBackfill: c.allowsBackfill,
+	c.holds = &reservation.Holds{Gate: reservation.Gate{GangOf: c.members.ID, AllowsBackfill: c.allowsBackfill,
 		Filters: c.profiles.Traits, Forecasts: reservation.NewForecasts(), Entry: s.entry}}
 	gpus := gpuRequests{dryrun.NewModels()}
-	c.promises.Gate.Forecasts.Leads = c.told.leader.Leading
-	c.promises.Gate.Forecasts.GPUs, c.promises.Gate.Forecasts.Group = gpus.count, func(pod *v1.Pod) *schedulingv1alpha1.PodGroup {
+	c.holds.Gate.Forecasts.Leads = c.told.leader.Leading
+	c.holds.Gate.Forecasts.GPUs, c.holds.Gate.Forecasts.Group = gpus.count, func(pod *v1.Pod) *schedulingv1alpha1.PodGroup {
 		if id := c.members.ID(pod); id != (gang.ID{}) {
 			return c.members.Group(id)
 		}
 		return nil
 	}
 	c.evictor = &evictor.Evictor{Profiles: c.profiles, Members: c.members, Capacity: c.headroom, Ledger: c.ledger,
-		Holds: c.promises, Sources: evictor.Sources{Loss: c.newLoss(gpus)}, Resume: inbox.Resume, Wake: inbox.Activate}
+		Holds: c.holds, Sources: evictor.Sources{Loss: c.newLoss(gpus)}, Resume: inbox.Resume, Wake: inbox.Activate}
 	n := &c.evictor.Notifier
 	n.Profiles, n.Members, n.Loss, n.Leads = c.profiles, c.members, c.evictor.Sources.Loss, c.told.leader.Leading
 	c.planner = &dryrun.Planner{Ledger: c.ledger, GangOf: c.members.ID, Pod: c.members.Pod, PodGroup: c.members.Group,
@@ -131,19 +131,19 @@ func (c *coordinator) newLoop(inbox *gangloop.Inbox) *gangloop.Loop {
 	list := waitlist.New()
 	list.Capacity, list.Pod, list.PodGroup, list.Profiles, list.Topology = c.headroom, c.members.Pod, c.members.Group,
 		c.profiles, c.planner.Topology
-	list.Blocks = c.promises.Gate.Away.Blocks
+	list.Blocks = c.holds.Gate.Away.Blocks
 	return gangloop.New(gangloop.Rooms{Ledger: c.ledger, Members: c.members, Profiles: c.profiles, Effects: c.effects,
-		Holds: c.promises, Evictor: c.evictor, Held: c.held, Plans: &c.planner.Pending, Backoff: c.settings.backoff,
+		Holds: c.holds, Evictor: c.evictor, Held: c.held, Plans: &c.planner.Pending, Backoff: c.settings.backoff,
 		Forgotten: func(id gang.ID) {
 			c.told.owners.Drop(id)
 			c.told.messages.forget(id)
 		}}, inbox, list,
 		&reservation.Reservations{Agenda: &c.ledger.Agenda, Leader: &c.told.leader, Changed: c.told.status.Enqueue,
 			Search: reservation.Search{Holders: c.settings.holders, After: c.settings.patience, List: list,
-				Holds: c.promises, Turns: reserve.NewTurns(c.settings.ttl)}})
+				Holds: c.holds, Turns: reserve.NewTurns(c.settings.ttl)}})
 }
 
-// allowsBackfill reports whether the pod may use what is promised to a gang for its turn.
+// allowsBackfill reports whether the pod may use what is kept for a gang for its turn.
 func (c *coordinator) allowsBackfill(pod *v1.Pod) bool {
 	return gangview.MayBackfill(c.members.Group(c.members.ID(pod)), pod)
 }
@@ -164,7 +164,7 @@ func (c *coordinator) misstated(pod *v1.Pod) *wellknown.BadValue {
 	return bad
 }
 
-// keepForReturn promises the room of a member that was lost to its gang, so that its replacement finds it, or the
+// keepForReturn keeps the room of a member that was lost for its gang, so that its replacement finds it, or the
 // member itself if it could not be bound.
 func (c *coordinator) keepForReturn(loss gang.Loss) {
 	pod := c.headroom.Cluster.Pod(apitypes.UID(loss.Member.UID))
@@ -184,7 +184,7 @@ func (c *coordinator) keepForReturn(loss gang.Loss) {
 		// Had the member been bound, a pod of any priority could only have evicted the whole gang.
 		priority = math.MaxInt32
 	}
-	c.promises.Add(reservation.Hold{To: loss.Group, Kind: reservation.ForReturn, Priority: priority, Node: loss.Node,
+	c.holds.Add(reservation.Hold{To: loss.Group, Kind: reservation.ForReturn, Priority: priority, Node: loss.Node,
 		Info: info, Until: time.Now().Add(c.settings.recovery)})
 }
 

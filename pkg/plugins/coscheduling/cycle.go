@@ -104,9 +104,9 @@ func (p *Plugin) tellForeign(ctx context.Context, pod *v1.Pod) {
 		"Scheduling", "%s", f)
 }
 
-// open lets a pod go anywhere; its nodes are filtered only while something is promised to gangs.
+// open lets a pod go anywhere; its nodes are filtered only while something is kept for gangs.
 func (p *Plugin) open() (*fwk.PreFilterResult, *fwk.Status) {
-	if p.shared.promises.Gate.Any() {
+	if p.shared.holds.Gate.Any() {
 		return nil, nil
 	}
 	return nil, fwk.NewStatus(fwk.Skip)
@@ -116,13 +116,13 @@ func (p *Plugin) open() (*fwk.PreFilterResult, *fwk.Status) {
 // removes.
 func (*Plugin) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 
-// Filter keeps a member off nodes that its plan does not give it, and all pods off capacity that is promised to a gang.
+// Filter keeps a member off nodes that its plan does not give it, and all pods off capacity that is kept for a gang.
 func (p *Plugin) Filter(_ context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) *fwk.Status {
 	if data, err := state.Read(nodesKey); err == nil && !data.(nodeSet).Has(node.Node().Name) {
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "node(s) that the gang's plan does not give to this member")
 	}
-	if to, refused := p.shared.promises.Gate.Refuse(pod, node, p.framework.SnapshotSharedLister().NodeInfos()); refused {
-		return reasons.Status(fwk.Unschedulable, dryrun.PromisedTo(to))
+	if to, refused := p.shared.holds.Gate.Refuse(pod, node, p.framework.SnapshotSharedLister().NodeInfos()); refused {
+		return reasons.Status(fwk.Unschedulable, dryrun.KeptFor(to))
 	}
 	return nil
 }

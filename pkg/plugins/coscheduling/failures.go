@@ -64,7 +64,7 @@ func pluginOf(profile framework.Framework) *Plugin {
 // keepsNomination reports whether the pod stays nominated for its node. The scheduler ends that when a pod fails after
 // it was filtered. If that is an error, such as that of a plugin that has yet to hear that a victim has gone, the pod
 // is tried again soon; what replaces the victims would come before it, and be evicted in turn. Members of gangs have
-// promises, and other plans next time.
+// holds, and other plans next time.
 func keepsNomination(m *members.Directory, pod *v1.Pod, status *fwk.Status) bool {
 	return pod.Status.NominatedNodeName != "" && status.Code() == fwk.Error && !m.Has(pod)
 }

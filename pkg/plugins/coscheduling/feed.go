@@ -75,13 +75,13 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 	c.planner.Network = func(profile string) *gangview.Places {
 		return gangview.NetworkOf(factory, profile).Places()
 	}
-	c.promises.Gate.Away.Wake = c.loop.Inbox.Activate
-	c.promises.Gate.Away.Touch = func(id gang.ID) { c.loop.Inbox.Happened(waitlist.Happening{Only: id}) }
+	c.holds.Gate.Away.Wake = c.loop.Inbox.Activate
+	c.holds.Gate.Away.Touch = func(id gang.ID) { c.loop.Inbox.Happened(waitlist.Happening{Only: id}) }
 	wide, err := clusterwide.Of(factory)
 	if err != nil {
 		return err
 	}
-	wide.KeptBy(&c.promises.Gate)
+	wide.KeptBy(&c.holds.Gate)
 	of := &c.evictor.Sources
 	of.Wide, of.Native = wide, evictor.NewNativeGroups(factory)
 	of.Budgets = factory.Policy().V1().PodDisruptionBudgets().Lister()
@@ -97,7 +97,7 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 		return err
 	}
 	informers.Await(factory, c.loop.Opened)
-	book := &runstore.Store{Client: client, Load: c.promises.Gate.Forecasts.Load, Dump: c.promises.Gate.Forecasts.Dump}
+	book := &runstore.Store{Client: client, Load: c.holds.Gate.Forecasts.Load, Dump: c.holds.Gate.Forecasts.Dump}
 	book.Start(ctx)
 	c.told.status.Start(ctx, podgroup.Client{Groups: groups.GetStore(), GroupClient: groupClient, Pods: client,
 		Owners: c.told.owners}, c.told.recorder, f.told)
@@ -308,7 +308,7 @@ func (f *feed) seeNode(node *v1.Node) {
 func (f *podFeed) seePod(pod *v1.Pod) {
 	f.seeMember(pod)
 	f.c.told.status.Pods.See(pod)
-	f.c.promises.Gate.Forecasts.See(pod)
+	f.c.holds.Gate.Forecasts.See(pod)
 	f.c.evictor.Notifier.See(pod)
 	switch {
 	case pod.Spec.NodeName != "":
@@ -356,13 +356,13 @@ func (f *podFeed) seeMember(pod *v1.Pod) {
 
 func (f *podFeed) losePod(pod *v1.Pod) {
 	f.c.told.status.Pods.Forget(pod)
-	f.c.promises.Gate.Away.Forget(gang.UID(pod.UID))
-	f.c.promises.Gate.Forecasts.Lose(pod, time.Now())
+	f.c.holds.Gate.Away.Forget(gang.UID(pod.UID))
+	f.c.holds.Gate.Forecasts.Lose(pod, time.Now())
 	f.c.evictor.Notifier.Forget(pod)
 	f.ending.Lock()
 	defer f.ending.Unlock()
 	defer func() {
-		// Only now: what a lost member used is promised to its replacement.
+		// Only now: what a lost member used is kept for its replacement.
 		f.c.headroom.Feed.DropPod(pod.UID)
 		f.c.loop.Inbox.Look()
 	}()

@@ -97,14 +97,14 @@ func (p *Plugin) Topology(pod *v1.Pod) gangview.Topology {
 	return levels
 }
 
-// SignPod refuses members of gangs, whose node depends on their siblings, and adds to other pods what promises look at.
+// SignPod refuses members of gangs, whose node depends on their siblings, and adds to other pods what holds look at.
 func (p *Plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *fwk.Status) {
 	if p.shared.members.Has(pod) {
 		return nil, fwk.NewStatus(fwk.Unschedulable, "the node of a gang member depends on its siblings")
 	}
 	looked := []any{corev1helpers.PodPriority(pod), p.shared.allowsBackfill(pod)}
-	if p.shared.promises.Gate.Any() {
-		looked = append(looked, p.shared.promises.Gate.Forecasts.Signature(pod)...)
+	if p.shared.holds.Gate.Any() {
+		looked = append(looked, p.shared.holds.Gate.Forecasts.Signature(pod)...)
 	}
 	return []fwk.SignFragment{{Key: Name + ".Promises", Value: looked}}, nil
 }

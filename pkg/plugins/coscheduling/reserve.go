@@ -36,16 +36,16 @@ func (p *Plugin) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, n
 	if !c.ledger.Cycles.Reserve(gang.UID(pod.UID), node, time.Now()) {
 		return fwk.NewStatus(fwk.Unschedulable, "the plan of the gang changed")
 	}
-	c.promises.Take(c.members.ID(pod), gang.UID(pod.UID), node)
+	c.holds.Take(c.members.ID(pod), gang.UID(pod.UID), node)
 	return nil
 }
 
-// refuseLate turns the pod away if what it needs has been promised to a gang since its node was filtered, or is about
-// to be: the scheduler may learn that capacity is free a moment before it is promised.
+// refuseLate turns the pod away if what it needs has been kept for a gang since its node was filtered, or is about
+// to be: the scheduler may learn that capacity is free a moment before it is kept.
 func (p *Plugin) refuseLate(pod *v1.Pod, name string) *fwk.Status {
 	c := p.shared
 	first := !c.members.Has(pod) && c.loop.List.ComesBefore(pod)
-	if !c.promises.Gate.Any() && c.settings.recovery == 0 && !first {
+	if !c.holds.Gate.Any() && c.settings.recovery == 0 && !first {
 		return nil
 	}
 	nodes := p.framework.SnapshotSharedLister().NodeInfos()
@@ -53,11 +53,11 @@ func (p *Plugin) refuseLate(pod *v1.Pod, name string) *fwk.Status {
 	if err != nil {
 		return nil
 	}
-	if to, refused := c.promises.Gate.Refuse(pod, node, nodes); refused {
-		return reasons.Status(fwk.Unschedulable, dryrun.PromisedTo(to))
+	if to, refused := c.holds.Gate.Refuse(pod, node, nodes); refused {
+		return reasons.Status(fwk.Unschedulable, dryrun.KeptFor(to))
 	}
-	if c.promises.Gate.Enters(pod, node) {
-		c.promises.Gate.Forecasts.Enter(pod)
+	if c.holds.Gate.Enters(pod, node) {
+		c.holds.Gate.Forecasts.Enter(pod)
 	}
 	to, lost := p.lossUnseen(pod, node)
 	if !lost && (!first || !c.headroom.Looks.FreedUnseen(name, node.GetPods())) {
@@ -66,7 +66,7 @@ func (p *Plugin) refuseLate(pod *v1.Pod, name string) *fwk.Status {
 	// Nothing else tells that it may be tried again if no gang takes the place after all.
 	time.AfterFunc(lossPause, func() { c.effects.Activate(context.Background(), []gang.Ref{gangview.RefOf(pod)}) })
 	if lost {
-		return reasons.Status(fwk.Unschedulable, dryrun.PromisedTo(to))
+		return reasons.Status(fwk.Unschedulable, dryrun.KeptFor(to))
 	}
 	return reasons.Status(fwk.Unschedulable, triedFirst{})
 }
@@ -87,7 +87,7 @@ func (triedFirst) Kind() string {
 const lossPause = 100 * time.Millisecond
 
 // lossUnseen returns the gang that has started and has just lost a member on the node: the scheduler's cache does not
-// have it any more, but the ledger has not been told yet, so nothing is promised.
+// have it any more, but the ledger has not been told yet, so nothing is kept.
 func (p *Plugin) lossUnseen(pod *v1.Pod, node fwk.NodeInfo) (gang.ID, bool) {
 	c := p.shared
 	if c.settings.recovery == 0 || podview.BelongsToNode(pod) {
