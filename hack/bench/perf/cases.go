@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -45,23 +46,31 @@ type perfCase struct {
 	threshold float64
 }
 
-// readCase reads a case by its name, FOLDER/CASE/WORKLOAD. The name of a workload may hold slashes.
+// readCase reads a case by its name, FOLDER/CASE/WORKLOAD. A folder may be in another one, and the name of a workload
+// may hold slashes.
 func readCase(upstream, name string) (*perfCase, error) {
-	parts := strings.SplitN(name, "/", 3)
-	if len(parts) < 3 || parts[0] != filepath.Base(parts[0]) || parts[0] == ".." {
+	parts := strings.Split(name, "/")
+	if len(parts) < 3 || !filepath.IsLocal(name) {
 		return nil, fmt.Errorf("%q is not allowed; want FOLDER/CASE/WORKLOAD", name)
 	}
-	topic := filepath.Join(upstream, parts[0])
-	text, err := os.ReadFile(filepath.Join(topic, "performance-config.yaml"))
-	if err != nil {
-		return nil, fmt.Errorf("reading the cases of %s: %w", parts[0], err)
+	for n := 1; n < len(parts)-1; n++ {
+		folder := filepath.Join(parts[:n]...)
+		topic := filepath.Join(upstream, folder)
+		text, err := os.ReadFile(filepath.Join(topic, "performance-config.yaml"))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			continue
+		case err != nil:
+			return nil, fmt.Errorf("reading the cases of %s: %w", folder, err)
+		}
+		c, err := pick(text, parts[n], strings.Join(parts[n+1:], "/"))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", folder, err)
+		}
+		c.name, c.topic = name, topic
+		return c, nil
 	}
-	c, err := pick(text, parts[1], parts[2])
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", parts[0], err)
-	}
-	c.name, c.topic = name, topic
-	return c, nil
+	return nil, fmt.Errorf("%q is unknown: %s has no cases", name, parts[0])
 }
 
 // pick takes one workload of a case out of upstream's definitions.

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -74,6 +76,27 @@ func TestPick(t *testing.T) {
 				t.Errorf("file (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestAFolderMayBeInAnotherOne(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, folder := range []string{"misc", "podgroup/tas"} {
+		if err := os.MkdirAll(filepath.Join(dir, folder), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, folder, "performance-config.yaml"), []byte(upstreamText), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, want := range map[string]string{"misc/Basic/5Nodes/small": "misc", "podgroup/tas/Basic/5000Nodes": "podgroup/tas"} {
+		if c, err := readCase(dir, name); err != nil || c.topic != filepath.Join(dir, want) || c.name != name {
+			t.Errorf("%s: got %+v and error %v, want folder %s", name, c, err, want)
+		}
+	}
+	if _, err := readCase(dir, "podgroup/Basic/5000Nodes"); err == nil || !strings.Contains(err.Error(), "podgroup has no cases") {
+		t.Errorf("error %v for a folder without cases", err)
 	}
 }
 
