@@ -92,6 +92,9 @@ func (c *count) add(o count) {
 // touch marks a node as changed. Users may put pods on nodes that there are none: those are not worth remembering, nor
 // are nodes that come and go between two scrapes.
 func (f *fleet) touch(node string) {
+	if node == "" {
+		return
+	}
 	if _, exists, _ := f.nodes.GetByKey(node); !exists {
 		f.mu.Lock()
 		defer f.mu.Unlock()
