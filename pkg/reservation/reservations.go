@@ -83,8 +83,9 @@ func (r *Reservations) Look(ctx context.Context, now time.Time) (ready gang.ID) 
 	}
 	first := r.lookAt.IsZero()
 	r.lookAt, r.backfills = retry.NextLook(now), nil
-	if id, keeps := r.lookByTime(ctx, first, now); keeps {
-		return id
+	byTime, next, keeps := r.lookByTime(ctx, first, now)
+	if keeps {
+		return byTime
 	}
 	if id, since := r.Turns.Current(); id != (gang.ID{}) {
 		wasReady := r.ready
@@ -98,10 +99,14 @@ func (r *Reservations) Look(ctx context.Context, now time.Time) (ready gang.ID) 
 			return ready
 		}
 		r.unreserve(id)
+		next = nil // whose turn may begin depends on the one that has just ended
 	}
 	age.Set(0)
 	left := reserveRooms
-	for _, g := range r.chosen(r.waiting(first, now)) {
+	if next == nil {
+		next = r.waiting(first, now)
+	}
+	for _, g := range r.chosen(next) {
 		cost := r.cost(g)
 		if cost > left && cost <= reserveRooms {
 			// The next look begins with it, as those before it rest.
@@ -130,9 +135,9 @@ func (r *Reservations) ReadyFor(id gang.ID) bool {
 	return r.ready && current == id || r.schedule.readyFor(id)
 }
 
-// waiting returns the gangs that may have the next turn.
+// waiting returns the gangs that may have the next turn, never nil.
 func (r *Reservations) waiting(first bool, now time.Time) []*waitlist.Gang {
-	var next []*waitlist.Gang
+	next := []*waitlist.Gang{}
 	for id, g := range r.List.ByID {
 		patient := !g.Fresh && now.Sub(g.Since) >= r.After
 		if (patient || first && r.keptBefore(id) != nil) && r.Turns.MayBegin(id, now) &&
