@@ -61,6 +61,8 @@ type fleet struct {
 	cluster *cluster
 	pods    cache.Indexer
 	nodes   cache.Store
+	// seeing is held to read a node and to count it, so that no older state of it is counted last.
+	seeing sync.Mutex
 
 	mu    sync.Mutex
 	dirty map[string]struct{}
