@@ -36,7 +36,7 @@ type Message struct {
 // Tell writes a message to a pod of a scheduling cycle. seen is the version that the informer has, nil if the pod is
 // gone. It words the message again when the pod has changed. It fails with a BoundError if there is something to write
 // and the pod is bound.
-func Tell(ctx context.Context, pods corev1client.PodInterface, pod, seen *v1.Pod, m Message) error {
+func Tell(ctx context.Context, client corev1client.PodsGetter, pod, seen *v1.Pod, m Message) error {
 	newest := seen
 	if newest == nil {
 		// The API server says what has become of it. The pod of a cycle has the node that is meant for it.
@@ -51,6 +51,7 @@ func Tell(ctx context.Context, pods corev1client.PodInterface, pod, seen *v1.Pod
 		if newest.Spec.NodeName != "" {
 			return &BoundError{newest}
 		}
+		pods := client.Pods(pod.Namespace)
 		_, err = pods.Patch(ctx, pod.Name, m.Kind, patch, metav1.PatchOptions{}, m.Subresources...)
 		if err == nil || !apierrors.IsConflict(err) || attempt == attempts {
 			return err

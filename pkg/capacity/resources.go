@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/component-helpers/resource"
 
 	"berth.dev/berth/pkg/podview"
 )
@@ -69,18 +68,23 @@ type use struct {
 
 // uses returns what a bound pod uses, in the order of the resources' positions, and what it requests of others.
 func (r *resources) uses(pod *v1.Pod) (all []use, others map[v1.ResourceName]int64) {
-	amounts := podview.Amounts(resource.PodRequests(pod, resource.PodResourcesOptions{UseStatusResources: true}))
-	amounts[v1.ResourcePods] = 1
-	all = make([]use, 0, len(amounts))
-	for name, amount := range amounts {
+	requests := podview.RequestsNow(pod)
+	all = make([]use, 0, len(requests)+1)
+	count := func(name v1.ResourceName, amount int64) {
 		if i, known := r.index[name]; known {
 			all = append(all, use{Resource: i, Amount: min(amount, maxUse)})
-			continue
+			return
 		}
 		if others == nil {
 			others = map[v1.ResourceName]int64{}
 		}
 		others[name] = min(amount, maxUse)
+	}
+	count(v1.ResourcePods, 1)
+	for name, q := range requests {
+		if q.Sign() > 0 && name != v1.ResourcePods {
+			count(name, podview.Amount(name, q))
+		}
 	}
 	slices.SortFunc(all, func(a, b use) int { return a.Resource - b.Resource })
 	return all, others

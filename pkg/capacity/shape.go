@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/component-helpers/resource"
 
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/profiles"
@@ -56,7 +55,7 @@ func keyOf(asks []ask, rule []byte) ShapeKey {
 
 // asksOf returns what one pod requests of what is compared, in the order of the names.
 func asksOf(pod *v1.Pod, compared func(v1.ResourceName) bool) []ask {
-	amounts := podview.Amounts(resource.PodRequests(pod, resource.PodResourcesOptions{}))
+	amounts := podview.Amounts(podview.Requests(pod))
 	amounts[v1.ResourcePods] = 1
 	asks := make([]ask, 0, len(amounts))
 	for _, name := range slices.Sorted(maps.Keys(amounts)) {

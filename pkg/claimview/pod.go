@@ -10,12 +10,12 @@ import (
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	resourcehelper "k8s.io/component-helpers/resource"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 	fwk "k8s.io/kube-scheduler/framework"
 	schedutil "k8s.io/kubernetes/pkg/scheduler/util"
 
 	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/podview"
 )
 
 // maxShape bounds the text by which claims are told apart: what is longer is not remembered.
@@ -146,7 +146,7 @@ func (c *Pod) readResources(pod *v1.Pod, resolver fwk.DeviceClassResolver) {
 	}) {
 		return // most pods, whose requests need not be added up for it
 	}
-	for name, q := range resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{}) {
+	for name, q := range podview.Requests(pod) {
 		if q.Sign() <= 0 || !schedutil.IsDRAExtendedResourceName(name) {
 			continue
 		}
@@ -221,7 +221,7 @@ func ClassMayServe(pod *v1.Pod, class *resourcev1.DeviceClass) bool {
 	if len(pod.Spec.ResourceClaims) > 0 {
 		return true
 	}
-	requests := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})
+	requests := podview.Requests(pod)
 	_, asks := requests[v1.ResourceName(resourcev1.ResourceDeviceClassPrefix+class.Name)]
 	if name := class.Spec.ExtendedResourceName; name != nil && !asks {
 		_, asks = requests[v1.ResourceName(*name)]

@@ -145,7 +145,7 @@ func (l *Loop) turn(ctx context.Context, now time.Time) time.Duration {
 	effects = slices.Concat(effects, again, paced, l.tries.resume(&news, now))
 	l.activator.preemptors(ctx, now)
 	l.effects.Apply(ctx, append(effects, l.ledger.Agenda.Expire(l.tries.backoff, now))...)
-	l.List.CountPriorities()
+	l.List.Priorities.Count(l.List.ByID)
 	l.List.Capacity.Looks.Answer()
 	if id := l.Reservations.Look(ctx, now); id != (gang.ID{}) {
 		l.tries.queue.Retry(id, now)

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/component-helpers/resource"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/utils/ptr"
 
@@ -168,7 +167,7 @@ func placementClass(pod *v1.Pod) string {
 	var c class
 	c.text(pod.Spec.SchedulerName)
 	c.number(int64(corev1helpers.PodPriority(pod)))
-	requests := resource.PodRequests(pod, resource.PodResourcesOptions{})
+	requests := podview.Requests(pod)
 	c.number(int64(len(requests)))
 	for _, name := range slices.Sorted(maps.Keys(requests)) {
 		c.text(string(name))

@@ -9,9 +9,9 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	resourcehelper "k8s.io/component-helpers/resource"
 
 	"berth.dev/berth/pkg/gpu"
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/wellknown"
 )
 
@@ -58,7 +58,7 @@ func (k *Keys) PodGPURequest(pod *v1.Pod) (Request, error) {
 // askedGPUs reads how many GPUs a pod asks for, or what part of them.
 func (k *Keys) askedGPUs(pod *v1.Pod) (Request, error) {
 	var r Request
-	requests := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})
+	requests := podview.Requests(pod)
 	r.CPUMilli = requests.Cpu().MilliValue()
 	ask, err := k.askedResources(requests, &r)
 	if err != nil {
@@ -103,7 +103,7 @@ func (k *Keys) backedGPUs(pod *v1.Pod) gpu.Request {
 // countGPUs counts the GPUs among a pod's resources.
 func (k *Keys) countGPUs(pod *v1.Pod) int {
 	count := 0
-	for name, q := range resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{}) {
+	for name, q := range podview.Requests(pod) {
 		if k.isGPU(string(name)) && !k.isSlice(string(name)) {
 			count += clampCount(q)
 		}

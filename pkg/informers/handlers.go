@@ -24,12 +24,62 @@ import (
 // Call it before the factory starts, that is, while plugins are made. The handler must not wait for the factory.
 func Handle(factory informers.SharedInformerFactory, informer cache.SharedInformer,
 	handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
-	registration, err := informer.AddEventHandler(byUID{handler})
+	all, err := SharedBy(factory, informer, func() (*handlers, error) {
+		h := &handlers{}
+		var err error
+		if h.ResourceEventHandlerRegistration, err = informer.AddEventHandler(byUID{h}); err != nil {
+			return nil, err //nolint:wrapcheck // the caller says what it watches
+		}
+		Await(factory, h.HasSyncedChecker())
+		return h, nil
+	})
 	if err != nil {
-		return nil, err //nolint:wrapcheck // the caller says what it watches
+		return nil, err
 	}
-	Await(factory, registration.HasSyncedChecker())
-	return registration, nil
+	all.add(handler)
+	return all, nil
+}
+
+// handlers are those of one informer, which are told of each object one after the other: a handler that an informer
+// tells by itself costs two goroutines that wake up for each event, which is more than most handlers do.
+type handlers struct {
+	cache.ResourceEventHandlerRegistration
+	mu sync.Mutex
+	of []cache.ResourceEventHandler
+}
+
+func (h *handlers) add(handler cache.ResourceEventHandler) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.of = append(slices.Clip(h.of), handler)
+}
+
+// all returns the handlers, in the order in which they were added. What was returned before does not change.
+func (h *handlers) all() []cache.ResourceEventHandler {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.of
+}
+
+// OnAdd is part of cache.ResourceEventHandler.
+func (h *handlers) OnAdd(obj any, initially bool) {
+	for _, handler := range h.all() {
+		handler.OnAdd(obj, initially)
+	}
+}
+
+// OnUpdate is part of cache.ResourceEventHandler.
+func (h *handlers) OnUpdate(before, after any) {
+	for _, handler := range h.all() {
+		handler.OnUpdate(before, after)
+	}
+}
+
+// OnDelete is part of cache.ResourceEventHandler.
+func (h *handlers) OnDelete(obj any) {
+	for _, handler := range h.all() {
+		handler.OnDelete(obj)
+	}
 }
 
 // byUID tells objects apart by their UID. Informers go by the name: what came and went while a watch was interrupted

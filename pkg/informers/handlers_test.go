@@ -111,3 +111,47 @@ func TestAProcessIsAskedWhetherItLeads(t *testing.T) { //nolint:paralleltest // 
 		t.Error("a standby leads once its informers have been in sync for an hour")
 	}
 }
+
+func TestHandlersOfAnInformerAreToldInTurn(t *testing.T) {
+	t.Parallel()
+	client := fake.NewClientset(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "1"}})
+	factory := informers.NewSharedInformerFactory(client, 0)
+	told := make(chan string, 8)
+	handler := func(name string) cache.ResourceEventHandler {
+		return Events[*v1.Node]{
+			Set:  func(before, _ *v1.Node) { told <- name + map[bool]string{true: " add", false: " update"}[before == nil] },
+			Gone: func(*v1.Node) { told <- name + " delete" },
+		}
+	}
+	nodes := factory.Core().V1().Nodes().Informer()
+	first := get[cache.ResourceEventHandlerRegistration](t)(Handle(factory, nodes, handler("first")))
+	second := get[cache.ResourceEventHandlerRegistration](t)(Handle(factory, nodes, handler("second")))
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	factory.StartWithContext(ctx)
+	if err := factory.WaitForCacheSyncWithContext(ctx).AsError(); err != nil || !first.HasSynced() || !second.HasSynced() {
+		t.Fatalf("the handlers were not told of the node: %v", err)
+	}
+	if _, err := client.CoreV1().Nodes().Update(ctx, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "1",
+		Labels: map[string]string{"a": "b"}}}, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := client.CoreV1().Nodes().Delete(ctx, "n", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"first add", "second add", "first update", "second update", "first delete", "second delete"}
+	var got []string
+	for range want {
+		select {
+		case what := <-told:
+			got = append(got, what)
+		case <-ctx.Done():
+			t.Fatalf("only %q were told", got)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("told (-want +got):\n%s", diff)
+	}
+	cancel()
+	factory.Shutdown()
+}

@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
-	podresource "k8s.io/component-helpers/resource"
 )
 
 // PodImages returns the images that a pod needs under the names by which nodes list them, which have a tag.
@@ -33,7 +32,7 @@ func PodImages(pod *v1.Pod) []string {
 // PodNeeds returns the CPU, in thousandths of a core, and the bytes of memory and of ephemeral storage that a pod asks
 // for.
 func PodNeeds(pod *v1.Pod) (milliCPU, memory, storage int64) {
-	requests := podresource.PodRequests(pod, podresource.PodResourcesOptions{})
+	requests := Requests(pod)
 	return requests.Cpu().MilliValue(), requests.Memory().Value(), requests.StorageEphemeral().Value()
 }
 

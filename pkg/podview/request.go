@@ -6,12 +6,11 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/component-helpers/resource"
 )
 
 // DescribeRequest says what one pod asks for: its extended resources, or CPU and memory if it asks for none.
 func DescribeRequest(pod *v1.Pod) string {
-	requests := resource.PodRequests(pod, resource.PodResourcesOptions{})
+	requests := Requests(pod)
 	var extended, basic []string
 	for _, name := range slices.Sorted(maps.Keys(requests)) {
 		q := requests[name]

@@ -9,6 +9,7 @@ import (
 
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/price"
 )
 
@@ -30,7 +31,10 @@ type Pod struct {
 // ReadPod reads a pod's requests. A request for GPUs that cannot be read counts as none: the plugin that places GPUs
 // rejects the pod.
 func ReadPod(k *gpuview.Keys, pod *v1.Pod) Pod {
-	requests := podresource.PodRequests(pod, podresource.PodResourcesOptions{NonMissingContainerRequests: missingRequests})
+	requests := podview.Requests(pod)
+	if leavesOut(pod) {
+		requests = podresource.PodRequests(pod, podresource.PodResourcesOptions{NonMissingContainerRequests: missingRequests})
+	}
 	p := Pod{host: price.Capacity{
 		MilliCPU:  requests.Cpu().MilliValue(),
 		MemoryMiB: mebibytes(requests.Memory().Value()),
@@ -41,6 +45,20 @@ func ReadPod(k *gpuview.Keys, pod *v1.Pod) Pod {
 		}
 	}
 	return p
+}
+
+// leavesOut reports whether a container of the pod does not say how much CPU or memory it takes.
+func leavesOut(pod *v1.Pod) bool {
+	for _, containers := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range containers {
+			requests := containers[i].Resources.Requests
+			_, cpu := requests[v1.ResourceCPU]
+			if _, memory := requests[v1.ResourceMemory]; !cpu || !memory {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // WithGPUs is the pod asking for the GPUs that it claims, too.

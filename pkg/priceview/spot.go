@@ -60,25 +60,34 @@ func spotPolicyOf(annotations map[string]string, object string) (SpotPolicy, boo
 // AsksForSpot says whether the pod's node selector, required node affinity or tolerations name spot capacity by a label
 // of these rules: a pod that says so accepts spot nodes. Of the alternatives of a node affinity one is enough.
 func (rules CapacityRules) AsksForSpot(pod *v1.Pod) bool {
-	return slices.ContainsFunc(rules, func(r CapacityRule) bool {
-		if r.Type != Spot {
-			return false
-		}
-		if value, ok := pod.Spec.NodeSelector[r.Label]; ok && r.matches(value) {
+	for i := range rules {
+		if rules[i].Type == Spot && rules[i].namedBy(pod) {
 			return true
 		}
-		if r.requiredBy(pod.Spec.Affinity) {
+	}
+	return false
+}
+
+// namedBy says whether the pod names capacity of the rule.
+func (r *CapacityRule) namedBy(pod *v1.Pod) bool {
+	if value, ok := pod.Spec.NodeSelector[r.Label]; ok && r.matches(value) {
+		return true
+	}
+	if r.requiredBy(pod.Spec.Affinity) {
+		return true
+	}
+	for i := range pod.Spec.Tolerations {
+		t := &pod.Spec.Tolerations[i]
+		if t.Key == r.Label && (t.Operator == v1.TolerationOpExists || r.matches(t.Value)) {
 			return true
 		}
-		return slices.ContainsFunc(pod.Spec.Tolerations, func(t v1.Toleration) bool {
-			return t.Key == r.Label && (t.Operator == v1.TolerationOpExists || r.matches(t.Value))
-		})
-	})
+	}
+	return false
 }
 
 // requiredBy says whether a term of the required node affinity names a value of the rule or, where the label's presence
 // is enough, the label.
-func (r CapacityRule) requiredBy(affinity *v1.Affinity) bool {
+func (r *CapacityRule) requiredBy(affinity *v1.Affinity) bool {
 	if affinity == nil || affinity.NodeAffinity == nil ||
 		affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
 		return false

@@ -4,10 +4,11 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/component-helpers/resource"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
+
+	"berth.dev/berth/pkg/podview"
 )
 
 // OpenReserve is implemented by plugins whose Reserve takes note of nothing that the filters of other pods do not see
@@ -67,7 +68,7 @@ func claimsDevices(profile framework.Framework, pod *v1.Pod) bool {
 	if len(pod.Spec.ResourceClaims) > 0 {
 		return true
 	}
-	for name := range resource.PodRequests(pod, resource.PodResourcesOptions{}) {
+	for name := range podview.Requests(pod) {
 		if Claimed(profile, name) {
 			return true
 		}

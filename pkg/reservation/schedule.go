@@ -81,11 +81,13 @@ type timedPlan struct {
 }
 
 // lookByTime brings what is kept by time in line with the cluster, and reports whether anything is: otherwise gangs
-// have turns. It returns a gang that has become ready to start.
-func (r *Reservations) lookByTime(ctx context.Context, first bool, now time.Time) (ready gang.ID, keeps bool) {
+// have turns. It returns a gang that has become ready to start, and those that may have the next turn: nil if it has not
+// looked, or what it did may have changed them.
+func (r *Reservations) lookByTime(ctx context.Context, first bool, now time.Time) (ready gang.ID,
+	next []*waitlist.Gang, keeps bool) {
 	s := &r.schedule
 	if len(s.held) == 0 && (r.Search.Holds.Gate.Forecasts == nil || !r.Search.Holds.Gate.Forecasts.Informed()) {
-		return ready, false
+		return ready, nil, false
 	}
 	if s.board == nil {
 		s.board, s.held = starttime.NewBoard(r.Search.Holds.Gate.Entry), map[gang.ID]*heldGang{}
@@ -94,13 +96,13 @@ func (r *Reservations) lookByTime(ctx context.Context, first bool, now time.Time
 		h.blocksOthers = r.Search.Holds.Gate.Away.blocked(id) || h.blocksOthers
 		if _, waits := r.Agenda.Waiting(id); !waits {
 			// It is being tried.
-			return ready, true
+			return ready, nil, true
 		}
 	}
 	waiting := r.Search.waiting(first, now)
 	seen := r.sight(waiting)
 	if seen == s.seen && now.Before(s.due) {
-		return ready, s.keeps
+		return ready, waiting, s.keeps
 	}
 	s.seen, s.due = seen, now.Add(lookAnyway)
 	plan := r.Search.planByTime(waiting, now)
@@ -157,10 +159,10 @@ func (r *Reservations) lookByTime(ctx context.Context, first bool, now time.Time
 		}
 	}
 	if s.keeps = len(kept) > 0; !s.keeps {
-		return ready, false
+		return ready, nil, false
 	}
 	r.takeOver(now)
-	return ready, true
+	return ready, nil, true
 }
 
 // takeOver ends the turn of a gang that has one, as what is kept is kept by time.

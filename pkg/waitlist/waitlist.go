@@ -1,14 +1,10 @@
 package waitlist
 
 import (
-	"math"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
-	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/capacity"
@@ -54,7 +50,7 @@ type Backoff struct {
 	Misjudged, ended bool
 }
 
-// List owns what is known of the gangs that wait to be planned. Only the loop uses it, but for comesBefore.
+// List owns what is known of the gangs that wait to be planned. Only the loop uses it, but for Priorities.
 type List struct {
 	Capacity *capacity.Index
 	Pod      func(gang.Ref) *v1.Pod
@@ -70,14 +66,14 @@ type List struct {
 	ByShape map[capacity.ShapeKey]map[gang.ID]bool
 	// Excluded holds the gangs that the account rules out, in the order in which to look at them again.
 	Excluded []gang.ID
-	// mostPriority is the highest priority of a gang that waits and whose priority counts, less than any if there is none.
-	mostPriority atomic.Int64
+	// Priorities are as of the last turn of the loop.
+	Priorities Priorities
 }
 
 // New returns a list without gangs. Its exported fields have to be set.
 func New() *List {
 	l := &List{ByID: map[gang.ID]*Gang{}, ByShape: map[capacity.ShapeKey]map[gang.ID]bool{}}
-	l.CountPriorities()
+	l.Priorities.Count(l.ByID)
 	return l
 }
 
@@ -143,7 +139,7 @@ func (l *List) describe(waits gang.Waiting, known *Gang) *Gang {
 			continue
 		}
 		g.Shapes = append(g.Shapes, capacity.Need{Shape: l.acquire(pod, i, known), Count: c.Count})
-		g.Needs |= l.needsOf(pod)
+		g.Needs |= needsOf(pod, l.Profiles.Traits(pod))
 		g.Near.add(pod)
 		levels, err := l.Topology(waits.ID, pod)
 		if err != nil {
@@ -163,9 +159,8 @@ func (l *List) acquire(pod *v1.Pod, i int, known *Gang) capacity.ShapeKey {
 	return known.Shapes[i].Shape
 }
 
-func (l *List) needsOf(pod *v1.Pod) Needs {
+func needsOf(pod *v1.Pod, filters *profiles.Traits) Needs {
 	var n Needs
-	filters := l.Profiles.Traits(pod)
 	if profiles.HasVolumes(pod) {
 		n |= NeedsVolumes
 	}
@@ -221,28 +216,4 @@ func FirstByKey(a, b *Gang) int {
 		return 1
 	}
 	return 0
-}
-
-// CountPriorities brings mostPriority up to date. Gangs that are ordered by when they are due have no say.
-func (l *List) CountPriorities() {
-	most := int64(math.MinInt64)
-	for _, g := range l.ByID {
-		if !g.Key.Ages {
-			most = max(most, int64(g.Key.Priority))
-		}
-	}
-	l.mostPriority.Store(most)
-}
-
-// ComesBefore reports whether a gang waits that is more important than the pod, which is in no gang and has waited for
-// capacity. What wakes such a pod wakes it at once; gangs are looked at some milliseconds later, and would have it
-// evicted again. A pod that fails after it was filtered loses its nomination, so one for which others were evicted is
-// let through: what replaces those would come before it, without end.
-func (l *List) ComesBefore(pod *v1.Pod) bool {
-	if int64(corev1helpers.PodPriority(pod)) >= l.mostPriority.Load() || pod.Status.NominatedNodeName != "" ||
-		podview.BelongsToNode(pod) {
-		return false
-	}
-	_, scheduled := podutil.GetPodCondition(&pod.Status, v1.PodScheduled)
-	return scheduled != nil && scheduled.Status == v1.ConditionFalse
 }

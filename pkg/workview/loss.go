@@ -6,10 +6,10 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/component-helpers/resource"
 
 	"berth.dev/berth/pkg/eviction"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/podview"
 )
 
 // Loss tells what evictions lose.
@@ -75,7 +75,7 @@ func (m *Moment) read(pod *v1.Pod) *eviction.Work {
 		w.Started = Started(pod)
 	}
 	if w.MilliGPUs = m.MilliGPUs(pod); w.MilliGPUs == 0 {
-		requests := resource.PodRequests(pod, resource.PodResourcesOptions{UseStatusResources: true})
+		requests := podview.RequestsNow(pod)
 		w.MilliCPUs = requests.Cpu().MilliValue()
 	}
 	return &w

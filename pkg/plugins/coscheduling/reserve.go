@@ -44,7 +44,7 @@ func (p *Plugin) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, n
 // to be: the scheduler may learn that capacity is free a moment before it is kept.
 func (p *Plugin) refuseLate(pod *v1.Pod, name string) *fwk.Status {
 	c := p.shared
-	first := !c.members.Has(pod) && c.loop.List.ComesBefore(pod)
+	first := !c.members.Has(pod) && c.loop.List.Priorities.ComesBefore(pod)
 	if !c.holds.Gate.Any() && c.settings.recovery == 0 && !first {
 		return nil
 	}

@@ -3,7 +3,6 @@ package gpuaware
 import (
 	"context"
 	"fmt"
-	"sync"
 	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
@@ -37,8 +36,6 @@ type cluster struct {
 	roll    *roll
 	// nodesKnown reports whether the learner has heard of all nodes.
 	nodesKnown cache.InformerSynced
-	// seeing is held to read a node and to count it, so that no older state of it is counted last.
-	seeing sync.Mutex
 	// faulted are the pods that a faulty GPU keeps pending.
 	faulted *faulted
 	// recorder records events on pods.
@@ -170,8 +167,8 @@ func (c *cluster) mayUseGPU(pod *v1.Pod) bool {
 
 // seeNode counts the node as the informer knows it.
 func (c *cluster) seeNode(name string) {
-	c.seeing.Lock()
-	defer c.seeing.Unlock()
+	c.fleet.seeing.Lock()
+	defer c.fleet.seeing.Unlock()
 	obj, exists, _ := c.fleet.nodes.GetByKey(name)
 	if node, ok := obj.(*v1.Node); ok && exists {
 		seen, _ := c.views.keys.ReadGPUNode(node)

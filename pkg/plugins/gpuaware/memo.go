@@ -59,12 +59,41 @@ func (m memo) store(index int, generation, finding int64) {
 
 // memoKey tells apart kinds of pods.
 type memoKey struct {
-	// request is without the CPU, on which only scores depend.
-	request  string
+	requestKey
+	// cpuMilli is 0 for what does not depend on it, as all but scores.
 	cpuMilli int64
 	// claims is the shape of what has to be allocated.
 	claims string
 	scores bool
+}
+
+// requestKey has all of a request but its CPU.
+type requestKey struct {
+	resource                    string
+	count, milli                int
+	shareMemMiB, shareMemMilli  int
+	byAgent, shared             bool
+	slices, models              string
+	minMemMiB                   int
+	interconnect                gpu.Interconnect
+	sharing                     gpu.Sharing
+	needsGPUNode, avoidsGPUNode bool
+	minNodeCPUMilli             int64
+}
+
+func keyOf(r *gpu.Request) requestKey {
+	k := requestKey{
+		resource: r.Resource, count: r.Count, milli: r.Milli, shareMemMiB: r.ShareMemMiB, shareMemMilli: r.ShareMemMilli,
+		byAgent: r.ByAgent, shared: r.Shared, minMemMiB: r.MinMemMiB, interconnect: r.Interconnect, sharing: r.Sharing,
+		needsGPUNode: r.NeedsGPUNode, avoidsGPUNode: r.AvoidsGPUNode, minNodeCPUMilli: r.MinNodeCPUMilli,
+	}
+	if len(r.Slices) > 0 {
+		k.slices = fmt.Sprintf("%#v", r.Slices)
+	}
+	if len(r.Models) > 0 {
+		k.models = fmt.Sprintf("%q", r.Models)
+	}
+	return k
 }
 
 // memos are those of the kinds of pods seen last.
@@ -112,9 +141,7 @@ func (p *Plugin) recall(s *podState, learnt uint64) {
 		}
 	}
 	indices := p.cluster.views.Indices()
-	request := s.request.Request
-	request.CPUMilli = 0
-	kind := memoKey{request: fmt.Sprintf("%#v", request), claims: shape}
+	kind := memoKey{requestKey: keyOf(&s.request.Request), claims: shape}
 	s.fits, _ = p.memos.of(kind, 0, indices)
 	kind.cpuMilli, kind.scores = s.request.CPUMilli, true
 	s.scores, s.changes = p.memos.of(kind, learnt, indices)

@@ -3,6 +3,7 @@ package gpuaware
 import (
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"sync"
 	"testing"
 
@@ -67,7 +68,7 @@ func TestAMemoNeverMixesTwoStates(t *testing.T) {
 
 func TestMemosAreKeptForKindsSeenTwice(t *testing.T) {
 	t.Parallel()
-	m, kind := newMemos(), memoKey{request: "a", scores: true}
+	m, kind := newMemos(), memoKey{claims: "a", scores: true}
 	of := func(kind memoKey, learnt uint64, indices int) memo {
 		found, _ := m.of(kind, learnt, indices)
 		return found
@@ -88,8 +89,8 @@ func TestMemosAreKeptForKindsSeenTwice(t *testing.T) {
 		found   bool
 	}{
 		{"again", kind, 1, 10, true},
-		{"another kind", memoKey{request: "b", scores: true}, 1, 10, false},
-		{"what is no score", memoKey{request: "a"}, 1, 10, false},
+		{"another kind", memoKey{claims: "b", scores: true}, 1, 10, false},
+		{"what is no score", memoKey{claims: "a"}, 1, 10, false},
 		{"once more", kind, 1, 10, true},
 		{"with another mix", kind, 2, 10, false},
 		{"with more nodes", kind, 2, 1000, false},
@@ -102,7 +103,7 @@ func TestMemosAreKeptForKindsSeenTwice(t *testing.T) {
 		t.Errorf("a memo of %d nodes where there are 1000", got)
 	}
 	for i := range 2 * maxMemos {
-		of(memoKey{request: fmt.Sprint(i)}, 1, 10)
+		of(memoKey{claims: fmt.Sprint(i)}, 1, 10)
 	}
 	if got := m.byKey.Len(); got > maxMemos {
 		t.Errorf("%d memos are kept, want at most %d", got, maxMemos)
@@ -270,4 +271,33 @@ func verdicts(t *testing.T, p *Plugin, pod *v1.Pod, infos []fwk.NodeInfo) (found
 		found[info.Node().Name] = fmt.Sprint(score)
 	}
 	return found, remembered
+}
+
+func TestKindsOfPodsDifferInAllThatTheyAskForButCPU(t *testing.T) {
+	t.Parallel()
+	fields := reflect.TypeFor[gpu.Request]()
+	for i := range fields.NumField() {
+		var r gpu.Request
+		switch field := reflect.ValueOf(&r).Elem().Field(i); field.Kind() {
+		case reflect.Bool:
+			field.SetBool(true)
+		case reflect.Int, reflect.Int64:
+			field.SetInt(7)
+		case reflect.Uint8:
+			field.SetUint(1)
+		case reflect.String:
+			field.SetString("x")
+		case reflect.Slice:
+			field.Set(reflect.MakeSlice(field.Type(), 1, 1))
+		default:
+			t.Fatalf("field %s has the kind %s, which this test does not know", fields.Field(i).Name, field.Kind())
+		}
+		if got, want := keyOf(&r) == keyOf(&gpu.Request{}), fields.Field(i).Name == "CPUMilli"; got != want {
+			t.Errorf("two requests that differ in %s are one kind: %v, want %v", fields.Field(i).Name, got, want)
+		}
+	}
+	a, b := gpu.Request{Models: []string{"A", "B"}}, gpu.Request{Models: []string{"A B"}}
+	if keyOf(&a) == keyOf(&b) {
+		t.Error("two models and one whose name is both are one kind")
+	}
 }

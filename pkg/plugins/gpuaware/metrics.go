@@ -61,6 +61,8 @@ type fleet struct {
 	cluster *cluster
 	pods    cache.Indexer
 	nodes   cache.Store
+	// seeing is held to read a node and to count it, so that no older state of it is counted last.
+	seeing sync.Mutex
 
 	mu    sync.Mutex
 	dirty map[string]struct{}
@@ -92,6 +94,9 @@ func (c *count) add(o count) {
 // touch marks a node as changed. Users may put pods on nodes that there are none: those are not worth remembering, nor
 // are nodes that come and go between two scrapes.
 func (f *fleet) touch(node string) {
+	if node == "" {
+		return
+	}
 	if _, exists, _ := f.nodes.GetByKey(node); !exists {
 		f.mu.Lock()
 		defer f.mu.Unlock()

@@ -67,7 +67,10 @@ func (r *roll) see(pod *v1.Pod) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e, known := r.pods[pod.UID]
-	if !known {
+	switch {
+	case known && (e.placed || pod.Spec.NodeName == ""):
+		return
+	case !known:
 		request, err := r.cluster.views.keys.PodGPURequest(pod)
 		if r.mustAsk(pod, &request, err) {
 			r.waiting[pod.UID] = pod

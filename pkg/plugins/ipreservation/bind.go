@@ -182,7 +182,7 @@ func (p *Plugin) tell(ctx context.Context, pod *v1.Pod, text string) error {
 			"uid": pod.UID, "resourceVersion": newest.ResourceVersion, "annotations": map[string]string{key: text},
 		}})
 	}
-	err = binding.Tell(ctx, p.handle.ClientSet().CoreV1().Pods(pod.Namespace), pod, seen,
+	err = binding.Tell(ctx, p.handle.ClientSet().CoreV1(), pod, seen,
 		binding.Message{Kind: types.MergePatchType, Word: word, Subresources: []string{"status"}})
 	if err != nil {
 		return fmt.Errorf("telling pod %s/%s its address: %w", pod.Namespace, pod.Name, err)

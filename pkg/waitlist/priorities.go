@@ -1,0 +1,43 @@
+package waitlist
+
+import (
+	"math"
+	"sync/atomic"
+
+	v1 "k8s.io/api/core/v1"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
+
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/podview"
+)
+
+// Priorities are those of the gangs that wait, for pods in no gang. They are safe for concurrent use.
+type Priorities struct {
+	// most is the highest of a gang whose priority counts, less than any if there is none.
+	most atomic.Int64
+}
+
+// Count brings them up to date. Gangs that are ordered by when they are due have no say.
+func (p *Priorities) Count(gangs map[gang.ID]*Gang) {
+	most := int64(math.MinInt64)
+	for _, g := range gangs {
+		if !g.Key.Ages {
+			most = max(most, int64(g.Key.Priority))
+		}
+	}
+	p.most.Store(most)
+}
+
+// ComesBefore reports whether a gang waits that is more important than the pod, which is in no gang and has waited for
+// capacity. What wakes such a pod wakes it at once; gangs are looked at some milliseconds later, and would have it
+// evicted again. A pod that fails after it was filtered loses its nomination, so one for which others were evicted is
+// let through: what replaces those would come before it, without end.
+func (p *Priorities) ComesBefore(pod *v1.Pod) bool {
+	if int64(corev1helpers.PodPriority(pod)) >= p.most.Load() || pod.Status.NominatedNodeName != "" ||
+		podview.BelongsToNode(pod) {
+		return false
+	}
+	_, scheduled := podutil.GetPodCondition(&pod.Status, v1.PodScheduled)
+	return scheduled != nil && scheduled.Status == v1.ConditionFalse
+}
