@@ -79,6 +79,9 @@ type timedPlan struct {
 	// at is the row of each class, by gang.
 	at    [][]int
 	nodes []capacity.NodeEnds
+	// singles are pods in no gang that are told a start, singleRows their rows.
+	singles    []*v1.Pod
+	singleRows []int
 }
 
 // lookByTime brings what is kept by time in line with the cluster, and reports whether anything is: otherwise gangs
@@ -86,6 +89,7 @@ type timedPlan struct {
 func (r *Reservations) lookByTime(ctx context.Context, first bool, now time.Time) (ready gang.ID, keeps bool) {
 	s := &r.schedule
 	if len(s.held) == 0 && (r.Holds.Forecasts == nil || !r.Holds.Forecasts.Informed()) {
+		r.Singles.silence()
 		return ready, false
 	}
 	if s.board == nil {
@@ -104,11 +108,16 @@ func (r *Reservations) lookByTime(ctx context.Context, first bool, now time.Time
 		return ready, s.keeps
 	}
 	s.seen, s.due = seen, now.Add(lookAnyway)
-	plan := r.planByTime(waiting, now)
+	tellsSingles := r.Singles.isDue(now)
+	plan := r.planByTime(waiting, tellsSingles, now)
+	reservations := r.board(plan, now)
+	if tellsSingles {
+		r.tellSingles(plan, reservations, now)
+	}
 	kept, told := map[gang.ID]bool{}, map[gang.ID]bool{}
 	turn, _ := r.Turns.Current()
 	before := map[string]map[gang.ID]bool{}
-	for i, reserved := range r.board(plan, now) {
+	for i, reserved := range reservations {
 		at := slices.IndexFunc(plan.gangs, func(g *waitlist.Gang) bool { return g.ID.String() == reserved.Gang })
 		if at < 0 {
 			continue
@@ -226,8 +235,9 @@ func (r *Reservations) forgetByTime(id gang.ID, started bool, now time.Time) {
 	}
 }
 
-// planByTime asks how many members of the first of the waiting gangs fit on each node as the pods there end.
-func (r *Reservations) planByTime(waiting []*waitlist.Gang, now time.Time) *timedPlan {
+// planByTime asks how many members of the first of the waiting gangs fit on each node as the pods there end, and how many
+// of the first single pods that wait.
+func (r *Reservations) planByTime(waiting []*waitlist.Gang, withSingles bool, now time.Time) *timedPlan {
 	p := &timedPlan{}
 	rooms := reserveRooms
 	for _, g := range slices.SortedFunc(slices.Values(waiting), waitlist.FirstByKey) {
@@ -240,7 +250,10 @@ func (r *Reservations) planByTime(waiting []*waitlist.Gang, now time.Time) *time
 		rooms -= cost
 		p.add(g, emptied, r.makesWay(g))
 	}
-	if len(p.gangs) > 0 {
+	if withSingles {
+		r.addSingles(p, now)
+	}
+	if len(p.rows) > 0 {
 		p.nodes = r.List.Capacity.Ends(p.rows,
 			func(pod *v1.Pod) runtimes.Forecast { return r.Holds.Forecasts.Left(pod, now) })
 	}

@@ -16,6 +16,8 @@ type Single struct {
 	Shape  int
 	Run    runtimes.Forecast
 	Waited time.Duration
+	// Backfills is set if nothing is kept from it.
+	Backfills bool
 }
 
 // Kept is a part of a node that is kept for a gang.
@@ -249,7 +251,7 @@ func (s *singlesPlan) gone(p *singlePlace, left time.Duration) float64 {
 // besides is the probability that the pod may use by then a place on a node of which a part is kept for a gang.
 func (s *singlesPlan) besides(pod *Single, p *singlePlace, left time.Duration) float64 {
 	kept := s.kept[p.node]
-	if p.number < int(float64(p.of)*(1-kept.Share)+1e-6) {
+	if pod.Backfills || p.number < int(float64(p.of)*(1-kept.Share)+1e-6) {
 		return s.gone(p, left)
 	}
 	after := kept.Until.GoneBy(left)

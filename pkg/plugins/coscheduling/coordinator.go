@@ -139,7 +139,7 @@ func (c *coordinator) newLoop(inbox *gangloop.Inbox) *gangloop.Loop {
 			c.told.messages.forget(id)
 		}}, inbox, list,
 		&reservation.Reservations{Holders: c.settings.holders, After: c.settings.patience, Agenda: &c.ledger.Agenda,
-			List: list, Holds: c.promises, Leader: &c.told.leader, Changed: c.told.status.Enqueue,
+			List: list, Holds: c.promises, Leader: &c.told.leader, Changed: c.told.status.Enqueue, Singles: c.singles(),
 			Turns: reserve.NewTurns(c.settings.ttl)})
 }
 
