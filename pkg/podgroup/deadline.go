@@ -87,6 +87,7 @@ func (c *Controller) reportDeadline(ctx context.Context, s *State, pg *schedulin
 	}
 	if !hasDeadlineMissed(pg) {
 		c.recorder.warn(ctx, ReferenceTo(pg), deadlineMissed, message)
+		missedDeadlines.WithLabelValues(ofGang).Inc()
 	}
 	r.late = message
 }
@@ -138,7 +139,9 @@ func (p *PodEvents) syncDeadline(ctx context.Context, pod *v1.Pod) time.Duration
 		return retryLast
 	}
 	if want.Status == v1.ConditionTrue {
-		p.warnOnce(ctx, pod, deadlineMissed, want.Message)
+		if p.warnOnce(ctx, pod, deadlineMissed, want.Message) {
+			missedDeadlines.WithLabelValues(ofPod).Inc()
+		}
 	}
 	return again
 }

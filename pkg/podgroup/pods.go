@@ -40,6 +40,8 @@ func (p *PodEvents) start(ctx context.Context, api api, recorder recorder) {
 		// A counter that is absent until something happens looks like one that is missing.
 		waitTimeouts.WithLabelValues(class)
 	}
+	missedDeadlines.WithLabelValues(ofPod)
+	missedDeadlines.WithLabelValues(ofGang)
 }
 
 // See notes that the pod came or changed.
