@@ -108,7 +108,7 @@ type singlesPlan struct {
 
 // shapePlaces are the places of a shape.
 type shapePlaces struct {
-	// open are on nodes of which nothing is kept, others on the others.
+	// open are on nodes where nothing is kept, others on the others.
 	open, others []singlePlace
 	// total is how many there are on empty nodes, first the first of the open ones, by when they are likely to be free.
 	total int
@@ -248,7 +248,7 @@ func (s *singlesPlan) gone(p *singlePlace, left time.Duration) float64 {
 	return probability
 }
 
-// besides is the probability that the pod may use by then a place on a node of which a part is kept for a gang.
+// besides is the probability that the pod may use by then a place on a node where something is kept for a gang.
 func (s *singlesPlan) besides(pod *Single, p *singlePlace, left time.Duration) float64 {
 	kept := s.kept[p.node]
 	if pod.Backfills || p.number < int(float64(p.of)*(1-kept.Share)+1e-6) {

@@ -114,6 +114,7 @@ func newCoordinator(s settings, groups cache.Store) *coordinator {
 		}
 		return nil
 	}
+	c.promises.Forecasts.Limit = c.ownerLimit
 	c.evictor = &evictor.Evictor{Profiles: c.profiles, Members: c.members, Capacity: c.headroom, Ledger: c.ledger,
 		Holds: c.promises, Sources: evictor.Sources{Loss: c.newLoss(gpus)}, Resume: inbox.Resume, Wake: inbox.Activate}
 	n := &c.evictor.Notifier
