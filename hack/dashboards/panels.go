@@ -67,10 +67,11 @@ var dashboards = []dashboard{
 			{quantile("0.95", "berth_gang_eviction_search_duration_seconds", ""), "95th percentile"}}},
 		{"Age of the reservation", "How long capacity has been kept for a gang; 0 without one.", "s",
 			[]query{{cluster("berth_gang_reservation_age_seconds", ""), "age"}}},
-		{"Plans that no longer held, and timeouts", "Per second.", "ops", []query{
+		{"Plans that no longer held, timeouts and missed deadlines", "Per second.", "ops", []query{
 			{"sum(" + rate5m("berth_gang_plans_invalidated_total") + ")", "assignments that no longer held"},
 			{"sum(" + rate5m("berth_gang_plan_pauses_total") + ")", "pauses in which others went first"},
-			{"sum by (class) (" + rate5m("berth_sla_wait_timeouts_total") + ")", "timeouts of class {{class}}"}}},
+			{"sum by (class) (" + rate5m("berth_sla_wait_timeouts_total") + ")", "timeouts of class {{class}}"},
+			{"sum by (of) (" + rate5m("berth_sla_missed_deadlines_total") + ")", "missed deadlines of a {{of}}"}}},
 	}},
 	{"berth-scheduler", "Berth: scheduler", []panel{
 		{"Attempts", "Scheduling attempts per second, by result.", "ops", []query{

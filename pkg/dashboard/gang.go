@@ -63,7 +63,7 @@ func moments(h *overview.History, g *overview.Gang, now time.Time) []moment {
 	for _, m := range h.Moments {
 		list = append(list, moment{ago(m.At, now) + " ago", ago(h.Moments[0].At, m.At), m.Name, m.Words})
 	}
-	for _, words := range []string{g.Reason, g.Reserved} {
+	for _, words := range []string{g.Reason, g.Reserved, g.Late} {
 		if words != "" && !slices.ContainsFunc(h.Moments, func(m overview.Moment) bool { return m.Words == words }) {
 			list = append(list, moment{Ago: "now", Name: "last words", Words: words})
 		}

@@ -14,6 +14,7 @@ import (
 	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/runview"
 	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/simulation"
 	"berth.dev/berth/pkg/spelling"
@@ -65,6 +66,10 @@ type Explanation struct {
 	Closest []Shortfall `json:"closest"`
 	// Preemption says what evicting pods of lower priority would do.
 	Preemption *Preemption `json:"preemption,omitempty"`
+	// Starts says when the pod, which is in no gang, is expected to start, and Late which deadline it cannot keep, as the
+	// running scheduler has said; empty if it has not.
+	Starts string `json:"starts,omitempty"`
+	Late   string `json:"late,omitempty"`
 	// Notices are those that the running scheduler has given: to the pod, or to others for the sake of it or its gang.
 	Notices []Notice `json:"notices"`
 	// NotScored are plugins that had no say because what they score by is not in the snapshot.
@@ -166,7 +171,10 @@ func Pod(q Question) (*Explanation, error) {
 	}
 	if e.BoundTo != "" {
 		e.State = "bound"
+	} else {
+		e.Starts = runview.Says(q.Pod, runview.StartEstimated)
 	}
+	e.Late = runview.Says(q.Pod, runview.DeadlineMissed)
 	configuration, silenced := q.Configuration.WithoutSignals()
 	configuration, _ = configuration.WithoutExtenderFiles()
 	for _, plugin := range silenced {

@@ -39,6 +39,8 @@ type Gang struct {
 	ReservedNodes []string `json:"reservedNodes"`
 	// Starts says when the gang is expected to start, if that is known.
 	Starts string `json:"starts,omitempty"`
+	// Late says which deadline the gang cannot keep any more.
+	Late string `json:"late,omitempty"`
 	// Missing says what keeps the gang from starting, empty if it starts.
 	Missing string `json:"missing,omitempty"`
 	// Level is the node label that the members of a segment share, else the narrowest that the gang names; empty for none.
@@ -91,7 +93,7 @@ func (w *world) gangs() *coscheduling.Plugin {
 // runs says that the target runs.
 func (w *world) gang(ctx context.Context, gangs *coscheduling.Plugin, id gang.ID, minimum int, runs bool) *Gang {
 	g := &Gang{Name: id.String(), MinMember: minimum}
-	g.Reserved, g.ReservedNodes, g.Starts = w.reserved(id)
+	w.saidOf(id, g)
 	var members, pending []*v1.Pod
 	for _, obj := range w.api.List(v1.SchemeGroupVersion.WithResource("pods")) {
 		pod := obj.(*v1.Pod)
@@ -126,23 +128,23 @@ func (w *world) gang(ctx context.Context, gangs *coscheduling.Plugin, id gang.ID
 	return g
 }
 
-// reserved is what the running scheduler has said in the status of the gang's PodGroup.
-func (w *world) reserved(id gang.ID) (text string, nodes []string, starts string) {
+// saidOf takes over what the running scheduler has said in the status of the gang's PodGroup.
+func (w *world) saidOf(id gang.ID, g *Gang) {
 	obj, ok := w.api.Get(podGroupResource,
 		types.NamespacedName{Namespace: id.Namespace, Name: id.Name}).(*unstructured.Unstructured)
 	if !ok {
-		return "", nil, ""
+		return
 	}
 	pg := &schedulingv1alpha1.PodGroup{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, pg); err != nil {
-		return "", nil, "" // the scheduler cannot read it either
+		return // the scheduler cannot read it either
 	}
+	g.Starts, g.Late = gangview.ExpectedStart(pg), gangview.Late(pg)
 	c := meta.FindStatusCondition(pg.Status.Conditions, schedulingv1alpha1.PodGroupReserved)
-	if c == nil || c.Status != metav1.ConditionTrue {
-		return "", nil, gangview.ExpectedStart(pg)
+	if c != nil && c.Status == metav1.ConditionTrue {
+		g.Reserved = cmp.Or(c.Message, plural.Of(len(pg.Status.ReservedNodes), "node")+" reserved")
+		g.ReservedNodes = pg.Status.ReservedNodes
 	}
-	return cmp.Or(c.Message, plural.Of(len(pg.Status.ReservedNodes), "node")+" reserved"), pg.Status.ReservedNodes,
-		gangview.ExpectedStart(pg)
 }
 
 // models returns the GPU models of the nodes in a plan.

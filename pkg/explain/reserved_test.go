@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+	"berth.dev/berth/pkg/runview"
 )
 
 // The running scheduler says in the status of a PodGroup what it has reserved for the gang.
@@ -28,7 +29,8 @@ func TestReservationsOfTheRunningSchedulerAreRead(t *testing.T) {
 		group := plain()
 		status, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&schedulingv1alpha1.PodGroupStatus{ReservedNodes: nodes,
 			Conditions: []metav1.Condition{{Type: schedulingv1alpha1.PodGroupReserved, Status: metav1.ConditionTrue, Reason: "NodesReserved",
-				Message: "2 nodes reserved, on which at least 1 pod has to end first", LastTransitionTime: metav1.NewTime(now)}}})
+				Message: "2 nodes reserved, on which at least 1 pod has to end first", LastTransitionTime: metav1.NewTime(now)},
+				{Type: schedulingv1alpha1.PodGroupDeadlineMissed, Status: metav1.ConditionTrue, Message: "the gang cannot end in time"}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -64,7 +66,38 @@ func TestReservationsOfTheRunningSchedulerAreRead(t *testing.T) {
 		t.Errorf("the gang has %q on %v", e.Gang.Reserved, e.Gang.ReservedNodes)
 	}
 	var out strings.Builder
-	if err := e.WriteTable(&out, 10); err != nil || !strings.Contains(out.String(), "\n2 nodes reserved, on which at least 1 pod has to end first: a c\n") {
+	if err := e.WriteTable(&out, 10); err != nil || !strings.Contains(out.String(), "\n2 nodes reserved, on which at least 1 pod has to end first: a c\nthe gang cannot end in time\n") {
 		t.Errorf("%v:\n%s", err, out.String())
+	}
+}
+
+// The running scheduler says on a pod when it is expected to start, and that it misses its deadline.
+func TestWhatTheRunningSchedulerSaysOfAPodIsRead(t *testing.T) {
+	t.Parallel()
+	told := func(p *v1.Pod) *v1.Pod {
+		for kind, message := range map[v1.PodConditionType]string{runview.StartEstimated: "expected to start at 14:05 UTC", runview.DeadlineMissed: "the pod cannot end in time"} {
+			p.Status.Conditions = append(p.Status.Conditions, v1.PodCondition{Type: kind, Status: v1.ConditionTrue, Message: message})
+		}
+		return p
+	}
+	for name, test := range map[string]struct {
+		pod  *v1.Pod
+		want string
+	}{
+		"a pod that waits": {told(pod("p", "", "8", 0)), "\nexpected to start at 14:05 UTC\nthe pod cannot end in time\n"},
+		"one that runs":    {told(pod("p", "a", "8", 0)), "(need 8, have 0))\nthe pod cannot end in time\n"},
+		"one without":      {pod("p", "", "8", 0), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var out strings.Builder
+			if err := ask(t, test.pod, node("a", "8"), pod("x", "a", "8", 0), test.pod).WriteTable(&out, 10); err != nil {
+				t.Fatal(err)
+			}
+			said := strings.Contains(out.String(), "cannot end") || strings.Contains(out.String(), "expected to start")
+			if !strings.Contains(out.String(), test.want) || said != (test.want != "") {
+				t.Errorf("it says:\n%s", out.String())
+			}
+		})
 	}
 }

@@ -40,6 +40,11 @@ func (e *Explanation) WriteTable(out io.Writer, top int) error {
 	if e.Gang != nil {
 		p.gang(e.Gang)
 	}
+	for _, line := range []string{e.Starts, e.Late} {
+		if line != "" {
+			p.line("%s", line)
+		}
+	}
 	p.notices(e)
 	for i, h := range e.Held {
 		if e.Gang == nil && i > 0 { // the first is the verdict
@@ -116,6 +121,9 @@ func (p *page) gang(g *Gang) {
 	}
 	if g.Starts != "" && g.Reserved == "" {
 		p.line("%s", g.Starts)
+	}
+	if g.Late != "" {
+		p.line("%s", g.Late)
 	}
 	if g.SegmentSize > 0 {
 		p.line("each %d consecutive ranks share %s", g.SegmentSize, g.Level)

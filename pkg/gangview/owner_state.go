@@ -23,6 +23,8 @@ type OwnerState struct {
 	Attempt int
 	// Minimum is the number of pods that have to start together: at least 1, or 0 if it is not known.
 	Minimum int
+	// Limit is after what time the controller ends the pods, 0 if it does not.
+	Limit time.Duration
 	// Why, if not empty, says in one sentence why the gang cannot start, whatever room there is: its controller will never
 	// create enough pods, or the object says something that cannot be used.
 	Why string
@@ -93,12 +95,22 @@ func isExclusive(r *objectReader, metadata string) bool {
 }
 
 func readJob(r *objectReader) map[string]OwnerState {
-	s := OwnerState{Minimum: jobPods(r, "spec", r.text("status.failedIndexes"))}
+	s := OwnerState{Minimum: jobPods(r, "spec", r.text("status.failedIndexes")), Limit: jobLimit(r)}
 	if isExclusive(r, "spec.template.metadata") && s.Minimum > 1 {
 		s.Why = never(r, "gets its other pods when the first is scheduled ("+exclusiveTopologyKey+")", s.Minimum,
 			withoutExclusive)
 	}
 	return whole(s)
+}
+
+// jobLimit is the Job's activeDeadlineSeconds. One that is longer than a pod may declare to run limits nothing.
+func jobLimit(r *objectReader) time.Duration {
+	const longest = 10 * 365 * 24 * 3600
+	seconds, ok := r.field("spec.activeDeadlineSeconds").(int64)
+	if !ok || seconds <= 0 || seconds > longest {
+		return 0
+	}
+	return time.Duration(seconds) * time.Second
 }
 
 func readStatefulSet(r *objectReader) map[string]OwnerState {

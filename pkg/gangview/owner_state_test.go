@@ -71,6 +71,8 @@ func TestGangOwnerStates(t *testing.T) {
 		{"indexes that have failed for good are lost", "Job", `{spec: {parallelism: 4, completions: 4, completionMode: Indexed}, status: {failedIndexes: "1,3"}}`, one(2)},
 		{"a range of indexes", "Job", `{spec: {parallelism: 8, completions: 8}, status: {failedIndexes: "0-2,7"}}`, one(4)},
 		{"all indexes have failed", "Job", `{spec: {parallelism: 2, completions: 2}, status: {failedIndexes: "0,1"}}`, one(1)},
+		{"a Job that ends its pods", "Job", `spec: {parallelism: 4, activeDeadlineSeconds: 3600}`, map[string]OwnerState{"": {UID: "u", Minimum: 4, Limit: time.Hour}}},
+		{"a limit beyond all run times is none", "Job", `spec: {parallelism: 4, activeDeadlineSeconds: 99999999999}`, one(4)},
 		{"a Job that is suspended", "Job", `spec: {parallelism: 4, suspend: true}`, one(4)},
 		{"a Job scaled to nothing", "Job", `spec: {parallelism: 0}`, one(1)},
 		{"a Job of a JobSet that places its Jobs apart", "Job",

@@ -41,7 +41,7 @@ func Handle(factory informers.SharedInformerFactory, informer cache.SharedInform
 }
 
 // handlers are those of one informer, which are told of each object one after the other: a handler that an informer
-// tells by itself costs two goroutines that wake up for each event, which is more than most handlers do.
+// tells alone costs two goroutines that wake up for each event, which is more than most handlers do.
 type handlers struct {
 	cache.ResourceEventHandlerRegistration
 	mu sync.Mutex

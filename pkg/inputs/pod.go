@@ -4,6 +4,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/runview"
 	"berth.dev/berth/pkg/workview"
 )
 
@@ -42,7 +43,7 @@ func KeepPod(p *v1.Pod) *v1.Pod {
 		condition := v1.PodCondition{Type: c.Type, Status: c.Status, Reason: c.Reason,
 			LastTransitionTime: c.LastTransitionTime}
 		switch c.Type {
-		case v1.PodScheduled, gpuview.GPUsAssigned, workview.EvictionNotice:
+		case v1.PodScheduled, gpuview.GPUsAssigned, workview.EvictionNotice, runview.DeadlineMissed, runview.StartEstimated:
 			condition.Message = c.Message
 		}
 		kept.Status.Conditions = append(kept.Status.Conditions, condition)

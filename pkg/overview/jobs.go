@@ -14,6 +14,7 @@ import (
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/runview"
 	"berth.dev/berth/pkg/wellknown"
 )
 
@@ -58,6 +59,8 @@ type Job struct {
 	Reason string `json:"reason"`
 	// Reserved says which nodes are reserved for it, or else when it is expected to start, if that is known.
 	Reserved string `json:"reserved,omitempty"`
+	// Late says which deadline it cannot keep any more; empty if it keeps all.
+	Late string `json:"late,omitempty"`
 	// Queue is its place in Kueue, nil without one.
 	Queue *Place `json:"queue,omitempty"`
 }
@@ -161,6 +164,7 @@ func (b *Book) addGangJob(at func(jobKey) *jobEntry, id gang.ID, g *gangEntry) {
 	j.MinMember += shown.MinMember
 	j.Reason, j.Reserved = cmp.Or(ofGang(shown.Reason, id.Namespace, id.Name), j.Reason),
 		cmp.Or(shown.Reserved, j.Reserved)
+	j.Late = cmp.Or(shown.Late, j.Late)
 }
 
 // keyOf names the workload of a pod.
@@ -197,6 +201,7 @@ func (j *jobEntry) add(p *podEntry) {
 	pod := p.pod
 	j.Pods++
 	j.MilliGPU += p.milli
+	j.Late = cmp.Or(j.Late, plainText(runview.Says(pod, runview.DeadlineMissed)))
 	if j.since.IsZero() || pod.CreationTimestamp.Time.Before(j.since) {
 		j.since = pod.CreationTimestamp.Time
 	}
@@ -214,7 +219,7 @@ func (j *jobEntry) add(p *podEntry) {
 	}
 	if j.pod == "" || compareNames(pod.Name, j.pod) < 0 {
 		j.pod = pod.Name
-		j.Reason = brief(podReason(pod))
+		j.Reason, j.Reserved = brief(podReason(pod)), plainText(runview.Says(pod, runview.StartEstimated))
 	}
 }
 
@@ -303,10 +308,5 @@ func (j *Job) Where() string {
 	return where
 }
 
-// Why says why not all of the workload runs, and what is reserved for it.
-func (j *Job) Why() string {
-	if j.Reason == "" || j.Reserved == "" {
-		return cmp.Or(j.Reason, j.Reserved)
-	}
-	return j.Reason + "; " + j.Reserved
-}
+// Why says why not all of the workload runs, what is reserved for it, and which deadline it misses.
+func (j *Job) Why() string { return joined(j.Reason, j.Reserved, j.Late) }

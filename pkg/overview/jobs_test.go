@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+	"berth.dev/berth/pkg/runview"
 )
 
 func ownedBy(kind, name string) func(*v1.Pod) {
@@ -46,6 +47,11 @@ func TestJobs(t *testing.T) {
 	refused := func(p *v1.Pod) {
 		p.Status.Conditions = []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionFalse, Message: "0/2 nodes are available: 2 too small."}}
 	}
+	says := func(condition v1.PodConditionType, message string) func(*v1.Pod) {
+		return func(p *v1.Pod) {
+			p.Status.Conditions = append(p.Status.Conditions, v1.PodCondition{Type: condition, Status: v1.ConditionTrue, Message: message})
+		}
+	}
 	inGang := labelled("scheduling.x-k8s.io/pod-group", "g")
 	group := &schedulingv1alpha1.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "g"}}
 	group.Spec.MinMember = 2
@@ -66,6 +72,14 @@ func TestJobs(t *testing.T) {
 		"nothing": {},
 		"a pod without a controller": {
 			[]any{pod("p", "", "nvidia.com/gpu=1", refused)}, []string{"Pod/p | Pending | 1 | - | - | 2 too small"},
+		},
+		"a pod that is told when it starts and what it misses": {
+			[]any{pod("p", "", "nvidia.com/gpu=1", refused, says(runview.StartEstimated, "expected to start at 14:05 UTC"), says(runview.DeadlineMissed, "the pod cannot end in time"))},
+			[]string{"Pod/p | Pending | 1 | - | - | 2 too small; expected to start at 14:05 UTC; the pod cannot end in time"},
+		},
+		"a pod that runs and misses its deadline": {
+			[]any{pod("p", "n1", "", running, says(runview.StartEstimated, "expected to start at 14:05 UTC"), says(runview.DeadlineMissed, "the pod cannot end in time"))},
+			[]string{"Pod/p | Running | 0 | n1 | - | the pod cannot end in time"},
 		},
 		"a pod that was not tried": {[]any{pod("p", "", "")}, []string{"Pod/p | Pending | 0 | - | - | not tried yet"}},
 		"the pods of a Deployment": {[]any{

@@ -191,6 +191,8 @@ type Gang struct {
 	// Reserved says which nodes are reserved for it and what they lack, or else when it is expected to start, if that
 	// is known.
 	Reserved string `json:"reserved,omitempty"`
+	// Late says which deadline it cannot keep any more; empty if it keeps all.
+	Late string `json:"late,omitempty"`
 }
 
 // Warning is an event that something is wrong.

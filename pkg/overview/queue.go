@@ -61,6 +61,7 @@ func (shown *Gang) describe(g *gangEntry) (since time.Time) {
 	} else {
 		shown.Reserved = plainText(gangview.ExpectedStart(g.group))
 	}
+	shown.Late = plainText(gangview.Late(g.group))
 	return g.group.CreationTimestamp.Time
 }
 

@@ -114,16 +114,13 @@ func (w *Warning) Title() string {
 	return w.Namespace + "/" + w.Object
 }
 
-// Lacks says what the gang waits for, and what is reserved for it.
+// Lacks says what the gang waits for, what is reserved for it, and which deadline it misses.
 func (g *Gang) Lacks() string {
-	reason := ofGang(g.Reason, g.Namespace, g.Name)
-	if g.Reserved == "" {
-		return reason
-	}
-	if reason == "" {
-		return g.Reserved
-	}
-	return reason + "; " + g.Reserved
+	return joined(ofGang(g.Reason, g.Namespace, g.Name), g.Reserved, g.Late)
+}
+
+func joined(words ...string) string {
+	return strings.Join(slices.DeleteFunc(words, func(s string) bool { return s == "" }), "; ")
 }
 
 // Group is the nodes of the map that stand together.

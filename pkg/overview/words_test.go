@@ -27,6 +27,9 @@ func TestAGangIsNotNamedTwice(t *testing.T) {
 	if got := (&Waiting{Namespace: "team", Name: "train", Gang: true, Reason: reason}).Why(); got != "needs 3 nodes, fits 2" {
 		t.Errorf("in the queue: got %q", got)
 	}
+	if got := (&Gang{Late: "the gang cannot end in time"}).Lacks(); got != "the gang cannot end in time" {
+		t.Errorf("a gang that is late lacks %q", got)
+	}
 	if got := (&Gang{Namespace: "team", Name: "train", Reason: reason, Reserved: "2 nodes reserved"}).Lacks(); got != "needs 3 nodes, fits 2; 2 nodes reserved" {
 		t.Errorf("among gangs: got %q", got)
 	}

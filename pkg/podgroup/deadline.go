@@ -18,11 +18,8 @@ import (
 )
 
 // deadlineMissed is the condition of PodGroups, and the reason of events about them and about pods, that cannot end by
-// their deadline any more. podDeadlineMissed is the condition of pods.
-const (
-	deadlineMissed                        = schedulingv1alpha1.PodGroupDeadlineMissed
-	podDeadlineMissed v1.PodConditionType = "berth.dev/" + deadlineMissed
-)
+// their deadline any more.
+const deadlineMissed = schedulingv1alpha1.PodGroupDeadlineMissed
 
 // The reasons of the condition.
 const (
@@ -90,6 +87,7 @@ func (c *Controller) reportDeadline(ctx context.Context, s *State, pg *schedulin
 	}
 	if !hasDeadlineMissed(pg) {
 		c.recorder.warn(ctx, ReferenceTo(pg), deadlineMissed, message)
+		missedDeadlines.WithLabelValues(ofGang).Inc()
 	}
 	r.late = message
 }
@@ -111,7 +109,7 @@ func (p *PodEvents) hasDeadline(pod *v1.Pod) bool {
 }
 
 func podIsLate(pod *v1.Pod) *v1.PodCondition {
-	_, c := podutil.GetPodCondition(&pod.Status, podDeadlineMissed)
+	_, c := podutil.GetPodCondition(&pod.Status, runview.DeadlineMissed)
 	return c
 }
 
@@ -120,7 +118,7 @@ func podIsLate(pod *v1.Pod) *v1.PodCondition {
 func (p *PodEvents) syncDeadline(ctx context.Context, pod *v1.Pod) time.Duration {
 	now := time.Now()
 	due, stated := runview.DueOf(pod, nil)
-	want := v1.PodCondition{Type: podDeadlineMissed, Status: v1.ConditionFalse, Reason: canEndInTime,
+	want := v1.PodCondition{Type: runview.DeadlineMissed, Status: v1.ConditionFalse, Reason: canEndInTime,
 		LastTransitionTime: metav1.NewTime(now.Truncate(time.Second))}
 	again := time.Duration(0)
 	if stated && now.After(due.Start) {
@@ -141,7 +139,9 @@ func (p *PodEvents) syncDeadline(ctx context.Context, pod *v1.Pod) time.Duration
 		return retryLast
 	}
 	if want.Status == v1.ConditionTrue {
-		p.warnOnce(ctx, pod, deadlineMissed, want.Message)
+		if p.warnOnce(ctx, pod, deadlineMissed, want.Message) {
+			missedDeadlines.WithLabelValues(ofPod).Inc()
+		}
 	}
 	return again
 }

@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apitypes "k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/component-base/metrics/testutil"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
@@ -51,6 +52,7 @@ func dueIn(name string, end time.Duration, run string) *v1.Pod {
 func TestAPodThatCannotEndInTimeIsToldOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
+		missedDeadlines.Create(nil)
 		pods := map[gang.UID]*v1.Pod{}
 		var got []string
 		begin := time.Now()
@@ -79,6 +81,7 @@ func TestAPodThatCannotEndInTimeIsToldOnce(t *testing.T) {
 			Pod:         func(ref gang.Ref) *v1.Pod { return pods[ref.UID] },
 			InTwoGroups: func(*v1.Pod) bool { return false },
 			Ours:        func(pod *v1.Pod) bool { return pod.Name != "foreign" },
+			Starts:      func(*v1.Pod) (string, bool) { return "", true },
 			TimedClass:  func(*v1.Pod) *sla.Class { return nil },
 		})
 		ctx, cancel := context.WithCancel(t.Context())
@@ -116,6 +119,9 @@ func TestAPodThatCannotEndInTimeIsToldOnce(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("what is written (-want +got):\n%s", diff)
+		}
+		if n, err := testutil.GetCounterMetricValue(missedDeadlines.WithLabelValues(ofPod)); err != nil || n != 1 {
+			t.Errorf("%g deadlines of pods count as missed, want 1: %v", n, err)
 		}
 		cancel()
 		synctest.Wait()

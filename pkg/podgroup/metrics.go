@@ -10,7 +10,19 @@ var (
 	waitTimeouts = metrics.NewCounterVec(&metrics.CounterOpts{
 		Name: "berth_sla_wait_timeouts_total", StabilityLevel: metrics.ALPHA,
 		Help: "Pods that have waited for longer than the timeout of their class."}, []string{"class"})
+	missedDeadlines = metrics.NewCounterVec(&metrics.CounterOpts{
+		Name: "berth_sla_missed_deadlines_total", StabilityLevel: metrics.ALPHA,
+		Help: "Deadlines that could not be kept any more while the work waited, of single pods and of gangs (of: pod, gang)."},
+		[]string{"of"})
+)
+
+// ofPod and ofGang are the values of the label.
+const (
+	ofPod  = "pod"
+	ofGang = "gang"
 )
 
 // Metrics are those to register.
-func Metrics() []metrics.Registerable { return []metrics.Registerable{gangsByState, waitTimeouts} }
+func Metrics() []metrics.Registerable {
+	return []metrics.Registerable{gangsByState, waitTimeouts, missedDeadlines}
+}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -140,6 +141,17 @@ func (o *Owners) Outlived(owner gangview.Owner, pod *v1.Pod) bool {
 	}
 	state, found := k.states(owner)[""]
 	return found && state.Outlived(owner.Kind, pod)
+}
+
+// Limit returns after what time the object ends the pods of its gang, 0 if it does not or has not been read.
+func (o *Owners) Limit(owner gangview.Owner) time.Duration {
+	o.mu.Lock()
+	k := o.kinds[owner.Kind]
+	o.mu.Unlock()
+	if k == nil {
+		return 0
+	}
+	return k.states(owner)[owner.Part].Limit
 }
 
 // sync tells what holds for the gang if that is new.

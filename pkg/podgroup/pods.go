@@ -40,12 +40,14 @@ func (p *PodEvents) start(ctx context.Context, api api, recorder recorder) {
 		// A counter that is absent until something happens looks like one that is missing.
 		waitTimeouts.WithLabelValues(class)
 	}
+	missedDeadlines.WithLabelValues(ofPod)
+	missedDeadlines.WithLabelValues(ofGang)
 }
 
 // See notes that the pod came or changed.
 func (p *PodEvents) See(pod *v1.Pod) {
 	if p.queue != nil && p.leader.Leading() && (p.source.InTwoGroups(pod) ||
-		p.source.TimedClass(pod) != nil || p.hasDeadline(pod)) {
+		p.source.TimedClass(pod) != nil || p.hasDeadline(pod) || p.hasStart(pod)) {
 		p.queue.Add(refTo(pod))
 	}
 }
@@ -70,6 +72,11 @@ func (p *PodEvents) sync(ctx context.Context, ref gang.Ref) {
 	}
 	if p.hasDeadline(pod) {
 		if again := p.syncDeadline(ctx, pod); again > 0 {
+			p.queue.AddAfter(ref, again)
+		}
+	}
+	if p.hasStart(pod) {
+		if again := p.syncStart(ctx, pod); again > 0 {
 			p.queue.AddAfter(ref, again)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
+	"k8s.io/utils/ptr"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
@@ -139,5 +140,30 @@ func TestForecastsLearnFromPodsThatEndOnTheirOwn(t *testing.T) {
 	left := f.Left(next, now)
 	if middle := left.At(0.5); !f.Informed() || middle < 55*time.Minute || middle > 65*time.Minute {
 		t.Errorf("informed: %v; half of the pods run for %s, want an hour", f.Informed(), middle)
+	}
+}
+
+func TestTheLimitOfAControllerCountsIfItIsTheShorter(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		own   *int64
+		limit time.Duration
+		want  time.Duration
+	}{
+		"none":                         {},
+		"that of the controller":       {nil, time.Hour, time.Hour},
+		"that of the pod, the shorter": {ptr.To[int64](60), time.Hour, time.Minute},
+		"that of the pod, the longer":  {ptr.To[int64](7200), time.Hour, time.Hour},
+		"that of the pod alone":        {ptr.To[int64](60), 0, time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := NewForecasts()
+			f.GPUs, f.Group = func(*v1.Pod) int { return 1 }, func(*v1.Pod) *schedulingv1alpha1.PodGroup { return nil }
+			f.Limit = func(*v1.Pod) time.Duration { return test.limit }
+			if claim := f.claimOf(&v1.Pod{Spec: v1.PodSpec{ActiveDeadlineSeconds: test.own}}); claim.Limit != test.want {
+				t.Errorf("the limit is %v, want %v", claim.Limit, test.want)
+			}
+		})
 	}
 }

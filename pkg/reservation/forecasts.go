@@ -7,6 +7,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apitypes "k8s.io/apimachinery/pkg/types"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
@@ -28,6 +29,8 @@ type Forecasts struct {
 	// GPUs counts the GPUs that a pod asks for, and Group returns its PodGroup, nil without one.
 	GPUs  func(*v1.Pod) int
 	Group func(*v1.Pod) *schedulingv1alpha1.PodGroup
+	// Limit returns after what time the controller of the pod ends it, 0 if it does not or that is not known.
+	Limit func(*v1.Pod) time.Duration
 	// Leads reports whether this scheduler leads: standbys learn, too, and count nothing.
 	Leads func() bool
 
@@ -52,7 +55,7 @@ type podForecast struct {
 // NewForecasts returns forecasts that nothing has been learned for.
 func NewForecasts() *Forecasts {
 	return &Forecasts{book: runtimes.NewBook(), pods: map[apitypes.UID]*podForecast{}, declaring: map[apitypes.UID]bool{},
-		entered: map[apitypes.UID]bool{}, Leads: func() bool { return false }}
+		entered: map[apitypes.UID]bool{}, Leads: func() bool { return false }, Limit: func(*v1.Pod) time.Duration { return 0 }}
 }
 
 // Informed reports whether anything is known of run times: enough pods have ended, or there are some that declare
@@ -166,10 +169,15 @@ func (p *podForecast) from(now time.Time) runtimes.Forecast {
 }
 
 func (f *Forecasts) claimOf(pod *v1.Pod) runtimes.Claim {
-	if group := f.Group(pod); group != nil {
-		return runview.ClaimOf(pod, group)
+	var group metav1.Object // a nil PodGroup would be none
+	if pg := f.Group(pod); pg != nil {
+		group = pg
 	}
-	return runview.ClaimOf(pod, nil)
+	claim := runview.ClaimOf(pod, group)
+	if limit := f.Limit(pod); limit > 0 && (claim.Limit == 0 || limit < claim.Limit) {
+		claim.Limit = limit
+	}
+	return claim
 }
 
 func (f *Forecasts) classOf(pod *v1.Pod) runtimes.Class { return runview.ClassOf(pod, f.GPUs(pod)) }

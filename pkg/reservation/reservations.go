@@ -32,6 +32,8 @@ type Reservations struct {
 	lookAt time.Time
 	// Messages say what is kept for whom, for the status of its PodGroup.
 	Messages messages
+	// Singles are told their starts by the same plan.
+	Singles *Singles
 	// schedule is that by time.
 	schedule schedule
 	// renewed is what was found when it was last looked at what to keep for the gang whose turn it is.

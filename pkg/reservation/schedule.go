@@ -78,6 +78,9 @@ type timedPlan struct {
 	// at is the row of each class, by gang.
 	at    [][]int
 	nodes []capacity.NodeEnds
+	// singles are pods in no gang that are told a start, singleRows their rows.
+	singles    []*v1.Pod
+	singleRows []int
 }
 
 // lookByTime brings what is kept by time in line with the cluster, and reports whether anything is: otherwise gangs
@@ -87,6 +90,7 @@ func (r *Reservations) lookByTime(ctx context.Context, first bool, now time.Time
 	next []*waitlist.Gang, keeps bool) {
 	s := &r.schedule
 	if len(s.held) == 0 && (r.Search.Holds.Gate.Forecasts == nil || !r.Search.Holds.Gate.Forecasts.Informed()) {
+		r.Singles.silence()
 		return ready, nil, false
 	}
 	if s.board == nil {
@@ -105,11 +109,20 @@ func (r *Reservations) lookByTime(ctx context.Context, first bool, now time.Time
 		return ready, waiting, s.keeps
 	}
 	s.seen, s.due = seen, now.Add(lookAnyway)
-	plan := r.Search.planByTime(waiting, now)
+	plan := r.Search.askFor(waiting)
+	tellsSingles := r.Singles.isDue(now)
+	if tellsSingles {
+		r.Singles.askFor(plan, &r.Search, now)
+	}
+	r.Search.answer(plan, now)
+	reservations := r.board(plan, now)
+	if tellsSingles {
+		r.Singles.tellStarts(plan, &r.Search, reservations, now)
+	}
 	kept, told := map[gang.ID]bool{}, map[gang.ID]bool{}
 	turn, _ := r.Search.Turns.Current()
 	before := map[string]map[gang.ID]bool{}
-	for i, reserved := range r.board(plan, now) {
+	for i, reserved := range reservations {
 		at := slices.IndexFunc(plan.gangs, func(g *waitlist.Gang) bool { return g.ID.String() == reserved.Gang })
 		if at < 0 {
 			continue

@@ -181,8 +181,8 @@ func (s *Search) backfilling(least, most int32) map[apitypes.UID]bool {
 	return found
 }
 
-// planByTime asks how many members of the first of the waiting gangs fit on each node as the pods there end.
-func (s *Search) planByTime(waiting []*waitlist.Gang, now time.Time) *timedPlan {
+// askFor begins a plan by time of the first of the waiting gangs.
+func (s *Search) askFor(waiting []*waitlist.Gang) *timedPlan {
 	p := &timedPlan{}
 	rooms := reserveRooms
 	for _, g := range slices.SortedFunc(slices.Values(waiting), waitlist.FirstByKey) {
@@ -195,11 +195,15 @@ func (s *Search) planByTime(waiting []*waitlist.Gang, now time.Time) *timedPlan 
 		rooms -= cost
 		p.add(g, emptied, s.makesWay(g))
 	}
-	if len(p.gangs) > 0 {
+	return p
+}
+
+// answer finds out how many of the pods that the plan asks for fit on each node as the pods there end.
+func (s *Search) answer(p *timedPlan, now time.Time) {
+	if len(p.rows) > 0 {
 		p.nodes = s.List.Capacity.Ends(p.rows,
 			func(pod *v1.Pod) runtimes.Forecast { return s.Holds.Gate.Forecasts.Left(pod, now) })
 	}
-	return p
 }
 
 // makesWay returns what reports whether a bound pod leaves as soon as the gang can start: the gang may evict it, or it
@@ -225,4 +229,41 @@ func (s *Search) inVain(namespace string, h *heldGang, reserved *starttime.Reser
 	}
 	return !h.ready.IsZero() &&
 		(s.Turns.Overdue(h.ready, now) || h.blocksOthers && s.Turns.Spent(namespace, h.ready, now))
+}
+
+// keptOf returns what is kept on the nodes of the plan: by time, and for the gang whose turn it is.
+func (s *Search) keptOf(p *timedPlan, reserved []starttime.Reservation, now time.Time) []starttime.Kept {
+	at := make(map[string]int, len(p.nodes))
+	for i := range p.nodes {
+		at[p.nodes[i].Name] = i
+	}
+	turn, _ := s.Turns.Current()
+	var kept []starttime.Kept
+	for i, g := range p.gangs {
+		until := runtimes.Certain(runtimes.Never)
+		start := slices.IndexFunc(reserved, func(o starttime.Reservation) bool { return o.Gang == g.ID.String() })
+		if start >= 0 {
+			run := s.Holds.Gate.Forecasts.Left(g.Pods[0], now)
+			until = run.After(&reserved[start].Start)
+		}
+		part := func(node, row int) float64 {
+			fits := p.nodes[node].Fits[row]
+			return 1 / float64(max(fits[len(fits)-1], 1))
+		}
+		switch {
+		case start >= 0 && reserved[start].Held:
+			members := p.members(i)
+			for _, place := range reserved[start].Places {
+				kept = append(kept, starttime.Kept{Node: place.Node, Start: &reserved[start], Until: until,
+					Share: float64(place.Count) * part(place.Node, members[place.Members].Shape)})
+			}
+		case g.ID == turn:
+			for _, o := range s.Holds.To(turn) {
+				if node, planned := at[o.Node]; planned && o.Kind == forTurn {
+					kept = append(kept, starttime.Kept{Node: node, Share: part(node, p.at[i][0]), Until: until})
+				}
+			}
+		}
+	}
+	return kept
 }

@@ -105,6 +105,7 @@ var bounds = map[string]map[string]string{
 	},
 	"pkg/starttime": {
 		"Board.gangs": byGang, "memory.nodes": byNode,
+		"shapePlaces.counts": oneCycle, "singlesPlan.kept": oneCycle, "singlesPlan.shapes": oneCycle,
 	},
 	"pkg/retry": {
 		"Pace.lanes": byAdmin, "Queue.gangs": byGang, "lane.queued": byGang, "lane.given": byGang, "lane.begun": byGang,
@@ -179,6 +180,7 @@ var bounds = map[string]map[string]string{
 		"TurnedAway.pods": byPod,
 		"heldNodes.byNode": byNode, "Search.backfills": byPod, "Forecasts.declaring": byPod, "Forecasts.entered": byPod, "Forecasts.pods": byPod,
 		"Hold.behind": byGang, "Hold.goes": byPod, "messages.said": byGang, "schedule.held": byGang,
+		"Singles.said": "16 pods (mostSingles)",
 	},
 	"pkg/podgroup": {
 		"groupStatuses": inSource, "Owners.declared": byGang, "Owners.gangs": byGang, "Owners.kinds": byAdmin, "State.Held": oneCycle, "namespaces.inside": byAdmin,

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/runview"
 )
 
 // expect waits until what the line says holds, hold checks that it holds for the whole time.
@@ -65,6 +66,9 @@ func (w *world) check(ctx context.Context, l *line) error {
 		if p.Status.Phase == v1.PodFailed {
 			got["failed"]++
 		}
+		if runview.Says(p, runview.StartEstimated) != "" {
+			got["told"]++
+		}
 	}
 	w.mu.Lock()
 	got["evicted"] = w.gone[setOf(l.arg(0))]
@@ -112,7 +116,12 @@ func (w *world) check(ctx context.Context, l *line) error {
 	}
 	switch l.arg(1) {
 	case "says":
-		return checkMessages(pods, l.arg(2))
+		return checkMessages(pods, l.arg(2), func(p *v1.Pod) string {
+			_, message := scheduledCondition(p)
+			return message
+		})
+	case "told":
+		return checkMessages(pods, l.arg(2), func(p *v1.Pod) string { return runview.Says(p, runview.StartEstimated) })
 	case "event":
 		for _, p := range pods {
 			if err := w.checkEvent(p, l.arg(2)); err != nil {
@@ -146,16 +155,16 @@ func checkAnnotation(pods []*v1.Pod, key, want string) error {
 	return nil
 }
 
-// checkMessages wants every pending pod's condition to contain text, and one to be pending: those that were created a moment ago may not
-// have been seen yet.
-func checkMessages(pods []*v1.Pod, text string) error {
+// checkMessages wants what every pending pod's condition says to contain text, and one to be pending: those that were created a moment
+// ago may not have been seen yet.
+func checkMessages(pods []*v1.Pod, text string, says func(*v1.Pod) string) error {
 	pending := 0
 	for _, p := range pods {
 		if p.Spec.NodeName != "" {
 			continue
 		}
 		pending++
-		if _, message := scheduledCondition(p); !strings.Contains(message, text) {
+		if message := says(p); !strings.Contains(message, text) {
 			return fmt.Errorf("pod %s says %q, want it to contain %q", p.Name, message, text)
 		}
 	}

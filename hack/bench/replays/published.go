@@ -12,12 +12,14 @@ type Published struct {
 	User                      string
 	SubmitSeconds, RunSeconds float64
 	GPUs                      int
+	// DeadlineSeconds is by when after its arrival a job is to end, 0 if the trace does not say.
+	DeadlineSeconds float64
 	// BestEffort is empty where the trace does not say, else "0" or "1".
 	BestEffort string
 }
 
-// ReadPublished reads a trace with the columns submit_s and duration_s, or submit_min and duration_min, and gpus; user
-// and best_effort are optional.
+// ReadPublished reads a trace with the columns submit_s and duration_s, or submit_min and duration_min, and gpus;
+// user, deadline_min and best_effort are optional.
 func ReadPublished(path string) ([]Published, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -54,8 +56,12 @@ func ReadPublished(path string) ([]Published, error) {
 			}
 			return v
 		}
-		jobs = append(jobs, Published{User: text("user"), SubmitSeconds: number(submit) * scale,
-			RunSeconds: number(run) * scale, GPUs: int(number("gpus")), BestEffort: text("best_effort")})
+		job := Published{User: text("user"), SubmitSeconds: number(submit) * scale, RunSeconds: number(run) * scale,
+			GPUs: int(number("gpus")), BestEffort: text("best_effort")}
+		if text("deadline_min") != "" {
+			job.DeadlineSeconds = number("deadline_min") * 60
+		}
+		jobs = append(jobs, job)
 	}
 	return jobs, err
 }

@@ -1,6 +1,7 @@
 // Command starttimes compares by simulation what may be kept for waiting gangs, and who may use it until they start: nothing,
 // the nodes on which the fewest pods have to end, and nodes by start times, with run times that are known, declared, limited
-// or learned. It counts GPUs and nodes only, and uses the packages that the scheduler uses.
+// or learned. It counts GPUs and nodes only, and uses the packages that the scheduler uses. The table scheduler replays
+// the beginnings of the traces with the scheduler instead.
 package main
 
 import (
@@ -14,13 +15,17 @@ import (
 
 func main() {
 	data := flag.String("data", "../shared/data", "folder of the traces")
-	tables := flag.String("tables", "policies,loads,settings,others", "what to print, separated by commas")
+	tables := flag.String("tables", "policies,loads,settings,others", "what to print, separated by commas; scheduler is also known")
 	only := flag.String("only", "", "simulate only the clusters whose name has this in it")
+	jobs := flag.Int("jobs", 1500, "replay only the first jobs of a trace with the scheduler, that many")
+	config := flag.String("config", "manifests/base/scheduler-config.yaml",
+		"scheduler configuration without args of Coscheduling, for the scheduler")
 	seeds := flag.Int("seeds", 3, "how many times to simulate each case, with other arrivals within two hours; the figures are means")
 	flag.Parse()
-	b := &bench{data: *data, only: *only, seeds: *seeds, out: os.Stdout, done: map[string]figures{}}
+	b := &bench{data: *data, only: *only, config: *config, seeds: *seeds, jobs: *jobs, out: os.Stdout, done: map[string]figures{}}
 	for _, name := range strings.Split(*tables, ",") {
-		table, known := map[string]func() error{"policies": b.policies, "loads": b.loads, "settings": b.settings, "others": b.others}[name]
+		table, known := map[string]func() error{"policies": b.policies, "loads": b.loads, "settings": b.settings, "others": b.others,
+			"scheduler": b.scheduler}[name]
 		if !known {
 			fmt.Fprintf(os.Stderr, "starttimes: no table %q\n", name)
 			os.Exit(2)
@@ -34,9 +39,9 @@ func main() {
 
 // bench simulates cases and prints tables.
 type bench struct {
-	data, only string
-	seeds      int
-	out        io.Writer
+	data, only, config string
+	seeds, jobs        int
+	out                io.Writer
 	// done holds what was simulated, by cluster and policy.
 	done map[string]figures
 }

@@ -14,8 +14,10 @@ type job struct {
 	user        string
 	submit, run float64
 	gpus        int
-	start, end  float64
-	nodes       []int
+	// due is by when after its arrival it is to end, 0 if that does not matter.
+	due        float64
+	start, end float64
+	nodes      []int
 	// told is the start that was told first, at toldAt.
 	told     starttime.Told
 	toldAt   float64
@@ -40,8 +42,16 @@ func readTrace(path string) ([]job, error) {
 	for _, p := range published {
 		if p.GPUs > 0 {
 			jobs = append(jobs, job{id: len(jobs), user: p.User, submit: p.SubmitSeconds, run: max(p.RunSeconds, 1),
-				gpus: p.GPUs})
+				gpus: p.GPUs, due: dueOf(&p)})
 		}
 	}
 	return jobs, nil
+}
+
+// dueOf is the deadline of a job; that of best-effort jobs does not matter.
+func dueOf(p *replays.Published) float64 {
+	if p.BestEffort == "1" {
+		return 0
+	}
+	return p.DeadlineSeconds
 }

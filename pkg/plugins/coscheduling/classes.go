@@ -68,6 +68,12 @@ func (q queueClasses) key(e fwk.QueuedEntityInfo) gang.Key {
 	return k
 }
 
+// singleKey is key for a pod in no gang, by its creation in any case.
+func (q queueClasses) singleKey(pod *v1.Pod) gang.Key {
+	return gang.Key{Priority: corev1helpers.PodPriority(pod), Precedence: q.precedence(pod, nil),
+		Time: pod.CreationTimestamp.Time}
+}
+
 // misnamed returns what is wrong with the class that the pod names, nil if nothing is.
 func (q queueClasses) misnamed(pod *v1.Pod) *wellknown.BadValue {
 	_, bad := podview.SLAClass(q.order, pod)

@@ -114,6 +114,7 @@ func newCoordinator(s settings, groups cache.Store) *coordinator {
 		}
 		return nil
 	}
+	c.holds.Gate.Forecasts.Limit = c.ownerLimit
 	c.evictor = &evictor.Evictor{Profiles: c.profiles, Members: c.members, Capacity: c.headroom, Ledger: c.ledger,
 		Holds: c.holds, Sources: evictor.Sources{Loss: c.newLoss(gpus)}, Resume: inbox.Resume, Wake: inbox.Activate}
 	n := &c.evictor.Notifier
@@ -139,6 +140,7 @@ func (c *coordinator) newLoop(inbox *gangloop.Inbox) *gangloop.Loop {
 			c.told.messages.forget(id)
 		}}, inbox, list,
 		&reservation.Reservations{Agenda: &c.ledger.Agenda, Leader: &c.told.leader, Changed: c.told.status.Enqueue,
+			Singles: c.singles(),
 			Search: reservation.Search{Holders: c.settings.holders, After: c.settings.patience, List: list,
 				Holds: c.holds, Turns: reserve.NewTurns(c.settings.ttl)}})
 }
