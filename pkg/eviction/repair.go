@@ -57,7 +57,7 @@ func (r *Repair) Tell() bool {
 	return first
 }
 
-// Hourly counts evictions, of which a number is allowed in any hour.
+// Hourly counts evictions; a number is allowed in any hour.
 type Hourly struct {
 	// at are the times of the evictions of the last hour, in order.
 	at []time.Time

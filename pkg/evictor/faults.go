@@ -27,10 +27,10 @@ type Faults struct {
 	Limits RepairLimits
 
 	mu sync.Mutex
-	// devices are those of each pod that its kubelet calls unhealthy, and nodes are those that leave or have GPUs of which
-	// their agent says so. Changed is set if that has changed since it was last looked at.
+	// devices are those of each pod that its kubelet calls unhealthy, and nodes are those that leave or have GPUs that
+	// their agent calls so. Changed is set if that has changed since it was last looked at.
 	devices map[gang.UID][]string
-	nodes   map[string]nodeFault
+	nodes   map[string]NodeFault
 	changed bool
 	looked  time.Time
 	repairs map[gang.ID]*repair
@@ -45,10 +45,35 @@ type RepairLimits struct {
 	EvictionsPerHour int
 }
 
-// nodeFault is what fails on a node: the taint by which it leaves, or some of its GPUs.
-type nodeFault struct {
-	leaving string
-	gpus    gpuview.Failing
+// NodeFault is what fails on a node: it leaves, or some of its GPUs do not work.
+type NodeFault struct {
+	name, leaving string
+	gpus          gpuview.Failing
+}
+
+// ReadNodeFault reads what fails on a node.
+func ReadNodeFault(node *v1.Node) NodeFault {
+	f := NodeFault{name: node.Name, gpus: gpuview.FailingGPUs(node)}
+	switch taint := podview.LeavingTaint(node); {
+	case taint != "":
+		f.leaving = "has the taint " + taint
+	case node.DeletionTimestamp != nil:
+		f.leaving = "is being deleted"
+	}
+	return f
+}
+
+// Under says what fails under a pod of the node with that many GPUs, nothing if nothing does.
+func (f *NodeFault) Under(pod *v1.Pod, gpus int) string {
+	switch devices := podview.FailingDevices(pod); {
+	case f.leaving != "":
+		return "node " + f.name + " " + f.leaving
+	case len(devices) > 0:
+		return fmt.Sprintf("%s of node %s does not work", strings.Join(devices, ", "), f.name)
+	case f.gpus.HeldBy(gpus):
+		return fmt.Sprintf("%s of node %s does not work", strings.Join(f.gpus.UUIDs, ", "), f.name)
+	}
+	return ""
 }
 
 // repair is what is done for the members of one gang.
@@ -99,7 +124,7 @@ func (f *Faults) ForgetPod(uid gang.UID) {
 
 // SeeNode takes a node as it is now.
 func (f *Faults) SeeNode(node *v1.Node) {
-	fault := nodeFault{leaving: podview.LeavingTaint(node), gpus: gpuview.FailingGPUs(node)}
+	fault := ReadNodeFault(node)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	before := f.nodes[node.Name]
@@ -111,7 +136,7 @@ func (f *Faults) SeeNode(node *v1.Node) {
 		delete(f.nodes, node.Name)
 	default:
 		if f.nodes == nil {
-			f.nodes = map[string]nodeFault{}
+			f.nodes = map[string]NodeFault{}
 		}
 		f.nodes[node.Name] = fault
 	}
@@ -150,7 +175,8 @@ func (f *Faults) moving() sets.Set[gang.UID] {
 func (f *Faults) review(e *Evictor, now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.Limits.Keep == 0 || len(f.devices)+len(f.nodes)+len(f.repairs) == 0 || !f.changed && now.Sub(f.looked) < lookEvery {
+	if f.Limits.Keep == 0 || len(f.devices)+len(f.nodes)+len(f.repairs) == 0 ||
+		!f.changed && now.Sub(f.looked) < lookEvery {
 		return
 	}
 	f.changed, f.looked = false, now
@@ -174,8 +200,8 @@ func (f *Faults) review(e *Evictor, now time.Time) {
 	}
 }
 
-// failing returns the members of started gangs on hardware that fails, in the order of their names. Those for which room
-// is kept are among them until they are gone. The lock is held.
+// failing returns the members of started gangs on hardware that fails, in the order of their names. Those for which
+// room is kept are among them until they are gone. The lock is held.
 func (f *Faults) failing(e *Evictor) map[gang.ID][]failing {
 	all, seen := map[gang.ID][]failing{}, map[gang.UID]bool{}
 	add := func(id gang.ID, pod *v1.Pod, why string) {
@@ -187,21 +213,19 @@ func (f *Faults) failing(e *Evictor) map[gang.ID][]failing {
 	}
 	for name, fault := range f.nodes {
 		for _, m := range e.Capacity.Cluster.MembersOn(name) {
-			switch {
-			case fault.leaving != "":
-				add(m.Of, m.Object, fmt.Sprintf("node %s has the taint %s", name, fault.leaving))
-			case fault.gpus.HeldBy(int(e.Sources.Loss.MilliGPUs(m.Object) / gpu.WholeMilli)):
-				add(m.Of, m.Object, fmt.Sprintf("%s of node %s does not work", strings.Join(fault.gpus.UUIDs, ", "), name))
+			if why := fault.Under(m.Object, int(e.Sources.Loss.MilliGPUs(m.Object)/gpu.WholeMilli)); why != "" {
+				add(m.Of, m.Object, why)
 			}
 		}
 	}
-	for uid, devices := range f.devices {
+	for uid := range f.devices {
 		pod := e.Capacity.Cluster.Pod(types.UID(uid))
 		if pod == nil || pod.DeletionTimestamp != nil {
 			continue
 		}
 		if id := e.Members.ID(pod); id != (gang.ID{}) {
-			add(id, pod, fmt.Sprintf("%s of node %s does not work", strings.Join(devices, ", "), pod.Spec.NodeName))
+			works := NodeFault{name: pod.Spec.NodeName}
+			add(id, pod, works.Under(pod, 0))
 		}
 	}
 	for id, r := range f.repairs {

@@ -26,7 +26,7 @@ import (
 )
 
 const (
-	// repairOf begins the name for the sake of which members are evicted from hardware that fails, and failingHardware is
+	// repairOf begins the name for whose sake members are evicted from hardware that fails, and failingHardware is
 	// the reason in their condition.
 	repairOf        = "the repair of gang "
 	failingHardware = "FailingHardware"

@@ -8,7 +8,7 @@ import (
 	"berth.dev/berth/pkg/wellknown"
 )
 
-// Failing are the GPUs of a node of which its agent says that they do not work.
+// Failing are the GPUs of a node that its agent calls unhealthy.
 type Failing struct {
 	// UUIDs are those that pods may hold, and Healthy is how many work of those that pods may hold: all, or those that
 	// the agent has seen in use.

@@ -3,8 +3,8 @@ package config
 import "k8s.io/apimachinery/pkg/util/validation/field"
 
 // Faults says what is done for gangs that have started and whose members are on hardware that fails: on a node with the
-// taint of an interruption or of an autoscaler that takes it away, or with a GPU that the kubelet or the node agent calls
-// unhealthy.
+// taint of an interruption or of an autoscaler that takes it away, or with a GPU that the kubelet or the node agent
+// calls unhealthy.
 type Faults struct {
 	// KeepSeconds is how long room for the replacements of such members is kept beside the rest of their gang. From 0 (not
 	// at all, and nothing is evicted) to 3600, default 300.
