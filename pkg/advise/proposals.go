@@ -172,7 +172,8 @@ func (y *scan) push(i int, rooms []room) {
 			continue // what is free has been counted
 		}
 		y.settled[i] = true
-		y.queue.Push(found{room: r, pods: podsOf([]room{r}), cost: costOf([]room{r}), at: i, turn: turn, search: y.searches[i]})
+		only := []room{r}
+		y.queue.Push(found{room: r, pods: podsOf(only), cost: costOf(only), at: i, turn: turn, search: y.searches[i]})
 	}
 }
 
