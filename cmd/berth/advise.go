@@ -41,11 +41,13 @@ func newAdviseCommand() *cobra.Command {
 its configuration, over a copy of the cluster in memory and with the change applied. Nothing is changed in the
 cluster without --evict.
 
-Pending work, in the order of priority and then of age: the fewest pods found whose move lets a pod or a whole gang
-start. A pod moves only if its replacement runs again in the same run, a gang as a whole if it would break. Pods
+Pending work, in the order of priority and then of age: moves that let a pod or a whole gang start, those that lose
+the least work first. A pod moves only if its replacement runs again in the same run, a gang as a whole if it would break. Pods
 that never move: those without a controller, those that belong to their node, those whose PodDisruptionBudget allows
 no disruption, those that another scheduler places, and those with an annotation that asks autoscalers not to evict
 them.
+
+Members of gangs on failing hardware: what their replacements would run on.
 
 Nodes to give back, if no work that waits could use them: nodes that nothing uses, then the dearest ones whose pods
 all run elsewhere, one after the other. No pod is moved twice.

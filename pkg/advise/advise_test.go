@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"berth.dev/berth/pkg/schedulerconfig"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 var now = time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
@@ -55,6 +56,11 @@ func pod(name, on, gpus string, change ...func(*v1.Pod)) *v1.Pod {
 func priority(n int32) func(*v1.Pod) { return func(p *v1.Pod) { p.Spec.Priority = &n } }
 
 func bare(p *v1.Pod) { p.OwnerReferences = nil }
+
+// saves has the pod save its work that often.
+func saves(every string) func(*v1.Pod) {
+	return func(p *v1.Pod) { metav1.SetMetaDataAnnotation(&p.ObjectMeta, wellknown.CheckpointEveryKey, every) }
+}
 
 func daemon(p *v1.Pod) {
 	p.OwnerReferences[0].Kind = "DaemonSet"
@@ -126,11 +132,16 @@ func TestPodsAreMovedForWorkThatWaits(t *testing.T) {
 		{"nothing waits", []runtime.Object{node("a", "8", "1"), pod("p", "a", "2")}, nil, ""},
 		{"what the scheduler starts by itself needs no advice", []runtime.Object{node("a", "8", "1"), pod("p", "", "2")}, nil, ""},
 		{"free GPUs are on two nodes", []runtime.Object{node("a", "8", "1"), node("b", "8", "1"), pod("x", "a", "5"), pod("y", "a", "1"), pod("z", "b", "6"), pod("p", "", "3")},
-			[]string{"y from a to b; p on a"}, "no smaller plan of those tried"},
+			[]string{"y from a to b; p on a"}, "no cheaper plan of those tried"},
 		{"the fewest pods are moved", []runtime.Object{node("a", "8", "1"), node("b", "8", "1"), node("c", "8", "1"), pod("x1", "a", "1"), pod("x2", "a", "1"), pod("x", "a", "4"),
 			pod("y", "b", "2"), pod("y2", "b", "4"), pod("z", "c", "6"), pod("p", "", "4")}, []string{"y from b to "}, ""},
 		{"two small pods move where the large one cannot", []runtime.Object{node("a", "8", "1"), node("b", "8", "1"), pod("x", "a", "4"), pod("y1", "a", "1"), pod("y2", "a", "1"), pod("z", "b", "6", bare), pod("p", "", "4")},
 			[]string{"y1 from a to b; y2 from a to b; p on a"}, ""},
+		{"of two plans that move as many pods the one goes that loses less work", []runtime.Object{node("a", "8", "1"), node("b", "8", "1"), node("c", "8", "1"), pod("x", "a", "5", bare), pod("y", "a", "1"),
+			pod("v", "b", "5", bare), pod("w", "b", "1", saves("30m")), pod("z", "c", "6", bare), pod("p", "", "3")}, []string{"w from b to a; p on b"}, "starts when 1 pod is moved, which loses 0.5 GPU hours of work; no cheaper"},
+		{"two pods move that lose less than one", []runtime.Object{node("a", "8", "1"), node("b", "8", "1"), node("c", "8", "1"), pod("x", "a", "4", bare), pod("y", "a", "2"),
+			pod("v", "b", "4", bare), pod("w1", "b", "1", saves("15m")), pod("w2", "b", "1", saves("15m")), pod("z", "c", "5", bare), pod("p", "", "4")},
+			[]string{"w1 from b to "}, "starts when 2 pods are moved, which loses 0.5 GPU hours of work"},
 		{"no node is large enough", []runtime.Object{node("a", "8", "1"), pod("x", "a", "1"), pod("p", "", "9")}, []string{""}, "moving pods does not help"},
 		{"what moves has nowhere to go", []runtime.Object{node("a", "8", "1"), node("b", "8", "1"), pod("x", "a", "8"), pod("y", "b", "6"), pod("p", "", "4")},
 			[]string{""}, "moving pods does not help"},

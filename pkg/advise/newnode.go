@@ -2,7 +2,6 @@ package advise
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -12,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/advise/stranded"
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/price"
@@ -49,7 +48,7 @@ func (s *search) kinds() []*kind {
 			continue
 		}
 		gpus, _ := s.keys.ReadGPUNode(node)
-		name := kindOf(node, gpus)
+		name := stranded.KindOf(node, gpus)
 		if s.configuration.CapacityRules("").TypeOf(node) == priceview.Spot {
 			name += ", spot"
 		}
@@ -71,18 +70,6 @@ func (s *search) kinds() []*kind {
 		return cmp.Or(cmp.Compare(b.gpus, a.gpus), cmp.Compare(len(b.nodes), len(a.nodes)), cmp.Compare(a.name, b.name))
 	})
 	return kinds
-}
-
-// kindOf names the kind of a node: by its instance type where it says one, else by what it has.
-func kindOf(node *v1.Node, gpus *gpuview.Node) string {
-	if name := node.Labels[v1.LabelInstanceTypeStable]; name != "" {
-		return name
-	}
-	size := podview.NodeSize(node)
-	if gpus.GPUs() == 0 {
-		return size
-	}
-	return fmt.Sprintf("%d × %s, %s", gpus.GPUs(), cmp.Or(gpus.Model(), "GPU"), size)
 }
 
 // newNodes adds one node of each kind in turn.

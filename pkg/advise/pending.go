@@ -67,6 +67,8 @@ type MovedPod struct {
 	UID  string `json:"uid"`
 	From string `json:"from"`
 	To   string `json:"to"`
+	// LostGPUMinutes are the minutes of a GPU that the move loses; 100 CPUs count as one GPU for pods without GPUs.
+	LostGPUMinutes float64 `json:"lostGPUMinutes"`
 }
 
 // Placement is a pod on a node.
@@ -83,6 +85,20 @@ func (p *Plan) pods() int {
 		n += len(m.Pods)
 	}
 	return n
+}
+
+// losing says what the plan loses, nothing if it loses nothing.
+func (p *Plan) losing() string {
+	minutes := 0.0
+	for _, m := range p.Moves {
+		for _, pod := range m.Pods {
+			minutes += pod.LostGPUMinutes
+		}
+	}
+	if minutes == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", which loses %.1f GPU hours of work", minutes/60)
 }
 
 // pending looks for a plan for each of the units, each in the cluster that the plans of those before it leave: these
@@ -121,7 +137,7 @@ func (s *search) pending(units []*unit) error {
 
 func nameOf(u *unit) Unit { return Unit{u.Kind, u.Namespace, u.Name} }
 
-// plan tries ways to make room, fewest pods first, until a run shows that one works. With goOn set, others follow that
+// plan tries ways to make room, the cheapest first, until a run shows that one works. With goOn set, others follow that
 // wait.
 func (s *search) plan(u *unit, p *Pending, goOn bool) error {
 	proposals := s.proposals[u]
@@ -138,8 +154,8 @@ func (s *search) plan(u *unit, p *Pending, goOn bool) error {
 		}
 		if plan != nil {
 			p.Plan = plan
-			p.Verdict = fmt.Sprintf("starts when %s moved; no smaller plan of those tried works", plural.Of(plan.pods(), "pod")+
-				" "+plural.Choose(plan.pods(), "is", "are"))
+			p.Verdict = fmt.Sprintf("starts when %s %s moved%s; no cheaper plan of those tried works",
+				plural.Of(plan.pods(), "pod"), plural.Choose(plan.pods(), "is", "are"), plan.losing())
 			return nil
 		}
 	}
@@ -170,15 +186,9 @@ func (s *search) noteFixed() {
 
 // prove carries the plan out in memory. It returns nil if the unit does not start, or another pod is the worse for it.
 func (s *search) prove(u *unit, rooms []room, goOn bool) (plan *Plan, err error) {
-	var units []*unit
-	candidate := &Plan{For: nameOf(u)}
+	units, candidate := unitsOf(rooms), &Plan{For: nameOf(u)}
 	for _, r := range rooms {
 		candidate.Cordon = append(candidate.Cordon, r.node)
-		for _, moved := range r.units {
-			if !slices.Contains(units, moved) {
-				units = append(units, moved)
-			}
-		}
 	}
 	err = s.try(s.Objects, func(w *world) (err error) {
 		starts := func() (placed []Placement) {
@@ -258,9 +268,9 @@ func (s *search) newlyLost(w *world) string {
 
 func moveOf(u *unit, w *world) Move {
 	m := Move{Unit: nameOf(u), Priority: u.Priority}
-	for _, pod := range u.Pods {
+	for i, pod := range u.Pods {
 		m.Pods = append(m.Pods, MovedPod{Name: pod.Name, UID: string(pod.UID), From: pod.Spec.NodeName,
-			To: w.node(keyOf(pod))})
+			To: w.node(keyOf(pod)), LostGPUMinutes: float64(u.lost[i]) / 1000})
 	}
 	return m
 }

@@ -8,10 +8,11 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
+	"berth.dev/berth/pkg/eviction"
 	"berth.dev/berth/pkg/minheap"
 )
 
-// proposals are sets of rooms that may be enough for the pods, those that move fewest pods first, up to one more than
+// proposals are sets of rooms that may be enough for the pods, those that cost least first, up to one more than
 // are ever tried.
 type proposals struct {
 	needs int
@@ -66,15 +67,15 @@ func (p *proposals) short(rooms []room) int {
 // found is a room that waits for its turn.
 type found struct {
 	room
-	pods    int
-	highest int32
+	pods int
+	cost eviction.Cost
 	// at is its node, turn its place among the rooms of the node, and search the number of the search that found it.
 	at, turn, search int
 }
 
-// compareFound has the room first that moves fewest pods for each that it hosts, then that of lower priority.
+// compareFound has the room first that moves fewest pods for each that it hosts, then that which costs less.
 func compareFound(a, b found) int {
-	return cmp.Or(cmp.Compare(a.pods*b.hosts, b.pods*a.hosts), cmp.Compare(a.highest, b.highest),
+	return cmp.Or(cmp.Compare(a.pods*b.hosts, b.pods*a.hosts), a.cost.Compare(b.cost),
 		cmp.Compare(a.node, b.node), cmp.Compare(a.turn, b.turn))
 }
 
@@ -114,7 +115,7 @@ func (v *view) propose(s *search, u *unit) [][]room {
 		v.scan(s, c, left, out)
 		sets = append(sets, out.sets...)
 	}
-	slices.SortStableFunc(sets, func(a, b []room) int { return podsOf(a) - podsOf(b) })
+	slices.SortStableFunc(sets, func(a, b []room) int { return costOf(a).Compare(costOf(b)) })
 	return sets[:min(len(sets), mostTries+1)]
 }
 
@@ -171,7 +172,8 @@ func (y *scan) push(i int, rooms []room) {
 			continue // what is free has been counted
 		}
 		y.settled[i] = true
-		y.queue.Push(found{room: r, pods: podsOf([]room{r}), highest: highest(r), at: i, turn: turn, search: y.searches[i]})
+		only := []room{r}
+		y.queue.Push(found{room: r, pods: podsOf(only), cost: costOf(only), at: i, turn: turn, search: y.searches[i]})
 	}
 }
 

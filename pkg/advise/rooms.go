@@ -12,6 +12,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
+	"berth.dev/berth/pkg/eviction"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/gpuview"
@@ -35,18 +36,35 @@ type room struct {
 	units []*unit
 }
 
-// pods is how many pods have to move for rooms.
-func podsOf(rooms []room) int {
-	n, seen := 0, map[*unit]bool{}
+// unitsOf are the units that have to move for rooms, each once.
+func unitsOf(rooms []room) []*unit {
+	var units []*unit
 	for _, r := range rooms {
 		for _, u := range r.units {
-			if !seen[u] {
-				seen[u] = true
-				n += len(u.Pods)
+			if !slices.Contains(units, u) {
+				units = append(units, u)
 			}
 		}
 	}
+	return units
+}
+
+// podsOf is how many pods have to move for rooms.
+func podsOf(rooms []room) int {
+	n := 0
+	for _, u := range unitsOf(rooms) {
+		n += len(u.Pods)
+	}
 	return n
+}
+
+// costOf is what the moves for rooms cost.
+func costOf(rooms []room) eviction.Cost {
+	var cost eviction.Cost
+	for _, u := range unitsOf(rooms) {
+		cost.Join(u.cost)
+	}
+	return cost
 }
 
 // alone is the pod without its gang, as the filters judge a single member.
@@ -71,17 +89,6 @@ func byHardness(keys *gpuview.Keys, a, b *v1.Pod) int {
 	ga, ca := size(a)
 	gb, cb := size(b)
 	return cmp.Or(cmp.Compare(ga, gb), cmp.Compare(ca, cb), cmp.Compare(b.Name, a.Name))
-}
-
-// highest is the highest priority that has to move.
-func highest(r room) int32 {
-	var highest int32
-	for i, u := range r.units {
-		if i == 0 || u.Priority > highest {
-			highest = u.Priority
-		}
-	}
-	return highest
 }
 
 // one are ways to make room for one of the pods by moving a number of units. Those of one unit are asked for first.

@@ -17,6 +17,7 @@ func (a *Advice) WriteTable(out io.Writer) error {
 	fmt.Fprintf(&b, "%s, %s; configuration %s\n", plural.Of(a.Nodes, "node"), plural.Of(a.PendingPods, "pending pod"),
 		a.Configuration)
 	a.writePending(&b, screen)
+	a.writeRepairs(&b, screen)
 	a.writeGiveBack(&b, screen)
 	a.writeNewNodes(&b, screen)
 	a.writeRequests(&b, screen)
@@ -49,14 +50,15 @@ func (a *Advice) writePending(b *strings.Builder, screen tables.Screen) {
 // table shows what moves and what starts then.
 func (p *Plan) table(screen tables.Screen) string {
 	t := tables.New(screen, tables.Column{Name: "step"}, tables.Column{Name: "pod"}, tables.Column{Name: "from"},
-		tables.Column{Name: "to"})
+		tables.Column{Name: "to"}, tables.Column{Name: "loses", Number: true})
 	for i, m := range p.Moves {
 		for _, pod := range m.Pods {
-			t.Row(fmt.Sprintf("move %d", i+1), m.Namespace+"/"+pod.Name, pod.From, pod.To)
+			t.Row(fmt.Sprintf("move %d", i+1), m.Namespace+"/"+pod.Name, pod.From, pod.To,
+				fmt.Sprintf("%.1f GPU hours", pod.LostGPUMinutes/60))
 		}
 	}
 	for _, s := range p.Starts {
-		t.Row("starts", s.Namespace+"/"+s.Name, "", s.Node)
+		t.Row("starts", s.Namespace+"/"+s.Name, "", s.Node, "")
 	}
 	return t.String()
 }

@@ -13,9 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 
+	"berth.dev/berth/pkg/eviction"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/plugins/coscheduling"
 	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/workview"
 )
 
 // The kinds of units.
@@ -39,6 +41,13 @@ type unit struct {
 	Held, Fixed string
 	// Why is what the scheduler said of a waiting unit.
 	Why string
+	worth
+}
+
+// worth is what the move of a running unit costs, and what each of its pods loses.
+type worth struct {
+	cost eviction.Cost
+	lost []int64
 }
 
 func (u *unit) String() string { return u.Kind + " " + u.Namespace + "/" + u.Name }
@@ -95,8 +104,8 @@ type membership struct {
 	levels []string
 }
 
-// gangs returns a function that knows the gangs of pods as the profile of each pod does.
-func (w *world) gangs() func(*v1.Pod) membership {
+// planners are the plugins that know gangs, by profile.
+func (w *world) planners() map[string]*coscheduling.Plugin {
 	byProfile := map[string]*coscheduling.Plugin{}
 	for name, fw := range w.profiles {
 		for _, p := range fw.PreEnqueuePlugins() {
@@ -105,6 +114,20 @@ func (w *world) gangs() func(*v1.Pod) membership {
 			}
 		}
 	}
+	return byProfile
+}
+
+// losses are what evictions lose now, nil if no profile counts that.
+func (w *world) losses() *workview.Moment {
+	for _, plugin := range w.planners() {
+		return plugin.Loss().At(time.Now()) // all profiles have the same
+	}
+	return nil
+}
+
+// gangs returns a function that knows the gangs of pods as the profile of each pod does.
+func (w *world) gangs() func(*v1.Pod) membership {
+	byProfile := w.planners()
 	return func(pod *v1.Pod) membership {
 		plugin := byProfile[pod.Spec.SchedulerName]
 		if plugin == nil {
@@ -218,7 +241,9 @@ func (s *search) findMovable(w *world, alone []*unit, gangs map[gang.ID]*unit, m
 		alone = append(alone, u)
 	}
 	budgets := s.budgets()
+	loss := w.losses()
 	for _, u := range alone {
+		u.worth = worthOf(u, loss)
 		u.Fixed = s.fixed(w, u, budgets)
 		on := map[string]bool{}
 		for _, pod := range u.Pods {
@@ -230,10 +255,24 @@ func (s *search) findMovable(w *world, alone []*unit, gangs map[gang.ID]*unit, m
 	}
 	for _, units := range s.units {
 		slices.SortFunc(units, func(a, b *unit) int {
-			return cmp.Or(cmp.Compare(len(a.Pods), len(b.Pods)), cmp.Compare(a.Priority, b.Priority),
+			return cmp.Or(cmp.Compare(len(a.Pods), len(b.Pods)), a.cost.Compare(b.cost),
 				b.Created.Compare(a.Created), cmp.Compare(a.String(), b.String()))
 		})
 	}
+}
+
+// worthOf is what the unit is worth by what evictions lose, nil if no profile counts that.
+func worthOf(u *unit, loss *workview.Moment) worth {
+	of := worth{lost: make([]int64, len(u.Pods))}
+	for i, pod := range u.Pods {
+		v := eviction.Victim{Priority: corev1helpers.PodPriority(pod)}
+		if loss != nil {
+			v.Lost, v.Protected = loss.Lost(pod), loss.IsProtected(pod)
+		}
+		of.lost[i] = v.Lost
+		of.cost.Add(&v)
+	}
+	return of
 }
 
 // budget is a PodDisruptionBudget with the pods that it covers.

@@ -62,6 +62,8 @@ type waiting struct {
 	delays      delays
 	// Notifier tells the victims before.
 	Notifier Notifier
+	// Faults evicts members from hardware that fails.
+	Faults Faults
 }
 
 // Sources know what an eviction has to respect besides gangs.
@@ -198,7 +200,7 @@ func (e *Evictor) searchAgain(ctx context.Context, r *request, said findings) st
 // would be there first, and be evicted in turn. Until then others may use what lies idle there. The lock is held.
 func (e *Evictor) postpone(w *attempt) { e.Holds.Postpone(w.request.id, w.awaited) }
 
-// giveUp ends an attempt, and what was promised while pods were awaited. While some of them are late it only begins
+// giveUp ends an attempt, and what was kept while pods were awaited. While some of them are late it only begins
 // again. The lock is held.
 func (e *Evictor) giveUp(w *attempt) {
 	if w.Late(remaining(e.Members, w.awaited)) {
@@ -224,6 +226,7 @@ func (e *Evictor) Tidy(now time.Time, waits func(gang.ID) bool) []gang.Effects {
 	for _, r := range append(e.sweep(now, needs), e.delays.over(needs, now)...) {
 		e.again(r)
 	}
+	e.Faults.review(e, now)
 	return e.Notifier.callOff(e, now, waits)
 }
 
@@ -338,23 +341,48 @@ func (e *Evictor) evict(ctx context.Context, profile framework.Framework, r *req
 
 func evictOne(ctx context.Context, profile framework.Framework, pod *v1.Pod, r *request,
 	moment *workview.Moment) error {
-	status := pod.Status.DeepCopy()
-	podutil.UpdatePodCondition(status, &v1.PodCondition{
-		Type: v1.DisruptionTarget, Status: v1.ConditionTrue, Reason: v1.PodReasonPreemptionByScheduler,
-		Message: fmt.Sprintf("%s: preempted by %s of higher priority", pod.Spec.SchedulerName, r.name)})
-	if err := util.PatchPodStatus(ctx, profile.ClientSet(), pod.Name, pod.Namespace, &pod.Status, status); err != nil {
-		if apierrors.IsNotFound(err) {
-			return nil
-		}
-		return fmt.Errorf("marking pod %s: %w", klog.KObj(pod), err)
-	}
-	if err := util.DeletePod(ctx, profile.ClientSet(), pod); err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("deleting pod %s: %w", klog.KObj(pod), err)
+	gone, err := remove(ctx, profile, pod, r.name)
+	if gone || err != nil {
+		return err
 	}
 	podsPreempted.Inc()
 	profile.EventRecorder().WithLogger(klog.FromContext(ctx)).Eventf(pod, nil, v1.EventTypeNormal, "Preempted",
 		"Preempting", "Preempted by %s on node %s%s", r.name, pod.Spec.NodeName, losing(pod, moment))
 	return nil
+}
+
+// remove marks the pod as evicted for the sake of the name, and deletes it. Gone is set if it was gone before.
+func remove(ctx context.Context, profile framework.Framework, pod *v1.Pod, name string) (gone bool, err error) {
+	status := pod.Status.DeepCopy()
+	podutil.UpdatePodCondition(status, disruption(pod, name, ""))
+	if err := util.PatchPodStatus(ctx, profile.ClientSet(), pod.Name, pod.Namespace, &pod.Status, status); err != nil {
+		if apierrors.IsNotFound(err) {
+			return true, nil
+		}
+		return false, fmt.Errorf("marking pod %s: %w", klog.KObj(pod), err)
+	}
+	if err := util.DeletePod(ctx, profile.ClientSet(), pod); err != nil && !apierrors.IsNotFound(err) {
+		return false, fmt.Errorf("deleting pod %s: %w", klog.KObj(pod), err)
+	}
+	return false, nil
+}
+
+// disruption is the condition of a pod that is evicted for the sake of the name, or is to be: tense is "to be " then.
+func disruption(pod *v1.Pod, name, tense string) *v1.PodCondition {
+	c := &v1.PodCondition{Type: v1.DisruptionTarget, Status: v1.ConditionTrue, Reason: v1.PodReasonPreemptionByScheduler,
+		Message: fmt.Sprintf("%s: %spreempted by %s of higher priority", pod.Spec.SchedulerName, tense, name)}
+	if isRepair(name) {
+		c.Reason = failingHardware
+		c.Message = fmt.Sprintf("%s: %sevicted for %s", pod.Spec.SchedulerName, tense, name)
+	}
+	return c
+}
+
+// isTarget reports whether the pod is marked as evicted, or to be evicted, by this scheduler.
+func isTarget(pod *v1.Pod) bool {
+	_, c := podutil.GetPodCondition(&pod.Status, v1.DisruptionTarget)
+	return c != nil && c.Status == v1.ConditionTrue && (c.Reason == v1.PodReasonPreemptionByScheduler ||
+		c.Reason == failingHardware)
 }
 
 // PreemptedByScheduler reports whether the pod was evicted for a pod of higher priority.

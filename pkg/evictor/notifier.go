@@ -157,7 +157,7 @@ func (n *notices) first(name string, at time.Time) time.Time {
 func (n *Notifier) tell(name string, victims []*v1.Pod, now time.Time) {
 	moment := n.Loss.At(now)
 	n.write(slices.DeleteFunc(n.asking(victims), func(pod *v1.Pod) bool {
-		return !n.shown(gang.UID(pod.UID)).IsZero() && PreemptedByScheduler(pod)
+		return !n.shown(gang.UID(pod.UID)).IsZero() && isTarget(pod)
 	}), "Giving a pod notice of its eviction failed", func(ctx context.Context, pod *v1.Pod) error {
 		length := moment.Work(pod).NoticeOf(now, now, n.Loss.Limits).Length
 		return n.give(ctx, name, pod, length)
@@ -166,9 +166,7 @@ func (n *Notifier) tell(name string, victims []*v1.Pod, now time.Time) {
 
 func (n *Notifier) give(ctx context.Context, name string, pod *v1.Pod, length time.Duration) error {
 	status := pod.Status.DeepCopy()
-	podutil.UpdatePodCondition(status, &v1.PodCondition{
-		Type: v1.DisruptionTarget, Status: v1.ConditionTrue, Reason: v1.PodReasonPreemptionByScheduler,
-		Message: fmt.Sprintf("%s: to be preempted by %s of higher priority", pod.Spec.SchedulerName, name)})
+	podutil.UpdatePodCondition(status, disruption(pod, name, "to be "))
 	podutil.UpdatePodCondition(status, &v1.PodCondition{
 		Type: workview.EvictionNotice, Status: v1.ConditionTrue, Reason: "Preemption", Message: name})
 	news := n.shown(gang.UID(pod.UID)).IsZero()
@@ -196,9 +194,9 @@ func (n *Notifier) takeBack(refs []gang.Ref) {
 			return nil
 		}
 		status := pod.Status.DeepCopy()
-		if PreemptedByScheduler(pod) {
+		if isTarget(pod) {
 			podutil.UpdatePodCondition(status, &v1.PodCondition{Type: v1.DisruptionTarget, Status: v1.ConditionFalse,
-				Reason: "NotNeeded", Message: fmt.Sprintf("%s does not need the room of the pod any more", told.By)})
+				Reason: "NotNeeded", Message: needless(told.By)})
 		}
 		podutil.UpdatePodCondition(status, &v1.PodCondition{Type: workview.EvictionNotice, Status: v1.ConditionFalse,
 			Reason: "NotNeeded", Message: told.By})
@@ -206,9 +204,17 @@ func (n *Notifier) takeBack(refs []gang.Ref) {
 			return err
 		}
 		n.record(ctx, pod, v1.EventTypeNormal, "EvictionNoticeWithdrawn", "Preempting",
-			"Not evicted: %s does not need its room any more", told.By)
+			"Not evicted: %s", needless(told.By))
 		return nil
 	})
+}
+
+// needless says why a pod need not go any more that was to go for the sake of the name.
+func needless(name string) string {
+	if isRepair(name) {
+		return "its hardware works again, or there is no room elsewhere"
+	}
+	return name + " does not need its room any more"
 }
 
 func (n *Notifier) patch(ctx context.Context, pod *v1.Pod, status *v1.PodStatus) error {

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/kubernetes/pkg/scheduler/framework/preemption"
 
 	"berth.dev/berth/pkg/eviction"
@@ -92,7 +91,7 @@ func (n *Notifier) callOff(e *Evictor, now time.Time, waits func(gang.ID) bool) 
 		e.mu.Unlock()
 		return nil
 	}
-	awaited := sets.New[gang.UID]()
+	awaited := e.Faults.moving()
 	for _, w := range e.work {
 		for _, pod := range w.awaited {
 			awaited.Insert(pod.UID)
@@ -126,6 +125,9 @@ func (n *Notifier) callOff(e *Evictor, now time.Time, waits func(gang.ID) bool) 
 
 // stillWaits reports whether the gang or pod that requests name so waits for room.
 func (n *Notifier) stillWaits(name string, waits func(gang.ID) bool) bool {
+	if isRepair(name) {
+		return true // what fails is seen again
+	}
 	kind, of, _ := strings.Cut(name, " ")
 	namespace, object, _ := strings.Cut(of, "/")
 	if kind == "gang" {

@@ -21,6 +21,7 @@ import (
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/reservation"
 )
 
 // request asks for pods to be evicted so that a gang can start, or a single pod.
@@ -34,6 +35,8 @@ type request struct {
 	of       gang.ID
 	statuses fwk.NodeToStatusReader
 	priority int32
+	// taken is what has been found already for others of the same gang.
+	taken []reservation.Hold
 	// inFlight is set if gangs of lower priority were being bound when it was made, which can be evicted when they are.
 	inFlight bool
 	demand
@@ -286,7 +289,7 @@ func (b *problemBuilder) addKept() {
 	for n := range b.problem.Nodes {
 		index[b.problem.Nodes[n].Name] = n
 	}
-	for _, o := range b.evictor.Holds.ToOthers(b.request.of, b.request.priority) {
+	for _, o := range append(b.evictor.Holds.ToOthers(b.request.of, b.request.priority), b.request.taken...) {
 		n, known := index[o.Node]
 		if !known {
 			continue

@@ -258,10 +258,14 @@ func (l *Loop) tidy(now time.Time) []gang.Effects {
 	for _, id := range l.holds.Gangs() {
 		v, known := l.ledger.View(id)
 		l.holds.Drop(id, func(o reservation.Hold) bool {
-			if o.Kind == reservation.ForReturn {
+			switch o.Kind {
+			case reservation.ForReturn:
 				return !known || v.Minimum.Total == 0 || v.Met() || !v.Started && v.Count[gang.Bound]+v.Holding == 0
+			case reservation.ForRepair:
+				return !known
+			default:
+				return !known || v.Started || !v.Quorum()
 			}
-			return !known || v.Started || !v.Quorum()
 		})
 	}
 	return l.evictor.Tidy(now, func(id gang.ID) bool {

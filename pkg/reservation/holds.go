@@ -25,6 +25,8 @@ const (
 	// ForReturn is what a member held before it was lost, or could not be bound after all, until one takes it or for a
 	// short time.
 	ForReturn
+	// ForRepair is what the replacements of members on failing hardware will need.
+	ForRepair
 	// forTurn is a reservation: what a gang that has waited long gets as soon as it is free.
 	forTurn
 )

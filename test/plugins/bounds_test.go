@@ -190,6 +190,8 @@ var bounds = map[string]map[string]string{
 	"pkg/evictor": {
 		"Evictor.work": byPod, "delays.delayed": byPod, "notices.given": byPod, "afterFlight.requests": "1,000 gangs and pods (mostAfterFlight)", "attempt.said": byPod,
 		"checking.gone": oneCycle, "checking.said": oneCycle, "coverage.byNamespace": oneCycle, "demand.held": oneCycle,
+		"Faults.devices": byPod, "Faults.nodes": byNode, "Faults.repairs": byGang, "repair.chosen": byPod, "repair.spare": byPod,
+		"part.others": oneCycle, "spares.leaving": oneCycle,
 		"demand.own": oneCycle, "demand.wanted": oneCycle, "problemBuilder.holdersLeaving": oneCycle,
 		"problemBuilder.leaving": oneCycle, "proposal.pods": byNode,
 	},

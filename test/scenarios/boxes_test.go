@@ -76,12 +76,14 @@ var (
 	shipped = &box{options: sandbox.Options{SchedulerConfig: "../../manifests/base/scheduler-config.yaml", Controllers: controllers}}
 	// owning makes gangs of what controllers create.
 	owning = &box{options: sandbox.Options{SchedulerConfig: "testdata/config/owners.yaml", Controllers: controllers}}
+	// repairing evicts members of gangs from hardware that fails.
+	repairing = &box{options: sandbox.Options{SchedulerConfig: "testdata/config/faults.yaml", Controllers: controllers}}
 	// unknown has a plugin besides ours that keeps state of its own.
 	unknown = &box{options: sandbox.Options{NoScheduler: true}, own: "testdata/config/unknown.yaml"}
 )
 
 // boxes are in the order in which they start: first those that take longest.
-var boxes = []*box{plain, reserving, starting, shipped, nominating, leveled, named, owning, unknown, native, foreign}
+var boxes = []*box{plain, reserving, starting, shipped, nominating, leveled, named, owning, repairing, unknown, native, foreign}
 
 func TestMain(m *testing.M) {
 	flag.Parse()
@@ -201,6 +203,8 @@ func scripts() ([]script, error) {
 			s.in = foreign
 		case "owners":
 			s.in = owning
+		case "faults":
+			s.in = repairing
 		case "unknown":
 			s.in = unknown
 		}

@@ -7,9 +7,11 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/wellknown"
 )
 
@@ -161,6 +163,38 @@ func (w *world) doTaint(ctx context.Context, l *line) error {
 	}
 	for _, node := range l.args {
 		if _, err := w.client.CoreV1().Nodes().Patch(ctx, w.name+"-"+node, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// doBreak has the first GPU of each node fail: its agent says so, and the kubelet offers the others.
+func (w *world) doBreak(ctx context.Context, l *line) error {
+	for _, name := range l.args {
+		node, err := w.client.CoreV1().Nodes().Get(ctx, w.name+"-"+name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		gpus := make([]gpuview.PublishedGPU, node.Status.Capacity.Name("nvidia.com/gpu", resource.DecimalSI).Value())
+		for i := range gpus {
+			gpus[i] = gpuview.PublishedGPU{Index: i, UUID: fmt.Sprintf("GPU-%s-%d", name, i), Healthy: i > 0}
+		}
+		listed, err := gpuview.EncodeGPUs(gpus)
+		if err != nil {
+			return err
+		}
+		metadata, err := json.Marshal(map[string]any{"metadata": map[string]any{
+			"annotations": map[string]string{wellknown.GPUDevicesKey: listed}}})
+		if err != nil {
+			return err
+		}
+		offered := fmt.Appendf(nil, `{"status":{"allocatable":{"nvidia.com/gpu":"%d"}}}`, len(gpus)-1)
+		nodes := w.client.CoreV1().Nodes()
+		if _, err := nodes.Patch(ctx, node.Name, types.StrategicMergePatchType, offered, metav1.PatchOptions{}, "status"); err != nil {
+			return err
+		}
+		if _, err := nodes.Patch(ctx, node.Name, types.MergePatchType, metadata, metav1.PatchOptions{}); err != nil {
 			return err
 		}
 	}

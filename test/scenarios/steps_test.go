@@ -51,6 +51,7 @@ var steps = map[string]func(*world, context.Context, *line) error{
 	"uncordon":        (*world).doCordon,
 	"taint":           (*world).doTaint,
 	"untaint":         (*world).doTaint,
+	"break":           (*world).doBreak,
 	"annotate":        (*world).doAnnotate,
 	"join":            (*world).doJoin,
 	"leave":           (*world).doJoin,

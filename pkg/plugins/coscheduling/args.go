@@ -29,6 +29,8 @@ type settings struct {
 	patience, ttl time.Duration
 	entry         starttime.Settings
 	holders       reservation.Holders
+	// repairs bound what is done for members on failing hardware.
+	repairs evictor.RepairLimits
 	// limits bound what pods say of their work when victims are chosen.
 	limits eviction.Limits
 	// delay is for how long pods of the profile evict no others.
@@ -56,6 +58,8 @@ func settingsFrom(obj runtime.Object, profile string) (settings, error) {
 	s.limits = eviction.Limits{Unsaved: seconds(e.MaxUnsavedSeconds), Restart: seconds(e.MaxRestartSeconds),
 		Protected: seconds(e.MaxProtectSeconds), Notice: seconds(e.MaxNoticeSeconds)}
 	s.delay = e.Delay(profile)
+	s.repairs = evictor.RepairLimits{Keep: seconds(args.Faults.KeepSeconds),
+		EvictionsPerHour: int(*args.Faults.EvictionsPerHour)}
 	r := args.Reservation
 	s.entry = reservation.EntryFrom(r)
 	s.holders, s.ttl, s.patience = reservation.HoldersFrom(r), seconds(r.TTLSeconds), seconds(r.AfterSeconds)

@@ -119,6 +119,7 @@ func newCoordinator(s settings, groups cache.Store) *coordinator {
 		Holds: c.holds, Sources: evictor.Sources{Loss: c.newLoss(gpus)}, Resume: inbox.Resume, Wake: inbox.Activate}
 	n := &c.evictor.Notifier
 	n.Profiles, n.Members, n.Loss, n.Leads = c.profiles, c.members, c.evictor.Sources.Loss, c.told.leader.Leading
+	c.evictor.Faults.Limits = c.settings.repairs
 	c.planner = &dryrun.Planner{Ledger: c.ledger, GangOf: c.members.ID, Pod: c.members.Pod, PodGroup: c.members.Group,
 		Profiles: c.profiles, Capacity: c.headroom,
 		Models: gpus.models, Said: c.told.messages.about}
@@ -167,7 +168,7 @@ func (c *coordinator) misstated(pod *v1.Pod) *wellknown.BadValue {
 }
 
 // keepForReturn keeps the room of a member that was lost for its gang, so that its replacement finds it, or the
-// member itself if it could not be bound.
+// member itself if it could not be bound. Where hardware failed under the member, it is the room that was found instead.
 func (c *coordinator) keepForReturn(loss gang.Loss) {
 	pod := c.headroom.Cluster.Pod(apitypes.UID(loss.Member.UID))
 	if pod == nil {
@@ -186,7 +187,12 @@ func (c *coordinator) keepForReturn(loss gang.Loss) {
 		// Had the member been bound, a pod of any priority could only have evicted the whole gang.
 		priority = math.MaxInt32
 	}
-	c.holds.Add(reservation.Hold{To: loss.Group, Kind: reservation.ForReturn, Priority: priority, Node: loss.Node,
+	node := loss.Node
+	if spare, kept := c.evictor.Faults.Spare(loss.Group, loss.Member.UID); kept {
+		node = spare
+		c.holds.Take(loss.Group, loss.Member.UID, spare)
+	}
+	c.holds.Add(reservation.Hold{To: loss.Group, Kind: reservation.ForReturn, Priority: priority, Node: node,
 		Info: info, Until: time.Now().Add(c.settings.recovery)})
 }
 

@@ -102,7 +102,7 @@ func TestCausesOf(t *testing.T) {
 			[]gangplan.NodeCause{capacity.Cause("Insufficient luck", 0)}},
 		{"a reason with amounts has a kind", reasons.Status(fwk.Unschedulable, domain.Reason{Cause: domain.GPUsTaken, Need: 8, Have: 3}),
 			[]gangplan.NodeCause{{Says: "node(s) with too few free GPUs (need 8, have 3)", Kind: "node(s) with too few free GPUs"}}},
-		{"capacity is promised", reasons.Status(fwk.Unschedulable, dryrun.KeptFor{Namespace: "n", Name: "a"}),
+		{"capacity is kept", reasons.Status(fwk.Unschedulable, dryrun.KeptFor{Namespace: "n", Name: "a"}),
 			[]gangplan.NodeCause{{Says: "node(s) whose free capacity is kept for gang n/a", Kind: "node(s) whose free capacity is kept for a gang"}}},
 		{"a node turned a member away", reasons.Status(fwk.Unschedulable, dryrun.RefusedBefore("the ration is used up")),
 			[]gangplan.NodeCause{{Says: "node(s) that turned a member away: the ration is used up", Kind: "node(s) that turned a member away"}}},

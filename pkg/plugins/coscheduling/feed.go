@@ -159,6 +159,7 @@ func (f *feed) watchCluster(profile framework.Framework) error {
 	}
 	nodes := handlers(f.seeNode, func(_, node *v1.Node) { f.seeNode(node) }, func(node *v1.Node) {
 		f.c.headroom.Feed.DropNode(node.Name)
+		f.c.evictor.Faults.ForgetNode(node.Name)
 		f.c.loop.Inbox.Look()
 	})
 	if err := f.watch(factory, factory.Core().V1().Nodes().Informer(), nodes); err != nil {
@@ -302,6 +303,7 @@ func (f *groupFeed) loseGroup(pg *schedulingv1alpha1.PodGroup) {
 
 func (f *feed) seeNode(node *v1.Node) {
 	f.c.headroom.Feed.SetNode(node)
+	f.c.evictor.Faults.SeeNode(node)
 	f.c.loop.Inbox.Look()
 }
 
@@ -313,6 +315,7 @@ func (f *podFeed) seePod(pod *v1.Pod) {
 	switch {
 	case pod.Spec.NodeName != "":
 		f.c.headroom.Feed.SetPod(pod, f.c.members.ID(pod))
+		f.c.evictor.Faults.SeePod(pod)
 		f.c.loop.Inbox.Look()
 	case pod.Status.NominatedNodeName != "":
 		if id := f.c.members.ID(pod); id != (gang.ID{}) {
@@ -359,6 +362,7 @@ func (f *podFeed) losePod(pod *v1.Pod) {
 	f.c.holds.Gate.Away.Forget(gang.UID(pod.UID))
 	f.c.holds.Gate.Forecasts.Lose(pod, time.Now())
 	f.c.evictor.Notifier.Forget(pod)
+	f.c.evictor.Faults.ForgetPod(gang.UID(pod.UID))
 	f.ending.Lock()
 	defer f.ending.Unlock()
 	defer func() {

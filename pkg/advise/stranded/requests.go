@@ -1,4 +1,4 @@
-package advise
+package stranded
 
 import (
 	"cmp"
@@ -67,19 +67,18 @@ var amounts = []struct {
 		func(n int64) string { return fmt.Sprintf("%dMi", n) }},
 }
 
-// requests looks for pods that take more than the share of their GPUs, where that leaves GPUs of the node without.
-func (s *search) requests() {
-	hosts := s.hosts()
-	found := map[Request]*Request{}
-	nodes := map[Request]map[string]bool{}
-	for _, pod := range s.pods {
+// Requests looks for pods that take more than the share of their GPUs, where that leaves GPUs of the node without.
+func Requests(keys *gpuview.Keys, nodes []*v1.Node, pods []*v1.Pod) []Request {
+	hosts := hostsOf(keys, nodes, pods)
+	found, on := map[Request]*Request{}, map[Request]map[string]bool{}
+	for _, pod := range pods {
 		if podview.Finished(pod) || podview.BelongsToNode(pod) {
 			continue
 		}
 		name := pod.Spec.NodeName
 		h := hosts[name]
 		if name == "" {
-			h = s.emptiest(pod, hosts)
+			h = emptiest(keys, pod, hosts)
 		}
 		if h == nil {
 			continue
@@ -91,45 +90,43 @@ func (s *search) requests() {
 			}
 			if found[*r] == nil {
 				kept := *r
-				found[*r], nodes[*r] = &kept, map[string]bool{}
+				found[*r], on[*r] = &kept, map[string]bool{}
 			}
 			found[*r].Pods++
 			if name == "" {
 				found[*r].Pending++
 				found[*r].Stranded = max(found[*r].Stranded, stranded)
-			} else if !nodes[*r][name] {
-				nodes[*r][name] = true
+			} else if !on[*r][name] {
+				on[*r][name] = true
 				found[*r].Stranded += stranded
 			}
 		}
 	}
-	for _, r := range slices.Collect(maps.Values(found)) {
-		s.advice.Requests = append(s.advice.Requests, *r)
+	all := make([]Request, 0, len(found))
+	for _, r := range found {
+		all = append(all, *r)
 	}
-	slices.SortFunc(s.advice.Requests, func(a, b Request) int {
+	slices.SortFunc(all, func(a, b Request) int {
 		return cmp.Or(cmp.Compare(b.Stranded, a.Stranded), cmp.Compare(b.Pods, a.Pods), cmp.Compare(a.Namespace, b.Namespace),
 			cmp.Compare(a.Owner, b.Owner),
 			cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Requested, b.Requested),
 			cmp.Compare(a.Pending, b.Pending))
 	})
-	if n := len(s.advice.Requests); n > 2*s.Most {
-		s.limit("%d of %d requests that strand GPUs are shown", 2*s.Most, n)
-		s.advice.Requests = s.advice.Requests[:2*s.Most]
-	}
+	return all
 }
 
-// hosts are the nodes with whole GPUs.
-func (s *search) hosts() map[string]*host {
+// hostsOf are the nodes with whole GPUs.
+func hostsOf(keys *gpuview.Keys, nodes []*v1.Node, pods []*v1.Pod) map[string]*host {
 	hosts := map[string]*host{}
-	for _, node := range s.nodes {
-		priced := priceview.ReadNode(&s.keys, node)
+	for _, node := range nodes {
+		priced := priceview.ReadNode(keys, node)
 		if priced.Allocatable.MilliGPU == 0 || podview.Leaving(node) {
 			continue
 		}
-		hosts[node.Name] = &host{keys: &s.keys, priced: priced, kind: kindOf(node, priced.GPUNode()),
+		hosts[node.Name] = &host{keys: keys, priced: priced, kind: KindOf(node, priced.GPUNode()),
 			allocatable: priced.Allocatable, free: priced.Allocatable}
 	}
-	for _, pod := range s.pods {
+	for _, pod := range pods {
 		h := hosts[pod.Spec.NodeName]
 		if h == nil || podview.Finished(pod) {
 			continue
@@ -150,8 +147,8 @@ func (h *host) asked(pod *v1.Pod) price.Capacity {
 
 // emptiest is a node of the kind, of those with GPUs that the pod accepts and enough of them, that has most CPU for
 // each GPU.
-func (s *search) emptiest(pod *v1.Pod, hosts map[string]*host) *host {
-	request, err := s.keys.PodGPURequest(pod)
+func emptiest(keys *gpuview.Keys, pod *v1.Pod, hosts map[string]*host) *host {
+	request, err := keys.PodGPURequest(pod)
 	if err != nil || !request.WantsGPU() {
 		return nil
 	}
@@ -198,4 +195,16 @@ func judge(pod *v1.Pod, h *host, resource int, waiting bool) (*Request, int64) {
 		Largest: a.write(largest - largest%a.round), MilliGPU: asked.MilliGPU,
 		PerGPU: perGPU(wants, asked.MilliGPU), NodePerGPU: perGPU(has, gpus), Kind: h.kind,
 	}, stranded
+}
+
+// KindOf names the kind of a node: by its instance type where it says one, else by what it has.
+func KindOf(node *v1.Node, gpus *gpuview.Node) string {
+	if name := node.Labels[v1.LabelInstanceTypeStable]; name != "" {
+		return name
+	}
+	size := podview.NodeSize(node)
+	if gpus.GPUs() == 0 {
+		return size
+	}
+	return fmt.Sprintf("%d × %s, %s", gpus.GPUs(), cmp.Or(gpus.Model(), "GPU"), size)
 }

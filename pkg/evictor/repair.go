@@ -1,0 +1,305 @@
+package evictor
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/klog/v2"
+
+	"berth.dev/berth/pkg/capacity"
+	"berth.dev/berth/pkg/eviction"
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/plural"
+	"berth.dev/berth/pkg/podgroup"
+	"berth.dev/berth/pkg/ranks"
+	"berth.dev/berth/pkg/reservation"
+)
+
+const (
+	// repairOf begins the name for whose sake members are evicted from hardware that fails, and failingHardware is
+	// the reason in their condition.
+	repairOf        = "the repair of gang "
+	failingHardware = "FailingHardware"
+	// mostNamed is how many members and nodes an event names.
+	mostNamed = 8
+)
+
+func isRepair(name string) bool { return strings.HasPrefix(name, repairOf) }
+
+// follow does for one gang what is due. The lock is held.
+func (f *Faults) follow(e *Evictor, id gang.ID, r *repair, members []failing, now time.Time) {
+	uids := make([]gang.UID, len(members))
+	for i := range members {
+		uids[i] = gang.UID(members[i].pod.UID)
+	}
+	r.See(uids, now)
+	r.chosen = r.chosen.Intersection(sets.New(uids...))
+	if !r.Keeps(f.Limits.Keep, now) {
+		if r.spare != nil {
+			r.spare = nil
+			e.Holds.Drop(id, isForRepair)
+		}
+		return
+	}
+	if r.Due(now) {
+		kept := (&spares{evictor: e, id: id, leaving: f.leaving(members)}).find(members)
+		e.Holds.Keep(id, reservation.ForRepair, kept)
+		r.spare = map[gang.UID]string{}
+		for i := range kept {
+			r.spare[kept[i].Member] = kept[i].Node
+		}
+		if e.Notifier.Leads() && r.Tell() {
+			f.tell(e, id, members, r.spare)
+		}
+	}
+	if len(r.spare) > 0 && e.Notifier.Leads() {
+		f.evict(e, id, r, members, now)
+	}
+}
+
+// isForRepair says what is kept for replacements of members on failing hardware.
+func isForRepair(o reservation.Hold) bool { return o.Kind == reservation.ForRepair }
+
+// leaving are the nodes that leave, and those of the members.
+func (f *Faults) leaving(members []failing) sets.Set[string] {
+	names := sets.New[string]()
+	for name, fault := range f.nodes {
+		if fault.leaving != "" {
+			names.Insert(name)
+		}
+	}
+	for _, m := range members {
+		names.Insert(m.pod.Spec.NodeName)
+	}
+	return names
+}
+
+// spares looks for room for the replacements of members of one gang.
+type spares struct {
+	evictor *Evictor
+	id      gang.ID
+	// leaving are the nodes that no replacement may be on.
+	leaving sets.Set[string]
+	kept    []reservation.Hold
+}
+
+// find looks for places for the replacements of all members, each in the domain of the others of its segment or gang.
+// It returns nothing if there are too few.
+func (s *spares) find(members []failing) []reservation.Hold {
+	levels, err := gangview.TopologyOf(s.evictor.Members.Group(s.id), members[0].pod)
+	if err != nil {
+		return nil
+	}
+	required := levels.Required
+	if levels.Segment.Size > 0 {
+		required = slices.Concat(required, []string{levels.Segment.Level})
+	}
+	for _, part := range s.parts(levels.Segment, members) {
+		fits := false
+		for near := len(levels.Preferred); near >= 0 && !fits; near-- {
+			fits = s.place(&part, slices.Concat(required, levels.Preferred[:near]))
+		}
+		if !fits {
+			return nil
+		}
+	}
+	return s.kept
+}
+
+// part are members that share a segment, or all, and on which nodes the others of it are.
+type part struct {
+	members []failing
+	others  map[string]int
+}
+
+// parts divides the members by their segments.
+func (s *spares) parts(of gangview.Segment, members []failing) []part {
+	e := s.evictor
+	fails := map[gang.UID]failing{}
+	for _, m := range members {
+		fails[gang.UID(m.pod.UID)] = m
+	}
+	number := map[gang.UID]int{}
+	if of.Size > 0 {
+		var uids []gang.UID
+		var indices []ranks.Index
+		for _, ref := range e.Ledger.Members(s.id) {
+			if pod := e.Members.Pod(ref); pod != nil {
+				if index, ranked := gangview.IndexOf(pod); ranked {
+					uids, indices = append(uids, ref.UID), append(indices, index)
+				}
+			}
+		}
+		for i, rank := range ranks.Number(indices) {
+			number[uids[i]] = rank / of.Size
+		}
+	}
+	var parts []part
+	at := map[int]int{}
+	for _, m := range members {
+		n := number[gang.UID(m.pod.UID)]
+		if _, known := at[n]; !known {
+			at[n] = len(parts)
+			parts = append(parts, part{others: map[string]int{}})
+		}
+		parts[at[n]].members = append(parts[at[n]].members, m)
+	}
+	for ref, node := range e.Ledger.Where(s.id) {
+		if i, concerned := at[number[ref.UID]]; concerned && fails[ref.UID].pod == nil {
+			parts[i].others[node]++
+		}
+	}
+	return parts
+}
+
+// place looks for places on nodes that share the levels with the others of the part, and reports whether there are
+// enough. Nothing is evicted for them, and what is kept for other gangs is left to these.
+func (s *spares) place(of *part, levels []string) bool {
+	e := s.evictor
+	r := &request{name: repairOf + s.id.String(), id: s.id, of: s.id, priority: math.MinInt32, taken: s.kept,
+		demand: demand{need: gang.Minimum{Total: len(of.members)}, required: levels, held: of.others}}
+	at, waiting, said := map[capacity.ShapeKey]int{}, map[int][]failing{}, findings{}
+	for _, m := range of.members {
+		pod := gpuview.Unplaced(m.pod)
+		shape := e.Capacity.ShapeOf(pod)
+		i, known := at[shape]
+		if !known {
+			i = len(r.classes)
+			at[shape] = i
+			r.classes = append(r.classes, requestClass{class: string(shape), pod: pod})
+			for node := range s.leaving {
+				said[gang.Refusal{Class: string(shape), Node: node}] = true
+			}
+		}
+		r.classes[i].count++
+		waiting[i] = append(waiting[i], m)
+	}
+	found := e.propose(r, said)
+	if found.Outcome != eviction.RoomAlready {
+		return false
+	}
+	v, _ := e.Ledger.View(s.id)
+	for _, placed := range found.Placed {
+		for _, m := range waiting[placed.Class][:placed.Members] {
+			info, err := reservation.InfoOf(gpuview.Unplaced(m.pod))
+			if err != nil {
+				return false
+			}
+			s.kept = append(s.kept, reservation.Hold{To: s.id, Kind: reservation.ForRepair, Priority: v.Priority,
+				Node: placed.Node, Member: gang.UID(m.pod.UID), Info: info})
+		}
+		waiting[placed.Class] = waiting[placed.Class][placed.Members:]
+	}
+	return true
+}
+
+// tell tells the gang once which members are on hardware that fails, and whether room is kept for their replacements.
+func (f *Faults) tell(e *Evictor, id gang.ID, members []failing, spare map[gang.UID]string) {
+	var about runtime.Object = members[0].pod
+	if pg := e.Members.Group(id); pg != nil {
+		about = podgroup.ReferenceTo(pg)
+	}
+	names, whys, nodes := sets.New[string](), sets.New[string](), sets.New[string]()
+	for _, m := range members {
+		names.Insert(m.pod.Name)
+		whys.Insert(m.why)
+	}
+	for _, node := range spare {
+		nodes.Insert(node)
+	}
+	room := "there is no room for their replacements beside the rest of the gang"
+	if len(spare) > 0 {
+		room = fmt.Sprintf("room for their replacements is kept on %s for %s", some(nodes), f.Limits.Keep)
+	}
+	e.Profiles.Any().EventRecorder().Eventf(about, nil, v1.EventTypeWarning, failingHardware, "Repairing",
+		"%s on failing hardware: %s; %s; %s", plural.Of(len(members), "member"), some(names), some(whys), room)
+}
+
+// some names the first of them.
+func some(names sets.Set[string]) string {
+	sorted := sets.List(names)
+	if more := len(sorted) - mostNamed; more > 0 {
+		sorted = append(sorted[:mostNamed], fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(sorted, ", ")
+}
+
+// evict evicts the members together once all have a spare, have had their notice, and the budgets allow it.
+func (f *Faults) evict(e *Evictor, id gang.ID, r *repair, members []failing, now time.Time) {
+	var pods []*v1.Pod
+	fresh := 0
+	for _, m := range members {
+		if m.pod.DeletionTimestamp != nil {
+			continue
+		}
+		pods = append(pods, m.pod)
+		if !r.chosen.Has(gang.UID(m.pod.UID)) {
+			fresh++
+		}
+	}
+	if len(pods) == 0 {
+		return
+	}
+	if fresh > 0 {
+		if !e.Sources.disruptible(pods) || !f.evicted.Take(fresh, f.Limits.EvictionsPerHour, now) {
+			return
+		}
+		for _, pod := range pods {
+			r.chosen.Insert(gang.UID(pod.UID))
+		}
+		r.gone = time.Time{}
+	}
+	if !r.gone.IsZero() && now.Sub(r.gone) < eviction.Grace {
+		return
+	}
+	name := repairOf + id.String()
+	if ends := e.Notifier.end(name, pods, r.warned, now); ends.After(now) {
+		if r.warned.IsZero() || fresh > 0 {
+			r.warned = now
+			e.Notifier.tell(name, pods, now)
+		}
+		return
+	}
+	r.gone = now
+	whys, moment := map[gang.UID]string{}, e.Sources.Loss.At(now)
+	for _, m := range members {
+		uid := gang.UID(m.pod.UID)
+		whys[uid] = fmt.Sprintf("%s; room for its replacement is kept on %s", m.why, r.spare[uid])
+	}
+	profile := e.Profiles.Any()
+	e.Notifier.write(pods, "Evicting a pod from failing hardware failed", func(ctx context.Context, pod *v1.Pod) error {
+		if gone, err := remove(ctx, profile, pod, name); gone || err != nil {
+			return err
+		}
+		profile.EventRecorder().WithLogger(klog.FromContext(ctx)).Eventf(pod, nil, v1.EventTypeNormal, "Evicted", "Repairing",
+			"%s%s", whys[gang.UID(pod.UID)], losing(pod, moment))
+		return nil
+	})
+}
+
+// disruptible reports whether the PodDisruptionBudgets allow that the pods go together.
+func (s Sources) disruptible(pods []*v1.Pod) bool {
+	budgets, err := s.Budgets.List(labels.Everything())
+	if err != nil {
+		return false
+	}
+	covers := newCoverage(budgets)
+	for _, pod := range pods {
+		for _, budget := range covers.of(pod) {
+			if covers.allowed[budget]--; covers.allowed[budget] < 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
