@@ -119,7 +119,9 @@ func TestHandlersOfAnInformerAreToldInTurn(t *testing.T) {
 	told := make(chan string, 8)
 	handler := func(name string) cache.ResourceEventHandler {
 		return Events[*v1.Node]{
-			Set:  func(before, _ *v1.Node) { told <- name + map[bool]string{true: " add", false: " update"}[before == nil] },
+			Set: func(before, _ *v1.Node) {
+				told <- name + map[bool]string{true: " add", false: " update"}[before == nil]
+			},
 			Gone: func(*v1.Node) { told <- name + " delete" },
 		}
 	}

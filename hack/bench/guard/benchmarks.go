@@ -121,7 +121,8 @@ func child() bool {
 	klog.LogToStderr(false)
 	klog.SetOutput(io.Discard)
 	c := contender(os.Getenv(childContender))
-	measured, err := any(nil), error(nil)
+	var measured any
+	var err error
 	if nodes, atoiErr := strconv.Atoi(os.Getenv(childScale)); atoiErr == nil {
 		measured, err = c.scale(nodes)
 	} else {
