@@ -174,6 +174,25 @@ func (x *Index) Each(key ShapeKey, visit func(node *v1.Node, now, empty int)) {
 	}
 }
 
+// SlotsOn returns how many pods of the shape fit on each of the nodes into what is free: 0 on a node that they may not
+// use.
+func (x *Index) SlotsOn(key ShapeKey, names []string) []int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.settle()
+	slots := make([]int, len(names))
+	s := x.shapes.byKey[key]
+	if s == nil {
+		return slots
+	}
+	for i, name := range names {
+		if n := x.nodes.byName[name]; n != nil && s.rule.verdicts[n.slot] == admitted {
+			slots[i] = int(slotsOn(s.bounds, n.has, n.used))
+		}
+	}
+	return slots
+}
+
 // Causes returns what keeps pods of a shape off nodes on which none fits now, the cause of the most nodes first. A node
 // counts once for each resource that it is short of, and otherwise once. Where one more pod fits on every node that
 // pods of the shape may use, it is what the nodes will be short of when they are full. A node on which nothing fits

@@ -243,6 +243,12 @@ func (m *roomModel) askNodes(t *rapid.T, live []int) {
 		want := m.state(i)
 		maps.DeleteFunc(want, func(name string, _ [2]int) bool { return m.r.why(m.pods[i], m.r.nodes[name]) != "" })
 		same(t, fmt.Sprintf("nodes of shape %d", i), got, want)
+		names := append(slices.Sorted(maps.Keys(m.r.nodes)), "a node that there is not")
+		slots := make([]int, len(names))
+		for at, name := range names {
+			slots[at] = want[name][0]
+		}
+		same(t, fmt.Sprintf("slots of shape %d by node", i), m.x.SlotsOn(shapeOf(m.pods[i]), names), slots)
 	}
 }
 

@@ -67,11 +67,13 @@ func dividing(all [][]string) [][]string {
 	case len(all[0]):
 		return all
 	}
-	out := make([][]string, len(all))
+	out, names := make([][]string, len(all)), make([]string, 0, len(all)*len(kept))
 	for i, path := range all {
+		from := len(names)
 		for _, level := range kept {
-			out[i] = append(out[i], path[level])
+			names = append(names, path[level])
 		}
+		out[i] = names[from:len(names):len(names)]
 	}
 	return out
 }

@@ -225,14 +225,12 @@ func (p *Planner) parts(id gang.ID, levels gangview.Topology, turn gang.Turn, no
 	if paths == nil {
 		return []Part{{Nodes: nodes, only: only}}
 	}
-	tree := make([]topology.Node, len(nodes))
-	index := make(map[string]int, len(nodes))
+	tree, names := make([]topology.Node, len(nodes)), make([]string, len(nodes))
 	held := p.Ledger.Nodes(id)
 	beside := p.besideRanks(id, turn, held)
 	for i, n := range nodes {
-		name := n.Node().Name
-		index[name] = i
-		tree[i] = topology.Node{Path: paths[i], Held: held[name], Beside: beside[name]}
+		names[i] = n.Node().Name
+		tree[i] = topology.Node{Path: paths[i], Held: held[names[i]], Beside: beside[names[i]]}
 	}
 	demand := topology.Demand{Need: turn.Need.Total}
 	classes := map[string]int{}
@@ -252,20 +250,10 @@ func (p *Planner) parts(id gang.ID, levels gangview.Topology, turn gang.Turn, no
 			left++
 			continue
 		}
-		at := len(demand.Want)
-		classes[m.Class] = at
+		classes[m.Class] = len(demand.Want)
 		demand.Want, pods = append(demand.Want, 1), append(pods, pod)
-		for i := range tree {
-			tree[i].Slots = append(tree[i].Slots, 0)
-		}
-		key := p.Capacity.Acquire(pod)
-		p.Capacity.Each(key, func(node *v1.Node, now, _ int) {
-			if i, here := index[node.Name]; here && only.allow(m.Class, node) {
-				tree[i].Slots[at] = now
-			}
-		})
-		p.Capacity.Release(key)
 	}
+	p.countSlots(tree, names, nodes, classes, pods, only)
 	demand.Need = max(demand.Need-left, 0)
 	p.place(tree, nodes, pods, demand.Want)
 	var parts []Part
@@ -283,4 +271,22 @@ func (p *Planner) parts(id gang.ID, levels gangview.Topology, turn gang.Turn, no
 		parts = append(parts, Part{})
 	}
 	return parts
+}
+
+// countSlots enters how many members of each class fit on each node. Pods holds one of each class, by its position.
+func (p *Planner) countSlots(tree []topology.Node, names []string, nodes []fwk.NodeInfo, classes map[string]int,
+	pods []*v1.Pod, only *modelLimits) {
+	slots := make([]int, len(tree)*len(pods))
+	for i := range tree {
+		tree[i].Slots, slots = slots[:len(pods):len(pods)], slots[len(pods):]
+	}
+	for class, at := range classes {
+		key := p.Capacity.Acquire(pods[at])
+		for i, now := range p.Capacity.SlotsOn(key, names) {
+			if now > 0 && only.allow(class, nodes[i].Node()) {
+				tree[i].Slots[at] = now
+			}
+		}
+		p.Capacity.Release(key)
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"k8s.io/klog/v2"
@@ -48,7 +49,7 @@ var benchmarks = []benchmark{
 		packing("links: some require links", "--hard")},
 	{"packing-drift", unallocated, "the same where the work has just changed",
 		packing("drift: from much CPU to little", "--hard")},
-	{"backlog", "cores", "CPU while 1,000 gangs of 8 wait on 1,000 full nodes and 10 pods end a second", cores(3)},
+	{"backlog", "cores", "CPU while 1,000 gangs of 8 wait on 1,000 full nodes and 10 pods end a second", ofBerth(3)},
 	// The heap is the same in each run.
 	{"memory", againstStock, "heap for each of 2,000 nodes and 8,000 pods", ratios(1)},
 }
@@ -58,6 +59,8 @@ var large = []benchmark{
 	{"gangs-5000", againstStock, "only by name, CPU for a pod: start with 64 gangs of 64 that can run, on 5,000 nodes; " +
 		"with stock, pods without a gang", ratios(3)},
 	{"plain-5000", againstStock, "only by name, CPU for a pod: pods without GPUs, on 5,000 nodes without GPUs", ratios(7)},
+	{"plugins", "µs", "only by name, CPU of our plugins for a pod without GPUs, on 500 nodes without GPUs; by a CPU profile",
+		ofBerth(3)},
 	{"start-5000", againstStock, "only by name, CPU for a pod: start with 64 gangs of 64 where one can run, on 5,000 nodes; " +
 		"with stock, which tries each pod, a quarter of these pods", ratios(1)},
 }
@@ -81,8 +84,8 @@ func ratios(pairs int) func(ctx context.Context, name string) ([]float64, error)
 	}
 }
 
-// cores measures Berth alone.
-func cores(runs int) func(ctx context.Context, name string) ([]float64, error) {
+// ofBerth measures Berth alone.
+func ofBerth(runs int) func(ctx context.Context, name string) ([]float64, error) {
 	return func(ctx context.Context, name string) ([]float64, error) {
 		values := make([]float64, runs)
 		for i := range values {
@@ -106,6 +109,7 @@ const (
 	childName      = "BERTH_GUARD_FIGURE"
 	childContender = "BERTH_GUARD_CONTENDER"
 	childProfiles  = "BERTH_GUARD_PROFILES"
+	childScale     = "BERTH_GUARD_SCALE"
 )
 
 // child measures what the environment asks for, and reports whether it asks for anything. It prints a sample as JSON.
@@ -116,9 +120,16 @@ func child() bool {
 	}
 	klog.LogToStderr(false)
 	klog.SetOutput(io.Discard)
-	s, err := profiled(os.Getenv(childProfiles), name, contender(os.Getenv(childContender)))
+	c := contender(os.Getenv(childContender))
+	var measured any
+	var err error
+	if nodes, atoiErr := strconv.Atoi(os.Getenv(childScale)); atoiErr == nil {
+		measured, err = c.scale(nodes)
+	} else {
+		measured, err = profiled(os.Getenv(childProfiles), name, c)
+	}
 	if err == nil {
-		err = json.NewEncoder(os.Stdout).Encode(s)
+		err = json.NewEncoder(os.Stdout).Encode(measured)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

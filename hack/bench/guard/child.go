@@ -1,8 +1,8 @@
 package main
 
 import (
+	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -69,22 +69,31 @@ type sample struct {
 	PlansPerGang float64 `json:"plansPerGang"`
 }
 
-// profiled measures, and writes the CPU profile of all that this process does to a file if a folder is given.
-func profiled(folder, name string, c contender) (_ sample, err error) {
-	if folder == "" {
+// profiled measures, and writes the CPU profile of all that this process does to a file if a folder is given. Of what
+// plugins cost the profile is the measurement.
+func profiled(folder, name string, c contender) (sample, error) {
+	if folder == "" && name != "plugins" {
 		return take(name, c)
 	}
-	file, err := os.Create(filepath.Join(folder, fmt.Sprintf("%s-%s.pprof", name, c)))
-	if err != nil {
-		return sample{}, fmt.Errorf("creating the profile: %w", err)
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
+	var samples bytes.Buffer
 	// It is not started on the virtual clock, on which its own goroutine could not wait.
-	if err := pprof.StartCPUProfile(file); err != nil {
+	if err := pprof.StartCPUProfile(&samples); err != nil {
 		return sample{}, fmt.Errorf("profiling: %w", err)
 	}
-	defer pprof.StopCPUProfile()
-	return take(name, c)
+	s, err := take(name, c)
+	pprof.StopCPUProfile()
+	if err == nil && name == "plugins" {
+		s.Cost, err = ofPlugins(samples.Bytes())
+		s.Cost *= 1e6 / plainPods
+	}
+	if err != nil || folder == "" {
+		return s, err
+	}
+	file := filepath.Join(folder, fmt.Sprintf("%s-%s.pprof", name, c))
+	if err := os.WriteFile(file, samples.Bytes(), 0o644); err != nil {
+		return s, fmt.Errorf("writing the profile: %w", err)
+	}
+	return s, nil
 }
 
 // take measures one scheduler in this process, which measures nothing else.
@@ -96,6 +105,8 @@ func take(name string, c contender) (sample, error) {
 		return c.inWorld(2000, func(w *world) (float64, error) { return w.place(singles(c.profile(), c.part(1000), false)) })
 	case "plain":
 		return c.inWorldOf(500, 0, func(w *world) (float64, error) { return w.place(plain(c.profile(), 1000)) })
+	case "plugins":
+		return c.inWorldOf(500, 0, func(w *world) (float64, error) { return w.place(plain(c.profile(), plainPods)) })
 	case "plain-5000":
 		return c.inWorldOf(5000, 0, func(w *world) (float64, error) { return w.place(plain(c.profile(), 1000)) })
 	case "gangs":
@@ -177,32 +188,42 @@ func (w *world) create(objects ...apiruntime.Object) error {
 
 // run starts the scheduler.
 func (w *world) run() error {
+	lead, err := w.standby()
+	if err == nil {
+		lead()
+	}
+	return err
+}
+
+// standby starts a scheduler that follows the cluster and places nothing before lead is called.
+func (w *world) standby() (lead func(), err error) {
 	config, err := w.configuration()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), klog.Logger{}))
 	sched, err := simulation.NewScheduler(ctx, w.api, config, config.Component.Parallelism,
 		func(s *simulation.Scheduler) { candidates.Wrap(s.Profiles) })
 	if err != nil {
 		cancel()
-		return err
+		return nil, err
 	}
-	sched.SchedulingQueue.Run(klog.FromContext(ctx))
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for ctx.Err() == nil {
-			sched.ScheduleOne(ctx)
+	return func() {
+		sched.SchedulingQueue.Run(klog.FromContext(ctx))
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			for ctx.Err() == nil {
+				sched.ScheduleOne(ctx)
+			}
+		}()
+		w.stop = func() {
+			cancel()
+			sched.Stop()
+			<-done
+			w.stop = func() {}
 		}
-	}()
-	w.stop = func() {
-		cancel()
-		sched.Stop()
-		<-done
-		w.stop = func() {}
-	}
-	return nil
+	}, nil
 }
 
 // cpu is the CPU time in seconds from f until the scheduler has done all that there is to do, when this many pods are
