@@ -122,7 +122,8 @@ func newCluster(in Input, options Options, profile string, config *schedulerconf
 		return nil, inputError{err}
 	}
 	c := &cluster{
-		options: options, profile: profile, dialect: dialect(config.SharesGPUs(profile)), start: options.Start, stays: stays{start: options.Start},
+		options: options, profile: profile, dialect: dialect(config.SharesGPUs(profile)), start: options.Start,
+		stays:    stays{start: options.Start},
 		progress: options.Start, ends: minheap.Heap[end]{Compare: compareEnds},
 		api: memapi.New(), ledger: newLedger(keys, config.CapacityRules(profile), priceOf),
 		asking: express.OfferedFirst(keys, objects), pods: map[types.NamespacedName]*podState{},

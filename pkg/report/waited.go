@@ -69,16 +69,16 @@ func (w *waitedGang) figure(side string, at int, r *replayed.Result) figure {
 	nodes, more := w.nodes(r, start)
 	chart := svg.Gantt{
 		ID: "waited-" + side, Title: "What ran on the nodes of a gang while it waited, with " + side,
-		Description: fmt.Sprintf("A row for each node that gang %s got, from its arrival until it had started; the table has the same.",
-			w.name),
+		Description: fmt.Sprintf("A row for each node that gang %s got, from its arrival until it had started; "+
+			"the table has the same.", w.name),
 		Begin: w.begin - w.arrived, End: w.end - w.arrived, Format: sinceArrival,
 		Legend: []svg.Span{{Class: "running", Title: "before and after"}, {Class: "backfilled", Title: "started meanwhile"},
 			{Class: "reserved", Title: "the gang"}},
 	}
 	f := figure{
 		Title: fmt.Sprintf("%s: the nodes of gang %s, which waited %s", side, w.name, tables.Seconds(start-w.arrived)),
-		Caption: "The gang that waited for the longest time with A or B: what ran where it started. Times are since it came." +
-			more,
+		Caption: "The gang that waited for the longest time with A or B: what ran where it started. Times are since " +
+			"it came." + more,
 		Head: []string{"Node", "Job", "From", "Until"},
 	}
 	for _, node := range nodes {
