@@ -12,7 +12,7 @@ var (
 		Help: "Pods that have waited for longer than the timeout of their class."}, []string{"class"})
 	missedDeadlines = metrics.NewCounterVec(&metrics.CounterOpts{
 		Name: "berth_sla_missed_deadlines_total", StabilityLevel: metrics.ALPHA,
-		Help: "Deadlines that could not be kept any more while the work waited, of single pods and of gangs (of: pod, gang)."},
+		Help: "Deadlines that could not be kept any more while the work waited, by what they are of: pod, gang."},
 		[]string{"of"})
 )
 

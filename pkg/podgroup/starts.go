@@ -48,7 +48,7 @@ func (p *PodEvents) syncStart(ctx context.Context, pod *v1.Pod) time.Duration {
 	}
 	err := p.api.patchPodStatus(ctx, pod, map[string]any{"conditions": []map[string]any{change}})
 	if err != nil && !apierrors.IsForbidden(err) { // an admission policy of before does not know the condition
-		klog.FromContext(ctx).Error(err, "Writing when a pod is expected to start failed, trying again", "pod", klog.KObj(pod))
+		klog.FromContext(ctx).Error(err, "Writing when a pod is to start failed, trying again", "pod", klog.KObj(pod))
 		return retryLast
 	}
 	return 0

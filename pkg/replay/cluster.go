@@ -42,6 +42,7 @@ type cluster struct {
 	record *recorder
 	// tenancy is nil unless the bill is to be divided.
 	tenancy *tenancy
+	stays   stays
 
 	jobs []jobState
 	pods map[types.NamespacedName]*podState
@@ -97,6 +98,7 @@ type podState struct {
 	node     string
 	held     *holding
 	use      *showback.Use // nil unless the bill is to be divided
+	stay     *replayed.Stay
 	gang     *gangState
 	deleting bool
 	waited   bool
@@ -121,6 +123,7 @@ func newCluster(in Input, options Options, profile string, config *schedulerconf
 	}
 	c := &cluster{
 		options: options, profile: profile, dialect: dialect(config.SharesGPUs(profile)), start: options.Start,
+		stays:    stays{start: options.Start},
 		progress: options.Start, ends: minheap.Heap[end]{Compare: compareEnds},
 		api: memapi.New(), ledger: newLedger(keys, config.CapacityRules(profile), priceOf),
 		asking: express.OfferedFirst(keys, objects), pods: map[types.NamespacedName]*podState{},
@@ -227,6 +230,7 @@ func (c *cluster) adopt() {
 		p.node = pod.Spec.NodeName
 		p.held = c.ledger.place(pod, c.need(pod))
 		c.tenancy.begin(p, pod, c.start)
+		c.stays.begin(p, c.start)
 		if g := c.gangOf(pod); g != nil {
 			c.joined(g, p, false)
 		}

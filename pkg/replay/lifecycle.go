@@ -107,6 +107,7 @@ func (c *cluster) bound(p *podState, pod *v1.Pod, now time.Time) {
 	}
 	p.held = c.ledger.place(pod, realMilli)
 	c.tenancy.begin(p, pod, now)
+	c.stays.begin(p, now)
 	if g := c.gangOf(pod); g != nil {
 		c.joined(g, p, true)
 	}
@@ -196,6 +197,7 @@ func (c *cluster) gone(p *podState) {
 	if p.held != nil {
 		c.ledger.release(p.held)
 		c.tenancy.end(p, time.Now())
+		c.stays.end(p, time.Now())
 		p.held = nil
 	}
 	c.record.lastNode[p.key] = p.node

@@ -229,6 +229,7 @@ func (r *recorder) result(out *replayed.Result, last *verdicts) error {
 	out.LostGPUHours = r.lostGPUHours
 	out.VirtualSeconds = now.Sub(c.start).Seconds()
 	out.Samples, out.Map, out.Starts = r.samples, r.peakMap, r.starts
+	out.Stays = c.stays.result(now)
 	out.WaitHistogram = histogram(r.podWaits)
 	out.PendingByReason, out.WaitByReason = c.pendingReasons(last), r.waitReasons()
 	out.Notes = append(out.Notes, c.notes()...)

@@ -62,12 +62,21 @@ func WriteHTML(w io.Writer, c *Comparison) error {
 		}
 	}
 	p.Verdict, p.Shown, p.Hidden = c.Verdict.lines(len(c.Seeds)), c.shown(), c.hidden()
-	for _, row := range [][]figure{courseFigures(c), mapFigures(c)} {
+	for _, row := range append([][]figure{courseFigures(c), mapFigures(c)}, eachAlone(waitedFigures(c))...) {
 		if len(row) > 0 {
 			p.Figures = append(p.Figures, row)
 		}
 	}
 	return pageTemplate.Execute(w, p)
+}
+
+// eachAlone gives each figure a row of its own.
+func eachAlone(figures []figure) [][]figure {
+	rows := make([][]figure, len(figures))
+	for i := range figures {
+		rows[i] = figures[i : i+1]
+	}
+	return rows
 }
 
 func seedList(seeds []uint64) string {

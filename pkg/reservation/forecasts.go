@@ -55,7 +55,8 @@ type podForecast struct {
 // NewForecasts returns forecasts that nothing has been learned for.
 func NewForecasts() *Forecasts {
 	return &Forecasts{book: runtimes.NewBook(), pods: map[apitypes.UID]*podForecast{}, declaring: map[apitypes.UID]bool{},
-		entered: map[apitypes.UID]bool{}, Leads: func() bool { return false }, Limit: func(*v1.Pod) time.Duration { return 0 }}
+		entered: map[apitypes.UID]bool{}, Leads: func() bool { return false },
+		Limit: func(*v1.Pod) time.Duration { return 0 }}
 }
 
 // Informed reports whether anything is known of run times: enough pods have ended, or there are some that declare

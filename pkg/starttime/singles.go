@@ -118,8 +118,8 @@ type shapePlaces struct {
 	counts map[int][]float64
 }
 
-// singlePlace is free once the pods of its node from the position from on up to gone have ended. number counts the
-// places of its node, of of them.
+// singlePlace is free once the pods of its node from the position from on up to gone have ended. It is that number of
+// the places of its node, and of says how many there are.
 type singlePlace struct {
 	node, from, gone, number, of int
 	at                           time.Duration
@@ -167,7 +167,7 @@ func (s *singlesPlan) shape(shape int) *shapePlaces {
 	return p
 }
 
-// need returns how many places have to come free for the pod. Each pod before it that asks for less takes a part of one.
+// need returns how many places have to come free for the pod. A pod before it that asks for less takes a part of one.
 func (s *singlesPlan) need(singles []Single, i int) int {
 	total, before := s.shape(singles[i].Shape).total, 0.0
 	for _, other := range singles[:i] {

@@ -82,8 +82,8 @@ func (c *coordinator) ownerSpec(id gang.ID, s gangview.OwnerState) (gang.Spec, s
 	return spec, ""
 }
 
-// ownerLimit returns after what time the object that the pod's gang belongs to ends its pods. A pod in no gang has none:
-// the objects of such pods are not read.
+// ownerLimit returns after what time the object that the pod's gang belongs to ends its pods. A pod in no gang has
+// none: the objects of such pods are not read.
 func (c *coordinator) ownerLimit(pod *v1.Pod) time.Duration {
 	of, err := c.members.Of(pod)
 	if err != nil || of.Owner.Kind == "" || c.told.owners == nil {

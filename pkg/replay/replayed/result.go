@@ -85,11 +85,23 @@ type Result struct {
 	// name. Jobs that never had are not in it.
 	Starts map[string]float64 `json:"-"`
 
+	// Stays are the first 50,000 stays of pods on nodes, in the order of their beginnings.
+	Stays []Stay `json:"-"`
+
 	// Showback is who had the nodes and what they cost; nil unless the replay was asked for it.
 	Showback *showback.Statement `json:"-"`
 
 	// Timing is measured, not simulated: it differs from run to run.
 	Timing Timing `json:"-"`
+}
+
+// Stay is the time of a pod on a node, in seconds after the start.
+type Stay struct {
+	// Job is the pod's job, or the pod itself if it was there before.
+	Job, Node string
+	Gang      bool
+	// Arrived is when the job came.
+	Arrived, From, To float64
 }
 
 // Mode is how a trace is offered.

@@ -26,7 +26,10 @@ import (
 type line struct {
 	Offered, Total int64
 	Result         *replayed.Result `json:",omitempty"`
-	Timing         replayed.Timing
+	// What is no part of a result that users get.
+	Timing replayed.Timing
+	Starts map[string]float64 `json:",omitempty"`
+	Stays  []replayed.Stay    `json:",omitempty"`
 }
 
 const every = 500 * time.Millisecond
@@ -42,7 +45,8 @@ func Follow(out io.Writer, p *replayed.Progress) (stop func()) {
 
 // Finish writes what came of a replay.
 func Finish(out io.Writer, result *replayed.Result) error {
-	last := line{Offered: int64(result.Pods), Total: int64(result.Pods), Result: result, Timing: result.Timing}
+	last := line{Offered: int64(result.Pods), Total: int64(result.Pods), Result: result, Timing: result.Timing,
+		Starts: result.Starts, Stays: result.Stays}
 	if err := json.NewEncoder(out).Encode(last); err != nil {
 		return fmt.Errorf("handing over the result: %w", err)
 	}
@@ -123,7 +127,7 @@ func (p *Pool) one(ctx context.Context, arguments []string, i int) (*replayed.Re
 	if err != nil {
 		return nil, fmt.Errorf("reading the result of a replay: %w", err)
 	}
-	last.Result.Timing = last.Timing
+	last.Result.Timing, last.Result.Starts, last.Result.Stays = last.Timing, last.Starts, last.Stays
 	return last.Result, nil
 }
 

@@ -27,7 +27,8 @@ func TestMain(m *testing.M) {
 	pods, _ := strconv.Atoi(os.Args[2])
 	switch os.Args[1] {
 	case "works":
-		_ = Finish(os.Stdout, &replayed.Result{Pods: pods, Timing: replayed.Timing{Cycles: 2 * pods}})
+		_ = Finish(os.Stdout, &replayed.Result{Pods: pods, Timing: replayed.Timing{Cycles: 2 * pods},
+			Starts: map[string]float64{"j": 1}, Stays: make([]replayed.Stay, pods)})
 	case "fails":
 		fmt.Fprintln(os.Stderr, "berth: reading: no such file")
 		os.Exit(2)
@@ -61,9 +62,9 @@ func TestResultsComeInTheOrderOfTheArguments(t *testing.T) {
 	}
 	var got []string
 	for _, r := range results {
-		got = append(got, fmt.Sprintf("%d pods in %d cycles", r.Pods, r.Timing.Cycles))
+		got = append(got, fmt.Sprintf("%d pods in %d cycles, %d stays and %d starts", r.Pods, r.Timing.Cycles, len(r.Stays), len(r.Starts)))
 	}
-	if want := "1 pods in 2 cycles, 20 pods in 40 cycles, 3 pods in 6 cycles"; strings.Join(got, ", ") != want {
+	if want := "1 pods in 2 cycles, 1 stays and 1 starts, 20 pods in 40 cycles, 20 stays and 1 starts, 3 pods in 6 cycles, 3 stays and 1 starts"; strings.Join(got, ", ") != want {
 		t.Errorf("got %v, want %s", got, want)
 	}
 	if offered, total := pool.Progress.Read(); offered != 24 || total != 60 {
