@@ -168,7 +168,7 @@ func (c *coordinator) misstated(pod *v1.Pod) *wellknown.BadValue {
 }
 
 // keepForReturn keeps the room of a member that was lost for its gang, so that its replacement finds it, or the
-// member itself if it could not be bound. Where hardware failed under the member, it is the room that was found instead.
+// member itself if it could not be bound. Where hardware failed under it, that is the room that was found instead.
 func (c *coordinator) keepForReturn(loss gang.Loss) {
 	pod := c.headroom.Cluster.Pod(apitypes.UID(loss.Member.UID))
 	if pod == nil {
