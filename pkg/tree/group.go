@@ -1,7 +1,6 @@
 package tree
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -129,13 +128,29 @@ func (g *Group) Equal(o *Group) bool {
 		slices.EqualFunc(g.Groups, o.Groups, func(a, b Group) bool { return a.Equal(&b) })
 }
 
-// String says what is needed, copies once: "2 of 4 replica (decode=4, prefill=1), router (router=1)".
+// Level is the narrowest level that the first of the groups with one requires, empty if none does.
+func (g *Group) Level() string {
+	for i := range g.Groups {
+		if level := g.Groups[i].Level(); level != "" {
+			return level
+		}
+	}
+	if len(g.Required) == 0 {
+		return ""
+	}
+	return g.Required[len(g.Required)-1]
+}
+
+// String says what is needed, copies once: "2 of 4 replica (decode=4, prefill=1), router (1 pod)".
 func (g *Group) String() string {
 	var parts []string
 	for _, role := range slices.Sorted(maps.Keys(g.Roles)) {
-		// A role is called after its group.
-		short := role[strings.LastIndexByte(role, '/')+1:]
-		parts = append(parts, fmt.Sprintf("%s=%d", cmp.Or(short, role), g.Roles[role]))
+		if role == g.Name {
+			parts = append(parts, plural.Of(g.Roles[role], "pod"))
+			continue
+		}
+		// Other roles of a group are called after it.
+		parts = append(parts, fmt.Sprintf("%s=%d", role[strings.LastIndexByte(role, '/')+1:], g.Roles[role]))
 	}
 	for i := range g.Groups {
 		switch within := &g.Groups[i]; {

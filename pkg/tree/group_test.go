@@ -63,13 +63,17 @@ func TestAGroupOfGroupsIsMet(t *testing.T) {
 
 func TestWhatAGroupSaysOfItself(t *testing.T) {
 	g := serving()
-	if want := "router (router=1), 2 of 3 replica (decode=2, prefill=1)"; g.String() != want {
+	if want := "router (1 pod), 2 of 3 replica (decode=2, prefill=1)"; g.String() != want {
 		t.Errorf("%s, want %s", g, want)
 	}
 	always := map[string]int{}
 	g.Always(always)
 	if diff := cmp.Diff(map[string]int{"router": 1}, always); diff != "" {
 		t.Errorf("needed in any case: %s", diff)
+	}
+	g.Groups[1].Groups[1].Required = []string{"zone", "rack"}
+	if level := g.Level(); level != "rack" {
+		t.Errorf("level %q, want rack", level)
 	}
 	g.Groups[1].Least = 3
 	g.Always(always)

@@ -19,8 +19,6 @@ type search struct {
 	shares []float64
 	// coming is set while room is looked for also for members that come later.
 	coming bool
-	// failed is set if not all that is needed fits.
-	failed bool
 	// looks bounds how many more nodes are looked at.
 	looks int
 }

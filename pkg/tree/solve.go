@@ -25,17 +25,22 @@ func (p *Problem) Solve() *Answer {
 		s.coming = coming
 		if s.whole(0, s.parts.area(Home{None, None}), func() bool { return true }) {
 			s.answer.Whole = true
-			s.grow(0)
+			(&growth{search: s}).grow(0)
 			return s.answer.cut(p.Sets)
 		}
 	}
 	return p.some()
 }
 
+// growth places what goes beyond what is needed, or what fits of it if not all does.
+type growth struct {
+	*search
+	failed bool
+}
+
 // some places what fits of a tree that does not fit whole.
 func (p *Problem) some() *Answer {
-	s := newSearch(p, mostLooks)
-	s.failed = true
+	s := &growth{search: newSearch(p, mostLooks), failed: true}
 	root := &p.Sets[0]
 	in := s.parts.area(Home{None, None})
 	switch {
@@ -53,7 +58,7 @@ func (p *Problem) some() *Answer {
 }
 
 // widest is the domain of the level within the area that takes the most of the members of a set and of the sets within.
-func (s *search) widest(level, set int, around area) area {
+func (s *growth) widest(level, set int, around area) area {
 	wanted := make([]int, len(s.Asks))
 	var add func(set int)
 	add = func(set int) {
@@ -81,7 +86,7 @@ func (s *search) widest(level, set int, around area) area {
 
 // grow places what goes beyond the need of a set that has its place: whole sets within, parts of sets where they count,
 // and members.
-func (s *search) grow(set int) {
+func (s *growth) grow(set int) {
 	of := &s.Sets[set]
 	in := s.areaOf(set)
 	var failed []int
@@ -114,7 +119,7 @@ func (s *search) grow(set int) {
 }
 
 // areaOf is the home of a set with its nodes.
-func (s *search) areaOf(set int) area {
+func (s *growth) areaOf(set int) area {
 	home := s.answer.Homes[set]
 	if home.Level != None && home.Domain == None {
 		return area{home: home}
@@ -123,7 +128,7 @@ func (s *search) areaOf(set int) area {
 }
 
 // part places what fits of a set in the domain that takes the most of it.
-func (s *search) part(set int, around area) {
+func (s *growth) part(set int, around area) {
 	of, areas := &s.Sets[set], []area{around}
 	switch {
 	case of.Level == None:
@@ -150,7 +155,7 @@ func (s *search) part(set int, around area) {
 }
 
 // fill places as many of the members as fit in the area.
-func (s *search) fill(set int, in area, members []int) {
+func (s *growth) fill(set int, in area, members []int) {
 	for _, class := range s.byHardness(members) {
 		for range members[class] {
 			best, fits := s.tightest(class, in)

@@ -51,6 +51,8 @@ var bounds = map[string]map[string]string{
 		"OwnerPolicy.Namespaces": byAdmin,
 		"OwnerPolicy.Profiles":   byAdmin,
 		"groupTerms.roles":       byGang,
+		"groupText.Roles":        byGang,
+		"groupsReader.names":     byGang,
 		"objectReader.fields":    oneCycle,
 		"objectReader.kept":      oneCycle,
 		"ordinalKeys":            inSource,
@@ -173,7 +175,7 @@ var bounds = map[string]map[string]string{
 		"search.names": oneCycle, "homes.of": oneCycle, "homes.domains": oneCycle,
 	},
 	"pkg/dryrun/sets": {
-		"Division.of": oneCycle, "Problem.classes": oneCycle, "amounts": oneCycle, "domains.index": oneCycle, "part.lacks": oneCycle,
+		"Division.of": oneCycle, "Problem.classes": oneCycle, "domains.index": oneCycle, "part.lacks": oneCycle,
 	},
 	"pkg/tree": {
 		"Group.Roles": "512 groups of 32 roles (maxGroups, maxRoles)", "Problem.Caps": oneCycle, "Problem.Order": oneCycle,

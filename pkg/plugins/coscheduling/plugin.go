@@ -22,6 +22,7 @@ import (
 	"berth.dev/berth/pkg/evictor"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/tree"
 )
 
 // Name of the plugin in configurations.
@@ -95,6 +96,12 @@ func (p *Plugin) Topology(pod *v1.Pod) gangview.Topology {
 		return gangview.Topology{} // its own cycle says why
 	}
 	return levels
+}
+
+// Groups says what the groups within the pod's gang need, nil if it has none.
+func (p *Plugin) Groups(pod *v1.Pod) *tree.Group {
+	v, _ := p.shared.ledger.View(p.shared.members.ID(pod))
+	return v.Minimum.Tree
 }
 
 // SignPod refuses members of gangs, whose node depends on their siblings, and adds to other pods what holds look at.
