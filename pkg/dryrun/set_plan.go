@@ -45,9 +45,9 @@ func (p *Planner) Sets() *sets.Divider {
 	return &sets.Divider{Ledger: p.Ledger, Pod: p.Pod, PodGroup: p.PodGroup, Capacity: p.Capacity}
 }
 
-// arrangeSets places a gang with sets: each set gets a domain by the account of what is free, as few of the wider domains
-// as possible, and its members are placed there. First the scores of the profile say on which nodes, and if that fails
-// the account does. Where members do not fit, the sets are given domains again.
+// arrangeSets places a gang with sets: each set gets a domain by the account of what is free, as few of the wider
+// domains as possible, and its members are placed there. First the scores of the profile say on which nodes, and if
+// that fails the account does. Where members do not fit, the sets are given domains again.
 func (p *Planner) arrangeSets(w *Work, id gang.ID, levels gangview.Topology, turn gang.Turn, nodes []fwk.NodeInfo,
 	only *modelLimits) (*Plan, error) {
 	divider := p.Sets()
@@ -86,8 +86,8 @@ func (p *Planner) arrangeSets(w *Work, id gang.ID, levels gangview.Topology, tur
 	return tried.best, nil
 }
 
-// setPart returns all nodes with the homes of members, and the members that have one, those of one home together. With exact
-// they are kept to the nodes that the answer gives them.
+// setPart returns all nodes with the homes of members, and the members that have one, those of one home together. With
+// exact they are kept to the nodes that the answer gives them.
 func setPart(c *sets.Problem, answer *tree.Answer, exact bool, nodes []fwk.NodeInfo,
 	only *modelLimits) (Part, []gang.Member) {
 	h := &homes{of: map[gang.UID]int{}, domains: map[gang.UID]int{}}

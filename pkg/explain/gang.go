@@ -45,8 +45,8 @@ type Gang struct {
 	Missing string `json:"missing,omitempty"`
 	// Groups says what the groups within the gang need, empty if it has none.
 	Groups string `json:"groups,omitempty"`
-	// Level is the node label that the members of a group or a segment share, else the narrowest that the gang names; empty
-	// for none.
+	// Level is the node label that the members of a group or a segment share, else the narrowest that the gang names;
+	// empty for none.
 	Level string `json:"level,omitempty"`
 	// SegmentSize is how many consecutive ranks share a value of Level; 0 if the gang has no segments.
 	SegmentSize int `json:"segmentSize,omitempty"`

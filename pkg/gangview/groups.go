@@ -107,7 +107,8 @@ func (r *groupsReader) bad(field, value, allowed string) error {
 // holds them, levels counts the levels that are required around them.
 func (r *groupsReader) read(groups []groupText, prefix, at string, levels, depth int) ([]tree.Group, error) {
 	if depth > maxGroupsDepth {
-		return nil, r.bad(at, fmt.Sprint(len(groups), " groups"), fmt.Sprintf("allowed: groups are at most %d deep", maxGroupsDepth))
+		return nil, r.bad(at, fmt.Sprint(len(groups), " groups"),
+			fmt.Sprintf("allowed: groups are at most %d deep", maxGroupsDepth))
 	}
 	out := make([]tree.Group, 0, len(groups))
 	for i := range groups {
@@ -132,8 +133,8 @@ func (r *groupsReader) read(groups []groupText, prefix, at string, levels, depth
 		all := tree.Group{Name: prefix + g.Name, Copies: true, Least: *g.Copies}
 		if g.MinCopies != nil {
 			if all.Least = *g.MinCopies; all.Least < 0 || all.Least > *g.Copies {
-				return nil, r.bad(field+".minCopies", strconv.Itoa(all.Least), fmt.Sprintf("a whole number from 0 to %d, the copies",
-					*g.Copies))
+				return nil, r.bad(field+".minCopies", strconv.Itoa(all.Least),
+					fmt.Sprintf("a whole number from 0 to %d, the copies", *g.Copies))
 			}
 		}
 		for n := range *g.Copies {

@@ -41,8 +41,8 @@ type Problem struct {
 	Asks [][]int64
 	// Levels hold the domain of each node at each level, None for a node that is in none.
 	Levels [][]int
-	// Order holds by level the domains in the order in which to fill them. Those that it leaves out come after them, by how
-	// well they fit.
+	// Order holds by level the domains in the order in which to fill them. Those that it leaves out come after them, by
+	// how well they fit.
 	Order map[int][]int
 	Sets  []Set
 	// Caps bound by home and class, with None for no bound, how many members of all sets with that home fit by what else

@@ -131,8 +131,8 @@ func (s *search) areas(set int, around area) iter.Seq[area] {
 	}
 }
 
-// areasOf goes through the domains of the level within the area that may take what is needed: those that have a place in
-// the order of the level first, then the tightest.
+// areasOf goes through the domains of the level within the area that may take what is needed: those that have a place
+// in the order of the level first, then the tightest.
 func (s *search) areasOf(level int, need []int, around area) iter.Seq[area] {
 	return func(yield func(area) bool) {
 		classes := s.byHardness(need)

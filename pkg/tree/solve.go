@@ -10,12 +10,12 @@ const (
 	growthLooks = 100_000
 )
 
-// Solve gives the sets domains and nodes. First it looks for places for all that is needed at once, with room for members
-// that are to come if there is any; then whole sets beyond that are placed, then members beyond the need of their sets.
-// Where not all that is needed fits, the answer is not whole and has what does fit.
+// Solve gives the sets domains and nodes. First it looks for places for all that is needed at once, with room for
+// members that are to come if there is any; then whole sets beyond that are placed, then members beyond the need of
+// their sets. Where not all that is needed fits, the answer is not whole and has what does fit.
 //
-// It tries everything where that is little. In large trees it goes by what fits best, and takes back a bounded number of
-// choices: a plan that exists can be missed, one that does not exist is never returned.
+// It tries everything where that is little. In large trees it goes by what fits best, and takes back a bounded number
+// of choices: a plan that exists can be missed, one that does not exist is never returned.
 func (p *Problem) Solve() *Answer {
 	for _, coming := range []bool{true, false} {
 		if coming && !slices.ContainsFunc(p.Sets, func(s Set) bool { return len(s.Coming) > 0 }) {

@@ -13,8 +13,8 @@ import (
 )
 
 // Join returns on which nodes a member that comes later is in a domain of its group or segment, with why. If no other
-// member of that has a node, domains count in which all fits that it needs. Without groups and segments, and where these
-// share nothing that the gang does not, it returns all nodes and does not say why.
+// member of that has a node, domains count in which all fits that it needs. Without groups and segments, and where
+// these share nothing that the gang does not, it returns all nodes and does not say why.
 func (d *Divider) Join(id gang.ID, levels gangview.Topology, pod *v1.Pod, nodes []fwk.NodeInfo) ([]fwk.NodeInfo,
 	string, error) {
 	if !d.Any(id, levels) {
@@ -70,8 +70,8 @@ func (d *Divider) memberOf(id gang.ID, pod *v1.Pod) gang.Member {
 	return gangview.Member(pod, gangview.Membership{}, d.PodGroup(id), true)
 }
 
-// begin returns the nodes for a member with which a set begins, the set itself or one around it: those of homes in which
-// all of it fits.
+// begin returns the nodes for a member with which a set begins, the set itself or one around it: those of homes in
+// which all of it fits.
 func (d *Divider) begin(s *Division, own, begins int, members []gang.Member, nodes []fwk.NodeInfo) ([]fwk.NodeInfo,
 	string, error) {
 	if !s.complete(begins) {
@@ -118,8 +118,8 @@ func onNodes(nodes []fwk.NodeInfo, take func(*v1.Node) bool) []fwk.NodeInfo {
 
 // OneDomain returns the levels that all members of the turn have to share because of their groups or segments, and the
 // nodes in that domain if it is known; false if they have to be in several domains.
-func (d *Divider) OneDomain(id gang.ID, levels gangview.Topology, turn gang.Turn, nodes []fwk.NodeInfo) (required []string,
-	held map[string]int, one bool) {
+func (d *Divider) OneDomain(id gang.ID, levels gangview.Topology, turn gang.Turn,
+	nodes []fwk.NodeInfo) (required []string, held map[string]int, one bool) {
 	s, err := d.Divide(id, levels, turn.Need, turn.Members, nodes)
 	if err != nil {
 		return nil, nil, false

@@ -16,7 +16,8 @@ import (
 	"berth.dev/berth/pkg/tree"
 )
 
-// Limits keeps the members of a class on nodes with GPUs of some model: it names the model, and says which nodes have it.
+// Limits keeps the members of a class on nodes with GPUs of some model: it names the model, and says which nodes have
+// it.
 type Limits func(class string) (model string, allow func(*v1.Node) bool)
 
 // NoLimits lets all members go anywhere.
