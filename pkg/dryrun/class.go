@@ -160,15 +160,24 @@ func (t *Class) gather() {
 	d := t.run
 	t.eligible, t.candidates.Items, t.next, t.changes = t.eligible[:0], nil, 0, 0
 	clear(t.causes.lasting)
+	consider := func(i int) {
+		n := d.Nodes[i].Node()
+		if (t.names == nil || t.names.Has(n.Name)) && d.only.allow(t.class, n) {
+			t.eligible = append(t.eligible, i)
+		}
+	}
+	if d.homes != nil {
+		for _, i := range d.homes.nodes[t.home] {
+			consider(i)
+		}
+		return
+	}
 	for i := range d.Nodes {
 		if d.many && d.ranks == nil {
 			// The next class begins where there was room for the last one.
 			i = (i + d.start) % len(d.Nodes)
 		}
-		n := d.Nodes[i].Node()
-		if (t.names == nil || t.names.Has(n.Name)) && d.only.allow(t.class, n) && d.homes.allow(t.home, i) {
-			t.eligible = append(t.eligible, i)
-		}
+		consider(i)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/apis/config"
+	"berth.dev/berth/pkg/dryrun/sets"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/gpuview"
@@ -91,6 +92,14 @@ func (l *modelLimits) allow(class string, node *v1.Node) bool {
 	}
 	model, limited := l.byClass[class]
 	return !limited || strings.EqualFold(model, l.models.model(node))
+}
+
+// of is the model to which the class is kept, empty for none, and which nodes have it.
+func (l *modelLimits) of(class string) (string, func(*v1.Node) bool) {
+	if l == nil {
+		return sets.NoLimits(class)
+	}
+	return l.byClass[class], func(node *v1.Node) bool { return l.allow(class, node) }
 }
 
 // modelChoice looks for a plan of a gang on one model.

@@ -37,7 +37,7 @@ type Part struct {
 	ranks []int
 	// only keeps classes on nodes with GPUs of some model; nil if they may go anywhere.
 	only *modelLimits
-	// homes keeps members on the nodes of the domain of their segment; nil without segments.
+	// homes keeps members on nodes of the domain of their group or segment; nil if there are none.
 	homes *homes
 }
 
@@ -82,8 +82,8 @@ func (p *Planner) arrange(w *Work, id gang.ID, turn gang.Turn, nodes []fwk.NodeI
 func (p *Planner) arrangeOn(
 	w *Work, id gang.ID, levels gangview.Topology, turn gang.Turn, nodes []fwk.NodeInfo, only *modelLimits,
 ) (*Plan, error) {
-	if levels.Segment.Size > 0 {
-		return p.arrangeSegments(w, id, levels, turn, nodes, only)
+	if levels.Segment.Size > 0 || turn.Need.Tree != nil {
+		return p.arrangeSets(w, id, levels, turn, nodes, only)
 	}
 	var tried attempts
 	for _, part := range p.parts(id, levels, turn, nodes, only) {

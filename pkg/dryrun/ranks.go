@@ -71,7 +71,7 @@ func (w *rankView) add(pod *v1.Pod, node string, m *gang.Member, place int) {
 	}
 	r := ranks.Member{Path: w.planner.rankPath(w.levels, pod, info.Node()), Fixed: m == nil}
 	if m != nil {
-		r.Class = fmt.Sprint(w.plan.homes.home(m.UID), "/", m.Class, "/", m.Role)
+		r.Class = fmt.Sprint(w.plan.homes.domain(m.UID), "/", m.Class, "/", m.Role)
 		r.Fixed = tiedToNodes(w.plan.Classes[m.Class], pod)
 	}
 	w.members, w.indices, w.places = append(w.members, r), append(w.indices, index), append(w.places, place)

@@ -214,6 +214,9 @@ func (h *NameHasher) annotations(annotations map[string]any) {
 		annotations[wellknown.MinMembersByRoleKey] = gangview.MapRoles(roles,
 			func(role string) string { return h.labelValue(label, role) })
 	}
+	// A tree names groups that are parts of the names of others, which hashes do not keep: without it, its members are of
+	// one gang all the same.
+	delete(annotations, wellknown.GroupsKey)
 	// Which windows there are is in the configuration, which a dump does not hold: without the name the pod may start.
 	delete(annotations, wellknown.StartWindowKey)
 	for key, value := range annotations {

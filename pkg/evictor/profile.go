@@ -69,12 +69,12 @@ func (p *Profile) ForGang(ctx context.Context, id gang.ID, turn gang.Turn) (stri
 	if err != nil {
 		return "", fmt.Errorf("listing nodes: %w", err)
 	}
-	if levels.Segment.Size > 0 {
-		held, one := p.planner.OneSegment(id, levels, turn, nodes)
+	if sets := p.planner.Sets(); sets.Any(id, levels) {
+		required, held, one := sets.OneDomain(id, levels, turn, nodes)
 		if !one {
-			return "the gang evicts no pods: its members are in several segments", nil
+			return "the gang evicts no pods: its members are in several segments or groups, each with a domain of its own", nil
 		}
-		r.held, levels.Required = held, append(levels.Required, levels.Segment.Level)
+		r.held, levels.Required = held, required
 	}
 	r.required, r.wanted, r.own = levels.Required, waitlist.MinResources(e.Members.Group(id)), map[v1.ResourceName]int64{}
 	for name := range r.wanted {

@@ -43,7 +43,10 @@ type Gang struct {
 	Late string `json:"late,omitempty"`
 	// Missing says what keeps the gang from starting, empty if it starts.
 	Missing string `json:"missing,omitempty"`
-	// Level is the node label that the members of a segment share, else the narrowest that the gang names; empty for none.
+	// Groups says what the groups within the gang need, empty if it has none.
+	Groups string `json:"groups,omitempty"`
+	// Level is the node label that the members of a group or a segment share, else the narrowest that the gang names;
+	// empty for none.
 	Level string `json:"level,omitempty"`
 	// SegmentSize is how many consecutive ranks share a value of Level; 0 if the gang has no segments.
 	SegmentSize int `json:"segmentSize,omitempty"`
@@ -120,6 +123,9 @@ func (w *world) gang(ctx context.Context, gangs *coscheduling.Plugin, id gang.ID
 	}
 	slices.SortFunc(pending, func(a, b *v1.Pod) int { return cmp.Compare(a.Name, b.Name) })
 	g.Missing = w.lead(ctx, pending)
+	if groups := gangs.Groups(w.target); groups != nil {
+		g.Groups, g.Level = groups.String(), groups.Level()
+	}
 	if g.Missing == "" {
 		g.Assignments = w.assignments(ctx, pending)
 		w.place(g, gangs.Topology(w.target), members)

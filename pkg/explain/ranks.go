@@ -14,7 +14,7 @@ import (
 
 // place adds to a plan the ranks of the members, and where their nodes lie.
 func (w *world) place(g *Gang, levels gangview.Topology, members []*v1.Pod) {
-	g.SegmentSize, g.Level = levels.Segment.Size, levels.Segment.Level
+	g.SegmentSize, g.Level = levels.Segment.Size, cmp.Or(g.Level, levels.Segment.Level)
 	if named := levels.Levels(); g.Level == "" && len(named) > 0 {
 		g.Level = named[len(named)-1]
 	}

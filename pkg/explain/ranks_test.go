@@ -8,8 +8,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/tables"
 	"berth.dev/berth/pkg/wellknown"
@@ -119,5 +121,31 @@ func TestRankRanges(t *testing.T) {
 	}
 	if got := rankRanges(append(of(1), Assignment{})); got != "" {
 		t.Errorf("got %q for a member without a rank, want none", got)
+	}
+}
+
+func TestTheGroupsOfAGangAreShown(t *testing.T) {
+	t.Parallel()
+	first, objects := inRacks(nil, false)
+	for i, object := range objects {
+		if p, ok := object.(*v1.Pod); ok {
+			p.Labels = map[string]string{schedulingv1alpha1.PodGroupLabel: "g", wellknown.GroupKey: fmt.Sprintf("replica-%d", i%2)}
+		}
+	}
+	group := &unstructured.Unstructured{Object: map[string]any{}}
+	group.SetGroupVersionKind(schedulingv1alpha1.SchemeGroupVersion.WithKind("PodGroup"))
+	group.SetNamespace(first.Namespace)
+	group.SetName("g")
+	group.SetAnnotations(map[string]string{
+		wellknown.GroupsKey: "[{name: replica, copies: 2, pods: 4, required: topology.kubernetes.io/rack}]"})
+	e := ask(t, first, append(objects, group)...)
+	if e.Gang == nil || len(e.Gang.Assignments) != 8 {
+		t.Fatalf("no plan of 8 members: %+v", e.Gang)
+	}
+	text := shown(t, e, tables.Screen{Width: 120}, 0)
+	for _, part := range []string{"groups: 2 of 2 replica (4 pods)", "planned on  rack"} {
+		if !strings.Contains(text, part) {
+			t.Errorf("%q is missing in\n%s", part, text)
+		}
 	}
 }

@@ -125,6 +125,9 @@ func (p *page) gang(g *Gang) {
 	if g.Late != "" {
 		p.line("%s", g.Late)
 	}
+	if g.Groups != "" {
+		p.line("groups: %s", g.Groups)
+	}
 	if g.SegmentSize > 0 {
 		p.line("each %d consecutive ranks share %s", g.SegmentSize, g.Level)
 	}

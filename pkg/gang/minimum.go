@@ -3,8 +3,8 @@ package gang
 import (
 	"fmt"
 	"maps"
-	"slices"
-	"strings"
+
+	"berth.dev/berth/pkg/tree"
 )
 
 // Minimum is how many members a group needs before any of them starts: in all, and of each role that has a minimum of
@@ -14,19 +14,21 @@ type Minimum struct {
 	Total int
 	// Roles holds the number of members by role. Roles without an entry count towards Total only.
 	Roles map[string]int
+	// Tree is what the groups within need, nil if there are none. What it always needs is in Roles, too.
+	Tree *tree.Group
+}
+
+// Groups is what is needed by role and group.
+func (m Minimum) Groups() *tree.Group {
+	if m.Tree != nil {
+		return m.Tree
+	}
+	return &tree.Group{Roles: m.Roles}
 }
 
 // MetBy reports whether total members are enough; byRole tells how many of them have a role.
 func (m Minimum) MetBy(total int, byRole func(role string) int) bool {
-	if total < m.Total {
-		return false
-	}
-	for role, n := range m.Roles {
-		if byRole(role) < n {
-			return false
-		}
-	}
-	return true
+	return total >= m.Total && m.Groups().Met(byRole)
 }
 
 // ask adds what is asked for of a role, if that is anything.
@@ -45,6 +47,9 @@ func (m Minimum) Without(total int, byRole func(role string) int) Minimum {
 	for role, n := range m.Roles {
 		left.ask(role, n-byRole(role))
 	}
+	if m.Tree != nil {
+		left.Tree = m.Tree.Without(byRole)
+	}
 	left.Total = left.Members()
 	return left
 }
@@ -52,6 +57,9 @@ func (m Minimum) Without(total int, byRole func(role string) int) Minimum {
 // within is what both ask for.
 func (m Minimum) within(o Minimum) Minimum {
 	both := Minimum{Total: min(m.Total, o.Total)}
+	if m.Tree.Equal(o.Tree) {
+		both.Tree = m.Tree
+	}
 	for role, n := range m.Roles {
 		both.ask(role, min(n, o.Roles[role]))
 	}
@@ -59,28 +67,17 @@ func (m Minimum) within(o Minimum) Minimum {
 }
 
 // Members is the smallest number of members that can meet the minimum.
-func (m Minimum) Members() int {
-	roles := 0
-	for _, n := range m.Roles {
-		roles += max(n, 0)
-	}
-	return max(m.Total, roles)
-}
+func (m Minimum) Members() int { return max(m.Total, m.Groups().Members()) }
 
 // Equal reports whether both ask for the same.
-func (m Minimum) Equal(o Minimum) bool { return m.Total == o.Total && maps.Equal(m.Roles, o.Roles) }
-
-// String returns the number in all, with those of the roles in parentheses.
-func (m Minimum) String() string {
-	if len(m.Roles) == 0 {
-		return fmt.Sprint(m.Total)
-	}
-	parts := make([]string, 0, len(m.Roles))
-	for _, role := range m.sorted() {
-		parts = append(parts, fmt.Sprintf("%s=%d", role, m.Roles[role]))
-	}
-	return fmt.Sprintf("%d (%s)", m.Total, strings.Join(parts, ", "))
+func (m Minimum) Equal(o Minimum) bool {
+	return m.Total == o.Total && maps.Equal(m.Roles, o.Roles) && m.Tree.Equal(o.Tree)
 }
 
-// sorted returns the roles that have a minimum, by name.
-func (m Minimum) sorted() []string { return slices.Sorted(maps.Keys(m.Roles)) }
+// String returns the number in all, with those of the roles or groups in parentheses.
+func (m Minimum) String() string {
+	if groups := m.Groups().String(); groups != "" {
+		return fmt.Sprintf("%d (%s)", m.Total, groups)
+	}
+	return fmt.Sprint(m.Total)
+}

@@ -101,11 +101,8 @@ func incomplete(g *group) obstacle.Reason {
 		return obstacle.Told(g.note)
 	}
 	minimum := g.spec().Minimum
-	for _, role := range minimum.sorted() {
-		if have := g.census.existingIn(role); have < minimum.Roles[role] {
-			return obstacle.Obstacle{Cause: obstacle.TooFewMembers, Group: g.id, Role: role, Have: have,
-				Need: minimum.Roles[role]}
-		}
+	if short := minimum.Groups().Short(g.census.existingIn); short != "" {
+		return obstacle.Obstacle{Cause: obstacle.TooFewMembers, Group: g.id, Says: short}
 	}
 	return obstacle.Obstacle{Cause: obstacle.TooFewMembers, Group: g.id, Have: g.census.existing(), Need: minimum.Total}
 }

@@ -19,8 +19,8 @@ type Result struct {
 	Need gang.Minimum
 	// Short lists the classes with members that found no node.
 	Short []Shortage
-	// Segments says what parts of the group share, if there are such parts.
-	Segments string
+	// Segments says what parts of the group share, if there are such parts, Lacking which part finds no place.
+	Segments, Lacking string
 
 	feasible bool
 }

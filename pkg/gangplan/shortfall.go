@@ -22,8 +22,8 @@ type Shortfall struct {
 	Classes []ClassShortfall
 	// Within is the kind of domain that all have to share, if any.
 	Within string
-	// Segments says what parts of the group share, if there are such parts.
-	Segments string
+	// Segments says what parts of the group share, if there are such parts, Lacking which part finds no place.
+	Segments, Lacking string
 	// Nodes are the causes that keep the first of the classes off nodes.
 	Nodes []NodeCause
 }
@@ -39,7 +39,7 @@ func NewShortfall(id gang.ID, t gang.Turn, r Result, asks func(class string) str
 	nodes []NodeCause) *Shortfall {
 	members := len(t.Members)
 	s := &Shortfall{Group: id, Of: t.Of, Members: t.Held + members, Fits: t.Held + len(r.Assignments), Within: within,
-		Segments: r.Segments, Nodes: nodes}
+		Segments: r.Segments, Lacking: r.Lacking, Nodes: nodes}
 	for _, c := range r.Short {
 		s.add(ClassShortfall{Asks: asks(c.Class), Wanted: c.Wanted, Fits: c.Fits})
 	}
@@ -125,6 +125,9 @@ func (s *Shortfall) String() string {
 	})
 	if more := s.Of.Total - s.Fits; more > 0 {
 		fmt.Fprintf(&b, "; %d more %s needed", more, plural.Choose(more, "is", "are"))
+	}
+	if s.Lacking != "" {
+		fmt.Fprintf(&b, "; %s", s.Lacking)
 	}
 	sep := " ("
 	for _, c := range clauses {

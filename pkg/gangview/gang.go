@@ -92,12 +92,23 @@ func Spec(pg *schedulingv1alpha1.PodGroup, timeout time.Duration) (gang.Spec, er
 	if _, bad := workview.GroupWork(pg); bad != nil {
 		return gang.Spec{}, bad
 	}
-	sum := 0
-	for _, n := range roles {
-		sum += n
+	groups, err := groupsOf(pg)
+	if err != nil {
+		return gang.Spec{}, err
+	}
+	minimum := gang.Minimum{Total: max(int(pg.Spec.MinMember), 1), Roles: roles, Tree: groups}
+	if groups != nil {
+		groups.Roles = maps.Clone(roles)
+		minimum.Roles = map[string]int{}
+		groups.Always(minimum.Roles)
+	}
+	minimum.Total = minimum.Members()
+	if minimum.Total > maxMinMember {
+		return gang.Spec{}, &wellknown.BadValue{Object: "PodGroup " + pg.Name, Kind: "annotation", Key: wellknown.GroupsKey,
+			Value: fmt.Sprint(minimum.Total, " pods"), Allowed: allowedMinimum}
 	}
 	s := gang.Spec{
-		Minimum:    gang.Minimum{Total: max(int(pg.Spec.MinMember), sum, 1), Roles: roles},
+		Minimum:    minimum,
 		Created:    pg.CreationTimestamp.Time,
 		UID:        gang.UID(pg.UID),
 		Timeout:    timeout,
@@ -119,7 +130,8 @@ func Placement(pg *schedulingv1alpha1.PodGroup) string {
 		return ""
 	}
 	for _, key := range []string{wellknown.TopologyRequiredKey, wellknown.TopologyPreferredKey, wellknown.MixedModelsKey,
-		wellknown.BackfillKey, wellknown.SegmentSizeKey, wellknown.SegmentTopologyKey} {
+		wellknown.BackfillKey, wellknown.SegmentSizeKey, wellknown.SegmentTopologyKey, wellknown.GroupsKey,
+		wellknown.GroupLabelKey} {
 		// An empty value is not allowed where none is.
 		if value, found := pg.Annotations[key]; found {
 			c.text(key)

@@ -1,6 +1,9 @@
 package gangview
 
 import (
+	"slices"
+	"strings"
+
 	v1 "k8s.io/api/core/v1"
 )
 
@@ -24,19 +27,56 @@ var groveGang = OwnerKind{Kind: GroveGang, Object: "PodGang",
 func readGroveGang(r *objectReader) map[string]OwnerState {
 	g := groupTerms{roleKey: grovePodClique, roles: map[string]int{}}
 	g.required, g.preferred = groveLevels(r, "spec.topologyConstraint")
-	groups := r.items("spec.podgroups")
+	groups, configs := r.items("spec.podgroups"), r.items("spec.topologyConstraintGroupConfigs")
+	tree := len(configs) > 0
 	for _, group := range groups {
 		name := group.text("name")
 		g.roles[name] = group.number("minReplicas", 0)
 		g.minimum = sum(g.minimum, g.roles[name])
 		required, preferred := groveLevels(group, "topologyConstraint")
-		g.ownLevels(len(groups) == 1, required, preferred, "pod group "+name)
+		if len(groups) == 1 {
+			g.ownLevels(required, preferred)
+		}
+		tree = tree || len(groups) > 1 && len(required)+len(preferred) > 0
 	}
-	for _, config := range r.items("spec.topologyConstraintGroupConfigs") {
-		g.notKept("topologyConstraintGroupConfigs %s: levels count for the whole group only", config.text("name"))
+	if tree {
+		g.groups, g.roles = groveGroups(groups, configs), nil
 	}
 	g.podsPriority(r)
 	return g.states(r)
+}
+
+// groveGroups are the pod groups of a gang, those that share a constraint within a group of their own.
+func groveGroups(groups, configs []*objectReader) []groupText {
+	leaf := func(r *objectReader) groupText {
+		required, preferred := groveLevels(r, "topologyConstraint")
+		pods := r.number("minReplicas", 0)
+		return groupText{Name: r.text("name"), Pods: &pods, Required: strings.Join(required, ","),
+			Preferred: strings.Join(preferred, ",")}
+	}
+	shares := map[string]bool{}
+	var out []groupText
+	for _, config := range configs {
+		required, preferred := groveLevels(config, "topologyConstraint")
+		of := groupText{Name: config.text("name"), Required: strings.Join(required, ","),
+			Preferred: strings.Join(preferred, ",")}
+		names := config.texts("podGroupNames")
+		for _, group := range groups {
+			if name := group.text("name"); slices.Contains(names, name) && !shares[name] {
+				shares[name] = true
+				of.Groups = append(of.Groups, leaf(group))
+			}
+		}
+		if len(of.Groups) > 0 {
+			out = append(out, of)
+		}
+	}
+	for _, group := range groups {
+		if !shares[group.text("name")] {
+			out = append(out, leaf(group))
+		}
+	}
+	return out
 }
 
 // groveLevels are the levels of a constraint, which are labels of nodes.

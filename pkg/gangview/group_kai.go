@@ -1,6 +1,8 @@
 package gangview
 
 import (
+	"strings"
+
 	v1 "k8s.io/api/core/v1"
 )
 
@@ -24,34 +26,31 @@ func readKAIGroup(r *objectReader) map[string]OwnerState {
 	g := groupTerms{minimum: r.number("spec.minMember", 1), roleKey: kaiSubGroup}
 	g.required, g.preferred = kaiLevels(r, "spec.topologyConstraint")
 	subGroups := r.items("spec.subGroups")
-	children := map[string]int{}
+	children := map[string][]*objectReader{}
+	tree := false
 	for _, sub := range subGroups {
-		children[sub.text("parent")]++
+		parent := sub.text("parent")
+		children[parent] = append(children[parent], sub)
+		required, preferred := kaiLevels(sub, "topologyConstraint")
+		tree = tree || parent != "" || len(subGroups) > 1 && len(required)+len(preferred) > 0
 	}
-	// Where a part of the sub-groups is enough for KAI, all are needed here.
-	some := func(at *objectReader, path, name string) {
-		if n := at.number(path, children[name]); n < children[name] {
-			what := "minSubGroup"
-			if name != "" {
-				what += " of " + name
-			}
-			g.notKept("%s %d: all %d sub-groups are needed", what, n, children[name])
+	least := r.number("spec.minSubGroup", len(children[""]))
+	switch {
+	case len(subGroups) == 0:
+	case tree || least < len(children[""]):
+		g.groups = kaiGroups(children, "", 0)
+		if least < len(g.groups) {
+			g.groups = []groupText{{Name: "sub-groups", MinGroups: &least, Groups: g.groups}}
 		}
-	}
-	if len(subGroups) > 0 {
+	default:
 		g.minimum, g.roles = 0, map[string]int{}
-		some(r, "spec.minSubGroup", "")
-	}
-	for _, sub := range subGroups {
-		name := sub.text("name")
-		if children[name] > 0 {
-			some(sub, "minSubGroup", name)
-		} else {
+		for _, sub := range subGroups {
+			name := sub.text("name")
 			g.roles[name] = sub.number("minMember", 0)
 			g.minimum = sum(g.minimum, g.roles[name])
+			required, preferred := kaiLevels(sub, "topologyConstraint")
+			g.ownLevels(required, preferred)
 		}
-		required, preferred := kaiLevels(sub, "topologyConstraint")
-		g.ownLevels(len(subGroups) == 1, required, preferred, "sub-group "+name)
 	}
 	if queue := r.text("spec.queue"); queue != "" {
 		g.notKept("queue %s: Berth has no queues, Kueue has", queue)
@@ -64,6 +63,28 @@ func readKAIGroup(r *objectReader) map[string]OwnerState {
 		g.notKept("preemptionDelay %s: preemption does not wait", delay)
 	}
 	return g.states(r)
+}
+
+// kaiGroups are the sub-groups of a parent, with those within. Those whose parents go round in a circle are in none.
+func kaiGroups(children map[string][]*objectReader, parent string, depth int) []groupText {
+	groups := make([]groupText, 0, len(children[parent]))
+	if depth > maxGroupsDepth {
+		return groups
+	}
+	for _, sub := range children[parent] {
+		of := groupText{Name: sub.text("name")}
+		required, preferred := kaiLevels(sub, "topologyConstraint")
+		of.Required, of.Preferred = strings.Join(required, ","), strings.Join(preferred, ",")
+		if within := children[of.Name]; len(within) > 0 {
+			least := sub.number("minSubGroup", len(within))
+			of.MinGroups, of.Groups = &least, kaiGroups(children, of.Name, depth+1)
+		} else {
+			pods := sub.number("minMember", 0)
+			of.Pods = &pods
+		}
+		groups = append(groups, of)
+	}
+	return groups
 }
 
 // kaiLevels are the levels of a constraint, which are labels of nodes. As in KAI they count only with the Topology that

@@ -103,21 +103,18 @@ type groupTerms struct {
 	// roles are the minimums of its parts; the pods name theirs in a label or annotation roleKey.
 	roleKey string
 	roles   map[string]int
+	// groups are its parts instead where they have levels of their own, or parts in turn; roleKey names them, too.
+	groups []groupText
 	// required and preferred are keys of node labels.
 	required, preferred []string
 	// unkept lists what the group says that is not followed.
 	unkept []string
 }
 
-// ownLevels takes the levels that a part of the group names: if it is the only part, and the group names none, they are
-// those of the group.
-func (g *groupTerms) ownLevels(only bool, required, preferred []string, part string) {
-	switch {
-	case len(required)+len(preferred) == 0:
-	case only && len(g.required)+len(g.preferred) == 0:
+// ownLevels takes the levels that the only part of the group names, if the group names none.
+func (g *groupTerms) ownLevels(required, preferred []string) {
+	if len(g.required)+len(g.preferred) == 0 {
 		g.required, g.preferred = required, preferred
-	default:
-		g.notKept("topologyConstraint of %s: levels count for the whole group only", part)
 	}
 }
 
@@ -150,6 +147,16 @@ func (g *groupTerms) states(r *objectReader) map[string]OwnerState {
 		wellknown.TopologyPreferredKey: g.preferred} {
 		if len(levels) > 0 {
 			says[key] = strings.Join(levels, ",")
+		}
+	}
+	if len(g.groups) > 0 {
+		text, _ := json.Marshal(g.groups) // names and numbers can be written
+		says[wellknown.GroupLabelKey], says[wellknown.GroupsKey] = g.roleKey, string(text)
+		root, err := groupsOf(&schedulingv1alpha1.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: r.name, Annotations: says}})
+		if err != nil {
+			s.Why = fmt.Sprintf("%s %s cannot be read as a tree: %s", r.kind, r.name, err)
+		} else {
+			s.Minimum = min(max(root.Members(), 1), maxMinMember)
 		}
 	}
 	s.Says = encode(says)

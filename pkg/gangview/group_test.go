@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/tree"
 	"berth.dev/berth/pkg/wellknown"
 )
 
@@ -78,9 +79,13 @@ func TestGroupsOfOtherSchedulers(t *testing.T) {
 		{"a tree of sub-groups", kai + "{minSubGroup: 1, queue: team, preemptibility: non-preemptible, preemptionDelay: 5m, subGroups: [" +
 			"{name: a, minSubGroup: 1}, {name: a1, parent: a, minMember: 2, topologyConstraint: {topology: t, requiredTopologyLevel: rack}}, " +
 			"{name: a2, parent: a, minMember: 1}, {name: b, minMember: 3}]}",
-			gang.Minimum{Total: 6, Roles: map[string]int{"a1": 2, "a2": 1, "b": 3}}, "", "",
-			"not followed: minSubGroup 1: all 2 sub-groups are needed; minSubGroup of a 1: all 2 sub-groups are needed; topologyConstraint of sub-group a1: " +
-				"levels count for the whole group only; queue team: Berth has no queues, Kueue has; preemptibility non-preemptible: pods of a higher priority " +
+			gang.Minimum{Total: 1, Roles: map[string]int{}, Tree: &tree.Group{Least: 1, Groups: []tree.Group{{Name: "sub-groups", Least: 1,
+				Roles: map[string]int{}, Groups: []tree.Group{
+					{Name: "a", Least: 1, Roles: map[string]int{}, Groups: []tree.Group{
+						{Name: "a1", Roles: map[string]int{"a1": 2}, Groups: []tree.Group{}, Required: []string{"rack"}},
+						{Name: "a2", Roles: map[string]int{"a2": 1}, Groups: []tree.Group{}}}},
+					{Name: "b", Roles: map[string]int{"b": 3}, Groups: []tree.Group{}}}}}}}, "", "",
+			"not followed: queue team: Berth has no queues, Kueue has; preemptibility non-preemptible: pods of a higher priority " +
 				"may evict it; preemptionDelay 5m: preemption does not wait"},
 		{"the level of the only sub-group is that of the group", kai + "{subGroups: [{name: a, minMember: 2, topologyConstraint: {topology: t, requiredTopologyLevel: rack}}]}",
 			gang.Minimum{Total: 2, Roles: map[string]int{"a": 2}}, "rack", "", ""},
@@ -90,9 +95,11 @@ func TestGroupsOfOtherSchedulers(t *testing.T) {
 			gang.Minimum{Total: 3, Roles: map[string]int{"g-decode": 2, "g-prefill": 1}}, "zone", "rack", ""},
 		{"levels of parts of a gang of Grove", grove + "{priorityClassName: high, podgroups: [{name: a, minReplicas: 2, topologyConstraint: {packConstraint: {required: rack}}}, " +
 			"{name: b, minReplicas: 1}], topologyConstraintGroupConfigs: [{name: ab, podGroupNames: [a, b]}]}",
-			gang.Minimum{Total: 3, Roles: map[string]int{"a": 2, "b": 1}}, "", "",
-			"not followed: topologyConstraint of pod group a: levels count for the whole group only; topologyConstraintGroupConfigs ab: levels count for the whole " +
-				"group only; priorityClassName high: the priority of the pods counts"},
+			gang.Minimum{Total: 3, Roles: map[string]int{"a": 2, "b": 1}, Tree: &tree.Group{Least: 1, Groups: []tree.Group{{Name: "ab", Least: 2,
+				Roles: map[string]int{}, Groups: []tree.Group{
+					{Name: "a", Roles: map[string]int{"a": 2}, Groups: []tree.Group{}, Required: []string{"rack"}},
+					{Name: "b", Roles: map[string]int{"b": 1}, Groups: []tree.Group{}}}}}}}, "", "",
+			"not followed: priorityClassName high: the priority of the pods counts"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

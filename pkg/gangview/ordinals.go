@@ -4,6 +4,8 @@ import (
 	"maps"
 
 	v1 "k8s.io/api/core/v1"
+
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // ordinalKeys are the labels and annotations by which controllers tell the pods of one set apart: their number, the
@@ -52,6 +54,8 @@ var ordinalKeys = map[string]bool{
 	"volcano.sh/task-index":              true,
 	"grove.io/podclique-pod-index":       true,
 	"kueue.x-k8s.io/pod-group-pod-index": true,
+	// Copies of a group ask for the same. In which of them a pod is counts as its role.
+	wellknown.GroupKey: true,
 	// "kubectl apply" repeats the whole object in it, and with it the name.
 	v1.LastAppliedConfigAnnotation: true,
 }

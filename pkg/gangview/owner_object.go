@@ -121,6 +121,27 @@ func (r *objectReader) text(path string) string {
 	return text
 }
 
+// texts returns a list of texts.
+func (r *objectReader) texts(path string) []string {
+	value := r.field(path)
+	list, ok := value.([]any)
+	if !ok && value != nil {
+		r.fail(path, value, "a list")
+	}
+	texts := make([]string, 0, len(list))
+	for i, item := range list {
+		text, ok := item.(string)
+		if !ok {
+			r.fail(fmt.Sprintf("%s[%d]", path, i), item, "text")
+		}
+		texts = append(texts, text)
+	}
+	if len(list) > 0 {
+		r.keep(strings.Split(path, "."), list)
+	}
+	return texts
+}
+
 func (r *objectReader) flag(path string) bool {
 	value := r.field(path)
 	flag, ok := value.(bool)

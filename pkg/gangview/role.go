@@ -18,9 +18,18 @@ import (
 // maxRoles bounds how many roles a group may have.
 const maxRoles = 32
 
-// Role returns the member's role in its group, empty if it has none. The PodGroup, which may be nil, can name another
-// label for it than the usual one.
+// Role returns the member's role in its gang, empty if it has none. The PodGroup, which may be nil, can name another
+// label for it than the usual one. Where the gang has groups within, a role is one of the member's group.
 func Role(pod *v1.Pod, pg *schedulingv1alpha1.PodGroup) string {
+	if pg != nil && pg.Annotations[wellknown.GroupsKey] != "" {
+		if group := GroupOf(pod, pg); group != "" {
+			return roleInGroup(group, roleOf(pod, pg))
+		}
+	}
+	return roleOf(pod, pg)
+}
+
+func roleOf(pod *v1.Pod, pg *schedulingv1alpha1.PodGroup) string {
 	if pg != nil {
 		if named := pg.Annotations[wellknown.RoleLabelKey]; named != "" {
 			// Volcano writes a task into both, and reads either.

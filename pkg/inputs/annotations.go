@@ -15,7 +15,8 @@ import (
 var placementAnnotations = slices.Concat(gpuview.Annotations, gangview.PodAnnotations(), []string{
 	wellknown.SpotKey, wellknown.PricePerHourKey, wellknown.StartWindowKey, wellknown.DeadlineKey, wellknown.SLAClassKey,
 	wellknown.SLOLatencyKey, wellknown.SLOThroughputKey, wellknown.LicensesKey, wellknown.DatasetsKey, wellknown.IPPoolKey,
-	wellknown.GangKey, wellknown.MinMembersByRoleKey, wellknown.RoleLabelKey, wellknown.TopologyRequiredKey,
+	wellknown.GangKey, wellknown.MinMembersByRoleKey, wellknown.RoleLabelKey, wellknown.GroupsKey,
+	wellknown.GroupLabelKey, wellknown.GroupKey, wellknown.TopologyRequiredKey,
 	wellknown.TopologyPreferredKey, wellknown.SegmentSizeKey, wellknown.SegmentTopologyKey,
 	wellknown.BackfillKey, wellknown.MixedModelsKey, wellknown.NearKey,
 	wellknown.RunTimeKey, wellknown.LastCheckpointKey, wellknown.CheckpointEveryKey, wellknown.RestartCostKey,

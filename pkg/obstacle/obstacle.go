@@ -35,7 +35,7 @@ const (
 	NotPending
 	// NoPodGroup means that the group's object does not exist yet.
 	NoPodGroup
-	// TooFewMembers means that Have of Need members exist, with Role if that is set.
+	// TooFewMembers means that Have of Need members exist, or that Says names those of a role or group that do.
 	TooFewMembers
 	// Uninvited means that the group waits to be planned.
 	Uninvited
@@ -109,7 +109,7 @@ var kinds = [causes]string{
 type Obstacle struct {
 	Cause           Cause
 	Group           fmt.Stringer
-	Pod, Node, Role string
+	Pod, Node       string
 	Have, Need      int
 	Timeout         time.Duration
 	Says            string
@@ -124,9 +124,8 @@ func (o Obstacle) String() string {
 	case NoPodGroup:
 		return fmt.Sprintf("waiting for PodGroup %s, which does not exist", o.Group)
 	case TooFewMembers:
-		if o.Role != "" {
-			return fmt.Sprintf("gang %s has %d of the %s with role %s that it needs",
-				o.Group, o.Have, plural.Of(o.Need, "member"), o.Role)
+		if o.Says != "" {
+			return fmt.Sprintf("gang %s has %s", o.Group, o.Says)
 		}
 		return fmt.Sprintf("gang %s has %d of the %s that it needs", o.Group, o.Have, plural.Of(o.Need, "member"))
 	case Uninvited:

@@ -43,6 +43,13 @@ const (
 	RoleLabelKey = "berth.dev/role-label"
 	// RoleKey is the label of a pod with its role in its group.
 	RoleKey = "berth.dev/role"
+	// GroupsKey is the annotation of a PodGroup with the groups within the gang: a list in YAML or JSON.
+	GroupsKey = "berth.dev/groups"
+	// GroupLabelKey is the annotation of a PodGroup that names the pod label which holds a member's group, GroupKey unless
+	// given.
+	GroupLabelKey = "berth.dev/group-label"
+	// GroupKey is the label of a pod with its group within its gang.
+	GroupKey = "berth.dev/group"
 	// TopologyRequiredKey is the annotation of a PodGroup or a pod with the node labels whose values all members must
 	// share: keys, the widest level first, separated by commas.
 	TopologyRequiredKey = "berth.dev/topology-required"

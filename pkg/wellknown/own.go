@@ -12,7 +12,7 @@ const ownPrefix = "berth.dev/"
 var ownKeys = []string{
 	BackfillKey, CheckpointEveryKey, CordonedForKey, DatasetsKey, DeadlineKey, EvictionNoticeKey, GangKey, GPUAgentKey,
 	GPUAssignedKey,
-	GPUDevicesKey,
+	GPUDevicesKey, GroupKey, GroupLabelKey, GroupsKey,
 	GPULinksKey, GPUMemoryMinKey, GPUModeKey,
 	GPUInterconnectKey, GPUModelsKey, GPUSharingKey, GPUsInUseKey, GPUsInUseAtKey, IPAddressKey, IPPoolKey,
 	LastCheckpointKey, LicensesKey,

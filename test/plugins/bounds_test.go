@@ -51,6 +51,8 @@ var bounds = map[string]map[string]string{
 		"OwnerPolicy.Namespaces": byAdmin,
 		"OwnerPolicy.Profiles":   byAdmin,
 		"groupTerms.roles":       byGang,
+		"groupText.Roles":        byGang,
+		"groupsReader.names":     byGang,
 		"objectReader.fields":    oneCycle,
 		"objectReader.kept":      oneCycle,
 		"ordinalKeys":            inSource,
@@ -170,7 +172,14 @@ var bounds = map[string]map[string]string{
 		"modelChoice.node": oneCycle, "modelLimits.byClass": oneCycle, "nodeCopies.copies": oneCycle,
 		"nodeCopies.generations": oneCycle, "nodeCopies.gone": oneCycle, "nodeCopies.index": oneCycle,
 		"placements.displaced": oneCycle, "refusals.nodes": oneCycle,
-		"search.names": oneCycle, "segmentChoice.classes": oneCycle, "homes.of": oneCycle,
+		"search.names": oneCycle, "homes.of": oneCycle, "homes.domains": oneCycle,
+	},
+	"pkg/dryrun/sets": {
+		"Division.of": oneCycle, "Problem.classes": oneCycle, "domains.index": oneCycle, "part.lacks": oneCycle,
+	},
+	"pkg/tree": {
+		"Group.Roles": "512 groups of 32 roles (maxGroups, maxRoles)", "Problem.Caps": oneCycle, "Problem.Order": oneCycle,
+		"parts.known": oneCycle, "search.within": oneCycle,
 	},
 	"pkg/dryrun/account": {
 		"Spread.counts": oneCycle, "Storage.taken": oneCycle,

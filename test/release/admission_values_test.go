@@ -64,7 +64,7 @@ var podValues = map[string][]string{
 	wellknown.SegmentSizeKey:       segmentSizes,
 	wellknown.SegmentTopologyKey:   segmentLevels,
 	// Any value is one, as far as the pod alone can tell.
-	wellknown.RoleKey: {"leader", ""}, wellknown.StartWindowKey: {"night", ""},
+	wellknown.RoleKey: {"leader", ""}, wellknown.GroupKey: {"replica-0", ""}, wellknown.StartWindowKey: {"night", ""},
 }
 
 var durations = []string{
@@ -93,7 +93,7 @@ var (
 var elsewhere = []string{
 	wellknown.GPUAgentKey, wellknown.GPUDevicesKey, wellknown.GPULinksKey, wellknown.GPUModeKey, wellknown.GPUsInUseKey, wellknown.GPUsInUseAtKey,
 	wellknown.PricePerHourKey, wellknown.IPAddressKey,
-	wellknown.MinMembersByRoleKey, wellknown.RoleLabelKey, wellknown.StandInKey, wellknown.SchedulerKey, wellknown.GPUAssignedKey,
+	wellknown.MinMembersByRoleKey, wellknown.RoleLabelKey, wellknown.GroupsKey, wellknown.GroupLabelKey, wellknown.StandInKey, wellknown.SchedulerKey, wellknown.GPUAssignedKey,
 	wellknown.SLAClassKey, wellknown.CordonedForKey,
 }
 
@@ -269,6 +269,8 @@ func testPodGroups(t *testing.T, w *guarded) {
 		wellknown.ProtectForKey: durations, wellknown.RestartCostKey: durations,
 		wellknown.SegmentSizeKey: segmentSizes, wellknown.SegmentTopologyKey: segmentLevels,
 		wellknown.BackfillKey: {"allow", "", "yes"}, wellknown.MixedModelsKey: {"allow", "", "yes"}, wellknown.RoleLabelKey: {"role", "example.com/role", "", "/", "my role"},
+		wellknown.GroupLabelKey: {"group", "example.com/group", "", "/", "my group"},
+		wellknown.GroupsKey:     {"[{name: a, pods: 2}]", "", "  ", "[{name: a, pods: 2}]" + strings.Repeat(" ", 1<<14)},
 		wellknown.MinMembersByRoleKey: {
 			"leader=1,worker=7", "leader=1, worker = 7", "a=0", "a=100000",
 			"", "leader", "leader=", "=1", "a=1,a=2", "a=-1", "a=100001", "a=x", "a b=1", "a=1=2",

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -237,6 +238,9 @@ func handlers[T any](add func(T), update func(old, obj T), remove func(T)) cache
 	}
 }
 
+// roleKeys are the annotations of a PodGroup that say how the roles of members are read.
+var roleKeys = []string{wellknown.RoleLabelKey, wellknown.GroupsKey, wellknown.GroupLabelKey}
+
 func (f *groupFeed) seeGroup(pg *schedulingv1alpha1.PodGroup) {
 	id := gang.ID{Namespace: pg.Namespace, Name: pg.Name}
 	now := time.Now()
@@ -251,7 +255,7 @@ func (f *groupFeed) seeGroup(pg *schedulingv1alpha1.PodGroup) {
 		f.c.ledger.Note(id, "")
 		f.c.effects.Apply(f.ctx, f.c.ledger.Define(id, gang.Object, spec, now))
 	}
-	if pg.Annotations[wellknown.RoleLabelKey] != "" {
+	if slices.ContainsFunc(roleKeys, func(key string) bool { return pg.Annotations[key] != "" }) {
 		f.seeRoles(id)
 	}
 	f.c.effects.Apply(f.ctx, f.c.ledger.Recall(id, podgroup.PastOf(pg), now))
@@ -266,7 +270,7 @@ func (f *groupFeed) changeGroup(old, pg *schedulingv1alpha1.PodGroup) {
 	f.seeGroup(pg)
 	f.seePlacement(old, pg)
 	f.doubtGroup(old, pg)
-	if old.Annotations[wellknown.RoleLabelKey] != pg.Annotations[wellknown.RoleLabelKey] {
+	if slices.ContainsFunc(roleKeys, func(key string) bool { return old.Annotations[key] != pg.Annotations[key] }) {
 		f.seeRoles(gang.ID{Namespace: pg.Namespace, Name: pg.Name})
 	}
 }
@@ -295,7 +299,7 @@ func (f *groupFeed) loseGroup(pg *schedulingv1alpha1.PodGroup) {
 	id := gang.ID{Namespace: pg.Namespace, Name: pg.Name}
 	f.c.effects.Apply(f.ctx, f.c.ledger.Undefine(id, gang.Object, time.Now()))
 	f.seePlacement(pg, nil)
-	if pg.Annotations[wellknown.RoleLabelKey] != "" {
+	if slices.ContainsFunc(roleKeys, func(key string) bool { return pg.Annotations[key] != "" }) {
 		f.seeRoles(id)
 	}
 	f.c.told.status.Enqueue(id)

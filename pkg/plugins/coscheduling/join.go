@@ -21,14 +21,14 @@ func (p *Plugin) join(ctx context.Context, state fwk.CycleState, id gang.ID, pod
 	if err != nil {
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
 	}
-	nodes, segment, err := c.planner.JoinSegment(id, levels, pod, nodes)
+	nodes, shares, err := c.planner.Sets().Join(id, levels, pod, nodes)
 	switch {
 	case err != nil:
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
 	case len(nodes) == 0:
-		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, segment)
-	case segment != "":
-		return p.joinWithin(ctx, state, id, pod, levels, nodes, segment)
+		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, shares)
+	case shares != "":
+		return p.joinWithin(ctx, state, id, pod, levels, nodes, shares)
 	}
 	held := c.ledger.Nodes(id)
 	if len(held) == 0 {

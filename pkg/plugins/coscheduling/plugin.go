@@ -22,6 +22,7 @@ import (
 	"berth.dev/berth/pkg/evictor"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/tree"
 )
 
 // Name of the plugin in configurations.
@@ -97,6 +98,12 @@ func (p *Plugin) Topology(pod *v1.Pod) gangview.Topology {
 	return levels
 }
 
+// Groups says what the groups within the pod's gang need, nil if it has none.
+func (p *Plugin) Groups(pod *v1.Pod) *tree.Group {
+	v, _ := p.shared.ledger.View(p.shared.members.ID(pod))
+	return v.Minimum.Tree
+}
+
 // SignPod refuses members of gangs, whose node depends on their siblings, and adds to other pods what holds look at.
 func (p *Plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *fwk.Status) {
 	if p.shared.members.Has(pod) {
@@ -110,8 +117,9 @@ func (p *Plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *f
 }
 
 // EventsToRegister names what makes a rejected pod schedulable alone: that it is no member any more, or has no value
-// any more that cannot be read. What can make a gang fit wakes it in the order of the gangs and a few at a time, not
-// all at once and under the queue's lock, as hints would; see loop.
+// any more that cannot be read; and, of a gang that has started, that its group may have room in a domain now, or has
+// begun. What can make a gang fit wakes it in the order of the gangs and a few at a time, not all at once and under the
+// queue's lock, as hints would; see loop.
 func (p *Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
 	return []fwk.ClusterEventWithHint{
 		{
@@ -137,5 +145,34 @@ func (p *Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, 
 				return fwk.QueueSkip, nil
 			},
 		},
+		{
+			Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add | fwk.UpdateNodeAllocatable |
+				fwk.UpdateNodeLabel | fwk.UpdateNodeTaint},
+			QueueingHintFn: func(_ klog.Logger, pod *v1.Pod, _, _ any) (fwk.QueueingHint, error) { return p.joins(pod), nil },
+		},
+		{
+			Event:          fwk.ClusterEvent{Resource: fwk.AssignedPod, ActionType: fwk.Delete},
+			QueueingHintFn: func(_ klog.Logger, pod *v1.Pod, _, _ any) (fwk.QueueingHint, error) { return p.joins(pod), nil },
+		},
+		{
+			Event:          fwk.ClusterEvent{Resource: fwk.AssignedPod, ActionType: fwk.Add},
+			QueueingHintFn: p.siblingCame,
+		},
 	}, nil
+}
+
+// siblingCame has a pod tried again for another of its gang.
+func (p *Plugin) siblingCame(_ klog.Logger, pod *v1.Pod, _, obj any) (fwk.QueueingHint, error) {
+	if came, ok := obj.(*v1.Pod); !ok || p.shared.members.ID(came) != p.shared.members.ID(pod) {
+		return fwk.QueueSkip, nil
+	}
+	return p.joins(pod), nil
+}
+
+// joins has a pod tried again that joins a gang which has started.
+func (p *Plugin) joins(pod *v1.Pod) fwk.QueueingHint {
+	if p.shared.ledger.Cycles.Standing(gang.UID(pod.UID)).Alone {
+		return fwk.Queue
+	}
+	return fwk.QueueSkip
 }

@@ -366,7 +366,7 @@ func TestAPodThatNamesItsClassWronglyWaitsUntilItIsPutRight(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hint := events[len(events)-1].QueueingHintFn
+	hint := events[1].QueueingHintFn
 	for _, tc := range []struct {
 		name        string
 		before, now *v1.Pod

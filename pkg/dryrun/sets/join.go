@@ -1,0 +1,152 @@
+package sets
+
+import (
+	"fmt"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/tree"
+)
+
+// Join returns on which nodes a member that comes later is in a domain of its group or segment, with why. If no other
+// member of that has a node, domains count in which all fits that it needs. Without groups and segments, and where
+// these share nothing that the gang does not, it returns all nodes and does not say why.
+func (d *Divider) Join(id gang.ID, levels gangview.Topology, pod *v1.Pod, nodes []fwk.NodeInfo) ([]fwk.NodeInfo,
+	string, error) {
+	if !d.Any(id, levels) {
+		return nodes, "", nil
+	}
+	members := []gang.Member{d.memberOf(id, pod)}
+	held := d.Ledger.Where(id)
+	settled := map[string]int{}
+	for _, ref := range d.Ledger.Members(id) {
+		other := d.Pod(ref)
+		switch {
+		case other == nil || ref.UID == members[0].UID:
+		case held[ref] != "":
+			settled[gangview.Role(other, d.PodGroup(id))]++
+		default:
+			if _, ranked := gangview.IndexOf(other); ranked || levels.Segment.Size == 0 {
+				members = append(members, d.memberOf(id, other))
+			}
+		}
+	}
+	v, _ := d.Ledger.View(id)
+	need := v.Minimum.Without(len(held), func(role string) int { return settled[role] })
+	s, err := d.Divide(id, levels, need, members, nodes)
+	if err != nil {
+		return nil, "", err
+	}
+	own, known := s.of[members[0].UID]
+	if !known {
+		return nil, "", gangview.UnknownGroup(pod, d.PodGroup(id))
+	}
+	begins := tree.None
+	for at := own; at > 0; at = s.all[at].around {
+		if s.all[at].placed == 0 {
+			begins = at
+		}
+	}
+	if begins != tree.None {
+		return d.begin(s, own, begins, members, nodes)
+	}
+	for at := own; at > 0; at = s.all[at].around {
+		if set := &s.all[at]; set.own && set.held != "" {
+			level := domains{keys: set.keys}
+			return onNodes(nodes, func(node *v1.Node) bool { return domainOf(set.keys, node) == set.held }),
+				fmt.Sprintf("the other members of %s are on nodes with %s, and this one has to be there, too", s.name(at),
+					level.describe(set.held)), nil
+		}
+	}
+	return nodes, "", nil
+}
+
+// memberOf reads a member as plans need it.
+func (d *Divider) memberOf(id gang.ID, pod *v1.Pod) gang.Member {
+	return gangview.Member(pod, gangview.Membership{}, d.PodGroup(id), true)
+}
+
+// begin returns the nodes for a member with which a set begins, the set itself or one around it: those of homes in
+// which all of it fits.
+func (d *Divider) begin(s *Division, own, begins int, members []gang.Member, nodes []fwk.NodeInfo) ([]fwk.NodeInfo,
+	string, error) {
+	if !s.complete(begins) {
+		return nil, fmt.Sprintf("%s has fewer members than it needs to begin", s.name(begins)), nil
+	}
+	c := d.Pose(s, members, nodes, NoLimits)
+	in := tree.Home{Level: tree.None, Domain: tree.None}
+	for at := s.all[begins].around; at != tree.None; at = s.all[at].around {
+		if set := &c.Sets[at]; set.Held != tree.None {
+			in = tree.Home{Level: set.Level, Domain: set.Held}
+			break
+		}
+	}
+	allowed := map[int]bool{}
+	for _, home := range c.Within(own, begins, in) {
+		for _, n := range c.NodesOf(home) {
+			allowed[n] = true
+		}
+	}
+	var within []fwk.NodeInfo
+	for i, n := range nodes {
+		if allowed[i] {
+			within = append(within, n)
+		}
+	}
+	level := "place"
+	if set := &s.all[begins]; set.own {
+		level = set.keys[len(set.keys)-1]
+	}
+	return within, fmt.Sprintf("%s needs a %s with room for all of it", s.name(begins), level), nil
+}
+
+// name is how messages call a set.
+func (s *Division) name(at int) string {
+	if s.Size > 0 {
+		return "its segment"
+	}
+	return "group " + s.all[at].name
+}
+
+func onNodes(nodes []fwk.NodeInfo, take func(*v1.Node) bool) []fwk.NodeInfo {
+	return slices.DeleteFunc(slices.Clone(nodes), func(n fwk.NodeInfo) bool { return !take(n.Node()) })
+}
+
+// OneDomain returns the levels that all members of the turn have to share because of their groups or segments, and the
+// nodes in that domain if it is known; false if they have to be in several domains.
+func (d *Divider) OneDomain(id gang.ID, levels gangview.Topology, turn gang.Turn,
+	nodes []fwk.NodeInfo) (required []string, held map[string]int, one bool) {
+	s, err := d.Divide(id, levels, turn.Need, turn.Members, nodes)
+	if err != nil {
+		return nil, nil, false
+	}
+	shared := tree.None
+	for i := range turn.Members {
+		at, known := s.of[turn.Members[i].UID]
+		if !known {
+			continue
+		}
+		for at > 0 && !s.all[at].own {
+			at = s.all[at].around
+		}
+		if shared != tree.None && shared != at {
+			return nil, nil, false
+		}
+		shared = at
+	}
+	set := &s.all[max(shared, 0)]
+	held = d.Ledger.Nodes(id)
+	if shared > 0 {
+		held = map[string]int{}
+		for _, n := range nodes {
+			if set.held != "" && domainOf(set.keys, n.Node()) == set.held {
+				held[n.Node().Name] = 1
+			}
+		}
+	}
+	return set.keys, held, true
+}

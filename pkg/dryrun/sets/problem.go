@@ -1,0 +1,367 @@
+package sets
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"berth.dev/berth/pkg/capacity"
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/topology"
+	"berth.dev/berth/pkg/tree"
+)
+
+// Limits keeps the members of a class on nodes with GPUs of some model: it names the model, and says which nodes have
+// it.
+type Limits func(class string) (model string, allow func(*v1.Node) bool)
+
+// NoLimits lets all members go anywhere.
+func NoLimits(string) (string, func(*v1.Node) bool) { return "", func(*v1.Node) bool { return true } }
+
+// mostAccounts bounds for how many classes it is counted how many members each node takes. Others are bounded by what
+// nodes have free.
+const mostAccounts = 32
+
+// Problem is how sets of members are to be given domains, in numbers.
+type Problem struct {
+	*Division
+	tree.Problem
+	nodes []fwk.NodeInfo
+	// classes numbers the classes of members; those that ask for the same by the account are one.
+	classes map[string]int
+	levels  []domains
+}
+
+// domains is the domains by some node labels.
+type domains struct {
+	keys  []string
+	names []string
+	index map[string]int
+}
+
+// Pose poses the problem of the sets on the nodes. The classes are kept on the models that only gives them.
+func (d *Divider) Pose(s *Division, members []gang.Member, nodes []fwk.NodeInfo,
+	only Limits) *Problem {
+	c := &Problem{Division: s, nodes: nodes, classes: map[string]int{}}
+	c.Nodes = make([]tree.Node, len(nodes))
+	d.addClasses(c, members, only)
+	for i := range s.all {
+		c.addSet(i)
+	}
+	return c
+}
+
+// addClasses adds what members ask for, and what nodes have of it.
+func (d *Divider) addClasses(c *Problem, members []gang.Member, only Limits) {
+	at := make(map[string]int, len(c.nodes))
+	for i, n := range c.nodes {
+		at[n.Node().Name] = i
+	}
+	type shape struct {
+		key   capacity.ShapeKey
+		model string
+	}
+	shapes := map[shape]int{}
+	var asks []amounts
+	for i := range members {
+		m := &members[i]
+		pod := d.Pod(m.Ref)
+		if _, known := c.classes[m.Class]; known || pod == nil {
+			continue
+		}
+		key := d.Capacity.Acquire(pod)
+		model, allow := only(m.Class)
+		of := shape{key, model}
+		class, known := shapes[of]
+		if !known {
+			class = len(shapes)
+			shapes[of] = class
+			asks = append(asks, amountsOf(pod))
+			if class < mostAccounts {
+				for i := range c.Nodes {
+					c.Nodes[i].Slots = append(c.Nodes[i].Slots, 0)
+				}
+				d.Capacity.Each(key, func(node *v1.Node, now, _ int) {
+					if i, here := at[node.Name]; here && allow(node) {
+						c.Nodes[i].Slots[class] = now
+					}
+				})
+			}
+		}
+		d.Capacity.Release(key)
+		c.classes[m.Class] = class
+	}
+	c.Asks = make([][]int64, len(asks))
+	for _, name := range namesOf(asks) {
+		for class := range asks {
+			c.Asks[class] = append(c.Asks[class], asks[class][name])
+		}
+		for i, n := range c.nodes {
+			c.Nodes[i].Free = append(c.Nodes[i].Free, freeOf(n, name))
+		}
+	}
+}
+
+// amounts is what a pod asks for, by resource; the names of pods themselves is empty.
+type amounts map[v1.ResourceName]int64
+
+func amountsOf(pod *v1.Pod) amounts {
+	of := amounts{v1.ResourcePods: 1}
+	info, err := framework.NewPodInfo(pod)
+	if err != nil {
+		return of
+	}
+	asks := info.CalculateResource().Resource
+	of[v1.ResourceCPU], of[v1.ResourceMemory] = asks.GetMilliCPU(), asks.GetMemory()
+	for name, n := range asks.GetScalarResources() {
+		of[name] = n
+	}
+	return of
+}
+
+// namesOf returns the resources that any of the pods asks for, sorted.
+func namesOf(all []amounts) []v1.ResourceName {
+	var names []v1.ResourceName
+	for _, of := range all {
+		for name, n := range of {
+			if n > 0 {
+				names = append(names, name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// unknownAmount is what a node has of a resource that it does not report: whether members fit is for the slots to say.
+const unknownAmount = 1 << 50
+
+// freeOf is how much of the resource the node has free.
+func freeOf(n fwk.NodeInfo, name v1.ResourceName) int64 {
+	has, used := n.GetAllocatable(), n.GetRequested()
+	switch name {
+	case v1.ResourcePods:
+		return int64(has.GetAllowedPodNumber() - len(n.GetPods()))
+	case v1.ResourceCPU:
+		return has.GetMilliCPU() - used.GetMilliCPU()
+	case v1.ResourceMemory:
+		return has.GetMemory() - used.GetMemory()
+	}
+	if total, reported := has.GetScalarResources()[name]; reported {
+		return total - used.GetScalarResources()[name]
+	}
+	return unknownAmount
+}
+
+// addSet adds the i-th set.
+func (c *Problem) addSet(i int) {
+	set := &c.all[i]
+	out := tree.Set{Level: tree.None, Held: tree.None, Need: make([]int, len(c.Asks)), More: make([]int, len(c.Asks)),
+		Enough: set.enough}
+	for _, keys := range set.prefer {
+		out.Prefer = append(out.Prefer, c.levelOf(keys))
+	}
+	if set.own {
+		out.Level = c.levelOf(set.keys)
+		if d, here := c.levels[out.Level].index[set.held]; here {
+			out.Held = d
+		}
+	}
+	needed, total := set.needed()
+	for j, m := range set.members {
+		if class, known := c.classes[m.Class]; known && needed[j] {
+			out.Need[class]++
+		} else if known {
+			out.More[class]++
+		}
+	}
+	if missing := c.Size - len(set.members) - set.placed; c.Size > 0 && i > 0 && missing > 0 {
+		// They are taken to be of the class that the set has the most of.
+		out.Coming = make([]int, len(c.Asks))
+		out.Coming[slices.Index(out.Need, slices.Max(out.Need))] = missing
+	}
+	for _, within := range set.sets {
+		if c.complete(within) {
+			out.Sets = append(out.Sets, within)
+		}
+	}
+	if out.Least = set.least; !total {
+		out.Least = len(out.Sets) + 1
+	}
+	c.Sets = append(c.Sets, out)
+}
+
+// needed says which of the members have to be placed, the oldest of each role, and whether they are enough.
+func (s *part) needed() (needed []bool, enough bool) {
+	needed, have := make([]bool, len(s.members)), map[string]int{}
+	for i, m := range s.members {
+		if s.lacks == nil || have[m.Role] < s.lacks[m.Role] {
+			needed[i] = true
+			have[m.Role]++
+		}
+	}
+	for role, n := range s.lacks {
+		if have[role] < n {
+			return needed, false
+		}
+	}
+	return needed, true
+}
+
+// complete reports whether a set has the members that it needs, and those within it that it needs have.
+func (s *Division) complete(at int) bool {
+	set := &s.all[at]
+	whole := 0
+	for _, within := range set.sets {
+		if s.complete(within) {
+			whole++
+		}
+	}
+	_, enough := set.needed()
+	return enough && whole >= set.least
+}
+
+// levelOf is the index of the level of the domains by the keys.
+func (c *Problem) levelOf(keys []string) int {
+	if at := slices.IndexFunc(c.levels, func(l domains) bool { return slices.Equal(l.keys, keys) }); at >= 0 {
+		return at
+	}
+	l := domains{keys: keys, index: map[string]int{}}
+	of := make([]int, len(c.nodes))
+	for i, n := range c.nodes {
+		name := domainOf(keys, n.Node())
+		if name == "" {
+			of[i] = tree.None
+			continue
+		}
+		if _, known := l.index[name]; !known {
+			l.index[name] = len(l.names)
+			l.names = append(l.names, name)
+		}
+		of[i] = l.index[name]
+	}
+	c.levels, c.Levels = append(c.levels, l), append(c.Levels, of)
+	return len(c.levels) - 1
+}
+
+// Arrange finds the order in which to fill the domains of the sets that are in no other but the gang: as few of the
+// wider ones as possible. Paths holds the wider domains of nodes, the first required ones those of all members; held
+// counts the members on nodes.
+func (c *Problem) Arrange(paths [][]string, required int, held map[string]int, need int) {
+	c.Order = map[int][]int{}
+	outer := map[int][]int{}
+	var collect func(at int)
+	collect = func(at int) {
+		for _, within := range c.Sets[at].Sets {
+			if c.Sets[within].Level == tree.None {
+				collect(within)
+			} else if c.Sets[within].Held == tree.None {
+				outer[c.Sets[within].Level] = append(outer[c.Sets[within].Level], within)
+			}
+		}
+	}
+	collect(0)
+	for _, level := range slices.Sorted(maps.Keys(outer)) {
+		order := c.orderOf(level, outer[level], paths, required, held, need)
+		c.Order[level] = order
+		if root := c.Sets[0].Level; root != tree.None && len(order) > 0 && c.Order[root] == nil {
+			c.Order[root] = []int{c.Levels[root][slices.Index(c.Levels[level], order[0])]}
+		}
+	}
+}
+
+// orderOf is the order of the domains of one level for the sets.
+func (c *Problem) orderOf(level int, sets []int, paths [][]string, required int, held map[string]int,
+	need int) []int {
+	domains := make([]topology.Node, len(c.levels[level].names))
+	first := make([]int, len(domains))
+	for i := range first {
+		first[i] = tree.None
+	}
+	divided := map[int]bool{}
+	for i, d := range c.Levels[level] {
+		switch {
+		case d == tree.None:
+			continue
+		case first[d] == tree.None:
+			first[d] = i
+		case paths != nil:
+			for at := range paths[i] {
+				divided[at] = divided[at] || paths[i][at] != paths[first[d]][at]
+			}
+		}
+		domains[d].Held += held[c.nodes[i].Node().Name]
+	}
+	for d := range domains {
+		if paths != nil {
+			for at, name := range paths[first[d]] {
+				if at < required || !divided[at] {
+					domains[d].Path = append(domains[d].Path, name)
+				}
+			}
+		}
+		domains[d].Path = append(domains[d].Path, fmt.Sprint(d))
+	}
+	var kinds, demand []int
+	members := 0
+	for _, set := range sets {
+		members = max(members, len(c.all[set].members))
+		at := slices.IndexFunc(kinds, func(of int) bool { return c.Same(of, set) })
+		if at < 0 {
+			at = len(kinds)
+			kinds, demand = append(kinds, set), append(demand, 0)
+		}
+		demand[at]++
+	}
+	for at, kind := range kinds {
+		for d, n := range c.Times(kind, demand[at]) {
+			domains[d].Slots = append(domains[d].Slots, n)
+		}
+	}
+	least := min((need+max(members, 1)-1)/max(members, 1), len(sets))
+	arrangements := topology.Arrange(domains, required, topology.Demand{Want: demand, Need: least})
+	if len(arrangements) == 0 {
+		return nil
+	}
+	return slices.Concat(arrangements[0].Sets...)
+}
+
+// describe names a domain by the narrowest of its labels.
+func (l *domains) describe(domain string) string {
+	values := strings.Split(domain, "\x00")
+	return l.keys[len(l.keys)-1] + "=" + values[len(values)-1]
+}
+
+// Place is where the answer puts a member.
+type Place struct {
+	gang.Member
+	Home  tree.Home
+	Class int
+	Node  int
+}
+
+// Places returns where the answer puts members, those that are needed first, set by set.
+func (c *Problem) Places(answer *tree.Answer) []Place {
+	var out []Place
+	for i := range c.all {
+		set := &c.all[i]
+		needed, _ := set.needed()
+		used := make([]int, len(c.Asks))
+		for _, first := range []bool{true, false} {
+			for j, m := range set.members {
+				class, known := c.classes[m.Class]
+				if !known || needed[j] != first || used[class] == len(answer.Nodes[i][class]) {
+					continue
+				}
+				out = append(out, Place{m, answer.Homes[i], class, answer.Nodes[i][class][used[class]]})
+				used[class]++
+			}
+		}
+	}
+	return out
+}

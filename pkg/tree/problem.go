@@ -1,0 +1,143 @@
+package tree
+
+import "slices"
+
+// None is the index of no domain and of no level, and the number that is no bound.
+const None = -1
+
+// Node is what an account knows of one node.
+type Node struct {
+	// Free is what the node has free, by resource.
+	Free []int64
+	// Slots bounds how many members of each class the node takes if it takes no others. Classes that it leaves out are
+	// bounded by what is free.
+	Slots []int
+}
+
+// Set is a set of members that shares a domain.
+type Set struct {
+	// Level is the index of the level whose domain all members share, None if they share that of the set around this
+	// one. Prefer are levels whose domains are tried first, the narrowest first.
+	Level  int
+	Prefer []int
+	// Need counts by class the members that have to find a place for the set to be whole, More those that may.
+	Need, More []int
+	// Coming counts by class members that the set will get, nil for none. A domain with room for them is better.
+	Coming []int
+	// Held is the domain of Level in which members of the set are already, None if there are none.
+	Held int
+	// Sets are the indices of the sets within, Least is how many of them have to be whole.
+	Sets  []int
+	Least int
+	// Enough is how many members make up for sets within that are not whole; None if nothing does. Members of such sets
+	// have places then as long as they are fewer.
+	Enough int
+}
+
+// Problem is a tree of sets and the nodes on which to place it. The first set holds all others.
+type Problem struct {
+	Nodes []Node
+	// Asks is what a member asks for, by class and resource.
+	Asks [][]int64
+	// Levels hold the domain of each node at each level, None for a node that is in none.
+	Levels [][]int
+	// Order holds by level the domains in the order in which to fill them. Those that it leaves out come after them, by
+	// how well they fit.
+	Order map[int][]int
+	Sets  []Set
+	// Caps bound by home and class, with None for no bound, how many members of all sets with that home fit by what else
+	// is known than the account.
+	Caps map[Home][]int
+}
+
+// Home is a domain of a level; the level None has the one domain of all nodes.
+type Home struct{ Level, Domain int }
+
+// Answer is what came of a problem.
+type Answer struct {
+	// Whole is set if all that is needed has a place by the account.
+	Whole bool
+	// Homes are the domains of the sets, Placed says which of the sets have one.
+	Homes  []Home
+	Placed []bool
+	// Nodes holds by set and class the node of each member that has a place.
+	Nodes [][][]int
+}
+
+// demand is what a set and those within it need in any case, by class.
+func (p *Problem) demand(set int) []int {
+	of := &p.Sets[set]
+	need := make([]int, len(p.Asks))
+	copy(need, of.Need)
+	if of.Least < len(of.Sets) {
+		return need
+	}
+	for _, within := range of.Sets {
+		for class, n := range p.demand(within) {
+			need[class] += n
+		}
+	}
+	return need
+}
+
+// Same reports whether two sets need the same of the same levels.
+func (p *Problem) Same(a, b int) bool {
+	x, y := &p.Sets[a], &p.Sets[b]
+	return x.Level == y.Level && x.Held == y.Held && x.Least == y.Least && slices.Equal(x.Need, y.Need) &&
+		slices.Equal(x.Coming, y.Coming) && slices.Equal(x.Prefer, y.Prefer) && slices.EqualFunc(x.Sets, y.Sets, p.Same)
+}
+
+// cut leaves out of the answer the places of members that are still to come.
+func (a *Answer) cut(sets []Set) *Answer {
+	for i := range sets {
+		for class, nodes := range a.Nodes[i] {
+			a.Nodes[i][class] = nodes[:min(len(nodes), sets[i].members(class))]
+		}
+	}
+	return a
+}
+
+// count is how many members have a place.
+func (a *Answer) count(sets []Set) int {
+	n := 0
+	for i := range sets {
+		for class, nodes := range a.Nodes[i] {
+			n += min(len(nodes), sets[i].members(class))
+		}
+	}
+	return n
+}
+
+// members is how many members of the class may be placed.
+func (s *Set) members(class int) int {
+	n := 0
+	if s.Need != nil {
+		n += s.Need[class]
+	}
+	if s.More != nil {
+		n += s.More[class]
+	}
+	return n
+}
+
+// NodesOf returns the nodes of a home.
+func (p *Problem) NodesOf(home Home) []int {
+	var nodes []int
+	for n := range p.Nodes {
+		if home.Level == None || p.Levels[home.Level][n] == home.Domain {
+			nodes = append(nodes, n)
+		}
+	}
+	return nodes
+}
+
+// Cap notes that no more members of a class fit in a home.
+func (p *Problem) Cap(home Home, class, most int) {
+	if p.Caps == nil {
+		p.Caps = map[Home][]int{}
+	}
+	if p.Caps[home] == nil {
+		p.Caps[home] = slices.Repeat([]int{None}, len(p.Asks))
+	}
+	p.Caps[home][class] = most
+}

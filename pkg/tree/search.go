@@ -1,0 +1,345 @@
+package tree
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+)
+
+// search places sets, and takes back what does not lead on.
+type search struct {
+	*Problem
+	free [][]int64
+	// placed counts by node and class what was placed there, within by home and class what was placed in it.
+	placed [][]int
+	within map[Home][]int
+	answer *Answer
+	parts  parts
+	// shares say how hard a member of each class is to place: the fewer slots all nodes have for it, the harder.
+	shares []float64
+	// coming is set while room is looked for also for members that come later.
+	coming bool
+	// looks bounds how many more nodes are looked at.
+	looks int
+}
+
+func newSearch(p *Problem, looks int) *search {
+	s := &search{Problem: p, within: map[Home][]int{}, shares: make([]float64, len(p.Asks)),
+		free: make([][]int64, len(p.Nodes)), placed: make([][]int, len(p.Nodes)),
+		answer: &Answer{Homes: make([]Home, len(p.Sets)), Placed: make([]bool, len(p.Sets)),
+			Nodes: make([][][]int, len(p.Sets))}}
+	for i := range p.Nodes {
+		s.free[i], s.placed[i] = slices.Clone(p.Nodes[i].Free), make([]int, len(p.Nodes[i].Slots))
+	}
+	for class := range p.Asks {
+		slots := 0
+		for i := range p.Nodes {
+			slots += s.room(class, i)
+		}
+		s.shares[class] = 1 / float64(max(slots, 1))
+	}
+	for i := range p.Sets {
+		s.answer.Homes[i], s.answer.Nodes[i] = Home{None, None}, make([][]int, len(p.Asks))
+	}
+	s.parts, s.looks = newParts(p), looks
+	return s
+}
+
+// unbounded is how many members of a class fit as far as no account says otherwise.
+const unbounded = 1 << 30
+
+// room is how many more members of a class the node takes.
+func (s *search) room(class, node int) int {
+	s.looks--
+	room := unbounded
+	if class < len(s.placed[node]) {
+		room = s.Nodes[node].Slots[class] - s.placed[node][class]
+	}
+	for r, ask := range s.Asks[class] {
+		if ask > 0 && room > 0 {
+			room = int(min(s.free[node][r]/ask, int64(room)))
+		}
+	}
+	return max(room, 0)
+}
+
+// roomIn is how many more members of a class an area takes, counting no further than most.
+func (s *search) roomIn(class int, in area, most int) int {
+	room := 0
+	for _, node := range in.nodes {
+		if room >= most {
+			break
+		}
+		room += s.room(class, node)
+	}
+	return room
+}
+
+// take puts a member of a class on a node, or takes it back with minus one.
+func (s *search) take(set, class, node int, home Home, by int) {
+	for r, ask := range s.Asks[class] {
+		s.free[node][r] -= ask * int64(by)
+	}
+	if class < len(s.placed[node]) {
+		s.placed[node][class] += by
+	}
+	if len(s.Caps) > 0 {
+		if s.within[home] == nil {
+			s.within[home] = make([]int, len(s.Asks))
+		}
+		s.within[home][class] += by
+	}
+	if nodes := &s.answer.Nodes[set][class]; by > 0 {
+		*nodes = append(*nodes, node)
+	} else {
+		*nodes = (*nodes)[:len(*nodes)-1]
+	}
+}
+
+// capped reports whether the home takes no more members of the class.
+func (s *search) capped(class int, home Home) bool {
+	caps := s.Caps[home]
+	if caps == nil || caps[class] == None {
+		return false
+	}
+	return caps[class] == 0 || s.within[home] != nil && s.within[home][class] >= caps[class]
+}
+
+// areas goes through the domains in which to try the set, those of narrower levels that it prefers first.
+func (s *search) areas(set int, around area) iter.Seq[area] {
+	return func(yield func(area) bool) {
+		of, need := &s.Sets[set], s.demand(set)
+		if of.Held != None && of.Level != None {
+			around = s.parts.area(Home{of.Level, of.Held})
+		}
+		for _, level := range of.Prefer {
+			for in := range s.areasOf(level, need, around) {
+				if !yield(in) {
+					return
+				}
+			}
+		}
+		if of.Level == None || of.Held != None {
+			yield(around)
+			return
+		}
+		for in := range s.areasOf(of.Level, need, around) {
+			if !yield(in) {
+				return
+			}
+		}
+	}
+}
+
+// areasOf goes through the domains of the level within the area that may take what is needed: those that have a place
+// in the order of the level first, then the tightest.
+func (s *search) areasOf(level int, need []int, around area) iter.Seq[area] {
+	return func(yield func(area) bool) {
+		classes := s.byHardness(need)
+		may := func(in area) bool {
+			return !slices.ContainsFunc(classes, func(class int) bool {
+				return s.roomIn(class, in, need[class]) < need[class]
+			})
+		}
+		ordered, others := s.parts.within(level, around)
+		for _, in := range ordered {
+			if may(in) && !yield(in) {
+				return
+			}
+		}
+		type fit struct {
+			area
+			room int
+		}
+		var fits []fit
+		for _, in := range others {
+			if may(in) {
+				f := fit{area: in}
+				if len(classes) > 0 {
+					f.room = s.roomIn(classes[0], in, unbounded)
+				}
+				fits = append(fits, f)
+			}
+		}
+		slices.SortStableFunc(fits, func(a, b fit) int { return cmp.Compare(a.room, b.room) })
+		for _, f := range fits {
+			if !yield(f.area) {
+				return
+			}
+		}
+	}
+}
+
+// byHardness sorts the classes that are needed, the hardest to place first.
+func (s *search) byHardness(need []int) []int {
+	var classes []int
+	for class, n := range need {
+		if n > 0 {
+			classes = append(classes, class)
+		}
+	}
+	slices.SortStableFunc(classes, func(a, b int) int { return cmp.Compare(s.shares[b], s.shares[a]) })
+	return classes
+}
+
+// whole places what the set needs within the area, itself and the sets within, and goes on with next. If that fails,
+// nothing has changed.
+func (s *search) whole(set int, around area, next func() bool) bool {
+	of := &s.Sets[set]
+	need := slices.Clone(of.Need)
+	if s.coming {
+		for class, n := range of.Coming {
+			need[class] += n
+		}
+	}
+	var members []int
+	for _, class := range s.byHardness(need) {
+		members = append(members, slices.Repeat([]int{class}, need[class])...)
+	}
+	groups := s.inOrder(of.Sets)
+	before := s.answer.Homes[set]
+	for in := range s.areas(set, around) {
+		if s.looks <= 0 {
+			break
+		}
+		s.answer.Homes[set], s.answer.Placed[set] = in.home, true
+		if s.pack(set, members, in, func() bool { return s.groups(set, groups, in, 0, next) }) {
+			return true
+		}
+	}
+	s.answer.Homes[set], s.answer.Placed[set] = before, false
+	return false
+}
+
+// pack places the members, given by their classes, on nodes of the area.
+func (s *search) pack(set int, members []int, in area, next func() bool) bool {
+	if len(members) == 0 {
+		return next()
+	}
+	class := members[0]
+	if s.capped(class, in.home) {
+		return false
+	}
+	for node := range s.nodesFor(class, in) {
+		if s.looks <= 0 {
+			return false
+		}
+		s.take(set, class, node, in.home, 1)
+		if s.pack(set, members[1:], in, next) {
+			return true
+		}
+		s.take(set, class, node, in.home, -1)
+	}
+	return false
+}
+
+// groups places the least number of the sets within, from the rest of them; whole is how many are placed already.
+func (s *search) groups(set int, rest []int, in area, whole int, next func() bool) bool {
+	least := s.Sets[set].Least
+	if whole >= least {
+		return next()
+	}
+	if whole+len(rest) < least || s.looks <= 0 {
+		return false
+	}
+	first := rest[0]
+	if s.whole(first, in, func() bool { return s.groups(set, rest[1:], in, whole+1, next) }) {
+		return true
+	}
+	// Those that are like this one do not fit either.
+	others := slices.DeleteFunc(slices.Clone(rest[1:]), func(i int) bool { return s.Same(first, i) })
+	return s.groups(set, others, in, whole, next)
+}
+
+// fit is a node that takes room more members of a class, and what it has free of all resources.
+type fit struct {
+	node, room int
+	free       int64
+}
+
+func compareFits(a, b fit) int {
+	return cmp.Or(cmp.Compare(a.room, b.room), cmp.Compare(a.free, b.free), cmp.Compare(a.node, b.node))
+}
+
+// fitOn is how a member of the class fits on the node.
+func (s *search) fitOn(class, node int) fit {
+	f := fit{node: node, room: s.room(class, node)}
+	for _, n := range s.free[node] {
+		f.free += n
+	}
+	return f
+}
+
+// tightest returns the node of the area that takes a member of the class and has the least left.
+func (s *search) tightest(class int, in area) (fit, bool) {
+	var best fit
+	for _, node := range in.nodes {
+		if f := s.fitOn(class, node); f.room > 0 && (best.room == 0 || compareFits(f, best) < 0) {
+			best = f
+		}
+	}
+	return best, best.room > 0
+}
+
+// nodesFor goes through the nodes of the area that take a member of the class, those first that have the least left; of
+// nodes that are alike it tries one.
+func (s *search) nodesFor(class int, in area) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		best, fits := s.tightest(class, in)
+		if !fits || !yield(best.node) {
+			return
+		}
+		var others []fit
+		for _, node := range in.nodes {
+			if f := s.fitOn(class, node); f.room > 0 {
+				others = append(others, f)
+			}
+		}
+		slices.SortFunc(others, compareFits)
+		for i, f := range others {
+			if f.node == best.node || i > 0 && s.alike(others[i-1].node, f.node) {
+				continue
+			}
+			if !yield(f.node) {
+				return
+			}
+		}
+	}
+}
+
+// alike reports whether two nodes take the same members in the same domains.
+func (s *search) alike(a, b int) bool {
+	for _, of := range s.Levels {
+		if of[a] != of[b] {
+			return false
+		}
+	}
+	return slices.Equal(s.free[a], s.free[b]) && slices.Equal(s.placed[a], s.placed[b]) &&
+		slices.Equal(s.Nodes[a].Slots, s.Nodes[b].Slots)
+}
+
+// inOrder sorts sets: those with members that have a place first, then those that need the most.
+func (s *search) inOrder(sets []int) []int {
+	type weighed struct {
+		set, held int
+		weight    float64
+	}
+	all := make([]weighed, len(sets))
+	for i, set := range sets {
+		all[i].set = set
+		if s.Sets[set].Held == None {
+			all[i].held = 1
+		}
+		for class, n := range s.demand(set) {
+			all[i].weight += float64(n) * s.shares[class]
+		}
+	}
+	slices.SortStableFunc(all, func(a, b weighed) int {
+		return cmp.Or(cmp.Compare(a.held, b.held), cmp.Compare(b.weight, a.weight))
+	})
+	out := make([]int, len(sets))
+	for i := range all {
+		out[i] = all[i].set
+	}
+	return out
+}

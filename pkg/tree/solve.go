@@ -1,0 +1,197 @@
+package tree
+
+import "slices"
+
+const (
+	// mostLooks bounds how many nodes are looked at before a search gives up: enough to try all that there is in a small
+	// tree, and for a large one several times what it takes to place each member once.
+	mostLooks = 2_000_000
+	// growthLooks bounds that for one more set.
+	growthLooks = 100_000
+)
+
+// Solve gives the sets domains and nodes. First it looks for places for all that is needed at once, with room for
+// members that are to come if there is any; then whole sets beyond that are placed, then members beyond the need of
+// their sets. Where not all that is needed fits, the answer is not whole and has what does fit.
+//
+// It tries everything where that is little. In large trees it goes by what fits best, and takes back a bounded number
+// of choices: a plan that exists can be missed, one that does not exist is never returned.
+func (p *Problem) Solve() *Answer {
+	for _, coming := range []bool{true, false} {
+		if coming && !slices.ContainsFunc(p.Sets, func(s Set) bool { return len(s.Coming) > 0 }) {
+			continue
+		}
+		s := newSearch(p, mostLooks)
+		s.coming = coming
+		if s.whole(0, s.parts.area(Home{None, None}), func() bool { return true }) {
+			s.answer.Whole = true
+			(&growth{search: s}).grow(0)
+			return s.answer.cut(p.Sets)
+		}
+	}
+	return p.some()
+}
+
+// growth places what goes beyond what is needed, or what fits of it if not all does.
+type growth struct {
+	*search
+	failed bool
+}
+
+// some places what fits of a tree that does not fit whole.
+func (p *Problem) some() *Answer {
+	s := &growth{search: newSearch(p, mostLooks), failed: true}
+	root := &p.Sets[0]
+	in := s.parts.area(Home{None, None})
+	switch {
+	case root.Level == None:
+	case root.Held != None:
+		in = s.parts.area(Home{root.Level, root.Held})
+	default:
+		in = s.widest(root.Level, 0, in)
+	}
+	s.answer.Homes[0], s.answer.Placed[0] = in.home, true
+	s.fill(0, in, root.Need)
+	s.grow(0)
+	s.answer.Whole = root.Enough != None && s.answer.count(p.Sets) >= root.Enough
+	return s.answer.cut(p.Sets)
+}
+
+// widest is the domain of the level within the area that takes the most of the members of a set and of the sets within.
+func (s *growth) widest(level, set int, around area) area {
+	wanted := make([]int, len(s.Asks))
+	var add func(set int)
+	add = func(set int) {
+		for class := range wanted {
+			wanted[class] += s.Sets[set].members(class)
+		}
+		for _, within := range s.Sets[set].Sets {
+			add(within)
+		}
+	}
+	add(set)
+	best, most := area{home: Home{level, None}}, -1
+	ordered, others := s.parts.within(level, around)
+	for _, in := range slices.Concat(ordered, others) {
+		fits := 0
+		for class, n := range wanted {
+			fits += min(n, s.roomIn(class, in, n))
+		}
+		if fits > most {
+			best, most = in, fits
+		}
+	}
+	return best
+}
+
+// grow places what goes beyond the need of a set that has its place: whole sets within, parts of sets where they count,
+// and members.
+func (s *growth) grow(set int) {
+	of := &s.Sets[set]
+	in := s.areaOf(set)
+	var failed []int
+	for _, within := range s.inOrder(of.Sets) {
+		if s.answer.Placed[within] || slices.ContainsFunc(failed, func(i int) bool { return s.Same(i, within) }) {
+			continue
+		}
+		if s.looks = growthLooks; !s.whole(within, in, func() bool { return true }) {
+			failed = append(failed, within)
+		}
+	}
+	for _, within := range of.Sets {
+		switch {
+		case s.answer.Placed[within]:
+			s.grow(within)
+		case s.answer.count(s.Sets) < of.Enough:
+			s.part(within, in)
+		case s.failed && len(s.Sets[within].Sets) > 0:
+			// To tell what is missing, what fits of it is placed.
+			s.answer.Homes[within] = in.home
+			if level := s.Sets[within].Level; level != None {
+				s.answer.Homes[within] = s.widest(level, within, in).home
+			}
+			s.grow(within)
+		}
+	}
+	if s.answer.Placed[set] {
+		s.fill(set, in, of.More)
+	}
+}
+
+// areaOf is the home of a set with its nodes.
+func (s *growth) areaOf(set int) area {
+	home := s.answer.Homes[set]
+	if home.Level != None && home.Domain == None {
+		return area{home: home}
+	}
+	return s.parts.area(home)
+}
+
+// part places what fits of a set in the domain that takes the most of it.
+func (s *growth) part(set int, around area) {
+	of, areas := &s.Sets[set], []area{around}
+	switch {
+	case of.Level == None:
+	case of.Held != None:
+		areas = []area{s.parts.area(Home{of.Level, of.Held})}
+	default:
+		ordered, others := s.parts.within(of.Level, around)
+		areas = slices.Concat(ordered, others)
+	}
+	best, most := area{}, 0
+	for _, in := range areas {
+		fits := 0
+		for class, n := range of.Need {
+			fits += min(n, s.roomIn(class, in, n))
+		}
+		if fits > most {
+			best, most = in, fits
+		}
+	}
+	if most > 0 {
+		s.answer.Homes[set], s.answer.Placed[set] = best.home, true
+		s.fill(set, best, of.Need)
+	}
+}
+
+// fill places as many of the members as fit in the area.
+func (s *growth) fill(set int, in area, members []int) {
+	for _, class := range s.byHardness(members) {
+		for range members[class] {
+			best, fits := s.tightest(class, in)
+			if !fits || s.capped(class, in.home) {
+				break
+			}
+			s.take(set, class, best.node, in.home, 1)
+		}
+	}
+}
+
+// Times is by domain of its level how many copies of a set the domain takes if it takes nothing else, up to most.
+func (p *Problem) Times(set, most int) []int {
+	s := newSearch(p, growthLooks)
+	times := make([]int, len(s.parts.domains[p.Sets[set].Level]))
+	for d, nodes := range s.parts.domains[p.Sets[set].Level] {
+		in := area{Home{p.Sets[set].Level, d}, nodes}
+		for s.looks = growthLooks; times[d] < most && s.whole(set, in, func() bool { return true }); s.looks = growthLooks {
+			times[d]++
+		}
+	}
+	return times
+}
+
+// Within returns the homes that a set may have so that what the set around it needs fits whole in the area, if that is
+// the only one there. Around is the set itself, or one that it is in.
+func (p *Problem) Within(set, around int, in Home) []Home {
+	s := newSearch(p, growthLooks)
+	var homes []Home
+	for alone := range s.areas(around, s.parts.area(in)) {
+		s.looks = growthLooks
+		// Found or not, nothing stays placed.
+		s.whole(around, alone, func() bool {
+			homes, s.looks = append(homes, s.answer.Homes[set]), 0
+			return false
+		})
+	}
+	return homes
+}
