@@ -8,7 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"berth.dev/berth/pkg/evictor"
+	"berth.dev/berth/pkg/faults"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/podview"
@@ -28,13 +28,13 @@ type Repair struct {
 
 // failing returns what fails under each pod with a node under which something does.
 func (s *search) failing() map[key]string {
-	faults := map[string]evictor.NodeFault{}
+	nodes := map[string]faults.Node{}
 	for _, node := range s.nodes {
-		faults[node.Name] = evictor.ReadNodeFault(node)
+		nodes[node.Name] = faults.ReadNode(node)
 	}
 	whys := map[key]string{}
 	for _, pod := range s.pods {
-		fault, known := faults[pod.Spec.NodeName]
+		fault, known := nodes[pod.Spec.NodeName]
 		if !known || podview.Finished(pod) || pod.DeletionTimestamp != nil {
 			continue
 		}

@@ -68,7 +68,7 @@ type waiting struct {
 
 // Sources know what an eviction has to respect besides gangs.
 type Sources struct {
-	Native  NativeGroups
+	Native  members.NativeGroups
 	Budgets policylisters.PodDisruptionBudgetLister
 	// Wide knows what is counted for the whole cluster, Loss what evictions lose.
 	Wide *clusterwide.Book

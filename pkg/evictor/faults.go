@@ -2,10 +2,8 @@ package evictor
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -14,24 +12,20 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"berth.dev/berth/pkg/eviction"
+	"berth.dev/berth/pkg/faults"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gpu"
-	"berth.dev/berth/pkg/gpuview"
-	"berth.dev/berth/pkg/podview"
 )
 
-// Faults owns what is known of hardware that fails under members of gangs: nodes that leave, and devices that do not
-// work. It keeps room for their replacements beside the rest of the gang before anything is evicted, tells the gang
-// once, and evicts those members if it is to.
+// Faults owns what is done about hardware that fails under members of gangs: it keeps room for their replacements beside
+// the rest of the gang before anything is evicted, tells the gang once, and evicts those members if it is to.
 type Faults struct {
 	Limits RepairLimits
 
-	mu sync.Mutex
-	// devices are those of each pod that its kubelet calls unhealthy, and nodes are those that leave or have GPUs that
-	// their agent calls so. Changed is set if that has changed since it was last looked at.
-	devices map[gang.UID][]string
-	nodes   map[string]NodeFault
-	changed bool
+	// Known is what fails.
+	Known faults.Book
+
+	mu      sync.Mutex
 	looked  time.Time
 	repairs map[gang.ID]*repair
 	evicted eviction.Hourly
@@ -43,37 +37,6 @@ type RepairLimits struct {
 	Keep time.Duration
 	// EvictionsPerHour is how many members are evicted in any hour; 0 for none.
 	EvictionsPerHour int
-}
-
-// NodeFault is what fails on a node: it leaves, or some of its GPUs do not work.
-type NodeFault struct {
-	name, leaving string
-	gpus          gpuview.Failing
-}
-
-// ReadNodeFault reads what fails on a node.
-func ReadNodeFault(node *v1.Node) NodeFault {
-	f := NodeFault{name: node.Name, gpus: gpuview.FailingGPUs(node)}
-	switch taint := podview.LeavingTaint(node); {
-	case taint != "":
-		f.leaving = "has the taint " + taint
-	case node.DeletionTimestamp != nil:
-		f.leaving = "is being deleted"
-	}
-	return f
-}
-
-// Under says what fails under a pod of the node with that many GPUs, nothing if nothing does.
-func (f *NodeFault) Under(pod *v1.Pod, gpus int) string {
-	switch devices := podview.FailingDevices(pod); {
-	case f.leaving != "":
-		return "node " + f.name + " " + f.leaving
-	case len(devices) > 0:
-		return fmt.Sprintf("%s of node %s does not work", strings.Join(devices, ", "), f.name)
-	case f.gpus.HeldBy(gpus):
-		return fmt.Sprintf("%s of node %s does not work", strings.Join(f.gpus.UUIDs, ", "), f.name)
-	}
-	return ""
 }
 
 // repair is what is done for the members of one gang.
@@ -93,61 +56,6 @@ type repair struct {
 type failing struct {
 	pod *v1.Pod
 	why string
-}
-
-// SeePod takes a bound pod as it is now.
-func (f *Faults) SeePod(pod *v1.Pod) {
-	devices := podview.FailingDevices(pod)
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	uid := gang.UID(pod.UID)
-	if slices.Equal(f.devices[uid], devices) {
-		return
-	}
-	f.changed = true
-	if len(devices) == 0 {
-		delete(f.devices, uid)
-		return
-	}
-	if f.devices == nil {
-		f.devices = map[gang.UID][]string{}
-	}
-	f.devices[uid] = devices
-}
-
-// ForgetPod drops a pod that has ended or is gone.
-func (f *Faults) ForgetPod(uid gang.UID) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	delete(f.devices, uid)
-}
-
-// SeeNode takes a node as it is now.
-func (f *Faults) SeeNode(node *v1.Node) {
-	fault := ReadNodeFault(node)
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	before := f.nodes[node.Name]
-	switch {
-	case fault.leaving == before.leaving && fault.gpus.Healthy == before.gpus.Healthy &&
-		slices.Equal(fault.gpus.UUIDs, before.gpus.UUIDs):
-		return
-	case fault.leaving == "" && len(fault.gpus.UUIDs) == 0:
-		delete(f.nodes, node.Name)
-	default:
-		if f.nodes == nil {
-			f.nodes = map[string]NodeFault{}
-		}
-		f.nodes[node.Name] = fault
-	}
-	f.changed = true
-}
-
-// ForgetNode drops a node that is gone.
-func (f *Faults) ForgetNode(name string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	delete(f.nodes, name)
 }
 
 // Spare returns the node on which room is kept for the replacement of the member, if any is.
@@ -175,11 +83,11 @@ func (f *Faults) moving() sets.Set[gang.UID] {
 func (f *Faults) review(e *Evictor, now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.Limits.Keep == 0 || len(f.devices)+len(f.nodes)+len(f.repairs) == 0 ||
-		!f.changed && now.Sub(f.looked) < lookEvery {
+	changed, fails := f.Known.Changed()
+	if f.Limits.Keep == 0 || !fails && len(f.repairs) == 0 || !changed && now.Sub(f.looked) < lookEvery {
 		return
 	}
-	f.changed, f.looked = false, now
+	f.looked = now
 	all := f.failing(e)
 	for id := range f.repairs {
 		if all[id] == nil {
@@ -211,20 +119,21 @@ func (f *Faults) failing(e *Evictor) map[gang.ID][]failing {
 		seen[gang.UID(pod.UID)] = true
 		all[id] = append(all[id], failing{pod, why})
 	}
-	for name, fault := range f.nodes {
+	nodes, pods := f.Known.Failing()
+	for name, fault := range nodes {
 		for _, m := range e.Capacity.Cluster.MembersOn(name) {
 			if why := fault.Under(m.Object, int(e.Sources.Loss.MilliGPUs(m.Object)/gpu.WholeMilli)); why != "" {
 				add(m.Of, m.Object, why)
 			}
 		}
 	}
-	for uid := range f.devices {
+	for _, uid := range pods {
 		pod := e.Capacity.Cluster.Pod(types.UID(uid))
 		if pod == nil || pod.DeletionTimestamp != nil {
 			continue
 		}
 		if id := e.Members.ID(pod); id != (gang.ID{}) {
-			works := NodeFault{name: pod.Spec.NodeName}
+			works := faults.OnNode(pod.Spec.NodeName)
 			add(id, pod, works.Under(pod, 0))
 		}
 	}

@@ -260,7 +260,7 @@ func (b *problemBuilder) addVictim(n int, pod *capacity.BoundPod) {
 		// again when it was evicted.
 		priority = math.MinInt32
 	}
-	id := b.evictor.Sources.Native.unitOf(pod.Object)
+	id := b.evictor.Sources.Native.UnitOf(pod.Object)
 	if id == (gang.ID{}) {
 		id = pod.Of
 	}
@@ -381,7 +381,7 @@ func (b *problemBuilder) addDomains() {
 
 // describe fills in what is known of a group of victims besides how many are bound.
 func (b *problemBuilder) describe(id gang.ID, g *eviction.Group) {
-	if b.evictor.Sources.Native.isUnit(id) {
+	if b.evictor.Sources.Native.IsUnit(id) {
 		g.AllOrNothing = true
 		return
 	}

@@ -73,8 +73,9 @@ func isForRepair(o reservation.Hold) bool { return o.Kind == reservation.ForRepa
 // leaving are the nodes that leave, and those of the members.
 func (f *Faults) leaving(members []failing) sets.Set[string] {
 	names := sets.New[string]()
-	for name, fault := range f.nodes {
-		if fault.leaving != "" {
+	nodes, _ := f.Known.Failing()
+	for name := range nodes {
+		if fault := nodes[name]; fault.Leaves() {
 			names.Insert(name)
 		}
 	}

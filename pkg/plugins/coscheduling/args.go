@@ -12,6 +12,7 @@ import (
 	"berth.dev/berth/pkg/evictor"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/members"
 	"berth.dev/berth/pkg/reservation"
 	"berth.dev/berth/pkg/starttime"
 )
@@ -68,7 +69,7 @@ func settingsFrom(obj runtime.Object, profile string) (settings, error) {
 
 // ownerPolicy returns the policy that defaulted and validated args, which may be nil, state.
 func ownerPolicy(args *config.GangOwners) *gangview.OwnerPolicy {
-	p := &gangview.OwnerPolicy{Kinds: map[string]bool{}, CorePlansNative: evictor.CorePlansNative()}
+	p := &gangview.OwnerPolicy{Kinds: map[string]bool{}, CorePlansNative: members.CorePlansNative()}
 	if args == nil {
 		return p
 	}

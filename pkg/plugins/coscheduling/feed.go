@@ -20,10 +20,10 @@ import (
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/clusterwide"
 	"berth.dev/berth/pkg/dryrun/account"
-	"berth.dev/berth/pkg/evictor"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/informers"
+	"berth.dev/berth/pkg/members"
 	"berth.dev/berth/pkg/podgroup"
 	"berth.dev/berth/pkg/runstore"
 	"berth.dev/berth/pkg/waitlist"
@@ -84,7 +84,7 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 	}
 	wide.KeptBy(&c.holds.Gate)
 	of := &c.evictor.Sources
-	of.Wide, of.Native = wide, evictor.NewNativeGroups(factory)
+	of.Wide, of.Native = wide, members.NewNativeGroups(factory)
 	of.Budgets = factory.Policy().V1().PodDisruptionBudgets().Lister()
 	c.told.owners, err = podgroup.NewOwners(ctx, profile.KubeConfig(), c.told.recorder, f.groups.applyOwner)
 	if err != nil {
@@ -160,7 +160,7 @@ func (f *feed) watchCluster(profile framework.Framework) error {
 	}
 	nodes := handlers(f.seeNode, func(_, node *v1.Node) { f.seeNode(node) }, func(node *v1.Node) {
 		f.c.headroom.Feed.DropNode(node.Name)
-		f.c.evictor.Faults.ForgetNode(node.Name)
+		f.c.evictor.Faults.Known.ForgetNode(node.Name)
 		f.c.loop.Inbox.Look()
 	})
 	if err := f.watch(factory, factory.Core().V1().Nodes().Informer(), nodes); err != nil {
@@ -307,7 +307,7 @@ func (f *groupFeed) loseGroup(pg *schedulingv1alpha1.PodGroup) {
 
 func (f *feed) seeNode(node *v1.Node) {
 	f.c.headroom.Feed.SetNode(node)
-	f.c.evictor.Faults.SeeNode(node)
+	f.c.evictor.Faults.Known.SeeNode(node)
 	f.c.loop.Inbox.Look()
 }
 
@@ -319,7 +319,7 @@ func (f *podFeed) seePod(pod *v1.Pod) {
 	switch {
 	case pod.Spec.NodeName != "":
 		f.c.headroom.Feed.SetPod(pod, f.c.members.ID(pod))
-		f.c.evictor.Faults.SeePod(pod)
+		f.c.evictor.Faults.Known.SeePod(pod)
 		f.c.loop.Inbox.Look()
 	case pod.Status.NominatedNodeName != "":
 		if id := f.c.members.ID(pod); id != (gang.ID{}) {
@@ -366,7 +366,7 @@ func (f *podFeed) losePod(pod *v1.Pod) {
 	f.c.holds.Gate.Away.Forget(gang.UID(pod.UID))
 	f.c.holds.Gate.Forecasts.Lose(pod, time.Now())
 	f.c.evictor.Notifier.Forget(pod)
-	f.c.evictor.Faults.ForgetPod(gang.UID(pod.UID))
+	f.c.evictor.Faults.Known.ForgetPod(gang.UID(pod.UID))
 	f.ending.Lock()
 	defer f.ending.Unlock()
 	defer func() {

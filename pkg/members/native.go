@@ -1,4 +1,4 @@
-package evictor
+package members
 
 import (
 	"strings"
@@ -32,8 +32,8 @@ func NewNativeGroups(factory informers.SharedInformerFactory) NativeGroups {
 // nativePrefix keeps the names of native groups apart from those of ours; no object's name has a space.
 const nativePrefix = "native group "
 
-// unitOf returns the native group that the pod can only be evicted with, or the zero ID.
-func (n NativeGroups) unitOf(pod *v1.Pod) gang.ID {
+// UnitOf returns the native group that the pod can only be evicted with, or the zero ID.
+func (n NativeGroups) UnitOf(pod *v1.Pod) gang.ID {
 	if n.lister == nil || pod.Spec.SchedulingGroup == nil || pod.Spec.SchedulingGroup.PodGroupName == nil {
 		return gang.ID{}
 	}
@@ -44,5 +44,5 @@ func (n NativeGroups) unitOf(pod *v1.Pod) gang.ID {
 	return gang.ID{Namespace: pod.Namespace, Name: nativePrefix + pg.Name}
 }
 
-// isUnit reports whether the ID is one that unitOf returned.
-func (NativeGroups) isUnit(id gang.ID) bool { return strings.HasPrefix(id.Name, nativePrefix) }
+// IsUnit reports whether the ID is one that UnitOf returned.
+func (NativeGroups) IsUnit(id gang.ID) bool { return strings.HasPrefix(id.Name, nativePrefix) }

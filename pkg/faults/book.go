@@ -1,0 +1,132 @@
+package faults
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/podview"
+)
+
+// Node is what fails on a node: it leaves, or some of its GPUs do not work.
+type Node struct {
+	name, leaving string
+	gpus          gpuview.Failing
+}
+
+// ReadNode reads what fails on a node.
+func ReadNode(node *v1.Node) Node {
+	f := Node{name: node.Name, gpus: gpuview.FailingGPUs(node)}
+	switch taint := podview.LeavingTaint(node); {
+	case taint != "":
+		f.leaving = "has the taint " + taint
+	case node.DeletionTimestamp != nil:
+		f.leaving = "is being deleted"
+	}
+	return f
+}
+
+// Leaves reports whether the node is about to go.
+func (f *Node) Leaves() bool { return f.leaving != "" }
+
+// Under says what fails under a pod of the node with that many GPUs, nothing if nothing does.
+func (f *Node) Under(pod *v1.Pod, gpus int) string {
+	switch devices := podview.FailingDevices(pod); {
+	case f.leaving != "":
+		return "node " + f.name + " " + f.leaving
+	case len(devices) > 0:
+		return fmt.Sprintf("%s of node %s does not work", strings.Join(devices, ", "), f.name)
+	case f.gpus.HeldBy(gpus):
+		return fmt.Sprintf("%s of node %s does not work", strings.Join(f.gpus.UUIDs, ", "), f.name)
+	}
+	return ""
+}
+
+// Book owns what is known of hardware that fails under pods.
+type Book struct {
+	mu sync.Mutex
+	// devices are those of each pod that its kubelet calls unhealthy, and nodes are those that leave or have GPUs that
+	// their agent calls so. changed is set if that has changed since it was asked for.
+	devices map[gang.UID][]string
+	nodes   map[string]Node
+	changed bool
+}
+
+// SeePod takes a bound pod as it is now.
+func (b *Book) SeePod(pod *v1.Pod) {
+	devices := podview.FailingDevices(pod)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	uid := gang.UID(pod.UID)
+	if slices.Equal(b.devices[uid], devices) {
+		return
+	}
+	b.changed = true
+	if len(devices) == 0 {
+		delete(b.devices, uid)
+		return
+	}
+	if b.devices == nil {
+		b.devices = map[gang.UID][]string{}
+	}
+	b.devices[uid] = devices
+}
+
+// ForgetPod drops a pod that has ended or is gone.
+func (b *Book) ForgetPod(uid gang.UID) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.devices, uid)
+}
+
+// SeeNode takes a node as it is now.
+func (b *Book) SeeNode(node *v1.Node) {
+	fault := ReadNode(node)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	before := b.nodes[node.Name]
+	switch {
+	case fault.leaving == before.leaving && fault.gpus.Healthy == before.gpus.Healthy &&
+		slices.Equal(fault.gpus.UUIDs, before.gpus.UUIDs):
+		return
+	case fault.leaving == "" && len(fault.gpus.UUIDs) == 0:
+		delete(b.nodes, node.Name)
+	default:
+		if b.nodes == nil {
+			b.nodes = map[string]Node{}
+		}
+		b.nodes[node.Name] = fault
+	}
+	b.changed = true
+}
+
+// ForgetNode drops a node that is gone.
+func (b *Book) ForgetNode(name string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.nodes, name)
+}
+
+// Changed reports whether something has changed since it was asked last, and whether anything fails.
+func (b *Book) Changed() (changed, any bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	changed, b.changed = b.changed, false
+	return changed, len(b.devices)+len(b.nodes) > 0
+}
+
+// Failing returns the nodes on which something fails, by name, and the pods with devices that do not work.
+func (b *Book) Failing() (map[string]Node, []gang.UID) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return maps.Clone(b.nodes), slices.Sorted(maps.Keys(b.devices))
+}
+
+// OnNode is what is known of a node on which nothing else fails than devices of its pods.
+func OnNode(name string) Node { return Node{name: name} }
