@@ -42,10 +42,10 @@ its configuration, over a copy of the cluster in memory and with the change appl
 cluster without --evict.
 
 Pending work, in the order of priority and then of age: moves that let a pod or a whole gang start, those that lose
-the least work first. A pod moves only if its replacement runs again in the same run, a gang as a whole if it would break. Pods
-that never move: those without a controller, those that belong to their node, those whose PodDisruptionBudget allows
-no disruption, those that another scheduler places, and those with an annotation that asks autoscalers not to evict
-them.
+the least work first. A pod moves only if its replacement runs again in the same run, a gang as a whole if it would
+break. Pods that never move: those without a controller, those that belong to their node, those whose
+PodDisruptionBudget allows no disruption, those that another scheduler places, and those with an annotation that asks
+autoscalers not to evict them.
 
 Members of gangs on failing hardware: what their replacements would run on.
 

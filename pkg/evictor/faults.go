@@ -17,8 +17,8 @@ import (
 	"berth.dev/berth/pkg/gpu"
 )
 
-// Faults owns what is done about hardware that fails under members of gangs: it keeps room for their replacements beside
-// the rest of the gang before anything is evicted, tells the gang once, and evicts those members if it is to.
+// Faults owns what is done about hardware that fails under members of gangs: it keeps room for their replacements
+// beside the rest of the gang before anything is evicted, tells the gang once, and evicts those members if it is to.
 type Faults struct {
 	Limits RepairLimits
 

@@ -114,7 +114,7 @@ func (b *Book) ForgetNode(name string) {
 }
 
 // Changed reports whether something has changed since it was asked last, and whether anything fails.
-func (b *Book) Changed() (changed, any bool) {
+func (b *Book) Changed() (changed, fails bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	changed, b.changed = b.changed, false

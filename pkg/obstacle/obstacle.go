@@ -107,12 +107,12 @@ var kinds = [causes]string{
 
 // Obstacle is a cause with its names and amounts.
 type Obstacle struct {
-	Cause           Cause
-	Group           fmt.Stringer
-	Pod, Node       string
-	Have, Need      int
-	Timeout         time.Duration
-	Says            string
+	Cause      Cause
+	Group      fmt.Stringer
+	Pod, Node  string
+	Have, Need int
+	Timeout    time.Duration
+	Says       string
 }
 
 // Kind words the cause.

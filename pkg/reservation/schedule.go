@@ -84,8 +84,8 @@ type timedPlan struct {
 }
 
 // lookByTime brings what is kept by time in line with the cluster, and reports whether anything is: otherwise gangs
-// have turns. It returns a gang that has become ready to start, and those that may have the next turn: nil if it has not
-// looked, or what it did may have changed them.
+// have turns. It returns a gang that has become ready to start, and those that may have the next turn: nil if it has
+// not looked, or what it did may have changed them.
 func (r *Reservations) lookByTime(ctx context.Context, first bool, now time.Time) (ready gang.ID,
 	next []*waitlist.Gang, keeps bool) {
 	s := &r.schedule
@@ -254,7 +254,8 @@ func (r *Reservations) board(p *timedPlan, now time.Time) []starttime.Reservatio
 	gangs := make([]starttime.Gang, len(p.gangs))
 	for i, g := range p.gangs {
 		percent := r.Search.Holders.percentByTime(g.ID.Namespace, g.Key.Priority)
-		gangs[i] = starttime.Gang{Name: g.ID.String(), Members: p.members(i), Run: r.Search.Holds.Gate.Forecasts.Left(g.Pods[0], now),
+		gangs[i] = starttime.Gang{Name: g.ID.String(), Members: p.members(i),
+			Run:    r.Search.Holds.Gate.Forecasts.Left(g.Pods[0], now),
 			Waited: now.Sub(g.Since), MaxNodes: r.Search.List.Capacity.Cluster.Size() * percent / 100}
 	}
 	return r.schedule.board.Plan(nodes, gangs, now)

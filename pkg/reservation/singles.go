@@ -194,7 +194,8 @@ func (s *Singles) tellStarts(p *timedPlan, search *Search, reserved []starttime.
 	}
 	singles := make([]starttime.Single, len(p.singles))
 	for i, pod := range p.singles {
-		singles[i] = starttime.Single{Name: string(pod.UID), Shape: p.singleRows[i], Run: search.Holds.Gate.Forecasts.Left(pod, now),
+		singles[i] = starttime.Single{Name: string(pod.UID), Shape: p.singleRows[i],
+			Run:    search.Holds.Gate.Forecasts.Left(pod, now),
 			Waited: now.Sub(pod.CreationTimestamp.Time), Backfills: search.Holds.Gate.AllowsBackfill(pod)}
 	}
 	next := map[apitypes.UID]singleStart{}

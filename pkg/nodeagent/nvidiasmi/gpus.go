@@ -156,8 +156,8 @@ func parseGPU(row []string) (GPU, error) {
 }
 
 // noAction are the values of a GPU that needs no recovery, or that does not tell. Each other one asks to reset
-// the GPU or the machine, or to end what runs first (NVIDIA's GPU Memory Error Management, "Recovery action flag"): what
-// starts there may fail.
+// the GPU or the machine, or to end what runs first (NVIDIA's GPU Memory Error Management, "Recovery action flag"):
+// what starts there may fail.
 var noAction = []string{"None", "N/A", "[N/A]", "[Not Supported]", ""}
 
 var (

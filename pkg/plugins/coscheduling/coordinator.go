@@ -107,14 +107,14 @@ func newCoordinator(s settings, groups cache.Store) *coordinator {
 	c.holds = &reservation.Holds{Gate: reservation.Gate{GangOf: c.members.ID, AllowsBackfill: c.allowsBackfill,
 		Filters: c.profiles.Traits, Forecasts: reservation.NewForecasts(), Entry: s.entry}}
 	gpus := gpuRequests{dryrun.NewModels()}
-	c.holds.Gate.Forecasts.Leads = c.told.leader.Leading
-	c.holds.Gate.Forecasts.GPUs, c.holds.Gate.Forecasts.Group = gpus.count, func(pod *v1.Pod) *schedulingv1alpha1.PodGroup {
+	forecasts := c.holds.Gate.Forecasts
+	forecasts.Leads, forecasts.GPUs, forecasts.Limit = c.told.leader.Leading, gpus.count, c.ownerLimit
+	forecasts.Group = func(pod *v1.Pod) *schedulingv1alpha1.PodGroup {
 		if id := c.members.ID(pod); id != (gang.ID{}) {
 			return c.members.Group(id)
 		}
 		return nil
 	}
-	c.holds.Gate.Forecasts.Limit = c.ownerLimit
 	c.evictor = &evictor.Evictor{Profiles: c.profiles, Members: c.members, Capacity: c.headroom, Ledger: c.ledger,
 		Holds: c.holds, Sources: evictor.Sources{Loss: c.newLoss(gpus)}, Resume: inbox.Resume, Wake: inbox.Activate}
 	n := &c.evictor.Notifier
