@@ -11,17 +11,17 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/sets"
+	utilsets "k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 
 	"berth.dev/berth/pkg/capacity"
+	"berth.dev/berth/pkg/dryrun/sets"
 	"berth.dev/berth/pkg/eviction"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/podgroup"
-	"berth.dev/berth/pkg/ranks"
 	"berth.dev/berth/pkg/reservation"
 )
 
@@ -43,7 +43,7 @@ func (f *Faults) follow(e *Evictor, id gang.ID, r *repair, members []failing, no
 		uids[i] = gang.UID(members[i].pod.UID)
 	}
 	r.See(uids, now)
-	r.chosen = r.chosen.Intersection(sets.New(uids...))
+	r.chosen = r.chosen.Intersection(utilsets.New(uids...))
 	if !r.Keeps(f.Limits.Keep, now) {
 		if r.spare != nil {
 			r.spare = nil
@@ -71,8 +71,8 @@ func (f *Faults) follow(e *Evictor, id gang.ID, r *repair, members []failing, no
 func isForRepair(o reservation.Hold) bool { return o.Kind == reservation.ForRepair }
 
 // leaving are the nodes that leave, and those of the members.
-func (f *Faults) leaving(members []failing) sets.Set[string] {
-	names := sets.New[string]()
+func (f *Faults) leaving(members []failing) utilsets.Set[string] {
+	names := utilsets.New[string]()
 	nodes, _ := f.Known.Failing()
 	for name := range nodes {
 		if fault := nodes[name]; fault.Leaves() {
@@ -90,25 +90,31 @@ type spares struct {
 	evictor *Evictor
 	id      gang.ID
 	// leaving are the nodes that no replacement may be on.
-	leaving sets.Set[string]
+	leaving utilsets.Set[string]
 	kept    []reservation.Hold
 }
 
-// find looks for places for the replacements of all members, each in the domain of the others of its segment or gang.
-// It returns nothing if there are too few.
+// find looks for places for the replacements of all members, each in the domain of the others of its group or segment,
+// or of the gang. It returns nothing if there are too few.
 func (s *spares) find(members []failing) []reservation.Hold {
-	levels, err := gangview.TopologyOf(s.evictor.Members.Group(s.id), members[0].pod)
+	e := s.evictor
+	levels, err := gangview.TopologyOf(e.Members.Group(s.id), members[0].pod)
 	if err != nil {
 		return nil
 	}
-	required := levels.Required
-	if levels.Segment.Size > 0 {
-		required = slices.Concat(required, []string{levels.Segment.Level})
+	pods := make([]*v1.Pod, len(members))
+	for i := range members {
+		pods[i] = members[i].pod
 	}
-	for _, part := range s.parts(levels.Segment, members) {
+	divider := &sets.Divider{Ledger: e.Ledger, Pod: e.Members.Pod, PodGroup: e.Members.Group, Capacity: e.Capacity}
+	parts, err := divider.Replace(s.id, levels, pods)
+	if err != nil {
+		return nil
+	}
+	for i := range parts {
 		fits := false
 		for near := len(levels.Preferred); near >= 0 && !fits; near-- {
-			fits = s.place(&part, slices.Concat(required, levels.Preferred[:near]))
+			fits = s.place(&parts[i], slices.Concat(parts[i].Levels, levels.Preferred[:near]))
 		}
 		if !fits {
 			return nil
@@ -117,61 +123,15 @@ func (s *spares) find(members []failing) []reservation.Hold {
 	return s.kept
 }
 
-// part are members that share a segment, or all, and on which nodes the others of it are.
-type part struct {
-	members []failing
-	others  map[string]int
-}
-
-// parts divides the members by their segments.
-func (s *spares) parts(of gangview.Segment, members []failing) []part {
-	e := s.evictor
-	fails := map[gang.UID]failing{}
-	for _, m := range members {
-		fails[gang.UID(m.pod.UID)] = m
-	}
-	number := map[gang.UID]int{}
-	if of.Size > 0 {
-		var uids []gang.UID
-		var indices []ranks.Index
-		for _, ref := range e.Ledger.Members(s.id) {
-			if pod := e.Members.Pod(ref); pod != nil {
-				if index, ranked := gangview.IndexOf(pod); ranked {
-					uids, indices = append(uids, ref.UID), append(indices, index)
-				}
-			}
-		}
-		for i, rank := range ranks.Number(indices) {
-			number[uids[i]] = rank / of.Size
-		}
-	}
-	var parts []part
-	at := map[int]int{}
-	for _, m := range members {
-		n := number[gang.UID(m.pod.UID)]
-		if _, known := at[n]; !known {
-			at[n] = len(parts)
-			parts = append(parts, part{others: map[string]int{}})
-		}
-		parts[at[n]].members = append(parts[at[n]].members, m)
-	}
-	for ref, node := range e.Ledger.Where(s.id) {
-		if i, concerned := at[number[ref.UID]]; concerned && fails[ref.UID].pod == nil {
-			parts[i].others[node]++
-		}
-	}
-	return parts
-}
-
 // place looks for places on nodes that share the levels with the others of the part, and reports whether there are
 // enough. Nothing is evicted for them, and what is kept for other gangs is left to these.
-func (s *spares) place(of *part, levels []string) bool {
+func (s *spares) place(of *sets.Together, levels []string) bool {
 	e := s.evictor
 	r := &request{name: repairOf + s.id.String(), id: s.id, of: s.id, priority: math.MinInt32, taken: s.kept,
-		demand: demand{need: gang.Minimum{Total: len(of.members)}, required: levels, held: of.others}}
-	at, waiting, said := map[capacity.ShapeKey]int{}, map[int][]failing{}, findings{}
-	for _, m := range of.members {
-		pod := gpuview.Unplaced(m.pod)
+		demand: demand{need: gang.Minimum{Total: len(of.Pods)}, required: levels, held: of.Others}}
+	at, waiting, said := map[capacity.ShapeKey]int{}, map[int][]*v1.Pod{}, findings{}
+	for _, member := range of.Pods {
+		pod := gpuview.Unplaced(member)
 		shape := e.Capacity.ShapeOf(pod)
 		i, known := at[shape]
 		if !known {
@@ -183,7 +143,7 @@ func (s *spares) place(of *part, levels []string) bool {
 			}
 		}
 		r.classes[i].count++
-		waiting[i] = append(waiting[i], m)
+		waiting[i] = append(waiting[i], member)
 	}
 	found := e.propose(r, said)
 	if found.Outcome != eviction.RoomAlready {
@@ -191,13 +151,13 @@ func (s *spares) place(of *part, levels []string) bool {
 	}
 	v, _ := e.Ledger.View(s.id)
 	for _, placed := range found.Placed {
-		for _, m := range waiting[placed.Class][:placed.Members] {
-			info, err := reservation.InfoOf(gpuview.Unplaced(m.pod))
+		for _, member := range waiting[placed.Class][:placed.Members] {
+			info, err := reservation.InfoOf(gpuview.Unplaced(member))
 			if err != nil {
 				return false
 			}
 			s.kept = append(s.kept, reservation.Hold{To: s.id, Kind: reservation.ForRepair, Priority: v.Priority,
-				Node: placed.Node, Member: gang.UID(m.pod.UID), Info: info})
+				Node: placed.Node, Member: gang.UID(member.UID), Info: info})
 		}
 		waiting[placed.Class] = waiting[placed.Class][placed.Members:]
 	}
@@ -210,7 +170,7 @@ func (f *Faults) tell(e *Evictor, id gang.ID, members []failing, spare map[gang.
 	if pg := e.Members.Group(id); pg != nil {
 		about = podgroup.ReferenceTo(pg)
 	}
-	names, whys, nodes := sets.New[string](), sets.New[string](), sets.New[string]()
+	names, whys, nodes := utilsets.New[string](), utilsets.New[string](), utilsets.New[string]()
 	for _, m := range members {
 		names.Insert(m.pod.Name)
 		whys.Insert(m.why)
@@ -227,8 +187,8 @@ func (f *Faults) tell(e *Evictor, id gang.ID, members []failing, spare map[gang.
 }
 
 // some names the first of them.
-func some(names sets.Set[string]) string {
-	sorted := sets.List(names)
+func some(names utilsets.Set[string]) string {
+	sorted := utilsets.List(names)
 	if more := len(sorted) - mostNamed; more > 0 {
 		sorted = append(sorted[:mostNamed], fmt.Sprintf("%d more", more))
 	}

@@ -130,9 +130,7 @@ func (d *Divider) OneDomain(id gang.ID, levels gangview.Topology, turn gang.Turn
 		if !known {
 			continue
 		}
-		for at > 0 && !s.all[at].own {
-			at = s.all[at].around
-		}
+		at = s.sharing(at)
 		if shared != tree.None && shared != at {
 			return nil, nil, false
 		}
