@@ -53,7 +53,7 @@ func TestFlagsThatCannotBeUsedAreRefused(t *testing.T) {
 		"no node":                        {[]string{"--node-name="}, "--node-name is not given"},
 		"no resource":                    {[]string{"--node-name=n", "--resource="}, "--resource is empty"},
 		"an interval of nothing":         {[]string{"--node-name=n", "--kubelet-interval=1ms"}, "--kubelet-interval is 1ms: want at least 1s"},
-		"stale sooner than one look":     {[]string{"--node-name=n", "--stale-after=1m"}, "--stale-after is 1m0s: want at least 4m20s"},
+		"stale sooner than one look":     {[]string{"--node-name=n", "--stale-after=1m"}, "--stale-after is 1m0s: want at least 5m0s"},
 		"a kubelet that is asked rarely": {[]string{"--node-name=n", "--kubelet-interval=10m"}, "--stale-after is 5m0s: want at least 20m10s"},
 		"an argument":                    {[]string{"n"}, "unknown command"},
 		"an unknown format of logs":      {[]string{"--node-name=n", "--logging-format=xml"}, "setting up logs"},

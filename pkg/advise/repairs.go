@@ -20,8 +20,8 @@ type Repair struct {
 	Unit `json:"unit"`
 	// Why says what fails, a clause for each cause.
 	Why []string `json:"why"`
-	// Pods are the members; those whose replacement gets no node go nowhere. Absent if the scheduler evicts them.
-	Pods []MovedPod `json:"pods,omitempty"`
+	// Pods are the members; those whose replacement gets no node go nowhere. Empty if the scheduler evicts them.
+	Pods []MovedPod `json:"pods"`
 	// Verdict is the answer in a sentence.
 	Verdict string `json:"verdict"`
 }

@@ -105,7 +105,8 @@ func TestEmptyValuesHaveAllTheirLists(t *testing.T) {
 		}
 		for i := range of.NumField() {
 			name, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ",")
-			if _, ok := fields[name].([]any); of.Field(i).Type.Kind() == reflect.Slice && of.Field(i).IsExported() && !ok {
+			isList := of.Field(i).Type.Kind() == reflect.Slice && of.Field(i).IsExported() && name != "-"
+			if _, ok := fields[name].([]any); isList && !ok {
 				t.Errorf("%s.%s is %v, want []", kind, name, fields[name])
 			}
 		}
