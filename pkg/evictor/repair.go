@@ -11,11 +11,11 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
-	utilsets "k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 
 	"berth.dev/berth/pkg/capacity"
-	"berth.dev/berth/pkg/dryrun/sets"
+	dryrunsets "berth.dev/berth/pkg/dryrun/sets"
 	"berth.dev/berth/pkg/eviction"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
@@ -43,7 +43,7 @@ func (f *Faults) follow(e *Evictor, id gang.ID, r *repair, members []failing, no
 		uids[i] = gang.UID(members[i].pod.UID)
 	}
 	r.See(uids, now)
-	r.chosen = r.chosen.Intersection(utilsets.New(uids...))
+	r.chosen = r.chosen.Intersection(sets.New(uids...))
 	if !r.Keeps(f.Limits.Keep, now) {
 		if r.spare != nil {
 			r.spare = nil
@@ -71,8 +71,8 @@ func (f *Faults) follow(e *Evictor, id gang.ID, r *repair, members []failing, no
 func isForRepair(o reservation.Hold) bool { return o.Kind == reservation.ForRepair }
 
 // leaving are the nodes that leave, and those of the members.
-func (f *Faults) leaving(members []failing) utilsets.Set[string] {
-	names := utilsets.New[string]()
+func (f *Faults) leaving(members []failing) sets.Set[string] {
+	names := sets.New[string]()
 	nodes, _ := f.Known.Failing()
 	for name := range nodes {
 		if fault := nodes[name]; fault.Leaves() {
@@ -90,7 +90,7 @@ type spares struct {
 	evictor *Evictor
 	id      gang.ID
 	// leaving are the nodes that no replacement may be on.
-	leaving utilsets.Set[string]
+	leaving sets.Set[string]
 	kept    []reservation.Hold
 }
 
@@ -106,7 +106,7 @@ func (s *spares) find(members []failing) []reservation.Hold {
 	for i := range members {
 		pods[i] = members[i].pod
 	}
-	divider := &sets.Divider{Ledger: e.Ledger, Pod: e.Members.Pod, PodGroup: e.Members.Group, Capacity: e.Capacity}
+	divider := &dryrunsets.Divider{Ledger: e.Ledger, Pod: e.Members.Pod, PodGroup: e.Members.Group, Capacity: e.Capacity}
 	parts, err := divider.Replace(s.id, levels, pods)
 	if err != nil {
 		return nil
@@ -125,7 +125,7 @@ func (s *spares) find(members []failing) []reservation.Hold {
 
 // place looks for places on nodes that share the levels with the others of the part, and reports whether there are
 // enough. Nothing is evicted for them, and what is kept for other gangs is left to these.
-func (s *spares) place(of *sets.Together, levels []string) bool {
+func (s *spares) place(of *dryrunsets.Together, levels []string) bool {
 	e := s.evictor
 	r := &request{name: repairOf + s.id.String(), id: s.id, of: s.id, priority: math.MinInt32, taken: s.kept,
 		demand: demand{need: gang.Minimum{Total: len(of.Pods)}, required: levels, held: of.Others}}
@@ -170,7 +170,7 @@ func (f *Faults) tell(e *Evictor, id gang.ID, members []failing, spare map[gang.
 	if pg := e.Members.Group(id); pg != nil {
 		about = podgroup.ReferenceTo(pg)
 	}
-	names, whys, nodes := utilsets.New[string](), utilsets.New[string](), utilsets.New[string]()
+	names, whys, nodes := sets.New[string](), sets.New[string](), sets.New[string]()
 	for _, m := range members {
 		names.Insert(m.pod.Name)
 		whys.Insert(m.why)
@@ -187,8 +187,8 @@ func (f *Faults) tell(e *Evictor, id gang.ID, members []failing, spare map[gang.
 }
 
 // some names the first of them.
-func some(names utilsets.Set[string]) string {
-	sorted := utilsets.List(names)
+func some(names sets.Set[string]) string {
+	sorted := sets.List(names)
 	if more := len(sorted) - mostNamed; more > 0 {
 		sorted = append(sorted[:mostNamed], fmt.Sprintf("%d more", more))
 	}

@@ -170,6 +170,7 @@ var bounds = map[string]map[string]string{
 	},
 	"pkg/dryrun/sets": {
 		"Division.of": oneCycle, "Problem.classes": oneCycle, "domains.index": oneCycle, "part.lacks": oneCycle,
+		"Together.Others": oneCycle,
 	},
 	"pkg/tree": {
 		"Group.Roles": "512 groups of 32 roles (maxGroups, maxRoles)", "Problem.Caps": oneCycle, "Problem.Order": oneCycle,
@@ -195,7 +196,7 @@ var bounds = map[string]map[string]string{
 		"Evictor.work": byPod, "delays.delayed": byPod, "notices.given": byPod, "afterFlight.requests": "1,000 gangs and pods (mostAfterFlight)", "attempt.said": byPod,
 		"checking.gone": oneCycle, "checking.said": oneCycle, "coverage.byNamespace": oneCycle, "demand.held": oneCycle,
 		"Faults.repairs": byGang, "repair.chosen": byPod, "repair.spare": byPod,
-		"part.others": oneCycle, "spares.leaving": oneCycle,
+		"spares.leaving": oneCycle,
 		"demand.own": oneCycle, "demand.wanted": oneCycle, "problemBuilder.holdersLeaving": oneCycle,
 		"problemBuilder.leaving": oneCycle, "proposal.pods": byNode,
 	},
