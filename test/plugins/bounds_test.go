@@ -197,7 +197,7 @@ var bounds = map[string]map[string]string{
 		"checking.gone": oneCycle, "checking.said": oneCycle, "coverage.byNamespace": oneCycle, "demand.held": oneCycle,
 		"Faults.repairs": byGang, "repair.chosen": byPod, "repair.spare": byPod,
 		"spares.leaving": oneCycle,
-		"demand.own": oneCycle, "demand.wanted": oneCycle, "problemBuilder.holdersLeaving": oneCycle,
+		"demand.own":     oneCycle, "demand.wanted": oneCycle, "problemBuilder.holdersLeaving": oneCycle,
 		"problemBuilder.leaving": oneCycle, "proposal.pods": byNode,
 	},
 	"pkg/gangloop": {
