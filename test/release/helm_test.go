@@ -2,12 +2,14 @@ package release_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
@@ -15,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"berth.dev/berth/pkg/sandbox"
 	"berth.dev/berth/test/harness/box"
@@ -153,8 +156,19 @@ func installsAndRemoves(t *testing.T, cluster *box.Box) {
 		}
 	})
 	r.Await(t, "the definitions to be gone", func(ctx context.Context) (_ bool, err error) {
-		left, err = definitions.List(ctx, metav1.ListOptions{})
-		return err == nil && len(left.Items) == 0, err
+		if left, err = definitions.List(ctx, metav1.ListOptions{}); err != nil {
+			return false, err
+		}
+		// The API server may have failed to list the objects of a definition while its storage was set up. It tries again
+		// ever more seldom, and at once when the definition changes.
+		for i := range left.Items {
+			patch := fmt.Appendf(nil, `{"metadata": {"annotations": {"test/looked": %q}}}`, time.Now().Format(time.RFC3339))
+			_, err := definitions.Patch(ctx, left.Items[i].GetName(), types.MergePatchType, patch, metav1.PatchOptions{})
+			if err != nil && !apierrors.IsNotFound(err) {
+				return false, err
+			}
+		}
+		return len(left.Items) == 0, nil
 	})
 }
 
