@@ -84,10 +84,14 @@ func (f *Faults) review(e *Evictor, now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	changed, fails := f.Known.Changed()
-	if f.Limits.Keep == 0 || !fails && len(f.repairs) == 0 || !changed && now.Sub(f.looked) < lookEvery {
+	if !fails && len(f.repairs) == 0 || !changed && now.Sub(f.looked) < lookEvery {
 		return
 	}
 	f.looked = now
+	f.Known.DropGone(func(node string) bool { return len(e.Capacity.Cluster.MembersOn(node)) > 0 })
+	if f.Limits.Keep == 0 {
+		return
+	}
 	all := f.failing(e)
 	for id := range f.repairs {
 		if all[id] == nil {

@@ -14,6 +14,9 @@ import (
 	"berth.dev/berth/pkg/podview"
 )
 
+// isGone says of a node that its object is gone.
+const isGone = "is gone"
+
 // Node is what fails on a node: it leaves, or some of its GPUs do not work.
 type Node struct {
 	name, leaving string
@@ -106,11 +109,30 @@ func (b *Book) SeeNode(node *v1.Node) {
 	b.changed = true
 }
 
-// ForgetNode drops a node that is gone.
-func (b *Book) ForgetNode(name string) {
+// LoseNode notes that a node is gone. Pods stay bound to it until the API server deletes them, so it counts as failing
+// until it is dropped.
+func (b *Book) LoseNode(name string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	delete(b.nodes, name)
+	if b.nodes == nil {
+		b.nodes = map[string]Node{}
+	}
+	b.nodes[name], b.changed = Node{name: name, leaving: isGone}, true
+}
+
+// DropGone drops the nodes that are gone and have no pods left.
+func (b *Book) DropGone(hasPods func(node string) bool) {
+	nodes, _ := b.Failing()
+	for name, node := range nodes {
+		if node.leaving != isGone || hasPods(name) {
+			continue
+		}
+		b.mu.Lock()
+		if b.nodes[name].leaving == isGone { // it may have come back meanwhile
+			delete(b.nodes, name)
+		}
+		b.mu.Unlock()
+	}
 }
 
 // Changed reports whether something has changed since it was asked last, and whether anything fails.

@@ -81,8 +81,19 @@ func TestTheBookFollowsWhatFails(t *testing.T) {
 		t.Errorf("failing nodes %v and pods %v", nodes, pods)
 	}
 	b.ForgetPod("p")
-	b.ForgetNode("n")
+	b.LoseNode("n")
+	b.DropGone(func(node string) bool { return node == "n" })
+	nodes, _ = b.Failing()
+	if n := nodes["n"]; n.Under(withHealth(v1.ResourceHealthStatusHealthy), 1) != "node n is gone" {
+		t.Errorf("a node that is gone and still has a pod: %+v", n)
+	}
+	b.DropGone(func(string) bool { return false })
 	if _, fails := b.Changed(); fails {
-		t.Error("what is gone is remembered")
+		t.Error("a node that is gone is remembered without pods")
+	}
+	b.LoseNode("n")
+	b.SeeNode(st.MakeNode().Name("n").Obj())
+	if _, fails := b.Changed(); fails {
+		t.Error("a node that has come back counts as gone")
 	}
 }

@@ -160,7 +160,7 @@ func (f *feed) watchCluster(profile framework.Framework) error {
 	}
 	nodes := handlers(f.seeNode, func(_, node *v1.Node) { f.seeNode(node) }, func(node *v1.Node) {
 		f.c.headroom.Feed.DropNode(node.Name)
-		f.c.evictor.Faults.Known.ForgetNode(node.Name)
+		f.c.evictor.Faults.Known.LoseNode(node.Name)
 		f.c.loop.Inbox.Look()
 	})
 	if err := f.watch(factory, factory.Core().V1().Nodes().Informer(), nodes); err != nil {
