@@ -141,7 +141,9 @@ type metric struct {
 	ofWork bool
 	// derived metrics follow from another one.
 	derived bool
-	of      func(*replayed.Result) float64
+	// ofTold metrics are about told starts: a side that tells none looks better by them.
+	ofTold bool
+	of     func(*replayed.Result) float64
 }
 
 var metrics = []metric{
@@ -175,9 +177,9 @@ var metrics = []metric{
 	{key: "gang-wait-max", label: "Gang wait, longest", unit: "s", better: -1, timeOnly: true, ofWork: true,
 		of: func(r *replayed.Result) float64 { return r.GangWait.Max }},
 	{key: "told-error-p50", label: "Told start, median error", unit: "s", better: -1, timeOnly: true, derived: true,
-		of: func(r *replayed.Result) float64 { return r.ToldStarts.Error.P50 }},
+		ofTold: true, of: func(r *replayed.Result) float64 { return r.ToldStarts.Error.P50 }},
 	{key: "told-error-p95", label: "Told start, 95th percentile of errors", unit: "s", better: -1, timeOnly: true,
-		derived: true, of: func(r *replayed.Result) float64 { return r.ToldStarts.Error.P95 }},
+		derived: true, ofTold: true, of: func(r *replayed.Result) float64 { return r.ToldStarts.Error.P95 }},
 	{key: "told-within", label: "Told interval, starts within", unit: "%", timeOnly: true, derived: true, of: toldWithin},
 	{key: "gangs-started", label: "Gangs started", unit: "gangs", better: 1,
 		of: func(r *replayed.Result) float64 { return float64(r.GangsStarted) }},
@@ -205,6 +207,11 @@ func dollars(micro int64) float64 { return float64(micro) / 1e6 }
 // toldWithin is 0 if no gang that was told a start has started.
 func toldWithin(r *replayed.Result) float64 {
 	return 100 * float64(r.ToldStarts.Within) / float64(max(r.ToldStarts.Error.Count, 1))
+}
+
+// tells reports whether a gang has started that was told when.
+func tells(results []*replayed.Result) bool {
+	return slices.ContainsFunc(results, func(r *replayed.Result) bool { return r.ToldStarts.Error.Count > 0 })
 }
 
 func costPerGPU(r *replayed.Result) float64 {
@@ -237,6 +244,9 @@ func Compare(a, b []*replayed.Result) *Comparison {
 		va, vb := values(a, m.of), values(b, m.of)
 		r := row(m, va, vb)
 		r.OtherWork = m.ofWork && c.undone != ""
+		if m.ofTold && !(tells(a) && tells(b)) {
+			r.Better = 0
+		}
 		c.Rows = append(c.Rows, r)
 	}
 	differ := make([]float64, len(a))

@@ -339,6 +339,16 @@ func BenchmarkSolve(b *testing.B) {
 			}
 		})
 	}
+	// What does not fit is searched for until the looks are used up.
+	b.Run("pods=4000/nodes=5000/do not fit", func(b *testing.B) {
+		p := large(500)
+		if p.Solve().Whole {
+			b.Fatal("the tree fits")
+		}
+		for b.Loop() {
+			p.Solve()
+		}
+	})
 }
 
 // large is a tree of three levels, replicas in racks of a zone, each of two workers of eight GPUs and six of one, and
