@@ -113,7 +113,7 @@ func (p *Plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *f
 	if p.shared.holds.Gate.Any() {
 		looked = append(looked, p.shared.holds.Gate.Forecasts.Signature(pod)...)
 	}
-	return []fwk.SignFragment{{Key: Name + ".Promises", Value: looked}}, nil
+	return []fwk.SignFragment{{Key: Name + ".Kept", Value: looked}}, nil
 }
 
 // EventsToRegister names what makes a rejected pod schedulable alone: that it is no member any more, or has no value
