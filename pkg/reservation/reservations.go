@@ -60,9 +60,8 @@ func (r *Reservations) Look(ctx context.Context, now time.Time) (ready gang.ID) 
 	}
 	first := r.lookAt.IsZero()
 	r.lookAt, r.Search.backfills = retry.NextLook(now), nil
-	byTime, next, keeps := r.lookByTime(ctx, first, now)
-	if keeps {
-		return byTime
+	if id, keeps := r.lookByTime(ctx, first, now); keeps {
+		return id
 	}
 	if id, since := r.Search.Turns.Current(); id != (gang.ID{}) {
 		wasReady := r.ready
@@ -76,14 +75,10 @@ func (r *Reservations) Look(ctx context.Context, now time.Time) (ready gang.ID) 
 			return ready
 		}
 		r.unreserve(id)
-		next = nil // whose turn may begin depends on the one that has just ended
 	}
 	age.Set(0)
 	left := reserveRooms
-	if next == nil {
-		next = r.Search.waiting(first, now)
-	}
-	for _, g := range r.Search.chosen(next) {
+	for _, g := range r.Search.chosen(r.Search.waiting(first, now)) {
 		cost := r.Search.cost(g)
 		if cost > left && cost <= reserveRooms {
 			// The next look begins with it, as those before it rest.

@@ -84,14 +84,12 @@ type timedPlan struct {
 }
 
 // lookByTime brings what is kept by time in line with the cluster, and reports whether anything is: otherwise gangs
-// have turns. It returns a gang that has become ready to start, and those that may have the next turn: nil if it has
-// not looked, or what it did may have changed them.
-func (r *Reservations) lookByTime(ctx context.Context, first bool, now time.Time) (ready gang.ID,
-	next []*waitlist.Gang, keeps bool) {
+// have turns. It returns a gang that has become ready to start.
+func (r *Reservations) lookByTime(ctx context.Context, first bool, now time.Time) (ready gang.ID, keeps bool) {
 	s := &r.schedule
 	if len(s.held) == 0 && (r.Search.Holds.Gate.Forecasts == nil || !r.Search.Holds.Gate.Forecasts.Informed()) {
 		r.Singles.silence()
-		return ready, nil, false
+		return ready, false
 	}
 	if s.board == nil {
 		s.board, s.held = starttime.NewBoard(r.Search.Holds.Gate.Entry), map[gang.ID]*heldGang{}
@@ -100,13 +98,13 @@ func (r *Reservations) lookByTime(ctx context.Context, first bool, now time.Time
 		h.blocksOthers = r.Search.Holds.Gate.Away.blocked(id) || h.blocksOthers
 		if _, waits := r.Agenda.Waiting(id); !waits {
 			// It is being tried.
-			return ready, nil, true
+			return ready, true
 		}
 	}
 	waiting := r.Search.waiting(first, now)
 	seen := r.sight(waiting)
 	if seen == s.seen && now.Before(s.due) {
-		return ready, waiting, s.keeps
+		return ready, s.keeps
 	}
 	s.seen, s.due = seen, now.Add(lookAnyway)
 	plan := r.Search.askFor(waiting)
@@ -172,10 +170,10 @@ func (r *Reservations) lookByTime(ctx context.Context, first bool, now time.Time
 		}
 	}
 	if s.keeps = len(kept) > 0; !s.keeps {
-		return ready, nil, false
+		return ready, false
 	}
 	r.takeOver(now)
-	return ready, nil, true
+	return ready, true
 }
 
 // takeOver ends the turn of a gang that has one, as what is kept is kept by time.

@@ -43,9 +43,9 @@ type Search struct {
 	backfills map[[2]int32]map[apitypes.UID]bool
 }
 
-// waiting returns the gangs that may have the next turn, never nil.
+// waiting returns the gangs that may have the next turn.
 func (s *Search) waiting(first bool, now time.Time) []*waitlist.Gang {
-	next := []*waitlist.Gang{}
+	var next []*waitlist.Gang
 	for id, g := range s.List.ByID {
 		patient := !g.Fresh && now.Sub(g.Since) >= s.After
 		if (patient || first && s.keptBefore(id) != nil) && s.Turns.MayBegin(id, now) &&
