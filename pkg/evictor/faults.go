@@ -25,6 +25,8 @@ type Faults struct {
 	// Known is what fails.
 	Known faults.Book
 
+	// The loop of gangs alone changes the rest, under the lock what Spare reads: cycles must not wait while it looks for
+	// room.
 	mu      sync.Mutex
 	looked  time.Time
 	repairs map[gang.ID]*repair
@@ -70,8 +72,6 @@ func (f *Faults) Spare(id gang.ID, member gang.UID) (node string, kept bool) {
 
 // moving are the members that are evicted from hardware that fails, or will be after their notice.
 func (f *Faults) moving() sets.Set[gang.UID] {
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	all := sets.New[gang.UID]()
 	for _, r := range f.repairs {
 		all = all.Union(r.chosen)
@@ -81,8 +81,6 @@ func (f *Faults) moving() sets.Set[gang.UID] {
 
 // review brings what is done in line with what fails now.
 func (f *Faults) review(e *Evictor, now time.Time) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	changed, fails := f.Known.Changed()
 	if !fails && len(f.repairs) == 0 || !changed && now.Sub(f.looked) < lookEvery {
 		return
@@ -96,24 +94,38 @@ func (f *Faults) review(e *Evictor, now time.Time) {
 	for id := range f.repairs {
 		if all[id] == nil {
 			e.Holds.Drop(id, isForRepair)
+			f.mu.Lock()
 			delete(f.repairs, id)
+			f.mu.Unlock()
 		}
 	}
 	for _, id := range slices.SortedFunc(maps.Keys(all), gang.ID.Compare) {
-		if f.repairs == nil {
-			f.repairs = map[gang.ID]*repair{}
-		}
-		r := f.repairs[id]
-		if r == nil {
-			r = &repair{chosen: sets.New[gang.UID]()}
-			f.repairs[id] = r
-		}
-		f.follow(e, id, r, all[id], now)
+		f.follow(e, id, f.repairOf(id), all[id], now)
 	}
 }
 
+// repairOf returns what is done for the gang.
+func (f *Faults) repairOf(id gang.ID) *repair {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.repairs == nil {
+		f.repairs = map[gang.ID]*repair{}
+	}
+	if f.repairs[id] == nil {
+		f.repairs[id] = &repair{chosen: sets.New[gang.UID]()}
+	}
+	return f.repairs[id]
+}
+
+// keep notes on which nodes room is kept for the replacements of members.
+func (f *Faults) keep(r *repair, spare map[gang.UID]string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	r.spare = spare
+}
+
 // failing returns the members of started gangs on hardware that fails, in the order of their names. Those for which
-// room is kept are among them until they are gone. The lock is held.
+// room is kept are among them until they are gone.
 func (f *Faults) failing(e *Evictor) map[gang.ID][]failing {
 	all, seen := map[gang.ID][]failing{}, map[gang.UID]bool{}
 	add := func(id gang.ID, pod *v1.Pod, why string) {

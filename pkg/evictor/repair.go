@@ -26,17 +26,17 @@ import (
 )
 
 const (
-	// repairOf begins the name for whose sake members are evicted from hardware that fails, and failingHardware is
+	// repairFor begins the name for whose sake members are evicted from hardware that fails, and failingHardware is
 	// the reason in their condition.
-	repairOf        = "the repair of gang "
+	repairFor       = "the repair of gang "
 	failingHardware = "FailingHardware"
 	// mostNamed is how many members and nodes an event names.
 	mostNamed = 8
 )
 
-func isRepair(name string) bool { return strings.HasPrefix(name, repairOf) }
+func isRepair(name string) bool { return strings.HasPrefix(name, repairFor) }
 
-// follow does for one gang what is due. The lock is held.
+// follow does for one gang what is due.
 func (f *Faults) follow(e *Evictor, id gang.ID, r *repair, members []failing, now time.Time) {
 	uids := make([]gang.UID, len(members))
 	for i := range members {
@@ -46,7 +46,7 @@ func (f *Faults) follow(e *Evictor, id gang.ID, r *repair, members []failing, no
 	r.chosen = r.chosen.Intersection(sets.New(uids...))
 	if !r.Keeps(f.Limits.Keep, now) {
 		if r.spare != nil {
-			r.spare = nil
+			f.keep(r, nil)
 			e.Holds.Drop(id, isForRepair)
 		}
 		return
@@ -54,10 +54,11 @@ func (f *Faults) follow(e *Evictor, id gang.ID, r *repair, members []failing, no
 	if r.Due(now) {
 		kept := (&spares{evictor: e, id: id, leaving: f.leaving(members)}).find(members)
 		e.Holds.Keep(id, reservation.ForRepair, kept)
-		r.spare = map[gang.UID]string{}
+		spare := map[gang.UID]string{}
 		for i := range kept {
-			r.spare[kept[i].Member] = kept[i].Node
+			spare[kept[i].Member] = kept[i].Node
 		}
+		f.keep(r, spare)
 		if e.Notifier.Leads() && r.Tell() {
 			f.tell(e, id, members, r.spare)
 		}
@@ -127,7 +128,7 @@ func (s *spares) find(members []failing) []reservation.Hold {
 // enough. Nothing is evicted for them, and what is kept for other gangs is left to these.
 func (s *spares) place(of *dryrunsets.Together, levels []string) bool {
 	e := s.evictor
-	r := &request{name: repairOf + s.id.String(), id: s.id, of: s.id, priority: math.MinInt32, taken: s.kept,
+	r := &request{name: repairFor + s.id.String(), id: s.id, of: s.id, priority: math.MinInt32, taken: s.kept,
 		demand: demand{need: gang.Minimum{Total: len(of.Pods)}, required: levels, held: of.Others}}
 	at, waiting, said := map[capacity.ShapeKey]int{}, map[int][]*v1.Pod{}, findings{}
 	for _, member := range of.Pods {
@@ -223,7 +224,7 @@ func (f *Faults) evict(e *Evictor, id gang.ID, r *repair, members []failing, now
 	if !r.gone.IsZero() && now.Sub(r.gone) < eviction.Grace {
 		return
 	}
-	name := repairOf + id.String()
+	name := repairFor + id.String()
 	if ends := e.Notifier.end(name, pods, r.warned, now); ends.After(now) {
 		if r.warned.IsZero() || fresh > 0 {
 			r.warned = now
