@@ -5,8 +5,6 @@ import (
 	"slices"
 
 	fwk "k8s.io/kube-scheduler/framework"
-
-	"berth.dev/berth/pkg/minheap"
 )
 
 // candidate is a node on which one more member fits, as far as is known.
@@ -24,14 +22,14 @@ func compareCandidates(a, b candidate) int {
 		cmp.Compare(a.node, b.node))
 }
 
-// leastKept is how many candidates are kept even of a class of few members.
-const leastKept = 32
+// spare is how many candidates are kept besides one for each member that is left: some turn out not to fit any more.
+const spare = 32
 
 // ranking is the nodes that fit, ranked against each other.
 type ranking struct {
 	// candidates are the nodes that fit, best first; equal scores are ranked by position, so that the same input gives
 	// the same plan.
-	candidates minheap.Heap[candidate]
+	candidates []candidate
 	// scored holds the nodes that were scored first, when no member had been placed on them.
 	scored []candidate
 	// scoring is the state in which the candidates were scored.
@@ -57,17 +55,31 @@ func (t *Class) score(fit []int) error {
 	for i := range fit {
 		ranked[i] = candidate{node: fit[i], rank: t.run.rank(fit[i]), scores: scores[i], fresh: true}
 	}
-	// The best come to be placed on, and all that are kept are ranked again with every placement. Those that are let go
-	// are found again when the others do not do.
 	slices.SortFunc(ranked, compareCandidates)
 	if t.scored == nil {
 		t.scored = slices.Clone(ranked)
 	}
-	if keep := max(2*t.members, leastKept); len(ranked) > keep {
-		ranked = slices.Clone(ranked[:keep])
-	}
-	t.candidates = minheap.Heap[candidate]{Items: ranked, Compare: compareCandidates}
+	t.candidates = ranked
+	t.keepBest()
 	return nil
+}
+
+// keepBest lets go of the candidates that the members that are left will not come to: all that are kept are ranked again
+// with every placement. They are found again if the others do not do.
+func (t *Class) keepBest() {
+	if keep := max(t.left, 0) + spare; len(t.candidates) > keep {
+		t.candidates = slices.Clone(t.candidates[:keep])
+	}
+}
+
+// pop takes the best candidate out, if there is one.
+func (r *ranking) pop() (candidate, bool) {
+	if len(r.candidates) == 0 {
+		return candidate{}, false
+	}
+	best := r.candidates[0]
+	r.candidates = r.candidates[1:]
+	return best, true
 }
 
 // reconsider filters and scores the node on which a member of the class was just placed, and ranks it again among the
@@ -83,16 +95,16 @@ func (t *Class) reconsider(i int) error {
 	if t.reserves && t.members == 1 {
 		return nil
 	}
-	t.run.work.spend(2 + t.candidates.Len()/candidatesPerVisit)
+	t.run.work.spend(2 + len(t.candidates)/candidatesPerVisit)
 	name := t.run.Nodes[i].Node().Name
 	raw, status := t.Profile.RunRawScorePlugins(t.run.ctx, t.scoring, t.Pod, t.run.node(i))
 	if !status.IsSuccess() {
 		return status.AsError()
 	}
 	// With reservations the node is filtered for the next member, by a state of its own.
-	t.candidates.Items = append(t.candidates.Items,
+	t.candidates = append(t.candidates,
 		candidate{node: i, rank: t.run.rank(i), fresh: !t.reserves, scores: fwk.NodePluginScores{Name: name, RawScores: raw}})
-	kept := t.candidates.Items
+	kept := t.candidates
 	scores := make([]fwk.NodePluginScores, len(kept))
 	for i := range kept {
 		scores[i] = kept[i].scores
@@ -103,13 +115,14 @@ func (t *Class) reconsider(i int) error {
 	for i := range scores {
 		kept[i].scores = scores[i]
 	}
-	t.candidates.Init()
+	slices.SortFunc(kept, compareCandidates)
+	t.keepBest()
 	return nil
 }
 
 // stale notes that the candidates were filtered before something changed.
 func (t *Class) stale() {
-	for i := range t.candidates.Items {
-		t.candidates.Items[i].fresh = false
+	for i := range t.candidates {
+		t.candidates[i].fresh = false
 	}
 }

@@ -96,7 +96,7 @@ func (t *Class) begin(pod *v1.Pod) error {
 		for cause := range CausesOf(status) {
 			t.causes.nodes[cause] = 0
 		}
-		t.eligible, t.candidates.Items, t.next, t.changes = nil, nil, 0, 0
+		t.eligible, t.candidates, t.next, t.changes = nil, nil, 0, 0
 		t.confined = true
 		return nil
 	}
@@ -158,7 +158,7 @@ func (t *Class) enter(home int) {
 // gather begins again with all nodes on which members of the class may be.
 func (t *Class) gather() {
 	d := t.run
-	t.eligible, t.candidates.Items, t.next, t.changes = t.eligible[:0], nil, 0, 0
+	t.eligible, t.candidates, t.next, t.changes = t.eligible[:0], nil, 0, 0
 	clear(t.causes.lasting)
 	consider := func(i int) {
 		n := d.Nodes[i].Node()
@@ -257,8 +257,7 @@ func (t *Class) enough() int {
 // best returns the index of the best node for the member.
 func (t *Class) best() (int, bool, error) {
 	for {
-		for t.candidates.Len() > 0 {
-			top := t.candidates.Pop()
+		for top, ok := t.pop(); ok; top, ok = t.pop() {
 			// Placing others may have changed what fits here, and not only on the nodes where they are.
 			if t.run.work.spend(1); top.fresh || t.fits(top.node).IsSuccess() {
 				t.run.index[t.run.Nodes[top.node].Node().Name] = top.node

@@ -36,11 +36,7 @@ func (p *Planner) joinModel(ctx context.Context, id gang.ID, levels gangview.Top
 	if levels.MixedModels || !p.Models.mayUse(pod) {
 		return nil
 	}
-	byName := make(map[string]*v1.Node, len(nodes))
-	for _, n := range nodes {
-		byName[n.Node().Name] = n.Node()
-	}
-	held := p.heldModels(id, byName)
+	held := p.heldModels(id, p.Profiles.Of(pod).SnapshotSharedLister().NodeInfos())
 	if len(held) != 1 {
 		return nil
 	}

@@ -107,15 +107,13 @@ type modelChoice struct {
 	planner *Planner
 	id      gang.ID
 	turn    gang.Turn
-	nodes   []fwk.NodeInfo
-	node    map[string]*v1.Node
 	// classes of members that use GPUs, with one of them and with their number.
 	classes map[string]*v1.Pod
 	count   map[string]int
 }
 
-func (p *Planner) newModelChoice(id gang.ID, turn gang.Turn, nodes []fwk.NodeInfo) *modelChoice {
-	m := &modelChoice{planner: p, id: id, turn: turn, nodes: nodes, classes: map[string]*v1.Pod{},
+func (p *Planner) newModelChoice(id gang.ID, turn gang.Turn) *modelChoice {
+	m := &modelChoice{planner: p, id: id, turn: turn, classes: map[string]*v1.Pod{},
 		count: map[string]int{}}
 	for i := range turn.Members {
 		member := &turn.Members[i]
@@ -132,12 +130,6 @@ func (p *Planner) newModelChoice(id gang.ID, turn gang.Turn, nodes []fwk.NodeInf
 
 // used counts the members by the model that a plan gives them, those that hold a place already included.
 func (m *modelChoice) used(a *Plan, class string) map[string]int {
-	if m.node == nil {
-		m.node = make(map[string]*v1.Node, len(m.nodes))
-		for _, n := range m.nodes {
-			m.node[n.Node().Name] = n.Node()
-		}
-	}
 	used := map[string]int{}
 	classOf := make(map[gang.UID]string, len(m.turn.Members))
 	for i := range m.turn.Members {
@@ -146,21 +138,30 @@ func (m *modelChoice) used(a *Plan, class string) map[string]int {
 	for _, placed := range a.Assignments {
 		of := classOf[placed.UID]
 		if m.classes[of] != nil && (class == "" || class == of) {
-			if model := m.planner.Models.model(m.node[placed.Node]); model != "" {
+			if model := m.planner.modelOf(a.lister, placed.Node); model != "" {
 				used[model]++
 			}
 		}
 	}
 	if class == "" && m.turn.Held > 0 {
-		for model, n := range m.planner.heldModels(m.id, m.node) {
+		for model, n := range m.planner.heldModels(m.id, a.lister) {
 			used[model] += n
 		}
 	}
 	return used
 }
 
+// modelOf is the model of a node's GPUs by the node's name, empty for a node that is not there.
+func (p *Planner) modelOf(nodes fwk.NodeInfoLister, name string) string {
+	node, err := nodes.Get(name)
+	if err != nil {
+		return ""
+	}
+	return p.Models.model(node.Node())
+}
+
 // heldModels counts the members that hold a place by the model of their GPUs.
-func (p *Planner) heldModels(id gang.ID, nodes map[string]*v1.Node) map[string]int {
+func (p *Planner) heldModels(id gang.ID, nodes fwk.NodeInfoLister) map[string]int {
 	at := p.Ledger.Nodes(id)
 	for _, ref := range p.Ledger.Members(id) {
 		if pod := p.Pod(ref); pod != nil && pod.Spec.NodeName != "" && !p.Models.mayUse(pod) {
@@ -169,10 +170,11 @@ func (p *Planner) heldModels(id gang.ID, nodes map[string]*v1.Node) map[string]i
 	}
 	held := map[string]int{}
 	for name, n := range at {
-		if node := nodes[name]; node != nil && n > 0 {
-			if model := p.Models.model(node); model != "" {
-				held[model] += n
-			}
+		if n <= 0 {
+			continue
+		}
+		if model := p.modelOf(nodes, name); model != "" {
+			held[model] += n
 		}
 	}
 	return held
@@ -182,7 +184,7 @@ func (p *Planner) heldModels(id gang.ID, nodes map[string]*v1.Node) map[string]i
 // far as possible. Where it is not, it says so in the plan.
 func (p *Planner) unify(w *Work, id gang.ID, levels gangview.Topology, turn gang.Turn, nodes []fwk.NodeInfo,
 	mixed *Plan) (*Plan, error) {
-	m := p.newModelChoice(id, turn, nodes)
+	m := p.newModelChoice(id, turn)
 	if len(m.classes) == 0 || len(m.used(mixed, "")) < 2 {
 		return mixed, nil
 	}
@@ -260,7 +262,7 @@ func (m *modelChoice) order(a *Plan, classes []string) []string {
 			}
 		}
 	}
-	held := m.planner.heldModels(m.id, m.node)
+	held := m.planner.heldModels(m.id, a.lister)
 	var models []string
 	for model := range score {
 		fits := model != ""
