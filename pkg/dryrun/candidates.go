@@ -64,8 +64,8 @@ func (t *Class) score(fit []int) error {
 	return nil
 }
 
-// keepBest lets go of the candidates that the members that are left will not come to: all that are kept are ranked again
-// with every placement. They are found again if the others do not do.
+// keepBest lets go of the candidates that the members that are left will not come to: all that are kept are ranked
+// again with every placement. They are found again if the others do not do.
 func (t *Class) keepBest() {
 	if keep := max(t.left, 0) + spare; len(t.candidates) > keep {
 		t.candidates = slices.Clone(t.candidates[:keep])

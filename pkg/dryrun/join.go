@@ -20,23 +20,33 @@ import (
 // of the others, and of these to those that are near the members beside its rank. Nil if it may as well go anywhere.
 func (p *Planner) Join(ctx context.Context, id gang.ID, levels gangview.Topology, pod *v1.Pod,
 	nodes []fwk.NodeInfo) sets.Set[string] {
-	like := p.joinModel(ctx, id, levels, pod, nodes)
+	j := joining{planner: p, ctx: ctx, id: id, levels: levels, pod: pod}
+	like := j.sameModel(nodes)
 	if like != nil {
 		nodes = slices.DeleteFunc(slices.Clone(nodes), func(n fwk.NodeInfo) bool { return !like.Has(n.Node().Name) })
 	}
-	if near := p.joinRank(ctx, id, levels, pod, nodes); near != nil {
+	if near := j.nearRank(nodes); near != nil {
 		return near
 	}
 	return like
 }
 
-// joinModel returns the nodes with the GPU model that the gang uses.
-func (p *Planner) joinModel(ctx context.Context, id gang.ID, levels gangview.Topology, pod *v1.Pod,
-	nodes []fwk.NodeInfo) sets.Set[string] {
-	if levels.MixedModels || !p.Models.mayUse(pod) {
+// joining is a member that comes later.
+type joining struct {
+	planner *Planner
+	ctx     context.Context
+	id      gang.ID
+	levels  gangview.Topology
+	pod     *v1.Pod
+}
+
+// sameModel returns the nodes with the GPU model that the gang uses.
+func (j *joining) sameModel(nodes []fwk.NodeInfo) sets.Set[string] {
+	p := j.planner
+	if j.levels.MixedModels || !p.Models.mayUse(j.pod) {
 		return nil
 	}
-	held := p.heldModels(id, p.Profiles.Of(pod).SnapshotSharedLister().NodeInfos())
+	held := p.heldModels(j.id, p.Profiles.Of(j.pod).SnapshotSharedLister().NodeInfos())
 	if len(held) != 1 {
 		return nil
 	}
@@ -48,20 +58,21 @@ func (p *Planner) joinModel(ctx context.Context, id gang.ID, levels gangview.Top
 			}
 		}
 	}
-	return p.fitsOn(ctx, id, pod, same, len(nodes))
+	return j.fitsOn(same, len(nodes))
 }
 
-// joinRank returns the nodes of the narrowest domain in which a member beside the pod's rank is.
-func (p *Planner) joinRank(ctx context.Context, id gang.ID, levels gangview.Topology, pod *v1.Pod,
-	nodes []fwk.NodeInfo) sets.Set[string] {
-	beside := p.besideRanks(id, gang.Turn{Members: []gang.Member{memberOf(pod)}}, p.Ledger.Nodes(id))
+// nearRank returns the nodes of the narrowest domain in which a member beside the pod's rank is.
+func (j *joining) nearRank(nodes []fwk.NodeInfo) sets.Set[string] {
+	p := j.planner
+	beside := besideRanks(p.Pod, gang.Turn{Members: []gang.Member{memberOf(j.pod)}}, p.Ledger.Where(j.id))
 	if len(beside) == 0 {
 		return nil
 	}
+	places := p.Network(j.pod.Spec.SchedulerName)
 	paths := make([][]string, len(nodes))
 	var near [][]string
 	for i, n := range nodes {
-		paths[i] = p.rankPath(levels, pod, n.Node())
+		paths[i] = rankPath(places, j.levels, n.Node())
 		if beside[n.Node().Name] > 0 {
 			near = append(near, paths[i])
 		}
@@ -80,7 +91,7 @@ func (p *Planner) joinRank(ctx context.Context, id gang.ID, levels gangview.Topo
 		if len(within) == len(nodes) {
 			return nil
 		}
-		if names := p.fitsOn(ctx, id, pod, within, len(nodes)); names != nil {
+		if names := j.fitsOn(within, len(nodes)); names != nil {
 			return names
 		}
 	}
@@ -88,15 +99,15 @@ func (p *Planner) joinRank(ctx context.Context, id gang.ID, levels gangview.Topo
 }
 
 // fitsOn returns the names of the nodes if the pod fits on one of them, and if they are not all.
-func (p *Planner) fitsOn(ctx context.Context, id gang.ID, pod *v1.Pod, nodes []fwk.NodeInfo, all int) sets.Set[string] {
+func (j *joining) fitsOn(nodes []fwk.NodeInfo, all int) sets.Set[string] {
 	if len(nodes) == all {
 		return nil
 	}
-	turn := gang.Turn{Members: []gang.Member{memberOf(pod)}, Need: gang.Minimum{Total: 1}}
-	a, err := p.Place(&Work{Ctx: ctx}, id, turn, Part{Nodes: nodes}, nil, nil)
+	turn := gang.Turn{Members: []gang.Member{memberOf(j.pod)}, Need: gang.Minimum{Total: 1}}
+	a, err := j.planner.Place(&Work{Ctx: j.ctx}, j.id, turn, Part{Nodes: nodes}, nil, nil)
 	switch {
 	case err != nil:
-		klog.FromContext(ctx).V(3).Info("A member of a gang is not tried where the others are", "pod", klog.KObj(pod),
+		klog.FromContext(j.ctx).V(3).Info("A member of a gang is not tried where the others are", "pod", klog.KObj(j.pod),
 			"reason", err.Error())
 		return nil
 	case !a.Feasible():
@@ -114,15 +125,15 @@ func memberOf(pod *v1.Pod) gang.Member {
 }
 
 // besideRanks returns on which nodes the members are whose ranks are next to those of members that are to be placed,
-// and next to how many of these.
-func (p *Planner) besideRanks(id gang.ID, turn gang.Turn, held map[string]int) map[string]int {
+// and next to how many of these. Held are the nodes of members that have one.
+func besideRanks(podOf func(gang.Ref) *v1.Pod, turn gang.Turn, held map[gang.Ref]string) map[string]int {
 	if len(held) == 0 {
 		return nil
 	}
 	var indices []ranks.Index
 	var nodes []string
 	add := func(ref gang.Ref, node string) {
-		if pod := p.Pod(ref); pod != nil {
+		if pod := podOf(ref); pod != nil {
 			if index, numbered := gangview.IndexOf(pod); numbered {
 				indices, nodes = append(indices, index), append(nodes, node)
 			}
@@ -132,7 +143,7 @@ func (p *Planner) besideRanks(id gang.ID, turn gang.Turn, held map[string]int) m
 		add(turn.Members[i].Ref, "")
 	}
 	wanted := len(indices)
-	for ref, node := range p.Ledger.Where(id) {
+	for ref, node := range held {
 		add(ref, node)
 	}
 	if wanted == 0 || wanted == len(indices) {

@@ -79,6 +79,15 @@ func (g *Models) model(node *v1.Node) string {
 	return k.model
 }
 
+// byName is the model of a node's GPUs by the node's name, empty for a node that is not there.
+func (g *Models) byName(nodes fwk.NodeInfoLister, name string) string {
+	node, err := nodes.Get(name)
+	if err != nil {
+		return ""
+	}
+	return g.model(node.Node())
+}
+
 // modelLimits keeps classes on nodes with GPUs of one model each.
 type modelLimits struct {
 	models  *Models
@@ -106,14 +115,17 @@ func (l *modelLimits) of(class string) (string, func(*v1.Node) bool) {
 type modelChoice struct {
 	planner *Planner
 	id      gang.ID
+	levels  gangview.Topology
 	turn    gang.Turn
+	nodes   []fwk.NodeInfo
 	// classes of members that use GPUs, with one of them and with their number.
 	classes map[string]*v1.Pod
 	count   map[string]int
 }
 
-func (p *Planner) newModelChoice(id gang.ID, turn gang.Turn) *modelChoice {
-	m := &modelChoice{planner: p, id: id, turn: turn, classes: map[string]*v1.Pod{},
+func (p *Planner) newModelChoice(id gang.ID, levels gangview.Topology, turn gang.Turn,
+	nodes []fwk.NodeInfo) *modelChoice {
+	m := &modelChoice{planner: p, id: id, levels: levels, turn: turn, nodes: nodes, classes: map[string]*v1.Pod{},
 		count: map[string]int{}}
 	for i := range turn.Members {
 		member := &turn.Members[i]
@@ -138,7 +150,7 @@ func (m *modelChoice) used(a *Plan, class string) map[string]int {
 	for _, placed := range a.Assignments {
 		of := classOf[placed.UID]
 		if m.classes[of] != nil && (class == "" || class == of) {
-			if model := m.planner.modelOf(a.lister, placed.Node); model != "" {
+			if model := m.planner.Models.byName(a.lister, placed.Node); model != "" {
 				used[model]++
 			}
 		}
@@ -149,15 +161,6 @@ func (m *modelChoice) used(a *Plan, class string) map[string]int {
 		}
 	}
 	return used
-}
-
-// modelOf is the model of a node's GPUs by the node's name, empty for a node that is not there.
-func (p *Planner) modelOf(nodes fwk.NodeInfoLister, name string) string {
-	node, err := nodes.Get(name)
-	if err != nil {
-		return ""
-	}
-	return p.Models.model(node.Node())
 }
 
 // heldModels counts the members that hold a place by the model of their GPUs.
@@ -173,7 +176,7 @@ func (p *Planner) heldModels(id gang.ID, nodes fwk.NodeInfoLister) map[string]in
 		if n <= 0 {
 			continue
 		}
-		if model := p.modelOf(nodes, name); model != "" {
+		if model := p.Models.byName(nodes, name); model != "" {
 			held[model] += n
 		}
 	}
@@ -182,15 +185,14 @@ func (p *Planner) heldModels(id gang.ID, nodes fwk.NodeInfoLister) map[string]in
 
 // unify returns a plan like mixed on GPUs of one model, or if there is none one in which each class is on one model, as
 // far as possible. Where it is not, it says so in the plan.
-func (p *Planner) unify(w *Work, id gang.ID, levels gangview.Topology, turn gang.Turn, nodes []fwk.NodeInfo,
-	mixed *Plan) (*Plan, error) {
-	m := p.newModelChoice(id, turn)
+func (m *modelChoice) unify(w *Work, mixed *Plan) (*Plan, error) {
 	if len(m.classes) == 0 || len(m.used(mixed, "")) < 2 {
 		return mixed, nil
 	}
 	best := mixed
 	try := func(byClass map[string]string) (bool, error) {
-		a, err := p.arrangeOn(w, id, levels, turn, nodes, &modelLimits{models: m.planner.Models, byClass: byClass})
+		only := &modelLimits{models: m.planner.Models, byClass: byClass}
+		a, err := m.planner.arrangeOn(w, m.id, m.levels, m.turn, m.nodes, only)
 		if err != nil {
 			return false, err
 		}

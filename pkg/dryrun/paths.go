@@ -14,8 +14,8 @@ import (
 func (p *Planner) paths(levels gangview.Topology, turn gang.Turn, nodes []fwk.NodeInfo) [][]string {
 	keys := levels.Levels()
 	var network [][]string
-	if len(levels.Preferred) == 0 {
-		network = p.networkPaths(turn, nodes)
+	if pod := p.Pod(turn.Members[0].Ref); pod != nil && len(turn.Members) > 1 && len(levels.Preferred) == 0 {
+		network = networkPaths(p.Network(pod.Spec.SchedulerName), nodes)
 	}
 	if len(keys) == 0 {
 		return network
@@ -32,15 +32,10 @@ func (p *Planner) paths(levels gangview.Topology, turn gang.Turn, nodes []fwk.No
 	return paths
 }
 
-// networkPaths returns where the nodes are in the network of the gang's profile; nil if the profile does not say, or if
-// all nodes are in one place.
-func (p *Planner) networkPaths(turn gang.Turn, nodes []fwk.NodeInfo) [][]string {
-	pod := p.Pod(turn.Members[0].Ref)
-	if pod == nil || len(turn.Members) == 1 || len(nodes) == 0 {
-		return nil
-	}
-	places := p.Network(pod.Spec.SchedulerName)
-	if places == nil {
+// networkPaths returns where the nodes are in the network of a profile; nil if the profile does not say, or if all are
+// in one place.
+func networkPaths(places *gangview.Places, nodes []fwk.NodeInfo) [][]string {
+	if places == nil || len(nodes) == 0 {
 		return nil
 	}
 	all := make([][]string, len(nodes))
@@ -78,13 +73,9 @@ func dividing(all [][]string) [][]string {
 	return out
 }
 
-// place tells how far each node is from what the members talk to outside the gang. Among domains in which the gang fits
-// equally well, it begins in the nearest. Members holds one of each class, counts how many there are of it.
-func (p *Planner) place(tree []topology.Node, nodes []fwk.NodeInfo, members []*v1.Pod, counts []int) {
-	if len(members) == 0 {
-		return
-	}
-	places := p.Network(members[0].Spec.SchedulerName)
+// setFar notes how far each node is from what the members talk to outside the gang. Among domains in which the gang
+// fits equally well, it begins in the nearest. Members holds one of each class, counts how many there are of it.
+func setFar(places *gangview.Places, tree []topology.Node, nodes []fwk.NodeInfo, members []*v1.Pod, counts []int) {
 	if places == nil {
 		return
 	}

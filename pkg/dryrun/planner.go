@@ -67,7 +67,7 @@ func (p *Planner) arrange(w *Work, id gang.ID, turn gang.Turn, nodes []fwk.NodeI
 	}
 	best, err := p.arrangeOn(w, id, levels, turn, nodes, nil)
 	if err == nil && !levels.MixedModels && best.Feasible() {
-		best, err = p.unify(w, id, levels, turn, nodes, best)
+		best, err = p.newModelChoice(id, levels, turn, nodes).unify(w, best)
 	}
 	if err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func (p *Planner) arrangeOn(
 			break
 		}
 	}
-	p.finish(tried.best, levels, turn)
+	tried.best.finish(levels, turn)
 	return tried.best, nil
 }
 
@@ -115,12 +115,12 @@ func (t *attempts) add(a *Plan) {
 }
 
 // finish says in the plan what it has to keep to.
-func (p *Planner) finish(plan *Plan, levels gangview.Topology, turn gang.Turn) {
+func (a *Plan) finish(levels gangview.Topology, turn gang.Turn) {
 	if len(levels.Required) > 0 {
-		plan.Within = levels.Required[len(levels.Required)-1]
+		a.Within = levels.Required[len(levels.Required)-1]
 	}
-	plan.Ordered = slices.ContainsFunc(turn.Members, func(m gang.Member) bool {
-		r := plan.Classes[m.Class]
+	a.Ordered = slices.ContainsFunc(turn.Members, func(m gang.Member) bool {
+		r := a.Classes[m.Class]
 		return r != nil && r.filters.OrderMatters(r.Pod)
 	})
 }
@@ -227,7 +227,7 @@ func (p *Planner) parts(id gang.ID, levels gangview.Topology, turn gang.Turn, no
 	}
 	tree, names := make([]topology.Node, len(nodes)), make([]string, len(nodes))
 	held := p.Ledger.Nodes(id)
-	beside := p.besideRanks(id, turn, held)
+	beside := besideRanks(p.Pod, turn, p.Ledger.Where(id))
 	for i, n := range nodes {
 		names[i] = n.Node().Name
 		tree[i] = topology.Node{Path: paths[i], Held: held[names[i]], Beside: beside[names[i]]}
@@ -253,9 +253,11 @@ func (p *Planner) parts(id gang.ID, levels gangview.Topology, turn gang.Turn, no
 		classes[m.Class] = len(demand.Want)
 		demand.Want, pods = append(demand.Want, 1), append(pods, pod)
 	}
-	p.countSlots(tree, names, nodes, classes, pods, only)
+	countSlots(p.Capacity, tree, names, nodes, classes, pods, only)
 	demand.Need = max(demand.Need-left, 0)
-	p.place(tree, nodes, pods, demand.Want)
+	if len(pods) > 0 {
+		setFar(p.Network(pods[0].Spec.SchedulerName), tree, nodes, pods, demand.Want)
+	}
 	var parts []Part
 	for _, a := range topology.Arrange(tree, len(levels.Required), demand) {
 		p := Part{only: only}
@@ -274,19 +276,19 @@ func (p *Planner) parts(id gang.ID, levels gangview.Topology, turn gang.Turn, no
 }
 
 // countSlots enters how many members of each class fit on each node. Pods holds one of each class, by its position.
-func (p *Planner) countSlots(tree []topology.Node, names []string, nodes []fwk.NodeInfo, classes map[string]int,
-	pods []*v1.Pod, only *modelLimits) {
+func countSlots(account *capacity.Index, tree []topology.Node, names []string, nodes []fwk.NodeInfo,
+	classes map[string]int, pods []*v1.Pod, only *modelLimits) {
 	slots := make([]int, len(tree)*len(pods))
 	for i := range tree {
 		tree[i].Slots, slots = slots[:len(pods):len(pods)], slots[len(pods):]
 	}
 	for class, at := range classes {
-		key := p.Capacity.Acquire(pods[at])
-		for i, now := range p.Capacity.SlotsOn(key, names) {
+		key := account.Acquire(pods[at])
+		for i, now := range account.SlotsOn(key, names) {
 			if now > 0 && only.allow(class, nodes[i].Node()) {
 				tree[i].Slots[at] = now
 			}
 		}
-		p.Capacity.Release(key)
+		account.Release(key)
 	}
 }

@@ -69,7 +69,7 @@ func (w *rankView) add(pod *v1.Pod, node string, m *gang.Member, place int) {
 	if !numbered || err != nil {
 		return
 	}
-	r := ranks.Member{Path: w.planner.rankPath(w.levels, pod, info.Node()), Fixed: m == nil}
+	r := ranks.Member{Path: rankPath(w.planner.Network(pod.Spec.SchedulerName), w.levels, info.Node()), Fixed: m == nil}
 	if m != nil {
 		r.Class = fmt.Sprint(w.plan.homes.domain(m.UID), "/", m.Class, "/", m.Role)
 		r.Fixed = tiedToNodes(w.plan.Classes[m.Class], pod)
@@ -100,11 +100,11 @@ func tiedToNodes(of *Class, pod *v1.Pod) bool {
 	})
 }
 
-// rankPath returns the domains of the node by which ranks are ordered: those of the profile's network, then those of
-// the levels that the gang names, and the node itself.
-func (p *Planner) rankPath(levels gangview.Topology, pod *v1.Pod, node *v1.Node) []string {
+// rankPath returns the domains of the node by which ranks are ordered: those of the profile's network, if it has any,
+// then those of the levels that the gang names, and the node itself.
+func rankPath(places *gangview.Places, levels gangview.Topology, node *v1.Node) []string {
 	var path []string
-	if places := p.Network(pod.Spec.SchedulerName); places != nil {
+	if places != nil {
 		path = append(path, places.Path(node)...)
 	}
 	for _, key := range levels.Levels() {

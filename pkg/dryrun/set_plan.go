@@ -82,7 +82,7 @@ func (p *Planner) arrangeSets(w *Work, id gang.ID, levels gangview.Topology, tur
 	if s.Size > 0 {
 		tried.best.Segments = fmt.Sprintf("segments of %d ranks, each within one %s", s.Size, levels.Segment.Level)
 	}
-	p.finish(tried.best, levels, turn)
+	tried.best.finish(levels, turn)
 	return tried.best, nil
 }
 
