@@ -57,9 +57,18 @@ func Custom(factory kubeinformers.SharedInformerFactory, config *restclient.Conf
 	}
 	informer := factory.InformerFor(kind.Object,
 		func(_ clientset.Interface, resync time.Duration) cache.SharedIndexInformer {
-			return cache.NewSharedIndexInformer(NewCustomListWatch(client, kind), kind.Object, resync, cache.Indexers{})
+			return NewCustomInformer(factory, client, kind, resync, cache.Indexers{})
 		})
 	return informer, client, nil
+}
+
+// NewCustomInformer returns an informer for the kind. Like those of the factory itself it says in the metrics how far it
+// has come, if the factory has a name.
+func NewCustomInformer(factory kubeinformers.SharedInformerFactory, client restclient.Interface, kind CustomKind,
+	resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
+	return cache.NewSharedIndexInformerWithOptions(NewCustomListWatch(client, kind), kind.Object,
+		cache.SharedIndexInformerOptions{ResyncPeriod: resync, Indexers: indexers,
+			Identifier: factory.InformerName().WithResource(kind.Resource)})
 }
 
 // NewCustomClient returns a client for the objects of the kind.

@@ -50,8 +50,7 @@ func NewInformer(factory kubeinformers.SharedInformerFactory, client restclient.
 	byNamespace := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
 	informer, ok := factory.InformerFor(kind.Object,
 		func(cs clientset.Interface, resync time.Duration) cache.SharedIndexInformer {
-			i := &Informer{SharedIndexInformer: cache.NewSharedIndexInformer(informers.NewCustomListWatch(client, kind),
-				kind.Object, resync, byNamespace)}
+			i := &Informer{SharedIndexInformer: informers.NewCustomInformer(factory, client, kind, resync, byNamespace)}
 			for _, label := range gangview.Labels() {
 				i.Ended = append(i.Ended, NewEndedInformer(cs, label, resync))
 			}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/dynamic"
 	restclient "k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 
@@ -24,6 +25,8 @@ import (
 // seen of and no others, and keeps a few numbers of each object.
 type Owners struct {
 	client dynamic.Interface
+	// name is that of the informers in the metrics.
+	name *cache.InformerName
 	// changed is told what holds for a gang, by one goroutine and without a lock held.
 	changed  func(context.Context, gangview.Owner, gangview.OwnerState)
 	recorder recorder
@@ -50,7 +53,7 @@ type followedGang struct {
 }
 
 // NewOwners returns one that reads objects with the rights of config until ctx is done.
-func NewOwners(ctx context.Context, config *restclient.Config, to events.EventRecorderLogger,
+func NewOwners(ctx context.Context, config *restclient.Config, name *cache.InformerName, to events.EventRecorderLogger,
 	changed func(context.Context, gangview.Owner, gangview.OwnerState)) (*Owners, error) {
 	config = restclient.CopyConfig(config)
 	config.UserAgent = restclient.DefaultKubernetesUserAgent() + "/" + kind.Reader
@@ -58,7 +61,7 @@ func NewOwners(ctx context.Context, config *restclient.Config, to events.EventRe
 	if err != nil {
 		return nil, fmt.Errorf("making a client for the owners of gangs: %w", err)
 	}
-	o := &Owners{client: client, changed: changed, recorder: recorder{to}, queue: workqueue.NewTyped[gang.ID](),
+	o := &Owners{client: client, name: name, changed: changed, recorder: recorder{to}, queue: workqueue.NewTyped[gang.ID](),
 		kinds: map[string]*ownerKind{}, gangs: map[gang.ID]*followedGang{}}
 	context.AfterFunc(ctx, o.queue.ShutDown)
 	o.running.Go(func() { work(ctx, o.queue, o.sync) })

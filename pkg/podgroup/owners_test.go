@@ -78,7 +78,7 @@ func hear(t *testing.T, test func(*testing.T, *hearing)) {
 		config := h.api.RESTConfig()
 		config.Transport = h.api
 		var err error
-		h.Owners, err = NewOwners(t.Context(), config, events.NewFakeRecorder(100), h.note(t))
+		h.Owners, err = NewOwners(t.Context(), config, nil, events.NewFakeRecorder(100), h.note(t))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -169,36 +169,36 @@ func (w *world) doTaint(ctx context.Context, l *line) error {
 	return nil
 }
 
-// doBreak has the first GPU of each node fail: its agent says so, and the kubelet offers the others.
+// doBreak has the first GPU of each node fail, at the same time: its agent says so, and the kubelet offers the others.
 func (w *world) doBreak(ctx context.Context, l *line) error {
-	for _, name := range l.args {
-		node, err := w.client.CoreV1().Nodes().Get(ctx, w.name+"-"+name, metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		gpus := make([]gpuview.PublishedGPU, node.Status.Capacity.Name("nvidia.com/gpu", resource.DecimalSI).Value())
-		for i := range gpus {
-			gpus[i] = gpuview.PublishedGPU{Index: i, UUID: fmt.Sprintf("GPU-%s-%d", name, i), Healthy: i > 0}
-		}
-		listed, err := gpuview.EncodeGPUs(gpus)
-		if err != nil {
-			return err
-		}
-		metadata, err := json.Marshal(map[string]any{"metadata": map[string]any{
-			"annotations": map[string]string{wellknown.GPUDevicesKey: listed}}})
-		if err != nil {
-			return err
-		}
-		offered := fmt.Appendf(nil, `{"status":{"allocatable":{"nvidia.com/gpu":"%d"}}}`, len(gpus)-1)
-		nodes := w.client.CoreV1().Nodes()
-		if _, err := nodes.Patch(ctx, node.Name, types.StrategicMergePatchType, offered, metav1.PatchOptions{}, "status"); err != nil {
-			return err
-		}
-		if _, err := nodes.Patch(ctx, node.Name, types.MergePatchType, metadata, metav1.PatchOptions{}); err != nil {
-			return err
-		}
+	return inParallel(len(l.args), func(i int) error { return w.breakGPU(ctx, l.args[i]) })
+}
+
+func (w *world) breakGPU(ctx context.Context, name string) error {
+	nodes := w.client.CoreV1().Nodes()
+	node, err := nodes.Get(ctx, w.name+"-"+name, metav1.GetOptions{})
+	if err != nil {
+		return err
 	}
-	return nil
+	gpus := make([]gpuview.PublishedGPU, node.Status.Capacity.Name("nvidia.com/gpu", resource.DecimalSI).Value())
+	for i := range gpus {
+		gpus[i] = gpuview.PublishedGPU{Index: i, UUID: fmt.Sprintf("GPU-%s-%d", name, i), Healthy: i > 0}
+	}
+	listed, err := gpuview.EncodeGPUs(gpus)
+	if err != nil {
+		return err
+	}
+	metadata, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"annotations": map[string]string{wellknown.GPUDevicesKey: listed}}})
+	if err != nil {
+		return err
+	}
+	offered := fmt.Appendf(nil, `{"status":{"allocatable":{"nvidia.com/gpu":"%d"}}}`, len(gpus)-1)
+	if _, err := nodes.Patch(ctx, node.Name, types.StrategicMergePatchType, offered, metav1.PatchOptions{}, "status"); err != nil {
+		return err
+	}
+	_, err = nodes.Patch(ctx, node.Name, types.MergePatchType, metadata, metav1.PatchOptions{})
+	return err
 }
 
 // doUpdate changes what nodes have, or labels of theirs.

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -27,6 +28,8 @@ type cluster interface {
 	now() time.Duration
 	// metric is a family of the scheduler's metrics, nil if it has none of that name.
 	metric(ctx context.Context, name string) (*dto.MetricFamily, error)
+	// heard returns the newest version of each resource that the scheduler has heard of, nothing where it hears of all at once.
+	heard(ctx context.Context) (map[schema.GroupResource]int64, error)
 	// leads reports whether a scheduler has led after a moment.
 	leads(ctx context.Context, after time.Time) bool
 	// kill ends the scheduler without a warning; another one is started in its place.
@@ -35,8 +38,12 @@ type cluster interface {
 	freeze(ctx context.Context, d time.Duration, started func()) error
 }
 
-// sandboxed is a sandbox: a real API server, and the scheduler as a process.
-type sandboxed struct{ sandbox *sandbox.Sandbox }
+// sandboxed is a sandbox: a real API server, and the scheduler as a process, or in this one.
+type sandboxed struct {
+	sandbox *sandbox.Sandbox
+	// here says that the scheduler runs in this process.
+	here bool
+}
 
 func (r sandboxed) config() (*rest.Config, error) {
 	config, err := r.sandbox.RESTConfig()
@@ -50,6 +57,9 @@ func (r sandboxed) config() (*rest.Config, error) {
 func (sandboxed) now() time.Duration { return machine.now() }
 
 func (r sandboxed) metric(ctx context.Context, name string) (*dto.MetricFamily, error) {
+	if r.here {
+		return metricHere(name)
+	}
 	config, err := r.sandbox.SchedulerConfig()
 	if err != nil {
 		return nil, err
@@ -126,8 +136,8 @@ func (r sandboxed) freeze(ctx context.Context, d time.Duration, started func()) 
 }
 
 // runReal runs a script in a sandbox, whose limits have slack.
-func runReal(t *testing.T, box *sandbox.Sandbox, s script) {
-	w, err := newWorld(t, sandboxed{box}, uniqueName(s.name))
+func runReal(t *testing.T, s script) {
+	w, err := newWorld(t, sandboxed{s.in.start(t), s.in.own != ""}, uniqueName(s.name))
 	if err != nil {
 		t.Fatal(err)
 	}

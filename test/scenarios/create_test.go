@@ -12,6 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // The labels of the older form, by which pods are a gang without a PodGroup of anybody's.
@@ -228,8 +229,9 @@ func (w *world) createPod(ctx context.Context, namespace, group, set string, l *
 	if l.option("nominated", "") == "" {
 		return nil
 	}
-	made.Status.NominatedNodeName = w.name + "-" + numbered(l.option("nominated", ""), index)
-	_, err = w.client.CoreV1().Pods(namespace).UpdateStatus(ctx, made, metav1.UpdateOptions{})
+	// The scheduler may have written the status meanwhile.
+	nominated := fmt.Appendf(nil, `{"status":{"nominatedNodeName":%q}}`, w.name+"-"+numbered(l.option("nominated", ""), index))
+	_, err = w.client.CoreV1().Pods(namespace).Patch(ctx, made.Name, types.MergePatchType, nominated, metav1.PatchOptions{}, "status")
 	return err
 }
 

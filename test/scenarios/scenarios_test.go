@@ -88,7 +88,7 @@ func setGates(t *testing.T, gates string) {
 
 func inReality(t *testing.T, all []script) {
 	run := func(s script) {
-		t.Run(s.name, func(t *testing.T) { runReal(t, s.in.start(t), s) })
+		t.Run(s.name, func(t *testing.T) { runReal(t, s) })
 	}
 	byBox := map[*box][]script{}
 	for _, s := range all {
@@ -155,7 +155,11 @@ func (w *world) play(ctx context.Context, text string) error {
 	}
 	w.background.Go(func() { w.watch(ctx) })
 	for i := range lines {
-		if err := w.do(ctx, &lines[i]); err != nil {
+		err := w.do(ctx, &lines[i])
+		if err == nil {
+			err = w.awaitHeard(ctx)
+		}
+		if err != nil {
 			w.tell(ctx)
 			return fmt.Errorf("line %d: %s: %w", lines[i].number, lines[i].text, err)
 		}

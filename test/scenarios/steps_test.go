@@ -186,7 +186,10 @@ func (w *world) doDelete(ctx context.Context, l *line) error {
 	namespace, name := w.locate(l.arg(1))
 	switch l.arg(0) {
 	case "group":
-		return w.dynamic.Resource(podGroups).Namespace(namespace).Delete(ctx, name, metav1.DeleteOptions{})
+		if err := w.dynamic.Resource(podGroups).Namespace(namespace).Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
+			return err
+		}
+		return w.untilGone(ctx, func() error { _, err := w.group(l.arg(1)); return err })
 	case "object":
 		objects, name, err := w.objects(ctx, l.arg(1), l.arg(2))
 		if err != nil {
@@ -204,7 +207,7 @@ func (w *world) doDelete(ctx context.Context, l *line) error {
 				_ = w.client.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})
 			}
 		}
-		return nil
+		return w.untilGone(ctx, func() error { _, err := w.nodes.Get(w.name + "-" + name); return err })
 	case "pods":
 		n := 0
 		if l.arg(2) != "" {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
+	_ "k8s.io/component-base/metrics/prometheus/clientgo" // how far informers have come
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app"
@@ -180,6 +181,9 @@ func runOwnScheduler(ctx context.Context, box *sandbox.Sandbox, config string) e
 	opts := options.NewOptions()
 	opts.ConfigFile = file
 	opts.SecureServing.BindPort = 0
+	if opts.InformerName, err = cache.NewInformerName("own-scheduler"); err != nil {
+		return err
+	}
 	completed, sched, err := app.Setup(ctx, opts, app.WithPlugin(coscheduling.Name, coscheduling.New), app.WithPlugin(rationName, newRation),
 		app.WithPlugin(vetoName, newVeto))
 	if err != nil {

@@ -50,6 +50,8 @@ type world struct {
 	dynamic dynamic.Interface
 	// slack multiplies limits of time.
 	slack int
+	// writes is what the scenario has changed that the scheduler may not have heard of.
+	writes *writes
 	// groups, events and nodes are read from what informers hold.
 	groups cache.GenericLister
 	events eventslisters.EventLister
@@ -101,6 +103,8 @@ func newWorld(t *testing.T, c cluster, name string) (*world, error) {
 	if err != nil {
 		return nil, err
 	}
+	written := &writes{}
+	written.through(config)
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, err
@@ -109,7 +113,7 @@ func newWorld(t *testing.T, c cluster, name string) (*world, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &world{t: t, name: name, cluster: c, slack: 1, client: client, dynamic: dyn, pods: map[string]*v1.Pod{}, minimum: map[string]int{},
+	return &world{t: t, name: name, cluster: c, slack: 1, writes: written, client: client, dynamic: dyn, pods: map[string]*v1.Pod{}, minimum: map[string]int{},
 		labelled: map[string]bool{}, partialFor: map[string]time.Duration{}, exempt: map[string]bool{}, gone: map[string]int{},
 		mine: map[types.UID]bool{}, made: map[string]int{}, namespaces: map[string]bool{}, terminateAfter: map[string]time.Duration{}, patience: partialLimit,
 		streams: map[string]context.CancelFunc{}, created: map[types.UID]time.Duration{}, bound: map[types.UID]time.Duration{},
@@ -145,13 +149,22 @@ func (w *world) listen(ctx context.Context) error {
 	}))
 	w.lister, w.nodes = factory.Core().V1().Pods().Lister(), factory.Core().V1().Nodes().Lister()
 	if _, err := factory.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: w.noteBound, UpdateFunc: func(_, now any) { w.noteBound(now) }}); err != nil {
+		AddFunc: w.noteBound, UpdateFunc: func(_, now any) { w.noteBound(now) },
+		DeleteFunc: w.noteDeleted(v1.Resource("pods"))}); err != nil {
 		return fmt.Errorf("watching pods: %w", err)
+	}
+	if _, err := factory.Core().V1().Nodes().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		DeleteFunc: w.noteDeleted(v1.Resource("nodes"))}); err != nil {
+		return fmt.Errorf("watching nodes: %w", err)
 	}
 	everything := informers.NewSharedInformerFactory(w.client, 0)
 	w.events = everything.Events().V1().Events().Lister()
 	groups := dynamicinformer.NewDynamicSharedInformerFactory(w.dynamic, 0)
 	w.groups = groups.ForResource(podGroups).Lister()
+	if _, err := groups.ForResource(podGroups).Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		DeleteFunc: w.noteDeleted(podGroups.GroupResource())}); err != nil {
+		return fmt.Errorf("watching PodGroups: %w", err)
+	}
 	factory.Start(ctx.Done())
 	everything.Start(ctx.Done())
 	groups.Start(ctx.Done())

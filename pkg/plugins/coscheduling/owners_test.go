@@ -30,7 +30,7 @@ func TestAnObjectThatIsGone(t *testing.T) {
 		f := newFeed(ctx, c, nil)
 		f.pods.ends["batch.kubernetes.io/job-name"] = true
 		var err error
-		if c.told.owners, err = podgroup.NewOwners(ctx, api.RESTConfig(), events.NewFakeRecorder(10), f.groups.applyOwner); err != nil {
+		if c.told.owners, err = podgroup.NewOwners(ctx, api.RESTConfig(), nil, events.NewFakeRecorder(10), f.groups.applyOwner); err != nil {
 			t.Fatal(err)
 		}
 		for _, name := range []string{"first", "second"} {

@@ -16,7 +16,8 @@ import (
 const partKey = "berth.test/part"
 
 // Part returns a test's part of a control plane that others use beside it, until the test ends: a namespace, and nodes
-// that only the pods of the part may use. What is in nodes is read as sandbox.LoadNodes does.
+// that only the pods of the part may use, and of which the scheduler has heard. What is in nodes is read as
+// sandbox.LoadNodes does.
 func (b *Box) Part(t *testing.T, name, nodes string) *Box {
 	t.Helper()
 	list, err := sandbox.ParseNodes("the nodes of "+name, []byte(nodes))
@@ -32,12 +33,18 @@ func (b *Box) Part(t *testing.T, name, nodes string) *Box {
 			t.Errorf("removing the nodes of %s: %v", name, err)
 		}
 	})
+	newest := ""
 	for _, node := range list {
 		node.Labels[partKey] = name
 		node.Spec.Taints = append(node.Spec.Taints, v1.Taint{Key: partKey, Value: name, Effect: v1.TaintEffectNoSchedule})
-		if _, err := b.Client.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
+		made, err := b.Client.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{})
+		if err != nil {
 			t.Fatal(err)
 		}
+		newest = made.ResourceVersion
+	}
+	if newest != "" {
+		b.AwaitHeard(t, "nodes", newest)
 	}
 	return part.Tenant(t, name, nil)
 }

@@ -232,7 +232,7 @@ func (a *addresses) crds(t *testing.T) {
 		}
 	}
 	a.Await(t, "the CRDs to be served", func(context.Context) (bool, error) {
-		err := a.apply(t, "IPPool", "six", `{subnets: [{ranges: [10.6.1.1-10.6.1.2]}]}`)
+		_, err := a.apply(t, "IPPool", "six", `{subnets: [{ranges: [10.6.1.1-10.6.1.2]}]}`)
 		if apierrors.IsNotFound(err) {
 			return false, nil
 		}

@@ -33,7 +33,8 @@ func (a *addresses) resource(kind string) dynamic.ResourceInterface {
 	return a.Dynamic.Resource(schema.GroupVersionResource{Group: "berth.dev", Version: "v1alpha1", Resource: strings.ToLower(kind) + "s"})
 }
 
-func (a *addresses) apply(t *testing.T, kind, name, spec string) error {
+// apply creates an object and returns its version.
+func (a *addresses) apply(t *testing.T, kind, name, spec string) (version string, err error) {
 	t.Helper()
 	var fields map[string]any
 	if err := yaml.Unmarshal([]byte(spec), &fields); err != nil {
@@ -41,15 +42,21 @@ func (a *addresses) apply(t *testing.T, kind, name, spec string) error {
 	}
 	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "berth.dev/v1alpha1", "kind": kind, "spec": fields}}
 	object.SetName(name)
-	_, err := a.resource(kind).Create(t.Context(), object, metav1.CreateOptions{})
-	return err
+	made, err := a.resource(kind).Create(t.Context(), object, metav1.CreateOptions{})
+	if err != nil {
+		return "", err
+	}
+	return made.GetResourceVersion(), nil
 }
 
+// mustApply returns when the scheduler has heard of the object: pods that come later find it.
 func (a *addresses) mustApply(t *testing.T, kind, name, spec string) {
 	t.Helper()
-	if err := a.apply(t, kind, name, spec); err != nil {
+	version, err := a.apply(t, kind, name, spec)
+	if err != nil {
 		t.Fatal(err)
 	}
+	a.AwaitHeard(t, strings.ToLower(kind)+"s", version)
 }
 
 func podNamed(name, pool string) *v1.Pod {
@@ -102,7 +109,7 @@ func (a *addresses) refuses(t *testing.T) {
 		{"IPPool", "p", `{subnets: [{ranges: [10.0.0.1-x]}]}`, "a range is"},
 		{"IPPool", "p", `{subnets: [{ranges: [10.0.0.1], exclude: ["10.0.0"]}]}`, "a range is"},
 	} {
-		if err := a.apply(t, test.kind, test.name, test.spec); err == nil || !strings.Contains(err.Error(), test.says) {
+		if _, err := a.apply(t, test.kind, test.name, test.spec); err == nil || !strings.Contains(err.Error(), test.says) {
 			t.Errorf("%s %s: error %v, want one that says %q", test.kind, test.spec, err, test.says)
 		}
 	}
