@@ -2,25 +2,21 @@ package evictor
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/util/wait"
 	policylisters "k8s.io/client-go/listers/policy/v1"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
-	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/util"
 
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/clusterwide"
 	"berth.dev/berth/pkg/eviction"
+	"berth.dev/berth/pkg/evictor/notices"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/members"
@@ -28,12 +24,6 @@ import (
 	"berth.dev/berth/pkg/reservation"
 	"berth.dev/berth/pkg/workview"
 )
-
-// evictionRequests bounds the requests in flight for one gang.
-const evictionRequests = 8
-
-// evictionRetries are the pauses between the attempts to evict a pod.
-var evictionRetries = wait.Backoff{Duration: 100 * time.Millisecond, Factor: 3, Steps: 6}
 
 // Evictor owns what is known of pods to be evicted for gangs, or for single pods that only a gang can make way for. The
 // search runs beside the scheduling cycles, on a copy of the account of the cluster; a cycle only checks with the
@@ -61,7 +51,10 @@ type waiting struct {
 	afterFlight afterFlight
 	delays      delays
 	// Notifier tells the victims before.
-	Notifier Notifier
+	Notifier notices.Notifier
+	// calledOff are pods that were to be evicted and had notice, but need not go for that attempt any more. The
+	// evictor's lock guards it.
+	calledOff []reservation.AwaitedPod
 	// Faults evicts members from hardware that fails.
 	Faults Faults
 }
@@ -107,7 +100,7 @@ func (e *Evictor) begin(r *request, now time.Time) *attempt {
 		e.work = map[string]*attempt{}
 	}
 	if w := e.work[r.name]; w != nil {
-		e.Notifier.ended(w)
+		e.ended(w)
 	}
 	w := &attempt{Attempt: eviction.NewAttempt(now), request: r, said: findings{}}
 	e.work[r.name] = w
@@ -208,7 +201,7 @@ func (e *Evictor) giveUp(w *attempt) {
 		w.GivenUp()
 		return
 	}
-	e.Notifier.ended(w)
+	e.ended(w)
 	delete(e.work, w.request.name)
 	e.Holds.Drop(w.request.id, func(o reservation.Hold) bool { return o.Kind == reservation.AfterEviction })
 }
@@ -227,7 +220,7 @@ func (e *Evictor) Tidy(now time.Time, waits func(gang.ID) bool) []gang.Effects {
 		e.again(r)
 	}
 	e.Faults.review(e, now)
-	return e.Notifier.callOff(e, now, waits)
+	return e.callOff(now, waits)
 }
 
 // sweep does what Tidy says, and returns what is to be tried again.
@@ -237,11 +230,11 @@ func (e *Evictor) sweep(now time.Time, needs func(*request) bool) (again []*requ
 	for _, name := range slices.Sorted(maps.Keys(e.work)) {
 		w := e.work[name]
 		if !needs(w.request) {
-			e.Notifier.ended(w)
+			e.ended(w)
 			delete(e.work, name)
 			continue
 		}
-		e.Notifier.review(w, now)
+		e.reviewNotice(w, now)
 		switch w.Review(remaining(e.Members, w.awaited), now) {
 		case eviction.GiveUp:
 			e.giveUp(w)
@@ -325,7 +318,7 @@ func (e *Evictor) evict(ctx context.Context, profile framework.Framework, r *req
 	go func() {
 		moment := e.Sources.Loss.At(time.Now())
 		// A partial eviction frees too little, so a request that fails is repeated.
-		forEach(ctx, p.victims, "Evicting a pod failed", func(ctx context.Context, pod *v1.Pod) error {
+		notices.ForEach(ctx, p.victims, "Evicting a pod failed", func(ctx context.Context, pod *v1.Pod) error {
 			return evictOne(ctx, profile, pod, r, moment)
 		})
 		e.mu.Lock()
@@ -341,7 +334,7 @@ func (e *Evictor) evict(ctx context.Context, profile framework.Framework, r *req
 
 func evictOne(ctx context.Context, profile framework.Framework, pod *v1.Pod, r *request,
 	moment *workview.Moment) error {
-	gone, err := remove(ctx, profile, pod, r.name)
+	gone, err := notices.Remove(ctx, profile, pod, r.name)
 	if gone || err != nil {
 		return err
 	}
@@ -349,44 +342,4 @@ func evictOne(ctx context.Context, profile framework.Framework, pod *v1.Pod, r *
 	profile.EventRecorder().WithLogger(klog.FromContext(ctx)).Eventf(pod, nil, v1.EventTypeNormal, "Preempted",
 		"Preempting", "Preempted by %s on node %s%s", r.name, pod.Spec.NodeName, losing(pod, moment))
 	return nil
-}
-
-// remove marks the pod as evicted for the sake of the name, and deletes it. Gone is set if it was gone before.
-func remove(ctx context.Context, profile framework.Framework, pod *v1.Pod, name string) (gone bool, err error) {
-	status := pod.Status.DeepCopy()
-	podutil.UpdatePodCondition(status, disruption(pod, name, ""))
-	if err := util.PatchPodStatus(ctx, profile.ClientSet(), pod.Name, pod.Namespace, &pod.Status, status); err != nil {
-		if apierrors.IsNotFound(err) {
-			return true, nil
-		}
-		return false, fmt.Errorf("marking pod %s: %w", klog.KObj(pod), err)
-	}
-	if err := util.DeletePod(ctx, profile.ClientSet(), pod); err != nil && !apierrors.IsNotFound(err) {
-		return false, fmt.Errorf("deleting pod %s: %w", klog.KObj(pod), err)
-	}
-	return false, nil
-}
-
-// disruption is the condition of a pod that is evicted for the sake of the name, or is to be: tense is "to be " then.
-func disruption(pod *v1.Pod, name, tense string) *v1.PodCondition {
-	c := &v1.PodCondition{Type: v1.DisruptionTarget, Status: v1.ConditionTrue, Reason: v1.PodReasonPreemptionByScheduler,
-		Message: fmt.Sprintf("%s: %spreempted by %s of higher priority", pod.Spec.SchedulerName, tense, name)}
-	if isRepair(name) {
-		c.Reason = failingHardware
-		c.Message = fmt.Sprintf("%s: %sevicted for %s", pod.Spec.SchedulerName, tense, name)
-	}
-	return c
-}
-
-// isTarget reports whether the pod is marked as evicted, or to be evicted, by this scheduler.
-func isTarget(pod *v1.Pod) bool {
-	_, c := podutil.GetPodCondition(&pod.Status, v1.DisruptionTarget)
-	return c != nil && c.Status == v1.ConditionTrue && (c.Reason == v1.PodReasonPreemptionByScheduler ||
-		c.Reason == failingHardware)
-}
-
-// PreemptedByScheduler reports whether the pod was evicted for a pod of higher priority.
-func PreemptedByScheduler(pod *v1.Pod) bool {
-	_, c := podutil.GetPodCondition(&pod.Status, v1.DisruptionTarget)
-	return c != nil && c.Status == v1.ConditionTrue && c.Reason == v1.PodReasonPreemptionByScheduler
 }

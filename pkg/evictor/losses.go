@@ -59,7 +59,7 @@ func (b *problemBuilder) addLosses() {
 	moment := loss.At(b.now)
 	for i, pod := range b.victims {
 		v := &b.problem.Victims[i]
-		if b.evictor.Notifier.isFor(b.request.name, v.UID) {
+		if b.evictor.Notifier.IsFor(b.request.name, v.UID) {
 			continue
 		}
 		v.Lost, v.Protected = moment.Lost(pod), moment.IsProtected(pod)
@@ -78,7 +78,7 @@ func losing(pod *v1.Pod, moment *workview.Moment) string {
 func (l *losses) cost(pod *v1.Pod) eviction.Cost {
 	moment := l.moment()
 	v := eviction.Victim{Priority: corev1helpers.PodPriority(pod)}
-	if moment.name == "" || !l.evictor.Notifier.isFor(moment.name, gang.UID(pod.UID)) {
+	if moment.name == "" || !l.evictor.Notifier.IsFor(moment.name, gang.UID(pod.UID)) {
 		v.Lost, v.Protected = moment.Lost(pod), moment.IsProtected(pod)
 	}
 	var cost eviction.Cost

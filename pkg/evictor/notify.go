@@ -9,6 +9,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/preemption"
 
 	"berth.dev/berth/pkg/eviction"
+	"berth.dev/berth/pkg/evictor/notices"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/reservation"
@@ -33,7 +34,7 @@ func (p *Profile) notify(r *request, victims []*v1.Pod, node string, now time.Ti
 	if w != nil && w.HasNotified() && w.node == node && node != "" {
 		return w.noticed()
 	}
-	ends := e.Notifier.end(r.name, victims, time.Time{}, now)
+	ends := e.Notifier.End(r.name, victims, time.Time{}, now)
 	if !ends.After(now) {
 		return ""
 	}
@@ -41,7 +42,7 @@ func (p *Profile) notify(r *request, victims []*v1.Pod, node string, now time.Ti
 	w.awaited, w.node = reservation.AwaitedPods(victims), node
 	w.warning = &warning{told: now, looked: now, written: now}
 	w.Notified(ends)
-	e.Notifier.tell(r.name, victims, now)
+	e.Notifier.Tell(r.name, victims, now)
 	return w.noticed()
 }
 
@@ -55,39 +56,40 @@ func (w *attempt) noticed() string {
 
 // ended takes an attempt that has ended. What gangs have noted for the sake of the eviction is called off, unless the
 // next attempt awaits the same pods. The evictor's lock is held.
-func (n *Notifier) ended(w *attempt) {
+func (e *Evictor) ended(w *attempt) {
 	if w.warning != nil {
-		n.calledOff = append(n.calledOff, w.awaited...)
+		e.calledOff = append(e.calledOff, w.awaited...)
 	}
 }
 
-// review looks at the notice that the victims have: it ends early when they have saved their work. The evictor's lock
+// reviewNotice looks at the notice that the victims have: it ends early when they have saved their work. The evictor's lock
 // is held.
-func (n *Notifier) review(w *attempt, now time.Time) {
+func (e *Evictor) reviewNotice(w *attempt, now time.Time) {
 	if !w.HasNotified() || now.Sub(w.warning.looked) < lookEvery {
 		return
 	}
 	w.warning.looked = now
 	var victims []*v1.Pod
 	for _, awaited := range w.awaited {
-		if pod := n.Members.Pod(awaited.Ref); pod != nil {
+		if pod := e.Members.Pod(awaited.Ref); pod != nil {
 			victims = append(victims, pod)
 		}
 	}
-	w.Notified(n.end(w.request.name, victims, w.warning.told, now))
-	if now.Sub(w.warning.written) >= rewriteEvery {
+	w.Notified(e.Notifier.End(w.request.name, victims, w.warning.told, now))
+	if now.Sub(w.warning.written) >= notices.RewriteEvery {
 		w.warning.written = now
-		n.tell(w.request.name, victims, now)
+		e.Notifier.Tell(w.request.name, victims, now)
 	}
 }
 
 // callOff takes back the notices that are not needed any more, and returns what gangs do then.
-func (n *Notifier) callOff(e *Evictor, now time.Time, waits func(gang.ID) bool) []gang.Effects {
+func (e *Evictor) callOff(now time.Time, waits func(gang.ID) bool) []gang.Effects {
+	n := &e.Notifier
 	if !n.Leads() {
 		return nil
 	}
 	e.mu.Lock()
-	if len(n.calledOff) == 0 && !n.any() {
+	if len(e.calledOff) == 0 && !n.Any() {
 		e.mu.Unlock()
 		return nil
 	}
@@ -98,15 +100,15 @@ func (n *Notifier) callOff(e *Evictor, now time.Time, waits func(gang.ID) bool) 
 		}
 	}
 	var effects []gang.Effects
-	for _, pod := range n.calledOff {
+	for _, pod := range e.calledOff {
 		if !awaited.Has(pod.UID) {
 			effects = append(effects, e.Ledger.Evictions.CallOff(pod.UID, now))
 		}
 	}
-	n.calledOff = nil
-	unneeded := n.unneeded(func(uid gang.UID, told *notice) bool {
+	e.calledOff = nil
+	unneeded := n.Unneeded(func(uid gang.UID, told *notices.Told) bool {
 		w := e.work[told.By]
-		told.ours = told.ours || w != nil
+		told.Ours = told.Ours || w != nil
 		switch {
 		case awaited.Has(uid):
 			return true
@@ -115,17 +117,17 @@ func (n *Notifier) callOff(e *Evictor, now time.Time, waits func(gang.ID) bool) 
 		default:
 			// An earlier scheduler gave it: the one that needs it has some time to ask again.
 			most := n.Loss.Limits.Notice + eviction.Grace
-			return !told.ours && now.Before(told.Given.Add(most)) && n.stillWaits(told.By, waits)
+			return !told.Ours && now.Before(told.Given.Add(most)) && e.stillWaits(told.By, waits)
 		}
 	}, now)
 	e.mu.Unlock()
-	n.takeBack(unneeded)
+	n.TakeBack(unneeded)
 	return effects
 }
 
 // stillWaits reports whether the gang or pod that requests name so waits for room.
-func (n *Notifier) stillWaits(name string, waits func(gang.ID) bool) bool {
-	if isRepair(name) {
+func (e *Evictor) stillWaits(name string, waits func(gang.ID) bool) bool {
+	if notices.IsRepair(name) {
 		return true // what fails is seen again
 	}
 	kind, of, _ := strings.Cut(name, " ")
@@ -133,7 +135,7 @@ func (n *Notifier) stillWaits(name string, waits func(gang.ID) bool) bool {
 	if kind == "gang" {
 		return waits(gang.ID{Namespace: namespace, Name: object})
 	}
-	pod, err := n.Members.Lister.Pods(namespace).Get(object)
+	pod, err := e.Members.Lister.Pods(namespace).Get(object)
 	return err == nil && pod.Spec.NodeName == ""
 }
 

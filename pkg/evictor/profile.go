@@ -154,7 +154,7 @@ func (p *Profile) agree(ctx context.Context, r *request, turn gang.Turn) (*propo
 	}
 	// From now on the other members of gangs that go as a whole wait until all have gone.
 	now := time.Now()
-	gone := e.Notifier.end(r.name, found.victims, time.Time{}, now).Add(eviction.Grace)
+	gone := e.Notifier.End(r.name, found.victims, time.Time{}, now).Add(eviction.Grace)
 	if !e.Ledger.Evictions.Evict(found.impacts, gone, now) {
 		return nil, nil, e.searchAgain(ctx, r, nil), nil // the gangs are not as they were when the victims were chosen
 	}

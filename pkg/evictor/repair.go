@@ -17,6 +17,7 @@ import (
 	"berth.dev/berth/pkg/capacity"
 	dryrunsets "berth.dev/berth/pkg/dryrun/sets"
 	"berth.dev/berth/pkg/eviction"
+	"berth.dev/berth/pkg/evictor/notices"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/gpuview"
@@ -25,16 +26,8 @@ import (
 	"berth.dev/berth/pkg/reservation"
 )
 
-const (
-	// repairFor begins the name for whose sake members are evicted from hardware that fails, and failingHardware is
-	// the reason in their condition.
-	repairFor       = "the repair of gang "
-	failingHardware = "FailingHardware"
-	// mostNamed is how many members and nodes an event names.
-	mostNamed = 8
-)
-
-func isRepair(name string) bool { return strings.HasPrefix(name, repairFor) }
+// mostNamed is how many members and nodes an event names.
+const mostNamed = 8
 
 // follow does for one gang what is due.
 func (f *Faults) follow(e *Evictor, id gang.ID, r *repair, members []failing, now time.Time) {
@@ -128,7 +121,7 @@ func (s *spares) find(members []failing) []reservation.Hold {
 // enough. Nothing is evicted for them, and what is kept for other gangs is left to these.
 func (s *spares) place(of *dryrunsets.Together, levels []string) bool {
 	e := s.evictor
-	r := &request{name: repairFor + s.id.String(), id: s.id, of: s.id, priority: math.MinInt32, taken: s.kept,
+	r := &request{name: notices.RepairOf(s.id), id: s.id, of: s.id, priority: math.MinInt32, taken: s.kept,
 		demand: demand{need: gang.Minimum{Total: len(of.Pods)}, required: levels, held: of.Others}}
 	at, waiting, said := map[capacity.ShapeKey]int{}, map[int][]*v1.Pod{}, findings{}
 	for _, member := range of.Pods {
@@ -183,7 +176,7 @@ func (f *Faults) tell(e *Evictor, id gang.ID, members []failing, spare map[gang.
 	if len(spare) > 0 {
 		room = fmt.Sprintf("room for their replacements is kept on %s for %s", some(nodes), f.Limits.Keep)
 	}
-	e.Profiles.Any().EventRecorder().Eventf(about, nil, v1.EventTypeWarning, failingHardware, "Repairing",
+	e.Profiles.Any().EventRecorder().Eventf(about, nil, v1.EventTypeWarning, notices.FailingHardware, "Repairing",
 		"%s on failing hardware: %s; %s; %s", plural.Of(len(members), "member"), some(names), some(whys), room)
 }
 
@@ -224,11 +217,11 @@ func (f *Faults) evict(e *Evictor, id gang.ID, r *repair, members []failing, now
 	if !r.gone.IsZero() && now.Sub(r.gone) < eviction.Grace {
 		return
 	}
-	name := repairFor + id.String()
-	if ends := e.Notifier.end(name, pods, r.warned, now); ends.After(now) {
+	name := notices.RepairOf(id)
+	if ends := e.Notifier.End(name, pods, r.warned, now); ends.After(now) {
 		if r.warned.IsZero() || fresh > 0 {
 			r.warned = now
-			e.Notifier.tell(name, pods, now)
+			e.Notifier.Tell(name, pods, now)
 		}
 		return
 	}
@@ -239,8 +232,8 @@ func (f *Faults) evict(e *Evictor, id gang.ID, r *repair, members []failing, now
 		whys[uid] = fmt.Sprintf("%s; room for its replacement is kept on %s", m.why, r.spare[uid])
 	}
 	profile := e.Profiles.Any()
-	e.Notifier.write(pods, "Evicting a pod from failing hardware failed", func(ctx context.Context, pod *v1.Pod) error {
-		if gone, err := remove(ctx, profile, pod, name); gone || err != nil {
+	e.Notifier.Write(pods, "Evicting a pod from failing hardware failed", func(ctx context.Context, pod *v1.Pod) error {
+		if gone, err := notices.Remove(ctx, profile, pod, name); gone || err != nil {
 			return err
 		}
 		profile.EventRecorder().WithLogger(klog.FromContext(ctx)).Eventf(pod, nil, v1.EventTypeNormal, "Evicted", "Repairing",

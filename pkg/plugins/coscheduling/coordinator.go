@@ -16,6 +16,7 @@ import (
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/evictor"
+	"berth.dev/berth/pkg/evictor/notices"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangloop"
 	"berth.dev/berth/pkg/gangview"
@@ -174,7 +175,7 @@ func (c *coordinator) keepForReturn(loss gang.Loss) {
 	if pod == nil {
 		pod = c.members.Pod(loss.Member)
 	}
-	if c.settings.recovery == 0 || pod == nil || evictor.PreemptedByScheduler(pod) {
+	if c.settings.recovery == 0 || pod == nil || notices.PreemptedByScheduler(pod) {
 		return
 	}
 	info, err := reservation.InfoOf(pod)

@@ -1,4 +1,4 @@
-package evictor
+package notices
 
 import (
 	"cmp"
@@ -20,12 +20,11 @@ import (
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/members"
 	"berth.dev/berth/pkg/profiles"
-	"berth.dev/berth/pkg/reservation"
 	"berth.dev/berth/pkg/workview"
 )
 
-// rewriteEvery is how often a notice is written that does not show in the pod.
-const rewriteEvery = 10 * time.Second
+// RewriteEvery is how often a notice is written that does not show in the pod.
+const RewriteEvery = 10 * time.Second
 
 // Notifier gives pods notice of their eviction and takes it back, beside the scheduling cycles.
 type Notifier struct {
@@ -35,25 +34,22 @@ type Notifier struct {
 	// Leads reports whether this process schedules: only then does it write.
 	Leads func() bool
 	notices
-	// calledOff are pods that were to be evicted and had notice, but need not go for that attempt any more. The evictor's
-	// lock guards it.
-	calledOff []reservation.AwaitedPod
 }
 
 // notices own which pods have notice of their eviction. That is read from the pods alone, so that a scheduler that
 // takes over goes on with what an earlier one told.
 type notices struct {
 	mu    sync.Mutex
-	given map[gang.UID]*notice
+	given map[gang.UID]*Told
 }
 
-// notice is that of one pod.
-type notice struct {
+// Told is the notice of one pod.
+type Told struct {
 	workview.Notice
 	ref gang.Ref
-	// ours is set once this process has looked for pods to evict for the same gang or pod. Before, the notice is that of
+	// Ours is set once this process has looked for pods to evict for the same gang or pod. Before, the notice is that of
 	// an earlier scheduler, and the gang may yet come back.
-	ours bool
+	Ours bool
 	// takenBack is when it was last taken back.
 	takenBack time.Time
 }
@@ -70,9 +66,9 @@ func (n *notices) See(pod *v1.Pod) {
 		delete(n.given, uid)
 	case known == nil:
 		if n.given == nil {
-			n.given = map[gang.UID]*notice{}
+			n.given = map[gang.UID]*Told{}
 		}
-		n.given[uid] = &notice{Notice: told, ref: gangview.RefOf(pod)}
+		n.given[uid] = &Told{Notice: told, ref: gangview.RefOf(pod)}
 	default:
 		known.Notice = told
 	}
@@ -85,8 +81,8 @@ func (n *notices) Forget(pod *v1.Pod) {
 	delete(n.given, gang.UID(pod.UID))
 }
 
-// any reports whether any pod has notice.
-func (n *notices) any() bool {
+// Any reports whether any pod has notice.
+func (n *notices) Any() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return len(n.given) > 0
@@ -103,18 +99,18 @@ func (n *Notifier) asking(pods []*v1.Pod) []*v1.Pod {
 	return asking
 }
 
-// isFor reports whether the pod has notice for the sake of the gang or pod of that name. It was told that it goes, so
+// IsFor reports whether the pod has notice for the sake of the gang or pod of that name. It was told that it goes, so
 // it is the first to go.
-func (n *notices) isFor(name string, uid gang.UID) bool {
+func (n *notices) IsFor(name string, uid gang.UID) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	told := n.given[uid]
 	return told != nil && told.By == name
 }
 
-// end returns when the victims have had their notice, not before now. Those to whom it was told at a time, if at all,
+// End returns when the victims have had their notice, not before now. Those to whom it was told at a time, if at all,
 // may not show it yet.
-func (n *Notifier) end(name string, victims []*v1.Pod, told, now time.Time) time.Time {
+func (n *Notifier) End(name string, victims []*v1.Pod, told, now time.Time) time.Time {
 	most, asking := n.Loss.Limits, n.asking(victims)
 	if most.Notice == 0 || len(asking) == 0 {
 		return now
@@ -153,10 +149,10 @@ func (n *notices) first(name string, at time.Time) time.Time {
 	return at
 }
 
-// tell gives notice to those of the victims that want it and do not show it.
-func (n *Notifier) tell(name string, victims []*v1.Pod, now time.Time) {
+// Tell gives notice to those of the victims that want it and do not show it.
+func (n *Notifier) Tell(name string, victims []*v1.Pod, now time.Time) {
 	moment := n.Loss.At(now)
-	n.write(slices.DeleteFunc(n.asking(victims), func(pod *v1.Pod) bool {
+	n.Write(slices.DeleteFunc(n.asking(victims), func(pod *v1.Pod) bool {
 		return !n.shown(gang.UID(pod.UID)).IsZero() && isTarget(pod)
 	}), "Giving a pod notice of its eviction failed", func(ctx context.Context, pod *v1.Pod) error {
 		length := moment.Work(pod).NoticeOf(now, now, n.Loss.Limits).Length
@@ -166,7 +162,7 @@ func (n *Notifier) tell(name string, victims []*v1.Pod, now time.Time) {
 
 func (n *Notifier) give(ctx context.Context, name string, pod *v1.Pod, length time.Duration) error {
 	status := pod.Status.DeepCopy()
-	podutil.UpdatePodCondition(status, disruption(pod, name, "to be "))
+	podutil.UpdatePodCondition(status, Disruption(pod, name, "to be "))
 	podutil.UpdatePodCondition(status, &v1.PodCondition{
 		Type: workview.EvictionNotice, Status: v1.ConditionTrue, Reason: "Preemption", Message: name})
 	news := n.shown(gang.UID(pod.UID)).IsZero()
@@ -180,15 +176,15 @@ func (n *Notifier) give(ctx context.Context, name string, pod *v1.Pod, length ti
 	return nil
 }
 
-// takeBack takes back the notice of pods that need not go any more.
-func (n *Notifier) takeBack(refs []gang.Ref) {
+// TakeBack takes back the notice of pods that need not go any more.
+func (n *Notifier) TakeBack(refs []gang.Ref) {
 	var pods []*v1.Pod
 	for _, ref := range refs {
 		if pod := n.Members.Pod(ref); pod != nil {
 			pods = append(pods, pod)
 		}
 	}
-	n.write(pods, "Taking back the notice of a pod failed", func(ctx context.Context, pod *v1.Pod) error {
+	n.Write(pods, "Taking back the notice of a pod failed", func(ctx context.Context, pod *v1.Pod) error {
 		told, has := workview.NoticeOf(pod)
 		if !has {
 			return nil
@@ -209,14 +205,6 @@ func (n *Notifier) takeBack(refs []gang.Ref) {
 	})
 }
 
-// needless says why a pod need not go any more that was to go for the sake of the name.
-func needless(name string) string {
-	if isRepair(name) {
-		return "its hardware works again, or there is no room elsewhere"
-	}
-	return name + " does not need its room any more"
-}
-
 func (n *Notifier) patch(ctx context.Context, pod *v1.Pod, status *v1.PodStatus) error {
 	err := util.PatchPodStatus(ctx, n.Profiles.Any().ClientSet(), pod.Name, pod.Namespace, &pod.Status, status)
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -230,16 +218,22 @@ func (n *Notifier) record(ctx context.Context, pod *v1.Pod, kind, reason, action
 	recorder.Eventf(pod, nil, kind, reason, action, note, args...)
 }
 
-// write does something for each pod, a few at a time, beside the cycles.
-func (n *Notifier) write(pods []*v1.Pod, failed string, do func(context.Context, *v1.Pod) error) {
+// evictionRequests bounds the requests in flight for one gang.
+const evictionRequests = 8
+
+// evictionRetries are the pauses between the attempts to evict a pod.
+var evictionRetries = wait.Backoff{Duration: 100 * time.Millisecond, Factor: 3, Steps: 6}
+
+// Write does something for each pod, a few at a time, beside the cycles.
+func (n *Notifier) Write(pods []*v1.Pod, failed string, do func(context.Context, *v1.Pod) error) {
 	if len(pods) == 0 {
 		return
 	}
-	go forEach(context.Background(), pods, failed, do)
+	go ForEach(context.Background(), pods, failed, do)
 }
 
-// forEach does something for each of the pods, a few at a time, and repeats it where it fails.
-func forEach(ctx context.Context, pods []*v1.Pod, failed string, do func(context.Context, *v1.Pod) error) {
+// ForEach does something for each of the pods, a few at a time, and repeats it where it fails.
+func ForEach(ctx context.Context, pods []*v1.Pod, failed string, do func(context.Context, *v1.Pod) error) {
 	slots := make(chan struct{}, evictionRequests)
 	var wg sync.WaitGroup
 	for _, pod := range pods {
@@ -259,13 +253,13 @@ func forEach(ctx context.Context, pods []*v1.Pod, failed string, do func(context
 	wg.Wait()
 }
 
-// unneeded returns the pods with a notice that need not go any more, and notes that it is taken back.
-func (n *notices) unneeded(needed func(gang.UID, *notice) bool, now time.Time) []gang.Ref {
+// Unneeded returns the pods with a notice that need not go any more, and notes that it is taken back.
+func (n *notices) Unneeded(needed func(gang.UID, *Told) bool, now time.Time) []gang.Ref {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	var pods []gang.Ref
 	for uid, told := range n.given {
-		if needed(uid, told) || now.Sub(told.takenBack) < rewriteEvery {
+		if needed(uid, told) || now.Sub(told.takenBack) < RewriteEvery {
 			continue
 		}
 		told.takenBack = now
