@@ -56,20 +56,3 @@ func (r *Repair) Tell() bool {
 	r.told = true
 	return first
 }
-
-// Hourly counts evictions; a number is allowed in any hour.
-type Hourly struct {
-	// at are the times of the evictions of the last hour, in order.
-	at []time.Time
-}
-
-// Take reports whether n evictions are allowed now if most are in any hour, and counts them if they are.
-func (h *Hourly) Take(n, most int, now time.Time) bool {
-	ended, _ := slices.BinarySearchFunc(h.at, now.Add(-time.Hour), time.Time.Compare)
-	h.at = slices.Delete(h.at, 0, ended)
-	if len(h.at)+n > most {
-		return false
-	}
-	h.at = append(h.at, slices.Repeat([]time.Time{now}, n)...)
-	return true
-}

@@ -75,21 +75,3 @@ func TestRoomIsKeptForATimeAfterTheLastFault(t *testing.T) {
 		t.Error("room is not kept for a minute after another fault")
 	}
 }
-
-func TestEvictionsAreBoundedInAnyHour(t *testing.T) {
-	t.Parallel()
-	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	var h Hourly
-	for _, step := range []struct {
-		after time.Duration
-		n     int
-		want  bool
-	}{
-		{0, 4, false}, {0, 2, true}, {30 * time.Minute, 1, true}, {time.Hour, 1, false}, {61 * time.Minute, 2, true},
-		{62 * time.Minute, 1, false}, {91 * time.Minute, 1, true}, {91 * time.Minute, 0, true},
-	} {
-		if got := h.Take(step.n, 3, start.Add(step.after)); got != step.want {
-			t.Errorf("%d more after %s: got %t, want %t", step.n, step.after, got, step.want)
-		}
-	}
-}
