@@ -28,12 +28,16 @@ func CausesOf(status *fwk.Status) iter.Seq[gangplan.NodeCause] {
 	}
 }
 
-// KeptFor is the gang for which what a node has free is kept.
+// KeptFor is the gang for which what a node has free is kept, or what pods that move are called.
 type KeptFor gang.ID
 
 // String names the gang.
 func (p KeptFor) String() string {
-	return "node(s) whose free capacity is kept for gang " + gang.ID(p).String()
+	what := "gang "
+	if strings.Contains(p.Name, " ") {
+		what = "" // no object's name has a space
+	}
+	return "node(s) whose free capacity is kept for " + what + gang.ID(p).String()
 }
 
 // Kind does not name the gang.

@@ -13,6 +13,7 @@ import (
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangplan"
 	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/profiles"
 	"berth.dev/berth/pkg/topology"
 )
@@ -56,6 +57,18 @@ type Planner struct {
 	// Said returns what another plugin said last when it turned a member of the gang away.
 	Said    func(gang.ID) string
 	Pending Pending
+}
+
+// Moving returns a planner that takes pods that run as they will be when they are created again.
+func (p *Planner) Moving() *Planner {
+	return &Planner{Ledger: p.Ledger, GangOf: p.GangOf, PodGroup: p.PodGroup, Profiles: p.Profiles, Capacity: p.Capacity,
+		Storage: p.Storage, Network: p.Network, Models: p.Models, Said: p.Said,
+		Pod: func(r gang.Ref) *v1.Pod {
+			if pod := p.Pod(r); pod != nil {
+				return gpuview.Unplaced(pod)
+			}
+			return nil
+		}}
 }
 
 // arrange places the gang on nodes in a dry run, on GPUs of one model where that is possible, in the order of its

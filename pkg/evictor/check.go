@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	fwk "k8s.io/kube-scheduler/framework"
 
@@ -46,27 +47,36 @@ type checking struct {
 // out of date.
 func (p *Profile) check(ctx context.Context, r *request, turn gang.Turn, found *proposal) (*dryrun.Plan, findings,
 	error) {
-	c := &checking{profile: p, ctx: ctx, request: r, turn: turn, found: found, gone: sets.New[string](), said: findings{}}
-	for _, pod := range found.going() {
-		c.gone.Insert(string(pod.UID))
-	}
-	var nodes []fwk.NodeInfo
-	stale := false
-	for _, name := range slices.Sorted(maps.Keys(found.pods)) {
-		if n, err := p.framework.SnapshotSharedLister().NodeInfos().Get(name); err == nil {
-			nodes = append(nodes, n)
-			stale = stale || len(n.GetPods()) != found.pods[name]
-		}
-	}
-	c.findElsewhere()
+	c := newChecking(ctx, p, r, turn, found)
 	// What was proposed is for the minimum; the check is of no more members, and of no others.
 	proposed := c.proposed()
+	nodes, stale := c.nodes()
 	a, err := c.place(proposed, turn.Need, nodes)
 	if err != nil || a.Feasible() || stale {
 		// What filters say of nodes that have other pods by now says nothing of the next proposal.
 		return a, nil, err
 	}
 	return a, c.said, c.learn(a, proposed)
+}
+
+func newChecking(ctx context.Context, p *Profile, r *request, turn gang.Turn, found *proposal) *checking {
+	c := &checking{profile: p, ctx: ctx, request: r, turn: turn, found: found, gone: sets.New[string](), said: findings{}}
+	for _, pod := range found.going() {
+		c.gone.Insert(string(pod.UID))
+	}
+	c.elsewhere = c.onOtherNodes()
+	return c
+}
+
+// nodes returns those of the proposal. Stale is set if they have other pods than it was made for.
+func (c *checking) nodes() (nodes []fwk.NodeInfo, stale bool) {
+	for _, name := range slices.Sorted(maps.Keys(c.found.pods)) {
+		if n, err := c.profile.framework.SnapshotSharedLister().NodeInfos().Get(name); err == nil {
+			nodes = append(nodes, n)
+			stale = stale || len(n.GetPods()) != c.found.pods[name]
+		}
+	}
+	return nodes, stale
 }
 
 // place tries members on nodes from which the victims and what leaves are gone.
@@ -90,23 +100,30 @@ func (c *checking) place(members []gang.Member, need gang.Minimum, nodes []fwk.N
 		})
 }
 
-// findElsewhere finds the pods that go for the sake of what is counted for the whole cluster, and not for their nodes.
-func (c *checking) findElsewhere() {
+// onOtherNodes finds the pods that go for the sake of what is counted for the whole cluster, and not for their nodes.
+func (c *checking) onOtherNodes() []dryrun.PlacedPod {
+	return slices.DeleteFunc(c.placed(c.found.going()), func(p dryrun.PlacedPod) bool {
+		_, used := c.found.pods[p.Node]
+		return used
+	})
+}
+
+// placed returns those of the pods that are on nodes yet.
+func (c *checking) placed(pods []*v1.Pod) []dryrun.PlacedPod {
+	var placed []dryrun.PlacedPod
 	nodes := c.profile.framework.SnapshotSharedLister().NodeInfos()
-	for _, pod := range c.found.going() {
-		if _, used := c.found.pods[pod.Spec.NodeName]; used {
-			continue
-		}
+	for _, pod := range pods {
 		node, err := nodes.Get(pod.Spec.NodeName)
 		if err != nil {
 			continue // it is gone, and the pod with it
 		}
 		for _, info := range node.GetPods() {
 			if info.GetPod().UID == pod.UID {
-				c.elsewhere = append(c.elsewhere, dryrun.PlacedPod{Info: info, Node: pod.Spec.NodeName})
+				placed = append(placed, dryrun.PlacedPod{Info: info, Node: pod.Spec.NodeName})
 			}
 		}
 	}
+	return placed
 }
 
 // proposed returns the members whose places the proposal names: as many of each class, the oldest first.

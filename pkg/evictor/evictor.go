@@ -51,12 +51,11 @@ type waiting struct {
 	afterFlight afterFlight
 	delays      delays
 	// Notifier tells the victims before.
-	Notifier notices.Notifier
-	// calledOff are pods that were to be evicted and had notice, but need not go for that attempt any more. The
-	// evictor's lock guards it.
-	calledOff []reservation.AwaitedPod
+	Notifier Notifier
 	// Faults evicts members from hardware that fails.
 	Faults Faults
+	// Moves moves pods so that gangs start sooner.
+	Moves Moves
 }
 
 // Sources know what an eviction has to respect besides gangs.
@@ -100,7 +99,7 @@ func (e *Evictor) begin(r *request, now time.Time) *attempt {
 		e.work = map[string]*attempt{}
 	}
 	if w := e.work[r.name]; w != nil {
-		e.ended(w)
+		e.Notifier.ended(w)
 	}
 	w := &attempt{Attempt: eviction.NewAttempt(now), request: r, said: findings{}}
 	e.work[r.name] = w
@@ -201,7 +200,7 @@ func (e *Evictor) giveUp(w *attempt) {
 		w.GivenUp()
 		return
 	}
-	e.ended(w)
+	e.Notifier.ended(w)
 	delete(e.work, w.request.name)
 	e.Holds.Drop(w.request.id, func(o reservation.Hold) bool { return o.Kind == reservation.AfterEviction })
 }
@@ -220,7 +219,8 @@ func (e *Evictor) Tidy(now time.Time, waits func(gang.ID) bool) []gang.Effects {
 		e.again(r)
 	}
 	e.Faults.review(e, now)
-	return e.callOff(now, waits)
+	e.Moves.review(e, now, waits)
+	return e.Notifier.callOff(e, now, waits)
 }
 
 // sweep does what Tidy says, and returns what is to be tried again.
@@ -230,11 +230,11 @@ func (e *Evictor) sweep(now time.Time, needs func(*request) bool) (again []*requ
 	for _, name := range slices.Sorted(maps.Keys(e.work)) {
 		w := e.work[name]
 		if !needs(w.request) {
-			e.ended(w)
+			e.Notifier.ended(w)
 			delete(e.work, name)
 			continue
 		}
-		e.reviewNotice(w, now)
+		e.Notifier.review(w, now)
 		switch w.Review(remaining(e.Members, w.awaited), now) {
 		case eviction.GiveUp:
 			e.giveUp(w)

@@ -15,6 +15,14 @@ import (
 	"berth.dev/berth/pkg/reservation"
 )
 
+// Notifier tells victims before they go, and what they are to go for.
+type Notifier struct {
+	notices.Notifier
+	// calledOff are pods that were to be evicted and had notice, but need not go for that attempt any more. The evictor's
+	// lock guards it.
+	calledOff []reservation.AwaitedPod
+}
+
 // warning is the notice that victims of an attempt have.
 type warning struct {
 	// told is when they were told, and looked and written are when what they show was last looked at and written.
@@ -56,56 +64,55 @@ func (w *attempt) noticed() string {
 
 // ended takes an attempt that has ended. What gangs have noted for the sake of the eviction is called off, unless the
 // next attempt awaits the same pods. The evictor's lock is held.
-func (e *Evictor) ended(w *attempt) {
+func (n *Notifier) ended(w *attempt) {
 	if w.warning != nil {
-		e.calledOff = append(e.calledOff, w.awaited...)
+		n.calledOff = append(n.calledOff, w.awaited...)
 	}
 }
 
-// reviewNotice looks at the notice that the victims have: it ends early when they have saved their work. The evictor's lock
+// review looks at the notice that the victims have: it ends early when they have saved their work. The evictor's lock
 // is held.
-func (e *Evictor) reviewNotice(w *attempt, now time.Time) {
+func (n *Notifier) review(w *attempt, now time.Time) {
 	if !w.HasNotified() || now.Sub(w.warning.looked) < lookEvery {
 		return
 	}
 	w.warning.looked = now
 	var victims []*v1.Pod
 	for _, awaited := range w.awaited {
-		if pod := e.Members.Pod(awaited.Ref); pod != nil {
+		if pod := n.Members.Pod(awaited.Ref); pod != nil {
 			victims = append(victims, pod)
 		}
 	}
-	w.Notified(e.Notifier.End(w.request.name, victims, w.warning.told, now))
+	w.Notified(n.End(w.request.name, victims, w.warning.told, now))
 	if now.Sub(w.warning.written) >= notices.RewriteEvery {
 		w.warning.written = now
-		e.Notifier.Tell(w.request.name, victims, now)
+		n.Tell(w.request.name, victims, now)
 	}
 }
 
 // callOff takes back the notices that are not needed any more, and returns what gangs do then.
-func (e *Evictor) callOff(now time.Time, waits func(gang.ID) bool) []gang.Effects {
-	n := &e.Notifier
+func (n *Notifier) callOff(e *Evictor, now time.Time, waits func(gang.ID) bool) []gang.Effects {
 	if !n.Leads() {
 		return nil
 	}
 	e.mu.Lock()
-	if len(e.calledOff) == 0 && !n.Any() {
+	if len(n.calledOff) == 0 && !n.Any() {
 		e.mu.Unlock()
 		return nil
 	}
-	awaited := e.Faults.moving()
+	awaited := e.Faults.moving().Union(e.Moves.moving())
 	for _, w := range e.work {
 		for _, pod := range w.awaited {
 			awaited.Insert(pod.UID)
 		}
 	}
 	var effects []gang.Effects
-	for _, pod := range e.calledOff {
+	for _, pod := range n.calledOff {
 		if !awaited.Has(pod.UID) {
 			effects = append(effects, e.Ledger.Evictions.CallOff(pod.UID, now))
 		}
 	}
-	e.calledOff = nil
+	n.calledOff = nil
 	unneeded := n.Unneeded(func(uid gang.UID, told *notices.Told) bool {
 		w := e.work[told.By]
 		told.Ours = told.Ours || w != nil
@@ -117,7 +124,7 @@ func (e *Evictor) callOff(now time.Time, waits func(gang.ID) bool) []gang.Effect
 		default:
 			// An earlier scheduler gave it: the one that needs it has some time to ask again.
 			most := n.Loss.Limits.Notice + eviction.Grace
-			return !told.Ours && now.Before(told.Given.Add(most)) && e.stillWaits(told.By, waits)
+			return !told.Ours && now.Before(told.Given.Add(most)) && n.stillWaits(told.By, waits)
 		}
 	}, now)
 	e.mu.Unlock()
@@ -126,7 +133,7 @@ func (e *Evictor) callOff(now time.Time, waits func(gang.ID) bool) []gang.Effect
 }
 
 // stillWaits reports whether the gang or pod that requests name so waits for room.
-func (e *Evictor) stillWaits(name string, waits func(gang.ID) bool) bool {
+func (n *Notifier) stillWaits(name string, waits func(gang.ID) bool) bool {
 	if notices.IsRepair(name) {
 		return true // what fails is seen again
 	}
@@ -135,7 +142,7 @@ func (e *Evictor) stillWaits(name string, waits func(gang.ID) bool) bool {
 	if kind == "gang" {
 		return waits(gang.ID{Namespace: namespace, Name: object})
 	}
-	pod, err := e.Members.Lister.Pods(namespace).Get(object)
+	pod, err := n.Members.Lister.Pods(namespace).Get(object)
 	return err == nil && pod.Spec.NodeName == ""
 }
 

@@ -37,6 +37,8 @@ type request struct {
 	priority int32
 	// taken is what has been found already for others of the same gang.
 	taken []reservation.Hold
+	// moves is set if pods are to be moved for it, and not preempted.
+	moves *movable
 	// inFlight is set if gangs of lower priority were being bound when it was made, which can be evicted when they are.
 	inFlight bool
 	demand
@@ -269,7 +271,12 @@ func (b *problemBuilder) addVictim(n int, pod *capacity.BoundPod) {
 		g.Bound++
 		b.problem.Groups[id] = g
 	}
-	if priority >= b.request.priority || podview.BelongsToNode(pod.Object) {
+	switch moves := b.request.moves; {
+	case moves != nil && !moves.may(pod, b.request.priority):
+		return
+	case moves != nil:
+		priority = math.MinInt32 // what they lose alone decides which pods move
+	case priority >= b.request.priority || podview.BelongsToNode(pod.Object):
 		return
 	}
 	v := eviction.Victim{UID: pod.UID, Node: n, Priority: priority, Started: pod.Started, Group: id,

@@ -14,6 +14,7 @@ import (
 
 	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/eviction"
+	"berth.dev/berth/pkg/evictor/alone"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangplan"
 	"berth.dev/berth/pkg/gangview"
@@ -32,17 +33,22 @@ type Profile struct {
 	// delay is for how long no pods are evicted for pods of the profile that do not fit.
 	delay time.Duration
 	// losses are what evictions lose in the cycle that is running.
-	losses losses
+	losses alone.Losses
 }
 
 // NewProfile returns the evictor for a profile, whose pods evict others only after the delay.
 func NewProfile(e *Evictor, profile framework.Framework, planner *dryrun.Planner, delay time.Duration) *Profile {
-	return &Profile{framework: profile, evictor: e, planner: planner, delay: delay, losses: losses{evictor: e}}
+	return &Profile{framework: profile, evictor: e, planner: planner, delay: delay,
+		losses: alone.Losses{Loss: e.Sources.Loss, IsFor: e.Notifier.IsFor}}
 }
 
-// ForGang evicts exactly the pods without which the whole gang can start, all in one wave, or none at all. It returns
-// what to say about it, or nothing if eviction does not help.
+// ForGang moves pods for a gang that does not fit if that was found to pay. Or else it evicts exactly the pods of lower
+// priority without which the whole gang can start, all in one wave, or none at all. It returns what to say about it, or
+// nothing if neither helps.
 func (p *Profile) ForGang(ctx context.Context, id gang.ID, turn gang.Turn) (string, error) {
+	if why, err := p.evictor.Moves.try(ctx, p, id, turn); why != "" || err != nil {
+		return why, err
+	}
 	e := p.evictor
 	r := &request{name: "gang " + id.String(), id: id, of: id, priority: turn.Members[0].Priority,
 		demand: demand{need: turn.Need, held: e.Ledger.Nodes(id)}}
@@ -89,14 +95,9 @@ func (p *Profile) ForGang(ctx context.Context, id gang.ID, turn gang.Turn) (stri
 	if found == nil || err != nil {
 		return why, err
 	}
-	kept := make([]reservation.Hold, 0, len(plan.Assignments))
-	for _, placed := range plan.Assignments {
-		info, err := reservation.InfoOf(plan.Pods[placed.UID])
-		if err != nil {
-			return "", err
-		}
-		kept = append(kept, reservation.Hold{To: id, Kind: reservation.AfterEviction, Priority: r.priority, Node: placed.Node,
-			Member: placed.UID, Info: info})
+	kept, err := roomOf(r, reservation.AfterEviction, plan)
+	if err != nil {
+		return "", err
 	}
 	e.Holds.Keep(id, reservation.AfterEviction, kept)
 	if len(found.victims) == 0 {
@@ -108,6 +109,20 @@ func (p *Profile) ForGang(ctx context.Context, id gang.ID, turn gang.Turn) (stri
 	}
 	e.evict(ctx, p.framework, r, found, "")
 	return found.evicting(), nil
+}
+
+// roomOf is what the plan needs for the gang.
+func roomOf(r *request, kind reservation.Kind, plan *dryrun.Plan) ([]reservation.Hold, error) {
+	kept := make([]reservation.Hold, 0, len(plan.Assignments))
+	for _, placed := range plan.Assignments {
+		info, err := reservation.InfoOf(plan.Pods[placed.UID])
+		if err != nil {
+			return nil, err
+		}
+		kept = append(kept, reservation.Hold{To: r.id, Kind: kind, Priority: r.priority, Node: placed.Node,
+			Member: placed.UID, Info: info})
+	}
+	return kept, nil
 }
 
 // addMembers adds what the members ask for. Never names a member that may evict no pods; complete is false if a member
@@ -176,7 +191,7 @@ func (p *Profile) ForPod(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 	if left := p.delayAlone(pod); left > 0 {
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, capacityFirst(left))
 	}
-	defer p.losses.beginCycle(podName(pod), time.Now())()
+	defer p.losses.BeginCycle(podName(pod), time.Now())()
 	result, status := stock.PostFilter(ctx, state, pod, statuses)
 	switch node, why := p.awaited(pod); {
 	case node != "":
@@ -273,8 +288,8 @@ func (p *Profile) Guard() {
 	stock.IsEligiblePod = func(node fwk.NodeInfo, victim preemption.Victim, preemptor *v1.Pod) bool {
 		return eligible(node, victim, preemptor) && p.spares(node, victim, preemptor)
 	}
-	stock.MoreImportantVictim = p.moreImportant(stock.MoreImportantVictim)
-	stock.Evaluator.Interface = &fewest{Interface: stock.Evaluator.Interface, stock: stock, profile: p}
+	stock.MoreImportantVictim = p.losses.MoreImportant(stock.MoreImportantVictim)
+	stock.Evaluator.Interface = alone.Fewest(stock, p.framework, p.evictor.Profiles, &p.losses)
 	evict := stock.Executor.PreemptPod
 	stock.Executor.PreemptPod = func(ctx context.Context, on preemption.Candidate, by preemption.ExecutorPreemptor,
 		victim *v1.Pod, plugin string) (bool, error) {

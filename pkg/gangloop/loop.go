@@ -263,6 +263,8 @@ func (l *Loop) tidy(now time.Time) []gang.Effects {
 				return !known || v.Minimum.Total == 0 || v.Met() || !v.Started && v.Count[gang.Bound]+v.Holding == 0
 			case reservation.ForRepair:
 				return !known
+			case reservation.ForMoves:
+				return false // the moves end it
 			default:
 				return !known || v.Started || !v.Quorum()
 			}

@@ -92,6 +92,7 @@ func (g *Gate) binding(pod *v1.Pod) func(*Hold) bool {
 	backfills := sync.OnceValue(func() bool { return g.AllowsBackfill(pod) })
 	return func(o *Hold) bool {
 		return o.To != id && o.Priority >= priority && !o.behind[id] &&
+			(o.Kind != ForMoves || o.To != ReplacementsOf(pod)) &&
 			(o.Kind != forTurn || !backfills() && !g.mayEnter(pod, o.start))
 	}
 }

@@ -27,6 +27,8 @@ const (
 	ForReturn
 	// ForRepair is what the replacements of members on failing hardware will need.
 	ForRepair
+	// ForMoves is what pods that are moved for a gang will need elsewhere, and what the gang will need when they are.
+	ForMoves
 	// forTurn is a reservation: what a gang that has waited long gets as soon as it is free.
 	forTurn
 )

@@ -43,6 +43,9 @@ type CoschedulingArgs struct {
 	// Faults says what is done for gangs whose members are on hardware that fails. Absent, it has its defaults.
 	Faults *Faults `json:"faults,omitempty"`
 
+	// Defragment moves pods so that gangs start sooner. Absent, none is moved.
+	Defragment *Defragment `json:"defragment,omitempty"`
+
 	// SLA orders the queue by classes of pods, their deadlines and how long they have waited. Absent, it is ordered by
 	// priority and time alone.
 	SLA *QueueSLA `json:"sla,omitempty"`
@@ -142,6 +145,10 @@ func SetDefaultsCoschedulingArgs(args *CoschedulingArgs) {
 		args.Faults = &Faults{}
 	}
 	setDefaultsFaults(args.Faults)
+	if args.Defragment == nil {
+		args.Defragment = &Defragment{}
+	}
+	setDefaultsDefragment(args.Defragment)
 	if o := args.GangOwners; o != nil {
 		setDefaultsGangOwners(o)
 	}
@@ -181,6 +188,9 @@ func ValidateCoschedulingArgs(path *field.Path, args *CoschedulingArgs) error {
 	}
 	if f := args.Faults; f != nil {
 		errs = append(errs, validateFaults(path.Child("faults"), f)...)
+	}
+	if d := args.Defragment; d != nil {
+		errs = append(errs, validateDefragment(path.Child("defragment"), d, args.Preemption)...)
 	}
 	if o := args.GangOwners; o != nil {
 		errs = append(errs, validateGangOwners(path.Child("gangOwners"), o)...)

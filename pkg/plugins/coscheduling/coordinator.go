@@ -127,6 +127,9 @@ func newCoordinator(s settings, groups cache.Store) *coordinator {
 	c.effects = &gangloop.Executor{Plugin: Name, Cycles: &c.ledger.Cycles, Profiles: c.profiles, Members: c.members,
 		Lost: c.keepForReturn, Landed: c.evictor.Landed}
 	c.loop = c.newLoop(inbox)
+	moves := &c.evictor.Moves
+	moves.Limits, moves.Starts = c.settings.moves, c.loop.Reservations.Messages.Starts
+	moves.Waiting = func(id gang.ID) *waitlist.Gang { return c.loop.List.ByID[id] }
 	return c
 }
 

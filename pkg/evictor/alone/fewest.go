@@ -1,20 +1,27 @@
-package evictor
+package alone
 
 import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"math"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/klog/v2"
+	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultpreemption"
 	"k8s.io/kubernetes/pkg/scheduler/framework/preemption"
 
 	"berth.dev/berth/pkg/clusterwide"
+	"berth.dev/berth/pkg/eviction"
+	"berth.dev/berth/pkg/profiles"
+	"berth.dev/berth/pkg/workview"
 )
 
 // fewest is the scheduler's own preemption for pods that ask for what plugins count on a node, such as shares of GPUs.
@@ -23,8 +30,16 @@ import (
 type fewest struct {
 	// Interface is what there was before: a simulation has put its own there.
 	preemption.Interface
-	stock   *defaultpreemption.DefaultPreemption
-	profile *Profile
+	stock    *defaultpreemption.DefaultPreemption
+	profile  framework.Framework
+	profiles *profiles.Set
+	losses   *Losses
+}
+
+// Fewest has the scheduler's own preemption of the profile, as it stands, choose by what is lost.
+func Fewest(stock *defaultpreemption.DefaultPreemption, profile framework.Framework, all *profiles.Set,
+	losses *Losses) preemption.Interface {
+	return &fewest{Interface: stock.Evaluator.Interface, stock: stock, profile: profile, profiles: all, losses: losses}
 }
 
 const (
@@ -39,7 +54,7 @@ const (
 // are.
 func (f *fewest) SelectVictimsOnNode(ctx context.Context, state fwk.CycleState, preemptor *v1.Pod, node fwk.NodeInfo,
 	possible []*preemption.DomainVictim, budgets []*policyv1.PodDisruptionBudget) ([]*v1.Pod, int, *fwk.Status) {
-	filters := f.profile.evictor.Profiles.Traits(preemptor)
+	filters := f.profiles.Traits(preemptor)
 	counter := filters.CounterOf(preemptor)
 	if counter == nil || len(possible) < 2 || !filters.HasRoom(preemptor, node) {
 		return f.Interface.SelectVictimsOnNode(ctx, state, preemptor, node, possible, budgets)
@@ -91,7 +106,7 @@ func (w weight) compare(o weight) int {
 }
 
 func (t *fewestTrial) weigh(pod *v1.Pod) weight {
-	cost := t.profile.losses.cost(pod)
+	cost := t.losses.cost(pod)
 	return weight{cost.Lost(), 1, t.counter.Takes(pod)}
 }
 
@@ -194,10 +209,51 @@ func (t *fewestTrial) fitsWithout(gone []fwk.PodInfo) (bool, error) {
 		if err := node.RemovePod(klog.FromContext(t.ctx), info.GetPod()); err != nil {
 			return false, fmt.Errorf("removing pod %s: %w", klog.KObj(info.GetPod()), err)
 		}
-		status := t.profile.framework.RunPreFilterExtensionRemovePod(t.ctx, state, t.preemptor, info, node)
+		status := t.profile.RunPreFilterExtensionRemovePod(t.ctx, state, t.preemptor, info, node)
 		if !status.IsSuccess() {
 			return false, status.AsError()
 		}
 	}
-	return t.profile.framework.RunFilterPluginsWithNominatedPods(t.ctx, state, t.preemptor, node).IsSuccess(), nil
+	return t.profile.RunFilterPluginsWithNominatedPods(t.ctx, state, t.preemptor, node).IsSuccess(), nil
+}
+
+// latest is the later, the later the first of the pods has started.
+func latest(pods []*v1.Pod) int64 {
+	first := int64(math.MaxInt64)
+	for _, pod := range pods {
+		first = min(first, workview.Started(pod).UnixNano())
+	}
+	return first
+}
+
+// OrderedScoreFuncs has the scheduler's own preemption choose the node on which the least is lost. Budgets come first,
+// as in the core: it may exceed them. Of nodes that are alike it takes the first by name, and not whichever a map
+// yields: a replay gives the same each time.
+func (f *fewest) OrderedScoreFuncs(ctx context.Context, victims map[string]*extenderv1.Victims) []func(string) int64 {
+	if f.losses.Loss.Limits.Unsaved == 0 {
+		return f.Interface.OrderedScoreFuncs(ctx, victims)
+	}
+	costs, order := map[string]eviction.Cost{}, make([]eviction.Cost, 0, len(victims))
+	for node, of := range victims {
+		var cost eviction.Cost
+		for _, pod := range of.Pods {
+			cost.Join(f.losses.cost(pod))
+		}
+		costs[node] = cost
+		order = append(order, cost)
+	}
+	slices.SortFunc(order, eviction.Cost.Compare)
+	names := slices.Sorted(maps.Keys(victims))
+	return []func(string) int64{
+		func(node string) int64 { return -victims[node].NumPDBViolations },
+		func(node string) int64 {
+			place, _ := slices.BinarySearchFunc(order, costs[node], eviction.Cost.Compare)
+			return -int64(place)
+		},
+		func(node string) int64 { return latest(victims[node].Pods) },
+		func(node string) int64 {
+			place, _ := slices.BinarySearch(names, node)
+			return -int64(place)
+		},
+	}
 }

@@ -1,0 +1,96 @@
+package evictor
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apitypes "k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"berth.dev/berth/pkg/dryrun"
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/reservation"
+)
+
+// try begins the moves that were found for the gang if filters agree that it and the moved pods fit then. It returns
+// what to say about moves, or nothing if there are none.
+func (m *Moves) try(ctx context.Context, p *Profile, id gang.ID, turn gang.Turn) (string, error) {
+	e, now := p.evictor, time.Now()
+	found, why := m.take(id, now)
+	if found == nil || evictsFor(e, id) || !found.upToDate(e, turn) {
+		return why, nil
+	}
+	all, err := p.framework.SnapshotSharedLister().NodeInfos().List()
+	if err != nil {
+		return "", fmt.Errorf("listing nodes: %w", err)
+	}
+	if p.Lack(id, all) != nil {
+		return "", nil
+	}
+	c := newChecking(ctx, p, found.request, turn, found.proposal)
+	nodes, _ := c.nodes()
+	plan, err := c.place(c.proposed(), turn.Need, nodes)
+	if err != nil || !plan.Feasible() {
+		return "", err
+	}
+	elsewhere, err := c.placeElsewhere(found)
+	if err != nil || !elsewhere.Feasible() {
+		return "", err
+	}
+	room, err := roomOf(found.request, reservation.ForMoves, plan)
+	if err != nil {
+		return "", err
+	}
+	to := map[gang.UID]string{}
+	for _, placed := range elsewhere.Assignments {
+		to[placed.UID] = placed.Node
+	}
+	pods := make([]movedPod, len(found.victims))
+	for i, pod := range found.victims {
+		pods[i] = movedPod{Pod: pod, to: to[gang.UID(pod.UID)]}
+	}
+	return m.begin(e, found, room, pods, now), nil
+}
+
+// evictsFor reports whether pods of lower priority are told to go for the gang, or are going.
+func evictsFor(e *Evictor, id gang.ID) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	w := e.work["gang "+id.String()]
+	return w != nil && w.HasVictims()
+}
+
+// upToDate reports whether the gang and the pods are as they were when the moves were found.
+func (f *movePlan) upToDate(e *Evictor, turn gang.Turn) bool {
+	for _, pod := range f.victims {
+		if now := e.Capacity.Cluster.Pod(apitypes.UID(pod.UID)); now == nil || now.DeletionTimestamp != nil {
+			return false
+		}
+	}
+	return f.request.need.Total == turn.Need.Total
+}
+
+// placeElsewhere places what replaces the moved pods on the nodes that were found for them, as if they were gone.
+func (c *checking) placeElsewhere(found *movePlan) (*dryrun.Plan, error) {
+	turn := gang.Turn{Kind: gang.Lead, Need: gang.Minimum{Total: len(found.victims)}}
+	for _, pod := range found.victims {
+		turn.Members = append(turn.Members, gang.Member{Ref: gangview.RefOf(pod), Priority: corev1helpers.PodPriority(pod), Ours: true,
+			Class: string(pod.UID)})
+	}
+	turn.Of = turn.Need
+	var nodes []fwk.NodeInfo
+	for _, name := range sets.List(found.elsewhere) {
+		if n, err := c.profile.framework.SnapshotSharedLister().NodeInfos().Get(name); err == nil {
+			nodes = append(nodes, n)
+		}
+	}
+	return c.profile.planner.Moving().Place(&dryrun.Work{Ctx: c.ctx}, gang.ID{}, turn, dryrun.Part{Nodes: nodes}, nil,
+		func(d *dryrun.Run) error {
+			d.Elsewhere = c.placed(found.victims)
+			return nil
+		})
+}
