@@ -12,7 +12,7 @@ const (
 	// AtOnce is how many pods are moved for one gang at most.
 	AtOnce = 16
 	// Settled is for how long a pod runs before it may be moved, so that none is moved again and again.
-	Settled = 10 * time.Minute
+	Settled = 2 * time.Minute
 )
 
 // Case is a gang that could start as soon as some pods are elsewhere.

@@ -20,8 +20,8 @@ type Moves struct {
 	// left is how many pods have yet to move, with the one whose turn it is.
 	left  int
 	stage stage
-	// since is when the stage began; until the end of the notice that pods have, no pod goes.
-	since, noticed time.Time
+	// since is when the stage began.
+	since time.Time
 }
 
 type stage uint8
@@ -37,13 +37,15 @@ const (
 	starting
 )
 
-// NewMoves returns the moves of a number of pods, which have notice until a time.
-func NewMoves(pods int, noticed time.Time) Moves { return Moves{left: pods, noticed: noticed} }
+// NewMoves returns the moves of a number of pods.
+func NewMoves(pods int) Moves { return Moves{left: pods} }
 
 // Seen is what there is now.
 type Seen struct {
 	// Waits is set while the gang waits to start.
 	Waits bool
+	// Noticed is set once the notice of the pods has ended.
+	Noticed bool
 	// Allowed is set if the PodDisruptionBudgets allow the eviction of the pod whose turn it is.
 	Allowed bool
 	// Gone is set if that pod is not there any more, and Back if its replacement has a node.
@@ -81,7 +83,7 @@ func (m *Moves) Step(s Seen, now time.Time) (step Step, why string) {
 		}
 	case m.stage == due && s.Gone: // it has ended on its own
 		return m.next(now), ""
-	case m.stage == due && now.Before(m.noticed):
+	case m.stage == due && !s.Noticed:
 	case m.stage == due && !s.Allowed:
 		return Stop, "a PodDisruptionBudget does not allow that it goes"
 	case m.stage == due:

@@ -10,7 +10,7 @@ import (
 
 func TestMovesGoOneByOneAndStopAtTheFirstThatGoesWrong(t *testing.T) {
 	t.Parallel()
-	allowed := Seen{Waits: true, Allowed: true, Grace: 30 * time.Second}
+	allowed := Seen{Waits: true, Noticed: true, Allowed: true, Grace: 30 * time.Second}
 	gone, back := allowed, allowed
 	gone.Gone = true
 	back.Gone, back.Back = true, true
@@ -31,12 +31,12 @@ func TestMovesGoOneByOneAndStopAtTheFirstThatGoesWrong(t *testing.T) {
 			{5 * time.Second, allowed, Evict, ""}, {6 * time.Second, back, Wait, ""}, {7 * time.Second, back, Next, ""},
 			{8 * time.Second, back, Wait, ""}, {9 * time.Second, Seen{}, Done, ""}}},
 		{"no pod goes before the notice has ended", 1, []look{
-			{-time.Second, allowed, Wait, ""}, {0, allowed, Evict, ""}}},
+			{0, Seen{Waits: true, Allowed: true}, Wait, ""}, {time.Second, allowed, Evict, ""}}},
 		{"a pod that has ended on its own need not move", 1, []look{
 			{0, gone, Next, ""}, {time.Second, allowed, Wait, ""}}},
 		{"a PodDisruptionBudget forbids the second move", 2, []look{
 			{0, allowed, Evict, ""}, {time.Second, back, Wait, ""}, {2 * time.Second, back, Next, ""},
-			{3 * time.Second, Seen{Waits: true}, Stop, "a PodDisruptionBudget does not allow that it goes"}}},
+			{3 * time.Second, Seen{Waits: true, Noticed: true}, Stop, "a PodDisruptionBudget does not allow that it goes"}}},
 		{"a pod does not terminate", 2, []look{
 			{0, allowed, Evict, ""}, {time.Minute, allowed, Wait, ""}, {61 * time.Second, allowed, Stop, "it does not terminate"}}},
 		{"a pod does not come back", 2, []look{
@@ -50,7 +50,7 @@ func TestMovesGoOneByOneAndStopAtTheFirstThatGoesWrong(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			m := NewMoves(tc.pods, t0)
+			m := NewMoves(tc.pods)
 			for i, l := range tc.looks {
 				step, why := m.Step(l.seen, t0.Add(l.after))
 				if diff := cmp.Diff([]any{l.step, l.why}, []any{step, why}); diff != "" {
@@ -67,15 +67,15 @@ func TestOnePodIsAwayAtATime(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		pods := rapid.IntRange(1, 4).Draw(t, "pods")
-		m := NewMoves(pods, t0)
+		m := NewMoves(pods)
 		now, away, evicted := t0, false, 0
 		for range 100 {
 			now = now.Add(time.Duration(rapid.IntRange(1, 90).Draw(t, "seconds")) * time.Second)
-			s := Seen{Waits: rapid.IntRange(0, 20).Draw(t, "waits") > 0, Allowed: rapid.IntRange(0, 5).Draw(t, "allowed") > 0,
+			s := Seen{Noticed: rapid.Bool().Draw(t, "noticed"), Waits: rapid.IntRange(0, 20).Draw(t, "waits") > 0, Allowed: rapid.IntRange(0, 5).Draw(t, "allowed") > 0,
 				Gone: rapid.Bool().Draw(t, "gone"), Back: rapid.Bool().Draw(t, "back")}
 			switch step, why := m.Step(s, now); step {
 			case Evict:
-				if evicted++; away || !s.Allowed || evicted > pods {
+				if evicted++; away || !s.Allowed || !s.Noticed || evicted > pods {
 					t.Fatalf("evicted while another is away: %t, allowed: %t, the %dth of %d", away, s.Allowed, evicted, pods)
 				}
 				away = true

@@ -122,7 +122,7 @@ func findElsewhere(e *Evictor, r *request, found *proposal) (nodes sets.Set[stri
 		for node := range left {
 			said[gang.Refusal{Class: class, Node: node}] = true
 		}
-		to := e.propose(&request{name: r.name, priority: math.MinInt32, taken: taken,
+		to := e.propose(&request{name: r.name, of: r.id, priority: math.MinInt32, taken: taken,
 			demand: demand{need: gang.Minimum{Total: 1}, classes: []requestClass{{class: class, pod: again, count: 1}}}}, said)
 		info, err := reservation.InfoOf(again)
 		if to.Outcome != eviction.RoomAlready || err != nil {

@@ -37,23 +37,20 @@ func (m *Moves) try(ctx context.Context, p *Profile, id gang.ID, turn gang.Turn)
 	if err != nil || !plan.Feasible() {
 		return "", err
 	}
-	elsewhere, err := c.placeElsewhere(found)
-	if err != nil || !elsewhere.Feasible() {
-		return "", err
-	}
 	room, err := roomOf(found.request, reservation.ForMoves, plan)
 	if err != nil {
 		return "", err
 	}
-	to := map[gang.UID]string{}
-	for _, placed := range elsewhere.Assignments {
-		to[placed.UID] = placed.Node
+	// The moved pods must fit beside what the gang will have, and may use what has been kept for it elsewhere.
+	e.Holds.Keep(id, reservation.ForMoves, room)
+	pods, err := c.placeElsewhere(found)
+	if err == nil {
+		why = m.begin(e, found, pods, now)
 	}
-	pods := make([]movedPod, len(found.victims))
-	for i, pod := range found.victims {
-		pods[i] = movedPod{Pod: pod, to: to[gang.UID(pod.UID)]}
+	if why == "" {
+		e.Holds.Drop(id, isForMoves)
 	}
-	return m.begin(e, found, room, pods, now), nil
+	return why, err
 }
 
 // evictsFor reports whether pods of lower priority are told to go for the gang, or are going.
@@ -74,12 +71,13 @@ func (f *movePlan) upToDate(e *Evictor, turn gang.Turn) bool {
 	return f.request.need.Total == turn.Need.Total
 }
 
-// placeElsewhere places what replaces the moved pods on the nodes that were found for them, as if they were gone.
-func (c *checking) placeElsewhere(found *movePlan) (*dryrun.Plan, error) {
+// placeElsewhere places what replaces the moved pods on the nodes that were found for them, as if they were gone. It
+// returns nothing if one of them does not fit.
+func (c *checking) placeElsewhere(found *movePlan) ([]movedPod, error) {
 	turn := gang.Turn{Kind: gang.Lead, Need: gang.Minimum{Total: len(found.victims)}}
 	for _, pod := range found.victims {
-		turn.Members = append(turn.Members, gang.Member{Ref: gangview.RefOf(pod), Priority: corev1helpers.PodPriority(pod), Ours: true,
-			Class: string(pod.UID)})
+		turn.Members = append(turn.Members, gang.Member{Ref: gangview.RefOf(pod), Ours: true, Class: string(pod.UID),
+			Priority: corev1helpers.PodPriority(pod)})
 	}
 	turn.Of = turn.Need
 	var nodes []fwk.NodeInfo
@@ -88,9 +86,21 @@ func (c *checking) placeElsewhere(found *movePlan) (*dryrun.Plan, error) {
 			nodes = append(nodes, n)
 		}
 	}
-	return c.profile.planner.Moving().Place(&dryrun.Work{Ctx: c.ctx}, gang.ID{}, turn, dryrun.Part{Nodes: nodes}, nil,
+	plan, err := c.profile.planner.Moving().Place(&dryrun.Work{Ctx: c.ctx}, gang.ID{}, turn, dryrun.Part{Nodes: nodes}, nil,
 		func(d *dryrun.Run) error {
 			d.Elsewhere = c.placed(found.victims)
 			return nil
 		})
+	if err != nil || !plan.Feasible() {
+		return nil, err //nolint:wrapcheck // it says what it is about
+	}
+	to := make(map[gang.UID]string, len(plan.Assignments))
+	for _, placed := range plan.Assignments {
+		to[placed.UID] = placed.Node
+	}
+	pods := make([]movedPod, len(found.victims))
+	for i, pod := range found.victims {
+		pods[i] = movedPod{Pod: pod, to: to[gang.UID(pod.UID)]}
+	}
+	return pods, nil
 }

@@ -19,6 +19,7 @@ import (
 	"berth.dev/berth/pkg/evictor/notices"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/members"
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/podgroup"
 	"berth.dev/berth/pkg/podview"
@@ -56,7 +57,8 @@ type moving struct {
 	defragment.Moves
 	id   gang.ID
 	name string
-	// sooner is by how much the gang starts sooner.
+	// told is when the pods were told, and sooner by how much the gang starts sooner.
+	told   time.Time
 	sooner time.Duration
 	pods   []movedPod
 }
@@ -80,12 +82,12 @@ const (
 )
 
 // moving are the pods that have yet to move.
-func (m *Moves) moving() sets.Set[gang.UID] {
+func (m *Moves) moving(known *members.Directory) sets.Set[gang.UID] {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	pods := sets.New[gang.UID]()
 	if m.run != nil {
-		for _, pod := range m.run.pods[len(m.run.pods)-m.run.Left():] {
+		for _, pod := range m.run.rest(known) {
 			pods.Insert(gang.UID(pod.UID))
 		}
 	}
@@ -174,21 +176,34 @@ func (m *Moves) take(id gang.ID, now time.Time) (found *movePlan, why string) {
 	return found, ""
 }
 
+// rest are the pods that have yet to move, as they are now.
+func (r *moving) rest(known *members.Directory) []*v1.Pod {
+	var rest []*v1.Pod
+	for _, pod := range r.pods[len(r.pods)-r.Left():] {
+		if now := known.Pod(gangview.RefOf(pod.Pod)); now != nil {
+			rest = append(rest, now)
+		}
+	}
+	return rest
+}
+
 func (r *moving) describe() string {
 	return fmt.Sprintf("moving %s so that it starts %s sooner; %d %s to move yet", plural.Of(len(r.pods), "pod"),
 		r.sooner.Round(time.Minute), r.Left(), plural.Choose(r.Left(), "has", "have"))
 }
 
-// begin keeps what the gang and the moved pods will need, and tells the pods. It returns what to say, or nothing if the
+// isForMoves says what is kept for pods that move, and for the gang for which they do.
+func isForMoves(o reservation.Hold) bool { return o.Kind == reservation.ForMoves }
+
+// begin keeps what the moved pods will need, and tells them. It returns what to say, or nothing if there are none or the
 // limits do not allow it.
-func (m *Moves) begin(e *Evictor, found *movePlan, room []reservation.Hold, pods []movedPod, now time.Time) string {
+func (m *Moves) begin(e *Evictor, found *movePlan, pods []movedPod, now time.Time) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.run != nil || !m.budget.Take(len(pods), found.Lost, m.Limits, now) {
+	if m.run != nil || len(pods) == 0 || !m.budget.Take(len(pods), found.Lost, m.Limits, now) {
 		return ""
 	}
 	r := found.request
-	e.Holds.Keep(r.id, reservation.ForMoves, room)
 	byController := map[gang.ID][]reservation.Hold{}
 	for _, pod := range pods {
 		if info, err := reservation.InfoOf(pod.Pod); err == nil {
@@ -205,8 +220,8 @@ func (m *Moves) begin(e *Evictor, found *movePlan, room []reservation.Hold, pods
 		x, y := r.moves.of(a.Pod), r.moves.of(b.Pod)
 		return cmp.Or(cmp.Compare(x.Cost(), y.Cost()), cmp.Compare(a.UID, b.UID))
 	})
-	noticed := e.Notifier.End(r.name, found.victims, time.Time{}, now)
-	m.run = &moving{Moves: defragment.NewMoves(len(pods), noticed), id: r.id, name: r.name, sooner: found.Sooner, pods: pods}
+	m.run = &moving{Moves: defragment.NewMoves(len(pods)), id: r.id, name: r.name, told: now, sooner: found.Sooner,
+		pods: pods}
 	e.Notifier.Tell(r.name, found.victims, now)
 	m.run.tell(e, v1.EventTypeNormal, "MovingPods", m.run.describe())
 	return m.run.describe()
@@ -219,7 +234,11 @@ func (m *Moves) follow(e *Evictor, r *moving, waits bool, now time.Time) {
 	var replacement *v1.Pod
 	if left := r.Left(); left > 0 {
 		pod = &r.pods[len(r.pods)-left]
-		seen.Gone = e.Members.Pod(gangview.RefOf(pod.Pod)) == nil
+		rest := r.rest(e.Members)
+		seen.Noticed = !e.Notifier.End(r.name, rest, r.told, now).After(now)
+		if seen.Gone = len(rest) == 0 || rest[0].UID != pod.UID; !seen.Gone {
+			pod.Pod = rest[0]
+		}
 		seen.Allowed = e.Sources.disruptible([]*v1.Pod{pod.Pod})
 		if s := pod.Spec.TerminationGracePeriodSeconds; s != nil {
 			seen.Grace = time.Duration(*s) * time.Second
@@ -261,10 +280,9 @@ func (m *Moves) follow(e *Evictor, r *moving, waits bool, now time.Time) {
 
 // end lets go of what was kept. The lock is held.
 func (m *Moves) end(e *Evictor, r *moving) {
-	kept := func(o reservation.Hold) bool { return o.Kind == reservation.ForMoves }
-	e.Holds.Drop(r.id, kept)
+	e.Holds.Drop(r.id, isForMoves)
 	for _, pod := range r.pods {
-		e.Holds.Drop(reservation.ReplacementsOf(pod.Pod), kept)
+		e.Holds.Drop(reservation.ReplacementsOf(pod.Pod), isForMoves)
 	}
 	m.run = nil
 }

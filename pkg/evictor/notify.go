@@ -100,7 +100,7 @@ func (n *Notifier) callOff(e *Evictor, now time.Time, waits func(gang.ID) bool) 
 		e.mu.Unlock()
 		return nil
 	}
-	awaited := e.Faults.moving().Union(e.Moves.moving())
+	awaited := e.Faults.moving().Union(e.Moves.moving(n.Members))
 	for _, w := range e.work {
 		for _, pod := range w.awaited {
 			awaited.Insert(pod.UID)

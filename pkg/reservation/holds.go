@@ -179,7 +179,7 @@ func (p *Holds) ToOthers(id gang.ID, priority int32) []Hold {
 	defer p.mu.Unlock()
 	var out []Hold
 	for to, kept := range p.kept {
-		for _, o := range kept {
+		for _, o := range counting(kept) {
 			if to != id && o.Priority >= priority && o.after == nil && !o.behind[id] {
 				out = append(out, o)
 			}
@@ -197,6 +197,15 @@ func (p *Holds) Gangs() []gang.ID {
 		ids = append(ids, id)
 	}
 	return ids
+}
+
+// counting are those of what is kept to a gang that count: while pods move for it, it has what they leave instead of
+// what is kept for its turn.
+func counting(kept []Hold) []Hold {
+	if !slices.ContainsFunc(kept, func(o Hold) bool { return o.Kind == ForMoves }) {
+		return kept
+	}
+	return slices.DeleteFunc(slices.Clone(kept), func(o Hold) bool { return o.Kind == forTurn })
 }
 
 func (p *Holds) put(id gang.ID, kept []Hold) {
@@ -220,7 +229,7 @@ func allIf(ended bool) int {
 func (p *Holds) publish() *heldNodes {
 	view := &heldNodes{byNode: map[string][]Hold{}}
 	for _, kept := range p.kept {
-		for _, o := range kept {
+		for _, o := range counting(kept) {
 			view.byNode[o.Node] = append(view.byNode[o.Node], o)
 		}
 	}

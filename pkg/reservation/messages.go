@@ -1,7 +1,6 @@
 package reservation
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"sync"
@@ -48,28 +47,6 @@ func (m *messages) set(id gang.ID, next said) bool {
 		delete(m.said, id)
 	}
 	return true
-}
-
-// Start is when a gang is told to start.
-type Start struct {
-	Gang gang.ID
-	At   time.Time
-	// place is that of the gang among those that are told one.
-	place int32
-}
-
-// Starts returns the gangs that are told when they start, the first of the queue first.
-func (m *messages) Starts() []Start {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	var starts []Start
-	for id, s := range m.said {
-		if s.start != nil {
-			starts = append(starts, Start{id, s.start.Time.Time, s.start.Place})
-		}
-	}
-	slices.SortFunc(starts, func(a, b Start) int { return cmp.Or(cmp.Compare(a.place, b.place), a.Gang.Compare(b.Gang)) })
-	return starts
 }
 
 // gangs are those with a message.

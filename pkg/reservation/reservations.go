@@ -34,6 +34,8 @@ type Reservations struct {
 	Messages messages
 	// Singles are told their starts by the same plan.
 	Singles *Singles
+	// Starts are the gangs that have a start, in the order of the queue.
+	Starts []Start
 	// schedule is that by time.
 	schedule schedule
 	// renewed is what was found when it was last looked at what to keep for the gang whose turn it is.

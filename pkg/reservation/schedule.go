@@ -31,6 +31,12 @@ type schedule struct {
 	keeps bool
 }
 
+// Start is when a gang is likely to start.
+type Start struct {
+	Gang gang.ID
+	At   time.Time
+}
+
 // sight is another if the cluster or the gangs that wait for nodes are.
 type sight struct{ cluster, gangs uint64 }
 
@@ -89,6 +95,7 @@ func (r *Reservations) lookByTime(ctx context.Context, first bool, now time.Time
 	s := &r.schedule
 	if len(s.held) == 0 && (r.Search.Holds.Gate.Forecasts == nil || !r.Search.Holds.Gate.Forecasts.Informed()) {
 		r.Singles.silence()
+		r.Starts = nil
 		return ready, false
 	}
 	if s.board == nil {
@@ -117,6 +124,7 @@ func (r *Reservations) lookByTime(ctx context.Context, first bool, now time.Time
 	if tellsSingles {
 		r.Singles.tellStarts(plan, &r.Search, reservations, now)
 	}
+	r.Starts = r.Starts[:0]
 	kept, told := map[gang.ID]bool{}, map[gang.ID]bool{}
 	turn, _ := r.Search.Turns.Current()
 	before := map[string]map[gang.ID]bool{}
@@ -126,6 +134,7 @@ func (r *Reservations) lookByTime(ctx context.Context, first bool, now time.Time
 			continue
 		}
 		g := plan.gangs[at]
+		r.Starts = append(r.Starts, Start{g.ID, reserved.Told.Likely})
 		if reserved.Slipped && r.Leader.Leading() {
 			slips.Inc()
 		}

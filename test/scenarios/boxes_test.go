@@ -78,12 +78,14 @@ var (
 	owning = &box{options: sandbox.Options{SchedulerConfig: "testdata/config/owners.yaml", Controllers: controllers}}
 	// repairing evicts members of gangs from hardware that fails.
 	repairing = &box{options: sandbox.Options{SchedulerConfig: "testdata/config/faults.yaml", Controllers: controllers}}
+	// moving moves pods so that gangs start sooner.
+	moving = &box{options: sandbox.Options{SchedulerConfig: "testdata/config/moves.yaml", Controllers: controllers}}
 	// unknown has a plugin besides ours that keeps state of its own.
 	unknown = &box{options: sandbox.Options{NoScheduler: true}, own: "testdata/config/unknown.yaml"}
 )
 
 // boxes are in the order in which they start: first those that take longest.
-var boxes = []*box{plain, reserving, starting, shipped, nominating, leveled, named, owning, repairing, unknown, native, foreign}
+var boxes = []*box{plain, reserving, starting, shipped, nominating, leveled, named, owning, repairing, moving, unknown, native, foreign}
 
 func TestMain(m *testing.M) {
 	flag.Parse()
@@ -205,6 +207,8 @@ func scripts() ([]script, error) {
 			s.in = owning
 		case "faults":
 			s.in = repairing
+		case "moves":
+			s.in, s.disturbing = moving, true
 		case "unknown":
 			s.in = unknown
 		}

@@ -128,7 +128,8 @@ func newCoordinator(s settings, groups cache.Store) *coordinator {
 		Lost: c.keepForReturn, Landed: c.evictor.Landed}
 	c.loop = c.newLoop(inbox)
 	moves := &c.evictor.Moves
-	moves.Limits, moves.Starts = c.settings.moves, c.loop.Reservations.Messages.Starts
+	moves.Limits = c.settings.moves
+	moves.Starts = func() []reservation.Start { return c.loop.Reservations.Starts }
 	moves.Waiting = func(id gang.ID) *waitlist.Gang { return c.loop.List.ByID[id] }
 	return c
 }
