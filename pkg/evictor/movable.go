@@ -31,8 +31,8 @@ type movable struct {
 // everything is more work than any pod has done.
 const everything = 100 * 365 * 24 * time.Hour
 
-// newMovable counts all work that is not saved: nobody has to be moved, so that no cap keeps a pod from making itself
-// untouchable.
+// newMovable counts all work that is not saved. Preemption has a cap, so that no pod makes itself untouchable; none has
+// to be moved.
 func newMovable(e *Evictor, now time.Time) *movable {
 	loss := *e.Sources.Loss
 	loss.Limits.Unsaved = everything

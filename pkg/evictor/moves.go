@@ -74,7 +74,7 @@ type movedPod struct {
 
 const (
 	// moveEvery is how often moves are looked for, and moveRest for how long not for the same gang.
-	moveEvery, moveRest = 5 * time.Second, time.Minute
+	moveEvery, moveRest = 15 * time.Second, 2 * time.Minute
 	// movePlanAge is how long a plan of moves is good for.
 	movePlanAge = 30 * time.Second
 	// defragmenting is the action in events.
@@ -325,12 +325,12 @@ func (p *movedPod) replacement(e *Evictor) *v1.Pod {
 // ofController returns the pods with nodes that have the controller of the pod.
 func ofController(e *Evictor, pod *v1.Pod) []*v1.Pod {
 	owner := podview.ControllerOf(pod)
-	all, err := e.Members.Lister.Pods(pod.Namespace).List(labels.Everything())
+	all, err := e.Members.Lister.List(labels.Everything()) // there is no index of namespaces
 	if err != nil || owner == nil {
 		return nil
 	}
 	return slices.DeleteFunc(slices.Clone(all), func(other *v1.Pod) bool {
 		of := podview.ControllerOf(other)
-		return of == nil || of.UID != owner.UID || other.Spec.NodeName == ""
+		return of == nil || of.UID != owner.UID || other.Namespace != pod.Namespace || other.Spec.NodeName == ""
 	})
 }

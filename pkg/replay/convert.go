@@ -136,6 +136,13 @@ func podObject(j *trace.Job, index, attempt int, schedulerName string, d dialect
 	return pod
 }
 
+// control has the pod name the job as its controller. It is of no kind that is a gang.
+func control(pod *v1.Pod, j *trace.Job) {
+	yes := true
+	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "replay.berth.dev/v1", Kind: "TraceJob", Name: j.Name,
+		UID: types.UID("job/" + j.Name), Controller: &yes}}
+}
+
 func podGroupObject(j *trace.Job) *unstructured.Unstructured {
 	group := gangview.NewPodGroup(namespaceOf(j), j.Name, j.Pods)
 	if j.Mixed {

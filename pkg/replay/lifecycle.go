@@ -67,6 +67,9 @@ func (c *cluster) arrive(now time.Time) {
 
 func (c *cluster) create(p *podState) {
 	pod := podObject(&p.job.Job, p.index, p.attempt, c.profile, c.dialect, &c.asking)
+	if c.options.Controlled && !p.job.Gang {
+		control(pod, &p.job.Job)
+	}
 	p.key = types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
 	c.pods[p.key] = p
 	c.live++

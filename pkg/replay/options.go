@@ -88,6 +88,9 @@ type Options struct {
 	Start time.Time
 	// Horizon ends a replay in VirtualTime early; 0 is when every job has ended.
 	Horizon time.Duration
+	// Controlled has pods in no gang name a controller, so that what moves pods may move them: the replay creates again
+	// what is evicted.
+	Controlled bool
 	// Warmup is left out at the beginning of the time over which VirtualTime takes means.
 	Warmup time.Duration
 	// Load is the offered GPU demand in ArrivalOrder, in thousandths of the cluster's GPUs.

@@ -193,13 +193,15 @@ var bounds = map[string]map[string]string{
 	},
 	"pkg/faults": {"Book.devices": byPod, "Book.nodes": byNode},
 	"pkg/evictor": {
-		"Evictor.work": byPod, "delays.delayed": byPod, "notices.given": byPod, "afterFlight.requests": "1,000 gangs and pods (mostAfterFlight)", "attempt.said": byPod,
+		"Evictor.work": byPod, "delays.delayed": byPod, "afterFlight.requests": "1,000 gangs and pods (mostAfterFlight)", "attempt.said": byPod,
 		"checking.gone": oneCycle, "checking.said": oneCycle, "coverage.byNamespace": oneCycle, "demand.held": oneCycle,
+		"moveSearch.rests": byGang, "movable.fixed": oneCycle, "movePlan.elsewhere": oneCycle, "movedPod.others": byPod,
 		"Faults.repairs": byGang, "repair.chosen": byPod, "repair.spare": byPod,
 		"spares.leaving": oneCycle,
 		"demand.own":     oneCycle, "demand.wanted": oneCycle, "problemBuilder.holdersLeaving": oneCycle,
 		"problemBuilder.leaving": oneCycle, "proposal.pods": byNode,
 	},
+	"pkg/evictor/notices": {"notices.given": byPod},
 	"pkg/gangloop": {
 		"HeldPods.pods": byPod, "News.Changed": byGang, "News.happenings": byPod, "gates.gate": byPod,
 	},
