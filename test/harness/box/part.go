@@ -16,7 +16,7 @@ import (
 const partKey = "berth.test/part"
 
 // Part returns a test's part of a control plane that others use beside it, until the test ends: a namespace, and nodes
-// that only the pods of the part may use, and of which the scheduler has heard. What is in nodes is read as
+// that only the pods of the part may use. The scheduler has heard of them when it returns. What is in nodes is read as
 // sandbox.LoadNodes does.
 func (b *Box) Part(t *testing.T, name, nodes string) *Box {
 	t.Helper()
