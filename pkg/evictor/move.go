@@ -86,7 +86,8 @@ func (c *checking) placeElsewhere(found *movePlan) ([]movedPod, error) {
 			nodes = append(nodes, n)
 		}
 	}
-	plan, err := c.profile.planner.Moving().Place(&dryrun.Work{Ctx: c.ctx}, gang.ID{}, turn, dryrun.Part{Nodes: nodes}, nil,
+	planner := c.profile.planner.Moving()
+	plan, err := planner.Place(&dryrun.Work{Ctx: c.ctx}, gang.ID{}, turn, dryrun.Part{Nodes: nodes}, nil,
 		func(d *dryrun.Run) error {
 			d.Elsewhere = c.placed(found.victims)
 			return nil

@@ -195,8 +195,8 @@ func (r *moving) describe() string {
 // isForMoves says what is kept for pods that move, and for the gang for which they do.
 func isForMoves(o reservation.Hold) bool { return o.Kind == reservation.ForMoves }
 
-// begin keeps what the moved pods will need, and tells them. It returns what to say, or nothing if there are none or the
-// limits do not allow it.
+// begin keeps what the moved pods will need, and tells them. It returns what to say, or nothing if there are none or
+// the limits do not allow it.
 func (m *Moves) begin(e *Evictor, found *movePlan, pods []movedPod, now time.Time) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -271,7 +271,8 @@ func (m *Moves) follow(e *Evictor, r *moving, waits bool, now time.Time) {
 		if pod != nil {
 			about = "moves have stopped at pod " + pod.Namespace + "/" + pod.Name
 		}
-		r.tell(e, v1.EventTypeWarning, "MovesStopped", fmt.Sprintf("%s: %s; no pod is moved for %s", about, why, defragment.Pause))
+		r.tell(e, v1.EventTypeWarning, "MovesStopped",
+			fmt.Sprintf("%s: %s; no pod is moved for %s", about, why, defragment.Pause))
 		movesStopped.Inc()
 		m.next = now.Add(defragment.Pause)
 		m.end(e, r)
@@ -290,8 +291,8 @@ func (m *Moves) end(e *Evictor, r *moving) {
 // evict evicts the pod.
 func (r *moving) evict(e *Evictor, pod *movedPod) {
 	profile, moment := e.Profiles.Any(), e.Sources.Loss.At(time.Now())
-	name, why := r.name, fmt.Sprintf("Moved so that gang %s starts %s sooner; room for its replacement is kept on %s", r.id,
-		r.sooner.Round(time.Minute), pod.to)
+	name, why := r.name, fmt.Sprintf("Moved so that gang %s starts %s sooner; room for its replacement is kept on %s",
+		r.id, r.sooner.Round(time.Minute), pod.to)
 	e.Notifier.Write([]*v1.Pod{pod.Pod}, "Moving a pod failed", func(ctx context.Context, pod *v1.Pod) error {
 		if gone, err := notices.Remove(ctx, profile, pod, name); gone || err != nil {
 			return err //nolint:wrapcheck // it says which pod

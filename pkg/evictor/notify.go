@@ -62,6 +62,11 @@ func (w *attempt) noticed() string {
 		w.Until.UTC().Format(time.RFC3339))
 }
 
+// waitingFor says how many pods are awaited.
+func waitingFor(pods int) string {
+	return fmt.Sprintf("waiting for %d %s to terminate", pods, plural.Choose(pods, "pod", "pods"))
+}
+
 // ended takes an attempt that has ended. What gangs have noted for the sake of the eviction is called off, unless the
 // next attempt awaits the same pods. The evictor's lock is held.
 func (n *Notifier) ended(w *attempt) {

@@ -106,11 +106,6 @@ func (p *proposal) leftBy() time.Time {
 	return last
 }
 
-// waitingFor says how many pods are awaited.
-func waitingFor(pods int) string {
-	return fmt.Sprintf("waiting for %d %s to terminate", pods, plural.Choose(pods, "pod", "pods"))
-}
-
 // evicting says what is done about what cannot be had otherwise.
 func (p *proposal) evicting() string {
 	return fmt.Sprintf("evicting %d %s of lower priority", len(p.victims), plural.Choose(len(p.victims), "pod", "pods"))

@@ -163,7 +163,7 @@ var bounds = map[string]map[string]string{
 		"causeCounts.nodes": oneCycle, "causeCounts.siblings": oneCycle, "meanNode.scalar": oneCycle,
 		"membership.Classes": oneCycle, "membership.Pods": oneCycle,
 		"membership.classNames": oneCycle, "modelChoice.classes": oneCycle, "modelChoice.count": oneCycle,
-		"modelChoice.node": oneCycle, "modelLimits.byClass": oneCycle, "nodeCopies.copies": oneCycle,
+		"modelLimits.byClass": oneCycle, "nodeCopies.copies": oneCycle,
 		"nodeCopies.generations": oneCycle, "nodeCopies.gone": oneCycle, "nodeCopies.index": oneCycle,
 		"placements.displaced": oneCycle, "refusals.nodes": oneCycle,
 		"search.names": oneCycle, "homes.of": oneCycle, "homes.domains": oneCycle,
