@@ -43,6 +43,7 @@ var steps = map[string]func(*world, context.Context, *line) error{
 	"alone":           func(*world, context.Context, *line) error { return nil },
 	"both-gates":      func(*world, context.Context, *line) error { return nil },
 	"real-only":       func(*world, context.Context, *line) error { return nil },
+	"virtual-only":    func(*world, context.Context, *line) error { return nil },
 	"partial":         (*world).doPartial,
 	"whole":           (*world).doWhole,
 	"patience":        (*world).doPatience,
