@@ -3,6 +3,7 @@ package gangview
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -34,15 +35,39 @@ type groupText struct {
 	Roles     map[string]int `json:"roles,omitempty"`
 	Groups    []groupText    `json:"groups,omitempty"`
 	MinGroups *int           `json:"minGroups,omitempty"`
+	// Open is set by dialects whose copies are as many as pods name. The names of the copies begin with its value, and
+	// Named are those that pods have named.
+	Open  *string  `json:"open,omitempty"`
+	Named []string `json:"named,omitempty"`
+	// Alone and Later are set by dialects: no other such group has the domain, and so many pods come when the others have
+	// nodes.
+	Alone bool `json:"alone,omitempty"`
+	Later int  `json:"later,omitempty"`
 }
 
 // GroupOf returns the group within its gang that the pod names; the PodGroup, which may be nil, can name another label
-// for it than the usual one.
+// for it than the usual one, or several, whose values are joined.
 func GroupOf(pod *v1.Pod, pg *schedulingv1alpha1.PodGroup) string {
 	if pg == nil {
 		return ""
 	}
-	return labelOrAnnotation(pod, cmp.Or(pg.Annotations[wellknown.GroupLabelKey], wellknown.GroupKey))
+	name := ""
+	for i, key := range groupLabels(pg) {
+		value := labelOrAnnotation(pod, key)
+		switch {
+		case value == "":
+			return ""
+		case i > 0:
+			name += "-"
+		}
+		name += value
+	}
+	return name
+}
+
+// groupLabels are the labels by which pods name their group.
+func groupLabels(pg *schedulingv1alpha1.PodGroup) []string {
+	return strings.Split(cmp.Or(pg.Annotations[wellknown.GroupLabelKey], wellknown.GroupKey), ",")
 }
 
 // roleInGroup is how a role is called in the ledger that counts in a group only.
@@ -55,7 +80,8 @@ func roleInGroup(group, role string) string {
 
 // groupsOf reads the groups of a gang from its PodGroup; nil if it has none.
 func groupsOf(pg *schedulingv1alpha1.PodGroup) (*tree.Group, error) {
-	if label, named := pg.Annotations[wellknown.GroupLabelKey]; named && len(validation.IsQualifiedName(label)) > 0 {
+	if label, named := pg.Annotations[wellknown.GroupLabelKey]; named && slices.ContainsFunc(groupLabels(pg),
+		func(key string) bool { return len(validation.IsQualifiedName(key)) > 0 }) {
 		return nil, &wellknown.BadValue{Object: "PodGroup " + pg.Name, Kind: "annotation", Key: wellknown.GroupLabelKey,
 			Value: label, Allowed: "the key of a pod label, such as " + wellknown.GroupKey}
 	}
@@ -116,6 +142,14 @@ func (r *groupsReader) read(groups []groupText, prefix, at string, levels, depth
 		if len(validation.IsDNS1123Label(g.Name)) > 0 {
 			return nil, r.bad(field+".name", g.Name, "a name of lowercase letters, digits and hyphens")
 		}
+		if g.Open != nil {
+			all, err := r.open(g, field, levels, depth)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, all)
+			continue
+		}
 		if g.Copies == nil {
 			if g.MinCopies != nil {
 				return nil, r.bad(field+".minCopies", strconv.Itoa(*g.MinCopies), "allowed without copies")
@@ -153,7 +187,8 @@ func (r *groupsReader) read(groups []groupText, prefix, at string, levels, depth
 // one reads a group, or one copy of it, whose pods carry the name in their label; those of groups within begin with the
 // prefix.
 func (r *groupsReader) one(g *groupText, name, prefix, field string, levels, depth int) (tree.Group, error) {
-	out := tree.Group{Name: name, Least: len(g.Groups), Roles: map[string]int{}}
+	out := tree.Group{Name: name, Least: len(g.Groups), Roles: map[string]int{}, Alone: g.Alone,
+		Later: min(max(g.Later, 0), maxMinMember)}
 	switch {
 	case len(validation.IsValidLabelValue(name)) > 0:
 		return out, r.bad(field+".name", name, "the value of a label, which has at most 63 characters")

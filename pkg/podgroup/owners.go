@@ -45,6 +45,8 @@ type Owners struct {
 type followedGang struct {
 	owner gangview.Owner
 	kind  *ownerKind
+	// groups are those that pods have named, where a gang has as many as they name.
+	groups sets.Set[string]
 	// reported is what changed was told last, if told is set.
 	reported gangview.OwnerState
 	told     bool
@@ -97,6 +99,21 @@ func (o *Owners) Follow(ctx context.Context, owner gangview.Owner, again bool) {
 		k.gangs[key] = sets.Set[gang.ID]{}
 	}
 	k.gangs[key].Insert(id)
+	o.queue.Add(id)
+}
+
+// SeeGroup notes a group within the gang that a pod has named.
+func (o *Owners) SeeGroup(id gang.ID, name string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	g := o.gangs[id]
+	if g == nil || g.groups.Has(name) || len(g.groups) == gangview.MostOpenGroups {
+		return
+	}
+	if g.groups == nil {
+		g.groups = sets.Set[string]{}
+	}
+	g.groups.Insert(name)
 	o.queue.Add(id)
 }
 
@@ -166,10 +183,13 @@ func (o *Owners) sync(ctx context.Context, id gang.ID) {
 		return
 	}
 	state, read := g.kind.state(g.owner, g.reported), g.kind.read()
+	state = state.WithGroups(sets.List(g.groups))
 	news := !g.told || state != g.reported
 	notKept := state.Unkept != "" && (state.Unkept != g.reported.Unkept || state.UID != g.reported.UID)
 	g.reported, g.told = state, true
-	if pg := state.PodGroup(id); pg != nil && news {
+	if pg := state.PodGroup(id); pg == nil {
+		o.declared.Delete(id)
+	} else if news {
 		o.declared.Store(id, pg)
 	}
 	o.mu.Unlock()
