@@ -132,7 +132,7 @@ func (r *groupsReader) bad(field, value, allowed string) error {
 // read reads groups within a group. The labels of their pods begin with the prefix, at is the path of the field that
 // holds them, levels counts the levels that are required around them.
 func (r *groupsReader) read(groups []groupText, prefix, at string, levels, depth int) ([]tree.Group, error) {
-	if depth > maxGroupsDepth {
+	if depth > maxGroupsDepth && len(groups) > 0 {
 		return nil, r.bad(at, fmt.Sprint(len(groups), " groups"),
 			fmt.Sprintf("allowed: groups are at most %d deep", maxGroupsDepth))
 	}

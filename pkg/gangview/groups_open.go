@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/yaml"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/tree"
@@ -87,4 +88,50 @@ func (s *OwnerState) WithGroups(names []string) OwnerState {
 	says[wellknown.GroupsKey] = string(text)
 	out.Says = encode(says)
 	return out
+}
+
+// MapGroups returns the value of the annotation with other names of groups and roles; one that cannot be read becomes
+// empty. Pods have to name their groups by MapGroup.
+func MapGroups(value string, name, role func(string) string) string {
+	var groups []groupText
+	if yaml.UnmarshalStrict([]byte(value), &groups) != nil {
+		return ""
+	}
+	mapGroups(groups, name, role)
+	text, _ := json.Marshal(groups) // names and numbers can be written
+	return string(text)
+}
+
+func mapGroups(groups []groupText, name, role func(string) string) {
+	for i := range groups {
+		g := &groups[i]
+		g.Name, g.Open, g.Named = MapGroup(g.Name, name), nil, nil
+		roles := make(map[string]int, len(g.Roles))
+		for of, n := range g.Roles {
+			roles[role(of)] = n
+		}
+		g.Roles = roles
+		mapGroups(g.Groups, name, role)
+	}
+}
+
+// MapGroup returns the name of a group, as pods say it, with other names in it: those of the groups around it stay
+// apart, and numbers stay.
+func MapGroup(value string, name func(string) string) string {
+	parts := strings.Split(value, ".")
+	for i, part := range parts {
+		of := part
+		for {
+			dash := strings.LastIndexByte(of, '-')
+			if dash <= 0 {
+				break
+			}
+			if _, err := strconv.ParseUint(of[dash+1:], 10, 32); err != nil {
+				break
+			}
+			of = of[:dash]
+		}
+		parts[i] = name(of) + part[len(of):]
+	}
+	return strings.Join(parts, ".")
 }
