@@ -14,7 +14,7 @@ type search struct {
 	placed [][]int
 	within map[Home][]int
 	// taken are the domains of sets that are alone there.
-	taken map[Home]bool
+	taken  map[Home]bool
 	answer *Answer
 	parts  parts
 	// shares say how hard a member of each class is to place: the fewer slots all nodes have for it, the harder.
