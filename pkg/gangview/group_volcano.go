@@ -61,8 +61,8 @@ type volcanoPolicy struct {
 	why string
 }
 
-// volcanoSubGroups reads the policies of sub-groups as groups within the gang. Where that cannot be, the sub-groups that
-// are needed count as pods.
+// volcanoSubGroups reads the policies of sub-groups as groups within the gang. Where that cannot be, the sub-groups
+// that are needed count as pods.
 func volcanoSubGroups(r *objectReader, g *groupTerms) {
 	var policies []volcanoPolicy
 	why, inSubGroups := "", 0
@@ -138,8 +138,8 @@ func readVolcanoPolicy(r *objectReader, g *groupTerms, i int) volcanoPolicy {
 	return p
 }
 
-// volcanoNetwork reads a constraint by tiers. Volcano calls a tier after the node label that it was found by; what other
-// tiers mean only HyperNodes say.
+// volcanoNetwork reads a constraint by tiers. Volcano calls a tier after the node label that it was found by; what
+// other tiers mean only HyperNodes say.
 func volcanoNetwork(r *objectReader, g *groupTerms, path, name string) (required, preferred []string) {
 	if !r.has(path) {
 		return nil, nil

@@ -37,12 +37,13 @@ type OwnerState struct {
 
 // Outlived reports whether the pod is left over from an earlier run: of a deleted object of the same name, or of an
 // attempt before the present one. Its controller deletes it, but pods of the present run may come before that.
+// Objects that do not create their pods have no runs.
 func (s *OwnerState) Outlived(kind string, pod *v1.Pod) bool {
 	if attempt, err := strconv.Atoi(pod.Labels[restartAttemptLabel]); err == nil && attempt < s.Attempt {
 		return true
 	}
 	switch controller := podview.ControllerOf(pod); {
-	case controller == nil || s.UID == "" || slices.ContainsFunc(groupKinds, func(k OwnerKind) bool { return k.Kind == kind }):
+	case controller == nil || s.UID == "":
 		return false
 	case controller.Kind == kind:
 		return controller.UID != s.UID
@@ -149,8 +150,8 @@ func readLeaderWorkerSet(r *objectReader) map[string]OwnerState {
 	return whole(s)
 }
 
-// leaderWorkerSubGroups are the sub-groups of a group of a LeaderWorkerSet, each in a domain of its own. The leader is in
-// the first, or in none.
+// leaderWorkerSubGroups are the sub-groups of a group of a LeaderWorkerSet, each in a domain of its own. The leader is
+// in the first, or in none.
 func leaderWorkerSubGroups(r *objectReader, size int) []groupText {
 	const policy = "spec.leaderWorkerTemplate.subGroupPolicy"
 	each := r.number(policy+".subGroupSize", 0)

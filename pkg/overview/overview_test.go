@@ -393,19 +393,3 @@ func onlyOn(node string) *v1.Affinity {
 	return &v1.Affinity{NodeAffinity: &v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{{
 		MatchFields: []v1.NodeSelectorRequirement{{Key: metav1.ObjectNameField, Operator: v1.NodeSelectorOpIn, Values: []string{node}}}}}}}}
 }
-
-func TestAGangShowsItsGroups(t *testing.T) {
-	t.Parallel()
-	pg := &schedulingv1alpha1.PodGroup{Spec: schedulingv1alpha1.PodGroupSpec{MinMember: 1}}
-	for text, want := range map[string]string{"": "", "[{name: replica, copies: 4, minCopies: 2, roles: {worker: 4}}]": "2 of 4 replica (worker=4)"} {
-		pg.Annotations = map[string]string{}
-		if text != "" {
-			pg.Annotations[wellknown.GroupsKey] = text
-		}
-		var shown Gang
-		shown.describe(&gangEntry{group: pg})
-		if shown.Groups != want {
-			t.Errorf("annotation %q shows %q, want %q", text, shown.Groups, want)
-		}
-	}
-}

@@ -156,7 +156,7 @@ func (o *Owners) Outlived(owner gangview.Owner, pod *v1.Pod) bool {
 	o.mu.Lock()
 	k := o.kinds[owner.Kind]
 	o.mu.Unlock()
-	if k == nil {
+	if k == nil || k.Object != "" {
 		return false
 	}
 	state, found := k.states(owner)[""]

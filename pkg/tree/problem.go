@@ -87,8 +87,9 @@ func (p *Problem) demand(set int) []int {
 // Same reports whether two sets need the same of the same levels.
 func (p *Problem) Same(a, b int) bool {
 	x, y := &p.Sets[a], &p.Sets[b]
-	return x.Level == y.Level && x.Alone == y.Alone && x.Held == y.Held && x.Least == y.Least && slices.Equal(x.Need, y.Need) &&
-		slices.Equal(x.Coming, y.Coming) && slices.Equal(x.Prefer, y.Prefer) && slices.EqualFunc(x.Sets, y.Sets, p.Same)
+	return x.Level == y.Level && x.Alone == y.Alone && x.Held == y.Held && x.Least == y.Least &&
+		slices.Equal(x.Need, y.Need) && slices.Equal(x.Coming, y.Coming) && slices.Equal(x.Prefer, y.Prefer) &&
+		slices.EqualFunc(x.Sets, y.Sets, p.Same)
 }
 
 // cut leaves out of the answer the places of members that are still to come.
