@@ -174,7 +174,7 @@ var bounds = map[string]map[string]string{
 	},
 	"pkg/tree": {
 		"Group.Roles": "512 groups of 32 roles (maxGroups, maxRoles)", "Problem.Caps": oneCycle, "Problem.Order": oneCycle,
-		"parts.known": oneCycle, "search.within": oneCycle,
+		"parts.known": oneCycle, "search.within": oneCycle, "search.taken": oneCycle,
 	},
 	"pkg/dryrun/account": {
 		"Spread.counts": oneCycle, "Storage.taken": oneCycle,
