@@ -37,12 +37,12 @@ type groupText struct {
 	Roles     map[string]int `json:"roles,omitempty"`
 	Groups    []groupText    `json:"groups,omitempty"`
 	MinGroups *int           `json:"minGroups,omitempty"`
-	// Open is set by dialects whose copies are as many as pods name. The names of the copies begin with its value, and
-	// Named are those that pods have named.
+	// Open is set by dialects in which pods name the copies. The names of the copies begin with its value, and Named are
+	// those that pods have named.
 	Open  *string  `json:"open,omitempty"`
 	Named []string `json:"named,omitempty"`
-	// Alone and Later are set by dialects: no other such group has the domain, and so many pods come when the others have
-	// nodes.
+	// Alone and Later are set by dialects: no other such group has the domain, and this number of pods comes when the
+	// others have nodes.
 	Alone bool `json:"alone,omitempty"`
 	Later int  `json:"later,omitempty"`
 }

@@ -45,7 +45,7 @@ type Owners struct {
 type followedGang struct {
 	owner gangview.Owner
 	kind  *ownerKind
-	// groups are those that pods have named, where a gang has as many as they name.
+	// groups are those that pods have named, where they decide which groups a gang has.
 	groups sets.Set[string]
 	// reported is what changed was told last, if told is set.
 	reported gangview.OwnerState
