@@ -18,8 +18,8 @@ const mostDrawn = 32
 
 // gangView is the page of a gang.
 type gangView struct {
-	Cluster, Title, State string
-	Explain               template.URL
+	Cluster, Title, State, Groups string
+	Explain                       template.URL
 	// Line draws the moments, and what became of the first members; NotDrawn is how many it leaves out.
 	Line     template.HTML
 	NotDrawn int
@@ -45,6 +45,7 @@ func (s *Server) gang(w http.ResponseWriter, r *http.Request) {
 		Cluster: s.source.Name, Title: namespace + "/" + name, Explain: explainLink("podgroup", namespace, name),
 		State: fmt.Sprintf("%d of %d members that start together have a node; %d exist, %d run on %s, and ask for %s GPUs.",
 			g.Scheduled, g.MinMember, g.Members, g.Running, plural.Of(g.Nodes, "node"), overview.GPUs(g.MilliGPU)),
+		Groups:  g.Groups,
 		Moments: moments(history, g, c.Taken), NotDrawn: max(0, len(history.Members)-mostDrawn),
 	}
 	if len(history.Moments) > 0 {

@@ -206,17 +206,26 @@ func (h *NameHasher) annotations(annotations map[string]any) {
 	if datasets, ok := annotations[wellknown.DatasetsKey].(string); ok {
 		annotations[wellknown.DatasetsKey] = podview.MapDatasets(datasets, h.name)
 	}
-	if roles, ok := annotations[wellknown.MinMembersByRoleKey].(string); ok {
-		label, named := annotations[wellknown.RoleLabelKey].(string)
-		if !named {
-			label = wellknown.RoleKey
-		}
-		annotations[wellknown.MinMembersByRoleKey] = gangview.MapRoles(roles,
-			func(role string) string { return h.labelValue(label, role) })
+	label, named := annotations[wellknown.RoleLabelKey].(string)
+	if !named {
+		label = wellknown.RoleKey
 	}
-	// A tree names groups that are parts of the names of others, which hashes do not keep: without it, its members are of
-	// one gang all the same.
-	delete(annotations, wellknown.GroupsKey)
+	role := func(role string) string { return h.labelValue(label, role) }
+	if roles, ok := annotations[wellknown.MinMembersByRoleKey].(string); ok {
+		annotations[wellknown.MinMembersByRoleKey] = gangview.MapRoles(roles, role)
+	}
+	if groups, ok := annotations[wellknown.GroupsKey].(string); ok {
+		annotations[wellknown.GroupsKey] = gangview.MapGroups(groups, h.part, role)
+		// The keys of labels stay in it, and numbers.
+		h.readable["annotation "+wellknown.GroupsKey] = true
+	}
+	if group, ok := annotations[wellknown.GroupKey].(string); ok {
+		annotations[wellknown.GroupKey] = h.labelValue(wellknown.GroupKey, group)
+	}
+	if _, named := annotations[wellknown.GroupLabelKey]; named {
+		// The values of other labels are hashed whole. Without the tree, its members are of one gang all the same.
+		delete(annotations, wellknown.GroupsKey)
+	}
 	// Which windows there are is in the configuration, which a dump does not hold: without the name the pod may start.
 	delete(annotations, wellknown.StartWindowKey)
 	for key, value := range annotations {
@@ -302,12 +311,23 @@ func (h *NameHasher) labelValue(key, value string) string {
 	if value == "" || value == "true" || value == "false" {
 		return value
 	}
+	if key == wellknown.GroupKey {
+		return gangview.MapGroup(value, h.part)
+	}
 	_, notANumber := strconv.ParseInt(value, 10, 64)
 	if openLabel(key) || h.keys.ReadsLabel(key) || notANumber == nil && (h.compared[key] || gangview.OrdinalLabel(key)) {
 		h.readable["label "+key] = true
 		return h.text(value)
 	}
 	return h.name(value)
+}
+
+// part hashes one of several names in a label value, which has room for four of them with their numbers.
+func (h *NameHasher) part(name string) string {
+	if name == "" {
+		return name
+	}
+	return "g" + hex.EncodeToString(h.sum(name)[:4])
 }
 
 // dropExpressions removes the rules of a placement policy that have expressions: names occur in these, and would match

@@ -60,7 +60,7 @@ func (h *NameHasher) Readable() []string { return slices.Sorted(maps.Keys(h.read
 // mapped are annotations whose names are hashed one by one.
 var mapped = []string{
 	wellknown.GPUAssignedKey, wellknown.NearKey, wellknown.LicensesKey, wellknown.DatasetsKey,
-	wellknown.MinMembersByRoleKey,
+	wellknown.MinMembersByRoleKey, wellknown.GroupsKey, wellknown.GroupKey,
 }
 
 // structured reports whether values of the annotation are lists of devices, keys of labels or names of the

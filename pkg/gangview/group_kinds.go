@@ -1,6 +1,7 @@
 package gangview
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -103,8 +104,10 @@ type groupTerms struct {
 	// roles are the minimums of its parts; the pods name theirs in a label or annotation roleKey.
 	roleKey string
 	roles   map[string]int
-	// groups are its parts instead where they have levels of their own, or parts in turn; roleKey names them, too.
-	groups []groupText
+	// groups are its parts instead where they have levels of their own, or parts in turn; pods name theirs in groupKeys,
+	// or in roleKey if those are not set.
+	groups    []groupText
+	groupKeys []string
 	// required and preferred are keys of node labels.
 	required, preferred []string
 	// unkept lists what the group says that is not followed.
@@ -138,7 +141,10 @@ func (g *groupTerms) states(r *objectReader) map[string]OwnerState {
 		for _, role := range slices.Sorted(maps.Keys(g.roles)) {
 			parts = append(parts, role+"="+strconv.Itoa(g.roles[role]))
 		}
-		says[wellknown.RoleLabelKey], says[wellknown.MinMembersByRoleKey] = g.roleKey, strings.Join(parts, ",")
+		says[wellknown.MinMembersByRoleKey] = strings.Join(parts, ",")
+	}
+	if len(g.roles) > 0 || slices.ContainsFunc(g.groups, func(of groupText) bool { return len(of.Roles) > 0 }) {
+		says[wellknown.RoleLabelKey] = g.roleKey
 	}
 	if len(g.roles) > maxRoles {
 		s.Why = fmt.Sprintf("%s %s has %s; a gang has %d at most", r.kind, r.name, plural.Of(len(g.roles), "part"), maxRoles)
@@ -151,12 +157,13 @@ func (g *groupTerms) states(r *objectReader) map[string]OwnerState {
 	}
 	if len(g.groups) > 0 {
 		text, _ := json.Marshal(g.groups) // names and numbers can be written
-		says[wellknown.GroupLabelKey], says[wellknown.GroupsKey] = g.roleKey, string(text)
+		says[wellknown.GroupLabelKey] = cmp.Or(strings.Join(g.groupKeys, ","), g.roleKey)
+		says[wellknown.GroupsKey] = string(text)
 		root, err := groupsOf(&schedulingv1alpha1.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: r.name, Annotations: says}})
 		if err != nil {
 			s.Why = fmt.Sprintf("%s %s cannot be read as a tree: %s", r.kind, r.name, err)
 		} else {
-			s.Minimum = min(max(root.Members(), 1), maxMinMember)
+			s.Minimum = min(max(root.Members(), s.Minimum), maxMinMember)
 		}
 	}
 	s.Says = encode(says)

@@ -2,12 +2,15 @@ package gangview
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
@@ -34,15 +37,39 @@ type groupText struct {
 	Roles     map[string]int `json:"roles,omitempty"`
 	Groups    []groupText    `json:"groups,omitempty"`
 	MinGroups *int           `json:"minGroups,omitempty"`
+	// Open is set by dialects in which pods name the copies. The names of the copies begin with its value, and Named are
+	// those that pods have named.
+	Open  *string  `json:"open,omitempty"`
+	Named []string `json:"named,omitempty"`
+	// Alone and Later are set by dialects: no other such group has the domain, and this number of pods comes when the
+	// others have nodes.
+	Alone bool `json:"alone,omitempty"`
+	Later int  `json:"later,omitempty"`
 }
 
 // GroupOf returns the group within its gang that the pod names; the PodGroup, which may be nil, can name another label
-// for it than the usual one.
+// for it than the usual one, or several, whose values are joined.
 func GroupOf(pod *v1.Pod, pg *schedulingv1alpha1.PodGroup) string {
 	if pg == nil {
 		return ""
 	}
-	return labelOrAnnotation(pod, cmp.Or(pg.Annotations[wellknown.GroupLabelKey], wellknown.GroupKey))
+	name := ""
+	for i, key := range groupLabels(pg) {
+		value := labelOrAnnotation(pod, key)
+		switch {
+		case value == "":
+			return ""
+		case i > 0:
+			name += "-"
+		}
+		name += value
+	}
+	return name
+}
+
+// groupLabels are the labels by which pods name their group.
+func groupLabels(pg *schedulingv1alpha1.PodGroup) []string {
+	return strings.Split(cmp.Or(pg.Annotations[wellknown.GroupLabelKey], wellknown.GroupKey), ",")
 }
 
 // roleInGroup is how a role is called in the ledger that counts in a group only.
@@ -55,7 +82,8 @@ func roleInGroup(group, role string) string {
 
 // groupsOf reads the groups of a gang from its PodGroup; nil if it has none.
 func groupsOf(pg *schedulingv1alpha1.PodGroup) (*tree.Group, error) {
-	if label, named := pg.Annotations[wellknown.GroupLabelKey]; named && len(validation.IsQualifiedName(label)) > 0 {
+	if label, named := pg.Annotations[wellknown.GroupLabelKey]; named && slices.ContainsFunc(groupLabels(pg),
+		func(key string) bool { return len(validation.IsQualifiedName(key)) > 0 }) {
 		return nil, &wellknown.BadValue{Object: "PodGroup " + pg.Name, Kind: "annotation", Key: wellknown.GroupLabelKey,
 			Value: label, Allowed: "the key of a pod label, such as " + wellknown.GroupKey}
 	}
@@ -106,7 +134,7 @@ func (r *groupsReader) bad(field, value, allowed string) error {
 // read reads groups within a group. The labels of their pods begin with the prefix, at is the path of the field that
 // holds them, levels counts the levels that are required around them.
 func (r *groupsReader) read(groups []groupText, prefix, at string, levels, depth int) ([]tree.Group, error) {
-	if depth > maxGroupsDepth {
+	if depth > maxGroupsDepth && len(groups) > 0 {
 		return nil, r.bad(at, fmt.Sprint(len(groups), " groups"),
 			fmt.Sprintf("allowed: groups are at most %d deep", maxGroupsDepth))
 	}
@@ -115,6 +143,14 @@ func (r *groupsReader) read(groups []groupText, prefix, at string, levels, depth
 		g, field := &groups[i], fmt.Sprintf("%s[%d]", at, i)
 		if len(validation.IsDNS1123Label(g.Name)) > 0 {
 			return nil, r.bad(field+".name", g.Name, "a name of lowercase letters, digits and hyphens")
+		}
+		if g.Open != nil {
+			all, err := r.open(g, field, levels, depth)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, all)
+			continue
 		}
 		if g.Copies == nil {
 			if g.MinCopies != nil {
@@ -153,7 +189,8 @@ func (r *groupsReader) read(groups []groupText, prefix, at string, levels, depth
 // one reads a group, or one copy of it, whose pods carry the name in their label; those of groups within begin with the
 // prefix.
 func (r *groupsReader) one(g *groupText, name, prefix, field string, levels, depth int) (tree.Group, error) {
-	out := tree.Group{Name: name, Least: len(g.Groups), Roles: map[string]int{}}
+	out := tree.Group{Name: name, Least: len(g.Groups), Roles: map[string]int{}, Alone: g.Alone,
+		Later: min(max(g.Later, 0), maxMinMember)}
 	switch {
 	case len(validation.IsValidLabelValue(name)) > 0:
 		return out, r.bad(field+".name", name, "the value of a label, which has at most 63 characters")
@@ -216,4 +253,121 @@ func UnknownGroup(pod *v1.Pod, pg *schedulingv1alpha1.PodGroup) *wellknown.BadVa
 	return &wellknown.BadValue{Object: "pod " + pod.Name, Kind: "label",
 		Key:   cmp.Or(pg.Annotations[wellknown.GroupLabelKey], wellknown.GroupKey),
 		Value: GroupOf(pod, pg), Allowed: "a group of PodGroup " + pg.Name + " (" + wellknown.GroupsKey + ")"}
+}
+
+// open reads a group with as many copies as pods name. Those that are needed but that no pod has named yet get the
+// names that come first.
+func (r *groupsReader) open(g *groupText, field string, levels, depth int) (tree.Group, error) {
+	all := tree.Group{Name: g.Name, Copies: true, Least: min(max(ptr.Deref(g.MinCopies, 0), 0), maxGroups)}
+	names := slices.Clone(g.Named)
+	for n := 0; len(names) < max(all.Least, 1); n++ {
+		if next := *g.Open + strconv.Itoa(n); !slices.Contains(names, next) {
+			names = append(names, next)
+		}
+	}
+	for _, name := range names {
+		one, err := r.one(g, name, name+".", field, levels, depth)
+		if err != nil {
+			return tree.Group{}, err
+		}
+		all.Groups = append(all.Groups, one)
+	}
+	return all, nil
+}
+
+// OpenGroup returns the group that the pod names within a gang with as many groups as pods name; empty if the gang has
+// a number of groups, or the pod names none that it can have.
+func OpenGroup(pod *v1.Pod, pg *schedulingv1alpha1.PodGroup) string {
+	if pg == nil || !strings.Contains(pg.Annotations[wellknown.GroupsKey], `"open":`) {
+		return ""
+	}
+	name := GroupOf(pod, pg)
+	if len(validation.IsValidLabelValue(name)) > 0 {
+		return ""
+	}
+	return name
+}
+
+// MostOpenGroups is how many groups of a gang pods may name, and mostOpenText how long their names are in all.
+const (
+	MostOpenGroups = maxGroups / 2
+	mostOpenText   = maxGroupsText / 2
+)
+
+// WithGroups is the state with the groups that pods have named, where it has as many groups as they name.
+func (s *OwnerState) WithGroups(names []string) OwnerState {
+	out := *s
+	says := map[string]string{}
+	if len(names) == 0 || json.Unmarshal([]byte(s.Says), &says) != nil {
+		return out
+	}
+	var groups []groupText
+	if json.Unmarshal([]byte(says[wellknown.GroupsKey]), &groups) != nil {
+		return out // annotations of Berth on the object, in YAML
+	}
+	length := 0
+	for _, name := range names {
+		if length += len(name); length > mostOpenText {
+			break
+		}
+		// The one with the longest beginning that fits.
+		at := -1
+		for i := range groups {
+			open := groups[i].Open
+			if open != nil && strings.HasPrefix(name, *open) && len(name) > len(*open) &&
+				(at < 0 || len(*open) > len(*groups[at].Open)) {
+				at = i
+			}
+		}
+		if at >= 0 && !slices.Contains(groups[at].Named, name) {
+			groups[at].Named = append(groups[at].Named, name)
+		}
+	}
+	text, _ := json.Marshal(groups) // names and numbers can be written
+	says[wellknown.GroupsKey] = string(text)
+	out.Says = encode(says)
+	return out
+}
+
+// MapGroups returns the value of the annotation with other names of groups and roles; one that cannot be read becomes
+// empty. Pods have to name their groups by MapGroup.
+func MapGroups(value string, name, role func(string) string) string {
+	var groups []groupText
+	if yaml.UnmarshalStrict([]byte(value), &groups) != nil {
+		return ""
+	}
+	mapGroups(groups, name, role)
+	text, _ := json.Marshal(groups) // names and numbers can be written
+	return string(text)
+}
+
+func mapGroups(groups []groupText, name, role func(string) string) {
+	for i := range groups {
+		g := &groups[i]
+		g.Name, g.Open, g.Named = MapGroup(g.Name, name), nil, nil
+		roles := make(map[string]int, len(g.Roles))
+		for of, n := range g.Roles {
+			roles[role(of)] = n
+		}
+		g.Roles = roles
+		mapGroups(g.Groups, name, role)
+	}
+}
+
+// MapGroup returns the name of a group, as pods say it, with other names in it: those of the groups around it stay
+// apart, and numbers stay.
+func MapGroup(value string, name func(string) string) string {
+	parts := strings.Split(value, ".")
+	for i, part := range parts {
+		of := part
+		for {
+			dash := strings.LastIndexByte(of, '-')
+			if dash <= 0 || strings.Trim(of[dash+1:], "0123456789") != "" {
+				break
+			}
+			of = of[:dash]
+		}
+		parts[i] = name(of) + part[len(of):]
+	}
+	return strings.Join(parts, ".")
 }

@@ -52,6 +52,7 @@ var ordinalKeys = map[string]bool{
 	"replicaIndex":                      true,
 	// Volcano, Grove and Kueue.
 	"volcano.sh/task-index":              true,
+	"volcano.sh/partition-id":            true,
 	"grove.io/podclique-pod-index":       true,
 	"kueue.x-k8s.io/pod-group-pod-index": true,
 	// Copies of a group ask for the same. In which of them a pod is counts as its role.

@@ -57,6 +57,14 @@ func (o *Owner) Gang() gang.ID {
 	return gang.ID{Namespace: o.Namespace, Name: name}
 }
 
+// StatePart is the part of the object under which it says what holds for the gang.
+func (o *Owner) StatePart() string {
+	if o.Kind == leaderWorkerSet {
+		return "" // It says the same of all its groups.
+	}
+	return o.Part
+}
+
 // Object names the object in messages.
 func (o *Owner) Object() string {
 	title := o.Kind

@@ -19,10 +19,13 @@ const (
 	replicatedJobNameLabel = "jobset.sigs.k8s.io/replicatedjob-name"
 	restartAttemptLabel    = "jobset.sigs.k8s.io/restart-attempt"
 
+	leaderWorkerSet           = "LeaderWorkerSet"
 	leaderWorkerSetNameLabel  = "leaderworkerset.sigs.k8s.io/name"
 	leaderWorkerSetGroupLabel = "leaderworkerset.sigs.k8s.io/group-key"
 	leaderWorkerSetIndexLabel = "leaderworkerset.sigs.k8s.io/group-index"
 	LeaderWorkerSetSizeKey    = "leaderworkerset.sigs.k8s.io/size"
+	// leaderWorkerSetSubGroupLabel is on the pods of sub-groups only.
+	leaderWorkerSetSubGroupLabel = "leaderworkerset.sigs.k8s.io/subgroup-index"
 
 	trainingJobLabel      = "training.kubeflow.org/job-name"
 	TrainingOperatorLabel = "training.kubeflow.org/operator-name"
@@ -53,7 +56,7 @@ type OwnerKind struct {
 // ownerKinds has kinds that are known by labels first: their pods' controllers are objects of other kinds. Then comes
 // what is controlled by such objects at most, so that the widest gang counts.
 var ownerKinds = []OwnerKind{
-	{"LeaderWorkerSet", groupResource("leaderworkerset.x-k8s.io", "leaderworkersets"), "", []string{"v1"}, "",
+	{leaderWorkerSet, groupResource("leaderworkerset.x-k8s.io", "leaderworkersets"), "", []string{"v1"}, "",
 		leaderWorkerSetOf, readLeaderWorkerSet},
 	{"JobSet", groupResource("jobset.x-k8s.io", "jobsets"), "", []string{"v1alpha2"}, jobNameLabel, jobSetOf, readJobSet},
 	{"MPIJob", groupResource("kubeflow.org", "mpijobs"), "", []string{"v2beta1", "v1"}, trainingJobLabel, mpiJobOf,
@@ -214,7 +217,11 @@ func leaderWorkerSetOf(_ *OwnerPolicy, pod *v1.Pod, _ controlledBy) (Owner, erro
 		return Owner{}, &wellknown.BadValue{Object: "pod", Kind: "annotation", Key: LeaderWorkerSetSizeKey, Value: size,
 			Missing: !given, Allowed: allowedMinimum}
 	}
-	return Owner{Kind: "LeaderWorkerSet", Name: name, Part: group, Minimum: minimum}, nil
+	if pod.Annotations[lwsExclusiveTopologyKey] != "" || pod.Annotations[lwsSubGroupTopologyKey] != "" {
+		// Which pods have to start together, and where, the object says.
+		minimum = 0
+	}
+	return Owner{Kind: leaderWorkerSet, Name: name, Part: group, Minimum: minimum}, nil
 }
 
 // mpiJobOf knows the pods of both operators: the training operator's belong to the MPIJob, and so do the MPI operator's

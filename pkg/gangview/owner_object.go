@@ -142,6 +142,23 @@ func (r *objectReader) texts(path string) []string {
 	return texts
 }
 
+// allTexts returns the texts in a map. Its keys may have dots.
+func (r *objectReader) allTexts(path string) map[string]string {
+	value := r.field(path)
+	fields, ok := value.(map[string]any)
+	if !ok && value != nil {
+		r.fail(path, value, "an object")
+	}
+	texts := make(map[string]string, len(fields))
+	for key, value := range fields {
+		texts[key] = r.child(path, map[string]any{"text": value}).text("text")
+	}
+	if len(fields) > 0 {
+		r.keep(strings.Split(path, "."), fields)
+	}
+	return texts
+}
+
 func (r *objectReader) flag(path string) bool {
 	value := r.field(path)
 	flag, ok := value.(bool)
@@ -151,8 +168,17 @@ func (r *objectReader) flag(path string) bool {
 	return flag
 }
 
-// annotation reports whether the object whose metadata is at the path has the annotation.
-func (r *objectReader) annotation(metadata, key string) bool {
+// annotation returns an annotation of the object whose metadata is at the path, empty if it has none.
+func (r *objectReader) annotation(metadata, key string) string {
+	if !r.annotated(metadata, key) {
+		return ""
+	}
+	value, _ := r.field(metadata + ".annotations").(map[string]any)[key].(string)
+	return value
+}
+
+// annotated reports whether the object whose metadata is at the path has the annotation.
+func (r *objectReader) annotated(metadata, key string) bool {
 	annotations, _ := r.field(metadata + ".annotations").(map[string]any)
 	value, found := annotations[key]
 	if found {

@@ -1,16 +1,18 @@
 package gangview
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/podview"
-	"berth.dev/berth/pkg/wellknown"
 )
 
 // OwnerState is what an object says about a gang of its pods.
@@ -28,19 +30,20 @@ type OwnerState struct {
 	// Why, if not empty, says in one sentence why the gang cannot start, whatever room there is: its controller will never
 	// create enough pods, or the object says something that cannot be used.
 	Why string
-	// Says holds what else a group declares, as annotations of a PodGroup in JSON; it is empty for controllers. Unkept is
-	// what it declares that is not followed.
+	// Says holds what else the object declares, as annotations of a PodGroup in JSON; it is empty for controllers without
+	// a topology. Unkept is what it declares that is not followed.
 	Says, Unkept string
 }
 
 // Outlived reports whether the pod is left over from an earlier run: of a deleted object of the same name, or of an
 // attempt before the present one. Its controller deletes it, but pods of the present run may come before that.
+// Objects that do not create their pods have no runs.
 func (s *OwnerState) Outlived(kind string, pod *v1.Pod) bool {
 	if attempt, err := strconv.Atoi(pod.Labels[restartAttemptLabel]); err == nil && attempt < s.Attempt {
 		return true
 	}
 	switch controller := podview.ControllerOf(pod); {
-	case controller == nil || s.UID == "" || s.Says != "":
+	case controller == nil || s.UID == "":
 		return false
 	case controller.Kind == kind:
 		return controller.UID != s.UID
@@ -56,11 +59,11 @@ const (
 	exclusiveTopologyKey = "alpha.jobset.sigs.k8s.io/exclusive-topology"
 	// nodeSelectorStrategyKey leaves the choice to labels of nodes, so that no pod waits for another.
 	nodeSelectorStrategyKey = "alpha.jobset.sigs.k8s.io/node-selector"
+	// lwsExclusiveTopologyKey lets the leader of a group choose the domain; the workers are created when it is scheduled.
 	lwsExclusiveTopologyKey = "leaderworkerset.sigs.k8s.io/exclusive-topology"
+	// lwsSubGroupTopologyKey gives each sub-group of a group a domain of its own.
+	lwsSubGroupTopologyKey = "leaderworkerset.sigs.k8s.io/subgroup-exclusive-topology"
 )
-
-// withoutExclusive is what to do where such an annotation stands in the way of a gang.
-const withoutExclusive = "remove the annotation, and use " + wellknown.TopologyRequiredKey + " instead"
 
 // Values of the fields that say in which order pods are created.
 const (
@@ -89,16 +92,19 @@ func jobPods(r *objectReader, spec, failedIndexes string) int {
 	return pods
 }
 
-// isExclusive reports whether the pods of a Job wait for its first pod, by the annotations of the object at the path.
-func isExclusive(r *objectReader, metadata string) bool {
-	return r.annotation(metadata, exclusiveTopologyKey) && !r.annotation(metadata, nodeSelectorStrategyKey)
+// exclusiveLevel is the node label whose domain each Job has for itself, by the annotations of the object at the path.
+// The pods of such a Job wait for its first pod.
+func exclusiveLevel(r *objectReader, metadata string) string {
+	if level := r.annotation(metadata, exclusiveTopologyKey); !r.annotated(metadata, nodeSelectorStrategyKey) {
+		return level
+	}
+	return ""
 }
 
 func readJob(r *objectReader) map[string]OwnerState {
 	s := OwnerState{Minimum: jobPods(r, "spec", r.text("status.failedIndexes")), Limit: jobLimit(r)}
-	if isExclusive(r, "spec.template.metadata") && s.Minimum > 1 {
-		s.Why = never(r, "gets its other pods when the first is scheduled ("+exclusiveTopologyKey+")", s.Minimum,
-			withoutExclusive)
+	if level := exclusiveLevel(r, "spec.template.metadata"); level != "" && s.Minimum > 1 {
+		s.startsWith(r, []string{jobNameLabel}, []groupText{exclusiveGroup(r.name, level, s.Minimum)})
 	}
 	return whole(s)
 }
@@ -135,52 +141,99 @@ func readLeaderWorkerSet(r *objectReader) map[string]OwnerState {
 	case r.text("spec.startupPolicy") == leaderReady:
 		s.Why = never(r, "creates the workers of a group when its leader is ready (startupPolicy: LeaderReady)", s.Minimum,
 			"set startupPolicy: LeaderCreated")
-	case r.annotation("metadata", lwsExclusiveTopologyKey):
-		s.Why = never(r, "creates the workers of a group when its leader is scheduled ("+lwsExclusiveTopologyKey+")",
-			s.Minimum,
-			withoutExclusive)
+	case r.annotation("metadata", lwsExclusiveTopologyKey) != "":
+		s.startsWith(r, []string{leaderWorkerSetNameLabel}, []groupText{exclusiveGroup(r.name,
+			r.annotation("metadata", lwsExclusiveTopologyKey), s.Minimum)})
+	case r.annotation("metadata", lwsSubGroupTopologyKey) != "":
+		s.startsWith(r, []string{leaderWorkerSetNameLabel, leaderWorkerSetSubGroupLabel}, leaderWorkerSubGroups(r, s.Minimum))
 	}
 	return whole(s)
 }
+
+// leaderWorkerSubGroups are the sub-groups of a group of a LeaderWorkerSet, each in a domain of its own. The leader is
+// in the first, or in none.
+func leaderWorkerSubGroups(r *objectReader, size int) []groupText {
+	const policy = "spec.leaderWorkerTemplate.subGroupPolicy"
+	each := r.number(policy+".subGroupSize", 0)
+	if each < 2 {
+		return nil
+	}
+	level := r.annotation("metadata", lwsSubGroupTopologyKey)
+	excluded := r.text(policy+".subGroupPolicyType") == "LeaderExcluded"
+	groups := make([]groupText, 0, min(size/each, maxGroups+1))
+	for i := range cap(groups) {
+		pods := each
+		if i == 0 && !excluded && size%each == 1 {
+			pods++
+		}
+		groups = append(groups, groupText{Name: fmt.Sprint(r.name, "-", i), Pods: &pods, Required: level, Alone: true})
+	}
+	return groups
+}
+
+// exclusiveGroup is a group of pods in a domain of its own, which are created when the first of them has a node.
+func exclusiveGroup(name, level string, pods int) groupText {
+	return groupText{Name: name, Pods: ptr.To(1), Later: pods - 1, Required: level, Alone: true}
+}
+
+// startsWith has the gang start as the tree says, which pods name by the values of labels. The pods of groups that come
+// later do not count for the minimum.
+func (s *OwnerState) startsWith(r *objectReader, labels []string, groups []groupText) {
+	if len(groups) == 0 {
+		return
+	}
+	of := *s
+	g := groupTerms{groupKeys: labels, groups: groups}
+	*s = g.states(r)[""]
+	s.Attempt, s.Limit = of.Attempt, of.Limit
+	if !slices.ContainsFunc(groups, func(of groupText) bool { return of.Later > 0 }) {
+		s.Minimum = of.Minimum
+	}
+}
+
+// jobSetLabels are those by which pods of a JobSet name their Job.
+var jobSetLabels = []string{replicatedJobNameLabel, "jobset.sigs.k8s.io/job-index"}
 
 // readJobSet returns the states of the JobSet and of each replicated job.
 func readJobSet(r *objectReader) map[string]OwnerState {
 	states := map[string]OwnerState{}
 	jobs := r.items("spec.replicatedJobs")
-	total, exclusive, depends := 0, false, ""
-	attempt := r.number("status.restarts", 0)
+	all, depends := OwnerState{Attempt: r.number("status.restarts", 0)}, ""
+	var groups []groupText
+	exclusive := false
 	for _, job := range jobs {
-		each := jobPods(job, "template.spec", "")
-		s := OwnerState{Minimum: times(job.number("replicas", 1), each), Attempt: attempt}
-		total = sum(total, s.Minimum)
-		name := job.text("name")
-		if each > 1 && (isExclusive(r, "metadata") || isExclusive(job, "template.metadata")) {
-			exclusive = true
-			s.Why = neverExclusive(r, s.Minimum)
-		}
+		each, copies, name := jobPods(job, "template.spec", ""), job.number("replicas", 1), job.text("name")
+		s := OwnerState{Minimum: times(copies, each), Attempt: all.Attempt}
+		all.Minimum = sum(all.Minimum, s.Minimum)
 		if depends == "" && len(job.items("dependsOn")) > 0 {
 			depends = name
 		}
+		of := groupText{Name: name, Copies: &copies, Pods: &each}
+		level := cmp.Or(exclusiveLevel(r, "metadata"), exclusiveLevel(job, "template.metadata"))
+		if level != "" && each > 1 && copies > 0 {
+			exclusive = true
+			of = exclusiveGroup(name, level, each)
+			of.Copies = &copies
+			s.startsWith(r, jobSetLabels, []groupText{of})
+		}
+		if copies > 0 {
+			groups = append(groups, of)
+		}
 		states[name] = s
 	}
-	all := OwnerState{Minimum: total, Attempt: attempt}
+	if exclusive {
+		all.startsWith(r, jobSetLabels, groups)
+	}
 	switch {
-	case exclusive:
-		all.Why = neverExclusive(r, total)
 	case len(jobs) > 1 && r.text("spec.startupPolicy.startupPolicyOrder") == inOrder:
-		all.Why = never(r, "starts its replicated jobs one after the other (startupPolicyOrder: InOrder)", total,
+		all.Why = never(r, "starts its replicated jobs one after the other (startupPolicyOrder: InOrder)", all.Minimum,
 			"set startupPolicyOrder: AnyOrder, or jobSetPer: ReplicatedJob in gangOwners of the scheduler's configuration")
 	case depends != "":
-		all.Why = never(r, "creates replicated job "+depends+" after others (dependsOn)", total,
+		all.Why = never(r, "creates replicated job "+depends+" after others (dependsOn)", all.Minimum,
 			"remove dependsOn, or set jobSetPer: ReplicatedJob in gangOwners of the scheduler's configuration")
 	}
 	states[""] = all
 	return states
-}
-
-func neverExclusive(r *objectReader, minimum int) string {
-	return never(r, "creates the other pods of a Job when its first is scheduled ("+exclusiveTopologyKey+")", minimum,
-		withoutExclusive)
 }
 
 // readTrainingJob reads a job of the training operator. The operator's own gangs have the same minimum.

@@ -77,8 +77,8 @@ func TestGangOwnerStates(t *testing.T) {
 		{"a Job scaled to nothing", "Job", `spec: {parallelism: 0}`, one(1)},
 		{"a Job of a JobSet that places its Jobs apart", "Job",
 			`spec: {parallelism: 4, template: {metadata: {annotations: {alpha.jobset.sigs.k8s.io/exclusive-topology: rack}}}}`,
-			never(4, "Job train gets its other pods when the first is scheduled (alpha.jobset.sigs.k8s.io/exclusive-topology): a gang of 4 can never be "+
-				"complete; remove the annotation, and use berth.dev/topology-required instead")},
+			map[string]OwnerState{"": {UID: "u", Minimum: 1, Says: `{"berth.dev/group-label":"batch.kubernetes.io/job-name",` +
+				`"berth.dev/groups":"[{\"name\":\"train\",\"required\":\"rack\",\"pods\":1,\"alone\":true,\"later\":3}]"}`}}},
 		{"the same by labels of nodes", "Job",
 			`spec: {parallelism: 4, template: {metadata: {annotations: {alpha.jobset.sigs.k8s.io/exclusive-topology: rack, alpha.jobset.sigs.k8s.io/node-selector: ""}}}}`, one(4)},
 		{"a Job larger than any gang", "Job", `spec: {parallelism: 200000}`, never(100000, "Job train asks for 200000 pods; a gang has 100000 at most")},
@@ -103,8 +103,16 @@ func TestGangOwnerStates(t *testing.T) {
 		{"whose groups are leaders alone", "LeaderWorkerSet", `spec: {leaderWorkerTemplate: {size: 1}, startupPolicy: LeaderReady}`, one(1)},
 		{"whose groups are placed apart", "LeaderWorkerSet",
 			`{metadata: {annotations: {leaderworkerset.sigs.k8s.io/exclusive-topology: rack}}, spec: {leaderWorkerTemplate: {size: 4}}}`,
-			never(4, "LeaderWorkerSet train creates the workers of a group when its leader is scheduled (leaderworkerset.sigs.k8s.io/exclusive-topology): "+
-				"a gang of 4 can never be complete; remove the annotation, and use berth.dev/topology-required instead")},
+			map[string]OwnerState{"": {UID: "u", Minimum: 1, Says: `{"berth.dev/group-label":"leaderworkerset.sigs.k8s.io/name",` +
+				`"berth.dev/groups":"[{\"name\":\"train\",\"required\":\"rack\",\"pods\":1,\"alone\":true,\"later\":3}]"}`}}},
+		{"whose sub-groups are placed apart, with the leader in the first", "LeaderWorkerSet",
+			`{metadata: {annotations: {leaderworkerset.sigs.k8s.io/subgroup-exclusive-topology: rack}}, spec: {leaderWorkerTemplate: {size: 5, subGroupPolicy: {subGroupSize: 2}}}}`,
+			map[string]OwnerState{"": {UID: "u", Minimum: 5, Says: `{"berth.dev/group-label":"leaderworkerset.sigs.k8s.io/name,leaderworkerset.sigs.k8s.io/subgroup-index",` +
+				`"berth.dev/groups":"[{\"name\":\"train-0\",\"required\":\"rack\",\"pods\":3,\"alone\":true},{\"name\":\"train-1\",\"required\":\"rack\",\"pods\":2,\"alone\":true}]"}`}}},
+		{"whose sub-groups are placed apart, and the leader anywhere", "LeaderWorkerSet",
+			`{metadata: {annotations: {leaderworkerset.sigs.k8s.io/subgroup-exclusive-topology: rack}}, spec: {leaderWorkerTemplate: {size: 5, subGroupPolicy: {subGroupSize: 4, subGroupPolicyType: LeaderExcluded}}}}`,
+			map[string]OwnerState{"": {UID: "u", Minimum: 5, Says: `{"berth.dev/group-label":"leaderworkerset.sigs.k8s.io/name,leaderworkerset.sigs.k8s.io/subgroup-index",` +
+				`"berth.dev/groups":"[{\"name\":\"train-0\",\"required\":\"rack\",\"pods\":4,\"alone\":true}]"}`}}},
 
 		{"a JobSet and its replicated jobs", "JobSet", `
 spec:
@@ -133,11 +141,11 @@ spec:
 				map[string]OwnerState{"initializer": {Minimum: 1}, "node": {Minimum: 4}})},
 		{"a JobSet that places its Jobs apart", "JobSet", `
 metadata: {annotations: {alpha.jobset.sigs.k8s.io/exclusive-topology: rack}}
-spec: {replicatedJobs: [{name: w, replicas: 2, template: {spec: {parallelism: 2}}}]}`,
-			jobs(OwnerState{Minimum: 4, Why: "JobSet train creates the other pods of a Job when its first is scheduled (alpha.jobset.sigs.k8s.io/exclusive-topology): " +
-				"a gang of 4 can never be complete; remove the annotation, and use berth.dev/topology-required instead"},
-				map[string]OwnerState{"w": {Minimum: 4, Why: "JobSet train creates the other pods of a Job when its first is scheduled " +
-					"(alpha.jobset.sigs.k8s.io/exclusive-topology): a gang of 4 can never be complete; remove the annotation, and use berth.dev/topology-required instead"}})},
+spec: {replicatedJobs: [{name: d, template: {spec: {}}}, {name: w, replicas: 2, template: {spec: {parallelism: 2}}}]}`,
+			jobs(OwnerState{Minimum: 3, Says: `{"berth.dev/group-label":"jobset.sigs.k8s.io/replicatedjob-name,jobset.sigs.k8s.io/job-index",` +
+				`"berth.dev/groups":"[{\"name\":\"d\",\"copies\":1,\"pods\":1},{\"name\":\"w\",\"copies\":2,\"required\":\"rack\",\"pods\":1,\"alone\":true,\"later\":1}]"}`},
+				map[string]OwnerState{"d": {Minimum: 1}, "w": {Minimum: 2, Says: `{"berth.dev/group-label":"jobset.sigs.k8s.io/replicatedjob-name,jobset.sigs.k8s.io/job-index",` +
+					`"berth.dev/groups":"[{\"name\":\"w\",\"copies\":2,\"required\":\"rack\",\"pods\":1,\"alone\":true,\"later\":1}]"}`}})},
 		{"a JobSet of Jobs of one pod may place them apart", "JobSet", `
 spec: {replicatedJobs: [{name: w, replicas: 2, template: {metadata: {annotations: {alpha.jobset.sigs.k8s.io/exclusive-topology: rack}}, spec: {}}}]}`,
 			jobs(OwnerState{Minimum: 2}, map[string]OwnerState{"w": {Minimum: 2}})},

@@ -173,8 +173,10 @@ type Gang struct {
 	// MinMember pods start together; Members exist, Scheduled of them have a node or have succeeded, Running run.
 	MinMember int `json:"minMember"`
 	Members   int `json:"members"`
-	Scheduled int `json:"scheduled"`
-	Running   int `json:"running"`
+	// Groups says what the groups within the gang need, empty if it has none.
+	Groups    string `json:"groups,omitempty"`
+	Scheduled int    `json:"scheduled"`
+	Running   int    `json:"running"`
 	// MilliGPU is what the members that exist ask for.
 	MilliGPU int64 `json:"milliGPU"`
 	// Nodes on which members are.

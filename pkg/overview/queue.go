@@ -53,6 +53,9 @@ func (shown *Gang) describe(g *gangEntry) (since time.Time) {
 	shown.MinMember = max(1, int(g.group.Spec.MinMember))
 	if spec, err := gangview.Spec(g.group, 0); err == nil {
 		shown.MinMember = spec.Minimum.Total
+		if spec.Minimum.Tree != nil {
+			shown.Groups = plainText(spec.Minimum.Tree.String())
+		}
 	}
 	shown.Phase, shown.Reason = string(g.group.Status.Phase), reasonOf(g.group)
 	reserved := meta.FindStatusCondition(g.group.Status.Conditions, schedulingv1alpha1.PodGroupReserved)

@@ -1,6 +1,11 @@
 package overview
 
-import "testing"
+import (
+	"testing"
+
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+	"berth.dev/berth/pkg/wellknown"
+)
 
 func TestTheQueueSaysWhyInBrief(t *testing.T) {
 	t.Parallel()
@@ -35,5 +40,21 @@ func TestAGangIsNotNamedTwice(t *testing.T) {
 	}
 	if got := (&Waiting{Namespace: "team", Name: "other", Reason: reason}).Why(); got != reason {
 		t.Errorf("of a pod of another name: got %q", got)
+	}
+}
+
+func TestAGangShowsItsGroups(t *testing.T) {
+	t.Parallel()
+	pg := &schedulingv1alpha1.PodGroup{Spec: schedulingv1alpha1.PodGroupSpec{MinMember: 1}}
+	for text, want := range map[string]string{"": "", "[{name: replica, copies: 4, minCopies: 2, roles: {worker: 4}}]": "2 of 4 replica (worker=4)"} {
+		pg.Annotations = map[string]string{}
+		if text != "" {
+			pg.Annotations[wellknown.GroupsKey] = text
+		}
+		var shown Gang
+		shown.describe(&gangEntry{group: pg})
+		if shown.Groups != want {
+			t.Errorf("annotation %q shows %q, want %q", text, shown.Groups, want)
+		}
 	}
 }

@@ -126,7 +126,7 @@ func (k *ownerKind) state(owner gangview.Owner, before gangview.OwnerState) gang
 	case owner.Minimum > 0:
 		return gangview.OwnerState{}
 	case states != nil:
-		state, has := states[owner.Part]
+		state, has := states[owner.StatePart()]
 		if !has {
 			return gangview.OwnerState{Why: owner.Object() + " has no part " + owner.Part}
 		}

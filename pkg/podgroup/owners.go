@@ -45,6 +45,8 @@ type Owners struct {
 type followedGang struct {
 	owner gangview.Owner
 	kind  *ownerKind
+	// groups are those that pods have named, where they decide which groups a gang has.
+	groups sets.Set[string]
 	// reported is what changed was told last, if told is set.
 	reported gangview.OwnerState
 	told     bool
@@ -100,6 +102,21 @@ func (o *Owners) Follow(ctx context.Context, owner gangview.Owner, again bool) {
 	o.queue.Add(id)
 }
 
+// SeeGroup notes a group within the gang that a pod has named.
+func (o *Owners) SeeGroup(id gang.ID, name string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	g := o.gangs[id]
+	if g == nil || g.groups.Has(name) || len(g.groups) == gangview.MostOpenGroups {
+		return
+	}
+	if g.groups == nil {
+		g.groups = sets.Set[string]{}
+	}
+	g.groups.Insert(name)
+	o.queue.Add(id)
+}
+
 // Drop ends the following of a gang that has no pods any more.
 func (o *Owners) Drop(id gang.ID) {
 	o.mu.Lock()
@@ -139,7 +156,7 @@ func (o *Owners) Outlived(owner gangview.Owner, pod *v1.Pod) bool {
 	o.mu.Lock()
 	k := o.kinds[owner.Kind]
 	o.mu.Unlock()
-	if k == nil {
+	if k == nil || k.Object != "" {
 		return false
 	}
 	state, found := k.states(owner)[""]
@@ -166,10 +183,13 @@ func (o *Owners) sync(ctx context.Context, id gang.ID) {
 		return
 	}
 	state, read := g.kind.state(g.owner, g.reported), g.kind.read()
+	state = state.WithGroups(sets.List(g.groups))
 	news := !g.told || state != g.reported
 	notKept := state.Unkept != "" && (state.Unkept != g.reported.Unkept || state.UID != g.reported.UID)
 	g.reported, g.told = state, true
-	if pg := state.PodGroup(id); pg != nil && news {
+	if pg := state.PodGroup(id); pg == nil {
+		o.declared.Delete(id)
+	} else if news {
 		o.declared.Store(id, pg)
 	}
 	o.mu.Unlock()

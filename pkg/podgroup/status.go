@@ -1,6 +1,7 @@
 package podgroup
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -121,10 +122,28 @@ func ofMembers(minimum gang.Minimum) string {
 	return minimum.String() + " " + plural.Noun(minimum.Total, "member")
 }
 
-// roleStatus counts the members by role, by name.
+// maxStatusRoles bounds the status of a gang with many groups, which is written whenever members start.
+const maxStatusRoles = 64
+
+// roleStatus counts the members by role, by name. Of many roles it has those that lack members or nodes first.
 func roleStatus(v *gang.View) []schedulingv1alpha1.PodGroupRole {
 	var roles []schedulingv1alpha1.PodGroupRole
-	for _, name := range slices.Sorted(maps.Keys(v.Roles)) {
+	names := slices.Sorted(maps.Keys(v.Roles))
+	if len(names) > maxStatusRoles {
+		lacking := func(name string) int {
+			r := v.Roles[name]
+			switch need := max(r.Minimum, r.Existing); {
+			case r.Existing < r.Minimum:
+				return 0
+			case r.Settled < need:
+				return 1
+			}
+			return 2
+		}
+		slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(lacking(a), lacking(b)) })
+		names = slices.Sorted(slices.Values(names[:maxStatusRoles]))
+	}
+	for _, name := range names {
 		r := v.Roles[name]
 		roles = append(roles, schedulingv1alpha1.PodGroupRole{Name: name, MinMember: int32(r.Minimum),
 			Existing: int32(r.Existing), Scheduled: int32(r.Settled)})

@@ -2,6 +2,7 @@ package podgroup
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -118,5 +119,24 @@ func TestTheStatusSaysWhatIsReserved(t *testing.T) {
 		if got != step.want {
 			t.Errorf("said %q: the condition is %q, want %q", step.said, got, step.want)
 		}
+	}
+}
+
+func TestTheStatusOfManyRolesHasThoseThatLackMembers(t *testing.T) {
+	t.Parallel()
+	v := &gang.View{}
+	v.Roles = map[string]gang.RoleView{}
+	for i := range 100 {
+		v.Roles[fmt.Sprintf("r%02d", i)] = gang.RoleView{Minimum: 1, Existing: 1, Settled: 1}
+	}
+	v.Roles["r70"] = gang.RoleView{Minimum: 2, Existing: 1}
+	v.Roles["r98"] = gang.RoleView{Existing: 2, Settled: 1}
+	roles := roleStatus(v)
+	var names []string
+	for _, r := range roles {
+		names = append(names, r.Name)
+	}
+	if len(names) != maxStatusRoles || !slices.IsSorted(names) || !slices.Contains(names, "r70") || !slices.Contains(names, "r98") {
+		t.Errorf("%d roles: %v", len(names), names)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,7 +30,8 @@ func Once(out io.Writer, c *overview.Cluster, most int) error {
 	}
 	onceMap(&b, screen, c)
 	section(&b, screen, "Queue", len(c.Queue), most, queueColumns, func(i int) []any { return queueCells(&c.Queue[i]) })
-	section(&b, screen, "Gangs", len(c.Gangs), most, gangColumns, func(i int) []any { return gangCells(&c.Gangs[i]) })
+	columns, cells := gangTable(c.Gangs)
+	section(&b, screen, "Gangs", len(c.Gangs), most, columns, func(i int) []any { return cells(&c.Gangs[i]) })
 	section(&b, screen, "Warnings", len(c.Warnings), most, warningColumns,
 		func(i int) []any { return warningCells(&c.Warnings[i], c.Taken) })
 	if _, err := io.WriteString(out, b.String()); err != nil {
@@ -107,6 +109,18 @@ var gangColumns = []tables.Column{{Name: "Gang"}, {Name: "On nodes", Number: tru
 	{Name: "Members", Number: true},
 	{Name: "GPUs", Number: true}, {Name: "Nodes", Number: true, Extra: true}, {Name: "Phase", Extra: true},
 	{Name: "Waiting", Number: true}, {Name: "Reason"}}
+
+// groupsColumn is where the groups within gangs stand, if any gang has some.
+const groupsColumn = 7
+
+// gangTable returns the columns for the gangs, and the cells of one.
+func gangTable(gangs []overview.Gang) ([]tables.Column, func(*overview.Gang) []any) {
+	if !slices.ContainsFunc(gangs, func(g overview.Gang) bool { return g.Groups != "" }) {
+		return gangColumns, gangCells
+	}
+	return slices.Insert(slices.Clone(gangColumns), groupsColumn, tables.Column{Name: "Groups", Extra: true}),
+		func(g *overview.Gang) []any { return slices.Insert(gangCells(g), groupsColumn, any(g.Groups)) }
+}
 
 func gangCells(g *overview.Gang) []any {
 	var waiting any = "-"

@@ -249,11 +249,12 @@ func (m *Model) entries() ([]tables.Column, []entry) {
 		}
 		return queueColumns, list
 	case tabGangs:
+		columns, cells := gangTable(c.Gangs)
 		for i := range c.Gangs {
 			g := &c.Gangs[i]
-			add(entry{kind: "podgroup", namespace: g.Namespace, name: g.Name}, gangCells(g))
+			add(entry{kind: "podgroup", namespace: g.Namespace, name: g.Name}, cells(g))
 		}
-		return gangColumns, list
+		return columns, list
 	case tabWarnings:
 		for i := range c.Warnings {
 			w := &c.Warnings[i]

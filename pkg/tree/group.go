@@ -22,6 +22,11 @@ type Group struct {
 	// Required and Preferred are the levels whose domains all members share, and should share, within those of the group
 	// around this one; the widest first.
 	Required, Preferred []string
+	// Alone is set if no other such group may have its domain of the narrowest level that it requires.
+	Alone bool
+	// Later is how many members are created when those that are needed have nodes. Only a domain with room for them, too,
+	// will do.
+	Later int
 }
 
 // Met reports whether the members are enough; byRole tells how many have a role.
@@ -123,7 +128,8 @@ func (g *Group) Equal(o *Group) bool {
 	if g == nil || o == nil {
 		return g == o
 	}
-	return g.Name == o.Name && g.Least == o.Least && g.Copies == o.Copies && maps.Equal(g.Roles, o.Roles) &&
+	return g.Name == o.Name && g.Least == o.Least && g.Copies == o.Copies && g.Alone == o.Alone &&
+		g.Later == o.Later && maps.Equal(g.Roles, o.Roles) &&
 		slices.Equal(g.Required, o.Required) && slices.Equal(g.Preferred, o.Preferred) &&
 		slices.EqualFunc(g.Groups, o.Groups, func(a, b Group) bool { return a.Equal(&b) })
 }
@@ -151,6 +157,9 @@ func (g *Group) String() string {
 		}
 		// Other roles of a group are called after it.
 		parts = append(parts, fmt.Sprintf("%s=%d", role[strings.LastIndexByte(role, '/')+1:], g.Roles[role]))
+	}
+	if g.Later > 0 {
+		parts = append(parts, fmt.Sprintf("%d more later", g.Later))
 	}
 	for i := range g.Groups {
 		switch within := &g.Groups[i]; {

@@ -24,6 +24,8 @@ type Set struct {
 	Need, More []int
 	// Coming counts by class members that the set will get, nil for none. A domain with room for them is better.
 	Coming []int
+	// Alone is set if no other such set may have the domain of Level.
+	Alone bool
 	// Held is the domain of Level in which members of the set are already, None if there are none.
 	Held int
 	// Sets are the indices of the sets within, Least is how many of them have to be whole.
@@ -48,6 +50,8 @@ type Problem struct {
 	// Caps bound by home and class, with None for no bound, how many members of all sets with that home fit by what else
 	// is known than the account.
 	Caps map[Home][]int
+	// Firm is set if a domain without room for members that are to come will not do.
+	Firm bool
 }
 
 // Home is a domain of a level; the level None has the one domain of all nodes.
@@ -83,8 +87,9 @@ func (p *Problem) demand(set int) []int {
 // Same reports whether two sets need the same of the same levels.
 func (p *Problem) Same(a, b int) bool {
 	x, y := &p.Sets[a], &p.Sets[b]
-	return x.Level == y.Level && x.Held == y.Held && x.Least == y.Least && slices.Equal(x.Need, y.Need) &&
-		slices.Equal(x.Coming, y.Coming) && slices.Equal(x.Prefer, y.Prefer) && slices.EqualFunc(x.Sets, y.Sets, p.Same)
+	return x.Level == y.Level && x.Alone == y.Alone && x.Held == y.Held && x.Least == y.Least &&
+		slices.Equal(x.Need, y.Need) && slices.Equal(x.Coming, y.Coming) && slices.Equal(x.Prefer, y.Prefer) &&
+		slices.EqualFunc(x.Sets, y.Sets, p.Same)
 }
 
 // cut leaves out of the answer the places of members that are still to come.

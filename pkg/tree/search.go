@@ -13,6 +13,8 @@ type search struct {
 	// placed counts by node and class what was placed there, within by home and class what was placed in it.
 	placed [][]int
 	within map[Home][]int
+	// taken are the domains of sets that are alone there.
+	taken  map[Home]bool
 	answer *Answer
 	parts  parts
 	// shares say how hard a member of each class is to place: the fewer slots all nodes have for it, the harder.
@@ -24,7 +26,7 @@ type search struct {
 }
 
 func newSearch(p *Problem, looks int) *search {
-	s := &search{Problem: p, within: map[Home][]int{}, shares: make([]float64, len(p.Asks)),
+	s := &search{Problem: p, within: map[Home][]int{}, taken: map[Home]bool{}, shares: make([]float64, len(p.Asks)),
 		free: make([][]int64, len(p.Nodes)), placed: make([][]int, len(p.Nodes)),
 		answer: &Answer{Homes: make([]Home, len(p.Sets)), Placed: make([]bool, len(p.Sets)),
 			Nodes: make([][][]int, len(p.Sets))}}
@@ -202,9 +204,15 @@ func (s *search) whole(set int, around area, next func() bool) bool {
 		if s.looks <= 0 {
 			break
 		}
-		s.answer.Homes[set], s.answer.Placed[set] = in.home, true
+		if of.Alone && s.taken[in.home] {
+			continue
+		}
+		s.answer.Homes[set], s.answer.Placed[set], s.taken[in.home] = in.home, true, s.taken[in.home] || of.Alone
 		if s.pack(set, members, in, func() bool { return s.groups(set, groups, in, 0, next) }) {
 			return true
+		}
+		if of.Alone {
+			delete(s.taken, in.home)
 		}
 	}
 	s.answer.Homes[set], s.answer.Placed[set] = before, false

@@ -21,6 +21,9 @@ func (p *Problem) Solve() *Answer {
 		if coming && !slices.ContainsFunc(p.Sets, func(s Set) bool { return len(s.Coming) > 0 }) {
 			continue
 		}
+		if !coming && p.Firm {
+			break
+		}
 		s := newSearch(p, mostLooks)
 		s.coming = coming
 		if s.whole(0, s.parts.area(Home{None, None}), func() bool { return true }) {
@@ -41,6 +44,7 @@ type growth struct {
 // some places what fits of a tree that does not fit whole.
 func (p *Problem) some() *Answer {
 	s := &growth{search: newSearch(p, mostLooks), failed: true}
+	s.coming = p.Firm
 	root := &p.Sets[0]
 	in := s.parts.area(Home{None, None})
 	switch {

@@ -33,6 +33,7 @@ func TestSolve(t *testing.T) {
 		sets  []Set
 		caps  map[Home][]int
 		order []int
+		firm  bool
 		whole bool
 		// homes are the racks of the sets but for the first, None for those without a place.
 		homes []int
@@ -56,6 +57,16 @@ func TestSolve(t *testing.T) {
 				changed(of(1, 0), func(s *Set) { s.Coming = []int{1, 0} })}, homes: []int{0, 1}},
 		{name: "but do not keep a set from starting", free: [][]int64{{4}, {4}}, whole: true,
 			sets: []Set{root(1, 1), changed(of(1, 0), func(s *Set) { s.Coming = []int{1, 0} })}, homes: []int{0}},
+		{name: "unless they have to have it", free: [][]int64{{4}, {4}}, firm: true,
+			sets: []Set{root(1, 1), changed(of(1, 0), func(s *Set) { s.Coming = []int{1, 0} })}, homes: []int{None}},
+		{name: "sets that are alone have racks of their own", free: [][]int64{{4, 4}, {4}}, whole: true,
+			sets: []Set{root(2, 1, 2), changed(of(1, 0), func(s *Set) { s.Alone = true }),
+				changed(of(1, 0), func(s *Set) { s.Alone = true })}, homes: []int{1, 0}},
+		{name: "and wait for them", free: [][]int64{{4, 4}},
+			sets: []Set{root(2, 1, 2), changed(of(1, 0), func(s *Set) { s.Alone = true }),
+				changed(of(1, 0), func(s *Set) { s.Alone = true })}, homes: []int{0, None}},
+		{name: "others may be beside one that is alone", free: [][]int64{{4, 4}}, whole: true,
+			sets: []Set{root(2, 1, 2), changed(of(1, 0), func(s *Set) { s.Alone = true }), of(1, 0)}, homes: []int{0, 0}},
 		{name: "racks are filled in their order", free: [][]int64{{4, 4}, {4, 4, 4, 4}}, whole: true, order: []int{1, 0},
 			sets: []Set{root(2, 1, 2), of(2, 0), of(2, 0)}, homes: []int{1, 1}},
 		{name: "a cap keeps members out of a rack", free: [][]int64{{4, 4}, {8, 8}}, whole: true,
@@ -78,7 +89,7 @@ func TestSolve(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			nodes, rack := racks(2, tc.free...)
 			p := &Problem{Nodes: nodes, Asks: [][]int64{{4}, {2}}, Levels: [][]int{rack}, Sets: tc.sets, Caps: tc.caps,
-				Order: map[int][]int{0: tc.order}}
+				Order: map[int][]int{0: tc.order}, Firm: tc.firm}
 			a := p.Solve()
 			homes := []int{}
 			for i := range p.Sets[1:] {

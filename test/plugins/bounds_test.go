@@ -174,7 +174,7 @@ var bounds = map[string]map[string]string{
 	},
 	"pkg/tree": {
 		"Group.Roles": "512 groups of 32 roles (maxGroups, maxRoles)", "Problem.Caps": oneCycle, "Problem.Order": oneCycle,
-		"parts.known": oneCycle, "search.within": oneCycle,
+		"parts.known": oneCycle, "search.within": oneCycle, "search.taken": oneCycle,
 	},
 	"pkg/dryrun/account": {
 		"Spread.counts": oneCycle, "Storage.taken": oneCycle,
@@ -187,7 +187,7 @@ var bounds = map[string]map[string]string{
 		"Singles.said": "16 pods (mostSingles)",
 	},
 	"pkg/podgroup": {
-		"groupStatuses": inSource, "Owners.declared": byGang, "Owners.gangs": byGang, "Owners.kinds": byAdmin, "State.Held": oneCycle, "namespaces.inside": byAdmin,
+		"groupStatuses": inSource, "Owners.declared": byGang, "Owners.gangs": byGang, "followedGang.groups": "256 names a gang (MostOpenGroups)", "Owners.kinds": byAdmin, "State.Held": oneCycle, "namespaces.inside": byAdmin,
 		"namespaces.waiting": byGang, "ownerKind.gangs": byGang, "ownerObject.states": byGang, "PodEvents.told": byPod,
 		"record.anomalies": byGang, "record.waits": byGang, "records.byGang": byGang, "refusals.paused": byAdmin,
 	},

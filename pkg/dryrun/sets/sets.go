@@ -33,6 +33,9 @@ type part struct {
 	held   string
 	placed int
 	around int
+	// alone is set if no other such set may have its domain, later is how many members come when those needed have nodes.
+	alone bool
+	later int
 	// sets are those within, least is how many of them have to be whole, and enough how many members make up for that.
 	sets          []int
 	least, enough int
@@ -189,7 +192,7 @@ func (d *Divider) divideByGroup(s *Division, id gang.ID, _ gangview.Topology, ne
 			of := &g.Groups[i]
 			keys := slices.Concat(s.all[at].keys, of.Required)
 			set := s.add(part{name: of.Name, keys: keys, own: len(of.Required) > 0, prefer: narrowing(keys, of.Preferred),
-				lacks: of.Roles, around: at, enough: tree.None})
+				lacks: of.Roles, around: at, enough: tree.None, alone: of.Alone, later: of.Later})
 			if !of.Copies {
 				byName[of.Name] = set
 			}

@@ -359,6 +359,9 @@ func (f *podFeed) seeMember(pod *v1.Pod) {
 	}
 	if of.Owner.Kind != "" {
 		f.c.told.owners.Follow(f.ctx, of.Owner, f.c.ledger.Unspecified(of.ID))
+		if name := gangview.OpenGroup(pod, group); name != "" {
+			f.c.told.owners.SeeGroup(of.ID, name)
+		}
 	}
 }
 

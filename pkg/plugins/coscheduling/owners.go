@@ -64,9 +64,23 @@ func (f *groupFeed) applyOwner(ctx context.Context, owner gangview.Owner, s gang
 		c.effects.Apply(ctx, c.ledger.Undefine(id, gang.Owner, now))
 	} else {
 		c.effects.Apply(ctx, c.ledger.Define(id, gang.Owner, spec, now))
+		if s.Says != "" {
+			c.wakeJoining(ctx, id)
+		}
 	}
 	// A PodGroup that was kept until now may have to go.
 	c.told.status.Enqueue(id)
+}
+
+// wakeJoining has the members tried again that wait to join a gang which has started: their group may be known now.
+func (c *coordinator) wakeJoining(ctx context.Context, id gang.ID) {
+	var e gang.Effects
+	for _, ref := range c.ledger.Members(id) {
+		if pod := c.members.Pod(ref); pod != nil && pod.Spec.NodeName == "" && c.ledger.Cycles.Standing(ref.UID).Alone {
+			e.Activate = append(e.Activate, ref)
+		}
+	}
+	c.effects.Apply(ctx, e)
 }
 
 // ownerSpec returns what the object asks for, or why that cannot be.
