@@ -52,6 +52,8 @@ var dashboards = []dashboard{
 			{quantile("0.95", "berth_gang_wait_seconds", ""), "95th percentile"}}},
 		{"Told starts", "How far from the start that they were told first gangs started.", "s", []query{
 			{quantile("0.5", "berth_gang_start_error_seconds", "within"), "median, within the interval: {{within}}"}}},
+		{"Told starts of single pods", "How far from the start that they were told first pods in no gang started.", "s", []query{
+			{quantile("0.5", "berth_pod_start_error_seconds", "within"), "median, within the interval: {{within}}"}}},
 		{"Slips of told starts", "Starts that were told behind the interval before, per second.", "ops", []query{
 			{"sum(" + rate5m("berth_gang_start_slips_total") + ")", "slips"}}},
 		{"GPU time in nodes kept for gangs", "Part of the GPU time of pods that have gone.", "percentunit", []query{

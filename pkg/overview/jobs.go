@@ -11,6 +11,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/podview"
@@ -86,6 +87,7 @@ func (b *Book) SetJob(job *batchv1.Job) {
 	} else {
 		delete(b.suspended, job.UID)
 	}
+	b.runs.setLimit(job)
 }
 
 // DeleteJob notes that the Job is gone.
@@ -93,6 +95,7 @@ func (b *Book) DeleteJob(job *batchv1.Job) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.suspended, job.UID)
+	delete(b.runs.limits, types.NamespacedName{Namespace: job.Namespace, Name: job.Name})
 }
 
 // addJobs adds the workloads that have not ended, those first that are furthest from running.

@@ -176,6 +176,10 @@ func (p *planner) endOf(s *Stay, pod *podEntry, from time.Time, age time.Duratio
 		group = g.group
 	}
 	claim, class := runview.ClaimOf(pod.pod, group), runview.ClassOf(pod.pod, pod.gpus)
+	if pod.gang != (gang.ID{}) {
+		// The scheduler reads no Jobs of other pods.
+		claim.EndBy(p.book.runs.limitOf(pod.pod))
+	}
 	source := p.book.runs.book.Of(&class, &claim)
 	if s.Basis = source.Basis(); s.Basis == runtimes.Guessed || s.Basis == runtimes.Endless {
 		return

@@ -7,8 +7,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
@@ -29,6 +31,13 @@ func began(minutesAgo float64, job, declares string) func(*v1.Pod) {
 			p.Annotations[wellknown.RunTimeKey] = declares
 		}
 	}
+}
+
+// limited is a Job that ends its pods after that many minutes.
+func limited(name string, minutes int64) *batchv1.Job {
+	j := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name, UID: types.UID(name)}}
+	j.Spec.ActiveDeadlineSeconds = ptr.To(60 * minutes)
+	return j
 }
 
 // waitingGang is a PodGroup that was told to start in ten minutes, and has had the nodes for four if there are some.
@@ -93,6 +102,12 @@ func TestThePlan(t *testing.T) {
 		{"one whose pods are not there yet has no end", []any{waitingGang("g")}, nil, nil, []string{"reserved g 0 pods 0 nodes 0: 10 (0 to 14) until ? by ?, basis 0"}},
 		{"nodes that are kept without a start", []any{func() any { g := waitingGang("g", "n"); g.Status.EstimatedStart = nil; return g }()}, [][]string{{"n"}},
 			[]string{"reserved g 0 pods 1 nodes 0: ? (? to ?) until ? by ?, basis 0"}, nil},
+		{"a gang whose Job has a limit ends by then",
+			[]any{limited("job", 40), pod("a", "n", oneGPU, inGang("g"), began(10, "job", ""))}, [][]string{{"n"}},
+			[]string{"running job 1 pods 1 nodes 1000: -10 until 15 by 27, basis 4"}, nil},
+		{"the limit of a Job whose pods are no gang is not known to the scheduler",
+			[]any{limited("job", 40), pod("a", "n", oneGPU, began(10, "job", ""))}, [][]string{{"n"}},
+			[]string{"running job 1 pods 1 nodes 1000: -10 until ? by ?, basis 0"}, nil},
 		{"a gang that was told nothing is not in it", []any{func() any { g := waitingGang("g"); g.Status.EstimatedStart = nil; return g }()}, nil, nil, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

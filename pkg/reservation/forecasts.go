@@ -175,9 +175,7 @@ func (f *Forecasts) claimOf(pod *v1.Pod) runtimes.Claim {
 		group = pg
 	}
 	claim := runview.ClaimOf(pod, group)
-	if limit := f.Limit(pod); limit > 0 && (claim.Limit == 0 || limit < claim.Limit) {
-		claim.Limit = limit
-	}
+	claim.EndBy(f.Limit(pod))
 	return claim
 }
 

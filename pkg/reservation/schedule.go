@@ -6,7 +6,6 @@ import (
 	"hash/maphash"
 	"maps"
 	"slices"
-	"strconv"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -215,8 +214,7 @@ func (r *Reservations) release(id gang.ID, h *heldGang, now time.Time) {
 func (r *Reservations) forgetByTime(id gang.ID, started bool, now time.Time) {
 	if s := &r.schedule; s.board != nil && started {
 		if first, told := s.board.Started(id.String(), now); told && r.Leader.Leading() {
-			within := !now.Before(first.Earliest) && !now.After(first.Latest)
-			startError.WithLabelValues(strconv.FormatBool(within)).Observe(now.Sub(first.Likely).Abs().Seconds())
+			observe(startError, first, now)
 		}
 	}
 	if h := r.schedule.held[id]; h != nil {

@@ -33,6 +33,8 @@ type Singles struct {
 	Pods func() []*v1.Pod
 	Ours func(*v1.Pod) bool
 	Key  func(*v1.Pod) gang.Key
+	// Leads reports whether this scheduler leads: standbys learn from errors, too, and count none.
+	Leads func() bool
 	// Changed is told that something else is said of the pod.
 	Changed func(*v1.Pod)
 
@@ -184,7 +186,9 @@ func (s *Singles) tellStarts(p *timedPlan, search *Search, reserved []starttime.
 	for _, said := range s.said {
 		if pod := search.List.Capacity.Cluster.Pod(said.pod.UID); pod != nil {
 			if at, started := podview.ScheduledAt(pod); started {
-				s.board.Started(string(pod.UID), at)
+				if first, told := s.board.Started(string(pod.UID), at); told && s.Leads() {
+					observe(podStartError, first, at)
+				}
 			}
 		}
 	}

@@ -24,6 +24,13 @@ type Claim struct {
 	Service bool
 }
 
+// EndBy notes that the pod is ended after that time, too; 0 says nothing.
+func (c *Claim) EndBy(limit time.Duration) {
+	if limit > 0 && (c.Limit == 0 || limit < c.Limit) {
+		c.Limit = limit
+	}
+}
+
 // endless reports whether the end of the pod is never to be waited for.
 func (c *Claim) endless() bool { return c.Service && c.Expected <= 0 && c.Limit <= 0 }
 

@@ -15,7 +15,7 @@ import (
 
 func main() {
 	data := flag.String("data", "../shared/data", "folder of the traces")
-	tables := flag.String("tables", "policies,loads,settings,others", "what to print, separated by commas; scheduler is also known")
+	tables := flag.String("tables", "policies,loads,settings,others", "what to print, separated by commas; deadlines and scheduler are also known")
 	only := flag.String("only", "", "simulate only the clusters whose name has this in it")
 	jobs := flag.Int("jobs", 1500, "replay only the first jobs of a trace with the scheduler, that many")
 	config := flag.String("config", "manifests/base/scheduler-config.yaml",
@@ -24,7 +24,7 @@ func main() {
 	flag.Parse()
 	b := &bench{data: *data, only: *only, config: *config, seeds: *seeds, jobs: *jobs, out: os.Stdout, done: map[string]figures{}}
 	for _, name := range strings.Split(*tables, ",") {
-		table, known := map[string]func() error{"policies": b.policies, "loads": b.loads, "settings": b.settings, "others": b.others,
+		table, known := map[string]func() error{"policies": b.policies, "loads": b.loads, "settings": b.settings, "others": b.others, "deadlines": b.deadlines,
 			"scheduler": b.scheduler}[name]
 		if !known {
 			fmt.Fprintf(os.Stderr, "starttimes: no table %q\n", name)
@@ -82,7 +82,7 @@ func (b *bench) figures(s *scenario, p *variant) (figures, error) {
 
 // table prints one row for each scenario and variant.
 func (b *bench) table(title string, scenarios []scenario, variants []variant) error {
-	fmt.Fprintf(b.out, "\n%s\n\n| cluster | policy | gangs: mean wait | p50 | p95 | max | others | weighted by GPUs | slowdown | told interval |\n|---|---|---|---|---|---|---|---|---|---|\n", title)
+	fmt.Fprintf(b.out, "\n%s\n\n| cluster | policy | gangs: mean wait | p50 | p95 | max | others | weighted by GPUs | slowdown | told interval | misses |\n|---|---|---|---|---|---|---|---|---|---|---|\n", title)
 	for i := range scenarios {
 		s := &scenarios[i]
 		if !strings.Contains(s.name, b.only) {
@@ -98,7 +98,12 @@ func (b *bench) table(title string, scenarios []scenario, variants []variant) er
 			if f.told > 0 {
 				told = fmt.Sprintf("%.0f%%", 100*f.told)
 			}
-			fmt.Fprintf(b.out, "| %s | %s | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f | %.1f | %s |\n", first, variants[k].name, f.gangs, f.p50, f.p95, f.max, f.others, f.weighted, f.slowdown, told)
+			missed := "–"
+			if f.due > 0 {
+				missed = fmt.Sprintf("%.1f%%", 100*f.missed)
+			}
+			fmt.Fprintf(b.out, "| %s | %s | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f | %.1f | %s | %s |\n", first, variants[k].name,
+				f.gangs, f.p50, f.p95, f.max, f.others, f.weighted, f.slowdown, told, missed)
 			first = ""
 		}
 	}

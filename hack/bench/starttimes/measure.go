@@ -7,11 +7,13 @@ type figures struct {
 	gangs, p50, p95, max       float64
 	others, weighted, slowdown float64
 	told                       float64
+	// missed is the part of the deadlines that were missed, due how many there are.
+	missed, due float64
 }
 
 func (f *figures) add(o figures, part float64) {
 	for _, v := range [][2]*float64{{&f.gangs, &o.gangs}, {&f.p50, &o.p50}, {&f.p95, &o.p95}, {&f.max, &o.max}, {&f.others, &o.others},
-		{&f.weighted, &o.weighted}, {&f.slowdown, &o.slowdown}, {&f.told, &o.told}} {
+		{&f.weighted, &o.weighted}, {&f.slowdown, &o.slowdown}, {&f.told, &o.told}, {&f.missed, &o.missed}, {&f.due, &o.due}} {
 		*v[0] += *v[1] * part
 	}
 }
@@ -22,6 +24,12 @@ func measure(jobs []job) figures {
 	others, gpus, told, all := 0.0, 0.0, 0.0, 0.0
 	for i := range jobs {
 		j := &jobs[i]
+		if j.due > 0 {
+			f.due++
+			if j.nodes == nil || j.start-j.submit+j.run > j.due {
+				f.missed++
+			}
+		}
 		if j.nodes == nil {
 			continue
 		}
@@ -51,6 +59,7 @@ func measure(jobs []job) figures {
 	f.weighted /= gpus
 	f.slowdown /= all
 	f.told /= max(told, 1)
+	f.missed /= max(f.due, 1)
 	last := len(gangs) - 1
 	f.p50, f.p95, f.max = gangs[last/2], gangs[last*95/100], gangs[last]
 	return f

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -39,6 +41,30 @@ func (b *bench) loaded() []scenario {
 		b.trace("itp/cluster07", 46), b.trace("itp/cluster07", 38), b.trace("itp/cluster07", 34),
 		b.trace("philly/mix1", 198), b.trace("philly/mix1", 163), b.trace("philly/mix1", 146),
 	}
+}
+
+// byDeadline has the jobs wait in the order of their deadlines, those without one last.
+type byDeadline struct{ policy }
+
+func (p byDeadline) plan(c *cluster) {
+	due := func(j *job) float64 {
+		if j.due == 0 {
+			return math.Inf(1)
+		}
+		return j.submit + j.due
+	}
+	slices.SortStableFunc(c.queue, func(a, b *job) int { return cmp.Or(cmp.Compare(due(a), due(b)), cmp.Compare(a.submit, b.submit)) })
+	p.policy.plan(c)
+}
+
+// deadlines compares orders of the queue where more is asked for than there is.
+func (b *bench) deadlines() error {
+	var all []variant
+	for _, v := range append(baselines()[:2], byTime("true run times", perfect(1), starttime.Defaults()),
+		byTime("learned", learned(), starttime.Defaults())) {
+		all = append(all, v, variant{v.name + ", earliest deadline first", func() policy { return byDeadline{v.make()} }})
+	}
+	return b.table("Deadlines", []scenario{b.trace("philly/slo", 120)}, all)
 }
 
 func (b *bench) policies() error {

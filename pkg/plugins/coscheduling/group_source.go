@@ -36,6 +36,7 @@ func (c *coordinator) pods() []*v1.Pod {
 // singles says which pods in no gang may be told when they start, and who tells them.
 func (c *coordinator) singles() *reservation.Singles {
 	return &reservation.Singles{Pods: c.pods, Key: c.settings.classes.singleKey, Changed: c.told.status.Pods.See,
+		Leads: c.told.leader.Leading,
 		Ours: func(pod *v1.Pod) bool {
 			return pod.Spec.SchedulingGroup == nil && c.profiles.Of(pod) != nil && !c.members.Has(pod)
 		}}
