@@ -11,8 +11,8 @@ import (
 var t0 = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // gpus are thousandths of GPUs, and gpuMinutes those of GPU minutes.
-func gpus(n int64) int64               { return 1000 * n }
-func gpuMinutes(gpus, min int64) int64 { return 1000 * gpus * min }
+func gpus(n int64) int64                   { return 1000 * n }
+func gpuMinutes(gpus, minutes int64) int64 { return 1000 * gpus * minutes }
 
 func TestMovesPayIfTheGangGainsMoreThanTheyLose(t *testing.T) {
 	t.Parallel()

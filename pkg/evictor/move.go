@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	apitypes "k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -64,7 +63,7 @@ func evictsFor(e *Evictor, id gang.ID) bool {
 // upToDate reports whether the gang and the pods are as they were when the moves were found.
 func (f *movePlan) upToDate(e *Evictor, turn gang.Turn) bool {
 	for _, pod := range f.victims {
-		if now := e.Capacity.Cluster.Pod(apitypes.UID(pod.UID)); now == nil || now.DeletionTimestamp != nil {
+		if now := e.Capacity.Cluster.Pod(pod.UID); now == nil || now.DeletionTimestamp != nil {
 			return false
 		}
 	}

@@ -62,8 +62,8 @@ func Custom(factory kubeinformers.SharedInformerFactory, config *restclient.Conf
 	return informer, client, nil
 }
 
-// NewCustomInformer returns an informer for the kind. Like those of the factory itself it says in the metrics how far it
-// has come, if the factory has a name.
+// NewCustomInformer returns an informer for the kind. Like those of the factory itself it says in the metrics how far
+// it has come, if the factory has a name.
 func NewCustomInformer(factory kubeinformers.SharedInformerFactory, client restclient.Interface, kind CustomKind,
 	resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
 	return cache.NewSharedIndexInformerWithOptions(NewCustomListWatch(client, kind), kind.Object,

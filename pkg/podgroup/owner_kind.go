@@ -57,7 +57,7 @@ func (plainLists) IsWatchListSemanticsUnSupported() bool { return true }
 func newOwnerKind(o *Owners, known *gangview.OwnerKind) *ownerKind {
 	k := &ownerKind{OwnerKind: known, owners: o, gangs: map[string]sets.Set[gang.ID]{}}
 	// Which version is read shows when the kind is listed.
-	resource := known.GroupResource.WithVersion("")
+	resource := known.WithVersion("")
 	k.informer = cache.NewSharedIndexInformerWithOptions(
 		plainLists{&cache.ListWatch{ListWithContextFunc: k.list, WatchFuncWithContext: k.watch}},
 		&unstructured.Unstructured{}, cache.SharedIndexInformerOptions{Identifier: o.name.WithResource(resource)})

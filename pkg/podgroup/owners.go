@@ -63,8 +63,8 @@ func NewOwners(ctx context.Context, config *restclient.Config, name *cache.Infor
 	if err != nil {
 		return nil, fmt.Errorf("making a client for the owners of gangs: %w", err)
 	}
-	o := &Owners{client: client, name: name, changed: changed, recorder: recorder{to}, queue: workqueue.NewTyped[gang.ID](),
-		kinds: map[string]*ownerKind{}, gangs: map[gang.ID]*followedGang{}}
+	o := &Owners{client: client, name: name, changed: changed, recorder: recorder{to},
+		queue: workqueue.NewTyped[gang.ID](), kinds: map[string]*ownerKind{}, gangs: map[gang.ID]*followedGang{}}
 	context.AfterFunc(ctx, o.queue.ShutDown)
 	o.running.Go(func() { work(ctx, o.queue, o.sync) })
 	return o, nil

@@ -244,7 +244,7 @@ func Compare(a, b []*replayed.Result) *Comparison {
 		va, vb := values(a, m.of), values(b, m.of)
 		r := row(m, va, vb)
 		r.OtherWork = m.ofWork && c.undone != ""
-		if m.ofTold && !(tells(a) && tells(b)) {
+		if m.ofTold && (!tells(a) || !tells(b)) {
 			r.Better = 0
 		}
 		c.Rows = append(c.Rows, r)

@@ -234,7 +234,8 @@ func TestAScriptWaitsForWhatTheSchedulerWatchesAndHasNotHeardOf(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if body, err := io.ReadAll(response.Body); err != nil || string(body) != tc.answer {
+			body, err := io.ReadAll(response.Body)
+			if err := errors.Join(err, response.Body.Close()); err != nil || string(body) != tc.answer {
 				t.Errorf("the client reads %q, %v", body, err)
 			}
 			if err := written.forget(tc.heard); (err != nil) != tc.waits {

@@ -3,8 +3,9 @@ package config
 import "k8s.io/apimachinery/pkg/util/validation/field"
 
 // Defragment moves pods that run to other nodes where a gang that is told its start then starts sooner, if that gains
-// more GPU time than the moves lose: work that is not saved, and the time to come back. Only pods of the gang's priority
-// or less move that a controller replaces and that are in no gang, one after the other, as PodDisruptionBudgets allow.
+// more GPU time than the moves lose: work that is not saved, and the time to come back. Only pods of the gang's
+// priority or less move that a controller replaces and that are in no gang, one after the other, as
+// PodDisruptionBudgets allow.
 type Defragment struct {
 	// MovesPerHour is how many pods may be moved in any hour. From 0 (none) to 10000, default 0.
 	MovesPerHour *int32 `json:"movesPerHour,omitempty"`

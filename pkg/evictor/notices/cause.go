@@ -15,14 +15,16 @@ import (
 	"berth.dev/berth/pkg/gang"
 )
 
+// The reasons in the conditions of pods that are evicted from hardware that fails, and of pods that are moved.
 const (
-	// repairFor begins the name for whose sake members are evicted from hardware that fails, and FailingHardware is
-	// the reason in their condition.
-	repairFor       = "the repair of gang "
 	FailingHardware = "FailingHardware"
-	// movesFor begins the name for whose sake pods are moved, and Defragmentation is the reason in their condition.
-	movesFor        = "moves for gang "
 	Defragmentation = "Defragmentation"
+)
+
+// repairFor and movesFor begin the names for whose sake that is done.
+const (
+	repairFor = "the repair of gang "
+	movesFor  = "moves for gang "
 )
 
 // RepairOf is the name for whose sake members of the gang are evicted from hardware that fails.
