@@ -21,6 +21,7 @@ import (
 	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/price"
+	"berth.dev/berth/pkg/runtimes"
 )
 
 // mostWarnings is how many warnings are kept.
@@ -92,11 +93,11 @@ type kindCount struct {
 // NewBook makes an empty book.
 func NewBook(keys gpuview.Keys, pricing Pricing) *Book {
 	return &Book{keys: keys, pricing: pricing, nodes: map[string]*nodeEntry{}, pods: map[types.UID]*podEntry{},
-		waiting: map[types.UID]*podEntry{},
-		gangs:   map[gang.ID]*gangEntry{}, kinds: map[string]*kindCount{}, slices: map[string]*resourcev1.ResourceSlice{},
+		waiting: map[types.UID]*podEntry{}, gangs: map[gang.ID]*gangEntry{}, kinds: map[string]*kindCount{},
+		slices: map[string]*resourcev1.ResourceSlice{},
 		claims: map[types.UID]*resourcev1.ResourceClaim{}, devices: claimview.NoSlices(keys.Drivers), stale: true,
-		leftOut:   map[string]string{},
-		suspended: map[types.UID]*batchv1.Job{}, queues: newKueue(), runs: newLearned()}
+		leftOut: map[string]string{}, suspended: map[types.UID]*batchv1.Job{}, queues: newKueue(),
+		runs: learned{book: runtimes.NewBook(), limits: map[types.NamespacedName]time.Duration{}}}
 }
 
 // SetNode notes a node as it is now.

@@ -31,10 +31,6 @@ type learned struct {
 	limits map[types.NamespacedName]time.Duration
 }
 
-func newLearned() learned {
-	return learned{book: runtimes.NewBook(), limits: map[types.NamespacedName]time.Duration{}}
-}
-
 // setLimit notes after what time the Job ends its pods.
 func (l *learned) setLimit(job *batchv1.Job) {
 	name := types.NamespacedName{Namespace: job.Namespace, Name: job.Name}
@@ -56,16 +52,15 @@ func (l *learned) limitOf(pod *v1.Pod) time.Duration {
 // SetRunTimes notes what the scheduler has written of run times, or why that is not known. Nothing written is nothing
 // learned.
 func (b *Book) SetRunTimes(content []byte, unread string) {
-	next := learned{book: runtimes.NewBook()}
-	if next.unread = unread; len(content) > 0 {
-		if err := next.book.UnmarshalBinary(content); err != nil {
-			next = learned{book: runtimes.NewBook(), unread: "what is written is not a book of run times: " + err.Error()}
+	book := runtimes.NewBook()
+	if len(content) > 0 {
+		if err := book.UnmarshalBinary(content); err != nil {
+			book, unread = runtimes.NewBook(), "what is written is not a book of run times: "+err.Error()
 		}
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	next.limits = b.runs.limits
-	b.runs = next
+	b.runs.book, b.runs.unread = book, unread
 }
 
 // FollowRunTimes reads what the scheduler has learned of run times again and again, until ctx ends.
