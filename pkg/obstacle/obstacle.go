@@ -61,7 +61,7 @@ const (
 	NodeRefused
 	// NotBound means that Pod could not be bound to Node.
 	NotBound
-	// Declined means that other plugins turn the members away that are to plan, Pod the last.
+	// Declined means that other plugins turn the members away that are to plan, Pod the last, as they say in Says.
 	Declined
 	// TimedOut means that Have of Need members had reserved when Timeout was over.
 	TimedOut
@@ -153,7 +153,7 @@ func (o Obstacle) String() string {
 	case NotBound:
 		return fmt.Sprintf("gang %s: pod %s could not be bound to node %s", o.Group, o.Pod, o.Node)
 	case Declined:
-		return fmt.Sprintf("gang %s: pod %s cannot be scheduled", o.Group, o.Pod)
+		return fmt.Sprintf("gang %s: pod %s cannot be scheduled: %s", o.Group, o.Pod, o.Says)
 	case TimedOut:
 		return fmt.Sprintf("gang %s: %d of %s had reserved a node when the schedule timeout of %s was over", o.Group, o.Have,
 			plural.Of(o.Need, "member"), o.Timeout)
