@@ -65,6 +65,9 @@ var dashboards = []dashboard{
 		{"Preemption", "Pods and whole gangs that were evicted, per second.", "ops", []query{
 			{"sum(" + rate5m("berth_gang_preempted_pods_total") + ")", "pods"},
 			{"sum(" + rate5m("berth_gang_preempted_groups_total") + ")", "gangs"}}},
+		{"Moves", "Pods that were moved so that a gang starts sooner, and moves that stopped, per second.", "ops", []query{
+			{"sum(" + rate5m("berth_gang_moved_pods_total") + ")", "pods"},
+			{"sum(" + rate5m("berth_gang_moves_stopped_total") + ")", "stopped"}}},
 		{"Search for pods to evict", "In the background; other pods do not wait for it.", "s", []query{
 			{quantile("0.95", "berth_gang_eviction_search_duration_seconds", ""), "95th percentile"}}},
 		{"Age of the reservation", "How long capacity has been kept for a gang; 0 without one.", "s",
