@@ -65,7 +65,7 @@ const (
 	Evict
 	// Next means that it is the turn of the next pod, or of the gang after the last.
 	Next
-	// Done means that the gang does not wait any more.
+	// Done means that the gang does not wait any more, and that no pod is away.
 	Done
 	// Stop means that something has not gone as planned. No other pod is moved.
 	Stop
@@ -75,7 +75,7 @@ const (
 func (m *Moves) Step(s Seen, now time.Time) (step Step, why string) {
 	took := now.Sub(m.since)
 	switch {
-	case !s.Waits:
+	case !s.Waits && (m.stage == due || m.stage == starting):
 		return Done, ""
 	case m.stage == starting:
 		if took > starts {

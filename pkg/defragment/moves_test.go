@@ -45,8 +45,11 @@ func TestMovesGoOneByOneAndStopAtTheFirstThatGoesWrong(t *testing.T) {
 		{"the gang does not start", 1, []look{
 			{0, gone, Next, ""}, {time.Minute, allowed, Wait, ""},
 			{61 * time.Second, allowed, Stop, "the gang does not start although the pods have moved"}}},
-		{"the gang starts elsewhere meanwhile", 2, []look{
-			{0, allowed, Evict, ""}, {time.Second, Seen{Gone: true}, Done, ""}}},
+		{"the gang starts as soon as the first pod has gone, which still comes back", 2, []look{
+			{0, allowed, Evict, ""}, {time.Second, Seen{Gone: true}, Wait, ""}, {2 * time.Second, Seen{Gone: true}, Wait, ""},
+			{3 * time.Second, Seen{Gone: true, Back: true}, Next, ""}, {4 * time.Second, Seen{}, Done, ""}}},
+		{"the gang starts elsewhere before a pod goes", 2, []look{
+			{0, Seen{Waits: true, Allowed: true}, Wait, ""}, {time.Second, Seen{}, Done, ""}}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -84,6 +87,9 @@ func TestOnePodIsAwayAtATime(t *testing.T) {
 					t.Fatal("goes on although the pod is not back")
 				}
 			case Done, Stop:
+				if step == Done && away {
+					t.Fatal("ends while a pod is away")
+				}
 				if (step == Stop) != (why != "") {
 					t.Fatalf("step %d says %q", step, why)
 				}

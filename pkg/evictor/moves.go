@@ -229,6 +229,9 @@ func (m *Moves) begin(e *Evictor, found *movePlan, pods []movedPod, now time.Tim
 
 // follow does the next step of the moves. The lock is held.
 func (m *Moves) follow(e *Evictor, r *moving, waits bool, now time.Time) {
+	if !waits {
+		e.Holds.Drop(r.id, isForMoves)
+	}
 	seen := defragment.Seen{Waits: waits}
 	var pod *movedPod
 	var replacement *v1.Pod
