@@ -69,7 +69,11 @@ func GroupOf(pod *v1.Pod, pg *schedulingv1alpha1.PodGroup) string {
 
 // groupLabels are the labels by which pods name their group.
 func groupLabels(pg *schedulingv1alpha1.PodGroup) []string {
-	return strings.Split(cmp.Or(pg.Annotations[wellknown.GroupLabelKey], wellknown.GroupKey), ",")
+	label, named := pg.Annotations[wellknown.GroupLabelKey]
+	if !named {
+		label = wellknown.GroupKey
+	}
+	return strings.Split(label, ",")
 }
 
 // roleInGroup is how a role is called in the ledger that counts in a group only.
