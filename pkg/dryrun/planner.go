@@ -44,6 +44,12 @@ type Part struct {
 
 // Planner makes plans for gangs in the scheduling cycles of their leaders, one at a time.
 type Planner struct {
+	Sources
+	Pending Pending
+}
+
+// Sources are what plans are made of.
+type Sources struct {
 	Ledger   *gang.Ledger
 	GangOf   func(*v1.Pod) gang.ID
 	Pod      func(gang.Ref) *v1.Pod
@@ -55,20 +61,19 @@ type Planner struct {
 	Network func(profile string) *gangview.Places
 	Models  *Models
 	// Said returns what another plugin said last when it turned a member of the gang away.
-	Said    func(gang.ID) string
-	Pending Pending
+	Said func(gang.ID) string
 }
 
 // Moving returns a planner that takes pods that run as they will be when they are created again.
 func (p *Planner) Moving() *Planner {
-	return &Planner{Ledger: p.Ledger, GangOf: p.GangOf, PodGroup: p.PodGroup, Profiles: p.Profiles, Capacity: p.Capacity,
-		Storage: p.Storage, Network: p.Network, Models: p.Models, Said: p.Said,
-		Pod: func(r gang.Ref) *v1.Pod {
-			if pod := p.Pod(r); pod != nil {
-				return gpuview.Unplaced(pod)
-			}
-			return nil
-		}}
+	moving := &Planner{Sources: p.Sources}
+	moving.Pod = func(r gang.Ref) *v1.Pod {
+		if pod := p.Pod(r); pod != nil {
+			return gpuview.Unplaced(pod)
+		}
+		return nil
+	}
+	return moving
 }
 
 // arrange places the gang on nodes in a dry run, on GPUs of one model where that is possible, in the order of its

@@ -153,7 +153,11 @@ func (o Obstacle) String() string {
 	case NotBound:
 		return fmt.Sprintf("gang %s: pod %s could not be bound to node %s", o.Group, o.Pod, o.Node)
 	case Declined:
-		return fmt.Sprintf("gang %s: pod %s cannot be scheduled: %s", o.Group, o.Pod, o.Says)
+		why := fmt.Sprintf("gang %s: pod %s cannot be scheduled", o.Group, o.Pod)
+		if o.Says != "" {
+			why += ": " + o.Says
+		}
+		return why
 	case TimedOut:
 		return fmt.Sprintf("gang %s: %d of %s had reserved a node when the schedule timeout of %s was over", o.Group, o.Have,
 			plural.Of(o.Need, "member"), o.Timeout)

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"berth.dev/berth/hack/bench/replays"
 	"berth.dev/berth/pkg/replay"
 	"berth.dev/berth/pkg/replay/replayed"
 	"berth.dev/berth/pkg/schedulerconfig"
@@ -78,7 +79,7 @@ func (l *load) run(jobs []trace.Job, declared, gangs, moves string) error {
 	if err != nil {
 		return fmt.Errorf("reading the configuration: %w", err)
 	}
-	out, err := replay.Run(context.Background(), config, replay.Input{Name: l.name, Nodes: l.cluster(), Jobs: jobs},
+	out, err := replay.Run(context.Background(), config, replay.Input{Name: l.name, Nodes: replays.TrainingNodes(l.nodes), Jobs: jobs},
 		replay.Options{Mode: replayed.VirtualTime, Horizon: l.until - l.from, Warmup: (l.until - l.from) / 10,
 			Controlled: true})
 	if err != nil {
@@ -89,8 +90,9 @@ func (l *load) run(jobs []trace.Job, declared, gangs, moves string) error {
 	for _, s := range out.Stays {
 		running += (s.To - s.From) / out.VirtualSeconds
 	}
+	gang := func(of bool) func(*trace.Job) bool { return func(j *trace.Job) bool { return j.Gang == of } }
 	fmt.Fprintf(os.Stdout, "| %s, %d nodes, %.0f%% | %s | %s | %s | %.2f%% | %s | %s | %.2f | %.2f%% | %.2f |\n", l.name, l.nodes,
-		100*l.share(jobs), declared, gangs, moves, out.AllocatedPercent, waits(jobs, out, true), waits(jobs, out, false), float64(out.Preemptions)/hours,
+		100*l.share(jobs), declared, gangs, moves, out.AllocatedPercent, replays.Waits(jobs, out, gang(true)), replays.Waits(jobs, out, gang(false)), float64(out.Preemptions)/hours,
 		100*float64(out.Preemptions)/hours/max(running, 1), out.LostGPUHours/hours)
 	return nil
 }

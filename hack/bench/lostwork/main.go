@@ -9,7 +9,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"hash/fnv"
 	"os"
 	"path/filepath"
 	"strings"
@@ -45,7 +44,7 @@ func main() {
 	data := flag.String("data", "../shared/data", "folder of the traces")
 	only := flag.String("only", "", "replay only the traces whose name has this in it")
 	flag.Parse()
-	fmt.Fprintln(os.Stdout, "| trace | victims by | GPU hours lost | pods evicted | wait of high p50 / mean / p95, minutes | of low | allocated |")
+	fmt.Fprintln(os.Stdout, "| trace | victims by | GPU hours lost | pods evicted | wait of high mean / p50 / p95, minutes | of low | allocated |")
 	fmt.Fprintln(os.Stdout, "|---|---|---|---|---|---|---|")
 	for _, l := range loads {
 		if !strings.Contains(l.file, *only) {
@@ -74,7 +73,7 @@ func (l *load) compare(data string) error {
 		if err != nil {
 			return fmt.Errorf("reading the configuration: %w", err)
 		}
-		out, err := replay.Run(context.Background(), config, replay.Input{Name: l.file, Nodes: l.cluster(), Jobs: jobs},
+		out, err := replay.Run(context.Background(), config, replay.Input{Name: l.file, Nodes: replays.TrainingNodes(l.nodes), Jobs: jobs},
 			replay.Options{Mode: replayed.VirtualTime, Horizon: l.until - l.from})
 		if err != nil {
 			return fmt.Errorf("replaying %s: %w", l.file, err)
@@ -98,51 +97,23 @@ profiles:
       - {name: PodTopologySpread, args: {defaultingType: List}}
 `
 
-func (l *load) cluster() []trace.Node {
-	nodes := make([]trace.Node, l.nodes)
-	for i := range nodes {
-		nodes[i] = trace.Node{Name: fmt.Sprintf("n%03d", i), CPUMilli: 128_000, MemoryMiB: 1 << 20, GPUs: replays.GPUsPerNode}
-	}
-	return nodes
-}
-
-// read returns the jobs that arrive within the time of the load. Jobs of more than 8 GPUs are gangs of nodes of 8.
+// read returns the jobs of the load with their priorities.
 func (l *load) read(path string) ([]trace.Job, error) {
-	published, err := replays.ReadPublished(path)
+	jobs, said, err := replays.ReadTraining(path, l.nodes, l.from, l.until)
 	if err != nil {
-		return nil, err
+		return nil, err //nolint:wrapcheck // it names the file
 	}
-	var jobs []trace.Job
-	for i, p := range published {
-		at := time.Duration(p.SubmitSeconds * float64(time.Second))
-		ran := time.Duration(p.RunSeconds * float64(time.Second))
-		gpus := p.GPUs
-		if at < l.from || at >= l.until || gpus == 0 || ran == 0 || gpus > l.nodes*replays.GPUsPerNode/2 {
-			continue
-		}
-		j := trace.Job{Name: fmt.Sprintf("j%05d", i), Arrival: at - l.from, Duration: ran, Pods: 1, CPUMilli: 1000,
-			MemoryMiB: 1024, GPUs: gpus, GPUMilli: 1000, Priority: high}
-		if gpus > replays.GPUsPerNode {
-			j.Gang, j.Pods, j.GPUs = true, (gpus+replays.GPUsPerNode-1)/replays.GPUsPerNode, replays.GPUsPerNode
-		}
+	for i := range jobs {
+		jobs[i].Priority = high
 		// The traces of itp do not say which jobs are best effort: half of them are.
-		if p.BestEffort == "1" || p.BestEffort == "" && draw(j.Name, "class")%2 == 0 {
-			j.Priority = low
+		if said[i].BestEffort == "1" || said[i].BestEffort == "" && replays.Drawn(jobs[i].Name, "class")%2 == 0 {
+			jobs[i].Priority = low
 		}
-		switch n := draw(j.Name, "checkpoint") % 10; {
-		case n < 5:
-			j.CheckpointEvery = 30 * time.Minute
-		case n < 9:
-			j.CheckpointEvery = time.Hour
-		}
-		jobs = append(jobs, j)
 	}
 	return jobs, nil
 }
 
-// draw returns a number that is always the same for a job.
-func draw(job, what string) uint32 {
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(what + job)) // never fails
-	return h.Sum32() >> 7
+// waits says how long jobs of a priority have waited.
+func waits(jobs []trace.Job, out *replayed.Result, priority int32) string {
+	return replays.Waits(jobs, out, func(j *trace.Job) bool { return j.Priority == priority })
 }

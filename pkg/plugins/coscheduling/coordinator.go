@@ -121,9 +121,9 @@ func newCoordinator(s settings, groups cache.Store) *coordinator {
 	n := &c.evictor.Notifier
 	n.Profiles, n.Members, n.Loss, n.Leads = c.profiles, c.members, c.evictor.Sources.Loss, c.told.leader.Leading
 	c.evictor.Faults.Limits = c.settings.repairs
-	c.planner = &dryrun.Planner{Ledger: c.ledger, GangOf: c.members.ID, Pod: c.members.Pod, PodGroup: c.members.Group,
-		Profiles: c.profiles, Capacity: c.headroom,
-		Models: gpus.models, Said: c.told.messages.about}
+	c.planner = &dryrun.Planner{Sources: dryrun.Sources{Ledger: c.ledger, GangOf: c.members.ID, Pod: c.members.Pod,
+		PodGroup: c.members.Group, Profiles: c.profiles, Capacity: c.headroom, Models: gpus.models,
+		Said: c.told.messages.about}}
 	c.effects = &gangloop.Executor{Plugin: Name, Cycles: &c.ledger.Cycles, Profiles: c.profiles, Members: c.members,
 		Lost: c.keepForReturn, Landed: c.evictor.Landed}
 	c.loop = c.newLoop(inbox)

@@ -173,7 +173,7 @@ func (p *Plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *v1.P
 		c.effects.Apply(ctx, c.ledger.Cycles.Broken(uid, why, c.settings.backoff, time.Now()))
 	case gang.Lead:
 		if !c.ledger.Cycles.Standing(uid).Blocked {
-			// Another plugin turned the leader away before it could plan, from all nodes: no node's name is as good as any.
+			// Another plugin turned the leader away before it could plan: from all nodes, whatever their names.
 			why := obstacle.Obstacle{Cause: obstacle.Declined, Group: id, Pod: pod.Name, Says: statuses.Get("").Message()}
 			c.effects.Apply(ctx, c.ledger.Cycles.Decline(uid, why, c.settings.backoff, time.Now()))
 			return nil, p.stop(ctx, state, pod, "")
