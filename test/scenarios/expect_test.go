@@ -263,13 +263,18 @@ func (w *world) checkEvent(about metav1.Object, text string) error {
 		return err
 	}
 	found := 0
+	var notes []string
 	for _, e := range list {
-		if e.Regarding.UID == about.GetUID() && strings.Contains(e.Note, text) {
+		if e.Regarding.UID != about.GetUID() {
+			continue
+		}
+		notes = append(notes, e.Note)
+		if strings.Contains(e.Note, text) {
 			found++
 		}
 	}
 	if found != 1 {
-		return fmt.Errorf("%d events about %s say %q, want one", found, about.GetName(), text)
+		return fmt.Errorf("%d events about %s say %q, want one; the events are %q", found, about.GetName(), text, notes)
 	}
 	return nil
 }
