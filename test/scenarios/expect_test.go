@@ -38,7 +38,7 @@ func (w *world) hold(ctx context.Context, l *line) error {
 
 func (w *world) check(ctx context.Context, l *line) error {
 	if l.arg(0) == "group" {
-		return w.checkGroup(l)
+		return w.checkGroup(ctx, l)
 	}
 	if l.arg(0) == "object" {
 		return w.checkObject(ctx, l)
@@ -124,7 +124,7 @@ func (w *world) check(ctx context.Context, l *line) error {
 		return checkMessages(pods, l.arg(2), func(p *v1.Pod) string { return runview.Says(p, runview.StartEstimated) })
 	case "event":
 		for _, p := range pods {
-			if err := w.checkEvent(p, l.arg(2)); err != nil {
+			if err := w.checkEvent(ctx, p, l.arg(2)); err != nil {
 				return err
 			}
 		}
@@ -256,15 +256,17 @@ func owners(o *unstructured.Unstructured) string {
 	return strings.Join(parts, "+")
 }
 
-// checkEvent wants exactly one event about the object to contain text, a repeated one being one.
-func (w *world) checkEvent(about metav1.Object, text string) error {
-	list, err := w.events.Events(about.GetNamespace()).List(labels.Everything())
+// checkEvent wants exactly one event about the object to contain text, a repeated one being one. It asks for them: each script that
+// watched them would read all that were ever told in its box.
+func (w *world) checkEvent(ctx context.Context, about metav1.Object, text string) error {
+	list, err := w.client.EventsV1().Events(about.GetNamespace()).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
 	}
 	found := 0
 	var notes []string
-	for _, e := range list {
+	for i := range list.Items {
+		e := &list.Items[i]
 		if e.Regarding.UID != about.GetUID() {
 			continue
 		}
@@ -311,7 +313,7 @@ func checkGroupMessage(pg *unstructured.Unstructured, text string) error {
 
 // checkGroup compares fields of a PodGroup's status; condition:X=True looks at a condition, role:X=3/2 at the members of a
 // role that are bound and needed, min at the minimum, owners at its owners by kind.
-func (w *world) checkGroup(l *line) error {
+func (w *world) checkGroup(ctx context.Context, l *line) error {
 	pg, err := w.group(l.arg(1))
 	switch {
 	case l.arg(2) == "gone" && apierrors.IsNotFound(err):
@@ -321,7 +323,7 @@ func (w *world) checkGroup(l *line) error {
 	case l.arg(2) == "gone":
 		return fmt.Errorf("PodGroup %s exists", l.arg(1))
 	case l.arg(2) == "event":
-		return w.checkEvent(pg, l.arg(3))
+		return w.checkEvent(ctx, pg, l.arg(3))
 	case l.arg(2) == "says":
 		return checkGroupMessage(pg, l.arg(3))
 	}

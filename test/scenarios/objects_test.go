@@ -133,7 +133,7 @@ func (w *world) checkObject(ctx context.Context, l *line) error {
 	case l.arg(3) == "gone":
 		return fmt.Errorf("%s %s exists", l.arg(1), name)
 	case l.arg(3) == "event":
-		return w.checkEvent(o, l.arg(4))
+		return w.checkEvent(ctx, o, l.arg(4))
 	}
 	for path, want := range l.options {
 		if path == "within" || path == "for" {

@@ -21,7 +21,6 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
-	eventslisters "k8s.io/client-go/listers/events/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 )
@@ -52,9 +51,8 @@ type world struct {
 	slack int
 	// writes is what the scenario has changed that the scheduler may not have heard of.
 	writes *writes
-	// groups, events and nodes are read from what informers hold.
-	groups cache.GenericLister
-	events eventslisters.EventLister
+	// groups, by namespace, and nodes are read from what informers hold.
+	groups map[string]cache.GenericLister
 	nodes  corelisters.NodeLister
 
 	mu sync.Mutex
@@ -157,25 +155,27 @@ func (w *world) listen(ctx context.Context) error {
 		DeleteFunc: w.noteDeleted(v1.Resource("nodes"))}); err != nil {
 		return fmt.Errorf("watching nodes: %w", err)
 	}
-	everything := informers.NewSharedInformerFactory(w.client, 0)
-	w.events = everything.Events().V1().Events().Lister()
-	groups := dynamicinformer.NewDynamicSharedInformerFactory(w.dynamic, 0)
-	w.groups = groups.ForResource(podGroups).Lister()
-	if _, err := groups.ForResource(podGroups).Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
-		DeleteFunc: w.noteDeleted(podGroups.GroupResource())}); err != nil {
-		return fmt.Errorf("watching PodGroups: %w", err)
+	w.groups = map[string]cache.GenericLister{}
+	for _, namespace := range []string{w.name, w.name + "-b"} {
+		groups := dynamicinformer.NewFilteredDynamicSharedInformerFactory(w.dynamic, 0, namespace, nil)
+		of := groups.ForResource(podGroups)
+		w.groups[namespace] = of.Lister()
+		if _, err := of.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+			DeleteFunc: w.noteDeleted(podGroups.GroupResource())}); err != nil {
+			return fmt.Errorf("watching PodGroups: %w", err)
+		}
+		groups.Start(ctx.Done())
+		groups.WaitForCacheSync(ctx.Done())
+		w.background.Go(func() {
+			<-ctx.Done()
+			groups.Shutdown()
+		})
 	}
 	factory.Start(ctx.Done())
-	everything.Start(ctx.Done())
-	groups.Start(ctx.Done())
 	factory.WaitForCacheSync(ctx.Done())
-	everything.WaitForCacheSync(ctx.Done())
-	groups.WaitForCacheSync(ctx.Done())
 	w.background.Go(func() {
 		<-ctx.Done()
 		factory.Shutdown()
-		everything.Shutdown()
-		groups.Shutdown()
 	})
 	return ctx.Err()
 }
@@ -385,7 +385,11 @@ func (w *world) throughout(ctx context.Context, d time.Duration, check func() er
 // group returns a PodGroup as informers know it.
 func (w *world) group(ident string) (*unstructured.Unstructured, error) {
 	namespace, name := w.locate(ident)
-	obj, err := w.groups.ByNamespace(namespace).Get(name)
+	groups := w.groups[namespace]
+	if groups == nil {
+		return nil, fmt.Errorf("PodGroups of %s are not watched: a scenario has its own namespace, and b", namespace)
+	}
+	obj, err := groups.ByNamespace(namespace).Get(name)
 	if err != nil {
 		return nil, err
 	}
