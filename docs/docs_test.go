@@ -26,7 +26,8 @@ func pages(t *testing.T) map[string]string {
 		switch {
 		case err != nil:
 			return err
-		case entry.IsDir() && path != top && strings.HasPrefix(entry.Name(), "."), entry.IsDir() && slices.Contains([]string{"bin", "dist", "site"}, entry.Name()):
+		case entry.IsDir() && path != top && strings.HasPrefix(entry.Name(), "."), entry.IsDir() &&
+			slices.Contains([]string{"bin", "dist", "site"}, entry.Name()):
 			return filepath.SkipDir
 		case filepath.Ext(path) != ".md":
 			return nil
@@ -94,7 +95,8 @@ func TestLinksOfThePagesLeadSomewhere(t *testing.T) {
 // statusFields finds paths below the status of an object.
 var statusFields = regexp.MustCompile("`status\\.([A-Za-z.\\[\\]]+)`")
 
-// fieldOf returns the type of a field by its name in JSON, of a list that of its elements, and nil for one that is not there.
+// fieldOf returns the type of a field by its name in JSON, of a list that of its elements, and nil for one that is not
+// there.
 func fieldOf(of reflect.Type, name string) reflect.Type {
 	for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice {
 		of = of.Elem()
@@ -131,8 +133,8 @@ func TestFieldsOfPodGroupsInThePagesExist(t *testing.T) {
 	}
 }
 
-// commands are the lines of a page that a reader may paste: those of fenced shell blocks, and indented ones. Lines that end
-// in a backslash go on.
+// commands are the lines of a page that a reader may paste: those of fenced shell blocks, and indented ones. Lines
+// that end in a backslash go on.
 func commands(page string) []string {
 	page = strings.ReplaceAll(page, "\\\n", " ")
 	var found []string
@@ -152,7 +154,8 @@ func commands(page string) []string {
 	return found
 }
 
-// arguments splits a command as a shell does, as far as the pages need it; what follows a redirection or a pipe is left out.
+// arguments splits a command as a shell does, as far as the pages need it; what follows a redirection or a pipe is
+// left out.
 func arguments(command string) []string {
 	var args []string
 	var word strings.Builder
@@ -177,8 +180,8 @@ func arguments(command string) []string {
 	return args
 }
 
-// unknownTo returns the command and the flags among the arguments of berth that its help does not have. help remembers what
-// was asked for before.
+// unknownTo returns the command and the flags among the arguments of berth that its help does not have. help remembers
+// what was asked for before.
 func unknownTo(t *testing.T, help map[string]string, args []string) (unknown []string) {
 	t.Helper()
 	command := ""
@@ -186,7 +189,8 @@ func unknownTo(t *testing.T, help map[string]string, args []string) (unknown []s
 		command = args[0]
 	}
 	if _, asked := help[command]; !asked {
-		out, err := exec.CommandContext(t.Context(), filepath.Join(top, "bin", "berth"), strings.Fields(command+" --help")...).CombinedOutput()
+		out, err := exec.CommandContext(t.Context(), filepath.Join(top, "bin", "berth"),
+			strings.Fields(command+" --help")...).CombinedOutput()
 		if err != nil {
 			t.Fatalf("berth %s --help (run make build before): %v\n%s", command, err, out)
 		}
@@ -261,7 +265,8 @@ func TestPathsThatPagesForReadersOfTheCodeNameExist(t *testing.T) {
 		}
 		for _, path := range paths.FindAllStringSubmatch(page, -1) {
 			checked++
-			if found, err := filepath.Glob(filepath.Join(top, placeholders.ReplaceAllString(path[1], "*"))); err != nil || len(found) == 0 {
+			if found, err := filepath.Glob(filepath.Join(top, placeholders.ReplaceAllString(path[1], "*"))); err != nil ||
+				len(found) == 0 {
 				t.Errorf("%s names %s, which does not exist (%v)", name, path[1], err)
 			}
 		}

@@ -98,18 +98,19 @@ func TestHelpAndMessagesUsePlainWords(t *testing.T) {
 func TestCommentsUsePlainWords(t *testing.T) {
 	t.Parallel()
 	avoided, comments := phrases(t), 0
-	sources(t, []string{"charts", "cmd", "docs", "hack", "manifests", "pkg", "test"}, func(files *token.FileSet, file *ast.File) {
-		for _, group := range file.Comments {
-			var text strings.Builder
-			for _, line := range group.List {
-				comments++
-				text.WriteString(strings.TrimPrefix(line.Text, "//") + "\n")
+	sources(t, []string{"charts", "cmd", "docs", "hack", "manifests", "pkg", "test"},
+		func(files *token.FileSet, file *ast.File) {
+			for _, group := range file.Comments {
+				var text strings.Builder
+				for _, line := range group.List {
+					comments++
+					text.WriteString(strings.TrimPrefix(line.Text, "//") + "\n")
+				}
+				for _, found := range avoided.FindAllString(text.String(), -1) {
+					t.Errorf("%s: %q is in hack/phrases.txt", files.Position(group.Pos()), found)
+				}
 			}
-			for _, found := range avoided.FindAllString(text.String(), -1) {
-				t.Errorf("%s: %q is in hack/phrases.txt", files.Position(group.Pos()), found)
-			}
-		}
-	})
+		})
 	if comments < 10_000 {
 		t.Errorf("%d lines of comments found, want 10,000 or more", comments)
 	}

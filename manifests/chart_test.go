@@ -92,7 +92,8 @@ func TestTheServiceMonitorHasTheFieldsOfItsKind(t *testing.T) {
 	t.Parallel()
 	crd := read[apiextensionsv1.CustomResourceDefinition](t, "testdata/monitoring.coreos.com_servicemonitors.yaml")
 	var internal apiextensions.JSONSchemaProps
-	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(crd.Spec.Versions[0].Schema.OpenAPIV3Schema, &internal, nil); err != nil {
+	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(crd.Spec.Versions[0].Schema.
+		OpenAPIV3Schema, &internal, nil); err != nil {
 		t.Fatal(err)
 	}
 	structural, err := structuralschema.NewStructural(&internal)
@@ -107,7 +108,8 @@ func TestTheServiceMonitorHasTheFieldsOfItsKind(t *testing.T) {
 		for _, err := range validation.ValidateCustomResource(nil, object, validator) {
 			found = append(found, err.Error())
 		}
-		pruned := pruning.PruneWithOptions(runtime.DeepCopyJSON(object), structural, true, structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
+		pruned := pruning.PruneWithOptions(runtime.DeepCopyJSON(object), structural, true,
+			structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
 		return append(found, pruned...)
 	}
 	content, err := os.ReadFile("service-monitor/servicemonitor.yaml")

@@ -37,7 +37,8 @@ func TestTheSchedulerOfTheExampleReachesTheExtenderOfTheManifests(t *testing.T) 
 		}
 	}
 	host := service.Name + "." + service.Namespace + ".svc"
-	if want := fmt.Sprintf("https://%s:%d", host, service.Spec.Ports[0].Port); extender.URLPrefix != want || extender.TLSConfig.ServerName != host {
+	if want := fmt.Sprintf("https://%s:%d", host, service.Spec.Ports[0].Port); extender.URLPrefix != want ||
+		extender.TLSConfig.ServerName != host {
 		t.Errorf("it calls %s as %s, want %s", extender.URLPrefix, extender.TLSConfig.ServerName, want)
 	}
 	if diff := cmp.Diff(deployment.Spec.Template.Labels, service.Spec.Selector); diff != "" {
@@ -87,7 +88,8 @@ func TestTheConfigurationsOfTheDocumentationLoad(t *testing.T) {
 			t.Fatalf("%s: %v", block[1], err)
 		}
 		for _, e := range configuration.Component.Extenders {
-			if e.FilterVerb != "filter" || e.PrioritizeVerb != "prioritize" || e.PreemptVerb != "preempt" || e.BindVerb != "bind" {
+			if e.FilterVerb != "filter" || e.PrioritizeVerb != "prioritize" || e.PreemptVerb != "preempt" ||
+				e.BindVerb != "bind" {
 				t.Errorf("%s: verbs %+v", block[1], e)
 			}
 		}

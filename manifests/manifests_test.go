@@ -104,7 +104,8 @@ func read[T any](t *testing.T, file string) T {
 func TestEveryManifestHasOnlyFieldsThatItsKindHas(t *testing.T) {
 	t.Parallel()
 	// Kinds with readers of their own: kustomize, the scheduler, Prometheus and its operator, berth up.
-	elsewhere := []string{"kustomization.yaml", "scheduler-config.yaml", "extender-config.yaml", "stock-scheduler-config.yaml", "servicemonitor.yaml"}
+	elsewhere := []string{"kustomization.yaml", "scheduler-config.yaml", "extender-config.yaml",
+		"stock-scheduler-config.yaml", "servicemonitor.yaml"}
 	foldersElsewhere := []string{"configurations", "monitoring", "nodes"}
 	files := 0
 	err := filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
@@ -312,7 +313,8 @@ func TestThePodGroupTakesNoScheduleTimeoutForTheDefault(t *testing.T) {
 	t.Parallel()
 	crd := read[apiextensionsv1.CustomResourceDefinition](t, "crd/scheduling.x-k8s.io_podgroups.yaml")
 	var schema apiextensions.JSONSchemaProps
-	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(crd.Spec.Versions[0].Schema.OpenAPIV3Schema, &schema, nil); err != nil {
+	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(crd.Spec.Versions[0].Schema.
+		OpenAPIV3Schema, &schema, nil); err != nil {
 		t.Fatal(err)
 	}
 	validator, _, err := validation.NewSchemaValidator(&schema)
@@ -320,7 +322,8 @@ func TestThePodGroupTakesNoScheduleTimeoutForTheDefault(t *testing.T) {
 		t.Fatal(err)
 	}
 	for seconds, valid := range map[int64]bool{-1: false, 0: true, 60: true} {
-		errs := validation.ValidateCustomResource(nil, map[string]any{"spec": map[string]any{"minMember": int64(3), "scheduleTimeoutSeconds": seconds}}, validator)
+		errs := validation.ValidateCustomResource(nil,
+			map[string]any{"spec": map[string]any{"minMember": int64(3), "scheduleTimeoutSeconds": seconds}}, validator)
 		if (len(errs) == 0) != valid {
 			t.Errorf("scheduleTimeoutSeconds %d: errors %v, want it valid: %t", seconds, errs, valid)
 		}

@@ -25,7 +25,8 @@ func TestTheNodeAgentMayReadAndPatchNodesAndAskWhoMayReadMetrics(t *testing.T) {
 		want := []rbacv1.PolicyRule{
 			{APIGroups: []string{""}, Resources: []string{"nodes"}, Verbs: []string{"get", "patch"}},
 			{APIGroups: []string{"authentication.k8s.io"}, Resources: []string{"tokenreviews"}, Verbs: []string{"create"}},
-			{APIGroups: []string{"authorization.k8s.io"}, Resources: []string{"subjectaccessreviews"}, Verbs: []string{"create"}},
+			{APIGroups: []string{"authorization.k8s.io"}, Resources: []string{"subjectaccessreviews"},
+				Verbs: []string{"create"}},
 		}
 		if diff := cmp.Diff(want, role.Rules); diff != "" {
 			t.Errorf("rules (-want +got):\n%s", diff)
@@ -75,11 +76,13 @@ func TestTheOverlayForGKEGivesTheAgentTheDriverOfTheNode(t *testing.T) {
 	if mount < 0 {
 		t.Fatalf("nothing is mounted at %s: %v", inside, container.VolumeMounts)
 	}
-	if m := container.VolumeMounts[mount]; !m.ReadOnly || m.MountPropagation == nil || *m.MountPropagation != corev1.MountPropagationHostToContainer {
+	if m := container.VolumeMounts[mount]; !m.ReadOnly || m.MountPropagation == nil ||
+		*m.MountPropagation != corev1.MountPropagationHostToContainer {
 		t.Errorf("mount %v, want a read-only one that follows the node's mounts", m)
 	}
 	if !slices.ContainsFunc(pod.Volumes, func(v corev1.Volume) bool {
-		return v.Name == container.VolumeMounts[mount].Name && v.HostPath != nil && v.HostPath.Path == "/home/kubernetes/bin/nvidia"
+		return v.Name == container.VolumeMounts[mount].Name && v.HostPath != nil &&
+			v.HostPath.Path == "/home/kubernetes/bin/nvidia"
 	}) {
 		t.Errorf("volumes %v, want the folder of GKE's driver", pod.Volumes)
 	}
@@ -117,7 +120,8 @@ func TestTheNodeAgentHasNoCapabilityAndNoWritableFile(t *testing.T) {
 		}
 		container := pod.Containers[0]
 		security := container.SecurityContext
-		if *security.AllowPrivilegeEscalation || !*security.ReadOnlyRootFilesystem || !slices.Equal(security.Capabilities.Drop, []corev1.Capability{"ALL"}) {
+		if *security.AllowPrivilegeEscalation || !*security.ReadOnlyRootFilesystem ||
+			!slices.Equal(security.Capabilities.Drop, []corev1.Capability{"ALL"}) {
 			t.Errorf("security context %v", security)
 		}
 		for _, mount := range container.VolumeMounts {

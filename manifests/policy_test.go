@@ -32,7 +32,8 @@ func overlay(t *testing.T, base, lines string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	content := fmt.Sprintf("apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [%s]\n%s", resource, lines)
+	content := fmt.Sprintf("apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [%s]\n%s",
+		resource, lines)
 	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -46,13 +47,15 @@ func matches(t *testing.T, policy *admissionv1.ValidatingAdmissionPolicy, name s
 	for i := range conditions {
 		conditions[i] = (*matchconditions.MatchCondition)(&policy.Spec.MatchConditions[i])
 	}
-	compiled := celplugin.NewConditionCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion())).CompileCondition(
-		conditions, celplugin.OptionalVariableDeclarations{HasAuthorizer: true}, environment.NewExpressions)
+	compiled := celplugin.NewConditionCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion())).
+		CompileCondition(
+			conditions, celplugin.OptionalVariableDeclarations{HasAuthorizer: true}, environment.NewExpressions)
 	matcher := matchconditions.NewMatcher(compiled, policy.Spec.FailurePolicy, "policy", "validate", policy.Name)
 	node := &corev1.Node{}
 	request := admission.NewAttributesRecord(node, node, corev1.SchemeGroupVersion.WithKind("Node"), "", "n",
 		corev1.SchemeGroupVersion.WithResource("nodes"), "", admission.Update, nil, false, &user.DefaultInfo{Name: name})
-	versioned, err := admission.NewVersionedAttributes(request, request.GetKind(), admission.NewObjectInterfacesFromScheme(clientscheme.Scheme))
+	versioned, err := admission.NewVersionedAttributes(request, request.GetKind(),
+		admission.NewObjectInterfacesFromScheme(clientscheme.Scheme))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,8 +66,8 @@ func matches(t *testing.T, policy *admissionv1.ValidatingAdmissionPolicy, name s
 	return result.Matches
 }
 
-// TestAPolicyMatchesItsAccountInEveryOverlay: kustomize rewrites names and namespaces of objects, but not those within the
-// expressions of a policy, and a policy that matches no request limits no token.
+// TestAPolicyMatchesItsAccountInEveryOverlay: kustomize rewrites names and namespaces of objects, but not those within
+// the expressions of a policy, and a policy that matches no request limits no token.
 func TestAPolicyMatchesItsAccountInEveryOverlay(t *testing.T) {
 	t.Parallel()
 	for _, base := range []string{"node-agent", "node-agent-gke", "base"} {
@@ -120,8 +123,9 @@ func TestAPolicyMatchesItsAccountInEveryOverlay(t *testing.T) {
 	}
 }
 
-// TestThePoliciesSpellOutWhatTheAPIServerFillsIn: matchConstraints is one value to a server-side apply. If the API server has filled it
-// in after a client-side apply, a server-side one of the same file changes it, and that is a conflict.
+// TestThePoliciesSpellOutWhatTheAPIServerFillsIn: matchConstraints is one value to a server-side apply. If the API
+// server has filled it in after a client-side apply, a server-side one of the same file changes it, and that is a
+// conflict.
 func TestThePoliciesSpellOutWhatTheAPIServerFillsIn(t *testing.T) {
 	t.Parallel()
 	found := 0

@@ -65,8 +65,8 @@ func TestImagesAreBuiltByThePinnedToolchain(t *testing.T) {
 	}
 }
 
-// TestImagesAreBuiltFromImagesWithTheirRegistry fails for a short name, for which a builder may have no registry, and where the build
-// cannot be told of a proxy for modules.
+// TestImagesAreBuiltFromImagesWithTheirRegistry fails for a short name, for which a builder may have no registry, and
+// where the build cannot be told of a proxy for modules.
 func TestImagesAreBuiltFromImagesWithTheirRegistry(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../Dockerfile")
@@ -98,7 +98,8 @@ func TestADistributionOfChangedFilesSaysSo(t *testing.T) {
 	t.Parallel()
 	for state, want := range map[string]bool{"dirty": true, "clean": false} {
 		command := exec.CommandContext(t.Context(), "../hack/dist.sh", filepath.Join(t.TempDir(), "dist"))
-		command.Env = append(os.Environ(), "VERSION=0", "COMMIT=abc", "BUILD_DATE=now", "LDFLAGS=-w", "TREE_STATE="+state, "ARCHITECTURES=none",
+		command.Env = append(os.Environ(), "VERSION=0", "COMMIT=abc", "BUILD_DATE=now", "LDFLAGS=-w", "TREE_STATE="+state,
+			"ARCHITECTURES=none",
 			"RELEASE_URL=https://example.com", "SOURCE_URL=https://example.com/berth", "BUILDER_URI=https://example.com/builder")
 		out, err := command.CombinedOutput()
 		if err == nil {

@@ -84,7 +84,8 @@ func TestTheRolesGrantWhatTheShippedConfigurationNeedsAndNothingElse(t *testing.
 	}
 	order := func(all sets.Set[grant]) []grant {
 		return slices.SortedFunc(slices.Values(all.UnsortedList()), func(a, b grant) int {
-			return slices.Compare([]string{a.Resource, a.Verb, a.Name, a.Namespace}, []string{b.Resource, b.Verb, b.Name, b.Namespace})
+			return slices.Compare([]string{a.Resource, a.Verb, a.Name, a.Namespace},
+				[]string{b.Resource, b.Verb, b.Name, b.Namespace})
 		})
 	}
 	if diff := cmp.Diff(order(needed), order(shippedGrants(t))); diff != "" {

@@ -37,21 +37,23 @@ func write(t *testing.T, name, content string) string {
 func TestFlagsThatCannotBeUsedAreRefused(t *testing.T) {
 	const head = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 	stock := write(t, "stock.yaml", head)
-	misspelt := write(t, "misspelt.yaml", head+"profiles:\n  - schedulerName: x\n    pluginConfig: [{name: GPUAware, args: {strategie: Pack}}]\n")
+	misspelt := write(t, "misspelt.yaml",
+		head+"profiles:\n  - schedulerName: x\n    pluginConfig: [{name: GPUAware, args: {strategie: Pack}}]\n")
 	for name, tc := range map[string]struct {
 		args []string
 		want string
 	}{
-		"no configuration":                  {[]string{}, "--config is not given"},
-		"an argument":                       {[]string{"x"}, "unknown command"},
-		"a certificate without a key":       {[]string{"--config=c", "--tls-cert-file=x"}, "want both or neither"},
-		"authorities without TLS":           {[]string{"--config=c", "--client-ca-file=x"}, "without --tls-cert-file"},
-		"names without authorities":         {[]string{"--config=c", "--client-name=x"}, "without --client-ca-file"},
-		"no room for a request":             {[]string{"--config=c", "--max-request-bytes=1"}, "want at least 1024"},
-		"no time for an answer":             {[]string{"--config=c", "--timeout=1ms"}, "want at least 100ms"},
-		"an address that is none":           {[]string{"--config=c", "--listen=8888"}, `--listen is "8888"`},
-		"plain HTTP for all":                {[]string{"--config=c", "--listen=:8888"}, "which other machines reach"},
-		"binding for all":                   {[]string{"--config=c", "--listen=0.0.0.0:8888", "--tls-cert-file=x", "--tls-private-key-file=y", "--bind"}, "want --client-ca-file"},
+		"no configuration":            {[]string{}, "--config is not given"},
+		"an argument":                 {[]string{"x"}, "unknown command"},
+		"a certificate without a key": {[]string{"--config=c", "--tls-cert-file=x"}, "want both or neither"},
+		"authorities without TLS":     {[]string{"--config=c", "--client-ca-file=x"}, "without --tls-cert-file"},
+		"names without authorities":   {[]string{"--config=c", "--client-name=x"}, "without --client-ca-file"},
+		"no room for a request":       {[]string{"--config=c", "--max-request-bytes=1"}, "want at least 1024"},
+		"no time for an answer":       {[]string{"--config=c", "--timeout=1ms"}, "want at least 100ms"},
+		"an address that is none":     {[]string{"--config=c", "--listen=8888"}, `--listen is "8888"`},
+		"plain HTTP for all":          {[]string{"--config=c", "--listen=:8888"}, "which other machines reach"},
+		"binding for all": {[]string{"--config=c", "--listen=0.0.0.0:8888", "--tls-cert-file=x",
+			"--tls-private-key-file=y", "--bind"}, "want --client-ca-file"},
 		"a configuration that is not there": {[]string{"--config=/nowhere"}, "/nowhere"},
 		"a misspelt argument":               {[]string{"--config=" + misspelt}, "strategie"},
 		"a profile that is not there":       {[]string{"--config=" + stock, "--profile=mine"}, `there is no profile "mine"; it has default-scheduler`},

@@ -50,16 +50,21 @@ func TestFlagsThatCannotBeUsedAreRefused(t *testing.T) {
 		args []string
 		want string
 	}{
-		"no node":                        {[]string{"--node-name="}, "--node-name is not given"},
-		"no resource":                    {[]string{"--node-name=n", "--resource="}, "--resource is empty"},
-		"an interval of nothing":         {[]string{"--node-name=n", "--kubelet-interval=1ms"}, "--kubelet-interval is 1ms: want at least 1s"},
-		"stale sooner than one look":     {[]string{"--node-name=n", "--stale-after=1m"}, "--stale-after is 1m0s: want at least 5m0s"},
-		"a kubelet that is asked rarely": {[]string{"--node-name=n", "--kubelet-interval=10m"}, "--stale-after is 5m0s: want at least 20m10s"},
-		"an argument":                    {[]string{"n"}, "unknown command"},
-		"an unknown format of logs":      {[]string{"--node-name=n", "--logging-format=xml"}, "setting up logs"},
-		"an address of another machine":  {[]string{"--node-name=n", "--listen=192.0.2.1:1", "--kubeconfig=" + kubeconfig(t, "http://127.0.0.1:1")}, "listening for requests"},
-		"a kubeconfig that is not":       {[]string{"--node-name=n", "--kubeconfig=/nowhere"}, "reading how to reach the API server"},
-		"an address that is no address":  {[]string{"--node-name=n", "--listen=here"}, `--listen is "here": want an address such as 127.0.0.1:9410`},
+		"no node":     {[]string{"--node-name="}, "--node-name is not given"},
+		"no resource": {[]string{"--node-name=n", "--resource="}, "--resource is empty"},
+		"an interval of nothing": {[]string{"--node-name=n", "--kubelet-interval=1ms"},
+			"--kubelet-interval is 1ms: want at least 1s"},
+		"stale sooner than one look": {[]string{"--node-name=n", "--stale-after=1m"},
+			"--stale-after is 1m0s: want at least 5m0s"},
+		"a kubelet that is asked rarely": {[]string{"--node-name=n", "--kubelet-interval=10m"},
+			"--stale-after is 5m0s: want at least 20m10s"},
+		"an argument":               {[]string{"n"}, "unknown command"},
+		"an unknown format of logs": {[]string{"--node-name=n", "--logging-format=xml"}, "setting up logs"},
+		"an address of another machine": {[]string{"--node-name=n", "--listen=192.0.2.1:1", "--kubeconfig=" +
+			kubeconfig(t, "http://127.0.0.1:1")}, "listening for requests"},
+		"a kubeconfig that is not": {[]string{"--node-name=n", "--kubeconfig=/nowhere"},
+			"reading how to reach the API server"},
+		"an address that is no address": {[]string{"--node-name=n", "--listen=here"}, `--listen is "here": want an address such as 127.0.0.1:9410`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -92,13 +97,17 @@ type kubelet struct {
 
 const firstGPU, secondGPU = "GPU-5d5ba0d0-1c2d-4e5f-8a9b-9e3d8d2b8a70", "GPU-5d5ba0d1-1c2d-4e5f-8a9b-9e3d8d2b8a71"
 
-func (kubelet) List(context.Context, *podresourcesv1.ListPodResourcesRequest) (*podresourcesv1.ListPodResourcesResponse, error) {
-	return &podresourcesv1.ListPodResourcesResponse{PodResources: []*podresourcesv1.PodResources{{Namespace: "default", Name: "a", Containers: []*podresourcesv1.ContainerResources{
-		{Name: "c", Devices: []*podresourcesv1.ContainerDevices{{ResourceName: "nvidia.com/gpu", DeviceIds: []string{secondGPU}}}},
-	}}}}, nil
+func (kubelet) List(context.Context, *podresourcesv1.ListPodResourcesRequest) (*podresourcesv1.ListPodResourcesResponse,
+	error) {
+	return &podresourcesv1.ListPodResourcesResponse{PodResources: []*podresourcesv1.PodResources{{Namespace: "default",
+		Name: "a", Containers: []*podresourcesv1.ContainerResources{
+			{Name: "c", Devices: []*podresourcesv1.ContainerDevices{{ResourceName: "nvidia.com/gpu",
+				DeviceIds: []string{secondGPU}}}},
+		}}}}, nil
 }
 
-func (kubelet) GetAllocatableResources(context.Context, *podresourcesv1.AllocatableResourcesRequest) (*podresourcesv1.AllocatableResourcesResponse, error) {
+func (kubelet) GetAllocatableResources(context.Context,
+	*podresourcesv1.AllocatableResourcesRequest) (*podresourcesv1.AllocatableResourcesResponse, error) {
 	return &podresourcesv1.AllocatableResourcesResponse{Devices: []*podresourcesv1.ContainerDevices{
 		{ResourceName: "nvidia.com/gpu", DeviceIds: []string{firstGPU, secondGPU}},
 	}}, nil
@@ -141,12 +150,14 @@ func (*nodeServer) review(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusCreated)
 	if strings.HasSuffix(r.URL.Path, "tokenreviews") {
-		review := authenticationv1.TokenReview{TypeMeta: metav1.TypeMeta{APIVersion: "authentication.k8s.io/v1", Kind: "TokenReview"}}
+		review := authenticationv1.TokenReview{TypeMeta: metav1.TypeMeta{APIVersion: "authentication.k8s.io/v1",
+			Kind: "TokenReview"}}
 		review.Status.Authenticated = bytes.Contains(asked, []byte("reader"))
 		_ = json.NewEncoder(w).Encode(&review)
 		return
 	}
-	review := authorizationv1.SubjectAccessReview{TypeMeta: metav1.TypeMeta{APIVersion: "authorization.k8s.io/v1", Kind: "SubjectAccessReview"}}
+	review := authorizationv1.SubjectAccessReview{TypeMeta: metav1.TypeMeta{APIVersion: "authorization.k8s.io/v1",
+		Kind: "SubjectAccessReview"}}
 	review.Status.Allowed = bytes.Contains(asked, []byte("/metrics"))
 	_ = json.NewEncoder(w).Encode(&review)
 }
@@ -177,13 +188,15 @@ func TestTheCommandPublishesServesAndStops(t *testing.T) {
 topo) printf '\tGPU0\tGPU1\nGPU0\t X \tNV12\nGPU1\tNV12\t X \n';;
 *) printf '0, %s, Tesla T4, 15360, [N/A], [N/A]\n1, %s, Tesla T4, 15360, [N/A], [N/A]\n';;
 esac`, firstGPU, secondGPU))
-	api := &nodeServer{node: corev1.Node{TypeMeta: metav1.TypeMeta{Kind: "Node", APIVersion: "v1"}, ObjectMeta: metav1.ObjectMeta{Name: "gpu-1"}}}
+	api := &nodeServer{node: corev1.Node{TypeMeta: metav1.TypeMeta{Kind: "Node", APIVersion: "v1"},
+		ObjectMeta: metav1.ObjectMeta{Name: "gpu-1"}}}
 	apiServer := httptest.NewServer(api)
 	t.Cleanup(apiServer.Close)
 	logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
 
 	cmd := newCommand()
-	cmd.SetArgs([]string{"--node-name=gpu-1", "--kubeconfig=" + kubeconfig(t, apiServer.URL), "--pod-resources-socket=" + socket, "--nvidia-smi=" + tool, "--listen=127.0.0.1:0"})
+	cmd.SetArgs([]string{"--node-name=gpu-1", "--kubeconfig=" + kubeconfig(t, apiServer.URL), "--pod-resources-socket=" +
+		socket, "--nvidia-smi=" + tool, "--listen=127.0.0.1:0"})
 	ctx, cancel := context.WithCancel(klog.NewContext(t.Context(), logger))
 	done := make(chan error, 1)
 	go func() { done <- cmd.ExecuteContext(ctx) }()

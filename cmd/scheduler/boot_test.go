@@ -34,7 +34,8 @@ func withKubeconfig(t *testing.T, config []byte) string {
 	kubeconfig := filepath.Join(dir, "kubeconfig")
 	file := filepath.Join(dir, "scheduler-config.yaml")
 	config = bytes.ReplaceAll(config, []byte("  kubeconfig: /etc/kubernetes/scheduler.conf\n"), nil)
-	pointed := bytes.Replace(config, []byte("clientConnection:\n"), []byte("clientConnection:\n  kubeconfig: "+kubeconfig+"\n"), 1)
+	pointed := bytes.Replace(config, []byte("clientConnection:\n"), []byte("clientConnection:\n  kubeconfig: "+kubeconfig+
+		"\n"), 1)
 	if bytes.Equal(config, pointed) {
 		t.Fatalf("the configuration has no clientConnection:\n%s", config)
 	}
@@ -75,7 +76,8 @@ type ours struct {
 // The subtests do not run in parallel: setup writes the process's feature gates and metrics settings.
 func TestEveryShippedConfigurationBootsWithItsPlugins(t *testing.T) {
 	profile := func(weights map[string]int32) ours {
-		return ours{QueueSort: []string{"Coscheduling"}, FirstFilter: "PlacementPolicy", FirstPostFilter: "Coscheduling", Weights: weights}
+		return ours{QueueSort: []string{"Coscheduling"}, FirstFilter: "PlacementPolicy", FirstPostFilter: "Coscheduling",
+			Weights: weights}
 	}
 	second := map[string]ours{
 		"gpu-aware-scheduler":      profile(map[string]int32{"GPUAware": 20, "NodeResourcesFit": 1}),
@@ -172,7 +174,8 @@ func TestEveryShippedProfileBatchesIdenticalPods(t *testing.T) {
 	}
 }
 
-// signature leaves out what PlacementPolicy signs: all labels, until it has read the policies, and here nothing is read.
+// signature leaves out what PlacementPolicy signs: all labels, until it has read the policies, and here nothing is
+// read.
 func signature(t *testing.T, profile framework.Framework, pod *v1.Pod) []byte {
 	t.Helper()
 	signed := profile.SignPod(t.Context(), pod)
@@ -202,7 +205,8 @@ func TestProfilesThatDoNotShareAQueueAreRefusedByTheNameOfTheArgument(t *testing
 		"pluginConfig: [{name: Coscheduling, args: {retryInitialSeconds: 5}}]}\n"), 1)
 	opts := options.NewOptions()
 	opts.ConfigFile, opts.SecureServing.BindPort = withKubeconfig(t, odd), 0
-	const want = "Coscheduling needs the same args in every profile, because it sorts the one queue that they share: retryInitialSeconds"
+	const want = "Coscheduling needs the same args in every profile, because it sorts the one queue that they share: " +
+		"retryInitialSeconds"
 	if _, _, err := setup(t.Context(), opts); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v, want one with %q", err, want)
 	}

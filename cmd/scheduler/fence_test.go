@@ -38,7 +38,8 @@ func TestTheSchedulerBindsOnlyWhileItsLeaseIsFresh(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return client.CoreV1().Pods("n").Bind(t.Context(), &v1.Binding{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Target: v1.ObjectReference{Name: "node"}}, metav1.CreateOptions{})
+		return client.CoreV1().Pods("n").Bind(t.Context(), &v1.Binding{ObjectMeta: metav1.ObjectMeta{Name: "p"},
+			Target: v1.ObjectReference{Name: "node"}}, metav1.CreateOptions{})
 	}
 	alone := &schedulerserverconfig.Config{KubeConfig: &rest.Config{Host: server.URL}}
 	fenceIn(alone)
@@ -53,7 +54,8 @@ func TestTheSchedulerBindsOnlyWhileItsLeaseIsFresh(t *testing.T) {
 	if err := bind(one); err == nil || !strings.Contains(err.Error(), "does not lead") {
 		t.Errorf("a standby: error %v, want a refusal", err)
 	}
-	if err := one.LeaderElection.Lock.Update(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: "me"}); err != nil {
+	if err := one.LeaderElection.Lock.Update(t.Context(),
+		resourcelock.LeaderElectionRecord{HolderIdentity: "me"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := bind(one); err != nil {
@@ -69,7 +71,8 @@ func TestABindingWhoseAnswerIsLostIsDone(t *testing.T) {
 			bound.Store(true)
 			panic(http.ErrAbortHandler) // ends the connection
 		}
-		pod := v1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "n", UID: "1"}}
+		pod := v1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: metav1.ObjectMeta{Name: "p",
+			Namespace: "n", UID: "1"}}
 		if bound.Load() {
 			pod.Spec.NodeName = "node"
 		}

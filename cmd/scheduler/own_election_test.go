@@ -28,8 +28,9 @@ func (unreachableLock) Get(context.Context) (*resourcelock.LeaderElectionRecord,
 func TestASchedulerThatTakesPartInTheElectionHasStarted(t *testing.T) {
 	t.Parallel()
 	election := &leaderelection.LeaderElectionConfig{
-		Lock: unreachableLock{}, LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 9 * time.Second,
-		Callbacks: leaderelection.LeaderCallbacks{OnStartedLeading: func(context.Context) {}, OnStoppedLeading: func() {}},
+		Lock: unreachableLock{}, LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second,
+		RetryPeriod: 9 * time.Second,
+		Callbacks:   leaderelection.LeaderCallbacks{OnStartedLeading: func(context.Context) {}, OnStoppedLeading: func() {}},
 	}
 	completed := (&schedulerserverconfig.Config{LeaderElection: election}).Complete()
 	started := (&process{config: &completed}).started()
@@ -111,7 +112,8 @@ func TestAProcessThatHasLeftTheElectionRenewsNothing(t *testing.T) {
 	<-left
 	_, _, err := p.Get(t.Context())
 	for what, err := range map[string]error{
-		"reading": err, "creating": p.Create(t.Context(), resourcelock.LeaderElectionRecord{}), "renewing": p.Update(t.Context(), resourcelock.LeaderElectionRecord{}),
+		"reading": err, "creating": p.Create(t.Context(), resourcelock.LeaderElectionRecord{}),
+		"renewing": p.Update(t.Context(), resourcelock.LeaderElectionRecord{}),
 	} {
 		if !errors.Is(err, errLeft) {
 			t.Errorf("%s the lease: error %v, want %v", what, err, errLeft)

@@ -81,7 +81,8 @@ func TestTheWallClockIsSteppedAndTheMonotonicOneIsNot(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if earliest, latest := before.Add(ahead), time.Now().Add(ahead); now.Before(earliest.Round(0)) || now.After(latest.Round(0)) {
+		if earliest, latest := before.Add(ahead), time.Now().Add(ahead); now.Before(earliest.Round(0)) ||
+			now.After(latest.Round(0)) {
 			t.Errorf("%s ahead, it is %s, not from %s to %s", ahead, now, earliest, latest)
 		}
 		if took, err := time.ParseDuration(ran); err != nil || took < 0 || took > time.Since(began) {

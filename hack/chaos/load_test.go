@@ -26,7 +26,8 @@ type world struct {
 func newWorld() *world {
 	w := &world{
 		client: fake.NewClientset(),
-		custom: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{podGroups: "PodGroupList"}),
+		custom: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
+			map[schema.GroupVersionResource]string{podGroups: "PodGroupList"}),
 	}
 	w.load = newLoad(w.client, w.custom, newObserver(invariants.New(time.Hour)), 1, time.Second)
 	return w
@@ -35,7 +36,8 @@ func newWorld() *world {
 // see makes the load see the pods as they are, each on a node.
 func (w *world) see(t *testing.T, node string) int {
 	t.Helper()
-	list, err := w.client.Tracker().List(v1.SchemeGroupVersion.WithResource("pods"), v1.SchemeGroupVersion.WithKind("Pod"), namespace)
+	list, err := w.client.Tracker().List(v1.SchemeGroupVersion.WithResource("pods"), v1.SchemeGroupVersion.WithKind("Pod"),
+		namespace)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,8 @@ import (
 )
 
 func pod(name, uid, node string) *v1.Pod {
-	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(uid)}, Spec: v1.PodSpec{NodeName: node}}
+	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(uid)},
+		Spec: v1.PodSpec{NodeName: node}}
 }
 
 func TestWhatHappenedWhileNobodyWatchedIsFoundInALists(t *testing.T) {
@@ -23,14 +24,18 @@ func TestWhatHappenedWhileNobodyWatchedIsFoundInALists(t *testing.T) {
 		bound         int
 		want          string
 	}{
-		"nothing":                          {before: []v1.Pod{*pod("a", "1", "")}, after: []v1.Pod{*pod("a", "1", "")}},
-		"a pod was bound":                  {before: []v1.Pod{*pod("a", "1", "")}, after: []v1.Pod{*pod("a", "1", "n")}, bound: 1},
-		"a pod came and was bound":         {after: []v1.Pod{*pod("a", "1", "n")}},
-		"a pod is gone":                    {before: []v1.Pod{*pod("a", "1", "n"), *pod("b", "2", "")}, after: []v1.Pod{*pod("b", "2", "")}},
-		"a pod has another node":           {before: []v1.Pod{*pod("a", "1", "n")}, after: []v1.Pod{*pod("a", "1", "m")}, want: invariants.BoundTwice},
-		"another pod of the same name":     {before: []v1.Pod{*pod("a", "1", "n")}, after: []v1.Pod{*pod("a", "2", "m")}},
-		"another pod that is not bound":    {before: []v1.Pod{*pod("a", "1", "n")}, after: []v1.Pod{*pod("a", "2", "")}},
-		"a pod was bound, another is gone": {before: []v1.Pod{*pod("a", "1", ""), *pod("b", "2", "")}, after: []v1.Pod{*pod("a", "1", "n")}, bound: 1},
+		"nothing": {before: []v1.Pod{*pod("a", "1", "")}, after: []v1.Pod{*pod("a", "1", "")}},
+		"a pod was bound": {before: []v1.Pod{*pod("a", "1", "")}, after: []v1.Pod{*pod("a", "1", "n")},
+			bound: 1},
+		"a pod came and was bound": {after: []v1.Pod{*pod("a", "1", "n")}},
+		"a pod is gone": {before: []v1.Pod{*pod("a", "1", "n"), *pod("b", "2", "")},
+			after: []v1.Pod{*pod("b", "2", "")}},
+		"a pod has another node": {before: []v1.Pod{*pod("a", "1", "n")}, after: []v1.Pod{*pod("a", "1", "m")},
+			want: invariants.BoundTwice},
+		"another pod of the same name":  {before: []v1.Pod{*pod("a", "1", "n")}, after: []v1.Pod{*pod("a", "2", "m")}},
+		"another pod that is not bound": {before: []v1.Pod{*pod("a", "1", "n")}, after: []v1.Pod{*pod("a", "2", "")}},
+		"a pod was bound, another is gone": {before: []v1.Pod{*pod("a", "1", ""), *pod("b", "2", "")},
+			after: []v1.Pod{*pod("a", "1", "n")}, bound: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

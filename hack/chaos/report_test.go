@@ -19,7 +19,8 @@ func TestRoundsAreSummedUpByTheirFault(t *testing.T) {
 		{Disaster: "b", RecoverySeconds: 9, DrainSeconds: 40},
 	}
 	want := []line{
-		{Disaster: "b", Rounds: 4, Broken: 1, Pods: 15, Bound: 14, Evicted: 1, Recovery: [3]float64{1, 2.5, 9}, Drain: [3]float64{10, 25, 40}},
+		{Disaster: "b", Rounds: 4, Broken: 1, Pods: 15, Bound: 14, Evicted: 1, Recovery: [3]float64{1, 2.5, 9},
+			Drain: [3]float64{10, 25, 40}},
 		{Disaster: "a", Rounds: 1, Pods: 1, Bound: 1, Recovery: [3]float64{1, 1, 1}, Drain: [3]float64{1, 1, 1}},
 	}
 	if diff := cmp.Diff(want, sum(rounds)); diff != "" {
@@ -64,7 +65,8 @@ func TestARunIsPlanned(t *testing.T) {
 		want   string
 	}{
 		"the full run kills the scheduler 50 times": {rounds: map[string]int{"scheduler killed": 50, "etcd full": 2}},
-		"one fault":                     {args: []string{"--only", "etcd killed", "--times", "2"}, rounds: map[string]int{"etcd killed": 2, "etcd full": 0}},
+		"one fault": {args: []string{"--only", "etcd killed", "--times", "2"},
+			rounds: map[string]int{"etcd killed": 2, "etcd full": 0}},
 		"a fault that there is not":     {args: []string{"--only", "flood"}, want: "no fault has this in its name"},
 		"fewer than no times":           {args: []string{"--times", "-1"}, want: "must be 0 or more"},
 		"no pods":                       {args: []string{"--pods-per-second", "0"}, want: "must be 1 to 500"},

@@ -27,7 +27,8 @@ func TestWhatGrowsIsToldFromWhatIsFlat(t *testing.T) {
 			t.Parallel()
 			var samples []sample
 			for minute := range 20 {
-				samples = append(samples, sample{Minutes: float64(minute), HeapMiB: test.heap(float64(minute)), RSSMiB: 100, Goroutines: 300})
+				samples = append(samples, sample{Minutes: float64(minute), HeapMiB: test.heap(float64(minute)), RSSMiB: 100,
+					Goroutines: 300})
 			}
 			for _, got := range trends(samples) {
 				if want := test.flat || got.Gauge != "heap"; got.Flat != want {
@@ -57,12 +58,14 @@ scheduler_cache_size{type="nodes"} 2
 scheduler_pending_pods{queue="active"} 1
 scheduler_pending_pods{queue="unschedulable"} 3
 `
-	typed := "# TYPE go_goroutines gauge\n# TYPE go_memstats_heap_alloc_bytes gauge\n# TYPE process_resident_memory_bytes gauge\n" + text
+	typed := "# TYPE go_goroutines gauge\n# TYPE go_memstats_heap_alloc_bytes gauge\n" +
+		"# TYPE process_resident_memory_bytes gauge\n" + text
 	got, err := readSample([]byte(typed))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(sample{HeapMiB: 2, RSSMiB: 10, Goroutines: 300, Series: 7, Cached: 7, Pending: 4}, got); diff != "" {
+	if diff := cmp.Diff(sample{HeapMiB: 2, RSSMiB: 10, Goroutines: 300, Series: 7, Cached: 7, Pending: 4},
+		got); diff != "" {
 		t.Error(diff)
 	}
 	for _, bad := range []string{"", "x{", "go_goroutines 1\n"} {

@@ -97,7 +97,8 @@ func (s *script) leave(name string) {
 // evict removes a pod for another one.
 func (s *script) evict(name string) {
 	s.pods[name] = s.pods[name].DeepCopy()
-	s.pods[name].Status.Conditions = []v1.PodCondition{{Type: v1.DisruptionTarget, Status: v1.ConditionTrue, Reason: v1.PodReasonPreemptionByScheduler}}
+	s.pods[name].Status.Conditions = []v1.PodCondition{{Type: v1.DisruptionTarget, Status: v1.ConditionTrue,
+		Reason: v1.PodReasonPreemptionByScheduler}}
 	s.remove(name)
 }
 
@@ -181,7 +182,8 @@ func TestTheCheckerFindsWhatBreaksAPromise(t *testing.T) {
 			s.pod(history.Pod{Name: "a", MilliGPU: 600})
 			s.bind("a", "n", 0)
 		}},
-		"a device in two claims": {want: invariants.OverShared, made: []runtime.Object{claim("a", "gpu-0"), claim("b", "gpu-0")}, do: func(*script) {}},
+		"a device in two claims": {want: invariants.OverShared, made: []runtime.Object{claim("a", "gpu-0"),
+			claim("b", "gpu-0")}, do: func(*script) {}},
 		"a device that was given back": {made: []runtime.Object{claim("a", "gpu-0")}, do: func(s *script) {
 			s.checker.Observe(watch.Deleted, claim("a", "gpu-0"), nil)
 			s.checker.Observe(watch.Modified, claim("b", "gpu-0"), nil)
@@ -205,14 +207,15 @@ func TestTheCheckerFindsWhatBreaksAPromise(t *testing.T) {
 			cordoned.Spec.Unschedulable = true
 			s.checker.Observe(watch.Modified, cordoned, other)
 		}},
-		"half a gang while a node says that it is alive": {made: []runtime.Object{gang}, want: invariants.StartedInPart, do: func(s *script) {
-			s.pod(history.Pod{Name: "a", Gang: "g"})
-			s.pod(history.Pod{Name: "b", Gang: "g"})
-			s.bind("a", "n", 0)
-			alive := other.(*v1.Node).DeepCopy()
-			alive.Status.Conditions = []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}}
-			s.checker.Observe(watch.Modified, alive, other)
-		}},
+		"half a gang while a node says that it is alive": {made: []runtime.Object{gang}, want: invariants.StartedInPart,
+			do: func(s *script) {
+				s.pod(history.Pod{Name: "a", Gang: "g"})
+				s.pod(history.Pod{Name: "b", Gang: "g"})
+				s.bind("a", "n", 0)
+				alive := other.(*v1.Node).DeepCopy()
+				alive.Status.Conditions = []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}}
+				s.checker.Observe(watch.Modified, alive, other)
+			}},
 		"a gang without its leader": {made: []runtime.Object{roles}, want: invariants.StartedInPart, do: func(s *script) {
 			s.pod(history.Pod{Name: "a", Gang: "g", Role: "worker"})
 			s.pod(history.Pod{Name: "b", Gang: "g", Role: "worker"})
@@ -230,44 +233,47 @@ func TestTheCheckerFindsWhatBreaksAPromise(t *testing.T) {
 			s.pod(history.Pod{Name: "b"}, job)
 			s.bind("a", "n", 0)
 		}},
-		"half a Job beside a pod of the last one": {made: []runtime.Object{job}, want: invariants.StartedInPart, do: func(s *script) {
-			for _, name := range []string{"a", "b"} {
-				s.pod(history.Pod{Name: name}, job)
-				s.bind(name, "n", 0)
-			}
-			s.checker.Observe(watch.Deleted, job, job)
-			s.checker.Observe(watch.Added, rerun, nil)
-			s.leave("a")
-			s.pod(history.Pod{Name: "c"}, rerun)
-			s.bind("c", "n", 0)
-		}},
+		"half a Job beside a pod of the last one": {made: []runtime.Object{job}, want: invariants.StartedInPart,
+			do: func(s *script) {
+				for _, name := range []string{"a", "b"} {
+					s.pod(history.Pod{Name: name}, job)
+					s.bind(name, "n", 0)
+				}
+				s.checker.Observe(watch.Deleted, job, job)
+				s.checker.Observe(watch.Added, rerun, nil)
+				s.leave("a")
+				s.pod(history.Pod{Name: "c"}, rerun)
+				s.bind("c", "n", 0)
+			}},
 		"a gang that loses a member while it is bound": {made: []runtime.Object{gang}, do: func(s *script) {
 			s.pod(history.Pod{Name: "a", Gang: "g"})
 			s.pod(history.Pod{Name: "b", Gang: "g"})
 			s.remove("b")
 			s.bind("a", "n", 0)
 		}},
-		"a gang that comes again in part": {made: []runtime.Object{gang}, want: invariants.StartedInPart, do: func(s *script) {
-			for _, name := range []string{"a", "b"} {
-				s.pod(history.Pod{Name: name, Gang: "g"})
-				s.bind(name, "n", 0)
-			}
-			s.remove("a")
-			s.remove("b")
-			s.pod(history.Pod{Name: "c", Gang: "g"})
-			s.pod(history.Pod{Name: "d", Gang: "g"})
-			s.bind("c", "n", 0)
-		}},
-		"a gang whose last member is on its way out": {made: []runtime.Object{gang}, want: invariants.StartedInPart, do: func(s *script) {
-			for _, name := range []string{"a", "b"} {
-				s.pod(history.Pod{Name: name, Gang: "g"})
-				s.bind(name, "n", 0)
-			}
-			s.leave("a")
-			s.leave("b")
-			s.pod(history.Pod{Name: "c", Gang: "g"})
-			s.bind("c", "n", 0)
-		}},
+		"a gang that comes again in part": {made: []runtime.Object{gang}, want: invariants.StartedInPart,
+			do: func(s *script) {
+				for _, name := range []string{"a", "b"} {
+					s.pod(history.Pod{Name: name, Gang: "g"})
+					s.bind(name, "n", 0)
+				}
+				s.remove("a")
+				s.remove("b")
+				s.pod(history.Pod{Name: "c", Gang: "g"})
+				s.pod(history.Pod{Name: "d", Gang: "g"})
+				s.bind("c", "n", 0)
+			}},
+		"a gang whose last member is on its way out": {made: []runtime.Object{gang}, want: invariants.StartedInPart,
+			do: func(s *script) {
+				for _, name := range []string{"a", "b"} {
+					s.pod(history.Pod{Name: name, Gang: "g"})
+					s.bind(name, "n", 0)
+				}
+				s.leave("a")
+				s.leave("b")
+				s.pod(history.Pod{Name: "c", Gang: "g"})
+				s.bind("c", "n", 0)
+			}},
 		"a gang that gets a member while another is on its way out": {made: []runtime.Object{gang}, do: func(s *script) {
 			for _, name := range []string{"a", "b"} {
 				s.pod(history.Pod{Name: name, Gang: "g"})
@@ -289,13 +295,14 @@ func TestTheCheckerFindsWhatBreaksAPromise(t *testing.T) {
 			s.bind("b", "n", 0)
 			s.remove("b")
 		}},
-		"a gang with one member that is evicted": {made: []runtime.Object{gang}, want: invariants.EvictedInPart, do: func(s *script) {
-			s.pod(history.Pod{Name: "a", Gang: "g"})
-			s.pod(history.Pod{Name: "b", Gang: "g"})
-			s.bind("a", "n", 0)
-			s.bind("b", "n", 0)
-			s.evict("b")
-		}},
+		"a gang with one member that is evicted": {made: []runtime.Object{gang}, want: invariants.EvictedInPart,
+			do: func(s *script) {
+				s.pod(history.Pod{Name: "a", Gang: "g"})
+				s.pod(history.Pod{Name: "b", Gang: "g"})
+				s.bind("a", "n", 0)
+				s.bind("b", "n", 0)
+				s.evict("b")
+			}},
 		"a gang that is evicted": {made: []runtime.Object{gang}, do: func(s *script) {
 			s.pod(history.Pod{Name: "a", Gang: "g"})
 			s.pod(history.Pod{Name: "b", Gang: "g"})

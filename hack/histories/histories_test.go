@@ -67,16 +67,19 @@ func TestASchedulerWithoutGangsIsFoundOut(t *testing.T) { //nolint:paralleltest 
 	}
 }
 
-func TestMoreEvictionsThanNeededAreAFault(t *testing.T) { //nolint:paralleltest // virtual clocks of one process run one after another
+//nolint:paralleltest // virtual clocks of one process run one after another
+func TestMoreEvictionsThanNeededAreAFault(t *testing.T) {
 	configuration, err := schedulerconfig.Load(shipped)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for most, want := range []string{wasteful, ""} {
-		h := &history.History{MostEvictions: &most, Nodes: []history.Node{{Name: "n", CPUs: 2, MemGiB: 8}}, Steps: []history.Step{
-			{Do: history.CreatePod, Pod: &history.Pod{Name: "a", MilliCPU: 1500, EndsSeconds: 1, LateSeconds: 20}},
-			{Do: history.CreatePod, Pod: &history.Pod{Name: "b", MilliCPU: 1500, Priority: 100}, After: metav1.Duration{Duration: time.Second}},
-		}}
+		h := &history.History{MostEvictions: &most, Nodes: []history.Node{{Name: "n", CPUs: 2, MemGiB: 8}},
+			Steps: []history.Step{
+				{Do: history.CreatePod, Pod: &history.Pod{Name: "a", MilliCPU: 1500, EndsSeconds: 1, LateSeconds: 20}},
+				{Do: history.CreatePod, Pod: &history.Pod{Name: "b", MilliCPU: 1500, Priority: 100},
+					After: metav1.Duration{Duration: time.Second}},
+			}}
 		got := ""
 		if err := live(h, configuration, false); err != nil {
 			fault, ok := faultOf(err)

@@ -14,7 +14,8 @@ import (
 func TestOneFileInstallsDefinitionsAndScheduler(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	if err := run([]string{"--image", "example.com/berth-scheduler@sha256:abc", "--manifests", "../../manifests"}, &out); err != nil {
+	if err := run([]string{"--image", "example.com/berth-scheduler@sha256:abc", "--manifests", "../../manifests"},
+		&out); err != nil {
 		t.Fatal(err)
 	}
 	nodes, err := (&kio.ByteReader{Reader: &out, OmitReaderAnnotations: true}).Read()
@@ -55,7 +56,8 @@ func TestWhatCannotBeRenderedIsRefused(t *testing.T) {
 		}
 		for name, text := range map[string]string{
 			"kustomization.yaml": "resources: [two.yaml]\n",
-			"two.yaml":           "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{image: 'berth-scheduler:1'}, {image: 'other:1'}]}\n",
+			"two.yaml": "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\n" +
+				"spec: {containers: [{image: 'berth-scheduler:1'}, {image: 'other:1'}]}\n",
 		} {
 			if err := os.WriteFile(filepath.Join(twice, dir, name), []byte(text), 0o600); err != nil {
 				t.Fatal(err)

@@ -19,7 +19,8 @@ func TestReadPackage(t *testing.T) {
 	}{
 		"options with constants and a variable of labels": {
 			source: "const sub = \"berth_x\"\nvar labels = []string{\"a\", sub}\n" +
-				"var m = metrics.NewCounterVec(&metrics.CounterOpts{Subsystem: sub, Name: \"y_total\", Help: \"One \" +\n\"two.\"}, labels)",
+				"var m = metrics.NewCounterVec(&metrics.CounterOpts{Subsystem: sub, Name: \"y_total\", Help: \"One \" +\n" +
+				"\"two.\"}, labels)",
 			want: []metric{{name: "berth_x_y_total", kind: "counter", help: "One two.", labels: []string{"a", "berth_x"}}},
 		},
 		"a description, and one within a function": {

@@ -22,7 +22,8 @@ const top = "../.."
 
 func TestTheDrawingsAreThoseOfTheProgram(t *testing.T) {
 	t.Parallel()
-	for file, want := range map[string]string{"parts.svg": parts(), "profiles.svg": profiles(), "gang-rooms.svg": rooms()} {
+	for file, want := range map[string]string{"parts.svg": parts(), "profiles.svg": profiles(),
+		"gang-rooms.svg": rooms()} {
 		got, err := os.ReadFile(filepath.Join(top, folder, file))
 		if err != nil {
 			t.Fatal(err)

@@ -69,7 +69,8 @@ func TestRulesAndDashboardsUseMetricsOfTheReference(t *testing.T) {
 	}
 }
 
-// Standbys and extenders know the cluster, too, so a sum of what they export, or an alert for each, counts it several times.
+// Standbys and extenders know the cluster, too, so a sum of what they export, or an alert for each, counts it several
+// times.
 func TestWhatEachReplicaExportsOfTheClusterIsCountedOnce(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile(root + "/docs/internals/metrics.md")

@@ -35,7 +35,8 @@ func ask(pod, pool string) *Ask {
 
 func TestWhatAPodIsPromised(t *testing.T) {
 	t.Parallel()
-	held := Holding{Address: netip.MustParseAddr("10.0.0.9"), Object: "u", Domain: Domain{"rack", "b"}, Identity: Identity{Namespace: "default", Pod: "p"}}
+	held := Holding{Address: netip.MustParseAddr("10.0.0.9"), Object: "u", Domain: Domain{"rack", "b"},
+		Identity: Identity{Namespace: "default", Pod: "p"}}
 	tests := map[string]struct {
 		prepare func(l *Ledger)
 		ask     *Ask
@@ -47,20 +48,38 @@ func TestWhatAPodIsPromised(t *testing.T) {
 		"the next one if the first is reserved": {prepare: func(l *Ledger) {
 			l.Observe(Holding{Address: netip.MustParseAddr("10.0.0.1"), Object: "x", Identity: Identity{Pod: "other"}})
 		}, ask: ask("p", "racks"), labels: rackA, want: "10.0.0.2"},
-		"its reservation, whatever the pool":            {prepare: func(l *Ledger) { l.Observe(held) }, ask: ask("p", "racks"), labels: rackB, want: "10.0.0.9"},
-		"its reservation without a pool":                {prepare: func(l *Ledger) { l.Observe(held) }, ask: ask("p", ""), labels: rackB, want: "10.0.0.9"},
-		"nothing where its reservation is not routed":   {prepare: func(l *Ledger) { l.Observe(held) }, ask: ask("p", "racks"), labels: rackA, reason: "node(s) where the pod's address is not routable: 10.0.0.9 (rack=b)"},
-		"nothing while its reservation is given back":   {prepare: func(l *Ledger) { l.Observe(held); l.BeginRelease(held.Address, "u") }, ask: ask("p", ""), labels: rackB, reason: "address 10.0.0.9 of the pod is being given back"},
-		"its reservation if that was not deleted":       {prepare: func(l *Ledger) { l.Observe(held); l.BeginRelease(held.Address, "u"); l.EndRelease(held.Address) }, ask: ask("p", ""), labels: rackB, want: "10.0.0.9"},
-		"nothing of a pool that does not exist":         {ask: ask("p", "nil"), labels: rackA, reason: "there is no IPPool nil"},
-		"nothing of a pool that is broken":              {ask: ask("p", "broken"), labels: rackA, reason: "pool broken cannot be used: why"},
-		"nothing of a pool of another namespace":        {ask: ask("p", "closed"), labels: rackA, reason: "pool closed is not for pods of namespace default"},
-		"nothing outside of the domains":                {ask: ask("p", "racks"), labels: nil, reason: "node(s) outside the domains of pool racks"},
-		"nothing of a domain that is full":              {prepare: func(l *Ledger) { l.Reserve(ask("q", "racks"), rackB) }, ask: ask("p", "racks"), labels: rackB, reason: "pool racks has no free address in domain rack=b"},
-		"an address that was given back":                {prepare: func(l *Ledger) { l.Reserve(ask("q", "racks"), rackB); l.Drop("q") }, ask: ask("p", "racks"), labels: rackB, want: "10.0.1.1"},
-		"an address of a pool for every node":           {ask: ask("p", "any"), want: "2001:db8::1"},
-		"an address of a pool without enumerating it":   {prepare: func(l *Ledger) { l.Reserve(ask("q", "any"), nil) }, ask: ask("p", "any"), want: "2001:db8::2"},
-		"the same address when it is reserved for good": {prepare: func(l *Ledger) { l.Reserve(ask("p", "racks"), rackA) }, ask: ask("p", "racks"), labels: rackA, want: "10.0.0.1"},
+		"its reservation, whatever the pool": {prepare: func(l *Ledger) { l.Observe(held) },
+			ask: ask("p", "racks"), labels: rackB, want: "10.0.0.9"},
+		"its reservation without a pool": {prepare: func(l *Ledger) { l.Observe(held) }, ask: ask("p", ""),
+			labels: rackB, want: "10.0.0.9"},
+		"nothing where its reservation is not routed": {prepare: func(l *Ledger) { l.Observe(held) },
+			ask: ask("p", "racks"), labels: rackA, reason: "node(s) where the pod's address is not routable: 10.0.0.9 (rack=b)"},
+		"nothing while its reservation is given back": {
+			prepare: func(l *Ledger) { l.Observe(held); l.BeginRelease(held.Address, "u") }, ask: ask("p", ""), labels: rackB,
+			reason: "address 10.0.0.9 of the pod is being given back"},
+		"its reservation if that was not deleted": {
+			prepare: func(l *Ledger) { l.Observe(held); l.BeginRelease(held.Address, "u"); l.EndRelease(held.Address) },
+			ask:     ask("p", ""), labels: rackB, want: "10.0.0.9"},
+		"nothing of a pool that does not exist": {ask: ask("p", "nil"), labels: rackA,
+			reason: "there is no IPPool nil"},
+		"nothing of a pool that is broken": {ask: ask("p", "broken"), labels: rackA,
+			reason: "pool broken cannot be used: why"},
+		"nothing of a pool of another namespace": {ask: ask("p", "closed"), labels: rackA,
+			reason: "pool closed is not for pods of namespace default"},
+		"nothing outside of the domains": {ask: ask("p", "racks"), labels: nil,
+			reason: "node(s) outside the domains of pool racks"},
+		"nothing of a domain that is full": {prepare: func(l *Ledger) { l.Reserve(ask("q", "racks"), rackB) },
+			ask: ask("p", "racks"), labels: rackB, reason: "pool racks has no free address in domain rack=b"},
+		"an address that was given back": {prepare: func(l *Ledger) {
+			l.Reserve(ask("q", "racks"),
+				rackB)
+			l.Drop("q")
+		}, ask: ask("p", "racks"), labels: rackB, want: "10.0.1.1"},
+		"an address of a pool for every node": {ask: ask("p", "any"), want: "2001:db8::1"},
+		"an address of a pool without enumerating it": {prepare: func(l *Ledger) { l.Reserve(ask("q", "any"), nil) },
+			ask: ask("p", "any"), want: "2001:db8::2"},
+		"the same address when it is reserved for good": {prepare: func(l *Ledger) { l.Reserve(ask("p", "racks"), rackA) },
+			ask: ask("p", "racks"), labels: rackA, want: "10.0.0.1"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -98,7 +117,8 @@ func TestWhatAPodIsPromised(t *testing.T) {
 func TestPodsThatArePlannedTogetherTakeDifferentAddresses(t *testing.T) {
 	t.Parallel()
 	var l Ledger
-	l.SetPools([]*Pool{{Name: "racks", Subnets: []Subnet{subnet(t, "a", "10.0.0.1-10.0.0.2"), subnet(t, "b", "10.0.1.1")}}})
+	l.SetPools([]*Pool{{Name: "racks", Subnets: []Subnet{subnet(t, "a", "10.0.0.1-10.0.0.2"),
+		subnet(t, "b", "10.0.1.1")}}})
 	plan, reason := l.Plan(ask("p", "racks"))
 	if reason != "" {
 		t.Fatal(reason)
@@ -110,7 +130,8 @@ func TestPodsThatArePlannedTogetherTakeDifferentAddresses(t *testing.T) {
 	clone.Add(&l, ask("r", "racks"), rackA)
 	clone.Add(&l, ask("s", "racks"), rackA)
 	for _, labels := range []map[string]string{rackA, rackB} {
-		if reason, planned := clone.Refuses(labels); reason != "pool racks has no free address in domain rack="+labels["rack"] || !planned {
+		if reason, planned := clone.Refuses(labels); reason != "pool racks has no free address in domain rack="+
+			labels["rack"] || !planned {
 			t.Errorf("on %v the clone says %q, for planned pods: %t", labels, reason, planned)
 		}
 	}
@@ -126,8 +147,8 @@ func TestPodsThatArePlannedTogetherTakeDifferentAddresses(t *testing.T) {
 	}
 }
 
-// Whatever happens in whatever order, no address is promised twice, each is freed once, and a ledger that is built of the
-// objects alone counts the same.
+// Whatever happens in whatever order, no address is promised twice, each is freed once, and a ledger that is built of
+// the objects alone counts the same.
 func TestAnAddressIsNeverGivenTwice(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -199,7 +220,8 @@ func TestAnAddressIsNeverGivenTwice(t *testing.T) {
 						}
 					}
 					created++
-					objects[p.Address] = Holding{Address: p.Address, Object: fmt.Sprint(created), Pool: p.Pool, Domain: p.Domain, Identity: Identity{Namespace: "default", Pod: nameOf(pod)}}
+					objects[p.Address] = Holding{Address: p.Address, Object: fmt.Sprint(created), Pool: p.Pool, Domain: p.Domain,
+						Identity: Identity{Namespace: "default", Pod: nameOf(pod)}}
 					l.Observe(objects[p.Address])
 				}
 				delete(promised, pod)
@@ -214,12 +236,14 @@ func TestAnAddressIsNeverGivenTwice(t *testing.T) {
 				delete(promised, pod)
 			},
 			"somebody else writes": func(rt *rapid.T) {
-				a := netip.MustParseAddr(rapid.SampledFrom([]string{"10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.1.1", "192.0.2.1"}).Draw(rt, "address"))
+				a := netip.MustParseAddr(rapid.SampledFrom([]string{"10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.1.1",
+					"192.0.2.1"}).Draw(rt, "address"))
 				if _, exists := objects[a]; exists {
 					rt.Skip()
 				}
 				created++
-				objects[a] = Holding{Address: a, Object: fmt.Sprint(created), Identity: Identity{Namespace: "default", Pod: "stranger"}}
+				objects[a] = Holding{Address: a, Object: fmt.Sprint(created), Identity: Identity{Namespace: "default",
+					Pod: "stranger"}}
 				l.Observe(objects[a])
 				for pod, p := range promised {
 					if p.Address == a {
@@ -274,7 +298,8 @@ func TestAnAddressIsNeverGivenTwice(t *testing.T) {
 	})
 }
 
-// A pod that is deleted while it is bound may still be given its address: the next pod of its name gets no other one meanwhile.
+// A pod that is deleted while it is bound may still be given its address: the next pod of its name gets no other one
+// meanwhile.
 func TestAPodWaitsForThePromiseToItsPredecessor(t *testing.T) {
 	t.Parallel()
 	const waits = "address 10.0.0.1 is promised to an earlier pod of the same name, whose binding has not ended"
@@ -296,7 +321,8 @@ func TestAPodWaitsForThePromiseToItsPredecessor(t *testing.T) {
 	if p, reason := l.Reserve(before, nil); p.Address.String() != "10.0.0.1" {
 		t.Errorf("the earlier pod is tried again and is promised %s (%s)", p.Address, reason)
 	}
-	l.Observe(Holding{Address: netip.MustParseAddr("10.0.0.1"), Object: "u", Identity: before.Identities[0], Pod: before.Pod})
+	l.Observe(Holding{Address: netip.MustParseAddr("10.0.0.1"), Object: "u", Identity: before.Identities[0],
+		Pod: before.Pod})
 	refused("while the address is reserved")
 	l.Drop(before.Pod)
 	if p, reason := l.Reserve(next, nil); p.Address.String() != "10.0.0.1" {
@@ -314,7 +340,8 @@ func TestAnAddressThatComesFreeIsGivenAgain(t *testing.T) {
 			t.Errorf("pod %s: promised %s (%s), want %s", pod, p.Address, reason, want)
 		}
 	}
-	reserved := Holding{Address: netip.MustParseAddr("10.0.0.2"), Object: "u", Identity: Identity{Namespace: "default", Pod: "old"}}
+	reserved := Holding{Address: netip.MustParseAddr("10.0.0.2"), Object: "u", Identity: Identity{Namespace: "default",
+		Pod: "old"}}
 	l.Observe(reserved)
 	reserve("a", "10.0.0.1")
 	reserve("b", "10.0.0.3")
@@ -331,7 +358,8 @@ func TestAHugePoolIsNotEnumerated(t *testing.T) {
 	l.SetPools([]*Pool{{Name: "six", Subnets: []Subnet{subnet(t, "", "2001:db8::/32")}}})
 	for i := range 1000 {
 		p, reason := l.Reserve(ask(fmt.Sprint(i), "six"), nil)
-		if want := netip.MustParsePrefix("2001:db8::/32"); reason != "" || !want.Contains(p.Address) || !strings.HasPrefix(p.Address.String(), "2001:db8::") {
+		if want := netip.MustParsePrefix("2001:db8::/32"); reason != "" || !want.Contains(p.Address) ||
+			!strings.HasPrefix(p.Address.String(), "2001:db8::") {
 			t.Fatalf("pod %d: %s %s", i, p.Address, reason)
 		}
 	}

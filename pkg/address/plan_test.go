@@ -9,7 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// What a plan counts for other pods is what Reserve then takes: of several subnets on one node the first that has addresses.
+// What a plan counts for other pods is what Reserve then takes: of several subnets on one node the first that has
+// addresses.
 func TestAPlanCountsWhatReserveTakes(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -86,7 +87,8 @@ func TestNewsThatAreLateChangeNothing(t *testing.T) {
 		tell    Holding
 		changes bool
 		want    Holding
-	}{{old, true, old}, {old, false, old}, {fresh, true, fresh}, {old, false, fresh}, {moved, true, moved}, {fresh, false, moved}, {renewed, false, renewed}} {
+	}{{old, true, old}, {old, false, old}, {fresh, true, fresh}, {old, false, fresh}, {moved, true, moved},
+		{fresh, false, moved}, {renewed, false, renewed}} {
 		if changes := l.Observe(step.tell); changes != step.changes {
 			t.Errorf("step %d changes something: %t, want %t", i, changes, step.changes)
 		}
@@ -100,13 +102,15 @@ func TestNewsThatAreLateChangeNothing(t *testing.T) {
 	}
 }
 
-// Two schedulers may have reserved an address each for one pod. A pod that is tried again gets the one that it was given.
+// Two schedulers may have reserved an address each for one pod. A pod that is tried again gets the one that it was
+// given.
 func TestAPodThatIsTriedAgainKeepsItsAddress(t *testing.T) {
 	t.Parallel()
 	var l Ledger
 	who := ask("p", "").Identities[0]
 	for i, pod := range []string{"earlier", "p", "other"} {
-		l.Observe(Holding{Address: netip.MustParseAddr(fmt.Sprint("10.0.0.", i+1)), Object: fmt.Sprint(i), Identity: who, Pod: pod})
+		l.Observe(Holding{Address: netip.MustParseAddr(fmt.Sprint("10.0.0.", i+1)), Object: fmt.Sprint(i), Identity: who,
+			Pod: pod})
 	}
 	for pod, want := range map[string]string{"p": "10.0.0.2", "new": "10.0.0.1"} {
 		again := ask(pod, "")
@@ -127,18 +131,28 @@ func TestAPodGetsTheAddressThatTheLastOneRanWith(t *testing.T) {
 		prepare func(l *Ledger)
 		want    string
 	}{
-		"the lowest if none is known to have run":         {prepare: func(*Ledger) {}, want: "10.0.0.1"},
-		"that of the pod that ran":                        {prepare: func(l *Ledger) { l.Ran(who, "b") }, want: "10.0.0.2"},
-		"that of the last of two":                         {prepare: func(l *Ledger) { l.Ran(who, "b"); l.Ran(who, "c") }, want: "10.0.0.3"},
-		"the lowest if the pod that ran had none of them": {prepare: func(l *Ledger) { l.Ran(who, "stranger") }, want: "10.0.0.1"},
-		"the lowest if the address is gone":               {prepare: func(l *Ledger) { l.Ran(who, "b"); l.Forget(netip.MustParseAddr("10.0.0.2"), "b") }, want: "10.0.0.1"},
+		"the lowest if none is known to have run": {prepare: func(*Ledger) {}, want: "10.0.0.1"},
+		"that of the pod that ran":                {prepare: func(l *Ledger) { l.Ran(who, "b") }, want: "10.0.0.2"},
+		"that of the last of two": {prepare: func(l *Ledger) { l.Ran(who, "b"); l.Ran(who, "c") },
+			want: "10.0.0.3"},
+		"the lowest if the pod that ran had none of them": {prepare: func(l *Ledger) { l.Ran(who, "stranger") },
+			want: "10.0.0.1"},
+		"the lowest if the address is gone": {prepare: func(l *Ledger) {
+			l.Ran(who,
+				"b")
+			l.Forget(netip.MustParseAddr("10.0.0.2"), "b")
+		}, want: "10.0.0.1"},
 		"the lowest if another reservation has the place of that": {prepare: func(l *Ledger) {
 			l.Ran(who, "b")
 			a := netip.MustParseAddr("10.0.0.2")
 			l.Observe(Holding{Address: a, Object: "other", Identity: Identity{Pod: "stranger"}})
 			l.Observe(Holding{Address: a, Object: "again", Identity: who[0], Pod: "old"})
 		}, want: "10.0.0.1"},
-		"that of the pod that ran if another one is gone": {prepare: func(l *Ledger) { l.Ran(who, "b"); l.Forget(netip.MustParseAddr("10.0.0.3"), "c") }, want: "10.0.0.2"},
+		"that of the pod that ran if another one is gone": {prepare: func(l *Ledger) {
+			l.Ran(who,
+				"b")
+			l.Forget(netip.MustParseAddr("10.0.0.3"), "c")
+		}, want: "10.0.0.2"},
 		"that of the pod that ran if its version is another": {prepare: func(l *Ledger) {
 			l.Ran(who, "b")
 			l.Observe(Holding{Address: netip.MustParseAddr("10.0.0.2"), Object: "b", Version: 7, Identity: who[0], Pod: "b"})
@@ -149,7 +163,8 @@ func TestAPodGetsTheAddressThatTheLastOneRanWith(t *testing.T) {
 			t.Parallel()
 			var l Ledger
 			for i, pod := range []string{"a", "b", "c"} {
-				l.Observe(Holding{Address: netip.MustParseAddr(fmt.Sprint("10.0.0.", i+1)), Object: pod, Identity: who[0], Pod: pod})
+				l.Observe(Holding{Address: netip.MustParseAddr(fmt.Sprint("10.0.0.", i+1)), Object: pod, Identity: who[0],
+					Pod: pod})
 			}
 			test.prepare(&l)
 			if p, reason := l.Reserve(&Ask{Pod: "new", Identities: who}, nil); p.Address.String() != test.want {
@@ -168,12 +183,18 @@ func TestOverlaps(t *testing.T) {
 		pools []*Pool
 		want  map[string][]string
 	}{
-		"none":                             {want: map[string][]string{}},
-		"pools that touch":                 {pools: []*Pool{pool("a", "10.0.0.1-10.0.0.4"), pool("b", "10.0.0.5")}, want: map[string][]string{}},
-		"pools that share one address":     {pools: []*Pool{pool("b", "10.0.0.4-10.0.0.9"), pool("a", "10.0.0.1-10.0.0.4")}, want: map[string][]string{"a": {"b"}, "b": {"a"}}},
-		"one in the other, and one beyond": {pools: []*Pool{pool("all", "10.0.0.0/8"), pool("x", "10.1.0.0/16"), pool("y", "10.2.0.0/16"), pool("six", "2001:db8::/64")}, want: map[string][]string{"all": {"x", "y"}, "x": {"all"}, "y": {"all"}}},
-		"twice in common":                  {pools: []*Pool{pool("a", "10.0.0.1", "10.0.0.9"), pool("b", "10.0.0.1-10.0.0.9")}, want: map[string][]string{"a": {"b"}, "b": {"a"}}},
-		"the last of one family and the first of the other": {pools: []*Pool{pool("a", "255.255.255.255"), pool("b", "::")}, want: map[string][]string{}},
+		"none": {want: map[string][]string{}},
+		"pools that touch": {pools: []*Pool{pool("a", "10.0.0.1-10.0.0.4"), pool("b", "10.0.0.5")},
+			want: map[string][]string{}},
+		"pools that share one address": {pools: []*Pool{pool("b", "10.0.0.4-10.0.0.9"),
+			pool("a", "10.0.0.1-10.0.0.4")}, want: map[string][]string{"a": {"b"}, "b": {"a"}}},
+		"one in the other, and one beyond": {pools: []*Pool{pool("all", "10.0.0.0/8"),
+			pool("x", "10.1.0.0/16"), pool("y", "10.2.0.0/16"), pool("six", "2001:db8::/64")},
+			want: map[string][]string{"all": {"x", "y"}, "x": {"all"}, "y": {"all"}}},
+		"twice in common": {pools: []*Pool{pool("a", "10.0.0.1", "10.0.0.9"), pool("b", "10.0.0.1-10.0.0.9")},
+			want: map[string][]string{"a": {"b"}, "b": {"a"}}},
+		"the last of one family and the first of the other": {pools: []*Pool{pool("a", "255.255.255.255"), pool("b", "::")},
+			want: map[string][]string{}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -24,14 +24,18 @@ import (
 var now = time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 
 func resources(cpu, gpus string) v1.ResourceList {
-	return v1.ResourceList{"cpu": resource.MustParse(cpu), "memory": resource.MustParse("64Gi"), "nvidia.com/gpu": resource.MustParse(gpus), "pods": resource.MustParse("110")}
+	return v1.ResourceList{"cpu": resource.MustParse(cpu), "memory": resource.MustParse("64Gi"),
+		"nvidia.com/gpu": resource.MustParse(gpus), "pods": resource.MustParse("110")}
 }
 
 func node(name, gpus, dollars string) *v1.Node {
 	return &v1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("node-" + name), Annotations: map[string]string{"berth.dev/price-per-hour": dollars},
-			Labels: map[string]string{v1.LabelHostname: name, "nvidia.com/gpu.product": "NVIDIA-L4", "nvidia.com/gpu.count": gpus}},
-		Status: v1.NodeStatus{Capacity: resources("32", gpus), Allocatable: resources("32", gpus), Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}}},
+		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("node-" + name),
+			Annotations: map[string]string{"berth.dev/price-per-hour": dollars},
+			Labels: map[string]string{v1.LabelHostname: name, "nvidia.com/gpu.product": "NVIDIA-L4",
+				"nvidia.com/gpu.count": gpus}},
+		Status: v1.NodeStatus{Capacity: resources("32", gpus), Allocatable: resources("32", gpus),
+			Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}}},
 	}
 }
 
@@ -41,10 +45,13 @@ func pod(name, on, gpus string, change ...func(*v1.Pod)) *v1.Pod {
 	delete(requests, "pods")
 	requests["memory"] = resource.MustParse("1Gi")
 	p := &v1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID("pod-" + name), CreationTimestamp: metav1.NewTime(now.Add(-time.Hour)), Labels: map[string]string{"app": name},
-			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "rs-" + name, UID: types.UID("rs-" + name), Controller: ptr.To(true)}}},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID("pod-" + name),
+			CreationTimestamp: metav1.NewTime(now.Add(-time.Hour)), Labels: map[string]string{"app": name},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "rs-" + name,
+				UID: types.UID("rs-" + name), Controller: ptr.To(true)}}},
 		Spec: v1.PodSpec{NodeName: on, SchedulerName: "berth-scheduler", Priority: ptr.To[int32](0),
-			Containers: []v1.Container{{Name: "c", Image: "i", Resources: v1.ResourceRequirements{Requests: requests, Limits: requests}}}},
+			Containers: []v1.Container{{Name: "c", Image: "i", Resources: v1.ResourceRequirements{Requests: requests,
+				Limits: requests}}}},
 		Status: v1.PodStatus{Phase: map[bool]v1.PodPhase{true: v1.PodPending, false: v1.PodRunning}[on == ""]},
 	}
 	for _, f := range change {
@@ -69,7 +76,8 @@ func daemon(p *v1.Pod) {
 
 // member makes the pod one of the gang g of two.
 func member(p *v1.Pod) {
-	p.Labels["pod-group.scheduling.sigs.k8s.io/name"], p.Labels["pod-group.scheduling.sigs.k8s.io/min-available"] = "g", "2"
+	p.Labels["pod-group.scheduling.sigs.k8s.io/name"], p.Labels["pod-group.scheduling.sigs.k8s.io/min-available"] = "g",
+		"2"
 }
 
 func budgetOf(app string, allowed int32) *policyv1.PodDisruptionBudget {
@@ -84,7 +92,8 @@ func ask(t *testing.T, target Target, objects ...runtime.Object) *Advice {
 	if err != nil {
 		t.Fatal(err)
 	}
-	advice, err := Cluster(context.WithoutCancel(t.Context()), Question{Configuration: c, Objects: objects, Now: now, Target: target, Most: 5})
+	advice, err := Cluster(context.WithoutCancel(t.Context()), Question{Configuration: c, Objects: objects, Now: now,
+		Target: target, Most: 5})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,40 +139,64 @@ func TestPodsAreMovedForWorkThatWaits(t *testing.T) {
 		verdict string
 	}{
 		{"nothing waits", []runtime.Object{node("a", "8", "1"), pod("p", "a", "2")}, nil, ""},
-		{"what the scheduler starts by itself needs no advice", []runtime.Object{node("a", "8", "1"), pod("p", "", "2")}, nil, ""},
-		{"free GPUs are on two nodes", []runtime.Object{node("a", "8", "1"), node("b", "8", "1"), pod("x", "a", "5"), pod("y", "a", "1"), pod("z", "b", "6"), pod("p", "", "3")},
+		{"what the scheduler starts by itself needs no advice", []runtime.Object{node("a", "8", "1"), pod("p", "", "2")}, nil,
+			""},
+		{"free GPUs are on two nodes", []runtime.Object{node("a", "8", "1"), node("b", "8", "1"), pod("x", "a", "5"),
+			pod("y", "a", "1"), pod("z", "b", "6"), pod("p", "", "3")},
 			[]string{"y from a to b; p on a"}, "no cheaper plan of those tried"},
-		{"the fewest pods are moved", []runtime.Object{node("a", "8", "1"), node("b", "8", "1"), node("c", "8", "1"), pod("x1", "a", "1"), pod("x2", "a", "1"), pod("x", "a", "4"),
+		{"the fewest pods are moved", []runtime.Object{node("a", "8", "1"), node("b", "8", "1"), node("c", "8", "1"),
+			pod("x1", "a", "1"), pod("x2", "a", "1"), pod("x", "a", "4"),
 			pod("y", "b", "2"), pod("y2", "b", "4"), pod("z", "c", "6"), pod("p", "", "4")}, []string{"y from b to "}, ""},
-		{"two small pods move where the large one cannot", []runtime.Object{node("a", "8", "1"), node("b", "8", "1"), pod("x", "a", "4"), pod("y1", "a", "1"), pod("y2", "a", "1"), pod("z", "b", "6", bare), pod("p", "", "4")},
+		{"two small pods move where the large one cannot", []runtime.Object{node("a", "8", "1"), node("b", "8", "1"),
+			pod("x", "a", "4"), pod("y1", "a", "1"), pod("y2", "a", "1"), pod("z", "b", "6", bare), pod("p", "", "4")},
 			[]string{"y1 from a to b; y2 from a to b; p on a"}, ""},
-		{"of two plans that move as many pods the one goes that loses less work", []runtime.Object{node("a", "8", "1"), node("b", "8", "1"), node("c", "8", "1"), pod("x", "a", "5", bare), pod("y", "a", "1"),
-			pod("v", "b", "5", bare), pod("w", "b", "1", saves("30m")), pod("z", "c", "6", bare), pod("p", "", "3")}, []string{"w from b to a; p on b"}, "starts when 1 pod is moved, which loses 0.5 GPU hours of work; no cheaper"},
-		{"two pods move that lose less than one", []runtime.Object{node("a", "8", "1"), node("b", "8", "1"), node("c", "8", "1"), pod("x", "a", "4", bare), pod("y", "a", "2"),
-			pod("v", "b", "4", bare), pod("w1", "b", "1", saves("15m")), pod("w2", "b", "1", saves("15m")), pod("z", "c", "5", bare), pod("p", "", "4")},
+		{"of two plans that move as many pods the one goes that loses less work",
+			[]runtime.Object{node("a", "8", "1"), node("b", "8", "1"), node("c", "8", "1"), pod("x", "a", "5", bare),
+				pod("y", "a", "1"),
+				pod("v", "b", "5", bare), pod("w", "b", "1", saves("30m")), pod("z", "c", "6", bare), pod("p", "", "3")},
+			[]string{"w from b to a; p on b"}, "starts when 1 pod is moved, which loses 0.5 GPU hours of work; no cheaper"},
+		{"two pods move that lose less than one", []runtime.Object{node("a", "8", "1"), node("b", "8", "1"),
+			node("c", "8", "1"), pod("x", "a", "4", bare), pod("y", "a", "2"),
+			pod("v", "b", "4", bare), pod("w1", "b", "1", saves("15m")), pod("w2", "b", "1", saves("15m")),
+			pod("z", "c", "5", bare), pod("p", "", "4")},
 			[]string{"w1 from b to "}, "starts when 2 pods are moved, which loses 0.5 GPU hours of work"},
-		{"no node is large enough", []runtime.Object{node("a", "8", "1"), pod("x", "a", "1"), pod("p", "", "9")}, []string{""}, "moving pods does not help"},
-		{"what moves has nowhere to go", []runtime.Object{node("a", "8", "1"), node("b", "8", "1"), pod("x", "a", "8"), pod("y", "b", "6"), pod("p", "", "4")},
+		{"no node is large enough", []runtime.Object{node("a", "8", "1"), pod("x", "a", "1"), pod("p", "", "9")},
 			[]string{""}, "moving pods does not help"},
-		{"a budget forbids it", []runtime.Object{node("a", "8", "1"), node("b", "8", "1"), pod("x", "a", "5", bare), pod("y", "a", "1"), pod("z", "b", "6", bare), pod("p", "", "3"), budgetOf("y", 0)},
+		{"what moves has nowhere to go", []runtime.Object{node("a", "8", "1"), node("b", "8", "1"), pod("x", "a", "8"),
+			pod("y", "b", "6"), pod("p", "", "4")},
+			[]string{""}, "moving pods does not help"},
+		{"a budget forbids it", []runtime.Object{node("a", "8", "1"), node("b", "8", "1"), pod("x", "a", "5", bare),
+			pod("y", "a", "1"), pod("z", "b", "6", bare), pod("p", "", "3"), budgetOf("y", 0)},
 			[]string{""}, "1 pod may not move. Of each: PodDisruptionBudget budget allows 0 disruptions"},
-		{"a budget allows it", []runtime.Object{node("a", "8", "1"), node("b", "8", "1"), pod("x", "a", "5", bare), pod("y", "a", "1"), pod("z", "b", "6", bare), pod("p", "", "3"), budgetOf("y", 1)},
+		{"a budget allows it", []runtime.Object{node("a", "8", "1"), node("b", "8", "1"), pod("x", "a", "5", bare),
+			pod("y", "a", "1"), pod("z", "b", "6", bare), pod("p", "", "3"), budgetOf("y", 1)},
 			[]string{"y from a to b; p on a"}, ""},
-		{"a pod without a controller stays", []runtime.Object{node("a", "8", "1"), node("b", "8", "1"), pod("x", "a", "5", bare), pod("y", "a", "1", bare), pod("z", "b", "6", bare), pod("p", "", "3")},
+		{"a pod without a controller stays", []runtime.Object{node("a", "8", "1"), node("b", "8", "1"),
+			pod("x", "a", "5", bare), pod("y", "a", "1", bare), pod("z", "b", "6", bare), pod("p", "", "3")},
 			[]string{""}, "nothing would replace it"},
-		{"a pod of its node stays", []runtime.Object{node("a", "8", "1"), node("b", "8", "1"), pod("x", "a", "5", bare), pod("y", "a", "1", daemon), pod("z", "b", "6", bare), pod("p", "", "3")},
+		{"a pod of its node stays", []runtime.Object{node("a", "8", "1"), node("b", "8", "1"), pod("x", "a", "5", bare),
+			pod("y", "a", "1", daemon), pod("z", "b", "6", bare), pod("p", "", "3")},
 			[]string{""}, "nothing would replace it"},
-		{"pods of higher priority move where they run again", []runtime.Object{node("a", "8", "1"), node("b", "8", "1"), pod("x", "a", "5", bare), pod("y", "a", "1", priority(9)), pod("z", "b", "6", bare), pod("p", "", "3")},
+		{"pods of higher priority move where they run again", []runtime.Object{node("a", "8", "1"), node("b", "8", "1"),
+			pod("x", "a", "5", bare), pod("y", "a", "1", priority(9)), pod("z", "b", "6", bare), pod("p", "", "3")},
 			[]string{"y from a to b; p on a"}, ""},
-		{"a gang waits for one place", []runtime.Object{node("a", "8", "1"), node("b", "8", "1"), node("c", "8", "1"), pod("x", "a", "5", bare), pod("y", "a", "1"), pod("z", "b", "5", bare), pod("v", "c", "7", bare),
+		{"a gang waits for one place", []runtime.Object{node("a", "8", "1"), node("b", "8", "1"), node("c", "8", "1"),
+			pod("x", "a", "5", bare), pod("y", "a", "1"), pod("z", "b", "5", bare), pod("v", "c", "7", bare),
 			pod("g1", "", "3", member), pod("g2", "", "3", member)}, []string{"y from a to c; g"}, ""},
-		{"a gang that runs moves as a whole", []runtime.Object{node("a", "8", "1"), node("b", "8", "1"), pod("x", "a", "4", bare), pod("g1", "a", "1", member), pod("g2", "a", "1", member), pod("z", "b", "6", bare), pod("p", "", "4")},
+		{"a gang that runs moves as a whole", []runtime.Object{node("a", "8", "1"), node("b", "8", "1"),
+			pod("x", "a", "4", bare), pod("g1", "a", "1", member), pod("g2", "a", "1", member), pod("z", "b", "6", bare),
+			pod("p", "", "4")},
 			[]string{"g1 from a to b; g2 from a to b; p on a"}, ""},
-		{"the plan for the second of two equal pods builds on that for the first", []runtime.Object{node("a", "8", "1"), node("b", "8", "1"), node("c", "8", "1"),
-			pod("x", "a", "5", bare), pod("y", "a", "1"), pod("v", "b", "5", bare), pod("w", "b", "1"), pod("z", "c", "6", bare), pod("p1", "", "3"), pod("p2", "", "3")},
+		{"the plan for the second of two equal pods builds on that for the first",
+			[]runtime.Object{node("a", "8", "1"), node("b", "8", "1"), node("c", "8", "1"),
+				pod("x", "a", "5", bare), pod("y", "a", "1"), pod("v", "b", "5", bare), pod("w", "b", "1"),
+				pod("z", "c", "6", bare), pod("p1", "", "3"), pod("p2", "", "3")},
 			[]string{"y from a to b; p1 on a", "y from b to c; w from b to c; p2 on b"}, ""},
-		{"the order is that of priorities", []runtime.Object{node("a", "1", "1"), pod("x", "a", "1", bare, priority(100)), pod("p", "", "1"), pod("q", "", "1", priority(5))}, []string{"", ""}, ""},
-		{"a pod with a scheduling gate is not tried", []runtime.Object{node("a", "8", "1"), pod("p", "", "1", func(p *v1.Pod) { p.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "quota"}} })},
+		{"the order is that of priorities", []runtime.Object{node("a", "1", "1"), pod("x", "a", "1", bare, priority(100)),
+			pod("p", "", "1"), pod("q", "", "1", priority(5))}, []string{"", ""}, ""},
+		{"a pod with a scheduling gate is not tried",
+			[]runtime.Object{node("a", "8", "1"),
+				pod("p", "", "1", func(p *v1.Pod) { p.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "quota"}} })},
 			[]string{""}, "the scheduler does not try it"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -190,20 +223,24 @@ func TestPodsAreMovedForWorkThatWaits(t *testing.T) {
 
 func TestAConfigurationWithExtendersIsRefused(t *testing.T) {
 	t.Parallel()
-	c, err := schedulerconfig.Parse("f.yaml", []byte("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"+
-		"extenders: [{urlPrefix: 'https://127.0.0.1:1', filterVerb: filter, tlsConfig: {caFile: absent.pem}}]\n"))
+	c, err := schedulerconfig.Parse("f.yaml",
+		[]byte("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"+
+			"extenders: [{urlPrefix: 'https://127.0.0.1:1', filterVerb: filter, tlsConfig: {caFile: absent.pem}}]\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = Cluster(t.Context(), Question{Configuration: c, Objects: []runtime.Object{node("a", "8", "1")}, Now: now, Most: 5})
-	if !errors.Is(err, schedulerconfig.ErrInvalid) || !strings.HasPrefix(err.Error(), "f.yaml: extenders: https://127.0.0.1:1 ") {
+	_, err = Cluster(t.Context(), Question{Configuration: c, Objects: []runtime.Object{node("a", "8", "1")}, Now: now,
+		Most: 5})
+	if !errors.Is(err, schedulerconfig.ErrInvalid) ||
+		!strings.HasPrefix(err.Error(), "f.yaml: extenders: https://127.0.0.1:1 ") {
 		t.Errorf("error %v, want one that names file and extender", err)
 	}
 }
 
 func TestANewNodeStartsWhatFitsIt(t *testing.T) {
 	t.Parallel()
-	a := ask(t, Target{}, node("a", "8", "8.50"), node("b", "2", "1.20"), pod("x", "a", "8", bare, priority(9)), pod("y", "b", "2", bare, priority(9)), pod("p", "", "4"), pod("q", "", "1", priority(5)))
+	a := ask(t, Target{}, node("a", "8", "8.50"), node("b", "2", "1.20"), pod("x", "a", "8", bare, priority(9)),
+		pod("y", "b", "2", bare, priority(9)), pod("p", "", "4"), pod("q", "", "1", priority(5)))
 	got := map[string]string{}
 	for _, n := range a.NewNodes {
 		var names []string
@@ -222,10 +259,12 @@ func TestANewNodeCostsWhatTheOneLikeItDoes(t *testing.T) {
 	t.Parallel()
 	spot, dear := node("s", "8", "2"), node("d", "8", "9")
 	spot.Labels["karpenter.sh/capacity-type"] = "spot"
-	a := ask(t, Target{}, dear, node("c", "8", "8"), spot, pod("x", "d", "8", bare), pod("y", "c", "8", bare), pod("z", "s", "8", bare), pod("p", "", "4"))
+	a := ask(t, Target{}, dear, node("c", "8", "8"), spot, pod("x", "d", "8", bare), pod("y", "c", "8", bare),
+		pod("z", "s", "8", bare), pod("p", "", "4"))
 	var got []string
 	for _, n := range a.NewNodes {
-		got = append(got, fmt.Sprintf("%s like %s for %d: %d of %d", n.Kind, n.Like, n.PriceMicroDollarsPerHour, len(n.Starts), n.Nodes))
+		got = append(got, fmt.Sprintf("%s like %s for %d: %d of %d", n.Kind, n.Like, n.PriceMicroDollarsPerHour,
+			len(n.Starts), n.Nodes))
 	}
 	kind := a.NewNodes[0].Kind
 	want := []string{kind + " like c for 8000000: 1 of 2", kind + ", spot like s for 2000000: 0 of 1"}
@@ -236,12 +275,14 @@ func TestANewNodeCostsWhatTheOneLikeItDoes(t *testing.T) {
 
 func TestTheTableSaysWhatTheSchedulerSays(t *testing.T) {
 	t.Parallel()
-	a := &Advice{Pending: []Pending{{Unit: Unit{KindPod, "team", "p"}, Why: "2 Insufficient nvidia.com/gpu", Verdict: "moving pods does not help"}}}
+	a := &Advice{Pending: []Pending{{Unit: Unit{KindPod, "team", "p"}, Why: "2 Insufficient nvidia.com/gpu",
+		Verdict: "moving pods does not help"}}}
 	var out strings.Builder
 	if err := a.WriteTable(&out); err != nil {
 		t.Fatal(err)
 	}
-	if want := "  pod team/p: moving pods does not help\n    the scheduler says: 2 Insufficient nvidia.com/gpu\n"; !strings.Contains(out.String(), want) {
+	const want = "  pod team/p: moving pods does not help\n    the scheduler says: 2 Insufficient nvidia.com/gpu\n"
+	if !strings.Contains(out.String(), want) {
 		t.Errorf("got\n%s\nwant in it\n%s", &out, want)
 	}
 }
@@ -266,24 +307,33 @@ func TestNodesAreGivenBack(t *testing.T) {
 		objects []runtime.Object
 		want    string
 	}{
-		{"the dearest first, for as long as the pods fit", []runtime.Object{node("a", "8", "8"), node("b", "8", "9"), node("c", "8", "7"), pod("x", "a", "2"), pod("y", "b", "3"), pod("z", "c", "2")},
+		{"the dearest first, for as long as the pods fit", []runtime.Object{node("a", "8", "8"), node("b", "8", "9"),
+			node("c", "8", "7"), pod("x", "a", "2"), pod("y", "b", "3"), pod("z", "c", "2")},
 			"b 9000000 1, a 8000000 1"},
-		{"what nothing uses needs no move", []runtime.Object{node("a", "8", "8"), node("b", "8", "9"), pod("x", "a", "8"), pod("d", "b", "0", daemon)}, "b 9000000 0"},
+		{"what nothing uses needs no move", []runtime.Object{node("a", "8", "8"), node("b", "8", "9"), pod("x", "a", "8"),
+			pod("d", "b", "0", daemon)}, "b 9000000 0"},
 		{"none that a gang could use that waits for more of them", waitsForMore, ""},
-		{"none that a pod could use that waits, once it was empty", []runtime.Object{node("a", "8", "8"), node("b", "8", "9"), pod("x", "a", "2"), pod("y", "b", "1", bare), pod("p", "", "16"), pod("q", "", "8")}, ""},
-		{"one that the work that waits cannot use", []runtime.Object{node("a", "8", "8"), node("b", "8", "9"), pod("x", "a", "2", bare), pod("p", "", "1", selecting), pod("q", "", "16")},
+		{"none that a pod could use that waits, once it was empty", []runtime.Object{node("a", "8", "8"), node("b", "8", "9"),
+			pod("x", "a", "2"), pod("y", "b", "1", bare), pod("p", "", "16"), pod("q", "", "8")}, ""},
+		{"one that the work that waits cannot use", []runtime.Object{node("a", "8", "8"), node("b", "8", "9"),
+			pod("x", "a", "2", bare), pod("p", "", "1", selecting), pod("q", "", "16")},
 			"b 9000000 0"},
-		{"nothing is moved while nodes are empty", manyIdle, "idle0 8000000 0, idle1 8000000 0, idle2 8000000 0, idle3 8000000 0, idle4 8000000 0"},
-		{"a gang is moved once, and all that it leaves is given back", []runtime.Object{node("a", "8", "8"), node("b", "8", "8"), node("c", "8", "8"), keep(node("d", "8", "8")),
-			pod("g0", "a", "2", gangOf("3")), pod("g1", "b", "2", gangOf("3")), pod("g2", "c", "2", gangOf("3"))}, "a 8000000 3, b 8000000 0, c 8000000 0"},
-		{"not with a pod that may not move", []runtime.Object{node("a", "8", "8"), node("b", "8", "9"), pod("x", "a", "2", bare), pod("y", "b", "2", bare)}, ""},
+		{"nothing is moved while nodes are empty", manyIdle,
+			"idle0 8000000 0, idle1 8000000 0, idle2 8000000 0, idle3 8000000 0, idle4 8000000 0"},
+		{"a gang is moved once, and all that it leaves is given back",
+			[]runtime.Object{node("a", "8", "8"), node("b", "8", "8"), node("c", "8", "8"), keep(node("d", "8", "8")),
+				pod("g0", "a", "2", gangOf("3")), pod("g1", "b", "2", gangOf("3")), pod("g2", "c", "2", gangOf("3"))},
+			"a 8000000 3, b 8000000 0, c 8000000 0"},
+		{"not with a pod that may not move", []runtime.Object{node("a", "8", "8"), node("b", "8", "9"),
+			pod("x", "a", "2", bare), pod("y", "b", "2", bare)}, ""},
 		{"not one that its owner keeps", []runtime.Object{func() *v1.Node {
 			n := node("a", "8", "8")
 			n.Annotations["karpenter.sh/do-not-disrupt"] = "true"
 			return n
 		}(), node("b", "8", "9"), pod("y", "b", "2", bare)}, ""},
 		{"not the last one", []runtime.Object{node("a", "8", "8"), pod("x", "a", "2")}, ""},
-		{"not one that starts what waits", []runtime.Object{node("a", "8", "8"), node("b", "8", "8"), pod("x", "a", "8", bare), pod("p", "", "8")}, ""},
+		{"not one that starts what waits", []runtime.Object{node("a", "8", "8"), node("b", "8", "8"),
+			pod("x", "a", "8", bare), pod("p", "", "8")}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -312,9 +362,12 @@ func TestRequestsThatStrandGPUsAreFound(t *testing.T) {
 		want    string
 	}{
 		{"a fair share", []runtime.Object{node("a", "8", "8"), pod("x", "a", "2", cpu("8"))}, ""},
-		{"half of the cores for one GPU", []runtime.Object{node("a", "8", "8"), pod("x", "a", "1", cpu("16"))}, "ReplicaSet rs-x cpu 16000m 4000m 3"},
-		{"more, but the GPUs are all in use", []runtime.Object{node("a", "2", "8"), pod("x", "a", "1", cpu("20")), pod("y", "a", "1", cpu("1"))}, ""},
-		{"a pod that waits for more cores than any node has", []runtime.Object{node("a", "8", "8"), pod("p", "", "1", cpu("33"))}, "ReplicaSet rs-p cpu 33000m 4000m 0"},
+		{"half of the cores for one GPU", []runtime.Object{node("a", "8", "8"), pod("x", "a", "1", cpu("16"))},
+			"ReplicaSet rs-x cpu 16000m 4000m 3"},
+		{"more, but the GPUs are all in use", []runtime.Object{node("a", "2", "8"), pod("x", "a", "1", cpu("20")),
+			pod("y", "a", "1", cpu("1"))}, ""},
+		{"a pod that waits for more cores than any node has",
+			[]runtime.Object{node("a", "8", "8"), pod("p", "", "1", cpu("33"))}, "ReplicaSet rs-p cpu 33000m 4000m 0"},
 		{"without GPUs", []runtime.Object{node("a", "8", "8"), pod("x", "a", "0", cpu("30"))}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -332,6 +385,8 @@ func TestRequestsThatStrandGPUsAreFound(t *testing.T) {
 
 // onlyOn is the affinity that the DaemonSet controller gives the pod of a node.
 func onlyOn(node string) *v1.Affinity {
-	return &v1.Affinity{NodeAffinity: &v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{{
-		MatchFields: []v1.NodeSelectorRequirement{{Key: metav1.ObjectNameField, Operator: v1.NodeSelectorOpIn, Values: []string{node}}}}}}}}
+	return &v1.Affinity{NodeAffinity: &v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{
+		NodeSelectorTerms: []v1.NodeSelectorTerm{{
+			MatchFields: []v1.NodeSelectorRequirement{{Key: metav1.ObjectNameField, Operator: v1.NodeSelectorOpIn,
+				Values: []string{node}}}}}}}}
 }

@@ -20,7 +20,8 @@ func TestAPlanHoldsForAsLongAsItsRoomIsFree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	objects := []runtime.Object{node("a", "8", "1"), node("b", "8", "1"), pod("x", "a", "5", bare), pod("y", "a", "1"), pod("z", "b", "6", bare), pod("p", "", "3")}
+	objects := []runtime.Object{node("a", "8", "1"), node("b", "8", "1"), pod("x", "a", "5", bare), pod("y", "a", "1"),
+		pod("z", "b", "6", bare), pod("p", "", "3")}
 	_, plan := ask(t, Target{}, objects...).FirstPlan()
 	if moved(plan) != "y from a to b; p on a" {
 		t.Fatalf("the plan is %q", moved(plan))
@@ -36,8 +37,10 @@ func TestAPlanHoldsForAsLongAsItsRoomIsFree(t *testing.T) {
 		want string // part of the error
 	}{
 		{"nothing has changed", nil, "", ""},
-		{"a new pod has taken the room of the replacement", []runtime.Object{pod("new", "b", "2", bare)}, "", "what replaces pod default/y gets no node"},
-		{"a pod that has waited longer would take the room that is made", []runtime.Object{pod("new", "", "3", older)}, "", "the work that the plan is for does not start"},
+		{"a new pod has taken the room of the replacement", []runtime.Object{pod("new", "b", "2", bare)}, "",
+			"what replaces pod default/y gets no node"},
+		{"a pod that has waited longer would take the room that is made", []runtime.Object{pod("new", "", "3", older)}, "",
+			"the work that the plan is for does not start"},
 		{"a pod takes other room than that of the plan", []runtime.Object{pod("new", "b", "1", bare)}, "", ""},
 		{"what is in the way is ending", []runtime.Object{pod("new", "b", "2", bare, ending)}, "", ""},
 		{"a pod that is to move has gone", nil, "y", "pod default/y is not on a any more"},

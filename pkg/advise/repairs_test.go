@@ -23,11 +23,15 @@ func TestMembersAreMovedFromFailingHardware(t *testing.T) {
 		want    string // what the first gang moves
 		says    string
 	}{
-		{"no node leaves", []runtime.Object{node("a", "8", "1"), pod("g1", "a", "4", member), pod("g2", "a", "4", member)}, "", ""},
+		{"no node leaves", []runtime.Object{node("a", "8", "1"), pod("g1", "a", "4", member), pod("g2", "a", "4", member)},
+			"", ""},
 		{"a pod without a gang", []runtime.Object{leaving("a", "8"), node("b", "8", "1"), pod("x", "a", "4")}, "", ""},
-		{"one of two members moves", []runtime.Object{leaving("a", "8"), node("b", "8", "1"), node("c", "8", "1"), pod("g1", "a", "8", member, saves("30m")), pod("g2", "b", "8", member)},
-			"g1 from a to c", "node a has the taint aws-node-termination-handler/spot-itn; 1 member can move, which loses 4.0 GPU hours of work"},
-		{"there is no room", []runtime.Object{leaving("a", "8"), node("b", "8", "1"), pod("g1", "a", "8", member), pod("g2", "b", "8", member)},
+		{"one of two members moves", []runtime.Object{leaving("a", "8"), node("b", "8", "1"), node("c", "8", "1"),
+			pod("g1", "a", "8", member, saves("30m")), pod("g2", "b", "8", member)},
+			"g1 from a to c",
+			"node a has the taint aws-node-termination-handler/spot-itn; 1 member can move, which loses 4.0 GPU hours of work"},
+		{"there is no room", []runtime.Object{leaving("a", "8"), node("b", "8", "1"), pod("g1", "a", "8", member),
+			pod("g2", "b", "8", member)},
 			"g1 from a to ", "not all replacements get a node beside the rest of the gang"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -21,8 +21,9 @@ func reserved(t *testing.T, minimum int32, nodes ...string) runtime.Object {
 	t.Helper()
 	pg := &schedulingv1alpha1.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: "g", Namespace: "default", UID: "g"},
 		Spec: schedulingv1alpha1.PodGroupSpec{MinMember: minimum},
-		Status: schedulingv1alpha1.PodGroupStatus{ReservedNodes: nodes, Conditions: []metav1.Condition{{Type: schedulingv1alpha1.PodGroupReserved,
-			Status: metav1.ConditionTrue, Reason: "NodesReserved", LastTransitionTime: metav1.NewTime(now)}}}}
+		Status: schedulingv1alpha1.PodGroupStatus{ReservedNodes: nodes,
+			Conditions: []metav1.Condition{{Type: schedulingv1alpha1.PodGroupReserved,
+				Status: metav1.ConditionTrue, Reason: "NodesReserved", LastTransitionTime: metav1.NewTime(now)}}}}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(pg)
 	if err != nil {
 		t.Fatal(err)
@@ -32,8 +33,9 @@ func reserved(t *testing.T, minimum int32, nodes ...string) runtime.Object {
 	return custom
 }
 
-// Nodes are reserved for a gang that waits, and nothing else may start there. That must not shut out the replacements of what is moved
-// for the gang itself: when the nodes are cordoned that are emptied for it, its reservation must not move to those to which the pods go.
+// Nodes are reserved for a gang that waits, and nothing else may start there. That must not shut out the replacements
+// of what is moved for the gang itself: when the nodes are cordoned that are emptied for it, its reservation must not
+// move to those to which the pods go.
 func TestTheReservationOfAGangIsNotInTheWayOfItsPlan(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -75,8 +77,8 @@ func TestTheReservationOfAGangIsNotInTheWayOfItsPlan(t *testing.T) {
 	}
 }
 
-// Between two moves the nodes of the plan are cordoned, with the taint that a controller adds, and the mark is not in the snapshot. Were the
-// gang to lose its reservation by that, a pod that came later would start on what is emptied.
+// Between two moves the nodes of the plan are cordoned, with the taint that a controller adds, and the mark is not in
+// the snapshot. Were the gang to lose its reservation by that, a pod that came later would start on what is emptied.
 func TestAPlanOfAGangHoldsBetweenItsMoves(t *testing.T) {
 	t.Parallel()
 	c, err := schedulerconfig.Shipped()
@@ -107,7 +109,8 @@ func TestAPlanOfAGangHoldsBetweenItsMoves(t *testing.T) {
 		case *v1.Node:
 			if slices.Contains(plan.Cordon, o.Name) {
 				o = o.DeepCopy()
-				o.Spec.Unschedulable, o.Spec.Taints = true, []v1.Taint{{Key: v1.TaintNodeUnschedulable, Effect: v1.TaintEffectNoSchedule}}
+				o.Spec.Unschedulable, o.Spec.Taints = true, []v1.Taint{{Key: v1.TaintNodeUnschedulable,
+					Effect: v1.TaintEffectNoSchedule}}
 				objects[i] = o
 			}
 		case *v1.Pod:
@@ -116,12 +119,14 @@ func TestAPlanOfAGangHoldsBetweenItsMoves(t *testing.T) {
 			}
 		}
 	}
-	if err := Holds(context.WithoutCancel(t.Context()), Question{Configuration: c, Objects: objects, Now: now}, &second); err != nil {
+	if err := Holds(context.WithoutCancel(t.Context()), Question{Configuration: c, Objects: objects, Now: now},
+		&second); err != nil {
 		t.Error(err)
 	}
 }
 
-// What the running scheduler has reserved is not free for others: a pod that waits does not start there, and neither does a replacement.
+// What the running scheduler has reserved is not free for others: a pod that waits does not start there, and neither
+// does a replacement.
 func TestReservationsOfTheRunningSchedulerAreRead(t *testing.T) {
 	t.Parallel()
 	objects := []runtime.Object{node("a", "8", "1"), node("b", "8", "1"), node("c", "8", "1"), node("d", "8", "1"),

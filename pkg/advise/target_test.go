@@ -12,7 +12,8 @@ import (
 
 func TestTargetsAreRead(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]Target{"pod/p": {KindPod, "n", "p"}, "podgroup/g": {KindPodGroup, "n", "g"}, "": {}, "p": {}, "pod/": {}, "job/j": {}, "pod/a/b": {}} {
+	for text, want := range map[string]Target{"pod/p": {KindPod, "n", "p"}, "podgroup/g": {KindPodGroup, "n", "g"}, "": {},
+		"p": {}, "pod/": {}, "job/j": {}, "pod/a/b": {}} {
 		got, err := ParseTarget(text, "n")
 		if got != want || (err != nil) != (want == Target{}) {
 			t.Errorf("%q is read as %v, %v, want %v", text, got, err, want)
@@ -22,13 +23,16 @@ func TestTargetsAreRead(t *testing.T) {
 
 func TestOneUnitIsAskedAbout(t *testing.T) {
 	t.Parallel()
-	objects := []runtime.Object{node("a", "8", "1"), node("b", "8", "1"), pod("x", "a", "5"), pod("y", "a", "1"), pod("z", "b", "6"), pod("p", "", "3"), pod("q", "", "8", priority(-1))}
+	objects := []runtime.Object{node("a", "8", "1"), node("b", "8", "1"), pod("x", "a", "5"), pod("y", "a", "1"),
+		pod("z", "b", "6"), pod("p", "", "3"), pod("q", "", "8", priority(-1))}
 	a := ask(t, Target{KindPod, "default", "p"}, objects...)
-	if len(a.Pending) != 1 || a.Pending[0].Name != "p" || a.Pending[0].Plan == nil || len(a.NewNodes)+len(a.GiveBack)+len(a.Requests) > 0 {
+	if len(a.Pending) != 1 || a.Pending[0].Name != "p" || a.Pending[0].Plan == nil || len(a.NewNodes)+len(a.GiveBack)+
+		len(a.Requests) > 0 {
 		t.Errorf("%+v", a)
 	}
 	var out strings.Builder
-	if err := a.WriteTable(&out); err != nil || !strings.Contains(out.String(), "default/y") || !strings.Contains(out.String(), "starts") {
+	if err := a.WriteTable(&out); err != nil || !strings.Contains(out.String(), "default/y") ||
+		!strings.Contains(out.String(), "starts") {
 		t.Errorf("%v:\n%s", err, out.String())
 	}
 	first, plan := a.FirstPlan()
@@ -36,7 +40,8 @@ func TestOneUnitIsAskedAbout(t *testing.T) {
 		t.Errorf("the first plan is that of %s: %v", first, plan)
 	}
 	for _, target := range []Target{{KindPod, "default", "x"}, {KindPod, "other", "p"}, {KindPodGroup, "default", "p"}} {
-		if got, err := target.choose([]*unit{{Kind: KindPod, Namespace: "default", Name: "p", Pods: []*v1.Pod{pod("p", "", "1")}}}); err == nil {
+		if got, err := target.choose([]*unit{{Kind: KindPod, Namespace: "default", Name: "p",
+			Pods: []*v1.Pod{pod("p", "", "1")}}}); err == nil {
 			t.Errorf("%s finds %s", fmt.Sprint(target), got)
 		}
 	}

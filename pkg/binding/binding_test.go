@@ -55,7 +55,8 @@ func TestABindingSucceedsIfThePodHasTheNode(t *testing.T) {
 	slow := apierrors.NewTimeoutError("etcdserver: request timed out", 0)
 	conflict := apierrors.NewConflict(v1.Resource("pods"), "p", lost)
 	pod := func(uid types.UID, node string) *v1.Pod {
-		return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p", UID: uid}, Spec: v1.PodSpec{NodeName: node}}
+		return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p", UID: uid},
+			Spec: v1.PodSpec{NodeName: node}}
 	}
 	for name, tc := range map[string]struct {
 		server
@@ -64,20 +65,32 @@ func TestABindingSucceedsIfThePodHasTheNode(t *testing.T) {
 		want  error
 		looks int
 	}{
-		"one that is answered":                         {server: server{pod: pod("1", ""), done: true}},
-		"one whose answer is lost":                     {server: server{pod: pod("1", ""), binding: lost, done: true}, looks: 1},
-		"one that etcd does too late":                  {server: server{pod: pod("1", ""), binding: slow, done: true}, looks: 1},
-		"one that is lost":                             {server: server{pod: pod("1", ""), binding: lost}, want: lost, looks: 1},
-		"one whose answer is lost in an outage":        {server: server{pod: pod("1", ""), binding: lost, done: true, reading: []error{lost, slow, lost}}, looks: 4},
-		"one of an API server that does not come back": {server: server{pod: pod("1", ""), binding: lost, done: true, reading: slices.Repeat([]error{lost}, 100)}, want: lost, looks: 17},
-		"one whose answer is lost with the caller":     {server: server{pod: pod("1", ""), binding: context.Canceled, done: true}, ended: true, looks: 1},
-		"one of a caller that is gone in an outage":    {server: server{pod: pod("1", ""), binding: lost, done: true, reading: []error{lost, lost}}, ended: true, want: lost, looks: 1},
-		"a pod that another scheduler has bound":       {server: server{pod: pod("1", "n"), binding: conflict}, want: conflict},
-		"a pod that has another node":                  {server: server{pod: pod("1", "m"), binding: lost}, want: lost, looks: 1},
-		"another pod of that name on the node":         {server: server{pod: pod("2", "n"), binding: lost}, want: lost, looks: 1},
-		"a pod that is gone":                           {server: server{binding: lost}, want: lost, looks: 1},
-		"a pod that may not be read":                   {server: server{pod: pod("1", "n"), binding: lost, reading: []error{apierrors.NewForbidden(v1.Resource("pods"), "p", lost)}}, want: lost, looks: 1},
-		"one that the API server refuses is not asked": {server: server{pod: pod("1", ""), binding: apierrors.NewNotFound(v1.Resource("pods"), "p")}, want: apierrors.NewNotFound(v1.Resource("pods"), "p")},
+		"one that is answered": {server: server{pod: pod("1", ""), done: true}},
+		"one whose answer is lost": {server: server{pod: pod("1", ""), binding: lost, done: true},
+			looks: 1},
+		"one that etcd does too late": {server: server{pod: pod("1", ""), binding: slow, done: true},
+			looks: 1},
+		"one that is lost": {server: server{pod: pod("1", ""), binding: lost}, want: lost,
+			looks: 1},
+		"one whose answer is lost in an outage": {server: server{pod: pod("1", ""), binding: lost, done: true,
+			reading: []error{lost, slow, lost}}, looks: 4},
+		"one of an API server that does not come back": {server: server{pod: pod("1", ""), binding: lost, done: true,
+			reading: slices.Repeat([]error{lost}, 100)}, want: lost, looks: 17},
+		"one whose answer is lost with the caller": {server: server{pod: pod("1", ""), binding: context.Canceled,
+			done: true}, ended: true, looks: 1},
+		"one of a caller that is gone in an outage": {server: server{pod: pod("1", ""), binding: lost, done: true,
+			reading: []error{lost, lost}}, ended: true, want: lost, looks: 1},
+		"a pod that another scheduler has bound": {server: server{pod: pod("1", "n"), binding: conflict},
+			want: conflict},
+		"a pod that has another node": {server: server{pod: pod("1", "m"), binding: lost}, want: lost,
+			looks: 1},
+		"another pod of that name on the node": {server: server{pod: pod("2", "n"), binding: lost}, want: lost,
+			looks: 1},
+		"a pod that is gone": {server: server{binding: lost}, want: lost, looks: 1},
+		"a pod that may not be read": {server: server{pod: pod("1", "n"), binding: lost,
+			reading: []error{apierrors.NewForbidden(v1.Resource("pods"), "p", lost)}}, want: lost, looks: 1},
+		"one that the API server refuses is not asked": {server: server{pod: pod("1", ""),
+			binding: apierrors.NewNotFound(v1.Resource("pods"), "p")}, want: apierrors.NewNotFound(v1.Resource("pods"), "p")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -88,7 +101,8 @@ func TestABindingSucceedsIfThePodHasTheNode(t *testing.T) {
 					cancel()
 				}
 				err := Sure(tc.client()).CoreV1().Pods("default").Bind(ctx, &v1.Binding{
-					ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p", UID: "1"}, Target: v1.ObjectReference{Kind: "Node", Name: "n"},
+					ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p", UID: "1"}, Target: v1.ObjectReference{Kind: "Node",
+						Name: "n"},
 				}, metav1.CreateOptions{})
 				if (err == nil) != (tc.want == nil) || err != nil && err.Error() != tc.want.Error() {
 					t.Errorf("error %v, want %v", err, tc.want)

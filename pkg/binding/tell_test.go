@@ -34,10 +34,12 @@ func TestTellSaysWhatKeepsItFromWriting(t *testing.T) {
 			bound := (*BoundError)(nil)
 			return errors.As(err, &bound) && bound.Pod.Spec.NodeName == "n"
 		}},
-		"no words":                  {word: broken, want: func(err error) bool { return errors.Is(err, broken) }},
-		"a patch that is refused":   {patch: []byte("{}"), onPatch: broken, want: func(err error) bool { return errors.Is(err, broken) }},
-		"a pod that cannot be read": {patch: []byte("{}"), onPatch: conflict, onGet: broken, want: func(err error) bool { return errors.Is(err, broken) }},
-		"a pod that is gone":        {patch: []byte("{}"), want: apierrors.IsNotFound},
+		"no words": {word: broken, want: func(err error) bool { return errors.Is(err, broken) }},
+		"a patch that is refused": {patch: []byte("{}"), onPatch: broken,
+			want: func(err error) bool { return errors.Is(err, broken) }},
+		"a pod that cannot be read": {patch: []byte("{}"), onPatch: conflict, onGet: broken,
+			want: func(err error) bool { return errors.Is(err, broken) }},
+		"a pod that is gone": {patch: []byte("{}"), want: apierrors.IsNotFound},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

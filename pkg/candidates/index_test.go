@@ -43,9 +43,11 @@ type fleet struct {
 
 func (f *fleet) node(name string) *v1.Node {
 	node := &v1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"kind": fmt.Sprint(f.random.IntN(3)), "shade": fmt.Sprint(f.random.IntN(2))}},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"kind": fmt.Sprint(f.random.IntN(3)),
+			"shade": fmt.Sprint(f.random.IntN(2))}},
 		Status: v1.NodeStatus{Allocatable: v1.ResourceList{
-			v1.ResourceCPU: resource.MustParse("8"), v1.ResourceMemory: resource.MustParse("16Gi"), v1.ResourcePods: resource.MustParse("100"),
+			v1.ResourceCPU: resource.MustParse("8"), v1.ResourceMemory: resource.MustParse("16Gi"),
+			v1.ResourcePods: resource.MustParse("100"),
 		}},
 	}
 	if f.random.IntN(4) == 0 {
@@ -102,7 +104,8 @@ func (x *index) contents(t *testing.T) map[string][]string {
 		if len(c.members) == 0 || c.key != key {
 			t.Errorf("class %d is kept under another key or has no members", number)
 		}
-		name := fmt.Sprint(x.parts[doorPart].keys[c.parts[doorPart]], x.parts[firstRanker].shown[c.parts[firstRanker]], c.free)
+		name := fmt.Sprint(x.parts[doorPart].keys[c.parts[doorPart]], x.parts[firstRanker].shown[c.parts[firstRanker]],
+			c.free)
 		for part, variety := range c.parts {
 			users[part][variety]++
 		}
@@ -170,14 +173,16 @@ func TestAmountsThatAreNearlyEqualMakeOneClass(t *testing.T) {
 		return info
 	}
 	x := newIndex(nil)
-	x.update([]fwk.NodeInfo{memory(540_556_030_000), memory(540_556_034_096), memory(540_400_000_000), memory(270_000_000_000)})
+	x.update([]fwk.NodeInfo{memory(540_556_030_000), memory(540_556_034_096), memory(540_400_000_000),
+		memory(270_000_000_000)})
 	if len(x.byKey) != 2 {
 		t.Errorf("%d classes, want 2: nodes of nearly the same memory and disk are alike", len(x.byKey))
 	}
 	for _, number := range x.byKey {
 		c := &x.classes[number]
 		for _, at := range c.members {
-			if has := x.slots[at].info.GetAllocatable().GetMemory(); c.free.below(amounts{memory: has}) || c.free.below(amounts{storage: has}) {
+			if has := x.slots[at].info.GetAllocatable().GetMemory(); c.free.below(amounts{memory: has}) ||
+				c.free.below(amounts{storage: has}) {
 				t.Errorf("the class is taken to have %+v free at most, a member has %d bytes of memory and of disk", c.free, has)
 			}
 		}
@@ -188,7 +193,8 @@ func TestAmountsThatAreNearlyEqualMakeOneClass(t *testing.T) {
 func TestTheStockFilterSaysWhichResourceIsCounted(t *testing.T) {
 	t.Parallel()
 	requests := v1.ResourceList{}
-	for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory, v1.ResourceEphemeralStorage, "nvidia.com/gpu", "hugepages-2Mi"} {
+	for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory, v1.ResourceEphemeralStorage,
+		"nvidia.com/gpu", "hugepages-2Mi"} {
 		requests[name] = resource.MustParse("1")
 	}
 	pod := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Resources: v1.ResourceRequirements{Requests: requests}}}}}

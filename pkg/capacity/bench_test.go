@@ -15,8 +15,10 @@ import (
 func largeRoom(podsOnNode int) *Index {
 	x := New(unclaimed, allFilters)
 	for i := range 5000 {
-		node := st.MakeNode().Name(fmt.Sprintf("n%04d", i)).Label("rack", fmt.Sprintf("r%02d", i%100)).Label("kubernetes.io/hostname", fmt.Sprintf("n%04d", i)).
-			Capacity(map[v1.ResourceName]string{gpu: "8", v1.ResourceCPU: "64", v1.ResourceMemory: "512Gi", v1.ResourceEphemeralStorage: "1Ti", "hugepages-1Gi": "0", v1.ResourcePods: "110"}).Obj()
+		node := st.MakeNode().Name(fmt.Sprintf("n%04d", i)).Label("rack",
+			fmt.Sprintf("r%02d", i%100)).Label("kubernetes.io/hostname", fmt.Sprintf("n%04d", i)).
+			Capacity(map[v1.ResourceName]string{gpu: "8", v1.ResourceCPU: "64", v1.ResourceMemory: "512Gi",
+				v1.ResourceEphemeralStorage: "1Ti", "hugepages-1Gi": "0", v1.ResourcePods: "110"}).Obj()
 		x.Feed.SetNode(node)
 		for k := range podsOnNode {
 			x.Feed.SetPod(largePod(i, k), gang.ID{Namespace: "ns", Name: "g"})
@@ -33,7 +35,8 @@ func largePod(node, k int) *v1.Pod {
 
 // askingFor returns a pod of a shape of its own.
 func askingFor(i int) *v1.Pod {
-	return st.MakePod().Req(map[v1.ResourceName]string{gpu: "2", v1.ResourceCPU: fmt.Sprintf("%dm", 1000+i), v1.ResourceMemory: "16Gi"}).
+	return st.MakePod().Req(map[v1.ResourceName]string{gpu: "2", v1.ResourceCPU: fmt.Sprintf("%dm", 1000+i),
+		v1.ResourceMemory: "16Gi"}).
 		NodeAffinityNotIn("rack", []string{"r00"}).Obj()
 }
 

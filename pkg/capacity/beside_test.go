@@ -68,7 +68,8 @@ func (m *roomModel) askBeside(t *rapid.T, live []int) {
 		}
 		need := []Need{{Shape: shapeOf(pod), Count: 1 << 30}}
 		same(t, fmt.Sprintf("best of shape %d besides", i), m.x.BestBeside(need, nil, nil, kept), min(total, 1<<30))
-		same(t, fmt.Sprintf("best of a rack for shape %d besides", i), m.x.BestBeside(need, []string{"rack"}, nil, kept), min(most, 1<<30))
+		same(t, fmt.Sprintf("best of a rack for shape %d besides", i), m.x.BestBeside(need, []string{"rack"}, nil, kept),
+			min(most, 1<<30))
 		off := 0
 		for _, cause := range m.x.Causes(shapeOf(pod), kept) {
 			if cause.Says == "kept" {

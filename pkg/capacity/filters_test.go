@@ -38,13 +38,15 @@ func (f filtering) EnqueueExtensions() []fwk.EnqueueExtensions { return []fwk.En
 // theFilters makes a profile with all filters that the index stands for, but for some.
 func theFilters(t *testing.T, args *config.NodeResourcesFitArgs, without ...string) filtering {
 	t.Helper()
-	args.ScoringStrategy = &config.ScoringStrategy{Type: config.LeastAllocated, Resources: []config.ResourceSpec{{Name: "cpu", Weight: 1}}}
+	args.ScoringStrategy = &config.ScoringStrategy{Type: config.LeastAllocated,
+		Resources: []config.ResourceSpec{{Name: "cpu", Weight: 1}}}
 	fit, err := noderesources.NewFit(t.Context(), args, nil, feature.Features{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	f := filtering{fit: fit.(fwk.EnqueueExtensions)}
-	for _, name := range []string{names.NodeUnschedulable, names.NodeName, names.TaintToleration, names.NodeAffinity, names.NodePorts, names.NodeResourcesFit} {
+	for _, name := range []string{names.NodeUnschedulable, names.NodeName, names.TaintToleration, names.NodeAffinity,
+		names.NodePorts, names.NodeResourcesFit} {
 		if !cmp.Equal(without, []string{name}) {
 			f.filters = append(f.filters, name)
 		}
@@ -79,20 +81,28 @@ func TestAccountRefusesNothingThatTheProfileAccepts(t *testing.T) {
 		fits    bool
 	}{
 		{"a resource that the node lacks", config.NodeResourcesFitArgs{}, "", node().Obj(), connected, false},
-		{"a resource that is ignored", config.NodeResourcesFitArgs{IgnoredResources: []string{rdma}}, "", node().Obj(), connected, true},
-		{"a resource of a group that is ignored", config.NodeResourcesFitArgs{IgnoredResourceGroups: []string{"example.com"}}, "", node().Obj(), connected, true},
-		{"another resource is ignored", config.NodeResourcesFitArgs{IgnoredResources: []string{rdma + "2"}}, "", node().Obj(), connected, false},
-		{"CPUs are never ignored", config.NodeResourcesFitArgs{IgnoredResources: []string{"cpu"}}, "", node().Obj(), large, false},
-		{"what another scheduler ignores is not known", config.NodeResourcesFitArgs{IgnoredResources: []string{rdma}}, "", node().Obj(), foreign, false},
-		{"too large a request where requests are not compared", config.NodeResourcesFitArgs{}, names.NodeResourcesFit, node().Obj(), large, true},
+		{"a resource that is ignored", config.NodeResourcesFitArgs{IgnoredResources: []string{rdma}}, "", node().Obj(),
+			connected, true},
+		{"a resource of a group that is ignored", config.NodeResourcesFitArgs{IgnoredResourceGroups: []string{"example.com"}},
+			"", node().Obj(), connected, true},
+		{"another resource is ignored", config.NodeResourcesFitArgs{IgnoredResources: []string{rdma + "2"}}, "", node().Obj(),
+			connected, false},
+		{"CPUs are never ignored", config.NodeResourcesFitArgs{IgnoredResources: []string{"cpu"}}, "", node().Obj(), large,
+			false},
+		{"what another scheduler ignores is not known", config.NodeResourcesFitArgs{IgnoredResources: []string{rdma}}, "",
+			node().Obj(), foreign, false},
+		{"too large a request where requests are not compared", config.NodeResourcesFitArgs{}, names.NodeResourcesFit,
+			node().Obj(), large, true},
 		{"a taint", config.NodeResourcesFitArgs{}, "", tainted, bare, false},
 		{"a taint where taints do not count", config.NodeResourcesFitArgs{}, names.TaintToleration, tainted, bare, true},
 		{"a selector", config.NodeResourcesFitArgs{}, "", node().Obj(), selected, false},
-		{"a selector where selectors do not count", config.NodeResourcesFitArgs{}, names.NodeAffinity, node().Obj(), selected, true},
+		{"a selector where selectors do not count", config.NodeResourcesFitArgs{}, names.NodeAffinity, node().Obj(), selected,
+			true},
 		{"a cordon", config.NodeResourcesFitArgs{}, "", cordoned, bare, false},
 		{"a cordon where cordons do not count", config.NodeResourcesFitArgs{}, names.NodeUnschedulable, cordoned, bare, true},
 		{"another node's name", config.NodeResourcesFitArgs{}, "", node().Obj(), named, false},
-		{"another node's name where names do not count", config.NodeResourcesFitArgs{}, names.NodeName, node().Obj(), named, true},
+		{"another node's name where names do not count", config.NodeResourcesFitArgs{}, names.NodeName, node().Obj(), named,
+			true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -101,7 +111,8 @@ func TestAccountRefusesNothingThatTheProfileAccepts(t *testing.T) {
 			x := New(unclaimed, set.Traits)
 			x.Feed.SetNode(tc.node)
 			// Another node offers the resource, or nothing would be known of it.
-			x.Feed.SetNode(st.MakeNode().Name("other").Unschedulable(true).Label("k", "other").Taints([]v1.Taint{{Key: "other", Effect: v1.TaintEffectNoSchedule}}).
+			x.Feed.SetNode(st.MakeNode().Name("other").Unschedulable(true).Label("k",
+				"other").Taints([]v1.Taint{{Key: "other", Effect: v1.TaintEffectNoSchedule}}).
 				Capacity(map[v1.ResourceName]string{rdma: "8"}).Obj())
 			key := x.Acquire(tc.pod)
 			fits := false

@@ -19,13 +19,18 @@ func TestWhatCameFreeIsSeenUntilGangsHaveBeenLookedAt(t *testing.T) {
 		there []*v1.Pod
 		want  bool
 	}{
-		"nothing has happened":                         {happens: func(*Index) {}, there: []*v1.Pod{used}},
-		"a pod has come":                               {happens: func(x *Index) { x.Feed.SetPod(gpuPod("new", "a", "1"), gang.ID{}) }, there: []*v1.Pod{used, gpuPod("new", "a", "1")}},
-		"a pod has come that the index has not seen":   {happens: func(*Index) {}, there: []*v1.Pod{used, gpuPod("new", "a", "1")}},
-		"a pod has gone":                               {happens: func(x *Index) { x.Feed.DropPod(used.UID) }, want: true},
+		"nothing has happened": {happens: func(*Index) {}, there: []*v1.Pod{used}},
+		"a pod has come": {happens: func(x *Index) {
+			x.Feed.SetPod(gpuPod("new", "a", "1"),
+				gang.ID{})
+		}, there: []*v1.Pod{used, gpuPod("new", "a", "1")}},
+		"a pod has come that the index has not seen": {happens: func(*Index) {},
+			there: []*v1.Pod{used, gpuPod("new", "a", "1")}},
+		"a pod has gone": {happens: func(x *Index) { x.Feed.DropPod(used.UID) }, want: true},
 		"a pod has gone, which the index has not seen": {happens: func(*Index) {}, want: true},
-		"gangs are being looked at":                    {happens: func(x *Index) { x.Feed.DropPod(used.UID); x.Looks.Refresh() }, want: true},
-		"gangs have been looked at":                    {happens: func(x *Index) { x.Feed.DropPod(used.UID); look(x) }},
+		"gangs are being looked at": {
+			happens: func(x *Index) { x.Feed.DropPod(used.UID); x.Looks.Refresh() }, want: true},
+		"gangs have been looked at": {happens: func(x *Index) { x.Feed.DropPod(used.UID); look(x) }},
 		"a pod has gone while they were": {happens: func(x *Index) {
 			x.Looks.Refresh()
 			x.Feed.DropPod(used.UID)

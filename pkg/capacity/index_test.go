@@ -26,7 +26,8 @@ func shapeOf(pod *v1.Pod) ShapeKey {
 }
 
 func gpuNode(name string, gpus string) *st.NodeWrapper {
-	return st.MakeNode().Name(name).Capacity(map[v1.ResourceName]string{gpu: gpus, v1.ResourceCPU: "16", v1.ResourcePods: "110"})
+	return st.MakeNode().Name(name).Capacity(map[v1.ResourceName]string{gpu: gpus, v1.ResourceCPU: "16",
+		v1.ResourcePods: "110"})
 }
 
 func gpuPod(name, node, gpus string) *v1.Pod {
@@ -42,14 +43,16 @@ func TestShapeOf(t *testing.T) {
 		return p
 	}
 	terms := func(key string) *v1.NodeSelector {
-		return &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{{MatchExpressions: []v1.NodeSelectorRequirement{{Key: key, Operator: v1.NodeSelectorOpExists}}}}}
+		return &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{
+			{MatchExpressions: []v1.NodeSelectorRequirement{{Key: key, Operator: v1.NodeSelectorOpExists}}}}}
 	}
 	for _, tc := range []struct {
 		name   string
 		change func(p *v1.Pod)
 		same   bool
 	}{
-		{"labels make no difference", func(p *v1.Pod) { p.Labels = map[string]string{"batch.kubernetes.io/job-completion-index": "7"} }, true},
+		{"labels make no difference",
+			func(p *v1.Pod) { p.Labels = map[string]string{"batch.kubernetes.io/job-completion-index": "7"} }, true},
 		{"annotations make no difference", func(p *v1.Pod) { p.Annotations = map[string]string{"a": "b"} }, true},
 		{"the priority makes no difference", func(p *v1.Pod) { p.Spec.Priority = new(int32(7)) }, true},
 		{"a request for nothing makes no difference", func(p *v1.Pod) {
@@ -60,7 +63,8 @@ func TestShapeOf(t *testing.T) {
 			p.Spec.Tolerations = append(p.Spec.Tolerations, v1.Toleration{Key: "z", Effect: v1.TaintEffectPreferNoSchedule})
 		}, true},
 		{"preferred affinity makes no difference", func(p *v1.Pod) {
-			p.Spec.Affinity.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution = []v1.PreferredSchedulingTerm{{Weight: 1, Preference: terms("a").NodeSelectorTerms[0]}}
+			p.Spec.Affinity.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution = []v1.PreferredSchedulingTerm{
+				{Weight: 1, Preference: terms("a").NodeSelectorTerms[0]}}
 		}, true},
 		{"the amount of a request makes a difference", func(p *v1.Pod) {
 			p.Spec.Containers[0].Resources.Requests[gpu] = resource.MustParse("2")
@@ -68,7 +72,8 @@ func TestShapeOf(t *testing.T) {
 		{"the name of a request makes a difference", func(p *v1.Pod) {
 			p.Spec.Containers[0].Resources.Requests["example.com/odd"] = resource.MustParse("1")
 		}, false},
-		{"the node selector makes a difference", func(p *v1.Pod) { p.Spec.NodeSelector = map[string]string{"a": "1", "b": "3"} }, false},
+		{"the node selector makes a difference",
+			func(p *v1.Pod) { p.Spec.NodeSelector = map[string]string{"a": "1", "b": "3"} }, false},
 		{"a toleration more makes a difference", func(p *v1.Pod) {
 			p.Spec.Tolerations = append(p.Spec.Tolerations, v1.Toleration{Key: "z", Operator: v1.TolerationOpExists})
 		}, false},
@@ -101,8 +106,10 @@ func TestIndexSlots(t *testing.T) {
 	leaving.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
 	four := gpuPod("new", "", "4")
 	unreadable := gpuPod("new", "", "4")
-	unreadable.Spec.Affinity = &v1.Affinity{NodeAffinity: &v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{
-		NodeSelectorTerms: []v1.NodeSelectorTerm{{MatchExpressions: []v1.NodeSelectorRequirement{{Key: "k", Operator: "Resembles"}}}}}}}
+	unreadable.Spec.Affinity = &v1.Affinity{
+		NodeAffinity: &v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{
+			NodeSelectorTerms: []v1.NodeSelectorTerm{{MatchExpressions: []v1.NodeSelectorRequirement{{Key: "k",
+				Operator: "Resembles"}}}}}}}
 	for _, tc := range []struct {
 		name       string
 		feed       func(x *Index)
@@ -138,7 +145,8 @@ func TestIndexSlots(t *testing.T) {
 			x.Feed.SetNode(gpuNode("b", "4").Obj())
 			x.Feed.DropNode("a")
 		}, four, 1, 1},
-		{"a cordoned node has no slots", func(x *Index) { x.Feed.SetNode(gpuNode("a", "8").Unschedulable(true).Obj()) }, four, 0, 0},
+		{"a cordoned node has no slots", func(x *Index) { x.Feed.SetNode(gpuNode("a", "8").Unschedulable(true).Obj()) }, four,
+			0, 0},
 		{"a pod larger than any node does not make the sums overflow", func(x *Index) {
 			x.Feed.SetNode(gpuNode("a", "8").Obj())
 			x.Feed.SetPod(huge, gang.ID{})
@@ -150,8 +158,10 @@ func TestIndexSlots(t *testing.T) {
 		}, four, 1, 2},
 		{"a resource that no node offers bounds nothing", func(x *Index) { x.Feed.SetNode(gpuNode("a", "8").Obj()) },
 			st.MakePod().Req(map[v1.ResourceName]string{odd: "1", gpu: "8"}).Obj(), 1, 1},
-		{"an affinity that cannot be read rules nothing out", func(x *Index) { x.Feed.SetNode(gpuNode("a", "8").Obj()) }, unreadable, 2, 2},
-		{"a pod that asks for nothing is bounded by the number of pods", func(x *Index) { x.Feed.SetNode(gpuNode("a", "8").Obj()) },
+		{"an affinity that cannot be read rules nothing out", func(x *Index) { x.Feed.SetNode(gpuNode("a", "8").Obj()) },
+			unreadable, 2, 2},
+		{"a pod that asks for nothing is bounded by the number of pods",
+			func(x *Index) { x.Feed.SetNode(gpuNode("a", "8").Obj()) },
 			st.MakePod().Obj(), 110, 110},
 		{"a cluster without nodes has no slots", func(*Index) {}, four, 0, 0},
 	} {
@@ -207,21 +217,24 @@ func TestIndexCauses(t *testing.T) {
 	four.Spec.NodeSelector = map[string]string{"kind": "a"}
 	of := func(name, gpus string) *st.NodeWrapper { return gpuNode(name, gpus).Label("kind", "a") }
 	taint := []v1.Taint{{Key: "x", Effect: v1.TaintEffectNoSchedule}}
-	full := st.MakeNode().Name("full").Label("kind", "a").Capacity(map[v1.ResourceName]string{gpu: "2", v1.ResourcePods: "0"}).Obj()
+	full := st.MakeNode().Name("full").Label("kind", "a").Capacity(map[v1.ResourceName]string{gpu: "2",
+		v1.ResourcePods: "0"}).Obj()
 	for _, tc := range []struct {
 		name  string
 		nodes []*v1.Node
 		want  []gangplan.NodeCause
 	}{
 		{"a cluster without nodes says so", nil, []gangplan.NodeCause{Cause("the cluster has no nodes", 0)}},
-		{"one node of each kind", []*v1.Node{of("a", "2").Obj(), of("b", "8").Unschedulable(true).Obj(), of("c", "8").Taints(taint).Obj(), gpuNode("d", "8").Obj()},
+		{"one node of each kind", []*v1.Node{of("a", "2").Obj(), of("b", "8").Unschedulable(true).Obj(),
+			of("c", "8").Taints(taint).Obj(), gpuNode("d", "8").Obj()},
 			[]gangplan.NodeCause{
 				Cause("node(s) didn't match Pod's node affinity/selector", 1),
 				Cause("node(s) had untolerated taint(s)", 1),
 				Cause("node(s) were unschedulable", 1),
 				{Short: "nvidia.com/gpu", Nodes: 1},
 			}},
-		{"the cause of most nodes comes first", []*v1.Node{of("a", "2").Obj(), of("b", "8").Unschedulable(true).Obj(), of("c", "8").Unschedulable(true).Obj()},
+		{"the cause of most nodes comes first", []*v1.Node{of("a", "2").Obj(), of("b", "8").Unschedulable(true).Obj(),
+			of("c", "8").Unschedulable(true).Obj()},
 			[]gangplan.NodeCause{Cause("node(s) were unschedulable", 2), {Short: "nvidia.com/gpu", Nodes: 1}}},
 		{"a node with room is no reason", []*v1.Node{of("a", "4").Obj(), of("b", "2").Obj(), of("c", "2").Obj()},
 			[]gangplan.NodeCause{{Short: "nvidia.com/gpu", Nodes: 2}}},
@@ -266,10 +279,13 @@ func TestIndexGains(t *testing.T) {
 		}, false, true},
 		{"a node comes on which it fits", func(x *Index) { x.Feed.SetNode(gpuNode("new", "8").Obj()) }, true, false},
 		{"a node comes that is too small", func(x *Index) { x.Feed.SetNode(gpuNode("new", "2").Obj()) }, false, false},
-		{"a node comes that is cordoned", func(x *Index) { x.Feed.SetNode(gpuNode("new", "8").Unschedulable(true).Obj()) }, false, false},
+		{"a node comes that is cordoned", func(x *Index) { x.Feed.SetNode(gpuNode("new", "8").Unschedulable(true).Obj()) },
+			false, false},
 		{"a node is uncordoned", func(x *Index) { x.Feed.SetNode(gpuNode("cordoned", "8").Obj()) }, true, false},
-		{"an annotation of a full node changes", func(x *Index) { x.Feed.SetNode(gpuNode("full", "8").Annotation("a", "b").Obj()) }, true, false},
-		{"an annotation of a node changes that is too small", func(x *Index) { x.Feed.SetNode(gpuNode("small", "2").Annotation("a", "b").Obj()) }, false, false},
+		{"an annotation of a full node changes",
+			func(x *Index) { x.Feed.SetNode(gpuNode("full", "8").Annotation("a", "b").Obj()) }, true, false},
+		{"an annotation of a node changes that is too small",
+			func(x *Index) { x.Feed.SetNode(gpuNode("small", "2").Annotation("a", "b").Obj()) }, false, false},
 		{"a node goes and comes back", func(x *Index) {
 			x.Feed.DropNode("full")
 			x.Feed.SetNode(gpuNode("full", "8").Obj())

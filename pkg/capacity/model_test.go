@@ -11,8 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apitypes "k8s.io/apimachinery/pkg/types"
-	"k8s.io/kubernetes/pkg/scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/noderesources"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 	"pgregory.net/rapid"
 
@@ -92,10 +90,12 @@ func drawNode(t *rapid.T) *v1.Node {
 		w = w.Annotation("note", rapid.SampledFrom([]string{"x", "y"}).Draw(t, "note"))
 	}
 	if key := rapid.SampledFrom([]string{"", "", "", "maintenance", "other"}).Draw(t, "taint"); key != "" {
-		effect := rapid.SampledFrom([]v1.TaintEffect{v1.TaintEffectNoSchedule, v1.TaintEffectNoExecute, v1.TaintEffectPreferNoSchedule}).Draw(t, "effect")
+		effect := rapid.SampledFrom([]v1.TaintEffect{v1.TaintEffectNoSchedule, v1.TaintEffectNoExecute,
+			v1.TaintEffectPreferNoSchedule}).Draw(t, "effect")
 		w = w.Taints([]v1.Taint{{Key: key, Effect: effect}})
 	}
-	has := map[v1.ResourceName]string{v1.ResourceCPU: "2", v1.ResourcePods: rapid.SampledFrom([]string{"2", "110"}).Draw(t, "pods")}
+	has := map[v1.ResourceName]string{v1.ResourceCPU: "2", v1.ResourcePods: rapid.SampledFrom([]string{"2", "110"}).Draw(t,
+		"pods")}
 	if n := rapid.SampledFrom([]string{"", "0", "1", "8"}).Draw(t, "gpus"); n != "" {
 		has[gpu] = n
 	}
@@ -118,7 +118,8 @@ func drawPod(t *rapid.T) *v1.Pod {
 	}
 	maps.DeleteFunc(asks, func(_ v1.ResourceName, amount string) bool { return amount == "" })
 	pod := w.Req(asks).Obj()
-	pod.Status.Phase = rapid.SampledFrom([]v1.PodPhase{v1.PodPending, v1.PodRunning, v1.PodRunning, v1.PodSucceeded, v1.PodFailed}).Draw(t, "phase")
+	pod.Status.Phase = rapid.SampledFrom([]v1.PodPhase{v1.PodPending, v1.PodRunning, v1.PodRunning, v1.PodSucceeded,
+		v1.PodFailed}).Draw(t, "phase")
 	if rapid.IntRange(0, 3).Draw(t, "terminating") == 0 {
 		pod.DeletionTimestamp = &metav1.Time{}
 	}
@@ -171,7 +172,8 @@ func (m *roomModel) step(t *rapid.T) {
 		} else {
 			delete(m.r.pods, pod.UID)
 		}
-		if old != nil && (!uses(pod) || old.Spec.NodeName != pod.Spec.NodeName || !cmp.Equal(old.Labels, pod.Labels) || !cmp.Equal(old.Spec.Containers, pod.Spec.Containers)) {
+		if old != nil && (!uses(pod) || old.Spec.NodeName != pod.Spec.NodeName || !cmp.Equal(old.Labels, pod.Labels) ||
+			!cmp.Equal(old.Spec.Containers, pod.Spec.Containers)) {
 			m.eased = true
 		}
 	case 6:
@@ -209,7 +211,8 @@ func (m *roomModel) step(t *rapid.T) {
 func (m *roomModel) ask(t *rapid.T) {
 	m.settle()
 	live := slices.Sorted(maps.Keys(m.live))
-	questions := []func(*rapid.T, []int){m.askSlots, m.askCauses, m.askNodes, m.askRooms, m.askDomains, m.askBeside, m.askTotals, m.askCopy, m.askGained}
+	questions := []func(*rapid.T, []int){m.askSlots, m.askCauses, m.askNodes, m.askRooms, m.askDomains, m.askBeside,
+		m.askTotals, m.askCopy, m.askGained}
 	first := rapid.IntRange(0, len(questions)-1).Draw(t, "first question")
 	for i := range questions {
 		questions[(first+i)%len(questions)](t, live)
@@ -226,7 +229,8 @@ func same(t *rapid.T, what string, got, want any) {
 func (m *roomModel) askSlots(t *rapid.T, live []int) {
 	for _, i := range live {
 		now, empty := m.x.Slots(shapeOf(m.pods[i]))
-		same(t, fmt.Sprintf("slots of shape %d", i), [2]int{now, empty}, [2]int{m.r.total(m.pods[i], false), m.r.total(m.pods[i], true)})
+		same(t, fmt.Sprintf("slots of shape %d", i), [2]int{now, empty},
+			[2]int{m.r.total(m.pods[i], false), m.r.total(m.pods[i], true)})
 	}
 }
 
@@ -257,14 +261,17 @@ func (m *roomModel) askDomains(t *rapid.T, live []int) {
 	var pods []*v1.Pod
 	var counts []int
 	for _, i := range live {
-		needs, pods, counts = append(needs, Need{Shape: shapeOf(m.pods[i]), Count: i + 1}), append(pods, m.pods[i]), append(counts, i+1)
+		needs, pods, counts = append(needs, Need{Shape: shapeOf(m.pods[i]), Count: i + 1}), append(pods,
+			m.pods[i]), append(counts, i+1)
 	}
 	for _, empty := range []bool{false, true} {
 		for _, d := range []struct{ keys, pinned []string }{
 			{keys: []string{"rack"}}, {keys: []string{"rack"}, pinned: []string{"r1"}},
-			{keys: []string{"kind", "rack"}}, {keys: []string{"kind", "rack"}, pinned: []string{"", "r2"}}, {keys: []string{"nothing"}},
+			{keys: []string{"kind", "rack"}}, {keys: []string{"kind", "rack"}, pinned: []string{"", "r2"}},
+			{keys: []string{"nothing"}},
 		} {
-			same(t, fmt.Sprintf("best of %v, empty %t", d, empty), m.x.Best(needs, d.keys, d.pinned, empty), m.r.best(pods, counts, d.keys, d.pinned, empty))
+			same(t, fmt.Sprintf("best of %v, empty %t", d, empty), m.x.Best(needs, d.keys, d.pinned, empty),
+				m.r.best(pods, counts, d.keys, d.pinned, empty))
 		}
 		total := 0
 		for k, pod := range pods {
@@ -301,7 +308,8 @@ func (m *roomModel) askCopy(t *rapid.T, live []int) {
 				t.Fatalf("the copy says that node %s admits shape %d: %t", n.Name, live[k], !want)
 			}
 			if want := m.r.slots(pod, n.Object, false); n.Admits[k] && int(slotsOn(s.Bounds, n.Has, n.Used)) != want {
-				t.Fatalf("%d pods of shape %d fit on node %s of the copy, want %d", slotsOn(s.Bounds, n.Has, n.Used), live[k], n.Name, want)
+				t.Fatalf("%d pods of shape %d fit on node %s of the copy, want %d", slotsOn(s.Bounds, n.Has, n.Used), live[k],
+					n.Name, want)
 			}
 		}
 	}
@@ -353,38 +361,12 @@ func TestIndexAgainstModel(t *testing.T) {
 			m.x.Feed.DropNode(name)
 		}
 		m.x.Looks.Refresh()
-		if x := m.x; len(x.nodes.byName)+len(x.pods.byUID)+len(x.pods.priorities)+len(x.shapes.byKey)+len(x.shapes.live)+len(x.shapes.rules)+len(x.nodes.dirty) > 0 ||
-			len(x.nodes.unused) != len(x.nodes.slots) || slices.ContainsFunc(x.nodes.slots, func(n *nodeEntry) bool { return n != nil }) || slices.ContainsFunc(x.resources.offered, func(n int) bool { return n != 0 }) {
+		if x := m.x; len(x.nodes.byName)+len(x.pods.byUID)+len(x.pods.priorities)+len(x.shapes.byKey)+len(x.shapes.live)+
+			len(x.shapes.rules)+len(x.nodes.dirty) > 0 ||
+			len(x.nodes.unused) != len(x.nodes.slots) ||
+			slices.ContainsFunc(x.nodes.slots, func(n *nodeEntry) bool { return n != nil }) ||
+			slices.ContainsFunc(x.resources.offered, func(n int) bool { return n != 0 }) {
 			t.Fatalf("something is kept of what is gone: %+v", x)
-		}
-	})
-}
-
-func TestIndexNeverRulesOutWhatFits(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		x := New(unclaimed, allFilters)
-		node := drawNode(t)
-		x.Feed.SetNode(node)
-		var bound []*v1.Pod
-		for i := range rapid.IntRange(0, 6).Draw(t, "bound pods") {
-			pod := drawPod(t)
-			pod.UID, pod.Spec.NodeName = apitypes.UID(fmt.Sprint(i)), node.Name
-			x.Feed.SetPod(pod, gang.ID{})
-			if uses(pod) {
-				bound = append(bound, pod)
-			}
-		}
-		info := framework.NewNodeInfo(bound...)
-		info.SetNode(node)
-		for i, pod := range shapesOfModel() {
-			now, _ := x.Slots(x.Acquire(pod))
-			if (&naiveRoom{}).why(pod, node) != "" {
-				continue
-			}
-			if len(noderesources.Fits(pod, info, nil, noderesources.ResourceRequestsOptions{EnablePodLevelResources: true})) == 0 && now == 0 {
-				t.Fatalf("a pod of shape %d fits by the scheduler's filters and not by the index", i)
-			}
 		}
 	})
 }

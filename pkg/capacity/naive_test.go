@@ -38,10 +38,12 @@ func (r *naiveRoom) bound() []*v1.Pod {
 // why returns the stock scheduler's words for what keeps the pod off the node whatever it requests, or nothing.
 func (r *naiveRoom) why(pod *v1.Pod, node *v1.Node) string {
 	cordon := v1.Taint{Key: v1.TaintNodeUnschedulable, Effect: v1.TaintEffectNoSchedule}
-	if node.Spec.Unschedulable && !corev1helpers.TolerationsTolerateTaint(klog.Background(), pod.Spec.Tolerations, &cordon, true) {
+	if node.Spec.Unschedulable && !corev1helpers.TolerationsTolerateTaint(klog.Background(), pod.Spec.Tolerations, &cordon,
+		true) {
 		return "node(s) were unschedulable"
 	}
-	if _, found := corev1helpers.FindMatchingUntoleratedTaint(klog.Background(), node.Spec.Taints, pod.Spec.Tolerations, helper.DoNotScheduleTaintsFilterFunc(), true); found {
+	if _, found := corev1helpers.FindMatchingUntoleratedTaint(klog.Background(), node.Spec.Taints, pod.Spec.Tolerations,
+		helper.DoNotScheduleTaintsFilterFunc(), true); found {
 		return "node(s) had untolerated taint(s)"
 	}
 	if ok, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(node); err == nil && !ok {
@@ -215,7 +217,8 @@ func (r *naiveRoom) describe(resources []v1.ResourceName) []string {
 		var pods []string
 		for _, pod := range r.bound() {
 			if pod.Spec.NodeName == name {
-				pods = append(pods, fmt.Sprintf("%s:%d:%t:%s", pod.UID, corev1helpers.PodPriority(pod), pod.DeletionTimestamp != nil, pod.Labels["app"]))
+				pods = append(pods, fmt.Sprintf("%s:%d:%t:%s", pod.UID, corev1helpers.PodPriority(pod),
+					pod.DeletionTimestamp != nil, pod.Labels["app"]))
 			}
 		}
 		slices.Sort(pods)

@@ -37,12 +37,14 @@ type world struct {
 	claims *GPUs
 }
 
-// newWorld waits until all objects are known. Searches have a minute, so that those that end do so on a busy machine, too.
+// newWorld waits until all objects are known. Searches have a minute, so that those that end do so on a busy machine,
+// too.
 func newWorld(t *testing.T, objects ...runtime.Object) *world {
 	t.Helper()
 	w := &world{client: fake.NewClientset(objects...)}
 	factory := informers.NewSharedInformerFactory(w.client, 0)
-	cached := assumecache.NewAssumeCache(klog.Logger{}, factory.Resource().V1().ResourceClaims().Informer(), "ResourceClaim", "", nil)
+	cached := assumecache.NewAssumeCache(klog.Logger{}, factory.Resource().V1().ResourceClaims().Informer(),
+		"ResourceClaim", "", nil)
 	slices, err := tracker.StartTracker(t.Context(), tracker.Options{
 		EnableDeviceTaintRules: true, EnableConsumableCapacity: true, SliceInformer: factory.Resource().V1().ResourceSlices(),
 		TaintInformer: factory.Resource().V1().DeviceTaintRules(), KubeClient: w.client,
@@ -121,7 +123,8 @@ func infoOf(node *v1.Node) fwk.NodeInfo {
 // classOf selects the devices of a driver.
 func classOf(name, driver string) *resourcev1.DeviceClass {
 	return &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: resourcev1.DeviceClassSpec{
-		Selectors: []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{Expression: fmt.Sprintf("device.driver == %q", driver)}}},
+		Selectors: []resourcev1.DeviceSelector{
+			{CEL: &resourcev1.CELDeviceSelector{Expression: fmt.Sprintf("device.driver == %q", driver)}}},
 	}}
 }
 
@@ -129,9 +132,10 @@ func classOf(name, driver string) *resourcev1.DeviceClass {
 func claimNamed(name string, count int64, classes ...string) *resourcev1.ResourceClaim {
 	c := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID(name)}}
 	for _, class := range classes {
-		c.Spec.Devices.Requests = append(c.Spec.Devices.Requests, resourcev1.DeviceRequest{Name: class, Exactly: &resourcev1.ExactDeviceRequest{
-			DeviceClassName: class, AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: count,
-		}})
+		c.Spec.Devices.Requests = append(c.Spec.Devices.Requests,
+			resourcev1.DeviceRequest{Name: class, Exactly: &resourcev1.ExactDeviceRequest{
+				DeviceClassName: class, AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: count,
+			}})
 	}
 	return c
 }
@@ -141,14 +145,16 @@ func sliceOf(driver, node string, n int, memory string) *resourcev1.ResourceSlic
 	s := &resourcev1.ResourceSlice{
 		ObjectMeta: metav1.ObjectMeta{Name: node + "-" + driver, UID: types.UID(node + driver)},
 		Spec: resourcev1.ResourceSliceSpec{
-			Driver: driver, NodeName: ptr.To(node), Pool: resourcev1.ResourcePool{Name: node, Generation: 1, ResourceSliceCount: 1},
+			Driver: driver, NodeName: ptr.To(node), Pool: resourcev1.ResourcePool{Name: node, Generation: 1,
+				ResourceSliceCount: 1},
 		},
 	}
 	for i := range n {
 		s.Spec.Devices = append(s.Spec.Devices, resourcev1.Device{
 			Name: fmt.Sprint("d", i),
 			Attributes: map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{
-				"resource.kubernetes.io/pcieRoot": {StringValue: ptr.To(fmt.Sprint("root-", i))}, "productName": {StringValue: ptr.To("Tesla T4")},
+				"resource.kubernetes.io/pcieRoot": {StringValue: ptr.To(fmt.Sprint("root-", i))},
+				"productName":                     {StringValue: ptr.To("Tesla T4")},
 			},
 			Capacity: map[resourcev1.QualifiedName]resourcev1.DeviceCapacity{"memory": {Value: resource.MustParse(memory)}},
 		})
@@ -161,7 +167,8 @@ func partitioned(node string) []runtime.Object {
 	counters := &resourcev1.ResourceSlice{
 		ObjectMeta: metav1.ObjectMeta{Name: node + "-counters", UID: types.UID(node + "counters")},
 		Spec: resourcev1.ResourceSliceSpec{
-			Driver: gpuDriver, NodeName: ptr.To(node), Pool: resourcev1.ResourcePool{Name: node, Generation: 1, ResourceSliceCount: 2},
+			Driver: gpuDriver, NodeName: ptr.To(node), Pool: resourcev1.ResourcePool{Name: node, Generation: 1,
+				ResourceSliceCount: 2},
 		},
 	}
 	devices := sliceOf(gpuDriver, node, 8*12, "48Gi")
@@ -173,7 +180,8 @@ func partitioned(node string) []runtime.Object {
 	}
 	for i := range devices.Spec.Devices {
 		devices.Spec.Devices[i].ConsumesCounters = []resourcev1.DeviceCounterConsumption{{
-			CounterSet: fmt.Sprint("gpu-", i/12), Counters: map[string]resourcev1.Counter{"memory": {Value: resource.MustParse("48Gi")}},
+			CounterSet: fmt.Sprint("gpu-", i/12),
+			Counters:   map[string]resourcev1.Counter{"memory": {Value: resource.MustParse("48Gi")}},
 		}}
 	}
 	return []runtime.Object{counters, devices}
@@ -232,7 +240,8 @@ func TestAnErrorIsNotRemembered(t *testing.T) {
 func closeTogether() *resourcev1.ResourceClaim {
 	c := claimNamed("c", 1, "gpu", "nic")
 	c.Spec.Devices.Constraints = []resourcev1.DeviceConstraint{{
-		Requests: []string{"gpu", "nic"}, MatchAttribute: ptr.To(resourcev1.FullyQualifiedName("resource.kubernetes.io/pcieRoot")),
+		Requests:       []string{"gpu", "nic"},
+		MatchAttribute: ptr.To(resourcev1.FullyQualifiedName("resource.kubernetes.io/pcieRoot")),
 	}}
 	return c
 }
@@ -258,10 +267,12 @@ func TestOutcomesDependOnTheNodesDevicesOfAllDrivers(t *testing.T) {
 	}
 	for i, want := range []int{1, -1} {
 		taken := claimNamed(fmt.Sprint("taken-", i), 1, "nic")
-		taken.Status.Allocation = &resourcev1.AllocationResult{Devices: resourcev1.DeviceAllocationResult{Results: []resourcev1.DeviceRequestAllocationResult{
-			{Request: "nic", Driver: nicDriver, Pool: "n", Device: fmt.Sprint("d", i)},
-		}}}
-		if _, err := w.client.ResourceV1().ResourceClaims("default").Create(t.Context(), taken, metav1.CreateOptions{}); err != nil {
+		taken.Status.Allocation = &resourcev1.AllocationResult{Devices: resourcev1.DeviceAllocationResult{
+			Results: []resourcev1.DeviceRequestAllocationResult{
+				{Request: "nic", Driver: nicDriver, Pool: "n", Device: fmt.Sprint("d", i)},
+			}}}
+		if _, err := w.client.ResourceV1().ResourceClaims("default").Create(t.Context(), taken,
+			metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		await.Until(t, "the network device is allocated", func() bool {

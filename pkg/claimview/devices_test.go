@@ -44,7 +44,8 @@ func taintedDevice(d *resourcev1.Device) {
 // takes makes a device take these amounts of a set of counters.
 func takes(set string, amounts texts) func(*resourcev1.Device) {
 	return func(d *resourcev1.Device) {
-		d.ConsumesCounters = append(d.ConsumesCounters, resourcev1.DeviceCounterConsumption{CounterSet: set, Counters: counterValues(amounts)})
+		d.ConsumesCounters = append(d.ConsumesCounters, resourcev1.DeviceCounterConsumption{CounterSet: set,
+			Counters: counterValues(amounts)})
 	}
 }
 
@@ -74,7 +75,8 @@ func draNode(sets map[string]texts, devices ...resourcev1.Device) *Node {
 
 // allocation is a state in which these devices are allocated, and of others parts: "device/capacity" to an amount.
 func allocation(whole []string, parts texts) *structured.AllocatedState {
-	s := &structured.AllocatedState{AllocatedDevices: sets.New[structured.DeviceID](), AggregatedCapacity: structured.NewConsumedCapacityCollection()}
+	s := &structured.AllocatedState{AllocatedDevices: sets.New[structured.DeviceID](),
+		AggregatedCapacity: structured.NewConsumedCapacityCollection()}
 	for _, name := range whole {
 		s.AllocatedDevices.Insert(structured.MakeDeviceID(testDriver, "n", name))
 	}
@@ -102,7 +104,8 @@ func TestGPUsOfSlices(t *testing.T) {
 	t.Parallel()
 	const gib = 1024
 	mig := func(name, profile, parent string) resourcev1.Device {
-		return draDevice(name, texts{"type": "mig", "profile": profile, "parentUUID": parent, "productName": "NVIDIA A100-SXM4-80GB"}, texts{"memory": "10Gi"})
+		return draDevice(name, texts{"type": "mig", "profile": profile, "parentUUID": parent,
+			"productName": "NVIDIA A100-SXM4-80GB"}, texts{"memory": "10Gi"})
 	}
 	for name, tc := range map[string]struct {
 		counters map[string]texts
@@ -114,9 +117,10 @@ func TestGPUsOfSlices(t *testing.T) {
 		model    string
 	}{
 		"a device is a GPU": {
-			devices: []resourcev1.Device{draDevice("gpu-0", a100, mem80), draDevice("gpu-1", texts{"productName": "NVIDIA A100-SXM4-80GB"}, mem80)},
-			held:    []string{"gpu-1"},
-			want:    []gpu.Device{{FreeMilli: 1000, FreeMemMiB: 80 * gib}, {}}, model: "NVIDIA-A100-SXM4-80GB",
+			devices: []resourcev1.Device{draDevice("gpu-0", a100, mem80),
+				draDevice("gpu-1", texts{"productName": "NVIDIA A100-SXM4-80GB"}, mem80)},
+			held: []string{"gpu-1"},
+			want: []gpu.Device{{FreeMilli: 1000, FreeMemMiB: 80 * gib}, {}}, model: "NVIDIA-A100-SXM4-80GB",
 		},
 		"gpu-10 comes after gpu-9": {
 			devices: []resourcev1.Device{draDevice("gpu-10", nil, mem80), draDevice("gpu-9", nil, mem80)},
@@ -146,8 +150,10 @@ func TestGPUsOfSlices(t *testing.T) {
 			counters: map[string]texts{"gpu-0": whole80},
 			devices: []resourcev1.Device{
 				draDevice("gpu-0", a100, mem80, takes("gpu-0", whole80)),
-				draDevice("gpu-0-mig-0", nil, texts{"memory": "10Gi"}, takes("gpu-0", texts{"memory": "10Gi", "multiprocessors": "14"})),
-				draDevice("gpu-0-mig-1", nil, texts{"memory": "40Gi"}, takes("gpu-0", texts{"memory": "40Gi", "multiprocessors": "42"})),
+				draDevice("gpu-0-mig-0", nil, texts{"memory": "10Gi"},
+					takes("gpu-0", texts{"memory": "10Gi", "multiprocessors": "14"})),
+				draDevice("gpu-0-mig-1", nil, texts{"memory": "40Gi"},
+					takes("gpu-0", texts{"memory": "40Gi", "multiprocessors": "42"})),
 			},
 			held: []string{"gpu-0-mig-0", "gpu-0-mig-1"},
 			want: []gpu.Device{{FreeMilli: 1000 - 130 - 389, FreeMemMiB: 30 * gib}}, model: "NVIDIA-A100-SXM4-80GB",
@@ -164,18 +170,22 @@ func TestGPUsOfSlices(t *testing.T) {
 			devices: []resourcev1.Device{draDevice("gpu-0", a100, mem80, takes("gone", whole80))},
 		},
 		"slices of one parent are what is left of a GPU that was cut": {
-			devices: []resourcev1.Device{mig("mig-0", "1g.10gb", "GPU-7"), mig("mig-1", "2g.20gb", "GPU-7"), mig("mig-2", "3g.40gb", "GPU-8")},
-			held:    []string{"mig-0"},
-			want:    []gpu.Device{{FreeMilli: 142 + 285 - 142, FreeMemMiB: 70 * gib}, {FreeMilli: 428, FreeMemMiB: 80 * gib}}, model: "NVIDIA-A100-SXM4-80GB",
+			devices: []resourcev1.Device{mig("mig-0", "1g.10gb", "GPU-7"), mig("mig-1", "2g.20gb", "GPU-7"),
+				mig("mig-2", "3g.40gb", "GPU-8")},
+			held:  []string{"mig-0"},
+			want:  []gpu.Device{{FreeMilli: 142 + 285 - 142, FreeMemMiB: 70 * gib}, {FreeMilli: 428, FreeMemMiB: 80 * gib}},
+			model: "NVIDIA-A100-SXM4-80GB",
 		},
 		"slices of an unknown GPU are counted by profile": {
 			devices: []resourcev1.Device{mig("mig-0", "1g.10gb", ""), mig("mig-1", "1g.10gb", ""), mig("mig-2", "2g.20gb", "")},
 			held:    []string{"mig-1"},
-			slices:  []gpu.SliceCount{{Resource: testDriver + "/1g.10gb", Count: 1, Total: 2, Milli: 142}, {Resource: testDriver + "/2g.20gb", Count: 1, Total: 1, Milli: 285}},
+			slices: []gpu.SliceCount{{Resource: testDriver + "/1g.10gb", Count: 1, Total: 2, Milli: 142},
+				{Resource: testDriver + "/2g.20gb", Count: 1, Total: 1, Milli: 285}},
 		},
 		"GPUs of two models are of none": {
-			devices: []resourcev1.Device{draDevice("gpu-0", a100, mem80), draDevice("gpu-1", texts{"productName": "Tesla T4"}, texts{"memory": "15Gi"})},
-			want:    []gpu.Device{{FreeMilli: 1000, FreeMemMiB: 80 * gib}, {FreeMilli: 1000, FreeMemMiB: 15 * gib}},
+			devices: []resourcev1.Device{draDevice("gpu-0", a100, mem80), draDevice("gpu-1", texts{"productName": "Tesla T4"},
+				texts{"memory": "15Gi"})},
+			want: []gpu.Device{{FreeMilli: 1000, FreeMemMiB: 80 * gib}, {FreeMilli: 1000, FreeMemMiB: 15 * gib}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -197,11 +207,13 @@ func TestGPUsOfSlices(t *testing.T) {
 func TestLinksOfSlices(t *testing.T) {
 	t.Parallel()
 	pcie := func(root string) texts { return texts{attributePCIeRoot: root} }
-	near := draNode(nil, draDevice("gpu-0", pcie("pci0"), nil), draDevice("gpu-1", pcie("pci1"), nil), draDevice("gpu-2", pcie("pci1"), nil)).empty
+	near := draNode(nil, draDevice("gpu-0", pcie("pci0"), nil), draDevice("gpu-1", pcie("pci1"), nil),
+		draDevice("gpu-2", pcie("pci1"), nil)).empty
 	if set, _, ok := near.Links.Best(7, 2, false); !ok || set != 6 {
 		t.Errorf("the best pair is %b, want the two behind one root complex", set)
 	}
-	mesh := draNode(nil, draDevice("gpu-0", a100, mem80), draDevice("gpu-1", texts{"productName": "NVIDIA A100-SXM4-80GB"}, mem80)).empty
+	mesh := draNode(nil, draDevice("gpu-0", a100, mem80), draDevice("gpu-1", texts{"productName": "NVIDIA A100-SXM4-80GB"},
+		mem80)).empty
 	if mesh.Links.LargestLinked(2) != 2 {
 		t.Error("two A100 of the SXM4 kind are not linked")
 	}
@@ -212,8 +224,10 @@ func TestStampsTellStatesApart(t *testing.T) {
 	n := draNode(nil, draDevice("gpu-0", nil, mem80, shareable), draDevice("gpu-1", nil, mem80))
 	seen := map[uint64]string{}
 	for name, state := range map[string]*structured.AllocatedState{
-		"nothing": allocation(nil, nil), "one": allocation([]string{"gpu-1"}, nil), "a part": allocation(nil, texts{"gpu-0/memory": "1Gi"}),
-		"a larger part": allocation(nil, texts{"gpu-0/memory": "2Gi"}), "both": allocation([]string{"gpu-1"}, texts{"gpu-0/memory": "2Gi"}),
+		"nothing": allocation(nil, nil), "one": allocation([]string{"gpu-1"}, nil),
+		"a part":        allocation(nil, texts{"gpu-0/memory": "1Gi"}),
+		"a larger part": allocation(nil, texts{"gpu-0/memory": "2Gi"}),
+		"both":          allocation([]string{"gpu-1"}, texts{"gpu-0/memory": "2Gi"}),
 	} {
 		stamp := n.Stamp(state)
 		if other, ok := seen[stamp]; ok {
@@ -236,11 +250,13 @@ func TestDemandOfWhatIsGiven(t *testing.T) {
 		given []gpu.Grant
 		want  gpu.Request
 	}{
-		"nothing":             {nil, gpu.Request{}},
-		"two GPUs":            {[]gpu.Grant{share(0, 1000), share(3, 1000)}, gpu.Request{Count: 2, Milli: 1000}},
-		"two parts of one":    {[]gpu.Grant{share(0, 142), share(0, 285)}, gpu.Request{Count: 1, Milli: 427}},
-		"a GPU and a half":    {[]gpu.Grant{share(0, 1000), share(1, 501)}, gpu.Request{Count: 2, Milli: 751}},
-		"slices of no GPU":    {[]gpu.Grant{{Slice: "a/1g", Share: gpu.Share{Milli: 142}}, {Slice: "a/1g", Share: gpu.Share{Milli: 142}}}, gpu.Request{Slices: []gpu.SliceCount{{Resource: "a/1g", Count: 2, Milli: 142}}}},
+		"nothing":          {nil, gpu.Request{}},
+		"two GPUs":         {[]gpu.Grant{share(0, 1000), share(3, 1000)}, gpu.Request{Count: 2, Milli: 1000}},
+		"two parts of one": {[]gpu.Grant{share(0, 142), share(0, 285)}, gpu.Request{Count: 1, Milli: 427}},
+		"a GPU and a half": {[]gpu.Grant{share(0, 1000), share(1, 501)}, gpu.Request{Count: 2, Milli: 751}},
+		"slices of no GPU": {[]gpu.Grant{{Slice: "a/1g", Share: gpu.Share{Milli: 142}},
+			{Slice: "a/1g", Share: gpu.Share{Milli: 142}}},
+			gpu.Request{Slices: []gpu.SliceCount{{Resource: "a/1g", Count: 2, Milli: 142}}}},
 		"more than all of it": {[]gpu.Grant{share(0, 800), share(0, 800)}, gpu.Request{Count: 1, Milli: 1000}},
 	} {
 		if diff := cmp.Diff(tc.want, RequestOf(tc.given)); diff != "" {
@@ -261,7 +277,8 @@ func FuzzGPUsOfSlices(f *testing.F) {
 		}
 		var devices []resourcev1.Device
 		for i := range 3 {
-			d := draDevice(fmt.Sprintf("d-%d", i), texts{"productName": product, "uuid": uuid, "parentUUID": uuid, "type": product}, nil)
+			d := draDevice(fmt.Sprintf("d-%d", i), texts{"productName": product, "uuid": uuid, "parentUUID": uuid,
+				"type": product}, nil)
 			if bits&(1<<i) != 0 {
 				d.Attributes["profile"] = resourcev1.DeviceAttribute{StringValue: &profile}
 			}
@@ -271,15 +288,18 @@ func FuzzGPUsOfSlices(f *testing.F) {
 				shareable(&d)
 			}
 			if bits&64 != 0 {
-				d.ConsumesCounters = []resourcev1.DeviceCounterConsumption{{CounterSet: "c", Counters: map[string]resourcev1.Counter{
-					"memory": {Value: *resource.NewQuantity(part, resource.BinarySI)}}}}
+				d.ConsumesCounters = []resourcev1.DeviceCounterConsumption{{CounterSet: "c",
+					Counters: map[string]resourcev1.Counter{
+						"memory": {Value: *resource.NewQuantity(part, resource.BinarySI)}}}}
 			}
 			devices = append(devices, d)
 		}
 		n := draNode(map[string]texts{"c": {"memory": fmt.Sprint(total)}}, devices...)
-		free, held := n.Inventory(allocation(nil, nil)), n.Inventory(allocation([]string{"d-0"}, texts{"d-1/memory": fmt.Sprint(consumed)}))
+		free, held := n.Inventory(allocation(nil, nil)), n.Inventory(allocation([]string{"d-0"},
+			texts{"d-1/memory": fmt.Sprint(consumed)}))
 		for i, d := range held.Devices {
-			if was := free.Devices[i]; d.FreeMilli < 0 || d.FreeMilli > was.FreeMilli || was.FreeMilli > gpu.WholeMilli || d.FreeMemMiB < 0 || d.FreeMemMiB > was.FreeMemMiB {
+			if was := free.Devices[i]; d.FreeMilli < 0 || d.FreeMilli > was.FreeMilli || was.FreeMilli > gpu.WholeMilli ||
+				d.FreeMemMiB < 0 || d.FreeMemMiB > was.FreeMemMiB {
 				t.Fatalf("device %d has %+v free, and %+v while nothing is held", i, d, was)
 			}
 		}

@@ -27,7 +27,8 @@ func TestClaimsServeTheGPUsThatTheKubeletDoesNotOffer(t *testing.T) {
 	const register = "GPU-a,10,16384,100,NVIDIA-Tesla T4,0,true:"
 	published := make([]gpuview.PublishedGPU, 8)
 	for i := range published {
-		published[i] = gpuview.PublishedGPU{Index: i, UUID: fmt.Sprint("GPU-", i), Model: "NVIDIA-A100-SXM4-80GB", MemMiB: 81920, Healthy: true}
+		published[i] = gpuview.PublishedGPU{Index: i, UUID: fmt.Sprint("GPU-", i), Model: "NVIDIA-A100-SXM4-80GB",
+			MemMiB: 81920, Healthy: true}
 	}
 	listed, err := gpuview.EncodeGPUs(published)
 	if err != nil {

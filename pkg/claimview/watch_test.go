@@ -27,10 +27,11 @@ func TestADeviceTaintRuleIsSeen(t *testing.T) {
 	await.Until(t, "all is read that was there at the start", func() bool {
 		return healthy() == 2 && time.Since(time.Unix(0, w.claims.event.Load())) > 2*settleFor
 	})
-	rule := &resourcev1.DeviceTaintRule{ObjectMeta: metav1.ObjectMeta{Name: "broken"}, Spec: resourcev1.DeviceTaintRuleSpec{
-		DeviceSelector: &resourcev1.DeviceTaintSelector{Driver: ptr.To(gpuDriver), Pool: ptr.To("n"), Device: ptr.To("d1")},
-		Taint:          resourcev1.DeviceTaint{Key: "broken", Effect: resourcev1.DeviceTaintEffectNoSchedule},
-	}}
+	rule := &resourcev1.DeviceTaintRule{ObjectMeta: metav1.ObjectMeta{Name: "broken"},
+		Spec: resourcev1.DeviceTaintRuleSpec{
+			DeviceSelector: &resourcev1.DeviceTaintSelector{Driver: ptr.To(gpuDriver), Pool: ptr.To("n"), Device: ptr.To("d1")},
+			Taint:          resourcev1.DeviceTaint{Key: "broken", Effect: resourcev1.DeviceTaintEffectNoSchedule},
+		}}
 	if _, err := w.client.ResourceV1().DeviceTaintRules().Create(t.Context(), rule, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +47,8 @@ func TestCyclesDoNotWaitForFollowers(t *testing.T) {
 		told <- node
 		<-held
 	})
-	if _, err := w.client.ResourceV1().ResourceSlices().Create(t.Context(), sliceOf(gpuDriver, "n", 2, "16Gi"), metav1.CreateOptions{}); err != nil {
+	if _, err := w.client.ResourceV1().ResourceSlices().Create(t.Context(), sliceOf(gpuDriver, "n", 2, "16Gi"),
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	await.Until(t, "a cycle sees the slice", func() bool {

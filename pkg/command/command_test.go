@@ -20,7 +20,8 @@ func tree(work func(context.Context) error) *cobra.Command {
 	needs := &cobra.Command{Use: "needs", Args: cobra.NoArgs, RunE: func(*cobra.Command, []string) error { return nil }}
 	needs.Flags().String("file", "", "")
 	_ = needs.MarkFlagRequired("file")
-	long := &cobra.Command{Use: "work", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return work(cmd.Context()) }}
+	long := &cobra.Command{Use: "work", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return work(cmd.Context()) }}
 	root.AddCommand(needs, long)
 	return root
 }
@@ -33,18 +34,23 @@ func TestStatusAndLineOfTheEnd(t *testing.T) {
 		status int
 		line   string
 	}{
-		"a command that does its work":                        {args: []string{"work"}},
-		"an error":                                            {args: []string{"work"}, work: errors.New("no luck"), status: 1, line: "tool: no luck"},
-		"an error of several lines":                           {args: []string{"work"}, work: errors.Join(errors.New("no"), errors.New("luck")), status: 1, line: "tool: no luck"},
-		"bad input, wrapped":                                  {args: []string{"work"}, work: fmt.Errorf("reading: %w", BadInput(errors.New("x"))), status: 2, line: "tool: reading: x"},
-		"a status of its own":                                 {args: []string{"work"}, work: WithStatus(errors.New("it holds"), 3), status: 3, line: "tool: it holds"},
-		"an unknown command":                                  {args: []string{"wrok"}, status: 2, line: `tool: unknown command "wrok" for "tool" Did you mean this? work; see "tool --help"`},
-		"an unknown flag":                                     {args: []string{"work", "--x"}, status: 2, line: `tool: unknown flag: --x; see "tool work --help"`},
-		"help with a command that is not there":               {args: []string{"help", "wrok"}, status: 2, line: `tool: there is no command "wrok" to help with`},
-		"an argument where none belongs":                      {args: []string{"work", "x"}, status: 2, line: `tool: unknown command "x" for "tool work"; see "tool work --help"`},
-		"a flag without its value":                            {args: []string{"needs", "--file"}, status: 2, line: `tool: flag needs an argument: --file; see "tool needs --help"`},
-		"a flag that is required":                             {args: []string{"needs"}, status: 2, line: `tool: required flag(s) "file" not set; see "tool needs --help"`},
-		"a command's error that the context's end looks like": {args: []string{"work"}, work: context.Canceled, status: 1, line: "tool: context canceled"},
+		"a command that does its work": {args: []string{"work"}},
+		"an error": {args: []string{"work"}, work: errors.New("no luck"),
+			status: 1, line: "tool: no luck"},
+		"an error of several lines": {args: []string{"work"},
+			work: errors.Join(errors.New("no"), errors.New("luck")), status: 1, line: "tool: no luck"},
+		"bad input, wrapped": {args: []string{"work"},
+			work: fmt.Errorf("reading: %w", BadInput(errors.New("x"))), status: 2, line: "tool: reading: x"},
+		"a status of its own": {args: []string{"work"},
+			work: WithStatus(errors.New("it holds"), 3), status: 3, line: "tool: it holds"},
+		"an unknown command":                    {args: []string{"wrok"}, status: 2, line: `tool: unknown command "wrok" for "tool" Did you mean this? work; see "tool --help"`},
+		"an unknown flag":                       {args: []string{"work", "--x"}, status: 2, line: `tool: unknown flag: --x; see "tool work --help"`},
+		"help with a command that is not there": {args: []string{"help", "wrok"}, status: 2, line: `tool: there is no command "wrok" to help with`},
+		"an argument where none belongs":        {args: []string{"work", "x"}, status: 2, line: `tool: unknown command "x" for "tool work"; see "tool work --help"`},
+		"a flag without its value":              {args: []string{"needs", "--file"}, status: 2, line: `tool: flag needs an argument: --file; see "tool needs --help"`},
+		"a flag that is required":               {args: []string{"needs"}, status: 2, line: `tool: required flag(s) "file" not set; see "tool needs --help"`},
+		"a command's error that the context's end looks like": {args: []string{"work"}, work: context.Canceled, status: 1,
+			line: "tool: context canceled"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -78,11 +84,15 @@ func TestASignalEndsACommand(t *testing.T) {
 		status  int
 		line    string
 	}{
-		"Ctrl-C":                         {work: obedient, grace: time.Hour, signals: []os.Signal{os.Interrupt}, status: 130, line: "tool: interrupted\n"},
-		"a termination":                  {work: obedient, grace: time.Hour, signals: []os.Signal{syscall.SIGTERM}, status: 143, line: "tool: terminated\n"},
-		"a command that does not listen": {work: deaf, signals: []os.Signal{os.Interrupt}, status: 130, line: "tool: interrupted\n"},
-		"a second Ctrl-C where the first is being obeyed": {work: deaf, inOrder: true, signals: []os.Signal{os.Interrupt, os.Interrupt}, status: 130, line: "tool: interrupted\n"},
-		"a command that was done all the same":            {work: done, grace: time.Hour, signals: []os.Signal{os.Interrupt}},
+		"Ctrl-C": {work: obedient, grace: time.Hour, signals: []os.Signal{os.Interrupt}, status: 130,
+			line: "tool: interrupted\n"},
+		"a termination": {work: obedient, grace: time.Hour,
+			signals: []os.Signal{syscall.SIGTERM}, status: 143, line: "tool: terminated\n"},
+		"a command that does not listen": {work: deaf, signals: []os.Signal{os.Interrupt}, status: 130,
+			line: "tool: interrupted\n"},
+		"a second Ctrl-C where the first is being obeyed": {work: deaf, inOrder: true,
+			signals: []os.Signal{os.Interrupt, os.Interrupt}, status: 130, line: "tool: interrupted\n"},
+		"a command that was done all the same": {work: done, grace: time.Hour, signals: []os.Signal{os.Interrupt}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

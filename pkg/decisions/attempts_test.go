@@ -30,7 +30,8 @@ func unfit(lackGPUs, tainted int) *fwk.Status {
 	}
 	set(lackGPUs, "full", "NodeResourcesFit", "Insufficient nvidia.com/gpu")
 	set(tainted, "tainted", "TaintToleration", "node(s) had untolerated taints")
-	return fwk.NewStatus(fwk.Unschedulable).WithError(&framework.FitError{NumAllNodes: lackGPUs + tainted, Diagnosis: framework.Diagnosis{NodeToStatus: statuses}})
+	return fwk.NewStatus(fwk.Unschedulable).WithError(&framework.FitError{NumAllNodes: lackGPUs + tainted,
+		Diagnosis: framework.Diagnosis{NodeToStatus: statuses}})
 }
 
 // turnedDown is the status of a pod that a plugin turns down, of all the nodes.
@@ -65,20 +66,29 @@ func TestAnAttemptIsRememberedWithItsReasons(t *testing.T) {
 		nominating *fwk.NominatingInfo
 		want       Failure
 	}{
-		{"nodes that lack something", unfit(4, 1), "", nil, Failure{Nodes: 5, Message: "0/5 nodes are available: 1 node(s) had untolerated taints, 4 Insufficient nvidia.com/gpu.",
-			Rejected: []Rejected{
-				{Plugin: "NodeResourcesFit", Reasons: []string{"Insufficient nvidia.com/gpu"}, Nodes: 4, Examples: []string{"full-0", "full-1", "full-2"}},
-				{Plugin: "TaintToleration", Reasons: []string{"node(s) had untolerated taints"}, Nodes: 1, Examples: []string{"tainted-0"}},
-			}}},
+		{"nodes that lack something", unfit(4, 1), "", nil,
+			Failure{Nodes: 5,
+				Message: "0/5 nodes are available: 1 node(s) had untolerated taints, 4 Insufficient nvidia.com/gpu.",
+				Rejected: []Rejected{
+					{Plugin: "NodeResourcesFit", Reasons: []string{"Insufficient nvidia.com/gpu"}, Nodes: 4,
+						Examples: []string{"full-0", "full-1", "full-2"}},
+					{Plugin: "TaintToleration", Reasons: []string{"node(s) had untolerated taints"}, Nodes: 1,
+						Examples: []string{"tainted-0"}},
+				}}},
 		{"a pod that waits for others, whatever the node", turnedDown(5, "Coscheduling", "2 members are missing"), "", nil,
 			Failure{Nodes: 5, Message: "0/5 nodes are available: 2 members are missing.",
-				Rejected: []Rejected{{Plugin: "Coscheduling", Reasons: []string{"2 members are missing"}, Nodes: 5, Examples: []string{}}}}},
-		{"a node on which pods are evicted", unfit(1, 0), "", &fwk.NominatingInfo{NominatedNodeName: "full-0"}, Failure{Nodes: 1, Nominated: "full-0",
-			Message:  "0/1 nodes are available: 1 Insufficient nvidia.com/gpu.",
-			Rejected: []Rejected{{Plugin: "NodeResourcesFit", Reasons: []string{"Insufficient nvidia.com/gpu"}, Nodes: 1, Examples: []string{"full-0"}}}}},
+				Rejected: []Rejected{{Plugin: "Coscheduling", Reasons: []string{"2 members are missing"}, Nodes: 5,
+					Examples: []string{}}}}},
+		{"a node on which pods are evicted", unfit(1, 0), "", &fwk.NominatingInfo{NominatedNodeName: "full-0"},
+			Failure{Nodes: 1, Nominated: "full-0",
+				Message: "0/1 nodes are available: 1 Insufficient nvidia.com/gpu.",
+				Rejected: []Rejected{{Plugin: "NodeResourcesFit", Reasons: []string{"Insufficient nvidia.com/gpu"}, Nodes: 1,
+					Examples: []string{"full-0"}}}}},
 		{"a binding that fails", failed, "full-0", nil, Failure{Node: "full-0", Message: "the API server is not there",
-			Rejected: []Rejected{{Plugin: "DefaultBinder", Reasons: []string{"the API server is not there"}, Examples: []string{}}}}},
-		{"no nodes at all", fwk.AsStatus(errors.New("no nodes available to schedule pods")), "", nil, Failure{Message: "no nodes available to schedule pods"}},
+			Rejected: []Rejected{{Plugin: "DefaultBinder", Reasons: []string{"the API server is not there"},
+				Examples: []string{}}}}},
+		{"no nodes at all", fwk.AsStatus(errors.New("no nodes available to schedule pods")), "", nil,
+			Failure{Message: "no nodes available to schedule pods"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -86,7 +96,8 @@ func TestAnAttemptIsRememberedWithItsReasons(t *testing.T) {
 			pod.Spec.NodeName = tt.node
 			h.failed("berth-scheduler", pod, tt.status, tt.nominating, noon)
 			tt.want.First, tt.want.Last, tt.want.Times = noon, noon, 1
-			want := Attempt{Pod: types.NamespacedName{Namespace: "default", Name: "a"}, UID: "uid-a", Profile: "berth-scheduler", Failure: tt.want}
+			want := Attempt{Pod: types.NamespacedName{Namespace: "default", Name: "a"}, UID: "uid-a", Profile: "berth-scheduler",
+				Failure: tt.want}
 			if diff := cmp.Diff([]Attempt{want}, h.List().Attempts); diff != "" {
 				t.Errorf("attempts (-want +got):\n%s", diff)
 			}
@@ -97,7 +108,8 @@ func TestAnAttemptIsRememberedWithItsReasons(t *testing.T) {
 // say is a list of attempts in short.
 func say(list []Attempt) (said []string) {
 	for _, a := range list {
-		said = append(said, fmt.Sprintf("%s ×%d %s–%s: %s", a.Pod.Name, a.Times, a.First.Format("05"), a.Last.Format("05"), a.Message))
+		said = append(said, fmt.Sprintf("%s ×%d %s–%s: %s", a.Pod.Name, a.Times, a.First.Format("05"), a.Last.Format("05"),
+			a.Message))
 	}
 	return said
 }
@@ -109,7 +121,8 @@ func TestAttemptsThatEndAlikeAreOne(t *testing.T) {
 		lack, tainted int
 	}{{2, 1}, {3, 2}, {0, 1}, {2, 1}} { // other numbers are no other reason, other plugins are
 		h.failed("p", a, unfit(try.lack, try.tainted), nil, noon.Add(time.Duration(second)*time.Second))
-		h.failed("p", b, turnedDown(2, "Coscheduling", fmt.Sprintf("it waits for %d members", 10-second)), nil, noon.Add(time.Duration(second)*time.Second))
+		h.failed("p", b, turnedDown(2, "Coscheduling", fmt.Sprintf("it waits for %d members", 10-second)), nil,
+			noon.Add(time.Duration(second)*time.Second))
 	}
 	want := []string{
 		"b ×4 00–03: 0/2 nodes are available: it waits for 7 members.",
@@ -132,7 +145,8 @@ func TestAGangThatIsPlannedInVainIsAnAttemptOfItsLeader(t *testing.T) {
 	if len(list) != 1 || list[0].Times != 2 || list[0].Profile != "gang-scheduler" {
 		t.Fatalf("got %+v, want one attempt of gang-scheduler, twice", list)
 	}
-	if diff := cmp.Diff([]Rejected{{Plugin: "Coscheduling", Reasons: []string{"gang g needs 8 nodes, fits 7"}, Examples: []string{}}}, list[0].Rejected); diff != "" {
+	if diff := cmp.Diff([]Rejected{{Plugin: "Coscheduling", Reasons: []string{"gang g needs 8 nodes, fits 7"},
+		Examples: []string{}}}, list[0].Rejected); diff != "" {
 		t.Errorf("reasons (-want +got):\n%s", diff)
 	}
 }
@@ -160,7 +174,8 @@ func TestAttemptsAreBounded(t *testing.T) {
 		t.Errorf("kept (-want +got):\n%s", diff)
 	}
 	if h.attempts.bytes != sum || len(h.attempts.byPod) != len(want) {
-		t.Errorf("counts %d bytes of %d pods, want the %d of the %d that are kept", h.attempts.bytes, len(h.attempts.byPod), sum, len(want))
+		t.Errorf("counts %d bytes of %d pods, want the %d of the %d that are kept", h.attempts.bytes, len(h.attempts.byPod),
+			sum, len(want))
 	}
 
 	large := history(t, Most)
@@ -170,7 +185,8 @@ func TestAttemptsAreBounded(t *testing.T) {
 		status.SetPlugin(fmt.Sprint("P", n))
 		statuses.Set(fmt.Sprint("n", n), status)
 	}
-	status := fwk.NewStatus(fwk.Unschedulable).WithError(&framework.FitError{NumAllNodes: 2 * mostRejected, Diagnosis: framework.Diagnosis{NodeToStatus: statuses}})
+	status := fwk.NewStatus(fwk.Unschedulable).WithError(&framework.FitError{NumAllNodes: 2 * mostRejected,
+		Diagnosis: framework.Diagnosis{NodeToStatus: statuses}})
 	for i := range 2 * mostAttemptBytes / mostRejected / mostMessage {
 		large.failed("p", podOf(fmt.Sprint("p", i)), status, nil, noon)
 	}
@@ -194,10 +210,12 @@ func TestThePodThatIsAskedAboutIsTheLatestOfItsName(t *testing.T) {
 	}
 	h.failed("p", now, unfit(1, 0), nil, time.Now().Add(time.Second))
 	list = h.List()
-	if d, attempts := list.Of(Subject{NamespacedName: name}); d != nil || len(attempts) != 1 || attempts[0].UID != now.UID {
+	if d, attempts := list.Of(Subject{NamespacedName: name}); d != nil || len(attempts) != 1 ||
+		attempts[0].UID != now.UID {
 		t.Errorf("got decision %+v and attempts %v, want the attempt of the latest pod alone", d, attempts)
 	}
-	if d, attempts := list.Of(Subject{NamespacedName: name, UID: "old"}); d == nil || len(attempts) != 1 || attempts[0].UID != "old" {
+	if d, attempts := list.Of(Subject{NamespacedName: name, UID: "old"}); d == nil || len(attempts) != 1 ||
+		attempts[0].UID != "old" {
 		t.Errorf("got decision %+v and attempts %v, want those of the pod that is asked about", d, attempts)
 	}
 }
@@ -205,7 +223,8 @@ func TestThePodThatIsAskedAboutIsTheLatestOfItsName(t *testing.T) {
 func TestFailuresAreHeardAndHandledAsBefore(t *testing.T) {
 	t.Parallel()
 	h, handled := history(t, 10), 0
-	handle := h.Listen(func(context.Context, framework.Framework, *framework.QueuedPodInfo, *fwk.Status, *fwk.NominatingInfo, time.Time) {
+	handle := h.Listen(func(context.Context, framework.Framework, *framework.QueuedPodInfo, *fwk.Status,
+		*fwk.NominatingInfo, time.Time) {
 		if handled++; len(h.List().Attempts) != 1 {
 			t.Error("the attempt is not known when the failure is handled")
 		}
@@ -252,7 +271,8 @@ func TestASchedulerIsAsked(t *testing.T) {
 			}
 		})
 	}
-	if _, err := Ask(t.Context(), &rest.Config{Host: "http://127.0.0.1:1"}); err == nil || errors.Is(err, context.Canceled) {
+	if _, err := Ask(t.Context(), &rest.Config{Host: "http://127.0.0.1:1"}); err == nil ||
+		errors.Is(err, context.Canceled) {
 		t.Errorf("got error %v from a server that is not there, want one", err)
 	}
 }

@@ -39,10 +39,12 @@ func (f *fixed) EnqueueExtensions() []fwk.EnqueueExtensions {
 }
 
 func (*fixed) ListPlugins() *schedulerconfig.Plugins {
-	return &schedulerconfig.Plugins{Score: schedulerconfig.PluginSet{Enabled: []schedulerconfig.Plugin{{Name: "Cost", Weight: 20}, {Name: "Other", Weight: 1}}}}
+	return &schedulerconfig.Plugins{Score: schedulerconfig.PluginSet{Enabled: []schedulerconfig.Plugin{{Name: "Cost",
+		Weight: 20}, {Name: "Other", Weight: 1}}}}
 }
 
-func (f *fixed) RunPreFilterPlugins(context.Context, fwk.CycleState, *v1.Pod) (*fwk.PreFilterResult, *fwk.Status, sets.Set[string]) {
+func (f *fixed) RunPreFilterPlugins(context.Context, fwk.CycleState, *v1.Pod) (*fwk.PreFilterResult, *fwk.Status,
+	sets.Set[string]) {
 	if f.left == nil {
 		return nil, nil, nil
 	}
@@ -53,7 +55,8 @@ func (f *fixed) GetNodeHint(context.Context, *v1.Pod, fwk.PodSignature, fwk.Cycl
 	return f.hint
 }
 
-func (f *fixed) RunScorePlugins(context.Context, fwk.CycleState, *v1.Pod, []fwk.NodeInfo) ([]fwk.NodePluginScores, *fwk.Status) {
+func (f *fixed) RunScorePlugins(context.Context, fwk.CycleState, *v1.Pod, []fwk.NodeInfo) ([]fwk.NodePluginScores,
+	*fwk.Status) {
 	return f.scores, nil
 }
 
@@ -69,7 +72,8 @@ func (costly) Name() string { return "Cost" }
 func (costly) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) { return nil, nil }
 
 func (costly) Terms(_ context.Context, _ fwk.CycleState, _ *v1.Pod, info fwk.NodeInfo) (terms.Cost, error) {
-	return terms.Cost{Unit: "dollars an hour", Terms: []terms.Term{{Name: "share", Amount: float64(info.Node().Name[5] - '0'), For: "its share"}}}, nil
+	return terms.Cost{Unit: "dollars an hour",
+		Terms: []terms.Term{{Name: "share", Amount: float64(info.Node().Name[5] - '0'), For: "its share"}}}, nil
 }
 
 func cluster(n int) (*fixed, []fwk.NodeInfo) {
@@ -274,7 +278,8 @@ func TestAnAnswerWithoutDecisionsIsAnError(t *testing.T) {
 	}
 }
 
-// BenchmarkDecision is what the history adds to a scheduling cycle, the plugins' own terms left out but for one that is cheap.
+// BenchmarkDecision is what the history adds to a scheduling cycle, the plugins' own terms left out but for one that
+// is cheap.
 func BenchmarkDecision(b *testing.B) {
 	for _, n := range []int{2, 64, 500} {
 		inner, nodes := cluster(n)

@@ -43,16 +43,21 @@ func TestTheSchedulerIsReachedOnlyWhenItsCertificateIsVerified(t *testing.T) {
 			api: rest.Config{TLSClientConfig: rest.TLSClientConfig{Insecure: true}}, host: address, want: "--scheduler-ca",
 		},
 		"a kubeconfig with another name of the API server": {
-			api: rest.Config{TLSClientConfig: rest.TLSClientConfig{ServerName: "api.invalid"}}, host: address, file: file("name.crt", own),
+			api: rest.Config{TLSClientConfig: rest.TLSClientConfig{ServerName: "api.invalid"}}, host: address,
+			file: file("name.crt", own),
 		},
-		"the kubeconfig's authority is the scheduler's": {api: rest.Config{TLSClientConfig: rest.TLSClientConfig{CAData: own}}, host: address},
-		"the file comes before the kubeconfig":          {api: rest.Config{TLSClientConfig: rest.TLSClientConfig{CAFile: "/nonexistent"}}, host: address, file: file("before.crt", own)},
-		"no authority":                                  {host: address, want: "--scheduler-ca"},
-		"a name that the certificate is not for":        {host: "localhost:" + port, file: file("other.crt", own), want: "an address that the certificate is for"},
-		"no file":                                       {host: address, file: filepath.Join(dir, "absent"), want: "no such file"},
-		"a folder":                                      {host: address, file: dir, want: "is not a regular file"},
-		"an empty file":                                 {host: address, file: file("empty.crt", nil), want: "no certificate in PEM form"},
-		"a file of something else":                      {host: address, file: file("else.crt", []byte("x")), want: "no certificate in PEM form"},
+		"the kubeconfig's authority is the scheduler's": {
+			api: rest.Config{TLSClientConfig: rest.TLSClientConfig{CAData: own}}, host: address},
+		"the file comes before the kubeconfig": {
+			api: rest.Config{TLSClientConfig: rest.TLSClientConfig{CAFile: "/nonexistent"}}, host: address,
+			file: file("before.crt", own)},
+		"no authority": {host: address, want: "--scheduler-ca"},
+		"a name that the certificate is not for": {host: "localhost:" + port, file: file("other.crt", own),
+			want: "an address that the certificate is for"},
+		"no file":                  {host: address, file: filepath.Join(dir, "absent"), want: "no such file"},
+		"a folder":                 {host: address, file: dir, want: "is not a regular file"},
+		"an empty file":            {host: address, file: file("empty.crt", nil), want: "no certificate in PEM form"},
+		"a file of something else": {host: address, file: file("else.crt", []byte("x")), want: "no certificate in PEM form"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := ask(t.Context(), &test.api, test.host, test.file)

@@ -79,7 +79,8 @@ func TestABudgetIsForMovesAndForWork(t *testing.T) {
 func TestNoHourCostsMoreThanTheLimits(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		most := Limits{Moves: rapid.IntRange(0, 20).Draw(t, "most moves"), LostGPUHours: rapid.IntRange(0, 4).Draw(t, "hours")}
+		most := Limits{Moves: rapid.IntRange(0, 20).Draw(t, "most moves"), LostGPUHours: rapid.IntRange(0, 4).Draw(t,
+			"hours")}
 		var b Budget
 		now := t0
 		type taken struct {

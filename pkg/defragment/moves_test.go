@@ -38,7 +38,8 @@ func TestMovesGoOneByOneAndStopAtTheFirstThatGoesWrong(t *testing.T) {
 			{0, allowed, Evict, ""}, {time.Second, back, Wait, ""}, {2 * time.Second, back, Next, ""},
 			{3 * time.Second, Seen{Waits: true, Noticed: true}, Stop, "a PodDisruptionBudget does not allow that it goes"}}},
 		{"a pod does not terminate", 2, []look{
-			{0, allowed, Evict, ""}, {time.Minute, allowed, Wait, ""}, {61 * time.Second, allowed, Stop, "it does not terminate"}}},
+			{0, allowed, Evict, ""}, {time.Minute, allowed, Wait, ""},
+			{61 * time.Second, allowed, Stop, "it does not terminate"}}},
 		{"a pod does not come back", 2, []look{
 			{0, allowed, Evict, ""}, {time.Second, gone, Wait, ""}, {2*time.Minute + time.Second, gone, Wait, ""},
 			{2*time.Minute + 2*time.Second, gone, Stop, "nothing that replaces it has a node"}}},
@@ -74,8 +75,9 @@ func TestOnePodIsAwayAtATime(t *testing.T) {
 		now, away, evicted := t0, false, 0
 		for range 100 {
 			now = now.Add(time.Duration(rapid.IntRange(1, 90).Draw(t, "seconds")) * time.Second)
-			s := Seen{Noticed: rapid.Bool().Draw(t, "noticed"), Waits: rapid.IntRange(0, 20).Draw(t, "waits") > 0, Allowed: rapid.IntRange(0, 5).Draw(t, "allowed") > 0,
-				Gone: rapid.Bool().Draw(t, "gone"), Back: rapid.Bool().Draw(t, "back")}
+			s := Seen{Noticed: rapid.Bool().Draw(t, "noticed"), Waits: rapid.IntRange(0, 20).Draw(t, "waits") > 0,
+				Allowed: rapid.IntRange(0, 5).Draw(t, "allowed") > 0,
+				Gone:    rapid.Bool().Draw(t, "gone"), Back: rapid.Bool().Draw(t, "back")}
 			switch step, why := m.Step(s, now); step {
 			case Evict:
 				if evicted++; away || !s.Allowed || !s.Noticed || evicted > pods {

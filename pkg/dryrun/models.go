@@ -164,10 +164,10 @@ func (m *modelChoice) used(a *Plan, class string) map[string]int {
 }
 
 // heldModels counts the members that hold a place by the model of their GPUs.
-func (p *Planner) heldModels(id gang.ID, nodes fwk.NodeInfoLister) map[string]int {
-	at := p.Ledger.Nodes(id)
-	for _, ref := range p.Ledger.Members(id) {
-		if pod := p.Pod(ref); pod != nil && pod.Spec.NodeName != "" && !p.Models.mayUse(pod) {
+func (s *Sources) heldModels(id gang.ID, nodes fwk.NodeInfoLister) map[string]int {
+	at := s.Ledger.Nodes(id)
+	for _, ref := range s.Ledger.Members(id) {
+		if pod := s.Pod(ref); pod != nil && pod.Spec.NodeName != "" && !s.Models.mayUse(pod) {
 			at[pod.Spec.NodeName]--
 		}
 	}
@@ -176,7 +176,7 @@ func (p *Planner) heldModels(id gang.ID, nodes fwk.NodeInfoLister) map[string]in
 		if n <= 0 {
 			continue
 		}
-		if model := p.Models.byName(nodes, name); model != "" {
+		if model := s.Models.byName(nodes, name); model != "" {
 			held[model] += n
 		}
 	}

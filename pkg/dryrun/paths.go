@@ -11,11 +11,11 @@ import (
 
 // paths returns the domains of each node by which the gang is arranged, the widest level first: of the levels that it
 // names and, where it prefers none, of those of its profile's network. It is nil if there are no levels.
-func (p *Planner) paths(levels gangview.Topology, turn gang.Turn, nodes []fwk.NodeInfo) [][]string {
+func (s *Sources) paths(levels gangview.Topology, turn gang.Turn, nodes []fwk.NodeInfo) [][]string {
 	keys := levels.Levels()
 	var network [][]string
-	if pod := p.Pod(turn.Members[0].Ref); pod != nil && len(turn.Members) > 1 && len(levels.Preferred) == 0 {
-		network = networkPaths(p.Network(pod.Spec.SchedulerName), nodes)
+	if pod := s.Pod(turn.Members[0].Ref); pod != nil && len(turn.Members) > 1 && len(levels.Preferred) == 0 {
+		network = networkPaths(s.Network(pod.Spec.SchedulerName), nodes)
 	}
 	if len(keys) == 0 {
 		return network

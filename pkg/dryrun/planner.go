@@ -228,11 +228,11 @@ func (p *Planner) Place(w *Work, id gang.ID, turn gang.Turn, on Part, refused ma
 }
 
 // Topology returns the levels that the gang asks for.
-func (p *Planner) Topology(id gang.ID, pod *v1.Pod) (gangview.Topology, error) {
+func (s *Sources) Topology(id gang.ID, pod *v1.Pod) (gangview.Topology, error) {
 	if pod == nil {
 		pod = &v1.Pod{}
 	}
-	return gangview.TopologyOf(p.PodGroup(id), pod)
+	return gangview.TopologyOf(s.PodGroup(id), pod)
 }
 
 // parts returns the sets of nodes on which to try the gang, in order; at least one. What the nodes have free by the

@@ -15,11 +15,11 @@ import (
 
 // orderRanks gives members of the plan that are alike their nodes in the order of their ranks, so that those that
 // follow each other are near each other. Which nodes the plan uses, and in which order, stays as it is.
-func (p *Planner) orderRanks(id gang.ID, levels gangview.Topology, turn gang.Turn, plan *Plan) {
+func (s *Sources) orderRanks(id gang.ID, levels gangview.Topology, turn gang.Turn, plan *Plan) {
 	if !plan.Feasible() {
 		return
 	}
-	w := rankView{planner: p, levels: levels, plan: plan}
+	w := rankView{sources: s, levels: levels, plan: plan}
 	of := make(map[gang.UID]*gang.Member, len(turn.Members))
 	for i := range turn.Members {
 		of[turn.Members[i].UID] = &turn.Members[i]
@@ -31,10 +31,10 @@ func (p *Planner) orderRanks(id gang.ID, levels gangview.Topology, turn gang.Tur
 	if movable < 2 {
 		return
 	}
-	held := p.Ledger.Where(id)
-	for _, ref := range p.Ledger.Members(id) {
+	held := s.Ledger.Where(id)
+	for _, ref := range s.Ledger.Members(id) {
 		if node := held[ref]; node != "" {
-			w.add(p.Pod(ref), node, nil, -1)
+			w.add(s.Pod(ref), node, nil, -1)
 		}
 	}
 	uids := make([]gang.UID, len(plan.Assignments))
@@ -50,7 +50,7 @@ func (p *Planner) orderRanks(id gang.ID, levels gangview.Topology, turn gang.Tur
 
 // rankView is the members of a plan that have ranks, with those that hold a place already.
 type rankView struct {
-	planner *Planner
+	sources *Sources
 	levels  gangview.Topology
 	plan    *Plan
 	members []ranks.Member
@@ -69,7 +69,7 @@ func (w *rankView) add(pod *v1.Pod, node string, m *gang.Member, place int) {
 	if !numbered || err != nil {
 		return
 	}
-	r := ranks.Member{Path: rankPath(w.planner.Network(pod.Spec.SchedulerName), w.levels, info.Node()), Fixed: m == nil}
+	r := ranks.Member{Path: rankPath(w.sources.Network(pod.Spec.SchedulerName), w.levels, info.Node()), Fixed: m == nil}
 	if m != nil {
 		r.Class = fmt.Sprint(w.plan.homes.domain(m.UID), "/", m.Class, "/", m.Role)
 		r.Fixed = tiedToNodes(w.plan.Classes[m.Class], pod)

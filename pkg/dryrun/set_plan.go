@@ -41,8 +41,8 @@ func (h *homes) domain(uid gang.UID) int {
 }
 
 // Sets divides gangs into groups and segments.
-func (p *Planner) Sets() *sets.Divider {
-	return &sets.Divider{Ledger: p.Ledger, Pod: p.Pod, PodGroup: p.PodGroup, Capacity: p.Capacity}
+func (s *Sources) Sets() *sets.Divider {
+	return &sets.Divider{Ledger: s.Ledger, Pod: s.Pod, PodGroup: s.PodGroup, Capacity: s.Capacity}
 }
 
 // arrangeSets places a gang with sets: each set gets a domain by the account of what is free, as few of the wider

@@ -39,7 +39,8 @@ func TestADumpIsReadAsItWasWritten(t *testing.T) {
 		"apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "PodGroup",
 		"metadata": map[string]any{"name": "g", "namespace": "a"}, "spec": map[string]any{"minMember": int64(3)},
 	}}
-	pod := &v1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "a"}}
+	pod := &v1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: metav1.ObjectMeta{Name: "p",
+		Namespace: "a"}}
 	var file bytes.Buffer
 	w, err := NewWriter(&file, Header{Taken: taken, Kubernetes: "v1.37.1", NamesHashed: true})
 	if err != nil {
@@ -86,7 +87,8 @@ func TestADumpThatCannotBeUsedIsRefused(t *testing.T) {
 		{"only a header", "f:1: the dump is cut off", zipped(dumpHead)},
 		{"no last line", "f:2: the dump is cut off", zipped(dumpHead + dumpNode)},
 		{"a file that was cut off", "f:", whole[:len(whole)-12]},
-		{"a file that was cut off within an object", "f:2: the dump is cut off", stored(dumpHead + dumpNode + dumpNode)[:len(dumpHead)+30]},
+		{"a file that was cut off within an object", "f:2: the dump is cut off",
+			stored(dumpHead + dumpNode + dumpNode)[:len(dumpHead)+30]},
 		{"a last line that counts more", "f:3: the dump says that it has 2 objects, and 1 are there", zipped(dumpHead + dumpNode + `{"end":true,"objects":2}`)},
 		{"something after the last line", "f:4: something follows", zipped(dumpHead + dumpNode + dumpEnd + dumpNode)},
 		{"a Secret", `f:2: apiVersion "v1", kind "Secret": not a kind that a dump holds`, zipped(dumpHead + strings.Replace(dumpNode, "Node", "Secret", 1))},
@@ -129,7 +131,8 @@ func TestADumpThatGrowsBeyondTheBoundIsRefused(t *testing.T) {
 	if !errors.As(err, &at) {
 		t.Fatalf("got error %v, want one with a line", err)
 	}
-	if _, err := read(bytes.NewReader(zipped(dumpHead+dumpNode+dumpEnd)), "f", 100); err == nil || !strings.Contains(err.Error(), "larger than") {
+	if _, err := read(bytes.NewReader(zipped(dumpHead+dumpNode+dumpEnd)), "f", 100); err == nil ||
+		!strings.Contains(err.Error(), "larger than") {
 		t.Errorf("got error %v, want one about the size", err)
 	}
 }

@@ -149,7 +149,8 @@ func TestAHashedTreeHasItsMembers(t *testing.T) {
 
 // notForPlacement are the keys of Berth's own that have no say in where pods go, or are no annotations of pods.
 var notForPlacement = map[string]bool{
-	wellknown.GPUAgentKey: true, wellknown.GPUModeKey: true, wellknown.IPAddressKey: true, wellknown.RoleKey: true, wellknown.SchedulerKey: true,
+	wellknown.GPUAgentKey: true, wellknown.GPUModeKey: true, wellknown.IPAddressKey: true, wellknown.RoleKey: true,
+	wellknown.SchedulerKey: true,
 }
 
 func TestEveryAnnotationThatDecidesAboutPlacementIsKept(t *testing.T) {

@@ -62,7 +62,8 @@ func TestADumpKeepsNoSecrets(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{wellknown.SpotKey: "open"}, pod.Annotations); diff != "" {
 		t.Errorf("annotations (-want +got):\n%s", diff)
 	}
-	if got := len(pod.Spec.Volumes); got != 3 || pod.Spec.Containers[0].Ports[0].HostPort != 3 || pod.Spec.NodeName != "open" {
+	if got := len(pod.Spec.Volumes); got != 3 || pod.Spec.Containers[0].Ports[0].HostPort != 3 ||
+		pod.Spec.NodeName != "open" {
 		t.Errorf("lost what decides about placement: %s", asJSON(t, pod))
 	}
 	for _, other := range []string{
@@ -167,7 +168,8 @@ func TestHashedNamesStillReferToEachOther(t *testing.T) {
 		}
 		return out
 	}
-	const gpuUUID, sliceUUID, fabric = "GPU-5d5ba0d0-1c2d-4e5f-8a9b-9e3d8d2b8a70", "MIG-C6D4F1EF-42e4-5de3-91c7-45d71c87eb3f", "b78b4d3c-42e4-4a3b-9b0e-45d71c87eb3f"
+	const gpuUUID, sliceUUID, fabric = "GPU-5d5ba0d0-1c2d-4e5f-8a9b-9e3d8d2b8a70",
+		"MIG-C6D4F1EF-42e4-5de3-91c7-45d71c87eb3f", "b78b4d3c-42e4-4a3b-9b0e-45d71c87eb3f"
 	node := hash(`{"apiVersion":"v1","kind":"Node","metadata":{"name":"acme-1","annotations":{
 "berth.dev/gpu-devices":"[{\"index\":0,\"uuid\":\"` + gpuUUID + `\",\"healthy\":true}]","hami.io/node-nvidia-register":"` + gpuUUID + `,10,46068,100,NVIDIA-L4,0,true:"},
 "labels":{"kubernetes.io/hostname":"acme-1","nvidia.com/gpu.clique":"` + fabric + `.7","team":"acme","topology.kubernetes.io/zone":"z1","nvidia.com/gpu.product":"NVIDIA-L4","level":"3"}},
@@ -214,13 +216,14 @@ func TestHashedNamesStillReferToEachOther(t *testing.T) {
 	}
 	for what, held := range map[string]bool{
 		"requests":              requests.Requests[resource] == requests.Limits[resource] && len(requests.Requests) == 2,
-		"requests of the class": !requests.Requests.Name(resource, "").IsZero(), "capacity of the class": !node.Status.Capacity.Name(resource, "").IsZero(),
-		"claim for a resource": pod.Status.ExtendedResourceClaimStatus.RequestMappings[0].ResourceName == string(resource),
-		"devices of the agent": strings.Contains(node.Annotations[wellknown.GPUDevicesKey], `"uuid":"`+uuid+`"`),
-		"selector":             strings.Contains(class.Spec.Selectors[0].CEL.Expression, uuid),
-		"host port":            pod.Spec.Containers[0].Ports[0].HostPort == 80,
-		"clique":               strings.HasSuffix(node.Labels["nvidia.com/gpu.clique"], ".7"),
-		"slice of a GPU":       strings.HasPrefix(attribute(1, "gpu.nvidia.com/uuid"), "MIG-"),
+		"requests of the class": !requests.Requests.Name(resource, "").IsZero(),
+		"capacity of the class": !node.Status.Capacity.Name(resource, "").IsZero(),
+		"claim for a resource":  pod.Status.ExtendedResourceClaimStatus.RequestMappings[0].ResourceName == string(resource),
+		"devices of the agent":  strings.Contains(node.Annotations[wellknown.GPUDevicesKey], `"uuid":"`+uuid+`"`),
+		"selector":              strings.Contains(class.Spec.Selectors[0].CEL.Expression, uuid),
+		"host port":             pod.Spec.Containers[0].Ports[0].HostPort == 80,
+		"clique":                strings.HasSuffix(node.Labels["nvidia.com/gpu.clique"], ".7"),
+		"slice of a GPU":        strings.HasPrefix(attribute(1, "gpu.nvidia.com/uuid"), "MIG-"),
 	} {
 		if !held {
 			t.Errorf("%s: not as it was: %s", what, all)
@@ -230,14 +233,22 @@ func TestHashedNamesStillReferToEachOther(t *testing.T) {
 	affinity := pod.Spec.Affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0]
 	team := node.Labels["team"]
 	for what, pair := range map[string][2]string{
-		"node of the pod": {node.Name, pod.Spec.NodeName}, "host name": {node.Name, node.Labels["kubernetes.io/hostname"]}, "matched field": {node.Name, term.MatchFields[0].Values[0]},
-		"taint": {team, node.Spec.Taints[0].Value}, "toleration": {team, pod.Spec.Tolerations[0].Value}, "node selector": {team, pod.Spec.NodeSelector["team"]},
-		"matched label": {team, term.MatchExpressions[0].Values[0]}, "pod affinity": {team, affinity.LabelSelector.MatchLabels["team"]}, "namespace": {pod.Namespace, affinity.Namespaces[0]},
+		"node of the pod": {node.Name, pod.Spec.NodeName}, "host name": {node.Name, node.Labels["kubernetes.io/hostname"]},
+		"matched field": {node.Name, term.MatchFields[0].Values[0]},
+		"taint":         {team, node.Spec.Taints[0].Value}, "toleration": {team, pod.Spec.Tolerations[0].Value},
+		"node selector":    {team, pod.Spec.NodeSelector["team"]},
+		"matched label":    {team, term.MatchExpressions[0].Values[0]},
+		"pod affinity":     {team, affinity.LabelSelector.MatchLabels["team"]},
+		"namespace":        {pod.Namespace, affinity.Namespaces[0]},
 		"named peers":      {"team=" + team + " 20GiB/h", pod.Annotations["berth.dev/near"]},
-		"register of HAMi": {uuid, register}, "devices of HAMi": {uuid, allocated}, "granted device": {uuid, grant.UUIDs[0]}, "GPU of a slice": {uuid, attribute(1, "parentUUID")},
-		"pool": {node.Name, devices.Spec.Pool.Name}, "image": {node.Status.Images[0].Names[0], pod.Spec.Containers[0].Image},
-		"zone": {"z1", node.Labels["topology.kubernetes.io/zone"]}, "product": {"NVIDIA-L4", node.Labels["nvidia.com/gpu.product"]}, "number": {h.name("3"), node.Labels["level"]},
-		"profile": {"berth-scheduler", pod.Spec.SchedulerName}, "priority class": {"system-node-critical", pod.Spec.PriorityClassName}, "gate": {"gate", pod.Spec.SchedulingGates[0].Name},
+		"register of HAMi": {uuid, register}, "devices of HAMi": {uuid, allocated}, "granted device": {uuid, grant.UUIDs[0]},
+		"GPU of a slice": {uuid, attribute(1, "parentUUID")},
+		"pool":           {node.Name, devices.Spec.Pool.Name}, "image": {node.Status.Images[0].Names[0],
+			pod.Spec.Containers[0].Image},
+		"zone":    {"z1", node.Labels["topology.kubernetes.io/zone"]},
+		"product": {"NVIDIA-L4", node.Labels["nvidia.com/gpu.product"]}, "number": {h.name("3"), node.Labels["level"]},
+		"profile": {"berth-scheduler", pod.Spec.SchedulerName}, "priority class": {"system-node-critical",
+			pod.Spec.PriorityClassName}, "gate": {"gate", pod.Spec.SchedulingGates[0].Name},
 	} {
 		if pair[0] != pair[1] {
 			t.Errorf("%s: %q and %q differ", what, pair[0], pair[1])
@@ -252,7 +263,8 @@ func TestHashedNamesStillReferToEachOther(t *testing.T) {
 	}
 }
 
-// TestAHashedDumpSaysWhatItLeftReadable hides what an account, a model or a window is called, and keeps what nodes are compared by.
+// TestAHashedDumpSaysWhatItLeftReadable hides what an account, a model or a window is called, and keeps what nodes are
+// compared by.
 func TestAHashedDumpSaysWhatItLeftReadable(t *testing.T) {
 	t.Parallel()
 	h := NewNameHasher([]byte("key"), usualKeys())
@@ -287,7 +299,8 @@ func TestAHashedDumpSaysWhatItLeftReadable(t *testing.T) {
 		t.Errorf("the pod no longer fits its node: %s", all)
 	}
 	want := []string{
-		"GPU model Prototype-X", "annotation berth.dev/deadline", "annotation berth.dev/gpu-memory-min", "annotation gpu-fraction",
+		"GPU model Prototype-X", "annotation berth.dev/deadline", "annotation berth.dev/gpu-memory-min",
+		"annotation gpu-fraction",
 		"label apps.kubernetes.io/pod-index", "label nvidia.com/gpu.product", "label rank",
 	}
 	if diff := cmp.Diff(want, h.Readable()); diff != "" {

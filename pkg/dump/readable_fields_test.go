@@ -106,8 +106,9 @@ func readableIn(value any) []string {
 func TestWhatStaysReadableIsKnown(t *testing.T) {
 	t.Parallel()
 	custom := map[string]runtime.Object{
-		"PlacementPolicy": &placementv1alpha1.PlacementPolicy{}, "IPPool": &networkv1alpha1.IPPool{}, "IPReservation": &networkv1alpha1.IPReservation{},
-		"PodGroup": &schedulingv1alpha1.PodGroup{},
+		"PlacementPolicy": &placementv1alpha1.PlacementPolicy{}, "IPPool": &networkv1alpha1.IPPool{},
+		"IPReservation": &networkv1alpha1.IPReservation{},
+		"PodGroup":      &schedulingv1alpha1.PodGroup{},
 	}
 	var got []string
 	for _, kind := range inputs.Kinds() {

@@ -67,7 +67,8 @@ func TestADumpOfAClusterReplacesTheFileWhenItIsComplete(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(read.Objects) != 2 || taken.Objects != 2 || taken.Bytes != int64(len(data)) || read.Kubernetes != "v1.37.1" {
-		t.Errorf("%+v, %d objects, header %+v; want a node and a pod of v1.37.1 in %d bytes", taken, len(read.Objects), read.Header, len(data))
+		t.Errorf("%+v, %d objects, header %+v; want a node and a pod of v1.37.1 in %d bytes", taken, len(read.Objects),
+			read.Header, len(data))
 	}
 	if left := strings.Join(taken.LeftOut, "\n"); !strings.Contains(left, "does not serve it") {
 		t.Errorf("left out:\n%s\nwant the kinds that the server does not serve", left)
@@ -97,7 +98,8 @@ func TestADumpGoesIntoAPipeThatStays(t *testing.T) {
 	if got.err != nil {
 		t.Fatal(got.err)
 	}
-	if dumped, err := Read(bytes.NewReader(got.data), "pipe"); err != nil || len(dumped.Objects) != 2 || taken.Objects != 2 {
+	if dumped, err := Read(bytes.NewReader(got.data), "pipe"); err != nil || len(dumped.Objects) != 2 ||
+		taken.Objects != 2 {
 		t.Errorf("%+v, %v, %v; want a node and a pod", taken, dumped, err)
 	}
 	if info, err := os.Stat(pipe); err != nil || info.Mode()&os.ModeNamedPipe == 0 {

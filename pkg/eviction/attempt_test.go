@@ -39,7 +39,8 @@ func TestAttempt(t *testing.T) {
 		{"when all victims have ended during the notice, all begins again", notice, 0, time.Second, Restart, EndNotice},
 		{"after the notice the gang has some time to come back",
 			func(a *Attempt) { notice(a); a.Review(1, at(time.Minute)) }, 1, time.Minute + patience, Search, Wait},
-		{"and no more", func(a *Attempt) { notice(a); a.Review(1, at(time.Minute)) }, 1, time.Minute + patience + 1, Search, GiveUp},
+		{"and no more", func(a *Attempt) { notice(a); a.Review(1, at(time.Minute)) }, 1, time.Minute + patience + 1, Search,
+			GiveUp},
 		{"when nothing else helps while pods are late, it begins again",
 			func(a *Attempt) { late(a); searched(a); a.GivenUp() }, 1, 41 * time.Second, Search, Wait},
 	} {

@@ -10,8 +10,8 @@ import (
 )
 
 // crowded returns a cluster of nodes with 8 GPUs, and pods of one GPU on as many GPUs as asked for, which a gang of 64
-// members of 8 GPUs wants. Pods are in groups of a size, or single if that is 1, and fill one node after the other unless
-// they are scattered.
+// members of 8 GPUs wants. Pods are in groups of a size, or single if that is 1, and fill one node after the other
+// unless they are scattered.
 func crowded(nodes, pods, groupSize int, scattered bool) *Problem {
 	r := rand.New(rand.NewPCG(1, 1))
 	p := &Problem{

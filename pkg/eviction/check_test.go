@@ -134,7 +134,8 @@ func (k reckoning) fits() (rank int, ok bool) {
 }
 
 // pack tries every number of members of each class on each node.
-func (k reckoning) pack(nodes []int, free map[int]Vector, pools Vector, class, at, used int, counts map[string]int) bool {
+func (k reckoning) pack(nodes []int, free map[int]Vector, pools Vector, class, at, used int,
+	counts map[string]int) bool {
 	total := counts["total"]
 	if k.p.Need.MetBy(total, func(role string) int { return counts["role "+role] }) {
 		return true

@@ -36,7 +36,8 @@ func TestChoose(t *testing.T) {
 		{name: "exactly those go that make room",
 			problem: wants(2, 8, 0, 0, 0).
 				with(half("a", 0), half("b", 0), half("c", 1), half("d", 1), full("x", 2, ofPriority(2))),
-			outcome: RoomAfterEviction, victims: []gang.UID{"a", "b", "c", "d"}, placed: []Placement{{0, "n0", 1}, {0, "n1", 1}}},
+			outcome: RoomAfterEviction, victims: []gang.UID{"a", "b", "c", "d"},
+			placed: []Placement{{0, "n0", 1}, {0, "n1", 1}}},
 		{name: "what is free is used, and so is what is left over", problem: wants(4, 2, 3, 0).with(full("a", 1)),
 			outcome: RoomAfterEviction, victims: []gang.UID{"a"}, placed: []Placement{{0, "n0", 1}, {0, "n1", 3}}},
 		{name: "no pod goes if the gang still could not start",
@@ -73,14 +74,16 @@ func TestChoose(t *testing.T) {
 			outcome: RoomAfterEviction, victims: []gang.UID{"a"}},
 		{name: "eight small pods go rather than a large group",
 			problem: wants(1, 8, zeros(20)...).gang(theGang, 19, 8, upTo(0, 18)...).filled(19, 8),
-			outcome: RoomAfterEviction, victims: []gang.UID{"n19-0", "n19-1", "n19-2", "n19-3", "n19-4", "n19-5", "n19-6", "n19-7"}},
+			outcome: RoomAfterEviction, victims: []gang.UID{"n19-0", "n19-1", "n19-2", "n19-3", "n19-4", "n19-5", "n19-6",
+				"n19-7"}},
 		{name: "a group goes rather than more pods that are single",
 			problem: wants(3, 8, 0, 0, 0, 0, 0, 0).gang(theGang, 3, 8, 0, 1, 2).filled(3, 8).filled(4, 8).filled(5, 8),
 			outcome: RoomAfterEviction, victims: []gang.UID{"gang0", "gang1", "gang2"}, groups: []gang.ID{theGang}},
 		{name: "a group is as important as its most important member, though that is surplus",
 			outcome: RoomAfterEviction, victims: []gang.UID{"b"},
 			problem: wants(1, 8, 0, 0, 0).
-				with(full("l", 0, inGroup(theGang), as("leader")), low("w", 1, inGroup(theGang), ofPriority(5)), full("b", 2, ofPriority(3))).
+				with(full("l", 0, inGroup(theGang), as("leader")), low("w", 1, inGroup(theGang), ofPriority(5)),
+					full("b", 2, ofPriority(3))).
 				change(func(p *Problem) {
 					p.Groups[theGang] = Group{
 						Minimum: gang.Minimum{Roles: map[string]int{"leader": 1}},
@@ -88,9 +91,11 @@ func TestChoose(t *testing.T) {
 					}
 				})},
 		{
-			name:    "a group goes for most members and single pods for the rest",
-			problem: wants(5, 8, zeros(9)...).gang(theGang, 4, 8, 0, 1, 2, 3).gang(otherGang, 4, 8, 4, 5, 6, 7).filled(8, 3, gpus(3)),
-			outcome: RoomAfterEviction, victims: []gang.UID{"gang0", "gang1", "gang2", "gang3", "n8-0", "n8-1", "n8-2"}, groups: []gang.ID{theGang},
+			name: "a group goes for most members and single pods for the rest",
+			problem: wants(5, 8, zeros(9)...).gang(theGang, 4, 8, 0, 1, 2, 3).gang(otherGang, 4, 8, 4, 5, 6, 7).filled(8, 3,
+				gpus(3)),
+			outcome: RoomAfterEviction, victims: []gang.UID{"gang0", "gang1", "gang2", "gang3", "n8-0", "n8-1", "n8-2"},
+			groups: []gang.ID{theGang},
 		},
 		{name: "groups that are scattered stay if single pods are in the way elsewhere",
 			outcome: RoomAfterEviction, problem: wants(8, 8, zeros(40)...).scatter(32, 8, 32).change(func(p *Problem) {
@@ -100,7 +105,8 @@ func TestChoose(t *testing.T) {
 			}), victims: singles(8, 32, 8)},
 		{name: "groups that share nodes go together",
 			problem: wants(2, 8, 0, 0, 0, 0).gang(theGang, 2, 4, 0, 1).gang(otherGang, 2, 4, 0, 1).filled(2, 8).filled(3, 8),
-			outcome: RoomAfterEviction, victims: []gang.UID{"gang0", "gang1", "other0", "other1"}, groups: []gang.ID{theGang, otherGang}},
+			outcome: RoomAfterEviction, victims: []gang.UID{"gang0", "gang1", "other0", "other1"},
+			groups: []gang.ID{theGang, otherGang}},
 		{name: "members that have finished do not make a group immune",
 			problem: wants(1, 8, 0, 0).gang(theGang, 3, 8, 0, 1).change(func(p *Problem) {
 				p.Groups[theGang] = Group{Minimum: gang.Minimum{Total: 3}, Settled: 3, Bound: 2}
@@ -173,7 +179,8 @@ func TestChoose(t *testing.T) {
 			}),
 			outcome: RoomAfterEviction, victims: []gang.UID{"gang1"}},
 		{name: "what spare members have lost is not lost twice when the group goes",
-			problem: wants(2, 8, 0, 0, 0, 0, 0).gang(theGang, 2, 8, 0, 1, 2).with(full("a", 3, losing(8)), full("b", 4, losing(8))).
+			problem: wants(2, 8, 0, 0, 0, 0, 0).gang(theGang, 2, 8, 0, 1, 2).with(full("a", 3, losing(8)),
+				full("b", 4, losing(8))).
 				change(func(p *Problem) {
 					for i := range 3 {
 						p.Victims[i].Lost = 5
@@ -243,7 +250,8 @@ func TestChoose(t *testing.T) {
 			problem: wants(2, 8, 8, 0, 8, 8).with(full("a", 1)).change(func(p *Problem) {
 				p.Domains = []Domain{{Rank: 0, Nodes: []int{0, 1}}, {Rank: 1, Nodes: []int{2, 3}}}
 			})},
-		{name: "a node that a domain names twice is one node", reason: "evicting pods of lower priority makes room for 1 of 2 members",
+		{name: "a node that a domain names twice is one node",
+			reason: "evicting pods of lower priority makes room for 1 of 2 members",
 			problem: wants(2, 8, 0).with(full("a", 0)).
 				change(func(p *Problem) { p.Domains = []Domain{{Nodes: []int{0, 0}}} })},
 		{name: "no domain is large enough", reason: "evicting pods of lower priority makes room for 1 of 2 members",
@@ -267,7 +275,8 @@ func TestChoose(t *testing.T) {
 				p.Classes = []Class{{Demand: Vector{4}, Count: 9, Role: "worker"}, {Demand: Vector{8}, Count: 1, Role: "leader"}}
 				p.Need = gang.Minimum{Roles: map[string]int{"leader": 1, "worker": 2}}
 			})},
-		{name: "no pod goes if a role cannot get its minimum", reason: "evicting pods of lower priority makes room for 2 of 3 members",
+		{name: "no pod goes if a role cannot get its minimum",
+			reason: "evicting pods of lower priority makes room for 2 of 3 members",
 			problem: wants(0, 0, 0, 0).with(full("a", 0), full("b", 1)).change(func(p *Problem) {
 				p.Classes = []Class{{Demand: Vector{4}, Count: 9, Role: "worker"}, {Demand: Vector{16}, Count: 1, Role: "leader"}}
 				p.Need = gang.Minimum{Roles: map[string]int{"leader": 1, "worker": 2}}

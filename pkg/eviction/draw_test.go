@@ -135,7 +135,8 @@ func drawProblem(d drawFunc, most problemSize) *Problem {
 	return p
 }
 
-// drawFull draws a problem in which pods of 2, 4 and 8 GPUs fill all nodes of 8, some of them in groups on several nodes.
+// drawFull draws a problem in which pods of 2, 4 and 8 GPUs fill all nodes of 8, some of them in groups on several
+// nodes.
 func drawFull(d drawFunc, nodes, pods, groups int) *Problem {
 	p := &Problem{Priority: 10, Groups: map[gang.ID]Group{}}
 	p.Classes = []Class{{Demand: Vector{int64(4 * d("demand", 1, 2))}, Count: 4}}

@@ -47,8 +47,8 @@ func uidsOf(p *Problem, e Plan) []gang.UID {
 	return uids
 }
 
-// For small problems there is the truth to compare with. The problems are always the same; of others Choose misses one plan in some
-// thousands.
+// For small problems there is the truth to compare with. The problems are always the same; of others Choose misses one
+// plan in some thousands.
 func TestChooseAgainstEveryChoice(t *testing.T) {
 	t.Parallel()
 	oneClass := func(d drawFunc) *Problem { return drawProblem(d, problemSize{4, 6, 2, 1, 4, 2}) }

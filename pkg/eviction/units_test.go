@@ -55,7 +55,8 @@ func TestUnits(t *testing.T) {
 	}
 	team := []Victim{
 		low("leader", 0, inGroup(theGang), as("leader")),
-		low("w1", 0, inGroup(theGang), as("worker"), age(2*time.Hour)), low("w2", 0, inGroup(theGang), as("worker"), age(time.Hour)),
+		low("w1", 0, inGroup(theGang), as("worker"), age(2*time.Hour)), low("w2", 0, inGroup(theGang), as("worker"),
+			age(time.Hour)),
 	}
 	for _, tc := range []struct {
 		name    string
@@ -76,16 +77,20 @@ func TestUnits(t *testing.T) {
 			four, standing(2, 4), nil, []string{"b", "d", "c", "a", "all: b d c a"}},
 		{"what is left of a degraded group goes whole", four[:2], standing(3, 2), nil, []string{"all: b a"}},
 		{"a member that is too important saves the rest",
-			append([]Victim{low("x", 2, inGroup(theGang), ofPriority(10))}, four...), standing(4, 5), nil, []string{"b", "d", "c", "a"}},
+			append([]Victim{low("x", 2, inGroup(theGang), ofPriority(10))}, four...), standing(4, 5), nil,
+			[]string{"b", "d", "c", "a"}},
 		{"a member that a budget protects saves the rest, and is no surplus",
-			append([]Victim{low("x", 2, inGroup(theGang), coveredBy(0))}, four...), standing(4, 5), []int{0}, []string{"b", "d", "c", "a"}},
+			append([]Victim{low("x", 2, inGroup(theGang), coveredBy(0))}, four...), standing(4, 5), []int{0},
+			[]string{"b", "d", "c", "a"}},
 		{"a budget that does not allow the whole group saves the rest",
-			[]Victim{low("a", 0, inGroup(theGang), coveredBy(0)), low("b", 0, inGroup(theGang), coveredBy(0)), low("c", 0, inGroup(theGang))}, standing(2, 3), []int{1}, []string{"a", "b", "c"}},
+			[]Victim{low("a", 0, inGroup(theGang), coveredBy(0)), low("b", 0, inGroup(theGang), coveredBy(0)),
+				low("c", 0, inGroup(theGang))}, standing(2, 3), []int{1}, []string{"a", "b", "c"}},
 		{"members that have succeeded do not save a group",
 			four[:2], Group{Minimum: gang.Minimum{Total: 3}, Settled: 3, Bound: 2}, nil, []string{"all: b a"}},
 		{"members that have succeeded count towards the minimum",
 			four[:2], Group{Minimum: gang.Minimum{Total: 3}, Settled: 5, Bound: 2}, nil, []string{"b", "a"}},
-		{"a bound member that is not among the victims saves the rest", four[:3], standing(3, 4), nil, []string{"b", "c", "a"}},
+		{"a bound member that is not among the victims saves the rest", four[:3], standing(3, 4), nil,
+			[]string{"b", "c", "a"}},
 		{"a group that goes as a whole only has no surplus", four,
 			Group{Minimum: gang.Minimum{Total: 2}, Settled: 4, Bound: 4, AllOrNothing: true}, nil, []string{"all: b d c a"}},
 		{"a role keeps its minimum, so that others are the surplus",
@@ -102,7 +107,8 @@ func TestUnits(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			groups := map[gang.ID]Group{theGang: tc.group}
-			p := &Problem{Priority: 10, Nodes: make([]Node, 3), Classes: []Class{{Demand: Vector{1}}}, Victims: tc.victims, Budgets: tc.budgets, Groups: groups}
+			p := &Problem{Priority: 10, Nodes: make([]Node, 3), Classes: []Class{{Demand: Vector{1}}}, Victims: tc.victims,
+				Budgets: tc.budgets, Groups: groups}
 			var got []string
 			for _, u := range prepare(p).units {
 				var names []string

@@ -20,12 +20,15 @@ func subject(name string) decisions.Subject {
 }
 
 func attempt(name string, change func(*decisions.Attempt)) decisions.Attempt {
-	a := decisions.Attempt{Pod: subject(name).NamespacedName, UID: types.UID(name), Profile: "berth-scheduler", Failure: decisions.Failure{
-		First: noon, Last: noon.Add(90 * time.Second), Times: 4, Message: "0/5 nodes are available: …", Nodes: 5,
-		Rejected: []decisions.Rejected{
-			{Plugin: "NodeResourcesFit", Reasons: []string{"Insufficient nvidia.com/gpu"}, Nodes: 4, Examples: []string{"a", "b", "c"}},
-			{Plugin: "TaintToleration", Reasons: []string{"node(s) had untolerated taint(s)"}, Nodes: 1, Examples: []string{"t"}},
-		}}}
+	a := decisions.Attempt{Pod: subject(name).NamespacedName, UID: types.UID(name), Profile: "berth-scheduler",
+		Failure: decisions.Failure{
+			First: noon, Last: noon.Add(90 * time.Second), Times: 4, Message: "0/5 nodes are available: …", Nodes: 5,
+			Rejected: []decisions.Rejected{
+				{Plugin: "NodeResourcesFit", Reasons: []string{"Insufficient nvidia.com/gpu"}, Nodes: 4,
+					Examples: []string{"a", "b", "c"}},
+				{Plugin: "TaintToleration", Reasons: []string{"node(s) had untolerated taint(s)"}, Nodes: 1,
+					Examples: []string{"t"}},
+			}}}
 	if change != nil {
 		change(&a)
 	}
@@ -34,21 +37,26 @@ func attempt(name string, change func(*decisions.Attempt)) decisions.Attempt {
 
 func TestOneSentenceSaysWhyAPodHadNoNode(t *testing.T) {
 	t.Parallel()
-	ofThePod := []decisions.Rejected{{Plugin: "Coscheduling", Reasons: []string{"2 members are missing"}, Nodes: 5, Examples: []string{}}}
+	ofThePod := []decisions.Rejected{{Plugin: "Coscheduling", Reasons: []string{"2 members are missing"}, Nodes: 5,
+		Examples: []string{}}}
 	for _, tt := range []struct {
 		name   string
 		change func(*decisions.Attempt)
 		want   string
 	}{
 		{"nodes that lack something", nil,
-			"No node fitted: of 5 nodes, 4 with too little nvidia.com/gpu free (NodeResourcesFit) and 1 had untolerated taint(s) (TaintToleration)."},
-		{"evictions", func(a *decisions.Attempt) { a.Nominated = "b" }, "(TaintToleration); pods were evicted for it from b."},
-		{"a reason that is the pod's", func(a *decisions.Attempt) { a.Rejected = ofThePod }, "It was given no node: 2 members are missing (Coscheduling)."},
+			"No node fitted: of 5 nodes, 4 with too little nvidia.com/gpu free (NodeResourcesFit) and 1 had untolerated " +
+				"taint(s) (TaintToleration)."},
+		{"evictions", func(a *decisions.Attempt) { a.Nominated = "b" },
+			"(TaintToleration); pods were evicted for it from b."},
+		{"a reason that is the pod's", func(a *decisions.Attempt) { a.Rejected = ofThePod },
+			"It was given no node: 2 members are missing (Coscheduling)."},
 		{"a binding that failed", func(a *decisions.Attempt) {
 			a.Node, a.Rejected = "b", []decisions.Rejected{{Plugin: "DefaultBinder", Reasons: []string{"no quota."}}}
 		},
 			"b was chosen, and the pod could not be bound to it: no quota. (DefaultBinder)."},
-		{"no nodes at all", func(a *decisions.Attempt) { a.Rejected, a.Message = nil, "no nodes available" }, "It was given no node: no nodes available."},
+		{"no nodes at all", func(a *decisions.Attempt) { a.Rejected, a.Message = nil, "no nodes available" },
+			"It was given no node: no nodes available."},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -57,9 +65,11 @@ func TestOneSentenceSaysWhyAPodHadNoNode(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !strings.Contains(e.Why, tt.want) || e.State != "pending" || e.Winner != "" {
-				t.Errorf("got %q, %s, winner %q; want %q in it of a pending pod without a winner", e.Why, e.State, e.Winner, tt.want)
+				t.Errorf("got %q, %s, winner %q; want %q in it of a pending pod without a winner", e.Why, e.State, e.Winner,
+					tt.want)
 			}
-			if want := "found no node at 2026-07-01T12:01:30Z, for the same reasons as in 3 earlier attempts since 2026-07-01T12:00:00Z"; e.Verdict != want {
+			if want := "found no node at 2026-07-01T12:01:30Z, for the same reasons as in 3 earlier attempts since " +
+				"2026-07-01T12:00:00Z"; e.Verdict != want {
 				t.Errorf("got the verdict %q, want %q", e.Verdict, want)
 			}
 		})
@@ -69,7 +79,8 @@ func TestOneSentenceSaysWhyAPodHadNoNode(t *testing.T) {
 func TestTheFirstPodOfWhichAnythingIsRememberedIsExplained(t *testing.T) {
 	t.Parallel()
 	list := &decisions.List{Kept: 10,
-		Items:    []decisions.Decision{{Time: noon, Pod: subject("p").NamespacedName, UID: "p", Node: "a", ChosenBy: "Coscheduling"}},
+		Items: []decisions.Decision{{Time: noon, Pod: subject("p").NamespacedName, UID: "p", Node: "a",
+			ChosenBy: "Coscheduling"}},
 		Attempts: []decisions.Attempt{attempt("p", nil), attempt("q", nil)}}
 	for _, tt := range []struct {
 		of   []decisions.Subject
@@ -99,7 +110,8 @@ func TestTheFirstPodOfWhichAnythingIsRememberedIsExplained(t *testing.T) {
 func TestAttemptsAreShown(t *testing.T) {
 	t.Parallel()
 	list := &decisions.List{Attempts: []decisions.Attempt{attempt("p", nil), attempt("p", func(a *decisions.Attempt) {
-		a.First, a.Last, a.Times, a.Rejected, a.Message, a.Nodes = noon.Add(-time.Minute), noon.Add(-time.Minute), 1, nil, "no nodes available", 0
+		a.First, a.Last, a.Times, a.Rejected, a.Message, a.Nodes = noon.Add(-time.Minute), noon.Add(-time.Minute), 1, nil,
+			"no nodes available", 0
 	})}}
 	e, err := Past(list, subject("p"))
 	if err != nil {

@@ -32,14 +32,17 @@ func shipped(t *testing.T) *schedulerconfig.Configuration {
 }
 
 func resources(cpu, gpus string) v1.ResourceList {
-	return v1.ResourceList{"cpu": resource.MustParse(cpu), "memory": resource.MustParse("64Gi"), "nvidia.com/gpu": resource.MustParse(gpus), "pods": resource.MustParse("110")}
+	return v1.ResourceList{"cpu": resource.MustParse(cpu), "memory": resource.MustParse("64Gi"),
+		"nvidia.com/gpu": resource.MustParse(gpus), "pods": resource.MustParse("110")}
 }
 
 func node(name, gpus string, taints ...v1.Taint) *v1.Node {
 	return &v1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"nvidia.com/gpu.product": "NVIDIA-L4", "nvidia.com/gpu.count": gpus}},
-		Spec:       v1.NodeSpec{Taints: taints},
-		Status:     v1.NodeStatus{Capacity: resources("32", gpus), Allocatable: resources("32", gpus), Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}}},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"nvidia.com/gpu.product": "NVIDIA-L4",
+			"nvidia.com/gpu.count": gpus}},
+		Spec: v1.NodeSpec{Taints: taints},
+		Status: v1.NodeStatus{Capacity: resources("32", gpus), Allocatable: resources("32", gpus),
+			Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}}},
 	}
 }
 
@@ -50,7 +53,8 @@ func pod(name, on, gpus string, priority int32) *v1.Pod {
 	return &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"},
 		Spec: v1.PodSpec{NodeName: on, SchedulerName: "gpu-aware-scheduler", Priority: &priority,
-			Containers: []v1.Container{{Name: "c", Image: "i", Resources: v1.ResourceRequirements{Requests: requests, Limits: requests}}}},
+			Containers: []v1.Container{{Name: "c", Image: "i", Resources: v1.ResourceRequirements{Requests: requests,
+				Limits: requests}}}},
 		Status: v1.PodStatus{Phase: map[bool]v1.PodPhase{true: v1.PodPending, false: v1.PodRunning}[on == ""]},
 	}
 }
@@ -71,24 +75,31 @@ func TestAPodIsExplained(t *testing.T) {
 		objects := []runtime.Object{node("a", "8"), node("b", "8")}
 		for i := range n {
 			p := pod(fmt.Sprintf("g-%d", i), "", gpus, 0)
-			p.Labels = map[string]string{"pod-group.scheduling.sigs.k8s.io/name": "g", "pod-group.scheduling.sigs.k8s.io/min-available": "3"}
+			p.Labels = map[string]string{"pod-group.scheduling.sigs.k8s.io/name": "g",
+				"pod-group.scheduling.sigs.k8s.io/min-available": "3"}
 			objects = append(objects, p)
 		}
 		return objects
 	}
 	// The pods of a Job that asks for a gang, and those of a LeaderWorkerSet, whose minimum stands on them.
-	job := &batchv1.Job{TypeMeta: metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"}, ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "j", UID: "j"},
-		Spec: batchv1.JobSpec{Parallelism: ptr.To[int32](3)}}
+	job := &batchv1.Job{TypeMeta: metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "j", UID: "j"},
+		Spec:       batchv1.JobSpec{Parallelism: ptr.To[int32](3)}}
 	ofJob := []runtime.Object{node("a", "8"), node("b", "8"), job}
-	ofSet := []runtime.Object{node("a", "8"), node("b", "8"), &unstructured.Unstructured{Object: map[string]any{"apiVersion": "leaderworkerset.x-k8s.io/v1",
-		"kind": "LeaderWorkerSet", "metadata": map[string]any{"name": "s", "namespace": "default"}, "spec": map[string]any{"leaderWorkerTemplate": map[string]any{"size": int64(2)}}}}}
+	ofSet := []runtime.Object{node("a", "8"), node("b", "8"),
+		&unstructured.Unstructured{Object: map[string]any{"apiVersion": "leaderworkerset.x-k8s.io/v1",
+			"kind": "LeaderWorkerSet", "metadata": map[string]any{"name": "s", "namespace": "default"},
+			"spec": map[string]any{"leaderWorkerTemplate": map[string]any{"size": int64(2)}}}}}
 	// Of MPIJobs there are two versions.
-	ofMPI := []runtime.Object{node("a", "8"), node("b", "8"), &unstructured.Unstructured{Object: map[string]any{"apiVersion": "kubeflow.org/v1", "kind": "MPIJob",
-		"metadata": map[string]any{"name": "m", "namespace": "default", "uid": "m"}, "spec": map[string]any{"mpiReplicaSpecs": map[string]any{"Worker": map[string]any{"replicas": int64(2)}}}}}}
+	ofMPI := []runtime.Object{node("a", "8"), node("b", "8"),
+		&unstructured.Unstructured{Object: map[string]any{"apiVersion": "kubeflow.org/v1", "kind": "MPIJob",
+			"metadata": map[string]any{"name": "m", "namespace": "default", "uid": "m"},
+			"spec":     map[string]any{"mpiReplicaSpecs": map[string]any{"Worker": map[string]any{"replicas": int64(2)}}}}}}
 	for i := range 3 {
 		member := pod(fmt.Sprintf("m-%d", i), "", "4", 0)
 		member.Annotations = map[string]string{"berth.dev/gang": "true"}
-		member.OwnerReferences = []metav1.OwnerReference{{APIVersion: "kubeflow.org/v1", Kind: "MPIJob", Name: "m", UID: "m", Controller: ptr.To(true)}}
+		member.OwnerReferences = []metav1.OwnerReference{{APIVersion: "kubeflow.org/v1", Kind: "MPIJob", Name: "m", UID: "m",
+			Controller: ptr.To(true)}}
 		ofMPI = append(ofMPI, member)
 		p := pod(fmt.Sprintf("j-%d", i), "", "4", 0)
 		p.Annotations = map[string]string{"berth.dev/gang": "true"}
@@ -96,8 +107,11 @@ func TestAPodIsExplained(t *testing.T) {
 		ofJob = append(ofJob, p)
 		worker := pod(fmt.Sprintf("s-%d", i), "", "4", 0)
 		worker.Annotations = map[string]string{"berth.dev/gang": "true", "leaderworkerset.sigs.k8s.io/size": "2"}
-		worker.Labels = map[string]string{"leaderworkerset.sigs.k8s.io/name": "s", "leaderworkerset.sigs.k8s.io/group-key": fmt.Sprint("k", i/2), "leaderworkerset.sigs.k8s.io/group-index": fmt.Sprint(i / 2)}
-		worker.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(worker, appsv1.SchemeGroupVersion.WithKind("StatefulSet"))}
+		worker.Labels = map[string]string{"leaderworkerset.sigs.k8s.io/name": "s",
+			"leaderworkerset.sigs.k8s.io/group-key":   fmt.Sprint("k", i/2),
+			"leaderworkerset.sigs.k8s.io/group-index": fmt.Sprint(i / 2)}
+		worker.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(worker,
+			appsv1.SchemeGroupVersion.WithKind("StatefulSet"))}
 		ofSet = append(ofSet, worker)
 	}
 	gated := pod("p", "", "1", 0)
@@ -112,7 +126,8 @@ func TestAPodIsExplained(t *testing.T) {
 	enforcing := sharing.DeepCopy()
 	enforcing.Labels["berth.dev/gpu-agent"] = "limiter"
 	policy := func(name string, spec map[string]any) *unstructured.Unstructured {
-		return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "berth.dev/v1alpha1", "kind": "PlacementPolicy", "metadata": map[string]any{"name": name}, "spec": spec}}
+		return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "berth.dev/v1alpha1",
+			"kind": "PlacementPolicy", "metadata": map[string]any{"name": name}, "spec": spec}}
 	}
 	labelled := func(name, key, value string) *v1.Node {
 		n := node(name, "8")
@@ -120,7 +135,8 @@ func TestAPodIsExplained(t *testing.T) {
 		return n
 	}
 	onEU := map[string]any{"selector": map[string]any{"matchLabels": map[string]any{"region": "eu"}}}
-	europe := policy("tenants", map[string]any{"compliance": map[string]any{"rules": []any{map[string]any{"name": "europe", "nodes": onEU}}}})
+	europe := policy("tenants",
+		map[string]any{"compliance": map[string]any{"rules": []any{map[string]any{"name": "europe", "nodes": onEU}}}})
 	data := policy("data", map[string]any{"datasets": []any{map[string]any{"name": "imagenet", "nodes": onEU}}})
 	reader := pod("p", "", "1", 0)
 	reader.Annotations = map[string]string{"berth.dev/datasets": "imagenet"}
@@ -138,39 +154,61 @@ func TestAPodIsExplained(t *testing.T) {
 		want    string // the verdict
 		table   []string
 	}{
-		{"two nodes fit and one is fuller", pod("p", "", "1", 0), []runtime.Object{node("a", "8"), node("b", "8"), pod("q", "a", "7", 0), node("c", "8", taint)},
+		{"two nodes fit and one is fuller", pod("p", "", "1", 0), []runtime.Object{node("a", "8"), node("b", "8"),
+			pod("q", "a", "7", 0), node("c", "8", taint)},
 			"goes to a, ", []string{"TaintToleration", "untolerated taint", "for b to win"}},
-		{"equal nodes and a worse one", pod("p", "", "1", 0), []runtime.Object{node("a", "8"), node("b", "8"), node("c", "8"), pod("q", "a", "7", 0), pod("r", "b", "7", 0)},
+		{"equal nodes and a worse one", pod("p", "", "1", 0), []runtime.Object{node("a", "8"), node("b", "8"), node("c", "8"),
+			pod("q", "a", "7", 0), pod("r", "b", "7", 0)},
 			"or to any of the 2 nodes with the same score, ", []string{" a           1 ", "for c to win"}},
-		{"one node fits", pod("p", "", "1", 0), []runtime.Object{node("a", "8"), node("c", "8", taint)}, "goes to a, the only one of 2 nodes that it fits", nil},
-		{"equal nodes", pod("p", "", "1", 0), []runtime.Object{node("a", "8"), node("b", "8")}, "or to any of the 2 nodes with the same score", nil},
-		{"no node fits, one nearly", pod("p", "", "8", 0), []runtime.Object{node("a", "8"), node("b", "4"), pod("q", "a", "2", 0)},
+		{"one node fits", pod("p", "", "1", 0), []runtime.Object{node("a", "8"), node("c", "8", taint)},
+			"goes to a, the only one of 2 nodes that it fits", nil},
+		{"equal nodes", pod("p", "", "1", 0), []runtime.Object{node("a", "8"), node("b", "8")},
+			"or to any of the 2 nodes with the same score", nil},
+		{"no node fits, one nearly", pod("p", "", "8", 0), []runtime.Object{node("a", "8"), node("b", "4"),
+			pod("q", "a", "2", 0)},
 			"fits none of 2 nodes", []string{" a                   nvidia.com/gpu     6       8", "GPUAware", "preemption: "}},
 		{"room can be made", pod("p", "", "8", 10), []runtime.Object{node("a", "8"), pod("q", "a", "2", 0)},
 			"fits none of the 1 node as they are; room is made on a by evicting default/q", nil},
-		{"a bound pod on the best node", pod("p", "a", "1", 0), []runtime.Object{pod("p", "a", "1", 0), node("a", "8"), node("b", "4", taint)}, "that is where it runs", nil},
-		{"a bound pod that would move", pod("p", "b", "1", 0), []runtime.Object{pod("p", "b", "1", 0), node("a", "8"), node("b", "8"), pod("q", "a", "7", 0)}, "; it runs on b, today number 2 of 2", nil},
-		{"a bound pod on a node that rejects it now", pod("p", "b", "1", 0), []runtime.Object{pod("p", "b", "1", 0), node("a", "8"), node("b", "8", taint)},
+		{"a bound pod on the best node", pod("p", "a", "1", 0), []runtime.Object{pod("p", "a", "1", 0), node("a", "8"),
+			node("b", "4", taint)}, "that is where it runs", nil},
+		{"a bound pod that would move", pod("p", "b", "1", 0), []runtime.Object{pod("p", "b", "1", 0), node("a", "8"),
+			node("b", "8"), pod("q", "a", "7", 0)}, "; it runs on b, today number 2 of 2", nil},
+		{"a bound pod on a node that rejects it now", pod("p", "b", "1", 0),
+			[]runtime.Object{pod("p", "b", "1", 0), node("a", "8"), node("b", "8", taint)},
 			"; it runs on b, which today TaintToleration would reject", nil},
-		{"a share of a GPU", share(""), []runtime.Object{sharing}, "goes to a", []string{"its share of a GPU on a is accounting only"}},
+		{"a share of a GPU", share(""), []runtime.Object{sharing}, "goes to a",
+			[]string{"its share of a GPU on a is accounting only"}},
 		{"a share of a GPU that is bound", share("a"), []runtime.Object{share("a"), enforcing}, "that is where it runs",
 			[]string{"its share of a GPU on a is enforced by limiter, says the node's label berth.dev/gpu-agent"}},
-		{"a placement policy that keeps it off a node", pod("p", "", "1", 0), []runtime.Object{labelled("a", "region", "eu"), node("b", "8"), europe},
-			"goes to a, the only one of 2 nodes that it fits", []string{"PlacementPolicy", "rule europe of placement policy tenants does not allow"}},
-		{"data that is near a node", reader, []runtime.Object{labelled("a", "region", "eu"), node("b", "8"), data}, "goes to a, ",
+		{"a placement policy that keeps it off a node", pod("p", "", "1", 0), []runtime.Object{labelled("a", "region", "eu"),
+			node("b", "8"), europe},
+			"goes to a, the only one of 2 nodes that it fits",
+			[]string{"PlacementPolicy", "rule europe of placement policy tenants does not allow"}},
+		{"data that is near a node", reader, []runtime.Object{labelled("a", "region", "eu"), node("b", "8"), data},
+			"goes to a, ",
 			[]string{"% of the data", "distance"}},
-		{"a license that nobody has", licensed, []runtime.Object{node("a", "8")}, "", []string{"no placement policy has a license matlab"}},
-		{"a pool of addresses that are routable on one node", addressed, []runtime.Object{labelled("a", "rack", "r1"), node("b", "8"), pool},
+		{"a license that nobody has", licensed, []runtime.Object{node("a", "8")}, "",
+			[]string{"no placement policy has a license matlab"}},
+		{"a pool of addresses that are routable on one node", addressed, []runtime.Object{labelled("a", "rack", "r1"),
+			node("b", "8"), pool},
 			"goes to a, the only one of 2 nodes that it fits", []string{"IPReservation", "outside the domains of pool racks"}},
-		{"a pool of addresses that does not exist", addressed, []runtime.Object{node("a", "8")}, "", []string{"there is no IPPool racks"}},
-		{"a gated pod", gated, []runtime.Object{gated, node("a", "8")}, "is kept out of the queue by SchedulingGates; It is not tried yet: waiting for scheduling gates: [quota].", nil},
-		{"a gang that fits", gang(3, "4")[2].(*v1.Pod), gang(3, "4"), "is given a by the plan of its gang", []string{"at least 3 together; 3 pending", " a           g-0, g-1"}},
-		{"a gang that does not fit", gang(3, "8")[3].(*v1.Pod), gang(3, "8"), "stays pending; It waits: gang default/g needs 3 × 8 nvidia.com/gpu, fits 2", []string{"shows this pod alone"}},
-		{"a gang whose members do not all exist", gang(2, "1")[2].(*v1.Pod), gang(2, "1"), "stays pending; It waits: gang default/g has 2 of the 3 members", nil},
-		{"a gang of a Job", ofJob[3].(*v1.Pod), ofJob, "is given a by the plan of its gang", []string{"at least 3 together; 3 pending", " a           j-0, j-1"}},
-		{"a gang of an MPIJob", ofMPI[3].(*v1.Pod), ofMPI, "is given a by the plan of its gang", []string{"at least 3 together; 3 pending"}},
+		{"a pool of addresses that does not exist", addressed, []runtime.Object{node("a", "8")}, "",
+			[]string{"there is no IPPool racks"}},
+		{"a gated pod", gated, []runtime.Object{gated, node("a", "8")},
+			"is kept out of the queue by SchedulingGates; It is not tried yet: waiting for scheduling gates: [quota].", nil},
+		{"a gang that fits", gang(3, "4")[2].(*v1.Pod), gang(3, "4"), "is given a by the plan of its gang",
+			[]string{"at least 3 together; 3 pending", " a           g-0, g-1"}},
+		{"a gang that does not fit", gang(3, "8")[3].(*v1.Pod), gang(3, "8"),
+			"stays pending; It waits: gang default/g needs 3 × 8 nvidia.com/gpu, fits 2", []string{"shows this pod alone"}},
+		{"a gang whose members do not all exist", gang(2, "1")[2].(*v1.Pod), gang(2, "1"),
+			"stays pending; It waits: gang default/g has 2 of the 3 members", nil},
+		{"a gang of a Job", ofJob[3].(*v1.Pod), ofJob, "is given a by the plan of its gang",
+			[]string{"at least 3 together; 3 pending", " a           j-0, j-1"}},
+		{"a gang of an MPIJob", ofMPI[3].(*v1.Pod), ofMPI, "is given a by the plan of its gang",
+			[]string{"at least 3 together; 3 pending"}},
 		{"a gang of a Job that is not known", ofJob[3].(*v1.Pod), slices.Concat(ofJob[:2], ofJob[3:]), "does not exist", nil},
-		{"a gang of a LeaderWorkerSet", ofSet[3].(*v1.Pod), ofSet, "is given a by the plan of its gang", []string{"at least 2 together; 2 pending"}},
+		{"a gang of a LeaderWorkerSet", ofSet[3].(*v1.Pod), ofSet, "is given a by the plan of its gang",
+			[]string{"at least 2 together; 2 pending"}},
 		{"a gang of a LeaderWorkerSet that is not complete", ofSet[5].(*v1.Pod), ofSet, "has 1 of the 2 members", nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -227,7 +265,8 @@ func TestDistanceIsExplained(t *testing.T) {
 		}
 	}
 	want := map[string]string{
-		"a": "4 microseconds per MiB, same node", "b": "25 microseconds per MiB, same leaf", "c": "32000 microseconds per MiB, apart",
+		"a": "4 microseconds per MiB, same node", "b": "25 microseconds per MiB, same leaf",
+		"c": "32000 microseconds per MiB, apart",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the terms of NetworkTopology (-want +got):\n%s", diff)
@@ -277,10 +316,15 @@ func TestAQuestionWithoutAnAnswerIsAnError(t *testing.T) {
 
 func TestTheSuggestedWeightIsTheNearestThatWins(t *testing.T) {
 	t.Parallel()
-	winner := &Node{Name: "w", Total: 20*80 + 5*50, Scores: []Score{{Plugin: "A", Normalised: 80, Weight: 20, Weighted: 1600}, {Plugin: "B", Normalised: 50, Weight: 5, Weighted: 250}}}
-	second := &Node{Name: "s", Total: 20*60 + 5*90, Scores: []Score{{Plugin: "A", Normalised: 60, Weight: 20, Weighted: 1200}, {Plugin: "B", Normalised: 90, Weight: 5, Weighted: 450}}}
+	winner := &Node{Name: "w", Total: 20*80 + 5*50,
+		Scores: []Score{{Plugin: "A", Normalised: 80, Weight: 20, Weighted: 1600}, {Plugin: "B", Normalised: 50, Weight: 5,
+			Weighted: 250}}}
+	second := &Node{Name: "s", Total: 20*60 + 5*90,
+		Scores: []Score{{Plugin: "A", Normalised: 60, Weight: 20, Weighted: 1200}, {Plugin: "B", Normalised: 90, Weight: 5,
+			Weighted: 450}}}
 	got := compare(winner, second)
-	// 200 points behind: A at 9 gives 220 less to the winner, at 10 exactly 200; B at 11 gives 240 more, at 10 exactly 200.
+	// 200 points behind: A at 9 gives 220 less to the winner, at 10 exactly 200; B at 11 gives 240 more, at 10 exactly
+	// 200.
 	want := []WeightChange{{Plugin: "B", From: 5, To: 11}, {Plugin: "A", From: 20, To: 9}}
 	if diff := cmp.Diff(want, got.Changes); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)

@@ -23,13 +23,15 @@ func TestItSaysWhyThisVictimAndNotThatOne(t *testing.T) {
 		p := pod(name, on, "8", 0)
 		p.Status.Phase, p.Status.StartTime = v1.PodRunning, &metav1.Time{Time: now.Add(-3 * time.Hour)}
 		if saved > 0 {
-			p.Annotations = map[string]string{"berth.dev/last-checkpoint": now.Add(-saved).Format(time.RFC3339), "berth.dev/restart-cost": "2m"}
+			p.Annotations = map[string]string{"berth.dev/last-checkpoint": now.Add(-saved).Format(time.RFC3339),
+				"berth.dev/restart-cost": "2m"}
 		}
 		return p
 	}
 	p := pod("p", "", "8", 10)
 	p.Spec.SchedulerName = "default-scheduler"
-	objects := []runtime.Object{node("a", "8"), node("b", "8"), running("silent", "a", 0), running("saves", "b", 15*time.Minute), p}
+	objects := []runtime.Object{node("a", "8"), node("b", "8"), running("silent", "a", 0),
+		running("saves", "b", 15*time.Minute), p}
 	e, err := Pod(Question{Configuration: c, Objects: objects, Pod: p, Now: now})
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +42,8 @@ func TestItSaysWhyThisVictimAndNotThatOne(t *testing.T) {
 	}
 	for _, want := range []string{
 		"by evicting default/saves",
-		"evicted, as they lose the least that makes room:\n  default/saves (priority 0): 2.4 GPU hours, not saved for 15m1s, and 2m0s to come back\n",
+		"evicted, as they lose the least that makes room:\n" +
+			"  default/saves (priority 0): 2.4 GPU hours, not saved for 15m1s, and 2m0s to come back\n",
 		"spared, the cheapest first:\n  default/silent (priority 0): 24.1 GPU hours, not saved since its start 3h0m1s ago\n",
 	} {
 		if !strings.Contains(out.String(), want) {

@@ -34,7 +34,8 @@ func urgent(notice bool) (member *v1.Pod, saves *v1.Pod, objects []runtime.Objec
 	objects = []runtime.Object{node("a", "8"), node("b", "8"), silent, saves}
 	for i := range 2 {
 		p := pod(fmt.Sprintf("urgent-%d", i), "", "4", 10)
-		p.Labels = map[string]string{"pod-group.scheduling.sigs.k8s.io/name": "urgent", "pod-group.scheduling.sigs.k8s.io/min-available": "2"}
+		p.Labels = map[string]string{"pod-group.scheduling.sigs.k8s.io/name": "urgent",
+			"pod-group.scheduling.sigs.k8s.io/min-available": "2"}
 		objects = append(objects, p)
 		member = p
 	}
@@ -80,15 +81,17 @@ func TestItSaysWhichPodsAGangEvictsAndWhichNot(t *testing.T) {
 func TestItSaysWhoWasGivenNoticeForWhom(t *testing.T) {
 	t.Parallel()
 	member, saves, objects := urgent(true)
-	saves.Status.Conditions = append(saves.Status.Conditions, v1.PodCondition{Type: workview.EvictionNotice, Status: v1.ConditionTrue,
+	saves.Status.Conditions = append(saves.Status.Conditions, v1.PodCondition{Type: workview.EvictionNotice,
+		Status:  v1.ConditionTrue,
 		Message: "gang default/urgent", LastTransitionTime: metav1.Time{Time: now.Add(-30 * time.Second)}})
 	until := now.Add(90 * time.Second).UTC().Format(time.RFC3339)
 	for name, tt := range map[string]struct {
 		of   *v1.Pod
 		want string
 	}{
-		"the gang":       {member, "default/saves is told to save its work and to go, at " + until + " at the latest\n"},
-		"the pod itself": {saves, "it is to be evicted for gang default/urgent, as soon as its work is saved, and at " + until + " at the latest\n"},
+		"the gang": {member, "default/saves is told to save its work and to go, at " + until + " at the latest\n"},
+		"the pod itself": {saves, "it is to be evicted for gang default/urgent, as soon as its work is saved, and at " +
+			until + " at the latest\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -26,7 +26,8 @@ func inRacks(annotations map[string]string, numbered bool) (first *v1.Pod, objec
 	}
 	for i := range 8 {
 		p := pod(fmt.Sprintf("p%d", 7-i), "", "2", 0)
-		p.Labels = map[string]string{"pod-group.scheduling.sigs.k8s.io/name": "g", "pod-group.scheduling.sigs.k8s.io/min-available": "8"}
+		p.Labels = map[string]string{"pod-group.scheduling.sigs.k8s.io/name": "g",
+			"pod-group.scheduling.sigs.k8s.io/min-available": "8"}
 		p.Annotations = annotations
 		if numbered {
 			gangview.SetIndex(p, i)
@@ -41,7 +42,8 @@ func inRacks(annotations map[string]string, numbered bool) (first *v1.Pod, objec
 
 func TestAPlanIsShownByRanks(t *testing.T) {
 	t.Parallel()
-	segments := map[string]string{wellknown.SegmentSizeKey: "4", wellknown.SegmentTopologyKey: "topology.kubernetes.io/rack"}
+	segments := map[string]string{wellknown.SegmentSizeKey: "4",
+		wellknown.SegmentTopologyKey: "topology.kubernetes.io/rack"}
 	for name, tt := range map[string]struct {
 		annotations map[string]string
 		numbered    bool
@@ -114,7 +116,8 @@ func TestRankRanges(t *testing.T) {
 		}
 		return all
 	}
-	for want, ranks := range map[string][]Assignment{"": nil, "3": of(3), "0-7": of(0, 1, 2, 3, 4, 5, 6, 7), "0, 2-3, 9": of(0, 2, 3, 9)} {
+	for want, ranks := range map[string][]Assignment{"": nil, "3": of(3), "0-7": of(0, 1, 2, 3, 4, 5, 6, 7),
+		"0, 2-3, 9": of(0, 2, 3, 9)} {
 		if got := rankRanges(ranks); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
@@ -129,7 +132,8 @@ func TestTheGroupsOfAGangAreShown(t *testing.T) {
 	first, objects := inRacks(nil, false)
 	for i, object := range objects {
 		if p, ok := object.(*v1.Pod); ok {
-			p.Labels = map[string]string{schedulingv1alpha1.PodGroupLabel: "g", wellknown.GroupKey: fmt.Sprintf("replica-%d", i%2)}
+			p.Labels = map[string]string{schedulingv1alpha1.PodGroupLabel: "g", wellknown.GroupKey: fmt.Sprintf("replica-%d",
+				i%2)}
 		}
 	}
 	group := &unstructured.Unstructured{Object: map[string]any{}}

@@ -27,10 +27,13 @@ func TestReservationsOfTheRunningSchedulerAreRead(t *testing.T) {
 	}
 	reserved := func(nodes ...string) *unstructured.Unstructured {
 		group := plain()
-		status, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&schedulingv1alpha1.PodGroupStatus{ReservedNodes: nodes,
-			Conditions: []metav1.Condition{{Type: schedulingv1alpha1.PodGroupReserved, Status: metav1.ConditionTrue, Reason: "NodesReserved",
+		status, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&schedulingv1alpha1.PodGroupStatus{
+			ReservedNodes: nodes,
+			Conditions: []metav1.Condition{{Type: schedulingv1alpha1.PodGroupReserved, Status: metav1.ConditionTrue,
+				Reason:  "NodesReserved",
 				Message: "2 nodes reserved, on which at least 1 pod has to end first", LastTransitionTime: metav1.NewTime(now)},
-				{Type: schedulingv1alpha1.PodGroupDeadlineMissed, Status: metav1.ConditionTrue, Message: "the gang cannot end in time"}}})
+				{Type: schedulingv1alpha1.PodGroupDeadlineMissed, Status: metav1.ConditionTrue,
+					Message: "the gang cannot end in time"}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -44,7 +47,8 @@ func TestReservationsOfTheRunningSchedulerAreRead(t *testing.T) {
 	}
 	waits, runs := pod("p", "", "2", 0), pod("x", "a", "1", 0)
 	cluster := func(group runtime.Object) []runtime.Object {
-		return []runtime.Object{node("a", "8"), node("b", "8"), node("c", "8"), node("d", "8"), runs, pod("y", "b", "8", 0), pod("z", "d", "8", 0),
+		return []runtime.Object{node("a", "8"), node("b", "8"), node("c", "8"), node("d", "8"), runs, pod("y", "b", "8", 0),
+			pod("z", "d", "8", 0),
 			waits, member("g-0"), member("g-1"), group}
 	}
 	if e := ask(t, waits, cluster(plain())...); e.Winner == "" {
@@ -62,11 +66,14 @@ func TestReservationsOfTheRunningSchedulerAreRead(t *testing.T) {
 		t.Errorf("a pod that runs on a reserved node: %s", e.Why)
 	}
 	e = ask(t, member("g-0"), cluster(reserved("a", "c"))...)
-	if e.Gang.Reserved != "2 nodes reserved, on which at least 1 pod has to end first" || !slices.Equal(e.Gang.ReservedNodes, []string{"a", "c"}) {
+	if e.Gang.Reserved != "2 nodes reserved, on which at least 1 pod has to end first" ||
+		!slices.Equal(e.Gang.ReservedNodes, []string{"a", "c"}) {
 		t.Errorf("the gang has %q on %v", e.Gang.Reserved, e.Gang.ReservedNodes)
 	}
 	var out strings.Builder
-	if err := e.WriteTable(&out, 10); err != nil || !strings.Contains(out.String(), "\n2 nodes reserved, on which at least 1 pod has to end first: a c\nthe gang cannot end in time\n") {
+	if err := e.WriteTable(&out, 10); err != nil ||
+		!strings.Contains(out.String(),
+			"\n2 nodes reserved, on which at least 1 pod has to end first: a c\nthe gang cannot end in time\n") {
 		t.Errorf("%v:\n%s", err, out.String())
 	}
 }
@@ -75,8 +82,10 @@ func TestReservationsOfTheRunningSchedulerAreRead(t *testing.T) {
 func TestWhatTheRunningSchedulerSaysOfAPodIsRead(t *testing.T) {
 	t.Parallel()
 	told := func(p *v1.Pod) *v1.Pod {
-		for kind, message := range map[v1.PodConditionType]string{runview.StartEstimated: "expected to start at 14:05 UTC", runview.DeadlineMissed: "the pod cannot end in time"} {
-			p.Status.Conditions = append(p.Status.Conditions, v1.PodCondition{Type: kind, Status: v1.ConditionTrue, Message: message})
+		for kind, message := range map[v1.PodConditionType]string{runview.StartEstimated: "expected to start at 14:05 UTC",
+			runview.DeadlineMissed: "the pod cannot end in time"} {
+			p.Status.Conditions = append(p.Status.Conditions, v1.PodCondition{Type: kind, Status: v1.ConditionTrue,
+				Message: message})
 		}
 		return p
 	}

@@ -10,7 +10,8 @@ import (
 	"berth.dev/berth/pkg/schedulerconfig"
 )
 
-// A pod with an objective and a class is explained as the scheduler of the example would place it, without what Prometheus knows.
+// A pod with an objective and a class is explained as the scheduler of the example would place it, without what
+// Prometheus knows.
 func TestServiceLevelsAreExplained(t *testing.T) {
 	t.Parallel()
 	c, err := schedulerconfig.Load("../../manifests/configurations/service-levels.yaml")
@@ -31,12 +32,16 @@ func TestServiceLevelsAreExplained(t *testing.T) {
 			p.Annotations = map[string]string{"berth.dev/slo-latency-ms": "200"}
 		}, true, "", `not scored by SLAAware: the pod asks for a latency of at most 200 ms; the figures of the nodes are in Prometheus ` +
 			`(http://prometheus.monitoring:9090, query "1000 * histogram_quantile(0.95, `},
-		{"an objective without a query", func(p *v1.Pod) { p.Annotations = map[string]string{"berth.dev/slo-throughput": "900"} }, true, "",
-			"not scored by SLAAware: the pod asks for a throughput of at least 900, and the arguments have no signals.throughputQuery\n"},
+		{"an objective without a query",
+			func(p *v1.Pod) { p.Annotations = map[string]string{"berth.dev/slo-throughput": "900"} }, true, "",
+			"not scored by SLAAware: the pod asks for a throughput of at least 900, and the arguments have no " +
+				"signals.throughputQuery\n"},
 		{"no objective", func(*v1.Pod) {}, true, "", ""},
-		{"a class that is not open to the pod", func(p *v1.Pod) { p.Labels = map[string]string{"berth.dev/sla-class": "interactive"} }, false,
+		{"a class that is not open to the pod",
+			func(p *v1.Pod) { p.Labels = map[string]string{"berth.dev/sla-class": "interactive"} }, false,
 			`pod label berth.dev/sla-class: "interactive" is not one of the classes open to pods of PriorityClass "": "batch"`, ""},
-		{"an objective that cannot be read", func(p *v1.Pod) { p.Annotations = map[string]string{"berth.dev/slo-throughput": "-1"} }, false,
+		{"an objective that cannot be read",
+			func(p *v1.Pod) { p.Annotations = map[string]string{"berth.dev/slo-throughput": "-1"} }, false,
 			`pod annotation berth.dev/slo-throughput: "-1" is not a decimal number`, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -44,7 +49,8 @@ func TestServiceLevelsAreExplained(t *testing.T) {
 			p := pod("p", "", "1", 0)
 			p.Spec.SchedulerName = "berth-scheduler"
 			tc.change(p)
-			e, err := Pod(Question{Configuration: c, Objects: []runtime.Object{node("a", "8"), node("b", "8"), p}, Pod: p, Now: now})
+			e, err := Pod(Question{Configuration: c, Objects: []runtime.Object{node("a", "8"), node("b", "8"), p}, Pod: p,
+				Now: now})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -67,7 +73,8 @@ func TestServiceLevelsAreExplained(t *testing.T) {
 			if text := out.String(); !strings.Contains(text, tc.row) || tc.row == "" && strings.Contains(text, "not scored by") {
 				t.Errorf("the table is\n%s\nwant the row %q", text, tc.row)
 			}
-			if notes := strings.Join(e.Notes, "\n"); !strings.Contains(notes, "SLAAware was run without what Prometheus would tell it") {
+			if notes := strings.Join(e.Notes, "\n"); !strings.Contains(notes,
+				"SLAAware was run without what Prometheus would tell it") {
 				t.Errorf("notes %q say nothing of the figures that are left out", notes)
 			}
 		})

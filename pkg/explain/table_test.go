@@ -33,7 +33,8 @@ func TestAnExplanationFitsTheTerminal(t *testing.T) {
 	members := []runtime.Object{node("a-node-with-a-rather-long-name", "8"), node("b", "8")}
 	for i := range 5 {
 		member := pod(fmt.Sprintf("a-member-with-a-rather-long-name-%d", i), "", "2", 0)
-		member.Labels = map[string]string{"pod-group.scheduling.sigs.k8s.io/name": "g", "pod-group.scheduling.sigs.k8s.io/min-available": "5"}
+		member.Labels = map[string]string{"pod-group.scheduling.sigs.k8s.io/name": "g",
+			"pod-group.scheduling.sigs.k8s.io/min-available": "5"}
 		members = append(members, member)
 	}
 	for name, tt := range map[string]struct {

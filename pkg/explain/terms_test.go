@@ -40,7 +40,8 @@ func TestWhyNamesTheTermsThatTellTwoNodesApart(t *testing.T) {
 		{"what makes the difference comes first", waste(24, 0, 3), waste(4, 350, 3),
 			"on b the pod costs 330 milli-GPU more: 350 more for opening an empty node, 20 less for what is left free"},
 		{"a winner that costs more", waste(24.5, 350, 3), waste(5, 0, 28),
-			"on b the pod costs 344.5 milli-GPU less: 350 less for opening an empty node, 19.5 less for what is left free, 25 more for unusable GPU"},
+			"on b the pod costs 344.5 milli-GPU less: 350 less for opening an empty node, 19.5 less for what is left free, 25 " +
+				"more for unusable GPU"},
 		{"a term that hardly matters is not named", waste(14, 0, 3), waste(4, 350, 3),
 			"on b the pod costs 340 milli-GPU more: 350 more for opening an empty node"},
 		{"equal terms", waste(1, 2, 3), waste(1, 2, 3), ""},
@@ -69,9 +70,11 @@ func TestTermsOfTheNodesAreShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"GPUAware in milli-GPU, less is better:\n node      like it    sum  best fit  over-provisioning\n cheap           0  23.97     9.141              14.83\n",
+		"GPUAware in milli-GPU, less is better:\n node      like it    sum  best fit  over-provisioning\n" +
+			" cheap           0  23.97     9.141              14.83\n",
 		"GPUAware: on unpriced the pod costs 7.617 milli-GPU more: 7.617 more for CPU and GPU left free on the node\n",
-		"CostOptimized in dollars an hour, less is better:\n node     sum  opening  share\n cheap  2.882           2.882\n dear      30    26.37  3.632\n",
+		"CostOptimized in dollars an hour, less is better:\n node     sum  opening  share\n cheap  2.882           2.882\n" +
+			" dear      30    26.37  3.632\n",
 	} {
 		if !strings.Contains(table.String(), want) {
 			t.Errorf("the table lacks\n%s\nin\n%s", want, &table)
@@ -124,8 +127,10 @@ func TestOneRowStandsForNodesWithTheSameTerms(t *testing.T) {
 		top  int
 		want string
 	}{
-		{"together", 10, " node  like it  sum  opening  best fit\n a           1   14                 14\n c           1  364      350        14\n"},
-		{"every node by itself", 0, " node  sum  opening  best fit\n a      14                 14\n b      14                 14\n c     364      350        14\n d     364      350        14\n"},
+		{"together", 10, " node  like it  sum  opening  best fit\n a           1   14                 14\n" +
+			" c           1  364      350        14\n"},
+		{"every node by itself", 0, " node  sum  opening  best fit\n a      14                 14\n" +
+			" b      14                 14\n c     364      350        14\n d     364      350        14\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -17,11 +17,16 @@ func TestAnnotationsThatTheProfileDoesNotReadAreNamed(t *testing.T) {
 		without       string
 		want          []string
 	}{
-		{name: "a profile with all plugins", profile: "berth-scheduler", annotations: map[string]string{"berth.dev/near": "app=cache", "berth.dev/datasets": "imagenet"}},
-		{name: "a profile without NetworkTopology", profile: "gpu-aware-scheduler", annotations: map[string]string{"berth.dev/near": "app=cache"},
-			want: []string{"annotation berth.dev/near has no effect, because NetworkTopology is not enabled: the pod is not placed near the pods that it names"}},
-		{name: "a profile without IPReservation", profile: "berth-scheduler", without: "IPReservation", annotations: map[string]string{"berth.dev/ip-pool": "racks"},
-			want: []string{"annotation berth.dev/ip-pool has no effect, because IPReservation is not enabled: the pod gets no address of the pool"}},
+		{name: "a profile with all plugins", profile: "berth-scheduler",
+			annotations: map[string]string{"berth.dev/near": "app=cache", "berth.dev/datasets": "imagenet"}},
+		{name: "a profile without NetworkTopology", profile: "gpu-aware-scheduler",
+			annotations: map[string]string{"berth.dev/near": "app=cache"},
+			want: []string{"annotation berth.dev/near has no effect, because NetworkTopology is not enabled: the pod " +
+				"is not placed near the pods that it names"}},
+		{name: "a profile without IPReservation", profile: "berth-scheduler", without: "IPReservation",
+			annotations: map[string]string{"berth.dev/ip-pool": "racks"},
+			want: []string{"annotation berth.dev/ip-pool has no effect, because IPReservation is not enabled: the pod " +
+				"gets no address of the pool"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -25,14 +25,21 @@ func TestASentenceSaysWhatIsTrueAndWhatHelps(t *testing.T) {
 		return p
 	}
 	required := pod("p", "", "1", 0)
-	required.Spec.Affinity = &v1.Affinity{NodeAffinity: &v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{
-		{MatchExpressions: []v1.NodeSelectorRequirement{{Key: "disk", Operator: v1.NodeSelectorOpIn, Values: []string{"ssd", "nvme"}}}},
-		{MatchExpressions: []v1.NodeSelectorRequirement{{Key: "zone", Operator: v1.NodeSelectorOpExists}}}}}}}
+	required.Spec.Affinity = &v1.Affinity{
+		NodeAffinity: &v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{
+			NodeSelectorTerms: []v1.NodeSelectorTerm{
+				{MatchExpressions: []v1.NodeSelectorRequirement{{Key: "disk", Operator: v1.NodeSelectorOpIn,
+					Values: []string{"ssd", "nvme"}}}},
+				{MatchExpressions: []v1.NodeSelectorRequirement{{Key: "zone", Operator: v1.NodeSelectorOpExists}}}}}}}
 	newer := pod("p", "", "1", 0)
-	newer.Spec.Affinity = &v1.Affinity{NodeAffinity: &v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{
-		{MatchExpressions: []v1.NodeSelectorRequirement{{Key: "generation", Operator: v1.NodeSelectorOpGt, Values: []string{"8"}}}}}}}}
+	newer.Spec.Affinity = &v1.Affinity{
+		NodeAffinity: &v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{
+			NodeSelectorTerms: []v1.NodeSelectorTerm{
+				{MatchExpressions: []v1.NodeSelectorRequirement{{Key: "generation", Operator: v1.NodeSelectorOpGt,
+					Values: []string{"8"}}}}}}}}
 	misspelt := pod("p", "", "0", 0)
-	for _, list := range []v1.ResourceList{misspelt.Spec.Containers[0].Resources.Requests, misspelt.Spec.Containers[0].Resources.Limits} {
+	for _, list := range []v1.ResourceList{misspelt.Spec.Containers[0].Resources.Requests,
+		misspelt.Spec.Containers[0].Resources.Limits} {
 		delete(list, "nvidia.com/gpu")
 		list["nvidia.com/gpus"] = resource.MustParse("1")
 	}
@@ -48,24 +55,33 @@ func TestASentenceSaysWhatIsTrueAndWhatHelps(t *testing.T) {
 		objects []runtime.Object
 		want    string
 	}{
-		{"a pod that runs where it would not go today", pod("p", "b", "1", 0), []runtime.Object{node("a", "8"), node("b", "8"), pod("q", "a", "7", 0)},
+		{"a pod that runs where it would not go today", pod("p", "b", "1", 0),
+			[]runtime.Object{node("a", "8"), node("b", "8"), pod("q", "a", "7", 0)},
 			"It runs on b. Today the scheduler would choose a, because it wastes "},
-		{"a pod that runs on the best node", pod("p", "a", "1", 0), []runtime.Object{node("a", "8"), node("b", "8"), pod("q", "a", "7", 0)}, "a wins: it wastes "},
-		{"a pod that runs on a node as good as the best", pod("p", "b", "1", 0), []runtime.Object{node("a", "8"), node("b", "8")}, "It runs on b. Today a would do as well."},
+		{"a pod that runs on the best node", pod("p", "a", "1", 0), []runtime.Object{node("a", "8"), node("b", "8"),
+			pod("q", "a", "7", 0)}, "a wins: it wastes "},
+		{"a pod that runs on a node as good as the best", pod("p", "b", "1", 0),
+			[]runtime.Object{node("a", "8"), node("b", "8")}, "It runs on b. Today a would do as well."},
 		{"a pod that runs on a node that would reject it", pod("p", "c", "1", 0), []runtime.Object{node("a", "8"), cordoned},
 			"It runs on c. Today NodeUnschedulable would reject that node (node(s) were unschedulable), and a would be chosen."},
 		{"a pod for which no node would do", on(selecting("team", "x"), "a"), []runtime.Object{node("a", "8")},
-			"It runs on a. Today it would not be placed there. No node fits: of 1 node, 1 didn't match Pod's node affinity/selector (NodeAffinity); no node has the label team=x."},
-		{"a resource that no node has", misspelt, []runtime.Object{node("a", "8")}, "; no node has nvidia.com/gpus. Did you mean nvidia.com/gpu?"},
-		{"a label that no node has", selecting("disk", "ssd"), []runtime.Object{node("a", "8")}, "; no node has the label disk=ssd."},
-		{"a label with other values", selecting("disk", "ssd"), []runtime.Object{labelled("a", "disk", "hdd"), node("b", "8")}, "; no node has the label disk=ssd (nodes have hdd)."},
-		{"labels that no node has together", selecting("disk", "ssd", "zone", "x"), []runtime.Object{labelled("a", "disk", "ssd"), labelled("b", "zone", "x")},
+			"It runs on a. Today it would not be placed there. No node fits: of 1 node, 1 didn't match Pod's node " +
+				"affinity/selector (NodeAffinity); no node has the label team=x."},
+		{"a resource that no node has", misspelt, []runtime.Object{node("a", "8")},
+			"; no node has nvidia.com/gpus. Did you mean nvidia.com/gpu?"},
+		{"a label that no node has", selecting("disk", "ssd"), []runtime.Object{node("a", "8")},
+			"; no node has the label disk=ssd."},
+		{"a label with other values", selecting("disk", "ssd"), []runtime.Object{labelled("a", "disk", "hdd"),
+			node("b", "8")}, "; no node has the label disk=ssd (nodes have hdd)."},
+		{"labels that no node has together", selecting("disk", "ssd", "zone", "x"),
+			[]runtime.Object{labelled("a", "disk", "ssd"), labelled("b", "zone", "x")},
 			"; no node has all of disk=ssd, zone=x."},
 		{"labels of a required affinity", required, []runtime.Object{labelled("a", "disk", "hdd")},
 			"; no node has the label disk=ssd or nvme (nodes have hdd), and no node has the label zone."},
 		{"a label that is too small on each node", newer, []runtime.Object{labelled("a", "generation", "7"), node("b", "8")},
 			"; no node meets generation Gt 8 (nodes have 7)."},
-		{"a label that one node has, which is full", selecting("disk", "ssd"), []runtime.Object{labelled("a", "disk", "ssd"), node("b", "8"), pod("q", "a", "8", 0)},
+		{"a label that one node has, which is full", selecting("disk", "ssd"), []runtime.Object{labelled("a", "disk", "ssd"),
+			node("b", "8"), pod("q", "a", "8", 0)},
 			"; a comes closest"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -83,7 +99,8 @@ func TestOneOtherReasonIsNamed(t *testing.T) {
 	if got, want := counted(map[string]int{"x": 14, "y": 20, "z": 16}), "20 y, 16 z and 14 x"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got, want := counted(map[string]int{"w": 1, "x": 14, "y": 20, "z": 16}), "20 y, 16 z and 15 for other reasons"; got != want {
+	if got, want := counted(map[string]int{"w": 1, "x": 14, "y": 20,
+		"z": 16}), "20 y, 16 z and 15 for other reasons"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
@@ -110,7 +127,8 @@ func TestAGangThatRunsHasNoPendingMember(t *testing.T) {
 	objects := []runtime.Object{node("a", "8")}
 	for _, name := range []string{"g-0", "g-1", "g-2"} {
 		p := pod(name, "a", "1", 0)
-		p.Labels = map[string]string{"pod-group.scheduling.sigs.k8s.io/name": "g", "pod-group.scheduling.sigs.k8s.io/min-available": "3"}
+		p.Labels = map[string]string{"pod-group.scheduling.sigs.k8s.io/name": "g",
+			"pod-group.scheduling.sigs.k8s.io/min-available": "3"}
 		objects = append(objects, p)
 	}
 	e := ask(t, objects[1].(*v1.Pod), objects...)

@@ -55,7 +55,8 @@ func TestSharesAreRefusedByAnExtenderThatDoesNotBind(t *testing.T) {
 	}
 }
 
-// Ten shares of 0.4 are bound at once to a node with two GPUs: four have room, and no GPU is promised beyond what it has.
+// Ten shares of 0.4 are bound at once to a node with two GPUs: four have room, and no GPU is promised beyond what it
+// has.
 func TestBindAssignsDevicesAndNeverPromisesAShareTwice(t *testing.T) {
 	t.Parallel()
 	node := shared("shared", 2)
@@ -127,10 +128,12 @@ func TestAPodThatAnotherReplicaHasBoundKeepsItsDevice(t *testing.T) {
 				t.Fatal(err)
 			}
 			told := []byte(`{"metadata":{"annotations":{"alibabacloud.com/gpu-index":"1"}}}`)
-			if _, err := h.client.CoreV1().Pods("default").Patch(t.Context(), "s", types.MergePatchType, told, metav1.PatchOptions{}); err != nil {
+			if _, err := h.client.CoreV1().Pods("default").Patch(t.Context(), "s", types.MergePatchType, told,
+				metav1.PatchOptions{}); err != nil {
 				t.Fatal(err)
 			}
-			if err := h.client.CoreV1().Pods("default").Bind(t.Context(), bindingOf(pod, test.boundTo), metav1.CreateOptions{}); err != nil {
+			if err := h.client.CoreV1().Pods("default").Bind(t.Context(), bindingOf(pod, test.boundTo),
+				metav1.CreateOptions{}); err != nil {
 				t.Fatal(err)
 			}
 			if err := h.finish(t.Context(), state, assumed); (err != nil) != test.refused {
@@ -161,7 +164,8 @@ func TestBindRefusesWhatIsNotAsTheSchedulerThinks(t *testing.T) {
 	if err := client.Bind(bindingOf(other, "n")); err == nil || !strings.Contains(err.Error(), "it was replaced") {
 		t.Errorf("a pod of the same name: error %v", err)
 	}
-	if err := client.Bind(bindingOf(newPod("gone", "", 1, nil), "n")); err == nil || !strings.Contains(err.Error(), "not found") {
+	if err := client.Bind(bindingOf(newPod("gone", "", 1, nil), "n")); err == nil ||
+		!strings.Contains(err.Error(), "not found") {
 		t.Errorf("a pod that is gone: error %v", err)
 	}
 	if err := client.Bind(bindingOf(pod, "nowhere")); err == nil || !strings.Contains(err.Error(), "finding the node") {
@@ -198,22 +202,28 @@ func TestBindAcceptsDevicesThatTheSchedulerHasAllocated(t *testing.T) {
 		return pod
 	}
 	first, second := asking("first"), asking("second")
-	class := &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: driver, UID: driver}, Spec: resourcev1.DeviceClassSpec{
-		ExtendedResourceName: ptr.To("amd.com/gpu"),
-		Selectors:            []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{Expression: `device.driver == "gpu.amd.com"`}}},
-	}}
-	slice := &resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "slice"}, Spec: resourcev1.ResourceSliceSpec{
-		Driver: driver, NodeName: ptr.To("n"), Pool: resourcev1.ResourcePool{Name: "n", Generation: 1, ResourceSliceCount: 1},
-		Devices: []resourcev1.Device{{Name: "gpu-0"}},
-	}}
+	class := &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: driver, UID: driver},
+		Spec: resourcev1.DeviceClassSpec{
+			ExtendedResourceName: ptr.To("amd.com/gpu"),
+			Selectors:            []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{Expression: `device.driver == "gpu.amd.com"`}}},
+		}}
+	slice := &resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "slice"},
+		Spec: resourcev1.ResourceSliceSpec{
+			Driver: driver, NodeName: ptr.To("n"), Pool: resourcev1.ResourcePool{Name: "n", Generation: 1,
+				ResourceSliceCount: 1},
+			Devices: []resourcev1.Device{{Name: "gpu-0"}},
+		}}
 	claim := &resourcev1.ResourceClaim{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: "of-first", Namespace: "default", UID: "claim", Annotations: map[string]string{resourcev1.ExtendedResourceClaimAnnotation: "true"},
-			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: "first", UID: first.UID, Controller: ptr.To(true)}},
+			Name: "of-first", Namespace: "default", UID: "claim",
+			Annotations: map[string]string{resourcev1.ExtendedResourceClaimAnnotation: "true"},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: "first", UID: first.UID,
+				Controller: ptr.To(true)}},
 		},
-		Status: resourcev1.ResourceClaimStatus{Allocation: &resourcev1.AllocationResult{Devices: resourcev1.DeviceAllocationResult{
-			Results: []resourcev1.DeviceRequestAllocationResult{{Request: "r", Driver: driver, Pool: "n", Device: "gpu-0"}},
-		}}},
+		Status: resourcev1.ResourceClaimStatus{Allocation: &resourcev1.AllocationResult{
+			Devices: resourcev1.DeviceAllocationResult{
+				Results: []resourcev1.DeviceRequestAllocationResult{{Request: "r", Driver: driver, Pool: "n", Device: "gpu-0"}},
+			}}},
 	}
 	h := newHarness(t, plain, true, node, class, slice, claim, first, second)
 	client := caller(t, h.serve(t, Serving{}), nil)
@@ -255,7 +265,8 @@ func TestProfilesAreReducedToWhatCanBeServed(t *testing.T) {
 	t.Run("a profile without the plugins", func(t *testing.T) {
 		t.Parallel()
 		c := load(t, head+"  - schedulerName: x\n")
-		if _, err := reduce(c.Component, "x"); err == nil || !strings.Contains(err.Error(), "enables neither GPUAware nor CostOptimized") {
+		if _, err := reduce(c.Component, "x"); err == nil ||
+			!strings.Contains(err.Error(), "enables neither GPUAware nor CostOptimized") {
 			t.Errorf("error %v", err)
 		}
 	})
@@ -279,14 +290,16 @@ func TestProfilesAreReducedToWhatCanBeServed(t *testing.T) {
     plugins:
       score: {enabled: [{name: CostOptimized, weight: 3}]}
 `, false, gpuNode("n", 1, nil))
-		if list := h.framework.ListPlugins(); len(list.Filter.Enabled) != 0 || len(list.Score.Enabled) != 1 || h.topScore != 300 {
+		if list := h.framework.ListPlugins(); len(list.Filter.Enabled) != 0 || len(list.Score.Enabled) != 1 ||
+			h.topScore != 300 {
 			t.Errorf("plugins %v, highest score %d", list, h.topScore)
 		}
 	})
 	t.Run("args that are wrong", func(t *testing.T) {
 		t.Parallel()
 		c := load(t, plain+"    pluginConfig: [{name: GPUAware, args: {candidates: -1}}]\n")
-		_, err := New(t.Context(), Options{Component: c.Component, Profile: "default-scheduler", API: newHarness(t, plain, false).api.RESTConfig()})
+		_, err := New(t.Context(), Options{Component: c.Component, Profile: "default-scheduler",
+			API: newHarness(t, plain, false).api.RESTConfig()})
 		if err == nil || !strings.Contains(err.Error(), "default-scheduler") || !strings.Contains(err.Error(), "candidates") {
 			t.Errorf("error %v", err)
 		}

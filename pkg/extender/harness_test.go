@@ -61,7 +61,8 @@ func newHarness(t testing.TB, config string, binds bool, objects ...runtime.Obje
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	h.Extender, err = New(ctx, Options{Component: configuration.Component, Profile: profile, Binds: binds, API: h.api.RESTConfig()})
+	h.Extender, err = New(ctx, Options{Component: configuration.Component, Profile: profile, Binds: binds,
+		API: h.api.RESTConfig()})
 	if err != nil {
 		cancel()
 		t.Fatal(err)
@@ -138,7 +139,8 @@ func run(t *testing.T, server *Server) {
 func gpuNode(name string, n int, labels map[string]string) *v1.Node {
 	node := &v1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Labels: map[string]string{
-			"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB", "nvidia.com/gpu.count": strconv.Itoa(n), "nvidia.com/gpu.memory": "81920",
+			"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB", "nvidia.com/gpu.count": strconv.Itoa(n),
+			"nvidia.com/gpu.memory": "81920",
 		}},
 		Status: v1.NodeStatus{Allocatable: v1.ResourceList{
 			v1.ResourceCPU: resource.MustParse("64"), v1.ResourceMemory: resource.MustParse("512Gi"),

@@ -14,8 +14,8 @@ import (
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 )
 
-// Each question is one that only a scheduler asks which knows of the change already. Here the change comes when the extender
-// has been asked, so without waiting it answers from what it had seen before.
+// Each question is one that only a scheduler asks which knows of the change already. Here the change comes when the
+// extender has been asked, so without waiting it answers from what it had seen before.
 func TestAnExtenderThatIsBehindWaitsForWhatTheSchedulerKnows(t *testing.T) {
 	t.Parallel()
 	victims := map[string]*extenderv1.MetaVictims{"n": {Pods: []*extenderv1.MetaPod{{UID: "old"}}}}
@@ -38,9 +38,10 @@ func TestAnExtenderThatIsBehindWaitsForWhatTheSchedulerKnows(t *testing.T) {
 		change func(*testing.T, *harness)
 		ask    func(context.Context, *harness) (bool, error)
 	}{
-		"a pod that has ended":   {full, func(t *testing.T, h *harness) { deletes(t, h, "old") }, filter},
-		"a node that has come":   {nil, func(t *testing.T, h *harness) { h.add(t, gpuNode("n", 4, nil)) }, filter},
-		"a victim that has come": {full[:1], func(t *testing.T, h *harness) { h.add(t, newPod("old", "n", 4, nil)) }, preempt},
+		"a pod that has ended": {full, func(t *testing.T, h *harness) { deletes(t, h, "old") }, filter},
+		"a node that has come": {nil, func(t *testing.T, h *harness) { h.add(t, gpuNode("n", 4, nil)) }, filter},
+		"a victim that has come": {full[:1], func(t *testing.T, h *harness) { h.add(t, newPod("old", "n", 4, nil)) },
+			preempt},
 		"a node with a victim": {nil, func(t *testing.T, h *harness) {
 			h.add(t, gpuNode("n", 4, nil))
 			h.add(t, newPod("old", "n", 4, nil))
@@ -104,7 +105,8 @@ func TestTheWaitForWhatTheSchedulerKnowsIsBounded(t *testing.T) {
 	}
 	long := time.Now().Add(-hurried)
 	e.waitedInVain.Store(&long)
-	if looks, err := lookedAt(t.Context(), t, e, func(i int) (bool, error) { return i < 2, nil }); looks != 2 || err != nil {
+	if looks, err := lookedAt(t.Context(), t, e, func(i int) (bool, error) { return i < 2, nil }); looks != 2 ||
+		err != nil {
 		t.Errorf("some time after a wait in vain: %d looks and error %v, want 2", looks, err)
 	}
 }
@@ -138,7 +140,8 @@ func TestOnlyWhatTheSchedulerCountsIsASignOfLag(t *testing.T) {
 		}
 		got[name] = behind
 	}
-	for name, uid := range map[string]string{"a victim on another node": string(elsewhere.UID), "an unknown victim": "unknown"} {
+	for name, uid := range map[string]string{"a victim on another node": string(elsewhere.UID),
+		"an unknown victim": "unknown"} {
 		_, _, behind, err := h.judgeEvictions(t.Context(), newPod("large", "", 4, nil),
 			map[string]*extenderv1.MetaVictims{"n": {Pods: []*extenderv1.MetaPod{{UID: uid}}}})
 		if err != nil {

@@ -35,7 +35,8 @@ func TestPodsAreEvictedOnlyWhereThatMakesAPlace(t *testing.T) {
 	address := h.serve(t, Serving{})
 	stranger := newPod("stranger", "a100", 2, nil)
 	// What the scheduler knows, a pod and a node more than the extender.
-	known := internalcache.NewSnapshot(append(slices.Clone(pods), stranger, newPod("f", "new", 4, nil)), append(slices.Clone(nodes), gpuNode("new", 4, nil)))
+	known := internalcache.NewSnapshot(append(slices.Clone(pods), stranger, newPod("f", "new", 4, nil)),
+		append(slices.Clone(nodes), gpuNode("new", 4, nil)))
 	memory := map[string]string{"berth.dev/gpu-memory-min": "40Gi"}
 	for name, tc := range map[string]struct {
 		pod     *v1.Pod
@@ -61,16 +62,19 @@ func TestPodsAreEvictedOnlyWhereThatMakesAPlace(t *testing.T) {
 			newPod("new", "", 2, nil), map[string][]*v1.Pod{"a100": {on["a100"][0], stranger}}, nil,
 		},
 		"a pod that cannot be read": {
-			newPod("new", "", 2, map[string]string{"berth.dev/gpu-memory-min": "much"}), map[string][]*v1.Pod{"a100": on["a100"]}, nil,
+			newPod("new", "", 2, map[string]string{"berth.dev/gpu-memory-min": "much"}),
+			map[string][]*v1.Pod{"a100": on["a100"]}, nil,
 		},
 		"a pod without GPUs": {
-			newPod("new", "", 0, nil), map[string][]*v1.Pod{"a100": on["a100"], "shared": on["shared"]}, []string{"a100", "shared"},
+			newPod("new", "", 0, nil), map[string][]*v1.Pod{"a100": on["a100"], "shared": on["shared"]},
+			[]string{"a100", "shared"},
 		},
 	} {
 		for form, cached := range map[string]bool{"names": true, "nodes": false} {
 			t.Run(name+", "+form, func(t *testing.T) {
 				t.Parallel()
-				client := caller(t, address, func(c *schedulerconfig.Extender) { c.NodeCacheCapable, c.PreemptVerb = cached, "preempt" })
+				client := caller(t, address,
+					func(c *schedulerconfig.Extender) { c.NodeCacheCapable, c.PreemptVerb = cached, "preempt" })
 				asked := map[string]*extenderv1.Victims{}
 				for node, list := range tc.victims {
 					asked[node] = &extenderv1.Victims{Pods: list, NumPDBViolations: 1}
@@ -93,13 +97,15 @@ func TestPodsAreEvictedOnlyWhereThatMakesAPlace(t *testing.T) {
 	t.Run("a node without victims", func(t *testing.T) {
 		t.Parallel()
 		client := caller(t, address, func(c *schedulerconfig.Extender) { c.PreemptVerb = "preempt" })
-		answer, err := client.ProcessPreemption(newPod("new", "", 1, nil), map[string]*extenderv1.Victims{"t4": {}}, known.NodeInfos())
+		answer, err := client.ProcessPreemption(newPod("new", "", 1, nil), map[string]*extenderv1.Victims{"t4": {}},
+			known.NodeInfos())
 		if err != nil || len(answer) > 0 {
 			t.Errorf("nodes %v, error %v", answer, err)
 		}
 	})
 	// The snapshot of the requests before was not changed.
-	if ok, reason := passes(t, caller(t, address, nil), newPod("new", "", 1, nil), t4); ok || !strings.Contains(reason, "GPU") {
+	if ok, reason := passes(t, caller(t, address, nil), newPod("new", "", 1, nil), t4); ok ||
+		!strings.Contains(reason, "GPU") {
 		t.Errorf("a full node passes: %v, %q", ok, reason)
 	}
 }
@@ -108,7 +114,8 @@ func TestPodsAreEvictedOnlyWhereThatMakesAPlace(t *testing.T) {
 func TestPodsAreEvictedForLinkedGPUsOnlyWhereAPairBecomesFree(t *testing.T) {
 	t.Parallel()
 	shares := func(name, node, devices string) *v1.Pod {
-		pod := newPod(name, node, 0, map[string]string{"alibabacloud.com/gpu-milli": "1000", "alibabacloud.com/gpu-count": "2"})
+		pod := newPod(name, node, 0, map[string]string{"alibabacloud.com/gpu-milli": "1000",
+			"alibabacloud.com/gpu-count": "2"})
 		pod.Status.Conditions = []v1.PodCondition{{Type: gpuview.GPUsAssigned, Status: v1.ConditionTrue,
 			Message: fmt.Sprintf(`{"pod":%q,"node":%q,"devices":[%s],"milli":1000}`, pod.UID, node, devices)}}
 		return pod
@@ -124,7 +131,8 @@ func TestPodsAreEvictedForLinkedGPUsOnlyWhereAPairBecomesFree(t *testing.T) {
 		victims []*v1.Pod
 		want    int
 	}{{[]*v1.Pod{one}, 0}, {[]*v1.Pod{other}, 0}, {[]*v1.Pod{one, other}, 1}} {
-		answer, err := client.ProcessPreemption(pod, map[string]*extenderv1.Victims{"n": {Pods: tc.victims}}, known.NodeInfos())
+		answer, err := client.ProcessPreemption(pod, map[string]*extenderv1.Victims{"n": {Pods: tc.victims}},
+			known.NodeInfos())
 		if err != nil || len(answer) != tc.want {
 			t.Errorf("without %d pods: %d nodes are left, want %d; error %v", len(tc.victims), len(answer), tc.want, err)
 		}

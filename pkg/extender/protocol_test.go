@@ -107,7 +107,8 @@ func TestTheSchedulersClientIsAnsweredWithNamesAndWithNodes(t *testing.T) {
 			for _, s := range *list {
 				score[s.Host] = s.Score
 			}
-			if weight != 2 || len(score) != 3 || score["half"] <= score["empty"] || score["half"] > 10 || score["stranger"] != 0 {
+			if weight != 2 || len(score) != 3 || score["half"] <= score["empty"] || score["half"] > 10 ||
+				score["stranger"] != 0 {
 				t.Errorf("priorities %v with weight %d, want half above empty", score, weight)
 			}
 		})
@@ -120,7 +121,8 @@ func TestAPodThatCannotBeReadIsRefusedOnAllNodesWithTheReason(t *testing.T) {
 	client := caller(t, h.serve(t, Serving{}), nil)
 	pod := newPod("new", "", 1, map[string]string{"berth.dev/gpu-memory-min": "much"})
 	passed, _, unresolvable, err := client.Filter(pod, infos(nodes...))
-	if err != nil || len(passed) > 0 || len(unresolvable) != len(nodes) || !strings.Contains(unresolvable["empty"], "berth.dev/gpu-memory-min") {
+	if err != nil || len(passed) > 0 || len(unresolvable) != len(nodes) || !strings.Contains(unresolvable["empty"],
+		"berth.dev/gpu-memory-min") {
 		t.Errorf("passed %v, refused %v, error %v", namesOf(passed), unresolvable, err)
 	}
 	if list, _, err := client.Prioritize(pod, infos(nodes...)); err == nil {
@@ -188,16 +190,19 @@ func TestRequestsThatCannotBeReadAreRefused(t *testing.T) {
 func TestAnExtenderThatMayNotAnswerSaysWhy(t *testing.T) {
 	t.Parallel()
 	h, nodes := newWorld(t)
-	server, err := NewServer(h.Extender, Serving{Address: "127.0.0.1:0", Limits: Limits{1 << 20, time.Minute}}, func() error { return io.ErrNoProgress })
+	server, err := NewServer(h.Extender, Serving{Address: "127.0.0.1:0", Limits: Limits{1 << 20, time.Minute}},
+		func() error { return io.ErrNoProgress })
 	if err != nil {
 		t.Fatal(err)
 	}
 	run(t, server)
 	client := caller(t, server.Addr().String(), nil)
-	if _, _, _, err := client.Filter(newPod("new", "", 1, nil), infos(nodes...)); err == nil || err.Error() != io.ErrNoProgress.Error() {
+	if _, _, _, err := client.Filter(newPod("new", "", 1, nil), infos(nodes...)); err == nil ||
+		err.Error() != io.ErrNoProgress.Error() {
 		t.Errorf("filter: error %v", err)
 	}
-	if _, _, err := client.Prioritize(newPod("new", "", 1, nil), infos(nodes...)); err == nil || !strings.Contains(err.Error(), "503") {
+	if _, _, err := client.Prioritize(newPod("new", "", 1, nil), infos(nodes...)); err == nil ||
+		!strings.Contains(err.Error(), "503") {
 		t.Errorf("prioritize: error %v", err)
 	}
 	response, err := http.Get("http://" + server.Addr().String() + "/readyz")
@@ -254,7 +259,8 @@ func TestSlowCallersStallNoOthers(t *testing.T) {
 	}
 }
 
-// Requests that have arrived in part take the memory that they fill. The one that has been sent for the longest time makes room.
+// Requests that have arrived in part take the memory that they fill. The one that has been sent for the longest time
+// makes room.
 func TestTheSlowestOfManyLargeRequestsIsCutOff(t *testing.T) {
 	t.Parallel()
 	h, nodes := newWorld(t)
@@ -269,11 +275,13 @@ func TestTheSlowestOfManyLargeRequestsIsCutOff(t *testing.T) {
 		}()
 	}
 	for range largeAtOnce {
-		if text := <-answers; !strings.Contains(text, " 503 ") || !strings.Contains(text, "had been sent for the longest time") {
+		if text := <-answers; !strings.Contains(text, " 503 ") ||
+			!strings.Contains(text, "had been sent for the longest time") {
 			t.Errorf("answer %q", text)
 		}
 	}
-	if passed, _, _, err := caller(t, address, nil).Filter(newPod("new", "", 1, nil), infos(nodes...)); err != nil || len(passed) != 3 {
+	if passed, _, _, err := caller(t, address, nil).Filter(newPod("new", "", 1, nil), infos(nodes...)); err != nil ||
+		len(passed) != 3 {
 		t.Errorf("the next request: %v, error %v", namesOf(passed), err)
 	}
 }
@@ -286,7 +294,8 @@ func sendHalf(t *testing.T, address, content string) net.Conn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	if _, err := fmt.Fprintf(conn, "POST /filter HTTP/1.1\r\nHost: extender\r\nContent-Length: 65536\r\n\r\n%s", content); err != nil {
+	if _, err := fmt.Fprintf(conn, "POST /filter HTTP/1.1\r\nHost: extender\r\nContent-Length: 65536\r\n\r\n%s",
+		content); err != nil {
 		t.Fatal(err)
 	}
 	return conn

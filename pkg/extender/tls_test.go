@@ -31,7 +31,8 @@ type authority struct {
 func newAuthority(t *testing.T) *authority {
 	t.Helper()
 	a := &authority{dir: t.TempDir()}
-	a.cert, a.key = a.sign(t, "authority", &x509.Certificate{IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign})
+	a.cert, a.key = a.sign(t, "authority", &x509.Certificate{IsCA: true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageCertSign})
 	return a
 }
 
@@ -176,7 +177,8 @@ func TestANewAuthorityOfCallersIsUsedWithoutARestart(t *testing.T) {
 		return b
 	}
 	trust(content(before))
-	address := h.serve(t, Serving{CertFile: server.file("server.crt"), KeyFile: server.file("server.key"), ClientCAFile: trusted})
+	address := h.serve(t, Serving{CertFile: server.file("server.crt"), KeyFile: server.file("server.key"),
+		ClientCAFile: trusted})
 	answers := func(client *authority) bool {
 		// A caller of its own for each request: what was verified for a connection is true as long as that lasts.
 		_, _, _, err := caller(t, address, func(c *schedulerconfig.Extender) {
@@ -207,7 +209,8 @@ func TestCertificatesThatCannotBeUsedEndTheStart(t *testing.T) {
 	for name, s := range map[string]Serving{
 		"no file":                      {CertFile: a.file("none"), KeyFile: a.file("server.key")},
 		"a key of another certificate": {CertFile: a.file("server.crt"), KeyFile: a.file("other.key")},
-		"authorities that are none":    {CertFile: a.file("server.crt"), KeyFile: a.file("server.key"), ClientCAFile: a.file("server.key")},
+		"authorities that are none": {CertFile: a.file("server.crt"), KeyFile: a.file("server.key"),
+			ClientCAFile: a.file("server.key")},
 	} {
 		s.Address = "127.0.0.1:0"
 		if _, err := NewServer(h.Extender, s, func() error { return nil }); err == nil {

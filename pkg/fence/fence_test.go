@@ -40,14 +40,19 @@ func (e *election) Update(context.Context, resourcelock.LeaderElectionRecord) er
 func TestTheFenceIsOpenWhileTheLeaseIsFresh(t *testing.T) {
 	t.Parallel()
 	const within = 10 * time.Second
-	mine, nobody, other := resourcelock.LeaderElectionRecord{HolderIdentity: "me"}, resourcelock.LeaderElectionRecord{}, resourcelock.LeaderElectionRecord{HolderIdentity: "other"}
+	mine, nobody, other := resourcelock.LeaderElectionRecord{HolderIdentity: "me"}, resourcelock.LeaderElectionRecord{},
+		resourcelock.LeaderElectionRecord{HolderIdentity: "other"}
 	for name, test := range map[string]struct {
 		do   func(l resourcelock.Interface, e *election, pass func(time.Duration))
 		want string
 	}{
 		"nothing was acquired": {func(resourcelock.Interface, *election, func(time.Duration)) {}, "does not lead"},
-		"acquired":             {func(l resourcelock.Interface, _ *election, _ func(time.Duration)) { _ = l.Create(t.Context(), mine) }, ""},
-		"taken over":           {func(l resourcelock.Interface, _ *election, _ func(time.Duration)) { _ = l.Update(t.Context(), mine) }, ""},
+		"acquired": {func(l resourcelock.Interface, _ *election,
+			_ func(time.Duration)) {
+			_ = l.Create(t.Context(), mine)
+		}, ""},
+		"taken over": {func(l resourcelock.Interface, _ *election, _ func(time.Duration)) { _ = l.Update(t.Context(), mine) },
+			""},
 		"not acquired": {func(l resourcelock.Interface, e *election, _ func(time.Duration)) {
 			e.err = errors.New("conflict")
 			_ = l.Create(t.Context(), mine)
@@ -79,7 +84,8 @@ func TestTheFenceIsOpenWhileTheLeaseIsFresh(t *testing.T) {
 			_ = l.Update(t.Context(), mine)
 			_ = l.Update(t.Context(), nobody)
 		}, "does not lead"},
-		"given back, and nobody knows whether that arrived": {func(l resourcelock.Interface, e *election, _ func(time.Duration)) {
+		"given back, and nobody knows whether that arrived": {func(l resourcelock.Interface, e *election,
+			_ func(time.Duration)) {
 			_ = l.Update(t.Context(), mine)
 			e.err = errors.New("timeout")
 			_ = l.Update(t.Context(), nobody)
@@ -153,12 +159,14 @@ func TestARefusedBindingIsNotSent(t *testing.T) {
 		t.Fatal(err)
 	}
 	bind := func() error {
-		return client.CoreV1().Pods("n").Bind(t.Context(), &v1.Binding{ObjectMeta: metav1.ObjectMeta{Name: "p"}}, metav1.CreateOptions{})
+		return client.CoreV1().Pods("n").Bind(t.Context(), &v1.Binding{ObjectMeta: metav1.ObjectMeta{Name: "p"}},
+			metav1.CreateOptions{})
 	}
 	if err := bind(); err == nil || !strings.Contains(err.Error(), "does not lead") || arrived.Load() != 0 {
 		t.Errorf("a replica that does not lead: %v, %d requests", err, arrived.Load())
 	}
-	if err := f.Lock(&election{}).Update(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: "me"}); err != nil {
+	if err := f.Lock(&election{}).Update(t.Context(),
+		resourcelock.LeaderElectionRecord{HolderIdentity: "me"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := bind(); err != nil || arrived.Load() != 1 {

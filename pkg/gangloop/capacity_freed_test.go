@@ -11,7 +11,8 @@ import (
 func TestBoundElsewhere(t *testing.T) {
 	t.Parallel()
 	pod := func(uid, node, nominated string) *v1.Pod {
-		return &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: types.UID(uid)}, Spec: v1.PodSpec{NodeName: node}, Status: v1.PodStatus{NominatedNodeName: nominated}}
+		return &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: types.UID(uid)}, Spec: v1.PodSpec{NodeName: node},
+			Status: v1.PodStatus{NominatedNodeName: nominated}}
 	}
 	for name, test := range map[string]struct {
 		old, now *v1.Pod

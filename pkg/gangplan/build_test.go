@@ -93,7 +93,8 @@ func (in *instance) feasible() bool {
 		tried := map[amounts]bool{}
 		for _, node := range nodes {
 			left := free[node].less(size)
-			if left[0] < 0 || left[1] < 0 || in.bins.barred[m.Class+"@"+node] || (len(in.bins.barred) == 0 && tried[free[node]]) {
+			if left[0] < 0 || left[1] < 0 || in.bins.barred[m.Class+"@"+node] ||
+				(len(in.bins.barred) == 0 && tried[free[node]]) {
 				continue
 			}
 			tried[free[node]] = true
@@ -114,14 +115,16 @@ func (in *instance) feasible() bool {
 // changed returns pending member i with something else about it.
 func changed(i int, how func(m *gang.Member)) gang.Member {
 	name := fmt.Sprintf("p%02d", i)
-	m := gang.Member{Ref: gang.Ref{UID: gang.UID(name), Namespace: "ns", Name: name}, State: gang.Pending, Class: "a", Ours: true}
+	m := gang.Member{Ref: gang.Ref{UID: gang.UID(name), Namespace: "ns", Name: name}, State: gang.Pending, Class: "a",
+		Ours: true}
 	how(&m)
 	return m
 }
 
 // instanceOf reads members such as "a a:leader b", sizes such as "a=2 b=1", nodes such as "4 4".
 func instanceOf(members, sizes, nodes string, need gang.Minimum, barred ...string) *instance {
-	in := &instance{need: need, bins: bins{free: map[string]amounts{}, sizes: map[string]amounts{}, barred: map[string]bool{}}}
+	in := &instance{need: need, bins: bins{free: map[string]amounts{}, sizes: map[string]amounts{},
+		barred: map[string]bool{}}}
 	for i, text := range strings.Fields(members) {
 		class, role, _ := strings.Cut(text, ":")
 		in.members = append(in.members, changed(i, func(m *gang.Member) { m.Class, m.Role = class, role }))
@@ -151,27 +154,41 @@ func TestBuild(t *testing.T) {
 		short    []Shortage
 	}{
 		{"all members are alike and fit", instanceOf("a a a", "a=1", "2 2", gang.Minimum{Total: 3}), 3, true, nil},
-		{"all members are alike and too many", instanceOf("a a a", "a=2", "2 2", gang.Minimum{Total: 3}), 2, false, []Shortage{{"a", 3, 2}}},
-		{"more than the minimum is placed as it fits", instanceOf("a a a a", "a=1", "2 1", gang.Minimum{Total: 2}), 3, true, []Shortage{{"a", 4, 3}}},
-		{"the oldest member fits nowhere and the others do", instanceOf("a b b", "a=9 b=1", "2 2", gang.Minimum{Total: 2}), 2, true, []Shortage{{"a", 1, 0}}},
-		{"the youngest member fits nowhere and the others do", instanceOf("b b a", "a=9 b=1", "2 2", gang.Minimum{Total: 2}), 2, true, []Shortage{{"a", 1, 0}}},
-		{"one of the middle fits nowhere and the others do", instanceOf("b a b", "a=9 b=1", "2 2", gang.Minimum{Total: 2}), 2, true, []Shortage{{"a", 1, 0}}},
-		{"what is large goes first, or the small ones spread", instanceOf("b b a", "a=4 b=1", "4 2", gang.Minimum{Total: 3}), 3, true, nil},
-		{"what is picky goes first", instanceOf("b b a", "a=1 b=1", "1 1 1", gang.Minimum{Total: 3}, "a@n1", "a@n2"), 3, true, nil},
-		{"small ones are enough where large ones would leave too little", instanceOf("a b b b b", "a=4 b=1", "4", gang.Minimum{Total: 4}), 4, true, []Shortage{{"a", 1, 0}}},
-		{"a class of the middle is enough where the largest would leave too little", instanceOf("a b b c", "a=4 b=2 c=3", "4", gang.Minimum{Total: 2}), 2, true,
-			[]Shortage{{"a", 1, 0}, {"c", 1, 0}}},
-		{"a role that has a minimum goes before older members without", instanceOf("a a a a:leader", "a=1", "3", roles(3, map[string]int{"leader": 1})), 3, true,
+		{"all members are alike and too many", instanceOf("a a a", "a=2", "2 2", gang.Minimum{Total: 3}), 2, false,
+			[]Shortage{{"a", 3, 2}}},
+		{"more than the minimum is placed as it fits", instanceOf("a a a a", "a=1", "2 1", gang.Minimum{Total: 2}), 3, true,
 			[]Shortage{{"a", 4, 3}}},
-		{"a role of one class goes before surplus of another", instanceOf("w:worker w:worker w:worker l:leader", "w=2 l=1", "2 2 1", roles(3, map[string]int{"leader": 1, "worker": 2})), 3, true,
+		{"the oldest member fits nowhere and the others do", instanceOf("a b b", "a=9 b=1", "2 2", gang.Minimum{Total: 2}), 2,
+			true, []Shortage{{"a", 1, 0}}},
+		{"the youngest member fits nowhere and the others do", instanceOf("b b a", "a=9 b=1", "2 2", gang.Minimum{Total: 2}),
+			2, true, []Shortage{{"a", 1, 0}}},
+		{"one of the middle fits nowhere and the others do", instanceOf("b a b", "a=9 b=1", "2 2", gang.Minimum{Total: 2}), 2,
+			true, []Shortage{{"a", 1, 0}}},
+		{"what is large goes first, or the small ones spread", instanceOf("b b a", "a=4 b=1", "4 2", gang.Minimum{Total: 3}),
+			3, true, nil},
+		{"what is picky goes first", instanceOf("b b a", "a=1 b=1", "1 1 1", gang.Minimum{Total: 3}, "a@n1", "a@n2"), 3, true,
+			nil},
+		{"small ones are enough where large ones would leave too little",
+			instanceOf("a b b b b", "a=4 b=1", "4", gang.Minimum{Total: 4}), 4, true, []Shortage{{"a", 1, 0}}},
+		{"a class of the middle is enough where the largest would leave too little", instanceOf("a b b c", "a=4 b=2 c=3", "4",
+			gang.Minimum{Total: 2}), 2, true,
+			[]Shortage{{"a", 1, 0}, {"c", 1, 0}}},
+		{"a role that has a minimum goes before older members without", instanceOf("a a a a:leader", "a=1", "3",
+			roles(3, map[string]int{"leader": 1})), 3, true,
+			[]Shortage{{"a", 4, 3}}},
+		{"a role of one class goes before surplus of another", instanceOf("w:worker w:worker w:worker l:leader", "w=2 l=1",
+			"2 2 1", roles(3, map[string]int{"leader": 1, "worker": 2})), 3, true,
 			[]Shortage{{"w", 3, 2}}},
-		{"a role is taken by one that fits when an older one does not", instanceOf("x:worker w:leader w:worker", "x=9 w=2", "2", roles(1, map[string]int{"worker": 1})), 1, true,
+		{"a role is taken by one that fits when an older one does not", instanceOf("x:worker w:leader w:worker", "x=9 w=2",
+			"2", roles(1, map[string]int{"worker": 1})), 1, true,
 			[]Shortage{{"w", 2, 1}, {"x", 1, 0}}},
-		{"a role that is missing makes the plan useless", instanceOf("w:worker w:worker l:leader", "w=1 l=9", "4", roles(3, map[string]int{"leader": 1, "worker": 2})), 2, false,
+		{"a role that is missing makes the plan useless", instanceOf("w:worker w:worker l:leader", "w=1 l=9", "4",
+			roles(3, map[string]int{"leader": 1, "worker": 2})), 2, false,
 			[]Shortage{{"l", 1, 0}}},
 		{"nothing more is needed", instanceOf("a", "a=9", "1", gang.Minimum{}), 0, true, []Shortage{{"a", 1, 0}}},
 		{"there are no members and something is needed", instanceOf("", "", "1", gang.Minimum{Total: 1}), 0, false, nil},
-		{"there are no nodes", instanceOf("a b", "a=1 b=1", "", gang.Minimum{Total: 1}), 0, false, []Shortage{{"a", 1, 0}, {"b", 1, 0}}},
+		{"there are no nodes", instanceOf("a b", "a=1 b=1", "", gang.Minimum{Total: 1}), 0, false,
+			[]Shortage{{"a", 1, 0}, {"b", 1, 0}}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -221,7 +238,8 @@ func TestBuildFailsWithItsBoards(t *testing.T) {
 		t.Error("an error of the board is lost")
 	}
 	none := errors.New("no snapshot")
-	if _, _, err := Build(in.members, in.need, func(string) float64 { return 0 }, func() (*bins, error) { return nil, none }); !errors.Is(err, none) {
+	if _, _, err := Build(in.members, in.need, func(string) float64 { return 0 },
+		func() (*bins, error) { return nil, none }); !errors.Is(err, none) {
 		t.Errorf("error %v, want %v", err, none)
 	}
 }
@@ -229,7 +247,8 @@ func TestBuildFailsWithItsBoards(t *testing.T) {
 // The work is bounded, however many classes there are.
 func TestBuildBoundsItsOrders(t *testing.T) {
 	t.Parallel()
-	in := &instance{need: gang.Minimum{Total: 40, Roles: map[string]int{"r": 1}}, bins: bins{free: map[string]amounts{"n": {1}}, sizes: map[string]amounts{}}}
+	in := &instance{need: gang.Minimum{Total: 40, Roles: map[string]int{"r": 1}},
+		bins: bins{free: map[string]amounts{"n": {1}}, sizes: map[string]amounts{}}}
 	for i := range 40 {
 		class := fmt.Sprint("c", i)
 		in.bins.sizes[class] = amounts{1}

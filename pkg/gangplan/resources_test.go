@@ -16,7 +16,8 @@ func TestLacking(t *testing.T) {
 		{"nothing is asked for", nil, nil},
 		{"exactly enough is enough", []Amount{{"cpu", 40, 40}}, nil},
 		{"one resource is short", []Amount{{"cpu", 40, 32}, {"memory", 1, 9}}, []Amount{{"cpu", 40, 32}}},
-		{"each that is short is named", []Amount{{"cpu", 40, 32}, {"memory", 3, 0}}, []Amount{{"cpu", 40, 32}, {"memory", 3, 0}}},
+		{"each that is short is named", []Amount{{"cpu", 40, 32}, {"memory", 3, 0}},
+			[]Amount{{"cpu", 40, 32}, {"memory", 3, 0}}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

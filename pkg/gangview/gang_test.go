@@ -28,7 +28,8 @@ func TestGangOf(t *testing.T) {
 		err       string
 	}{
 		{"a pod without labels is in no gang", nil, gang.ID{}, 0, ""},
-		{"the label names the PodGroup", map[string]string{schedulingv1alpha1.PodGroupLabel: "a"}, gang.ID{Namespace: "ns", Name: "a"}, 0, ""},
+		{"the label names the PodGroup", map[string]string{schedulingv1alpha1.PodGroupLabel: "a"},
+			gang.ID{Namespace: "ns", Name: "a"}, 0, ""},
 		{"an empty label names nothing", map[string]string{schedulingv1alpha1.PodGroupLabel: ""}, gang.ID{}, 0, ""},
 		{"the older form carries the minimum", older("a", "3"), gang.ID{Namespace: "ns", Name: "a"}, 3, ""},
 		{"a minimum that is no number", older("a", "three"), gang.ID{}, 0,
@@ -152,7 +153,8 @@ func TestPlacementClass(t *testing.T) {
 		{"a toleration with an end", false, func(p *v1.Pod) { p.Spec.Tolerations[0].TolerationSeconds = ptr.To[int64](0) }},
 		{"a port of the node", false, func(p *v1.Pod) { p.Spec.Containers[0].Ports = []v1.ContainerPort{{HostPort: 80}} }},
 		{"a claim", false, func(p *v1.Pod) {
-			p.Spec.Volumes = []v1.Volume{{Name: "data", VolumeSource: v1.VolumeSource{PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: "d"}}}}
+			p.Spec.Volumes = []v1.Volume{{Name: "data",
+				VolumeSource: v1.VolumeSource{PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: "d"}}}}
 		}},
 		{"an affinity", false, func(p *v1.Pod) { p.Spec.Affinity = &v1.Affinity{PodAntiAffinity: &v1.PodAntiAffinity{}} }},
 	} {
@@ -170,7 +172,8 @@ func FuzzGangOf(f *testing.F) {
 	f.Add("", "")
 	f.Add("x", "-9223372036854775809")
 	f.Fuzz(func(t *testing.T, name, available string) {
-		id, spec, err := Of(st.MakePod().Namespace("ns").Labels(map[string]string{gangNameLabel: name, MinAvailableLabel: available}).Obj())
+		id, spec, err := Of(st.MakePod().Namespace("ns").Labels(map[string]string{gangNameLabel: name,
+			MinAvailableLabel: available}).Obj())
 		if err == nil && (id.Name != name || spec.Minimum.Total < 1 || spec.Minimum.Total > maxMinMember) {
 			t.Errorf("accepted %q, %q as %v, %+v", name, available, id, spec)
 		}
@@ -184,9 +187,11 @@ func TestTheExpectedStartIsTold(t *testing.T) {
 		t.Errorf("without an estimate: %q", got)
 	}
 	at := func(minute int) metav1.Time { return metav1.Date(2026, 11, 26, 14, minute, 0, 0, time.UTC) }
-	pg.Status.EstimatedStart = &schedulingv1alpha1.PodGroupEstimatedStart{Time: at(5), Earliest: at(0), Latest: at(40), Place: 2,
+	pg.Status.EstimatedStart = &schedulingv1alpha1.PodGroupEstimatedStart{Time: at(5), Earliest: at(0), Latest: at(40),
+		Place:    2,
 		WaitsFor: "for trainer-a on rack-2, expected to end at 14:05 UTC"}
-	want := "expected to start at Nov 26 14:05 UTC, between Nov 26 14:00 UTC and Nov 26 14:40 UTC; number 2 of the gangs that wait; " +
+	want := "expected to start at Nov 26 14:05 UTC, between Nov 26 14:00 UTC and Nov 26 14:40 UTC; number 2 of the " +
+		"gangs that wait; " +
 		"waits for trainer-a on rack-2, expected to end at 14:05 UTC"
 	if got := ExpectedStart(pg); got != want {
 		t.Errorf("got %q, want %q", got, want)

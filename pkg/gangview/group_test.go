@@ -48,79 +48,118 @@ func TestGroupsOfOtherSchedulers(t *testing.T) {
 	}{
 		{"a native gang", native + "{schedulingPolicy: {gang: {minCount: 4}}}", gang.Minimum{Total: 4}, "", "", ""},
 		{"a native group without a minimum", native + "{schedulingPolicy: {basic: {}}}", gang.Minimum{Total: 1}, "", "", ""},
-		{"a native gang with a level, that goes as a whole", native + "{schedulingPolicy: {gang: {minCount: 4}}, disruptionMode: {all: {}}, " +
-			"schedulingConstraints: {topology: [{key: rack}]}}", gang.Minimum{Total: 4}, "rack", "", ""},
-		{"a native gang that is part of a tree", native + "{schedulingPolicy: {gang: {minCount: 4}}, parentCompositePodGroupName: all}",
-			gang.Minimum{Total: 4}, "", "", "not followed: parentCompositePodGroupName all: the group is planned without the others of its tree"},
-		{"a native gang with devices and a priority of its own", native + "{schedulingPolicy: {gang: {minCount: 4}}, resourceClaims: [{name: net}], " +
-			"priorityClassName: high, preemptionPolicy: Never}", gang.Minimum{Total: 4}, "", "",
-			"not followed: resourceClaims: devices are reserved for pods, not for the group; priorityClassName high: the priority of the pods counts; " +
+		{"a native gang with a level, that goes as a whole",
+			native + "{schedulingPolicy: {gang: {minCount: 4}}, disruptionMode: {all: {}}, " +
+				"schedulingConstraints: {topology: [{key: rack}]}}", gang.Minimum{Total: 4}, "rack", "", ""},
+		{"a native gang that is part of a tree",
+			native + "{schedulingPolicy: {gang: {minCount: 4}}, parentCompositePodGroupName: all}",
+			gang.Minimum{Total: 4}, "", "",
+			"not followed: parentCompositePodGroupName all: the group is planned without the others of its tree"},
+		{"a native gang with devices and a priority of its own",
+			native + "{schedulingPolicy: {gang: {minCount: 4}}, resourceClaims: [{name: net}], " +
+				"priorityClassName: high, preemptionPolicy: Never}", gang.Minimum{Total: 4}, "", "",
+			"not followed: resourceClaims: devices are reserved for pods, not for the group; priorityClassName high: the " +
+				"priority of the pods counts; " +
 				"preemptionPolicy Never: that of the pods counts"},
 
-		{"a group of Volcano", volcano + "{minMember: 4, queue: default, minResources: {cpu: 4}}", gang.Minimum{Total: 4}, "", "", ""},
+		{"a group of Volcano", volcano + "{minMember: 4, queue: default, minResources: {cpu: 4}}", gang.Minimum{Total: 4}, "",
+			"", ""},
 		{"a group of Volcano without a minimum", volcano + "{}", gang.Minimum{Total: 1}, "", "", ""},
 		{"tasks that the minimum covers", volcano + "{minMember: 5, minTaskMember: {leader: 1, worker: 3}}",
 			gang.Minimum{Total: 5, Roles: map[string]int{"leader": 1, "worker": 3}}, "", "", ""},
-		{"tasks that the minimum does not cover mean nothing", volcano + "{minMember: 3, minTaskMember: {leader: 1, worker: 3}}",
+		{"tasks that the minimum does not cover mean nothing",
+			volcano + "{minMember: 3, minTaskMember: {leader: 1, worker: 3}}",
 			gang.Minimum{Total: 3}, "", "", ""},
-		{"a queue, tiers and a priority", volcano + "{minMember: 4, queue: research, priorityClassName: high, networkTopology: {highestTierAllowed: 1}}",
+		{"a queue, tiers and a priority",
+			volcano + "{minMember: 4, queue: research, priorityClassName: high, networkTopology: {highestTierAllowed: 1}}",
 			gang.Minimum{Total: 4}, "", "",
 			"not followed: networkTopology (hard, tier 1): HyperNodes are not read; give the key of a node label, such as " +
-				"topology.kubernetes.io/rack, as highestTierName; queue research: Berth has no queues, Kueue has; priorityClassName high: the priority of the pods counts"},
-		{"tiers that are called after the node labels by which they were found", volcano + "{minMember: 4, networkTopology: {mode: soft, highestTierName: example.com/rack}}",
+				"topology.kubernetes.io/rack, as highestTierName; queue research: Berth has no queues, Kueue has; " +
+				"priorityClassName high: the priority of the pods counts"},
+		{"tiers that are called after the node labels by which they were found",
+			volcano + "{minMember: 4, networkTopology: {mode: soft, highestTierName: example.com/rack}}",
 			gang.Minimum{Total: 4}, "", "example.com/rack", ""},
-		{"sub-groups that a label of pods tells apart", volcano + "{minMember: 4, subGroupPolicy: [{name: parts, subGroupSize: 4, minSubGroups: 2, " +
-			"matchLabelKeys: [part], networkTopology: {highestTierName: example.com/rack}}]}",
-			gang.Minimum{Total: 8, Roles: map[string]int{"0": 4, "1": 4}, Tree: &tree.Group{Least: 1, Groups: []tree.Group{{Name: "parts", Copies: true,
-				Least: 2, Groups: []tree.Group{leafOf("0", "0", 4, "example.com/rack"), leafOf("1", "1", 4, "example.com/rack")}}}}}, "", "", ""},
-		{"sub-groups of tasks, as a Job of Volcano makes them", volcano + "{minMember: 9, minTaskMember: {driver: 1, worker: 8}, subGroupPolicy: [{name: worker, " +
-			"subGroupSize: 4, minSubGroups: 1, labelSelector: {matchLabels: {volcano.sh/task-spec: worker}}, matchLabelKeys: [volcano.sh/partition-id], " +
-			"networkTopology: {mode: soft, highestTierName: example.com/rack}}]}",
-			gang.Minimum{Total: 9, Roles: map[string]int{"driver": 1, "worker-0/worker": 4, "worker-1/worker": 4}, Tree: &tree.Group{Least: 1,
-				Roles: map[string]int{"driver": 1}, Groups: []tree.Group{{Name: "worker", Copies: true, Least: 2, Groups: []tree.Group{
-					{Name: "worker-0", Roles: map[string]int{"worker-0/worker": 4}, Groups: []tree.Group{}, Preferred: []string{"example.com/rack"}},
-					{Name: "worker-1", Roles: map[string]int{"worker-1/worker": 4}, Groups: []tree.Group{}, Preferred: []string{"example.com/rack"}}}}}}}, "", "", ""},
-		{"sub-groups by other labels than those of the other sub-groups count as pods", volcano + "{minMember: 4, subGroupPolicy: [" +
-			"{subGroupSize: 4, minSubGroups: 2, labelSelector: {matchLabels: {app: a}}, matchLabelKeys: [part], networkTopology: {mode: soft, highestTierName: rack}}, " +
-			"{subGroupSize: 1, minSubGroups: 3, labelSelector: {matchLabels: {app: b}}, matchLabelKeys: [other]}]}", gang.Minimum{Total: 11}, "", "",
-			"not followed: subGroupPolicy[0].networkTopology (soft, tier rack): HyperNodes are not read; give the key of a node label, such as " +
-				"topology.kubernetes.io/rack, as highestTierName; subGroupPolicy: other policies tell sub-groups apart by other labels, " +
+		{"sub-groups that a label of pods tells apart",
+			volcano + "{minMember: 4, subGroupPolicy: [{name: parts, subGroupSize: 4, minSubGroups: 2, " +
+				"matchLabelKeys: [part], networkTopology: {highestTierName: example.com/rack}}]}",
+			gang.Minimum{Total: 8, Roles: map[string]int{"0": 4, "1": 4},
+				Tree: &tree.Group{Least: 1, Groups: []tree.Group{{Name: "parts", Copies: true,
+					Least: 2, Groups: []tree.Group{leafOf("0", "0", 4, "example.com/rack"),
+						leafOf("1", "1", 4, "example.com/rack")}}}}}, "", "", ""},
+		{"sub-groups of tasks, as a Job of Volcano makes them",
+			volcano + "{minMember: 9, minTaskMember: {driver: 1, worker: 8}, subGroupPolicy: [{name: worker, " +
+				"subGroupSize: 4, minSubGroups: 1, labelSelector: {matchLabels: {volcano.sh/task-spec: worker}}, matchLabelKeys: " +
+				"[volcano.sh/partition-id], " +
+				"networkTopology: {mode: soft, highestTierName: example.com/rack}}]}",
+			gang.Minimum{Total: 9, Roles: map[string]int{"driver": 1, "worker-0/worker": 4, "worker-1/worker": 4},
+				Tree: &tree.Group{Least: 1,
+					Roles: map[string]int{"driver": 1},
+					Groups: []tree.Group{{Name: "worker", Copies: true, Least: 2, Groups: []tree.Group{
+						{Name: "worker-0", Roles: map[string]int{"worker-0/worker": 4}, Groups: []tree.Group{},
+							Preferred: []string{"example.com/rack"}},
+						{Name: "worker-1", Roles: map[string]int{"worker-1/worker": 4}, Groups: []tree.Group{},
+							Preferred: []string{"example.com/rack"}}}}}}}, "", "", ""},
+		{"sub-groups by other labels than those of the other sub-groups count as pods",
+			volcano + "{minMember: 4, subGroupPolicy: [" +
+				"{subGroupSize: 4, minSubGroups: 2, labelSelector: {matchLabels: {app: a}}, matchLabelKeys: [part], " +
+				"networkTopology: {mode: soft, highestTierName: rack}}, " +
+				"{subGroupSize: 1, minSubGroups: 3, labelSelector: {matchLabels: {app: b}}, matchLabelKeys: [other]}]}",
+			gang.Minimum{Total: 11}, "", "",
+			"not followed: subGroupPolicy[0].networkTopology (soft, tier rack): HyperNodes are not read; give the key of a " +
+				"node label, such as " +
+				"topology.kubernetes.io/rack, as highestTierName; subGroupPolicy: other policies tell sub-groups apart by other " +
+				"labels, " +
 				"so the number of pods counts, not in which sub-group they are"},
-		{"sub-groups of pods that an expression selects count as pods", volcano + "{subGroupPolicy: [{subGroupSize: 4, minSubGroups: 2, " +
-			"labelSelector: {matchExpressions: [{key: app, operator: Exists}]}, matchLabelKeys: [part]}]}", gang.Minimum{Total: 8}, "", "",
-			"not followed: subGroupPolicy: it does not select pods by one label and value, so the number of pods counts, not in which sub-group they are"},
-		{"sub-groups that no label tells apart count as pods", volcano + "{subGroupPolicy: [{subGroupSize: 4, minSubGroups: 2}]}", gang.Minimum{Total: 8}, "", "",
-			"not followed: subGroupPolicy: it names no matchLabelKeys, so the number of pods counts, not in which sub-group they are"},
+		{"sub-groups of pods that an expression selects count as pods",
+			volcano + "{subGroupPolicy: [{subGroupSize: 4, minSubGroups: 2, " +
+				"labelSelector: {matchExpressions: [{key: app, operator: Exists}]}, matchLabelKeys: [part]}]}",
+			gang.Minimum{Total: 8}, "", "",
+			"not followed: subGroupPolicy: it does not select pods by one label and value, so the number of pods counts, not " +
+				"in which sub-group they are"},
+		{"sub-groups that no label tells apart count as pods",
+			volcano + "{subGroupPolicy: [{subGroupSize: 4, minSubGroups: 2}]}", gang.Minimum{Total: 8}, "", "",
+			"not followed: subGroupPolicy: it names no matchLabelKeys, so the number of pods counts, not in which sub-group " +
+				"they are"},
 
-		{"a group of KAI", kai + "{minMember: 4, topologyConstraint: {topology: t, requiredTopologyLevel: zone, preferredTopologyLevel: rack}}",
+		{"a group of KAI",
+			kai + "{minMember: 4, topologyConstraint: {topology: t, requiredTopologyLevel: zone, preferredTopologyLevel: rack}}",
 			gang.Minimum{Total: 4}, "zone", "rack", ""},
-		{"levels without a topology mean nothing", kai + "{minMember: 4, topologyConstraint: {requiredTopologyLevel: zone}}", gang.Minimum{Total: 4}, "", "", ""},
+		{"levels without a topology mean nothing", kai + "{minMember: 4, topologyConstraint: {requiredTopologyLevel: zone}}",
+			gang.Minimum{Total: 4}, "", "", ""},
 		{"a group of KAI without a gang", kai + "{minMember: 0}", gang.Minimum{Total: 1}, "", "", ""},
-		{"sub-groups of KAI", kai + "{minSubGroup: 2, subGroups: [{name: decode, minMember: 2}, {name: prefill, minMember: 1}]}",
+		{"sub-groups of KAI", kai +
+			"{minSubGroup: 2, subGroups: [{name: decode, minMember: 2}, {name: prefill, minMember: 1}]}",
 			gang.Minimum{Total: 3, Roles: map[string]int{"decode": 2, "prefill": 1}}, "", "", ""},
-		{"a tree of sub-groups", kai + "{minSubGroup: 1, queue: team, preemptibility: non-preemptible, preemptionDelay: 5m, subGroups: [" +
-			"{name: a, minSubGroup: 1}, {name: a1, parent: a, minMember: 2, topologyConstraint: {topology: t, requiredTopologyLevel: rack}}, " +
+		{"a tree of sub-groups", kai +
+			"{minSubGroup: 1, queue: team, preemptibility: non-preemptible, preemptionDelay: 5m, subGroups: [" +
+			"{name: a, minSubGroup: 1}, {name: a1, parent: a, minMember: 2, topologyConstraint: {topology: t, " +
+			"requiredTopologyLevel: rack}}, " +
 			"{name: a2, parent: a, minMember: 1}, {name: b, minMember: 3}]}",
-			gang.Minimum{Total: 1, Roles: map[string]int{}, Tree: &tree.Group{Least: 1, Groups: []tree.Group{{Name: "sub-groups", Least: 1,
-				Roles: map[string]int{}, Groups: []tree.Group{
-					{Name: "a", Least: 1, Roles: map[string]int{}, Groups: []tree.Group{
-						{Name: "a1", Roles: map[string]int{"a1": 2}, Groups: []tree.Group{}, Required: []string{"rack"}},
-						{Name: "a2", Roles: map[string]int{"a2": 1}, Groups: []tree.Group{}}}},
-					{Name: "b", Roles: map[string]int{"b": 3}, Groups: []tree.Group{}}}}}}}, "", "",
-			"not followed: queue team: Berth has no queues, Kueue has; preemptibility non-preemptible: pods of a higher priority " +
+			gang.Minimum{Total: 1, Roles: map[string]int{},
+				Tree: &tree.Group{Least: 1, Groups: []tree.Group{{Name: "sub-groups", Least: 1,
+					Roles: map[string]int{}, Groups: []tree.Group{
+						{Name: "a", Least: 1, Roles: map[string]int{}, Groups: []tree.Group{
+							{Name: "a1", Roles: map[string]int{"a1": 2}, Groups: []tree.Group{}, Required: []string{"rack"}},
+							{Name: "a2", Roles: map[string]int{"a2": 1}, Groups: []tree.Group{}}}},
+						{Name: "b", Roles: map[string]int{"b": 3}, Groups: []tree.Group{}}}}}}}, "", "",
+			"not followed: queue team: Berth has no queues, Kueue has; preemptibility non-preemptible: pods of a higher " +
+				"priority " +
 				"may evict it; preemptionDelay 5m: preemption does not wait"},
-		{"the level of the only sub-group is that of the group", kai + "{subGroups: [{name: a, minMember: 2, topologyConstraint: {topology: t, requiredTopologyLevel: rack}}]}",
+		{"the level of the only sub-group is that of the group",
+			kai + "{subGroups: [{name: a, minMember: 2, topologyConstraint: {topology: t, requiredTopologyLevel: rack}}]}",
 			gang.Minimum{Total: 2, Roles: map[string]int{"a": 2}}, "rack", "", ""},
 
 		{"a gang of Grove", grove + "{podgroups: [{name: g-decode, minReplicas: 2}, {name: g-prefill, minReplicas: 1}], " +
 			"topologyConstraint: {packConstraint: {required: zone, preferred: rack}}}",
 			gang.Minimum{Total: 3, Roles: map[string]int{"g-decode": 2, "g-prefill": 1}}, "zone", "rack", ""},
-		{"levels of parts of a gang of Grove", grove + "{priorityClassName: high, podgroups: [{name: a, minReplicas: 2, topologyConstraint: {packConstraint: {required: rack}}}, " +
+		{"levels of parts of a gang of Grove", grove + "{priorityClassName: high, podgroups: [{name: a, minReplicas: 2, " +
+			"topologyConstraint: {packConstraint: {required: rack}}}, " +
 			"{name: b, minReplicas: 1}], topologyConstraintGroupConfigs: [{name: ab, podGroupNames: [a, b]}]}",
-			gang.Minimum{Total: 3, Roles: map[string]int{"a": 2, "b": 1}, Tree: &tree.Group{Least: 1, Groups: []tree.Group{{Name: "ab", Least: 2,
-				Roles: map[string]int{}, Groups: []tree.Group{
-					{Name: "a", Roles: map[string]int{"a": 2}, Groups: []tree.Group{}, Required: []string{"rack"}},
-					{Name: "b", Roles: map[string]int{"b": 1}, Groups: []tree.Group{}}}}}}}, "", "",
+			gang.Minimum{Total: 3, Roles: map[string]int{"a": 2, "b": 1},
+				Tree: &tree.Group{Least: 1, Groups: []tree.Group{{Name: "ab", Least: 2,
+					Roles: map[string]int{}, Groups: []tree.Group{
+						{Name: "a", Roles: map[string]int{"a": 2}, Groups: []tree.Group{}, Required: []string{"rack"}},
+						{Name: "b", Roles: map[string]int{"b": 1}, Groups: []tree.Group{}}}}}}}, "", "",
 			"not followed: priorityClassName high: the priority of the pods counts"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -138,7 +177,8 @@ func TestGroupsOfOtherSchedulers(t *testing.T) {
 			if diff := cmp.Diff(tc.want, spec.Minimum); diff != "" {
 				t.Errorf("minimum (-want +got):\n%s", diff)
 			}
-			got := []string{pg.Annotations[wellknown.TopologyRequiredKey], pg.Annotations[wellknown.TopologyPreferredKey], s.NotKept()}
+			got := []string{pg.Annotations[wellknown.TopologyRequiredKey], pg.Annotations[wellknown.TopologyPreferredKey],
+				s.NotKept()}
 			if diff := cmp.Diff([]string{tc.required, tc.preferred, tc.notKept}, got); diff != "" {
 				t.Errorf("levels, and what is not followed (-want +got):\n%s", diff)
 			}
@@ -156,13 +196,16 @@ func leafOf(name, role string, n int, level string) tree.Group {
 
 func TestGroupsAreThoseThatPodsName(t *testing.T) {
 	t.Parallel()
-	kind, obj := groupObject(t, "apiVersion: scheduling.volcano.sh/v1beta1\nkind: PodGroup\nmetadata: {name: g}\nspec: {subGroupPolicy: [{subGroupSize: 2, "+
-		"minSubGroups: 2, labelSelector: {matchLabels: {task: a}}, matchLabelKeys: [part, side]}, {subGroupSize: 3, labelSelector: {matchLabels: {task: a-b}}, "+
+	kind, obj := groupObject(t, "apiVersion: scheduling.volcano.sh/v1beta1\nkind: PodGroup\nmetadata: {name: g}\n"+
+		"spec: {subGroupPolicy: [{subGroupSize: 2, "+
+		"minSubGroups: 2, labelSelector: {matchLabels: {task: a}}, matchLabelKeys: [part, side]}, {subGroupSize: 3, "+
+		"labelSelector: {matchLabels: {task: a-b}}, "+
 		"matchLabelKeys: [part, side]}]}")
 	declared := kind.States(obj)[""]
 	pg := declared.PodGroup(gang.ID{})
 	var names []string
-	for labels, want := range map[string]string{"a x l": "a-x-l", "a-b 1 r": "a-b-1-r", "a  l": "", "other 1 l": "other-1-l", "a -- l": "a----l"} {
+	for labels, want := range map[string]string{"a x l": "a-x-l", "a-b 1 r": "a-b-1-r", "a  l": "",
+		"other 1 l": "other-1-l", "a -- l": "a----l"} {
 		of := strings.Split(labels, " ")
 		pod := jobPod(0)
 		pod.Labels = map[string]string{"task": of[0], "part": of[1], "side": of[2]}
@@ -198,7 +241,8 @@ func TestGroupsAreThoseThatPodsName(t *testing.T) {
 
 func TestAnnotationsOfBerthOnAGroupCount(t *testing.T) {
 	t.Parallel()
-	kind, obj := groupObject(t, "apiVersion: scheduling.volcano.sh/v1beta1\nkind: PodGroup\nmetadata: {name: g, annotations: {berth.dev/topology-required: rack, "+
+	kind, obj := groupObject(t, "apiVersion: scheduling.volcano.sh/v1beta1\nkind: PodGroup\n"+
+		"metadata: {name: g, annotations: {berth.dev/topology-required: rack, "+
 		"berth.dev/run-time: 3h, other: x}}\nspec: {minMember: 2}")
 	s := kind.States(obj)[""]
 	want := map[string]string{"berth.dev/topology-required": "rack", "berth.dev/run-time": "3h"}
@@ -213,7 +257,9 @@ func TestTooManyPartsOfAGroup(t *testing.T) {
 	for i := range 33 {
 		groups = append(groups, "{name: g"+strings.Repeat("x", i)+", minReplicas: 1}")
 	}
-	kind, obj := groupObject(t, "apiVersion: scheduler.grove.io/v1alpha1\nkind: PodGang\nmetadata: {name: g}\nspec: {podgroups: ["+strings.Join(groups, ", ")+"]}")
+	kind, obj := groupObject(t,
+		"apiVersion: scheduler.grove.io/v1alpha1\nkind: PodGang\nmetadata: {name: g}\nspec: {podgroups: ["+
+			strings.Join(groups, ", ")+"]}")
 	if got, want := kind.States(obj)[""].Why, "Grove PodGang g has 33 parts; a gang has 32 at most"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -221,7 +267,8 @@ func TestTooManyPartsOfAGroup(t *testing.T) {
 
 func TestRolesOfMembersOfGroups(t *testing.T) {
 	t.Parallel()
-	kind, obj := groupObject(t, "apiVersion: scheduling.volcano.sh/v1beta1\nkind: PodGroup\nmetadata: {name: g}\nspec: {minMember: 2, minTaskMember: {leader: 1}}")
+	kind, obj := groupObject(t, "apiVersion: scheduling.volcano.sh/v1beta1\nkind: PodGroup\nmetadata: {name: g}\n"+
+		"spec: {minMember: 2, minTaskMember: {leader: 1}}")
 	s := kind.States(obj)[""]
 	pg := s.PodGroup(gang.ID{})
 	for name, meta := range map[string]metav1.ObjectMeta{

@@ -87,10 +87,12 @@ func TestGangOwnerStates(t *testing.T) {
 
 		{"a StatefulSet that creates all pods at once", "StatefulSet", `spec: {replicas: 4, podManagementPolicy: Parallel}`, one(4)},
 		{"a StatefulSet in order", "StatefulSet", `spec: {replicas: 4, podManagementPolicy: OrderedReady}`,
-			never(4, "StatefulSet train creates its pods one after the other (podManagementPolicy: OrderedReady): a gang of 4 can never be complete; "+
+			never(4, "StatefulSet train creates its pods one after the other (podManagementPolicy: OrderedReady): a gang of 4 "+
+				"can never be complete; "+
 				"set podManagementPolicy: Parallel")},
 		{"in order is the default", "StatefulSet", `spec: {replicas: 2}`,
-			never(2, "StatefulSet train creates its pods one after the other (podManagementPolicy: OrderedReady): a gang of 2 can never be complete; "+
+			never(2, "StatefulSet train creates its pods one after the other (podManagementPolicy: OrderedReady): a gang of 2 "+
+				"can never be complete; "+
 				"set podManagementPolicy: Parallel")},
 		{"a single pod is in order", "StatefulSet", `spec: {replicas: 1, podManagementPolicy: OrderedReady}`, one(1)},
 		{"a ReplicaSet", "ReplicaSet", `spec: {replicas: 5}`, one(5)},
@@ -98,7 +100,8 @@ func TestGangOwnerStates(t *testing.T) {
 
 		{"a LeaderWorkerSet", "LeaderWorkerSet", `spec: {replicas: 3, leaderWorkerTemplate: {size: 4}, startupPolicy: LeaderCreated}`, one(4)},
 		{"whose workers wait for the leader", "LeaderWorkerSet", `spec: {leaderWorkerTemplate: {size: 4}, startupPolicy: LeaderReady}`,
-			never(4, "LeaderWorkerSet train creates the workers of a group when its leader is ready (startupPolicy: LeaderReady): a gang of 4 can never be "+
+			never(4, "LeaderWorkerSet train creates the workers of a group when its leader is ready (startupPolicy: "+
+				"LeaderReady): a gang of 4 can never be "+
 				"complete; set startupPolicy: LeaderCreated")},
 		{"whose groups are leaders alone", "LeaderWorkerSet", `spec: {leaderWorkerTemplate: {size: 1}, startupPolicy: LeaderReady}`, one(1)},
 		{"whose groups are placed apart", "LeaderWorkerSet",
@@ -126,8 +129,10 @@ spec:
 spec:
   startupPolicy: {startupPolicyOrder: InOrder}
   replicatedJobs: [{name: a, template: {spec: {}}}, {name: b, replicas: 3, template: {spec: {}}}]`,
-			jobs(OwnerState{Minimum: 4, Why: "JobSet train starts its replicated jobs one after the other (startupPolicyOrder: InOrder): a gang of 4 can never " +
-				"be complete; set startupPolicyOrder: AnyOrder, or jobSetPer: ReplicatedJob in gangOwners of the scheduler's configuration"},
+			jobs(OwnerState{Minimum: 4, Why: "JobSet train starts its replicated jobs one after the other " +
+				"(startupPolicyOrder: InOrder): a gang of 4 can never " +
+				"be complete; set startupPolicyOrder: AnyOrder, or jobSetPer: ReplicatedJob in gangOwners of the scheduler's " +
+				"configuration"},
 				map[string]OwnerState{"a": {Minimum: 1}, "b": {Minimum: 3}})},
 		{"a JobSet in order with nothing to order", "JobSet", `spec: {startupPolicy: {startupPolicyOrder: InOrder}, replicatedJobs: [{name: a, replicas: 2, template: {}}]}`,
 			jobs(OwnerState{Minimum: 2}, map[string]OwnerState{"a": {Minimum: 2}})},
@@ -136,8 +141,9 @@ spec:
   replicatedJobs:
   - {name: initializer, template: {spec: {}}}
   - {name: node, template: {spec: {parallelism: 4, completions: 4}}, dependsOn: [{name: initializer, status: Complete}]}`,
-			jobs(OwnerState{Minimum: 5, Why: "JobSet train creates replicated job node after others (dependsOn): a gang of 5 can never be complete; " +
-				"remove dependsOn, or set jobSetPer: ReplicatedJob in gangOwners of the scheduler's configuration"},
+			jobs(OwnerState{Minimum: 5,
+				Why: "JobSet train creates replicated job node after others (dependsOn): a gang of 5 can never be complete; " +
+					"remove dependsOn, or set jobSetPer: ReplicatedJob in gangOwners of the scheduler's configuration"},
 				map[string]OwnerState{"initializer": {Minimum: 1}, "node": {Minimum: 4}})},
 		{"a JobSet that places its Jobs apart", "JobSet", `
 metadata: {annotations: {alpha.jobset.sigs.k8s.io/exclusive-topology: rack}}
@@ -160,7 +166,8 @@ spec:
 		{"a job that says with how many it can start", "PyTorchJob",
 			`spec: {runPolicy: {schedulingPolicy: {minAvailable: 2}}, pytorchReplicaSpecs: {Worker: {replicas: 8}}}`, one(2)},
 		{"a job that says more than it has", "PyTorchJob", `spec: {runPolicy: {schedulingPolicy: {minAvailable: 9}}, pytorchReplicaSpecs: {Worker: {replicas: 8}}}`,
-			never(9, "PyTorchJob train has 8 pods and asks for 9 (spec.runPolicy.schedulingPolicy.minAvailable): a gang of 9 can never be complete; lower minAvailable")},
+			never(9, "PyTorchJob train has 8 pods and asks for 9 (spec.runPolicy.schedulingPolicy.minAvailable): a gang of 9 "+
+				"can never be complete; lower minAvailable")},
 		{"a job that is suspended", "PyTorchJob", `spec: {runPolicy: {suspend: true}, pytorchReplicaSpecs: {Worker: {replicas: 8}}}`, one(8)},
 		{"a TFJob", "TFJob", `spec: {tfReplicaSpecs: {PS: {replicas: 2}, Chief: {replicas: 1}, Worker: {replicas: 4}}}`, one(7)},
 		{"an XGBoostJob", "XGBoostJob", `spec: {xgbReplicaSpecs: {Master: {replicas: 1}, Worker: {replicas: 2}}}`, one(3)},
@@ -256,7 +263,8 @@ func FuzzGangOwnerStates(f *testing.F) {
 		if json.Unmarshal([]byte(spec), &fields) != nil {
 			return
 		}
-		obj := &unstructured.Unstructured{Object: map[string]any{"spec": fields, "status": map[string]any{"failedIndexes": failedIndexes}}}
+		obj := &unstructured.Unstructured{Object: map[string]any{"spec": fields,
+			"status": map[string]any{"failedIndexes": failedIndexes}}}
 		for i := range ownerKinds {
 			states := ownerKinds[i].States(obj)
 			if diff := cmp.Diff(states, ownerKinds[i].States(ownerKinds[i].Keep(obj))); diff != "" && !misread(states) {
@@ -275,7 +283,8 @@ func FuzzGangOwnerStates(f *testing.F) {
 }
 
 func FuzzCountIndexes(f *testing.F) {
-	for _, text := range []string{"", "1", "1,3-5,7", "0-2147483647,0-2147483647", "5-3", "-", "1-2-3", "a,2", "99999999999999999999"} {
+	for _, text := range []string{"", "1", "1,3-5,7", "0-2147483647,0-2147483647", "5-3", "-", "1-2-3", "a,2",
+		"99999999999999999999"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -26,7 +26,8 @@ func ownedPod(name, apiVersion, kind, owner string, labels, annotations map[stri
 	pod := st.MakePod().Namespace("ns").Name(name).UID(name).SchedulerName("gang-scheduler").
 		Req(map[v1.ResourceName]string{"nvidia.com/gpu": "8"}).Obj()
 	pod.Labels, pod.Annotations = labels, annotations
-	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: apiVersion, Kind: kind, Name: owner, UID: types.UID("uid-of-" + owner), Controller: ptr.To(true)}}
+	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: apiVersion, Kind: kind, Name: owner,
+		UID: types.UID("uid-of-" + owner), Controller: ptr.To(true)}}
 	return pod
 }
 
@@ -36,15 +37,18 @@ func ownedPod(name, apiVersion, kind, owner string, labels, annotations map[stri
 func jobPod(i int) *v1.Pod {
 	index := strconv.Itoa(i)
 	return ownedPod("train-"+index+"-abcde", "batch/v1", "Job", "train", map[string]string{
-		"batch.kubernetes.io/controller-uid": "uid-of-train", "batch.kubernetes.io/job-name": "train", "controller-uid": "uid-of-train",
-		"job-name": "train", "batch.kubernetes.io/job-completion-index": index,
-	}, map[string]string{"batch.kubernetes.io/job-completion-index": index, "batch.kubernetes.io/job-index-failure-count": strconv.Itoa(i % 2)})
+		"batch.kubernetes.io/controller-uid": "uid-of-train", "batch.kubernetes.io/job-name": "train",
+		"controller-uid": "uid-of-train",
+		"job-name":       "train", "batch.kubernetes.io/job-completion-index": index,
+	}, map[string]string{"batch.kubernetes.io/job-completion-index": index,
+		"batch.kubernetes.io/job-index-failure-count": strconv.Itoa(i % 2)})
 }
 
 func statefulSetPod(i int) *v1.Pod {
 	name := "train-" + strconv.Itoa(i)
-	return ownedPod(name, "apps/v1", "StatefulSet", "train", map[string]string{"app": "train", "apps.kubernetes.io/pod-index": strconv.Itoa(i),
-		"statefulset.kubernetes.io/pod-name": name, "controller-revision-hash": "train-5d8f"}, nil)
+	return ownedPod(name, "apps/v1", "StatefulSet", "train",
+		map[string]string{"app": "train", "apps.kubernetes.io/pod-index": strconv.Itoa(i),
+			"statefulset.kubernetes.io/pod-name": name, "controller-revision-hash": "train-5d8f"}, nil)
 }
 
 // jobSetPod has two pods in each of its Jobs, the Jobs of one replicated job.
@@ -52,14 +56,19 @@ func jobSetPod(i int) *v1.Pod {
 	job, pod := strconv.Itoa(i/2), strconv.Itoa(i%2)
 	name := "train-workers-" + job
 	both := map[string]string{
-		"jobset.sigs.k8s.io/jobset-name": "train", "jobset.sigs.k8s.io/replicatedjob-name": "workers", "jobset.sigs.k8s.io/replicatedjob-replicas": "32",
-		"jobset.sigs.k8s.io/global-replicas": "32", "jobset.sigs.k8s.io/job-index": job, "jobset.sigs.k8s.io/job-global-index": job,
-		"jobset.sigs.k8s.io/job-key": "sha-of-" + name, "jobset.sigs.k8s.io/restart-attempt": "0", "jobset.sigs.k8s.io/group-name": "default",
-		"jobset.sigs.k8s.io/group-replicas": "32", "jobset.sigs.k8s.io/job-group-index": job, "batch.kubernetes.io/job-completion-index": pod,
+		"jobset.sigs.k8s.io/jobset-name": "train", "jobset.sigs.k8s.io/replicatedjob-name": "workers",
+		"jobset.sigs.k8s.io/replicatedjob-replicas": "32",
+		"jobset.sigs.k8s.io/global-replicas":        "32", "jobset.sigs.k8s.io/job-index": job,
+		"jobset.sigs.k8s.io/job-global-index": job,
+		"jobset.sigs.k8s.io/job-key":          "sha-of-" + name, "jobset.sigs.k8s.io/restart-attempt": "0",
+		"jobset.sigs.k8s.io/group-name":     "default",
+		"jobset.sigs.k8s.io/group-replicas": "32", "jobset.sigs.k8s.io/job-group-index": job,
+		"batch.kubernetes.io/job-completion-index": pod,
 	}
 	labels := maps.Clone(both)
-	for key, value := range map[string]string{"batch.kubernetes.io/controller-uid": "uid-of-" + name, "batch.kubernetes.io/job-name": name,
-		"controller-uid": "uid-of-" + name, "job-name": name} {
+	for key, value := range map[string]string{"batch.kubernetes.io/controller-uid": "uid-of-" + name,
+		"batch.kubernetes.io/job-name": name,
+		"controller-uid":               "uid-of-" + name, "job-name": name} {
 		labels[key] = value
 	}
 	return ownedPod(name+"-"+pod+"-abcde", "batch/v1", "Job", name, labels, both)
@@ -68,11 +77,15 @@ func jobSetPod(i int) *v1.Pod {
 // leaderWorkerSetPod is a member of a group whose leader and workers have one template; the leader is the first.
 func leaderWorkerSetPod(i int) *v1.Pod {
 	index := strconv.Itoa(i)
-	labels := map[string]string{"leaderworkerset.sigs.k8s.io/name": "train", "leaderworkerset.sigs.k8s.io/group-index": "3",
-		"leaderworkerset.sigs.k8s.io/group-key": "0a1b", "leaderworkerset.sigs.k8s.io/worker-index": index,
-		"leaderworkerset.sigs.k8s.io/template-revision-hash": "77f", "leaderworkerset.sigs.k8s.io/subgroup-index": strconv.Itoa(i / 4),
-		"leaderworkerset.sigs.k8s.io/subgroup-key": "key" + strconv.Itoa(i/4), "apps.kubernetes.io/pod-index": index}
-	annotations := map[string]string{"leaderworkerset.sigs.k8s.io/size": "64", "leaderworkerset.sigs.k8s.io/subgroup-size": "4"}
+	labels := map[string]string{"leaderworkerset.sigs.k8s.io/name": "train",
+		"leaderworkerset.sigs.k8s.io/group-index": "3",
+		"leaderworkerset.sigs.k8s.io/group-key":   "0a1b", "leaderworkerset.sigs.k8s.io/worker-index": index,
+		"leaderworkerset.sigs.k8s.io/template-revision-hash": "77f",
+		"leaderworkerset.sigs.k8s.io/subgroup-index":         strconv.Itoa(i / 4),
+		"leaderworkerset.sigs.k8s.io/subgroup-key":           "key" + strconv.Itoa(i/4),
+		"apps.kubernetes.io/pod-index":                       index}
+	annotations := map[string]string{"leaderworkerset.sigs.k8s.io/size": "64",
+		"leaderworkerset.sigs.k8s.io/subgroup-size": "4"}
 	if i == 0 {
 		labels["statefulset.kubernetes.io/pod-name"], labels["controller-revision-hash"] = "train-3", "train-1"
 		return ownedPod("train-3", "apps/v1", "StatefulSet", "train", labels, annotations)
@@ -106,11 +119,13 @@ func rayPod(i int) *v1.Pod {
 	return ownedPod("train-gpu-worker-"+strconv.Itoa(i), "ray.io/v1", "RayCluster", "train", map[string]string{
 		"ray.io/cluster": "train", "ray.io/node-type": "worker", "ray.io/group": "gpu", "ray.io/is-ray-node": "yes",
 		"ray.io/identifier": "train-worker", "ray.io/worker-group-replica-index": strconv.Itoa(i / 2),
-		"ray.io/worker-group-replica-name": "gpu-" + strconv.Itoa(i/2), "ray.io/replica-host-index": strconv.Itoa(i % 2)}, nil)
+		"ray.io/worker-group-replica-name": "gpu-" + strconv.Itoa(i/2), "ray.io/replica-host-index": strconv.Itoa(i % 2)},
+		nil)
 }
 
 func replicaSetPod(i int) *v1.Pod {
-	return ownedPod("train-5d8f-"+strconv.Itoa(i), "apps/v1", "ReplicaSet", "train-5d8f", map[string]string{"app": "train", "pod-template-hash": "5d8f"}, nil)
+	return ownedPod("train-5d8f-"+strconv.Itoa(i), "apps/v1", "ReplicaSet", "train-5d8f",
+		map[string]string{"app": "train", "pod-template-hash": "5d8f"}, nil)
 }
 
 // asking is the pod with the annotation of a gang.
@@ -162,71 +177,106 @@ func TestGangOfAController(t *testing.T) {
 	}{
 		{"without a policy the pods of a Job are in no gang", nil, jobPod(0), "", Owner{}, ""},
 		{"a pod of a Job that asks", nil, asking(jobPod(0), "true"), "job.train", owner("Job", "train", "", 0), ""},
-		{"a pod of a StatefulSet that asks", nil, asking(statefulSetPod(1), "true"), "statefulset.train", owner("StatefulSet", "train", "", 0), ""},
-		{"a pod of a Deployment that asks is in the gang of its ReplicaSet", nil, asking(replicaSetPod(1), "true"), "replicaset.train-5d8f",
+		{"a pod of a StatefulSet that asks", nil, asking(statefulSetPod(1), "true"), "statefulset.train",
+			owner("StatefulSet", "train", "", 0), ""},
+		{"a pod of a Deployment that asks is in the gang of its ReplicaSet", nil, asking(replicaSetPod(1), "true"),
+			"replicaset.train-5d8f",
 			owner("ReplicaSet", "train-5d8f", "", 0), ""},
-		{"a pod of a ReplicationController that asks", nil, asking(ownedPod("p", "v1", "ReplicationController", "rc", nil, nil), "true"),
+		{"a pod of a ReplicationController that asks", nil,
+			asking(ownedPod("p", "v1", "ReplicationController", "rc", nil, nil), "true"),
 			"replicationcontroller.rc", owner("ReplicationController", "rc", "", 0), ""},
-		{"a pod of a JobSet that asks is in the gang of the whole", nil, asking(jobSetPod(3), "true"), "jobset.train", owner("JobSet", "train", "", 0), ""},
+		{"a pod of a JobSet that asks is in the gang of the whole", nil, asking(jobSetPod(3), "true"), "jobset.train",
+			owner("JobSet", "train", "", 0), ""},
 		{"a pod of a LeaderWorkerSet that asks", nil, asking(leaderWorkerSetPod(3), "true"), "leaderworkerset.train.3",
 			owner("LeaderWorkerSet", "train", "3", 64), ""},
 		{"any other value is a mistake", nil, asking(jobPod(0), "yes"), "", Owner{}, `pod annotation berth.dev/gang: "yes" is not "true"`},
 		{"also where a policy covers the pod", everything(""), asking(jobPod(0), "false"), "", Owner{}, `pod annotation berth.dev/gang: "false" is not "true"`},
-		{"a pod without a controller cannot ask", nil, asking(st.MakePod().Namespace("ns").Name("p").Obj(), "true"), "", Owner{},
+		{"a pod without a controller cannot ask", nil, asking(st.MakePod().Namespace("ns").Name("p").Obj(), "true"), "",
+			Owner{},
 			"pod annotation berth.dev/gang: the pod belongs to no controller; create a PodGroup for pods without one"},
-		{"nor can one of an unknown kind", nil, asking(ownedPod("p", "example.com/v1", "Job", "j", nil, nil), "true"), "", Owner{},
-			"pod annotation berth.dev/gang: how many pods \"Job j\" has is not known; create a PodGroup, or use one of the kinds LeaderWorkerSet, JobSet, " +
-				"MPIJob, RayCluster, PyTorchJob, TFJob, XGBoostJob, PaddleJob, MXJob, JAXJob, Job, StatefulSet, ReplicaSet, ReplicationController"},
-		{"the label of a PodGroup comes first", everything(""), with(asking(jobPod(0), "true"), func(p *v1.Pod) { p.Labels[schedulingv1alpha1.PodGroupLabel] = "mine" }),
+		{"nor can one of an unknown kind", nil, asking(ownedPod("p", "example.com/v1", "Job", "j", nil, nil), "true"), "",
+			Owner{},
+			"pod annotation berth.dev/gang: how many pods \"Job j\" has is not known; create a PodGroup, or use one of the " +
+				"kinds LeaderWorkerSet, JobSet, " +
+				"MPIJob, RayCluster, PyTorchJob, TFJob, XGBoostJob, PaddleJob, MXJob, JAXJob, Job, StatefulSet, ReplicaSet, " +
+				"ReplicationController"},
+		{"the label of a PodGroup comes first", everything(""),
+			with(asking(jobPod(0), "true"), func(p *v1.Pod) { p.Labels[schedulingv1alpha1.PodGroupLabel] = "mine" }),
 			"mine", Owner{}, ""},
-		{"then the older labels", everything(""), with(asking(jobPod(0), "nonsense"), func(p *v1.Pod) { p.Labels[gangNameLabel], p.Labels[MinAvailableLabel] = "mine", "3" }),
+		{"then the older labels", everything(""),
+			with(asking(jobPod(0), "nonsense"),
+				func(p *v1.Pod) { p.Labels[gangNameLabel], p.Labels[MinAvailableLabel] = "mine", "3" }),
 			"mine", Owner{}, ""},
 		{"a native group comes before all", everything(""), with(asking(jobPod(0), "true"), func(p *v1.Pod) {
 			p.Spec.SchedulingGroup = &v1.PodSchedulingGroup{PodGroupName: ptr.To("g")}
 			p.Labels[schedulingv1alpha1.PodGroupLabel] = "mine"
 		}), "native.g", owner(NativeGroup, "g", "", 0), ""},
-		{"a native group that the core plans is none of ours", &OwnerPolicy{CorePlansNative: true}, with(asking(jobPod(0), "true"),
-			func(p *v1.Pod) { p.Spec.SchedulingGroup = &v1.PodSchedulingGroup{PodGroupName: ptr.To("g")} }), "", Owner{}, ""},
-		{"a group of Volcano by its annotation", nil, annotated(jobPod(0), volcanoName, "g"), "volcano.g", owner(VolcanoGroup, "g", "", 0), ""},
-		{"one by the other annotation", nil, annotated(jobPod(0), volcanoOtherName, "g"), "volcano.g", owner(VolcanoGroup, "g", "", 0), ""},
-		{"the label of a PodGroup comes before the group of another scheduler", nil, with(annotated(jobPod(0), volcanoName, "g"),
-			func(p *v1.Pod) { p.Labels[schedulingv1alpha1.PodGroupLabel] = "mine" }), "mine", Owner{}, ""},
-		{"so does the annotation that asks for a gang", nil, annotated(asking(jobPod(0), "true"), volcanoName, "g"), "job.train", owner("Job", "train", "", 0), ""},
-		{"it comes before a policy", everything(""), annotated(jobPod(0), volcanoName, "g"), "volcano.g", owner(VolcanoGroup, "g", "", 0), ""},
+		{"a native group that the core plans is none of ours", &OwnerPolicy{CorePlansNative: true},
+			with(asking(jobPod(0), "true"),
+				func(p *v1.Pod) { p.Spec.SchedulingGroup = &v1.PodSchedulingGroup{PodGroupName: ptr.To("g")} }), "", Owner{}, ""},
+		{"a group of Volcano by its annotation", nil, annotated(jobPod(0), volcanoName, "g"), "volcano.g",
+			owner(VolcanoGroup, "g", "", 0), ""},
+		{"one by the other annotation", nil, annotated(jobPod(0), volcanoOtherName, "g"), "volcano.g",
+			owner(VolcanoGroup, "g", "", 0), ""},
+		{"the label of a PodGroup comes before the group of another scheduler", nil,
+			with(annotated(jobPod(0), volcanoName, "g"),
+				func(p *v1.Pod) { p.Labels[schedulingv1alpha1.PodGroupLabel] = "mine" }), "mine", Owner{}, ""},
+		{"so does the annotation that asks for a gang", nil, annotated(asking(jobPod(0), "true"), volcanoName, "g"),
+			"job.train", owner("Job", "train", "", 0), ""},
+		{"it comes before a policy", everything(""), annotated(jobPod(0), volcanoName, "g"), "volcano.g",
+			owner(VolcanoGroup, "g", "", 0), ""},
 		{"a name that no object can have", nil, annotated(jobPod(0), volcanoName, "A_B"), "", Owner{},
 			`pod annotation scheduling.k8s.io/group-name: "A_B" is not the name of a Volcano group`},
 		{"a group of KAI", nil, annotated(jobPod(0), kaiName, "g"), "kai.g", owner(KAIGroup, "g", "", 0), ""},
-		{"a gang of Grove", nil, with(jobPod(0), func(p *v1.Pod) { p.Labels[grovePodGang] = "g-0" }), "grove.g-0", owner(GroveGang, "g-0", "", 0), ""},
-		{"a group of plain pods of Kueue", nil, annotated(with(jobPod(0), func(p *v1.Pod) { p.Labels[kueueGroup] = "g" }), kueueCount, "3"), "kueue.g", Owner{}, ""},
+		{"a gang of Grove", nil, with(jobPod(0), func(p *v1.Pod) { p.Labels[grovePodGang] = "g-0" }), "grove.g-0",
+			owner(GroveGang, "g-0", "", 0), ""},
+		{"a group of plain pods of Kueue", nil, annotated(with(jobPod(0), func(p *v1.Pod) { p.Labels[kueueGroup] = "g" }),
+			kueueCount, "3"), "kueue.g", Owner{}, ""},
 		{"one without its count", nil, with(jobPod(0), func(p *v1.Pod) { p.Labels[kueueGroup] = "g" }), "", Owner{}, ""},
-		{"one with a count that cannot be read", nil, annotated(with(jobPod(0), func(p *v1.Pod) { p.Labels[kueueGroup] = "g" }), kueueCount, "all"), "", Owner{},
+		{"one with a count that cannot be read", nil,
+			annotated(with(jobPod(0), func(p *v1.Pod) { p.Labels[kueueGroup] = "g" }), kueueCount, "all"), "", Owner{},
 			`pod annotation kueue.x-k8s.io/pod-group-total-count: "all" is not a whole number from 1 to 100000`},
-		{"one that is admitted before its pods exist", nil, annotated(annotated(with(jobPod(0), func(p *v1.Pod) { p.Labels[kueueGroup] = "g" }), kueueCount, "3"),
-			kueueFast, "true"), "", Owner{}, ""},
+		{"one that is admitted before its pods exist", nil,
+			annotated(annotated(with(jobPod(0), func(p *v1.Pod) { p.Labels[kueueGroup] = "g" }), kueueCount, "3"),
+				kueueFast, "true"), "", Owner{}, ""},
 
 		{"a Job by policy", only("Job"), jobPod(0), "job.train", owner("Job", "train", "", 0), ""},
 		{"a kind that the policy does not name", only("JobSet"), jobPod(0), "", Owner{}, ""},
 		{"a ReplicaSet has to ask", everything(""), replicaSetPod(0), "", Owner{}, ""},
-		{"a pod without a controller is covered by no policy", everything(""), st.MakePod().Namespace("ns").Name("p").Obj(), "", Owner{}, ""},
+		{"a pod without a controller is covered by no policy", everything(""), st.MakePod().Namespace("ns").Name("p").Obj(),
+			"", Owner{}, ""},
 		{"a JobSet as a whole", everything(PerJobSet), jobSetPod(3), "jobset.train", owner("JobSet", "train", "", 0), ""},
-		{"a JobSet by replicated job", everything(PerReplicatedJob), jobSetPod(3), "jobset.train.workers", owner("JobSet", "train", "workers", 0), ""},
-		{"a JobSet by replica", everything(PerReplica), jobSetPod(3), "job.train-workers-1", owner("Job", "train-workers-1", "", 0), ""},
-		{"by replica also where the policy does not name Jobs", &OwnerPolicy{Kinds: map[string]bool{"JobSet": true}, JobSetPer: PerReplica}, jobSetPod(3),
+		{"a JobSet by replicated job", everything(PerReplicatedJob), jobSetPod(3), "jobset.train.workers",
+			owner("JobSet", "train", "workers", 0), ""},
+		{"a JobSet by replica", everything(PerReplica), jobSetPod(3), "job.train-workers-1",
+			owner("Job", "train-workers-1", "", 0), ""},
+		{"by replica also where the policy does not name Jobs", &OwnerPolicy{Kinds: map[string]bool{"JobSet": true},
+			JobSetPer: PerReplica}, jobSetPod(3),
 			"job.train-workers-1", owner("Job", "train-workers-1", "", 0), ""},
-		{"a JobSet's Jobs where the policy names Jobs alone", only("Job"), jobSetPod(3), "job.train-workers-1", owner("Job", "train-workers-1", "", 0), ""},
-		{"a group of a LeaderWorkerSet, its leader", everything(""), leaderWorkerSetPod(0), "leaderworkerset.train.3", owner("LeaderWorkerSet", "train", "3", 64), ""},
-		{"a group of a LeaderWorkerSet, a worker", everything(""), leaderWorkerSetPod(7), "leaderworkerset.train.3", owner("LeaderWorkerSet", "train", "3", 64), ""},
-		{"a group without its size", everything(""), with(leaderWorkerSetPod(7), func(p *v1.Pod) { delete(p.Annotations, LeaderWorkerSetSizeKey) }), "", Owner{},
+		{"a JobSet's Jobs where the policy names Jobs alone", only("Job"), jobSetPod(3), "job.train-workers-1",
+			owner("Job", "train-workers-1", "", 0), ""},
+		{"a group of a LeaderWorkerSet, its leader", everything(""), leaderWorkerSetPod(0), "leaderworkerset.train.3",
+			owner("LeaderWorkerSet", "train", "3", 64), ""},
+		{"a group of a LeaderWorkerSet, a worker", everything(""), leaderWorkerSetPod(7), "leaderworkerset.train.3",
+			owner("LeaderWorkerSet", "train", "3", 64), ""},
+		{"a group without its size", everything(""),
+			with(leaderWorkerSetPod(7), func(p *v1.Pod) { delete(p.Annotations, LeaderWorkerSetSizeKey) }), "", Owner{},
 			"pod annotation leaderworkerset.sigs.k8s.io/size is missing: want a whole number from 1 to 100000"},
-		{"a PyTorchJob", everything(""), trainingPod("PyTorchJob", "pytorchjob-controller", "worker")(1), "pytorchjob.train", owner("PyTorchJob", "train", "", 0), ""},
-		{"a TFJob", everything(""), trainingPod("TFJob", "tfjob-controller", "ps")(1), "tfjob.train", owner("TFJob", "train", "", 0), ""},
-		{"an MPIJob of the training operator", everything(""), trainingPod("MPIJob", "mpijob-controller", "worker")(1), "mpijob.train", owner("MPIJob", "train", "", 0), ""},
+		{"a PyTorchJob", everything(""), trainingPod("PyTorchJob", "pytorchjob-controller", "worker")(1), "pytorchjob.train",
+			owner("PyTorchJob", "train", "", 0), ""},
+		{"a TFJob", everything(""), trainingPod("TFJob", "tfjob-controller", "ps")(1), "tfjob.train",
+			owner("TFJob", "train", "", 0), ""},
+		{"an MPIJob of the training operator", everything(""), trainingPod("MPIJob", "mpijob-controller", "worker")(1),
+			"mpijob.train", owner("MPIJob", "train", "", 0), ""},
 		{"a worker of the MPI operator", everything(""), mpiWorker(1), "mpijob.train", owner("MPIJob", "train", "", 0), ""},
-		{"the launcher of the MPI operator, which is a Job", everything(""), mpiLauncher(), "mpijob.train", owner("MPIJob", "train", "", 0), ""},
+		{"the launcher of the MPI operator, which is a Job", everything(""), mpiLauncher(), "mpijob.train",
+			owner("MPIJob", "train", "", 0), ""},
 		{"a RayCluster", everything(""), rayPod(1), "raycluster.train", owner("RayCluster", "train", "", 0), ""},
-		{"a label that cannot be a name", everything(""), with(jobSetPod(0), func(p *v1.Pod) { p.Labels[jobSetNameLabel] = "Train_1" }), "", Owner{},
+		{"a label that cannot be a name", everything(""),
+			with(jobSetPod(0), func(p *v1.Pod) { p.Labels[jobSetNameLabel] = "Train_1" }), "", Owner{},
 			`pod label jobset.sigs.k8s.io/jobset-name: "Train_1" is not the name of a JobSet`},
-		{"an owner that cannot have such a name", everything(""), ownedPod("p", "batch/v1", "Job", "A_B", nil, nil), "", Owner{},
+		{"an owner that cannot have such a name", everything(""), ownedPod("p", "batch/v1", "Job", "A_B", nil, nil), "",
+			Owner{},
 			`pod owner reference: "A_B" is not the name of a Job`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -269,7 +319,8 @@ func TestGangOwnerPolicyCovers(t *testing.T) {
 		{"in another profile", OwnerPolicy{Kinds: jobs, Profiles: set("berth-scheduler")}, false},
 		{"in its namespace", OwnerPolicy{Kinds: jobs, Namespaces: set("ns")}, true},
 		{"in another namespace", OwnerPolicy{Kinds: jobs, Namespaces: set("other")}, false},
-		{"in its namespace but another profile", OwnerPolicy{Kinds: jobs, Namespaces: set("ns"), Profiles: set("other")}, false},
+		{"in its namespace but another profile", OwnerPolicy{Kinds: jobs, Namespaces: set("ns"), Profiles: set("other")},
+			false},
 		{"in both", OwnerPolicy{Kinds: jobs, Namespaces: set("ns"), Profiles: set("gang-scheduler", "other")}, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -285,9 +336,11 @@ func TestGangOwnerPolicyCovers(t *testing.T) {
 func TestPodsOfOneControllerAreOfOneClass(t *testing.T) {
 	t.Parallel()
 	for name, pod := range map[string]func(int) *v1.Pod{
-		"Job": jobPod, "StatefulSet": statefulSetPod, "ReplicaSet": replicaSetPod, "JobSet": jobSetPod, "LeaderWorkerSet": leaderWorkerSetPod,
-		"PyTorchJob": trainingPod("PyTorchJob", "pytorchjob-controller", "worker"), "TFJob": trainingPod("TFJob", "tfjob-controller", "worker"),
-		"MPIJob": mpiWorker, "RayCluster": rayPod,
+		"Job": jobPod, "StatefulSet": statefulSetPod, "ReplicaSet": replicaSetPod, "JobSet": jobSetPod,
+		"LeaderWorkerSet": leaderWorkerSetPod,
+		"PyTorchJob":      trainingPod("PyTorchJob", "pytorchjob-controller", "worker"),
+		"TFJob":           trainingPod("TFJob", "tfjob-controller", "worker"),
+		"MPIJob":          mpiWorker, "RayCluster": rayPod,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -315,7 +368,8 @@ func TestGangNamesAreNamesOfObjects(t *testing.T) {
 		// One stem for all, so that names that differ in their ends alone occur.
 		stem := strings.Join(rapid.SliceOfN(label, 1, 4).Draw(t, "stem"), ".")
 		for range 8 {
-			o := Owner{Kind: rapid.SampledFrom([]string{"Job", "JobSet"}).Draw(t, "kind"), Namespace: "ns", Name: stem + "." + label.Draw(t, "name")}
+			o := Owner{Kind: rapid.SampledFrom([]string{"Job", "JobSet"}).Draw(t, "kind"), Namespace: "ns", Name: stem + "." +
+				label.Draw(t, "name")}
 			if len(o.Name) > maxNameLength {
 				o.Name = strings.TrimRight(o.Name[:maxNameLength], "-.")
 			}
@@ -327,36 +381,6 @@ func TestGangNamesAreNamesOfObjects(t *testing.T) {
 				t.Fatalf("%+v and %+v are both %q", o, other, name)
 			}
 			names[name] = o
-		}
-	})
-}
-
-func FuzzGangOwner(f *testing.F) {
-	f.Add("batch/v1", "Job", "train", "train", "3", "64", true)
-	f.Add("v1", "", "", "\n", "g", "3", false)
-	f.Add("apps/v1", "StatefulSet", "a.-b", "..", "-", "-9223372036854775809", false)
-	f.Add("/", "MPIJob", "", "x", "", "", false)
-	f.Fuzz(func(t *testing.T, apiVersion, kind, owner, label, part, size string, asks bool) {
-		pod := ownedPod("p", apiVersion, kind, owner, map[string]string{jobSetNameLabel: label, replicatedJobNameLabel: part, leaderWorkerSetNameLabel: label,
-			leaderWorkerSetGroupLabel: part, leaderWorkerSetIndexLabel: part, trainingJobLabel: label, TrainingOperatorLabel: mpiOperator},
-			map[string]string{LeaderWorkerSetSizeKey: size, volcanoName: label, kueueCount: size})
-		pod.Labels[kueueGroup] = part
-		if asks {
-			pod.Annotations[wellknown.GangKey] = "true"
-		}
-		for _, per := range []JobSetPer{PerJobSet, PerReplicatedJob, PerReplica} {
-			m, err := everything(per).GangOf(pod)
-			switch {
-			case err != nil:
-				if m.ID != (gang.ID{}) || strings.ContainsAny(err.Error(), "\n\r") {
-					t.Errorf("gang %v with the error %q", m.ID, err)
-				}
-			case m.ID.Name == "":
-			case len(validation.IsDNS1123Subdomain(m.ID.Name)) > 0:
-				t.Errorf("gang %q has a name that no PodGroup can have", m.ID.Name)
-			case m.Spec != nil && (m.Spec.Minimum.Total < 1 || m.Spec.Minimum.Total > maxMinMember):
-				t.Errorf("minimum %d", m.Spec.Minimum.Total)
-			}
 		}
 	})
 }

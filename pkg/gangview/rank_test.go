@@ -44,11 +44,13 @@ func TestPodsAreNumberedAsTheirControllersNumberThem(t *testing.T) {
 			"grove.io/podclique-pod-index": "6"}, want: ranks.Index{Set: "decode", Number: 6}},
 		{name: "a pod group of Kueue", labels: map[string]string{"kueue.x-k8s.io/pod-group-pod-index": "9"},
 			want: ranks.Index{Number: 9}},
-		{name: "a host of a replica of Ray", labels: map[string]string{"ray.io/group": "tpu", "ray.io/replica-host-index": "1",
+		{name: "a host of a replica of Ray", labels: map[string]string{"ray.io/group": "tpu",
+			"ray.io/replica-host-index":         "1",
 			"ray.io/worker-group-replica-index": "2"}, want: ranks.Index{Set: "tpu", Block: 2, Number: 1}},
 		{name: "a number that is none", labels: map[string]string{"apps.kubernetes.io/pod-index": "two"}, none: true},
 		{name: "a negative number", labels: map[string]string{"apps.kubernetes.io/pod-index": "-1"}, none: true},
-		{name: "a number that no gang reaches", labels: map[string]string{"apps.kubernetes.io/pod-index": "100000"}, none: true},
+		{name: "a number that no gang reaches", labels: map[string]string{"apps.kubernetes.io/pod-index": "100000"},
+			none: true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -29,9 +29,12 @@ func TestGangSpecMinimum(t *testing.T) {
 	}{
 		{"nothing said is one member", groupWith(0, nil), gang.Minimum{Total: 1}, false},
 		{"a number", groupWith(4, nil), gang.Minimum{Total: 4}, false},
-		{"roles add up", groupWith(0, roles("leader=1,worker=7")), gang.Minimum{Total: 8, Roles: map[string]int{"leader": 1, "worker": 7}}, false},
-		{"more than the roles add up to", groupWith(9, roles("leader=1, worker = 7")), gang.Minimum{Total: 9, Roles: map[string]int{"leader": 1, "worker": 7}}, false},
-		{"a role of which none is needed has no minimum", groupWith(2, roles("leader=1,spare=0")), gang.Minimum{Total: 2, Roles: map[string]int{"leader": 1}}, false},
+		{"roles add up", groupWith(0, roles("leader=1,worker=7")),
+			gang.Minimum{Total: 8, Roles: map[string]int{"leader": 1, "worker": 7}}, false},
+		{"more than the roles add up to", groupWith(9, roles("leader=1, worker = 7")),
+			gang.Minimum{Total: 9, Roles: map[string]int{"leader": 1, "worker": 7}}, false},
+		{"a role of which none is needed has no minimum", groupWith(2, roles("leader=1,spare=0")),
+			gang.Minimum{Total: 2, Roles: map[string]int{"leader": 1}}, false},
 		{"no number", groupWith(1, roles("leader")), gang.Minimum{}, true},
 		{"an empty text", groupWith(1, roles("")), gang.Minimum{}, true},
 		{"a role twice", groupWith(1, roles("leader=1,leader=2")), gang.Minimum{}, true},
@@ -66,7 +69,8 @@ func TestGangRole(t *testing.T) {
 
 func TestNamesOfRolesAreReplaced(t *testing.T) {
 	t.Parallel()
-	for value, want := range map[string]string{"worker=7, leader = 1,spare=0": "x-leader=1,x-spare=0,x-worker=7", "leader": ""} {
+	for value, want := range map[string]string{"worker=7, leader = 1,spare=0": "x-leader=1,x-spare=0,x-worker=7",
+		"leader": ""} {
 		if got := MapRoles(value, func(name string) string { return "x-" + name }); got != want {
 			t.Errorf("%q becomes %q, want %q", value, got, want)
 		}

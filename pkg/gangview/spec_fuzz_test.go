@@ -24,7 +24,8 @@ func FuzzGangSpec(f *testing.F) {
 	for _, seed := range []string{
 		"spec: {minMember: 8, scheduleTimeoutSeconds: 60, minResources: {nvidia.com/gpu: 8}}",
 		"metadata: {annotations: {berth.dev/min-members-by-role: 'leader=1,worker=3', berth.dev/topology-required: rack}}",
-		"spec: {minMember: -1, scheduleTimeoutSeconds: -9}", "spec: {minMember: 2147483647, scheduleTimeoutSeconds: 2147483647, minResources: {cpu: 1e99}}",
+		"spec: {minMember: -1, scheduleTimeoutSeconds: -9}",
+		"spec: {minMember: 2147483647, scheduleTimeoutSeconds: 2147483647, minResources: {cpu: 1e99}}",
 		"metadata: {annotations: {berth.dev/backfill: 'no', berth.dev/role-label: ''}}",
 	} {
 		f.Add(seed)

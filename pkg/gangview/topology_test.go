@@ -30,15 +30,19 @@ func TestTopologyOf(t *testing.T) {
 		{"nothing is said", nil, nil, Topology{}, ""},
 		{"the pod speaks where there is no PodGroup", nil, annotations{required: "zone", preferred: "rack"},
 			Topology{Required: []string{"zone"}, Preferred: []string{"rack"}}, ""},
-		{"the PodGroup speaks first, for each of the two", annotations{required: "block"}, annotations{required: "zone", preferred: "rack"},
+		{"the PodGroup speaks first, for each of the two", annotations{required: "block"},
+			annotations{required: "zone", preferred: "rack"},
 			Topology{Required: []string{"block"}, Preferred: []string{"rack"}}, ""},
-		{"one required level, two preferred ones within it", annotations{required: "block", preferred: "rack,nvidia.com/gpu.clique"}, nil,
+		{"one required level, two preferred ones within it",
+			annotations{required: "block", preferred: "rack,nvidia.com/gpu.clique"}, nil,
 			Topology{Required: []string{"block"}, Preferred: []string{"rack", "nvidia.com/gpu.clique"}}, ""},
-		{"the order is kept, and spaces around keys do not matter", annotations{required: " topology.kubernetes.io/zone , block ", preferred: "rack"}, nil,
+		{"the order is kept, and spaces around keys do not matter",
+			annotations{required: " topology.kubernetes.io/zone , block ", preferred: "rack"}, nil,
 			Topology{Required: []string{"topology.kubernetes.io/zone", "block"}, Preferred: []string{"rack"}}, ""},
 		{"to prefer what is required adds nothing", annotations{required: "rack"}, annotations{preferred: "rack"},
 			Topology{Required: []string{"rack"}}, ""},
-		{"of a list only what is not required is preferred", annotations{required: "zone,block", preferred: "block,rack"}, nil,
+		{"of a list only what is not required is preferred", annotations{required: "zone,block", preferred: "block,rack"},
+			nil,
 			Topology{Required: []string{"zone", "block"}, Preferred: []string{"rack"}}, ""},
 		{"eight levels", annotations{required: "a,b,c,d", preferred: "e,f,g,h"}, nil,
 			Topology{Required: []string{"a", "b", "c", "d"}, Preferred: []string{"e", "f", "g", "h"}}, ""},
@@ -55,7 +59,8 @@ func TestTopologyOf(t *testing.T) {
 			`pod annotation berth.dev/topology-preferred: "rack,block, rack" is not a list of different node label keys: item 3 repeats item 1`},
 		{"nine levels are refused", nil, annotations{preferred: "a,b,c,d,e,f,g,h,i"}, Topology{},
 			`pod annotation berth.dev/topology-preferred: "a,b,c,d,e,f,g,h,i" is not a list of at most 8 node label keys`},
-		{"nine levels in two lists are refused", annotations{required: "a,b,c,d"}, annotations{preferred: "e,f,g,h,i"}, Topology{},
+		{"nine levels in two lists are refused", annotations{required: "a,b,c,d"}, annotations{preferred: "e,f,g,h,i"},
+			Topology{},
 			`pod annotation berth.dev/topology-preferred: "e,f,g,h,i" is not allowed together with the 4 levels of berth.dev/topology-required: a gang has at most 8 levels`},
 		{"the required levels are read first", annotations{required: "a b", preferred: "c d"}, nil, Topology{},
 			`PodGroup g annotation berth.dev/topology-required: "a b" is not the key of a node label, such as topology.kubernetes.io/rack`},
@@ -87,7 +92,8 @@ func FuzzTopologyOf(f *testing.F) {
 	f.Add("rack", "rack")
 	f.Add("a,b,c,d", "d,e,f,g,h,i")
 	f.Fuzz(func(t *testing.T, required, preferred string) {
-		pod := st.MakePod().Annotations(map[string]string{wellknown.TopologyRequiredKey: required, wellknown.TopologyPreferredKey: preferred}).Obj()
+		pod := st.MakePod().Annotations(map[string]string{wellknown.TopologyRequiredKey: required,
+			wellknown.TopologyPreferredKey: preferred}).Obj()
 		got, err := TopologyOf(nil, pod)
 		if err != nil {
 			var bad *wellknown.BadValue
@@ -97,7 +103,8 @@ func FuzzTopologyOf(f *testing.F) {
 			return
 		}
 		levels := got.Levels()
-		if n := len(levels); n == 0 || n > maxTopologyLevels || n != len(slices.Compact(slices.Sorted(slices.Values(levels)))) {
+		if n := len(levels); n == 0 || n > maxTopologyLevels ||
+			n != len(slices.Compact(slices.Sorted(slices.Values(levels)))) {
 			t.Fatalf("levels %q of %q and %q", levels, required, preferred)
 		}
 		for _, key := range levels {
@@ -109,7 +116,8 @@ func FuzzTopologyOf(f *testing.F) {
 			t.Fatalf("required levels %q of %q", got.Required, required)
 		}
 		// What was read is written in the same order and reads the same.
-		pod.Annotations[wellknown.TopologyRequiredKey], pod.Annotations[wellknown.TopologyPreferredKey] = strings.Join(got.Required, ","), strings.Join(got.Preferred, ",")
+		pod.Annotations[wellknown.TopologyRequiredKey], pod.Annotations[wellknown.TopologyPreferredKey] = strings.
+			Join(got.Required, ","), strings.Join(got.Preferred, ",")
 		if len(got.Preferred) == 0 {
 			delete(pod.Annotations, wellknown.TopologyPreferredKey)
 		}

@@ -26,7 +26,8 @@ func TestDemandIsConfinedByMemoryAndLinks(t *testing.T) {
 			mix.Class{Count: 2, Milli: WholeMilli, Linked: true}, map[string]float64{"T4": 0.5, "A100": 1.25, "H100": 1.25}},
 		"links among the models that it names": {
 			Request{Count: 2, Milli: WholeMilli, Interconnect: InterconnectRequired, Models: []string{"A100", "T4"}},
-			mix.Class{Count: 2, Milli: WholeMilli, Linked: true, Models: "A100|T4"}, map[string]float64{"T4": 0.5, "A100": 2, "H100": 0.5}},
+			mix.Class{Count: 2, Milli: WholeMilli, Linked: true, Models: "A100|T4"}, map[string]float64{"T4": 0.5, "A100": 2,
+				"H100": 0.5}},
 		"memory that all have": {Request{Count: 2, Milli: WholeMilli, MinMemMiB: 8 << 10},
 			mix.Class{Count: 2, Milli: WholeMilli, MinMemMiB: 8 << 10}, map[string]float64{"T4": 1, "A100": 1, "H100": 1}},
 		"memory that none has": {Request{Count: 2, Milli: WholeMilli, MinMemMiB: 999 << 10},

@@ -18,11 +18,15 @@ func TestChoose(t *testing.T) {
 	}{
 		{"a share goes to the fullest GPU with room", node(3, shared, take(200, 500, 800)), share(300), []int{1}},
 		{"an exact fit is the best fit", node(3, shared, take(0, 700, 500)), share(300), []int{1}},
-		{"an unhealthy GPU is passed over", node(2, shared, func(i *Inventory) { i.Devices[0].Unhealthy = true }), share(300), []int{1}},
-		{"shares of one pod go to different GPUs", node(3, shared, take(500)), with(share(400), func(r *Request) { r.Count = 2 }), []int{0, 1}},
-		{"whole GPUs take the linked pair", node(4, shared, take(0, 1), func(i *Inventory) { i.Links = pairsOf(t, 4) }), whole(2), []int{2, 3}},
+		{"an unhealthy GPU is passed over", node(2, shared, func(i *Inventory) { i.Devices[0].Unhealthy = true }), share(300),
+			[]int{1}},
+		{"shares of one pod go to different GPUs", node(3, shared, take(500)),
+			with(share(400), func(r *Request) { r.Count = 2 }), []int{0, 1}},
+		{"whole GPUs take the linked pair", node(4, shared, take(0, 1), func(i *Inventory) { i.Links = pairsOf(t, 4) }),
+			whole(2), []int{2, 3}},
 		{"without links the lowest indices", node(4, shared, take(1000)), whole(2), []int{1, 2}},
-		{"a required pair that is broken is not replaced", node(4, shared, take(1, 0, 1), func(i *Inventory) { i.Links = pairsOf(t, 4) }),
+		{"a required pair that is broken is not replaced",
+			node(4, shared, take(1, 0, 1), func(i *Inventory) { i.Links = pairsOf(t, 4) }),
 			with(whole(2), func(r *Request) { r.Interconnect = InterconnectRequired }), nil},
 		{"nothing when too few are free", node(2, shared, take(1)), whole(2), nil},
 		{"nothing for a pod without GPUs", node(2, shared), &Request{}, nil},
@@ -48,7 +52,8 @@ func TestShareOn(t *testing.T) {
 	}{
 		{"memory follows compute", Request{Milli: 250}, 16384, Share{Milli: 250, MemMiB: 4096}, true},
 		{"compute follows memory, rounded down", Request{ShareMemMiB: 8356}, 16384, Share{Milli: 510, MemMiB: 8356}, true},
-		{"both given stand as they are", Request{Milli: 100, ShareMemMiB: 8192}, 16384, Share{Milli: 100, MemMiB: 8192}, true},
+		{"both given stand as they are", Request{Milli: 100, ShareMemMiB: 8192}, 16384, Share{Milli: 100, MemMiB: 8192},
+			true},
 		{"compute needs no known memory", Request{Milli: 250}, 0, Share{Milli: 250, MemMiB: 0}, true},
 		{"memory does", Request{ShareMemMiB: 8192}, 0, Share{Milli: 0, MemMiB: 8192}, false},
 		{"more memory than there is", Request{ShareMemMiB: 16385}, 16384, Share{Milli: 0, MemMiB: 16385}, false},
@@ -125,7 +130,8 @@ func TestConservation(t *testing.T) {
 func TestTakeRefusesWhatIsNotThere(t *testing.T) {
 	t.Parallel()
 	for name, devices := range map[string][]int{
-		"a repeated device": {0, 0}, "a negative index": {-1}, "an index too high": {2}, "a full device among free ones": {0, 1},
+		"a repeated device": {0, 0}, "a negative index": {-1}, "an index too high": {2},
+		"a full device among free ones": {0, 1},
 	} {
 		inv := node(2, take(0, 600))
 		before := inv.Clone()
@@ -140,7 +146,10 @@ func TestTakeRefusesWhatIsNotThere(t *testing.T) {
 
 func TestCloneSharesNothingThatChanges(t *testing.T) {
 	t.Parallel()
-	inv := node(2, func(i *Inventory) { i.Slices = []SliceCount{{Resource: "nvidia.com/mig-1g.5gb", Count: 2, Milli: 142}} })
+	inv := node(2, func(i *Inventory) {
+		i.Slices = []SliceCount{{Resource: "nvidia.com/mig-1g.5gb", Count: 2,
+			Milli: 142}}
+	})
 	c := inv.Clone()
 	c.Take([]int{0}, Share{Milli: 1000})
 	c.Devices[1].Unhealthy = true

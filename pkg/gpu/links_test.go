@@ -57,7 +57,8 @@ func TestBestSet(t *testing.T) {
 		{"one GPU is always well linked", nil, 0b0110, 1, true, 0b0010, MaxLinkScore, true},
 		{"unknown links are poor", nil, 0b0110, 2, false, 0b0110, 4, true},
 		{"unknown links are not NVLink", nil, 0b0110, 2, true, 0, 0, false},
-		{"sixteen GPUs are searched greedily", pairsOf(t, 16), 0b1100_0000_0000_0101, 2, true, 0b1100_0000_0000_0000, 100, true},
+		{"sixteen GPUs are searched greedily", pairsOf(t, 16), 0b1100_0000_0000_0101, 2, true, 0b1100_0000_0000_0000, 100,
+			true},
 		{"a mesh of sixteen", Mesh(16), 0xffff, 16, true, 0xffff, 100, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

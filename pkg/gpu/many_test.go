@@ -16,9 +16,10 @@ func TestEveryDeviceOfALargeNodeIsGivenOutOnce(t *testing.T) {
 		links *Links
 		want  int
 	}{
-		"whole GPUs":                {80, Request{Count: 1, Milli: WholeMilli}, nil, 80},
-		"all at once":               {72, Request{Count: 72, Milli: WholeMilli}, nil, 1},
-		"all at once, linked":       {72, Request{Count: 72, Milli: WholeMilli, Interconnect: InterconnectRequired}, Mesh(72), 1},
+		"whole GPUs":  {80, Request{Count: 1, Milli: WholeMilli}, nil, 80},
+		"all at once": {72, Request{Count: 72, Milli: WholeMilli}, nil, 1},
+		"all at once, linked": {72, Request{Count: 72, Milli: WholeMilli, Interconnect: InterconnectRequired}, Mesh(72),
+			1},
 		"linked where none is":      {72, Request{Count: 72, Milli: WholeMilli, Interconnect: InterconnectRequired}, nil, 0},
 		"one more than there are":   {72, Request{Count: 73, Milli: WholeMilli}, Mesh(72), 0},
 		"shares of one GPU":         {70, Request{Count: 1, Milli: 600, Shared: true}, nil, 70},
@@ -76,7 +77,8 @@ func TestGrantsOfALargeNode(t *testing.T) {
 // TestStrandingOfALargeNode holds that GPUs beyond those that the streams fill change nothing.
 func TestStrandingOfALargeNode(t *testing.T) {
 	t.Parallel()
-	s := newStranding(&mix.Distribution{Portions: []mix.Portion{{Class: mix.Class{CPUMilli: 1000, Count: 2, Milli: WholeMilli}, Fraction: 1}}})
+	s := newStranding(&mix.Distribution{Portions: []mix.Portion{{Class: mix.Class{CPUMilli: 1000, Count: 2,
+		Milli: WholeMilli}, Fraction: 1}}})
 	value := func(n int) float64 {
 		free := make([]int, n)
 		for i := range free {

@@ -15,7 +15,8 @@ import (
 func TestProfilesOfEveryGPU(t *testing.T) {
 	t.Parallel()
 	eighths := func(names ...string) map[string][4]int {
-		shapes := [][4]int{{1, 1, 7, 142}, {1, 1, 1, 142}, {1, 2, 4, 142}, {2, 2, 3, 285}, {3, 4, 2, 428}, {4, 4, 1, 571}, {7, 8, 1, 1000}}
+		shapes := [][4]int{{1, 1, 7, 142}, {1, 1, 1, 142}, {1, 2, 4, 142}, {2, 2, 3, 285}, {3, 4, 2, 428}, {4, 4, 1, 571},
+			{7, 8, 1, 1000}}
 		all := map[string][4]int{}
 		for i, name := range names {
 			all[name] = shapes[i]
@@ -34,13 +35,17 @@ func TestProfilesOfEveryGPU(t *testing.T) {
 		"NVIDIA-GB200":          eighths("1g.23gb", "1g.23gb+me", "1g.47gb", "2g.47gb", "3g.93gb", "4g.93gb", "7g.186gb"),
 		"NVIDIA-B300":           eighths("1g.34gb", "1g.34gb+me", "1g.67gb", "2g.67gb", "3g.135gb", "4g.135gb", "7g.269gb"),
 		"NVIDIA-A30": {
-			"1g.6gb": {1, 1, 4, 250}, "1g.6gb+me": {1, 1, 1, 250}, "2g.12gb": {2, 2, 2, 500}, "2g.12gb+me": {2, 2, 1, 500}, "4g.24gb": {4, 4, 1, 1000},
+			"1g.6gb": {1, 1, 4, 250}, "1g.6gb+me": {1, 1, 1, 250}, "2g.12gb": {2, 2, 2, 500}, "2g.12gb+me": {2, 2, 1, 500},
+			"4g.24gb": {4, 4, 1, 1000},
 		},
 		"NVIDIA-RTX-PRO-6000-Blackwell-Server-Edition": {
-			"1g.24gb": {1, 1, 4, 250}, "1g.24gb+gfx": {1, 1, 4, 250}, "1g.24gb+me.all": {1, 1, 1, 250}, "1g.24gb-me": {1, 1, 4, 250},
-			"2g.48gb": {2, 2, 2, 500}, "2g.48gb+gfx": {2, 2, 2, 500}, "4g.96gb": {4, 4, 1, 1000}, "4g.96gb+gfx": {4, 4, 1, 1000},
+			"1g.24gb": {1, 1, 4, 250}, "1g.24gb+gfx": {1, 1, 4, 250}, "1g.24gb+me.all": {1, 1, 1, 250},
+			"1g.24gb-me": {1, 1, 4, 250},
+			"2g.48gb":    {2, 2, 2, 500}, "2g.48gb+gfx": {2, 2, 2, 500}, "4g.96gb": {4, 4, 1, 1000},
+			"4g.96gb+gfx": {4, 4, 1, 1000},
 		},
-		"": {"1g.5gb": {1, 1, 7, 142}, "2g.10gb": {2, 2, 3, 285}, "3g.20gb": {3, 4, 2, 428}, "4g.20gb": {4, 4, 1, 571}, "7g.40gb": {7, 8, 1, 1000}, "1g.6gb": {1, 1, 4, 250}},
+		"": {"1g.5gb": {1, 1, 7, 142}, "2g.10gb": {2, 2, 3, 285}, "3g.20gb": {3, 4, 2, 428}, "4g.20gb": {4, 4, 1, 571},
+			"7g.40gb": {7, 8, 1, 1000}, "1g.6gb": {1, 1, 4, 250}},
 	} {
 		for name, want := range profiles {
 			t.Run(model+" "+name, func(t *testing.T) {
@@ -95,7 +100,8 @@ func TestProfilesFollowTheMemoryThatTheNodeStates(t *testing.T) {
 
 func TestProfilesThatAreNone(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"", "1g", "g.5gb", "0g.5gb", "8g.5gb", "1g.0gb", "1g.5gbme", "1g.-5gb", "1c.2g.10gb", "1g.99999999999gb"} {
+	for _, name := range []string{"", "1g", "g.5gb", "0g.5gb", "8g.5gb", "1g.0gb", "1g.5gbme", "1g.-5gb", "1c.2g.10gb",
+		"1g.99999999999gb"} {
 		if p, ok := ParseProfile(name, "", 0); ok {
 			t.Errorf("ParseProfile(%q) = %+v, want none", name, p)
 		}
@@ -106,7 +112,8 @@ func TestProfilesThatAreNone(t *testing.T) {
 func TestLegalPlacements(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string][]int{
-		"1g.5gb": {0, 1, 2, 3, 4, 5, 6}, "1g.10gb": {0, 2, 4, 6}, "2g.10gb": {0, 2, 4}, "3g.20gb": {0, 4}, "4g.20gb": {0}, "7g.40gb": {0},
+		"1g.5gb": {0, 1, 2, 3, 4, 5, 6}, "1g.10gb": {0, 2, 4, 6}, "2g.10gb": {0, 2, 4}, "3g.20gb": {0, 4}, "4g.20gb": {0},
+		"7g.40gb": {0},
 	} {
 		p, _ := ParseProfile(name, "NVIDIA-A100-SXM4-40GB", 0)
 		var got []int
@@ -127,8 +134,10 @@ func TestLegalPlacements(t *testing.T) {
 func TestEightProfilesFillAGPUAsTheGuideSays(t *testing.T) {
 	t.Parallel()
 	for _, names := range [][]string{
-		{"4g.20gb", "3g.20gb"}, {"3g.20gb", "3g.20gb"}, {"2g.10gb", "2g.10gb", "2g.10gb", "1g.5gb"}, {"4g.20gb", "2g.10gb", "1g.5gb"},
-		{"1g.10gb", "1g.10gb", "1g.10gb", "1g.10gb"}, {"1g.5gb", "1g.5gb", "1g.5gb", "1g.5gb", "1g.5gb", "1g.5gb", "1g.5gb+me"},
+		{"4g.20gb", "3g.20gb"}, {"3g.20gb", "3g.20gb"}, {"2g.10gb", "2g.10gb", "2g.10gb", "1g.5gb"},
+		{"4g.20gb", "2g.10gb", "1g.5gb"},
+		{"1g.10gb", "1g.10gb", "1g.10gb", "1g.10gb"}, {"1g.5gb", "1g.5gb", "1g.5gb", "1g.5gb", "1g.5gb", "1g.5gb",
+			"1g.5gb+me"},
 	} {
 		gpus := make([]layout, 1)
 		for _, name := range names {
@@ -238,7 +247,8 @@ func TestFreeSlicesAreWhatIsLeftOfTheGPUs(t *testing.T) {
 func TestSlicesAreNoGPUs(t *testing.T) {
 	t.Parallel()
 	inv := slicedNode(8, 24, 8)
-	demand := NewDemand(mix.Given([]mix.Portion{{Class: mix.Class{CPUMilli: 1000, Count: 8, Milli: 1000}, Fraction: 1}}), mix.Capacity{inv.Model: {GPUs: 8}}, 8)
+	demand := NewDemand(mix.Given([]mix.Portion{{Class: mix.Class{CPUMilli: 1000, Count: 8, Milli: 1000}, Fraction: 1}}),
+		mix.Capacity{inv.Model: {GPUs: 8}}, 8)
 	if part := PartOf(inv, demand); part.IdleMilli != 0 || part.UsedMilli != 0 || part.Hosts != (Hosts{}) {
 		t.Errorf("eight GPUs in slices contribute %+v, want nothing for whole GPUs", part)
 	}
@@ -265,7 +275,8 @@ func FuzzParseProfile(f *testing.F) {
 		if !ok {
 			return
 		}
-		if p.Milli() < 1 || p.Milli() > WholeMilli || p.TakenMilli() > WholeMilli || p.MostPerGPU() < 1 || p.Memory > p.MemorySlices {
+		if p.Milli() < 1 || p.Milli() > WholeMilli || p.TakenMilli() > WholeMilli || p.MostPerGPU() < 1 ||
+			p.Memory > p.MemorySlices {
 			t.Fatalf("ParseProfile(%q, %q, %d) = %+v out of range", name, model, memMiB, p)
 		}
 	})

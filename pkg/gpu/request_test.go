@@ -52,11 +52,15 @@ func TestClassOf(t *testing.T) {
 	t.Parallel()
 	for want, r := range map[mix.Class]*Request{
 		{CPUMilli: 8000}: {CPUMilli: 8000},
-		{CPUMilli: 1000, Count: 1, Milli: 500, Models: "A|B"}: {CPUMilli: 1000, Count: 1, ShareMemMiB: 8 << 10, Models: []string{"A", "B"}},
+		{CPUMilli: 1000, Count: 1, Milli: 500, Models: "A|B"}: {CPUMilli: 1000, Count: 1, ShareMemMiB: 8 << 10,
+			Models: []string{"A", "B"}},
 		{CPUMilli: 2000}: {CPUMilli: 2000, Count: 1, ShareMemMiB: 32 << 10}, // more than any GPU has
-		{CPUMilli: 500, Count: 3, Milli: 233, Slices: "nvidia.com/mig-1g.5gb,nvidia.com/mig-3g.20gb"}: {CPUMilli: 500, Slices: []SliceCount{
-			{Resource: "nvidia.com/mig-1g.5gb", Count: 2, Milli: 140}, {Resource: "nvidia.com/mig-3g.20gb", Count: 1, Milli: 420}}},
-		{CPUMilli: 500, Count: 2, Milli: 140, Slices: "nvidia.com/mig-1g.5gb"}: {CPUMilli: 500, Slices: []SliceCount{{Resource: "nvidia.com/mig-1g.5gb", Count: 2, Milli: 140}}},
+		{CPUMilli: 500, Count: 3, Milli: 233, Slices: "nvidia.com/mig-1g.5gb,nvidia.com/mig-3g.20gb"}: {CPUMilli: 500,
+			Slices: []SliceCount{
+				{Resource: "nvidia.com/mig-1g.5gb", Count: 2, Milli: 140}, {Resource: "nvidia.com/mig-3g.20gb", Count: 1,
+					Milli: 420}}},
+		{CPUMilli: 500, Count: 2, Milli: 140, Slices: "nvidia.com/mig-1g.5gb"}: {CPUMilli: 500,
+			Slices: []SliceCount{{Resource: "nvidia.com/mig-1g.5gb", Count: 2, Milli: 140}}},
 	} {
 		if diff := cmp.Diff(want, ClassOf(r, 16<<10)); diff != "" {
 			t.Errorf("ClassOf (-want +got):\n%s", diff)

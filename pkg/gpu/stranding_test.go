@@ -33,18 +33,25 @@ func TestStranding(t *testing.T) {
 		free  []int
 		want  float64
 	}{
-		{"work of three GPUs leaves two of eight", mixOf(100, three), "A", 64_000, []int{1000, 1000, 1000, 1000, 1000, 1000, 1000, 1000}, 2000},
+		{"work of three GPUs leaves two of eight", mixOf(100, three), "A", 64_000, []int{1000, 1000, 1000, 1000, 1000, 1000,
+			1000, 1000}, 2000},
 		{"work of three GPUs leaves two of two", mixOf(100, three), "A", 64_000, []int{1000, 1000}, 2000},
-		{"without CPU everything is stranded", mixOf(100, mix.Class{CPUMilli: 8000, Count: 1, Milli: WholeMilli}), "A", 7000, []int{1000, 300}, 1300},
-		{"work for another model leaves all", mixOf(100, mix.Class{Count: 1, Milli: WholeMilli, Models: "B"}), "A", 64_000, []int{1000}, 1000},
+		{"without CPU everything is stranded", mixOf(100, mix.Class{CPUMilli: 8000, Count: 1, Milli: WholeMilli}), "A", 7000,
+			[]int{1000, 300}, 1300},
+		{"work for another model leaves all", mixOf(100, mix.Class{Count: 1, Milli: WholeMilli, Models: "B"}), "A", 64_000,
+			[]int{1000}, 1000},
 		{"shares leave what no share fits", mixOf(100, mix.Class{Count: 1, Milli: 300}), "A", 64_000, []int{1000, 500}, 300},
 		{"a full node wastes nothing", mixOf(100, three), "A", 64_000, []int{0, 0}, 0},
 		{"an empty mix leaves all", mix.New().Distribution(), "A", 64_000, []int{1000}, 1000},
-		{"CPU-only work takes the CPU that GPUs need", mixOf(100, mix.Class{CPUMilli: 1000, Count: 1, Milli: WholeMilli}, mix.Class{CPUMilli: 1000}), "A", 2000,
+		{"CPU-only work takes the CPU that GPUs need", mixOf(100, mix.Class{CPUMilli: 1000, Count: 1, Milli: WholeMilli},
+			mix.Class{CPUMilli: 1000}), "A", 2000,
 			[]int{1000, 1000}, 1000},
-		{"however many CPU-only pods come, they take what comes with the free GPU", mixOf(100, mix.Class{CPUMilli: 1000, Count: 1, Milli: WholeMilli}, mix.Class{CPUMilli: 1000}), "A", 4000,
+		{"however many CPU-only pods come, they take what comes with the free GPU",
+			mixOf(100, mix.Class{CPUMilli: 1000, Count: 1, Milli: WholeMilli}, mix.Class{CPUMilli: 1000}), "A", 4000,
 			[]int{1000, 1000}, 0},
-		{"slices are no work for GPUs", mixOf(100, mix.Class{CPUMilli: 1000, Count: 1, Milli: 140, Slices: "nvidia.com/mig-1g.5gb"}), "A", 64_000, []int{1000}, 1000},
+		{"slices are no work for GPUs",
+			mixOf(100, mix.Class{CPUMilli: 1000, Count: 1, Milli: 140, Slices: "nvidia.com/mig-1g.5gb"}), "A", 64_000,
+			[]int{1000}, 1000},
 		{"CPU-only work leaves all", mixOf(100, mix.Class{CPUMilli: 1000}), "A", 64_000, []int{1000}, 1000},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -76,7 +83,8 @@ func TestStrandingIsCachedBySortedVector(t *testing.T) {
 
 func TestStrandingIsBoundedByWhatIsFree(t *testing.T) {
 	t.Parallel()
-	r := newStranding(mixOf(40, mix.Class{CPUMilli: 4000, Count: 1, Milli: WholeMilli}, mix.Class{CPUMilli: 2000, Count: 1, Milli: 460},
+	r := newStranding(mixOf(40, mix.Class{CPUMilli: 4000, Count: 1, Milli: WholeMilli},
+		mix.Class{CPUMilli: 2000, Count: 1, Milli: 460},
 		mix.Class{CPUMilli: 8000}, mix.Class{CPUMilli: 30_000, Count: 8, Milli: WholeMilli}))
 	rapid.Check(t, func(t *rapid.T) {
 		free := rapid.SliceOfN(rapid.IntRange(0, WholeMilli), 0, 20).Draw(t, "free")

@@ -33,19 +33,29 @@ func TestGPUsOfDifferentMemory(t *testing.T) {
 		share  Share
 		reason Reason
 	}{
-		{"a share that only the large one holds", unlikeNode(), byMemory(1, 40_000), []int{1}, Share{Milli: 488, MemMiB: 40_000}, Reason{}},
-		{"a share that a small one holds goes there", unlikeNode(), byMemory(1, 6_144), []int{0}, Share{Milli: 250, MemMiB: 6_144}, Reason{}},
-		{"the same when the small ones are full", unlikeNode(take(1000, 0, 1000)), byMemory(1, 6_144), []int{1}, Share{Milli: 75, MemMiB: 6_144}, Reason{}},
-		{"half of a GPU", unlikeNode(), percent(500, 1), []int{0}, Share{Milli: 500, MemMiB: 12 << 10}, Reason{}},
-		{"half of the large one", unlikeNode(take(600, 0, 600)), percent(500, 1), []int{1}, Share{Milli: 500, MemMiB: 40 << 10}, Reason{}},
-		{"shares of two are on GPUs that are alike", unlikeNode(), byMemory(2, 6_144), []int{0, 2}, Share{Milli: 250, MemMiB: 6_144}, Reason{}},
-		{"more than the large one has", unlikeNode(), byMemory(1, 90_000), nil, Share{}, Reason{Cause: GPUMemory, Need: 90_000, Have: 80 << 10}},
-		{"more than is left of it", unlikeNode(take(0, 600)), byMemory(1, 40_000), nil, Share{}, Reason{Cause: ShareTaken, Need: 40000, Have: 32768, Detail: "MiB"}},
-		{"whole GPUs of any memory", unlikeNode(), whole(3), []int{0, 1, 2}, Share{Milli: 1000, MemMiB: 24 << 10}, Reason{}},
-		{"a whole GPU of much memory", unlikeNode(), with(whole(1), func(r *Request) { r.MinMemMiB = 40 << 10 }), []int{1}, Share{Milli: 1000, MemMiB: 80 << 10}, Reason{}},
-		{"a share of a GPU of much memory", unlikeNode(), with(byMemory(1, 6_144), func(r *Request) { r.MinMemMiB = 40 << 10 }), []int{1},
+		{"a share that only the large one holds", unlikeNode(), byMemory(1, 40_000), []int{1},
+			Share{Milli: 488, MemMiB: 40_000}, Reason{}},
+		{"a share that a small one holds goes there", unlikeNode(), byMemory(1, 6_144), []int{0},
+			Share{Milli: 250, MemMiB: 6_144}, Reason{}},
+		{"the same when the small ones are full", unlikeNode(take(1000, 0, 1000)), byMemory(1, 6_144), []int{1},
 			Share{Milli: 75, MemMiB: 6_144}, Reason{}},
-		{"a whole GPU of more memory than any", unlikeNode(), with(whole(1), func(r *Request) { r.MinMemMiB = 100 << 10 }), nil, Share{},
+		{"half of a GPU", unlikeNode(), percent(500, 1), []int{0}, Share{Milli: 500, MemMiB: 12 << 10}, Reason{}},
+		{"half of the large one", unlikeNode(take(600, 0, 600)), percent(500, 1), []int{1},
+			Share{Milli: 500, MemMiB: 40 << 10}, Reason{}},
+		{"shares of two are on GPUs that are alike", unlikeNode(), byMemory(2, 6_144), []int{0, 2},
+			Share{Milli: 250, MemMiB: 6_144}, Reason{}},
+		{"more than the large one has", unlikeNode(), byMemory(1, 90_000), nil, Share{},
+			Reason{Cause: GPUMemory, Need: 90_000, Have: 80 << 10}},
+		{"more than is left of it", unlikeNode(take(0, 600)), byMemory(1, 40_000), nil, Share{},
+			Reason{Cause: ShareTaken, Need: 40000, Have: 32768, Detail: "MiB"}},
+		{"whole GPUs of any memory", unlikeNode(), whole(3), []int{0, 1, 2}, Share{Milli: 1000, MemMiB: 24 << 10}, Reason{}},
+		{"a whole GPU of much memory", unlikeNode(), with(whole(1), func(r *Request) { r.MinMemMiB = 40 << 10 }), []int{1},
+			Share{Milli: 1000, MemMiB: 80 << 10}, Reason{}},
+		{"a share of a GPU of much memory", unlikeNode(),
+			with(byMemory(1, 6_144), func(r *Request) { r.MinMemMiB = 40 << 10 }), []int{1},
+			Share{Milli: 75, MemMiB: 6_144}, Reason{}},
+		{"a whole GPU of more memory than any", unlikeNode(), with(whole(1), func(r *Request) { r.MinMemMiB = 100 << 10 }),
+			nil, Share{},
 			Reason{Cause: GPUMemory, Need: 100 << 10, Have: 80 << 10}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -92,7 +102,8 @@ func TestTheMemoryThatServesARequestIsTheSmallestThatHoldsIt(t *testing.T) {
 	}{
 		{"a small share", unlikeNode(), byMemory(1, 6_144), 24 << 10},
 		{"a large share", unlikeNode(), byMemory(1, 40_000), 80 << 10},
-		{"a share of a large GPU", unlikeNode(), with(byMemory(1, 6_144), func(r *Request) { r.MinMemMiB = 40 << 10 }), 80 << 10},
+		{"a share of a large GPU", unlikeNode(), with(byMemory(1, 6_144), func(r *Request) { r.MinMemMiB = 40 << 10 }),
+			80 << 10},
 		{"more than any has", unlikeNode(), byMemory(1, 90_000), 24 << 10},
 		{"GPUs that are alike", node(2), byMemory(1, 40_000), 24 << 10},
 		{"GPUs of unknown memory", &Inventory{Devices: NewDevices(2, 0)}, byMemory(1, 1), 0},
@@ -106,7 +117,8 @@ func TestTheMemoryThatServesARequestIsTheSmallestThatHoldsIt(t *testing.T) {
 func TestGPUsOfDifferentMemoryAreAnotherClass(t *testing.T) {
 	t.Parallel()
 	other := unlikeNode(func(i *Inventory) { i.Devices[1].MemMiB = 48 << 10 })
-	if cmp.Equal(unlikeNode().AppendClass(nil), other.AppendClass(nil)) || cmp.Equal(unlikeNode().AppendPrices(nil), other.AppendPrices(nil)) {
+	if cmp.Equal(unlikeNode().AppendClass(nil), other.AppendClass(nil)) || cmp.Equal(unlikeNode().AppendPrices(nil),
+		other.AppendPrices(nil)) {
 		t.Error("two nodes with GPUs of different memory have one key")
 	}
 }

@@ -42,7 +42,8 @@ func TestWaste(t *testing.T) {
 	twos := demand(mix.Class{Count: 2, Milli: WholeMilli})
 	eights := demand(mix.Class{Count: 8, Milli: WholeMilli}, mix.Class{Count: 1, Milli: WholeMilli})
 	onlyEights := demand(mix.Class{Count: 8, Milli: WholeMilli})
-	confined := NewDemand(mix.Given([]mix.Portion{{Class: mix.Class{Count: 1, Milli: WholeMilli}, Fraction: 1}, {Class: mix.Class{Count: 1, Milli: WholeMilli, Models: "NVIDIA-A10"}, Fraction: 1}}), capacity, 0)
+	confined := NewDemand(mix.Given([]mix.Portion{{Class: mix.Class{Count: 1, Milli: WholeMilli}, Fraction: 1},
+		{Class: mix.Class{Count: 1, Milli: WholeMilli, Models: "NVIDIA-A10"}, Fraction: 1}}), capacity, 0)
 	steady := func(s *Supply) *Supply {
 		for range 100 {
 			s.Placed()
@@ -54,7 +55,8 @@ func TestWaste(t *testing.T) {
 	packing := only(func(w *Weights) { w.Packing = 1 })
 	paired := func(inv *Inventory) { inv.Links = pairsOf(t, 4) }
 	half := node(2, used, take(WholeMilli))
-	hosts, opening, scarcity := only(func(w *Weights) { w.Hosts = 1 }), only(func(w *Weights) { w.Opening = 350 }), only(func(w *Weights) { w.Scarcity = 1000 })
+	hosts, opening, scarcity := only(func(w *Weights) { w.Hosts = 1 }), only(func(w *Weights) { w.Opening = 350 }),
+		only(func(w *Weights) { w.Scarcity = 1000 })
 	for _, tc := range []struct {
 		name    string
 		weights Weights
@@ -65,21 +67,29 @@ func TestWaste(t *testing.T) {
 		at      Placement
 		want    float64
 	}{
-		{"a node without GPUs wastes none", DefaultWeights(), eights, nil, &Inventory{}, &Request{CPUMilli: 1000}, Placement{}, 0},
+		{"a node without GPUs wastes none", DefaultWeights(), eights, nil, &Inventory{}, &Request{CPUMilli: 1000},
+			Placement{}, 0},
 		{"packing is the growth of what is stranded", packing, twos, nil, node(4), whole(1), Placement{}, 1000},
 		{"packing can be a gain", packing, twos, nil, node(4, take(1000)), whole(1), Placement{}, -1000},
-		{"an unknown mix packs nothing", packing, NewDemand(mixOf(1, mix.Class{Count: 2, Milli: WholeMilli}), nil, 0), nil, node(4), whole(1), Placement{}, 0},
-		{"where pods come and go nothing is packed for those to come", packing, confined, churning, node(4), whole(1), Placement{}, 0},
+		{"an unknown mix packs nothing", packing, NewDemand(mixOf(1, mix.Class{Count: 2, Milli: WholeMilli}), nil, 0), nil,
+			node(4), whole(1), Placement{}, 0},
+		{"where pods come and go nothing is packed for those to come", packing, confined, churning, node(4), whole(1),
+			Placement{}, 0},
 		{"best-fit counts CPU and GPU left", only(func(w *Weights) { w.BestFit = 30 }), nil, nil,
 			node(5), with(whole(1), func(r *Request) { r.CPUMilli = 32_000 }), Placement{}, 30 * (0.5*0.25 + 0.5*0.5)},
-		{"a share leaves a sliver", only(func(w *Weights) { w.Sliver = 100 }), nil, nil, node(2, shared, take(300)), share(600), Placement{}, 10},
-		{"a share that fits exactly leaves none", only(func(w *Weights) { w.Sliver = 100 }), nil, nil, node(2, shared, take(300)), share(700), Placement{}, 0},
-		{"opening an empty node while half of the GPUs in use are idle", opening, eights, fleet(eights, half, node(8)), node(8), whole(1), Placement{}, 175},
+		{"a share leaves a sliver", only(func(w *Weights) { w.Sliver = 100 }), nil, nil, node(2, shared, take(300)),
+			share(600), Placement{}, 10},
+		{"a share that fits exactly leaves none", only(func(w *Weights) { w.Sliver = 100 }), nil, nil,
+			node(2, shared, take(300)), share(700), Placement{}, 0},
+		{"opening an empty node while half of the GPUs in use are idle", opening, eights, fleet(eights, half, node(8)),
+			node(8), whole(1), Placement{}, 175},
 		{"opening a small one", opening, eights, fleet(eights, half), node(1), whole(1), Placement{}, 175. / 4},
-		{"opening one when those in use are full", opening, eights, fleet(eights, node(2, used, take(1000, 1000)), node(8)), node(8), whole(1), Placement{}, 0},
+		{"opening one when those in use are full", opening, eights, fleet(eights, node(2, used, take(1000, 1000)), node(8)),
+			node(8), whole(1), Placement{}, 0},
 		{"opening the first", opening, eights, fleet(eights, node(8)), node(8), whole(1), Placement{}, 0},
 		{"a node that is in use is open", opening, eights, fleet(eights, half), node(8, used), whole(1), Placement{}, 0},
-		{"the only place for eight GPUs", hosts, onlyEights, fleet(onlyEights, node(8)), node(8), whole(1), Placement{}, 8000 * 0.5},
+		{"the only place for eight GPUs", hosts, onlyEights, fleet(onlyEights, node(8)), node(8), whole(1), Placement{},
+			8000 * 0.5},
 		{"one of a hundred", hosts, onlyEights, func() *Supply {
 			s := fleet(onlyEights)
 			for range 100 {
@@ -87,21 +97,33 @@ func TestWaste(t *testing.T) {
 			}
 			return s
 		}(), node(8), whole(1), Placement{}, 0},
-		{"at a steady load, a place that is much too large for the pod counts a quarter", hosts, onlyEights, steady(fleet(onlyEights, node(8))), node(8), whole(2), Placement{}, 8000 * 0.5 * 0.25},
-		{"at a steady load, a place that is not much too large counts nothing", hosts, onlyEights, steady(fleet(onlyEights, node(8))), node(8), whole(4), Placement{}, 0},
-		{"a node that is no such place any more", hosts, onlyEights, fleet(onlyEights, node(8)), node(8, take(1000)), whole(1), Placement{}, 0},
+		{"at a steady load, a place that is much too large for the pod counts a quarter", hosts, onlyEights,
+			steady(fleet(onlyEights, node(8))), node(8), whole(2), Placement{}, 8000 * 0.5 * 0.25},
+		{"at a steady load, a place that is not much too large counts nothing", hosts, onlyEights,
+			steady(fleet(onlyEights, node(8))), node(8), whole(4), Placement{}, 0},
+		{"a node that is no such place any more", hosts, onlyEights, fleet(onlyEights, node(8)), node(8, take(1000)),
+			whole(1), Placement{}, 0},
 		{"a scarce model", scarcity, confined, nil, node(8), whole(2), Placement{}, 2000},
-		{"a pod that accepts no other may take it", scarcity, confined, nil, node(8), with(whole(2), func(r *Request) { r.Models = []string{"NVIDIA-A10"} }), Placement{}, 0},
-		{"an unknown model is not scarce", scarcity, confined, nil, node(8, func(i *Inventory) { i.Model = "C" }), whole(2), Placement{}, 0},
+		{"a pod that accepts no other may take it", scarcity, confined, nil, node(8),
+			with(whole(2), func(r *Request) { r.Models = []string{"NVIDIA-A10"} }), Placement{}, 0},
+		{"an unknown model is not scarce", scarcity, confined, nil, node(8, func(i *Inventory) { i.Model = "C" }), whole(2),
+			Placement{}, 0},
 		{"links that are missed", only(func(w *Weights) { w.Links = 1 }), nil, nil, node(8),
 			with(whole(2), func(r *Request) { r.Interconnect = InterconnectPreferred }), Placement{}, 2000 * 0.96},
-		{"a pod that asks for no links misses none that the node does not have", only(func(w *Weights) { w.Links = 1 }), nil, nil, node(8), whole(2), Placement{}, 0},
-		{"a pod that asks for no links misses a fifth of those that are taken", only(func(w *Weights) { w.Links = 1 }), nil, nil, node(4, shared, paired, take(1000, 0, 1000)), whole(2), Placement{}, 2000 * 0.96 * 0.2},
-		{"siblings out of reach", only(func(w *Weights) { w.Links = 1 }), nil, nil, node(8, meshed), whole(2), Placement{Apart: 0.5}, 2000 * 0.5 * 0.2},
-		{"more GPU than it takes", only(func(w *Weights) { w.OverProvisioning = 50 }), nil, nil, node(8), whole(2), Placement{}, 100 * (24. / 80) * (86. / 90)},
-		{"a busy GPU", only(func(w *Weights) { w.Utilization = 50 }), nil, nil, node(8, shared), share(500), Placement{BusyMilli: 500}, 25},
-		{"a pod that keeps off GPUs", only(func(w *Weights) { w.Avoid = 4000 }), nil, nil, node(8), &Request{AvoidsGPUNode: true}, Placement{}, 4000},
-		{"time slices count as parts", only(func(w *Weights) { w.BestFit = 30 }), nil, nil, node(2, sliced(5), func(i *Inventory) { i.FreeCPUMilli = 0 }), whole(1),
+		{"a pod that asks for no links misses none that the node does not have", only(func(w *Weights) { w.Links = 1 }), nil,
+			nil, node(8), whole(2), Placement{}, 0},
+		{"a pod that asks for no links misses a fifth of those that are taken", only(func(w *Weights) { w.Links = 1 }), nil,
+			nil, node(4, shared, paired, take(1000, 0, 1000)), whole(2), Placement{}, 2000 * 0.96 * 0.2},
+		{"siblings out of reach", only(func(w *Weights) { w.Links = 1 }), nil, nil, node(8, meshed), whole(2),
+			Placement{Apart: 0.5}, 2000 * 0.5 * 0.2},
+		{"more GPU than it takes", only(func(w *Weights) { w.OverProvisioning = 50 }), nil, nil, node(8), whole(2),
+			Placement{}, 100 * (24. / 80) * (86. / 90)},
+		{"a busy GPU", only(func(w *Weights) { w.Utilization = 50 }), nil, nil, node(8, shared), share(500),
+			Placement{BusyMilli: 500}, 25},
+		{"a pod that keeps off GPUs", only(func(w *Weights) { w.Avoid = 4000 }), nil, nil, node(8),
+			&Request{AvoidsGPUNode: true}, Placement{}, 4000},
+		{"time slices count as parts", only(func(w *Weights) { w.BestFit = 30 }), nil, nil,
+			node(2, sliced(5), func(i *Inventory) { i.FreeCPUMilli = 0 }), whole(1),
 			Placement{}, 30 * 0.5 * 0.125},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -125,8 +147,8 @@ func TestWaste(t *testing.T) {
 	})
 }
 
-// TestTheTightestGPUWins places a share on any of several nodes that differ in nothing but what is free: it goes to a GPU that it fills
-// most exactly.
+// TestTheTightestGPUWins places a share on any of several nodes that differ in nothing but what is free: it goes to a
+// GPU that it fills most exactly.
 func TestTheTightestGPUWins(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -160,15 +182,19 @@ func TestTheTightestGPUWins(t *testing.T) {
 func TestPressure(t *testing.T) {
 	t.Parallel()
 	capacity := mix.Capacity{"T4": {GPUs: 100}, "H100": {GPUs: 100}}
-	work, t4 := mix.Class{CPUMilli: 1000, Count: 1, Milli: WholeMilli}, mix.Class{CPUMilli: 1000, Count: 1, Milli: WholeMilli, Models: "T4"}
+	work, t4 := mix.Class{CPUMilli: 1000, Count: 1, Milli: WholeMilli}, mix.Class{CPUMilli: 1000, Count: 1,
+		Milli: WholeMilli, Models: "T4"}
 	for name, tc := range map[string]struct {
 		mix      *mix.Distribution
 		capacity mix.Capacity
 		want     map[string]float64
 	}{
-		"confined demand presses on its models": {mix.Given([]mix.Portion{{Class: work, Fraction: 1}, {Class: t4, Fraction: 1}}), capacity, map[string]float64{"T4": 1.5, "H100": 0.5}},
-		"demand for a model that is not there":  {mix.Given([]mix.Portion{{Class: work, Fraction: 1}, {Class: t4, Fraction: 1}}), mix.Capacity{"H100": {GPUs: 100}}, map[string]float64{"H100": 0.5}},
-		"one of seventeen says nothing yet": {mixOf(1, t4, work, work, work, work, work, work, work, work, work, work, work, work, work, work, work, work),
+		"confined demand presses on its models": {mix.Given([]mix.Portion{{Class: work, Fraction: 1},
+			{Class: t4, Fraction: 1}}), capacity, map[string]float64{"T4": 1.5, "H100": 0.5}},
+		"demand for a model that is not there": {mix.Given([]mix.Portion{{Class: work, Fraction: 1},
+			{Class: t4, Fraction: 1}}), mix.Capacity{"H100": {GPUs: 100}}, map[string]float64{"H100": 0.5}},
+		"one of seventeen says nothing yet": {mixOf(1, t4, work, work, work, work, work, work, work, work, work, work, work,
+			work, work, work, work, work),
 			mix.Capacity{"T4": {GPUs: 8}, "H100": {GPUs: 800}}, map[string]float64{"T4": 1, "H100": 1}},
 		"no GPUs": {mixOf(1, work), nil, map[string]float64{}},
 	} {
@@ -181,7 +207,8 @@ func TestPressure(t *testing.T) {
 	}
 	t.Run("what one GPU of a rare model costs others is bounded", func(t *testing.T) {
 		t.Parallel()
-		d := NewDemand(mix.Given([]mix.Portion{{Class: work, Fraction: 1}, {Class: t4, Fraction: 1}}), mix.Capacity{"T4": {GPUs: 1}, "H100": {GPUs: 10_000}}, 0)
+		d := NewDemand(mix.Given([]mix.Portion{{Class: work, Fraction: 1}, {Class: t4, Fraction: 1}}),
+			mix.Capacity{"T4": {GPUs: 1}, "H100": {GPUs: 10_000}}, 0)
 		if got := d.scarcity("T4", d.lowestPressure(&Request{})); got != maxPressure {
 			t.Errorf("scarcity = %v, want %v", got, maxPressure)
 		}
@@ -222,7 +249,8 @@ func TestFilling(t *testing.T) {
 // TestSupplyIsTheSumOverNodes replaces parts at random: the supply is always what a count of all nodes gives.
 func TestSupplyIsTheSumOverNodes(t *testing.T) {
 	t.Parallel()
-	d := NewDemand(mixOf(100, mix.Class{CPUMilli: 4000, Count: 2, Milli: WholeMilli}, mix.Class{Count: 8, Milli: WholeMilli}), nil, 8)
+	d := NewDemand(mixOf(100, mix.Class{CPUMilli: 4000, Count: 2, Milli: WholeMilli},
+		mix.Class{Count: 8, Milli: WholeMilli}), nil, 8)
 	rapid.Check(t, func(t *rapid.T) {
 		var s Supply
 		parts := make([]Part, 4)

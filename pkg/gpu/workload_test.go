@@ -28,15 +28,26 @@ func TestWhatAWorkloadCannotUse(t *testing.T) {
 		usable   []bool
 		stranded float64
 	}{
-		"without a workload nothing is stranded": {room: Room{Devices: devices(1000, 300, 0, -1)}, usable: []bool{true, true, false, false}},
-		"requests for no GPU do not count":       {kinds: map[*RequestKind]int{{CPUMilli: 9}: 5}, room: Room{Devices: devices(1000)}, usable: []bool{true}},
-		"a device that is too full":              {kinds: map[*RequestKind]int{ptr(share(500)): 1}, room: Room{Devices: devices(1000, 300), FreeCPUMilli: 1, FreeMemoryBytes: 1}, usable: []bool{true, false}, stranded: 300},
-		"no CPU is left":                         {kinds: map[*RequestKind]int{ptr(whole(1, 2)): 1}, room: Room{Devices: devices(1000, 1000), FreeCPUMilli: 1, FreeMemoryBytes: 1}, usable: []bool{false, false}, stranded: 2000},
-		"too few devices are free":               {kinds: map[*RequestKind]int{ptr(whole(3, 1)): 1}, room: Room{Devices: devices(1000, 1000), FreeCPUMilli: 1, FreeMemoryBytes: 1}, usable: []bool{false, false}, stranded: 2000},
-		"kinds count as often as they were seen": {kinds: map[*RequestKind]int{ptr(whole(3, 1)): 1, ptr(whole(1, 1)): 3}, room: Room{Devices: devices(1000, 1000), FreeCPUMilli: 1, FreeMemoryBytes: 1}, usable: []bool{true, true}, stranded: 500},
+		"without a workload nothing is stranded": {room: Room{Devices: devices(1000, 300, 0, -1)},
+			usable: []bool{true, true, false, false}},
+		"requests for no GPU do not count": {kinds: map[*RequestKind]int{{CPUMilli: 9}: 5},
+			room: Room{Devices: devices(1000)}, usable: []bool{true}},
+		"a device that is too full": {kinds: map[*RequestKind]int{ptr(share(500)): 1},
+			room: Room{Devices: devices(1000, 300), FreeCPUMilli: 1, FreeMemoryBytes: 1}, usable: []bool{true, false},
+			stranded: 300},
+		"no CPU is left": {kinds: map[*RequestKind]int{ptr(whole(1, 2)): 1},
+			room: Room{Devices: devices(1000, 1000), FreeCPUMilli: 1, FreeMemoryBytes: 1}, usable: []bool{false, false},
+			stranded: 2000},
+		"too few devices are free": {kinds: map[*RequestKind]int{ptr(whole(3, 1)): 1},
+			room: Room{Devices: devices(1000, 1000), FreeCPUMilli: 1, FreeMemoryBytes: 1}, usable: []bool{false, false},
+			stranded: 2000},
+		"kinds count as often as they were seen": {kinds: map[*RequestKind]int{ptr(whole(3, 1)): 1, ptr(whole(1, 1)): 3},
+			room: Room{Devices: devices(1000, 1000), FreeCPUMilli: 1, FreeMemoryBytes: 1}, usable: []bool{true, true},
+			stranded: 500},
 		"another model is asked for": {kinds: map[*RequestKind]int{{Count: 1, Milli: 1000, Models: []string{"H100"}}: 1},
 			room: Room{Model: "T4", Devices: devices(1000)}, usable: []bool{false}, stranded: 1000},
-		"a faulty device is not idle": {kinds: map[*RequestKind]int{ptr(whole(2, 0)): 1}, room: Room{Devices: devices(1000, -1), FreeMemoryBytes: 1}, usable: []bool{false, false}, stranded: 1000},
+		"a faulty device is not idle": {kinds: map[*RequestKind]int{ptr(whole(2, 0)): 1},
+			room: Room{Devices: devices(1000, -1), FreeMemoryBytes: 1}, usable: []bool{false, false}, stranded: 1000},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -61,7 +72,8 @@ func TestStrandedIsAPartOfWhatIsIdle(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &Workload{}
 		for i := range rapid.IntRange(0, 5).Draw(t, "kinds") {
-			k := RequestKind{Count: rapid.IntRange(1, 4).Draw(t, "count"), Milli: rapid.SampledFrom([]int{100, 500, 1000}).Draw(t, "milli"), CPUMilli: rapid.Int64Range(0, 8).Draw(t, "cpu"),
+			k := RequestKind{Count: rapid.IntRange(1, 4).Draw(t, "count"),
+				Milli: rapid.SampledFrom([]int{100, 500, 1000}).Draw(t, "milli"), CPUMilli: rapid.Int64Range(0, 8).Draw(t, "cpu"),
 				Models: []string{fmt.Sprint("m", i%2)}}
 			w.Observe(k, rapid.IntRange(1, 9).Draw(t, "times"))
 		}

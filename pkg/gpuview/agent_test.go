@@ -22,7 +22,8 @@ func listed(t *testing.T, n int, tune func([]PublishedGPU)) string {
 	t.Helper()
 	devices := make([]PublishedGPU, n)
 	for i := range devices {
-		devices[i] = PublishedGPU{Index: i, UUID: fmt.Sprint("GPU-", i), Model: "NVIDIA-A100-SXM4-80GB", MemMiB: 81920, Healthy: true}
+		devices[i] = PublishedGPU{Index: i, UUID: fmt.Sprint("GPU-", i), Model: "NVIDIA-A100-SXM4-80GB", MemMiB: 81920,
+			Healthy: true}
 	}
 	if tune != nil {
 		tune(devices)
@@ -71,7 +72,8 @@ func TestTheAgentsListFillsInWhatTheNodeDoesNotTell(t *testing.T) {
 	}{
 		"model and memory without feature discovery": {strs{nv: "8"}, nil, listed(t, 8, nil),
 			facts{gpu.ModeDevicePlugin, nv, "NVIDIA-A100-SXM4-80GB", 80, 81920, 8, 8, 0, 1, 8, ""}, nil, ""},
-		"labels come first": {strs{nv: "8"}, strs{"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB", "nvidia.com/gpu.memory": "40960"}, listed(t, 8, nil),
+		"labels come first": {strs{nv: "8"}, strs{"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB",
+			"nvidia.com/gpu.memory": "40960"}, listed(t, 8, nil),
 			facts{gpu.ModeDevicePlugin, nv, "NVIDIA-A100-SXM4-40GB", 80, 40960, 8, 8, 0, 1, 8, ""}, nil, ""},
 		"which GPU the kubelet has taken out": {strs{nv: "7"}, nil, listed(t, 8, ill(2)),
 			facts{gpu.ModeDevicePlugin, nv, "NVIDIA-A100-SXM4-80GB", 80, 81920, 8, 7, 0, 1, 8, ""}, []int{2}, ""},
@@ -83,17 +85,20 @@ func TestTheAgentsListFillsInWhatTheNodeDoesNotTell(t *testing.T) {
 			facts{gpu.ModeDevicePlugin, nv, "NVIDIA-A100-SXM4-80GB", 80, 81920, 8, 6, 0, 1, 8, ""}, []int{0, 1}, ""},
 		"half of the GPUs have vanished": {strs{nv: "4"}, strs{"nvidia.com/gpu.count": "8"}, listed(t, 4, nil),
 			facts{gpu.ModeDevicePlugin, nv, "NVIDIA-A100-SXM4-80GB", 80, 81920, 8, 4, 0, 1, 8, ""}, []int{4, 5, 6, 7}, ""},
-		"time slices without a label": {strs{nv: "8"}, nil, listed(t, 2, func(d []PublishedGPU) { d[0].Replicas, d[1].Replicas = 4, 4 }),
+		"time slices without a label": {strs{nv: "8"}, nil,
+			listed(t, 2, func(d []PublishedGPU) { d[0].Replicas, d[1].Replicas = 4, 4 }),
 			facts{gpu.ModeDevicePlugin, nv, "NVIDIA-A100-SXM4-80GB", 80, 81920, 2, 2, 0, 4, 2, ""}, nil, ""},
 		"a list that the kubelet's count contradicts loses no device": {strs{nv: "8"}, nil, listed(t, 4, nil),
 			facts{gpu.ModeDevicePlugin, nv, "", 0, 0, 8, 8, 0, 1, 1, ""}, nil, `is not up to date: the kubelet offers 8, the list has 4`},
 		"slices that are called GPUs are not on the list": {strs{nv: "7"}, nil, listed(t, 1, sliced(0)),
 			facts{gpu.ModeDevicePlugin, nv, "", 0, 0, 7, 7, 0, 1, 1, ""}, nil, ""},
-		"no JSON":       {strs{nv: "1"}, nil, "eight", facts{gpu.ModeDevicePlugin, nv, "", 0, 0, 1, 1, 0, 1, 1, ""}, nil, "node annotation berth.dev/gpu-devices"},
+		"no JSON": {strs{nv: "1"}, nil, "eight", facts{gpu.ModeDevicePlugin, nv, "", 0, 0, 1, 1, 0, 1, 1, ""}, nil,
+			"node annotation berth.dev/gpu-devices"},
 		"a GPU twice":   {strs{nv: "1"}, nil, `[{"index":0,"uuid":"a"},{"index":0,"uuid":"b"}]`, facts{gpu.ModeDevicePlugin, nv, "", 0, 0, 1, 1, 0, 1, 1, ""}, nil, "index 0: want each once"},
 		"a UUID twice":  {strs{nv: "1"}, nil, `[{"index":0,"uuid":"a"},{"index":1,"uuid":"a"}]`, facts{gpu.ModeDevicePlugin, nv, "", 0, 0, 1, 1, 0, 1, 1, ""}, nil, "want one of its own"},
 		"a huge memory": {strs{nv: "1"}, nil, `[{"index":0,"uuid":"a","memMiB":2000000000}]`, facts{gpu.ModeDevicePlugin, nv, "", 0, 0, 1, 1, 0, 1, 1, ""}, nil, "memMiB 2000000000"},
-		"too long":      {strs{nv: "1"}, nil, "[" + strings.Repeat(" ", maxPublished) + "]", facts{gpu.ModeDevicePlugin, nv, "", 0, 0, 1, 1, 0, 1, 1, ""}, nil, "at most 65536"},
+		"too long": {strs{nv: "1"}, nil, "[" + strings.Repeat(" ", maxPublished) + "]",
+			facts{gpu.ModeDevicePlugin, nv, "", 0, 0, 1, 1, 0, 1, 1, ""}, nil, "at most 65536"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -120,7 +125,8 @@ const bridges = `{"links":[[0,1,"NV12"],[2,3,"NV12"]]}`
 func TestGPUsInUseCountOnlyAsFarAsPodsAsk(t *testing.T) {
 	t.Parallel()
 	keys := DefaultKeys()
-	pair := &gpu.Request{Resource: "nvidia.com/gpu", Count: 2, Milli: gpu.WholeMilli, Interconnect: gpu.InterconnectRequired}
+	pair := &gpu.Request{Resource: "nvidia.com/gpu", Count: 2, Milli: gpu.WholeMilli,
+		Interconnect: gpu.InterconnectRequired}
 	for name, tc := range map[string]struct {
 		inUse string
 		held  int
@@ -138,7 +144,8 @@ func TestGPUsInUseCountOnlyAsFarAsPodsAsk(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			node := gpuNode(strs{"nvidia.com/gpu": "4"}, nil, strs{wellknown.GPULinksKey: bridges, wellknown.GPUsInUseKey: tc.inUse})
+			node := gpuNode(strs{"nvidia.com/gpu": "4"}, nil,
+				strs{wellknown.GPULinksKey: bridges, wellknown.GPUsInUseKey: tc.inUse})
 			seen, bad := keys.ReadGPUNode(node)
 			if len(bad) > 0 {
 				t.Fatal(bad)
@@ -167,7 +174,8 @@ func TestGPUsInUseCountOnlyAsFarAsPodsAsk(t *testing.T) {
 func TestGPUsInUseCountOnlyWhileTheAgentLooks(t *testing.T) {
 	t.Parallel()
 	keys := DefaultKeys()
-	pair := &gpu.Request{Resource: "nvidia.com/gpu", Count: 2, Milli: gpu.WholeMilli, Interconnect: gpu.InterconnectRequired}
+	pair := &gpu.Request{Resource: "nvidia.com/gpu", Count: 2, Milli: gpu.WholeMilli,
+		Interconnect: gpu.InterconnectRequired}
 	report := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
 	for name, tc := range map[string]struct {
 		at     string
@@ -176,10 +184,11 @@ func TestGPUsInUseCountOnlyWhileTheAgentLooks(t *testing.T) {
 		counts bool
 		bad    string
 	}{
-		"it looked just now":                        {EncodeInUseAt(report), report, true, ""},
-		"it looked after the kubelet's report":      {EncodeInUseAt(report.Add(time.Hour)), report, true, ""},
-		"it looked a quarter of an hour ago":        {EncodeInUseAt(report.Add(-15 * time.Minute)), report, true, ""},
-		"it has not looked since":                   {EncodeInUseAt(report.Add(-16 * time.Minute)), report, false, "berth.dev/gpus-in-use is ignored"},
+		"it looked just now":                   {EncodeInUseAt(report), report, true, ""},
+		"it looked after the kubelet's report": {EncodeInUseAt(report.Add(time.Hour)), report, true, ""},
+		"it looked a quarter of an hour ago":   {EncodeInUseAt(report.Add(-15 * time.Minute)), report, true, ""},
+		"it has not looked since": {EncodeInUseAt(report.Add(-16 * time.Minute)), report, false,
+			"berth.dev/gpus-in-use is ignored"},
 		"it looked in another time zone":            {"2026-01-31T17:15:00+05:30", report, true, ""},
 		"it does not say when":                      {"", report, true, ""},
 		"it says when, and the kubelet does not":    {EncodeInUseAt(report.Add(-time.Hour)), time.Time{}, true, ""},

@@ -15,7 +15,8 @@ import (
 	"berth.dev/berth/pkg/wellknown"
 )
 
-const register = "GPU-a,10,16384,100,NVIDIA-Tesla T4,0,true:GPU-b,10,16384,100,NVIDIA-Tesla T4,0,true:GPU-c,10,16384,100,NVIDIA-Tesla T4,0,true:"
+const register = "GPU-a,10,16384,100,NVIDIA-Tesla T4,0,true:GPU-b,10,16384,100,NVIDIA-Tesla " +
+	"T4,0,true:GPU-c,10,16384,100,NVIDIA-Tesla T4,0,true:"
 
 func hamiNode() *v1.Node {
 	return gpuNode(strs{"nvidia.com/gpu": "30"}, nil, strs{hamiRegisterKey: register})
@@ -142,11 +143,16 @@ func TestAListOfHAMisTakesNoMoreThanTheRequest(t *testing.T) {
 		lists    string
 		want     []int
 	}{
-		{"as much as it asks for", strs{"nvidia.com/gpu": "1", hamiMemoryResource: "4096"}, "GPU-b,NVIDIA,4096,0:;", []int{1000, 750, 1000}},
-		{"more memory", strs{"nvidia.com/gpu": "1", hamiMemoryResource: "4096"}, "GPU-b,NVIDIA,16384,0:;", []int{750, 1000, 1000}},
-		{"more cores", strs{"nvidia.com/gpu": "1", hamiMemoryResource: "4096"}, "GPU-b,NVIDIA,4096,100:;", []int{750, 1000, 1000}},
-		{"more devices", strs{"nvidia.com/gpu": "1", hamiMemoryResource: "4096"}, "GPU-a,NVIDIA,1,0:GPU-b,NVIDIA,1,0:;", []int{750, 1000, 1000}},
-		{"two devices of two", strs{"nvidia.com/gpu": "2", hamiMemoryResource: "4096"}, "GPU-b,NVIDIA,4096,0:GPU-c,NVIDIA,4096,0:;",
+		{"as much as it asks for", strs{"nvidia.com/gpu": "1", hamiMemoryResource: "4096"}, "GPU-b,NVIDIA,4096,0:;",
+			[]int{1000, 750, 1000}},
+		{"more memory", strs{"nvidia.com/gpu": "1", hamiMemoryResource: "4096"}, "GPU-b,NVIDIA,16384,0:;",
+			[]int{750, 1000, 1000}},
+		{"more cores", strs{"nvidia.com/gpu": "1", hamiMemoryResource: "4096"}, "GPU-b,NVIDIA,4096,100:;",
+			[]int{750, 1000, 1000}},
+		{"more devices", strs{"nvidia.com/gpu": "1", hamiMemoryResource: "4096"}, "GPU-a,NVIDIA,1,0:GPU-b,NVIDIA,1,0:;",
+			[]int{750, 1000, 1000}},
+		{"two devices of two", strs{"nvidia.com/gpu": "2", hamiMemoryResource: "4096"},
+			"GPU-b,NVIDIA,4096,0:GPU-c,NVIDIA,4096,0:;",
 			[]int{1000, 750, 750}},
 		{"no request at all", nil, "GPU-a,NVIDIA,16384,0:GPU-b,NVIDIA,16384,0:;", []int{1000, 1000, 1000}},
 	} {
@@ -173,7 +179,8 @@ func TestHAMisDevicesServeAsManyContainersAsTheyAreRegisteredFor(t *testing.T) {
 		{"an empty node", two, nil, 0, limit(0, 0)},
 		{"a container each", two, []string{"GPU-a,NVIDIA,1024,0:;", "GPU-b,NVIDIA,1024,0:;"}, 0, limit(1, 1)},
 		{"two containers of a pod", two, []string{"GPU-a,NVIDIA,1024,0:;GPU-a,NVIDIA,1024,0:;"}, 0, limit(2, 0)},
-		{"one that initializes and one that follows it", two, []string{"GPU-a,NVIDIA,1024,0:;GPU-a,NVIDIA,1024,0:;"}, 1, limit(1, 0)},
+		{"one that initializes and one that follows it", two, []string{"GPU-a,NVIDIA,1024,0:;GPU-a,NVIDIA,1024,0:;"}, 1,
+			limit(1, 0)},
 		{"another scheduler's third stays where it is", two, []string{
 			"GPU-a,NVIDIA,1024,0:;GPU-a,NVIDIA,1024,0:;", "GPU-a,NVIDIA,1024,0:;"}, 0, limit(3, 0)},
 		{"a count of none is as good as broken", "GPU-a,0,16384,100,T4,0,true:GPU-b,2,16384,100,T4,0,true:", nil, 0,
@@ -221,7 +228,8 @@ func TestEnforcementIsSaid(t *testing.T) {
 		want string
 	}{
 		{"HAMi's share on a node of HAMi", hamiPod, hamiNode(), "enforced by HAMi's device plugin"},
-		{"HAMi's share on a node of HAMi that lists no GPU", hamiPod, gpuNode(strs{"nvidia.com/gpu": "30"}, nil, strs{hamiRegisterKey: "[]"}),
+		{"HAMi's share on a node of HAMi that lists no GPU", hamiPod, gpuNode(strs{"nvidia.com/gpu": "30"}, nil,
+			strs{hamiRegisterKey: "[]"}),
 			"enforced by HAMi's device plugin"},
 		{"another share on a node of HAMi", gpuPod(nil, strs{OpenbMilliKey: "300"}), hamiNode(),
 			"accounting only: nothing on the node holds the pod to its share"},

@@ -21,11 +21,14 @@ func TestWhoHoldsAGPUThatDoesNotWork(t *testing.T) {
 		// held are the numbers of GPUs with which a pod is sure to hold it.
 		held []int
 	}{
-		"no agent":                      {},
-		"a list that cannot be read":    {annotations: map[string]string{wellknown.GPUDevicesKey: "?"}},
-		"all may be in use":             {annotations: map[string]string{wellknown.GPUDevicesKey: listed}, want: Failing{UUIDs: []string{"c"}, Healthy: 3}, held: []int{4}},
-		"it is one of two in use":       {annotations: map[string]string{wellknown.GPUDevicesKey: listed, wellknown.GPUsInUseKey: "1,2"}, want: Failing{UUIDs: []string{"c"}, Healthy: 1}, held: []int{2, 3, 4}},
-		"it is not in use":              {annotations: map[string]string{wellknown.GPUDevicesKey: listed, wellknown.GPUsInUseKey: "0,1"}, want: Failing{Healthy: 2}},
+		"no agent":                   {},
+		"a list that cannot be read": {annotations: map[string]string{wellknown.GPUDevicesKey: "?"}},
+		"all may be in use": {annotations: map[string]string{wellknown.GPUDevicesKey: listed},
+			want: Failing{UUIDs: []string{"c"}, Healthy: 3}, held: []int{4}},
+		"it is one of two in use": {annotations: map[string]string{wellknown.GPUDevicesKey: listed,
+			wellknown.GPUsInUseKey: "1,2"}, want: Failing{UUIDs: []string{"c"}, Healthy: 1}, held: []int{2, 3, 4}},
+		"it is not in use": {annotations: map[string]string{wellknown.GPUDevicesKey: listed,
+			wellknown.GPUsInUseKey: "0,1"}, want: Failing{Healthy: 2}},
 		"GPUs that are cut into slices": {annotations: map[string]string{wellknown.GPUDevicesKey: `[{"index":0,"uuid":"a","healthy":false,"mig":true}]`}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -17,12 +17,14 @@ import (
 
 // sharedGPUs is a node of two GPUs of 16 GiB whose shares the scheduler gives out.
 func sharedGPUs() *v1.Node {
-	return gpuNode(strs{"nvidia.com/gpu": "2"}, strs{wellknown.GPUModeKey: "shared", "nvidia.com/gpu.memory": "16384"}, nil)
+	return gpuNode(strs{"nvidia.com/gpu": "2"}, strs{wellknown.GPUModeKey: "shared", "nvidia.com/gpu.memory": "16384"},
+		nil)
 }
 
 // granted records a grant in the status of the pod.
 func granted(pod *v1.Pod, value string) *v1.Pod {
-	pod.Status.Conditions = append(pod.Status.Conditions, v1.PodCondition{Type: GPUsAssigned, Status: v1.ConditionTrue, Message: value})
+	pod.Status.Conditions = append(pod.Status.Conditions, v1.PodCondition{Type: GPUsAssigned, Status: v1.ConditionTrue,
+		Message: value})
 	return pod
 }
 
@@ -61,35 +63,50 @@ func TestWhatAPodOnASharedNodeHolds(t *testing.T) {
 		condition     string
 		want, trusted []int
 	}{
-		{"what it was granted", nil, strs{OpenbMilliKey: "300", openbIndexKey: "1"}, grantOf1, []int{1000, 700}, []int{1000, 700}},
+		{"what it was granted", nil, strs{OpenbMilliKey: "300", openbIndexKey: "1"}, grantOf1, []int{1000, 700},
+			[]int{1000, 700}},
 		{"the grant stays when the request is removed", nil, nil, grantOf1, []int{1000, 700}, []int{1000, 700}},
-		{"the grant stays when the request is changed", nil, strs{kaiFractionKey: "0.9"}, grantOf1, []int{1000, 700}, []int{1000, 700}},
-		{"the grant stays when the request cannot be read", nil, strs{OpenbMilliKey: "none"}, grantOf1, []int{1000, 700}, []int{1000, 700}},
+		{"the grant stays when the request is changed", nil, strs{kaiFractionKey: "0.9"}, grantOf1, []int{1000, 700},
+			[]int{1000, 700}},
+		{"the grant stays when the request cannot be read", nil, strs{OpenbMilliKey: "none"}, grantOf1, []int{1000, 700},
+			[]int{1000, 700}},
 		{"the grant counts before the answer of a dialect", nil, strs{OpenbMilliKey: "300", openbIndexKey: "0"}, grantOf1,
 			[]int{1000, 700}, []int{1000, 700}},
 		{"the grant counts before another one in an annotation", nil,
-			strs{OpenbMilliKey: "300", wellknown.GPUAssignedKey: strings.Replace(grantOf1, "[1]", "[0]", 1)}, grantOf1, []int{1000, 700}, []int{1000, 700}},
-		{"a grant in an annotation alone", nil, strs{OpenbMilliKey: "300", wellknown.GPUAssignedKey: grantOf1}, "", none, []int{1000, 700}},
+			strs{OpenbMilliKey: "300", wellknown.GPUAssignedKey: strings.Replace(grantOf1, "[1]", "[0]", 1)}, grantOf1,
+			[]int{1000, 700}, []int{1000, 700}},
+		{"a grant in an annotation alone", nil, strs{OpenbMilliKey: "300", wellknown.GPUAssignedKey: grantOf1}, "", none,
+			[]int{1000, 700}},
 		{"a grant of another pod says nothing", nil, strs{OpenbMilliKey: "500", openbIndexKey: "0"},
 			strings.Replace(grantOf1, `"p"`, `"q"`, 1), none, []int{500, 1000}},
 		{"a grant of another node says nothing", nil, strs{OpenbMilliKey: "500", openbIndexKey: "0"},
 			strings.Replace(grantOf1, `"n"`, `"m"`, 1), none, []int{500, 1000}},
-		{"a grant that cannot be read says nothing", nil, strs{OpenbMilliKey: "500", openbIndexKey: "0"}, "GPU 1", none, []int{500, 1000}},
-		{"without a grant, the answer of a dialect", nil, strs{OpenbMilliKey: "500", openbIndexKey: "1"}, "", none, []int{1000, 500}},
-		{"an answer of another number of devices is none", nil, strs{OpenbMilliKey: "500", OpenbCountKey: "2", openbIndexKey: "1"}, "",
+		{"a grant that cannot be read says nothing", nil, strs{OpenbMilliKey: "500", openbIndexKey: "0"}, "GPU 1", none,
+			[]int{500, 1000}},
+		{"without a grant, the answer of a dialect", nil, strs{OpenbMilliKey: "500", openbIndexKey: "1"}, "", none,
+			[]int{1000, 500}},
+		{"an answer of another number of devices is none", nil, strs{OpenbMilliKey: "500", OpenbCountKey: "2",
+			openbIndexKey: "1"}, "",
 			none, []int{500, 500}},
 		{"an answer out of range is none", nil, strs{OpenbMilliKey: "500", openbIndexKey: "77"}, "", none, []int{500, 1000}},
-		{"an answer below the range is none", nil, strs{OpenbMilliKey: "500", openbIndexKey: "-1"}, "", none, []int{500, 1000}},
-		{"an answer of devices that the node lacks", nil, strs{OpenbMilliKey: "500", openbIndexKey: "5"}, "", none, []int{500, 1000}},
+		{"an answer below the range is none", nil, strs{OpenbMilliKey: "500", openbIndexKey: "-1"}, "", none,
+			[]int{500, 1000}},
+		{"an answer of devices that the node lacks", nil, strs{OpenbMilliKey: "500", openbIndexKey: "5"}, "", none,
+			[]int{500, 1000}},
 		{"without an answer, what it asks for", nil, strs{kaiFractionKey: "0.25"}, "", none, []int{750, 1000}},
 		{"a share that cannot be read is one GPU", nil, strs{OpenbMilliKey: "half"}, "", none, []int{0, 1000}},
-		{"a share that cannot be read beside resources is these", strs{"nvidia.com/gpu": "2"}, strs{kaiFractionKey: "half"}, "",
+		{"a share that cannot be read beside resources is these", strs{"nvidia.com/gpu": "2"}, strs{kaiFractionKey: "half"},
+			"",
 			[]int{0, 0}, []int{0, 0}},
-		{"a contradiction is its resources", strs{"nvidia.com/gpu": "1"}, strs{kaiFractionKey: "0.5"}, "", []int{0, 1000}, []int{0, 1000}},
-		{"resources, on the device that it was told", strs{"nvidia.com/gpu": "1"}, strs{openbIndexKey: "1"}, "", []int{1000, 0}, []int{1000, 0}},
-		{"resources, on more devices than it asks for", strs{"nvidia.com/gpu": "1"}, strs{openbIndexKey: "0-1"}, "", []int{0, 1000}, []int{0, 1000}},
+		{"a contradiction is its resources", strs{"nvidia.com/gpu": "1"}, strs{kaiFractionKey: "0.5"}, "", []int{0, 1000},
+			[]int{0, 1000}},
+		{"resources, on the device that it was told", strs{"nvidia.com/gpu": "1"}, strs{openbIndexKey: "1"}, "",
+			[]int{1000, 0}, []int{1000, 0}},
+		{"resources, on more devices than it asks for", strs{"nvidia.com/gpu": "1"}, strs{openbIndexKey: "0-1"}, "",
+			[]int{0, 1000}, []int{0, 1000}},
 		{"HAMi's memory without a GPU", strs{"nvidia.com/gpumem": "4096"}, nil, "", none, []int{0, 1000}},
-		{"a constraint that cannot be read changes no share", nil, strs{OpenbMilliKey: "500", wellknown.GPUMemoryMinKey: "lots"}, "",
+		{"a constraint that cannot be read changes no share", nil,
+			strs{OpenbMilliKey: "500", wellknown.GPUMemoryMinKey: "lots"}, "",
 			none, []int{500, 1000}},
 		{"a share of more memory than there is takes a GPU", nil, strs{kaiMemoryKey: "99999"}, "", none, []int{0, 1000}},
 		{"a pod without GPUs holds none", nil, strs{"app": "web"}, "", none, none},
@@ -119,7 +136,8 @@ func TestOfTwoPodsThatClaimADeviceTheAssignedOneHoldsIt(t *testing.T) {
 	thief, owner := gpuPod(nil, claim), granted(gpuPod(nil, claim), grantOf1)
 	thief.UID, thief.Name = "thief", "thief"
 	for name, pods := range map[string][]*v1.Pod{"the thief first": {thief, owner}, "the owner first": {owner, thief}} {
-		if free, _ := freeBeside(sharedGPUs(), nil, pods[0].DeepCopy(), pods[1].DeepCopy()); !cmp.Equal(free, []int{1000, 700}) {
+		if free, _ := freeBeside(sharedGPUs(), nil, pods[0].DeepCopy(), pods[1].DeepCopy()); !cmp.Equal(free,
+			[]int{1000, 700}) {
 			t.Errorf("%s: free milli-GPU %v, want [1000 700]", name, free)
 		}
 	}
@@ -207,7 +225,8 @@ func TestAGrantFollowsItsDevicesWhenTheNodeListsThemAnew(t *testing.T) {
 	t.Parallel()
 	grant := `{"pod":"p","node":"n","devices":[1],"uuids":["GPU-b"],"milli":300,"memMiB":4915}`
 	node := hamiNode()
-	for want, list := range map[int]string{1: register, 0: register[strings.Index(register, "GPU-b"):], 2: "GPU-x,10,16384,100,NVIDIA-T4,0,true:" + register} {
+	for want, list := range map[int]string{1: register, 0: register[strings.Index(register, "GPU-b"):],
+		2: "GPU-x,10,16384,100,NVIDIA-T4,0,true:" + register} {
 		node.Annotations[hamiRegisterKey] = list
 		free, _ := freeBeside(node, nil, granted(gpuPod(nil, nil), grant))
 		for i, milli := range free {
@@ -218,7 +237,8 @@ func TestAGrantFollowsItsDevicesWhenTheNodeListsThemAnew(t *testing.T) {
 	}
 }
 
-// TestAGrantFollowsItsDevicesWhenAGPUVanishes takes the third of four GPUs away: nvidia-smi gives the last one another number.
+// TestAGrantFollowsItsDevicesWhenAGPUVanishes takes the third of four GPUs away: nvidia-smi gives the last one another
+// number.
 func TestAGrantFollowsItsDevicesWhenAGPUVanishes(t *testing.T) {
 	t.Parallel()
 	node := gpuNode(strs{"nvidia.com/gpu": "4"}, strs{wellknown.GPUModeKey: "shared", "nvidia.com/gpu.count": "4"}, nil)
@@ -243,7 +263,8 @@ func TestAGrantFollowsItsDevicesWhenAGPUVanishes(t *testing.T) {
 		t.Helper()
 		free, inv := freeBeside(node, nil, first.DeepCopy(), third.DeepCopy(), fourth.DeepCopy())
 		if diff := cmp.Diff(want, free); diff != "" || inv.Healthy() != healthy {
-			t.Errorf("%s: %d healthy GPUs, want %d; free milli-GPU by device (-want +got):\n%s", what, inv.Healthy(), healthy, diff)
+			t.Errorf("%s: %d healthy GPUs, want %d; free milli-GPU by device (-want +got):\n%s", what, inv.Healthy(), healthy,
+				diff)
 		}
 	}
 	check("all are there", []int{900, 1000, 700, 500}, 4)

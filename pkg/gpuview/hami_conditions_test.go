@@ -48,7 +48,8 @@ func TestARunningPodOfHAMisSchedulerHoldsItsShare(t *testing.T) {
 	keys := DefaultKeys()
 	pod := gpuPod(strs{"nvidia.com/gpu": "1", hamiMemoryResource: "4096"},
 		strs{hamiUseTypeKey: "T4", hamiAllocatedKey: "GPU-b,NVIDIA,4096,0:;", HAMiNodeKey: "n"})
-	for name, k := range map[string]Keys{"where annotations count for nothing": keys, "where they are trusted": *keys.Claimed()} {
+	for name, k := range map[string]Keys{"where annotations count for nothing": keys,
+		"where they are trusted": *keys.Claimed()} {
 		if free, _ := freeBy(k, hamiNode(), nil, pod.DeepCopy()); free[1] != 750 {
 			t.Errorf("%s: free milli-GPU %v, want 750 of the second", name, free)
 		}

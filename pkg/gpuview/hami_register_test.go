@@ -13,7 +13,8 @@ import (
 	"berth.dev/berth/pkg/wellknown"
 )
 
-// TestAHAMiRecordCountsAsTheRequestBehindIt compares the share that a pod is promised with the one that is read from its list.
+// TestAHAMiRecordCountsAsTheRequestBehindIt compares the share that a pod is promised with the one that is read from
+// its list.
 func TestAHAMiRecordCountsAsTheRequestBehindIt(t *testing.T) {
 	t.Parallel()
 	keys := DefaultKeys()
@@ -53,7 +54,8 @@ func TestANodeOfHAMiThatListsNoGPUGivesOutNone(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			node, bad := keys.ReadGPUNode(gpuNode(strs{"nvidia.com/gpu": "80"}, tc.labels, strs{hamiRegisterKey: tc.register}))
-			if len(bad) != 1 || !strings.Contains(bad[0].Error(), "is not a list of one device or more, each once, as HAMi writes it") || bad[0].Effect == "" {
+			if len(bad) != 1 || !strings.Contains(bad[0].Error(),
+				"is not a list of one device or more, each once, as HAMi writes it") || bad[0].Effect == "" {
 				t.Errorf("bad values %v, want one about the register that says what follows", bad)
 			}
 			inv := node.Empty()
@@ -89,7 +91,8 @@ func TestTheRegisterCountsBesideSlices(t *testing.T) {
 		whole, slice   gpu.Cause
 		wholeResources strs
 	}{
-		{"slices with a resource of their own", strs{"nvidia.com/gpu.count": "4"}, register, 3, 1, []string{"GPU-a", "GPU-b", "GPU-c"},
+		{"slices with a resource of their own", strs{"nvidia.com/gpu.count": "4"}, register, 3, 1,
+			[]string{"GPU-a", "GPU-b", "GPU-c"},
 			gpu.Fits, gpu.NoSliceAgent, strs{"nvidia.com/gpu": "3"}},
 		{"a product label of slices", strs{"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB-MIG-1g.5gb"}, register, 3, 1,
 			[]string{"GPU-a", "GPU-b", "GPU-c"}, gpu.Fits, gpu.NoSliceAgent, strs{"nvidia.com/gpu": "3"}},
@@ -97,15 +100,18 @@ func TestTheRegisterCountsBesideSlices(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			node, _ := keys.ReadGPUNode(gpuNode(strs{"nvidia.com/gpu": "30", "nvidia.com/mig-1g.5gb": "7"}, tc.labels, strs{hamiRegisterKey: tc.register}))
+			node, _ := keys.ReadGPUNode(gpuNode(strs{"nvidia.com/gpu": "30", "nvidia.com/mig-1g.5gb": "7"}, tc.labels,
+				strs{hamiRegisterKey: tc.register}))
 			inv := node.Empty()
 			if len(inv.Devices) != tc.gpus || inv.SlicedGPUs != tc.sliced || inv.Replicas != 1 {
-				t.Errorf("%d GPUs, %d in slices, %d replicas; want %d, %d and 1", len(inv.Devices), inv.SlicedGPUs, inv.Replicas, tc.gpus, tc.sliced)
+				t.Errorf("%d GPUs, %d in slices, %d replicas; want %d, %d and 1", len(inv.Devices), inv.SlicedGPUs, inv.Replicas,
+					tc.gpus, tc.sliced)
 			}
 			if diff := cmp.Diff(tc.uuids, node.UUIDs()); diff != "" {
 				t.Errorf("UUIDs (-want +got):\n%s", diff)
 			}
-			for want, asks := range map[*gpu.Cause]strs{&tc.whole: tc.wholeResources, &tc.slice: {"nvidia.com/mig-1g.5gb": "1"}} {
+			for want, asks := range map[*gpu.Cause]strs{&tc.whole: tc.wholeResources,
+				&tc.slice: {"nvidia.com/mig-1g.5gb": "1"}} {
 				r, err := keys.PodGPURequest(gpuPod(asks, nil))
 				if err != nil {
 					t.Fatal(err)
@@ -131,13 +137,17 @@ func TestEachGPUOfTheRegisterHasItsOwnMemory(t *testing.T) {
 		want     string
 	}{
 		{"both", strs{"nvidia.com/gpu": "2"}, nil, "GPU-a,NVIDIA,24576,0:GPU-b,NVIDIA,81920,0:;"},
-		{"the large one, as a whole", strs{"nvidia.com/gpu": "1"}, []*v1.Pod{hamiPod("GPU-a,NVIDIA,24576,0:;", strs{"nvidia.com/gpu": "1"})},
+		{"the large one, as a whole", strs{"nvidia.com/gpu": "1"},
+			[]*v1.Pod{hamiPod("GPU-a,NVIDIA,24576,0:;", strs{"nvidia.com/gpu": "1"})},
 			"GPU-b,NVIDIA,81920,0:;"},
-		{"more memory than the small one has", strs{"nvidia.com/gpu": "1", hamiMemoryResource: "40000"}, nil, "GPU-b,NVIDIA,40000,0:;"},
+		{"more memory than the small one has", strs{"nvidia.com/gpu": "1", hamiMemoryResource: "40000"}, nil,
+			"GPU-b,NVIDIA,40000,0:;"},
 		{"half of the large one", strs{"nvidia.com/gpu": "1", hamiPercentResource: "50"},
-			[]*v1.Pod{hamiPod("GPU-a,NVIDIA,20000,0:;", strs{"nvidia.com/gpu": "1", hamiMemoryResource: "20000"})}, "GPU-b,NVIDIA,40960,0:;"},
+			[]*v1.Pod{hamiPod("GPU-a,NVIDIA,20000,0:;", strs{"nvidia.com/gpu": "1", hamiMemoryResource: "20000"})},
+			"GPU-b,NVIDIA,40960,0:;"},
 		{"the rest of the large one", strs{"nvidia.com/gpu": "1", hamiMemoryResource: "41920"},
-			[]*v1.Pod{hamiPod("GPU-b,NVIDIA,40000,0:;", strs{"nvidia.com/gpu": "1", hamiMemoryResource: "40000"})}, "GPU-b,NVIDIA,41920,0:;"},
+			[]*v1.Pod{hamiPod("GPU-b,NVIDIA,40000,0:;", strs{"nvidia.com/gpu": "1", hamiMemoryResource: "40000"})},
+			"GPU-b,NVIDIA,41920,0:;"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

@@ -6,7 +6,8 @@ import (
 	"berth.dev/berth/pkg/gpu"
 )
 
-// FuzzLinkMatrix reads a matrix of links and holds the sets that it offers against their number and the range of scores.
+// FuzzLinkMatrix reads a matrix of links and holds the sets that it offers against their number and the range of
+// scores.
 func FuzzLinkMatrix(f *testing.F) {
 	f.Add(`{"links":[[0,1,"NV12"],[2,3,"NV12"],[0,2,"SYS"]]}`, 4)
 	f.Add(`{"links":[[0,1,"NV0"]]}`, 2)

@@ -35,23 +35,38 @@ var platforms = map[string]struct {
 	// gib is the most memory that a pod may ask for there.
 	gib string
 }{
-	"gke-time-shared-t4": {facts{Resource: "nvidia.com/gpu", Model: "Tesla-T4", Generation: 75, MemMiB: 16 << 10, GPUs: 1, Healthy: 1, Replicas: 8, NVLinked: 1}, "16Gi"},
-	"gke-a100-80gb":      {facts{Resource: "nvidia.com/gpu", Model: "NVIDIA-A100-SXM4-80GB", Generation: 80, MemMiB: 80 << 10, GPUs: 8, Healthy: 8, Replicas: 1, NVLinked: 8}, "80Gi"},
-	"gke-a100-40gb":      {facts{Resource: "nvidia.com/gpu", Model: "NVIDIA-A100-SXM4-40GB", Generation: 80, MemMiB: 40 << 10, GPUs: 2, Healthy: 2, Replicas: 1, NVLinked: 2}, "40Gi"},
-	"gke-mig":            {facts{Resource: "nvidia.com/gpu", Model: "NVIDIA-A100-SXM4-40GB", Generation: 80, MemMiB: 40 << 10, GPUs: 1, Sliced: 1, Replicas: 1, NVLinked: 1}, "5Gi"},
-	"eks-karpenter":      {facts{Resource: "nvidia.com/gpu", Model: "NVIDIA-A100-SXM4-40GB", Generation: 80, MemMiB: 40 << 10, GPUs: 8, Healthy: 8, Replicas: 1, NVLinked: 8}, "40Gi"},
-	"eks-managed":        {facts{Resource: "nvidia.com/gpu", Model: "NVIDIA-A10G", Generation: 86, MemMiB: 24 << 10, GPUs: 4, Healthy: 4, Replicas: 1, NVLinked: 1}, "24Gi"},
-	"eks-auto":           {facts{Resource: "nvidia.com/gpu", Model: "NVIDIA-L4", Generation: 89, MemMiB: 22888, GPUs: 1, Healthy: 1, Replicas: 1, NVLinked: 1}, "22888Mi"},
-	"aks-a100":           {facts{Resource: "nvidia.com/gpu", Model: "NVIDIA-A100-80GB-PCIe", Generation: 80, MemMiB: 80 << 10, GPUs: 1, Healthy: 1, Replicas: 1, NVLinked: 1}, "80Gi"},
-	"aks-h100":           {facts{Resource: "nvidia.com/gpu", Model: "NVIDIA-H100-80GB-HBM3", Generation: 90, MemMiB: 80 << 10, GPUs: 8, Healthy: 8, Replicas: 1, NVLinked: 8}, "80Gi"},
-	"oke":                {facts{Resource: "amd.com/gpu", Model: "AMD_Instinct_MI300X_OAM", MemMiB: 192 << 10, GPUs: 8, Healthy: 8, Replicas: 1, NVLinked: 8}, "192Gi"},
-	"ack":                {facts{Resource: "nvidia.com/gpu", Model: "Tesla-V100-SXM2-16GB", Generation: 70, MemMiB: 16160, GPUs: 2, Healthy: 2, Replicas: 1, NVLinked: 1}, "16160Mi"},
-	"bare-metal":         {facts{Resource: "nvidia.com/gpu", Model: "NVIDIA-H100-80GB-HBM3", Generation: 90, MemMiB: 81559, GPUs: 8, Healthy: 6, Sliced: 2, Replicas: 1, NVLinked: 6}, "81559Mi"},
-	"openshift-machine-set": {facts{Resource: "nvidia.com/gpu", Model: "Tesla-T4", Generation: 75, MemMiB: 16 << 10, GPUs: 1, Healthy: 1, Replicas: 1, NVLinked: 1},
+	"gke-time-shared-t4": {facts{Resource: "nvidia.com/gpu", Model: "Tesla-T4", Generation: 75, MemMiB: 16 << 10, GPUs: 1,
+		Healthy: 1, Replicas: 8, NVLinked: 1}, "16Gi"},
+	"gke-a100-80gb": {facts{Resource: "nvidia.com/gpu", Model: "NVIDIA-A100-SXM4-80GB", Generation: 80, MemMiB: 80 << 10,
+		GPUs: 8, Healthy: 8, Replicas: 1, NVLinked: 8}, "80Gi"},
+	"gke-a100-40gb": {facts{Resource: "nvidia.com/gpu", Model: "NVIDIA-A100-SXM4-40GB", Generation: 80, MemMiB: 40 << 10,
+		GPUs: 2, Healthy: 2, Replicas: 1, NVLinked: 2}, "40Gi"},
+	"gke-mig": {facts{Resource: "nvidia.com/gpu", Model: "NVIDIA-A100-SXM4-40GB", Generation: 80, MemMiB: 40 << 10,
+		GPUs: 1, Sliced: 1, Replicas: 1, NVLinked: 1}, "5Gi"},
+	"eks-karpenter": {facts{Resource: "nvidia.com/gpu", Model: "NVIDIA-A100-SXM4-40GB", Generation: 80, MemMiB: 40 << 10,
+		GPUs: 8, Healthy: 8, Replicas: 1, NVLinked: 8}, "40Gi"},
+	"eks-managed": {facts{Resource: "nvidia.com/gpu", Model: "NVIDIA-A10G", Generation: 86, MemMiB: 24 << 10, GPUs: 4,
+		Healthy: 4, Replicas: 1, NVLinked: 1}, "24Gi"},
+	"eks-auto": {facts{Resource: "nvidia.com/gpu", Model: "NVIDIA-L4", Generation: 89, MemMiB: 22888, GPUs: 1,
+		Healthy: 1, Replicas: 1, NVLinked: 1}, "22888Mi"},
+	"aks-a100": {facts{Resource: "nvidia.com/gpu", Model: "NVIDIA-A100-80GB-PCIe", Generation: 80, MemMiB: 80 << 10,
+		GPUs: 1, Healthy: 1, Replicas: 1, NVLinked: 1}, "80Gi"},
+	"aks-h100": {facts{Resource: "nvidia.com/gpu", Model: "NVIDIA-H100-80GB-HBM3", Generation: 90, MemMiB: 80 << 10,
+		GPUs: 8, Healthy: 8, Replicas: 1, NVLinked: 8}, "80Gi"},
+	"oke": {facts{Resource: "amd.com/gpu", Model: "AMD_Instinct_MI300X_OAM", MemMiB: 192 << 10, GPUs: 8, Healthy: 8,
+		Replicas: 1, NVLinked: 8}, "192Gi"},
+	"ack": {facts{Resource: "nvidia.com/gpu", Model: "Tesla-V100-SXM2-16GB", Generation: 70, MemMiB: 16160, GPUs: 2,
+		Healthy: 2, Replicas: 1, NVLinked: 1}, "16160Mi"},
+	"bare-metal": {facts{Resource: "nvidia.com/gpu", Model: "NVIDIA-H100-80GB-HBM3", Generation: 90, MemMiB: 81559,
+		GPUs: 8, Healthy: 6, Sliced: 2, Replicas: 1, NVLinked: 6}, "81559Mi"},
+	"openshift-machine-set": {facts{Resource: "nvidia.com/gpu", Model: "Tesla-T4", Generation: 75, MemMiB: 16 << 10,
+		GPUs: 1, Healthy: 1, Replicas: 1, NVLinked: 1},
 		"16Gi"},
-	"openshift-feature-discovery": {facts{Resource: "nvidia.com/gpu", Model: "NVIDIA-L40S", Generation: 89, MemMiB: 46068, GPUs: 4, Healthy: 4, Replicas: 2, NVLinked: 1},
+	"openshift-feature-discovery": {facts{Resource: "nvidia.com/gpu", Model: "NVIDIA-L40S", Generation: 89, MemMiB: 46068,
+		GPUs: 4, Healthy: 4, Replicas: 2, NVLinked: 1},
 		"46068Mi"},
-	"aks-node-auto-provisioning": {facts{Resource: "nvidia.com/gpu", Model: "NVIDIA-A10", Generation: 86, MemMiB: 4 << 10, GPUs: 1, Healthy: 1, Replicas: 1, NVLinked: 1},
+	"aks-node-auto-provisioning": {facts{Resource: "nvidia.com/gpu", Model: "NVIDIA-A10", Generation: 86, MemMiB: 4 << 10,
+		GPUs: 1, Healthy: 1, Replicas: 1, NVLinked: 1},
 		"4Gi"},
 }
 
@@ -96,8 +111,8 @@ func TestPlatforms(t *testing.T) {
 	}
 }
 
-// TestOneProductOfTwoNames asks for a product by its name in data sheets on a node that is labeled as the driver names it,
-// and the other way round.
+// TestOneProductOfTwoNames asks for a product by its name in data sheets on a node that is labeled as the driver names
+// it, and the other way round.
 func TestOneProductOfTwoNames(t *testing.T) {
 	t.Parallel()
 	keys := DefaultKeys()
@@ -126,7 +141,8 @@ func TestOneProductOfTwoNames(t *testing.T) {
 func TestModelsInTheWordsOfAProvider(t *testing.T) {
 	t.Parallel()
 	keys := DefaultKeys()
-	r, err := keys.PodGPURequest(gpuPod(strs{"nvidia.com/gpu": "1"}, strs{wellknown.GPUModelsKey: "nvidia-tesla-t4|nvidia-a100-80gb"}))
+	r, err := keys.PodGPURequest(gpuPod(strs{"nvidia.com/gpu": "1"},
+		strs{wellknown.GPUModelsKey: "nvidia-tesla-t4|nvidia-a100-80gb"}))
 	if diff := cmp.Diff([]string{"NVIDIA-A100-SXM4-80GB", "Tesla-T4"}, r.Models); diff != "" || err != nil {
 		t.Errorf("models of GKE, error %v (-want +got):\n%s", err, diff)
 	}
@@ -156,7 +172,8 @@ func TestOrderOfPrecedence(t *testing.T) {
 		}
 		got, _ := keys.ReadGPUNode(gpuNode(strs{"nvidia.com/gpu": "2"}, labels, nil))
 		if got.Model() != step.model || got.MemMiB() != step.mem || got.GPUs() != step.gpus {
-			t.Errorf("without %v: %d × %s of %d MiB, want %d × %s of %d", step.drop, got.GPUs(), got.Model(), got.MemMiB(), step.gpus, step.model, step.mem)
+			t.Errorf("without %v: %d × %s of %d MiB, want %d × %s of %d", step.drop, got.GPUs(), got.Model(), got.MemMiB(),
+				step.gpus, step.model, step.mem)
 		}
 	}
 }
@@ -165,14 +182,16 @@ func TestTPUsAreNoGPUs(t *testing.T) {
 	t.Parallel()
 	keys := DefaultKeys()
 	got, bad := keys.ReadGPUNode(gpuNode(strs{"google.com/tpu": "4"},
-		strs{"cloud.google.com/gke-tpu-accelerator": "tpu7x", gkeCountLabel: "4", v1.LabelInstanceTypeStable: "tpu7x-standard-4t"}, nil))
+		strs{"cloud.google.com/gke-tpu-accelerator": "tpu7x", gkeCountLabel: "4",
+			v1.LabelInstanceTypeStable: "tpu7x-standard-4t"}, nil))
 	if got.Empty().HasGPU() || len(bad) > 0 {
 		t.Errorf("a node of TPUs has %d GPUs, bad values %v", got.GPUs(), bad)
 	}
 }
 
 func FuzzProviderLabels(f *testing.F) {
-	for _, seed := range []string{"", "8", "-1", "nvidia-tesla-t4", "a100", "1g.5gb", "40960", "time-sharing", "p4d.24xlarge", "16160MiB", "99999999999999999999"} {
+	for _, seed := range []string{"", "8", "-1", "nvidia-tesla-t4", "a100", "1g.5gb", "40960", "time-sharing",
+		"p4d.24xlarge", "16160MiB", "99999999999999999999"} {
 		f.Add(seed, seed, seed, seed, int64(8))
 	}
 	keys := DefaultKeys()
@@ -185,7 +204,8 @@ func FuzzProviderLabels(f *testing.F) {
 			{intelMemoryLabel: a, intelMillicoresLabel: b, "amd.com/gpu.vram": c, "amd.com/gpu.product-name": d},
 		} {
 			node := gpuNode(nil, labels, nil)
-			for _, name := range slices.Concat(keys.Resources, keys.SharedResources, []string{"nvidia.com/mig-1g.5gb", "nvidia.com/mig-1g.6gb"}) {
+			for _, name := range slices.Concat(keys.Resources, keys.SharedResources,
+				[]string{"nvidia.com/mig-1g.5gb", "nvidia.com/mig-1g.6gb"}) {
 				metav1.SetMetaDataLabel(&node.ObjectMeta, name+".memory", d)
 				q := node.Status.Allocatable[v1.ResourceCPU].DeepCopy()
 				q.Set(units)
@@ -194,7 +214,8 @@ func FuzzProviderLabels(f *testing.F) {
 			g, _ := keys.ReadGPUNode(node)
 			for _, pool := range g.Pools() {
 				inv := pool.Empty()
-				if len(inv.Devices) > MaxGPUs || inv.SlicedGPUs < 0 || inv.SlicedGPUs > maxSliced || inv.MemMiB < 0 || inv.Replicas < 1 {
+				if len(inv.Devices) > MaxGPUs || inv.SlicedGPUs < 0 || inv.SlicedGPUs > maxSliced || inv.MemMiB < 0 ||
+					inv.Replicas < 1 {
 					t.Fatalf("inventory out of range: %+v", inv)
 				}
 				for _, s := range inv.Slices {

@@ -41,14 +41,18 @@ func TestPodGPURequest(t *testing.T) {
 		{"a pod without GPUs", strs{"cpu": "2"}, nil, nil, Request{Request: gpu.Request{CPUMilli: 2000}}},
 		{"whole GPUs", strs{"nvidia.com/gpu": "4", "cpu": "8"}, nil, nil,
 			Request{Request: gpu.Request{Resource: "nvidia.com/gpu", Count: 4, Milli: 1000, CPUMilli: 8000}}},
-		{"GPUs of another maker", strs{"amd.com/gpu": "1"}, nil, nil, Request{Request: gpu.Request{Resource: "amd.com/gpu", Count: 1, Milli: 1000}}},
+		{"GPUs of another maker", strs{"amd.com/gpu": "1"}, nil, nil,
+			Request{Request: gpu.Request{Resource: "amd.com/gpu", Count: 1, Milli: 1000}}},
 		{"a request of zero is none", strs{"nvidia.com/gpu": "0"}, nil, nil, Request{}},
 		{"an absurd number stays a number", strs{"nvidia.com/gpu": "9223372036854775807"}, nil, nil,
 			Request{Request: gpu.Request{Resource: "nvidia.com/gpu", Count: MaxGPUs, Milli: 1000}}},
 		{"time slices by name", strs{"nvidia.com/gpu.shared": "1"}, nil, nil,
-			Request{Request: gpu.Request{Resource: "nvidia.com/gpu.shared", Count: 1, Milli: 1000, Sharing: gpu.SharingAllowed}}},
-		{"MIG slices", strs{"nvidia.com/mig-2g.10gb": "1", "nvidia.com/mig-1g.5gb": "3"}, nil, nil, Request{Request: gpu.Request{
-			Slices: []gpu.SliceCount{{Resource: "nvidia.com/mig-1g.5gb", Count: 3, Milli: 142}, {Resource: "nvidia.com/mig-2g.10gb", Count: 1, Milli: 285}}}}},
+			Request{Request: gpu.Request{Resource: "nvidia.com/gpu.shared", Count: 1, Milli: 1000,
+				Sharing: gpu.SharingAllowed}}},
+		{"MIG slices", strs{"nvidia.com/mig-2g.10gb": "1", "nvidia.com/mig-1g.5gb": "3"}, nil, nil,
+			Request{Request: gpu.Request{
+				Slices: []gpu.SliceCount{{Resource: "nvidia.com/mig-1g.5gb", Count: 3, Milli: 142},
+					{Resource: "nvidia.com/mig-2g.10gb", Count: 1, Milli: 285}}}}},
 		{"an openb share", nil, strs{OpenbMilliKey: "460", OpenbCountKey: "1"}, nil,
 			Request{Request: gpu.Request{Count: 1, Milli: 460, Shared: true}, Dialect: DialectOpenb}},
 		{"an openb share of one GPU without a count", nil, strs{OpenbMilliKey: "460"}, nil,
@@ -57,7 +61,8 @@ func TestPodGPURequest(t *testing.T) {
 			Request{Request: gpu.Request{Count: 8, Milli: 1000, Shared: true}, Dialect: DialectOpenb}},
 		{"openb says none by zeros", nil, strs{OpenbMilliKey: "0", OpenbCountKey: "0"}, nil, Request{}},
 		{"openb models", nil, strs{OpenbMilliKey: "460", OpenbModelKey: "V100M32|V100M16"}, nil,
-			Request{Request: gpu.Request{Count: 1, Milli: 460, Shared: true, Models: []string{"V100M16", "V100M32"}}, Dialect: DialectOpenb}},
+			Request{Request: gpu.Request{Count: 1, Milli: 460, Shared: true, Models: []string{"V100M16", "V100M32"}},
+				Dialect: DialectOpenb}},
 		{"openb any model", nil, strs{OpenbMilliKey: "460", OpenbModelKey: ""}, nil,
 			Request{Request: gpu.Request{Count: 1, Milli: 460, Shared: true}, Dialect: DialectOpenb}},
 		{"a KAI fraction", nil, strs{kaiFractionKey: "0.5"}, nil,
@@ -73,26 +78,40 @@ func TestPodGPURequest(t *testing.T) {
 		{"KAI memory", nil, strs{kaiMemoryKey: "4096"}, nil,
 			Request{Request: gpu.Request{Count: 1, ShareMemMiB: 4096, Shared: true}, Dialect: DialectKAI}},
 		{"HAMi memory", strs{"nvidia.com/gpu": "2", hamiMemoryResource: "3000"}, nil, nil,
-			Request{Request: gpu.Request{Resource: "nvidia.com/gpu", Count: 2, ShareMemMiB: 3000, Shared: true, ByAgent: true}, Dialect: DialectHAMi}},
+			Request{Request: gpu.Request{Resource: "nvidia.com/gpu", Count: 2, ShareMemMiB: 3000, Shared: true, ByAgent: true},
+				Dialect: DialectHAMi}},
 		{"HAMi memory and cores", strs{"nvidia.com/gpu": "1", hamiMemoryResource: "3000", hamiCoresResource: "30"}, nil, nil,
-			Request{Request: gpu.Request{Resource: "nvidia.com/gpu", Count: 1, Milli: 300, ShareMemMiB: 3000, Shared: true, ByAgent: true}, Dialect: DialectHAMi}},
+			Request{Request: gpu.Request{Resource: "nvidia.com/gpu", Count: 1, Milli: 300, ShareMemMiB: 3000, Shared: true,
+				ByAgent: true}, Dialect: DialectHAMi}},
 		{"HAMi percentage", strs{"nvidia.com/gpu": "1", hamiPercentResource: "50"}, nil, nil,
-			Request{Request: gpu.Request{Resource: "nvidia.com/gpu", Count: 1, Milli: 500, Shared: true, ByAgent: true}, Dialect: DialectHAMi}},
+			Request{Request: gpu.Request{Resource: "nvidia.com/gpu", Count: 1, Milli: 500, Shared: true, ByAgent: true},
+				Dialect: DialectHAMi}},
 		{"HAMi cores alone take all of the memory", strs{"nvidia.com/gpu": "1", hamiCoresResource: "30"}, nil, nil,
-			Request{Request: gpu.Request{Resource: "nvidia.com/gpu", Count: 1, Milli: 300, ShareMemMilli: 1000, Shared: true, ByAgent: true}, Dialect: DialectHAMi}},
-		{"HAMi cores and a percentage", strs{"nvidia.com/gpu": "1", hamiCoresResource: "30", hamiPercentResource: "50"}, nil, nil,
-			Request{Request: gpu.Request{Resource: "nvidia.com/gpu", Count: 1, Milli: 300, ShareMemMilli: 500, Shared: true, ByAgent: true}, Dialect: DialectHAMi}},
-		{"HAMi limits of zero are none", strs{"nvidia.com/gpu": "1", hamiCoresResource: "0", hamiPercentResource: "0"}, nil, nil,
+			Request{Request: gpu.Request{Resource: "nvidia.com/gpu", Count: 1, Milli: 300, ShareMemMilli: 1000, Shared: true,
+				ByAgent: true}, Dialect: DialectHAMi}},
+		{"HAMi cores and a percentage", strs{"nvidia.com/gpu": "1", hamiCoresResource: "30", hamiPercentResource: "50"}, nil,
+			nil,
+			Request{Request: gpu.Request{Resource: "nvidia.com/gpu", Count: 1, Milli: 300, ShareMemMilli: 500, Shared: true,
+				ByAgent: true}, Dialect: DialectHAMi}},
+		{"HAMi limits of zero are none", strs{"nvidia.com/gpu": "1", hamiCoresResource: "0", hamiPercentResource: "0"}, nil,
+			nil,
 			Request{Request: gpu.Request{Resource: "nvidia.com/gpu", Count: 1, Milli: 1000}}},
-		{"constraints", strs{"nvidia.com/gpu": "2"}, strs{wellknown.GPUMemoryMinKey: "40Gi", wellknown.GPUModelsKey: "B| A |B", wellknown.GPUInterconnectKey: "required", wellknown.GPUSharingKey: "exclusive"}, nil,
-			Request{Request: gpu.Request{Resource: "nvidia.com/gpu", Count: 2, Milli: 1000, MinMemMiB: 40960, Models: []string{"A", "B"},
+		{"constraints", strs{"nvidia.com/gpu": "2"},
+			strs{wellknown.GPUMemoryMinKey: "40Gi", wellknown.GPUModelsKey: "B| A |B", wellknown.GPUInterconnectKey: "required",
+				wellknown.GPUSharingKey: "exclusive"}, nil,
+			Request{Request: gpu.Request{Resource: "nvidia.com/gpu", Count: 2, Milli: 1000, MinMemMiB: 40960,
+				Models:       []string{"A", "B"},
 				Interconnect: gpu.InterconnectRequired, Sharing: gpu.SharingExclusive}}},
-		{"memory is rounded up", strs{"nvidia.com/gpu": "1"}, strs{wellknown.GPUMemoryMinKey: "40000M", wellknown.GPUInterconnectKey: "preferred", wellknown.GPUSharingKey: "shared"}, nil,
+		{"memory is rounded up", strs{"nvidia.com/gpu": "1"}, strs{wellknown.GPUMemoryMinKey: "40000M",
+			wellknown.GPUInterconnectKey: "preferred", wellknown.GPUSharingKey: "shared"}, nil,
 			Request{Request: gpu.Request{Resource: "nvidia.com/gpu", Count: 1, Milli: 1000, MinMemMiB: 38147,
 				Interconnect: gpu.InterconnectPreferred, Sharing: gpu.SharingAllowed}}},
-		{"a GPU-intensive pod without a request", nil, nil, strs{WorkloadTypeLabel: "GPU-intensive"}, Request{Request: gpu.Request{NeedsGPUNode: true}}},
-		{"a CPU-intensive pod", nil, nil, strs{WorkloadTypeLabel: "CPU-intensive"}, Request{Request: gpu.Request{AvoidsGPUNode: true}}},
-		{"a CPU-intensive pod with a GPU keeps it", strs{"nvidia.com/gpu": "1"}, nil, strs{WorkloadTypeLabel: "CPU-intensive"},
+		{"a GPU-intensive pod without a request", nil, nil, strs{WorkloadTypeLabel: "GPU-intensive"},
+			Request{Request: gpu.Request{NeedsGPUNode: true}}},
+		{"a CPU-intensive pod", nil, nil, strs{WorkloadTypeLabel: "CPU-intensive"},
+			Request{Request: gpu.Request{AvoidsGPUNode: true}}},
+		{"a CPU-intensive pod with a GPU keeps it", strs{"nvidia.com/gpu": "1"}, nil,
+			strs{WorkloadTypeLabel: "CPU-intensive"},
 			Request{Request: gpu.Request{Resource: "nvidia.com/gpu", Count: 1, Milli: 1000}}},
 		{"somebody else's workload type", nil, nil, strs{WorkloadTypeLabel: "web"}, Request{}},
 	} {
@@ -195,7 +214,8 @@ func TestHAMiContainersMustAgree(t *testing.T) {
 }
 
 func FuzzPodGPURequest(f *testing.F) {
-	for _, seed := range []string{"", "0.5", "1000", "-1", "1e309", "NaN", "A|B", "40Gi", "required", "\x00", "99999999999999999999"} {
+	for _, seed := range []string{"", "0.5", "1000", "-1", "1e309", "NaN", "A|B", "40Gi", "required", "\x00",
+		"99999999999999999999"} {
 		f.Add(seed, seed, seed, seed)
 	}
 	keys := DefaultKeys()
@@ -214,7 +234,8 @@ func FuzzPodGPURequest(f *testing.F) {
 			if err == nil && (r.Count < 0 || r.Milli < 0 || r.Milli > gpu.WholeMilli || r.ShareMemMiB < 0 || r.MinMemMiB < 0) {
 				t.Fatalf("request out of range: %+v", r)
 			}
-			if held := keys.heldGPUs(pod); held.Count < 0 || held.Count > MaxGPUs || held.Milli < 0 || held.Milli > gpu.WholeMilli {
+			if held := keys.heldGPUs(pod); held.Count < 0 || held.Count > MaxGPUs || held.Milli < 0 ||
+				held.Milli > gpu.WholeMilli {
 				t.Fatalf("the pod holds %+v", held)
 			}
 			if backed := keys.backedGPUs(pod); backed.WantsGPU() {

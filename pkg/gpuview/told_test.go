@@ -53,13 +53,15 @@ func TestAGrantIsDisputedByWhatTellsOtherDevices(t *testing.T) {
 		annotations strs
 		want        bool
 	}{
-		"all agree":                        {grantOf1, strs{wellknown.GPUAssignedKey: grantOf1, openbIndexKey: "1"}, false},
-		"the annotation is gone":           {grantOf1, strs{openbIndexKey: "1"}, true},
-		"the annotation was changed":       {grantOf1, strs{wellknown.GPUAssignedKey: grantOfB}, true},
-		"the index was changed":            {grantOf1, strs{wellknown.GPUAssignedKey: grantOf1, openbIndexKey: "0"}, true},
-		"the index cannot be read":         {grantOf1, strs{wellknown.GPUAssignedKey: grantOf1, kaiIndexKey: "x"}, true},
-		"HAMi's list agrees":               {grantOfB, strs{wellknown.GPUAssignedKey: grantOfB, hamiAllocatedKey: "GPU-b,NVIDIA,4915,0:;"}, false},
-		"HAMi's list names another device": {grantOfB, strs{wellknown.GPUAssignedKey: grantOfB, hamiAllocatedKey: "GPU-a,NVIDIA,4915,0:;"}, true},
+		"all agree":                  {grantOf1, strs{wellknown.GPUAssignedKey: grantOf1, openbIndexKey: "1"}, false},
+		"the annotation is gone":     {grantOf1, strs{openbIndexKey: "1"}, true},
+		"the annotation was changed": {grantOf1, strs{wellknown.GPUAssignedKey: grantOfB}, true},
+		"the index was changed":      {grantOf1, strs{wellknown.GPUAssignedKey: grantOf1, openbIndexKey: "0"}, true},
+		"the index cannot be read":   {grantOf1, strs{wellknown.GPUAssignedKey: grantOf1, kaiIndexKey: "x"}, true},
+		"HAMi's list agrees": {grantOfB, strs{wellknown.GPUAssignedKey: grantOfB,
+			hamiAllocatedKey: "GPU-b,NVIDIA,4915,0:;"}, false},
+		"HAMi's list names another device": {grantOfB, strs{wellknown.GPUAssignedKey: grantOfB,
+			hamiAllocatedKey: "GPU-a,NVIDIA,4915,0:;"}, true},
 	} {
 		pod := granted(gpuPod(nil, tc.annotations), tc.grant)
 		pod.Spec.NodeName = "n"

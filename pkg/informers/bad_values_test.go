@@ -12,7 +12,8 @@ func TestReporterReportsEachBadValueOnce(t *testing.T) {
 	t.Parallel()
 	r := &badValueReporter{reported: map[reportKey]map[string]bool{}}
 	bad := func(value string) *wellknown.BadValue {
-		return &wellknown.BadValue{Object: "node", Kind: "annotation", Key: wellknown.PricePerHourKey, Value: value, Allowed: "a number"}
+		return &wellknown.BadValue{Object: "node", Kind: "annotation", Key: wellknown.PricePerHourKey, Value: value,
+			Allowed: "a number"}
 	}
 	for i, step := range []struct {
 		scope, node string

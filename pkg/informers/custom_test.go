@@ -63,7 +63,8 @@ func (s *server) RoundTrip(req *http.Request) (*http.Response, error) {
 		if fail.err != nil {
 			return nil, fail.err
 		}
-		return &http.Response{StatusCode: fail.code, Header: http.Header{"Content-Type": []string{"application/json"}}, Body: io.NopCloser(strings.NewReader(fail.body))}, nil
+		return &http.Response{StatusCode: fail.code, Header: http.Header{"Content-Type": []string{"application/json"}},
+			Body: io.NopCloser(strings.NewReader(fail.body))}, nil
 	}
 	response, err := s.Server.RoundTrip(req)
 	if err == nil && req.URL.Query().Get("watch") != "" {
@@ -93,7 +94,8 @@ func (s *server) config() *restclient.Config {
 
 func (s *server) create(t *testing.T, name string) {
 	t.Helper()
-	group := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "PodGroup",
+	group := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "scheduling.x-k8s.io/v1alpha1",
+		"kind":     "PodGroup",
 		"metadata": map[string]any{"namespace": "default", "name": name}, "spec": map[string]any{"minMember": int64(2)}}}
 	if err := s.Create(group); err != nil {
 		t.Fatal(err)
@@ -149,10 +151,12 @@ func TestAKindThatCannotBeReadIsEmptyUntilItCan(t *testing.T) {
 		// syncs is when the informer is in sync at the latest; zero if it waits for the server.
 		syncs time.Duration
 	}{
-		"a CRD that is not installed":     {status(http.StatusNotFound, metav1.StatusReasonNotFound), time.Second},
-		"a right that is missing":         {status(http.StatusForbidden, metav1.StatusReasonForbidden), time.Second},
-		"a server with an error":          {status(http.StatusInternalServerError, metav1.StatusReasonInternalError), customPatience + longestBackoff},
-		"a storage that is not ready":     {status(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests), customPatience + longestBackoff},
+		"a CRD that is not installed": {status(http.StatusNotFound, metav1.StatusReasonNotFound), time.Second},
+		"a right that is missing":     {status(http.StatusForbidden, metav1.StatusReasonForbidden), time.Second},
+		"a server with an error": {status(http.StatusInternalServerError, metav1.StatusReasonInternalError),
+			customPatience + longestBackoff},
+		"a storage that is not ready": {status(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests),
+			customPatience + longestBackoff},
 		"an object that cannot be read":   {&answer{code: http.StatusOK, body: `{"kind":"PodGroupList","apiVersion":"scheduling.x-k8s.io/v1alpha1","items":[{"spec":{"minMember":"two"}}]}`}, customPatience + longestBackoff},
 		"an answer that is not an object": {&answer{code: http.StatusOK, body: `<html>`}, customPatience + longestBackoff},
 		"a server that does not answer":   {&answer{err: errors.New("connection refused")}, 0},
@@ -198,8 +202,9 @@ func TestWhatWasReadStaysUntilItIsDeleted(t *testing.T) {
 		want []string
 	}{
 		"a right that is withdrawn": {status(http.StatusForbidden, metav1.StatusReasonForbidden), []string{"a"}},
-		"a server with an error":    {status(http.StatusInternalServerError, metav1.StatusReasonInternalError), []string{"a"}},
-		"a CRD that is deleted":     {status(http.StatusNotFound, metav1.StatusReasonNotFound), nil},
+		"a server with an error": {status(http.StatusInternalServerError, metav1.StatusReasonInternalError),
+			[]string{"a"}},
+		"a CRD that is deleted": {status(http.StatusNotFound, metav1.StatusReasonNotFound), nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

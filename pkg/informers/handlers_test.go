@@ -39,7 +39,8 @@ func TestAFactoryIsInSyncOnceHandlersWereToldOfEverything(t *testing.T) {
 		t.Fatal("the pods were not read")
 	}
 	early, stop := context.WithTimeout(ctx, 50*time.Millisecond)
-	if synced := factory.WaitForCacheSyncWithContext(early); !errors.Is(synced.AsError(), context.DeadlineExceeded) || slow.HasSynced() {
+	if synced := factory.WaitForCacheSyncWithContext(early); !errors.Is(synced.AsError(), context.DeadlineExceeded) ||
+		slow.HasSynced() {
 		t.Errorf("a handler is behind: the factory says %v", synced.AsError())
 	}
 	stop()

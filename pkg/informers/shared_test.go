@@ -192,10 +192,11 @@ func TestACarrierIsInSyncBeforeItRuns(t *testing.T) {
 	t.Parallel()
 	factory := newFactory()
 	get[*reader](t)(SharedBy(factory, "a", func() (*reader, error) { return &reader{}, nil }))
-	informer := factory.InformerFor(&slot[string, *reader]{}, func(clientset.Interface, time.Duration) cache.SharedIndexInformer {
-		t.Error("the factory has no informer for the value")
-		return nil
-	})
+	informer := factory.InformerFor(&slot[string, *reader]{},
+		func(clientset.Interface, time.Duration) cache.SharedIndexInformer {
+			t.Error("the factory has no informer for the value")
+			return nil
+		})
 	if !informer.HasSynced() || !cache.IsDone(informer.HasSyncedChecker()) {
 		t.Error("the carrier is not in sync")
 	}
@@ -244,6 +245,8 @@ func TestAFactoryIsCollectedWithItsValues(t *testing.T) {
 func share(t *testing.T, factory informers.SharedInformerFactory, gone chan<- string) {
 	t.Helper()
 	tell := func(name string) { gone <- name }
-	runtime.AddCleanup(get[*ledger](t)(Shared(factory, func() (*ledger, error) { return newLedger(factory) })), tell, "ledger")
-	runtime.AddCleanup(get[*reader](t)(SharedBy(factory, "a", func() (*reader, error) { return &reader{"a"}, nil })), tell, "reader")
+	runtime.AddCleanup(get[*ledger](t)(Shared(factory, func() (*ledger, error) { return newLedger(factory) })), tell,
+		"ledger")
+	runtime.AddCleanup(get[*reader](t)(SharedBy(factory, "a", func() (*reader, error) { return &reader{"a"}, nil })), tell,
+		"reader")
 }

@@ -26,15 +26,20 @@ func TestOnlyThosePassWhomTheAPIServerAllows(t *testing.T) {
 		// asked is how many questions two requests cost.
 		asked int
 	}{
-		"a reader, who is asked for once":           {header: "Bearer reader", want: 200, text: "metrics", asked: 2},
-		"a word in small letters":                   {header: "bearer reader", want: 200, text: "metrics", asked: 2},
-		"no token":                                  {want: 401, text: "Authorization: Bearer TOKEN"},
-		"an empty token":                            {header: "Bearer ", want: 401, text: "Authorization: Bearer TOKEN"},
-		"a password":                                {header: "Basic cmVhZGVyOg==", want: 401, text: "Authorization: Bearer TOKEN"},
-		"a token that is unknown":                   {header: "Bearer other", want: 401, text: "does not know the token", asked: 2},
-		"an account without the right, asked again": {header: "Bearer stranger", want: 403, text: "stranger may not get /metrics", asked: 4},
-		"no answer to whose token it is":            {header: "Bearer reader", down: "tokenreviews", want: 503, text: "does not say", asked: 2},
-		"no answer to its rights":                   {header: "Bearer reader", down: "subjectaccessreviews", want: 503, text: "does not say", asked: 4},
+		"a reader, who is asked for once": {header: "Bearer reader", want: 200, text: "metrics", asked: 2},
+		"a word in small letters":         {header: "bearer reader", want: 200, text: "metrics", asked: 2},
+		"no token":                        {want: 401, text: "Authorization: Bearer TOKEN"},
+		"an empty token":                  {header: "Bearer ", want: 401, text: "Authorization: Bearer TOKEN"},
+		"a password": {header: "Basic cmVhZGVyOg==", want: 401,
+			text: "Authorization: Bearer TOKEN"},
+		"a token that is unknown": {header: "Bearer other", want: 401, text: "does not know the token",
+			asked: 2},
+		"an account without the right, asked again": {header: "Bearer stranger", want: 403,
+			text: "stranger may not get /metrics", asked: 4},
+		"no answer to whose token it is": {header: "Bearer reader", down: "tokenreviews", want: 503, text: "does not say",
+			asked: 2},
+		"no answer to its rights": {header: "Bearer reader", down: "subjectaccessreviews", want: 503, text: "does not say",
+			asked: 4},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -52,11 +57,13 @@ func TestOnlyThosePassWhomTheAPIServerAllows(t *testing.T) {
 					review.Status.User = authenticationv1.UserInfo{Username: review.Spec.Token, Groups: []string{"g"}}
 				case *authorizationv1.SubjectAccessReview:
 					attributes := review.Spec.NonResourceAttributes
-					review.Status.Allowed = review.Spec.User == "reader" && review.Spec.Groups[0] == "g" && attributes.Path == "/metrics" && attributes.Verb == "get"
+					review.Status.Allowed = review.Spec.User == "reader" && review.Spec.Groups[0] == "g" &&
+						attributes.Path == "/metrics" && attributes.Verb == "get"
 				}
 				return true, object, nil
 			})
-			g := &guard{client, utilcache.NewLRUExpireCache(mostTokens), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("metrics")) })}
+			g := &guard{client, utilcache.NewLRUExpireCache(mostTokens),
+				http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("metrics")) })}
 			for range 2 {
 				request := httptest.NewRequest(http.MethodGet, "/metrics", nil)
 				request.Header.Set("Authorization", tc.header)

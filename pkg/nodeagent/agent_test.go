@@ -113,14 +113,17 @@ func (w *world) annotations(t *testing.T) map[string]string {
 // twoGPUs are two linked GPUs; a pod holds the second.
 func twoGPUs() *world {
 	return &world{
-		state: podresources.State{Held: []podresources.Held{{Pod: "default/a", ID: second}}, Offered: []string{first, second}},
-		gpus:  []nvidiasmi.GPU{{Index: 0, UUID: first, Name: "NVIDIA A100 80GB PCIe", MemMiB: 81920}, {Index: 1, UUID: second, Name: "NVIDIA A100 80GB PCIe", MemMiB: 81920}},
+		state: podresources.State{Held: []podresources.Held{{Pod: "default/a", ID: second}},
+			Offered: []string{first, second}},
+		gpus: []nvidiasmi.GPU{{Index: 0, UUID: first, Name: "NVIDIA A100 80GB PCIe", MemMiB: 81920},
+			{Index: 1, UUID: second, Name: "NVIDIA A100 80GB PCIe", MemMiB: 81920}},
 		pairs: []nvidiasmi.Pair{{A: 0, B: 1, Link: "NV12"}},
 		node:  map[string]string{},
 	}
 }
 
-var intervals = Intervals{Kubelet: 5 * time.Second, Machine: time.Minute, Resync: 10 * time.Minute, Stale: 5 * time.Minute}
+var intervals = Intervals{Kubelet: 5 * time.Second, Machine: time.Minute, Resync: 10 * time.Minute,
+	Stale: 5 * time.Minute}
 
 const (
 	devicesOfTwo = `[{"index":0,"uuid":"` + first + `","model":"NVIDIA-A100-80GB-PCIe","memMiB":81920,"healthy":true},` +
@@ -153,35 +156,47 @@ func TestWhatIsPublishedFollowsWhatIsRead(t *testing.T) {
 		steps []step
 	}{
 		"devices, links and use in one patch": {nil, []step{{nil, soon, all}}},
-		"a pod ends":                          {nil, []step{{nil, soon, all}, {func(w *world) { w.state.Held = nil }, soon, published(devicesOfTwo, linksOfTwo, "")}}},
+		"a pod ends": {nil,
+			[]step{{nil, soon, all}, {func(w *world) { w.state.Held = nil }, soon, published(devicesOfTwo, linksOfTwo, "")}}},
 		"a device that the kubelet no longer offers is not healthy": {nil, []step{
-			{nil, soon, all}, {func(w *world) { w.state.Offered = []string{first} }, soon, published(secondIsIll, linksOfTwo, "1")},
+			{nil, soon, all}, {func(w *world) { w.state.Offered = []string{first} }, soon,
+				published(secondIsIll, linksOfTwo, "1")},
 		}},
 		"the device plugin is away, which says nothing of a device": {nil, []step{
 			{nil, soon, all}, {func(w *world) { w.state.Offered = nil }, soon, all},
 		}},
 		"a kubelet that restarts": {nil, []step{
-			{nil, soon, all}, {func(w *world) { w.kubelet = down }, time.Minute, all}, {func(w *world) { w.kubelet, w.state.Held = nil, nil }, soon, published(devicesOfTwo, linksOfTwo, "")},
+			{nil, soon, all}, {func(w *world) { w.kubelet = down }, time.Minute, all},
+			{func(w *world) { w.kubelet, w.state.Held = nil, nil }, soon, published(devicesOfTwo, linksOfTwo, "")},
 		}},
 		"a kubelet that stays away takes back what is in use": {nil, []step{
-			{nil, soon, all}, {func(w *world) { w.kubelet = down }, 6 * time.Minute, map[string]string{wellknown.GPUDevicesKey: devicesOfTwo, wellknown.GPULinksKey: linksOfTwo}},
+			{nil, soon, all}, {func(w *world) { w.kubelet = down }, 6 * time.Minute,
+				map[string]string{wellknown.GPUDevicesKey: devicesOfTwo, wellknown.GPULinksKey: linksOfTwo}},
 		}},
 		"a driver that hangs for a while": {nil, []step{
-			{nil, soon, all}, {func(w *world) { w.machine = down }, 3 * time.Minute, all}, {func(w *world) { w.machine = nil }, 2 * time.Minute, all},
+			{nil, soon, all}, {func(w *world) { w.machine = down }, 3 * time.Minute, all},
+			{func(w *world) { w.machine = nil }, 2 * time.Minute, all},
 		}},
 		"a driver that stays away takes everything back": {nil, []step{
 			{nil, soon, all}, {func(w *world) { w.machine = down }, 7 * time.Minute, map[string]string{}},
 		}},
-		"what a former agent wrote stays until the sources have spoken": {func(w *world) { w.kubelet, w.node = down, published(old, old, "0") }, []step{
+		"what a former agent wrote stays until the sources have spoken": {func(w *world) {
+			w.kubelet, w.node = down,
+				published(old, old, "0")
+		}, []step{
 			{nil, time.Minute, published(old, old, "0")},
 			{func(w *world) { w.kubelet = nil }, soon, all},
 		}},
-		"what a former agent wrote goes if they never do": {func(w *world) { w.machine, w.node = down, published(old, old, "0") }, []step{
+		"what a former agent wrote goes if they never do": {func(w *world) {
+			w.machine, w.node = down, published(old, old,
+				"0")
+		}, []step{
 			{nil, 6 * time.Minute, map[string]string{}},
 		}},
-		"a machine without a driver": {func(w *world) { w.machine, w.node = nvidiasmi.ErrAbsent, published(old, old, "0") }, []step{
-			{nil, soon, map[string]string{}},
-		}},
+		"a machine without a driver": {func(w *world) { w.machine, w.node = nvidiasmi.ErrAbsent, published(old, old, "0") },
+			[]step{
+				{nil, soon, map[string]string{}},
+			}},
 		"half of the GPUs vanish": {nil, []step{
 			{nil, soon, all},
 			{func(w *world) { w.gpus, w.state.Offered = w.gpus[1:], []string{second} }, 2 * time.Minute, map[string]string{
@@ -192,9 +207,10 @@ func TestWhatIsPublishedFollowsWhatIsRead(t *testing.T) {
 			{nil, soon, map[string]string{wellknown.GPUDevicesKey: devicesOfTwo, wellknown.GPUsInUseKey: "1"}},
 			{func(w *world) { w.topology = nil }, 2 * time.Minute, all},
 		}},
-		"links of other GPUs are left out": {func(w *world) { w.pairs = []nvidiasmi.Pair{{A: 0, B: 2, Link: "NV12"}} }, []step{
-			{nil, soon, map[string]string{wellknown.GPUDevicesKey: devicesOfTwo, wellknown.GPUsInUseKey: "1"}},
-		}},
+		"links of other GPUs are left out": {func(w *world) { w.pairs = []nvidiasmi.Pair{{A: 0, B: 2, Link: "NV12"}} },
+			[]step{
+				{nil, soon, map[string]string{wellknown.GPUDevicesKey: devicesOfTwo, wellknown.GPUsInUseKey: "1"}},
+			}},
 		"an API server that is away gets the newest state when it is back": {func(w *world) { w.api = down }, []step{
 			{nil, 10 * time.Minute, map[string]string{}},
 			{func(w *world) { w.api, w.state.Held = nil, nil }, 2 * time.Minute, published(devicesOfTwo, linksOfTwo, "")},
@@ -202,28 +218,35 @@ func TestWhatIsPublishedFollowsWhatIsRead(t *testing.T) {
 		"an annotation that another client changed is repaired": {nil, []step{
 			{nil, soon, all}, {func(w *world) { w.node[wellknown.GPUsInUseKey] = "0" }, 11 * time.Minute, all},
 		}},
-		"a node of HAMi, whose plugin gives out others than the kubelet says": {func(w *world) { w.hami, w.node = true, published(old, old, "0") }, []step{
+		"a node of HAMi, whose plugin gives out others than the kubelet says": {func(w *world) {
+			w.hami, w.node = true,
+				published(old, old, "0")
+		}, []step{
 			{nil, soon, map[string]string{wellknown.GPUDevicesKey: devicesOfTwo, wellknown.GPULinksKey: linksOfTwo}},
 		}},
 		"HAMi comes to the node and goes": {nil, []step{
 			{nil, soon, all},
-			{func(w *world) { w.hami = true }, 11 * time.Minute, map[string]string{wellknown.GPUDevicesKey: devicesOfTwo, wellknown.GPULinksKey: linksOfTwo}},
+			{func(w *world) { w.hami = true }, 11 * time.Minute, map[string]string{wellknown.GPUDevicesKey: devicesOfTwo,
+				wellknown.GPULinksKey: linksOfTwo}},
 			{func(w *world) { w.hami = false }, 11 * time.Minute, all},
 		}},
 		"devices that are named by their files, in another order": {func(w *world) {
 			w.minors = map[string]int{first: 1, second: 0}
-			w.state = podresources.State{Held: []podresources.Held{{Pod: "default/a", ID: "nvidia0"}}, Offered: []string{"nvidia0", "nvidia1"}}
+			w.state = podresources.State{Held: []podresources.Held{{Pod: "default/a", ID: "nvidia0"}},
+				Offered: []string{"nvidia0", "nvidia1"}}
 		}, []step{{nil, soon, all}}},
 		"devices that are named by their files, which cannot be told apart": {func(w *world) {
 			w.minorErr = down
-			w.state = podresources.State{Held: []podresources.Held{{Pod: "default/a", ID: "nvidia0"}}, Offered: []string{"nvidia0", "nvidia1"}}
+			w.state = podresources.State{Held: []podresources.Held{{Pod: "default/a", ID: "nvidia0"}},
+				Offered: []string{"nvidia0", "nvidia1"}}
 		}, []step{
 			{nil, soon, published(devicesOfTwo, linksOfTwo, "")},
 			{func(w *world) { w.minors, w.minorErr = map[string]int{first: 1, second: 0}, nil }, 2 * time.Minute, all},
 		}},
 		"a GPU in slices is healthy and in use by any of them": {func(w *world) {
 			w.gpus[0].MIG = true
-			w.state = podresources.State{Held: []podresources.Held{{Pod: "default/a", ID: slice}}, Offered: []string{second + "::0", second + "::1"}}
+			w.state = podresources.State{Held: []podresources.Held{{Pod: "default/a", ID: slice}},
+				Offered: []string{second + "::0", second + "::1"}}
 		}, []step{{nil, soon, published(`[{"index":0,"uuid":"`+first+`","model":"NVIDIA-A100-80GB-PCIe","memMiB":81920,"healthy":true,"mig":true},`+
 			`{"index":1,"uuid":"`+second+`","model":"NVIDIA-A100-80GB-PCIe","memMiB":81920,"healthy":true,"replicas":2}]`, linksOfTwo, "0")}}},
 	} {
@@ -279,8 +302,10 @@ func TestNothingButTheTimeIsWrittenWhileNothingChanges(t *testing.T) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if changes := w.writes - w.times; changes != 1 || w.times > 12 || w.reads > 7 || w.topoReads != 1 {
-			t.Errorf("%d writes, %d of the time alone, %d reads of the node, %d readings of the links in an hour; want 1, 12, 7, 1",
-				changes, w.times, w.reads, w.topoReads)
+			t.
+				Errorf("%d writes, %d of the time alone, %d reads of the node, %d readings of the links in an hour; want 1, 12, "+
+					"7, 1",
+					changes, w.times, w.reads, w.topoReads)
 		}
 		if err := a.Alive(); err != nil {
 			t.Error(err)
@@ -292,7 +317,8 @@ func TestThePublishedTimeIsNeverOldWhileTheKubeletAnswers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := twoGPUs()
-		w.node = map[string]string{wellknown.GPUsInUseAtKey: gpuview.EncodeInUseAt(time.Now().Add(time.Hour))} // of another clock
+		// of another clock
+		w.node = map[string]string{wellknown.GPUsInUseAtKey: gpuview.EncodeInUseAt(time.Now().Add(time.Hour))}
 		run(t, w)
 		age := func() time.Duration {
 			synctest.Wait()

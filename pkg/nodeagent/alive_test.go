@@ -32,10 +32,15 @@ func TestAContainerWithoutTheDriverIsReplaced(t *testing.T) {
 		"no driver for a short time":       {func(w *world) { w.machine = nvidiasmi.ErrAbsent }, 4 * time.Minute, true, 2},
 		"a driver that was replaced":       {func(w *world) { w.machine = mismatch }, 7 * time.Minute, false, 2},
 		"a container without device files": {func(w *world) { w.gpus = nil }, 7 * time.Minute, false, 2},
-		"a machine without GPUs":           {func(w *world) { w.machine, w.state = nvidiasmi.ErrAbsent, podresources.State{} }, time.Hour, true, 0},
-		"a driver that hangs":              {func(w *world) { w.machine = fmt.Errorf("no answer: %w", nvidiasmi.ErrHangs) }, time.Hour, true, 0},
-		"no driver and no kubelet":         {func(w *world) { w.machine, w.kubelet = nvidiasmi.ErrAbsent, mismatch }, time.Hour, true, 0},
-		"all is well":                      {nil, time.Hour, true, 0},
+		"a machine without GPUs": {func(w *world) {
+			w.machine, w.state = nvidiasmi.ErrAbsent,
+				podresources.State{}
+		}, time.Hour, true, 0},
+		"a driver that hangs": {func(w *world) { w.machine = fmt.Errorf("no answer: %w", nvidiasmi.ErrHangs) },
+			time.Hour, true, 0},
+		"no driver and no kubelet": {func(w *world) { w.machine, w.kubelet = nvidiasmi.ErrAbsent, mismatch }, time.Hour, true,
+			0},
+		"all is well": {nil, time.Hour, true, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

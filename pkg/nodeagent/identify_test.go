@@ -68,7 +68,8 @@ func FuzzIdentify(f *testing.F) {
 		if index != 0 && index != 3 {
 			t.Fatalf("%q is GPU %d, which is not there", id, index)
 		}
-		if !strings.Contains(id, "nvidia") && !strings.Contains(id, first[4:]) && !strings.Contains(id, second[4:]) && !strings.Contains(id, slice[4:]) {
+		if !strings.Contains(id, "nvidia") && !strings.Contains(id, first[4:]) && !strings.Contains(id, second[4:]) &&
+			!strings.Contains(id, slice[4:]) {
 			t.Fatalf("%q is GPU %d, and names none", id, index)
 		}
 	})

@@ -21,9 +21,11 @@ func TestEverySourceThatFailsHasATime(t *testing.T) {
 		// kubelet and machine are how long ago the two were last read, after 20 minutes, or never.
 		kubelet, machine time.Duration
 	}{
-		"all is well":                          {nil, nil, time.Minute, time.Minute},
-		"neither has ever been read":           {func(w *world) { w.kubelet, w.machine = down, down }, nil, 20 * time.Minute, 20 * time.Minute},
-		"both fail after 10 minutes":           {nil, func(w *world) { w.kubelet, w.machine = down, down }, 10 * time.Minute, 10 * time.Minute},
+		"all is well": {nil, nil, time.Minute, time.Minute},
+		"neither has ever been read": {func(w *world) { w.kubelet, w.machine = down, down }, nil, 20 * time.Minute,
+			20 * time.Minute},
+		"both fail after 10 minutes": {nil, func(w *world) { w.kubelet, w.machine = down, down }, 10 * time.Minute,
+			10 * time.Minute},
 		"a machine without GPUs has no driver": {func(w *world) { w.machine = nvidiasmi.ErrAbsent }, nil, time.Minute, never},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -63,7 +63,8 @@ func TestLinksThatCannotBeReadAreAskedForLessAndLess(t *testing.T) {
 
 func TestGaugesAreTakenBackWhenNothingIsKnown(t *testing.T) {
 	t.Parallel()
-	for name, failure := range map[string]error{"no driver": nvidiasmi.ErrAbsent, "values that are stale": errors.New("down")} {
+	for name, failure := range map[string]error{"no driver": nvidiasmi.ErrAbsent,
+		"values that are stale": errors.New("down")} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
@@ -72,7 +73,8 @@ func TestGaugesAreTakenBackWhenNothingIsKnown(t *testing.T) {
 				a := run(t, w)
 				time.Sleep(10 * time.Second) //nolint:forbidigo // the bubble's clock
 				synctest.Wait()
-				if n, strange := testutil.CollectAndCount(a.metrics.gpus), testutil.ToFloat64(a.metrics.strange); n != 3 || strange != 1 {
+				if n, strange := testutil.CollectAndCount(a.metrics.gpus), testutil.ToFloat64(a.metrics.strange); n != 3 ||
+					strange != 1 {
 					t.Fatalf("%d states of GPUs and %v strange devices, want 3 and 1", n, strange)
 				}
 				w.mu.Lock()
@@ -80,7 +82,8 @@ func TestGaugesAreTakenBackWhenNothingIsKnown(t *testing.T) {
 				w.mu.Unlock()
 				time.Sleep(10 * time.Minute) //nolint:forbidigo // the bubble's clock
 				synctest.Wait()
-				if n, strange := testutil.CollectAndCount(a.metrics.gpus), testutil.ToFloat64(a.metrics.strange); n != 0 || strange != 0 {
+				if n, strange := testutil.CollectAndCount(a.metrics.gpus), testutil.ToFloat64(a.metrics.strange); n != 0 ||
+					strange != 0 {
 					t.Errorf("%d states of GPUs and %v strange devices, want none", n, strange)
 				}
 			})

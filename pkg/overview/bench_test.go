@@ -15,7 +15,8 @@ func large(nodes int) *Book {
 		for j := range 10 {
 			b.SetPod(pod(fmt.Sprint(name, "-", j), name, fmt.Sprintf("cpu=%dm nvidia.com/gpu=%d", 500+j, j%2)))
 		}
-		b.SetPod(pod(fmt.Sprint("waits-", i), "", fmt.Sprintf("cpu=%d nvidia.com/gpu=%d", 1+i%50, 1+i%8), refused("no node fits")))
+		b.SetPod(pod(fmt.Sprint("waits-", i), "", fmt.Sprintf("cpu=%d nvidia.com/gpu=%d", 1+i%50, 1+i%8),
+			refused("no node fits")))
 	}
 	return b
 }
@@ -49,7 +50,8 @@ func BenchmarkPlan(b *testing.B) {
 	for i := range 5000 {
 		name := fmt.Sprint("node-", i)
 		for j := range 10 {
-			book.SetPod(pod(fmt.Sprint(name, "-", j), name, fmt.Sprintf("nvidia.com/gpu=%d", j%2), began(5, fmt.Sprint("job-x", (i+j)%500), "3h")))
+			book.SetPod(pod(fmt.Sprint(name, "-", j), name, fmt.Sprintf("nvidia.com/gpu=%d", j%2),
+				began(5, fmt.Sprint("job-x", (i+j)%500), "3h")))
 		}
 		rows[i%len(rows)] = append(rows[i%len(rows)], name)
 	}

@@ -9,16 +9,14 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
-	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/dynamic-resource-allocation/structured"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
-	"berth.dev/berth/pkg/claimview"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/overview/devices"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/price"
 	"berth.dev/berth/pkg/runtimes"
@@ -38,28 +36,38 @@ type Pricing struct {
 // Book knows a cluster from its objects. Its methods may be called from any goroutine. Objects that it is given must
 // not be changed any more.
 type Book struct {
-	keys    gpuview.Keys
+	feed
+	*devices.Book
+	notes
 	pricing Pricing
+}
 
-	mu      sync.Mutex
+// feed notes objects as informers tell of them.
+type feed struct {
+	objects
+	keys gpuview.Keys
+	mu   sync.Mutex
+	// suspended are Jobs that may have no pods.
+	suspended map[types.UID]*batchv1.Job
+	queues    kueue
+	runs      learned
+}
+
+// notes are what was said by events, and what cannot be read.
+type notes struct {
+	mu       sync.Mutex
+	warnings []Warning
+	leftOut  map[string]string
+}
+
+// objects are the nodes, pods and gangs of the cluster, and what points from one to the other.
+type objects struct {
 	nodes   map[string]*nodeEntry
 	pods    map[types.UID]*podEntry
 	waiting map[types.UID]*podEntry
 	gangs   map[gang.ID]*gangEntry
 	// kinds counts the requests of all pods that have not ended.
-	kinds   map[string]*kindCount
-	slices  map[string]*resourcev1.ResourceSlice
-	claims  map[types.UID]*resourcev1.ResourceClaim
-	devices *claimview.Slices
-	// allocated is what claims hold of them.
-	allocated *structured.AllocatedState
-	stale     bool // slices or claims have changed since devices were counted
-	// suspended are Jobs that may have no pods.
-	suspended map[types.UID]*batchv1.Job
-	queues    kueue
-	runs      learned
-	warnings  []Warning
-	leftOut   map[string]string
+	kinds map[string]*kindCount
 }
 
 // nodeEntry is a node and the pods on it.
@@ -92,51 +100,51 @@ type kindCount struct {
 
 // NewBook makes an empty book.
 func NewBook(keys gpuview.Keys, pricing Pricing) *Book {
-	return &Book{keys: keys, pricing: pricing, nodes: map[string]*nodeEntry{}, pods: map[types.UID]*podEntry{},
-		waiting: map[types.UID]*podEntry{}, gangs: map[gang.ID]*gangEntry{}, kinds: map[string]*kindCount{},
-		slices: map[string]*resourcev1.ResourceSlice{},
-		claims: map[types.UID]*resourcev1.ResourceClaim{}, devices: claimview.NoSlices(keys.Drivers), stale: true,
-		leftOut: map[string]string{}, suspended: map[types.UID]*batchv1.Job{}, queues: newKueue(),
-		runs: learned{book: runtimes.NewBook(), limits: map[types.NamespacedName]time.Duration{}}}
+	return &Book{
+		feed: feed{keys: keys, suspended: map[types.UID]*batchv1.Job{}, queues: newKueue(),
+			runs: learned{book: runtimes.NewBook(), limits: map[types.NamespacedName]time.Duration{}},
+			objects: objects{nodes: map[string]*nodeEntry{}, pods: map[types.UID]*podEntry{},
+				waiting: map[types.UID]*podEntry{}, gangs: map[gang.ID]*gangEntry{}, kinds: map[string]*kindCount{}}},
+		Book: devices.NewBook(keys.Drivers), notes: notes{leftOut: map[string]string{}}, pricing: pricing}
 }
 
 // SetNode notes a node as it is now.
-func (b *Book) SetNode(node *v1.Node) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	n := b.nodeNamed(node.Name)
+func (f *feed) SetNode(node *v1.Node) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := f.nodeNamed(node.Name)
 	n.node, n.view = node, nil
 }
 
 // DeleteNode notes that the node is gone.
-func (b *Book) DeleteNode(name string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if n := b.nodes[name]; n != nil {
+func (f *feed) DeleteNode(name string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if n := f.nodes[name]; n != nil {
 		n.node, n.view = nil, nil
-		b.forgetNode(name)
+		f.forgetNode(name)
 	}
 }
 
-func (b *Book) nodeNamed(name string) *nodeEntry {
-	if b.nodes[name] == nil {
-		b.nodes[name] = &nodeEntry{pods: map[types.UID]*v1.Pod{}}
+func (o *objects) nodeNamed(name string) *nodeEntry {
+	if o.nodes[name] == nil {
+		o.nodes[name] = &nodeEntry{pods: map[types.UID]*v1.Pod{}}
 	}
-	return b.nodes[name]
+	return o.nodes[name]
 }
 
 // forgetNode drops a node that is not known any more.
-func (b *Book) forgetNode(name string) {
-	if n := b.nodes[name]; n.node == nil && len(n.pods) == 0 {
-		delete(b.nodes, name)
+func (o *objects) forgetNode(name string) {
+	if n := o.nodes[name]; n.node == nil && len(n.pods) == 0 {
+		delete(o.nodes, name)
 	}
 }
 
 // SetPod notes a pod as it is now. One that has ended is forgotten but for its gang.
-func (b *Book) SetPod(pod *v1.Pod) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.removePod(pod.UID)
+func (f *feed) SetPod(pod *v1.Pod) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.removePod(pod.UID)
 	p := &podEntry{pod: pod}
 	if id, spec, err := gangview.Of(pod); err == nil {
 		p.gang, p.spec = id, spec
@@ -146,26 +154,26 @@ func (b *Book) SetPod(pod *v1.Pod) {
 			return
 		}
 	} else {
-		b.readRequest(p)
+		f.readRequest(p)
 		if pod.Spec.NodeName == "" {
-			b.waiting[pod.UID] = p
+			f.waiting[pod.UID] = p
 		} else {
-			n := b.nodeNamed(pod.Spec.NodeName)
+			n := f.nodeNamed(pod.Spec.NodeName)
 			n.pods[pod.UID], n.view = pod, nil
 		}
 	}
-	b.pods[pod.UID] = p
+	f.pods[pod.UID] = p
 	if p.gang != (gang.ID{}) {
-		b.gangNamed(p.gang).members[pod.UID] = p
+		f.gangNamed(p.gang).members[pod.UID] = p
 	}
 }
 
 // readRequest reads what the pod asks for, and counts it among the requests of the cluster.
-func (b *Book) readRequest(p *podEntry) {
-	if !b.keys.MayUseGPU(p.pod) {
+func (f *feed) readRequest(p *podEntry) {
+	if !f.keys.MayUseGPU(p.pod) {
 		return
 	}
-	asked, err := b.keys.PodGPURequest(p.pod)
+	asked, err := f.keys.PodGPURequest(p.pod)
 	if err != nil {
 		return // the scheduler says what is wrong with it
 	}
@@ -176,152 +184,124 @@ func (b *Book) readRequest(p *podEntry) {
 	cpu, memory, _ := podview.PodNeeds(p.pod)
 	k := gpu.RequestKind{Count: asked.Count, Milli: asked.Milli, CPUMilli: cpu, MemoryBytes: memory, Models: asked.Models}
 	p.kind = k.Key()
-	if b.kinds[p.kind] == nil {
-		b.kinds[p.kind] = &kindCount{RequestKind: k}
+	if f.kinds[p.kind] == nil {
+		f.kinds[p.kind] = &kindCount{RequestKind: k}
 	}
-	b.kinds[p.kind].pods++
+	f.kinds[p.kind].pods++
 }
 
 // DeletePod notes that the pod is gone.
-func (b *Book) DeletePod(uid types.UID) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.removePod(uid)
+func (f *feed) DeletePod(uid types.UID) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.removePod(uid)
 }
 
-func (b *Book) removePod(uid types.UID) {
-	p := b.pods[uid]
+func (o *objects) removePod(uid types.UID) {
+	p := o.pods[uid]
 	if p == nil {
 		return
 	}
-	delete(b.pods, uid)
-	delete(b.waiting, uid)
-	if n := b.nodes[p.pod.Spec.NodeName]; n != nil {
+	delete(o.pods, uid)
+	delete(o.waiting, uid)
+	if n := o.nodes[p.pod.Spec.NodeName]; n != nil {
 		delete(n.pods, uid)
 		n.view = nil
-		b.forgetNode(p.pod.Spec.NodeName)
+		o.forgetNode(p.pod.Spec.NodeName)
 	}
-	if k := b.kinds[p.kind]; k != nil {
+	if k := o.kinds[p.kind]; k != nil {
 		if k.pods--; k.pods == 0 {
-			delete(b.kinds, p.kind)
+			delete(o.kinds, p.kind)
 		}
 	}
-	if g := b.gangs[p.gang]; g != nil {
+	if g := o.gangs[p.gang]; g != nil {
 		delete(g.members, uid)
-		b.forgetGang(p.gang)
+		o.forgetGang(p.gang)
 	}
 }
 
-func (b *Book) gangNamed(id gang.ID) *gangEntry {
-	if b.gangs[id] == nil {
-		b.gangs[id] = &gangEntry{members: map[types.UID]*podEntry{}}
+func (o *objects) gangNamed(id gang.ID) *gangEntry {
+	if o.gangs[id] == nil {
+		o.gangs[id] = &gangEntry{members: map[types.UID]*podEntry{}}
 	}
-	return b.gangs[id]
+	return o.gangs[id]
 }
 
-func (b *Book) forgetGang(id gang.ID) {
-	if g := b.gangs[id]; g.group == nil && len(g.members) == 0 {
-		delete(b.gangs, id)
+func (o *objects) forgetGang(id gang.ID) {
+	if g := o.gangs[id]; g.group == nil && len(g.members) == 0 {
+		delete(o.gangs, id)
 	}
 }
 
 // SetPodGroup notes a PodGroup as it is now.
-func (b *Book) SetPodGroup(pg *schedulingv1alpha1.PodGroup) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.gangNamed(gang.ID{Namespace: pg.Namespace, Name: pg.Name}).group = pg
+func (f *feed) SetPodGroup(pg *schedulingv1alpha1.PodGroup) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.gangNamed(gang.ID{Namespace: pg.Namespace, Name: pg.Name}).group = pg
 }
 
 // DeletePodGroup notes that the PodGroup is gone.
-func (b *Book) DeletePodGroup(namespace, name string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+func (f *feed) DeletePodGroup(namespace, name string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	id := gang.ID{Namespace: namespace, Name: name}
-	if g := b.gangs[id]; g != nil {
+	if g := f.gangs[id]; g != nil {
 		g.group = nil
-		b.forgetGang(id)
-	}
-}
-
-// SetSlice notes a ResourceSlice as it is now.
-func (b *Book) SetSlice(s *resourcev1.ResourceSlice) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.slices[s.Name], b.stale = s, true
-}
-
-// DeleteSlice notes that the ResourceSlice is gone.
-func (b *Book) DeleteSlice(name string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	delete(b.slices, name)
-	b.stale = true
-}
-
-// SetClaim notes a ResourceClaim as it is now.
-func (b *Book) SetClaim(c *resourcev1.ResourceClaim) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.claims[c.UID] != nil || c.Status.Allocation != nil {
-		b.stale = true
-	}
-	if c.Status.Allocation == nil {
-		delete(b.claims, c.UID)
-		return
-	}
-	b.claims[c.UID] = c
-}
-
-// DeleteClaim notes that the ResourceClaim is gone.
-func (b *Book) DeleteClaim(uid types.UID) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.claims[uid] != nil {
-		delete(b.claims, uid)
-		b.stale = true
+		f.forgetGang(id)
 	}
 }
 
 // AddWarning notes an event. One about the same object with the same reason takes the place of the one before.
-func (b *Book) AddWarning(w Warning) {
+func (n *notes) AddWarning(w Warning) {
 	w.Object, w.Reason, w.Message = plainText(w.Object), plainText(w.Reason), plainText(w.Message)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.warnings = slices.DeleteFunc(b.warnings, func(o Warning) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.warnings = slices.DeleteFunc(n.warnings, func(o Warning) bool {
 		return o.Namespace == w.Namespace && o.Object == w.Object && o.Reason == w.Reason
 	})
-	b.warnings = append(b.warnings, w)
-	slices.SortStableFunc(b.warnings, func(x, y Warning) int { return y.Time.Compare(x.Time) })
-	b.warnings = b.warnings[:min(len(b.warnings), mostWarnings)]
+	n.warnings = append(n.warnings, w)
+	slices.SortStableFunc(n.warnings, func(x, y Warning) int { return y.Time.Compare(x.Time) })
+	n.warnings = n.warnings[:min(len(n.warnings), mostWarnings)]
 }
 
 // LeaveOut says why a kind cannot be read, or with an empty reason that it can be.
-func (b *Book) LeaveOut(kind, reason string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+func (n *notes) LeaveOut(kind, reason string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	if reason == "" {
-		delete(b.leftOut, kind)
+		delete(n.leftOut, kind)
 	} else {
-		b.leftOut[kind] = reason
+		n.leftOut[kind] = reason
 	}
 }
 
 // leftOutNow are the kinds that cannot be read, each with the reason.
-func (b *Book) leftOutNow() []string {
+func (n *notes) leftOutNow() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	list := []string{}
-	for _, kind := range slices.Sorted(maps.Keys(b.leftOut)) {
-		list = append(list, kind+": "+b.leftOut[kind])
+	for _, kind := range slices.Sorted(maps.Keys(n.leftOut)) {
+		list = append(list, kind+": "+n.leftOut[kind])
 	}
 	return list
 }
 
+// warned are the warnings, the latest first.
+func (n *notes) warned() []Warning {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return append([]Warning{}, n.warnings...)
+}
+
 // Cluster is what the book knows at this moment. The nodes are the caller's; they share their GPUs with later answers.
 func (b *Book) Cluster(now time.Time) *Cluster {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+	b.feed.mu.Lock()
+	defer b.feed.mu.Unlock()
 	c := &Cluster{Taken: now, Nodes: []Node{}, Queue: []Waiting{}, Gangs: []Gang{}, Jobs: []Job{}, Queues: []Queue{},
-		Namespaces: []Namespace{}, Warnings: append([]Warning{}, b.warnings...), LeftOut: b.leftOutNow()}
-	b.countDevices()
+		Namespaces: []Namespace{}, Warnings: b.warned(), LeftOut: b.leftOutNow()}
+	for name := range b.Count() {
+		b.forgetView(name)
+	}
 	costs := map[string]price.MicroDollars{}
 	workload := &judgments{known: map[string]judgment{}}
 	for _, k := range b.kinds {

@@ -52,8 +52,8 @@ type Member struct {
 
 // History returns what became of a gang, and nil if there is no such gang.
 func (b *Book) History(namespace, name string) *History {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+	b.feed.mu.Lock()
+	defer b.feed.mu.Unlock()
 	g := b.gangs[gang.ID{Namespace: namespace, Name: name}]
 	if g == nil {
 		return nil

@@ -24,9 +24,11 @@ func TestTheHistoryOfAGang(t *testing.T) {
 		return v1.PodCondition{Type: kind, Status: status, LastTransitionTime: after(at), Message: message}
 	}
 	group := func(reserved metav1.ConditionStatus) *schedulingv1alpha1.PodGroup {
-		g := &schedulingv1alpha1.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "g", CreationTimestamp: after(0)}}
+		g := &schedulingv1alpha1.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "g",
+			CreationTimestamp: after(0)}}
 		g.Spec.MinMember = 2
-		g.Status.Conditions = []metav1.Condition{{Type: schedulingv1alpha1.PodGroupReserved, Status: reserved, LastTransitionTime: after(9), Message: "2 nodes reserved"}}
+		g.Status.Conditions = []metav1.Condition{{Type: schedulingv1alpha1.PodGroupReserved, Status: reserved,
+			LastTransitionTime: after(9), Message: "2 nodes reserved"}}
 		return g
 	}
 	for _, tc := range []struct {
@@ -36,26 +38,38 @@ func TestTheHistoryOfAGang(t *testing.T) {
 		moments []Moment
 	}{
 		{"a gang that waits was created, planned, and has nodes reserved",
-			[]any{group(metav1.ConditionTrue), member("b", "1", "", 2, v1.PodPending, is(v1.PodScheduled, v1.ConditionFalse, 3, "needs 2, fits 1")),
+			[]any{group(metav1.ConditionTrue), member("b", "1", "", 2, v1.PodPending, is(v1.PodScheduled, v1.ConditionFalse, 3,
+				"needs 2, fits 1")),
 				member("a", "0", "", 1, v1.PodPending)},
 			[]Member{{Name: "a", Rank: "0", Phase: "Pending", Created: after(1).Time, MilliGPU: 4000},
-				{Name: "b", Rank: "1", Phase: "Pending", Created: after(2).Time, MilliGPU: 4000, Reason: "needs 2, fits 1", Tried: after(3).Time}},
-			[]Moment{{after(0).Time, "created", "the PodGroup is created"}, {after(1).Time, "first pod", "the first pod is created"},
+				{Name: "b", Rank: "1", Phase: "Pending", Created: after(2).Time, MilliGPU: 4000, Reason: "needs 2, fits 1",
+					Tried: after(3).Time}},
+			[]Moment{{after(0).Time, "created", "the PodGroup is created"},
+				{after(1).Time, "first pod", "the first pod is created"},
 				{after(2).Time, "complete", "2 members exist"}, {after(3).Time, "plan", "needs 2, fits 1"},
 				{after(9).Time, "reserve", "2 nodes reserved"}}},
 		{"one that has started was bound and runs, and what ended is said",
 			[]any{group(metav1.ConditionFalse),
-				member("a", "0", "n", 1, v1.PodRunning, is(v1.PodScheduled, v1.ConditionTrue, 10, ""), is(v1.PodReady, v1.ConditionTrue, 12, "")),
-				member("b", "1", "n", 1, v1.PodSucceeded, is(v1.PodScheduled, v1.ConditionTrue, 11, ""), is(v1.PodReady, v1.ConditionFalse, 20, ""))},
-			[]Member{{Name: "a", Rank: "0", Node: "n", Phase: "Running", Created: after(1).Time, Bound: after(10).Time, Ready: after(12).Time, MilliGPU: 4000},
-				{Name: "b", Rank: "1", Node: "n", Phase: "Succeeded", Created: after(1).Time, Bound: after(11).Time, Ended: after(20).Time}},
-			[]Moment{{after(0).Time, "created", "the PodGroup is created"}, {after(1).Time, "first pod", "the first pod is created"},
+				member("a", "0", "n", 1, v1.PodRunning, is(v1.PodScheduled, v1.ConditionTrue, 10, ""),
+					is(v1.PodReady, v1.ConditionTrue, 12, "")),
+				member("b", "1", "n", 1, v1.PodSucceeded, is(v1.PodScheduled, v1.ConditionTrue, 11, ""),
+					is(v1.PodReady, v1.ConditionFalse, 20, ""))},
+			[]Member{{Name: "a", Rank: "0", Node: "n", Phase: "Running", Created: after(1).Time, Bound: after(10).Time,
+				Ready: after(12).Time, MilliGPU: 4000},
+				{Name: "b", Rank: "1", Node: "n", Phase: "Succeeded", Created: after(1).Time, Bound: after(11).Time,
+					Ended: after(20).Time}},
+			[]Moment{{after(0).Time, "created", "the PodGroup is created"},
+				{after(1).Time, "first pod", "the first pod is created"},
 				{after(1).Time, "complete", "2 members exist"},
-				{after(9).Time, "reservation ends", "no nodes are reserved any more"}, {after(10).Time, "bind", "2 members within 1s"}}},
+				{after(9).Time, "reservation ends", "no nodes are reserved any more"},
+				{after(10).Time, "bind", "2 members within 1s"}}},
 		{"a gang without a PodGroup is told by its pods",
-			[]any{member("a", "0", "n", 1, v1.PodRunning, is(v1.PodScheduled, v1.ConditionTrue, 5, ""), is(v1.PodReady, v1.ConditionTrue, 6, ""))},
-			[]Member{{Name: "a", Rank: "0", Node: "n", Phase: "Running", Created: after(1).Time, Bound: after(5).Time, Ready: after(6).Time, MilliGPU: 4000}},
-			[]Moment{{after(1).Time, "first pod", "the first pod is created"}, {after(1).Time, "complete", "1 member exists"}, {after(5).Time, "bind", "1 member within 0s"}, {after(6).Time, "running", "1 member ready"}}},
+			[]any{member("a", "0", "n", 1, v1.PodRunning, is(v1.PodScheduled, v1.ConditionTrue, 5, ""),
+				is(v1.PodReady, v1.ConditionTrue, 6, ""))},
+			[]Member{{Name: "a", Rank: "0", Node: "n", Phase: "Running", Created: after(1).Time, Bound: after(5).Time,
+				Ready: after(6).Time, MilliGPU: 4000}},
+			[]Moment{{after(1).Time, "first pod", "the first pod is created"}, {after(1).Time, "complete", "1 member exists"},
+				{after(5).Time, "bind", "1 member within 0s"}, {after(6).Time, "running", "1 member ready"}}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

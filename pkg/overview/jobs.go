@@ -79,23 +79,23 @@ type jobEntry struct {
 }
 
 // SetJob notes a Job as it is now. One that runs is known from its pods; one that is suspended may have none.
-func (b *Book) SetJob(job *batchv1.Job) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+func (f *feed) SetJob(job *batchv1.Job) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if job.Spec.Suspend != nil && *job.Spec.Suspend {
-		b.suspended[job.UID] = job
+		f.suspended[job.UID] = job
 	} else {
-		delete(b.suspended, job.UID)
+		delete(f.suspended, job.UID)
 	}
-	b.runs.setLimit(job)
+	f.runs.setLimit(job)
 }
 
 // DeleteJob notes that the Job is gone.
-func (b *Book) DeleteJob(job *batchv1.Job) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	delete(b.suspended, job.UID)
-	delete(b.runs.limits, types.NamespacedName{Namespace: job.Namespace, Name: job.Name})
+func (f *feed) DeleteJob(job *batchv1.Job) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.suspended, job.UID)
+	delete(f.runs.limits, types.NamespacedName{Namespace: job.Namespace, Name: job.Name})
 }
 
 // addJobs adds the workloads that have not ended, those first that are furthest from running.
@@ -171,8 +171,8 @@ func (b *Book) addGangJob(at func(jobKey) *jobEntry, id gang.ID, g *gangEntry) {
 }
 
 // keyOf names the workload of a pod.
-func (b *Book) keyOf(p *podEntry) jobKey {
-	if g := b.gangs[p.gang]; g != nil {
+func (o *objects) keyOf(p *podEntry) jobKey {
+	if g := o.gangs[p.gang]; g != nil {
 		return g.key(p.gang)
 	}
 	return controllerKey(p.pod)
@@ -283,8 +283,8 @@ type JobList struct {
 
 // JobList is what the book knows of workloads at this moment.
 func (b *Book) JobList(now time.Time) *JobList {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+	b.feed.mu.Lock()
+	defer b.feed.mu.Unlock()
 	c := &Cluster{LeftOut: b.leftOutNow()}
 	b.addJobs(c, now)
 	return &JobList{Taken: now, Jobs: c.Jobs, Queues: c.Queues, LeftOut: c.LeftOut}

@@ -37,7 +37,8 @@ func object(t *testing.T, text string) *unstructured.Unstructured {
 
 // lineOf is a workload in one line: what a test compares.
 func lineOf(j *Job) string {
-	return strings.Join([]string{j.Kind + "/" + j.Name, string(j.State), GPUs(j.MilliGPU), j.Where(), j.Queue.String(), j.Why()}, " | ")
+	return strings.Join([]string{j.Kind + "/" + j.Name, string(j.State), GPUs(j.MilliGPU), j.Where(), j.Queue.String(),
+		j.Why()}, " | ")
 }
 
 func TestJobs(t *testing.T) {
@@ -45,17 +46,20 @@ func TestJobs(t *testing.T) {
 	running := func(p *v1.Pod) { p.Status.Phase = v1.PodRunning }
 	labelled := func(key, value string) func(*v1.Pod) { return func(p *v1.Pod) { p.Labels[key] = value } }
 	refused := func(p *v1.Pod) {
-		p.Status.Conditions = []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionFalse, Message: "0/2 nodes are available: 2 too small."}}
+		p.Status.Conditions = []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionFalse,
+			Message: "0/2 nodes are available: 2 too small."}}
 	}
 	says := func(condition v1.PodConditionType, message string) func(*v1.Pod) {
 		return func(p *v1.Pod) {
-			p.Status.Conditions = append(p.Status.Conditions, v1.PodCondition{Type: condition, Status: v1.ConditionTrue, Message: message})
+			p.Status.Conditions = append(p.Status.Conditions, v1.PodCondition{Type: condition, Status: v1.ConditionTrue,
+				Message: message})
 		}
 	}
 	inGang := labelled("scheduling.x-k8s.io/pod-group", "g")
 	group := &schedulingv1alpha1.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "g"}}
 	group.Spec.MinMember = 2
-	group.Status.Conditions = []metav1.Condition{{Type: schedulingv1alpha1.PodGroupReserved, Status: metav1.ConditionTrue, Message: "3 nodes reserved"}}
+	group.Status.Conditions = []metav1.Condition{{Type: schedulingv1alpha1.PodGroupReserved, Status: metav1.ConditionTrue,
+		Message: "3 nodes reserved"}}
 	suspended := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "later", UID: "later"}}
 	suspended.Spec.Suspend = ptr.To(true)
 	admitted := *suspended
@@ -74,33 +78,42 @@ func TestJobs(t *testing.T) {
 			[]any{pod("p", "", "nvidia.com/gpu=1", refused)}, []string{"Pod/p | Pending | 1 | - | - | 2 too small"},
 		},
 		"a pod that is told when it starts and what it misses": {
-			[]any{pod("p", "", "nvidia.com/gpu=1", refused, says(runview.StartEstimated, "expected to start at 14:05 UTC"), says(runview.DeadlineMissed, "the pod cannot end in time"))},
+			[]any{pod("p", "", "nvidia.com/gpu=1", refused, says(runview.StartEstimated, "expected to start at 14:05 UTC"),
+				says(runview.DeadlineMissed, "the pod cannot end in time"))},
 			[]string{"Pod/p | Pending | 1 | - | - | 2 too small; expected to start at 14:05 UTC; the pod cannot end in time"},
 		},
 		"a pod that runs and misses its deadline": {
-			[]any{pod("p", "n1", "", running, says(runview.StartEstimated, "expected to start at 14:05 UTC"), says(runview.DeadlineMissed, "the pod cannot end in time"))},
+			[]any{pod("p", "n1", "", running, says(runview.StartEstimated, "expected to start at 14:05 UTC"),
+				says(runview.DeadlineMissed, "the pod cannot end in time"))},
 			[]string{"Pod/p | Running | 0 | n1 | - | the pod cannot end in time"},
 		},
 		"a pod that was not tried": {[]any{pod("p", "", "")}, []string{"Pod/p | Pending | 0 | - | - | not tried yet"}},
 		"the pods of a Deployment": {[]any{
-			node("n1", "nvidia.com/gpu=8"), pod("a", "n1", "nvidia.com/gpu=1", ownedBy("ReplicaSet", "web-5d4"), labelled("pod-template-hash", "5d4"), running),
+			node("n1", "nvidia.com/gpu=8"), pod("a", "n1", "nvidia.com/gpu=1", ownedBy("ReplicaSet", "web-5d4"),
+				labelled("pod-template-hash", "5d4"), running),
 			pod("b", "n1", "nvidia.com/gpu=1", ownedBy("ReplicaSet", "web-5d5"), labelled("pod-template-hash", "5d5"), running),
 		}, []string{"Deployment/web | Running | 2 | n1, r1 | - | "}},
-		"a ReplicaSet of its own": {[]any{pod("a", "n1", "", ownedBy("ReplicaSet", "web"), running)}, []string{"ReplicaSet/web | Running | 0 | n1 | - | "}},
+		"a ReplicaSet of its own": {[]any{pod("a", "n1", "", ownedBy("ReplicaSet", "web"), running)},
+			[]string{"ReplicaSet/web | Running | 0 | n1 | - | "}},
 		"part of a Job": {[]any{
-			pod("a", "n1", "nvidia.com/gpu=1", ownedBy("Job", "j"), running), pod("b", "", "nvidia.com/gpu=1", ownedBy("Job", "j"), refused),
+			pod("a", "n1", "nvidia.com/gpu=1", ownedBy("Job", "j"), running),
+			pod("b", "", "nvidia.com/gpu=1", ownedBy("Job", "j"), refused),
 		}, []string{"Job/j | Partial | 2 | n1 | - | 2 too small"}},
-		"pods that are about to run": {[]any{pod("a", "n1", "", ownedBy("Job", "j"), func(p *v1.Pod) { p.Status.Phase = v1.PodPending })}, []string{"Job/j | Starting | 0 | n1 | - | "}},
+		"pods that are about to run": {[]any{pod("a", "n1", "", ownedBy("Job", "j"),
+			func(p *v1.Pod) { p.Status.Phase = v1.PodPending })}, []string{"Job/j | Starting | 0 | n1 | - | "}},
 		"pods behind gates": {[]any{
-			pod("a", "", "", ownedBy("Job", "j"), func(p *v1.Pod) { p.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "example.com/g"}} }),
+			pod("a", "", "", ownedBy("Job", "j"),
+				func(p *v1.Pod) { p.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "example.com/g"}} }),
 		}, []string{"Job/j | Gated | 0 | - | - | held back by scheduling gates: example.com/g"}},
 		"a gang of one Job": {[]any{
-			group, pod("a", "", "nvidia.com/gpu=8", inGang, ownedBy("Job", "train")), pod("b", "", "nvidia.com/gpu=8", inGang, ownedBy("Job", "train")),
+			group, pod("a", "", "nvidia.com/gpu=8", inGang, ownedBy("Job", "train")), pod("b", "", "nvidia.com/gpu=8", inGang,
+				ownedBy("Job", "train")),
 		}, []string{"Job/train | Pending | 16 | - | - | not tried yet; 3 nodes reserved"}},
 		"a gang of two Jobs": {[]any{
 			group, pod("a", "", "", inGang, ownedBy("Job", "x")), pod("b", "", "", inGang, ownedBy("Job", "y")),
 		}, []string{"PodGroup/g | Pending | 0 | - | - | not tried yet; 3 nodes reserved"}},
-		"a gang that has ended":   {[]any{group, pod("a", "n1", "", inGang, func(p *v1.Pod) { p.Status.Phase = v1.PodSucceeded })}, nil},
+		"a gang that has ended": {[]any{group,
+			pod("a", "n1", "", inGang, func(p *v1.Pod) { p.Status.Phase = v1.PodSucceeded })}, nil},
 		"a Job that is suspended": {[]any{suspended}, []string{"Job/later | Suspended | 0 | - | - | suspended by its spec"}},
 		"one that resumes":        {[]any{suspended, &admitted}, nil},
 		"a DaemonSet's pods are the node's": {[]any{pod("d", "n1", "", running, func(p *v1.Pod) {
@@ -109,7 +122,8 @@ func TestJobs(t *testing.T) {
 		"Kueue's queue, by priority": {[]any{
 			suspended, object(t, workload("later", "0", `{type: QuotaReserved, status: "False", message: "couldn't assign flavors"}`)),
 			object(t, workload("urgent", "7", "")), object(t, workload("done", "9", `{type: Finished, status: "True"}`)),
-		}, []string{"Job/later | Queued | 0 | - | q, position 2 | couldn't assign flavors", "Job/urgent | Queued | 0 | - | q, position 1 | waits for Kueue to admit it"}},
+		}, []string{"Job/later | Queued | 0 | - | q, position 2 | couldn't assign flavors",
+			"Job/urgent | Queued | 0 | - | q, position 1 | waits for Kueue to admit it"}},
 		"one that Kueue has admitted": {[]any{
 			pod("a", "", "", ownedBy("Job", "j"), refused), object(t, workload("j", "0", `{type: Admitted, status: "True"}`)),
 		}, []string{"Job/j | Pending | 0 | - | q | 2 too small"}},
@@ -135,7 +149,8 @@ func TestQueuesOfKueue(t *testing.T) {
 		spec: {resourceGroups: [{flavors: [{name: f, resources: [{name: nvidia.com/gpu, nominalQuota: "4"}]}, {name: g, resources: [{name: nvidia.com/gpu, nominalQuota: 4}]}]}]},
 		status: {flavorsReservation: [{name: f, resources: [{name: nvidia.com/gpu, total: "9", borrowed: "1"}]}]}}`)
 	b := newBook(local)
-	want := []Queue{{Namespace: "team", Name: "q", ClusterQueue: "c", Pending: 2, Admitted: 1, UsedGPUs: 5, QuotaGPUs: -1, BorrowedGPUs: -1}}
+	want := []Queue{{Namespace: "team", Name: "q", ClusterQueue: "c", Pending: 2, Admitted: 1, UsedGPUs: 5, QuotaGPUs: -1,
+		BorrowedGPUs: -1}}
 	if diff := cmp.Diff(want, b.Cluster(now).Queues); diff != "" {
 		t.Errorf("queues without a right to ClusterQueues (-want +got):\n%s", diff)
 	}
@@ -163,8 +178,10 @@ func TestAgesOfJobs(t *testing.T) {
 	aged := func(d time.Duration) func(*v1.Pod) {
 		return func(p *v1.Pod) { p.CreationTimestamp = metav1.NewTime(now.Add(-d)) }
 	}
-	b := newBook(pod("young", "", "", aged(time.Minute)), pod("old", "", "", aged(time.Hour)), pod("runs", "n1", "", aged(2*time.Hour)),
-		pod("a", "", "", ownedBy("Job", "j"), aged(time.Second)), pod("b", "n", "", ownedBy("Job", "j"), aged(30*time.Second)))
+	b := newBook(pod("young", "", "", aged(time.Minute)), pod("old", "", "", aged(time.Hour)),
+		pod("runs", "n1", "", aged(2*time.Hour)),
+		pod("a", "", "", ownedBy("Job", "j"), aged(time.Second)),
+		pod("b", "n", "", ownedBy("Job", "j"), aged(30*time.Second)))
 	var got []string
 	for _, j := range b.Cluster(now).Jobs {
 		got = append(got, j.Name+" "+(time.Duration(j.AgeSeconds)*time.Second).String())
@@ -183,18 +200,22 @@ func TestNamespacesAndUse(t *testing.T) {
 		}
 	}
 	priced := func(n *v1.Node) { n.Annotations = map[string]string{"berth.dev/price-per-hour": "8"} }
-	b := newBook(node("n1", "nvidia.com/gpu=8", priced), pod("a", "n1", "nvidia.com/gpu=4", ownedBy("Job", "train"), inGang("10", "Running")),
-		pod("b", "", "nvidia.com/gpu=4", ownedBy("Job", "train"), inGang("9", "Pending")), pod("small", "n1", "nvidia.com/gpu=1"))
+	b := newBook(node("n1", "nvidia.com/gpu=8", priced), pod("a", "n1", "nvidia.com/gpu=4", ownedBy("Job", "train"),
+		inGang("10", "Running")),
+		pod("b", "", "nvidia.com/gpu=4", ownedBy("Job", "train"), inGang("9", "Pending")),
+		pod("small", "n1", "nvidia.com/gpu=1"))
 	c := b.Cluster(now)
 	if diff := cmp.Diff([]Use{{"team/train", 4000}, {"team/small", 1000}}, c.Nodes[0].Use); diff != "" {
 		t.Errorf("use of the node (-want +got):\n%s", diff)
 	}
 	whole := c.Namespaces[0].MicroDollarsPerHour + c.Nodes[0].IdleMicroDollarsPerHour
 	if len(c.Namespaces) != 1 || whole < 7_999_990 || whole > 8_000_010 { // each part is rounded
-		t.Errorf("namespaces %+v, and %d of the node are idle, want all of its price together", c.Namespaces, c.Nodes[0].IdleMicroDollarsPerHour)
+		t.Errorf("namespaces %+v, and %d of the node are idle, want all of its price together", c.Namespaces,
+			c.Nodes[0].IdleMicroDollarsPerHour)
 	}
 	c.Namespaces[0].MicroDollarsPerHour = 0
-	if diff := cmp.Diff([]Namespace{{Name: "team", Pods: 2, PendingPods: 1, MilliGPU: 5000, PendingMilliGPU: 4000}}, c.Namespaces); diff != "" {
+	if diff := cmp.Diff([]Namespace{{Name: "team", Pods: 2, PendingPods: 1, MilliGPU: 5000, PendingMilliGPU: 4000}},
+		c.Namespaces); diff != "" {
 		t.Errorf("namespaces (-want +got):\n%s", diff)
 	}
 }

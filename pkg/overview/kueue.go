@@ -109,35 +109,35 @@ func newKueue() kueue {
 }
 
 // SetKueue notes an object of kueue.x-k8s.io as it is now. What cannot be read is taken for gone.
-func (b *Book) SetKueue(object *unstructured.Unstructured) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.queues.forget(object)
+func (f *feed) SetKueue(object *unstructured.Unstructured) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.queues.forget(object)
 	var err error
 	switch object.GetKind() {
 	case "Workload":
 		w := &kueueWorkload{}
 		if err = read(object, w); err == nil && !w.is("Finished") {
-			b.queues.workloads[w.UID] = w
+			f.queues.workloads[w.UID] = w
 		}
 	case "LocalQueue":
 		q := &kueueLocalQueue{}
 		if err = read(object, q); err == nil {
-			b.queues.localQueues[q.UID] = q
+			f.queues.localQueues[q.UID] = q
 		}
 	case "ClusterQueue":
 		q := &kueueClusterQueue{}
 		if err = read(object, q); err == nil {
-			b.queues.clusterQueues[q.Name] = q
+			f.queues.clusterQueues[q.Name] = q
 		}
 	}
 }
 
 // DeleteKueue notes that the object is gone.
-func (b *Book) DeleteKueue(object *unstructured.Unstructured) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.queues.forget(object)
+func (f *feed) DeleteKueue(object *unstructured.Unstructured) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.queues.forget(object)
 }
 
 func (k *kueue) forget(object *unstructured.Unstructured) {

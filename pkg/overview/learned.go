@@ -51,16 +51,16 @@ func (l *learned) limitOf(pod *v1.Pod) time.Duration {
 
 // SetRunTimes notes what the scheduler has written of run times, or why that is not known. Nothing written is nothing
 // learned.
-func (b *Book) SetRunTimes(content []byte, unread string) {
+func (f *feed) SetRunTimes(content []byte, unread string) {
 	book := runtimes.NewBook()
 	if len(content) > 0 {
 		if err := book.UnmarshalBinary(content); err != nil {
 			book, unread = runtimes.NewBook(), "what is written is not a book of run times: "+err.Error()
 		}
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.runs.book, b.runs.unread = book, unread
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.runs.book, f.runs.unread = book, unread
 }
 
 // FollowRunTimes reads what the scheduler has learned of run times again and again, until ctx ends.

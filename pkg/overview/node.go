@@ -8,12 +8,7 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
-	resourcev1 "k8s.io/api/resource/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
-	"k8s.io/utils/ptr"
 
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/gpuview"
@@ -148,11 +143,11 @@ func (b *Book) viewOf(n *nodeEntry) *nodeView {
 
 	read, _ := b.keys.ReadGPUNode(n.node)
 	offers := priceview.ReadNode(&b.keys, n.node)
-	if devices := b.devices.Sole(read); devices != nil {
-		read = devices.GPUNode(read)
+	if sole := b.Devices.Sole(read); sole != nil {
+		read = sole.GPUNode(read)
 		offers = offers.WithGPUs(read)
 		shown.Sharing = Claims
-		inv := devices.Inventory(b.allocated)
+		inv := sole.Inventory(b.Allocated)
 		shown.add(inv, read)
 		view.room.Devices = inv.Devices
 	} else {
@@ -263,51 +258,10 @@ func sharingOf(mode gpu.Mode) Sharing {
 	return DevicePlugin
 }
 
-// countDevices reads slices that have changed, and has the nodes with such GPUs counted again.
-func (b *Book) countDevices() {
-	if !b.stale {
-		return
-	}
-	b.stale = false
-	list := make([]*resourcev1.ResourceSlice, 0, len(b.slices))
-	for _, s := range b.slices {
-		list = append(list, s)
-	}
-	slices.SortFunc(list, func(x, y *resourcev1.ResourceSlice) int { return cmp.Compare(x.Name, y.Name) })
-	old := b.devices
-	b.devices, b.allocated = old.Read(list), allocated(b.claims)
-	for _, name := range b.devices.Changed(old) {
-		b.forgetView(name)
-	}
-	for name := range b.devices.Names() {
-		b.forgetView(name)
-	}
-}
-
-func (b *Book) forgetView(name string) {
-	if n := b.nodes[name]; n != nil {
+func (o *objects) forgetView(name string) {
+	if n := o.nodes[name]; n != nil {
 		n.view = nil
 	}
-}
-
-// allocated is what claims hold.
-func allocated(claims map[types.UID]*resourcev1.ResourceClaim) *structured.AllocatedState {
-	state := &structured.AllocatedState{AllocatedDevices: sets.New[structured.DeviceID](),
-		AggregatedCapacity: structured.NewConsumedCapacityCollection()}
-	for _, c := range claims {
-		for i := range c.Status.Allocation.Devices.Results {
-			r := &c.Status.Allocation.Devices.Results[i]
-			id := structured.MakeDeviceID(r.Driver, r.Pool, r.Device)
-			switch {
-			case ptr.Deref(r.AdminAccess, false):
-			case r.ShareID == nil:
-				state.AllocatedDevices.Insert(id)
-			case r.ConsumedCapacity != nil:
-				state.AggregatedCapacity.Insert(structured.NewDeviceConsumedCapacity(id, r.ConsumedCapacity))
-			}
-		}
-	}
-	return state
 }
 
 // compareNames orders names so that node-10 comes behind node-9.

@@ -75,8 +75,10 @@ func amounts(text string) v1.ResourceList {
 }
 
 func node(name, has string, change ...func(*v1.Node)) *v1.Node {
-	n := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"nvidia.com/gpu.product": "Tesla-T4", wellknown.RackLabel: "r1"}},
-		Status: v1.NodeStatus{Allocatable: amounts("cpu=16 memory=64Gi pods=110 " + has), Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}}}}
+	n := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"nvidia.com/gpu.product": "Tesla-T4",
+		wellknown.RackLabel: "r1"}},
+		Status: v1.NodeStatus{Allocatable: amounts("cpu=16 memory=64Gi pods=110 " + has),
+			Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}}}}
 	n.Status.Capacity = n.Status.Allocatable
 	for _, c := range change {
 		c(n)
@@ -85,10 +87,12 @@ func node(name, has string, change ...func(*v1.Node)) *v1.Node {
 }
 
 func pod(name, on, asks string, change ...func(*v1.Pod)) *v1.Pod {
-	p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name, UID: types.UID(name), Annotations: map[string]string{}, Labels: map[string]string{},
+	p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name, UID: types.UID(name),
+		Annotations: map[string]string{}, Labels: map[string]string{},
 		CreationTimestamp: metav1.NewTime(now.Add(-time.Hour))},
-		Spec: v1.PodSpec{NodeName: on, SchedulerName: "berth-scheduler", Containers: []v1.Container{{Name: "c", Resources: v1.ResourceRequirements{
-			Requests: amounts(asks), Limits: amounts(asks)}}}}}
+		Spec: v1.PodSpec{NodeName: on, SchedulerName: "berth-scheduler",
+			Containers: []v1.Container{{Name: "c", Resources: v1.ResourceRequirements{
+				Requests: amounts(asks), Limits: amounts(asks)}}}}}
 	if on != "" {
 		p.Status.Phase = v1.PodRunning
 	}
@@ -100,7 +104,8 @@ func pod(name, on, asks string, change ...func(*v1.Pod)) *v1.Pod {
 
 func refused(message string) func(*v1.Pod) {
 	return func(p *v1.Pod) {
-		p.Status.Conditions = append(p.Status.Conditions, v1.PodCondition{Type: v1.PodScheduled, Status: v1.ConditionFalse, Message: message})
+		p.Status.Conditions = append(p.Status.Conditions, v1.PodCondition{Type: v1.PodScheduled, Status: v1.ConditionFalse,
+			Message: message})
 	}
 }
 
@@ -119,7 +124,8 @@ func parse[T any](t *testing.T, text string) *T {
 	return out
 }
 
-// states are the GPUs of the nodes of an answer, a letter each: F free, A allocated, P partial, S stranded, U unavailable.
+// states are the GPUs of the nodes of an answer, a letter each: F free, A allocated, P partial, S stranded, U
+// unavailable.
 func states(c *Cluster) map[string]string {
 	out := map[string]string{}
 	for _, n := range c.Nodes {
@@ -145,33 +151,50 @@ func TestTheStateOfGPUs(t *testing.T) {
 		want    map[string]string
 		totals  Totals
 	}{
-		"nothing":                           {want: map[string]string{}},
-		"a node without GPUs is only count": {objects: []any{node("a", "")}, want: map[string]string{}, totals: Totals{Nodes: 1, NodesWithoutPrice: 1}},
-		"whole GPUs": {objects: []any{node("a", "nvidia.com/gpu=4"), pod("p", "a", "cpu=1 nvidia.com/gpu=3"), pod("q", "", anything)},
-			want:   map[string]string{"a": "AAAF"},
-			totals: Totals{Nodes: 1, NodesWithGPUs: 1, NodesInUse: 1, GPUs: 4, AllocatedMilliGPU: 3000, IdleMilliGPU: 1000, StrandedMilliGPU: 500, NodesWithoutPrice: 1, PendingPods: 1}},
+		"nothing": {want: map[string]string{}},
+		"a node without GPUs is only count": {objects: []any{node("a", "")}, want: map[string]string{},
+			totals: Totals{Nodes: 1, NodesWithoutPrice: 1}},
+		"whole GPUs": {objects: []any{node("a", "nvidia.com/gpu=4"), pod("p", "a", "cpu=1 nvidia.com/gpu=3"),
+			pod("q", "", anything)},
+			want: map[string]string{"a": "AAAF"},
+			totals: Totals{Nodes: 1, NodesWithGPUs: 1, NodesInUse: 1, GPUs: 4, AllocatedMilliGPU: 3000, IdleMilliGPU: 1000,
+				StrandedMilliGPU: 500, NodesWithoutPrice: 1, PendingPods: 1}},
 		"no pod says what is needed": {objects: []any{node("a", "nvidia.com/gpu=2")}, want: map[string]string{"a": "FF"},
 			totals: Totals{Nodes: 1, NodesWithGPUs: 1, GPUs: 2, IdleMilliGPU: 2000, NodesWithoutPrice: 1}},
-		"no CPU is left for any request": {objects: []any{node("a", "nvidia.com/gpu=2"), pod("p", "a", "cpu=16 nvidia.com/gpu=1")}, want: map[string]string{"a": "AS"},
-			totals: Totals{Nodes: 1, NodesWithGPUs: 1, NodesInUse: 1, GPUs: 2, AllocatedMilliGPU: 1000, IdleMilliGPU: 1000, StrandedMilliGPU: 1000, NodesWithoutPrice: 1}},
-		"a cordoned node": {objects: []any{node("a", "nvidia.com/gpu=2", func(n *v1.Node) { n.Spec.Unschedulable = true }), pod("p", "a", anything)},
-			want:   map[string]string{"a": "AU"},
-			totals: Totals{Nodes: 1, NodesWithGPUs: 1, NodesInUse: 1, GPUs: 2, UnavailableGPUs: 1, AllocatedMilliGPU: 1000, NodesWithoutPrice: 1}},
-		"a node that is not ready": {objects: []any{node("a", "nvidia.com/gpu=1", func(n *v1.Node) { n.Status.Conditions[0].Status = v1.ConditionUnknown })},
-			want: map[string]string{"a": "U"}, totals: Totals{Nodes: 1, NodesWithGPUs: 1, GPUs: 1, UnavailableGPUs: 1, NodesWithoutPrice: 1}},
-		"a pod that has ended holds nothing": {objects: []any{node("a", "nvidia.com/gpu=1"), pod("p", "a", anything, func(p *v1.Pod) { p.Status.Phase = v1.PodSucceeded })},
-			want: map[string]string{"a": "F"}, totals: Totals{Nodes: 1, NodesWithGPUs: 1, GPUs: 1, IdleMilliGPU: 1000, NodesWithoutPrice: 1}},
-		"time slices": {objects: []any{node("a", "nvidia.com/gpu=8", func(n *v1.Node) { n.Labels["nvidia.com/gpu.count"], n.Labels["nvidia.com/gpu.replicas"] = "2", "4" }),
+		"no CPU is left for any request": {objects: []any{node("a", "nvidia.com/gpu=2"),
+			pod("p", "a", "cpu=16 nvidia.com/gpu=1")}, want: map[string]string{"a": "AS"},
+			totals: Totals{Nodes: 1, NodesWithGPUs: 1, NodesInUse: 1, GPUs: 2, AllocatedMilliGPU: 1000, IdleMilliGPU: 1000,
+				StrandedMilliGPU: 1000, NodesWithoutPrice: 1}},
+		"a cordoned node": {objects: []any{node("a", "nvidia.com/gpu=2", func(n *v1.Node) { n.Spec.Unschedulable = true }),
+			pod("p", "a", anything)},
+			want: map[string]string{"a": "AU"},
+			totals: Totals{Nodes: 1, NodesWithGPUs: 1, NodesInUse: 1, GPUs: 2, UnavailableGPUs: 1, AllocatedMilliGPU: 1000,
+				NodesWithoutPrice: 1}},
+		"a node that is not ready": {objects: []any{node("a", "nvidia.com/gpu=1",
+			func(n *v1.Node) { n.Status.Conditions[0].Status = v1.ConditionUnknown })},
+			want: map[string]string{"a": "U"}, totals: Totals{Nodes: 1, NodesWithGPUs: 1, GPUs: 1, UnavailableGPUs: 1,
+				NodesWithoutPrice: 1}},
+		"a pod that has ended holds nothing": {objects: []any{node("a", "nvidia.com/gpu=1"),
+			pod("p", "a", anything, func(p *v1.Pod) { p.Status.Phase = v1.PodSucceeded })},
+			want: map[string]string{"a": "F"}, totals: Totals{Nodes: 1, NodesWithGPUs: 1, GPUs: 1, IdleMilliGPU: 1000,
+				NodesWithoutPrice: 1}},
+		"time slices": {objects: []any{node("a", "nvidia.com/gpu=8",
+			func(n *v1.Node) { n.Labels["nvidia.com/gpu.count"], n.Labels["nvidia.com/gpu.replicas"] = "2", "4" }),
 			pod("p", "a", "cpu=1 nvidia.com/gpu=5")}, want: map[string]string{"a": "AP"},
-			totals: Totals{Nodes: 1, NodesWithGPUs: 1, NodesInUse: 1, GPUs: 2, AllocatedMilliGPU: 1250, IdleMilliGPU: 750, NodesWithoutPrice: 1}},
-		"shares": {objects: []any{node("a", "nvidia.com/gpu=2", shared), pod("p", "a", "cpu=1", share(700, 1)), pod("q", "a", "cpu=1", share(200, 1))},
-			want:   map[string]string{"a": "FS"},
-			totals: Totals{Nodes: 1, NodesWithGPUs: 1, NodesInUse: 1, GPUs: 2, AllocatedMilliGPU: 900, IdleMilliGPU: 1100, StrandedMilliGPU: 100, NodesWithoutPrice: 1}},
-		"a DaemonSet's pod does not use the node": {objects: []any{node("a", "nvidia.com/gpu=1"), pod("p", "a", "cpu=1", func(p *v1.Pod) {
-			yes := true
-			p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Controller: &yes}}
-			p.Spec.Affinity = onlyOn("a")
-		})}, want: map[string]string{"a": "F"}, totals: Totals{Nodes: 1, NodesWithGPUs: 1, GPUs: 1, IdleMilliGPU: 1000, NodesWithoutPrice: 1}},
+			totals: Totals{Nodes: 1, NodesWithGPUs: 1, NodesInUse: 1, GPUs: 2, AllocatedMilliGPU: 1250, IdleMilliGPU: 750,
+				NodesWithoutPrice: 1}},
+		"shares": {objects: []any{node("a", "nvidia.com/gpu=2", shared), pod("p", "a", "cpu=1", share(700, 1)),
+			pod("q", "a", "cpu=1", share(200, 1))},
+			want: map[string]string{"a": "FS"},
+			totals: Totals{Nodes: 1, NodesWithGPUs: 1, NodesInUse: 1, GPUs: 2, AllocatedMilliGPU: 900, IdleMilliGPU: 1100,
+				StrandedMilliGPU: 100, NodesWithoutPrice: 1}},
+		"a DaemonSet's pod does not use the node": {objects: []any{node("a", "nvidia.com/gpu=1"),
+			pod("p", "a", "cpu=1", func(p *v1.Pod) {
+				yes := true
+				p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Controller: &yes}}
+				p.Spec.Affinity = onlyOn("a")
+			})}, want: map[string]string{"a": "F"}, totals: Totals{Nodes: 1, NodesWithGPUs: 1, GPUs: 1, IdleMilliGPU: 1000,
+			NodesWithoutPrice: 1}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -208,24 +231,31 @@ status: {phase: PreScheduling, conditions: [{type: Scheduled, status: "False", r
 	)
 	c := b.Cluster(now)
 	want := []Waiting{
-		{Position: 1, Namespace: "team", Name: "elsewhere", Pods: 1, Pod: "elsewhere", Scheduler: "another", WaitSeconds: 3600},
-		{Position: 1, Namespace: "team", Name: "important", Pods: 1, Pod: "important", Priority: 100, Scheduler: "berth-scheduler", WaitSeconds: 1, Nominated: "a"},
+		{Position: 1, Namespace: "team", Name: "elsewhere", Pods: 1, Pod: "elsewhere", Scheduler: "another",
+			WaitSeconds: 3600},
+		{Position: 1, Namespace: "team", Name: "important", Pods: 1, Pod: "important", Priority: 100,
+			Scheduler: "berth-scheduler", WaitSeconds: 1, Nominated: "a"},
 		{Position: 2, Namespace: "team", Name: "old", Pods: 1, Pod: "old", Scheduler: "berth-scheduler", WaitSeconds: 3600},
-		{Position: 3, Namespace: "team", Name: "train", Gang: true, Pods: 2, Pod: "train-9", MilliGPU: 8000, Scheduler: "berth-scheduler", WaitSeconds: 1200, Reason: "needs 3 nodes, [31mfits 2"},
-		{Position: 4, Namespace: "team", Name: "young", Pods: 1, Pod: "young", Scheduler: "berth-scheduler", WaitSeconds: 60, Reason: "0/3 nodes are available"},
-		{Namespace: "team", Name: "gated", Pods: 1, Pod: "gated", Scheduler: "berth-scheduler", WaitSeconds: 3600, Reason: "held back by scheduling gates: quota"},
+		{Position: 3, Namespace: "team", Name: "train", Gang: true, Pods: 2, Pod: "train-9", MilliGPU: 8000,
+			Scheduler: "berth-scheduler", WaitSeconds: 1200, Reason: "needs 3 nodes, [31mfits 2"},
+		{Position: 4, Namespace: "team", Name: "young", Pods: 1, Pod: "young", Scheduler: "berth-scheduler", WaitSeconds: 60,
+			Reason: "0/3 nodes are available"},
+		{Namespace: "team", Name: "gated", Pods: 1, Pod: "gated", Scheduler: "berth-scheduler", WaitSeconds: 3600,
+			Reason: "held back by scheduling gates: quota"},
 	}
 	if diff := cmp.Diff(want, c.Queue); diff != "" {
 		t.Errorf("queue (-want +got):\n%s", diff)
 	}
-	gangs := []Gang{{Namespace: "team", Name: "train", MinMember: 3, Members: 2, MilliGPU: 8000, Phase: "PreScheduling", WaitSeconds: 3600, Reason: "needs 3 nodes, [31mfits 2", Reserved: "2 nodes reserved"}}
+	gangs := []Gang{{Namespace: "team", Name: "train", MinMember: 3, Members: 2, MilliGPU: 8000, Phase: "PreScheduling",
+		WaitSeconds: 3600, Reason: "needs 3 nodes, [31mfits 2", Reserved: "2 nodes reserved"}}
 	if diff := cmp.Diff(gangs, c.Gangs); diff != "" {
 		t.Errorf("gangs (-want +got):\n%s", diff)
 	}
 	for _, name := range []string{"train-9", "train-10", "train-11"} {
 		b.SetPod(pod(name, "a", "cpu=1 nvidia.com/gpu=4", inGang("train")))
 	}
-	gangs[0].Scheduled, gangs[0].Members, gangs[0].Running, gangs[0].MilliGPU, gangs[0].Nodes, gangs[0].Started, gangs[0].WaitSeconds, gangs[0].Reason, gangs[0].Reserved = 3, 3, 3, 12000, 1, true, 0, "", ""
+	gangs[0].Scheduled, gangs[0].Members, gangs[0].Running, gangs[0].MilliGPU, gangs[0].Nodes, gangs[0].Started, gangs[0].
+		WaitSeconds, gangs[0].Reason, gangs[0].Reserved = 3, 3, 3, 12000, 1, true, 0, "", ""
 	if diff := cmp.Diff(gangs, b.Cluster(now).Gangs); diff != "" {
 		t.Errorf("gangs that have started (-want +got):\n%s", diff)
 	}
@@ -237,70 +267,15 @@ status: {phase: PreScheduling, conditions: [{type: Scheduled, status: "False", r
 	}
 }
 
-func TestMoney(t *testing.T) {
-	t.Parallel()
-	costs := func(dollars string) func(*v1.Node) {
-		return func(n *v1.Node) { n.Annotations = map[string]string{wellknown.PricePerHourKey: dollars} }
-	}
-	b := newBook(node("a", "nvidia.com/gpu=4", costs("8")), node("host", "", costs("1")), node("unpriced", "nvidia.com/gpu=1"), pod("p", "a", "nvidia.com/gpu=4"))
-	c := b.Cluster(now)
-	// GPUs carry of the price of a what cores (16 at 3 cents) and memory (64 GiB at 0.4) leave over: 0.736 dollars are idle there.
-	want := Totals{Nodes: 3, NodesWithGPUs: 2, NodesInUse: 1, GPUs: 5, AllocatedMilliGPU: 4000, IdleMilliGPU: 1000, StrandedMilliGPU: 1000, NodesWithoutPrice: 1,
-		MicroDollarsPerHour: 9 * price.Dollar, IdleMicroDollarsPerHour: price.Dollar + 736_000}
-	if diff := cmp.Diff(want, c.Totals); diff != "" {
-		t.Errorf("totals (-want +got):\n%s", diff)
-	}
-	const said = `4 of 5 GPUs allocated (80%), 1 idle (1 stranded), 0 unavailable
-3 nodes, 2 with GPUs, 1 in use; $9.00 an hour, $1.74 of it idle (1 node without a price)
-0 pods pending; 0 gangs pending`
-	if diff := cmp.Diff(said, strings.Join(c.Lines(), "\n")); diff != "" {
-		t.Errorf("said (-want +got):\n%s", diff)
-	}
-}
-
-func TestDevicesThatAreClaimed(t *testing.T) {
-	t.Parallel()
-	slice := parse[resourcev1.ResourceSlice](t, `
-metadata: {name: a-gpus}
-spec:
-  driver: gpu.nvidia.com
-  nodeName: a
-  pool: {name: a, generation: 1, resourceSliceCount: 1}
-  devices:
-  - {name: gpu-0, attributes: {type: {string: gpu}, productName: {string: Tesla T4}, uuid: {string: GPU-0}}, capacity: {memory: {value: 16Gi}}}
-  - {name: gpu-1, attributes: {type: {string: gpu}, productName: {string: Tesla T4}, uuid: {string: GPU-1}}, capacity: {memory: {value: 16Gi}}}`)
-	claim := parse[resourcev1.ResourceClaim](t, `
-metadata: {namespace: team, name: c, uid: c}
-status: {allocation: {devices: {results: [{request: r, driver: gpu.nvidia.com, pool: a, device: gpu-1}]}}}`)
-	b := newBook(node("a", ""), slice)
-	for _, step := range []struct {
-		what string
-		do   func()
-		want map[string]string
-	}{
-		{"nothing is claimed", func() {}, map[string]string{"a": "FF"}},
-		{"a device is claimed", func() { b.SetClaim(claim) }, map[string]string{"a": "FA"}},
-		{"the claim is gone", func() { b.DeleteClaim("c") }, map[string]string{"a": "FF"}},
-		{"the slice is gone", func() { b.DeleteSlice("a-gpus") }, map[string]string{}},
-	} {
-		step.do()
-		c := b.Cluster(now)
-		if diff := cmp.Diff(step.want, states(c)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", step.what, diff)
-		}
-		if len(c.Nodes) > 0 && c.Nodes[0].Sharing != Claims {
-			t.Errorf("%s: GPUs are given out by %s", step.what, c.Nodes[0].Sharing)
-		}
-	}
-}
-
 func TestWarningsAreCountedOnceAndBounded(t *testing.T) {
 	t.Parallel()
 	b := newBook()
 	for i := range 3 * mostWarnings {
-		b.AddWarning(Warning{Time: now.Add(time.Duration(i) * time.Second), Object: fmt.Sprint("Pod/p-", i), Reason: "FailedScheduling", Message: "m", Count: 1})
+		b.AddWarning(Warning{Time: now.Add(time.Duration(i) * time.Second), Object: fmt.Sprint("Pod/p-", i),
+			Reason: "FailedScheduling", Message: "m", Count: 1})
 	}
-	last := Warning{Time: now.Add(time.Hour), Object: fmt.Sprint("Pod/p-", 3*mostWarnings-1), Reason: "FailedScheduling", Message: "again\x1b[2J", Count: 2}
+	last := Warning{Time: now.Add(time.Hour), Object: fmt.Sprint("Pod/p-", 3*mostWarnings-1), Reason: "FailedScheduling",
+		Message: "again\x1b[2J", Count: 2}
 	b.AddWarning(last)
 	got := b.Cluster(now).Warnings
 	last.Message = "again [2J"
@@ -325,7 +300,9 @@ func TestABookForgetsNothingAndKeepsNothing(t *testing.T) {
 				delete(nodes, n)
 				b.DeleteNode(n)
 			case 2:
-				p := pod(n, rapid.SampledFrom([]string{"", "a", "b", "gone"}).Draw(t, "node"), fmt.Sprintf("cpu=%d nvidia.com/gpu=%d", rapid.IntRange(1, 16).Draw(t, "cpu"), rapid.IntRange(0, 2).Draw(t, "asks")))
+				p := pod(n, rapid.SampledFrom([]string{"", "a", "b", "gone"}).Draw(t, "node"),
+					fmt.Sprintf("cpu=%d nvidia.com/gpu=%d", rapid.IntRange(1, 16).Draw(t, "cpu"),
+						rapid.IntRange(0, 2).Draw(t, "asks")))
 				if rapid.Bool().Draw(t, "member") {
 					inGang(name.Draw(t, "gang"))(p)
 				}
@@ -336,7 +313,8 @@ func TestABookForgetsNothingAndKeepsNothing(t *testing.T) {
 				delete(pods, n)
 				b.DeletePod(types.UID(n))
 			case 4:
-				groups[n] = &schedulingv1alpha1.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: n}, Spec: schedulingv1alpha1.PodGroupSpec{MinMember: 2}}
+				groups[n] = &schedulingv1alpha1.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: n},
+					Spec: schedulingv1alpha1.PodGroupSpec{MinMember: 2}}
 				b.SetPodGroup(groups[n])
 			case 5:
 				delete(groups, n)
@@ -361,16 +339,20 @@ func TestABookForgetsNothingAndKeepsNothing(t *testing.T) {
 		if diff := cmp.Diff(fresh.Cluster(now), b.Cluster(now)); diff != "" {
 			t.Fatalf("against a fresh book (-fresh +old):\n%s", diff)
 		}
-		if len(b.kinds) != len(fresh.kinds) || len(b.gangs) != len(fresh.gangs) || len(b.nodes) != len(fresh.nodes) || len(b.waiting) != len(fresh.waiting) {
-			t.Fatalf("the book keeps %d kinds, %d gangs, %d nodes; a fresh one %d, %d, %d", len(b.kinds), len(b.gangs), len(b.nodes), len(fresh.kinds), len(fresh.gangs), len(fresh.nodes))
+		if len(b.kinds) != len(fresh.kinds) || len(b.gangs) != len(fresh.gangs) || len(b.nodes) != len(fresh.nodes) ||
+			len(b.waiting) != len(fresh.waiting) {
+			t.Fatalf("the book keeps %d kinds, %d gangs, %d nodes; a fresh one %d, %d, %d", len(b.kinds), len(b.gangs),
+				len(b.nodes), len(fresh.kinds), len(fresh.gangs), len(fresh.nodes))
 		}
 	})
 }
 
 func TestThePodsOnANode(t *testing.T) {
 	t.Parallel()
-	b := newBook(node("a", "nvidia.com/gpu=4"), pod("p", "a", "cpu=1"), pod("q", "a", "cpu=1 nvidia.com/gpu=2", inGang("g")), pod("r", "b", "cpu=1"))
-	want := []PodOn{{Namespace: "team", Name: "q", Gang: "g", MilliGPU: 2000, AgeHours: 1}, {Namespace: "team", Name: "p", AgeHours: 1}}
+	b := newBook(node("a", "nvidia.com/gpu=4"), pod("p", "a", "cpu=1"),
+		pod("q", "a", "cpu=1 nvidia.com/gpu=2", inGang("g")), pod("r", "b", "cpu=1"))
+	want := []PodOn{{Namespace: "team", Name: "q", Gang: "g", MilliGPU: 2000, AgeHours: 1},
+		{Namespace: "team", Name: "p", AgeHours: 1}}
 	if diff := cmp.Diff(want, b.PodsOn("a", now)); diff != "" {
 		t.Errorf("pods (-want +got):\n%s", diff)
 	}
@@ -390,6 +372,8 @@ func TestNamesAreInTheOrderOfTheirNumbers(t *testing.T) {
 
 // onlyOn is the affinity that the DaemonSet controller gives the pod of a node.
 func onlyOn(node string) *v1.Affinity {
-	return &v1.Affinity{NodeAffinity: &v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{{
-		MatchFields: []v1.NodeSelectorRequirement{{Key: metav1.ObjectNameField, Operator: v1.NodeSelectorOpIn, Values: []string{node}}}}}}}}
+	return &v1.Affinity{NodeAffinity: &v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{
+		NodeSelectorTerms: []v1.NodeSelectorTerm{{
+			MatchFields: []v1.NodeSelectorRequirement{{Key: metav1.ObjectNameField, Operator: v1.NodeSelectorOpIn,
+				Values: []string{node}}}}}}}}
 }

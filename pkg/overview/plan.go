@@ -73,8 +73,8 @@ type Plan struct {
 
 // Plan tells of each list of nodes what runs on them until when, and for what they are reserved.
 func (b *Book) Plan(rows [][]string, now time.Time) *Plan {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+	b.feed.mu.Lock()
+	defer b.feed.mu.Unlock()
 	p := planner{book: b, now: now, reserved: map[string][]*reservation{}, keys: map[gang.ID]jobKey{}}
 	plan := &Plan{Unread: b.runs.unread}
 	for id, g := range b.gangs {

@@ -42,11 +42,14 @@ func limited(name string, minutes int64) *batchv1.Job {
 
 // waitingGang is a PodGroup that was told to start in ten minutes, and has had the nodes for four if there are some.
 func waitingGang(name string, nodes ...string) *schedulingv1alpha1.PodGroup {
-	g := &schedulingv1alpha1.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name, Annotations: map[string]string{wellknown.RunTimeKey: "30m"}}}
-	g.Status.EstimatedStart = &schedulingv1alpha1.PodGroupEstimatedStart{Time: metav1.NewTime(minutes(10)), Earliest: metav1.NewTime(minutes(-1)), Latest: metav1.NewTime(minutes(14))}
+	g := &schedulingv1alpha1.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name,
+		Annotations: map[string]string{wellknown.RunTimeKey: "30m"}}}
+	g.Status.EstimatedStart = &schedulingv1alpha1.PodGroupEstimatedStart{Time: metav1.NewTime(minutes(10)),
+		Earliest: metav1.NewTime(minutes(-1)), Latest: metav1.NewTime(minutes(14))}
 	if len(nodes) > 0 {
 		g.Status.ReservedNodes = nodes
-		g.Status.Conditions = []metav1.Condition{{Type: schedulingv1alpha1.PodGroupReserved, Status: metav1.ConditionTrue, LastTransitionTime: metav1.NewTime(minutes(-4))}}
+		g.Status.Conditions = []metav1.Condition{{Type: schedulingv1alpha1.PodGroupReserved, Status: metav1.ConditionTrue,
+			LastTransitionTime: metav1.NewTime(minutes(-4))}}
 	}
 	return g
 }
@@ -83,24 +86,37 @@ func TestThePlan(t *testing.T) {
 		{"a pod that declares its run time ends then, nearly",
 			[]any{pod("a", "n", oneGPU, began(10, "job", "40m"))}, [][]string{{"n"}},
 			[]string{"running job 1 pods 1 nodes 1000: -10 until 26 by 53, basis 3"}, nil},
-		{"one that has run for as long as it declares is expected to run on for a while", []any{pod("a", "n", oneGPU, began(40, "job", "40m"))}, [][]string{{"n"}},
+		{"one that has run for as long as it declares is expected to run on for a while",
+			[]any{pod("a", "n", oneGPU, began(40, "job", "40m"))}, [][]string{{"n"}},
 			[]string{"running job 1 pods 1 nodes 1000: -40 until 12 by 76, basis 3"}, nil},
 		{"one that says nothing has no end that is known, and a service has none",
-			[]any{pod("a", "n", oneGPU, began(10, "job", "")), pod("b", "n", oneGPU, began(5, "web", ""), isService)}, [][]string{{"n"}},
-			[]string{"running job 1 pods 1 nodes 1000: -10 until ? by ?, basis 0", "running web 1 pods 1 nodes 1000: -5 until ? by ?, basis 5"}, nil},
-		{"pods of one workload are one, from the first to the end of the last",
-			[]any{pod("a", "n", oneGPU, began(10, "job", "40m")), pod("b", "m", oneGPU, began(2, "job", "40m"))}, [][]string{{"n", "m"}, {"m"}, {"other"}},
-			[]string{"running job 2 pods 2 nodes 2000: -10 until 34 by 61, basis 3", "-", "running job 1 pods 1 nodes 1000: -2 until 34 by 61, basis 3", "-"}, nil},
-		{"a gang is to have its nodes, and what started there meanwhile has backfilled",
-			[]any{waitingGang("g", "n", "m"), member("g-0"), pod("a", "n", oneGPU, began(10, "before", "20m")), pod("b", "n", oneGPU, began(2, "small", "5m")), pod("c", "m", oneGPU, began(2, "more", "5m"))},
+			[]any{pod("a", "n", oneGPU, began(10, "job", "")), pod("b", "n", oneGPU, began(5, "web", ""), isService)},
 			[][]string{{"n"}},
-			[]string{"running before 1 pods 1 nodes 1000: -10 until 8 by 22, basis 3", "backfilled small 1 pods 1 nodes 1000: -2 until 3 by 6, basis 3", "reserved g 0 pods 1 nodes 0: 10 (0 to 14) until 37 by 57, basis 3"}, nil},
-		{"its own pods do not backfill", []any{waitingGang("g", "n"), pod("g-0", "n", oneGPU, inGang("g"), began(2, "g", "5m"))}, [][]string{{"n"}},
-			[]string{"running g 1 pods 1 nodes 1000: -2 until 3 by 6, basis 3", "reserved g 0 pods 1 nodes 0: 10 (0 to 14) until 15 by 18, basis 3"}, nil},
-		{"a gang that was told a start and has no nodes comes apart", []any{waitingGang("g"), member("g-0")}, [][]string{{"n"}}, nil,
+			[]string{"running job 1 pods 1 nodes 1000: -10 until ? by ?, basis 0",
+				"running web 1 pods 1 nodes 1000: -5 until ? by ?, basis 5"}, nil},
+		{"pods of one workload are one, from the first to the end of the last",
+			[]any{pod("a", "n", oneGPU, began(10, "job", "40m")), pod("b", "m", oneGPU, began(2, "job", "40m"))},
+			[][]string{{"n", "m"}, {"m"}, {"other"}},
+			[]string{"running job 2 pods 2 nodes 2000: -10 until 34 by 61, basis 3", "-",
+				"running job 1 pods 1 nodes 1000: -2 until 34 by 61, basis 3", "-"}, nil},
+		{"a gang is to have its nodes, and what started there meanwhile has backfilled",
+			[]any{waitingGang("g", "n", "m"), member("g-0"), pod("a", "n", oneGPU, began(10, "before", "20m")),
+				pod("b", "n", oneGPU, began(2, "small", "5m")), pod("c", "m", oneGPU, began(2, "more", "5m"))},
+			[][]string{{"n"}},
+			[]string{"running before 1 pods 1 nodes 1000: -10 until 8 by 22, basis 3",
+				"backfilled small 1 pods 1 nodes 1000: -2 until 3 by 6, basis 3",
+				"reserved g 0 pods 1 nodes 0: 10 (0 to 14) until 37 by 57, basis 3"}, nil},
+		{"its own pods do not backfill",
+			[]any{waitingGang("g", "n"), pod("g-0", "n", oneGPU, inGang("g"), began(2, "g", "5m"))}, [][]string{{"n"}},
+			[]string{"running g 1 pods 1 nodes 1000: -2 until 3 by 6, basis 3",
+				"reserved g 0 pods 1 nodes 0: 10 (0 to 14) until 15 by 18, basis 3"}, nil},
+		{"a gang that was told a start and has no nodes comes apart", []any{waitingGang("g"), member("g-0")},
+			[][]string{{"n"}}, nil,
 			[]string{"reserved g 0 pods 0 nodes 0: 10 (0 to 14) until 37 by 57, basis 3"}},
-		{"one whose pods are not there yet has no end", []any{waitingGang("g")}, nil, nil, []string{"reserved g 0 pods 0 nodes 0: 10 (0 to 14) until ? by ?, basis 0"}},
-		{"nodes that are kept without a start", []any{func() any { g := waitingGang("g", "n"); g.Status.EstimatedStart = nil; return g }()}, [][]string{{"n"}},
+		{"one whose pods are not there yet has no end", []any{waitingGang("g")}, nil, nil,
+			[]string{"reserved g 0 pods 0 nodes 0: 10 (0 to 14) until ? by ?, basis 0"}},
+		{"nodes that are kept without a start",
+			[]any{func() any { g := waitingGang("g", "n"); g.Status.EstimatedStart = nil; return g }()}, [][]string{{"n"}},
 			[]string{"reserved g 0 pods 1 nodes 0: ? (? to ?) until ? by ?, basis 0"}, nil},
 		{"a gang whose Job has a limit ends by then",
 			[]any{limited("job", 40), pod("a", "n", oneGPU, inGang("g"), began(10, "job", ""))}, [][]string{{"n"}},
@@ -108,7 +124,8 @@ func TestThePlan(t *testing.T) {
 		{"the limit of a Job whose pods are no gang is not known to the scheduler",
 			[]any{limited("job", 40), pod("a", "n", oneGPU, began(10, "job", ""))}, [][]string{{"n"}},
 			[]string{"running job 1 pods 1 nodes 1000: -10 until ? by ?, basis 0"}, nil},
-		{"a gang that was told nothing is not in it", []any{func() any { g := waitingGang("g"); g.Status.EstimatedStart = nil; return g }()}, nil, nil, nil},
+		{"a gang that was told nothing is not in it",
+			[]any{func() any { g := waitingGang("g"); g.Status.EstimatedStart = nil; return g }()}, nil, nil, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

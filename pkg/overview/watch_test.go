@@ -95,7 +95,8 @@ func TestAClusterIsFollowed(t *testing.T) {
 	w, err := started(t, api.RESTConfig())
 	must(t, err)
 	c := w.Cluster(now)
-	if got := states(c); !cmp.Equal(got, map[string]string{"a": "AF"}) || len(c.Queue) != 1 || c.Queue[0].Reason != "no node fits" || len(c.LeftOut) != 0 {
+	if got := states(c); !cmp.Equal(got, map[string]string{"a": "AF"}) || len(c.Queue) != 1 ||
+		c.Queue[0].Reason != "no node fits" || len(c.LeftOut) != 0 {
 		t.Fatalf("at the start: %v, queue %+v, left out %v", got, c.Queue, c.LeftOut)
 	}
 	api.Delete(v1.SchemeGroupVersion.WithResource("pods"), types.NamespacedName{Namespace: "team", Name: "p"})
@@ -114,12 +115,16 @@ func TestEventsAreRead(t *testing.T) {
 		event v1.Event
 		want  Warning
 	}{
-		"one that counts": {v1.Event{InvolvedObject: about, Reason: "FailedScheduling", Message: "no", Count: 3, LastTimestamp: at},
+		"one that counts": {v1.Event{InvolvedObject: about, Reason: "FailedScheduling", Message: "no", Count: 3,
+			LastTimestamp: at},
 			Warning{Time: now, Namespace: "team", Object: "Pod/q", Reason: "FailedScheduling", Message: "no", Count: 3}},
-		"a series": {v1.Event{InvolvedObject: about, EventTime: metav1.NewMicroTime(now.Add(-time.Hour)), Series: &v1.EventSeries{Count: 7, LastObservedTime: metav1.NewMicroTime(now)}},
+		"a series": {v1.Event{InvolvedObject: about, EventTime: metav1.NewMicroTime(now.Add(-time.Hour)),
+			Series: &v1.EventSeries{Count: 7, LastObservedTime: metav1.NewMicroTime(now)}},
 			Warning{Time: now, Namespace: "team", Object: "Pod/q", Count: 7}},
-		"a single one of the newer kind":  {v1.Event{InvolvedObject: about, EventTime: metav1.NewMicroTime(now)}, Warning{Time: now, Namespace: "team", Object: "Pod/q", Count: 1}},
-		"one that only says when it came": {v1.Event{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: at}, InvolvedObject: about}, Warning{Time: now, Namespace: "team", Object: "Pod/q", Count: 1}},
+		"a single one of the newer kind": {v1.Event{InvolvedObject: about, EventTime: metav1.NewMicroTime(now)},
+			Warning{Time: now, Namespace: "team", Object: "Pod/q", Count: 1}},
+		"one that only says when it came": {v1.Event{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: at},
+			InvolvedObject: about}, Warning{Time: now, Namespace: "team", Object: "Pod/q", Count: 1}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -145,8 +150,9 @@ func TestWhatMayNotBeRead(t *testing.T) {
 		left    string
 		refused bool
 	}{
-		"events are forbidden":     {path: "/events", code: http.StatusForbidden, left: "events: not for you"},
-		"claims are forbidden":     {path: "/resourceclaims", code: http.StatusForbidden, left: "resourceclaims: not for you"},
+		"events are forbidden": {path: "/events", code: http.StatusForbidden, left: "events: not for you"},
+		"claims are forbidden": {path: "/resourceclaims", code: http.StatusForbidden,
+			left: "resourceclaims: not for you"},
 		"slices are not served":    {path: "/resourceslices", code: http.StatusNotFound},
 		"PodGroups are not served": {path: "/podgroups", code: http.StatusNotFound},
 		"pods are forbidden":       {path: "/pods", code: http.StatusForbidden, refused: true},
@@ -185,8 +191,8 @@ func TestOnlyWhatIsShownIsKept(t *testing.T) {
 	t.Parallel()
 	w, err := started(t, server(t).RESTConfig())
 	must(t, err)
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.feed.mu.Lock()
+	defer w.feed.mu.Unlock()
 	if p := w.pods["p"]; p == nil || len(p.pod.Spec.Containers[0].Env) != 0 {
 		t.Errorf("kept is %+v", p)
 	}
@@ -197,7 +203,8 @@ func TestAServerThatDoesNotAnswerIsSaid(t *testing.T) {
 	b := newBook()
 	b.LeaveOut(unreachable, "does not answer")
 	b.LeaveOut("events", "not for you")
-	if diff := cmp.Diff([]string{"API server: does not answer", "events: not for you"}, b.Cluster(now).LeftOut); diff != "" {
+	if diff := cmp.Diff([]string{"API server: does not answer", "events: not for you"},
+		b.Cluster(now).LeftOut); diff != "" {
 		t.Errorf("left out (-want +got):\n%s", diff)
 	}
 	b.LeaveOut(unreachable, "")

@@ -14,7 +14,8 @@ func TestTheQueueSaysWhyInBrief(t *testing.T) {
 	}{
 		{"", "", "not tried yet"},
 		{"gang default/g needs 3 nodes, fits 2", "", "gang default/g needs 3 nodes, fits 2"},
-		{"0/40 nodes are available: 22 Insufficient cpu, 18 node(s) had untolerated taints. preemption: 0/40 nodes are available: 40 Preemption is not helpful for scheduling.", "",
+		{"0/40 nodes are available: 22 Insufficient cpu, 18 node(s) had untolerated taints. preemption: 0/40 nodes are " +
+			"available: 40 Preemption is not helpful for scheduling.", "",
 			"22 Insufficient cpu, 18 node(s) had untolerated taints"},
 		{"0/2 nodes are available: 2 Insufficient cpu.", "n1", "room is being made on n1; 2 Insufficient cpu"},
 		{"0/2 nodes are available: 2 Insufficient cpu. preemption: not eligible due to preemptionPolicy=Never.", "",
@@ -29,13 +30,15 @@ func TestTheQueueSaysWhyInBrief(t *testing.T) {
 func TestAGangIsNotNamedTwice(t *testing.T) {
 	t.Parallel()
 	const reason = "gang team/train needs 3 nodes, fits 2"
-	if got := (&Waiting{Namespace: "team", Name: "train", Gang: true, Reason: reason}).Why(); got != "needs 3 nodes, fits 2" {
+	if got := (&Waiting{Namespace: "team", Name: "train", Gang: true,
+		Reason: reason}).Why(); got != "needs 3 nodes, fits 2" {
 		t.Errorf("in the queue: got %q", got)
 	}
 	if got := (&Gang{Late: "the gang cannot end in time"}).Lacks(); got != "the gang cannot end in time" {
 		t.Errorf("a gang that is late lacks %q", got)
 	}
-	if got := (&Gang{Namespace: "team", Name: "train", Reason: reason, Reserved: "2 nodes reserved"}).Lacks(); got != "needs 3 nodes, fits 2; 2 nodes reserved" {
+	if got := (&Gang{Namespace: "team", Name: "train", Reason: reason,
+		Reserved: "2 nodes reserved"}).Lacks(); got != "needs 3 nodes, fits 2; 2 nodes reserved" {
 		t.Errorf("among gangs: got %q", got)
 	}
 	if got := (&Waiting{Namespace: "team", Name: "other", Reason: reason}).Why(); got != reason {
@@ -46,7 +49,8 @@ func TestAGangIsNotNamedTwice(t *testing.T) {
 func TestAGangShowsItsGroups(t *testing.T) {
 	t.Parallel()
 	pg := &schedulingv1alpha1.PodGroup{Spec: schedulingv1alpha1.PodGroupSpec{MinMember: 1}}
-	for text, want := range map[string]string{"": "", "[{name: replica, copies: 4, minCopies: 2, roles: {worker: 4}}]": "2 of 4 replica (worker=4)"} {
+	for text, want := range map[string]string{"": "",
+		"[{name: replica, copies: 4, minCopies: 2, roles: {worker: 4}}]": "2 of 4 replica (worker=4)"} {
 		pg.Annotations = map[string]string{}
 		if text != "" {
 			pg.Annotations[wellknown.GroupsKey] = text

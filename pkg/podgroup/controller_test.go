@@ -88,7 +88,8 @@ type crowd struct {
 // newCrowd makes a controller that runs until ctx is done.
 func newCrowd(ctx context.Context, t *testing.T, gangs int) *crowd {
 	t.Helper()
-	pods := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+	pods := cache.NewIndexer(cache.MetaNamespaceKeyFunc,
+		cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	c := &crowd{api: &busyAPI{groups: cache.NewStore(cache.MetaNamespaceKeyFunc), pods: pods, turn: make(chan struct{}, 1),
 		told: map[string]time.Time{}, writes: map[string]int{}}}
 	c.Controller = New(&informers.Leader{}, Source{
@@ -103,19 +104,23 @@ func newCrowd(ctx context.Context, t *testing.T, gangs int) *crowd {
 	for g := range gangs {
 		id := gang.ID{Namespace: "ns", Name: fmt.Sprintf("g%d", g)}
 		c.ids = append(c.ids, id)
-		pg := &schedulingv1alpha1.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: id.Namespace, Name: id.Name, UID: apitypes.UID(id.Name), CreationTimestamp: now}}
+		pg := &schedulingv1alpha1.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: id.Namespace, Name: id.Name,
+			UID: apitypes.UID(id.Name), CreationTimestamp: now}}
 		pg.Spec.MinMember = 2
 		if err := c.api.groups.Add(pg); err != nil {
 			t.Fatal(err)
 		}
-		c.ledger.Define(id, gang.Object, gang.Spec{Minimum: gang.Minimum{Total: 2}, Created: now.Time, UID: gang.UID(pg.UID), Timeout: time.Minute}, now.Time)
+		c.ledger.Define(id, gang.Object, gang.Spec{Minimum: gang.Minimum{Total: 2}, Created: now.Time, UID: gang.UID(pg.UID),
+			Timeout: time.Minute}, now.Time)
 		for m := range 2 {
 			name := fmt.Sprintf("%s-%d", id.Name, m)
-			pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: id.Namespace, Name: name, UID: apitypes.UID(name), CreationTimestamp: now}}
+			pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: id.Namespace, Name: name, UID: apitypes.UID(name),
+				CreationTimestamp: now}}
 			if err := pods.Add(pod); err != nil {
 				t.Fatal(err)
 			}
-			c.ledger.Observe(id, gang.Member{Ref: gang.Ref{UID: gang.UID(name), Namespace: id.Namespace, Name: name}, Created: now.Time, State: gang.Pending,
+			c.ledger.Observe(id, gang.Member{Ref: gang.Ref{UID: gang.UID(name), Namespace: id.Namespace, Name: name},
+				Created: now.Time, State: gang.Pending,
 				Class: "c", Ours: true}, now.Time)
 		}
 	}
@@ -207,7 +212,8 @@ func TestTheReasonsOfACrowdFollowTheCluster(t *testing.T) {
 					t.Errorf("%d writes, want one for each PodGroup and each of two members", writes)
 				}
 				if group, pod := c.last(changed); group > tt.withinGroup || pod > tt.pods {
-					t.Errorf("the last PodGroup was told after %s, the last pod after %s; want %s and %s", group, pod, tt.withinGroup, tt.pods)
+					t.Errorf("the last PodGroup was told after %s, the last pod after %s; want %s and %s", group, pod, tt.withinGroup,
+						tt.pods)
 				} else {
 					t.Logf("the last PodGroup was told after %s, the last pod after %s", group, pod)
 				}

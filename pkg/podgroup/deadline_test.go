@@ -45,8 +45,10 @@ func (p patched) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // dueIn makes a pod that is to end after some time, and declares how long it runs.
 func dueIn(name string, end time.Duration, run string) *v1.Pod {
-	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: apitypes.UID(name), CreationTimestamp: metav1.Now(),
-		Annotations: map[string]string{wellknown.DeadlineKey: time.Now().Add(end).UTC().Format(time.RFC3339), wellknown.RunTimeKey: run}}}
+	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: apitypes.UID(name),
+		CreationTimestamp: metav1.Now(),
+		Annotations: map[string]string{wellknown.DeadlineKey: time.Now().Add(end).UTC().Format(time.RFC3339),
+			wellknown.RunTimeKey: run}}}
 }
 
 func TestAPodThatCannotEndInTimeIsToldOnce(t *testing.T) {
@@ -114,7 +116,9 @@ func TestAPodThatCannotEndInTimeIsToldOnce(t *testing.T) {
 		deadline := begin.Add(2 * time.Hour).UTC().Format(time.RFC3339)
 		want := []string{
 			"30m0s berth.dev/DeadlineMissed=True CannotEndInTime",
-			"31m0s Warning DeadlineMissed the pod cannot end by " + deadline + " (berth.dev/deadline): with a run time of 1h30m0s, it had to start by " + begin.Add(30*time.Minute).UTC().Format(time.RFC3339),
+			"31m0s Warning DeadlineMissed the pod cannot end by " + deadline +
+				" (berth.dev/deadline): with a run time of 1h30m0s, it had to start by " +
+				begin.Add(30*time.Minute).UTC().Format(time.RFC3339),
 			"1h1m0s berth.dev/DeadlineMissed=False CanEndInTime",
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -132,14 +136,17 @@ func TestWhatAPodGroupSaysOfItsDeadline(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	member := func(end, run string) *v1.Pod {
-		return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "m", Annotations: map[string]string{wellknown.DeadlineKey: "2026-01-01T" + end + ":00Z", wellknown.RunTimeKey: run}}}
+		return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "m",
+			Annotations: map[string]string{wellknown.DeadlineKey: "2026-01-01T" + end + ":00Z", wellknown.RunTimeKey: run}}}
 	}
 	bound := member("12:30", "1h")
 	bound.Spec.NodeName = "n"
 	starts := func(minutes int) *schedulingv1alpha1.PodGroupEstimatedStart {
-		return &schedulingv1alpha1.PodGroupEstimatedStart{Earliest: metav1.NewTime(now.Add(time.Duration(minutes) * time.Minute))}
+		return &schedulingv1alpha1.PodGroupEstimatedStart{
+			Earliest: metav1.NewTime(now.Add(time.Duration(minutes) * time.Minute))}
 	}
-	had := metav1.Condition{Type: schedulingv1alpha1.PodGroupDeadlineMissed, Status: metav1.ConditionTrue, Reason: cannotEndInTime, Message: "before"}
+	had := metav1.Condition{Type: schedulingv1alpha1.PodGroupDeadlineMissed, Status: metav1.ConditionTrue,
+		Reason: cannotEndInTime, Message: "before"}
 	for _, tc := range []struct {
 		name  string
 		state State
@@ -149,22 +156,31 @@ func TestWhatAPodGroupSaysOfItsDeadline(t *testing.T) {
 		again time.Duration
 	}{
 		{"a gang without a deadline says nothing", State{Members: []*v1.Pod{{}}}, "", nil, "", 0},
-		{"one that can end in time says nothing, and is looked at again", State{Members: []*v1.Pod{member("13:30", "89m")}}, "", nil, "", longestWait},
+		{"one that can end in time says nothing, and is looked at again", State{Members: []*v1.Pod{member("13:30", "89m")}},
+			"", nil, "", longestWait},
 		{"just before its time is over", State{Members: []*v1.Pod{member("13:30", "89m50s")}}, "", nil, "", 11 * time.Second},
 		{"one that cannot says so", State{Members: []*v1.Pod{member("15:00", "1h"), member("13:30", "2h")}}, "", nil,
-			"True CannotEndInTime the gang cannot end by 2026-01-01T13:30:00Z (berth.dev/deadline): with a run time of 2h0m0s, it had to start by 2026-01-01T11:30:00Z", 0},
+			"True CannotEndInTime the gang cannot end by 2026-01-01T13:30:00Z (berth.dev/deadline): with a run time of " +
+				"2h0m0s, it had to start by 2026-01-01T11:30:00Z", 0},
 		{"its PodGroup may say how long it runs", State{Members: []*v1.Pod{member("13:30", "")}}, "2h", nil,
-			"True CannotEndInTime the gang cannot end by 2026-01-01T13:30:00Z (berth.dev/deadline): with a run time of 2h0m0s, it had to start by 2026-01-01T11:30:00Z", 0},
-		{"one that is expected to start too late says so at once", State{Members: []*v1.Pod{member("14:00", "1h")}, EstimatedStart: starts(61)}, "", nil,
-			"True ExpectedTooLate the gang cannot end by 2026-01-01T14:00:00Z (berth.dev/deadline): with a run time of 1h0m0s, it had to start by 2026-01-01T13:00:00Z, and is expected to start later", longestWait},
-		{"one that may start in time does not", State{Members: []*v1.Pod{member("14:00", "1h")}, EstimatedStart: starts(59)}, "", nil, "", longestWait},
-		{"a deadline that is put off is kept again", State{Members: []*v1.Pod{member("15:00", "1h")}}, "", []metav1.Condition{had}, "False CanEndInTime ", longestWait},
-		{"what was said of one that has started stays", State{View: gang.View{Started: true}, Members: []*v1.Pod{bound}}, "", []metav1.Condition{had}, "True CannotEndInTime before", 0},
+			"True CannotEndInTime the gang cannot end by 2026-01-01T13:30:00Z (berth.dev/deadline): with a run time of " +
+				"2h0m0s, it had to start by 2026-01-01T11:30:00Z", 0},
+		{"one that is expected to start too late says so at once", State{Members: []*v1.Pod{member("14:00", "1h")},
+			EstimatedStart: starts(61)}, "", nil,
+			"True ExpectedTooLate the gang cannot end by 2026-01-01T14:00:00Z (berth.dev/deadline): with a run time of " +
+				"1h0m0s, it had to start by 2026-01-01T13:00:00Z, and is expected to start later", longestWait},
+		{"one that may start in time does not", State{Members: []*v1.Pod{member("14:00", "1h")}, EstimatedStart: starts(59)},
+			"", nil, "", longestWait},
+		{"a deadline that is put off is kept again", State{Members: []*v1.Pod{member("15:00", "1h")}}, "",
+			[]metav1.Condition{had}, "False CanEndInTime ", longestWait},
+		{"what was said of one that has started stays", State{View: gang.View{Started: true}, Members: []*v1.Pod{bound}}, "",
+			[]metav1.Condition{had}, "True CannotEndInTime before", 0},
 		{"members with a node are not looked at", State{Members: []*v1.Pod{bound}}, "", nil, "", 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			pg := &schedulingv1alpha1.PodGroup{Spec: schedulingv1alpha1.PodGroupSpec{MinMember: 4}, Status: schedulingv1alpha1.PodGroupStatus{Conditions: tc.had}}
+			pg := &schedulingv1alpha1.PodGroup{Spec: schedulingv1alpha1.PodGroupSpec{MinMember: 4},
+				Status: schedulingv1alpha1.PodGroupStatus{Conditions: tc.had}}
 			if tc.group != "" {
 				pg.Annotations = map[string]string{wellknown.RunTimeKey: tc.group}
 			}

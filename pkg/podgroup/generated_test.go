@@ -26,7 +26,8 @@ func TestOwnersOfAGeneratedPodGroup(t *testing.T) {
 		p := st.MakePod().Namespace("ns").Name(name).UID(name).Obj()
 		if controller != "" {
 			p.OwnerReferences = []metav1.OwnerReference{
-				{APIVersion: "batch/v1", Kind: "Job", Name: controller, UID: types.UID(controller), Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true)}}
+				{APIVersion: "batch/v1", Kind: "Job", Name: controller, UID: types.UID(controller), Controller: ptr.To(true),
+					BlockOwnerDeletion: ptr.To(true)}}
 		}
 		return p
 	}
@@ -48,9 +49,12 @@ func TestOwnersOfAGeneratedPodGroup(t *testing.T) {
 		want    []metav1.OwnerReference
 	}{
 		{"the controller that all share", []*v1.Pod{pod("a", "j"), pod("b", "j")}, []metav1.OwnerReference{job}},
-		{"the members, if their controllers differ", []*v1.Pod{pod("a", "j"), pod("b", "k")}, []metav1.OwnerReference{member("a"), member("b")}},
-		{"the members, if one has no controller", []*v1.Pod{pod("a", "j"), pod("b", "")}, []metav1.OwnerReference{member("a"), member("b")}},
-		{"the members, if the first has no controller", []*v1.Pod{pod("a", ""), pod("b", "j")}, []metav1.OwnerReference{member("a"), member("b")}},
+		{"the members, if their controllers differ", []*v1.Pod{pod("a", "j"), pod("b", "k")},
+			[]metav1.OwnerReference{member("a"), member("b")}},
+		{"the members, if one has no controller", []*v1.Pod{pod("a", "j"), pod("b", "")},
+			[]metav1.OwnerReference{member("a"), member("b")}},
+		{"the members, if the first has no controller", []*v1.Pod{pod("a", ""), pod("b", "j")},
+			[]metav1.OwnerReference{member("a"), member("b")}},
 		{"the first of very many", many, first},
 		{"none", nil, []metav1.OwnerReference{}},
 	} {
@@ -74,8 +78,10 @@ func TestAPodGroupThatAUserHasEditedIsNotGenerated(t *testing.T) {
 		{"as it was made", func(*schedulingv1alpha1.PodGroup) {}, true},
 		{"with a status", func(pg *schedulingv1alpha1.PodGroup) { pg.Status.Running = 2 }, true},
 		{"a user has changed the minimum", func(pg *schedulingv1alpha1.PodGroup) { pg.Spec.MinMember = 7 }, false},
-		{"a user has set a timeout", func(pg *schedulingv1alpha1.PodGroup) { pg.Spec.ScheduleTimeoutSeconds = ptr.To[int32](9) }, false},
-		{"a user has asked for resources", func(pg *schedulingv1alpha1.PodGroup) { pg.Spec.MinResources = v1.ResourceList{"cpu": {}} }, false},
+		{"a user has set a timeout",
+			func(pg *schedulingv1alpha1.PodGroup) { pg.Spec.ScheduleTimeoutSeconds = ptr.To[int32](9) }, false},
+		{"a user has asked for resources",
+			func(pg *schedulingv1alpha1.PodGroup) { pg.Spec.MinResources = v1.ResourceList{"cpu": {}} }, false},
 		{"a user has made it", func(pg *schedulingv1alpha1.PodGroup) { pg.Annotations = nil }, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -203,8 +203,9 @@ func TestAStatefulSetMayNeverBeCompleteUntilItIsScaledDown(t *testing.T) {
 		sets := h.serve(t, "apps", "StatefulSet")
 		sets.create("web", `{replicas: 4}`)
 		h.owned(t, "StatefulSet", "web")
-		h.tells(t, "statefulset.web", gangview.OwnerState{Minimum: 4, Why: "StatefulSet web creates its pods one after the other " +
-			"(podManagementPolicy: OrderedReady): a gang of 4 can never be complete; set podManagementPolicy: Parallel"})
+		h.tells(t, "statefulset.web",
+			gangview.OwnerState{Minimum: 4, Why: "StatefulSet web creates its pods one after the other " +
+				"(podManagementPolicy: OrderedReady): a gang of 4 can never be complete; set podManagementPolicy: Parallel"})
 		sets.patch("web", `{"replicas": 1}`)
 		h.tells(t, "statefulset.web", gangview.OwnerState{Minimum: 1})
 		h.serve(t, "apps", "ReplicaSet").create("web", `{replicas: 2}`)
@@ -248,7 +249,8 @@ func TestAKindMayNotBeReadUntilItMay(t *testing.T) {
 		h.api.answer(http.StatusForbidden, metav1.StatusReasonForbidden)
 		h.owned(t, "Job", "train")
 		// The pods of a LeaderWorkerSet say all that is needed, so that its own kind need not be readable.
-		h.Follow(t.Context(), gangview.Owner{Kind: "LeaderWorkerSet", Namespace: "default", Name: "serve", Part: "0", Minimum: 4}, false)
+		h.Follow(t.Context(), gangview.Owner{Kind: "LeaderWorkerSet", Namespace: "default", Name: "serve", Part: "0",
+			Minimum: 4}, false)
 		h.tells(t, "job.train", gangview.OwnerState{
 			Why: `cannot read jobs.batch: the scheduler's role lacks get, list and watch on "jobs" in API group "batch"`})
 		h.api.answer(0, "")

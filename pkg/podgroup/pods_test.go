@@ -41,7 +41,8 @@ func TestAPodThatWaitsForTooLongIsToldOnce(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		waitTimeouts.Create(nil)
 		add := func(name string, class *sla.Class) *v1.Pod {
-			pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: apitypes.UID(name), CreationTimestamp: metav1.Now()}}
+			pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: apitypes.UID(name),
+				CreationTimestamp: metav1.Now()}}
 			pods[gang.UID(name)], classes[gang.UID(name)] = pod, class
 			c.Pods.See(pod)
 			return pod
@@ -70,9 +71,12 @@ func TestAPodThatWaitsForTooLongIsToldOnce(t *testing.T) {
 			}
 		}
 		want := []string{
-			"3m0s Warning TwoGroups the pod is in a native group by spec.schedulingGroup and in a gang by its labels or its owner: the native group alone counts",
-			"10m0s Warning WaitTimeout the pod waits for longer than the 600 seconds that its class short allows (berth.dev/sla-class)",
-			"11m0s Warning WaitTimeout the pod waits for longer than the 600 seconds that its class short allows (berth.dev/sla-class)",
+			"3m0s Warning TwoGroups the pod is in a native group by spec.schedulingGroup and in a gang by its labels or its " +
+				"owner: the native group alone counts",
+			"10m0s Warning WaitTimeout the pod waits for longer than the 600 seconds that its class short allows " +
+				"(berth.dev/sla-class)",
+			"11m0s Warning WaitTimeout the pod waits for longer than the 600 seconds that its class short allows " +
+				"(berth.dev/sla-class)",
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("events (-want +got):\n%s", diff)

@@ -79,9 +79,12 @@ func TestWhatComesOfCreatingAPodGroup(t *testing.T) {
 	}{
 		{name: "it is created"},
 		{name: "it exists", err: apierrors.NewAlreadyExists(resource, "g")},
-		{name: "a quota forbids it", err: apierrors.NewForbidden(resource, "g", errors.New("exceeded quota")), pause: refusedPause, told: true},
-		{name: "a webhook calls it invalid", err: apierrors.NewInvalid(schema.GroupKind{}, "g", nil), told: true, never: true},
-		{name: "a webhook denies it", err: apierrors.NewBadRequest("admission webhook denied the request"), pause: refusedPause, told: true},
+		{name: "a quota forbids it", err: apierrors.NewForbidden(resource, "g", errors.New("exceeded quota")),
+			pause: refusedPause, told: true},
+		{name: "a webhook calls it invalid", err: apierrors.NewInvalid(schema.GroupKind{}, "g", nil), told: true,
+			never: true},
+		{name: "a webhook denies it", err: apierrors.NewBadRequest("admission webhook denied the request"),
+			pause: refusedPause, told: true},
 		{name: "the cluster does not serve it", err: apierrors.NewNotFound(resource, ""), pause: unservedPause},
 		{name: "the namespace is gone", err: apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "ns")},
 		{name: "there is no answer", err: http.ErrServerClosed, fails: true},
@@ -95,7 +98,8 @@ func TestWhatComesOfCreatingAPodGroup(t *testing.T) {
 			for range 2 { // what is reported is reported once
 				pause, err := g.handleCreateResult(t.Context(), id, s, r, tc.err)
 				if (err != nil) != tc.fails || pause > tc.pause || tc.pause > 0 && pause <= 0 || r.uncreatable != tc.never {
-					t.Errorf("pause %s, never again %t, error %v; want %s, %t, %t", pause, r.uncreatable, err, tc.pause, tc.never, tc.fails)
+					t.Errorf("pause %s, never again %t, error %v; want %s, %t, %t", pause, r.uncreatable, err, tc.pause, tc.never,
+						tc.fails)
 				}
 				if tc.never {
 					break

@@ -37,7 +37,8 @@ func (b bodies) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestAPodIsToldItsStartWhileItWaits(t *testing.T) {
 	t.Parallel()
 	condition := func(text string) []v1.PodCondition {
-		return []v1.PodCondition{{Type: runview.StartEstimated, Status: v1.ConditionTrue, Reason: "WaitsForCapacity", Message: text,
+		return []v1.PodCondition{{Type: runview.StartEstimated, Status: v1.ConditionTrue, Reason: "WaitsForCapacity",
+			Message:            text,
 			LastTransitionTime: metav1.NewTime(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC))}}
 	}
 	for _, tc := range []struct {
@@ -60,7 +61,8 @@ func TestAPodIsToldItsStartWhileItWaits(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", UID: "p"}, Status: v1.PodStatus{Conditions: tc.had}}
+				pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", UID: "p"},
+					Status: v1.PodStatus{Conditions: tc.had}}
 				if tc.bound {
 					pod.Spec.NodeName = "n"
 				}
@@ -73,7 +75,8 @@ func TestAPodIsToldItsStartWhileItWaits(t *testing.T) {
 					Starts: func(*v1.Pod) (string, bool) { return tc.text, !tc.unknown },
 				})
 				ctx, cancel := context.WithCancel(t.Context())
-				c.Start(ctx, newClient(t, newStore(), bodies(func(text string) { written = append(written, text) })), events.NewFakeRecorder(1), nil)
+				c.Start(ctx, newClient(t, newStore(), bodies(func(text string) { written = append(written, text) })),
+					events.NewFakeRecorder(1), nil)
 				c.leader.Schedules()
 				synctest.Wait()
 				cancel()

@@ -29,29 +29,44 @@ func TestPodGroupStatus(t *testing.T) {
 		want  map[string]string
 	}{
 		{"no pods yet", view(func(*gang.View) {}), schedulingv1alpha1.PodGroupPending,
-			map[string]string{"Quorum": "False TooFewMembers", "Scheduled": "False TooFewMembers", "Degraded": "False NoMembersLost"}},
-		{"all pods exist and do not fit", view(func(v *gang.View) { v.Count[gang.Pending], v.Reason = 4, obstacle.Told("fits 2") }), schedulingv1alpha1.PodGroupPreScheduling,
-			map[string]string{"Quorum": "True EnoughMembers", "Scheduled": "False Unschedulable", "Degraded": "False NoMembersLost"}},
-		{"being bound", view(func(v *gang.View) { v.Count[gang.Pending], v.Count[gang.Bound] = 2, 2 }), schedulingv1alpha1.PodGroupScheduling,
-			map[string]string{"Quorum": "True EnoughMembers", "Scheduled": "False InProgress", "Degraded": "False NoMembersLost"}},
-		{"bound and starting", view(func(v *gang.View) { v.Count[gang.Bound], v.Running = 4, 3 }), schedulingv1alpha1.PodGroupScheduled,
-			map[string]string{"Quorum": "True EnoughMembers", "Scheduled": "True MinimumBound", "Degraded": "False NoMembersLost"}},
-		{"half has finished and half runs", view(func(v *gang.View) { v.Count[gang.Bound], v.Running, v.Count[gang.Succeeded] = 2, 2, 2 }),
+			map[string]string{"Quorum": "False TooFewMembers", "Scheduled": "False TooFewMembers",
+				"Degraded": "False NoMembersLost"}},
+		{"all pods exist and do not fit",
+			view(func(v *gang.View) { v.Count[gang.Pending], v.Reason = 4, obstacle.Told("fits 2") }),
+			schedulingv1alpha1.PodGroupPreScheduling,
+			map[string]string{"Quorum": "True EnoughMembers", "Scheduled": "False Unschedulable",
+				"Degraded": "False NoMembersLost"}},
+		{"being bound", view(func(v *gang.View) { v.Count[gang.Pending], v.Count[gang.Bound] = 2, 2 }),
+			schedulingv1alpha1.PodGroupScheduling,
+			map[string]string{"Quorum": "True EnoughMembers", "Scheduled": "False InProgress",
+				"Degraded": "False NoMembersLost"}},
+		{"bound and starting", view(func(v *gang.View) { v.Count[gang.Bound], v.Running = 4, 3 }),
+			schedulingv1alpha1.PodGroupScheduled,
+			map[string]string{"Quorum": "True EnoughMembers", "Scheduled": "True MinimumBound",
+				"Degraded": "False NoMembersLost"}},
+		{"half has finished and half runs",
+			view(func(v *gang.View) { v.Count[gang.Bound], v.Running, v.Count[gang.Succeeded] = 2, 2, 2 }),
 			schedulingv1alpha1.PodGroupRunning,
-			map[string]string{"Quorum": "True EnoughMembers", "Scheduled": "True MinimumBound", "Degraded": "False NoMembersLost"}},
+			map[string]string{"Quorum": "True EnoughMembers", "Scheduled": "True MinimumBound",
+				"Degraded": "False NoMembersLost"}},
 		{"all have finished", view(func(v *gang.View) { v.Count[gang.Succeeded] = 4 }), schedulingv1alpha1.PodGroupFinished,
-			map[string]string{"Quorum": "True EnoughMembers", "Scheduled": "True MinimumBound", "Degraded": "False NoMembersLost"}},
+			map[string]string{"Quorum": "True EnoughMembers", "Scheduled": "True MinimumBound",
+				"Degraded": "False NoMembersLost"}},
 		{"a role is short", view(func(v *gang.View) {
 			v.Minimum.Roles, v.Count[gang.Bound] = map[string]int{"leader": 1}, 4
 			v.Roles = map[string]gang.RoleView{"leader": {Minimum: 1}}
 		}), schedulingv1alpha1.PodGroupScheduling,
-			map[string]string{"Quorum": "False TooFewMembers", "Scheduled": "False TooFewMembers", "Degraded": "False NoMembersLost"}},
-		{"one has failed and was not replaced", view(func(v *gang.View) { v.Count[gang.Bound], v.Count[gang.Failed], v.Degraded = 3, 1, true }),
+			map[string]string{"Quorum": "False TooFewMembers", "Scheduled": "False TooFewMembers",
+				"Degraded": "False NoMembersLost"}},
+		{"one has failed and was not replaced",
+			view(func(v *gang.View) { v.Count[gang.Bound], v.Count[gang.Failed], v.Degraded = 3, 1, true }),
 			schedulingv1alpha1.PodGroupFailed,
-			map[string]string{"Quorum": "False TooFewMembers", "Scheduled": "False TooFewMembers", "Degraded": "True MembersLost"}},
+			map[string]string{"Quorum": "False TooFewMembers", "Scheduled": "False TooFewMembers",
+				"Degraded": "True MembersLost"}},
 		{"scaled up", view(func(v *gang.View) { v.Count[gang.Bound], v.Count[gang.Pending], v.Started = 3, 1, true }),
 			schedulingv1alpha1.PodGroupScheduling,
-			map[string]string{"Quorum": "True EnoughMembers", "Scheduled": "False InProgress", "Degraded": "False MinimumRaised"}},
+			map[string]string{"Quorum": "True EnoughMembers", "Scheduled": "False InProgress",
+				"Degraded": "False MinimumRaised"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -108,7 +123,8 @@ func TestTheStatusSaysWhatIsReserved(t *testing.T) {
 	pg := &schedulingv1alpha1.PodGroup{Spec: schedulingv1alpha1.PodGroupSpec{MinMember: 4}}
 	for _, step := range []struct{ said, want string }{
 		{"", ""},
-		{"2 nodes reserved, on which at least 1 pod has to end first", "True NodesReserved 2 nodes reserved, on which at least 1 pod has to end first"},
+		{"2 nodes reserved, on which at least 1 pod has to end first",
+			"True NodesReserved 2 nodes reserved, on which at least 1 pod has to end first"},
 		{"", "False NotReserved "},
 	} {
 		pg.Status = wantedStatus(pg, &State{Reserved: step.said}, now)
@@ -136,7 +152,8 @@ func TestTheStatusOfManyRolesHasThoseThatLackMembers(t *testing.T) {
 	for _, r := range roles {
 		names = append(names, r.Name)
 	}
-	if len(names) != maxStatusRoles || !slices.IsSorted(names) || !slices.Contains(names, "r70") || !slices.Contains(names, "r98") {
+	if len(names) != maxStatusRoles || !slices.IsSorted(names) || !slices.Contains(names, "r70") ||
+		!slices.Contains(names, "r98") {
 		t.Errorf("%d roles: %v", len(names), names)
 	}
 }

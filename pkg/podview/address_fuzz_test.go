@@ -12,7 +12,8 @@ import (
 func FuzzAddressPool(f *testing.F) {
 	for _, seed := range []string{
 		"spec: {subnets: [{ranges: [10.0.0.0/29], exclude: [10.0.0.1], domain: {key: rack, value: a}}]}",
-		"spec: {subnets: [{ranges: ['fd00::1-fd00::9']}, {ranges: ['fd00::5']}]}", "spec: {subnets: [{ranges: [0.0.0.0/0, '::/0']}]}", "spec: {subnets: [{}]}",
+		"spec: {subnets: [{ranges: ['fd00::1-fd00::9']}, {ranges: ['fd00::5']}]}",
+		"spec: {subnets: [{ranges: [0.0.0.0/0, '::/0']}]}", "spec: {subnets: [{}]}",
 	} {
 		f.Add(seed)
 	}

@@ -48,7 +48,8 @@ func TestPodNamesWhatItTalksTo(t *testing.T) {
 		{name: "far too much traffic", value: "app=cache 1" + strings.Repeat("0", 400) + "GiB/h", bad: "at most 1000000"},
 		{name: "the same twice", value: "a=1,b=2;b=2,a=1 3GiB/h", bad: "item 2 repeats"},
 		{name: "too many", value: strings.Repeat("a=1;", 8) + "a=1", bad: "at most 8"},
-		{name: "as many requirements as there may be", value: "a,b,c,d,e,f,g,h in (i,j,k)", want: []near{{"a,b,c,d,e,f,g,h in (i,j,k)", 0}}},
+		{name: "as many requirements as there may be", value: "a,b,c,d,e,f,g,h in (i,j,k)",
+			want: []near{{"a,b,c,d,e,f,g,h in (i,j,k)", 0}}},
 		{name: "too many requirements", value: "a;b,c,d,e,f,g,h,i,j", bad: "at most 8 requirements each: see item 2"},
 		{name: "too long", value: "a in (" + strings.Repeat("x,", 2048) + "x)", bad: "at most 4096 characters"},
 	} {
@@ -103,7 +104,8 @@ func TestNodeTellsItsDomainByTheFirstLabelThatItHas(t *testing.T) {
 		{"all of them", map[string]string{"leaf": "old", "new-leaf": "new", v1.LabelTopologyZone: "z"}, []string{"z", "new"}},
 		{"an empty one is none", map[string]string{"leaf": "old", "new-leaf": ""}, []string{"", "old"}},
 	} {
-		if diff := cmp.Diff(test.want, levels.Path(&v1.Node{ObjectMeta: metav1.ObjectMeta{Labels: test.labels}})); diff != "" {
+		if diff := cmp.Diff(test.want,
+			levels.Path(&v1.Node{ObjectMeta: metav1.ObjectMeta{Labels: test.labels}})); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", test.name, diff)
 		}
 	}
@@ -123,7 +125,8 @@ func FuzzNear(f *testing.F) {
 		if bad != nil {
 			t.Fatalf("%q becomes %q, which cannot be read: %v", value, same, bad)
 		}
-		if diff := cmp.Diff(near, again, cmp.Comparer(func(a, b labels.Selector) bool { return a.String() == b.String() })); diff != "" {
+		if diff := cmp.Diff(near, again,
+			cmp.Comparer(func(a, b labels.Selector) bool { return a.String() == b.String() })); diff != "" {
 			t.Fatalf("%q becomes %q (-want +got):\n%s", value, same, diff)
 		}
 	})

@@ -50,8 +50,9 @@ func daemonPod(name, uid string) *v1.Pod {
 	return &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(uid), OwnerReferences: []metav1.OwnerReference{
 			{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "agent", UID: "agent", Controller: ptr.To(true)}}},
-		Spec: v1.PodSpec{Affinity: &v1.Affinity{NodeAffinity: &v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{
-			NodeSelectorTerms: []v1.NodeSelectorTerm{{MatchFields: []v1.NodeSelectorRequirement{node}}}}}}}}
+		Spec: v1.PodSpec{Affinity: &v1.Affinity{
+			NodeAffinity: &v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{
+				NodeSelectorTerms: []v1.NodeSelectorTerm{{MatchFields: []v1.NodeSelectorRequirement{node}}}}}}}}
 }
 
 func TestAReferenceToADaemonSetAloneMakesNoneOfItsPods(t *testing.T) {
@@ -68,12 +69,15 @@ func TestAReferenceToADaemonSetAloneMakesNoneOfItsPods(t *testing.T) {
 		"with no node of its own": {func(pod *v1.Pod) { pod.Spec.Affinity = nil }, false},
 		"with a choice of nodes": {func(pod *v1.Pod) {
 			required := pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
-			required.NodeSelectorTerms = append(required.NodeSelectorTerms, v1.NodeSelectorTerm{MatchExpressions: []v1.NodeSelectorRequirement{
-				{Key: "gpu", Operator: v1.NodeSelectorOpExists}}})
+			required.NodeSelectorTerms = append(required.NodeSelectorTerms,
+				v1.NodeSelectorTerm{MatchExpressions: []v1.NodeSelectorRequirement{
+					{Key: "gpu", Operator: v1.NodeSelectorOpExists}}})
 		}, false},
-		"of a group that no garbage collector knows": {func(pod *v1.Pod) { pod.OwnerReferences[0].APIVersion = "example.com/v1" }, false},
-		"of the core group, which has none":          {func(pod *v1.Pod) { pod.OwnerReferences[0].APIVersion = "v1" }, false},
-		"of a name that no object can have":          {func(pod *v1.Pod) { pod.OwnerReferences[0].Name = strings.Repeat("n", 2000) }, false},
+		"of a group that no garbage collector knows": {
+			func(pod *v1.Pod) { pod.OwnerReferences[0].APIVersion = "example.com/v1" }, false},
+		"of the core group, which has none": {func(pod *v1.Pod) { pod.OwnerReferences[0].APIVersion = "v1" }, false},
+		"of a name that no object can have": {func(pod *v1.Pod) { pod.OwnerReferences[0].Name = strings.Repeat("n", 2000) },
+			false},
 	} {
 		pod := daemonPod("p", "1")
 		tc.change(pod)
@@ -87,8 +91,10 @@ func TestInUse(t *testing.T) {
 	t.Parallel()
 	ordinary := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "ordinary", UID: "1"}}
 	daemon := daemonPod("daemon", "2")
-	static := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "static", UID: "3", Annotations: map[string]string{v1.MirrorPodAnnotationKey: "x"}}}
-	leaving := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "leaving", UID: "4", DeletionTimestamp: ptr.To(metav1.NewTime(time.Unix(1, 0)))}}
+	static := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "static", UID: "3",
+		Annotations: map[string]string{v1.MirrorPodAnnotationKey: "x"}}}
+	leaving := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "leaving", UID: "4",
+		DeletionTimestamp: ptr.To(metav1.NewTime(time.Unix(1, 0)))}}
 	owned := daemonPod("owned", "5")
 	owned.OwnerReferences[0].Controller = nil
 	for name, tc := range map[string]struct {

@@ -26,10 +26,11 @@ func TestSLAClass(t *testing.T) {
 		want              string
 		bad               string
 	}{
-		"a pod that says nothing":                   {order: order},
-		"one whose PriorityClass a class lists":     {order: order, priorityClass: "online", want: "interactive"},
-		"one whose PriorityClass two classes list":  {order: order, priorityClass: "production", want: "interactive"},
-		"one that names the second of them":         {order: order, priorityClass: "production", label: "nightly", want: "nightly"},
+		"a pod that says nothing":                  {order: order},
+		"one whose PriorityClass a class lists":    {order: order, priorityClass: "online", want: "interactive"},
+		"one whose PriorityClass two classes list": {order: order, priorityClass: "production", want: "interactive"},
+		"one that names the second of them": {order: order, priorityClass: "production", label: "nightly",
+			want: "nightly"},
 		"one that names a class for all by a label": {order: order, label: "batch", want: "batch"},
 		"one that names it by an annotation":        {order: order, annotation: "batch", want: "batch"},
 		"one that names it by both":                 {order: order, annotation: "batch", label: "batch", want: "batch"},
@@ -83,11 +84,13 @@ func TestPodObjective(t *testing.T) {
 		want        sla.Objective
 		bad         string
 	}{
-		"nothing":           {nil, sla.Objective{}, ""},
-		"a latency":         {map[string]string{wellknown.SLOLatencyKey: "250"}, sla.Objective{LatencyMs: 250}, ""},
-		"a small one":       {map[string]string{wellknown.SLOLatencyKey: "0.5"}, sla.Objective{LatencyMs: 0.5}, ""},
-		"a throughput":      {map[string]string{wellknown.SLOThroughputKey: "1000000000000"}, sla.Objective{Throughput: 1e12}, ""},
-		"both":              {map[string]string{wellknown.SLOLatencyKey: "20", wellknown.SLOThroughputKey: "1000"}, sla.Objective{LatencyMs: 20, Throughput: 1000}, ""},
+		"nothing":     {nil, sla.Objective{}, ""},
+		"a latency":   {map[string]string{wellknown.SLOLatencyKey: "250"}, sla.Objective{LatencyMs: 250}, ""},
+		"a small one": {map[string]string{wellknown.SLOLatencyKey: "0.5"}, sla.Objective{LatencyMs: 0.5}, ""},
+		"a throughput": {map[string]string{wellknown.SLOThroughputKey: "1000000000000"}, sla.Objective{Throughput: 1e12},
+			""},
+		"both": {map[string]string{wellknown.SLOLatencyKey: "20", wellknown.SLOThroughputKey: "1000"},
+			sla.Objective{LatencyMs: 20, Throughput: 1000}, ""},
 		"a unit":            {map[string]string{wellknown.SLOLatencyKey: "250ms"}, sla.Objective{}, "250ms"},
 		"nothing at all":    {map[string]string{wellknown.SLOLatencyKey: ""}, sla.Objective{}, ""},
 		"zero":              {map[string]string{wellknown.SLOThroughputKey: "0"}, sla.Objective{}, "0"},
@@ -97,7 +100,8 @@ func TestPodObjective(t *testing.T) {
 		"an exponent":       {map[string]string{wellknown.SLOThroughputKey: "1e3"}, sla.Objective{}, "1e3"},
 		"too much":          {map[string]string{wellknown.SLOLatencyKey: "1000000001"}, sla.Objective{}, "1000000001"},
 		"two points":        {map[string]string{wellknown.SLOLatencyKey: "1.2.3"}, sla.Objective{}, "1.2.3"},
-		"one good, one bad": {map[string]string{wellknown.SLOLatencyKey: "20", wellknown.SLOThroughputKey: "fast"}, sla.Objective{}, "fast"},
+		"one good, one bad": {map[string]string{wellknown.SLOLatencyKey: "20", wellknown.SLOThroughputKey: "fast"},
+			sla.Objective{}, "fast"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -123,11 +127,14 @@ func zeros(n int) string {
 
 // FuzzPodObjective has anything stand in the annotations: an objective is within its bounds, or there is a bad value.
 func FuzzPodObjective(f *testing.F) {
-	for _, seed := range []string{"250", "0.5", "", "-1", "1e400", "0x10p0", "NaN", ".", "1_000", "00000000000000000001", "٣"} {
+	for _, seed := range []string{"250", "0.5", "", "-1", "1e400", "0x10p0", "NaN", ".", "1_000", "00000000000000000001",
+		"٣"} {
 		f.Add(seed, seed)
 	}
 	f.Fuzz(func(t *testing.T, latency, throughput string) {
-		o, bad := PodObjective(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{wellknown.SLOLatencyKey: latency, wellknown.SLOThroughputKey: throughput}}})
+		o, bad := PodObjective(&v1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{wellknown.SLOLatencyKey: latency,
+				wellknown.SLOThroughputKey: throughput}}})
 		valid := o.LatencyMs > 0 && o.LatencyMs <= maxLatencyMs && o.Throughput > 0 && o.Throughput <= maxThroughput
 		if (bad == nil) != valid || math.IsNaN(o.LatencyMs+o.Throughput) || bad != nil && !o.None() {
 			t.Errorf("%q and %q: %v, %v", latency, throughput, o, bad)

@@ -41,8 +41,8 @@ func (m *model) used(pool map[string]bool) []int64 {
 	return used
 }
 
-// Whatever is said in whatever order and however often, the ledger counts each pod once, and Reserve never gives more than
-// there is.
+// Whatever is said in whatever order and however often, the ledger counts each pod once, and Reserve never gives more
+// than there is.
 func TestTheLedgerCountsEachPodOnce(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -24,7 +24,8 @@ func policies(t fataler, specs map[string]string) []*placementv1alpha1.Placement
 	t.Helper()
 	var list []*placementv1alpha1.PlacementPolicy
 	for name, spec := range specs {
-		p := &placementv1alpha1.PlacementPolicy{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Generation: 1}}
+		p := &placementv1alpha1.PlacementPolicy{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name),
+			Generation: 1}}
 		if err := yaml.UnmarshalStrict([]byte(spec), &p.Spec); err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +48,8 @@ func setOf(t testing.TB, specs map[string]string) *Set {
 }
 
 func podWith(labels, annotations map[string]string) *v1.Pod {
-	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p", UID: "p", Labels: labels, Annotations: annotations}}
+	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p", UID: "p", Labels: labels,
+		Annotations: annotations}}
 }
 
 func nodeWith(name string, labels map[string]string) *v1.Node {
@@ -89,16 +91,19 @@ func TestWhereAPodMayRun(t *testing.T) {
 		"a rule by the labels of the namespace": {
 			specs:     set{"p": `compliance: {rules: [{name: a, pods: {namespaceSelector: {matchLabels: {kind: secret}}}, nodes: {selector: {matchLabels: {pool: a}}}}]}`},
 			namespace: set{"kind": "secret"},
-			want:      set{"eu-b": "node(s) that rule a" + notAllowed, "us-b": "node(s) that rule a" + notAllowed, "bare": "node(s) that rule a" + notAllowed},
+			want: set{"eu-b": "node(s) that rule a" + notAllowed, "us-b": "node(s) that rule a" + notAllowed,
+				"bare": "node(s) that rule a" + notAllowed},
 		},
 		"a rule by an expression on namespace and annotations": {
 			specs:       set{"p": `compliance: {rules: [{name: a, pods: {expression: "pod.namespace == 'default' && 'x' in pod.annotations && pod.namespaceLabels.kind == 'secret'"}, nodes: {selector: {matchLabels: {pool: a}}}}]}`},
 			annotations: set{"x": ""}, namespace: set{"kind": "secret"},
-			want: set{"eu-b": "node(s) that rule a" + notAllowed, "us-b": "node(s) that rule a" + notAllowed, "bare": "node(s) that rule a" + notAllowed},
+			want: set{"eu-b": "node(s) that rule a" + notAllowed, "us-b": "node(s) that rule a" + notAllowed,
+				"bare": "node(s) that rule a" + notAllowed},
 		},
 		"two rules that match, of which both hold": {
 			specs: set{"p": europe, "q": `compliance: {rules: [{name: b, nodes: {selector: {matchLabels: {pool: b}}}}]}`}, labels: set{"tenant": "acme"},
-			want: set{"eu-a": "node(s) that rule b of placement policy q does not allow", "us-b": "node(s) that rule eu" + notAllowed, "bare": "node(s) that rule eu" + notAllowed},
+			want: set{"eu-a": "node(s) that rule b of placement policy q does not allow", "us-b": "node(s) that rule eu" +
+				notAllowed, "bare": "node(s) that rule eu" + notAllowed},
 		},
 		"nodes that are kept for others": {
 			specs: set{"p": pci},
@@ -106,7 +111,8 @@ func TestWhereAPodMayRun(t *testing.T) {
 		},
 		"nodes that are kept for the pod": {
 			specs: set{"p": pci}, labels: set{"data": "cards"},
-			want: set{"eu-a": "node(s) that rule pci" + notAllowed, "eu-b": "node(s) that rule pci" + notAllowed, "bare": "node(s) that rule pci" + notAllowed},
+			want: set{"eu-a": "node(s) that rule pci" + notAllowed, "eu-b": "node(s) that rule pci" + notAllowed,
+				"bare": "node(s) that rule pci" + notAllowed},
 		},
 		"nodes that two rules of a policy keep, for pods of either": {
 			specs:  set{"p": `compliance: {rules: [{name: x, pods: {selector: {matchLabels: {x: "1"}}}, nodes: {selector: {matchLabels: {pool: b}}}, exclusive: true}, {name: y, pods: {selector: {matchLabels: {y: "1"}}}, nodes: {selector: {matchLabels: {certified: pci}}}, exclusive: true}]}`},
@@ -133,15 +139,17 @@ func TestWhereAPodMayRun(t *testing.T) {
 		"a dataset that is preferred": {
 			specs: set{"p": `datasets: [{name: imagenet, nodes: {selector: {matchLabels: {data: imagenet}}}}]`}, annotations: set{"berth.dev/datasets": "imagenet"},
 		},
-		"a dataset that nobody knows":                {annotations: set{"berth.dev/datasets": "imagenet"}},
-		"a list of datasets that cannot be read":     {annotations: set{"berth.dev/datasets": "A"}, refusal: `pod annotation berth.dev/datasets: "A" is not a list of at most 16 datasets, each once, such as imagenet,laion`},
-		"a license that nobody knows":                {annotations: set{"berth.dev/licenses": "matlab"}, refusal: "pod annotation berth.dev/licenses: no placement policy has a license matlab"},
+		"a dataset that nobody knows":            {annotations: set{"berth.dev/datasets": "imagenet"}},
+		"a list of datasets that cannot be read": {annotations: set{"berth.dev/datasets": "A"}, refusal: `pod annotation berth.dev/datasets: "A" is not a list of at most 16 datasets, each once, such as imagenet,laion`},
+		"a license that nobody knows": {annotations: set{"berth.dev/licenses": "matlab"},
+			refusal: "pod annotation berth.dev/licenses: no placement policy has a license matlab"},
 		"a list of licenses that cannot be read":     {annotations: set{"berth.dev/licenses": "m=0"}, refusal: `pod annotation berth.dev/licenses: "m=0" is not a list of at most 16 licenses, each once, such as matlab=2,ansys`},
 		"more licenses than any policy has":          {specs: set{"p": `licenses: [{name: m, count: 2}]`}, annotations: set{"berth.dev/licenses": "m=3"}, refusal: "the pod uses 3 of license m; no placement policy has more than 2"},
 		"a license of which there are none any more": {specs: set{"p": `licenses: [{name: m, count: 0}]`}, annotations: set{"berth.dev/licenses": "m"}, refusal: "the pod uses 1 of license m; no placement policy has more than 0"},
 		"a license of a pool": {
 			specs: set{"p": `licenses: [{name: m, count: 2, nodes: {selector: {matchLabels: {pool: b}}}}]`}, annotations: set{"berth.dev/licenses": "m"},
-			want: set{"eu-a": "node(s) outside the pools of license m (rule m of placement policy p)", "bare": "node(s) outside the pools of license m (rule m of placement policy p)"},
+			want: set{"eu-a": "node(s) outside the pools of license m (rule m of placement policy p)",
+				"bare": "node(s) outside the pools of license m (rule m of placement policy p)"},
 		},
 		"an expression that fails for a pod": {
 			specs:   set{"p": `compliance: {rules: [{name: r, pods: {expression: "pod.labels.tenant == 'acme'"}, nodes: {expression: "true"}}]}`},
@@ -152,7 +160,8 @@ func TestWhereAPodMayRun(t *testing.T) {
 		},
 		"an expression that fails for nodes": {
 			specs: set{"p": `compliance: {rules: [{name: r, nodes: {expression: "node.labels.zone == 'eu-1'"}}]}`},
-			want:  set{"eu-b": "node(s) that rule r" + notAllowed, "us-b": "node(s) that rule r" + notAllowed, "bare": "node(s) for which rule r of placement policy p cannot be evaluated"},
+			want: set{"eu-b": "node(s) that rule r" + notAllowed, "us-b": "node(s) that rule r" + notAllowed,
+				"bare": "node(s) for which rule r of placement policy p cannot be evaluated"},
 		},
 		"an expression that fails for nodes, in a lenient policy": {
 			specs: set{"p": `{failurePolicy: Ignore, compliance: {rules: [{name: r, nodes: {expression: "node.labels.zone == 'eu-1'"}}]}}`},
@@ -160,11 +169,13 @@ func TestWhereAPodMayRun(t *testing.T) {
 		},
 		"an expression that fails for nodes that are kept": {
 			specs: set{"p": `compliance: {rules: [{name: r, pods: {selector: {matchLabels: {x: "1"}}}, nodes: {expression: "node.labels.zone == 'eu-1'"}, exclusive: true}]}`},
-			want:  set{"eu-a": "node(s) that rule r of placement policy p keeps for other pods", "bare": "node(s) for which rule r of placement policy p cannot be evaluated"},
+			want: set{"eu-a": "node(s) that rule r of placement policy p keeps for other pods",
+				"bare": "node(s) for which rule r of placement policy p cannot be evaluated"},
 		},
 		"an expression that fails for nodes of a license": {
 			specs: set{"p": `licenses: [{name: m, count: 1, nodes: {expression: "node.labels.zone == 'eu-1'"}}]`}, annotations: set{"berth.dev/licenses": "m"},
-			want: set{"eu-b": "node(s) outside the pools of license m (rule m of placement policy p)", "us-b": "node(s) outside the pools of license m (rule m of placement policy p)",
+			want: set{"eu-b": "node(s) outside the pools of license m (rule m of placement policy p)",
+				"us-b": "node(s) outside the pools of license m (rule m of placement policy p)",
 				"bare": "node(s) for which rule m of placement policy p cannot be evaluated"},
 		},
 		"an expression that costs too much": {
@@ -178,7 +189,8 @@ func TestWhereAPodMayRun(t *testing.T) {
 			s := setOf(t, test.specs)
 			pod := podWith(test.labels, test.annotations)
 			if test.daemon {
-				pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "d", Controller: new(true)}}
+				pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "d",
+					Controller: new(true)}}
 				pod.Spec.Affinity = onlyOn("n")
 			}
 			d := s.DemandOf(pod, test.namespace)
@@ -224,11 +236,17 @@ func TestHowFarTheDataIs(t *testing.T) {
 		labels, annotations set
 		want                map[string]int64
 	}{
-		"no dataset":                                {want: map[string]int64{"eu-a": 0, "eu-b": 0, "us-b": 0, "bare": 0}},
-		"a dataset on nodes and near them":          {annotations: set{"berth.dev/datasets": "imagenet"}, want: map[string]int64{"eu-a": 0, "eu-b": 60, "us-b": 100, "bare": 100}},
-		"a dataset that the labels tell":            {labels: set{"app": "train"}, want: map[string]int64{"eu-a": 100, "eu-b": 100, "us-b": 0, "bare": 100}},
-		"two datasets that are never on one node":   {labels: set{"app": "train"}, annotations: set{"berth.dev/datasets": "imagenet"}, want: map[string]int64{"eu-a": 34, "eu-b": 74, "us-b": 67, "bare": 100}},
-		"a dataset that is named and told, counted": {labels: set{"app": "train"}, annotations: set{"berth.dev/datasets": "laion"}, want: map[string]int64{"eu-a": 100, "eu-b": 100, "us-b": 0, "bare": 100}},
+		"no dataset": {want: map[string]int64{"eu-a": 0, "eu-b": 0, "us-b": 0, "bare": 0}},
+		"a dataset on nodes and near them": {annotations: set{"berth.dev/datasets": "imagenet"},
+			want: map[string]int64{"eu-a": 0, "eu-b": 60, "us-b": 100, "bare": 100}},
+		"a dataset that the labels tell": {labels: set{"app": "train"},
+			want: map[string]int64{"eu-a": 100, "eu-b": 100, "us-b": 0, "bare": 100}},
+		"two datasets that are never on one node": {labels: set{"app": "train"},
+			annotations: set{"berth.dev/datasets": "imagenet"}, want: map[string]int64{"eu-a": 34, "eu-b": 74, "us-b": 67,
+				"bare": 100}},
+		"a dataset that is named and told, counted": {labels: set{"app": "train"},
+			annotations: set{"berth.dev/datasets": "laion"}, want: map[string]int64{"eu-a": 100, "eu-b": 100, "us-b": 0,
+				"bare": 100}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -321,8 +339,10 @@ func TestPodsThatRulesTreatAlikeHaveOneKey(t *testing.T) {
 	}
 	keys := map[string]string{}
 	for name, k := range map[string]string{
-		"nothing": key(s, nil, nil), "tenant": key(s, set{"tenant": "acme"}, nil), "license": key(s, nil, set{"berth.dev/licenses": "m"}),
-		"two licenses": key(s, nil, set{"berth.dev/licenses": "m=2"}), "dataset": key(s, nil, set{"berth.dev/datasets": "d"}), "refusal": key(s, nil, set{"berth.dev/licenses": "x"}),
+		"nothing": key(s, nil, nil), "tenant": key(s, set{"tenant": "acme"}, nil),
+		"license":      key(s, nil, set{"berth.dev/licenses": "m"}),
+		"two licenses": key(s, nil, set{"berth.dev/licenses": "m=2"}), "dataset": key(s, nil, set{"berth.dev/datasets": "d"}),
+		"refusal": key(s, nil, set{"berth.dev/licenses": "x"}),
 	} {
 		if other, ok := keys[k]; ok {
 			t.Errorf("%s and %s have one key %q", name, other, k)
@@ -342,6 +362,8 @@ func TestPodsThatRulesTreatAlikeHaveOneKey(t *testing.T) {
 
 // onlyOn is the affinity that the DaemonSet controller gives the pod of a node.
 func onlyOn(node string) *v1.Affinity {
-	return &v1.Affinity{NodeAffinity: &v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{{
-		MatchFields: []v1.NodeSelectorRequirement{{Key: metav1.ObjectNameField, Operator: v1.NodeSelectorOpIn, Values: []string{node}}}}}}}}
+	return &v1.Affinity{NodeAffinity: &v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{
+		NodeSelectorTerms: []v1.NodeSelectorTerm{{
+			MatchFields: []v1.NodeSelectorRequirement{{Key: metav1.ObjectNameField, Operator: v1.NodeSelectorOpIn,
+				Values: []string{node}}}}}}}}
 }

@@ -18,12 +18,16 @@ func TestNewSplit(t *testing.T) {
 		allocatable Capacity
 		gpu, cpu    MicroDollars
 	}{
-		"GPUs take what the host's rates leave":                {price: 600_000, allocatable: gpuNode, gpu: 416_000, cpu: 120_000},
-		"an expensive GPU takes the whole difference":          {price: 4 * Dollar, allocatable: gpuNode, gpu: 3_816_000, cpu: 120_000},
-		"on a discounted node all rates shrink alike":          {price: 267_000, allocatable: gpuNode, gpu: 175_000, cpu: 60_000},
-		"without GPUs the price divides as the rates do":       {price: 368_000, allocatable: cpuNode, gpu: 0, cpu: 240_000},
-		"a node that costs nothing has parts that cost none":   {price: 0, allocatable: gpuNode, gpu: 0, cpu: 0},
-		"a node with GPUs and nothing else is all GPU":         {price: 3 * Dollar, allocatable: Capacity{MilliGPU: 8000}, gpu: 3 * Dollar, cpu: 0},
+		"GPUs take what the host's rates leave": {price: 600_000, allocatable: gpuNode, gpu: 416_000,
+			cpu: 120_000},
+		"an expensive GPU takes the whole difference": {price: 4 * Dollar, allocatable: gpuNode, gpu: 3_816_000,
+			cpu: 120_000},
+		"on a discounted node all rates shrink alike": {price: 267_000, allocatable: gpuNode, gpu: 175_000,
+			cpu: 60_000},
+		"without GPUs the price divides as the rates do":     {price: 368_000, allocatable: cpuNode, gpu: 0, cpu: 240_000},
+		"a node that costs nothing has parts that cost none": {price: 0, allocatable: gpuNode, gpu: 0, cpu: 0},
+		"a node with GPUs and nothing else is all GPU": {price: 3 * Dollar, allocatable: Capacity{MilliGPU: 8000},
+			gpu: 3 * Dollar, cpu: 0},
 		"a node without anything that is priced loses nothing": {price: 3 * Dollar, allocatable: Capacity{}, gpu: 0, cpu: 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -46,7 +50,8 @@ func TestSharesOfPodsThatFillANodeAddUpToItsPrice(t *testing.T) {
 	t.Parallel()
 	amount := rapid.Int64Range(0, 1<<40)
 	rapid.Check(t, func(t *rapid.T) {
-		total := Capacity{MilliCPU: amount.Draw(t, "cpu"), MemoryMiB: amount.Draw(t, "memory"), MilliGPU: amount.Draw(t, "gpu")}
+		total := Capacity{MilliCPU: amount.Draw(t, "cpu"), MemoryMiB: amount.Draw(t, "memory"),
+			MilliGPU: amount.Draw(t, "gpu")}
 		node := NewSplit(MicroDollars(rapid.Int64Range(0, int64(MaxPrice)).Draw(t, "price")), total, reference)
 		left, paid, pods := total, MicroDollars(0), 0
 		for ; pods < 5; pods++ {
@@ -55,7 +60,8 @@ func TestSharesOfPodsThatFillANodeAddUpToItsPrice(t *testing.T) {
 				MemoryMiB: rapid.Int64Range(0, left.MemoryMiB).Draw(t, "pod memory"),
 				MilliGPU:  rapid.Int64Range(0, left.MilliGPU).Draw(t, "pod gpu"),
 			}
-			left.MilliCPU, left.MemoryMiB, left.MilliGPU = left.MilliCPU-pod.MilliCPU, left.MemoryMiB-pod.MemoryMiB, left.MilliGPU-pod.MilliGPU
+			left.MilliCPU, left.MemoryMiB, left.MilliGPU = left.MilliCPU-pod.MilliCPU, left.MemoryMiB-pod.MemoryMiB,
+				left.MilliGPU-pod.MilliGPU
 			if total.MilliCPU > 0 && total.MemoryMiB > 0 && total.MilliGPU > 0 {
 				paid += node.Share(pod)
 			}
@@ -84,17 +90,26 @@ func TestCost(t *testing.T) {
 		at     Placement
 		want   MicroDollars
 	}{
-		"a running node charges the share":                        {policy: full, at: Placement{}, want: 3 * Dollar},
-		"a node kept alive charges its whole price":               {policy: full, at: Placement{KeepsAlive: true}, want: 24 * Dollar},
-		"stranded GPUs are charged to who strands them":           {policy: full, at: Placement{StrandedMilliGPU: 2000}, want: 3*Dollar + 4_256_000},
-		"the expected loss is added":                              {policy: full, at: Placement{Risk: Interruption{PerThousandHours: 20, LostMinutes: 30}, Members: 2}, want: 3_060_000},
-		"a node kept alive for the pods that fill it charges one": {policy: full, at: Placement{KeepsAlive: true, ExpectedMilliPods: 8000}, want: 24 * Dollar},
-		"a node kept alive for twice as many charges two":         {policy: full, at: Placement{KeepsAlive: true, ExpectedMilliPods: 16_000}, want: 48 * Dollar},
-		"expected pods are none of a running node's business":     {policy: full, at: Placement{ExpectedMilliPods: 16_000}, want: 3 * Dollar},
-		"with theta at a half a running node charges half":        {policy: Policy{SharePermille: 500}, at: Placement{}, want: 1_500_000},
-		"with theta at a half a node kept alive charges all":      {policy: Policy{SharePermille: 500}, at: Placement{KeepsAlive: true}, want: 24 * Dollar},
-		"with theta at nothing room on a running node is free":    {policy: Policy{}, at: Placement{}, want: 0},
-		"with theta at nothing stranded GPUs still cost":          {policy: Policy{}, at: Placement{StrandedMilliGPU: 1000}, want: 2_128_000},
+		"a running node charges the share": {policy: full, at: Placement{}, want: 3 * Dollar},
+		"a node kept alive charges its whole price": {policy: full, at: Placement{KeepsAlive: true},
+			want: 24 * Dollar},
+		"stranded GPUs are charged to who strands them": {policy: full, at: Placement{StrandedMilliGPU: 2000},
+			want: 3*Dollar + 4_256_000},
+		"the expected loss is added": {policy: full,
+			at: Placement{Risk: Interruption{PerThousandHours: 20, LostMinutes: 30}, Members: 2}, want: 3_060_000},
+		"a node kept alive for the pods that fill it charges one": {policy: full,
+			at: Placement{KeepsAlive: true, ExpectedMilliPods: 8000}, want: 24 * Dollar},
+		"a node kept alive for twice as many charges two": {policy: full,
+			at: Placement{KeepsAlive: true, ExpectedMilliPods: 16_000}, want: 48 * Dollar},
+		"expected pods are none of a running node's business": {policy: full, at: Placement{ExpectedMilliPods: 16_000},
+			want: 3 * Dollar},
+		"with theta at a half a running node charges half": {policy: Policy{SharePermille: 500}, at: Placement{},
+			want: 1_500_000},
+		"with theta at a half a node kept alive charges all": {policy: Policy{SharePermille: 500},
+			at: Placement{KeepsAlive: true}, want: 24 * Dollar},
+		"with theta at nothing room on a running node is free": {policy: Policy{}, at: Placement{}, want: 0},
+		"with theta at nothing stranded GPUs still cost": {policy: Policy{}, at: Placement{StrandedMilliGPU: 1000},
+			want: 2_128_000},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -122,7 +137,8 @@ func TestOpeningPrefersThePriceForTheRoomWhenMorePodsAreExpected(t *testing.T) {
 		{80_000, 100 * Dollar, 60 * Dollar},
 	} {
 		if s, l := small.Opening(pod, tc.milliPods), large.Opening(pod, tc.milliPods); s != tc.small || l != tc.large {
-			t.Errorf("for %d thousandths of pods small nodes cost %s and large ones %s, want %s and %s", tc.milliPods, s, l, tc.small, tc.large)
+			t.Errorf("for %d thousandths of pods small nodes cost %s and large ones %s, want %s and %s", tc.milliPods, s, l,
+				tc.small, tc.large)
 		}
 	}
 	if got := small.Opening(Capacity{}, 1_000_000); got != 2*Dollar {
@@ -139,15 +155,24 @@ func TestStranded(t *testing.T) {
 		free, request Capacity
 		want          int64
 	}{
-		"a pod that leaves enough for every GPU strands none":        {need: need, free: free, request: Capacity{MilliCPU: 16_000}, want: 0},
-		"a pod without GPU that takes the last cores strands all":    {need: need, free: free, request: Capacity{MilliCPU: 32_000}, want: 8000},
-		"one that takes most of the memory strands what it leaves":   {need: need, free: free, request: Capacity{MemoryMiB: 1<<18 - 6*4096}, want: 2000},
-		"GPUs that the pod takes itself are not stranded":            {need: need, free: free, request: Capacity{MilliCPU: 32_000, MilliGPU: 8000}, want: 0},
-		"GPUs that were of no use before are not charged again":      {need: need, free: Capacity{MilliCPU: 1000, MemoryMiB: 1 << 18, MilliGPU: 8000}, request: Capacity{MilliCPU: 1000}, want: 500},
-		"a pod that takes the GPUs nobody else could use saves some": {need: need, free: Capacity{MilliCPU: 1000, MemoryMiB: 1 << 18, MilliGPU: 8000}, request: Capacity{MilliGPU: 8000}, want: 0},
-		"without a need nothing is stranded":                         {need: HostNeed{}, free: free, request: Capacity{MilliCPU: 32_000}, want: 0},
-		"a node without GPUs has none to strand":                     {need: need, free: Capacity{MilliCPU: 8000}, request: Capacity{MilliCPU: 8000}, want: 0},
-		"a pod that asks for more than is free strands what is free": {need: need, free: free, request: Capacity{MilliCPU: 64_000}, want: 8000},
+		"a pod that leaves enough for every GPU strands none": {need: need, free: free,
+			request: Capacity{MilliCPU: 16_000}, want: 0},
+		"a pod without GPU that takes the last cores strands all": {need: need, free: free,
+			request: Capacity{MilliCPU: 32_000}, want: 8000},
+		"one that takes most of the memory strands what it leaves": {need: need, free: free,
+			request: Capacity{MemoryMiB: 1<<18 - 6*4096}, want: 2000},
+		"GPUs that the pod takes itself are not stranded": {need: need, free: free,
+			request: Capacity{MilliCPU: 32_000, MilliGPU: 8000}, want: 0},
+		"GPUs that were of no use before are not charged again": {need: need,
+			free: Capacity{MilliCPU: 1000, MemoryMiB: 1 << 18, MilliGPU: 8000}, request: Capacity{MilliCPU: 1000}, want: 500},
+		"a pod that takes the GPUs nobody else could use saves some": {need: need,
+			free: Capacity{MilliCPU: 1000, MemoryMiB: 1 << 18, MilliGPU: 8000}, request: Capacity{MilliGPU: 8000}, want: 0},
+		"without a need nothing is stranded": {need: HostNeed{}, free: free,
+			request: Capacity{MilliCPU: 32_000}, want: 0},
+		"a node without GPUs has none to strand": {need: need, free: Capacity{MilliCPU: 8000},
+			request: Capacity{MilliCPU: 8000}, want: 0},
+		"a pod that asks for more than is free strands what is free": {need: need, free: free,
+			request: Capacity{MilliCPU: 64_000}, want: 8000},
 	} {
 		if got := tc.need.Stranded(tc.free, tc.request); got != tc.want {
 			t.Errorf("%s: got %d, want %d", name, got, tc.want)
@@ -207,7 +232,8 @@ func TestScoreTellsPricesApart(t *testing.T) {
 		}
 		return NewSplit(p, capacity, reference).Share(pod)
 	}
-	for _, tc := range []struct{ cheap, dear string }{{"2.10", "2.90"}, {"0", "0.35"}, {"0.35", "0.36"}, {"3.06", "3.060001"}} {
+	for _, tc := range []struct{ cheap, dear string }{{"2.10", "2.90"}, {"0", "0.35"}, {"0.35", "0.36"},
+		{"3.06", "3.060001"}} {
 		cheap, dear := share(tc.cheap), share(tc.dear)
 		if got := Score(cheap, cheap, Slack(cheap)); got != 100 {
 			t.Errorf("$%s, the cheaper, scores %d, want 100", tc.cheap, got)

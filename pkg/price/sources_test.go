@@ -29,11 +29,14 @@ func TestPricesOfNodesInOrderOfPrecedence(t *testing.T) {
 		want            price.MicroDollars
 		given, priced   bool
 	}{
-		{name: "what a node states is final", pool: "listed", discount: "x", stated: 8 * price.Dollar, states: true, want: 8 * price.Dollar, given: true, priced: true},
+		{name: "what a node states is final", pool: "listed", discount: "x", stated: 8 * price.Dollar, states: true,
+			want: 8 * price.Dollar, given: true, priced: true},
 		{name: "a node may state that it is free", pool: "listed", states: true, given: true, priced: true},
-		{name: "the table comes before metrics", pool: "listed", metered: price.Dollar, want: three, given: true, priced: true},
+		{name: "the table comes before metrics", pool: "listed", metered: price.Dollar, want: three, given: true,
+			priced: true},
 		{name: "the table is adjusted", pool: "listed", discount: "x", want: three / 2, given: true, priced: true},
-		{name: "metrics come before the rates, and are adjusted", discount: "x", metered: 4 * price.Dollar, guess: true, want: 2 * price.Dollar, priced: true},
+		{name: "metrics come before the rates, and are adjusted", discount: "x", metered: 4 * price.Dollar, guess: true,
+			want: 2 * price.Dollar, priced: true},
 		{name: "the rates estimate the rest", guess: true, want: 2 * price.Dollar, priced: true},
 		{name: "without estimates the rest has no price"},
 	} {

@@ -99,9 +99,12 @@ func TestTable(t *testing.T) {
 		unknown  bool
 		adjusted MicroDollars
 	}{
-		"of equal weights the earlier counts":                 {labels: map[string]string{"type": "big"}, want: 8 * Dollar, adjusted: 6 * Dollar},
-		"the heavier rule counts":                             {labels: map[string]string{"type": "big", "zone": "far"}, want: 5 * Dollar, adjusted: 3_750_000},
-		"only the heaviest adjustment is made":                {labels: map[string]string{"type": "big", "capacity": "spot"}, want: 8 * Dollar, adjusted: 4 * Dollar},
+		"of equal weights the earlier counts": {labels: map[string]string{"type": "big"}, want: 8 * Dollar,
+			adjusted: 6 * Dollar},
+		"the heavier rule counts": {labels: map[string]string{"type": "big", "zone": "far"},
+			want: 5 * Dollar, adjusted: 3_750_000},
+		"only the heaviest adjustment is made": {labels: map[string]string{"type": "big", "capacity": "spot"},
+			want: 8 * Dollar, adjusted: 4 * Dollar},
 		"a node that no rule states a price for has none":     {labels: map[string]string{"type": "small"}, unknown: true},
 		"a node without labels has none and does not trip us": {labels: nil, unknown: true},
 	} {

@@ -26,7 +26,8 @@ func FuzzParseClock(f *testing.F) {
 	})
 }
 
-// FuzzWindow asks windows in any zone at any time when they open next, and holds the answer against a look at every minute.
+// FuzzWindow asks windows in any zone at any time when they open next, and holds the answer against a look at every
+// minute.
 func FuzzWindow(f *testing.F) {
 	f.Add(byte(0b0111110), uint16(1320), uint16(360), "Europe/Berlin", int64(1774746000))
 	f.Add(byte(0b1), uint16(0), uint16(1440), "Pacific/Apia", int64(1325239200))

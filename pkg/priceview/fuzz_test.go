@@ -15,7 +15,8 @@ func FuzzStatedPrice(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, annotation, label string) {
 		node := &v1.Node{}
-		node.Annotations, node.Labels = map[string]string{wellknown.PricePerHourKey: annotation}, map[string]string{NodeCostPerHourLabel: label}
+		node.Annotations, node.Labels = map[string]string{wellknown.PricePerHourKey: annotation},
+			map[string]string{NodeCostPerHourLabel: label}
 		p, stated, bad := StatedPrice(node)
 		for _, b := range bad {
 			if b.Key != wellknown.PricePerHourKey && b.Key != NodeCostPerHourLabel || b.Allowed == "" {

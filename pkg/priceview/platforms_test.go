@@ -50,21 +50,25 @@ func TestPricesCountEachGPUOnce(t *testing.T) {
 		requests        requests
 		all, taken, end int64
 	}{
-		"slices under names of their own":   {platformOf(t, "bare-metal"), requests{"nvidia.com/mig-3g.40gb": "1"}, 8000, 500, 7500},
-		"slices that are offered as GPUs":   {platformOf(t, "gke-mig"), requests{"nvidia.com/gpu": "1"}, 1000, 142, 852},
-		"whole GPUs beside slices":          {platformOf(t, "bare-metal"), requests{"nvidia.com/gpu": "2"}, 8000, 2000, 6000},
-		"a GPU that eight containers share": {platformOf(t, "gke-time-shared-t4"), requests{"nvidia.com/gpu": "1"}, 1000, 125, 875},
-		"GPUs under two names":              {twoMakers, requests{"amd.com/gpu": "1"}, 6000, 1000, 5000},
+		"slices under names of their own": {platformOf(t, "bare-metal"), requests{"nvidia.com/mig-3g.40gb": "1"}, 8000, 500,
+			7500},
+		"slices that are offered as GPUs": {platformOf(t, "gke-mig"), requests{"nvidia.com/gpu": "1"}, 1000, 142, 852},
+		"whole GPUs beside slices":        {platformOf(t, "bare-metal"), requests{"nvidia.com/gpu": "2"}, 8000, 2000, 6000},
+		"a GPU that eight containers share": {platformOf(t, "gke-time-shared-t4"), requests{"nvidia.com/gpu": "1"}, 1000, 125,
+			875},
+		"GPUs under two names": {twoMakers, requests{"amd.com/gpu": "1"}, 6000, 1000, 5000},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			pod := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Resources: v1.ResourceRequirements{Requests: resources(tc.requests)}}}}}
+			pod := &v1.Pod{Spec: v1.PodSpec{
+				Containers: []v1.Container{{Resources: v1.ResourceRequirements{Requests: resources(tc.requests)}}}}}
 			offers, asked := ReadNode(&keys, tc.node), ReadPod(&keys, pod)
 			info := framework.NewNodeInfo()
 			info.SetNode(tc.node)
 			before := FreeMilliGPU(&keys, &offers, info, nil)
 			info.AddPod(pod)
-			got := []int64{offers.Allocatable.MilliGPU, before, offers.Request(&asked).MilliGPU, FreeMilliGPU(&keys, &offers, info, nil)}
+			got := []int64{offers.Allocatable.MilliGPU, before, offers.Request(&asked).MilliGPU,
+				FreeMilliGPU(&keys, &offers, info, nil)}
 			if diff := cmp.Diff([]int64{tc.all, tc.all, tc.taken, tc.end}, got); diff != "" {
 				t.Errorf("milli-GPU of the node, free, asked for, free with the pod (-want +got):\n%s", diff)
 			}
@@ -78,7 +82,8 @@ func TestThePlatformsTellHowTheirNodesWereBought(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no fixtures: %v", err)
 	}
-	spot := map[string]bool{"gke-time-shared-t4": true, "eks-karpenter": true, "eks-managed": true, "aks-a100": true, "openshift-machine-set": true}
+	spot := map[string]bool{"gke-time-shared-t4": true, "eks-karpenter": true, "eks-managed": true, "aks-a100": true,
+		"openshift-machine-set": true}
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".yaml")
 		want := OnDemand

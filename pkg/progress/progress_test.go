@@ -16,14 +16,17 @@ func TestTheBarFitsItsLine(t *testing.T) {
 		width       int
 		want        string
 	}{
-		"a wide terminal":            {50, 200, 5, 120, "6 replays [##########..............................] 50 of 200 pods, 5.0 pods/s, 30s left"},
-		"80 columns":                 {50, 200, 5, 79, "6 replays [#######.......................] 50 of 200 pods, 5.0 pods/s, 30s left"},
-		"no place for a bar":         {50, 200, 5, 55, "6 replays: 50 of 200 pods, 5.0 pods/s, 30s left"},
-		"no place for numbers":       {50, 200, 5, 20, "6 replays: 50 of 20…"},
-		"hardly any place":           {50, 200, 5, 1, "…"},
-		"none at all":                {50, 200, 5, 0, ""},
-		"the beginning":              {0, 0, 0, 79, "6 replays: 0 of 0 pods, 0.0 pods/s, time left unknown"},
-		"more than there were to be": {300, 200, 30, 70, "6 replays [#######################] 300 of 200 pods, 30 pods/s, ending"},
+		"a wide terminal": {50, 200, 5, 120,
+			"6 replays [##########..............................] 50 of 200 pods, 5.0 pods/s, 30s left"},
+		"80 columns": {50, 200, 5, 79,
+			"6 replays [#######.......................] 50 of 200 pods, 5.0 pods/s, 30s left"},
+		"no place for a bar":   {50, 200, 5, 55, "6 replays: 50 of 200 pods, 5.0 pods/s, 30s left"},
+		"no place for numbers": {50, 200, 5, 20, "6 replays: 50 of 20…"},
+		"hardly any place":     {50, 200, 5, 1, "…"},
+		"none at all":          {50, 200, 5, 0, ""},
+		"the beginning":        {0, 0, 0, 79, "6 replays: 0 of 0 pods, 0.0 pods/s, time left unknown"},
+		"more than there were to be": {300, 200, 30, 70,
+			"6 replays [#######################] 300 of 200 pods, 30 pods/s, ending"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

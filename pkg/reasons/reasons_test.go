@@ -26,12 +26,16 @@ func TestOf(t *testing.T) {
 		kinds  []string
 	}{
 		{"a rejection may give none", fwk.NewStatus(fwk.Unschedulable), nil, nil},
-		{"a value comes out as it went in", Status(fwk.Unschedulable, full{2}), []string{"node(s) were full (need 2)"}, []string{"node(s) were full"}},
-		{"a copy keeps the value", Status(fwk.Unschedulable, full{2}).Clone(), []string{"node(s) were full (need 2)"}, []string{"node(s) were full"}},
-		{"a value may be worded before", fwk.NewStatus(fwk.Unschedulable).WithError(shared), []string{"node(s) were full (need 3)"}, []string{"node(s) were full"}},
+		{"a value comes out as it went in", Status(fwk.Unschedulable, full{2}), []string{"node(s) were full (need 2)"},
+			[]string{"node(s) were full"}},
+		{"a copy keeps the value", Status(fwk.Unschedulable, full{2}).Clone(), []string{"node(s) were full (need 2)"},
+			[]string{"node(s) were full"}},
+		{"a value may be worded before", fwk.NewStatus(fwk.Unschedulable).WithError(shared),
+			[]string{"node(s) were full (need 3)"}, []string{"node(s) were full"}},
 		{"each text of a stock plugin counts", fwk.NewStatus(fwk.Unschedulable, "Insufficient cpu", "Too many pods"),
 			[]string{"Insufficient cpu", "Too many pods"}, []string{"Insufficient cpu", "Too many pods"}},
-		{"an error that is no reason is its text", fwk.AsStatus(errors.New("no connection")), []string{"no connection"}, []string{"no connection"}},
+		{"an error that is no reason is its text", fwk.AsStatus(errors.New("no connection")), []string{"no connection"},
+			[]string{"no connection"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

@@ -24,12 +24,16 @@ func TestOnlyWhatTheProgramRefusesIsRefused(t *testing.T) {
 		refused bool
 		want    string
 	}{
-		"the program ends with an error":                  {err: ended("exit 1"), output: commandFailed + `"no such field"`, refused: true, want: "no such field"},
-		"the program ends with an error and says nothing": {err: ended("exit 1"), refused: true, want: "the check ended with: exit status 1"},
-		"the program cannot be started":                   {err: fmt.Errorf("fork/exec: %w", syscall.EAGAIN), want: "the check could not be made: fork/exec: resource temporarily unavailable"},
-		"the program is killed":                           {err: ended("kill -KILL $$"), output: "I0101 a\n", want: "the check could not be made: signal: killed"},
-		"the program panics":                              {err: ended("exit 2"), output: "fatal error: newosproc\n", want: "the check could not be made: exit status 2: fatal error: newosproc"},
-		"the time is over":                                {ctx: late, err: ended("kill -KILL $$"), want: "the check could not be made: not within 1m0s"},
+		"the program ends with an error": {err: ended("exit 1"), output: commandFailed + `"no such field"`, refused: true, want: "no such field"},
+		"the program ends with an error and says nothing": {err: ended("exit 1"), refused: true,
+			want: "the check ended with: exit status 1"},
+		"the program cannot be started": {err: fmt.Errorf("fork/exec: %w", syscall.EAGAIN),
+			want: "the check could not be made: fork/exec: resource temporarily unavailable"},
+		"the program is killed": {err: ended("kill -KILL $$"), output: "I0101 a\n",
+			want: "the check could not be made: signal: killed"},
+		"the program panics": {err: ended("exit 2"), output: "fatal error: newosproc\n",
+			want: "the check could not be made: exit status 2: fatal error: newosproc"},
+		"the time is over": {ctx: late, err: ended("kill -KILL $$"), want: "the check could not be made: not within 1m0s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -51,7 +55,8 @@ func TestACheckThatCannotBeMadeIsTriedAgainLaterAndLater(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 26, 3, 0, 0, 0, time.UTC)
 	var p postponed
-	for i, want := range []time.Duration{5 * time.Second, 10 * time.Second, 20 * time.Second, 40 * time.Second, 80 * time.Second,
+	for i, want := range []time.Duration{5 * time.Second, 10 * time.Second, 20 * time.Second, 40 * time.Second,
+		80 * time.Second,
 		160 * time.Second, 5 * time.Minute, 5 * time.Minute} {
 		if got := p.postpone("a", at); got != want {
 			t.Errorf("after failure %d it is tried again after %s, want %s", i+1, got, want)

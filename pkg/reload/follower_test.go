@@ -20,8 +20,8 @@ import (
 	"time"
 )
 
-// What is tested replaces its process, so it runs in processes of their own: the test binary, which takes the part of the
-// scheduler where this variable is set.
+// What is tested replaces its process, so it runs in processes of their own: the test binary, which takes the part of
+// the scheduler where this variable is set.
 const followerVariable = "RELOAD_TEST_FOLLOWER"
 
 // Words in a configuration of the tests that say what comes of it.
@@ -60,7 +60,8 @@ func followerMain(leads bool) int {
 	if checking {
 		content, err := os.ReadFile(flagValue("config"))
 		if err != nil || strings.Contains(string(content), wrong) {
-			fmt.Fprintf(os.Stderr, "I0101 something before\nE0101 00:00:00.0 1 run.go:72] %s%s\n", commandFailed, strconv.Quote(fmt.Sprintf("cannot use %.40q: %v", content, err)))
+			fmt.Fprintf(os.Stderr, "I0101 something before\nE0101 00:00:00.0 1 run.go:72] %s%s\n", commandFailed,
+				strconv.Quote(fmt.Sprintf("cannot use %.40q: %v", content, err)))
 			return 1
 		}
 		return disturbed(string(content))
@@ -110,8 +111,8 @@ func disturbed(content string) int {
 	return 0
 }
 
-// saying is a scheduler that says what is asked of it. It leads if it has the name of its file, and then changes the file to what
-// a second one beside it has as soon as a change has passed its check.
+// saying is a scheduler that says what is asked of it. It leads if it has the name of its file, and then changes the
+// file to what a second one beside it has as soon as a change has passed its check.
 type saying struct{ file string }
 
 func (s saying) Leads(context.Context) bool {
@@ -132,7 +133,8 @@ func (saying) Warn(_ context.Context, reason, note string) {
 // laterSuffix ends the name of the file beside the configuration whose content a leader takes.
 const laterSuffix = ".later"
 
-// awaitWithin bounds every wait: a change is looked at twice, a second apart, checked by a process and taken by another start.
+// awaitWithin bounds every wait: a change is looked at twice, a second apart, checked by a process and taken by
+// another start.
 const awaitWithin = 4 * time.Minute
 
 // follower is such a process in a test.

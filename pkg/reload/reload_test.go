@@ -13,7 +13,8 @@ import (
 
 const rejected = "warning ConfigurationRejected"
 
-// letLook gives a process the time to read its file some times more. Nothing tells that it has, because nothing is to happen.
+// letLook gives a process the time to read its file some times more. Nothing tells that it has, because nothing is to
+// happen.
 func letLook() { <-time.After(3 * look) }
 
 func TestAWrongFileIsRejectedOnceAndARightOneIsTaken(t *testing.T) {
@@ -60,7 +61,8 @@ func TestAChangeKeepsTheProcessAndStopsTheSchedulerBefore(t *testing.T) {
 	}
 	// A scheduler that dies with its parent still does so.
 	process := fmt.Sprintf(" in process %d, which dies of %d", f.cmd.Process.Pid, f.cmd.SysProcAttr.Pdeathsig)
-	want := []string{inForce("a: 1\n") + process, "quiesced", inForce("a: 2\n") + process, "quiesced", inForce("a: 3\n") + process}
+	want := []string{inForce("a: 1\n") + process, "quiesced", inForce("a: 2\n") + process, "quiesced", inForce("a: 3\n") +
+		process}
 	if diff := cmp.Diff(want, f.said()); diff != "" {
 		t.Errorf("the process said (-want +got):\n%s", diff)
 	}
@@ -225,7 +227,8 @@ func TestAStartWithoutAFileTakesTheCopy(t *testing.T) {
 // The folder may be on a node that ran out of space, or not writable.
 func TestACopyThatCannotBeKeptStopsNothing(t *testing.T) {
 	t.Parallel()
-	f := &follower{file: filepath.Join(t.TempDir(), "config.yaml"), copy: filepath.Join(t.TempDir(), "no-folder", "copy.yaml")}
+	f := &follower{file: filepath.Join(t.TempDir(), "config.yaml"), copy: filepath.Join(t.TempDir(), "no-folder",
+		"copy.yaml")}
 	f.write(t, "a: 1\n")
 	f.start(t, "standby")
 	f.await(t, 1, inForce("a: 1\n"))
@@ -250,16 +253,18 @@ func TestALeaderTakesTheLastOfTwoChanges(t *testing.T) {
 func TestTheReasonIsTheErrorThatEndedTheScheduler(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ output, want string }{
-		"nothing":                      {"", ""},
-		"blank lines":                  {"\n \n", ""},
-		"a log and the error":          {"I0101 a\nE0101 run.go:72] \"command failed\" err=\"no such field\"\nI0101 b\n", "no such field"},
-		"an error over lines":          {`E0101 "command failed" err="one\n\ttwo"` + "\n", "one two"},
-		"an error that is not quoted":  {`E0101 "command failed" err=one`, "one"},
-		"an error that is cut off":     {`E0101 "command failed" err="one`, `"one`},
-		"flags that are not known":     {"Error: unknown flag: --x\n", "Error: unknown flag: --x"},
-		"a panic":                      {"I0101 a\npanic: oh\n\ngoroutine 1 [running]:\nmain.main()\n", "panic: oh"},
-		"a panic about a panic":        {"panic: oh\n\tpanic: no\n\ngoroutine 1 [running]:\n", "panic: oh"},
-		"a runtime without threads":    {"runtime: failed to create new OS thread\nfatal error: newosproc\n\nruntime stack:\n", "fatal error: newosproc"},
+		"nothing":     {"", ""},
+		"blank lines": {"\n \n", ""},
+		"a log and the error": {"I0101 a\nE0101 run.go:72] \"command failed\" err=\"no such field\"\nI0101 b\n",
+			"no such field"},
+		"an error over lines":         {`E0101 "command failed" err="one\n\ttwo"` + "\n", "one two"},
+		"an error that is not quoted": {`E0101 "command failed" err=one`, "one"},
+		"an error that is cut off":    {`E0101 "command failed" err="one`, `"one`},
+		"flags that are not known":    {"Error: unknown flag: --x\n", "Error: unknown flag: --x"},
+		"a panic":                     {"I0101 a\npanic: oh\n\ngoroutine 1 [running]:\nmain.main()\n", "panic: oh"},
+		"a panic about a panic":       {"panic: oh\n\tpanic: no\n\ngoroutine 1 [running]:\n", "panic: oh"},
+		"a runtime without threads": {
+			"runtime: failed to create new OS thread\nfatal error: newosproc\n\nruntime stack:\n", "fatal error: newosproc"},
 		"lines that end as on Windows": {"one\r\ntwo\r\n", "two"},
 	} {
 		t.Run(name, func(t *testing.T) {

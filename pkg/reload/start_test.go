@@ -9,12 +9,13 @@ import (
 	"time"
 )
 
-// startOf is a process with a new configuration whose start goes on. There is none that worked to go back to, unless a test sets
-// one: going back replaces the process of the test.
+// startOf is a process with a new configuration whose start goes on. There is none that worked to go back to, unless a
+// test sets one: going back replaces the process of the test.
 func startOf(t *testing.T) *Config {
 	t.Helper()
 	return &Config{
-		file: "config.yaml", copyFile: filepath.Join(t.TempDir(), "copy.yaml"), inForce: []byte("new"), resumed: true, counts: map[string]int{},
+		file: "config.yaml", copyFile: filepath.Join(t.TempDir(), "copy.yaml"), inForce: []byte("new"), resumed: true,
+		counts: map[string]int{},
 	}
 }
 

@@ -20,8 +20,10 @@ func TestPoolsOfAddressesOfADumpHold(t *testing.T) {
 		pod.Annotations = map[string]string{"berth.dev/ip-pool": "small"}
 		in.Objects = append(in.Objects, pod)
 	}
-	in.Objects = append(in.Objects, &unstructured.Unstructured{Object: map[string]any{"apiVersion": "berth.dev/v1alpha1", "kind": "IPPool",
-		"metadata": map[string]any{"name": "small"}, "spec": map[string]any{"subnets": []any{map[string]any{"ranges": []any{"10.0.0.1-10.0.0.2"}}}}}})
+	in.Objects = append(in.Objects, &unstructured.Unstructured{Object: map[string]any{"apiVersion": "berth.dev/v1alpha1",
+		"kind":     "IPPool",
+		"metadata": map[string]any{"name": "small"},
+		"spec":     map[string]any{"subnets": []any{map[string]any{"ranges": []any{"10.0.0.1-10.0.0.2"}}}}}})
 	r := mustRun(t, shipped, in, Options{Mode: replayed.VirtualTime})
 	if r.Placed != 2 || r.Pending != 1 {
 		t.Errorf("%d pods placed, %d pending; want 2 and 1", r.Placed, r.Pending)

@@ -19,10 +19,14 @@ func TestPreemptedJobsGoOnFromTheirLastCheckpoint(t *testing.T) {
 		ends time.Duration
 		lost float64
 	}{
-		"without checkpoints it starts over":       {ends: 100*time.Minute + 30*time.Minute + 4*time.Hour, lost: 4 * 100.0 / 60},
-		"with one an hour it goes on from an hour": {every: time.Hour, ends: 100*time.Minute + 30*time.Minute + 3*time.Hour, lost: 4 * 40.0 / 60},
-		"a gang goes on together":                  {every: time.Hour, gang: true, ends: 100*time.Minute + 30*time.Minute + 3*time.Hour, lost: 4 * 40.0 / 60},
-		"one that saves when it is evicted":        {every: 99 * time.Minute, ends: 100*time.Minute + 30*time.Minute + 4*time.Hour - 99*time.Minute, lost: 4 * 1.0 / 60},
+		"without checkpoints it starts over": {ends: 100*time.Minute + 30*time.Minute + 4*time.Hour,
+			lost: 4 * 100.0 / 60},
+		"with one an hour it goes on from an hour": {every: time.Hour, ends: 100*time.Minute + 30*time.Minute + 3*time.Hour,
+			lost: 4 * 40.0 / 60},
+		"a gang goes on together": {every: time.Hour, gang: true, ends: 100*time.Minute + 30*time.Minute +
+			3*time.Hour, lost: 4 * 40.0 / 60},
+		"one that saves when it is evicted": {every: 99 * time.Minute, ends: 100*time.Minute + 30*time.Minute +
+			4*time.Hour - 99*time.Minute, lost: 4 * 1.0 / 60},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

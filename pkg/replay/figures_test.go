@@ -22,7 +22,8 @@ import (
 func gpuNodes(n, gpus int) []trace.Node {
 	nodes := make([]trace.Node, n)
 	for i := range nodes {
-		nodes[i] = trace.Node{Name: fmt.Sprint("n", i), CPUMilli: 32_000, MemoryMiB: 65_536, GPUs: gpus, Model: "Tesla-T4", MicroDollarsPerHour: 1_000_000}
+		nodes[i] = trace.Node{Name: fmt.Sprint("n", i), CPUMilli: 32_000, MemoryMiB: 65_536, GPUs: gpus, Model: "Tesla-T4",
+			MicroDollarsPerHour: 1_000_000}
 	}
 	return nodes
 }
@@ -41,7 +42,8 @@ type figures struct {
 }
 
 func figuresOf(r *replayed.Result) figures {
-	f := figures{Basis: r.Basis, Allocated: r.AllocatedMilli, Held: r.HeldMilli, Incomplete: r.IncompleteMilli, Nodes: r.NodesInUse,
+	f := figures{Basis: r.Basis, Allocated: r.AllocatedMilli, Held: r.HeldMilli, Incomplete: r.IncompleteMilli,
+		Nodes: r.NodesInUse,
 		Gangs: r.Gangs, GangsStarted: r.GangsStarted, Shares: r.SharePods, Placed: r.Placed}
 	for _, n := range r.Map {
 		f.MapAllocated += n.AllocatedMilli
@@ -80,28 +82,33 @@ func TestADumpIsReportedAsItEnds(t *testing.T) {
 		rebind bool
 		want   map[string]figures // by configuration
 	}{
-		"what fits is allocated on either side": {4, []*v1.Pod{bound("a", "n0", 4), bound("b", "n1", 2)}, 0, true, map[string]figures{
-			schedulerconfig.Stock: {Basis: replayed.EndState, Allocated: 6000, Nodes: 2, Placed: 2, MapAllocated: 6000},
-			shipped:               {Basis: replayed.EndState, Allocated: 6000, Nodes: 2, Placed: 2, MapAllocated: 6000},
-		}},
+		"what fits is allocated on either side": {4, []*v1.Pod{bound("a", "n0", 4), bound("b", "n1", 2)}, 0, true,
+			map[string]figures{
+				schedulerconfig.Stock: {Basis: replayed.EndState, Allocated: 6000, Nodes: 2, Placed: 2, MapAllocated: 6000},
+				shipped:               {Basis: replayed.EndState, Allocated: 6000, Nodes: 2, Placed: 2, MapAllocated: 6000},
+			}},
 		"nothing moves": {4, []*v1.Pod{bound("a", "n0", 3)}, 0, false, map[string]figures{
 			schedulerconfig.Stock: {Basis: replayed.EndState, Allocated: 3000, Nodes: 1, Placed: 1, MapAllocated: 3000},
 		}},
-		"GPUs that have to be linked are held whatever their links": {4, []*v1.Pod{linked("a", "n0", 3)}, 0, false, map[string]figures{
-			schedulerconfig.Stock: {Basis: replayed.EndState, Allocated: 3000, Nodes: 1, Placed: 1, MapAllocated: 3000},
-			shipped:               {Basis: replayed.EndState, Allocated: 3000, Nodes: 1, Placed: 1, MapAllocated: 3000},
-		}},
+		"GPUs that have to be linked are held whatever their links": {4, []*v1.Pod{linked("a", "n0", 3)}, 0, false,
+			map[string]figures{
+				schedulerconfig.Stock: {Basis: replayed.EndState, Allocated: 3000, Nodes: 1, Placed: 1, MapAllocated: 3000},
+				shipped:               {Basis: replayed.EndState, Allocated: 3000, Nodes: 1, Placed: 1, MapAllocated: 3000},
+			}},
 		"a share counts as what it asks for": {2, []*v1.Pod{share("a", 300), share("b", 300)}, 0, true, map[string]figures{
-			schedulerconfig.Stock: {Basis: replayed.EndState, Allocated: 600, Held: 1400, Nodes: 2, Shares: 2, Placed: 2, MapAllocated: 600, MapHeld: 1400},
-			shipped:               {Basis: replayed.EndState, Allocated: 600, Nodes: 1, Shares: 2, Placed: 2, MapAllocated: 600},
+			schedulerconfig.Stock: {Basis: replayed.EndState, Allocated: 600, Held: 1400, Nodes: 2, Shares: 2, Placed: 2,
+				MapAllocated: 600, MapHeld: 1400},
+			shipped: {Basis: replayed.EndState, Allocated: 600, Nodes: 1, Shares: 2, Placed: 2, MapAllocated: 600},
 		}},
 		"an incomplete gang does not work": {1, []*v1.Pod{member("a"), member("b"), member("c")}, 3, true, map[string]figures{
 			schedulerconfig.Stock: {Basis: replayed.EndState, Held: 2000, Incomplete: 2000, Nodes: 2, Gangs: 1, MapHeld: 2000},
 			shipped:               {Basis: replayed.EndState, Gangs: 1},
 		}},
 		"a gang that starts is counted": {1, []*v1.Pod{member("a"), member("b")}, 2, true, map[string]figures{
-			schedulerconfig.Stock: {Basis: replayed.EndState, Allocated: 2000, Nodes: 2, Gangs: 1, GangsStarted: 1, Placed: 2, MapAllocated: 2000},
-			shipped:               {Basis: replayed.EndState, Allocated: 2000, Nodes: 2, Gangs: 1, GangsStarted: 1, Placed: 2, MapAllocated: 2000},
+			schedulerconfig.Stock: {Basis: replayed.EndState, Allocated: 2000, Nodes: 2, Gangs: 1, GangsStarted: 1, Placed: 2,
+				MapAllocated: 2000},
+			shipped: {Basis: replayed.EndState, Allocated: 2000, Nodes: 2, Gangs: 1, GangsStarted: 1, Placed: 2,
+				MapAllocated: 2000},
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -144,18 +151,25 @@ func TestMeansAreOverAStatedTime(t *testing.T) {
 		window          *replayed.Window
 		percent         float64
 	}{
-		"until the last arrival": {[]trace.Job{at(0, time.Hour), at(2*time.Hour, time.Hour)}, 0, 0, replayed.TimeMean, over(0, 7200, replayed.LastArrival), 25},
-		"without the warm-up": {[]trace.Job{at(0, time.Hour), at(3*time.Hour, time.Hour)}, 30 * time.Minute, 0, replayed.TimeMean,
+		"until the last arrival": {[]trace.Job{at(0, time.Hour), at(2*time.Hour, time.Hour)}, 0, 0, replayed.TimeMean,
+			over(0, 7200, replayed.LastArrival), 25},
+		"without the warm-up": {[]trace.Job{at(0, time.Hour), at(3*time.Hour, time.Hour)}, 30 * time.Minute, 0,
+			replayed.TimeMean,
 			over(1800, 10800, replayed.LastArrival), 10},
-		"all at once, until the work is done": {[]trace.Job{at(0, time.Hour), at(0, 2*time.Hour)}, 0, 0, replayed.TimeMean, over(0, 7200, replayed.WorkDone), 75},
-		"within less time than they run":      {[]trace.Job{at(0, time.Hour), at(time.Minute, time.Hour)}, 0, 0, replayed.TimeMean, over(0, 3660, replayed.WorkDone), 98.36},
-		"until the horizon":                   {[]trace.Job{at(0, 2*time.Hour), at(0, 3*time.Hour)}, 0, time.Hour, replayed.TimeMean, over(0, 3600, replayed.Horizon), 100},
-		"done before the horizon":             {[]trace.Job{at(0, time.Hour), at(0, 2*time.Hour)}, 0, 9 * time.Hour, replayed.TimeMean, over(0, 7200, replayed.WorkDone), 75},
-		"at once and forever":                 {[]trace.Job{at(0, 0)}, 0, 0, replayed.EndState, nil, 50},
+		"all at once, until the work is done": {[]trace.Job{at(0, time.Hour), at(0, 2*time.Hour)}, 0, 0, replayed.TimeMean,
+			over(0, 7200, replayed.WorkDone), 75},
+		"within less time than they run": {[]trace.Job{at(0, time.Hour), at(time.Minute, time.Hour)}, 0, 0, replayed.TimeMean,
+			over(0, 3660, replayed.WorkDone), 98.36},
+		"until the horizon": {[]trace.Job{at(0, 2*time.Hour), at(0, 3*time.Hour)}, 0, time.Hour, replayed.TimeMean,
+			over(0, 3600, replayed.Horizon), 100},
+		"done before the horizon": {[]trace.Job{at(0, time.Hour), at(0, 2*time.Hour)}, 0, 9 * time.Hour, replayed.TimeMean,
+			over(0, 7200, replayed.WorkDone), 75},
+		"at once and forever": {[]trace.Job{at(0, 0)}, 0, 0, replayed.EndState, nil, 50},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := mustRun(t, schedulerconfig.Stock, NewInput("x", gpuNodes(1, 2), tc.jobs), Options{Mode: replayed.VirtualTime, Warmup: tc.warmup, Horizon: tc.horizon})
+			r := mustRun(t, schedulerconfig.Stock, NewInput("x", gpuNodes(1, 2), tc.jobs),
+				Options{Mode: replayed.VirtualTime, Warmup: tc.warmup, Horizon: tc.horizon})
 			if r.Window != nil {
 				r.Window.To = float64(int(r.Window.To)) // the cycles take milliseconds
 			}
@@ -178,11 +192,16 @@ func TestWarmupsThatLeaveNothing(t *testing.T) {
 		options Options
 		want    string
 	}{
-		"longer than the work":    {[]trace.Job{ends}, Options{Mode: replayed.VirtualTime, Warmup: 3 * time.Hour}, "a warm-up of 3h0m0s leaves nothing to measure: the work ends after 1h0m0s"},
-		"longer than the horizon": {[]trace.Job{ends}, Options{Mode: replayed.VirtualTime, Warmup: time.Hour, Horizon: time.Hour}, "warmup: 1h0m0s leaves nothing of a horizon of 1h0m0s"},
-		"in arrival order":        {[]trace.Job{ends}, Options{Mode: replayed.ArrivalOrder, Warmup: time.Hour}, "warmup: 1h0m0s is for mode time: mode order takes no means over time"},
-		"negative":                {[]trace.Job{ends}, Options{Mode: replayed.VirtualTime, Warmup: -1}, "warmup: -1ns is not allowed; want a time after the start, or 0s"},
-		"without jobs":            {nil, Options{Mode: replayed.VirtualTime, Warmup: time.Hour}, "a warm-up of 1h0m0s: there are no jobs that come and go, so the figures are those of the end"},
+		"longer than the work": {[]trace.Job{ends}, Options{Mode: replayed.VirtualTime, Warmup: 3 * time.Hour},
+			"a warm-up of 3h0m0s leaves nothing to measure: the work ends after 1h0m0s"},
+		"longer than the horizon": {[]trace.Job{ends}, Options{Mode: replayed.VirtualTime, Warmup: time.Hour,
+			Horizon: time.Hour}, "warmup: 1h0m0s leaves nothing of a horizon of 1h0m0s"},
+		"in arrival order": {[]trace.Job{ends}, Options{Mode: replayed.ArrivalOrder, Warmup: time.Hour},
+			"warmup: 1h0m0s is for mode time: mode order takes no means over time"},
+		"negative": {[]trace.Job{ends}, Options{Mode: replayed.VirtualTime, Warmup: -1},
+			"warmup: -1ns is not allowed; want a time after the start, or 0s"},
+		"without jobs": {nil, Options{Mode: replayed.VirtualTime, Warmup: time.Hour},
+			"a warm-up of 1h0m0s: there are no jobs that come and go, so the figures are those of the end"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -200,13 +219,16 @@ func TestWarmupsThatLeaveNothing(t *testing.T) {
 
 func TestNodesAreTakenAsASandboxTakesThem(t *testing.T) {
 	t.Parallel()
-	const short = "shapes:\n- name: a\n  count: 3\n  labels: {nvidia.com/gpu.product: Tesla-T4}\n  allocatable: {cpu: 32, memory: 64Gi, nvidia.com/gpu: 2}\n"
+	const short = "shapes:\n- name: a\n  count: 3\n  labels: {nvidia.com/gpu.product: Tesla-T4}\n" +
+		"  allocatable: {cpu: 32, memory: 64Gi, nvidia.com/gpu: 2}\n"
 	for name, tc := range map[string]struct{ text, want string }{
-		"the short form":                         {"# nodes\n\n" + short, ""},
-		"with a line that begins a document":     {"---\n" + short, ""},
-		"JSON":                                   {`{"shapes": [{"name": "a", "count": 3, "allocatable": {"cpu": "32", "memory": "64Gi", "nvidia.com/gpu": "2"}}]}`, ""},
-		"a table":                                {"name,cpu_milli,memory_mib,gpus,model,count\na,32000,65536,2,Tesla-T4,3\n", ""},
-		"a table with a byte order mark":         {"\ufeffname,cpu_milli,memory_mib,gpus,model,count\na,32000,65536,2,Tesla-T4,3\n", ""},
+		"the short form":                     {"# nodes\n\n" + short, ""},
+		"with a line that begins a document": {"---\n" + short, ""},
+		"JSON":                               {`{"shapes": [{"name": "a", "count": 3, "allocatable": {"cpu": "32", "memory": "64Gi", "nvidia.com/gpu": "2"}}]}`, ""},
+		"a table": {"name,cpu_milli,memory_mib,gpus,model,count\na,32000,65536,2,Tesla-T4,3\n",
+			""},
+		"a table with a byte order mark": {
+			"\ufeffname,cpu_milli,memory_mib,gpus,model,count\na,32000,65536,2,Tesla-T4,3\n", ""},
 		"an empty file is a table that is wrong": {"", "the file is empty"},
 		"a mistake in the short form":            {"shapes:\n- nome: a\n", "nome"},
 	} {

@@ -34,7 +34,8 @@ func TestInputsMayBePipes(t *testing.T) {
 	var items []string
 	for i := range count {
 		table += fmt.Sprintf("n%d,1000,1000,1,Tesla-T4\n", i)
-		documents += fmt.Sprintf("---\nkind: Node\nmetadata:\n  name: n%d\n  annotations: {about: %s}\n", i, strings.Repeat("x", 2000))
+		documents += fmt.Sprintf("---\nkind: Node\nmetadata:\n  name: n%d\n  annotations: {about: %s}\n", i,
+			strings.Repeat("x", 2000))
 		items = append(items, fmt.Sprintf(`{"kind":"Node","metadata":{"name":"n%d","annotations":{"about":%q}}}`, i, strings.Repeat("x", 2000)))
 	}
 	for name, nodes := range map[string]string{

@@ -15,28 +15,33 @@ import (
 	"berth.dev/berth/pkg/trace"
 )
 
-// TestAGangIsInOneRackWithoutAWordInIt has racks that are in use to different degrees, and a pod whose annotation cannot be read.
+// TestAGangIsInOneRackWithoutAWordInIt has racks that are in use to different degrees, and a pod whose annotation
+// cannot be read.
 func TestAGangIsInOneRackWithoutAWordInIt(t *testing.T) {
 	t.Parallel()
 	var nodes []trace.Node
 	var jobs []trace.Job
 	racks := map[string]string{}
 	for i := range 32 {
-		n := trace.Node{Name: fmt.Sprintf("n%02d", i), CPUMilli: 32_000, MemoryMiB: 65_536, GPUs: 8, Model: "Tesla-T4", Rack: fmt.Sprint("r", i%4)}
+		n := trace.Node{Name: fmt.Sprintf("n%02d", i), CPUMilli: 32_000, MemoryMiB: 65_536, GPUs: 8, Model: "Tesla-T4",
+			Rack: fmt.Sprint("r", i%4)}
 		nodes = append(nodes, n)
 		racks[n.Name] = n.Rack
 	}
 	for i := range 10 {
-		jobs = append(jobs, trace.Job{Name: fmt.Sprint("single-", i), Pods: 1, CPUMilli: 8000, MemoryMiB: 1024, GPUs: 8, GPUMilli: 1000})
+		jobs = append(jobs, trace.Job{Name: fmt.Sprint("single-", i), Pods: 1, CPUMilli: 8000, MemoryMiB: 1024, GPUs: 8,
+			GPUMilli: 1000})
 	}
 	for i := range 3 {
-		jobs = append(jobs, trace.Job{Name: fmt.Sprint("gang-", i), Pods: 4, CPUMilli: 8000, MemoryMiB: 1024, GPUs: 8, GPUMilli: 1000, Gang: true,
+		jobs = append(jobs, trace.Job{Name: fmt.Sprint("gang-", i), Pods: 4, CPUMilli: 8000, MemoryMiB: 1024, GPUs: 8,
+			GPUMilli: 1000, Gang: true,
 			Arrival: time.Duration(i+1) * time.Minute})
 	}
 	in := NewInput("racks", nodes, jobs)
 	in.Objects = append(in.Objects, &v1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "bad", UID: "bad", Annotations: map[string]string{"berth.dev/near": "app=cache 5GB"}},
-		Spec:       v1.PodSpec{SchedulerName: "berth-scheduler", Containers: []v1.Container{{Name: "c", Image: "i"}}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "bad", UID: "bad",
+			Annotations: map[string]string{"berth.dev/near": "app=cache 5GB"}},
+		Spec: v1.PodSpec{SchedulerName: "berth-scheduler", Containers: []v1.Container{{Name: "c", Image: "i"}}},
 	})
 	r := mustRun(t, shipped, in, Options{Mode: replayed.VirtualTime, Horizon: time.Hour})
 	for i := range 3 {
@@ -59,7 +64,8 @@ func TestAGangGoesWhereItsPeersAre(t *testing.T) {
 	var nodes []trace.Node
 	racks := map[string]string{}
 	for i := range 32 {
-		n := trace.Node{Name: fmt.Sprintf("n%02d", i), CPUMilli: 32_000, MemoryMiB: 65_536, GPUs: 8, Model: "Tesla-T4", Rack: fmt.Sprint("r", i%4)}
+		n := trace.Node{Name: fmt.Sprintf("n%02d", i), CPUMilli: 32_000, MemoryMiB: 65_536, GPUs: 8, Model: "Tesla-T4",
+			Rack: fmt.Sprint("r", i%4)}
 		nodes = append(nodes, n)
 		racks[n.Name] = n.Rack
 	}
@@ -77,12 +83,15 @@ func TestAGangGoesWhereItsPeersAre(t *testing.T) {
 			t.Parallel()
 			in := NewInput("racks", nodes, nil)
 			in.Objects = append(in.Objects, &v1.Pod{
-				ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "cache", UID: "cache", Labels: map[string]string{"app": "cache"}},
-				Spec:       v1.PodSpec{NodeName: "n02", SchedulerName: "berth-scheduler", Containers: []v1.Container{{Name: "c", Image: "i"}}},
-				Status:     v1.PodStatus{Phase: v1.PodRunning},
+				ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "cache", UID: "cache",
+					Labels: map[string]string{"app": "cache"}},
+				Spec: v1.PodSpec{NodeName: "n02", SchedulerName: "berth-scheduler",
+					Containers: []v1.Container{{Name: "c", Image: "i"}}},
+				Status: v1.PodStatus{Phase: v1.PodRunning},
 			})
 			ask := func(n int64) v1.ResourceRequirements {
-				return v1.ResourceRequirements{Requests: v1.ResourceList{"nvidia.com/gpu": *resource.NewQuantity(n, resource.DecimalSI)}}
+				return v1.ResourceRequirements{Requests: v1.ResourceList{"nvidia.com/gpu": *resource.NewQuantity(n,
+					resource.DecimalSI)}}
 			}
 			for i := range 8 {
 				if tc.gpus == 0 {
@@ -101,7 +110,8 @@ func TestAGangGoesWhereItsPeersAre(t *testing.T) {
 				member := &v1.Pod{
 					ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(name), Labels: map[string]string{
 						"pod-group.scheduling.sigs.k8s.io/name": "g", "pod-group.scheduling.sigs.k8s.io/min-available": "4"}},
-					Spec: v1.PodSpec{SchedulerName: "berth-scheduler", Containers: []v1.Container{{Name: "c", Image: "i", Resources: ask(8)}}},
+					Spec: v1.PodSpec{SchedulerName: "berth-scheduler",
+						Containers: []v1.Container{{Name: "c", Image: "i", Resources: ask(8)}}},
 				}
 				if tc.near != "" {
 					member.Annotations = map[string]string{"berth.dev/near": tc.near}

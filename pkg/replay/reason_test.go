@@ -23,14 +23,16 @@ func TestMainReason(t *testing.T) {
 			byNode[string(rune('a'+i))] = s
 		}
 		return fwk.NewStatus(fwk.Unschedulable).WithError(&framework.FitError{NumAllNodes: nodes,
-			Diagnosis: framework.Diagnosis{NodeToStatus: framework.NewNodeToStatus(byNode, absent), PostFilterMsg: "preemption: no victims"}})
+			Diagnosis: framework.Diagnosis{NodeToStatus: framework.NewNodeToStatus(byNode, absent),
+				PostFilterMsg: "preemption: no victims"}})
 	}
 	none := fwk.NewStatus(fwk.UnschedulableAndUnresolvable)
 	stock := func(words ...string) *fwk.Status { return fwk.NewStatus(fwk.Unschedulable, words...) }
 	taken := func(have int) *fwk.Status {
 		return reasons.Status(fwk.Unschedulable, gpu.Reason{Cause: gpu.GPUsTaken, Need: 8, Have: have})
 	}
-	short := &gangplan.Shortfall{Group: gang.ID{Namespace: "ns", Name: "g"}, Of: gang.Minimum{Total: 8}, Members: 8, Fits: 6,
+	short := &gangplan.Shortfall{Group: gang.ID{Namespace: "ns", Name: "g"}, Of: gang.Minimum{Total: 8}, Members: 8,
+		Fits:  6,
 		Nodes: []gangplan.NodeCause{{Short: "nvidia.com/gpu", Nodes: 3}}}
 	few := obstacle.Obstacle{Cause: obstacle.TooFewMembers, Group: short.Group, Have: 2, Need: 3}
 	for _, tc := range []struct {
@@ -38,13 +40,18 @@ func TestMainReason(t *testing.T) {
 		status *fwk.Status
 		want   string
 	}{
-		{"the reason of the most nodes", failed(none, stock("tainted"), stock("Insufficient cpu"), stock("Insufficient cpu")), "Insufficient cpu"},
+		{"the reason of the most nodes", failed(none, stock("tainted"), stock("Insufficient cpu"), stock("Insufficient cpu")),
+			"Insufficient cpu"},
 		{"a node counts for each of its reasons", failed(none, stock("a", "b"), stock("b")), "b"},
 		{"of two that are as frequent the first by name", failed(none, stock("b"), stock("a")), "a"},
-		{"amounts do not tell reasons apart", failed(none, taken(1), stock("cpu"), taken(2), stock("cpu"), taken(3)), "node(s) with too few free GPUs"},
-		{"nodes that no filter saw count", failed(stock("not asked for"), stock("tainted"), stock("tainted")), "not asked for"},
-		{"a gang that does not fit", failed(reasons.Status(fwk.UnschedulableAndUnresolvable, short)), "gang does not fit: nodes with too little free nvidia.com/gpu"},
-		{"a pod that is kept out of the queue", reasons.Status(fwk.UnschedulableAndUnresolvable, few), "gang has fewer members than it needs"},
+		{"amounts do not tell reasons apart", failed(none, taken(1), stock("cpu"), taken(2), stock("cpu"), taken(3)),
+			"node(s) with too few free GPUs"},
+		{"nodes that no filter saw count", failed(stock("not asked for"), stock("tainted"), stock("tainted")),
+			"not asked for"},
+		{"a gang that does not fit", failed(reasons.Status(fwk.UnschedulableAndUnresolvable, short)),
+			"gang does not fit: nodes with too little free nvidia.com/gpu"},
+		{"a pod that is kept out of the queue", reasons.Status(fwk.UnschedulableAndUnresolvable, few),
+			"gang has fewer members than it needs"},
 		{"the scheduler failed", fwk.AsStatus(errors.New("no connection")), "no connection"},
 		{"nobody gives a reason", failed(none), "0/10 nodes are available: preemption: no victims"},
 	} {

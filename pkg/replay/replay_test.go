@@ -55,11 +55,14 @@ func TestTheSameSeedGivesTheSameResultByteForByte(t *testing.T) {
 		config  string
 		options Options
 	}{
-		"the default scheduler in arrival order":     {schedulerconfig.Stock, Options{Mode: replayed.ArrivalOrder, Seed: 3}},
-		"the default scheduler in virtual time":      {schedulerconfig.Stock, Options{Mode: replayed.VirtualTime, Seed: 3, Horizon: 90 * time.Minute}},
+		"the default scheduler in arrival order": {schedulerconfig.Stock, Options{Mode: replayed.ArrivalOrder, Seed: 3}},
+		"the default scheduler in virtual time": {schedulerconfig.Stock, Options{Mode: replayed.VirtualTime, Seed: 3,
+			Horizon: 90 * time.Minute}},
 		"the shipped configuration in arrival order": {shipped, Options{Mode: replayed.ArrivalOrder, Seed: 3}},
-		"service levels in virtual time":             {"../../manifests/configurations/service-levels.yaml", Options{Mode: replayed.VirtualTime, Seed: 3, Horizon: 90 * time.Minute}},
-		"the shipped configuration in virtual time":  {shipped, Options{Mode: replayed.VirtualTime, Seed: 3, Horizon: 90 * time.Minute}},
+		"service levels in virtual time": {"../../manifests/configurations/service-levels.yaml",
+			Options{Mode: replayed.VirtualTime, Seed: 3, Horizon: 90 * time.Minute}},
+		"the shipped configuration in virtual time": {shipped, Options{Mode: replayed.VirtualTime, Seed: 3,
+			Horizon: 90 * time.Minute}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -91,11 +94,14 @@ func TestTheSameSeedGivesTheSameResultByteForByte(t *testing.T) {
 
 func TestVirtualTime(t *testing.T) {
 	t.Parallel()
-	node := trace.Node{Name: "n", CPUMilli: 8000, MemoryMiB: 16384, GPUs: 1, Model: "Tesla-T4", MicroDollarsPerHour: 2_000_000}
+	node := trace.Node{Name: "n", CPUMilli: 8000, MemoryMiB: 16384, GPUs: 1, Model: "Tesla-T4",
+		MicroDollarsPerHour: 2_000_000}
 	job := func(name string, arrival, duration time.Duration) trace.Job {
-		return trace.Job{Name: name, Arrival: arrival, Duration: duration, Pods: 1, CPUMilli: 1000, MemoryMiB: 1024, GPUs: 1, GPUMilli: 1000}
+		return trace.Job{Name: name, Arrival: arrival, Duration: duration, Pods: 1, CPUMilli: 1000, MemoryMiB: 1024, GPUs: 1,
+			GPUMilli: 1000}
 	}
-	in := NewInput("two in turn", []trace.Node{node}, []trace.Job{job("first", 0, time.Hour), job("second", 10*time.Minute, time.Hour)})
+	in := NewInput("two in turn", []trace.Node{node},
+		[]trace.Job{job("first", 0, time.Hour), job("second", 10*time.Minute, time.Hour)})
 	r := mustRun(t, schedulerconfig.Stock, in, Options{Mode: replayed.VirtualTime})
 	if r.Placed != 2 || r.Pending != 0 || r.JobsCompleted != 2 {
 		t.Fatalf("placed %d, pending %d, completed %d; want 2, 0, 2", r.Placed, r.Pending, r.JobsCompleted)
@@ -111,7 +117,8 @@ func TestVirtualTime(t *testing.T) {
 
 func TestADumpIsWorkEnough(t *testing.T) {
 	t.Parallel()
-	in := NewInput("dump", []trace.Node{{Name: "a", CPUMilli: 8000, MemoryMiB: 16384}, {Name: "b", CPUMilli: 4000, MemoryMiB: 16384}}, nil)
+	in := NewInput("dump", []trace.Node{{Name: "a", CPUMilli: 8000, MemoryMiB: 16384},
+		{Name: "b", CPUMilli: 4000, MemoryMiB: 16384}}, nil)
 	for i, node := range []string{"a", "b", "", ""} {
 		job := trace.Job{Name: fmt.Sprint("pod-", i), Pods: 1, CPUMilli: 2000 + 6000*int64(i/3), MemoryMiB: 512}
 		pod := podObject(&job, 0, 0, "default-scheduler", wholeGPUs, usualKeys())
@@ -124,7 +131,8 @@ func TestADumpIsWorkEnough(t *testing.T) {
 		r := mustRun(t, schedulerconfig.Stock, in, Options{Mode: replayed.VirtualTime, Progress: progress})
 		// The last one asks for a whole node, and parts of each node are taken whatever comes first.
 		if r.Pods != 4 || r.Placed != 3 || r.Pending != 1 || len(r.Samples) > 2*samplesWanted {
-			t.Errorf("rebind %v: %d of %d pods placed, %d pending, %d samples; want 3 of 4, 1 and some", rebind, r.Placed, r.Pods, r.Pending, len(r.Samples))
+			t.Errorf("rebind %v: %d of %d pods placed, %d pending, %d samples; want 3 of 4, 1 and some", rebind, r.Placed,
+				r.Pods, r.Pending, len(r.Samples))
 		}
 		if bound, total := progress.Read(); bound != total-1 || total != map[bool]int64{false: 2, true: 4}[rebind] {
 			t.Errorf("rebind %v: progress tells %d of %d pods", rebind, bound, total)
@@ -141,8 +149,10 @@ func TestPlacementPoliciesOfADumpHold(t *testing.T) {
 		pod.Annotations = map[string]string{"berth.dev/licenses": "matlab"}
 		in.Objects = append(in.Objects, pod)
 	}
-	in.Objects = append(in.Objects, &unstructured.Unstructured{Object: map[string]any{"apiVersion": "berth.dev/v1alpha1", "kind": "PlacementPolicy",
-		"metadata": map[string]any{"name": "tools"}, "spec": map[string]any{"licenses": []any{map[string]any{"name": "matlab", "count": int64(2)}}}}})
+	in.Objects = append(in.Objects, &unstructured.Unstructured{Object: map[string]any{"apiVersion": "berth.dev/v1alpha1",
+		"kind":     "PlacementPolicy",
+		"metadata": map[string]any{"name": "tools"},
+		"spec":     map[string]any{"licenses": []any{map[string]any{"name": "matlab", "count": int64(2)}}}}})
 	r := mustRun(t, shipped, in, Options{Mode: replayed.VirtualTime})
 	if r.Placed != 2 || r.Pending != 1 {
 		t.Errorf("%d pods placed, %d pending; want 2 and 1", r.Placed, r.Pending)
@@ -158,7 +168,9 @@ func TestTheNodesOfADumpTakePrices(t *testing.T) {
 		name, prices, want string // the error
 		micro              int64
 	}{
-		{"what the rates make of a node, and what another states", "resource,dollars_per_hour\nT4,0.5\ncpu-core,0.1\nmemory-gib,0.01\n", "", 2*500_000 + 8*100_000 + 16*10_000 + 7_000_000},
+		{"what the rates make of a node, and what another states",
+			"resource,dollars_per_hour\nT4,0.5\ncpu-core,0.1\nmemory-gib,0.01\n", "", 2*500_000 + 8*100_000 + 16*10_000 +
+				7_000_000},
 		{"no rate for a GPU model", "resource,dollars_per_hour\ncpu-core,0.1\n", `prices.csv: pricing node a: the price table has no rate for GPU model "T4"`, 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -228,7 +240,8 @@ func TestPreemptedPodsStartAnew(t *testing.T) {
 	low := trace.Job{Name: "low", Duration: time.Hour, Pods: 1, CPUMilli: 6000, MemoryMiB: 1024}
 	high := low
 	high.Name, high.Arrival, high.Duration, high.Priority = "high", 10*time.Minute, 30*time.Minute, 100
-	r := mustRun(t, schedulerconfig.Stock, NewInput("preemption", []trace.Node{node}, []trace.Job{low, high}), Options{Mode: replayed.VirtualTime})
+	r := mustRun(t, schedulerconfig.Stock, NewInput("preemption", []trace.Node{node}, []trace.Job{low, high}),
+		Options{Mode: replayed.VirtualTime})
 	if r.Preemptions != 1 || r.JobsCompleted != 2 {
 		t.Fatalf("preemptions %d, completed %d; want 1 and 2", r.Preemptions, r.JobsCompleted)
 	}
@@ -243,7 +256,8 @@ func TestTheSameVictimsAreChosenEachTime(t *testing.T) {
 	t.Parallel()
 	var nodes []trace.Node
 	for i := range 12 {
-		nodes = append(nodes, trace.Node{Name: fmt.Sprintf("n%02d", i), CPUMilli: 8000, MemoryMiB: 16384, GPUs: 4, Model: "Tesla-T4"})
+		nodes = append(nodes, trace.Node{Name: fmt.Sprintf("n%02d", i), CPUMilli: 8000, MemoryMiB: 16384, GPUs: 4,
+			Model: "Tesla-T4"})
 	}
 	low := trace.Job{Name: "low", Duration: time.Hour, Pods: 12, CPUMilli: 4000, MemoryMiB: 1024, GPUs: 4, GPUMilli: 1000}
 	high, gang := low, low
@@ -271,12 +285,14 @@ func TestAGangStartsTogether(t *testing.T) {
 		{Name: "a", CPUMilli: 8000, MemoryMiB: 16384, GPUs: 4, Model: "Tesla-T4"},
 		{Name: "b", CPUMilli: 8000, MemoryMiB: 16384, GPUs: 4, Model: "Tesla-T4"},
 	}
-	fits := trace.Job{Name: "fits", Duration: time.Hour, Pods: 8, CPUMilli: 1000, MemoryMiB: 512, GPUs: 1, GPUMilli: 1000, Gang: true}
+	fits := trace.Job{Name: "fits", Duration: time.Hour, Pods: 8, CPUMilli: 1000, MemoryMiB: 512, GPUs: 1, GPUMilli: 1000,
+		Gang: true}
 	tooLarge := fits
 	tooLarge.Name, tooLarge.Pods = "too-large", 9
 	r := mustRun(t, shipped, NewInput("gangs", nodes, []trace.Job{tooLarge, fits}), Options{Mode: replayed.VirtualTime})
 	if r.GangWait.Count != 1 || r.JobsCompleted != 1 || r.Pending != 9 {
-		t.Errorf("gangs started %d, completed %d, pods pending %d; want 1, 1, 9", r.GangWait.Count, r.JobsCompleted, r.Pending)
+		t.Errorf("gangs started %d, completed %d, pods pending %d; want 1, 1, 9", r.GangWait.Count, r.JobsCompleted,
+			r.Pending)
 	}
 	// All members are told apart from pods that wait in the queue: the reason is the gang's.
 	// Both nodes are empty: they are short of GPUs when the gang itself has filled them.
@@ -298,7 +314,8 @@ func TestPendingPodsAreGroupedByReason(t *testing.T) {
 	gang := eight
 	gang.Name, gang.Pods, gang.Gang = "gang", 5, true
 	large := trace.Job{Name: "large", Pods: 1, CPUMilli: 9000, MemoryMiB: 512}
-	r := mustRun(t, shipped, NewInput("reasons", nodes, []trace.Job{eight, sixteen, gang, large}), Options{Mode: replayed.VirtualTime})
+	r := mustRun(t, shipped, NewInput("reasons", nodes, []trace.Job{eight, sixteen, gang, large}),
+		Options{Mode: replayed.VirtualTime})
 	want := []replayed.Reason{
 		{Reason: "gang does not fit: nodes with too little free nvidia.com/gpu", Pods: 5},
 		{Reason: "node(s) with too few GPUs", Pods: 3},
@@ -326,9 +343,12 @@ func TestBadInput(t *testing.T) {
 		"an unknown gate":        {in, Options{Mode: replayed.VirtualTime, FeatureGates: "Fast=true"}, `feature gates "Fast=true": Kubernetes has no feature gate "Fast"`},
 		"a gate without a value": {in, Options{Mode: replayed.VirtualTime, FeatureGates: "GangScheduling"}, `feature gates "GangScheduling": malformed pair, expect string=bool; want Name=true,…`},
 		"an unknown profile":     {in, Options{Mode: replayed.VirtualTime, Profile: "nobody"}, `stock: there is no profile "nobody"; it has default-scheduler`},
-		"a negative horizon":     {in, Options{Mode: replayed.VirtualTime, Horizon: -time.Second}, "horizon: -1s is not allowed; want a time after the start, or 0s for the end of the work"},
-		"a start long ago":       {in, Options{Mode: replayed.VirtualTime, Start: time.Date(1990, 1, 1, 0, 0, 0, 0, time.UTC)}, "start: 1990-01-01T00:00:00Z is not allowed; want the years 2001 to 2150"},
-		"a cycle of no length":   {in, Options{Mode: replayed.VirtualTime, CycleTime: 1}, "cycle-time: 1ns is not allowed; want whole microseconds up to 1m"},
+		"a negative horizon": {in, Options{Mode: replayed.VirtualTime, Horizon: -time.Second},
+			"horizon: -1s is not allowed; want a time after the start, or 0s for the end of the work"},
+		"a start long ago": {in, Options{Mode: replayed.VirtualTime, Start: time.Date(1990, 1, 1, 0, 0, 0, 0, time.UTC)},
+			"start: 1990-01-01T00:00:00Z is not allowed; want the years 2001 to 2150"},
+		"a cycle of no length": {in, Options{Mode: replayed.VirtualTime, CycleTime: 1},
+			"cycle-time: 1ns is not allowed; want whole microseconds up to 1m"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -338,42 +358,6 @@ func TestBadInput(t *testing.T) {
 				t.Errorf("error %v, want %s", err, tt.want)
 			}
 		})
-	}
-}
-
-func TestWhatLiesOutsideIsRefusedOrLeftOut(t *testing.T) {
-	t.Parallel()
-	const head = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nleaderElection: {leaderElect: false}\n"
-	run := func(text string) (*replayed.Result, error) {
-		c, err := schedulerconfig.Parse("f.yaml", []byte(head+text))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return Run(context.Background(), c, smallInput(t), Options{Mode: replayed.VirtualTime, Horizon: time.Minute})
-	}
-	_, err := run("extenders: [{urlPrefix: 'http://127.0.0.1:1', filterVerb: filter}]\n")
-	if !errors.Is(err, ErrInput) || !strings.HasPrefix(err.Error(), "f.yaml: extenders: http://127.0.0.1:1 ") {
-		t.Errorf("with an extender: error %v, want one that names file and extender", err)
-	}
-	r, err := run(`profiles:
-- plugins: {multiPoint: {enabled: [{name: GPUAware, weight: 20}]}}
-  pluginConfig: [{name: GPUAware, args: {signals: {prometheus: {url: 'http://127.0.0.1:1'}}}}]
-`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(r.Notes) != 1 || !strings.HasPrefix(r.Notes[0], "GPUAware was run without what Prometheus would tell it") {
-		t.Errorf("with live signals: notes %q, want one that says they are left out", r.Notes)
-	}
-	r, err = run(`profiles:
-- plugins: {multiPoint: {enabled: [{name: SLAAware, weight: 20}]}}
-  pluginConfig: [{name: SLAAware, args: {signals: {prometheus: {url: 'http://127.0.0.1:1'}, latencyMsQuery: x}}}]
-`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(r.Notes) != 1 || !strings.HasPrefix(r.Notes[0], "SLAAware was run without what Prometheus would tell it") || r.Placed != r.Pods {
-		t.Errorf("with figures of objectives: notes %q, %d of %d pods placed; want one note, and all placed", r.Notes, r.Placed, r.Pods)
 	}
 }
 

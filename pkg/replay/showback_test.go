@@ -25,8 +25,9 @@ func showbackBy(t *testing.T, by string) *showback.By {
 
 // team is a job of one pod with two GPUs for a number of hours.
 func team(name, namespace string, arrival, hours int, labels map[string]string) trace.Job {
-	return trace.Job{Name: name, Namespace: namespace, Labels: labels, Arrival: time.Duration(arrival) * time.Hour, Duration: time.Duration(hours) * time.Hour,
-		Pods: 1, CPUMilli: 8000, MemoryMiB: 32 << 10, GPUs: 2, GPUMilli: 1000}
+	return trace.Job{Name: name, Namespace: namespace, Labels: labels, Arrival: time.Duration(arrival) * time.Hour,
+		Duration: time.Duration(hours) * time.Hour,
+		Pods:     1, CPUMilli: 8000, MemoryMiB: 32 << 10, GPUs: 2, GPUMilli: 1000}
 }
 
 func TestTheBillOfATraceIsDivided(t *testing.T) {
@@ -38,14 +39,16 @@ func TestTheBillOfATraceIsDivided(t *testing.T) {
 	}
 	gang := team("train", "vision", 1, 10, nil)
 	gang.Gang, gang.Pods = true, 2
-	jobs := []trace.Job{team("one", "vision", 0, 30, map[string]string{"team": "x"}), team("two", "speech", 0, 6, nil), gang}
+	jobs := []trace.Job{team("one", "vision", 0, 30, map[string]string{"team": "x"}), team("two", "speech", 0, 6, nil),
+		gang}
 	hour := func(gpus, hours int64) int64 { return gpus * hours * 3_600_000 }
 	for by, want := range map[string]map[string]int64{
 		"namespace":  {"vision": hour(2, 30) + hour(4, 10), "speech": hour(2, 6)},
 		"gang":       {"vision/train": hour(4, 10), showback.None: hour(2, 36)},
 		"label=team": {"x": hour(2, 30), showback.None: hour(2, 6) + hour(4, 10)},
 	} {
-		result := mustRun(t, shipped, NewInput("teams", nodes, jobs), Options{Mode: replayed.VirtualTime, Showback: showbackBy(t, by)})
+		result := mustRun(t, shipped, NewInput("teams", nodes, jobs),
+			Options{Mode: replayed.VirtualTime, Showback: showbackBy(t, by)})
 		s := result.Showback
 		got := map[string]int64{}
 		for _, line := range s.Lines {
@@ -59,11 +62,13 @@ func TestTheBillOfATraceIsDivided(t *testing.T) {
 			t.Errorf("milli-GPU·seconds by %s (-want +got):\n%s", by, diff)
 		}
 		if s.Nodes != 3 || s.NodesWithoutPrice != 1 || s.By != by || s.Source != "replay" || len(s.Days) != 2 {
-			t.Errorf("by %s: %d nodes, %d of them without a price, by %s from %s, %d days", by, s.Nodes, s.NodesWithoutPrice, s.By, s.Source, len(s.Days))
+			t.Errorf("by %s: %d nodes, %d of them without a price, by %s from %s, %d days", by, s.Nodes, s.NodesWithoutPrice,
+				s.By, s.Source, len(s.Days))
 		}
 		// All but the empty nodes is the bill of the replay, which is rounded as a float.
 		if off := s.Total.MicroDollars - s.Empty.MicroDollars - result.MicroDollars; off < -10 || off > 10 {
-			t.Errorf("by %s: the nodes in use cost %d micro-dollars, want the bill, %d", by, s.Total.MicroDollars-s.Empty.MicroDollars, result.MicroDollars)
+			t.Errorf("by %s: the nodes in use cost %d micro-dollars, want the bill, %d", by,
+				s.Total.MicroDollars-s.Empty.MicroDollars, result.MicroDollars)
 		}
 		if want := epoch.Truncate(time.Second); !s.From.Equal(want) {
 			t.Errorf("by %s: from %s, want %s", by, s.From, want)
@@ -73,10 +78,12 @@ func TestTheBillOfATraceIsDivided(t *testing.T) {
 
 func TestPodsThatAreEvictedPayForBothTimes(t *testing.T) {
 	t.Parallel()
-	nodes := []trace.Node{{Name: "a", CPUMilli: 32_000, MemoryMiB: 128 << 10, GPUs: 2, Model: "A100", MicroDollarsPerHour: 8_000_000}}
+	nodes := []trace.Node{{Name: "a", CPUMilli: 32_000, MemoryMiB: 128 << 10, GPUs: 2, Model: "A100",
+		MicroDollarsPerHour: 8_000_000}}
 	urgent := team("urgent", "b", 1, 1, nil)
 	urgent.Priority = 100
-	s := mustRun(t, shipped, NewInput("evicted", nodes, []trace.Job{team("first", "a", 0, 4, nil), urgent}), Options{Mode: replayed.VirtualTime, Showback: showbackBy(t, "namespace")}).Showback
+	s := mustRun(t, shipped, NewInput("evicted", nodes, []trace.Job{team("first", "a", 0, 4, nil), urgent}),
+		Options{Mode: replayed.VirtualTime, Showback: showbackBy(t, "namespace")}).Showback
 	hours := map[string]string{}
 	for _, line := range s.Lines {
 		hours[line.Key] = fmt.Sprintf("%.1f", float64(line.MilliGPUSeconds)/3_600_000)
@@ -89,11 +96,15 @@ func TestPodsThatAreEvictedPayForBothTimes(t *testing.T) {
 
 func TestAHorizonPaysForWhatNeverEnds(t *testing.T) {
 	t.Parallel()
-	nodes := []trace.Node{{Name: "a", CPUMilli: 32_000, MemoryMiB: 128 << 10, GPUs: 8, Model: "A100", MicroDollarsPerHour: 8_000_000}}
+	nodes := []trace.Node{{Name: "a", CPUMilli: 32_000, MemoryMiB: 128 << 10, GPUs: 8, Model: "A100",
+		MicroDollarsPerHour: 8_000_000}}
 	in := NewInput("service", nodes, []trace.Job{team("service", "a", 0, 0, nil)})
-	s := mustRun(t, shipped, in, Options{Mode: replayed.VirtualTime, Horizon: 720 * time.Hour, Showback: showbackBy(t, "namespace")}).Showback
-	if s.Total.MicroDollars != 720*8_000_000 || len(s.Days) != 30 || len(s.Lines) != 1 || s.Lines[0].MilliGPUSeconds < 2*720*3_600_000-1000 || s.Lines[0].MilliGPUSeconds > 2*720*3_600_000 {
-		t.Errorf("%d days, %+v, %+v; want 30 days at $8.00 an hour, with two GPUs but for the first milliseconds", len(s.Days), s.Total, s.Lines)
+	s := mustRun(t, shipped, in, Options{Mode: replayed.VirtualTime, Horizon: 720 * time.Hour,
+		Showback: showbackBy(t, "namespace")}).Showback
+	if s.Total.MicroDollars != 720*8_000_000 || len(s.Days) != 30 || len(s.Lines) != 1 ||
+		s.Lines[0].MilliGPUSeconds < 2*720*3_600_000-1000 || s.Lines[0].MilliGPUSeconds > 2*720*3_600_000 {
+		t.Errorf("%d days, %+v, %+v; want 30 days at $8.00 an hour, with two GPUs but for the first milliseconds",
+			len(s.Days), s.Total, s.Lines)
 	}
 	config, err := schedulerconfig.Shipped()
 	if err != nil {

@@ -25,7 +25,8 @@ func TestStaysAreFromThePodsNodeToItsEnd(t *testing.T) {
 	member.node = "n2"
 	s.begin(member, at(60))
 	s.end(&podState{}, at(70))
-	want := []replayed.Stay{{Job: "team/p", Node: "n2", To: 90}, {Job: "train", Node: "n1", Gang: true, Arrived: 10, From: 30, To: 50},
+	want := []replayed.Stay{{Job: "team/p", Node: "n2", To: 90}, {Job: "train", Node: "n1", Gang: true, Arrived: 10,
+		From: 30, To: 50},
 		{Job: "train", Node: "n2", Gang: true, Arrived: 10, From: 60, To: 90}}
 	if diff := cmp.Diff(want, s.result(at(90))); diff != "" {
 		t.Errorf("stays (-want +got):\n%s", diff)

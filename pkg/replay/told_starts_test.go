@@ -26,7 +26,8 @@ func TestToldStartsAreComparedWithWhatWasToldFirst(t *testing.T) {
 		return g
 	}
 	var told toldStarts
-	told.see(&unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"namespace": "ns", "name": "no"}}})
+	told.see(&unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"namespace": "ns",
+		"name": "no"}}})
 	told.see(group("a", 5, 10, 20))
 	told.see(group("a", 50, 60, 70))
 	told.see(group("b", 5, 10, 20))
@@ -34,7 +35,8 @@ func TestToldStartsAreComparedWithWhatWasToldFirst(t *testing.T) {
 	for name, minutes := range map[string]int{"a": 20, "b": 30, "no": 1} {
 		for range 2 {
 			told.started(types.NamespacedName{Namespace: metav1.NamespaceDefault, Name: name}, start)
-			told.started(types.NamespacedName{Namespace: "ns", Name: name}, start.Add(time.Duration(minutes)*time.Minute+time.Millisecond))
+			told.started(types.NamespacedName{Namespace: "ns", Name: name},
+				start.Add(time.Duration(minutes)*time.Minute+time.Millisecond))
 		}
 	}
 	want := replayed.ToldStarts{Within: 1, Error: replayed.Waits{Count: 2, Mean: 900, P50: 600, P95: 1200, Max: 1200}}

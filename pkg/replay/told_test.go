@@ -28,14 +28,16 @@ func TestProgressIsThatOfPodsThatAreDone(t *testing.T) {
 		}
 		mustRun(t, schedulerconfig.Stock, in, options)
 		if done, total := progress.Read(); done != want || total != 3 {
-			t.Errorf("%s: %d of %d pods are done, want %d of 3: all have come, and each needs the node for an hour", mode, done, total, want)
+			t.Errorf("%s: %d of %d pods are done, want %d of 3: all have come, and each needs the node for an hour", mode, done,
+				total, want)
 		}
 	}
 }
 
 func TestWaitsHaveTheirReasons(t *testing.T) {
 	t.Parallel()
-	nodes := []trace.Node{{Name: "a", CPUMilli: 8000, MemoryMiB: 16384}, {Name: "spot", CPUMilli: 8000, MemoryMiB: 16384, Spot: true}}
+	nodes := []trace.Node{{Name: "a", CPUMilli: 8000, MemoryMiB: 16384}, {Name: "spot", CPUMilli: 8000, MemoryMiB: 16384,
+		Spot: true}}
 	job := func(name string) trace.Job {
 		return trace.Job{Name: name, Duration: time.Hour, Pods: 1, CPUMilli: 6000, MemoryMiB: 512}
 	}
@@ -50,7 +52,8 @@ func TestWaitsHaveTheirReasons(t *testing.T) {
 	}
 }
 
-// TestADumpIsTakenAsItIsNot has pods of another scheduler, a PodGroup that does not exist, and a gang for which there is no room.
+// TestADumpIsTakenAsItIsNot has pods of another scheduler, a PodGroup that does not exist, and a gang for which there
+// is no room.
 func TestADumpIsTakenAsItIsNot(t *testing.T) {
 	t.Parallel()
 	in := NewInput("dump", []trace.Node{{Name: "a", CPUMilli: 8000, MemoryMiB: 16384}}, nil)
@@ -68,7 +71,8 @@ func TestADumpIsTakenAsItIsNot(t *testing.T) {
 	add("one", "berth-scheduler", 1000, ghost)
 	add("two", "berth-scheduler", 1000, ghost)
 	gang := func(pod *v1.Pod) {
-		pod.Labels = map[string]string{"pod-group.scheduling.sigs.k8s.io/name": "g", "pod-group.scheduling.sigs.k8s.io/min-available": "4"}
+		pod.Labels = map[string]string{"pod-group.scheduling.sigs.k8s.io/name": "g",
+			"pod-group.scheduling.sigs.k8s.io/min-available": "4"}
 	}
 	for _, name := range []string{"g-0", "g-1", "g-2", "g-3"} {
 		add(name, "berth-scheduler", 3000, gang)
@@ -78,12 +82,16 @@ func TestADumpIsTakenAsItIsNot(t *testing.T) {
 		incomplete bool
 		note       string
 	}{
-		shipped:               {false, "1 pod of schedulers that the configuration does not have (volcano 1) is placed as if of the profile berth-scheduler"},
-		schedulerconfig.Stock: {true, "8 pods of schedulers that the configuration does not have (berth-scheduler 7, volcano 1) are placed as if of the profile"},
+		shipped: {false, "1 pod of schedulers that the configuration does not have (volcano 1) is placed as " +
+			"if of the profile berth-scheduler"},
+		schedulerconfig.Stock: {true, "8 pods of schedulers that the configuration does not have (berth-scheduler 7, " +
+			"volcano 1) are placed as if of the profile"},
 	} {
 		r := mustRun(t, config, in, Options{Mode: replayed.VirtualTime})
-		if r.Placed+r.Pending+r.Incomplete != 8 || r.Incomplete > 0 != want.incomplete || r.Placed > 4 || r.Gangs != 1 || r.GangsStarted != 0 {
-			t.Errorf("%s: %d placed, %d pending, %d of incomplete gangs, %d of %d gangs started; want %+v, at most 4 placed, and none of 1",
+		if r.Placed+r.Pending+r.Incomplete != 8 || r.Incomplete > 0 != want.incomplete || r.Placed > 4 || r.Gangs != 1 ||
+			r.GangsStarted != 0 {
+			t.Errorf("%s: %d placed, %d pending, %d of incomplete gangs, %d of %d gangs started; want %+v, at most 4 placed, "+
+				"and none of 1",
 				config, r.Placed, r.Pending, r.Incomplete, r.GangsStarted, r.Gangs, want)
 		}
 		for _, note := range []string{want.note, missing} {

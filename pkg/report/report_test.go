@@ -21,10 +21,13 @@ import (
 func result(config string, seed uint64, allocated, microDollars int64, placements map[string]string) *replayed.Result {
 	percent := float64(allocated) / 40
 	return &replayed.Result{
-		Input: "in<put>", Configuration: config, Profile: "p", Mode: replayed.VirtualTime, Seed: seed, Nodes: 1, CapacityMilli: 4000, Pods: 2,
-		AllocatedPercent: percent, AllocatedMilli: allocated, IdleMilli: 4000 - allocated, MicroDollarsPerHour: microDollars, Placements: placements,
-		Basis: replayed.TimeMean, Window: &replayed.Window{To: 7200, Until: replayed.LastArrival}, Jobs: 1,
-		Samples:         []replayed.Sample{{Seconds: 0}, {Seconds: 7200, AllocatedPercent: percent, StrandedPercent: 1, MicroDollarsPerHour: microDollars}},
+		Input: "in<put>", Configuration: config, Profile: "p", Mode: replayed.VirtualTime, Seed: seed, Nodes: 1,
+		CapacityMilli: 4000, Pods: 2,
+		AllocatedPercent: percent, AllocatedMilli: allocated, IdleMilli: 4000 - allocated, MicroDollarsPerHour: microDollars,
+		Placements: placements,
+		Basis:      replayed.TimeMean, Window: &replayed.Window{To: 7200, Until: replayed.LastArrival}, Jobs: 1,
+		Samples: []replayed.Sample{{Seconds: 0}, {Seconds: 7200, AllocatedPercent: percent, StrandedPercent: 1,
+			MicroDollarsPerHour: microDollars}},
 		WaitHistogram:   append([]int{1}, make([]int, len(replayed.WaitBounds))...),
 		Map:             []replayed.NodeUse{{Name: "n", Model: "T4", GPUs: 4, AllocatedMilli: int(allocated), Pods: 1}},
 		PendingByReason: []replayed.Reason{{Reason: "Insufficient <cpu>", Pods: 1}},
@@ -124,7 +127,8 @@ func TestThePageStandsAlone(t *testing.T) {
 	if outside := regexp.MustCompile(`(?i)(src|href|url|@import|<script|<link)\s*[=(]`).FindString(text); outside != "" {
 		t.Errorf("the page refers to something else: %s", outside)
 	}
-	if strings.Contains(text, "<cpu>") || strings.Contains(text, "in<put>") || !strings.Contains(text, "B: Some&lt;plugin&gt; was silenced") {
+	if strings.Contains(text, "<cpu>") || strings.Contains(text, "in<put>") ||
+		!strings.Contains(text, "B: Some&lt;plugin&gt; was silenced") {
 		t.Error("text of the input is not escaped")
 	}
 	plots := regexp.MustCompile(`(?s)<svg [^>]*role="img".*?</svg>`).FindAllString(text, -1)
@@ -155,7 +159,8 @@ func TestTheTableSaysWhatChanges(t *testing.T) {
 	if err := WriteTable(&out, comparison()); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"GPUs allocated", "better", "worse", "Insufficient <cpu>", "2 seeds", "note: B: Some<plugin> was silenced"} {
+	for _, want := range []string{"GPUs allocated", "better", "worse", "Insufficient <cpu>", "2 seeds",
+		"note: B: Some<plugin> was silenced"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is missing in\n%s", want, out.String())
 		}
@@ -181,7 +186,8 @@ func TestAReplayTellsOnlyOfWhatItHad(t *testing.T) {
 		unpriced int
 		wants    map[string]bool
 	}{
-		{0, map[string]bool{"Pod wait, median": true, "2h": true, "$1/h": true, "Gang wait": false, "Gangs started": false, "Job completion": false, "price": false}},
+		{0, map[string]bool{"Pod wait, median": true, "2h": true, "$1/h": true, "Gang wait": false, "Gangs started": false,
+			"Job completion": false, "price": false}},
 		{1, map[string]bool{"$1/h": true, "note: 1 of the 4 nodes has no price and counts nothing in the cost": true}},
 		{4, map[string]bool{"$": false, "note: no node has a price": true}},
 	} {
@@ -238,7 +244,9 @@ func TestAPageWithoutPricesDrawsNoCost(t *testing.T) {
 func TestTablesFitTheTerminal(t *testing.T) {
 	t.Parallel()
 	c := comparison()
-	c.Pending = append(c.Pending, PendingRow{Reason: "0/40 nodes are available: 12 Insufficient nvidia.com/gpu, 28 node(s) had untolerated taint(s)", A: 12, B: 7.5})
+	c.Pending = append(c.Pending,
+		PendingRow{Reason: "0/40 nodes are available: 12 Insufficient nvidia.com/gpu, 28 node(s) had untolerated taint(s)",
+			A: 12, B: 7.5})
 	for _, width := range []int{60, 80, 120, 200} {
 		for name, write := range map[string]func(io.Writer) error{
 			"a comparison": func(w io.Writer) error { return WriteTable(w, c) },
@@ -251,7 +259,8 @@ func TestTablesFitTheTerminal(t *testing.T) {
 			if widest := text.LongestLineLen(out.String()); widest > width {
 				t.Errorf("%s is %d columns wide on a terminal of %d:\n%s", name, widest, width, out.String())
 			}
-			if strings.Contains(out.String(), "no room") && (width > 80 || !strings.Contains(out.String(), "no room for B - A (--wide)")) {
+			if strings.Contains(out.String(), "no room") &&
+				(width > 80 || !strings.Contains(out.String(), "no room for B - A (--wide)")) {
 				t.Errorf("%s of %d columns lacks some:\n%s", name, width, out.String())
 			}
 		}
@@ -260,7 +269,8 @@ func TestTablesFitTheTerminal(t *testing.T) {
 
 func TestDurationsOfAComparisonHaveUnits(t *testing.T) {
 	t.Parallel()
-	row := Row{Label: "Pod wait, median", Unit: "s", A: Stat{Mean: 6000, Min: 6000, Max: 6000}, Difference: Stat{Mean: 90, Min: -1.5, Max: 183600}}
+	row := Row{Label: "Pod wait, median", Unit: "s", A: Stat{Mean: 6000, Min: 6000, Max: 6000},
+		Difference: Stat{Mean: 90, Min: -1.5, Max: 183600}}
 	got := []string{labelled(row), spread(row.A, row.Unit, 2), signed(row.Difference, row.Unit, 2)}
 	if diff := cmp.Diff([]string{"Pod wait, median", "1h40m", "+1m30s [-1.5s,+2d3h]"}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -277,7 +287,8 @@ func TestNounsAgreeWithTheirNumbers(t *testing.T) {
 		t.Fatal(err)
 	}
 	words := strings.Join(strings.Fields(out.String()), " ")
-	for _, want := range []string{"Nodes in use 1 node ", "Gangs started 1 gang ", "Preempted pods 2 pods ", "Pods 7; 5 placed, 2 pending "} {
+	for _, want := range []string{"Nodes in use 1 node ", "Gangs started 1 gang ", "Preempted pods 2 pods ",
+		"Pods 7; 5 placed, 2 pending "} {
 		if !strings.Contains(words, want) {
 			t.Errorf("%q is missing in\n%s", want, out.String())
 		}

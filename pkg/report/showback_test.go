@@ -16,15 +16,17 @@ func month(t *testing.T) *showback.Statement {
 	t.Helper()
 	from := time.Date(2026, time.January, 5, 0, 0, 0, 0, time.UTC)
 	room := price.Capacity{MilliCPU: 96_000, MemoryMiB: 1 << 20, MilliGPU: 16_000}
-	node := showback.Node{Name: "n", Split: price.NewSplit(32*price.Dollar, room, price.Rates{Core: 30_000, MemoryGiB: 4_000, GPU: 350_000}), Priced: true}
+	node := showback.Node{Name: "n", Split: price.NewSplit(32*price.Dollar, room,
+		price.Rates{Core: 30_000, MemoryGiB: 4_000, GPU: 350_000}), Priced: true}
 	var uses []showback.Use
 	for i := range 10 {
 		key := fmt.Sprint("team-", i)
 		if i == 0 {
 			key = "<b>bold</b>"
 		}
-		uses = append(uses, showback.Use{Node: "n", Key: key, From: from.AddDate(0, 0, i), To: from.AddDate(0, 0, 29-i), KeepsNode: true,
-			Request: price.Capacity{MilliCPU: 6000, MemoryMiB: 1 << 16, MilliGPU: 1000}})
+		uses = append(uses, showback.Use{Node: "n", Key: key, From: from.AddDate(0, 0, i), To: from.AddDate(0, 0, 29-i),
+			KeepsNode: true,
+			Request:   price.Capacity{MilliCPU: 6000, MemoryMiB: 1 << 16, MilliGPU: 1000}})
 	}
 	s, err := showback.Account(from, from.AddDate(0, 0, 30), []showback.Node{node}, uses)
 	if err != nil {
@@ -41,8 +43,10 @@ func TestAStatementIsATable(t *testing.T) {
 	if err := WriteShowback(&table, s); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"month by namespace, from 2026-01-05T00:00:00Z to 2026-02-04T00:00:00Z (30d), by replay", "team-1 ", "648.00", "$1296.00",
-		"idle, on nodes in use", "empty nodes", "total                   11520.00           100.0  $23040.00", "note: use of the GPUs was not measured"} {
+	for _, want := range []string{"month by namespace, from 2026-01-05T00:00:00Z to 2026-02-04T00:00:00Z (30d), by replay",
+		"team-1 ", "648.00", "$1296.00",
+		"idle, on nodes in use", "empty nodes", "total                   11520.00           100.0  $23040.00",
+		"note: use of the GPUs was not measured"} {
 		if !strings.Contains(table.String(), want) {
 			t.Errorf("there is no %q in\n%s", want, &table)
 		}
@@ -54,7 +58,8 @@ func TestAStatementIsATable(t *testing.T) {
 	if err := WriteShowback(&table, s); err != nil {
 		t.Fatal(err)
 	}
-	if got := table.String(); !strings.Contains(got, "324.00 (50.0 %)") || strings.Contains(got, "$") || !strings.Contains(got, "no node has a price") {
+	if got := table.String(); !strings.Contains(got, "324.00 (50.0 %)") || strings.Contains(got, "$") ||
+		!strings.Contains(got, "no node has a price") {
 		t.Errorf("of a cluster without prices, in which use was measured:\n%s", got)
 	}
 }

@@ -18,7 +18,8 @@ func TestWhatTheSidesDoOtherwiseIsOnThePage(t *testing.T) {
 	b[0].WaitByReason = []replayed.Wait{{Reason: "spot is avoided", Pods: 3, Seconds: 5400}}
 	b[0].Incomplete = 2
 	c := Compare(a, b)
-	const prices = "the configurations price the nodes differently (in sum, A no price, B $2/h), so cost and bill cannot be compared"
+	const prices = "the configurations price the nodes differently (in sum, A no price, B $2/h), so cost and bill " +
+		"cannot be compared"
 	notes := c.Notes()
 	if !slices.ContainsFunc(notes, func(n string) bool { return strings.HasPrefix(n, prices) }) ||
 		!slices.Contains(notes, "on both") || !slices.Contains(notes, "A: on A") || slices.Contains(notes, "B: on both") {

@@ -29,7 +29,8 @@ func TestVerdicts(t *testing.T) {
 		change func(seed int, b *replayed.Result)
 		want   []string
 	}{
-		"no metric differs": {2, func(int, *replayed.Result) {}, []string{"B does as well as A: no metric differs.", "none", "none"}},
+		"no metric differs": {2, func(int, *replayed.Result) {}, []string{"B does as well as A: no metric differs.", "none",
+			"none"}},
 		"the largest first, with its range": {2, func(seed int, b *replayed.Result) {
 			b.AllocatedPercent = []float64{52, 53}[seed]
 			b.MicroDollarsPerHour = []int64{700_000, 500_000}[seed]
@@ -43,7 +44,8 @@ func TestVerdicts(t *testing.T) {
 			[]string{"B does as well as A: no metric differs.", "none", "none"}},
 		"work that is left undone": {1, func(_ int, b *replayed.Result) {
 			b.Preemptions, b.Pending, b.StrandedMilli, b.MicroDollars = 1, 2, 3000, 4_000_000
-		}, []string{"The sides do not do the same work (A leaves 0 pods pending, B 2), so cost, waiting times and completion are not compared. B is better than A in 0 of 5 metrics and worse in 3.", "none",
+		}, []string{"The sides do not do the same work (A leaves 0 pods pending, B 2), so cost, waiting times and " +
+			"completion are not compared. B is better than A in 0 of 5 metrics and worse in 3.", "none",
 			"GPUs stranded +3 GPUs; Pods pending at the end +2 pods; Preempted pods +1 pod"}},
 		"more than are named": {2, func(_ int, b *replayed.Result) {
 			b.Preemptions, b.StrandedMilli, b.MicroDollars = 1, 3000, 4_000_000
@@ -69,8 +71,10 @@ func TestJobsThatComeAndGoAreJudgedByBillWaitsAndCompletion(t *testing.T) {
 		}
 		return list
 	}
-	trace, dump, order := &replayed.Result{Mode: replayed.VirtualTime, Jobs: 1}, &replayed.Result{Mode: replayed.VirtualTime}, &replayed.Result{Mode: replayed.ArrivalOrder, Jobs: 1}
-	if got := keys(trace); got[0] != "bill" || got[1] != "wait-p50" || slices.Index(got, "completion-p95") > slices.Index(got, "allocated") {
+	trace, dump, order := &replayed.Result{Mode: replayed.VirtualTime,
+		Jobs: 1}, &replayed.Result{Mode: replayed.VirtualTime}, &replayed.Result{Mode: replayed.ArrivalOrder, Jobs: 1}
+	if got := keys(trace); got[0] != "bill" || got[1] != "wait-p50" ||
+		slices.Index(got, "completion-p95") > slices.Index(got, "allocated") {
 		t.Errorf("a trace's metrics are %v", got)
 	}
 	if got := keys(dump)[0]; got != "allocated" {
@@ -98,7 +102,8 @@ func TestASideThatTellsNoStartsIsNotTheBetterOne(t *testing.T) {
 func TestWhatIsNothingIsNotShown(t *testing.T) {
 	t.Parallel()
 	empty := func() []*replayed.Result {
-		return []*replayed.Result{{Input: "i", Configuration: "c", Profile: "p", Mode: replayed.VirtualTime, Basis: replayed.EndState, Nodes: 1, NodesUnpriced: 1}}
+		return []*replayed.Result{{Input: "i", Configuration: "c", Profile: "p", Mode: replayed.VirtualTime,
+			Basis: replayed.EndState, Nodes: 1, NodesUnpriced: 1}}
 	}
 	c := Compare(empty(), empty())
 	var out, page bytes.Buffer
@@ -109,7 +114,8 @@ func TestWhatIsNothingIsNotShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, text := range []string{out.String(), page.String()} {
-		if !strings.Contains(text, "Zero on both sides: GPUs allocated;") || strings.Contains(text, "▁") || strings.Contains(text, "<figure") || strings.Contains(text, ">Plots<") {
+		if !strings.Contains(text, "Zero on both sides: GPUs allocated;") || strings.Contains(text, "▁") ||
+			strings.Contains(text, "<figure") || strings.Contains(text, ">Plots<") {
 			t.Errorf("something is shown of nothing:\n%s", text)
 		}
 	}
@@ -127,8 +133,10 @@ func TestTheNotesSayWhatOneSideAloneDoes(t *testing.T) {
 	a := c.A.Results[0]
 	a.SharePods, a.Gangs, a.HeldMilli, a.IncompleteMilli = 7, 1, 3500, 2000
 	want := []string{
-		"A gives a whole GPU to each pod that asks for a share (7 such pods), 1.5 GPUs more than they ask for; B places shares. On both sides a share counts as what it asks for",
-		"A places the pods of a gang one by one (1 gang), and incomplete gangs hold 2 GPUs without working; B starts them together. On both sides an incomplete gang counts as not allocated",
+		"A gives a whole GPU to each pod that asks for a share (7 such pods), 1.5 GPUs more than they ask for; B places " +
+			"shares. On both sides a share counts as what it asks for",
+		"A places the pods of a gang one by one (1 gang), and incomplete gangs hold 2 GPUs without working; B starts them " +
+			"together. On both sides an incomplete gang counts as not allocated",
 	}
 	if diff := cmp.Diff(want, c.Sides()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -155,7 +163,8 @@ func TestBasisWords(t *testing.T) {
 	c := compared(1, func(_ int, b *replayed.Result) {
 		b.Window = &replayed.Window{From: 600, To: 3 * 3600, Until: replayed.WorkDone}
 	})
-	if got, want := c.Basis(), "Figures of A are means over the time from 0s to 2h, the last arrival; of B means over the time from 10m to 3h, when the work is done."; got != want {
+	if got, want := c.Basis(), "Figures of A are means over the time from 0s to 2h, the last arrival; of B means over "+
+		"the time from 10m to 3h, when the work is done."; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	c.B.Results[0].Basis, c.A.Results[0].Basis = replayed.EndState, replayed.EndState
@@ -167,7 +176,8 @@ func TestBasisWords(t *testing.T) {
 func TestTheVerdictSaysTheChangeThatTheTableSays(t *testing.T) {
 	t.Parallel()
 	// Two seeds: 10 to 20 is +100%, 40 to 50 is +25%, and the means go from 25 to 35.
-	rows := []Row{{Key: "pending", Label: "Pods pending", Better: -1, A: Stat{Mean: 25, Min: 10, Max: 40}, B: Stat{Mean: 35, Min: 20, Max: 50},
+	rows := []Row{{Key: "pending", Label: "Pods pending", Better: -1, A: Stat{Mean: 25, Min: 10, Max: 40},
+		B:          Stat{Mean: 35, Min: 20, Max: 50},
 		Difference: Stat{Mean: 10, Min: 10, Max: 10}, Percent: new(40.0), BySeed: &Stat{Mean: 62.5, Min: 25, Max: 100}}}
 	if got, want := verdictOn(rows, "").lines(2)[2], "Pods pending +40.0% [+25.0, +100.0]"; got != want {
 		t.Errorf("got %q, want %q", got, want)

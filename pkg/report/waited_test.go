@@ -18,7 +18,8 @@ func waiting(withB float64) *Comparison {
 			{Job: "before", Node: "n1", From: 0, To: 20}, {Job: "old", Node: "n1", Arrived: 50, From: 95, To: start},
 			{Job: "meanwhile", Node: "n2", From: 200, To: start}, {Job: "elsewhere", Node: "n3", From: 200, To: 9000},
 			{Job: "short", Node: "n3", Gang: true, Arrived: 100, From: 100, To: 300},
-			{Job: "train", Node: "n1", Gang: true, Arrived: 100, From: start, To: 9000}, {Job: "train", Node: "n2", Gang: true, Arrived: 100, From: start, To: 9000},
+			{Job: "train", Node: "n1", Gang: true, Arrived: 100, From: start, To: 9000},
+			{Job: "train", Node: "n2", Gang: true, Arrived: 100, From: start, To: 9000},
 			{Job: "much later", Node: "n1", From: 9000, To: 9100},
 		}
 	}
@@ -30,10 +31,12 @@ func waiting(withB float64) *Comparison {
 func TestTheNodesOfTheGangThatWaitedLongestAreDrawn(t *testing.T) {
 	t.Parallel()
 	figures := waitedFigures(waiting(300))
-	if len(figures) != 2 || figures[0].Title != "A: the nodes of gang train, which waited 10m" || figures[1].Title != "B: the nodes of gang train, which waited 5m" {
+	if len(figures) != 2 || figures[0].Title != "A: the nodes of gang train, which waited 10m" ||
+		figures[1].Title != "B: the nodes of gang train, which waited 5m" {
 		t.Fatalf("%d figures: %+v", len(figures), figures)
 	}
-	want := [][]string{{"n1", "old", "5s before", "10m"}, {"n1", "train", "10m", "2h28m"}, {"n2", "meanwhile", "1m40s", "10m"}, {"n2", "train", "10m", "2h28m"}}
+	want := [][]string{{"n1", "old", "5s before", "10m"}, {"n1", "train", "10m", "2h28m"},
+		{"n2", "meanwhile", "1m40s", "10m"}, {"n2", "train", "10m", "2h28m"}}
 	if diff := cmp.Diff(want, figures[0].Table); diff != "" {
 		t.Errorf("stays (-want +got):\n%s", diff)
 	}
@@ -43,7 +46,8 @@ func TestTheNodesOfTheGangThatWaitedLongestAreDrawn(t *testing.T) {
 		}
 	}
 	var page bytes.Buffer
-	if err := WriteHTML(&page, waiting(300)); err != nil || !strings.Contains(page.String(), "A: the nodes of gang train, which waited 10m") {
+	if err := WriteHTML(&page, waiting(300)); err != nil ||
+		!strings.Contains(page.String(), "A: the nodes of gang train, which waited 10m") {
 		t.Errorf("the page does not have it: %v", err)
 	}
 }
@@ -54,7 +58,8 @@ func TestWithoutAGangThatWaitedNothingIsDrawn(t *testing.T) {
 	short.A = short.B
 	order.Mode = replayed.ArrivalOrder
 	delete(once.B.Results[0].Starts, "train")
-	for name, c := range map[string]*Comparison{"no gang": comparison(), "a short wait": short, "arrival order": order, "a gang that starts only with A": once} {
+	for name, c := range map[string]*Comparison{"no gang": comparison(), "a short wait": short, "arrival order": order,
+		"a gang that starts only with A": once} {
 		if got := waitedFigures(c); len(got) > 0 {
 			t.Errorf("%s: %d figures", name, len(got))
 		}

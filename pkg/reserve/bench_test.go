@@ -7,7 +7,8 @@ import (
 	"berth.dev/berth/pkg/gang"
 )
 
-// BenchmarkReserve asks what to keep for a gang of 200 members, each of a class of its own, on 5,000 nodes with 110 places each.
+// BenchmarkReserve asks what to keep for a gang of 200 members, each of a class of its own, on 5,000 nodes with 110
+// places each.
 func BenchmarkReserve(b *testing.B) {
 	for _, shapes := range []int{1, 20, 200} {
 		b.Run(fmt.Sprintf("shapes=%d", shapes), func(b *testing.B) {

@@ -84,15 +84,18 @@ func TestReserve(t *testing.T) {
 			Choice{}, true},
 		{"too few nodes in any domain",
 			Problem{Need: gang.Minimum{Total: 2}, Classes: two, MaxNodes: 9,
-				Nodes: []Node{within(0, room("a", 1, 0)), within(1, room("b", 1, 0)), within(-1, room("c", 1, 0)), within(-1, room("d", 1, 0))}},
+				Nodes: []Node{within(0, room("a", 1, 0)), within(1, room("b", 1, 0)), within(-1, room("c", 1, 0)),
+					within(-1, room("d", 1, 0))}},
 			Choice{}, true},
 		{"the domain in which the fewest pods have to end",
 			Problem{Need: gang.Minimum{Total: 2}, Classes: two, MaxNodes: 2,
-				Nodes: []Node{within(0, room("a", 0, 0)), within(0, room("b", 8, 0)), within(1, room("c", 2, 0)), within(1, room("d", 2, 0))}},
+				Nodes: []Node{within(0, room("a", 0, 0)), within(0, room("b", 8, 0)), within(1, room("c", 2, 0)),
+					within(1, room("d", 2, 0))}},
 			Choice{Places: places("c", "d"), Pods: 4}, false},
 		{"the domain where something is kept already",
 			Problem{Need: gang.Minimum{Total: 2}, Classes: two, MaxNodes: 2,
-				Nodes: []Node{within(0, kept(room("a", 0, 0))), within(0, room("b", 8, 0)), within(1, room("c", 2, 0)), within(1, room("d", 2, 0))}},
+				Nodes: []Node{within(0, kept(room("a", 0, 0))), within(0, room("b", 8, 0)), within(1, room("c", 2, 0)),
+					within(1, room("d", 2, 0))}},
 			Choice{Places: places("a", "b"), Pods: 8}, false},
 		{"a node that is stuck comes after those on which more pods have to end",
 			Problem{Need: gang.Minimum{Total: 1}, Classes: []Class{{Count: 1}}, MaxNodes: 1,
@@ -108,15 +111,18 @@ func TestReserve(t *testing.T) {
 			Choice{Places: places("b"), Pods: 8}, false},
 		{"the member that fits on one node only gets it before those that fit on others",
 			Problem{Need: gang.Minimum{Total: 2}, MaxNodes: 9, Classes: []Class{{Count: 1}, {Count: 1, Shape: 1}},
-				Nodes: []Node{{Name: "a", Rooms: []Room{{Empty: 4, Pods: 1}, {Empty: 1, Pods: 1}}}, {Name: "b", Rooms: []Room{{Empty: 1, Pods: 3}, {}}}}},
+				Nodes: []Node{{Name: "a", Rooms: []Room{{Empty: 4, Pods: 1}, {Empty: 1, Pods: 1}}},
+					{Name: "b", Rooms: []Room{{Empty: 1, Pods: 3}, {}}}}},
 			Choice{Places: []Place{{Node: "a", Class: 1, Count: 1}, {Node: "b", Class: 0, Count: 1}}, Pods: 4}, false},
 		{"the member that fits everywhere if one is enough",
 			Problem{Need: gang.Minimum{Total: 1}, MaxNodes: 1, Classes: []Class{{Count: 1}, {Count: 1, Shape: 1}},
-				Nodes: []Node{{Name: "a", Rooms: []Room{{Empty: 1, Pods: 5}, {Empty: 1, Pods: 5}}}, {Name: "b", Rooms: []Room{{Empty: 1, Pods: 1}, {}}}}},
+				Nodes: []Node{{Name: "a", Rooms: []Room{{Empty: 1, Pods: 5}, {Empty: 1, Pods: 5}}},
+					{Name: "b", Rooms: []Room{{Empty: 1, Pods: 1}, {}}}}},
 			Choice{Places: []Place{{Node: "b", Class: 0, Count: 1}}, Pods: 1}, false},
 		{"several members on a node, what is free first",
 			Problem{Need: gang.Minimum{Total: 3}, Classes: []Class{{Count: 3}}, MaxNodes: 9,
-				Nodes: []Node{{Name: "a", Rooms: []Room{{Now: 1, Empty: 2, Pods: 4}}}, {Name: "b", Rooms: []Room{{Now: 2, Empty: 2}}}}},
+				Nodes: []Node{{Name: "a", Rooms: []Room{{Now: 1, Empty: 2, Pods: 4}}},
+					{Name: "b", Rooms: []Room{{Now: 2, Empty: 2}}}}},
 			Choice{Places: []Place{{Node: "a", Count: 1}, {Node: "b", Count: 2}}, Ready: true}, false},
 		{"the minimum of each role, on one node if they share it",
 			Problem{Need: gang.Minimum{Total: 2, Roles: map[string]int{"leader": 1}}, MaxNodes: 1,
@@ -155,15 +161,18 @@ func TestReserveKeepsToItsLimits(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		need := rapid.IntRange(1, 6).Draw(t, "need")
-		p := Problem{Need: gang.Minimum{Total: need}, Classes: []Class{{Count: need + rapid.IntRange(0, 2).Draw(t, "surplus")}},
+		p := Problem{Need: gang.Minimum{Total: need},
+			Classes:  []Class{{Count: need + rapid.IntRange(0, 2).Draw(t, "surplus")}},
 			MaxNodes: rapid.IntRange(0, 8).Draw(t, "max")}
 		rooms := map[string]Room{}
 		domain := map[string]int{}
 		// most is how many members the best domain has room for, if that many nodes may be used.
 		for i := range rapid.IntRange(0, 10).Draw(t, "nodes") {
-			n := Node{Name: fmt.Sprintf("n%d", i), Domain: rapid.IntRange(-1, 1).Draw(t, "domain"), Kept: rapid.Bool().Draw(t, "kept")}
+			n := Node{Name: fmt.Sprintf("n%d", i), Domain: rapid.IntRange(-1, 1).Draw(t, "domain"),
+				Kept: rapid.Bool().Draw(t, "kept")}
 			empty := rapid.IntRange(0, 2).Draw(t, "empty")
-			n.Rooms = []Room{{Now: rapid.IntRange(0, empty).Draw(t, "now"), Empty: empty, Pods: rapid.IntRange(0, 8).Draw(t, "pods")}}
+			n.Rooms = []Room{{Now: rapid.IntRange(0, empty).Draw(t, "now"), Empty: empty,
+				Pods: rapid.IntRange(0, 8).Draw(t, "pods")}}
 			rooms[n.Name], domain[n.Name] = n.Rooms[0], n.Domain
 			p.Nodes = append(p.Nodes, n)
 		}

@@ -50,7 +50,8 @@ func (p *Problem) modelled() (Choice, bool) {
 			continue
 		}
 		for _, hardestFirst := range []bool{true, false} {
-			r := &reserveModel{Problem: p, nodes: map[int]float64{}, counts: map[[2]int]int{}, taken: make([]int, len(p.Classes))}
+			r := &reserveModel{Problem: p, nodes: map[int]float64{}, counts: map[[2]int]int{},
+				taken: make([]int, len(p.Classes))}
 			r.sort(d, hardestFirst)
 			better := func() bool { return cmp.Or(cmp.Compare(r.stuck, best.stuck), cmp.Compare(r.pods, best.pods)) < 0 }
 			if r.minimum(d) && (best == nil || (kept && !bestKept) || better()) {
@@ -153,7 +154,8 @@ func (r *reserveModel) unitsOf(shape, domain int) []reserveUnit {
 			}
 			return 1
 		}
-		return cmp.Or(cmp.Compare(a.pods, b.pods), cmp.Compare(y.Rooms[shape].Free, x.Rooms[shape].Free), cmp.Compare(x.Name, y.Name))
+		return cmp.Or(cmp.Compare(a.pods, b.pods), cmp.Compare(y.Rooms[shape].Free, x.Rooms[shape].Free),
+			cmp.Compare(x.Name, y.Name))
 	})
 	return units
 }
@@ -199,9 +201,11 @@ func TestReserveKeepsWhatTheModelKeeps(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		roles := []string{"", "leader", "worker"}
-		p := Problem{Need: gang.Minimum{Total: rapid.IntRange(0, 12).Draw(t, "need")}, MaxNodes: rapid.IntRange(0, 8).Draw(t, "max")}
+		p := Problem{Need: gang.Minimum{Total: rapid.IntRange(0, 12).Draw(t, "need")},
+			MaxNodes: rapid.IntRange(0, 8).Draw(t, "max")}
 		if rapid.Bool().Draw(t, "with roles") {
-			p.Need.Roles = map[string]int{"leader": rapid.IntRange(0, 2).Draw(t, "leaders"), "worker": rapid.IntRange(0, 4).Draw(t, "workers")}
+			p.Need.Roles = map[string]int{"leader": rapid.IntRange(0, 2).Draw(t, "leaders"),
+				"worker": rapid.IntRange(0, 4).Draw(t, "workers")}
 		}
 		shapes := rapid.IntRange(1, 4).Draw(t, "shapes")
 		for range rapid.IntRange(1, 6).Draw(t, "classes") {
@@ -209,7 +213,8 @@ func TestReserveKeepsWhatTheModelKeeps(t *testing.T) {
 				Count: rapid.IntRange(0, 5).Draw(t, "count"), Shape: rapid.IntRange(0, shapes-1).Draw(t, "shape")})
 		}
 		for i := range rapid.IntRange(1, 10).Draw(t, "nodes") {
-			n := Node{Name: fmt.Sprintf("n%d", i*7%10), Domain: rapid.IntRange(-1, 2).Draw(t, "domain"), Kept: rapid.Bool().Draw(t, "kept"),
+			n := Node{Name: fmt.Sprintf("n%d", i*7%10), Domain: rapid.IntRange(-1, 2).Draw(t, "domain"),
+				Kept:  rapid.Bool().Draw(t, "kept"),
 				Stuck: rapid.Bool().Draw(t, "stuck")}
 			for range shapes {
 				empty := rapid.IntRange(0, 7).Draw(t, "empty")

@@ -132,7 +132,8 @@ func TestAStartMakesUpForAsMuchAsWasKeptForIt(t *testing.T) {
 		{name: "one of the same length makes up for it", first: 30, credits: [][2]int{{30, 60}}, charged: 30},
 		{name: "one at the same time does not", first: 30, credits: [][2]int{{0, 30}}, charged: 30, rests: true},
 		{name: "it does not end a rest", first: 60, credits: [][2]int{{0, 61}}, rests: true},
-		{name: "nor does it shorten the next one right after", first: 60, credits: [][2]int{{0, 121}}, charged: 60, rests: true},
+		{name: "nor does it shorten the next one right after", first: 60, credits: [][2]int{{0, 121}}, charged: 60,
+			rests: true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -151,7 +152,8 @@ func TestAStartMakesUpForAsMuchAsWasKeptForIt(t *testing.T) {
 			if rests := !turns.MayBegin(gang.ID{Namespace: "ns", Name: "g"}, now.Add(58*time.Minute)); rests != tc.rests {
 				t.Errorf("the namespace rests: %t, want %t", rests, tc.rests)
 			}
-			if tc.first == 60 && tc.charged == 60 && turns.MayBegin(gang.ID{Namespace: "ns", Name: "g"}, now.Add(2*time.Hour-1)) {
+			if tc.first == 60 && tc.charged == 60 && turns.MayBegin(gang.ID{Namespace: "ns", Name: "g"},
+				now.Add(2*time.Hour-1)) {
 				t.Error("the second rest is not twice as long")
 			}
 		})

@@ -51,7 +51,8 @@ func TestNodesOnWhichNothingEndsAreStuck(t *testing.T) {
 			{[]Node{node("a", true, 1, -9), node("b", true, 1, -9), node("c", false, 4, -1), node("d", false, 4, -1)}, nil},
 			{[]Node{node("a", true, 1, -9), node("b", true, 1, -9), node("c", false, 4, 1), node("d", false, 4, -1)}, nil},
 			{[]Node{node("a", true, 1, -9), node("b", true, 1, -9), node("c", false, 4, 2), node("d", false, 4, 2)}, nil},
-			{[]Node{node("a", true, 1, -9), node("b", true, 1, -9), node("c", false, 4, 2), node("d", false, 4, 3)}, []string{"a", "b"}},
+			{[]Node{node("a", true, 1, -9), node("b", true, 1, -9), node("c", false, 4, 2), node("d", false, 4, 3)},
+				[]string{"a", "b"}},
 		},
 		"not if it was kept only now": {
 			{[]Node{node("a", false, 1, -9), node("b", false, 4, -1)}, nil},

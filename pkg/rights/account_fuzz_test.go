@@ -7,7 +7,8 @@ import (
 
 // FuzzParseAccount reads accounts: an account has a name and belongs to those who have logged in.
 func FuzzParseAccount(f *testing.F) {
-	for _, s := range []string{"", "self", "kube-system/berth-scheduler", "system:serviceaccount:a:b", "system:serviceaccount:a", "jane", "/", "a/b/c", "system:serviceaccount:a/b", " "} {
+	for _, s := range []string{"", "self", "kube-system/berth-scheduler", "system:serviceaccount:a:b",
+		"system:serviceaccount:a", "jane", "/", "a/b/c", "system:serviceaccount:a/b", " "} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, value string) {

@@ -14,11 +14,15 @@ func TestAccounts(t *testing.T) {
 		want  *Account
 		fails string
 	}{
-		"the own account":                     {value: "self"},
-		"a service account":                   {value: "kube-system/berth-scheduler", want: ServiceAccount("kube-system", "berth-scheduler")},
-		"a service account by its user name":  {value: "system:serviceaccount:kube-system:berth-scheduler", want: ServiceAccount("kube-system", "berth-scheduler")},
-		"a user":                              {value: "jane", want: &Account{User: "jane", Groups: []string{"system:authenticated"}}},
-		"a component":                         {value: "system:kube-scheduler", want: &Account{User: "system:kube-scheduler", Groups: []string{"system:authenticated"}}},
+		"the own account": {value: "self"},
+		"a service account": {value: "kube-system/berth-scheduler",
+			want: ServiceAccount("kube-system", "berth-scheduler")},
+		"a service account by its user name": {value: "system:serviceaccount:kube-system:berth-scheduler",
+			want: ServiceAccount("kube-system", "berth-scheduler")},
+		"a user": {value: "jane",
+			want: &Account{User: "jane", Groups: []string{"system:authenticated"}}},
+		"a component": {value: "system:kube-scheduler", want: &Account{User: "system:kube-scheduler",
+			Groups: []string{"system:authenticated"}}},
 		"nobody":                              {fails: "is empty; must be"},
 		"blanks":                              {value: " ", fails: "is empty; must be"},
 		"a service account without a name":    {value: "kube-system/", fails: `"kube-system/"; must be namespace/name`},

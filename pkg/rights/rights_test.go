@@ -22,14 +22,16 @@ func profileWith(plugins ...string) *schedulerconfig.KubeSchedulerConfiguration 
 		set.Enabled = append(set.Enabled, schedulerconfig.Plugin{Name: name})
 	}
 	return &schedulerconfig.KubeSchedulerConfiguration{
-		Profiles: []schedulerconfig.KubeSchedulerProfile{{SchedulerName: "p", Plugins: &schedulerconfig.Plugins{MultiPoint: set}}},
+		Profiles: []schedulerconfig.KubeSchedulerProfile{{SchedulerName: "p",
+			Plugins: &schedulerconfig.Plugins{MultiPoint: set}}},
 	}
 }
 
 func TestNeedsAreThoseOfTheEnabledPlugins(t *testing.T) {
 	t.Parallel()
 	electing := profileWith()
-	electing.LeaderElection = componentconfig.LeaderElectionConfiguration{LeaderElect: true, ResourceNamespace: "ns", ResourceName: "mine"}
+	electing.LeaderElection = componentconfig.LeaderElectionConfiguration{LeaderElect: true, ResourceNamespace: "ns",
+		ResourceName: "mine"}
 	for name, test := range map[string]struct {
 		config    *schedulerconfig.KubeSchedulerConfiguration
 		features  []string
@@ -42,18 +44,22 @@ func TestNeedsAreThoseOfTheEnabledPlugins(t *testing.T) {
 			without: []string{"get,list,watch podgroups.scheduling.x-k8s.io", "get,list,watch poddisruptionbudgets.policy"},
 		},
 		"gangs need PodGroups and the kinds they are made of": {
-			config: profileWith(coscheduling), with: []string{"get,list,watch podgroups.scheduling.x-k8s.io", "get,list,watch jobs.batch", "delete pods"},
+			config: profileWith(coscheduling), with: []string{"get,list,watch podgroups.scheduling.x-k8s.io",
+				"get,list,watch jobs.batch", "delete pods"},
 			without: []string{"get,list,watch ippools.berth.dev"},
 		},
 		"fixed addresses": {
-			config: profileWith(ipReservation), with: []string{"get,list,watch ippools.berth.dev", "patch,update pods/status", "get,list,watch statefulsets.apps"},
+			config: profileWith(ipReservation), with: []string{"get,list,watch ippools.berth.dev", "patch,update pods/status",
+				"get,list,watch statefulsets.apps"},
 			without: []string{"get,list,watch services", "patch pods"},
 		},
 		"a feature gate": {
-			config: profileWith(), features: []string{NativeGroups}, with: []string{"get,list,watch podgroups.scheduling.k8s.io"},
+			config: profileWith(), features: []string{NativeGroups},
+			with: []string{"get,list,watch podgroups.scheduling.k8s.io"},
 		},
 		"the lease is the one that the configuration names": {
-			config: electing, with: []string{"get,update leases.coordination.k8s.io mine in ns", "create leases.coordination.k8s.io in ns"},
+			config: electing, with: []string{"get,update leases.coordination.k8s.io mine in ns",
+				"create leases.coordination.k8s.io in ns"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -98,13 +104,16 @@ func TestWhatIsMissingIsNamedOnceWithAllThatNeedsIt(t *testing.T) {
 	client := refusing(func(a *authorizationv1.ResourceAttributes) bool {
 		return a.Resource == "statefulsets" && a.Verb == "watch"
 	})
-	missing, err := Check(context.Background(), client, For(profileWith(coscheduling, spread, ipReservation)), ServiceAccount("ns", "sa"))
+	missing, err := Check(context.Background(), client, For(profileWith(coscheduling, spread, ipReservation)),
+		ServiceAccount("ns", "sa"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []Missing{{
-		Group: "apps", Resource: "statefulsets", Verb: "watch", Weight: Feature, For: []string{spread, ipReservation, coscheduling},
-		Lost: noSpread + "; fixed addresses of StatefulSets are never given back; gangs made of a StatefulSet (berth.dev/gang, gangOwners) do not start",
+		Group: "apps", Resource: "statefulsets", Verb: "watch", Weight: Feature,
+		For: []string{spread, ipReservation, coscheduling},
+		Lost: noSpread + "; fixed addresses of StatefulSets are never given back; gangs made of a StatefulSet " +
+			"(berth.dev/gang, gangOwners) do not start",
 	}}
 	if diff := cmp.Diff(want, missing); diff != "" {
 		t.Errorf("missing (-want +got):\n%s", diff)
@@ -129,7 +138,10 @@ func TestAnAPIServerThatFailsIsAnErrorAndNotAMissingRight(t *testing.T) {
 	t.Parallel()
 	client := fake.NewClientset()
 	down := errors.New("the server is down")
-	client.PrependReactor("create", "*", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, down })
+	client.PrependReactor("create", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil,
+			down
+	})
 	if _, err := Check(context.Background(), client, For(profileWith()), nil); !errors.Is(err, down) {
 		t.Errorf("error %v, want %v", err, down)
 	}

@@ -37,7 +37,8 @@ type deniedServer struct {
 
 func newDeniedServer(t *testing.T, denied ...string) *deniedServer {
 	t.Helper()
-	s := &deniedServer{denied: map[string]bool{}, granted: map[string]bool{}, watched: map[string]bool{}, streamed: map[string]bool{}}
+	s := &deniedServer{denied: map[string]bool{}, granted: map[string]bool{}, watched: map[string]bool{},
+		streamed: map[string]bool{}}
 	for _, resource := range denied {
 		s.denied[resource] = true
 	}
@@ -47,7 +48,8 @@ func newDeniedServer(t *testing.T, denied ...string) *deniedServer {
 }
 
 var listKinds = map[string]string{
-	"services": "ServiceList", "nodes": "NodeList", "resourceclaims": "ResourceClaimList", "resourceslices": "ResourceSliceList",
+	"services": "ServiceList", "nodes": "NodeList", "resourceclaims": "ResourceClaimList",
+	"resourceslices":   "ResourceSliceList",
 	"devicetaintrules": "DeviceTaintRuleList", "poddisruptionbudgets": "PodDisruptionBudgetList",
 }
 
@@ -85,7 +87,8 @@ func (s *deniedServer) serve(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case denied || query.Get("sendInitialEvents") != "":
 		w.WriteHeader(http.StatusForbidden)
-		_ = json.NewEncoder(w).Encode(metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Reason: metav1.StatusReasonForbidden, Code: 403})
+		_ = json.NewEncoder(w).Encode(metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
+			Reason: metav1.StatusReasonForbidden, Code: 403})
 	case query.Get("watch") != "":
 		w.WriteHeader(http.StatusOK)
 		w.(http.Flusher).Flush()
@@ -103,7 +106,8 @@ func newStandIn() *StandIn {
 }
 
 // inform starts an informer for the kind on the server, with the stand-in between them.
-func inform(t *testing.T, standIn *StandIn, server *deniedServer, kinds ...schema.GroupVersionResource) []cache.SharedIndexInformer {
+func inform(t *testing.T, standIn *StandIn, server *deniedServer,
+	kinds ...schema.GroupVersionResource) []cache.SharedIndexInformer {
 	t.Helper()
 	client, err := kubernetes.NewForConfig(standIn.ForInformers(&restclient.Config{Host: server.URL}))
 	if err != nil {
@@ -197,10 +201,12 @@ func TestNoPodIsDeletedWhileBudgetsMayNotBeRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	informer := inform(t, standIn, server, schema.GroupVersionResource{Group: "policy", Version: "v1", Resource: "poddisruptionbudgets"})[0]
+	informer := inform(t, standIn, server, schema.GroupVersionResource{Group: "policy", Version: "v1",
+		Resource: "poddisruptionbudgets"})[0]
 	await.Until(t, "the informer to be in sync", informer.HasSynced)
 	err = client.CoreV1().Pods("ns").Delete(t.Context(), "p", metav1.DeleteOptions{})
-	if err == nil || !strings.Contains(err.Error(), "no pod is preempted while the scheduler may not read poddisruptionbudgets.policy") {
+	if err == nil || !strings.Contains(err.Error(),
+		"no pod is preempted while the scheduler may not read poddisruptionbudgets.policy") {
 		t.Errorf("deleting a pod: %v, want an error that says why not", err)
 	}
 	server.mu.Lock()

@@ -48,17 +48,25 @@ func TestTheConfigMapOfTheRunningSchedulerIsRead(t *testing.T) {
 		err     string
 	}{
 		{name: "the mounted one, and not what an earlier roll has left",
-			objects: []runtime.Object{deployment("s", "config-2", 1), configMap("config-1", map[string]string{"scheduler-config.yaml": "old"}), shipped},
-			want:    "new"},
-		{name: "the only key, whatever its name", objects: []runtime.Object{deployment("s", "c", 1), configMap("c", map[string]string{"mine.yaml": "own"})}, want: "own"},
-		{name: "the scheduler that has a ready replica", objects: []runtime.Object{deployment("a", "c", 0), deployment("b", "config-2", 2), shipped}, want: "new"},
-		{name: "two that are ready", objects: []runtime.Object{deployment("a", "c", 1), deployment("b", "config-2", 2), shipped}, err: "there are several schedulers"},
+			objects: []runtime.Object{deployment("s", "config-2", 1),
+				configMap("config-1", map[string]string{"scheduler-config.yaml": "old"}), shipped},
+			want: "new"},
+		{name: "the only key, whatever its name", objects: []runtime.Object{deployment("s", "c", 1),
+			configMap("c", map[string]string{"mine.yaml": "own"})}, want: "own"},
+		{name: "the scheduler that has a ready replica", objects: []runtime.Object{deployment("a", "c", 0),
+			deployment("b", "config-2", 2), shipped}, want: "new"},
+		{name: "two that are ready", objects: []runtime.Object{deployment("a", "c", 1), deployment("b", "config-2", 2),
+			shipped}, err: "there are several schedulers"},
 		{name: "no Deployment", err: "no Deployment with the label"},
-		{name: "a Deployment without a ConfigMap", objects: []runtime.Object{deployment("s", "", 1)}, err: "no Deployment with the label"},
-		{name: "a ConfigMap that has gone", objects: []runtime.Object{deployment("s", "gone", 1)}, err: "reading ConfigMap kube-system/gone"},
-		{name: "a ConfigMap without the file", objects: []runtime.Object{deployment("s", "c", 1), configMap("c", nil)}, err: "has no key scheduler-config.yaml"},
+		{name: "a Deployment without a ConfigMap", objects: []runtime.Object{deployment("s", "", 1)},
+			err: "no Deployment with the label"},
+		{name: "a ConfigMap that has gone", objects: []runtime.Object{deployment("s", "gone", 1)},
+			err: "reading ConfigMap kube-system/gone"},
+		{name: "a ConfigMap without the file", objects: []runtime.Object{deployment("s", "c", 1), configMap("c", nil)},
+			err: "has no key scheduler-config.yaml"},
 		{name: "no right to read Deployments", forbid: "deployments", err: "forbidden"},
-		{name: "no right to read the ConfigMap", objects: []runtime.Object{deployment("s", "config-2", 1), shipped}, forbid: "configmaps", err: "forbidden"},
+		{name: "no right to read the ConfigMap", objects: []runtime.Object{deployment("s", "config-2", 1), shipped},
+			forbid: "configmaps", err: "forbidden"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -89,7 +97,8 @@ func TestTheSandboxOfAKubeconfigIsFound(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	layout := sandbox.Layout(dir)
-	if err := layout.WriteState(sandbox.State{Server: "https://127.0.0.1:7000", Scheduler: "https://127.0.0.1:7001"}); err != nil {
+	if err := layout.WriteState(sandbox.State{Server: "https://127.0.0.1:7000",
+		Scheduler: "https://127.0.0.1:7001"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(layout.SchedulerConfig(), []byte("mine"), 0o600); err != nil {
@@ -97,10 +106,12 @@ func TestTheSandboxOfAKubeconfigIsFound(t *testing.T) {
 	}
 	refused := t.TempDir()
 	broken := sandbox.Layout(refused)
-	if err := broken.WriteState(sandbox.State{Server: "https://127.0.0.1:7000", Scheduler: "https://127.0.0.1:7001"}); err != nil {
+	if err := broken.WriteState(sandbox.State{Server: "https://127.0.0.1:7000",
+		Scheduler: "https://127.0.0.1:7001"}); err != nil {
 		t.Fatal(err)
 	}
-	for path, content := range map[string]string{broken.SchedulerConfig(): "broken", broken.SchedulerConfigInForce(): "works"} {
+	for path, content := range map[string]string{broken.SchedulerConfig(): "broken",
+		broken.SchedulerConfigInForce(): "works"} {
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -27,17 +27,25 @@ func TestWhatPodsSayOfTheirRunTime(t *testing.T) {
 		group *metav1.ObjectMeta
 		want  runtimes.Claim
 	}{
-		"a job that says nothing":    {pod: v1.Pod{Spec: job}},
-		"a pod that declares":        {pod: v1.Pod{ObjectMeta: *says("3h"), Spec: job}, want: runtimes.Claim{Expected: 3 * time.Hour}},
-		"a pod whose group declares": {pod: v1.Pod{Spec: job}, group: says("90m"), want: runtimes.Claim{Expected: 90 * time.Minute}},
-		"the pod comes before":       {pod: v1.Pod{ObjectMeta: *says("1h"), Spec: job}, group: says("90m"), want: runtimes.Claim{Expected: time.Hour}},
+		"a job that says nothing": {pod: v1.Pod{Spec: job}},
+		"a pod that declares": {pod: v1.Pod{ObjectMeta: *says("3h"), Spec: job},
+			want: runtimes.Claim{Expected: 3 * time.Hour}},
+		"a pod whose group declares": {pod: v1.Pod{Spec: job}, group: says("90m"),
+			want: runtimes.Claim{Expected: 90 * time.Minute}},
+		"the pod comes before": {pod: v1.Pod{ObjectMeta: *says("1h"), Spec: job}, group: says("90m"),
+			want: runtimes.Claim{Expected: time.Hour}},
 		"a wrong value says nothing": {pod: v1.Pod{ObjectMeta: *says("soon"), Spec: job}},
-		"a pod that is always there": {pod: v1.Pod{Spec: v1.PodSpec{RestartPolicy: v1.RestartPolicyAlways}}, want: runtimes.Claim{Service: true}},
-		"a pod of a service":         {pod: v1.Pod{ObjectMeta: owned("StatefulSet"), Spec: job}, want: runtimes.Claim{Service: true}},
-		"a pod of a Job":             {pod: v1.Pod{ObjectMeta: owned("Job"), Spec: job}},
-		"a deadline":                 {pod: v1.Pod{Spec: v1.PodSpec{RestartPolicy: v1.RestartPolicyNever, ActiveDeadlineSeconds: ptr.To[int64](60)}}, want: runtimes.Claim{Limit: time.Minute}},
-		"a limit of Kueue":           {pod: v1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{kueueLimit: "30"}}, Spec: job}, want: runtimes.Claim{Limit: 30 * time.Second}},
-		"a wrong limit of Kueue":     {pod: v1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{kueueLimit: "-30"}}, Spec: job}},
+		"a pod that is always there": {pod: v1.Pod{Spec: v1.PodSpec{RestartPolicy: v1.RestartPolicyAlways}},
+			want: runtimes.Claim{Service: true}},
+		"a pod of a service": {pod: v1.Pod{ObjectMeta: owned("StatefulSet"), Spec: job},
+			want: runtimes.Claim{Service: true}},
+		"a pod of a Job": {pod: v1.Pod{ObjectMeta: owned("Job"), Spec: job}},
+		"a deadline": {pod: v1.Pod{Spec: v1.PodSpec{RestartPolicy: v1.RestartPolicyNever,
+			ActiveDeadlineSeconds: ptr.To[int64](60)}}, want: runtimes.Claim{Limit: time.Minute}},
+		"a limit of Kueue": {pod: v1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{kueueLimit: "30"}},
+			Spec: job}, want: runtimes.Claim{Limit: 30 * time.Second}},
+		"a wrong limit of Kueue": {pod: v1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{kueueLimit: "-30"}},
+			Spec: job}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -98,12 +106,16 @@ func TestByWhenAPodHasToStart(t *testing.T) {
 		want          Due
 		stated        bool
 	}{
-		"a deadline and a run time":          {"2026-01-01T12:00:00Z", "3h", nil, Due{at("2026-01-01T12:00:00Z"), at("2026-01-01T09:00:00Z"), 3 * time.Hour}, true},
-		"the PodGroup's run time":            {"2026-01-01T12:00:00+01:00", "", group, Due{at("2026-01-01T12:00:00+01:00"), at("2026-01-01T10:00:00Z"), time.Hour}, true},
-		"no run time":                        {"2026-01-01T12:00:00Z", "", nil, Due{at("2026-01-01T12:00:00Z"), at("2026-01-01T12:00:00Z"), 0}, false},
-		"no deadline":                        {"", "3h", nil, Due{}, false},
-		"a deadline that cannot be read":     {"tomorrow", "3h", nil, Due{}, false},
-		"a run time that cannot be believed": {"2026-01-01T12:00:00Z", "-3h", nil, Due{at("2026-01-01T12:00:00Z"), at("2026-01-01T12:00:00Z"), 0}, false},
+		"a deadline and a run time": {"2026-01-01T12:00:00Z", "3h", nil,
+			Due{at("2026-01-01T12:00:00Z"), at("2026-01-01T09:00:00Z"), 3 * time.Hour}, true},
+		"the PodGroup's run time": {"2026-01-01T12:00:00+01:00", "", group,
+			Due{at("2026-01-01T12:00:00+01:00"), at("2026-01-01T10:00:00Z"), time.Hour}, true},
+		"no run time": {"2026-01-01T12:00:00Z", "", nil,
+			Due{at("2026-01-01T12:00:00Z"), at("2026-01-01T12:00:00Z"), 0}, false},
+		"no deadline":                    {"", "3h", nil, Due{}, false},
+		"a deadline that cannot be read": {"tomorrow", "3h", nil, Due{}, false},
+		"a run time that cannot be believed": {"2026-01-01T12:00:00Z", "-3h", nil,
+			Due{at("2026-01-01T12:00:00Z"), at("2026-01-01T12:00:00Z"), 0}, false},
 	} {
 		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{}}}
 		for key, value := range map[string]string{wellknown.DeadlineKey: test.deadline, wellknown.RunTimeKey: test.run} {
@@ -112,7 +124,8 @@ func TestByWhenAPodHasToStart(t *testing.T) {
 			}
 		}
 		got, stated := DueOf(pod, test.group)
-		if stated != test.stated || !got.End.Equal(test.want.End) || !got.Start.Equal(test.want.Start) || got.Run != test.want.Run {
+		if stated != test.stated || !got.End.Equal(test.want.End) || !got.Start.Equal(test.want.Start) ||
+			got.Run != test.want.Run {
 			t.Errorf("%s: %+v, %v; want %+v, %v", name, got, stated, test.want, test.stated)
 		}
 	}

@@ -40,12 +40,14 @@ items:
 		},
 		{
 			name: "single nodes and shapes may stand in one file",
-			file: "kind: Node\napiVersion: v1\nmetadata: {name: one}\n---\nshapes: [{name: s, count: 1, allocatable: {cpu: 1}}]\n",
+			file: "kind: Node\napiVersion: v1\nmetadata: {name: one}\n---\n" +
+				"shapes: [{name: s, count: 1, allocatable: {cpu: 1}}]\n",
 			want: []string{"one:0:", "s-0:0:"},
 		},
 		{
 			name: "quoted numbers, a byte order of CRLF and comments between documents are taken",
-			file: "# nodes\r\n---\r\n\r\n--- # the second\r\nshapes:\r\n- name: s\r\n  count: 1\r\n  allocatable: {cpu: 1, nvidia.com/gpu: \"2\"}\r\n",
+			file: "# nodes\r\n---\r\n\r\n--- # the second\r\nshapes:\r\n- name: s\r\n  count: 1\r\n" +
+				"  allocatable: {cpu: 1, nvidia.com/gpu: \"2\"}\r\n",
 			want: []string{"s-0:2:"},
 		},
 		{
@@ -60,57 +62,83 @@ items:
 		},
 		{
 			name: "numbers are texts where the field is one",
-			file: "shapes: [{name: a, count: 1, labels: {nvidia.com/gpu.count: 8, topology.kubernetes.io/rack: 7}, allocatable: {nvidia.com/gpu: 8}}]\n",
+			file: "shapes: [{name: a, count: 1, labels: {nvidia.com/gpu.count: 8, topology.kubernetes.io/rack: 7}, " +
+				"allocatable: {nvidia.com/gpu: 8}}]\n",
 			want: []string{"a-0:8:7"},
 		},
 		{
 			name: "objects in JSON may follow each other in lines of their own, or in one",
-			file: "\ufeff# nodes\n{\"kind\": \"Node\",\n\"metadata\": {\"name\": \"a\"}}\n{\"kind\": \"Node\", \"metadata\": {\"name\": \"b\"}}{\"shapes\": [{\"name\": \"s\", \"count\": 1, \"allocatable\": {\"cpu\": 1}}]} # the last\n",
+			file: "\ufeff# nodes\n{\"kind\": \"Node\",\n\"metadata\": {\"name\": \"a\"}}\n" +
+				"{\"kind\": \"Node\", \"metadata\": {\"name\": \"b\"}}{\"shapes\": [{\"name\": \"s\", \"count\": 1, " +
+				"\"allocatable\": {\"cpu\": 1}}]} # the last\n",
 			want: []string{"a:0:", "b:0:", "s-0:0:"},
 		},
 		{
 			name: "documents may begin beside their mark, and end with one",
-			file: "--- {kind: Node, metadata: {name: a}}\n--- {kind: Node, metadata: {name: b}}\n...\nkind: Node\nmetadata: {name: c}\n...\n",
+			file: "--- {kind: Node, metadata: {name: a}}\n--- {kind: Node, metadata: {name: b}}\n...\nkind: Node\n" +
+				"metadata: {name: c}\n...\n",
 			want: []string{"a:0:", "b:0:", "c:0:"},
 		},
 		{name: "the line is that of the object in JSON", file: "{\"kind\": \"Node\",\n\"metadata\": {\"name\": \"a\"}}\n\n{\"kind\": \"Node\",\n\"metadata\": {\"name\": \"A_B\"}}\n", wantErr: `:5: metadata.name: "A_B": a lowercase`},
-		{name: "what follows an object in JSON is not left out", file: "{\"kind\": \"Node\", \"metadata\": {\"name\": \"a\"}}\n{\"kind\": \"Node\",\n", wantErr: ":2: did not find expected"},
-		{name: "an empty file is refused", file: "", wantErr: ": there are no nodes in it; must be Node objects, a List of them, or {shapes: [...]}"},
+		{name: "what follows an object in JSON is not left out",
+			file:    "{\"kind\": \"Node\", \"metadata\": {\"name\": \"a\"}}\n{\"kind\": \"Node\",\n",
+			wantErr: ":2: did not find expected"},
+		{name: "an empty file is refused", file: "",
+			wantErr: ": there are no nodes in it; must be Node objects, a List of them, or {shapes: [...]}"},
 		{name: "a file of comments is refused", file: "# nothing\n---\n", wantErr: ": there are no nodes in it"},
 		{name: "an empty list is refused", file: "kind: List\nitems: []\n", wantErr: ": there are no nodes in it"},
-		{name: "a file that is not YAML is refused", file: "shapes:\n- {name: a\n  b: [", wantErr: ":2: did not find expected"},
-		{name: "the line is that of the file, not of the document", file: "kind: Node\nmetadata: {name: a}\n---\nkind: Node\nmetadata:\n  name: [\n", wantErr: ":6: "},
+		{name: "a file that is not YAML is refused", file: "shapes:\n- {name: a\n  b: [",
+			wantErr: ":2: did not find expected"},
+		{name: "the line is that of the file, not of the document",
+			file: "kind: Node\nmetadata: {name: a}\n---\nkind: Node\nmetadata:\n  name: [\n", wantErr: ":6: "},
 		{name: "a table is refused", file: "name,gpus\na,8\n", wantErr: `:1: Invalid value: "name,gpus a,8": must be an object`},
 		{name: "a key that occurs twice is refused", file: "kind: Node\nmetadata:\n  name: a\n  name: b\n", wantErr: `:4: key "name" already set in map`},
-		{name: "a misspelt field of a shape is named", file: "shapes:\n- count: 1\n  nam: a\n", wantErr: ":3: shapes[0].nam: unknown field; did you mean name?"},
-		{name: "a misspelt field of the file is named", file: "shape: []\n", wantErr: ":1: shape: unknown field; did you mean shapes?"},
-		{name: "a shape without a name is refused", file: "shapes:\n- {count: 1, allocatable: {cpu: 1}}", wantErr: ":2: shapes[0].name: missing; must be"},
-		{name: "a count of zero is refused", file: "shapes:\n- name: a\n  count: 0\n  allocatable: {cpu: 1}\n", wantErr: ":3: shapes[0].count: 0; must be 1 to 20000"},
-		{name: "a missing count is refused", file: "shapes: [{name: a, allocatable: {cpu: 1}}]", wantErr: ":1: shapes[0].count: 0; must be 1 to 20000"},
-		{name: "a negative count is refused", file: "shapes: [{name: a, count: -4, allocatable: {cpu: 1}}]", wantErr: ":1: shapes[0].count: -4; must be 1 to 20000"},
-		{name: "a huge count is refused before memory is taken", file: "shapes: [{name: a, count: 2000000000, allocatable: {cpu: 1}}]", wantErr: "must be 1 to 20000"},
+		{name: "a misspelt field of a shape is named", file: "shapes:\n- count: 1\n  nam: a\n",
+			wantErr: ":3: shapes[0].nam: unknown field; did you mean name?"},
+		{name: "a misspelt field of the file is named", file: "shape: []\n",
+			wantErr: ":1: shape: unknown field; did you mean shapes?"},
+		{name: "a shape without a name is refused", file: "shapes:\n- {count: 1, allocatable: {cpu: 1}}",
+			wantErr: ":2: shapes[0].name: missing; must be"},
+		{name: "a count of zero is refused", file: "shapes:\n- name: a\n  count: 0\n  allocatable: {cpu: 1}\n",
+			wantErr: ":3: shapes[0].count: 0; must be 1 to 20000"},
+		{name: "a missing count is refused", file: "shapes: [{name: a, allocatable: {cpu: 1}}]",
+			wantErr: ":1: shapes[0].count: 0; must be 1 to 20000"},
+		{name: "a negative count is refused", file: "shapes: [{name: a, count: -4, allocatable: {cpu: 1}}]",
+			wantErr: ":1: shapes[0].count: -4; must be 1 to 20000"},
+		{name: "a huge count is refused before memory is taken",
+			file: "shapes: [{name: a, count: 2000000000, allocatable: {cpu: 1}}]", wantErr: "must be 1 to 20000"},
 		{name: "a count that no number holds is refused", file: "shapes: [{name: a, count: 99999999999999999999}]", wantErr: `:1: shapes[0].count: Invalid value: 99999999999999999999: must be an integer`},
 		{name: "a count with a fraction is refused", file: "shapes:\n- name: a\n  count: 1.5\n", wantErr: `:3: shapes[0].count: Invalid value: 1.5: must be an integer`},
 		{name: "a count in quotes is refused", file: "shapes:\n- name: a\n  count: \"3\"\n", wantErr: `:3: shapes[0].count: Invalid value: "3": must be an integer`},
-		{name: "too many nodes together are refused", file: "shapes: [{name: a, count: 20000, allocatable: {cpu: 1}}, {name: b, count: 1, allocatable: {cpu: 1}}]", wantErr: "must be at most 20000"},
-		{name: "a shape without resources is refused", file: "shapes:\n- {name: a, count: 1}", wantErr: ":2: shapes[0].allocatable: missing; must be what a node offers"},
+		{name: "too many nodes together are refused",
+			file:    "shapes: [{name: a, count: 20000, allocatable: {cpu: 1}}, {name: b, count: 1, allocatable: {cpu: 1}}]",
+			wantErr: "must be at most 20000"},
+		{name: "a shape without resources is refused", file: "shapes:\n- {name: a, count: 1}",
+			wantErr: ":2: shapes[0].allocatable: missing; must be what a node offers"},
 		{
-			name: "a quantity that is none is refused", file: "shapes:\n- name: a\n  count: 1\n  allocatable:\n    cpu: 1\n    memory: 64 GB\n",
+			name:    "a quantity that is none is refused",
+			file:    "shapes:\n- name: a\n  count: 1\n  allocatable:\n    cpu: 1\n    memory: 64 GB\n",
 			wantErr: `:6: shapes[0].allocatable[memory]: Invalid value: "64 GB": must be a quantity such as 500m, 4 or 16Gi`,
 		},
-		{name: "a negative quantity is refused", file: "shapes: [{name: a, count: 1, allocatable: {cpu: -1}}]", wantErr: "shapes[0].allocatable[cpu]: -1; must not be negative"},
-		{name: "half a GPU is refused", file: "shapes: [{name: a, count: 1, allocatable: {nvidia.com/gpu: 500m}}]", wantErr: "shapes[0].allocatable[nvidia.com/gpu]: 500m; must be a whole number"},
-		{name: "a label that is a list is refused", file: "shapes:\n- name: a\n  labels:\n    nvidia.com/gpu.count: [8]\n", wantErr: ":4: shapes[0].labels[nvidia.com/gpu.count]: Invalid value: a list: must be a string"},
+		{name: "a negative quantity is refused", file: "shapes: [{name: a, count: 1, allocatable: {cpu: -1}}]",
+			wantErr: "shapes[0].allocatable[cpu]: -1; must not be negative"},
+		{name: "half a GPU is refused", file: "shapes: [{name: a, count: 1, allocatable: {nvidia.com/gpu: 500m}}]",
+			wantErr: "shapes[0].allocatable[nvidia.com/gpu]: 500m; must be a whole number"},
+		{name: "a label that is a list is refused", file: "shapes:\n- name: a\n  labels:\n    nvidia.com/gpu.count: [8]\n",
+			wantErr: ":4: shapes[0].labels[nvidia.com/gpu.count]: Invalid value: a list: must be a string"},
 		{name: "a value that no label can have is refused", file: "shapes: [{name: a, count: 1, labels: {model: A100 80GB}, allocatable: {cpu: 1}}]", wantErr: `:1: shapes[0].labels[model]: "A100 80GB": a valid label must be`},
 		{name: "a value to spread that no label can have is refused", file: "shapes: [{name: a, count: 1, spread: {rack: [r 1]}, allocatable: {cpu: 1}}]", wantErr: `shapes[0].spread[rack][0]: "r 1": a valid label must be`},
 		{name: "an effect that no taint has is refused", file: "kind: Node\nmetadata: {name: a}\nspec:\n  taints:\n  - {key: a, effect: NoSchedul}\n", wantErr: `:5: spec.taints[0].effect: "NoSchedul"; must be NoSchedule, PreferNoSchedule or NoExecute`},
 		{name: "two nodes of one name are refused", file: "shapes:\n- {name: a, count: 1, allocatable: {cpu: 1}}\n- {name: a, count: 1, allocatable: {cpu: 1}}\n", wantErr: `:3: shapes[1].name: the node "a-0" is in line 2 already`},
 		{name: "a node that a shape has made is refused", file: "shapes:\n- {name: a, count: 1, allocatable: {cpu: 1}}\n---\nkind: Node\nmetadata:\n  name: a-0\n", wantErr: `:6: metadata.name: the node "a-0" is in line 2 already`},
 		{name: "a name that no node can have is refused", file: "shapes: [{name: A_B, count: 1, allocatable: {cpu: 1}}]", wantErr: `:1: shapes[0].name: "A_B": a lowercase RFC 1123 subdomain`},
-		{name: "a node without a name is refused", file: "kind: List\nitems:\n- kind: Node\n  metadata: {}\n", wantErr: ":4: items[0].metadata.name: missing; must be the node's name"},
+		{name: "a node without a name is refused", file: "kind: List\nitems:\n- kind: Node\n  metadata: {}\n",
+			wantErr: ":4: items[0].metadata.name: missing; must be the node's name"},
 		{name: "an object of another kind is refused", file: "kind: Pod\napiVersion: v1\n", wantErr: `:1: kind: "Pod"; must be Node, List, or left out with {shapes: [...]}`},
 		{name: "a list of other objects is refused", file: "kind: List\napiVersion: v1\nitems:\n- kind: Pod\n  metadata: {name: p}\n", wantErr: `:4: items[0].kind: "Pod"; must be Node`},
-		{name: "a label to spread without values is refused", file: "shapes: [{name: a, count: 1, spread: {rack: []}, allocatable: {cpu: 1}}]", wantErr: "shapes[0].spread[rack]: has no values; must be a list of the label's values"},
+		{name: "a label to spread without values is refused",
+			file:    "shapes: [{name: a, count: 1, spread: {rack: []}, allocatable: {cpu: 1}}]",
+			wantErr: "shapes[0].spread[rack]: has no values; must be a list of the label's values"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -153,10 +181,12 @@ status: {allocatable: {cpu: "4"}, conditions: [{type: Ready, status: "Unknown"}]
 		t.Fatal(err)
 	}
 	node := nodes[0]
-	if node.UID != "" || node.ResourceVersion != "" || len(node.OwnerReferences) > 0 || node.Spec.PodCIDR != "" || len(node.Status.Addresses) > 0 {
+	if node.UID != "" || node.ResourceVersion != "" || len(node.OwnerReferences) > 0 || node.Spec.PodCIDR != "" ||
+		len(node.Status.Addresses) > 0 {
 		t.Errorf("the node keeps what belongs to its old cluster: %+v", node)
 	}
-	if diff := cmp.Diff([]corev1.Taint{{Key: "dedicated", Effect: corev1.TaintEffectNoSchedule}}, node.Spec.Taints); diff != "" {
+	if diff := cmp.Diff([]corev1.Taint{{Key: "dedicated", Effect: corev1.TaintEffectNoSchedule}},
+		node.Spec.Taints); diff != "" {
 		t.Errorf("taints (-want +got):\n%s", diff)
 	}
 	if node.Status.Conditions[0].Type != corev1.NodeReady || node.Status.Conditions[0].Status != corev1.ConditionTrue {

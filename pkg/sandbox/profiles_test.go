@@ -21,19 +21,23 @@ func TestWhoSchedules(t *testing.T) {
 	for name, test := range map[string]struct{ configuration, want string }{
 		"the shipped profiles serve pods that name one": {
 			configuration: shipped(Options{}),
-			want: "pods are scheduled if spec.schedulerName is one of gpu-aware-scheduler, cost-optimized-scheduler, gang-scheduler, " +
+			want: "pods are scheduled if spec.schedulerName is one of gpu-aware-scheduler, cost-optimized-scheduler, " +
+				"gang-scheduler, " +
 				"scheduler-plugins-scheduler, berth-scheduler" + others,
 		},
 		"the replacement serves all": {
 			configuration: shipped(Options{ReplaceDefault: true}),
-			want: "pods are scheduled if spec.schedulerName is left out or one of default-scheduler, gpu-aware-scheduler, cost-optimized-scheduler, " +
+			want: "pods are scheduled if spec.schedulerName is left out or one of default-scheduler, gpu-aware-scheduler, " +
+				"cost-optimized-scheduler, " +
 				"gang-scheduler, scheduler-plugins-scheduler, berth-scheduler",
 		},
 		"a profile without a name is the default one": {
-			configuration: "profiles: [{schedulerName: mine}, {}]", want: "pods are scheduled if spec.schedulerName is left out or one of mine, default-scheduler",
+			configuration: "profiles: [{schedulerName: mine}, {}]",
+			want:          "pods are scheduled if spec.schedulerName is left out or one of mine, default-scheduler",
 		},
 		"a configuration without profiles is the default one": {
-			configuration: "kind: KubeSchedulerConfiguration", want: "pods are scheduled if spec.schedulerName is left out or one of default-scheduler",
+			configuration: "kind: KubeSchedulerConfiguration",
+			want:          "pods are scheduled if spec.schedulerName is left out or one of default-scheduler",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -47,7 +51,8 @@ func TestWhoSchedules(t *testing.T) {
 			}
 		})
 	}
-	if got, want := WhoSchedules(nil), "no scheduler runs here: pods stay pending until you start one with this kubeconfig"; got != want {
+	if got, want := WhoSchedules(nil),
+		"no scheduler runs here: pods stay pending until you start one with this kubeconfig"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

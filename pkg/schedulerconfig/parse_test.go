@@ -22,22 +22,26 @@ func TestBadConfigurations(t *testing.T) {
 func TestProfilesThatDoNotSortTheQueueAlike(t *testing.T) {
 	t.Parallel()
 	profile := func(name, sorter, args string) string {
-		return "- {schedulerName: " + name + ", plugins: {queueSort: {disabled: [{name: '*'}], enabled: [{name: " + sorter + "}]}}, " +
+		return "- {schedulerName: " + name + ", plugins: {queueSort: {disabled: [{name: '*'}], enabled: [{name: " + sorter +
+			"}]}}, " +
 			"pluginConfig: [{name: Coscheduling, args: {" + args + "}}]}\n"
 	}
 	for name, tc := range map[string]struct{ profiles, want string }{
 		"args": {profile("a", "Coscheduling", "retryInitialSeconds: 5") + profile("b", "Coscheduling", ""),
-			"f: profiles[1].pluginConfig[Coscheduling].args: Coscheduling needs the same args in every profile, because it sorts the one queue that they share: " +
+			"f: profiles[1].pluginConfig[Coscheduling].args: Coscheduling needs the same args in every profile, because it " +
+				"sorts the one queue that they share: " +
 				"retryInitialSeconds of profile b and of a differ"},
 		"plugins": {profile("a", "Coscheduling", "") + profile("b", "Coscheduling", "") + profile("c", "PrioritySort", ""),
-			"f: profiles[2].plugins.queueSort: every profile needs the same queueSort plugin, because they share one queue: c has PrioritySort, a has Coscheduling"},
+			"f: profiles[2].plugins.queueSort: every profile needs the same queueSort plugin, because they share one queue: c " +
+				"has PrioritySort, a has Coscheduling"},
 		"and another mistake": {profile("a", "Coscheduling", "") + profile("a", "Coscheduling", "recoverySeconds: 1"),
 			`f: [profiles[1].schedulerName: Duplicate value: {}, profiles[1].pluginConfig[Coscheduling].args: Coscheduling needs the same args in every profile, ` +
 				"because it sorts the one queue that they share: recoverySeconds of profile a and of a differ]"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := Parse("f", []byte("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles:\n"+tc.profiles))
+			_, err := Parse("f",
+				[]byte("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles:\n"+tc.profiles))
 			if err == nil || err.Error() != tc.want {
 				t.Errorf("got  %v\nwant %s", err, tc.want)
 			}
@@ -51,7 +55,8 @@ func FuzzParse(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(data)
-	f.Add([]byte("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles: [{pluginConfig: [{name: GPUAware, args: {strategy: 1}}]}]\n"))
+	f.Add([]byte("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n" +
+		"profiles: [{pluginConfig: [{name: GPUAware, args: {strategy: 1}}]}]\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c, err := Parse("f", data)
 		if err != nil {

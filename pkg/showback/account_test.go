@@ -46,40 +46,50 @@ func TestAccount(t *testing.T) {
 		},
 		"a pod pays for its part, and the rest is idle while it runs": {
 			node: node, uses: []Use{{Key: "a", From: hours(0), To: hours(1), Request: eighth, KeepsNode: true}},
-			want: want{lines: []Line{{Key: "a", MilliGPUSeconds: gpuHour, MicroDollars: 3_000_000}}, idle: Amount{7 * gpuHour, 21_000_000}, empty: Amount{8 * gpuHour, 24_000_000}},
+			want: want{lines: []Line{{Key: "a", MilliGPUSeconds: gpuHour, MicroDollars: 3_000_000}},
+				idle: Amount{7 * gpuHour, 21_000_000}, empty: Amount{8 * gpuHour, 24_000_000}},
 		},
 		"a pod that never ends pays until the end": {
 			node: node, uses: []Use{{Key: "a", From: hours(1), Request: eighth, KeepsNode: true}},
-			want: want{lines: []Line{{Key: "a", MilliGPUSeconds: gpuHour, MicroDollars: 3_000_000}}, idle: Amount{7 * gpuHour, 21_000_000}, empty: Amount{8 * gpuHour, 24_000_000}},
+			want: want{lines: []Line{{Key: "a", MilliGPUSeconds: gpuHour, MicroDollars: 3_000_000}},
+				idle: Amount{7 * gpuHour, 21_000_000}, empty: Amount{8 * gpuHour, 24_000_000}},
 		},
 		"what is before the beginning and after the end does not count": {
-			node: node, uses: []Use{{Key: "a", From: hours(-5), To: hours(20), Request: eighth, KeepsNode: true}, {Key: "b", From: hours(3), Request: eighth},
+			node: node, uses: []Use{{Key: "a", From: hours(-5), To: hours(20), Request: eighth, KeepsNode: true},
+				{Key: "b", From: hours(3), Request: eighth},
 				{Key: "b", From: hours(-3), To: hours(-1), Request: eighth}},
-			want: want{lines: []Line{{Key: "a", MilliGPUSeconds: 2 * gpuHour, MicroDollars: 6_000_000}}, idle: Amount{14 * gpuHour, 42_000_000}},
+			want: want{lines: []Line{{Key: "a", MilliGPUSeconds: 2 * gpuHour, MicroDollars: 6_000_000}},
+				idle: Amount{14 * gpuHour, 42_000_000}},
 		},
 		"a pod that ends when it begins, or before, has nothing": {
-			node: node, uses: []Use{{Key: "a", From: hours(1), To: hours(1), Request: eighth, KeepsNode: true}, {Key: "a", From: hours(1), To: hours(0.5), Request: eighth}},
+			node: node, uses: []Use{{Key: "a", From: hours(1), To: hours(1), Request: eighth, KeepsNode: true},
+				{Key: "a", From: hours(1), To: hours(0.5), Request: eighth}},
 			want: want{lines: []Line{}, empty: Amount{16 * gpuHour, 48_000_000}},
 		},
 		"a pod that starts again on its node pays twice, the instant between them not": {
-			node: node, uses: []Use{{Key: "a", From: hours(0), To: hours(1), Request: eighth, KeepsNode: true}, {Key: "a", From: hours(1), To: hours(2), Request: eighth, KeepsNode: true}},
-			want: want{lines: []Line{{Key: "a", MilliGPUSeconds: 2 * gpuHour, MicroDollars: 6_000_000}}, idle: Amount{14 * gpuHour, 42_000_000}},
+			node: node, uses: []Use{{Key: "a", From: hours(0), To: hours(1), Request: eighth, KeepsNode: true},
+				{Key: "a", From: hours(1), To: hours(2), Request: eighth, KeepsNode: true}},
+			want: want{lines: []Line{{Key: "a", MilliGPUSeconds: 2 * gpuHour, MicroDollars: 6_000_000}},
+				idle: Amount{14 * gpuHour, 42_000_000}},
 		},
 		"a pod that belongs to its node pays, and the node is empty": {
 			node: node, uses: []Use{{Key: "a", From: hours(0), Request: price.Capacity{MilliCPU: 12_000, MemoryMiB: 1 << 17}}},
 			want: want{lines: []Line{{Key: "a", MicroDollars: 1_744_000}}, empty: Amount{16 * gpuHour, 46_256_000}},
 		},
 		"pods that hold more than the node has share its price": {
-			node: node, uses: []Use{{Key: "a", From: hours(0), Request: eight, KeepsNode: true}, {Key: "b", From: hours(0), Request: eight, KeepsNode: true},
+			node: node, uses: []Use{{Key: "a", From: hours(0), Request: eight, KeepsNode: true},
+				{Key: "b", From: hours(0), Request: eight, KeepsNode: true},
 				{Key: "b", From: hours(0), Request: eight, KeepsNode: true}},
-			want: want{lines: []Line{{Key: "b", MilliGPUSeconds: 32 * gpuHour, MicroDollars: 32_000_000}, {Key: "a", MilliGPUSeconds: 16 * gpuHour, MicroDollars: 16_000_000}}},
+			want: want{lines: []Line{{Key: "b", MilliGPUSeconds: 32 * gpuHour, MicroDollars: 32_000_000},
+				{Key: "a", MilliGPUSeconds: 16 * gpuHour, MicroDollars: 16_000_000}}},
 		},
 		"a node without a price costs nothing and is counted": {
 			node: unpriced, uses: []Use{{Key: "a", From: hours(0), Request: eighth, KeepsNode: true}},
 			want: want{lines: []Line{{Key: "a", MilliGPUSeconds: 2 * gpuHour}}, idle: Amount{MilliGPUSeconds: 14 * gpuHour}},
 		},
 		"a node of which nothing is priced costs nothing, whatever it may cost": {
-			node: Node{Name: "n", Split: price.NewSplit(24*price.Dollar, eight, reference)}, uses: []Use{{Key: "a", From: hours(0), Request: eighth, KeepsNode: true}},
+			node: Node{Name: "n", Split: price.NewSplit(24*price.Dollar, eight, reference)},
+			uses: []Use{{Key: "a", From: hours(0), Request: eighth, KeepsNode: true}},
 			want: want{lines: []Line{{Key: "a", MilliGPUSeconds: 2 * gpuHour}}, idle: Amount{MilliGPUSeconds: 14 * gpuHour}},
 		},
 	} {
@@ -96,8 +106,10 @@ func TestAccount(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(want{})); diff != "" {
 				t.Errorf("statement (-want +got):\n%s", diff)
 			}
-			if wantUnpriced := map[bool]int{true: 0, false: 1}[tc.node.Priced]; s.NodesWithoutPrice != wantUnpriced || (s.UnpricedMilliGPUSeconds == 16*gpuHour) == tc.node.Priced {
-				t.Errorf("%d nodes without a price with %d milli-GPU·seconds, want %d", s.NodesWithoutPrice, s.UnpricedMilliGPUSeconds, wantUnpriced)
+			if wantUnpriced := map[bool]int{true: 0, false: 1}[tc.node.Priced]; s.NodesWithoutPrice != wantUnpriced ||
+				(s.UnpricedMilliGPUSeconds == 16*gpuHour) == tc.node.Priced {
+				t.Errorf("%d nodes without a price with %d milli-GPU·seconds, want %d", s.NodesWithoutPrice,
+					s.UnpricedMilliGPUSeconds, wantUnpriced)
 			}
 		})
 	}
@@ -135,10 +147,12 @@ func drawn(t *rapid.T) (from, to time.Time, nodes []Node, uses []Use) {
 		n.Priced = rapid.IntRange(0, 3).Draw(t, "priced") > 0
 		nodes = append(nodes, n)
 		for range rapid.IntRange(0, 12).Draw(t, "uses") {
-			u := Use{Node: name, Key: rapid.SampledFrom([]string{"a", "b", None}).Draw(t, "key"), KeepsNode: rapid.Bool().Draw(t, "keeps"),
-				From: monday.Add(time.Duration(rapid.Int64Range(0, int64(150*time.Hour)).Draw(t, "begin"))),
-				Request: price.Capacity{MilliCPU: rapid.Int64Range(0, 50_000).Draw(t, "cpu"), MemoryMiB: rapid.Int64Range(0, 1<<19).Draw(t, "memory"),
-					MilliGPU: rapid.Int64Range(0, 4000).Draw(t, "gpu")}}
+			u := Use{Node: name, Key: rapid.SampledFrom([]string{"a", "b", None}).Draw(t, "key"),
+				KeepsNode: rapid.Bool().Draw(t, "keeps"),
+				From:      monday.Add(time.Duration(rapid.Int64Range(0, int64(150*time.Hour)).Draw(t, "begin"))),
+				Request: price.Capacity{MilliCPU: rapid.Int64Range(0, 50_000).Draw(t, "cpu"),
+					MemoryMiB: rapid.Int64Range(0, 1<<19).Draw(t, "memory"),
+					MilliGPU:  rapid.Int64Range(0, 4000).Draw(t, "gpu")}}
 			if rapid.Bool().Draw(t, "ends") {
 				u.To = u.From.Add(time.Duration(rapid.Int64Range(0, int64(50*time.Hour)).Draw(t, "runs")))
 			}
@@ -263,9 +277,11 @@ func TestTheOrderDoesNotMatter(t *testing.T) {
 
 func TestKeys(t *testing.T) {
 	t.Parallel()
-	pod := Pod{Namespace: "ml", Gang: "bert", Labels: map[string]string{"team": "vision", "example.com/team": "speech", "empty": ""}}
+	pod := Pod{Namespace: "ml", Gang: "bert", Labels: map[string]string{"team": "vision", "example.com/team": "speech",
+		"empty": ""}}
 	for by, want := range map[string]string{
-		"namespace": "ml", "gang": "ml/bert", "label=team": "vision", "label=example.com/team": "speech", "label=absent": None, "label=empty": None,
+		"namespace": "ml", "gang": "ml/bert", "label=team": "vision", "label=example.com/team": "speech",
+		"label=absent": None, "label=empty": None,
 	} {
 		parsed, err := ParseBy(by)
 		if err != nil {
@@ -279,7 +295,8 @@ func TestKeys(t *testing.T) {
 	if gang, _ := ParseBy("gang"); gang.Key(Pod{Namespace: "ml"}) != None {
 		t.Error("a pod in no gang has a key")
 	}
-	for _, by := range []string{"", "pod", "Namespace", "label", "label=", "label=-a", "label=a b", "label=/a", "label=a/", "label=A/b", "label=a/b/c", "label=a=b", "label=a..b/c", "label=-a/b", "label=.a/b"} {
+	for _, by := range []string{"", "pod", "Namespace", "label", "label=", "label=-a", "label=a b", "label=/a", "label=a/",
+		"label=A/b", "label=a/b/c", "label=a=b", "label=a..b/c", "label=-a/b", "label=.a/b"} {
 		if parsed, err := ParseBy(by); err == nil {
 			t.Errorf("%q is taken as %v", by, parsed)
 		}

@@ -9,9 +9,11 @@ import (
 var qualifiedName = regexp.MustCompile(
 	`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$`)
 
-// FuzzParseBy reads by what pods are told apart: no label that Kubernetes would refuse, and what is read is written as it was.
+// FuzzParseBy reads by what pods are told apart: no label that Kubernetes would refuse, and what is read is written as
+// it was.
 func FuzzParseBy(f *testing.F) {
-	for _, s := range []string{"namespace", "gang", "label=team", "label=example.com/team", "label=", "label=/a", "label=a/b/c", "label=-a", "label=a..b/c", "Namespace"} {
+	for _, s := range []string{"namespace", "gang", "label=team", "label=example.com/team", "label=", "label=/a",
+		"label=a/b/c", "label=-a", "label=a..b/c", "Namespace"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

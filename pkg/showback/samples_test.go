@@ -23,7 +23,8 @@ func TestFromSamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []Line{
-		{Key: "a", MilliGPUSeconds: 2*gpuHour + 4*gpuHour*3/4, MicroDollars: 4_000_000 + 6_000_000, UsedMilliGPUSeconds: used(gpuHour/2 + 3*gpuHour)},
+		{Key: "a", MilliGPUSeconds: 2*gpuHour + 4*gpuHour*3/4, MicroDollars: 4_000_000 + 6_000_000,
+			UsedMilliGPUSeconds: used(gpuHour/2 + 3*gpuHour)},
 		{Key: "b", MilliGPUSeconds: gpuHour},
 	}
 	if diff := cmp.Diff(want, s.Lines); diff != "" {
@@ -32,7 +33,8 @@ func TestFromSamples(t *testing.T) {
 	if s.Idle.MilliGPUSeconds != 5*gpuHour || !s.Measured || len(s.Days) != 2 || s.Total.MilliGPUSeconds != 11*gpuHour {
 		t.Errorf("idle %+v of %+v, measured %t, %d days", s.Idle, s.Total, s.Measured, len(s.Days))
 	}
-	if nothing, err := FromSamples(hours(0), hours(1), time.Hour, nil, nil); err != nil || len(nothing.Lines) != 0 || nothing.Measured {
+	if nothing, err := FromSamples(hours(0), hours(1), time.Hour, nil, nil); err != nil || len(nothing.Lines) != 0 ||
+		nothing.Measured {
 		t.Errorf("without samples: %+v, %v", nothing, err)
 	}
 	if s, err := FromSamples(hours(1), hours(1), time.Hour, nil, nil); err == nil {

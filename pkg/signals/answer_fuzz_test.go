@@ -64,7 +64,8 @@ func FuzzAnswers(f *testing.F) {
 		}
 		memory, _ := decodeMemory(vector, asked, from)
 		for _, gpu := range memory["a"].GPUs {
-			if min(gpu.UsedMiB, gpu.FreeMiB, gpu.ReservedMiB) < 0 || max(gpu.UsedMiB, gpu.FreeMiB, gpu.ReservedMiB) > maxMemoryMiB {
+			if min(gpu.UsedMiB, gpu.FreeMiB, gpu.ReservedMiB) < 0 ||
+				max(gpu.UsedMiB, gpu.FreeMiB, gpu.ReservedMiB) > maxMemoryMiB {
 				t.Errorf("memory %v", gpu)
 			}
 		}

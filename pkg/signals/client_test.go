@@ -72,16 +72,19 @@ func TestAnswersThatAreNoVector(t *testing.T) {
 		"an error of the server":     {handler: answer(500, "boom"), want: "500"},
 		"a lack of rights":           {handler: answer(401, "who are you"), want: "401"},
 		"a redirect to a login page": {handler: http.RedirectHandler("/login", http.StatusFound).ServeHTTP, want: "302"},
-		"more than the bound": {handler: answer(200, emptyVector+strings.Repeat(" ", 1<<20)), want: "larger than maxResponseMiB (1 MiB)",
+		"more than the bound": {handler: answer(200, emptyVector+strings.Repeat(" ", 1<<20)),
+			want:   "larger than maxResponseMiB (1 MiB)",
 			change: func(p *config.Prometheus) { *p.MaxResponseMiB = 1 }},
-		"more than the bound in an error": {handler: answer(500, strings.Repeat("x", 2<<20)), want: "larger than maxResponseMiB (1 MiB)",
+		"more than the bound in an error": {handler: answer(500, strings.Repeat("x", 2<<20)),
+			want:   "larger than maxResponseMiB (1 MiB)",
 			change: func(p *config.Prometheus) { *p.MaxResponseMiB = 1 }},
 		"headers but no end of the body": {handler: func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body)
 			_, _ = io.WriteString(w, emptyVector[:20])
 			w.(http.Flusher).Flush()
 			<-r.Context().Done()
-		}, want: "no answer within 100ms", change: func(p *config.Prometheus) { p.Timeout = &metav1.Duration{Duration: 100 * time.Millisecond} }},
+		}, want: "no answer within 100ms",
+			change: func(p *config.Prometheus) { p.Timeout = &metav1.Duration{Duration: 100 * time.Millisecond} }},
 		"a token file that is not there": {handler: answer(200, emptyVector), want: "unable to read",
 			change: func(p *config.Prometheus) { p.BearerTokenFile = filepath.Join(t.TempDir(), "absent") }},
 	}

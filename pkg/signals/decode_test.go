@@ -113,7 +113,8 @@ func TestFaultsOfDoubtfulSamples(t *testing.T) {
 
 	older := faultsByNode{"a": {{GPUID: GPUID{Index: 1}, XID: 79, Time: asked.Add(-time.Hour)}}}
 	merged := mergeFaults(older, got)
-	wantMerged := faultsByNode{"a": {{GPUID: GPUID{Index: 1}, XID: 79, Time: asked}, {GPUID: GPUID{Index: 2}, Time: asked}}}
+	wantMerged := faultsByNode{"a": {{GPUID: GPUID{Index: 1}, XID: 79, Time: asked},
+		{GPUID: GPUID{Index: 2}, Time: asked}}}
 	if diff := cmp.Diff(wantMerged, merged); diff != "" {
 		t.Errorf("merged (-want +got):\n%s", diff)
 	}
@@ -133,7 +134,8 @@ func TestWeightFallsWithAge(t *testing.T) {
 	t.Parallel()
 	ages := sampleAges{full: 60 * time.Second, zero: 180 * time.Second}
 	for age, want := range map[time.Duration]float64{
-		-time.Second: 1, 0: 1, 60 * time.Second: 1, 90 * time.Second: 0.75, 120 * time.Second: 0.5, 180 * time.Second: 0, time.Hour: 0,
+		-time.Second: 1, 0: 1, 60 * time.Second: 1, 90 * time.Second: 0.75, 120 * time.Second: 0.5, 180 * time.Second: 0,
+		time.Hour: 0,
 	} {
 		if got := ages.weight(age); got != want {
 			t.Errorf("weight at the age of %s: %v, want %v", age, got, want)

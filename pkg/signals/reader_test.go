@@ -58,10 +58,11 @@ func gpuReader(t *testing.T, args *config.GPUSignals, nodes ...Node) *GPUReader 
 func eventually(t *testing.T, check func() string) {
 	t.Helper()
 	last := ""
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
-		last = check()
-		return last == "", nil
-	})
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true,
+		func(context.Context) (bool, error) {
+			last = check()
+			return last == "", nil
+		})
 	if err != nil {
 		t.Fatalf("waiting for the signal: %v; last: %s", err, last)
 	}
@@ -149,7 +150,8 @@ func TestAFailingServerChangesNothingThatWasKnown(t *testing.T) {
 	old := r.Snapshot()
 	broken.Store(true)
 	r.round(t.Context())
-	if after, weight := r.Snapshot().Utilisation("a", time.Now()); after.MeanMilli != 500 || !after.Time.Equal(before.Time) || weight != 1 {
+	if after, weight := r.Snapshot().Utilisation("a", time.Now()); after.MeanMilli != 500 ||
+		!after.Time.Equal(before.Time) || weight != 1 {
 		t.Errorf("after a failure: %v with weight %v, want what was known", after, weight)
 	}
 	if r.Snapshot() == old {

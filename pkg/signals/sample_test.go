@@ -46,7 +46,8 @@ func TestSampleValues(t *testing.T) {
 			value model.SampleValue
 			full  float64
 			want  int
-		}{{0, 1, 0}, {0.0004, 1, 0}, {0.0006, 1, 1}, {0.25, 1, 250}, {1, 1, 1000}, {0, 100, 0}, {33, 100, 330}, {100, 100, 1000}} {
+		}{{0, 1, 0}, {0.0004, 1, 0}, {0.0006, 1, 1}, {0.25, 1, 250}, {1, 1, 1000}, {0, 100, 0}, {33, 100, 330},
+			{100, 100, 1000}} {
 			if got := milliOf(c.value, c.full); got != c.want {
 				t.Errorf("%v of %v: %d milli, want %d", c.value, c.full, got, c.want)
 			}
@@ -85,7 +86,8 @@ func TestSampleValues(t *testing.T) {
 			ok    bool
 		}{
 			{1000, 500 * time.Millisecond, true}, {940.5, time.Minute, true}, {2000, 0, true},
-			{model.SampleValue(math.NaN()), 0, false}, {model.SampleValue(math.Inf(-1)), 0, false}, {-1e300, 0, false}, {1e300, 0, false},
+			{model.SampleValue(math.NaN()), 0, false}, {model.SampleValue(math.Inf(-1)), 0, false}, {-1e300, 0, false},
+			{1e300, 0, false},
 		} {
 			got, ok := ageOf(1_000_500, c.taken)
 			if got != c.want || ok != c.ok {
@@ -134,7 +136,8 @@ func FuzzSampleValues(f *testing.F) {
 		if code, ok := xidOf(value); ok && (code < 0 || code > largestXID || float64(code) != v) {
 			t.Errorf("%v: XID %d", v, code)
 		}
-		if amount, ok := priceOf(value); ok && (amount <= 0 || amount > price.MaxPrice || math.Abs(amount.Dollars()-v) > 1e-6) {
+		if amount, ok := priceOf(value); ok && (amount <= 0 || amount > price.MaxPrice ||
+			math.Abs(amount.Dollars()-v) > 1e-6) {
 			t.Errorf("%v: price %s", v, amount)
 		}
 		if age, ok := ageOf(model.Time(int64(at)), value); ok && age < 0 {
@@ -161,7 +164,8 @@ func FuzzOrigin(f *testing.F) {
 		if host != "" && host == name && node != name {
 			t.Errorf("host %q: node %q, want the node of that name", host, node)
 		}
-		if short, _, _ := strings.Cut(name, "."); host == hostname && host != name && host != short && host != "other" && host != other.Name && node != "" {
+		if short, _, _ := strings.Cut(name, "."); host == hostname && host != name && host != short && host != "other" &&
+			host != other.Name && node != "" {
 			t.Errorf("host %s, the hostname of two nodes: node %s", strconv.Quote(host), strconv.Quote(node))
 		}
 	})

@@ -16,7 +16,8 @@ func TestAGanttChart(t *testing.T) {
 	uncertain.Low, uncertain.High, open.Open = 30, 60, true
 	chart := Gantt{
 		ID: "g", Title: "G & g", Description: "What <it> shows", Begin: -20, End: 100, Format: plain,
-		Rows:   []GanttRow{{Name: "a-name-that-is-longer-than-a-row-has-room", Bars: []Bar{uncertain, open}}, {Name: "b", Bars: []Bar{bar(500, 600, "beyond"), bar(-10, 500, "goes on"), bar(-9, -8.9, "short")}}},
+		Rows: []GanttRow{{Name: "a-name-that-is-longer-than-a-row-has-room", Bars: []Bar{uncertain, open}},
+			{Name: "b", Bars: []Bar{bar(500, 600, "beyond"), bar(-10, 500, "goes on"), bar(-9, -8.9, "short")}}},
 		Legend: []Span{{Class: "x", Title: "what x is"}},
 	}
 	drawn := chart.SVG()
@@ -24,7 +25,8 @@ func TestAGanttChart(t *testing.T) {
 	if want := 2 + 1 + 2; got.elements["rect"] != want || got.elements["desc"] != 1 {
 		t.Errorf("%d rectangles, want %d: two rows, the legend, and two bars that end within", got.elements["rect"], want)
 	}
-	for _, want := range []string{"G & g", "What <it> shows", "…ger-than-a-row-has-room", "R&D", "what R&D is", "open", "goes on", "what short is", "what x is", "-15", "0", "90"} {
+	for _, want := range []string{"G & g", "What <it> shows", "…ger-than-a-row-has-room", "R&D", "what R&D is", "open",
+		"goes on", "what short is", "what x is", "-15", "0", "90"} {
 		if !strings.Contains(got.text, want+"\n") {
 			t.Errorf("no text %q in:\n%s", want, got.text)
 		}
@@ -51,7 +53,8 @@ func TestBarsThatOverlapHaveLanesOfTheirOwn(t *testing.T) {
 		n    int
 	}{
 		{"an empty row is as high as one lane", nil, []int{}, 1},
-		{"what follows shares a lane, in whatever order it is given", []Bar{bar(10, 20, 0, 0), bar(0, 10, 0, 0)}, []int{0, 0}, 1},
+		{"what follows shares a lane, in whatever order it is given", []Bar{bar(10, 20, 0, 0), bar(0, 10, 0, 0)}, []int{0, 0},
+			1},
 		{"what overlaps does not", []Bar{bar(0, 11, 0, 0), bar(10, 20, 0, 0), bar(12, 30, 0, 0)}, []int{0, 1, 0}, 2},
 		{"an end that may be late takes room", []Bar{bar(0, 10, 10, 12), bar(11, 20, 0, 0)}, []int{0, 1}, 2},
 		{"and a start that may be early", []Bar{bar(0, 10, 0, 0), bar(11, 20, 9, 13)}, []int{0, 1}, 2},

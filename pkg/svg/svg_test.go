@@ -23,8 +23,10 @@ func TestAxes(t *testing.T) {
 		at   []float64
 		want []float64
 	}{
-		{"a linear axis spaces values by their differences", Axis{Min: 10, Max: 30}, []float64{10, 15, 30}, []float64{0, 0.25, 1}},
-		{"a logarithmic one by their ratios", Axis{Min: 100, Max: 10_000, Log: true}, []float64{100, 1000, 10_000}, []float64{0, 0.5, 1}},
+		{"a linear axis spaces values by their differences", Axis{Min: 10, Max: 30}, []float64{10, 15, 30},
+			[]float64{0, 0.25, 1}},
+		{"a logarithmic one by their ratios", Axis{Min: 100, Max: 10_000, Log: true}, []float64{100, 1000, 10_000},
+			[]float64{0, 0.5, 1}},
 	} {
 		var got []float64
 		for _, v := range tc.at {
@@ -117,7 +119,8 @@ func TestDrawings(t *testing.T) {
 			[]string{"One", "What <it> shows", "nodes", "10000"}},
 		{"a document has a legend and a mark at each value, one that is alone included",
 			Document("All & more", []Plot{somePlot("One", 3), somePlot("Two", 1)}),
-			map[string]int{"svg": 1, "path": 2*2 + 2, "circle": 4, "style": 1}, []string{"All & more", "One", "Two", "R&D", "R&D, 1000: 1 (0.5 to 2)"}},
+			map[string]int{"svg": 1, "path": 2*2 + 2, "circle": 4, "style": 1}, []string{"All & more", "One", "Two", "R&D",
+				"R&D, 1000: 1 (0.5 to 2)"}},
 		{"bars are pairs", bars.SVG(), map[string]int{"svg": 1, "rect": 4}, []string{"Bars", "along", "x", "y"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -141,7 +144,8 @@ func TestATimeLine(t *testing.T) {
 	t.Parallel()
 	line := TimeLine{
 		ID: "t", Title: "T & t", Description: "What <it> shows", Begin: -1, End: 90, Format: plain,
-		Rows:    []TimeRow{{Name: "a-name-that-is-longer-than-a-row-has-room", Spans: []Span{{From: 0, To: 200, Class: "x", Title: "R&D"}}}, {Name: "b"}},
+		Rows: []TimeRow{{Name: "a-name-that-is-longer-than-a-row-has-room",
+			Spans: []Span{{From: 0, To: 200, Class: "x", Title: "R&D"}}}, {Name: "b"}},
 		Moments: []Moment{{At: 3, Name: "early", Words: "some words"}, {At: 89, Name: "late"}},
 		Legend:  []Span{{Class: "x", Title: "what x is"}},
 	}
@@ -149,7 +153,8 @@ func TestATimeLine(t *testing.T) {
 	if want := 2 + 1 + 1; got.elements["rect"] != want || got.elements["desc"] != 1 {
 		t.Errorf("%d bars, want %d: two rows, a span and the legend", got.elements["rect"], want)
 	}
-	for _, want := range []string{"T & t", "What <it> shows", "R&D", "…ger-than-a-row-has-room", "early, 3", "some words", "late, 89", "what x is", "60"} {
+	for _, want := range []string{"T & t", "What <it> shows", "R&D", "…ger-than-a-row-has-room", "early, 3", "some words",
+		"late, 89", "what x is", "60"} {
 		if !strings.Contains(got.text, want+"\n") {
 			t.Errorf("no text %q in:\n%s", want, got.text)
 		}
@@ -157,7 +162,8 @@ func TestATimeLine(t *testing.T) {
 	if !strings.Contains(line.SVG(), `text-anchor="end">late`) {
 		t.Error("the name of a moment near the end is cut off")
 	}
-	for _, tc := range []struct{ lo, hi, step float64 }{{-2, 3, 1}, {-2, 34, 5}, {0, 3000, 300}, {-100, 86400 * 3, 43200}, {0, 86400 * 40, 86400 * 4}} {
+	for _, tc := range []struct{ lo, hi, step float64 }{{-2, 3, 1}, {-2, 34, 5}, {0, 3000, 300}, {-100, 86400 * 3, 43200},
+		{0, 86400 * 40, 86400 * 4}} {
 		if ticks := timeTicks(tc.lo, tc.hi); len(ticks) < 2 || ticks[0] != 0 || math.Abs(ticks[1]-tc.step) > 1e-9 {
 			t.Errorf("ticks from %g to %g are %v, want a step of %g", tc.lo, tc.hi, ticks, tc.step)
 		}

@@ -16,17 +16,22 @@ import (
 func TestDurationsReadAsPeopleSayThem(t *testing.T) {
 	t.Parallel()
 	for d, want := range map[time.Duration]string{
-		0: "0s", 1: "<0.1ms", 100 * time.Microsecond: "0.1ms", 9990 * time.Microsecond: "10ms", 340 * time.Millisecond: "340ms",
-		999600 * time.Microsecond: "1s", 1500 * time.Millisecond: "1.5s", 2 * time.Second: "2s", 9960 * time.Millisecond: "10s",
-		34 * time.Second: "34s", 59*time.Second + 600*time.Millisecond: "1m", 90 * time.Second: "1m30s", 2 * time.Minute: "2m",
-		time.Hour - 300*time.Millisecond: "1h", 100 * time.Minute: "1h40m", 24*time.Hour - 20*time.Second: "1d", 51 * time.Hour: "2d3h",
+		0: "0s", 1: "<0.1ms", 100 * time.Microsecond: "0.1ms", 9990 * time.Microsecond: "10ms",
+		340 * time.Millisecond:    "340ms",
+		999600 * time.Microsecond: "1s", 1500 * time.Millisecond: "1.5s", 2 * time.Second: "2s",
+		9960 * time.Millisecond: "10s",
+		34 * time.Second:        "34s", 59*time.Second + 600*time.Millisecond: "1m", 90 * time.Second: "1m30s",
+		2 * time.Minute:                  "2m",
+		time.Hour - 300*time.Millisecond: "1h", 100 * time.Minute: "1h40m", 24*time.Hour - 20*time.Second: "1d",
+		51 * time.Hour:       "2d3h",
 		400 * 24 * time.Hour: "400d", -90 * time.Second: "-1m30s",
 	} {
 		if got := Duration(d); got != want {
 			t.Errorf("%v reads %s, want %s", d, got, want)
 		}
 	}
-	for s, want := range map[float64]string{0.25: "250ms", 6000: "1h40m", math.Inf(1): "forever", math.Inf(-1): "-forever", math.NaN(): "unknown"} {
+	for s, want := range map[float64]string{0.25: "250ms", 6000: "1h40m", math.Inf(1): "forever", math.Inf(-1): "-forever",
+		math.NaN(): "unknown"} {
 		if got := Seconds(s); got != want {
 			t.Errorf("%v s read %s, want %s", s, got, want)
 		}
@@ -35,10 +40,13 @@ func TestDurationsReadAsPeopleSayThem(t *testing.T) {
 
 // sample is a table like those of the commands.
 func sample(screen Screen) string {
-	table := New(screen, Column{Name: "node"}, Column{Name: "total", Number: true}, Column{Name: "GPUAware ×20", Number: true},
+	table := New(screen, Column{Name: "node"}, Column{Name: "total", Number: true},
+		Column{Name: "GPUAware ×20", Number: true},
 		Column{Name: "because"}, Column{Name: "rack", Extra: true})
-	table.Row("a100-3", 2140, "120 → 95 = 1900", "it strands no GPU and adds nothing to the bill of the cluster, whose nodes are in use", "rack-17")
-	table.Row("a-node-with-a-long-name.example.com", 7, "0", screen.Paint(Red, "it is empty")+", so that it would have to be opened for this pod alone", "rack-2")
+	table.Row("a100-3", 2140, "120 → 95 = 1900",
+		"it strands no GPU and adds nothing to the bill of the cluster, whose nodes are in use", "rack-17")
+	table.Row("a-node-with-a-long-name.example.com", 7, "0", screen.Paint(Red, "it is empty")+
+		", so that it would have to be opened for this pod alone", "rack-2")
 	return table.String()
 }
 
@@ -82,7 +90,8 @@ const want80 = `
 
 func TestNamesOfColumnsBreakAtHyphens(t *testing.T) {
 	t.Parallel()
-	table := New(Screen{Width: 40}, Column{Name: "weights by profile"}, Column{Name: "gpu-aware-scheduler", Number: true}, Column{Name: "cost-optimized-profile", Number: true})
+	table := New(Screen{Width: 40}, Column{Name: "weights by profile"}, Column{Name: "gpu-aware-scheduler", Number: true},
+		Column{Name: "cost-optimized-profile", Number: true})
 	table.Row("TaintToleration", 3, 3)
 	const want = `
                        gpu-       cost-
@@ -131,7 +140,8 @@ func TestAWideTableHasAllOfItsColumnsOnOneLineEach(t *testing.T) {
 	t.Parallel()
 	for _, screen := range []Screen{{}, {Width: 60, Wide: true}} {
 		got := sample(screen)
-		if lines := strings.Count(got, "\n"); lines != 3 || !strings.Contains(got, "rack-17") || strings.Contains(got, "--wide") {
+		if lines := strings.Count(got, "\n"); lines != 3 || !strings.Contains(got, "rack-17") ||
+			strings.Contains(got, "--wide") {
 			t.Errorf("%+v: %d lines:\n%s", screen, lines, got)
 		}
 	}

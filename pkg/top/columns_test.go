@@ -226,7 +226,8 @@ func TestListsShowWhyOnEveryScreen(t *testing.T) {
 		if diff := cmp.Diff(tt.want, heading); diff != "" {
 			t.Errorf("%d columns, keys %v (-want +got):\n%s", tt.width, tt.keys, diff)
 		}
-		if all := strings.Join(screen, " "); tt.width == 80 && len(tt.keys) == 1 && tt.keys[0] == "4" && !strings.Contains(all, "words, fits 2") {
+		if all := strings.Join(screen, " "); tt.width == 80 && len(tt.keys) == 1 && tt.keys[0] == "4" &&
+			!strings.Contains(all, "words, fits 2") {
 			t.Errorf("the reason of the chosen entry is not on the screen in full:\n%s", strings.Join(screen, "\n"))
 		}
 	}

@@ -5,9 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,7 +16,6 @@ import (
 
 	"berth.dev/berth/pkg/overview"
 	"berth.dev/berth/pkg/tables"
-	"berth.dev/berth/test/harness/await"
 	"berth.dev/berth/test/harness/leak"
 )
 
@@ -27,47 +24,63 @@ func TestMain(m *testing.M) { leak.Main(m) }
 func squares(letters string) []overview.GPU {
 	var list []overview.GPU
 	for _, l := range letters {
-		list = append(list, map[rune]overview.GPU{'F': {State: overview.Free}, 'A': {State: overview.Allocated, UsedMilliGPU: 1000},
-			'P': {State: overview.Partial, UsedMilliGPU: 500}, 'S': {State: overview.Stranded}, 'H': {State: overview.Stranded, UsedMilliGPU: 900}, 'U': {State: overview.Unavailable}}[l])
+		list = append(list, map[rune]overview.GPU{'F': {State: overview.Free},
+			'A': {State: overview.Allocated, UsedMilliGPU: 1000},
+			'P': {State: overview.Partial, UsedMilliGPU: 500}, 'S': {State: overview.Stranded},
+			'H': {State: overview.Stranded, UsedMilliGPU: 900}, 'U': {State: overview.Unavailable}}[l])
 	}
 	return list
 }
 
 func cluster() *overview.Cluster {
 	return &overview.Cluster{
-		Taken:  time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
-		Totals: overview.Totals{Nodes: 4, NodesWithGPUs: 3, NodesInUse: 2, GPUs: 10, AllocatedMilliGPU: 4400, IdleMilliGPU: 4600, StrandedMilliGPU: 2000, UnavailableGPUs: 1, PendingPods: 4, PendingGangs: 1, MicroDollarsPerHour: 9_000_000, IdleMicroDollarsPerHour: 4_000_000},
+		Taken: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
+		Totals: overview.Totals{Nodes: 4, NodesWithGPUs: 3, NodesInUse: 2, GPUs: 10, AllocatedMilliGPU: 4400,
+			IdleMilliGPU: 4600, StrandedMilliGPU: 2000, UnavailableGPUs: 1, PendingPods: 4, PendingGangs: 1,
+			MicroDollarsPerHour: 9_000_000, IdleMicroDollarsPerHour: 4_000_000},
 		Nodes: []overview.Node{
-			{Name: "a100-1", Model: "A100", Rack: "r1", State: overview.Ready, Sharing: overview.DevicePlugin, GPUs: squares("AAFS"), AllocatedMilliGPU: 2000, StrandedMilliGPU: 1000, FreeCPUMilli: 4000, Pods: 2, Priced: true, MicroDollarsPerHour: 9_000_000},
-			{Name: "a100-2", Model: "A100", Rack: "r1", State: overview.Cordoned, Sharing: overview.DevicePlugin, GPUs: squares("UFFF"), FreeCPUMilli: 16000},
-			{Name: "t4-1", Model: "T4", Rack: "r2", State: overview.Ready, Sharing: overview.Shared, GPUs: squares("PH"), AllocatedMilliGPU: 1400, Pods: 3},
+			{Name: "a100-1", Model: "A100", Rack: "r1", State: overview.Ready, Sharing: overview.DevicePlugin,
+				GPUs: squares("AAFS"), AllocatedMilliGPU: 2000, StrandedMilliGPU: 1000, FreeCPUMilli: 4000, Pods: 2, Priced: true,
+				MicroDollarsPerHour: 9_000_000},
+			{Name: "a100-2", Model: "A100", Rack: "r1", State: overview.Cordoned, Sharing: overview.DevicePlugin,
+				GPUs: squares("UFFF"), FreeCPUMilli: 16000},
+			{Name: "t4-1", Model: "T4", Rack: "r2", State: overview.Ready, Sharing: overview.Shared, GPUs: squares("PH"),
+				AllocatedMilliGPU: 1400, Pods: 3},
 		},
 		Queue: []overview.Waiting{
-			{Position: 1, Namespace: "team", Name: "train", Gang: true, Pods: 3, Pod: "train-0", MilliGPU: 12000, WaitSeconds: 7200, Scheduler: "berth-scheduler", Reason: "needs 3 nodes, fits 2"},
-			{Position: 2, Namespace: "team", Name: "solo", Pods: 1, Pod: "solo", MilliGPU: 500, WaitSeconds: 30, Scheduler: "berth-scheduler"},
+			{Position: 1, Namespace: "team", Name: "train", Gang: true, Pods: 3, Pod: "train-0", MilliGPU: 12000,
+				WaitSeconds: 7200, Scheduler: "berth-scheduler", Reason: "needs 3 nodes, fits 2"},
+			{Position: 2, Namespace: "team", Name: "solo", Pods: 1, Pod: "solo", MilliGPU: 500, WaitSeconds: 30,
+				Scheduler: "berth-scheduler"},
 		},
-		Gangs: []overview.Gang{{Namespace: "team", Name: "train", MinMember: 3, Members: 3, MilliGPU: 12000, Phase: "PreScheduling", WaitSeconds: 7200, Reason: "needs 3 nodes, fits 2"},
-			{Namespace: "team", Name: "runs", MinMember: 2, Members: 2, Scheduled: 2, Running: 2, MilliGPU: 2000, Nodes: 1, Started: true, Phase: "Running"}},
+		Gangs: []overview.Gang{{Namespace: "team", Name: "train", MinMember: 3, Members: 3, MilliGPU: 12000,
+			Phase: "PreScheduling", WaitSeconds: 7200, Reason: "needs 3 nodes, fits 2"},
+			{Namespace: "team", Name: "runs", MinMember: 2, Members: 2, Scheduled: 2, Running: 2, MilliGPU: 2000, Nodes: 1,
+				Started: true, Phase: "Running"}},
 		Jobs: []overview.Job{
 			{
-				Namespace: "team", Kind: "Job", Name: "train", State: overview.JobPending, Pods: 3, MinMember: 3, MilliGPU: 12000, AgeSeconds: 7200,
-				Queue: &overview.Place{Name: "q", Position: 1}, Reason: "needs 3 nodes, fits 2",
+				Namespace: "team", Kind: "Job", Name: "train", State: overview.JobPending, Pods: 3, MinMember: 3, MilliGPU: 12000,
+				AgeSeconds: 7200,
+				Queue:      &overview.Place{Name: "q", Position: 1}, Reason: "needs 3 nodes, fits 2",
 			},
 			{
-				Namespace: "team", Kind: "Deployment", Name: "web", State: overview.JobRunning, Pods: 2, Scheduled: 2, Running: 2, MilliGPU: 2000,
-				Nodes: []string{"a", "b", "c"}, Racks: []string{"r1"}, AgeSeconds: 60,
+				Namespace: "team", Kind: "Deployment", Name: "web", State: overview.JobRunning, Pods: 2, Scheduled: 2, Running: 2,
+				MilliGPU: 2000,
+				Nodes:    []string{"a", "b", "c"}, Racks: []string{"r1"}, AgeSeconds: 60,
 			},
 		},
-		Queues:   []overview.Queue{{Namespace: "team", Name: "q", ClusterQueue: "c", Pending: 1, UsedGPUs: 2, QuotaGPUs: 8}},
-		Warnings: []overview.Warning{{Time: time.Date(2026, 3, 1, 11, 59, 0, 0, time.UTC), Namespace: "team", Object: "Pod/train-0", Reason: "FailedScheduling", Message: "needs 3 nodes", Count: 4}},
-		LeftOut:  []string{"events: forbidden"},
+		Queues: []overview.Queue{{Namespace: "team", Name: "q", ClusterQueue: "c", Pending: 1, UsedGPUs: 2, QuotaGPUs: 8}},
+		Warnings: []overview.Warning{{Time: time.Date(2026, 3, 1, 11, 59, 0, 0, time.UTC), Namespace: "team",
+			Object: "Pod/train-0", Reason: "FailedScheduling", Message: "needs 3 nodes", Count: 4}},
+		LeftOut: []string{"events: forbidden"},
 	}
 }
 
 func TestJobs(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	if err := Jobs(&out, &overview.JobList{Jobs: cluster().Jobs, Queues: cluster().Queues, LeftOut: cluster().LeftOut}); err != nil {
+	if err := Jobs(&out, &overview.JobList{Jobs: cluster().Jobs, Queues: cluster().Queues,
+		LeftOut: cluster().LeftOut}); err != nil {
 		t.Fatal(err)
 	}
 	const want = `left out: events: forbidden
@@ -175,7 +188,8 @@ func TestAnEmptyClusterIsShown(t *testing.T) {
 
 // keys are named as bubbletea does; anything else is typed letter by letter.
 func press(m *Model, keys ...string) (commands []tea.Cmd) {
-	special := map[string]rune{"enter": tea.KeyEnter, "esc": tea.KeyEscape, "down": tea.KeyDown, "up": tea.KeyUp, "pgdown": tea.KeyPgDown, "pgup": tea.KeyPgUp,
+	special := map[string]rune{"enter": tea.KeyEnter, "esc": tea.KeyEscape, "down": tea.KeyDown, "up": tea.KeyUp,
+		"pgdown": tea.KeyPgDown, "pgup": tea.KeyPgUp,
 		"home": tea.KeyHome, "end": tea.KeyEnd, "backspace": tea.KeyBackspace, "tab": tea.KeyTab}
 	for _, key := range keys {
 		message := tea.KeyPressMsg{Text: key, Code: []rune(key)[0]}
@@ -193,7 +207,8 @@ func live(change ...func(*Source)) *Model {
 		Cluster: cluster,
 		Changed: make(chan struct{}),
 		PodsOn: func(node string) []overview.PodOn {
-			return []overview.PodOn{{Namespace: "team", Name: "on-" + node, MilliGPU: 2000, Devices: []int{0, 1}, AgeHours: 2, Gang: "g"}}
+			return []overview.PodOn{{Namespace: "team", Name: "on-" + node, MilliGPU: 2000, Devices: []int{0, 1}, AgeHours: 2,
+				Gang: "g"}}
 		},
 		Explain: func(_ context.Context, kind, namespace, name string, width int) (string, error) {
 			return fmt.Sprintf("%s %s/%s wins in %d columns\n", kind, namespace, name, width), nil
@@ -230,23 +245,34 @@ func TestKeys(t *testing.T) {
 		"the map begins at the first node": {nil, "██·×"},
 		"down the map":                     {[]string{"down"}, "!···"},
 		"nodes":                            {[]string{"2"}, "a100-1  ██·×  2  1  4.0  2  $9.00  $0.00  A100  r1  Ready"},
-		"nodes by stranded GPUs, the largest first": {[]string{"2", "s", "s", "s", "s", "S"}, "a100-2  !···  0  0  16.0  0  -  -  A100  r1  Cordoned"},
-		"nodes by use, the largest first":           {[]string{"2", "s", "s", "s"}, "a100-1  ██·×  2  1  4.0  2  $9.00  $0.00  A100  r1  Ready"},
-		"below the last is the last":                {[]string{"2", "end", "down", "pgdown"}, "t4-1  ▄▇  1.4  0  0.0  3  -  -  T4  r2  Ready"},
-		"above the first is the first":              {[]string{"4", "up", "pgup"}, "1  team/train (gang)  3  12  0  2h  berth-scheduler  needs 3 nodes, fits 2"},
-		"the queue by waiting, shortest first":      {[]string{"4", "s", "s", "s", "s", "s", "s", "S"}, "2  team/solo  1  0.5  0  30s  berth-scheduler  not tried yet"},
-		"a filter":                                  {[]string{"4", "/", "s", "o", "l", "o", "enter"}, "2  team/solo  1  0.5  0  30s  berth-scheduler  not tried yet"},
-		"a filter that fits nothing":                {[]string{"4", "/", "x", "y", "enter"}, ""},
-		"a filter that is taken back":               {[]string{"4", "/", "x", "y", "backspace", "backspace", "enter"}, "1  team/train (gang)  3  12  0  2h  berth-scheduler  needs 3 nodes, fits 2"},
-		"a filter on the map":                       {[]string{"/", "t", "4", "enter"}, "▄▇"},
-		"gangs":                                     {[]string{"tab", "tab", "tab", "tab", "down"}, "team/runs  2  2  2  2  1  -"},
-		"pods of a node":                            {[]string{"2", "enter"}, "team/on-a100-1  2 GPU on [0 1]  priority 0  age 2h  gang g"},
-		"another tab from the pods of a node":       {[]string{"2", "enter", "4"}, "1  team/train (gang)  3  12  0  2h  berth-scheduler  needs 3 nodes, fits 2"},
-		"the next tab from the pods of a node":      {[]string{"2", "enter", "tab", "tab"}, "1  team/train (gang)  3  12  0  2h  berth-scheduler  needs 3 nodes, fits 2"},
-		"back":                                      {[]string{"2", "enter", "esc"}, "a100-1  ██·×  2  1  4.0  2  $9.00  $0.00  A100  r1  Ready"},
-		"enter in an empty list":                    {[]string{"4", "/", "x", "y", "enter", "enter"}, ""},
-		"jobs":                                      {[]string{"3"}, "team/train  Job  Pending  0/3  12  -  2h  needs 3 nodes, fits 2"},
-		"the keys":                                  {[]string{"?"}, "1 to 8, Tab  Map, Nodes, Jobs, Queue, Gangs, Warnings, Namespaces, Kueue"},
+		"nodes by stranded GPUs, the largest first": {[]string{"2", "s", "s", "s", "s", "S"},
+			"a100-2  !···  0  0  16.0  0  -  -  A100  r1  Cordoned"},
+		"nodes by use, the largest first": {[]string{"2", "s", "s", "s"},
+			"a100-1  ██·×  2  1  4.0  2  $9.00  $0.00  A100  r1  Ready"},
+		"below the last is the last": {[]string{"2", "end", "down", "pgdown"},
+			"t4-1  ▄▇  1.4  0  0.0  3  -  -  T4  r2  Ready"},
+		"above the first is the first": {[]string{"4", "up", "pgup"},
+			"1  team/train (gang)  3  12  0  2h  berth-scheduler  needs 3 nodes, fits 2"},
+		"the queue by waiting, shortest first": {[]string{"4", "s", "s", "s", "s", "s", "s", "S"},
+			"2  team/solo  1  0.5  0  30s  berth-scheduler  not tried yet"},
+		"a filter": {[]string{"4", "/", "s", "o", "l", "o", "enter"},
+			"2  team/solo  1  0.5  0  30s  berth-scheduler  not tried yet"},
+		"a filter that fits nothing": {[]string{"4", "/", "x", "y", "enter"}, ""},
+		"a filter that is taken back": {[]string{"4", "/", "x", "y", "backspace", "backspace", "enter"},
+			"1  team/train (gang)  3  12  0  2h  berth-scheduler  needs 3 nodes, fits 2"},
+		"a filter on the map": {[]string{"/", "t", "4", "enter"}, "▄▇"},
+		"gangs":               {[]string{"tab", "tab", "tab", "tab", "down"}, "team/runs  2  2  2  2  1  -"},
+		"pods of a node": {[]string{"2", "enter"},
+			"team/on-a100-1  2 GPU on [0 1]  priority 0  age 2h  gang g"},
+		"another tab from the pods of a node": {[]string{"2", "enter", "4"},
+			"1  team/train (gang)  3  12  0  2h  berth-scheduler  needs 3 nodes, fits 2"},
+		"the next tab from the pods of a node": {[]string{"2", "enter", "tab", "tab"},
+			"1  team/train (gang)  3  12  0  2h  berth-scheduler  needs 3 nodes, fits 2"},
+		"back": {[]string{"2", "enter", "esc"},
+			"a100-1  ██·×  2  1  4.0  2  $9.00  $0.00  A100  r1  Ready"},
+		"enter in an empty list": {[]string{"4", "/", "x", "y", "enter", "enter"}, ""},
+		"jobs":                   {[]string{"3"}, "team/train  Job  Pending  0/3  12  -  2h  needs 3 nodes, fits 2"},
+		"the keys":               {[]string{"?"}, "1 to 8, Tab  Map, Nodes, Jobs, Queue, Gangs, Warnings, Namespaces, Kueue"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -290,13 +316,14 @@ func TestEnterExplains(t *testing.T) {
 		change []func(*Source)
 		want   string
 	}{
-		"a pod of a node":       {keys: []string{"2", "enter", "enter"}, want: "pod team/on-a100-1 wins in 100 columns"},
-		"a pod that waits":      {keys: []string{"4", "down", "enter"}, want: "pod team/solo wins in 100 columns"},
-		"a gang that waits":     {keys: []string{"4", "enter"}, want: "pod team/train-0 wins in 100 columns"},
-		"a gang":                {keys: []string{"5", "enter"}, want: "podgroup team/train wins in 100 columns"},
-		"the pod of a warning":  {keys: []string{"6", "enter"}, want: "pod team/train-0 wins in 100 columns"},
-		"what cannot be said":   {keys: []string{"4", "enter"}, change: []func(*Source){failing}, want: "the pod is gone"},
-		"an answer for nothing": {keys: []string{"4", "enter", "esc"}, want: "1  team/train (gang)  3  12  0  2h  berth-scheduler  needs 3 nodes, fits 2"},
+		"a pod of a node":      {keys: []string{"2", "enter", "enter"}, want: "pod team/on-a100-1 wins in 100 columns"},
+		"a pod that waits":     {keys: []string{"4", "down", "enter"}, want: "pod team/solo wins in 100 columns"},
+		"a gang that waits":    {keys: []string{"4", "enter"}, want: "pod team/train-0 wins in 100 columns"},
+		"a gang":               {keys: []string{"5", "enter"}, want: "podgroup team/train wins in 100 columns"},
+		"the pod of a warning": {keys: []string{"6", "enter"}, want: "pod team/train-0 wins in 100 columns"},
+		"what cannot be said":  {keys: []string{"4", "enter"}, change: []func(*Source){failing}, want: "the pod is gone"},
+		"an answer for nothing": {keys: []string{"4", "enter", "esc"},
+			want: "1  team/train (gang)  3  12  0  2h  berth-scheduler  needs 3 nodes, fits 2"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -320,7 +347,8 @@ func TestTheChosenEntryStays(t *testing.T) {
 	m := live()
 	press(m, "4", "down")
 	changed := cluster()
-	changed.Queue = append([]overview.Waiting{{Position: 1, Namespace: "team", Name: "first", Pods: 1, Pod: "first"}}, changed.Queue...)
+	changed.Queue = append([]overview.Waiting{{Position: 1, Namespace: "team", Name: "first", Pods: 1, Pod: "first"}},
+		changed.Queue...)
 	m.Update(refreshed{changed})
 	if got := chosen(m); !strings.Contains(got, "team/solo") {
 		t.Errorf("chosen is %q", got)
@@ -334,7 +362,8 @@ func TestTheChosenEntryStays(t *testing.T) {
 
 func TestTheScreenIsAlwaysFull(t *testing.T) {
 	t.Parallel()
-	for _, size := range []tea.WindowSizeMsg{{Width: 1, Height: 1}, {Width: 20, Height: 8}, {Width: 80, Height: 24}, {Width: 300, Height: 100}} {
+	for _, size := range []tea.WindowSizeMsg{{Width: 1, Height: 1}, {Width: 20, Height: 8}, {Width: 80, Height: 24},
+		{Width: 300, Height: 100}} {
 		m := live()
 		m.Update(size)
 		for _, key := range []string{"1", "2", "4", "4", "5", "7", "8", "?"} {
@@ -349,39 +378,5 @@ func TestTheScreenIsAlwaysFull(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-func TestTheViewRunsUntilItIsLeft(t *testing.T) {
-	t.Parallel()
-	in, keys := io.Pipe()
-	t.Cleanup(func() { _ = in.Close() })
-	var out bytes.Buffer
-	ended := make(chan error, 1)
-	source := live().source
-	go func() { ended <- Run(t.Context(), source, false, in, &out) }()
-	if _, err := keys.Write([]byte("3q")); err != nil {
-		t.Fatal(err)
-	}
-	if err := await.Next(t, ended, "the end"); err != nil {
-		t.Fatal(err)
-	}
-	if begun, ended := strings.Contains(out.String(), "\x1b[?1049h"), strings.Contains(out.String(), "\x1b[?1049l"); !begun || !ended {
-		t.Errorf("the terminal was taken: %v, and given back: %v", begun, ended)
-	}
-}
-
-func TestGangsShowTheirGroupsWhereAnyHasSome(t *testing.T) {
-	t.Parallel()
-	gangs := []overview.Gang{{Name: "flat"}, {Name: "tree", Groups: "2 of 4 replica (worker=4)"}}
-	for some, want := range map[int]int{1: len(gangColumns), 2: len(gangColumns) + 1} {
-		columns, cells := gangTable(gangs[:some])
-		if len(columns) != want || len(cells(&gangs[0])) != want {
-			t.Errorf("%d gangs: %d columns and %d cells, want %d", some, len(columns), len(cells(&gangs[0])), want)
-		}
-	}
-	columns, cells := gangTable(gangs)
-	if at := slices.IndexFunc(columns, func(c tables.Column) bool { return c.Name == "Groups" }); cells(&gangs[1])[at] != gangs[1].Groups {
-		t.Errorf("the groups are not in their column: %v", cells(&gangs[1]))
 	}
 }

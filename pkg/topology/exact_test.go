@@ -173,7 +173,8 @@ func TestWhatAllArrangementsHaveInCommon(t *testing.T) {
 		name := rapid.SampledFrom([]string{"", "a", "b", "ab", "c", "d", "e"})
 		classes := rapid.IntRange(1, 3).Draw(t, "classes")
 		all := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Node {
-			n := Node{Path: []string{name.Draw(t, "block"), name.Draw(t, "rack"), name.Draw(t, "clique")}, Slots: make([]int, classes)}
+			n := Node{Path: []string{name.Draw(t, "block"), name.Draw(t, "rack"), name.Draw(t, "clique")},
+				Slots: make([]int, classes)}
 			for c := range n.Slots {
 				n.Slots[c] = rapid.IntRange(0, 5).Draw(t, "slots")
 			}

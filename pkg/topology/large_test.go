@@ -40,11 +40,13 @@ func TestArrangementsAreBounded(t *testing.T) {
 				}
 			}
 			if most := mostArrangements + roots; len(arrangements) > most {
-				t.Errorf("%d required levels, %d members: %d arrangements, want at most %d", required, want, len(arrangements), most)
+				t.Errorf("%d required levels, %d members: %d arrangements, want at most %d", required, want, len(arrangements),
+					most)
 			}
 			// The one that passes the bound is still returned.
 			if most := (mostScans + 2) * len(all); listed > most {
-				t.Errorf("%d required levels, %d members: %d nodes in all arrangements, want at most %d", required, want, listed, most)
+				t.Errorf("%d required levels, %d members: %d nodes in all arrangements, want at most %d", required, want, listed,
+					most)
 			}
 		}
 	}

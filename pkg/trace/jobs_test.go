@@ -21,7 +21,8 @@ func TestReadJobs(t *testing.T) {
 				"early,0.5,,1,2000,8192,1,460,,false,,\n",
 			want: []Job{
 				{Name: "early", Arrival: 500 * time.Millisecond, Pods: 1, CPUMilli: 2000, MemoryMiB: 8192, GPUs: 1, GPUMilli: 460},
-				{Name: "late", Arrival: 90 * time.Second, Duration: 90 * time.Minute, Pods: 4, CPUMilli: 8000, MemoryMiB: 65536, GPUs: 4, GPUMilli: 1000, Models: []string{"A100", "H100"}, Gang: true, Priority: 10, Spot: "tolerate"},
+				{Name: "late", Arrival: 90 * time.Second, Duration: 90 * time.Minute, Pods: 4, CPUMilli: 8000, MemoryMiB: 65536,
+					GPUs: 4, GPUMilli: 1000, Models: []string{"A100", "H100"}, Gang: true, Priority: 10, Spot: "tolerate"},
 			},
 		},
 		"JSON lines have the same keys and the same meaning": {
@@ -29,14 +30,17 @@ func TestReadJobs(t *testing.T) {
 				`{"name":"early","cpu_milli":2000,"memory_mib":8192,"gpus":1,"gpu_milli":460,"arrival":0.5}`,
 			want: []Job{
 				{Name: "early", Arrival: 500 * time.Millisecond, Pods: 1, CPUMilli: 2000, MemoryMiB: 8192, GPUs: 1, GPUMilli: 460},
-				{Name: "late", Arrival: 90 * time.Second, Duration: 90 * time.Minute, Pods: 4, CPUMilli: 8000, MemoryMiB: 65536, GPUs: 4, GPUMilli: 1000, Models: []string{"A100", "H100"}, Gang: true, Priority: 10, Spot: "tolerate"},
+				{Name: "late", Arrival: 90 * time.Second, Duration: 90 * time.Minute, Pods: 4, CPUMilli: 8000, MemoryMiB: 65536,
+					GPUs: 4, GPUMilli: 1000, Models: []string{"A100", "H100"}, Gang: true, Priority: 10, Spot: "tolerate"},
 			},
 		},
 		"a pod of the openb trace runs from its scheduling to its deletion": {
-			text: "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time\n" +
+			text: "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time," +
+				"scheduled_time\n" +
 				"p-0,6000,12288,1,460,,LS,Running,100,400,150\np-1,6000,12288,0,0,V100,BE,Failed,100,100,\n",
 			want: []Job{
-				{Name: "p-0", Arrival: 100 * time.Second, Duration: 250 * time.Second, Pods: 1, CPUMilli: 6000, MemoryMiB: 12288, GPUs: 1, GPUMilli: 460},
+				{Name: "p-0", Arrival: 100 * time.Second, Duration: 250 * time.Second, Pods: 1, CPUMilli: 6000, MemoryMiB: 12288,
+					GPUs: 1, GPUMilli: 460},
 				{Name: "p-1", Arrival: 100 * time.Second, Duration: time.Second, Pods: 1, CPUMilli: 6000, MemoryMiB: 12288},
 			},
 		},
@@ -126,7 +130,8 @@ func TestManyRowsAreNotARow(t *testing.T) {
 }
 
 func FuzzReadJobs(f *testing.F) {
-	f.Add("name,arrival,duration,pods,cpu_milli,memory_mib,gpus,gpu_milli,models,gang,priority,spot\na,0,1h,2,1,1,1,500,T4|P100,true,-1,avoid\n")
+	f.Add("name,arrival,duration,pods,cpu_milli,memory_mib,gpus,gpu_milli,models,gang,priority,spot\n" +
+		"a,0,1h,2,1,1,1,500,T4|P100,true,-1,avoid\n")
 	f.Add(`{"name":"a","cpu_milli":1,"memory_mib":1,"models":["x"]}`)
 	f.Add("name,cpu_milli,memory_mib,num_gpu,gpu_milli\np-0,1,2,8,1000\n")
 	f.Fuzz(func(t *testing.T, text string) {
@@ -139,7 +144,8 @@ func FuzzReadJobs(f *testing.F) {
 		}
 		for _, j := range jobs {
 			if j.Arrival < 0 || j.Duration < 0 || j.Pods < 1 || j.CPUMilli < 0 || j.MemoryMiB < 0 || j.GPUs < 0 ||
-				j.GPUs > 0 && (j.GPUMilli < 1 || j.GPUMilli > 1000) || j.GPUs > 1 && j.GPUMilli != 1000 || nameProblem(j.Name) != "" {
+				j.GPUs > 0 && (j.GPUMilli < 1 || j.GPUMilli > 1000) || j.GPUs > 1 && j.GPUMilli != 1000 ||
+				nameProblem(j.Name) != "" {
 				t.Errorf("a job that no reader should let through: %+v", j)
 			}
 		}

@@ -19,8 +19,10 @@ func TestReadNodes(t *testing.T) {
 			text: "\ufeffname,cpu_milli,memory_mib,gpus,model,count,dollars_per_hour,spot,rack,zone\n" +
 				"big,96000,786432,8,A100,2,26.5,true,r1,z1\ncpu,4000,8192,,,,,,,\n",
 			want: []Node{
-				{Name: "big-0", CPUMilli: 96000, MemoryMiB: 786432, GPUs: 8, Model: "A100", MicroDollarsPerHour: 26_500_000, Spot: true, Rack: "r1", Zone: "z1"},
-				{Name: "big-1", CPUMilli: 96000, MemoryMiB: 786432, GPUs: 8, Model: "A100", MicroDollarsPerHour: 26_500_000, Spot: true, Rack: "r1", Zone: "z1"},
+				{Name: "big-0", CPUMilli: 96000, MemoryMiB: 786432, GPUs: 8, Model: "A100", MicroDollarsPerHour: 26_500_000,
+					Spot: true, Rack: "r1", Zone: "z1"},
+				{Name: "big-1", CPUMilli: 96000, MemoryMiB: 786432, GPUs: 8, Model: "A100", MicroDollarsPerHour: 26_500_000,
+					Spot: true, Rack: "r1", Zone: "z1"},
 				{Name: "cpu", CPUMilli: 4000, MemoryMiB: 8192},
 			},
 		},
@@ -73,7 +75,8 @@ func TestReadNodesRefuses(t *testing.T) {
 
 func TestPrices(t *testing.T) {
 	t.Parallel()
-	prices, err := ReadPrices(strings.NewReader("resource,dollars_per_hour\nT4,0.35\ncpu-core,0.03\nmemory-gib,0.004\n"), "prices.csv")
+	prices, err := ReadPrices(strings.NewReader("resource,dollars_per_hour\nT4,0.35\ncpu-core,0.03\nmemory-gib,0.004\n"),
+		"prices.csv")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +91,8 @@ func TestPrices(t *testing.T) {
 }
 
 func FuzzReadNodes(f *testing.F) {
-	f.Add("name,cpu_milli,memory_mib,gpus,model,count,dollars_per_hour,spot,rack,zone\nbig,96000,786432,8,A100,2,26.5,true,r1,z1\n")
+	f.Add("name,cpu_milli,memory_mib,gpus,model,count,dollars_per_hour,spot,rack,zone\n" +
+		"big,96000,786432,8,A100,2,26.5,true,r1,z1\n")
 	f.Add("sn,cpu_milli,memory_mib,gpu,model\nn-0,64000,262144,2,P100\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		nodes, err := ReadNodes(strings.NewReader(text), "f")
@@ -100,7 +104,8 @@ func FuzzReadNodes(f *testing.F) {
 		}
 		seen := map[string]bool{}
 		for _, n := range nodes {
-			if n.CPUMilli < 1 || n.MemoryMiB < 1 || n.GPUs < 0 || n.MicroDollarsPerHour < 0 || seen[n.Name] || n.GPUs > 0 && n.Model == "" {
+			if n.CPUMilli < 1 || n.MemoryMiB < 1 || n.GPUs < 0 || n.MicroDollarsPerHour < 0 || seen[n.Name] || n.GPUs > 0 &&
+				n.Model == "" {
 				t.Errorf("a node that no reader should let through: %+v", n)
 			}
 			seen[n.Name] = true

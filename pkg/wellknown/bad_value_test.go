@@ -7,7 +7,8 @@ import (
 
 func TestBadValueNamesObjectKeyValueAndWhatIsAllowed(t *testing.T) {
 	t.Parallel()
-	b := &BadValue{Object: "node", Kind: "annotation", Key: PricePerHourKey, Value: "$3", Allowed: "a decimal number of dollars"}
+	b := &BadValue{Object: "node", Kind: "annotation", Key: PricePerHourKey, Value: "$3",
+		Allowed: "a decimal number of dollars"}
 	for _, part := range []string{"node annotation", PricePerHourKey, `"$3"`, "decimal number of dollars"} {
 		if !strings.Contains(b.Error(), part) {
 			t.Errorf("message %q does not say %q", b.Error(), part)

@@ -26,7 +26,8 @@ func complaint(t *testing.T, err error) {
 	if !errors.As(err, &bad) {
 		t.Fatalf("%v is not about a value", err)
 	}
-	if text := bad.Error(); bad.Key == "" || !strings.Contains(text, bad.Key) || bad.Allowed == "" || strings.ContainsAny(text, "\n\r\x00") {
+	if text := bad.Error(); bad.Key == "" || !strings.Contains(text, bad.Key) || bad.Allowed == "" ||
+		strings.ContainsAny(text, "\n\r\x00") {
 		t.Fatalf("%q is not a line that names the key and what is allowed", text)
 	}
 }
@@ -34,7 +35,8 @@ func complaint(t *testing.T, err error) {
 // FuzzPodKeys gives a pod every key that a user may write, as annotation and as label, with the same value.
 func FuzzPodKeys(f *testing.F) {
 	for _, seed := range []string{
-		"", "true", "allow", "tolerate", "require", "40Gi", "1e99", "exclusive", "required", "0.5", "NaN", "1e-9", "8", "-1", "9223372036854775808", "Tesla-T4|NVIDIA-A10", "|",
+		"", "true", "allow", "tolerate", "require", "40Gi", "1e99", "exclusive", "required", "0.5", "NaN", "1e-9", "8", "-1",
+		"9223372036854775808", "Tesla-T4|NVIDIA-A10", "|",
 		"2026-11-21T06:00:00+01:00", "matlab=2,ansys", "a/b,c/d", "leader=1,worker=3", "racks", "0-1-2", "GPU-a,NVIDIA,100,0:;", `{"pod":"p","node":"n","devices":[0],"milli":1}`, "line\nbreak", "\xff",
 	} {
 		f.Add(seed, seed)
@@ -51,7 +53,8 @@ func FuzzPodKeys(f *testing.F) {
 			}
 			if w, bad := priceview.PodStartWindow(pod); bad != nil {
 				complaint(t, bad)
-			} else if again, err := time.Parse(time.RFC3339, w.Deadline.Format(time.RFC3339Nano)); err != nil || !again.Equal(w.Deadline) {
+			} else if again, err := time.Parse(time.RFC3339, w.Deadline.Format(time.RFC3339Nano)); err != nil ||
+				!again.Equal(w.Deadline) {
 				t.Fatalf("deadline %q is read as %s", annotation, w.Deadline)
 			}
 			if _, _, bad := priceview.PodSpotPolicy(pod); bad != nil {

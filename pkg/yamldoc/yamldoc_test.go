@@ -57,11 +57,12 @@ func TestTheParserNamesLines(t *testing.T) {
 		line int
 		text string
 	}{
-		"yaml: line 3: mapping values are not allowed":                             {3, "mapping values are not allowed"},
-		"error converting YAML to JSON: yaml: line 12: did not find a key":         {12, "did not find a key"},
-		"yaml: unmarshal errors:\n  line 4: cannot unmarshal !!str":                {4, "cannot unmarshal !!str"},
-		"yaml: control characters are not allowed":                                 {0, "control characters are not allowed"},
-		"line 5: mapping key \"a\" already defined at line 4":                      {5, "mapping key \"a\" already defined at line 4"},
+		"yaml: line 3: mapping values are not allowed":                     {3, "mapping values are not allowed"},
+		"error converting YAML to JSON: yaml: line 12: did not find a key": {12, "did not find a key"},
+		"yaml: unmarshal errors:\n  line 4: cannot unmarshal !!str":        {4, "cannot unmarshal !!str"},
+		"yaml: control characters are not allowed":                         {0, "control characters are not allowed"},
+		"line 5: mapping key \"a\" already defined at line 4": {5,
+			"mapping key \"a\" already defined at line 4"},
 		"Job j: strict decoding error:\nunknown field \"spec.line 9: not a line\"": {0, `Job j: strict decoding error: unknown field "spec.line 9: not a line"`},
 	} {
 		if line, text := yamldoc.Complaint(errors.New(said)); line != want.line || text != want.text {

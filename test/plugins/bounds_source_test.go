@@ -105,7 +105,8 @@ func mapsOf(t *testing.T, dir string) []string {
 	return found
 }
 
-// variables are those of a declaration that hold maps or caches. What a function makes is seen by what it is declared as only.
+// variables are those of a declaration that hold maps or caches. What a function makes is seen by what it is declared
+// as only.
 func variables(spec *ast.ValueSpec, named map[string]bool) []string {
 	var found []string
 	for i, name := range spec.Names {

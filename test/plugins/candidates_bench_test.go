@@ -11,9 +11,9 @@ import (
 	"berth.dev/berth/pkg/simulation/memapi"
 )
 
-// BenchmarkCycle is what one scheduling cycle costs, from PreFilter to the choice of a node, and that the pod is assumed on
-// it: with candidates, with all nodes, and with the stock configuration, which looks at a sample of the nodes. The cluster is
-// empty but for the pods of the benchmark, or three of four nodes are used, each in another way.
+// BenchmarkCycle is what one scheduling cycle costs, from PreFilter to the choice of a node, and that the pod is
+// assumed on it: with candidates, with all nodes, and with the stock configuration, which looks at a sample of the
+// nodes. The cluster is empty but for the pods of the benchmark, or three of four nodes are used, each in another way.
 //
 //	go test ./test/plugins -run xxx -bench Cycle -benchtime 300x
 func BenchmarkCycle(b *testing.B) {
@@ -93,7 +93,8 @@ func benchmarkCycle(b *testing.B, nodes int, used bool, look string, pod func(*r
 	benchmarkCycleOn(b, memapi.New(), configuration, profile, nodes, used, look, pod)
 }
 
-func benchmarkCycleOn(b *testing.B, api *memapi.Server, configuration *schedulerconfig.Configuration, profile string, nodes int, used bool, look string,
+func benchmarkCycleOn(b *testing.B, api *memapi.Server, configuration *schedulerconfig.Configuration, profile string,
+	nodes int, used bool, look string,
 	pod func(*rand.Rand, int) *v1.Pod) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var running []*v1.Pod
@@ -103,7 +104,8 @@ func benchmarkCycleOn(b *testing.B, api *memapi.Server, configuration *scheduler
 			continue
 		}
 		k := kinds[i%len(kinds)]
-		on := podOf(fmt.Sprintf("on-%d", i), 1000*(1+random.IntN(k.cores-1)), 1024*(1+random.IntN(k.gib-1)), random.IntN(k.gpus+1))
+		on := podOf(fmt.Sprintf("on-%d", i), 1000*(1+random.IntN(k.cores-1)), 1024*(1+random.IntN(k.gib-1)),
+			random.IntN(k.gpus+1))
 		on.Spec.NodeName = fleet[i].Name
 		if i%50 == 1 {
 			on.Labels = map[string]string{"app": "cache"}

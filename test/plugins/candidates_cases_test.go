@@ -38,7 +38,8 @@ func (r *rig) seen(tb testing.TB, state fwk.CycleState, pod *v1.Pod) int {
 }
 
 func term(key string) v1.PodAffinityTerm {
-	return v1.PodAffinityTerm{TopologyKey: key, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "a"}}}
+	return v1.PodAffinityTerm{TopologyKey: key,
+		LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "a"}}}
 }
 
 func TestAllNodesAreLookedAtWhereClassesDoNotDecide(t *testing.T) {
@@ -64,9 +65,11 @@ func TestAllNodesAreLookedAtWhereClassesDoNotDecide(t *testing.T) {
 	}{
 		{name: "a plain pod", tune: func(*v1.Pod) {}},
 		{name: "a pod without requests", tune: func(p *v1.Pod) { p.Spec.Containers[0].Resources.Requests = nil }},
-		{name: "a pod that selects nodes", tune: func(p *v1.Pod) { p.Spec.NodeSelector = map[string]string{v1.LabelTopologyZone: "z1"} }},
+		{name: "a pod that selects nodes",
+			tune: func(p *v1.Pod) { p.Spec.NodeSelector = map[string]string{v1.LabelTopologyZone: "z1"} }},
 		{name: "a pod that requires a zone", tune: affinity(v1.Affinity{NodeAffinity: &v1.NodeAffinity{
-			RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{selectorTerm}},
+			RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{
+				selectorTerm}},
 		}})},
 		{name: "a pod that is never spread unevenly", tune: spread(v1.DoNotSchedule)},
 		{name: "a pod that is kept apart", tune: affinity(v1.Affinity{PodAntiAffinity: &v1.PodAntiAffinity{
@@ -82,7 +85,8 @@ func TestAllNodesAreLookedAtWhereClassesDoNotDecide(t *testing.T) {
 		{name: "a pod that prefers to be apart", all: true, tune: affinity(v1.Affinity{PodAntiAffinity: &v1.PodAntiAffinity{
 			PreferredDuringSchedulingIgnoredDuringExecution: preferred,
 		}})},
-		{name: "a pod that is nominated to a node", all: true, tune: func(p *v1.Pod) { p.Status.NominatedNodeName = "n00001" }},
+		{name: "a pod that is nominated to a node", all: true,
+			tune: func(p *v1.Pod) { p.Status.NominatedNodeName = "n00001" }},
 		{name: "a pod that fits nowhere", all: true, tune: func(p *v1.Pod) {
 			p.Spec.Containers[0].Resources.Requests[v1.ResourceCPU] = resource.MustParse("1000")
 		}},
@@ -223,14 +227,15 @@ func TestPreemptionAndDryRunsSeeAllNodes(t *testing.T) {
 	if wrapped[profileName] == r.all {
 		t.Fatal("the profile is not wrapped")
 	}
-	result, status, _ := handle.(upstream.Framework).RunPreFilterPlugins(r.ctx, upstream.NewCycleState(), podOf("p", 1000, 1024, 1))
+	result, status, _ := handle.(upstream.Framework).RunPreFilterPlugins(r.ctx, upstream.NewCycleState(),
+		podOf("p", 1000, 1024, 1))
 	if !status.IsSuccess() || !result.AllNodes() {
 		t.Errorf("the handle that plugins have gives %v, %v, want all nodes", result, status)
 	}
 }
 
-// What is measured of a node is not known of its class: a pod with an objective sees all nodes, and the one that meets it is
-// found wherever it is. Pods without one see the best nodes as ever.
+// What is measured of a node is not known of its class: a pod with an objective sees all nodes, and the one that meets
+// it is found wherever it is. Pods without one see the best nodes as ever.
 func TestTheNodeThatMeetsAnObjectiveIsFoundAmongMany(t *testing.T) {
 	t.Parallel()
 	const only = "n00199"
@@ -260,9 +265,10 @@ profiles:
 	r := newRigWith(t, c, profileName, nodesOf(200))
 	plain, picky := podOf("plain", 1000, 1024, 0), podOf("picky", 1000, 1024, 0)
 	picky.Annotations = map[string]string{"berth.dev/slo-latency-ms": "100"}
-	err = wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 2*time.Minute, true, func(context.Context) (bool, error) {
-		return r.totals(t, picky)[only] >= r.totals(t, plain)[only]+9000, nil
-	})
+	err = wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 2*time.Minute, true,
+		func(context.Context) (bool, error) {
+			return r.totals(t, picky)[only] >= r.totals(t, plain)[only]+9000, nil
+		})
 	if err != nil {
 		t.Fatalf("waiting for the figure: %v", err)
 	}

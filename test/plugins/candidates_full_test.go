@@ -14,8 +14,8 @@ import (
 	"berth.dev/berth/pkg/plugins/gpuaware"
 )
 
-// Plugins that pack rank first the nodes on which something runs. Where hundreds of these have no room for a pod, those that have some
-// must be found without a look at all nodes.
+// Plugins that pack rank first the nodes on which something runs. Where hundreds of these have no room for a pod,
+// those that have some must be found without a look at all nodes.
 func TestFullNodesDoNotMakeACycleLookAtAllNodes(t *testing.T) {
 	t.Parallel()
 	const used, unused = 1000, 500
@@ -34,13 +34,17 @@ func TestFullNodesDoNotMakeACycleLookAtAllNodes(t *testing.T) {
 		// on changes the pods that run, next the one that comes.
 		on, next func(*v1.Pod)
 	}{
-		{name: "their GPUs are taken, and no plugin knows GPUs", unaware: true, on: ask("nvidia.com/gpu", "8"), next: ask("nvidia.com/gpu", "1")},
+		{name: "their GPUs are taken, and no plugin knows GPUs", unaware: true, on: ask("nvidia.com/gpu", "8"),
+			next: ask("nvidia.com/gpu", "1")},
 		{name: "they have no GPUs, and no plugin knows GPUs", unaware: true, next: ask("nvidia.com/gpu", "1"),
 			full: func(n *v1.Node) { delete(n.Status.Allocatable, "nvidia.com/gpu") }},
-		{name: "their network cards are taken", node: has("rdma/hca", "1"), on: ask("rdma/hca", "1"), next: ask("rdma/hca", "1")},
-		{name: "their huge pages are taken", node: has("hugepages-2Mi", "64Mi"), on: ask("hugepages-2Mi", "64Mi"), next: ask("hugepages-2Mi", "2Mi")},
+		{name: "their network cards are taken", node: has("rdma/hca", "1"), on: ask("rdma/hca", "1"),
+			next: ask("rdma/hca", "1")},
+		{name: "their huge pages are taken", node: has("hugepages-2Mi", "64Mi"), on: ask("hugepages-2Mi", "64Mi"),
+			next: ask("hugepages-2Mi", "2Mi")},
 		{name: "they hold as many pods as they may", node: has(v1.ResourcePods, "1")},
-		{name: "their disks are full", node: has(v1.ResourceEphemeralStorage, "100Gi"), on: ask(v1.ResourceEphemeralStorage, "100Gi"),
+		{name: "their disks are full", node: has(v1.ResourceEphemeralStorage, "100Gi"),
+			on:   ask(v1.ResourceEphemeralStorage, "100Gi"),
 			next: ask(v1.ResourceEphemeralStorage, "1Gi")},
 		{name: "the port is taken", on: takePort, next: takePort},
 		{name: "a pod runs there that it is kept apart from", on: keepApart, next: keepApart},
@@ -86,7 +90,8 @@ func TestFullNodesDoNotMakeACycleLookAtAllNodes(t *testing.T) {
 			}
 			totals := r.totals(t, next)
 			if best := slices.Max(slices.Collect(maps.Values(totals))); totals[got.SuggestedHost] != best {
-				t.Errorf("the pod goes to %s with %d points, want a node with %d", got.SuggestedHost, totals[got.SuggestedHost], best)
+				t.Errorf("the pod goes to %s with %d points, want a node with %d", got.SuggestedHost, totals[got.SuggestedHost],
+					best)
 			}
 		})
 	}
@@ -109,5 +114,7 @@ func takePort(p *v1.Pod) {
 
 func keepApart(p *v1.Pod) {
 	p.Labels = map[string]string{"app": "a"}
-	p.Spec.Affinity = &v1.Affinity{PodAntiAffinity: &v1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{term(v1.LabelHostname)}}}
+	p.Spec.Affinity = &v1.Affinity{
+		PodAntiAffinity: &v1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{
+			term(v1.LabelHostname)}}}
 }

@@ -7,8 +7,8 @@ import (
 	upstream "k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// TestNearNodesAreCandidatesWhateverTheirClass has a peer in a rack of nodes that are all in the class of hundreds of others, and on
-// a node that packing likes least.
+// TestNearNodesAreCandidatesWhateverTheirClass has a peer in a rack of nodes that are all in the class of hundreds of
+// others, and on a node that packing likes least.
 func TestNearNodesAreCandidatesWhateverTheirClass(t *testing.T) {
 	t.Parallel()
 	peer := podOf("peer", 1000, 1024, 0)

@@ -27,8 +27,8 @@ func policyAPI(tb testing.TB, specs ...string) *memapi.Server {
 	return api
 }
 
-// A pod that a rule binds to a few nodes, or that prefers a few, which are not among the best by other scores, finds them among
-// the candidates, and where all nodes are looked at.
+// A pod that a rule binds to a few nodes, or that prefers a few, which are not among the best by other scores, finds
+// them among the candidates, and where all nodes are looked at.
 func TestCandidatesKnowTheRulesOfPlacementPolicies(t *testing.T) {
 	t.Parallel()
 	const (
@@ -63,16 +63,17 @@ func TestCandidatesKnowTheRulesOfPlacementPolicies(t *testing.T) {
 			}
 			for _, n := range fleet {
 				if (n.Name == best.SuggestedHost || n.Name == all.SuggestedHost) && n.Labels["rare"] == "" {
-					t.Errorf("the pod goes to %s and, if all are looked at, to %s, of which one is not among the right nodes", best.SuggestedHost, all.SuggestedHost)
+					t.Errorf("the pod goes to %s and, if all are looked at, to %s, of which one is not among the right nodes",
+						best.SuggestedHost, all.SuggestedHost)
 				}
 			}
 		})
 	}
 }
 
-// BenchmarkPolicies is what one scheduling cycle costs on 5,000 nodes with policies: without the plugin, and with it and 0, 10
-// and 100 policies, each with a license, a dataset and a rule by an expression, for pods that no rule concerns and for pods
-// that one policy concerns.
+// BenchmarkPolicies is what one scheduling cycle costs on 5,000 nodes with policies: without the plugin, and with it
+// and 0, 10 and 100 policies, each with a license, a dataset and a rule by an expression, for pods that no rule
+// concerns and for pods that one policy concerns.
 //
 //	go test ./test/plugins -run xxx -bench Policies -benchtime 300x
 func BenchmarkPolicies(b *testing.B) {
@@ -108,12 +109,13 @@ compliance: {rules: [{name: zone, pods: {expression: "pod.labels[?'tenant'].orVa
 			p.Filter.Enabled = slices.DeleteFunc(p.Filter.Enabled, drop)
 		}
 	}
-	benchmarkCycleOn(b, policyAPI(b, specs...), configuration, profileName, 5000, true, look, func(random *rand.Rand, i int) *v1.Pod {
-		pod := podOf(fmt.Sprint(i), 500+random.IntN(16000), 512+random.IntN(64<<10), []int{0, 1, 1, 2, 4, 8}[random.IntN(6)])
-		if concerned {
-			pod.Labels = map[string]string{"tenant": "tenant-1"}
-			pod.Annotations = map[string]string{"berth.dev/licenses": "tool-1", "berth.dev/datasets": "data-1"}
-		}
-		return pod
-	})
+	benchmarkCycleOn(b, policyAPI(b, specs...), configuration, profileName, 5000, true, look,
+		func(random *rand.Rand, i int) *v1.Pod {
+			pod := podOf(fmt.Sprint(i), 500+random.IntN(16000), 512+random.IntN(64<<10), []int{0, 1, 1, 2, 4, 8}[random.IntN(6)])
+			if concerned {
+				pod.Labels = map[string]string{"tenant": "tenant-1"}
+				pod.Annotations = map[string]string{"berth.dev/licenses": "tool-1", "berth.dev/datasets": "data-1"}
+			}
+			return pod
+		})
 }

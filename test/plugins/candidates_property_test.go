@@ -65,7 +65,8 @@ func randomPod(random *rand.Rand, name string) *v1.Pod {
 	}
 	switch random.IntN(6) {
 	case 0:
-		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, "berth.dev/near", fmt.Sprintf("app=%d; app in (3,4,5) 1GiB/h", random.IntN(20)))
+		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, "berth.dev/near", fmt.Sprintf("app=%d; app in (3,4,5) 1GiB/h",
+			random.IntN(20)))
 	case 1:
 		pod.Labels = map[string]string{"app": "new"}
 	}
@@ -113,7 +114,8 @@ func TestFewCandidatesLoseNoMoreThanWhatIsNotKnownOfClasses(t *testing.T) {
 	}
 }
 
-// placeMany places pods one after another and checks that each is on a node with the best score of all nodes but for loss.
+// placeMany places pods one after another and checks that each is on a node with the best score of all nodes but for
+// loss.
 func placeMany(t *testing.T, configuration *schedulerconfig.Configuration, profile string, seed uint64, loss int64) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(seed, 7))

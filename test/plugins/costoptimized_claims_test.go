@@ -39,7 +39,8 @@ func TestPricesCountGPUsThatAreClaimed(t *testing.T) {
 		asks := func(gpus ...string) *st.PodWrapper {
 			return objects.Pod("p", append(gpus, "cpu", "8", "memory", "8Gi")...)
 		}
-		byClaim, byPlugin := b.terms(t, objects.UseClaim(asks().Obj(), "mine"))["dra"], b.terms(t, asks("nvidia.com/gpu", "2").Obj())["plugin"]
+		byClaim, byPlugin := b.terms(t, objects.UseClaim(asks().Obj(), "mine"))["dra"], b.terms(t,
+			asks("nvidia.com/gpu", "2").Obj())["plugin"]
 		if byClaim["share"] == 0 || byClaim["share"] != byPlugin["share"] {
 			t.Errorf("two GPUs that are claimed cost %v, two of a device plugin %v", byClaim, byPlugin)
 		}

@@ -29,7 +29,8 @@ func TestSpotFilter(t *testing.T) {
 		priced("gke-spot", "10", "cloud.google.com/gke-spot", "true"),
 		stanceOf("cheap", "require"), stanceOf("plain", "avoid"), stanceOf("broken", "sometimes"),
 	}
-	onDemand, spot, all := []string{"on-demand", "reserved"}, []string{"gke-spot", "spot"}, []string{"gke-spot", "on-demand", "reserved", "spot"}
+	onDemand, spot, all := []string{"on-demand", "reserved"}, []string{"gke-spot", "spot"}, []string{"gke-spot",
+		"on-demand", "reserved", "spot"}
 	tolerateByDefault := func(a *config.CostOptimizedArgs) { *a.Spot = "tolerate" }
 	for name, tc := range map[string]struct {
 		tune     func(*config.CostOptimizedArgs)
@@ -37,17 +38,24 @@ func TestSpotFilter(t *testing.T) {
 		want     []string
 		rejected []string // parts of the message
 	}{
-		"a pod that says nothing avoids spot":                {pod: eighth("p").Obj(), want: onDemand},
-		"a pod that avoids spot":                             {tune: tolerateByDefault, pod: eighth("p").Annotation(spotKey, "avoid").Obj(), want: onDemand},
-		"a pod that tolerates it":                            {pod: eighth("p").Annotation(spotKey, "tolerate").Obj(), want: all},
-		"a pod that requires it":                             {pod: eighth("p").Annotation(spotKey, "require").Obj(), want: spot},
+		"a pod that says nothing avoids spot": {pod: eighth("p").Obj(), want: onDemand},
+		"a pod that avoids spot": {tune: tolerateByDefault,
+			pod: eighth("p").Annotation(spotKey, "avoid").Obj(), want: onDemand},
+		"a pod that tolerates it": {pod: eighth("p").Annotation(spotKey, "tolerate").Obj(),
+			want: all},
+		"a pod that requires it": {pod: eighth("p").Annotation(spotKey, "require").Obj(),
+			want: spot},
 		"the profile's args speak for pods that say nothing": {tune: tolerateByDefault, pod: eighth("p").Obj(), want: all},
 		"a PriorityClass speaks for its pods":                {pod: ofClass(eighth("p"), "cheap"), want: spot},
-		"the pod's own word counts before its class's":       {pod: ofClass(eighth("p").Annotation(spotKey, "avoid"), "cheap"), want: onDemand},
-		"the class's word counts before the profile's":       {tune: tolerateByDefault, pod: ofClass(eighth("p"), "plain"), want: onDemand},
-		"a class that does not exist says nothing":           {pod: ofClass(eighth("p"), "gone"), want: onDemand},
-		"a node selector for spot tolerates it":              {pod: eighth("p").NodeSelector(map[string]string{karpenterLabel: "spot"}).Obj(), want: all},
-		"a toleration of a spot taint tolerates it":          {pod: eighth("p").Toleration("cloud.google.com/gke-spot").Obj(), want: all},
+		"the pod's own word counts before its class's": {pod: ofClass(eighth("p").Annotation(spotKey, "avoid"),
+			"cheap"), want: onDemand},
+		"the class's word counts before the profile's": {tune: tolerateByDefault, pod: ofClass(eighth("p"), "plain"),
+			want: onDemand},
+		"a class that does not exist says nothing": {pod: ofClass(eighth("p"), "gone"), want: onDemand},
+		"a node selector for spot tolerates it": {
+			pod: eighth("p").NodeSelector(map[string]string{karpenterLabel: "spot"}).Obj(), want: all},
+		"a toleration of a spot taint tolerates it": {pod: eighth("p").Toleration("cloud.google.com/gke-spot").Obj(),
+			want: all},
 		"a DaemonSet's pod goes where its node is": {
 			pod:  ofDaemonSet(eighth("p"), "n"),
 			want: all,
@@ -112,8 +120,10 @@ func TestABadPriceIsReportedOnTheNode(t *testing.T) {
 
 func TestAPriorityClassThatChangesItsStanceWakesItsPods(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		b := bill(t, nil, stanceOf("cheap", "nonsense"), ofClass(eighth("waiting"), "cheap"), ofClass(eighth("of-another-class"), "plain"),
-			ofClass(eighth("of-another-profile").SchedulerName("default-scheduler"), "cheap"), ofClass(eighth("running").Node("n"), "cheap"))
+		b := bill(t, nil, stanceOf("cheap", "nonsense"), ofClass(eighth("waiting"), "cheap"),
+			ofClass(eighth("of-another-class"), "plain"),
+			ofClass(eighth("of-another-profile").SchedulerName("default-scheduler"), "cheap"),
+			ofClass(eighth("running").Node("n"), "cheap"))
 		// The class's coming may wake the pod once, whatever it says.
 		pass(minute)
 		b.Woken()
@@ -121,7 +131,8 @@ func TestAPriorityClassThatChangesItsStanceWakesItsPods(t *testing.T) {
 		for _, change := range []struct {
 			to   *schedulingv1.PriorityClass
 			want []string
-		}{{stanceOf("cheap", "require"), []string{"waiting"}}, {stanceOf("cheap", "require"), nil}, {stanceOf("cheap", "tolerate"), []string{"waiting"}}} {
+		}{{stanceOf("cheap", "require"), []string{"waiting"}}, {stanceOf("cheap", "require"), nil},
+			{stanceOf("cheap", "tolerate"), []string{"waiting"}}} {
 			if _, err := classes.Update(t.Context(), change.to, metav1.UpdateOptions{}); err != nil {
 				t.Fatal(err)
 			}
@@ -137,7 +148,8 @@ func TestAPriorityClassThatChangesItsStanceWakesItsPods(t *testing.T) {
 func TestPriorityClassesThatMayNotBeReadHaveNoStance(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var allowed atomic.Bool
-		setup := billSetup(nil, []runtime.Object{priced("on-demand", "20"), priced("spot", "10", karpenterLabel, "spot"), stanceOf("cheap", "require")})
+		setup := billSetup(nil, []runtime.Object{priced("on-demand", "20"), priced("spot", "10", karpenterLabel, "spot"),
+			stanceOf("cheap", "require")})
 		setup.Through = func(api http.RoundTripper) http.RoundTripper { return forbidding{api, "priorityclasses", &allowed} }
 		b := startBilled(t, setup)
 		for _, may := range []bool{false, true} {

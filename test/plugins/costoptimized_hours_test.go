@@ -71,17 +71,23 @@ func TestPreEnqueueHoldsPodsBackUntilTheirHours(t *testing.T) {
 		// waits are parts of the message; none if the pod may start.
 		waits []string
 	}{
-		"a pod that names no window starts":               {evening, eighth("p"), nil},
-		"a pod waits for its window":                      {evening, waitingPodNamed("p", "night", ""), []string{`"night"`, "opens at 2026-11-18T22:00:00Z"}},
-		"and starts inside it":                            {night, waitingPodNamed("p", "night", ""), nil},
-		"a deadline before the window opens ends it":      {evening, waitingPodNamed("p", "night", "2026-11-18T22:30:00+01:00"), []string{"deadline", "2026-11-18T22:30:00+01:00"}},
-		"a deadline after the window opens does not":      {evening, waitingPodNamed("p", "night", "2026-11-19T12:00:00Z"), []string{"opens at 2026-11-18T22:00:00Z"}},
-		"a deadline by which the pod is to end ends it":   {evening, waitingPodNamed("p", "night", "2026-11-18T22:30:00+01:00").Annotation("berth.dev/run-time", "30m"), []string{"to end by its deadline", "2026-11-18T22:00:00+01:00"}},
-		"a run time that leaves no time ends all waiting": {evening, waitingPodNamed("p", "night", "2026-11-18T22:30:00+01:00").Annotation("berth.dev/run-time", "12h"), nil},
-		"a deadline that has passed ends all waiting":     {evening, waitingPodNamed("p", "night", evening), nil},
-		"a window selects pods by their labels":           {evening, eighth("p").Label("patience", "days"), []string{`"weekend"`, "opens at 2026-11-21T00:00:00+01:00"}},
-		"the window that the pod names counts before it":  {night, waitingPodNamed("p", "night", "").Label("patience", "days"), nil},
-		"a window that does not exist is for PreFilter":   {evening, waitingPodNamed("p", "noon", ""), nil},
+		"a pod that names no window starts": {evening, eighth("p"), nil},
+		"a pod waits for its window":        {evening, waitingPodNamed("p", "night", ""), []string{`"night"`, "opens at 2026-11-18T22:00:00Z"}},
+		"and starts inside it":              {night, waitingPodNamed("p", "night", ""), nil},
+		"a deadline before the window opens ends it": {evening,
+			waitingPodNamed("p", "night", "2026-11-18T22:30:00+01:00"), []string{"deadline", "2026-11-18T22:30:00+01:00"}},
+		"a deadline after the window opens does not": {evening, waitingPodNamed("p", "night", "2026-11-19T12:00:00Z"),
+			[]string{"opens at 2026-11-18T22:00:00Z"}},
+		"a deadline by which the pod is to end ends it": {evening,
+			waitingPodNamed("p", "night", "2026-11-18T22:30:00+01:00").Annotation("berth.dev/run-time", "30m"),
+			[]string{"to end by its deadline", "2026-11-18T22:00:00+01:00"}},
+		"a run time that leaves no time ends all waiting": {evening,
+			waitingPodNamed("p", "night", "2026-11-18T22:30:00+01:00").Annotation("berth.dev/run-time", "12h"), nil},
+		"a deadline that has passed ends all waiting": {evening, waitingPodNamed("p", "night", evening), nil},
+		"a window selects pods by their labels":       {evening, eighth("p").Label("patience", "days"), []string{`"weekend"`, "opens at 2026-11-21T00:00:00+01:00"}},
+		"the window that the pod names counts before it": {night, waitingPodNamed("p", "night", "").Label("patience", "days"),
+			nil},
+		"a window that does not exist is for PreFilter": {evening, waitingPodNamed("p", "noon", ""), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -142,13 +148,16 @@ func TestPreFilterHoldsBackAPodWhoseWindowHasClosed(t *testing.T) {
 func TestWaitingPodsAreToldAndWoken(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ deadline, until, told string }{
-		"when the window opens":                       {"", "2026-11-18T22:00:00Z", "2026-11-18T22:00:00Z"},
-		"when the deadline passes":                    {"2026-11-18T20:03:30Z", "2026-11-18T20:03:30Z", "2026-11-18T20:03:30Z"},
-		"when a deadline of another time zone passes": {"2026-11-19T03:00:00+05:30", "2026-11-18T21:30:00Z", "2026-11-19T03:00:00+05:30"},
+		"when the window opens": {"", "2026-11-18T22:00:00Z", "2026-11-18T22:00:00Z"},
+		"when the deadline passes": {"2026-11-18T20:03:30Z", "2026-11-18T20:03:30Z",
+			"2026-11-18T20:03:30Z"},
+		"when a deadline of another time zone passes": {"2026-11-19T03:00:00+05:30", "2026-11-18T21:30:00Z",
+			"2026-11-19T03:00:00+05:30"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				pod, other := waitingPodNamed("p", "night", tc.deadline).Obj(), waitingPodNamed("deleted", "night", tc.deadline).Obj()
+				pod, other := waitingPodNamed("p", "night", tc.deadline).Obj(), waitingPodNamed("deleted", "night",
+					tc.deadline).Obj()
 				b := billAt(t, "2026-11-18T20:00:00Z", pod, other)
 				b.holdsBack(t, pod)
 				if event := b.event(t); !strings.Contains(event, tc.told) {
@@ -182,7 +191,8 @@ func TestWaitingPodsAreToldAndWoken(t *testing.T) {
 
 func TestEachWaitingPodIsWokenInItsTime(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		night, sooner := waitingPodNamed("night", "night", "").Obj(), waitingPodNamed("sooner", "night", "2026-11-18T20:00:40Z").Obj()
+		night, sooner := waitingPodNamed("night", "night", "").Obj(), waitingPodNamed("sooner", "night",
+			"2026-11-18T20:00:40Z").Obj()
 		b := billAt(t, "2026-11-18T20:00:00Z", night, sooner)
 		b.holdsBack(t, night)
 		pass(second)
@@ -193,7 +203,8 @@ func TestEachWaitingPodIsWokenInItsTime(t *testing.T) {
 		}
 		labeled := night.DeepCopy()
 		labeled.Labels = map[string]string{"team": "a"}
-		if _, err := b.ClientSet().CoreV1().Pods(night.Namespace).Update(t.Context(), labeled, metav1.UpdateOptions{}); err != nil {
+		if _, err := b.ClientSet().CoreV1().Pods(night.Namespace).Update(t.Context(), labeled,
+			metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		passUntil(t, "2026-11-18T22:00:01Z")
@@ -211,15 +222,17 @@ func TestWhatAWaitingPodIsQueuedFor(t *testing.T) {
 		want  fwk.QueueingHint
 	}{
 		"not for a label": {waitingPodNamed("p", "night", deadline).Label("a", "b"), fwk.QueueSkip},
-		"not for the same deadline written differently": {waitingPodNamed("p", "night", "2026-11-18T21:30:00Z"), fwk.QueueSkip},
-		"for another deadline":                          {waitingPodNamed("p", "night", "2026-11-18T21:31:00Z"), fwk.Queue},
-		"for a deadline after the window opens":         {waitingPodNamed("p", "night", "2026-11-19T21:30:00Z"), fwk.Queue},
-		"for no window":                                 {eighth("p"), fwk.Queue},
+		"not for the same deadline written differently": {waitingPodNamed("p", "night", "2026-11-18T21:30:00Z"),
+			fwk.QueueSkip},
+		"for another deadline":                  {waitingPodNamed("p", "night", "2026-11-18T21:31:00Z"), fwk.Queue},
+		"for a deadline after the window opens": {waitingPodNamed("p", "night", "2026-11-19T21:30:00Z"), fwk.Queue},
+		"for no window":                         {eighth("p"), fwk.Queue},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				b := billAt(t, "2026-11-18T20:00:00Z")
-				if got := hint(t, b.plugin, 1, tc.after.Obj(), waitingPodNamed("p", "night", deadline).Obj(), tc.after.Obj()); got != tc.want {
+				if got := hint(t, b.plugin, 1, tc.after.Obj(), waitingPodNamed("p", "night", deadline).Obj(),
+					tc.after.Obj()); got != tc.want {
 					t.Errorf("the hint is %v, want %v", got, tc.want)
 				}
 			})

@@ -45,8 +45,10 @@ berth_stranded_gpu_cost_dollars_per_hour{profile="cost-optimized-scheduler"} 4
 	}
 	synctest.Test(t, func(t *testing.T) {
 		// Each node: the host is worth 6.976 dollars, the GPUs the rest.
-		bill(t, nil, priced("used", "22.976"), eighth("a").Node("used").Obj(), eighth("b").Node("used").Obj(), priced("empty", "22.976"),
-			priced("spot", "14.976", karpenterLabel, "spot"), objects.Pod("hog", "cpu", "96", "nvidia.com/gpu", "4").Node("spot").Obj(),
+		bill(t, nil, priced("used", "22.976"), eighth("a").Node("used").Obj(), eighth("b").Node("used").Obj(),
+			priced("empty", "22.976"),
+			priced("spot", "14.976", karpenterLabel, "spot"), objects.Pod("hog", "cpu", "96", "nvidia.com/gpu",
+				"4").Node("spot").Obj(),
 			priced("unknown", ""))
 		if err := testutil.GatherAndCompare(legacyregistry.DefaultGatherer, strings.NewReader(want), names...); err != nil {
 			t.Error(err)

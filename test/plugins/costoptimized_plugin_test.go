@@ -55,7 +55,8 @@ func TestWhatWakesAPodThatAvoidsSpot(t *testing.T) {
 			hints[e.Event.Resource] = e.QueueingHintFn
 		}
 		spot, onDemand := priced("n", "1", karpenterLabel, "spot"), priced("n", "1")
-		avoiding, tolerant, broken := eighth("p").Obj(), eighth("p").Annotation(spotKey, "tolerate").Obj(), eighth("p").Annotation(spotKey, "?").Obj()
+		avoiding, tolerant, broken := eighth("p").Obj(), eighth("p").Annotation(spotKey,
+			"tolerate").Obj(), eighth("p").Annotation(spotKey, "?").Obj()
 		requiring := ofClass(eighth("p"), "cheap")
 		for name, tc := range map[string]struct {
 			resource fwk.EventResource
@@ -63,19 +64,27 @@ func TestWhatWakesAPodThatAvoidsSpot(t *testing.T) {
 			old, new any
 			want     fwk.QueueingHint
 		}{
-			"a new on-demand node helps a pod that avoids spot":             {fwk.Node, avoiding, nil, onDemand, fwk.Queue},
-			"a new spot node does not":                                      {fwk.Node, avoiding, nil, spot, fwk.QueueSkip},
-			"a new spot node helps a pod that requires one":                 {fwk.Node, requiring, nil, spot, fwk.Queue},
-			"a node that turns on-demand helps a pod that avoids spot":      {fwk.Node, avoiding, spot, onDemand, fwk.Queue},
-			"a node that stays on-demand does not":                          {fwk.Node, avoiding, onDemand, onDemand, fwk.QueueSkip},
-			"no node helps a pod that cannot be understood":                 {fwk.Node, broken, nil, onDemand, fwk.QueueSkip},
-			"a pod that now tolerates spot is worth another try":            {fwk.TargetPod, tolerant, avoiding, tolerant, fwk.Queue},
-			"a pod that is mended is worth another try":                     {fwk.TargetPod, avoiding, broken, avoiding, fwk.Queue},
-			"a pod whose stance is as before is not":                        {fwk.TargetPod, avoiding, avoiding, eighth("p").Label("a", "b").Obj(), fwk.QueueSkip},
-			"a pod that is broken in another way is not":                    {fwk.TargetPod, broken, broken, eighth("p").Annotation(spotKey, "!").Obj(), fwk.QueueSkip},
-			"a pod whose window is mended is worth another try":             {fwk.TargetPod, avoiding, eighth("p").Annotation(windowKey, "noon").Obj(), avoiding, fwk.Queue},
-			"a pod that waits no longer for a window is":                    {fwk.TargetPod, avoiding, eighth("p").Annotation(windowKey, "night").Annotation(deadlineKey, "x").Obj(), avoiding, fwk.Queue},
-			"a pod of another label that no window selects is not":          {fwk.TargetPod, avoiding, eighth("p").Label("patience", "none").Obj(), avoiding, fwk.QueueSkip},
+			"a new on-demand node helps a pod that avoids spot":        {fwk.Node, avoiding, nil, onDemand, fwk.Queue},
+			"a new spot node does not":                                 {fwk.Node, avoiding, nil, spot, fwk.QueueSkip},
+			"a new spot node helps a pod that requires one":            {fwk.Node, requiring, nil, spot, fwk.Queue},
+			"a node that turns on-demand helps a pod that avoids spot": {fwk.Node, avoiding, spot, onDemand, fwk.Queue},
+			"a node that stays on-demand does not": {fwk.Node, avoiding, onDemand, onDemand,
+				fwk.QueueSkip},
+			"no node helps a pod that cannot be understood": {fwk.Node, broken, nil, onDemand, fwk.QueueSkip},
+			"a pod that now tolerates spot is worth another try": {fwk.TargetPod, tolerant, avoiding, tolerant,
+				fwk.Queue},
+			"a pod that is mended is worth another try": {fwk.TargetPod, avoiding, broken, avoiding,
+				fwk.Queue},
+			"a pod whose stance is as before is not": {fwk.TargetPod, avoiding, avoiding,
+				eighth("p").Label("a", "b").Obj(), fwk.QueueSkip},
+			"a pod that is broken in another way is not": {fwk.TargetPod, broken, broken,
+				eighth("p").Annotation(spotKey, "!").Obj(), fwk.QueueSkip},
+			"a pod whose window is mended is worth another try": {fwk.TargetPod, avoiding,
+				eighth("p").Annotation(windowKey, "noon").Obj(), avoiding, fwk.Queue},
+			"a pod that waits no longer for a window is": {fwk.TargetPod, avoiding,
+				eighth("p").Annotation(windowKey, "night").Annotation(deadlineKey, "x").Obj(), avoiding, fwk.Queue},
+			"a pod of another label that no window selects is not": {fwk.TargetPod, avoiding,
+				eighth("p").Label("patience", "none").Obj(), avoiding, fwk.QueueSkip},
 			"an object of a kind that is not expected queues to be careful": {fwk.Node, avoiding, nil, avoiding, fwk.Queue},
 		} {
 			got, err := hints[tc.resource](klog.Logger{}, tc.pod, tc.old, tc.new)
@@ -100,8 +109,9 @@ func TestCostArgsThatAreWrongAreRefusedInOneLine(t *testing.T) {
 		want []string
 	}{
 		"a price that is no number": {bad, []string{"profiles[cost-optimized-scheduler].pluginConfig[CostOptimized].args.prices[0].pricePerHour", `"$3"`}},
-		"args of another plugin":    {&schedulerapi.NodeAffinityArgs{}, []string{"want CostOptimizedArgs", "NodeAffinityArgs"}},
-		"no args":                   {nil, []string{"want CostOptimizedArgs"}},
+		"args of another plugin": {&schedulerapi.NodeAffinityArgs{},
+			[]string{"want CostOptimizedArgs", "NodeAffinityArgs"}},
+		"no args": {nil, []string{"want CostOptimizedArgs"}},
 	} {
 		_, err := costoptimized.New(t.Context(), tc.args, profileHandle{})
 		if err == nil {

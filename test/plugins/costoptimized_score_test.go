@@ -44,8 +44,9 @@ func TestWhatNodesCost(t *testing.T) {
 		want    map[string]int64
 	}{
 		"a running A100 node before a running H100 node before an empty one": {
-			objects: []runtime.Object{priced("a100", "24.00"), priced("h100", "40.20"), priced("h100-empty", "40.20"), on("a100"), on("h100")},
-			want:    map[string]int64{"a100": 100, "h100": 62, "h100-empty": 8},
+			objects: []runtime.Object{priced("a100", "24.00"), priced("h100", "40.20"), priced("h100-empty", "40.20"),
+				on("a100"), on("h100")},
+			want: map[string]int64{"a100": 100, "h100": 62, "h100-empty": 8},
 		},
 		"two dollars ten before two dollars ninety": {
 			tune:    static,
@@ -58,12 +59,14 @@ func TestWhatNodesCost(t *testing.T) {
 			want:    map[string]int64{"free": 100, "cheap": 2},
 		},
 		"a node with DaemonSet pods alone is empty": {
-			objects: []runtime.Object{priced("used", "24"), priced("daemons", "24"), on("used"), daemonOn("used"), daemonOn("daemons")},
-			want:    map[string]int64{"used": 100, "daemons": 14},
+			objects: []runtime.Object{priced("used", "24"), priced("daemons", "24"), on("used"), daemonOn("used"),
+				daemonOn("daemons")},
+			want: map[string]int64{"used": 100, "daemons": 14},
 		},
 		"an empty node that may not be given back is as good as a running one": {
-			objects: []runtime.Object{priced("used", "24"), annotated(priced("kept", "24"), "karpenter.sh/do-not-disrupt", "true"), on("used")},
-			want:    map[string]int64{"used": 100, "kept": 100},
+			objects: []runtime.Object{priced("used", "24"), annotated(priced("kept", "24"), "karpenter.sh/do-not-disrupt",
+				"true"), on("used")},
+			want: map[string]int64{"used": 100, "kept": 100},
 		},
 		"in a static fleet no node is kept alive by a pod": {
 			tune:    static,
@@ -96,13 +99,15 @@ func TestWhatNodesCost(t *testing.T) {
 			want:    map[string]int64{"a": 0, "b": 0},
 		},
 		"without any price a node that leaves comes last": {
-			objects: []runtime.Object{tainted(priced("leaving", ""), "karpenter.sh/disrupted"), priced("a", ""), priced("b", "")},
-			want:    map[string]int64{"leaving": 0, "a": 1, "b": 1},
+			objects: []runtime.Object{tainted(priced("leaving", ""), "karpenter.sh/disrupted"), priced("a", ""),
+				priced("b", "")},
+			want: map[string]int64{"leaving": 0, "a": 1, "b": 1},
 		},
 		"with more pods expected the node that is cheap for its room is opened": {
 			// The small node is cheaper, and dearer for eight like this one.
 			objects: []runtime.Object{priced("large", "24"), smallPriced("small", "6"),
-				member("m1").Obj(), member("m2").Obj(), member("m3").Obj(), member("m4").Obj(), member("m5").Obj(), member("m6").Obj(), member("m7").Obj(), member("m8").Obj()},
+				member("m1").Obj(), member("m2").Obj(), member("m3").Obj(), member("m4").Obj(), member("m5").Obj(),
+				member("m6").Obj(), member("m7").Obj(), member("m8").Obj()},
 			pod:  member("m1").Obj(),
 			want: map[string]int64{"large": 100, "small": 50},
 		},
@@ -111,9 +116,10 @@ func TestWhatNodesCost(t *testing.T) {
 			want:    map[string]int64{"large": 26, "small": 100},
 		},
 		"a node that is about to go comes last however cheap": {
-			tune:    static,
-			objects: []runtime.Object{tainted(priced("leaving", "0.01"), "karpenter.sh/disrupted"), priced("dear", "100"), priced("dearest", "900000")},
-			want:    map[string]int64{"leaving": 0, "dear": 100, "dearest": 2},
+			tune: static,
+			objects: []runtime.Object{tainted(priced("leaving", "0.01"), "karpenter.sh/disrupted"), priced("dear", "100"),
+				priced("dearest", "900000")},
+			want: map[string]int64{"leaving": 0, "dear": 100, "dearest": 2},
 		},
 		"spot is cheaper by its price and dearer by its risk": {
 			tune: func(a *config.CostOptimizedArgs) {
@@ -157,7 +163,8 @@ func TestWhatNodesCost(t *testing.T) {
 				config.SetDefaultsCostOptimizedArgs(a)
 				a.Interruptions = nil
 			},
-			objects: []runtime.Object{priced("big", "", "type", "big"), priced("big-spot", "", "type", "big", karpenterLabel, "spot"),
+			objects: []runtime.Object{priced("big", "", "type", "big"), priced("big-spot", "", "type", "big", karpenterLabel,
+				"spot"),
 				priced("stated", "40", "type", "big"), priced("stated-spot", "10", karpenterLabel, "spot")},
 			pod:  eighth("tolerant").Annotation(spotKey, "tolerate").Obj(),
 			want: map[string]int64{"big": 52, "big-spot": 100, "stated": 27, "stated-spot": 100},

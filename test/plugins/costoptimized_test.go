@@ -101,11 +101,14 @@ func eighth(name string) *st.PodWrapper {
 
 // ofDaemonSet makes the pod as the DaemonSet controller makes that of a node.
 func ofDaemonSet(pod *st.PodWrapper, node string) *v1.Pod {
-	return pod.OwnerReference("agent", appsv1.SchemeGroupVersion.WithKind("DaemonSet")).NodeAffinityIn(metav1.ObjectNameField, []string{node}, st.NodeSelectorTypeMatchFields).Obj()
+	return pod.OwnerReference("agent",
+		appsv1.SchemeGroupVersion.WithKind("DaemonSet")).NodeAffinityIn(metav1.ObjectNameField, []string{node},
+		st.NodeSelectorTypeMatchFields).Obj()
 }
 
 func stanceOf(class, spot string) *schedulingv1.PriorityClass {
-	return &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: class, Annotations: map[string]string{spotKey: spot}}}
+	return &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: class,
+		Annotations: map[string]string{spotKey: spot}}}
 }
 
 func ofClass(pod *st.PodWrapper, class string) *v1.Pod {

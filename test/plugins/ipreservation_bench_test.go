@@ -22,7 +22,8 @@ func BenchmarkAddressPhases(b *testing.B) {
 	for _, reservations := range []int{0, 100, 10_000} {
 		for _, pod := range []string{"indifferent", "asks", "owner"} {
 			if reservations > 0 || pod != "owner" {
-				b.Run(fmt.Sprintf("reservations=%d/pod=%s", reservations, pod), func(b *testing.B) { benchmarkAddressPhases(b, reservations, pod) })
+				b.Run(fmt.Sprintf("reservations=%d/pod=%s", reservations, pod),
+					func(b *testing.B) { benchmarkAddressPhases(b, reservations, pod) })
 			}
 		}
 	}
@@ -37,8 +38,11 @@ func benchmarkAddressPhases(b *testing.B, reservations int, which string) {
 	texts := []string{"IPPool racks {subnets: [" + strings.Join(subnets, ", ") + "]}"}
 	for i := range reservations {
 		rack, at := i%racks, i/racks
-		texts = append(texts, fmt.Sprintf("IPReservation ip-10-%[1]d-%[2]d-%[3]d {address: 10.%[1]d.%[2]d.%[3]d, pool: racks, releasePolicy: Retain, "+
-			"domain: {key: rack, value: r%[1]d}, pod: {namespace: default, name: owner-%[4]d}}", rack, at/256, at%256+1, i))
+		texts = append(texts,
+			fmt.
+				Sprintf("IPReservation ip-10-%[1]d-%[2]d-%[3]d {address: 10.%[1]d.%[2]d.%[3]d, "+
+					"pool: racks, releasePolicy: Retain, "+
+					"domain: {key: rack, value: r%[1]d}, pod: {namespace: default, name: owner-%[4]d}}", rack, at/256, at%256+1, i))
 	}
 	setup := addressSetup(b, texts...)
 	for i := range nodes {
@@ -90,8 +94,8 @@ func (a *addressed) cycle(b *testing.B, infos []fwk.NodeInfo, pod *v1.Pod) {
 	a.plugin.Unreserve(ctx, state, pod, last)
 }
 
-// BenchmarkAddressRelease is one look at 10,000 reservations for those that may be released, which pods that end bring about at most
-// once a second, and the release of one.
+// BenchmarkAddressRelease is one look at 10,000 reservations for those that may be released, which pods that end bring
+// about at most once a second, and the release of one.
 //
 //	go test ./test/plugins -run xxx -bench AddressRelease -benchtime 20x
 func BenchmarkAddressRelease(b *testing.B) {
@@ -101,7 +105,8 @@ func BenchmarkAddressRelease(b *testing.B) {
 		for i := range reservations {
 			a := fmt.Sprintf("10.0.%d.%d", i/250, i%250+1)
 			setup.Objects = append(setup.Objects, asking(fmt.Sprint("owner-", i), ""), addressObject(b, fmt.Sprintf(
-				"IPReservation ip-%s {address: %s, podUID: u, releasePolicy: OnPodDeletion, pod: {namespace: default, name: owner-%d}}", strings.ReplaceAll(a, ".", "-"), a, i)))
+				"IPReservation ip-%s {address: %s, podUID: u, releasePolicy: OnPodDeletion, pod: {namespace: default, name: "+
+					"owner-%d}}", strings.ReplaceAll(a, ".", "-"), a, i)))
 		}
 		c := startAddressed(b, setup)
 		defer c.Stop()

@@ -41,15 +41,16 @@ func TestTwoSchedulersGiveOnePodAnAddressEach(t *testing.T) {
 				}
 				pass(minute)
 				if old.reservation("ip-10-0-0-1") == nil || old.reservation("ip-10-0-0-2") != nil {
-					t.Errorf("reserved: what the pod runs with %v, the other %v", old.reservation("ip-10-0-0-1"), old.reservation("ip-10-0-0-2"))
+					t.Errorf("reserved: what the pod runs with %v, the other %v", old.reservation("ip-10-0-0-1"),
+						old.reservation("ip-10-0-0-2"))
 				}
 			})
 		})
 	}
 }
 
-// The informers of a scheduler are not of one moment: it may have heard of a reservation that another one has made for a pod, and
-// not of the pod.
+// The informers of a scheduler are not of one moment: it may have heard of a reservation that another one has made for
+// a pod, and not of the pod.
 func TestAnAddressOfAPodThatIsNotSeenYetIsNotReleased(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -77,7 +78,8 @@ func TestAnAddressOfAPodThatIsNotSeenYetIsNotReleased(t *testing.T) {
 					c.Create(t, &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p"}})
 				}
 				p := asking("p-0", "any")
-				p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "p", Controller: new(true)}}
+				p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "p",
+					Controller: new(true)}}
 				if test.pod {
 					c.add(t, p)
 				}

@@ -27,21 +27,35 @@ func TestWhatWakesAPodThatIPReservationRefused(t *testing.T) {
 		late func(t *testing.T, c *addressed)
 		want fwk.QueueingHint
 	}{
-		"a node where an address is free comes":                   {pod: asking("p", "racks"), after: racked("n", "r1"), want: fwk.Queue},
-		"a node where no address is free comes":                   {pod: asking("p", "racks"), after: racked("n", "r2"), want: fwk.QueueSkip},
-		"a node outside the pool's domains comes":                 {pod: asking("p", "racks"), after: racked("n", "r9"), want: fwk.QueueSkip},
-		"a node moves to where an address is free":                {pod: asking("p", "racks"), before: racked("n", "r2"), after: racked("n", "r1"), want: fwk.Queue},
-		"a node moves away from where an address is free":         {pod: asking("p", "racks"), before: racked("n", "r1"), after: racked("n", "r9"), want: fwk.QueueSkip},
-		"a node where an address is free gets a label":            {pod: asking("p", "racks"), before: racked("n", "r1"), after: labeled(racked("n", "r1"), "x", "y"), want: fwk.QueueSkip},
-		"a node keeps its labels":                                 {pod: asking("p", "racks"), before: cordoned, after: racked("n", "r1"), want: fwk.QueueSkip},
-		"a node comes for a pod of a pool that is missing":        {pod: asking("p", "missing"), after: racked("n", "r1"), want: fwk.QueueSkip},
-		"a node comes for a pod whose annotation cannot be read":  {pod: asking("p", "A B"), after: racked("n", "r1"), want: fwk.QueueSkip},
-		"a node comes where the pod's reservation is routable":    {pod: asking("owner", ""), after: racked("n", "r2"), want: fwk.Queue},
-		"a node comes where the pod's reservation is not":         {pod: asking("owner", "racks"), after: racked("n", "r1"), want: fwk.QueueSkip},
-		"a node moves to where the pod's reservation is routable": {pod: asking("owner", ""), before: racked("n", "r1"), after: racked("n", "r2"), want: fwk.Queue},
-		"a node comes for a pod whose reservation is gone": {pod: asking("owner", ""), after: racked("n", "r1"), want: fwk.Queue,
+		"a node where an address is free comes": {pod: asking("p", "racks"), after: racked("n", "r1"),
+			want: fwk.Queue},
+		"a node where no address is free comes": {pod: asking("p", "racks"), after: racked("n", "r2"),
+			want: fwk.QueueSkip},
+		"a node outside the pool's domains comes": {pod: asking("p", "racks"), after: racked("n", "r9"),
+			want: fwk.QueueSkip},
+		"a node moves to where an address is free": {pod: asking("p", "racks"), before: racked("n", "r2"),
+			after: racked("n", "r1"), want: fwk.Queue},
+		"a node moves away from where an address is free": {pod: asking("p", "racks"), before: racked("n", "r1"),
+			after: racked("n", "r9"), want: fwk.QueueSkip},
+		"a node where an address is free gets a label": {pod: asking("p", "racks"), before: racked("n", "r1"),
+			after: labeled(racked("n", "r1"), "x", "y"), want: fwk.QueueSkip},
+		"a node keeps its labels": {pod: asking("p", "racks"), before: cordoned,
+			after: racked("n", "r1"), want: fwk.QueueSkip},
+		"a node comes for a pod of a pool that is missing": {pod: asking("p", "missing"), after: racked("n", "r1"),
+			want: fwk.QueueSkip},
+		"a node comes for a pod whose annotation cannot be read": {pod: asking("p", "A B"), after: racked("n", "r1"),
+			want: fwk.QueueSkip},
+		"a node comes where the pod's reservation is routable": {pod: asking("owner", ""), after: racked("n", "r2"),
+			want: fwk.Queue},
+		"a node comes where the pod's reservation is not": {pod: asking("owner", "racks"), after: racked("n", "r1"),
+			want: fwk.QueueSkip},
+		"a node moves to where the pod's reservation is routable": {pod: asking("owner", ""), before: racked("n", "r1"),
+			after: racked("n", "r2"), want: fwk.Queue},
+		"a node comes for a pod whose reservation is gone": {pod: asking("owner", ""), after: racked("n", "r1"),
+			want: fwk.Queue,
 			late: func(t *testing.T, c *addressed) { c.Delete(t, reservationsResource, "", "ip-10-0-2-1") }},
-		"a node comes when the last address is promised": {pod: asking("p", "racks"), after: racked("n", "r1"), want: fwk.QueueSkip,
+		"a node comes when the last address is promised": {pod: asking("p", "racks"), after: racked("n", "r1"),
+			want: fwk.QueueSkip,
 			late: func(t *testing.T, c *addressed) { c.reserve(t, asking("q", "racks")) }},
 	}
 	for name, test := range tests {
@@ -96,7 +110,8 @@ func TestNoEventIsOfACustomResource(t *testing.T) {
 			if r := e.Event.Resource; r != fwk.Node && r != fwk.TargetPod {
 				t.Errorf("event of %s", r)
 			}
-			if hint, err := e.QueueingHintFn(klog.Background(), asking("p", "racks"), &v1.Service{}, &v1.Service{}); err == nil || hint != fwk.Queue {
+			if hint, err := e.QueueingHintFn(klog.Background(), asking("p", "racks"), &v1.Service{},
+				&v1.Service{}); err == nil || hint != fwk.Queue {
 				t.Errorf("hint %v (%v), want Queue and an error", hint, err)
 			}
 		}

@@ -26,18 +26,22 @@ func TestWhereAPodGetsAnAddress(t *testing.T) {
 		want    map[string]string
 		skipped bool
 	}{
-		"a pod that asks for nothing": {objects: []string{onePerRack}, pod: asking("p", ""), want: map[string]string{}, skipped: true},
+		"a pod that asks for nothing": {objects: []string{onePerRack}, pod: asking("p", ""), want: map[string]string{},
+			skipped: true},
 		"a pod that others' reservations are nothing to": {objects: []string{`IPReservation ip-10-0-0-1 {address: 10.0.0.1, pod: {namespace: default, name: q}}`},
 			pod: asking("p", ""), want: map[string]string{}, skipped: true},
-		"a pod of a pool with addresses":   {objects: []string{onePerRack}, pod: asking("p", "racks"), want: map[string]string{}},
-		"a pod of a pool that is missing":  {pod: asking("p", "racks"), want: map[string]string{"": "there is no IPPool racks"}},
+		"a pod of a pool with addresses": {objects: []string{onePerRack}, pod: asking("p", "racks"),
+			want: map[string]string{}},
+		"a pod of a pool that is missing": {pod: asking("p", "racks"),
+			want: map[string]string{"": "there is no IPPool racks"}},
 		"a pool that cannot be used":       {objects: []string{`IPPool racks {subnets: [{ranges: [10.0.0.9-10.0.0.1]}]}`}, pod: asking("p", "racks"), want: map[string]string{"": `pool racks cannot be used: spec.subnets[0].ranges: Invalid value: "10.0.0.9-10.0.0.1": reading range "10.0.0.9-10.0.0.1": the first address is greater than the last one`}},
 		"a pool of other namespaces":       {objects: []string{`IPPool racks {namespaces: [x], subnets: [{ranges: [10.0.0.1]}]}`}, pod: asking("p", "racks"), want: map[string]string{"": "pool racks is not for pods of namespace default"}},
 		"an annotation that names no pool": {pod: asking("p", "A B"), want: map[string]string{"": `pod annotation berth.dev/ip-pool: "A B" is not the name of an IPPool, such as racks`}},
 		"a domain that is full": {objects: []string{onePerRack, `IPReservation ip-10-0-1-1 {address: 10.0.1.1, pod: {namespace: default, name: q}}`},
 			pod: asking("p", "racks"), want: map[string]string{"a": "pool racks has no free address in domain rack=r1"}},
 		"a reservation in one rack": {objects: []string{`IPReservation ip-10-0-0-1 {address: 10.0.0.1, domain: {key: rack, value: r2}, pod: {namespace: default, name: p}}`},
-			pod: asking("p", ""), want: map[string]string{"a": "node(s) where the pod's address is not routable: 10.0.0.1 (rack=r2)"}},
+			pod:  asking("p", ""),
+			want: map[string]string{"a": "node(s) where the pod's address is not routable: 10.0.0.1 (rack=r2)"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -76,7 +80,8 @@ func TestAnAddressThatAnotherSchedulerTakes(t *testing.T) {
 			t.Error(reason)
 		}
 		want := map[string]string{"p": "10.0.0.1", "q": "10.0.0.2"}
-		got := map[string]string{"p": old.annotation("p", "berth.dev/ip-address"), "q": old.annotation("q", "berth.dev/ip-address")}
+		got := map[string]string{"p": old.annotation("p", "berth.dev/ip-address"),
+			"q": old.annotation("q", "berth.dev/ip-address")}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("addresses (-want +got):\n%s", diff)
 		}
@@ -85,16 +90,20 @@ func TestAnAddressThatAnotherSchedulerTakes(t *testing.T) {
 
 func TestWhatIsWrittenOfAnAddress(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		args := &config.IPReservationArgs{AddressAnnotation: ptr.To("cni.projectcalico.org/ipAddrs"), AddressFormat: ptr.To(config.AddressJSONList)}
+		args := &config.IPReservationArgs{AddressAnnotation: ptr.To("cni.projectcalico.org/ipAddrs"),
+			AddressFormat: ptr.To(config.AddressJSONList)}
 		setup := addressSetup(t, `IPPool racks {releasePolicy: Retain, releaseAfter: 1h, subnets: [{domain: {key: rack, value: r1}, ranges: ["2001:db8::/64"]}]}`)
 		c := startAddressed(t, setArgs(setup, args))
 		p := asking("db-3", "racks")
-		p.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(&metav1.ObjectMeta{Name: "db"}, appsv1.SchemeGroupVersion.WithKind("StatefulSet"))}
+		p.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(&metav1.ObjectMeta{Name: "db"},
+			appsv1.SchemeGroupVersion.WithKind("StatefulSet"))}
 		c.add(t, p)
 		c.lead(t)
 		c.mustBind(t, p)
-		want := map[string]any{"address": "2001:db8::1", "pool": "racks", "podUID": "db-3", "releasePolicy": "Retain", "releaseAfter": "1h0m0s",
-			"domain": map[string]any{"key": "rack", "value": "r1"}, "pod": map[string]any{"namespace": "default", "statefulSet": "db", "ordinal": int64(3)}}
+		want := map[string]any{"address": "2001:db8::1", "pool": "racks", "podUID": "db-3", "releasePolicy": "Retain",
+			"releaseAfter": "1h0m0s",
+			"domain":       map[string]any{"key": "rack", "value": "r1"}, "pod": map[string]any{"namespace": "default",
+				"statefulSet": "db", "ordinal": int64(3)}}
 		if diff := cmp.Diff(want, c.reservation("ip-2001-db8--1")); diff != "" {
 			t.Errorf("reservation (-want +got):\n%s", diff)
 		}
@@ -124,7 +133,8 @@ func TestAnAddressThatIsTriedIsGivenBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.RunPreFilterExtensionAddPod(t.Context(), clone, asking("q", "racks"), sibling, info)
-		for state, want := range map[fwk.CycleState]string{clone: "pool racks has no free address in domain rack=r1", o.State: ""} {
+		for state, want := range map[fwk.CycleState]string{clone: "pool racks has no free address in domain rack=r1",
+			o.State: ""} {
 			if got := c.RunFilterPlugins(t.Context(), state, asking("q", "racks"), info).Message(); got != want {
 				t.Errorf("with a sibling on the node: %q, want %q", got, want)
 			}
@@ -150,7 +160,8 @@ func TestPodsWithoutAnAddressAreSignedAlike(t *testing.T) {
 		}
 		labeled := asking("q", "")
 		labeled.Labels = map[string]string{"index": "1"}
-		for want, pods := range map[bool][]*v1.Pod{true: {asking("p", ""), labeled}, false: {asking("r", "racks"), asking("s", "missing"), asking("t", "A B")}} {
+		for want, pods := range map[bool][]*v1.Pod{true: {asking("p", ""), labeled},
+			false: {asking("r", "racks"), asking("s", "missing"), asking("t", "A B")}} {
 			for _, p := range pods {
 				if signs(p) != want {
 					t.Errorf("pod %s with annotations %v is signed: %t", p.Name, p.Annotations, !want)

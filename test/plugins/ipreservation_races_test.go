@@ -31,14 +31,21 @@ func TestAnAddressIsKeptForANominatedPod(t *testing.T) {
 		objects []string
 		want    map[string]string
 	}{
-		"against a pod of lower priority":                                        {nominee: nominee(), pod: prioritized(asking("p", "any"), 0, ""), want: kept},
-		"against a pod of the same priority":                                     {nominee: nominee(), pod: prioritized(asking("p", "any"), 10, ""), want: kept},
-		"not against a pod of higher priority":                                   {nominee: nominee(), pod: prioritized(asking("p", "any"), 20, ""), want: map[string]string{}},
-		"not against itself":                                                     {nominee: nominee(), pod: nominee(), want: map[string]string{}},
-		"against a nominated pod of the same priority that comes later in order": {nominee: nominee(), pod: prioritized(asking("p", "any"), 10, "b"), want: kept},
-		"not against one that comes earlier":                                     {nominee: nominee(), pod: prioritized(asking("early", "any"), 10, "b"), want: map[string]string{}},
-		"not if it is nominated to a node that is gone":                          {nominee: prioritized(asking("nominee", "any"), 10, "gone"), pod: asking("p", "any"), want: map[string]string{}},
-		"not if it asks for another pool":                                        {nominee: prioritized(asking("nominee", "other"), 10, "a"), pod: asking("p", "any"), want: map[string]string{}},
+		"against a pod of lower priority": {nominee: nominee(),
+			pod: prioritized(asking("p", "any"), 0, ""), want: kept},
+		"against a pod of the same priority": {nominee: nominee(),
+			pod: prioritized(asking("p", "any"), 10, ""), want: kept},
+		"not against a pod of higher priority": {nominee: nominee(), pod: prioritized(asking("p", "any"), 20, ""),
+			want: map[string]string{}},
+		"not against itself": {nominee: nominee(), pod: nominee(), want: map[string]string{}},
+		"against a nominated pod of the same priority that comes later in order": {nominee: nominee(),
+			pod: prioritized(asking("p", "any"), 10, "b"), want: kept},
+		"not against one that comes earlier": {nominee: nominee(), pod: prioritized(asking("early", "any"), 10,
+			"b"), want: map[string]string{}},
+		"not if it is nominated to a node that is gone": {nominee: prioritized(asking("nominee", "any"), 10, "gone"),
+			pod: asking("p", "any"), want: map[string]string{}},
+		"not if it asks for another pool": {nominee: prioritized(asking("nominee", "other"), 10, "a"),
+			pod: asking("p", "any"), want: map[string]string{}},
 		"not twice if it has an address already": {nominee: nominee(), pod: asking("p", "more"), want: map[string]string{},
 			objects: []string{`IPPool more {subnets: [{ranges: [10.0.1.1-10.0.1.2]}]}`, `IPReservation ip-10-0-1-1 {address: 10.0.1.1, pod: {namespace: default, name: nominee}}`}},
 	}
@@ -125,10 +132,12 @@ func TestAReservationThatIsSlowToBeSeenIsKept(t *testing.T) {
 	})
 }
 
-// A pod that is deleted between Reserve and PreBind has never had its address, which is free at once, whatever the policy.
+// A pod that is deleted between Reserve and PreBind has never had its address, which is free at once, whatever the
+// policy.
 func TestAPodThatIsDeletedBeforeItIsBoundGivesItsAddressBack(t *testing.T) {
 	t.Parallel()
-	for _, policy := range []networkv1alpha1.ReleasePolicy{networkv1alpha1.OnPodDeletion, networkv1alpha1.OnStatefulSetDeletion, networkv1alpha1.Retain} {
+	for _, policy := range []networkv1alpha1.ReleasePolicy{networkv1alpha1.OnPodDeletion,
+		networkv1alpha1.OnStatefulSetDeletion, networkv1alpha1.Retain} {
 		t.Run(string(policy), func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				c := giveOut(t, `IPPool any {releasePolicy: `+string(policy)+`, subnets: [{ranges: [10.0.0.1]}]}`)
@@ -136,7 +145,8 @@ func TestAPodThatIsDeletedBeforeItIsBoundGivesItsAddressBack(t *testing.T) {
 				state := c.reserve(t, p)
 				c.DeletePod(t, "p")
 				synctest.Wait()
-				if reason := c.preBind(t, state, p); !strings.Contains(reason, "reserving address 10.0.0.1 for pod default/p: the pod was deleted meanwhile") {
+				if reason := c.preBind(t, state, p); !strings.Contains(reason,
+					"reserving address 10.0.0.1 for pod default/p: the pod was deleted meanwhile") {
 					t.Fatalf("PreBind says %q", reason)
 				}
 				if got := c.reservation("ip-10-0-0-1"); got != nil {
@@ -176,8 +186,14 @@ func TestWhoIsTriedAgainForAnAddress(t *testing.T) {
 		change func(t *testing.T, c *addressed)
 		want   []string
 	}{
-		"a reservation is deleted":        {func(t *testing.T, c *addressed) { c.Delete(t, reservationsResource, "", "ip-10-0-9-1") }, []string{"open", "owner"}},
-		"a reservation gets a new domain": {func(t *testing.T, c *addressed) { c.apply(t, strings.Replace(reserved, "r9", "r1", 1)) }, []string{"owner"}},
+		"a reservation is deleted": {func(t *testing.T, c *addressed) {
+			c.Delete(t, reservationsResource, "",
+				"ip-10-0-9-1")
+		}, []string{"open", "owner"}},
+		"a reservation gets a new domain": {func(t *testing.T,
+			c *addressed) {
+			c.apply(t, strings.Replace(reserved, "r9", "r1", 1))
+		}, []string{"owner"}},
 		"a reservation is made for a pod": {func(t *testing.T, c *addressed) {
 			c.apply(t, `IPReservation ip-10-0-9-2 {address: 10.0.9.2, pod: {namespace: default, name: plain}}`)
 		}, []string{"plain"}},
@@ -191,7 +207,8 @@ func TestWhoIsTriedAgainForAnAddress(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				c := giveOut(t, reserved, `IPPool open {subnets: [{ranges: [10.0.2.1]}]}`,
 					`IPPool full {subnets: [{ranges: [10.0.1.1]}]}`, `IPReservation ip-10-0-1-1 {address: 10.0.1.1, pod: {namespace: default, name: other}}`)
-				for pod, pool := range map[string]string{"owner": "", "plain": "", "open": "open", "full": "full", "missing": "missing"} {
+				for pod, pool := range map[string]string{"owner": "", "plain": "", "open": "open", "full": "full",
+					"missing": "missing"} {
 					c.add(t, asking(pod, pool))
 				}
 				c.lead(t)
@@ -276,7 +293,8 @@ func TestAPoolShrinks(t *testing.T) {
 			}
 		}
 		c.reserve(t, asking("r", "any"))
-		want := map[string]string{"a": "pool any has no free address in domain rack=r1", "b": "node(s) outside the domains of pool any"}
+		want := map[string]string{"a": "pool any has no free address in domain rack=r1",
+			"b": "node(s) outside the domains of pool any"}
 		got := c.filter(t, asking("s", "any"))
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("refused (-want +got):\n%s", diff)
@@ -284,8 +302,8 @@ func TestAPoolShrinks(t *testing.T) {
 	})
 }
 
-// A scheduler that led before finds a reservation unused and no pod that needs it. Before it deletes the reservation, the scheduler
-// that leads by now gives the address to a pod.
+// A scheduler that led before finds a reservation unused and no pod that needs it. Before it deletes the reservation,
+// the scheduler that leads by now gives the address to a pod.
 func TestASchedulerThatLedBeforeReleasesNothing(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, given := asking("p", ""), func() {}

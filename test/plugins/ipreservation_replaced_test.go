@@ -20,7 +20,8 @@ const poolOfNine = `IPPool any {releasePolicy: Retain, subnets: [{ranges: [10.0.
 func member(uid string) *v1.Pod {
 	p := asking("db-0", "any")
 	p.UID = types.UID(uid)
-	p.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(&metav1.ObjectMeta{Name: "db"}, appsv1.SchemeGroupVersion.WithKind("StatefulSet"))}
+	p.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(&metav1.ObjectMeta{Name: "db"},
+		appsv1.SchemeGroupVersion.WithKind("StatefulSet"))}
 	return p
 }
 
@@ -41,8 +42,8 @@ func (c *addressed) reserved() map[string]string {
 	return all
 }
 
-// The plugins of PreBind run one after the other, and those before this one may wait for minutes. A pod that is replaced meanwhile
-// is bound by nothing, but its binding goes on until it fails.
+// The plugins of PreBind run one after the other, and those before this one may wait for minutes. A pod that is
+// replaced meanwhile is bound by nothing, but its binding goes on until it fails.
 func TestAPodThatIsReplacedBeforePreBindLeavesNoAddress(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := giveOut(t, poolOfNine)
@@ -50,12 +51,14 @@ func TestAPodThatIsReplacedBeforePreBindLeavesNoAddress(t *testing.T) {
 		first := c.next(t, "first")
 		promised := c.reserve(t, first)
 		second := c.next(t, "second")
-		waits := map[string]string{"": "address 10.0.0.1 is promised to an earlier pod of the same name, whose binding has not ended"}
+		waits := map[string]string{
+			"": "address 10.0.0.1 is promised to an earlier pod of the same name, whose binding has not ended"}
 		if diff := cmp.Diff(waits, c.filter(t, second)); diff != "" {
 			t.Errorf("the second pod is refused (-want +got):\n%s", diff)
 		}
 		c.tried()
-		if reason := c.preBind(t, promised, first); !strings.Contains(reason, "reserving address 10.0.0.1 for pod default/db-0: the pod was deleted meanwhile") {
+		if reason := c.preBind(t, promised, first); !strings.Contains(reason,
+			"reserving address 10.0.0.1 for pod default/db-0: the pod was deleted meanwhile") {
 			t.Errorf("PreBind of the first pod says %q", reason)
 		}
 		if diff := cmp.Diff([]string{"db-0"}, c.tried()); diff != "" {
@@ -84,15 +87,18 @@ func TestAReservationOfAPodThatIsGoneIsTakenBack(t *testing.T) {
 		change  func(t *testing.T, c *addressed)
 		want    map[string]string
 	}{
-		"the pod is deleted":  {method: http.MethodPost, change: func(t *testing.T, c *addressed) { c.DeletePod(t, "db-0") }, want: map[string]string{}},
+		"the pod is deleted": {method: http.MethodPost, change: func(t *testing.T, c *addressed) { c.DeletePod(t, "db-0") },
+			want: map[string]string{}},
 		"the pod is replaced": {method: http.MethodPost, change: replaced, want: map[string]string{}},
-		"another scheduler gives the address to the next pod": {method: http.MethodPost, change: func(t *testing.T, c *addressed) {
-			c.next(t, "second")
-			c.apply(t, strings.Replace(earlier, "before", "second", 1))
-		}, want: map[string]string{"10.0.0.1": "second"}},
+		"another scheduler gives the address to the next pod": {method: http.MethodPost,
+			change: func(t *testing.T, c *addressed) {
+				c.next(t, "second")
+				c.apply(t, strings.Replace(earlier, "before", "second", 1))
+			}, want: map[string]string{"10.0.0.1": "second"}},
 		"the address was that of an earlier pod": {objects: []string{earlier}, method: http.MethodPatch, change: replaced,
 			want: map[string]string{"10.0.0.1": "first"}},
-		"the pod stays": {method: http.MethodPost, change: func(*testing.T, *addressed) {}, want: map[string]string{"10.0.0.1": "first"}},
+		"the pod stays": {method: http.MethodPost, change: func(*testing.T, *addressed) {},
+			want: map[string]string{"10.0.0.1": "first"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -117,7 +123,8 @@ func TestAReservationOfAPodThatIsGoneIsTakenBack(t *testing.T) {
 	}
 }
 
-// A pod may be deleted when it has its reservation and is not bound. Without a successor the address would be lost with Retain.
+// A pod may be deleted when it has its reservation and is not bound. Without a successor the address would be lost
+// with Retain.
 func TestTheAddressOfAPodThatNeverRanIsGivenBack(t *testing.T) {
 	t.Parallel()
 	const earlier = `IPReservation ip-10-0-0-1 {address: 10.0.0.1, pool: any, podUID: before, releasePolicy: Retain, pod: {namespace: default, statefulSet: db, ordinal: 0}}`
@@ -157,7 +164,8 @@ func TestTheAddressOfAPodThatNeverRanIsGivenBack(t *testing.T) {
 			c.land(t, first)
 			c.DeletePod(t, "db-0")
 		}, want: map[string]string{"10.0.0.1": "first"}},
-		"but an earlier pod had the address": {objects: []string{earlier}, then: gone, want: map[string]string{"10.0.0.1": "first"}},
+		"but an earlier pod had the address": {objects: []string{earlier}, then: gone,
+			want: map[string]string{"10.0.0.1": "first"}},
 		"but a user has edited the reservation": {then: func(t *testing.T, c *addressed, _ *v1.Pod) {
 			c.apply(t, strings.Replace(earlier, "before, releasePolicy: Retain", "first, releaseAfter: 1h", 1))
 			pass(second)

@@ -66,7 +66,8 @@ func TestTheStatusOfAPoolSaysWhatIsLeft(t *testing.T) {
 		c.Delete(t, reservationsResource, "", "ip-10-0-0-1")
 		c.Delete(t, poolsResource, "", "part")
 		c.apply(t, `IPPool bad {subnets: [{ranges: [10.0.1.1-10.0.1.9]}]}`)
-		check("when a reservation and a pool are gone, and another is mended", map[string]told{"small": {3, 0, 3, "True", "Usable"}, "bad": {9, 0, 9, "True", "Usable"}})
+		check("when a reservation and a pool are gone, and another is mended",
+			map[string]told{"small": {3, 0, 3, "True", "Usable"}, "bad": {9, 0, 9, "True", "Usable"}})
 		if _, bad := c.pool(t, "bad"); bad.Status.ObservedGeneration != bad.Generation || bad.Generation == 0 {
 			t.Errorf("the status is about generation %d of %d", bad.Status.ObservedGeneration, bad.Generation)
 		}
@@ -84,7 +85,8 @@ func TestTheStatusOfAPoolSaysWhatIsLeft(t *testing.T) {
 	})
 }
 
-// Schedulers that wait for the lease see pools, too. This one has run no cycle, and it is not known yet whether it leads.
+// Schedulers that wait for the lease see pools, too. This one has run no cycle, and it is not known yet whether it
+// leads.
 func TestTheStatusOfAPoolIsWrittenByTheLeaderAlone(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := giveOut(t, onePerRack)
@@ -106,9 +108,11 @@ func TestWhatTheConditionOfAPoolSays(t *testing.T) {
 		overlaps []string
 		want     string
 	}{
-		"no other pool":    {nil, "addresses are given out"},
-		"another pool":     {many[:1], "has addresses in common with a; each is given once, and counts in every pool that has it"},
-		"many other pools": {many, "has addresses in common with a, b, c, d, e and 2 more; each is given once, and counts in every pool that has it"},
+		"no other pool": {nil, "addresses are given out"},
+		"another pool": {many[:1],
+			"has addresses in common with a; each is given once, and counts in every pool that has it"},
+		"many other pools": {many,
+			"has addresses in common with a, b, c, d, e and 2 more; each is given once, and counts in every pool that has it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -117,7 +121,8 @@ func TestWhatTheConditionOfAPoolSays(t *testing.T) {
 					c.apply(t, "IPPool "+other+" {subnets: [{ranges: [10.0.0.1]}]}")
 				}
 				pass(minute)
-				if _, pool := c.pool(t, "pool"); len(pool.Status.Conditions) != 1 || pool.Status.Conditions[0].Message != test.want {
+				if _, pool := c.pool(t, "pool"); len(pool.Status.Conditions) != 1 ||
+					pool.Status.Conditions[0].Message != test.want {
 					t.Errorf("conditions %v, want %q", pool.Status.Conditions, test.want)
 				}
 			})

@@ -40,7 +40,8 @@ type addressed struct {
 // addressAPI is an API that serves pools and reservations, with that of each text: "IPPool racks {subnets: …}".
 func addressAPI(tb testing.TB, texts ...string) *memapi.Server {
 	tb.Helper()
-	api := framework.API(map[string]schema.GroupVersionResource{"IPPool": poolsResource, "IPReservation": reservationsResource})
+	api := framework.API(map[string]schema.GroupVersionResource{"IPPool": poolsResource,
+		"IPReservation": reservationsResource})
 	for _, text := range texts {
 		framework.Create(tb, api, addressObject(tb, text))
 	}
@@ -143,7 +144,8 @@ func (a *addressed) mustBind(tb testing.TB, pod *v1.Pod) {
 // land binds a pod as a scheduler does, beside the framework.
 func (a *addressed) land(t *testing.T, pod *v1.Pod) {
 	t.Helper()
-	binding := &v1.Binding{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}, Target: v1.ObjectReference{Kind: "Node", Name: onlyNode}}
+	binding := &v1.Binding{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
+		Target: v1.ObjectReference{Kind: "Node", Name: onlyNode}}
 	if err := a.Client.CoreV1().Pods(pod.Namespace).Bind(t.Context(), binding, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +161,8 @@ func (a *addressed) add(tb testing.TB, pod *v1.Pod) *v1.Pod {
 }
 
 func (a *addressed) annotation(pod, key string) string {
-	return a.API.Get(v1.SchemeGroupVersion.WithResource("pods"), types.NamespacedName{Namespace: "default", Name: pod}).(*v1.Pod).Annotations[key]
+	return a.API.Get(v1.SchemeGroupVersion.WithResource("pods"), types.NamespacedName{Namespace: "default",
+		Name: pod}).(*v1.Pod).Annotations[key]
 }
 
 // reservation is the spec of a reservation, nil if there is none.

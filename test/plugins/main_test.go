@@ -12,7 +12,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// The first simulation of a process prepares it for whole schedulers in virtual time, which must not be done in a bubble.
+	// The first simulation of a process prepares it for whole schedulers in virtual time, which must not be done in a
+	// bubble.
 	if err := simulation.Virtual(time.Now(), func() error { return nil }); err != nil {
 		panic(err)
 	}
@@ -34,8 +35,8 @@ func pass(d time.Duration) {
 	synctest.Wait()
 }
 
-// processorTime is what this process has used since it was called: unlike the time on a clock it does not depend on who else uses the
-// machine.
+// processorTime is what this process has used since it was called: unlike the time on a clock it does not depend on
+// who else uses the machine.
 func processorTime(b *testing.B) (used func() time.Duration) {
 	b.Helper()
 	now := func() time.Duration {

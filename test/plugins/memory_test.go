@@ -71,7 +71,8 @@ func startTenants(t *testing.T) *tenants {
 		addressObject(t, `IPPool any {releasePolicy: OnPodDeletion, subnets: [{ranges: [10.0.0.0/16]}]}`),
 		objects.Custom(t, "PlacementPolicy", "tools", `{licenses: [{name: matlab, count: 3}], datasets: [{name: d, nodes: {selector: {matchLabels: {rack: r1}}}}]}`))
 	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), klog.Logger{}))
-	sched, err := simulation.NewScheduler(ctx, api, configuration, 1, func(s *simulation.Scheduler) { candidates.Wrap(s.Profiles) })
+	sched, err := simulation.NewScheduler(ctx, api, configuration, 1,
+		func(s *simulation.Scheduler) { candidates.Wrap(s.Profiles) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,14 +98,15 @@ func (c *tenants) make(t *testing.T, all ...runtime.Object) {
 	c.made = append(c.made, all...)
 }
 
-// round has nodes, pods, gangs and claims come, with names and values that there have not been, and returns what is held while they are
-// there. All go in the end.
+// round has nodes, pods, gangs and claims come, with names and values that there have not been, and returns what is
+// held while they are there. All go in the end.
 func (c *tenants) round(t *testing.T, number int) (peak map[string]int) {
 	t.Helper()
 	name := func(text string, i int) string { return fmt.Sprintf("r%d-%s-%d", number, text, i) }
 	for i := range 8 {
 		offers, node := []string{"cpu", "32", "memory", "256Gi"}, objects.Node(name("node", i))
-		labels := []string{v1.LabelHostname, name("node", i), "rack", fmt.Sprint("r", i%2), v1.LabelTopologyZone, name("zone", i%2), "nvidia.com/gpu.product", "Tesla-T4"}
+		labels := []string{v1.LabelHostname, name("node", i), "rack", fmt.Sprint("r", i%2), v1.LabelTopologyZone,
+			name("zone", i%2), "nvidia.com/gpu.product", "Tesla-T4"}
 		switch {
 		case i < 4:
 			offers = append(offers, "nvidia.com/gpu", "8")
@@ -137,9 +139,11 @@ func (c *tenants) round(t *testing.T, number int) (peak map[string]int) {
 		},
 	} {
 		c.make(t, asks(objects.Pod(name("pod", i), "cpu", "1", "nvidia.com/gpu", "1").SchedulerName(profileName)).Obj())
-		c.make(t, asks(objects.Pod(name("share", i), "cpu", "1").SchedulerName(profileName).Annotation("gpu-fraction", "0.5")).Obj())
+		c.make(t, asks(objects.Pod(name("share", i), "cpu", "1").SchedulerName(profileName).Annotation("gpu-fraction",
+			"0.5")).Obj())
 	}
-	c.make(t, objects.Pod(name("hami", 0), "cpu", "1", "nvidia.com/gpu", "1", "nvidia.com/gpumem", fmt.Sprint(1000+number)).SchedulerName(profileName).Obj())
+	c.make(t, objects.Pod(name("hami", 0), "cpu", "1", "nvidia.com/gpu", "1", "nvidia.com/gpumem",
+		fmt.Sprint(1000+number)).SchedulerName(profileName).Obj())
 	c.make(t, objects.Pod(name("never", 0), "nvidia.com/gpu", fmt.Sprint(100+number)).SchedulerName(profileName).Obj())
 	for i := range 3 {
 		c.make(t, objects.ClaimOf(name("claim", i), objects.Request("gpus", "gpu", 1)),
@@ -155,23 +159,28 @@ func (c *tenants) round(t *testing.T, number int) (peak map[string]int) {
 				Label("scheduling.x-k8s.io/pod-group", gang).Obj())
 		}
 	}
-	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name("job", 0), UID: types.UID(name("job", 0))},
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name("job", 0),
+		UID: types.UID(name("job", 0))},
 		Spec: batchv1.JobSpec{Parallelism: new(int32(3)), Completions: new(int32(3))}}
 	c.make(t, job)
 	for m := range 3 {
-		pod := objects.Pod(fmt.Sprint(job.Name, "-", m), "cpu", "1", "nvidia.com/gpu", "1").SchedulerName(profileName).Annotation("berth.dev/gang", "true").Obj()
-		pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))}
+		pod := objects.Pod(fmt.Sprint(job.Name, "-", m), "cpu", "1", "nvidia.com/gpu",
+			"1").SchedulerName(profileName).Annotation("berth.dev/gang", "true").Obj()
+		pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(job,
+			batchv1.SchemeGroupVersion.WithKind("Job"))}
 		c.make(t, pod)
 	}
 	pass(2 * minute)
 	// These need the nodes of others, as members of a gang or each for itself.
 	c.make(t, podGroup(name("urgent", 0), 2))
 	for m := range 2 {
-		c.make(t, objects.Pod(fmt.Sprint(name("urgent", 0), "-", m), "cpu", "1", "nvidia.com/gpu", "8").SchedulerName(profileName).Priority(500).
+		c.make(t, objects.Pod(fmt.Sprint(name("urgent", 0), "-", m), "cpu", "1", "nvidia.com/gpu",
+			"8").SchedulerName(profileName).Priority(500).
 			Label("scheduling.x-k8s.io/pod-group", name("urgent", 0)).Obj())
 	}
 	for i := range 3 {
-		c.make(t, objects.Pod(name("high", i), "cpu", "1", "nvidia.com/gpu", "8").SchedulerName(profileName).Priority(1000).Obj())
+		c.make(t, objects.Pod(name("high", i), "cpu", "1", "nvidia.com/gpu",
+			"8").SchedulerName(profileName).Priority(1000).Obj())
 	}
 	peak = c.sizes()
 	for range 6 {
@@ -213,7 +222,8 @@ func resourceOf(t *testing.T, object runtime.Object) schema.GroupVersionResource
 
 // podGroup makes a group of the default namespace.
 func podGroup(name string, minimum int) *unstructured.Unstructured {
-	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "PodGroup",
+	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "scheduling.x-k8s.io/v1alpha1",
+		"kind": "PodGroup",
 		"spec": map[string]any{"minMember": int64(minimum)}}}
 	o.SetNamespace("default")
 	o.SetName(name)
@@ -239,11 +249,13 @@ func (c *tenants) roots() []any {
 	return roots
 }
 
-// worked are fields of each plugin that hold something while its pods are there: without them, the test would show nothing.
+// worked are fields of each plugin that hold something while its pods are there: without them, the test would show
+// nothing.
 var worked = []string{
 	"pkg/informers.ByNode.byName", "pkg/gang.book.groups", "pkg/podgroup.record.waits",
 	"pkg/podgroup.Owners.gangs", "pkg/plugins/costoptimized.waiting.pods", "pkg/plugins/costoptimized.runningPods.gangs",
-	"pkg/plugins/gpuaware.roll.pods", "pkg/plugins/gpuaware.ledger.byPod", "pkg/plugins/gpuaware.groupMembers.groups", "pkg/address.Ledger.held",
+	"pkg/plugins/gpuaware.roll.pods", "pkg/plugins/gpuaware.ledger.byPod", "pkg/plugins/gpuaware.groupMembers.groups",
+	"pkg/address.Ledger.held",
 	"pkg/plugins/networktopology.peers.pods", "pkg/plugins/networktopology.space.terms", "pkg/policy.Ledger.holders",
 }
 

@@ -11,8 +11,8 @@ import (
 	"berth.dev/berth/test/harness/objects"
 )
 
-// BenchmarkTopologyScore is what the plugin takes of one cycle on 5,000 nodes, each scored once by one goroutine, by how many pods the
-// pod talks to.
+// BenchmarkTopologyScore is what the plugin takes of one cycle on 5,000 nodes, each scored once by one goroutine, by
+// how many pods the pod talks to.
 //
 //	go test ./test/plugins -run xxx -bench TopologyScore -benchtime 200x
 func BenchmarkTopologyScore(b *testing.B) {
@@ -20,7 +20,8 @@ func BenchmarkTopologyScore(b *testing.B) {
 	var nodes []*v1.Node
 	for i := range size {
 		name := fmt.Sprintf("n%05d", i)
-		nodes = append(nodes, objects.Labelled(objects.Node(name, "cpu", "64", "memory", "256Gi"), v1.LabelTopologyRegion, "r",
+		nodes = append(nodes, objects.Labelled(objects.Node(name, "cpu", "64", "memory", "256Gi"), v1.LabelTopologyRegion,
+			"r",
 			v1.LabelTopologyZone, fmt.Sprintf("z%d", i*3/size), "network.topology.nvidia.com/spine", fmt.Sprintf("s%d", i/512),
 			"topology.kubernetes.io/rack", fmt.Sprintf("r%d", i/32)))
 	}

@@ -51,7 +51,8 @@ func talker(name, node string) *st.PodWrapper {
 	return objects.Pod(name, "cpu", "1", "memory", "1Gi").SchedulerName(profileName).Node(node)
 }
 
-// filtered runs a cycle up to PreScore, marked as a dry run: in others Coscheduling sends members of gangs where it wants.
+// filtered runs a cycle up to PreScore, marked as a dry run: in others Coscheduling sends members of gangs where it
+// wants.
 func (r *rig) filtered(tb testing.TB, p *v1.Pod, between func(fwk.CycleState)) fwk.CycleState {
 	tb.Helper()
 	state := upstream.NewCycleState()
@@ -108,28 +109,37 @@ func TestNearNodesScoreHigher(t *testing.T) {
 		pod   *v1.Pod
 		want  map[string]int64
 	}{
-		{name: "a pod that keeps to itself is left to the others", peers: []*v1.Pod{talker("q", "z1-r1-a").Obj()}, pod: talker("p", "").Obj()},
-		{name: "a member of a gang", peers: []*v1.Pod{talker("q", "z1-r1-a").Label(group, "g").Obj()}, pod: talker("p", "").Label(group, "g").Obj(), want: near},
-		{name: "a gang whose members need not be near", tune: func(a *config.NetworkTopologyArgs) { a.GangGiBPerHour = new(int64(0)) },
+		{name: "a pod that keeps to itself is left to the others", peers: []*v1.Pod{talker("q", "z1-r1-a").Obj()},
+			pod: talker("p", "").Obj()},
+		{name: "a member of a gang", peers: []*v1.Pod{talker("q", "z1-r1-a").Label(group, "g").Obj()},
+			pod: talker("p", "").Label(group, "g").Obj(), want: near},
+		{name: "a gang whose members need not be near",
+			tune:  func(a *config.NetworkTopologyArgs) { a.GangGiBPerHour = new(int64(0)) },
 			peers: []*v1.Pod{talker("q", "z1-r1-a").Label(group, "g").Obj()}, pod: talker("p", "").Label(group, "g").Obj()},
 		{name: "an app that the args name", tune: func(a *config.NetworkTopologyArgs) { a.AppLabel = new(part) },
-			peers: []*v1.Pod{talker("q", "z1-r1-a").Label(part, "shop").Obj()}, pod: talker("p", "").Label(part, "shop").Obj(), want: near},
-		{name: "an app that they do not", peers: []*v1.Pod{talker("q", "z1-r1-a").Label(part, "shop").Obj()}, pod: talker("p", "").Label(part, "shop").Obj()},
+			peers: []*v1.Pod{talker("q", "z1-r1-a").Label(part, "shop").Obj()}, pod: talker("p", "").Label(part, "shop").Obj(),
+			want: near},
+		{name: "an app that they do not", peers: []*v1.Pod{talker("q", "z1-r1-a").Label(part, "shop").Obj()},
+			pod: talker("p", "").Label(part, "shop").Obj()},
 		{name: "a pod that names another", peers: []*v1.Pod{talker("q", "z1-r1-a").Label("app", "cache").Obj()},
 			pod: talker("p", "").Annotation("berth.dev/near", "app=cache").Obj(), want: near},
-		{name: "a pod that another names", peers: []*v1.Pod{talker("q", "z1-r1-a").Annotation("berth.dev/near", "app=cache").Obj()},
-			pod: talker("p", "").Label("app", "cache").Obj(), want: near},
+		{name: "a pod that another names",
+			peers: []*v1.Pod{talker("q", "z1-r1-a").Annotation("berth.dev/near", "app=cache").Obj()},
+			pod:   talker("p", "").Label("app", "cache").Obj(), want: near},
 		{name: "a pod that names what does not run", pod: talker("p", "").Annotation("berth.dev/near", "app=cache").Obj()},
 		{name: "peers in two zones draw by their traffic", peers: []*v1.Pod{
 			talker("q", "z1-r1-a").Label("app", "cache").Obj(), talker("r", "z2-r1-a").Label("app", "queue").Obj(),
 		}, pod: talker("p", "").Annotation("berth.dev/near", "app=cache 9GiB/h; app=queue 1GiB/h").Obj(),
-			want: map[string]int64{"z1-r1-a": 100, "z1-r1-b": 99, "z1-r2-a": 96, "z1-r2-b": 96, "z2-r1-a": 11, "z2-r1-b": 11, "z2-r2-a": 11, "z2-r2-b": 11}},
+			want: map[string]int64{"z1-r1-a": 100, "z1-r1-b": 99, "z1-r2-a": 96, "z1-r2-b": 96, "z2-r1-a": 11, "z2-r1-b": 11,
+				"z2-r2-a": 11, "z2-r2-b": 11}},
 		{name: "a price between zones", tune: func(a *config.NetworkTopologyArgs) {
 			a.Apart.MicroDollarsPerGiB = 20_000
-		}, peers: []*v1.Pod{talker("q", "z1-r1-a").Label("app", "cache").Obj()}, pod: talker("p", "").Annotation("berth.dev/near", "app=cache").Obj(), want: near},
+		}, peers: []*v1.Pod{talker("q", "z1-r1-a").Label("app", "cache").Obj()},
+			pod: talker("p", "").Annotation("berth.dev/near", "app=cache").Obj(), want: near},
 		{name: "a rack that costs as much as a zone", tune: func(a *config.NetworkTopologyArgs) {
 			a.Levels[1].Microseconds, a.Levels[2].Microseconds, a.Levels[3].Microseconds = 150, 150, 150
-		}, peers: []*v1.Pod{talker("q", "z1-r1-a").Label("app", "cache").Obj()}, pod: talker("p", "").Annotation("berth.dev/near", "app=cache").Obj(), want: byLevel(3)},
+		}, peers: []*v1.Pod{talker("q", "z1-r1-a").Label("app", "cache").Obj()},
+			pod: talker("p", "").Annotation("berth.dev/near", "app=cache").Obj(), want: byLevel(3)},
 	} {
 		r := topologyRig(t, test.tune, zones(), test.peers...)
 		if diff := cmp.Diff(test.want, r.scores(t, test.pod, nil)); diff != "" {
@@ -207,7 +217,8 @@ func TestABadAnnotationOfPeersKeepsThePodPending(t *testing.T) {
 	if err != nil || len(events) != 1 {
 		t.Fatalf("got events %v, %v", events, err)
 	}
-	good, other := talker("p", "").Annotation("berth.dev/near", "app=cache 20GiB/h").Obj(), talker("p", "").Annotation("berth.dev/near", "=").Obj()
+	good, other := talker("p", "").Annotation("berth.dev/near", "app=cache 20GiB/h").Obj(), talker("p",
+		"").Annotation("berth.dev/near", "=").Obj()
 	for _, test := range []struct {
 		name     string
 		old, now *v1.Pod
@@ -250,7 +261,8 @@ func TestPodsThatTalkToOthersAreNotAlike(t *testing.T) {
 func TestTermsOfTrafficAddUpToTheScore(t *testing.T) {
 	t.Parallel()
 	prices := func(a *config.NetworkTopologyArgs) { a.Apart.MicroDollarsPerGiB = 20_000 }
-	r := topologyRig(t, prices, zones(), talker("q", "z1-r1-a").Label("app", "cache").Obj(), talker("r", "z2-r2-b").Label("app", "queue").Obj())
+	r := topologyRig(t, prices, zones(), talker("q", "z1-r1-a").Label("app", "cache").Obj(),
+		talker("r", "z2-r2-b").Label("app", "queue").Obj())
 	p := talker("p", "").Annotation("berth.dev/near", "app=cache 3GiB/h; app=queue 1GiB/h").Obj()
 	state := r.filtered(t, p, nil)
 	plugin := topologyOf(t, r)

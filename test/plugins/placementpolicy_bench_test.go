@@ -12,16 +12,17 @@ import (
 	"berth.dev/berth/test/harness/objects"
 )
 
-// BenchmarkPolicyPhases is what the plugin alone adds to a scheduling cycle that looks at all of 5,000 nodes, from PreFilter to the
-// scores, with policies of a license, a dataset and a rule by an expression each, for pods that no rule concerns and for pods
-// that one policy concerns. Every pod is new.
+// BenchmarkPolicyPhases is what the plugin alone adds to a scheduling cycle that looks at all of 5,000 nodes, from
+// PreFilter to the scores, with policies of a license, a dataset and a rule by an expression each, for pods that no
+// rule concerns and for pods that one policy concerns. Every pod is new.
 //
 //	go test ./test/plugins -run xxx -bench PolicyPhases
 func BenchmarkPolicyPhases(b *testing.B) {
 	for _, policies := range []int{0, 10, 100} {
 		for _, concerned := range []bool{false, true} {
 			if policies > 0 || !concerned {
-				b.Run(fmt.Sprintf("policies=%d/concerned=%t", policies, concerned), func(b *testing.B) { benchmarkPolicyPhases(b, policies, concerned) })
+				b.Run(fmt.Sprintf("policies=%d/concerned=%t", policies, concerned),
+					func(b *testing.B) { benchmarkPolicyPhases(b, policies, concerned) })
 			}
 		}
 	}
@@ -36,14 +37,16 @@ compliance: {rules: [{name: zone, pods: {expression: "pod.labels[?'tenant'].orVa
 	}
 	all := []runtime.Object{objects.Namespace("default")}
 	for i := range 5000 {
-		all = append(all, pooled(fmt.Sprintf("n%04d", i), "zone", fmt.Sprint("z", i%3), "kubernetes.io/hostname", fmt.Sprintf("n%04d", i)))
+		all = append(all, pooled(fmt.Sprintf("n%04d", i), "zone", fmt.Sprint("z", i%3), "kubernetes.io/hostname",
+			fmt.Sprintf("n%04d", i)))
 	}
 	g := govern(b, policyOf, all...)
 	infos := g.Infos(b)
 	step := func(i int) {
 		p := objects.Pod(fmt.Sprint("p", i)).Label("index", fmt.Sprint(i))
 		if concerned {
-			p = p.Label("tenant", "tenant-1").Annotation("berth.dev/licenses", "tool-1").Annotation("berth.dev/datasets", "data-1")
+			p = p.Label("tenant", "tenant-1").Annotation("berth.dev/licenses", "tool-1").Annotation("berth.dev/datasets",
+				"data-1")
 		}
 		policyCycle(b, g, infos, p.Obj())
 	}

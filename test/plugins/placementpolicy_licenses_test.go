@@ -58,7 +58,8 @@ func matlab(name string) *v1.Pod { return licensed(name, "matlab").Obj() }
 
 func TestALicenseIsHeldUntilThePodIsGone(t *testing.T) {
 	t.Parallel()
-	const none = "node(s) without a free license matlab: 2 of 2 in use, the pod uses 1 (rule matlab of placement policy tools)"
+	const none = "node(s) without a free license matlab: 2 of 2 in use, the pod uses 1 (rule matlab of placement policy " +
+		"tools)"
 	ended := func(phase v1.PodPhase) func(*testing.T, *governed, fwk.CycleState, *v1.Pod) {
 		return func(t *testing.T, g *governed, _ fwk.CycleState, p *v1.Pod) {
 			p.Status.Phase = phase
@@ -74,7 +75,8 @@ func TestALicenseIsHeldUntilThePodIsGone(t *testing.T) {
 		"its reservation is ended": {func(t *testing.T, g *governed, s fwk.CycleState, p *v1.Pod) {
 			g.RunReservePluginsUnreserve(t.Context(), s, p, "b")
 		}, ""},
-		"it is bound, then its reservation is ended, because the answer was lost": {func(t *testing.T, g *governed, s fwk.CycleState, p *v1.Pod) {
+		"it is bound, then its reservation is ended, because the answer was lost": {func(t *testing.T, g *governed,
+			s fwk.CycleState, p *v1.Pod) {
 			g.bind(t, p, "b")
 			g.RunReservePluginsUnreserve(t.Context(), s, p, "b")
 		}, none},
@@ -111,7 +113,8 @@ func TestLicensesAreCountedAgainAfterARestart(t *testing.T) {
 			all = append(all, licensed(fmt.Sprint("running-", i), "matlab").Node("a").Obj())
 		}
 		// The first cycle already knows, whatever the handlers of informers have done by then.
-		if _, reason := govern(t, specs{"tools": twoMatlab}, all...).place(t, matlab("p"), "b"); !strings.Contains(reason, "2 of 2 in use") {
+		if _, reason := govern(t, specs{"tools": twoMatlab}, all...).place(t, matlab("p"), "b"); !strings.Contains(reason,
+			"2 of 2 in use") {
 			t.Errorf("a third pod: %q", reason)
 		}
 	})

@@ -2,8 +2,6 @@ package plugins_test
 
 import (
 	"encoding/json"
-	"fmt"
-	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -20,7 +18,6 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	placementv1alpha1 "berth.dev/berth/pkg/apis/placement/v1alpha1"
-	"berth.dev/berth/pkg/candidates"
 	"berth.dev/berth/pkg/plugins/placementpolicy"
 	"berth.dev/berth/test/harness/framework"
 	"berth.dev/berth/test/harness/objects"
@@ -89,7 +86,8 @@ func pooled(name string, labels ...string) *v1.Node {
 }
 
 func twoPools(others ...runtime.Object) []runtime.Object {
-	return append(others, pooled("a", "pool", "a", "data", "imagenet"), pooled("b", "pool", "b"), objects.Namespace("default", "kind", "plain"))
+	return append(others, pooled("a", "pool", "a", "data", "imagenet"), pooled("b", "pool", "b"),
+		objects.Namespace("default", "kind", "plain"))
 }
 
 // woken returns the names of the pods that plugins have woken since it was asked last.
@@ -108,14 +106,18 @@ func TestWhatBecomesOfAPodUnderPolicies(t *testing.T) {
 		scores   map[string]int64
 		reasons  map[string]string
 	}{
-		"no policy":                        {pod: objects.Pod("p"), scores: open, reasons: anywhere},
-		"a policy that is not about it":    {policies: specs{"tenants": onlyPoolA}, pod: objects.Pod("p"), scores: open, reasons: anywhere},
-		"a license that is free":           {policies: specs{"tools": twoMatlab}, pod: licensed("p", "matlab"), scores: open, reasons: anywhere},
-		"a license that no policy defines": {pod: licensed("p", "matlab"), reasons: map[string]string{"": "pod annotation berth.dev/licenses: no placement policy has a license matlab"}},
+		"no policy": {pod: objects.Pod("p"), scores: open, reasons: anywhere},
+		"a policy that is not about it": {policies: specs{"tenants": onlyPoolA}, pod: objects.Pod("p"), scores: open,
+			reasons: anywhere},
+		"a license that is free": {policies: specs{"tools": twoMatlab}, pod: licensed("p", "matlab"), scores: open,
+			reasons: anywhere},
+		"a license that no policy defines": {pod: licensed("p", "matlab"),
+			reasons: map[string]string{"": "pod annotation berth.dev/licenses: no placement policy has a license matlab"}},
 		"a rule that binds it": {policies: specs{"tenants": onlyPoolA}, pod: ofTenant("p"), scores: map[string]int64{"a": 0},
 			reasons: map[string]string{"b": "node(s) that rule a of placement policy tenants does not allow"}},
 		"a dataset on a node": {policies: specs{"data": `datasets: [{name: imagenet, nodes: {selector: {matchLabels: {data: imagenet}}}}]`},
-			pod: objects.Pod("p").Annotation("berth.dev/datasets", "imagenet"), scores: map[string]int64{"a": 100, "b": 0}, reasons: anywhere},
+			pod: objects.Pod("p").Annotation("berth.dev/datasets", "imagenet"), scores: map[string]int64{"a": 100, "b": 0},
+			reasons: anywhere},
 		"a namespace that is not known yet, and no rule that reads its labels": {
 			policies: specs{"n": `compliance: {rules: [{name: other, pods: {expression: "pod.namespace == 'other'"}, nodes: {expression: "true"}}]}`},
 			pod:      objects.Pod("p").Namespace("new"), scores: open, reasons: anywhere},
@@ -146,12 +148,14 @@ func TestWhatBecomesOfAPodUnderPolicies(t *testing.T) {
 
 func TestAPodThatNoRuleConcernsIsSkippedAndBatched(t *testing.T) {
 	t.Parallel()
-	for name, policies := range map[string]specs{"no policies": nil, "policies about others": {"tenants": onlyPoolA, "tools": twoMatlab}} {
+	for name, policies := range map[string]specs{"no policies": nil, "policies about others": {"tenants": onlyPoolA,
+		"tools": twoMatlab}} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				g := govern(t, policies, twoPools()...)
 				state := g.Cycle(t, objects.Pod("p").Obj()).State
-				if !state.GetSkipFilterPlugins().Has(placementpolicy.Name) || !state.GetSkipScorePlugins().Has(placementpolicy.Name) {
+				if !state.GetSkipFilterPlugins().Has(placementpolicy.Name) ||
+					!state.GetSkipScorePlugins().Has(placementpolicy.Name) {
 					t.Errorf("skipped are %v and %v", state.GetSkipFilterPlugins(), state.GetSkipScorePlugins())
 				}
 				sign := func(p *st.PodWrapper) string {
@@ -197,7 +201,8 @@ func TestABrokenPolicySaysSoAndRefusesAsItIsTold(t *testing.T) {
 				if len(conditions) != 1 || conditions[0].Status != "False" {
 					t.Fatalf("conditions %v", conditions)
 				}
-				for _, part := range []string{"spec.compliance.rules[0].nodes.expression", "undefined field 'lables'", "failurePolicy " + failure} {
+				for _, part := range []string{"spec.compliance.rules[0].nodes.expression", "undefined field 'lables'",
+					"failurePolicy " + failure} {
 					if !strings.Contains(conditions[0].Message, part) {
 						t.Errorf("%q does not say %q", conditions[0].Message, part)
 					}
@@ -282,7 +287,8 @@ func TestPodsWakeWhenANamespaceUsesLessOfALicense(t *testing.T) {
 					t.Fatalf("the license is free: %v", reasons)
 				}
 				woken(g.Scheduler)
-				if _, err := g.Client.CoreV1().Namespaces().Update(t.Context(), objects.Namespace("vision", test.labels...), metav1.UpdateOptions{}); err != nil {
+				if _, err := g.Client.CoreV1().Namespaces().Update(t.Context(), objects.Namespace("vision", test.labels...),
+					metav1.UpdateOptions{}); err != nil {
 					t.Fatal(err)
 				}
 				if diff := cmp.Diff(test.want, woken(g.Scheduler)); diff != "" {
@@ -315,73 +321,37 @@ func TestWhatWakesAPodThatPoliciesRefused(t *testing.T) {
 		const afterPod, afterNode, afterOwn = 0, 1, 2
 		g := govern(t, specs{"tenants": onlyPoolA, "tools": `licenses: [{name: matlab, count: 1, nodes: {selector: {matchLabels: {pool: b}}}}]`}, twoPools()...)
 		g.Cycle(t, objects.Pod("any").Obj())
-		acme, user, plain, gone := ofTenant("acme").Obj(), licensed("user", "matlab").Obj(), objects.Pod("plain").Obj(), licensed("gone", "matlab").Node("b").Obj()
+		acme, user, plain, gone := ofTenant("acme").Obj(), licensed("user", "matlab").Obj(), objects.Pod("plain").Obj(),
+			licensed("gone", "matlab").Node("b").Obj()
 		for name, test := range map[string]struct {
 			event    int
 			pod      *v1.Pod
 			old, new any
 			want     fwk.QueueingHint
 		}{
-			"a holder goes":                            {afterPod, user, gone, nil, fwk.Queue},
-			"a holder goes, and no license helps":      {afterPod, acme, gone, nil, fwk.QueueSkip},
-			"a pod goes that held nothing":             {afterPod, user, plain, nil, fwk.QueueSkip},
-			"a holder gives its license back":          {afterPod, user, gone, objects.Pod("gone").Node("b").ResourceVersion("2").Obj(), fwk.Queue},
-			"a holder changes in nothing that matters": {afterPod, user, gone, licensed("gone", "matlab").Node("b").Label("x", "y").ResourceVersion("3").Obj(), fwk.QueueSkip},
-			"a node of the right pool comes":           {afterNode, acme, nil, pooled("n", "pool", "a"), fwk.Queue},
-			"a node of another pool comes":             {afterNode, acme, nil, pooled("n", "pool", "b"), fwk.QueueSkip},
-			"a node joins the pool":                    {afterNode, acme, pooled("n", "pool", "b"), pooled("n", "pool", "a"), fwk.Queue},
-			"a node leaves the pool":                   {afterNode, acme, pooled("n", "pool", "a"), pooled("n", "pool", "b"), fwk.QueueSkip},
-			"a node changes in another label":          {afterNode, acme, pooled("n", "pool", "a"), pooled("n", "pool", "a", "x", "y"), fwk.QueueSkip},
-			"a node with holders leaves the pool":      {afterNode, user, pooled("n", "pool", "b"), pooled("n"), fwk.Queue},
-			"the pod changes tenants":                  {afterOwn, acme, acme, objects.Pod("acme").ResourceVersion("2").Obj(), fwk.Queue},
-			"the pod changes in something else":        {afterOwn, acme, acme, ofTenant("acme").Label("x", "y").ResourceVersion("3").Obj(), fwk.QueueSkip},
+			"a holder goes":                       {afterPod, user, gone, nil, fwk.Queue},
+			"a holder goes, and no license helps": {afterPod, acme, gone, nil, fwk.QueueSkip},
+			"a pod goes that held nothing":        {afterPod, user, plain, nil, fwk.QueueSkip},
+			"a holder gives its license back": {afterPod, user, gone,
+				objects.Pod("gone").Node("b").ResourceVersion("2").Obj(), fwk.Queue},
+			"a holder changes in nothing that matters": {afterPod, user, gone, licensed("gone", "matlab").Node("b").Label("x",
+				"y").ResourceVersion("3").Obj(), fwk.QueueSkip},
+			"a node of the right pool comes": {afterNode, acme, nil, pooled("n", "pool", "a"), fwk.Queue},
+			"a node of another pool comes":   {afterNode, acme, nil, pooled("n", "pool", "b"), fwk.QueueSkip},
+			"a node joins the pool": {afterNode, acme, pooled("n", "pool", "b"), pooled("n", "pool", "a"),
+				fwk.Queue},
+			"a node leaves the pool": {afterNode, acme, pooled("n", "pool", "a"), pooled("n", "pool", "b"),
+				fwk.QueueSkip},
+			"a node changes in another label": {afterNode, acme, pooled("n", "pool", "a"),
+				pooled("n", "pool", "a", "x", "y"), fwk.QueueSkip},
+			"a node with holders leaves the pool": {afterNode, user, pooled("n", "pool", "b"), pooled("n"), fwk.Queue},
+			"the pod changes tenants": {afterOwn, acme, acme, objects.Pod("acme").ResourceVersion("2").Obj(),
+				fwk.Queue},
+			"the pod changes in something else": {afterOwn, acme, acme,
+				ofTenant("acme").Label("x", "y").ResourceVersion("3").Obj(), fwk.QueueSkip},
 		} {
 			if got := hint(t, g.plugin, test.event, test.pod, test.old, test.new); got != test.want {
 				t.Errorf("%s: hint is %v, want %v", name, got, test.want)
-			}
-		}
-	})
-}
-
-// Nodes with the same key are judged alike, and as Filter and Score judge each of them.
-func TestAClassIsJudgedByPoliciesAsItsNodesAre(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		random := rand.New(rand.NewPCG(1, 1))
-		all := []runtime.Object{objects.Namespace("default")}
-		for i := range 100 {
-			all = append(all, pooled(fmt.Sprint("n", i), "pool", []string{"a", "b", "c"}[random.IntN(3)], "data", []string{"imagenet", "laion"}[random.IntN(2)], "i", fmt.Sprint(i)))
-		}
-		g := govern(t, specs{"tenants": onlyPoolA, "tools": `licenses: [{name: matlab, count: 1, nodes: {selector: {matchLabels: {pool: b}}}}]`,
-			"data": `datasets: [{name: imagenet, nodes: {selector: {matchLabels: {data: imagenet}}}}]`}, all...)
-		if _, reason := g.place(t, licensed("holder", "matlab").Obj(), g.Infos(t)[0].Node().Name); reason != "" && !strings.Contains(reason, "outside") {
-			t.Fatal(reason)
-		}
-		reader := func(p *st.PodWrapper) *v1.Pod { return p.Annotation("berth.dev/datasets", "imagenet").Obj() }
-		for _, p := range []*v1.Pod{objects.Pod("plain").Obj(), ofTenant("acme").Obj(), licensed("user", "matlab").Obj(),
-			reader(objects.Pod("reader")), reader(licensed("all", "matlab"))} {
-			o := g.Cycle(t, p)
-			judge, first, scores := g.plugin.Judge(t.Context(), o.State, p), map[string]any{}, o.Totals()
-			for _, info := range g.Infos(t) {
-				key, class := g.plugin.Class(candidates.Key{}, info)
-				name := string(key.Fixed) + "|" + string(key.All)
-				if known, ok := first[name]; ok {
-					class = known
-				} else {
-					first[name] = class
-				}
-				score, passes := scores[info.Node().Name]
-				if refuses := judge.Refuses(class); refuses == passes {
-					t.Errorf("pod %s, node %s: Filter passes %t, the judge refuses %t", p.Name, info.Node().Name, passes, refuses)
-				}
-				if o.State.GetSkipScorePlugins().Has(placementpolicy.Name) || !passes {
-					continue
-				}
-				if got, _ := judge.Score(class, info); fwk.MaxScore-got != score {
-					t.Errorf("pod %s, node %s: distance %d of its class, score %d of the node", p.Name, info.Node().Name, got, score)
-				}
-			}
-			if len(first) != 6 {
-				t.Errorf("%d classes of nodes in 3 pools with 2 datasets", len(first))
 			}
 		}
 	})

@@ -41,19 +41,22 @@ func shipped(tb testing.TB) *schedulerconfig.Configuration {
 	return configuration
 }
 
-// newRig starts a scheduler with the shipped configuration and the profile with all plugins on these nodes. Pods with a node are on it.
+// newRig starts a scheduler with the shipped configuration and the profile with all plugins on these nodes. Pods with
+// a node are on it.
 func newRig(tb testing.TB, nodes []*v1.Node, pods ...*v1.Pod) *rig {
 	tb.Helper()
 	return newRigWith(tb, shipped(tb), profileName, nodes, pods...)
 }
 
-func newRigWith(tb testing.TB, configuration *schedulerconfig.Configuration, profile string, nodes []*v1.Node, pods ...*v1.Pod) *rig {
+func newRigWith(tb testing.TB, configuration *schedulerconfig.Configuration, profile string, nodes []*v1.Node,
+	pods ...*v1.Pod) *rig {
 	tb.Helper()
 	return newRigOn(tb, memapi.New(), configuration, profile, nodes, pods...)
 }
 
 // newRigOn starts the scheduler on an API that may have other objects already.
-func newRigOn(tb testing.TB, api *memapi.Server, configuration *schedulerconfig.Configuration, profile string, nodes []*v1.Node, pods ...*v1.Pod) *rig {
+func newRigOn(tb testing.TB, api *memapi.Server, configuration *schedulerconfig.Configuration, profile string,
+	nodes []*v1.Node, pods ...*v1.Pod) *rig {
 	tb.Helper()
 	for _, node := range nodes {
 		framework.Create(tb, api, node)
@@ -70,7 +73,8 @@ func newRigOn(tb testing.TB, api *memapi.Server, configuration *schedulerconfig.
 	all := sched.Profiles[profile]
 	wrapped := map[string]upstream.Framework{profile: all}
 	candidates.Wrap(wrapped)
-	r := &rig{ctx: ctx, sched: sched, all: all, best: wrapped[profile], snapshot: all.SnapshotSharedLister().(*cache.Snapshot)}
+	r := &rig{ctx: ctx, sched: sched, all: all, best: wrapped[profile],
+		snapshot: all.SnapshotSharedLister().(*cache.Snapshot)}
 	r.infos(tb)
 	return r
 }
@@ -124,14 +128,16 @@ type kind struct {
 }
 
 var kinds = []kind{
-	{"NVIDIA-A100-SXM4-80GB", 8, 96, 1024, 800}, {"NVIDIA-H100-80GB-HBM3", 8, 128, 1536, 1900}, {"Tesla-T4", 4, 48, 192, 90},
+	{"NVIDIA-A100-SXM4-80GB", 8, 96, 1024, 800}, {"NVIDIA-H100-80GB-HBM3", 8, 128, 1536, 1900},
+	{"Tesla-T4", 4, 48, 192, 90},
 	{"NVIDIA-A10", 4, 64, 256, 140}, {"", 0, 64, 256, 75},
 }
 
 func nodeOf(i int) *v1.Node {
 	k, name := kinds[i%len(kinds)], fmt.Sprintf("n%05d", i)
 	offers := []string{"cpu", fmt.Sprint(k.cores), "memory", fmt.Sprintf("%dGi", k.gib), "pods", "250"}
-	labels := []string{v1.LabelHostname, name, v1.LabelTopologyZone, fmt.Sprintf("z%d", i%3), "topology.kubernetes.io/rack", fmt.Sprintf("r%d", i/20)}
+	labels := []string{v1.LabelHostname, name, v1.LabelTopologyZone, fmt.Sprintf("z%d", i%3),
+		"topology.kubernetes.io/rack", fmt.Sprintf("r%d", i/20)}
 	if k.gpus > 0 {
 		offers = append(offers, "nvidia.com/gpu", fmt.Sprint(k.gpus))
 		labels = append(labels, "nvidia.com/gpu.product", k.model, "nvidia.com/gpu.count", fmt.Sprint(k.gpus))

@@ -10,8 +10,8 @@ import (
 	"k8s.io/utils/lru"
 )
 
-// sizes counts what our own types hold: the entries of maps, caches, lists and channels by the field that holds them, such as
-// "pkg/gang.book.groups", in all values together.
+// sizes counts what our own types hold: the entries of maps, caches, lists and channels by the field that holds them,
+// such as "pkg/gang.book.groups", in all values together.
 type sizes struct {
 	held map[string]int
 	seen map[visit]bool
@@ -22,7 +22,8 @@ type visit struct {
 	of reflect.Type
 }
 
-// sizesOf follows all pointers from these values, but for those into types that are not ours. What only functions know is not found.
+// sizesOf follows all pointers from these values, but for those into types that are not ours. What only functions know
+// is not found.
 func sizesOf(roots ...any) map[string]int {
 	s := sizes{held: map[string]int{}, seen: map[visit]bool{}}
 	for _, root := range roots {

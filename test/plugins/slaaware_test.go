@@ -54,7 +54,8 @@ func startSLA(t *testing.T, signals *config.SLOSignals, nodes ...string) *framew
 	args := &config.SLAAwareArgs{Signals: signals, HeadroomPercent: new(int32(20))}
 	config.SetDefaultsSLAAwareArgs(args)
 	setup := framework.Setup{
-		Profile: framework.Alone("slo-scheduler", slaaware.Name, args), Plugins: frameworkruntime.Registry{slaaware.Name: slaaware.New},
+		Profile: framework.Alone("slo-scheduler", slaaware.Name, args),
+		Plugins: frameworkruntime.Registry{slaaware.Name: slaaware.New},
 	}
 	for _, name := range nodes {
 		setup.Objects = append(setup.Objects, objects.Node(name, "cpu", "8").Obj())
@@ -62,7 +63,8 @@ func startSLA(t *testing.T, signals *config.SLOSignals, nodes ...string) *framew
 	return framework.Start(t, setup)
 }
 
-// pointsOf are the points of the nodes, nil where the plugin has no say. What the plugin says of a node adds up to its points.
+// pointsOf are the points of the nodes, nil where the plugin has no say. What the plugin says of a node adds up to its
+// points.
 func pointsOf(t *testing.T, s *framework.Scheduler, pod *v1.Pod) map[string]int64 {
 	t.Helper()
 	plugin, o := framework.Plugin[*slaaware.Plugin](t, s), s.Cycle(t, pod)
@@ -98,7 +100,8 @@ func TestNodesAreScoredByWhatIsMeasured(t *testing.T) {
 	}
 	server := figureServer(t, func(query string) map[string]string { return byQuery[query] })
 	synctest.Test(t, func(t *testing.T) {
-		signals := &config.SLOSignals{Prometheus: config.Prometheus{URL: server.URL}, LatencyMsQuery: "latency", ThroughputQuery: "throughput"}
+		signals := &config.SLOSignals{Prometheus: config.Prometheus{URL: server.URL}, LatencyMsQuery: "latency",
+			ThroughputQuery: "throughput"}
 		s := startSLA(t, signals, "best", "fast", "tight", "slow", "slower", "unmeasured")
 		pass(time.Minute)
 		for _, tc := range []struct {
@@ -168,7 +171,8 @@ func TestWithoutFiguresThePluginHasNoSay(t *testing.T) {
 func TestAnObjectiveThatCannotBeReadKeepsThePodPending(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := startSLA(t, nil, "a")
-		bad, good := podWithObjective(map[string]string{wellknown.SLOLatencyKey: "fast"}), podWithObjective(map[string]string{wellknown.SLOLatencyKey: "20"})
+		bad, good := podWithObjective(map[string]string{wellknown.SLOLatencyKey: "fast"}),
+			podWithObjective(map[string]string{wellknown.SLOLatencyKey: "20"})
 		rejected := s.Cycle(t, bad).Rejected
 		const want = `pod annotation berth.dev/slo-latency-ms: "fast" is not a decimal number above 0 and at most 1000000000, such as 250 or 0.5`
 		if rejected.Code() != fwk.UnschedulableAndUnresolvable || rejected.Message() != want {
@@ -187,7 +191,8 @@ func TestAnObjectiveThatCannotBeReadKeepsThePodPending(t *testing.T) {
 			old, later *v1.Pod
 			want       fwk.QueueingHint
 		}{
-			{"put right", bad, good, fwk.Queue}, {"still wrong", bad, bad, fwk.QueueSkip}, {"right all along", good, good, fwk.QueueSkip},
+			{"put right", bad, good, fwk.Queue}, {"still wrong", bad, bad, fwk.QueueSkip},
+			{"right all along", good, good, fwk.QueueSkip},
 		} {
 			if got, err := events[0].QueueingHintFn(klog.Background(), bad, tc.old, tc.later); got != tc.want || err != nil {
 				t.Errorf("%s: hint %v, %v; want %v", tc.name, got, err, tc.want)
@@ -201,7 +206,8 @@ func TestPodsOfOneObjectiveAreAlike(t *testing.T) {
 		plugin := framework.Plugin[*slaaware.Plugin](t, startSLA(t, nil, "a"))
 		signatures := map[string]bool{}
 		for _, latency := range []string{"20", "20.0", "30"} {
-			fragments, status := plugin.SignPod(t.Context(), podWithObjective(map[string]string{wellknown.SLOLatencyKey: latency}))
+			fragments, status := plugin.SignPod(t.Context(),
+				podWithObjective(map[string]string{wellknown.SLOLatencyKey: latency}))
 			if !status.IsSuccess() {
 				t.Fatal(status)
 			}
@@ -222,13 +228,17 @@ func TestSLAArgsThatAreWrongStopTheStart(t *testing.T) {
 			want string
 		}{
 			{"no query", &config.SLAAwareArgs{Signals: &config.SLOSignals{Prometheus: config.Prometheus{URL: "http://p"}}},
-				"profiles[slo-scheduler].pluginConfig[SLAAware].args.signals: Required value: want latencyMsQuery, throughputQuery or both"},
+				"profiles[slo-scheduler].pluginConfig[SLAAware].args.signals: Required value: want latencyMsQuery, " +
+					"throughputQuery or both"},
 			{"labels for queries of one's own", &config.SLAAwareArgs{Signals: &config.SLOSignals{LatencyMsQuery: "x",
 				Prometheus: config.Prometheus{URL: "http://p", MatchLabels: map[string]string{"a": "b"}}}},
-				"profiles[slo-scheduler].pluginConfig[SLAAware].args.signals.prometheus.matchLabels: Forbidden: has no effect on queries of your own: write the labels into them"},
+				"profiles[slo-scheduler].pluginConfig[SLAAware].args.signals.prometheus.matchLabels: Forbidden: has no effect on " +
+					"queries of your own: write the labels into them"},
 			{"too much headroom", &config.SLAAwareArgs{HeadroomPercent: new(int32(91))},
-				"profiles[slo-scheduler].pluginConfig[SLAAware].args.headroomPercent: Invalid value: 91: want a whole number from 0 to 90"},
-			{"args of another plugin", &config.GPUAwareArgs{}, "reading args of profile slo-scheduler: want SLAAwareArgs, got *config.GPUAwareArgs"},
+				"profiles[slo-scheduler].pluginConfig[SLAAware].args.headroomPercent: Invalid value: 91: want a whole number " +
+					"from 0 to 90"},
+			{"args of another plugin", &config.GPUAwareArgs{},
+				"reading args of profile slo-scheduler: want SLAAwareArgs, got *config.GPUAwareArgs"},
 		} {
 			if a, ok := tc.args.(*config.SLAAwareArgs); ok {
 				config.SetDefaultsSLAAwareArgs(a)

@@ -30,7 +30,8 @@ func testAccount(t *testing.T, w *guarded) {
 	token.mayNotPatchPods(t)
 	token.awaitGuard(t)
 	const others = ", but conditions, nominatedNodeName, extendedResourceClaimStatus, nodeAllocatableResourceClaimStatuses"
-	const conditions = ", but PodScheduled, DisruptionTarget, berth.dev/GPUsAssigned, berth.dev/EvictionNotice, berth.dev/DeadlineMissed, berth.dev/StartEstimated"
+	const conditions = ", but PodScheduled, DisruptionTarget, berth.dev/GPUsAssigned, berth.dev/EvictionNotice, " +
+		"berth.dev/DeadlineMissed, berth.dev/StartEstimated"
 	token.mayWriteStatuses(t, others, conditions, map[string]string{
 		"why it is pending":            `{"status":{"conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable"}]}}`,
 		"that it is evicted":           `{"status":{"conditions":[{"type":"DisruptionTarget","status":"True","reason":"PreemptionByScheduler"}]}}`,
@@ -50,7 +51,8 @@ func testAccount(t *testing.T, w *guarded) {
 // testExtendersAccount does the same with that of the extender.
 func testExtendersAccount(t *testing.T, w *guarded) {
 	w.installExtender(t)
-	if _, err := sandbox.CreateFiles(t.Context(), w.Config, "default", os.DirFS(manifests(t)), "extender/policy.yaml"); err != nil {
+	if _, err := sandbox.CreateFiles(t.Context(), w.Config, "default", os.DirFS(manifests(t)),
+		"extender/policy.yaml"); err != nil {
 		t.Fatal(err)
 	}
 	token := stolen{w, w.as(t, extenderAccount), "extender"}
@@ -71,7 +73,8 @@ func (s stolen) pod(ctx context.Context, t *testing.T) *corev1.Pod {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}, {Type: corev1.PodInitialized, Status: corev1.ConditionTrue}}
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue},
+		{Type: corev1.PodInitialized, Status: corev1.ConditionTrue}}
 	if pod, err = s.Client.CoreV1().Pods("default").UpdateStatus(ctx, pod, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -108,8 +111,10 @@ func (s stolen) mayWriteStatuses(t *testing.T, ownFields, ownConditions string, 
 		return "the " + s.who + " may not change condition " + name + " of a pod" + ownConditions
 	}
 	metadata := map[string]string{
-		"scheduler": "the scheduler may change annotations of pods and a few fields of their status, and nothing else of them",
-		"extender":  "the extender may change annotations of pods and one condition of their status, and nothing else of them",
+		"scheduler": "the scheduler may change annotations of pods and a few fields of their status, " +
+			"and nothing else of them",
+		"extender":  "the extender may change annotations of pods and one condition of their status, " +
+			"and nothing else of them",
 	}[s.who]
 	type write struct{ patch, want string }
 	writes := map[string]write{
@@ -138,7 +143,8 @@ func (s stolen) mayWriteStatuses(t *testing.T, ownFields, ownConditions string, 
 // mayBind: a Binding adds its labels and annotations to the pod. Those of the node's place come from the API server.
 func (s stolen) mayBind(t *testing.T) {
 	refused := "the " + s.who + " may not add labels to the pod that it binds"
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{GenerateName: "placed-", Labels: map[string]string{corev1.LabelTopologyZone: "z"}}}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{GenerateName: "placed-",
+		Labels: map[string]string{corev1.LabelTopologyZone: "z"}}}
 	node, err := s.Client.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -149,7 +155,8 @@ func (s stolen) mayBind(t *testing.T) {
 	}{"nothing": {}, "a label": {map[string]string{"app": "stolen"}, refused}} {
 		t.Run("a Binding with "+name, func(t *testing.T) {
 			pod := s.pod(t.Context(), t)
-			binding := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Labels: tc.labels}, Target: corev1.ObjectReference{Kind: "Node", Name: node.Name}}
+			binding := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Labels: tc.labels},
+				Target: corev1.ObjectReference{Kind: "Node", Name: node.Name}}
 			got := denial(s.client.CoreV1().Pods("default").Bind(t.Context(), binding, metav1.CreateOptions{}))
 			if got != tc.want {
 				t.Errorf("got %q, want %q", got, tc.want)
@@ -168,9 +175,11 @@ func (s stolen) mayBind(t *testing.T) {
 	}
 	t.Run("a label by the old resource", func(t *testing.T) {
 		pod := s.pod(t.Context(), t)
-		binding := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: "default", Labels: map[string]string{"app": "stolen"}},
+		binding := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: "default",
+			Labels: map[string]string{"app": "stolen"}},
 			Target: corev1.ObjectReference{Kind: "Node", Name: node.Name}}
-		err := s.client.CoreV1().RESTClient().Post().Namespace("default").Resource("bindings").Body(binding).Do(t.Context()).Error()
+		err := s.client.CoreV1().RESTClient().Post().Namespace("default").Resource("bindings").Body(binding).Do(t.Context()).
+			Error()
 		if got := denial(err); got != refused {
 			t.Errorf("got %q, want %q", got, refused)
 		}

@@ -34,7 +34,8 @@ func testDevices(t *testing.T, w *guarded) {
 	pod, other := fresh(), fresh()
 	write := func(key, value string, sub ...string) error {
 		patch := []byte(`{"metadata":{"annotations":{"` + key + `":` + value + `}}}`)
-		_, err := w.user.CoreV1().Pods("default").Patch(ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{}, sub...)
+		_, err := w.user.CoreV1().Pods("default").Patch(ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{},
+			sub...)
 		return err
 	}
 	for _, key := range gpuview.AnswerKeys() {
@@ -55,16 +56,19 @@ func testDevices(t *testing.T, w *guarded) {
 		}
 		refused("binding a pod", told, w.user.CoreV1().Pods("default").Bind(ctx, binding, metav1.CreateOptions{}))
 		patch := []byte(`{"metadata":{"annotations":{"` + key + `":"1"}}}`)
-		if _, err := scheduler.CoreV1().Pods("default").Patch(ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
+		if _, err := scheduler.CoreV1().Pods("default").Patch(ctx, pod.Name, types.MergePatchType, patch,
+			metav1.PatchOptions{}, "status"); err != nil {
 			t.Errorf("the scheduler writes %s: %v", key, err)
 		}
 		refused("changing it", told, write(key, `"2"`))
-		refused("removing it", "annotation "+key+" tells the pod its devices or its address: only the scheduler removes it", write(key, "null"))
+		refused("removing it", "annotation "+key+" tells the pod its devices or its address: only the scheduler removes it",
+			write(key, "null"))
 	}
 	const recorded = "condition berth.dev/GPUsAssigned records the pod's devices: only the scheduler writes it"
 	record := func(client kubernetes.Interface, status string) error {
 		patch := []byte(`{"status":{"conditions":[{"type":"berth.dev/GPUsAssigned",` + status + `}]}}`)
-		_, err := client.CoreV1().Pods("default").Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+		_, err := client.CoreV1().Pods("default").Patch(ctx, pod.Name, types.StrategicMergePatchType, patch,
+			metav1.PatchOptions{}, "status")
 		return err
 	}
 	if got := denial(record(w.user, `"status":"True","message":"{}"`)); got != recorded {
@@ -79,13 +83,15 @@ func testDevices(t *testing.T, w *guarded) {
 		}
 	}
 	ready := []byte(`{"status":{"conditions":[{"type":"Ready","status":"True"}]}}`)
-	if _, err := w.user.CoreV1().Pods("default").Patch(ctx, pod.Name, types.StrategicMergePatchType, ready, metav1.PatchOptions{}, "status"); err != nil {
+	if _, err := w.user.CoreV1().Pods("default").Patch(ctx, pod.Name, types.StrategicMergePatchType, ready,
+		metav1.PatchOptions{}, "status"); err != nil {
 		t.Errorf("writing another condition, as a kubelet does: %v", err)
 	}
 	if err := write("example.com/note", `"x"`); err != nil {
 		t.Errorf("another annotation of a pod that has devices: %v", err)
 	}
-	binding := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: other.Name}, Target: corev1.ObjectReference{Kind: "Node", Name: "n"}}
+	binding := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: other.Name},
+		Target: corev1.ObjectReference{Kind: "Node", Name: "n"}}
 	if err := w.user.CoreV1().Pods("default").Bind(ctx, binding, metav1.CreateOptions{}); err != nil {
 		t.Errorf("a binding without such annotations: %v", err)
 	}
@@ -96,7 +102,8 @@ func testDevices(t *testing.T, w *guarded) {
 		}
 		squatter.Spec.NodeName = "n"
 		_, err := w.user.CoreV1().Pods("default").Create(ctx, squatter, dryRun)
-		want := "pod with spec.nodeName may not have the annotation " + key + ": only the scheduler places pods that ask for GPUs with it"
+		want := "pod with spec.nodeName may not have the annotation " + key +
+			": only the scheduler places pods that ask for GPUs with it"
 		if got := denial(err); got != want {
 			t.Errorf("a pod on a node that asks by %s: got %q, want %q", key, got, want)
 		}
@@ -128,7 +135,8 @@ func testLicenses(t *testing.T, w *guarded) {
 		return err
 	}
 	expect("a change before the pod has a node", "", patch(`"matlab=2"`))
-	binding := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: pod.Name}, Target: corev1.ObjectReference{Kind: "Node", Name: "n"}}
+	binding := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: pod.Name}, Target: corev1.ObjectReference{Kind: "Node",
+		Name: "n"}}
 	more := binding.DeepCopy()
 	more.Annotations = map[string]string{wellknown.LicensesKey: "matlab=9"}
 	expect("a binding with it", told, pods.Bind(ctx, more, metav1.CreateOptions{}))
@@ -151,7 +159,8 @@ func testDaemons(t *testing.T, w *guarded) {
 	yes := true
 	owned := func(group string) *corev1.Pod {
 		pod := podWith(nil)
-		pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: group, Kind: "DaemonSet", Name: "agent", UID: "1", Controller: &yes}}
+		pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: group, Kind: "DaemonSet", Name: "agent", UID: "1",
+			Controller: &yes}}
 		return pod
 	}
 	for _, group := range []string{"apps/v1", "example.com/v1", "v1"} {
@@ -168,7 +177,8 @@ func testDaemons(t *testing.T, w *guarded) {
 		t.Errorf("a pod that becomes one of a DaemonSet: got %q, want %q", denial(err), told)
 	}
 	controller := w.as(t, "system:serviceaccount:kube-system:daemon-set-controller")
-	w.bind(t, team, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: "kube-system", Name: "daemon-set-controller"})
+	w.bind(t, team, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: "kube-system",
+		Name: "daemon-set-controller"})
 	made, err := controller.CoreV1().Pods("default").Create(ctx, owned("apps/v1"), metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -193,13 +203,15 @@ func testScheduled(t *testing.T, w *guarded) {
 		if err != nil {
 			return false, err
 		}
-		return got.Spec.NodeName != "" && got.Annotations["alibabacloud.com/gpu-index"] == "0" && got.Annotations[wellknown.GPUAssignedKey] != "", nil
+		return got.Spec.NodeName != "" && got.Annotations["alibabacloud.com/gpu-index"] == "0" &&
+			got.Annotations[wellknown.GPUAssignedKey] != "", nil
 	})
 }
 
 // goodRequests are values of the asking keys that policies of values read.
 var goodRequests = map[string]string{
-	wellknown.GPUInterconnectKey: "required", wellknown.GPUMemoryMinKey: "40Gi", wellknown.GPUModelsKey: "Tesla-T4", wellknown.GPUSharingKey: "shared",
+	wellknown.GPUInterconnectKey: "required", wellknown.GPUMemoryMinKey: "40Gi", wellknown.GPUModelsKey: "Tesla-T4",
+	wellknown.GPUSharingKey: "shared",
 }
 
 func testOverlay(t *testing.T, w *guarded) {
@@ -228,13 +240,15 @@ func testOverlay(t *testing.T, w *guarded) {
 		"system:serviceaccount:gpu-system:berth-scheduler": "",
 		hamiDevicePlugin: "",
 		// A team can make an account of any name in its own namespace, and give it the rights that it has itself.
-		"system:serviceaccount:ml:berth-scheduler": "annotation berth.dev/gpu-assigned tells a pod its devices or its address: only the scheduler writes it",
+		"system:serviceaccount:ml:berth-scheduler": "annotation berth.dev/gpu-assigned tells a pod its devices or its " +
+			"address: only the scheduler writes it",
 	} {
 		if want != "" {
 			w.bind(t, team, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: "ml", Name: "berth-scheduler"})
 		}
 		patch := []byte(`{"metadata":{"annotations":{"berth.dev/gpu-assigned":"{}"}}}`)
-		_, err := w.as(t, account).CoreV1().Pods("default").Patch(ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{DryRun: dryRun.DryRun}, "status")
+		_, err := w.as(t, account).CoreV1().Pods("default").Patch(ctx, pod.Name, types.MergePatchType, patch,
+			metav1.PatchOptions{DryRun: dryRun.DryRun}, "status")
 		if got := denial(err); got != want {
 			t.Errorf("%s: got %q, want %q", account, got, want)
 		}
@@ -247,7 +261,8 @@ const extenderAccount = "system:serviceaccount:kube-system:berth-extender"
 func (w *guarded) installExtender(t *testing.T) {
 	t.Helper()
 	w.extender.Do(func() {
-		if _, err := sandbox.CreateFiles(t.Context(), w.Config, "default", os.DirFS(manifests(t)), "extender/rbac.yaml"); err != nil {
+		if _, err := sandbox.CreateFiles(t.Context(), w.Config, "default", os.DirFS(manifests(t)),
+			"extender/rbac.yaml"); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -265,7 +280,8 @@ func testExtender(t *testing.T, w *guarded) {
 	}
 	patch := fmt.Appendf(nil, `{"metadata":{"uid":%q,"annotations":{"berth.dev/gpu-assigned":"{}"}},"status":{"conditions":[{"type":"berth.dev/GPUsAssigned","status":"True"}]}}`, pod.UID)
 	pods := w.as(t, extenderAccount).CoreV1().Pods("default")
-	if _, err := pods.Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{DryRun: dryRun.DryRun}, "status"); err != nil {
+	if _, err := pods.Patch(ctx, pod.Name, types.StrategicMergePatchType, patch,
+		metav1.PatchOptions{DryRun: dryRun.DryRun}, "status"); err != nil {
 		t.Error(err)
 	}
 }
@@ -279,8 +295,10 @@ func testSchedulerName(t *testing.T, w *guarded) {
 		wantScheduler              string
 	}{
 		{"a pod that says nothing", "ml", "", nil, []corev1.Toleration{ours}, "berth-scheduler"},
-		{"a pod with tolerations", "ml", "", []corev1.Toleration{others}, []corev1.Toleration{others, ours}, "berth-scheduler"},
-		{"a pod that tolerates it already", "ml", "", []corev1.Toleration{ours}, []corev1.Toleration{ours}, "berth-scheduler"},
+		{"a pod with tolerations", "ml", "", []corev1.Toleration{others}, []corev1.Toleration{others, ours},
+			"berth-scheduler"},
+		{"a pod that tolerates it already", "ml", "", []corev1.Toleration{ours}, []corev1.Toleration{ours},
+			"berth-scheduler"},
 		{"a pod of another profile keeps it", "ml", "gang-scheduler", nil, []corev1.Toleration{ours}, "gang-scheduler"},
 		{"a pod of another scheduler keeps it and gets no toleration", "ml", "volcano", nil, nil, "volcano"},
 		{"a namespace without the label", "default", "", nil, nil, "default-scheduler"},
@@ -293,7 +311,8 @@ func testSchedulerName(t *testing.T, w *guarded) {
 				t.Fatal(err)
 			}
 			// The API server adds tolerations of its own to every pod.
-			tolerations := slices.DeleteFunc(got.Spec.Tolerations, func(t corev1.Toleration) bool { return strings.HasPrefix(t.Key, "node.kubernetes.io/") })
+			tolerations := slices.DeleteFunc(got.Spec.Tolerations,
+				func(t corev1.Toleration) bool { return strings.HasPrefix(t.Key, "node.kubernetes.io/") })
 			if len(tolerations) == 0 {
 				tolerations = nil
 			}
@@ -306,10 +325,12 @@ func testSchedulerName(t *testing.T, w *guarded) {
 
 func testTaint(t *testing.T, w *guarded) {
 	daemon := w.as(t, "system:serviceaccount:kube-system:daemon-set-controller")
-	w.bind(t, team, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: "kube-system", Name: "daemon-set-controller"})
+	w.bind(t, team, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: "kube-system",
+		Name: "daemon-set-controller"})
 	owned := func(pod *corev1.Pod) *corev1.Pod {
 		yes := true
-		pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "agent", UID: "1", Controller: &yes}}
+		pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "agent", UID: "1",
+			Controller: &yes}}
 		return pod
 	}
 	tolerant := func(scheduler, key string) *corev1.Pod {
@@ -318,7 +339,8 @@ func testTaint(t *testing.T, w *guarded) {
 		pod.Spec.Tolerations = []corev1.Toleration{{Key: key, Operator: corev1.TolerationOpExists}}
 		return pod
 	}
-	const refused = "pod of scheduler default-scheduler may not tolerate the taint berth.dev/scheduler: nodes with it are for gpu-aware-scheduler, " +
+	const refused = "pod of scheduler default-scheduler may not tolerate the taint berth.dev/scheduler: nodes with it " +
+		"are for gpu-aware-scheduler, " +
 		"cost-optimized-scheduler, gang-scheduler, scheduler-plugins-scheduler, berth-scheduler"
 	for _, test := range []struct {
 		name, want string
@@ -339,7 +361,8 @@ func testTaint(t *testing.T, w *guarded) {
 			return err
 		}},
 		{"a pod of Berth", "", func() error {
-			_, err := w.user.CoreV1().Pods("default").Create(t.Context(), tolerant("gang-scheduler", wellknown.SchedulerKey), dryRun)
+			_, err := w.user.CoreV1().Pods("default").Create(t.Context(), tolerant("gang-scheduler", wellknown.SchedulerKey),
+				dryRun)
 			return err
 		}},
 		{"a pod that tolerates everything", "", func() error {

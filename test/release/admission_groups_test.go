@@ -43,7 +43,8 @@ func testStandIns(t *testing.T, w *guarded) {
 		{"editing the spec", "stand-in", `{"spec":{"minMember":3}}`, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			_, err := theirs.Patch(ctx, test.group, types.MergePatchType, []byte(test.patch), metav1.PatchOptions{DryRun: dryRun.DryRun})
+			_, err := theirs.Patch(ctx, test.group, types.MergePatchType, []byte(test.patch),
+				metav1.PatchOptions{DryRun: dryRun.DryRun})
 			if got := denial(err); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}

@@ -97,11 +97,13 @@ func testKueueExample(t *testing.T, w *guarded) {
 			t.Fatalf("creating what the page shows: %v", err)
 		}
 	}
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "managed", Labels: map[string]string{"kueue-managed": ""}}}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "managed",
+		Labels: map[string]string{"kueue-managed": ""}}}
 	if _, err := w.Client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	create := func(ctx context.Context, namespace string, annotations map[string]string, limits corev1.ResourceList) string {
+	create := func(ctx context.Context, namespace string, annotations map[string]string,
+		limits corev1.ResourceList) string {
 		pod := podWith(annotations)
 		pod.Spec.Containers[0].Resources.Limits = limits
 		_, err := w.user.CoreV1().Pods(namespace).Create(ctx, pod, dryRun)
@@ -111,7 +113,8 @@ func testKueueExample(t *testing.T, w *guarded) {
 	w.Await(t, "the policy of the page", func(ctx context.Context) (bool, error) {
 		return create(ctx, "managed", milli, nil) == said, nil
 	})
-	memory := corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("1"), "nvidia.com/gpumem": resource.MustParse("8000")}
+	memory := corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("1"),
+		"nvidia.com/gpumem": resource.MustParse("8000")}
 	for _, test := range []struct {
 		name, namespace string
 		annotations     map[string]string

@@ -15,7 +15,8 @@ import (
 func testQuota(t *testing.T, w *guarded) {
 	ctx := t.Context()
 	const namespace = "quota"
-	if _, err := w.Client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{}); err != nil {
+	if _, err := w.Client.CoreV1().Namespaces().Create(ctx,
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	amounts := func(pairs map[string]string) corev1.ResourceList {
@@ -25,9 +26,10 @@ func testQuota(t *testing.T, w *guarded) {
 		}
 		return list
 	}
-	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "gpus"}, Spec: corev1.ResourceQuotaSpec{Hard: amounts(map[string]string{
-		"requests.nvidia.com/gpu": "3", "requests.nvidia.com/gpumem": "20000", "requests.example.com/gpu-milli": "1000",
-	})}}
+	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "gpus"},
+		Spec: corev1.ResourceQuotaSpec{Hard: amounts(map[string]string{
+			"requests.nvidia.com/gpu": "3", "requests.nvidia.com/gpumem": "20000", "requests.example.com/gpu-milli": "1000",
+		})}}
 	if _, err := w.Client.CoreV1().ResourceQuotas(namespace).Create(ctx, quota, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -61,25 +63,33 @@ func testQuota(t *testing.T, w *guarded) {
 		want [3]string
 	}{
 		{"a whole GPU", nil, map[string]string{"nvidia.com/gpu": "1"}, "", [3]string{"1", "0", "0"}},
-		{"a share in HAMi's form", nil, map[string]string{"nvidia.com/gpu": "1", "nvidia.com/gpumem": "8000"}, "", [3]string{"2", "8k", "0"}},
-		{"more memory than is left", nil, map[string]string{"nvidia.com/gpumem": "12001"}, "requests.nvidia.com/gpumem", [3]string{"2", "8k", "0"}},
-		{"more GPUs than are left", nil, map[string]string{"nvidia.com/gpu": "2"}, "requests.nvidia.com/gpu", [3]string{"2", "8k", "0"}},
-		{"a share in openb's form counts nothing", map[string]string{"alibabacloud.com/gpu-milli": "500"}, nil, "", [3]string{"2", "8k", "0"}},
-		{"the same with a declared amount", map[string]string{"alibabacloud.com/gpu-milli": "500"}, map[string]string{"example.com/gpu-milli": "500"}, "", [3]string{"2", "8k", "500"}},
-		{"more declared than is left", map[string]string{"alibabacloud.com/gpu-milli": "501"}, map[string]string{"example.com/gpu-milli": "501"}, "requests.example.com/gpu-milli", [3]string{"2", "8k", "500"}},
+		{"a share in HAMi's form", nil, map[string]string{"nvidia.com/gpu": "1", "nvidia.com/gpumem": "8000"}, "",
+			[3]string{"2", "8k", "0"}},
+		{"more memory than is left", nil, map[string]string{"nvidia.com/gpumem": "12001"}, "requests.nvidia.com/gpumem",
+			[3]string{"2", "8k", "0"}},
+		{"more GPUs than are left", nil, map[string]string{"nvidia.com/gpu": "2"}, "requests.nvidia.com/gpu",
+			[3]string{"2", "8k", "0"}},
+		{"a share in openb's form counts nothing", map[string]string{"alibabacloud.com/gpu-milli": "500"}, nil, "",
+			[3]string{"2", "8k", "0"}},
+		{"the same with a declared amount", map[string]string{"alibabacloud.com/gpu-milli": "500"},
+			map[string]string{"example.com/gpu-milli": "500"}, "", [3]string{"2", "8k", "500"}},
+		{"more declared than is left", map[string]string{"alibabacloud.com/gpu-milli": "501"},
+			map[string]string{"example.com/gpu-milli": "501"}, "requests.example.com/gpu-milli", [3]string{"2", "8k", "500"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			pod := podWith(test.annotations)
 			pod.Spec.Containers[0].Resources.Limits = amounts(test.limits)
 			_, err := w.user.CoreV1().Pods(namespace).Create(ctx, pod, metav1.CreateOptions{})
-			if test.refused == "" && err != nil || test.refused != "" && (err == nil || !strings.Contains(err.Error(), test.refused)) {
+			if test.refused == "" && err != nil || test.refused != "" &&
+				(err == nil || !strings.Contains(err.Error(), test.refused)) {
 				t.Errorf("got %v, want refused for %q", err, test.refused)
 			}
 			list, err := used(ctx)
 			if err != nil {
 				t.Fatal(err)
 			}
-			for i, name := range []corev1.ResourceName{"requests.nvidia.com/gpu", "requests.nvidia.com/gpumem", "requests.example.com/gpu-milli"} {
+			for i, name := range []corev1.ResourceName{"requests.nvidia.com/gpu", "requests.nvidia.com/gpumem",
+				"requests.example.com/gpu-milli"} {
 				if got := list[name]; got.Cmp(resource.MustParse(test.want[i])) != 0 {
 					t.Errorf("%s: used %s, want %s", name, got.String(), test.want[i])
 				}

@@ -50,7 +50,8 @@ func TestOnAGuardedControlPlane(t *testing.T) {
 	prometheus := httptest.NewServer(http.HandlerFunc(exporter))
 	t.Cleanup(prometheus.Close)
 	w := &guarded{Box: box.Start(t, sharedNode+meteredNodes+nodesForImages, sandbox.Options{
-		NoKubelet: true, Controllers: []string{"resourcequota-controller", "job-controller"}, SchedulerConfig: measuring(t, prometheus.URL),
+		NoKubelet: true, Controllers: []string{"resourcequota-controller", "job-controller"},
+		SchedulerConfig: measuring(t, prometheus.URL),
 	})}
 	w.install(t)
 	w.user = w.as(t, team)
@@ -153,7 +154,8 @@ func (w *guarded) install(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.bind(t, team, rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: team})
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ml", Labels: map[string]string{wellknown.SchedulerKey: "berth-scheduler"}}}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ml",
+		Labels: map[string]string{wellknown.SchedulerKey: "berth-scheduler"}}}
 	if _, err := w.Client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +164,8 @@ func (w *guarded) install(t *testing.T) {
 	devices := podWith(map[string]string{wellknown.GPUAssignedKey: "x"})
 	tolerant := podWith(nil)
 	tolerant.Spec.Tolerations = []corev1.Toleration{{Key: wellknown.SchedulerKey, Operator: corev1.TolerationOpExists}}
-	for policy, pod := range map[string]*corev1.Pod{"berth-pod-values": bad, "berth-pod-devices": devices, "berth-scheduler-taint": tolerant} {
+	for policy, pod := range map[string]*corev1.Pod{"berth-pod-values": bad, "berth-pod-devices": devices,
+		"berth-scheduler-taint": tolerant} {
 		w.Await(t, "policy "+policy, func(ctx context.Context) (bool, error) {
 			_, err := user.CoreV1().Pods("default").Create(ctx, pod, dryRun)
 			return err != nil && strings.Contains(err.Error(), "'"+policy+"'"), nil
@@ -172,7 +175,8 @@ func (w *guarded) install(t *testing.T) {
 		return strings.Contains(w.createGroup(ctx, t, map[string]string{wellknown.RoleLabelKey: "/"}), "/"), nil
 	})
 	w.Await(t, "policy berth-podgroup-stand-ins", func(ctx context.Context) (bool, error) {
-		return strings.Contains(w.createGroup(ctx, t, map[string]string{wellknown.StandInKey: "2"}), "the scheduler made"), nil
+		return strings.Contains(w.createGroup(ctx, t, map[string]string{wellknown.StandInKey: "2"}), "the scheduler made"),
+			nil
 	})
 	w.Await(t, "policy berth-scheduler-name", func(ctx context.Context) (bool, error) {
 		pod, err := user.CoreV1().Pods("ml").Create(ctx, podWith(nil), dryRun)

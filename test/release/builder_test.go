@@ -36,7 +36,8 @@ func newBuilder(t *testing.T) builder {
 }
 
 func (b builder) command(ctx context.Context, args ...string) *exec.Cmd {
-	store := []string{"--storage-driver=vfs", "--root=" + filepath.Join(b.store, "root"), "--runroot=" + filepath.Join(b.store, "run")}
+	store := []string{"--storage-driver=vfs", "--root=" + filepath.Join(b.store, "root"), "--runroot=" +
+		filepath.Join(b.store, "run")}
 	return exec.CommandContext(ctx, "buildah", append(store, args...)...)
 }
 
@@ -74,8 +75,10 @@ func (b builder) unpacked(t *testing.T, target string) string {
 	archive := filepath.Join(t.TempDir(), "archive.oci.tar")
 	license := filepath.Join(t.TempDir(), "THIRD_PARTY_LICENSES")
 	copyFile(t, filepath.Join(box.Root(t), "LICENSE"), license)
-	pack := exec.CommandContext(t.Context(), box.Tool(t, "ociarchive"), "--license", filepath.Join(box.Root(t), "LICENSE"), "--license", license, "--name", "berth-"+target, "--version", "1.2.3", "--revision", "abc",
-		"--created", "2026-01-02T03:04:05Z", "--user", fmt.Sprintf("%d:%[1]d", imageUser), "--out", archive, runtime.GOARCH+"="+box.Binary(t, "berth-"+target))
+	pack := exec.CommandContext(t.Context(), box.Tool(t, "ociarchive"), "--license", filepath.Join(box.Root(t), "LICENSE"),
+		"--license", license, "--name", "berth-"+target, "--version", "1.2.3", "--revision", "abc",
+		"--created", "2026-01-02T03:04:05Z", "--user", fmt.Sprintf("%d:%[1]d", imageUser), "--out", archive, runtime.GOARCH+
+			"="+box.Binary(t, "berth-"+target))
 	if output, err := pack.CombinedOutput(); err != nil {
 		t.Fatalf("packing the image: %v\n%s", err, output)
 	}

@@ -39,7 +39,8 @@ func chartVersion(t *testing.T) string {
 func template(t *testing.T, args ...string) []byte {
 	t.Helper()
 	var failure strings.Builder
-	command := exec.CommandContext(t.Context(), box.Tool(t, "helm"), append([]string{"template", "berth", chart(t), "--namespace", "kube-system", "--skip-tests"}, args...)...)
+	command := exec.CommandContext(t.Context(), box.Tool(t, "helm"),
+		append([]string{"template", "berth", chart(t), "--namespace", "kube-system", "--skip-tests"}, args...)...)
 	command.Stderr = &failure
 	rendered, err := command.Output()
 	if err != nil {
@@ -50,7 +51,8 @@ func template(t *testing.T, args ...string) []byte {
 
 func TestTheChartIsWellFormed(t *testing.T) {
 	t.Parallel()
-	if out, err := exec.CommandContext(t.Context(), box.Tool(t, "helm"), "lint", "--strict", chart(t)).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), box.Tool(t, "helm"), "lint", "--strict",
+		chart(t)).CombinedOutput(); err != nil {
 		t.Errorf("helm lint: %v\n%s", err, out)
 	}
 }
@@ -63,11 +65,15 @@ func TestTheChartRendersTheKustomizations(t *testing.T) {
 		templates []string
 		folder    string
 	}{
-		"the defaults":           {args: []string{"--set=crds.enabled=false"}, folder: "base"},
-		"the definitions":        {[]string{"--set=crds.keep=false"}, []string{"crds"}, "crd"},
-		"the network policy":     {[]string{"--set=networkPolicy.enabled=true,extender.enabled=true,nodeAgent.enabled=true"}, []string{"networkpolicy"}, "network-policy"},
-		"the Services":           {[]string{"--set=metrics.service=true,extender.enabled=true,nodeAgent.enabled=true"}, []string{"metrics"}, "metrics"},
-		"the service monitors":   {[]string{"--set=metrics.serviceMonitor.enabled=true,extender.enabled=true,nodeAgent.enabled=true"}, []string{"metrics"}, "service-monitor"},
+		"the defaults":    {args: []string{"--set=crds.enabled=false"}, folder: "base"},
+		"the definitions": {[]string{"--set=crds.keep=false"}, []string{"crds"}, "crd"},
+		"the network policy": {[]string{"--set=networkPolicy.enabled=true,extender.enabled=true,nodeAgent.enabled=true"},
+			[]string{"networkpolicy"}, "network-policy"},
+		"the Services": {[]string{"--set=metrics.service=true,extender.enabled=true,nodeAgent.enabled=true"},
+			[]string{"metrics"}, "metrics"},
+		"the service monitors": {
+			[]string{"--set=metrics.serviceMonitor.enabled=true,extender.enabled=true,nodeAgent.enabled=true"},
+			[]string{"metrics"}, "service-monitor"},
 		"the extender":           {[]string{"--set=extender.enabled=true"}, []string{"extender"}, "extender"},
 		"the dashboard":          {[]string{"--set=dashboard.enabled=true"}, []string{"dashboard"}, "dashboard"},
 		"the node agent":         {[]string{"--set=nodeAgent.enabled=true"}, []string{"node-agent"}, "node-agent"},
@@ -80,7 +86,8 @@ func TestTheChartRendersTheKustomizations(t *testing.T) {
 			for _, file := range tc.templates {
 				args = append(args, "--show-only=templates/"+file+".yaml")
 			}
-			if diff := cmp.Diff(alike(t, kustomized(t, tc.folder)), alike(t, unstructuredObjects(t, template(t, args...)))); diff != "" {
+			if diff := cmp.Diff(alike(t, kustomized(t, tc.folder)),
+				alike(t, unstructuredObjects(t, template(t, args...)))); diff != "" {
 				t.Errorf("objects (-kustomize +chart):\n%s", diff)
 			}
 		})
@@ -88,8 +95,8 @@ func TestTheChartRendersTheKustomizations(t *testing.T) {
 }
 
 // alike returns objects by kind and name, without what names a changed configuration: kustomize puts a hash into the
-// name of the ConfigMap, and the chart an annotation on the pods. The labels of the release are left out, and whom the policy of an
-// account is about, which the chart knows exactly.
+// name of the ConfigMap, and the chart an annotation on the pods. The labels of the release are left out, and whom the
+// policy of an account is about, which the chart knows exactly.
 func alike(t *testing.T, objects []*unstructured.Unstructured) map[string]any {
 	t.Helper()
 	all := map[string]any{}
@@ -115,7 +122,8 @@ func alike(t *testing.T, objects []*unstructured.Unstructured) map[string]any {
 
 // labelsOfTheRelease are those of every object and pod of the chart.
 var labelsOfTheRelease = []string{
-	"helm.sh/chart", "app.kubernetes.io/instance", "app.kubernetes.io/version", "app.kubernetes.io/managed-by", "app.kubernetes.io/part-of",
+	"helm.sh/chart", "app.kubernetes.io/instance", "app.kubernetes.io/version", "app.kubernetes.io/managed-by",
+	"app.kubernetes.io/part-of",
 }
 
 func withoutLabelsOfTheRelease(object map[string]any) {
@@ -124,7 +132,8 @@ func withoutLabelsOfTheRelease(object map[string]any) {
 		if !found || err != nil {
 			continue
 		}
-		maps.DeleteFunc(labels.(map[string]any), func(key string, _ any) bool { return slices.Contains(labelsOfTheRelease, key) })
+		maps.DeleteFunc(labels.(map[string]any),
+			func(key string, _ any) bool { return slices.Contains(labelsOfTheRelease, key) })
 		if len(labels.(map[string]any)) == 0 {
 			unstructured.RemoveNestedField(object, at...)
 		}
@@ -170,14 +179,16 @@ func TestThePartsOfTheChartFollowItsNamespace(t *testing.T) {
 		"--set=extender.enabled=true,nodeAgent.enabled=true,admission.enabled=true,metrics.serviceMonitor.enabled=true"))
 	for _, object := range unstructuredObjects(t, []byte(rendered)) {
 		switch object.GetKind() {
-		case "Deployment", "DaemonSet", "Service", "ServiceAccount", "ConfigMap", "PodDisruptionBudget", "ServiceMonitor", "Secret":
+		case "Deployment", "DaemonSet", "Service", "ServiceAccount", "ConfigMap", "PodDisruptionBudget", "ServiceMonitor",
+			"Secret":
 			// The run times are beside the lease, so that the next leader finds them.
 			if object.GetNamespace() != "elsewhere" && object.GetName() != "berth-run-times" {
 				t.Errorf("%s %s is in %s, want elsewhere", object.GetKind(), object.GetName(), object.GetNamespace())
 			}
 		case "Role", "RoleBinding":
 			if object.GetNamespace() != "kube-system" {
-				t.Errorf("%s %s is in %s, want kube-system, where the leases are", object.GetKind(), object.GetName(), object.GetNamespace())
+				t.Errorf("%s %s is in %s, want kube-system, where the leases are", object.GetKind(), object.GetName(),
+					object.GetNamespace())
 			}
 		}
 		subjects, _, err := unstructured.NestedSlice(object.Object, "subjects")
@@ -192,7 +203,8 @@ func TestThePartsOfTheChartFollowItsNamespace(t *testing.T) {
 		}
 	}
 	// Accounts of the cluster itself do not move.
-	for _, want := range []string{"elsewhere:berth-scheduler", "elsewhere:berth-extender", "elsewhere:berth-node-agent", "kube-system:daemon-set-controller"} {
+	for _, want := range []string{"elsewhere:berth-scheduler", "elsewhere:berth-extender", "elsewhere:berth-node-agent",
+		"kube-system:daemon-set-controller"} {
 		if want = "'system:serviceaccount:" + want + "'"; !strings.Contains(rendered, want) {
 			t.Errorf("no policy is about %s", want)
 		}
@@ -204,9 +216,12 @@ func TestThePartsOfTheChartFollowItsNamespace(t *testing.T) {
 
 func TestTheValuesOfThePartsOfTheChartReachTheirPods(t *testing.T) {
 	t.Parallel()
-	rendered := alike(t, unstructuredObjects(t, template(t, "--set=extender.enabled=true,extender.image.repository=you/extender,extender.image.tag=v2",
-		"--set=extender.replicas=3,extender.config=own,extender.resources=null,nodeAgent.enabled=true,nodeAgent.image.repository=you/agent,nodeAgent.image.digest=sha256:"+strings.Repeat("a", 64),
-		"--set=nodeAgent.image.pullPolicy=Always,nodeAgent.runtimeClassName=nvidia", "--show-only=templates/extender.yaml", "--show-only=templates/node-agent.yaml")))
+	rendered := alike(t, unstructuredObjects(t,
+		template(t, "--set=extender.enabled=true,extender.image.repository=you/extender,extender.image.tag=v2",
+			"--set=extender.replicas=3,extender.config=own,extender.resources=null,nodeAgent.enabled=true,"+
+				"nodeAgent.image.repository=you/agent,nodeAgent.image.digest=sha256:"+strings.Repeat("a", 64),
+			"--set=nodeAgent.image.pullPolicy=Always,nodeAgent.runtimeClassName=nvidia", "--show-only=templates/extender.yaml",
+			"--show-only=templates/node-agent.yaml")))
 	extender := rendered["Deployment kube-system/berth-extender"].(map[string]any)
 	agents := rendered["DaemonSet kube-system/berth-node-agent"].(map[string]any)
 	config := rendered["ConfigMap kube-system/berth-extender-config"].(map[string]any)
@@ -218,9 +233,10 @@ func TestTheValuesOfThePartsOfTheChartReachTheirPods(t *testing.T) {
 		return containers[0].(map[string]any)
 	}
 	for what, pair := range map[string][2]any{
-		"image of the extender":         {container(extender)["image"], "you/extender:v2"},
-		"replicas of the extender":      {extender["spec"].(map[string]any)["replicas"], float64(3)},
-		"configuration of the extender": {strings.TrimSpace(config["data"].(map[string]any)["extender-config.yaml"].(string)), "own"},
+		"image of the extender":    {container(extender)["image"], "you/extender:v2"},
+		"replicas of the extender": {extender["spec"].(map[string]any)["replicas"], float64(3)},
+		"configuration of the extender": {strings.TrimSpace(config["data"].(map[string]any)["extender-config.yaml"].(string)),
+			"own"},
 		"image of the node agent":       {container(agents)["image"], "you/agent@sha256:" + strings.Repeat("a", 64)},
 		"pull policy of the node agent": {container(agents)["imagePullPolicy"], "Always"},
 	} {
@@ -228,7 +244,8 @@ func TestTheValuesOfThePartsOfTheChartReachTheirPods(t *testing.T) {
 			t.Errorf("%s: %v, want %v", what, pair[0], pair[1])
 		}
 	}
-	if class, _, _ := unstructured.NestedString(agents, "spec", "template", "spec", "runtimeClassName"); class != "nvidia" {
+	if class, _, _ := unstructured.NestedString(agents, "spec", "template", "spec",
+		"runtimeClassName"); class != "nvidia" {
 		t.Errorf("the node agent has the runtime class %q, want nvidia", class)
 	}
 }
@@ -238,13 +255,15 @@ func TestAntiAffinityNeedsNoOtherAffinity(t *testing.T) {
 	t.Parallel()
 	for _, args := range []string{"affinity.nodeAffinity=null", "affinity=null"} {
 		for _, anti := range []string{"Hard", "Soft"} {
-			rendered := alike(t, unstructuredObjects(t, template(t, "--set=antiAffinity="+anti+","+args, "--show-only=templates/scheduler.yaml")))
+			rendered := alike(t, unstructuredObjects(t, template(t, "--set=antiAffinity="+anti+","+args,
+				"--show-only=templates/scheduler.yaml")))
 			deployment := rendered["Deployment kube-system/berth-scheduler"].(map[string]any)
 			affinity, _, err := unstructured.NestedMap(deployment, "spec", "template", "spec", "affinity")
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, has := affinity["podAntiAffinity"]; has != (anti == "Hard") || len(affinity) > 1 || affinity["nodeAffinity"] != nil {
+			if _, has := affinity["podAntiAffinity"]; has != (anti == "Hard") || len(affinity) > 1 ||
+				affinity["nodeAffinity"] != nil {
 				t.Errorf("antiAffinity=%s,%s: the affinity is %v", anti, args, affinity)
 			}
 		}
@@ -255,9 +274,11 @@ func TestTheChartRefusesWhatCannotWork(t *testing.T) {
 	t.Parallel()
 	helm := box.Tool(t, "helm")
 	for name, tc := range map[string]struct{ args, want string }{
-		"policies before Kubernetes 1.36":   {"--set=admission.enabled=true --kube-version=1.35.4", "need Kubernetes 1.36 or newer, this cluster has v1.35.4"},
-		"two kinds of anti-affinity":        {"--set=antiAffinity=Hard,affinity.podAntiAffinity.x=y", "want one of the two"},
-		"no port of the API server":         {"--set=networkPolicy.enabled=true,networkPolicy.apiServerPorts=null", "apiServerPorts"},
+		"policies before Kubernetes 1.36": {"--set=admission.enabled=true --kube-version=1.35.4",
+			"need Kubernetes 1.36 or newer, this cluster has v1.35.4"},
+		"two kinds of anti-affinity": {"--set=antiAffinity=Hard,affinity.podAntiAffinity.x=y", "want one of the two"},
+		"no port of the API server": {"--set=networkPolicy.enabled=true,networkPolicy.apiServerPorts=null",
+			"apiServerPorts"},
 		"an anti-affinity that is none":     {"--set=antiAffinity=hard", "antiAffinity"},
 		"a value of a part that is none":    {"--set=extender.enable=true", "enable"},
 		"no extender at all":                {"--set=extender.enabled=true,extender.replicas=0", "replicas"},
@@ -291,13 +312,15 @@ func TestTheValuesOfTheServiceMonitorReachIt(t *testing.T) {
 			monitor["spec"].(map[string]any)["endpoints"].([]any)[0].(map[string]any)["interval"] = "90s"
 		}
 	}
-	rendered := template(t, "--set=metrics.serviceMonitor.enabled=true,metrics.serviceMonitor.interval=90s,metrics.serviceMonitor.labels.release=x",
+	rendered := template(t, "--set=metrics.serviceMonitor.enabled=true,metrics.serviceMonitor.interval=90s,"+
+		"metrics.serviceMonitor.labels.release=x",
 		"--set=extender.enabled=true,nodeAgent.enabled=true", "--show-only=templates/metrics.yaml")
 	if diff := cmp.Diff(want, alike(t, unstructuredObjects(t, rendered))); diff != "" {
 		t.Errorf("objects (-kustomize with these values +chart):\n%s", diff)
 	}
 	// Only parts that run are scraped.
-	for _, object := range unstructuredObjects(t, template(t, "--set=metrics.serviceMonitor.enabled=true", "--show-only=templates/metrics.yaml")) {
+	for _, object := range unstructuredObjects(t, template(t, "--set=metrics.serviceMonitor.enabled=true",
+		"--show-only=templates/metrics.yaml")) {
 		if name := object.GetName(); strings.Contains(name, "extender") || strings.Contains(name, "agent") {
 			t.Errorf("%s %s is there without its part", object.GetKind(), name)
 		}

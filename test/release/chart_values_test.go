@@ -16,7 +16,8 @@ import (
 )
 
 // everything switches all parts on.
-const everything = "--set=extender.enabled=true,nodeAgent.enabled=true,admission.enabled=true,networkPolicy.enabled=true," +
+const everything = "--set=extender.enabled=true,nodeAgent.enabled=true,admission.enabled=true," +
+	"networkPolicy.enabled=true," +
 	"metrics.serviceMonitor.enabled=true,metrics.prometheusRule.enabled=true,metrics.dashboards.enabled=true," +
 	"metrics.readers[0].kind=User,metrics.readers[0].name=p"
 
@@ -109,7 +110,8 @@ func TestTheValuesForPodsReachThePodsOfEachPart(t *testing.T) {
 	}
 	objects, shipped := chartWith(t, "--values="+file), chartWith(t, everything)
 	for workload, policy := range map[string]string{
-		"Deployment berth-scheduler": "berth-scheduler-account", "Deployment berth-extender": "berth-extender", "DaemonSet berth-node-agent": "berth-node-agent",
+		"Deployment berth-scheduler": "berth-scheduler-account", "Deployment berth-extender": "berth-extender",
+		"DaemonSet berth-node-agent": "berth-node-agent",
 	} {
 		t.Run(workload, func(t *testing.T) {
 			t.Parallel()
@@ -121,13 +123,14 @@ func TestTheValuesForPodsReachThePodsOfEachPart(t *testing.T) {
 				return append(slices.Clone(list), values[name].([]any)...)
 			}
 			for what, pair := range map[string][2]any{
-				"arguments":      {container["args"], added(before["args"], "extraArgs")},
-				"environment":    {container["env"], added(before["env"], "extraEnv")},
-				"mounts":         {container["volumeMounts"], added(before["volumeMounts"], "extraVolumeMounts")},
-				"volumes":        {pod["volumes"], added(was["volumes"], "extraVolumes")},
-				"annotation":     {at(t, objects[workload], "spec", "template", "metadata", "annotations", "example.com/a"), "b"},
-				"label":          {at(t, objects[workload], "spec", "template", "metadata", "labels", "team"), "x"},
-				"own label":      {at(t, objects[workload], "spec", "template", "metadata", "labels", "app.kubernetes.io/name"), strings.Fields(workload)[1]},
+				"arguments":   {container["args"], added(before["args"], "extraArgs")},
+				"environment": {container["env"], added(before["env"], "extraEnv")},
+				"mounts":      {container["volumeMounts"], added(before["volumeMounts"], "extraVolumeMounts")},
+				"volumes":     {pod["volumes"], added(was["volumes"], "extraVolumes")},
+				"annotation":  {at(t, objects[workload], "spec", "template", "metadata", "annotations", "example.com/a"), "b"},
+				"label":       {at(t, objects[workload], "spec", "template", "metadata", "labels", "team"), "x"},
+				"own label": {at(t, objects[workload], "spec", "template", "metadata", "labels", "app.kubernetes.io/name"),
+					strings.Fields(workload)[1]},
 				"priority class": {pod["priorityClassName"], "own"},
 				"node selector":  {pod["nodeSelector"], values["nodeSelector"]},
 				"tolerations":    {pod["tolerations"], values["tolerations"]},
@@ -163,11 +166,14 @@ func TestSwitchesOfTheChartLeaveThingsOut(t *testing.T) {
 	t.Parallel()
 	shipped := chartWith(t, everything)
 	for set, want := range map[string][]string{
-		"crds.enabled=false":                {"CustomResourceDefinition ippools.berth.dev", "CustomResourceDefinition ipreservations.berth.dev", "CustomResourceDefinition placementpolicies.berth.dev", "CustomResourceDefinition podgroups.scheduling.x-k8s.io"},
+		"crds.enabled=false": {"CustomResourceDefinition ippools.berth.dev",
+			"CustomResourceDefinition ipreservations.berth.dev", "CustomResourceDefinition placementpolicies.berth.dev",
+			"CustomResourceDefinition podgroups.scheduling.x-k8s.io"},
 		"podDisruptionBudget.enabled=false": {"PodDisruptionBudget berth-scheduler"},
 		"serviceAccount.create=false":       {"ServiceAccount berth-scheduler"},
 		"hami.enabled=false": {
-			"ClusterRole berth-extender-hami", "ClusterRole berth-scheduler-hami", "ClusterRoleBinding berth-device-assigner-hami",
+			"ClusterRole berth-extender-hami", "ClusterRole berth-scheduler-hami",
+			"ClusterRoleBinding berth-device-assigner-hami",
 			"ClusterRoleBinding berth-extender-hami", "ClusterRoleBinding berth-scheduler-hami",
 		},
 	} {
@@ -207,7 +213,8 @@ func TestBudgetAndSpreadFollowTheirValues(t *testing.T) {
 	}
 	deployment := objects["Deployment berth-scheduler"]
 	want := []any{
-		map[string]any{"maxSkew": float64(2), "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "labelSelector": at(t, deployment, "spec", "selector")},
+		map[string]any{"maxSkew": float64(2), "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule",
+			"labelSelector": at(t, deployment, "spec", "selector")},
 		map[string]any{"topologyKey": "rack", "labelSelector": map[string]any{}},
 	}
 	if diff := cmp.Diff(want, at(t, deployment, "spec", "template", "spec", "topologySpreadConstraints")); diff != "" {
@@ -217,7 +224,8 @@ func TestBudgetAndSpreadFollowTheirValues(t *testing.T) {
 
 func TestTheChartHasTheAlertsAndDashboards(t *testing.T) {
 	t.Parallel()
-	objects := chartWith(t, everything, "--set=metrics.prometheusRule.labels.release=x,metrics.dashboards.annotations.grafana_folder=Berth")
+	objects := chartWith(t, everything,
+		"--set=metrics.prometheusRule.labels.release=x,metrics.dashboards.annotations.grafana_folder=Berth")
 	file := func(path ...string) []byte {
 		content, err := os.ReadFile(filepath.Join(append([]string{manifests(t), "monitoring"}, path...)...))
 		if err != nil {
@@ -256,8 +264,9 @@ func TestTheTestOfTheChartFollowsTheConfiguration(t *testing.T) {
 		return "{schedulerName: " + name + ", plugins: {multiPoint: {enabled: [" + plugins + "]}}}"
 	}
 	for name, tc := range map[string]struct{ profiles, want string }{
-		"the first with gangs": {profile("plain", "{name: GPUAware}") + "," + profile("gangs", "{name: Coscheduling}"), "schedulerName: gangs"},
-		"none":                 {profile("plain", "{name: GPUAware}"), ""},
+		"the first with gangs": {profile("plain", "{name: GPUAware}") + "," + profile("gangs", "{name: Coscheduling}"),
+			"schedulerName: gangs"},
+		"none": {profile("plain", "{name: GPUAware}"), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -265,7 +274,8 @@ func TestTheTestOfTheChartFollowsTheConfiguration(t *testing.T) {
 			if err := os.WriteFile(file, []byte("profiles: ["+tc.profiles+"]"), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			out, err := exec.CommandContext(t.Context(), box.Tool(t, "helm"), "template", "berth", chart(t), "--set-file=config="+file).CombinedOutput()
+			out, err := exec.CommandContext(t.Context(), box.Tool(t, "helm"), "template", "berth", chart(t),
+				"--set-file=config="+file).CombinedOutput()
 			if err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}

@@ -35,11 +35,13 @@ func newDistribution(t *testing.T) distribution {
 	for name, content := range map[string]string{
 		"go.mod":  "module berth.dev/berth\n",
 		"main.go": "package main\n\nfunc main() { println(\"it runs\") }\n",
-		"bin/go": "#!/bin/bash\ncase \" $* \" in\n*' -trimpath '*)\n  while [ \"$1\" != -o ]; do shift; done\n  mkdir -p \"${2%/*}\"\n" +
+		"bin/go": "#!/bin/bash\ncase \" $* \" in\n*' -trimpath '*)\n  while [ \"$1\" != -o ]; do shift; done\n" +
+			"  mkdir -p \"${2%/*}\"\n" +
 			"  exec cp " + program + " \"$2\" ;;\nesac\nexec " + goCommand(t) + " \"$@\"\n",
 	} {
 		file := filepath.Join(d.tools, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(content), 0o755)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755),
+			os.WriteFile(file, []byte(content), 0o755)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -76,9 +78,12 @@ func goCommand(t *testing.T) string {
 func (d distribution) build(t *testing.T) map[string]string {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), filepath.Join(box.Root(t), "hack/dist.sh"), d.dir)
-	command.Env = append(os.Environ(), "PATH="+filepath.Join(d.tools, "bin")+":"+os.Getenv("PATH"), "VERSION=1.2.3", "COMMIT=abc", "TREE_STATE=clean",
-		"BUILD_DATE=2026-01-02T03:04:05Z", "LDFLAGS=-w", "ARCHITECTURES=amd64 arm64", "GLIBC_IMAGE=scratch", "REGISTRY=registry.example/you",
-		"RELEASE_URL=file://"+d.dir, "SOURCE_URL=https://example.com/berth", "BUILDER_URI=https://example.com/builder", "COSIGN_KEY="+d.key)
+	command.Env = append(os.Environ(), "PATH="+filepath.Join(d.tools, "bin")+":"+os.Getenv("PATH"), "VERSION=1.2.3",
+		"COMMIT=abc", "TREE_STATE=clean",
+		"BUILD_DATE=2026-01-02T03:04:05Z", "LDFLAGS=-w", "ARCHITECTURES=amd64 arm64", "GLIBC_IMAGE=scratch",
+		"REGISTRY=registry.example/you",
+		"RELEASE_URL=file://"+d.dir, "SOURCE_URL=https://example.com/berth", "BUILDER_URI=https://example.com/builder",
+		"COSIGN_KEY="+d.key)
 	if out, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -144,13 +149,15 @@ func TestADistributionHasWhatAReleaseNeeds(t *testing.T) {
 	t.Parallel()
 	d := newDistribution(t)
 	sums := d.build(t)
-	want := []string{"SHA256SUMS", "SHA256SUMS.sigstore.json", "berth-1.2.3.tgz", "berth-chart.oci.tar", "berth-extender.oci.tar", "berth-node-agent.oci.tar", "berth-scheduler.oci.tar", "berth.oci.tar",
+	want := []string{"SHA256SUMS", "SHA256SUMS.sigstore.json", "berth-1.2.3.tgz", "berth-chart.oci.tar",
+		"berth-extender.oci.tar", "berth-node-agent.oci.tar", "berth-scheduler.oci.tar", "berth.oci.tar",
 		"berth.krew.yaml", "install.sh", "install.yaml", "provenance.sigstore.json"}
 	for _, name := range []string{"berth", "berth-extender", "berth-node-agent", "berth-scheduler"} {
 		for _, architecture := range []string{"amd64", "arm64"} {
 			release := name + "-1.2.3-linux-" + architecture
 			want = append(want, release+".tar.gz", release+".cdx.json")
-			if diff := cmp.Diff([]string{name, "LICENSE", "THIRD_PARTY_LICENSES"}, d.archived(t, release+".tar.gz")); diff != "" {
+			if diff := cmp.Diff([]string{name, "LICENSE", "THIRD_PARTY_LICENSES"},
+				d.archived(t, release+".tar.gz")); diff != "" {
 				t.Errorf("files of %s (-want +got):\n%s", release, diff)
 			}
 		}
@@ -173,7 +180,8 @@ func TestADistributionHasWhatAReleaseNeeds(t *testing.T) {
 
 	// Images are named as in the registry.
 	chart := filepath.Join(d.dir, "berth-1.2.3.tgz")
-	rendered, err := exec.CommandContext(t.Context(), box.Tool(t, "helm"), "template", "berth", chart, "--set=nodeAgent.enabled=true", "--set=dashboard.enabled=true").CombinedOutput()
+	rendered, err := exec.CommandContext(t.Context(), box.Tool(t, "helm"), "template", "berth", chart,
+		"--set=nodeAgent.enabled=true", "--set=dashboard.enabled=true").CombinedOutput()
 	for _, name := range []string{"berth-scheduler", "berth-node-agent", "berth"} {
 		if err != nil || !strings.Contains(string(rendered), "image: registry.example/you/"+name+":"+chartVersion(t)) {
 			t.Errorf("the chart does not render with the image of %s of the registry: %v\n%.3000s", name, err, rendered)
@@ -192,12 +200,14 @@ func TestADistributionHasWhatAReleaseNeeds(t *testing.T) {
 			}
 		}
 	}
-	if err := yaml.Unmarshal(d.read(t, "berth.krew.yaml"), &plugin); err != nil || len(plugin.Spec.Platforms) != 2 || plugin.Spec.Version != "v1.2.3" {
+	if err := yaml.Unmarshal(d.read(t, "berth.krew.yaml"), &plugin); err != nil || len(plugin.Spec.Platforms) != 2 ||
+		plugin.Spec.Version != "v1.2.3" {
 		t.Fatalf("the manifest of the plugin is %+v (error %v)", plugin, err)
 	}
 	for _, p := range plugin.Spec.Platforms {
 		archive := "berth-1.2.3-linux-" + p.Selector.MatchLabels.Arch + ".tar.gz"
-		if p.URI != "file://"+d.dir+"/"+archive || p.SHA256 != sums[archive] || p.Bin != "berth" || p.Selector.MatchLabels.OS != "linux" {
+		if p.URI != "file://"+d.dir+"/"+archive || p.SHA256 != sums[archive] || p.Bin != "berth" ||
+			p.Selector.MatchLabels.OS != "linux" {
 			t.Errorf("platform %+v, want %s with the sum %s", p, archive, sums[archive])
 		}
 	}
@@ -206,7 +216,8 @@ func TestADistributionHasWhatAReleaseNeeds(t *testing.T) {
 	if out, err := d.installs(t, bin); err != nil || !strings.Contains(out, "installed "+bin+"/berth") {
 		t.Errorf("install.sh: %v\n%s", err, out)
 	}
-	if out, err := exec.CommandContext(t.Context(), filepath.Join(bin, "berth")).CombinedOutput(); err != nil || string(out) != "it runs\n" {
+	if out, err := exec.CommandContext(t.Context(), filepath.Join(bin, "berth")).CombinedOutput(); err != nil ||
+		string(out) != "it runs\n" {
 		t.Errorf("what was installed says %q (error %v)", out, err)
 	}
 
@@ -215,7 +226,8 @@ func TestADistributionHasWhatAReleaseNeeds(t *testing.T) {
 	}
 
 	for _, architecture := range []string{"amd64", "arm64"} {
-		if err := os.WriteFile(filepath.Join(d.dir, "berth-1.2.3-linux-"+architecture+".tar.gz"), []byte("forged"), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(d.dir, "berth-1.2.3-linux-"+architecture+".tar.gz"), []byte("forged"),
+			0o600); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -108,8 +108,10 @@ func measuring(t *testing.T, server string) string {
 		p := profile.(map[string]any)
 		p["pluginConfig"] = append(p["pluginConfig"].([]any),
 			map[string]any{"name": "Coscheduling", "args": map[string]any{
-				"sla": map[string]any{"classes": []any{map[string]any{"name": "hurried", "deadlineSeconds": 1, "timeoutSeconds": 1}}}}},
-			map[string]any{"name": "GPUAware", "args": map[string]any{"signals": map[string]any{"prometheus": map[string]any{"url": server, "interval": "5s"}}}})
+				"sla": map[string]any{"classes": []any{map[string]any{"name": "hurried", "deadlineSeconds": 1,
+					"timeoutSeconds": 1}}}}},
+			map[string]any{"name": "GPUAware",
+				"args": map[string]any{"signals": map[string]any{"prometheus": map[string]any{"url": server, "interval": "5s"}}}})
 	}
 	changed, err := yaml.Marshal(config)
 	if err != nil {
@@ -150,35 +152,36 @@ func testExportedMetrics(t *testing.T, w *guarded) {
 	shown["leader_election_master_status"] = nil // which tells the replica whose queue counts
 	var missing []string
 	var unread error
-	err = wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 4*time.Minute, true, func(ctx context.Context) (bool, error) {
-		var text []byte
-		// A scheduler that is busy may leave a request without an answer.
-		if text, unread = client.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx); unread != nil {
-			return false, nil //nolint:nilerr // the test tells it if it stays
-		}
-		parser := expfmt.NewTextParser(model.UTF8Validation)
-		exported, err := parser.TextToMetricFamilies(strings.NewReader(string(text)))
-		if err != nil {
-			return false, err
-		}
-		missing = nil
-		for name, labels := range shown {
-			if rare[name] || strings.HasPrefix(name, "berth_extender_") || strings.HasPrefix(name, "berth_node_agent_") {
-				continue
+	err = wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 4*time.Minute, true,
+		func(ctx context.Context) (bool, error) {
+			var text []byte
+			// A scheduler that is busy may leave a request without an answer.
+			if text, unread = client.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx); unread != nil {
+				return false, nil //nolint:nilerr // the test tells it if it stays
 			}
-			want := known[name]
-			for label := range labels {
-				if label != "le" && strings.HasPrefix(name, "scheduler_") {
-					want = append(want, label)
+			parser := expfmt.NewTextParser(model.UTF8Validation)
+			exported, err := parser.TextToMetricFamilies(strings.NewReader(string(text)))
+			if err != nil {
+				return false, err
+			}
+			missing = nil
+			for name, labels := range shown {
+				if rare[name] || strings.HasPrefix(name, "berth_extender_") || strings.HasPrefix(name, "berth_node_agent_") {
+					continue
+				}
+				want := known[name]
+				for label := range labels {
+					if label != "le" && strings.HasPrefix(name, "scheduler_") {
+						want = append(want, label)
+					}
+				}
+				if !has(exported[name], want) {
+					missing = append(missing, name)
 				}
 			}
-			if !has(exported[name], want) {
-				missing = append(missing, name)
-			}
-		}
-		slices.Sort(missing)
-		return len(missing) == 0, nil
-	})
+			slices.Sort(missing)
+			return len(missing) == 0, nil
+		})
 	if err = errors.Join(err, unread); err != nil {
 		t.Errorf("the scheduler does not export %q with the labels that it should: %v", missing, err)
 	}

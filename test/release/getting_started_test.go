@@ -61,7 +61,8 @@ func worksWordByWord(t *testing.T, own *box.Box) {
 			continue
 		}
 		// The shell is that of the commands before. The deadline ends it.
-		script = append(script, fmt.Sprintf("until { %s ; } >output 2>&1 && grep -qE -- %q output; do sleep 0.2; done; cat output", command, wanted))
+		script = append(script,
+			fmt.Sprintf("until { %s ; } >output 2>&1 && grep -qE -- %q output; do sleep 0.2; done; cat output", command, wanted))
 	}
 	for start := range shows {
 		if !shown[start] {
@@ -95,7 +96,8 @@ func runScript(t *testing.T, folder, home, script string) string {
 	defer func() { _ = output.Close() }()
 	cmd := exec.Command("bash", "-c", script)
 	// A kubeconfig of the environment of the test would not be the reader's.
-	cmd.Env = append(os.Environ(), "HOME="+home, "PATH="+filepath.Join(folder, "bin", "tools")+":"+os.Getenv("PATH"), "KUBECONFIG="+filepath.Join(home, ".kube", "config"))
+	cmd.Env = append(os.Environ(), "HOME="+home, "PATH="+filepath.Join(folder, "bin", "tools")+":"+os.Getenv("PATH"),
+		"KUBECONFIG="+filepath.Join(home, ".kube", "config"))
 	cmd.Dir, cmd.Stdout, cmd.Stderr = folder, output, output
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {

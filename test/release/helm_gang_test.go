@@ -17,8 +17,8 @@ import (
 	"berth.dev/berth/test/harness/box"
 )
 
-// TestTheTestOfTheChartStartsAGang has the scheduler run with the account and the configuration that the chart has installed. The test
-// stands in for the kubelets.
+// TestTheTestOfTheChartStartsAGang has the scheduler run with the account and the configuration that the chart has
+// installed. The test stands in for the kubelets.
 func TestTheTestOfTheChartStartsAGang(t *testing.T) {
 	t.Parallel()
 	cluster := box.Start(t, `shapes: [{name: one, count: 1, allocatable: {cpu: "8", memory: 16Gi}}]`,
@@ -29,7 +29,8 @@ func TestTheTestOfTheChartStartsAGang(t *testing.T) {
 		env: append(os.Environ(), "HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home),
 	}
 	r.helm(t, "install", "berth", r.chart)
-	config := strings.Replace(r.config(t), "\nclientConnection:\n", "\nclientConnection:\n  kubeconfig: "+cluster.KubeconfigOf(t, "berth-scheduler")+"\n", 1)
+	config := strings.Replace(r.config(t), "\nclientConnection:\n", "\nclientConnection:\n  kubeconfig: "+
+		cluster.KubeconfigOf(t, "berth-scheduler")+"\n", 1)
 	file := filepath.Join(home, "config.yaml")
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
@@ -37,7 +38,8 @@ func TestTheTestOfTheChartStartsAGang(t *testing.T) {
 	scheduler := box.Command(t, "berth-scheduler", "--config="+file, "--secure-port=0")
 
 	var out strings.Builder
-	run := exec.CommandContext(t.Context(), r.binary, "test", "berth", "--namespace", "kube-system", "--kubeconfig", cluster.Kubeconfig())
+	run := exec.CommandContext(t.Context(), r.binary, "test", "berth", "--namespace", "kube-system", "--kubeconfig",
+		cluster.Kubeconfig())
 	run.Env, run.Stdout, run.Stderr = r.env, &out, &out
 	if err := run.Start(); err != nil {
 		t.Fatal(err)

@@ -108,13 +108,16 @@ func installsAndRemoves(t *testing.T, cluster *box.Box) {
 		"--set", "rollOnConfigChange=true,image.tag=next,networkPolicy.enabled=true,metrics.service=true",
 		"--set", "antiAffinity=Hard,extender.enabled=true,nodeAgent.enabled=true,admission.enabled=true")
 	pods := r.deployment(t).Spec.Template
-	if image := pods.Spec.Containers[0].Image; image != "example.com/berth-scheduler:next" || pods.Annotations["checksum/config"] == "" {
+	if image := pods.Spec.Containers[0].Image; image != "example.com/berth-scheduler:next" ||
+		pods.Annotations["checksum/config"] == "" {
 		t.Errorf("after the second upgrade the image is %q and the annotations are %q", image, pods.Annotations)
 	}
-	if _, err := r.Client.AppsV1().Deployments("kube-system").Get(t.Context(), "berth-extender", metav1.GetOptions{}); err != nil {
+	if _, err := r.Client.AppsV1().Deployments("kube-system").Get(t.Context(), "berth-extender",
+		metav1.GetOptions{}); err != nil {
 		t.Error(err)
 	}
-	if _, err := r.Client.AppsV1().DaemonSets("kube-system").Get(t.Context(), "berth-node-agent", metav1.GetOptions{}); err != nil {
+	if _, err := r.Client.AppsV1().DaemonSets("kube-system").Get(t.Context(), "berth-node-agent",
+		metav1.GetOptions{}); err != nil {
 		t.Error(err)
 	}
 	admission := r.Client.AdmissionregistrationV1().ValidatingAdmissionPolicies()
@@ -145,13 +148,15 @@ func installsAndRemoves(t *testing.T, cluster *box.Box) {
 		t.Errorf("the notes lack %q:\n%s", want, notes)
 	}
 	r.helm(t, "uninstall", "berth")
-	definitions := newApplier(t, r.Box).client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
+	definitions := newApplier(t, r.Box).client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io",
+		Version: "v1", Resource: "customresourcedefinitions"})
 	var left *unstructured.UnstructuredList
 	t.Cleanup(func() {
 		for i := 0; t.Failed() && left != nil && i < len(left.Items); i++ {
 			definition := left.Items[i]
 			conditions, _, err := unstructured.NestedSlice(definition.Object, "status", "conditions")
-			t.Logf("definition %s: deleted at %v, finalizers %q, conditions %v %v", definition.GetName(), definition.GetDeletionTimestamp(),
+			t.Logf("definition %s: deleted at %v, finalizers %q, conditions %v %v", definition.GetName(),
+				definition.GetDeletionTimestamp(),
 				definition.GetFinalizers(), conditions, err)
 		}
 	})

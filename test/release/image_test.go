@@ -18,7 +18,8 @@ import (
 func TestTheImageOfTheNodeAgentAddsOneFileAndLicensesToItsBase(t *testing.T) {
 	t.Parallel()
 	b := newBuilder(t)
-	if got, want := b.files(t, b.container(t, "node-agent")), "[/berth-node-agent /licenses/LICENSE /licenses/THIRD_PARTY_LICENSES]"; got != want {
+	if got, want := b.files(t,
+		b.container(t, "node-agent")), "[/berth-node-agent /licenses/LICENSE /licenses/THIRD_PARTY_LICENSES]"; got != want {
 		t.Errorf("files of the image on an empty base: %s, want %s", got, want)
 	}
 }

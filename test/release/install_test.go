@@ -63,7 +63,8 @@ func manifests(t *testing.T) string {
 // kustomized renders a folder as kubectl apply -k does, kinds without a Go type here included.
 func kustomized(t *testing.T, dir string) []*unstructured.Unstructured {
 	t.Helper()
-	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join(manifests(t), dir))
+	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(),
+		filepath.Join(manifests(t), dir))
 	if err != nil {
 		t.Fatalf("building %s: %v", dir, err)
 	}
@@ -140,7 +141,8 @@ func TestOnABareControlPlane(t *testing.T) {
 	t.Parallel()
 	cluster := box.Start(t, "", sandbox.Options{Bare: true, NoKubelet: true})
 	t.Run("it has nothing of Berth", func(t *testing.T) { nothingOfBerth(t, cluster) })
-	t.Run("the chart is installed and upgraded and rolled back and removed", func(t *testing.T) { installsAndRemoves(t, cluster) })
+	t.Run("the chart is installed and upgraded and rolled back and removed",
+		func(t *testing.T) { installsAndRemoves(t, cluster) })
 	t.Run("every kustomization is accepted", func(t *testing.T) { acceptsKustomizations(t, cluster) })
 }
 
@@ -168,12 +170,13 @@ func nothingOfBerth(t *testing.T, cluster *box.Box) {
 	}
 }
 
-// appliedByBothSides applies the base as kubectl does by default, and then on the server's side: what the API server has filled in
-// meanwhile must not be a conflict. It leaves the objects behind.
+// appliedByBothSides applies the base as kubectl does by default, and then on the server's side: what the API server
+// has filled in meanwhile must not be a conflict. It leaves the objects behind.
 func appliedByBothSides(t *testing.T, cluster *box.Box) {
 	for _, mode := range [][]string{nil, {"--server-side"}} {
 		for _, dir := range []string{"base", "extender", "node-agent", "admission"} {
-			args := append([]string{"apply", "--kubeconfig", cluster.Kubeconfig(), "-k", filepath.Join(manifests(t), dir)}, mode...)
+			args := append([]string{"apply", "--kubeconfig", cluster.Kubeconfig(), "-k", filepath.Join(manifests(t), dir)},
+				mode...)
 			if out, err := exec.CommandContext(t.Context(), box.Tool(t, "kubectl"), args...).CombinedOutput(); err != nil {
 				t.Errorf("kubectl apply %s of %s: %v\n%s", mode, dir, err, out)
 			}

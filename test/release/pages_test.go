@@ -34,7 +34,8 @@ var outcomes = map[string]func(t *testing.T, r *reader){
 		}
 	},
 	"15-side-by-side": func(t *testing.T, r *reader) {
-		stock, ours := r.bound(t, "app=side-by-side-default", corev1.LabelHostname), r.bound(t, "app=side-by-side-berth", corev1.LabelHostname)
+		stock, ours := r.bound(t, "app=side-by-side-default", corev1.LabelHostname), r.bound(t, "app=side-by-side-berth",
+			corev1.LabelHostname)
 		if len(ours) >= len(stock) {
 			t.Errorf("Berth uses the nodes %v, the default scheduler %v, want fewer", ours, stock)
 		}

@@ -52,12 +52,14 @@ func newReader(t *testing.T) *reader {
 	}
 	const scorer = "9000"
 	port := strconv.Itoa(box.Port(t).Number)
-	for _, file := range []string{"manifests/examples/19-external-scorer/scorer.py", "manifests/configurations/external-scorer.yaml"} {
+	for _, file := range []string{"manifests/examples/19-external-scorer/scorer.py",
+		"manifests/configurations/external-scorer.yaml"} {
 		replaceIn(t, filepath.Join(root, file), scorer, port)
 	}
 	r := &reader{box: box.Start(t, string(nodes), sandbox.Options{FeatureGates: []string{nativeGate + "=true"},
 		SchedulerFeatureGates: []string{nativeGate + "=false"}, RuntimeConfig: []string{nativeAPI}}), root: root}
-	r.own = strings.NewReplacer("127.0.0.1:"+scorer, "127.0.0.1:"+port, "/tmp/", t.TempDir()+"/", "--timeout=60s", patience)
+	r.own = strings.NewReplacer("127.0.0.1:"+scorer, "127.0.0.1:"+port, "/tmp/", t.TempDir()+"/", "--timeout=60s",
+		patience)
 	if r.shipped, err = os.ReadFile(r.configuration()); err != nil {
 		t.Fatal(err)
 	}
@@ -132,8 +134,8 @@ func (r *reader) nodes(t *testing.T) string {
 	return text.String()
 }
 
-// nativeGate and nativeAPI let the API server have groups of Kubernetes itself, which one page uses; the others see none
-// of it.
+// nativeGate and nativeAPI let the API server have groups of Kubernetes itself, which one page uses; the others see
+// none of it.
 const nativeGate, nativeAPI = "GenericWorkload", "scheduling.k8s.io/v1beta1=true"
 
 // up is the command that starts the control plane with another configuration of the scheduler, upNative the one that
@@ -186,7 +188,8 @@ func (r *reader) bash(t *testing.T, commands string, output *bytes.Buffer) error
 	defer out.Close()
 	cmd := exec.Command("bash", "-euo", "pipefail", "-c", commands)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = r.root, out, out
-	cmd.Env = append(os.Environ(), "PATH="+filepath.Join(r.root, "bin", "tools")+":"+os.Getenv("PATH"), "KUBECONFIG="+r.box.Kubeconfig())
+	cmd.Env = append(os.Environ(), "PATH="+filepath.Join(r.root, "bin", "tools")+":"+os.Getenv("PATH"), "KUBECONFIG="+
+		r.box.Kubeconfig())
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		return err
@@ -265,7 +268,8 @@ func (r *reader) restart(t *testing.T, config []byte) {
 // bound returns the nodes of the pods that a selector selects, by the value of a node label.
 func (r *reader) bound(t *testing.T, selector, label string) map[string]int {
 	t.Helper()
-	pods, err := r.box.Client.CoreV1().Pods(metav1.NamespaceDefault).List(t.Context(), metav1.ListOptions{LabelSelector: selector})
+	pods, err := r.box.Client.CoreV1().Pods(metav1.NamespaceDefault).List(t.Context(),
+		metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
 		t.Fatal(err)
 	}

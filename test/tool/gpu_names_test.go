@@ -72,8 +72,10 @@ func namedTrace() replay.Input {
 		{Name: "big", CPUMilli: 64_000, MemoryMiB: 256 << 10, GPUs: 8, Model: "Big"},
 		{Name: "small", CPUMilli: 64_000, MemoryMiB: 256 << 10, GPUs: 8, Model: "Small", Spot: true},
 	}, []trace.Job{
-		{Name: "any", Pods: 4, CPUMilli: 1000, MemoryMiB: 1024, GPUs: 2, GPUMilli: 1000, Duration: time.Hour, Spot: "tolerate"},
-		{Name: "choosy", Pods: 4, CPUMilli: 1000, MemoryMiB: 1024, GPUs: 2, GPUMilli: 1000, Duration: time.Hour, Models: []string{"Small"}, Spot: "require"},
+		{Name: "any", Pods: 4, CPUMilli: 1000, MemoryMiB: 1024, GPUs: 2, GPUMilli: 1000, Duration: time.Hour,
+			Spot: "tolerate"},
+		{Name: "choosy", Pods: 4, CPUMilli: 1000, MemoryMiB: 1024, GPUs: 2, GPUMilli: 1000, Duration: time.Hour,
+			Models: []string{"Small"}, Spot: "require"},
 	})
 }
 
@@ -91,7 +93,8 @@ func TestReplaysKnowTheGPUsAndPricesOfTheConfiguration(t *testing.T) {
 	}{
 		// 64 × $0.03, 256 × $0.004 and 8 × $5.
 		"by its table and its default rates": {nil, 40 + 42.944},
-		"by rates that are given": {&price.ModelRates{Core: 10_000, GPU: map[string]price.MicroDollars{"Big": 3_000_000, "Small": 1_000_000}},
+		"by rates that are given": {&price.ModelRates{Core: 10_000, GPU: map[string]price.MicroDollars{"Big": 3_000_000,
+			"Small": 1_000_000}},
 			0.64 + 24 + 0.64 + 8},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -102,8 +105,10 @@ func TestReplaysKnowTheGPUsAndPricesOfTheConfiguration(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r.Placed != 8 || r.Pending != 0 || r.AllocatedMilli == 0 || r.NodesUnpriced != 0 || r.MicroDollars == 0 || r.SpotMilli == 0 {
-				t.Errorf("%d pods placed, %d pending, %d milli-GPU allocated, %d nodes without a price, a bill of %d micro-dollars, %d milli-GPU of spot",
+			if r.Placed != 8 || r.Pending != 0 || r.AllocatedMilli == 0 || r.NodesUnpriced != 0 || r.MicroDollars == 0 ||
+				r.SpotMilli == 0 {
+				t.Errorf("%d pods placed, %d pending, %d milli-GPU allocated, %d nodes without a price, a bill of %d "+
+					"micro-dollars, %d milli-GPU of spot",
 					r.Placed, r.Pending, r.AllocatedMilli, r.NodesUnpriced, r.MicroDollars, r.SpotMilli)
 			}
 			s := r.Showback
@@ -129,7 +134,8 @@ func TestAnExplanationKnowsTheGPUsOfTheConfiguration(t *testing.T) {
 	for i := range 4 {
 		objects = append(objects, namedPod(fmt.Sprint("g-", i), "", "1"))
 	}
-	e, err := explain.Pod(explain.Question{Configuration: named(t), Objects: objects, Pod: objects[3].(*v1.Pod), Now: time.Now()})
+	e, err := explain.Pod(explain.Question{Configuration: named(t), Objects: objects, Pod: objects[3].(*v1.Pod),
+		Now: time.Now()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +156,8 @@ func TestAnOverviewKnowsTheGPUsOfTheConfiguration(t *testing.T) {
 	pod := namedPod("p", "a", "3")
 	pod.Status.Phase = v1.PodRunning
 	b.SetPod(pod)
-	if got := b.Cluster(time.Now()).Totals; got.GPUs != 8 || got.AllocatedMilliGPU != 3000 || got.MicroDollarsPerHour != 40_000_000 {
+	if got := b.Cluster(time.Now()).Totals; got.GPUs != 8 || got.AllocatedMilliGPU != 3000 ||
+		got.MicroDollarsPerHour != 40_000_000 {
 		t.Errorf("totals: %+v", got)
 	}
 }
@@ -174,9 +181,11 @@ spec: {schedulerName: gang-scheduler, containers: [{name: c, image: i, resources
 `, model, resource)
 	}
 	for name, tc := range map[string]struct{ pod, want string }{
-		"a model that is there":     {pod("example.com/accelerator", "Big"), ""},
-		"a model that is not there": {pod("example.com/accelerator", "Huge"), "no node in the files has a GPU of the model Huge; the nodes have Big"},
-		"a misspelt resource":       {pod("example.com/acelerator", "Big"), "unknown resource example.com/acelerator; did you mean example.com/accelerator?"},
+		"a model that is there": {pod("example.com/accelerator", "Big"), ""},
+		"a model that is not there": {pod("example.com/accelerator", "Huge"),
+			"no node in the files has a GPU of the model Huge; the nodes have Big"},
+		"a misspelt resource": {pod("example.com/acelerator", "Big"),
+			"unknown resource example.com/acelerator; did you mean example.com/accelerator?"},
 	} {
 		for _, order := range [][]string{{string(configuration), node, tc.pod}, {tc.pod, node, string(configuration)}} {
 			found := findings(t, strings.Join(order, "---\n"))
@@ -221,7 +230,8 @@ func TestADumpKeepsTheModelsOfTheConfiguration(t *testing.T) {
 		out[i] = hashed
 	}
 	labels := out[0].(*v1.Node).Labels
-	if labels["example.com/model"] != "Big" || labels["example.com/count"] != "8" || labels["example.com/team"] == "secret" {
+	if labels["example.com/model"] != "Big" || labels["example.com/count"] != "8" ||
+		labels["example.com/team"] == "secret" {
 		t.Errorf("labels of the node: %v", labels)
 	}
 	if got := out[1].(*v1.Pod).Annotations["berth.dev/gpu-models"]; got != "Big" {

@@ -1,4 +1,5 @@
-// Package tool_test tests rooms of the tool that link a scheduler, by what they hand out: one binary is linked for all of them.
+// Package tool_test tests rooms of the tool that link a scheduler, by what they hand out: one binary is linked for all
+// of them.
 package tool_test
 
 import (

@@ -37,13 +37,16 @@ var (
 
 // kinds are those of docs/internals/output.md by what is printed under their name.
 var kinds = map[string]any{
-	"Explanation": &explain.Explanation{}, "Advice": &advise.Advice{}, "ReplayResult": &replayed.Result{}, "ReplayComparison": &report.Comparison{},
-	"Showback": &showback.Statement{}, "ValidationReport": &validate.Report{}, "Version": &command.Version{}, "DemoOutcome": &demo.Outcome{},
+	"Explanation": &explain.Explanation{}, "Advice": &advise.Advice{}, "ReplayResult": &replayed.Result{},
+	"ReplayComparison": &report.Comparison{},
+	"Showback":         &showback.Statement{}, "ValidationReport": &validate.Report{}, "Version": &command.Version{},
+	"DemoOutcome":     &demo.Outcome{},
 	"ClusterOverview": &overview.Cluster{}, "ClusterStatus": &overview.Status{}, "JobList": &overview.JobList{},
 }
 
 // eachField calls f for the fields of a type and of all types in it.
-func eachField(t reflect.Type, path string, seen map[reflect.Type]bool, f func(path string, field reflect.StructField)) {
+func eachField(t reflect.Type, path string, seen map[reflect.Type]bool,
+	f func(path string, field reflect.StructField)) {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Map, reflect.Array:
 		eachField(t.Elem(), path, seen, f)
@@ -115,7 +118,8 @@ func TestEmptyValuesHaveAllTheirLists(t *testing.T) {
 
 func TestJSONAndYAMLSayTheSame(t *testing.T) {
 	t.Parallel()
-	value := &explain.Explanation{Profile: "p", Nodes: []explain.Node{{Name: "n", Rejected: &explain.Rejection{Plugin: "q"}}}}
+	value := &explain.Explanation{Profile: "p",
+		Nodes: []explain.Node{{Name: "n", Rejected: &explain.Rejection{Plugin: "q"}}}}
 	var asJSON, asYAML bytes.Buffer
 	if err := output.WriteJSON(&asJSON, value); err != nil {
 		t.Fatal(err)

@@ -11,8 +11,8 @@ import (
 	"berth.dev/berth/test/harness/await"
 )
 
-// TestNothingOfASchedulerOutlivesIt runs many profiles of one scheduler that share all that they can, as many replays in
-// one process do one after the other.
+// TestNothingOfASchedulerOutlivesIt runs many profiles of one scheduler that share all that they can, as many replays
+// in one process do one after the other.
 func TestNothingOfASchedulerOutlivesIt(t *testing.T) {
 	t.Parallel()
 	config, err := schedulerconfig.Shipped()

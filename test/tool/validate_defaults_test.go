@@ -74,8 +74,9 @@ profiles:
 
 func TestAConfigurationWithWhichNothingStartsHasNoDefaults(t *testing.T) {
 	t.Parallel()
-	given, err := schedulerconfig.Parse("given", []byte("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"+
-		"profiles: [{plugins: {multiPoint: {enabled: [{name: NoSuchPlugin}]}}}]\n"))
+	given, err := schedulerconfig.Parse("given",
+		[]byte("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"+
+			"profiles: [{plugins: {multiPoint: {enabled: [{name: NoSuchPlugin}]}}}]\n"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -84,12 +84,14 @@ func TestNoFalseAlarmInDocuments(t *testing.T) {
 	}
 }
 
-// objectsIn are the fenced or indented blocks that begin with an apiVersion; those with an ellipsis are parts of objects.
+// objectsIn are the fenced or indented blocks that begin with an apiVersion; those with an ellipsis are parts of
+// objects.
 func objectsIn(text string) []string {
 	var objects []string
 	var block []string
 	end := func() {
-		if object := strings.Join(block, "\n") + "\n"; len(block) > 1 && !strings.Contains(object, "…") && !strings.Contains(object, "...") {
+		if object := strings.Join(block, "\n") + "\n"; len(block) > 1 && !strings.Contains(object, "…") &&
+			!strings.Contains(object, "...") {
 			objects = append(objects, object)
 		}
 		block = nil
@@ -149,7 +151,8 @@ func TestAFolderIsReadWithWhatIsInIt(t *testing.T) {
 	}
 
 	empty := t.TempDir()
-	if err := (&validate.Report{}).ReadFolder(empty); err == nil || !strings.Contains(err.Error(), "no file that ends in .yaml, .yml or .json") {
+	if err := (&validate.Report{}).ReadFolder(empty); err == nil ||
+		!strings.Contains(err.Error(), "no file that ends in .yaml, .yml or .json") {
 		t.Errorf("an empty folder: %v", err)
 	}
 	if err := (&validate.Report{}).ReadFolder(filepath.Join(dir, "absent")); !errors.Is(err, fs.ErrNotExist) {
@@ -186,7 +189,8 @@ func TestNoShippedConfigurationIsRefused(t *testing.T) {
 			}
 			var want []string
 			if filepath.Base(path) == "stock-scheduler-config.yaml" {
-				want = []string{"extenders[0].tlsConfig.caFile", "extenders[0].tlsConfig.certFile", "extenders[0].tlsConfig.keyFile"}
+				want = []string{"extenders[0].tlsConfig.caFile", "extenders[0].tlsConfig.certFile",
+					"extenders[0].tlsConfig.keyFile"}
 			}
 			if diff := cmp.Diff(want, files); diff != "" {
 				t.Errorf("%s: fields that were not checked (-want +got):\n%s", path, diff)

@@ -15,11 +15,14 @@ import (
 func TestTheReportFitsTheTerminal(t *testing.T) {
 	t.Parallel()
 	r := &validate.Report{Objects: 1, Rights: &rights.Report{Account: "a", Checked: 3, Missing: []rights.Missing{{
-		Group: "scheduling.x-k8s.io", Resource: "podgroups/status", Verb: "patch", Weight: "feature", For: []string{"Coscheduling"},
+		Group: "scheduling.x-k8s.io", Resource: "podgroups/status", Verb: "patch", Weight: "feature",
+		For:  []string{"Coscheduling"},
 		Lost: "the status of a PodGroup does not say how many of its members are scheduled",
 	}}}}
-	for _, profile := range []string{"gpu-aware-scheduler", "cost-optimized-scheduler", "training-scheduler", "inference-scheduler", "batch-scheduler"} {
-		r.Profiles = append(r.Profiles, validate.Profile{Name: profile, Weights: []validate.Weight{{Plugin: "NodeResourcesBalancedAllocation", Weight: 1}}})
+	for _, profile := range []string{"gpu-aware-scheduler", "cost-optimized-scheduler", "training-scheduler",
+		"inference-scheduler", "batch-scheduler"} {
+		r.Profiles = append(r.Profiles,
+			validate.Profile{Name: profile, Weights: []validate.Weight{{Plugin: "NodeResourcesBalancedAllocation", Weight: 1}}})
 	}
 	for _, width := range []int{60, 80, 120, 200} {
 		var out bytes.Buffer

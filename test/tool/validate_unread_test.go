@@ -10,14 +10,18 @@ import (
 func TestAnnotationsThatNoProfileReads(t *testing.T) {
 	t.Parallel()
 	const (
-		with    = "- schedulerName: with\n  plugins: {multiPoint: {enabled: [{name: IPReservation}, {name: NetworkTopology, weight: 20}, {name: PlacementPolicy, weight: 20}]}}\n" + quietArgs
-		without = "- schedulerName: without\n  plugins: {multiPoint: {enabled: [{name: PlacementPolicy, weight: 20}]}}\n" + quietArgs
+		with = "- schedulerName: with\n  plugins: {multiPoint: {enabled: [{name: IPReservation}, {name: " +
+			"NetworkTopology, weight: 20}, {name: PlacementPolicy, weight: 20}]}}\n" + quietArgs
+		without = "- schedulerName: without\n  plugins: {multiPoint: {enabled: [{name: PlacementPolicy, weight: 20}]}}\n" +
+			quietArgs
 		// Nothing writes what is promised.
-		half    = "- schedulerName: half\n  plugins: {multiPoint: {enabled: [{name: IPReservation}, {name: PlacementPolicy, weight: 20}]}, preBind: {disabled: [{name: IPReservation}]}}\n" + quietArgs
+		half = "- schedulerName: half\n  plugins: {multiPoint: {enabled: [{name: IPReservation}, {name: " +
+			"PlacementPolicy, weight: 20}]}, preBind: {disabled: [{name: IPReservation}]}}\n" + quietArgs
 		profile = configHead + "profiles:\n"
 	)
 	pod := func(scheduler string, annotations ...string) string {
-		return "---\napiVersion: v1\nkind: Pod\nmetadata:\n  name: p\n  annotations:\n    " + strings.Join(annotations, "\n    ") +
+		return "---\napiVersion: v1\nkind: Pod\nmetadata:\n  name: p\n  annotations:\n    " +
+			strings.Join(annotations, "\n    ") +
 			"\nspec:\n  schedulerName: " + scheduler + "\n  containers: [{name: c, image: i}]\n"
 	}
 	const template = `---
@@ -34,38 +38,64 @@ spec:
         berth.dev/ip-pool: racks
     spec: {schedulerName: without, containers: [{name: c, image: i}]}
 `
-	group := "---\napiVersion: scheduling.x-k8s.io/v1alpha1\nkind: PodGroup\nmetadata:\n  name: g\n  annotations:\n    berth.dev/near: app=cache\n    berth.dev/ip-pool: racks\nspec: {minMember: 2}\n"
+	group := "---\napiVersion: scheduling.x-k8s.io/v1alpha1\nkind: PodGroup\nmetadata:\n  name: g\n  annotations:\n" +
+		"    berth.dev/near: app=cache\n    berth.dev/ip-pool: racks\nspec: {minMember: 2}\n"
 	const pool, near = "berth.dev/ip-pool: racks", "berth.dev/near: app=cache"
 	for name, test := range map[string]struct {
 		text string
 		want []string
 	}{
 		"a group of Koordinator": {text: profile + with + pod("with", "gang.scheduling.koordinator.sh/name: g"),
-			want: []string{"f.yaml:20: warning: Pod p: annotation gang.scheduling.koordinator.sh/name names a group of Koordinator, which is not read"}},
+			want: []string{"f.yaml:20: warning: Pod p: annotation gang.scheduling.koordinator.sh/name names a group of " +
+				"Koordinator, which is not read"}},
 		"a group of YuniKorn and a shipped profile": {text: pod("gang-scheduler", "yunikorn.apache.org/task-group-name: g"),
 			want: []string{"annotation yunikorn.apache.org/task-group-name names a group of YuniKorn, which is not read"}},
-		"a group of Koordinator for Koordinator": {text: profile + with + pod("koordinator", "gang.scheduling.koordinator.sh/name: g")},
-		"a group of Volcano": {text: pod("gang-scheduler", "scheduling.k8s.io/group-name: g") + "---\napiVersion: scheduling.volcano.sh/v1beta1\nkind: PodGroup\nmetadata: {name: g}\nspec: {minMember: 2, queue: q}\n",
-			want: []string{"not checked: no definition of this kind", "f.yaml:15: warning: PodGroup g: not followed: queue q: Berth has no queues, Kueue has"}},
-		"a group of Volcano that is missing": {text: pod("gang-scheduler", "scheduling.k8s.io/group-name: g"), want: []string{"there is no Volcano PodGroup g in the files"}},
-		"a group of Volcano for Volcano":     {text: pod("volcano", "scheduling.k8s.io/group-name: g")},
-		"a group of KAI that cannot be read": {text: "---\napiVersion: scheduling.run.ai/v2alpha2\nkind: PodGroup\nmetadata: {name: g}\nspec: {minMember: all}\n",
-			want: []string{"not checked: no definition of this kind", "f.yaml:5: error: PodGroup g: spec.minMember: \"all\" is not a whole number"}},
-		"a profile with the plugins":     {text: profile + with + pod("with", pool, near)},
-		"no configuration":               {text: pod("without", pool, near)},
-		"annotations of nobody's":        {text: profile + without + pod("without", "some: value")},
-		"a profile without the plugins":  {text: profile + without + pod("without", pool, near), want: []string{"annotation berth.dev/ip-pool has no effect, because IPReservation is not enabled: the pod gets no address of the pool", "annotation berth.dev/near has no effect, because NetworkTopology is not enabled: the pod is not placed near the pods that it names"}},
-		"a profile with half of it":      {text: profile + half + pod("half", pool), want: []string{"profile half: annotation berth.dev/ip-pool has no effect, because IPReservation is not enabled"}},
-		"another profile with it":        {text: profile + with + without + pod("without", pool), want: []string{"profile without: annotation berth.dev/ip-pool"}},
-		"the manifest first":             {text: pod("without", pool) + "---\n" + profile + without, want: []string{"f.yaml:7: warning: Pod p: profile without: annotation berth.dev/ip-pool"}},
-		"a scheduler of another name":    {text: profile + with + pod("elsewhere", pool), want: []string{"the pod's scheduler elsewhere is not among the profiles that were checked (with); where IPReservation is not enabled, the pod gets no address"}},
-		"no scheduler":                   {text: profile + with + pod(`""`, near), want: []string{"the pod's scheduler default-scheduler is not among"}},
-		"the template of a StatefulSet":  {text: profile + without + template, want: []string{"profile without: annotation berth.dev/ip-pool"}},
-		"licenses and data":              {text: profile + "- schedulerName: none\n  plugins: {}\n" + quietArgs + pod("none", "berth.dev/licenses: matlab", "berth.dev/datasets: imagenet"), want: []string{"no license is counted for the pod", "the pod is not placed near its data"}},
-		"a PodGroup, whatever the rest":  {text: profile + with + group, want: []string{"annotation berth.dev/near has no effect on a PodGroup: set it on the pods", "annotation berth.dev/ip-pool has no effect on a PodGroup: set it on the pods"}},
-		"a PodGroup and no profile":      {text: group, want: []string{"f.yaml:7: warning: PodGroup g: annotation berth.dev/near", "f.yaml:8: warning: PodGroup g: annotation berth.dev/ip-pool"}},
-		"a value that cannot be read":    {text: profile + with + pod("with", "berth.dev/ip-pool: A B"), want: []string{"is not the name of an IPPool"}},
-		"the same pod in two namespaces": {text: profile + without + pod("without", near) + pod("without", near), want: []string{"near", "near"}},
+		"a group of Koordinator for Koordinator": {text: profile + with +
+			pod("koordinator", "gang.scheduling.koordinator.sh/name: g")},
+		"a group of Volcano": {text: pod("gang-scheduler", "scheduling.k8s.io/group-name: g") +
+			"---\napiVersion: scheduling.volcano.sh/v1beta1\nkind: PodGroup\nmetadata: {name: g}\n" +
+			"spec: {minMember: 2, queue: q}\n",
+			want: []string{"not checked: no definition of this kind",
+				"f.yaml:15: warning: PodGroup g: not followed: queue q: Berth has no queues, Kueue has"}},
+		"a group of Volcano that is missing": {text: pod("gang-scheduler", "scheduling.k8s.io/group-name: g"),
+			want: []string{"there is no Volcano PodGroup g in the files"}},
+		"a group of Volcano for Volcano": {text: pod("volcano", "scheduling.k8s.io/group-name: g")},
+		"a group of KAI that cannot be read": {
+			text: "---\napiVersion: scheduling.run.ai/v2alpha2\nkind: PodGroup\nmetadata: {name: g}\nspec: {minMember: all}\n",
+			want: []string{"not checked: no definition of this kind",
+				"f.yaml:5: error: PodGroup g: spec.minMember: \"all\" is not a whole number"}},
+		"a profile with the plugins": {text: profile + with + pod("with", pool, near)},
+		"no configuration":           {text: pod("without", pool, near)},
+		"annotations of nobody's":    {text: profile + without + pod("without", "some: value")},
+		"a profile without the plugins": {text: profile + without + pod("without", pool, near),
+			want: []string{"annotation berth.dev/ip-pool has no effect, because IPReservation is not enabled: the pod gets no " +
+				"address of the pool", "annotation berth.dev/near has no effect, because NetworkTopology is not enabled: the pod " +
+				"is not placed near the pods that it names"}},
+		"a profile with half of it": {text: profile + half + pod("half", pool),
+			want: []string{"profile half: annotation berth.dev/ip-pool has no effect, because IPReservation is not enabled"}},
+		"another profile with it": {text: profile + with + without + pod("without", pool),
+			want: []string{"profile without: annotation berth.dev/ip-pool"}},
+		"the manifest first": {text: pod("without", pool) + "---\n" + profile + without,
+			want: []string{"f.yaml:7: warning: Pod p: profile without: annotation berth.dev/ip-pool"}},
+		"a scheduler of another name": {text: profile + with + pod("elsewhere", pool),
+			want: []string{"the pod's scheduler elsewhere is not among the profiles that were checked (with); where " +
+				"IPReservation is not enabled, the pod gets no address"}},
+		"no scheduler": {text: profile + with + pod(`""`, near), want: []string{"the pod's scheduler default-scheduler is not among"}},
+		"the template of a StatefulSet": {text: profile + without + template,
+			want: []string{"profile without: annotation berth.dev/ip-pool"}},
+		"licenses and data": {text: profile + "- schedulerName: none\n  plugins: {}\n" + quietArgs +
+			pod("none", "berth.dev/licenses: matlab", "berth.dev/datasets: imagenet"),
+			want: []string{"no license is counted for the pod", "the pod is not placed near its data"}},
+		"a PodGroup, whatever the rest": {text: profile + with + group,
+			want: []string{"annotation berth.dev/near has no effect on a PodGroup: set it on the pods",
+				"annotation berth.dev/ip-pool has no effect on a PodGroup: set it on the pods"}},
+		"a PodGroup and no profile": {text: group,
+			want: []string{"f.yaml:7: warning: PodGroup g: annotation berth.dev/near",
+				"f.yaml:8: warning: PodGroup g: annotation berth.dev/ip-pool"}},
+		"a value that cannot be read": {text: profile + with + pod("with", "berth.dev/ip-pool: A B"),
+			want: []string{"is not the name of an IPPool"}},
+		"the same pod in two namespaces": {text: profile + without + pod("without", near) + pod("without", near),
+			want: []string{"near", "near"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -28,15 +28,17 @@ func TestReplaysAtOnceGiveWhatTheyGiveInTurn(t *testing.T) {
 	}
 	run := func(arguments ...string) (out, said string, err error) {
 		var stdout, stderr bytes.Buffer
-		cmd := exec.CommandContext(t.Context(), binary, append([]string{"compare", "--nodes", "../../../pkg/replay/testdata/nodes.csv",
-			"--jobs", "../../../pkg/replay/testdata/jobs.csv"}, arguments...)...)
+		cmd := exec.CommandContext(t.Context(), binary,
+			append([]string{"compare", "--nodes", "../../../pkg/replay/testdata/nodes.csv",
+				"--jobs", "../../../pkg/replay/testdata/jobs.csv"}, arguments...)...)
 		cmd.Stdout, cmd.Stderr = &stdout, &stderr
 		err = cmd.Run()
 		return stdout.String(), stderr.String(), err
 	}
 	var got [2][]metric
 	for i, parallel := range []string{"1", "3"} {
-		out, said, err := run("--a", "stock", "--b", "../../../manifests/base/scheduler-config.yaml", "--horizon", "1h", "--seeds", "2", "-o", "json", "--parallel", parallel)
+		out, said, err := run("--a", "stock", "--b", "../../../manifests/base/scheduler-config.yaml", "--horizon", "1h",
+			"--seeds", "2", "-o", "json", "--parallel", parallel)
 		if err != nil {
 			t.Fatalf("%v: %s", err, said)
 		}
@@ -56,7 +58,8 @@ func TestReplaysAtOnceGiveWhatTheyGiveInTurn(t *testing.T) {
 		t.Errorf("%d metrics (-in turn +at once):\n%s", len(got[0]), diff)
 	}
 	_, said, err := run("--a", "stock", "--b", "stock", "--profile", "nobody")
-	if want := "berth: stock: there is no profile \"nobody\"; it has default-scheduler\n"; err == nil || !strings.HasSuffix(said, want) {
+	if want := "berth: stock: there is no profile \"nobody\"; it has default-scheduler\n"; err == nil ||
+		!strings.HasSuffix(said, want) {
 		t.Errorf("with a profile that is not there: error %v, said %q, want %q", err, said, want)
 	}
 }

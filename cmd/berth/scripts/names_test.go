@@ -43,7 +43,8 @@ func TestNamesOfObjectsAreCompleted(t *testing.T) {
 	t.Cleanup(api.Close)
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
 	if err := os.WriteFile(kubeconfig, []byte("apiVersion: v1\nkind: Config\ncurrent-context: c\nusers: [{name: u}]\n"+
-		"contexts: [{name: c, context: {cluster: c, user: u}}]\nclusters: [{name: c, cluster: {server: \""+api.URL+"\"}}]\n"), 0o600); err != nil {
+		"contexts: [{name: c, context: {cluster: c, user: u}}]\nclusters: [{name: c, cluster: {server: \""+api.URL+"\"}}]\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	for typed, want := range map[string]string{
@@ -63,7 +64,8 @@ func TestNamesOfObjectsAreCompleted(t *testing.T) {
 	} {
 		t.Run(typed, func(t *testing.T) {
 			t.Parallel()
-			words := append([]string{"__completeNoDesc"}, strings.Fields(strings.ReplaceAll(strings.ReplaceAll(typed, " |", " ''"), "|", ""))...)
+			words := append([]string{"__completeNoDesc"},
+				strings.Fields(strings.ReplaceAll(strings.ReplaceAll(typed, " |", " ''"), "|", ""))...)
 			if last := &words[len(words)-1]; *last == "''" {
 				*last = ""
 			}

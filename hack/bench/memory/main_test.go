@@ -17,8 +17,10 @@ func TestFlagsThatAreRefused(t *testing.T) {
 		change        func(nodes, pods, wave *int)
 	}{
 		{"a cluster that is too small", "--nodes: 9 is not allowed", func(nodes, pods, wave *int) { *nodes = 9 }},
-		{"a wave for which GPUs could lack", "--wave: 201 is not allowed; want 1 to twice the nodes (200)", func(nodes, pods, wave *int) { *wave = 201 }},
-		{"more pods than run on the nodes", "--pods: 1051 is not allowed; want the wave and at most 10 pods a node besides (50 to 1050)",
+		{"a wave for which GPUs could lack", "--wave: 201 is not allowed; want 1 to twice the nodes (200)",
+			func(nodes, pods, wave *int) { *wave = 201 }},
+		{"more pods than run on the nodes",
+			"--pods: 1051 is not allowed; want the wave and at most 10 pods a node besides (50 to 1050)",
 			func(nodes, pods, wave *int) { *pods = 1051 }},
 		{"fewer pods than the wave has", "--pods: 49 is not allowed", func(nodes, pods, wave *int) { *pods = 49 }},
 	}

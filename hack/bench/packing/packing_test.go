@@ -81,13 +81,15 @@ func TestNothingIsPlacedTwice(t *testing.T) {
 			}
 		}
 		if c.usedMilli != used || c.supply.IdleMilli() != int64(c.gpuMilli-used) {
-			t.Fatalf("%d milli-GPU are used and %d idle, want %d of %d used", c.usedMilli, c.supply.IdleMilli(), used, c.gpuMilli)
+			t.Fatalf("%d milli-GPU are used and %d idle, want %d of %d used", c.usedMilli, c.supply.IdleMilli(), used,
+				c.gpuMilli)
 		}
 		for _, p := range running {
 			c.release(p, nil)
 		}
 		for i := range c.machines {
-			if m := &c.machines[i]; m.inv.FreeCPUMilli != m.inv.CPUMilli || m.inv.FreeWhole() != len(m.inv.Devices) || m.inv.InUse {
+			if m := &c.machines[i]; m.inv.FreeCPUMilli != m.inv.CPUMilli || m.inv.FreeWhole() != len(m.inv.Devices) ||
+				m.inv.InUse {
 				t.Fatalf("machine %d is not empty again: %+v", i, m.inv)
 			}
 		}
@@ -96,8 +98,10 @@ func TestNothingIsPlacedTwice(t *testing.T) {
 
 func TestPoliciesRankAsTheySay(t *testing.T) {
 	t.Parallel()
-	empty := machine{inv: &gpu.Inventory{Mode: gpu.ModeShared, Replicas: 1, Devices: gpu.NewDevices(4, 0), FreeCPUMilli: 64_000, CPUMilli: 64_000}}
-	half := machine{inv: &gpu.Inventory{Mode: gpu.ModeShared, Replicas: 1, Devices: gpu.NewDevices(4, 0), FreeCPUMilli: 32_000, CPUMilli: 64_000}}
+	empty := machine{inv: &gpu.Inventory{Mode: gpu.ModeShared, Replicas: 1, Devices: gpu.NewDevices(4, 0),
+		FreeCPUMilli: 64_000, CPUMilli: 64_000}}
+	half := machine{inv: &gpu.Inventory{Mode: gpu.ModeShared, Replicas: 1, Devices: gpu.NewDevices(4, 0),
+		FreeCPUMilli: 32_000, CPUMilli: 64_000}}
 	half.inv.Take([]int{0, 1}, gpu.Share{Milli: gpu.WholeMilli})
 	one, two := newKind(1000, 1, 1000), newKind(1000, 2, 1000)
 	if !(bestFit(&half, &one) < bestFit(&empty, &one)) || !(mostAllocated(&half, &one) < mostAllocated(&empty, &one)) {
@@ -168,7 +172,8 @@ func TestATraceIsMeasured(t *testing.T) {
 		}
 	}
 	write("openb_node_list_gpu_node.csv", "sn,cpu_milli,memory_mib,gpu,model\nn0,64000,1,4,T4\nn1,64000,1,4,T4\n")
-	write("openb_pod_list_default.csv", "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\np0,1000,1,1,500,\np1,1000,1,2,1000,T4|A10\np2,1000,1,0,0,\n")
+	write("openb_pod_list_default.csv",
+		"name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\np0,1000,1,1,500,\np1,1000,1,2,1000,T4|A10\np2,1000,1,0,0,\n")
 	cmd := newCommand()
 	cmd.SetOut(io.Discard)
 	cmd.SetErr(io.Discard)

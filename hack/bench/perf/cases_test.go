@@ -86,16 +86,19 @@ func TestAFolderMayBeInAnotherOne(t *testing.T) {
 		if err := os.MkdirAll(filepath.Join(dir, folder), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, folder, "performance-config.yaml"), []byte(upstreamText), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, folder, "performance-config.yaml"), []byte(upstreamText),
+			0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for name, want := range map[string]string{"misc/Basic/5Nodes/small": "misc", "podgroup/tas/Basic/5000Nodes": "podgroup/tas"} {
+	for name, want := range map[string]string{"misc/Basic/5Nodes/small": "misc",
+		"podgroup/tas/Basic/5000Nodes": "podgroup/tas"} {
 		if c, err := readCase(dir, name); err != nil || c.topic != filepath.Join(dir, want) || c.name != name {
 			t.Errorf("%s: got %+v and error %v, want folder %s", name, c, err, want)
 		}
 	}
-	if _, err := readCase(dir, "podgroup/Basic/5000Nodes"); err == nil || !strings.Contains(err.Error(), "podgroup has no cases") {
+	if _, err := readCase(dir, "podgroup/Basic/5000Nodes"); err == nil ||
+		!strings.Contains(err.Error(), "podgroup has no cases") {
 		t.Errorf("error %v for a folder without cases", err)
 	}
 }

@@ -62,13 +62,17 @@ func TestTreeCPU(t *testing.T) {
 	}{
 		{name: "user and system time are added", processes: map[int][5]int{7: {1, 250, 50, 0, 0}}, want: 3 * time.Second},
 		{name: "children that have ended count", processes: map[int][5]int{7: {1, 100, 0, 250, 50}}, want: 4 * time.Second},
-		{name: "children of children count", processes: map[int][5]int{7: {1, 100, 0, 0, 0}, 8: {7, 100, 0, 0, 0}, 9: {8, 0, 200, 0, 0}},
+		{name: "children of children count", processes: map[int][5]int{7: {1, 100, 0, 0, 0}, 8: {7, 100, 0, 0, 0},
+			9: {8, 0, 200, 0, 0}},
 			want: 4 * time.Second},
-		{name: "parents and their other children do not count", processes: map[int][5]int{1: {0, 900, 0, 0, 0}, 7: {1, 100, 0, 0, 0}, 8: {1, 900, 0, 0, 0}},
+		{name: "parents and their other children do not count", processes: map[int][5]int{1: {0, 900, 0, 0, 0},
+			7: {1, 100, 0, 0, 0}, 8: {1, 900, 0, 0, 0}},
 			want: time.Second},
-		{name: "processes that are each other's parents do not hang it", processes: map[int][5]int{7: {1, 100, 0, 0, 0}, 8: {9, 1, 0, 0, 0}, 9: {8, 1, 0, 0, 0}},
+		{name: "processes that are each other's parents do not hang it", processes: map[int][5]int{7: {1, 100, 0, 0, 0},
+			8: {9, 1, 0, 0, 0}, 9: {8, 1, 0, 0, 0}},
 			want: time.Second},
-		{name: "a process that is not there is an error", processes: map[int][5]int{8: {1, 1, 1, 1, 1}}, wantErr: "no process 7"},
+		{name: "a process that is not there is an error", processes: map[int][5]int{8: {1, 1, 1, 1, 1}},
+			wantErr: "no process 7"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

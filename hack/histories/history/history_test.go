@@ -67,7 +67,8 @@ func TestSomeHistoriesHavePodsThatWantNotice(t *testing.T) {
 			}
 			objects := step.Pod.Objects()
 			value := objects[len(objects)-1].(*v1.Pod).Annotations[wellknown.EvictionNoticeKey]
-			if length, err := time.ParseDuration(value); err != nil || length != time.Duration(step.Pod.NoticeSeconds)*time.Second {
+			if length, err := time.ParseDuration(value); err != nil ||
+				length != time.Duration(step.Pod.NoticeSeconds)*time.Second {
 				t.Errorf("the annotation is %q, want %d seconds", value, step.Pod.NoticeSeconds)
 			}
 			wanted++

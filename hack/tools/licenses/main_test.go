@@ -72,17 +72,23 @@ func TestLicensesAreThoseOfWhatIsLinked(t *testing.T) {
 		want     []string
 		wantErr  string
 	}{
-		"of the root":                 {files: map[string]string{"LICENSE": isc}, packages: []string{"a/b"}, want: []string{"ISC"}},
-		"of a folder that is linked":  {files: map[string]string{"LICENSE.md": isc, "a/COPYING": unlicense}, packages: []string{"a/b"}, want: []string{"ISC", "Unlicense"}},
-		"of a folder that is not":     {files: map[string]string{"License.txt": isc, "c/COPYING": copyleft}, packages: []string{"a"}, want: []string{"ISC"}},
-		"of a linked folder, refused": {files: map[string]string{"LICENSE": isc, "a/LICENSE": copyleft}, packages: []string{"a"}, wantErr: "has the license AGPL-3.0"},
-		"of documents":                {files: map[string]string{"LICENSE": isc, "LICENSE.docs": copyleft}, want: []string{"ISC"}},
-		"source code named so":        {files: map[string]string{"LICENSE": isc, "license.go": "package license"}, want: []string{"ISC"}},
-		"names of authors":            {files: map[string]string{"LICENSE": isc, "COPYRIGHT": "Copyright Somebody"}, want: []string{"ISC"}},
-		"none":                        {files: map[string]string{"README": "free"}, wantErr: "has no license that is known"},
-		"an empty one":                {files: map[string]string{"LICENSE": ""}, wantErr: "is not the text of a license"},
-		"one of its own":              {files: map[string]string{"LICENSE": "Do what you like."}, wantErr: "is not the text of a license"},
-		"a huge one":                  {files: map[string]string{"LICENSE": strings.Repeat(isc, 2000)}, wantErr: "larger than 1 MiB"},
+		"of the root": {files: map[string]string{"LICENSE": isc}, packages: []string{"a/b"},
+			want: []string{"ISC"}},
+		"of a folder that is linked": {files: map[string]string{"LICENSE.md": isc, "a/COPYING": unlicense},
+			packages: []string{"a/b"}, want: []string{"ISC", "Unlicense"}},
+		"of a folder that is not": {files: map[string]string{"License.txt": isc, "c/COPYING": copyleft},
+			packages: []string{"a"}, want: []string{"ISC"}},
+		"of a linked folder, refused": {files: map[string]string{"LICENSE": isc, "a/LICENSE": copyleft},
+			packages: []string{"a"}, wantErr: "has the license AGPL-3.0"},
+		"of documents": {files: map[string]string{"LICENSE": isc, "LICENSE.docs": copyleft}, want: []string{"ISC"}},
+		"source code named so": {files: map[string]string{"LICENSE": isc, "license.go": "package license"},
+			want: []string{"ISC"}},
+		"names of authors": {files: map[string]string{"LICENSE": isc, "COPYRIGHT": "Copyright Somebody"},
+			want: []string{"ISC"}},
+		"none":           {files: map[string]string{"README": "free"}, wantErr: "has no license that is known"},
+		"an empty one":   {files: map[string]string{"LICENSE": ""}, wantErr: "is not the text of a license"},
+		"one of its own": {files: map[string]string{"LICENSE": "Do what you like."}, wantErr: "is not the text of a license"},
+		"a huge one":     {files: map[string]string{"LICENSE": strings.Repeat(isc, 2000)}, wantErr: "larger than 1 MiB"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -127,14 +133,16 @@ func TestPackagesAreGatheredByTheModuleThatIsReallyUsed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(got) != 2 || got[0].path != "a" || got[0].version != "v3" || got[0].dir != "/new" || !slices.Equal(got[1].packages, []string{"/b/x", "/b/y"}) {
+	if len(got) != 2 || got[0].path != "a" || got[0].version != "v3" || got[0].dir != "/new" ||
+		!slices.Equal(got[1].packages, []string{"/b/x", "/b/y"}) {
 		t.Errorf("got %+v", got)
 	}
 	if _, err := readPackages(strings.NewReader("{")); err == nil {
 		t.Error("half a list is taken")
 	}
 	var page bytes.Buffer
-	if err := write([]used{{got[1], []string{"ISC", "MIT"}}}, &page); err != nil || !strings.Contains(page.String(), "| b | v2 | ISC, MIT |\n") {
+	if err := write([]used{{got[1], []string{"ISC", "MIT"}}}, &page); err != nil ||
+		!strings.Contains(page.String(), "| b | v2 | ISC, MIT |\n") {
 		t.Errorf("%v:\n%s", err, page.String())
 	}
 }
@@ -159,7 +167,8 @@ func TestTextsComeOnceWithTheModulesThatHaveThem(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := page.String()
-	for _, want := range []string{"\na v1\nb v1\n\n" + isc, "\na v1\n\nA is by Ann.\n", "\nstd go", "Copyright 2009 The Go Authors"} {
+	for _, want := range []string{"\na v1\nb v1\n\n" + isc, "\na v1\n\nA is by Ann.\n", "\nstd go",
+		"Copyright 2009 The Go Authors"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the texts lack %q", want)
 		}
@@ -167,7 +176,8 @@ func TestTextsComeOnceWithTheModulesThatHaveThem(t *testing.T) {
 	if n := strings.Count(got, "THE AUTHOR DISCLAIMS"); n != 1 || strings.Contains(got, "package b") {
 		t.Errorf("the shared license is there %d times, want once:\n%s", n, got)
 	}
-	if err := texts([]module{newModule("c", nil)}, &page); err == nil || !strings.Contains(err.Error(), "module c v1 has no license") {
+	if err := texts([]module{newModule("c", nil)}, &page); err == nil ||
+		!strings.Contains(err.Error(), "module c v1 has no license") {
 		t.Errorf("a module without a license: error %v", err)
 	}
 }

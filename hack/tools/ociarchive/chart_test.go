@@ -22,7 +22,8 @@ func packaged(t *testing.T, files map[string]string) string {
 	zip := gzip.NewWriter(&content)
 	archive := tar.NewWriter(zip)
 	for name, text := range files {
-		if err := archive.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o644, Size: int64(len(text))}); err != nil {
+		if err := archive.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o644,
+			Size: int64(len(text))}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := archive.Write([]byte(text)); err != nil {
@@ -97,7 +98,8 @@ func TestAChartIsPackedAsHelmStoresIt(t *testing.T) {
 func TestWhatIsNoChartIsRefused(t *testing.T) {
 	t.Parallel()
 	out := filepath.Join(t.TempDir(), "it.oci.tar")
-	for file, want := range map[string]string{packaged(t, map[string]string{"it/values.yaml": ""}): "it has no Chart.yaml", "/absent": "no such file"} {
+	for file, want := range map[string]string{packaged(t, map[string]string{"it/values.yaml": ""}): "it has no Chart.yaml",
+		"/absent": "no such file"} {
 		if err := run([]string{"--chart", file, "--out", out}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
@@ -112,7 +114,8 @@ func TestAnImageHasTheLicenses(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r := request{name: "it", base: scratch, licenses: []string{filepath.Join(dir, "LICENSE"), filepath.Join(dir, "THIRD_PARTY_LICENSES")}}
+	r := request{name: "it", base: scratch, licenses: []string{filepath.Join(dir, "LICENSE"),
+		filepath.Join(dir, "THIRD_PARTY_LICENSES")}}
 	image, err := r.image(v1.Platform{OS: "linux", Architecture: "amd64"}, filepath.Join(dir, "it"))
 	if err != nil {
 		t.Fatal(err)

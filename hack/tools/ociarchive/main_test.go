@@ -30,7 +30,8 @@ func TestTheSameInputGivesTheSameArchive(t *testing.T) {
 	var archives [][]byte
 	for _, name := range []string{"one.oci.tar", "two.oci.tar"} {
 		out := filepath.Join(dir, name)
-		err := run([]string{"--name", "it", "--version", "1.2.3", "--created", "2026-01-02T03:04:05Z", "--user", "65532:65532", "--license", binary,
+		err := run([]string{"--name", "it", "--version", "1.2.3", "--created", "2026-01-02T03:04:05Z", "--user",
+			"65532:65532", "--license", binary,
 			"--out", out, "amd64=" + binary, "arm64=" + binary})
 		if err != nil {
 			t.Fatal(err)
@@ -97,7 +98,8 @@ func TestEachArchitectureHasItsOwnBase(t *testing.T) {
 			t.Fatal(err)
 		}
 		bases[architecture] = digest.String()
-		platform := &v1.Platform{OS: "linux", Architecture: architecture, Variant: map[string]string{"arm64": "v8"}[architecture]}
+		platform := &v1.Platform{OS: "linux", Architecture: architecture,
+			Variant: map[string]string{"arm64": "v8"}[architecture]}
 		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: base, Descriptor: v1.Descriptor{Platform: platform}})
 	}
 	if err := remote.WriteIndex(reference, index); err != nil {
@@ -121,8 +123,10 @@ func TestEachArchitectureHasItsOwnBase(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := manifest.Layers[0].Digest.String(); len(manifest.Layers) != 2 || got != base || config.Architecture != architecture {
-			t.Errorf("for %s, %d layers on %s for %s, want 2 on %s", architecture, len(manifest.Layers), got, config.Architecture, base)
+		if got := manifest.Layers[0].Digest.String(); len(manifest.Layers) != 2 || got != base ||
+			config.Architecture != architecture {
+			t.Errorf("for %s, %d layers on %s for %s, want 2 on %s", architecture, len(manifest.Layers), got,
+				config.Architecture, base)
 		}
 	}
 	other := request{name: "it", base: reference.String(), binaries: []string{"s390x=" + binary}}
@@ -141,7 +145,8 @@ func TestAWrongCommandLineNamesItsFault(t *testing.T) {
 	}{
 		{"no binary", []string{"--name", "it", "--out", out}, "usage: "},
 		{"a time that is none", []string{"--name", "it", "--out", out, "--created", "today", "amd64=x"}, "reading --created"},
-		{"a binary without its architecture", []string{"--name", "it", "--out", out, "--created", "2026-01-02T03:04:05Z", "x"},
+		{"a binary without its architecture", []string{"--name", "it", "--out", out, "--created", "2026-01-02T03:04:05Z",
+			"x"},
 			`argument "x": must be ARCHITECTURE=BINARY`},
 		{"a binary that is not there", []string{"--name", "it", "--out", out, "--created", "2026-01-02T03:04:05Z", "amd64=x"},
 			"packing it for amd64"},

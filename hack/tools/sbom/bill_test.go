@@ -17,10 +17,12 @@ func TestABillNamesEveryModule(t *testing.T) {
 		wantURL, wantSum, wantLicense string
 	}{
 		"a module with its sum": {
-			debug.Module{Path: "k8s.io/api", Version: "v0.37.0", Sum: "h1:x="}, "pkg:golang/k8s.io/api@v0.37.0", "h1:x=", "Apache-2.0",
+			debug.Module{Path: "k8s.io/api", Version: "v0.37.0", Sum: "h1:x="}, "pkg:golang/k8s.io/api@v0.37.0", "h1:x=",
+			"Apache-2.0",
 		},
 		"the plus sign of a version is escaped": {
-			debug.Module{Path: "a.b/c", Version: "v2.0.0+incompatible"}, "pkg:golang/a.b/c@v2.0.0%2Bincompatible", "", "BSD-3-Clause AND MIT",
+			debug.Module{Path: "a.b/c", Version: "v2.0.0+incompatible"}, "pkg:golang/a.b/c@v2.0.0%2Bincompatible", "",
+			"BSD-3-Clause AND MIT",
 		},
 		"a replaced module is listed as its replacement": {
 			debug.Module{
@@ -38,7 +40,8 @@ func TestABillNamesEveryModule(t *testing.T) {
 			}
 			var encoded bytes.Buffer
 			const page = "| module | version | licenses |\n|---|---|---|\n" +
-				"| k8s.io/api | v0.37.0 | Apache-2.0 |\n| a.b/c | v2.0.0+incompatible | BSD-3-Clause, MIT |\n| d.e/f | v1.1.0 | MIT |\n"
+				"| k8s.io/api | v0.37.0 | Apache-2.0 |\n| a.b/c | v2.0.0+incompatible | BSD-3-Clause, MIT |\n" +
+				"| d.e/f | v1.1.0 | MIT |\n"
 			bom, err := bill(p, info, readLicenses(page))
 			if err != nil {
 				t.Fatal(err)

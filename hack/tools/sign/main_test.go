@@ -32,12 +32,14 @@ var artifact = []byte("a program")
 func newRelease(t *testing.T) release {
 	t.Helper()
 	dir := t.TempDir()
-	private, public, err := cryptoutils.GeneratePEMEncodedECDSAKeyPair(elliptic.P256(), cryptoutils.StaticPasswordFunc([]byte(password)))
+	private, public, err := cryptoutils.GeneratePEMEncodedECDSAKeyPair(elliptic.P256(),
+		cryptoutils.StaticPasswordFunc([]byte(password)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	sum := sha256.Sum256(artifact)
-	for name, content := range map[string][]byte{"cosign.key": private, "SHA256SUMS": []byte(hex.EncodeToString(sum[:]) + "  program\n")} {
+	for name, content := range map[string][]byte{"cosign.key": private,
+		"SHA256SUMS": []byte(hex.EncodeToString(sum[:]) + "  program\n")} {
 		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -61,7 +63,8 @@ func newRelease(t *testing.T) release {
 }
 
 func (r release) sign(more ...string) error {
-	return run(append([]string{"--key", filepath.Join(r.dir, "cosign.key"), "--source", "https://example.com/it", "--commit", "abc",
+	return run(append([]string{"--key", filepath.Join(r.dir, "cosign.key"), "--source", "https://example.com/it",
+		"--commit", "abc",
 		"--version", "1.2.3", "--builder", "https://example.com/builder", filepath.Join(r.dir, "SHA256SUMS")}, more...))
 }
 

@@ -67,12 +67,14 @@ func TestTheSiteOfTheProject(t *testing.T) {
 func TestALinkThatLeadsNowhereIsAnError(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
-	for name, text := range map[string]string{"README.md": "# A\n\n[b](docs/b.md)\n", "docs/b.md": "# B\n\n[gone](../c.md)\n"} {
+	for name, text := range map[string]string{"README.md": "# A\n\n[b](docs/b.md)\n",
+		"docs/b.md": "# B\n\n[gone](../c.md)\n"} {
 		if err := write(root, name, []byte(text)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := build(root, filepath.Join(root, "site")); err == nil || !strings.Contains(err.Error(), "docs/b.md links to ../c.md") {
+	if _, err := build(root, filepath.Join(root, "site")); err == nil ||
+		!strings.Contains(err.Error(), "docs/b.md links to ../c.md") {
 		t.Errorf("the error is %v", err)
 	}
 }

@@ -27,7 +27,8 @@ func node(name string) *v1.Node { return &v1.Node{ObjectMeta: metav1.ObjectMeta{
 
 // pod is one of a ReplicaSet; pending without a node.
 func pod(name, on string) *v1.Pod {
-	owner := metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "rs-" + name, UID: types.UID("rs-" + name),
+	owner := metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "rs-" + name,
+		UID:        types.UID("rs-" + name),
 		Controller: ptr.To(true)}
 	return &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID("pod-" + name),
@@ -36,7 +37,8 @@ func pod(name, on string) *v1.Pod {
 	}
 }
 
-// behavior is what a cluster does with evictions: where the replacement goes, by the name of the pod; nowhere without an entry.
+// behavior is what a cluster does with evictions: where the replacement goes, by the name of the pod; nowhere without
+// an entry.
 type behavior struct {
 	refuses map[string]bool
 	to      map[string]string
@@ -85,9 +87,11 @@ func clusterThat(t *testing.T, b behavior, objects ...runtime.Object) *fake.Clie
 
 func TestAPlanIsCarriedOutForAsLongAsTheClusterIsAsPlanned(t *testing.T) {
 	t.Parallel()
-	plan := &advise.Plan{For: advise.Unit{Kind: advise.KindPod, Namespace: "default", Name: "p"}, Cordon: []string{"a"}, Starts: []advise.Placement{{Namespace: "default", Name: "p", Node: "a"}}}
+	plan := &advise.Plan{For: advise.Unit{Kind: advise.KindPod, Namespace: "default", Name: "p"}, Cordon: []string{"a"},
+		Starts: []advise.Placement{{Namespace: "default", Name: "p", Node: "a"}}}
 	for _, name := range []string{"x", "y"} {
-		plan.Moves = append(plan.Moves, advise.Move{Unit: advise.Unit{Kind: advise.KindPod, Namespace: "default", Name: name}, Pods: []advise.MovedPod{{Name: name, UID: "pod-" + name, From: "a", To: "b"}}})
+		plan.Moves = append(plan.Moves, advise.Move{Unit: advise.Unit{Kind: advise.KindPod, Namespace: "default", Name: name},
+			Pods: []advise.MovedPod{{Name: name, UID: "pod-" + name, From: "a", To: "b"}}})
 	}
 	toB := map[string]string{"x": "b", "y": "b"}
 	for _, tt := range []struct {
@@ -101,19 +105,26 @@ func TestAPlanIsCarriedOutForAsLongAsTheClusterIsAsPlanned(t *testing.T) {
 		{"all goes well", behavior{to: toB, starts: "y"}, nil, nil, "x y", ""},
 		{"what waits starts before the last move", behavior{to: toB, starts: "x"}, nil, nil, "x", ""},
 		{"what waits never starts", behavior{to: toB}, nil, nil, "x y", "what waits has not started"},
-		{"a budget refuses the second", behavior{to: toB, refuses: map[string]bool{"y": true}}, nil, nil, "x y", "a PodDisruptionBudget does not allow it now"},
-		{"a replacement stays pending", behavior{to: map[string]string{"y": "b"}}, nil, nil, "x", "the replacements of pod default/x have not all been given a node"},
-		{"a replacement takes the place that is made", behavior{to: map[string]string{"x": "a"}}, nil, nil, "x", "went to a, which the plan has for pod default/p"},
+		{"a budget refuses the second", behavior{to: toB, refuses: map[string]bool{"y": true}}, nil, nil, "x y",
+			"a PodDisruptionBudget does not allow it now"},
+		{"a replacement stays pending", behavior{to: map[string]string{"y": "b"}}, nil, nil, "x",
+			"the replacements of pod default/x have not all been given a node"},
+		{"a replacement takes the place that is made", behavior{to: map[string]string{"x": "a"}}, nil, nil, "x",
+			"went to a, which the plan has for pod default/p"},
 		{"the room of the second is taken", behavior{to: toB, fails: 1}, nil, nil, "x", "the plan does not hold any more"},
 		{"the room is taken before the first", behavior{to: toB, fails: 2}, nil, nil, "", "the plan does not hold any more"},
-		{"a pod is another one of the same name", behavior{to: toB}, func(p *v1.Pod) { p.UID = "other" }, nil, "", "pod default/x has gone"},
-		{"a pod is on another node", behavior{to: toB}, func(p *v1.Pod) { p.Spec.NodeName = "c" }, nil, "", "is on c and not on a"},
-		{"a pod has lost its controller", behavior{to: toB}, func(p *v1.Pod) { p.OwnerReferences = nil }, nil, "", "has no controller"},
+		{"a pod is another one of the same name", behavior{to: toB}, func(p *v1.Pod) { p.UID = "other" }, nil, "",
+			"pod default/x has gone"},
+		{"a pod is on another node", behavior{to: toB}, func(p *v1.Pod) { p.Spec.NodeName = "c" }, nil, "",
+			"is on c and not on a"},
+		{"a pod has lost its controller", behavior{to: toB}, func(p *v1.Pod) { p.OwnerReferences = nil }, nil, "",
+			"has no controller"},
 		{"a pod is ending", behavior{to: toB}, func(p *v1.Pod) {
 			p.DeletionTimestamp = &metav1.Time{Time: time.Unix(1_800_000_000, 0)}
 			p.Finalizers = []string{"x/y"}
 		}, nil, "", "already ending"},
-		{"the node was cordoned by another user", behavior{to: toB}, nil, func(n *v1.Node) { n.Spec.Unschedulable = true }, "", "cordoned by another user"},
+		{"the node was cordoned by another user", behavior{to: toB}, nil, func(n *v1.Node) { n.Spec.Unschedulable = true },
+			"", "cordoned by another user"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -149,7 +160,8 @@ func TestAPlanIsCarriedOutForAsLongAsTheClusterIsAsPlanned(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if closed := tt.node != nil; after.Spec.Unschedulable != closed || after.Annotations[wellknown.CordonedForKey] != "" {
+			if closed := tt.node != nil; after.Spec.Unschedulable != closed ||
+				after.Annotations[wellknown.CordonedForKey] != "" {
 				t.Errorf("node a is left with unschedulable %t and annotations %v", after.Spec.Unschedulable, after.Annotations)
 			}
 		})
@@ -159,13 +171,16 @@ func TestAPlanIsCarriedOutForAsLongAsTheClusterIsAsPlanned(t *testing.T) {
 func TestAPlanThatIsInterruptedLeavesNoNodeClosed(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
-	plan := &advise.Plan{Cordon: []string{"a"}, Moves: []advise.Move{{Unit: advise.Unit{Kind: advise.KindPod, Namespace: "default", Name: "x"}, Pods: []advise.MovedPod{{Name: "x", UID: "pod-x", From: "a", To: "b"}}}}}
+	plan := &advise.Plan{Cordon: []string{"a"},
+		Moves: []advise.Move{{Unit: advise.Unit{Kind: advise.KindPod, Namespace: "default", Name: "x"},
+			Pods: []advise.MovedPod{{Name: "x", UID: "pod-x", From: "a", To: "b"}}}}}
 	client := clusterThat(t, behavior{}, node("a"), pod("x", "a"))
-	carrier := &Carrier{Client: client, Within: time.Minute, Poll: time.Millisecond, Holds: func(context.Context, *advise.Plan) error { return nil }, Say: func(text string) {
-		if strings.HasPrefix(text, "evicting") {
-			cancel()
-		}
-	}}
+	carrier := &Carrier{Client: client, Within: time.Minute, Poll: time.Millisecond,
+		Holds: func(context.Context, *advise.Plan) error { return nil }, Say: func(text string) {
+			if strings.HasPrefix(text, "evicting") {
+				cancel()
+			}
+		}}
 	if err := carrier.Carry(ctx, plan); err == nil {
 		t.Error("no error")
 	}

@@ -11,15 +11,24 @@ import (
 // FuzzArgs reads args of every plugin as they stand in a file, fills in the defaults and validates them.
 func FuzzArgs(f *testing.F) {
 	for _, seed := range []string{
-		"strategy: Pack\nweights: {scarcity: 800}\nsignals: {prometheus: {url: 'http://p:9090', bearerTokenFile: /t}, fatalXIDs: [79], faultWindow: 1h}",
-		"spot: tolerate\nprices: [{requirements: [{key: a, operator: In, values: [b]}], pricePerHour: '27.45'}, {requirements: [{key: a, operator: Exists}], priceAdjustment: '-15%', weight: 3}]",
-		"windows: [{name: night, days: [Mon, Tue], from: '22:00', to: '06:00', timeZone: Europe/Berlin, podSelector: {matchLabels: {a: b}}}]\ndefaultRates: {gpuPerHour: '1'}",
-		"priceSource: {prometheus: {url: 'http://p'}, metrics: [OpenCost], maxAge: 2h}\ninterruptions: [{capacityType: spot, perThousandHours: 3, lostMinutes: 20}]\nthetaPercent: 50\ngrowthPercent: 3\nfleet: Static",
-		"scheduleTimeoutSeconds: 60\nretryInitialSeconds: 1\nretryMaxSeconds: 10\nreservation: {maxNodesPercent: 20, ttlSeconds: 600}",
-		"sla: {classes: [{name: a, priorityClasses: [p], deadlineSeconds: 60, earliestOwnDeadlineSeconds: 30, timeoutSeconds: 9, ageFromPriority: 5}], ageing: {priorityPerHour: 10, upToPriority: 100}}",
+		"strategy: Pack\nweights: {scarcity: 800}\n" +
+			"signals: {prometheus: {url: 'http://p:9090', bearerTokenFile: /t}, fatalXIDs: [79], faultWindow: 1h}",
+		"spot: tolerate\nprices: [{requirements: [{key: a, operator: In, values: [b]}], pricePerHour: '27.45'}, " +
+			"{requirements: [{key: a, operator: Exists}], priceAdjustment: '-15%', weight: 3}]",
+		"windows: [{name: night, days: [Mon, Tue], from: '22:00', to: '06:00', timeZone: Europe/Berlin, podSelector: " +
+			"{matchLabels: {a: b}}}]\ndefaultRates: {gpuPerHour: '1'}",
+		"priceSource: {prometheus: {url: 'http://p'}, metrics: [OpenCost], maxAge: 2h}\n" +
+			"interruptions: [{capacityType: spot, perThousandHours: 3, lostMinutes: 20}]\nthetaPercent: 50\ngrowthPercent: 3\n" +
+			"fleet: Static",
+		"scheduleTimeoutSeconds: 60\nretryInitialSeconds: 1\nretryMaxSeconds: 10\n" +
+			"reservation: {maxNodesPercent: 20, ttlSeconds: 600}",
+		"sla: {classes: [{name: a, priorityClasses: [p], deadlineSeconds: 60, earliestOwnDeadlineSeconds: 30, " +
+			"timeoutSeconds: 9, ageFromPriority: 5}], ageing: {priorityPerHour: 10, upToPriority: 100}}",
 		"gangOwners: {kinds: [Job, JobSet], profiles: [gang-scheduler], namespaces: ['*'], jobSetPer: Replica}",
-		"sameNodeMicroseconds: 1\nlevels: [{name: rack, labels: [a/b], microseconds: 9, microDollarsPerGiB: 3}]\napart: {microseconds: 10}\nappLabel: app",
-		"headroomPercent: 20\nsignals: {prometheus: {url: 'http://p'}, latencyMsQuery: 'x', throughputQuery: 'y', hostLabels: [node], maxAge: 2m}",
+		"sameNodeMicroseconds: 1\nlevels: [{name: rack, labels: [a/b], microseconds: 9, microDollarsPerGiB: 3}]\n" +
+			"apart: {microseconds: 10}\nappLabel: app",
+		"headroomPercent: 20\nsignals: {prometheus: {url: 'http://p'}, latencyMsQuery: 'x', throughputQuery: 'y', " +
+			"hostLabels: [node], maxAge: 2m}",
 	} {
 		f.Add(seed)
 	}

@@ -32,7 +32,8 @@ func TestValidateCoschedulingArgs(t *testing.T) {
 		{"work that does not count", CoschedulingArgs{Preemption: &Preemption{MaxUnsavedSeconds: ptr.To[int32](0)}}, ""},
 		{"work of more than a month", CoschedulingArgs{Preemption: &Preemption{MaxUnsavedSeconds: ptr.To[int32](2592001)}},
 			"args.preemption.maxUnsavedSeconds: Invalid value: 2592001: want a whole number from 0 to 2592000"},
-		{"a restart that takes no time and less", CoschedulingArgs{Preemption: &Preemption{MaxRestartSeconds: ptr.To[int32](-1)}},
+		{"a restart that takes no time and less",
+			CoschedulingArgs{Preemption: &Preemption{MaxRestartSeconds: ptr.To[int32](-1)}},
 			"args.preemption.maxRestartSeconds: Invalid value: -1: want a whole number from 0 to 86400"},
 		{"protected for more than a day", CoschedulingArgs{Preemption: &Preemption{MaxProtectSeconds: ptr.To[int32](86401)}},
 			"args.preemption.maxProtectSeconds: Invalid value: 86401: want a whole number from 0 to 86400"},
@@ -42,7 +43,8 @@ func TestValidateCoschedulingArgs(t *testing.T) {
 			CoschedulingArgs{Preemption: &Preemption{Delays: []PreemptionDelay{{"a", 60}, {"*", 300}}}}, ""},
 		{"a delay for no profile", CoschedulingArgs{Preemption: &Preemption{Delays: []PreemptionDelay{{"", 60}}}},
 			`args.preemption.delays[0].profile: Required value: want the schedulerName of a profile, or "*"`},
-		{"two delays for a profile", CoschedulingArgs{Preemption: &Preemption{Delays: []PreemptionDelay{{"a", 60}, {"a", 300}}}},
+		{"two delays for a profile",
+			CoschedulingArgs{Preemption: &Preemption{Delays: []PreemptionDelay{{"a", 60}, {"a", 300}}}},
 			`args.preemption.delays[1].profile: Duplicate value: "a"`},
 		{"a delay without a time", CoschedulingArgs{Preemption: &Preemption{Delays: []PreemptionDelay{{Profile: "a"}}}},
 			"args.preemption.delays[0].seconds: Invalid value: 0: want a whole number from 1 to 86400"},
@@ -58,26 +60,36 @@ func TestValidateCoschedulingArgs(t *testing.T) {
 			"args.defragment.lostGPUHoursPerHour: Invalid value: 0: want a whole number from 1 to 100000"},
 		{"moves where work does not count", CoschedulingArgs{Defragment: &Defragment{MovesPerHour: ptr.To[int32](1)},
 			Preemption: &Preemption{MaxUnsavedSeconds: ptr.To[int32](0)}},
-			"args.defragment.movesPerHour: Invalid value: 1: want 0 where preemption.maxUnsavedSeconds is 0: what moves lose is not known"},
+			"args.defragment.movesPerHour: Invalid value: 1: want 0 where preemption.maxUnsavedSeconds is 0: what moves lose " +
+				"is not known"},
 		{"reservations for some namespaces", CoschedulingArgs{Reservation: &GangReservation{MinPriority: ptr.To[int32](-5),
-			Namespaces: []GangReservationNamespace{{Name: "team-a"}, {Name: "team-b", MaxNodesPercent: ptr.To[int32](0)}, {Name: "*", MaxNodesPercent: ptr.To[int32](50)}}}}, ""},
-		{"a reservation for a namespace that cannot be", CoschedulingArgs{Reservation: &GangReservation{Namespaces: []GangReservationNamespace{{Name: "team-*"}}}},
+			Namespaces: []GangReservationNamespace{{Name: "team-a"}, {Name: "team-b", MaxNodesPercent: ptr.To[int32](0)},
+				{Name: "*", MaxNodesPercent: ptr.To[int32](50)}}}}, ""},
+		{"a reservation for a namespace that cannot be",
+			CoschedulingArgs{Reservation: &GangReservation{Namespaces: []GangReservationNamespace{{Name: "team-*"}}}},
 			`args.reservation.namespaces[0].name: Invalid value: "team-*": want the name of a namespace, or "*"`},
-		{"a reservation for a namespace without a name", CoschedulingArgs{Reservation: &GangReservation{Namespaces: []GangReservationNamespace{{}}}},
+		{"a reservation for a namespace without a name",
+			CoschedulingArgs{Reservation: &GangReservation{Namespaces: []GangReservationNamespace{{}}}},
 			`args.reservation.namespaces[0].name: Invalid value: "": want the name of a namespace, or "*"`},
-		{"a reservation for a namespace twice", CoschedulingArgs{Reservation: &GangReservation{Namespaces: []GangReservationNamespace{{Name: "a"}, {Name: "a"}}}},
+		{"a reservation for a namespace twice",
+			CoschedulingArgs{Reservation: &GangReservation{Namespaces: []GangReservationNamespace{{Name: "a"}, {Name: "a"}}}},
 			`args.reservation.namespaces[1].name: Duplicate value: "a"`},
 		{"more for a namespace than for all", CoschedulingArgs{Reservation: &GangReservation{
 			Namespaces: []GangReservationNamespace{{Name: "a", MaxNodesPercent: ptr.To[int32](51)}}}},
 			"args.reservation.namespaces[0].maxNodesPercent: Invalid value: 51: want a whole number from 0 to 50"},
-		{"gangs of the controllers of a profile", CoschedulingArgs{GangOwners: &GangOwners{Profiles: []string{"gang-scheduler"}}}, ""},
-		{"gangs of some kinds everywhere", CoschedulingArgs{GangOwners: &GangOwners{Kinds: []GangOwnerKind{"Job", "StatefulSet"}, Namespaces: []string{"*"}}}, ""},
+		{"gangs of the controllers of a profile",
+			CoschedulingArgs{GangOwners: &GangOwners{Profiles: []string{"gang-scheduler"}}}, ""},
+		{"gangs of some kinds everywhere",
+			CoschedulingArgs{GangOwners: &GangOwners{Kinds: []GangOwnerKind{"Job", "StatefulSet"}, Namespaces: []string{"*"}}},
+			""},
 		{"gangs of controllers nowhere", CoschedulingArgs{GangOwners: &GangOwners{}},
 			`args.gangOwners: Required value: want profiles, namespaces or both; "*" stands for all`},
-		{"an unknown kind", CoschedulingArgs{GangOwners: &GangOwners{Kinds: []GangOwnerKind{"Job", "VolcanoJob"}, Profiles: []string{"a"}}},
+		{"an unknown kind", CoschedulingArgs{GangOwners: &GangOwners{Kinds: []GangOwnerKind{"Job", "VolcanoJob"},
+			Profiles: []string{"a"}}},
 			`args.gangOwners.kinds[1]: Unsupported value: "VolcanoJob": supported values: "Job", "JobSet", "LeaderWorkerSet", "MPIJob", ` +
 				`"PyTorchJob", "TFJob", "XGBoostJob", "PaddleJob", "MXJob", "JAXJob", "RayCluster", "StatefulSet"`},
-		{"a kind twice", CoschedulingArgs{GangOwners: &GangOwners{Kinds: []GangOwnerKind{"Job", "Job"}, Profiles: []string{"a"}}},
+		{"a kind twice", CoschedulingArgs{GangOwners: &GangOwners{Kinds: []GangOwnerKind{"Job", "Job"},
+			Profiles: []string{"a"}}},
 			`args.gangOwners.kinds[1]: Duplicate value: "Job"`},
 		{"all namespaces and one more", CoschedulingArgs{GangOwners: &GangOwners{Namespaces: []string{"a", "*"}}},
 			`args.gangOwners.namespaces[1]: Invalid value: "*": stands for all and has to stand alone`},
@@ -85,7 +97,8 @@ func TestValidateCoschedulingArgs(t *testing.T) {
 			`args.gangOwners.namespaces[0]: Invalid value: "A_b": want the name of a namespace`},
 		{"a profile without a name", CoschedulingArgs{GangOwners: &GangOwners{Profiles: []string{""}}},
 			`args.gangOwners.profiles[0]: Invalid value: "": want the schedulerName of a profile`},
-		{"a JobSet in other parts", CoschedulingArgs{GangOwners: &GangOwners{Profiles: []string{"a"}, JobSetPer: ptr.To[GangJobSetPer]("Pod")}},
+		{"a JobSet in other parts",
+			CoschedulingArgs{GangOwners: &GangOwners{Profiles: []string{"a"}, JobSetPer: ptr.To[GangJobSetPer]("Pod")}},
 			`args.gangOwners.jobSetPer: Unsupported value: "Pod": supported values: "JobSet", "ReplicatedJob", "Replica"`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -106,8 +119,9 @@ func TestDefaultGangOwners(t *testing.T) {
 	t.Parallel()
 	args := CoschedulingArgs{GangOwners: &GangOwners{Profiles: []string{"a"}}}
 	SetDefaultsCoschedulingArgs(&args)
-	want := &GangOwners{Profiles: []string{"a"}, JobSetPer: ptr.To(GangPerJobSet), Kinds: []GangOwnerKind{"Job", "JobSet", "LeaderWorkerSet",
-		"MPIJob", "PyTorchJob", "TFJob", "XGBoostJob", "PaddleJob", "MXJob", "JAXJob", "RayCluster"}}
+	want := &GangOwners{Profiles: []string{"a"}, JobSetPer: ptr.To(GangPerJobSet),
+		Kinds: []GangOwnerKind{"Job", "JobSet", "LeaderWorkerSet",
+			"MPIJob", "PyTorchJob", "TFJob", "XGBoostJob", "PaddleJob", "MXJob", "JAXJob", "RayCluster"}}
 	if diff := cmp.Diff(want, args.GangOwners); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)
 	}

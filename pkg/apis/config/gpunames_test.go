@@ -15,8 +15,9 @@ import (
 func TestBothPluginsReadGPUsByTheSameArgs(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
-		"defaults":        "{}",
-		"names of a site": "resources: [example.com/gpu]\nsharedResources: []\nslicePrefixes: [example.com/slice-]\ndeviceDrivers: [gpu.example.com]\nlabels: {product: [example.com/model], memory: []}",
+		"defaults": "{}",
+		"names of a site": "resources: [example.com/gpu]\nsharedResources: []\nslicePrefixes: [example.com/slice-]\n" +
+			"deviceDrivers: [gpu.example.com]\nlabels: {product: [example.com/model], memory: []}",
 	} {
 		var gpu GPUAwareArgs
 		var cost CostOptimizedArgs

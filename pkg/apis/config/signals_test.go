@@ -23,7 +23,8 @@ func TestDefaultsOfSignalsAreValid(t *testing.T) {
 	if errs := ValidatePriceSignals(prices, field.NewPath("priceSource")); len(errs) > 0 {
 		t.Errorf("prices: %v", errs)
 	}
-	if got := []time.Duration{gpu.Prometheus.Interval.Duration, prices.Prometheus.Interval.Duration, gpu.Prometheus.Timeout.Duration}; !cmp.Equal(got,
+	if got := []time.Duration{gpu.Prometheus.Interval.Duration, prices.Prometheus.Interval.Duration,
+		gpu.Prometheus.Timeout.Duration}; !cmp.Equal(got,
 		[]time.Duration{15 * time.Second, time.Minute, 10 * time.Second}) {
 		t.Errorf("intervals and timeout: %v", got)
 	}
@@ -51,7 +52,8 @@ func TestDefaultsOfSignalsKeepWhatWasGiven(t *testing.T) {
 	if got.FatalXIDs == nil || len(got.FatalXIDs) != 0 {
 		t.Errorf("fatal XIDs %v, want the empty list that was given", got.FatalXIDs)
 	}
-	if !cmp.Equal(got.HostLabels, given.HostLabels) || *got.MinCoveragePercent != 0 || got.FaultWindow.Duration != 2*time.Hour {
+	if !cmp.Equal(got.HostLabels, given.HostLabels) || *got.MinCoveragePercent != 0 ||
+		got.FaultWindow.Duration != 2*time.Hour {
 		t.Errorf("given %+v, got %+v", given, got)
 	}
 }

@@ -40,14 +40,19 @@ func TestSpreadsCountExactly(t *testing.T) {
 		want   map[string]bool
 	}{
 		{"empty domains fit", nil, nil, map[string]bool{"a": true, "b": true, "c": true, "d": true}},
-		{"with two of four domains taken only the others fit", nil, []string{"a", "b"}, map[string]bool{"a": false, "b": false, "c": true, "d": true}},
-		{"a full round begins again", nil, []string{"a", "b", "c", "d"}, map[string]bool{"a": true, "b": true, "c": true, "d": true}},
-		{"a wider skew", func(c *v1.TopologySpreadConstraint) { c.MaxSkew = 2 }, []string{"a", "b"}, map[string]bool{"a": true, "c": true}},
-		{"too few domains count as an empty one", func(c *v1.TopologySpreadConstraint) { c.MinDomains = ptr.To[int32](5) }, []string{"a", "b", "c", "d"}, map[string]bool{"a": false}},
+		{"with two of four domains taken only the others fit", nil, []string{"a", "b"},
+			map[string]bool{"a": false, "b": false, "c": true, "d": true}},
+		{"a full round begins again", nil, []string{"a", "b", "c", "d"}, map[string]bool{"a": true, "b": true, "c": true,
+			"d": true}},
+		{"a wider skew", func(c *v1.TopologySpreadConstraint) { c.MaxSkew = 2 }, []string{"a", "b"},
+			map[string]bool{"a": true, "c": true}},
+		{"too few domains count as an empty one", func(c *v1.TopologySpreadConstraint) { c.MinDomains = ptr.To[int32](5) },
+			[]string{"a", "b", "c", "d"}, map[string]bool{"a": false}},
 		{"nodes that the pod cannot use count if the policy says so", func(c *v1.TopologySpreadConstraint) {
 			c.NodeAffinityPolicy = ptr.To(v1.NodeInclusionPolicyIgnore)
 		}, []string{"a", "b", "c", "d"}, map[string]bool{"a": false, "e": true}},
-		{"a wish is no constraint", func(c *v1.TopologySpreadConstraint) { c.WhenUnsatisfiable = v1.ScheduleAnyway }, []string{"a", "a"}, map[string]bool{"a": true}},
+		{"a wish is no constraint", func(c *v1.TopologySpreadConstraint) { c.WhenUnsatisfiable = v1.ScheduleAnyway },
+			[]string{"a", "a"}, map[string]bool{"a": true}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -85,8 +90,10 @@ func TestSpreadsCountExactly(t *testing.T) {
 func TestSpreadsCountThePodsThatRun(t *testing.T) {
 	t.Parallel()
 	pod := st.MakePod().Namespace("n").Name("p").Label("app", "a").Label("version", "2").Obj()
-	pod.Spec.TopologySpreadConstraints = []v1.TopologySpreadConstraint{{TopologyKey: v1.LabelHostname, MaxSkew: 1, WhenUnsatisfiable: v1.DoNotSchedule,
-		MatchLabelKeys: []string{"version"}, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "a"}}}}
+	pod.Spec.TopologySpreadConstraints = []v1.TopologySpreadConstraint{{TopologyKey: v1.LabelHostname, MaxSkew: 1,
+		WhenUnsatisfiable: v1.DoNotSchedule,
+		MatchLabelKeys:    []string{"version"},
+		LabelSelector:     &metav1.LabelSelector{MatchLabels: map[string]string{"app": "a"}}}}
 	var infos []fwk.NodeInfo
 	for _, n := range []struct {
 		node    string
@@ -117,7 +124,8 @@ func TestTheLeastOfASpreadFollowsItsCounts(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		pod := st.MakePod().Namespace("n").Name("p").Obj()
-		s := &Spread{key: v1.LabelHostname, namespace: "n", selector: labels.Everything(), counts: map[string]int{}, included: func(*v1.Node) bool { return true }}
+		s := &Spread{key: v1.LabelHostname, namespace: "n", selector: labels.Everything(), counts: map[string]int{},
+			included: func(*v1.Node) bool { return true }}
 		domains := rapid.IntRange(1, 6).Draw(t, "domains")
 		for i := range domains {
 			s.counts[strconv.Itoa(i)] = rapid.IntRange(0, 3).Draw(t, "count")

@@ -36,7 +36,11 @@ type part struct {
 	// alone is set if no other such set may have its domain, later is how many members come when those needed have nodes.
 	alone bool
 	later int
-	// sets are those within, least is how many of them have to be whole, and enough how many members make up for that.
+	children
+}
+
+// children are the sets within a set: least of them have to be whole, and enough members make up for that.
+type children struct {
 	sets          []int
 	least, enough int
 }
@@ -81,7 +85,7 @@ func (d *Divider) Divide(id gang.ID, levels gangview.Topology, need gang.Minimum
 	nodes []fwk.NodeInfo) (*Division, error) {
 	s := &Division{of: map[gang.UID]int{}, Size: levels.Segment.Size}
 	s.add(part{keys: levels.Required, own: len(levels.Required) > 0, prefer: narrowing(levels.Required, levels.Preferred),
-		lacks: need.Groups().Roles, around: tree.None, enough: tree.None})
+		lacks: need.Groups().Roles, around: tree.None, children: children{enough: tree.None}})
 	divide := d.divideByGroup
 	if s.Size > 0 {
 		divide = d.divideByRank
@@ -149,7 +153,7 @@ func (d *Divider) divideByRank(s *Division, id gang.ID, levels gangview.Topology
 	for _, n := range slices.Sorted(maps.Values(number)) {
 		if _, made := sets[n]; !made {
 			sets[n] = s.add(part{keys: slices.Concat(levels.Required, []string{levels.Segment.Level}), own: true,
-				enough: tree.None})
+				children: children{enough: tree.None}})
 		}
 	}
 	for uid, n := range number {
@@ -192,7 +196,7 @@ func (d *Divider) divideByGroup(s *Division, id gang.ID, _ gangview.Topology, ne
 			of := &g.Groups[i]
 			keys := slices.Concat(s.all[at].keys, of.Required)
 			set := s.add(part{name: of.Name, keys: keys, own: len(of.Required) > 0, prefer: narrowing(keys, of.Preferred),
-				lacks: of.Roles, around: at, enough: tree.None, alone: of.Alone, later: of.Later})
+				lacks: of.Roles, around: at, alone: of.Alone, later: of.Later, children: children{enough: tree.None}})
 			if !of.Copies {
 				byName[of.Name] = set
 			}

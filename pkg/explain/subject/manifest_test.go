@@ -44,12 +44,17 @@ spec: {minMember: 3}
 	}
 	p := m.Pods[2]
 	cpu := p.Spec.Containers[0].Resources.Requests["cpu"]
-	if p.Name != "j-2" || p.Namespace != "ns" || *p.Spec.Priority != 7 || cpu.String() != "2" || p.Spec.SchedulerName != "default-scheduler" {
-		t.Errorf("got pod %s/%s with priority %d, %s CPU, scheduler %s", p.Namespace, p.Name, *p.Spec.Priority, &cpu, p.Spec.SchedulerName)
+	if p.Name != "j-2" || p.Namespace != "ns" || *p.Spec.Priority != 7 || cpu.String() != "2" ||
+		p.Spec.SchedulerName != "default-scheduler" {
+		t.Errorf("got pod %s/%s with priority %d, %s CPU, scheduler %s", p.Namespace, p.Name, *p.Spec.Priority, &cpu,
+			p.Spec.SchedulerName)
 	}
 	for name, text := range map[string]string{
-		"there is no pod in it": "apiVersion: v1\nkind: Namespace\nmetadata: {name: nn}\n", "unknown field": "apiVersion: v1\nkind: Pod\nmetadata: {name: nn}\nspecs: {}\n",
-		"f:1: ": "a: [", "f:1: this is not an object": "words", "f:2: Pod without a name": "# a comment\napiVersion: v1\nkind: Pod\n", "f:3: ": "apiVersion: v1\nkind: Pod\nkind: Pod\n",
+		"there is no pod in it": "apiVersion: v1\nkind: Namespace\nmetadata: {name: nn}\n",
+		"unknown field":         "apiVersion: v1\nkind: Pod\nmetadata: {name: nn}\nspecs: {}\n",
+		"f:1: ":                 "a: [", "f:1: this is not an object": "words",
+		"f:2: Pod without a name": "# a comment\napiVersion: v1\nkind: Pod\n",
+		"f:3: ":                   "apiVersion: v1\nkind: Pod\nkind: Pod\n",
 	} {
 		if _, err := ReadManifest(strings.NewReader(text), "f", "ns"); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%q: got error %v, want %q in it", text, err, name)
@@ -58,8 +63,11 @@ spec: {minMember: 3}
 }
 
 func FuzzReadManifest(f *testing.F) {
-	f.Add("apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c, resources: {requests: {cpu: 1}}}]}\n")
-	f.Add("apiVersion: batch/v1\nkind: Job\nmetadata: {name: j}\nspec: {parallelism: 2, template: {metadata: {labels: {scheduling.x-k8s.io/pod-group: g}}}}\n---\na: &a [*a]\n")
+	f.
+		Add("apiVersion: v1\nkind: Pod\nmetadata: {name: p}\n" +
+			"spec: {containers: [{name: c, resources: {requests: {cpu: 1}}}]}\n")
+	f.Add("apiVersion: batch/v1\nkind: Job\nmetadata: {name: j}\n" +
+		"spec: {parallelism: 2, template: {metadata: {labels: {scheduling.x-k8s.io/pod-group: g}}}}\n---\na: &a [*a]\n")
 	f.Add(`{"apiVersion": "v1", "kind": "List", "items": [{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}]}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		m, err := ReadManifest(strings.NewReader(text), "f", "ns")

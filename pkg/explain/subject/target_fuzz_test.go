@@ -8,7 +8,8 @@ import (
 
 // FuzzParseTarget reads what is typed behind the command: a kind that is explained, and the same object in each form.
 func FuzzParseTarget(f *testing.F) {
-	for _, s := range []string{"", "pod p", "pod/p", "pods/p", "pod p q", "sts/a sts/b", "deploy deploy/a", "pg a/b", "pod/", "JOB x", "/", "pod pod/a/b"} {
+	for _, s := range []string{"", "pod p", "pod/p", "pods/p", "pod p q", "sts/a sts/b", "deploy deploy/a", "pg a/b",
+		"pod/", "JOB x", "/", "pod pod/a/b"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, line string) {

@@ -66,7 +66,8 @@ func TestAPodStandsForItsController(t *testing.T) {
 	ended.Status.Phase = v1.PodFailed
 	elsewhere := owned("j-0", "", "Job", "far")
 	elsewhere.Namespace = "other"
-	objects := []runtime.Object{ended, owned("j-0", "a", "Job", "j"), owned("j-10", "", "Job", "j"), owned("j-2", "", "Job", "j"),
+	objects := []runtime.Object{ended, owned("j-0", "a", "Job", "j"), owned("j-10", "", "Job", "j"),
+		owned("j-2", "", "Job", "j"),
 		owned("s-0", "a", "StatefulSet", "s"), ofDeployment, member, elsewhere,
 		podGroup("default", "empty"), podGroup("other", "none")}
 	for _, tt := range []struct {
@@ -96,11 +97,12 @@ func TestAPodStandsForItsController(t *testing.T) {
 		}
 	}
 	for target, want := range map[Target]string{
-		{KindJob, "none"}:       "there is no pod of job none in namespace default",
-		{KindJob, "empty"}:      "there is no pod of job empty in namespace default",
-		{KindJob, "far"}:        "; there are some in other",
-		{KindPodGroup, "none"}:  "there is no pod of podgroup none in namespace default, and no such podgroup",
-		{KindPodGroup, "empty"}: "; the podgroup exists and waits for pods with the label scheduling.x-k8s.io/pod-group=empty",
+		{KindJob, "none"}:      "there is no pod of job none in namespace default",
+		{KindJob, "empty"}:     "there is no pod of job empty in namespace default",
+		{KindJob, "far"}:       "; there are some in other",
+		{KindPodGroup, "none"}: "there is no pod of podgroup none in namespace default, and no such podgroup",
+		{KindPodGroup,
+			"empty"}: "; the podgroup exists and waits for pods with the label scheduling.x-k8s.io/pod-group=empty",
 	} {
 		if _, err := target.Find(objects, "default"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: got error %v, want %q in it", target, err, want)
@@ -141,7 +143,8 @@ func TestOfSeveralPodsInAFileTheFirstThatIsServedIsExplained(t *testing.T) {
 		t.Fatal(err)
 	}
 	pods, others := ServedFirst([]*v1.Pod{foreign, served("a"), served("b")}, shipped)
-	if got, want := AboutFile(len(pods), others, pods[0].Name), "The file makes 3 pods, 1 of them for other schedulers; this is about a."; got != want {
+	if got, want := AboutFile(len(pods), others,
+		pods[0].Name), "The file makes 3 pods, 1 of them for other schedulers; this is about a."; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if got := AboutFile(1, 0, "a"); got != "" {

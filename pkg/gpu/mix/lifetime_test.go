@@ -69,7 +69,8 @@ func TestArrivalsCountByHowLongTheyRun(t *testing.T) {
 	}
 }
 
-// TestLifetimesAddUp starts and ends pods at random: what runs is what has begun and not ended, and a part is always a part.
+// TestLifetimesAddUp starts and ends pods at random: what runs is what has begun and not ended, and a part is always a
+// part.
 func TestLifetimesAddUp(t *testing.T) {
 	t.Parallel()
 	classes := []Class{{Count: 1}, {Count: 2}, {Count: 3}}

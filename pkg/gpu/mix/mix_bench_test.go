@@ -9,14 +9,15 @@ import (
 	"berth.dev/berth/pkg/gpu/mix"
 )
 
-// BenchmarkArrivalAmongManyClasses counts one arrival more where 100,000 have come, each of a class of its own, and draws
-// the mix up again when it is time, as a scheduler does while it holds a lock. It reports the mean of the calls in which
-// the mix was drawn up, and the longest of all, which on a busy machine is that of other programs.
+// BenchmarkArrivalAmongManyClasses counts one arrival more where 100,000 have come, each of a class of its own, and
+// draws the mix up again when it is time, as a scheduler does while it holds a lock. It reports the mean of the calls
+// in which the mix was drawn up, and the longest of all, which on a busy machine is that of other programs.
 func BenchmarkArrivalAmongManyClasses(b *testing.B) {
 	const classes = 100_000
 	m := mix.New()
 	class := func(i int) mix.Class {
-		return mix.Class{CPUMilli: int64(1000 + i%50_000), Count: 1 + i/50_000, Milli: mix.WholeMilli, Models: fmt.Sprint("model-", i%7)}
+		return mix.Class{CPUMilli: int64(1000 + i%50_000), Count: 1 + i/50_000, Milli: mix.WholeMilli,
+			Models: fmt.Sprint("model-", i%7)}
 	}
 	inUse := m.Distribution()
 	began := time.Now()

@@ -102,8 +102,11 @@ func TestAMixOfManyClassesStaysSmallAndKeepsItsSums(t *testing.T) {
 	for name, class := range map[string]func(i int) Class{
 		"by CPU":           func(i int) Class { return Class{CPUMilli: int64(1000 + i), Count: 1, Milli: WholeMilli} },
 		"by CPU and share": func(i int) Class { return Class{CPUMilli: int64(1000 + i/999), Count: 1, Milli: 1 + i%999} },
-		"by models":        func(i int) Class { return Class{CPUMilli: 1000, Count: 1, Milli: WholeMilli, Models: fmt.Sprint(i)} },
-		"by huge CPU":      func(i int) Class { return Class{CPUMilli: math.MaxInt64 - int64(i), Count: 1, Milli: WholeMilli} },
+		"by models": func(i int) Class {
+			return Class{CPUMilli: 1000, Count: 1, Milli: WholeMilli,
+				Models: fmt.Sprint(i)}
+		},
+		"by huge CPU": func(i int) Class { return Class{CPUMilli: math.MaxInt64 - int64(i), Count: 1, Milli: WholeMilli} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

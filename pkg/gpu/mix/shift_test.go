@@ -7,7 +7,8 @@ import (
 
 func TestTheMixFollowsWorkThatChanges(t *testing.T) {
 	t.Parallel()
-	heavy, light := Class{CPUMilli: 16_000, Count: 1, Milli: WholeMilli}, Class{CPUMilli: 4000, Count: 1, Milli: WholeMilli}
+	heavy, light := Class{CPUMilli: 16_000, Count: 1, Milli: WholeMilli}, Class{CPUMilli: 4000, Count: 1,
+		Milli: WholeMilli}
 	part := func(m *Mix, c Class) float64 {
 		for _, p := range m.Distribution().Portions {
 			if p.Class == c {

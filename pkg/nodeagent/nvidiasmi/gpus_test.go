@@ -21,7 +21,8 @@ func TestTheGPUsOfEachMachineAreRead(t *testing.T) {
 	for name, want := range map[string][]GPU{
 		"8-a100": eight,
 		"old-driver": {
-			{Index: 0, UUID: uuid(0), Name: "Tesla V100-SXM2-16GB", MemMiB: 16160}, {Index: 1, UUID: uuid(1), Name: "Tesla V100-SXM2-16GB", MemMiB: 16160},
+			{Index: 0, UUID: uuid(0), Name: "Tesla V100-SXM2-16GB", MemMiB: 16160},
+			{Index: 1, UUID: uuid(1), Name: "Tesla V100-SXM2-16GB", MemMiB: 16160},
 		},
 		"one-lost": {
 			{Index: 0, UUID: uuid(0), Name: "NVIDIA H100 80GB HBM3", MemMiB: 81559},
@@ -59,15 +60,17 @@ func TestAListOfGPUsThatMakesNoSenseIsRefused(t *testing.T) {
 	t.Parallel()
 	good := "0, " + uuid(0) + ", Tesla T4, 15360\n"
 	for name, tc := range map[string]struct{ text, want string }{
-		"an error of the driver":    {"NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.\n", "want 4, 6 or 7"},
-		"an error among the values": {good + "Unable to determine the device handle for GPU0000:3B:00.0: Unknown Error\n", "wrong number of fields"},
-		"an index out of range":     {"64, " + uuid(0) + ", Tesla T4, 15360\n", "want a number from 0 to 63"},
-		"no UUID":                   {"0, [N/A], Tesla T4, 15360\n", "UUID"},
-		"no memory":                 {"0, " + uuid(0) + ", Tesla T4, much\n", "want a number of MiB"},
-		"no name":                   {"0, " + uuid(0) + ", , 15360\n", "want 1 to 96 characters"},
-		"no word of recovery":       {"0, " + uuid(0) + ", Tesla T4, 15360, Disabled, No, <reset>\n", "recovery action"},
-		"a GPU twice":               {good + "1, " + uuid(0) + ", Tesla T4, 15360\n", "listed twice"},
-		"too many":                  {strings.Repeat(good, 65), "at most 64"},
+		"an error of the driver": {"NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.\n",
+			"want 4, 6 or 7"},
+		"an error among the values": {good + "Unable to determine the device handle for GPU0000:3B:00.0: Unknown Error\n",
+			"wrong number of fields"},
+		"an index out of range": {"64, " + uuid(0) + ", Tesla T4, 15360\n", "want a number from 0 to 63"},
+		"no UUID":               {"0, [N/A], Tesla T4, 15360\n", "UUID"},
+		"no memory":             {"0, " + uuid(0) + ", Tesla T4, much\n", "want a number of MiB"},
+		"no name":               {"0, " + uuid(0) + ", , 15360\n", "want 1 to 96 characters"},
+		"no word of recovery":   {"0, " + uuid(0) + ", Tesla T4, 15360, Disabled, No, <reset>\n", "recovery action"},
+		"a GPU twice":           {good + "1, " + uuid(0) + ", Tesla T4, 15360\n", "listed twice"},
+		"too many":              {strings.Repeat(good, 65), "at most 64"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -92,7 +95,8 @@ func TestSlicesBelongToTheGPUAboveThem(t *testing.T) {
 			t.Errorf("slices of %s (-want +got):\n%s", name, diff)
 		}
 	}
-	for _, text := range []string{"  MIG 1g.5gb Device 0: (UUID: MIG-c6d4f1ef)\n", "Unable to determine the device handle\n"} {
+	for _, text := range []string{"  MIG 1g.5gb Device 0: (UUID: MIG-c6d4f1ef)\n",
+		"Unable to determine the device handle\n"} {
 		if got, err := parseList(text); err == nil {
 			t.Errorf("%q was read as %v", text, got)
 		}

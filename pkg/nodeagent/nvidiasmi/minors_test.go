@@ -40,7 +40,8 @@ func TestAReportThatMakesNoSenseIsRefused(t *testing.T) {
 		})
 	}
 	// The UUID of a GPU says nothing of the next.
-	if got, err := parseMinors(one("07", uuid(0), "N/A") + "GPU 00000000:0F:00.0\n    Minor Number : 1\n"); err != nil || len(got) != 0 {
+	if got, err := parseMinors(one("07", uuid(0), "N/A") + "GPU 00000000:0F:00.0\n    Minor Number : 1\n"); err != nil ||
+		len(got) != 0 {
 		t.Errorf("minor numbers %v, error %v, want none", got, err)
 	}
 }

@@ -27,9 +27,10 @@ func TestTheMatrixOfEachMachineIsRead(t *testing.T) {
 		links  map[string]int
 		sample []Pair
 	}{
-		"dgx-a100":            {8, map[string]int{"NV12": 28}, nil},
-		"dgx-h100":            {8, map[string]int{"NV18": 28}, nil},
-		"4-a100-pcie-bridges": {4, map[string]int{"NV12": 2, "SYS": 4}, []Pair{{0, 1, "NV12"}, {2, 3, "NV12"}, {1, 2, "SYS"}}},
+		"dgx-a100": {8, map[string]int{"NV12": 28}, nil},
+		"dgx-h100": {8, map[string]int{"NV18": 28}, nil},
+		"4-a100-pcie-bridges": {4, map[string]int{"NV12": 2, "SYS": 4},
+			[]Pair{{0, 1, "NV12"}, {2, 3, "NV12"}, {1, 2, "SYS"}}},
 		"2-sockets-pcie": {8, map[string]int{"PIX": 4, "PXB": 4, "NODE": 4, "SYS": 16}, []Pair{
 			{0, 1, "PIX"}, {0, 2, "PXB"}, {4, 6, "NODE"}, {6, 7, "PIX"}, {3, 4, "SYS"},
 		}},

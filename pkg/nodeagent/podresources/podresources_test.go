@@ -49,7 +49,8 @@ func TestDevicesOfGPUResourcesAreRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := podresources.State{
-		Held:    []podresources.Held{{Pod: "default/b", ID: "GPU-0"}, {Pod: "default/b", ID: "GPU-1"}, {Pod: "default/a", ID: "MIG-7"}},
+		Held: []podresources.Held{{Pod: "default/b", ID: "GPU-0"}, {Pod: "default/b", ID: "GPU-1"},
+			{Pod: "default/a", ID: "MIG-7"}},
 		Offered: []string{"GPU-0", "GPU-1", "GPU-2"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -77,12 +78,20 @@ func TestReadingGoesOnAfterARestartOfTheKubelet(t *testing.T) {
 	}
 	before := &kubelet{pods: []*podresourcesv1.PodResources{holding("a", "nvidia.com/gpu", "GPU-0")}}
 	stop := before.serve(t, socket)
-	await.Until(t, "the kubelet that came", func() bool { state, err := client.Read(t.Context()); return err == nil && state.Held[0].ID == "GPU-0" })
+	await.Until(t, "the kubelet that came", func() bool {
+		state, err := client.Read(t.Context())
+		return err == nil &&
+			state.Held[0].ID == "GPU-0"
+	})
 	stop()
 	if state, err := client.Read(t.Context()); err == nil {
 		t.Errorf("a kubelet that is gone was read: %v", state)
 	}
 	after := &kubelet{pods: []*podresourcesv1.PodResources{holding("a", "nvidia.com/gpu", "GPU-1")}}
 	t.Cleanup(after.serve(t, socket))
-	await.Until(t, "the kubelet that came", func() bool { state, err := client.Read(t.Context()); return err == nil && state.Held[0].ID == "GPU-1" })
+	await.Until(t, "the kubelet that came", func() bool {
+		state, err := client.Read(t.Context())
+		return err == nil &&
+			state.Held[0].ID == "GPU-1"
+	})
 }

@@ -10,10 +10,12 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/runview"
 	"berth.dev/berth/pkg/sla"
 	"berth.dev/berth/pkg/wellknown"
+	"berth.dev/berth/pkg/workview"
 )
 
 // queueClasses places pods in a queue with classes. Where there are none, it leaves them to priority and time.
@@ -74,8 +76,18 @@ func (q queueClasses) singleKey(pod *v1.Pod) gang.Key {
 		Time: pod.CreationTimestamp.Time}
 }
 
-// misnamed returns what is wrong with the class that the pod names, nil if nothing is.
-func (q queueClasses) misnamed(pod *v1.Pod) *wellknown.BadValue {
-	_, bad := podview.SLAClass(q.order, pod)
+// misstated returns what the pod says wrongly about its place in the queue or in capacity that is kept, nil if nothing
+// is wrong.
+func (q queueClasses) misstated(pod *v1.Pod) *wellknown.BadValue {
+	if _, bad := podview.SLAClass(q.order, pod); bad != nil {
+		return bad
+	}
+	if _, bad := gangview.PodBackfill(pod); bad != nil {
+		return bad
+	}
+	if _, bad := workview.PodWork(pod); bad != nil {
+		return bad
+	}
+	_, bad := runview.PodRunTime(pod)
 	return bad
 }

@@ -3,13 +3,11 @@ package coscheduling
 import (
 	"context"
 	"math"
-	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	apitypes "k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/tools/events"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
@@ -27,10 +25,7 @@ import (
 	"berth.dev/berth/pkg/profiles"
 	"berth.dev/berth/pkg/reservation"
 	"berth.dev/berth/pkg/reserve"
-	"berth.dev/berth/pkg/runview"
 	"berth.dev/berth/pkg/waitlist"
-	"berth.dev/berth/pkg/wellknown"
-	"berth.dev/berth/pkg/workview"
 )
 
 // coordinator is what all profiles of one process share. It wires the owners of state to each other and to the
@@ -50,19 +45,6 @@ type coordinator struct {
 	loop     *gangloop.Loop
 	held     *gangloop.HeldPods
 	told     told
-}
-
-// told is what is said of gangs, and by whom.
-type told struct {
-	// leader tells whether this process schedules, status is the controller of PodGroups.
-	leader informers.Leader
-	status *podgroup.Controller
-	owners *podgroup.Owners
-	// recorder tells of what pods and PodGroups say wrongly.
-	recorder events.EventRecorderLogger
-	// messages are what other plugins say; mixedModels says by gang on which models it runs, if on several.
-	messages    pluginMessages
-	mixedModels sync.Map
 }
 
 // coordinatorOf returns the coordinator of the process and makes the profile known to it.
@@ -156,22 +138,6 @@ func (c *coordinator) allowsBackfill(pod *v1.Pod) bool {
 	return gangview.MayBackfill(c.members.Group(c.members.ID(pod)), pod)
 }
 
-// misstated returns what the pod says wrongly about its place in the queue or in capacity that is kept, nil if nothing
-// is wrong.
-func (c *coordinator) misstated(pod *v1.Pod) *wellknown.BadValue {
-	if bad := c.settings.classes.misnamed(pod); bad != nil {
-		return bad
-	}
-	if _, bad := gangview.PodBackfill(pod); bad != nil {
-		return bad
-	}
-	if _, bad := workview.PodWork(pod); bad != nil {
-		return bad
-	}
-	_, bad := runview.PodRunTime(pod)
-	return bad
-}
-
 // keepForReturn keeps the room of a member that was lost for its gang, so that its replacement finds it, or the
 // member itself if it could not be bound. Where hardware failed under it, that is the room that was found instead.
 func (c *coordinator) keepForReturn(loss gang.Loss) {
@@ -199,13 +165,4 @@ func (c *coordinator) keepForReturn(loss gang.Loss) {
 	}
 	c.holds.Add(reservation.Hold{To: loss.Group, Kind: reservation.ForReturn, Priority: priority, Node: node,
 		Info: info, Until: time.Now().Add(c.settings.recovery)})
-}
-
-// noteMixed keeps on which models the gang is, for its PodGroup; empty if on one.
-func (c *coordinator) noteMixed(id gang.ID, on string) {
-	if on == "" {
-		c.told.mixedModels.Delete(id)
-		return
-	}
-	c.told.mixedModels.Store(id, on)
 }

@@ -3,7 +3,6 @@ package coscheduling
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -110,44 +109,4 @@ func saidOfNode(status *fwk.Status) string {
 		return ""
 	}
 	return said.Message()
-}
-
-// pluginMessages holds the last message of another plugin about a member, by gang.
-type pluginMessages struct {
-	mu   sync.Mutex
-	last map[gang.ID]pluginMessage
-}
-
-type pluginMessage struct {
-	text string
-	at   time.Time
-}
-
-// note remembers what was said, and reports whether that is news. Of what is said at one instant, by bindings that run
-// at the same time, the first by the alphabet counts.
-func (m *pluginMessages) note(id gang.ID, text string, now time.Time) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	before, known := m.last[id]
-	if known && (before.text == text || before.at.Equal(now) && before.text < text) {
-		return false
-	}
-	if m.last == nil {
-		m.last = map[gang.ID]pluginMessage{}
-	}
-	m.last[id] = pluginMessage{text, now}
-	return true
-}
-
-// about returns what was said last about members of the gang, or nothing.
-func (m *pluginMessages) about(id gang.ID) string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.last[id].text
-}
-
-func (m *pluginMessages) forget(id gang.ID) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.last, id)
 }

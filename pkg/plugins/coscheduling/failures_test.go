@@ -73,11 +73,14 @@ func TestSaidOfNode(t *testing.T) {
 		status *fwk.Status
 		want   string
 	}{
-		{"a filter refuses the planned node", failed(restricted, map[string]*fwk.Status{"n": by("Ration", "the ration is used up")}), "the ration is used up"},
-		{"the gang's own reason is not another plugin's", failed(restricted, map[string]*fwk.Status{"n": by(Name, "the plan of the gang changed")}), ""},
+		{"a filter refuses the planned node",
+			failed(restricted, map[string]*fwk.Status{"n": by("Ration", "the ration is used up")}), "the ration is used up"},
+		{"the gang's own reason is not another plugin's",
+			failed(restricted, map[string]*fwk.Status{"n": by(Name, "the plan of the gang changed")}), ""},
 		{"a plugin refuses the pod before any node", failed(by("Claims", "claim x is missing"), nil), "claim x is missing"},
 		{"the gang does not fit", failed(by(Name, "gang n/a needs 4 pods, fits 3"), nil), ""},
-		{"several nodes were looked at", failed(restricted, map[string]*fwk.Status{"n": by("Ration", "used up"), "m": by("Ration", "used up")}), ""},
+		{"several nodes were looked at",
+			failed(restricted, map[string]*fwk.Status{"n": by("Ration", "used up"), "m": by("Ration", "used up")}), ""},
 		{"the scheduler failed", fwk.AsStatus(errors.New("no connection")), ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -96,16 +99,21 @@ func TestCausesOf(t *testing.T) {
 		status *fwk.Status
 		want   []gangplan.NodeCause
 	}{
-		{"a node is short of resources", fwk.NewStatus(fwk.Unschedulable, "Insufficient cpu", "Too many pods").WithPlugin(names.NodeResourcesFit),
+		{"a node is short of resources", fwk.NewStatus(fwk.Unschedulable, "Insufficient cpu",
+			"Too many pods").WithPlugin(names.NodeResourcesFit),
 			[]gangplan.NodeCause{{Short: "cpu"}, capacity.Cause("Too many pods", 0)}},
 		{"another plugin's word for it is its own", fwk.NewStatus(fwk.Unschedulable, "Insufficient luck").WithPlugin("Luck"),
 			[]gangplan.NodeCause{capacity.Cause("Insufficient luck", 0)}},
-		{"a reason with amounts has a kind", reasons.Status(fwk.Unschedulable, domain.Reason{Cause: domain.GPUsTaken, Need: 8, Have: 3}),
-			[]gangplan.NodeCause{{Says: "node(s) with too few free GPUs (need 8, have 3)", Kind: "node(s) with too few free GPUs"}}},
+		{"a reason with amounts has a kind", reasons.Status(fwk.Unschedulable, domain.Reason{Cause: domain.GPUsTaken, Need: 8,
+			Have: 3}),
+			[]gangplan.NodeCause{{Says: "node(s) with too few free GPUs (need 8, have 3)",
+				Kind: "node(s) with too few free GPUs"}}},
 		{"capacity is kept", reasons.Status(fwk.Unschedulable, dryrun.KeptFor{Namespace: "n", Name: "a"}),
-			[]gangplan.NodeCause{{Says: "node(s) whose free capacity is kept for gang n/a", Kind: "node(s) whose free capacity is kept for a gang"}}},
+			[]gangplan.NodeCause{{Says: "node(s) whose free capacity is kept for gang n/a",
+				Kind: "node(s) whose free capacity is kept for a gang"}}},
 		{"a node turned a member away", reasons.Status(fwk.Unschedulable, dryrun.RefusedBefore("the ration is used up")),
-			[]gangplan.NodeCause{{Says: "node(s) that turned a member away: the ration is used up", Kind: "node(s) that turned a member away"}}},
+			[]gangplan.NodeCause{{Says: "node(s) that turned a member away: the ration is used up",
+				Kind: "node(s) that turned a member away"}}},
 		{"a node turned a member away and nobody said why", reasons.Status(fwk.Unschedulable, dryrun.RefusedBefore("")),
 			[]gangplan.NodeCause{capacity.Cause("node(s) that turned a member away", 0)}},
 	} {
@@ -121,7 +129,8 @@ func TestCausesOf(t *testing.T) {
 func TestWhoKeepsItsNomination(t *testing.T) {
 	t.Parallel()
 	pod := func(nominated, gang string) *v1.Pod {
-		p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "default"}, Status: v1.PodStatus{NominatedNodeName: nominated}}
+		p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "default"},
+			Status: v1.PodStatus{NominatedNodeName: nominated}}
 		if gang != "" {
 			gangview.Join(p, gang)
 		}

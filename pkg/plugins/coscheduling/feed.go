@@ -347,7 +347,7 @@ func (f *podFeed) seeMember(pod *v1.Pod) {
 		return
 	}
 	if f.c.told.owners.Outlived(of.Owner, pod) {
-		f.c.disown(f.ctx, gang.UID(pod.UID))
+		f.disown(gang.UID(pod.UID))
 		return
 	}
 	group := f.c.members.Group(of.ID)

@@ -34,7 +34,8 @@ func TestGangIsLookedAtAgainAfterAnAnnotation(t *testing.T) {
 		{"GPU models may be mixed", func(f *groupFeed) {
 			f.changeGroup(group(nil), group(map[string]string{wellknown.MixedModelsKey: "allow"}))
 		}, true},
-		{"one that means nothing here is added", func(f *groupFeed) { f.changeGroup(group(nil), group(map[string]string{"example.com/mine": "1"})) }, false},
+		{"one that means nothing here is added",
+			func(f *groupFeed) { f.changeGroup(group(nil), group(map[string]string{"example.com/mine": "1"})) }, false},
 		{"a PodGroup comes that says where members may be", func(f *groupFeed) { f.addGroup(group(rack)) }, true},
 		{"a PodGroup comes that says nothing of it", func(f *groupFeed) { f.addGroup(group(nil)) }, false},
 		{"a PodGroup goes that said where members may be", func(f *groupFeed) { f.loseGroup(group(rack)) }, true},
@@ -47,7 +48,8 @@ func TestGangIsLookedAtAgainAfterAnAnnotation(t *testing.T) {
 			t.Parallel()
 			c := newCoordinator(settings{}, cache.NewStore(cache.MetaNamespaceKeyFunc))
 			id := gang.ID{Namespace: "ns", Name: "g"}
-			c.ledger.Observe(id, gang.Member{Ref: gang.Ref{UID: "m", Namespace: "ns", Name: "m"}, State: gang.Pending, Class: "c", Ours: true, Minimum: 1}, time.Now())
+			c.ledger.Observe(id, gang.Member{Ref: gang.Ref{UID: "m", Namespace: "ns", Name: "m"}, State: gang.Pending,
+				Class: "c", Ours: true, Minimum: 1}, time.Now())
 			c.loop.Inbox.Take()
 			tc.happens(newFeed(t.Context(), c, nil).groups)
 			if got := c.loop.Inbox.Take().Changed[id]; got != tc.want {

@@ -25,7 +25,8 @@ func TestWhoWaitsByATimeout(t *testing.T) {
 		want   bool
 	}{
 		{"a pending pod of a class with a timeout", func(*v1.Pod) {}, true},
-		{"a pod that is kept by a gate", func(p *v1.Pod) { p.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "x"}} }, true},
+		{"a pod that is kept by a gate", func(p *v1.Pod) { p.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "x"}} },
+			true},
 		{"one of a class without a timeout", func(p *v1.Pod) { p.Labels[wellknown.SLAClassKey] = "patient" }, false},
 		{"one without a class", func(p *v1.Pod) { p.Labels = nil }, false},
 		{"one of an unknown class", func(p *v1.Pod) { p.Labels[wellknown.SLAClassKey] = "gold" }, false},
@@ -36,7 +37,8 @@ func TestWhoWaitsByATimeout(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{wellknown.SLAClassKey: "timed"}}, Spec: v1.PodSpec{SchedulerName: "ours"}}
+			pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{wellknown.SLAClassKey: "timed"}},
+				Spec: v1.PodSpec{SchedulerName: "ours"}}
 			tc.change(pod)
 			if got := c.timedClass(pod); (got != nil) != tc.want {
 				t.Errorf("class %v, want one: %t", got, tc.want)

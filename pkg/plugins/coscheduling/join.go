@@ -12,33 +12,41 @@ import (
 	"berth.dev/berth/pkg/gangview"
 )
 
+// joining is the cycle of a member whose gang has started.
+type joining struct {
+	c     *coordinator
+	ctx   context.Context
+	state fwk.CycleState
+	id    gang.ID
+	pod   *v1.Pod
+}
+
 // join lets a member of a gang that has started go anywhere, or into the domain of the others if they have to share
 // one, and where it fits there near those beside its rank.
-func (p *Plugin) join(ctx context.Context, state fwk.CycleState, id gang.ID, pod *v1.Pod,
-	nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
-	c := p.shared
-	levels, err := c.planner.Topology(id, pod)
+func (j joining) join(nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
+	c := j.c
+	levels, err := c.planner.Topology(j.id, j.pod)
 	if err != nil {
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
 	}
-	nodes, shares, err := c.planner.Sets().Join(id, levels, pod, nodes)
+	nodes, shares, err := c.planner.Sets().Join(j.id, levels, j.pod, nodes)
 	switch {
 	case err != nil:
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
 	case len(nodes) == 0:
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, shares)
 	case shares != "":
-		return p.joinWithin(ctx, state, id, pod, levels, nodes, shares)
+		return j.within(levels, nodes, shares)
 	}
-	held := c.ledger.Nodes(id)
+	held := c.ledger.Nodes(j.id)
 	if len(held) == 0 {
-		return p.open()
+		return c.open()
 	}
 	if len(levels.Required) == 0 {
-		if names := c.planner.Join(ctx, id, levels, pod, nodes); names != nil {
-			return confine(state, names)
+		if names := c.planner.Join(j.ctx, j.id, levels, j.pod, nodes); names != nil {
+			return confine(j.state, names)
 		}
-		return p.open()
+		return c.open()
 	}
 	domain := func(n *v1.Node) string {
 		path := ""
@@ -58,7 +66,7 @@ func (p *Plugin) join(ctx context.Context, state fwk.CycleState, id gang.ID, pod
 		}
 	}
 	if most == "" {
-		return p.open()
+		return c.open()
 	}
 	var within []fwk.NodeInfo
 	for _, n := range nodes {
@@ -66,23 +74,21 @@ func (p *Plugin) join(ctx context.Context, state fwk.CycleState, id gang.ID, pod
 			within = append(within, n)
 		}
 	}
-	return p.joinWithin(ctx, state, id, pod, levels, within, tiedTo(levels.Required, within[0].Node()))
+	return j.within(levels, within, tiedTo(levels.Required, within[0].Node()))
 }
 
-// joinWithin lets a member of a gang that has started go to some nodes, where it fits near those beside its rank.
-func (p *Plugin) joinWithin(
-	ctx context.Context, state fwk.CycleState, id gang.ID, pod *v1.Pod, levels gangview.Topology,
-	nodes []fwk.NodeInfo, why string,
-) (*fwk.PreFilterResult, *fwk.Status) {
-	names := p.shared.planner.Join(ctx, id, levels, pod, nodes)
+// within lets a member of a gang that has started go to some nodes, where it fits near those beside its rank.
+func (j joining) within(levels gangview.Topology, nodes []fwk.NodeInfo,
+	why string) (*fwk.PreFilterResult, *fwk.Status) {
+	names := j.c.planner.Join(j.ctx, j.id, levels, j.pod, nodes)
 	if names == nil {
 		names = sets.New[string]()
 		for _, n := range nodes {
 			names.Insert(n.Node().Name)
 		}
 	}
-	result, status := confine(state, names)
-	state.Write(nodesKey, nodeSet{Set: names, why: why})
+	result, status := confine(j.state, names)
+	j.state.Write(nodesKey, nodeSet{Set: names, why: why})
 	return result, status
 }
 

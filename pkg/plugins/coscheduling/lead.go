@@ -98,7 +98,7 @@ func (l *leading) propose(result *dryrun.Plan) (*fwk.PreFilterResult, *fwk.Statu
 		gang.Proposal{Assignments: result.Assignments, Ordered: result.Ordered}, time.Now())
 	c.effects.Apply(l.ctx, effects)
 	if serves {
-		c.noteMixed(l.id, result.Mixed)
+		c.told.noteMixed(l.id, result.Mixed)
 	}
 	switch {
 	case !serves:

@@ -5,7 +5,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
@@ -28,30 +27,15 @@ func (c *coordinator) newLoss(gpus gpuRequests) *workview.Loss {
 		}}
 }
 
-// Loss says what the eviction of a pod loses.
-func (p *Plugin) Loss() *workview.Loss { return p.shared.evictor.Sources.Loss }
-
 // doubtPod tells a running pod that has told of a checkpoint which does not count.
 func (f *podFeed) doubtPod(old, pod *v1.Pod) {
 	if pod.Spec.NodeName != "" {
-		f.c.doubt(old, pod, pod, func() *wellknown.BadValue { return workview.Doubtful(pod, time.Now()) })
+		f.c.told.doubt(old, pod, pod, func() *wellknown.BadValue { return workview.Doubtful(pod, time.Now()) })
 	}
 }
 
 // doubtGroup does the same for a PodGroup.
 func (f *groupFeed) doubtGroup(old, pg *schedulingv1alpha1.PodGroup) {
-	f.c.doubt(old, pg, podgroup.ReferenceTo(pg),
+	f.c.told.doubt(old, pg, podgroup.ReferenceTo(pg),
 		func() *wellknown.BadValue { return workview.DoubtfulGroup(pg, time.Now()) })
-}
-
-// doubt says of an object that has told of another checkpoint what is wrong with it, if anything is.
-func (c *coordinator) doubt(old, obj metav1.Object, about runtime.Object, doubtful func() *wellknown.BadValue) {
-	key := wellknown.LastCheckpointKey
-	if old.GetAnnotations()[key] == obj.GetAnnotations()[key] || !c.told.leader.Leading() {
-		return
-	}
-	if wrong := doubtful(); wrong != nil {
-		c.told.recorder.Eventf(about, nil, v1.EventTypeWarning, "CheckpointIgnored", "Reading", "%s: %s", wrong.Error(),
-			wrong.Effect)
-	}
 }

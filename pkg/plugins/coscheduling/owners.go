@@ -51,10 +51,10 @@ func (f *groupFeed) applyOwner(ctx context.Context, owner gangview.Owner, s gang
 	c, id, now := f.c, owner.Gang(), time.Now()
 	for _, ref := range c.ledger.Members(id) {
 		if pod := c.members.Any(ref); pod != nil && c.told.owners.Outlived(owner, pod) {
-			c.disown(ctx, ref.UID)
+			f.pods.disown(ref.UID)
 		}
 	}
-	spec, why := c.ownerSpec(id, s)
+	spec, why := f.ownerSpec(id, s)
 	if s.Says != "" {
 		// Which part of the group a member is of depends on what the group says.
 		f.seeRoles(id)
@@ -65,7 +65,7 @@ func (f *groupFeed) applyOwner(ctx context.Context, owner gangview.Owner, s gang
 	} else {
 		c.effects.Apply(ctx, c.ledger.Define(id, gang.Owner, spec, now))
 		if s.Says != "" {
-			c.wakeJoining(ctx, id)
+			f.wakeJoining(ctx, id)
 		}
 	}
 	// A PodGroup that was kept until now may have to go.
@@ -73,7 +73,8 @@ func (f *groupFeed) applyOwner(ctx context.Context, owner gangview.Owner, s gang
 }
 
 // wakeJoining has the members tried again that wait to join a gang which has started: their group may be known now.
-func (c *coordinator) wakeJoining(ctx context.Context, id gang.ID) {
+func (f *groupFeed) wakeJoining(ctx context.Context, id gang.ID) {
+	c := f.c
 	var e gang.Effects
 	for _, ref := range c.ledger.Members(id) {
 		if pod := c.members.Pod(ref); pod != nil && pod.Spec.NodeName == "" && c.ledger.Cycles.Standing(ref.UID).Alone {
@@ -84,12 +85,12 @@ func (c *coordinator) wakeJoining(ctx context.Context, id gang.ID) {
 }
 
 // ownerSpec returns what the object asks for, or why that cannot be.
-func (c *coordinator) ownerSpec(id gang.ID, s gangview.OwnerState) (gang.Spec, string) {
+func (f *groupFeed) ownerSpec(id gang.ID, s gangview.OwnerState) (gang.Spec, string) {
 	pg := s.PodGroup(id)
 	if s.Why != "" || pg == nil {
-		return gang.Spec{Minimum: gang.Minimum{Total: s.Minimum}, UID: gang.UID(s.UID), Timeout: c.settings.timeout}, s.Why
+		return gang.Spec{Minimum: gang.Minimum{Total: s.Minimum}, UID: gang.UID(s.UID), Timeout: f.c.settings.timeout}, s.Why
 	}
-	spec, err := gangview.Spec(pg, c.settings.timeout)
+	spec, err := gangview.Spec(pg, f.c.settings.timeout)
 	if err != nil {
 		return gang.Spec{}, err.Error()
 	}
@@ -108,8 +109,8 @@ func (c *coordinator) ownerLimit(pod *v1.Pod) time.Duration {
 
 // disown forgets a member that is left over from an earlier run. Nothing replaces it, so its node is not kept for
 // another.
-func (c *coordinator) disown(ctx context.Context, uid gang.UID) {
-	effects := c.ledger.Forget(uid, time.Now())
+func (f *podFeed) disown(uid gang.UID) {
+	effects := f.c.ledger.Forget(uid, time.Now())
 	effects.Lost = nil
-	c.effects.Apply(ctx, effects)
+	f.c.effects.Apply(f.ctx, effects)
 }

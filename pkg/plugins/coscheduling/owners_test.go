@@ -19,7 +19,8 @@ import (
 	"berth.dev/berth/pkg/wellknown"
 )
 
-// The object of a gang is gone. That is said of the pods that come, also after all of those have gone to which it was said.
+// The object of a gang is gone. That is said of the pods that come, also after all of those have gone to which it was
+// said.
 func TestAnObjectThatIsGone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -30,12 +31,14 @@ func TestAnObjectThatIsGone(t *testing.T) {
 		f := newFeed(ctx, c, nil)
 		f.pods.ends["batch.kubernetes.io/job-name"] = true
 		var err error
-		if c.told.owners, err = podgroup.NewOwners(ctx, api.RESTConfig(), nil, events.NewFakeRecorder(10), f.groups.applyOwner); err != nil {
+		if c.told.owners, err = podgroup.NewOwners(ctx, api.RESTConfig(), nil, events.NewFakeRecorder(10),
+			f.groups.applyOwner); err != nil {
 			t.Fatal(err)
 		}
 		for _, name := range []string{"first", "second"} {
 			pod := st.MakePod().Namespace("default").Name(name).UID(name).Annotation(wellknown.GangKey, "true").Obj()
-			pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: "ghost", UID: "ghost", Controller: ptr.To(true)}}
+			pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: "ghost", UID: "ghost",
+				Controller: ptr.To(true)}}
 			f.pods.seeMember(pod)
 			synctest.Wait()
 			v, _ := c.ledger.View(gang.ID{Namespace: "default", Name: "job.ghost"})

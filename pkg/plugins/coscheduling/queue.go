@@ -12,17 +12,20 @@ import (
 	"berth.dev/berth/pkg/reasons"
 )
 
+// queue is the plugin where pods enter the queue and are ordered in it.
+type queue struct{ shared *coordinator }
+
 // Less orders the queue by keys that were frozen when the entities entered it, so it does no I/O and its answers about
 // two queued entities never change.
-func (p *Plugin) Less(a, b fwk.QueuedEntityInfo) bool {
-	ka, kb := p.key(a), p.key(b)
+func (q queue) Less(a, b fwk.QueuedEntityInfo) bool {
+	ka, kb := q.key(a), q.key(b)
 	if ka.Less(kb) {
 		return true
 	}
 	if kb.Less(ka) {
 		return false
 	}
-	if p.shared.settings.classes.on() {
+	if q.shared.settings.classes.on() {
 		// Creation is told in seconds: within one of them pods keep the order in which they came.
 		if ta, tb := a.GetTimestamp(), b.GetTimestamp(); !ta.Equal(tb) {
 			return ta.Before(tb)
@@ -31,15 +34,15 @@ func (p *Plugin) Less(a, b fwk.QueuedEntityInfo) bool {
 	return nameOf(a) < nameOf(b)
 }
 
-func (p *Plugin) key(e fwk.QueuedEntityInfo) gang.Key {
+func (q queue) key(e fwk.QueuedEntityInfo) gang.Key {
 	if single, ok := e.(interface{ GetPod() *v1.Pod }); ok {
-		if pod := single.GetPod(); pod != nil && p.shared.members.Has(pod) {
-			if k, ok := p.shared.ledger.Cycles.Key(gang.UID(pod.UID)); ok {
+		if pod := single.GetPod(); pod != nil && q.shared.members.Has(pod) {
+			if k, ok := q.shared.ledger.Cycles.Key(gang.UID(pod.UID)); ok {
 				return k
 			}
 		}
 	}
-	return p.shared.settings.classes.key(e)
+	return q.shared.settings.classes.key(e)
 }
 
 func nameOf(e fwk.QueuedEntityInfo) string {
@@ -51,11 +54,11 @@ func nameOf(e fwk.QueuedEntityInfo) string {
 
 // PreEnqueue holds members back until their gang has enough of them, and then all but the one that leads, until there
 // is a plan to follow. It runs under the queue's lock and only reads the ledger.
-func (p *Plugin) PreEnqueue(_ context.Context, pod *v1.Pod) *fwk.Status {
-	why := p.shared.holdsBack(pod)
-	if why == nil && p.shared.held.Pod(pod.UID) != nil {
+func (q queue) PreEnqueue(_ context.Context, pod *v1.Pod) *fwk.Status {
+	why := q.shared.holdsBack(pod)
+	if why == nil && q.shared.held.Pod(pod.UID) != nil {
 		// It is about to enter the queue with others.
-		why = obstacle.Obstacle{Cause: obstacle.Uninvited, Group: p.shared.members.ID(pod)}
+		why = obstacle.Obstacle{Cause: obstacle.Uninvited, Group: q.shared.members.ID(pod)}
 	}
 	if why != nil {
 		return reasons.Status(fwk.UnschedulableAndUnresolvable, why)

@@ -29,8 +29,10 @@ import (
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
 // queueOf returns a plugin that sorts by these classes, nil for none.
-func queueOf(order *sla.Order) *Plugin {
-	return &Plugin{shared: &coordinator{ledger: gang.NewLedger(time.Minute, nil), members: &members.Directory{}, settings: settings{classes: queueClasses{order: order}}}}
+func queueOf(order *sla.Order) queue {
+	c := &coordinator{ledger: gang.NewLedger(time.Minute, nil), members: &members.Directory{},
+		settings: settings{classes: queueClasses{order: order}}}
+	return queue{c}
 }
 
 // waiting is a pod of the queue, created at noon and as much later as given.
@@ -241,7 +243,7 @@ func TestTheOrderOutlastsAttempts(t *testing.T) {
 
 // starve puts a pod into the queue behind a stream of others; more come than are taken out, and returns how many come
 // before it, and false if it still waits after a number of them.
-func starve(p *Plugin, victim *framework.QueuedPodInfo, better func(n int) *framework.QueuedPodInfo, most int) (int, bool) {
+func starve(p queue, victim *framework.QueuedPodInfo, better func(n int) *framework.QueuedPodInfo, most int) (int, bool) {
 	queue := heap.New(func(e *framework.QueuedPodInfo) string { return e.GetPod().Name },
 		func(a, b *framework.QueuedPodInfo) bool { return p.Less(a, b) })
 	queue.AddOrUpdate(victim)
@@ -359,7 +361,7 @@ func TestAPodThatNamesItsClassWronglyWaitsUntilItIsPutRight(t *testing.T) {
 	bad := waiting(t, "bad", 0, 0, "gold").GetPod()
 	good := waiting(t, "bad", 0, 0, "batch").GetPod()
 	const want = `pod label berth.dev/sla-class: "gold" is not one of the classes open to pods of PriorityClass "": "batch"`
-	if got := p.shared.settings.classes.misnamed(bad); got == nil || got.Error() != want {
+	if got := p.shared.settings.classes.misstated(bad); got == nil || got.Error() != want {
 		t.Errorf("got %v, want %s", got, want)
 	}
 	events, err := p.EventsToRegister(t.Context())

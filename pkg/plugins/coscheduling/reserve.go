@@ -17,10 +17,6 @@ import (
 	"berth.dev/berth/pkg/waitlist"
 )
 
-// ReservesOpenly says that what Reserve takes note of shows in the NodeInfo or by AddPod as well, so that a dry run
-// need not call it.
-func (*Plugin) ReservesOpenly() {}
-
 // Reserve records that the member holds its assignment.
 func (p *Plugin) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, node string) *fwk.Status {
 	if state.IsPodGroupSchedulingCycle() {
@@ -59,7 +55,7 @@ func (p *Plugin) refuseLate(pod *v1.Pod, name string) *fwk.Status {
 	if c.holds.Gate.Enters(pod, node) {
 		c.holds.Gate.Forecasts.Enter(pod)
 	}
-	to, lost := p.lossUnseen(pod, node)
+	to, lost := c.lossUnseen(pod, node)
 	if !lost && (!first || !c.headroom.Looks.FreedUnseen(name, node.GetPods())) {
 		return nil
 	}
@@ -88,8 +84,7 @@ const lossPause = 100 * time.Millisecond
 
 // lossUnseen returns the gang that has started and has just lost a member on the node: the scheduler's cache does not
 // have it any more, but the ledger has not been told yet, so nothing is kept.
-func (p *Plugin) lossUnseen(pod *v1.Pod, node fwk.NodeInfo) (gang.ID, bool) {
-	c := p.shared
+func (c *coordinator) lossUnseen(pod *v1.Pod, node fwk.NodeInfo) (gang.ID, bool) {
 	if c.settings.recovery == 0 || podview.BelongsToNode(pod) {
 		return gang.ID{}, false
 	}

@@ -56,7 +56,8 @@ func TestThePatchRemovesStaleAnswers(t *testing.T) {
 	}{
 		{"a pod that was told nothing", toldPod(map[string]string{"gpu-fraction": "0.5"}), ""},
 		{"answers", toldPod(told), annotations + `}`},
-		{"answers and a grant from a binding that failed", toldPod(told, v1.PodCondition{Type: gpuview.GPUsAssigned, Status: v1.ConditionTrue}),
+		{"answers and a grant from a binding that failed",
+			toldPod(told, v1.PodCondition{Type: gpuview.GPUsAssigned, Status: v1.ConditionTrue}),
 			annotations + `,"status":{"conditions":[{"$patch":"delete","type":"berth.dev/GPUsAssigned"}]}}`},
 	} {
 		got, err := staleAnswersPatch(tc.pod)

@@ -41,9 +41,10 @@ func TestClaimsAreDemand(t *testing.T) {
 	for i := range parts.Spec.Devices {
 		objects.ByMemory(&parts.Spec.Devices[i])
 	}
-	nic := &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "nic"}, Spec: resourcev1.DeviceClassSpec{Selectors: []resourcev1.DeviceSelector{
-		{CEL: &resourcev1.CELDeviceSelector{Expression: `device.driver == "nic.example.com"`}},
-	}}}
+	nic := &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "nic"},
+		Spec: resourcev1.DeviceClassSpec{Selectors: []resourcev1.DeviceSelector{
+			{CEL: &resourcev1.CELDeviceSelector{Expression: `device.driver == "nic.example.com"`}},
+		}}}
 	nics := gpuSlice("part", 1, "NIC", "1Gi")
 	nics.Name, nics.UID, nics.Spec.Driver = "nics", "nics", "nic.example.com"
 	all := func(r *resourcev1.ExactDeviceRequest) {
@@ -55,21 +56,31 @@ func TestClaimsAreDemand(t *testing.T) {
 		want     mix.Class
 		unknown  bool
 	}{
-		"whole GPUs":               {claim: objects.ClaimOf("c", objects.Request("a", "whole", 3)), want: mix.Class{Count: 3, Milli: 1000}},
-		"a share of one by memory": {claim: objects.ClaimOf("c", objects.Request("a", "part", 1, objects.OfMemory(20))), want: mix.Class{Count: 1, Milli: 250}},
-		"several requests":         {claim: objects.ClaimOf("c", objects.Request("a", "whole", 1), objects.Request("b", "whole", 2)), want: mix.Class{Count: 3, Milli: 1000}},
-		"all of a node":            {claim: objects.ClaimOf("c", objects.Request("a", "whole", 0, all)), want: mix.Class{Count: 4, Milli: 1000}},
-		"the first that there is": {claim: objects.ClaimOf("c", resourcev1.DeviceRequest{Name: "a", FirstAvailable: []resourcev1.DeviceSubRequest{
-			{Name: "huge", DeviceClassName: "whole", AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 16},
-			{Name: "pair", DeviceClassName: "whole", AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 2},
-		}}), want: mix.Class{Count: 2, Milli: 1000}},
-		"a resource named after a class":     {resource: "deviceclass.resource.kubernetes.io/whole", want: mix.Class{Count: 2, Milli: 1000}},
-		"devices of another kind":            {claim: objects.ClaimOf("c", objects.Request("a", "nic", 1)), want: mix.Class{}},
-		"more than any node has":             {claim: objects.ClaimOf("c", objects.Request("a", "whole", 9)), unknown: true},
-		"a class that does not exist":        {claim: objects.ClaimOf("c", objects.Request("a", "gone", 1)), unknown: true},
-		"a claim that is allocated":          {claim: claimOf("c", "whole", "gpu-1", "gpu-2"), want: mix.Class{Count: 2, Milli: 1000}},
-		"a selector that cannot be read":     {claim: objects.ClaimOf("c", objects.Request("a", "whole", 1, objects.Matching("device."))), unknown: true},
-		"a selector that excludes no device": {claim: objects.ClaimOf("c", objects.Request("a", "whole", 1, objects.Matching("true"))), want: mix.Class{Count: 1, Milli: 1000}},
+		"whole GPUs": {claim: objects.ClaimOf("c", objects.Request("a", "whole", 3)),
+			want: mix.Class{Count: 3, Milli: 1000}},
+		"a share of one by memory": {claim: objects.ClaimOf("c", objects.Request("a", "part", 1, objects.OfMemory(20))),
+			want: mix.Class{Count: 1, Milli: 250}},
+		"several requests": {claim: objects.ClaimOf("c", objects.Request("a", "whole", 1), objects.Request("b", "whole", 2)),
+			want: mix.Class{Count: 3, Milli: 1000}},
+		"all of a node": {claim: objects.ClaimOf("c", objects.Request("a", "whole", 0, all)),
+			want: mix.Class{Count: 4, Milli: 1000}},
+		"the first that there is": {claim: objects.ClaimOf("c",
+			resourcev1.DeviceRequest{Name: "a", FirstAvailable: []resourcev1.DeviceSubRequest{
+				{Name: "huge", DeviceClassName: "whole", AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 16},
+				{Name: "pair", DeviceClassName: "whole", AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 2},
+			}}), want: mix.Class{Count: 2, Milli: 1000}},
+		"a resource named after a class": {resource: "deviceclass.resource.kubernetes.io/whole",
+			want: mix.Class{Count: 2, Milli: 1000}},
+		"devices of another kind": {claim: objects.ClaimOf("c", objects.Request("a", "nic", 1)),
+			want: mix.Class{}},
+		"more than any node has":      {claim: objects.ClaimOf("c", objects.Request("a", "whole", 9)), unknown: true},
+		"a class that does not exist": {claim: objects.ClaimOf("c", objects.Request("a", "gone", 1)), unknown: true},
+		"a claim that is allocated": {claim: claimOf("c", "whole", "gpu-1", "gpu-2"),
+			want: mix.Class{Count: 2, Milli: 1000}},
+		"a selector that cannot be read": {claim: objects.ClaimOf("c",
+			objects.Request("a", "whole", 1, objects.Matching("device."))), unknown: true},
+		"a selector that excludes no device": {claim: objects.ClaimOf("c",
+			objects.Request("a", "whole", 1, objects.Matching("true"))), want: mix.Class{Count: 1, Milli: 1000}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -79,7 +90,8 @@ func TestClaimsAreDemand(t *testing.T) {
 			}
 			selecting(whole, false)
 			selecting(part, true)
-			made := []runtime.Object{whole, part, nic.DeepCopy(), nics.DeepCopy(), bareNode("whole"), bareNode("part"), parts.DeepCopy(), gpuSlice("whole", 4, "Tesla T4", "15Gi")}
+			made := []runtime.Object{whole, part, nic.DeepCopy(), nics.DeepCopy(), bareNode("whole"), bareNode("part"),
+				parts.DeepCopy(), gpuSlice("whole", 4, "Tesla T4", "15Gi")}
 			pod := podObject("p", nil, nil)
 			if tc.claim != nil {
 				made = append(made, tc.claim.DeepCopy())
@@ -120,7 +132,8 @@ func TestClaimsAreDemand(t *testing.T) {
 // Slices that come while pods arrive are seen by both, which hold locks of each other's.
 func TestSlicesComeWhilePodsArrive(t *testing.T) {
 	t.Parallel()
-	h := newHarness(t, gpuOnly(alone(defaultArgs())), plainClass("whole"), objects.ClaimOf("c", objects.Request("a", "whole", 1)))
+	h := newHarness(t, gpuOnly(alone(defaultArgs())), plainClass("whole"),
+		objects.ClaimOf("c", objects.Request("a", "whole", 1)))
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -136,7 +149,8 @@ func TestSlicesComeWhilePodsArrive(t *testing.T) {
 		if _, err := h.client.CoreV1().Nodes().Create(h.ctx, bareNode(name), metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := h.client.ResourceV1().ResourceSlices().Create(h.ctx, gpuSlice(name, 4, "Tesla T4", "15Gi"), metav1.CreateOptions{}); err != nil {
+		if _, err := h.client.ResourceV1().ResourceSlices().Create(h.ctx, gpuSlice(name, 4, "Tesla T4", "15Gi"),
+			metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -163,7 +177,8 @@ func TestDevicesThatAreClaimedAreCounted(t *testing.T) {
 	whole := gpuSlice("whole", 4, "NVIDIA A100-SXM4-80GB", "80Gi")
 	whole.Spec.Devices = whole.Spec.Devices[:4]
 	whole.Spec.Devices[3].Taints = []resourcev1.DeviceTaint{{Key: "broken", Effect: resourcev1.DeviceTaintEffectNoExecute}}
-	h := newHarness(t, gpuOnly(alone(defaultArgs())), bareNode("part"), bareNode("whole"), parts, whole, share, claimOf("held", "whole", "gpu-1"))
+	h := newHarness(t, gpuOnly(alone(defaultArgs())), bareNode("part"), bareNode("whole"), parts, whole, share,
+		claimOf("held", "whole", "gpu-1"))
 	want := map[string]count{
 		"NVIDIA-A100-SXM4-80GB": {total: 4, unhealthy: 1, freeMilli: 2000, allocatedMilli: 1000},
 		"Tesla-T4":              {total: 2, freeMilli: 1750, allocatedMilli: 250, freeOnPartlyTaken: 750},
@@ -181,7 +196,8 @@ func TestDevicesThatAreClaimedAreCounted(t *testing.T) {
 	if err := h.client.ResourceV1().ResourceClaims("default").Delete(h.ctx, "held", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	await.Until(t, "its GPUs to be free", func() bool { return h.plugin.cluster.fleet.byModel()["NVIDIA-A100-SXM4-80GB"].freeMilli == 3000 })
+	await.Until(t, "its GPUs to be free",
+		func() bool { return h.plugin.cluster.fleet.byModel()["NVIDIA-A100-SXM4-80GB"].freeMilli == 3000 })
 }
 
 func TestANodeThatWouldGiveAFaultyDeviceIsTheLastChoice(t *testing.T) {
@@ -189,13 +205,15 @@ func TestANodeThatWouldGiveAFaultyDeviceIsTheLastChoice(t *testing.T) {
 	named := func(node string, n int) *resourcev1.ResourceSlice {
 		s := gpuSlice(node, n, "Tesla T4", "16Gi")
 		for i := range s.Spec.Devices {
-			s.Spec.Devices[i].Attributes["uuid"] = resourcev1.DeviceAttribute{StringValue: ptr.To(fmt.Sprintf("GPU-%s-%d", node, i))}
+			s.Spec.Devices[i].Attributes["uuid"] = resourcev1.DeviceAttribute{StringValue: ptr.To(fmt.Sprintf("GPU-%s-%d", node,
+				i))}
 		}
 		return s
 	}
 	made := func() []runtime.Object {
 		return []runtime.Object{
-			plainClass("whole"), bareNode("small"), bareNode("large"), named("small", 2), named("large", 8), objects.ClaimOf("c", objects.Request("a", "whole", 1)),
+			plainClass("whole"), bareNode("small"), bareNode("large"), named("small", 2), named("large", 8),
+			objects.ClaimOf("c", objects.Request("a", "whole", 1)),
 		}
 	}
 	// The exporter's index is not that of the slice: only the UUID tells that it is the first that would be given.
@@ -239,11 +257,14 @@ func awaitClaim(t *testing.T, h *harness, nodes int) {
 // A pod that claims a network device and gets its GPUs from a device plugin is held to what it says of GPUs.
 func TestClaimsForOtherDevicesLeaveGPUsToTheDevicePlugin(t *testing.T) {
 	t.Parallel()
-	nic := &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "whole"}, Spec: resourcev1.DeviceClassSpec{Selectors: []resourcev1.DeviceSelector{
-		{CEL: &resourcev1.CELDeviceSelector{Expression: `device.driver == "nic.example.com"`}},
-	}}}
-	made := []runtime.Object{nic, objects.ClaimOf("c", objects.Request("a", "whole", 1)), bareNode("claimed"), gpuSlice("claimed", 2, "Tesla T4", "16Gi")}
-	for _, node := range []*v1.Node{gpuNodeObject("t4", 8, "Tesla-T4"), gpuNodeObject("a100", 8, "NVIDIA-A100-SXM4-80GB")} {
+	nic := &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "whole"},
+		Spec: resourcev1.DeviceClassSpec{Selectors: []resourcev1.DeviceSelector{
+			{CEL: &resourcev1.CELDeviceSelector{Expression: `device.driver == "nic.example.com"`}},
+		}}}
+	made := []runtime.Object{nic, objects.ClaimOf("c", objects.Request("a", "whole", 1)), bareNode("claimed"),
+		gpuSlice("claimed", 2, "Tesla T4", "16Gi")}
+	for _, node := range []*v1.Node{gpuNodeObject("t4", 8, "Tesla-T4"),
+		gpuNodeObject("a100", 8, "NVIDIA-A100-SXM4-80GB")} {
 		slice := gpuSlice(node.Name, 1, "NIC", "1Gi")
 		slice.Spec.Driver = "nic.example.com"
 		made = append(made, node, slice)
@@ -260,7 +281,8 @@ func TestClaimsForOtherDevicesLeaveGPUsToTheDevicePlugin(t *testing.T) {
 
 func TestDeviceDriversAreDriverNames(t *testing.T) {
 	t.Parallel()
-	for driver, good := range map[string]bool{"gpu.example.com": true, "": false, "GPU": false, "gpu.example.com/gpu": false} {
+	for driver, good := range map[string]bool{"gpu.example.com": true, "": false, "GPU": false,
+		"gpu.example.com/gpu": false} {
 		_, err := readArgs(defaultArgs(func(a *config.GPUAwareArgs) { a.DeviceDrivers = []string{driver} }), "p")
 		if (err == nil) != good || !good && !strings.Contains(err.Error(), "deviceDrivers[0]") {
 			t.Errorf("driver %q: %v", driver, err)

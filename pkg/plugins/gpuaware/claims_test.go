@@ -37,7 +37,8 @@ func gpuSlice(node string, n int, product string, memory string) *resourcev1.Res
 	s := &resourcev1.ResourceSlice{
 		ObjectMeta: metav1.ObjectMeta{Name: node + "-gpus", UID: types.UID(node + "-gpus"), ResourceVersion: "1"},
 		Spec: resourcev1.ResourceSliceSpec{
-			Driver: gpuDriver, NodeName: ptr.To(node), Pool: resourcev1.ResourcePool{Name: node, Generation: 1, ResourceSliceCount: 1},
+			Driver: gpuDriver, NodeName: ptr.To(node), Pool: resourcev1.ResourcePool{Name: node, Generation: 1,
+				ResourceSliceCount: 1},
 		},
 	}
 	device := func(name, kind string) resourcev1.Device {
@@ -72,7 +73,8 @@ func bareNode(name string) *v1.Node {
 func TestNodesThatServeClaimsAreFilteredByTheirFreeDevices(t *testing.T) {
 	t.Parallel()
 	tainted := gpuSlice("c", 2, "NVIDIA A100-SXM4-80GB", "80Gi")
-	tainted.Spec.Devices[0].Taints = []resourcev1.DeviceTaint{{Key: "broken", Effect: resourcev1.DeviceTaintEffectNoSchedule}}
+	tainted.Spec.Devices[0].Taints = []resourcev1.DeviceTaint{{Key: "broken",
+		Effect: resourcev1.DeviceTaintEffectNoSchedule}}
 	known := []runtime.Object{
 		gpuClass(), bareNode("a"), bareNode("b"), bareNode("c"), bareNode("none"),
 		gpuSlice("a", 8, "NVIDIA A100-SXM4-80GB", "80Gi"), gpuSlice("b", 4, "Tesla T4", "15Gi"), tainted,
@@ -86,10 +88,12 @@ func TestNodesThatServeClaimsAreFilteredByTheirFreeDevices(t *testing.T) {
 		reasons     []string
 	}{
 		{"five are free on the large node", "5", nil, []string{"a"}, nil},
-		{"six are not", "6", nil, nil, []string{"1 node(s) with too few free GPUs (need 6, have 5)", "1 node(s) with too few GPUs (need 6, have 4)", "1 node(s) without GPUs"}},
+		{"six are not", "6", nil, nil, []string{"1 node(s) with too few free GPUs (need 6, have 5)",
+			"1 node(s) with too few GPUs (need 6, have 4)", "1 node(s) without GPUs"}},
 		{"a tainted device is not counted", "2", strs{"berth.dev/gpu-memory-min": "40Gi"}, []string{"a"}, nil},
 		{"models are read from attributes", "1", strs{"berth.dev/gpu-models": "Tesla-T4"}, []string{"b"}, nil},
-		{"so is memory", "1", strs{"berth.dev/gpu-memory-min": "100Gi"}, nil, []string{"node(s) with too little GPU memory (need 102400 MiB per GPU, have 81920)"}},
+		{"so is memory", "1", strs{"berth.dev/gpu-memory-min": "100Gi"}, nil,
+			[]string{"node(s) with too little GPU memory (need 102400 MiB per GPU, have 81920)"}},
 		{"NVLink comes with the product", "4", strs{"berth.dev/gpu-interconnect": "required"}, []string{"a"}, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -142,7 +146,8 @@ func awaitDRA(t *testing.T, h *harness) {
 
 func TestSimulatedPodsHoldDevicesOfClaims(t *testing.T) {
 	t.Parallel()
-	known := []runtime.Object{gpuClass(), bareNode("a"), gpuSlice("a", 4, "Tesla T4", "15Gi"), claimOf("busy", "a", "gpu-0")}
+	known := []runtime.Object{gpuClass(), bareNode("a"), gpuSlice("a", 4, "Tesla T4", "15Gi"),
+		claimOf("busy", "a", "gpu-0")}
 	for _, name := range []string{"claimed", "simulated"} {
 		p := podObject(name, strs{"nvidia.com/gpu": "1"}, nil)
 		p.Spec.NodeName = "a"
@@ -161,7 +166,8 @@ func TestSimulatedPodsHoldDevicesOfClaims(t *testing.T) {
 func TestClaimsOfThePodsOwn(t *testing.T) {
 	t.Parallel()
 	claim := objects.ClaimOf("mine", objects.Request("gpus", gpuDriver, 3))
-	h := newHarness(t, gpuOnly(alone(defaultArgs())), gpuClass(), claim, bareNode("a"), bareNode("b"), gpuNodeObject("plugin", 8, "Tesla-T4"),
+	h := newHarness(t, gpuOnly(alone(defaultArgs())), gpuClass(), claim, bareNode("a"), bareNode("b"),
+		gpuNodeObject("plugin", 8, "Tesla-T4"),
 		gpuSlice("a", 4, "Tesla T4", "15Gi"), gpuSlice("b", 2, "Tesla T4", "15Gi"))
 	await.Until(t, "the claims to be told", func() bool {
 		_, err := h.DRA.ResourceClaims().Get("default", "mine")

@@ -35,21 +35,25 @@ func TestAnInfeasibleClaimDoesNotStopOthers(t *testing.T) {
 			slice.Spec.Devices = append(slice.Spec.Devices, cut)
 		}
 	}
-	class := &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "whole"}, Spec: resourcev1.DeviceClassSpec{Selectors: []resourcev1.DeviceSelector{
-		{CEL: &resourcev1.CELDeviceSelector{Expression: `device.driver == "gpu.nvidia.com"`}},
-	}}}
-	h := newHarness(t, gpuOnly(alone(defaultArgs())), class, bareNode("n"), gpuNodeObject("plugin", 4, "Tesla-T4"), slice, sets,
+	class := &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "whole"},
+		Spec: resourcev1.DeviceClassSpec{Selectors: []resourcev1.DeviceSelector{
+			{CEL: &resourcev1.CELDeviceSelector{Expression: `device.driver == "gpu.nvidia.com"`}},
+		}}}
+	h := newHarness(t, gpuOnly(alone(defaultArgs())), class, bareNode("n"), gpuNodeObject("plugin", 4, "Tesla-T4"), slice,
+		sets,
 		objects.ClaimOf("c", objects.Request("a", "whole", gpus+1)))
 	awaitClaim(t, h, 1)
 	h.add(t, claiming("endless", "c"))
 	h.add(t, podObject("other", strs{"nvidia.com/gpu": "1"}, nil))
-	await.Until(t, "the other pod to be enrolled", func() bool { return h.plugin.cluster.roll.enrolledNow()["other"].mixed })
+	await.Until(t, "the other pod to be enrolled",
+		func() bool { return h.plugin.cluster.roll.enrolledNow()["other"].mixed })
 	picky := claiming("picky", "c")
 	picky.Annotations = strs{"berth.dev/gpu-models": "Tesla-T4"}
 	for pod, want := range map[*v1.Pod]bool{picky: false, claiming("easy", "c"): true} {
 		_, scores, err := h.evaluate(t, h, pod)
 		if got := goesTo(scores, "n"); got != want {
-			t.Errorf("pod %s may go where it is not known which GPUs it would be given: %t, want %t (%v)", pod.Name, got, want, err)
+			t.Errorf("pod %s may go where it is not known which GPUs it would be given: %t, want %t (%v)", pod.Name, got, want,
+				err)
 		}
 	}
 }
@@ -66,7 +70,8 @@ func TestAnnotationsHoldWhereTheDemandIsNotKnown(t *testing.T) {
 		marked.Spec.Devices[i].Attributes["rack"] = resourcev1.DeviceAttribute{StringValue: &marked.Name}
 	}
 	for models, fits := range map[string]bool{"Tesla-T4": true, "NVIDIA-A100-SXM4-80GB": false} {
-		h := newHarness(t, gpuOnly(alone(defaultArgs())), plainClass("whole"), bareNode("a"), gpuSlice("a", 2, "Tesla T4", "16Gi"), bareNode("b"), marked.DeepCopy(),
+		h := newHarness(t, gpuOnly(alone(defaultArgs())), plainClass("whole"), bareNode("a"),
+			gpuSlice("a", 2, "Tesla T4", "16Gi"), bareNode("b"), marked.DeepCopy(),
 			objects.ClaimOf("c", objects.Request("a", "whole", 1, objects.Matching(`"rack" in device.attributes["gpu.nvidia.com"]`))))
 		awaitClaim(t, h, 2)
 		pod := claiming("p", "c")

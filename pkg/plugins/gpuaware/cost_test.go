@@ -10,8 +10,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// BenchmarkCycle is what GPUAware costs in one scheduling cycle at 5,000 GPU nodes: PreFilter once, then Filter and Score
-// of every node. Between cycles one node changes, as it does when a pod is bound.
+// BenchmarkCycle is what GPUAware costs in one scheduling cycle at 5,000 GPU nodes: PreFilter once, then Filter and
+// Score of every node. Between cycles one node changes, as it does when a pod is bound.
 func BenchmarkCycle(b *testing.B) {
 	for _, bc := range []struct {
 		name string
@@ -64,8 +64,10 @@ func busyCluster(tb testing.TB, nodes int) *harness {
 	}
 	h := newHarness(tb, alone(defaultArgs()), objects...)
 	for i := range 500 {
-		h.plugin.cluster.arrived(podObject(fmt.Sprint(i), strs{"cpu": fmt.Sprint(1 + i%16), "nvidia.com/gpu": fmt.Sprint(1 + i%4)}, nil))
-		h.plugin.cluster.arrived(podObject(fmt.Sprint(i), strs{"cpu": fmt.Sprint(1 + i%16)}, strs{"gpu-fraction": fmt.Sprintf("0.%d", 1+i%9)}))
+		h.plugin.cluster.arrived(podObject(fmt.Sprint(i),
+			strs{"cpu": fmt.Sprint(1 + i%16), "nvidia.com/gpu": fmt.Sprint(1 + i%4)}, nil))
+		h.plugin.cluster.arrived(podObject(fmt.Sprint(i), strs{"cpu": fmt.Sprint(1 + i%16)},
+			strs{"gpu-fraction": fmt.Sprintf("0.%d", 1+i%9)}))
 	}
 	if err := h.Cache.UpdateSnapshot(h.logger, h.Snapshot); err != nil {
 		tb.Fatal(err)

@@ -23,7 +23,8 @@ func TestEventSaysWhatIsMissing(t *testing.T) {
 		p.Spec.NodeName = node
 		return p
 	}
-	timeSliced := gpuNodeObject("sliced", 2, "Tesla-T4-SHARED", "nvidia.com/gpu.replicas", "4", "nvidia.com/gpu.sharing-strategy", "time-slicing")
+	timeSliced := gpuNodeObject("sliced", 2, "Tesla-T4-SHARED", "nvidia.com/gpu.replicas", "4",
+		"nvidia.com/gpu.sharing-strategy", "time-slicing")
 	timeSliced.Status.Allocatable["nvidia.com/gpu"] = resource.MustParse("8")
 	leaving := gpuNodeObject("leaving", 8, "Tesla-T4")
 	leaving.Spec.Taints = []v1.Taint{{Key: "karpenter.sh/disrupted", Effect: v1.TaintEffectPreferNoSchedule}}
@@ -34,17 +35,24 @@ func TestEventSaysWhatIsMissing(t *testing.T) {
 		want    []string
 	}{
 		{"nodes are counted by what they have free", podObject("p", strs{"nvidia.com/gpu": "8"}, nil),
-			[]runtime.Object{gpuNodeObject("a", 8, "Tesla-T4"), gpuNodeObject("b", 8, "Tesla-T4"), gpuNodeObject("c", 8, "Tesla-T4"), taken("a", "4"), taken("b", "4"), taken("c", "7")},
-			[]string{"0/3 nodes are available", "2 node(s) with too few free GPUs (need 8, have 4)", "1 node(s) with too few free GPUs (need 8, have 1)"}},
+			[]runtime.Object{gpuNodeObject("a", 8, "Tesla-T4"), gpuNodeObject("b", 8, "Tesla-T4"),
+				gpuNodeObject("c", 8, "Tesla-T4"), taken("a", "4"), taken("b", "4"), taken("c", "7")},
+			[]string{"0/3 nodes are available", "2 node(s) with too few free GPUs (need 8, have 4)",
+				"1 node(s) with too few free GPUs (need 8, have 1)"}},
 		{"time slices are not GPUs", podObject("p", strs{"nvidia.com/gpu": "8"}, nil), []runtime.Object{timeSliced},
 			[]string{"1 node(s) with time-sliced GPUs (need 8 physical GPUs)"}},
-		{"a node that does not share", podObject("p", nil, strs{"gpu-fraction": "0.5"}), []runtime.Object{gpuNodeObject("a", 8, "Tesla-T4")},
+		{"a node that does not share", podObject("p", nil, strs{"gpu-fraction": "0.5"}),
+			[]runtime.Object{gpuNodeObject("a", 8, "Tesla-T4")},
 			[]string{"1 node(s) that do not share GPUs"}},
-		{"memory that the product table knows", podObject("p", strs{"nvidia.com/gpu": "1"}, strs{"berth.dev/gpu-memory-min": "40Gi"}),
-			[]runtime.Object{gpuNodeObject("a", 8, "Tesla-T4")}, []string{"1 node(s) with too little GPU memory (need 40960 MiB per GPU, have 16384)"}},
-		{"a model that the pod does not accept", podObject("p", strs{"nvidia.com/gpu": "1"}, strs{"berth.dev/gpu-models": "NVIDIA-A10"}),
+		{"memory that the product table knows", podObject("p", strs{"nvidia.com/gpu": "1"},
+			strs{"berth.dev/gpu-memory-min": "40Gi"}),
+			[]runtime.Object{gpuNodeObject("a", 8, "Tesla-T4")},
+			[]string{"1 node(s) with too little GPU memory (need 40960 MiB per GPU, have 16384)"}},
+		{"a model that the pod does not accept", podObject("p", strs{"nvidia.com/gpu": "1"},
+			strs{"berth.dev/gpu-models": "NVIDIA-A10"}),
 			[]runtime.Object{gpuNodeObject("a", 8, "Tesla-T4")}, []string{"1 node(s) with another GPU model (Tesla-T4)"}},
-		{"NVLink that is not there", podObject("p", strs{"nvidia.com/gpu": "2"}, strs{"berth.dev/gpu-interconnect": "required"}),
+		{"NVLink that is not there", podObject("p", strs{"nvidia.com/gpu": "2"},
+			strs{"berth.dev/gpu-interconnect": "required"}),
 			[]runtime.Object{gpuNodeObject("a", 8, "Tesla-T4")}, []string{"1 node(s) without 2 NVLink-connected free GPUs"}},
 		{"a node about to leave", podObject("p", strs{"nvidia.com/gpu": "1"}, nil), []runtime.Object{leaving},
 			[]string{"1 node(s) about to leave (karpenter.sh/disrupted)"}},
@@ -90,7 +98,8 @@ func TestFilterAndScoreWorkWithoutPreFilter(t *testing.T) {
 	if err != nil || len(scores) != 1 || scores[0].Name != "b" {
 		t.Errorf("scores = %v, error %v, want node b alone", scores, err)
 	}
-	if _, _, err = h.evaluate(t, h, podObject("p", nil, strs{"gpu-fraction": "x"})); err == nil || !strings.Contains(err.Error(), "gpu-fraction") {
+	if _, _, err = h.evaluate(t, h, podObject("p", nil, strs{"gpu-fraction": "x"})); err == nil ||
+		!strings.Contains(err.Error(), "gpu-fraction") {
 		t.Errorf("error = %v, want the bad key", err)
 	}
 }

@@ -96,8 +96,8 @@ func allPlugins() frameworkruntime.Registry {
 	return registry
 }
 
-// watchOf is closed once the first watch of a resource has begun. Informers have synced before that, and the client tells
-// them nothing of what happens in between.
+// watchOf is closed once the first watch of a resource has begun. Informers have synced before that, and the client
+// tells them nothing of what happens in between.
 func watchOf(client *fake.Clientset, resource string) <-chan struct{} {
 	begun := make(chan struct{})
 	var once sync.Once
@@ -110,21 +110,24 @@ func watchOf(client *fake.Clientset, resource string) <-chan struct{} {
 }
 
 // newFramework makes a further profile of the same scheduler.
-func (h *harness) newFramework(tb testing.TB, profile *schedulerapi.KubeSchedulerProfile) (framework.Framework, *Plugin) {
+func (h *harness) newFramework(tb testing.TB, profile *schedulerapi.KubeSchedulerProfile) (framework.Framework,
+	*Plugin) {
 	tb.Helper()
 	f := h.NewFramework(tb, profile, allPlugins())
 	return f, harnessframework.Plugin[*Plugin](tb, f)
 }
 
 // evaluate filters and scores all nodes for a pod. The error is what the pod's event would say.
-func (h *harness) evaluate(tb testing.TB, f framework.Framework, pod *v1.Pod) (fwk.CycleState, []fwk.NodePluginScores, error) {
+func (h *harness) evaluate(tb testing.TB, f framework.Framework, pod *v1.Pod) (fwk.CycleState, []fwk.NodePluginScores,
+	error) {
 	tb.Helper()
 	infos := h.Infos(tb)
 	o := harnessframework.Cycle(tb, f, framework.NewCycleState(), pod, infos)
 	if len(o.Scores) > 0 {
 		return o.State, o.Scores, nil
 	}
-	failure := &framework.FitError{Pod: pod, NumAllNodes: len(infos), Diagnosis: framework.Diagnosis{NodeToStatus: framework.NewDefaultNodeToStatus()}}
+	failure := &framework.FitError{Pod: pod, NumAllNodes: len(infos),
+		Diagnosis: framework.Diagnosis{NodeToStatus: framework.NewDefaultNodeToStatus()}}
 	if o.Rejected != nil {
 		failure.Diagnosis.PreFilterMsg = o.Rejected.Message()
 	}

@@ -20,10 +20,12 @@ func newClaimHarness(t *testing.T, more ...runtime.Object) *harness {
 	named := gpuClass()
 	named.Name = "named"
 	h := newHarness(t, gpuOnly(alone(defaultArgs())), append([]runtime.Object{
-		plainClass("whole"), named, bareNode("n"), gpuSlice("n", 2, "Tesla T4", "16Gi"), objects.ClaimOf("c", objects.Request("a", "whole", 1)),
+		plainClass("whole"), named, bareNode("n"), gpuSlice("n", 2, "Tesla T4", "16Gi"),
+		objects.ClaimOf("c", objects.Request("a", "whole", 1)),
 	}, more...)...)
 	awaitClaim(t, h, 1)
-	await.Until(t, "the class of the resource", func() bool { return h.DRA.DeviceClassResolver().GetDeviceClass("nvidia.com/gpu") != nil })
+	await.Until(t, "the class of the resource",
+		func() bool { return h.DRA.DeviceClassResolver().GetDeviceClass("nvidia.com/gpu") != nil })
 	return h
 }
 
@@ -34,12 +36,13 @@ func TestAPodThatIsGoneWakesOthersIfItMayHaveHeldGPUs(t *testing.T) {
 		gone *v1.Pod
 		want fwk.QueueingHint
 	}{
-		"it had a claim and nothing else":        {claiming("gone", "c"), fwk.Queue},
-		"it asked for the resource of a class":   {byClass, fwk.Queue},
-		"it asked for GPUs of a device plugin":   {podObject("gone", strs{"nvidia.com/gpu": "1"}, nil), fwk.Queue},
-		"it asked for a resource of no class":    {podObject("gone", strs{"example.com/nic": "1"}, nil), fwk.QueueSkip},
-		"it asked for nothing but CPU":           {podObject("gone", nil, nil), fwk.QueueSkip},
-		"it asked for a class that is not there": {podObject("gone", strs{"deviceclass.resource.kubernetes.io/none": "1"}, nil), fwk.QueueSkip},
+		"it had a claim and nothing else":      {claiming("gone", "c"), fwk.Queue},
+		"it asked for the resource of a class": {byClass, fwk.Queue},
+		"it asked for GPUs of a device plugin": {podObject("gone", strs{"nvidia.com/gpu": "1"}, nil), fwk.Queue},
+		"it asked for a resource of no class":  {podObject("gone", strs{"example.com/nic": "1"}, nil), fwk.QueueSkip},
+		"it asked for nothing but CPU":         {podObject("gone", nil, nil), fwk.QueueSkip},
+		"it asked for a class that is not there": {podObject("gone", strs{"deviceclass.resource.kubernetes.io/none": "1"},
+			nil), fwk.QueueSkip},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -69,18 +72,20 @@ func TestChangesOfClaimsAndDevicesWakeThePodsThatTheyHelp(t *testing.T) {
 		before, after any
 		want          fwk.QueueingHint
 	}{
-		"another's claim gives devices back":                    {mine, taken, released, fwk.Queue},
-		"the same, for a pod by a resource":                     {byResource, taken, released, fwk.Queue},
-		"the same, for a pod of a device plugin":                {byPlugin, taken, released, fwk.QueueSkip},
-		"the same, for a pod that cannot be read":               {broken, taken, released, fwk.QueueSkip},
-		"another's claim with devices is deleted":               {mine, taken, nil, fwk.Queue},
-		"another's claim without devices is deleted":            {mine, released, nil, fwk.QueueSkip},
-		"another's claim gets devices":                          {mine, released, taken, fwk.QueueSkip},
-		"the pod's own claim changes":                           {mine, free, given, fwk.Queue},
-		"a claim of its name in another namespace changes":      {mine, foreign, foreign, fwk.QueueSkip},
-		"a slice changes":                                       {mine, gpuSlice("n", 1, "", "1Gi"), gpuSlice("n", 2, "", "1Gi"), fwk.Queue},
-		"a slice changes, for a pod of a device plugin":         {byPlugin, gpuSlice("n", 1, "", "1Gi"), gpuSlice("n", 2, "", "1Gi"), fwk.QueueSkip},
-		"a class appears":                                       {mine, nil, plainClass("new"), fwk.Queue},
+		"another's claim gives devices back":               {mine, taken, released, fwk.Queue},
+		"the same, for a pod by a resource":                {byResource, taken, released, fwk.Queue},
+		"the same, for a pod of a device plugin":           {byPlugin, taken, released, fwk.QueueSkip},
+		"the same, for a pod that cannot be read":          {broken, taken, released, fwk.QueueSkip},
+		"another's claim with devices is deleted":          {mine, taken, nil, fwk.Queue},
+		"another's claim without devices is deleted":       {mine, released, nil, fwk.QueueSkip},
+		"another's claim gets devices":                     {mine, released, taken, fwk.QueueSkip},
+		"the pod's own claim changes":                      {mine, free, given, fwk.Queue},
+		"a claim of its name in another namespace changes": {mine, foreign, foreign, fwk.QueueSkip},
+		"a slice changes": {mine, gpuSlice("n", 1, "", "1Gi"),
+			gpuSlice("n", 2, "", "1Gi"), fwk.Queue},
+		"a slice changes, for a pod of a device plugin": {byPlugin, gpuSlice("n", 1, "", "1Gi"), gpuSlice("n", 2, "", "1Gi"),
+			fwk.QueueSkip},
+		"a class appears": {mine, nil, plainClass("new"), fwk.Queue},
 		"a class appears that stands in for the resource":       {byResource, nil, gpuClass(), fwk.Queue},
 		"a class appears that does not stand in for it":         {byResource, nil, plainClass("new"), fwk.QueueSkip},
 		"a class appears that stands in for another's resource": {byPlugin, nil, gpuClass(), fwk.QueueSkip},
@@ -119,10 +124,13 @@ func TestChangesOfNodesWithoutGPUsWakeOnlyPodsThatClaimsServeThere(t *testing.T)
 		before, after *v1.Node
 		want          fwk.QueueingHint
 	}{
-		"a node with devices gets a label":                          {mine, bareNode("n"), labeled(bareNode("n")), fwk.Queue},
-		"the same, for a pod of a device plugin":                    {byPlugin, bareNode("n"), labeled(bareNode("n")), fwk.QueueSkip},
-		"a node without devices gets a label":                       {mine, bareNode("other"), labeled(bareNode("other")), fwk.QueueSkip},
-		"a node without GPUs grows, for a pod of a device plugin":   {byPlugin, bareNode("other"), grown(bareNode("other")), fwk.QueueSkip},
+		"a node with devices gets a label": {mine, bareNode("n"), labeled(bareNode("n")), fwk.Queue},
+		"the same, for a pod of a device plugin": {byPlugin, bareNode("n"), labeled(bareNode("n")),
+			fwk.QueueSkip},
+		"a node without devices gets a label": {mine, bareNode("other"), labeled(bareNode("other")),
+			fwk.QueueSkip},
+		"a node without GPUs grows, for a pod of a device plugin": {byPlugin, bareNode("other"), grown(bareNode("other")),
+			fwk.QueueSkip},
 		"a node without GPUs appears, for a pod of a device plugin": {byPlugin, nil, bareNode("other"), fwk.QueueSkip},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 	"berth.dev/berth/pkg/gpu"
 )
 
-// on reports whether the pod counts on the node: promised devices, or there. Of pods that others put there only what they ask for by
-// resources counts.
+// on reports whether the pod counts on the node: promised devices, or there. Of pods that others put there only what
+// they ask for by resources counts.
 func (p *modelPod) on(node string) bool {
 	if p.holds != nil {
 		return p.holds.node == node
@@ -73,7 +73,8 @@ func (m *model) fits(n *modelNode, a ask) (fits, sure bool) {
 		if p.foreign && p.ask.resource == "nvidia.com/gpu" {
 			return false, false
 		}
-		if others := p.ask.resource != ""; n.kind == plain && !p.foreign && p.ask.resource != migResource && others != isWhole {
+		if others := p.ask.resource != ""; n.kind == plain && !p.foreign && p.ask.resource != migResource &&
+			others != isWhole {
 			return false, true // shares and whole GPUs with nothing between them
 		}
 	}
@@ -92,7 +93,8 @@ func (m *model) fits(n *modelNode, a ask) (fits, sure bool) {
 // promised checks what a pod was promised: the right number of devices, with room for it.
 func (m *model) promised(p *modelPod, n *modelNode) {
 	a, ok := m.h.plugin.cluster.ledger.of(p.object.UID)
-	if !ok || a.Node != n.name || len(a.Devices) != p.ask.count || a.Share.Milli != p.ask.share.Milli || a.Share.MemMiB != p.ask.share.MemMiB {
+	if !ok || a.Node != n.name || len(a.Devices) != p.ask.count || a.Share.Milli != p.ask.share.Milli ||
+		a.Share.MemMiB != p.ask.share.MemMiB {
 		m.t.Fatalf("%s asks for %+v on %s and was promised %+v, %t\n%s", p.object.Name, p.ask, n.name, a, ok, m)
 	}
 	h := &hold{node: n.name, share: p.ask.share}
@@ -109,7 +111,8 @@ func (m *model) promised(p *modelPod, n *modelNode) {
 	p.holds = h
 	for i, d := range m.free(n) {
 		mine := slices.Contains(h.gpus, n.gpus[i])
-		if mine && (d.FreeMilli < 0 || d.FreeMemMiB < 0 || d.TaskLimit > 0 && d.Tasks > d.TaskLimit || d.Unhealthy && m.quiet()) {
+		if mine && (d.FreeMilli < 0 || d.FreeMemMiB < 0 || d.TaskLimit > 0 && d.Tasks > d.TaskLimit || d.Unhealthy &&
+			m.quiet()) {
 			m.t.Fatalf("%s was promised device %s of %s, of which that leaves %+v\n%s", p.object.Name, n.gpus[i], n.name, d, m)
 		}
 	}

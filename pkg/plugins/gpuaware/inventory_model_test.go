@@ -232,7 +232,8 @@ func (m *model) intrude() {
 
 // remove deletes a pod. One that is on its way is turned away when it comes to bind it.
 func (m *model) remove(p *modelPod) {
-	if err := m.client.Tracker().Delete(v1.SchemeGroupVersion.WithResource("pods"), p.object.Namespace, p.object.Name); err != nil {
+	if err := m.client.Tracker().Delete(v1.SchemeGroupVersion.WithResource("pods"), p.object.Namespace,
+		p.object.Name); err != nil {
 		m.t.Fatal(err)
 	}
 	delete(m.pods, p.object.UID)
@@ -242,8 +243,8 @@ func (m *model) remove(p *modelPod) {
 	}
 }
 
-// TestInventoryAgainstModel plays random histories of pods, nodes and restarts: no device is promised beyond what it is, and what the
-// plugin counts is what pods hold, however they are edited and however late it hears of them.
+// TestInventoryAgainstModel plays random histories of pods, nodes and restarts: no device is promised beyond what it
+// is, and what the plugin counts is what pods hold, however they are edited and however late it hears of them.
 func TestInventoryAgainstModel(t *testing.T) {
 	t.Parallel()
 	steps, total := map[string]int{}, 0
@@ -261,7 +262,8 @@ func TestInventoryAgainstModel(t *testing.T) {
 		m.compare()
 	})
 	t.Logf("%d steps: %v", total, steps)
-	for _, what := range []string{"a pod is tried", "a pod is bound", "a binding fails", "an answer is lost", "a pod is edited",
+	for _, what := range []string{"a pod is tried", "a pod is bound", "a binding fails", "an answer is lost",
+		"a pod is edited",
 		"a pod comes by spec.nodeName", "another scheduler binds a pod", "a node changes", "the scheduler restarts"} {
 		if steps[what] == 0 {
 			t.Errorf("it never happened that %s: the model does not do what it is for", what)

@@ -77,7 +77,8 @@ func (n *modelNode) build() *v1.Node {
 		}
 		o.Annotations = strs{"hami.io/node-nvidia-register": list}
 	case sliced:
-		o.Labels["nvidia.com/gpu.replicas"], o.Labels["nvidia.com/gpu.sharing-strategy"] = fmt.Sprint(timeSlices), "time-slicing"
+		o.Labels["nvidia.com/gpu.replicas"], o.Labels["nvidia.com/gpu.sharing-strategy"] = fmt.Sprint(timeSlices),
+			"time-slicing"
 		o.Status.Allocatable["nvidia.com/gpu"] = *resource.NewQuantity(int64(len(n.gpus)*timeSlices), resource.DecimalSI)
 	case mig:
 		o.Labels["nvidia.com/mig.strategy"] = "mixed"
@@ -138,8 +139,8 @@ type model struct {
 	next   int
 	h      *harness
 	stop   context.CancelFunc
-	// toPlugin and toCache are what the plugin and the scheduler's cache are yet to hear of pods, and nodesToCache the latter
-	// of nodes: each in order, but not in that of the others.
+	// toPlugin and toCache are what the plugin and the scheduler's cache are yet to hear of pods, and nodesToCache the
+	// latter of nodes: each in order, but not in that of the others.
 	toPlugin, toCache, nodesToCache []func()
 	// steps counts what was done of each kind.
 	steps map[string]int
@@ -193,8 +194,8 @@ func (m *model) node(name string) *modelNode {
 	return m.nodes[slices.IndexFunc(m.nodes, func(n *modelNode) bool { return n.name == name })]
 }
 
-// start runs a new process of the scheduler, whose plugin hears of the pods one by one. Its informers are connected to nothing: the
-// model tells handlers and stores itself.
+// start runs a new process of the scheduler, whose plugin hears of the pods one by one. Its informers are connected to
+// nothing: the model tells handlers and stores itself.
 func (m *model) start() {
 	if m.stop != nil {
 		m.stop()
@@ -286,7 +287,8 @@ func (m *model) write(p *modelPod, change func(*v1.Pod)) {
 	before := p.object
 	p.object = m.stored(p).DeepCopy()
 	change(p.object)
-	if err := m.client.Tracker().Update(v1.SchemeGroupVersion.WithResource("pods"), p.object, p.object.Namespace); err != nil {
+	if err := m.client.Tracker().Update(v1.SchemeGroupVersion.WithResource("pods"), p.object,
+		p.object.Namespace); err != nil {
 		m.t.Fatal(err)
 	}
 	m.tell(before, p.object)
@@ -314,10 +316,12 @@ func (m *model) create() *modelPod {
 	whole := gpu.Share{Milli: gpu.WholeMilli, MemMiB: t4MiB}
 	switch m.draw(6, "how it asks") {
 	case 0:
-		annotations["alibabacloud.com/gpu-milli"], annotations["alibabacloud.com/gpu-count"] = fmt.Sprint(milli), fmt.Sprint(count)
+		annotations["alibabacloud.com/gpu-milli"], annotations["alibabacloud.com/gpu-count"] = fmt.Sprint(milli),
+			fmt.Sprint(count)
 		p.ask = ask{count: count, share: ofCompute}
 	case 1:
-		annotations["gpu-fraction"], annotations["gpu-fraction-num-devices"] = fmt.Sprint(float64(milli)/1000), fmt.Sprint(count)
+		annotations["gpu-fraction"], annotations["gpu-fraction-num-devices"] = fmt.Sprint(float64(milli)/1000),
+			fmt.Sprint(count)
 		p.ask = ask{count: count, share: ofCompute}
 	case 2:
 		annotations["gpu-memory"] = fmt.Sprint(memMiB)
@@ -355,7 +359,8 @@ func (m *model) String() string {
 	}
 	for _, uid := range slices.Sorted(maps.Keys(m.pods)) {
 		p := m.pods[uid]
-		fmt.Fprintf(&b, "%s asks %+v step %d on %q foreign %t holds %+v\n", uid, p.ask, p.step, p.object.Spec.NodeName, p.foreign, p.holds)
+		fmt.Fprintf(&b, "%s asks %+v step %d on %q foreign %t holds %+v\n", uid, p.ask, p.step, p.object.Spec.NodeName,
+			p.foreign, p.holds)
 	}
 	return b.String()
 }

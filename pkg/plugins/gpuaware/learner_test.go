@@ -16,17 +16,20 @@ import (
 func TestPodsThatBelongTogetherMakeNoMixKnown(t *testing.T) {
 	t.Parallel()
 	owned := func(uid string) []metav1.OwnerReference {
-		return []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: uid, UID: types.UID(uid), Controller: ptr.To(true)}}
+		return []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: uid, UID: types.UID(uid),
+			Controller: ptr.To(true)}}
 	}
 	for name, tc := range map[string]struct {
 		owners func(i int) []metav1.OwnerReference
 		labels map[string]string
 		known  bool
 	}{
-		"pods on their own":             {func(int) []metav1.OwnerReference { return nil }, nil, true},
-		"pods of one controller":        {func(int) []metav1.OwnerReference { return owned("job") }, nil, false},
-		"pods of a controller each":     {func(i int) []metav1.OwnerReference { return owned(fmt.Sprint("job-", i)) }, nil, true},
-		"pods of one gang, many owners": {func(i int) []metav1.OwnerReference { return owned(fmt.Sprint("job-", i)) }, strs{"scheduling.x-k8s.io/pod-group": "train"}, false},
+		"pods on their own":      {func(int) []metav1.OwnerReference { return nil }, nil, true},
+		"pods of one controller": {func(int) []metav1.OwnerReference { return owned("job") }, nil, false},
+		"pods of a controller each": {func(i int) []metav1.OwnerReference { return owned(fmt.Sprint("job-", i)) }, nil,
+			true},
+		"pods of one gang, many owners": {func(i int) []metav1.OwnerReference { return owned(fmt.Sprint("job-", i)) },
+			strs{"scheduling.x-k8s.io/pod-group": "train"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -51,7 +54,8 @@ func TestWhatEndsAtOnceHardlyCounts(t *testing.T) {
 	scheduled := func(name, gpus string, at time.Time) *v1.Pod {
 		pod := podObject(name, strs{"nvidia.com/gpu": gpus}, nil)
 		pod.Spec.NodeName = "n"
-		pod.Status.Conditions = []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionTrue, LastTransitionTime: metav1.NewTime(at)}}
+		pod.Status.Conditions = []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionTrue,
+			LastTransitionTime: metav1.NewTime(at)}}
 		return pod
 	}
 	now := time.Now()
@@ -68,7 +72,8 @@ func TestWhatEndsAtOnceHardlyCounts(t *testing.T) {
 	one, eight := mix.Class{CPUMilli: 1000, Count: 1, Milli: 1000}, mix.Class{CPUMilli: 1000, Count: 8, Milli: 1000}
 	mostly := mix.Given([]mix.Portion{{Class: eight, Fraction: 1}, {Class: one, Fraction: 0.2}})
 	if far := c.learner.Learnt().Demand.Distribution().Distance(mostly); far > 0.2 {
-		t.Errorf("the mix is %.2f away from one in which the pods that run are five of six; by arrivals it would be 0.74", far)
+		t.Errorf("the mix is %.2f away from one in which the pods that run are five of six; by arrivals it would be 0.74",
+			far)
 	}
 }
 

@@ -46,7 +46,8 @@ func sample(reading, node string, gpu int, value any) string {
 
 func measuredBy(server *httptest.Server) func(*config.GPUAwareArgs) {
 	return func(a *config.GPUAwareArgs) {
-		a.Signals = &config.GPUSignals{Prometheus: config.Prometheus{URL: server.URL, Interval: &metav1.Duration{Duration: 5 * time.Second}}}
+		a.Signals = &config.GPUSignals{Prometheus: config.Prometheus{URL: server.URL,
+			Interval: &metav1.Duration{Duration: 5 * time.Second}}}
 		config.SetDefaultsGPUSignals(a.Signals)
 	}
 }
@@ -80,7 +81,8 @@ func TestSharesPromisedSinceTheSampleCount(t *testing.T) {
 	t.Parallel()
 	since := time.Now()
 	old := podObject("old", nil, strs{"gpu-fraction": "0.2"})
-	old.Status.Conditions = []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionTrue, LastTransitionTime: metav1.NewTime(since.Add(-time.Minute))}}
+	old.Status.Conditions = []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionTrue,
+		LastTransitionTime: metav1.NewTime(since.Add(-time.Minute))}}
 	h := newHarness(t, alone(defaultArgs()), sharedNode("n", 1))
 	for _, p := range []*v1.Pod{old, podObject("new", nil, strs{"gpu-fraction": "0.3"})} {
 		if _, _, err := h.reserve(t, h.add(t, p)); err != nil {

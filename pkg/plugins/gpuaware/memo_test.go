@@ -181,8 +181,8 @@ func TestRefusalsAreWordedOnce(t *testing.T) {
 	}
 }
 
-// TestAPluginThatRemembersDecidesAsOneThatDoesNot runs cycles of a few kinds of pods while nodes change and are replaced,
-// the mix is learnt again, and the cluster fills up and turns over.
+// TestAPluginThatRemembersDecidesAsOneThatDoesNot runs cycles of a few kinds of pods while nodes change and are
+// replaced, the mix is learnt again, and the cluster fills up and turns over.
 func TestAPluginThatRemembersDecidesAsOneThatDoesNot(t *testing.T) {
 	t.Parallel()
 	h := busyCluster(t, 40)
@@ -224,7 +224,8 @@ func TestAPluginThatRemembersDecidesAsOneThatDoesNot(t *testing.T) {
 			taken.UID = "taken-" + taken.UID
 			info.AddPod(taken)
 		}
-		pod := podObject("p", strs{"cpu": fmt.Sprint(1 + random.IntN(2)), "nvidia.com/gpu": fmt.Sprint(1 + random.IntN(3))}, nil)
+		pod := podObject("p", strs{"cpu": fmt.Sprint(1 + random.IntN(2)), "nvidia.com/gpu": fmt.Sprint(1 + random.IntN(3))},
+			nil)
 		if random.IntN(3) == 0 {
 			pod = podObject("p", strs{"cpu": "2"}, strs{"alibabacloud.com/gpu-milli": fmt.Sprint(250 * (1 + random.IntN(2)))})
 		}

@@ -11,8 +11,8 @@ import (
 	"berth.dev/berth/pkg/wellknown"
 )
 
-// TestPodsThatAreGoneLeaveNoMemory creates pods with as much text as an annotation holds, looks for nodes for them, lets some
-// run and deletes all.
+// TestPodsThatAreGoneLeaveNoMemory creates pods with as much text as an annotation holds, looks for nodes for them,
+// lets some run and deletes all.
 func TestPodsThatAreGoneLeaveNoMemory(t *testing.T) { //nolint:paralleltest // it measures the heap of the whole process
 	const pods, text, leave = 100, 240_000, 2 << 20
 	h := newHarness(t, alone(defaultArgs()), gpuNodeObject("n", 8, "Tesla-T4"))

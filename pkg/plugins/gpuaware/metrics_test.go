@@ -82,7 +82,8 @@ func TestTheGPUsOfANodeWithTwoMakersAreCountedApart(t *testing.T) {
 func TestTheGPUsOfASchedulerAreCountedOnce(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, alone(defaultArgs()))
-	_, renamed := h.newFramework(t, alone(defaultArgs(func(a *config.GPUAwareArgs) { a.Resources = []string{"nvidia.com/gpu"} })))
+	_, renamed := h.newFramework(t,
+		alone(defaultArgs(func(a *config.GPUAwareArgs) { a.Resources = []string{"nvidia.com/gpu"} })))
 	first, other := h.plugin.cluster, newHarness(t, alone(defaultArgs())).plugin.cluster
 	if other == first || other.ledger == first.ledger {
 		t.Fatal("two schedulers share a cluster or a ledger")
@@ -114,8 +115,10 @@ func TestStrandedGPUsAreEstimatedOnceTheMixIsKnown(t *testing.T) {
 func TestMetricsAreOnTheEndpointOfTheScheduler(t *testing.T) {
 	t.Parallel()
 	newHarness(t, alone(defaultArgs()), gpuNodeObject("n", 8, "Only-Here"))
-	want := []string{"berth_gpu_allocated", "berth_gpu_devices", "berth_gpu_edited_pods_total", "berth_gpu_fragmentation_ratio", "berth_gpu_free", "berth_gpu_memory_fragmentation_ratio",
-		"berth_gpu_packing_cache_hits_total", "berth_gpu_packing_cache_misses_total", "berth_gpu_stranded", "berth_gpu_unassigned_pods_total",
+	want := []string{"berth_gpu_allocated", "berth_gpu_devices", "berth_gpu_edited_pods_total",
+		"berth_gpu_fragmentation_ratio", "berth_gpu_free", "berth_gpu_memory_fragmentation_ratio",
+		"berth_gpu_packing_cache_hits_total", "berth_gpu_packing_cache_misses_total", "berth_gpu_stranded",
+		"berth_gpu_unassigned_pods_total",
 		"berth_gpu_unhealthy"}
 	await.Until(t, "the metrics", func() bool {
 		families, err := legacyregistry.DefaultGatherer.Gather()

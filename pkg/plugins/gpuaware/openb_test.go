@@ -24,10 +24,13 @@ import (
 )
 
 var (
-	openbData     = flag.String("openb", cmp.Or(os.Getenv("OPENB_DATA"), "../shared/data/openb"), "folder of the openb traces, relative to the module's root")
-	openbVariants = flag.String("openb-variants", cmp.Or(os.Getenv("OPENB_VARIANTS"), "default"), "comma-separated variants to replay, or all")
-	openbProfile  = flag.String("openb-profile", cmp.Or(os.Getenv("OPENB_PROFILE"), "gpu-aware-scheduler"), "shipped profile to replay through, or alone for GPUAware without stock scores")
-	openbSeeds    = flag.Int("openb-seeds", 1, "how many seeds to replay of each variant")
+	openbData = flag.String("openb", cmp.Or(os.Getenv("OPENB_DATA"), "../shared/data/openb"),
+		"folder of the openb traces, relative to the module's root")
+	openbVariants = flag.String("openb-variants", cmp.Or(os.Getenv("OPENB_VARIANTS"), "default"),
+		"comma-separated variants to replay, or all")
+	openbProfile = flag.String("openb-profile", cmp.Or(os.Getenv("OPENB_PROFILE"), "gpu-aware-scheduler"),
+		"shipped profile to replay through, or alone for GPUAware without stock scores")
+	openbSeeds = flag.Int("openb-seeds", 1, "how many seeds to replay of each variant")
 )
 
 // published are allocated GPU percentages at 100% arrived load: FGD's from "Beware of Fragmentation: Scheduling
@@ -126,7 +129,8 @@ func shippedProfile(tb testing.TB, root, name string) *schedulerapi.KubeSchedule
 		p.Plugins.QueueSort = schedulerapi.PluginSet{Enabled: []schedulerapi.Plugin{{Name: "PrioritySort"}}}
 		p.Plugins.PostFilter.Enabled = slices.DeleteFunc(p.Plugins.PostFilter.Enabled, isGang)
 		p.Plugins.MultiPoint.Enabled = slices.DeleteFunc(p.Plugins.MultiPoint.Enabled, isGang)
-		p.PluginConfig = slices.DeleteFunc(p.PluginConfig, func(c schedulerapi.PluginConfig) bool { return c.Name == "Coscheduling" })
+		p.PluginConfig = slices.DeleteFunc(p.PluginConfig,
+			func(c schedulerapi.PluginConfig) bool { return c.Name == "Coscheduling" })
 		return p
 	}
 	tb.Fatalf("the shipped configuration has no profile %s", name)
@@ -146,7 +150,8 @@ type openbPod struct {
 	count int
 }
 
-func replayOpenb(b *testing.B, root string, nodes []runtime.Object, workload []openbPod, seed uint64, mixGiven bool) openbResult {
+func replayOpenb(b *testing.B, root string, nodes []runtime.Object, workload []openbPod, seed uint64,
+	mixGiven bool) openbResult {
 	profile := alone(defaultArgs())
 	if *openbProfile != "alone" {
 		profile = shippedProfile(b, root, *openbProfile)
@@ -260,7 +265,8 @@ func readOpenbNodes(tb testing.TB, path string) []runtime.Object {
 func readOpenbPods(tb testing.TB, path string) []openbPod {
 	var pods []openbPod
 	for _, row := range readCSV(tb, path) {
-		p := openbPod{pod: podObject(row["name"], map[string]string{"cpu": row["cpu_milli"] + "m", "memory": row["memory_mib"] + "Mi"}, nil)}
+		p := openbPod{pod: podObject(row["name"], map[string]string{"cpu": row["cpu_milli"] + "m",
+			"memory": row["memory_mib"] + "Mi"}, nil)}
 		var milli int
 		for column, into := range map[string]*int{"num_gpu": &p.count, "gpu_milli": &milli} {
 			var err error

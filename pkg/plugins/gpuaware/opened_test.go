@@ -8,7 +8,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// What GPUAware refuses for want of room may be refused by stock filters as well: when these would not any more, preemption may help.
+// What GPUAware refuses for want of room may be refused by stock filters as well: when these would not any more,
+// preemption may help.
 func TestANodeThatOpensWakesPodsThatMayEvictThere(t *testing.T) {
 	t.Parallel()
 	pod := func(change ...func(*v1.Pod)) *v1.Pod {
@@ -32,7 +33,8 @@ func TestANodeThatOpensWakesPodsThatMayEvictThere(t *testing.T) {
 	}
 	wantsZone := func(p *v1.Pod) { p.Spec.NodeSelector = strs{v1.LabelTopologyZone: "a"} }
 	withVolume := func(p *v1.Pod) {
-		p.Spec.Volumes = []v1.Volume{{Name: "v", VolumeSource: v1.VolumeSource{PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: "v"}}}}
+		p.Spec.Volumes = []v1.Volume{{Name: "v",
+			VolumeSource: v1.VolumeSource{PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: "v"}}}}
 	}
 	tolerant := func(p *v1.Pod) { p.Spec.Tolerations = []v1.Toleration{{Operator: v1.TolerationOpExists}} }
 	never := func(p *v1.Pod) { p.Spec.PreemptionPolicy = ptr.To(v1.PreemptNever) }
@@ -48,12 +50,14 @@ func TestANodeThatOpensWakesPodsThatMayEvictThere(t *testing.T) {
 		"it is uncordoned, for a pod that it never can hold": {pod(tooLarge), node(cordoned), node(), fwk.QueueSkip},
 		"it is cordoned": {pod(), node(), node(cordoned), fwk.QueueSkip},
 		"a taint goes":   {pod(), node(tainted(v1.TaintEffectNoExecute)), node(), fwk.Queue},
-		"a taint goes that did not keep pods away":     {pod(), node(tainted(v1.TaintEffectPreferNoSchedule)), node(), fwk.QueueSkip},
+		"a taint goes that did not keep pods away": {pod(), node(tainted(v1.TaintEffectPreferNoSchedule)), node(),
+			fwk.QueueSkip},
 		"it comes into the zone that the pod wants":    {pod(wantsZone), node(inZone("b")), node(inZone("a")), fwk.Queue},
 		"it leaves the zone that the pod wants":        {pod(wantsZone), node(inZone("a")), node(inZone("b")), fwk.QueueSkip},
 		"it moves, for a pod that is at home anywhere": {pod(), node(inZone("b")), node(inZone("a")), fwk.QueueSkip},
 		"it moves, for a pod with a volume":            {pod(withVolume), node(inZone("b")), node(inZone("a")), fwk.Queue},
-		"it comes into the zone and is cordoned":       {pod(wantsZone), node(inZone("b")), node(inZone("a"), cordoned), fwk.QueueSkip},
+		"it comes into the zone and is cordoned": {pod(wantsZone), node(inZone("b")), node(inZone("a"), cordoned),
+			fwk.QueueSkip},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -18,7 +18,8 @@ import (
 func TestAProfileMayAskForGPUMemory(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, alone(defaultArgs(func(a *config.GPUAwareArgs) { a.MinMemoryMiB = ptr.To(int32(24 << 10)) })),
-		gpuNodeObject("t4", 4, "Tesla-T4"), gpuNodeObject("a10", 4, "NVIDIA-A10"), gpuNodeObject("a100", 4, "NVIDIA-A100-SXM4-80GB"))
+		gpuNodeObject("t4", 4, "Tesla-T4"), gpuNodeObject("a10", 4, "NVIDIA-A10"),
+		gpuNodeObject("a100", 4, "NVIDIA-A100-SXM4-80GB"))
 	for name, tc := range map[string]struct{ annotation, want string }{
 		"the profile's":      {"", "a10"},
 		"more of its own":    {"40Gi", "a100"},
@@ -44,7 +45,8 @@ func TestAProfileMayPreferGPUs(t *testing.T) {
 		"a newer generation": {config.GPUPreference{Memory: ptr.To(int32(0)), Generation: ptr.To(int32(2000))}, "l4"},
 	} {
 		h := newHarness(t, alone(defaultArgs(func(a *config.GPUAwareArgs) { a.Prefer = &tc.prefer })),
-			gpuNodeObject("t4", 4, "Tesla-T4"), gpuNodeObject("l4", 4, "NVIDIA-L4"), gpuNodeObject("a100", 4, "NVIDIA-A100-SXM4-80GB"))
+			gpuNodeObject("t4", 4, "Tesla-T4"), gpuNodeObject("l4", 4, "NVIDIA-L4"),
+			gpuNodeObject("a100", 4, "NVIDIA-A100-SXM4-80GB"))
 		if got := best(t, h, podObject("p", strs{"nvidia.com/gpu": "1"}, nil)); got != tc.want {
 			t.Errorf("%s: placed on %s, want %s", name, got, tc.want)
 		}
@@ -55,11 +57,14 @@ func TestCPUIntensivePodsKeepOffSmallNodes(t *testing.T) {
 	t.Parallel()
 	small := &v1.Node{}
 	small.Name, small.UID = "small", "small"
-	small.Status.Allocatable = v1.ResourceList{v1.ResourceCPU: resource.MustParse("1"), v1.ResourceMemory: resource.MustParse("8Gi"), v1.ResourcePods: resource.MustParse("110")}
-	h := newHarness(t, alone(defaultArgs(func(a *config.GPUAwareArgs) { a.CPUIntensiveMinMilliCPU = ptr.To(int64(2000)) })), small)
+	small.Status.Allocatable = v1.ResourceList{v1.ResourceCPU: resource.MustParse("1"),
+		v1.ResourceMemory: resource.MustParse("8Gi"), v1.ResourcePods: resource.MustParse("110")}
+	h := newHarness(t,
+		alone(defaultArgs(func(a *config.GPUAwareArgs) { a.CPUIntensiveMinMilliCPU = ptr.To(int64(2000)) })), small)
 	p := podObject("p", nil, nil)
 	p.Labels = strs{"workload-type": "CPU-intensive"}
-	if _, _, err := h.evaluate(t, h, p); err == nil || !strings.Contains(err.Error(), "too little CPU for CPU-intensive pods (need 2000 milli-cores)") {
+	if _, _, err := h.evaluate(t, h, p); err == nil ||
+		!strings.Contains(err.Error(), "too little CPU for CPU-intensive pods (need 2000 milli-cores)") {
 		t.Errorf("error = %v, want the CPU that is missing", err)
 	}
 	if _, _, err := h.evaluate(t, h, podObject("other", nil, nil)); err != nil {
@@ -79,7 +84,8 @@ func TestWholeGPUsKeepOffNodesThatAreBusyBeyondTheirPods(t *testing.T) {
 	server := prometheusStub(t, samples, nil)
 	running := podObject("running", strs{"nvidia.com/gpu": "1"}, nil)
 	running.Spec.NodeName = "used"
-	h := newHarness(t, alone(defaultArgs(measuredBy(server))), gpuNodeObject("hot", 2, "Tesla-T4"), gpuNodeObject("cold", 2, "Tesla-T4"),
+	h := newHarness(t, alone(defaultArgs(measuredBy(server))), gpuNodeObject("hot", 2, "Tesla-T4"),
+		gpuNodeObject("cold", 2, "Tesla-T4"),
 		gpuNodeObject("used", 2, "Tesla-T4"), running)
 	awaitSignals(t, h, func(s *signals.GPUSnapshot) bool { _, w := s.Utilisation("cold", time.Now()); return w > 0 })
 	p := podObject("p", strs{"nvidia.com/gpu": "1"}, nil)
@@ -100,7 +106,8 @@ func TestSharesKeepOffFullFramebuffers(t *testing.T) {
 	t.Parallel()
 	var samples []string
 	for node, used := range map[string]int{"a": 15000, "b": 100, "c": 8000} {
-		samples = append(samples, sample("used", node, 0, used), sample("free", node, 0, 16000-used), sample("used_time", node, 0, time.Now().Unix()))
+		samples = append(samples, sample("used", node, 0, used), sample("free", node, 0, 16000-used),
+			sample("used_time", node, 0, time.Now().Unix()))
 	}
 	server := prometheusStub(t, nil, nil, samples...)
 	h := newHarness(t, alone(defaultArgs(measuredBy(server))), sharedNode("a", 1), sharedNode("b", 1), sharedNode("c", 1))
@@ -138,10 +145,12 @@ func TestManyFaultsOfOneTimeSlicedGPUAreOne(t *testing.T) {
 	node.Status.Allocatable["nvidia.com/gpu"] = resource.MustParse("8")
 	h := newHarness(t, alone(defaultArgs(measuredBy(server))), node)
 	awaitSignals(t, h, func(s *signals.GPUSnapshot) bool { return len(s.Faults("a", time.Now())) == 2 })
-	if _, _, err := h.evaluate(t, h, podObject("p", strs{"nvidia.com/gpu": "4"}, strs{"berth.dev/gpu-sharing": "shared"})); err != nil {
+	if _, _, err := h.evaluate(t, h, podObject("p", strs{"nvidia.com/gpu": "4"},
+		strs{"berth.dev/gpu-sharing": "shared"})); err != nil {
 		t.Errorf("the four slices of the healthy GPU: %v", err)
 	}
-	if _, _, err := h.evaluate(t, h, podObject("q", strs{"nvidia.com/gpu": "5"}, strs{"berth.dev/gpu-sharing": "shared"})); err == nil {
+	if _, _, err := h.evaluate(t, h, podObject("q", strs{"nvidia.com/gpu": "5"},
+		strs{"berth.dev/gpu-sharing": "shared"})); err == nil {
 		t.Error("slices of the faulty GPU are given out")
 	}
 }

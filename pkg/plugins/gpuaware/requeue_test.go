@@ -53,7 +53,8 @@ func TestPodsThatAFaultKeptPendingAreTriedAgainWhenItIsOver(t *testing.T) {
 		"kept-off-the-second-resource": {"nvidia.com/gpu.shared": "16"},
 	} {
 		pod := h.add(t, podObject(name, asks, nil))
-		await.Until(t, "the pod to be known", func() bool { _, known, _ := h.plugin.cluster.faulted.pods.GetByKey("default/" + name); return known })
+		await.Until(t, "the pod to be known",
+			func() bool { _, known, _ := h.plugin.cluster.faulted.pods.GetByKey("default/" + name); return known })
 		if _, _, err := h.evaluate(t, h, pod); err == nil {
 			t.Fatalf("pod %s fits a node with a faulty GPU", name)
 		}
@@ -61,7 +62,8 @@ func TestPodsThatAFaultKeptPendingAreTriedAgainWhenItIsOver(t *testing.T) {
 	h.plugin.cluster.faulted.forget("gone")
 	over.Store(true)
 	for range 2 {
-		if name := await.Next(t, queue.pods, "both pods that were kept off to be tried again"); !strings.HasPrefix(name, "default/kept-off") {
+		if name := await.Next(t, queue.pods, "both pods that were kept off to be tried again"); !strings.HasPrefix(name,
+			"default/kept-off") {
 			t.Errorf("pod %s is tried again, want only those that were kept off", name)
 		}
 	}
@@ -89,15 +91,19 @@ func TestWhatAnAgentReportsWakesThePodsThatItHelps(t *testing.T) {
 		before, after strs
 		want          fwk.QueueingHint
 	}{
-		"other GPUs in use, for a pod that needs links": {linked, strs{links: bridges, inUse: "0,2"}, strs{links: bridges, inUse: "0,1"}, fwk.Queue},
-		"other GPUs in use, for one that does not":      {plain, strs{links: bridges, inUse: "0,2"}, strs{links: bridges, inUse: "0,1"}, fwk.QueueSkip},
-		"an agent begins to report":                     {linked, strs{links: bridges}, strs{links: bridges, inUse: ""}, fwk.Queue},
-		"the same GPUs in use":                          {linked, strs{links: bridges, inUse: "0,2"}, strs{links: bridges, inUse: "0, 2"}, fwk.QueueSkip},
-		"links appear":                                  {linked, strs{links: `{"links":[]}`}, strs{links: bridges}, fwk.Queue},
-		"links vanish":                                  {linked, strs{links: bridges}, strs{links: `{"links":[]}`}, fwk.QueueSkip},
-		"the memory becomes known and suffices":         {large, nil, strs{devices: list(81920)}, fwk.Queue},
-		"the memory becomes known and does not":         {large, nil, strs{devices: list(15360)}, fwk.QueueSkip},
-		"an annotation of another":                      {linked, strs{links: bridges}, strs{links: bridges, "example.com/a": "b"}, fwk.QueueSkip},
+		"other GPUs in use, for a pod that needs links": {linked, strs{links: bridges, inUse: "0,2"},
+			strs{links: bridges, inUse: "0,1"}, fwk.Queue},
+		"other GPUs in use, for one that does not": {plain, strs{links: bridges, inUse: "0,2"},
+			strs{links: bridges, inUse: "0,1"}, fwk.QueueSkip},
+		"an agent begins to report": {linked, strs{links: bridges}, strs{links: bridges, inUse: ""}, fwk.Queue},
+		"the same GPUs in use": {linked, strs{links: bridges, inUse: "0,2"},
+			strs{links: bridges, inUse: "0, 2"}, fwk.QueueSkip},
+		"links appear":                          {linked, strs{links: `{"links":[]}`}, strs{links: bridges}, fwk.Queue},
+		"links vanish":                          {linked, strs{links: bridges}, strs{links: `{"links":[]}`}, fwk.QueueSkip},
+		"the memory becomes known and suffices": {large, nil, strs{devices: list(81920)}, fwk.Queue},
+		"the memory becomes known and does not": {large, nil, strs{devices: list(15360)}, fwk.QueueSkip},
+		"an annotation of another": {linked, strs{links: bridges}, strs{links: bridges, "example.com/a": "b"},
+			fwk.QueueSkip},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -38,12 +38,16 @@ func TestSharesAreToldInTheDialectAskedFor(t *testing.T) {
 		want     string
 	}{
 		{"openb", sharedNode("n", 2), nil, strs{"alibabacloud.com/gpu-milli": "500"}, "alibabacloud.com/gpu-index", "0"},
-		{"openb with two GPUs", sharedNode("n", 2), nil, strs{"alibabacloud.com/gpu-milli": "1000", "alibabacloud.com/gpu-count": "2"}, "alibabacloud.com/gpu-index", "0-1"},
+		{"openb with two GPUs", sharedNode("n", 2), nil, strs{"alibabacloud.com/gpu-milli": "1000",
+			"alibabacloud.com/gpu-count": "2"}, "alibabacloud.com/gpu-index", "0-1"},
 		{"KAI by fraction", sharedNode("n", 2), nil, strs{"gpu-fraction": "0.25"}, "runai-gpu", "0"},
 		{"KAI by memory", sharedNode("n", 2), nil, strs{"gpu-memory": "4096"}, "runai-gpu", "0"},
-		{"HAMi by UUID", hami, strs{"nvidia.com/gpu": "1", "nvidia.com/gpumem": "4096"}, nil, "hami.io/vgpu-devices-to-allocate", "GPU-a,NVIDIA,4096,0:;"},
-		{"HAMi names the node", hami, strs{"nvidia.com/gpu": "1", "nvidia.com/gpumem": "4096"}, nil, "hami.io/vgpu-node", "n"},
-		{"whole GPUs on a shared node get an index too", sharedNode("n", 2), strs{"nvidia.com/gpu": "2"}, nil, "alibabacloud.com/gpu-index", "0-1"},
+		{"HAMi by UUID", hami, strs{"nvidia.com/gpu": "1", "nvidia.com/gpumem": "4096"}, nil,
+			"hami.io/vgpu-devices-to-allocate", "GPU-a,NVIDIA,4096,0:;"},
+		{"HAMi names the node", hami, strs{"nvidia.com/gpu": "1", "nvidia.com/gpumem": "4096"}, nil, "hami.io/vgpu-node",
+			"n"},
+		{"whole GPUs on a shared node get an index too", sharedNode("n", 2), strs{"nvidia.com/gpu": "2"}, nil,
+			"alibabacloud.com/gpu-index", "0-1"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -61,12 +65,13 @@ func TestSharesAreToldInTheDialectAskedFor(t *testing.T) {
 	}
 }
 
-// TestNoDeviceServesMoreContainersThanItIsRegisteredFor has one GPU for three containers and one for one: four units, as the
-// kubelet counts, and memory for more.
+// TestNoDeviceServesMoreContainersThanItIsRegisteredFor has one GPU for three containers and one for one: four units,
+// as the kubelet counts, and memory for more.
 func TestNoDeviceServesMoreContainersThanItIsRegisteredFor(t *testing.T) {
 	t.Parallel()
 	node := gpuNodeObject("n", 4, "Tesla-T4")
-	node.Annotations = strs{"hami.io/node-nvidia-register": "GPU-a,3,16384,100,NVIDIA-Tesla-T4,0,true:GPU-b,1,16384,100,NVIDIA-Tesla-T4,0,true:"}
+	node.Annotations = strs{
+		"hami.io/node-nvidia-register": "GPU-a,3,16384,100,NVIDIA-Tesla-T4,0,true:GPU-b,1,16384,100,NVIDIA-Tesla-T4,0,true:"}
 	profile := alone(defaultArgs())
 	ignoreHAMi(profile)
 	h := newHarness(t, profile, node)
@@ -134,13 +139,14 @@ func TestNothingIsWrittenWhereTheKubeletChooses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(bound.Annotations) != 0 || len(h.client.Actions()) > 0 && h.client.Actions()[len(h.client.Actions())-1].GetVerb() == "patch" {
+	if len(bound.Annotations) != 0 || len(h.client.Actions()) > 0 &&
+		h.client.Actions()[len(h.client.Actions())-1].GetVerb() == "patch" {
 		t.Errorf("annotations = %v, want none and no patch", bound.Annotations)
 	}
 }
 
-// TestNoShareIsPromisedTwice places shares of all sizes and dialects as fast as cycles go, binds some at once, some late
-// and some never, deletes others, and checks after each step what every device carries.
+// TestNoShareIsPromisedTwice places shares of all sizes and dialects as fast as cycles go, binds some at once, some
+// late and some never, deletes others, and checks after each step what every device carries.
 func TestNoShareIsPromisedTwice(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, alone(defaultArgs()), sharedNode("a", 4), sharedNode("b", 2), sharedNode("c", 1))
@@ -239,7 +245,8 @@ func TestRestartRebuildsPromisesFromAnnotations(t *testing.T) {
 	if got := bound.Annotations["alibabacloud.com/gpu-index"]; got != "0" {
 		t.Errorf("index = %q, want 0: GPU 0 has 400 free, GPU 1 nothing", got)
 	}
-	if _, err = next.place(t, next.add(t, podObject("too-much", nil, strs{"alibabacloud.com/gpu-milli": "10"}))); err == nil {
+	if _, err = next.place(t,
+		next.add(t, podObject("too-much", nil, strs{"alibabacloud.com/gpu-milli": "10"}))); err == nil {
 		t.Error("a full node took another share")
 	}
 }
@@ -247,7 +254,8 @@ func TestRestartRebuildsPromisesFromAnnotations(t *testing.T) {
 func TestProfilesShareTheirPromises(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, alone(defaultArgs()), sharedNode("n", 1))
-	_, second := h.newFramework(t, alone(defaultArgs(func(a *config.GPUAwareArgs) { a.Resources = []string{"nvidia.com/gpu"} })))
+	_, second := h.newFramework(t,
+		alone(defaultArgs(func(a *config.GPUAwareArgs) { a.Resources = []string{"nvidia.com/gpu"} })))
 	if second.cluster == h.plugin.cluster || second.cluster.ledger != h.plugin.cluster.ledger {
 		t.Error("profiles with different resource names must have views of their own and one ledger")
 	}
@@ -329,7 +337,8 @@ func TestNothingIsPromisedToPodsWithClaims(t *testing.T) {
 	t.Parallel()
 	mixed := gpuNodeObject("n", 2, "Tesla-T4")
 	mixed.Annotations = strs{"hami.io/node-nvidia-register": hamiRegister}
-	h := newHarness(t, gpuOnly(alone(defaultArgs())), plainClass("whole"), mixed, gpuSlice("n", 2, "Tesla T4", "16Gi"), objects.ClaimOf("c", objects.Request("a", "whole", 1)))
+	h := newHarness(t, gpuOnly(alone(defaultArgs())), plainClass("whole"), mixed, gpuSlice("n", 2, "Tesla T4", "16Gi"),
+		objects.ClaimOf("c", objects.Request("a", "whole", 1)))
 	awaitClaim(t, h, 1)
 	pod := claiming("p", "c")
 	state, _, err := h.evaluate(t, h, pod)

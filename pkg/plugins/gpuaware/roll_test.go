@@ -52,7 +52,8 @@ func TestPodsWithClaimsAreCountedAfterARestart(t *testing.T) {
 			known = append(known, objects.ClaimOf(name, objects.Request("a", "whole", 2)))
 		}
 		known = append(known, pod)
-		want[pod.UID] = countedAs{class: mix.Class{CPUMilli: 1000, Count: 2, Milli: 1000}, mixed: true, placed: i < 3, turns: i < 3}
+		want[pod.UID] = countedAs{class: mix.Class{CPUMilli: 1000, Count: 2, Milli: 1000}, mixed: true, placed: i < 3,
+			turns: i < 3}
 	}
 	h := newHarness(t, gpuOnly(alone(defaultArgs())), known...)
 	roll := h.plugin.cluster.roll
@@ -79,7 +80,8 @@ func TestPodsThatWereNeverCountedDoNotCountAsDepartures(t *testing.T) {
 	t.Parallel()
 	stays := podObject("stays", strs{"nvidia.com/gpu": "1"}, nil)
 	stays.Spec.NodeName = "plugin"
-	known := []runtime.Object{plainClass("whole"), gpuNodeObject("plugin", 4, "Tesla-T4"), bareNode("n"), gpuSlice("n", 8, "Tesla T4", "16Gi"), stays}
+	known := []runtime.Object{plainClass("whole"), gpuNodeObject("plugin", 4, "Tesla-T4"), bareNode("n"),
+		gpuSlice("n", 8, "Tesla T4", "16Gi"), stays}
 	for i := range 3 {
 		pod := claiming(fmt.Sprint("lost-", i), "of-which-nothing-is-known")
 		pod.Spec.NodeName = "n"
@@ -93,7 +95,8 @@ func TestPodsThatWereNeverCountedDoNotCountAsDepartures(t *testing.T) {
 	}
 	await.Until(t, "the pods to arrive", func() bool { return len(roll.enrolledNow()) == 1 && roll.waitingNow() == 3 })
 	for i := range 3 {
-		if err := h.client.CoreV1().Pods("default").Delete(h.ctx, fmt.Sprint("lost-", i), metav1.DeleteOptions{}); err != nil {
+		if err := h.client.CoreV1().Pods("default").Delete(h.ctx, fmt.Sprint("lost-", i),
+			metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -117,12 +120,15 @@ func awaitDevices(t *testing.T, h *harness, nodes int) {
 	})
 }
 
-// A share is measured by what the allocator would give while it waits, and by what it got afterwards, which may be more.
+// A share is measured by what the allocator would give while it waits, and by what it got afterwards, which may be
+// more.
 func TestPodsAreTimedAsTheClassThatTheyArrivedAs(t *testing.T) {
 	t.Parallel()
-	claim, allocated := objects.ClaimOf("c", objects.Request("a", "whole", 2)), claimOf("c", "n", "gpu-0", "gpu-1", "gpu-2")
+	claim, allocated := objects.ClaimOf("c", objects.Request("a", "whole", 2)), claimOf("c", "n", "gpu-0", "gpu-1",
+		"gpu-2")
 	claim.ResourceVersion, allocated.ResourceVersion = "1", "2"
-	h := newHarness(t, gpuOnly(alone(defaultArgs())), plainClass("whole"), bareNode("n"), gpuSlice("n", 8, "Tesla T4", "16Gi"), claim)
+	h := newHarness(t, gpuOnly(alone(defaultArgs())), plainClass("whole"), bareNode("n"),
+		gpuSlice("n", 8, "Tesla T4", "16Gi"), claim)
 	awaitClaim(t, h, 1)
 	roll := h.plugin.cluster.roll
 	pod := h.add(t, claiming("p", "c"))

@@ -60,7 +60,8 @@ func TestNormalizeScoreKeepsOrderAndRange(t *testing.T) {
 		for i, s := range raw {
 			list[i].Score = s
 		}
-		if status := (&Plugin{}).NormalizeScore(nil, nil, nil, list); !status.IsSuccess() { //nolint:staticcheck // no context is looked at
+		//nolint:staticcheck // no context is looked at
+		if status := (&Plugin{}).NormalizeScore(nil, nil, nil, list); !status.IsSuccess() {
 			t.Fatal(status)
 		}
 		for i := range list {
@@ -101,7 +102,8 @@ func TestStrategyTurnsPackingRound(t *testing.T) {
 	t.Parallel()
 	running := podObject("running", strs{"nvidia.com/gpu": "4"}, nil)
 	running.Spec.NodeName = "used"
-	for strategy, want := range map[config.GPUStrategy]string{config.GPUStrategyPack: "used", config.GPUStrategySpread: "empty"} {
+	for strategy, want := range map[config.GPUStrategy]string{config.GPUStrategyPack: "used",
+		config.GPUStrategySpread: "empty"} {
 		h := newHarness(t, alone(defaultArgs(func(a *config.GPUAwareArgs) { a.Strategy = ptr.To(strategy) })),
 			gpuNodeObject("used", 8, "Tesla-T4"), gpuNodeObject("empty", 8, "Tesla-T4"), running)
 		if got := best(t, h, podObject("p", strs{"nvidia.com/gpu": "2"}, nil)); got != want {
@@ -112,11 +114,13 @@ func TestStrategyTurnsPackingRound(t *testing.T) {
 
 func TestLesserGPUsFirstWhenBothSuffice(t *testing.T) {
 	t.Parallel()
-	h := newHarness(t, alone(defaultArgs()), gpuNodeObject("a100", 4, "NVIDIA-A100-PCIE-40GB"), gpuNodeObject("t4", 4, "Tesla-T4"))
+	h := newHarness(t, alone(defaultArgs()), gpuNodeObject("a100", 4, "NVIDIA-A100-PCIE-40GB"),
+		gpuNodeObject("t4", 4, "Tesla-T4"))
 	if got := best(t, h, podObject("p", strs{"nvidia.com/gpu": "1"}, nil)); got != "t4" {
 		t.Errorf("placed on %s, want the T4", got)
 	}
-	if got := best(t, h, podObject("q", strs{"nvidia.com/gpu": "1"}, strs{"berth.dev/gpu-memory-min": "32Gi"})); got != "a100" {
+	if got := best(t, h, podObject("q", strs{"nvidia.com/gpu": "1"},
+		strs{"berth.dev/gpu-memory-min": "32Gi"})); got != "a100" {
 		t.Errorf("placed on %s, want the A100", got)
 	}
 }
@@ -125,7 +129,8 @@ func TestLinkedGPUsArePreferred(t *testing.T) {
 	t.Parallel()
 	linked := gpuNodeObject("linked", 4, "Tesla-T4", "gpu-interconnect", "nvlink")
 	h := newHarness(t, alone(defaultArgs()), gpuNodeObject("apart", 4, "Tesla-T4"), linked)
-	if got := best(t, h, podObject("p", strs{"nvidia.com/gpu": "2"}, strs{"berth.dev/gpu-interconnect": "preferred"})); got != "linked" {
+	if got := best(t, h, podObject("p", strs{"nvidia.com/gpu": "2"},
+		strs{"berth.dev/gpu-interconnect": "preferred"})); got != "linked" {
 		t.Errorf("placed on %s, want the linked GPUs", got)
 	}
 }
@@ -141,7 +146,8 @@ func TestSiblingsPreferOneNVLinkDomain(t *testing.T) {
 	stranger := member("stranger", "a1")
 	stranger.OwnerReferences[0].UID = types.UID("other")
 	h := newHarness(t, alone(defaultArgs()),
-		gpuNodeObject("a1", 4, "Tesla-T4", "nvidia.com/gpu.clique", "uuid.a"), gpuNodeObject("b1", 4, "Tesla-T4", "nvidia.com/gpu.clique", "uuid.b"),
+		gpuNodeObject("a1", 4, "Tesla-T4", "nvidia.com/gpu.clique", "uuid.a"),
+		gpuNodeObject("b1", 4, "Tesla-T4", "nvidia.com/gpu.clique", "uuid.b"),
 		gpuNodeObject("b2", 4, "Tesla-T4", "nvidia.com/gpu.clique", "uuid.b"), gpuNodeObject("none", 4, "Tesla-T4"),
 		member("first", "b1"), member("second", "b1"), stranger)
 	pod := member("third", "")
@@ -188,7 +194,8 @@ func TestSignatureTellsRequestsApart(t *testing.T) {
 	}
 	for _, other := range []*v1.Pod{
 		podObject("p", strs{"nvidia.com/gpu": "2"}, nil), podObject("p", strs{"nvidia.com/gpu": "1", "cpu": "2"}, nil),
-		podObject("p", strs{"nvidia.com/gpu": "1"}, strs{"berth.dev/gpu-models": "Tesla-T4"}), podObject("p", nil, strs{"gpu-fraction": "0.5"}),
+		podObject("p", strs{"nvidia.com/gpu": "1"}, strs{"berth.dev/gpu-models": "Tesla-T4"}),
+		podObject("p", nil, strs{"gpu-fraction": "0.5"}),
 	} {
 		if cmp.Equal(base, sign(other)) {
 			t.Errorf("a different request has the same signature: %+v", other)

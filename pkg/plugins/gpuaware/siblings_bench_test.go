@@ -16,11 +16,13 @@ func BenchmarkSiblings(b *testing.B) {
 	var objects []runtime.Object
 	for n := range 5000 {
 		name := fmt.Sprint("n", n)
-		objects = append(objects, gpuNodeObject(name, 8, "NVIDIA-H100-80GB-HBM3", "nvidia.com/gpu.clique", fmt.Sprint("c.", n/18)))
+		objects = append(objects, gpuNodeObject(name, 8, "NVIDIA-H100-80GB-HBM3", "nvidia.com/gpu.clique",
+			fmt.Sprint("c.", n/18)))
 		for p := range 8 {
 			pod := podObject(fmt.Sprint(name, "-", p), strs{"nvidia.com/gpu": "1"}, nil)
 			job := fmt.Sprint("job-", (n*8+p)/64)
-			pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: job, UID: types.UID(job), Controller: ptr.To(true)}}
+			pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: job, UID: types.UID(job),
+				Controller: ptr.To(true)}}
 			pod.Spec.NodeName = name
 			objects = append(objects, pod)
 		}
@@ -30,7 +32,8 @@ func BenchmarkSiblings(b *testing.B) {
 		b.Fatal(err)
 	}
 	pod := podObject("one-more", strs{"nvidia.com/gpu": "1"}, nil)
-	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: "job-7", UID: "job-7", Controller: ptr.To(true)}}
+	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: "job-7", UID: "job-7",
+		Controller: ptr.To(true)}}
 	if _, err := h.plugin.read(h.ctx, pod); err != nil {
 		b.Fatal(err)
 	}

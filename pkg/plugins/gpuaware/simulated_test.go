@@ -9,8 +9,9 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// simulateGroup runs the cycle of a native pod group as the framework does: each pod is put on its node in the snapshot alone,
-// and all is taken back in the end. It returns how many pods fit, and why the first of the others does not.
+// simulateGroup runs the cycle of a native pod group as the framework does: each pod is put on its node in the
+// snapshot alone, and all is taken back in the end. It returns how many pods fit, and why the first of the others does
+// not.
 func (h *harness) simulateGroup(t *testing.T, pods ...*v1.Pod) (fit int, refusal string) {
 	t.Helper()
 	if err := h.Cache.UpdateSnapshot(h.logger, h.Snapshot); err != nil {
@@ -66,13 +67,19 @@ func TestPodsOfANativeGroupSeeEachOther(t *testing.T) {
 		want            int
 		refusal         string
 	}{
-		{"shares by annotation", sharedNode("n", 2), nil, strs{"alibabacloud.com/gpu-milli": "600"}, 2, "free GPU share (need 600 milli-GPU"},
-		{"shares of two GPUs each", sharedNode("n", 2), nil, strs{"alibabacloud.com/gpu-milli": "400", "alibabacloud.com/gpu-count": "2"}, 2,
+		{"shares by annotation", sharedNode("n", 2), nil, strs{"alibabacloud.com/gpu-milli": "600"}, 2,
+			"free GPU share (need 600 milli-GPU"},
+		{"shares of two GPUs each", sharedNode("n", 2), nil, strs{"alibabacloud.com/gpu-milli": "400",
+			"alibabacloud.com/gpu-count": "2"}, 2,
 			"free GPU share (need 400 milli-GPU"},
-		{"shares by memory", sharedNode("n", 2), nil, strs{"gpu-memory": "9000"}, 2, "free GPU share (need 9000 MiB on one GPU, have under 8192)"},
-		{"shares of HAMi's", hami, strs{"nvidia.com/gpu": "1", "nvidia.com/gpumem": "9000"}, nil, 2, "free GPU share (need 9000 MiB on one GPU, have under 8192)"},
-		{"whole GPUs of a shared node", sharedNode("n", 2), strs{"nvidia.com/gpu": "1"}, nil, 2, "Insufficient nvidia.com/gpu"},
-		{"whole GPUs that the kubelet gives out", gpuNodeObject("n", 2, "Tesla-T4"), strs{"nvidia.com/gpu": "1"}, nil, 2, "Insufficient nvidia.com/gpu"},
+		{"shares by memory", sharedNode("n", 2), nil, strs{"gpu-memory": "9000"}, 2,
+			"free GPU share (need 9000 MiB on one GPU, have under 8192)"},
+		{"shares of HAMi's", hami, strs{"nvidia.com/gpu": "1", "nvidia.com/gpumem": "9000"}, nil, 2,
+			"free GPU share (need 9000 MiB on one GPU, have under 8192)"},
+		{"whole GPUs of a shared node", sharedNode("n", 2), strs{"nvidia.com/gpu": "1"}, nil, 2,
+			"Insufficient nvidia.com/gpu"},
+		{"whole GPUs that the kubelet gives out", gpuNodeObject("n", 2, "Tesla-T4"), strs{"nvidia.com/gpu": "1"}, nil, 2,
+			"Insufficient nvidia.com/gpu"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -88,7 +95,8 @@ func TestPodsOfANativeGroupSeeEachOther(t *testing.T) {
 			}
 			for round := range 2 {
 				if fit, refusal := h.simulateGroup(t, pods...); fit != tc.want || !strings.Contains(refusal, tc.refusal) {
-					t.Errorf("cycle %d: %d pods fit, the next is refused by %q; want %d and %q", round, fit, refusal, tc.want, tc.refusal)
+					t.Errorf("cycle %d: %d pods fit, the next is refused by %q; want %d and %q", round, fit, refusal, tc.want,
+						tc.refusal)
 				}
 			}
 			if held := h.plugin.cluster.ledger.on("n"); len(held) > 0 {

@@ -17,7 +17,8 @@ import (
 	"berth.dev/berth/test/harness/await"
 )
 
-// ahead is an API server that is ahead of the informer: it has another version of one pod, and takes patches of that only.
+// ahead is an API server that is ahead of the informer: it has another version of one pod, and takes patches of that
+// only.
 type ahead struct {
 	pod *v1.Pod
 	// conflicts is how many patches it has refused, and changes how many of these are followed by another version.
@@ -33,9 +34,11 @@ func (a *ahead) patch(action clienttesting.Action) (bool, runtime.Object, error)
 	if err := json.Unmarshal(patch.GetPatch(), &said); err != nil {
 		return true, nil, err
 	}
-	if version := said.Metadata.ResourceVersion; said.Metadata.UID != a.pod.UID || version != "" && version != a.pod.ResourceVersion {
+	if version := said.Metadata.ResourceVersion; said.Metadata.UID != a.pod.UID || version != "" &&
+		version != a.pod.ResourceVersion {
 		a.conflicts++
-		return true, nil, apierrors.NewConflict(v1.Resource("pods"), patch.GetName(), errors.New("the object has been modified"))
+		return true, nil, apierrors.NewConflict(v1.Resource("pods"), patch.GetName(),
+			errors.New("the object has been modified"))
 	}
 	a.patched = patch.GetPatch()
 	return true, a.pod, nil
@@ -59,12 +62,15 @@ func TestAPodIsToldItsDevicesAsItIsNow(t *testing.T) {
 		want      string
 		conflicts int
 	}{
-		"nothing has changed":             {func(*v1.Pod) {}, 0, "", 0},
-		"a label has changed":             {func(p *v1.Pod) { p.ResourceVersion, p.Labels = "7", strs{"team": "a"} }, 0, "", 1},
-		"it changes a few times":          {func(p *v1.Pod) { p.ResourceVersion = "7" }, 3, "", 4},
-		"it changes all the time":         {func(p *v1.Pod) { p.ResourceVersion = "7" }, 99, "the object has been modified", 5},
-		"another pod has taken its name":  {func(p *v1.Pod) { p.UID = "other" }, 0, "the object has been modified", 1},
-		"it was bound, without an answer": {func(p *v1.Pod) { p.ResourceVersion, p.Spec.NodeName = "7", "other" }, 0, "is bound to node other already", 1},
+		"nothing has changed": {func(*v1.Pod) {}, 0, "", 0},
+		"a label has changed": {func(p *v1.Pod) { p.ResourceVersion, p.Labels = "7", strs{"team": "a"} }, 0, "",
+			1},
+		"it changes a few times": {func(p *v1.Pod) { p.ResourceVersion = "7" }, 3, "", 4},
+		"it changes all the time": {func(p *v1.Pod) { p.ResourceVersion = "7" }, 99, "the object has been modified",
+			5},
+		"another pod has taken its name": {func(p *v1.Pod) { p.UID = "other" }, 0, "the object has been modified", 1},
+		"it was bound, without an answer": {func(p *v1.Pod) { p.ResourceVersion, p.Spec.NodeName = "7", "other" }, 0,
+			"is bound to node other already", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -98,7 +104,8 @@ func TestAPodIsToldItsDevicesAsItIsNow(t *testing.T) {
 			if want := now.Spec.NodeName != "" && now.UID == assumed.UID; holds != want {
 				t.Errorf("the pod holds devices when the promise was taken back: %v, want %v", holds, want)
 			} else if holds {
-				if diff := cmp.Diff(gpuview.Assignment{Node: "other", Devices: []int{1}}, gpuview.Assignment{Node: held.Node, Devices: held.Devices}); diff != "" {
+				if diff := cmp.Diff(gpuview.Assignment{Node: "other", Devices: []int{1}},
+					gpuview.Assignment{Node: held.Node, Devices: held.Devices}); diff != "" {
 					t.Errorf("what the bound pod holds (-want +got):\n%s", diff)
 				}
 			}

@@ -37,8 +37,8 @@ func newSharedFleet(t *testing.T, sizes ...int) *sharedFleet {
 	return f
 }
 
-// set lets one pod run on each GPU that is not entirely free. free is milli-GPU by node and GPU, cpuMilli what is free of
-// each node's CPU.
+// set lets one pod run on each GPU that is not entirely free. free is milli-GPU by node and GPU, cpuMilli what is free
+// of each node's CPU.
 func (f *sharedFleet) set(t *testing.T, free [][]int, cpuMilli []int64) {
 	for _, p := range f.running {
 		if err := f.Cache.RemovePod(f.logger, p); err != nil {
@@ -166,7 +166,8 @@ func TestTheTightestGPUOfAllNodesWins(t *testing.T) {
 					[]int64{1, 1, 1, 1, 1, 2},
 				},
 			} {
-				if !f.tightestWins(t, func(format string, args ...any) { t.Errorf(name+": "+format, args...) }, c.milli, c.free, c.cores) {
+				if !f.tightestWins(t, func(format string, args ...any) { t.Errorf(name+": "+format, args...) }, c.milli, c.free,
+					c.cores) {
 					t.Errorf("%s: another wins", name)
 				}
 			}
@@ -191,16 +192,18 @@ func TestTheTightestGPUOfAllNodesWins(t *testing.T) {
 	}
 }
 
-// tightestWins places a share on nodes with so much free. It fails where the share goes elsewhere than to the tightest GPU
-// without a gain, and reports whether it goes there, with several nodes to choose from.
-func (f *sharedFleet) tightestWins(t *testing.T, fail func(format string, args ...any), milli int, free [][]int, cores []int64) bool {
+// tightestWins places a share on nodes with so much free. It fails where the share goes elsewhere than to the tightest
+// GPU without a gain, and reports whether it goes there, with several nodes to choose from.
+func (f *sharedFleet) tightestWins(t *testing.T, fail func(format string, args ...any), milli int, free [][]int,
+	cores []int64) bool {
 	cpuMilli := make([]int64, len(cores))
 	for n := range cores {
 		cpuMilli[n] = 1000 * cores[n]
 	}
 	f.set(t, free, cpuMilli)
 	f.pods++
-	all := f.judge(t, podObject(fmt.Sprint("new-", f.pods), nil, strs{"alibabacloud.com/gpu-milli": strconv.Itoa(milli)}), free, milli)
+	all := f.judge(t, podObject(fmt.Sprint("new-", f.pods), nil, strs{"alibabacloud.com/gpu-milli": strconv.Itoa(milli)}),
+		free, milli)
 	sliver := gpu.DefaultWeights().Sliver / gpu.WholeMilli
 	tightest := true
 	for _, won := range all {

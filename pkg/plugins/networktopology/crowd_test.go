@@ -39,7 +39,8 @@ func TestSelectorsOfANamespaceAreBounded(t *testing.T) {
 	p.see(late)
 	p.see(talker("cache", "b", "app", "cache"))
 	if got := p.talks(late)["b"]; got != said.near {
-		t.Errorf("a pod whose selector is not followed talks %d KiB an hour to the one that it selects, want %d", got, said.near)
+		t.Errorf("a pod whose selector is not followed talks %d KiB an hour to the one that it selects, want %d", got,
+			said.near)
 	}
 	near, _ := podview.PodNear(late)
 	if links := len(p.relate(late, near, said).links); links != maxTerms+1 {
@@ -53,8 +54,8 @@ func TestSelectorsOfANamespaceAreBounded(t *testing.T) {
 	}
 }
 
-// BenchmarkCrowdEdit is one edit of a pod in a namespace whose pods name eight selectors each that select all of them. Cycles
-// wait for it.
+// BenchmarkCrowdEdit is one edit of a pod in a namespace whose pods name eight selectors each that select all of them.
+// Cycles wait for it.
 //
 //	go test ./pkg/plugins/networktopology -run xxx -bench Crowd -benchtime 100x
 func BenchmarkCrowdEdit(b *testing.B) {

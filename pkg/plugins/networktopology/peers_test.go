@@ -85,21 +85,33 @@ func TestTrafficIsCountedWhereThePeersAre(t *testing.T) {
 	}{
 		{name: "a pod that keeps to itself", pods: []*v1.Pod{talker("q", "a")}, pod: talker("p", "")},
 		{name: "the first of a gang", pod: talker("p", "", gangLabel, "g"), want: map[string]int64{}},
-		{name: "a gang shares its traffic evenly", pods: []*v1.Pod{talker("q", "a", gangLabel, "g"), talker("r", "a", gangLabel, "g"), talker("s", "b", gangLabel, "g"), talker("t", "", gangLabel, "g")},
+		{name: "a gang shares its traffic evenly", pods: []*v1.Pod{talker("q", "a", gangLabel, "g"),
+			talker("r", "a", gangLabel, "g"), talker("s", "b", gangLabel, "g"), talker("t", "", gangLabel, "g")},
 			pod: talker("p", "", gangLabel, "g"), want: map[string]int64{"a": 4000, "b": 2000}},
-		{name: "pods that have ended, or are about to, do not count", pods: []*v1.Pod{gone, leaving}, pod: talker("p", "", gangLabel, "g"), want: map[string]int64{}},
-		{name: "another namespace does not count", pods: []*v1.Pod{elsewhere}, pod: talker("p", "", gangLabel, "g", "near", "app=cache"), want: map[string]int64{}},
-		{name: "a nominated node counts", pods: []*v1.Pod{nominated}, pod: talker("p", "", gangLabel, "g"), want: map[string]int64{"b": 6000}},
-		{name: "the pod itself does not", pods: []*v1.Pod{self, talker("q", "a", "app", "web")}, pod: self, want: map[string]int64{"a": 60}},
-		{name: "an app", pods: []*v1.Pod{talker("q", "a", appLabel, "shop"), talker("r", "b", appLabel, "blog")}, pod: talker("p", "", appLabel, "shop"), want: map[string]int64{"a": 600}},
-		{name: "pods that it names, with and without traffic", pods: []*v1.Pod{talker("q", "a", "app", "cache"), talker("r", "b", "app", "queue"), talker("s", "c", "app", "queue")},
-			pod: talker("p", "", "near", "app=cache; app=queue 1GiB/h"), want: map[string]int64{"a": 60, "b": 1 << 19, "c": 1 << 19}},
+		{name: "pods that have ended, or are about to, do not count", pods: []*v1.Pod{gone, leaving},
+			pod: talker("p", "", gangLabel, "g"), want: map[string]int64{}},
+		{name: "another namespace does not count", pods: []*v1.Pod{elsewhere}, pod: talker("p", "", gangLabel, "g", "near",
+			"app=cache"), want: map[string]int64{}},
+		{name: "a nominated node counts", pods: []*v1.Pod{nominated}, pod: talker("p", "", gangLabel, "g"),
+			want: map[string]int64{"b": 6000}},
+		{name: "the pod itself does not", pods: []*v1.Pod{self, talker("q", "a", "app", "web")}, pod: self,
+			want: map[string]int64{"a": 60}},
+		{name: "an app", pods: []*v1.Pod{talker("q", "a", appLabel, "shop"), talker("r", "b", appLabel, "blog")},
+			pod: talker("p", "", appLabel, "shop"), want: map[string]int64{"a": 600}},
+		{name: "pods that it names, with and without traffic", pods: []*v1.Pod{talker("q", "a", "app", "cache"),
+			talker("r", "b", "app", "queue"), talker("s", "c", "app", "queue")},
+			pod: talker("p", "", "near", "app=cache; app=queue 1GiB/h"), want: map[string]int64{"a": 60, "b": 1 << 19,
+				"c": 1 << 19}},
 		{name: "pods that name it, spread over all that they name", pods: []*v1.Pod{
-			talker("q", "a", "near", "app=cache 1GiB/h"), talker("r", "b", "near", "app=cache"), talker("s", "c", "app", "cache"), talker("t", "", "near", "app=cache"),
+			talker("q", "a", "near", "app=cache 1GiB/h"), talker("r", "b", "near", "app=cache"),
+			talker("s", "c", "app", "cache"), talker("t", "", "near", "app=cache"),
 		}, pod: talker("p", "", "app", "cache"), want: map[string]int64{"a": 1 << 19, "b": 30}},
-		{name: "pods that name each other", pods: []*v1.Pod{talker("q", "a", "app", "cache", "near", "app=web")}, pod: talker("p", "", "app", "web", "near", "app=cache"), want: map[string]int64{"a": 120}},
-		{name: "a bad value of another pod means nothing", pods: []*v1.Pod{talker("q", "a", "near", "a b c")}, pod: talker("p", "", "app", "web")},
-		{name: "a peer on a node that is gone", pods: []*v1.Pod{talker("q", "gone", gangLabel, "g"), talker("r", "b", gangLabel, "g")}, pod: talker("p", "", gangLabel, "g"), want: map[string]int64{"b": 3000}},
+		{name: "pods that name each other", pods: []*v1.Pod{talker("q", "a", "app", "cache", "near", "app=web")},
+			pod: talker("p", "", "app", "web", "near", "app=cache"), want: map[string]int64{"a": 120}},
+		{name: "a bad value of another pod means nothing", pods: []*v1.Pod{talker("q", "a", "near", "a b c")},
+			pod: talker("p", "", "app", "web")},
+		{name: "a peer on a node that is gone", pods: []*v1.Pod{talker("q", "gone", gangLabel, "g"),
+			talker("r", "b", gangLabel, "g")}, pod: talker("p", "", gangLabel, "g"), want: map[string]int64{"b": 3000}},
 	} {
 		for _, first := range []bool{true, false} {
 			p := newPeers(&gangview.Gangs{}, appLabel)
@@ -148,7 +160,8 @@ func TestPodsCountFromReserveOn(t *testing.T) {
 	expect("reserved before the informer tells of it", map[string]int64{"c": 6000})
 	p.release(sibling.UID)
 	if len(p.pods)+len(p.groups)+len(p.spaces) != 0 {
-		t.Errorf("%d pods, %d groups and %d namespaces are left of a pod that is gone", len(p.pods), len(p.groups), len(p.spaces))
+		t.Errorf("%d pods, %d groups and %d namespaces are left of a pod that is gone", len(p.pods), len(p.groups),
+			len(p.spaces))
 	}
 }
 
@@ -158,7 +171,8 @@ func TestAnAppIsThePodsThatAreLeftOfIt(t *testing.T) {
 	shop, blog := talker("p", "", appLabel, "shop"), talker("q", "", appLabel, "blog")
 	expect := func(when string, ofShop, ofBlog map[string]int64) {
 		t.Helper()
-		if diff := cmp.Diff([]map[string]int64{ofShop, ofBlog}, []map[string]int64{p.talks(shop), p.talks(blog)}); diff != "" {
+		if diff := cmp.Diff([]map[string]int64{ofShop, ofBlog},
+			[]map[string]int64{p.talks(shop), p.talks(blog)}); diff != "" {
 			t.Errorf("%s: traffic of pods of both apps (-want +got):\n%s", when, diff)
 		}
 	}
@@ -203,7 +217,8 @@ func TestMovesOfACycleStayInIt(t *testing.T) {
 	}
 }
 
-// TestCountsAreThoseOfAScan lets pods come, change, move and go in any order, and compares what is counted with a scan of all pods.
+// TestCountsAreThoseOfAScan lets pods come, change, move and go in any order, and compares what is counted with a scan
+// of all pods.
 func TestCountsAreThoseOfAScan(t *testing.T) {
 	t.Parallel()
 	nears := []string{"", "", "app=a", "app=b 1GiB/h", "app in (a,b); app=a", "app=;;bad"}
@@ -217,7 +232,8 @@ func TestCountsAreThoseOfAScan(t *testing.T) {
 			old := alive[types.UID(name)]
 			switch event := pick("event", "see", "see", "see", "reserve", "release", "delete"); {
 			case event == "see":
-				pod := talker(name, "", "app", pick("app", "a", "b"), gangLabel, pick("gang", "", "g"), appLabel, pick("part", "", "s"))
+				pod := talker(name, "", "app", pick("app", "a", "b"), gangLabel, pick("gang", "", "g"), appLabel,
+					pick("part", "", "s"))
 				if near := pick("near", nears...); near != "" {
 					pod.Annotations[wellknown.NearKey] = near
 				}
@@ -253,7 +269,8 @@ func TestCountsAreThoseOfAScan(t *testing.T) {
 			p.lose(pod)
 		}
 		if len(p.pods)+len(p.groups)+len(p.spaces) != 0 {
-			t.Fatalf("%d pods, %d groups and %d namespaces are left of pods that are gone", len(p.pods), len(p.groups), len(p.spaces))
+			t.Fatalf("%d pods, %d groups and %d namespaces are left of pods that are gone", len(p.pods), len(p.groups),
+				len(p.spaces))
 		}
 	})
 }

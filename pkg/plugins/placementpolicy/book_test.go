@@ -31,29 +31,33 @@ func (w *waker) Activate(_ klog.Logger, pods map[string]*v1.Pod) {
 	}
 }
 
-// The loop finds no view yet, the first cycle makes one, and a policy changes, all before the loop makes a view: that of the cycle is
-// the one that pods were judged by.
+// The loop finds no view yet, the first cycle makes one, and a policy changes, all before the loop makes a view: that
+// of the cycle is the one that pods were judged by.
 func TestPodsOfTheFirstCycleWakeWhenRulesChange(t *testing.T) {
 	t.Parallel()
 	byNode, err := informers.NewByNode[atomic.Pointer[marked]](cache.NewSharedIndexInformer(nil, &v1.Node{}, 0, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
-	pods, none := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{}), cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
+	pods, none := cache.NewIndexer(cache.MetaNamespaceKeyFunc,
+		cache.Indexers{}), cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
 	for name, labels := range map[string]map[string]string{"concerned": {"tenant": "acme"}, "other": nil} {
-		if err := pods.Add(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Labels: labels}}); err != nil {
+		if err := pods.Add(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name),
+			Labels: labels}}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	handle := &waker{}
 	b := &book{handle: handle, sources: sources{
 		policies: cache.NewSharedIndexInformer(nil, &placementv1alpha1.PlacementPolicy{}, 0, nil), byNode: byNode,
-		pods: corelisters.NewPodLister(pods), nodes: corelisters.NewNodeLister(none), namespaces: corelisters.NewNamespaceLister(none),
+		pods: corelisters.NewPodLister(pods), nodes: corelisters.NewNodeLister(none),
+		namespaces: corelisters.NewNamespaceLister(none),
 	}}
 	b.status = newStatusWriter(b, nil, nil)
 	const onlyPoolA = `compliance: {rules: [{name: a, pods: {selector: {matchLabels: {tenant: acme}}}, nodes: {selector: {matchLabels: {pool: a}}}}]}`
 	for generation, spec := range []string{onlyPoolA, strings.Replace(onlyPoolA, "pool: a", "pool: b", 1)} {
-		policy := &placementv1alpha1.PlacementPolicy{ObjectMeta: metav1.ObjectMeta{Name: "tenants", Generation: int64(generation)}}
+		policy := &placementv1alpha1.PlacementPolicy{ObjectMeta: metav1.ObjectMeta{Name: "tenants",
+			Generation: int64(generation)}}
 		if err := yaml.Unmarshal([]byte(spec), &policy.Spec); err != nil {
 			t.Fatal(err)
 		}

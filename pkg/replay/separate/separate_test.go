@@ -15,8 +15,8 @@ import (
 	"berth.dev/berth/pkg/replay/replayed"
 )
 
-// asReplay makes the test binary behave as the process of a replay. Its first argument says how it goes, the second of how many
-// pods it is.
+// asReplay makes the test binary behave as the process of a replay. Its first argument says how it goes, the second of
+// how many pods it is.
 const asReplay = "BERTH_TEST_AS_REPLAY"
 
 func TestMain(m *testing.M) {
@@ -62,9 +62,11 @@ func TestResultsComeInTheOrderOfTheArguments(t *testing.T) {
 	}
 	var got []string
 	for _, r := range results {
-		got = append(got, fmt.Sprintf("%d pods in %d cycles, %d stays and %d starts", r.Pods, r.Timing.Cycles, len(r.Stays), len(r.Starts)))
+		got = append(got, fmt.Sprintf("%d pods in %d cycles, %d stays and %d starts", r.Pods, r.Timing.Cycles, len(r.Stays),
+			len(r.Starts)))
 	}
-	if want := "1 pods in 2 cycles, 1 stays and 1 starts, 20 pods in 40 cycles, 20 stays and 1 starts, 3 pods in 6 cycles, 3 stays and 1 starts"; strings.Join(got, ", ") != want {
+	if want := "1 pods in 2 cycles, 1 stays and 1 starts, 20 pods in 40 cycles, 20 stays and 1 starts, 3 pods in 6 " +
+		"cycles, 3 stays and 1 starts"; strings.Join(got, ", ") != want {
 		t.Errorf("got %v, want %s", got, want)
 	}
 	if offered, total := pool.Progress.Read(); offered != 24 || total != 60 {
@@ -105,7 +107,8 @@ func TestAnInterruptionEndsAll(t *testing.T) {
 		}
 		cancel()
 	}()
-	if _, err := pool.Run(ctx, [][]string{{"hangs", "1"}, {"hangs", "1"}, {"hangs", "1"}}); !errors.Is(err, context.Canceled) {
+	if _, err := pool.Run(ctx, [][]string{{"hangs", "1"}, {"hangs", "1"}, {"hangs", "1"}}); !errors.Is(err,
+		context.Canceled) {
 		t.Errorf("error %v, want that of the context", err)
 	}
 }

@@ -41,7 +41,8 @@ func TestTheMapShowsWhoHasWhichGPU(t *testing.T) {
 		t.Errorf("nodes in order (-want +got):\n%s", diff)
 	}
 	gpus, dots := o.fillings(o.Nodes["a-2"], names)
-	if diff := cmp.Diff([][]filling{{{2, 1000}}, {{2, 1000}}, {{2, 1000}}, nil, nil, nil, nil, nil}, gpus, cmp.AllowUnexported(filling{})); diff != "" {
+	if diff := cmp.Diff([][]filling{{{2, 1000}}, {{2, 1000}}, {{2, 1000}}, nil, nil, nil, nil, nil}, gpus,
+		cmp.AllowUnexported(filling{})); diff != "" {
 		t.Errorf("whole GPUs (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]int{0}, dots); diff != "" {

@@ -41,7 +41,8 @@ func TestWorkloadsOfAClusterThatStaysUp(t *testing.T) {
 func asItShouldBe() *Outcome {
 	o := &Outcome{Nodes: map[string]*Node{}}
 	node := func(name, model string, gpus, milli int) {
-		o.Nodes[name] = &Node{Name: name, Model: model, GPUs: gpus, Milli: milli, Capacity: priceview.OnDemand, Price: 20 * price.Dollar}
+		o.Nodes[name] = &Node{Name: name, Model: model, GPUs: gpus, Milli: milli, Capacity: priceview.OnDemand,
+			Price: 20 * price.Dollar}
 	}
 	node("a", "NVIDIA-A100-SXM4-80GB", 8, 4*gpu.WholeMilli)
 	node("l", "NVIDIA-L4", 4, 1800)
@@ -49,7 +50,8 @@ func asItShouldBe() *Outcome {
 	place := func(workload, node string, n, gpus, milli int, devices ...int) {
 		at = at.Add(10 * time.Millisecond)
 		o.Placements = append(o.Placements, Placement{
-			Workload: workload, Pod: fmt.Sprintf("%s-%d", workload, n), Node: node, GPUs: gpus, Milli: milli, Devices: devices, BoundAt: at,
+			Workload: workload, Pod: fmt.Sprintf("%s-%d", workload, n), Node: node, GPUs: gpus, Milli: milli, Devices: devices,
+			BoundAt: at,
 		})
 	}
 	place("ml-training", "a", 0, 4, gpu.WholeMilli)
@@ -100,13 +102,19 @@ func TestChecks(t *testing.T) {
 			p := last(o, "gang-training")
 			p.BoundAt = p.BoundAt.Add(8 * time.Second)
 		}, ""},
-		{"a second node that is half empty is one too many", func(o *Outcome) { o.Nodes["b0"].Milli = 4 * gpu.WholeMilli }, "half empty"},
-		{"a share without a device is not enforced by anybody", func(o *Outcome) { last(o, "inference-shared").Devices = nil }, "inference-shared"},
-		{"a fourth share on one GPU gives it away twice", func(o *Outcome) { last(o, "inference-shared").Devices = []int{0} }, "inference-shared"},
-		{"a third GPU for six shares is one too many", func(o *Outcome) { last(o, "inference-shared").Devices = []int{2} }, "inference-shared"},
-		{"a placed member of the gang that does not fit holds something", func(o *Outcome) { last(o, "batch-processing").Workload = "gang-too-large" }, "gang-too-large"},
+		{"a second node that is half empty is one too many", func(o *Outcome) { o.Nodes["b0"].Milli = 4 * gpu.WholeMilli },
+			"half empty"},
+		{"a share without a device is not enforced by anybody",
+			func(o *Outcome) { last(o, "inference-shared").Devices = nil }, "inference-shared"},
+		{"a fourth share on one GPU gives it away twice", func(o *Outcome) { last(o, "inference-shared").Devices = []int{0} },
+			"inference-shared"},
+		{"a third GPU for six shares is one too many", func(o *Outcome) { last(o, "inference-shared").Devices = []int{2} },
+			"inference-shared"},
+		{"a placed member of the gang that does not fit holds something",
+			func(o *Outcome) { last(o, "batch-processing").Workload = "gang-too-large" }, "gang-too-large"},
 		{"a reason without numbers is none", func(o *Outcome) { o.Pending[0].Why = "no" }, "gang-too-large"},
-		{"nothing placed at all fails without a panic", func(o *Outcome) { o.Placements, o.Pending = nil, nil }, "ml-training"},
+		{"nothing placed at all fails without a panic", func(o *Outcome) { o.Placements, o.Pending = nil, nil },
+			"ml-training"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -29,13 +29,21 @@ func TestKwokIsToldToTryAgainWhatADeadServerDidNotDo(t *testing.T) {
 		write  bool
 		is     func(error) bool
 	}{
-		"etcd dies while it writes":                  {server: answer(http.StatusInternalServerError, lost), write: true, is: apierrors.IsServiceUnavailable},
-		"an answer without words":                    {server: answer(http.StatusInternalServerError, ""), write: true, is: apierrors.IsServiceUnavailable},
-		"the API server dies while it answers":       {server: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, write: true, is: apierrors.IsServiceUnavailable},
-		"what is gone stays gone":                    {server: answer(http.StatusNotFound, ""), write: true, is: apierrors.IsNotFound},
-		"a conflict is not repeated":                 {server: answer(http.StatusConflict, ""), write: true, is: apierrors.IsConflict},
-		"what is read is repeated by those who read": {server: answer(http.StatusInternalServerError, lost), is: apierrors.IsInternalError},
-		"what is done is done":                       {server: answer(http.StatusOK, `{"kind":"Pod","apiVersion":"v1"}`), write: true, is: func(err error) bool { return err == nil }},
+		"etcd dies while it writes": {server: answer(http.StatusInternalServerError, lost), write: true,
+			is: apierrors.IsServiceUnavailable},
+		"an answer without words": {server: answer(http.StatusInternalServerError, ""), write: true,
+			is: apierrors.IsServiceUnavailable},
+		"the API server dies while it answers": {server: func(http.ResponseWriter,
+			*http.Request) {
+			panic(http.ErrAbortHandler)
+		}, write: true, is: apierrors.IsServiceUnavailable},
+		"what is gone stays gone": {server: answer(http.StatusNotFound, ""), write: true,
+			is: apierrors.IsNotFound},
+		"a conflict is not repeated": {server: answer(http.StatusConflict, ""), write: true,
+			is: apierrors.IsConflict},
+		"what is read is repeated by those who read": {server: answer(http.StatusInternalServerError, lost),
+			is: apierrors.IsInternalError},
+		"what is done is done": {server: answer(http.StatusOK, `{"kind":"Pod","apiVersion":"v1"}`), write: true, is: func(err error) bool { return err == nil }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -73,7 +81,8 @@ func TestARequestThatWasGivenUpIsNotUnavailable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := client.CoreV1().Pods("default").Delete(ctx, "p", metav1.DeleteOptions{}); err == nil || apierrors.IsServiceUnavailable(err) {
+	if err := client.CoreV1().Pods("default").Delete(ctx, "p", metav1.DeleteOptions{}); err == nil ||
+		apierrors.IsServiceUnavailable(err) {
 		t.Errorf("error %v", err)
 	}
 }

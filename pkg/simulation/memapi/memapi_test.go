@@ -60,7 +60,8 @@ func TestAPodIsBoundPatchedAndDeleted(t *testing.T) {
 			if _, err := api.Create(ctx, pod("p"), metav1.CreateOptions{}); !apierrors.IsAlreadyExists(err) {
 				t.Errorf("creating it twice: %v", err)
 			}
-			binding := &v1.Binding{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "default"}, Target: v1.ObjectReference{Name: "n"}}
+			binding := &v1.Binding{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "default"},
+				Target: v1.ObjectReference{Name: "n"}}
 			if err := api.Bind(ctx, binding, metav1.CreateOptions{}); err != nil {
 				t.Fatal(err)
 			}
@@ -68,7 +69,8 @@ func TestAPodIsBoundPatchedAndDeleted(t *testing.T) {
 				t.Errorf("binding it twice: %v", err)
 			}
 			stale := []byte(`{"metadata":{"resourceVersion":"1","annotations":{"k":"v"}}}`)
-			if _, err := api.Patch(ctx, "p", types.StrategicMergePatchType, stale, metav1.PatchOptions{}); !apierrors.IsConflict(err) {
+			if _, err := api.Patch(ctx, "p", types.StrategicMergePatchType, stale,
+				metav1.PatchOptions{}); !apierrors.IsConflict(err) {
 				t.Errorf("patching another version: %v", err)
 			}
 			patch := []byte(`{"metadata":{"annotations":{"k":"v"}}}`)
@@ -114,7 +116,8 @@ func TestObjectsLeaveASelectionByAChange(t *testing.T) {
 		t.Fatal(err)
 	}
 	patch := []byte(`{"status":{"phase":"Succeeded"}}`)
-	if _, err := client.CoreV1().Pods("default").Patch(ctx, "p", types.MergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
+	if _, err := client.CoreV1().Pods("default").Patch(ctx, "p", types.MergePatchType, patch, metav1.PatchOptions{},
+		"status"); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"ADDED", "DELETED"} {
@@ -208,7 +211,8 @@ func TestCustomResourcesAndDiscovery(t *testing.T) {
 		t.Fatal(err)
 	}
 	widget := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "example.dev/v1", "kind": "Widget", "metadata": map[string]any{"name": "w", "namespace": "default"}, "spec": map[string]any{"n": int64(1)},
+		"apiVersion": "example.dev/v1", "kind": "Widget", "metadata": map[string]any{"name": "w", "namespace": "default"},
+		"spec": map[string]any{"n": int64(1)},
 	}}
 	ctx := context.Background()
 	if _, err := client.Resource(gvr).Namespace("default").Create(ctx, widget, metav1.CreateOptions{}); err != nil {
@@ -228,7 +232,8 @@ func TestCustomResourcesAndDiscovery(t *testing.T) {
 	if len(resources.APIResources) != 1 || resources.APIResources[0].Kind != "Widget" {
 		t.Errorf("discovered %v", resources.APIResources)
 	}
-	if _, err := clients(t, s)[runtime.ContentTypeJSON].Discovery().ServerResourcesForGroupVersion("absent.dev/v1"); !apierrors.IsNotFound(err) {
+	if _, err := clients(t,
+		s)[runtime.ContentTypeJSON].Discovery().ServerResourcesForGroupVersion("absent.dev/v1"); !apierrors.IsNotFound(err) {
 		t.Errorf("discovering a group that is not there: %v", err)
 	}
 }
@@ -244,21 +249,26 @@ func TestAPodMayTakeItsTimeToEnd(t *testing.T) {
 		uid            types.UID
 		conflict       bool
 	}{
-		"a pod that runs stays, marked":             {graceful: true, node: "n", ends: ptr.To[int64](30)},
-		"one that has no node is gone":              {graceful: true, ends: ptr.To[int64](30), gone: true},
-		"one that has ended is gone":                {graceful: true, node: "n", ends: ptr.To[int64](30), phase: v1.PodFailed, gone: true},
-		"one that says nothing is gone":             {graceful: true, node: "n", gone: true},
-		"one that is deleted by force is gone":      {graceful: true, node: "n", ends: ptr.To[int64](30), asked: ptr.To[int64](0), gone: true},
-		"another one of the name is neither":        {graceful: true, node: "n", ends: ptr.To[int64](30), uid: "another", conflict: true},
-		"without graceful deletions each is gone":   {node: "n", ends: ptr.To[int64](30), gone: true},
-		"one whose deleter has less time is marked": {graceful: true, node: "n", ends: ptr.To[int64](30), asked: ptr.To[int64](5)},
+		"a pod that runs stays, marked": {graceful: true, node: "n", ends: ptr.To[int64](30)},
+		"one that has no node is gone":  {graceful: true, ends: ptr.To[int64](30), gone: true},
+		"one that has ended is gone": {graceful: true, node: "n", ends: ptr.To[int64](30), phase: v1.PodFailed,
+			gone: true},
+		"one that says nothing is gone": {graceful: true, node: "n", gone: true},
+		"one that is deleted by force is gone": {graceful: true, node: "n", ends: ptr.To[int64](30),
+			asked: ptr.To[int64](0), gone: true},
+		"another one of the name is neither": {graceful: true, node: "n", ends: ptr.To[int64](30), uid: "another",
+			conflict: true},
+		"without graceful deletions each is gone": {node: "n", ends: ptr.To[int64](30), gone: true},
+		"one whose deleter has less time is marked": {graceful: true, node: "n", ends: ptr.To[int64](30),
+			asked: ptr.To[int64](5)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := New()
 			s.Graceful = test.graceful
 			if err := s.Create(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "ns", UID: "u"},
-				Spec: v1.PodSpec{NodeName: test.node, TerminationGracePeriodSeconds: test.ends}, Status: v1.PodStatus{Phase: test.phase}}); err != nil {
+				Spec:   v1.PodSpec{NodeName: test.node, TerminationGracePeriodSeconds: test.ends},
+				Status: v1.PodStatus{Phase: test.phase}}); err != nil {
 				t.Fatal(err)
 			}
 			options := metav1.DeleteOptions{GracePeriodSeconds: test.asked}
@@ -299,14 +309,17 @@ func TestADeletionHasPreconditions(t *testing.T) {
 		uid, version string
 		deleted      bool
 	}{
-		"none": {deleted: true}, "its own": {uid: "u", version: "is", deleted: true}, "another UID": {uid: "v"}, "another version": {uid: "u", version: "999"},
+		"none": {deleted: true}, "its own": {uid: "u", version: "is", deleted: true}, "another UID": {uid: "v"},
+		"another version": {uid: "u", version: "999"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := New()
 			s.Register(widgets, "Widget", false)
-			widget := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Widget", "metadata": map[string]any{"name": "x", "uid": "u"}}}
-			node := &v1.Node{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Node"}, ObjectMeta: metav1.ObjectMeta{Name: "x", UID: "u"}}
+			widget := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Widget",
+				"metadata": map[string]any{"name": "x", "uid": "u"}}}
+			node := &v1.Node{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Node"}, ObjectMeta: metav1.ObjectMeta{Name: "x",
+				UID: "u"}}
 			for _, obj := range []runtime.Object{widget, node} {
 				if err := s.Create(obj); err != nil {
 					t.Fatal(err)

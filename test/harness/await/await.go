@@ -1,5 +1,5 @@
-// Package await is how tests wait for what other goroutines and processes do: until it is done, and no longer than is reasonable on a
-// machine that is busy with other things.
+// Package await is how tests wait for what other goroutines and processes do: until it is done, and no longer than is
+// reasonable on a machine that is busy with other things.
 package await
 
 import (
@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// within is longer than anything takes that is tested, on two cores that compile and test beside it: a test that fails may take long,
-// one that passes does not.
+// within is longer than anything takes that is tested, on two cores that compile and test beside it: a test that fails
+// may take long, one that passes does not.
 const within = 2 * time.Minute
 
 // every is how often a condition is looked at.

@@ -16,7 +16,8 @@ func (b *Box) KubeconfigOf(t *testing.T, account string) string {
 	}
 	for _, user := range config.AuthInfos {
 		user.Impersonate = "system:serviceaccount:kube-system:" + account
-		user.ImpersonateGroups = []string{"system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated"}
+		user.ImpersonateGroups = []string{"system:serviceaccounts", "system:serviceaccounts:kube-system",
+			"system:authenticated"}
 	}
 	path := filepath.Join(t.TempDir(), "kubeconfig")
 	if err := clientcmd.WriteToFile(*config, path); err != nil {

@@ -56,16 +56,18 @@ func (b *Box) AwaitClusterRole(t *testing.T, user, role string) {
 		if err != nil {
 			return false, err
 		}
-		review := &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: b.Namespace}}
+		review := &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{
+			Namespace: b.Namespace}}
 		has, err := client.AuthorizationV1().SelfSubjectRulesReviews().Create(ctx, review, metav1.CreateOptions{})
 		if err != nil {
 			return false, err
 		}
 		lacks := func(rule rbacv1.PolicyRule) bool {
-			return len(rule.Resources) > 0 && !slices.ContainsFunc(has.Status.ResourceRules, func(r authorizationv1.ResourceRule) bool {
-				return slices.Equal(r.Verbs, rule.Verbs) && slices.Equal(r.APIGroups, rule.APIGroups) &&
-					slices.Equal(r.Resources, rule.Resources) && slices.Equal(r.ResourceNames, rule.ResourceNames)
-			})
+			return len(rule.Resources) > 0 && !slices.ContainsFunc(has.Status.ResourceRules,
+				func(r authorizationv1.ResourceRule) bool {
+					return slices.Equal(r.Verbs, rule.Verbs) && slices.Equal(r.APIGroups, rule.APIGroups) &&
+						slices.Equal(r.Resources, rule.Resources) && slices.Equal(r.ResourceNames, rule.ResourceNames)
+				})
 		}
 		return !slices.ContainsFunc(want.Rules, lacks), nil
 	})

@@ -49,8 +49,8 @@ func (s *Scheduler) Create(tb testing.TB, objects ...runtime.Object) {
 	Create(tb, s.API, objects...)
 }
 
-// Apply creates a custom object, or gives the one of its name its spec, as an edit does: with the next generation and the status as it
-// was.
+// Apply creates a custom object, or gives the one of its name its spec, as an edit does: with the next generation and
+// the status as it was.
 func (s *Scheduler) Apply(tb testing.TB, resource schema.GroupVersionResource, object *unstructured.Unstructured) {
 	tb.Helper()
 	known, _ := s.API.Get(resource, types.NamespacedName{Name: object.GetName()}).(*unstructured.Unstructured)

@@ -1,5 +1,5 @@
-// Package framework runs plugins in a scheduler's framework for tests, on an API in memory, one extension point after the other as
-// the test wants.
+// Package framework runs plugins in a scheduler's framework for tests, on an API in memory, one extension point after
+// the other as the test wants.
 //
 // Tests that wait, or that wait for nothing to happen, run in a bubble of testing/synctest.
 package framework
@@ -53,8 +53,8 @@ type Setup struct {
 	Objects []runtime.Object
 }
 
-// Scheduler is what a scheduler keeps, stepped by the test, and the framework of its first profile. Its cache has the nodes and the pods
-// that there are at the start, and what the test puts into it.
+// Scheduler is what a scheduler keeps, stepped by the test, and the framework of its first profile. Its cache has the
+// nodes and the pods that there are at the start, and what the test puts into it.
 type Scheduler struct {
 	framework.Framework
 	API      *memapi.Server
@@ -74,7 +74,8 @@ type Scheduler struct {
 // Stop ends what runs, as the end of the test does.
 func (s *Scheduler) Stop() { s.stop() }
 
-// Alone is a profile with one plugin at these extension points, all if none is named, with these args, its defaults if nil.
+// Alone is a profile with one plugin at these extension points, all if none is named, with these args, its defaults if
+// nil.
 func Alone(profile, plugin string, args runtime.Object, points ...string) *schedulerapi.KubeSchedulerProfile {
 	p := &schedulerapi.KubeSchedulerProfile{SchedulerName: profile, Plugins: &schedulerapi.Plugins{
 		QueueSort: enabled(queuesort.Name), Bind: enabled(defaultbinder.Name),
@@ -83,7 +84,8 @@ func Alone(profile, plugin string, args runtime.Object, points ...string) *sched
 		p.Plugins.MultiPoint = enabled(plugin)
 	}
 	sets := map[string]*schedulerapi.PluginSet{
-		"PreFilter": &p.Plugins.PreFilter, "Filter": &p.Plugins.Filter, "PreScore": &p.Plugins.PreScore, "Score": &p.Plugins.Score,
+		"PreFilter": &p.Plugins.PreFilter, "Filter": &p.Plugins.Filter, "PreScore": &p.Plugins.PreScore,
+		"Score":   &p.Plugins.Score,
 		"Reserve": &p.Plugins.Reserve, "PreBind": &p.Plugins.PreBind,
 	}
 	for _, point := range points {
@@ -158,7 +160,8 @@ func (s *Scheduler) startDRA(tb testing.TB) (classes toolscache.ResourceEventHan
 	tb.Helper()
 	resources := s.Factory.Resource().V1()
 	claims := assumecache.NewAssumeCache(klog.Logger{}, resources.ResourceClaims().Informer(), "ResourceClaim", "", nil)
-	slices, err := tracker.StartTracker(s.ctx, tracker.Options{SliceInformer: resources.ResourceSlices(), KubeClient: s.Client})
+	slices, err := tracker.StartTracker(s.ctx, tracker.Options{SliceInformer: resources.ResourceSlices(),
+		KubeClient: s.Client})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -173,14 +176,16 @@ func (s *Scheduler) startDRA(tb testing.TB) (classes toolscache.ResourceEventHan
 }
 
 // NewFramework makes the framework of a further profile of the same scheduler.
-func (s *Scheduler) NewFramework(tb testing.TB, profile *schedulerapi.KubeSchedulerProfile, plugins frameworkruntime.Registry) framework.Framework {
+func (s *Scheduler) NewFramework(tb testing.TB, profile *schedulerapi.KubeSchedulerProfile,
+	plugins frameworkruntime.Registry) framework.Framework {
 	tb.Helper()
 	registry := frameworkruntime.Registry{queuesort.Name: queuesort.New, defaultbinder.Name: defaultbinder.New}
 	for name, plugin := range plugins {
 		registry[name] = plugin
 	}
 	f, err := frameworkruntime.NewFramework(s.ctx, registry, profile,
-		frameworkruntime.WithClientSet(s.Client), frameworkruntime.WithKubeConfig(s.config), frameworkruntime.WithInformerFactory(s.Factory),
+		frameworkruntime.WithClientSet(s.Client), frameworkruntime.WithKubeConfig(s.config),
+		frameworkruntime.WithInformerFactory(s.Factory),
 		frameworkruntime.WithSharedDRAManager(s.DRA), frameworkruntime.WithSnapshotSharedLister(s.Snapshot),
 		frameworkruntime.WithEventRecorder(s.Recorder), frameworkruntime.WithPodActivator(&s.queue),
 	)
@@ -229,7 +234,8 @@ func (a *activator) Activate(_ klog.Logger, pods map[string]*v1.Pod) {
 	}
 }
 
-// Woken are the names of the pods that plugins have put into the active queue since it was asked last, each once, in order.
+// Woken are the names of the pods that plugins have put into the active queue since it was asked last, each once, in
+// order.
 func (s *Scheduler) Woken() []string {
 	s.queue.mu.Lock()
 	defer s.queue.mu.Unlock()

@@ -7,12 +7,12 @@ import (
 	"go.uber.org/goleak"
 )
 
-// endWithin is how long goroutines may take to end after the last test. Informers and servers that were told to end need
-// longer than the half second that goleak waits, on a machine that has other work.
+// endWithin is how long goroutines may take to end after the last test. Informers and servers that were told to end
+// need longer than the half second that goleak waits, on a machine that has other work.
 const endWithin = time.Minute
 
-// Main runs the tests and ends the process as goleak.VerifyTestMain does: with an error for goroutines that are left. Call
-// it in TestMain.
+// Main runs the tests and ends the process as goleak.VerifyTestMain does: with an error for goroutines that are left.
+// Call it in TestMain.
 func Main(m goleak.TestingM, options ...goleak.Option) {
 	goleak.VerifyTestMain(patient{m, endWithin, options}, options...)
 }

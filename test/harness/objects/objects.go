@@ -50,7 +50,8 @@ func Custom(tb testing.TB, kind, name, spec string) *unstructured.Unstructured {
 	if err := yaml.Unmarshal([]byte(spec), &fields); err != nil {
 		tb.Fatal(err)
 	}
-	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "berth.dev/v1alpha1", "kind": kind, "spec": fields}}
+	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "berth.dev/v1alpha1", "kind": kind,
+		"spec": fields}}
 	o.SetName(name)
 	o.SetUID(types.UID(name))
 	o.SetGeneration(1)

@@ -30,7 +30,8 @@ func Run(t *testing.T, folder string, more map[string]func(*testscript.TestScrip
 		t.Fatal(err)
 	}
 	bin := filepath.Dir(binary)
-	commands := map[string]func(*testscript.TestScript, bool, []string){"status": status, "interrupt": interrupt, "gone": gone, "takenport": takenPort}
+	commands := map[string]func(*testscript.TestScript, bool, []string){"status": status, "interrupt": interrupt,
+		"gone": gone, "takenport": takenPort}
 	maps.Copy(commands, more)
 	testscript.Run(t, testscript.Params{
 		Dir:                 folder,
@@ -98,14 +99,16 @@ func interrupt(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Check(err)
 		defer listener.Close()
 		ts.Check(os.WriteFile(ts.MkAbs(what), []byte("apiVersion: v1\nkind: Config\ncurrent-context: c\nusers: [{name: u}]\n"+
-			"contexts: [{name: c, context: {cluster: c, user: u}}]\nclusters: [{name: c, cluster: {server: \"http://"+listener.Addr().String()+"\"}}]\n"), 0o600))
+			"contexts: [{name: c, context: {cluster: c, user: u}}]\nclusters: [{name: c, cluster: {server: \"http://"+
+			listener.Addr().String()+"\"}}]\n"), 0o600))
 		come = func(ended <-chan struct{}) bool { return asked(listener, ended) }
 	default:
 		ts.Fatalf("%q: must be says, reads or asks", moment)
 	}
 	cmd := exec.Command(path, args[3:]...)
 	cmd.Dir = ts.Getenv("WORK")
-	cmd.Env = []string{"PATH=" + ts.Getenv("PATH"), "HOME=" + ts.Getenv("HOME"), "TMPDIR=" + ts.Getenv("TMPDIR"), "KUBECONFIG=" + ts.Getenv("KUBECONFIG")}
+	cmd.Env = []string{"PATH=" + ts.Getenv("PATH"), "HOME=" + ts.Getenv("HOME"), "TMPDIR=" + ts.Getenv("TMPDIR"),
+		"KUBECONFIG=" + ts.Getenv("KUBECONFIG")}
 	cmd.Stdout, cmd.Stderr = said, said
 	ts.Check(cmd.Start())
 	ended := make(chan struct{})
@@ -128,7 +131,8 @@ func interrupt(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("it does not end:\n%s", said)
 	}
 	lines := strings.Split(strings.TrimSpace(said.String()), "\n")
-	if got := statusOf(result); got != 130 || lines[len(lines)-1] != "berth: interrupted" || strings.Count(said.String(), "berth:") != 1 {
+	if got := statusOf(result); got != 130 || lines[len(lines)-1] != "berth: interrupted" ||
+		strings.Count(said.String(), "berth:") != 1 {
 		ts.Fatalf("exit status %d, want 130 and \"berth: interrupted\" as the last line:\n%s", got, said)
 	}
 }

@@ -25,9 +25,11 @@ import (
 func (a *addresses) deadNode(t *testing.T) {
 	a.mustApply(t, "IPPool", "three", `{subnets: [{domain: {key: rack, value: r3}, ranges: [10.7.0.5-10.7.0.9]}]}`)
 	labels := map[string]string{"app": "kv"}
-	set, err := a.Client.AppsV1().StatefulSets(a.Namespace).Create(t.Context(), &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "kv"}, Spec: appsv1.StatefulSetSpec{
-		Replicas: ptr.To[int32](0), ServiceName: "kv", Selector: &metav1.LabelSelector{MatchLabels: labels},
-		Template: v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: podNamed("x", "").Spec}}}, metav1.CreateOptions{})
+	set, err := a.Client.AppsV1().StatefulSets(a.Namespace).Create(t.Context(),
+		&appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "kv"}, Spec: appsv1.StatefulSetSpec{
+			Replicas: ptr.To[int32](0), ServiceName: "kv", Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: podNamed("x", "").Spec}}},
+		metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +40,8 @@ func (a *addresses) deadNode(t *testing.T) {
 	}
 	a.Create(t, member(0))
 	had := a.placed(t, "kv-0", "")
-	if err := a.Client.CoreV1().Nodes().Delete(t.Context(), a.Pod(t, "kv-0").Spec.NodeName, metav1.DeleteOptions{}); err != nil {
+	if err := a.Client.CoreV1().Nodes().Delete(t.Context(), a.Pod(t, "kv-0").Spec.NodeName,
+		metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	a.Remove(t, "kv-0")
@@ -128,17 +131,18 @@ func (a *addresses) rivals(t *testing.T) {
 		running, err = byAddress(pods)
 		return len(running) == addresses, err
 	})
-	a.AwaitObjects(t, a.resource("IPReservation"), "one reservation for each", func(reservations []*unstructured.Unstructured) (bool, error) {
-		reserved := strs{}
-		for _, r := range reservations {
-			if pool, _, _ := unstructured.NestedString(r.Object, "spec", "pool"); pool == "raced" {
-				name, _, _ := unstructured.NestedString(r.Object, "spec", "pod", "name")
-				address, _, _ := unstructured.NestedString(r.Object, "spec", "address")
-				reserved[address] = name
+	a.AwaitObjects(t, a.resource("IPReservation"), "one reservation for each",
+		func(reservations []*unstructured.Unstructured) (bool, error) {
+			reserved := strs{}
+			for _, r := range reservations {
+				if pool, _, _ := unstructured.NestedString(r.Object, "spec", "pool"); pool == "raced" {
+					name, _, _ := unstructured.NestedString(r.Object, "spec", "pod", "name")
+					address, _, _ := unstructured.NestedString(r.Object, "spec", "address")
+					reserved[address] = name
+				}
 			}
-		}
-		return cmp.Equal(reserved, running), nil
-	})
+			return cmp.Equal(reserved, running), nil
+		})
 	a.AwaitPods(t, "the same to run still", func(pods []*v1.Pod) (bool, error) {
 		now, err := byAddress(pods)
 		if err == nil && !cmp.Equal(now, running) {

@@ -30,7 +30,8 @@ const threeRacks = `shapes:
 type addresses struct{ *box.Box }
 
 func (a *addresses) resource(kind string) dynamic.ResourceInterface {
-	return a.Dynamic.Resource(schema.GroupVersionResource{Group: "berth.dev", Version: "v1alpha1", Resource: strings.ToLower(kind) + "s"})
+	return a.Dynamic.Resource(schema.GroupVersionResource{Group: "berth.dev", Version: "v1alpha1",
+		Resource: strings.ToLower(kind) + "s"})
 }
 
 // apply creates an object and returns its version.
@@ -40,7 +41,8 @@ func (a *addresses) apply(t *testing.T, kind, name, spec string) (version string
 	if err := yaml.Unmarshal([]byte(spec), &fields); err != nil {
 		t.Fatal(err)
 	}
-	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "berth.dev/v1alpha1", "kind": kind, "spec": fields}}
+	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "berth.dev/v1alpha1", "kind": kind,
+		"spec": fields}}
 	object.SetName(name)
 	made, err := a.resource(kind).Create(t.Context(), object, metav1.CreateOptions{})
 	if err != nil {
@@ -164,13 +166,15 @@ func (a *addresses) gang(t *testing.T) {
 		ganged("g", "3")(p)
 		a.Create(t, p)
 	}
-	a.Pending(t, "g-0", "gang addresses/g needs 3 × pod, fits 2; 1 more is needed (3 nodes outside the domains of pool gang")
+	a.Pending(t, "g-0",
+		"gang addresses/g needs 3 × pod, fits 2; 1 more is needed (3 nodes outside the domains of pool gang")
 	r, err := a.resource("IPReservation").List(t.Context(), metav1.ListOptions{})
 	if err != nil || len(r.Items) > 0 {
 		t.Errorf("a gang that only is planned has %d reservations (%v)", len(r.Items), err)
 	}
 	patch := []byte(`{"spec": {"subnets": [{"domain": {"key": "rack", "value": "r1"}, "ranges": ["10.2.0.1-10.2.0.2"]}, {"domain": {"key": "rack", "value": "r2"}, "ranges": ["10.2.1.1"]}]}}`)
-	if _, err := a.resource("IPPool").Patch(t.Context(), "gang", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+	if _, err := a.resource("IPPool").Patch(t.Context(), "gang", types.MergePatchType, patch,
+		metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	given := map[string]bool{}
@@ -190,16 +194,19 @@ func (a *addresses) gang(t *testing.T) {
 func (a *addresses) member(t *testing.T, set *appsv1.StatefulSet, ordinal int) *v1.Pod {
 	t.Helper()
 	p := podNamed(fmt.Sprintf("%s-%d", set.Name, ordinal), "wide")
-	p.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("StatefulSet"))}
+	p.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(set,
+		appsv1.SchemeGroupVersion.WithKind("StatefulSet"))}
 	return p
 }
 
 func (a *addresses) statefulSet(t *testing.T) {
 	a.mustApply(t, "IPPool", "wide", `{subnets: [{domain: {key: rack, value: r1}, ranges: [10.1.1.0/24]}, {domain: {key: rack, value: r2}, ranges: ["2001:db8::/64"]}]}`)
 	labels := map[string]string{"app": "db"}
-	set, err := a.Client.AppsV1().StatefulSets(a.Namespace).Create(t.Context(), &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "db"}, Spec: appsv1.StatefulSetSpec{
-		Replicas: ptr.To[int32](0), ServiceName: "db", Selector: &metav1.LabelSelector{MatchLabels: labels},
-		Template: v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: podNamed("x", "").Spec}}}, metav1.CreateOptions{})
+	set, err := a.Client.AppsV1().StatefulSets(a.Namespace).Create(t.Context(),
+		&appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "db"}, Spec: appsv1.StatefulSetSpec{
+			Replicas: ptr.To[int32](0), ServiceName: "db", Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: podNamed("x", "").Spec}}},
+		metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +232,8 @@ func (a *addresses) statefulSet(t *testing.T) {
 	for i, a := range had {
 		names[i] = "ip-" + strings.NewReplacer(".", "-", ":", "-").Replace(a)
 	}
-	if err := a.Client.AppsV1().StatefulSets(a.Namespace).Delete(t.Context(), "db", metav1.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationBackground)}); err != nil {
+	if err := a.Client.AppsV1().StatefulSets(a.Namespace).Delete(t.Context(), "db",
+		metav1.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationBackground)}); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 3 {
@@ -243,7 +251,8 @@ func (a *addresses) byHand(t *testing.T) {
 	a.mustApply(t, "IPReservation", "ip-10-5-0-1", `{address: 10.5.0.1, domain: {key: rack, value: r2}, pod: {namespace: addresses, name: server}, releasePolicy: OnPodDeletion, releaseAfter: 1h}`)
 	// Nothing else tells the pod to wait for its reservation.
 	a.mustApply(t, "IPPool", "five", `{subnets: [{ranges: [10.5.0.1]}]}`)
-	a.AwaitObject(t, a.resource("IPPool"), "five", "to count the reservation", func(pool *unstructured.Unstructured) (bool, error) {
+	a.AwaitObject(t, a.resource("IPPool"), "five", "to count the reservation", func(pool *unstructured.Unstructured) (bool,
+		error) {
 		used, _, err := unstructured.NestedInt64(pool.Object, "status", "used")
 		return used == 1, err
 	})
@@ -261,10 +270,11 @@ func (a *addresses) byHand(t *testing.T) {
 	if got := a.placed(t, "server", "two-0"); got != "10.5.0.1" {
 		t.Errorf("the pod that came back has address %q", got)
 	}
-	a.AwaitObject(t, a.resource("IPReservation"), "ip-10-5-0-1", "to be used again", func(r *unstructured.Unstructured) (bool, error) {
-		unused, err := unused(r)
-		return !unused, err
-	})
+	a.AwaitObject(t, a.resource("IPReservation"), "ip-10-5-0-1", "to be used again",
+		func(r *unstructured.Unstructured) (bool, error) {
+			unused, err := unused(r)
+			return !unused, err
+		})
 	a.Remove(t, "server")
 }
 

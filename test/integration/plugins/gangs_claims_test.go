@@ -21,7 +21,8 @@ func testLargeClaims(t *testing.T, b *box.Box) {
 	g.deviceClass(t, &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "many"}, Spec: resourcev1.DeviceClassSpec{
 		Selectors: objects.Selectors(fmt.Sprintf("device.driver == %q", driver))}})
 	for _, name := range numbered("one-gang", 10) {
-		spec := resourcev1.ResourceSliceSpec{Driver: driver, NodeName: ptr.To(name), Pool: resourcev1.ResourcePool{Name: name, ResourceSliceCount: 1}}
+		spec := resourcev1.ResourceSliceSpec{Driver: driver, NodeName: ptr.To(name), Pool: resourcev1.ResourcePool{Name: name,
+			ResourceSliceCount: 1}}
 		for d := range devicesPerNode {
 			spec.Devices = append(spec.Devices, resourcev1.Device{Name: fmt.Sprintf("device-%d", d)})
 		}

@@ -20,12 +20,15 @@ func testDaemonPods(t *testing.T, b *box.Box) {
 		t.Fatal(err)
 	}
 	only := func(node string) *v1.Affinity {
-		return &v1.Affinity{NodeAffinity: &v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{{
-			MatchFields: []v1.NodeSelectorRequirement{{Key: metav1.ObjectNameField, Operator: v1.NodeSelectorOpIn, Values: []string{node}}}}}}}}
+		return &v1.Affinity{NodeAffinity: &v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{
+			NodeSelectorTerms: []v1.NodeSelectorTerm{{
+				MatchFields: []v1.NodeSelectorRequirement{{Key: metav1.ObjectNameField, Operator: v1.NodeSelectorOpIn,
+					Values: []string{node}}}}}}}}
 	}
 	for i, name := range numbered("d", 10) {
 		member(t, of.mallory, name, "", 0, asking(strs{"cpu": "60"}), func(pod *v1.Pod) {
-			pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "agent", UID: "agent", Controller: ptr.To(true)}}
+			pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "agent", UID: "agent",
+				Controller: ptr.To(true)}}
 			if i < 5 {
 				// Made for one node, and of a group that no garbage collector knows, so that nothing deletes the pod.
 				pod.OwnerReferences[0].APIVersion = "example.com/v1"
@@ -35,7 +38,8 @@ func testDaemonPods(t *testing.T, b *box.Box) {
 		of.mallory.Bound(t, name, "")
 	}
 	for _, name := range numbered("w", 10) {
-		member(t, of.alice, name, "train", 10, asking(strs{"cpu": "60"}), func(pod *v1.Pod) { pod.Spec.PriorityClassName = "high" })
+		member(t, of.alice, name, "train", 10, asking(strs{"cpu": "60"}),
+			func(pod *v1.Pod) { pod.Spec.PriorityClassName = "high" })
 	}
 	of.alice.BoundPods(t, "", 10)
 }

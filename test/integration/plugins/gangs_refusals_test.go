@@ -70,9 +70,11 @@ func testRefusals(t *testing.T, b *box.Box) {
 		}
 	})
 	t.Run("other names are refused before the scheduler sees them", func(t *testing.T) {
-		for _, name := range []string{strings.Repeat("n", 64), "a/b", "../alice/g", "\u0433\u0440\u0443\u043f\u043f\u0430", "a b", "a\x00"} {
+		for _, name := range []string{strings.Repeat("n", 64), "a/b", "../alice/g", "\u0433\u0440\u0443\u043f\u043f\u0430",
+			"a b", "a\x00"} {
 			never := pod("never", "gang-scheduler", labeled(strs{"pod-group.scheduling.sigs.k8s.io/name": name}))
-			if _, err := b.Client.CoreV1().Pods(oscar.Namespace).Create(t.Context(), never, metav1.CreateOptions{}); !apierrors.IsInvalid(err) {
+			if _, err := b.Client.CoreV1().Pods(oscar.Namespace).Create(t.Context(), never,
+				metav1.CreateOptions{}); !apierrors.IsInvalid(err) {
 				t.Errorf("creating a pod of the group %q: %v, want it invalid", name, err)
 			}
 		}
@@ -144,17 +146,22 @@ func forbidByQuota(t *testing.T, b *box.Box) {
 func forbidPodGroups(t *testing.T, b *box.Box) {
 	t.Helper()
 	policies := b.Client.AdmissionregistrationV1()
-	policy := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "no-groups"}, Spec: admissionv1.ValidatingAdmissionPolicySpec{
-		MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
-			Operations: []admissionv1.OperationType{admissionv1.Create},
-			Rule:       admissionv1.Rule{APIGroups: []string{"scheduling.x-k8s.io"}, APIVersions: []string{"*"}, Resources: []string{"podgroups"}}}}}},
-		Validations: []admissionv1.Validation{{Expression: fmt.Sprintf("request.namespace != %q", b.Namespace)}}}}
+	policy := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "no-groups"},
+		Spec: admissionv1.ValidatingAdmissionPolicySpec{
+			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{
+				{RuleWithOperations: admissionv1.RuleWithOperations{
+					Operations: []admissionv1.OperationType{admissionv1.Create},
+					Rule: admissionv1.Rule{APIGroups: []string{"scheduling.x-k8s.io"}, APIVersions: []string{"*"},
+						Resources: []string{"podgroups"}}}}}},
+			Validations: []admissionv1.Validation{{Expression: fmt.Sprintf("request.namespace != %q", b.Namespace)}}}}
 	if _, err := policies.ValidatingAdmissionPolicies().Create(t.Context(), policy, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	binding := &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: "no-groups"}, Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
-		PolicyName: "no-groups", ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny}}}
-	if _, err := policies.ValidatingAdmissionPolicyBindings().Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
+	binding := &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: "no-groups"},
+		Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName: "no-groups", ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny}}}
+	if _, err := policies.ValidatingAdmissionPolicyBindings().Create(t.Context(), binding,
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	awaitRefusal(t, b, "no-groups")
@@ -175,7 +182,8 @@ func awaitRefusal(t *testing.T, b *box.Box, reason string) {
 
 func awaitGroups(t *testing.T, b *box.Box, n int) {
 	t.Helper()
-	b.AwaitObjects(t, b.Dynamic.Resource(podGroups).Namespace(b.Namespace), fmt.Sprintf("%d PodGroups in %s", n, b.Namespace),
+	b.AwaitObjects(t, b.Dynamic.Resource(podGroups).Namespace(b.Namespace),
+		fmt.Sprintf("%d PodGroups in %s", n, b.Namespace),
 		func(groups []*unstructured.Unstructured) (bool, error) { return len(groups) == n, nil })
 }
 

@@ -75,7 +75,8 @@ func testReservations(t *testing.T, b *box.Box) {
 	names := 0
 	t.Run("those who may have none or fewer have none or fewer", func(t *testing.T) {
 		gang(t, banned, "any", 2)
-		gang(t, mallory, "low", 2, func(pod *v1.Pod) { pod.Spec.PriorityClassName, pod.Spec.PreemptionPolicy = "low", &never })
+		gang(t, mallory, "low", 2,
+			func(pod *v1.Pod) { pod.Spec.PriorityClassName, pod.Spec.PreemptionPolicy = "low", &never })
 		gang(t, mallory, "wide", 3)
 		// It comes last, and has its turn.
 		gang(t, vip, "wide", 3)
@@ -116,13 +117,15 @@ func testReservations(t *testing.T, b *box.Box) {
 	})
 	t.Run("new names gain nothing", func(t *testing.T) {
 		wanted(t, func() {
-			err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, 4*time.Minute, true, func(ctx context.Context) (bool, error) {
-				gang(t, mallory, fmt.Sprintf("name-%d", names), 2)
-				deletePods(t, mallory, fmt.Sprintf("name-%d-", names-waiting))
-				names++
-				pods, err := b.Client.CoreV1().Pods(alice.Namespace).List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName!="})
-				return err == nil && len(pods.Items) == 20, err
-			})
+			err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, 4*time.Minute, true,
+				func(ctx context.Context) (bool, error) {
+					gang(t, mallory, fmt.Sprintf("name-%d", names), 2)
+					deletePods(t, mallory, fmt.Sprintf("name-%d-", names-waiting))
+					names++
+					pods, err := b.Client.CoreV1().Pods(alice.Namespace).List(ctx,
+						metav1.ListOptions{FieldSelector: "spec.nodeName!="})
+					return err == nil && len(pods.Items) == 20, err
+				})
 			if err != nil {
 				t.Fatalf("waiting for the pods of others: %v", err)
 			}

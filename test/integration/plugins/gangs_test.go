@@ -34,7 +34,8 @@ func newTenants(t *testing.T, b *box.Box, part string) tenants {
 // member creates a pod of a gang by labels, or of none without a gang.
 func member(t *testing.T, b *box.Box, name, gang string, minimum int, changes ...func(*v1.Pod)) {
 	t.Helper()
-	p := pod(name, "gang-scheduler", asking(strs{"cpu": "10m"}), func(p *v1.Pod) { p.Spec.AutomountServiceAccountToken = ptr.To(false) })
+	p := pod(name, "gang-scheduler", asking(strs{"cpu": "10m"}),
+		func(p *v1.Pod) { p.Spec.AutomountServiceAccountToken = ptr.To(false) })
 	if gang != "" {
 		ganged(gang, fmt.Sprint(minimum))(p)
 	}
@@ -80,8 +81,10 @@ func testOneGang(t *testing.T, b *box.Box) {
 			pod.Annotations["example.com/n"] = fmt.Sprint(i)
 			if i == size-1 {
 				// No node satisfies it, which only a scheduling cycle finds out.
-				pod.Spec.Affinity = &v1.Affinity{PodAffinity: &v1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{{
-					TopologyKey: v1.LabelHostname, LabelSelector: &metav1.LabelSelector{MatchLabels: strs{"example.com/nobody": "here"}}}}}}
+				pod.Spec.Affinity = &v1.Affinity{
+					PodAffinity: &v1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{{
+						TopologyKey:   v1.LabelHostname,
+						LabelSelector: &metav1.LabelSelector{MatchLabels: strs{"example.com/nobody": "here"}}}}}}
 			}
 		}
 	}
@@ -100,7 +103,8 @@ func testOneGang(t *testing.T, b *box.Box) {
 		for ; time.Since(began) < 10*time.Second; edits++ {
 			patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"example.com/edit":"%d"}}}`, edits)
 			pods := of.mallory.Client.CoreV1().Pods(of.mallory.Namespace)
-			if _, err := pods.Patch(t.Context(), fmt.Sprintf("m-%d", edits%size), types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+			if _, err := pods.Patch(t.Context(), fmt.Sprintf("m-%d", edits%size), types.MergePatchType, patch,
+				metav1.PatchOptions{}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -39,16 +39,20 @@ func hangIn(t *testing.T, b *box.Box, label string) *hangingWebhook {
 	}))
 	t.Cleanup(server.Close)
 	t.Cleanup(func() { close(ended) })
-	configuration := &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "hangs"}, Webhooks: []admissionv1.ValidatingWebhook{{
-		Name: "hangs.example.com", AdmissionReviewVersions: []string{"v1"}, SideEffects: ptr.To(admissionv1.SideEffectClassNone),
-		FailurePolicy: ptr.To(admissionv1.Fail), TimeoutSeconds: ptr.To[int32](30),
-		NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{label: "true"}},
-		ClientConfig: admissionv1.WebhookClientConfig{URL: ptr.To(server.URL),
-			CABundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})},
-		Rules: []admissionv1.RuleWithOperations{{Operations: []admissionv1.OperationType{admissionv1.OperationAll},
-			Rule: admissionv1.Rule{APIGroups: []string{"scheduling.x-k8s.io"}, APIVersions: []string{"*"}, Resources: []string{"podgroups", "podgroups/status"}}}},
-	}}}
-	if _, err := b.Client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(), configuration, metav1.CreateOptions{}); err != nil {
+	configuration := &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "hangs"},
+		Webhooks: []admissionv1.ValidatingWebhook{{
+			Name: "hangs.example.com", AdmissionReviewVersions: []string{"v1"},
+			SideEffects:   ptr.To(admissionv1.SideEffectClassNone),
+			FailurePolicy: ptr.To(admissionv1.Fail), TimeoutSeconds: ptr.To[int32](30),
+			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{label: "true"}},
+			ClientConfig: admissionv1.WebhookClientConfig{URL: ptr.To(server.URL),
+				CABundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})},
+			Rules: []admissionv1.RuleWithOperations{{Operations: []admissionv1.OperationType{admissionv1.OperationAll},
+				Rule: admissionv1.Rule{APIGroups: []string{"scheduling.x-k8s.io"}, APIVersions: []string{"*"},
+					Resources: []string{"podgroups", "podgroups/status"}}}},
+		}}}
+	if _, err := b.Client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(), configuration,
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	return h
@@ -57,7 +61,8 @@ func hangIn(t *testing.T, b *box.Box, label string) *hangingWebhook {
 // answer removes the webhook, which is as good as having it answer.
 func answer(t *testing.T, b *box.Box) {
 	t.Helper()
-	if err := b.Client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Delete(t.Context(), "hangs", metav1.DeleteOptions{}); err != nil {
+	if err := b.Client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Delete(t.Context(), "hangs",
+		metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -66,15 +66,19 @@ func claimForms() map[string]claimForm {
 	pair := oneRequest(func(r *resourcev1.ExactDeviceRequest) { r.Count = 2 })
 	paired := claimAsk{claim: &resourcev1.DeviceClaim{
 		Requests: []resourcev1.DeviceRequest{
-			{Name: "one", Exactly: &resourcev1.ExactDeviceRequest{AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 1}},
-			{Name: "other", Exactly: &resourcev1.ExactDeviceRequest{AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 1}},
+			{Name: "one", Exactly: &resourcev1.ExactDeviceRequest{AllocationMode: resourcev1.DeviceAllocationModeExactCount,
+				Count: 1}},
+			{Name: "other", Exactly: &resourcev1.ExactDeviceRequest{AllocationMode: resourcev1.DeviceAllocationModeExactCount,
+				Count: 1}},
 		},
-		Constraints: []resourcev1.DeviceConstraint{{MatchAttribute: ptr.To(resourcev1.FullyQualifiedName("gpu.nvidia.com/root"))}},
+		Constraints: []resourcev1.DeviceConstraint{
+			{MatchAttribute: ptr.To(resourcev1.FullyQualifiedName("gpu.nvidia.com/root"))}},
 	}}
-	either := claimAsk{claim: &resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{{Name: "gpus", FirstAvailable: []resourcev1.DeviceSubRequest{
-		{Name: "huge", AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 5},
-		{Name: "small", AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 1},
-	}}}}}
+	either := claimAsk{claim: &resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{{Name: "gpus",
+		FirstAvailable: []resourcev1.DeviceSubRequest{
+			{Name: "huge", AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 5},
+			{Name: "small", AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 1},
+		}}}}}
 	fromTemplate := oneRequest(nil)
 	fromTemplate.template = true
 	broken := objects.GPUs(2, nil)
@@ -84,7 +88,8 @@ func claimForms() map[string]claimForm {
 	})
 	return map[string]claimForm{
 		"shares": {
-			nodes:  map[string][]resourcev1.Device{"a": objects.GPUs(2, nil, objects.ByMemory), "b": objects.GPUs(2, nil, objects.ByMemory)},
+			nodes: map[string][]resourcev1.Device{"a": objects.GPUs(2, nil, objects.ByMemory),
+				"b": objects.GPUs(2, nil, objects.ByMemory)},
 			before: map[string]claimAsk{"b": oneRequest(objects.OfMemory(50))}, pod: oneRequest(objects.OfMemory(20)),
 			node: "b", devices: []string{"gpu-0"},
 		},
@@ -101,11 +106,13 @@ func claimForms() map[string]claimForm {
 		"resource-by-name": {
 			driver: "gpu.amd.com", resource: "amd.com/gpu",
 			nodes:  map[string][]resourcev1.Device{"a": four, "b": four},
-			before: map[string]claimAsk{"b": {resource: "amd.com/gpu", count: "1"}}, pod: claimAsk{resource: "amd.com/gpu", count: "2"},
-			node: "b", devices: []string{"gpu-1", "gpu-2"},
+			before: map[string]claimAsk{"b": {resource: "amd.com/gpu", count: "1"}},
+			pod:    claimAsk{resource: "amd.com/gpu", count: "2"},
+			node:   "b", devices: []string{"gpu-1", "gpu-2"},
 		},
 		"selectors": {
-			nodes:  map[string][]resourcev1.Device{"a": two, "b": two, "c": objects.GPUs(1, map[string]string{"productName": "Tesla T4"})},
+			nodes: map[string][]resourcev1.Device{"a": two, "b": two,
+				"c": objects.GPUs(1, map[string]string{"productName": "Tesla T4"})},
 			before: map[string]claimAsk{"b": oneRequest(nil)}, pod: oneRequest(objects.Matching(attribute("productName") + `.startsWith("NVIDIA A100")`)),
 			node: "b", devices: []string{"gpu-1"},
 		},
@@ -123,7 +130,8 @@ func claimForms() map[string]claimForm {
 			node: "b", devices: []string{"gpu-1"},
 		},
 		"several-that-match": {
-			nodes: map[string][]resourcev1.Device{"a": rooted(objects.GPUs(4, nil)), "b": rooted(objects.GPUs(4, nil)), "c": rooted(objects.GPUs(4, nil))},
+			nodes: map[string][]resourcev1.Device{"a": rooted(objects.GPUs(4, nil)), "b": rooted(objects.GPUs(4, nil)),
+				"c": rooted(objects.GPUs(4, nil))},
 			before: map[string]claimAsk{
 				"a": oneRequest(func(r *resourcev1.ExactDeviceRequest) {
 					r.Count = 2
@@ -159,7 +167,8 @@ func testClaims(t *testing.T, b *box.Box) {
 	forms := claimForms()
 	for name, form := range forms {
 		for letter := range form.nodes {
-			fmt.Fprintf(&shapes, "- {name: %s-%s, count: 1, labels: {form: %s}, allocatable: {cpu: \"16\", memory: 64Gi}}\n", name, letter, name)
+			fmt.Fprintf(&shapes, "- {name: %s-%s, count: 1, labels: {form: %s}, allocatable: {cpu: \"16\", memory: 64Gi}}\n",
+				name, letter, name)
 		}
 	}
 	g := &gpus{b.Part(t, "claims", shapes.String())}
@@ -204,7 +213,8 @@ func (g *gpus) publish(t *testing.T, name string, form *claimForm) {
 		pool := resourcev1.ResourcePool{Name: node, Generation: 1, ResourceSliceCount: 1}
 		if len(form.counters) > 0 {
 			pool.ResourceSliceCount = 2
-			g.slice(t, node+"-counters", resourcev1.ResourceSliceSpec{Driver: form.driver, NodeName: &node, Pool: pool, SharedCounters: form.counters})
+			g.slice(t, node+"-counters", resourcev1.ResourceSliceSpec{Driver: form.driver, NodeName: &node, Pool: pool,
+				SharedCounters: form.counters})
 		}
 		own := make([]resourcev1.Device, len(devices))
 		for i := range devices {
@@ -274,12 +284,15 @@ func (g *gpus) ask(t *testing.T, form, name string, ask claimAsk, node string) {
 		var err error
 		if ask.template {
 			use.ResourceClaimTemplateName = &pod.Name
-			template := &resourcev1.ResourceClaimTemplate{ObjectMeta: meta, Spec: resourcev1.ResourceClaimTemplateSpec{Spec: resourcev1.ResourceClaimSpec{Devices: *claim}}}
-			_, err = g.Client.ResourceV1().ResourceClaimTemplates(g.Namespace).Create(t.Context(), template, metav1.CreateOptions{})
+			template := &resourcev1.ResourceClaimTemplate{ObjectMeta: meta,
+				Spec: resourcev1.ResourceClaimTemplateSpec{Spec: resourcev1.ResourceClaimSpec{Devices: *claim}}}
+			_, err = g.Client.ResourceV1().ResourceClaimTemplates(g.Namespace).Create(t.Context(), template,
+				metav1.CreateOptions{})
 		} else {
 			use.ResourceClaimName = &pod.Name
 			_, err = g.Client.ResourceV1().ResourceClaims(g.Namespace).Create(t.Context(),
-				&resourcev1.ResourceClaim{ObjectMeta: meta, Spec: resourcev1.ResourceClaimSpec{Devices: *claim}}, metav1.CreateOptions{})
+				&resourcev1.ResourceClaim{ObjectMeta: meta, Spec: resourcev1.ResourceClaimSpec{Devices: *claim}},
+				metav1.CreateOptions{})
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -300,7 +313,8 @@ func (g *gpus) allocated(t *testing.T, pod *v1.Pod) []string {
 	var devices []string
 	for i := range list.Items {
 		claim := &list.Items[i]
-		if claim.Status.Allocation == nil || !slices.ContainsFunc(claim.Status.ReservedFor, func(r resourcev1.ResourceClaimConsumerReference) bool { return r.UID == pod.UID }) {
+		if claim.Status.Allocation == nil || !slices.ContainsFunc(claim.Status.ReservedFor,
+			func(r resourcev1.ResourceClaimConsumerReference) bool { return r.UID == pod.UID }) {
 			continue
 		}
 		for _, r := range claim.Status.Allocation.Devices.Results {

@@ -43,12 +43,14 @@ func newReplicas(t *testing.T, b *box.Box) *replicas {
 	t.Helper()
 	r := &replicas{attack: newAttack(t, b.Part(t, "contested", contestedFleet))}
 	token, err := r.Client.CoreV1().ServiceAccounts(metav1.NamespaceSystem).CreateToken(t.Context(), "berth-scheduler",
-		&authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To[int64](86400)}}, metav1.CreateOptions{})
+		&authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To[int64](86400)}},
+		metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	access := clientcmdapi.NewConfig()
-	access.Clusters["c"] = &clientcmdapi.Cluster{Server: r.Config.Host, CertificateAuthorityData: r.Config.CAData, CertificateAuthority: r.Config.CAFile}
+	access.Clusters["c"] = &clientcmdapi.Cluster{Server: r.Config.Host, CertificateAuthorityData: r.Config.CAData,
+		CertificateAuthority: r.Config.CAFile}
 	access.AuthInfos["u"] = &clientcmdapi.AuthInfo{Token: token.Status.Token}
 	access.Contexts["x"], access.CurrentContext = &clientcmdapi.Context{Cluster: "c", AuthInfo: "u"}, "x"
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
@@ -88,7 +90,8 @@ func (r *replicas) leader(ctx context.Context) (string, error) {
 func (r *replicas) awaitLeader(t *testing.T, not string) string {
 	t.Helper()
 	now := ""
-	leases := r.Dynamic.Resource(coordinationv1.SchemeGroupVersion.WithResource("leases")).Namespace(metav1.NamespaceSystem)
+	leases := r.Dynamic.Resource(coordinationv1.SchemeGroupVersion.WithResource("leases")).
+		Namespace(metav1.NamespaceSystem)
 	r.AwaitObject(t, leases, "berth-scheduler", "to be another's", func(lease *unstructured.Unstructured) (bool, error) {
 		var err error
 		now, _, err = unstructured.NestedString(lease.Object, "spec", "holderIdentity")
@@ -110,7 +113,8 @@ func (r *replicas) press(ctx context.Context) error {
 		case <-turns.C:
 		}
 		milli := []int{300, 400, 600, 900}[random.IntN(4)]
-		annotations := with(stale, "alibabacloud.com/gpu-milli", fmt.Sprint(milli), "alibabacloud.com/gpu-index", fmt.Sprint(random.IntN(4)))
+		annotations := with(stale, "alibabacloud.com/gpu-milli", fmt.Sprint(milli), "alibabacloud.com/gpu-index",
+			fmt.Sprint(random.IntN(4)))
 		if i%2 == 0 {
 			annotations = with(stale, "gpu-fraction", fmt.Sprintf("0.%d", milli/100), "runai-gpu", fmt.Sprint(random.IntN(4)))
 		}
@@ -126,13 +130,15 @@ func (r *replicas) press(ctx context.Context) error {
 			edited := list.Items[random.IntN(len(list.Items))].Name
 			patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"runai-gpu":"%d","alibabacloud.com/gpu-index":"%d","berth.dev/gpu-assigned":null}}}`,
 				random.IntN(4), random.IntN(4))
-			if _, err := pods.Patch(ctx, edited, "application/merge-patch+json", patch, metav1.PatchOptions{}); err != nil && !apierrors.IsNotFound(err) {
+			if _, err := pods.Patch(ctx, edited, "application/merge-patch+json", patch, metav1.PatchOptions{}); err != nil &&
+				!apierrors.IsNotFound(err) {
 				return ignoreEnd(ctx, err)
 			}
 		}
 		for over := len(list.Items) - 40; over > 0; over-- {
 			gone := list.Items[random.IntN(len(list.Items))].Name
-			if err := pods.Delete(ctx, gone, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}); err != nil && !apierrors.IsNotFound(err) {
+			if err := pods.Delete(ctx, gone, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}); err != nil &&
+				!apierrors.IsNotFound(err) {
 				return ignoreEnd(ctx, err)
 			}
 		}
@@ -155,13 +161,15 @@ func given(pods []*v1.Pod) (names []string, wrong error) {
 		}
 		held, ok := gpuview.Granted(pod)
 		if !ok || len(held.Devices) != 1 {
-			return nil, fmt.Errorf("pod %s is bound with the conditions %+v, want one with its device", pod.Name, pod.Status.Conditions)
+			return nil, fmt.Errorf("pod %s is bound with the conditions %+v, want one with its device", pod.Name,
+				pod.Status.Conditions)
 		}
 		names = append(names, pod.Name)
 		device := fmt.Sprint(held.Node, "/", held.Devices[0])
 		used[device] += held.Share.Milli
 		if holders[device] = append(holders[device], pod.Name); used[device] > 1000 {
-			return nil, fmt.Errorf("%d milli-GPU of GPU %s were given to the pods %s", used[device], device, strings.Join(holders[device], ", "))
+			return nil, fmt.Errorf("%d milli-GPU of GPU %s were given to the pods %s", used[device], device,
+				strings.Join(holders[device], ", "))
 		}
 	}
 	return names, nil
@@ -198,7 +206,8 @@ func ends(t *testing.T, b *box.Box) {
 		// The scheduler is told of the second pod after the end of the first one.
 		b.Bound(t, name, "")
 		patch := []byte(`{"status":{"phase":"Succeeded"}}`)
-		if _, err := b.Client.CoreV1().Pods(b.Namespace).Patch(t.Context(), name, "application/merge-patch+json", patch, metav1.PatchOptions{}, "status"); err != nil {
+		if _, err := b.Client.CoreV1().Pods(b.Namespace).Patch(t.Context(), name, "application/merge-patch+json", patch,
+			metav1.PatchOptions{}, "status"); err != nil {
 			t.Fatal(err)
 		}
 	}

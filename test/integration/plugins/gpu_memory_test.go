@@ -20,7 +20,8 @@ import (
 )
 
 // attackPods is how many pods with large annotations come and go.
-var attackPods = flag.Int("attack-pods", 160, "pods with 240 KB of text each that are created and deleted; the claim is made for 10000")
+var attackPods = flag.Int("attack-pods", 160,
+	"pods with 240 KB of text each that are created and deleted; the claim is made for 10000")
 
 const (
 	// largeValue is close to the 256 KiB that the API server takes in all annotations of a pod.
@@ -42,7 +43,8 @@ func largePod(number int, keys []string) *v1.Pod {
 	case 1:
 		pod.Annotations = strs{keys[number/4%len(keys)]: largeText(number)}
 	case 2:
-		pod.Annotations = strs{wellknown.GPUModelsKey: "Tesla-T4" + spaces, wellknown.DatasetsKey: fmt.Sprint("data-", number) + spaces}
+		pod.Annotations = strs{wellknown.GPUModelsKey: "Tesla-T4" + spaces, wellknown.DatasetsKey: fmt.Sprint("data-",
+			number) + spaces}
 	default:
 		pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Job", Name: largeText(number),
 			UID: types.UID(fmt.Sprint("job-", number)), Controller: ptr.To(true)}}
@@ -72,7 +74,8 @@ func testMemory(t *testing.T, b *box.Box) {
 				number, gone := made, made-2*wavePods >= deleted
 				wave.Go(func() error {
 					pod := b.Own(largePod(number, keys))
-					if _, err := b.Client.CoreV1().Pods(b.Namespace).Create(t.Context(), pod, metav1.CreateOptions{}); err != nil || !gone {
+					if _, err := b.Client.CoreV1().Pods(b.Namespace).Create(t.Context(), pod, metav1.CreateOptions{}); err != nil ||
+						!gone {
 						return err
 					}
 					return removeLarge(t.Context(), b, number-2*wavePods)
@@ -115,7 +118,8 @@ func testMemory(t *testing.T, b *box.Box) {
 		after, err = heap(ctx, b)
 		return err == nil && after-before < mayGrow, nil
 	})
-	t.Logf("%d pods with %d bytes of text: the heap was %.1f MiB before and %.1f MiB after", *attackPods, largeValue, mib(before), mib(after))
+	t.Logf("%d pods with %d bytes of text: the heap was %.1f MiB before and %.1f MiB after", *attackPods, largeValue,
+		mib(before), mib(after))
 }
 
 func mib(bytes int64) float64 { return float64(bytes) / (1 << 20) }
@@ -134,7 +138,8 @@ func largeText(number int) string {
 
 // removeLarge deletes the number-th pod.
 func removeLarge(ctx context.Context, b *box.Box, number int) error {
-	return b.Client.CoreV1().Pods(b.Namespace).Delete(ctx, fmt.Sprintf("large-%d", number), metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})
+	return b.Client.CoreV1().Pods(b.Namespace).Delete(ctx, fmt.Sprintf("large-%d", number),
+		metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})
 }
 
 var heapAlloc = regexp.MustCompile(`(?m)^# HeapAlloc = (\d+)$`)

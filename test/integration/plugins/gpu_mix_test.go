@@ -81,7 +81,8 @@ func testMix(t *testing.T, b *box.Box) {
 	}
 	clean := strandedAfter("clean", 0)
 	attacked := strandedAfter("attacked", impossiblePods)
-	outcome := fmt.Sprintf("%.1f GPUs are expected to be stranded, with %d impossible pods %.1f", clean, impossiblePods, attacked)
+	outcome := fmt.Sprintf("%.1f GPUs are expected to be stranded, with %d impossible pods %.1f", clean, impossiblePods,
+		attacked)
 	t.Log(outcome)
 	if max(clean, attacked) > fewStranded {
 		t.Errorf("%s, want at most %d", outcome, fewStranded)
@@ -104,5 +105,8 @@ func deleteAll(t *testing.T, b *box.Box) {
 	if err := b.Client.CoreV1().Pods(b.Namespace).DeleteCollection(t.Context(), at, metav1.ListOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	b.AwaitPods(t, "the pods of "+b.Namespace+" to be gone", func(pods []*v1.Pod) (bool, error) { return len(pods) == 0, nil })
+	b.AwaitPods(t, "the pods of "+b.Namespace+" to be gone", func(pods []*v1.Pod) (bool, error) {
+		return len(pods) == 0,
+			nil
+	})
 }

@@ -142,8 +142,9 @@ func testShares(t *testing.T, b *box.Box) {
 
 	t.Run("a pod that asks for GPUs is served by claims", func(t *testing.T) {
 		const node, driver = "claimed-0", "gpu.nvidia.com"
-		g.deviceClass(t, &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: driver}, Spec: resourcev1.DeviceClassSpec{
-			ExtendedResourceName: ptr.To("nvidia.com/gpu"), Selectors: objects.Selectors(`device.driver == "gpu.nvidia.com" && device.attributes["gpu.nvidia.com"].type == "gpu"`)}})
+		g.deviceClass(t, &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: driver},
+			Spec: resourcev1.DeviceClassSpec{
+				ExtendedResourceName: ptr.To("nvidia.com/gpu"), Selectors: objects.Selectors(`device.driver == "gpu.nvidia.com" && device.attributes["gpu.nvidia.com"].type == "gpu"`)}})
 		// Two GPUs, and a slice of one, which the class does not select.
 		devices := append(objects.GPUs(2, nil), objects.GPUs(1, strs{"type": "mig"})...)
 		devices[2].Name = "mig-0"

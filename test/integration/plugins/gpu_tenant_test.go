@@ -41,7 +41,8 @@ func newAttack(t *testing.T, part *box.Box) *attack {
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "edit"},
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "tenant"}},
 	}
-	if _, err := a.Client.RbacV1().RoleBindings(a.Namespace).Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
+	if _, err := a.Client.RbacV1().RoleBindings(a.Namespace).Create(t.Context(), binding,
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	a.AwaitClusterRole(t, "tenant", "edit")
@@ -81,7 +82,8 @@ func (a *attack) annotate(t *testing.T, name string, annotations map[string]any)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.tenant.CoreV1().Pods(a.Namespace).Patch(t.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+	if _, err := a.tenant.CoreV1().Pods(a.Namespace).Patch(t.Context(), name, types.MergePatchType, patch,
+		metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -106,7 +108,8 @@ func (a *attack) granted(t *testing.T, name string) int {
 
 // stale are answers in all dialects, and a grant, that say the fourth GPU.
 var stale = strs{
-	"alibabacloud.com/gpu-index": "3", "alibabacloud.com/assume-time": "1", "runai-gpu": "3", "hami.io/vgpu-node": "elsewhere",
+	"alibabacloud.com/gpu-index": "3", "alibabacloud.com/assume-time": "1", "runai-gpu": "3",
+	"hami.io/vgpu-node":              "elsewhere",
 	"hami.io/vgpu-devices-allocated": "GPU-3,NVIDIA,1,1:;", "berth.dev/gpu-assigned": `{"pod":"p","node":"n","devices":[3],"milli":1}`,
 }
 
@@ -137,8 +140,9 @@ func testTenants(t *testing.T, b *box.Box) {
 	t.Run("pods on the node by spec.nodeName hold nothing by annotations", func(t *testing.T) {
 		defer a.Steady()()
 		for name, annotations := range map[string]strs{
-			"squat-openb": {"alibabacloud.com/gpu-milli": "1000", "alibabacloud.com/gpu-count": "4", "alibabacloud.com/gpu-index": "0-1-2-3"},
-			"squat-kai":   {"gpu-fraction": "1", "gpu-fraction-num-devices": "4", "runai-gpu": "0,1,2,3"},
+			"squat-openb": {"alibabacloud.com/gpu-milli": "1000", "alibabacloud.com/gpu-count": "4",
+				"alibabacloud.com/gpu-index": "0-1-2-3"},
+			"squat-kai": {"gpu-fraction": "1", "gpu-fraction-num-devices": "4", "runai-gpu": "0,1,2,3"},
 		} {
 			pod := gpuPod(name, nil, annotations)
 			pod.Spec.NodeName = node
@@ -182,18 +186,21 @@ func testTenants(t *testing.T, b *box.Box) {
 
 	t.Run("the status is not the tenant's to write", func(t *testing.T) {
 		lie := []byte(`{"status":{"conditions":[{"type":"berth.dev/GPUsAssigned","status":"False"}]}}`)
-		_, err := a.tenant.CoreV1().Pods(a.Namespace).Patch(t.Context(), "first", types.StrategicMergePatchType, lie, metav1.PatchOptions{}, "status")
+		_, err := a.tenant.CoreV1().Pods(a.Namespace).Patch(t.Context(), "first", types.StrategicMergePatchType, lie,
+			metav1.PatchOptions{}, "status")
 		if !apierrors.IsForbidden(err) {
 			t.Errorf("patching the status: %v, want it forbidden", err)
 		}
 		// The server takes the pod and drops its status.
-		if _, err := a.tenant.CoreV1().Pods(a.Namespace).Patch(t.Context(), "first", types.StrategicMergePatchType, lie, metav1.PatchOptions{}); err != nil {
+		if _, err := a.tenant.CoreV1().Pods(a.Namespace).Patch(t.Context(), "first", types.StrategicMergePatchType, lie,
+			metav1.PatchOptions{}); err != nil {
 			t.Errorf("patching the pod: %v", err)
 		}
 		a.granted(t, "first")
 		born := gpuPod("born-with-a-grant", nil, nil)
 		born.Spec.NodeName = node
-		born.Status = v1.PodStatus{Conditions: []v1.PodCondition{{Type: gpuview.GPUsAssigned, Status: v1.ConditionTrue, Message: "{}"}}}
+		born.Status = v1.PodStatus{Conditions: []v1.PodCondition{{Type: gpuview.GPUsAssigned, Status: v1.ConditionTrue,
+			Message: "{}"}}}
 		if made := a.create(t, born); strings.Contains(fmt.Sprint(made.Status.Conditions), string(gpuview.GPUsAssigned)) {
 			t.Errorf("a pod was created with the conditions %+v", made.Status.Conditions)
 		}

@@ -37,7 +37,8 @@ func (g *gpus) schedulerClient(t *testing.T) kubernetes.Interface {
 func (g *gpus) whatTheSchedulerMayWriteToNodes(t *testing.T, node string) {
 	client := g.schedulerClient(t)
 	patch := func(content string, subresources ...string) error {
-		_, err := client.CoreV1().Nodes().Patch(t.Context(), node, types.MergePatchType, []byte(content), metav1.PatchOptions{}, subresources...)
+		_, err := client.CoreV1().Nodes().Patch(t.Context(), node, types.MergePatchType, []byte(content),
+			metav1.PatchOptions{}, subresources...)
 		return err
 	}
 	annotation := func(key, value string) string { return `{"metadata":{"annotations":{"` + key + `":` + value + `}}}` }
@@ -61,7 +62,8 @@ func (g *gpus) whatTheSchedulerMayWriteToNodes(t *testing.T, node string) {
 		"a finalizer":                  {`{"metadata":{"finalizers":["example.com/keep"]}}`, "", onlyAnnotations},
 		"the status":                   {`{"status":{"allocatable":{"nvidia.com/gpu":"64"}}}`, "status", `cannot patch resource "nodes/status"`},
 	} {
-		if err := patch(tc.content, strings.Fields(tc.subresource)...); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), tc.want) {
+		if err := patch(tc.content, strings.Fields(tc.subresource)...); !apierrors.IsForbidden(err) ||
+			!strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: error %v, want forbidden with %q", name, err, tc.want)
 		}
 	}
@@ -75,7 +77,8 @@ func (g *gpus) whatTheSchedulerMayWriteToNodes(t *testing.T, node string) {
 	if err := patch(annotation("hami.io/mutex.lock", "null")); err != nil {
 		t.Error(err)
 	}
-	_, creating := client.CoreV1().Nodes().Create(t.Context(), &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "new"}}, metav1.CreateOptions{})
+	_, creating := client.CoreV1().Nodes().Create(t.Context(), &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "new"}},
+		metav1.CreateOptions{})
 	deleting := client.CoreV1().Nodes().Delete(t.Context(), node, metav1.DeleteOptions{})
 	for _, err := range []error{creating, deleting} {
 		if !apierrors.IsForbidden(err) {
@@ -85,7 +88,8 @@ func (g *gpus) whatTheSchedulerMayWriteToNodes(t *testing.T, node string) {
 	// No other pod is held back.
 	for _, value := range []string{`"0.01"`, "null"} {
 		content := []byte(annotation("berth.dev/price-per-hour", value))
-		if _, err := g.Client.CoreV1().Nodes().Patch(t.Context(), node, types.MergePatchType, content, metav1.PatchOptions{}); err != nil {
+		if _, err := g.Client.CoreV1().Nodes().Patch(t.Context(), node, types.MergePatchType, content,
+			metav1.PatchOptions{}); err != nil {
 			t.Error(err)
 		}
 	}

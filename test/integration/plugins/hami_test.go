@@ -183,7 +183,10 @@ func (g *gpus) toServe(t *testing.T, node string) *v1.Pod {
 	t.Helper()
 	var waiting []*v1.Pod
 	g.AwaitPods(t, "a pod on "+node, func(pods []*v1.Pod) (bool, error) {
-		waiting = slices.DeleteFunc(slices.Clone(pods), func(pod *v1.Pod) bool { return pod.Spec.NodeName != node || pod.Status.Phase != v1.PodPending })
+		waiting = slices.DeleteFunc(slices.Clone(pods), func(pod *v1.Pod) bool {
+			return pod.Spec.NodeName != node ||
+				pod.Status.Phase != v1.PodPending
+		})
 		return len(waiting) > 0, nil
 	})
 	if len(waiting) != 1 {

@@ -102,7 +102,8 @@ func awaitWindow(t *testing.T, b *box.Box, far time.Time) (pod string, opens tim
 		// The next pod must find no window open.
 		far = far.Add(time.Minute)
 		moveWindows(t, b, opens, far)
-		b.Told(t, "much-later", fmt.Sprintf("it opens at %s", far.Truncate(time.Minute).Add(3*time.Hour).Format(time.RFC3339)))
+		b.Told(t, "much-later", fmt.Sprintf("it opens at %s",
+			far.Truncate(time.Minute).Add(3*time.Hour).Format(time.RFC3339)))
 	}
 	t.Fatal("every window opens before a pod is told of it")
 	return "", time.Time{}

@@ -116,7 +116,8 @@ func testOwners(t *testing.T, b *box.Box) {
 		t.Helper()
 		singular := strings.ToLower(kind)
 		create(t, kinds, fmt.Sprintf(kubeflowKind, singular, kind))
-		b.AwaitObject(t, kinds, singular+"s.kubeflow.org", "to be served", func(crd *unstructured.Unstructured) (bool, error) {
+		b.AwaitObject(t, kinds, singular+"s.kubeflow.org", "to be served", func(crd *unstructured.Unstructured) (bool,
+			error) {
 			conditions, _, _ := unstructured.NestedSlice(crd.Object, "status", "conditions") // null at first
 			return slices.ContainsFunc(conditions, func(c any) bool {
 				condition := c.(map[string]any)
@@ -166,7 +167,8 @@ func mayRead(t *testing.T, b *box.Box, resource string, may bool) {
 		if err != nil {
 			return err
 		}
-		at := slices.IndexFunc(role.Rules, func(r rbacv1.PolicyRule) bool { return slices.Contains(r.APIGroups, "kubeflow.org") })
+		at := slices.IndexFunc(role.Rules,
+			func(r rbacv1.PolicyRule) bool { return slices.Contains(r.APIGroups, "kubeflow.org") })
 		if at < 0 {
 			return fmt.Errorf("the role %s has no rule about kubeflow.org", role.Name)
 		}

@@ -58,14 +58,16 @@ func selecting(labels strs) func(*v1.Pod) {
 
 // ganged makes the pod a member of a gang by labels.
 func ganged(gang, minimum string) func(*v1.Pod) {
-	return labeled(strs{"pod-group.scheduling.sigs.k8s.io/name": gang, "pod-group.scheduling.sigs.k8s.io/min-available": minimum})
+	return labeled(strs{"pod-group.scheduling.sigs.k8s.io/name": gang,
+		"pod-group.scheduling.sigs.k8s.io/min-available": minimum})
 }
 
 var podGroups = schema.GroupVersionResource{Group: "scheduling.x-k8s.io", Version: "v1alpha1", Resource: "podgroups"}
 
 // podGroup makes a PodGroup with this minimum.
 func podGroup(name string, minimum int) *unstructured.Unstructured {
-	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "PodGroup",
+	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "scheduling.x-k8s.io/v1alpha1",
+		"kind":     "PodGroup",
 		"metadata": map[string]any{"name": name}, "spec": map[string]any{"minMember": int64(minimum)}}}
 }
 

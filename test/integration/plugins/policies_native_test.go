@@ -72,11 +72,13 @@ func (p *policies) nativeGroup(t *testing.T, name string, members int) {
 func (p *policies) refused(t *testing.T, name string, members int, reason string) {
 	t.Helper()
 	names := numbered(name, members)
-	p.AwaitPods(t, fmt.Sprintf("a member of %s to be pending because %q", name, reason), func(pods []*v1.Pod) (bool, error) {
-		return slices.ContainsFunc(pods, func(pod *v1.Pod) bool {
-			return slices.Contains(names, pod.Name) && strings.Contains(box.Reason(pod), "without a free license matlab: "+reason)
-		}), nil
-	})
+	p.AwaitPods(t, fmt.Sprintf("a member of %s to be pending because %q", name, reason),
+		func(pods []*v1.Pod) (bool, error) {
+			return slices.ContainsFunc(pods, func(pod *v1.Pod) bool {
+				return slices.Contains(names, pod.Name) && strings.Contains(box.Reason(pod), "without a free license matlab: "+
+					reason)
+			}), nil
+		})
 }
 
 func (p *policies) wholeBound(t *testing.T, name string, members int) {

@@ -28,7 +28,8 @@ const regions = `shapes:
 type policies struct{ *box.Box }
 
 func (p *policies) resource() dynamic.ResourceInterface {
-	return p.Dynamic.Resource(schema.GroupVersionResource{Group: "berth.dev", Version: "v1alpha1", Resource: "placementpolicies"})
+	return p.Dynamic.Resource(schema.GroupVersionResource{Group: "berth.dev", Version: "v1alpha1",
+		Resource: "placementpolicies"})
 }
 
 // apply creates a policy or changes its spec.
@@ -40,7 +41,8 @@ func (p *policies) apply(t *testing.T, name, spec string) error {
 	}
 	known, err := p.resource().Get(t.Context(), name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "berth.dev/v1alpha1", "kind": "PlacementPolicy", "spec": fields}}
+		object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "berth.dev/v1alpha1",
+			"kind": "PlacementPolicy", "spec": fields}}
 		object.SetName(name)
 		_, err = p.resource().Create(t.Context(), object, metav1.CreateOptions{})
 		return err
@@ -59,7 +61,8 @@ func (p *policies) mustApply(t *testing.T, name, spec string) {
 	if err := p.apply(t, name, spec); err != nil {
 		t.Fatal(err)
 	}
-	p.AwaitObject(t, p.resource(), name, "to be read by the scheduler", func(policy *unstructured.Unstructured) (bool, error) {
+	p.AwaitObject(t, p.resource(), name, "to be read by the scheduler", func(policy *unstructured.Unstructured) (bool,
+		error) {
 		seen, _, err := unstructured.NestedInt64(policy.Object, "status", "observedGeneration")
 		return seen == policy.GetGeneration(), err
 	})
@@ -92,7 +95,8 @@ func testPolicies(t *testing.T, b *box.Box) {
 }
 
 // customResources are the definitions of custom resources.
-var customResources = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+var customResources = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
+	Resource: "customresourcedefinitions"}
 
 func (p *policies) refuses(t *testing.T) {
 	for name, spec := range map[string]string{
@@ -124,7 +128,8 @@ func (p *policies) licenses(t *testing.T) {
 	p.mustApply(t, "tools", `{licenses: [{name: matlab, count: 1, nodes: {selector: {matchLabels: {pool: a}}}}]}`)
 	p.Bound(t, "early", "eu-0")
 	p.Create(t, using("matlab", "second"))
-	p.Pending(t, "second", "node(s) without a free license matlab: 1 of 1 in use, the pod uses 1 (rule matlab of placement policy tools)")
+	p.Pending(t, "second",
+		"node(s) without a free license matlab: 1 of 1 in use, the pod uses 1 (rule matlab of placement policy tools)")
 	p.Pending(t, "second", "node(s) outside the pools of license matlab (rule matlab of placement policy tools)")
 	p.status(t, "tools", "that one is in use", used(1))
 	p.KillScheduler(t)
@@ -146,7 +151,8 @@ func (p *policies) preempts(t *testing.T) {
 	p.Bound(t, "patient", "eu-0")
 	p.Create(t, using("matlab", "hasty", func(pod *v1.Pod) { pod.Spec.PriorityClassName = "urgent" }))
 	p.Bound(t, "hasty", "eu-0")
-	if _, err := p.Client.CoreV1().Pods(p.Namespace).Get(t.Context(), "patient", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+	if _, err := p.Client.CoreV1().Pods(p.Namespace).Get(t.Context(), "patient",
+		metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the pod that had the license: %v", err)
 	}
 	p.Remove(t, "hasty")
@@ -154,7 +160,8 @@ func (p *policies) preempts(t *testing.T) {
 
 func (p *policies) gang(t *testing.T) {
 	p.mustApply(t, "tools", `{licenses: [{name: matlab, count: 2}]}`)
-	if _, err := p.Dynamic.Resource(podGroups).Namespace(p.Namespace).Create(t.Context(), podGroup("g", 3), metav1.CreateOptions{}); err != nil {
+	if _, err := p.Dynamic.Resource(podGroups).Namespace(p.Namespace).Create(t.Context(), podGroup("g", 3),
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	member := labeled(strs{"scheduling.x-k8s.io/pod-group": "g"})
@@ -191,7 +198,8 @@ func (p *policies) tenants(t *testing.T) {
 	accepted := func(want, says string) func(map[string]any) bool {
 		return func(status map[string]any) bool {
 			conditions, _, _ := unstructured.NestedSlice(status, "conditions")
-			return len(conditions) == 1 && conditions[0].(map[string]any)["status"] == want && strings.Contains(fmt.Sprint(conditions[0].(map[string]any)["message"]), says)
+			return len(conditions) == 1 && conditions[0].(map[string]any)["status"] == want &&
+				strings.Contains(fmt.Sprint(conditions[0].(map[string]any)["message"]), says)
 		}
 	}
 	acme := labeled(strs{"tenant": "acme"})
@@ -231,14 +239,16 @@ func (p *policies) crd(t *testing.T) {
 	p.Bound(t, "plain", "")
 	p.Create(t, using("ansys", "user"))
 	p.Pending(t, "user", "no placement policy has a license ansys")
-	fresh := &unstructured.Unstructured{Object: map[string]any{"apiVersion": crd.GetAPIVersion(), "kind": crd.GetKind(), "spec": crd.Object["spec"]}}
+	fresh := &unstructured.Unstructured{Object: map[string]any{"apiVersion": crd.GetAPIVersion(), "kind": crd.GetKind(),
+		"spec": crd.Object["spec"]}}
 	fresh.SetName(name)
 	fresh.SetAnnotations(crd.GetAnnotations())
 	if _, err := crds.Create(t.Context(), fresh, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	p.Await(t, "a policy under the new CRD", func(ctx context.Context) (bool, error) {
-		object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "berth.dev/v1alpha1", "kind": "PlacementPolicy",
+		object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "berth.dev/v1alpha1",
+			"kind": "PlacementPolicy",
 			"spec": map[string]any{"licenses": []any{map[string]any{"name": "ansys", "count": int64(1)}}}}}
 		object.SetName("ansys")
 		_, err := p.resource().Create(ctx, object, metav1.CreateOptions{})

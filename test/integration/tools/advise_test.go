@@ -25,17 +25,22 @@ func startsOnceAdviceIsCarriedOut(t *testing.T, shared *box.Box) {
 	part := shared.Part(t, "advise", twoNodes)
 	ctx := t.Context()
 	asking := func(gpus string) v1.PodSpec {
-		requests := v1.ResourceList{"cpu": resource.MustParse("1"), "memory": resource.MustParse("1Gi"), "nvidia.com/gpu": resource.MustParse(gpus)}
+		requests := v1.ResourceList{"cpu": resource.MustParse("1"), "memory": resource.MustParse("1Gi"),
+			"nvidia.com/gpu": resource.MustParse(gpus)}
 		return v1.PodSpec{
-			SchedulerName: "berth-scheduler", Containers: []v1.Container{{Name: "c", Image: "i", Resources: v1.ResourceRequirements{Requests: requests, Limits: requests}}},
+			SchedulerName: "berth-scheduler",
+			Containers: []v1.Container{{Name: "c", Image: "i", Resources: v1.ResourceRequirements{Requests: requests,
+				Limits: requests}}},
 		}
 	}
 	deploy := func(name, gpus string) {
 		t.Helper()
 		labels := map[string]string{"app": name}
-		if _, err := part.Client.AppsV1().Deployments(part.Namespace).Create(ctx, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: name},
-			Spec: appsv1.DeploymentSpec{Replicas: ptr.To[int32](1), Selector: &metav1.LabelSelector{MatchLabels: labels},
-				Template: v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: part.Own(&v1.Pod{Spec: asking(gpus)}).Spec}}}, metav1.CreateOptions{}); err != nil {
+		if _, err := part.Client.AppsV1().Deployments(part.Namespace).Create(ctx,
+			&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: name},
+				Spec: appsv1.DeploymentSpec{Replicas: ptr.To[int32](1), Selector: &metav1.LabelSelector{MatchLabels: labels},
+					Template: v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels},
+						Spec: part.Own(&v1.Pod{Spec: asking(gpus)}).Spec}}}, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -62,7 +67,8 @@ func startsOnceAdviceIsCarriedOut(t *testing.T, shared *box.Box) {
 	// The scheduler hears of nodes and of pods by different watches, so a replacement for an evicted pod can be given
 	// the node that was cordoned before. Then the command says so, opens the node, and can be run again.
 	for attempt := 1; ; attempt++ {
-		status, out, said := berth(t, "advise", "--for=pod/p", "--namespace="+part.Namespace, "--evict", "--yes", "--kubeconfig="+part.Kubeconfig())
+		status, out, said := berth(t, "advise", "--for=pod/p", "--namespace="+part.Namespace, "--evict", "--yes",
+			"--kubeconfig="+part.Kubeconfig())
 		if !strings.Contains(out, "evicting ") {
 			t.Fatalf("exit status %d, and nothing is evicted:\n%s%s", status, out, said)
 		}

@@ -25,7 +25,8 @@ const agentAccount = "berth-node-agent"
 func installAgent(t *testing.T, cluster *box.Box) {
 	t.Helper()
 	files := []string{"node-agent/rbac.yaml", "node-agent/policy.yaml"}
-	if _, err := sandbox.CreateFiles(t.Context(), cluster.Config, metav1.NamespaceSystem, os.DirFS(manifests(t)), files...); err != nil {
+	if _, err := sandbox.CreateFiles(t.Context(), cluster.Config, metav1.NamespaceSystem, os.DirFS(manifests(t)),
+		files...); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -72,7 +73,8 @@ func patch(ctx context.Context, client kubernetes.Interface, node, subresource s
 	if subresource != "" {
 		subresources = append(subresources, subresource)
 	}
-	_, err = client.CoreV1().Nodes().Patch(ctx, node, types.MergePatchType, encoded, metav1.PatchOptions{}, subresources...)
+	_, err = client.CoreV1().Nodes().Patch(ctx, node, types.MergePatchType, encoded, metav1.PatchOptions{},
+		subresources...)
 	return err
 }
 
@@ -85,7 +87,8 @@ func metadata(field string, value any) map[string]any {
 func agentsHaveTheirRights(t *testing.T, shared *box.Box) {
 	for _, name := range []string{"own", "other"} {
 		_, err := shared.Client.CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{
-			Name: name, Labels: map[string]string{"zone": "a"}, Annotations: map[string]string{"berth.dev/price-per-hour": "3.06"},
+			Name: name, Labels: map[string]string{"zone": "a"},
+			Annotations: map[string]string{"berth.dev/price-per-hour": "3.06"},
 		}}, metav1.CreateOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -108,7 +111,8 @@ func agentsHaveTheirRights(t *testing.T, shared *box.Box) {
 
 	t.Run("an agent writes and removes its annotations on its own node", func(t *testing.T) {
 		for _, value := range []any{"0", nil} {
-			if err := patch(t.Context(), own, "own", "", metadata("annotations", map[string]any{wellknown.GPUsInUseKey: value})); err != nil {
+			if err := patch(t.Context(), own, "own", "",
+				metadata("annotations", map[string]any{wellknown.GPUsInUseKey: value})); err != nil {
 				t.Errorf("writing %v: %v", value, err)
 			}
 		}
@@ -123,14 +127,24 @@ func agentsHaveTheirRights(t *testing.T, shared *box.Box) {
 	}{
 		"another node":                    {own, "other", "", inUse, "its token is for own, the request for other"},
 		"a token that is bound to no pod": {unbound, "own", "", inUse, "its token is for no node, the request for own"},
-		"a label":                         {own, "own", "", metadata("labels", map[string]any{"zone": "b"}), "may only change annotations of a node"},
-		"a taint":                         {own, "own", "", map[string]any{"spec": map[string]any{"taints": []any{map[string]any{"key": "k", "effect": "NoSchedule"}}}}, "may only change annotations of a node"},
-		"cordoning":                       {own, "own", "", map[string]any{"spec": map[string]any{"unschedulable": true}}, "may only change annotations of a node"},
-		"a finalizer":                     {own, "own", "", metadata("finalizers", []any{"example.com/keep"}), "may only change annotations of a node"},
-		"an annotation of another":        {own, "own", "", metadata("annotations", map[string]any{"example.com/a": "b"}), "may only change the annotations berth.dev/gpu-devices"},
-		"the price of the node":           {own, "own", "", metadata("annotations", map[string]any{"berth.dev/price-per-hour": "0.01"}), "may only change the annotations berth.dev/gpu-devices"},
-		"the removal of an annotation":    {own, "own", "", metadata("annotations", map[string]any{"berth.dev/price-per-hour": nil}), "may only change the annotations berth.dev/gpu-devices"},
-		"the status":                      {own, "own", "status", map[string]any{"status": map[string]any{"allocatable": map[string]any{"nvidia.com/gpu": "64"}}}, `cannot patch resource "nodes/status"`},
+		"a label": {own, "own", "", metadata("labels", map[string]any{"zone": "b"}),
+			"may only change annotations of a node"},
+		"a taint": {own, "own", "",
+			map[string]any{"spec": map[string]any{"taints": []any{map[string]any{"key": "k", "effect": "NoSchedule"}}}},
+			"may only change annotations of a node"},
+		"cordoning": {own, "own", "", map[string]any{"spec": map[string]any{"unschedulable": true}},
+			"may only change annotations of a node"},
+		"a finalizer": {own, "own", "", metadata("finalizers", []any{"example.com/keep"}),
+			"may only change annotations of a node"},
+		"an annotation of another": {own, "own", "", metadata("annotations", map[string]any{"example.com/a": "b"}),
+			"may only change the annotations berth.dev/gpu-devices"},
+		"the price of the node": {own, "own", "",
+			metadata("annotations", map[string]any{"berth.dev/price-per-hour": "0.01"}),
+			"may only change the annotations berth.dev/gpu-devices"},
+		"the removal of an annotation": {own, "own", "",
+			metadata("annotations", map[string]any{"berth.dev/price-per-hour": nil}),
+			"may only change the annotations berth.dev/gpu-devices"},
+		"the status": {own, "own", "status", map[string]any{"status": map[string]any{"allocatable": map[string]any{"nvidia.com/gpu": "64"}}}, `cannot patch resource "nodes/status"`},
 	} {
 		t.Run("refused: "+name, func(t *testing.T) {
 			err := patch(t.Context(), tc.client, tc.node, tc.subresource, tc.content)
@@ -141,13 +155,15 @@ func agentsHaveTheirRights(t *testing.T, shared *box.Box) {
 	}
 
 	t.Run("the policy does not limit other users", func(t *testing.T) {
-		if err := patch(t.Context(), shared.Client, "other", "", metadata("labels", map[string]any{"zone": "b"})); err != nil {
+		if err := patch(t.Context(), shared.Client, "other", "",
+			metadata("labels", map[string]any{"zone": "b"})); err != nil {
 			t.Error(err)
 		}
 	})
 	t.Run("refused: listing, creating and deleting nodes", func(t *testing.T) {
 		_, listing := own.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
-		_, creating := own.CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "new"}}, metav1.CreateOptions{})
+		_, creating := own.CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "new"}},
+			metav1.CreateOptions{})
 		deleting := own.CoreV1().Nodes().Delete(t.Context(), "own", metav1.DeleteOptions{})
 		for _, err := range []error{listing, creating, deleting} {
 			if !apierrors.IsForbidden(err) {

@@ -51,7 +51,8 @@ type machine struct {
 // none stands for no device.
 const none = -1
 
-func (m *machine) List(context.Context, *podresourcesv1.ListPodResourcesRequest) (*podresourcesv1.ListPodResourcesResponse, error) {
+func (m *machine) List(context.Context,
+	*podresourcesv1.ListPodResourcesRequest) (*podresourcesv1.ListPodResourcesResponse, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	answer := &podresourcesv1.ListPodResourcesResponse{}
@@ -66,7 +67,8 @@ func (m *machine) List(context.Context, *podresourcesv1.ListPodResourcesRequest)
 	return answer, nil
 }
 
-func (m *machine) GetAllocatableResources(context.Context, *podresourcesv1.AllocatableResourcesRequest) (*podresourcesv1.AllocatableResourcesResponse, error) {
+func (m *machine) GetAllocatableResources(context.Context,
+	*podresourcesv1.AllocatableResourcesRequest) (*podresourcesv1.AllocatableResourcesResponse, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	devices := &podresourcesv1.ContainerDevices{ResourceName: "nvidia.com/gpu"}
@@ -89,7 +91,8 @@ func startMachine(t *testing.T, shared *box.Box) *machine {
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	// Only the number of its GPUs is known.
 	part := shared.Part(t, "agent", `shapes: [{name: gpu, count: 1, allocatable: {cpu: "64", memory: 512Gi, nvidia.com/gpu: "4"}}]`)
-	m := &machine{Box: part, socket: filepath.Join(dir, "kubelet.sock"), tool: nvidiasmitest.Program(t, fourGPUsInPairs), held: map[string][]int{}, unhealthy: none}
+	m := &machine{Box: part, socket: filepath.Join(dir, "kubelet.sock"), tool: nvidiasmitest.Program(t, fourGPUsInPairs),
+		held: map[string][]int{}, unhealthy: none}
 	listener, err := net.Listen("unix", m.socket)
 	if err != nil {
 		t.Fatal(err)
@@ -105,7 +108,8 @@ func startMachine(t *testing.T, shared *box.Box) *machine {
 
 func (m *machine) startAgent(t *testing.T) *box.Process {
 	t.Helper()
-	return box.Command(t, "berth-node-agent", "--node-name=gpu-0", "--kubeconfig="+m.kubeconfig, "--pod-resources-socket="+m.socket, "--nvidia-smi="+m.tool,
+	return box.Command(t, "berth-node-agent", "--node-name=gpu-0", "--kubeconfig="+m.kubeconfig, "--pod-resources-socket="+
+		m.socket, "--nvidia-smi="+m.tool,
 		"--listen=", "--kubelet-interval=1s", "--gpu-interval=1s")
 }
 
@@ -134,7 +138,8 @@ func (m *machine) mark(t *testing.T) (label string) {
 	m.marks++
 	label = fmt.Sprintf("mark-%d", m.marks)
 	patch := fmt.Sprintf(`{"metadata":{"labels":{%q:""}}}`, label)
-	if _, err := m.Client.CoreV1().Nodes().Patch(t.Context(), "gpu-0", types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+	if _, err := m.Client.CoreV1().Nodes().Patch(t.Context(), "gpu-0", types.MergePatchType, []byte(patch),
+		metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	return label
@@ -148,7 +153,8 @@ func (m *machine) submit(t *testing.T, name string, gpus int64) {
 	list := corev1.ResourceList{"nvidia.com/gpu": *resource.NewQuantity(gpus, resource.DecimalSI)}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PodSpec{
 		SchedulerName: "gpu-aware-scheduler", NodeSelector: seen,
-		Containers: []corev1.Container{{Name: "c", Image: "work:1", Resources: corev1.ResourceRequirements{Requests: list, Limits: list}}},
+		Containers: []corev1.Container{{Name: "c", Image: "work:1", Resources: corev1.ResourceRequirements{Requests: list,
+			Limits: list}}},
 	}}
 	if gpus > 1 {
 		pod.Annotations = map[string]string{wellknown.GPUInterconnectKey: "required"}
@@ -195,7 +201,8 @@ func (m *machine) breaks(t *testing.T, device int) {
 		offered--
 	}
 	patch := fmt.Sprintf(`{"status":{"allocatable":{"nvidia.com/gpu":"%d"}}}`, offered)
-	_, err := m.Client.CoreV1().Nodes().Patch(t.Context(), "gpu-0", types.MergePatchType, []byte(patch), metav1.PatchOptions{}, "status")
+	_, err := m.Client.CoreV1().Nodes().Patch(t.Context(), "gpu-0", types.MergePatchType, []byte(patch),
+		metav1.PatchOptions{}, "status")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +212,8 @@ func (m *machine) breaks(t *testing.T, device int) {
 func (m *machine) reports(t *testing.T, at time.Time) {
 	t.Helper()
 	patch := fmt.Sprintf(`{"status":{"conditions":[{"type":"Ready","lastHeartbeatTime":%q}]}}`, at.UTC().Format(time.RFC3339))
-	_, err := m.Client.CoreV1().Nodes().Patch(t.Context(), "gpu-0", types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, "status")
+	_, err := m.Client.CoreV1().Nodes().Patch(t.Context(), "gpu-0", types.StrategicMergePatchType, []byte(patch),
+		metav1.PatchOptions{}, "status")
 	if err != nil {
 		t.Fatal(err)
 	}

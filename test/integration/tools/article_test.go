@@ -41,7 +41,8 @@ func stockRoleIsEnough(t *testing.T, shared *box.Box) {
 	who := newAccount(t, shared, "custom-scheduler", nil, "system:kube-scheduler")
 	file := write(t, "scheduler-config.yaml", s.config(t, customScheduler, who.kubeconfig(t, nil)))
 	process := box.Command(t, "berth-scheduler", "--config="+file, "--secure-port=0", "--v=3")
-	for name, profile := range map[string]string{"ml-training": "gpu-aware-scheduler", "batch-processing": "cost-optimized-scheduler"} {
+	for name, profile := range map[string]string{"ml-training": "gpu-aware-scheduler",
+		"batch-processing": "cost-optimized-scheduler"} {
 		s.create(t, name, func(pod *v1.Pod) {
 			pod.Spec.SchedulerName = s.profile(profile)
 			asking(pod, "4")
@@ -52,7 +53,8 @@ func stockRoleIsEnough(t *testing.T, shared *box.Box) {
 		process.AwaitLog(t, "The scheduler's account lacks a right", `right="`+right+`"`)
 	}
 
-	status, out, said := berth(t, "validate", "--cluster", "--account=kube-system/custom-scheduler", "--output=json", "--kubeconfig="+s.Kubeconfig(), file)
+	status, out, said := berth(t, "validate", "--cluster", "--account=kube-system/custom-scheduler", "--output=json",
+		"--kubeconfig="+s.Kubeconfig(), file)
 	if status != 3 {
 		t.Fatalf("berth validate ended with %d, want exit status 3: %s", status, said)
 	}
@@ -70,7 +72,8 @@ func stockRoleIsEnough(t *testing.T, shared *box.Box) {
 		}
 	}
 	if missing["list storageclasses.storage.k8s.io"] != rights.Feature || missing["patch nodes"] != rights.Conditional {
-		t.Errorf("missing rights are %v, want the feature right list storageclasses.storage.k8s.io and the conditional right patch nodes "+
+		t.Errorf("missing rights are %v, want the feature right list storageclasses.storage.k8s.io and the conditional "+
+			"right patch nodes "+
 			"among them", missing)
 	}
 }

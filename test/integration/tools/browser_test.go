@@ -20,7 +20,8 @@ func titleOf(t *testing.T, url string, flags ...string) string {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	flags = append([]string{
-		"--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync",
+		"--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
+		"--disable-sync",
 		"--user-data-dir=" + filepath.Join(t.TempDir(), "profile"), "--enable-logging=stderr", "--dump-dom",
 	}, flags...)
 	cmd := exec.CommandContext(ctx, box.Installed(t, "chromium", "chromium"), append(flags, url)...)

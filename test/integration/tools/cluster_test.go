@@ -29,8 +29,11 @@ func TestOnAWholeCluster(t *testing.T) {
 	t.Parallel()
 	shared := box.Start(t, threeNodes, sandbox.Options{})
 	box.SideBySide(t, map[string]func(*testing.T){
-		"the sandbox is a cluster of its own":                   func(t *testing.T) { clusterOfItsOwn(t, shared) },
-		"a real pod starts once advice is carried out":          func(t *testing.T) { startsOnceAdviceIsCarriedOut(t, shared) },
+		"the sandbox is a cluster of its own": func(t *testing.T) { clusterOfItsOwn(t, shared) },
+		"a real pod starts once advice is carried out": func(t *testing.T) {
+			startsOnceAdviceIsCarriedOut(t,
+				shared)
+		},
 		"the scheduler follows what the node's agent publishes": func(t *testing.T) { schedulerFollowsAgent(t, shared) },
 		"a pod ends as it is told, and stays as it ended":       func(t *testing.T) { podsEnd(t, shared) },
 		"readers of the dashboard see what they may list":       func(t *testing.T) { readersSeeWhatTheyMayList(t, shared) },
@@ -51,16 +54,21 @@ func runPod(t *testing.T, shared *box.Box, name, profile string) {
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec:       corev1.PodSpec{SchedulerName: profile, Containers: []corev1.Container{{Name: "c", Image: "i"}}},
 	})
-	shared.AwaitPod(t, name, "to run", func(pod *corev1.Pod) (bool, error) { return pod.Status.Phase == corev1.PodRunning, nil })
+	shared.AwaitPod(t, name, "to run", func(pod *corev1.Pod) (bool, error) {
+		return pod.Status.Phase == corev1.PodRunning,
+			nil
+	})
 }
 
 // Without a cluster, commands say how to get one.
 func TestWithoutACluster(t *testing.T) {
 	t.Parallel()
-	unreachable := write(t, "kubeconfig", "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: 'https://127.0.0.1:1'}}]\n"+
-		"contexts: [{name: c, context: {cluster: c}}]\ncurrent-context: c\n")
+	unreachable := write(t, "kubeconfig",
+		"apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: 'https://127.0.0.1:1'}}]\n"+
+			"contexts: [{name: c, context: {cluster: c}}]\ncurrent-context: c\n")
 	for _, kubeconfig := range []string{write(t, "empty", ""), unreachable} {
-		for _, args := range [][]string{{"explain", "pod", "p"}, {"top", "--once"}, {"dump", "--file=-"}, {"advise"}, {"validate", "--cluster"}} {
+		for _, args := range [][]string{{"explain", "pod", "p"}, {"top", "--once"}, {"dump", "--file=-"}, {"advise"},
+			{"validate", "--cluster"}} {
 			status, _, said := berth(t, append(args, "--kubeconfig="+kubeconfig)...)
 			if status == 0 || strings.Count(said, "`berth up`") != 1 || strings.Contains(said, "warning") {
 				t.Errorf("%q: status %d and %q, want one sentence that names `berth up`", args, status, said)
@@ -71,11 +79,13 @@ func TestWithoutACluster(t *testing.T) {
 
 func clusterOfItsOwn(t *testing.T, shared *box.Box) {
 	for i := range 3 {
-		if _, err := shared.Client.CoreV1().Nodes().Get(t.Context(), fmt.Sprint("node-", i), metav1.GetOptions{}); err != nil {
+		if _, err := shared.Client.CoreV1().Nodes().Get(t.Context(), fmt.Sprint("node-", i),
+			metav1.GetOptions{}); err != nil {
 			t.Error(err)
 		}
 	}
-	for _, profile := range []string{"gpu-aware-scheduler", "cost-optimized-scheduler", "gang-scheduler", "berth-scheduler"} {
+	for _, profile := range []string{"gpu-aware-scheduler", "cost-optimized-scheduler", "gang-scheduler",
+		"berth-scheduler"} {
 		runPod(t, shared, profile, profile)
 	}
 	t.Run("no file can be read by others", func(t *testing.T) { nothingIsOpen(t, shared.Sandbox) })
@@ -100,9 +110,11 @@ func clusterOfItsOwn(t *testing.T, shared *box.Box) {
 			want                        bool
 		}{{"create", "pods", "binding", true}, {"list", "secrets", "", false}, {"delete", "nodes", "", false}} {
 			review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
-				ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: ask.verb, Resource: ask.resource, Subresource: ask.subresource, Namespace: "default"},
+				ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: ask.verb, Resource: ask.resource,
+					Subresource: ask.subresource, Namespace: "default"},
 			}}
-			got, err := scheduler.AuthorizationV1().SelfSubjectAccessReviews().Create(t.Context(), review, metav1.CreateOptions{})
+			got, err := scheduler.AuthorizationV1().SelfSubjectAccessReviews().Create(t.Context(), review,
+				metav1.CreateOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -112,7 +124,8 @@ func clusterOfItsOwn(t *testing.T, shared *box.Box) {
 		}
 	})
 	t.Run("a namespace and what is in it can be deleted", func(t *testing.T) {
-		if _, err := shared.Client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "short-lived"}}, metav1.CreateOptions{}); err != nil {
+		if _, err := shared.Client.CoreV1().Namespaces().Create(t.Context(),
+			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "short-lived"}}, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		if err := shared.Client.CoreV1().Namespaces().Delete(t.Context(), "short-lived", metav1.DeleteOptions{}); err != nil {

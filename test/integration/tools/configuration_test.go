@@ -66,7 +66,8 @@ func TestAWrongArgumentStopsTheStartWithOneLineThatNamesIt(t *testing.T) {
 		},
 		"an unknown enum": {
 			plugin: "CostOptimized", args: "{unknownPrice: Neutrall}",
-			want: []string{"profiles[tuned].pluginConfig[CostOptimized].args.unknownPrice", "Neutrall", "Neutral", "Avoid", "DefaultRates"},
+			want: []string{"profiles[tuned].pluginConfig[CostOptimized].args.unknownPrice", "Neutrall", "Neutral", "Avoid",
+				"DefaultRates"},
 		},
 		"an unknown strategy": {
 			plugin: "GPUAware", args: "{strategy: Pakc}",
@@ -120,7 +121,8 @@ func TestAWrongArgumentStopsTheStartWithOneLineThatNamesIt(t *testing.T) {
 func TestWriteConfigPrintsTheArgsWithTheirDefaults(t *testing.T) {
 	t.Parallel()
 	written := filepath.Join(t.TempDir(), "written.yaml")
-	code, stderr := scheduler(t, "--config", configuration(t, "CostOptimized", "{thetaPercent: 50}"), "--write-config-to", written)
+	code, stderr := scheduler(t, "--config", configuration(t, "CostOptimized", "{thetaPercent: 50}"), "--write-config-to",
+		written)
 	if code != 0 {
 		t.Fatalf("exit status %d:\n%s", code, stderr)
 	}
@@ -188,11 +190,13 @@ func TestAConfigurationIsWrittenWithoutACluster(t *testing.T) {
 			args: []string{"--config=" + manifests(t) + "/base/scheduler-config.yaml"}, want: "schedulerName: gang-scheduler",
 		},
 		"a configuration with the kubeconfig of another machine": {
-			args: []string{"--config=" + manifests(t) + "/static-pod/scheduler-config.yaml"}, want: "kubeconfig: /etc/kubernetes/scheduler.conf",
+			args: []string{"--config=" + manifests(t) + "/static-pod/scheduler-config.yaml"},
+			want: "kubeconfig: /etc/kubernetes/scheduler.conf",
 		},
 		"no configuration at all": {want: "schedulerName: default-scheduler"},
 		"flags beside the file": {
-			args: []string{"--config=" + manifests(t) + "/base/scheduler-config.yaml", "--leader-elect-resource-name=other"}, want: "resourceName: other",
+			args: []string{"--config=" + manifests(t) + "/base/scheduler-config.yaml", "--leader-elect-resource-name=other"},
+			want: "resourceName: other",
 		},
 		"on a machine where the port is taken": {
 			args: []string{"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", busy.Addr().(*net.TCPAddr).Port)},
@@ -206,14 +210,16 @@ func TestAConfigurationIsWrittenWithoutACluster(t *testing.T) {
 			fails: "/etc/kubernetes/scheduler.conf: no such file",
 		},
 		"a kubeconfig that is there and is not one": {
-			args:  []string{"--config=" + write(t, "config.yaml", head+"clientConnection: {kubeconfig: "+write(t, "kubeconfig", "- 1\n")+"}\n")},
+			args: []string{"--config=" + write(t, "config.yaml", head+"clientConnection: {kubeconfig: "+
+				write(t, "kubeconfig", "- 1\n")+"}\n")},
 			fails: "kubeconfig",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			written := filepath.Join(t.TempDir(), "written.yaml")
-			cmd := exec.CommandContext(t.Context(), box.Binary(t, "berth-scheduler"), append([]string{"--write-config-to=" + written}, test.args...)...)
+			cmd := exec.CommandContext(t.Context(), box.Binary(t, "berth-scheduler"),
+				append([]string{"--write-config-to=" + written}, test.args...)...)
 			cmd.Env = []string{"HOME=" + t.TempDir()}
 			output, err := cmd.CombinedOutput()
 			content, _ := os.ReadFile(written)
@@ -232,7 +238,8 @@ func TestAConfigurationIsWrittenWithoutACluster(t *testing.T) {
 
 func TestEveryStockFlagIsStillThere(t *testing.T) {
 	t.Parallel()
-	code, stderr := scheduler(t, "--config", "/nonexistent/scheduler-config.yaml", "--leader-elect=false", "--feature-gates=GenericWorkload=false")
+	code, stderr := scheduler(t, "--config", "/nonexistent/scheduler-config.yaml", "--leader-elect=false",
+		"--feature-gates=GenericWorkload=false")
 	if code != 1 || !strings.Contains(stderr, "/nonexistent/scheduler-config.yaml") {
 		t.Errorf("exit status %d, want 1 and the name of the missing file:\n%s", code, stderr)
 	}

@@ -23,7 +23,8 @@ import (
 	"berth.dev/berth/test/harness/box"
 )
 
-var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
+	Resource: "customresourcedefinitions"}
 
 // foreignDefinitionIsNoticed applies a PodGroup definition over ours that has the fields of scheduler-plugins' one, and
 // ours again, before a scheduler starts and while a monitor runs.
@@ -58,9 +59,11 @@ func foreignDefinitionIsNoticed(t *testing.T, box *box.Box) {
 				return false, err
 			}
 			versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
-			status, _, _ := unstructured.NestedMap(versions[0].(map[string]any), "schema", "openAPIV3Schema", "properties", "status", "properties")
+			status, _, _ := unstructured.NestedMap(versions[0].(map[string]any), "schema", "openAPIV3Schema", "properties",
+				"status", "properties")
 			edit(status)
-			if err := unstructured.SetNestedMap(versions[0].(map[string]any), status, "schema", "openAPIV3Schema", "properties", "status", "properties"); err != nil {
+			if err := unstructured.SetNestedMap(versions[0].(map[string]any), status, "schema", "openAPIV3Schema", "properties",
+				"status", "properties"); err != nil {
 				return false, err
 			}
 			if err := unstructured.SetNestedSlice(definition.Object, versions, "spec", "versions"); err != nil {
@@ -100,7 +103,10 @@ func foreignDefinitionIsNoticed(t *testing.T, box *box.Box) {
 		delete(status, "scheduled")
 	})
 	want := []string{name + " status.scheduled", name + " status.roles", name + " status.conditions"}
-	box.Await(t, "the fields to be missed", func(ctx context.Context) (bool, error) { return cmp.Equal(want, missing(ctx)), nil })
+	box.Await(t, "the fields to be missed", func(ctx context.Context) (bool, error) {
+		return cmp.Equal(want, missing(ctx)),
+			nil
+	})
 	monitored(want)
 	for _, field := range want {
 		if got := <-told; got != field {

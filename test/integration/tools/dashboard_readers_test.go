@@ -61,7 +61,8 @@ func inCluster(t *testing.T, shared *box.Box) (string, *http.Client) {
 	}
 	served := make(chan error, 1)
 	go func() {
-		served <- server.ServeInCluster(ctx, listener, &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}})
+		served <- server.ServeInCluster(ctx, listener, &tls.Config{MinVersion: tls.VersionTLS12,
+			Certificates: []tls.Certificate{pair}})
 	}()
 	roots, err := cert.NewPoolFromBytes(own)
 	if err != nil {
@@ -90,7 +91,8 @@ func readersSeeWhatTheyMayList(t *testing.T, shared *box.Box) {
 		if _, err := core.ServiceAccounts(namespace).Create(ctx, made, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		request, err := core.ServiceAccounts(namespace).CreateToken(ctx, name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+		request, err := core.ServiceAccounts(namespace).CreateToken(ctx, name, &authenticationv1.TokenRequest{},
+			metav1.CreateOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -123,7 +125,8 @@ func readersSeeWhatTheyMayList(t *testing.T, shared *box.Box) {
 		t.Fatal(err)
 	}
 	everything := &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: "dashboard-admin"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+		ObjectMeta: metav1.ObjectMeta{Name: "dashboard-admin"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName,
+			Kind: "ClusterRole", Name: "cluster-admin"},
 		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "mine", Name: "admin"}},
 	}
 	if _, err := rbac.ClusterRoleBindings().Create(ctx, everything, metav1.CreateOptions{}); err != nil {
@@ -154,16 +157,20 @@ func readersSeeWhatTheyMayList(t *testing.T, shared *box.Box) {
 		status      int
 		has, hasNot []string
 	}{
-		"without a token":           {"/", "", http.StatusUnauthorized, []string{`name="token"`}, []string{"of-mine"}},
-		"with a false one":          {"/", "x.y.z", http.StatusUnauthorized, []string{"does not know this token"}, []string{"of-mine"}},
-		"events without a token":    {"/events", "", http.StatusUnauthorized, nil, []string{"of-mine"}},
-		"health needs none":         {"/healthz", "", http.StatusOK, []string{"ok"}, nil},
-		"a tenant":                  {"/", tenant, http.StatusOK, []string{"mine/of-mine", "you may not list them"}, []string{"of-theirs", "node-0"}},
-		"a tenant's namespace":      {"/namespace?name=mine", tenant, http.StatusOK, []string{"of-mine"}, nil},
-		"another's namespace":       {"/namespace?name=theirs", tenant, http.StatusNotFound, nil, []string{"of-theirs"}},
-		"a node, for a tenant":      {"/node?name=node-0", tenant, http.StatusNotFound, nil, nil},
-		"an explanation":            {"/explain?kind=pod&namespace=mine&name=of-mine", tenant, http.StatusNotFound, []string{"berth explain pod of-mine --namespace mine"}, nil},
-		"who may list all sees all": {"/", admin, http.StatusOK, []string{"mine/of-mine", "theirs/of-theirs", "node-0"}, []string{"you may not list them"}},
+		"without a token": {"/", "", http.StatusUnauthorized, []string{`name="token"`}, []string{"of-mine"}},
+		"with a false one": {"/", "x.y.z", http.StatusUnauthorized, []string{"does not know this token"},
+			[]string{"of-mine"}},
+		"events without a token": {"/events", "", http.StatusUnauthorized, nil, []string{"of-mine"}},
+		"health needs none":      {"/healthz", "", http.StatusOK, []string{"ok"}, nil},
+		"a tenant": {"/", tenant, http.StatusOK, []string{"mine/of-mine", "you may not list them"},
+			[]string{"of-theirs", "node-0"}},
+		"a tenant's namespace": {"/namespace?name=mine", tenant, http.StatusOK, []string{"of-mine"}, nil},
+		"another's namespace":  {"/namespace?name=theirs", tenant, http.StatusNotFound, nil, []string{"of-theirs"}},
+		"a node, for a tenant": {"/node?name=node-0", tenant, http.StatusNotFound, nil, nil},
+		"an explanation": {"/explain?kind=pod&namespace=mine&name=of-mine", tenant, http.StatusNotFound,
+			[]string{"berth explain pod of-mine --namespace mine"}, nil},
+		"who may list all sees all": {"/", admin, http.StatusOK, []string{"mine/of-mine", "theirs/of-theirs", "node-0"},
+			[]string{"you may not list them"}},
 	} {
 		status, body := get(tc.path, tc.token)
 		if status != tc.status {
@@ -193,7 +200,8 @@ func readersSeeWhatTheyMayList(t *testing.T, shared *box.Box) {
 	}
 	_ = response.Body.Close()
 	cookies := response.Cookies()
-	if response.StatusCode != http.StatusSeeOther || len(cookies) != 1 || !cookies[0].HttpOnly || !cookies[0].Secure || cookies[0].Value != tenant {
+	if response.StatusCode != http.StatusSeeOther || len(cookies) != 1 || !cookies[0].HttpOnly || !cookies[0].Secure ||
+		cookies[0].Value != tenant {
 		t.Errorf("signing in: status %d, cookies %v", response.StatusCode, cookies)
 	}
 }

@@ -18,10 +18,10 @@ import (
 	"berth.dev/berth/pkg/overview"
 )
 
-// liveFrame shows the page at the width of a phone and, once it has plots and has followed a change of the cluster, writes
-// down what is wrong: what sticks out, what was not drawn, what has no name for a screen reader, and what is not as on a
-// page that is made then. The browser takes its picture when all has loaded, hence the image that the server holds back
-// until then.
+// liveFrame shows the page at the width of a phone and, once it has plots and has followed a change of the cluster,
+// writes down what is wrong: what sticks out, what was not drawn, what has no name for a screen reader, and what is
+// not as on a page that is made then. The browser takes its picture when all has loaded, hence the image that the
+// server holds back until then.
 const liveFrame = `<!doctype html><title>frame</title>
 <img src="held" alt=""><iframe src="page/" style="width:390px;height:844px;border:0"></iframe>
 <script>
@@ -50,21 +50,27 @@ document.querySelector("iframe").onload = () => {
 // largeCluster is one with long names.
 func largeCluster() *overview.Cluster {
 	gpus := []overview.GPU{
-		{State: overview.Allocated, UsedMilliGPU: 1000}, {State: overview.Partial, UsedMilliGPU: 500}, {State: overview.Stranded}, {State: overview.Unavailable},
+		{State: overview.Allocated, UsedMilliGPU: 1000}, {State: overview.Partial, UsedMilliGPU: 500},
+		{State: overview.Stranded}, {State: overview.Unavailable},
 	}
 	const reason = "gang needs 24 × 8 nvidia.com/gpu, fits 22: 18 nodes with too few GPUs; "
 	c := &overview.Cluster{
 		Taken: time.Now(),
-		Totals: overview.Totals{Nodes: 301, NodesWithGPUs: 301, NodesInUse: 301, GPUs: 1204, UnavailableGPUs: 301, AllocatedMilliGPU: 451_500, IdleMilliGPU: 451_500,
-			StrandedMilliGPU: 301_000, MicroDollarsPerHour: 5_000_000, IdleMicroDollarsPerHour: 2_000_000, NodesWithoutPrice: 1, PendingPods: 1, PendingGangs: 1},
-		Queue: []overview.Waiting{{Position: 1, Namespace: "team", Name: "q&a", Pod: "q&a", Pods: 1, MilliGPU: 4000, WaitSeconds: 90,
-			Scheduler: "berth-scheduler", Reason: strings.Repeat(reason, 5)}},
-		Gangs:    []overview.Gang{{Namespace: "team", Name: "g", MinMember: 2, Members: 1, WaitSeconds: 5, Reason: reason}},
-		Warnings: []overview.Warning{{Time: time.Now(), Namespace: "team", Object: "Pod/q&a", Reason: "FailedScheduling", Message: reason, Count: 2}},
-		LeftOut:  []string{"volumes: " + reason},
+		Totals: overview.Totals{Nodes: 301, NodesWithGPUs: 301, NodesInUse: 301, GPUs: 1204, UnavailableGPUs: 301,
+			AllocatedMilliGPU: 451_500, IdleMilliGPU: 451_500,
+			StrandedMilliGPU: 301_000, MicroDollarsPerHour: 5_000_000, IdleMicroDollarsPerHour: 2_000_000, NodesWithoutPrice: 1,
+			PendingPods: 1, PendingGangs: 1},
+		Queue: []overview.Waiting{{Position: 1, Namespace: "team", Name: "q&a", Pod: "q&a", Pods: 1, MilliGPU: 4000,
+			WaitSeconds: 90,
+			Scheduler:   "berth-scheduler", Reason: strings.Repeat(reason, 5)}},
+		Gangs: []overview.Gang{{Namespace: "team", Name: "g", MinMember: 2, Members: 1, WaitSeconds: 5, Reason: reason}},
+		Warnings: []overview.Warning{{Time: time.Now(), Namespace: "team", Object: "Pod/q&a", Reason: "FailedScheduling",
+			Message: reason, Count: 2}},
+		LeftOut: []string{"volumes: " + reason},
 	}
 	for i := range 301 {
-		c.Nodes = append(c.Nodes, overview.Node{Name: fmt.Sprint("node-", i), Model: "A100", Rack: strings.Repeat("r", 63), State: overview.Ready, Sharing: overview.Shared,
+		c.Nodes = append(c.Nodes, overview.Node{Name: fmt.Sprint("node-", i), Model: "A100", Rack: strings.Repeat("r", 63),
+			State: overview.Ready, Sharing: overview.Shared,
 			GPUs: gpus, AllocatedMilliGPU: 1500, StrandedMilliGPU: 1000, Pods: 1, Priced: i > 0, MicroDollarsPerHour: 5_000_000})
 	}
 	return c
@@ -72,7 +78,8 @@ func largeCluster() *overview.Cluster {
 
 // longPlan is one with long names.
 func longPlan(rows [][]string, now time.Time) *overview.Plan {
-	stay := overview.Stay{Kind: overview.StayRunning, Namespace: "team", Workload: strings.Repeat("w", 63), Pods: 2, Nodes: 1, MilliGPU: 2000,
+	stay := overview.Stay{Kind: overview.StayRunning, Namespace: "team", Workload: strings.Repeat("w", 63), Pods: 2,
+		Nodes: 1, MilliGPU: 2000,
 		From: now.Add(-time.Hour), To: now.Add(time.Hour), By: now.Add(2 * time.Hour)}
 	plan := &overview.Plan{Unread: strings.Repeat("may not be read ", 20), Waiting: []overview.Stay{stay}}
 	for range rows {
@@ -95,7 +102,8 @@ func TestTheDashboardWorksInABrowser(t *testing.T) {
 		return c
 	}
 	server := dashboard.New(dashboard.Source{
-		Name: strings.Repeat("a-long-context-name.", 8), Cluster: changing, PodsOn: func(string) []overview.PodOn { return nil }, Plan: longPlan,
+		Name: strings.Repeat("a-long-context-name.", 8), Cluster: changing,
+		PodsOn: func(string) []overview.PodOn { return nil }, Plan: longPlan,
 	})
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -131,7 +139,8 @@ func TestTheDashboardWorksInABrowser(t *testing.T) {
 		// The test's own page may look into the frame, which the real headers forbid.
 		ModifyResponse: func(r *http.Response) error {
 			policy := r.Header.Get("Content-Security-Policy")
-			r.Header.Set("Content-Security-Policy", strings.Replace(policy, "frame-ancestors 'none'", "frame-ancestors 'self'", 1))
+			r.Header.Set("Content-Security-Policy", strings.Replace(policy, "frame-ancestors 'none'", "frame-ancestors 'self'",
+				1))
 			return nil
 		},
 	}))
@@ -140,6 +149,7 @@ func TestTheDashboardWorksInABrowser(t *testing.T) {
 	title := titleOf(t, outer.URL+"/")
 	outer.CloseClientConnections() // the page follows until then
 	if want := "wider by 0, out=, unseen=0, unnamed=0, differ="; title != want {
-		t.Errorf("on a screen 390 pixels wide: %s, want nothing that is wider, not drawn, without a name or other than on a new page: %s", html.UnescapeString(title), want)
+		t.Errorf("on a screen 390 pixels wide: %s, want nothing that is wider, not drawn, without a name or other than on "+
+			"a new page: %s", html.UnescapeString(title), want)
 	}
 }

@@ -24,8 +24,10 @@ const unequalPrices = `shapes:
 // saysWhyItDecided asks the scheduler for its reasons, as one who may know them and as one who may not.
 func saysWhyItDecided(t *testing.T, cluster *box.Box) {
 	request := v1.ResourceList{"cpu": resource.MustParse("1"), "nvidia.com/gpu": resource.MustParse("1")}
-	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "default"}, Spec: v1.PodSpec{SchedulerName: "berth-scheduler",
-		Containers: []v1.Container{{Name: "c", Image: "i", Resources: v1.ResourceRequirements{Requests: request, Limits: request}}}}}
+	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "default"},
+		Spec: v1.PodSpec{SchedulerName: "berth-scheduler",
+			Containers: []v1.Container{{Name: "c", Image: "i", Resources: v1.ResourceRequirements{Requests: request,
+				Limits: request}}}}}
 	cluster.Create(t, pod)
 	cluster.Bound(t, "p", "")
 	atDecision := func(args ...string) string {
@@ -56,7 +58,8 @@ func saysWhyItDecided(t *testing.T, cluster *box.Box) {
 	if err := json.Unmarshal([]byte(atDecision("pod/p", "-o", "json")), &then); err != nil {
 		t.Fatal(err)
 	}
-	if then.Winner != "cheap-0" || len(then.Nodes) != 2 || !strings.HasPrefix(then.Why, "cheap-0 wins: it costs $2.50 per hour") {
+	if then.Winner != "cheap-0" || len(then.Nodes) != 2 ||
+		!strings.HasPrefix(then.Why, "cheap-0 wins: it costs $2.50 per hour") {
 		t.Errorf("got %+v, want that cheap-0 won of two nodes for $2.50 per hour", then)
 	}
 	for _, n := range then.Nodes {
@@ -81,7 +84,8 @@ func saysWhyItDecided(t *testing.T, cluster *box.Box) {
 	// Of a gang that fits nowhere, too, for which there may have been no scheduling cycle.
 	for _, name := range []string{"g-0", "g-1", "g-2"} {
 		member := pod.DeepCopy()
-		member.Name, member.Labels = name, map[string]string{"pod-group.scheduling.sigs.k8s.io/name": "g", "pod-group.scheduling.sigs.k8s.io/min-available": "3"}
+		member.Name, member.Labels = name, map[string]string{"pod-group.scheduling.sigs.k8s.io/name": "g",
+			"pod-group.scheduling.sigs.k8s.io/min-available": "3"}
 		member.Spec.Containers[0].Resources.Requests["nvidia.com/gpu"] = resource.MustParse("4")
 		member.Spec.Containers[0].Resources.Limits = member.Spec.Containers[0].Resources.Requests
 		cluster.Create(t, member)

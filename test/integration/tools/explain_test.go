@@ -40,7 +40,8 @@ func bindsWhereItWasExplained(t *testing.T, cluster *box.Box) {
 		{"gpu-aware-scheduler", "1"}, {"cost-optimized-scheduler", "0"}, {"berth-scheduler", "4"}, {"gang-scheduler", "2"},
 		{"berth-scheduler", "1"}, {"gpu-aware-scheduler", "2"}, {"cost-optimized-scheduler", "8"}, {"berth-scheduler", "9"},
 	} {
-		requests := v1.ResourceList{"cpu": resource.MustParse("1"), "memory": resource.MustParse("1Gi"), "nvidia.com/gpu": resource.MustParse(step.gpus)}
+		requests := v1.ResourceList{"cpu": resource.MustParse("1"), "memory": resource.MustParse("1Gi"),
+			"nvidia.com/gpu": resource.MustParse(step.gpus)}
 		pod := &v1.Pod{
 			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
 			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("p-%d", i)},
@@ -53,7 +54,8 @@ func bindsWhereItWasExplained(t *testing.T, cluster *box.Box) {
 			t.Fatal(err)
 		}
 		var e explained
-		out := mustBerth(t, "explain", "pod", "--filename="+write(t, "pod.yaml", string(manifest)), "--output=json", "--kubeconfig="+cluster.Kubeconfig())
+		out := mustBerth(t, "explain", "pod", "--filename="+write(t, "pod.yaml", string(manifest)), "--output=json",
+			"--kubeconfig="+cluster.Kubeconfig())
 		if err := json.Unmarshal([]byte(out), &e); err != nil {
 			t.Fatal(err)
 		}
@@ -64,7 +66,8 @@ func bindsWhereItWasExplained(t *testing.T, cluster *box.Box) {
 			return n.Name == got && n.Rejected == nil && n.Total == e.Nodes[0].Total
 		})
 		if got != e.Winner && !tied {
-			t.Errorf("pod %s (%s, %s GPUs) was bound to %q, and explained: %s", pod.Name, step.profile, step.gpus, got, e.Verdict)
+			t.Errorf("pod %s (%s, %s GPUs) was bound to %q, and explained: %s", pod.Name, step.profile, step.gpus, got,
+				e.Verdict)
 		}
 	}
 }

@@ -46,14 +46,17 @@ func evictsWhereThatHelps(t *testing.T, shared *box.Box) {
 		pod.Spec.PriorityClassName, pod.Spec.TerminationGracePeriodSeconds = class, ptr.To(int64(0))
 		return in("full", pod)
 	}
-	place(t, shared, of("middle", gpuPod("on-large", 4, map[string]string{"berth.dev/gpu-models": "NVIDIA-A100-SXM4-80GB"})))
+	place(t, shared, of("middle",
+		gpuPod("on-large", 4, map[string]string{"berth.dev/gpu-models": "NVIDIA-A100-SXM4-80GB"})))
 	place(t, shared, of("low", gpuPod("on-small", 4, nil)))
-	if node := place(t, shared, of("high", gpuPod("urgent", 4, map[string]string{"berth.dev/gpu-memory-min": "40Gi"}))); node != "large-0" {
+	if node := place(t, shared,
+		of("high", gpuPod("urgent", 4, map[string]string{"berth.dev/gpu-memory-min": "40Gi"}))); node != "large-0" {
 		t.Errorf("the urgent pod went to %s", node)
 	}
 	shared.Pod(t, "on-small") // it is there
 	// Nothing is evicted for a pod that would fit nowhere even then.
-	shared.Create(t, of("high", gpuPod("impossible", 4, map[string]string{"berth.dev/gpu-models": "NVIDIA-H100-80GB-HBM3"})))
+	shared.Create(t, of("high",
+		gpuPod("impossible", 4, map[string]string{"berth.dev/gpu-models": "NVIDIA-H100-80GB-HBM3"})))
 	shared.Pending(t, "impossible", "no candidate node for preemption")
 	shared.Pod(t, "on-small") // it is there
 }
@@ -104,11 +107,13 @@ func bindsWithClaims(t *testing.T, shared *box.Box) {
 			t.Fatal(err)
 		}
 		slice := &resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: driver}, Spec: resourcev1.ResourceSliceSpec{
-			Driver: driver, NodeName: ptr.To("claims-0"), Pool: resourcev1.ResourcePool{Name: driver, Generation: 1, ResourceSliceCount: 1},
+			Driver: driver, NodeName: ptr.To("claims-0"), Pool: resourcev1.ResourcePool{Name: driver, Generation: 1,
+				ResourceSliceCount: 1},
 			Devices: []resourcev1.Device{{
-				Name:       "gpu-0",
-				Attributes: map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{"productName": {StringValue: ptr.To("NVIDIA A100-SXM4-80GB")}, "type": {StringValue: ptr.To("gpu")}},
-				Capacity:   map[resourcev1.QualifiedName]resourcev1.DeviceCapacity{"memory": {Value: resource.MustParse("80Gi")}},
+				Name: "gpu-0",
+				Attributes: map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{
+					"productName": {StringValue: ptr.To("NVIDIA A100-SXM4-80GB")}, "type": {StringValue: ptr.To("gpu")}},
+				Capacity: map[resourcev1.QualifiedName]resourcev1.DeviceCapacity{"memory": {Value: resource.MustParse("80Gi")}},
 			}},
 		}}
 		if _, err := api.ResourceSlices().Create(t.Context(), slice, metav1.CreateOptions{}); err != nil {

@@ -131,12 +131,14 @@ func placesAsThePluginsSay(t *testing.T, shared *box.Box) {
 	if !strings.HasPrefix(first, "a100-") || second != first {
 		t.Errorf("pods of 4 GPUs went to %s and %s, want both on one a100", first, second)
 	}
-	if third := place(t, shared, gpuPod("third", 2, map[string]string{"berth.dev/gpu-models": "Tesla-T4"})); !strings.HasPrefix(third, "t4-") {
+	if third := place(t, shared,
+		gpuPod("third", 2, map[string]string{"berth.dev/gpu-models": "Tesla-T4"})); !strings.HasPrefix(third, "t4-") {
 		t.Errorf("a pod for a T4 went to %s", third)
 	}
 	for i := range 4 {
 		name := fmt.Sprintf("share-%d", i)
-		node := place(t, shared, gpuPod(name, 0, map[string]string{"alibabacloud.com/gpu-milli": "500", "alibabacloud.com/gpu-count": "1"}))
+		node := place(t, shared, gpuPod(name, 0, map[string]string{"alibabacloud.com/gpu-milli": "500",
+			"alibabacloud.com/gpu-count": "1"}))
 		if device := shared.Pod(t, name).Annotations["alibabacloud.com/gpu-index"]; node != "shared-0" || device == "" {
 			t.Errorf("share %d: node %s, device %q", i, node, device)
 		}
@@ -145,8 +147,10 @@ func placesAsThePluginsSay(t *testing.T, shared *box.Box) {
 		pod  *v1.Pod
 		want string
 	}{
-		"a share too many": {gpuPod("share-4", 0, map[string]string{"alibabacloud.com/gpu-milli": "500", "alibabacloud.com/gpu-count": "1"}), "GPU"},
-		"a wrong value":    {gpuPod("wrong", 1, map[string]string{"berth.dev/gpu-memory-min": "much"}), "berth.dev/gpu-memory-min"},
+		"a share too many": {gpuPod("share-4", 0, map[string]string{"alibabacloud.com/gpu-milli": "500",
+			"alibabacloud.com/gpu-count": "1"}), "GPU"},
+		"a wrong value": {gpuPod("wrong", 1, map[string]string{"berth.dev/gpu-memory-min": "much"}),
+			"berth.dev/gpu-memory-min"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			shared.Create(t, tc.pod)
@@ -165,7 +169,8 @@ func startExtender(t *testing.T, kubeconfig string, args ...string) *extender {
 	t.Helper()
 	address := box.Port(t).Address()
 	config := write(t, "extender.yaml", fmt.Sprintf(extenderConfig, kubeconfig))
-	return &extender{box.Command(t, "berth-extender", append([]string{"--config=" + config, "--listen=" + address, "--bind"}, args...)...), address}
+	return &extender{box.Command(t, "berth-extender",
+		append([]string{"--config=" + config, "--listen=" + address, "--bind"}, args...)...), address}
 }
 
 // awaitReady waits until the extender says something of its readiness.

@@ -13,7 +13,8 @@ import (
 	"berth.dev/berth/test/harness/box"
 )
 
-// workloadsAreListed asks for workloads as the administrator and as a tenant who may read the pods of one namespace alone.
+// workloadsAreListed asks for workloads as the administrator and as a tenant who may read the pods of one namespace
+// alone.
 func workloadsAreListed(t *testing.T, shared *box.Box) {
 	runPod(t, shared, "listed", "berth-scheduler")
 	config := "--kubeconfig=" + shared.Kubeconfig()
@@ -61,7 +62,8 @@ func workloadsAreListed(t *testing.T, shared *box.Box) {
 			t.Errorf("%s: found %t, left out %q, said %q", who, found, list.LeftOut, said)
 		}
 	}
-	if status, _, said := berth(t, "jobs", "-A", "--as=tenant", config); status != 1 || !strings.Contains(said, "forbidden") {
+	if status, _, said := berth(t, "jobs", "-A", "--as=tenant", config); status != 1 ||
+		!strings.Contains(said, "forbidden") {
 		t.Errorf("a tenant, of all namespaces: %d, %s", status, said)
 	}
 }

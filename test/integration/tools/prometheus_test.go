@@ -111,7 +111,8 @@ func reads(t *testing.T, wrong func() string) {
 
 // soon are the settings of a Prometheus server that is asked all the time.
 func soon(url string) config.Prometheus {
-	return config.Prometheus{URL: url, Interval: &metav1.Duration{Duration: 100 * time.Millisecond}, Timeout: &metav1.Duration{Duration: time.Minute}}
+	return config.Prometheus{URL: url, Interval: &metav1.Duration{Duration: 100 * time.Millisecond},
+		Timeout: &metav1.Duration{Duration: time.Minute}}
 }
 
 // newFactory stands for a scheduler: its informer factory is what readers belong to.

@@ -22,12 +22,14 @@ var podGroups = schema.GroupVersionResource{Group: "scheduling.x-k8s.io", Versio
 func TestOnAQuietCluster(t *testing.T) {
 	t.Parallel()
 	cluster := box.Start(t, unequalPrices, sandbox.Options{NoKubelet: true})
-	t.Run("the scheduler says why it decided, and only to those who may know", func(t *testing.T) { saysWhyItDecided(t, cluster) })
+	t.Run("the scheduler says why it decided, and only to those who may know",
+		func(t *testing.T) { saysWhyItDecided(t, cluster) })
 	begin(t, cluster, unequalSizes)
 	t.Run("the scheduler binds where it was explained", func(t *testing.T) { bindsWhereItWasExplained(t, cluster) })
 	for _, profile := range []string{"berth-scheduler", "cost-optimized-scheduler", "gpu-aware-scheduler"} {
 		begin(t, cluster, replayedNodes)
-		t.Run("a replay places pods as the scheduler does: "+profile, func(t *testing.T) { placesAsTheReplay(t, cluster, profile) })
+		t.Run("a replay places pods as the scheduler does: "+profile,
+			func(t *testing.T) { placesAsTheReplay(t, cluster, profile) })
 	}
 }
 
@@ -41,7 +43,8 @@ func begin(t *testing.T, cluster *box.Box, nodes string) {
 		if err := cluster.Client.CoreV1().Pods(namespace).DeleteCollection(ctx, now, metav1.ListOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		if err := cluster.Dynamic.Resource(podGroups).Namespace(namespace).DeleteCollection(ctx, now, metav1.ListOptions{}); err != nil {
+		if err := cluster.Dynamic.Resource(podGroups).Namespace(namespace).DeleteCollection(ctx, now,
+			metav1.ListOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -63,6 +66,7 @@ func begin(t *testing.T, cluster *box.Box, nodes string) {
 // decided waits until a pod has a node, which it returns, or a reason for having none.
 func decided(t *testing.T, cluster *box.Box, name string) (node string) {
 	t.Helper()
-	pod := cluster.AwaitPod(t, name, "to be decided about", func(pod *v1.Pod) (bool, error) { return pod.Spec.NodeName != "" || box.Reason(pod) != "", nil })
+	pod := cluster.AwaitPod(t, name, "to be decided about",
+		func(pod *v1.Pod) (bool, error) { return pod.Spec.NodeName != "" || box.Reason(pod) != "", nil })
 	return pod.Spec.NodeName
 }

@@ -80,7 +80,8 @@ func follow(t *testing.T, shared *box.Box, name string, args ...string) *followe
 		t.Fatal(err)
 	}
 	f := &followed{site: s, config: mountConfig(t, good), good: good, port: box.Port(t).Number,
-		client: &http.Client{Transport: &http.Transport{TLSClientConfig: tls, DisableKeepAlives: true}, Timeout: 5 * time.Second}}
+		client: &http.Client{Transport: &http.Transport{TLSClientConfig: tls, DisableKeepAlives: true},
+			Timeout: 5 * time.Second}}
 	keys := sandbox.Layout(s.Dir()).PKI()
 	f.Process = box.Command(t, "berth-scheduler", append([]string{
 		"--config=" + f.config.file(), "--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", f.port), "--v=2",
@@ -99,7 +100,8 @@ func (f *followed) withQPS(qps int) string {
 
 // metrics returns the lines of our metrics, empty while the port is closed.
 func (f *followed) metrics(ctx context.Context) string {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("https://127.0.0.1:%d/metrics", f.port), nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("https://127.0.0.1:%d/metrics", f.port),
+		nil)
 	if err != nil {
 		return ""
 	}
@@ -190,7 +192,8 @@ func changesLoseNoPod(t *testing.T, shared *box.Box) {
 					name := fmt.Sprintf("gang-%d-%d-%d", round, i, member)
 					f.create(t, name, func(pod *v1.Pod) {
 						pod.Labels = map[string]string{
-							"pod-group.scheduling.sigs.k8s.io/name": fmt.Sprintf("g-%d-%d", round, i), "pod-group.scheduling.sigs.k8s.io/min-available": "3",
+							"pod-group.scheduling.sigs.k8s.io/name":          fmt.Sprintf("g-%d-%d", round, i),
+							"pod-group.scheduling.sigs.k8s.io/min-available": "3",
 						}
 					})
 					names = append(names, name)
@@ -202,7 +205,8 @@ func changesLoseNoPod(t *testing.T, shared *box.Box) {
 	pending := func(member int) {
 		name := fmt.Sprintf("late-%d", member)
 		f.create(t, name, func(pod *v1.Pod) {
-			pod.Labels = map[string]string{"pod-group.scheduling.sigs.k8s.io/name": "late", "pod-group.scheduling.sigs.k8s.io/min-available": "3"}
+			pod.Labels = map[string]string{"pod-group.scheduling.sigs.k8s.io/name": "late",
+				"pod-group.scheduling.sigs.k8s.io/min-available": "3"}
 		})
 		names = append(names, name)
 	}
@@ -245,7 +249,8 @@ func (f *followed) countBindings(t *testing.T) (result func(stop func()) map[str
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := f.Client.CoreV1().Pods(f.Namespace).Watch(t.Context(), metav1.ListOptions{ResourceVersion: pods.ResourceVersion})
+	w, err := f.Client.CoreV1().Pods(f.Namespace).Watch(t.Context(),
+		metav1.ListOptions{ResourceVersion: pods.ResourceVersion})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -340,7 +345,8 @@ func leaderStartsLater(t *testing.T, shared *box.Box) {
 	f.config.change(t, f.withQPS(1999))
 	standby.AwaitLog(t, "The changed configuration is in force")
 	f.AwaitLog(t, "The changed configuration is in force")
-	noticed, anew := loggedAt(t, f.Log(), "The configuration has changed, checking it"), loggedAt(t, f.Log(), "Restarting with the changed configuration")
+	noticed, anew := loggedAt(t, f.Log(), "The configuration has changed, checking it"), loggedAt(t, f.Log(),
+		"Restarting with the changed configuration")
 	if waited := anew.Sub(noticed); waited < 5*time.Second {
 		t.Errorf("the leader restarted %s after it had noticed the change, want five seconds or more", waited)
 	}

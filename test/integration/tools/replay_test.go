@@ -56,19 +56,22 @@ func placesAsTheReplay(t *testing.T, cluster *box.Box, profile string) {
 		PodsPlaced, PodsPending int
 		Placements              map[string]string
 	}
-	out := mustBerth(t, "replay", "--nodes="+write(t, "nodes.yaml", replayedNodes), "--jobs="+write(t, "jobs.csv", replayedJobs), "--profile="+profile, "--output=json")
+	out := mustBerth(t, "replay", "--nodes="+write(t, "nodes.yaml", replayedNodes), "--jobs="+
+		write(t, "jobs.csv", replayedJobs), "--profile="+profile, "--output=json")
 	if err := json.Unmarshal([]byte(out), &result); err != nil {
 		t.Fatal(err)
 	}
 	if result.PodsPlaced != 14 || result.PodsPending != 1 {
-		t.Errorf("the replay placed %d pods and left %d pending, want all but the one that is too large", result.PodsPlaced, result.PodsPending)
+		t.Errorf("the replay placed %d pods and left %d pending, want all but the one that is too large", result.PodsPlaced,
+			result.PodsPending)
 	}
 	jobs, err := trace.ReadJobs(strings.NewReader(replayedJobs), "jobs.csv")
 	if err != nil {
 		t.Fatal(err)
 	}
 	namespace := &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: replayed}}
-	if _, err := cluster.Client.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+	if _, err := cluster.Client.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil &&
+		!apierrors.IsAlreadyExists(err) {
 		t.Fatal(err)
 	}
 	bound := map[string]string{}
@@ -86,12 +89,14 @@ func placesAsTheReplay(t *testing.T, cluster *box.Box, profile string) {
 func settle(t *testing.T, cluster *box.Box, job *trace.Job, profile string, replayedOn, nodes map[string]string) {
 	t.Helper()
 	if job.Gang {
-		if _, err := cluster.Dynamic.Resource(podGroups).Namespace(replayed).Create(t.Context(), gangview.NewPodGroup(replayed, job.Name, job.Pods), metav1.CreateOptions{}); err != nil {
+		if _, err := cluster.Dynamic.Resource(podGroups).Namespace(replayed).Create(t.Context(),
+			gangview.NewPodGroup(replayed, job.Name, job.Pods), metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for i := range job.Pods {
-		if _, err := cluster.Client.CoreV1().Pods(replayed).Create(t.Context(), podOf(job, i, profile), metav1.CreateOptions{}); err != nil {
+		if _, err := cluster.Client.CoreV1().Pods(replayed).Create(t.Context(), podOf(job, i, profile),
+			metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -46,12 +46,14 @@ func TestTheReportFitsAPhone(t *testing.T) {
 		}
 	}
 	report := filepath.Join(dir, "report.html")
-	mustBerth(t, "compare", "--a=stock", "--b="+config, "--nodes="+write(t, "nodes.csv", nodes), "--jobs="+trace, "--html="+report, "--seeds=1")
+	mustBerth(t, "compare", "--a=stock", "--b="+config, "--nodes="+write(t, "nodes.csv", nodes), "--jobs="+trace,
+		"--html="+report, "--seeds=1")
 	page, err := os.ReadFile(report)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, long := range []string{strings.Repeat("r", 63), filepath.Base(config), strings.TrimSuffix(filepath.Base(trace), ".csv"), "gang does not fit"} {
+	for _, long := range []string{strings.Repeat("r", 63), filepath.Base(config), strings.TrimSuffix(filepath.Base(trace),
+		".csv"), "gang does not fit"} {
 		if !strings.Contains(string(page), long) {
 			t.Errorf("the page does not have %s", long)
 		}
@@ -59,6 +61,7 @@ func TestTheReportFitsAPhone(t *testing.T) {
 	framed := write(t, "frame.html", fmt.Sprintf(frame, html.EscapeString(string(page))))
 	title := titleOf(t, "file://"+framed, "--virtual-time-budget=5000")
 	if want := "wider by 0, out=, unseen=0"; title != want {
-		t.Errorf("on a screen 390 pixels wide: %s, want nothing that is wider or not drawn: %s", html.UnescapeString(title), want)
+		t.Errorf("on a screen 390 pixels wide: %s, want nothing that is wider or not drawn: %s", html.UnescapeString(title),
+			want)
 	}
 }

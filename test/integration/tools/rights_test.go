@@ -22,7 +22,8 @@ import (
 func (s site) startShipped(t *testing.T, kubeconfig string) *box.Process {
 	t.Helper()
 	config := s.config(t, read(t, "base/scheduler-config.yaml"), kubeconfig)
-	return box.Command(t, "berth-scheduler", "--config="+write(t, "scheduler-config.yaml", config), "--secure-port=0", "--v=2")
+	return box.Command(t, "berth-scheduler", "--config="+write(t, "scheduler-config.yaml", config), "--secure-port=0",
+		"--v=2")
 }
 
 // vital are the rights without which nothing is scheduled, by the first verb of their rule.
@@ -59,7 +60,8 @@ func schedulersWithoutARight(t *testing.T, shared *box.Box) {
 }
 
 // runsWithout starts a scheduler that lacks the rights to one resource of a rule.
-func (s site) runsWithout(t *testing.T, right string, rules []rbacv1.PolicyRule, rule rbacv1.PolicyRule, resource string) {
+func (s site) runsWithout(t *testing.T, right string, rules []rbacv1.PolicyRule, rule rbacv1.PolicyRule,
+	resource string) {
 	t.Helper()
 	id := strings.NewReplacer(" ", "-", ",", "-", "/", "-", ".", "-").Replace(right)
 	who := newAccount(t, s.Box, id, without(rules, rule, resource))
@@ -107,14 +109,17 @@ func nothingPreemptedWithoutBudgets(t *testing.T, shared *box.Box) {
 	budget := &policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Name: "b"},
 		Spec: policyv1.PodDisruptionBudgetSpec{
-			MinAvailable: ptr.To(intstr.FromInt32(0)), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "other"}},
+			MinAvailable: ptr.To(intstr.FromInt32(0)),
+			Selector:     &metav1.LabelSelector{MatchLabels: map[string]string{"app": "other"}},
 		},
 	}
-	if _, err := s.Client.PolicyV1().PodDisruptionBudgets(s.Namespace).Create(t.Context(), budget, metav1.CreateOptions{}); err != nil {
+	if _, err := s.Client.PolicyV1().PodDisruptionBudgets(s.Namespace).Create(t.Context(), budget,
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	budgets := func(rule rbacv1.PolicyRule) bool { return slices.Contains(rule.Resources, "poddisruptionbudgets") }
-	who := newAccount(t, shared, "no-budgets", slices.DeleteFunc(rulesOf(t, "base/rbac.yaml"), budgets), "system:volume-scheduler")
+	who := newAccount(t, shared, "no-budgets", slices.DeleteFunc(rulesOf(t, "base/rbac.yaml"), budgets),
+		"system:volume-scheduler")
 	process := s.startShipped(t, who.kubeconfig(t, nil))
 
 	whole := func(priority int32) func(*v1.Pod) {

@@ -20,14 +20,17 @@ import (
 func podsEnd(t *testing.T, shared *box.Box) {
 	create := func(name string, delay time.Duration) {
 		pod := &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{"pod-complete.stage.kwok.x-k8s.io/delay": delay.String()}},
-			Spec:       corev1.PodSpec{SchedulerName: "berth-scheduler", RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "c", Image: "i"}}},
+			ObjectMeta: metav1.ObjectMeta{Name: name,
+				Annotations: map[string]string{"pod-complete.stage.kwok.x-k8s.io/delay": delay.String()}},
+			Spec: corev1.PodSpec{SchedulerName: "berth-scheduler", RestartPolicy: corev1.RestartPolicyNever,
+				Containers: []corev1.Container{{Name: "c", Image: "i"}}},
 		}
 		shared.Create(t, pod)
 	}
 	phase := func(name string, want ...corev1.PodPhase) {
 		t.Helper()
-		shared.AwaitPod(t, name, fmt.Sprint("to be ", want), func(pod *corev1.Pod) (bool, error) { return slices.Contains(want, pod.Status.Phase), nil })
+		shared.AwaitPod(t, name, fmt.Sprint("to be ", want),
+			func(pod *corev1.Pod) (bool, error) { return slices.Contains(want, pod.Status.Phase), nil })
 	}
 	create("ending", time.Second)
 	// On a machine that stalls, a pod may end before it can be made to fail. The next one then has more time.
@@ -63,11 +66,15 @@ func deletedPodEnds(t *testing.T, shared *box.Box) {
 			{Name: "c", Image: "i", Resources: corev1.ResourceRequirements{Limits: gpus}},
 		}},
 	})
-	shared.AwaitPod(t, "kept", "to run", func(pod *corev1.Pod) (bool, error) { return pod.Status.Phase == corev1.PodRunning, nil })
+	shared.AwaitPod(t, "kept", "to run",
+		func(pod *corev1.Pod) (bool, error) { return pod.Status.Phase == corev1.PodRunning, nil })
 	if err := api.Delete(t.Context(), "kept", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	shared.AwaitPod(t, "kept", "to end", func(pod *corev1.Pod) (bool, error) { return pod.Status.Phase == corev1.PodFailed, nil })
+	shared.AwaitPod(t, "kept", "to end", func(pod *corev1.Pod) (bool, error) {
+		return pod.Status.Phase == corev1.PodFailed,
+			nil
+	})
 	free := []byte(`{"metadata":{"finalizers":null}}`)
 	if _, err := api.Patch(t.Context(), "kept", types.MergePatchType, free, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)

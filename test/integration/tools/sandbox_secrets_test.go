@@ -72,11 +72,13 @@ func nothingIsTold(t *testing.T, shared *box.Box) {
 	t.Helper()
 	ctx, sb, c := t.Context(), shared.Sandbox, shared.Client
 	const marker = "correct-horse-battery-staple"
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "marked"}, StringData: map[string]string{"password": marker}}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "marked"},
+		StringData: map[string]string{"password": marker}}
 	if _, err := c.CoreV1().Secrets("default").Create(ctx, secret, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	token, err := c.CoreV1().ServiceAccounts("default").CreateToken(ctx, "default", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	token, err := c.CoreV1().ServiceAccounts("default").CreateToken(ctx, "default", &authenticationv1.TokenRequest{},
+		metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,14 +92,16 @@ func nothingIsTold(t *testing.T, shared *box.Box) {
 		t.Fatal(err)
 	}
 	keyLine := strings.Split(string(key), "\n")[1]
-	secrets := []string{marker, base64.StdEncoding.EncodeToString([]byte(marker)), token.Status.Token, keyLine, base64.StdEncoding.EncodeToString(key)[:60]}
+	secrets := []string{marker, base64.StdEncoding.EncodeToString([]byte(marker)), token.Status.Token, keyLine,
+		base64.StdEncoding.EncodeToString(key)[:60]}
 
 	logs, err := filepath.Glob(filepath.Join(sb.LogDir(), "*.log"))
 	if err != nil || len(logs) < 2 {
 		t.Fatalf("%d logs: %v", len(logs), err)
 	}
 	texts := map[string][]byte{"a dump": dumpOf(t, sb)}
-	for _, path := range append(logs, filepath.Join(sb.Dir(), "state.json"), filepath.Join(sb.Dir(), "scheduler-config.yaml")) {
+	for _, path := range append(logs, filepath.Join(sb.Dir(), "state.json"),
+		filepath.Join(sb.Dir(), "scheduler-config.yaml")) {
 		if texts[path], err = os.ReadFile(path); err != nil {
 			t.Fatal(err)
 		}
@@ -126,7 +130,8 @@ func runMarked(t *testing.T, shared *box.Box, marker string) {
 				Env: []corev1.EnvVar{{Name: "PASSWORD", Value: marker}},
 			}},
 			InitContainers: []corev1.Container{{Name: "init", Image: "i", Args: []string{marker}}},
-			Volumes:        []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "marked"}}}},
+			Volumes: []corev1.Volume{{Name: "v",
+				VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "marked"}}}},
 		},
 	}
 	shared.Create(t, pod)
@@ -135,7 +140,8 @@ func runMarked(t *testing.T, shared *box.Box, marker string) {
 	stuck.Name, stuck.Spec.NodeSelector = "marked-and-stuck", map[string]string{"nowhere": "true"}
 	shared.Create(t, stuck)
 	for _, name := range []string{pod.Name, stuck.Name} {
-		shared.AwaitPod(t, name, "to be seen by the scheduler", func(pod *corev1.Pod) (bool, error) { return len(pod.Status.Conditions) > 0, nil })
+		shared.AwaitPod(t, name, "to be seen by the scheduler",
+			func(pod *corev1.Pod) (bool, error) { return len(pod.Status.Conditions) > 0, nil })
 	}
 }
 

@@ -113,7 +113,8 @@ func TestStopLeavesNothing(t *testing.T) {
 
 	// With the processes apart, one can die without the others, and what was stored is still there.
 	c := client(t, sb)
-	if _, err := c.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kept"}}, metav1.CreateOptions{}); err != nil {
+	if _, err := c.CoreV1().Namespaces().Create(t.Context(),
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kept"}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, p := range pids[2:] {
@@ -150,7 +151,8 @@ func followsConfiguration(t *testing.T, sb *sandbox.Sandbox, file, config string
 	t.Helper()
 	before := pid(t, sb, "scheduler")
 	for _, step := range []struct{ line, says string }{
-		{"podMaxBackoffSecond: 5\n", "The configuration cannot be used"}, {"podMaxBackoffSeconds: 5\n", "The changed configuration is in force"},
+		{"podMaxBackoffSecond: 5\n", "The configuration cannot be used"},
+		{"podMaxBackoffSeconds: 5\n", "The changed configuration is in force"},
 	} {
 		if err := os.WriteFile(file, []byte(config+step.line), 0o600); err != nil {
 			t.Fatal(err)
@@ -167,7 +169,8 @@ func followsConfiguration(t *testing.T, sb *sandbox.Sandbox, file, config string
 
 func TestACrashedSandboxIsCleanedUpByTheNext(t *testing.T) {
 	t.Parallel()
-	const config = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nleaderElection: {resourceName: berth-scheduler}\n" +
+	const config = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n" +
+		"leaderElection: {resourceName: berth-scheduler}\n" +
 		"profiles: [{schedulerName: berth-scheduler}]\n"
 	dir, file := filepath.Join(t.TempDir(), "sandbox"), write(t, "config.yaml", config)
 	sb := start(t, sandbox.Options{Dir: dir, SchedulerConfig: file, NoKubelet: true})
@@ -179,7 +182,8 @@ func TestACrashedSandboxIsCleanedUpByTheNext(t *testing.T) {
 	}
 	// Until then the lock of the folder is held.
 	box.Await(t, "the control plane to die", func(context.Context) (bool, error) { return !alive(controlPlane), nil })
-	box.Await(t, "the scheduler to die with its control plane", func(context.Context) (bool, error) { return !alive(scheduler), nil })
+	box.Await(t, "the scheduler to die with its control plane",
+		func(context.Context) (bool, error) { return !alive(scheduler), nil })
 	again := start(t, sandbox.Options{Dir: dir, NoScheduler: true, NoKubelet: true},
 		"removing the data of a control plane that was not stopped with `berth down`")
 	if _, err := client(t, again).CoreV1().Namespaces().Get(t.Context(), "default", metav1.GetOptions{}); err != nil {
@@ -193,12 +197,14 @@ func TestACrashedSandboxIsCleanedUpByTheNext(t *testing.T) {
 //nolint:tparallel // each part starts a control plane; two at once are enough for a small machine
 func TestWhatTurnsOutWhileItStartsLeavesNothing(t *testing.T) {
 	t.Parallel()
-	refused := write(t, "config.yaml", "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofilez: []\n")
+	refused := write(t, "config.yaml",
+		"apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofilez: []\n")
 	for name, tt := range map[string]struct {
 		opts sandbox.Options
 		want string
 	}{
-		"an API that the server does not know":                 {sandbox.Options{RuntimeConfig: []string{"nosuch/v1=true"}}, "nosuch"},
+		"an API that the server does not know": {sandbox.Options{RuntimeConfig: []string{"nosuch/v1=true"}},
+			"nosuch"},
 		"a scheduler configuration that the scheduler refuses": {sandbox.Options{SchedulerConfig: refused}, `unknown field "profilez"`},
 	} {
 		t.Run(name, func(t *testing.T) {

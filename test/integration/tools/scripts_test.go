@@ -50,8 +50,10 @@ func trusted(ts *testscript.TestScript, neg bool, args []string) {
 	ca, cert, key := file("ca", config.CAData), file("cert", config.CertData), file("key", config.KeyData)
 	byName := strings.Replace(config.Host, "127.0.0.1", "localhost", 1)
 	for _, client := range [][]string{
-		{"curl", "--noproxy", "*", "--silent", "--show-error", "--max-time", "60", "--cacert", ca, "--cert", cert, "--key", key, byName + "/readyz"},
-		{"curl", "--noproxy", "*", "--silent", "--show-error", "--max-time", "60", "--cacert", ca, "--cert", cert, "--key", key, config.Host + "/readyz"},
+		{"curl", "--noproxy", "*", "--silent", "--show-error", "--max-time", "60", "--cacert", ca, "--cert", cert, "--key",
+			key, byName + "/readyz"},
+		{"curl", "--noproxy", "*", "--silent", "--show-error", "--max-time", "60", "--cacert", ca, "--cert", cert, "--key",
+			key, config.Host + "/readyz"},
 		{"python3", "-c", pythonClient, config.Host + "/readyz", ca, cert, key},
 	} {
 		out, err := exec.Command(client[0], client[1:]...).CombinedOutput()

@@ -45,7 +45,9 @@ func TestFiguresAreReadFromARealPrometheusAndOutliveItForAWhile(t *testing.T) {
 		Prometheus:      soon(server.url),
 		LatencyMsQuery:  "request_seconds * 1000",
 		ThroughputQuery: "tokens_per_second",
-	}, signals.Node{Name: "a"}, signals.Node{Name: "b.example.com", Hostname: "b"}, signals.Node{Name: "idle"}, signals.Node{Name: "silent"}, signals.Node{Name: "negative"}, signals.Node{Name: "huge"}, signals.Node{Name: "unmeasured"})
+	}, signals.Node{Name: "a"}, signals.Node{Name: "b.example.com", Hostname: "b"}, signals.Node{Name: "idle"},
+		signals.Node{Name: "silent"}, signals.Node{Name: "negative"}, signals.Node{Name: "huge"},
+		signals.Node{Name: "unmeasured"})
 	if r.Snapshot().Any(time.Now()) {
 		t.Error("something is known before the first round")
 	}
@@ -109,7 +111,8 @@ func TestOldSamplesAreNoFigures(t *testing.T) {
 		fmt.Sprintf(`latency_ms{node="old"} 10 %d`, old),
 		fmt.Sprintf(`latency_ms{node="young"} 10 %d`, young),
 	}), "")
-	r, begin := startFigures(t, config.SLOSignals{Prometheus: soon(server.url), LatencyMsQuery: "latency_ms"}, signals.Node{Name: "old"}, signals.Node{Name: "young"})
+	r, begin := startFigures(t, config.SLOSignals{Prometheus: soon(server.url), LatencyMsQuery: "latency_ms"},
+		signals.Node{Name: "old"}, signals.Node{Name: "young"})
 	begin()
 	reads(t, func() string {
 		if r.Snapshot().Of("young", time.Now()).LatencyMs != 10 {
@@ -127,7 +130,8 @@ func TestABadQueryOfOneFigureLeavesTheOther(t *testing.T) {
 	t.Parallel()
 	exported := startExporter(t, `latency_ms{node="a"} 10`)
 	server := startPrometheus(t, exported.job("apps", ""), "", "")
-	r, begin := startFigures(t, config.SLOSignals{Prometheus: soon(server.url), LatencyMsQuery: "latency_ms", ThroughputQuery: "rate("}, signals.Node{Name: "a"})
+	r, begin := startFigures(t, config.SLOSignals{Prometheus: soon(server.url), LatencyMsQuery: "latency_ms",
+		ThroughputQuery: "rate("}, signals.Node{Name: "a"})
 	begin()
 	reads(t, func() string {
 		if r.Snapshot().Of("a", time.Now()) != (sla.Figures{LatencyMs: 10}) {

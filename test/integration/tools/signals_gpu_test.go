@@ -23,7 +23,8 @@ func gpuArgs(url string) *config.GPUSignals {
 func startGPUs(t *testing.T, args *config.GPUSignals, nodes ...signals.Node) (r *signals.GPUReader, stop func()) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
-	r, err := signals.StartGPU(ctx, newFactory(), args, func() []signals.Node { return nodes }, func() bool { return true })
+	r, err := signals.StartGPU(ctx, newFactory(), args, func() []signals.Node { return nodes },
+		func() bool { return true })
 	if err != nil {
 		t.Fatalf("starting the reader: %v", err)
 	}
@@ -73,7 +74,8 @@ func TestUtilisationAndMemoryAreReadFromARealPrometheus(t *testing.T) {
 	args := gpuArgs(server.url)
 	args.Prometheus.MatchLabels = map[string]string{"cluster": "here"}
 	start := time.Now()
-	r, stop := startGPUs(t, args, signals.Node{Name: "a"}, signals.Node{Name: "b-0", Hostname: "b.example.com"}, signals.Node{Name: "c"})
+	r, stop := startGPUs(t, args, signals.Node{Name: "a"}, signals.Node{Name: "b-0", Hostname: "b.example.com"},
+		signals.Node{Name: "c"})
 	names := []string{"a", "b-0", "c"}
 	reads(t, func() string {
 		for _, node := range names {
@@ -88,13 +90,16 @@ func TestUtilisationAndMemoryAreReadFromARealPrometheus(t *testing.T) {
 
 	wantUtilisation := map[string]signals.Utilisation{
 		"a": {MeanMilli: 500, GPUs: []signals.GPUUtilisation{
-			{GPUID: signals.GPUID{Index: 0, UUID: "GPU-a0"}, Milli: 250}, {GPUID: signals.GPUID{Index: 1, UUID: "GPU-a1"}, Milli: 750}}},
+			{GPUID: signals.GPUID{Index: 0, UUID: "GPU-a0"}, Milli: 250}, {GPUID: signals.GPUID{Index: 1, UUID: "GPU-a1"},
+				Milli: 750}}},
 		"b-0": {MeanMilli: 600, GPUs: []signals.GPUUtilisation{
-			{GPUID: signals.GPUID{Index: 0, UUID: "GPU-b0"}, Milli: 500}, {GPUID: signals.GPUID{Index: 1, UUID: "GPU-b1"}, Milli: 700}}},
+			{GPUID: signals.GPUID{Index: 0, UUID: "GPU-b0"}, Milli: 500}, {GPUID: signals.GPUID{Index: 1, UUID: "GPU-b1"},
+				Milli: 700}}},
 		"c": {MeanMilli: 400, GPUs: []signals.GPUUtilisation{{GPUID: signals.GPUID{Index: 0, UUID: "GPU-c0"}, Milli: 400}}},
 	}
 	wantMemory := map[string]signals.Memory{
-		"a": {GPUs: []signals.GPUMemory{{GPUID: signals.GPUID{Index: 0, UUID: "GPU-a0"}, UsedMiB: 1000, FreeMiB: 80000, ReservedMiB: 559}}},
+		"a": {GPUs: []signals.GPUMemory{{GPUID: signals.GPUID{Index: 0, UUID: "GPU-a0"}, UsedMiB: 1000, FreeMiB: 80000,
+			ReservedMiB: 559}}},
 		"b-0": {GPUs: []signals.GPUMemory{
 			{GPUID: signals.GPUID{Index: 0, UUID: "GPU-b0"}, UsedMiB: 4000, FreeMiB: 77000},
 			{GPUID: signals.GPUID{Index: 1, UUID: "GPU-b1"}, UsedMiB: 300, FreeMiB: 27000}}},
@@ -125,7 +130,8 @@ func TestUtilisationAndMemoryAreReadFromARealPrometheus(t *testing.T) {
 
 	// Another scheduler, which knows two nodes without measurements: 3 of 5 are less than 80%.
 	stop()
-	wider, _ := startGPUs(t, args, signals.Node{Name: "a"}, signals.Node{Name: "b-0", Hostname: "b.example.com"}, signals.Node{Name: "c"}, signals.Node{Name: "d"}, signals.Node{Name: "e"})
+	wider, _ := startGPUs(t, args, signals.Node{Name: "a"}, signals.Node{Name: "b-0", Hostname: "b.example.com"},
+		signals.Node{Name: "c"}, signals.Node{Name: "d"}, signals.Node{Name: "e"})
 	reads(t, func() string {
 		if covered := measured(t, "berth_signal_coverage_ratio", server.url, "gpu_utilisation"); covered != 0.6 {
 			return fmt.Sprintf("share of the nodes with a sample: %v, want 0.6", covered)

@@ -44,21 +44,26 @@ func TestFaultsAreReadFromTheHistoryInARealPrometheus(t *testing.T) {
 			{xid("new-code-is-a-fault"), 120 * m, 10 * m, "0"}, {xid("new-code-is-a-fault"), 9*m + 30*time.Second, 0, "79"}},
 			want: []signals.Fault{{XID: 79}}, age: 9 * m},
 		{node: "unchanged-across-a-gap-is-no-fault", tracks: []track{
-			{xid("unchanged-across-a-gap-is-no-fault"), 120 * m, 40 * m, "48"}, {xid("unchanged-across-a-gap-is-no-fault"), 20 * m, 0, "48"}}},
+			{xid("unchanged-across-a-gap-is-no-fault"), 120 * m, 40 * m, "48"}, {xid("unchanged-across-a-gap-is-no-fault"),
+				20 * m, 0, "48"}}},
 		{node: "harmless-code-does-not-heal", tracks: []track{
-			{xid("harmless-code-does-not-heal"), 120 * m, 21 * m, "0"}, {xid("harmless-code-does-not-heal"), 20 * m, 16 * m, "79"},
+			{xid("harmless-code-does-not-heal"), 120 * m, 21 * m, "0"}, {xid("harmless-code-does-not-heal"), 20 * m, 16 * m,
+				"79"},
 			{xid("harmless-code-does-not-heal"), 15 * m, 0, "13"}},
 			want: []signals.Fault{{XID: 79}}, age: 20 * m},
 		{node: "reset-heals", tracks: []track{
-			{xid("reset-heals"), 120 * m, 31 * m, "0"}, {xid("reset-heals"), 30 * m, 21 * m, "79"}, {xid("reset-heals"), 20 * m, 0, "0"}}},
+			{xid("reset-heals"), 120 * m, 31 * m, "0"}, {xid("reset-heals"), 30 * m, 21 * m, "79"},
+			{xid("reset-heals"), 20 * m, 0, "0"}}},
 		{node: "harmless-code-is-no-fault", tracks: []track{
 			{xid("harmless-code-is-no-fault"), 120 * m, 6 * m, "0"}, {xid("harmless-code-is-no-fault"), 5 * m, 0, "31"}}},
 		{node: "same-code-after-a-reset-is-a-fault", tracks: []track{
-			{xid("same-code-after-a-reset-is-a-fault"), 120 * m, 41 * m, "79"}, {xid("same-code-after-a-reset-is-a-fault"), 40 * m, 31 * m, "0"},
+			{xid("same-code-after-a-reset-is-a-fault"), 120 * m, 41 * m, "79"}, {xid("same-code-after-a-reset-is-a-fault"),
+				40 * m, 31 * m, "0"},
 			{xid("same-code-after-a-reset-is-a-fault"), 30 * m, 0, "79"}},
 			want: []signals.Fault{{XID: 79}}, age: 30 * m},
 		{node: "sentinel-is-no-fault", tracks: []track{
-			{xid("sentinel-is-no-fault"), 120 * m, 11 * m, "0"}, {xid("sentinel-is-no-fault"), 10 * m, 0, "9223372036854775794"}}},
+			{xid("sentinel-is-no-fault"), 120 * m, 11 * m, "0"}, {xid("sentinel-is-no-fault"), 10 * m, 0,
+				"9223372036854775794"}}},
 		{node: "code-in-a-label-too", tracks: []track{
 			{`DCGM_FI_DEV_XID_ERRORS{node="code-in-a-label-too",gpu="3",UUID="GPU-3",err_code="0"}`, 120 * m, 13 * m, "0"},
 			{`DCGM_FI_DEV_XID_ERRORS{node="code-in-a-label-too",gpu="3",UUID="GPU-3",err_code="95"}`, 10 * m, 0, "95"}},

@@ -68,7 +68,8 @@ func TestPricesAreReadFromARealPrometheusAndOutliveIt(t *testing.T) {
 		if got, ok := r.Snapshot().Offering(spot, now); !ok || got != 157_800 {
 			t.Errorf("%s, price of %v: %s, known %v, want $0.1578", when, spot, got, ok)
 		}
-		if got, ok := r.Snapshot().Offering(signals.Offering{InstanceType: "sold-out", CapacityType: "spot", Zone: "eu-west-1a"}, now); ok {
+		if got, ok := r.Snapshot().Offering(signals.Offering{InstanceType: "sold-out", CapacityType: "spot",
+			Zone: "eu-west-1a"}, now); ok {
 			t.Errorf("%s, price of an offering priced at nothing: %s, want unknown", when, got)
 		}
 	}

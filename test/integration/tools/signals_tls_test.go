@@ -77,10 +77,14 @@ func TestARealPrometheusIsAskedOverTLSWithAPassword(t *testing.T) {
 		"a wrong password": {func(p *config.Prometheus) {
 			p.BasicAuth = &config.BasicAuth{Username: "berth", PasswordFile: write(t, "wrong", "guess")}
 		}, "401"},
-		"no password":          {func(p *config.Prometheus) { p.BasicAuth = nil }, "401"},
-		"a missing password":   {func(p *config.Prometheus) { p.BasicAuth.PasswordFile = filepath.Join(t.TempDir(), "absent") }, "absent"},
+		"no password": {func(p *config.Prometheus) { p.BasicAuth = nil }, "401"},
+		"a missing password": {func(p *config.Prometheus) {
+			p.BasicAuth.PasswordFile = filepath.Join(t.TempDir(),
+				"absent")
+		}, "absent"},
 		"a server not trusted": {func(p *config.Prometheus) { p.TLS = nil }, "certificate"},
-		"plain HTTP":           {func(p *config.Prometheus) { p.URL = strings.Replace(p.URL, "https:", "http:", 1) }, "HTTPS server"},
+		"plain HTTP": {func(p *config.Prometheus) { p.URL = strings.Replace(p.URL, "https:", "http:", 1) },
+			"HTTPS server"},
 	} {
 		bad := *args.Prometheus.DeepCopy()
 		c.change(&bad)

@@ -74,7 +74,8 @@ func TestUseIsReadFromARealPrometheus(t *testing.T) {
 	server := startPrometheus(t, "", backfill(t, lines), "")
 	args := gpuArgs(server.url).Prometheus
 	args.MatchLabels = map[string]string{"cluster": "here"}
-	query := history.Query{From: from, To: from.Add(time.Hour), Step: time.Minute, By: by(t, "namespace"), Resources: []string{"nvidia.com/gpu"}}
+	query := history.Query{From: from, To: from.Add(time.Hour), Step: time.Minute, By: by(t, "namespace"),
+		Resources: []string{"nvidia.com/gpu"}}
 	s, err := history.Read(t.Context(), &args, query)
 	if err != nil {
 		t.Fatal(err)
@@ -98,7 +99,8 @@ func TestUseIsReadFromARealPrometheus(t *testing.T) {
 	}
 	testUseByLabels(t, &args, query)
 	query.From, query.To = from.Add(-48*time.Hour), from.Add(-47*time.Hour)
-	if s, err := history.Read(t.Context(), &args, query); err == nil || !strings.Contains(err.Error(), "has neither kube_pod_resource_request") {
+	if s, err := history.Read(t.Context(), &args, query); err == nil ||
+		!strings.Contains(err.Error(), "has neither kube_pod_resource_request") {
 		t.Errorf("of a time without samples: %+v, %v, want an error that says what is missing", s, err)
 	}
 }
@@ -136,10 +138,12 @@ func testUseByLabels(t *testing.T, args *config.Prometheus, query history.Query)
 		if err != nil {
 			t.Fatalf("by %s: %v", test.by, err)
 		}
-		if diff := cmp.Diff(test.lines, s.Lines, cmpopts.SortSlices(func(a, b showback.Line) bool { return a.Key < b.Key })); diff != "" {
+		if diff := cmp.Diff(test.lines, s.Lines,
+			cmpopts.SortSlices(func(a, b showback.Line) bool { return a.Key < b.Key })); diff != "" {
 			t.Errorf("by %s (-want +got):\n%s", test.by, diff)
 		}
-		if !slices.ContainsFunc(s.Notes, func(note string) bool { return strings.Contains(note, test.note) }) || s.By != test.by {
+		if !slices.ContainsFunc(s.Notes, func(note string) bool { return strings.Contains(note, test.note) }) ||
+			s.By != test.by {
 			t.Errorf("by %s: %q, notes %q", test.by, s.By, s.Notes)
 		}
 	}

@@ -51,7 +51,8 @@ func (s site) config(t *testing.T, shipped, kubeconfig string) string {
 		}
 	}
 	changed := schedulerName.ReplaceAllString(shipped, "${1}${2}-"+s.Namespace)
-	changed = strings.NewReplacer("  resourceNamespace: kube-system\n", "", "  kubeconfig: /etc/kubernetes/scheduler.conf\n", "",
+	changed = strings.NewReplacer("  resourceNamespace: kube-system\n", "",
+		"  kubeconfig: /etc/kubernetes/scheduler.conf\n", "",
 		"\nleaderElection:\n", "\nleaderElection:\n  resourceNamespace: "+s.Namespace+"\n"+patientElection,
 		"\nclientConnection:\n", "\nclientConnection:\n  kubeconfig: "+kubeconfig+"\n").Replace(changed)
 	return changed
@@ -63,7 +64,8 @@ func (s site) create(t *testing.T, name string, change func(*v1.Pod)) {
 	pod := &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: v1.PodSpec{SchedulerName: s.profile("berth-scheduler"), Containers: []v1.Container{{
-			Name: "c", Image: "none", Resources: v1.ResourceRequirements{Requests: v1.ResourceList{v1.ResourceCPU: resource.MustParse("100m")}},
+			Name: "c", Image: "none",
+			Resources: v1.ResourceRequirements{Requests: v1.ResourceList{v1.ResourceCPU: resource.MustParse("100m")}},
 		}}},
 	}
 	if change != nil {
@@ -90,7 +92,8 @@ func newAccount(t *testing.T, box *box.Box, name string, rules []rbacv1.PolicyRu
 	t.Helper()
 	a := account{box, name}
 	sa := &v1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	if _, err := box.Client.CoreV1().ServiceAccounts(metav1.NamespaceSystem).Create(t.Context(), sa, metav1.CreateOptions{}); err != nil {
+	if _, err := box.Client.CoreV1().ServiceAccounts(metav1.NamespaceSystem).Create(t.Context(), sa,
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules}
@@ -111,7 +114,8 @@ func (a account) bind(t *testing.T, role string) {
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: metav1.NamespaceSystem, Name: a.name}},
 	}
-	if _, err := a.box.Client.RbacV1().ClusterRoleBindings().Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
+	if _, err := a.box.Client.RbacV1().ClusterRoleBindings().Create(t.Context(), binding,
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	a.box.AwaitClusterRole(t, "system:serviceaccount:kube-system:"+a.name, role)
@@ -122,9 +126,11 @@ func (a account) kubeconfig(t *testing.T, pod *v1.Pod) string {
 	t.Helper()
 	request := &authenticationv1.TokenRequest{}
 	if pod != nil {
-		request.Spec.BoundObjectRef = &authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: pod.Name, UID: pod.UID}
+		request.Spec.BoundObjectRef = &authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: pod.Name,
+			UID: pod.UID}
 	}
-	token, err := a.box.Client.CoreV1().ServiceAccounts(metav1.NamespaceSystem).CreateToken(t.Context(), a.name, request, metav1.CreateOptions{})
+	token, err := a.box.Client.CoreV1().ServiceAccounts(metav1.NamespaceSystem).CreateToken(t.Context(), a.name, request,
+		metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

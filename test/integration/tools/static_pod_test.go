@@ -29,7 +29,8 @@ func staticPodStartsWithLastGood(t *testing.T, shared *box.Box) {
 		t.Fatal(err)
 	}
 	config := s.config(t, read(t, "static-pod/scheduler-config.yaml"), onNode("/etc/kubernetes/scheduler.conf"))
-	for path, content := range map[string]string{"/etc/kubernetes/scheduler.conf": string(kubeconfig), "/etc/kubernetes/berth/scheduler-config.yaml": config} {
+	for path, content := range map[string]string{"/etc/kubernetes/scheduler.conf": string(kubeconfig),
+		"/etc/kubernetes/berth/scheduler-config.yaml": config} {
 		if err := os.WriteFile(onNode(path), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -56,7 +57,8 @@ func staticPodStartsWithLastGood(t *testing.T, shared *box.Box) {
 	if err := first.Stop(); err != nil {
 		t.Errorf("stopping the scheduler: %v", err)
 	}
-	if err := os.WriteFile(onNode("/etc/kubernetes/berth/scheduler-config.yaml"), []byte("profiles: ["), 0o600); err != nil {
+	if err := os.WriteFile(onNode("/etc/kubernetes/berth/scheduler-config.yaml"), []byte("profiles: ["),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	again := box.Command(t, "berth-scheduler", args...)

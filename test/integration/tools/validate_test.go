@@ -22,7 +22,8 @@ import (
 // none, without keeping them.
 func serverRefusesWhatIsFound(t *testing.T, shared *box.Box) {
 	ctx := t.Context()
-	if _, err := shared.Client.CoreV1().Namespaces().Create(ctx, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "nn"}}, metav1.CreateOptions{}); err != nil {
+	if _, err := shared.Client.CoreV1().Namespaces().Create(ctx, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "nn"}},
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	groups, err := restmapper.GetAPIGroupResources(shared.Client.Discovery())
@@ -52,7 +53,8 @@ func serverRefusesWhatIsFound(t *testing.T, shared *box.Box) {
 	}
 }
 
-func create(ctx context.Context, client dynamic.Interface, mapper meta.RESTMapper, object *unstructured.Unstructured) error {
+func create(ctx context.Context, client dynamic.Interface, mapper meta.RESTMapper,
+	object *unstructured.Unstructured) error {
 	kind := object.GroupVersionKind()
 	mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if err != nil {
@@ -66,6 +68,7 @@ func create(ctx context.Context, client dynamic.Interface, mapper meta.RESTMappe
 		}
 		resource = client.Resource(mapping.Resource).Namespace(namespace)
 	}
-	_, err = resource.Create(ctx, object, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldValidation: metav1.FieldValidationStrict})
+	_, err = resource.Create(ctx, object, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll},
+		FieldValidation: metav1.FieldValidationStrict})
 	return err
 }

@@ -1,5 +1,5 @@
-// Package harness_test is kube-scheduler's own benchmark, scheduler_perf, with the plugins of this project registered. The
-// command above builds it and runs it once for each measurement.
+// Package harness_test is kube-scheduler's own benchmark, scheduler_perf, with the plugins of this project registered.
+// The command above builds it and runs it once for each measurement.
 package harness_test
 
 import (

@@ -18,7 +18,8 @@ func TestAFailureHasTheLastWordsOfTheStartThatFailed(t *testing.T) {
 	before := filepath.Join(dir, "before")
 	// The second start logs and runs on.
 	p := &Process{Name: "c", Path: "/bin/sh", Logs: dir, Started: func(int) {}, Args: []string{"-c",
-		"if [ -e " + before + " ]; then echo starting again; exec sleep 600; fi; touch " + before + "; echo the reason; exit 3"}}
+		"if [ -e " + before + " ]; then echo starting again; exec sleep 600; fi; touch " + before +
+			"; echo the reason; exit 3"}}
 	p.Start(t.Context())
 	defer p.Stop()
 	await.Until(t, "the second start", func() bool {
