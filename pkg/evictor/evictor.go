@@ -220,6 +220,7 @@ func (e *Evictor) Tidy(now time.Time, waits func(gang.ID) bool) []gang.Effects {
 	}
 	e.Faults.review(e, now)
 	e.Moves.review(e, now, waits)
+	e.Notifier.KeepRequests(now)
 	return e.Notifier.callOff(e, now, waits)
 }
 

@@ -26,6 +26,9 @@ const (
 	customPatience = 30 * time.Second
 )
 
+// Unread is the last resource version of the informer of a kind that cannot be read.
+const Unread = "0"
+
 // CustomKind is a kind that a plugin reads where it can: a custom resource, or one for which the scheduler may lack a
 // right.
 type CustomKind struct {
@@ -174,7 +177,7 @@ func (l *customListWatch) nothing() (runtime.Object, error) {
 	if !ok {
 		return nil, fmt.Errorf("listing %s: %T has no list metadata", l.kind.Resource.GroupResource(), list)
 	}
-	meta.SetResourceVersion("0")
+	meta.SetResourceVersion(Unread)
 	return list, nil
 }
 

@@ -201,7 +201,7 @@ var bounds = map[string]map[string]string{
 		"demand.own":     oneCycle, "demand.wanted": oneCycle, "problemBuilder.holdersLeaving": oneCycle,
 		"problemBuilder.leaving": oneCycle, "proposal.pods": byNode,
 	},
-	"pkg/evictor/notices": {"notices.given": byPod},
+	"pkg/evictor/notices": {"notices.given": byPod, "requests.written": "what was written in the last 10 s, while the process leads"},
 	"pkg/gangloop": {
 		"HeldPods.pods": byPod, "News.Changed": byGang, "News.happenings": byPod, "gates.gate": byPod,
 	},

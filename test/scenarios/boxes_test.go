@@ -64,6 +64,10 @@ var (
 		FeatureGates:          []string{"GenericWorkload=true", "TopologyAwareWorkloadScheduling=true"},
 		SchedulerFeatureGates: []string{"TopologyAwareWorkloadScheduling=false", "GenericWorkload=false"},
 		RuntimeConfig:         []string{"scheduling.k8s.io/v1beta1=true"}}}
+	// responding serves EvictionRequests. The scheduler needs no feature gate for them.
+	responding = &box{options: sandbox.Options{SchedulerConfig: "testdata/config/gangs.yaml", Controllers: []string{"garbage-collector-controller"},
+		FeatureGates: []string{"EvictionRequestAPI=true"}, SchedulerFeatureGates: []string{"EvictionRequestAPI=false"},
+		RuntimeConfig: []string{"lifecycle.k8s.io/v1alpha1=true"}}}
 	// reserving keeps nodes for gangs that do not fit, which scenarios of the other kind must not see.
 	reserving = &box{options: sandbox.Options{SchedulerConfig: "testdata/config/reservation.yaml"}}
 	// starting keeps nodes by time, and soon no more for a gang that does not start.
@@ -85,7 +89,7 @@ var (
 )
 
 // boxes are in the order in which they start: first those that take longest.
-var boxes = []*box{plain, reserving, starting, shipped, nominating, leveled, named, owning, repairing, moving, unknown, native, foreign}
+var boxes = []*box{plain, reserving, starting, shipped, nominating, leveled, named, owning, repairing, moving, unknown, native, foreign, responding}
 
 func TestMain(m *testing.M) {
 	flag.Parse()
@@ -203,6 +207,8 @@ func scripts() ([]script, error) {
 			s.in = native
 		case "dialect":
 			s.in = foreign
+		case "responders":
+			s.in = responding
 		case "owners":
 			s.in = owning
 		case "faults":

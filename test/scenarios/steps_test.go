@@ -221,11 +221,18 @@ func (w *world) doDelete(ctx context.Context, l *line) error {
 		if err != nil {
 			return err
 		}
+		var at metav1.DeleteOptions
+		if l.option("graceful", "") == "" {
+			at.GracePeriodSeconds = ptr.To[int64](0)
+		}
 		for _, p := range pods {
 			w.forget(p)
-			if err := w.client.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}); err != nil {
+			if err := w.client.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, at); err != nil {
 				return err
 			}
+		}
+		if at.GracePeriodSeconds == nil {
+			return nil
 		}
 		// What was deleted here must not be counted as existing by the next command.
 		return w.eventually(ctx, 10*time.Second, func() error {

@@ -34,6 +34,7 @@ type Notifier struct {
 	// Leads reports whether this process schedules: only then does it write.
 	Leads func() bool
 	notices
+	requests
 }
 
 // notices own which pods have notice of their eviction. That is read from the pods alone, so that a scheduler that
@@ -55,7 +56,12 @@ type Told struct {
 }
 
 // See takes a pod as it is now.
-func (n *notices) See(pod *v1.Pod) {
+func (n *Notifier) See(pod *v1.Pod) {
+	n.notices.see(pod)
+	n.requests.see(pod)
+}
+
+func (n *notices) see(pod *v1.Pod) {
 	told, has := workview.NoticeOf(pod)
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -88,15 +94,27 @@ func (n *notices) Any() bool {
 	return len(n.given) > 0
 }
 
-// asking returns those of the pods that want notice. Most pods want none, and what they lose need not be read then.
+// asking returns those of the pods that want notice. Most pods want none, and what they lose need not be read then. One
+// that terminates has nothing left to save: its responders may have evicted it early.
 func (n *Notifier) asking(pods []*v1.Pod) []*v1.Pod {
 	var asking []*v1.Pod
 	for _, pod := range pods {
-		if workview.AsksForNotice(pod, n.Members.Object(n.Members.ID(pod))) {
+		if pod.DeletionTimestamp == nil && workview.AsksForNotice(pod, n.Members.Object(n.Members.ID(pod))) {
 			asking = append(asking, pod)
 		}
 	}
 	return asking
+}
+
+// refs are the pods that have notice.
+func (n *notices) refs() []gang.Ref {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	refs := make([]gang.Ref, 0, len(n.given))
+	for _, told := range n.given {
+		refs = append(refs, told.ref)
+	}
+	return refs
 }
 
 // IsFor reports whether the pod has notice for the sake of the gang or pod of that name. It was told that it goes, so

@@ -86,6 +86,7 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 	of := &c.evictor.Sources
 	of.Wide, of.Native = wide, members.NewNativeGroups(factory)
 	of.Budgets = factory.Policy().V1().PodDisruptionBudgets().Lister()
+	c.evictor.Notifier.WatchRequests(ctx, client, factory)
 	c.told.owners, err = podgroup.NewOwners(ctx, profile.KubeConfig(), factory.InformerName(), c.told.recorder,
 		f.groups.applyOwner)
 	if err != nil {
