@@ -34,6 +34,8 @@ func TestShortfall(t *testing.T) {
 			"gang ns/one needs 4 × 4 gpu, fits 3; 1 more is needed", "gang does not fit"},
 		{"more exist than are needed", gang.Turn{Need: gang.Minimum{Total: 2}, Of: gang.Minimum{Total: 2}, Members: make([]gang.Member, 3)}, []Shortage{{"a", 3, 1}}, 1, "", nil,
 			"gang ns/one needs at least 2 of 3 members, fits 1 (1 of 3 × 4 gpu); 1 more is needed", "gang does not fit"},
+		{"the gang has started and waits for its next step", gang.Turn{Need: gang.Minimum{Total: 4}, Of: gang.Minimum{Total: 8}, Held: 4, Grows: true, Members: make([]gang.Member, 12)},
+			[]Shortage{{"a", 12, 3}}, 3, "rack", nil, "gang ns/one waits until 4 more can start together within one rack, fits 3 (3 of 12 × 4 gpu)", "gang does not fit"},
 		{"another scheduler places some", gang.Turn{Need: gang.Minimum{Total: 3}, Of: gang.Minimum{Total: 3}, Members: make([]gang.Member, 2)}, nil, 2, "", nil,
 			"gang ns/one needs 3 members, 1 of them placed by another scheduler, fits 2; 1 more is needed", "gang does not fit"},
 		{"several classes are short", gang.Turn{Need: gang.Minimum{Total: 4}, Of: gang.Minimum{Total: 4, Roles: map[string]int{"leader": 1}}, Members: make([]gang.Member, 4)},

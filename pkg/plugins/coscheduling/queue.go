@@ -8,6 +8,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gang/order"
 	"berth.dev/berth/pkg/obstacle"
 	"berth.dev/berth/pkg/reasons"
 )
@@ -31,7 +32,7 @@ func (p *Plugin) Less(a, b fwk.QueuedEntityInfo) bool {
 	return nameOf(a) < nameOf(b)
 }
 
-func (p *Plugin) key(e fwk.QueuedEntityInfo) gang.Key {
+func (p *Plugin) key(e fwk.QueuedEntityInfo) order.Key {
 	if single, ok := e.(interface{ GetPod() *v1.Pod }); ok {
 		if pod := single.GetPod(); pod != nil && p.shared.members.Has(pod) {
 			if k, ok := p.shared.ledger.Cycles.Key(gang.UID(pod.UID)); ok {
