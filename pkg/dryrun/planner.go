@@ -83,6 +83,9 @@ func (p *Planner) arrange(w *Work, id gang.ID, turn gang.Turn, nodes []fwk.NodeI
 	if err != nil {
 		return nil, err
 	}
+	if turn.Steps != 0 {
+		turn.Members = p.byRank(turn.Members)
+	}
 	best, err := p.arrangeOn(w, id, levels, turn, nodes, nil)
 	if err == nil && !levels.MixedModels && best.Feasible() {
 		best, err = p.newModelChoice(id, levels, turn, nodes).unify(w, best)
@@ -90,6 +93,7 @@ func (p *Planner) arrange(w *Work, id gang.ID, turn gang.Turn, nodes []fwk.NodeI
 	if err != nil {
 		return nil, err
 	}
+	best.endOnStep(turn)
 	p.orderRanks(id, levels, turn, best)
 	return best, nil
 }

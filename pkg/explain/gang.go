@@ -50,6 +50,8 @@ type Gang struct {
 	Level string `json:"level,omitempty"`
 	// SegmentSize is how many consecutive ranks share a value of Level; 0 if the gang has no segments.
 	SegmentSize int `json:"segmentSize,omitempty"`
+	// GrowsBy is the size of the steps by which the gang grows beyond its minimum, empty if it grows by single members.
+	GrowsBy string `json:"growsBy,omitempty"`
 	// Assignments are the plan, pod by pod in the order of their ranks, if it starts.
 	Assignments []Assignment `json:"assignments"`
 	// Models are those of the GPUs that the plan uses.
@@ -125,6 +127,9 @@ func (w *world) gang(ctx context.Context, gangs *coscheduling.Plugin, id gang.ID
 	g.Missing = w.lead(ctx, pending)
 	if groups := gangs.Groups(w.target); groups != nil {
 		g.Groups, g.Level = groups.String(), groups.Level()
+	}
+	if size := gangs.Topology(w.target).Steps; size != 0 {
+		g.GrowsBy = size.String()
 	}
 	if g.Missing == "" {
 		g.Assignments = w.assignments(ctx, pending)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"berth.dev/berth/pkg/gang/steps"
 	"berth.dev/berth/pkg/tables"
 )
 
@@ -130,6 +131,13 @@ func (p *page) gang(g *Gang) {
 	}
 	if g.SegmentSize > 0 {
 		p.line("each %d consecutive ranks share %s", g.SegmentSize, g.Level)
+	}
+	switch g.GrowsBy {
+	case "":
+	case steps.Double.String():
+		p.line("beyond that, it runs with twice as many members, four times, eight times and so on")
+	default:
+		p.line("beyond that, it grows by %s members at a time", g.GrowsBy)
 	}
 	byNode := map[string][]Assignment{}
 	var planned []string // by their lowest rank

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"berth.dev/berth/pkg/gang/order"
 	"berth.dev/berth/pkg/obstacle"
 )
 
@@ -16,7 +17,7 @@ type Agenda struct{ *book }
 // Waiting is a group all of whose members are there and that waits to be planned.
 type Waiting struct {
 	ID  ID
-	Key Key
+	Key order.Key
 	// Fresh is set if nothing has kept the group from starting yet, or what did is out of date.
 	Fresh bool
 	// Since is when enough members existed.
@@ -25,8 +26,10 @@ type Waiting struct {
 	Touched bool
 	// RetryAt is when the pause after the last attempt ends.
 	RetryAt time.Time
-	// Need is what is missing to the minimum, Of what the whole minimum is.
+	// Need is what is missing to the minimum, or to the next step of a group that grows, Of what that is as a whole.
 	Need, Of Minimum
+	// Grows is set if the group has started: it may wait for room, and neither evict for it nor have it kept.
+	Grows bool
 	// Held is the number of members that are placed or hold assignments already.
 	Held int
 	// Classes holds what can be placed, the class of the oldest member first.
@@ -48,15 +51,16 @@ func (a *Agenda) Waiting(id ID) (Waiting, bool) {
 	if !mayBeInvited(g) || g.holding > 0 || g.lead() == nil {
 		return Waiting{}, false
 	}
-	s, block := g.spec(), g.attempts.block
-	return Waiting{ID: id, Key: placeOf(g), Fresh: block == nil, Touched: block != nil && block.touched,
-		Since: g.run.quorumAt, RetryAt: g.attempts.retryAt, Of: s.Minimum, Held: g.census.settled(),
-		Need: s.Minimum.Without(g.census.settled(), g.census.settledIn), Classes: g.waiting()}, true
+	of, block := g.target(), g.attempts.block
+	return Waiting{ID: id, Key: placeOf(g, g.lead()), Fresh: block == nil, Touched: block != nil && block.touched,
+		Since: g.run.quorumAt, RetryAt: g.attempts.retryAt, Of: of, Held: g.census.settled(), Grows: g.grows(),
+		Need: of.Without(g.census.settled(), g.census.settledIn), Classes: g.waiting()}, true
 }
 
-// mayBeInvited reports whether the group is known, complete and not being planned, started or evicted.
+// mayBeInvited reports whether the group is known, complete and not being planned or evicted, and not past
+// all plans.
 func mayBeInvited(g *group) bool {
-	return g != nil && g.plan == nil && !g.attempts.invited && !g.started() && !g.eviction.evicting() && g.quorum()
+	return g != nil && g.plan == nil && !g.attempts.invited && !g.free() && !g.eviction.evicting() && g.quorum()
 }
 
 // TakeOver records that what is known by now is what an earlier scheduler has left. A group in the middle of its start
@@ -96,7 +100,7 @@ func (a *Agenda) Resume(id ID, now time.Time) Effects {
 // attempt.
 func (a *Agenda) RuleOut(id ID, reason obstacle.Reason, now time.Time) {
 	ofGroup(a.book, id, func(g *group) Effects {
-		if g.plan == nil && !g.started() && g.quorum() {
+		if g.plan == nil && !g.free() && g.quorum() {
 			if g.attempts.ruleOut(reason, now) {
 				a.lists.changed(id)
 			}
@@ -202,8 +206,7 @@ func (a *Agenda) Expire(backoff Backoff, now time.Time) Effects {
 		case !now.Before(p.deadline):
 			e = merge(e, g.expire(len(p.assignments), p.tallied().ready, backoff, now))
 		case !p.enoughAt.IsZero() && p.flow.done(p) && now.Sub(p.enoughAt) >= stragglersGrace && servesReady(g, p):
-			e.Allow = append(e.Allow, p.commit(now)...)
-			e = merge(e, g.settle(now))
+			e = merge(merge(e, g.commit(now)), g.settle(now))
 		}
 	}
 	for _, g := range a.lists.evicted {

@@ -1,22 +1,29 @@
 package gang
 
+import (
+	"berth.dev/berth/pkg/gang/order"
+	"berth.dev/berth/pkg/gang/steps"
+)
+
 // census counts the members of a group. It decides nothing: quorum and start are asked of it with a Minimum.
 type census struct {
 	states [states]int
 	// roles counts by state the members that have a role.
 	roles map[string]*[states]int
 	// running counts bound members that run, foreign pending ones that another scheduler places, priorities and
-	// precedences all members by what they have, labelled those that carry a minimum themselves by what it is.
+	// precedences all members by what they have, labelled those that carry a minimum themselves by what it is, growing
+	// those that name the size of steps.
 	running, foreign int
 
 	priorities  map[int32]int
-	precedences map[Precedence]int
+	precedences map[order.Precedence]int
 	labelled    map[int]int
+	growing     map[steps.Size]int
 }
 
 func newCensus() census {
-	return census{roles: map[string]*[states]int{}, priorities: map[int32]int{}, precedences: map[Precedence]int{},
-		labelled: map[int]int{}}
+	return census{roles: map[string]*[states]int{}, priorities: map[int32]int{}, precedences: map[order.Precedence]int{},
+		labelled: map[int]int{}, growing: map[steps.Size]int{}}
 }
 
 // count adds the member as it is observed, by one, or takes it out, by minus one.
@@ -41,6 +48,9 @@ func (c *census) count(m *Member, by int) {
 	tally(c.precedences, m.Precedence, by)
 	if m.Minimum > 0 {
 		tally(c.labelled, m.Minimum, by)
+	}
+	if m.Steps != 0 {
+		tally(c.growing, m.Steps, by)
 	}
 }
 
@@ -93,13 +103,23 @@ func (c *census) priority() int32 {
 }
 
 // precedence is that of the member that may wait longest: a group is as urgent as its least member.
-func (c *census) precedence() Precedence {
-	var last Precedence
+func (c *census) precedence() order.Precedence {
+	var last order.Precedence
 	for p := range c.precedences {
 		last.Ages = last.Ages || p.Ages
 		last.Wait = max(last.Wait, p.Wait)
 	}
 	return last
+}
+
+// steps is the size of the steps by which the group grows, 0 if it does not: the largest, should members disagree.
+func (c *census) steps() (size steps.Size) {
+	for s := range c.growing {
+		if size == 0 || s > size {
+			size = s
+		}
+	}
+	return size
 }
 
 // largestLabel is the largest minimum that members carry themselves; 0 if none does.

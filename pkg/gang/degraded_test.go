@@ -63,7 +63,7 @@ func TestDegraded(t *testing.T) {
 			if v.Degraded != tc.want || tc.ledger.Tally()["degraded"] == 1 != tc.want {
 				t.Errorf("degraded: %t, %v; want %t", v.Degraded, tc.ledger.Tally(), tc.want)
 			}
-			if w := placeOf(tc.ledger.groups[g1]).Degraded; w != tc.want {
+			if w := placeOf(tc.ledger.groups[g1], tc.ledger.groups[g1].example()).Degraded; w != tc.want {
 				t.Errorf("its place in the queue is that of a degraded gang: %t, want %t", w, tc.want)
 			}
 		})

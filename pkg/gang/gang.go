@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"time"
 
+	"berth.dev/berth/pkg/gang/order"
+	"berth.dev/berth/pkg/gang/steps"
 	"berth.dev/berth/pkg/obstacle"
+	"berth.dev/berth/pkg/tree"
 )
 
 // UID identifies one pod; a pod recreated under the same name has another one.
@@ -20,6 +23,9 @@ func (id ID) String() string { return id.Namespace + "/" + id.Name }
 func (id ID) Compare(other ID) int {
 	return cmp.Or(cmp.Compare(id.Namespace, other.Namespace), cmp.Compare(id.Name, other.Name))
 }
+
+// Minimum is how many members a group needs before any of them starts.
+type Minimum = tree.Minimum
 
 // Spec is what a group asks for.
 type Spec struct {
@@ -80,7 +86,7 @@ type Member struct {
 	Ref
 	Priority int32
 	// Precedence is what the queue's classes make of the member.
-	Precedence Precedence
+	Precedence order.Precedence
 	Created    time.Time
 	State      State
 	// Node holds the name of the node of a bound member.
@@ -95,6 +101,8 @@ type Member struct {
 	Ours bool
 	// Minimum is the group's minimum by the member's own word, or 0 if the member leaves it to an object.
 	Minimum int
+	// Steps is how large the steps are by which the group grows beyond its minimum, 0 if it grows by single members.
+	Steps steps.Size
 }
 
 // Effects are what the owner of a ledger has to do after a change. They are returned, not called, so that no lock of

@@ -74,6 +74,7 @@ func (w *world) create() {
 	i := w.next
 	w.next++
 	p := &worldPod{Member: pending(i), group: g1}
+	p.Steps = w.steps
 	p.Class, p.Role = []string{"a", "b"}[w.draw(2, "class")], []string{"", "leader"}[w.draw(2, "role")]
 	if w.draw(6, "gated") == 0 {
 		p.State = Gated
@@ -312,9 +313,9 @@ func (w *world) drain() {
 			}
 		}
 		switch _, told := w.l.Held(p.group)[p.Ref]; {
-		case foreign > 0 && !g.started():
-			// The minimum may need what another scheduler has not placed.
-		case g.spec() != nil && (g.started() || g.quorum()):
+		case foreign > 0 && !g.free():
+			// The minimum, or the next step, may need what another scheduler has not placed.
+		case g.spec() != nil && (g.free() && (g.owed == nil || g.owed[g.members[p.UID]]) || !g.free() && g.quorum()):
 			w.t.Fatalf("%s is not placed at the end, with room for all: stage %d, started %t, block %+v, plan %+v", p.UID, g.members[p.UID].stage,
 				g.started(), g.attempts.block, g.plan)
 		case p.place != parked:

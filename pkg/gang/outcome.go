@@ -115,9 +115,9 @@ func (c *Cycles) Unreserve(uid UID, backoff Backoff, now time.Time) Effects {
 // group has lost what this one held: others must not take it meanwhile, or the group may stay bound in part.
 func (g *group) comeBack(m *member, backoff Backoff, now time.Time) Effects {
 	switch p := g.plan; {
-	case p.node(m) == "" && g.started():
+	case p.node(m) == "" && g.free():
 		m.move(isLet)
-	case p != nil && p.failure == nil && !g.started():
+	case p != nil && p.failure == nil && !g.free():
 		g.attempts.fail(backoff, now)
 		p.failure = &block{reason: obstacle.Obstacle{Cause: obstacle.NotBound, Group: g.id, Pod: m.Name, Node: m.node}}
 	}
@@ -174,7 +174,7 @@ func (g *group) refuse(m *member, why obstacle.Reason, backoff Backoff, now time
 // expire ends the plan whose time is over; ready of all members were ready.
 func (g *group) expire(all, ready int, backoff Backoff, now time.Time) Effects {
 	if !g.plan.open && servesReady(g, g.plan) {
-		e := Effects{Allow: g.plan.commit(now)}
+		e := g.commit(now)
 		return merge(e, g.settle(now))
 	}
 	for m := range g.plan.assignments {

@@ -1,6 +1,10 @@
 package gang
 
-import "time"
+import (
+	"cmp"
+	"slices"
+	"time"
+)
 
 // Assignment gives a member a node.
 type Assignment struct {
@@ -142,13 +146,34 @@ func (p *plan) tallied() *planTally {
 	return t
 }
 
-// serves reports whether the minimum is met when all members of the plan are bound.
-func serves(g *group, p *plan) bool {
-	return g.census.metWith(g.spec().Minimum, len(p.assignments), p.tallied().roles)
+// beyond returns the members without which the group ends on a step when all others of the plan are bound.
+func (p *plan) beyond(g *group) (spare []*member) {
+	need := g.spec().Minimum
+	have := g.census.settled() + len(p.assignments)
+	over := have - g.census.steps().Reached(need.Total, have)
+	if over == 0 {
+		return nil
+	}
+	// Those that may still be turned away go first.
+	going := slices.DeleteFunc(slices.Clone(p.order), func(m *member) bool { return p.node(m) == "" })
+	slices.SortStableFunc(going, func(a, b *member) int { return cmp.Compare(b.stage, a.stage) })
+	roles := make([]string, len(going))
+	for i, m := range going {
+		roles[i] = m.Role
+	}
+	for _, i := range need.Without(g.census.settled(), g.census.settledIn).Spare(roles, over) {
+		spare = append(spare, going[i])
+	}
+	return spare
 }
 
-// servesReady reports whether the minimum is met when those members of the plan are bound that are ready.
+// serves reports whether the minimum, or the next step, is met when all members of the plan are bound.
+func serves(g *group, p *plan) bool {
+	return g.census.metWith(g.target(), len(p.assignments), p.tallied().roles)
+}
+
+// servesReady reports whether that is so when those members of the plan are bound that are ready.
 func servesReady(g *group, p *plan) bool {
 	t := p.tallied()
-	return g.census.metWith(g.spec().Minimum, t.ready, t.readyRoles)
+	return g.census.metWith(g.target(), t.ready, t.readyRoles)
 }

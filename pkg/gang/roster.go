@@ -3,6 +3,8 @@ package gang
 import (
 	"cmp"
 	"slices"
+
+	"berth.dev/berth/pkg/gang/order"
 )
 
 // member is a pod of a group, and where it is on its way to a node.
@@ -14,7 +16,7 @@ type member struct {
 	node string
 	// declined is set while others are to lead rather than this one, which could not plan or did not come.
 	declined bool
-	key      Key
+	key      order.Key
 	keyed    bool
 }
 
@@ -26,8 +28,9 @@ type roster struct {
 	holding int
 	// leader stands for the group in the queue.
 	leader *member
-	// atRest holds the members that are kept out of the queue.
-	atRest map[*member]bool
+	// atRest holds the members that are kept out of the queue, owed those that a group which grows by steps places one by
+	// one, to replace what its minimum has lost.
+	atRest, owed map[*member]bool
 }
 
 func newRoster() roster {
@@ -75,6 +78,15 @@ func (r *roster) begun() bool {
 		}
 	}
 	return false
+}
+
+// ground has members wait that were let into the queue as ordinary pods.
+func (r *roster) ground() {
+	for _, m := range r.members {
+		if m.stage == alone {
+			m.move(isDenied)
+		}
+	}
 }
 
 // example returns the oldest member, of those that another scheduler places if there are any.

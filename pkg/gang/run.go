@@ -72,7 +72,7 @@ func (r *run) needed(s *Spec) Minimum {
 	case r.reached == nil:
 		return s.Minimum
 	default:
-		return r.reached.within(s.Minimum)
+		return r.reached.Within(s.Minimum)
 	}
 }
 

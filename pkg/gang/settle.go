@@ -23,7 +23,7 @@ func (g *group) settle(now time.Time) Effects {
 	}
 	if p := g.plan; p != nil && !p.open && len(p.assignments) == 0 {
 		g.plan = nil
-		if p.failure != nil && !g.started() {
+		if p.failure != nil && !g.free() {
 			g.attempts.block = p.failure
 		} else {
 			g.attempts.failed = 0
@@ -33,7 +33,7 @@ func (g *group) settle(now time.Time) Effects {
 		e.Landed = !g.eviction.inFlightSince.IsZero()
 		g.eviction.inFlightSince = time.Time{}
 	}
-	if g.started() || !g.quorum() {
+	if g.free() || !g.quorum() {
 		g.attempts.block, g.attempts.invited = nil, false
 	}
 	e.Activate = append(e.Activate, g.wake()...)
@@ -50,11 +50,7 @@ func (g *group) recount(now time.Time) (e Effects) {
 	case g.run.reach(isOver):
 		// What comes now is a new start, also of those that were let into the queue as ordinary pods.
 		g.run.reached, g.run.quorumAt = nil, time.Time{}
-		for _, m := range g.members {
-			if m.stage == alone {
-				m.move(isDenied)
-			}
-		}
+		g.ground()
 	}
 	if g.run.quorumAt.IsZero() && g.quorum() {
 		g.run.quorumAt = now
@@ -64,6 +60,13 @@ func (g *group) recount(now time.Time) (e Effects) {
 			e.Started, e.Waited = true, now.Sub(g.run.quorumAt)
 		}
 		g.run.reached = &g.spec().Minimum
+	}
+	g.owed = nil
+	switch {
+	case g.grows() && g.plan == nil:
+		g.ground()
+	case g.free() && g.census.steps() != 0 && g.spec() != nil:
+		g.owed = replacements(g)
 	}
 	return e
 }
@@ -75,12 +78,14 @@ func (g *group) advance(now time.Time) Effects {
 	switch {
 	case g.spec() == nil:
 		return g.release(obstacle.Obstacle{Cause: obstacle.GroupDeleted, Group: g.id})
-	case g.started():
-		return Effects{Allow: p.commit(now)}
+	case g.free() && g.owed == nil:
+		return g.commit(now)
+	case g.free():
+		return g.release(obstacle.Obstacle{Cause: obstacle.Replacing, Group: g.id})
 	case serves(g, p):
 		p.open = false
 	case !p.open:
-		return g.release(obstacle.Obstacle{Cause: obstacle.LostMember, Group: g.id, Says: g.spec().Minimum.String()})
+		return g.release(obstacle.Obstacle{Cause: obstacle.LostMember, Group: g.id, Says: g.target().String()})
 	case !g.quorum() || g.lead() == nil:
 		return g.release(obstacle.Obstacle{Cause: obstacle.LostMembers, Group: g.id})
 	default:
@@ -88,30 +93,38 @@ func (g *group) advance(now time.Time) Effects {
 	}
 	switch ready := p.tallied().ready; {
 	case ready == len(p.assignments):
-		return Effects{Allow: p.commit(now)}
+		return g.commit(now)
 	case p.enoughAt.IsZero() && servesReady(g, p):
 		p.enoughAt = now
 	}
 	return Effects{}
 }
 
-// commit lets the members of the plan go that hold their assignments, and takes the others out of it. It returns those
-// that have to be told now.
-func (p *plan) commit(now time.Time) []Ref {
+// commit lets the members of the plan go that hold their assignments, as far as they end on a step, and takes the
+// others out of it.
+func (g *group) commit(now time.Time) (e Effects) {
+	p := g.plan
 	p.committed, p.open = true, false
+	for _, m := range p.order {
+		if !m.stage.holds() {
+			p.drop(m)
+		}
+	}
+	for _, m := range p.beyond(g) {
+		p.drop(m)
+		e.Reject = append(e.Reject, Rejection{Ref: m.Ref, Reason: obstacle.Obstacle{Cause: obstacle.LeftOut, Group: g.id}})
+	}
 	for _, m := range p.order {
 		if p.node(m) == "" {
 			continue
 		}
-		switch {
-		case !m.stage.holds():
-			p.drop(m)
-		case m.stage == assigned:
+		if m.stage == assigned {
 			p.flow.toAllow = append(p.flow.toAllow, m.Ref)
 		}
 		m.move(isReleased)
 	}
-	return p.allowMore(now)
+	e.Allow = p.allowMore(now)
+	return e
 }
 
 // release drops the plan and asks back every assignment that was not let go.
@@ -135,7 +148,7 @@ func (g *group) wake() []Ref {
 	switch p := g.plan; {
 	case p != nil && !p.open && !p.committed:
 		return g.let(p.letIn()...)
-	case g.started():
+	case g.free():
 		return g.let(slices.SortedFunc(maps.Keys(g.atRest), byAge)...)
 	case p != nil && p.committed:
 	case g.quorum():

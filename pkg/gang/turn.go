@@ -3,6 +3,8 @@ package gang
 import (
 	"slices"
 
+	"berth.dev/berth/pkg/gang/order"
+	"berth.dev/berth/pkg/gang/steps"
 	"berth.dev/berth/pkg/obstacle"
 )
 
@@ -13,7 +15,7 @@ type TurnKind uint8
 const (
 	// Hold means that the member must not be scheduled now.
 	Hold TurnKind = iota
-	// Free means that the member is scheduled like any pod: its group has started.
+	// Free means that the member is scheduled like any pod: its group has started, and does not grow by steps.
 	Free
 	// Follow means that the member takes its assignment of the plan.
 	Follow
@@ -28,8 +30,11 @@ type Turn struct {
 	Node string
 	// Why explains a Hold.
 	Why obstacle.Reason
-	// Need is how many of Members have to be placed at least, Of the whole minimum, for a Lead.
+	// Need is how many of Members have to be placed at least, Of the whole minimum or the next step, for a Lead.
 	Need, Of Minimum
+	// Steps is how large the steps are that the plan ends on, Grows is set if the group has started, for a Lead.
+	Steps steps.Size
+	Grows bool
 	// Held is the number of members that are bound, finished or assigned already, for a Lead.
 	Held int
 	// Reopened is set for a Lead that plans for what a plan has lost while others hold what it gave them.
@@ -41,7 +46,8 @@ type Turn struct {
 // lead fills in what the leader of the group has to plan for.
 func (t *Turn) lead(g *group) {
 	roles := map[string]int{}
-	t.Of, t.Held, t.Reopened = g.spec().Minimum, g.census.settled(), reopened(g)
+	t.Of, t.Held, t.Reopened = g.target(), g.census.settled(), reopened(g)
+	t.Steps, t.Grows = g.census.steps(), g.grows()
 	for _, m := range g.members {
 		switch {
 		case m.mayLead():
@@ -73,8 +79,10 @@ func (m *member) turn() (TurnKind, obstacle.Reason) {
 		return Hold, obstacle.Obstacle{Cause: obstacle.WaitsForTurn, Group: g.id}
 	case g.plan != nil && !g.plan.open && !g.plan.committed:
 		return Hold, obstacle.Obstacle{Cause: obstacle.LeftOut, Group: g.id}
-	case g.started():
+	case g.free() && (g.owed == nil || g.owed[m]):
 		return Free, nil
+	case g.free():
+		return Hold, obstacle.Obstacle{Cause: obstacle.Replacing, Group: g.id}
 	case g.plan != nil && g.plan.committed:
 		return Hold, obstacle.Obstacle{Cause: obstacle.Starting, Group: g.id}
 	case g.plan == nil && g.holding > 0:
@@ -100,6 +108,11 @@ func incomplete(g *group) obstacle.Reason {
 	if g.note != "" {
 		return obstacle.Told(g.note)
 	}
+	if g.grows() {
+		settled := g.census.settled()
+		return obstacle.Obstacle{Cause: obstacle.WaitsForStep, Group: g.id, Have: g.census.existing() - settled,
+			Need: g.target().Total - settled}
+	}
 	minimum := g.spec().Minimum
 	if short := minimum.Groups().Short(g.census.existingIn); short != "" {
 		return obstacle.Obstacle{Cause: obstacle.TooFewMembers, Group: g.id, Says: short}
@@ -117,24 +130,24 @@ func uninvited(g *group) obstacle.Reason {
 
 func (m *member) freeze() {
 	g := m.group
-	m.key = placeOf(g)
-	m.key.Committing = (g.plan != nil || g.attempts.resumes) && !g.started()
-	if g.plan == nil && !g.started() && g.attempts.pausedAt.After(m.key.Time) {
+	m.key = placeOf(g, m)
+	m.key.Committing = (g.plan != nil || g.attempts.resumes) && !g.free()
+	if g.plan == nil && !g.free() && g.attempts.pausedAt.After(m.key.Time) {
 		// All pods that came while it planned go before it goes on.
 		m.key.Time = g.attempts.pausedAt
-	}
-	if g.started() && !g.degraded() && g.plan == nil {
-		// An ordinary pod: its own priority and age count.
-		m.key.Priority, m.key.Precedence, m.key.Time, m.key.Tie = m.Priority, m.Precedence, m.Created, m.UID
 	}
 	m.keyed = true
 }
 
-// placeOf is the group's place in the queue.
-func placeOf(g *group) Key {
-	k := Key{Priority: g.census.priority(), Precedence: g.census.precedence(), Degraded: g.degraded()}
+// placeOf is the group's place in the queue, for which m stands.
+func placeOf(g *group, m *member) order.Key {
+	if g.started() && !g.degraded() && g.plan == nil {
+		// As of an ordinary pod, the member's own priority and age count.
+		return order.Key{Priority: m.Priority, Precedence: m.Precedence, Time: m.Created, Tie: string(m.UID)}
+	}
+	k := order.Key{Priority: g.census.priority(), Precedence: g.census.precedence(), Degraded: g.degraded()}
 	if s := g.spec(); s != nil {
-		k.Time, k.Tie = s.Created, s.UID
+		k.Time, k.Tie = s.Created, string(s.UID)
 	}
 	return k
 }

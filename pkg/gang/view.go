@@ -48,6 +48,8 @@ type Membership struct {
 	Holding int
 	// Foreign is the number of members that another scheduler places.
 	Foreign int
+	// Step is the number of members at which a group that grows by steps goes on, 0 if there is none.
+	Step int
 	// Priority is the lowest of the members.
 	Priority int32
 	// Priorities holds those of the members, the lowest first, if they differ.
@@ -67,6 +69,9 @@ func (m *Membership) Existing() int { return m.Settled() + m.Count[Pending] }
 func (v *View) Quorum() bool {
 	return v.Minimum.Total > 0 && v.Minimum.MetBy(v.Existing(), func(role string) int { return v.Roles[role].Existing })
 }
+
+// Plans reports whether there are enough members for a plan that the group still needs, for its start or its next step.
+func (v *View) Plans() bool { return !v.Started && v.Quorum() || v.Step > 0 && v.Existing() >= v.Step }
 
 // Met reports whether the minimum is placed.
 func (v *View) Met() bool {
@@ -119,6 +124,9 @@ func (l *Ledger) View(id ID) (View, bool) {
 func membershipOf(g *group) Membership {
 	c := &g.census
 	m := Membership{Count: c.states, Running: c.running, Holding: g.holding, Foreign: c.foreign, Priority: c.priority()}
+	if g.grows() {
+		m.Step = g.target().Total
+	}
 	var minimum map[string]int
 	if s := g.spec(); s != nil {
 		minimum = s.Minimum.Roles

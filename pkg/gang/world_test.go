@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"berth.dev/berth/pkg/gang/steps"
 )
 
 // spot is where a pod is in the scheduler.
@@ -66,10 +68,14 @@ type world struct {
 	evicted int
 	// salt makes another history of the same seed.
 	salt uint64
+	// steps is by what the gangs of this world grow.
+	steps steps.Size
 }
 
 func newWorld(t *rapid.T) *world {
-	return &world{t: t, l: NewLedger(time.Minute, nil), now: t0, pods: map[UID]*worldPod{}, stages: map[UID]stage{}, visited: map[stage]int{}}
+	w := &world{t: t, l: NewLedger(time.Minute, nil), now: t0, pods: map[UID]*worldPod{}, stages: map[UID]stage{}, visited: map[stage]int{}}
+	w.steps = []steps.Size{0, 0, steps.Double, 2}[w.draw(4, "steps")]
+	return w
 }
 
 // draw returns one of n numbers, each about as often: rapid prefers small ones, and shrinks to 0.

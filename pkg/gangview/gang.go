@@ -131,7 +131,7 @@ func Placement(pg *schedulingv1alpha1.PodGroup) string {
 	}
 	for _, key := range []string{wellknown.TopologyRequiredKey, wellknown.TopologyPreferredKey, wellknown.MixedModelsKey,
 		wellknown.BackfillKey, wellknown.SegmentSizeKey, wellknown.SegmentTopologyKey, wellknown.GroupsKey,
-		wellknown.GroupLabelKey} {
+		wellknown.GroupLabelKey, wellknown.GrowByKey} {
 		// An empty value is not allowed where none is.
 		if value, found := pg.Annotations[key]; found {
 			c.text(key)
@@ -151,6 +151,7 @@ func Member(pod *v1.Pod, of Membership, pg *schedulingv1alpha1.PodGroup, ours bo
 		Ours:     ours,
 		Role:     Role(pod, pg),
 	}
+	m.Steps, _ = stepsOf(pg, pod) // who plans for the gang says what is wrong
 	if of.Spec != nil {
 		m.Minimum = of.Spec.Minimum.Total
 	}

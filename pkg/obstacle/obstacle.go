@@ -73,6 +73,10 @@ const (
 	LostMembers
 	// NoMember means that Pod does not wait for the group any more.
 	NoMember
+	// WaitsForStep means that Have members exist, and Need of them may start together next.
+	WaitsForStep
+	// Replacing means that the group takes no more members than its minimum before that is whole again.
+	Replacing
 	// Evicted means that all members that have a node are being evicted.
 	Evicted
 	causes
@@ -102,6 +106,8 @@ var kinds = [causes]string{
 	LostMember:     "gang lost a member before all had reserved their nodes",
 	LostMembers:    "gang lost the members that it needs",
 	NoMember:       "the pod is no pending member of its gang any more",
+	WaitsForStep:   "gang waits until more members can start together",
+	Replacing:      "gang has lost members and replaces these first",
 	Evicted:        "gang is being evicted",
 }
 
@@ -169,6 +175,11 @@ func (o Obstacle) String() string {
 		return fmt.Sprintf("gang %s lost the members that it needs", o.Group)
 	case NoMember:
 		return fmt.Sprintf("pod %s is no pending member of gang %s any more", o.Pod, o.Group)
+	case WaitsForStep:
+		return fmt.Sprintf("gang %s waits until %d more can start together, and %d %s", o.Group, o.Need, o.Have,
+			plural.Choose(o.Have, "exists", "exist"))
+	case Replacing:
+		return fmt.Sprintf("gang %s has lost members and replaces these first: it grows by whole steps", o.Group)
 	case Evicted:
 		return fmt.Sprintf("gang %s is being evicted", o.Group)
 	default:

@@ -59,7 +59,7 @@ func (c *Controller) sync(ctx context.Context, id gang.ID, now time.Time) (again
 		return 0, err
 	}
 	again = sooner(again, foreignPause)
-	if s.Reason != nil && !s.Started {
+	if s.Reason != nil {
 		if err := c.api.clearNominations(ctx, &s); err != nil {
 			return 0, err
 		}
@@ -184,6 +184,9 @@ func (c *Controller) writeMember(ctx context.Context, s *State, pod *v1.Pod, now
 
 // heldReason is the reason in PodScheduled of members that are held for their gang.
 func heldReason(s *State) string {
+	if s.Step > s.Existing() {
+		return waitingForGang
+	}
 	if s.Minimum.Total > 0 && s.Quorum() {
 		return v1.PodReasonUnschedulable
 	}

@@ -18,11 +18,12 @@ type Priorities struct {
 	most atomic.Int64
 }
 
-// Count brings them up to date. Gangs that are ordered by when they are due have no say.
+// Count brings them up to date. Gangs that are ordered by when they are due have no say, nor those that
+// grow, for which no pod is evicted.
 func (p *Priorities) Count(gangs map[gang.ID]*Gang) {
 	most := int64(math.MinInt64)
 	for _, g := range gangs {
-		if !g.Key.Ages {
+		if !g.Key.Ages && !g.Grows {
 			most = max(most, int64(g.Key.Priority))
 		}
 	}

@@ -129,7 +129,7 @@ func (l *List) Drop(g *Gang) {
 // have not changed.
 func (l *List) describe(waits gang.Waiting, known *Gang) *Gang {
 	g := &Gang{Waiting: waits, Needs: NeedsAnything}
-	if l.Capacity.Cluster.AnyBelow(waits.Key.Priority) {
+	if !waits.Grows && l.Capacity.Cluster.AnyBelow(waits.Key.Priority) {
 		g.Needs |= NeedsEvictions
 	}
 	for i, c := range waits.Classes {

@@ -62,6 +62,7 @@ var podValues = map[string][]string{
 	wellknown.TopologyRequiredKey:  topologies,
 	wellknown.TopologyPreferredKey: topologies,
 	wellknown.SegmentSizeKey:       segmentSizes,
+	wellknown.GrowByKey:            steps,
 	wellknown.SegmentTopologyKey:   segmentLevels,
 	// Any value is one, as far as the pod alone can tell.
 	wellknown.RoleKey: {"leader", ""}, wellknown.GroupKey: {"replica-0", ""}, wellknown.StartWindowKey: {"night", ""},
@@ -86,6 +87,7 @@ var topologies = []string{
 
 var (
 	segmentSizes  = []string{"8", "2", "+8", "008", "100000", "", "1", "0", "-8", "8.0", "100001", "eight", "1e3"}
+	steps         = append([]string{"double", "Double", "double ", "doubled", "8double"}, segmentSizes...)
 	segmentLevels = []string{"topology.kubernetes.io/rack", "", "my rack"}
 )
 
@@ -267,7 +269,7 @@ func testPodGroups(t *testing.T, w *guarded) {
 		wellknown.TopologyRequiredKey: topologies, wellknown.TopologyPreferredKey: topologies,
 		wellknown.LastCheckpointKey: times, wellknown.CheckpointEveryKey: durations, wellknown.EvictionNoticeKey: durations,
 		wellknown.ProtectForKey: durations, wellknown.RestartCostKey: durations,
-		wellknown.SegmentSizeKey: segmentSizes, wellknown.SegmentTopologyKey: segmentLevels,
+		wellknown.SegmentSizeKey: segmentSizes, wellknown.SegmentTopologyKey: segmentLevels, wellknown.GrowByKey: steps,
 		wellknown.BackfillKey: {"allow", "", "yes"}, wellknown.MixedModelsKey: {"allow", "", "yes"}, wellknown.RoleLabelKey: {"role", "example.com/role", "", "/", "my role"},
 		wellknown.GroupLabelKey: {"group", "example.com/group", "", "/", "my group"},
 		wellknown.GroupsKey:     {"[{name: a, pods: 2}]", "", "  ", "[{name: a, pods: 2}]" + strings.Repeat(" ", 1<<14)},

@@ -240,8 +240,8 @@ func handlers[T any](add func(T), update func(old, obj T), remove func(T)) cache
 	}
 }
 
-// roleKeys are the annotations of a PodGroup that say how the roles of members are read.
-var roleKeys = []string{wellknown.RoleLabelKey, wellknown.GroupsKey, wellknown.GroupLabelKey}
+// roleKeys are the annotations of a PodGroup that say how members are read: their roles, and the steps of the gang.
+var roleKeys = []string{wellknown.RoleLabelKey, wellknown.GroupsKey, wellknown.GroupLabelKey, wellknown.GrowByKey}
 
 func (f *groupFeed) seeGroup(pg *schedulingv1alpha1.PodGroup) {
 	id := gang.ID{Namespace: pg.Namespace, Name: pg.Name}

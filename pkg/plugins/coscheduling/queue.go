@@ -8,6 +8,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gang/order"
 	"berth.dev/berth/pkg/obstacle"
 	"berth.dev/berth/pkg/reasons"
 )
@@ -34,7 +35,7 @@ func (q queue) Less(a, b fwk.QueuedEntityInfo) bool {
 	return nameOf(a) < nameOf(b)
 }
 
-func (q queue) key(e fwk.QueuedEntityInfo) gang.Key {
+func (q queue) key(e fwk.QueuedEntityInfo) order.Key {
 	if single, ok := e.(interface{ GetPod() *v1.Pod }); ok {
 		if pod := single.GetPod(); pod != nil && q.shared.members.Has(pod) {
 			if k, ok := q.shared.ledger.Cycles.Key(gang.UID(pod.UID)); ok {

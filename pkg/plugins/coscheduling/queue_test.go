@@ -20,6 +20,7 @@ import (
 	"pgregory.net/rapid"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gang/order"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/members"
 	"berth.dev/berth/pkg/sla"
@@ -325,9 +326,9 @@ func TestWithoutAgeingOnlyHigherPrioritiesStarve(t *testing.T) {
 
 func TestMembersHaveTheClassesOfTheirGang(t *testing.T) {
 	t.Parallel()
-	order := sla.NewOrder([]sla.Class{{Name: "interactive", Deadline: time.Minute}, {Name: "batch", Deadline: 4 * time.Hour}},
+	classes := sla.NewOrder([]sla.Class{{Name: "interactive", Deadline: time.Minute}, {Name: "batch", Deadline: 4 * time.Hour}},
 		&sla.Ageing{PerHour: 1, UpTo: 100})
-	p := queueOf(order)
+	p := queueOf(classes)
 	id, ledger := gang.ID{Namespace: "ns", Name: "g"}, p.shared.ledger
 	ledger.Define(id, gang.Object, gang.Spec{Minimum: gang.Minimum{Total: 2}, Created: noon, UID: "g"}, noon)
 	var members []*framework.QueuedPodInfo
@@ -345,7 +346,7 @@ func TestMembersHaveTheClassesOfTheirGang(t *testing.T) {
 		t.Fatalf("the leader is held: %s", why)
 	}
 	// Due with the class of the least urgent member, counted from the creation of the group.
-	want := gang.Key{Precedence: gang.Precedence{Ages: true, Wait: 94 * time.Hour}, Priority: 10, Time: noon, Tie: "g"}
+	want := order.Key{Precedence: order.Precedence{Ages: true, Wait: 94 * time.Hour}, Priority: 10, Time: noon, Tie: "g"}
 	if diff := cmp.Diff(want, p.key(members[0])); diff != "" {
 		t.Errorf("key of the leader (-want +got):\n%s", diff)
 	}

@@ -1,4 +1,4 @@
-package gang
+package order
 
 import (
 	"slices"
@@ -8,6 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
+
+var t0 = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func TestLess(t *testing.T) {
 	t.Parallel()
@@ -45,7 +47,7 @@ func TestLessIsAStrictOrder(t *testing.T) {
 		return Key{
 			Committing: rapid.Bool().Draw(t, "committing"), Priority: int32(rapid.IntRange(0, 1).Draw(t, "priority")),
 			Degraded: rapid.Bool().Draw(t, "degraded"), Time: t0.Add(time.Duration(rapid.IntRange(0, 1).Draw(t, "time"))),
-			Tie:        rapid.SampledFrom([]UID{"a", "b"}).Draw(t, "tie"),
+			Tie:        rapid.SampledFrom([]string{"a", "b"}).Draw(t, "tie"),
 			Precedence: Precedence{Ages: rapid.Bool().Draw(t, "ages"), Wait: time.Duration(rapid.IntRange(0, 1).Draw(t, "wait"))},
 		}
 	})

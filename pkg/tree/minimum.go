@@ -1,10 +1,8 @@
-package gang
+package tree
 
 import (
 	"fmt"
 	"maps"
-
-	"berth.dev/berth/pkg/tree"
 )
 
 // Minimum is how many members a group needs before any of them starts: in all, and of each role that has a minimum of
@@ -15,15 +13,15 @@ type Minimum struct {
 	// Roles holds the number of members by role. Roles without an entry count towards Total only.
 	Roles map[string]int
 	// Tree is what the groups within need, nil if there are none. What it always needs is in Roles, too.
-	Tree *tree.Group
+	Tree *Group
 }
 
 // Groups is what is needed by role and group.
-func (m Minimum) Groups() *tree.Group {
+func (m Minimum) Groups() *Group {
 	if m.Tree != nil {
 		return m.Tree
 	}
-	return &tree.Group{Roles: m.Roles}
+	return &Group{Roles: m.Roles}
 }
 
 // MetBy reports whether total members are enough; byRole tells how many of them have a role.
@@ -54,8 +52,8 @@ func (m Minimum) Without(total int, byRole func(role string) int) Minimum {
 	return left
 }
 
-// within is what both ask for.
-func (m Minimum) within(o Minimum) Minimum {
+// Within is what both ask for.
+func (m Minimum) Within(o Minimum) Minimum {
 	both := Minimum{Total: min(m.Total, o.Total)}
 	if m.Tree.Equal(o.Tree) {
 		both.Tree = m.Tree
@@ -64,6 +62,26 @@ func (m Minimum) within(o Minimum) Minimum {
 		both.ask(role, min(n, o.Roles[role]))
 	}
 	return both
+}
+
+// Spare returns n of the members with these roles, the last ones first, without which the minimum lacks no more than
+// with them; fewer if there are no n.
+func (m Minimum) Spare(roles []string, n int) (spare []int) {
+	left := map[string]int{}
+	for _, role := range roles {
+		left[role]++
+	}
+	lacks := func(total int) int { return m.Without(total, func(role string) int { return left[role] }).Members() }
+	least := lacks(len(roles))
+	for i := len(roles) - 1; i >= 0 && len(spare) < n; i-- {
+		left[roles[i]]--
+		if lacks(len(roles)-len(spare)-1) == least {
+			spare = append(spare, i)
+		} else {
+			left[roles[i]]++
+		}
+	}
+	return spare
 }
 
 // Members is the smallest number of members that can meet the minimum.

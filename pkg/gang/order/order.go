@@ -1,4 +1,4 @@
-package gang
+package order
 
 import "time"
 
@@ -17,7 +17,7 @@ type Key struct {
 	// Time is the creation of the group, or the queueing time of a pod without one.
 	Time time.Time
 	// Tie makes the order total.
-	Tie UID
+	Tie string
 }
 
 // Precedence is what the queue's classes make of a pod. The zero value, which all pods have where there are no classes,

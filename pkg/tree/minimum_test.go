@@ -1,4 +1,4 @@
-package gang
+package tree
 
 import (
 	"testing"
@@ -70,5 +70,30 @@ func TestEqualMinimums(t *testing.T) {
 	}
 	if !(Minimum{Total: 1}).Equal(Minimum{Total: 1, Roles: map[string]int{}}) {
 		t.Error("no roles and an empty list of roles differ")
+	}
+}
+
+func TestMembersThatCanBeSpared(t *testing.T) {
+	t.Parallel()
+	leader := Minimum{Total: 2, Roles: map[string]int{"leader": 1}}
+	for _, tc := range []struct {
+		name    string
+		minimum Minimum
+		roles   []string
+		n       int
+		want    []int
+	}{
+		{"the last ones go", Minimum{Total: 2}, []string{"", "", "", ""}, 2, []int{3, 2}},
+		{"no more than asked for", Minimum{Total: 1}, []string{"", "", ""}, 1, []int{2}},
+		{"no more than the minimum spares", Minimum{Total: 2}, []string{"", "", ""}, 3, []int{2}},
+		{"a role that is needed stays", leader, []string{"worker", "worker", "leader"}, 1, []int{1}},
+		{"none that helps goes where too few are there", leader, []string{"worker", "worker"}, 2, []int{1}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(tc.want, tc.minimum.Spare(tc.roles, tc.n)); diff != "" {
+				t.Errorf("spared (-want +got):\n%s", diff)
+			}
+		})
 	}
 }

@@ -1,0 +1,8 @@
+// Package steps is the arithmetic of gangs that grow by whole steps: with their minimum at its foot, a ladder of numbers
+// of members at which such a gang may run.
+//
+// The ledger of gangs asks for the next step of a gang that has started, and the planner where to end what fits. The
+// view of gangs reads Size from an annotation with Parse.
+//
+// The package knows numbers only and keeps no state.
+package steps
