@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"berth.dev/berth/pkg/gang/steps"
 	"berth.dev/berth/pkg/tables"
 )
 

@@ -324,9 +324,9 @@ func TestWithoutAgeingOnlyHigherPrioritiesStarve(t *testing.T) {
 
 func TestMembersHaveTheClassesOfTheirGang(t *testing.T) {
 	t.Parallel()
-	order := sla.NewOrder([]sla.Class{{Name: "interactive", Deadline: time.Minute}, {Name: "batch", Deadline: 4 * time.Hour}},
+	classes := sla.NewOrder([]sla.Class{{Name: "interactive", Deadline: time.Minute}, {Name: "batch", Deadline: 4 * time.Hour}},
 		&sla.Ageing{PerHour: 1, UpTo: 100})
-	p := queueOf(order)
+	p := queueOf(classes)
 	id, ledger := gang.ID{Namespace: "ns", Name: "g"}, p.shared.ledger
 	ledger.Define(id, gang.Object, gang.Spec{Minimum: gang.Minimum{Total: 2}, Created: noon, UID: "g"}, noon)
 	var members []*framework.QueuedPodInfo
