@@ -74,7 +74,8 @@ func structured(key string) bool {
 
 var (
 	// plainWord is one of the words that annotations of Berth's own have, plainAmount a number, an amount or a time.
-	plainWord   = regexp.MustCompile(`^(true|false|allow|avoid|double|tolerate|require|required|preferred|exclusive|shared)$`)
+	plainWord = regexp.MustCompile(
+		`^(true|false|allow|avoid|double|tolerate|require|required|preferred|exclusive|shared)$`)
 	plainAmount = regexp.MustCompile(`^[-+]?[0-9][-+0-9.:TZeE]*([kMGTP]i?)?$`)
 )
 

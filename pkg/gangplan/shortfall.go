@@ -100,8 +100,8 @@ func (s *Shortfall) String() string {
 	case s.Alike:
 		fmt.Fprintf(&b, "needs %s × %s%s, fits %d", s.Of, s.Classes[0].Asks, within, s.Fits)
 	case foreign > 0:
-		fmt.Fprintf(&b, "needs %s %s%s, %d of them placed by another scheduler, fits %d", s.Of, plural.Noun(s.Of.Total, "member"),
-			within, foreign, s.Fits)
+		fmt.Fprintf(&b, "needs %s %s%s, %d of them placed by another scheduler, fits %d", s.Of,
+			plural.Noun(s.Of.Total, "member"), within, foreign, s.Fits)
 	case s.Of.Total == s.Members:
 		fmt.Fprintf(&b, "needs all %s members%s, fits %d", s.Of, within, s.Fits)
 	default:

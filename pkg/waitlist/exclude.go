@@ -15,7 +15,8 @@ import (
 // Excludes reports whether the gang cannot start by the account of free capacity, whatever a cycle would find. What
 // evictions might free counts as free, and what pods hold that terminate; but no pod is evicted so that a gang grows.
 func (l *List) Excludes(g *Gang) bool {
-	return g.Misstated != nil || !l.roomy(g) && (g.Grows || !l.Capacity.Cluster.MakesWay(g.Key.Priority) || !l.MayFit(g, true))
+	return g.Misstated != nil ||
+		!l.roomy(g) && (g.Grows || !l.Capacity.Cluster.MakesWay(g.Key.Priority) || !l.MayFit(g, true))
 }
 
 // Why returns what the account says of a gang that it excludes. It looks at all nodes.

@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// Size is how large the steps of a gang are: that number of members, or Double. With the zero value a gang does not grow
-// by steps, and any number of members from its minimum on will do.
+// Size is how large the steps of a gang are: that number of members, or Double. With the zero value a gang has no
+// steps, and any number of members from its minimum on will do.
 type Size int
 
 // Double makes each step as large as what runs already: the gang runs with its minimum, or twice, four times or eight
@@ -58,8 +58,8 @@ func (s Size) Reached(minimum, have int) int {
 	return have - (have-minimum)%int(s)
 }
 
-// Next returns the step that follows on have members: the minimum for fewer members than that, and one member more where
-// there are no steps.
+// Next returns the step that follows on have members: the minimum for fewer members than that, and one member more
+// where there are no steps.
 func (s Size) Next(minimum, have int) int {
 	switch at := s.Reached(minimum, have); {
 	case have < minimum:
