@@ -13,8 +13,7 @@ func TestShortfall(t *testing.T) {
 	}
 	one := gang.Turn{Need: gang.Minimum{Total: 1}, Of: gang.Minimum{Total: 1}, Members: make([]gang.Member, 1)}
 	free := func(have string, nodes int) NodeCause {
-		return NodeCause{Says: "node(s) with too few free GPUs (need 4, have " + have + ")",
-			Kind: "node(s) with too few free GPUs", Nodes: nodes}
+		return NodeCause{Says: "node(s) with too few free GPUs (need 4, have " + have + ")", Kind: "node(s) with too few free GPUs", Nodes: nodes}
 	}
 	says := func(words string, nodes int) NodeCause { return NodeCause{Says: words, Kind: words, Nodes: nodes} }
 	for _, tc := range []struct {
@@ -27,59 +26,38 @@ func TestShortfall(t *testing.T) {
 		want   string
 		kind   string
 	}{
-		{"all members are alike", gang.Turn{Need: gang.Minimum{Total: 8}, Of: gang.Minimum{Total: 8},
-			Members: make([]gang.Member, 8)}, []Shortage{{"a", 8, 6}}, 6, "", nil,
+		{"all members are alike", gang.Turn{Need: gang.Minimum{Total: 8}, Of: gang.Minimum{Total: 8}, Members: make([]gang.Member, 8)}, []Shortage{{"a", 8, 6}}, 6, "", nil,
 			"gang ns/one needs 8 × 4 gpu, fits 6; 2 more are needed", "gang does not fit"},
-		{"all have to share a domain", gang.Turn{Need: gang.Minimum{Total: 8}, Of: gang.Minimum{Total: 8},
-			Members: make([]gang.Member, 8)}, []Shortage{{"a", 8, 6}}, 6, "rack", nil,
+		{"all have to share a domain", gang.Turn{Need: gang.Minimum{Total: 8}, Of: gang.Minimum{Total: 8}, Members: make([]gang.Member, 8)}, []Shortage{{"a", 8, 6}}, 6, "rack", nil,
 			"gang ns/one needs 8 × 4 gpu within one rack, fits 6; 2 more are needed", "gang does not fit"},
-		{"some are held already", gang.Turn{Need: gang.Minimum{Total: 2}, Of: gang.Minimum{Total: 4}, Held: 2,
-			Members: make([]gang.Member, 2)}, []Shortage{{"a", 2, 1}}, 1, "", nil,
+		{"some are held already", gang.Turn{Need: gang.Minimum{Total: 2}, Of: gang.Minimum{Total: 4}, Held: 2, Members: make([]gang.Member, 2)}, []Shortage{{"a", 2, 1}}, 1, "", nil,
 			"gang ns/one needs 4 × 4 gpu, fits 3; 1 more is needed", "gang does not fit"},
-		{"more exist than are needed", gang.Turn{Need: gang.Minimum{Total: 2}, Of: gang.Minimum{Total: 2},
-			Members: make([]gang.Member, 3)}, []Shortage{{"a", 3, 1}}, 1, "", nil,
+		{"more exist than are needed", gang.Turn{Need: gang.Minimum{Total: 2}, Of: gang.Minimum{Total: 2}, Members: make([]gang.Member, 3)}, []Shortage{{"a", 3, 1}}, 1, "", nil,
 			"gang ns/one needs at least 2 of 3 members, fits 1 (1 of 3 × 4 gpu); 1 more is needed", "gang does not fit"},
-		{"another scheduler places some", gang.Turn{Need: gang.Minimum{Total: 3}, Of: gang.Minimum{Total: 3},
-			Members: make([]gang.Member, 2)}, nil, 2, "", nil,
+		{"another scheduler places some", gang.Turn{Need: gang.Minimum{Total: 3}, Of: gang.Minimum{Total: 3}, Members: make([]gang.Member, 2)}, nil, 2, "", nil,
 			"gang ns/one needs 3 members, 1 of them placed by another scheduler, fits 2; 1 more is needed", "gang does not fit"},
-		{"several classes are short",
-			gang.Turn{Need: gang.Minimum{Total: 4}, Of: gang.Minimum{Total: 4, Roles: map[string]int{"leader": 1}},
-				Members: make([]gang.Member, 4)},
-			[]Shortage{{"a", 2, 0}, {"b", 2, 1}}, 1, "", nil,
-			"gang ns/one needs all 4 (leader=1) members, fits 1 (0 of 2 × 4 gpu, 1 of 2 × 1 cpu); 3 more are needed",
+		{"several classes are short", gang.Turn{Need: gang.Minimum{Total: 4}, Of: gang.Minimum{Total: 4, Roles: map[string]int{"leader": 1}}, Members: make([]gang.Member, 4)},
+			[]Shortage{{"a", 2, 0}, {"b", 2, 1}}, 1, "", nil, "gang ns/one needs all 4 (leader=1) members, fits 1 (0 of 2 × 4 gpu, 1 of 2 × 1 cpu); 3 more are needed",
 			"gang does not fit"},
-		{"classes that ask for the same count together", gang.Turn{Need: gang.Minimum{Total: 3}, Of: gang.Minimum{Total: 3},
-			Members: make([]gang.Member, 3)},
-			[]Shortage{{"a", 2, 1}, {"a with a label", 1, 0}}, 1, "", nil,
-			"gang ns/one needs 3 × 4 gpu, fits 1; 2 more are needed", "gang does not fit"},
-		{"so do some of several", gang.Turn{Need: gang.Minimum{Total: 2}, Of: gang.Minimum{Total: 2},
-			Members: make([]gang.Member, 4)},
+		{"classes that ask for the same count together", gang.Turn{Need: gang.Minimum{Total: 3}, Of: gang.Minimum{Total: 3}, Members: make([]gang.Member, 3)},
+			[]Shortage{{"a", 2, 1}, {"a with a label", 1, 0}}, 1, "", nil, "gang ns/one needs 3 × 4 gpu, fits 1; 2 more are needed", "gang does not fit"},
+		{"so do some of several", gang.Turn{Need: gang.Minimum{Total: 2}, Of: gang.Minimum{Total: 2}, Members: make([]gang.Member, 4)},
 			[]Shortage{{"a", 2, 1}, {"b", 1, 0}, {"a with a label", 1, 0}}, 1, "", nil,
-			"gang ns/one needs at least 2 of 4 members, fits 1 (1 of 3 × 4 gpu, 0 of 1 × 1 cpu); 1 more is needed",
-			"gang does not fit"},
+			"gang ns/one needs at least 2 of 4 members, fits 1 (1 of 3 × 4 gpu, 0 of 1 × 1 cpu); 1 more is needed", "gang does not fit"},
 		{"with what keeps them off nodes", one, []Shortage{{"b", 1, 0}}, 0, "",
-			[]NodeCause{says("node(s) without room", 2), says("claims are missing", 0), {Short: "gpu", Nodes: 3},
-				says("node(s) were unschedulable", 1), says("Too many pods", 1)},
-			"gang ns/one needs 1 × 1 cpu, fits 0; 1 more is needed (3 nodes with too little free gpu, 2 nodes without room, 1 " +
-				"node was unschedulable, 1 node: Too many pods, claims are missing)",
+			[]NodeCause{says("node(s) without room", 2), says("claims are missing", 0), {Short: "gpu", Nodes: 3}, says("node(s) were unschedulable", 1), says("Too many pods", 1)},
+			"gang ns/one needs 1 × 1 cpu, fits 0; 1 more is needed (3 nodes with too little free gpu, 2 nodes without room, 1 node was unschedulable, 1 node: Too many pods, claims are missing)",
 			"gang does not fit: nodes with too little free gpu"},
 		{"causes that differ in amounts alone count together", one, []Shortage{{"a", 1, 0}}, 0, "",
 			[]NodeCause{{Short: "cpu", Nodes: 4}, free("1", 3), free("2", 2)},
-			"gang ns/one needs 1 × 4 gpu, fits 0; 1 more is needed (4 nodes with too little free cpu, 3 nodes with too few " +
-				"free GPUs (need 4, have 1), 2 nodes with too few free GPUs (need 4, have 2))",
+			"gang ns/one needs 1 × 4 gpu, fits 0; 1 more is needed (4 nodes with too little free cpu, 3 nodes with too few free GPUs (need 4, have 1), 2 nodes with too few free GPUs (need 4, have 2))",
 			"gang does not fit: nodes with too few free GPUs"},
-		{"one node counts as a kind of nodes", one, []Shortage{{"a", 1, 0}}, 0, "",
-			[]NodeCause{says("node(s) were unschedulable", 1)},
-			"gang ns/one needs 1 × 4 gpu, fits 0; 1 more is needed (1 node was unschedulable)",
-			"gang does not fit: nodes were unschedulable"},
-		{"of two causes of as many nodes the first by name is the kind", one, []Shortage{{"a", 1, 0}}, 0, "",
-			[]NodeCause{{Short: "gpu", Nodes: 2}, {Short: "cpu", Nodes: 2}},
-			"gang ns/one needs 1 × 4 gpu, fits 0; 1 more is needed (2 nodes with too little free cpu, 2 nodes with too little " +
-				"free gpu)", "gang does not fit: nodes with too little free cpu"},
-		{"a cause that concerns no node stands alone", one, []Shortage{{"a", 1, 0}}, 0, "",
-			[]NodeCause{says("claims are missing", 0)},
-			"gang ns/one needs 1 × 4 gpu, fits 0; 1 more is needed (claims are missing)",
-			"gang does not fit: claims are missing"},
+		{"one node counts as a kind of nodes", one, []Shortage{{"a", 1, 0}}, 0, "", []NodeCause{says("node(s) were unschedulable", 1)},
+			"gang ns/one needs 1 × 4 gpu, fits 0; 1 more is needed (1 node was unschedulable)", "gang does not fit: nodes were unschedulable"},
+		{"of two causes of as many nodes the first by name is the kind", one, []Shortage{{"a", 1, 0}}, 0, "", []NodeCause{{Short: "gpu", Nodes: 2}, {Short: "cpu", Nodes: 2}},
+			"gang ns/one needs 1 × 4 gpu, fits 0; 1 more is needed (2 nodes with too little free cpu, 2 nodes with too little free gpu)", "gang does not fit: nodes with too little free cpu"},
+		{"a cause that concerns no node stands alone", one, []Shortage{{"a", 1, 0}}, 0, "", []NodeCause{says("claims are missing", 0)},
+			"gang ns/one needs 1 × 4 gpu, fits 0; 1 more is needed (claims are missing)", "gang does not fit: claims are missing"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

@@ -25,8 +25,7 @@ func TestGroupsOfAGang(t *testing.T) {
 - {name: router, pods: 1}
 `
 	copyOf := func(name string) tree.Group {
-		return tree.Group{Name: name, Least: 1, Roles: map[string]int{name + "/prefill": 1},
-			Required: []string{"example.com/rack"},
+		return tree.Group{Name: name, Least: 1, Roles: map[string]int{name + "/prefill": 1}, Required: []string{"example.com/rack"},
 			Groups: []tree.Group{{Name: name + ".decode", Roles: map[string]int{name + ".decode": 4},
 				Preferred: []string{"example.com/clique"}}}}
 	}
@@ -43,8 +42,7 @@ func TestGroupsOfAGang(t *testing.T) {
 	if !spec.Minimum.Tree.Equal(want) {
 		t.Errorf("(-want +got):\n%s", cmp.Diff(want, spec.Minimum.Tree))
 	}
-	if diff := cmp.Diff(map[string]int{"leader": 1, "router": 1}, spec.Minimum.Roles); diff != "" ||
-		spec.Minimum.Total != 12 {
+	if diff := cmp.Diff(map[string]int{"leader": 1, "router": 1}, spec.Minimum.Roles); diff != "" || spec.Minimum.Total != 12 {
 		t.Errorf("%d in all, want 12; in any case (-want +got):\n%s", spec.Minimum.Total, diff)
 	}
 	for labels, want := range map[string]string{
@@ -90,20 +88,16 @@ func TestGroupsThatCannotBeRead(t *testing.T) {
 			mustBeAboutAValue(t, err)
 		})
 	}
-	segments := map[string]string{wellknown.GroupsKey: "[{name: a, pods: 1}]", wellknown.SegmentSizeKey: "2",
-		wellknown.SegmentTopologyKey: "rack"}
-	if _, err := Spec(groupWith(0, segments), time.Minute); err == nil ||
-		!strings.Contains(err.Error(), "allowed together with berth.dev/segment-size") {
+	segments := map[string]string{wellknown.GroupsKey: "[{name: a, pods: 1}]", wellknown.SegmentSizeKey: "2", wellknown.SegmentTopologyKey: "rack"}
+	if _, err := Spec(groupWith(0, segments), time.Minute); err == nil || !strings.Contains(err.Error(), "allowed together with berth.dev/segment-size") {
 		t.Errorf("groups with segments: error %v", err)
 	}
 }
 
 func FuzzGroups(f *testing.F) {
 	for _, seed := range []string{
-		"[{name: a, copies: 3, minCopies: 2, required: rack, preferred: 'clique', roles: {x: 1, y: 2}, groups: [{name: b, " +
-			"pods: 4}]}]",
-		"[{name: a, copies: 512, groups: [{name: b, copies: 512, pods: 100000}]}]", "- &a {name: a, groups: [*a]}", "[{}]",
-		"{", "[null]",
+		"[{name: a, copies: 3, minCopies: 2, required: rack, preferred: 'clique', roles: {x: 1, y: 2}, groups: [{name: b, pods: 4}]}]",
+		"[{name: a, copies: 512, groups: [{name: b, copies: 512, pods: 100000}]}]", "- &a {name: a, groups: [*a]}", "[{}]", "{", "[null]",
 	} {
 		f.Add(seed)
 	}
@@ -115,8 +109,7 @@ func FuzzGroups(f *testing.F) {
 		}
 		none := func(string) int { return 0 }
 		all := func(string) int { return maxMinMember }
-		if root := spec.Minimum.Tree; root == nil || !root.Met(all) || root.Short(all) != "" ||
-			root.Met(none) != (root.Members() == 0) ||
+		if root := spec.Minimum.Tree; root == nil || !root.Met(all) || root.Short(all) != "" || root.Met(none) != (root.Members() == 0) ||
 			spec.Minimum.Total < 1 || spec.Minimum.Total > maxMinMember || !root.Equal(root.Without(none)) {
 			t.Fatalf("%q is read as %+v", text, spec.Minimum)
 		}
