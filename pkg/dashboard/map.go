@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"html/template"
+	"maps"
 	"slices"
 	"strings"
 
@@ -54,11 +55,9 @@ func newPalette(nodes []overview.Node) (palette, []colored) {
 			sums[u.Workload] += u.MilliGPU
 		}
 	}
-	names := make([]string, 0, len(sums))
-	for name := range sums {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, func(x, y string) int { return cmp.Or(cmp.Compare(sums[y], sums[x]), cmp.Compare(x, y)) })
+	names := slices.SortedFunc(maps.Keys(sums), func(x, y string) int {
+		return cmp.Or(cmp.Compare(sums[y], sums[x]), cmp.Compare(x, y))
+	})
 	colors, legend := palette{}, []colored{}
 	var taken [mostColors]bool
 	for _, name := range names[:min(len(names), mostColors)] {

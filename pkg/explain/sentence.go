@@ -274,11 +274,9 @@ func rejections(nodes []Node) string {
 
 // counted lists reasons with their numbers of nodes, the most frequent first.
 func counted(count map[string]int) string {
-	var whys []string
-	for why := range count {
-		whys = append(whys, why)
-	}
-	slices.SortFunc(whys, func(a, b string) int { return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(a, b)) })
+	whys := slices.SortedFunc(maps.Keys(count), func(a, b string) int {
+		return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(a, b))
+	})
 	var said []string
 	others := 0
 	for i, why := range whys {

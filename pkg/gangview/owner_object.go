@@ -2,6 +2,7 @@ package gangview
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -211,11 +212,7 @@ func (r *objectReader) values(path string) []*objectReader {
 	if !ok && value != nil {
 		r.fail(path, value, "an object")
 	}
-	keys := make([]string, 0, len(fields))
-	for key := range fields {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
+	keys := slices.Sorted(maps.Keys(fields))
 	values := make([]*objectReader, 0, len(keys))
 	kept := map[string]any{}
 	for i, key := range keys {

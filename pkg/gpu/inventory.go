@@ -203,9 +203,11 @@ func (inv *Inventory) Clone() *Inventory {
 }
 
 // FreeMilli sums the compute of healthy devices that are not held.
-func (inv *Inventory) FreeMilli() int {
+func (inv *Inventory) FreeMilli() int { return freeMilli(inv.Devices) }
+
+func freeMilli(devices []Device) int {
 	sum := 0
-	for _, d := range inv.Devices {
+	for _, d := range devices {
 		if !d.Unhealthy {
 			sum += d.FreeMilli
 		}

@@ -80,7 +80,7 @@ func (w *Workload) Judge(r *Room) (usable []bool, strandedMilli float64) {
 
 // judge marks in usable, unless that is nil.
 func (w *Workload) judge(r *Room, usable []bool) ([]bool, float64) {
-	idle := r.idleMilli()
+	idle := freeMilli(r.Devices)
 	if idle == 0 {
 		return usable, 0
 	}
@@ -132,16 +132,6 @@ func (w *Workload) mostFrequent() []*countedKind {
 		w.total += k.seen
 	}
 	return w.common
-}
-
-func (r *Room) idleMilli() int {
-	idle := 0
-	for _, d := range r.Devices {
-		if !d.Unhealthy {
-			idle += d.FreeMilli
-		}
-	}
-	return idle
 }
 
 func (k *countedKind) fits(r *Room) bool {

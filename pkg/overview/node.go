@@ -3,6 +3,7 @@ package overview
 import (
 	"cmp"
 	"encoding/binary"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -107,12 +108,8 @@ func (j *judgments) judge(r *gpu.Room) ([]bool, int64) {
 
 // viewOf works out what depends on the node and its pods alone.
 func (b *Book) viewOf(n *nodeEntry) *nodeView {
-	pods := make([]*v1.Pod, 0, len(n.pods))
-	for _, pod := range n.pods {
-		pods = append(pods, pod)
-	}
 	// The order decides which devices pods without an index are shown on.
-	slices.SortFunc(pods, func(x, y *v1.Pod) int {
+	pods := slices.SortedFunc(maps.Values(n.pods), func(x, y *v1.Pod) int {
 		return cmp.Or(x.CreationTimestamp.Compare(y.CreationTimestamp.Time), cmp.Compare(x.UID, y.UID))
 	})
 	info := framework.NewNodeInfo(pods...)

@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/wellknown"
@@ -48,7 +49,7 @@ func (p *PodEvents) start(ctx context.Context, api api, recorder recorder) {
 func (p *PodEvents) See(pod *v1.Pod) {
 	if p.queue != nil && p.leader.Leading() && (p.source.InTwoGroups(pod) ||
 		p.source.TimedClass(pod) != nil || p.hasDeadline(pod) || p.hasStart(pod)) {
-		p.queue.Add(refTo(pod))
+		p.queue.Add(gangview.RefOf(pod))
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gangview"
 )
 
 func TestRefusals(t *testing.T) {
@@ -94,7 +95,7 @@ func TestWhatComesOfCreatingAPodGroup(t *testing.T) {
 			fake := events.NewFakeRecorder(2)
 			g := &generator{recorder: recorder{fake}}
 			pod := st.MakePod().Namespace("ns").Name("p").UID("p").Obj()
-			s, r := &State{Members: []*v1.Pod{pod}, View: gang.View{Any: refTo(pod)}}, &record{}
+			s, r := &State{Members: []*v1.Pod{pod}, View: gang.View{Any: gangview.RefOf(pod)}}, &record{}
 			for range 2 { // what is reported is reported once
 				pause, err := g.handleCreateResult(t.Context(), id, s, r, tc.err)
 				if (err != nil) != tc.fails || pause > tc.pause || tc.pause > 0 && pause <= 0 || r.uncreatable != tc.never {

@@ -11,6 +11,7 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/podview"
 )
 
@@ -117,7 +118,7 @@ func (c *Controller) writeMembers(ctx context.Context, s *State, r *record, mess
 	now time.Time) (again time.Duration, err error) {
 	var reworded []*v1.Pod
 	for _, pod := range s.Members {
-		why := s.Held[refTo(pod)]
+		why := s.Held[gangview.RefOf(pod)]
 		if why == nil || !waits(pod) {
 			continue
 		}
@@ -162,7 +163,7 @@ func (c *Controller) writeMembers(ctx context.Context, s *State, r *record, mess
 
 // writeMember writes to the member why it is pending.
 func (c *Controller) writeMember(ctx context.Context, s *State, pod *v1.Pod, now time.Time) error {
-	ref, reason := refTo(pod), heldReason(s)
+	ref, reason := gangview.RefOf(pod), heldReason(s)
 	why := s.Held[ref].String()
 	condition := v1.PodCondition{Type: v1.PodScheduled, Status: v1.ConditionFalse, Reason: reason, Message: why,
 		LastTransitionTime: metav1.NewTime(now.Truncate(time.Second)), ObservedGeneration: pod.Generation}
@@ -196,14 +197,10 @@ func heldReason(s *State) string {
 // waits reports whether the pod has no node and has not ended.
 func waits(pod *v1.Pod) bool { return pod.Spec.NodeName == "" && !podview.Finished(pod) }
 
-func refTo(pod *v1.Pod) gang.Ref {
-	return gang.Ref{UID: gang.UID(pod.UID), Namespace: pod.Namespace, Name: pod.Name}
-}
-
 // example returns the oldest member, which may have ended, or nil; see gang.View.
 func (s *State) example() *v1.Pod {
 	for _, pod := range s.Members {
-		if refTo(pod) == s.Any {
+		if gangview.RefOf(pod) == s.Any {
 			return pod
 		}
 	}

@@ -1,8 +1,8 @@
 package simulation
 
 import (
-	"cmp"
 	"context"
+	"maps"
 	"math"
 	"slices"
 
@@ -73,13 +73,8 @@ func (p pinnedPreemption) OrderedScoreFuncs(ctx context.Context,
 			},
 		}
 	}
-	names := make([]string, 0, len(victims))
-	for name := range victims {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, cmp.Compare[string])
-	rank := make(map[string]int64, len(names))
-	for i, name := range names {
+	rank := make(map[string]int64, len(victims))
+	for i, name := range slices.Sorted(maps.Keys(victims)) {
 		rank[name] = int64(i)
 	}
 	return append(criteria, func(node string) int64 { return -rank[node] })

@@ -113,7 +113,7 @@ func (s stolen) mayWriteStatuses(t *testing.T, ownFields, ownConditions string, 
 	metadata := map[string]string{
 		"scheduler": "the scheduler may change annotations of pods and a few fields of their status, " +
 			"and nothing else of them",
-		"extender":  "the extender may change annotations of pods and one condition of their status, " +
+		"extender": "the extender may change annotations of pods and one condition of their status, " +
 			"and nothing else of them",
 	}[s.who]
 	type write struct{ patch, want string }

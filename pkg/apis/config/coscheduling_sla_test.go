@@ -43,7 +43,7 @@ func TestValidateQueueSLA(t *testing.T) {
 		{"an age of the system's",
 			&QueueSLA{Ageing: ageing,
 				Classes: []SLAClass{{Name: "a", PriorityClasses: []string{"p"}, AgeFromPriority: ptr.To[int32](2e9)}}},
-			"args.sla.classes[0].ageFromPriority: Invalid value: 2000000000: "+
+			"args.sla.classes[0].ageFromPriority: Invalid value: 2000000000: " +
 				"want a whole number from -2000000000 to 1000000000"},
 		{"ageing by nothing", &QueueSLA{Ageing: &QueueAgeing{PriorityPerHour: ptr.To[int32](0)}},
 			"args.sla.ageing.priorityPerHour: Invalid value: 0: want a whole number from 1 to 2000000000"},
@@ -51,7 +51,7 @@ func TestValidateQueueSLA(t *testing.T) {
 			"args.sla.ageing.priorityPerHour: Required value: want a whole number from 1 to 2000000000"},
 		{"ageing of what is critical",
 			&QueueSLA{Ageing: &QueueAgeing{PriorityPerHour: ptr.To[int32](1), UpToPriority: ptr.To[int32](2e9)}},
-			"args.sla.ageing.upToPriority: Invalid value: 2000000000: "+
+			"args.sla.ageing.upToPriority: Invalid value: 2000000000: " +
 				"want a whole number from -2000000000 to 1000000000"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
