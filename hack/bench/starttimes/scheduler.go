@@ -42,14 +42,16 @@ var replayVariants = []replayVariant{
 // scheduler replays the first jobs of each load with the real scheduler.
 func (b *bench) scheduler() error {
 	fmt.Fprintf(b.out, "\nScheduler, the first %d jobs\n\n| cluster | reservation | gangs | mean wait | p50 | p95 | max | others | "+
-		"weighted by GPUs | allocated | told interval | error p50 | p95 | misses | CPU a pod |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
+		"weighted by GPUs | allocated | told interval | error p50 | p95 | misses | CPU a pod |\n"+
+		"|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
 		b.jobs)
 	// The first 4,000 jobs of Philly ask for more than 80 nodes have.
 	loads := append(b.loaded(), b.trace("philly/mix1", 120), b.trace("philly/slo", 120), b.trace("philly/slo", 80))
 	for i := range loads {
 		for k := range replayVariants {
 			v := &replayVariants[k]
-			if !strings.Contains(loads[i].name+", "+v.name, b.only) || v.byDeadline && !strings.HasPrefix(loads[i].name, "slo") {
+			if !strings.Contains(loads[i].name+", "+v.name, b.only) ||
+				v.byDeadline && !strings.HasPrefix(loads[i].name, "slo") {
 				continue
 			}
 			if err := b.replay(&loads[i], v); err != nil {
@@ -113,9 +115,10 @@ func (b *bench) replay(s *scenario, v *replayVariant) error {
 		}
 		return fmt.Sprintf("%.1f%%", 100*float64(of)/float64(all))
 	}
-	fmt.Fprintf(b.out, "| %s | %s | %d | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f | %.1f%% | %d of %d | %.0f | %.0f | %s | %.1f ms |\n", s.name, v.name,
-		gangs, f.gangs, f.p50, f.p95, f.max, f.others, f.weighted, out.AllocatedPercent, out.ToldStarts.Within,
-		out.ToldStarts.Error.Count, out.ToldStarts.Error.P50/60, out.ToldStarts.Error.P95/60, part(missed, due), 1000*out.Timing.CPU/float64(max(out.Pods, 1)))
+	fmt.Fprintf(b.out, "| %s | %s | %d | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f | %.1f%% | %d of %d | %.0f | "+
+		"%.0f | %s | %.1f ms |\n", s.name, v.name, gangs, f.gangs, f.p50, f.p95, f.max, f.others, f.weighted, out.AllocatedPercent, out.ToldStarts.Within,
+		out.ToldStarts.Error.Count, out.ToldStarts.Error.P50/60, out.ToldStarts.Error.P95/60, part(missed, due),
+		1000*out.Timing.CPU/float64(max(out.Pods, 1)))
 	return nil
 }
 
@@ -140,8 +143,8 @@ func (v *replayVariant) job(j *job) trace.Job {
 }
 
 const (
-	// deadlineClasses is how many service levels stand for the deadlines of jobs, each 1.2 times as long as the one before.
-	// Jobs without a deadline come last.
+	// deadlineClasses is how many service levels stand for the deadlines of jobs, each longer than the one before by
+	// this factor. Jobs without a deadline come last.
 	deadlineClasses    = 50
 	firstClass, longer = 300.0, 1.2
 )
