@@ -157,9 +157,9 @@ func (f *Forecasts) Left(pod *v1.Pod, now time.Time) runtimes.Forecast {
 	return next.left
 }
 
-// first reports whether a pod that began at a time is the first of its gang from which this is learned. The members of a
-// gang end together: if each of them counted, one large gang would be all that is known of its class. A pod that began
-// after the last note is of the next run of the gang. The caller holds mu.
+// first reports whether a pod that began at a time is the first of its gang from which this is learned. The members of
+// a gang end together: if each of them counted, one large gang would be all that is known of its class. A pod that
+// began after the last note is of the next run of the gang. The caller holds mu.
 func (f *Forecasts) first(run gangRun, began, now time.Time) bool {
 	if run.gang == (gang.ID{}) {
 		return true
