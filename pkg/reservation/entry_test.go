@@ -1,11 +1,13 @@
 package reservation
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apitypes "k8s.io/apimachinery/pkg/types"
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/testutil"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -140,6 +142,84 @@ func TestForecastsLearnFromPodsThatEndOnTheirOwn(t *testing.T) {
 	left := f.Left(next, now)
 	if middle := left.At(0.5); !f.Informed() || middle < 55*time.Minute || middle > 65*time.Minute {
 		t.Errorf("informed: %v; half of the pods run for %s, want an hour", f.Informed(), middle)
+	}
+}
+
+func TestARunOfAGangCountsOnce(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	for name, test := range map[string]struct {
+		// ends are pods that end, one after the other: the gang, when they began and ended, in hours, and their image.
+		ends []endedPod
+		want uint64
+	}{
+		"members that end together":              {[]endedPod{{"a", 0, 3, "i"}, {"a", 0, 3, "i"}, {"a", 0, 3, "i"}}, 1},
+		"members that end one after the other":   {[]endedPod{{"a", 0, 3, "i"}, {"a", 1, 5, "i"}, {"a", 2, 9, "i"}}, 1},
+		"members that began after one had ended": {[]endedPod{{"a", 0, 3, "i"}, {"a", 4, 7, "i"}, {"a", 4, 7, "i"}}, 2},
+		"members that are not alike":             {[]endedPod{{"a", 0, 3, "i"}, {"a", 0, 3, "j"}, {"a", 0, 3, "i"}}, 2},
+		"two gangs":                              {[]endedPod{{"a", 0, 3, "i"}, {"b", 0, 3, "i"}, {"a", 0, 3, "i"}}, 2},
+		"pods in no gang count one by one":       {[]endedPod{{"", 0, 3, "i"}, {"", 0, 3, "i"}, {"", 0, 3, "i"}}, 3},
+		"more gangs than are remembered":         {otherGangs(mostCounted + 1), mostCounted + 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := NewForecasts()
+			f.GPUs, f.Group = func(*v1.Pod) int { return 1 }, func(*v1.Pod) *schedulingv1alpha1.PodGroup { return nil }
+			f.Gang = func(p *v1.Pod) gang.ID {
+				if p.Labels["gang"] == "" {
+					return gang.ID{}
+				}
+				return gang.ID{Namespace: p.Namespace, Name: p.Labels["gang"]}
+			}
+			for _, end := range test.ends {
+				f.Lose(end.pod(now), now.Add(end.ended*time.Hour))
+			}
+			if _, learned, err := f.Dump(); err != nil || learned != test.want {
+				t.Errorf("%d runs are known, %v; want %d", learned, err, test.want)
+			}
+			if len(f.counted) > mostCounted {
+				t.Errorf("%d runs of gangs are remembered", len(f.counted))
+			}
+		})
+	}
+}
+
+// endedPod is a pod of a gang and when it began and ended, in hours.
+type endedPod struct {
+	gang         string
+	began, ended time.Duration
+	image        string
+}
+
+func (e endedPod) pod(from time.Time) *v1.Pod {
+	p := st.MakePod().Namespace("ns").Name("p").UID("p").Node("n").Container(e.image).Label("gang", e.gang).Obj()
+	p.Spec.RestartPolicy = v1.RestartPolicyNever
+	began := metav1.NewTime(from.Add(e.began * time.Hour))
+	p.Status.StartTime = &began
+	return p
+}
+
+func otherGangs(n int) []endedPod {
+	out := make([]endedPod, n)
+	for i := range out {
+		out[i] = endedPod{fmt.Sprint("other", i), 0, 4, "i"}
+	}
+	return out
+}
+
+func TestAGangThatOutlivesWhatItDeclaresCountsOnce(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	f := NewForecasts()
+	f.GPUs, f.Group = func(*v1.Pod) int { return 1 }, func(*v1.Pod) *schedulingv1alpha1.PodGroup { return nil }
+	f.Gang = func(*v1.Pod) gang.ID { return gang.ID{Namespace: "ns", Name: "a"} }
+	for i := range 8 {
+		p := endedPod{"a", -3, 0, "i"}.pod(now)
+		p.UID, p.Annotations = apitypes.UID(fmt.Sprint(i)), map[string]string{wellknown.RunTimeKey: "1h"}
+		f.Left(p, now)
+	}
+	if _, learned, err := f.Dump(); err != nil || learned != 1 {
+		t.Errorf("%d runs are known, %v; want 1", learned, err)
 	}
 }
 

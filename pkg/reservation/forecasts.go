@@ -2,6 +2,8 @@ package reservation
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -11,6 +13,7 @@ import (
 	apitypes "k8s.io/apimachinery/pkg/types"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/runtimes"
 	"berth.dev/berth/pkg/runview"
 )
@@ -21,6 +24,8 @@ const (
 	soonest, latest = 10 * time.Second, 2 * time.Minute
 	// grace is how long pods that terminate are expected to take.
 	grace = 30 * time.Second
+	// mostCounted bounds for how many gangs it is known that their run has been noted.
+	mostCounted = 1024
 )
 
 // Forecasts owns what was learned of run times, and knows when pods end. Informers tell it of pods that have gone;
@@ -29,6 +34,8 @@ type Forecasts struct {
 	// GPUs counts the GPUs that a pod asks for, and Group returns its PodGroup, nil without one.
 	GPUs  func(*v1.Pod) int
 	Group func(*v1.Pod) *schedulingv1alpha1.PodGroup
+	// Gang returns the gang of the pod, the zero ID without one.
+	Gang func(*v1.Pod) gang.ID
 	// Limit returns after what time the controller of the pod ends it, 0 if it does not or that is not known.
 	Limit func(*v1.Pod) time.Duration
 	// Leads reports whether this scheduler leads: standbys learn, too, and count nothing.
@@ -41,6 +48,15 @@ type Forecasts struct {
 	declaring map[apitypes.UID]bool
 	// entered holds the pods that this scheduler has let into capacity that is kept for a gang.
 	entered map[apitypes.UID]bool
+	// counted holds when a run of a gang was last noted. Only the last mostCounted are remembered.
+	counted map[gangRun]time.Time
+}
+
+// gangRun is what counts once for all members of a gang that are alike.
+type gangRun struct {
+	gang     gang.ID
+	class    runtimes.Class
+	outlived bool
 }
 
 // podForecast is a forecast that was made at some time, and when to make the next one.
@@ -55,7 +71,8 @@ type podForecast struct {
 // NewForecasts returns forecasts that nothing has been learned for.
 func NewForecasts() *Forecasts {
 	return &Forecasts{book: runtimes.NewBook(), pods: map[apitypes.UID]*podForecast{}, declaring: map[apitypes.UID]bool{},
-		entered: map[apitypes.UID]bool{}, Leads: func() bool { return false },
+		entered: map[apitypes.UID]bool{}, counted: map[gangRun]time.Time{}, Leads: func() bool { return false },
+		Gang:  func(*v1.Pod) gang.ID { return gang.ID{} },
 		Limit: func(*v1.Pod) time.Duration { return 0 }}
 }
 
@@ -88,7 +105,7 @@ func (f *Forecasts) Enter(pod *v1.Pod) {
 
 // Lose learns from a pod that has gone, if it ended on its own.
 func (f *Forecasts) Lose(pod *v1.Pod, now time.Time) {
-	claim, class := f.claimOf(pod), f.classOf(pod)
+	claim, class, of := f.claimOf(pod), f.classOf(pod), f.Gang(pod)
 	began, ran := runview.Started(pod)
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -99,7 +116,7 @@ func (f *Forecasts) Lose(pod *v1.Pod, now time.Time) {
 	if ran && class.GPUs > 0 && f.Leads() {
 		gpuTime.WithLabelValues(strconv.FormatBool(entered)).Add(float64(class.GPUs) * max(now.Sub(began).Seconds(), 0))
 	}
-	if ran && runview.EndedAlone(pod) && now.After(began) {
+	if ran && runview.EndedAlone(pod) && now.After(began) && f.first(gangRun{of, class, false}, began, now) {
 		f.book.Ended(&class, &claim, now.Sub(began))
 	}
 }
@@ -116,7 +133,7 @@ func (f *Forecasts) Left(pod *v1.Pod, now time.Time) runtimes.Forecast {
 		return known.from(now)
 	}
 	f.mu.Unlock()
-	claim, class := f.claimOf(pod), f.classOf(pod)
+	claim, class, of := f.claimOf(pod), f.classOf(pod), f.Gang(pod)
 	next := &podForecast{at: now, bound: pod.Spec.NodeName != ""}
 	var age time.Duration
 	if began, ran := runview.Started(pod); ran {
@@ -129,13 +146,35 @@ func (f *Forecasts) Left(pod *v1.Pod, now time.Time) runtimes.Forecast {
 	}
 	if !next.outlived && claim.Outlived(age) {
 		next.outlived = true
-		f.book.NoteOutlived(&class)
+		if f.first(gangRun{of, class, true}, now.Add(-age), now) {
+			f.book.NoteOutlived(&class)
+		}
 	}
 	source := f.book.Of(&class, &claim)
 	next.left = source.Left(age)
 	next.next = now.Add(min(max(soonest, next.left.At(0.5)/8), max(latest, age/10)))
 	f.pods[pod.UID] = next
 	return next.left
+}
+
+// first reports whether a pod that began at a time is the first of its gang from which this is learned. The members of
+// a gang end together: if each of them counted, one large gang would be all that is known of its class. A pod that
+// began after the last note is of the next run of the gang. The caller holds mu.
+func (f *Forecasts) first(run gangRun, began, now time.Time) bool {
+	if run.gang == (gang.ID{}) {
+		return true
+	}
+	if noted, known := f.counted[run]; known && !began.After(noted) {
+		return false
+	}
+	if len(f.counted) >= mostCounted {
+		oldest := slices.MinFunc(slices.Collect(maps.Keys(f.counted)), func(a, b gangRun) int {
+			return f.counted[a].Compare(f.counted[b])
+		})
+		delete(f.counted, oldest)
+	}
+	f.counted[run] = now
+	return true
 }
 
 // Dump returns the book as it is to be written, and how much was learned.

@@ -182,7 +182,7 @@ var bounds = map[string]map[string]string{
 	"pkg/reservation": {
 		"Holders.namespaces": byAdmin, "Holds.kept": byGang, "TurnedAway.blocking": byGang, "TurnedAway.gangs": byGang,
 		"TurnedAway.pods":  byPod,
-		"heldNodes.byNode": byNode, "Search.backfills": byPod, "Forecasts.declaring": byPod, "Forecasts.entered": byPod, "Forecasts.pods": byPod,
+		"heldNodes.byNode": byNode, "Search.backfills": byPod, "Forecasts.counted": "1,024 (mostCounted)", "Forecasts.declaring": byPod, "Forecasts.entered": byPod, "Forecasts.pods": byPod,
 		"Hold.behind": byGang, "Hold.goes": byPod, "messages.said": byGang, "schedule.held": byGang,
 		"Singles.said": "16 pods (mostSingles)",
 	},

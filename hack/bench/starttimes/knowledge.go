@@ -32,7 +32,10 @@ func (k *knowledge) ended(b *runtimes.Book, j *job) {
 	}
 }
 
-func classOf(j *job) *runtimes.Class { return &runtimes.Class{Namespace: j.user, GPUs: j.gpus} }
+// classOf is the class of each pod of the job, as the scheduler sees it. A run of a gang counts once.
+func classOf(j *job) *runtimes.Class {
+	return &runtimes.Class{Namespace: j.user, GPUs: min(j.gpus, gpusPerNode)}
+}
 
 func perfect(factor float64) knowledge { return knowledge{exact: true, factor: factor} }
 

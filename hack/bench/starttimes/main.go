@@ -18,11 +18,12 @@ func main() {
 	tables := flag.String("tables", "policies,loads,settings,others", "what to print, separated by commas; deadlines and scheduler are also known")
 	only := flag.String("only", "", "simulate only the clusters whose name has this in it")
 	jobs := flag.Int("jobs", 1500, "replay only the first jobs of a trace with the scheduler, that many")
+	skip := flag.Int("skip", 0, "leave out so many jobs before them")
 	config := flag.String("config", "manifests/base/scheduler-config.yaml",
 		"scheduler configuration without args of Coscheduling, for the scheduler")
 	seeds := flag.Int("seeds", 3, "how many times to simulate each case, with other arrivals within two hours; the figures are means")
 	flag.Parse()
-	b := &bench{data: *data, only: *only, config: *config, seeds: *seeds, jobs: *jobs, out: os.Stdout, done: map[string]figures{}}
+	b := &bench{data: *data, only: *only, config: *config, seeds: *seeds, jobs: *jobs, skip: *skip, out: os.Stdout, done: map[string]figures{}}
 	for _, name := range strings.Split(*tables, ",") {
 		table, known := map[string]func() error{"policies": b.policies, "loads": b.loads, "settings": b.settings, "others": b.others, "deadlines": b.deadlines,
 			"scheduler": b.scheduler}[name]
@@ -40,7 +41,7 @@ func main() {
 // bench simulates cases and prints tables.
 type bench struct {
 	data, only, config string
-	seeds, jobs        int
+	seeds, jobs, skip  int
 	out                io.Writer
 	// done holds what was simulated, by cluster and policy.
 	done map[string]figures
@@ -82,7 +83,7 @@ func (b *bench) figures(s *scenario, p *variant) (figures, error) {
 
 // table prints one row for each scenario and variant.
 func (b *bench) table(title string, scenarios []scenario, variants []variant) error {
-	fmt.Fprintf(b.out, "\n%s\n\n| cluster | policy | gangs: mean wait | p50 | p95 | max | others | weighted by GPUs | slowdown | told interval | misses |\n|---|---|---|---|---|---|---|---|---|---|---|\n", title)
+	fmt.Fprintf(b.out, "\n%s\n\n| cluster | policy | gangs: mean wait | p50 | p95 | max | others | weighted by GPUs | slowdown | told interval | error p50 | p95 | misses |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|\n", title)
 	for i := range scenarios {
 		s := &scenarios[i]
 		if !strings.Contains(s.name, b.only) {
@@ -94,9 +95,9 @@ func (b *bench) table(title string, scenarios []scenario, variants []variant) er
 			if err != nil {
 				return err
 			}
-			told := "–"
-			if f.told > 0 {
-				told = fmt.Sprintf("%.0f%%", 100*f.told)
+			told := "– | – | –"
+			if f.error95 > 0 {
+				told = fmt.Sprintf("%.0f%% | %.0f | %.0f", 100*f.told, f.error50, f.error95)
 			}
 			missed := "–"
 			if f.due > 0 {

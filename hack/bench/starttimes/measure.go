@@ -1,26 +1,32 @@
 package main
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // figures are waits in minutes. told is the part of the told starts that came within their interval.
 type figures struct {
 	gangs, p50, p95, max       float64
 	others, weighted, slowdown float64
 	told                       float64
+	// error50 and error95 are how far the starts were from what was told first: the median and 95%.
+	error50, error95 float64
 	// missed is the part of the deadlines that were missed, due how many there are.
 	missed, due float64
 }
 
 func (f *figures) add(o figures, part float64) {
 	for _, v := range [][2]*float64{{&f.gangs, &o.gangs}, {&f.p50, &o.p50}, {&f.p95, &o.p95}, {&f.max, &o.max}, {&f.others, &o.others},
-		{&f.weighted, &o.weighted}, {&f.slowdown, &o.slowdown}, {&f.told, &o.told}, {&f.missed, &o.missed}, {&f.due, &o.due}} {
+		{&f.weighted, &o.weighted}, {&f.slowdown, &o.slowdown}, {&f.told, &o.told},
+		{&f.error50, &o.error50}, {&f.error95, &o.error95}, {&f.missed, &o.missed}, {&f.due, &o.due}} {
 		*v[0] += *v[1] * part
 	}
 }
 
 func measure(jobs []job) figures {
 	var f figures
-	var gangs []float64
+	var gangs, errors []float64
 	others, gpus, told, all := 0.0, 0.0, 0.0, 0.0
 	for i := range jobs {
 		j := &jobs[i]
@@ -51,6 +57,7 @@ func measure(jobs []job) figures {
 			if start := at(j.start); !start.Before(j.told.Earliest) && !start.After(j.told.Latest) {
 				f.told++
 			}
+			errors = append(errors, math.Abs(at(j.start).Sub(j.told.Likely).Minutes()))
 		}
 	}
 	slices.Sort(gangs)
@@ -62,5 +69,9 @@ func measure(jobs []job) figures {
 	f.missed /= max(f.due, 1)
 	last := len(gangs) - 1
 	f.p50, f.p95, f.max = gangs[last/2], gangs[last*95/100], gangs[last]
+	if slices.Sort(errors); len(errors) > 0 {
+		last = len(errors) - 1
+		f.error50, f.error95 = errors[last/2], errors[last*95/100]
+	}
 	return f
 }

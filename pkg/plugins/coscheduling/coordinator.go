@@ -92,6 +92,7 @@ func newCoordinator(s settings, groups cache.Store) *coordinator {
 	gpus := gpuRequests{dryrun.NewModels()}
 	forecasts := c.holds.Gate.Forecasts
 	forecasts.Leads, forecasts.GPUs, forecasts.Limit = c.told.leader.Leading, gpus.count, c.ownerLimit
+	forecasts.Gang = c.members.ID
 	forecasts.Group = func(pod *v1.Pod) *schedulingv1alpha1.PodGroup {
 		if id := c.members.ID(pod); id != (gang.ID{}) {
 			return c.members.Group(id)
