@@ -48,7 +48,8 @@ func missing(owner, servant []rbacv1.PolicyRule) []string {
 	_, uncovered := validation.Covers(owner, servant)
 	var lines []string
 	for _, rule := range uncovered {
-		line := fmt.Sprintf("%s %s/%s", strings.Join(rule.Verbs, ","), strings.Join(rule.APIGroups, ","), strings.Join(rule.Resources, ","))
+		line := fmt.Sprintf("%s %s/%s", strings.Join(rule.Verbs, ","), strings.Join(rule.APIGroups, ","),
+			strings.Join(rule.Resources, ","))
 		if len(rule.ResourceNames) > 0 {
 			line += " " + strings.Join(rule.ResourceNames, ",")
 		}
@@ -231,7 +232,8 @@ func TestThePolicyIsAboutTheSchedulersUserAndItsOneKey(t *testing.T) {
 			}
 			for _, policy := range policies {
 				if bound != user || !matches(t, policy, user) {
-					t.Errorf("the role is for %s, the policy for %s, want both for %s", bound, policy.Spec.MatchConditions[0].Expression, user)
+					t.Errorf("the role is for %s, the policy for %s, want both for %s", bound,
+						policy.Spec.MatchConditions[0].Expression, user)
 				}
 			}
 			want := "['" + gpuview.HAMiLockKey + "']"
@@ -267,7 +269,8 @@ func TestThePageOnRemovalNamesEveryLeaseAfterThePolicies(t *testing.T) {
 				}
 				for _, name := range rule.ResourceNames {
 					found++
-					if _, command, _ := strings.Cut(removing, "-n "+role.Namespace+" delete lease "); !slices.Contains(strings.Fields(command), name) {
+					if _, command, _ := strings.Cut(removing, "-n "+role.Namespace+
+						" delete lease "); !slices.Contains(strings.Fields(command), name) {
 						t.Errorf("the section on removal leaves the lease %s", name)
 					}
 				}

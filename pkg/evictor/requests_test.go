@@ -13,7 +13,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	lifecyclev1alpha1 "k8s.io/api/lifecycle/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	kubeinformers "k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
@@ -26,7 +25,8 @@ import (
 	"berth.dev/berth/pkg/workview"
 )
 
-// lifecycleAPI is an API server that serves the group of EvictionRequests from a time on, and counts what is asked of the group.
+// lifecycleAPI is an API server that serves the group of EvictionRequests from a time on, and counts what is asked of
+// the group.
 type lifecycleAPI struct {
 	*memapi.Server
 	from           time.Time
@@ -50,7 +50,8 @@ func (a *lifecycleAPI) RoundTrip(req *http.Request) (*http.Response, error) {
 // told is a pod with responders that has notice.
 func told(change func(*v1.Pod)) *v1.Pod {
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "worker", UID: "1-2"},
-		Spec: v1.PodSpec{NodeName: "n", EvictionResponders: []v1.EvictionResponder{{Name: "example.com/saver", Priority: ptr.To[int32](1000)}}},
+		Spec: v1.PodSpec{NodeName: "n",
+			EvictionResponders: []v1.EvictionResponder{{Name: "example.com/saver", Priority: ptr.To[int32](1000)}}},
 		Status: v1.PodStatus{Conditions: []v1.PodCondition{{Type: workview.EvictionNotice, Status: v1.ConditionTrue,
 			Message: "gang a/b", LastTransitionTime: metav1.Now()}}}}
 	if change != nil {
@@ -59,14 +60,17 @@ func told(change func(*v1.Pod)) *v1.Pod {
 	return pod
 }
 
-func requestOf(name string, uid types.UID, requester string) *lifecyclev1alpha1.EvictionRequest {
+func requestOf(name, requester string) *lifecyclev1alpha1.EvictionRequest {
 	return &lifecyclev1alpha1.EvictionRequest{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: name},
-		Spec: lifecyclev1alpha1.EvictionRequestSpec{Requester: requester, Intent: lifecyclev1alpha1.EvictionRequestIntentEviction,
-			Target: lifecyclev1alpha1.EvictionRequestTarget{Pod: &lifecyclev1alpha1.EvictionRequestPodReference{Name: "worker", UID: uid}}}}
+		Spec: lifecyclev1alpha1.EvictionRequestSpec{Requester: requester,
+			Intent: lifecyclev1alpha1.EvictionRequestIntentEviction,
+			Target: lifecyclev1alpha1.EvictionRequestTarget{Pod: &lifecyclev1alpha1.EvictionRequestPodReference{Name: "worker",
+				UID: "1-2"}}}}
 }
 
 // keeps returns a notifier that has seen the pod, and a client, on the API, which has the pod and these requests.
-func keeps(t *testing.T, api *lifecycleAPI, pod *v1.Pod, there ...*lifecyclev1alpha1.EvictionRequest) (*notices.Notifier, kubernetes.Interface) {
+func keeps(t *testing.T, api *lifecycleAPI, pod *v1.Pod,
+	there ...*lifecyclev1alpha1.EvictionRequest) (*notices.Notifier, kubernetes.Interface) {
 	t.Helper()
 	if err := api.Create(pod.DeepCopy()); err != nil {
 		t.Fatal(err)
@@ -86,7 +90,8 @@ func keeps(t *testing.T, api *lifecycleAPI, pod *v1.Pod, there ...*lifecyclev1al
 	if err := pods.Add(pod); err != nil {
 		t.Fatal(err)
 	}
-	n := &notices.Notifier{Members: &members.Directory{Lister: corelisters.NewPodLister(pods)}, Leads: func() bool { return true }}
+	n := &notices.Notifier{Members: &members.Directory{Lister: corelisters.NewPodLister(pods)},
+		Leads: func() bool { return true }}
 	// The context ends before the test does, and what runs with it.
 	n.WatchRequests(t.Context(), client, kubeinformers.NewSharedInformerFactory(client, 0))
 	n.See(pod)
@@ -96,7 +101,7 @@ func keeps(t *testing.T, api *lifecycleAPI, pod *v1.Pod, there ...*lifecyclev1al
 func TestWhichEvictionRequestsThereAre(t *testing.T) {
 	t.Parallel()
 	own := func() *lifecyclev1alpha1.EvictionRequest {
-		return requestOf("berth-scheduler-1-2", "1-2", notices.Requester)
+		return requestOf("berth-scheduler-1-2", notices.Requester)
 	}
 	withdrawn := func(pod *v1.Pod) { pod.Status.Conditions[0].Status = v1.ConditionFalse }
 	for name, tc := range map[string]struct {
@@ -113,7 +118,8 @@ func TestWhichEvictionRequestsThereAre(t *testing.T) {
 		"a pod without responders has none, and the kind is not asked for": {
 			pod: func(pod *v1.Pod) { pod.Spec.EvictionResponders = nil }, silent: true},
 		"a pod of a native group has none": {
-			pod: func(pod *v1.Pod) { pod.Spec.SchedulingGroup = &v1.PodSchedulingGroup{PodGroupName: ptr.To("g")} }, silent: true},
+			pod:    func(pod *v1.Pod) { pod.Spec.SchedulingGroup = &v1.PodSchedulingGroup{PodGroupName: ptr.To("g")} },
+			silent: true},
 		"a pod that was never told has none": {pod: func(pod *v1.Pod) { pod.Status.Conditions = nil }, silent: true},
 		"that of an earlier scheduler is kept": {
 			there: []*lifecyclev1alpha1.EvictionRequest{own()}, want: []string{"berth-scheduler-1-2"}},
@@ -129,11 +135,12 @@ func TestWhichEvictionRequestsThereAre(t *testing.T) {
 			pod: func(pod *v1.Pod) { pod.DeletionTimestamp = ptr.To(metav1.Now()) }},
 		"those of others are left alone": {
 			pod: withdrawn, there: []*lifecyclev1alpha1.EvictionRequest{
-				requestOf("drain", "1-2", notices.Requester), requestOf("berth-scheduler-1-2", "1-2", "example.com/drainer")},
+				requestOf("drain", notices.Requester), requestOf("berth-scheduler-1-2", "example.com/drainer")},
 			want: []string{"berth-scheduler-1-2", "drain"}},
-		"a scheduler that does not lead writes none":   {idle: true},
-		"nothing is written where it is not served":    {served: time.Hour},
-		"it is made when the API begins to serve them": {served: 8 * time.Second, want: []string{"berth-scheduler-1-2"}, writes: 1},
+		"a scheduler that does not lead writes none": {idle: true},
+		"nothing is written where it is not served":  {served: time.Hour},
+		"it is made when the API begins to serve them": {served: 8 * time.Second, want: []string{"berth-scheduler-1-2"},
+			writes: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -178,14 +185,16 @@ func TestAnEvictionRequestNamesItsPodAndGoesWithIt(t *testing.T) {
 		synctest.Wait()
 		n.KeepRequests(time.Now())
 		synctest.Wait()
-		got, err := client.LifecycleV1alpha1().EvictionRequests("a").Get(t.Context(), "berth-scheduler-1-2", metav1.GetOptions{})
+		got, err := client.LifecycleV1alpha1().EvictionRequests("a").Get(t.Context(), "berth-scheduler-1-2",
+			metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(requestOf("", "1-2", "berth.dev/scheduler").Spec, got.Spec); diff != "" {
+		if diff := cmp.Diff(requestOf("", "berth.dev/scheduler").Spec, got.Spec); diff != "" {
 			t.Errorf("spec (-want +got):\n%s", diff)
 		}
-		if diff := cmp.Diff([]metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: "worker", UID: "1-2"}}, got.OwnerReferences); diff != "" {
+		if diff := cmp.Diff([]metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: "worker", UID: "1-2"}},
+			got.OwnerReferences); diff != "" {
 			t.Errorf("owners (-want +got):\n%s", diff)
 		}
 	})

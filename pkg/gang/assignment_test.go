@@ -109,16 +109,21 @@ func TestAssignmentsAreGivenBackTogether(t *testing.T) {
 		reject []UID
 		reason string
 	}{
-		{"when a member that has reserved nothing yet is deleted", func(l *Ledger) Effects { return l.Forget(uid(2), t0) }, []UID{uid(0), uid(1)}, lost},
-		{"when a member that has reserved nothing yet gets terminated", func(l *Ledger) Effects { return l.Observe(g1, inState(2, Terminating), t0) },
+		{"when a member that has reserved nothing yet is deleted", func(l *Ledger) Effects { return l.Forget(uid(2), t0) },
 			[]UID{uid(0), uid(1)}, lost},
-		{"when the minimum is raised", func(l *Ledger) Effects { return l.Define(g1, Object, minimumOf(4), t0) }, []UID{uid(0), uid(1)},
+		{"when a member that has reserved nothing yet gets terminated",
+			func(l *Ledger) Effects { return l.Observe(g1, inState(2, Terminating), t0) },
+			[]UID{uid(0), uid(1)}, lost},
+		{"when the minimum is raised", func(l *Ledger) Effects { return l.Define(g1, Object, minimumOf(4), t0) },
+			[]UID{uid(0), uid(1)},
 			"gang ns/one lost a member before all 4 had reserved their nodes"},
 		{"when the PodGroup is deleted", func(l *Ledger) Effects { return l.Undefine(g1, Object, t0) }, []UID{uid(0), uid(1)},
 			"PodGroup ns/one was deleted"},
-		{"when the time is over", func(l *Ledger) Effects { return l.Agenda.Expire(testBackoff, t0.Add(time.Minute)) }, []UID{uid(0), uid(1)},
+		{"when the time is over", func(l *Ledger) Effects { return l.Agenda.Expire(testBackoff, t0.Add(time.Minute)) },
+			[]UID{uid(0), uid(1)},
 			"gang ns/one: 2 of 3 members had reserved a node when the schedule timeout of 1m0s was over"},
-		{"when the timer of one in Permit ends first", func(l *Ledger) Effects { return l.Cycles.Unreserve(uid(0), testBackoff, t0.Add(time.Minute)) }, []UID{uid(1)},
+		{"when the timer of one in Permit ends first",
+			func(l *Ledger) Effects { return l.Cycles.Unreserve(uid(0), testBackoff, t0.Add(time.Minute)) }, []UID{uid(1)},
 			"gang ns/one: 2 of 3 members had reserved a node when the schedule timeout of 1m0s was over"},
 		{"when the rest turns out not to fit", func(l *Ledger) Effects {
 			l.Cycles.Broken(uid(2), obstacle.Told("node is gone"), testBackoff, t0)
@@ -213,7 +218,8 @@ func TestSurplusDoesNotDelayTheMinimum(t *testing.T) {
 		{"when its node does not take it", func(l *Ledger) Effects {
 			return l.Cycles.Broken(uid(2), obstacle.Told("node is gone"), testBackoff, t0)
 		}},
-		{"when another plugin fails to reserve for it", func(l *Ledger) Effects { return l.Cycles.Unreserve(uid(2), testBackoff, t0) }},
+		{"when another plugin fails to reserve for it",
+			func(l *Ledger) Effects { return l.Cycles.Unreserve(uid(2), testBackoff, t0) }},
 		{"when it does not come", func(l *Ledger) Effects {
 			if e := l.Agenda.Expire(testBackoff, t0.Add(stragglersGrace-1)); !e.Empty() {
 				t.Fatalf("before the grace is over: %+v", e)
@@ -342,8 +348,10 @@ func TestUnknownPods(t *testing.T) {
 	}
 	other := ID{"ns", "x"}
 	for name, e := range map[string]Effects{
-		"Unreserve": l.Cycles.Unreserve(x, testBackoff, t0), "Broken": l.Cycles.Broken(x, obstacle.Told(""), testBackoff, t0), "Decline": l.Cycles.Decline(x, obstacle.Told(""), testBackoff, t0),
-		"Forget": l.Forget(x, t0), "Block": l.Cycles.Block(other, obstacle.Told(""), nil, testBackoff, t0), "Invite": l.Agenda.Invite(other, t0),
+		"Unreserve": l.Cycles.Unreserve(x, testBackoff, t0), "Broken": l.Cycles.Broken(x, obstacle.Told(""), testBackoff, t0),
+		"Decline": l.Cycles.Decline(x, obstacle.Told(""), testBackoff, t0),
+		"Forget":  l.Forget(x, t0), "Block": l.Cycles.Block(other, obstacle.Told(""), nil, testBackoff, t0),
+		"Invite":   l.Agenda.Invite(other, t0),
 		"Undefine": l.Undefine(other, Object, t0), "Recall": l.Recall(other, NotStarted, t0),
 	} {
 		if !e.Empty() {

@@ -9,12 +9,13 @@ import (
 	"berth.dev/berth/pkg/obstacle"
 )
 
-// TestEditsDoNotEndThePause changes, for a minute and fifty times a second, what a user may change of a group that does not fit,
-// and counts how often it may be tried meanwhile.
+// TestEditsDoNotEndThePause changes, for a minute and fifty times a second, what a user may change of a group that
+// does not fit, and counts how often it may be tried meanwhile.
 func TestEditsDoNotEndThePause(t *testing.T) {
 	t.Parallel()
 	member := func(class string) Member {
-		return Member{Ref: Ref{UID: uid(1), Namespace: "ns", Name: "p01"}, Created: t0, State: Pending, Class: class, Ours: true}
+		return Member{Ref: Ref{UID: uid(1), Namespace: "ns", Name: "p01"}, Created: t0, State: Pending, Class: class,
+			Ours: true}
 	}
 	edits := map[string]func(l *Ledger, i int, now time.Time){
 		"an annotation of a member": func(l *Ledger, i int, now time.Time) {
@@ -248,7 +249,8 @@ func TestPlanningGivesWay(t *testing.T) {
 	}
 }
 
-// TestALeaderRestsAlsoWhileOthersHoldWhatAPlanGaveThem lets a member of a plan be refused: the leader that plans for it again pauses.
+// TestALeaderRestsAlsoWhileOthersHoldWhatAPlanGaveThem lets a member of a plan be refused: the leader that plans for
+// it again pauses.
 func TestALeaderRestsAlsoWhileOthersHoldWhatAPlanGaveThem(t *testing.T) {
 	t.Parallel()
 	l := gangOf(2, 2)
@@ -262,7 +264,8 @@ func TestALeaderRestsAlsoWhileOthersHoldWhatAPlanGaveThem(t *testing.T) {
 	l.Cycles.Permit(uid(0), t0)
 	l.Cycles.Admit(uid(1))
 	l.Cycles.Turn(uid(1))
-	if e := l.Cycles.Broken(uid(1), obstacle.Told("no volume"), testBackoff, t0); len(e.Activate) != 1 || e.Activate[0].UID != uid(1) {
+	if e := l.Cycles.Broken(uid(1), obstacle.Told("no volume"), testBackoff, t0); len(e.Activate) != 1 ||
+		e.Activate[0].UID != uid(1) {
 		t.Fatalf("%+v is let in to plan again", e.Activate)
 	}
 	l.Cycles.Admit(uid(1))

@@ -40,7 +40,8 @@ func TestCensus(t *testing.T) {
 				m.State = State(rapid.IntRange(0, int(states)-1).Draw(t, "state"))
 				m.Role = rapid.SampledFrom([]string{"", "leader", "worker"}).Draw(t, "role")
 				m.Priority = int32(rapid.IntRange(-1, 1).Draw(t, "priority"))
-				m.Precedence = order.Precedence{Ages: rapid.Bool().Draw(t, "ages"), Wait: time.Duration(rapid.IntRange(0, 2).Draw(t, "wait"))}
+				m.Precedence = order.Precedence{Ages: rapid.Bool().Draw(t, "ages"),
+					Wait: time.Duration(rapid.IntRange(0, 2).Draw(t, "wait"))}
 				m.Minimum = rapid.IntRange(0, 3).Draw(t, "minimum")
 				m.Running = m.State == Bound && rapid.Bool().Draw(t, "running")
 			})}
@@ -82,11 +83,13 @@ func TestCensus(t *testing.T) {
 			t.Fatalf("precedence %v, want %v", got, last)
 		}
 		want := []int{settled, existing, running, largest, workers, existingWorkers, int(lowest)}
-		got := []int{c.settled(), c.existing(), c.running, c.largestLabel(), c.settledIn("worker"), c.existingIn("worker"), int(c.priority())}
+		got := []int{c.settled(), c.existing(), c.running, c.largestLabel(), c.settledIn("worker"), c.existingIn("worker"),
+			int(c.priority())}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Fatalf("answers (-want +got):\n%s", diff)
 		}
-		minimum := Minimum{Total: rapid.IntRange(1, 6).Draw(t, "total"), Roles: map[string]int{"worker": rapid.IntRange(0, 3).Draw(t, "workers")}}
+		minimum := Minimum{Total: rapid.IntRange(1, 6).Draw(t, "total"),
+			Roles: map[string]int{"worker": rapid.IntRange(0, 3).Draw(t, "workers")}}
 		if met := settled >= minimum.Total && workers >= minimum.Roles["worker"]; c.met(minimum) != met {
 			t.Fatalf("minimum %s is met: %t, want %t", minimum, c.met(minimum), met)
 		}

@@ -22,7 +22,8 @@ func uid(i int) UID { return UID(fmt.Sprintf("u%02d", i)) }
 func node(i int) string { return fmt.Sprintf("n%02d", i) }
 
 func pending(i int) Member {
-	return Member{Ref: Ref{UID: uid(i), Namespace: "ns", Name: fmt.Sprintf("p%02d", i)}, Created: t0, State: Pending, Class: "a", Ours: true}
+	return Member{Ref: Ref{UID: uid(i), Namespace: "ns", Name: fmt.Sprintf("p%02d", i)}, Created: t0, State: Pending,
+		Class: "a", Ours: true}
 }
 
 // changed returns pending member i with something else about it.

@@ -9,8 +9,8 @@ import (
 	"berth.dev/berth/pkg/gang/steps"
 )
 
-// growingGangOf returns a ledger with a gang that grows by steps of that size: the first members are bound, the others of
-// all are pending.
+// growingGangOf returns a ledger with a gang that grows by steps of that size: the first members are bound, the others
+// of all are pending.
 func growingGangOf(size steps.Size, minimum, first, all int) *Ledger {
 	l := NewLedger(time.Minute, nil)
 	l.Define(g1, Object, minimumOf(minimum), t0)
@@ -129,7 +129,8 @@ func TestTheMinimumIsReplacedBeforeAStep(t *testing.T) {
 	}
 	l.Observe(g1, changed(4, func(m *Member) { m.State, m.Node, m.Steps = Bound, "n", steps.Double }), t0)
 	if v, _ := l.View(g1); v.Step != 8 || v.Plans() {
-		t.Errorf("the next step is %d, and enough members exist for it: %t; want 8 of which one is missing", v.Step, v.Plans())
+		t.Errorf("the next step is %d, and enough members exist for it: %t; want 8 of which one is missing", v.Step,
+			v.Plans())
 	}
 }
 

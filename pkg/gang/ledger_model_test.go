@@ -37,7 +37,10 @@ func (w *world) happen() {
 		}
 	case 8:
 		// What the informers tell late means nothing.
-		if p := w.some(w.all(func(p *worldPod) bool { return p.State != Pending && p.State != Gated && p.member() && !p.deleted })); p != nil {
+		if p := w.some(w.all(func(p *worldPod) bool {
+			return p.State != Pending && p.State != Gated && p.member() &&
+				!p.deleted
+		})); p != nil {
 			late := p.Member
 			late.State = Pending
 			if e := w.l.Observe(p.group, late, w.now); !e.Empty() {
@@ -196,7 +199,8 @@ func (w *world) evict() {
 	}
 	w.evicted++
 	for _, p := range w.at(asking, waiting, writing, written, binding) {
-		if p.group == g1 && p.State == Pending && !p.left && !p.deleted && w.now.Sub(w.l.groups[g1].eviction.inFlightSince) < longestFlight {
+		if p.group == g1 && p.State == Pending && !p.left && !p.deleted &&
+			w.now.Sub(w.l.groups[g1].eviction.inFlightSince) < longestFlight {
 			w.t.Fatalf("the group is evicted while %s is on its way", p.UID)
 		}
 	}
@@ -316,7 +320,8 @@ func (w *world) drain() {
 		case foreign > 0 && !g.free():
 			// The minimum, or the next step, may need what another scheduler has not placed.
 		case g.spec() != nil && (g.free() && (g.owed == nil || g.owed[g.members[p.UID]]) || !g.free() && g.quorum()):
-			w.t.Fatalf("%s is not placed at the end, with room for all: stage %d, started %t, block %+v, plan %+v", p.UID, g.members[p.UID].stage,
+			w.t.Fatalf("%s is not placed at the end, with room for all: stage %d, started %t, block %+v, plan %+v", p.UID,
+				g.members[p.UID].stage,
 				g.started(), g.attempts.block, g.plan)
 		case p.place != parked:
 			w.t.Fatalf("%s of an incomplete gang is at place %d", p.UID, p.place)

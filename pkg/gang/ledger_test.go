@@ -23,7 +23,8 @@ func TestAdmit(t *testing.T) {
 		ok     bool
 		why    string
 	}{
-		{"a pod of which nothing is known waits", func() *Ledger { return NewLedger(time.Minute, nil) }, uid(0), false, "waiting until the group of the pod is known"},
+		{"a pod of which nothing is known waits", func() *Ledger { return NewLedger(time.Minute, nil) }, uid(0), false,
+			"waiting until the group of the pod is known"},
 		{"a member waits for its PodGroup", func() *Ledger {
 			l := NewLedger(time.Minute, nil)
 			l.Observe(g1, pending(0), t0)
@@ -46,15 +47,19 @@ func TestAdmit(t *testing.T) {
 			l.Note(g1, "")
 			return l
 		}, uid(0), false, "gang ns/one has 1 of the 4 members that it needs"},
-		{"a member waits for siblings", func() *Ledger { return gangOf(3, 4) }, uid(0), false, "gang ns/one has 3 of the 4 members that it needs"},
+		{"a member waits for siblings", func() *Ledger { return gangOf(3, 4) }, uid(0), false,
+			"gang ns/one has 3 of the 4 members that it needs"},
 		{"a member waits for siblings with a role", func() *Ledger {
 			l := gangOf(4, 4)
-			l.Define(g1, Object, Spec{Minimum: Minimum{Total: 4, Roles: map[string]int{"leader": 1}}, Created: t0, UID: "g1"}, t0)
+			l.Define(g1, Object, Spec{Minimum: Minimum{Total: 4, Roles: map[string]int{"leader": 1}}, Created: t0, UID: "g1"},
+				t0)
 			return l
 		}, uid(0), false, "gang ns/one has 0 of the 1 member with role leader that it needs"},
-		{"the oldest member of a full gang waits for an invitation", func() *Ledger { return gangOf(4, 4) }, uid(0), false, "gang ns/one waits to be planned"},
+		{"the oldest member of a full gang waits for an invitation", func() *Ledger { return gangOf(4, 4) }, uid(0), false,
+			"gang ns/one waits to be planned"},
 		{"the oldest member of an invited gang leads", func() *Ledger { return invited(gangOf(4, 4)) }, uid(0), true, ""},
-		{"the others are represented", func() *Ledger { return invited(gangOf(4, 4)) }, uid(2), false, "gang ns/one is represented by pod p00"},
+		{"the others are represented", func() *Ledger { return invited(gangOf(4, 4)) }, uid(2), false,
+			"gang ns/one is represented by pod p00"},
 		{"gated members do not count", func() *Ledger {
 			l := gangOf(4, 4)
 			l.Observe(g1, inState(4, Gated), t0)
@@ -106,7 +111,8 @@ func TestAdmit(t *testing.T) {
 			l.Cycles.Propose(uid(0), p, t0)
 			return l
 		}, uid(3), false, "gang ns/one: waiting for its turn in the plan that is being carried out"},
-		{"a pod that is bound is not admitted", func() *Ledger { return runningGangOf(4, 4) }, uid(0), false, "not schedulable"},
+		{"a pod that is bound is not admitted", func() *Ledger { return runningGangOf(4, 4) }, uid(0), false,
+			"not schedulable"},
 		{"a blocked gang says why", func() *Ledger {
 			l := gangOf(4, 4)
 			l.Cycles.Block(g1, obstacle.Told("too big"), nil, testBackoff, t0)
@@ -149,11 +155,15 @@ func TestOrder(t *testing.T) {
 		got  order.Key
 		want order.Key
 	}{
-		{"members of a plan that is being carried out come first", first(planned, uid(1)), order.Key{Committing: true, Time: t0, Tie: "g1"}},
-		{"a gang that has started and lost members comes before its like", first(degraded, uid(9)), order.Key{Degraded: true, Time: t0, Tie: "g1"}},
+		{"members of a plan that is being carried out come first", first(planned, uid(1)),
+			order.Key{Committing: true, Time: t0, Tie: "g1"}},
+		{"a gang that has started and lost members comes before its like", first(degraded, uid(9)),
+			order.Key{Degraded: true, Time: t0, Tie: "g1"}},
 		{"a gang queues since its PodGroup was created", first(fresh, uid(0)), order.Key{Time: t0, Tie: "g1"}},
-		{"a surplus member queues by itself", first(surplus, uid(3)), order.Key{Priority: -1, Time: t0.Add(time.Hour), Tie: string(uid(3))}},
-		{"a gang is as important as its least important member", first(mixed, uid(0)), order.Key{Priority: -2, Time: t0, Tie: "g1"}},
+		{"a surplus member queues by itself", first(surplus, uid(3)), order.Key{Priority: -1, Time: t0.Add(time.Hour),
+			Tie: string(uid(3))}},
+		{"a gang is as important as its least important member", first(mixed, uid(0)),
+			order.Key{Priority: -2, Time: t0, Tie: "g1"}},
 	} {
 		if diff := cmp.Diff(tc.want, tc.got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
@@ -246,9 +256,11 @@ func TestHeldMembersAreToldWhy(t *testing.T) {
 			l.Forget(uid(0), t0)
 			l.Cycles.Block(g1, obstacle.Told("too big"), nil, testBackoff, t0)
 		}, map[UID]string{uid(1): "too big", uid(2): "too big"}},
-		{"by an account of the cluster, which no cycle tells", func(l *Ledger) { l.Agenda.RuleOut(g1, obstacle.Told("no room"), t0) },
+		{"by an account of the cluster, which no cycle tells",
+			func(l *Ledger) { l.Agenda.RuleOut(g1, obstacle.Told("no room"), t0) },
 			map[UID]string{uid(0): "no room", uid(1): "no room"}},
-		{"a leader that was not tried yet has nothing to say", func(*Ledger) {}, map[UID]string{uid(1): "gang ns/one is represented by pod p00"}},
+		{"a leader that was not tried yet has nothing to say", func(*Ledger) {},
+			map[UID]string{uid(1): "gang ns/one is represented by pod p00"}},
 		{"members of other schedulers are not ours to tell", func(l *Ledger) {
 			l.Observe(g1, changed(1, func(m *Member) { m.Ours = false }), t0)
 			l.Agenda.RuleOut(g1, obstacle.Told("no room"), t0)
@@ -350,6 +362,7 @@ func TestAlone(t *testing.T) {
 	}
 	l.Cycles.Turn(uid(2))
 	if !l.Cycles.Standing(uid(2)).Alone || l.Cycles.Standing(uid(0)).Alone || l.Cycles.Standing("unknown").Alone {
-		t.Errorf("alone: %t, %t, %t; want the member in its cycle", l.Cycles.Standing(uid(2)).Alone, l.Cycles.Standing(uid(0)).Alone, l.Cycles.Standing("unknown").Alone)
+		t.Errorf("alone: %t, %t, %t; want the member in its cycle", l.Cycles.Standing(uid(2)).Alone,
+			l.Cycles.Standing(uid(0)).Alone, l.Cycles.Standing("unknown").Alone)
 	}
 }

@@ -19,10 +19,11 @@ func TestProposalThatDoesNotServe(t *testing.T) {
 	}{
 		{"because it gives too few members a node", 0, proposalFor(0, 1), func(*Ledger) {}},
 		{"because a member has gone meanwhile", 0, proposalFor(0, 1, 2), func(l *Ledger) { l.Forget(uid(2), t0) }},
-		{"because another scheduler has placed a member meanwhile and that one is gone", 0, proposalFor(0, 1, 2), func(l *Ledger) {
-			l.Observe(g1, bound(2, "x"), t0)
-			l.Observe(g1, inState(2, Failed), t0)
-		}},
+		{"because another scheduler has placed a member meanwhile and that one is gone", 0, proposalFor(0, 1, 2),
+			func(l *Ledger) {
+				l.Observe(g1, bound(2, "x"), t0)
+				l.Observe(g1, inState(2, Failed), t0)
+			}},
 		{"because the PodGroup has gone meanwhile", 0, proposalFor(0, 1, 2), func(l *Ledger) { l.Undefine(g1, Object, t0) }},
 		{"because a member plans that does not lead", 1, proposalFor(0, 1, 2), func(*Ledger) {}},
 	} {

@@ -19,7 +19,8 @@ func TestRefusedAssignmentIsPlannedAgainForTheRest(t *testing.T) {
 		{"the node does not take the member any more", func(l *Ledger) Effects {
 			return l.Cycles.Broken(uid(2), obstacle.Told("node is gone"), testBackoff, t0)
 		}},
-		{"another plugin fails to reserve before this one", func(l *Ledger) Effects { return l.Cycles.Unreserve(uid(2), testBackoff, t0) }},
+		{"another plugin fails to reserve before this one",
+			func(l *Ledger) Effects { return l.Cycles.Unreserve(uid(2), testBackoff, t0) }},
 		{"another plugin fails to reserve after this one", func(l *Ledger) Effects {
 			l.Cycles.Reserve(uid(2), node(2), t0)
 			return l.Cycles.Unreserve(uid(2), testBackoff, t0)
@@ -94,7 +95,8 @@ func TestPlanThatRepeatsItsMistakeBlocks(t *testing.T) {
 	l.Cycles.Unreserve(uid(0), testBackoff, t0)
 	v, _ := l.View(g1)
 	if v.Holding != 0 || words(v.Reason) != "planned node n01: cannot allocate all claims" {
-		t.Errorf("holding %d, reason %q; want the gang to hold nothing and to be blocked with the reason", v.Holding, v.Reason)
+		t.Errorf("holding %d, reason %q; want the gang to hold nothing and to be blocked with the reason", v.Holding,
+			v.Reason)
 	}
 	if _, waits := l.Agenda.Waiting(g1); !waits {
 		t.Error("the gang does not wait to be planned again")

@@ -74,7 +74,8 @@ func TestEveryStageIsReachedAndLeft(t *testing.T) {
 
 func TestStagesThatHoldAssignments(t *testing.T) {
 	t.Parallel()
-	for s, want := range map[stage]string{held: "", queued: "", alone: "", preparing: "holds waits", reserved: "holds waits", assigned: "holds ready waits", released: "holds ready", done: ""} {
+	for s, want := range map[stage]string{held: "", queued: "", alone: "", preparing: "holds waits",
+		reserved: "holds waits", assigned: "holds ready waits", released: "holds ready", done: ""} {
 		got := ""
 		for _, is := range []struct {
 			name string

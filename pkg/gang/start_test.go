@@ -231,7 +231,8 @@ func TestLateObservationsMeanNothing(t *testing.T) {
 			l := runningGangOf(1, 1)
 			l.Observe(g1, changed(5, func(m *Member) { m.State, m.Node = tc.now, "n" }), t0)
 			before, _ := l.View(g1)
-			if e := l.Observe(g1, changed(5, func(m *Member) { m.State, m.Node, m.Running = tc.late, "n", true }), t0); !e.Empty() {
+			if e := l.Observe(g1, changed(5, func(m *Member) { m.State, m.Node, m.Running = tc.late, "n", true }),
+				t0); !e.Empty() {
 				t.Errorf("effects %+v", e)
 			}
 			after, _ := l.View(g1)
@@ -252,14 +253,17 @@ func TestLosses(t *testing.T) {
 		do     func(l *Ledger) Effects
 		want   []Loss
 	}{
-		{"a member fails", runningGangOf(3, 3), func(l *Ledger) Effects { return l.Observe(g1, inState(0, Failed), t0) }, one},
-		{"a member is being deleted", runningGangOf(3, 3), func(l *Ledger) Effects { return l.Observe(g1, inState(0, Terminating), t0) }, one},
+		{"a member fails", runningGangOf(3, 3), func(l *Ledger) Effects { return l.Observe(g1, inState(0, Failed), t0) },
+			one},
+		{"a member is being deleted", runningGangOf(3, 3),
+			func(l *Ledger) Effects { return l.Observe(g1, inState(0, Terminating), t0) }, one},
 		{"a member is gone at once", runningGangOf(3, 3), func(l *Ledger) Effects { return l.Forget(uid(0), t0) }, one},
 		{"a loss is told once", runningGangOf(3, 3), func(l *Ledger) Effects {
 			l.Observe(g1, inState(0, Terminating), t0)
 			return merge(l.Observe(g1, inState(0, Failed), t0), l.Forget(uid(0), t0))
 		}, nil},
-		{"a member succeeds", runningGangOf(3, 3), func(l *Ledger) Effects { return l.Observe(g1, inState(0, Succeeded), t0) }, nil},
+		{"a member succeeds", runningGangOf(3, 3),
+			func(l *Ledger) Effects { return l.Observe(g1, inState(0, Succeeded), t0) }, nil},
 		{"a member that has succeeded goes", runningGangOf(3, 3), func(l *Ledger) Effects {
 			l.Observe(g1, inState(0, Succeeded), t0)
 			return l.Forget(uid(0), t0)
@@ -292,7 +296,8 @@ func TestLosses(t *testing.T) {
 			return l.Cycles.Unreserve(uid(0), testBackoff, t0)
 		}, nil},
 		{"nothing is left of the gang", runningGangOf(1, 1), func(l *Ledger) Effects { return l.Forget(uid(0), t0) }, nil},
-		{"a member moves to another gang with its node", runningGangOf(3, 3), func(l *Ledger) Effects { return l.Observe(g2, bound(0, node(0)), t0) }, nil},
+		{"a member moves to another gang with its node", runningGangOf(3, 3),
+			func(l *Ledger) Effects { return l.Observe(g2, bound(0, node(0)), t0) }, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

@@ -109,7 +109,8 @@ func TestBlockedGangIsRetriedWithBackoff(t *testing.T) {
 		}
 		now = w.RetryAt
 	}
-	for _, pause := range []time.Duration{0, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 8 * time.Second} {
+	for _, pause := range []time.Duration{0, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second,
+		8 * time.Second} {
 		attempt(pause)
 	}
 	// What the account of the cluster shows costs nothing, and does not end the row of failures either.

@@ -97,7 +97,8 @@ func (w *world) lead(p *worldPod, turn Turn) (node string, ok bool) {
 	}
 	if !turn.Need.MetBy(len(proposal.Assignments), func(role string) int { return roles[role] }) {
 		w.carryOut(w.l.Cycles.Block(p.group, obstacle.Told("does not fit"), []string{"a"}, testBackoff, w.now))
-		if again := w.l.Cycles.Turn(p.UID); before == w.changes && w.l.groups[p.group].holding == 0 && (again.Kind != Lead || !w.l.Cycles.Standing(p.UID).Blocked) {
+		if again := w.l.Cycles.Turn(p.UID); before == w.changes && w.l.groups[p.group].holding == 0 &&
+			(again.Kind != Lead || !w.l.Cycles.Standing(p.UID).Blocked) {
 			w.t.Fatalf("%s does not lead in the cycle that has found its group not to fit: %+v", p.UID, again)
 		}
 		return "", false

@@ -19,8 +19,8 @@ const (
 	active
 	// cycling is the pod whose scheduling cycle runs.
 	cycling
-	// asking pods wait in Permit for another plugin, waiting pods for their siblings; writing pods prepare in PreBind; written pods wait there afterwards; binding pods
-	// were let go.
+	// asking pods wait in Permit for another plugin, waiting pods for their siblings; writing pods prepare in PreBind;
+	// written pods wait there afterwards; binding pods were let go.
 	asking
 	waiting
 	writing
@@ -73,7 +73,8 @@ type world struct {
 }
 
 func newWorld(t *rapid.T) *world {
-	w := &world{t: t, l: NewLedger(time.Minute, nil), now: t0, pods: map[UID]*worldPod{}, stages: map[UID]stage{}, visited: map[stage]int{}}
+	w := &world{t: t, l: NewLedger(time.Minute, nil), now: t0, pods: map[UID]*worldPod{}, stages: map[UID]stage{},
+		visited: map[stage]int{}}
 	w.steps = []steps.Size{0, 0, steps.Double, 2}[w.draw(4, "steps")]
 	return w
 }

@@ -65,8 +65,10 @@ func TestWhoMayUseWhatIsKeptByTime(t *testing.T) {
 			p.Keep(to, forTurn, []Hold{{To: to, Kind: forTurn, Node: "n", Info: member, start: start,
 				behind: map[gang.ID]bool{{Namespace: "ns", Name: "earlier"}: true}}})
 			node := framework.NewNodeInfo()
-			node.SetNode(st.MakeNode().Name("n").Capacity(map[v1.ResourceName]string{v1.ResourceCPU: "4", v1.ResourcePods: "110"}).Obj())
-			if _, refused := p.Gate.Refuse(test.pod, node, nodesNamed{nodes: map[string]fwk.NodeInfo{"n": node}}); refused != test.refused {
+			node.SetNode(st.MakeNode().Name("n").Capacity(map[v1.ResourceName]string{v1.ResourceCPU: "4",
+				v1.ResourcePods: "110"}).Obj())
+			if _, refused := p.Gate.Refuse(test.pod, node,
+				nodesNamed{nodes: map[string]fwk.NodeInfo{"n": node}}); refused != test.refused {
 				t.Errorf("refused: %v, want %v", refused, test.refused)
 			}
 			// The account of free capacity and the filter agree.
@@ -127,7 +129,8 @@ func TestForecastsLearnFromPodsThatEndOnTheirOwn(t *testing.T) {
 	for range 100 {
 		lose(func(p *v1.Pod) { p.DeletionTimestamp = &p.Status.Conditions[0].LastTransitionTime })
 		lose(func(p *v1.Pod) {
-			p.Status.Conditions = append(p.Status.Conditions, v1.PodCondition{Type: v1.DisruptionTarget, Status: v1.ConditionTrue})
+			p.Status.Conditions = append(p.Status.Conditions, v1.PodCondition{Type: v1.DisruptionTarget,
+				Status: v1.ConditionTrue})
 		})
 		lose(func(p *v1.Pod) { p.Spec.NodeName = "" })
 	}
@@ -172,7 +175,7 @@ func TestARunOfAGangCountsOnce(t *testing.T) {
 				return gang.ID{Namespace: p.Namespace, Name: p.Labels["gang"]}
 			}
 			for _, end := range test.ends {
-				f.Lose(end.pod(now), now.Add(end.ended*time.Hour))
+				f.Lose(end.pod(now), now.Add(time.Duration(end.ended)*time.Hour))
 			}
 			if _, learned, err := f.Dump(); err != nil || learned != test.want {
 				t.Errorf("%d runs are known, %v; want %d", learned, err, test.want)
@@ -187,14 +190,14 @@ func TestARunOfAGangCountsOnce(t *testing.T) {
 // endedPod is a pod of a gang and when it began and ended, in hours.
 type endedPod struct {
 	gang         string
-	began, ended time.Duration
+	began, ended int
 	image        string
 }
 
 func (e endedPod) pod(from time.Time) *v1.Pod {
 	p := st.MakePod().Namespace("ns").Name("p").UID("p").Node("n").Container(e.image).Label("gang", e.gang).Obj()
 	p.Spec.RestartPolicy = v1.RestartPolicyNever
-	began := metav1.NewTime(from.Add(e.began * time.Hour))
+	began := metav1.NewTime(from.Add(time.Duration(e.began) * time.Hour))
 	p.Status.StartTime = &began
 	return p
 }

@@ -31,7 +31,8 @@ func testCluster() *capacity.Index {
 			v1.ResourceMemory: "512Gi", v1.ResourcePods: "110"}).Obj())
 		for k := range 8 {
 			pod := fmt.Sprintf("p%04d-%d", i, k)
-			x.Feed.SetPod(st.MakePod().Name(pod).UID(pod).Node(name).Req(map[v1.ResourceName]string{gpu: "1", v1.ResourceCPU: "4",
+			x.Feed.SetPod(st.MakePod().Name(pod).UID(pod).Node(name).Req(map[v1.ResourceName]string{gpu: "1",
+				v1.ResourceCPU:    "4",
 				v1.ResourceMemory: "32Gi"}).Obj(), gang.ID{Namespace: "ns", Name: "g"})
 		}
 	}

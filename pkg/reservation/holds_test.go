@@ -37,7 +37,8 @@ func TestWhatIsKept(t *testing.T) {
 		return &v1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID(name)},
 			Spec: v1.PodSpec{Priority: &priority, Containers: []v1.Container{{
-				Name: "main", Resources: v1.ResourceRequirements{Requests: v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu)}}}}},
+				Name:      "main",
+				Resources: v1.ResourceRequirements{Requests: v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu)}}}}},
 		}
 	}
 	backfill := func(p *v1.Pod) *v1.Pod {
@@ -54,23 +55,29 @@ func TestWhatIsKept(t *testing.T) {
 		gone    bool
 		refused bool
 	}{
-		"a pod that fits besides":                               {pod: pod("p", "4", 0)},
-		"a pod that does not fit besides":                       {pod: pod("p", "5", 10), refused: true},
-		"a more important pod":                                  {pod: pod("p", "5", 11)},
-		"a pod that may backfill a reservation":                 {hold: Hold{Kind: forTurn}, pod: backfill(pod("p", "5", 0))},
-		"a pod that may backfill what others made way for":      {pod: backfill(pod("p", "5", 0)), refused: true},
-		"a pod beside one that backfills a reservation":         {hold: Hold{Kind: forTurn}, there: []*v1.Pod{backfill(pod("b", "2", 10))}, pod: pod("p", "4", 0)},
-		"too large a pod beside one that does":                  {hold: Hold{Kind: forTurn}, there: []*v1.Pod{backfill(pod("b", "2", 10))}, pod: pod("p", "5", 0), refused: true},
-		"a pod beside one that does and will not make way":      {hold: Hold{Kind: forTurn}, there: []*v1.Pod{backfill(pod("b", "2", 11))}, pod: pod("p", "4", 0), refused: true},
-		"a pod beside one that uses what others made way for":   {there: []*v1.Pod{backfill(pod("b", "2", 10))}, pod: pod("p", "4", 0), refused: true},
-		"room that is no use before a pod that is held ends":    {hold: Hold{after: held}, pod: pod("p", "5", 0)},
-		"room that is of use, as the pod that was held is gone": {hold: Hold{after: held}, pod: pod("p", "5", 0), gone: true, refused: true},
+		"a pod that fits besides":                          {pod: pod("p", "4", 0)},
+		"a pod that does not fit besides":                  {pod: pod("p", "5", 10), refused: true},
+		"a more important pod":                             {pod: pod("p", "5", 11)},
+		"a pod that may backfill a reservation":            {hold: Hold{Kind: forTurn}, pod: backfill(pod("p", "5", 0))},
+		"a pod that may backfill what others made way for": {pod: backfill(pod("p", "5", 0)), refused: true},
+		"a pod beside one that backfills a reservation": {hold: Hold{Kind: forTurn},
+			there: []*v1.Pod{backfill(pod("b", "2", 10))}, pod: pod("p", "4", 0)},
+		"too large a pod beside one that does": {hold: Hold{Kind: forTurn},
+			there: []*v1.Pod{backfill(pod("b", "2", 10))}, pod: pod("p", "5", 0), refused: true},
+		"a pod beside one that does and will not make way": {hold: Hold{Kind: forTurn},
+			there: []*v1.Pod{backfill(pod("b", "2", 11))}, pod: pod("p", "4", 0), refused: true},
+		"a pod beside one that uses what others made way for": {there: []*v1.Pod{backfill(pod("b", "2", 10))},
+			pod: pod("p", "4", 0), refused: true},
+		"room that is no use before a pod that is held ends": {hold: Hold{after: held}, pod: pod("p", "5", 0)},
+		"room that is of use, as the pod that was held is gone": {hold: Hold{after: held}, pod: pod("p", "5", 0), gone: true,
+			refused: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			node := framework.NewNodeInfo(test.there...)
-			node.SetNode(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}, Status: v1.NodeStatus{Allocatable: v1.ResourceList{
-				v1.ResourceCPU: resource.MustParse("8"), v1.ResourcePods: resource.MustParse("110")}}})
+			node.SetNode(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"},
+				Status: v1.NodeStatus{Allocatable: v1.ResourceList{
+					v1.ResourceCPU: resource.MustParse("8"), v1.ResourcePods: resource.MustParse("110")}}})
 			other := framework.NewNodeInfo()
 			if !test.gone {
 				other = framework.NewNodeInfo(pod("held", "1", 0))
@@ -80,7 +87,8 @@ func TestWhatIsKept(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p := &Holds{Gate: Gate{GangOf: noGang, Filters: testFilters, AllowsBackfill: func(pod *v1.Pod) bool { return gangview.MayBackfill(nil, pod) }}}
+			p := &Holds{Gate: Gate{GangOf: noGang, Filters: testFilters,
+				AllowsBackfill: func(pod *v1.Pod) bool { return gangview.MayBackfill(nil, pod) }}}
 			kept := test.hold
 			kept.To, kept.Priority, kept.Node, kept.Info = gang.ID{Namespace: "default", Name: "g"}, 10, "node", info
 			p.Add(kept)
@@ -121,8 +129,10 @@ func TestHoldsAreComparedAsTheProfileCompares(t *testing.T) {
 		t.Fatal(err)
 	}
 	node := framework.NewNodeInfo()
-	node.SetNode(st.MakeNode().Name("n").Capacity(map[v1.ResourceName]string{v1.ResourceCPU: "16", v1.ResourcePods: "110"}).Obj())
-	p := &Holds{Gate: Gate{GangOf: noGang, AllowsBackfill: func(pod *v1.Pod) bool { return gangview.MayBackfill(nil, pod) }}}
+	node.SetNode(st.MakeNode().Name("n").Capacity(map[v1.ResourceName]string{v1.ResourceCPU: "16",
+		v1.ResourcePods: "110"}).Obj())
+	p := &Holds{Gate: Gate{GangOf: noGang,
+		AllowsBackfill: func(pod *v1.Pod) bool { return gangview.MayBackfill(nil, pod) }}}
 	p.Keep(gang.ID{Name: "g"}, forTurn, []Hold{{To: gang.ID{Name: "g"}, Kind: forTurn, Node: "n", Info: member}})
 	for _, ignored := range []bool{false, true} {
 		traits := *profiles.AllTraits

@@ -43,7 +43,8 @@ func TestReservationOfManyClasses(t *testing.T) {
 	const nodes = 1000
 	h := testIndex()
 	for i := range nodes {
-		h.Feed.SetNode(st.MakeNode().Name(fmt.Sprintf("n%04d", i)).Capacity(map[v1.ResourceName]string{v1.ResourceCPU: "2", v1.ResourcePods: "110"}).Obj())
+		h.Feed.SetNode(st.MakeNode().Name(fmt.Sprintf("n%04d", i)).Capacity(map[v1.ResourceName]string{v1.ResourceCPU: "2",
+			v1.ResourcePods: "110"}).Obj())
 	}
 	r := reserving(h)
 	for _, tc := range []struct {
@@ -103,13 +104,16 @@ func TestMessagesAreNewsOnce(t *testing.T) {
 		news         bool
 		saysA, saysB string
 	}{
-		{a, "", nil, false, "", ""}, {a, "one", []string{"x"}, true, "one x", ""}, {a, "one", []string{"x"}, false, "one x", ""},
+		{a, "", nil, false, "", ""}, {a, "one", []string{"x"}, true, "one x", ""}, {a, "one", []string{"x"}, false, "one x",
+			""},
 		{a, "one", []string{"y"}, true, "one y", ""}, {b, "", nil, false, "one y", ""}, {a, "", nil, true, "", ""},
 		{b, "two", []string{"x", "y"}, true, "", "two x,y"},
 		{a, "", nil, false, "", "two x,y"}, {b, "", nil, true, "", ""}, {b, "", nil, false, "", ""},
 	} {
-		if news := r.set(step.id, said{message: step.words, nodes: step.nodes}); news != step.news || saidOf(a) != step.saysA || saidOf(b) != step.saysB {
-			t.Errorf("%s %q on %v: news %v, said of a %q and of b %q", step.id, step.words, step.nodes, news, saidOf(a), saidOf(b))
+		if news := r.set(step.id, said{message: step.words, nodes: step.nodes}); news != step.news ||
+			saidOf(a) != step.saysA || saidOf(b) != step.saysB {
+			t.Errorf("%s %q on %v: news %v, said of a %q and of b %q", step.id, step.words, step.nodes, news, saidOf(a),
+				saidOf(b))
 		}
 	}
 }

@@ -68,7 +68,8 @@ func TestPace(t *testing.T) {
 			slow(p)
 			p.Hold(a(0), t0)
 		}, slice / 2, []string{"a/0"}, pacePatience},
-		{"others begin when the plan that was begun does not come back", func(_ *testing.T, p *Pace) { slow(p) }, pacePatience, []string{"a/1"}, pacePatience},
+		{"others begin when the plan that was begun does not come back", func(_ *testing.T, p *Pace) { slow(p) },
+			pacePatience, []string{"a/1"}, pacePatience},
 		{"the first in line has the next turn, alone", func(_ *testing.T, p *Pace) {
 			slow(p)
 			p.Ran(a(0), slice, true, t0)
@@ -102,7 +103,8 @@ func TestPace(t *testing.T) {
 		{"the one whose turn it is may plan", func(t *testing.T, p *Pace) {
 			slow(p)
 			p.Ran(a(0), slice, true, t0)
-			if got, _ := given(p, after(slice/2)); !slices.Equal(got, []string{"a/1"}) || !p.Admit(a(1), after(slice/2)) || p.Admit(a(2), after(slice/2)) {
+			if got, _ := given(p, after(slice/2)); !slices.Equal(got, []string{"a/1"}) || !p.Admit(a(1), after(slice/2)) ||
+				p.Admit(a(2), after(slice/2)) {
 				t.Errorf("got %v, want the turn of a/1", got)
 			}
 		}, slice / 2, nil, pacePatience},
@@ -180,8 +182,8 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// TestOthersWaitForOneSlice lets many groups of some namespaces plan at the same time, whose plans take slices of a cycle each. All of
-// them come to their end, and once no namespace is free a rest follows every slice.
+// TestOthersWaitForOneSlice lets many groups of some namespaces plan at the same time, whose plans take slices of a
+// cycle each. All of them come to their end, and once no namespace is free a rest follows every slice.
 func TestOthersWaitForOneSlice(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -232,7 +234,8 @@ func TestOthersWaitForOneSlice(t *testing.T) {
 			if left[id] > 1 {
 				took = 100 * time.Millisecond
 			}
-			if now.Before(rest) && !slices.ContainsFunc(slices.Collect(maps.Keys(left)), func(id gang.ID) bool { l := p.lanes[id.Namespace]; return l == nil || !l.slow }) {
+			if now.Before(rest) && !slices.ContainsFunc(slices.Collect(maps.Keys(left)),
+				func(id gang.ID) bool { l := p.lanes[id.Namespace]; return l == nil || !l.slow }) {
 				t.Fatalf("the rest ends %s too early", rest.Sub(now))
 			}
 			now = now.Add(took)

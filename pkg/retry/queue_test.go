@@ -170,7 +170,8 @@ func TestTheLeastImportantHasItsTurnUnderAStreamOfNewGangs(t *testing.T) {
 		enter(named(fmt.Sprint(fresh)), of(int32(fresh)))
 	}
 	if longest > 2*k-1 || turns < 100*k/(2*k-1) {
-		t.Errorf("the least important of %d groups had %d turns, the longest wait was %d turns; want at most %d", k, turns, longest, 2*k-1)
+		t.Errorf("the least important of %d groups had %d turns, the longest wait was %d turns; want at most %d", k, turns,
+			longest, 2*k-1)
 	}
 }
 

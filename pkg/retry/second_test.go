@@ -19,7 +19,8 @@ func BenchmarkQueue(b *testing.B) {
 	ids := make([]gang.ID, groups)
 	keys := make([]order.Key, groups)
 	for i := range ids {
-		ids[i], keys[i] = named(fmt.Sprintf("g%04d", i)), order.Key{Priority: int32(i * 7919 % 10), Time: t0.Add(time.Duration(i*104729%groups) * time.Second)}
+		ids[i], keys[i] = named(fmt.Sprintf("g%04d", i)), order.Key{Priority: int32(i * 7919 % 10),
+			Time: t0.Add(time.Duration(i*104729%groups) * time.Second)}
 	}
 	index := map[gang.ID]int{}
 	for i, id := range ids {

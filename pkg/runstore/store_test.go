@@ -56,7 +56,8 @@ func (r *rig) kept(t *testing.T) *v1.ConfigMap {
 }
 
 func holding(book []byte) *v1.ConfigMap {
-	m := &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: Name}, Data: map[string]string{"note": "mine"}}
+	m := &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: Name},
+		Data: map[string]string{"note": "mine"}}
 	if book != nil {
 		m.BinaryData = map[string][]byte{Key: book}
 	}
@@ -178,7 +179,8 @@ func TestAFullBookFitsIntoAConfigMap(t *testing.T) {
 	t.Parallel()
 	r := newRig()
 	for i := range 40_000 {
-		r.book.Ended(&runtimes.Class{Namespace: string(rune('a' + i%26)), Controller: string(rune(i)), GPUs: i % 16}, &runtimes.Claim{}, time.Duration(i)*time.Second)
+		r.book.Ended(&runtimes.Class{Namespace: string(rune('a' + i%26)), Controller: string(rune(i)), GPUs: i % 16},
+			&runtimes.Claim{}, time.Duration(i)*time.Second)
 	}
 	book, _, err := r.Dump()
 	if err != nil {

@@ -46,22 +46,37 @@ func TestForecasts(t *testing.T) {
 		age       time.Duration
 		low, high time.Duration
 	}{
-		{"a pod of a class that ran for two hours has two hours left", bookOf(trainer, Claim{}, repeat(32, 2*h)...), trainer, Claim{}, 0, 119 * time.Minute, 121 * time.Minute},
-		{"half way through, one hour is left", bookOf(trainer, Claim{}, repeat(32, 2*h)...), trainer, Claim{}, h, 59 * time.Minute, 61 * time.Minute},
-		{"another controller of the namespace is the next best guess", bookOf(trainer, Claim{}, repeat(32, 2*h)...), other, Claim{}, 0, 119 * time.Minute, 121 * time.Minute},
-		{"another namespace and size is better than nothing", bookOf(trainer, Claim{}, repeat(32, 2*h)...), stranger, Claim{}, 0, 119 * time.Minute, 121 * time.Minute},
+		{"a pod of a class that ran for two hours has two hours left", bookOf(trainer, Claim{}, repeat(32, 2*h)...), trainer,
+			Claim{}, 0, 119 * time.Minute, 121 * time.Minute},
+		{"half way through, one hour is left", bookOf(trainer, Claim{}, repeat(32, 2*h)...), trainer, Claim{}, h,
+			59 * time.Minute, 61 * time.Minute},
+		{"another controller of the namespace is the next best guess", bookOf(trainer, Claim{}, repeat(32, 2*h)...), other,
+			Claim{}, 0, 119 * time.Minute, 121 * time.Minute},
+		{"another namespace and size is better than nothing", bookOf(trainer, Claim{}, repeat(32, 2*h)...), stranger, Claim{},
+			0, 119 * time.Minute, 121 * time.Minute},
 		{"nothing known is some time, and not never", NewBook(), trainer, Claim{}, 0, 20 * time.Minute, 40 * time.Minute},
 		{"what outlives a guess gets a longer one", NewBook(), trainer, Claim{}, 10 * h, 9 * h, 12 * h},
-		{"what outlives its class gets a growing one", bookOf(trainer, Claim{}, repeat(32, 2*h)...), trainer, Claim{}, 40 * h, 35 * h, 45 * h},
-		{"a declaration counts before the class", bookOf(trainer, Claim{}, repeat(32, 20*h)...), trainer, Claim{Expected: 2 * h}, 0, h, 2 * h},
-		{"a class that keeps what it declares is believed exactly", bookOf(trainer, Claim{Expected: h}, repeat(32, h)...), trainer, Claim{Expected: 6 * h}, 0, 355 * time.Minute, 365 * time.Minute},
-		{"a class that runs three times as long as it declares is expected to do so again", bookOf(trainer, Claim{Expected: h}, repeat(32, 3*h)...), trainer, Claim{Expected: 2 * h}, 0, 355 * time.Minute, 365 * time.Minute},
-		{"a limit bounds what is learned", bookOf(trainer, Claim{}, repeat(32, 20*h)...), trainer, Claim{Limit: 2 * h}, 0, 30 * time.Minute, 2 * h},
-		{"a class that uses a third of its limit is expected to do so again", bookOf(trainer, Claim{Limit: 3 * h}, repeat(32, h)...), trainer, Claim{Limit: 6 * h}, 0, 118 * time.Minute, 122 * time.Minute},
+		{"what outlives its class gets a growing one", bookOf(trainer, Claim{}, repeat(32, 2*h)...), trainer, Claim{}, 40 * h,
+			35 * h, 45 * h},
+		{"a declaration counts before the class", bookOf(trainer, Claim{}, repeat(32, 20*h)...), trainer,
+			Claim{Expected: 2 * h}, 0, h, 2 * h},
+		{"a class that keeps what it declares is believed exactly", bookOf(trainer, Claim{Expected: h}, repeat(32, h)...),
+			trainer, Claim{Expected: 6 * h}, 0, 355 * time.Minute, 365 * time.Minute},
+		{"a class that runs three times as long as it declares is expected to do so again",
+			bookOf(trainer, Claim{Expected: h}, repeat(32, 3*h)...), trainer, Claim{Expected: 2 * h}, 0, 355 * time.Minute,
+			365 * time.Minute},
+		{"a limit bounds what is learned", bookOf(trainer, Claim{}, repeat(32, 20*h)...), trainer, Claim{Limit: 2 * h}, 0,
+			30 * time.Minute, 2 * h},
+		{"a class that uses a third of its limit is expected to do so again",
+			bookOf(trainer, Claim{Limit: 3 * h}, repeat(32, h)...), trainer, Claim{Limit: 6 * h}, 0, 118 * time.Minute,
+			122 * time.Minute},
 		{"at its limit a pod has no time left", NewBook(), trainer, Claim{Limit: 2 * h}, 2 * h, 0, 0},
-		{"a service does not end", bookOf(trainer, Claim{}, repeat(32, h)...), trainer, Claim{Service: true}, 0, Never, Never},
+		{"a service does not end", bookOf(trainer, Claim{}, repeat(32, h)...), trainer, Claim{Service: true}, 0, Never,
+			Never},
 		{"a service that says when does", NewBook(), trainer, Claim{Service: true, Limit: 2 * h}, 0, time.Minute, 2 * h},
-		{"what ran lately displaces what ran before", bookOf(trainer, Claim{}, append(repeat(300, h), repeat(300, 4*h)...)...), trainer, Claim{}, 0, 239 * time.Minute, 241 * time.Minute},
+		{"what ran lately displaces what ran before",
+			bookOf(trainer, Claim{}, append(repeat(300, h), repeat(300, 4*h)...)...), trainer, Claim{}, 0, 239 * time.Minute,
+			241 * time.Minute},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			within(t, "median", median(c.book, c.class, c.claim, c.age), c.low, c.high)
@@ -131,7 +146,8 @@ func randomBook(r *rand.Rand, runs int) *Book {
 }
 
 func randomPod(r *rand.Rand) (Class, Claim) {
-	class := Class{Namespace: fmt.Sprint("ns-", r.IntN(3)), Controller: fmt.Sprint(r.IntN(4)), Image: fmt.Sprint(r.IntN(2)), GPUs: r.IntN(3)}
+	class := Class{Namespace: fmt.Sprint("ns-", r.IntN(3)), Controller: fmt.Sprint(r.IntN(4)),
+		Image: fmt.Sprint(r.IntN(2)), GPUs: r.IntN(3)}
 	claim := Claim{}
 	if r.IntN(2) == 0 {
 		claim.Expected = time.Duration(r.ExpFloat64() * float64(time.Hour))
@@ -281,8 +297,11 @@ func TestWhatForecastsRestOn(t *testing.T) {
 		{"two runs of other pods are one, too", bookOf(other, Claim{}, repeat(2, h)...), trainer, Claim{}, Guessed},
 		{"more of them are something", bookOf(other, Claim{}, repeat(8, h)...), trainer, Claim{}, FromOthers},
 		{"its own runs are better", bookOf(trainer, Claim{}, repeat(4, h)...), trainer, Claim{}, FromItsRuns},
-		{"those with another image are, too", bookOf(Class{Namespace: "team-a", Controller: "trainer", Image: "train:2", GPUs: 8}, Claim{}, repeat(4, h)...), trainer, Claim{}, FromItsRuns},
-		{"what is declared comes before what is known", bookOf(trainer, Claim{}, repeat(8, h)...), trainer, Claim{Expected: h, Limit: h}, Declared},
+		{"those with another image are, too",
+			bookOf(Class{Namespace: "team-a", Controller: "trainer", Image: "train:2", GPUs: 8}, Claim{}, repeat(4, h)...),
+			trainer, Claim{}, FromItsRuns},
+		{"what is declared comes before what is known", bookOf(trainer, Claim{}, repeat(8, h)...), trainer,
+			Claim{Expected: h, Limit: h}, Declared},
 		{"a limit does, too", bookOf(trainer, Claim{}, repeat(8, h)...), trainer, Claim{Limit: h}, Limited},
 		{"a service does not end", bookOf(trainer, Claim{}, repeat(8, h)...), trainer, Claim{Service: true}, Endless},
 		{"unless it says so", NewBook(), trainer, Claim{Service: true, Expected: h}, Declared},

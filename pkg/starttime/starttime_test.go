@@ -27,12 +27,14 @@ func whole(name string, domain int, ends ...time.Duration) Node {
 
 // gang returns a gang of members that need a whole node each and run for an hour.
 func gang(name string, members int) Gang {
-	return Gang{Name: name, Members: []Members{{Count: members}}, Run: runtimes.Certain(time.Hour), Waited: 10 * minute, MaxNodes: 1 << 20}
+	return Gang{Name: name, Members: []Members{{Count: members}}, Run: runtimes.Certain(time.Hour), Waited: 10 * minute,
+		MaxNodes: 1 << 20}
 }
 
 func TestPlans(t *testing.T) {
 	never := runtimes.Never
-	shared := Node{Name: "s", Ends: []runtimes.Forecast{runtimes.Certain(5 * minute), runtimes.Certain(20 * minute)}, Fits: [][]int{{1, 2, 4}, {0, 0, 1}}}
+	shared := Node{Name: "s", Ends: []runtimes.Forecast{runtimes.Certain(5 * minute), runtimes.Certain(20 * minute)},
+		Fits: [][]int{{1, 2, 4}, {0, 0, 1}}}
 	for _, c := range []struct {
 		name  string
 		nodes []Node
@@ -40,20 +42,35 @@ func TestPlans(t *testing.T) {
 		// want holds for each reservation its gang, nodes and start in minutes.
 		want []string
 	}{
-		{"nodes that are free start a gang now", []Node{whole("a", 0), whole("b", 0, 5*minute), whole("c", 0)}, []Gang{gang("g", 2)}, []string{"g [a c] 0"}},
-		{"four short pods are better than one long one", []Node{whole("a", 0, 60*minute), whole("b", 0, minute, 2*minute, 3*minute, 4*minute)}, []Gang{gang("g", 1)}, []string{"g [b] 4"}},
-		{"a pod that never ends is not waited for", []Node{whole("a", 0, never), whole("b", 0, 600*minute)}, []Gang{gang("g", 1)}, []string{"g [b] 600"}},
-		{"a gang that would wait for a pod that never ends has no start", []Node{whole("a", 0, never), whole("b", 0, 600*minute)}, []Gang{gang("g", 2)}, nil},
-		{"members share a domain", []Node{whole("a", 0, minute), whole("b", 0, 30*minute), whole("c", 1, 10*minute), whole("d", 1, 20*minute)}, []Gang{gang("g", 2)}, []string{"g [c d] 20"}},
-		{"nodes outside all domains are not used", []Node{whole("a", -1), whole("b", 0, 9*minute)}, []Gang{gang("g", 1)}, []string{"g [b] 9"}},
-		{"a gang of the whole cluster gets a start", []Node{whole("a", 0, 10*minute), whole("b", 0, 90*minute), whole("c", 0)}, []Gang{gang("g", 3)}, []string{"g [c a b] 90"}},
-		{"the next gang starts after the one before it", []Node{whole("a", 0, 10*minute), whole("b", 0, 20*minute)}, []Gang{gang("g", 2), gang("h", 2)}, []string{"g [a b] 20", "h [a b] 80"}},
-		{"the next gang starts beside the one before it", []Node{whole("a", 0, 10*minute), whole("b", 0, 20*minute)}, []Gang{gang("g", 1), gang("h", 1)}, []string{"g [a] 10", "h [b] 20"}},
-		{"a gang without a start does not hold up the next one", []Node{whole("a", 0, 10*minute)}, []Gang{gang("g", 2), gang("h", 1)}, []string{"h [a] 10"}},
-		{"no more nodes are used than allowed", []Node{whole("a", 0), whole("b", 0)}, []Gang{{Name: "g", Members: []Members{{Count: 2}}, MaxNodes: 1}}, nil},
-		{"parts of a node come one by one", []Node{shared}, []Gang{{Name: "g", Members: []Members{{0, 2}}, MaxNodes: 1}}, []string{"g [s s] 5"}},
-		{"all of a node comes last", []Node{shared}, []Gang{{Name: "g", Members: []Members{{0, 4}}, MaxNodes: 1}}, []string{"g [s s s] 20"}},
-		{"members of two shapes do not share what is not enough for both", []Node{shared}, []Gang{{Name: "g", Members: []Members{{1, 1}, {0, 1}}, MaxNodes: 1}}, nil},
+		{"nodes that are free start a gang now", []Node{whole("a", 0), whole("b", 0, 5*minute), whole("c", 0)},
+			[]Gang{gang("g", 2)}, []string{"g [a c] 0"}},
+		{"four short pods are better than one long one",
+			[]Node{whole("a", 0, 60*minute), whole("b", 0, minute, 2*minute, 3*minute, 4*minute)}, []Gang{gang("g", 1)},
+			[]string{"g [b] 4"}},
+		{"a pod that never ends is not waited for", []Node{whole("a", 0, never), whole("b", 0, 600*minute)},
+			[]Gang{gang("g", 1)}, []string{"g [b] 600"}},
+		{"a gang that would wait for a pod that never ends has no start",
+			[]Node{whole("a", 0, never), whole("b", 0, 600*minute)}, []Gang{gang("g", 2)}, nil},
+		{"members share a domain", []Node{whole("a", 0, minute), whole("b", 0, 30*minute), whole("c", 1, 10*minute),
+			whole("d", 1, 20*minute)}, []Gang{gang("g", 2)}, []string{"g [c d] 20"}},
+		{"nodes outside all domains are not used", []Node{whole("a", -1), whole("b", 0, 9*minute)}, []Gang{gang("g", 1)},
+			[]string{"g [b] 9"}},
+		{"a gang of the whole cluster gets a start", []Node{whole("a", 0, 10*minute), whole("b", 0, 90*minute),
+			whole("c", 0)}, []Gang{gang("g", 3)}, []string{"g [c a b] 90"}},
+		{"the next gang starts after the one before it", []Node{whole("a", 0, 10*minute), whole("b", 0, 20*minute)},
+			[]Gang{gang("g", 2), gang("h", 2)}, []string{"g [a b] 20", "h [a b] 80"}},
+		{"the next gang starts beside the one before it", []Node{whole("a", 0, 10*minute), whole("b", 0, 20*minute)},
+			[]Gang{gang("g", 1), gang("h", 1)}, []string{"g [a] 10", "h [b] 20"}},
+		{"a gang without a start does not hold up the next one", []Node{whole("a", 0, 10*minute)},
+			[]Gang{gang("g", 2), gang("h", 1)}, []string{"h [a] 10"}},
+		{"no more nodes are used than allowed", []Node{whole("a", 0), whole("b", 0)},
+			[]Gang{{Name: "g", Members: []Members{{Count: 2}}, MaxNodes: 1}}, nil},
+		{"parts of a node come one by one", []Node{shared}, []Gang{{Name: "g", Members: []Members{{0, 2}}, MaxNodes: 1}},
+			[]string{"g [s s] 5"}},
+		{"all of a node comes last", []Node{shared}, []Gang{{Name: "g", Members: []Members{{0, 4}}, MaxNodes: 1}},
+			[]string{"g [s s s] 20"}},
+		{"members of two shapes do not share what is not enough for both", []Node{shared},
+			[]Gang{{Name: "g", Members: []Members{{1, 1}, {0, 1}}, MaxNodes: 1}}, nil},
 		{"half of a node is left to the next gang", []Node{shared}, []Gang{
 			{Name: "g", Members: []Members{{0, 2}}, MaxNodes: 1, Run: runtimes.Certain(time.Hour)},
 			{Name: "h", Members: []Members{{0, 2}}, MaxNodes: 1, Run: runtimes.Certain(time.Hour)},
@@ -241,7 +258,8 @@ func TestAnIntervalIsNeverAPoint(t *testing.T) {
 		b.Started("g", now.Add(50*minute))
 	}
 	told := b.Plan([]Node{whole("a", 0, 50*minute)}, []Gang{gang("g", 1)}, now)[0].Told
-	if want := (Told{now.Add(48*minute + 30*time.Second), now.Add(50 * minute), now.Add(51*minute + 30*time.Second)}); told != want {
+	if want := (Told{now.Add(48*minute + 30*time.Second), now.Add(50 * minute),
+		now.Add(51*minute + 30*time.Second)}); told != want {
 		t.Errorf("told %v after exact starts only, want %v", told, want)
 	}
 }
@@ -309,7 +327,8 @@ func TestMayEnter(t *testing.T) {
 		{"a pod that is gone within the slack", false, certain(45 * minute), 0, 0, Late},
 		{"a pod that is not", false, certain(55 * minute), 0, 0, Refused},
 		{"a pod that is probably gone before the start", false, mostly, 0, 0, Gone},
-		{"a pod that is probably gone within the slack", false, runtimes.Forecast{minute, 2 * minute, 30 * minute, 30 * minute, 40 * minute, 60 * minute, 90 * minute}, 0, 0, Refused},
+		{"a pod that is probably gone within the slack", false, runtimes.Forecast{minute, 2 * minute, 30 * minute,
+			30 * minute, 40 * minute, 60 * minute, 90 * minute}, 0, 0, Refused},
 		{"a service", false, endless, 0, 0, Refused},
 		{"a pod that has waited for three times as long", false, endless, 31 * minute, 0, Senior},
 		{"a pod that had, before the gang waited longer", false, endless, 31 * minute, minute, Refused},
@@ -330,7 +349,8 @@ func TestMayEnter(t *testing.T) {
 }
 
 func TestOrder(t *testing.T) {
-	ends := []runtimes.Forecast{runtimes.Certain(runtimes.Never), runtimes.Certain(minute), runtimes.Certain(2 * minute), {}}
+	ends := []runtimes.Forecast{runtimes.Certain(runtimes.Never), runtimes.Certain(minute), runtimes.Certain(2 * minute),
+		{}}
 	if got := Order(ends); !slices.Equal(got, []int{3, 1, 2, 0}) {
 		t.Errorf("got %v", got)
 	}

@@ -366,8 +366,9 @@ func BenchmarkSolve(b *testing.B) {
 // 5,000 nodes in two zones of 100 racks, which are taken in part.
 func large(replicas int) *Problem {
 	random := rand.New(rand.NewPCG(1, 1))
-	p := &Problem{Asks: [][]int64{{8, 16}, {1, 2}}, Levels: [][]int{nil, nil}, Sets: []Set{{Level: 0, Held: None, Enough: None,
-		Need: []int{0, 0}, Least: replicas}}}
+	p := &Problem{Asks: [][]int64{{8, 16}, {1, 2}}, Levels: [][]int{nil, nil},
+		Sets: []Set{{Level: 0, Held: None, Enough: None,
+			Need: []int{0, 0}, Least: replicas}}}
 	for n := range 5000 {
 		p.Nodes = append(p.Nodes, Node{Free: []int64{int64([]int{8, 8, 4, 0}[random.IntN(4)]), 64}, Slots: []int{1, 8}})
 		p.Levels[0], p.Levels[1] = append(p.Levels[0], n/2500), append(p.Levels[1], n/25)

@@ -35,13 +35,16 @@ func TestCapacityThatComesFreeEndsOneBackoff(t *testing.T) {
 		want  []string
 	}{
 		"the first that pauses is tried": {
-			gangs: map[string]Backoff{"a": {Until: now.Add(time.Minute)}, "b": {Until: now.Add(time.Minute)}}, want: []string{"b"}},
+			gangs: map[string]Backoff{"a": {Until: now.Add(time.Minute)}, "b": {Until: now.Add(time.Minute)}},
+			want:  []string{"b"}},
 		"one that does not pause is tried anyway": {
 			gangs: map[string]Backoff{"a": {Until: now.Add(time.Minute)}, "b": {}}, want: []string{"a", "b"}},
 		"one that has just been tried where it should have fitted pauses on": {
-			gangs: map[string]Backoff{"a": {}, "b": {Since: now.Add(-initial / 2), Until: now.Add(time.Minute), Misjudged: true}}, want: []string{"a"}},
+			gangs: map[string]Backoff{"a": {}, "b": {Since: now.Add(-initial / 2), Until: now.Add(time.Minute),
+				Misjudged: true}}, want: []string{"a"}},
 		"one that should have fitted is tried after the shortest pause": {
-			gangs: map[string]Backoff{"b": {Since: now.Add(-initial), Until: now.Add(time.Minute), Misjudged: true}}, want: []string{"b"}},
+			gangs: map[string]Backoff{"b": {Since: now.Add(-initial), Until: now.Add(time.Minute), Misjudged: true}},
+			want:  []string{"b"}},
 		"none is tried if there is too little room": {
 			gangs: map[string]Backoff{"a": {Until: now.Add(time.Minute)}, "b": {Until: now.Add(time.Minute)}}, taken: "2"},
 	} {
@@ -52,12 +55,15 @@ func TestCapacityThatComesFreeEndsOneBackoff(t *testing.T) {
 			list.Capacity, list.Profiles = free, &profiles.Set{}
 			list.PodGroup = func(gang.ID) *schedulingv1alpha1.PodGroup { return nil }
 			list.Kept = func(gang.ID, []*v1.Pod) []*capacity.Kept { return nil }
-			free.Feed.SetNode(st.MakeNode().Name("n").Capacity(map[v1.ResourceName]string{gpu: "8", v1.ResourceCPU: "16", v1.ResourcePods: "110"}).Obj())
+			free.Feed.SetNode(st.MakeNode().Name("n").Capacity(map[v1.ResourceName]string{gpu: "8", v1.ResourceCPU: "16",
+				v1.ResourcePods: "110"}).Obj())
 			free.Feed.SetPod(gpuPod("used", "n", "8"), gang.ID{})
 			member := gpuPod("member", "", "4")
 			for name, p := range test.gangs {
-				g := &Gang{Waiting: gang.Waiting{ID: gang.ID{Name: name}, Key: order.Key{Priority: int32(name[0])}, Need: gang.Minimum{Total: 2},
-					Classes: []gang.WaitingClass{{Count: 2}}, RetryAt: p.Until}, Backoff: p, Shapes: []capacity.Need{{Shape: free.Acquire(member), Count: 2}}}
+				g := &Gang{Waiting: gang.Waiting{ID: gang.ID{Name: name}, Key: order.Key{Priority: int32(name[0])},
+					Need:    gang.Minimum{Total: 2},
+					Classes: []gang.WaitingClass{{Count: 2}}, RetryAt: p.Until}, Backoff: p,
+					Shapes: []capacity.Need{{Shape: free.Acquire(member), Count: 2}}}
 				list.Index(g)
 				queue.Wait(g.ID, g.Key, g.RetryAt, now)
 			}

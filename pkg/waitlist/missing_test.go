@@ -21,11 +21,15 @@ func TestMinResources(t *testing.T) {
 		want map[v1.ResourceName]int64
 	}{
 		{"nothing", nil, map[v1.ResourceName]int64{}},
-		{"CPU in thousandths, the rest in units", v1.ResourceList{"cpu": resource.MustParse("1500m"), "memory": resource.MustParse("2Gi"), "nvidia.com/gpu": resource.MustParse("8")},
+		{"CPU in thousandths, the rest in units", v1.ResourceList{"cpu": resource.MustParse("1500m"),
+			"memory": resource.MustParse("2Gi"), "nvidia.com/gpu": resource.MustParse("8")},
 			map[v1.ResourceName]int64{"cpu": 1500, "memory": 2 << 30, "nvidia.com/gpu": 8}},
-		{"what is zero or negative asks for nothing", v1.ResourceList{"cpu": resource.MustParse("0"), "memory": resource.MustParse("-1Gi")}, map[v1.ResourceName]int64{}},
-		{"a fraction of a GPU is a whole one", v1.ResourceList{"nvidia.com/gpu": resource.MustParse("100m")}, map[v1.ResourceName]int64{"nvidia.com/gpu": 1}},
-		{"more CPU than can be counted is the most that can be", v1.ResourceList{"cpu": resource.MustParse("9E")}, map[v1.ResourceName]int64{"cpu": math.MaxInt64}},
+		{"what is zero or negative asks for nothing", v1.ResourceList{"cpu": resource.MustParse("0"),
+			"memory": resource.MustParse("-1Gi")}, map[v1.ResourceName]int64{}},
+		{"a fraction of a GPU is a whole one", v1.ResourceList{"nvidia.com/gpu": resource.MustParse("100m")},
+			map[v1.ResourceName]int64{"nvidia.com/gpu": 1}},
+		{"more CPU than can be counted is the most that can be", v1.ResourceList{"cpu": resource.MustParse("9E")},
+			map[v1.ResourceName]int64{"cpu": math.MaxInt64}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -69,8 +73,10 @@ func TestMissingResourcesAreNamedWithTheirAmounts(t *testing.T) {
 	}{
 		{"one resource is short", []gangplan.Amount{{Resource: "cpu", Wanted: 40_500, Free: 32_000}},
 			"gang ns/one needs minResources cpu 40500m, the cluster has 32 free", "gang needs minResources cpu"},
-		{"each that is short is named", []gangplan.Amount{{Resource: "cpu", Wanted: 40_000, Free: 32_000}, {Resource: "memory", Wanted: 1 << 30}},
-			"gang ns/one needs minResources cpu 40, the cluster has 32 free; memory 1Gi, the cluster has 0 free", "gang needs minResources cpu, memory"},
+		{"each that is short is named", []gangplan.Amount{{Resource: "cpu", Wanted: 40_000, Free: 32_000},
+			{Resource: "memory", Wanted: 1 << 30}},
+			"gang ns/one needs minResources cpu 40, the cluster has 32 free; memory 1Gi, the cluster has 0 free",
+			"gang needs minResources cpu, memory"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

@@ -13,12 +13,14 @@ func TestWhichPodsHelpAMemberByComing(t *testing.T) {
 	near := func(change func(*v1.PodAffinityTerm)) *v1.Pod {
 		term := v1.PodAffinityTerm{TopologyKey: "zone", LabelSelector: selector}
 		change(&term)
-		return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a"}, Spec: v1.PodSpec{Affinity: &v1.Affinity{PodAffinity: &v1.PodAffinity{
-			RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{term}}}}}
+		return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a"},
+			Spec: v1.PodSpec{Affinity: &v1.Affinity{PodAffinity: &v1.PodAffinity{
+				RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{term}}}}}
 	}
 	spread := func(when v1.UnsatisfiableConstraintAction) *v1.Pod {
-		return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a"}, Spec: v1.PodSpec{TopologySpreadConstraints: []v1.TopologySpreadConstraint{
-			{MaxSkew: 1, TopologyKey: "zone", WhenUnsatisfiable: when, LabelSelector: selector}}}}
+		return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a"},
+			Spec: v1.PodSpec{TopologySpreadConstraints: []v1.TopologySpreadConstraint{
+				{MaxSkew: 1, TopologyKey: "zone", WhenUnsatisfiable: when, LabelSelector: selector}}}}
 	}
 	coming := func(namespace, app string) *v1.Pod {
 		return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Labels: map[string]string{"app": app}}}
@@ -33,9 +35,12 @@ func TestWhichPodsHelpAMemberByComing(t *testing.T) {
 		{"a pod that it has to be near", near(unchanged), coming("a", "peer"), true},
 		{"a pod with other labels", near(unchanged), coming("a", "other"), false},
 		{"a pod of another namespace", near(unchanged), coming("b", "peer"), false},
-		{"a pod of a namespace that the term names", near(func(t *v1.PodAffinityTerm) { t.Namespaces = []string{"b"} }), coming("b", "peer"), true},
-		{"a pod of any namespace", near(func(t *v1.PodAffinityTerm) { t.NamespaceSelector = &metav1.LabelSelector{} }), coming("b", "peer"), true},
-		{"a pod of a namespace whose labels are not known", near(func(t *v1.PodAffinityTerm) { t.NamespaceSelector = selector }), coming("b", "peer"), true},
+		{"a pod of a namespace that the term names", near(func(t *v1.PodAffinityTerm) { t.Namespaces = []string{"b"} }),
+			coming("b", "peer"), true},
+		{"a pod of any namespace", near(func(t *v1.PodAffinityTerm) { t.NamespaceSelector = &metav1.LabelSelector{} }),
+			coming("b", "peer"), true},
+		{"a pod of a namespace whose labels are not known",
+			near(func(t *v1.PodAffinityTerm) { t.NamespaceSelector = selector }), coming("b", "peer"), true},
 		{"a pod that its spread counts", spread(v1.DoNotSchedule), coming("a", "peer"), true},
 		{"a pod of another namespace does not count", spread(v1.DoNotSchedule), coming("b", "peer"), false},
 		{"a spread that is only preferred", spread(v1.ScheduleAnyway), coming("a", "peer"), false},

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// What bounds a map. TestNothingGrowsWithWhatIsGone holds maps to it: only where a number does, may one grow with what is gone.
+// What bounds a map. TestNothingGrowsWithWhatIsGone holds maps to it: only where a number does, may one grow with what
+// is gone.
 const (
 	// byPod, byGang: an entry goes with the pod, or with the last pod and the PodGroup of the gang.
 	byPod, byGang = "the pods that there are", "the gangs that there are"
@@ -19,8 +20,9 @@ const (
 	byAnswer = "the last answer of Prometheus, of which maxResponseMiB bounds the size"
 )
 
-// bounds says of each map of a type in the scheduler what keeps it from growing forever: tenants create and delete as many pods
-// as they like, with any text in them. What is bounded by a number has texts of a bounded length as keys, too.
+// bounds says of each map of a type in the scheduler what keeps it from growing forever: tenants create and delete as
+// many pods as they like, with any text in them. What is bounded by a number has texts of a bounded length as keys,
+// too.
 var bounds = map[string]map[string]string{
 	"pkg/signals": {
 		"GPUReader.fatal":         byAdmin,
@@ -68,7 +70,8 @@ var bounds = map[string]map[string]string{
 	},
 	"pkg/address": {
 		"Ledger.byIdentity": byPod, "Ledger.held": byPod, "Ledger.leaving": byPod, "Ledger.pools": byAdmin,
-		"Ledger.promised": byPod, "Ledger.promisedTo": byPod, "Ledger.promises": byPod, "Ledger.ranWith": byPod, "Plan.planned": oneCycle, "Plan.promised": oneCycle,
+		"Ledger.promised": byPod, "Ledger.promisedTo": byPod, "Ledger.promises": byPod, "Ledger.ranWith": byPod,
+		"Plan.planned": oneCycle, "Plan.promised": oneCycle,
 		"places.subnets": byAdmin,
 	},
 	"pkg/candidates": {
@@ -114,10 +117,12 @@ var bounds = map[string]map[string]string{
 	},
 	"pkg/gang": {
 		"stageTable": inSource, "phaseTable": inSource,
-		"book.groups": byGang, "book.members": byPod, "lists.awaited": byGang, "lists.binding": byGang, "lists.coming": byGang,
+		"book.groups": byGang, "book.members": byPod, "lists.awaited": byGang, "lists.binding": byGang,
+		"lists.coming":   byGang,
 		"lists.degraded": byGang, "lists.evicted": byGang, "lists.planned": byGang, "groupEviction.spared": byPod,
 		"Membership.Roles": oneCycle, "Minimum.Roles": byPod, "block.short": byGang, "census.labelled": byPod,
-		"census.precedences": byPod, "census.priorities": byPod, "census.roles": byPod, "roster.atRest": byPod, "roster.members": byPod,
+		"census.precedences": byPod, "census.priorities": byPod, "census.roles": byPod, "roster.atRest": byPod,
+		"roster.members":   byPod,
 		"plan.assignments": byGang, "planTally.roles": byGang, "planTally.readyRoles": byGang, "refusals.of": byGang,
 	},
 	"pkg/gangplan": {
@@ -182,18 +187,22 @@ var bounds = map[string]map[string]string{
 	"pkg/reservation": {
 		"Holders.namespaces": byAdmin, "Holds.kept": byGang, "TurnedAway.blocking": byGang, "TurnedAway.gangs": byGang,
 		"TurnedAway.pods":  byPod,
-		"heldNodes.byNode": byNode, "Search.backfills": byPod, "Forecasts.counted": "1,024 (mostCounted)", "Forecasts.declaring": byPod, "Forecasts.entered": byPod, "Forecasts.pods": byPod,
+		"heldNodes.byNode": byNode, "Search.backfills": byPod, "Forecasts.counted": "1,024 (mostCounted)",
+		"Forecasts.declaring": byPod, "Forecasts.entered": byPod, "Forecasts.pods": byPod,
 		"Hold.behind": byGang, "Hold.goes": byPod, "messages.said": byGang, "schedule.held": byGang,
 		"Singles.said": "16 pods (mostSingles)",
 	},
 	"pkg/podgroup": {
-		"groupStatuses": inSource, "Owners.declared": byGang, "Owners.gangs": byGang, "followedGang.groups": "256 names a gang (MostOpenGroups)", "Owners.kinds": byAdmin, "State.Held": oneCycle, "namespaces.inside": byAdmin,
+		"groupStatuses": inSource, "Owners.declared": byGang, "Owners.gangs": byGang,
+		"followedGang.groups": "256 names a gang (MostOpenGroups)", "Owners.kinds": byAdmin, "State.Held": oneCycle,
+		"namespaces.inside":  byAdmin,
 		"namespaces.waiting": byGang, "ownerKind.gangs": byGang, "ownerObject.states": byGang, "PodEvents.told": byPod,
 		"record.anomalies": byGang, "record.waits": byGang, "records.byGang": byGang, "refusals.paused": byAdmin,
 	},
 	"pkg/faults": {"Book.devices": byPod, "Book.nodes": byNode},
 	"pkg/evictor": {
-		"Evictor.work": byPod, "delays.delayed": byPod, "afterFlight.requests": "1,000 gangs and pods (mostAfterFlight)", "attempt.said": byPod,
+		"Evictor.work": byPod, "delays.delayed": byPod, "afterFlight.requests": "1,000 gangs and pods (mostAfterFlight)",
+		"attempt.said":  byPod,
 		"checking.gone": oneCycle, "checking.said": oneCycle, "coverage.byNamespace": oneCycle, "demand.held": oneCycle,
 		"moveSearch.rests": byGang, "movable.fixed": oneCycle, "movePlan.elsewhere": oneCycle, "movedPod.others": byPod,
 		"Faults.repairs": byGang, "repair.chosen": byPod, "repair.spare": byPod,
@@ -201,7 +210,8 @@ var bounds = map[string]map[string]string{
 		"demand.own":     oneCycle, "demand.wanted": oneCycle, "problemBuilder.holdersLeaving": oneCycle,
 		"problemBuilder.leaving": oneCycle, "proposal.pods": byNode,
 	},
-	"pkg/evictor/notices": {"notices.given": byPod, "requests.written": "what was written in the last 10 s, while the process leads"},
+	"pkg/evictor/notices": {"notices.given": byPod,
+		"requests.written": "what was written in the last 10 s, while the process leads"},
 	"pkg/gangloop": {
 		"HeldPods.pods": byPod, "News.Changed": byGang, "News.happenings": byPod, "gates.gate": byPod,
 	},
@@ -241,7 +251,8 @@ var bounds = map[string]map[string]string{
 		"Config.counts": byAdmin, "Gate.profiles": byAdmin, "handedOver.Counts": byAdmin,
 	},
 	"pkg/rights": {
-		"StandIn.away": byAdmin, "StandIn.granted": byAdmin, "StandIn.listed": byAdmin, "StandIn.lost": byAdmin, "StandIn.vital": byAdmin,
+		"StandIn.away": byAdmin, "StandIn.granted": byAdmin, "StandIn.listed": byAdmin, "StandIn.lost": byAdmin,
+		"StandIn.vital": byAdmin,
 	},
 	"pkg/topology": {
 		"Tally.domains": oneCycle, "Tally.nodes": oneCycle,

@@ -32,8 +32,9 @@ import (
 var podValues = map[string][]string{
 	wellknown.BackfillKey:    {"allow", "", "Allow", "yes", "true", "allow "},
 	wellknown.MixedModelsKey: {"allow", "", "Allow", "yes", "true", "allow "},
-	wellknown.DatasetsKey:    {"imagenet", "a, b", "", "a,a", "A", "a,", "a b", strings.Repeat("x", 64), "a-", many(16), many(17)},
-	wellknown.DeadlineKey:    times, wellknown.LastCheckpointKey: times,
+	wellknown.DatasetsKey: {"imagenet", "a, b", "", "a,a", "A", "a,", "a b", strings.Repeat("x", 64), "a-", many(16),
+		many(17)},
+	wellknown.DeadlineKey: times, wellknown.LastCheckpointKey: times,
 	wellknown.CheckpointEveryKey: durations, wellknown.EvictionNoticeKey: durations, wellknown.ProtectForKey: durations,
 	wellknown.RestartCostKey:     durations,
 	wellknown.GangKey:            {"true", "false", "True", "", "yes", `say "hi"`},
@@ -43,20 +44,27 @@ var podValues = map[string][]string{
 		"", "0", "-1Gi", "40", "40GB", "40 Gi", "1Ei", "1048575", "much",
 	},
 	wellknown.GPUModelsKey: {"Tesla-T4", "Tesla-T4|NVIDIA-A10", " a | b ", "", "|", "a||b", "a| |b", "a|",
-		strings.Repeat("x", 63), strings.Repeat("x", 64), strings.Repeat("ä", 63), strings.Repeat("a|", 31) + "a", strings.Repeat("a|", 32) + "a",
+		strings.Repeat("x", 63), strings.Repeat("x", 64), strings.Repeat("ä", 63), strings.Repeat("a|", 31) + "a",
+		strings.Repeat("a|", 32) + "a",
 		strings.Repeat("a|", 32), strings.Repeat("x", 64) + "|", "|" + strings.Repeat("x", 64)},
 	wellknown.GPUSharingKey: {"exclusive", "shared", "", "Shared", "no", strings.Repeat("long ", 40)},
-	wellknown.IPPoolKey:     {"racks", "a.b-c", "", "-a", "A", "a b", "a.", strings.Repeat("x", 253), strings.Repeat("x", 254)},
-	wellknown.LicensesKey:   {"matlab", "matlab=2, ansys", "a = 2", "a=+3", "a=1000000", "", "a=0", "a=1000001", "a=-1", "a=x", "a=1=2", "a=1,a=2", "=1", "A", many(16), many(17)},
+	wellknown.IPPoolKey: {"racks", "a.b-c", "", "-a", "A", "a b", "a.", strings.Repeat("x", 253),
+		strings.Repeat("x", 254)},
+	wellknown.LicensesKey: {"matlab", "matlab=2, ansys", "a = 2", "a=+3", "a=1000000", "", "a=0", "a=1000001", "a=-1",
+		"a=x", "a=1=2", "a=1,a=2", "=1", "A", many(16), many(17)},
 	wellknown.NearKey: {
-		"app=cache", "app=cache 20GiB/h; app=queue", "app in (a, b)", "!app", "app!=x,tier", "app notin (a)", "example.com/app==x", "n>5", "app=",
+		"app=cache", "app=cache 20GiB/h; app=queue", "app in (a, b)", "!app", "app!=x,tier", "app notin (a)",
+		"example.com/app==x", "n>5", "app=",
 		"app=cache 0.5 GiB/h", "a=b; c=d; e=f; g=h; i=j; k=l; m=n; o=p",
-		"", ";", "app=cache;", "app=cache 0GiB/h", "app=cache 2000000GiB/h", "app=a b", "app in", "app in (a", "=x", "app=a;app=a", "a=b,", "app=cache 20GiB",
+		"", ";", "app=cache;", "app=cache 0GiB/h", "app=cache 2000000GiB/h", "app=a b", "app in", "app in (a", "=x",
+		"app=a;app=a", "a=b,", "app=cache 20GiB",
 		"a=b; c=d; e=f; g=h; i=j; k=l; m=n; o=p; q=r",
-		"!a,b,c=d,e in (f,g,h,i,j),k notin (l),m>1,n,o", "a;!b,c,d,e,f,g,h,i,j 2GiB/h", "a in (b" + strings.Repeat(",b", 2000) + ")", "a in (b" + strings.Repeat(",b", 2045) + ")",
+		"!a,b,c=d,e in (f,g,h,i,j),k notin (l),m>1,n,o", "a;!b,c,d,e,f,g,h,i,j 2GiB/h", "a in (b" +
+			strings.Repeat(",b", 2000) + ")", "a in (b" + strings.Repeat(",b", 2045) + ")",
 	},
-	wellknown.RunTimeKey:           durations,
-	wellknown.SLOLatencyKey:        {"250", "0.5", "5.", ".5", "1000000000", "007", "", "0", "0.0", "-1", "+1", "1e3", "inf", "NaN", "1000000001", "1.2.3", ".", "0x10"},
+	wellknown.RunTimeKey: durations,
+	wellknown.SLOLatencyKey: {"250", "0.5", "5.", ".5", "1000000000", "007", "", "0", "0.0", "-1", "+1", "1e3",
+		"inf", "NaN", "1000000001", "1.2.3", ".", "0x10"},
 	wellknown.SLOThroughputKey:     {"250", "1000000000000", "", "0", "fast", "1000000000001"},
 	wellknown.SpotKey:              {"avoid", "tolerate", "require", "", "Avoid", "sometimes", "tolerate,require"},
 	wellknown.TopologyRequiredKey:  topologies,
@@ -69,7 +77,8 @@ var podValues = map[string][]string{
 }
 
 var durations = []string{
-	"90m", "3h", "1h30m", "+2h", ".5h", "1.h", "0.001ms", "5µs", "5μs", "100ns", "87600h", "3650000000ms", "0000000087600h",
+	"90m", "3h", "1h30m", "+2h", ".5h", "1.h", "0.001ms", "5µs", "5μs", "100ns", "87600h", "3650000000ms",
+	"0000000087600h",
 	"", "0", "0s", "-1h", "3", "3d", "h", ".h", "1h 30m", "87600h1ns", "99999h", "1000000h", "100000000m", "10000000000s",
 	"1000000000000000ms", "9223372036854775808ns", "soon", "10s", "9.999s",
 }
@@ -77,7 +86,8 @@ var durations = []string{
 var times = []string{
 	"2026-11-21T06:00:00+01:00", "2026-11-21T06:00:00Z", "2026-11-21T06:00:00.5Z", "2028-02-29T00:00:00Z",
 	"", "tomorrow", "2026-02-29T00:00:00Z", "2100-02-29T00:00:00Z", "2026-04-31T00:00:00Z", "2026-13-01T00:00:00Z",
-	"2026-11-21T24:00:00Z", "2026-11-21 06:00:00Z", "2026-11-21T06:00:00", "2026-11-21", "2026-02-30T00:00:00Z", "1732168800",
+	"2026-11-21T24:00:00Z", "2026-11-21 06:00:00Z", "2026-11-21T06:00:00", "2026-11-21", "2026-02-30T00:00:00Z",
+	"1732168800",
 }
 
 var topologies = []string{
@@ -93,9 +103,11 @@ var (
 
 // elsewhere are the keys that pods do not carry, that no request may write, or that a test of their own looks at.
 var elsewhere = []string{
-	wellknown.GPUAgentKey, wellknown.GPUDevicesKey, wellknown.GPULinksKey, wellknown.GPUModeKey, wellknown.GPUsInUseKey, wellknown.GPUsInUseAtKey,
+	wellknown.GPUAgentKey, wellknown.GPUDevicesKey, wellknown.GPULinksKey, wellknown.GPUModeKey, wellknown.GPUsInUseKey,
+	wellknown.GPUsInUseAtKey,
 	wellknown.PricePerHourKey, wellknown.IPAddressKey,
-	wellknown.MinMembersByRoleKey, wellknown.RoleLabelKey, wellknown.GroupsKey, wellknown.GroupLabelKey, wellknown.StandInKey, wellknown.SchedulerKey, wellknown.GPUAssignedKey,
+	wellknown.MinMembersByRoleKey, wellknown.RoleLabelKey, wellknown.GroupsKey, wellknown.GroupLabelKey,
+	wellknown.StandInKey, wellknown.SchedulerKey, wellknown.GPUAssignedKey,
 	wellknown.SLAClassKey, wellknown.CordonedForKey,
 }
 
@@ -144,7 +156,8 @@ func said(pod *corev1.Pod) string {
 	_, badRunTime := runview.PodRunTime(pod)
 	_, badWork := workview.PodWork(pod)
 	_, badSaved := workview.PodSaved(pod)
-	for _, bad := range []*wellknown.BadValue{badSpot, badWindow, badNear, badObjective, badClass, badLicenses, badDatasets, badIPPool, badBackfill,
+	for _, bad := range []*wellknown.BadValue{badSpot, badWindow, badNear, badObjective, badClass, badLicenses,
+		badDatasets, badIPPool, badBackfill,
 		badRunTime, badWork, badSaved} {
 		if bad != nil {
 			return bad.Error()
@@ -167,7 +180,8 @@ func testValues(t *testing.T, w *guarded) {
 			compare(t, pod, said(pod))
 		}
 	}
-	together := podWith(map[string]string{wellknown.TopologyRequiredKey: "a,b,c,d,e", wellknown.TopologyPreferredKey: "e,f,g,h,i"})
+	together := podWith(map[string]string{wellknown.TopologyRequiredKey: "a,b,c,d,e",
+		wellknown.TopologyPreferredKey: "e,f,g,h,i"})
 	compare(t, together, said(together))
 	for _, size := range segmentSizes {
 		for _, level := range segmentLevels {
@@ -185,7 +199,8 @@ func testTemplates(t *testing.T, w *guarded) {
 	pod := podWith(map[string]string{wellknown.SpotKey: "sometimes"})
 	want := said(pod)
 	labels := map[string]string{"app": "x"}
-	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Annotations: pod.Annotations, Labels: labels}, Spec: pod.Spec}
+	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Annotations: pod.Annotations, Labels: labels},
+		Spec: pod.Spec}
 	once := *template.DeepCopy()
 	once.Annotations, once.Spec.RestartPolicy = template.Annotations, corev1.RestartPolicyNever
 	name := metav1.ObjectMeta{Name: "x"}
@@ -194,32 +209,39 @@ func testTemplates(t *testing.T, w *guarded) {
 	apps, batch := w.user.AppsV1(), w.user.BatchV1()
 	for kind, create := range map[string]func() error{
 		"Deployment": func() error {
-			_, err := apps.Deployments("default").Create(ctx, &appsv1.Deployment{ObjectMeta: name, Spec: appsv1.DeploymentSpec{Selector: selector, Template: template}}, dryRun)
+			_, err := apps.Deployments("default").Create(ctx,
+				&appsv1.Deployment{ObjectMeta: name, Spec: appsv1.DeploymentSpec{Selector: selector, Template: template}}, dryRun)
 			return err
 		},
 		"StatefulSet": func() error {
-			_, err := apps.StatefulSets("default").Create(ctx, &appsv1.StatefulSet{ObjectMeta: name, Spec: appsv1.StatefulSetSpec{Selector: selector, Template: template}}, dryRun)
+			_, err := apps.StatefulSets("default").Create(ctx,
+				&appsv1.StatefulSet{ObjectMeta: name, Spec: appsv1.StatefulSetSpec{Selector: selector, Template: template}}, dryRun)
 			return err
 		},
 		"DaemonSet": func() error {
-			_, err := apps.DaemonSets("default").Create(ctx, &appsv1.DaemonSet{ObjectMeta: name, Spec: appsv1.DaemonSetSpec{Selector: selector, Template: template}}, dryRun)
+			_, err := apps.DaemonSets("default").Create(ctx,
+				&appsv1.DaemonSet{ObjectMeta: name, Spec: appsv1.DaemonSetSpec{Selector: selector, Template: template}}, dryRun)
 			return err
 		},
 		"ReplicaSet": func() error {
-			_, err := apps.ReplicaSets("default").Create(ctx, &appsv1.ReplicaSet{ObjectMeta: name, Spec: appsv1.ReplicaSetSpec{Selector: selector, Template: template}}, dryRun)
+			_, err := apps.ReplicaSets("default").Create(ctx,
+				&appsv1.ReplicaSet{ObjectMeta: name, Spec: appsv1.ReplicaSetSpec{Selector: selector, Template: template}}, dryRun)
 			return err
 		},
 		"ReplicationController": func() error {
-			rc := &corev1.ReplicationController{ObjectMeta: name, Spec: corev1.ReplicationControllerSpec{Selector: labels, Template: &template}}
+			rc := &corev1.ReplicationController{ObjectMeta: name, Spec: corev1.ReplicationControllerSpec{Selector: labels,
+				Template: &template}}
 			_, err := w.user.CoreV1().ReplicationControllers("default").Create(ctx, rc, dryRun)
 			return err
 		},
 		"Job": func() error {
-			_, err := batch.Jobs("default").Create(ctx, &batchv1.Job{ObjectMeta: name, Spec: batchv1.JobSpec{Template: once}}, dryRun)
+			_, err := batch.Jobs("default").Create(ctx, &batchv1.Job{ObjectMeta: name, Spec: batchv1.JobSpec{Template: once}},
+				dryRun)
 			return err
 		},
 		"CronJob": func() error {
-			spec := batchv1.CronJobSpec{Schedule: "@daily", JobTemplate: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{Template: once}}}
+			spec := batchv1.CronJobSpec{Schedule: "@daily",
+				JobTemplate: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{Template: once}}}
 			_, err := batch.CronJobs("default").Create(ctx, &batchv1.CronJob{ObjectMeta: name, Spec: spec}, dryRun)
 			return err
 		},
@@ -270,7 +292,8 @@ func testPodGroups(t *testing.T, w *guarded) {
 		wellknown.LastCheckpointKey: times, wellknown.CheckpointEveryKey: durations, wellknown.EvictionNoticeKey: durations,
 		wellknown.ProtectForKey: durations, wellknown.RestartCostKey: durations,
 		wellknown.SegmentSizeKey: segmentSizes, wellknown.SegmentTopologyKey: segmentLevels, wellknown.GrowByKey: steps,
-		wellknown.BackfillKey: {"allow", "", "yes"}, wellknown.MixedModelsKey: {"allow", "", "yes"}, wellknown.RoleLabelKey: {"role", "example.com/role", "", "/", "my role"},
+		wellknown.BackfillKey: {"allow", "", "yes"}, wellknown.MixedModelsKey: {"allow", "", "yes"},
+		wellknown.RoleLabelKey:  {"role", "example.com/role", "", "/", "my role"},
 		wellknown.GroupLabelKey: {"group", "example.com/group", "", "/", "my group"},
 		wellknown.GroupsKey:     {"[{name: a, pods: 2}]", "", "  ", "[{name: a, pods: 2}]" + strings.Repeat(" ", 1<<14)},
 		wellknown.MinMembersByRoleKey: {
@@ -311,7 +334,8 @@ func testOldValues(t *testing.T, w *guarded) {
 		t.Fatal(err)
 	}
 	edit := func(patch string) error {
-		_, err := w.user.CoreV1().Pods("default").Patch(ctx, created.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+		_, err := w.user.CoreV1().Pods("default").Patch(ctx, created.Name, types.MergePatchType, []byte(patch),
+			metav1.PatchOptions{})
 		return err
 	}
 	want := said(podWith(map[string]string{wellknown.SpotKey: "never"}))
@@ -320,7 +344,8 @@ func testOldValues(t *testing.T, w *guarded) {
 	}
 	// The status subresource can write annotations, and the policy of values does not look at it.
 	status := []byte(`{"metadata":{"annotations":{"berth.dev/spot":"never"}}}`)
-	if _, err := w.user.CoreV1().Pods("default").Patch(ctx, created.Name, types.MergePatchType, status, metav1.PatchOptions{}, "status"); err != nil {
+	if _, err := w.user.CoreV1().Pods("default").Patch(ctx, created.Name, types.MergePatchType, status,
+		metav1.PatchOptions{}, "status"); err != nil {
 		t.Fatal(err)
 	}
 	if err := edit(`{"metadata":{"labels":{"a":"b"}}}`); err != nil {

@@ -22,8 +22,9 @@ import (
 
 var keepSandbox = flag.String("sandbox", "", "folder of a running sandbox to use instead of starting one")
 
-// slack multiplies every limit of a scenario, those of single commands among them. The limits are those of a quiet machine. A busy one gives the scheduler less of its time,
-// for which machineClock accounts, and waits for more than processors. A condition that holds early is not waited for any longer.
+// slack multiplies every limit of a scenario, those of single commands among them. The limits are those of a quiet
+// machine. A busy one gives the scheduler less of its time, for which machineClock accounts, and waits for more than
+// processors. A condition that holds early is not waited for any longer.
 var slack = flag.Int("slack", 4, "factor for the limits of scenarios; 1 on a machine that does nothing else")
 
 const (
@@ -41,13 +42,15 @@ type box struct {
 	options sandbox.Options
 	sandbox *sandbox.Sandbox
 	err     error
-	// own is the configuration of a scheduler that runs in this process, with plugins that the one that is shipped has not.
+	// own is the configuration of a scheduler that runs in this process, with plugins that the one that is shipped has
+	// not.
 	own string
 }
 
 // controllers are those that make pods, claims and bound volumes of what scenarios create. The disruption controller is
 // not among them: scenarios say themselves how many disruptions are allowed.
-var controllers = []string{"job-controller", "replicaset-controller", "statefulset-controller", "resourceclaim-controller",
+var controllers = []string{"job-controller", "replicaset-controller", "statefulset-controller",
+	"resourceclaim-controller",
 	"persistentvolume-binder-controller"}
 
 var (
@@ -65,7 +68,8 @@ var (
 		SchedulerFeatureGates: []string{"TopologyAwareWorkloadScheduling=false", "GenericWorkload=false"},
 		RuntimeConfig:         []string{"scheduling.k8s.io/v1beta1=true"}}}
 	// responding serves EvictionRequests. The scheduler needs no feature gate for them.
-	responding = &box{options: sandbox.Options{SchedulerConfig: "testdata/config/gangs.yaml", Controllers: []string{"garbage-collector-controller"},
+	responding = &box{options: sandbox.Options{SchedulerConfig: "testdata/config/gangs.yaml",
+		Controllers:  []string{"garbage-collector-controller"},
 		FeatureGates: []string{"EvictionRequestAPI=true"}, SchedulerFeatureGates: []string{"EvictionRequestAPI=false"},
 		RuntimeConfig: []string{"lifecycle.k8s.io/v1alpha1=true"}}}
 	// reserving keeps nodes for gangs that do not fit, which scenarios of the other kind must not see.
@@ -77,7 +81,8 @@ var (
 	// named knows GPUs by names of its own.
 	named = &box{options: sandbox.Options{SchedulerConfig: "testdata/config/names.yaml"}}
 	// shipped has the profiles that are installed, with all plugins.
-	shipped = &box{options: sandbox.Options{SchedulerConfig: "../../manifests/base/scheduler-config.yaml", Controllers: controllers}}
+	shipped = &box{options: sandbox.Options{SchedulerConfig: "../../manifests/base/scheduler-config.yaml",
+		Controllers: controllers}}
 	// owning makes gangs of what controllers create.
 	owning = &box{options: sandbox.Options{SchedulerConfig: "testdata/config/owners.yaml", Controllers: controllers}}
 	// repairing evicts members of gangs from hardware that fails.
@@ -89,7 +94,8 @@ var (
 )
 
 // boxes are in the order in which they start: first those that take longest.
-var boxes = []*box{plain, reserving, starting, shipped, nominating, leveled, named, owning, repairing, moving, unknown, native, foreign, responding}
+var boxes = []*box{plain, reserving, starting, shipped, nominating, leveled, named, owning, repairing, moving, unknown,
+	native, foreign, responding}
 
 func TestMain(m *testing.M) {
 	flag.Parse()
@@ -171,7 +177,8 @@ func (b *box) gates() []string {
 type script struct {
 	name, text string
 	in         *box
-	// alone scripts need the machine for themselves, disturbing ones their box: they disturb its scheduler, or count what it does.
+	// alone scripts need the machine for themselves, disturbing ones their box: they disturb its scheduler, or count what
+	// it does.
 	alone, disturbing bool
 }
 

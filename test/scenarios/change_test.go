@@ -15,8 +15,8 @@ import (
 	"berth.dev/berth/pkg/wellknown"
 )
 
-// doFinish lets pods that run end, well or not, or lets some that have failed be reported as running again, which a late
-// update of a kubelet may do.
+// doFinish lets pods that run end, well or not, or lets some that have failed be reported as running again, which a
+// late update of a kubelet may do.
 func (w *world) doFinish(ctx context.Context, l *line) error {
 	n, err := l.int(1)
 	if err != nil {
@@ -94,7 +94,8 @@ func (w *world) patchLabels(ctx context.Context, pods []*v1.Pod, labels map[stri
 		return err
 	}
 	for _, p := range pods {
-		if _, err := w.client.CoreV1().Pods(p.Namespace).Patch(ctx, p.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		if _, err := w.client.CoreV1().Pods(p.Namespace).Patch(ctx, p.Name, types.MergePatchType, patch,
+			metav1.PatchOptions{}); err != nil {
 			return err
 		}
 	}
@@ -112,7 +113,8 @@ func (w *world) doAnnotate(ctx context.Context, l *line) error {
 	if err != nil {
 		return err
 	}
-	_, err = w.dynamic.Resource(podGroups).Namespace(namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
+	_, err = w.dynamic.Resource(podGroups).Namespace(namespace).Patch(ctx, name, types.MergePatchType, patch,
+		metav1.PatchOptions{})
 	return err
 }
 
@@ -144,7 +146,8 @@ func (w *world) doCordon(ctx context.Context, l *line) error {
 			wellknown.CordonedForKey, wellknown.CordonedFor("podgroup", namespace, name))
 	}
 	for _, node := range l.args {
-		if _, err := w.client.CoreV1().Nodes().Patch(ctx, w.name+"-"+node, types.StrategicMergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		if _, err := w.client.CoreV1().Nodes().Patch(ctx, w.name+"-"+node, types.StrategicMergePatchType, patch,
+			metav1.PatchOptions{}); err != nil {
 			return err
 		}
 	}
@@ -162,7 +165,8 @@ func (w *world) doTaint(ctx context.Context, l *line) error {
 		return err
 	}
 	for _, node := range l.args {
-		if _, err := w.client.CoreV1().Nodes().Patch(ctx, w.name+"-"+node, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		if _, err := w.client.CoreV1().Nodes().Patch(ctx, w.name+"-"+node, types.MergePatchType, patch,
+			metav1.PatchOptions{}); err != nil {
 			return err
 		}
 	}
@@ -194,7 +198,8 @@ func (w *world) breakGPU(ctx context.Context, name string) error {
 		return err
 	}
 	offered := fmt.Appendf(nil, `{"status":{"allocatable":{"nvidia.com/gpu":"%d"}}}`, len(gpus)-1)
-	if _, err := nodes.Patch(ctx, node.Name, types.StrategicMergePatchType, offered, metav1.PatchOptions{}, "status"); err != nil {
+	if _, err := nodes.Patch(ctx, node.Name, types.StrategicMergePatchType, offered, metav1.PatchOptions{},
+		"status"); err != nil {
 		return err
 	}
 	_, err = nodes.Patch(ctx, node.Name, types.MergePatchType, metadata, metav1.PatchOptions{})
@@ -223,10 +228,12 @@ func (w *world) doUpdate(ctx context.Context, l *line) error {
 	}
 	for _, node := range l.args {
 		name := w.name + "-" + node
-		if _, err := w.client.CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, labels, metav1.PatchOptions{}); err != nil {
+		if _, err := w.client.CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, labels,
+			metav1.PatchOptions{}); err != nil {
 			return err
 		}
-		if _, err := w.client.CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, status, metav1.PatchOptions{}, "status"); err != nil {
+		if _, err := w.client.CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, status, metav1.PatchOptions{},
+			"status"); err != nil {
 			return err
 		}
 	}

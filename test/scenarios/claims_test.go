@@ -40,7 +40,8 @@ func (w *world) doDevices(ctx context.Context, l *line) error {
 	device.Spec.Selectors = objects.Selectors(
 		fmt.Sprintf("device.driver == %q && device.attributes[%q].class == %q", driver, driver, of))
 	device.Spec.ExtendedResourceName = ptr.To(string(w.chip(class)))
-	if _, err := w.client.ResourceV1().DeviceClasses().Create(ctx, &device, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+	if _, err := w.client.ResourceV1().DeviceClasses().Create(ctx, &device, metav1.CreateOptions{}); err != nil &&
+		!apierrors.IsAlreadyExists(err) {
 		return err
 	}
 	nodes, err := w.nodesOf(ctx, l.arg(0))
@@ -92,7 +93,8 @@ func (w *world) doClaim(ctx context.Context, l *line) error {
 	if err := w.namespace(ctx, namespace); err != nil {
 		return err
 	}
-	claim := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: w.wanted(l.option("class", "device"), n)}
+	claim := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: w.wanted(l.option("class", "device"), n)}
 	if expression := l.option("match", ""); expression != "" {
 		objects.Matching(expression)(claim.Spec.Devices.Requests[0].Exactly)
 	}

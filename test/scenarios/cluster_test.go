@@ -28,7 +28,8 @@ type cluster interface {
 	now() time.Duration
 	// metric is a family of the scheduler's metrics, nil if it has none of that name.
 	metric(ctx context.Context, name string) (*dto.MetricFamily, error)
-	// heard returns the newest version of each resource that the scheduler has heard of, nothing where it hears of all at once.
+	// heard returns the newest version of each resource that the scheduler has heard of, nothing where it hears of all at
+	// once.
 	heard(ctx context.Context) (map[schema.GroupResource]int64, error)
 	// leads reports whether a scheduler has led after a moment.
 	leads(ctx context.Context, after time.Time) bool
@@ -104,7 +105,8 @@ func (r sandboxed) leads(ctx context.Context, after time.Time) bool {
 		return false
 	}
 	lease, err := client.CoordinationV1().Leases(leaseNamespace).Get(ctx, leaseName, metav1.GetOptions{})
-	return err == nil && lease.Spec.HolderIdentity != nil && *lease.Spec.HolderIdentity != "" && lease.Spec.RenewTime.After(after)
+	return err == nil && lease.Spec.HolderIdentity != nil && *lease.Spec.HolderIdentity != "" &&
+		lease.Spec.RenewTime.After(after)
 }
 
 func (r sandboxed) kill(context.Context) error {
@@ -115,8 +117,8 @@ func (r sandboxed) kill(context.Context) error {
 	return syscall.Kill(pid, syscall.SIGKILL)
 }
 
-// freeze stops the process that holds etcd and the API server. It is in no state to be stopped by anything else meanwhile, so a
-// process that outlives this one sees to it that it does go on.
+// freeze stops the process that holds etcd and the API server. It is in no state to be stopped by anything else
+// meanwhile, so a process that outlives this one sees to it that it does go on.
 func (r sandboxed) freeze(ctx context.Context, d time.Duration, started func()) error {
 	pid, err := r.sandbox.PID("control-plane")
 	if err != nil {

@@ -17,9 +17,10 @@ import (
 // undeclared is the annotation that makes a gang of a controller's pods without a PodGroup.
 const undeclared = "berth.dev/gang"
 
-// controlled returns what a line says of a controller of pods: where it is, how many pods it has, and their template. Its
-// pods are a set of its name, and members of the group that the line names, if any.
-func (w *world) controlled(ctx context.Context, l *line) (meta metav1.ObjectMeta, n int32, template v1.PodTemplateSpec, err error) {
+// controlled returns what a line says of a controller of pods: where it is, how many pods it has, and their template.
+// Its pods are a set of its name, and members of the group that the line names, if any.
+func (w *world) controlled(ctx context.Context, l *line) (meta metav1.ObjectMeta, n int32, template v1.PodTemplateSpec,
+	err error) {
 	namespace, name := w.locate(l.arg(0))
 	replicas, err := l.int(1)
 	if err != nil {
@@ -46,7 +47,8 @@ func (w *world) doReplicaSet(ctx context.Context, l *line) error {
 		return err
 	}
 	_, err = w.client.AppsV1().ReplicaSets(meta.Namespace).Create(ctx, &appsv1.ReplicaSet{ObjectMeta: meta,
-		Spec: appsv1.ReplicaSetSpec{Replicas: &n, Selector: ofSet(template.Labels[setLabel]), Template: template}}, metav1.CreateOptions{})
+		Spec: appsv1.ReplicaSetSpec{Replicas: &n, Selector: ofSet(template.Labels[setLabel]), Template: template}},
+		metav1.CreateOptions{})
 	return err
 }
 
@@ -92,9 +94,11 @@ func (w *world) doScale(ctx context.Context, l *line) (err error) {
 	replicas := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, n)
 	switch l.arg(0) {
 	case "replicaset":
-		_, err = w.client.AppsV1().ReplicaSets(namespace).Patch(ctx, name, types.MergePatchType, replicas, metav1.PatchOptions{})
+		_, err = w.client.AppsV1().ReplicaSets(namespace).Patch(ctx, name, types.MergePatchType, replicas,
+			metav1.PatchOptions{})
 	case "statefulset":
-		_, err = w.client.AppsV1().StatefulSets(namespace).Patch(ctx, name, types.MergePatchType, replicas, metav1.PatchOptions{})
+		_, err = w.client.AppsV1().StatefulSets(namespace).Patch(ctx, name, types.MergePatchType, replicas,
+			metav1.PatchOptions{})
 	case "job":
 		patch := fmt.Appendf(nil, `{"spec":{"parallelism":%d,"completions":%d,"suspend":false}}`, n, n)
 		_, err = w.client.BatchV1().Jobs(namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
@@ -115,7 +119,8 @@ func (w *world) doNativeGroup(ctx context.Context, l *line) error {
 		return err
 	}
 	group := &schedulingv1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: schedulingv1beta1.PodGroupSpec{
-		SchedulingPolicy: schedulingv1beta1.PodGroupSchedulingPolicy{Gang: &schedulingv1beta1.GangSchedulingPolicy{MinCount: int32(minimum)}}}}
+		SchedulingPolicy: schedulingv1beta1.PodGroupSchedulingPolicy{Gang: &schedulingv1beta1.GangSchedulingPolicy{
+			MinCount: int32(minimum)}}}}
 	if l.option("disruption", "") == "all" {
 		group.Spec.DisruptionMode = &schedulingv1beta1.DisruptionMode{All: &schedulingv1beta1.AllDisruptionMode{}}
 	}

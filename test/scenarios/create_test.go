@@ -28,7 +28,8 @@ func (w *world) doRefused(ctx context.Context, l *line) error {
 	}
 	refused := *l
 	refused.args = l.args[2:]
-	step := map[string]func(*world, context.Context, *line) error{"group": (*world).doGroup, "edit": (*world).doEdit}[l.args[1]]
+	step := map[string]func(*world, context.Context, *line) error{"group": (*world).doGroup,
+		"edit": (*world).doEdit}[l.args[1]]
 	if step == nil {
 		return fmt.Errorf("only group and edit can be refused")
 	}
@@ -79,7 +80,8 @@ func (w *world) createGroup(ctx context.Context, namespace, name string, l *line
 	if len(needs) > 0 {
 		spec["minResources"] = needs
 	}
-	pg := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "PodGroup", "spec": spec}}
+	pg := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "scheduling.x-k8s.io/v1alpha1",
+		"kind": "PodGroup", "spec": spec}}
 	pg.SetName(name)
 	pg.SetAnnotations(l.with("annotation:"))
 	w.expectMinimum(namespace+"/"+name, minMember)
@@ -231,12 +233,13 @@ func (w *world) createPod(ctx context.Context, namespace, group, set string, l *
 	}
 	// The scheduler may have written the status meanwhile.
 	nominated := fmt.Appendf(nil, `{"status":{"nominatedNodeName":%q}}`, w.name+"-"+numbered(l.option("nominated", ""), index))
-	_, err = w.client.CoreV1().Pods(namespace).Patch(ctx, made.Name, types.MergePatchType, nominated, metav1.PatchOptions{}, "status")
+	_, err = w.client.CoreV1().Pods(namespace).Patch(ctx, made.Name, types.MergePatchType, nominated,
+		metav1.PatchOptions{}, "status")
 	return err
 }
 
-// owner returns a reference to the controller of pods: an object of another kind, or a ConfigMap by that name that is made
-// when it is first spoken of.
+// owner returns a reference to the controller of pods: an object of another kind, or a ConfigMap by that name that is
+// made when it is first spoken of.
 func (w *world) owner(ctx context.Context, namespace, name string) (metav1.OwnerReference, error) {
 	if resource, name, other := strings.Cut(name, "/"); other {
 		return w.controllerRef(ctx, namespace, resource, name)

@@ -159,8 +159,8 @@ func checkAnnotation(pods []*v1.Pod, key, want string) error {
 	return nil
 }
 
-// checkMessages wants what every pending pod's condition says to contain text, and one to be pending: those that were created a moment
-// ago may not have been seen yet.
+// checkMessages wants what every pending pod's condition says to contain text, and one to be pending: those that were
+// created a moment ago may not have been seen yet.
 func checkMessages(pods []*v1.Pod, text string, says func(*v1.Pod) string) error {
 	pending := 0
 	for _, p := range pods {
@@ -212,7 +212,8 @@ func (w *world) checkSlowest(pods []*v1.Pod, want string) error {
 	}
 	for _, p := range pods {
 		if waited := w.waited(p); waited > w.slacken(limit) {
-			return fmt.Errorf("pod %s waited %s for its node, want no more than %s", p.Name, waited.Round(time.Millisecond), limit)
+			return fmt.Errorf("pod %s waited %s for its node, want no more than %s", p.Name, waited.Round(time.Millisecond),
+				limit)
 		}
 	}
 	return nil
@@ -260,8 +261,8 @@ func owners(o *unstructured.Unstructured) string {
 	return strings.Join(parts, "+")
 }
 
-// checkEvent wants exactly one event about the object to contain text, a repeated one being one. It asks for them: each script that
-// watched them would read all that were ever told in its box.
+// checkEvent wants exactly one event about the object to contain text, a repeated one being one. It asks for them:
+// each script that watched them would read all that were ever told in its box.
 func (w *world) checkEvent(ctx context.Context, about metav1.Object, text string) error {
 	list, err := w.client.EventsV1().Events(about.GetNamespace()).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -315,8 +316,8 @@ func checkGroupMessage(pg *unstructured.Unstructured, text string) error {
 	return nil
 }
 
-// checkGroup compares fields of a PodGroup's status; condition:X=True looks at a condition, role:X=3/2 at the members of a
-// role that are bound and needed, min at the minimum, owners at its owners by kind.
+// checkGroup compares fields of a PodGroup's status; condition:X=True looks at a condition, role:X=3/2 at the members
+// of a role that are bound and needed, min at the minimum, owners at its owners by kind.
 func (w *world) checkGroup(ctx context.Context, l *line) error {
 	pg, err := w.group(l.arg(1))
 	switch {

@@ -29,8 +29,8 @@ const heardMetric = "informer_store_resource_version"
 // hearWithin bounds the wait for the scheduler to hear of what a command has changed.
 const hearWithin = 20 * time.Second
 
-// writes notes the newest version of each resource that a script has written, so that the script can wait until the scheduler has heard
-// of it. The zero value is ready for use.
+// writes notes the newest version of each resource that a script has written, so that the script can wait until the
+// scheduler has heard of it. The zero value is ready for use.
 type writes struct {
 	mu     sync.Mutex
 	newest map[schema.GroupResource]int64
@@ -50,8 +50,8 @@ func (n *writes) note(resource schema.GroupResource, version string) {
 	n.newest[resource] = max(n.newest[resource], number)
 }
 
-// forget drops what was written until now by the versions that the scheduler has heard of, and returns an error that names one that it
-// has not. Resources that it does not watch are not waited for.
+// forget drops what was written until now by the versions that the scheduler has heard of, and returns an error that
+// names one that it has not. Resources that it does not watch are not waited for.
 func (n *writes) forget(heard map[schema.GroupResource]int64) (err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -144,8 +144,9 @@ func (w *world) noteDeleted(resource schema.GroupResource) func(any) {
 	}
 }
 
-// awaitHeard waits until the scheduler has heard of everything that the script has changed. It hears of nodes, of pods and of other objects
-// separately, and on a busy machine of what came first last. While no scheduler leads there is none to wait for.
+// awaitHeard waits until the scheduler has heard of everything that the script has changed. It hears of nodes, of pods
+// and of other objects separately, and on a busy machine of what came first last. While no scheduler leads there is
+// none to wait for.
 func (w *world) awaitHeard(ctx context.Context) error {
 	if !w.writes.pending() {
 		return nil
@@ -216,12 +217,15 @@ func TestAScriptWaitsForWhatTheSchedulerWatchesAndHasNotHeardOf(t *testing.T) {
 		"what it does not watch":          {"POST", "/api/v1/nodes", pod, map[schema.GroupResource]int64{pods: 6}, false},
 		"a group of another namespace": {"PATCH", "/apis/scheduling.x-k8s.io/v1alpha1/namespaces/b/podgroups/g", pod,
 			map[schema.GroupResource]int64{groups: 6}, true},
-		"a namespace":          {"POST", "/api/v1/namespaces", pod, map[schema.GroupResource]int64{v1.Resource("namespaces"): 6}, true},
-		"a pod that ends":      {"PATCH", "/api/v1/namespaces/a/pods/p/status", ended, map[schema.GroupResource]int64{pods: 6}, true},
-		"a pod that has ended": {"PATCH", "/api/v1/namespaces/a/pods/p", ended, map[schema.GroupResource]int64{pods: 6}, false},
-		"what is only read":    {"GET", "/api/v1/nodes", pod, map[schema.GroupResource]int64{nodes: 6}, false},
-		"a dry run":            {"POST", "/api/v1/nodes?dryRun=All", pod, map[schema.GroupResource]int64{nodes: 6}, false},
-		"no object":            {"POST", "/api/v1/nodes", "{}", map[schema.GroupResource]int64{nodes: 6}, false},
+		"a namespace": {"POST", "/api/v1/namespaces", pod,
+			map[schema.GroupResource]int64{v1.Resource("namespaces"): 6}, true},
+		"a pod that ends": {"PATCH", "/api/v1/namespaces/a/pods/p/status", ended,
+			map[schema.GroupResource]int64{pods: 6}, true},
+		"a pod that has ended": {"PATCH", "/api/v1/namespaces/a/pods/p", ended, map[schema.GroupResource]int64{pods: 6},
+			false},
+		"what is only read": {"GET", "/api/v1/nodes", pod, map[schema.GroupResource]int64{nodes: 6}, false},
+		"a dry run":         {"POST", "/api/v1/nodes?dryRun=All", pod, map[schema.GroupResource]int64{nodes: 6}, false},
+		"no object":         {"POST", "/api/v1/nodes", "{}", map[schema.GroupResource]int64{nodes: 6}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -13,9 +13,9 @@ import (
 // machine is the clock for the limits of scenarios.
 var machine machineClock
 
-// machineClock counts the time that the machine has had for a process: where four times as many threads want to run as there are
-// processors, a second counts for a quarter. What the scheduler has to have done within a limit is so the same on a busy machine.
-// The zero value is ready for use.
+// machineClock counts the time that the machine has had for a process: where four times as many threads want to run as
+// there are processors, a second counts for a quarter. What the scheduler has to have done within a limit is so the
+// same on a busy machine. The zero value is ready for use.
 type machineClock struct {
 	mu     sync.Mutex
 	passed time.Duration

@@ -17,7 +17,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
+	Resource: "customresourcedefinitions"}
 
 // resourceOf reads "rayclusters.v1.ray.io".
 func resourceOf(s string) (schema.GroupVersionResource, error) {
@@ -45,11 +46,13 @@ func (w *world) doKind(ctx context.Context, l *line) error {
 		"metadata": map[string]any{"name": gvr.GroupResource().String(),
 			"annotations": map[string]any{"api-approved.kubernetes.io": "unapproved, for tests"}},
 		"spec": map[string]any{"group": gvr.Group, "scope": "Namespaced",
-			"names": map[string]any{"kind": kind, "listKind": kind + "List", "plural": gvr.Resource, "singular": strings.ToLower(kind)},
+			"names": map[string]any{"kind": kind, "listKind": kind + "List", "plural": gvr.Resource,
+				"singular": strings.ToLower(kind)},
 			"versions": []any{map[string]any{"name": gvr.Version, "served": true, "storage": true, "subresources": subresources,
 				"schema": map[string]any{"openAPIV3Schema": open}}}},
 	}}
-	if _, err := w.dynamic.Resource(definitions).Create(ctx, definition, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+	if _, err := w.dynamic.Resource(definitions).Create(ctx, definition, metav1.CreateOptions{}); err != nil &&
+		!apierrors.IsAlreadyExists(err) {
 		return err
 	}
 	return w.eventually(ctx, waitForControllers, func() error {
@@ -58,7 +61,8 @@ func (w *world) doKind(ctx context.Context, l *line) error {
 	})
 }
 
-// objects returns those of a resource that a script speaks of, and the name of one. What has no namespace is called after the scenario.
+// objects returns those of a resource that a script speaks of, and the name of one. What has no namespace is called
+// after the scenario.
 func (w *world) objects(ctx context.Context, resource, name string) (dynamic.ResourceInterface, string, error) {
 	gvr, err := resourceOf(resource)
 	if err != nil {
@@ -99,7 +103,8 @@ func (w *world) doObject(ctx context.Context, l *line) error {
 	o.SetName(name)
 	_, err = objects.Create(ctx, o, metav1.CreateOptions{})
 	if name != l.arg(1) {
-		w.clusterWide = append(w.clusterWide, func(ctx context.Context) { _ = objects.Delete(ctx, name, metav1.DeleteOptions{}) })
+		w.clusterWide = append(w.clusterWide,
+			func(ctx context.Context) { _ = objects.Delete(ctx, name, metav1.DeleteOptions{}) })
 	}
 	return err
 }
@@ -155,7 +160,8 @@ func (w *world) checkRequests(ctx context.Context, ident, want string) error {
 	}
 	n := 0
 	for _, r := range list.Items {
-		if r.Spec.Requester == "berth.dev/scheduler" && r.Spec.Target.Pod != nil && strings.HasPrefix(r.Spec.Target.Pod.Name, setOf(ident)+"-") {
+		if r.Spec.Requester == "berth.dev/scheduler" && r.Spec.Target.Pod != nil && strings.HasPrefix(r.Spec.Target.Pod.Name,
+			setOf(ident)+"-") {
 			n++
 		}
 	}
@@ -201,7 +207,8 @@ func (w *world) doMark(ctx context.Context, l *line) error {
 		return err
 	}
 	for _, p := range pods {
-		if _, err := w.client.CoreV1().Pods(p.Namespace).Patch(ctx, p.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		if _, err := w.client.CoreV1().Pods(p.Namespace).Patch(ctx, p.Name, types.MergePatchType, patch,
+			metav1.PatchOptions{}); err != nil {
 			return err
 		}
 	}

@@ -21,11 +21,12 @@ import (
 )
 
 // world says where scenarios happen.
-var worldFlag = flag.String("world", "virtual", "where scenarios happen: virtual (the API in memory, virtual time) or real (a sandbox)")
+var worldFlag = flag.String("world", "virtual",
+	"where scenarios happen: virtual (the API in memory, virtual time) or real (a sandbox)")
 
-// TestScenarios runs every script in testdata. In virtual time each has a cluster of its own. In the real world first come those that
-// need the machine, then those of every box, which is stopped when it has run them: first those that disturb the others, one after the
-// other, then the others.
+// TestScenarios runs every script in testdata. In virtual time each has a cluster of its own. In the real world first
+// come those that need the machine, then those of every box, which is stopped when it has run them: first those that
+// disturb the others, one after the other, then the others.
 func TestScenarios(t *testing.T) {
 	all, err := scripts()
 	if err != nil {
@@ -41,8 +42,8 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-// inVirtualTime runs the scripts by their feature gates, which hold for a process: those that count what the process does alone, the
-// others side by side.
+// inVirtualTime runs the scripts by their feature gates, which hold for a process: those that count what the process
+// does alone, the others side by side.
 func inVirtualTime(t *testing.T, all []script) {
 	// Each scheduler leads from its start, as one whose election is over.
 	informers.Elected(func() bool { return true })
@@ -226,7 +227,8 @@ func listScenario(name string) metav1.ListOptions {
 func (w *world) clean() {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	now := metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0), PropagationPolicy: ptr.To(metav1.DeletePropagationBackground)}
+	now := metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0),
+		PropagationPolicy: ptr.To(metav1.DeletePropagationBackground)}
 	everything := metav1.ListOptions{}
 	for _, namespace := range []string{w.name, w.name + "-b"} {
 		// What makes pods goes first, or they would come back.

@@ -101,8 +101,9 @@ func (w *world) doNodes(ctx context.Context, l *line) error {
 			have[v1.ResourceName(name)] = resource.MustParse(amount)
 		}
 		node := &v1.Node{
-			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-%s-%d", w.name, l.arg(1), i), Labels: labels, Annotations: l.with("annotation:")},
-			Spec:       v1.NodeSpec{Taints: taints, Unschedulable: l.option("cordoned", "") != ""},
+			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-%s-%d", w.name, l.arg(1), i), Labels: labels,
+				Annotations: l.with("annotation:")},
+			Spec: v1.NodeSpec{Taints: taints, Unschedulable: l.option("cordoned", "") != ""},
 			Status: v1.NodeStatus{Capacity: have, Allocatable: have,
 				Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}}},
 		}
@@ -120,7 +121,8 @@ func (w *world) doPriority(ctx context.Context, l *line) error {
 		return err
 	}
 	class := &schedulingv1.PriorityClass{
-		ObjectMeta: metav1.ObjectMeta{Name: w.name + "-" + l.arg(0), Labels: map[string]string{scenarioLabel: w.name}}, Value: int32(value)}
+		ObjectMeta: metav1.ObjectMeta{Name: w.name + "-" + l.arg(0), Labels: map[string]string{scenarioLabel: w.name}},
+		Value:      int32(value)}
 	if l.option("preempts", "") == "never" {
 		class.PreemptionPolicy = ptr.To(v1.PreemptNever)
 	}
@@ -205,7 +207,8 @@ func (w *world) doDelete(ctx context.Context, l *line) error {
 		for _, p := range w.everyPod() {
 			if p.Spec.NodeName == w.name+"-"+name {
 				w.forget(p)
-				_ = w.client.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})
+				_ = w.client.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name,
+					metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})
 			}
 		}
 		return w.untilGone(ctx, func() error { _, err := w.nodes.Get(w.name + "-" + name); return err })
@@ -292,7 +295,8 @@ func (w *world) doBudget(ctx context.Context, l *line) error {
 	}
 	budget := &policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Name: setOf(l.arg(0)), Namespace: namespace},
-		Spec:       policyv1.PodDisruptionBudgetSpec{MinAvailable: ptr.To(intstr.FromInt32(int32(atLeast))), Selector: selector},
+		Spec: policyv1.PodDisruptionBudgetSpec{MinAvailable: ptr.To(intstr.FromInt32(int32(atLeast))),
+			Selector: selector},
 	}
 	made, err := w.client.PolicyV1().PodDisruptionBudgets(namespace).Create(ctx, budget, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
@@ -306,7 +310,8 @@ func (w *world) doBudget(ctx context.Context, l *line) error {
 	if err != nil {
 		return err
 	}
-	made.Status = policyv1.PodDisruptionBudgetStatus{DisruptionsAllowed: int32(allowed), ObservedGeneration: made.Generation}
+	made.Status = policyv1.PodDisruptionBudgetStatus{DisruptionsAllowed: int32(allowed),
+		ObservedGeneration: made.Generation}
 	_, err = w.client.PolicyV1().PodDisruptionBudgets(namespace).UpdateStatus(ctx, made, metav1.UpdateOptions{})
 	return err
 }

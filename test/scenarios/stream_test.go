@@ -77,7 +77,8 @@ func (w *world) flow(ctx context.Context, namespace, set string, every, life tim
 				}
 				delete(boundSince, p)
 				w.forget(p)
-				if err := w.client.CoreV1().Pods(namespace).Delete(ctx, p.Name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}); err != nil && !apierrors.IsNotFound(err) {
+				if err := w.client.CoreV1().Pods(namespace).Delete(ctx, p.Name,
+					metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}); err != nil && !apierrors.IsNotFound(err) {
 					return fmt.Errorf("ending pod %s: %w", p.Name, err)
 				}
 			}

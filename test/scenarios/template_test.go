@@ -23,11 +23,13 @@ func timed(value string) string {
 	return strings.ReplaceAll(value, "{now}", time.Now().UTC().Format(time.RFC3339))
 }
 
-// named replaces {scenario} in a value by the name of the scenario's namespace, with which the names of its cluster-scoped objects begin.
+// named replaces {scenario} in a value by the name of the scenario's namespace, with which the names of its
+// cluster-scoped objects begin.
 func (w *world) named(value string) string { return strings.ReplaceAll(value, "{scenario}", w.name) }
 
 // template returns what the line says of its pods, for the pod of this number in its set.
-func (w *world) template(ctx context.Context, namespace, group, set string, index int, l *line) (v1.PodTemplateSpec, error) {
+func (w *world) template(ctx context.Context, namespace, group, set string, index int, l *line) (v1.PodTemplateSpec,
+	error) {
 	spec := v1.PodSpec{
 		SchedulerName:                 l.option("profile", "gang-scheduler"),
 		NodeSelector:                  map[string]string{scenarioLabel: w.name},
@@ -96,7 +98,8 @@ func container(l *line) v1.Container {
 		requests["nvidia.com/gpu"], limits["nvidia.com/gpu"] = resource.MustParse(gpus), resource.MustParse(gpus)
 	}
 	for name, amount := range l.with("ask:") {
-		requests[v1.ResourceName(name)], limits[v1.ResourceName(name)] = resource.MustParse(amount), resource.MustParse(amount)
+		requests[v1.ResourceName(name)], limits[v1.ResourceName(name)] = resource.MustParse(amount),
+			resource.MustParse(amount)
 	}
 	c := v1.Container{Name: "work", Image: "work", Resources: v1.ResourceRequirements{Requests: requests, Limits: limits}}
 	if port, err := strconv.Atoi(l.option("port", "")); err == nil {

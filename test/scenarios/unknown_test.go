@@ -184,7 +184,8 @@ func runOwnScheduler(ctx context.Context, box *sandbox.Sandbox, config string) e
 	if opts.InformerName, err = cache.NewInformerName("own-scheduler"); err != nil {
 		return err
 	}
-	completed, sched, err := app.Setup(ctx, opts, app.WithPlugin(coscheduling.Name, coscheduling.New), app.WithPlugin(rationName, newRation),
+	completed, sched, err := app.Setup(ctx, opts, app.WithPlugin(coscheduling.Name, coscheduling.New),
+		app.WithPlugin(rationName, newRation),
 		app.WithPlugin(vetoName, newVeto))
 	if err != nil {
 		return err

@@ -27,8 +27,8 @@ const (
 // runnable is a controller of kube-controller-manager.
 type runnable func(ctx context.Context)
 
-// startControllers starts those controllers of kube-controller-manager that the script needs, and returns what waits for their end after
-// ctx has ended.
+// startControllers starts those controllers of kube-controller-manager that the script needs, and returns what waits
+// for their end after ctx has ended.
 func (c *virtual) startControllers(ctx context.Context, s script) (wait func(), err error) {
 	client, err := kubernetes.NewForConfig(c.api.RESTConfig())
 	if err != nil {
@@ -47,7 +47,8 @@ func (c *virtual) startControllers(ctx context.Context, s script) (wait func(), 
 		}
 	}
 	if says(s.text, "devices") {
-		one, err := resourceclaim.NewController(klog.FromContext(ctx), client, factory.Core().V1().Pods(), factory.Scheduling().V1beta1().PodGroups(),
+		one, err := resourceclaim.NewController(klog.FromContext(ctx), client, factory.Core().V1().Pods(),
+			factory.Scheduling().V1beta1().PodGroups(),
 			factory.Resource().V1().ResourceClaims(), factory.Resource().V1().ResourceClaimTemplates())
 		if err != nil {
 			return nil, fmt.Errorf("making the controller of claims: %w", err)
@@ -55,9 +56,11 @@ func (c *virtual) startControllers(ctx context.Context, s script) (wait func(), 
 		run = append(run, func(ctx context.Context) { one.Run(ctx, workersOfControllers) })
 	}
 	if strings.Contains(s.text, "volume") {
-		one, err := persistentvolume.NewController(ctx, persistentvolume.ControllerParameters{KubeClient: client, SyncPeriod: volumesEvery,
+		one, err := persistentvolume.NewController(ctx, persistentvolume.ControllerParameters{KubeClient: client,
+			SyncPeriod:     volumesEvery,
 			VolumeInformer: factory.Core().V1().PersistentVolumes(), ClaimInformer: factory.Core().V1().PersistentVolumeClaims(),
-			ClassInformer: factory.Storage().V1().StorageClasses(), PodInformer: factory.Core().V1().Pods(), NodeInformer: factory.Core().V1().Nodes()})
+			ClassInformer: factory.Storage().V1().StorageClasses(), PodInformer: factory.Core().V1().Pods(),
+			NodeInformer: factory.Core().V1().Nodes()})
 		if err != nil {
 			return nil, fmt.Errorf("making the controller of volumes: %w", err)
 		}
@@ -74,7 +77,8 @@ func (c *virtual) startControllers(ctx context.Context, s script) (wait func(), 
 	}, nil
 }
 
-func workloadController(ctx context.Context, kind string, client kubernetes.Interface, factory informers.SharedInformerFactory) (runnable, error) {
+func workloadController(ctx context.Context, kind string, client kubernetes.Interface,
+	factory informers.SharedInformerFactory) (runnable, error) {
 	pods := factory.Core().V1().Pods()
 	switch kind {
 	case "job":
@@ -84,10 +88,12 @@ func workloadController(ctx context.Context, kind string, client kubernetes.Inte
 		}
 		return func(ctx context.Context) { one.Run(ctx, workersOfControllers) }, nil
 	case "replicaset":
-		one := replicaset.NewReplicaSetController(ctx, factory.Apps().V1().ReplicaSets(), pods, client, replicaset.BurstReplicas)
+		one := replicaset.NewReplicaSetController(ctx, factory.Apps().V1().ReplicaSets(), pods, client,
+			replicaset.BurstReplicas)
 		return func(ctx context.Context) { one.Run(ctx, workersOfControllers) }, nil
 	}
-	one := statefulset.NewStatefulSetController(ctx, pods, factory.Apps().V1().StatefulSets(), factory.Core().V1().PersistentVolumeClaims(),
+	one := statefulset.NewStatefulSetController(ctx, pods, factory.Apps().V1().StatefulSets(),
+		factory.Core().V1().PersistentVolumeClaims(),
 		factory.Apps().V1().ControllerRevisions(), client)
 	return func(ctx context.Context) { one.Run(ctx, workersOfControllers) }, nil
 }

@@ -194,7 +194,8 @@ func (c *virtual) start() error {
 		return fmt.Errorf("recording events: %w", err)
 	}
 	recorders := func(name string) events.EventRecorderLogger { return broadcaster.NewRecorder(scheme.Scheme, name) }
-	sched, err := simulation.Setup{API: config, Config: c.configuration, Parallelism: 1, Plugins: c.plugins, Events: profile.RecorderFactory(recorders),
+	sched, err := simulation.Setup{API: config, Config: c.configuration, Parallelism: 1, Plugins: c.plugins,
+		Events:  profile.RecorderFactory(recorders),
 		Changes: []func(*simulation.Scheduler){func(s *simulation.Scheduler) { candidates.Wrap(s.Profiles) }}}.Start(ctx)
 	if err != nil {
 		cancel()
@@ -219,8 +220,8 @@ func (c *virtual) start() error {
 	return nil
 }
 
-// latency makes requests and events take some milliseconds, so that what is done at the same time ends one after the other. How many
-// depends on what is asked for and how often, not on which goroutine comes first.
+// latency makes requests and events take some milliseconds, so that what is done at the same time ends one after the
+// other. How many depends on what is asked for and how often, not on which goroutine comes first.
 type latency struct {
 	mu     sync.Mutex
 	sent   map[string]uint64

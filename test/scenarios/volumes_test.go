@@ -29,7 +29,8 @@ func (w *world) doDisks(ctx context.Context, l *line) error {
 	if err != nil {
 		return err
 	}
-	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: w.name + "-disk"}, Provisioner: "kubernetes.io/no-provisioner",
+	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: w.name + "-disk"},
+		Provisioner:       "kubernetes.io/no-provisioner",
 		VolumeBindingMode: ptr.To(storagev1.VolumeBindingWaitForFirstConsumer)}
 	if err := w.storageClass(ctx, class); err != nil {
 		return err
@@ -44,7 +45,8 @@ func (w *world) doDisks(ctx context.Context, l *line) error {
 			w.disks++
 			name := fmt.Sprintf("%s-disk-%d", w.name, w.disks)
 			w.mu.Unlock()
-			if _, err := w.client.CoreV1().PersistentVolumes().Create(ctx, w.volumeOn(node, name, class.Name, size), metav1.CreateOptions{}); err != nil {
+			if _, err := w.client.CoreV1().PersistentVolumes().Create(ctx, w.volumeOn(node, name, class.Name, size),
+				metav1.CreateOptions{}); err != nil {
 				return err
 			}
 		}
@@ -82,7 +84,8 @@ func (w *world) volumeOn(node, name, class string, size resource.Quantity) *v1.P
 			PersistentVolumeReclaimPolicy: v1.PersistentVolumeReclaimRetain,
 			PersistentVolumeSource:        v1.PersistentVolumeSource{Local: &v1.LocalVolumeSource{Path: "/" + name}},
 			NodeAffinity: &v1.VolumeNodeAffinity{Required: &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{{
-				MatchExpressions: []v1.NodeSelectorRequirement{{Key: v1.LabelHostname, Operator: v1.NodeSelectorOpIn, Values: []string{node}}}}}}},
+				MatchExpressions: []v1.NodeSelectorRequirement{{Key: v1.LabelHostname, Operator: v1.NodeSelectorOpIn,
+					Values: []string{node}}}}}}},
 		},
 	}
 }
@@ -109,9 +112,11 @@ func (w *world) doPool(ctx context.Context, l *line) error {
 		return err
 	}
 	for _, node := range nodes {
-		room := &storagev1.CSIStorageCapacity{ObjectMeta: metav1.ObjectMeta{Name: node}, StorageClassName: class.Name, Capacity: &size,
+		room := &storagev1.CSIStorageCapacity{ObjectMeta: metav1.ObjectMeta{Name: node}, StorageClassName: class.Name,
+			Capacity:     &size,
 			NodeTopology: &metav1.LabelSelector{MatchLabels: map[string]string{v1.LabelHostname: node}}}
-		if _, err := w.client.StorageV1().CSIStorageCapacities(metav1.NamespaceDefault).Create(ctx, room, metav1.CreateOptions{}); err != nil {
+		if _, err := w.client.StorageV1().CSIStorageCapacities(metav1.NamespaceDefault).Create(ctx, room,
+			metav1.CreateOptions{}); err != nil {
 			return err
 		}
 	}
@@ -135,7 +140,8 @@ func (w *world) provision(ctx context.Context, class string) {
 				return
 			}
 			pvc, ok := event.Object.(*v1.PersistentVolumeClaim)
-			if !ok || pvc.Spec.VolumeName != "" || ptr.Deref(pvc.Spec.StorageClassName, "") != class || pvc.Annotations[selectedNode] == "" {
+			if !ok || pvc.Spec.VolumeName != "" || ptr.Deref(pvc.Spec.StorageClassName, "") != class ||
+				pvc.Annotations[selectedNode] == "" {
 				continue
 			}
 			if err := w.provisionOne(ctx, pvc); err != nil && ctx.Err() == nil {
@@ -162,11 +168,13 @@ func (w *world) provisionOne(ctx context.Context, pvc *v1.PersistentVolumeClaim)
 		return err
 	}
 	room.Capacity.Sub(size)
-	if _, err := w.client.StorageV1().CSIStorageCapacities(metav1.NamespaceDefault).Update(ctx, room, metav1.UpdateOptions{}); err != nil {
+	if _, err := w.client.StorageV1().CSIStorageCapacities(metav1.NamespaceDefault).Update(ctx, room,
+		metav1.UpdateOptions{}); err != nil {
 		return err
 	}
 	pv.Annotations = map[string]string{"pv.kubernetes.io/provisioned-by": w.driver()}
-	pv.Spec.ClaimRef = &v1.ObjectReference{Kind: "PersistentVolumeClaim", APIVersion: "v1", Namespace: pvc.Namespace, Name: pvc.Name, UID: pvc.UID}
+	pv.Spec.ClaimRef = &v1.ObjectReference{Kind: "PersistentVolumeClaim", APIVersion: "v1", Namespace: pvc.Namespace,
+		Name: pvc.Name, UID: pvc.UID}
 	_, err = w.client.CoreV1().PersistentVolumes().Create(ctx, pv, metav1.CreateOptions{})
 	return err
 }
@@ -177,7 +185,8 @@ func (w *world) doVolume(ctx context.Context, l *line) error {
 	if err := w.namespace(ctx, namespace); err != nil {
 		return err
 	}
-	return w.createVolume(ctx, namespace, name, l.option("storage", "disk"), l.option("size", "10Gi"), l.option("mode", "Many"))
+	return w.createVolume(ctx, namespace, name, l.option("storage", "disk"), l.option("size", "10Gi"),
+		l.option("mode", "Many"))
 }
 
 func (w *world) createVolume(ctx context.Context, namespace, name, storage, amount, mode string) error {

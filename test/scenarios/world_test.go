@@ -2,7 +2,6 @@ package scenarios_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -61,8 +60,8 @@ type world struct {
 	minimum map[string]int
 	// labelled are the gangs whose minimum is known by labels alone.
 	labelled map[string]bool
-	// partialFor is how long a gang has been seen partly bound while a scheduler led, looked when that was last counted, both by the
-	// time of the machine; lostAt is when no scheduler led any more, zero while one does.
+	// partialFor is how long a gang has been seen partly bound while a scheduler led, looked when that was last counted,
+	// both by the time of the machine; lostAt is when no scheduler led any more, zero while one does.
 	partialFor map[string]time.Duration
 	looked     time.Duration
 	lostAt     time.Time
@@ -76,7 +75,8 @@ type world struct {
 	gone map[string]int
 	mine map[types.UID]bool
 	made map[string]int
-	// created, bound and deleted are when a pod was created, first seen bound, and first seen terminating, by the time of the machine.
+	// created, bound and deleted are when a pod was created, first seen bound, and first seen terminating, by the time of
+	// the machine.
 	created, bound, deleted map[types.UID]time.Duration
 	// nextGroup is when the next second begins after the group that a script created last, by the clock of the API server.
 	nextGroup time.Time
@@ -111,10 +111,14 @@ func newWorld(t *testing.T, c cluster, name string) (*world, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &world{t: t, name: name, cluster: c, slack: 1, writes: written, client: client, dynamic: dyn, pods: map[string]*v1.Pod{}, minimum: map[string]int{},
-		labelled: map[string]bool{}, partialFor: map[string]time.Duration{}, exempt: map[string]bool{}, gone: map[string]int{},
-		mine: map[types.UID]bool{}, made: map[string]int{}, namespaces: map[string]bool{}, terminateAfter: map[string]time.Duration{}, patience: partialLimit,
-		streams: map[string]context.CancelFunc{}, created: map[types.UID]time.Duration{}, bound: map[types.UID]time.Duration{},
+	return &world{t: t, name: name, cluster: c, slack: 1, writes: written, client: client, dynamic: dyn,
+		pods: map[string]*v1.Pod{}, minimum: map[string]int{},
+		labelled: map[string]bool{}, partialFor: map[string]time.Duration{}, exempt: map[string]bool{},
+		gone: map[string]int{},
+		mine: map[types.UID]bool{}, made: map[string]int{}, namespaces: map[string]bool{},
+		terminateAfter: map[string]time.Duration{}, patience: partialLimit,
+		streams: map[string]context.CancelFunc{}, created: map[types.UID]time.Duration{},
+		bound:   map[types.UID]time.Duration{},
 		deleted: map[types.UID]time.Duration{}}, nil
 }
 
@@ -133,7 +137,8 @@ func (w *world) namespace(ctx context.Context, name string) error {
 		return nil
 	}
 	w.namespaces[name] = true
-	_, err := w.client.CoreV1().Namespaces().Create(ctx, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	_, err := w.client.CoreV1().Namespaces().Create(ctx, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}},
+		metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
 		return nil
 	}
@@ -142,9 +147,10 @@ func (w *world) namespace(ctx context.Context, name string) error {
 
 // listen lets informers follow what the scenario asks about, until ctx is done, and returns when they know all of it.
 func (w *world) listen(ctx context.Context) error {
-	factory := informers.NewSharedInformerFactoryWithOptions(w.client, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
-		o.LabelSelector = scenarioLabel + "=" + w.name
-	}))
+	factory := informers.NewSharedInformerFactoryWithOptions(w.client, 0,
+		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+			o.LabelSelector = scenarioLabel + "=" + w.name
+		}))
 	w.lister, w.nodes = factory.Core().V1().Pods().Lister(), factory.Core().V1().Nodes().Lister()
 	if _, err := factory.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: w.noteBound, UpdateFunc: func(_, now any) { w.noteBound(now) },
@@ -262,7 +268,8 @@ func (w *world) look(pods []*v1.Pod, led bool, now time.Duration) {
 			continue
 		}
 		if w.partialFor[group] += passed; w.partialFor[group] > w.slacken(w.patience) {
-			w.t.Errorf("gang %s shows %d of %d members bound for %s", group, placed[group], minimum, w.partialFor[group].Round(lookEvery))
+			w.t.Errorf("gang %s shows %d of %d members bound for %s", group, placed[group], minimum,
+				w.partialFor[group].Round(lookEvery))
 			w.exempt[group] = true
 		}
 	}
@@ -282,7 +289,8 @@ func (w *world) ending(set string) time.Duration {
 	return w.terminateAfter[""]
 }
 
-// grace is the grace period of a pod of the set, in seconds: if it takes its time, more than that can be on any machine.
+// grace is the grace period of a pod of the set, in seconds: if it takes its time, more than that can be on any
+// machine.
 func (w *world) grace(set string) int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -335,51 +343,6 @@ func (w *world) set(set string) []*v1.Pod {
 		}
 	}
 	return pods
-}
-
-// slacken is a limit with slack.
-func (w *world) slacken(limit time.Duration) time.Duration { return limit * time.Duration(w.slack) }
-
-// eventually waits until check returns nil, for as long as limit times slack by the time of the machine.
-func (w *world) eventually(ctx context.Context, limit time.Duration, check func() error) error {
-	limit = w.slacken(limit)
-	began, deadline := time.Now(), w.cluster.now()+limit
-	tick := time.NewTicker(lookEvery / 2)
-	defer tick.Stop()
-	for {
-		err := check()
-		switch {
-		case err == nil:
-			return nil
-		case w.cluster.now() > deadline:
-			return fmt.Errorf("after %s, which took %s on this machine: %w", limit, time.Since(began).Round(lookEvery), err)
-		}
-		select {
-		case <-ctx.Done():
-			return errors.Join(ctx.Err(), err)
-		case <-tick.C:
-		}
-	}
-}
-
-// throughout checks that check returns nil for the whole time.
-func (w *world) throughout(ctx context.Context, d time.Duration, check func() error) error {
-	end := time.NewTimer(d)
-	defer end.Stop()
-	tick := time.NewTicker(lookEvery / 2)
-	defer tick.Stop()
-	for {
-		if err := check(); err != nil {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-end.C:
-			return nil
-		case <-tick.C:
-		}
-	}
 }
 
 // group returns a PodGroup as informers know it.

@@ -171,7 +171,7 @@ func (n *Notifier) KeepRequests(now time.Time) {
 	if !n.Leads() {
 		return
 	}
-	known, read := n.requests.known()
+	known, read := n.known()
 	if !read {
 		return
 	}

@@ -47,8 +47,9 @@ func TestLessIsAStrictOrder(t *testing.T) {
 		return Key{
 			Committing: rapid.Bool().Draw(t, "committing"), Priority: int32(rapid.IntRange(0, 1).Draw(t, "priority")),
 			Degraded: rapid.Bool().Draw(t, "degraded"), Time: t0.Add(time.Duration(rapid.IntRange(0, 1).Draw(t, "time"))),
-			Tie:        rapid.SampledFrom([]string{"a", "b"}).Draw(t, "tie"),
-			Precedence: Precedence{Ages: rapid.Bool().Draw(t, "ages"), Wait: time.Duration(rapid.IntRange(0, 1).Draw(t, "wait"))},
+			Tie: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "tie"),
+			Precedence: Precedence{Ages: rapid.Bool().Draw(t, "ages"),
+				Wait: time.Duration(rapid.IntRange(0, 1).Draw(t, "wait"))},
 		}
 	})
 	rapid.Check(t, func(t *rapid.T) {

@@ -1,5 +1,5 @@
-// Package steps is the arithmetic of gangs that grow by whole steps: a ladder of numbers of members at which such a gang
-// may run, with its minimum at the foot.
+// Package steps is the arithmetic of gangs that grow by whole steps: a ladder of numbers of members at which such a
+// gang may run, with its minimum at the foot.
 //
 // The ledger of gangs asks for the next step of a gang that has started, and the planner where to end what fits. The
 // view of gangs reads Size from an annotation with Parse.

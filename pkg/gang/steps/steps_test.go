@@ -27,7 +27,8 @@ func TestSteps(t *testing.T) {
 			t.Parallel()
 			at, follows := tc.size.Reached(tc.minimum, tc.have), tc.size.Next(tc.minimum, tc.have)
 			if at != tc.wantAt || follows != tc.wantFollows {
-				t.Errorf("%d members of a minimum of %d by %s: step %d, then %d; want %d, then %d", tc.have, tc.minimum, tc.size, at,
+				t.Errorf("%d members of a minimum of %d by %s: step %d, then %d; want %d, then %d", tc.have, tc.minimum, tc.size,
+					at,
 					follows, tc.wantAt, tc.wantFollows)
 			}
 		})
@@ -72,14 +73,17 @@ func TestStepsAreThoseOfTheLadder(t *testing.T) {
 			}
 		}
 		// Every step serves as the minimum of those that follow.
-		if more := have + rapid.IntRange(0, 500).Draw(t, "more"); more >= next && s.Reached(next, more) != s.Reached(minimum, more) {
-			t.Fatalf("from %d on %d members are at %d, from %d on at %d", next, more, s.Reached(next, more), minimum, s.Reached(minimum, more))
+		if more := have + rapid.IntRange(0, 500).Draw(t, "more"); more >= next && s.Reached(next, more) != s.Reached(minimum,
+			more) {
+			t.Fatalf("from %d on %d members are at %d, from %d on at %d", next, more, s.Reached(next, more), minimum,
+				s.Reached(minimum, more))
 		}
 	})
 }
 
 func FuzzParse(f *testing.F) {
-	for _, seed := range []string{"double", "Double", "2", "1", "0", "-8", "+8", "008", "100000", "100001", "8.0", "", " 8", "1e3"} {
+	for _, seed := range []string{"double", "Double", "2", "1", "0", "-8", "+8", "008", "100000", "100001", "8.0", "",
+		" 8", "1e3"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -11,8 +11,6 @@ import (
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apitypes "k8s.io/apimachinery/pkg/types"
-	"k8s.io/klog/v2"
-	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/backend/heap"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/queuesort"
@@ -20,8 +18,6 @@ import (
 	"pgregory.net/rapid"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gang/order"
-	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/members"
 	"berth.dev/berth/pkg/sla"
 	"berth.dev/berth/pkg/wellknown"
@@ -37,8 +33,10 @@ func queueOf(order *sla.Order) queue {
 }
 
 // waiting is a pod of the queue, created at noon and as much later as given.
-func waiting(t interface{ Fatal(...any) }, name string, priority int32, after time.Duration, class string) *framework.QueuedPodInfo {
-	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: apitypes.UID(name), CreationTimestamp: metav1.NewTime(noon.Add(after))},
+func waiting(t interface{ Fatal(...any) }, name string, priority int32, after time.Duration,
+	class string) *framework.QueuedPodInfo {
+	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: apitypes.UID(name),
+		CreationTimestamp: metav1.NewTime(noon.Add(after))},
 		Spec: v1.PodSpec{Priority: &priority}}
 	if class != "" {
 		pod.Labels = map[string]string{wellknown.SLAClassKey: class}
@@ -69,13 +67,17 @@ func TestQueueOrder(t *testing.T) {
 		// first to last
 		want []pod
 	}{
-		{"without classes by priority, then by time", nil, []pod{{"c", 5, time.Hour, ""}, {"b", 0, 0, ""}, {"a", 0, time.Second, ""}}},
-		{"with classes by priority first", sla.NewOrder(classes, nil), []pod{{"b", 5, time.Hour, "batch"}, {"a", 0, 0, "interactive"}}},
+		{"without classes by priority, then by time", nil, []pod{{"c", 5, time.Hour, ""}, {"b", 0, 0, ""},
+			{"a", 0, time.Second, ""}}},
+		{"with classes by priority first", sla.NewOrder(classes, nil),
+			[]pod{{"b", 5, time.Hour, "batch"}, {"a", 0, 0, "interactive"}}},
 		{"of one priority, whose deadline comes first", sla.NewOrder(classes, nil),
 			[]pod{{"c", 0, time.Hour, "interactive"}, {"b", 0, 0, "batch"}, {"a", 0, 4 * time.Hour, "interactive"}}},
 		{"a pod without a class has the longest deadline", sla.NewOrder(classes, nil),
-			[]pod{{"d", 0, 0, "batch"}, {"c", 0, time.Minute, ""}, {"b", 0, 2 * time.Minute, "batch"}, {"a", 0, 4*time.Hour + 2*time.Minute, "interactive"}}},
-		{"of one deadline, who came first", sla.NewOrder(classes, nil), []pod{{"b", 0, 0, "batch"}, {"a", 0, time.Second, "batch"}}},
+			[]pod{{"d", 0, 0, "batch"}, {"c", 0, time.Minute, ""}, {"b", 0, 2 * time.Minute, "batch"},
+				{"a", 0, 4*time.Hour + 2*time.Minute, "interactive"}}},
+		{"of one deadline, who came first", sla.NewOrder(classes, nil),
+			[]pod{{"b", 0, 0, "batch"}, {"a", 0, time.Second, "batch"}}},
 		{"ten hours make up for ten points", sla.NewOrder(nil, &sla.Ageing{PerHour: 1, UpTo: 100}),
 			[]pod{{"c", 10, 10*time.Hour - time.Second, ""}, {"b", 0, 0, ""}, {"a", 10, 10*time.Hour + time.Second, ""}}},
 		{"nothing makes up for a priority that does not age", sla.NewOrder(nil, &sla.Ageing{PerHour: 1000, UpTo: 100}),
@@ -84,7 +86,8 @@ func TestQueueOrder(t *testing.T) {
 			[]pod{{"c", 10, 11 * time.Hour, "interactive"}, {"b", 0, 0, "batch"}, {"a", 10, 14 * time.Hour, "interactive"}}},
 		{"priorities that would catch up in centuries", sla.NewOrder(nil, &sla.Ageing{PerHour: 1, UpTo: 1_000_000_000}),
 			[]pod{{"c", 999_999_999, 0, ""}, {"b", -2_000_000_000, 0, ""}, {"a", -2_000_000_000, time.Second, ""}}},
-		{"an unknown class counts as none", sla.NewOrder(classes, nil), []pod{{"b", 0, 0, "batch"}, {"a", 0, time.Second, "gold"}}},
+		{"an unknown class counts as none", sla.NewOrder(classes, nil),
+			[]pod{{"b", 0, 0, "batch"}, {"a", 0, time.Second, "gold"}}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -115,7 +118,8 @@ func TestQueueOrder(t *testing.T) {
 
 func TestPodsOfAClassAreDueWhenTheyHaveToStart(t *testing.T) {
 	t.Parallel()
-	p := queueOf(sla.NewOrder([]sla.Class{{Name: "own", Deadline: time.Hour, EarliestOwn: time.Minute}, {Name: "plain", Deadline: time.Hour}}, nil))
+	p := queueOf(sla.NewOrder([]sla.Class{{Name: "own", Deadline: time.Hour, EarliestOwn: time.Minute},
+		{Name: "plain", Deadline: time.Hour}}, nil))
 	due := func(name, class string, after, deadline time.Duration, run string) *framework.QueuedPodInfo {
 		e := waiting(t, name, 0, after, class)
 		e.GetPod().Annotations = map[string]string{wellknown.DeadlineKey: noon.Add(deadline).Format(time.RFC3339)}
@@ -128,10 +132,14 @@ func TestPodsOfAClassAreDueWhenTheyHaveToStart(t *testing.T) {
 		name          string
 		first, second *framework.QueuedPodInfo
 	}{
-		{"the least slack comes first, not the first deadline", due("b", "own", time.Second, 5*time.Hour, "4h50m"), due("a", "own", 0, 4*time.Hour, "3h")},
-		{"what is late already has no more than its class lets it have", waiting(t, "b", 0, -2*time.Hour, "plain"), due("a", "own", 0, -time.Hour, "3h")},
-		{"one that says nothing of its run time has the deadline of its class", due("b", "own", 0, 70*time.Minute, "11m"), due("a", "own", 0, time.Minute, "")},
-		{"a class that does not let them does not ask them", waiting(t, "b", 0, 0, "plain"), due("a", "plain", time.Second, time.Minute, "1h")},
+		{"the least slack comes first, not the first deadline", due("b", "own", time.Second, 5*time.Hour, "4h50m"),
+			due("a", "own", 0, 4*time.Hour, "3h")},
+		{"what is late already has no more than its class lets it have", waiting(t, "b", 0, -2*time.Hour, "plain"),
+			due("a", "own", 0, -time.Hour, "3h")},
+		{"one that says nothing of its run time has the deadline of its class", due("b", "own", 0, 70*time.Minute, "11m"),
+			due("a", "own", 0, time.Minute, "")},
+		{"a class that does not let them does not ask them", waiting(t, "b", 0, 0, "plain"),
+			due("a", "plain", time.Second, time.Minute, "1h")},
 	} {
 		if !p.Less(tc.first, tc.second) || p.Less(tc.second, tc.first) {
 			t.Errorf("%s: %s does not come first", tc.name, tc.first.GetPod().Name)
@@ -141,7 +149,8 @@ func TestPodsOfAClassAreDueWhenTheyHaveToStart(t *testing.T) {
 
 func TestAClassAgesFromAnotherPriority(t *testing.T) {
 	t.Parallel()
-	p := queueOf(sla.NewOrder([]sla.Class{{Name: "prompt", PriorityClasses: []string{"prompt"}, AgeFrom: ptr.To[int32](20)}}, &sla.Ageing{PerHour: 1, UpTo: 100}))
+	p := queueOf(sla.NewOrder([]sla.Class{{Name: "prompt", PriorityClasses: []string{"prompt"},
+		AgeFrom: ptr.To[int32](20)}}, &sla.Ageing{PerHour: 1, UpTo: 100}))
 	prompt, plain := waiting(t, "prompt", 0, 10*time.Hour-time.Second, "prompt"), waiting(t, "plain", 10, 0, "")
 	if p.Less(prompt, plain) {
 		t.Error("a pod took a class that is not open to its PriorityClass")
@@ -172,7 +181,8 @@ func drawnOrder(t *rapid.T) *sla.Order {
 	}
 	var classes []sla.Class
 	for i := range rapid.IntRange(0, 3).Draw(t, "classes") {
-		c := sla.Class{Name: string(rune('a' + i)), Deadline: time.Duration(rapid.IntRange(0, 3).Draw(t, "deadline")) * time.Hour}
+		c := sla.Class{Name: string(rune('a' + i)),
+			Deadline: time.Duration(rapid.IntRange(0, 3).Draw(t, "deadline")) * time.Hour}
 		if rapid.Bool().Draw(t, "ages from elsewhere") {
 			c.AgeFrom = ptr.To(int32(rapid.IntRange(-2, 2).Draw(t, "from")))
 		}
@@ -180,13 +190,15 @@ func drawnOrder(t *rapid.T) *sla.Order {
 	}
 	var ageing *sla.Ageing
 	if rapid.Bool().Draw(t, "ages") {
-		ageing = &sla.Ageing{PerHour: int32(rapid.IntRange(1, 3).Draw(t, "per hour")), UpTo: int32(rapid.IntRange(-1, 2).Draw(t, "up to"))}
+		ageing = &sla.Ageing{PerHour: int32(rapid.IntRange(1, 3).Draw(t, "per hour")),
+			UpTo: int32(rapid.IntRange(-1, 2).Draw(t, "up to"))}
 	}
 	return sla.NewOrder(classes, ageing)
 }
 
 func drawnPod(t *rapid.T, name string) *framework.QueuedPodInfo {
-	e := waiting(t, name, int32(rapid.IntRange(-2, 3).Draw(t, "priority")), time.Duration(rapid.IntRange(0, 4).Draw(t, "after"))*time.Hour,
+	e := waiting(t, name, int32(rapid.IntRange(-2, 3).Draw(t, "priority")),
+		time.Duration(rapid.IntRange(0, 4).Draw(t, "after"))*time.Hour,
 		rapid.SampledFrom([]string{"", "a", "b", "c", "unknown"}).Draw(t, "class"))
 	e.Timestamp = noon.Add(time.Duration(rapid.IntRange(0, 2).Draw(t, "queued")) * time.Hour)
 	return e
@@ -244,7 +256,8 @@ func TestTheOrderOutlastsAttempts(t *testing.T) {
 
 // starve puts a pod into the queue behind a stream of others; more come than are taken out, and returns how many come
 // before it, and false if it still waits after a number of them.
-func starve(p queue, victim *framework.QueuedPodInfo, better func(n int) *framework.QueuedPodInfo, most int) (int, bool) {
+func starve(p queue, victim *framework.QueuedPodInfo, better func(n int) *framework.QueuedPodInfo, most int) (int,
+	bool) {
 	queue := heap.New(func(e *framework.QueuedPodInfo) string { return e.GetPod().Name },
 		func(a, b *framework.QueuedPodInfo) bool { return p.Less(a, b) })
 	queue.AddOrUpdate(victim)
@@ -261,9 +274,9 @@ func starve(p queue, victim *framework.QueuedPodInfo, better func(n int) *framew
 	return most, false
 }
 
-// With ageing, nothing at or below its highest priority waits forever: not behind a stream of pods of any class and any such
-// priority that is faster than the queue. Of a stream of a pod a minute those come first that are created within the
-// difference of the waits, and no more.
+// With ageing, nothing at or below its highest priority waits forever: not behind a stream of pods of any class and
+// any such priority that is faster than the queue. Of a stream of a pod a minute those come first that are created
+// within the difference of the waits, and no more.
 func TestNothingThatAgesStarves(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -287,7 +300,8 @@ func TestNothingThatAgesStarves(t *testing.T) {
 		}
 		stream := func(n int) *framework.QueuedPodInfo {
 			kind := kinds[n%len(kinds)].GetPod()
-			return waiting(t, fmt.Sprintf("better-%d", n), *kind.Spec.Priority, time.Duration(n)*time.Minute, kind.Labels[wellknown.SLAClassKey])
+			return waiting(t, fmt.Sprintf("better-%d", n), *kind.Spec.Priority, time.Duration(n)*time.Minute,
+				kind.Labels[wellknown.SLAClassKey])
 		}
 		if before, ok := starve(p, victim, stream, most+1); !ok {
 			t.Fatalf("the pod still waits after %d others; want at most %d before it", before, most)
@@ -324,71 +338,13 @@ func TestWithoutAgeingOnlyHigherPrioritiesStarve(t *testing.T) {
 	}
 }
 
-func TestMembersHaveTheClassesOfTheirGang(t *testing.T) {
-	t.Parallel()
-	classes := sla.NewOrder([]sla.Class{{Name: "interactive", Deadline: time.Minute}, {Name: "batch", Deadline: 4 * time.Hour}},
-		&sla.Ageing{PerHour: 1, UpTo: 100})
-	p := queueOf(classes)
-	id, ledger := gang.ID{Namespace: "ns", Name: "g"}, p.shared.ledger
-	ledger.Define(id, gang.Object, gang.Spec{Minimum: gang.Minimum{Total: 2}, Created: noon, UID: "g"}, noon)
-	var members []*framework.QueuedPodInfo
-	for i, class := range []string{"interactive", "batch"} {
-		e := waiting(t, fmt.Sprintf("member-%d", i), 10, time.Hour, class)
-		pod := e.GetPod()
-		pod.Labels["scheduling.x-k8s.io/pod-group"] = "g"
-		m := gangview.Member(pod, gangview.Membership{ID: id}, nil, true)
-		m.Precedence = p.shared.settings.classes.precedence(pod, nil)
-		ledger.Observe(id, m, noon)
-		members = append(members, e)
-	}
-	ledger.Agenda.Invite(id, noon)
-	if ok, why := ledger.Cycles.Admit("member-0"); !ok {
-		t.Fatalf("the leader is held: %s", why)
-	}
-	// Due with the class of the least urgent member, counted from the creation of the group.
-	want := order.Key{Precedence: order.Precedence{Ages: true, Wait: 94 * time.Hour}, Priority: 10, Time: noon, Tie: "g"}
-	if diff := cmp.Diff(want, p.key(members[0])); diff != "" {
-		t.Errorf("key of the leader (-want +got):\n%s", diff)
-	}
-	members[0].GetPod().Labels[wellknown.SLAClassKey] = "batch"
-	if diff := cmp.Diff(want, p.key(members[0])); diff != "" {
-		t.Errorf("the key changed while the leader is queued (-want +got):\n%s", diff)
-	}
-}
-
-func TestAPodThatNamesItsClassWronglyWaitsUntilItIsPutRight(t *testing.T) {
-	t.Parallel()
-	p := queueOf(sla.NewOrder([]sla.Class{{Name: "batch", Deadline: time.Hour}}, nil))
-	bad := waiting(t, "bad", 0, 0, "gold").GetPod()
-	good := waiting(t, "bad", 0, 0, "batch").GetPod()
-	const want = `pod label berth.dev/sla-class: "gold" is not one of the classes open to pods of PriorityClass "": "batch"`
-	if got := p.shared.settings.classes.misstated(bad); got == nil || got.Error() != want {
-		t.Errorf("got %v, want %s", got, want)
-	}
-	events, err := p.EventsToRegister(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	hint := events[1].QueueingHintFn
-	for _, tc := range []struct {
-		name        string
-		before, now *v1.Pod
-		want        fwk.QueueingHint
-	}{
-		{"put right", bad, good, fwk.Queue}, {"still wrong", bad, bad, fwk.QueueSkip}, {"right all along", good, good, fwk.QueueSkip},
-	} {
-		if got, err := hint(klog.Background(), bad, tc.before, tc.now); got != tc.want || err != nil {
-			t.Errorf("%s: hint %v, %v; want %v", tc.name, got, err, tc.want)
-		}
-	}
-}
-
 func BenchmarkLess(b *testing.B) {
 	classes := make([]sla.Class, 4)
 	for i := range classes {
 		classes[i] = sla.Class{Name: string(rune('a' + i)), Deadline: time.Hour}
 	}
-	for name, order := range map[string]*sla.Order{"without classes": nil, "with classes": sla.NewOrder(classes, &sla.Ageing{PerHour: 10, UpTo: 100})} {
+	for name, order := range map[string]*sla.Order{"without classes": nil,
+		"with classes": sla.NewOrder(classes, &sla.Ageing{PerHour: 10, UpTo: 100})} {
 		b.Run(name, func(b *testing.B) {
 			p, x, y := queueOf(order), waiting(b, "x", 0, 0, "a"), waiting(b, "y", 0, time.Second, "d")
 			b.ReportAllocs()

@@ -63,9 +63,11 @@ func readDefinitions(folder string) (map[schema.GroupVersionResource]custom, []*
 	return kinds, objects, nil
 }
 
-func newCustom(definition *apiextensionsv1.CustomResourceDefinition, version *apiextensionsv1.CustomResourceDefinitionVersion) (custom, error) {
+func newCustom(definition *apiextensionsv1.CustomResourceDefinition,
+	version *apiextensionsv1.CustomResourceDefinitionVersion) (custom, error) {
 	var internal apiextensions.JSONSchemaProps
-	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(version.Schema.OpenAPIV3Schema, &internal, nil); err != nil {
+	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(version.Schema.OpenAPIV3Schema,
+		&internal, nil); err != nil {
 		return custom{}, fmt.Errorf("converting the schema of %s: %w", version.Name, err)
 	}
 	structural, err := structuralschema.NewStructural(&internal)
@@ -76,7 +78,8 @@ func newCustom(definition *apiextensionsv1.CustomResourceDefinition, version *ap
 	if err != nil {
 		return custom{}, fmt.Errorf("reading the schema of %s: %w", version.Name, err)
 	}
-	gvr := schema.GroupVersionResource{Group: definition.Spec.Group, Version: version.Name, Resource: definition.Spec.Names.Plural}
+	gvr := schema.GroupVersionResource{Group: definition.Spec.Group, Version: version.Name,
+		Resource: definition.Spec.Names.Plural}
 	strategy := customresource.NewStrategy(unstructuredscheme.NewUnstructuredObjectTyper(),
 		definition.Spec.Scope == apiextensionsv1.NamespaceScoped, gvr.GroupVersion().WithKind(definition.Spec.Names.Kind),
 		validator, nil, structural, &apiextensions.CustomResourceSubresourceStatus{}, nil, nil)
@@ -101,7 +104,8 @@ func (c custom) update(subresource string, obj, old runtime.Object) (runtime.Obj
 	if subresource == "status" {
 		strategy = c.status
 	}
-	return u, rest.BeforeUpdate(strategy, c.context(subresource, u), u, old.DeepCopyObject()) //nolint:wrapcheck // it is the answer
+	//nolint:wrapcheck // it is the answer
+	return u, rest.BeforeUpdate(strategy, c.context(subresource, u), u, old.DeepCopyObject())
 }
 
 func (c custom) context(subresource string, obj runtime.Object) context.Context {

@@ -1,6 +1,7 @@
-// Package rules makes the API in memory do to objects what kube-apiserver does: it completes, validates and updates built-in kinds
-// with kube-apiserver's own defaults and strategies, and Berth's kinds by the schemas of their CustomResourceDefinitions. Of
-// admission it has the priority of pods. It lacks service accounts, quotas, webhooks, admission policies and default tolerations.
+// Package rules makes the API in memory do to objects what kube-apiserver does: it completes, validates and updates
+// built-in kinds with kube-apiserver's own defaults and strategies, and Berth's kinds by the schemas of their
+// CustomResourceDefinitions. Of admission it has the priority of pods. It lacks service accounts, quotas, webhooks,
+// admission policies and default tolerations.
 package rules
 
 import (
@@ -86,9 +87,11 @@ func (r *Rules) Create(gvr schema.GroupVersionResource, obj runtime.Object) (run
 		legacyscheme.Scheme.Default(obj)
 		return obj, nil
 	}
-	created, err := through(gvr, "", obj, nil, func(ctx context.Context, obj, _ runtime.Object) error { return rest.BeforeCreate(s.object, ctx, obj) })
+	created, err := through(gvr, "", obj, nil,
+		func(ctx context.Context, obj, _ runtime.Object) error { return rest.BeforeCreate(s.object, ctx, obj) })
 	if pod, ok := created.(*v1.Pod); ok && err == nil {
-		// The feature gates that drop these are those of the scheduler in this process, which may be off where the API server's are on.
+		// The feature gates that drop these are those of the scheduler in this process, which may be off where the API
+		// server's are on.
 		given := obj.(*v1.Pod)
 		pod.Spec.SchedulingGroup, pod.Spec.EvictionResponders = given.Spec.SchedulingGroup, given.Spec.EvictionResponders
 	}
@@ -107,7 +110,8 @@ func (r *Rules) admit(obj runtime.Object) error {
 		}
 		obj.Spec.Priority, obj.Spec.PreemptionPolicy = &class.Value, class.PreemptionPolicy
 	case *schedulingv1beta1.PodGroup:
-		class, err := r.class(schedulingv1beta1.SchemeGroupVersion.WithResource("podgroups").GroupResource(), obj.Name, obj.Spec.PriorityClassName)
+		class, err := r.class(schedulingv1beta1.SchemeGroupVersion.WithResource("podgroups").GroupResource(), obj.Name,
+			obj.Spec.PriorityClassName)
 		if err != nil {
 			return err
 		}
@@ -133,7 +137,8 @@ func (r *Rules) class(of schema.GroupResource, object, name string) (*scheduling
 }
 
 // Update implements memapi.Rules.
-func (r *Rules) Update(gvr schema.GroupVersionResource, subresource string, obj, old runtime.Object) (runtime.Object, error) {
+func (r *Rules) Update(gvr schema.GroupVersionResource, subresource string, obj, old runtime.Object) (runtime.Object,
+	error) {
 	if kind, ok := r.kinds[gvr]; ok {
 		return kind.update(subresource, obj, old)
 	}
@@ -151,7 +156,8 @@ func (r *Rules) Update(gvr schema.GroupVersionResource, subresource string, obj,
 }
 
 // Delete implements memapi.Rules.
-func (r *Rules) Delete(gvr schema.GroupVersionResource, obj runtime.Object, options *metav1.DeleteOptions) (memapi.Stay, error) {
+func (r *Rules) Delete(gvr schema.GroupVersionResource, obj runtime.Object, options *metav1.DeleteOptions) (memapi.Stay,
+	error) {
 	m, err := meta.Accessor(obj)
 	if err != nil {
 		return memapi.Goes, err //nolint:wrapcheck // it is the answer
@@ -175,7 +181,8 @@ func (r *Rules) Delete(gvr schema.GroupVersionResource, obj runtime.Object, opti
 		return memapi.Marked, nil
 	case graceful || len(m.GetFinalizers()) == 0:
 		return memapi.Goes, nil
-	case m.GetDeletionTimestamp() != nil && m.GetDeletionGracePeriodSeconds() != nil && *m.GetDeletionGracePeriodSeconds() == 0:
+	case m.GetDeletionTimestamp() != nil && m.GetDeletionGracePeriodSeconds() != nil &&
+		*m.GetDeletionGracePeriodSeconds() == 0:
 		return memapi.AlreadyMarked, nil
 	}
 	now, none := metav1.Now(), int64(0)
@@ -187,13 +194,15 @@ func (r *Rules) Delete(gvr schema.GroupVersionResource, obj runtime.Object, opti
 // preconditions checks those of the deletion of an object that has no strategy.
 func preconditions(gvr schema.GroupVersionResource, m metav1.Object, options *metav1.DeleteOptions) error {
 	if p := options.Preconditions; p != nil && p.UID != nil && *p.UID != m.GetUID() {
-		return apierrors.NewConflict(gvr.GroupResource(), m.GetName(), fmt.Errorf("the UID is %s, not %s", m.GetUID(), *p.UID))
+		return apierrors.NewConflict(gvr.GroupResource(), m.GetName(), fmt.Errorf("the UID is %s, not %s", m.GetUID(),
+			*p.UID))
 	}
 	return nil
 }
 
 // beforeDelete marks an object of a built-in kind as its strategy says.
-func beforeDelete(strategy rest.RESTDeleteStrategy, gvr schema.GroupVersionResource, obj runtime.Object, options *metav1.DeleteOptions) (graceful, pending bool, err error) {
+func beforeDelete(strategy rest.RESTDeleteStrategy, gvr schema.GroupVersionResource, obj runtime.Object,
+	options *metav1.DeleteOptions) (graceful, pending bool, err error) {
 	internal, err := legacyscheme.Scheme.ConvertToVersion(obj, internalVersion(gvr))
 	if err != nil {
 		return false, false, fmt.Errorf("converting a %T: %w", obj, err)
@@ -225,11 +234,13 @@ func contextOf(gvr schema.GroupVersionResource, subresource string, obj runtime.
 		namespace = m.GetNamespace()
 	}
 	ctx := request.WithUser(request.WithNamespace(context.Background(), namespace), &user.DefaultInfo{Name: "anyone"})
-	return request.WithRequestInfo(ctx, &request.RequestInfo{IsResourceRequest: true, APIGroup: gvr.Group, APIVersion: gvr.Version,
-		Resource: gvr.Resource, Subresource: subresource, Namespace: namespace})
+	return request.WithRequestInfo(ctx, &request.RequestInfo{IsResourceRequest: true, APIGroup: gvr.Group,
+		APIVersion: gvr.Version,
+		Resource:   gvr.Resource, Subresource: subresource, Namespace: namespace})
 }
 
-// through converts an object, and the one before it, to the form that strategies know, applies one, and converts it back.
+// through converts an object, and the one before it, to the form that strategies know, applies one, and converts it
+// back.
 func through(gvr schema.GroupVersionResource, subresource string, obj, old runtime.Object,
 	apply func(ctx context.Context, obj, old runtime.Object) error) (runtime.Object, error) {
 	ctx := contextOf(gvr, subresource, obj)

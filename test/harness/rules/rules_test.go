@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
@@ -41,7 +42,8 @@ func newServer(t *testing.T) (kubernetes.Interface, dynamic.Interface) {
 }
 
 func pod(change func(*v1.Pod)) *v1.Pod {
-	p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c", Image: "i"}}}}
+	p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"},
+		Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c", Image: "i"}}}}
 	change(p)
 	return p
 }
@@ -51,7 +53,8 @@ func TestAPodIsCompletedAndCheckedAsByKubeAPIServer(t *testing.T) {
 	client, _ := newServer(t)
 	pods := client.CoreV1().Pods("default")
 	if _, err := client.SchedulingV1().PriorityClasses().Create(t.Context(),
-		&schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "high"}, Value: 7}, metav1.CreateOptions{}); err != nil {
+		&schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "high"}, Value: 7},
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	made, err := pods.Create(t.Context(), pod(func(p *v1.Pod) {
@@ -61,8 +64,10 @@ func TestAPodIsCompletedAndCheckedAsByKubeAPIServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if made.Status.Phase != v1.PodPending || made.Spec.RestartPolicy != v1.RestartPolicyAlways || ptr.Deref(made.Spec.Priority, 0) != 7 {
-		t.Errorf("the pod is %s, restarts %s, has priority %d", made.Status.Phase, made.Spec.RestartPolicy, ptr.Deref(made.Spec.Priority, 0))
+	if made.Status.Phase != v1.PodPending || made.Spec.RestartPolicy != v1.RestartPolicyAlways ||
+		ptr.Deref(made.Spec.Priority, 0) != 7 {
+		t.Errorf("the pod is %s, restarts %s, has priority %d", made.Status.Phase, made.Spec.RestartPolicy,
+			ptr.Deref(made.Spec.Priority, 0))
 	}
 	made.Spec.Containers[0].Resources.Requests = v1.ResourceList{v1.ResourceCPU: {}}
 	if _, err := pods.Update(t.Context(), made, metav1.UpdateOptions{}); err == nil {
@@ -111,10 +116,12 @@ func TestDeletionsTakeTheirTime(t *testing.T) {
 			continue
 		}
 		if len(made.Finalizers) > 0 {
-			if _, err := pods.Patch(t.Context(), "p", "application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}); err != nil {
+			patch := []byte(`{"metadata":{"finalizers":null}}`)
+			if _, err := pods.Patch(t.Context(), "p", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 				t.Fatal(err)
 			}
-		} else if err := pods.Delete(t.Context(), "p", metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}); err != nil {
+		} else if err := pods.Delete(t.Context(), "p",
+			metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := pods.Get(t.Context(), "p", metav1.GetOptions{}); err == nil {
@@ -128,7 +135,8 @@ func TestAStatusIsWrittenApart(t *testing.T) {
 	client, custom := newServer(t)
 	jobs := client.BatchV1().Jobs("default")
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "j"}, Spec: batchv1.JobSpec{Parallelism: ptr.To[int32](1),
-		Template: v1.PodTemplateSpec{Spec: v1.PodSpec{RestartPolicy: v1.RestartPolicyNever, Containers: []v1.Container{{Name: "c", Image: "i"}}}}}}
+		Template: v1.PodTemplateSpec{Spec: v1.PodSpec{RestartPolicy: v1.RestartPolicyNever,
+			Containers: []v1.Container{{Name: "c", Image: "i"}}}}}}
 	made, err := jobs.Create(t.Context(), job, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -138,11 +146,14 @@ func TestAStatusIsWrittenApart(t *testing.T) {
 		t.Fatal(err)
 	}
 	if made.Status.Active != 1 || *made.Spec.Parallelism != 1 {
-		t.Errorf("a write of the status left active %d and parallelism %d, want 1 and 1", made.Status.Active, *made.Spec.Parallelism)
+		t.Errorf("a write of the status left active %d and parallelism %d, want 1 and 1", made.Status.Active,
+			*made.Spec.Parallelism)
 	}
 	groups := custom.Resource(podGroups).Namespace("default")
-	group := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "PodGroup",
-		"metadata": map[string]any{"name": "g"}, "spec": map[string]any{"minMember": int64(2), "unknown": "x"}, "status": map[string]any{"phase": "Running"}}}
+	group := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "scheduling.x-k8s.io/v1alpha1",
+		"kind":     "PodGroup",
+		"metadata": map[string]any{"name": "g"}, "spec": map[string]any{"minMember": int64(2), "unknown": "x"},
+		"status": map[string]any{"phase": "Running"}}}
 	kept, err := groups.Create(t.Context(), group, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)

@@ -45,25 +45,37 @@ type strategy struct {
 // claims asks whether a user may write the status: all may.
 var claims = resourceclaim.NewStrategy(nil, authorizerfactory.NewAlwaysAllowAuthorizer())
 
+func kind(group, version, resource string) schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: group, Version: version, Resource: resource}
+}
+
 // strategies are those of the kinds that scenarios, controllers and schedulers write. Others are stored as they are.
 var strategies = map[schema.GroupVersionResource]strategy{
-	{Version: "v1", Resource: "pods"}:                                              {pod.Strategy, pod.StatusStrategy},
-	{Version: "v1", Resource: "nodes"}:                                             {node.Strategy, node.StatusStrategy},
-	{Version: "v1", Resource: "configmaps"}:                                        {object: configmap.Strategy},
-	{Version: "v1", Resource: "persistentvolumes"}:                                 {persistentvolume.Strategy, persistentvolume.StatusStrategy},
-	{Version: "v1", Resource: "persistentvolumeclaims"}:                            {persistentvolumeclaim.Strategy, persistentvolumeclaim.StatusStrategy},
-	{Group: "apps", Version: "v1", Resource: "replicasets"}:                        {replicaset.Strategy, replicaset.StatusStrategy},
-	{Group: "apps", Version: "v1", Resource: "statefulsets"}:                       {statefulset.Strategy, statefulset.StatusStrategy},
-	{Group: "apps", Version: "v1", Resource: "controllerrevisions"}:                {object: controllerrevision.Strategy},
-	{Group: "batch", Version: "v1", Resource: "jobs"}:                              {job.Strategy, job.StatusStrategy},
-	{Group: "lifecycle.k8s.io", Version: "v1alpha1", Resource: "evictionrequests"}: {object: evictionrequest.NewStrategy()},
-	{Group: "policy", Version: "v1", Resource: "poddisruptionbudgets"}:             {poddisruptionbudget.Strategy, poddisruptionbudget.StatusStrategy},
-	{Group: "resource.k8s.io", Version: "v1", Resource: "deviceclasses"}:           {object: deviceclass.Strategy},
-	{Group: "resource.k8s.io", Version: "v1", Resource: "resourceclaims"}:          {claims, resourceclaim.NewStatusStrategy(claims)},
-	{Group: "resource.k8s.io", Version: "v1", Resource: "resourceclaimtemplates"}:  {object: resourceclaimtemplate.NewStrategy(nil)},
-	{Group: "resource.k8s.io", Version: "v1", Resource: "resourceslices"}:          {object: resourceslice.Strategy},
-	{Group: "scheduling.k8s.io", Version: "v1", Resource: "priorityclasses"}:       {object: priorityclass.Strategy},
-	{Group: "storage.k8s.io", Version: "v1", Resource: "csidrivers"}:               {object: csidriver.Strategy},
-	{Group: "storage.k8s.io", Version: "v1", Resource: "csistoragecapacities"}:     {object: csistoragecapacity.Strategy},
-	{Group: "storage.k8s.io", Version: "v1", Resource: "storageclasses"}:           {object: storageclass.Strategy},
+	kind("", "v1", "pods"):       {pod.Strategy, pod.StatusStrategy},
+	kind("", "v1", "nodes"):      {node.Strategy, node.StatusStrategy},
+	kind("", "v1", "configmaps"): {object: configmap.Strategy},
+	kind("", "v1", "persistentvolumes"): {persistentvolume.Strategy,
+		persistentvolume.StatusStrategy},
+	kind("", "v1", "persistentvolumeclaims"): {persistentvolumeclaim.Strategy,
+		persistentvolumeclaim.StatusStrategy},
+	kind("apps", "v1", "replicasets"): {replicaset.Strategy,
+		replicaset.StatusStrategy},
+	kind("apps", "v1", "statefulsets"): {statefulset.Strategy,
+		statefulset.StatusStrategy},
+	kind("apps", "v1", "controllerrevisions"): {object: controllerrevision.Strategy},
+	kind("batch", "v1", "jobs"):               {job.Strategy, job.StatusStrategy},
+	{Group: "lifecycle.k8s.io", Version: "v1alpha1",
+		Resource: "evictionrequests"}: {object: evictionrequest.NewStrategy()},
+	kind("policy", "v1", "poddisruptionbudgets"): {poddisruptionbudget.Strategy,
+		poddisruptionbudget.StatusStrategy},
+	kind("resource.k8s.io", "v1", "deviceclasses"): {object: deviceclass.Strategy},
+	kind("resource.k8s.io", "v1", "resourceclaims"): {claims,
+		resourceclaim.NewStatusStrategy(claims)},
+	{Group: "resource.k8s.io", Version: "v1",
+		Resource: "resourceclaimtemplates"}: {object: resourceclaimtemplate.NewStrategy(nil)},
+	kind("resource.k8s.io", "v1", "resourceslices"):      {object: resourceslice.Strategy},
+	kind("scheduling.k8s.io", "v1", "priorityclasses"):   {object: priorityclass.Strategy},
+	kind("storage.k8s.io", "v1", "csidrivers"):           {object: csidriver.Strategy},
+	kind("storage.k8s.io", "v1", "csistoragecapacities"): {object: csistoragecapacity.Strategy},
+	kind("storage.k8s.io", "v1", "storageclasses"):       {object: storageclass.Strategy},
 }
