@@ -27,9 +27,8 @@ func TestSteps(t *testing.T) {
 			t.Parallel()
 			at, follows := tc.size.Reached(tc.minimum, tc.have), tc.size.Next(tc.minimum, tc.have)
 			if at != tc.wantAt || follows != tc.wantFollows {
-				t.Errorf("%d members of a minimum of %d by %s: step %d, then %d; want %d, then %d", tc.have, tc.minimum, tc.size,
-					at,
-					follows, tc.wantAt, tc.wantFollows)
+				t.Errorf("%d members of a minimum of %d by %s: step %d, then %d; want %d, then %d", tc.have, tc.minimum,
+					tc.size, at, follows, tc.wantAt, tc.wantFollows)
 			}
 		})
 	}
