@@ -42,8 +42,7 @@ func TestTopologyOf(t *testing.T) {
 		{"to prefer what is required adds nothing", annotations{required: "rack"}, annotations{preferred: "rack"},
 			Topology{Required: []string{"rack"}}, ""},
 		{"of a list only what is not required is preferred", annotations{required: "zone,block", preferred: "block,rack"},
-			nil,
-			Topology{Required: []string{"zone", "block"}, Preferred: []string{"rack"}}, ""},
+			nil, Topology{Required: []string{"zone", "block"}, Preferred: []string{"rack"}}, ""},
 		{"eight levels", annotations{required: "a,b,c,d", preferred: "e,f,g,h"}, nil,
 			Topology{Required: []string{"a", "b", "c", "d"}, Preferred: []string{"e", "f", "g", "h"}}, ""},
 

@@ -40,8 +40,7 @@ type facts struct {
 func factsOf(g *Node) facts {
 	inv := g.Empty()
 	return facts{inv.Mode, inv.Resource, inv.Model, inv.Generation, inv.MemMiB, g.GPUs(), inv.Healthy(), inv.SlicedGPUs,
-		inv.Replicas,
-		inv.Links.LargestLinked(len(inv.Devices)), g.Clique}
+		inv.Replicas, inv.Links.LargestLinked(len(inv.Devices)), g.Clique}
 }
 
 func TestReadGPUNode(t *testing.T) {

@@ -138,8 +138,7 @@ func TestEachFaultIsFoundWithItsLine(t *testing.T) {
 			"  labels: {node.kubernetes.io/instance-type: g5.12xlarge}\nstatus:\n  allocatable: {nvidia.com/gpu: 4}\n", nil},
 		{"cost among a sample of nodes", strings.Replace(configHead, "Score: 100", "Score: 30", 1) +
 			"profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: CostOptimized, weight: 20}]}}\n" +
-			quietArgs,
-			[][2]string{{"f.yaml:5: warning: profile a: percentageOfNodesToScore is 30", "sampling"}}},
+			quietArgs, [][2]string{{"f.yaml:5: warning: profile a: percentageOfNodesToScore is 30", "sampling"}}},
 		{"gangs after preemption and without their order", configHead + "profiles:\n- schedulerName: a\n  plugins: " +
 			"{multiPoint: {enabled: [{name: Coscheduling}]}, queueSort: {disabled: [{name: Coscheduling}]}}\n" + quietArgs,
 			[][2]string{{"f.yaml:8: warning: profile a: Coscheduling comes after", "gang-preemption"},
@@ -223,8 +222,7 @@ func TestEachFaultIsFoundWithItsLine(t *testing.T) {
 			[][2]string{{`f.yaml:6: error: PodGroup g: metadata.annotations[berth.dev/topology-preferred]: "my rack" is not the key of a`, "value"}, {`f.yaml:7: error: PodGroup g: metadata.annotations[berth.dev/backfill]: "yes" is not "allow"`, "value"}}},
 		{"NetworkTopology that nobody hears", configHead +
 			"profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: NetworkTopology, weight: 1}]}}\n" +
-			quietArgs,
-			[][2]string{{"f.yaml:8: warning: profile a: NetworkTopology has weight 1", "low-weight"}}},
+			quietArgs, [][2]string{{"f.yaml:8: warning: profile a: NetworkTopology has weight 1", "low-weight"}}},
 		{"NetworkTopology that is not told anything", configHead +
 			"profiles:\n- schedulerName: a\n  plugins: {score: {enabled: [{name: NetworkTopology, weight: 10}]}}\n" + quietArgs,
 			[][2]string{{"f.yaml:8: warning: profile a: NetworkTopology scores, but", "network"},

@@ -40,8 +40,7 @@ func TestAnInfeasibleClaimDoesNotStopOthers(t *testing.T) {
 			{CEL: &resourcev1.CELDeviceSelector{Expression: `device.driver == "gpu.nvidia.com"`}},
 		}}}
 	h := newHarness(t, gpuOnly(alone(defaultArgs())), class, bareNode("n"), gpuNodeObject("plugin", 4, "Tesla-T4"), slice,
-		sets,
-		objects.ClaimOf("c", objects.Request("a", "whole", gpus+1)))
+		sets, objects.ClaimOf("c", objects.Request("a", "whole", gpus+1)))
 	awaitClaim(t, h, 1)
 	h.add(t, claiming("endless", "c"))
 	h.add(t, podObject("other", strs{"nvidia.com/gpu": "1"}, nil))
