@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/jedib0t/go-pretty/v6/text"
 
+	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/overview"
 	"berth.dev/berth/pkg/tables"
 	"berth.dev/berth/test/harness/leak"
@@ -178,7 +179,7 @@ func TestOnceFitsTheScreen(t *testing.T) {
 func TestAnEmptyClusterIsShown(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	if err := Once(&out, (&overview.Book{}).Cluster(time.Now()), 0); err != nil {
+	if err := Once(&out, overview.NewBook(gpuview.Keys{}, overview.Pricing{}).Cluster(time.Now()), 0); err != nil {
 		t.Fatal(err)
 	}
 	if want := "0 of 0 GPUs allocated (0%), 0 idle (0 stranded), 0 unavailable\n"; !strings.HasPrefix(out.String(), want) {

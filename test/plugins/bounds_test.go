@@ -120,8 +120,9 @@ var bounds = map[string]map[string]string{
 		"book.groups": byGang, "book.members": byPod, "lists.awaited": byGang, "lists.binding": byGang,
 		"lists.coming":   byGang,
 		"lists.degraded": byGang, "lists.evicted": byGang, "lists.planned": byGang, "groupEviction.spared": byPod,
-		"Membership.Roles": oneCycle, "Minimum.Roles": byPod, "block.short": byGang, "census.labelled": byPod,
-		"census.precedences": byPod, "census.priorities": byPod, "census.roles": byPod, "roster.atRest": byPod,
+		"Membership.Roles": oneCycle, "block.short": byGang, "census.labelled": byPod,
+		"census.precedences": byPod, "census.priorities": byPod, "census.roles": byPod, "census.growing": byPod,
+		"roster.atRest": byPod, "roster.owed": byPod,
 		"roster.members":   byPod,
 		"plan.assignments": byGang, "planTally.roles": byGang, "planTally.readyRoles": byGang, "refusals.of": byGang,
 	},
@@ -178,7 +179,8 @@ var bounds = map[string]map[string]string{
 		"Together.Others": oneCycle,
 	},
 	"pkg/tree": {
-		"Group.Roles": "512 groups of 32 roles (maxGroups, maxRoles)", "Problem.Caps": oneCycle, "Problem.Order": oneCycle,
+		"Group.Roles": "512 groups of 32 roles (maxGroups, maxRoles)", "Minimum.Roles": byPod,
+		"Problem.Caps": oneCycle, "Problem.Order": oneCycle,
 		"parts.known": oneCycle, "search.within": oneCycle, "search.taken": oneCycle,
 	},
 	"pkg/dryrun/account": {
