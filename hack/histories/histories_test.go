@@ -78,7 +78,7 @@ func TestMoreEvictionsThanNeededAreAFault(t *testing.T) {
 			Steps: []history.Step{
 				{Do: history.CreatePod, Pod: &history.Pod{Name: "a", MilliCPU: 1500, EndsSeconds: 1, LateSeconds: 20}},
 				{Do: history.CreatePod, Pod: &history.Pod{Name: "b", MilliCPU: 1500, Priority: 100},
-					After: metav1.Duration{Duration: time.Second}},
+					After: metav1.Duration{Duration: 10 * time.Second}},
 			}}
 		got := ""
 		if err := live(h, configuration, false); err != nil {
