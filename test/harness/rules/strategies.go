@@ -45,37 +45,33 @@ type strategy struct {
 // claims asks whether a user may write the status: all may.
 var claims = resourceclaim.NewStrategy(nil, authorizerfactory.NewAlwaysAllowAuthorizer())
 
-func kind(group, version, resource string) schema.GroupVersionResource {
-	return schema.GroupVersionResource{Group: group, Version: version, Resource: resource}
+// v1Of is version v1 of a kind.
+func v1Of(group, resource string) schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: group, Version: "v1", Resource: resource}
 }
+
+var evictionRequests = schema.GroupVersionResource{Group: "lifecycle.k8s.io", Version: "v1alpha1",
+	Resource: "evictionrequests"}
 
 // strategies are those of the kinds that scenarios, controllers and schedulers write. Others are stored as they are.
 var strategies = map[schema.GroupVersionResource]strategy{
-	kind("", "v1", "pods"):       {pod.Strategy, pod.StatusStrategy},
-	kind("", "v1", "nodes"):      {node.Strategy, node.StatusStrategy},
-	kind("", "v1", "configmaps"): {object: configmap.Strategy},
-	kind("", "v1", "persistentvolumes"): {persistentvolume.Strategy,
-		persistentvolume.StatusStrategy},
-	kind("", "v1", "persistentvolumeclaims"): {persistentvolumeclaim.Strategy,
-		persistentvolumeclaim.StatusStrategy},
-	kind("apps", "v1", "replicasets"): {replicaset.Strategy,
-		replicaset.StatusStrategy},
-	kind("apps", "v1", "statefulsets"): {statefulset.Strategy,
-		statefulset.StatusStrategy},
-	kind("apps", "v1", "controllerrevisions"): {object: controllerrevision.Strategy},
-	kind("batch", "v1", "jobs"):               {job.Strategy, job.StatusStrategy},
-	{Group: "lifecycle.k8s.io", Version: "v1alpha1",
-		Resource: "evictionrequests"}: {object: evictionrequest.NewStrategy()},
-	kind("policy", "v1", "poddisruptionbudgets"): {poddisruptionbudget.Strategy,
-		poddisruptionbudget.StatusStrategy},
-	kind("resource.k8s.io", "v1", "deviceclasses"): {object: deviceclass.Strategy},
-	kind("resource.k8s.io", "v1", "resourceclaims"): {claims,
-		resourceclaim.NewStatusStrategy(claims)},
-	{Group: "resource.k8s.io", Version: "v1",
-		Resource: "resourceclaimtemplates"}: {object: resourceclaimtemplate.NewStrategy(nil)},
-	kind("resource.k8s.io", "v1", "resourceslices"):      {object: resourceslice.Strategy},
-	kind("scheduling.k8s.io", "v1", "priorityclasses"):   {object: priorityclass.Strategy},
-	kind("storage.k8s.io", "v1", "csidrivers"):           {object: csidriver.Strategy},
-	kind("storage.k8s.io", "v1", "csistoragecapacities"): {object: csistoragecapacity.Strategy},
-	kind("storage.k8s.io", "v1", "storageclasses"):       {object: storageclass.Strategy},
+	v1Of("", "pods"):                                  {pod.Strategy, pod.StatusStrategy},
+	v1Of("", "nodes"):                                 {node.Strategy, node.StatusStrategy},
+	v1Of("", "configmaps"):                            {object: configmap.Strategy},
+	v1Of("", "persistentvolumes"):                     {persistentvolume.Strategy, persistentvolume.StatusStrategy},
+	v1Of("", "persistentvolumeclaims"):                {persistentvolumeclaim.Strategy, persistentvolumeclaim.StatusStrategy},
+	v1Of("apps", "replicasets"):                       {replicaset.Strategy, replicaset.StatusStrategy},
+	v1Of("apps", "statefulsets"):                      {statefulset.Strategy, statefulset.StatusStrategy},
+	v1Of("apps", "controllerrevisions"):               {object: controllerrevision.Strategy},
+	v1Of("batch", "jobs"):                             {job.Strategy, job.StatusStrategy},
+	evictionRequests:                                  {object: evictionrequest.NewStrategy()},
+	v1Of("policy", "poddisruptionbudgets"):            {poddisruptionbudget.Strategy, poddisruptionbudget.StatusStrategy},
+	v1Of("resource.k8s.io", "deviceclasses"):          {object: deviceclass.Strategy},
+	v1Of("resource.k8s.io", "resourceclaims"):         {claims, resourceclaim.NewStatusStrategy(claims)},
+	v1Of("resource.k8s.io", "resourceclaimtemplates"): {object: resourceclaimtemplate.NewStrategy(nil)},
+	v1Of("resource.k8s.io", "resourceslices"):         {object: resourceslice.Strategy},
+	v1Of("scheduling.k8s.io", "priorityclasses"):      {object: priorityclass.Strategy},
+	v1Of("storage.k8s.io", "csidrivers"):              {object: csidriver.Strategy},
+	v1Of("storage.k8s.io", "csistoragecapacities"):    {object: csistoragecapacity.Strategy},
+	v1Of("storage.k8s.io", "storageclasses"):          {object: storageclass.Strategy},
 }
