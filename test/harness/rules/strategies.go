@@ -55,11 +55,12 @@ var evictionRequests = schema.GroupVersionResource{Group: "lifecycle.k8s.io", Ve
 
 // strategies are those of the kinds that scenarios, controllers and schedulers write. Others are stored as they are.
 var strategies = map[schema.GroupVersionResource]strategy{
+	v1Of("", "persistentvolumeclaims"): {persistentvolumeclaim.Strategy, persistentvolumeclaim.StatusStrategy},
+
 	v1Of("", "pods"):                                  {pod.Strategy, pod.StatusStrategy},
 	v1Of("", "nodes"):                                 {node.Strategy, node.StatusStrategy},
 	v1Of("", "configmaps"):                            {object: configmap.Strategy},
 	v1Of("", "persistentvolumes"):                     {persistentvolume.Strategy, persistentvolume.StatusStrategy},
-	v1Of("", "persistentvolumeclaims"):                {persistentvolumeclaim.Strategy, persistentvolumeclaim.StatusStrategy},
 	v1Of("apps", "replicasets"):                       {replicaset.Strategy, replicaset.StatusStrategy},
 	v1Of("apps", "statefulsets"):                      {statefulset.Strategy, statefulset.StatusStrategy},
 	v1Of("apps", "controllerrevisions"):               {object: controllerrevision.Strategy},
