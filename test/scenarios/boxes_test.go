@@ -31,7 +31,7 @@ const (
 	// atATime is how many scenarios run at the same time. They spend most of their time waiting.
 	atATime = 6
 	// boxesAtATime is how many control planes run at the same time. One that waits takes 4% of a core.
-	boxesAtATime = 4
+	boxesAtATime = 3
 	// startWithin bounds the start of a control plane, which takes five seconds on a free machine.
 	startWithin = 4 * time.Minute
 )
