@@ -31,7 +31,7 @@ func TestTheDomainOfAGangIsWhereMostOfItsPodsAre(t *testing.T) {
 		"a rack with more pods on one node": {map[string]int{"a": 1, "b": 1, "c": 3}, []string{"rack"},
 			[]string{"r2"}},
 		"as many pods in two racks": {map[string]int{"a": 1, "b": 1, "c": 2}, []string{"rack"}, nil},
-		"as many in two racks, of which one is more": {map[string]int{"a": 2, "b": 1, "c": 2}, []string{"rack"},
+		"as many in two racks, and more in one of them": {map[string]int{"a": 2, "b": 1, "c": 2}, []string{"rack"},
 			[]string{"r1"}},
 		"a node without the label": {map[string]int{"d": 2, "a": 1}, []string{"rack"}, []string{""}},
 		"a node that is gone":      {map[string]int{"gone": 2, "a": 1}, []string{"rack"}, []string{"r1"}},

@@ -4,6 +4,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"berth.dev/berth/pkg/dryrun/network"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/topology"
@@ -34,7 +35,7 @@ func (s *Sources) paths(levels gangview.Topology, turn gang.Turn, nodes []fwk.No
 
 // networkPaths returns where the nodes are in the network of a profile; nil if the profile does not say, or if all are
 // in one place.
-func networkPaths(places *gangview.Places, nodes []fwk.NodeInfo) [][]string {
+func networkPaths(places *network.Places, nodes []fwk.NodeInfo) [][]string {
 	if places == nil || len(nodes) == 0 {
 		return nil
 	}
@@ -75,7 +76,7 @@ func dividing(all [][]string) [][]string {
 
 // setFar notes how far each node is from what the members talk to outside the gang. Among domains in which the gang
 // fits equally well, it begins in the nearest. Members holds one of each class, counts how many there are of it.
-func setFar(places *gangview.Places, tree []topology.Node, nodes []fwk.NodeInfo, members []*v1.Pod, counts []int) {
+func setFar(places *network.Places, tree []topology.Node, nodes []fwk.NodeInfo, members []*v1.Pod, counts []int) {
 	if places == nil {
 		return
 	}

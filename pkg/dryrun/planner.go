@@ -10,6 +10,7 @@ import (
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/dryrun/account"
+	"berth.dev/berth/pkg/dryrun/network"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangplan"
 	"berth.dev/berth/pkg/gangview"
@@ -58,7 +59,7 @@ type Sources struct {
 	Capacity *capacity.Index
 	Storage  account.StorageListers
 	// Network finds where nodes are in the network of a profile; nil if that does not matter to it.
-	Network func(profile string) *gangview.Places
+	Network func(profile string) *network.Places
 	Models  *Models
 	// Said returns what another plugin said last when it turned a member of the gang away.
 	Said func(gang.ID) string

@@ -7,6 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
+	"berth.dev/berth/pkg/dryrun/network"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/profiles"
@@ -102,7 +103,7 @@ func tiedToNodes(of *Class, pod *v1.Pod) bool {
 
 // rankPath returns the domains of the node by which ranks are ordered: those of the profile's network, if it has any,
 // then those of the levels that the gang names, and the node itself.
-func rankPath(places *gangview.Places, levels gangview.Topology, node *v1.Node) []string {
+func rankPath(places *network.Places, levels gangview.Topology, node *v1.Node) []string {
 	var path []string
 	if places != nil {
 		path = append(path, places.Path(node)...)

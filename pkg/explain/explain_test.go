@@ -187,7 +187,7 @@ func TestAPodIsExplained(t *testing.T) {
 		{"data that is near a node", reader, []runtime.Object{labelled("a", "region", "eu"), node("b", "8"), data},
 			"goes to a, ",
 			[]string{"% of the data", "distance"}},
-		{"a license that nobody has", licensed, []runtime.Object{node("a", "8")}, "",
+		{"a license that no node offers", licensed, []runtime.Object{node("a", "8")}, "",
 			[]string{"no placement policy has a license matlab"}},
 		{"a pool of addresses that are routable on one node", addressed, []runtime.Object{labelled("a", "rack", "r1"),
 			node("b", "8"), pool},

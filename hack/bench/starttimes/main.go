@@ -18,7 +18,7 @@ func main() {
 	tables := flag.String("tables", "policies,loads,settings,others", "what to print, separated by commas; deadlines and scheduler are also known")
 	only := flag.String("only", "", "simulate only the clusters whose name has this in it")
 	jobs := flag.Int("jobs", 1500, "replay only the first jobs of a trace with the scheduler, that many")
-	skip := flag.Int("skip", 0, "leave out so many jobs before them")
+	skip := flag.Int("skip", 0, "number of jobs to leave out before the first")
 	config := flag.String("config", "manifests/base/scheduler-config.yaml",
 		"scheduler configuration without args of Coscheduling, for the scheduler")
 	seeds := flag.Int("seeds", 3, "how many times to simulate each case, with other arrivals within two hours; the figures are means")

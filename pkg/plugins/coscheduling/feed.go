@@ -20,6 +20,7 @@ import (
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/clusterwide"
 	"berth.dev/berth/pkg/dryrun/account"
+	"berth.dev/berth/pkg/dryrun/network"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/informers"
@@ -73,8 +74,8 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 	factory := profile.SharedInformerFactory()
 	c.members.Lister = factory.Core().V1().Pods().Lister()
 	c.planner.Storage = account.NewStorageListers(factory)
-	c.planner.Network = func(profile string) *gangview.Places {
-		return gangview.NetworkOf(factory, profile).Places()
+	c.planner.Network = func(profile string) *network.Places {
+		return network.Of(factory, profile).Places()
 	}
 	c.holds.Gate.Away.Wake = c.loop.Inbox.Activate
 	c.holds.Gate.Away.Touch = func(id gang.ID) { c.loop.Inbox.Happened(waitlist.Happening{Only: id}) }

@@ -19,7 +19,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/util"
 
 	"berth.dev/berth/pkg/cyclestate"
-	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/dryrun/network"
 	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/topology"
@@ -67,7 +67,7 @@ func New(_ context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, 
 	}
 	p := &Plugin{settings: s, peers: known, places: places, handle: handle}
 	if s.traffic.gang > 0 {
-		gangview.NetworkOf(factory, handle.ProfileName()).Follow(gangview.Places{
+		network.Of(factory, handle.ProfileName()).Follow(network.Places{
 			Path: func(node *v1.Node) []string { return p.place(node).Path() }, Far: p.far,
 		})
 	}

@@ -1,4 +1,4 @@
-package gangview
+package network
 
 import (
 	"testing"
@@ -11,15 +11,15 @@ import (
 func TestGangsArePlannedByThePathsOfTheirProfile(t *testing.T) {
 	t.Parallel()
 	factory := informers.NewSharedInformerFactory(fake.NewClientset(), 0)
-	n := NetworkOf(factory, "a")
+	n := Of(factory, "a")
 	if n.Places() != nil {
 		t.Error("gangs are planned by paths before a plugin gives any")
 	}
 	n.Follow(Places{Path: func(*v1.Node) []string { return []string{"zone"} }})
-	if NetworkOf(factory, "a").Places() == nil {
+	if Of(factory, "a").Places() == nil {
 		t.Error("gangs are not planned by the paths that a plugin of the profile gave")
 	}
-	if NetworkOf(factory, "b").Places() != nil {
+	if Of(factory, "b").Places() != nil {
 		t.Error("gangs are planned by the paths of another profile")
 	}
 }

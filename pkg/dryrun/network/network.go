@@ -1,4 +1,4 @@
-package gangview
+package network
 
 import (
 	"sync/atomic"
@@ -9,8 +9,8 @@ import (
 	"berth.dev/berth/pkg/informers"
 )
 
-// Network tells those who plan the gangs of a profile where nodes are in the network. It is safe for concurrent use.
-type Network struct {
+// Shared tells those who plan the gangs of a profile where nodes are in the network. It is safe for concurrent use.
+type Shared struct {
 	places atomic.Pointer[Places]
 }
 
@@ -24,14 +24,14 @@ type Places struct {
 	Far func(members []*v1.Pod, counts []int) func(*v1.Node) int64
 }
 
-// NetworkOf returns the value for a profile of the scheduler.
-func NetworkOf(factory kubeinformers.SharedInformerFactory, profile string) *Network {
-	n, _ := informers.SharedBy(factory, profile, func() (*Network, error) { return &Network{}, nil })
-	return n
+// Of returns the value for a profile of the scheduler.
+func Of(factory kubeinformers.SharedInformerFactory, profile string) *Shared {
+	s, _ := informers.SharedBy(factory, profile, func() (*Shared, error) { return &Shared{}, nil })
+	return s
 }
 
 // Follow makes gangs of the profile be planned by these places.
-func (n *Network) Follow(places Places) { n.places.Store(&places) }
+func (s *Shared) Follow(places Places) { s.places.Store(&places) }
 
 // Places returns what gangs of the profile are planned by; nil where they may lie anywhere.
-func (n *Network) Places() *Places { return n.places.Load() }
+func (s *Shared) Places() *Places { return s.places.Load() }
