@@ -86,6 +86,11 @@ func (p *Planner) arrangeSets(w *Work, id gang.ID, levels gangview.Topology, tur
 	return tried.best, nil
 }
 
+// OnNodes returns all nodes with each member of the answer kept to its node, and these members.
+func OnNodes(c *sets.Problem, answer *tree.Answer, nodes []fwk.NodeInfo) (Part, []gang.Member) {
+	return setPart(c, answer, true, nodes, nil)
+}
+
 // setPart returns all nodes with the homes of members, and the members that have one, those of one home together. With
 // exact they are kept to the nodes that the answer gives them.
 func setPart(c *sets.Problem, answer *tree.Answer, exact bool, nodes []fwk.NodeInfo,

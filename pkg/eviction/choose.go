@@ -7,6 +7,7 @@ import (
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/plural"
+	"berth.dev/berth/pkg/tree"
 )
 
 // Outcome says whether an eviction helps.
@@ -34,6 +35,9 @@ type Plan struct {
 	// Placed says where the members that the gang needs can be placed, by class and node. Members beyond the minimum
 	// have none.
 	Placed []Placement
+	// Sets says where the members of each set can be placed, by the positions of nodes in Problem.Nodes; nil if the gang
+	// is not divided.
+	Sets *tree.Answer
 }
 
 // Placement is a number of members of one class that one node can hold.
@@ -62,6 +66,9 @@ func Choose(p *Problem) Plan {
 
 // choose returns the best plan of the best domain, and false if none helps.
 func (s *search) choose() (Plan, bool) {
+	if s.Tree != nil {
+		return (&setSearch{search: s}).choose()
+	}
 	ranks := s.domainsByRank()
 	for _, domain := range slices.Concat(ranks...) {
 		s.enter(domain)
@@ -100,6 +107,9 @@ func (s *search) reason() string {
 	}
 	if len(s.units) == 0 {
 		return "PodDisruptionBudgets and the minimum of gangs protect all pods of lower priority"
+	}
+	if p.Tree != nil {
+		return "evicting pods of lower priority does not make room for each group or segment in a domain of its own"
 	}
 	if need := p.Need.Members(); s.most < need {
 		return fmt.Sprintf("evicting pods of lower priority makes room for %d of %s", s.most, plural.Of(need, "member"))

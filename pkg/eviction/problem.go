@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/tree"
 )
 
 // Problem asks which pods to evict so that a gang can start. A single pod is a gang of one. All of it is plain data
@@ -21,6 +22,9 @@ type Problem struct {
 	Pools []Pool
 	// Domains are the sets of nodes; one of them has to hold the whole gang. Nil allows all nodes.
 	Domains []Domain
+	// Tree divides the gang into sets of members with a domain each, and takes the place of Need and Domains then; nil if
+	// it is not divided.
+	Tree    *Tree
 	Victims []Victim
 	// Groups holds the groups of the victims. Members of a group that is not in it count as single pods.
 	Groups map[gang.ID]Group
@@ -98,6 +102,14 @@ func (p *Pool) covers(node int) bool {
 type Domain struct {
 	Rank  int
 	Nodes []int
+}
+
+// Tree is how the gang is divided, as tree.Problem has it. Its classes are those of the problem.
+type Tree struct {
+	Sets []tree.Set
+	// Levels hold the domain of each node at each level.
+	Levels [][]int
+	Firm   bool
 }
 
 // Victim is a bound pod that may be evicted.

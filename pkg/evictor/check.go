@@ -48,10 +48,13 @@ type checking struct {
 func (p *Profile) check(ctx context.Context, r *request, turn gang.Turn, found *proposal) (*dryrun.Plan, findings,
 	error) {
 	c := newChecking(ctx, p, r, turn, found)
+	if r.division != nil {
+		return c.bySet()
+	}
 	// What was proposed is for the minimum; the check is of no more members, and of no others.
 	proposed := c.proposed()
 	nodes, stale := c.nodes()
-	a, err := c.place(proposed, turn.Need, nodes)
+	a, err := c.place(proposed, turn.Need, dryrun.Part{Nodes: nodes})
 	if err != nil || a.Feasible() || stale {
 		// What filters say of nodes that have other pods by now says nothing of the next proposal.
 		return a, nil, err
@@ -80,12 +83,15 @@ func (c *checking) nodes() (nodes []fwk.NodeInfo, stale bool) {
 }
 
 // place tries members on nodes from which the victims and what leaves are gone.
-func (c *checking) place(members []gang.Member, need gang.Minimum, nodes []fwk.NodeInfo) (*dryrun.Plan, error) {
+func (c *checking) place(members []gang.Member, need gang.Minimum, on dryrun.Part) (*dryrun.Plan, error) {
 	turn := c.turn
 	turn.Members, turn.Need = members, need
-	return c.profile.planner.Place(&dryrun.Work{Ctx: c.ctx}, c.request.id, turn, dryrun.Part{Nodes: nodes}, nil,
+	return c.profile.planner.Place(&dryrun.Work{Ctx: c.ctx}, c.request.id, turn, on, nil,
 		func(d *dryrun.Run) error {
-			for _, n := range nodes {
+			for _, n := range on.Nodes {
+				if _, proposed := c.found.pods[n.Node().Name]; !proposed {
+					continue
+				}
 				for _, info := range n.GetPods() {
 					if !c.gone.Has(string(info.GetPod().UID)) {
 						continue
@@ -217,7 +223,8 @@ func (c *checking) refusedAlone(n gang.Refusal) (bool, error) {
 		return false, nil //nolint:nilerr // the node is gone
 	}
 	first := slices.IndexFunc(c.turn.Members, func(m gang.Member) bool { return m.Class == n.Class })
-	a, err := c.place(c.turn.Members[first:first+1], gang.Minimum{Total: 1}, []fwk.NodeInfo{info})
+	a, err := c.place(c.turn.Members[first:first+1], gang.Minimum{Total: 1},
+		dryrun.Part{Nodes: []fwk.NodeInfo{info}})
 	return err == nil && !a.Feasible(), err
 }
 

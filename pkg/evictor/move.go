@@ -32,7 +32,7 @@ func (m *Moves) try(ctx context.Context, p *Profile, id gang.ID, turn gang.Turn)
 	}
 	c := newChecking(ctx, p, found.request, turn, found.proposal)
 	nodes, _ := c.nodes()
-	plan, err := c.place(c.proposed(), turn.Need, nodes)
+	plan, err := c.place(c.proposed(), turn.Need, dryrun.Part{Nodes: nodes})
 	if err != nil || !plan.Feasible() {
 		return "", err
 	}

@@ -51,6 +51,8 @@ type demand struct {
 	// required are the label keys of the levels that all have to share; held are the nodes where members are already.
 	required []string
 	held     map[string]int
+	// division is how the members are divided into groups or segments, nil if they are not; classes are those of it then.
+	division *division
 	// wanted is what has to be free in the cluster besides, and own what the gang's own members hold of it.
 	wanted, own map[v1.ResourceName]int64
 }
@@ -64,7 +66,7 @@ type requestClass struct {
 
 // asks reports whether both ask for the same: places for as many members of the same classes.
 func (r *request) asks(other *request) bool {
-	return r.priority == other.priority && r.need.Total == other.need.Total &&
+	return r.priority == other.priority && r.need.Total == other.need.Total && r.division.asks(other.division) &&
 		maps.Equal(r.need.Roles, other.need.Roles) &&
 		slices.EqualFunc(r.classes, other.classes, func(a, b requestClass) bool {
 			return a.class == b.class && a.role == b.role && a.count == b.count
@@ -87,6 +89,8 @@ type proposal struct {
 	leaving []*v1.Pod
 	// impacts are what it takes from each gang.
 	impacts []gang.EvictionImpact
+	// bySet holds by set and class the nodes of a gang that is divided.
+	bySet [][][]string
 }
 
 // going are the pods that have to go before members are placed.
@@ -144,6 +148,7 @@ func (e *Evictor) propose(r *request, said findings) *proposal {
 	for _, placed := range found.Placed {
 		found.pods[placed.Node] = 0
 	}
+	found.bySet = nodesBySet(found.Sets, p.Nodes)
 	for i := range b.cluster.Nodes {
 		n := &b.cluster.Nodes[i]
 		if _, used := found.pods[n.Name]; used {
@@ -207,6 +212,7 @@ func (b *problemBuilder) build(said findings) *eviction.Problem {
 	b.addNominated()
 	b.applyFilterFindings(said)
 	b.addDomains()
+	r.division.addTo(p)
 	if len(r.wanted) > 0 {
 		p.Wanted = make(eviction.Vector, width)
 		for name, amount := range r.wanted {

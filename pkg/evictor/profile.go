@@ -75,14 +75,12 @@ func (p *Profile) ForGang(ctx context.Context, id gang.ID, turn gang.Turn) (stri
 	if err != nil {
 		return "", fmt.Errorf("listing nodes: %w", err)
 	}
-	if sets := p.planner.Sets(); sets.Any(id, levels) {
-		required, held, one := sets.OneDomain(id, levels, turn, nodes)
-		if !one {
-			return "the gang evicts no pods: its members are in several segments or groups, each with a domain of its own", nil
+	if r.required = levels.Required; p.planner.Sets().Any(id, levels) {
+		if err := r.divide(p.planner.Sets(), levels, turn, nodes); err != nil {
+			return "the gang evicts no pods: " + err.Error(), nil
 		}
-		r.held, levels.Required = held, required
 	}
-	r.required, r.wanted, r.own = levels.Required, waitlist.MinResources(e.Members.Group(id)), map[v1.ResourceName]int64{}
+	r.wanted, r.own = waitlist.MinResources(e.Members.Group(id)), map[v1.ResourceName]int64{}
 	for name := range r.wanted {
 		if profiles.Claimed(p.framework, name) {
 			delete(r.wanted, name)

@@ -44,9 +44,12 @@ func newParts(p *Problem) parts {
 	return of
 }
 
-// area is the home with its nodes.
+// area is the home with its nodes, which may be none.
 func (p *parts) area(home Home) area {
-	if home.Level != None {
+	switch {
+	case home.Level != None && home.Domain >= len(p.domains[home.Level]):
+		return area{home: home}
+	case home.Level != None:
 		return area{home, p.domains[home.Level][home.Domain]}
 	}
 	all := make([]int, len(p.problem.Nodes))

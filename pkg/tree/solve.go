@@ -6,6 +6,8 @@ const (
 	// mostLooks bounds how many nodes are looked at before a search gives up: enough to try all that there is in a small
 	// tree, and for a large one several times what it takes to place each member once.
 	mostLooks = 2_000_000
+	// leastLooks bounds a search for what is needed alone, which is made again and again.
+	leastLooks = 400_000
 	// growthLooks bounds that for one more set.
 	growthLooks = 100_000
 )
@@ -33,6 +35,18 @@ func (p *Problem) Solve() *Answer {
 		}
 	}
 	return p.some()
+}
+
+// Least gives what is needed domains and nodes, and nothing beyond; nil if it does not fit. Where a set does not begin
+// without room for members that are to come, these have places, too.
+func (p *Problem) Least() *Answer {
+	s := newSearch(p, leastLooks)
+	s.coming = p.Firm
+	if !s.whole(0, s.parts.area(Home{None, None}), func() bool { return true }) {
+		return nil
+	}
+	s.answer.Whole = true
+	return s.answer
 }
 
 // growth places what goes beyond what is needed, or what fits of it if not all does.

@@ -115,36 +115,3 @@ func (s *Division) name(at int) string {
 func onNodes(nodes []fwk.NodeInfo, take func(*v1.Node) bool) []fwk.NodeInfo {
 	return slices.DeleteFunc(slices.Clone(nodes), func(n fwk.NodeInfo) bool { return !take(n.Node()) })
 }
-
-// OneDomain returns the levels that all members of the turn have to share because of their groups or segments, and the
-// nodes in that domain if it is known; false if they have to be in several domains.
-func (d *Divider) OneDomain(id gang.ID, levels gangview.Topology, turn gang.Turn,
-	nodes []fwk.NodeInfo) (required []string, held map[string]int, one bool) {
-	s, err := d.Divide(id, levels, turn.Need, turn.Members, nodes)
-	if err != nil {
-		return nil, nil, false
-	}
-	shared := tree.None
-	for i := range turn.Members {
-		at, known := s.of[turn.Members[i].UID]
-		if !known {
-			continue
-		}
-		at = s.sharing(at)
-		if shared != tree.None && shared != at {
-			return nil, nil, false
-		}
-		shared = at
-	}
-	set := &s.all[max(shared, 0)]
-	held = d.Ledger.Nodes(id)
-	if shared > 0 {
-		held = map[string]int{}
-		for _, n := range nodes {
-			if set.held != "" && domainOf(set.keys, n.Node()) == set.held {
-				held[n.Node().Name] = 1
-			}
-		}
-	}
-	return set.keys, held, true
-}

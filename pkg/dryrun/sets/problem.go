@@ -107,6 +107,13 @@ func (d *Divider) addClasses(c *Problem, members []gang.Member, only Limits) {
 	}
 }
 
+// ClassOf numbers the class of a member; those that ask for the same have one number. It is not known of members whose
+// pod is gone.
+func (c *Problem) ClassOf(m *gang.Member) (int, bool) {
+	class, known := c.classes[m.Class]
+	return class, known
+}
+
 // amounts is what a pod asks for, by resource; the names of pods themselves is empty.
 type amounts map[v1.ResourceName]int64
 

@@ -1,0 +1,161 @@
+package evictor
+
+import (
+	"fmt"
+	"slices"
+
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"berth.dev/berth/pkg/dryrun"
+	"berth.dev/berth/pkg/dryrun/sets"
+	"berth.dev/berth/pkg/eviction"
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/tree"
+)
+
+// division is how the members of a gang are divided into groups or segments, each with a domain of its own.
+type division struct {
+	eviction.Tree
+	// nodes holds the position of each node in the levels.
+	nodes map[string]int
+	// posed is good for the cycle that asks.
+	posed *sets.Problem
+}
+
+// divide has the request ask for a domain for each group or segment of the gang.
+func (r *request) divide(divider *sets.Divider, levels gangview.Topology, turn gang.Turn, nodes []fwk.NodeInfo) error {
+	divided, err := divider.Divide(r.id, levels, turn.Need, turn.Members, nodes)
+	if err != nil {
+		return err
+	}
+	posed := divider.Pose(divided, turn.Members, nodes, sets.NoLimits)
+	d := &division{Tree: eviction.Tree{Sets: posed.Sets, Levels: posed.Levels, Firm: posed.Firm},
+		nodes: make(map[string]int, len(nodes)), posed: posed}
+	for i, n := range nodes {
+		d.nodes[n.Node().Name] = i
+	}
+	var classes []requestClass
+	for i := range turn.Members {
+		m := &turn.Members[i]
+		class, known := posed.ClassOf(m)
+		if !known {
+			continue
+		}
+		if class == len(classes) {
+			of := slices.IndexFunc(r.classes, func(c requestClass) bool { return c.class == m.Class })
+			classes = append(classes, requestClass{class: m.Class, pod: r.classes[of].pod})
+		}
+		classes[class].count++
+	}
+	r.division, r.classes, r.required, r.held = d, classes, nil, nil
+	return nil
+}
+
+// asks reports whether the same sets ask for the same.
+func (d *division) asks(other *division) bool {
+	if d == nil || other == nil {
+		return d == other
+	}
+	return slices.EqualFunc(d.Sets, other.Sets, func(a, b tree.Set) bool {
+		return a.Level == b.Level && a.Least == b.Least && slices.Equal(a.Need, b.Need) && slices.Equal(a.Sets, b.Sets)
+	})
+}
+
+// addTo has the problem place the sets.
+func (d *division) addTo(p *eviction.Problem) {
+	if d == nil {
+		return
+	}
+	p.Tree = &eviction.Tree{Sets: slices.Clone(d.Sets), Firm: d.Firm}
+	for _, domains := range d.Levels {
+		level := make([]int, len(p.Nodes))
+		for n := range p.Nodes {
+			if level[n] = tree.None; d.has(p.Nodes[n].Name) {
+				level[n] = domains[d.nodes[p.Nodes[n].Name]]
+			}
+		}
+		p.Tree.Levels = append(p.Tree.Levels, level)
+	}
+}
+
+func (d *division) has(node string) bool {
+	_, known := d.nodes[node]
+	return known
+}
+
+// nodesBySet names the nodes of an answer.
+func nodesBySet(answer *tree.Answer, nodes []eviction.Node) [][][]string {
+	if answer == nil {
+		return nil
+	}
+	out := make([][][]string, len(answer.Nodes))
+	for set, classes := range answer.Nodes {
+		out[set] = make([][]string, len(classes))
+		for class, at := range classes {
+			for _, n := range at {
+				out[set][class] = append(out[set][class], nodes[n].Name)
+			}
+		}
+	}
+	return out
+}
+
+// answer is where members go by what was found, on the nodes as they are now; false if one is gone.
+func (d *division) answer(bySet [][][]string) (*tree.Answer, bool) {
+	a := &tree.Answer{Whole: true, Homes: make([]tree.Home, len(bySet)), Nodes: make([][][]int, len(bySet))}
+	for set, classes := range bySet {
+		a.Homes[set] = tree.Home{Level: tree.None, Domain: tree.None}
+		a.Nodes[set] = make([][]int, len(classes))
+		for class, names := range classes {
+			for _, name := range names {
+				n, known := d.nodes[name]
+				if !known {
+					return nil, false
+				}
+				a.Nodes[set][class] = append(a.Nodes[set][class], n)
+				if level := d.Sets[set].Level; level != tree.None {
+					a.Homes[set] = tree.Home{Level: level, Domain: d.Levels[level][n]}
+				}
+			}
+		}
+	}
+	return a, true
+}
+
+// bySet places the members of each group or segment on the nodes that the proposal has for them, and notes which of
+// these refuse some.
+func (c *checking) bySet() (*dryrun.Plan, findings, error) {
+	d := c.request.division
+	_, stale := c.nodes()
+	answer, known := d.answer(c.found.bySet)
+	nodes, err := c.profile.framework.SnapshotSharedLister().NodeInfos().List()
+	if err != nil {
+		return nil, nil, fmt.Errorf("listing nodes: %w", err)
+	}
+	if !known {
+		return &dryrun.Plan{}, nil, nil
+	}
+	part, members := dryrun.OnNodes(d.posed, answer, nodes)
+	a, err := c.place(members, c.turn.Need, part)
+	if err != nil || a.Feasible() || stale {
+		return a, nil, err
+	}
+	placed := map[gang.Refusal]int{}
+	classOf := map[gang.UID]int{}
+	for i := range members {
+		classOf[members[i].UID], _ = d.posed.ClassOf(&members[i])
+	}
+	at := func(class int, node string) gang.Refusal {
+		return gang.Refusal{Class: c.request.classes[class].class, Node: node}
+	}
+	for _, as := range a.Assignments {
+		placed[at(classOf[as.UID], as.Node)]++
+	}
+	for _, want := range c.found.Placed {
+		if refusal := at(want.Class, want.Node); placed[refusal] < want.Members {
+			c.said[refusal] = true
+		}
+	}
+	return a, c.said, nil
+}
