@@ -113,6 +113,19 @@ func TestChooseBySetTakesTheSmallerGroup(t *testing.T) {
 	}
 }
 
+// A license counts for the whole cluster: who holds one goes, wherever it is.
+func TestChooseBySetFreesPools(t *testing.T) {
+	t.Parallel()
+	p := fullNodes(2, -1, -1, 5, 4, -1, -1)
+	p.Tree.Sets = segments(2, 2)
+	p.Pools = []Pool{{Free: 3}}
+	p.Classes[0].Asks = Vector{1}
+	p.Victims[0].Holds, p.Victims[1].Holds = Vector{1}, Vector{0}
+	if diff := cmp.Diff([]gang.UID{"on n2"}, uidsOf(p, Choose(p))); diff != "" {
+		t.Errorf("victims (-want +got):\n%s", diff)
+	}
+}
+
 // drawTree has the gang of a problem be divided into sets with racks, some of them groups of groups in a zone.
 func drawTree(d drawFunc, p *Problem) {
 	p.Need, p.Domains = gang.Minimum{}, nil
@@ -230,7 +243,7 @@ func TestChooseBySetAgainstEveryChoice(t *testing.T) {
 		}
 	}
 	t.Logf("not found: %d of %d; not the cheapest: %d of %d", missed, possible, worse, evicting)
-	if missed*100 > possible || worse*20 > evicting {
+	if missed > 3 || worse > 8 {
 		t.Errorf("not found: %d of %d; not the cheapest: %d of %d", missed, possible, worse, evicting)
 	}
 }
