@@ -322,8 +322,8 @@ func wrongWith(p *Problem, e Plan) string {
 	if wrong := k.misplaced(e.Placed); wrong != "" {
 		return wrong
 	}
-	if len(p.Classes) > 1 {
-		// What fits is found by packing then, which is not always the best.
+	if len(p.Classes) > 1 || p.Tree != nil {
+		// What fits is found by packing or by a search then, which is not always the best.
 		return ""
 	}
 	if unit := k.sparable(); unit != "" {

@@ -129,5 +129,9 @@ func FuzzChoose(f *testing.F) {
 		if wrong := wrongWith(p, Choose(p)); wrong != "" {
 			t.Errorf("%s: %+v", wrong, p)
 		}
+		drawTree(d, p)
+		if wrong := wrongWith(p, Choose(p)); wrong != "" {
+			t.Errorf("divided, %s: %+v", wrong, p)
+		}
 	})
 }
