@@ -18,7 +18,7 @@ func TestAGangSaysByWhatStepsItGrows(t *testing.T) {
 			t.Parallel()
 			first, objects := inRacks(map[string]string{wellknown.GrowByKey: size}, true)
 			e := ask(t, first, objects...)
-			if e.Gang == nil || e.Gang.GrowsBy != size {
+			if e.Gang == nil || string(e.Gang.GrowsBy) != size {
 				t.Fatalf("the gang is %+v, want one that grows by %s", e.Gang, size)
 			}
 			if page := shown(t, e, tables.Screen{Width: 120}, 0); !strings.Contains(page, want) {

@@ -148,12 +148,6 @@ func (p *plan) tallied() *planTally {
 
 // beyond returns the members without which the group ends on a step when all others of the plan are bound.
 func (p *plan) beyond(g *group) (spare []*member) {
-	need := g.spec().Minimum
-	have := g.census.settled() + len(p.assignments)
-	over := have - g.census.steps().Reached(need.Total, have)
-	if over == 0 {
-		return nil
-	}
 	// Those that may still be turned away go first.
 	going := slices.DeleteFunc(slices.Clone(p.order), func(m *member) bool { return p.node(m) == "" })
 	slices.SortStableFunc(going, func(a, b *member) int { return cmp.Compare(b.stage, a.stage) })
@@ -161,7 +155,7 @@ func (p *plan) beyond(g *group) (spare []*member) {
 	for i, m := range going {
 		roles[i] = m.Role
 	}
-	for _, i := range need.Without(g.census.settled(), g.census.settledIn).Spare(roles, over) {
+	for _, i := range g.ladder().Beyond(g.census.settled(), g.census.settledIn, roles) {
 		spare = append(spare, going[i])
 	}
 	return spare

@@ -10,21 +10,29 @@ import (
 
 // stepsOf reads by what steps a gang grows from its PodGroup, which may be nil, and else from a member.
 func stepsOf(pg *schedulingv1alpha1.PodGroup, pod *v1.Pod) (steps.Size, *wellknown.BadValue) {
-	object, value, found := "pod", "", false
 	if pg != nil {
-		object = "PodGroup " + pg.Name
-		value, found = pg.Annotations[wellknown.GrowByKey]
-	}
-	if !found {
-		if value, found = pod.Annotations[wellknown.GrowByKey]; !found {
-			return 0, nil
+		if value, found := pg.Annotations[wellknown.GrowByKey]; found {
+			size, ok := steps.Parse(value)
+			if !ok {
+				return "", badSteps("PodGroup "+pg.Name, value, steps.Allowed)
+			}
+			return size, nil
 		}
-		object = "pod"
+	}
+	value, found := pod.Annotations[wellknown.GrowByKey]
+	if !found {
+		return "", nil
 	}
 	size, ok := steps.Parse(value)
-	if !ok {
-		return 0, &wellknown.BadValue{Object: object, Kind: "annotation", Key: wellknown.GrowByKey, Value: value,
-			Allowed: steps.Allowed}
+	switch {
+	case !ok:
+		return "", badSteps("pod", value, steps.Allowed)
+	case size.Named():
+		return "", badSteps("pod", value, "allowed on pods: a PodGroup has the minimum of each role or group")
 	}
 	return size, nil
+}
+
+func badSteps(object, value, allowed string) *wellknown.BadValue {
+	return &wellknown.BadValue{Object: object, Kind: "annotation", Key: wellknown.GrowByKey, Value: value, Allowed: allowed}
 }

@@ -27,7 +27,7 @@ type Topology struct {
 	MixedModels bool
 	// Segment is what runs of consecutive ranks share; its zero value if they need not share anything.
 	Segment Segment
-	// Steps are those by which the gang grows beyond its minimum; 0 if it grows by single members.
+	// Steps are those by which the gang grows beyond its minimum; empty if it grows by single members.
 	Steps steps.Size
 }
 

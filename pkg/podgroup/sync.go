@@ -185,7 +185,7 @@ func (c *Controller) writeMember(ctx context.Context, s *State, pod *v1.Pod, now
 
 // heldReason is the reason in PodScheduled of members that are held for their gang.
 func heldReason(s *State) string {
-	if s.Step > s.Existing() {
+	if s.Grows() && !s.Plans() {
 		return waitingForGang
 	}
 	if s.Minimum.Total > 0 && s.Quorum() {

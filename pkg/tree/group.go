@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -36,16 +37,17 @@ func (g *Group) Met(byRole func(role string) int) bool {
 			return false
 		}
 	}
-	whole := 0
+	return g.Whole(byRole) >= g.Least
+}
+
+// Whole counts the groups within that the members are enough for; byRole tells how many have a role.
+func (g *Group) Whole(byRole func(role string) int) (whole int) {
 	for i := range g.Groups {
-		if whole >= g.Least {
-			break
-		}
 		if g.Groups[i].Met(byRole) {
 			whole++
 		}
 	}
-	return whole >= g.Least
+	return whole
 }
 
 // Without returns what is still needed when there are members; byRole tells how many have a role.
@@ -60,6 +62,27 @@ func (g *Group) Without(byRole func(role string) int) *Group {
 		left.Groups[i] = *g.Groups[i].Without(byRole)
 	}
 	return &left
+}
+
+// serve counts by role the members that the group can use of those that there are. Of the groups within, those count
+// that lack the fewest members, and of these those that need the fewest and come first.
+func (g *Group) serve(byRole func(role string) int, used map[string]int) {
+	for role, n := range g.Roles {
+		if n = min(n, byRole(role)); n > 0 {
+			used[role] += n
+		}
+	}
+	type within struct{ at, lacks, needs int }
+	all := make([]within, len(g.Groups))
+	for i := range g.Groups {
+		all[i] = within{i, g.Groups[i].Without(byRole).Members(), g.Groups[i].Members()}
+	}
+	slices.SortFunc(all, func(a, b within) int {
+		return cmp.Or(cmp.Compare(a.lacks, b.lacks), cmp.Compare(a.needs, b.needs), cmp.Compare(a.at, b.at))
+	})
+	for _, one := range all[:min(g.Least, len(all))] {
+		g.Groups[one.at].serve(byRole, used)
+	}
 }
 
 // Members is the smallest number of members that can be enough.
