@@ -123,8 +123,7 @@ func (c *census) steps() (size steps.Size) {
 }
 
 // largestLabel is the largest minimum that members carry themselves; 0 if none does.
-func (c *census) largestLabel() int {
-	largest := 0
+func (c *census) largestLabel() (largest int) {
 	for n := range c.labelled {
 		largest = max(largest, n)
 	}

@@ -115,8 +115,7 @@ func running(g *group) bool { return g.census.states[Bound] > 0 || g.met() }
 // replaced.
 func (g *group) started() bool { return g.run.hadMinimum() && running(g) }
 
-// grows reports whether the group has started and plans for the members beyond its minimum: it takes them by whole
-// steps.
+// grows reports whether the group has started and takes the members beyond its minimum by whole steps.
 func (g *group) grows() bool { return g.started() && g.met() && g.ladder().Climbs() }
 
 // free reports whether members are placed one by one: the group has started and does not grow by steps, or has first

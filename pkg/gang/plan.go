@@ -168,6 +168,5 @@ func serves(g *group, p *plan) bool {
 
 // servesReady reports whether that is so when those members of the plan are bound that are ready.
 func servesReady(g *group, p *plan) bool {
-	t := p.tallied()
-	return g.census.metWith(g.target(), t.ready, t.readyRoles)
+	return g.census.metWith(g.target(), p.tallied().ready, p.tallied().readyRoles)
 }

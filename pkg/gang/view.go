@@ -77,10 +77,7 @@ func (v *View) exist(m Minimum) bool {
 }
 
 // Plans reports whether there are enough members for a plan that the group still needs, for its start or its next step.
-func (v *View) Plans() bool { return !v.Started && v.Quorum() || v.Grows() && v.exist(v.Step) }
-
-// Grows reports whether the group has started and takes the members beyond its minimum by steps.
-func (v *View) Grows() bool { return v.Step.Total > 0 }
+func (v *View) Plans() bool { return !v.Started && v.Quorum() || v.Step.Total > 0 && v.exist(v.Step) }
 
 // Met reports whether the minimum is placed.
 func (v *View) Met() bool {

@@ -10,25 +10,16 @@ import (
 
 // stepsOf reads by what steps a gang grows from its PodGroup, which may be nil, and else from a member.
 func stepsOf(pg *schedulingv1alpha1.PodGroup, pod *v1.Pod) (steps.Size, *wellknown.BadValue) {
-	if pg != nil {
-		if value, found := pg.Annotations[wellknown.GrowByKey]; found {
-			size, ok := steps.Parse(value)
-			if !ok {
-				return "", badSteps("PodGroup "+pg.Name, value, steps.Allowed)
-			}
-			return size, nil
-		}
-	}
-	value, found := pod.Annotations[wellknown.GrowByKey]
+	object, value, found := annotation(pg, pod, wellknown.GrowByKey)
 	if !found {
 		return "", nil
 	}
 	size, ok := steps.Parse(value)
 	switch {
 	case !ok:
-		return "", badSteps("pod", value, steps.Allowed)
-	case size.Named():
-		return "", badSteps("pod", value, "allowed on pods: a PodGroup has the minimum of each role or group")
+		return "", badSteps(object, value, steps.Allowed)
+	case size.Named() && object == "pod":
+		return "", badSteps(object, value, "allowed on pods: a PodGroup has the minimum of each role or group")
 	}
 	return size, nil
 }
