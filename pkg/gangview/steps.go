@@ -16,12 +16,12 @@ func stepsOf(pg *schedulingv1alpha1.PodGroup, pod *v1.Pod) (steps.Size, *wellkno
 	}
 	size, ok := steps.Parse(value)
 	switch {
-	case !ok:
-		return "", badSteps(object, value, steps.Allowed)
-	case size.Named() && object == "pod":
-		return "", badSteps(object, value, "allowed on pods: a PodGroup has the minimum of each role or group")
+	case ok && (!size.Named() || object != "pod"):
+		return size, nil
+	case object == "pod": // which has no minimum by role
+		return "", badSteps(object, value, steps.AllowedPlain)
 	}
-	return size, nil
+	return "", badSteps(object, value, steps.Allowed)
 }
 
 func badSteps(object, value, allowed string) *wellknown.BadValue {

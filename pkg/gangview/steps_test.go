@@ -25,11 +25,11 @@ func TestByWhatStepsAGangGrows(t *testing.T) {
 		{"the pod says it", "8", absent, "8", ""},
 		{"the PodGroup says it", absent, "double", steps.Double, ""},
 		{"the PodGroup overrides the pod", "8", "double", steps.Double, ""},
-		{"a pod with another value", "half", absent, "", `pod annotation berth.dev/grow-by: "half" is not "double", a whole number from 2 to 100000, or such numbers by role or group, such as decode=4,prefill=1`},
-		{"a PodGroup says it by role", absent, "b=1, a=4", "a=4,b=1", ""},
-		{"a pod that says it by role", "a=4,b=1", absent, "", `pod annotation berth.dev/grow-by: "a=4,b=1" is not allowed ` +
-			`on pods: a PodGroup has the minimum of each role or group`},
-		{"a PodGroup with another value", "8", "1", "", `PodGroup g annotation berth.dev/grow-by: "1" is not "double", a whole number from 2 to 100000, or such numbers by role or group, such as decode=4,prefill=1`},
+		{"a pod with another value", "half", absent, "", `pod annotation berth.dev/grow-by: "half" is not "double" or a whole number from 2 to 100000`},
+		{"a PodGroup says it by role", absent, "b=1, a=4", "b=1,a=4", ""},
+		{"a pod that says it by role", "a=4,b=1", absent, "", `pod annotation berth.dev/grow-by: "a=4,b=1" is not "double" or a whole number from 2 to 100000`},
+		{"a PodGroup with another value", "8", "1", "", `PodGroup g annotation berth.dev/grow-by: "1" is not "double" or a whole number from 2 to 100000, ` +
+			`or such numbers by role or group, as in decode=4,prefill=1`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

@@ -22,9 +22,11 @@ const (
 	mostParts = 32
 )
 
-// Allowed says what Parse reads.
-var Allowed = fmt.Sprintf("%q, a whole number from 2 to %d, or such numbers by role or group, such as decode=4,prefill=1",
-	Double, Largest)
+// Allowed says what Parse reads, AllowedPlain without ratios.
+var (
+	AllowedPlain = fmt.Sprintf("%q or a whole number from 2 to %d", Double, Largest)
+	Allowed      = AllowedPlain + ", or such numbers by role or group, as in decode=4,prefill=1"
+)
 
 // label is what a role or a group may be called; a role within a group follows the group and a slash.
 const label = `[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?`
@@ -50,7 +52,6 @@ func Parse(text string) (Size, bool) {
 		}
 		names, parts = append(names, name), append(parts, name+"="+strconv.Itoa(n))
 	}
-	slices.Sort(parts)
 	return Size(strings.Join(parts, ",")), true
 }
 

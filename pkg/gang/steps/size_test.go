@@ -13,7 +13,7 @@ func TestSizesThatUsersWrite(t *testing.T) {
 		"double":                      Double,
 		"8":                           "8",
 		"+008":                        "8",
-		"prefill=1, decode=4":         "decode=4,prefill=1",
+		"prefill=1, decode=4":         "prefill=1,decode=4",
 		"replica/decode=4,router=001": "replica/decode=4,router=1",
 		"1":                           "",
 		"Double":                      "",
