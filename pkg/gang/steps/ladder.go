@@ -75,7 +75,7 @@ func find(g *tree.Group, name string) (u unit, known bool) {
 	return u, known
 }
 
-// counts reports whether the name is that of a group of which some of the groups within may be missing.
+// counts reports whether the name is that of a group whose groups need not all be whole.
 func counts(g *tree.Group, name string) bool {
 	return g.Name == name && len(g.Groups) > 0 && (g.Copies || g.Least < len(g.Groups))
 }

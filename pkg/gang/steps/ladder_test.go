@@ -49,7 +49,7 @@ func leaf(name string, pods int) tree.Group {
 	return tree.Group{Name: name, Roles: map[string]int{name: pods}}
 }
 
-// copies are copies of a group of two pods, of which some have to be whole.
+// copies are copies of a group of two pods, some of them needed.
 func copies(name string, n, least int) tree.Group {
 	g := tree.Group{Name: name, Copies: true, Least: least}
 	for i := range n {
@@ -85,7 +85,7 @@ func TestStepsOfGroupsAndRoles(t *testing.T) {
 		"the one group of a gang needs no name":  {of(copies("c", 4, 1)), "2", "6 (3 of 4 c (2 pods))"},
 		"it can double":                          {of(copies("c", 4, 2)), Double, "8 (4 of 4 c (2 pods))"},
 		"a role can be one of a group":           {of(within), "replica/decode=2,replica/prefill=1", "8 (replica (decode=6, prefill=2))"},
-		"groups of which some may be missing":    {of(inner), "inner=1", "5 (inner (1 pod, x (1 pod), y (3 pods)))"},
+		"groups that may be missing in part":     {of(inner), "inner=1", "5 (inner (1 pod, x (1 pod), y (3 pods)))"},
 		"without a size there is no second step": {roles, "", "5 (decode=4, prefill=1)"},
 	} {
 		t.Run(name, func(t *testing.T) {
