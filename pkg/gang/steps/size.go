@@ -63,6 +63,19 @@ func number(text string) (int, bool) {
 // Named reports whether the size is a ratio: numbers by role or group.
 func (s Size) Named() bool { return strings.Contains(string(s), "=") }
 
+// Map returns the size with other names of roles and groups.
+func (s Size) Map(name func(string) string) Size {
+	if !s.Named() {
+		return s
+	}
+	parts := strings.Split(string(s), ",")
+	for i, part := range parts {
+		of, by, _ := strings.Cut(part, "=")
+		parts[i] = name(of) + "=" + by
+	}
+	return Size(strings.Join(parts, ","))
+}
+
 // Compare orders sizes, so that members that disagree have one: numbers by how large they are, after Double and before
 // ratios.
 func (s Size) Compare(o Size) int {
