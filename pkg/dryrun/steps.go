@@ -35,7 +35,7 @@ func (p *Planner) byRank(members []gang.Member) []gang.Member {
 
 // endOnStep leaves out what the plan has beyond the last step that it reaches: the members that were placed last.
 func (a *Plan) endOnStep(turn gang.Turn) {
-	if !a.Feasible() {
+	if !turn.Steps.Climbs() || !a.Feasible() {
 		return
 	}
 	roleOf := make(map[gang.UID]string, len(turn.Members))

@@ -148,6 +148,9 @@ func (p *plan) tallied() *planTally {
 
 // beyond returns the members without which the group ends on a step when all others of the plan are bound.
 func (p *plan) beyond(g *group) (spare []*member) {
+	if !g.ladder().Climbs() {
+		return nil
+	}
 	// Those that may still be turned away go first.
 	going := slices.DeleteFunc(slices.Clone(p.order), func(m *member) bool { return p.node(m) == "" })
 	slices.SortStableFunc(going, func(a, b *member) int { return cmp.Compare(b.stage, a.stage) })

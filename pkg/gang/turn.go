@@ -123,10 +123,8 @@ func incomplete(g *group) obstacle.Reason {
 			Need: of.Without(settled, g.census.settledIn).Total, Says: of.Groups().Short(g.census.existingIn)}
 	}
 	minimum := g.spec().Minimum
-	if short := minimum.Groups().Short(g.census.existingIn); short != "" {
-		return obstacle.Obstacle{Cause: obstacle.TooFewMembers, Group: g.id, Says: short}
-	}
-	return obstacle.Obstacle{Cause: obstacle.TooFewMembers, Group: g.id, Have: g.census.existing(), Need: minimum.Total}
+	return obstacle.Obstacle{Cause: obstacle.TooFewMembers, Group: g.id, Have: g.census.existing(), Need: minimum.Total,
+		Says: minimum.Groups().Short(g.census.existingIn)}
 }
 
 // uninvited says why the leader may not plan now.

@@ -88,7 +88,7 @@ var growths = []growth{
 	{"leader=1,worker=2", Minimum{Total: 2, Roles: map[string]int{"leader": 1, "worker": 1}},
 		[]string{"leader", "worker", "worker"}},
 	{"copy=1,router=1", Minimum{Total: 2, Tree: &tree.Group{Least: 2, Groups: []tree.Group{
-		{Name: "copy", Copies: true, Least: 1, Groups: []tree.Group{
+		{Name: "copy", Least: 1, Groups: []tree.Group{
 			{Name: "copy-0", Roles: map[string]int{"copy-0": 1}},
 			{Name: "copy-1", Roles: map[string]int{"copy-1": 2}},
 			{Name: "copy-2", Roles: map[string]int{"copy-2": 1}}}},

@@ -67,16 +67,16 @@ func (m Minimum) Within(o Minimum) Minimum {
 // Spare returns which of the members with these roles the minimum can do without: it lacks no more than with all of
 // them. The last ones go first, and come first.
 func (m Minimum) Spare(roles []string) (spare []int) {
-	have, kept, total := map[string]int{}, map[string]int{}, 0
-	for _, role := range roles {
-		have[role]++
+	at, kept := map[string][]int{}, map[string]int{}
+	for i, role := range roles {
+		at[role] = append(at[role], i)
 	}
-	byRole := func(role string) int { return have[role] }
-	m.Groups().serve(byRole, kept)
+	m.Groups().serve(at, kept)
+	// Those of roles that are still lacking come on top.
+	total := m.Groups().Without(func(role string) int { return len(at[role]) }).Members()
 	for _, n := range kept {
 		total += n
 	}
-	total += m.Groups().Without(byRole).Members()
 	keep := make([]bool, len(roles))
 	for i, role := range roles {
 		if keep[i] = kept[role] > 0; keep[i] {

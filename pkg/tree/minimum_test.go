@@ -96,8 +96,8 @@ func TestMembersThatCanBeSpared(t *testing.T) {
 		{"none that helps goes where too few are there", leader, []string{"worker", "worker"}, []int{1}},
 		{"whole copies stay", twoOfThree, []string{"c-0", "c-1", "c-1", "c-2", "c-2"}, []int{0}},
 		{"what helps a copy that is not whole stays", twoOfThree, []string{"c-0", "c-1", "c-1"}, nil},
-		{"of copies that are alike the first stay", twoOfThree, []string{"c-2", "c-1", "c-0", "c-0", "c-1", "c-2"},
-			[]int{5, 0}},
+		{"of whole copies the first in the list stay", twoOfThree, []string{"c-2", "c-1", "c-0", "c-2", "c-0", "c-1"},
+			[]int{5, 1}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

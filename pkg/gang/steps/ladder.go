@@ -119,7 +119,7 @@ func (l Ladder) Reached(total int, byRole func(role string) int) int {
 	}
 	// Members that count for no unit may be missing where the gang needs more than its roles do.
 	at := slices.Min(steps)
-	for at > 0 && !l.At(at).MetBy(total, byRole) {
+	for at > 0 && total < l.At(at).Total {
 		at--
 	}
 	return at
@@ -138,9 +138,9 @@ func (l Ladder) At(step int) tree.Minimum {
 		case more == 0:
 			continue
 		case u.within != nil:
-			before := u.within.Members()
+			m.Total += members(u.within, u.least+more) - members(u.within, u.least)
 			m.Tree = with(m.Tree, func(g *tree.Group) bool { return counts(g, u.within.Name) },
-				func(g *tree.Group) { g.Least += more; m.Total += g.Members() - before })
+				func(g *tree.Group) { g.Least += more })
 			continue
 		case u.role != "":
 			m.Roles = raised(m.Roles, u.role, more)
@@ -152,6 +152,16 @@ func (l Ladder) At(step int) tree.Minimum {
 		m.Total += more
 	}
 	return m
+}
+
+// members is the smallest number of members of a group in which that many groups are whole.
+func members(g *tree.Group, whole int) int {
+	if g.Copies {
+		return min(whole, len(g.Groups)) * g.Groups[0].Members()
+	}
+	of := *g
+	of.Least = whole
+	return of.Members()
 }
 
 // raised returns the roles with more members of one.
