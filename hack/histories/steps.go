@@ -50,6 +50,7 @@ func (w *world) do(s *history.Step) error {
 			return err
 		}
 		w.checker.Excuse()
+		w.growth.shake()
 		return w.start()
 	default:
 		return w.patch(s)

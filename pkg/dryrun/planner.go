@@ -84,7 +84,7 @@ func (p *Planner) arrange(w *Work, id gang.ID, turn gang.Turn, nodes []fwk.NodeI
 	if err != nil {
 		return nil, err
 	}
-	if turn.Steps != 0 {
+	if turn.Steps.Climbs() {
 		turn.Members = p.byRank(turn.Members)
 	}
 	best, err := p.arrangeOn(w, id, levels, turn, nodes, nil)

@@ -35,9 +35,7 @@ func (p *Planner) byRank(members []gang.Member) []gang.Member {
 
 // endOnStep leaves out what the plan has beyond the last step that it reaches: the members that were placed last.
 func (a *Plan) endOnStep(turn gang.Turn) {
-	have := turn.Held + len(a.Assignments)
-	over := have - turn.Steps.Reached(turn.Of.Total, have)
-	if over == 0 || !a.Feasible() {
+	if !turn.Steps.Climbs() || !a.Feasible() {
 		return
 	}
 	roleOf := make(map[gang.UID]string, len(turn.Members))
@@ -48,7 +46,7 @@ func (a *Plan) endOnStep(turn gang.Turn) {
 	for i, placed := range a.Assignments {
 		roles[i] = roleOf[placed.UID]
 	}
-	for _, i := range turn.Need.Spare(roles, over) {
+	for _, i := range turn.Steps.Beyond(turn.Held, turn.HeldIn, roles) {
 		a.Assignments = slices.Delete(a.Assignments, i, i+1) // the last comes first
 	}
 }

@@ -58,16 +58,18 @@ func TestAPlanEndsOnAStep(t *testing.T) {
 		want       []gang.UID
 	}{
 		"what is beyond a step is left out":        {steps.Double, 0, 7, []gang.UID{"0", "1", "2", "3"}},
-		"several steps are taken at once":          {3, 2, 7, []gang.UID{"0", "1", "2", "3", "4", "5"}},
+		"several steps are taken at once":          {"3", 2, 7, []gang.UID{"0", "1", "2", "3", "4", "5"}},
 		"what is lacking to a step is filled up":   {steps.Double, 3, 4, []gang.UID{"0"}},
-		"without steps all go that have room":      {0, 0, 5, []gang.UID{"0", "1", "2", "3", "4"}},
+		"without steps all go that have room":      {"", 0, 5, []gang.UID{"0", "1", "2", "3", "4"}},
 		"a plan that is not enough stays as it is": {steps.Double, 0, 1, []gang.UID{"0"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			turn := gang.Turn{Steps: tc.size, Held: tc.held, Of: gang.Minimum{Total: 2}}
+			noRole := func(string) int { return 0 }
+			turn := gang.Turn{Steps: steps.Ladder{Minimum: gang.Minimum{Total: 2}, By: tc.size}, Held: tc.held, HeldIn: noRole}
+			turn.Of = turn.Steps.Minimum
 			if tc.held > 0 {
-				turn.Of.Total = tc.size.Next(2, tc.held)
+				turn.Of = turn.Steps.Next(tc.held, noRole)
 			}
 			turn.Need.Total = turn.Of.Total - tc.held
 			for i := range 8 {

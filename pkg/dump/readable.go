@@ -60,7 +60,7 @@ func (h *NameHasher) Readable() []string { return slices.Sorted(maps.Keys(h.read
 // mapped are annotations whose names are hashed one by one.
 var mapped = []string{
 	wellknown.GPUAssignedKey, wellknown.NearKey, wellknown.LicensesKey, wellknown.DatasetsKey,
-	wellknown.MinMembersByRoleKey, wellknown.GroupsKey, wellknown.GroupKey,
+	wellknown.MinMembersByRoleKey, wellknown.GroupsKey, wellknown.GroupKey, wellknown.GrowByKey,
 }
 
 // structured reports whether values of the annotation are lists of devices, keys of labels or names of the
@@ -75,7 +75,7 @@ func structured(key string) bool {
 var (
 	// plainWord is one of the words that annotations of Berth's own have, plainAmount a number, an amount or a time.
 	plainWord = regexp.MustCompile(
-		`^(true|false|allow|avoid|double|tolerate|require|required|preferred|exclusive|shared)$`)
+		`^(true|false|allow|avoid|tolerate|require|required|preferred|exclusive|shared)$`)
 	plainAmount = regexp.MustCompile(`^[-+]?[0-9][-+0-9.:TZeE]*([kMGTP]i?)?$`)
 )
 

@@ -49,7 +49,7 @@ func (c *census) count(m *Member, by int) {
 	if m.Minimum > 0 {
 		tally(c.labelled, m.Minimum, by)
 	}
-	if m.Steps != 0 {
+	if m.Steps != "" {
 		tally(c.growing, m.Steps, by)
 	}
 }
@@ -112,10 +112,10 @@ func (c *census) precedence() order.Precedence {
 	return last
 }
 
-// steps is the size of the steps by which the group grows, 0 if it does not: the largest, should members disagree.
+// steps is the size of the steps by which the group grows, empty if it does not: the largest, should members disagree.
 func (c *census) steps() (size steps.Size) {
 	for s := range c.growing {
-		if size == 0 || s > size {
+		if size == "" || s.Compare(size) > 0 {
 			size = s
 		}
 	}
@@ -123,8 +123,7 @@ func (c *census) steps() (size steps.Size) {
 }
 
 // largestLabel is the largest minimum that members carry themselves; 0 if none does.
-func (c *census) largestLabel() int {
-	largest := 0
+func (c *census) largestLabel() (largest int) {
 	for n := range c.labelled {
 		largest = max(largest, n)
 	}

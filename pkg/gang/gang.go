@@ -101,7 +101,7 @@ type Member struct {
 	Ours bool
 	// Minimum is the group's minimum by the member's own word, or 0 if the member leaves it to an object.
 	Minimum int
-	// Steps is how large the steps are by which the group grows beyond its minimum, 0 if it grows by single members.
+	// Steps is how large the steps are by which the group grows beyond its minimum, empty if it grows by single members.
 	Steps steps.Size
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"time"
 
+	"berth.dev/berth/pkg/gang/steps"
 	"berth.dev/berth/pkg/obstacle"
 )
 
@@ -90,12 +91,14 @@ func (g *group) met() bool { s := g.spec(); return s != nil && g.census.met(s.Mi
 
 // target is what a plan has to come to: the minimum or, if the group grows, its next step.
 func (g *group) target() Minimum {
-	m := g.spec().Minimum
 	if g.grows() {
-		m.Total = g.census.steps().Next(m.Total, g.census.settled())
+		return g.ladder().Next(g.census.settled(), g.census.settledIn)
 	}
-	return m
+	return g.spec().Minimum
 }
+
+// ladder is by what steps the group grows, and from where.
+func (g *group) ladder() steps.Ladder { return steps.Ladder{Minimum: g.spec().Minimum, By: g.census.steps()} }
 
 // quorum reports whether enough members exist for a plan.
 func (g *group) quorum() bool { return g.spec() != nil && g.census.quorum(g.target()) }
@@ -110,9 +113,8 @@ func running(g *group) bool { return g.census.states[Bound] > 0 || g.met() }
 // replaced.
 func (g *group) started() bool { return g.run.hadMinimum() && running(g) }
 
-// grows reports whether the group has started and plans for the members beyond its minimum: it takes them by whole
-// steps.
-func (g *group) grows() bool { return g.started() && g.census.steps() != 0 && g.met() }
+// grows reports whether the group has started and takes the members beyond its minimum by whole steps.
+func (g *group) grows() bool { return g.started() && g.met() && g.ladder().Climbs() }
 
 // free reports whether members are placed one by one: the group has started and does not grow by steps, or has first
 // to replace what its minimum has lost.
@@ -126,7 +128,7 @@ func replacements(g *group) map[*member]bool {
 	for i, m := range t.Members {
 		owed[g.members[m.UID]], roles[i] = true, m.Role
 	}
-	for _, i := range t.Need.Spare(roles, len(roles)) {
+	for _, i := range t.Need.Spare(roles) {
 		delete(owed, g.members[t.Members[i].UID])
 	}
 	return owed

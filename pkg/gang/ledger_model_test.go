@@ -77,8 +77,8 @@ func (w *world) create() {
 	i := w.next
 	w.next++
 	p := &worldPod{Member: pending(i), group: g1}
-	p.Steps = w.steps
-	p.Class, p.Role = []string{"a", "b"}[w.draw(2, "class")], []string{"", "leader"}[w.draw(2, "role")]
+	p.Steps = w.growth.by
+	p.Class, p.Role = []string{"a", "b"}[w.draw(2, "class")], w.growth.roles[w.draw(len(w.growth.roles), "role")]
 	if w.draw(6, "gated") == 0 {
 		p.State = Gated
 	}
@@ -96,7 +96,10 @@ func (w *world) create() {
 // define makes or edits a PodGroup.
 func (w *world) define(id ID) {
 	s := Spec{Minimum: Minimum{Total: 1 + w.draw(4, "minimum")}, Created: t0, UID: "g", Timeout: 30 * time.Second}
-	if w.draw(3, "with roles") == 0 {
+	switch fixed := w.growth.minimum; {
+	case fixed.Total > 0:
+		s.Minimum = fixed
+	case w.draw(3, "with roles") == 0:
 		s.Minimum.Roles = map[string]int{"leader": 1}
 	}
 	w.carryOut(w.l.Define(id, Object, s, w.now))

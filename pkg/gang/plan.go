@@ -148,10 +148,7 @@ func (p *plan) tallied() *planTally {
 
 // beyond returns the members without which the group ends on a step when all others of the plan are bound.
 func (p *plan) beyond(g *group) (spare []*member) {
-	need := g.spec().Minimum
-	have := g.census.settled() + len(p.assignments)
-	over := have - g.census.steps().Reached(need.Total, have)
-	if over == 0 {
+	if !g.ladder().Climbs() {
 		return nil
 	}
 	// Those that may still be turned away go first.
@@ -161,7 +158,7 @@ func (p *plan) beyond(g *group) (spare []*member) {
 	for i, m := range going {
 		roles[i] = m.Role
 	}
-	for _, i := range need.Without(g.census.settled(), g.census.settledIn).Spare(roles, over) {
+	for _, i := range g.ladder().Beyond(g.census.settled(), g.census.settledIn, roles) {
 		spare = append(spare, going[i])
 	}
 	return spare
@@ -174,6 +171,5 @@ func serves(g *group, p *plan) bool {
 
 // servesReady reports whether that is so when those members of the plan are bound that are ready.
 func servesReady(g *group, p *plan) bool {
-	t := p.tallied()
-	return g.census.metWith(g.target(), t.ready, t.readyRoles)
+	return g.census.metWith(g.target(), p.tallied().ready, p.tallied().readyRoles)
 }

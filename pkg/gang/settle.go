@@ -65,7 +65,7 @@ func (g *group) recount(now time.Time) (e Effects) {
 	switch {
 	case g.grows() && g.plan == nil:
 		g.ground()
-	case g.free() && g.census.steps() != 0 && g.spec() != nil:
+	case g.free() && g.spec() != nil && g.ladder().Climbs():
 		g.owed = replacements(g)
 	}
 	return e

@@ -1,6 +1,7 @@
 package gang
 
 import (
+	"math"
 	"slices"
 
 	"berth.dev/berth/pkg/gang/order"
@@ -32,11 +33,12 @@ type Turn struct {
 	Why obstacle.Reason
 	// Need is how many of Members have to be placed at least, Of the whole minimum or the next step, for a Lead.
 	Need, Of Minimum
-	// Steps is how large the steps are that the plan ends on, Grows is set if the group has started, for a Lead.
-	Steps steps.Size
+	// Steps are those that the plan ends on, Grows is set if the group has started, for a Lead.
+	Steps steps.Ladder
 	Grows bool
-	// Held is the number of members that are bound, finished or assigned already, for a Lead.
-	Held int
+	// Held is the number of members that are bound, finished or assigned already, HeldIn by role, for a Lead.
+	Held   int
+	HeldIn func(role string) int
 	// Reopened is set for a Lead that plans for what a plan has lost while others hold what it gave them.
 	Reopened bool
 	// Members are the members that can be placed, oldest first, for a Lead.
@@ -47,7 +49,7 @@ type Turn struct {
 func (t *Turn) lead(g *group) {
 	roles := map[string]int{}
 	t.Of, t.Held, t.Reopened = g.target(), g.census.settled(), reopened(g)
-	t.Steps, t.Grows = g.census.steps(), g.grows()
+	t.Steps, t.Grows = g.ladder(), g.grows()
 	for _, m := range g.members {
 		switch {
 		case m.mayLead():
@@ -57,7 +59,11 @@ func (t *Turn) lead(g *group) {
 			roles[m.Role]++
 		}
 	}
-	t.Need = t.Of.Without(t.Held, func(role string) int { return g.census.settledIn(role) + roles[role] })
+	for role := range g.census.roles {
+		roles[role] += g.census.settledIn(role)
+	}
+	t.HeldIn = func(role string) int { return roles[role] }
+	t.Need = t.Of.Without(t.Held, t.HeldIn)
 	slices.SortFunc(t.Members, func(a, b Member) int { return a.compare(&b) })
 }
 
@@ -109,15 +115,16 @@ func incomplete(g *group) obstacle.Reason {
 		return obstacle.Told(g.note)
 	}
 	if g.grows() {
-		settled := g.census.settled()
+		settled, of := g.census.settled(), g.target()
+		if !of.MetBy(math.MaxInt, func(string) int { return math.MaxInt }) {
+			return obstacle.Obstacle{Cause: obstacle.Grown, Group: g.id}
+		}
 		return obstacle.Obstacle{Cause: obstacle.WaitsForStep, Group: g.id, Have: g.census.existing() - settled,
-			Need: g.target().Total - settled}
+			Need: of.Without(settled, g.census.settledIn).Total, Says: of.Groups().Short(g.census.existingIn)}
 	}
 	minimum := g.spec().Minimum
-	if short := minimum.Groups().Short(g.census.existingIn); short != "" {
-		return obstacle.Obstacle{Cause: obstacle.TooFewMembers, Group: g.id, Says: short}
-	}
-	return obstacle.Obstacle{Cause: obstacle.TooFewMembers, Group: g.id, Have: g.census.existing(), Need: minimum.Total}
+	return obstacle.Obstacle{Cause: obstacle.TooFewMembers, Group: g.id, Have: g.census.existing(), Need: minimum.Total,
+		Says: minimum.Groups().Short(g.census.existingIn)}
 }
 
 // uninvited says why the leader may not plan now.

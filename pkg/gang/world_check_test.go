@@ -15,7 +15,7 @@ func (w *world) check() {
 			w.t.Fatalf("%s: counts (-recount +kept):\n%s", id, cmp.Diff(again, g.census, exactly))
 		}
 		w.checkPlan(g)
-		holding, let, going := 0, g.census.settled(), Minimum{Roles: map[string]int{}}
+		holding, let, going := 0, []string{}, Minimum{Roles: map[string]int{}}
 		for _, m := range g.members {
 			if m.stage.holds() {
 				holding++
@@ -25,7 +25,7 @@ func (w *world) check() {
 				going.Roles[m.Role]++
 			}
 			if m.stage == released {
-				let++
+				let = append(let, m.Role)
 			}
 		}
 		if holding != g.holding {
@@ -56,13 +56,12 @@ func (w *world) check() {
 		}
 		for _, m := range g.members {
 			before := w.stages[m.UID]
-			if m.stage != released || before == released || before == alone || before == queued || g.census.steps() == 0 {
+			if m.stage != released || before == released || before == alone || before == queued || !g.ladder().Climbs() {
 				continue
 			}
-			// A role that is needed may come on top of members that another scheduler has placed.
-			minimum := g.spec().Minimum
-			if at := g.census.steps().Reached(minimum.Total, let); at != let && len(minimum.Roles) == 0 {
-				w.t.Fatalf("%s is let go, and the %d members that go or are placed are beyond the step %d", m.UID, let, at)
+			if spare := g.ladder().Beyond(g.census.settled(), g.census.settledIn, let); len(spare) > 0 {
+				w.t.Fatalf("%s is let go with %q besides %d that are placed, which is beyond a step of %s by %q", m.UID, let,
+					g.census.settled(), g.spec().Minimum, g.census.steps())
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"berth.dev/berth/pkg/gang/steps"
+	"berth.dev/berth/pkg/tree"
 )
 
 // spot is where a pod is in the scheduler.
@@ -68,14 +69,37 @@ type world struct {
 	evicted int
 	// salt makes another history of the same seed.
 	salt uint64
-	// steps is by what the gangs of this world grow.
-	steps steps.Size
+	// growth is how the gangs of this world grow.
+	growth growth
+}
+
+// growth is how gangs grow: by what steps, and from what minimum, which the world chooses if it has no total.
+type growth struct {
+	by      steps.Size
+	minimum Minimum
+	roles   []string
+}
+
+var growths = []growth{
+	{"", Minimum{}, []string{"", "leader"}},
+	{"", Minimum{}, []string{"", "leader"}},
+	{steps.Double, Minimum{}, []string{"", "leader"}},
+	{"2", Minimum{}, []string{"", "leader"}},
+	{"leader=1,worker=2", Minimum{Total: 2, Roles: map[string]int{"leader": 1, "worker": 1}},
+		[]string{"leader", "worker", "worker"}},
+	{"copy=1,router=1", Minimum{Total: 2, Tree: &tree.Group{Least: 2, Groups: []tree.Group{
+		{Name: "copy", Least: 1, Groups: []tree.Group{
+			{Name: "copy-0", Roles: map[string]int{"copy-0": 1}},
+			{Name: "copy-1", Roles: map[string]int{"copy-1": 2}},
+			{Name: "copy-2", Roles: map[string]int{"copy-2": 1}}}},
+		{Name: "router", Roles: map[string]int{"router": 1}}}}},
+		[]string{"copy-0", "copy-1", "copy-2", "router"}},
 }
 
 func newWorld(t *rapid.T) *world {
 	w := &world{t: t, l: NewLedger(time.Minute, nil), now: t0, pods: map[UID]*worldPod{}, stages: map[UID]stage{},
 		visited: map[stage]int{}}
-	w.steps = []steps.Size{0, 0, steps.Double, 2}[w.draw(4, "steps")]
+	w.growth = growths[w.draw(len(growths), "growth")]
 	return w
 }
 

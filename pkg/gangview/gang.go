@@ -16,6 +16,7 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gang/steps"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/runview"
 	"berth.dev/berth/pkg/wellknown"
@@ -96,6 +97,10 @@ func Spec(pg *schedulingv1alpha1.PodGroup, timeout time.Duration) (gang.Spec, er
 	if err != nil {
 		return gang.Spec{}, err
 	}
+	size, bad := stepsOf(pg, &v1.Pod{})
+	if bad != nil {
+		return gang.Spec{}, bad
+	}
 	minimum := gang.Minimum{Total: max(int(pg.Spec.MinMember), 1), Roles: roles, Tree: groups}
 	if groups != nil {
 		groups.Roles = maps.Clone(roles)
@@ -103,6 +108,9 @@ func Spec(pg *schedulingv1alpha1.PodGroup, timeout time.Duration) (gang.Spec, er
 		groups.Always(minimum.Roles)
 	}
 	minimum.Total = minimum.Members()
+	if allowed := (steps.Ladder{Minimum: minimum, By: size}).Wrong(); allowed != "" {
+		return gang.Spec{}, badSteps("PodGroup "+pg.Name, pg.Annotations[wellknown.GrowByKey], allowed)
+	}
 	if minimum.Total > maxMinMember {
 		return gang.Spec{}, &wellknown.BadValue{Object: "PodGroup " + pg.Name, Kind: "annotation", Key: wellknown.GroupsKey,
 			Value: fmt.Sprint(minimum.Total, " pods"), Allowed: allowedMinimum}

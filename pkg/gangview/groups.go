@@ -117,9 +117,6 @@ func groupsOf(pg *schedulingv1alpha1.PodGroup) (*tree.Group, error) {
 	if levels.Segment.Size > 0 {
 		return nil, r.bad("", text, "allowed together with "+wellknown.SegmentSizeKey)
 	}
-	if levels.Steps != 0 {
-		return nil, r.bad("", text, "allowed together with "+wellknown.GrowByKey)
-	}
 	root.Groups, err = r.read(groups, "", "", len(levels.Required), 1)
 	if err != nil {
 		return nil, err

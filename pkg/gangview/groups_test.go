@@ -90,11 +90,6 @@ func TestGroupsThatCannotBeRead(t *testing.T) {
 			mustBeAboutAValue(t, err)
 		})
 	}
-	grows := map[string]string{wellknown.GroupsKey: "[{name: a, pods: 1}]", wellknown.GrowByKey: "2"}
-	if _, err := Spec(groupWith(0, grows), time.Minute); err == nil ||
-		!strings.Contains(err.Error(), "allowed together with berth.dev/grow-by") {
-		t.Errorf("with steps it says %v", err)
-	}
 	segments := map[string]string{wellknown.GroupsKey: "[{name: a, pods: 1}]", wellknown.SegmentSizeKey: "2",
 		wellknown.SegmentTopologyKey: "rack"}
 	if _, err := Spec(groupWith(0, segments), time.Minute); err == nil ||

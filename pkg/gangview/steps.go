@@ -10,21 +10,20 @@ import (
 
 // stepsOf reads by what steps a gang grows from its PodGroup, which may be nil, and else from a member.
 func stepsOf(pg *schedulingv1alpha1.PodGroup, pod *v1.Pod) (steps.Size, *wellknown.BadValue) {
-	object, value, found := "pod", "", false
-	if pg != nil {
-		object = "PodGroup " + pg.Name
-		value, found = pg.Annotations[wellknown.GrowByKey]
-	}
+	object, value, found := annotation(pg, pod, wellknown.GrowByKey)
 	if !found {
-		if value, found = pod.Annotations[wellknown.GrowByKey]; !found {
-			return 0, nil
-		}
-		object = "pod"
+		return "", nil
 	}
 	size, ok := steps.Parse(value)
-	if !ok {
-		return 0, &wellknown.BadValue{Object: object, Kind: "annotation", Key: wellknown.GrowByKey, Value: value,
-			Allowed: steps.Allowed}
+	switch {
+	case ok && (!size.Named() || object != "pod"):
+		return size, nil
+	case object == "pod": // which has no minimum by role
+		return "", badSteps(object, value, steps.AllowedPlain)
 	}
-	return size, nil
+	return "", badSteps(object, value, steps.Allowed)
+}
+
+func badSteps(object, value, allowed string) *wellknown.BadValue {
+	return &wellknown.BadValue{Object: object, Kind: "annotation", Key: wellknown.GrowByKey, Value: value, Allowed: allowed}
 }

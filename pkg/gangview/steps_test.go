@@ -1,7 +1,9 @@
 package gangview
 
 import (
+	"strings"
 	"testing"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,12 +21,15 @@ func TestByWhatStepsAGangGrows(t *testing.T) {
 		want             steps.Size
 		bad              string
 	}{
-		{"by single members unless something is said", absent, absent, 0, ""},
-		{"the pod says it", "8", absent, 8, ""},
+		{"by single members unless something is said", absent, absent, "", ""},
+		{"the pod says it", "8", absent, "8", ""},
 		{"the PodGroup says it", absent, "double", steps.Double, ""},
 		{"the PodGroup overrides the pod", "8", "double", steps.Double, ""},
-		{"a pod with another value", "half", absent, 0, `pod annotation berth.dev/grow-by: "half" is not "double" or a whole number from 2 to 100000`},
-		{"a PodGroup with another value", "8", "1", 0, `PodGroup g annotation berth.dev/grow-by: "1" is not "double" or a whole number from 2 to 100000`},
+		{"a pod with another value", "half", absent, "", `pod annotation berth.dev/grow-by: "half" is not "double" or a whole number from 2 to 100000`},
+		{"a PodGroup says it by role", absent, "b=1, a=4", "b=1,a=4", ""},
+		{"a pod that says it by role", "a=4,b=1", absent, "", `pod annotation berth.dev/grow-by: "a=4,b=1" is not "double" or a whole number from 2 to 100000`},
+		{"a PodGroup with another value", "8", "1", "", `PodGroup g annotation berth.dev/grow-by: "1" is not "double" or a whole number from 2 to 100000, ` +
+			`or such numbers by role or group, as in decode=4,prefill=1`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -47,5 +52,31 @@ func TestByWhatStepsAGangGrows(t *testing.T) {
 				t.Errorf("it says %q, want %q", said, tc.bad)
 			}
 		})
+	}
+}
+
+func TestStepsThatDoNotSuitAPodGroup(t *testing.T) {
+	t.Parallel()
+	const groups = `[{name: decode, copies: 8, minCopies: 4, pods: 2}, {name: prefill, pods: 1}]`
+	for _, tc := range []struct{ groups, roles, by, bad string }{
+		{groups, "", "decode=4,prefill=1", ""},
+		{groups, "", "4", "numbers by group, such as decode=2, because the gang has several groups"},
+		{groups, "", "decode=4,router=1", "roles that have a minimum, or groups that are in no copies; router is neither"},
+		{"", "decode=4,prefill=1", "decode=4,prefill=1", ""},
+		{"", "decode=4", "decode=4,prefill=1", "prefill is neither"},
+		{"", "", "1", `"1" is not "double"`},
+		{"[{name: a, pods: 0}]", "", "double", "a has no minimum to double"},
+	} {
+		given := map[string]string{wellknown.GrowByKey: tc.by}
+		if tc.groups != "" {
+			given[wellknown.GroupsKey] = tc.groups
+		}
+		if tc.roles != "" {
+			given[wellknown.MinMembersByRoleKey] = tc.roles
+		}
+		_, err := Spec(groupWith(0, given), time.Minute)
+		if (err == nil) != (tc.bad == "") || err != nil && !strings.Contains(err.Error(), tc.bad) {
+			t.Errorf("%+v: it says %v", tc, err)
+		}
 	}
 }

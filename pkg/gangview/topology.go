@@ -27,7 +27,7 @@ type Topology struct {
 	MixedModels bool
 	// Segment is what runs of consecutive ranks share; its zero value if they need not share anything.
 	Segment Segment
-	// Steps are those by which the gang grows beyond its minimum; 0 if it grows by single members.
+	// Steps are those by which the gang grows beyond its minimum; empty if it grows by single members.
 	Steps steps.Size
 }
 
@@ -39,16 +39,9 @@ func TopologyOf(pg *schedulingv1alpha1.PodGroup, pod *v1.Pod) (Topology, error) 
 		key    string
 		levels *[]string
 	}{{wellknown.TopologyRequiredKey, &t.Required}, {wellknown.TopologyPreferredKey, &t.Preferred}} {
-		object, value, found := "pod", "", false
-		if pg != nil {
-			if value, found = pg.Annotations[at.key]; found {
-				object = "PodGroup " + pg.Name
-			}
-		}
+		object, value, found := annotation(pg, pod, at.key)
 		if !found {
-			if value, found = pod.Annotations[at.key]; !found {
-				continue
-			}
+			continue
 		}
 		levels, allowed := topologyLevels(value)
 		// To prefer what is required adds nothing.
@@ -76,21 +69,23 @@ func TopologyOf(pg *schedulingv1alpha1.PodGroup, pod *v1.Pod) (Topology, error) 
 	return t, nil
 }
 
+// annotation returns the value of an annotation of a PodGroup, which may be nil, and else of a member, and whose it is.
+func annotation(pg *schedulingv1alpha1.PodGroup, pod *v1.Pod, key string) (object, value string, found bool) {
+	if pg != nil {
+		if value, found = pg.Annotations[key]; found {
+			return "PodGroup " + pg.Name, value, true
+		}
+	}
+	value, found = pod.Annotations[key]
+	return "pod", value, found
+}
+
 // mixedModelsAllowed is the one value of MixedModelsKey.
 const mixedModelsAllowed = "allow"
 
 // mixedModels reads whether the gang may mix GPU models, from its PodGroup, which may be nil, and else from a member.
 func mixedModels(pg *schedulingv1alpha1.PodGroup, pod *v1.Pod) (bool, *wellknown.BadValue) {
-	object, value, found := "pod", "", false
-	if pg != nil {
-		object = "PodGroup " + pg.Name
-		value, found = pg.Annotations[wellknown.MixedModelsKey]
-	}
-	if !found {
-		if value, found = pod.Annotations[wellknown.MixedModelsKey]; found {
-			object = "pod"
-		}
-	}
+	object, value, found := annotation(pg, pod, wellknown.MixedModelsKey)
 	if found && value != mixedModelsAllowed {
 		return false, &wellknown.BadValue{Object: object, Kind: "annotation", Key: wellknown.MixedModelsKey, Value: value,
 			Allowed: `"` + mixedModelsAllowed + `"`}

@@ -64,21 +64,34 @@ func (m Minimum) Within(o Minimum) Minimum {
 	return both
 }
 
-// Spare returns n of the members with these roles, the last ones first, without which the minimum lacks no more than
-// with them; fewer if there are no n.
-func (m Minimum) Spare(roles []string, n int) (spare []int) {
-	left := map[string]int{}
-	for _, role := range roles {
-		left[role]++
+// Spare returns which of the members with these roles the minimum can do without: it lacks no more than with all of
+// them. The last ones go first, and come first.
+func (m Minimum) Spare(roles []string) (spare []int) {
+	at, kept := map[string][]int{}, map[string]int{}
+	for i, role := range roles {
+		at[role] = append(at[role], i)
 	}
-	lacks := func(total int) int { return m.Without(total, func(role string) int { return left[role] }).Members() }
-	least := lacks(len(roles))
-	for i := len(roles) - 1; i >= 0 && len(spare) < n; i-- {
-		left[roles[i]]--
-		if lacks(len(roles)-len(spare)-1) == least {
+	m.Groups().serve(at, kept)
+	// Those of roles that are still lacking come on top.
+	total := m.Groups().Without(func(role string) int { return len(at[role]) }).Members()
+	for _, n := range kept {
+		total += n
+	}
+	keep := make([]bool, len(roles))
+	for i, role := range roles {
+		if keep[i] = kept[role] > 0; keep[i] {
+			kept[role]--
+		}
+	}
+	for i := range roles {
+		if !keep[i] && total < m.Total {
+			keep[i] = true
+			total++
+		}
+	}
+	for i := len(roles) - 1; i >= 0; i-- {
+		if !keep[i] {
 			spare = append(spare, i)
-		} else {
-			left[roles[i]]++
 		}
 	}
 	return spare

@@ -96,8 +96,9 @@ var topologies = []string{
 }
 
 var (
-	segmentSizes  = []string{"8", "2", "+8", "008", "100000", "", "1", "0", "-8", "8.0", "100001", "eight", "1e3"}
-	steps         = append([]string{"double", "Double", "double ", "doubled", "8double"}, segmentSizes...)
+	segmentSizes = []string{"8", "2", "+8", "008", "100000", "", "1", "0", "-8", "8.0", "100001", "eight", "1e3"}
+	steps        = append([]string{"double", "Double", "double ", "doubled", "8double", "a=4,b=1", "a=4, b = +1", "a=0,b=1",
+		"a=4,a=1", "a=4,", "=4", "a=x", "a=100000", "a=100001", "a b=1", "a/b=1", "a/b/c=1", "a/=1", "a=1=2"}, segmentSizes...)
 	segmentLevels = []string{"topology.kubernetes.io/rack", "", "my rack"}
 )
 
@@ -301,27 +302,35 @@ func testPodGroups(t *testing.T, w *guarded) {
 		},
 	} {
 		for _, value := range values {
-			annotations := map[string]string{key: value}
-			group := &schedulingv1alpha1.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: "train", Annotations: annotations}}
-			_, topologyErr := gangview.TopologyOf(group, &corev1.Pod{})
-			_, specErr := gangview.Spec(group, 0)
-			_, badWork := workview.GroupWork(group)
-			_, badSaved := workview.GroupSaved(group)
-			want := ""
-			for _, bad := range []*wellknown.BadValue{badWork, badSaved} {
-				if bad != nil {
-					want = bad.Error()
-				}
-			}
-			for _, err := range []error{topologyErr, specErr} {
-				if err != nil {
-					want = err.Error()
-				}
-			}
-			if got := w.createGroup(t.Context(), t, annotations); got != want {
-				t.Errorf("annotations %q\nadmission: %s\nscheduler: %s", annotations, got, want)
-			}
+			w.comparePodGroup(t, map[string]string{key: value})
 		}
+	}
+	for _, roles := range []string{"a=4,b=1", "a=4,b=0", "a=4"} {
+		w.comparePodGroup(t, map[string]string{wellknown.MinMembersByRoleKey: roles, wellknown.GrowByKey: "a=4,b=1"})
+	}
+}
+
+// comparePodGroup checks that admission says of the annotations what the scheduler says.
+func (w *guarded) comparePodGroup(t *testing.T, annotations map[string]string) {
+	t.Helper()
+	group := &schedulingv1alpha1.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: "train", Annotations: annotations}}
+	_, topologyErr := gangview.TopologyOf(group, &corev1.Pod{})
+	_, specErr := gangview.Spec(group, 0)
+	_, badWork := workview.GroupWork(group)
+	_, badSaved := workview.GroupSaved(group)
+	want := ""
+	for _, bad := range []*wellknown.BadValue{badWork, badSaved} {
+		if bad != nil {
+			want = bad.Error()
+		}
+	}
+	for _, err := range []error{topologyErr, specErr} {
+		if err != nil {
+			want = err.Error()
+		}
+	}
+	if got := w.createGroup(t.Context(), t, annotations); got != want {
+		t.Errorf("annotations %q\nadmission: %s\nscheduler: %s", annotations, got, want)
 	}
 }
 

@@ -100,9 +100,11 @@ type Pod struct {
 
 // Gang is what a history says of a PodGroup, or of a Job whose pods are a gang.
 type Gang struct {
-	Name           string `json:"name"`
-	MinMember      int    `json:"minMember"`
-	MinByRole      string `json:"minByRole,omitempty"`
+	Name      string `json:"name"`
+	MinMember int    `json:"minMember"`
+	MinByRole string `json:"minByRole,omitempty"`
+	// GrowBy is by what steps it grows beyond its minimum, empty if its members come one by one.
+	GrowBy         string `json:"growBy,omitempty"`
 	TimeoutSeconds int64  `json:"timeoutSeconds,omitempty"`
 	// OneZone requires all members to be in the same zone.
 	OneZone bool `json:"oneZone,omitempty"`

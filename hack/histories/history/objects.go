@@ -234,6 +234,9 @@ func (g *Gang) podGroup() *unstructured.Unstructured {
 	if g.MinByRole != "" {
 		says[wellknown.MinMembersByRoleKey] = g.MinByRole
 	}
+	if g.GrowBy != "" {
+		says[wellknown.GrowByKey] = g.GrowBy
+	}
 	if g.OneZone {
 		says[wellknown.TopologyRequiredKey] = v1.LabelTopologyZone
 	}
