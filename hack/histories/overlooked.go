@@ -24,11 +24,16 @@ import (
 // a fresh scheduler, which has the same faults, would leave them, too.
 const overlooked = "what fits waits"
 
+// torn is the fault of a group within a gang that is in several zones.
+const torn = "a group that shares a zone is in several"
+
 // team is a gang as the objects show it.
 type team struct {
 	minimum invariants.Minimum
 	// oneZone is set if all members have to be in the same zone, and near if it is by an affinity of theirs.
 	oneZone, near bool
+	// halves is set if it is two groups that are each in one zone.
+	halves bool
 	// pending are the members that can be placed, and waiting also those for which the account does not know a place.
 	pending, waiting, bound []*v1.Pod
 	// neighbours are bound pods that have left the gang and that members still have to be near.
@@ -58,7 +63,7 @@ func (t *team) lacks() (total int, roles map[string]int) {
 func (t *team) waits() bool {
 	total, roles := t.lacks()
 	for _, pod := range t.waiting {
-		roles[pod.Labels[wellknown.RoleKey]]--
+		roles[invariants.RoleOf(pod)]--
 	}
 	for _, n := range roles {
 		if n > 0 {
@@ -68,17 +73,38 @@ func (t *team) waits() bool {
 	return !t.started && total > 0 && len(t.waiting) >= total
 }
 
+// torn returns a fault if members of one half of a gang are in several zones.
+func (w *world) torn(teams map[string]*team) *invariants.Fault {
+	for _, name := range slices.Sorted(maps.Keys(teams)) {
+		zones := map[string]string{}
+		for _, pod := range teams[name].bound {
+			node, here := w.api.Get(nodes, types.NamespacedName{Name: pod.Spec.NodeName}).(*v1.Node)
+			if half := pod.Labels[wellknown.GroupKey]; here && half != "" {
+				zone := node.Labels[v1.LabelTopologyZone]
+				if first, known := zones[half]; known && first != zone {
+					return &invariants.Fault{Kind: torn, Detail: fmt.Sprintf("gang %s: %s is in %s and %s", name, half, first, zone)}
+				}
+				zones[half] = zone
+			}
+		}
+	}
+	return nil
+}
+
 // overlooks returns a fault if a pod, or the minimum of a gang, waits although it fits, or would if less important pods
 // made way.
 func (w *world) overlooks() *invariants.Fault {
 	rooms := w.vacancies(func(*v1.Pod) bool { return false })
 	teams, single := w.teams()
 	for _, t := range teams {
-		if t.started && t.told && !t.oneZone && t.growBy == "" { // else where its siblings are counts
+		if t.started && t.told && !t.oneZone && !t.halves && t.growBy == "" { // else where its siblings are counts
 			single = append(single, t.pending...)
 		}
 	}
 	if fault := w.grows(teams, rooms); fault != nil {
+		return fault
+	}
+	if fault := w.torn(teams); fault != nil {
 		return fault
 	}
 	waiting := keptFor(teams)
@@ -253,6 +279,7 @@ func (w *world) teams() (map[string]*team, []*v1.Pod) {
 		told, started := begun[group.GetName()]
 		teams[group.GetName()] = &team{minimum: invariants.MinimumOf(group),
 			oneZone:      group.GetAnnotations()[wellknown.TopologyRequiredKey] != "",
+			halves:       group.GetAnnotations()[wellknown.GroupsKey] != "",
 			growBy:       group.GetAnnotations()[wellknown.GrowByKey],
 			settledRoles: map[string]int{}, started: started, told: told}
 	}
@@ -268,7 +295,7 @@ func (w *world) teams() (map[string]*team, []*v1.Pod) {
 		switch {
 		case t != nil && (pod.Status.Phase == v1.PodSucceeded || pod.Spec.NodeName != "" && !podview.Finished(pod)):
 			t.settled++
-			t.settledRoles[pod.Labels[wellknown.RoleKey]]++
+			t.settledRoles[invariants.RoleOf(pod)]++
 			if !podview.Finished(pod) {
 				t.bound = append(t.bound, pod)
 			}
@@ -308,8 +335,8 @@ func (w *world) placeable(pod *v1.Pod) bool {
 // starts reports whether the minimum of the gang fits. It puts one member after the other on the first node that takes
 // it, the small ones first, so it does not find every arrangement.
 func (w *world) starts(t *team, rooms []*vacancy) bool {
-	if !t.oneZone {
-		return w.startsIn(t, rooms, "")
+	if !t.oneZone && !t.halves {
+		return w.startsIn(t, rooms, nil)
 	}
 	zones := map[string]bool{}
 	zoneOf := map[string]string{}
@@ -317,28 +344,42 @@ func (w *world) starts(t *team, rooms []*vacancy) bool {
 		zone := v.node.Labels[v1.LabelTopologyZone]
 		zones[zone], zoneOf[v.node.Name] = true, zone
 	}
+	if t.halves {
+		for first := range zones {
+			for second := range zones {
+				in := map[string]string{"half-0": first, "half-1": second}
+				elsewhere := slices.ContainsFunc(t.bound, func(pod *v1.Pod) bool {
+					return zoneOf[pod.Spec.NodeName] != in[invariants.RoleOf(pod)]
+				})
+				if !elsewhere && w.startsIn(t, rooms, func(pod *v1.Pod) string { return in[invariants.RoleOf(pod)] }) {
+					return true
+				}
+			}
+		}
+		return false
+	}
 	settled := t.bound
 	if t.near {
 		settled = slices.Concat(t.bound, t.neighbours)
 	}
 	for zone := range zones {
 		elsewhere := slices.ContainsFunc(settled, func(pod *v1.Pod) bool { return zoneOf[pod.Spec.NodeName] != zone })
-		if !elsewhere && w.startsIn(t, rooms, zone) {
+		if !elsewhere && w.startsIn(t, rooms, func(*v1.Pod) string { return zone }) {
 			return true
 		}
 	}
 	return false
 }
 
-// startsIn is about one zone, or all if it has no name.
-func (w *world) startsIn(t *team, rooms []*vacancy, zone string) bool {
+// startsIn has each member in the zone that zone says, or any if it is nil.
+func (w *world) startsIn(t *team, rooms []*vacancy, zone func(*v1.Pod) string) bool {
 	left := make([]*vacancy, len(rooms))
 	for i, v := range rooms {
 		left[i] = v.clone()
 	}
 	takes := func(pod *v1.Pod) func(v *vacancy) bool {
 		return func(v *vacancy) bool {
-			return (zone == "" || zone == v.node.Labels[v1.LabelTopologyZone]) && v.take(pod, w.made[pod.Name], left)
+			return (zone == nil || zone(pod) == v.node.Labels[v1.LabelTopologyZone]) && v.take(pod, w.made[pod.Name], left)
 		}
 	}
 	members := slices.Clone(t.pending)
@@ -353,7 +394,7 @@ func (w *world) startsIn(t *team, rooms []*vacancy, zone string) bool {
 		for before := -1; before != len(placed); { // what is uneven for one member may be even after another
 			before = len(placed)
 			for _, pod := range members {
-				role := pod.Labels[wellknown.RoleKey]
+				role := invariants.RoleOf(pod)
 				if total > 0 && !placed[pod.UID] && ofRole == (roles[role] > 0) && slices.ContainsFunc(left, takes(pod)) {
 					placed[pod.UID] = true
 					total--

@@ -2,6 +2,7 @@ package invariants
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -136,9 +137,26 @@ type Minimum struct {
 	Roles map[string]int
 }
 
-// MinimumOf is what the PodGroup says.
+// RoleOf is what members of a gang are told apart by: their group within it, or their role.
+func RoleOf(pod *v1.Pod) string {
+	return cmp.Or(pod.Labels[wellknown.GroupKey], pod.Labels[wellknown.RoleKey])
+}
+
+// MinimumOf is what the PodGroup says. The pods of a group within it count as those of a role.
 func MinimumOf(group *unstructured.Unstructured) Minimum {
 	m := Minimum{Total: int(minMember(group)), Roles: map[string]int{}}
+	var within []struct {
+		Name         string
+		Copies, Pods int
+	}
+	if err := json.Unmarshal([]byte(group.GetAnnotations()[wellknown.GroupsKey]), &within); err == nil {
+		for _, of := range within {
+			m.Total += of.Copies * of.Pods
+			for i := range of.Copies {
+				m.Roles[fmt.Sprintf("%s-%d", of.Name, i)] = of.Pods
+			}
+		}
+	}
 	for role := range strings.SplitSeq(group.GetAnnotations()[wellknown.MinMembersByRoleKey], ",") {
 		var least int
 		name, number, _ := strings.Cut(role, "=")
@@ -157,7 +175,7 @@ func (c *Checker) enough(gang string, group *unstructured.Unstructured) bool {
 		runs := pod.Spec.NodeName != "" && pod.DeletionTimestamp == nil && pod.Status.Phase != v1.PodFailed
 		if GangOf(pod) == gang && (runs || pod.Status.Phase == v1.PodSucceeded) {
 			total++
-			roles[pod.Labels[wellknown.RoleKey]]++
+			roles[RoleOf(pod)]++
 		}
 	}
 	minimum := MinimumOf(group)

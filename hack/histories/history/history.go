@@ -57,11 +57,13 @@ type Pod struct {
 	// Profile of the scheduler that places it, by default berth-scheduler. All that are shipped have the same filters.
 	Profile string `json:"profile,omitempty"`
 	// MinAvailable is the minimum of the gang where labels of its pods say it, and there is no PodGroup.
-	MinAvailable int   `json:"minAvailable,omitempty"`
-	MilliCPU     int64 `json:"milliCPU"`
-	MemGiB       int64 `json:"memGiB"`
-	GPUs         int   `json:"gpus,omitempty"`
-	MilliGPU     int   `json:"milliGPU,omitempty"`
+	MinAvailable int `json:"minAvailable,omitempty"`
+	// Half is its group within a gang of halves.
+	Half     string `json:"half,omitempty"`
+	MilliCPU int64  `json:"milliCPU"`
+	MemGiB   int64  `json:"memGiB"`
+	GPUs     int    `json:"gpus,omitempty"`
+	MilliGPU int    `json:"milliGPU,omitempty"`
 	// ClaimedGPUs are asked for by a ResourceClaim.
 	ClaimedGPUs int64    `json:"claimedGPUs,omitempty"`
 	Models      []string `json:"models,omitempty"`
@@ -106,6 +108,8 @@ type Gang struct {
 	// GrowBy is by what steps it grows beyond its minimum, empty if its members come one by one.
 	GrowBy         string `json:"growBy,omitempty"`
 	TimeoutSeconds int64  `json:"timeoutSeconds,omitempty"`
+	// Halves has the gang be two groups that are each in one zone and have half of the minimum.
+	Halves bool `json:"halves,omitempty"`
 	// OneZone requires all members to be in the same zone.
 	OneZone bool `json:"oneZone,omitempty"`
 	// Job is set if it is a Job; MinMember is then its parallelism.

@@ -152,6 +152,9 @@ func (p *Pod) Objects() []runtime.Object {
 	if p.Role != "" {
 		pod.Labels[wellknown.RoleKey] = p.Role
 	}
+	if p.Half != "" {
+		pod.Labels[wellknown.GroupKey] = p.Half
+	}
 	if p.Zone != "" {
 		pod.Spec.NodeSelector = map[string]string{v1.LabelTopologyZone: p.Zone}
 	}
@@ -236,6 +239,11 @@ func (g *Gang) podGroup() *unstructured.Unstructured {
 	}
 	if g.GrowBy != "" {
 		says[wellknown.GrowByKey] = g.GrowBy
+	}
+	if g.Halves {
+		group = gangview.NewPodGroup(Namespace, g.Name, 0)
+		says[wellknown.GroupsKey] = fmt.Sprintf(`[{"name":"half","copies":2,"pods":%d,"required":%q}]`, g.MinMember/2,
+			v1.LabelTopologyZone)
 	}
 	if g.OneZone {
 		says[wellknown.TopologyRequiredKey] = v1.LabelTopologyZone
