@@ -23,7 +23,7 @@ import (
 
 // groupKinds are the objects by which Kubernetes itself and other schedulers declare groups. Their pods name them, so
 // that no policy has to cover the pods; the gang is called after the kind, "volcano.train". Each has a file of its own.
-var groupKinds = []OwnerKind{nativeGroup, volcanoGroup, kaiGroup, groveGang}
+var groupKinds = []OwnerKind{nativeGroup, compositeGroup, volcanoGroup, kaiGroup, groveGang}
 
 // GroupKinds returns all of them.
 func GroupKinds() []OwnerKind { return slices.Clone(groupKinds) }
@@ -72,9 +72,9 @@ func GroupKindOf(gvk schema.GroupVersionKind) (*OwnerKind, bool) {
 }
 
 // groupOf returns the group of Kubernetes or of another scheduler that the pod names, or an owner without a kind.
-func groupOf(pod *v1.Pod) (Owner, error) {
+func (p *OwnerPolicy) groupOf(pod *v1.Pod) (Owner, error) {
 	for i := range groupKinds {
-		owner, err := groupKinds[i].owner(nil, pod, controlledBy{})
+		owner, err := groupKinds[i].owner(p, pod, controlledBy{})
 		if err != nil || owner.Kind != "" {
 			owner.Namespace = pod.Namespace
 			return owner, err

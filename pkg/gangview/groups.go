@@ -15,6 +15,7 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/grouptext"
+	"berth.dev/berth/pkg/grouptree"
 	"berth.dev/berth/pkg/tree"
 	"berth.dev/berth/pkg/wellknown"
 )
@@ -36,6 +37,9 @@ func GroupOf(pod *v1.Pod, pg *schedulingv1alpha1.PodGroup) string {
 	name := ""
 	for i, key := range groupLabels(pg) {
 		value := labelOrAnnotation(pod, key)
+		if key == grouptree.PodField {
+			value = grouptree.GroupName(NativeName(pod))
+		}
 		switch {
 		case value == "":
 			return ""

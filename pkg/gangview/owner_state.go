@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"berth.dev/berth/pkg/grouptext"
+	"berth.dev/berth/pkg/grouptree"
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/podview"
 )
@@ -34,6 +35,8 @@ type OwnerState struct {
 	// Says holds what else the object declares, as annotations of a PodGroup in JSON; it is empty for controllers without
 	// a topology. Unkept is what it declares that is not followed.
 	Says, Unkept string
+	// Node is the place in a tree of an object of Kubernetes' own groups.
+	Node grouptree.Node
 }
 
 // Outlived reports whether the pod is left over from an earlier run: of a deleted object of the same name, or of an
