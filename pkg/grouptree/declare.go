@@ -130,7 +130,7 @@ func (f *Forest) Unit(namespace, podGroup string) (unit Key, has bool) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	key := Key{Namespace: namespace, Name: podGroup}
-	above, _ := f.above(key)
+	above, _, _ := f.above(key)
 	for _, at := range slices.Backward(append([]Key{key}, above...)) {
 		if e := f.nodes[at]; e != nil && e.All {
 			return at, true

@@ -107,7 +107,7 @@ func (f *Forest) Set(key Key, node *Node) (changes []Change, roots []string) {
 	}
 	if key.Composite {
 		about[key.Name] = true
-		if above, _ := f.above(key); len(above) > 0 {
+		if above, _, _ := f.above(key); len(above) > 0 {
 			about[above[len(above)-1].Name] = true
 		}
 	}
@@ -171,52 +171,40 @@ func sorted(keys map[Key]bool) []Key {
 	})
 }
 
-// above are the objects around one, the nearest first. If they do not end in a root, why says it.
-func (f *Forest) above(key Key) (above []Key, why string) {
-	for e := f.nodes[key]; e != nil && e.Parent != ""; e = f.nodes[above[len(above)-1]] {
+// above are the objects around one, the nearest first. If they do not end in a root, why says it, and wrong is set if
+// no further object can change that.
+func (f *Forest) above(key Key) (above []Key, why string, wrong bool) {
+	at := key
+	for e := f.nodes[key]; e != nil && e.Parent != ""; e = f.nodes[at] {
 		parent := parentOf(key, e)
 		p := f.nodes[parent]
 		switch {
 		case p == nil || !p.seen:
-			return nil, fmt.Sprintf("%s, which is around %s, does not exist", parent, last(key, above))
+			return nil, fmt.Sprintf("%s, which is around %s, does not exist", parent, at), false
 		case parent == key || slices.Contains(above, parent):
-			return nil, fmt.Sprintf("%s is around itself (parentCompositePodGroupName)", parent)
+			return nil, fmt.Sprintf("%s is around itself (parentCompositePodGroupName)", parent), true
+		case len(above) == MaxDepth-1:
+			return nil, fmt.Sprintf("%s is in a tree of more than %d groups above each other", key, MaxDepth), true
 		}
-		above = append(above, parent)
+		above, at = append(above, parent), parent
 	}
-	depth := len(above) + 1
-	if key.Composite {
-		depth++ // with PodGroups in it
-	}
-	if depth > MaxDepth {
-		return nil, fmt.Sprintf("%s is in a tree of more than %d groups above each other", key, MaxDepth)
-	}
-	return above, ""
-}
-
-func last(key Key, above []Key) Key {
-	if len(above) > 0 {
-		return above[len(above)-1]
-	}
-	return key
+	return above, "", false
 }
 
 // root is that of a PodGroup, empty for none.
 func (f *Forest) root(leaf Key) string {
-	if f.nodes[leaf] == nil {
-		return ""
-	}
-	above, why := f.above(leaf)
+	above, why, _ := f.above(leaf)
 	if why != "" || len(above) == 0 {
 		return ""
 	}
 	return above[len(above)-1].Name
 }
 
-// Why says why a PodGroup with a parent is in no tree, empty if it is in one.
-func (f *Forest) Why(namespace, podGroup string) string {
+// Why says why a PodGroup with a parent is in no tree, empty if it is in one. Wrong is set if it is not for an object
+// that is missing.
+func (f *Forest) Why(namespace, podGroup string) (why string, wrong bool) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	_, why := f.above(Key{Namespace: namespace, Name: podGroup})
-	return why
+	_, why, wrong = f.above(Key{Namespace: namespace, Name: podGroup})
+	return why, wrong
 }

@@ -89,7 +89,9 @@ func planned(v *gang.View) bool {
 }
 
 // kind is equal for progress that differs in the text alone.
-func (p *progress) kind() string { return fmt.Sprint(p.step, p.running, p.succeeded, p.failed, p.settled) }
+func (p *progress) kind() string {
+	return fmt.Sprint(p.step, p.running, p.succeeded, p.failed, p.settled)
+}
 
 // has reports whether the gang has started at some time.
 func (p *progress) has() bool { return p.step >= scheduled }

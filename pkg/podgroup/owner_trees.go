@@ -84,23 +84,26 @@ func (o *Owners) inTree(owner gangview.Owner, s gangview.OwnerState) gangview.Ow
 	switch {
 	case s.Why != "" || o.trees.refile == nil:
 	case owner.Kind == gangview.NativeGroup && s.Node.Parent != "":
-		s.Why = o.trees.Why(owner.Namespace, owner.Name)
-		if k := o.kinds[gangview.CompositeGroup]; s.Why != "" && k != nil && !k.read() {
-			s.Why = k.unread()
-		}
-		if root := o.trees.RootOf(owner.Namespace, owner.Name); root != "" {
-			s.Why = "PodGroup " + owner.Name + " is part of CompositePodGroup " + root
+		why, wrong := o.trees.Why(owner.Namespace, owner.Name)
+		k := o.kinds[gangview.CompositeGroup]
+		switch {
+		case wrong:
+			s.Why = why
+		case k != nil && !k.read():
+			return waiting(s, k.unread())
+		case why != "":
+			return waiting(s, why)
+		default:
+			return waiting(s, "its pods are in the gang of CompositePodGroup "+o.trees.RootOf(owner.Namespace, owner.Name))
 		}
 	case owner.Kind == gangview.CompositeGroup:
 		k := o.kinds[gangview.NativeGroup]
 		if k == nil || !k.read() {
-			s.Why = "waiting for podgroups.scheduling.k8s.io to be read"
-			return s
+			return waiting(s, "waiting for podgroups.scheduling.k8s.io to be read")
 		}
 		t := o.trees.Tree(owner.Namespace, owner.Name)
 		if s.Unkept = o.unkept(t.Keys); t.Why != "" {
-			s.Why = t.Why
-			return s
+			return waiting(s, t.Why)
 		}
 		says := map[string]string{}
 		_ = json.Unmarshal([]byte(s.Says), &says) // it was written by gangview
@@ -117,6 +120,12 @@ func (o *Owners) inTree(owner gangview.Owner, s gangview.OwnerState) gangview.Ow
 		}
 		s.Minimum = spec.Minimum.Total
 	}
+	return s
+}
+
+// waiting is the state of a group whose tree is not known as a whole yet, which is not worth an event.
+func waiting(s gangview.OwnerState, why string) gangview.OwnerState {
+	s.APIVersion, s.UID, s.Why = "", "", why
 	return s
 }
 
