@@ -28,6 +28,7 @@ func low(name string, node int, options ...option) Victim {
 }
 
 func inGroup(id gang.ID) option       { return func(v *Victim) { v.Group = id } }
+func with(name string) option         { return func(v *Victim) { v.With = name } }
 func as(role string) option           { return func(v *Victim) { v.Role = role } }
 func gpus(n int64) option             { return func(v *Victim) { v.Requests = Vector{n} } }
 func requests(r ...int64) option      { return func(v *Victim) { v.Requests = r } }
@@ -93,6 +94,20 @@ func TestUnits(t *testing.T) {
 			[]string{"b", "c", "a"}},
 		{"a group that goes as a whole only has no surplus", four,
 			Group{Minimum: gang.Minimum{Total: 2}, Settled: 4, Bound: 4, AllOrNothing: true}, nil, []string{"all: b d c a"}},
+		{"members that go together only are one of the surplus, if there is room for all of them",
+			[]Victim{low("a", 0, inGroup(theGang), with("x")), low("b", 1, inGroup(theGang), with("x")),
+				low("c", 0, inGroup(theGang)), low("d", 1, inGroup(theGang))},
+			Group{Minimum: gang.Minimum{Total: 2}, Settled: 4, Bound: 4, Together: map[string]int{"x": 2}}, nil,
+			[]string{"a b", "c", "d", "all: a b c d"}},
+		{"members that go together only are no surplus of which too few are beyond the minimum",
+			[]Victim{low("a", 0, inGroup(theGang), with("x")), low("b", 1, inGroup(theGang), with("x")),
+				low("c", 0, inGroup(theGang))},
+			Group{Minimum: gang.Minimum{Total: 2}, Settled: 3, Bound: 3, Together: map[string]int{"x": 2}}, nil,
+			[]string{"c", "all: a b c"}},
+		{"members stay that go together with one that may not go",
+			[]Victim{low("a", 0, inGroup(theGang), with("x")), low("b", 1, inGroup(theGang))},
+			Group{Minimum: gang.Minimum{Total: 1}, Settled: 3, Bound: 3, Together: map[string]int{"x": 2}}, nil,
+			[]string{"b"}},
 		{"a role keeps its minimum, so that others are the surplus",
 			team,
 			standingByRole(2, 3, map[string]int{"leader": 1, "worker": 1}, map[string]int{"leader": 1, "worker": 2}),

@@ -258,12 +258,14 @@ func (b *problemBuilder) addVictim(n int, pod *capacity.BoundPod) {
 		priority = math.MinInt32
 	}
 	id := b.evictor.Sources.Native.UnitOf(pod.Object)
+	with := ""
 	if id == (gang.ID{}) {
 		id = pod.Of
 	}
 	if id != (gang.ID{}) {
-		g := b.problem.Groups[id]
-		g.Bound++
+		g, whole := b.problem.Groups[id], false
+		with, whole = b.evictor.Sources.Together(pod.Object)
+		g.Bind(with, whole)
 		b.problem.Groups[id] = g
 	}
 	switch moves := b.request.moves; {
@@ -275,7 +277,7 @@ func (b *problemBuilder) addVictim(n int, pod *capacity.BoundPod) {
 		return
 	}
 	v := eviction.Victim{UID: pod.UID, Node: n, Priority: priority, Started: pod.Started, Group: id,
-		Role:     gangview.Role(pod.Object, b.evictor.Members.Group(id)),
+		With: with, Role: gangview.Role(pod.Object, b.evictor.Members.Group(id)),
 		Requests: make(eviction.Vector, len(b.cluster.Resources)), Holds: b.holds(pod.Object, b.cluster.Nodes[n].Name),
 		Budgets: b.covers.of(pod.Object)}
 	for _, u := range pod.Uses {

@@ -165,6 +165,21 @@ func kindOf(key grouptree.Key) string {
 	return gangview.NativeGroup
 }
 
+// Together names the topmost of Kubernetes' own groups around the pod that may be disrupted as a whole only, empty for
+// none. Whole is set if that is all of the pod's gang.
+func (o *Owners) Together(pod *v1.Pod) (with string, whole bool) {
+	name := gangview.NativeName(pod)
+	if name == "" {
+		return "", false
+	}
+	unit, has := o.trees.Unit(pod.Namespace, name)
+	if !has {
+		return "", false
+	}
+	node, _ := o.trees.Under(unit)
+	return unit.String(), node.Parent == ""
+}
+
 // settledIn counts the members of a tree of native groups, by PodGroup, that have a node or have succeeded.
 func settledIn(group *schedulingv1alpha1.PodGroup, members []*v1.Pod) map[string]int {
 	if group.Annotations[wellknown.GroupLabelKey] != grouptree.PodField {

@@ -95,6 +95,7 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 	}
 	c.members.Declared = c.told.owners.Group
 	c.told.owners.FollowTrees(c.settings.owners, f.groups.refile)
+	of.Together = c.told.owners.Together
 	if err := f.watchGroups(factory, groups); err != nil {
 		return err
 	}
