@@ -118,7 +118,7 @@ type Victim struct {
 	// Role is the pod's role in its group.
 	Role string
 	// With names the members of its group that are evicted together only, this one among them; empty for a member that
-	// may go by itself.
+	// may go without others.
 	With string
 	// Budgets are the indices, in Problem.Budgets, of the PodDisruptionBudgets that cover the pod.
 	Budgets []int

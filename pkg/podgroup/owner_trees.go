@@ -70,7 +70,7 @@ func (k *ownerKind) plant(ctx context.Context, obj any, gone bool) {
 	}
 }
 
-// gangOf is the gang of the pods of a native PodGroup in the tree of the root, or by itself if that is empty.
+// gangOf is the gang of the pods of a native PodGroup in the tree of the root, or in none if that is empty.
 func gangOf(namespace, root, podGroup string) gang.ID {
 	owner := gangview.Owner{Kind: gangview.NativeGroup, Namespace: namespace, Name: podGroup}
 	if root != "" {
