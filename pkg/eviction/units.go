@@ -8,8 +8,8 @@ import (
 )
 
 // unit is a set of pods that are evicted together or not at all: a single pod, a member that its group may spare, or
-// several that go together only, or a whole group, because what remains of it below its minimum is of no use. The spare members of a group that is gone do
-// not count as gone besides.
+// several that go together only, or a whole group, because what remains of it below its minimum is of no use. The spare
+// members of a group that is gone do not count as gone besides.
 type unit struct {
 	victims []int
 	// group is an index into prepared.groups, -1 for a single pod. whole is set if the unit is all of it.

@@ -263,7 +263,8 @@ func (b *problemBuilder) addVictim(n int, pod *capacity.BoundPod) {
 		id = pod.Of
 	}
 	if id != (gang.ID{}) {
-		g, whole := b.problem.Groups[id], false
+		var whole bool
+		g := b.problem.Groups[id]
 		with, whole = b.evictor.Sources.Together(pod.Object)
 		g.Bind(with, whole)
 		b.problem.Groups[id] = g

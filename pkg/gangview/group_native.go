@@ -9,8 +9,8 @@ import (
 )
 
 // NativeGroup is the kind of groups of Kubernetes itself, in scheduling.k8s.io, that spec.schedulingGroup of a pod
-// names, and CompositeGroup that of trees of them. With the feature gate GenericWorkload the core of the scheduler plans
-// them; else they are gangs like others.
+// names, and CompositeGroup that of trees of them. With the feature gate GenericWorkload the core of the scheduler
+// plans them; else they are gangs like others.
 const (
 	NativeGroup    = "Native"
 	CompositeGroup = "Composite"

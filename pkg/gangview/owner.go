@@ -119,8 +119,8 @@ func (p *OwnerPolicy) covers(pod *v1.Pod) bool {
 
 // GangOf returns the gang that the pod is a member of. In order of precedence a gang is named by spec.schedulingGroup,
 // by the label of a PodGroup, by the older labels, by the annotation berth.dev/gang, which makes a gang of the pods of
-// one controller, by the group of another scheduler, and by the policy. It depends on nothing but the pod, the policy and
-// the tree that a native group is in. A pod that means to be in a gang but says so wrongly is an error.
+// one controller, by the group of another scheduler, and by the policy. It depends on nothing but the pod, the policy
+// and the tree that a native group is in. A pod that means to be in a gang but says so wrongly is an error.
 func (p *OwnerPolicy) GangOf(pod *v1.Pod) (Membership, error) {
 	if p.LeftToCore(pod) {
 		return Membership{}, nil

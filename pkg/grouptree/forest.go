@@ -77,15 +77,14 @@ func (f *Forest) Set(key Key, node *Node) (changes []Change, roots []string) {
 	defer f.mu.Unlock()
 	e := f.entry(key)
 	old, was := e.Node, e.seen && !e.gone
-	switch {
-	case node == nil:
+	if node == nil {
 		e.gone = true
-	default:
-		if e.Node.Parent != node.Parent {
+	} else {
+		if e.Parent != node.Parent {
 			f.leave(key, e)
 		}
 		e.Node, e.gone, e.seen = *node, false, true
-		if node.Parent != "" {
+		if e.Parent != "" {
 			f.entry(parentOf(key, e)).in[key] = true
 		}
 	}

@@ -121,7 +121,7 @@ func (c *Controller) writeForeign(ctx context.Context, id gang.ID, s *State, r *
 	return 0, nil
 }
 
-// report writes the progress to the object that declares the gang, and where that is a tree, of each part to its object.
+// report writes the progress to the object that declares the gang, and where that is a tree, of each part to its own.
 func (o *Owners) report(ctx context.Context, id gang.ID, p *progress) error {
 	o.mu.Lock()
 	g := o.gangs[id]

@@ -129,7 +129,8 @@ func waiting(s gangview.OwnerState, why string) gangview.OwnerState {
 	return s
 }
 
-// unkept is what the objects of a tree declare that is not followed, once for those that say the same. The lock is held.
+// unkept is what the objects of a tree declare that is not followed, once for those that say the same. The lock is
+// held.
 func (o *Owners) unkept(keys []grouptree.Key) string {
 	said := map[string][]grouptree.Key{}
 	for _, key := range keys {
