@@ -28,7 +28,8 @@ func TestAPodMovesToTheGangOfItsTree(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				policy := &gangview.OwnerPolicy{}
 				c := newCoordinator(settings{owners: policy}, cache.NewStore(cache.MetaNamespaceKeyFunc))
-				pods := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+				pods := cache.NewIndexer(cache.MetaNamespaceKeyFunc,
+					cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 				c.members.Lister = corelisters.NewPodLister(pods)
 				ctx, cancel := context.WithCancel(t.Context())
 				f := newFeed(ctx, c, nil)
