@@ -19,6 +19,7 @@ import (
 	"berth.dev/berth/pkg/gang/steps"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/grouptext"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/wellknown"
 )
@@ -216,7 +217,7 @@ func (h *NameHasher) annotations(annotations map[string]any) {
 		annotations[wellknown.MinMembersByRoleKey] = gangview.MapRoles(roles, role)
 	}
 	if groups, ok := annotations[wellknown.GroupsKey].(string); ok {
-		annotations[wellknown.GroupsKey] = gangview.MapGroups(groups, h.part, role)
+		annotations[wellknown.GroupsKey] = grouptext.Map(groups, h.part, role)
 		// The keys of labels stay in it, and numbers.
 		h.readable["annotation "+wellknown.GroupsKey] = true
 	}
@@ -329,7 +330,7 @@ func (h *NameHasher) labelValue(key, value string) string {
 		return value
 	}
 	if key == wellknown.GroupKey {
-		return gangview.MapGroup(value, h.part)
+		return grouptext.MapName(value, h.part)
 	}
 	_, notANumber := strconv.ParseInt(value, 10, 64)
 	if openLabel(key) || h.keys.ReadsLabel(key) || notANumber == nil && (h.compared[key] || gangview.OrdinalLabel(key)) {

@@ -41,6 +41,17 @@ func (k reckoning) illegal() string {
 		if !known {
 			continue
 		}
+		for with, bound := range g.Together {
+			gone := 0
+			for i, v := range k.p.Victims {
+				if k.gone[i] && v.Group == id && v.With == with {
+					gone++
+				}
+			}
+			if gone > 0 && gone < bound {
+				return fmt.Sprintf("group %s loses %d of the %d members %s that go together", id, gone, bound, with)
+			}
+		}
 		if n < g.Bound && g.AllOrNothing {
 			return fmt.Sprintf("group %s loses %d of %d", id, n, g.Bound)
 		}
@@ -202,15 +213,18 @@ func (k reckoning) importance(v Victim) int32 {
 		return 2 * v.Priority
 	}
 	highest := of(v)
-	if _, known := k.p.Groups[v.Group]; !known || !k.whole(v.Group) {
-		return highest
-	}
 	for j, o := range k.p.Victims {
-		if k.gone[j] && o.Group == v.Group {
+		if k.gone[j] && k.goesWith(v, o) {
 			highest = max(highest, of(o))
 		}
 	}
 	return highest
+}
+
+// goesWith reports whether both are evicted together only: of a group that goes whole, or of a part that does.
+func (k reckoning) goesWith(v, o Victim) bool {
+	_, known := k.p.Groups[v.Group]
+	return known && o.Group == v.Group && (k.whole(v.Group) || v.With != "" && o.With == v.With)
 }
 
 // whole reports whether a group has to go as a whole, because it loses more than it spares.
@@ -243,11 +257,7 @@ func (k reckoning) sparable() string {
 		if !k.gone[i] {
 			continue
 		}
-		rest := func(j int, _ Victim) bool { return j == i }
-		if _, known := k.p.Groups[v.Group]; known && k.whole(v.Group) {
-			rest = func(_ int, o Victim) bool { return o.Group == v.Group }
-		}
-		if without(rest) {
+		if without(func(j int, o Victim) bool { return j == i || k.goesWith(v, o) }) {
 			return fmt.Sprintf("%s of group %s", v.UID, v.Group)
 		}
 	}

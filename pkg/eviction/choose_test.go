@@ -117,6 +117,15 @@ func TestChoose(t *testing.T) {
 				p.Groups[theGang] = Group{Minimum: gang.Minimum{Total: 1}, Settled: 3, Bound: 3, AllOrNothing: true}
 			}),
 			outcome: RoomAfterEviction, victims: []gang.UID{"gang0", "gang1", "gang2"}, groups: []gang.ID{theGang}},
+		{name: "members that go together only all count towards what a group spares",
+			problem: wants(4, 8, 0, 0, 0, 0, 0).gang(theGang, 2, 8, 0, 1, 2, 3, 4).change(func(p *Problem) {
+				p.Victims[0].With, p.Victims[1].With = "x", "x"
+				g := p.Groups[theGang]
+				g.Together = map[string]int{"x": 2}
+				p.Groups[theGang] = g
+			}),
+			outcome: RoomAfterEviction, victims: []gang.UID{"gang0", "gang1", "gang2", "gang3", "gang4"},
+			groups: []gang.ID{theGang}},
 		{name: "a group one member of which may not go stays",
 			problem: wants(1, 8, 0, 0).gang(theGang, 2, 8, 0, 1).change(func(p *Problem) {
 				p.Victims[1].Priority = 100

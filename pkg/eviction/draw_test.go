@@ -100,6 +100,10 @@ func drawProblem(d drawFunc, most problemSize) *Problem {
 			v.Group = gang.ID{Namespace: "ns", Name: fmt.Sprintf("g%d", g)}
 			v.Role = roles[d("its role", 0, 1)]
 			group := p.Groups[v.Group]
+			if d("together", 0, 4) == 0 {
+				v.With = "x"
+				group.Together = map[string]int{"x": group.Together["x"] + 1}
+			}
 			group.Bound++
 			group.Settled++
 			if v.Role != "" {
@@ -127,6 +131,10 @@ func drawProblem(d drawFunc, most problemSize) *Problem {
 		g.Settled += max(d("succeeded", -3, 2), 0)
 		g.Bound += max(d("immune", -5, 1), 0)
 		g.AllOrNothing = d("whole", 0, 4) == 0
+		if g.Together != nil && d("immune together", 0, 4) == 0 {
+			g.Together["x"]++
+			g.Bound++
+		}
 		p.Groups[id] = g
 		if d("unknown", 0, 9) == 0 {
 			delete(p.Groups, id)

@@ -129,6 +129,9 @@ type Victim struct {
 	Group gang.ID
 	// Role is the pod's role in its group.
 	Role string
+	// With names the members of its group that are evicted together only, this one among them; empty for a member that
+	// may go without others.
+	With string
 	// Budgets are the indices, in Problem.Budgets, of the PodDisruptionBudgets that cover the pod.
 	Budgets []int
 }
@@ -146,6 +149,21 @@ type Group struct {
 	// AllOrNothing is set for a group that may be disrupted only as a whole, even if it has more members than its
 	// minimum: a native group with disruptionMode all.
 	AllOrNothing bool
+	// Together is how many members are bound by Victim.With.
+	Together map[string]int
+}
+
+// Bind counts a bound member, which with names as Victim.With does; whole is set if these are all of the group.
+func (g *Group) Bind(with string, whole bool) {
+	g.Bound++
+	g.AllOrNothing = g.AllOrNothing || whole
+	if with == "" {
+		return
+	}
+	if g.Together == nil {
+		g.Together = map[string]int{}
+	}
+	g.Together[with]++
 }
 
 // rank is how important the victim is.

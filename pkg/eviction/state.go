@@ -197,7 +197,9 @@ func (s *state) apply(t step) {
 		s.spent[use.budget] += use.pods * t.by
 	}
 	if u.group >= 0 && !u.whole {
-		s.lost[u.group].add(s.Victims[u.victims[0]].Role, t.by)
+		for _, i := range u.victims {
+			s.lost[u.group].add(s.Victims[i].Role, t.by)
+		}
 		s.lost[u.group].work += u.cost.lost * int64(t.by)
 	}
 	s.pools.add(u.holds, int64(t.by))

@@ -7,9 +7,9 @@ import (
 	"berth.dev/berth/pkg/gang"
 )
 
-// unit is a set of pods that are evicted together or not at all: a single pod, a member that its group may spare, or a
-// whole group, because what remains of it below its minimum is of no use. The spare members of a group that is gone do
-// not count as gone besides.
+// unit is a set of pods that are evicted together or not at all: a single pod, a member that its group may spare, or
+// several that go together only, or a whole group, because what remains of it below its minimum is of no use. The spare
+// members of a group that is gone do not count as gone besides.
 type unit struct {
 	victims []int
 	// group is an index into prepared.groups, -1 for a single pod. whole is set if the unit is all of it.
@@ -89,12 +89,10 @@ func (p *prepared) addGroup(id gang.ID, members []int) {
 	g, index := group{Group: p.Groups[id], id: id, whole: -1}, len(p.groups)
 	var all loss
 	for k, i := range members {
-		var one loss
-		one.add(p.Victims[i].Role, 1)
 		all.add(p.Victims[i].Role, 1)
-		if g.tolerates(one) {
+		if set := p.together(&g.Group, members, k); len(set) > 0 {
 			g.spare = append(g.spare, len(p.units))
-			p.addUnit(index, members[k:k+1])
+			p.addUnit(index, set)
 		}
 	}
 	if len(members) >= g.Bound && !g.tolerates(all) {
@@ -106,6 +104,33 @@ func (p *prepared) addGroup(id gang.ID, members []int) {
 		}
 	}
 	p.groups = append(p.groups, g)
+}
+
+// together returns the members, from the one at k on, that go when this one goes without the rest of its group. There
+// are none if the group does not spare them, if not all of them may go, or if one before k is among them.
+func (p *prepared) together(g *Group, members []int, k int) []int {
+	set, with := members[k:k+1], p.Victims[members[k]].With
+	if with != "" {
+		same := func(i int) bool { return p.Victims[i].With == with }
+		if slices.ContainsFunc(members[:k], same) {
+			return nil
+		}
+		set = slices.DeleteFunc(slices.Clone(members[k:]), func(i int) bool { return !same(i) })
+	}
+	var lost loss
+	uses := map[int]int{}
+	for _, i := range set {
+		lost.add(p.Victims[i].Role, 1)
+		for _, budget := range p.Victims[i].Budgets {
+			if uses[budget]++; uses[budget] > p.Budgets[budget] {
+				return nil
+			}
+		}
+	}
+	if !g.tolerates(lost) || len(set) < g.Together[with] {
+		return nil
+	}
+	return set
 }
 
 // addUnit adds a unit of victims.

@@ -18,6 +18,9 @@ var (
 // option changes a victim.
 type option func(*Victim)
 
+// together is an option for members that go together only.
+func together(v *Victim) { v.With = "x" }
+
 // low returns a pod of priority 1 that has a GPU and, unless an option says otherwise, no group.
 func low(name string, node int, options ...option) Victim {
 	v := Victim{UID: gang.UID(name), Node: node, Priority: 1, Started: t0, Requests: Vector{1}}
@@ -93,6 +96,20 @@ func TestUnits(t *testing.T) {
 			[]string{"b", "c", "a"}},
 		{"a group that goes as a whole only has no surplus", four,
 			Group{Minimum: gang.Minimum{Total: 2}, Settled: 4, Bound: 4, AllOrNothing: true}, nil, []string{"all: b d c a"}},
+		{"members that go together only are one of the surplus, if there is room for all of them",
+			[]Victim{low("a", 0, inGroup(theGang), together), low("b", 1, inGroup(theGang), together),
+				low("c", 0, inGroup(theGang)), low("d", 1, inGroup(theGang))},
+			Group{Minimum: gang.Minimum{Total: 2}, Settled: 4, Bound: 4, Together: map[string]int{"x": 2}}, nil,
+			[]string{"a b", "c", "d", "all: a b c d"}},
+		{"members that go together only are no surplus of which too few are beyond the minimum",
+			[]Victim{low("a", 0, inGroup(theGang), together), low("b", 1, inGroup(theGang), together),
+				low("c", 0, inGroup(theGang))},
+			Group{Minimum: gang.Minimum{Total: 2}, Settled: 3, Bound: 3, Together: map[string]int{"x": 2}}, nil,
+			[]string{"c", "all: a b c"}},
+		{"members stay that go together with one that may not go",
+			[]Victim{low("a", 0, inGroup(theGang), together), low("b", 1, inGroup(theGang))},
+			Group{Minimum: gang.Minimum{Total: 1}, Settled: 3, Bound: 3, Together: map[string]int{"x": 2}}, nil,
+			[]string{"b"}},
 		{"a role keeps its minimum, so that others are the surplus",
 			team,
 			standingByRole(2, 3, map[string]int{"leader": 1, "worker": 1}, map[string]int{"leader": 1, "worker": 2}),

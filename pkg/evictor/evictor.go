@@ -60,8 +60,11 @@ type waiting struct {
 
 // Sources know what an eviction has to respect besides gangs.
 type Sources struct {
-	Native  members.NativeGroups
-	Budgets policylisters.PodDisruptionBudgetLister
+	Native members.NativeGroups
+	// Together names the members of the pod's gang that can only be evicted with it, empty for none; whole is set if
+	// these are all.
+	Together func(*v1.Pod) (with string, whole bool)
+	Budgets  policylisters.PodDisruptionBudgetLister
 	// Wide knows what is counted for the whole cluster, Loss what evictions lose.
 	Wide *clusterwide.Book
 	Loss *workview.Loss

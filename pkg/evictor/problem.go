@@ -264,12 +264,15 @@ func (b *problemBuilder) addVictim(n int, pod *capacity.BoundPod) {
 		priority = math.MinInt32
 	}
 	id := b.evictor.Sources.Native.UnitOf(pod.Object)
+	with := ""
 	if id == (gang.ID{}) {
 		id = pod.Of
 	}
 	if id != (gang.ID{}) {
+		var whole bool
 		g := b.problem.Groups[id]
-		g.Bound++
+		with, whole = b.evictor.Sources.Together(pod.Object)
+		g.Bind(with, whole)
 		b.problem.Groups[id] = g
 	}
 	switch moves := b.request.moves; {
@@ -281,7 +284,7 @@ func (b *problemBuilder) addVictim(n int, pod *capacity.BoundPod) {
 		return
 	}
 	v := eviction.Victim{UID: pod.UID, Node: n, Priority: priority, Started: pod.Started, Group: id,
-		Role:     gangview.Role(pod.Object, b.evictor.Members.Group(id)),
+		With: with, Role: gangview.Role(pod.Object, b.evictor.Members.Group(id)),
 		Requests: make(eviction.Vector, len(b.cluster.Resources)), Holds: b.holds(pod.Object, b.cluster.Nodes[n].Name),
 		Budgets: b.covers.of(pod.Object)}
 	for _, u := range pod.Uses {

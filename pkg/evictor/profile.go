@@ -311,6 +311,9 @@ func (p *Profile) spares(node fwk.NodeInfo, victim preemption.Victim, preemptor 
 	}
 	for _, info := range victim.Pods() {
 		pod := info.GetPod()
+		if with, _ := p.evictor.Sources.Together(pod); with != "" {
+			return false
+		}
 		if p.evictor.Members.Has(pod) &&
 			!p.evictor.Ledger.Evictions.Surplus(gang.UID(pod.UID), p.among(node, pod, preemptor), time.Now()) {
 			return false

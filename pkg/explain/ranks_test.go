@@ -8,8 +8,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gangview"
@@ -148,6 +152,40 @@ func TestTheGroupsOfAGangAreShown(t *testing.T) {
 	}
 	text := shown(t, e, tables.Screen{Width: 120}, 0)
 	for _, part := range []string{"groups: 2 of 2 replica (4 pods)", "planned on  rack"} {
+		if !strings.Contains(text, part) {
+			t.Errorf("%q is missing in\n%s", part, text)
+		}
+	}
+}
+
+func TestATreeOfNativeGroupsIsShown(t *testing.T) {
+	t.Parallel()
+	first, objects := inRacks(nil, false)
+	meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: first.Namespace, Name: name} }
+	for i, object := range objects {
+		if p, ok := object.(*v1.Pod); ok {
+			p.Labels, p.Spec.SchedulingGroup = nil, &v1.PodSchedulingGroup{PodGroupName: ptr.To(fmt.Sprintf("half-%d", i%2))}
+		}
+	}
+	job := &schedulingv1alpha3.CompositePodGroup{ObjectMeta: meta("job")}
+	job.SetGroupVersionKind(schedulingv1alpha3.SchemeGroupVersion.WithKind("CompositePodGroup"))
+	job.Spec.SchedulingPolicy.Gang = &schedulingv1alpha3.CompositeGangSchedulingPolicy{MinGroupCount: 1}
+	objects = append(objects, job)
+	for _, name := range []string{"half-0", "half-1"} {
+		half := &schedulingv1beta1.PodGroup{ObjectMeta: meta(name)}
+		half.SetGroupVersionKind(schedulingv1beta1.SchemeGroupVersion.WithKind("PodGroup"))
+		half.Spec.ParentCompositePodGroupName = ptr.To("job")
+		half.Spec.SchedulingPolicy.Gang = &schedulingv1beta1.GangSchedulingPolicy{MinCount: 4}
+		half.Spec.SchedulingConstraints = &schedulingv1beta1.PodGroupSchedulingConstraints{
+			Topology: []schedulingv1beta1.TopologyConstraint{{Key: "topology.kubernetes.io/rack"}}}
+		objects = append(objects, half)
+	}
+	e := ask(t, first, objects...)
+	if e.Gang == nil || e.Gang.Name != first.Namespace+"/composite.job" || len(e.Gang.Assignments) != 8 {
+		t.Fatalf("no plan of 8 members of the tree: %+v", e.Gang)
+	}
+	text := shown(t, e, tables.Screen{Width: 120}, 0)
+	for _, part := range []string{"groups: job (1 of half-0 (4 pods), half-1 (4 pods))", "planned on  rack"} {
 		if !strings.Contains(text, part) {
 			t.Errorf("%q is missing in\n%s", part, text)
 		}

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+
+	"berth.dev/berth/pkg/grouptext"
 )
 
 // GroveGang is the kind of Grove's PodGangs. A label of the pods names them.
@@ -47,18 +49,18 @@ func readGroveGang(r *objectReader) map[string]OwnerState {
 }
 
 // groveGroups are the pod groups of a gang, those that share a constraint within a group of their own.
-func groveGroups(groups, configs []*objectReader) []groupText {
-	leaf := func(r *objectReader) groupText {
+func groveGroups(groups, configs []*objectReader) []grouptext.Group {
+	leaf := func(r *objectReader) grouptext.Group {
 		required, preferred := groveLevels(r, "topologyConstraint")
 		pods := r.number("minReplicas", 0)
-		return groupText{Name: r.text("name"), Pods: &pods, Required: strings.Join(required, ","),
+		return grouptext.Group{Name: r.text("name"), Pods: &pods, Required: strings.Join(required, ","),
 			Preferred: strings.Join(preferred, ",")}
 	}
 	shares := map[string]bool{}
-	var out []groupText
+	var out []grouptext.Group
 	for _, config := range configs {
 		required, preferred := groveLevels(config, "topologyConstraint")
-		of := groupText{Name: config.text("name"), Required: strings.Join(required, ","),
+		of := grouptext.Group{Name: config.text("name"), Required: strings.Join(required, ","),
 			Preferred: strings.Join(preferred, ",")}
 		names := config.texts("podGroupNames")
 		for _, group := range groups {

@@ -16,13 +16,14 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/grouptext"
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/wellknown"
 )
 
 // groupKinds are the objects by which Kubernetes itself and other schedulers declare groups. Their pods name them, so
 // that no policy has to cover the pods; the gang is called after the kind, "volcano.train". Each has a file of its own.
-var groupKinds = []OwnerKind{nativeGroup, volcanoGroup, kaiGroup, groveGang}
+var groupKinds = []OwnerKind{nativeGroup, compositeGroup, volcanoGroup, kaiGroup, groveGang}
 
 // GroupKinds returns all of them.
 func GroupKinds() []OwnerKind { return slices.Clone(groupKinds) }
@@ -71,9 +72,9 @@ func GroupKindOf(gvk schema.GroupVersionKind) (*OwnerKind, bool) {
 }
 
 // groupOf returns the group of Kubernetes or of another scheduler that the pod names, or an owner without a kind.
-func groupOf(pod *v1.Pod) (Owner, error) {
+func (p *OwnerPolicy) groupOf(pod *v1.Pod) (Owner, error) {
 	for i := range groupKinds {
-		owner, err := groupKinds[i].owner(nil, pod, controlledBy{})
+		owner, err := groupKinds[i].owner(p, pod, controlledBy{})
 		if err != nil || owner.Kind != "" {
 			owner.Namespace = pod.Namespace
 			return owner, err
@@ -106,7 +107,7 @@ type groupTerms struct {
 	roles   map[string]int
 	// groups are its parts instead where they have levels of their own, or parts in turn; pods name theirs in groupKeys,
 	// or in roleKey if those are not set.
-	groups    []groupText
+	groups    []grouptext.Group
 	groupKeys []string
 	// required and preferred are keys of node labels.
 	required, preferred []string
@@ -143,7 +144,7 @@ func (g *groupTerms) states(r *objectReader) map[string]OwnerState {
 		}
 		says[wellknown.MinMembersByRoleKey] = strings.Join(parts, ",")
 	}
-	if len(g.roles) > 0 || slices.ContainsFunc(g.groups, func(of groupText) bool { return len(of.Roles) > 0 }) {
+	if len(g.roles) > 0 || slices.ContainsFunc(g.groups, func(of grouptext.Group) bool { return len(of.Roles) > 0 }) {
 		says[wellknown.RoleLabelKey] = g.roleKey
 	}
 	if len(g.roles) > maxRoles {
@@ -156,9 +157,8 @@ func (g *groupTerms) states(r *objectReader) map[string]OwnerState {
 		}
 	}
 	if len(g.groups) > 0 {
-		text, _ := json.Marshal(g.groups) // names and numbers can be written
 		says[wellknown.GroupLabelKey] = cmp.Or(strings.Join(g.groupKeys, ","), g.roleKey)
-		says[wellknown.GroupsKey] = string(text)
+		says[wellknown.GroupsKey] = grouptext.Encode(g.groups)
 		root, err := groupsOf(&schedulingv1alpha1.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: r.name, Annotations: says}})
 		if err != nil {
 			s.Why = fmt.Sprintf("%s %s cannot be read as a tree: %s", r.kind, r.name, err)

@@ -1,36 +1,72 @@
 package gangview
 
 import (
+	"strings"
+
 	v1 "k8s.io/api/core/v1"
+
+	"berth.dev/berth/pkg/grouptree"
 )
 
 // NativeGroup is the kind of groups of Kubernetes itself, in scheduling.k8s.io, that spec.schedulingGroup of a pod
-// names. With the feature gate GenericWorkload the core of the scheduler plans them; else they are gangs like others.
-const NativeGroup = "Native"
+// names, and CompositeGroup that of trees of them. With the feature gate GenericWorkload the core of the scheduler
+// plans them; else they are gangs like others.
+const (
+	NativeGroup    = "Native"
+	CompositeGroup = "Composite"
+)
 
 var nativeGroup = OwnerKind{Kind: NativeGroup, Object: "PodGroup",
 	GroupResource: groupResource("scheduling.k8s.io", "podgroups"), Versions: []string{"v1beta1", "v1alpha3"},
-	owner: func(_ *OwnerPolicy, pod *v1.Pod, _ controlledBy) (Owner, error) {
-		if g := pod.Spec.SchedulingGroup; g != nil && g.PodGroupName != nil && *g.PodGroupName != "" {
-			return Owner{Kind: NativeGroup, Name: *g.PodGroupName}, nil
+	owner: func(p *OwnerPolicy, pod *v1.Pod, _ controlledBy) (Owner, error) {
+		name := NativeName(pod)
+		if name == "" {
+			return Owner{}, nil
 		}
-		return Owner{}, nil
+		if p != nil && p.RootOf != nil {
+			if root := p.RootOf(pod.Namespace, name); root != "" {
+				return Owner{Kind: CompositeGroup, Name: root}, nil
+			}
+		}
+		return Owner{Kind: NativeGroup, Name: name}, nil
 	},
 	read: func(r *objectReader) map[string]OwnerState {
 		// Without a minimum the policy is basic: pods start one by one.
-		g := groupTerms{minimum: r.number("spec.schedulingPolicy.gang.minCount", 1)}
-		for _, level := range r.items("spec.schedulingConstraints.topology") {
-			g.required = append(g.required, level.text("key"))
-		}
-		if parent := r.text("spec.parentCompositePodGroupName"); parent != "" {
-			g.notKept("parentCompositePodGroupName %s: the group is planned without the others of its tree", parent)
-		}
-		if len(r.items("spec.resourceClaims")) > 0 {
-			g.notKept("resourceClaims: devices are reserved for pods, not for the group")
-		}
-		g.podsPriority(r)
-		if r.text("spec.preemptionPolicy") == "Never" {
-			g.notKept("preemptionPolicy Never: that of the pods counts")
-		}
-		return g.states(r)
+		return nativeStates(r, "spec.schedulingPolicy.gang.minCount")
 	}}
+
+// compositeGroup is named by no pod: which tree a pod is in, OwnerPolicy.RootOf says.
+var compositeGroup = OwnerKind{Kind: CompositeGroup, Object: "CompositePodGroup",
+	GroupResource: groupResource("scheduling.k8s.io", "compositepodgroups"), Versions: []string{"v1alpha3"},
+	owner: func(*OwnerPolicy, *v1.Pod, controlledBy) (Owner, error) { return Owner{}, nil },
+	read: func(r *objectReader) map[string]OwnerState {
+		return nativeStates(r, "spec.schedulingPolicy.gang.minGroupCount")
+	}}
+
+func nativeStates(r *objectReader, minimum string) map[string]OwnerState {
+	n := grouptree.Node{Parent: r.text("spec.parentCompositePodGroupName"), Least: max(r.number(minimum, 1), 1),
+		All: r.has("spec.disruptionMode.all")}
+	g := groupTerms{minimum: n.Least}
+	for _, level := range r.items("spec.schedulingConstraints.topology") {
+		g.required = append(g.required, level.text("key"))
+	}
+	n.Required = strings.Join(g.required, ",")
+	if len(r.items("spec.resourceClaims")) > 0 {
+		g.notKept("resourceClaims: devices are reserved for pods, not for the group")
+	}
+	g.podsPriority(r)
+	if r.text("spec.preemptionPolicy") == "Never" {
+		g.notKept("preemptionPolicy Never: that of the pods counts")
+	}
+	s := g.states(r)[""]
+	s.Node = n
+	return whole(s)
+}
+
+// NativeName is the name of the PodGroup of Kubernetes that the pod names, empty for none.
+func NativeName(pod *v1.Pod) string {
+	if g := pod.Spec.SchedulingGroup; g != nil && g.PodGroupName != nil {
+		return *g.PodGroupName
+	}
+	return ""
+}

@@ -7,12 +7,15 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
+	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/grouptree"
 	"berth.dev/berth/pkg/tree"
 	"berth.dev/berth/pkg/wellknown"
 )
@@ -37,7 +40,10 @@ func TestGroupsOfOtherSchedulers(t *testing.T) {
 		native  = "apiVersion: scheduling.k8s.io/v1beta1\nkind: PodGroup\nmetadata: {name: g}\nspec: "
 		volcano = "apiVersion: scheduling.volcano.sh/v1beta1\nkind: PodGroup\nmetadata: {name: g}\nspec: "
 		kai     = "apiVersion: scheduling.run.ai/v2alpha2\nkind: PodGroup\nmetadata: {name: g}\nspec: "
-		grove   = "apiVersion: scheduler.grove.io/v1alpha1\nkind: PodGang\nmetadata: {name: g}\nspec: "
+		// composite is that of trees of native groups.
+		composite = "apiVersion: scheduling.k8s.io/v1alpha3\nkind: CompositePodGroup\nmetadata: {name: g}\nspec: "
+
+		grove = "apiVersion: scheduler.grove.io/v1alpha1\nkind: PodGang\nmetadata: {name: g}\nspec: "
 	)
 	for _, tc := range []struct {
 		name, object string
@@ -53,8 +59,11 @@ func TestGroupsOfOtherSchedulers(t *testing.T) {
 				"schedulingConstraints: {topology: [{key: rack}]}}", gang.Minimum{Total: 4}, "rack", "", ""},
 		{"a native gang that is part of a tree",
 			native + "{schedulingPolicy: {gang: {minCount: 4}}, parentCompositePodGroupName: all}",
-			gang.Minimum{Total: 4}, "", "",
-			"not followed: parentCompositePodGroupName all: the group is planned without the others of its tree"},
+			gang.Minimum{Total: 4}, "", "", ""},
+		{"a native group of groups, whose tree is known elsewhere",
+			composite + "{schedulingPolicy: {gang: {minGroupCount: 2}}, parentCompositePodGroupName: all, " +
+				"schedulingConstraints: {topology: [{key: rack}]}, priorityClassName: high}",
+			gang.Minimum{Total: 2}, "rack", "", "not followed: priorityClassName high: the priority of the pods counts"},
 		{"a native gang with devices and a priority of its own",
 			native + "{schedulingPolicy: {gang: {minCount: 4}}, resourceClaims: [{name: net}], " +
 				"priorityClassName: high, preemptionPolicy: Never}", gang.Minimum{Total: 4}, "", "",
@@ -304,4 +313,49 @@ func FuzzGroupObject(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestAPodOfATreeIsInTheGangOfItsRoot(t *testing.T) {
+	t.Parallel()
+	policy := &OwnerPolicy{RootOf: func(namespace, podGroup string) string {
+		if namespace == "ns" && podGroup == "a.long" {
+			return "job"
+		}
+		return ""
+	}}
+	tree := &schedulingv1alpha1.PodGroup{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{
+		wellknown.GroupLabelKey: grouptree.PodField, wellknown.RoleLabelKey: grouptree.PodField,
+		wellknown.GroupsKey: "[{name: " + grouptree.GroupName("a.long") + ", pods: 1}]"}}}
+	for _, tc := range []struct {
+		name, podGroup string
+		policy         *OwnerPolicy
+		want           string
+	}{
+		{"a group in a tree", "a.long", policy, "composite.job"},
+		{"a group in no tree", "b", policy, "native.b"},
+		{"a group by itself", "a.long", nil, "native.a.long"},
+		{"a group that the core of the scheduler plans", "a.long",
+			&OwnerPolicy{RootOf: policy.RootOf, CorePlansNative: true}, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p",
+				Labels: map[string]string{wellknown.RoleKey: "worker"}}}
+			pod.Spec.SchedulingGroup = &v1.PodSchedulingGroup{PodGroupName: &tc.podGroup}
+			m, err := tc.policy.GangOf(pod)
+			if err != nil || m.ID.Name != tc.want {
+				t.Errorf("it is in gang %q (%v), want %q", m.ID.Name, err, tc.want)
+			}
+			var gangs Gangs
+			if tc.policy != nil {
+				gangs.Follow(tc.policy)
+			}
+			if stable := gangs.Of(pod).Name; stable != "" && stable != "native."+tc.podGroup {
+				t.Errorf("others are told of gang %q, which changes when its tree does", stable)
+			}
+			if role := Role(pod, tree); role != grouptree.GroupName(tc.podGroup) {
+				t.Errorf("its role in a tree is %q, want its group alone", role)
+			}
+		})
+	}
 }

@@ -14,6 +14,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+	"berth.dev/berth/pkg/grouptext"
+	"berth.dev/berth/pkg/grouptree"
 	"berth.dev/berth/pkg/tree"
 	"berth.dev/berth/pkg/wellknown"
 )
@@ -26,27 +28,6 @@ const (
 	exampleGroups  = "[{name: replica, copies: 2, roles: {worker: 4}}]"
 )
 
-// groupText is a group as the annotation has it.
-type groupText struct {
-	Name      string         `json:"name"`
-	Copies    *int           `json:"copies,omitempty"`
-	MinCopies *int           `json:"minCopies,omitempty"`
-	Required  string         `json:"required,omitempty"`
-	Preferred string         `json:"preferred,omitempty"`
-	Pods      *int           `json:"pods,omitempty"`
-	Roles     map[string]int `json:"roles,omitempty"`
-	Groups    []groupText    `json:"groups,omitempty"`
-	MinGroups *int           `json:"minGroups,omitempty"`
-	// Open is set by dialects in which pods name the copies. The names of the copies begin with its value, and Named are
-	// those that pods have named.
-	Open  *string  `json:"open,omitempty"`
-	Named []string `json:"named,omitempty"`
-	// Alone and Later are set by dialects: no other such group has the domain, and this number of pods comes when the
-	// others have nodes.
-	Alone bool `json:"alone,omitempty"`
-	Later int  `json:"later,omitempty"`
-}
-
 // GroupOf returns the group within its gang that the pod names; the PodGroup, which may be nil, can name another label
 // for it than the usual one, or several, whose values are joined.
 func GroupOf(pod *v1.Pod, pg *schedulingv1alpha1.PodGroup) string {
@@ -56,6 +37,9 @@ func GroupOf(pod *v1.Pod, pg *schedulingv1alpha1.PodGroup) string {
 	name := ""
 	for i, key := range groupLabels(pg) {
 		value := labelOrAnnotation(pod, key)
+		if key == grouptree.PodField {
+			value = grouptree.GroupName(NativeName(pod))
+		}
 		switch {
 		case value == "":
 			return ""
@@ -99,12 +83,12 @@ func groupsOf(pg *schedulingv1alpha1.PodGroup) (*tree.Group, error) {
 	if len(text) > maxGroupsText {
 		return nil, r.bad("", text, fmt.Sprintf("a list of groups of at most %d characters", maxGroupsText))
 	}
-	var groups []groupText
+	var groups []grouptext.Group
 	if err := yaml.UnmarshalStrict([]byte(text), &groups); err != nil || len(groups) == 0 {
 		why := ""
 		if err != nil {
 			// The decoder names its own types.
-			why = ": " + strings.NewReplacer("Go struct field groupText.", "field ", "gangview.groupText", "a group",
+			why = ": " + strings.NewReplacer("Go struct field Group.", "field ", "grouptext.Group", "a group",
 				"error unmarshaling JSON: while decoding JSON: ", "", "error converting YAML to JSON: ", "").Replace(err.Error())
 		}
 		return nil, r.bad("", text, "a list of groups in YAML or JSON, such as "+exampleGroups+why)
@@ -137,7 +121,7 @@ func (r *groupsReader) bad(field, value, allowed string) error {
 
 // read reads groups within a group. The labels of their pods begin with the prefix, at is the path of the field that
 // holds them, levels counts the levels that are required around them.
-func (r *groupsReader) read(groups []groupText, prefix, at string, levels, depth int) ([]tree.Group, error) {
+func (r *groupsReader) read(groups []grouptext.Group, prefix, at string, levels, depth int) ([]tree.Group, error) {
 	if depth > maxGroupsDepth && len(groups) > 0 {
 		return nil, r.bad(at, fmt.Sprint(len(groups), " groups"),
 			fmt.Sprintf("allowed: groups are at most %d deep", maxGroupsDepth))
@@ -192,7 +176,7 @@ func (r *groupsReader) read(groups []groupText, prefix, at string, levels, depth
 
 // one reads a group, or one copy of it, whose pods carry the name in their label; those of groups within begin with the
 // prefix.
-func (r *groupsReader) one(g *groupText, name, prefix, field string, levels, depth int) (tree.Group, error) {
+func (r *groupsReader) one(g *grouptext.Group, name, prefix, field string, levels, depth int) (tree.Group, error) {
 	out := tree.Group{Name: name, Least: len(g.Groups), Roles: map[string]int{}, Alone: g.Alone,
 		Later: min(max(g.Later, 0), maxMinMember)}
 	switch {
@@ -261,7 +245,7 @@ func UnknownGroup(pod *v1.Pod, pg *schedulingv1alpha1.PodGroup) *wellknown.BadVa
 
 // open reads a group with as many copies as pods name. Those that are needed but that no pod has named yet get the
 // names that come first.
-func (r *groupsReader) open(g *groupText, field string, levels, depth int) (tree.Group, error) {
+func (r *groupsReader) open(g *grouptext.Group, field string, levels, depth int) (tree.Group, error) {
 	all := tree.Group{Name: g.Name, Copies: true, Least: min(max(ptr.Deref(g.MinCopies, 0), 0), maxGroups)}
 	names := slices.Clone(g.Named)
 	for n := 0; len(names) < max(all.Least, 1); n++ {
@@ -305,7 +289,7 @@ func (s *OwnerState) WithGroups(names []string) OwnerState {
 	if len(names) == 0 || json.Unmarshal([]byte(s.Says), &says) != nil {
 		return out
 	}
-	var groups []groupText
+	var groups []grouptext.Group
 	if json.Unmarshal([]byte(says[wellknown.GroupsKey]), &groups) != nil {
 		return out // annotations of Berth on the object, in YAML
 	}
@@ -327,51 +311,7 @@ func (s *OwnerState) WithGroups(names []string) OwnerState {
 			groups[at].Named = append(groups[at].Named, name)
 		}
 	}
-	text, _ := json.Marshal(groups) // names and numbers can be written
-	says[wellknown.GroupsKey] = string(text)
+	says[wellknown.GroupsKey] = grouptext.Encode(groups)
 	out.Says = encode(says)
 	return out
-}
-
-// MapGroups returns the value of the annotation with other names of groups and roles; one that cannot be read becomes
-// empty. Pods have to name their groups by MapGroup.
-func MapGroups(value string, name, role func(string) string) string {
-	var groups []groupText
-	if yaml.UnmarshalStrict([]byte(value), &groups) != nil {
-		return ""
-	}
-	mapGroups(groups, name, role)
-	text, _ := json.Marshal(groups) // names and numbers can be written
-	return string(text)
-}
-
-func mapGroups(groups []groupText, name, role func(string) string) {
-	for i := range groups {
-		g := &groups[i]
-		g.Name, g.Open, g.Named = MapGroup(g.Name, name), nil, nil
-		roles := make(map[string]int, len(g.Roles))
-		for of, n := range g.Roles {
-			roles[role(of)] = n
-		}
-		g.Roles = roles
-		mapGroups(g.Groups, name, role)
-	}
-}
-
-// MapGroup returns the name of a group, as pods say it, with other names in it: those of the groups around it stay
-// apart, and numbers stay.
-func MapGroup(value string, name func(string) string) string {
-	parts := strings.Split(value, ".")
-	for i, part := range parts {
-		of := part
-		for {
-			dash := strings.LastIndexByte(of, '-')
-			if dash <= 0 || strings.Trim(of[dash+1:], "0123456789") != "" {
-				break
-			}
-			of = of[:dash]
-		}
-		parts[i] = name(of) + part[len(of):]
-	}
-	return strings.Join(parts, ".")
 }

@@ -91,7 +91,7 @@ const (
 )
 
 // OwnerPolicy says which pods are made gangs although nothing in them asks for it. A nil policy makes none. It is
-// immutable, and safe for concurrent use.
+// immutable but for RootOf, and safe for concurrent use.
 type OwnerPolicy struct {
 	// Kinds are those whose pods form gangs.
 	Kinds map[string]bool
@@ -102,6 +102,9 @@ type OwnerPolicy struct {
 	JobSetPer JobSetPer
 	// CorePlansNative is set if the core of the scheduler plans native groups: their pods are then in no gang.
 	CorePlansNative bool
+	// RootOf returns the name of the topmost CompositePodGroup around a native PodGroup, empty for none. It is set while
+	// the profiles are made, and may answer differently when objects come and go. Nil stands for no trees.
+	RootOf func(namespace, podGroup string) string
 }
 
 // LeftToCore reports whether the pod is in a group that the core of the scheduler plans.
@@ -116,8 +119,8 @@ func (p *OwnerPolicy) covers(pod *v1.Pod) bool {
 
 // GangOf returns the gang that the pod is a member of. In order of precedence a gang is named by spec.schedulingGroup,
 // by the label of a PodGroup, by the older labels, by the annotation berth.dev/gang, which makes a gang of the pods of
-// one controller, by the group of another scheduler, and by the policy. It depends on nothing but the pod and the
-// policy. A pod that means to be in a gang but says so wrongly is an error.
+// one controller, by the group of another scheduler, and by the policy. It depends on nothing but the pod, the policy
+// and the tree that a native group is in. A pod that means to be in a gang but says so wrongly is an error.
 func (p *OwnerPolicy) GangOf(pod *v1.Pod) (Membership, error) {
 	if p.LeftToCore(pod) {
 		return Membership{}, nil
@@ -129,7 +132,7 @@ func (p *OwnerPolicy) GangOf(pod *v1.Pod) (Membership, error) {
 	}
 	_, asked := pod.Annotations[wellknown.GangKey]
 	if pod.Spec.SchedulingGroup != nil || !asked {
-		group, err := groupOf(pod)
+		group, err := p.groupOf(pod)
 		if err != nil || group.Kind != "" {
 			return ownedGang(pod, group), err
 		}

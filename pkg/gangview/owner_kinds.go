@@ -106,8 +106,11 @@ func OwnerKindOf(kind string) (*OwnerKind, bool) {
 
 // Title names the kind in messages.
 func (k *OwnerKind) Title() string {
-	if k.Object == "" {
+	switch {
+	case k.Object == "":
 		return k.Kind
+	case strings.HasPrefix(k.Object, k.Kind):
+		return k.Object
 	}
 	return k.Kind + " " + k.Object
 }

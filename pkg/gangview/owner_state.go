@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"berth.dev/berth/pkg/grouptext"
+	"berth.dev/berth/pkg/grouptree"
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/podview"
 )
@@ -33,6 +35,8 @@ type OwnerState struct {
 	// Says holds what else the object declares, as annotations of a PodGroup in JSON; it is empty for controllers without
 	// a topology. Unkept is what it declares that is not followed.
 	Says, Unkept string
+	// Node is the place in a tree of an object of Kubernetes' own groups.
+	Node grouptree.Node
 }
 
 // Outlived reports whether the pod is left over from an earlier run: of a deleted object of the same name, or of an
@@ -104,7 +108,7 @@ func exclusiveLevel(r *objectReader, metadata string) string {
 func readJob(r *objectReader) map[string]OwnerState {
 	s := OwnerState{Minimum: jobPods(r, "spec", r.text("status.failedIndexes")), Limit: jobLimit(r)}
 	if level := exclusiveLevel(r, "spec.template.metadata"); level != "" && s.Minimum > 1 {
-		s.startsWith(r, []string{jobNameLabel}, []groupText{exclusiveGroup(r.name, level, s.Minimum)})
+		s.startsWith(r, []string{jobNameLabel}, []grouptext.Group{exclusiveGroup(r.name, level, s.Minimum)})
 	}
 	return whole(s)
 }
@@ -142,7 +146,7 @@ func readLeaderWorkerSet(r *objectReader) map[string]OwnerState {
 		s.Why = never(r, "creates the workers of a group when its leader is ready (startupPolicy: LeaderReady)", s.Minimum,
 			"set startupPolicy: LeaderCreated")
 	case r.annotation("metadata", lwsExclusiveTopologyKey) != "":
-		s.startsWith(r, []string{leaderWorkerSetNameLabel}, []groupText{exclusiveGroup(r.name,
+		s.startsWith(r, []string{leaderWorkerSetNameLabel}, []grouptext.Group{exclusiveGroup(r.name,
 			r.annotation("metadata", lwsExclusiveTopologyKey), s.Minimum)})
 	case r.annotation("metadata", lwsSubGroupTopologyKey) != "":
 		s.startsWith(r, []string{leaderWorkerSetNameLabel, leaderWorkerSetSubGroupLabel}, leaderWorkerSubGroups(r, s.Minimum))
@@ -152,7 +156,7 @@ func readLeaderWorkerSet(r *objectReader) map[string]OwnerState {
 
 // leaderWorkerSubGroups are the sub-groups of a group of a LeaderWorkerSet, each in a domain of its own. The leader is
 // in the first, or in none.
-func leaderWorkerSubGroups(r *objectReader, size int) []groupText {
+func leaderWorkerSubGroups(r *objectReader, size int) []grouptext.Group {
 	const policy = "spec.leaderWorkerTemplate.subGroupPolicy"
 	each := r.number(policy+".subGroupSize", 0)
 	if each < 2 {
@@ -160,25 +164,25 @@ func leaderWorkerSubGroups(r *objectReader, size int) []groupText {
 	}
 	level := r.annotation("metadata", lwsSubGroupTopologyKey)
 	excluded := r.text(policy+".subGroupPolicyType") == "LeaderExcluded"
-	groups := make([]groupText, 0, min(size/each, maxGroups+1))
+	groups := make([]grouptext.Group, 0, min(size/each, maxGroups+1))
 	for i := range cap(groups) {
 		pods := each
 		if i == 0 && !excluded && size%each == 1 {
 			pods++
 		}
-		groups = append(groups, groupText{Name: fmt.Sprint(r.name, "-", i), Pods: &pods, Required: level, Alone: true})
+		groups = append(groups, grouptext.Group{Name: fmt.Sprint(r.name, "-", i), Pods: &pods, Required: level, Alone: true})
 	}
 	return groups
 }
 
 // exclusiveGroup is a group of pods in a domain of its own, which are created when the first of them has a node.
-func exclusiveGroup(name, level string, pods int) groupText {
-	return groupText{Name: name, Pods: ptr.To(1), Later: pods - 1, Required: level, Alone: true}
+func exclusiveGroup(name, level string, pods int) grouptext.Group {
+	return grouptext.Group{Name: name, Pods: ptr.To(1), Later: pods - 1, Required: level, Alone: true}
 }
 
 // startsWith has the gang start as the tree says, which pods name by the values of labels. The pods of groups that come
 // later do not count for the minimum.
-func (s *OwnerState) startsWith(r *objectReader, labels []string, groups []groupText) {
+func (s *OwnerState) startsWith(r *objectReader, labels []string, groups []grouptext.Group) {
 	if len(groups) == 0 {
 		return
 	}
@@ -186,7 +190,7 @@ func (s *OwnerState) startsWith(r *objectReader, labels []string, groups []group
 	g := groupTerms{groupKeys: labels, groups: groups}
 	*s = g.states(r)[""]
 	s.Attempt, s.Limit = of.Attempt, of.Limit
-	if !slices.ContainsFunc(groups, func(of groupText) bool { return of.Later > 0 }) {
+	if !slices.ContainsFunc(groups, func(of grouptext.Group) bool { return of.Later > 0 }) {
 		s.Minimum = of.Minimum
 	}
 }
@@ -199,7 +203,7 @@ func readJobSet(r *objectReader) map[string]OwnerState {
 	states := map[string]OwnerState{}
 	jobs := r.items("spec.replicatedJobs")
 	all, depends := OwnerState{Attempt: r.number("status.restarts", 0)}, ""
-	var groups []groupText
+	var groups []grouptext.Group
 	exclusive := false
 	for _, job := range jobs {
 		each, copies, name := jobPods(job, "template.spec", ""), job.number("replicas", 1), job.text("name")
@@ -208,13 +212,13 @@ func readJobSet(r *objectReader) map[string]OwnerState {
 		if depends == "" && len(job.items("dependsOn")) > 0 {
 			depends = name
 		}
-		of := groupText{Name: name, Copies: &copies, Pods: &each}
+		of := grouptext.Group{Name: name, Copies: &copies, Pods: &each}
 		level := cmp.Or(exclusiveLevel(r, "metadata"), exclusiveLevel(job, "template.metadata"))
 		if level != "" && each > 1 && copies > 0 {
 			exclusive = true
 			of = exclusiveGroup(name, level, each)
 			of.Copies = &copies
-			s.startsWith(r, jobSetLabels, []groupText{of})
+			s.startsWith(r, jobSetLabels, []grouptext.Group{of})
 		}
 		if copies > 0 {
 			groups = append(groups, of)

@@ -23,10 +23,15 @@ func GangsOf(factory kubeinformers.SharedInformerFactory) *Gangs {
 }
 
 // Follow makes the policy count. It has to be called while the profiles are made, before any informer runs: what has
-// been told of a pod must not change while the pod is the same.
-func (g *Gangs) Follow(policy *OwnerPolicy) { g.policy.Store(policy) }
+// been told of a pod must not change while the pod is the same. So trees of native groups do not count.
+func (g *Gangs) Follow(policy *OwnerPolicy) {
+	stable := *policy
+	stable.RootOf = nil
+	g.policy.Store(&stable)
+}
 
-// Of returns the gang of the pod; none if the pod says wrongly which: Coscheduling rejects such pods.
+// Of returns the gang of the pod, or in a tree of native groups the PodGroup; none if the pod says wrongly which:
+// Coscheduling rejects such pods.
 func (g *Gangs) Of(pod *v1.Pod) gang.ID {
 	m, err := g.policy.Load().GangOf(pod)
 	if err != nil {

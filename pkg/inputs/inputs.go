@@ -14,6 +14,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -75,6 +76,9 @@ var kinds = func() []Kind {
 		kind(schedulingv1beta1.SchemeGroupVersion, "podgroups", "PodGroup"),
 		kind(schedulingv1alpha1.SchemeGroupVersion, "podgroups", "PodGroup"),
 	}
+	composite := kind(schedulingv1alpha3.SchemeGroupVersion, "compositepodgroups", "CompositePodGroup")
+	composite.Foreign = true
+	kinds = append(kinds, composite)
 	for _, own := range []Kind{
 		kind(placementv1alpha1.SchemeGroupVersion, "placementpolicies", "PlacementPolicy"),
 		kind(networkv1alpha1.SchemeGroupVersion, "ippools", "IPPool"),
@@ -178,6 +182,10 @@ func keep(obj *unstructured.Unstructured) (runtime.Object, error) {
 	case schedulingv1beta1.SchemeGroupVersion.WithKind("PodGroup"):
 		return keepAs(obj, func(g *schedulingv1beta1.PodGroup) *schedulingv1beta1.PodGroup {
 			return &schedulingv1beta1.PodGroup{ObjectMeta: keepMeta(g.ObjectMeta), Spec: g.Spec}
+		})
+	case schedulingv1alpha3.SchemeGroupVersion.WithKind("CompositePodGroup"):
+		return keepAs(obj, func(g *schedulingv1alpha3.CompositePodGroup) *schedulingv1alpha3.CompositePodGroup {
+			return &schedulingv1alpha3.CompositePodGroup{ObjectMeta: keepMeta(g.ObjectMeta), Spec: g.Spec}
 		})
 	case placementv1alpha1.SchemeGroupVersion.WithKind("PlacementPolicy"):
 		return keepCustom(obj, func(p *placementv1alpha1.PlacementPolicy) *placementv1alpha1.PlacementPolicy {

@@ -6,10 +6,13 @@ import (
 	v1 "k8s.io/api/core/v1"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/informers"
+	compositelisters "k8s.io/client-go/listers/scheduling/v1alpha3"
 	schedulinglisters "k8s.io/client-go/listers/scheduling/v1beta1"
 	"k8s.io/kubernetes/pkg/features"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/grouptree"
 )
 
 // CorePlansNative reports whether the scheduler's core plans native groups. Else they are gangs like others.
@@ -17,31 +20,55 @@ func CorePlansNative() bool { return utilfeature.DefaultFeatureGate.Enabled(feat
 
 // NativeGroups knows which groups of the scheduler's core (spec.schedulingGroup) may be disrupted only as a whole.
 type NativeGroups struct {
-	// lister is nil where the feature is off.
-	lister schedulinglisters.PodGroupLister
+	// lister is nil where the feature is off, and composites where that of groups of groups is.
+	lister     schedulinglisters.PodGroupLister
+	composites compositelisters.CompositePodGroupLister
 }
 
-// NewNativeGroups asks for the informer only where the feature is on: one for an API that is not served never syncs.
+// NewNativeGroups asks for the informers only where the features are on: one for an API that is not served never syncs.
 func NewNativeGroups(factory informers.SharedInformerFactory) NativeGroups {
 	if !CorePlansNative() {
 		return NativeGroups{}
 	}
-	return NativeGroups{lister: factory.Scheduling().V1beta1().PodGroups().Lister()}
+	n := NativeGroups{lister: factory.Scheduling().V1beta1().PodGroups().Lister()}
+	if utilfeature.DefaultFeatureGate.Enabled(features.CompositePodGroup) {
+		n.composites = factory.Scheduling().V1alpha3().CompositePodGroups().Lister()
+	}
+	return n
 }
 
 // nativePrefix keeps the names of native groups apart from those of ours; no object's name has a space.
 const nativePrefix = "native group "
 
-// UnitOf returns the native group that the pod can only be evicted with, or the zero ID.
+// UnitOf returns the topmost native group that the pod can only be evicted with, or the zero ID.
 func (n NativeGroups) UnitOf(pod *v1.Pod) gang.ID {
-	if n.lister == nil || pod.Spec.SchedulingGroup == nil || pod.Spec.SchedulingGroup.PodGroupName == nil {
+	name := gangview.NativeName(pod)
+	if n.lister == nil || name == "" {
 		return gang.ID{}
 	}
-	pg, err := n.lister.PodGroups(pod.Namespace).Get(*pod.Spec.SchedulingGroup.PodGroupName)
-	if err != nil || pg.Spec.DisruptionMode == nil || pg.Spec.DisruptionMode.All == nil {
+	pg, err := n.lister.PodGroups(pod.Namespace).Get(name)
+	if err != nil {
 		return gang.ID{}
 	}
-	return gang.ID{Namespace: pod.Namespace, Name: nativePrefix + pg.Name}
+	unit := ""
+	if mode := pg.Spec.DisruptionMode; mode != nil && mode.All != nil {
+		unit = pg.Name
+	}
+	parent := pg.Spec.ParentCompositePodGroupName
+	for depth := 1; depth < grouptree.MaxDepth && parent != nil && n.composites != nil; depth++ {
+		of, err := n.composites.CompositePodGroups(pod.Namespace).Get(*parent)
+		if err != nil {
+			break
+		}
+		if mode := of.Spec.DisruptionMode; mode != nil && mode.All != nil {
+			unit = "of groups " + of.Name
+		}
+		parent = of.Spec.ParentCompositePodGroupName
+	}
+	if unit == "" {
+		return gang.ID{}
+	}
+	return gang.ID{Namespace: pod.Namespace, Name: nativePrefix + unit}
 }
 
 // IsUnit reports whether the ID is one that UnitOf returned.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,13 +18,14 @@ import (
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/grouptree"
 )
 
 // groupStatuses change the status of a group of each kind to what is known of the gang, where the users of that kind
 // look for it.
 var groupStatuses = map[string]func(status map[string]any, p *progress){
-	gangview.NativeGroup: fillNative, gangview.VolcanoGroup: fillVolcano, gangview.KAIGroup: fillKAI,
-	gangview.GroveGang: fillGrove,
+	gangview.NativeGroup: fillNative, gangview.CompositeGroup: fillComposite, gangview.VolcanoGroup: fillVolcano,
+	gangview.KAIGroup: fillKAI, gangview.GroveGang: fillGrove,
 }
 
 // progress is how far a gang has come.
@@ -34,6 +36,8 @@ type progress struct {
 	running, succeeded, failed int
 	generation                 int64
 	now                        time.Time
+	// settled are the members of a tree of native groups that have a node or have succeeded, by PodGroup.
+	settled map[string]int
 }
 
 // step is what a gang waits for, or what it does.
@@ -85,7 +89,9 @@ func planned(v *gang.View) bool {
 }
 
 // kind is equal for progress that differs in the text alone.
-func (p *progress) kind() string { return fmt.Sprint(p.step, p.running, p.succeeded, p.failed) }
+func (p *progress) kind() string {
+	return fmt.Sprint(p.step, p.running, p.succeeded, p.failed, p.settled)
+}
 
 // has reports whether the gang has started at some time.
 func (p *progress) has() bool { return p.step >= scheduled }
@@ -99,7 +105,7 @@ func (c *Controller) writeForeign(ctx context.Context, id gang.ID, s *State, r *
 		return 0, nil
 	}
 	p := progressOf(s)
-	p.now = now
+	p.now, p.settled = now, settledIn(owners.Group(id), s.Members)
 	if r.foreign == p.kind()+p.why {
 		return 0, nil
 	}
@@ -115,8 +121,7 @@ func (c *Controller) writeForeign(ctx context.Context, id gang.ID, s *State, r *
 	return 0, nil
 }
 
-// report writes the progress to the object that declares the gang. Other authors write its status as well, so that it
-// is read first. Without the right to write it is left as it is: the scheduler reports rights that it lacks.
+// report writes the progress to the object that declares the gang, and where that is a tree, of each part to its own.
 func (o *Owners) report(ctx context.Context, id gang.ID, p *progress) error {
 	o.mu.Lock()
 	g := o.gangs[id]
@@ -124,17 +129,48 @@ func (o *Owners) report(ctx context.Context, id gang.ID, p *progress) error {
 		o.mu.Unlock()
 		return nil
 	}
-	about, fill := g.object(), groupStatuses[g.owner.Kind]
-	var subresources []string
-	if _, subresource, has := strings.Cut(g.kind.StatusResource(), "/"); has {
-		subresources = []string{subresource}
+	parts := []part{{kind: g.kind, about: g.object(), progress: p}}
+	if g.owner.Kind == gangview.CompositeGroup {
+		parts = o.parts(g, p)
 	}
-	version, _ := schema.ParseGroupVersion(about.APIVersion)
-	objects := o.client.Resource(version.WithResource(g.kind.Resource)).Namespace(about.Namespace)
 	o.mu.Unlock()
+	for i := range parts {
+		if err := o.write(ctx, id, &parts[i]); err != nil {
+			return err
+		}
+		o.mu.Lock()
+		if g.written == nil {
+			g.written = map[grouptree.Key]string{}
+		}
+		g.written[parts[i].key] = parts[i].text
+		o.mu.Unlock()
+	}
+	return nil
+}
+
+// part is an object and the progress that is written to it.
+type part struct {
+	kind     *ownerKind
+	about    *v1.ObjectReference
+	progress *progress
+	// key is that of an object of a tree, and text what followedGang.written keeps of it.
+	key  grouptree.Key
+	text string
+}
+
+// write writes the progress of a part. Other authors write its status as well, so that it is read first. Without the
+// right to write it is left as it is: the scheduler reports rights that it lacks.
+func (o *Owners) write(ctx context.Context, id gang.ID, part *part) error {
+	about, p, fill := part.about, part.progress, groupStatuses[part.kind.Kind]
 	if fill == nil {
 		return nil
 	}
+	var subresources []string
+	if _, subresource, has := strings.Cut(part.kind.StatusResource(), "/"); has {
+		subresources = []string{subresource}
+	}
+	version, _ := schema.ParseGroupVersion(about.APIVersion)
+	objects := o.client.Resource(version.WithResource(part.kind.Resource)).Namespace(about.Namespace)
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	object, err := objects.Get(ctx, about.Name, metav1.GetOptions{})

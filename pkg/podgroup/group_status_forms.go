@@ -29,9 +29,17 @@ func (p *progress) scheduledCondition(kind string) map[string]any {
 
 // fillNative writes the condition of the groups of Kubernetes, which stays once it holds.
 func fillNative(status map[string]any, p *progress) {
-	if _, scheduled := hasCondition(status, "conditions", schedulingv1beta1.PodGroupInitiallyScheduled); !scheduled &&
-		p.step != starting {
-		setCondition(status, "conditions", p.scheduledCondition(schedulingv1beta1.PodGroupInitiallyScheduled), p.now)
+	p.fillInitially(status, schedulingv1beta1.PodGroupInitiallyScheduled)
+}
+
+// fillComposite does the same for a group of groups.
+func fillComposite(status map[string]any, p *progress) {
+	p.fillInitially(status, "Composite"+schedulingv1beta1.PodGroupInitiallyScheduled)
+}
+
+func (p *progress) fillInitially(status map[string]any, condition string) {
+	if _, scheduled := hasCondition(status, "conditions", condition); !scheduled && p.step != starting {
+		setCondition(status, "conditions", p.scheduledCondition(condition), p.now)
 	}
 }
 

@@ -69,11 +69,11 @@ func (k *ownerKind) run(ctx context.Context) {
 	logger := klog.LoggerWithValues(klog.FromContext(ctx), "resource", k.GroupResource)
 	logger.V(2).Info("Watching the owners of gangs")
 	told, err := k.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(obj any) { k.enqueue(obj) },
-		DeleteFunc: func(obj any) { k.enqueue(obj) },
+		AddFunc:    func(obj any) { k.see(ctx, obj, false) },
+		DeleteFunc: func(obj any) { k.see(ctx, obj, true) },
 		UpdateFunc: func(old, obj any) {
 			if !maps.Equal(old.(*ownerObject).states, obj.(*ownerObject).states) {
-				k.enqueue(obj)
+				k.see(ctx, obj, false)
 			}
 		},
 	})
@@ -88,7 +88,7 @@ func (k *ownerKind) run(ctx context.Context) {
 			k.owners.mu.Lock()
 			defer k.owners.mu.Unlock()
 			k.listed = true
-			k.enqueueAll()
+			k.owners.enqueueAll()
 		}
 	})
 	k.informer.RunWithContext(ctx)
@@ -132,12 +132,7 @@ func (k *ownerKind) state(owner gangview.Owner, before gangview.OwnerState) gang
 		}
 		return state
 	}
-	switch {
-	case k.unreadable != "":
-		before.Why = k.unreadable
-	case !k.listed:
-		before.Why = "waiting for " + k.String() + " to be read"
-	default:
+	if before.Why = k.unread(); before.Why == "" {
 		// There is nothing left that an event could be about.
 		before.APIVersion, before.UID = "", ""
 		before.Why = owner.Object() + ", which says how many pods the gang has, does not exist"
@@ -145,8 +140,22 @@ func (k *ownerKind) state(owner gangview.Owner, before gangview.OwnerState) gang
 	return before
 }
 
+// unread says why not all objects are known, empty if they are. The lock is held.
+func (k *ownerKind) unread() string {
+	if k.unreadable == "" && !k.listed {
+		return "waiting for " + k.String() + " to be read"
+	}
+	return k.unreadable
+}
+
 // read reports whether all objects are known. The lock is held.
-func (k *ownerKind) read() bool { return k.listed && k.unreadable == "" }
+func (k *ownerKind) read() bool { return k.unread() == "" }
+
+// see has the gangs of an object looked at that came or changed, or is gone.
+func (k *ownerKind) see(ctx context.Context, obj any, gone bool) {
+	k.plant(ctx, obj, gone)
+	k.enqueue(obj)
+}
 
 // enqueue has the gangs of the object looked at.
 func (k *ownerKind) enqueue(obj any) {
@@ -161,12 +170,10 @@ func (k *ownerKind) enqueue(obj any) {
 	}
 }
 
-// enqueueAll has all gangs of the kind looked at. The lock is held.
-func (k *ownerKind) enqueueAll() {
-	for _, ids := range k.gangs {
-		for id := range ids {
-			k.owners.queue.Add(id)
-		}
+// enqueueAll has all gangs looked at: those of a kind may be in trees of another one. The lock is held.
+func (o *Owners) enqueueAll() {
+	for id := range o.gangs {
+		o.queue.Add(id)
 	}
 }
 
@@ -217,7 +224,7 @@ func (k *ownerKind) setReadable(ctx context.Context, err error) {
 		return
 	}
 	k.unreadable = why
-	k.enqueueAll()
+	k.owners.enqueueAll()
 	if why != "" {
 		klog.FromContext(ctx).Error(err, "Owners of gangs cannot be read, trying again", "resource", k.GroupResource)
 	}

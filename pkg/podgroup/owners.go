@@ -18,6 +18,7 @@ import (
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/grouptree"
 )
 
 // Owners follows the objects whose controllers create the pods of gangs, and the groups of other schedulers that pods
@@ -35,6 +36,7 @@ type Owners struct {
 
 	// declared holds, by gang, what groups of other schedulers say as PodGroups. Scheduling cycles read it.
 	declared sync.Map
+	trees    trees
 
 	mu    sync.Mutex
 	kinds map[string]*ownerKind
@@ -52,6 +54,8 @@ type followedGang struct {
 	told     bool
 	// read is set if all objects of the kind were known then.
 	read bool
+	// written is what was last written to the objects of a tree.
+	written map[grouptree.Key]string
 }
 
 // NewOwners returns one that reads objects with the rights of config until ctx is done.
@@ -64,7 +68,8 @@ func NewOwners(ctx context.Context, config *restclient.Config, name *cache.Infor
 		return nil, fmt.Errorf("making a client for the owners of gangs: %w", err)
 	}
 	o := &Owners{client: client, name: name, changed: changed, recorder: recorder{to},
-		queue: workqueue.NewTyped[gang.ID](), kinds: map[string]*ownerKind{}, gangs: map[gang.ID]*followedGang{}}
+		queue: workqueue.NewTyped[gang.ID](), kinds: map[string]*ownerKind{}, gangs: map[gang.ID]*followedGang{},
+		trees: trees{Forest: grouptree.New()}}
 	context.AfterFunc(ctx, o.queue.ShutDown)
 	o.running.Go(func() { work(ctx, o.queue, o.sync) })
 	return o, nil
@@ -83,15 +88,9 @@ func (o *Owners) Follow(ctx context.Context, owner gangview.Owner, again bool) {
 		}
 		return
 	}
-	k := o.kinds[owner.Kind]
+	k := o.kindOf(ctx, owner.Kind)
 	if k == nil {
-		known, ok := gangview.OwnerKindOf(owner.Kind)
-		if !ok {
-			return
-		}
-		k = newOwnerKind(o, known)
-		o.kinds[owner.Kind] = k
-		o.running.Go(func() { k.run(ctx) })
+		return
 	}
 	o.gangs[id] = &followedGang{owner: owner, kind: k}
 	key := ownerKey(owner)
@@ -100,6 +99,18 @@ func (o *Owners) Follow(ctx context.Context, owner gangview.Owner, again bool) {
 	}
 	k.gangs[key].Insert(id)
 	o.queue.Add(id)
+}
+
+// kindOf returns the kind, whose objects are watched from now on; nil if there is none of that name. The lock is held.
+func (o *Owners) kindOf(ctx context.Context, name string) *ownerKind {
+	known, ok := gangview.OwnerKindOf(name)
+	if k := o.kinds[name]; k != nil || !ok {
+		return k
+	}
+	k := newOwnerKind(o, known)
+	o.kinds[name] = k
+	o.running.Go(func() { k.run(ctx) })
+	return k
 }
 
 // SeeGroup notes a group within the gang that a pod has named.
@@ -183,7 +194,7 @@ func (o *Owners) sync(ctx context.Context, id gang.ID) {
 		return
 	}
 	state, read := g.kind.state(g.owner, g.reported), g.kind.read()
-	state = state.WithGroups(sets.List(g.groups))
+	state = o.inTree(g.owner, state.WithGroups(sets.List(g.groups)))
 	news := !g.told || state != g.reported
 	notKept := state.Unkept != "" && (state.Unkept != g.reported.Unkept || state.UID != g.reported.UID)
 	g.reported, g.told = state, true

@@ -29,7 +29,8 @@ import (
 type ownersAPI struct {
 	*memapi.Server
 	mu      sync.Mutex
-	code    int // 0 refuses nothing
+	of      string // is in the path of what is refused
+	code    int    // 0 refuses nothing
 	reason  metav1.StatusReason
 	watches []io.Closer
 }
@@ -38,7 +39,7 @@ type ownersAPI struct {
 func (a *ownersAPI) RoundTrip(req *http.Request) (*http.Response, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.code != 0 {
+	if a.code != 0 && strings.Contains(req.URL.Path, a.of) {
 		body := fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","code":%d,"reason":%q}`, a.code, a.reason)
 		return &http.Response{StatusCode: a.code, Header: http.Header{"Content-Type": {"application/json"}},
 			Body: io.NopCloser(strings.NewReader(body))}, nil
@@ -51,10 +52,13 @@ func (a *ownersAPI) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // answer refuses everything, or nothing any more if the code is 0. Watches end, as when a kind is not served any more.
-func (a *ownersAPI) answer(code int, reason metav1.StatusReason) {
+func (a *ownersAPI) answer(code int, reason metav1.StatusReason) { a.refuse("", code, reason) }
+
+// refuse does the same for one resource.
+func (a *ownersAPI) refuse(resource string, code int, reason metav1.StatusReason) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.code, a.reason = code, reason
+	a.of, a.code, a.reason = resource, code, reason
 	for _, w := range a.watches {
 		_ = w.Close()
 	}

@@ -201,9 +201,10 @@ func (g *Group) Level() string {
 	return g.Required[len(g.Required)-1]
 }
 
-// String says what is needed, copies once: "2 of 4 replica (decode=4, prefill=1), router (1 pod)".
+// String says what is needed, copies once: "2 of 4 replica (decode=4, prefill=1), router (1 pod)"; and of groups that
+// not all are needed, "pool (1 of a (1 pod), b (1 pod))".
 func (g *Group) String() string {
-	var parts []string
+	var parts, groups []string
 	for _, role := range slices.Sorted(maps.Keys(g.Roles)) {
 		if role == g.Name {
 			parts = append(parts, plural.Of(g.Roles[role], "pod"))
@@ -218,11 +219,14 @@ func (g *Group) String() string {
 	for i := range g.Groups {
 		switch within := &g.Groups[i]; {
 		case within.Copies:
-			parts = append(parts, fmt.Sprintf("%d of %d %s (%s)", within.Least, len(within.Groups), within.Name,
+			groups = append(groups, fmt.Sprintf("%d of %d %s (%s)", within.Least, len(within.Groups), within.Name,
 				within.Groups[0].String()))
 		default:
-			parts = append(parts, fmt.Sprintf("%s (%s)", within.Name, within.String()))
+			groups = append(groups, fmt.Sprintf("%s (%s)", within.Name, within.String()))
 		}
 	}
-	return strings.Join(parts, ", ")
+	if g.Least < len(groups) {
+		groups[0] = fmt.Sprintf("%d of %s", g.Least, groups[0])
+	}
+	return strings.Join(append(parts, groups...), ", ")
 }

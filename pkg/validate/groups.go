@@ -11,6 +11,7 @@ import (
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/grouptree"
 )
 
 // namedGroup is a group of Kubernetes or of another scheduler in the files.
@@ -38,7 +39,8 @@ func (d *document) declares() {
 	d.report.groups[owner.Gang()] = &namedGroup{d: d, state: state}
 }
 
-// namedGroups says what is not followed of the groups that pods of the profiles name, and which groups are missing.
+// namedGroups says what is not followed of the groups that pods of the profiles name, and of those around them, and
+// which groups are missing.
 func (r *Report) namedGroups(profiles []string) {
 	for _, pod := range r.together.pods {
 		m, err := (*gangview.OwnerPolicy)(nil).GangOf(pod.pod)
@@ -46,16 +48,26 @@ func (r *Report) namedGroups(profiles []string) {
 		if err != nil || !known || kind.Object == "" || !slices.Contains(profiles, pod.pod.Spec.SchedulerName) {
 			continue
 		}
-		id := gang.ID{Namespace: nameIn(pod.pod.Namespace, "").Namespace, Name: m.ID.Name}
-		switch group := r.groups[id]; {
-		case group == nil && r.together.clustered:
-			// Only PodGroups of Berth's own kind were read from the cluster.
-		case group == nil:
-			pod.d.findAt(Warning, "no-group", pod.d.line(pod.at), fmt.Sprintf(
-				"there is no %s %s in the files: without one in the cluster the pods wait", kind.Title(), m.Owner.Name))
-		case group.state.Unkept != "" && !group.told:
-			group.told = true
-			group.d.findAt(Warning, "no-effect", group.d.line("spec"), group.state.NotKept())
+		owner := gangview.Owner{Kind: kind.Kind, Namespace: nameIn(pod.pod.Namespace, "").Namespace, Name: m.Owner.Name}
+		for range grouptree.MaxDepth {
+			if owner.Name == "" {
+				break
+			}
+			group := r.groups[owner.Gang()]
+			if group == nil {
+				// Only PodGroups of Berth's own kind were read from the cluster.
+				if !r.together.clustered {
+					title, _, _ := strings.Cut(owner.Object(), " "+owner.Namespace+"/")
+					pod.d.findAt(Warning, "no-group", pod.d.line(pod.at), fmt.Sprintf(
+						"there is no %s %s in the files: without one in the cluster the pods wait", title, owner.Name))
+				}
+				break
+			}
+			if group.state.Unkept != "" && !group.told {
+				group.told = true
+				group.d.findAt(Warning, "no-effect", group.d.line("spec"), group.state.NotKept())
+			}
+			owner.Kind, owner.Name = gangview.CompositeGroup, group.state.Node.Parent
 		}
 	}
 }

@@ -65,9 +65,10 @@ var (
 	// foreign serves the groups of Kubernetes itself, which the scheduler plans as it plans its own: the gate of its core
 	// is off.
 	foreign = &box{options: sandbox.Options{SchedulerConfig: "testdata/config/gangs.yaml", Controllers: controllers,
-		FeatureGates:          []string{"GenericWorkload=true", "TopologyAwareWorkloadScheduling=true"},
-		SchedulerFeatureGates: []string{"TopologyAwareWorkloadScheduling=false", "GenericWorkload=false"},
-		RuntimeConfig:         []string{"scheduling.k8s.io/v1beta1=true"}}}
+		FeatureGates: []string{"GenericWorkload=true", "TopologyAwareWorkloadScheduling=true", "CompositePodGroup=true"},
+		SchedulerFeatureGates: []string{"CompositePodGroup=false", "TopologyAwareWorkloadScheduling=false",
+			"GenericWorkload=false"},
+		RuntimeConfig: []string{"scheduling.k8s.io/v1beta1=true", "scheduling.k8s.io/v1alpha3=true"}}}
 	// responding serves EvictionRequests. The scheduler needs no feature gate for them.
 	responding = &box{options: sandbox.Options{SchedulerConfig: "testdata/config/gangs.yaml",
 		Controllers:  []string{"garbage-collector-controller"},

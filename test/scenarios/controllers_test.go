@@ -8,7 +8,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
-	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -105,32 +104,5 @@ func (w *world) doScale(ctx context.Context, l *line) (err error) {
 	default:
 		return fmt.Errorf("scale what?")
 	}
-	return err
-}
-
-// doNativeGroup creates a group of the scheduler's own kind, whose pods say native=NAME.
-func (w *world) doNativeGroup(ctx context.Context, l *line) error {
-	namespace, name := w.locate(l.arg(0))
-	minimum, err := strconv.Atoi(l.option("min", "1"))
-	if err != nil {
-		return err
-	}
-	if err := w.namespace(ctx, namespace); err != nil {
-		return err
-	}
-	group := &schedulingv1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: schedulingv1beta1.PodGroupSpec{
-		SchedulingPolicy: schedulingv1beta1.PodGroupSchedulingPolicy{Gang: &schedulingv1beta1.GangSchedulingPolicy{
-			MinCount: int32(minimum)}}}}
-	if l.option("disruption", "") == "all" {
-		group.Spec.DisruptionMode = &schedulingv1beta1.DisruptionMode{All: &schedulingv1beta1.AllDisruptionMode{}}
-	}
-	if p := l.option("priority", ""); p != "" {
-		group.Spec.PriorityClassName = w.name + "-" + p
-	}
-	if key := l.option("within", ""); key != "" {
-		group.Spec.SchedulingConstraints = &schedulingv1beta1.PodGroupSchedulingConstraints{
-			Topology: []schedulingv1beta1.TopologyConstraint{{Key: key}}}
-	}
-	_, err = w.client.SchedulingV1beta1().PodGroups(namespace).Create(ctx, group, metav1.CreateOptions{})
 	return err
 }

@@ -74,6 +74,7 @@ var steps = map[string]func(*world, context.Context, *line) error{
 	"patch":           (*world).doPatch,
 	"mark":            (*world).doMark,
 	"native-group":    (*world).doNativeGroup,
+	"composite-group": (*world).doCompositeGroup,
 }
 
 func (w *world) doNodes(ctx context.Context, l *line) error {

@@ -7,6 +7,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+// nativePod is a pod of nativeGroup, which is part of a tree.
+const (
+	nativePod = "---\napiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {schedulerName: gang-scheduler, " +
+		"schedulingGroup: {podGroupName: a}, containers: [{name: c, image: i}]}\n"
+	nativeGroup = "---\napiVersion: scheduling.k8s.io/v1beta1\nkind: PodGroup\nmetadata: {name: a}\n" +
+		"spec: {schedulingPolicy: {gang: {minCount: 1}}, parentCompositePodGroupName: job, " +
+		"workloadRef: {workloadName: w, templateName: t}}\n"
+)
+
 func TestAnnotationsThatNoProfileReads(t *testing.T) {
 	t.Parallel()
 	const (
@@ -59,6 +68,13 @@ spec:
 				"f.yaml:15: warning: PodGroup g: not followed: queue q: Berth has no queues, Kueue has"}},
 		"a group of Volcano that is missing": {text: pod("gang-scheduler", "scheduling.k8s.io/group-name: g"),
 			want: []string{"there is no Volcano PodGroup g in the files"}},
+		"a tree of native groups one of which is missing": {text: nativePod + nativeGroup,
+			want: []string{"there is no CompositePodGroup job in the files: without one in the cluster the pods wait"}},
+		"a tree of native groups with a priority": {text: nativePod + nativeGroup +
+			"---\napiVersion: scheduling.k8s.io/v1alpha3\nkind: CompositePodGroup\nmetadata: {name: job}\n" +
+			"spec: {schedulingPolicy: {gang: {minGroupCount: 1}}, priorityClassName: high, " +
+			"workloadRef: {workloadName: w, templateName: t}}\n",
+			want: []string{"CompositePodGroup job: not followed: priorityClassName high: the priority of the pods counts"}},
 		"a group of Volcano for Volcano": {text: pod("volcano", "scheduling.k8s.io/group-name: g")},
 		"a group of KAI that cannot be read": {
 			text: "---\napiVersion: scheduling.run.ai/v2alpha2\nkind: PodGroup\nmetadata: {name: g}\nspec: {minMember: all}\n",

@@ -17,6 +17,7 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/grouptree"
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/schedulerconfig"
@@ -38,7 +39,8 @@ var kinds = map[string][]string{
 	KindPodGroup: {"podgroup", "podgroups", "pg", "podgroup.scheduling.x-k8s.io", "podgroups.scheduling.x-k8s.io",
 		"podgroup.scheduling.k8s.io", "podgroups.scheduling.k8s.io", "podgroup.scheduling.volcano.sh",
 		"podgroups.scheduling.volcano.sh", "podgroup.scheduling.run.ai", "podgroups.scheduling.run.ai", "podgang", "podgangs",
-		"podgang.scheduler.grove.io", "podgangs.scheduler.grove.io"},
+		"podgang.scheduler.grove.io", "podgangs.scheduler.grove.io", "compositepodgroup", "compositepodgroups",
+		"compositepodgroup.scheduling.k8s.io", "compositepodgroups.scheduling.k8s.io"},
 	KindJob:         {"job", "jobs", "job.batch", "jobs.batch"},
 	KindDeployment:  {"deployment", "deployments", "deploy", "deployment.apps", "deployments.apps"},
 	KindStatefulSet: {"statefulset", "statefulsets", "sts", "statefulset.apps", "statefulsets.apps"},
@@ -165,12 +167,12 @@ func (t Target) Find(objects []runtime.Object, namespace string) ([]*v1.Pod, err
 		}
 		return []*v1.Pod{pod}, nil
 	}
-	elsewhere := map[string]bool{}
+	elsewhere, trees := map[string]bool{}, treesOf(objects)
 	var pods []*v1.Pod
 	for _, obj := range objects {
 		p, ok := obj.(*v1.Pod)
 		switch {
-		case !ok || !t.has(p):
+		case !ok || !t.has(p, trees):
 		case p.Namespace != namespace:
 			elsewhere[p.Namespace] = true
 		default:
@@ -237,15 +239,41 @@ func (t Target) About(pods []*v1.Pod, pod string) string {
 		plural.Choose(pending, "is", "are"), pod)
 }
 
-// has reports whether the pod belongs to the target.
-func (t Target) has(pod *v1.Pod) bool {
-	if t.Kind == KindPodGroup {
-		m, err := (*gangview.OwnerPolicy)(nil).GangOf(pod)
-		if kind, known := gangview.OwnerKindOf(m.Owner.Kind); err == nil && known && kind.Object != "" &&
-			m.Owner.Name == t.Name {
-			return true // by the name of the group that its pods name
+// treesOf knows the trees of Kubernetes' own groups.
+func treesOf(objects []runtime.Object) *gangview.OwnerPolicy {
+	forest := grouptree.New()
+	for _, obj := range objects {
+		gvk := obj.GetObjectKind().GroupVersionKind()
+		kind, known := gangview.GroupKindOf(gvk)
+		if !known || kind.Kind != gangview.NativeGroup && kind.Kind != gangview.CompositeGroup {
+			continue
 		}
-		return err == nil && m.ID.Name == t.Name
+		fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+		if err != nil {
+			continue
+		}
+		group := &unstructured.Unstructured{Object: fields}
+		node := kind.States(group)[""].Node
+		forest.Set(grouptree.Key{Namespace: group.GetNamespace(), Name: group.GetName(),
+			Composite: kind.Kind == gangview.CompositeGroup}, &node)
+	}
+	return &gangview.OwnerPolicy{RootOf: forest.RootOf}
+}
+
+// has reports whether the pod belongs to the target, which may be a tree of groups.
+func (t Target) has(pod *v1.Pod, trees *gangview.OwnerPolicy) bool {
+	if t.Kind == KindPodGroup {
+		for _, policy := range []*gangview.OwnerPolicy{nil, trees} {
+			m, err := policy.GangOf(pod)
+			if err != nil {
+				return false
+			}
+			kind, known := gangview.OwnerKindOf(m.Owner.Kind)
+			if m.ID.Name == t.Name || known && kind.Object != "" && m.Owner.Name == t.Name {
+				return true // by the name of the gang, or of the group that its pods name
+			}
+		}
+		return false
 	}
 	owner := metav1.GetControllerOf(pod)
 	if owner == nil {

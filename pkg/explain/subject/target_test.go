@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
+	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -126,6 +128,27 @@ func TestTheGroupOfAnotherSchedulerIsFoundByBothNames(t *testing.T) {
 		}
 		if got, want := target.About(pods, "m-0"), "All 2 pods of podgroup "+name+" run. Example: m-0."; got != want {
 			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// A tree of Kubernetes' own groups is found by the name of its root, and by those of its groups.
+func TestATreeOfGroupsIsFoundByItsRoot(t *testing.T) {
+	t.Parallel()
+	root := &schedulingv1alpha3.CompositePodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "job"}}
+	root.SetGroupVersionKind(schedulingv1alpha3.SchemeGroupVersion.WithKind("CompositePodGroup"))
+	objects := []runtime.Object{root}
+	for _, name := range []string{"a", "b"} {
+		group := &schedulingv1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
+		group.SetGroupVersionKind(schedulingv1beta1.SchemeGroupVersion.WithKind("PodGroup"))
+		group.Spec.ParentCompositePodGroupName = ptr.To("job")
+		member := pod(name+"-0", "")
+		member.Spec.SchedulingGroup = &v1.PodSchedulingGroup{PodGroupName: ptr.To(name)}
+		objects = append(objects, group, member)
+	}
+	for name, want := range map[string]int{"job": 2, "composite.job": 2, "a": 1, "native.b": 1} {
+		if pods, err := (Target{KindPodGroup, name}).Find(objects, "default"); err != nil || len(pods) != want {
+			t.Errorf("%s: got %d pods and error %v, want %d", name, len(pods), err, want)
 		}
 	}
 }

@@ -94,6 +94,8 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 		return err //nolint:wrapcheck // it says what it is for
 	}
 	c.members.Declared = c.told.owners.Group
+	c.told.owners.FollowTrees(c.settings.owners, f.groups.refile)
+	of.Together = c.told.owners.Together
 	if err := f.watchGroups(factory, groups); err != nil {
 		return err
 	}
@@ -364,6 +366,10 @@ func (f *podFeed) seeMember(pod *v1.Pod) {
 		if name := gangview.OpenGroup(pod, group); name != "" {
 			f.c.told.owners.SeeGroup(of.ID, name)
 		}
+	}
+	if f.c.members.ID(pod) != of.ID {
+		// The tree of its group became known meanwhile, to refile before the ledger knew the member.
+		f.seeMember(pod)
 	}
 }
 

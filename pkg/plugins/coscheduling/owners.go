@@ -72,6 +72,19 @@ func (f *groupFeed) applyOwner(ctx context.Context, owner gangview.Owner, s gang
 	c.told.status.Enqueue(id)
 }
 
+// refile looks at the pods of a native PodGroup again that are in another gang now, because its tree is another one.
+func (f *groupFeed) refile(from gang.ID, podGroup string) {
+	for _, ref := range f.c.ledger.Members(from) {
+		switch pod := f.c.members.Any(ref); {
+		case pod == nil || gangview.NativeName(pod) != podGroup:
+		case f.c.members.Pod(ref) == nil:
+			f.pods.seeMember(pod)
+		default:
+			f.pods.seePod(pod)
+		}
+	}
+}
+
 // wakeJoining has the members tried again that wait to join a gang which has started: their group may be known now.
 func (f *groupFeed) wakeJoining(ctx context.Context, id gang.ID) {
 	c := f.c

@@ -1,0 +1,6 @@
+// Package grouptree knows the trees of Kubernetes' own groups: which PodGroup is in which tree of CompositePodGroups,
+// and what a tree asks for.
+//
+// Forest is told of the objects by package podgroup, in any order, and asked in which gang a pod is. It never reads an
+// object itself, and has no clock.
+package grouptree

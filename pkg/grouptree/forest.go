@@ -1,0 +1,209 @@
+package grouptree
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// MaxDepth is how many objects are above each other in a tree at most, PodGroup included, as in Kubernetes.
+const MaxDepth = 4
+
+// Key names a PodGroup, or a CompositePodGroup.
+type Key struct {
+	Namespace, Name string
+	Composite       bool
+}
+
+// String names the object in messages.
+func (k Key) String() string {
+	if k.Composite {
+		return "CompositePodGroup " + k.Name
+	}
+	return "PodGroup " + k.Name
+}
+
+// Node is what an object says of its place in a tree.
+type Node struct {
+	// Parent is the name of the CompositePodGroup around it, empty for none.
+	Parent string
+	// Least is how many of its pods or of the groups in it have to start, at least 1.
+	Least int
+	// Required are the levels that its pods share, as keys of node labels joined by commas.
+	Required string
+	// All is set if what is in it may be disrupted together only.
+	All bool
+}
+
+// Change is a PodGroup whose tree may have changed, with the names of the roots before and now, empty for none.
+type Change struct {
+	PodGroup, From, To string
+}
+
+// Forest holds the objects. It is safe for concurrent use.
+type Forest struct {
+	mu    sync.RWMutex
+	nodes map[Key]*entry
+	// roots holds the root of each PodGroup that is in a whole tree.
+	roots map[Key]string
+}
+
+// entry is an object, or one that is known by those in it only.
+type entry struct {
+	Node
+	// gone is set if there is no such object, or none any more: it stays as it was while there are objects in it.
+	gone, seen bool
+	in         map[Key]bool
+}
+
+// New returns an empty forest.
+func New() *Forest { return &Forest{nodes: map[Key]*entry{}, roots: map[Key]string{}} }
+
+// RootOf returns the name of the topmost CompositePodGroup around a PodGroup, empty if it is in none or if objects
+// between them are not known.
+func (f *Forest) RootOf(namespace, podGroup string) string {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.roots[Key{Namespace: namespace, Name: podGroup}]
+}
+
+// Set tells of an object, or with nil that it is gone, and returns the PodGroups that this is about, with the roots of
+// all trees that may ask for something else now.
+func (f *Forest) Set(key Key, node *Node) (changes []Change, roots []string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	e := f.entry(key)
+	old, was := e.Node, e.seen && !e.gone
+	if node == nil {
+		e.gone = true
+	} else {
+		if e.Parent != node.Parent {
+			f.leave(key, e)
+		}
+		e.Node, e.gone, e.seen = *node, false, true
+		if e.Parent != "" {
+			f.entry(parentOf(key, e)).in[key] = true
+		}
+	}
+	if was && !e.gone && old == e.Node {
+		return nil, nil
+	}
+	leaves := f.leaves(key, map[Key]bool{})
+	f.prune(key)
+	about := map[string]bool{}
+	for _, leaf := range leaves {
+		c := Change{PodGroup: leaf.Name, From: f.roots[leaf], To: f.root(leaf)}
+		if c.To == "" {
+			delete(f.roots, leaf)
+		} else {
+			f.roots[leaf] = c.To
+		}
+		about[c.From], about[c.To] = true, true
+		changes = append(changes, c)
+	}
+	if key.Composite {
+		about[key.Name] = true
+		if above, _, _ := f.above(key); len(above) > 0 {
+			about[above[len(above)-1].Name] = true
+		}
+	}
+	delete(about, "")
+	return changes, slices.Sorted(maps.Keys(about))
+}
+
+func (f *Forest) entry(key Key) *entry {
+	e := f.nodes[key]
+	if e == nil {
+		e = &entry{in: map[Key]bool{}}
+		f.nodes[key] = e
+	}
+	return e
+}
+
+func parentOf(key Key, e *entry) Key {
+	return Key{Namespace: key.Namespace, Name: e.Parent, Composite: true}
+}
+
+// leave takes the object out of its parent.
+func (f *Forest) leave(key Key, e *entry) {
+	if e.Parent == "" {
+		return
+	}
+	parent := parentOf(key, e)
+	if p := f.nodes[parent]; p != nil {
+		delete(p.in, key)
+		f.prune(parent)
+	}
+}
+
+// prune forgets an object that is gone and has none in it, and then those around it that are.
+func (f *Forest) prune(key Key) {
+	if e := f.nodes[key]; e != nil && (e.gone || !e.seen) && len(e.in) == 0 {
+		delete(f.nodes, key)
+		f.leave(key, e)
+	}
+}
+
+// leaves are the PodGroups in an object, or the PodGroup itself.
+func (f *Forest) leaves(key Key, seen map[Key]bool) []Key {
+	if !key.Composite {
+		return []Key{key}
+	}
+	e := f.nodes[key]
+	if e == nil || seen[key] {
+		return nil
+	}
+	seen[key] = true
+	var leaves []Key
+	for _, in := range sorted(e.in) {
+		leaves = append(leaves, f.leaves(in, seen)...)
+	}
+	return leaves
+}
+
+func sorted(keys map[Key]bool) []Key {
+	return slices.SortedFunc(maps.Keys(keys), func(a, b Key) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), strings.Compare(a.String(), b.String()))
+	})
+}
+
+// above are the objects around one, the nearest first. If they do not end in a root, why says it, and wrong is set if
+// no further object can change that.
+func (f *Forest) above(key Key) (above []Key, why string, wrong bool) {
+	at := key
+	for e := f.nodes[key]; e != nil && e.Parent != ""; e = f.nodes[at] {
+		parent := parentOf(key, e)
+		p := f.nodes[parent]
+		switch {
+		case p == nil || !p.seen:
+			return nil, fmt.Sprintf("%s, which is around %s, does not exist", parent, at), false
+		case parent == key || slices.Contains(above, parent):
+			return nil, fmt.Sprintf("%s is around itself (parentCompositePodGroupName)", parent), true
+		case len(above) == MaxDepth-1:
+			return nil, fmt.Sprintf("%s is in a tree of more than %d groups above each other", key, MaxDepth), true
+		}
+		above, at = append(above, parent), parent
+	}
+	return above, "", false
+}
+
+// root is that of a PodGroup, empty for none.
+func (f *Forest) root(leaf Key) string {
+	above, why, _ := f.above(leaf)
+	if why != "" || len(above) == 0 {
+		return ""
+	}
+	return above[len(above)-1].Name
+}
+
+// Why says why a PodGroup with a parent is in no tree, empty if it is in one. Wrong is set if it is not for an object
+// that is missing.
+func (f *Forest) Why(namespace, podGroup string) (why string, wrong bool) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	_, why, wrong = f.above(Key{Namespace: namespace, Name: podGroup})
+	return why, wrong
+}

@@ -1,0 +1,155 @@
+package grouptree
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+func podGroup(name string) Key  { return Key{Namespace: "ns", Name: name} }
+func composite(name string) Key { return Key{Namespace: "ns", Name: name, Composite: true} }
+
+// planted is an object with what it says.
+type planted struct {
+	key    Key
+	parent string
+}
+
+func (p planted) node() *Node { return &Node{Parent: p.parent, Least: 1} }
+
+func TestWhichTreeAPodGroupIsIn(t *testing.T) {
+	t.Parallel()
+	chain := []planted{{composite("root"), ""}, {composite("upper"), "root"}, {composite("lower"), "upper"},
+		{podGroup("g"), "lower"}}
+	for _, tc := range []struct {
+		name    string
+		objects []planted
+		root    string
+		why     string
+		wrong   bool
+	}{
+		{name: "a group without a parent is in none", objects: []planted{{podGroup("g"), ""}}},
+		{name: "a group that is not known is in none", objects: chain[:3]},
+		{name: "the topmost one is the root", objects: chain, root: "root"},
+		{name: "a parent that does not exist is waited for", objects: []planted{{podGroup("g"), "lower"}},
+			why: "CompositePodGroup lower, which is around PodGroup g, does not exist"},
+		{name: "so is one further up", objects: chain[2:],
+			why: "CompositePodGroup upper, which is around CompositePodGroup lower, does not exist"},
+		{name: "no group is around itself",
+			objects: []planted{{podGroup("g"), "a"}, {composite("a"), "b"}, {composite("b"), "a"}},
+			why:     "CompositePodGroup a is around itself (parentCompositePodGroupName)", wrong: true},
+		{name: "nor its own parent", objects: []planted{{podGroup("g"), "a"}, {composite("a"), "a"}},
+			why: "CompositePodGroup a is around itself (parentCompositePodGroupName)", wrong: true},
+		{name: "a PodGroup and the group around it may have one name",
+			objects: []planted{{podGroup("g"), "g"}, {composite("g"), ""}}, root: "g"},
+		{name: "five are too many above each other",
+			objects: []planted{{composite("top"), ""}, {composite("root"), "top"}, chain[1], chain[2], chain[3]},
+			why:     "PodGroup g is in a tree of more than 4 groups above each other", wrong: true},
+		{name: "groups of other namespaces are no parents",
+			objects: []planted{{podGroup("g"), "a"}, {Key{Namespace: "other", Name: "a", Composite: true}, ""}},
+			why:     "CompositePodGroup a, which is around PodGroup g, does not exist"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			for _, backwards := range []bool{false, true} {
+				f := New()
+				objects := slices.Clone(tc.objects)
+				if backwards {
+					slices.Reverse(objects)
+				}
+				for _, o := range objects {
+					f.Set(o.key, o.node())
+				}
+				why, wrong := f.Why("ns", "g")
+				if root := f.RootOf("ns", "g"); root != tc.root || why != tc.why || wrong != tc.wrong {
+					t.Errorf("the root is %q (%s, wrong: %v), want %q (%s, %v)", root, why, wrong, tc.root, tc.why, tc.wrong)
+				}
+			}
+		})
+	}
+}
+
+func TestChangesAreTold(t *testing.T) {
+	t.Parallel()
+	f := New()
+	step := func(what string, o planted, gone bool, changes []Change, roots []string) {
+		t.Helper()
+		node := o.node()
+		if gone {
+			node = nil
+		}
+		gotChanges, gotRoots := f.Set(o.key, node)
+		if diff := cmp.Diff(changes, gotChanges) + cmp.Diff(roots, gotRoots); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", what, diff)
+		}
+	}
+	g, h := planted{podGroup("g"), "a"}, planted{podGroup("h"), "a"}
+	step("a PodGroup comes before its parent", g, false, []Change{{"g", "", ""}}, nil)
+	step("the parent is no root", planted{composite("a"), "r"}, false, []Change{{"g", "", ""}}, []string{"a"})
+	step("the root comes", planted{composite("r"), ""}, false, []Change{{"g", "", "r"}}, []string{"r"})
+	step("another PodGroup comes", h, false, []Change{{"h", "", "r"}}, []string{"r"})
+	step("the same is told again", h, false, nil, nil)
+	step("a parent goes with groups in it, and stays known", planted{composite("a"), ""}, true,
+		[]Change{{"g", "r", "r"}, {"h", "r", "r"}}, []string{"a", "r"})
+	step("one of that name comes that is a root", planted{composite("a"), ""}, false,
+		[]Change{{"g", "r", "a"}, {"h", "r", "a"}}, []string{"a", "r"})
+	step("a PodGroup goes", g, true, []Change{{"g", "a", ""}}, []string{"a"})
+	step("the other one goes", h, true, []Change{{"h", "a", ""}}, []string{"a"})
+	step("the root goes", planted{composite("a"), ""}, true, nil, []string{"a"})
+	step("the other root goes", planted{composite("r"), ""}, true, nil, []string{"r"})
+	if len(f.nodes)+len(f.roots) > 0 {
+		t.Errorf("what is gone is kept: %v %v", f.nodes, f.roots)
+	}
+}
+
+// TestTheOrderOfObjectsDoesNotMatter has objects come, change and go at random, and compares with a forest that hears
+// only of those that are left.
+func TestTheOrderOfObjectsDoesNotMatter(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		f, now := New(), map[Key]planted{}
+		roots := map[string]string{}
+		names := []string{"a", "b", "c", "d"}
+		for range rapid.IntRange(1, 30).Draw(t, "steps") {
+			o := planted{Key{"ns", rapid.SampledFrom(names).Draw(t, "name"), rapid.Bool().Draw(t, "composite")},
+				rapid.SampledFrom(append(names, "")).Draw(t, "parent")}
+			// A group that is gone stays as it was while there are groups in it: none goes that has some.
+			within := slices.ContainsFunc(names, func(name string) bool {
+				return o.key.Composite && (now[podGroup(name)].parent == o.key.Name || now[composite(name)].parent == o.key.Name)
+			})
+			var node *Node
+			if within || rapid.IntRange(0, 3).Draw(t, "goes") > 0 {
+				node = o.node()
+				now[o.key] = o
+			} else {
+				delete(now, o.key)
+			}
+			changes, _ := f.Set(o.key, node)
+			for _, c := range changes {
+				if c.From != roots[c.PodGroup] {
+					t.Fatalf("%s was in %q, and is said to have been in %q", c.PodGroup, roots[c.PodGroup], c.From)
+				}
+				roots[c.PodGroup] = c.To
+			}
+		}
+		fresh := New()
+		for _, o := range now {
+			fresh.Set(o.key, o.node())
+		}
+		for _, name := range names {
+			got, want := f.RootOf("ns", name), fresh.RootOf("ns", name)
+			if got != want || roots[name] != want {
+				t.Fatalf("the root of %s is %q and was told to be %q, want %q", name, got, roots[name], want)
+			}
+			if diff := cmp.Diff(fresh.Tree("ns", name), f.Tree("ns", name)); diff != "" {
+				t.Fatalf("tree %s (-want +got):\n%s", name, diff)
+			}
+		}
+		if len(f.nodes) != len(fresh.nodes) {
+			t.Fatalf("%d objects are known, want %d: %v", len(f.nodes), len(fresh.nodes), fmt.Sprint(f.nodes))
+		}
+	})
+}
