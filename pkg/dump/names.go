@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
 
-	"berth.dev/berth/pkg/gang/steps"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/grouptext"
@@ -208,42 +207,7 @@ func (h *NameHasher) annotations(annotations map[string]any) {
 	if datasets, ok := annotations[wellknown.DatasetsKey].(string); ok {
 		annotations[wellknown.DatasetsKey] = podview.MapDatasets(datasets, h.name)
 	}
-	label, named := annotations[wellknown.RoleLabelKey].(string)
-	if !named {
-		label = wellknown.RoleKey
-	}
-	role := func(role string) string { return h.labelValue(label, role) }
-	if roles, ok := annotations[wellknown.MinMembersByRoleKey].(string); ok {
-		annotations[wellknown.MinMembersByRoleKey] = gangview.MapRoles(roles, role)
-	}
-	if groups, ok := annotations[wellknown.GroupsKey].(string); ok {
-		annotations[wellknown.GroupsKey] = grouptext.Map(groups, h.part, role)
-		// The keys of labels stay in it, and numbers.
-		h.readable["annotation "+wellknown.GroupsKey] = true
-	}
-	if by, ok := annotations[wellknown.GrowByKey].(string); ok {
-		_, isTree := annotations[wellknown.GroupsKey]
-		size, _ := steps.Parse(by) // one that cannot be read becomes empty
-		annotations[wellknown.GrowByKey] = string(size.Map(func(name string) string {
-			group, of, within := strings.Cut(name, "/")
-			switch {
-			case within:
-				return gangview.MapGroup(group, h.part) + "/" + role(of)
-			case isTree:
-				return gangview.MapGroup(name, h.part)
-			}
-			return role(name)
-		}))
-		h.readable["annotation "+wellknown.GrowByKey] = true // numbers stay in it
-	}
-	if group, ok := annotations[wellknown.GroupKey].(string); ok {
-		annotations[wellknown.GroupKey] = h.labelValue(wellknown.GroupKey, group)
-	}
-	if _, named := annotations[wellknown.GroupLabelKey]; named {
-		// The values of other labels are hashed whole. Without the tree, its members are of one gang all the same.
-		delete(annotations, wellknown.GroupsKey)
-		delete(annotations, wellknown.GrowByKey)
-	}
+	h.groups(annotations)
 	// Which windows there are is in the configuration, which a dump does not hold: without the name the pod may start.
 	delete(annotations, wellknown.StartWindowKey)
 	for key, value := range annotations {

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"berth.dev/berth/pkg/gang/steps"
-	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/tables"
 )
 
@@ -95,14 +93,6 @@ func (e *Explanation) scored() []Node {
 	return e.Nodes[:i]
 }
 
-// stepsTaken says how far a gang has grown, nothing if it has not.
-func stepsTaken(g *Gang) string {
-	if g.StepsTaken == 0 {
-		return ""
-	}
-	return fmt.Sprintf(": it has taken %s", plural.Of(g.StepsTaken, "step"))
-}
-
 // gang says how the members of a gang are, and where its plan puts them.
 func (p *page) gang(g *Gang) {
 	var counts []string
@@ -141,19 +131,7 @@ func (p *page) gang(g *Gang) {
 	if g.SegmentSize > 0 {
 		p.line("each %d consecutive ranks share %s", g.SegmentSize, g.Level)
 	}
-	what := "members"
-	if g.Groups != "" {
-		what = "groups"
-	}
-	switch by := g.GrowsBy; {
-	case by == "":
-	case by == steps.Double:
-		p.line("beyond that, it runs with twice as many %s, four times, eight times and so on%s", what, stepsTaken(g))
-	case by.Named():
-		p.line("beyond that, it grows by %s at a time%s", by, stepsTaken(g))
-	default:
-		p.line("beyond that, it grows by %s %s at a time%s", by, what, stepsTaken(g))
-	}
+	p.growth(g)
 	byNode := map[string][]Assignment{}
 	var planned []string // by their lowest rank
 	for _, a := range g.Assignments {

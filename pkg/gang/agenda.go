@@ -57,8 +57,7 @@ func (a *Agenda) Waiting(id ID) (Waiting, bool) {
 		Need: of.Without(g.census.settled(), g.census.settledIn), Classes: g.waiting()}, true
 }
 
-// mayBeInvited reports whether the group is known, complete and not being planned or evicted, and not past
-// all plans.
+// mayBeInvited reports whether the group is known, complete, and not being planned or evicted or past all plans.
 func mayBeInvited(g *group) bool {
 	return g != nil && g.plan == nil && !g.attempts.invited && !g.free() && !g.eviction.evicting() && g.quorum()
 }

@@ -98,7 +98,9 @@ func (g *group) target() Minimum {
 }
 
 // ladder is by what steps the group grows, and from where.
-func (g *group) ladder() steps.Ladder { return steps.Ladder{Minimum: g.spec().Minimum, By: g.census.steps()} }
+func (g *group) ladder() steps.Ladder {
+	return steps.Ladder{Minimum: g.spec().Minimum, By: g.census.steps()}
+}
 
 // quorum reports whether enough members exist for a plan.
 func (g *group) quorum() bool { return g.spec() != nil && g.census.quorum(g.target()) }

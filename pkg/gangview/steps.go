@@ -25,5 +25,6 @@ func stepsOf(pg *schedulingv1alpha1.PodGroup, pod *v1.Pod) (steps.Size, *wellkno
 }
 
 func badSteps(object, value, allowed string) *wellknown.BadValue {
-	return &wellknown.BadValue{Object: object, Kind: "annotation", Key: wellknown.GrowByKey, Value: value, Allowed: allowed}
+	return &wellknown.BadValue{Object: object, Kind: "annotation", Key: wellknown.GrowByKey, Value: value,
+		Allowed: allowed}
 }

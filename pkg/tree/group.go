@@ -90,8 +90,8 @@ func (g *Group) serve(at map[string][]int, used map[string]int) {
 	}
 }
 
-// last is where in the list the member is with which the group is whole: before all if it needs none, after all if there
-// are too few.
+// last is where in the list the member is with which the group is whole: before all if it needs none, after all if too
+// few are there.
 func (g *Group) last(at map[string][]int) int {
 	last := -1
 	for role, n := range g.Roles {

@@ -97,8 +97,9 @@ var topologies = []string{
 
 var (
 	segmentSizes = []string{"8", "2", "+8", "008", "100000", "", "1", "0", "-8", "8.0", "100001", "eight", "1e3"}
-	steps        = append([]string{"double", "Double", "double ", "doubled", "8double", "a=4,b=1", "a=4, b = +1", "a=0,b=1",
-		"a=4,a=1", "a=4,", "=4", "a=x", "a=100000", "a=100001", "a b=1", "a/b=1", "a/b/c=1", "a/=1", "a=1=2"}, segmentSizes...)
+	steps        = append([]string{"double", "Double", "double ", "doubled", "8double", "a=4,b=1", "a=4, b = +1",
+		"a=0,b=1", "a=4,a=1", "a=4,", "=4", "a=x", "a=100000", "a=100001", "a b=1", "a/b=1", "a/b/c=1", "a/=1", "a=1=2"},
+		segmentSizes...)
 	segmentLevels = []string{"topology.kubernetes.io/rack", "", "my rack"}
 )
 

@@ -22,8 +22,8 @@ func (h *History) giveSteps(random *rand.Rand) {
 		}
 		growing[gang.Name] = true
 		gang.MinMember = (gang.MinMember + 1) / 2
-		switch {
-		case gang.MinByRole == "":
+		switch gang.MinByRole {
+		case "":
 			gang.GrowBy = []string{"2", "3", "double"}[random.IntN(3)]
 		default:
 			gang.MinMember = max(gang.MinMember, 2)

@@ -49,11 +49,11 @@ func leaf(name string, pods int) tree.Group {
 	return tree.Group{Name: name, Roles: map[string]int{name: pods}}
 }
 
-// copies are copies of a group of two pods, some of them needed.
-func copies(name string, n, least int) tree.Group {
-	g := tree.Group{Name: name, Copies: true, Least: least}
+// copies are copies of group c of two pods, some of them needed.
+func copies(n, least int) tree.Group {
+	g := tree.Group{Name: "c", Copies: true, Least: least}
 	for i := range n {
-		g.Groups = append(g.Groups, leaf(fmt.Sprint(name, "-", i), 2))
+		g.Groups = append(g.Groups, leaf(fmt.Sprint("c-", i), 2))
 	}
 	return g
 }
@@ -77,14 +77,16 @@ func TestStepsOfGroupsAndRoles(t *testing.T) {
 		by      Size
 		want    string
 	}{
-		"a ratio adds members of roles":          {roles, "decode=4,prefill=1", "10 (decode=8, prefill=2)"},
-		"a number counts members of any role":    {roles, "3", "8 (decode=4, prefill=1)"},
-		"of copies whole ones count":             {of(copies("c", 4, 1), leaf("r", 1)), "c=2", "7 (3 of 4 c (2 pods), r (1 pod))"},
-		"of a group without copies members do":   {of(copies("c", 4, 1), leaf("r", 1)), "r=2", "5 (1 of 4 c (2 pods), r (3 pods))"},
-		"both may be a ratio":                    {of(copies("c", 4, 1), leaf("r", 1)), "c=1,r=1", "6 (2 of 4 c (2 pods), r (2 pods))"},
-		"the one group of a gang needs no name":  {of(copies("c", 4, 1)), "2", "6 (3 of 4 c (2 pods))"},
-		"it can double":                          {of(copies("c", 4, 2)), Double, "8 (4 of 4 c (2 pods))"},
-		"a role can be one of a group":           {of(within), "replica/decode=2,replica/prefill=1", "8 (replica (decode=6, prefill=2))"},
+		"a ratio adds members of roles":        {roles, "decode=4,prefill=1", "10 (decode=8, prefill=2)"},
+		"a number counts members of any role":  {roles, "3", "8 (decode=4, prefill=1)"},
+		"of copies whole ones count":           {of(copies(4, 1), leaf("r", 1)), "c=2", "7 (3 of 4 c (2 pods), r (1 pod))"},
+		"of a group without copies members do": {of(copies(4, 1), leaf("r", 1)), "r=2", "5 (1 of 4 c (2 pods), r (3 pods))"},
+		"both may be a ratio": {of(copies(4, 1), leaf("r", 1)), "c=1,r=1",
+			"6 (2 of 4 c (2 pods), r (2 pods))"},
+		"the one group of a gang needs no name": {of(copies(4, 1)), "2", "6 (3 of 4 c (2 pods))"},
+		"it can double":                         {of(copies(4, 2)), Double, "8 (4 of 4 c (2 pods))"},
+		"a role can be one of a group": {of(within), "replica/decode=2,replica/prefill=1",
+			"8 (replica (decode=6, prefill=2))"},
 		"groups that may be missing in part":     {of(inner), "inner=1", "5 (inner (1 pod, x (1 pod), y (3 pods)))"},
 		"without a size there is no second step": {roles, "", "5 (decode=4, prefill=1)"},
 	} {
@@ -107,7 +109,7 @@ func TestStepsOfGroupsAndRoles(t *testing.T) {
 
 func TestSizesThatDoNotSuitAGang(t *testing.T) {
 	t.Parallel()
-	nested := of(copies("c", 4, 1), leaf("r", 0))
+	nested := of(copies(4, 1), leaf("r", 0))
 	for by, want := range map[Size]string{
 		"2":      "numbers by group, such as c=2",
 		"none=1": "roles that have a minimum, or groups that are in no copies; none is neither",
@@ -134,14 +136,15 @@ func drawLadder(t *rapid.T) (l Ladder, roles []string) {
 	case 0:
 		return Ladder{tree.Minimum{Total: rapid.IntRange(1, 6).Draw(t, "minimum")}, numbers.Draw(t, "size")}, []string{""}
 	case 1:
-		m := tree.Minimum{Roles: map[string]int{"a": rapid.IntRange(1, 4).Draw(t, "a"), "b": rapid.IntRange(1, 4).Draw(t, "b")}}
+		few := rapid.IntRange(1, 4)
+		m := tree.Minimum{Roles: map[string]int{"a": few.Draw(t, "a"), "b": few.Draw(t, "b")}}
 		m.Total = m.Members() + rapid.IntRange(0, 2).Draw(t, "more")
 		return Ladder{m, rapid.SampledFrom([]Size{"a=2,b=1", "a=1", "3"}).Draw(t, "size")}, []string{"a", "b", "c"}
 	case 2:
-		m := of(copies("c", 5, rapid.IntRange(1, 3).Draw(t, "least")))
+		m := of(copies(5, rapid.IntRange(1, 3).Draw(t, "least")))
 		l = Ladder{m, numbers.Draw(t, "size")}
 	default:
-		m := of(copies("c", 5, rapid.IntRange(0, 3).Draw(t, "least")), leaf("r", rapid.IntRange(0, 2).Draw(t, "pods")))
+		m := of(copies(5, rapid.IntRange(0, 3).Draw(t, "least")), leaf("r", rapid.IntRange(0, 2).Draw(t, "pods")))
 		l, roles = Ladder{m, rapid.SampledFrom([]Size{"c=1,r=2", "c=2", "r=1"}).Draw(t, "size")}, []string{"r"}
 	}
 	for i := range 5 {
@@ -225,7 +228,7 @@ func TestAGangEndsOnAStep(t *testing.T) {
 
 func TestTheLastStepOfAGang(t *testing.T) {
 	t.Parallel()
-	l := Ladder{of(copies("c", 3, 1)), "2"}
+	l := Ladder{of(copies(3, 1)), "2"}
 	all := func(string) int { return math.MaxInt }
 	if l.At(1).MetBy(math.MaxInt, all) == l.At(2).MetBy(math.MaxInt, all) {
 		t.Error("three copies allow one step of two, and no second")
