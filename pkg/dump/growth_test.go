@@ -18,7 +18,7 @@ func TestAHashedGangGrowsByTheSameSteps(t *testing.T) {
 	t.Parallel()
 	const groups = "[{name: acme, copies: 4, minCopies: 1, pods: 1}, {name: router, roles: {leader: 1}}]"
 	for _, says := range []map[string]string{
-		{wellknown.GrowByKey: "8"},
+		{wellknown.GrowByKey: "8", wellknown.SegmentSizeKey: "4", wellknown.SegmentTopologyKey: "example.com/rack"},
 		{wellknown.GrowByKey: "double"},
 		{wellknown.GrowByKey: "acme=2,leader=1", wellknown.MinMembersByRoleKey: "acme=1,leader=1"},
 		{wellknown.GrowByKey: "acme=2,router/leader=1", wellknown.GroupsKey: groups},
@@ -48,6 +48,9 @@ func TestAHashedGangGrowsByTheSameSteps(t *testing.T) {
 		}
 		if was, is := next(pg), next(hashed); was != is {
 			t.Errorf("%v: the first step needs %d members, with its names hashed %d: %v", says, was, is, hashed.Annotations)
+		}
+		if was, is := says[wellknown.SegmentSizeKey], hashed.Annotations[wellknown.SegmentSizeKey]; was != is {
+			t.Errorf("segments of %s are of %s", was, is)
 		}
 		if strings.Contains(hashed.Annotations[wellknown.GrowByKey], "router") {
 			t.Errorf("the names of groups are kept: %v", hashed.Annotations)

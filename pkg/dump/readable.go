@@ -85,7 +85,7 @@ func plain(key, value string) bool {
 	return plainWord.MatchString(value) || plainAmount.MatchString(value) && slices.Contains([]string{
 		wellknown.DeadlineKey, wellknown.GPUMemoryMinKey, wellknown.PricePerHourKey, wellknown.SLOLatencyKey,
 		wellknown.SLOThroughputKey,
-		wellknown.StandInKey, wellknown.IPAddressKey,
+		wellknown.StandInKey, wellknown.IPAddressKey, wellknown.SegmentSizeKey,
 	}, key)
 }
 
