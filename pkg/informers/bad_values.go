@@ -37,7 +37,7 @@ func WatchBadNodeValues(handle fwk.Handle, scope string, check func(*v1.Node) []
 		return err
 	}
 	_, err = SharedBy(factory, scope, func() (cache.ResourceEventHandlerRegistration, error) {
-		return factory.Core().V1().Nodes().Informer().AddEventHandler(Events[*v1.Node]{
+		return Handle(factory, factory.Core().V1().Nodes().Informer(), Events[*v1.Node]{
 			Set:  func(_, node *v1.Node) { r.report(handle.EventRecorder(), scope, node, check(node)) },
 			Gone: func(node *v1.Node) { r.forget(scope, node.Name) },
 		})

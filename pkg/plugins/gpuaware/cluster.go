@@ -59,7 +59,7 @@ func clusterFor(ctx context.Context, handle fwk.Handle, keys *gpuview.Keys) (*cl
 		if err != nil {
 			return nil, err
 		}
-		nodes, err := informers.NewByNode[atomic.Pointer[view]](factory.Core().V1().Nodes().Informer())
+		nodes, err := informers.NewByNode[atomic.Pointer[view]](factory)
 		if err != nil {
 			return nil, err
 		}
