@@ -40,6 +40,39 @@ func talker(name, node string, pairs ...string) *v1.Pod {
 	return pod
 }
 
+// listed are peers with the informer's store, which has each pod before they are told of it.
+type listed struct {
+	*peers
+	store map[types.UID]*v1.Pod
+}
+
+func newListed(appLabel string) listed {
+	l := listed{store: map[types.UID]*v1.Pod{}}
+	l.peers = newPeers(&gangview.Gangs{}, appLabel, func(namespace string) []*v1.Pod {
+		var pods []*v1.Pod
+		for _, pod := range l.store {
+			if pod.Namespace == namespace {
+				pods = append(pods, pod)
+			}
+		}
+		return pods
+	})
+	return l
+}
+
+func (l listed) see(pod *v1.Pod) {
+	l.store[pod.UID] = pod
+	l.peers.see(pod)
+}
+
+func (l listed) lose(pod *v1.Pod) {
+	delete(l.store, pod.UID)
+	l.peers.lose(pod)
+}
+
+// left is how much is kept.
+func (p *peers) left() int { return len(p.pods) + len(p.groups) + len(p.spaces) + len(p.assumed) }
+
 // counted is what a pod exchanges by node.
 func (p *peers) counted(r *relation, nodes ...string) map[string]int64 {
 	if r == nil {
@@ -114,7 +147,7 @@ func TestTrafficIsCountedWhereThePeersAre(t *testing.T) {
 			talker("r", "b", gangLabel, "g")}, pod: talker("p", "", gangLabel, "g"), want: map[string]int64{"b": 3000}},
 	} {
 		for _, first := range []bool{true, false} {
-			p := newPeers(&gangview.Gangs{}, appLabel)
+			p := newListed(appLabel)
 			if first {
 				p.see(test.pod)
 			}
@@ -130,7 +163,7 @@ func TestTrafficIsCountedWhereThePeersAre(t *testing.T) {
 
 func TestPodsCountFromReserveOn(t *testing.T) {
 	t.Parallel()
-	p := newPeers(&gangview.Gangs{}, "")
+	p := newListed("")
 	asker, sibling := talker("p", "", gangLabel, "g"), talker("q", "", gangLabel, "g")
 	expect := func(when string, want map[string]int64) {
 		t.Helper()
@@ -159,15 +192,71 @@ func TestPodsCountFromReserveOn(t *testing.T) {
 	p.assume(sibling, "c")
 	expect("reserved before the informer tells of it", map[string]int64{"c": 6000})
 	p.release(sibling.UID)
-	if len(p.pods)+len(p.groups)+len(p.spaces) != 0 {
-		t.Errorf("%d pods, %d groups and %d namespaces are left of a pod that is gone", len(p.pods), len(p.groups),
-			len(p.spaces))
+	if p.left() != 0 {
+		t.Errorf("left of a pod that is gone: %+v", p.peers)
+	}
+}
+
+// Most pods belong to nothing. They count all the same for a pod that comes later and names them.
+func TestPodsAreFollowedOnceTheyMayBeNamed(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		known bool
+		do    func(listed, map[string]*v1.Pod)
+		want  map[string]int64
+	}{
+		"a pod that names them":               {known: true, want: map[string]int64{"a": 20, "b": 20, "c": 20}},
+		"a pod of a manifest that names them": {want: map[string]int64{"a": 20, "b": 20, "c": 20}},
+		"one is bound": {known: true, do: func(p listed, pods map[string]*v1.Pod) {
+			p.see(talker("reserved", "b", "app", "web"))
+			p.release("reserved")
+		}, want: map[string]int64{"a": 20, "b": 20, "c": 20}},
+		"one was not bound after all, and is nominated elsewhere": {known: true,
+			do:   func(p listed, pods map[string]*v1.Pod) { p.release("reserved") },
+			want: map[string]int64{"a": 40, "c": 20}},
+		"one is gone": {known: true, do: func(p listed, pods map[string]*v1.Pod) { p.lose(pods["running"]) },
+			want: map[string]int64{"b": 30, "c": 30}},
+	} {
+		p := newListed("")
+		pods := map[string]*v1.Pod{"running": talker("running", "a", "app", "web"), "bound": talker("bound", "", "app", "web"),
+			"reserved": talker("reserved", "", "app", "web"), "released": talker("released", "", "app", "web"),
+			"ended": talker("ended", "a", "app", "web"), "asker": talker("asker", "", "near", "app=web")}
+		pods["reserved"].Status.NominatedNodeName = "a"
+		for _, pod := range []string{"running", "bound", "reserved", "released"} {
+			p.see(pods[pod])
+			p.assume(pods[pod], "b")
+		}
+		p.release("released")
+		p.see(pods["running"])
+		p.see(talker("bound", "c", "app", "web"))
+		p.see(talker("foreign", "a"))
+		pods["ended"].Status.Phase = v1.PodSucceeded
+		p.store["ended"] = pods["ended"]
+		if got := p.left(); got != 1 {
+			t.Errorf("%s: %d entries are kept before, want one of the pod that is reserved", name, got)
+		}
+		if test.known {
+			p.see(pods["asker"])
+		}
+		if test.do != nil {
+			p.talks(pods["asker"])
+			test.do(p, pods)
+		}
+		if diff := cmp.Diff(test.want, p.talks(pods["asker"])); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		for _, pod := range p.store {
+			p.lose(pod)
+		}
+		if p.left() != 0 {
+			t.Errorf("%s: left of pods that are gone: %+v", name, p.peers)
+		}
 	}
 }
 
 func TestAnAppIsThePodsThatAreLeftOfIt(t *testing.T) {
 	t.Parallel()
-	p := newPeers(&gangview.Gangs{}, appLabel)
+	p := newListed(appLabel)
 	shop, blog := talker("p", "", appLabel, "shop"), talker("q", "", appLabel, "blog")
 	expect := func(when string, ofShop, ofBlog map[string]int64) {
 		t.Helper()
@@ -188,7 +277,7 @@ func TestAnAppIsThePodsThatAreLeftOfIt(t *testing.T) {
 
 func TestMovesOfACycleStayInIt(t *testing.T) {
 	t.Parallel()
-	p := newPeers(&gangview.Gangs{}, "")
+	p := newListed("")
 	p.see(talker("q", "a", gangLabel, "g"))
 	p.see(talker("s", "a", "app", "cache"))
 	pod := talker("p", "", gangLabel, "g", "app", "web", "near", "app=cache")
@@ -223,7 +312,7 @@ func TestCountsAreThoseOfAScan(t *testing.T) {
 	t.Parallel()
 	nears := []string{"", "", "app=a", "app=b 1GiB/h", "app in (a,b); app=a", "app=;;bad"}
 	rapid.Check(t, func(t *rapid.T) {
-		p := newPeers(&gangview.Gangs{}, appLabel)
+		p := newListed(appLabel)
 		alive := map[types.UID]*v1.Pod{}
 		at := map[types.UID]string{}
 		pick := func(name string, of ...string) string { return rapid.SampledFrom(of).Draw(t, name) }
@@ -268,9 +357,8 @@ func TestCountsAreThoseOfAScan(t *testing.T) {
 		for _, pod := range alive {
 			p.lose(pod)
 		}
-		if len(p.pods)+len(p.groups)+len(p.spaces) != 0 {
-			t.Fatalf("%d pods, %d groups and %d namespaces are left of pods that are gone", len(p.pods), len(p.groups),
-				len(p.spaces))
+		if p.left() != 0 {
+			t.Fatalf("left of pods that are gone: %+v", p.peers)
 		}
 	})
 }
