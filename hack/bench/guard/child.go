@@ -112,11 +112,13 @@ func take(name string, c contender) (sample, error) {
 	case "gangs":
 		return c.inWorld(2000, func(w *world) (float64, error) { return w.place(gangs(c.profile(), c.part(20), 32, 1)) })
 	case "start":
-		return c.inWorld(2000, func(w *world) (float64, error) { return w.begin(map[contender]int{berth: 63}[c], 16) })
+		return c.inWorld(2000, func(w *world) (float64, error) { return w.begin(map[contender]int{berth: 63}[c], 16, false) })
+	case "start-gated":
+		return c.inWorld(2000, func(w *world) (float64, error) { return w.begin(63, 16, c == stock) })
 	case "start-5000":
 		gangs, members := c.part(64), 64
 		return c.inWorld(5000, func(w *world) (float64, error) {
-			seconds, err := w.begin(gangs, members)
+			seconds, err := w.begin(gangs, members, false)
 			return seconds / float64(gangs*members), err
 		})
 	case "backlog":
@@ -277,15 +279,25 @@ func podsIn(objects []apiruntime.Object) int {
 }
 
 // begin is the CPU time of a start where gangs wait and one of them can run: enough nodes are free for it, and too few
-// for another. Stock, which knows no gangs, fills these nodes.
-func (w *world) begin(waiting, members int) (float64, error) {
+// for another. Stock, which knows no gangs, fills these nodes, unless the pods are behind a gate, so that it reads them
+// and tries none.
+func (w *world) begin(waiting, members int, gated bool) (float64, error) {
 	free := 2*members - 2
 	taken := w.nodes - free
 	pending := waiting*members - members
 	if w.contender == stock {
 		pending = max(0, waiting*members-free)
 	}
-	objects := append(running(2*taken, taken), gangs(w.profile(), waiting, members, gpusPerNode)...)
+	arriving := gangs(w.profile(), waiting, members, gpusPerNode)
+	if gated {
+		pending = waiting * members
+		for _, object := range arriving {
+			if pod, is := object.(*v1.Pod); is {
+				pod.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "berth.dev/benchmark"}}
+			}
+		}
+	}
+	objects := append(running(2*taken, taken), arriving...)
 	if err := w.create(objects...); err != nil {
 		return 0, err
 	}
