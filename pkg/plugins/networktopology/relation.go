@@ -92,8 +92,8 @@ func (p *peers) relate(pod *v1.Pod, near []podview.Near, t traffic) *relation {
 	return r
 }
 
-// mayBeNamed follows all pods of a namespace of which a pod names others that exists in a manifest only, or has come
-// this instant.
+// mayBeNamed follows all pods of the namespace of a pod that names others. That pod may exist in a manifest only, or
+// have come this instant.
 func (p *peers) mayBeNamed(namespace string) {
 	p.mu.RLock()
 	s := p.spaces[namespace]

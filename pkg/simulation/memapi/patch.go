@@ -48,8 +48,8 @@ func applyPatch(old runtime.Object, patchType types.PatchType, patch []byte) (ru
 	return checkPatched(old, patched, err)
 }
 
-// namedBy returns whether changes concern a field of the object itself; its kind, which is inlined and has no name, they
-// always do. A directive, which is taken out of the changes as it is followed, concerns all.
+// namedBy returns whether changes concern a field of the object itself; its kind, which is inlined and has no name,
+// they always do. A directive, which is taken out of the changes as it is followed, concerns all.
 func namedBy(changes map[string]any) func(field string) bool {
 	fields := map[string]bool{"": true}
 	for key := range changes {
@@ -72,7 +72,8 @@ func setFields(of, from runtime.Object, chosen func(name string) bool) {
 }
 
 // patchFields returns the object after a change of its fields.
-func patchFields(of runtime.Object, change func(fields map[string]any) (map[string]any, error)) (runtime.Object, error) {
+func patchFields(of runtime.Object, change func(fields map[string]any) (map[string]any, error)) (runtime.Object,
+	error) {
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(of)
 	if err != nil {
 		return nil, errBadRequest(err.Error())
