@@ -111,6 +111,9 @@ func claimFor(resources []ClassResource) *resourcev1.ResourceClaim {
 // readPod finds what has to be allocated for a pod; nil for nothing. Claims that do not exist yet, and classes that
 // do not, are left to the allocator.
 func readPod(pod *v1.Pod, dra fwk.SharedDRAManager) *Pod {
+	if !MayClaim(pod) {
+		return nil
+	}
 	c := &Pod{}
 	for i := range pod.Spec.ResourceClaims {
 		name, _, err := resourceclaim.Name(pod, &pod.Spec.ResourceClaims[i])
@@ -142,7 +145,8 @@ func readPod(pod *v1.Pod, dra fwk.SharedDRAManager) *Pod {
 
 func (c *Pod) readResources(pod *v1.Pod, resolver fwk.DeviceClassResolver) {
 	if !namesRequest(pod, func(name v1.ResourceName) bool {
-		return schedutil.IsDRAExtendedResourceName(name) && resolver.GetDeviceClass(name) != nil
+		// In this order: few names have a class, and to look at a name takes longer.
+		return resolver.GetDeviceClass(name) != nil && schedutil.IsDRAExtendedResourceName(name)
 	}) {
 		return // most pods, whose requests need not be added up for it
 	}
@@ -240,7 +244,8 @@ func Claims(pod *v1.Pod, claim *resourcev1.ResourceClaim) bool {
 
 // MayClaim is a cheap test that is false only for pods for which no device is ever allocated.
 func MayClaim(pod *v1.Pod) bool {
-	return len(pod.Spec.ResourceClaims) > 0 || namesRequest(pod, schedutil.IsDRAExtendedResourceName)
+	return len(pod.Spec.ResourceClaims) > 0 ||
+		namesRequest(pod, func(name v1.ResourceName) bool { return strings.Contains(string(name), "/") })
 }
 
 // namesRequest reports whether the pod requests any of a resource of such a name, however much of it.

@@ -29,7 +29,7 @@ func newUnassigned(profile *schedulerconfig.KubeSchedulerProfile,
 		if !ok {
 			continue
 		}
-		nodes, err := informers.NewByNode[atomic.Pointer[gpuview.Node]](factory.Core().V1().Nodes().Informer())
+		nodes, err := informers.NewByNode[atomic.Pointer[gpuview.Node]](factory)
 		if err != nil {
 			return nil, err
 		}

@@ -185,7 +185,7 @@ func Member(pod *v1.Pod, of Membership, pg *schedulingv1alpha1.PodGroup, ours bo
 // placementClass is equal for pods that filters and scores treat alike. Labels by which controllers number pods are
 // left out; a pod for which they matter after all finds that out when it reserves its node.
 func placementClass(pod *v1.Pod) string {
-	var c class
+	c := class{make([]byte, 0, 512)} // most are shorter
 	c.text(pod.Spec.SchedulerName)
 	c.number(int64(corev1helpers.PodPriority(pod)))
 	requests := podview.Requests(pod)

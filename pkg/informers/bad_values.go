@@ -25,21 +25,36 @@ type badValueReporter struct {
 
 type reportKey struct{ scope, node string }
 
-// WatchBadNodeValues calls check for every node that appears or changes and records one warning event on the node for
-// each bad value when it is first seen. Check must depend on the node alone. Scope keeps the checks of different
-// plugins apart; of several watches of the same scope in a scheduler only the first is kept.
-func WatchBadNodeValues(handle fwk.Handle, scope string, check func(*v1.Node) []*wellknown.BadValue) error {
-	factory := handle.SharedInformerFactory()
-	r, err := Shared(factory, func() (*badValueReporter, error) {
+// BadNodeValues records one warning event on a node for each bad value when it is first seen.
+type BadNodeValues struct {
+	*badValueReporter
+	scope    string
+	recorder events.EventRecorder
+}
+
+// NewBadNodeValues returns a reporter of bad values. Scope keeps those that different plugins read apart.
+func NewBadNodeValues(handle fwk.Handle, scope string) (*BadNodeValues, error) {
+	r, err := Shared(handle.SharedInformerFactory(), func() (*badValueReporter, error) {
 		return &badValueReporter{reported: map[reportKey]map[string]bool{}}, nil
 	})
+	if err != nil {
+		return nil, err
+	}
+	return &BadNodeValues{r, scope, handle.EventRecorder()}, nil
+}
+
+// WatchBadNodeValues calls check for every node that appears or changes and reports what it finds. Check must depend on
+// the node alone. Of several watches of the same scope in a scheduler only the first is kept.
+func WatchBadNodeValues(handle fwk.Handle, scope string, check func(*v1.Node) []*wellknown.BadValue) error {
+	factory := handle.SharedInformerFactory()
+	values, err := NewBadNodeValues(handle, scope)
 	if err != nil {
 		return err
 	}
 	_, err = SharedBy(factory, scope, func() (cache.ResourceEventHandlerRegistration, error) {
-		return factory.Core().V1().Nodes().Informer().AddEventHandler(Events[*v1.Node]{
-			Set:  func(_, node *v1.Node) { r.report(handle.EventRecorder(), scope, node, check(node)) },
-			Gone: func(node *v1.Node) { r.forget(scope, node.Name) },
+		return Handle(factory, factory.Core().V1().Nodes().Informer(), Events[*v1.Node]{
+			Set:  func(_, node *v1.Node) { values.Report(node, check(node)) },
+			Gone: func(node *v1.Node) { values.Forget(node.Name) },
 		})
 	})
 	if err != nil {
@@ -48,12 +63,15 @@ func WatchBadNodeValues(handle fwk.Handle, scope string, check func(*v1.Node) []
 	return nil
 }
 
-func (r *badValueReporter) report(recorder events.EventRecorder, scope string, node *v1.Node,
-	bad []*wellknown.BadValue) {
-	for _, message := range r.news(scope, node.Name, bad) {
-		recorder.Eventf(node, nil, v1.EventTypeWarning, "InvalidValue", "Reading", "%s", message)
+// Report takes note of all bad values of a node, and records those that are new.
+func (b *BadNodeValues) Report(node *v1.Node, bad []*wellknown.BadValue) {
+	for _, message := range b.news(b.scope, node.Name, bad) {
+		b.recorder.Eventf(node, nil, v1.EventTypeWarning, "InvalidValue", "Reading", "%s", message)
 	}
 }
+
+// Forget forgets a node that is gone.
+func (b *BadNodeValues) Forget(node string) { b.forget(b.scope, node) }
 
 // news replaces what is known to be bad on a node and returns, sorted, the messages that are new.
 func (r *badValueReporter) news(scope, node string, bad []*wellknown.BadValue) []string {

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -39,10 +40,11 @@ type keptNode[T any] struct {
 	entry *NodeEntry[T]
 }
 
-// NewByNode keeps entries as long as the informer knows their nodes.
-func NewByNode[T any](nodes cache.SharedIndexInformer) (*ByNode[T], error) {
+// NewByNode keeps entries as long as the factory's informer knows their nodes.
+func NewByNode[T any](factory informers.SharedInformerFactory) (*ByNode[T], error) {
+	nodes := factory.Core().V1().Nodes().Informer()
 	b := &ByNode[T]{nodes: nodes.GetStore(), byName: map[string]keptNode[T]{}}
-	_, err := nodes.AddEventHandler(Events[*v1.Node]{Gone: func(node *v1.Node) { b.forget(node.Name) }})
+	_, err := Handle(factory, nodes, Events[*v1.Node]{Gone: func(node *v1.Node) { b.forget(node.Name) }})
 	if err != nil {
 		return nil, fmt.Errorf("watching nodes: %w", err)
 	}

@@ -73,7 +73,11 @@ func deadlineSeconds(pod *v1.Pod) int64 {
 }
 
 func kueueSeconds(pod *v1.Pod) int64 {
-	seconds, err := strconv.ParseInt(pod.Labels[kueueLimit], 10, 32)
+	text := pod.Labels[kueueLimit]
+	if text == "" {
+		return 0 // most pods, for which parsing would word an error
+	}
+	seconds, err := strconv.ParseInt(text, 10, 32)
 	if err != nil {
 		return 0
 	}

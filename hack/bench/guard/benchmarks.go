@@ -61,6 +61,8 @@ var large = []benchmark{
 	{"plain-5000", againstStock, "only by name, CPU for a pod: pods without GPUs, on 5,000 nodes without GPUs", ratios(7)},
 	{"plugins", "µs", "only by name, CPU of our plugins for a pod without GPUs, on 500 nodes without GPUs; by a CPU profile",
 		ofBerth(3)},
+	{"start-gated", againstStock, "only by name, CPU of the same start as start; with stock, the same pods behind a gate",
+		ratios(7)},
 	{"start-5000", againstStock, "only by name, CPU for a pod: start with 64 gangs of 64 where one can run, on 5,000 nodes; " +
 		"with stock, which tries each pod, a quarter of these pods", ratios(1)},
 }

@@ -112,11 +112,13 @@ func take(name string, c contender) (sample, error) {
 	case "gangs":
 		return c.inWorld(2000, func(w *world) (float64, error) { return w.place(gangs(c.profile(), c.part(20), 32, 1)) })
 	case "start":
-		return c.inWorld(2000, func(w *world) (float64, error) { return w.begin(map[contender]int{berth: 63}[c], 16) })
+		return c.inWorld(2000, func(w *world) (float64, error) { return w.begin(map[contender]int{berth: 63}[c], 16, false) })
+	case "start-gated":
+		return c.inWorld(2000, func(w *world) (float64, error) { return w.begin(63, 16, c == stock) })
 	case "start-5000":
 		gangs, members := c.part(64), 64
 		return c.inWorld(5000, func(w *world) (float64, error) {
-			seconds, err := w.begin(gangs, members)
+			seconds, err := w.begin(gangs, members, false)
 			return seconds / float64(gangs*members), err
 		})
 	case "backlog":
@@ -274,22 +276,6 @@ func podsIn(objects []apiruntime.Object) int {
 		}
 	}
 	return pods
-}
-
-// begin is the CPU time of a start where gangs wait and one of them can run: enough nodes are free for it, and too few
-// for another. Stock, which knows no gangs, fills these nodes.
-func (w *world) begin(waiting, members int) (float64, error) {
-	free := 2*members - 2
-	taken := w.nodes - free
-	pending := waiting*members - members
-	if w.contender == stock {
-		pending = max(0, waiting*members-free)
-	}
-	objects := append(running(2*taken, taken), gangs(w.profile(), waiting, members, gpusPerNode)...)
-	if err := w.create(objects...); err != nil {
-		return 0, err
-	}
-	return w.cpu(pending, w.run)
 }
 
 // beginAll is the CPU time for each of the objects' pods of a start that finds them pending and places them.

@@ -124,3 +124,29 @@ func queue(gangs bool) []trace.Job {
 	}
 	return jobs
 }
+
+// begin is the CPU time of a start where gangs wait and one of them can run: enough nodes are free for it, and too few
+// for another. Stock, which knows no gangs, fills these nodes, unless the pods are behind a gate, so that it reads them
+// and tries none.
+func (w *world) begin(waiting, members int, gated bool) (float64, error) {
+	free := 2*members - 2
+	taken := w.nodes - free
+	pending := waiting*members - members
+	if w.contender == stock {
+		pending = max(0, waiting*members-free)
+	}
+	arriving := gangs(w.profile(), waiting, members, gpusPerNode)
+	if gated {
+		pending = waiting * members
+		for _, object := range arriving {
+			if pod, is := object.(*v1.Pod); is {
+				pod.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "berth.dev/benchmark"}}
+			}
+		}
+	}
+	objects := append(running(2*taken, taken), arriving...)
+	if err := w.create(objects...); err != nil {
+		return 0, err
+	}
+	return w.cpu(pending, w.run)
+}

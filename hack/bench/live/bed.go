@@ -117,7 +117,8 @@ func (b *Bed) Empty(namespace string) {
 	}
 }
 
-// Pod is a pod of one container for the scheduler's profile.
+// Pod is a pod of one container for the scheduler's profile. It is pending, as each pod of an API server: without a phase
+// the informers of pods that have ended would be told of it.
 func Pod(namespace, name, profile string, requests v1.ResourceList) *v1.Pod {
 	limits := v1.ResourceList{}
 	for resourceName, q := range requests {
@@ -130,6 +131,7 @@ func Pod(namespace, name, profile string, requests v1.ResourceList) *v1.Pod {
 		Spec: v1.PodSpec{SchedulerName: profile, AutomountServiceAccountToken: ptr.To(false), Containers: []v1.Container{
 			{Name: "c", Image: "c", Resources: v1.ResourceRequirements{Requests: requests, Limits: limits}},
 		}},
+		Status: v1.PodStatus{Phase: v1.PodPending},
 	}
 }
 

@@ -69,7 +69,7 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 	if err != nil {
 		return nil, fmt.Errorf("reading prices for profile %s: %w", handle.ProfileName(), err)
 	}
-	nodes, err := informers.NewByNode[atomic.Pointer[nodeView]](factory.Core().V1().Nodes().Informer())
+	nodes, err := informers.NewByNode[atomic.Pointer[nodeView]](factory)
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,6 @@ import (
 	"berth.dev/berth/pkg/hamilock"
 	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/podview"
-	"berth.dev/berth/pkg/wellknown"
 )
 
 // cluster is what all profiles of one scheduler know together: two profiles that each kept their own promises would
@@ -59,7 +58,11 @@ func clusterFor(ctx context.Context, handle fwk.Handle, keys *gpuview.Keys) (*cl
 		if err != nil {
 			return nil, err
 		}
-		nodes, err := informers.NewByNode[atomic.Pointer[view]](factory.Core().V1().Nodes().Informer())
+		nodes, err := informers.NewByNode[atomic.Pointer[view]](factory)
+		if err != nil {
+			return nil, err
+		}
+		bad, err := informers.NewBadNodeValues(handle, "gpu "+names)
 		if err != nil {
 			return nil, err
 		}
@@ -69,7 +72,8 @@ func clusterFor(ctx context.Context, handle fwk.Handle, keys *gpuview.Keys) (*cl
 			return nil, err
 		}
 		c := &cluster{
-			ledger: l, locks: locks, views: &views{ByNode: nodes, keys: keys, ledger: l, claims: claims},
+			ledger: l, locks: locks,
+			views:   &views{ByNode: nodes, keys: keys, bad: bad, ledger: l, claims: claims},
 			learner: gpudemand.New(keys, gangs, claims), claims: claims, gangs: gangs,
 			members: newGroupMembers(), faulted: newFaulted(factory.Core().V1().Pods().Informer().GetStore()),
 			recorder: handle.EventRecorder(),
@@ -81,13 +85,6 @@ func clusterFor(ctx context.Context, handle fwk.Handle, keys *gpuview.Keys) (*cl
 		}
 		c.roll = newRoll(ctx, c)
 		if err := c.watch(factory); err != nil {
-			return nil, err
-		}
-		err = informers.WatchBadNodeValues(handle, "gpu "+names, func(node *v1.Node) []*wellknown.BadValue {
-			_, bad := keys.ReadGPUNode(node)
-			return bad
-		})
-		if err != nil {
 			return nil, err
 		}
 		registerCounts()
@@ -112,6 +109,7 @@ func (c *cluster) watch(factory kubeinformers.SharedInformerFactory) error {
 		},
 		Gone: func(node *v1.Node) {
 			c.views.totals.set(node.Name)
+			c.views.bad.Forget(node.Name)
 			c.seeNode(node.Name)
 		},
 	})
@@ -165,13 +163,14 @@ func (c *cluster) mayUseGPU(pod *v1.Pod) bool {
 	return c.views.keys.MayUseGPU(pod) || c.claims.MayHold(pod)
 }
 
-// seeNode counts the node as the informer knows it.
+// seeNode counts the node as the informer knows it, and reports what cannot be read of it.
 func (c *cluster) seeNode(name string) {
 	c.fleet.seeing.Lock()
 	defer c.fleet.seeing.Unlock()
 	obj, exists, _ := c.fleet.nodes.GetByKey(name)
 	if node, ok := obj.(*v1.Node); ok && exists {
-		seen, _ := c.views.keys.ReadGPUNode(node)
+		seen, bad := c.views.keys.ReadGPUNode(node)
+		c.views.bad.Report(node, bad)
 		c.learner.NodeSeen(c.claims.GPUNode(seen))
 	} else {
 		c.learner.NodeGone(name)

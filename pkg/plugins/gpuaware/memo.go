@@ -97,7 +97,18 @@ func keyOf(r *gpu.Request) requestKey {
 }
 
 // memos are those of the kinds of pods seen last.
-type memos struct{ byKey *lru.Cache }
+type memos struct {
+	byKey *lru.Cache
+	// last are the memos that were given out last, for findings of filters and of scores: most pods are of the kind of
+	// the one before, and need not be looked up.
+	last *[2]atomic.Pointer[keyed]
+}
+
+// keyed is a memo with its key.
+type keyed struct {
+	memoKey
+	dated
+}
 
 // dated is a memo and the number of the mix that it was made with, 0 for what does not depend on the mix.
 type dated struct {
@@ -106,25 +117,38 @@ type dated struct {
 	learnt  uint64
 }
 
-func newMemos() memos { return memos{lru.New(maxMemos)} }
+func newMemos() memos { return memos{lru.New(maxMemos), &[2]atomic.Pointer[keyed]{}} }
+
+// serves reports whether the memo is made with that mix and has room for the nodes and for more changes.
+func (d *dated) serves(learnt uint64, indices int) bool {
+	return d.learnt == learnt && len(d.memo) >= indices && !d.changes.full()
+}
 
 // of returns the memo of a kind of pod, made with that mix, on nodes of fewer indices than that; nil for the first pod
 // of its kind, which may be the only one.
 func (m memos) of(key memoKey, learnt uint64, indices int) (memo, *changes) {
+	last := &m.last[0]
+	if key.scores {
+		last = &m.last[1]
+	}
+	if have := last.Load(); have != nil && have.memoKey == key && have.serves(learnt, indices) {
+		return have.memo, have.changes
+	}
 	known, seen := m.byKey.Get(key)
 	if !seen {
 		m.byKey.Add(key, dated{})
 		return nil, nil
 	}
-	if have := known.(dated); have.learnt == learnt && len(have.memo) >= indices && !have.changes.full() {
-		return have.memo, have.changes
+	have := known.(dated)
+	if !have.serves(learnt, indices) {
+		have = dated{memo: make(memo, indices+indices/4), learnt: learnt}
+		if key.scores {
+			have.changes = &changes{}
+		}
+		m.byKey.Add(key, have)
 	}
-	fresh := dated{memo: make(memo, indices+indices/4), learnt: learnt}
-	if key.scores {
-		fresh.changes = &changes{}
-	}
-	m.byKey.Add(key, fresh)
-	return fresh.memo, fresh.changes
+	last.Store(&keyed{key, have})
+	return have.memo, have.changes
 }
 
 // recall gives the state of a cycle the memos of its kind of pod. Where more counts than the pod, the mix and the state

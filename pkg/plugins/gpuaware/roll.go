@@ -59,9 +59,10 @@ func newRoll(ctx context.Context, c *cluster) *roll {
 	return r
 }
 
-// see counts a pod that has come or changed.
+// see counts a pod that has come or changed. What pods may claim is looked at as they come, which is what they waited
+// with; of others it is enough as they are given a node.
 func (r *roll) see(pod *v1.Pod) {
-	if podview.Finished(pod) {
+	if podview.Finished(pod) || pod.Spec.NodeName == "" && !claimview.MayClaim(pod) {
 		return
 	}
 	r.mu.Lock()

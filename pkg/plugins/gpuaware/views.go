@@ -44,7 +44,9 @@ type place = informers.NodeEntry[atomic.Pointer[view]]
 // are safe for concurrent use.
 type views struct {
 	*informers.ByNode[atomic.Pointer[view]]
-	keys   *gpuview.Keys
+	keys *gpuview.Keys
+	// bad reports what cannot be read of nodes.
+	bad    *informers.BadNodeValues
 	ledger *ledger
 	claims *claimview.GPUs
 	totals totals

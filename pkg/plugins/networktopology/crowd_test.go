@@ -7,7 +7,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/podview"
 )
 
@@ -20,8 +19,8 @@ func crowdNear(pod, edit int) string {
 	return strings.Join(items, ";")
 }
 
-func crowd(pods int) *peers {
-	p := newPeers(&gangview.Gangs{}, "")
+func crowd(pods int) listed {
+	p := newListed("")
 	for i := range pods {
 		p.see(talker(fmt.Sprint("p", i), "a", "near", crowdNear(i, 0)))
 	}

@@ -13,19 +13,24 @@ import (
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // peers knows which pods belong together and on which nodes they are, counted by node: the informer's pods, pods that
-// are assumed from Reserve on, and pods with a nominated node. A cycle looks up groups and never pods. It is safe for
-// concurrent use.
+// are assumed from Reserve on, and pods with a nominated node. A cycle looks up groups and never pods. Pods that belong
+// to nothing are followed only in namespaces where a pod names others. It is safe for concurrent use.
 type peers struct {
 	gangs    *gangview.Gangs
 	appLabel string
+	// list returns the informer's pods of a namespace.
+	list func(namespace string) []*v1.Pod
 
 	mu     sync.RWMutex
 	pods   map[types.UID]*member
 	groups map[groupKey]*group
 	spaces map[string]*space
+	// assumed are the nodes of pods that are not followed, from Reserve until the informer tells of them.
+	assumed map[types.UID]string
 }
 
 // groupKey names a gang or an app.
@@ -53,6 +58,8 @@ func (g *group) add(node string, n int64) {
 
 // space is a namespace.
 type space struct {
+	// whole reports that all pods of the namespace are followed, and not only those that belong to something.
+	whole bool
 	pods  map[types.UID]*member
 	terms map[string]*term
 }
@@ -94,7 +101,11 @@ type named struct {
 // informer.
 func peersOf(factory kubeinformers.SharedInformerFactory, appLabel string) (*peers, error) {
 	return informers.SharedBy(factory, appLabel, func() (*peers, error) {
-		p := newPeers(gangview.GangsOf(factory), appLabel)
+		lister := factory.Core().V1().Pods().Lister()
+		p := newPeers(gangview.GangsOf(factory), appLabel, func(namespace string) []*v1.Pod {
+			pods, _ := lister.Pods(namespace).List(labels.Everything()) // a lister of a cache has no errors
+			return pods
+		})
 		_, err := informers.Handle(factory, factory.Core().V1().Pods().Informer(), informers.Events[*v1.Pod]{
 			Set: func(_, pod *v1.Pod) { p.see(pod) }, Gone: p.lose,
 		})
@@ -102,9 +113,34 @@ func peersOf(factory kubeinformers.SharedInformerFactory, appLabel string) (*pee
 	})
 }
 
-func newPeers(gangs *gangview.Gangs, appLabel string) *peers {
-	return &peers{gangs: gangs, appLabel: appLabel, pods: map[types.UID]*member{}, groups: map[groupKey]*group{},
-		spaces: map[string]*space{}}
+func newPeers(gangs *gangview.Gangs, appLabel string, list func(namespace string) []*v1.Pod) *peers {
+	return &peers{gangs: gangs, appLabel: appLabel, list: list, pods: map[types.UID]*member{},
+		groups: map[groupKey]*group{}, spaces: map[string]*space{}, assumed: map[types.UID]string{}}
+}
+
+// follows reports whether a pod is to be counted: it belongs to something, names others, or may be named. The lock is
+// held.
+func (p *peers) follows(pod *v1.Pod) bool {
+	if s := p.spaces[pod.Namespace]; s != nil && s.whole || pod.Annotations[wellknown.NearKey] != "" ||
+		len(p.keysOf(pod)) > 0 {
+		return true
+	}
+	return p.pods[pod.UID] != nil
+}
+
+// followAll makes all pods of a namespace members from now on: the informer's store has each before it is reserved. The
+// lock is held.
+func (p *peers) followAll(namespace string) {
+	for _, pod := range p.list(namespace) {
+		if p.pods[pod.UID] == nil && !podview.Finished(pod) {
+			m := p.enrol(pod)
+			m.known = true
+			m.settle()
+		}
+	}
+	if s := p.spaces[namespace]; s != nil {
+		s.whole = true
+	}
 }
 
 // see takes note of a pod as the informer has it.
@@ -115,6 +151,12 @@ func (p *peers) see(pod *v1.Pod) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if !p.follows(pod) {
+		if pod.Spec.NodeName != "" {
+			delete(p.assumed, pod.UID)
+		}
+		return
+	}
 	m := p.enrol(pod)
 	m.known = true
 	if pod.Spec.NodeName != "" {
@@ -133,6 +175,10 @@ func (p *peers) lose(pod *v1.Pod) {
 func (p *peers) assume(pod *v1.Pod, node string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if !p.follows(pod) {
+		p.assumed[pod.UID] = node
+		return
+	}
 	m := p.pods[pod.UID]
 	if m == nil {
 		m = p.enrol(pod)
@@ -164,8 +210,9 @@ func (p *peers) enrol(pod *v1.Pod) *member {
 		p.withdraw(m)
 		m.pod = pod
 	} else {
-		m = &member{pod: pod}
+		m = &member{pod: pod, assumed: p.assumed[pod.UID]}
 		p.pods[pod.UID] = m
+		delete(p.assumed, pod.UID)
 	}
 	p.join(m)
 	return m
@@ -193,6 +240,9 @@ func (p *peers) join(m *member) {
 	s.pods[pod.UID] = m
 	// A pod with a bad value stays pending, or ran before the value had a meaning.
 	near, _ := podview.PodNear(pod)
+	if len(near) > 0 && !s.whole {
+		p.followAll(pod.Namespace)
+	}
 	for _, n := range near {
 		t := s.terms[n.Selector]
 		if t == nil && len(s.terms) < maxTerms {
@@ -309,6 +359,7 @@ func (p *peers) withdraw(m *member) {
 }
 
 func (p *peers) drop(uid types.UID) {
+	delete(p.assumed, uid)
 	if m := p.pods[uid]; m != nil {
 		p.withdraw(m)
 		delete(p.pods, uid)

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
-	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/topology"
 	"berth.dev/berth/pkg/wellknown"
@@ -114,7 +113,7 @@ func TestTrafficIsCountedWhereThePeersAre(t *testing.T) {
 			talker("r", "b", gangLabel, "g")}, pod: talker("p", "", gangLabel, "g"), want: map[string]int64{"b": 3000}},
 	} {
 		for _, first := range []bool{true, false} {
-			p := newPeers(&gangview.Gangs{}, appLabel)
+			p := newListed(appLabel)
 			if first {
 				p.see(test.pod)
 			}
@@ -130,7 +129,7 @@ func TestTrafficIsCountedWhereThePeersAre(t *testing.T) {
 
 func TestPodsCountFromReserveOn(t *testing.T) {
 	t.Parallel()
-	p := newPeers(&gangview.Gangs{}, "")
+	p := newListed("")
 	asker, sibling := talker("p", "", gangLabel, "g"), talker("q", "", gangLabel, "g")
 	expect := func(when string, want map[string]int64) {
 		t.Helper()
@@ -159,15 +158,14 @@ func TestPodsCountFromReserveOn(t *testing.T) {
 	p.assume(sibling, "c")
 	expect("reserved before the informer tells of it", map[string]int64{"c": 6000})
 	p.release(sibling.UID)
-	if len(p.pods)+len(p.groups)+len(p.spaces) != 0 {
-		t.Errorf("%d pods, %d groups and %d namespaces are left of a pod that is gone", len(p.pods), len(p.groups),
-			len(p.spaces))
+	if p.left() != 0 {
+		t.Errorf("left of a pod that is gone: %+v", p.peers)
 	}
 }
 
 func TestAnAppIsThePodsThatAreLeftOfIt(t *testing.T) {
 	t.Parallel()
-	p := newPeers(&gangview.Gangs{}, appLabel)
+	p := newListed(appLabel)
 	shop, blog := talker("p", "", appLabel, "shop"), talker("q", "", appLabel, "blog")
 	expect := func(when string, ofShop, ofBlog map[string]int64) {
 		t.Helper()
@@ -188,7 +186,7 @@ func TestAnAppIsThePodsThatAreLeftOfIt(t *testing.T) {
 
 func TestMovesOfACycleStayInIt(t *testing.T) {
 	t.Parallel()
-	p := newPeers(&gangview.Gangs{}, "")
+	p := newListed("")
 	p.see(talker("q", "a", gangLabel, "g"))
 	p.see(talker("s", "a", "app", "cache"))
 	pod := talker("p", "", gangLabel, "g", "app", "web", "near", "app=cache")
@@ -223,7 +221,7 @@ func TestCountsAreThoseOfAScan(t *testing.T) {
 	t.Parallel()
 	nears := []string{"", "", "app=a", "app=b 1GiB/h", "app in (a,b); app=a", "app=;;bad"}
 	rapid.Check(t, func(t *rapid.T) {
-		p := newPeers(&gangview.Gangs{}, appLabel)
+		p := newListed(appLabel)
 		alive := map[types.UID]*v1.Pod{}
 		at := map[types.UID]string{}
 		pick := func(name string, of ...string) string { return rapid.SampledFrom(of).Draw(t, name) }
@@ -268,9 +266,8 @@ func TestCountsAreThoseOfAScan(t *testing.T) {
 		for _, pod := range alive {
 			p.lose(pod)
 		}
-		if len(p.pods)+len(p.groups)+len(p.spaces) != 0 {
-			t.Fatalf("%d pods, %d groups and %d namespaces are left of pods that are gone", len(p.pods), len(p.groups),
-				len(p.spaces))
+		if p.left() != 0 {
+			t.Fatalf("left of pods that are gone: %+v", p.peers)
 		}
 	})
 }

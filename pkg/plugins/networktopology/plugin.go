@@ -57,7 +57,7 @@ func New(_ context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, 
 		return nil, err
 	}
 	factory := handle.SharedInformerFactory()
-	places, err := informers.NewByNode[atomic.Pointer[topology.Place]](factory.Core().V1().Nodes().Informer())
+	places, err := informers.NewByNode[atomic.Pointer[topology.Place]](factory)
 	if err != nil {
 		return nil, err
 	}

@@ -47,6 +47,9 @@ func (r *relation) Clone() *relation {
 // relate finds out what a pod talks to; nil for a pod that keeps to itself.
 func (p *peers) relate(pod *v1.Pod, near []podview.Near, t traffic) *relation {
 	r := &relation{pod: pod}
+	if len(near) > 0 {
+		p.mayBeNamed(pod.Namespace)
+	}
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	m := p.pods[pod.UID]
@@ -87,6 +90,20 @@ func (p *peers) relate(pod *v1.Pod, near []podview.Near, t traffic) *relation {
 		p.shift(r, m.pod, m.node, -1, t)
 	}
 	return r
+}
+
+// mayBeNamed follows all pods of the namespace of a pod that names others. That pod may exist in a manifest only, or
+// have come this instant.
+func (p *peers) mayBeNamed(namespace string) {
+	p.mu.RLock()
+	s := p.spaces[namespace]
+	whole := s != nil && s.whole
+	p.mu.RUnlock()
+	if !whole {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.followAll(namespace)
+	}
 }
 
 // shift takes a pod to be on the node, or no longer there, for the relation alone.

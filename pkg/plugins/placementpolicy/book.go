@@ -111,7 +111,7 @@ func newBook(ctx context.Context, handle fwk.Handle) (*book, error) {
 		return nil, err
 	}
 	core := factory.Core().V1()
-	byNode, err := informers.NewByNode[atomic.Pointer[marked]](core.Nodes().Informer())
+	byNode, err := informers.NewByNode[atomic.Pointer[marked]](factory)
 	if err != nil {
 		return nil, err
 	}

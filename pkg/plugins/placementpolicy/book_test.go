@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	kubeinformers "k8s.io/client-go/informers"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -35,7 +36,7 @@ func (w *waker) Activate(_ klog.Logger, pods map[string]*v1.Pod) {
 // of the cycle is the one that pods were judged by.
 func TestPodsOfTheFirstCycleWakeWhenRulesChange(t *testing.T) {
 	t.Parallel()
-	byNode, err := informers.NewByNode[atomic.Pointer[marked]](cache.NewSharedIndexInformer(nil, &v1.Node{}, 0, nil))
+	byNode, err := informers.NewByNode[atomic.Pointer[marked]](kubeinformers.NewSharedInformerFactory(nil, 0))
 	if err != nil {
 		t.Fatal(err)
 	}

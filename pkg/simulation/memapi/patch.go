@@ -2,6 +2,8 @@ package memapi
 
 import (
 	"fmt"
+	"reflect"
+	"strings"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -14,58 +16,94 @@ import (
 )
 
 // applyPatch returns the patched object. An apply patch is merged: fields have no owners, so what a manager does not
-// apply any more stays. Merge patches are applied to the object's fields as a map, which takes half of the time of
-// doing it to its text.
+// apply any more stays. Merge patches are applied to fields as a map, which takes half of the time of doing it to their
+// text, and of a built-in kind to those alone that the patch names: that of a status is not to pay for the spec.
 func applyPatch(old runtime.Object, patchType types.PatchType, patch []byte) (runtime.Object, error) {
-	before := old
-	_, custom := old.(*unstructured.Unstructured)
-	if custom {
-		old = old.DeepCopyObject() // the map is not made, but its own
+	if patchType == types.JSONPatchType {
+		patched, err := patchFields(old.DeepCopyObject(), func(fields map[string]any) (map[string]any, error) {
+			return applyOperations(fields, patch)
+		})
+		return checkPatched(old, patched, err)
 	}
-	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(old)
+	var changes map[string]any
+	if err := utiljson.Unmarshal(patch, &changes); err != nil {
+		return nil, errBadRequest("applying the patch: reading a JSON object: " + err.Error())
+	}
+	merged := func(of runtime.Object) (runtime.Object, error) {
+		return patchFields(of, func(fields map[string]any) (map[string]any, error) {
+			return mergeFields(fields, patchType, changes, of)
+		})
+	}
+	if _, custom := old.(*unstructured.Unstructured); custom {
+		patched, err := merged(old.DeepCopyObject()) // the map is not made, but its own
+		return checkPatched(old, patched, err)
+	}
+	named := namedBy(changes)
+	part := reflect.New(reflect.TypeOf(old).Elem()).Interface().(runtime.Object)
+	setFields(part, old, named)
+	patched, err := merged(part)
+	if err == nil {
+		setFields(patched, old.DeepCopyObject(), func(field string) bool { return !named(field) })
+	}
+	return checkPatched(old, patched, err)
+}
+
+// namedBy returns whether changes concern a field of the object itself; its kind, which is inlined and has no name,
+// they always do. A directive, which is taken out of the changes as it is followed, concerns all.
+func namedBy(changes map[string]any) func(field string) bool {
+	fields := map[string]bool{"": true}
+	for key := range changes {
+		if strings.HasPrefix(key, "$") {
+			return func(string) bool { return true }
+		}
+		fields[key] = true
+	}
+	return func(field string) bool { return fields[field] }
+}
+
+// setFields sets fields of a built-in object, chosen by their names in JSON, to those of another one.
+func setFields(of, from runtime.Object, chosen func(name string) bool) {
+	to, values := reflect.ValueOf(of).Elem(), reflect.ValueOf(from).Elem()
+	for i := range to.NumField() {
+		if name, _, _ := strings.Cut(to.Type().Field(i).Tag.Get("json"), ","); chosen(name) {
+			to.Field(i).Set(values.Field(i))
+		}
+	}
+}
+
+// patchFields returns the object after a change of its fields.
+func patchFields(of runtime.Object, change func(fields map[string]any) (map[string]any, error)) (runtime.Object,
+	error) {
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(of)
 	if err != nil {
 		return nil, errBadRequest(err.Error())
 	}
-	if patchType == types.JSONPatchType {
-		fields, err = applyOperations(fields, patch)
-	} else {
-		fields, err = mergeFields(fields, patchType, patch, old)
-	}
-	if err != nil {
+	if fields, err = change(fields); err != nil {
 		return nil, errBadRequest("applying the patch: " + err.Error())
 	}
-	if custom {
-		return checkPatched(before, &unstructured.Unstructured{Object: fields})
+	if _, custom := of.(*unstructured.Unstructured); custom {
+		return &unstructured.Unstructured{Object: fields}, nil
 	}
-	obj, err := scheme.Scheme.New(old.GetObjectKind().GroupVersionKind())
+	obj, err := scheme.Scheme.New(of.GetObjectKind().GroupVersionKind())
 	if err == nil {
 		err = runtime.DefaultUnstructuredConverter.FromUnstructured(fields, obj)
 	}
 	if err != nil {
 		return nil, errBadRequest("the patched object: " + err.Error())
 	}
-	return checkPatched(before, obj)
+	return obj, nil
 }
 
-func mergeFields(fields map[string]any, patchType types.PatchType, patch []byte, old runtime.Object) (map[string]any,
-	error) {
-	var changes map[string]any
-	if err := utiljson.Unmarshal(patch, &changes); err != nil {
-		return nil, fmt.Errorf("reading a JSON object: %w", err)
-	}
-	switch patchType {
-	case types.ApplyYAMLPatchType:
-		if _, custom := old.(*unstructured.Unstructured); custom {
-			return merge(fields, changes), nil
-		}
-		return strategicpatch.StrategicMergeMapPatch(fields, changes, old) //nolint:wrapcheck // the caller names it
-	case types.StrategicMergePatchType:
-		return strategicpatch.StrategicMergeMapPatch(fields, changes, old) //nolint:wrapcheck // the caller names it
-	case types.MergePatchType:
+func mergeFields(fields map[string]any, patchType types.PatchType, changes map[string]any,
+	of runtime.Object) (map[string]any, error) {
+	_, custom := of.(*unstructured.Unstructured)
+	switch {
+	case patchType == types.MergePatchType, patchType == types.ApplyYAMLPatchType && custom:
 		return merge(fields, changes), nil
-	default:
-		return nil, fmt.Errorf("patch type %s is not supported", patchType)
+	case patchType == types.StrategicMergePatchType, patchType == types.ApplyYAMLPatchType:
+		return strategicpatch.StrategicMergeMapPatch(fields, changes, of) //nolint:wrapcheck // the caller names it
 	}
+	return nil, fmt.Errorf("patch type %s is not supported", patchType)
 }
 
 // merge is the JSON merge patch of RFC 7396: objects are merged, null deletes, and all else replaces.
@@ -108,7 +146,10 @@ func applyOperations(fields map[string]any, patch []byte) (map[string]any, error
 }
 
 // checkPatched refuses a patch that changes the identity of its object, which is how a client says which one it means.
-func checkPatched(old, patched runtime.Object) (runtime.Object, error) {
+func checkPatched(old, patched runtime.Object, failed error) (runtime.Object, error) {
+	if failed != nil {
+		return nil, failed
+	}
 	was, err := meta.Accessor(old)
 	if err != nil {
 		return nil, errBadRequest(err.Error())

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -46,6 +47,13 @@ func TestAPatchChangesWhatItNamesAndNotTheStoredObject(t *testing.T) {
 		{"a strategic patch merges lists by their key", types.StrategicMergePatchType, stored(), `{"status":{"conditions":[{"type":"PodScheduled","status":"False"}]}}`,
 			patched(func(p *v1.Pod) {
 				p.Status.Conditions = []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionFalse}, p.Status.Conditions[0]}
+			})},
+		{"a strategic patch deletes what it names and leaves the rest", types.StrategicMergePatchType, stored(), `{"metadata":{"annotations":null}}`,
+			patched(func(p *v1.Pod) { p.Annotations = nil })},
+		{"a directive concerns all fields", types.StrategicMergePatchType, stored(), `{"$patch":"replace","apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"default","uid":"u"}}`,
+			patched(func(p *v1.Pod) {
+				p.ObjectMeta = metav1.ObjectMeta{Name: "p", Namespace: "default", UID: "u"}
+				p.Spec, p.Status = v1.PodSpec{}, v1.PodStatus{}
 			})},
 		{"an apply patch is merged", types.ApplyYAMLPatchType, stored(), `{"metadata":{"annotations":{"new":"3"}}}`,
 			patched(func(p *v1.Pod) { p.Annotations["new"] = "3" })},
