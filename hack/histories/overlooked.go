@@ -24,9 +24,6 @@ import (
 // a fresh scheduler, which has the same faults, would leave them, too.
 const overlooked = "what fits waits"
 
-// torn is the fault of a group within a gang that is in several zones.
-const torn = "a group that shares a zone is in several"
-
 // team is a gang as the objects show it.
 type team struct {
 	minimum invariants.Minimum
@@ -71,24 +68,6 @@ func (t *team) waits() bool {
 		}
 	}
 	return !t.started && total > 0 && len(t.waiting) >= total
-}
-
-// torn returns a fault if members of one half of a gang are in several zones.
-func (w *world) torn(teams map[string]*team) *invariants.Fault {
-	for _, name := range slices.Sorted(maps.Keys(teams)) {
-		zones := map[string]string{}
-		for _, pod := range teams[name].bound {
-			node, here := w.api.Get(nodes, types.NamespacedName{Name: pod.Spec.NodeName}).(*v1.Node)
-			if half := pod.Labels[wellknown.GroupKey]; here && half != "" {
-				zone := node.Labels[v1.LabelTopologyZone]
-				if first, known := zones[half]; known && first != zone {
-					return &invariants.Fault{Kind: torn, Detail: fmt.Sprintf("gang %s: %s is in %s and %s", name, half, first, zone)}
-				}
-				zones[half] = zone
-			}
-		}
-	}
-	return nil
 }
 
 // overlooks returns a fault if a pod, or the minimum of a gang, waits although it fits, or would if less important pods
@@ -345,18 +324,7 @@ func (w *world) starts(t *team, rooms []*vacancy) bool {
 		zones[zone], zoneOf[v.node.Name] = true, zone
 	}
 	if t.halves {
-		for first := range zones {
-			for second := range zones {
-				in := map[string]string{"half-0": first, "half-1": second}
-				elsewhere := slices.ContainsFunc(t.bound, func(pod *v1.Pod) bool {
-					return zoneOf[pod.Spec.NodeName] != in[invariants.RoleOf(pod)]
-				})
-				if !elsewhere && w.startsIn(t, rooms, func(pod *v1.Pod) string { return in[invariants.RoleOf(pod)] }) {
-					return true
-				}
-			}
-		}
-		return false
+		return w.halvesStart(t, rooms, zones, zoneOf)
 	}
 	settled := t.bound
 	if t.near {

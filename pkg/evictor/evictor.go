@@ -16,6 +16,7 @@ import (
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/clusterwide"
 	"berth.dev/berth/pkg/eviction"
+	"berth.dev/berth/pkg/evictor/alone"
 	"berth.dev/berth/pkg/evictor/notices"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
@@ -39,7 +40,7 @@ type Evictor struct {
 	Resume func(gang.ID)
 	Wake   func([]gang.Ref)
 	// Preempting are pods for which the scheduler's own preemption evicts others.
-	Preempting Preempting
+	Preempting alone.Preempting
 	waiting
 
 	mu   sync.Mutex

@@ -1,42 +1,21 @@
 package evictor
 
 import (
-	"maps"
-	"slices"
-
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gangplan"
 	"berth.dev/berth/pkg/obstacle"
-	"berth.dev/berth/pkg/profiles"
 	"berth.dev/berth/pkg/waitlist"
 )
 
 // Lack returns the resources in the gang's minResources that the cluster has too little of, nil if there is enough.
 // What the gang's own members hold counts as free.
 func (p *Profile) Lack(id gang.ID, nodes []fwk.NodeInfo) obstacle.Reason {
-	wanted := waitlist.MinResources(p.evictor.Members.Group(id))
-	if len(wanted) == 0 {
+	pg := p.evictor.Members.Group(id)
+	if len(waitlist.MinResources(pg)) == 0 {
 		return nil
 	}
-	own := p.own(id, nodes)
-	amounts := make([]gangplan.Amount, 0, len(wanted))
-	for _, name := range slices.Sorted(maps.Keys(wanted)) {
-		if profiles.Claimed(p.framework, name) {
-			continue
-		}
-		a := gangplan.Amount{Resource: string(name), Wanted: wanted[name], Free: freeOn(nodes, name)}
-		for _, pod := range own {
-			a.Free += requestedBy(pod, name)
-		}
-		amounts = append(amounts, a)
-	}
-	short := gangplan.Lacking(amounts)
-	if len(short) == 0 {
-		return nil
-	}
-	return waitlist.Missing{Of: id, Short: short}
+	return waitlist.Lack(p.framework, id, pg, p.own(id, nodes), nodes)
 }
 
 // own returns the members of the gang that the nodes hold already.

@@ -22,6 +22,7 @@ import (
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/reservation"
+	"berth.dev/berth/pkg/waitlist"
 )
 
 // request asks for pods to be evicted so that a gang can start, or a single pod.
@@ -308,7 +309,7 @@ func (b *problemBuilder) addKept() {
 		b.kept = true
 		b.giveBack(o.Info.GetPod(), o.Node, -1)
 		for i, name := range b.cluster.Resources {
-			b.problem.Nodes[n].Free[i] -= requestedBy(o.Info, name)
+			b.problem.Nodes[n].Free[i] -= waitlist.RequestedBy(o.Info, name)
 		}
 	}
 }
@@ -325,7 +326,7 @@ func (b *problemBuilder) addNominated() {
 			}
 			b.giveBack(pod, b.problem.Nodes[n].Name, -1)
 			for i, name := range b.cluster.Resources {
-				b.problem.Nodes[n].Free[i] -= requestedBy(info, name)
+				b.problem.Nodes[n].Free[i] -= waitlist.RequestedBy(info, name)
 			}
 		}
 	}
@@ -346,47 +347,6 @@ func (b *problemBuilder) applyFilterFindings(said findings) {
 				class.Fits[n] = false
 			}
 		}
-	}
-}
-
-// addDomains names the sets of nodes that share the required levels.
-func (b *problemBuilder) addDomains() {
-	if len(b.request.required) == 0 {
-		return
-	}
-	index, held := map[string]int{}, map[int]int{}
-	var domains []eviction.Domain
-	for n := range b.cluster.Nodes {
-		path, complete := "", true
-		for _, key := range b.request.required {
-			value := b.cluster.Nodes[n].Object.Labels[key]
-			complete = complete && value != ""
-			path += value + "\x00"
-		}
-		if !complete {
-			continue
-		}
-		d, known := index[path]
-		if !known {
-			d = len(domains)
-			index[path] = d
-			domains = append(domains, eviction.Domain{})
-		}
-		domains[d].Nodes = append(domains[d].Nodes, n)
-		held[d] += b.request.held[b.cluster.Nodes[n].Name]
-	}
-	most := -1
-	for d, n := range held {
-		if n > 0 && (most < 0 || n > held[most]) {
-			most = d
-		}
-	}
-	if most >= 0 {
-		domains = domains[most : most+1]
-	}
-	b.problem.Domains = domains
-	if domains == nil {
-		b.problem.Domains = []eviction.Domain{{}}
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultpreemption"
-	"k8s.io/kubernetes/pkg/scheduler/framework/preemption"
 
 	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/eviction"
@@ -86,7 +85,7 @@ func (p *Profile) ForGang(ctx context.Context, id gang.ID, turn gang.Turn) (stri
 			delete(r.wanted, name)
 		}
 		for _, info := range p.own(id, nodes) {
-			r.own[name] += requestedBy(info, name)
+			r.own[name] += waitlist.RequestedBy(info, name)
 		}
 	}
 	found, plan, why, err := p.agree(ctx, r, turn)
@@ -195,7 +194,7 @@ func (p *Profile) ForPod(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 	case node != "":
 		return nominate(node, why) // the victims have been given notice
 	case status.IsSuccess() && result != nil && result.NominatedNodeName != "":
-		p.evictor.Preempting.add(gangview.RefOf(pod))
+		p.evictor.Preempting.Add(gangview.RefOf(pod))
 		return nominate(result.NominatedNodeName, "evicting pods of lower priority on "+result.NominatedNodeName)
 	case status.IsSuccess() || status.Code() == fwk.Error:
 		return result, status
@@ -274,62 +273,12 @@ func stockPreemption(profile framework.Framework) *defaultpreemption.DefaultPree
 	return nil
 }
 
-// Guard makes the scheduler's own preemption leave gangs whole: of a gang it takes only members beyond the minimum, and
-// for a member of a gang that has not started it takes no pod. Which members these are depends on the node, so that it
-// may choose on two nodes at a time what together is too much: a member that its gang has come to need is not evicted.
+// Guard makes the scheduler's own preemption leave gangs whole.
 func (p *Profile) Guard() {
-	stock := stockPreemption(p.framework)
-	if stock == nil {
-		return
+	if stock := stockPreemption(p.framework); stock != nil {
+		(&alone.Guard{Members: p.evictor.Members, Ledger: p.evictor.Ledger, Together: p.evictor.Sources.Together,
+			Notify: p.notifyAlone}).Watch(stock)
+		stock.MoreImportantVictim = p.losses.MoreImportant(stock.MoreImportantVictim)
+		stock.Evaluator.Interface = alone.Fewest(stock, p.framework, p.evictor.Profiles, &p.losses)
 	}
-	eligible := stock.IsEligiblePod
-	stock.IsEligiblePod = func(node fwk.NodeInfo, victim preemption.Victim, preemptor *v1.Pod) bool {
-		return eligible(node, victim, preemptor) && p.spares(node, victim, preemptor)
-	}
-	stock.MoreImportantVictim = p.losses.MoreImportant(stock.MoreImportantVictim)
-	stock.Evaluator.Interface = alone.Fewest(stock, p.framework, p.evictor.Profiles, &p.losses)
-	evict := stock.Executor.PreemptPod
-	stock.Executor.PreemptPod = func(ctx context.Context, on preemption.Candidate, by preemption.ExecutorPreemptor,
-		victim *v1.Pod, plugin string) (bool, error) {
-		if now := time.Now(); by.Type() == string(fwk.PodKeyType) {
-			// Ending this round with an error has the pod tried again, which waits for the notice then.
-			if why := p.notifyAlone(on, by, now); why != "" {
-				return false, fmt.Errorf("evicting %s: %s", podName(victim), why)
-			}
-			if !p.evictor.Ledger.Evictions.Spare(gang.UID(victim.UID), now.Add(eviction.Grace), now) {
-				return false, fmt.Errorf("evicting %s: its gang needs it now", podName(victim))
-			}
-		}
-		return evict(ctx, on, by, victim, plugin)
-	}
-}
-
-// spares reports whether no gang is left with less than its minimum if the victim is evicted from the node.
-func (p *Profile) spares(node fwk.NodeInfo, victim preemption.Victim, preemptor *v1.Pod) bool {
-	if p.evictor.Members.Has(preemptor) && !p.evictor.Ledger.Cycles.Standing(gang.UID(preemptor.UID)).Alone {
-		return false
-	}
-	for _, info := range victim.Pods() {
-		pod := info.GetPod()
-		if with, _ := p.evictor.Sources.Together(pod); with != "" {
-			return false
-		}
-		if p.evictor.Members.Has(pod) &&
-			!p.evictor.Ledger.Evictions.Surplus(gang.UID(pod.UID), p.among(node, pod, preemptor), time.Now()) {
-			return false
-		}
-	}
-	return true
-}
-
-// among returns the members of the pod's gang on the node that are less important than the preemptor.
-func (p *Profile) among(node fwk.NodeInfo, pod, preemptor *v1.Pod) []gang.UID {
-	id, priority := p.evictor.Members.ID(pod), corev1helpers.PodPriority(preemptor)
-	var uids []gang.UID
-	for _, info := range node.GetPods() {
-		if other := info.GetPod(); corev1helpers.PodPriority(other) < priority && p.evictor.Members.ID(other) == id {
-			uids = append(uids, gang.UID(other.UID))
-		}
-	}
-	return uids
 }

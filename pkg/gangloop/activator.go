@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"berth.dev/berth/pkg/capacity"
-	"berth.dev/berth/pkg/evictor"
+	"berth.dev/berth/pkg/evictor/alone"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/retry"
 	"berth.dev/berth/pkg/waitlist"
@@ -20,7 +20,7 @@ type activator struct {
 	held    *HeldPods
 	clock   wallClock
 	// preempting are pods for which others are evicted one by one; they are looked at next at lookAt.
-	preempting *evictor.Preempting
+	preempting *alone.Preempting
 	lookAt     time.Time
 }
 

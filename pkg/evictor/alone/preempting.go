@@ -1,4 +1,4 @@
-package evictor
+package alone
 
 import (
 	"sync"
@@ -21,8 +21,8 @@ const (
 	preemptorsAtOnce = 16
 )
 
-// add holds the pod, which was not held.
-func (p *Preempting) add(pod gang.Ref) {
+// Add holds the pod, which was not held.
+func (p *Preempting) Add(pod gang.Ref) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.pods) < mostPreemptors {

@@ -84,6 +84,47 @@ func (d *division) has(node string) bool {
 	return known
 }
 
+// addDomains names the sets of nodes that share the required levels.
+func (b *problemBuilder) addDomains() {
+	if len(b.request.required) == 0 {
+		return
+	}
+	index, held := map[string]int{}, map[int]int{}
+	var domains []eviction.Domain
+	for n := range b.cluster.Nodes {
+		path, complete := "", true
+		for _, key := range b.request.required {
+			value := b.cluster.Nodes[n].Object.Labels[key]
+			complete = complete && value != ""
+			path += value + "\x00"
+		}
+		if !complete {
+			continue
+		}
+		d, known := index[path]
+		if !known {
+			d = len(domains)
+			index[path] = d
+			domains = append(domains, eviction.Domain{})
+		}
+		domains[d].Nodes = append(domains[d].Nodes, n)
+		held[d] += b.request.held[b.cluster.Nodes[n].Name]
+	}
+	most := -1
+	for d, n := range held {
+		if n > 0 && (most < 0 || n > held[most]) {
+			most = d
+		}
+	}
+	if most >= 0 {
+		domains = domains[most : most+1]
+	}
+	b.problem.Domains = domains
+	if domains == nil {
+		b.problem.Domains = []eviction.Domain{{}}
+	}
+}
+
 // nodesBySet names the nodes of an answer.
 func nodesBySet(answer *tree.Answer, nodes []eviction.Node) [][][]string {
 	if answer == nil {

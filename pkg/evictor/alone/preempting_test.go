@@ -1,4 +1,4 @@
-package evictor
+package alone
 
 import (
 	"fmt"
@@ -15,7 +15,7 @@ func TestPreemptorsAreLookedAtInTurn(t *testing.T) {
 	refs := make([]gang.Ref, preemptorsAtOnce+2)
 	for i := range refs {
 		refs[i] = gang.Ref{UID: gang.UID(fmt.Sprint(i))}
-		p.add(refs[i])
+		p.Add(refs[i])
 	}
 	last := len(refs) - 1
 	if diff := cmp.Diff(refs[:preemptorsAtOnce], p.Next()); diff != "" {
@@ -39,7 +39,7 @@ func TestNoMorePreemptorsAreHeldThanTheBound(t *testing.T) {
 	t.Parallel()
 	var p Preempting
 	for i := range mostPreemptors + 1 {
-		p.add(gang.Ref{UID: gang.UID(fmt.Sprint(i))})
+		p.Add(gang.Ref{UID: gang.UID(fmt.Sprint(i))})
 	}
 	if len(p.pods) != mostPreemptors {
 		t.Errorf("%d pods are held, want %d", len(p.pods), mostPreemptors)

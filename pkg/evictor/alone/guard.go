@@ -1,0 +1,81 @@
+package alone
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultpreemption"
+	"k8s.io/kubernetes/pkg/scheduler/framework/preemption"
+
+	"berth.dev/berth/pkg/eviction"
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/members"
+)
+
+// Guard has the scheduler's own preemption leave gangs whole: of a gang it takes only members beyond the minimum, and
+// for a member of a gang that has not started it takes no pod. Which members these are depends on the node, so that it
+// may choose on two nodes at a time what together is too much: a member that its gang has come to need is not evicted.
+type Guard struct {
+	Members *members.Directory
+	Ledger  *gang.Ledger
+	// Together names the members of the pod's gang that can only be evicted with it, empty for none.
+	Together func(*v1.Pod) (with string, whole bool)
+	// Notify gives notice to victims that want it, and returns what to say about it; nothing once they may go.
+	Notify func(on preemption.Candidate, by preemption.ExecutorPreemptor, now time.Time) string
+}
+
+// Watch guards the victims of the plugin.
+func (g *Guard) Watch(stock *defaultpreemption.DefaultPreemption) {
+	eligible := stock.IsEligiblePod
+	stock.IsEligiblePod = func(node fwk.NodeInfo, victim preemption.Victim, preemptor *v1.Pod) bool {
+		return eligible(node, victim, preemptor) && g.spares(node, victim, preemptor)
+	}
+	evict := stock.Executor.PreemptPod
+	stock.Executor.PreemptPod = func(ctx context.Context, on preemption.Candidate, by preemption.ExecutorPreemptor,
+		victim *v1.Pod, plugin string) (bool, error) {
+		if now := time.Now(); by.Type() == string(fwk.PodKeyType) {
+			// Ending this round with an error has the pod tried again, which waits for the notice then.
+			if why := g.Notify(on, by, now); why != "" {
+				return false, fmt.Errorf("evicting pod %s/%s: %s", victim.Namespace, victim.Name, why)
+			}
+			if !g.Ledger.Evictions.Spare(gang.UID(victim.UID), now.Add(eviction.Grace), now) {
+				return false, fmt.Errorf("evicting pod %s/%s: its gang needs it now", victim.Namespace, victim.Name)
+			}
+		}
+		return evict(ctx, on, by, victim, plugin)
+	}
+}
+
+// spares reports whether no gang is left with less than its minimum if the victim is evicted from the node.
+func (g *Guard) spares(node fwk.NodeInfo, victim preemption.Victim, preemptor *v1.Pod) bool {
+	if g.Members.Has(preemptor) && !g.Ledger.Cycles.Standing(gang.UID(preemptor.UID)).Alone {
+		return false
+	}
+	for _, info := range victim.Pods() {
+		pod := info.GetPod()
+		if with, _ := g.Together(pod); with != "" {
+			return false
+		}
+		if g.Members.Has(pod) &&
+			!g.Ledger.Evictions.Surplus(gang.UID(pod.UID), g.among(node, pod, preemptor), time.Now()) {
+			return false
+		}
+	}
+	return true
+}
+
+// among returns the members of the pod's gang on the node that are less important than the preemptor.
+func (g *Guard) among(node fwk.NodeInfo, pod, preemptor *v1.Pod) []gang.UID {
+	id, priority := g.Members.ID(pod), corev1helpers.PodPriority(preemptor)
+	var uids []gang.UID
+	for _, info := range node.GetPods() {
+		if other := info.GetPod(); corev1helpers.PodPriority(other) < priority && g.Members.ID(other) == id {
+			uids = append(uids, gang.UID(other.UID))
+		}
+	}
+	return uids
+}
