@@ -13,7 +13,7 @@ import (
 	"berth.dev/berth/pkg/tree"
 )
 
-// racksOf is one level of racks, each of so many nodes.
+// racksOf is one level of racks of that size.
 func racksOf(nodes, size int) [][]int {
 	level := make([]int, nodes)
 	for n := range level {
@@ -24,7 +24,8 @@ func racksOf(nodes, size int) [][]int {
 
 // segments are sets of the first class that each need a rack.
 func segments(needs ...int) []tree.Set {
-	root := tree.Set{Level: tree.None, Held: tree.None, Need: []int{0}, More: []int{0}, Least: len(needs), Enough: tree.None}
+	root := tree.Set{Level: tree.None, Held: tree.None, Need: []int{0}, More: []int{0}, Least: len(needs),
+		Enough: tree.None}
 	all := []tree.Set{root}
 	for i, need := range needs {
 		all = append(all, tree.Set{Level: 0, Held: tree.None, Need: []int{need}, More: []int{0}, Enough: tree.None})
@@ -40,8 +41,8 @@ func fullNodes(size int, priorities ...int32) *Problem {
 		p.Nodes = append(p.Nodes, Node{Name: fmt.Sprintf("n%d", n), Free: Vector{8}})
 		if priority >= 0 {
 			p.Nodes[n].Free[0] = 0
-			p.Victims = append(p.Victims, Victim{UID: gang.UID(fmt.Sprintf("on n%d", n)), Node: n, Priority: priority, Started: t0,
-				Requests: Vector{8}})
+			p.Victims = append(p.Victims, Victim{UID: gang.UID(fmt.Sprintf("on n%d", n)), Node: n, Priority: priority,
+				Started: t0, Requests: Vector{8}})
 		}
 	}
 	p.Tree = &Tree{Levels: racksOf(len(priorities), size)}
@@ -95,7 +96,7 @@ func TestChooseBySet(t *testing.T) {
 	}
 }
 
-// A group of which more than it spares is in the way goes as a whole, and not where one goes that is smaller.
+// Groups that are in the way with more members than they spare go as a whole, the smaller one rather than the larger.
 func TestChooseBySetTakesTheSmallerGroup(t *testing.T) {
 	t.Parallel()
 	p := fullNodes(2, -1, 5, -1, 5, -1, -1, 5, 5, 5, 5)

@@ -76,7 +76,7 @@ func (p *Profile) ForGang(ctx context.Context, id gang.ID, turn gang.Turn) (stri
 	}
 	if r.required = levels.Required; p.planner.Sets().Any(id, levels) {
 		if err := r.divide(p.planner.Sets(), levels, turn, nodes); err != nil {
-			return "the gang evicts no pods: " + err.Error(), nil
+			return "the gang evicts no pods: " + err.Error(), nil //nolint:nilerr // users are to read it
 		}
 	}
 	r.wanted, r.own = waitlist.MinResources(e.Members.Group(id)), map[v1.ResourceName]int64{}

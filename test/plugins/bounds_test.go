@@ -47,12 +47,13 @@ var bounds = map[string]map[string]string{
 		"OwnerPolicy.Namespaces": byAdmin,
 		"OwnerPolicy.Profiles":   byAdmin,
 		"groupTerms.roles":       byGang,
-		"groupText.Roles":        byGang,
 		"groupsReader.names":     byGang,
 		"objectReader.fields":    oneCycle,
 		"objectReader.kept":      oneCycle,
 		"ordinalKeys":            inSource,
 	},
+	"pkg/grouptext": {"Group.Roles": byGang},
+	"pkg/grouptree": {"Forest.nodes": byGang, "Forest.roots": byGang, "declaring.podGroups": oneCycle, "entry.in": byGang},
 	"pkg/decisions": {
 		"attempts.byPod":  "the attempts that are kept: four for each pod, and --decision-history and 16 MiB in all",
 		"profile.weights": byAdmin,
@@ -113,7 +114,8 @@ var bounds = map[string]map[string]string{
 		"Moment.gangs": oneCycle, "Moment.works": oneCycle,
 	},
 	"pkg/eviction": {
-		"Problem.Groups": oneCycle, "Group.SettledByRole": oneCycle, "loss.byRole": oneCycle, "state.byRole": oneCycle,
+		"Problem.Groups": oneCycle, "Group.SettledByRole": oneCycle, "Group.Together": oneCycle,
+		"loss.byRole": oneCycle, "state.byRole": oneCycle,
 	},
 	"pkg/gang": {
 		"stageTable": inSource, "phaseTable": inSource,
@@ -196,7 +198,8 @@ var bounds = map[string]map[string]string{
 	},
 	"pkg/podgroup": {
 		"groupStatuses": inSource, "Owners.declared": byGang, "Owners.gangs": byGang,
-		"followedGang.groups": "256 names a gang (MostOpenGroups)", "Owners.kinds": byAdmin, "State.Held": oneCycle,
+		"followedGang.groups": "256 names a gang (MostOpenGroups)", "followedGang.written": byGang,
+		"progress.settled": oneCycle, "Owners.kinds": byAdmin, "State.Held": oneCycle,
 		"namespaces.inside":  byAdmin,
 		"namespaces.waiting": byGang, "ownerKind.gangs": byGang, "ownerObject.states": byGang, "PodEvents.told": byPod,
 		"record.anomalies": byGang, "record.waits": byGang, "records.byGang": byGang, "refusals.paused": byAdmin,
@@ -210,7 +213,7 @@ var bounds = map[string]map[string]string{
 		"Faults.repairs": byGang, "repair.chosen": byPod, "repair.spare": byPod,
 		"spares.leaving": oneCycle,
 		"demand.own":     oneCycle, "demand.wanted": oneCycle, "problemBuilder.holdersLeaving": oneCycle,
-		"problemBuilder.leaving": oneCycle, "proposal.pods": byNode,
+		"problemBuilder.leaving": oneCycle, "proposal.pods": byNode, "division.nodes": byNode,
 	},
 	"pkg/evictor/notices": {"notices.given": byPod,
 		"requests.written": "what was written in the last 10 s, while the process leads"},
@@ -238,7 +241,8 @@ var bounds = map[string]map[string]string{
 	},
 	"pkg/plugins/networktopology": {
 		"group.byNode": byPod, "link.moved": oneCycle, "peers.groups": byPod, "peers.pods": byPod,
-		"peers.spaces": byPod, "space.pods": byPod, "space.terms": byPod,
+		"peers.assumed": byPod,
+		"peers.spaces":  byPod, "space.pods": byPod, "space.terms": byPod,
 	},
 	"pkg/plugins/placementpolicy": {
 		"book.nominated": byPod, "book.told": "4096 pods (maxDemands)", "changes.wake": byPod,

@@ -2,6 +2,6 @@
 // or segments of its ranks, and poses in numbers which domain each of them is to get.
 //
 // Divider reads what the ledger, the pods and the PodGroup say; Problem has what nodes have free, and package tree
-// solves it. The dry run and the evictor ask for domains and try them; Coscheduling asks where a member that comes later
-// has to be. The package places nothing and keeps nothing.
+// solves it. The dry run and the evictor ask for domains and try them; Coscheduling asks where a member that comes
+// later has to be. The package places nothing and keeps nothing.
 package sets
