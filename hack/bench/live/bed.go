@@ -43,8 +43,8 @@ type Bed struct {
 func (b *Bed) Context() context.Context { return b.ctx }
 
 // On brings up a control plane with the nodes of a file as sandbox.LoadNodes reads it, has a benchmark use it, and ends
-// it.
-func On(ctx context.Context, nodesFile []byte, use func(*Bed)) (err error) {
+// it. Options change how the control plane is started.
+func On(ctx context.Context, nodesFile []byte, use func(*Bed), options ...func(*sandbox.Options)) (err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	dir, err := os.MkdirTemp("", "berth-bench")
@@ -59,17 +59,20 @@ func On(ctx context.Context, nodesFile []byte, use func(*Bed)) (err error) {
 		err = errors.Join(err, os.RemoveAll(dir))
 	}()
 	return rig.Catch(func() {
-		b.start(nodesFile)
+		b.start(nodesFile, options)
 		use(b)
 	})
 }
 
-func (b *Bed) start(nodesFile []byte) {
+func (b *Bed) start(nodesFile []byte, options []func(*sandbox.Options)) {
 	path := filepath.Join(b.dir, "nodes.yaml")
 	rig.Check(os.WriteFile(path, nodesFile, 0o600), "writing the nodes")
-	b.box = rig.Must(sandbox.Start(b.ctx, sandbox.Options{
-		Dir: filepath.Join(b.dir, "sandbox"), NodesFile: path, NoScheduler: true, NoKubelet: true, StopWithParent: true,
-	}, nil))
+	with := sandbox.Options{Dir: filepath.Join(b.dir, "sandbox"), NodesFile: path, NoScheduler: true, NoKubelet: true,
+		StopWithParent: true}
+	for _, change := range options {
+		change(&with)
+	}
+	b.box = rig.Must(sandbox.Start(b.ctx, with, nil))
 	config := rig.Must(b.box.RESTConfig())
 	b.Client = rig.Must(kubernetes.NewForConfig(config))
 	b.Dynamic = rig.Must(dynamic.NewForConfig(config))
