@@ -101,7 +101,7 @@ func TestUnits(t *testing.T) {
 				low("c", 0, inGroup(theGang)), low("d", 1, inGroup(theGang))},
 			Group{Minimum: gang.Minimum{Total: 2}, Settled: 4, Bound: 4, Together: map[string]int{"x": 2}}, nil,
 			[]string{"a b", "c", "d", "all: a b c d"}},
-		{"members that go together only are no surplus of which too few are beyond the minimum",
+		{"members that only go together are no surplus if too few of them are beyond the minimum",
 			[]Victim{low("a", 0, inGroup(theGang), together), low("b", 1, inGroup(theGang), together),
 				low("c", 0, inGroup(theGang))},
 			Group{Minimum: gang.Minimum{Total: 2}, Settled: 3, Bound: 3, Together: map[string]int{"x": 2}}, nil,

@@ -71,17 +71,13 @@ func (d *division) addTo(p *eviction.Problem) {
 	for _, domains := range d.Levels {
 		level := make([]int, len(p.Nodes))
 		for n := range p.Nodes {
-			if level[n] = tree.None; d.has(p.Nodes[n].Name) {
-				level[n] = domains[d.nodes[p.Nodes[n].Name]]
+			level[n] = tree.None
+			if at, known := d.nodes[p.Nodes[n].Name]; known {
+				level[n] = domains[at]
 			}
 		}
 		p.Tree.Levels = append(p.Tree.Levels, level)
 	}
-}
-
-func (d *division) has(node string) bool {
-	_, known := d.nodes[node]
-	return known
 }
 
 // addDomains names the sets of nodes that share the required levels.

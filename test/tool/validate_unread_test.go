@@ -68,7 +68,7 @@ spec:
 				"f.yaml:15: warning: PodGroup g: not followed: queue q: Berth has no queues, Kueue has"}},
 		"a group of Volcano that is missing": {text: pod("gang-scheduler", "scheduling.k8s.io/group-name: g"),
 			want: []string{"there is no Volcano PodGroup g in the files"}},
-		"a tree of native groups one of which is missing": {text: nativePod + nativeGroup,
+		"a tree of native groups without one of them": {text: nativePod + nativeGroup,
 			want: []string{"there is no CompositePodGroup job in the files: without one in the cluster the pods wait"}},
 		"a tree of native groups with a priority": {text: nativePod + nativeGroup +
 			"---\napiVersion: scheduling.k8s.io/v1alpha3\nkind: CompositePodGroup\nmetadata: {name: job}\n" +
