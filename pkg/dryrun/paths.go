@@ -1,6 +1,8 @@
 package dryrun
 
 import (
+	"strings"
+
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
@@ -10,38 +12,89 @@ import (
 	"berth.dev/berth/pkg/topology"
 )
 
+// pathTable is where all nodes are, for one choice of levels. Gangs ask for few different ones, and the labels of
+// thousands of nodes are most of what a plan for a small gang reads.
+type pathTable struct {
+	nodes []*v1.Node
+	paths [][]string
+}
+
+// pathsKey is what the paths of nodes depend on, beside the nodes.
+type pathsKey struct {
+	levels string
+	places *network.Places
+}
+
+// maxPathTables bounds how many choices of levels are remembered.
+const maxPathTables = 8
+
 // paths returns the domains of each node by which the gang is arranged, the widest level first: of the levels that it
-// names and, where it prefers none, of those of its profile's network. It is nil if there are no levels.
-func (s *Sources) paths(levels gangview.Topology, turn gang.Turn, nodes []fwk.NodeInfo) [][]string {
+// names and, where it prefers none, of those of its profile's network. It is nil if there are no levels. The caller
+// must not change it.
+func (p *Planner) paths(levels gangview.Topology, turn gang.Turn, nodes []fwk.NodeInfo) [][]string {
 	keys := levels.Levels()
-	var network [][]string
-	if pod := s.Pod(turn.Members[0].Ref); pod != nil && len(turn.Members) > 1 && len(levels.Preferred) == 0 {
-		network = networkPaths(s.Network(pod.Spec.SchedulerName), nodes)
+	by := pathsKey{levels: strings.Join(keys, " ")}
+	if pod := p.Pod(turn.Members[0].Ref); pod != nil && len(turn.Members) > 1 && len(levels.Preferred) == 0 {
+		by.places = p.Network(pod.Spec.SchedulerName)
 	}
-	if len(keys) == 0 {
-		return network
+	if by == (pathsKey{}) {
+		return nil
 	}
-	paths := make([][]string, len(nodes))
+	table := p.tables[by]
+	if table == nil || !table.holds(nodes) {
+		if p.tables == nil || table == nil && len(p.tables) == maxPathTables {
+			p.tables = map[pathsKey]*pathTable{}
+		}
+		table = newPathTable(keys, by.places, nodes)
+		p.tables[by] = table
+	}
+	return table.paths
+}
+
+// holds reports whether the table is of these nodes, as they are now: informers never change an object.
+func (t *pathTable) holds(nodes []fwk.NodeInfo) bool {
+	if len(t.nodes) != len(nodes) {
+		return false
+	}
 	for i, n := range nodes {
-		for _, key := range keys {
-			paths[i] = append(paths[i], n.Node().Labels[key])
-		}
-		if network != nil {
-			paths[i] = append(paths[i], network[i]...)
+		if t.nodes[i] != n.Node() {
+			return false
 		}
 	}
-	return paths
+	return true
+}
+
+func newPathTable(keys []string, places *network.Places, nodes []fwk.NodeInfo) *pathTable {
+	t := &pathTable{nodes: make([]*v1.Node, len(nodes))}
+	for i, n := range nodes {
+		t.nodes[i] = n.Node()
+	}
+	within := networkPaths(places, t.nodes)
+	if len(keys) == 0 {
+		t.paths = within
+		return t
+	}
+	t.paths = make([][]string, len(nodes))
+	for i, n := range t.nodes {
+		for _, key := range keys {
+			t.paths[i] = append(t.paths[i], n.Labels[key])
+		}
+		if within != nil {
+			t.paths[i] = append(t.paths[i], within[i]...)
+		}
+	}
+	return t
 }
 
 // networkPaths returns where the nodes are in the network of a profile; nil if the profile does not say, or if all are
 // in one place.
-func networkPaths(places *network.Places, nodes []fwk.NodeInfo) [][]string {
+func networkPaths(places *network.Places, nodes []*v1.Node) [][]string {
 	if places == nil || len(nodes) == 0 {
 		return nil
 	}
 	all := make([][]string, len(nodes))
 	for i, n := range nodes {
-		all[i] = places.Path(n.Node())
+		all[i] = places.Path(n)
 	}
 	return dividing(all)
 }

@@ -47,6 +47,8 @@ type Part struct {
 type Planner struct {
 	Sources
 	Pending Pending
+
+	tables map[pathsKey]*pathTable
 }
 
 // Sources are what plans are made of.

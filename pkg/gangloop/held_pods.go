@@ -89,8 +89,8 @@ func (h *HeldPods) all() []*v1.Pod {
 func (h *HeldPods) Add(ctx context.Context, pod *v1.Pod) {
 	h.entering.Lock()
 	defer h.entering.Unlock()
-	// The queue keeps nominations, and the groups of the scheduler's core.
-	if pod.Status.NominatedNodeName == "" && pod.Spec.SchedulingGroup == nil && h.holds(pod) {
+	// The queue keeps nominations.
+	if pod.Status.NominatedNodeName == "" && h.holds(pod) {
 		h.put(pod)
 		return
 	}

@@ -167,7 +167,8 @@ var bounds = map[string]map[string]string{
 		"ModelRates.GPU": byAdmin,
 	},
 	"pkg/dryrun": {
-		"Models.known": "100,000 nodes (mostKnown)", "Pending.parked": byGang, "causeCounts.lasting": oneCycle,
+		"Models.known": "100,000 nodes (mostKnown)", "Pending.parked": byGang,
+		"Planner.tables": "8 choices of levels (maxPathTables)", "causeCounts.lasting": oneCycle,
 		"causeCounts.nodes": oneCycle, "causeCounts.siblings": oneCycle, "meanNode.scalar": oneCycle,
 		"membership.Classes": oneCycle, "membership.Pods": oneCycle,
 		"membership.classNames": oneCycle, "modelChoice.classes": oneCycle, "modelChoice.count": oneCycle,
