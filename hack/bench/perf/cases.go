@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -44,6 +45,51 @@ type perfCase struct {
 	document map[string]any
 	// threshold is how many pods a second upstream's own machines have to reach, 0 where it does not say.
 	threshold float64
+}
+
+// readCases reads the cases whose names, FOLDER/CASE/WORKLOAD, match a pattern of path.Match.
+func readCases(upstream, pattern string) ([]*perfCase, error) {
+	if !strings.ContainsAny(pattern, `*?[`) {
+		c, err := readCase(upstream, pattern)
+		return []*perfCase{c}, err
+	}
+	files, err := filepath.Glob(filepath.Join(upstream, "*", "performance-config.yaml"))
+	if err != nil {
+		return nil, fmt.Errorf("looking for cases: %w", err)
+	}
+	var matching []*perfCase
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("reading the cases: %w", err)
+		}
+		var all []struct {
+			Name      string                  `json:"name"`
+			Workloads []struct{ Name string } `json:"workloads"`
+		}
+		if err := yaml.Unmarshal(text, &all); err != nil {
+			return nil, fmt.Errorf("parsing %s: %w", file, err)
+		}
+		for _, c := range all {
+			for _, workload := range c.Workloads {
+				name := path.Join(filepath.Base(filepath.Dir(file)), c.Name, workload.Name)
+				if is, err := path.Match(pattern, name); err != nil {
+					return nil, fmt.Errorf("%q is not allowed: %w", pattern, err)
+				} else if !is {
+					continue
+				}
+				one, err := readCase(upstream, name)
+				if err != nil {
+					return nil, err
+				}
+				matching = append(matching, one)
+			}
+		}
+	}
+	if len(matching) == 0 {
+		return nil, fmt.Errorf("no case matches %q", pattern)
+	}
+	return matching, nil
 }
 
 // readCase reads a case by its name, FOLDER/CASE/WORKLOAD. A folder may be in another one, and the name of a workload

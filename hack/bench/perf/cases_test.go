@@ -28,6 +28,35 @@ const upstreamText = `
   - {name: 5Nodes}
 `
 
+func TestCasesByPattern(t *testing.T) {
+	t.Parallel()
+	upstream := t.TempDir()
+	if err := os.Mkdir(filepath.Join(upstream, "misc"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(upstream, "misc", "performance-config.yaml"), []byte(upstreamText),
+		0o600); err != nil {
+		t.Fatal(err)
+	}
+	for pattern, want := range map[string][]string{
+		"misc/Basic/5000Nodes": {"misc/Basic/5000Nodes"},
+		"*/*/5000Nodes":        {"misc/Basic/5000Nodes"},
+		"misc/*/5*Nodes":       {"misc/Basic/5000Nodes", "misc/Own/5Nodes"},
+		"misc/Basic/*/*":       {"misc/Basic/5Nodes/small"},
+		"misc/*/7Nodes":        nil,
+		"misc/[/5Nodes":        nil,
+	} {
+		var got []string
+		cases, err := readCases(upstream, pattern)
+		for _, c := range cases {
+			got = append(got, c.name)
+		}
+		if diff := cmp.Diff(want, got); diff != "" || (err == nil) != (want != nil) {
+			t.Errorf("%s: error %v (-want +got):\n%s", pattern, err, diff)
+		}
+	}
+}
+
 func TestPick(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

@@ -32,7 +32,8 @@ var defaultCases = []string{
 }
 
 var (
-	cases   = rig.List("cases", defaultCases, "cases to run, as FOLDER/CASE/WORKLOAD of scheduler_perf", rig.Text)
+	cases = rig.List("cases", defaultCases, "cases to run, as FOLDER/CASE/WORKLOAD of scheduler_perf; * stands for any part of "+
+		"a name", rig.Text)
 	chosen  = rig.Some("contenders", contenders, "schedulers to measure")
 	repeats = rig.Count("repeats", 1, "number of runs of each")
 )
@@ -50,7 +51,10 @@ becomes berth-scheduler.
   go run -C hack/bench/perf . --repeats 3 --json "$PWD/perf.json"
 
   # One case of upstream's, by the folder of scheduler_perf, the case and the workload
-  go run -C hack/bench/perf . --cases misc/SchedulingBasic/500Nodes`, bench)
+  go run -C hack/bench/perf . --cases misc/SchedulingBasic/500Nodes
+
+  # All cases with 500 nodes
+  go run -C hack/bench/perf . --cases '*/*/500Nodes'`, bench)
 }
 
 // bench measures everything, and prints what there is even if a run fails.
@@ -62,11 +66,11 @@ func bench(ctx context.Context, out io.Writer) (_ any, err error) {
 	// A name that upstream does not have is refused before anything is built.
 	var list []*perfCase
 	for _, name := range *cases {
-		c, err := readCase(casesOf(upstream), name)
+		matching, err := readCases(casesOf(upstream), name)
 		if err != nil {
 			return nil, fmt.Errorf("--cases: %w", err)
 		}
-		list = append(list, c)
+		list = append(list, matching...)
 	}
 	dir, err := os.MkdirTemp("", "berth-perf")
 	if err != nil {
@@ -85,25 +89,31 @@ func bench(ctx context.Context, out io.Writer) (_ any, err error) {
 	return runs, errors.Join(writeTable(out, runs), failed)
 }
 
-// runAll returns what was measured until one fails.
-func (h *harness) runAll(ctx context.Context, list []*perfCase) ([]run, error) {
-	var runs []run
-	began := time.Now()
+// runAll returns what was measured, and what failed.
+func (h *harness) runAll(ctx context.Context, list []*perfCase) (runs []run, failed error) {
+	began, at := time.Now(), 0
 	total := len(list) * len(*chosen) * *repeats
 	for _, c := range list {
 		for repeat, contender := range rig.InTurn(*chosen, *repeats) {
-			rig.Progress("%s  run %d of %d: %s, %s, repeat %d", time.Since(began).Round(time.Second), len(runs)+1, total,
+			at++
+			rig.Progress("%s  run %d of %d: %s, %s, repeat %d", time.Since(began).Round(time.Second), at, total,
 				c.name, contender, repeat)
 			r, err := h.measure(ctx, c, contender)
+			if ctx.Err() != nil {
+				return runs, errors.Join(failed, ctx.Err())
+			}
 			if err != nil {
-				return runs, fmt.Errorf("%s, %s: %w", c.name, contender, err)
+				err = fmt.Errorf("%s, %s: %w", c.name, contender, err)
+				rig.Progress("    failed: %v", err)
+				failed = errors.Join(failed, err)
+				continue
 			}
 			r.Repeat = repeat
 			rig.Progress("    %.0f pods/s, %.2f cores busy with other work", r.PodsPerSecond, r.OtherCores)
 			runs = append(runs, r)
 		}
 	}
-	return runs, nil
+	return runs, failed
 }
 
 // writeTable writes a row for each contender on each case: medians, with the least and the most in brackets.

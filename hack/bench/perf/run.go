@@ -95,7 +95,10 @@ func (h *harness) measure(ctx context.Context, c *perfCase, of contender) (run, 
 	if err := os.WriteFile(cases, file, 0o600); err != nil {
 		return run{}, fmt.Errorf("writing the case: %w", err)
 	}
-	otherCores := rig.OtherCores(func() { rig.Fail(h.execute(ctx, of, c.topic, dir, cases)) })
+	otherCores := rig.OtherCores(func() { err = h.execute(ctx, of, c.topic, dir, cases) })
+	if err != nil {
+		return run{}, err
+	}
 	figures, err := filepath.Glob(filepath.Join(dir, "*.json"))
 	if err != nil || len(figures) != 1 {
 		return run{}, fmt.Errorf("looking for the figures: the harness has written %d files, want 1", len(figures))
