@@ -12,16 +12,19 @@ import (
 // doNativeGroup creates a group of the scheduler's own kind, whose pods say native=NAME.
 func (w *world) doNativeGroup(ctx context.Context, l *line) error {
 	namespace, name := w.locate(l.arg(0))
-	minimum, err := strconv.Atoi(l.option("min", "1"))
-	if err != nil {
-		return err
-	}
 	if err := w.namespace(ctx, namespace); err != nil {
 		return err
 	}
-	group := &schedulingv1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: schedulingv1beta1.PodGroupSpec{
-		SchedulingPolicy: schedulingv1beta1.PodGroupSchedulingPolicy{Gang: &schedulingv1beta1.GangSchedulingPolicy{
-			MinCount: int32(minimum)}}}}
+	group := &schedulingv1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if least := l.option("min", ""); least == "" {
+		group.Spec.SchedulingPolicy.Basic = &schedulingv1beta1.BasicSchedulingPolicy{}
+	} else {
+		minimum, err := strconv.Atoi(least)
+		if err != nil {
+			return err
+		}
+		group.Spec.SchedulingPolicy.Gang = &schedulingv1beta1.GangSchedulingPolicy{MinCount: int32(minimum)}
+	}
 	if l.option("disruption", "") == "all" {
 		group.Spec.DisruptionMode = &schedulingv1beta1.DisruptionMode{All: &schedulingv1beta1.AllDisruptionMode{}}
 	}
@@ -36,7 +39,7 @@ func (w *world) doNativeGroup(ctx context.Context, l *line) error {
 		group.Spec.ParentCompositePodGroupName = &parent
 		group.Spec.WorkloadRef = &schedulingv1beta1.WorkloadReference{WorkloadName: "w", TemplateName: "t"}
 	}
-	_, err = w.client.SchedulingV1beta1().PodGroups(namespace).Create(ctx, group, metav1.CreateOptions{})
+	_, err := w.client.SchedulingV1beta1().PodGroups(namespace).Create(ctx, group, metav1.CreateOptions{})
 	return err
 }
 
