@@ -57,12 +57,14 @@ func (q queue) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, er
 	}, nil
 }
 
-// siblingCame has a pod tried again for another of its gang.
+// siblingCame has a pod tried again for another of its gang. It is asked of all pods that wait whenever one is bound;
+// whether a pod joins a gang is quickly told, the names of two gangs are not.
 func (q queue) siblingCame(_ klog.Logger, pod *v1.Pod, _, obj any) (fwk.QueueingHint, error) {
-	if came, ok := obj.(*v1.Pod); !ok || q.shared.members.ID(came) != q.shared.members.ID(pod) {
+	joins := q.joins(pod)
+	if came, ok := obj.(*v1.Pod); !ok || joins == fwk.QueueSkip || q.shared.members.ID(came) != q.shared.members.ID(pod) {
 		return fwk.QueueSkip, nil
 	}
-	return q.joins(pod), nil
+	return joins, nil
 }
 
 // joins has a pod tried again that joins a gang which has started.
