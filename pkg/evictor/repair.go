@@ -17,6 +17,7 @@ import (
 	"berth.dev/berth/pkg/capacity"
 	dryrunsets "berth.dev/berth/pkg/dryrun/sets"
 	"berth.dev/berth/pkg/eviction"
+	"berth.dev/berth/pkg/evictor/budgets"
 	"berth.dev/berth/pkg/evictor/notices"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
@@ -244,17 +245,6 @@ func (f *Faults) evict(e *Evictor, id gang.ID, r *repair, members []failing, now
 
 // disruptible reports whether the PodDisruptionBudgets allow that the pods go together.
 func (s Sources) disruptible(pods []*v1.Pod) bool {
-	budgets, err := s.Budgets.List(labels.Everything())
-	if err != nil {
-		return false
-	}
-	covers := newCoverage(budgets)
-	for _, pod := range pods {
-		for _, budget := range covers.of(pod) {
-			if covers.allowed[budget]--; covers.allowed[budget] < 0 {
-				return false
-			}
-		}
-	}
-	return true
+	all, err := s.Budgets.List(labels.Everything())
+	return err == nil && budgets.Read(all).Spend(pods)
 }
