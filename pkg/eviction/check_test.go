@@ -56,8 +56,31 @@ func (k reckoning) illegal() string {
 			return fmt.Sprintf("group %s loses %d of %d", id, n, g.Bound)
 		}
 		role := func(r string) int { return g.SettledByRole[r] - lostByRole[id][r] }
+		if rest := k.useless(id); n < g.Bound && rest != "" {
+			return rest
+		}
 		if n < g.Bound && !g.Minimum.MetBy(g.Settled-n, role) {
 			return fmt.Sprintf("group %s is left with %d of at least %v", id, g.Settled-n, g.Minimum)
+		}
+	}
+	return ""
+}
+
+// useless names a group within a gang that loses members and is left with some, but fewer than it needs.
+func (k reckoning) useless(id gang.ID) string {
+	g := k.p.Groups[id]
+	if g.Minimum.Tree == nil {
+		return ""
+	}
+	for _, within := range g.Minimum.Tree.Groups {
+		lost, bound := 0, g.BoundByRole[within.Name]
+		for i, v := range k.p.Victims {
+			if k.gone[i] && v.Group == id && v.Role == within.Name {
+				lost++
+			}
+		}
+		if lost > 0 && lost < bound && g.SettledByRole[within.Name]-lost < within.Roles[within.Name] {
+			return fmt.Sprintf("group %s is left with %d of its members %s", id, bound-lost, within.Name)
 		}
 	}
 	return ""
@@ -224,7 +247,28 @@ func (k reckoning) importance(v Victim) int32 {
 // goesWith reports whether both are evicted together only: of a group that goes whole, or of a part that does.
 func (k reckoning) goesWith(v, o Victim) bool {
 	_, known := k.p.Groups[v.Group]
-	return known && o.Group == v.Group && (k.whole(v.Group) || v.With != "" && o.With == v.With)
+	return known && o.Group == v.Group && (k.whole(v.Group) || v.With != "" && o.With == v.With ||
+		o.Role == v.Role && k.within(v.Group, v.Role))
+}
+
+// within reports whether the group within a gang of that name has to go as a whole.
+func (k reckoning) within(id gang.ID, name string) bool {
+	g := k.p.Groups[id]
+	if g.Minimum.Tree == nil {
+		return false
+	}
+	for _, within := range g.Minimum.Tree.Groups {
+		left := g.SettledByRole[name]
+		for i, v := range k.p.Victims {
+			if k.gone[i] && v.Group == id && v.Role == name {
+				left--
+			}
+		}
+		if within.Name == name && left < within.Roles[name] {
+			return true
+		}
+	}
+	return false
 }
 
 // whole reports whether a group has to go as a whole, because it loses more than it spares.

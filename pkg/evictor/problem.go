@@ -266,7 +266,7 @@ func (b *problemBuilder) addVictim(n int, pod *capacity.BoundPod) {
 		priority = math.MinInt32
 	}
 	id := b.evictor.Sources.Native.UnitOf(pod.Object)
-	with := ""
+	role, with := "", ""
 	if id == (gang.ID{}) {
 		id = pod.Of
 	}
@@ -274,7 +274,8 @@ func (b *problemBuilder) addVictim(n int, pod *capacity.BoundPod) {
 		var whole bool
 		g := b.problem.Groups[id]
 		with, whole = b.evictor.Sources.Together(pod.Object)
-		g.Bind(with, whole)
+		role = gangview.Role(pod.Object, b.evictor.Members.Group(id))
+		g.Bind(role, with, whole)
 		b.problem.Groups[id] = g
 	}
 	switch moves := b.request.moves; {
@@ -286,7 +287,7 @@ func (b *problemBuilder) addVictim(n int, pod *capacity.BoundPod) {
 		return
 	}
 	v := eviction.Victim{UID: pod.UID, Node: n, Priority: priority, Started: pod.Started, Group: id,
-		With: with, Role: gangview.Role(pod.Object, b.evictor.Members.Group(id)),
+		With: with, Role: role,
 		Requests: make(eviction.Vector, len(b.cluster.Resources)), Holds: b.holds(pod.Object, b.cluster.Nodes[n].Name),
 		Budgets: b.covers.Of(pod.Object)}
 	for _, u := range pod.Uses {
