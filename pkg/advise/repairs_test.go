@@ -18,7 +18,7 @@ func leaving(name, gpus string) *v1.Node {
 	return n
 }
 
-// asOne is a group of Kubernetes of which two pods start together and are disrupted together.
+// asOne is a group of Kubernetes whose two pods are disrupted together.
 var asOne = &schedulingv1beta1.PodGroup{
 	ObjectMeta: metav1.ObjectMeta{Name: "g", Namespace: "default", UID: "g"},
 	Spec: schedulingv1beta1.PodGroupSpec{

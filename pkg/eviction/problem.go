@@ -194,7 +194,7 @@ func (l *loss) add(role string, members int) {
 	l.byRole[role] += members
 }
 
-// tolerates reports whether the group still has its minimum after the loss, and nothing holds nodes in vain: groups
+// tolerates reports whether the group still has its minimum after the loss, and nothing holds nodes without use: groups
 // within that lose members have what they need, or lose all.
 func (g *Group) tolerates(l loss) bool {
 	settled := func(role string) int { return g.SettledByRole[role] }

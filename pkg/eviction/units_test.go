@@ -51,7 +51,7 @@ func standingByRole(minimum, bound int, least, settled map[string]int) Group {
 	return Group{Minimum: gang.Minimum{Total: minimum, Roles: least}, Settled: bound, SettledByRole: settled, Bound: bound}
 }
 
-// oneOf is a tree that needs one of groups, each of which needs a number of members.
+// oneOf is a tree that needs one of several groups. Each needs a number of members.
 func oneOf(groups ...any) *tree.Group {
 	of := &tree.Group{Least: 1}
 	for i := 0; i < len(groups); i += 2 {

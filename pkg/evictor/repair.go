@@ -295,8 +295,8 @@ func (f *Faults) evict(e *Evictor, id gang.ID, r *repair, members []failing, now
 	})
 }
 
-// goAsOne has all be kept that members will need that go along with others, and the pending members of a gang of which
-// all go wait until they have gone. It reports false if the gang is not as it was.
+// goAsOne keeps what all members will need that go together. If they are all of the gang, its pending members wait until
+// they have gone. It reports false if the gang is not as it was.
 func (f *Faults) goAsOne(e *Evictor, id gang.ID, r *repair, members []failing, now time.Time) bool {
 	if r.asOne || !slices.ContainsFunc(members, func(m failing) bool { return m.along }) {
 		return true
