@@ -265,8 +265,8 @@ func (s *search) findMovable(w *world, alone []*unit, gangs map[gang.ID]*unit, m
 	}
 }
 
-// partsOf are the units that may leave a gang with more members than its minimum; or the gang, if it cannot spare one of
-// them.
+// partsOf are the units that may leave a gang with more members than its minimum; or the gang, if it cannot spare one
+// of them.
 func partsOf(gang *unit, minimum int, gangOf func(*v1.Pod) membership) []*unit {
 	var parts []*unit
 	together := map[string]*unit{}

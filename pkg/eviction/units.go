@@ -9,8 +9,8 @@ import (
 )
 
 // unit is a set of pods that are evicted together or not at all: a single pod, a member that its group may spare, or
-// several that go together only, or a whole group or group within it, because what remains of it below its minimum is of
-// no use. The units inside one that is gone do not count as gone besides.
+// several that go together only, or a whole group or group within it, because what remains of it below its minimum is
+// of no use. The units inside one that is gone do not count as gone besides.
 type unit struct {
 	victims []int
 	// inside are the units whose pods are among its own, and around those that have all of its pods.
@@ -119,8 +119,8 @@ func (p *prepared) addGroup(id gang.ID, members []int) {
 	p.groups = append(p.groups, g)
 }
 
-// within returns the members of a group within that go when it goes as a whole; nil if not all of it may go, if the rest
-// does not tolerate that, or if there is such a unit already.
+// within returns the members of a group within that go when it goes as a whole; nil if not all of it may go, if the
+// rest does not tolerate that, or if there is such a unit already.
 func (p *prepared) within(g *Group, of *tree.Group, members []int) []int {
 	var set []int
 	var lost loss
