@@ -57,12 +57,7 @@ func (s *search) repairs() error {
 	}
 	s.say("moving members of gangs from failing hardware")
 	return s.try(s.Objects, func(w *world) error {
-		gangOf, members := w.gangs(), map[gang.ID][]*v1.Pod{}
-		for _, pod := range s.pods {
-			if id := gangOf(pod).id; id != (gang.ID{}) && whys[keyOf(pod)] != "" {
-				members[id] = append(members[id], pod)
-			}
-		}
+		members := failingMembers(s.pods, w.gangs(), whys)
 		for i, id := range slices.SortedFunc(maps.Keys(members), gang.ID.Compare) {
 			if i == s.Most || s.over() {
 				s.limit("%d of %d gangs with members on failing hardware were looked at", i, len(members))
@@ -78,13 +73,40 @@ func (s *search) repairs() error {
 	})
 }
 
+// failingMembers are the members of gangs on failing hardware, with those that can only be evicted with them.
+func failingMembers(pods []*v1.Pod, gangOf func(*v1.Pod) membership, whys map[key]string) map[gang.ID][]*v1.Pod {
+	type part struct {
+		id   gang.ID
+		with string
+	}
+	parts, members := map[part]bool{}, map[gang.ID][]*v1.Pod{}
+	for _, pod := range pods {
+		if m := gangOf(pod); whys[keyOf(pod)] != "" && m.with != "" {
+			parts[part{m.id, m.with}] = true
+		}
+	}
+	for _, pod := range pods {
+		m := gangOf(pod)
+		along := parts[part{m.id, m.with}] && pod.Spec.NodeName != "" && !podview.Finished(pod) &&
+			pod.DeletionTimestamp == nil
+		if m.id != noGang && (along || whys[keyOf(pod)] != "") {
+			members[m.id] = append(members[m.id], pod)
+		}
+	}
+	return members
+}
+
 // repair moves the members of one gang.
 func (s *search) repair(w *world, id gang.ID, members []*v1.Pod, whys map[key]string) (*Repair, error) {
 	u := &unit{Kind: KindPodGroup, Namespace: id.Namespace, Name: id.Name, Pods: members}
 	u.worth = worthOf(u, w.losses())
 	r := &Repair{Unit: nameOf(u)}
 	for _, pod := range members {
-		r.Why = append(r.Why, whys[keyOf(pod)])
+		if why := whys[keyOf(pod)]; why != "" {
+			r.Why = append(r.Why, why)
+			continue
+		}
+		r.Why = append(r.Why, "others go along (disruptionMode: all)")
 	}
 	slices.Sort(r.Why)
 	r.Why = slices.Compact(r.Why)

@@ -96,12 +96,17 @@ func (t Target) choose(waiting []*unit) ([]*unit, error) {
 		t.Name, t.Namespace)
 }
 
+// noGang is the gang of pods in none.
+var noGang gang.ID
+
 // membership is the gang of a pod and how many of its members have to start together, 0 if that is not known.
 type membership struct {
 	id      gang.ID
 	minimum int
 	// levels are the node labels whose values all members must share.
 	levels []string
+	// with names the members that can only be evicted with it, empty for none.
+	with string
 }
 
 // planners are the plugins that know gangs, by profile.
@@ -134,7 +139,7 @@ func (w *world) gangs() func(*v1.Pod) membership {
 			return membership{}
 		}
 		id, minimum := plugin.Gang(pod)
-		return membership{id, minimum, plugin.Topology(pod).Required}
+		return membership{id, minimum, plugin.Topology(pod).Required, plugin.Together(pod)}
 	}
 }
 
@@ -204,7 +209,7 @@ func (s *search) findUnits(w *world, gangOf func(*v1.Pod) membership) {
 		s.waiting = append(s.waiting, u)
 	}
 	slices.SortFunc(s.waiting, byImportance)
-	s.findMovable(w, alone, running, minimum)
+	s.findMovable(w, alone, running, minimum, gangOf)
 }
 
 // gather adds the pod to the unit of its gang, or returns a unit of its own.
@@ -229,13 +234,12 @@ func gather(gangs map[gang.ID]*unit, id gang.ID, pod *v1.Pod) *unit {
 }
 
 // findMovable keeps the running units by node. A gang moves as a whole, unless enough members run beyond the minimum
-// for one to leave.
-func (s *search) findMovable(w *world, alone []*unit, gangs map[gang.ID]*unit, minimum map[gang.ID]int) {
+// for one to leave, or for those that are disrupted together only.
+func (s *search) findMovable(w *world, alone []*unit, gangs map[gang.ID]*unit, minimum map[gang.ID]int,
+	gangOf func(*v1.Pod) membership) {
 	for id, u := range gangs {
 		if m := minimum[id]; m > 0 && len(u.Pods) > m {
-			for _, pod := range u.Pods {
-				alone = append(alone, gather(nil, gang.ID{}, pod))
-			}
+			alone = append(alone, partsOf(u, m, gangOf)...)
 			continue
 		}
 		alone = append(alone, u)
@@ -259,6 +263,33 @@ func (s *search) findMovable(w *world, alone []*unit, gangs map[gang.ID]*unit, m
 				b.Created.Compare(a.Created), cmp.Compare(a.String(), b.String()))
 		})
 	}
+}
+
+// partsOf are the units that may leave a gang with more members than its minimum; or the gang, if it cannot spare one
+// of them.
+func partsOf(gang *unit, minimum int, gangOf func(*v1.Pod) membership) []*unit {
+	var parts []*unit
+	together := map[string]*unit{}
+	for _, pod := range gang.Pods {
+		m := gangOf(pod)
+		switch u := together[m.with]; {
+		case m.with == "":
+			parts = append(parts, gather(nil, noGang, pod))
+		case u == nil:
+			one := *gang
+			one.Pods = []*v1.Pod{pod}
+			together[m.with] = &one
+			parts = append(parts, &one)
+		default:
+			u.Pods = append(u.Pods, pod)
+		}
+	}
+	for _, u := range together {
+		if len(gang.Pods)-len(u.Pods) < minimum {
+			return []*unit{gang}
+		}
+	}
+	return parts
 }
 
 // worthOf is what the unit is worth by what evictions lose, nil if no profile counts that.

@@ -56,6 +56,9 @@ func (k reckoning) illegal() string {
 			return fmt.Sprintf("group %s loses %d of %d", id, n, g.Bound)
 		}
 		role := func(r string) int { return g.SettledByRole[r] - lostByRole[id][r] }
+		if rest := k.useless(id); n < g.Bound && rest != "" {
+			return rest
+		}
 		if n < g.Bound && !g.Minimum.MetBy(g.Settled-n, role) {
 			return fmt.Sprintf("group %s is left with %d of at least %v", id, g.Settled-n, g.Minimum)
 		}
@@ -224,7 +227,8 @@ func (k reckoning) importance(v Victim) int32 {
 // goesWith reports whether both are evicted together only: of a group that goes whole, or of a part that does.
 func (k reckoning) goesWith(v, o Victim) bool {
 	_, known := k.p.Groups[v.Group]
-	return known && o.Group == v.Group && (k.whole(v.Group) || v.With != "" && o.With == v.With)
+	return known && o.Group == v.Group && (k.whole(v.Group) || v.With != "" && o.With == v.With ||
+		o.Role == v.Role && k.within(v.Group, v.Role))
 }
 
 // whole reports whether a group has to go as a whole, because it loses more than it spares.

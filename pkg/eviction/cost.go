@@ -150,9 +150,18 @@ func (c *costs) scarce(unit int) int {
 func (c *costs) unit(unit, helped int) costLevel {
 	u := &c.units[unit]
 	cost := u.cost
-	if u.whole && !c.gone[unit] {
+	switch {
+	case c.gone[unit]:
+	case u.whole:
 		cost.milliPods -= 1000 * int64(c.lost[u.group].total)
 		cost.lost -= c.lost[u.group].work
+	default:
+		for _, in := range u.inside {
+			if c.gone[in] {
+				cost.milliPods -= c.units[in].cost.milliPods
+				cost.lost -= c.units[in].cost.lost
+			}
+		}
 	}
 	if c.share {
 		shares := int64(max(min(helped, c.spread[unit]), 1))

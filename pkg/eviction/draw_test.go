@@ -128,6 +128,11 @@ func drawProblem(d drawFunc, most problemSize) *Problem {
 		if d("by role", 0, 3) == 0 {
 			g.Minimum.Roles = map[string]int{"leader": d("minimum of leaders", 0, 2)}
 		}
+		if d("tree", 0, 3) == 0 {
+			// Roles "" are in no group within.
+			g.Minimum.Tree = oneOf("leader", d("of the leaders", 1, 3), "other", d("of others", 0, 1))
+			g.BoundByRole = map[string]int{"leader": g.SettledByRole["leader"], "": g.Settled - g.SettledByRole["leader"]}
+		}
 		g.Settled += max(d("succeeded", -3, 2), 0)
 		g.Bound += max(d("immune", -5, 1), 0)
 		g.AllOrNothing = d("whole", 0, 4) == 0

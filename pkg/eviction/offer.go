@@ -94,7 +94,7 @@ func (s *domain) offer(class, node, want int) (offer, bool) {
 	start, fits := len(s.trail), false
 	room, picks := append(s.buffers.room[:0], s.room(node)...), s.buffers.picks[:0]
 	changed := func(c candidate, by int64) {
-		if s.units[c.unit].whole {
+		if len(s.units[c.unit].inside) > 0 {
 			copy(room, s.room(node)) // spare members of it may have been gone before
 		} else {
 			room.add(c.frees, by)

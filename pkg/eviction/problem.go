@@ -144,8 +144,10 @@ type Group struct {
 	Settled       int
 	SettledByRole map[string]int
 	// Bound is the number of members that are bound or being bound. All of them have to be among the victims before the
-	// group can be evicted as a whole; members that have succeeded need not.
-	Bound int
+	// group can be evicted as a whole; members that have succeeded need not. BoundByRole counts those
+	// that are bound.
+	Bound       int
+	BoundByRole map[string]int
 	// AllOrNothing is set for a group that may be disrupted only as a whole, even if it has more members than its
 	// minimum: a native group with disruptionMode all.
 	AllOrNothing bool
@@ -153,9 +155,14 @@ type Group struct {
 	Together map[string]int
 }
 
-// Bind counts a bound member, which with names as Victim.With does; whole is set if these are all of the group.
-func (g *Group) Bind(with string, whole bool) {
+// Bind counts a bound member with the role, which with names as Victim.With does; whole is set if these are all of the
+// group.
+func (g *Group) Bind(role, with string, whole bool) {
 	g.Bound++
+	if g.BoundByRole == nil {
+		g.BoundByRole = map[string]int{}
+	}
+	g.BoundByRole[role]++
 	g.AllOrNothing = g.AllOrNothing || whole
 	if with == "" {
 		return
@@ -187,8 +194,11 @@ func (l *loss) add(role string, members int) {
 	l.byRole[role] += members
 }
 
-// tolerates reports whether the group still has its minimum after the loss.
+// tolerates reports whether the group still has its minimum after the loss, and nothing holds nodes without use: groups
+// within that lose members have what they need, or lose all.
 func (g *Group) tolerates(l loss) bool {
+	settled := func(role string) int { return g.SettledByRole[role] }
 	return l.total == 0 || !g.AllOrNothing &&
-		g.Minimum.MetBy(g.Settled-l.total, func(role string) int { return g.SettledByRole[role] - l.byRole[role] })
+		g.Minimum.MetBy(g.Settled-l.total, func(role string) int { return settled(role) - l.byRole[role] }) &&
+		(g.Minimum.Tree == nil || g.Minimum.Tree.Tolerates(l.byRole, g.BoundByRole, settled))
 }

@@ -68,17 +68,15 @@ func (s *returning) nodesOf(unit int) []int {
 	return nodes
 }
 
-// putBack puts a unit back. Of a whole group it leaves out, and returns, spare members that are in the way.
+// putBack puts a unit back. It leaves out, and returns, units inside it that are in the way.
 func (s *returning) putBack(unit int) (spare []int) {
 	s.do(step{unit: unit, by: -1})
-	if u := &s.units[unit]; u.whole {
-		for _, member := range s.groups[u.group].spare {
-			if s.inTheWay(member) && s.remove(member) {
-				spare = append(spare, member)
-			}
+	for _, in := range s.units[unit].inside {
+		if s.inTheWay(in) && s.remove(in) {
+			spare = append(spare, in)
 		}
 	}
-	return spare
+	return slices.DeleteFunc(spare, func(u int) bool { return !s.gone[u] }) // one around it has gone since
 }
 
 // replace moves the members that a unit displaces to nodes that have room, and reports whether the gang can still

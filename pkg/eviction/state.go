@@ -233,10 +233,9 @@ func (s *state) room(node int) Vector {
 	return room
 }
 
-// wholeGone reports whether the unit is a spare member of a group that is gone.
-func (s *state) wholeGone(unit int) bool {
-	u := &s.units[unit]
-	return u.group >= 0 && !u.whole && s.groups[u.group].whole >= 0 && s.gone[s.groups[u.group].whole]
+// goneAround reports whether a unit around this one is gone.
+func (s *state) goneAround(unit int) bool {
+	return slices.ContainsFunc(s.units[unit].around, func(u int) bool { return s.gone[u] })
 }
 
 // legal reports whether budgets and its group allow the eviction of the unit besides what is gone.
@@ -255,15 +254,13 @@ func (s *state) legal(unit int) bool {
 
 // remove evicts a unit and reports whether that is allowed. If not, it stays.
 func (s *state) remove(unit int) bool {
-	if s.gone[unit] || s.wholeGone(unit) {
+	if s.gone[unit] || s.goneAround(unit) {
 		return false
 	}
 	start := len(s.trail)
-	if s.units[unit].whole {
-		for _, u := range s.groups[s.units[unit].group].spare {
-			if s.gone[u] {
-				s.do(step{unit: u, by: -1})
-			}
+	for _, u := range s.units[unit].inside {
+		if s.gone[u] {
+			s.do(step{unit: u, by: -1})
 		}
 	}
 	s.do(step{unit: unit, by: 1})
@@ -277,7 +274,7 @@ func (s *state) remove(unit int) bool {
 // removeAll evicts all units, whatever budgets and groups allow.
 func (s *state) removeAll() {
 	for u := range s.units {
-		if g := s.units[u].group; s.units[u].whole || g < 0 || s.groups[g].whole < 0 {
+		if len(s.units[u].around) == 0 {
 			s.do(step{unit: u, by: 1})
 		}
 	}

@@ -5,13 +5,16 @@ import (
 	"slices"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/tree"
 )
 
 // unit is a set of pods that are evicted together or not at all: a single pod, a member that its group may spare, or
-// several that go together only, or a whole group, because what remains of it below its minimum is of no use. The spare
-// members of a group that is gone do not count as gone besides.
+// several that go together only, or a whole group or group within it, because what remains of it below its minimum is
+// of no use. The units inside one that is gone do not count as gone besides.
 type unit struct {
 	victims []int
+	// inside are the units whose pods are among its own, and around those that have all of its pods.
+	inside, around []int
 	// group is an index into prepared.groups, -1 for a single pod. whole is set if the unit is all of it.
 	group int
 	whole bool
@@ -95,15 +98,75 @@ func (p *prepared) addGroup(id gang.ID, members []int) {
 			p.addUnit(index, set)
 		}
 	}
+	bound := 0
+	for _, n := range g.BoundByRole {
+		bound += n
+	}
+	if g.Minimum.Tree != nil && bound == g.Bound { // else one is on its way to a node
+		g.Minimum.Tree.Sparable(func(of *tree.Group) {
+			if set := p.within(&g.Group, of, members); set != nil {
+				if u := p.enclose(index, set, g.spare); u >= 0 {
+					g.spare = append(g.spare, u)
+				}
+			}
+		})
+	}
 	if len(members) >= g.Bound && !g.tolerates(all) {
-		g.whole = len(p.units)
-		p.addUnit(index, members)
-		p.units[g.whole].whole = true
-		if slices.ContainsFunc(p.units[g.whole].uses, func(u use) bool { return u.pods > p.Budgets[u.budget] }) {
-			p.units, g.whole = p.units[:g.whole], -1
+		if g.whole = p.enclose(index, members, g.spare); g.whole >= 0 {
+			p.units[g.whole].whole = true
 		}
 	}
 	p.groups = append(p.groups, g)
+}
+
+// within returns the members of a group within that go when it goes as a whole; nil if not all of it may go, if the
+// rest does not tolerate that, or if there is such a unit already.
+func (p *prepared) within(g *Group, of *tree.Group, members []int) []int {
+	var set []int
+	var lost loss
+	with := map[string]int{}
+	for _, i := range members {
+		if v := &p.Victims[i]; of.Has(v.Role) {
+			set = append(set, i)
+			lost.add(v.Role, 1)
+			with[v.With]++
+		}
+	}
+	for name, n := range with {
+		if name != "" && (n < g.Together[name] || n == len(set)) {
+			return nil
+		}
+	}
+	for role, bound := range g.BoundByRole {
+		if of.Has(role) && lost.byRole[role] < bound {
+			return nil
+		}
+	}
+	if len(set) < 2 || !g.tolerates(lost) {
+		return nil
+	}
+	return set
+}
+
+// enclose adds a unit around those of the units that are inside it, and returns which it is; -1 if budgets protect it.
+func (p *prepared) enclose(group int, victims, units []int) int {
+	at := len(p.units)
+	p.addUnit(group, victims)
+	if slices.ContainsFunc(p.units[at].uses, func(u use) bool { return u.pods > p.Budgets[u.budget] }) {
+		p.units = p.units[:at]
+		return -1
+	}
+	in := make(map[int]bool, len(victims))
+	for _, i := range victims {
+		in[i] = true
+	}
+	for _, u := range units {
+		if in[p.units[u].victims[0]] {
+			p.units[at].inside = append(p.units[at].inside, u)
+			p.units[u].around = append(p.units[u].around, at)
+		}
+	}
+	return at
 }
 
 // together returns the members, from the one at k on, that go when this one goes without the rest of its group. There

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/tree"
 )
 
 var (
@@ -48,6 +49,16 @@ func standing(minimum, bound int) Group {
 // standingByRole returns a group of bound members with minimums by role.
 func standingByRole(minimum, bound int, least, settled map[string]int) Group {
 	return Group{Minimum: gang.Minimum{Total: minimum, Roles: least}, Settled: bound, SettledByRole: settled, Bound: bound}
+}
+
+// oneOf is a tree that needs one of several groups. Each needs a number of members.
+func oneOf(groups ...any) *tree.Group {
+	of := &tree.Group{Least: 1}
+	for i := 0; i < len(groups); i += 2 {
+		name, least := groups[i].(string), groups[i+1].(int)
+		of.Groups = append(of.Groups, tree.Group{Name: name, Roles: map[string]int{name: least}})
+	}
+	return of
 }
 
 func TestUnits(t *testing.T) {
@@ -118,6 +129,20 @@ func TestUnits(t *testing.T) {
 			team,
 			standingByRole(3, 3, map[string]int{"leader": 1}, map[string]int{"leader": 1}),
 			nil, []string{"all: leader w2 w1"}},
+		{"a group within goes as a whole if the gang does not need it, also what is left of it",
+			[]Victim{low("a1", 0, inGroup(theGang), as("a")), low("a2", 0, inGroup(theGang), as("a")),
+				low("b1", 0, inGroup(theGang), as("b")), low("b2", 1, inGroup(theGang), as("b")),
+				low("b3", 2, inGroup(theGang), as("b")), low("c1", 1, inGroup(theGang), as("c")),
+				low("c2", 1, inGroup(theGang), as("c"))},
+			Group{Minimum: gang.Minimum{Total: 2, Tree: oneOf("a", 2, "b", 2, "c", 3)}, Settled: 7, Bound: 7,
+				SettledByRole: map[string]int{"a": 2, "b": 3, "c": 2}, BoundByRole: map[string]int{"a": 2, "b": 3, "c": 2}}, nil,
+			[]string{"b1", "b2", "b3", "a1 a2", "b1 b2 b3", "c1 c2", "all: a1 a2 b1 b2 b3 c1 c2"}},
+		{"a group within stays if one of its pods may not go",
+			[]Victim{low("a1", 0, inGroup(theGang), as("a")), low("a2", 0, inGroup(theGang), as("a")),
+				low("b1", 0, inGroup(theGang), as("b")), low("x", 0, inGroup(theGang), as("b"), ofPriority(10))},
+			Group{Minimum: gang.Minimum{Total: 2, Tree: oneOf("a", 2, "b", 2)}, Settled: 4, Bound: 4,
+				SettledByRole: map[string]int{"a": 2, "b": 2}, BoundByRole: map[string]int{"a": 2, "b": 2}}, nil,
+			[]string{"a1 a2"}},
 		{"members of a group that is not known are single pods",
 			[]Victim{low("a", 0, inGroup(otherGang)), low("b", 0, inGroup(otherGang))}, standing(2, 2), nil, []string{"a", "b"}},
 	} {

@@ -18,6 +18,7 @@ import (
 	"berth.dev/berth/pkg/eviction"
 	"berth.dev/berth/pkg/evictor/alone"
 	"berth.dev/berth/pkg/evictor/notices"
+	"berth.dev/berth/pkg/evictor/waiting"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/members"
@@ -41,16 +42,16 @@ type Evictor struct {
 	Wake   func([]gang.Ref)
 	// Preempting are pods for which the scheduler's own preemption evicts others.
 	Preempting alone.Preempting
-	waiting
+	waits
 
 	mu   sync.Mutex
 	work map[string]*attempt
 }
 
-// waiting are those who wait before others are evicted for them.
-type waiting struct {
-	afterFlight afterFlight
-	delays      delays
+// waits are those who wait before others are evicted for them.
+type waits struct {
+	flight waiting.Flight
+	delays waiting.Delays
 	// Notifier tells the victims before.
 	Notifier Notifier
 	// Faults evicts members from hardware that fails.
@@ -71,12 +72,40 @@ type Sources struct {
 	Loss *workview.Loss
 }
 
-// again has the gang or the pod of the request tried again.
-func (e *Evictor) again(r *request) {
-	if r.only != nil {
-		e.Wake([]gang.Ref{gangview.RefOf(r.only)})
+// landPause is how long after their gang's last binding those are tried again that may evict it.
+const landPause = 100 * time.Millisecond
+
+// lookForFlight notes whether gangs of lower priority are on their way, and has the request tried again when they have
+// landed. Those that it needs may land between the search for pods to evict and the cycle that reads its result.
+func (e *Evictor) lookForFlight(r *request) {
+	if r.inFlight = e.Ledger.Evictions.Beginning(r.priority); r.inFlight {
+		e.flight.Add(r.waits())
+	}
+}
+
+// Landed has those tried again that may evict a gang whose members have been bound.
+func (e *Evictor) Landed() {
+	requests := e.flight.Take()
+	if len(requests) == 0 {
+		return
+	}
+	// The account from which victims are chosen may hear of the last member after the ledger.
+	time.AfterFunc(landPause, func() {
+		for _, name := range slices.Sorted(maps.Keys(requests)) {
+			e.again(requests[name])
+		}
+	})
+}
+
+// waits is for whom the request is. What all nodes say of it is large, and soon out of date.
+func (r *request) waits() waiting.For { return waiting.For{Name: r.name, ID: r.id, Only: r.only} }
+
+// again has the gang or the pod tried again.
+func (e *Evictor) again(r waiting.For) {
+	if r.Only != nil {
+		e.Wake([]gang.Ref{gangview.RefOf(r.Only)})
 	} else {
-		e.Resume(r.id)
+		e.Resume(r.ID)
 	}
 }
 
@@ -169,7 +198,7 @@ func (e *Evictor) search(ctx context.Context, r *request, w *attempt, pause time
 		w.found = found
 		w.Planned(time.Now())
 		e.mu.Unlock()
-		e.again(r)
+		e.again(r.waits())
 	})
 }
 
@@ -213,13 +242,13 @@ func (e *Evictor) giveUp(w *attempt) {
 // no pod has been waited for in a while. Gangs and pods are tried again that wait for pods that something holds, or
 // that have had their notice. It returns what gangs do whose members need not go any more.
 func (e *Evictor) Tidy(now time.Time, waits func(gang.ID) bool) []gang.Effects {
-	needs := func(r *request) bool {
-		if r.only != nil {
-			return !e.Members.Settled(r.only)
+	needs := func(r waiting.For) bool {
+		if r.Only != nil {
+			return !e.Members.Settled(r.Only)
 		}
-		return waits(r.id)
+		return waits(r.ID)
 	}
-	for _, r := range append(e.sweep(now, needs), e.delays.over(needs, now)...) {
+	for _, r := range append(e.sweep(now, needs), e.delays.Over(needs, now)...) {
 		e.again(r)
 	}
 	e.Faults.review(e, now)
@@ -229,12 +258,12 @@ func (e *Evictor) Tidy(now time.Time, waits func(gang.ID) bool) []gang.Effects {
 }
 
 // sweep does what Tidy says, and returns what is to be tried again.
-func (e *Evictor) sweep(now time.Time, needs func(*request) bool) (again []*request) {
+func (e *Evictor) sweep(now time.Time, needs func(waiting.For) bool) (again []waiting.For) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, name := range slices.Sorted(maps.Keys(e.work)) {
 		w := e.work[name]
-		if !needs(w.request) {
+		if !needs(w.request.waits()) {
 			e.Notifier.ended(w)
 			delete(e.work, name)
 			continue
@@ -244,10 +273,10 @@ func (e *Evictor) sweep(now time.Time, needs func(*request) bool) (again []*requ
 		case eviction.GiveUp:
 			e.giveUp(w)
 		case eviction.EndNotice:
-			again = append(again, w.request)
+			again = append(again, w.request.waits())
 		case eviction.ChooseOthers:
 			e.postpone(w)
-			again = append(again, w.request)
+			again = append(again, w.request.waits())
 		}
 	}
 	return again
@@ -333,7 +362,7 @@ func (e *Evictor) evict(ctx context.Context, profile framework.Framework, r *req
 		}
 		w.Awaiting(gone)
 		e.mu.Unlock()
-		e.again(r)
+		e.again(r.waits())
 	}()
 }
 

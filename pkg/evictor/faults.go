@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"berth.dev/berth/pkg/eviction"
+	"berth.dev/berth/pkg/evictor/waiting"
 	"berth.dev/berth/pkg/faults"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gpu"
@@ -19,6 +20,7 @@ import (
 
 // Faults owns what is done about hardware that fails under members of gangs: it keeps room for their replacements
 // beside the rest of the gang before anything is evicted, tells the gang once, and evicts those members if it is to.
+// Members that may be disrupted as a whole only go together, though the hardware of most of them works.
 type Faults struct {
 	Limits RepairLimits
 
@@ -50,24 +52,28 @@ type repair struct {
 	// time if they were not.
 	chosen sets.Set[gang.UID]
 	warned time.Time
-	// gone is when they were evicted.
-	gone time.Time
+	// gone is when they were evicted. asOne is set if members went along with them since: what all of them will need is
+	// kept apart from the repair, which ends with the last of them.
+	gone  time.Time
+	asOne bool
 }
 
-// failing is a member on hardware that fails.
+// failing is a member on hardware that fails, or one that goes along with those that are: the hardware of that works.
 type failing struct {
-	pod *v1.Pod
-	why string
+	pod   *v1.Pod
+	why   string
+	along bool
 }
 
-// Spare returns the node on which room is kept for the replacement of the member, if any is.
-func (f *Faults) Spare(id gang.ID, member gang.UID) (node string, kept bool) {
+// Spare returns the node on which room is kept for the replacement of the member, empty for none. AsOne is set if it was
+// evicted together with others, for which all is kept that they will need.
+func (f *Faults) Spare(id gang.ID, member gang.UID) (node string, asOne bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if r := f.repairs[id]; r != nil {
-		node = r.spare[member]
+		node, asOne = r.spare[member], r.asOne
 	}
-	return node, node != ""
+	return node, asOne && node != ""
 }
 
 // moving are the members that are evicted from hardware that fails, or will be after their notice.
@@ -82,7 +88,7 @@ func (f *Faults) moving() sets.Set[gang.UID] {
 // review brings what is done in line with what fails now.
 func (f *Faults) review(e *Evictor, now time.Time) {
 	changed, fails := f.Known.Changed()
-	if !fails && len(f.repairs) == 0 || !changed && now.Sub(f.looked) < lookEvery {
+	if !fails && len(f.repairs) == 0 || !changed && now.Sub(f.looked) < waiting.LookEvery {
 		return
 	}
 	f.looked = now
@@ -117,11 +123,11 @@ func (f *Faults) repairOf(id gang.ID) *repair {
 	return f.repairs[id]
 }
 
-// keep notes on which nodes room is kept for the replacements of members.
-func (f *Faults) keep(r *repair, spare map[gang.UID]string) {
+// keep notes on which nodes room is kept for the replacements of members, and whether these have gone as one.
+func (f *Faults) keep(r *repair, spare map[gang.UID]string, asOne bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	r.spare = spare
+	r.spare, r.asOne = spare, asOne
 }
 
 // failing returns the members of started gangs on hardware that fails, in the order of their names. Those for which
@@ -133,7 +139,7 @@ func (f *Faults) failing(e *Evictor) map[gang.ID][]failing {
 			return
 		}
 		seen[gang.UID(pod.UID)] = true
-		all[id] = append(all[id], failing{pod, why})
+		all[id] = append(all[id], failing{pod: pod, why: why})
 	}
 	nodes, pods := f.Known.Failing()
 	for name, fault := range nodes {
@@ -155,13 +161,43 @@ func (f *Faults) failing(e *Evictor) map[gang.ID][]failing {
 	}
 	for id, r := range f.repairs {
 		for uid := range r.spare {
-			if pod := e.Capacity.Cluster.Pod(types.UID(uid)); pod != nil && pod.DeletionTimestamp != nil {
+			switch pod := e.Capacity.Cluster.Pod(types.UID(uid)); {
+			case pod == nil:
+			case pod.DeletionTimestamp != nil:
 				add(id, pod, "it terminates")
+			case r.asOne && r.chosen.Has(uid):
+				add(id, pod, "the others that it goes with are gone") // its eviction has failed
 			}
 		}
 	}
-	for _, members := range all {
-		slices.SortFunc(members, func(a, b failing) int { return cmp.Compare(a.pod.Name, b.pod.Name) })
+	for id := range all {
+		all[id] = e.addAlong(id, all[id])
+		slices.SortFunc(all[id], func(a, b failing) int { return cmp.Compare(a.pod.Name, b.pod.Name) })
 	}
 	return all
+}
+
+// addAlong adds the members of the gang that can only be evicted with those given.
+func (e *Evictor) addAlong(id gang.ID, members []failing) []failing {
+	units, known := sets.New[string](), sets.New[types.UID]()
+	for _, m := range members {
+		known.Insert(m.pod.UID)
+		if with, _ := e.Sources.Together(m.pod); with != "" {
+			units.Insert(with)
+		}
+	}
+	if units.Len() == 0 {
+		return members
+	}
+	for ref := range e.Ledger.Where(id) {
+		pod := e.Members.Pod(ref)
+		if pod == nil || pod.Spec.NodeName == "" || pod.DeletionTimestamp != nil || known.Has(pod.UID) {
+			continue
+		}
+		if with, _ := e.Sources.Together(pod); units.Has(with) {
+			members = append(members, failing{pod: pod, why: "it goes together with members of " + with + " on failing hardware",
+				along: true})
+		}
+	}
+	return members
 }

@@ -10,6 +10,7 @@ import (
 
 	"berth.dev/berth/pkg/eviction"
 	"berth.dev/berth/pkg/evictor/notices"
+	"berth.dev/berth/pkg/evictor/waiting"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/reservation"
@@ -28,9 +29,6 @@ type warning struct {
 	// told is when they were told, and looked and written are when what they show was last looked at and written.
 	told, looked, written time.Time
 }
-
-// lookEvery is how often it is looked whether a notice or a delay has ended.
-const lookEvery = time.Second
 
 // notify gives the victims of the request their notice, if they want any, and returns what to say about it. It returns
 // nothing once all of them have had it, and may be evicted. A single pod goes to the node then.
@@ -78,7 +76,7 @@ func (n *Notifier) ended(w *attempt) {
 // review looks at the notice that the victims have: it ends early when they have saved their work. The evictor's lock
 // is held.
 func (n *Notifier) review(w *attempt, now time.Time) {
-	if !w.HasNotified() || now.Sub(w.warning.looked) < lookEvery {
+	if !w.HasNotified() || now.Sub(w.warning.looked) < waiting.LookEvery {
 		return
 	}
 	w.warning.looked = now

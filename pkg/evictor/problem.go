@@ -17,6 +17,7 @@ import (
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/clusterwide"
 	"berth.dev/berth/pkg/eviction"
+	"berth.dev/berth/pkg/evictor/budgets"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/plural"
@@ -123,11 +124,11 @@ func (e *Evictor) propose(r *request, said findings) *proposal {
 		keys[i] = e.Capacity.Acquire(c.pod)
 		defer e.Capacity.Release(keys[i])
 	}
-	budgets, err := e.Sources.Budgets.List(labels.Everything())
+	all, err := e.Sources.Budgets.List(labels.Everything())
 	if err != nil {
 		return &proposal{request: r, Plan: eviction.Plan{Reason: "listing PodDisruptionBudgets: " + err.Error()}}
 	}
-	b := &problemBuilder{evictor: e, request: r, cluster: e.Capacity.Snapshot(keys), covers: newCoverage(budgets),
+	b := &problemBuilder{evictor: e, request: r, cluster: e.Capacity.Snapshot(keys), covers: budgets.Read(all),
 		leaving: map[string][]*v1.Pod{}, holdersLeaving: map[apitypes.UID]*v1.Pod{}, now: time.Now()}
 	p := b.build(said)
 	found := &proposal{Plan: eviction.Choose(p), request: r, pods: map[string]int{}}
@@ -175,7 +176,7 @@ type problemBuilder struct {
 	evictor *Evictor
 	request *request
 	cluster *capacity.Snapshot
-	covers  *coverage
+	covers  *budgets.Coverage
 	counts  []*clusterwide.Count
 	problem eviction.Problem
 	victims []*v1.Pod
@@ -190,7 +191,7 @@ type problemBuilder struct {
 
 func (b *problemBuilder) build(said findings) *eviction.Problem {
 	r, p := b.request, &b.problem
-	p.Priority, p.Need, p.Groups, p.Budgets = r.priority, r.need, map[gang.ID]eviction.Group{}, b.covers.allowed
+	p.Priority, p.Need, p.Groups, p.Budgets = r.priority, r.need, map[gang.ID]eviction.Group{}, b.covers.Allowed
 	width := len(b.cluster.Resources)
 	for i, c := range r.classes {
 		class := eviction.Class{Demand: make(eviction.Vector, width), Count: c.count, Role: c.role,
@@ -265,7 +266,7 @@ func (b *problemBuilder) addVictim(n int, pod *capacity.BoundPod) {
 		priority = math.MinInt32
 	}
 	id := b.evictor.Sources.Native.UnitOf(pod.Object)
-	with := ""
+	role, with := "", ""
 	if id == (gang.ID{}) {
 		id = pod.Of
 	}
@@ -273,7 +274,8 @@ func (b *problemBuilder) addVictim(n int, pod *capacity.BoundPod) {
 		var whole bool
 		g := b.problem.Groups[id]
 		with, whole = b.evictor.Sources.Together(pod.Object)
-		g.Bind(with, whole)
+		role = gangview.Role(pod.Object, b.evictor.Members.Group(id))
+		g.Bind(role, with, whole)
 		b.problem.Groups[id] = g
 	}
 	switch moves := b.request.moves; {
@@ -285,9 +287,9 @@ func (b *problemBuilder) addVictim(n int, pod *capacity.BoundPod) {
 		return
 	}
 	v := eviction.Victim{UID: pod.UID, Node: n, Priority: priority, Started: pod.Started, Group: id,
-		With: with, Role: gangview.Role(pod.Object, b.evictor.Members.Group(id)),
+		With: with, Role: role,
 		Requests: make(eviction.Vector, len(b.cluster.Resources)), Holds: b.holds(pod.Object, b.cluster.Nodes[n].Name),
-		Budgets: b.covers.of(pod.Object)}
+		Budgets: b.covers.Of(pod.Object)}
 	for _, u := range pod.Uses {
 		v.Requests[u.Resource] = u.Amount
 	}

@@ -14,6 +14,7 @@ import (
 	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/eviction"
 	"berth.dev/berth/pkg/evictor/alone"
+	"berth.dev/berth/pkg/evictor/waiting"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangplan"
 	"berth.dev/berth/pkg/gangview"
@@ -59,8 +60,8 @@ func (p *Profile) ForGang(ctx context.Context, id gang.ID, turn gang.Turn) (stri
 	case never != "":
 		return "the gang evicts no pods: the preemption policy of pod " + never + " is Never", nil
 	}
-	if left := e.delays.left(r, p.delay, time.Now()); anyBelow && left > 0 {
-		return capacityFirst(left), nil
+	if left := e.delays.Left(r.waits(), p.delay, time.Now()); anyBelow && left > 0 {
+		return waiting.CapacityFirst(left), nil
 	}
 	e.lookForFlight(r)
 	if !e.Capacity.Cluster.AnyLeaving() && !anyBelow && len(e.Holds.To(id)) == 0 {
@@ -186,7 +187,7 @@ func (p *Profile) ForPod(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 		return nominate(node, why)
 	}
 	if left := p.delayAlone(pod); left > 0 {
-		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, capacityFirst(left))
+		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, waiting.CapacityFirst(left))
 	}
 	defer p.losses.BeginCycle(podName(pod), time.Now())()
 	result, status := stock.PostFilter(ctx, state, pod, statuses)
@@ -223,7 +224,7 @@ func (p *Profile) delayAlone(pod *v1.Pod) time.Duration {
 	if podview.NeverPreempts(pod) || !p.evictor.Capacity.Cluster.AnyBelow(corev1helpers.PodPriority(pod)) {
 		return 0
 	}
-	return p.evictor.delays.left(&request{name: podName(pod), only: pod}, p.delay, time.Now())
+	return p.evictor.delays.Left(waiting.For{Name: podName(pod), Only: pod}, p.delay, time.Now())
 }
 
 // nominate keeps a node for a pod. The scheduler tells users why, as it does of a failure.

@@ -17,6 +17,7 @@ import (
 	"berth.dev/berth/pkg/capacity"
 	dryrunsets "berth.dev/berth/pkg/dryrun/sets"
 	"berth.dev/berth/pkg/eviction"
+	"berth.dev/berth/pkg/evictor/budgets"
 	"berth.dev/berth/pkg/evictor/notices"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
@@ -31,27 +32,35 @@ const mostNamed = 8
 
 // follow does for one gang what is due.
 func (f *Faults) follow(e *Evictor, id gang.ID, r *repair, members []failing, now time.Time) {
-	uids := make([]gang.UID, len(members))
-	for i := range members {
-		uids[i] = gang.UID(members[i].pod.UID)
+	broken := slices.DeleteFunc(slices.Clone(members), func(m failing) bool { return m.along })
+	if r.asOne && !slices.ContainsFunc(members, func(m failing) bool { return r.spare[m.uid()] != "" }) {
+		f.keep(r, nil, false) // what went is gone, and something fails under what has come back
 	}
-	r.See(uids, now)
-	r.chosen = r.chosen.Intersection(sets.New(uids...))
+	r.See(uidsOf(broken), now)
+	r.chosen = r.chosen.Intersection(sets.New(uidsOf(members)...))
 	if !r.Keeps(f.Limits.Keep, now) {
 		if r.spare != nil {
-			f.keep(r, nil)
+			f.keep(r, nil, false)
 			e.Holds.Drop(id, isForRepair)
 		}
 		return
 	}
-	if r.Due(now) {
-		kept := (&spares{evictor: e, id: id, leaving: f.leaving(members)}).find(members)
+	if r.Due(now) && !r.asOne {
+		kept := f.find(e, id, broken)
+		if kept == nil && len(broken) < len(members) {
+			kept = f.find(e, id, members) // elsewhere, as all go anyway
+		}
 		e.Holds.Keep(id, reservation.ForRepair, kept)
 		spare := map[gang.UID]string{}
+		for _, m := range members {
+			if m.along && len(kept) > 0 {
+				spare[m.uid()] = m.pod.Spec.NodeName
+			}
+		}
 		for i := range kept {
 			spare[kept[i].Member] = kept[i].Node
 		}
-		f.keep(r, spare)
+		f.keep(r, spare, false)
 		if e.Notifier.Leads() && r.Tell() {
 			f.tell(e, id, members, r.spare)
 		}
@@ -59,6 +68,21 @@ func (f *Faults) follow(e *Evictor, id gang.ID, r *repair, members []failing, no
 	if len(r.spare) > 0 && e.Notifier.Leads() {
 		f.evict(e, id, r, members, now)
 	}
+}
+
+func (m *failing) uid() gang.UID { return gang.UID(m.pod.UID) }
+
+func uidsOf(members []failing) []gang.UID {
+	uids := make([]gang.UID, len(members))
+	for i := range members {
+		uids[i] = members[i].uid()
+	}
+	return uids
+}
+
+// find looks for room for the replacements of the members.
+func (f *Faults) find(e *Evictor, id gang.ID, members []failing) []reservation.Hold {
+	return (&spares{evictor: e, id: id, leaving: f.leaving(members)}).find(members)
 }
 
 // isForRepair says what is kept for replacements of members on failing hardware.
@@ -74,7 +98,9 @@ func (f *Faults) leaving(members []failing) sets.Set[string] {
 		}
 	}
 	for _, m := range members {
-		names.Insert(m.pod.Spec.NodeName)
+		if !m.along {
+			names.Insert(m.pod.Spec.NodeName)
+		}
 	}
 	return names
 }
@@ -166,8 +192,10 @@ func (f *Faults) tell(e *Evictor, id gang.ID, members []failing, spare map[gang.
 	}
 	names, whys, nodes := sets.New[string](), sets.New[string](), sets.New[string]()
 	for _, m := range members {
-		names.Insert(m.pod.Name)
-		whys.Insert(m.why)
+		if !m.along {
+			names.Insert(m.pod.Name)
+			whys.Insert(m.why)
+		}
 	}
 	for _, node := range spare {
 		nodes.Insert(node)
@@ -176,8 +204,30 @@ func (f *Faults) tell(e *Evictor, id gang.ID, members []failing, spare map[gang.
 	if len(spare) > 0 {
 		room = fmt.Sprintf("room for their replacements is kept on %s for %s", some(nodes), f.Limits.Keep)
 	}
+	if more := len(members) - names.Len(); more > 0 {
+		room = fmt.Sprintf("with %d more, which all go together (disruptionMode: all); %s", more, room)
+	}
 	e.Profiles.Any().EventRecorder().Eventf(about, nil, v1.EventTypeWarning, notices.FailingHardware, "Repairing",
-		"%s on failing hardware: %s; %s; %s", plural.Of(len(members), "member"), some(names), some(whys), room)
+		"%s on failing hardware: %s; %s; %s%s", plural.Of(names.Len(), "member"), some(names), some(whys), room,
+		f.staying(e, members, spare))
+}
+
+// staying says why members for which there is room are not evicted, as the end of a sentence; nothing if they are, or if
+// none ever is.
+func (f *Faults) staying(e *Evictor, members []failing, spare map[gang.UID]string) string {
+	pods := make([]*v1.Pod, len(members))
+	for i := range members {
+		pods[i] = members[i].pod
+	}
+	switch most := f.Limits.EvictionsPerHour; {
+	case most == 0 || len(spare) == 0:
+		return ""
+	case len(pods) > most:
+		return fmt.Sprintf("; none is evicted, as faults.evictionsPerHour is %d", most)
+	case !e.Sources.disruptible(pods):
+		return "; none is evicted while PodDisruptionBudgets do not allow it"
+	}
+	return ""
 }
 
 // some names the first of them.
@@ -225,6 +275,9 @@ func (f *Faults) evict(e *Evictor, id gang.ID, r *repair, members []failing, now
 		}
 		return
 	}
+	if !f.goAsOne(e, id, r, members, now) {
+		return // one of them is on its way to a node
+	}
 	r.gone = now
 	whys, moment := map[gang.UID]string{}, e.Sources.Loss.At(now)
 	for _, m := range members {
@@ -242,19 +295,31 @@ func (f *Faults) evict(e *Evictor, id gang.ID, r *repair, members []failing, now
 	})
 }
 
-// disruptible reports whether the PodDisruptionBudgets allow that the pods go together.
-func (s Sources) disruptible(pods []*v1.Pod) bool {
-	budgets, err := s.Budgets.List(labels.Everything())
-	if err != nil {
+// goAsOne keeps what all members will need that go together. If they are all of the gang, its pending members wait until
+// they have gone. It reports false if the gang is not as it was.
+func (f *Faults) goAsOne(e *Evictor, id gang.ID, r *repair, members []failing, now time.Time) bool {
+	if r.asOne || !slices.ContainsFunc(members, func(m failing) bool { return m.along }) {
+		return true
+	}
+	v, _ := e.Ledger.View(id)
+	impact := gang.EvictionImpact{Group: id, Whole: len(members) >= v.Count[gang.Bound], Bound: len(members),
+		Pods: uidsOf(members)}
+	if impact.Whole && !e.Ledger.Evictions.Evict([]gang.EvictionImpact{impact}, now.Add(eviction.Grace), now) {
 		return false
 	}
-	covers := newCoverage(budgets)
-	for _, pod := range pods {
-		for _, budget := range covers.of(pod) {
-			if covers.allowed[budget]--; covers.allowed[budget] < 0 {
-				return false
-			}
+	e.Holds.Drop(id, isForRepair)
+	for _, m := range members {
+		if info, err := reservation.InfoOf(gpuview.Unplaced(m.pod)); err == nil {
+			e.Holds.Add(reservation.Hold{To: id, Kind: reservation.ForRestart, Priority: v.Priority, Node: r.spare[m.uid()],
+				Info: info, Until: now.Add(f.Limits.Keep)})
 		}
 	}
+	f.keep(r, r.spare, true)
 	return true
+}
+
+// disruptible reports whether the PodDisruptionBudgets allow that the pods go together.
+func (s Sources) disruptible(pods []*v1.Pod) bool {
+	all, err := s.Budgets.List(labels.Everything())
+	return err == nil && budgets.Read(all).Spend(pods)
 }

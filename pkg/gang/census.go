@@ -88,6 +88,25 @@ func (c *census) metWith(m Minimum, more int, roles map[string]int) bool {
 	return m.MetBy(c.settled()+more, func(role string) int { return c.settledIn(role) + roles[role] })
 }
 
+// spares reports whether what is left when members are lost is of use: the minimum is met without them, and each group
+// within that loses some still has what it needs, or loses all. More and roles count the lost ones, as less than nothing.
+func (c *census) spares(m Minimum, more int, roles map[string]int) bool {
+	if !c.metWith(m, more, roles) {
+		return false
+	}
+	if m.Tree == nil {
+		return true
+	}
+	lost, bound := map[string]int{}, map[string]int{}
+	for role, n := range roles {
+		lost[role] = -n
+	}
+	for role, states := range c.roles {
+		bound[role] = states[Bound]
+	}
+	return m.Tree.Tolerates(lost, bound, c.settledIn)
+}
+
 // quorum reports whether enough members exist to start.
 func (c *census) quorum(m Minimum) bool { return m.MetBy(c.existing(), c.existingIn) }
 

@@ -140,7 +140,7 @@ func (e *Evictions) Surplus(uid UID, among []UID, now time.Time) bool {
 		more--
 		roles[o.Role]--
 		switch {
-		case !g.census.metWith(g.spec().Minimum, more, roles):
+		case !g.census.spares(g.spec().Minimum, more, roles):
 			more++
 			roles[o.Role]++
 		case o == m:
@@ -171,7 +171,7 @@ func toleratesEviction(g *group, t *EvictionImpact, now time.Time) bool {
 		return true
 	}
 	more, roles := without(g, t.Pods, now)
-	return g.census.metWith(g.spec().Minimum, more, roles)
+	return g.census.spares(g.spec().Minimum, more, roles)
 }
 
 // without returns how many bound members fewer there are, in all and by role, without the given ones and those that are

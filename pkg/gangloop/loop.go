@@ -263,7 +263,7 @@ func (l *Loop) tidy(now time.Time) []gang.Effects {
 			switch o.Kind {
 			case reservation.ForReturn:
 				return !known || v.Minimum.Total == 0 || v.Met() || !v.Started && v.Count[gang.Bound]+v.Holding == 0
-			case reservation.ForRepair:
+			case reservation.ForRepair, reservation.ForRestart:
 				return !known
 			case reservation.ForMoves:
 				return false // the moves end it

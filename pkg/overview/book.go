@@ -13,13 +13,13 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/overview/devices"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/price"
 	"berth.dev/berth/pkg/runtimes"
+	"berth.dev/berth/pkg/treeview"
 )
 
 // mostWarnings is how many warnings are kept.
@@ -51,6 +51,8 @@ type feed struct {
 	suspended map[types.UID]*batchv1.Job
 	queues    kueue
 	runs      learned
+	// trees are those of Kubernetes' own groups.
+	trees *treeview.Trees
 }
 
 // notes are what was said by events, and what cannot be read.
@@ -101,7 +103,7 @@ type kindCount struct {
 // NewBook makes an empty book.
 func NewBook(keys gpuview.Keys, pricing Pricing) *Book {
 	return &Book{
-		feed: feed{keys: keys, suspended: map[types.UID]*batchv1.Job{}, queues: newKueue(),
+		feed: feed{keys: keys, trees: treeview.Of(nil), suspended: map[types.UID]*batchv1.Job{}, queues: newKueue(),
 			runs: learned{book: runtimes.NewBook(), limits: map[types.NamespacedName]time.Duration{}},
 			objects: objects{nodes: map[string]*nodeEntry{}, pods: map[types.UID]*podEntry{},
 				waiting: map[types.UID]*podEntry{}, gangs: map[gang.ID]*gangEntry{}, kinds: map[string]*kindCount{}}},
@@ -144,10 +146,14 @@ func (o *objects) forgetNode(name string) {
 func (f *feed) SetPod(pod *v1.Pod) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.setPod(pod)
+}
+
+func (f *feed) setPod(pod *v1.Pod) {
 	f.removePod(pod.UID)
 	p := &podEntry{pod: pod}
-	if id, spec, err := gangview.Of(pod); err == nil {
-		p.gang, p.spec = id, spec
+	if m, err := f.trees.GangOf(pod); err == nil {
+		p.gang, p.spec = m.ID, m.Spec
 	}
 	if podview.Finished(pod) {
 		if p.gang == (gang.ID{}) {

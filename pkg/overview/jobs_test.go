@@ -166,7 +166,7 @@ func TestQueuesOfKueue(t *testing.T) {
 	}
 	// Nor is what was deleted.
 	set(b, local)
-	b.DeleteKueue(cluster)
+	b.DeleteOther(cluster)
 	want[0].QuotaGPUs, want[0].BorrowedGPUs = -1, -1
 	if diff := cmp.Diff(want, b.Cluster(now).Queues); diff != "" {
 		t.Errorf("queues after the ClusterQueue was deleted (-want +got):\n%s", diff)
@@ -218,4 +218,29 @@ func TestNamespacesAndUse(t *testing.T) {
 		c.Namespaces); diff != "" {
 		t.Errorf("namespaces (-want +got):\n%s", diff)
 	}
+}
+
+func TestATreeOfKubernetesOwnGroupsIsOneGang(t *testing.T) {
+	t.Parallel()
+	member := func(name, group string) *v1.Pod {
+		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name, UID: types.UID(name)}}
+		pod.Spec.SchedulingGroup = &v1.PodSchedulingGroup{PodGroupName: ptr.To(group)}
+		return pod
+	}
+	b := newBook(member("a", "a"), member("b", "b"))
+	gangs := func(want int) {
+		t.Helper()
+		if len(b.gangs) != want {
+			t.Errorf("%d gangs, want %d", len(b.gangs), want)
+		}
+	}
+	gangs(2)
+	for _, name := range []string{"a", "b"} {
+		set(b, object(t, `{apiVersion: scheduling.k8s.io/v1alpha3, kind: PodGroup, metadata: {namespace: team, name: `+name+`},
+			spec: {parentCompositePodGroupName: job}}`))
+	}
+	set(b, object(t, `{apiVersion: scheduling.k8s.io/v1alpha3, kind: CompositePodGroup, metadata: {namespace: team, name: job}}`))
+	gangs(1)
+	set(b, member("c", "b"))
+	gangs(1)
 }

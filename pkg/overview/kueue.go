@@ -15,6 +15,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/gpuview"
 )
 
@@ -108,10 +109,12 @@ func newKueue() kueue {
 	}
 }
 
-// SetKueue notes an object of kueue.x-k8s.io as it is now. What cannot be read is taken for gone.
-func (f *feed) SetKueue(object *unstructured.Unstructured) {
+// SetOther notes an object of kueue.x-k8s.io, or of Kubernetes' own groups, as it is now. What cannot be read is taken
+// for gone.
+func (f *feed) SetOther(object *unstructured.Unstructured) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.refile(object.GetNamespace(), f.trees.Set(object))
 	f.queues.forget(object)
 	var err error
 	switch object.GetKind() {
@@ -133,11 +136,24 @@ func (f *feed) SetKueue(object *unstructured.Unstructured) {
 	}
 }
 
-// DeleteKueue notes that the object is gone.
-func (f *feed) DeleteKueue(object *unstructured.Unstructured) {
+// DeleteOther notes that the object is gone.
+func (f *feed) DeleteOther(object *unstructured.Unstructured) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.refile(object.GetNamespace(), f.trees.Delete(object))
 	f.queues.forget(object)
+}
+
+// refile has the pods of native PodGroups be in the gangs that they are in now.
+func (f *feed) refile(namespace string, podGroups []string) {
+	if len(podGroups) == 0 {
+		return
+	}
+	for _, p := range slices.Collect(maps.Values(f.pods)) {
+		if p.pod.Namespace == namespace && slices.Contains(podGroups, gangview.NativeName(p.pod)) {
+			f.setPod(p.pod)
+		}
+	}
 }
 
 func (k *kueue) forget(object *unstructured.Unstructured) {

@@ -57,7 +57,7 @@ func set(b *Book, object any) {
 	case *batchv1.Job:
 		b.SetJob(o)
 	case *unstructured.Unstructured:
-		b.SetKueue(o)
+		b.SetOther(o)
 	case Warning:
 		b.AddWarning(o)
 	default:

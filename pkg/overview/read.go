@@ -3,6 +3,7 @@ package overview
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
@@ -22,28 +23,37 @@ import (
 	"berth.dev/berth/pkg/informers"
 )
 
-// kueueVersions are those that are read, the newest first.
-var kueueVersions = []string{"v1beta2", "v1beta1"}
+// otherKinds are read where the server has them: what Kueue admits, and Kubernetes' own groups with their trees. Of the
+// versions with the same kinds the first counts.
+var otherKinds = []struct {
+	group    string
+	versions []string
+	kinds    []string
+}{
+	{"kueue.x-k8s.io", []string{"v1beta2", "v1beta1"}, []string{"workloads", "localqueues", "clusterqueues"}},
+	{"scheduling.k8s.io", []string{"v1alpha3"}, []string{"compositepodgroups", "podgroups"}},
+}
 
-// kueueResources returns what is read of Kueue, nothing where it is not installed.
-func kueueResources(client discovery.DiscoveryInterface) ([]schema.GroupVersionResource, error) {
+// otherResources returns those of them that the server has.
+func otherResources(client discovery.DiscoveryInterface) (found []schema.GroupVersionResource, err error) {
 	groups, err := client.ServerGroups()
 	if err != nil {
 		return nil, fmt.Errorf("asking the API server for its groups: %w", err)
 	}
-	for _, version := range kueueVersions {
-		at := schema.GroupVersion{Group: "kueue.x-k8s.io", Version: version}
-		for _, group := range groups.Groups {
-			for _, served := range group.Versions {
-				if served.GroupVersion == at.String() {
-					return []schema.GroupVersionResource{
-						at.WithResource("workloads"), at.WithResource("localqueues"), at.WithResource("clusterqueues"),
-					}, nil
-				}
-			}
+	serves := map[string]bool{}
+	for _, group := range groups.Groups {
+		for _, served := range group.Versions {
+			serves[served.GroupVersion] = true
 		}
 	}
-	return nil, nil
+	for _, other := range otherKinds {
+		at := slices.IndexFunc(other.versions, func(version string) bool { return serves[other.group+"/"+version] })
+		for i := 0; at >= 0 && i < len(other.kinds); i++ {
+			found = append(found, schema.GroupVersionResource{Group: other.group, Version: other.versions[at],
+				Resource: other.kinds[i]})
+		}
+	}
+	return found, nil
 }
 
 // Read reads once what tells of the workloads of a namespace, or of all namespaces with "". Pods have to be readable;
@@ -57,9 +67,9 @@ func (b *Book) Read(ctx context.Context, config *rest.Config, namespace string) 
 	if err != nil {
 		return err
 	}
-	kueue, err := dynamic.NewForConfig(config)
+	others, err := dynamic.NewForConfig(config)
 	if err != nil {
-		return fmt.Errorf("making the client of Kueue's objects: %w", err)
+		return fmt.Errorf("making the client of Kueue's objects and of groups: %w", err)
 	}
 	each := func(kind string, required bool, list pager.ListPageFunc, set func(runtime.Object)) error {
 		err := pager.New(list).EachListItem(ctx, metav1.ListOptions{}, func(object runtime.Object) error {
@@ -103,15 +113,15 @@ func (b *Book) Read(ctx context.Context, config *rest.Config, namespace string) 
 	if err := each("podgroups", false, podGroupsOf, set); err != nil {
 		return err
 	}
-	resources, err := kueueResources(client.Discovery())
+	resources, err := otherResources(client.Discovery())
 	if err != nil {
 		return err
 	}
 	for _, r := range resources {
 		list := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			return kueueClient(kueue, r, namespace).List(ctx, options)
+			return otherClient(others, r, namespace).List(ctx, options)
 		}
-		err := each(r.Resource, false, list, func(o runtime.Object) { b.SetKueue(o.(*unstructured.Unstructured)) })
+		err := each(r.Resource, false, list, func(o runtime.Object) { b.SetOther(o.(*unstructured.Unstructured)) })
 		if err != nil {
 			return err
 		}
@@ -119,8 +129,8 @@ func (b *Book) Read(ctx context.Context, config *rest.Config, namespace string) 
 	return nil
 }
 
-// kueueClient reads a kind of Kueue's, of one namespace if it has them.
-func kueueClient(client dynamic.Interface, r schema.GroupVersionResource, namespace string) dynamic.ResourceInterface {
+// otherClient reads a kind, of one namespace if it has them.
+func otherClient(client dynamic.Interface, r schema.GroupVersionResource, namespace string) dynamic.ResourceInterface {
 	if r.Resource == "clusterqueues" || namespace == "" {
 		return client.Resource(r)
 	}

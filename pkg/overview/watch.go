@@ -86,7 +86,7 @@ func NewWatcher(config *rest.Config, book *Book) (*Watcher, error) {
 	}
 	kueue, err := dynamic.NewForConfig(rest.CopyConfig(original))
 	if err != nil {
-		return nil, fmt.Errorf("making the client of Kueue's objects: %w", err)
+		return nil, fmt.Errorf("making the client of Kueue's objects and of groups: %w", err)
 	}
 	w := &Watcher{Book: book, client: client, kueue: kueue, changed: make(chan struct{}, 1)}
 	one := metav1.ListOptions{Limit: 1}
@@ -154,7 +154,7 @@ func (w *Watcher) Start(ctx context.Context) error {
 		informer cache.Controller
 	}
 	var readers []reader
-	queues, err := w.kueueKinds()
+	queues, err := w.otherKinds()
 	if err != nil {
 		return err
 	}
@@ -190,9 +190,9 @@ func (w *Watcher) Start(ctx context.Context) error {
 	return nil
 }
 
-// kueueKinds are those of Kueue that the server has.
-func (w *Watcher) kueueKinds() ([]kind, error) {
-	resources, err := kueueResources(w.client.Discovery())
+// otherKinds are those that are read where the server has them.
+func (w *Watcher) otherKinds() ([]kind, error) {
+	resources, err := otherResources(w.client.Discovery())
 	var kinds []kind
 	for _, r := range resources {
 		client := w.kueue.Resource(r)
@@ -208,8 +208,8 @@ func (w *Watcher) kueueKinds() ([]kind, error) {
 				_, err := client.List(ctx, metav1.ListOptions{Limit: 1})
 				return err
 			},
-			set:  func(obj any) { w.SetKueue(obj.(*unstructured.Unstructured)) },
-			gone: func(obj any) { w.DeleteKueue(obj.(*unstructured.Unstructured)) },
+			set:  func(obj any) { w.SetOther(obj.(*unstructured.Unstructured)) },
+			gone: func(obj any) { w.DeleteOther(obj.(*unstructured.Unstructured)) },
 		})
 	}
 	return kinds, err

@@ -26,6 +26,7 @@ import (
 	"berth.dev/berth/pkg/simulation"
 	"berth.dev/berth/pkg/simulation/memapi"
 	"berth.dev/berth/pkg/trace"
+	"berth.dev/berth/pkg/treeview"
 )
 
 // cluster is the world around the scheduler: jobs arrive, their pods start when they are bound, run and end, and those
@@ -48,6 +49,8 @@ type cluster struct {
 	pods map[types.NamespacedName]*podState
 	// gangs are those that have a pod on a node.
 	gangs map[gang.ID]*gangState
+	// trees are those of Kubernetes' own groups: each is one gang.
+	trees *treeview.Trees
 	next  int // the job that arrives next
 	ends  minheap.Heap[end]
 	// live counts pods that exist and unbound those of them without a node.
@@ -127,7 +130,7 @@ func newCluster(in Input, options Options, profile string, config *schedulerconf
 		progress: options.Start, ends: minheap.Heap[end]{Compare: compareEnds},
 		api: memapi.New(), ledger: newLedger(keys, config.CapacityRules(profile), priceOf),
 		asking: express.OfferedFirst(keys, objects), pods: map[types.NamespacedName]*podState{},
-		gangs: map[gang.ID]*gangState{}, needs: map[types.NamespacedName]int64{}, foreign: map[string]int{},
+		gangs: map[gang.ID]*gangState{}, trees: treeview.Of(objects), needs: map[types.NamespacedName]int64{}, foreign: map[string]int{},
 		ungrouped: map[gang.ID]sets.Set[types.UID]{}, lowest: math.MaxInt32, changed: make(chan struct{}, 1),
 	}
 	c.api.MutateBinding = simulation.StartPod

@@ -31,10 +31,11 @@ type gangState struct {
 
 // gangOf returns the gang that the pod is in, nil for none.
 func (c *cluster) gangOf(pod *v1.Pod) *gangState {
-	id, spec, err := gangview.Of(pod)
-	if err != nil || id.Name == "" {
+	m, err := c.trees.GangOf(pod)
+	if err != nil || m.ID.Name == "" {
 		return nil
 	}
+	id, spec := m.ID, m.Spec
 	if c.undeclared(pod, id) {
 		return nil
 	}

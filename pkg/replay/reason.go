@@ -15,9 +15,9 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/reasons"
 	"berth.dev/berth/pkg/simulation"
+	"berth.dev/berth/pkg/treeview"
 )
 
 // notDecided is the reason of a pod that is queued and on which the scheduler has not said anything.
@@ -26,6 +26,7 @@ const notDecided = "not tried yet: waits in the queue"
 // verdicts holds what kept each pod from being scheduled when that was last tried.
 type verdicts struct {
 	sched *simulation.Scheduler
+	trees *treeview.Trees
 	// Bindings fail beside the scheduling cycles.
 	mu     sync.Mutex
 	reason map[types.UID]string
@@ -36,8 +37,8 @@ type verdicts struct {
 
 // listen takes note of every failure from now on. Only the reason that counts is kept: what is said of each node would
 // be as much as all nodes for each pod that is pending.
-func listen(s *simulation.Scheduler) *verdicts {
-	v := &verdicts{sched: s, reason: map[types.UID]string{}, kinds: map[types.UID][]string{},
+func listen(s *simulation.Scheduler, trees *treeview.Trees) *verdicts {
+	v := &verdicts{sched: s, trees: trees, reason: map[types.UID]string{}, kinds: map[types.UID][]string{},
 		byGang: map[gang.ID][]string{}}
 	handle := s.FailureHandler
 	s.FailureHandler = func(ctx context.Context, profile framework.Framework, pod *framework.QueuedPodInfo,
@@ -45,8 +46,8 @@ func listen(s *simulation.Scheduler) *verdicts {
 		kinds, reason := reasonsOf(status)
 		v.mu.Lock()
 		v.reason[pod.Pod.UID], v.kinds[pod.Pod.UID] = reason, kinds
-		if id, _, err := gangview.Of(pod.Pod); err == nil && id.Name != "" {
-			v.byGang[id] = kinds
+		if m, err := trees.GangOf(pod.Pod); err == nil && m.ID.Name != "" {
+			v.byGang[m.ID] = kinds
 		}
 		v.mu.Unlock()
 		handle(ctx, profile, pod, status, nominating, start)
@@ -76,8 +77,8 @@ func (v *verdicts) keptFrom(pod *v1.Pod) []string {
 	if kinds, known := v.kinds[pod.UID]; known {
 		return kinds
 	}
-	if id, _, err := gangview.Of(pod); err == nil && len(v.byGang[id]) > 0 {
-		return v.byGang[id]
+	if m, err := v.trees.GangOf(pod); err == nil && len(v.byGang[m.ID]) > 0 {
+		return v.byGang[m.ID]
 	}
 	return []string{notDecided}
 }

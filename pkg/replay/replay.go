@@ -76,7 +76,7 @@ func runOnClock(cancelled func() error, config *schedulerconfig.Configuration, i
 		func(s *simulation.Scheduler) {
 			candidates.Wrap(s.Profiles)
 			simulation.Pin(s, c.ranks(), c.lowest, &c.nominated)
-			heard = listen(s)
+			heard = listen(s, c.trees)
 			c.heard = heard
 		})
 	if errors.Is(err, schedulerconfig.ErrInvalid) {

@@ -6,16 +6,17 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/price"
 	"berth.dev/berth/pkg/priceview"
 	"berth.dev/berth/pkg/replay/replayed"
 	"berth.dev/berth/pkg/showback"
+	"berth.dev/berth/pkg/treeview"
 )
 
 // tenancy collects which pod had which part of a node. The methods of a nil one do nothing.
 type tenancy struct {
+	trees  *treeview.Trees
 	by     showback.By
 	keys   gpuview.Keys
 	offers map[string]priceview.Node
@@ -25,7 +26,7 @@ type tenancy struct {
 
 // newTenancy divides the prices of nodes by rates.
 func newTenancy(c *cluster, rates price.Rates) *tenancy {
-	t := &tenancy{by: *c.options.Showback, keys: c.ledger.keys, offers: map[string]priceview.Node{}}
+	t := &tenancy{trees: c.trees, by: *c.options.Showback, keys: c.ledger.keys, offers: map[string]priceview.Node{}}
 	for _, obj := range c.api.List(nodeResource) {
 		node := obj.(*v1.Node)
 		offer := priceview.ReadNode(&t.keys, node)
@@ -44,8 +45,8 @@ func (t *tenancy) begin(p *podState, pod *v1.Pod, now time.Time) {
 	}
 	offer, asked := t.offers[pod.Spec.NodeName], priceview.ReadPod(&t.keys, pod)
 	of := showback.Pod{Namespace: pod.Namespace, Labels: pod.Labels}
-	if id, _, err := gangview.Of(pod); err == nil {
-		of.Gang = id.Name
+	if m, err := t.trees.GangOf(pod); err == nil {
+		of.Gang = m.ID.Name
 	}
 	p.use = &showback.Use{Node: pod.Spec.NodeName, Key: t.by.Key(of), From: now, Request: offer.Request(&asked),
 		KeepsNode: p.held.counted}

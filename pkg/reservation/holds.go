@@ -27,6 +27,8 @@ const (
 	ForReturn
 	// ForRepair is what the replacements of members on failing hardware will need.
 	ForRepair
+	// ForRestart is what members will need that were evicted together from hardware that fails under some of them.
+	ForRestart
 	// ForMoves is what pods that are moved for a gang will need elsewhere, and what the gang will need when they are.
 	ForMoves
 	// forTurn is a reservation: what a gang that has waited long gets as soon as it is free.

@@ -114,7 +114,7 @@ var bounds = map[string]map[string]string{
 		"Moment.gangs": oneCycle, "Moment.works": oneCycle,
 	},
 	"pkg/eviction": {
-		"Problem.Groups": oneCycle, "Group.SettledByRole": oneCycle, "Group.Together": oneCycle,
+		"Problem.Groups": oneCycle, "Group.BoundByRole": oneCycle, "Group.SettledByRole": oneCycle, "Group.Together": oneCycle,
 		"loss.byRole": oneCycle, "state.byRole": oneCycle,
 	},
 	"pkg/gang": {
@@ -207,15 +207,16 @@ var bounds = map[string]map[string]string{
 	},
 	"pkg/faults": {"Book.devices": byPod, "Book.nodes": byNode},
 	"pkg/evictor": {
-		"Evictor.work": byPod, "delays.delayed": byPod, "afterFlight.requests": "1,000 gangs and pods (mostAfterFlight)",
-		"attempt.said":  byPod,
-		"checking.gone": oneCycle, "checking.said": oneCycle, "coverage.byNamespace": oneCycle, "demand.held": oneCycle,
+		"Evictor.work": byPod, "attempt.said": byPod,
+		"checking.gone": oneCycle, "checking.said": oneCycle, "demand.held": oneCycle,
 		"moveSearch.rests": byGang, "movable.fixed": oneCycle, "movePlan.elsewhere": oneCycle, "movedPod.others": byPod,
 		"Faults.repairs": byGang, "repair.chosen": byPod, "repair.spare": byPod,
 		"spares.leaving": oneCycle,
 		"demand.own":     oneCycle, "demand.wanted": oneCycle, "problemBuilder.holdersLeaving": oneCycle,
 		"problemBuilder.leaving": oneCycle, "proposal.pods": byNode, "division.nodes": byNode,
 	},
+	"pkg/evictor/budgets": {"Coverage.byNamespace": oneCycle},
+	"pkg/evictor/waiting": {"Delays.delayed": byPod, "Flight.requests": "1,000 gangs and pods (mostAfterFlight)"},
 	"pkg/evictor/notices": {"notices.given": byPod,
 		"requests.written": "what was written in the last 10 s, while the process leads"},
 	"pkg/gangloop": {

@@ -87,8 +87,10 @@ var (
 		Controllers: controllers}}
 	// owning makes gangs of what controllers create.
 	owning = &box{options: sandbox.Options{SchedulerConfig: "testdata/config/owners.yaml", Controllers: controllers}}
-	// repairing evicts members of gangs from hardware that fails.
-	repairing = &box{options: sandbox.Options{SchedulerConfig: "testdata/config/faults.yaml", Controllers: controllers}}
+	// repairing evicts members of gangs from hardware that fails, those of Kubernetes' own groups among them.
+	repairing = &box{options: sandbox.Options{SchedulerConfig: "testdata/config/faults.yaml", Controllers: controllers,
+		FeatureGates: foreign.options.FeatureGates, SchedulerFeatureGates: foreign.options.SchedulerFeatureGates,
+		RuntimeConfig: foreign.options.RuntimeConfig}}
 	// moving moves pods so that gangs start sooner.
 	moving = &box{options: sandbox.Options{SchedulerConfig: "testdata/config/moves.yaml", Controllers: controllers}}
 	// unknown has a plugin besides ours that keeps state of its own.

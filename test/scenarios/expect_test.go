@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
 	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/runview"
@@ -68,6 +69,9 @@ func (w *world) check(ctx context.Context, l *line) error {
 		}
 		if runview.Says(p, runview.StartEstimated) != "" {
 			got["told"]++
+		}
+		if _, c := podutil.GetPodCondition(&p.Status, v1.DisruptionTarget); c != nil && c.Status == v1.ConditionTrue {
+			got["disrupted"]++
 		}
 	}
 	w.mu.Lock()

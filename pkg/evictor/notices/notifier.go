@@ -167,15 +167,40 @@ func (n *notices) first(name string, at time.Time) time.Time {
 	return at
 }
 
-// Tell gives notice to those of the victims that want it and do not show it.
+// Tell gives notice to those of the victims that want it and do not show it, and to those of their gang, which go with
+// them.
 func (n *Notifier) Tell(name string, victims []*v1.Pod, now time.Time) {
-	moment := n.Loss.At(now)
-	n.Write(slices.DeleteFunc(n.asking(victims), func(pod *v1.Pod) bool {
-		return !n.shown(gang.UID(pod.UID)).IsZero() && isTarget(pod)
-	}), "Giving a pod notice of its eviction failed", func(ctx context.Context, pod *v1.Pod) error {
+	moment, longest := n.Loss.At(now), map[gang.ID]time.Duration{}
+	lengths := map[gang.UID]time.Duration{}
+	for _, pod := range n.asking(victims) {
 		length := moment.Work(pod).NoticeOf(now, now, n.Loss.Limits).Length
-		return n.give(ctx, name, pod, length)
+		lengths[gang.UID(pod.UID)] = length
+		if of := n.groupOf(pod); of != (gang.ID{}) {
+			longest[of] = max(longest[of], length)
+		}
+	}
+	var pods []*v1.Pod
+	for _, pod := range victims {
+		uid := gang.UID(pod.UID)
+		if length, goesAlong := longest[n.groupOf(pod)]; goesAlong && lengths[uid] == 0 && pod.DeletionTimestamp == nil {
+			lengths[uid] = length
+		}
+		if _, told := lengths[uid]; told && (n.shown(uid).IsZero() || !isTarget(pod)) {
+			pods = append(pods, pod)
+		}
+	}
+	n.Write(pods, "Giving a pod notice of its eviction failed", func(ctx context.Context, pod *v1.Pod) error {
+		return n.give(ctx, name, pod, lengths[gang.UID(pod.UID)])
 	})
+}
+
+// groupOf is the gang of the pod, or its group that the core of the scheduler plans; the zero ID for none.
+func (n *Notifier) groupOf(pod *v1.Pod) gang.ID {
+	id, native := n.Members.ID(pod), gangview.NativeName(pod)
+	if id == (gang.ID{}) && native != "" {
+		return gang.ID{Namespace: pod.Namespace, Name: native}
+	}
+	return id
 }
 
 func (n *Notifier) give(ctx context.Context, name string, pod *v1.Pod, length time.Duration) error {

@@ -17,10 +17,10 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gangview"
-	"berth.dev/berth/pkg/grouptree"
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/schedulerconfig"
+	"berth.dev/berth/pkg/treeview"
 )
 
 // The kinds of objects whose pods can be explained.
@@ -167,7 +167,7 @@ func (t Target) Find(objects []runtime.Object, namespace string) ([]*v1.Pod, err
 		}
 		return []*v1.Pod{pod}, nil
 	}
-	elsewhere, trees := map[string]bool{}, treesOf(objects)
+	elsewhere, trees := map[string]bool{}, treeview.Of(objects)
 	var pods []*v1.Pod
 	for _, obj := range objects {
 		p, ok := obj.(*v1.Pod)
@@ -239,32 +239,12 @@ func (t Target) About(pods []*v1.Pod, pod string) string {
 		plural.Choose(pending, "is", "are"), pod)
 }
 
-// treesOf knows the trees of Kubernetes' own groups.
-func treesOf(objects []runtime.Object) *gangview.OwnerPolicy {
-	forest := grouptree.New()
-	for _, obj := range objects {
-		gvk := obj.GetObjectKind().GroupVersionKind()
-		kind, known := gangview.GroupKindOf(gvk)
-		if !known || kind.Kind != gangview.NativeGroup && kind.Kind != gangview.CompositeGroup {
-			continue
-		}
-		fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
-		if err != nil {
-			continue
-		}
-		group := &unstructured.Unstructured{Object: fields}
-		node := kind.States(group)[""].Node
-		forest.Set(grouptree.Key{Namespace: group.GetNamespace(), Name: group.GetName(),
-			Composite: kind.Kind == gangview.CompositeGroup}, &node)
-	}
-	return &gangview.OwnerPolicy{RootOf: forest.RootOf}
-}
-
 // has reports whether the pod belongs to the target, which may be a tree of groups.
-func (t Target) has(pod *v1.Pod, trees *gangview.OwnerPolicy) bool {
+func (t Target) has(pod *v1.Pod, trees *treeview.Trees) bool {
 	if t.Kind == KindPodGroup {
-		for _, policy := range []*gangview.OwnerPolicy{nil, trees} {
-			m, err := policy.GangOf(pod)
+		alone := (*gangview.OwnerPolicy)(nil)
+		for _, gangOf := range []func(*v1.Pod) (gangview.Membership, error){alone.GangOf, trees.GangOf} {
+			m, err := gangOf(pod)
 			if err != nil {
 				return false
 			}

@@ -23,6 +23,15 @@ func (a answers) Gang(pod *v1.Pod) (id gang.ID, minimum int) {
 	return id, minimum
 }
 
+// Together names the members of the pod's gang, or native group, that can only be evicted with it; empty for none.
+func (a answers) Together(pod *v1.Pod) string {
+	if unit := a.shared.evictor.Sources.Native.UnitOf(pod); unit != (gang.ID{}) {
+		return unit.Name
+	}
+	with, _ := a.shared.evictor.Sources.Together(pod)
+	return with
+}
+
 // Topology says within which levels the members of the pod's gang must stay together, and should; its zero value for a
 // pod that is in no gang.
 func (a answers) Topology(pod *v1.Pod) gangview.Topology {

@@ -160,7 +160,10 @@ func (c *coordinator) keepForReturn(loss gang.Loss) {
 		priority = math.MaxInt32
 	}
 	node := loss.Node
-	if spare, kept := c.evictor.Faults.Spare(loss.Group, loss.Member.UID); kept {
+	switch spare, asOne := c.evictor.Faults.Spare(loss.Group, loss.Member.UID); {
+	case asOne:
+		return
+	case spare != "":
 		node = spare
 		c.holds.Take(loss.Group, loss.Member.UID, spare)
 	}
