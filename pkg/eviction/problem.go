@@ -185,9 +185,6 @@ type loss struct {
 
 func (l *loss) add(role string, members int) {
 	l.total += members
-	if role == "" {
-		return
-	}
 	if l.byRole == nil {
 		l.byRole = map[string]int{}
 	}
@@ -197,8 +194,6 @@ func (l *loss) add(role string, members int) {
 // tolerates reports whether the group still has its minimum after the loss, and nothing holds nodes without use: groups
 // within that lose members have what they need, or lose all.
 func (g *Group) tolerates(l loss) bool {
-	settled := func(role string) int { return g.SettledByRole[role] }
-	return l.total == 0 || !g.AllOrNothing &&
-		g.Minimum.MetBy(g.Settled-l.total, func(role string) int { return settled(role) - l.byRole[role] }) &&
-		(g.Minimum.Tree == nil || g.Minimum.Tree.Tolerates(l.byRole, g.BoundByRole, settled))
+	return l.total == 0 || !g.AllOrNothing && g.Minimum.Spares(g.Settled, l.byRole, g.BoundByRole,
+		func(role string) int { return g.SettledByRole[role] })
 }

@@ -9,7 +9,7 @@ import (
 type census struct {
 	states [states]int
 	// roles counts by state the members that have a role.
-	roles map[string]*[states]int
+	roles map[string][states]int
 	// running counts bound members that run, foreign pending ones that another scheduler places, priorities and
 	// precedences all members by what they have, labelled those that carry a minimum themselves by what it is, growing
 	// those that name the size of steps.
@@ -22,7 +22,7 @@ type census struct {
 }
 
 func newCensus() census {
-	return census{roles: map[string]*[states]int{}, priorities: map[int32]int{}, precedences: map[order.Precedence]int{},
+	return census{roles: map[string][states]int{}, priorities: map[int32]int{}, precedences: map[order.Precedence]int{},
 		labelled: map[int]int{}, growing: map[steps.Size]int{}}
 }
 
@@ -30,11 +30,9 @@ func newCensus() census {
 func (c *census) count(m *Member, by int) {
 	c.states[m.State] += by
 	if m.Role != "" {
-		if c.roles[m.Role] == nil {
-			c.roles[m.Role] = &[states]int{}
-		}
-		c.roles[m.Role][m.State] += by
-		if *c.roles[m.Role] == [states]int{} {
+		of := c.roles[m.Role]
+		of[m.State] += by
+		if c.roles[m.Role] = of; of == [states]int{} {
 			delete(c.roles, m.Role)
 		}
 	}
@@ -64,20 +62,14 @@ func tally[K comparable](counts map[K]int, key K, by int) {
 func (c *census) settled() int { return c.states[Bound] + c.states[Succeeded] }
 
 func (c *census) settledIn(role string) int {
-	if r := c.roles[role]; r != nil {
-		return r[Bound] + r[Succeeded]
-	}
-	return 0
+	return c.roles[role][Bound] + c.roles[role][Succeeded]
 }
 
 // existing is the number of members that are settled or can be placed.
 func (c *census) existing() int { return c.settled() + c.states[Pending] }
 
 func (c *census) existingIn(role string) int {
-	if r := c.roles[role]; r != nil {
-		return c.settledIn(role) + r[Pending]
-	}
-	return 0
+	return c.settledIn(role) + c.roles[role][Pending]
 }
 
 // met reports whether the minimum has been placed.
@@ -88,23 +80,13 @@ func (c *census) metWith(m Minimum, more int, roles map[string]int) bool {
 	return m.MetBy(c.settled()+more, func(role string) int { return c.settledIn(role) + roles[role] })
 }
 
-// spares reports whether what is left when members are lost is of use: the minimum is met without them, and each group
-// within that loses some still has what it needs, or loses all. More and roles count the lost ones, as less than nothing.
-func (c *census) spares(m Minimum, more int, roles map[string]int) bool {
-	if !c.metWith(m, more, roles) {
-		return false
-	}
-	if m.Tree == nil {
-		return true
-	}
-	lost, bound := map[string]int{}, map[string]int{}
-	for role, n := range roles {
-		lost[role] = -n
-	}
+// spares reports whether what is left is of use when members are lost, which are counted by role.
+func (c *census) spares(m Minimum, lost map[string]int) bool {
+	bound := map[string]int{}
 	for role, states := range c.roles {
 		bound[role] = states[Bound]
 	}
-	return m.Tree.Tolerates(lost, bound, c.settledIn)
+	return m.Spares(c.settled(), lost, bound, c.settledIn)
 }
 
 // quorum reports whether enough members exist to start.

@@ -126,7 +126,7 @@ func (e *Evictions) Surplus(uid UID, among []UID, now time.Time) bool {
 	if g.spec() == nil || !g.met() {
 		return false
 	}
-	more, roles := without(g, nil, now)
+	lost := without(g, nil, now)
 	var bound []*member
 	for _, other := range among {
 		if o := g.members[other]; o != nil && o.State == Bound && g.eviction.spared[other].IsZero() {
@@ -137,12 +137,10 @@ func (e *Evictions) Surplus(uid UID, among []UID, now time.Time) bool {
 		return cmp.Or(cmp.Compare(a.Priority, b.Priority), b.Created.Compare(a.Created), cmp.Compare(a.UID, b.UID))
 	})
 	for _, o := range bound {
-		more--
-		roles[o.Role]--
+		lost[o.Role]++
 		switch {
-		case !g.census.spares(g.spec().Minimum, more, roles):
-			more++
-			roles[o.Role]++
+		case !g.census.spares(g.spec().Minimum, lost):
+			lost[o.Role]--
 		case o == m:
 			return true
 		}
@@ -170,22 +168,20 @@ func toleratesEviction(g *group, t *EvictionImpact, now time.Time) bool {
 	if g.spec() == nil {
 		return true
 	}
-	more, roles := without(g, t.Pods, now)
-	return g.census.spares(g.spec().Minimum, more, roles)
+	return g.census.spares(g.spec().Minimum, without(g, t.Pods, now))
 }
 
-// without returns how many bound members fewer there are, in all and by role, without the given ones and those that are
-// being evicted.
-func without(g *group, pods []UID, now time.Time) (more int, roles map[string]int) {
+// without returns by role how many bound members fewer there are without the given ones and those that are being
+// evicted.
+func without(g *group, pods []UID, now time.Time) map[string]int {
 	maps.DeleteFunc(g.eviction.spared, func(uid UID, until time.Time) bool {
 		m := g.members[uid]
 		return m == nil || m.State != Bound || !now.Before(until)
 	})
-	roles = map[string]int{}
+	lost := map[string]int{}
 	lose := func(uid UID) {
 		if m := g.members[uid]; m != nil && m.State == Bound {
-			more--
-			roles[m.Role]--
+			lost[m.Role]++
 		}
 	}
 	for uid := range g.eviction.spared {
@@ -196,5 +192,5 @@ func without(g *group, pods []UID, now time.Time) (more int, roles map[string]in
 			lose(uid)
 		}
 	}
-	return more, roles
+	return lost
 }

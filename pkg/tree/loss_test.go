@@ -27,7 +27,7 @@ func TestAGroupWithinLosesAllOrStaysWhole(t *testing.T) {
 			"replica-1/more": 1}, true},
 		"a member that no group has": {map[string]int{"other": 1}, true},
 	} {
-		if got := g.Tolerates(test.lost, bound, func(role string) int { return bound[role] }); got != test.want {
+		if got := g.tolerates(test.lost, bound, func(role string) int { return bound[role] }); got != test.want {
 			t.Errorf("%s: tolerates %v, want %v", name, got, test.want)
 		}
 	}
