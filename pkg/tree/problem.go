@@ -31,8 +31,8 @@ type Set struct {
 	// Sets are the indices of the sets within, Least is how many of them have to be whole.
 	Sets  []int
 	Least int
-	// Enough is how many members make up for sets within that are not whole; None if nothing does. Members of such sets
-	// have places then as long as they are fewer.
+	// Enough is how many members make up for sets within that are not whole; None if nothing does. Members of one such set
+	// have places then if they are fewer.
 	Enough int
 }
 

@@ -116,12 +116,15 @@ func (s *growth) grow(set int) {
 			failed = append(failed, within)
 		}
 	}
+	parted := None
+	if missing := of.Enough - s.answer.count(s.Sets); missing > 0 {
+		parted = s.part(of.Sets, in, missing)
+	}
 	for _, within := range of.Sets {
 		switch {
+		case within == parted:
 		case s.answer.Placed[within]:
 			s.grow(within)
-		case s.answer.count(s.Sets) < of.Enough:
-			s.part(within, in)
 		case s.failed && len(s.Sets[within].Sets) > 0:
 			// To tell what is missing, what fits of it is placed.
 			s.answer.Homes[within] = in.home
@@ -145,8 +148,28 @@ func (s *growth) areaOf(set int) area {
 	return s.parts.area(home)
 }
 
-// part places what fits of a set in the domain that takes the most of it.
-func (s *growth) part(set int, around area) {
+// part places what fits of one of the sets that have no place, and returns which; None if nothing fits. It is the first
+// of which as much fits as is missing, or else that of which the most fits: what is in part waits for room in its one
+// domain, so no more than one set does.
+func (s *growth) part(sets []int, around area, missing int) int {
+	chosen, home, most := None, area{}, 0
+	for _, set := range sets {
+		if s.answer.Placed[set] {
+			continue
+		}
+		if in, fits := s.roomiest(set, around); min(fits, missing) > most {
+			chosen, home, most = set, in, min(fits, missing)
+		}
+	}
+	if chosen != None {
+		s.answer.Homes[chosen], s.answer.Placed[chosen] = home.home, true
+		s.fill(chosen, home, s.Sets[chosen].Need)
+	}
+	return chosen
+}
+
+// roomiest is the domain for the set that takes the most of what it needs, and how much that is.
+func (s *growth) roomiest(set int, around area) (best area, most int) {
 	of, areas := &s.Sets[set], []area{around}
 	switch {
 	case of.Level == None:
@@ -156,7 +179,6 @@ func (s *growth) part(set int, around area) {
 		ordered, others := s.parts.within(of.Level, around)
 		areas = slices.Concat(ordered, others)
 	}
-	best, most := area{}, 0
 	for _, in := range areas {
 		fits := 0
 		for class, n := range of.Need {
@@ -166,10 +188,7 @@ func (s *growth) part(set int, around area) {
 			best, most = in, fits
 		}
 	}
-	if most > 0 {
-		s.answer.Homes[set], s.answer.Placed[set] = best.home, true
-		s.fill(set, best, of.Need)
-	}
+	return best, most
 }
 
 // fill places as many of the members as fit in the area.

@@ -75,6 +75,9 @@ func TestSolve(t *testing.T) {
 			sets: []Set{changed(root(2, 1, 2), func(s *Set) { s.Enough = 5 }), of(3, 0), of(3, 0)}, homes: []int{0, 1}},
 		{name: "and not where they are not", free: [][]int64{{4, 4, 4}, {4}},
 			sets: []Set{changed(root(2, 1, 2), func(s *Set) { s.Enough = 5 }), of(3, 0), of(3, 0)}, homes: []int{0, 1}},
+		{name: "halves of two sets do not", free: [][]int64{{4, 4, 4}, {4}}, sets: []Set{
+			changed(root(1, 1, 2), func(s *Set) { s.Least, s.Enough = 2, 4 }), of(2, 0), of(2, 0)}, whole: false,
+			homes: []int{0, 0}},
 		{name: "a set without a level is placed in that around it", free: [][]int64{{4}, {4, 2}}, whole: true,
 			sets: []Set{changed(root(2, 1, 2), func(s *Set) { s.Level = 0 }),
 				changed(of(1, 0), func(s *Set) { s.Level = None }), changed(of(0, 1), func(s *Set) { s.Level = None })},
