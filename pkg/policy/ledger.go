@@ -111,7 +111,7 @@ func (l *Ledger) Reserve(pod *v1.Pod, node string, uses *Demand, m *Marks) (reas
 			}
 		}
 	}
-	// A pod that uses none is kept as well: by rules that come before it is bound it may.
+	// A pod that uses none is kept as well: by a policy that comes before it is bound it may use some.
 	known := l.holders[uid]
 	l.put(uid, &holder{node: node, reserved: true, bound: known != nil && known.bound, pod: pod, uses: uses, marks: m})
 	return "", true

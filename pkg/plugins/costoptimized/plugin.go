@@ -121,8 +121,8 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 func (*Plugin) Name() string { return Name }
 
 // signature is all that the plugin reads of a pod. Candidates' costs depend on the pod and on the candidate alone, so
-// that pods that are alike here may share a scheduling cycle's result. It is encoded for each pod: what most pods do not
-// have is left out.
+// that pods that are alike here may share a scheduling cycle's result. It is encoded for each pod, without what most do
+// not have.
 type signature struct {
 	Spot          string `json:",omitzero"`
 	SpotStated    bool   `json:",omitzero"`
