@@ -36,17 +36,22 @@ var pauses = wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Steps: 7,
 // Sure returns a client whose bindings succeed if the pod has the node in the end, whatever became of the answer: after
 // an error it reads the pod until the API server says what it is, for a minute at most. All else is done by the given
 // client.
-func Sure(client clientset.Interface) clientset.Interface { return sure{client} }
+func Sure(client clientset.Interface) clientset.Interface {
+	return sure{client, &core{client.CoreV1()}}
+}
 
-type sure struct{ clientset.Interface }
+type sure struct {
+	clientset.Interface
+	core *core
+}
 
 // CoreV1 implements clientset.Interface.
-func (c sure) CoreV1() corev1client.CoreV1Interface { return core{c.Interface.CoreV1()} }
+func (c sure) CoreV1() corev1client.CoreV1Interface { return c.core }
 
 type core struct{ corev1client.CoreV1Interface }
 
 // Pods implements corev1client.PodsGetter.
-func (c core) Pods(namespace string) corev1client.PodInterface {
+func (c *core) Pods(namespace string) corev1client.PodInterface {
 	return pods{c.CoreV1Interface.Pods(namespace), namespace}
 }
 

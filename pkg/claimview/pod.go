@@ -146,7 +146,7 @@ func readPod(pod *v1.Pod, dra fwk.SharedDRAManager) *Pod {
 func (c *Pod) readResources(pod *v1.Pod, resolver fwk.DeviceClassResolver) {
 	if !namesRequest(pod, func(name v1.ResourceName) bool {
 		// In this order: few names have a class, and to look at a name takes longer.
-		return resolver.GetDeviceClass(name) != nil && schedutil.IsDRAExtendedResourceName(name)
+		return mayHaveClass(name) && resolver.GetDeviceClass(name) != nil && schedutil.IsDRAExtendedResourceName(name)
 	}) {
 		return // most pods, whose requests need not be added up for it
 	}
@@ -244,8 +244,7 @@ func Claims(pod *v1.Pod, claim *resourcev1.ResourceClaim) bool {
 
 // MayClaim is a cheap test that is false only for pods for which no device is ever allocated.
 func MayClaim(pod *v1.Pod) bool {
-	return len(pod.Spec.ResourceClaims) > 0 ||
-		namesRequest(pod, func(name v1.ResourceName) bool { return strings.Contains(string(name), "/") })
+	return len(pod.Spec.ResourceClaims) > 0 || namesRequest(pod, mayHaveClass)
 }
 
 // namesRequest reports whether the pod requests any of a resource of such a name, however much of it.
@@ -258,10 +257,18 @@ func namesRequest(pod *v1.Pod, such func(v1.ResourceName) bool) bool {
 		}
 		return false
 	}
-	asks := func(c v1.Container) bool { return in(c.Resources.Requests) }
-	return slices.ContainsFunc(pod.Spec.Containers, asks) || slices.ContainsFunc(pod.Spec.InitContainers, asks) ||
-		in(pod.Spec.Overhead)
+	for _, containers := range [][]v1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
+		for i := range containers {
+			if in(containers[i].Resources.Requests) {
+				return true
+			}
+		}
+	}
+	return in(pod.Spec.Overhead)
 }
+
+// mayHaveClass is a cheap test that is false only for resources for which no device class stands in, such as CPU.
+func mayHaveClass(name v1.ResourceName) bool { return strings.Contains(string(name), "/") }
 
 // ClaimsDevices reports whether the pod brings claims, or asks for an extended resource for which a device class stands
 // in.

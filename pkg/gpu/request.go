@@ -66,6 +66,12 @@ type Request struct {
 	CPUMilli int64
 }
 
+// AsksNothing reports that the pod asks nothing of GPUs, and not to be kept off their nodes either.
+func (r *Request) AsksNothing() bool {
+	return !r.WantsGPU() && !r.NeedsGPUNode && !r.AvoidsGPUNode && r.MinMemMiB == 0 && r.MinNodeCPUMilli == 0 &&
+		len(r.Models) == 0 && r.Interconnect == InterconnectAny && r.Sharing == SharingAny
+}
+
 // WantsGPU reports whether the pod asks for any GPU or slice.
 func (r *Request) WantsGPU() bool { return r.Count > 0 || len(r.Slices) > 0 }
 

@@ -62,11 +62,18 @@ func New(keys *gpuview.Keys, gangs *gangview.Gangs, claims *claimview.GPUs) *Lea
 // Learnt returns the demand in use.
 func (l *Learner) Learnt() *Learnt { return l.now.Load() }
 
-// Observe counts a pod in as one of that class.
-func (l *Learner) Observe(class mix.Class, pod *v1.Pod) {
+// Started counts in a pod of that class that was given a node.
+func (l *Learner) Started(class mix.Class, pod *v1.Pod) {
+	owner, group := ownerOf(pod), GroupOf(l.gangs, pod)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.mix.Observe(class, ownerOf(pod), l.arrivals.independent(GroupOf(l.gangs, pod), l.mix.Known()))
+	l.mix.Observe(class, owner, l.arrivals.independent(group, l.mix.Known()))
+	l.redraw()
+	l.mix.Started(class, owner, began(pod))
+}
+
+// redraw draws up the mix if it has moved. The lock is held.
+func (l *Learner) redraw() {
 	now := l.now.Load()
 	d := l.mix.Redraw(now.Demand.Distribution())
 	if d == nil {
@@ -75,13 +82,6 @@ func (l *Learner) Observe(class mix.Class, pod *v1.Pod) {
 	hits, misses := now.Demand.Stranding().CacheCounts()
 	l.past.hits, l.past.misses = l.past.hits+hits, l.past.misses+misses
 	l.now.Store(&Learnt{Number: now.Number + 1, Demand: gpu.NewDemand(d, l.fleet.Capacity(), l.fleet.Largest())})
-}
-
-// Started counts a pod of that class that was given a node.
-func (l *Learner) Started(class mix.Class, pod *v1.Pod) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.mix.Started(class, ownerOf(pod), began(pod))
 }
 
 // Ended counts a pod of that class that has left its node.
@@ -112,7 +112,7 @@ func (l *Learner) ClassBy(ctx context.Context, pod *v1.Pod, request gpuview.Requ
 	if err != nil || podview.BelongsToNode(pod) {
 		return mix.Class{}, false, true
 	}
-	if !request.WantsGPU() {
+	if !request.WantsGPU() && claimview.MayClaim(pod) {
 		claimed, known := l.claims.Demand(ctx, l.claims.Pod(pod)) // without the lock: it may take long
 		if !known && (len(pod.Spec.ResourceClaims) > 0 || l.claims.Serves(pod)) {
 			return mix.Class{}, false, false

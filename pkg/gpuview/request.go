@@ -124,22 +124,24 @@ func (k *Keys) MayUseGPU(pod *v1.Pod) bool {
 
 // AsksByResource reports whether the pod names a GPU resource, so that the kubelet has to do with its GPUs.
 func (k *Keys) AsksByResource(pod *v1.Pod) bool {
-	names := func(list v1.ResourceList) bool {
-		for name := range list {
-			if k.isGPU(string(name)) || isHAMi(string(name)) {
-				return true
-			}
-		}
-		return false
-	}
 	for _, containers := range [][]v1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
 		for i := range containers {
-			if names(containers[i].Resources.Requests) {
+			if k.named(containers[i].Resources.Requests) {
 				return true
 			}
 		}
 	}
-	return pod.Spec.Resources != nil && names(pod.Spec.Resources.Requests)
+	return pod.Spec.Resources != nil && k.named(pod.Spec.Resources.Requests)
+}
+
+// named reports whether the list has a GPU resource.
+func (k *Keys) named(list v1.ResourceList) bool {
+	for name := range list {
+		if k.isGPU(string(name)) || isHAMi(string(name)) {
+			return true
+		}
+	}
+	return false
 }
 
 func (k *Keys) isGPU(name string) bool {
@@ -152,6 +154,9 @@ func isHAMi(name string) bool { return slices.Contains(shareResources, name) }
 // askedResources finds the GPU resources among a pod's requests.
 func (k *Keys) askedResources(requests v1.ResourceList, r *Request) (gpuAsk, error) {
 	var ask gpuAsk
+	if !k.named(requests) {
+		return ask, nil // most pods
+	}
 	for _, names := range [][]string{k.Resources, k.SharedResources} {
 		for _, name := range names {
 			q, ok := requests[v1.ResourceName(name)]

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -45,20 +46,23 @@ func Handle(factory informers.SharedInformerFactory, informer cache.SharedInform
 type handlers struct {
 	cache.ResourceEventHandlerRegistration
 	mu sync.Mutex
-	of []cache.ResourceEventHandler
+	// of is replaced as a whole: it is read at each event.
+	of atomic.Pointer[[]cache.ResourceEventHandler]
 }
 
 func (h *handlers) add(handler cache.ResourceEventHandler) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.of = append(slices.Clip(h.of), handler)
+	all := append(slices.Clip(h.all()), handler)
+	h.of.Store(&all)
 }
 
-// all returns the handlers, in the order in which they were added. What was returned before does not change.
+// all returns the handlers, in the order in which they were added.
 func (h *handlers) all() []cache.ResourceEventHandler {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.of
+	if of := h.of.Load(); of != nil {
+		return *of
+	}
+	return nil
 }
 
 // OnAdd is part of cache.ResourceEventHandler.

@@ -103,14 +103,17 @@ func (l *Ledger) Reserve(pod *v1.Pod, node string, uses *Demand, m *Marks) (reas
 	if l.set != uses.set {
 		return "", false
 	}
-	left := l.leftFor(uid)
-	for number, amount := range uses.holds(m) {
-		if r := &uses.set.licenses[number]; m.holds(r.nodes) && left[number] < amount {
-			return fmt.Sprintf("license %s was given to another pod meanwhile (%s)", r.license, &r.rule), true
+	if uses.UsesLicenses() {
+		left := l.leftFor(uid)
+		for number, amount := range uses.holds(m) {
+			if r := &uses.set.licenses[number]; m.holds(r.nodes) && left[number] < amount {
+				return fmt.Sprintf("license %s was given to another pod meanwhile (%s)", r.license, &r.rule), true
+			}
 		}
 	}
-	bound := l.holders[uid] != nil && l.holders[uid].bound
-	l.put(uid, &holder{node: node, reserved: true, bound: bound, pod: pod, uses: uses, marks: m})
+	// A pod that uses none is kept as well: by a policy that comes before it is bound it may use some.
+	known := l.holders[uid]
+	l.put(uid, &holder{node: node, reserved: true, bound: known != nil && known.bound, pod: pod, uses: uses, marks: m})
 	return "", true
 }
 

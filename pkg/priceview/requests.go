@@ -73,6 +73,9 @@ func (p *Pod) WantsGPU() bool { return p.gpu.WantsGPU() }
 
 // Signature returns a value that encodes alike for pods that ask alike.
 func (p *Pod) Signature() any {
+	if p.gpu.AsksNothing() {
+		return p.host
+	}
 	return struct {
 		Host price.Capacity
 		GPU  gpu.Request

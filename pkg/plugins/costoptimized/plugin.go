@@ -121,15 +121,16 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 func (*Plugin) Name() string { return Name }
 
 // signature is all that the plugin reads of a pod. Candidates' costs depend on the pod and on the candidate alone, so
-// that pods that are alike here may share a scheduling cycle's result.
+// that pods that are alike here may share a scheduling cycle's result. It is encoded for each pod, without what most do
+// not have.
 type signature struct {
-	Spot          string
-	SpotStated    bool
-	PriorityClass string
-	AsksForSpot   bool
-	BelongsToNode bool
+	Spot          string `json:",omitzero"`
+	SpotStated    bool   `json:",omitzero"`
+	PriorityClass string `json:",omitzero"`
+	AsksForSpot   bool   `json:",omitzero"`
+	BelongsToNode bool   `json:",omitzero"`
 	Request       any
-	Gang          gang.ID
+	Gang          gang.ID `json:",omitzero"`
 }
 
 // SignPod returns what tells pods apart for this plugin.

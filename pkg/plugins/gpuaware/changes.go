@@ -24,6 +24,16 @@ type changes struct {
 	chunks  [maxChunks]atomic.Pointer[[]gpu.Change]
 }
 
+// noChange is the number of what a pod changes on a node without GPUs.
+const noChange = 0
+
+func newChanges() *changes {
+	first := make([]gpu.Change, firstChunk)
+	c := &changes{numbers: map[gpu.Change]int64{first[noChange]: noChange}}
+	c.chunks[0].Store(&first)
+	return c
+}
+
 // chunkOf returns in which chunk a number is, and where in it.
 func chunkOf(number int64) (chunk, index int64) {
 	number += firstChunk
@@ -36,6 +46,9 @@ func (c *changes) number(change *gpu.Change) (int64, bool) {
 	if c == nil {
 		return 0, false
 	}
+	if *change == (gpu.Change{}) {
+		return noChange, true
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if n, ok := c.numbers[*change]; ok {
@@ -44,9 +57,6 @@ func (c *changes) number(change *gpu.Change) (int64, bool) {
 	n := int64(len(c.numbers))
 	if n == mostChanges {
 		return 0, false
-	}
-	if c.numbers == nil {
-		c.numbers = map[gpu.Change]int64{}
 	}
 	at, index := chunkOf(n)
 	if index == 0 {

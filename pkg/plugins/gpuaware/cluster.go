@@ -125,9 +125,12 @@ func (c *cluster) watch(factory kubeinformers.SharedInformerFactory) error {
 func (c *cluster) podEvents() cache.ResourceEventHandler {
 	return informers.Events[*v1.Pod]{
 		Set: func(before, pod *v1.Pod) {
-			c.fleet.touch(pod.Spec.NodeName)
-			c.roll.see(pod)
-			if (before == nil || before.Spec.NodeName == "") && pod.Spec.NodeName != "" {
+			c.fleet.touchedBy(pod)
+			given := pod.Spec.NodeName != "" && (before == nil || before.Spec.NodeName == "")
+			if given || claimview.MayClaim(pod) {
+				c.roll.see(pod)
+			}
+			if given {
 				c.placed(pod)
 			}
 			c.holds(before, pod)
@@ -142,7 +145,7 @@ func (c *cluster) podEvents() cache.ResourceEventHandler {
 			}
 		},
 		Gone: func(pod *v1.Pod) {
-			c.fleet.touch(pod.Spec.NodeName)
+			c.fleet.touchedBy(pod)
 			c.ledger.release(pod.UID)
 			c.roll.leave(pod)
 			c.locks.Wake(pod.Spec.NodeName)

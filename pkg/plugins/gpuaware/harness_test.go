@@ -194,7 +194,7 @@ func (h *harness) confirm(tb testing.TB, bound *v1.Pod) *v1.Pod {
 // arrived lets the learner see a pod that needs not be looked up among claims.
 func (c *cluster) arrived(pod *v1.Pod) {
 	if class, mixed, _ := c.learner.ClassOf(context.Background(), pod); mixed {
-		c.learner.Observe(class, pod)
+		c.learner.Started(class, pod)
 	}
 }
 

@@ -143,7 +143,7 @@ func (m memos) of(key memoKey, learnt uint64, indices int) (memo, *changes) {
 	if !have.serves(learnt, indices) {
 		have = dated{memo: make(memo, indices+indices/4), learnt: learnt}
 		if key.scores {
-			have.changes = &changes{}
+			have.changes = newChanges()
 		}
 		m.byKey.Add(key, have)
 	}

@@ -112,7 +112,7 @@ func TestMemosAreKeptForKindsSeenTwice(t *testing.T) {
 
 func TestChangesAreNumberedOnce(t *testing.T) {
 	t.Parallel()
-	var c changes
+	c := newChanges()
 	if _, ok := (*changes)(nil).number(&gpu.Change{}); ok {
 		t.Error("no table numbers a change")
 	}

@@ -91,12 +91,22 @@ func (c *count) add(o count) {
 	c.freeMemOnPartlyTaken += o.freeMemOnPartlyTaken
 }
 
+// touchedBy marks the node of a pod as changed.
+func (f *fleet) touchedBy(pod *v1.Pod) {
+	if pod.Spec.NodeName == "" {
+		return
+	}
+	f.mu.Lock()
+	_, known := f.dirty[pod.Spec.NodeName]
+	f.mu.Unlock()
+	if !known {
+		f.touch(pod.Spec.NodeName)
+	}
+}
+
 // touch marks a node as changed. Users may put pods on nodes that there are none: those are not worth remembering, nor
 // are nodes that come and go between two scrapes.
 func (f *fleet) touch(node string) {
-	if node == "" {
-		return
-	}
 	if _, exists, _ := f.nodes.GetByKey(node); !exists {
 		f.mu.Lock()
 		defer f.mu.Unlock()

@@ -93,7 +93,11 @@ func (p *Plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *f
 	if request.Count > 0 && p.cluster.learner.HasCliques() && gpudemand.GroupOf(p.cluster.gangs, pod) != "" {
 		return nil, fwk.NewStatus(fwk.Unschedulable, "the pod's place depends on where its siblings are")
 	}
-	return []fwk.SignFragment{{Key: "berth.dev/" + Name, Value: request}}, nil
+	fragment := fwk.SignFragment{Key: "berth.dev/" + Name, Value: request}
+	if request.AsksNothing() {
+		fragment.Value = request.CPUMilli // signatures are encoded as JSON, which takes long for a request
+	}
+	return []fwk.SignFragment{fragment}, nil
 }
 
 // podState is what the plugin knows of the pod in one scheduling cycle. It is immutable but for

@@ -59,8 +59,8 @@ func newRoll(ctx context.Context, c *cluster) *roll {
 	return r
 }
 
-// see counts a pod that has come or changed. What pods may claim is looked at as they come, which is what they waited
-// with; of others it is enough as they are given a node.
+// see counts a pod that was given a node, or that has come or changed and may claim something: that is looked at as the
+// pod comes, because it is what the pod waits with.
 func (r *roll) see(pod *v1.Pod) {
 	if podview.Finished(pod) || pod.Spec.NodeName == "" && !claimview.MayClaim(pod) {
 		return
@@ -79,6 +79,9 @@ func (r *roll) see(pod *v1.Pod) {
 			return
 		}
 		class, mixed, _ := r.cluster.learner.ClassBy(context.Background(), pod, request, err)
+		if !mixed && !claimview.MayClaim(pod) && !r.cluster.views.keys.MayUseGPU(pod) {
+			return // it counts for nothing, as most pods do where taints keep them off the nodes with GPUs
+		}
 		e = r.enroll(class, mixed)
 	}
 	r.count(pod, e)
@@ -107,7 +110,6 @@ func (r *roll) count(pod *v1.Pod, e enrolled) {
 		e.placed = true
 		e.mixed = e.mixed && r.cluster.views.keys.Unassigned(pod) == ""
 		if e.mixed {
-			r.cluster.learner.Observe(e.class.Class, pod)
 			r.cluster.learner.Started(e.class.Class, pod)
 		}
 		if e.turns = r.cluster.mayUseGPU(pod); e.turns {

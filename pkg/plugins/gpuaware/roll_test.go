@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -150,4 +151,30 @@ func TestPodsAreTimedAsTheClassThatTheyArrivedAs(t *testing.T) {
 		t.Errorf("bound as %+v, want %+v", got, arrived)
 	}
 	roll.leave(bound)
+}
+
+func TestPodsThatCountForNothingAreNotKept(t *testing.T) {
+	t.Parallel()
+	tainted := gpuNodeObject("n", 8, "Tesla-T4")
+	tainted.Spec.Taints = []v1.Taint{{Key: "nvidia.com/gpu", Effect: v1.TaintEffectNoSchedule}}
+	h := newHarness(t, alone(defaultArgs()), tainted)
+	roll := h.plugin.cluster.roll
+	letIn := podObject("let-in", nil, nil)
+	letIn.Spec.Tolerations = []v1.Toleration{{Key: "nvidia.com/gpu", Operator: v1.TolerationOpExists}}
+	for _, tc := range []struct {
+		name string
+		pod  *v1.Pod
+		kept bool
+	}{
+		{"without GPUs, and not let in", podObject("plain", nil, nil), false},
+		{"without GPUs, and let in", letIn, true},
+		{"with a GPU", podObject("gpu", strs{"nvidia.com/gpu": "1"}, nil), true},
+		{"with a share by annotation", podObject("share", nil, strs{"gpu-fraction": "0.5"}), true},
+	} {
+		tc.pod.Spec.NodeName = "n"
+		roll.see(tc.pod)
+		if _, kept := roll.enrolledNow()[tc.pod.UID]; kept != tc.kept {
+			t.Errorf("a pod %s is kept: %t", tc.name, kept)
+		}
+	}
 }

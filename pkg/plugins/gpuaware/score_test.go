@@ -201,6 +201,15 @@ func TestSignatureTellsRequestsApart(t *testing.T) {
 			t.Errorf("a different request has the same signature: %+v", other)
 		}
 	}
+	plain := sign(podObject("p", nil, nil))
+	for _, other := range []*v1.Pod{
+		podObject("p", strs{"cpu": "2"}, nil), podObject("p", nil, strs{"berth.dev/gpu-models": "Tesla-T4"}),
+		podObject("p", nil, strs{"berth.dev/gpu-memory-min": "40Gi"}), podObject("p", strs{"nvidia.com/gpu": "1"}, nil),
+	} {
+		if cmp.Equal(plain, sign(other)) {
+			t.Errorf("a pod without GPUs has the signature of %+v", other)
+		}
+	}
 	if _, status := h.plugin.SignPod(t.Context(), podObject("bad", nil, strs{"gpu-fraction": "x"})); status.IsSuccess() {
 		t.Error("a malformed pod was signed")
 	}

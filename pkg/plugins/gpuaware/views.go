@@ -2,6 +2,7 @@ package gpuaware
 
 import (
 	"hash/maphash"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -34,6 +35,10 @@ func (v *view) of(r *gpu.Request) (*gpu.Inventory, *gpuview.Node) {
 		}
 	}
 	return v.inventory, v.node
+}
+
+func (v *view) hasGPU() bool {
+	return v.inventory.HasGPU() || slices.ContainsFunc(v.others, (*gpu.Inventory).HasGPU)
 }
 
 // place is the newest view of a node.
@@ -101,6 +106,9 @@ func (v *views) of(p *place, info fwk.NodeInfo, snapshot fwk.SharedLister) *view
 		fresh.node = claimable.Node(fresh.node)
 	}
 	p.Value.Store(fresh)
+	if known != nil && !known.hasGPU() && !fresh.hasGPU() {
+		return fresh // it has no part in the totals
+	}
 	if snapshot != nil && p.Index != informers.NoIndex && stamp == claims {
 		if listed, err := snapshot.NodeInfos().Get(node.Name); err == nil && listed.GetGeneration() == fresh.generation {
 			v.totals.set(node.Name, append([]*gpu.Inventory{fresh.inventory}, fresh.others...)...)

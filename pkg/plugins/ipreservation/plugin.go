@@ -65,6 +65,9 @@ func (*Plugin) Name() string { return Name }
 
 // SignPod refuses pods that get an address: what is left for one depends on all others. The rest are alike.
 func (p *Plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *fwk.Status) {
+	if p.book.indifferentTo(pod) {
+		return nil, nil
+	}
 	ask, bad := askOf(pod)
 	if bad != nil || p.book.concerned(ask) {
 		return nil, fwk.NewStatus(fwk.Unschedulable, "the addresses that are left depend on other pods")

@@ -46,7 +46,6 @@ func (r *relation) Clone() *relation {
 
 // relate finds out what a pod talks to; nil for a pod that keeps to itself.
 func (p *peers) relate(pod *v1.Pod, near []podview.Near, t traffic) *relation {
-	r := &relation{pod: pod}
 	if len(near) > 0 {
 		p.mayBeNamed(pod.Namespace)
 	}
@@ -56,6 +55,7 @@ func (p *peers) relate(pod *v1.Pod, near []podview.Near, t traffic) *relation {
 	seen := m != nil && maps.Equal(m.pod.Labels, pod.Labels) && maps.Equal(m.pod.Annotations, pod.Annotations)
 	named := p.spaces[pod.Namespace].selecting(pod)
 	var keys []groupKey
+	var links []link
 	if seen {
 		for _, g := range m.groups {
 			keys = append(keys, g.key)
@@ -69,7 +69,7 @@ func (p *peers) relate(pod *v1.Pod, near []podview.Near, t traffic) *relation {
 			amount = t.app
 		}
 		if amount > 0 {
-			r.links = append(r.links, link{key: key, kibPerHour: amount})
+			links = append(links, link{key: key, kibPerHour: amount})
 		}
 	}
 	for _, n := range near {
@@ -77,14 +77,15 @@ func (p *peers) relate(pod *v1.Pod, near []podview.Near, t traffic) *relation {
 		if l.kibPerHour == 0 {
 			l.kibPerHour = t.near
 		}
-		r.links = append(r.links, l)
+		links = append(links, l)
 	}
 	for _, term := range named {
-		r.links = append(r.links, link{selector: term.selector, matches: term.matches, inverse: true})
+		links = append(links, link{selector: term.selector, matches: term.matches, inverse: true})
 	}
-	if len(r.links) == 0 {
+	if len(links) == 0 {
 		return nil
 	}
+	r := &relation{pod: pod, links: links}
 	// What the index counts of the pod itself, on a node that it was nominated to.
 	if m != nil && m.node != "" {
 		p.shift(r, m.pod, m.node, -1, t)

@@ -228,15 +228,17 @@ func (p *Plugin) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, n
 		if err != nil {
 			return fwk.NewStatus(fwk.Unschedulable, err.Error())
 		}
-		marks := p.book.marksByName(v, nodeName)
 		if d.Refusal != "" {
 			return fwk.NewStatus(fwk.Unschedulable, d.Refusal)
 		}
-		if marks == nil {
-			return fwk.NewStatus(fwk.Unschedulable, "node "+nodeName+" is gone")
-		}
-		if reason := d.Forbids(marks); reason != "" {
-			return fwk.NewStatus(fwk.Unschedulable, reason)
+		var marks *policy.Marks
+		if d.Filters() {
+			if marks = p.book.marksByName(v, nodeName); marks == nil {
+				return fwk.NewStatus(fwk.Unschedulable, "node "+nodeName+" is gone")
+			}
+			if reason := d.Forbids(marks); reason != "" {
+				return fwk.NewStatus(fwk.Unschedulable, reason)
+			}
 		}
 		reason, ok := p.book.ledger.Reserve(pod, nodeName, d, marks)
 		switch {
