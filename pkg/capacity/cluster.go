@@ -135,6 +135,16 @@ func (x *Cluster) MembersOn(node string) []BoundPod {
 	return members
 }
 
+// Node returns the node of the name, nil if it does not exist.
+func (x *Cluster) Node(name string) *v1.Node {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if n := x.nodes.byName[name]; n != nil {
+		return n.node
+	}
+	return nil
+}
+
 // Pod returns the bound pod as it was last seen, or nil.
 func (x *Cluster) Pod(uid apitypes.UID) *v1.Pod {
 	x.mu.Lock()

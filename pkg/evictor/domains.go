@@ -25,7 +25,7 @@ type division struct {
 
 // divide has the request ask for a domain for each group or segment of the gang.
 func (r *request) divide(divider *sets.Divider, levels gangview.Topology, turn gang.Turn, nodes []fwk.NodeInfo) error {
-	divided, err := divider.Divide(r.id, levels, turn.Need, turn.Members, nodes)
+	divided, err := divider.Divide(r.id, levels, turn.Need, turn.Members)
 	if err != nil {
 		return err
 	}

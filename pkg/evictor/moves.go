@@ -141,7 +141,7 @@ func (m *Moves) request(e *Evictor, id gang.ID, now time.Time) *request {
 		return nil
 	}
 	r := &request{name: notices.MovesFor(id), id: id, of: id, priority: g.Key.Priority, moves: newMovable(e, now),
-		demand: demand{need: g.Need, required: g.Required, held: e.Ledger.Nodes(id)}}
+		demand: demand{need: g.Need, required: g.Levels.Required, held: e.Ledger.Nodes(id)}}
 	for i, c := range g.Classes {
 		r.classes = append(r.classes, requestClass{class: c.Class, role: c.Role, pod: g.Pods[i], count: c.Count})
 	}
