@@ -12,6 +12,7 @@ import (
 
 	"berth.dev/berth/pkg/starttime"
 	"berth.dev/berth/pkg/tree"
+	"berth.dev/berth/pkg/waitlist"
 )
 
 // board plans the starts of the gangs.
@@ -41,27 +42,43 @@ func (r *Reservations) board(ctx context.Context, p *timedPlan, now time.Time) [
 // divide poses which domains the groups or segments of the gang get. Its classes are the shapes of the gang, one row
 // after the other.
 func (s *Search) divide(p *timedPlan, i int) (*tree.Problem, []starttime.Members, error) {
-	g, first := p.gangs[i], slices.Min(p.at[i])
-	classes := map[string]int{}
-	for c, class := range g.Classes {
-		classes[class.Class] = p.at[i][c] - first
-	}
+	first := slices.Min(p.at[i])
 	nodes := make([]*v1.Node, len(p.nodes))
 	for n := range p.nodes {
 		nodes[n] = p.nodes[n].Object
 	}
-	posed, err := s.Sets.Outline(g.ID, g.Levels, g.Need, classes, nodes)
+	posed, err := s.outline(p.gangs[i], func(class int) int { return p.at[i][class] - first }, p.together[first], nodes)
 	if err != nil {
-		return nil, nil, err //nolint:wrapcheck // it says which pod
-	}
-	if together := p.together[first]; together != nil {
-		posed.Asks = together
+		return nil, nil, err
 	}
 	members := make([]starttime.Members, len(posed.Asks))
 	for class := range members {
 		members[class].Shape = first + class
 	}
 	return posed, members, nil
+}
+
+// outline poses which domains the groups or segments of the gang get. number says which classes ask for the same, and
+// asks what that is; nil if all do.
+func (s *Search) outline(g *waitlist.Gang, number func(class int) int, asks [][]int64,
+	nodes []*v1.Node) (*tree.Problem, error) {
+	classes := map[string]int{}
+	for c, class := range g.Classes {
+		classes[class.Class] = number(c)
+	}
+	for i, node := range nodes {
+		if node == nil {
+			nodes[i] = &v1.Node{} // it has just gone, and is in no domain
+		}
+	}
+	posed, err := s.Sets.Outline(g.ID, g.Levels, g.Need, classes, nodes)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it says which pod
+	}
+	if asks != nil {
+		posed.Asks = asks
+	}
+	return posed, nil
 }
 
 // members are what a gang lacks to its minimum, those first for which there is the least capacity.

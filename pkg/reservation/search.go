@@ -139,7 +139,19 @@ func (s *Search) nearestAmong(g *waitlist.Gang, some map[string]bool, now time.T
 		p.Classes = append(p.Classes, reserve.Class{Role: c.Role, Count: c.Count, Shape: at[shape]})
 	}
 	// Who makes way is found out first: the account must not be locked for so long.
-	p.Nodes = s.List.Capacity.Rooms(shapes, g.Levels.Required, emptied, s.makesWay(g))
+	var asks [][]int64
+	p.Nodes, asks = s.List.Capacity.Rooms(shapes, g.Levels.Required, emptied, g.Divided() && len(shapes) > 1,
+		s.makesWay(g))
+	if g.Divided() {
+		nodes := make([]*v1.Node, len(p.Nodes))
+		for i := range nodes {
+			nodes[i] = s.List.Capacity.Cluster.Node(p.Nodes[i].Name)
+		}
+		var err error
+		if p.Tree, err = s.outline(g, func(class int) int { return p.Classes[class].Shape }, asks, nodes); err != nil {
+			return reserve.Choice{}, false
+		}
+	}
 	if len(emptied) > 0 {
 		// It is enough for the gang, and the pods that leave it need places elsewhere.
 		p.NoSpare, held = true, emptied
