@@ -71,14 +71,14 @@ func (s *Search) outline(g *waitlist.Gang, number func(class int) int, asks [][]
 			nodes[i] = &v1.Node{} // it has just gone, and is in no domain
 		}
 	}
-	posed, err := s.Sets.Outline(g.ID, g.Levels, g.Need, classes, nodes)
+	posed, err := s.Sets.Outline(g.ID, g.Levels, g.Need, s.Sets.Waiting(g.ID), classes, nodes)
 	if err != nil {
 		return nil, err //nolint:wrapcheck // it says which pod
 	}
 	if asks != nil {
 		posed.Asks = asks
 	}
-	return posed, nil
+	return &posed.Problem, nil
 }
 
 // members are what a gang lacks to its minimum, those first for which there is the least capacity.
