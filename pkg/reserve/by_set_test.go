@@ -11,7 +11,7 @@ import (
 	"berth.dev/berth/pkg/tree"
 )
 
-// segmentsIn are sets that each need so many members of the first shape in one of the racks.
+// segmentsIn are sets that each need a number of members of the first shape in one of the racks.
 func segmentsIn(racks []int, needs ...int) *tree.Problem {
 	p := &tree.Problem{Levels: [][]int{racks}, Asks: [][]int64{{}}, Sets: []tree.Set{{Level: tree.None, Held: tree.None,
 		Need: []int{0}, Least: len(needs), Enough: tree.None}}}
@@ -87,8 +87,8 @@ func TestChooseBySetSharesNodes(t *testing.T) {
 		return Node{Name: name, Free: [2][]int64{{free}, {8}}, Rooms: []Room{{Now: int(free / 6), Empty: 1, Pods: 1},
 			{Now: int(free / 2), Empty: 4, Pods: 1}}}
 	}
-	p := &Problem{MaxNodes: 9, Classes: []Class{{Count: 1}, {Count: 2, Shape: 1}}, Nodes: []Node{node("a", 6), node("b", 8),
-		node("c", 2)}, Tree: segmentsIn([]int{0, 1, 1}, 1)}
+	p := &Problem{MaxNodes: 9, Classes: []Class{{Count: 1}, {Count: 2, Shape: 1}},
+		Nodes: []Node{node("a", 6), node("b", 8), node("c", 2)}, Tree: segmentsIn([]int{0, 1, 1}, 1)}
 	p.Tree.Asks, p.Tree.Sets[0].Need, p.Tree.Sets[1].Need = [][]int64{{6}, {2}}, []int{0, 0}, []int{1, 2}
 	got, ok := Choose(p)
 	want := Choice{Places: []Place{{"b", 0, 1}, {"b", 1, 1}, {"c", 1, 1}}, Ready: true}
@@ -108,8 +108,8 @@ func TestWhatIsKeptForSegmentsIsEnough(t *testing.T) {
 		for n := range racks {
 			racks[n] = draw(3)
 			empty := draw(4)
-			p.Nodes = append(p.Nodes, Node{Name: fmt.Sprint("n", n), Kept: draw(4) == 0, Stuck: draw(6) == 0, Domain: draw(9) - 1,
-				Rooms: []Room{{Now: draw(empty + 1), Empty: empty, Pods: 1 + draw(3)}}})
+			p.Nodes = append(p.Nodes, Node{Name: fmt.Sprint("n", n), Kept: draw(4) == 0, Stuck: draw(6) == 0,
+				Domain: draw(9) - 1, Rooms: []Room{{Now: draw(empty + 1), Empty: empty, Pods: 1 + draw(3)}}})
 		}
 		needs := []int{1 + draw(3), 1 + draw(2)}
 		p.Tree = segmentsIn(racks, needs...)

@@ -7,8 +7,8 @@ import (
 	"berth.dev/berth/pkg/tree"
 )
 
-// setPlanner finds places for a gang whose members are in sets with domains of their own. Which domain is the best for a
-// set depends on those of the others, so a search over the tree is asked from when on all of them fit.
+// setPlanner finds places for a gang whose members are in sets with domains of their own. Which domain is the best for
+// a set depends on those of the others, so a search over the tree is asked from when on all of them fit.
 type setPlanner struct {
 	*planner
 	gang *Gang

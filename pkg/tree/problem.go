@@ -92,7 +92,8 @@ func (p *Problem) Same(a, b int) bool {
 		slices.EqualFunc(x.Sets, y.Sets, p.Same)
 }
 
-// Moved is the answer for the same sets where nodes have other positions and levels; false if one of the nodes has none.
+// Moved is the answer for the same sets where nodes have other positions and levels; false if one of the nodes has
+// none.
 func (a *Answer) Moved(to *Problem, at func(node int) int) (*Answer, bool) {
 	out := &Answer{Whole: a.Whole, Placed: slices.Clone(a.Placed), Homes: make([]Home, len(a.Nodes)),
 		Nodes: make([][][]int, len(a.Nodes))}

@@ -14,9 +14,9 @@ type Stage struct {
 	Slots []int
 }
 
-// Soonest finds from when on all that is needed fits, and where. stages holds by node what it has from which time on, the
-// soonest first and each more than the one before it; before the first, it has nothing. There is no answer if it never
-// fits.
+// Soonest finds from when on all that is needed fits, and where. stages holds by node what it has from which time on,
+// the soonest first and each more than the one before it; before the first, it has nothing. There is no answer if it
+// never fits.
 //
 // Whether it fits is asked of some of the times only: what fits at one fits at all later ones. Of the domains that will
 // do, those are taken that have the room the soonest.
@@ -74,8 +74,8 @@ func (p *Problem) resources() int {
 	return most
 }
 
-// soonFirst places what is needed by a time, in the domains and on the nodes that have their room the soonest; nil if it
-// does not fit in that order.
+// soonFirst places what is needed by a time, in the domains and on the nodes that have their room the soonest; nil if
+// it does not fit in that order.
 func (p *Problem) soonFirst(stages [][]Stage, at int64) *Answer {
 	order := make([]int, len(stages))
 	for n := range order {
@@ -114,8 +114,8 @@ func (p *Problem) soonFirst(stages [][]Stage, at int64) *Answer {
 	return answer
 }
 
-// domainsBy returns the domains of the level that have room by a time for the largest of its sets that have none yet, in
-// the order of when each has that.
+// domainsBy returns the domains of the level that have room by a time for the largest of its sets that have none yet,
+// in the order of when each has that.
 func (p *Problem) domainsBy(level int, stages [][]Stage, by int64) []int {
 	var need []int
 	total := 0

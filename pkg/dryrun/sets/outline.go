@@ -25,7 +25,8 @@ func (d *Divider) Waiting(id gang.ID) []gang.Member {
 }
 
 // Outline poses the problem of members of a gang without an account, for those who know better what nodes will have: of
-// the nodes it has the domains only. classes numbers the classes of members, those that ask for the same with one number.
+// the nodes it has the domains only. classes numbers the classes of members, those that ask for the same with one
+// number.
 func (d *Divider) Outline(id gang.ID, levels gangview.Topology, need gang.Minimum, members []gang.Member,
 	classes map[string]int, nodes []*v1.Node) (*Problem, error) {
 	s, err := d.Divide(id, levels, need, members)
