@@ -135,6 +135,27 @@ func (x *Cluster) MembersOn(node string) []BoundPod {
 	return members
 }
 
+// Nodes returns the nodes that exist.
+func (x *Cluster) Nodes() []*v1.Node {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	all := make([]*v1.Node, 0, x.nodes.present)
+	for _, n := range x.nodes.existing() {
+		all = append(all, n.node)
+	}
+	return all
+}
+
+// Node returns the node of the name, nil if it does not exist.
+func (x *Cluster) Node(name string) *v1.Node {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if n := x.nodes.byName[name]; n != nil {
+		return n.node
+	}
+	return nil
+}
+
 // Pod returns the bound pod as it was last seen, or nil.
 func (x *Cluster) Pod(uid apitypes.UID) *v1.Pod {
 	x.mu.Lock()

@@ -10,9 +10,10 @@ import (
 // Rooms returns the nodes that pods of one of the live shapes may use, with the room that they have for each of them,
 // as if the pods for which gone holds were not there. Nodes in one domain of the labels keys have the same number;
 // nodes without one are left out. What is cordoned only to be emptied for the pods counts as open to them. gone must
-// not call the index, and is called for every bound pod with mu held.
-func (x *Index) Rooms(keys []ShapeKey, labels []string, emptied map[string]bool,
-	gone func(pod *v1.Pod, priority int32) bool) []reserve.Node {
+// not call the index, and is called for every bound pod with mu held. With together, it is told, too, what nodes have
+// for pods of several shapes that share them, and what pods of each shape ask for of that.
+func (x *Index) Rooms(keys []ShapeKey, labels []string, emptied map[string]bool, together bool,
+	gone func(pod *v1.Pod, priority int32) bool) (out []reserve.Node, asks [][]int64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.settle()
@@ -24,7 +25,10 @@ func (x *Index) Rooms(keys []ShapeKey, labels []string, emptied map[string]bool,
 	for k, key := range keys {
 		shapes[k] = x.shapes.byKey[key]
 	}
-	var out []reserve.Node
+	shared := &amounts{}
+	if together {
+		shared = x.amountsOf(keys)
+	}
 	all := make([]reserve.Room, len(keys)*x.nodes.present)
 	used, pods := make([]int64, len(x.resources.names)), make([]int, len(x.resources.names))
 	scarce := make([]bool, len(x.resources.names))
@@ -60,6 +64,9 @@ func (x *Index) Rooms(keys []ShapeKey, labels []string, emptied map[string]bool,
 				}
 			}
 		}
+		if together {
+			node.Free = [2][]int64{shared.free(n.has, used), shared.free(n.has, make([]int64, len(used)))}
+		}
 		fits := false
 		for k, s := range shapes {
 			admits := s != nil && (s.rule.verdicts[i] == admitted || emptied[n.name] && s.rule.verdicts[i] == cordoned)
@@ -81,5 +88,5 @@ func (x *Index) Rooms(keys []ShapeKey, labels []string, emptied map[string]bool,
 			clear(node.Rooms)
 		}
 	}
-	return out
+	return out, shared.asks
 }

@@ -13,8 +13,8 @@ func (m *roomModel) askRooms(t *rapid.T, live []int) {
 		keys = append(keys, shapeOf(m.pods[i]))
 	}
 	for _, labels := range [][]string{nil, {"rack"}, {"kind", "rack"}} {
-		all, none := m.x.Rooms(keys, labels, nil, func(*v1.Pod, int32) bool { return false }), m.x.Rooms(keys, labels, nil,
-			func(*v1.Pod, int32) bool { return true })
+		all, _ := m.x.Rooms(keys, labels, nil, false, func(*v1.Pod, int32) bool { return false })
+		none, _ := m.x.Rooms(keys, labels, nil, false, func(*v1.Pod, int32) bool { return true })
 		values := map[int]string{}
 		for n, node := range all {
 			of := ""

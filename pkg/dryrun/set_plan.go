@@ -51,7 +51,7 @@ func (s *Sources) Sets() *sets.Divider {
 func (p *Planner) arrangeSets(w *Work, id gang.ID, levels gangview.Topology, turn gang.Turn, nodes []fwk.NodeInfo,
 	only *modelLimits) (*Plan, error) {
 	divider := p.Sets()
-	s, err := divider.Divide(id, levels, turn.Need, turn.Members, nodes)
+	s, err := divider.Divide(id, levels, turn.Need, turn.Members)
 	if err != nil {
 		return nil, err
 	}

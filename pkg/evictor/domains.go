@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"slices"
 
+	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/dryrun/sets"
 	"berth.dev/berth/pkg/eviction"
@@ -24,32 +26,44 @@ type division struct {
 }
 
 // divide has the request ask for a domain for each group or segment of the gang.
-func (r *request) divide(divider *sets.Divider, levels gangview.Topology, turn gang.Turn, nodes []fwk.NodeInfo) error {
-	divided, err := divider.Divide(r.id, levels, turn.Need, turn.Members, nodes)
-	if err != nil {
-		return err
+func (r *request) divide(e *Evictor, levels gangview.Topology, members []gang.Member, nodes []*v1.Node) error {
+	numbers, alike := map[string]int{}, map[capacity.ShapeKey]int{}
+	var classes []requestClass
+	for _, c := range r.classes {
+		shape := e.Capacity.ShapeOf(c.pod)
+		n, known := alike[shape]
+		if !known {
+			n = len(classes)
+			alike[shape], classes = n, append(classes, requestClass{class: c.class, pod: c.pod})
+		}
+		numbers[c.class] = n
+		classes[n].count += c.count
 	}
-	posed := divider.Pose(divided, turn.Members, nodes, sets.NoLimits)
+	posed, err := e.sets().Outline(r.id, levels, r.need, members, numbers, nodes)
+	if err != nil {
+		return err //nolint:wrapcheck // it says which pod
+	}
 	d := &division{Tree: eviction.Tree{Sets: posed.Sets, Levels: posed.Levels, Firm: posed.Firm},
 		nodes: make(map[string]int, len(nodes)), posed: posed}
 	for i, n := range nodes {
-		d.nodes[n.Node().Name] = i
-	}
-	var classes []requestClass
-	for i := range turn.Members {
-		m := &turn.Members[i]
-		class, known := posed.ClassOf(m)
-		if !known {
-			continue
-		}
-		if class == len(classes) {
-			of := slices.IndexFunc(r.classes, func(c requestClass) bool { return c.class == m.Class })
-			classes = append(classes, requestClass{class: m.Class, pod: r.classes[of].pod})
-		}
-		classes[class].count++
+		d.nodes[n.Name] = i
 	}
 	r.division, r.classes, r.required, r.held = d, classes, nil, nil
 	return nil
+}
+
+// sets divides gangs into groups and segments.
+func (e *Evictor) sets() *sets.Divider {
+	return &sets.Divider{Ledger: e.Ledger, Pod: e.Members.Pod, PodGroup: e.Members.Group, Capacity: e.Capacity}
+}
+
+// objectsOf are the nodes of a cycle.
+func objectsOf(nodes []fwk.NodeInfo) []*v1.Node {
+	out := make([]*v1.Node, len(nodes))
+	for i, n := range nodes {
+		out[i] = n.Node()
+	}
+	return out
 }
 
 // asks reports whether the same sets ask for the same.
@@ -121,51 +135,17 @@ func (b *problemBuilder) addDomains() {
 	}
 }
 
-// nodesBySet names the nodes of an answer.
-func nodesBySet(answer *tree.Answer, nodes []eviction.Node) [][][]string {
-	if answer == nil {
-		return nil
-	}
-	out := make([][][]string, len(answer.Nodes))
-	for set, classes := range answer.Nodes {
-		out[set] = make([][]string, len(classes))
-		for class, at := range classes {
-			for _, n := range at {
-				out[set][class] = append(out[set][class], nodes[n].Name)
-			}
-		}
-	}
-	return out
-}
-
-// answer is where members go by what was found, on the nodes as they are now; false if one is gone.
-func (d *division) answer(bySet [][][]string) (*tree.Answer, bool) {
-	a := &tree.Answer{Whole: true, Homes: make([]tree.Home, len(bySet)), Nodes: make([][][]int, len(bySet))}
-	for set, classes := range bySet {
-		a.Homes[set] = tree.Home{Level: tree.None, Domain: tree.None}
-		a.Nodes[set] = make([][]int, len(classes))
-		for class, names := range classes {
-			for _, name := range names {
-				n, known := d.nodes[name]
-				if !known {
-					return nil, false
-				}
-				a.Nodes[set][class] = append(a.Nodes[set][class], n)
-				if level := d.Sets[set].Level; level != tree.None {
-					a.Homes[set] = tree.Home{Level: level, Domain: d.Levels[level][n]}
-				}
-			}
-		}
-	}
-	return a, true
-}
-
 // bySet places the members of each group or segment on the nodes that the proposal has for them, and notes which of
 // these refuse some.
 func (c *checking) bySet() (*dryrun.Plan, findings, error) {
 	d := c.request.division
 	_, stale := c.nodes()
-	answer, known := d.answer(c.found.bySet)
+	answer, known := c.found.Sets.Moved(&d.posed.Problem, func(n int) int {
+		if at, known := d.nodes[c.found.names[n]]; known {
+			return at
+		}
+		return tree.None
+	})
 	nodes, err := c.profile.framework.SnapshotSharedLister().NodeInfos().List()
 	if err != nil {
 		return nil, nil, fmt.Errorf("listing nodes: %w", err)

@@ -20,19 +20,24 @@ import (
 func (m *Moves) try(ctx context.Context, p *Profile, id gang.ID, turn gang.Turn) (string, error) {
 	e, now := p.evictor, time.Now()
 	found, why := m.take(id, now)
-	if found == nil || evictsFor(e, id) || !found.upToDate(e, turn) {
+	if found == nil || evictsFor(e, id) {
 		return why, nil
 	}
 	all, err := p.framework.SnapshotSharedLister().NodeInfos().List()
 	if err != nil {
 		return "", fmt.Errorf("listing nodes: %w", err)
 	}
-	if p.Lack(id, all) != nil {
+	if p.Lack(id, all) != nil || !found.upToDate(e, turn, all) {
 		return "", nil
 	}
 	c := newChecking(ctx, p, found.request, turn, found.proposal)
 	nodes, _ := c.nodes()
-	plan, err := c.place(c.proposed(), turn.Need, dryrun.Part{Nodes: nodes})
+	var plan *dryrun.Plan
+	if found.request.division != nil {
+		plan, _, err = c.bySet()
+	} else {
+		plan, err = c.place(c.proposed(), turn.Need, dryrun.Part{Nodes: nodes})
+	}
 	if err != nil || !plan.Feasible() {
 		return "", err
 	}
@@ -60,12 +65,25 @@ func evictsFor(e *Evictor, id gang.ID) bool {
 	return w != nil && w.HasVictims()
 }
 
-// upToDate reports whether the gang and the pods are as they were when the moves were found.
-func (f *movePlan) upToDate(e *Evictor, turn gang.Turn) bool {
+// upToDate reports whether the gang and the pods are as they were when the moves were found. A gang that is divided is
+// divided again, for the nodes of the cycle.
+func (f *movePlan) upToDate(e *Evictor, turn gang.Turn, nodes []fwk.NodeInfo) bool {
 	for _, pod := range f.victims {
 		if now := e.Capacity.Cluster.Pod(pod.UID); now == nil || now.DeletionTimestamp != nil {
 			return false
 		}
+	}
+	if before := f.request; before.division != nil {
+		now := *before
+		now.classes = nil
+		if _, complete := now.addMembers(e.Members, turn.Members); !complete {
+			return false
+		}
+		levels, err := gangview.TopologyOf(e.Members.Group(now.id), now.classes[0].pod)
+		if err != nil || now.divide(e, levels, turn.Members, objectsOf(nodes)) != nil || !now.asks(before) {
+			return false
+		}
+		f.request = &now
 	}
 	return f.request.need.Total == turn.Need.Total
 }

@@ -128,22 +128,20 @@ func (m *Moves) review(e *Evictor, now time.Time, waits func(gang.ID) bool) {
 	}
 }
 
-// request asks for moves for the gang, or is nil if none are made for it: it evicts no pods, or its members are in
-// several groups or segments.
+// request asks for moves for the gang, or is nil if none are made for it.
 func (m *Moves) request(e *Evictor, id gang.ID, now time.Time) *request {
 	g := m.Waiting(id)
-	if g == nil || slices.Contains(g.Pods, nil) || g.Misstated != nil || g.Need.Tree != nil ||
+	if g == nil || slices.Contains(g.Pods, nil) || g.Misstated != nil ||
 		slices.ContainsFunc(g.Pods, podview.NeverPreempts) {
 		return nil
 	}
-	levels, err := gangview.TopologyOf(e.Members.Group(id), g.Pods[0])
-	if err != nil || levels.Segment.Size > 0 {
-		return nil
-	}
 	r := &request{name: notices.MovesFor(id), id: id, of: id, priority: g.Key.Priority, moves: newMovable(e, now),
-		demand: demand{need: g.Need, required: g.Required, held: e.Ledger.Nodes(id)}}
+		demand: demand{need: g.Need, required: g.Levels.Required, held: e.Ledger.Nodes(id)}}
 	for i, c := range g.Classes {
 		r.classes = append(r.classes, requestClass{class: c.Class, role: c.Role, pod: g.Pods[i], count: c.Count})
+	}
+	if g.Divided() && r.divide(e, g.Levels, e.sets().Waiting(id), e.Capacity.Cluster.Nodes()) != nil {
+		return nil // cycles tell it why
 	}
 	return r
 }

@@ -91,8 +91,8 @@ type proposal struct {
 	leaving []*v1.Pod
 	// impacts are what it takes from each gang.
 	impacts []gang.EvictionImpact
-	// bySet holds by set and class the nodes of a gang that is divided.
-	bySet [][][]string
+	// names are those of the nodes of Sets.
+	names []string
 }
 
 // going are the pods that have to go before members are placed.
@@ -150,7 +150,9 @@ func (e *Evictor) propose(r *request, said findings) *proposal {
 	for _, placed := range found.Placed {
 		found.pods[placed.Node] = 0
 	}
-	found.bySet = nodesBySet(found.Sets, p.Nodes)
+	for n := range p.Nodes {
+		found.names = append(found.names, p.Nodes[n].Name)
+	}
 	for i := range b.cluster.Nodes {
 		n := &b.cluster.Nodes[i]
 		if _, used := found.pods[n.Name]; used {

@@ -126,8 +126,7 @@ func (s *spares) find(members []failing) []reservation.Hold {
 	for i := range members {
 		pods[i] = members[i].pod
 	}
-	divider := &dryrunsets.Divider{Ledger: e.Ledger, Pod: e.Members.Pod, PodGroup: e.Members.Group, Capacity: e.Capacity}
-	parts, err := divider.Replace(s.id, levels, pods)
+	parts, err := e.sets().Replace(s.id, levels, pods)
 	if err != nil {
 		return nil
 	}

@@ -1,7 +1,6 @@
 package reservation
 
 import (
-	"cmp"
 	"context"
 	"hash/maphash"
 	"maps"
@@ -83,6 +82,9 @@ type timedPlan struct {
 	// at is the row of each class, by gang.
 	at    [][]int
 	nodes []capacity.NodeEnds
+	// together is what members of the shapes of a row ask for that share nodes, asked what was asked of the board.
+	together [][][]int64
+	asked    []starttime.Gang
 	// singles are pods in no gang that are told a start, singleRows their rows.
 	singles    []*v1.Pod
 	singleRows []int
@@ -119,7 +121,7 @@ func (r *Reservations) lookByTime(ctx context.Context, first bool, now time.Time
 		r.Singles.askFor(plan, &r.Search, now)
 	}
 	r.Search.answer(plan, now)
-	reservations := r.board(plan, now)
+	reservations := r.board(ctx, plan, now)
 	if tellsSingles {
 		r.Singles.tellStarts(plan, &r.Search, reservations, now)
 	}
@@ -243,60 +245,17 @@ func (p *timedPlan) add(g *waitlist.Gang, emptied map[string]bool, makesWay func
 		if !asked {
 			row = len(p.rows)
 			known[shape] = row
-			p.rows = append(p.rows, capacity.Row{Shape: shape, Labels: g.Required, Emptied: emptied, MakesWay: makesWay})
+			p.rows = append(p.rows, capacity.Row{Shape: shape, Labels: g.Levels.Required, Emptied: emptied, MakesWay: makesWay})
 		}
 		at[c] = row
 	}
+	if shapes := len(known); shapes > 1 && g.Divided() {
+		first := &p.rows[len(p.rows)-shapes]
+		for _, row := range p.rows[len(p.rows)-shapes:] {
+			first.Together = append(first.Together, row.Shape)
+		}
+	}
 	p.gangs, p.at = append(p.gangs, g), append(p.at, at)
-}
-
-// board plans the starts of the gangs.
-func (r *Reservations) board(p *timedPlan, now time.Time) []starttime.Reservation {
-	nodes := make([]starttime.Node, len(p.nodes))
-	for i := range p.nodes {
-		nodes[i] = p.nodes[i].Node
-	}
-	gangs := make([]starttime.Gang, len(p.gangs))
-	for i, g := range p.gangs {
-		percent := r.Search.Holders.percentByTime(g.ID.Namespace, g.Key.Priority)
-		gangs[i] = starttime.Gang{Name: g.ID.String(), Members: p.members(i),
-			Run:    r.Search.Holds.Gate.Forecasts.Left(g.Pods[0], now),
-			Waited: now.Sub(g.Since), MaxNodes: r.Search.List.Capacity.Cluster.Size() * percent / 100}
-	}
-	return r.schedule.board.Plan(nodes, gangs, now)
-}
-
-// members are what a gang lacks to its minimum, those first for which there is the least capacity.
-func (p *timedPlan) members(i int) []starttime.Members {
-	g := p.gangs[i]
-	total, roles, taken := g.Need.Total, maps.Clone(g.Need.Roles), make([]int, len(g.Classes))
-	for c, class := range g.Classes {
-		n := min(class.Count, roles[class.Role])
-		if n > 0 {
-			roles[class.Role] -= n
-		}
-		taken[c] = max(n, 0)
-		total -= taken[c]
-	}
-	byRow := map[int]int{}
-	for c, class := range g.Classes {
-		more := min(class.Count-taken[c], max(total, 0))
-		total -= more
-		if taken[c]+more > 0 {
-			byRow[p.at[i][c]] += taken[c] + more
-		}
-	}
-	var out []starttime.Members
-	fits := map[int]int{}
-	for _, row := range slices.Sorted(maps.Keys(byRow)) {
-		out = append(out, starttime.Members{Shape: row, Count: byRow[row]})
-		for n := range p.nodes {
-			all := p.nodes[n].Fits[row]
-			fits[row] += all[len(all)-1]
-		}
-	}
-	slices.SortStableFunc(out, func(a, b starttime.Members) int { return cmp.Compare(fits[a.Shape], fits[b.Shape]) })
-	return out
 }
 
 // holdByTime keeps the places of the reservation for the gang. before holds, by node, the gangs that come before it
@@ -304,10 +263,9 @@ func (p *timedPlan) members(i int) []starttime.Members {
 func (r *Reservations) holdByTime(p *timedPlan, g *waitlist.Gang, reserved *starttime.Reservation,
 	before map[string]map[gang.ID]bool) bool {
 	i := slices.Index(p.gangs, g)
-	members := p.members(i)
 	var kept []Hold
 	for _, place := range reserved.Places {
-		class := slices.Index(p.at[i], members[place.Members].Shape)
+		class := slices.Index(p.at[i], p.asked[i].Members[place.Members].Shape)
 		info, err := InfoOf(g.Pods[class])
 		if err != nil {
 			return false

@@ -11,6 +11,7 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/capacity"
+	"berth.dev/berth/pkg/dryrun/sets"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/reserve"
@@ -36,6 +37,8 @@ type Search struct {
 	List    *waitlist.List
 	Holds   *Holds
 	Turns   *reserve.Turns
+	// Sets divides gangs into groups and segments.
+	Sets *sets.Divider
 
 	// watch finds nodes on which no pod ends while they are kept.
 	watch reserve.Watch
@@ -136,7 +139,19 @@ func (s *Search) nearestAmong(g *waitlist.Gang, some map[string]bool, now time.T
 		p.Classes = append(p.Classes, reserve.Class{Role: c.Role, Count: c.Count, Shape: at[shape]})
 	}
 	// Who makes way is found out first: the account must not be locked for so long.
-	p.Nodes = s.List.Capacity.Rooms(shapes, g.Required, emptied, s.makesWay(g))
+	var asks [][]int64
+	p.Nodes, asks = s.List.Capacity.Rooms(shapes, g.Levels.Required, emptied, g.Divided() && len(shapes) > 1,
+		s.makesWay(g))
+	if g.Divided() {
+		nodes := make([]*v1.Node, len(p.Nodes))
+		for i := range nodes {
+			nodes[i] = s.List.Capacity.Cluster.Node(p.Nodes[i].Name)
+		}
+		var err error
+		if p.Tree, err = s.outline(g, func(class int) int { return p.Classes[class].Shape }, asks, nodes); err != nil {
+			return reserve.Choice{}, false
+		}
+	}
 	if len(emptied) > 0 {
 		// It is enough for the gang, and the pods that leave it need places elsewhere.
 		p.NoSpare, held = true, emptied
@@ -201,7 +216,7 @@ func (s *Search) askFor(waiting []*waitlist.Gang) *timedPlan {
 // answer finds out how many of the pods that the plan asks for fit on each node as the pods there end.
 func (s *Search) answer(p *timedPlan, now time.Time) {
 	if len(p.rows) > 0 {
-		p.nodes = s.List.Capacity.Ends(p.rows,
+		p.nodes, p.together = s.List.Capacity.Ends(p.rows,
 			func(pod *v1.Pod) runtimes.Forecast { return s.Holds.Gate.Forecasts.Left(pod, now) })
 	}
 }
@@ -252,10 +267,9 @@ func (s *Search) keptOf(p *timedPlan, reserved []starttime.Reservation, now time
 		}
 		switch {
 		case start >= 0 && reserved[start].Held:
-			members := p.members(i)
 			for _, place := range reserved[start].Places {
 				kept = append(kept, starttime.Kept{Node: place.Node, Start: &reserved[start], Until: until,
-					Share: float64(place.Count) * part(place.Node, members[place.Members].Shape)})
+					Share: float64(place.Count) * part(place.Node, p.asked[i].Members[place.Members].Shape)})
 			}
 		case g.ID == turn:
 			for _, o := range s.Holds.To(turn) {

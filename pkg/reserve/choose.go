@@ -9,6 +9,7 @@ import (
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/minheap"
+	"berth.dev/berth/pkg/tree"
 )
 
 // Problem asks which rooms to keep, and on which nodes, for a group that does not fit now, so that it fits as
@@ -22,6 +23,9 @@ type Problem struct {
 	MaxNodes int
 	// NoSpare keeps no more than the minimum needs.
 	NoSpare bool
+	// Tree has the sets of a group that is divided into groups or segments, and the domain of each of the nodes at their
+	// levels; nil for others. Its classes are the shapes. What nodes have is known of the nodes.
+	Tree *tree.Problem
 }
 
 // Class is a number of members that ask for the same.
@@ -44,6 +48,9 @@ type Node struct {
 	Oldest time.Time
 	// Rooms says for each shape what the node has for it.
 	Rooms []Room
+	// Free is what a group with a Tree and several shapes finds free of each resource that the Asks of the Tree have: now,
+	// and if no pod ran there.
+	Free [2][]int64
 }
 
 // Room is how many members of a shape fit on a node.
@@ -87,7 +94,12 @@ const spareShare = 0.5
 // classes keeps what is free earlier, that is taken.
 //
 // There is no result if the minimum would not fit in the empty cluster, within one domain or on that number of nodes.
+//
+// For a group that is divided, nodes are chosen by the domains of its sets.
 func Choose(p *Problem) (Choice, bool) {
+	if p.Tree != nil {
+		return chooseBySet(p)
+	}
 	var usable []int
 	for i := range p.Nodes {
 		if p.Nodes[i].Domain >= 0 {

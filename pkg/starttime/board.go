@@ -82,17 +82,22 @@ func (b *Board) Plan(nodes []Node, gangs []Gang, now time.Time) []Reservation {
 
 // places returns the places that were kept before, unless the gang starts much sooner on others.
 func (b *Board) places(p *planner, g *Gang) (choice, bool) {
-	for i, m := range g.Members {
-		if !slices.ContainsFunc(g.Members[:i], func(o Members) bool { return o.Shape == m.Shape }) {
-			p.shape(m.Shape)
+	choose := func(may func(node int) bool) (choice, bool) { return p.choose(g, may) }
+	if g.Tree != nil {
+		choose = p.bySet(g).choose
+	} else {
+		for i, m := range g.Members {
+			if !slices.ContainsFunc(g.Members[:i], func(o Members) bool { return o.Shape == m.Shape }) {
+				p.shape(m.Shape)
+			}
 		}
 	}
-	best, ok := p.choose(g, func(int) bool { return true })
+	best, ok := choose(func(int) bool { return true })
 	m := b.gangs[g.Name]
 	if !ok || m == nil || m.nodes == nil {
 		return best, ok
 	}
-	kept, same := p.choose(g, func(n int) bool { return m.nodes[p.nodes[n].Name] })
+	kept, same := choose(func(n int) bool { return m.nodes[p.nodes[n].Name] })
 	if same && float64(kept.at) <= b.settings.Exchange*float64(best.at)+float64(settle) {
 		return kept, true
 	}

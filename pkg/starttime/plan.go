@@ -174,6 +174,10 @@ func (p *planner) fill(g *Gang, parts [][]entry, may func(node int) bool) (choic
 func (p *planner) start(c *choice) runtimes.Forecast {
 	p.ends = p.ends[:0]
 	for i, place := range c.places {
+		if i > 0 && c.places[i-1].Node == place.Node && c.places[i-1].Gone == place.Gone && c.after[i-1] == c.after[i] {
+			// The same pods have to end for members of several classes.
+			continue
+		}
 		if c.after[i] {
 			p.ends = append(p.ends, p.taken[place.Node].until)
 		}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"berth.dev/berth/pkg/runtimes"
+	"berth.dev/berth/pkg/tree"
 )
 
 // Node is a node that may be kept.
@@ -18,6 +19,9 @@ type Node struct {
 	// Fits says for each shape how many of its members fit when the first pods of Ends have gone: none of them, one,
 	// and so on.
 	Fits [][]int
+	// Free says for the first shape of a gang with sets and several shapes how much is then free of each resource that
+	// the Asks of its Tree have.
+	Free [][][]int64
 }
 
 // domain is the node's for the shape.
@@ -49,6 +53,9 @@ type Gang struct {
 	Waited time.Duration
 	// MaxNodes is how many nodes may be kept for it.
 	MaxNodes int
+	// Tree has the sets of a gang that is divided into groups or segments, and the domain of each of the nodes at their
+	// levels; nil for others. Its classes are Members. What nodes have is known of the nodes.
+	Tree *tree.Problem
 }
 
 // Members is a number of members that ask for the same.

@@ -92,6 +92,29 @@ func (p *Problem) Same(a, b int) bool {
 		slices.EqualFunc(x.Sets, y.Sets, p.Same)
 }
 
+// Moved is the answer for the same sets where nodes have other positions and levels; false if one of the nodes has
+// none.
+func (a *Answer) Moved(to *Problem, at func(node int) int) (*Answer, bool) {
+	out := &Answer{Whole: a.Whole, Placed: slices.Clone(a.Placed), Homes: make([]Home, len(a.Nodes)),
+		Nodes: make([][][]int, len(a.Nodes))}
+	for set, classes := range a.Nodes {
+		level := to.Sets[set].Level
+		out.Homes[set], out.Nodes[set] = Home{None, None}, make([][]int, len(classes))
+		for class, nodes := range classes {
+			for _, node := range nodes {
+				n := at(node)
+				if n == None {
+					return nil, false
+				}
+				if out.Nodes[set][class] = append(out.Nodes[set][class], n); level != None {
+					out.Homes[set] = Home{level, to.Levels[level][n]}
+				}
+			}
+		}
+	}
+	return out, true
+}
+
 // cut leaves out of the answer the places of members that are still to come.
 func (a *Answer) cut(sets []Set) *Answer {
 	for i := range sets {

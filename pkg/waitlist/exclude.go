@@ -31,10 +31,10 @@ func (l *List) Why(g *Gang) obstacle.Reason {
 	kept := l.Kept(g.ID, g.Pods)
 	turn := gang.Turn{Of: g.Of, Need: g.Need, Held: g.Held, Grows: g.Grows}
 	result := gangplan.Result{Need: g.Need,
-		Assignments: make([]gang.Assignment, l.Capacity.BestBeside(g.Shapes, g.Required, nil, kept))}
+		Assignments: make([]gang.Assignment, l.Capacity.BestBeside(g.Shapes, g.Levels.Required, nil, kept))}
 	for i, c := range g.Classes {
 		turn.Members = append(turn.Members, make([]gang.Member, c.Count)...)
-		if fits := l.Capacity.BestBeside(g.Shapes[i:i+1], g.Required, nil, kept); fits < c.Count {
+		if fits := l.Capacity.BestBeside(g.Shapes[i:i+1], g.Levels.Required, nil, kept); fits < c.Count {
 			result.Short = append(result.Short, gangplan.Shortage{Class: c.Class, Wanted: c.Count, Fits: fits})
 		}
 	}
@@ -54,8 +54,8 @@ func (l *List) Why(g *Gang) obstacle.Reason {
 		}
 	}
 	within := ""
-	if len(g.Required) > 0 {
-		within = g.Required[len(g.Required)-1]
+	if len(g.Levels.Required) > 0 {
+		within = g.Levels.Required[len(g.Levels.Required)-1]
 	}
 	describe := func(class string) string {
 		for i, c := range g.Classes {
@@ -79,14 +79,14 @@ func (l *List) roomy(g *Gang) bool {
 	}
 	kept := l.Kept(g.ID, g.Pods)
 	return len(kept) == 0 || fits(g, func(needs []capacity.Need) int {
-		return l.Capacity.BestBeside(needs, g.Required, nil, kept)
+		return l.Capacity.BestBeside(needs, g.Levels.Required, nil, kept)
 	})
 }
 
 // MayFit reports whether the gang may fit into what is free or, with empty set, into the cluster if no pod ran in it.
 func (l *List) MayFit(g *Gang, empty bool) bool {
 	return len(l.lacks(g, empty)) == 0 && fits(g, func(needs []capacity.Need) int {
-		return l.Capacity.Best(needs, g.Required, nil, empty)
+		return l.Capacity.Best(needs, g.Levels.Required, nil, empty)
 	})
 }
 

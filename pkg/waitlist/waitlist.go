@@ -25,11 +25,11 @@ const endedAtOnce = 8
 // Gang is a gang that waits to be planned, with what the account of free capacity has to know of it.
 type Gang struct {
 	gang.Waiting
-	Shapes   []capacity.Need
-	Pods     []*v1.Pod
-	Needs    Needs
-	Near     neighbors
-	Required []string
+	Shapes []capacity.Need
+	Pods   []*v1.Pod
+	Needs  Needs
+	Near   neighbors
+	Levels gangview.Topology
 	// Misstated is what is wrong with what the gang says of topology and models; nil if nothing is.
 	Misstated obstacle.Reason
 	Backoff   Backoff
@@ -41,6 +41,10 @@ type Gang struct {
 	// DescribedAt is the state of the account for which the reason was last found.
 	DescribedAt uint64
 }
+
+// Divided reports whether members share domains of the topology with some of the others only: they are in groups, or in
+// segments.
+func (g *Gang) Divided() bool { return g.Levels.Segment.Size > 0 || g.Need.Tree != nil }
 
 // Backoff is that of a gang after failed attempts.
 type Backoff struct {
@@ -145,7 +149,7 @@ func (l *List) describe(waits gang.Waiting, known *Gang) *Gang {
 		if err != nil {
 			g.Misstated = obstacle.Told(err.Error())
 		}
-		g.Required = levels.Required
+		g.Levels = levels
 	}
 	return g
 }

@@ -93,6 +93,7 @@ var bounds = map[string]map[string]string{
 		"boundPods.byUID": byPod, "boundPods.leaving": byPod, "boundPods.priorities": byPod, "memo.domains": byNode,
 		"nodes.byName": byPod, "podEntry.others": byPod, "resources.index": byNode, "Row.Emptied": oneCycle,
 		"shapes.byKey": byPod, "shapes.rules": byPod, "besides.causes": byPod, "besides.taken": byPod,
+		"amounts.claimed": oneCycle,
 	},
 	"pkg/waitlist": {
 		"List.ByID": byGang, "List.ByShape": byGang,
@@ -134,6 +135,7 @@ var bounds = map[string]map[string]string{
 	"pkg/reserve": {
 		"Turns.namespaces": byAdmin, "Turns.rests": byGang, "Watch.kept": byNode, "Watch.stuck": byNode,
 		"Watch.turns": byNode, "reserver.counts": oneCycle, "reserver.nodes": oneCycle,
+		"setReserver.used": oneCycle, "setReserver.members": oneCycle,
 	},
 	"pkg/gpu": {
 		"usual": inSource, "Demand.pressure": byNode, "Judge.byModel": byNode, "Stranding.models": byNode,

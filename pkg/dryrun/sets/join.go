@@ -37,7 +37,7 @@ func (d *Divider) Join(id gang.ID, levels gangview.Topology, pod *v1.Pod, nodes 
 	}
 	v, _ := d.Ledger.View(id)
 	need := v.Minimum.Without(len(held), func(role string) int { return settled[role] })
-	s, err := d.Divide(id, levels, need, members, nodes)
+	s, err := d.Divide(id, levels, need, members)
 	if err != nil {
 		return nil, "", err
 	}

@@ -1,8 +1,6 @@
 package sets
 
 import (
-	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -12,7 +10,6 @@ import (
 
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/topology"
 	"berth.dev/berth/pkg/tree"
 )
 
@@ -31,7 +28,7 @@ const mostAccounts = 32
 type Problem struct {
 	*Division
 	tree.Problem
-	nodes []fwk.NodeInfo
+	nodes []*v1.Node
 	// classes numbers the classes of members; those that ask for the same by the account are one.
 	classes map[string]int
 	levels  []domains
@@ -47,9 +44,12 @@ type domains struct {
 // Pose poses the problem of the sets on the nodes. The classes are kept on the models that only gives them.
 func (d *Divider) Pose(s *Division, members []gang.Member, nodes []fwk.NodeInfo,
 	only Limits) *Problem {
-	c := &Problem{Division: s, nodes: nodes, classes: map[string]int{}}
+	c := &Problem{Division: s, classes: map[string]int{}}
+	for _, n := range nodes {
+		c.nodes = append(c.nodes, n.Node())
+	}
 	c.Nodes = make([]tree.Node, len(nodes))
-	d.addClasses(c, members, only)
+	d.addClasses(c, members, nodes, only)
 	for i := range s.all {
 		c.addSet(i)
 	}
@@ -57,10 +57,10 @@ func (d *Divider) Pose(s *Division, members []gang.Member, nodes []fwk.NodeInfo,
 }
 
 // addClasses adds what members ask for, and what nodes have of it.
-func (d *Divider) addClasses(c *Problem, members []gang.Member, only Limits) {
+func (d *Divider) addClasses(c *Problem, members []gang.Member, nodes []fwk.NodeInfo, only Limits) {
 	at := make(map[string]int, len(c.nodes))
 	for i, n := range c.nodes {
-		at[n.Node().Name] = i
+		at[n.Name] = i
 	}
 	type shape struct {
 		key   capacity.ShapeKey
@@ -101,7 +101,7 @@ func (d *Divider) addClasses(c *Problem, members []gang.Member, only Limits) {
 		for class := range asks {
 			c.Asks[class] = append(c.Asks[class], asks[class][name])
 		}
-		for i, n := range c.nodes {
+		for i, n := range nodes {
 			c.Nodes[i].Free = append(c.Nodes[i].Free, freeOf(n, name))
 		}
 	}
@@ -175,8 +175,12 @@ func (c *Problem) addSet(i int) {
 	}
 	if set.own {
 		out.Level = c.levelOf(set.keys)
-		if d, here := c.levels[out.Level].index[set.held]; here {
-			out.Held = d
+		if set.held != "" {
+			d, here := c.levels[out.Level].index[set.held]
+			if out.Held = d; !here {
+				// None of the nodes is in that domain, and the set has no place elsewhere.
+				out.Held = len(c.levels[out.Level].names)
+			}
 		}
 	}
 	needed, total := set.needed()
@@ -258,7 +262,7 @@ func (c *Problem) levelOf(keys []string) int {
 	l := domains{keys: keys, index: map[string]int{}}
 	of := make([]int, len(c.nodes))
 	for i, n := range c.nodes {
-		name := domainOf(keys, n.Node())
+		name := domainOf(keys, n)
 		if name == "" {
 			of[i] = tree.None
 			continue
@@ -271,88 +275,6 @@ func (c *Problem) levelOf(keys []string) int {
 	}
 	c.levels, c.Levels = append(c.levels, l), append(c.Levels, of)
 	return len(c.levels) - 1
-}
-
-// Arrange finds the order in which to fill the domains of the sets that are in no other but the gang: as few of the
-// wider ones as possible. Paths holds the wider domains of nodes, the first required ones those of all members; held
-// counts the members on nodes.
-func (c *Problem) Arrange(paths [][]string, required int, held map[string]int, need int) {
-	c.Order = map[int][]int{}
-	outer := map[int][]int{}
-	var collect func(at int)
-	collect = func(at int) {
-		for _, within := range c.Sets[at].Sets {
-			if c.Sets[within].Level == tree.None {
-				collect(within)
-			} else if c.Sets[within].Held == tree.None {
-				outer[c.Sets[within].Level] = append(outer[c.Sets[within].Level], within)
-			}
-		}
-	}
-	collect(0)
-	for _, level := range slices.Sorted(maps.Keys(outer)) {
-		order := c.orderOf(level, outer[level], paths, required, held, need)
-		c.Order[level] = order
-		if root := c.Sets[0].Level; root != tree.None && len(order) > 0 && c.Order[root] == nil {
-			c.Order[root] = []int{c.Levels[root][slices.Index(c.Levels[level], order[0])]}
-		}
-	}
-}
-
-// orderOf is the order of the domains of one level for the sets.
-func (c *Problem) orderOf(level int, sets []int, paths [][]string, required int, held map[string]int,
-	need int) []int {
-	domains := make([]topology.Node, len(c.levels[level].names))
-	first := make([]int, len(domains))
-	for i := range first {
-		first[i] = tree.None
-	}
-	divided := map[int]bool{}
-	for i, d := range c.Levels[level] {
-		switch {
-		case d == tree.None:
-			continue
-		case first[d] == tree.None:
-			first[d] = i
-		case paths != nil:
-			for at := range paths[i] {
-				divided[at] = divided[at] || paths[i][at] != paths[first[d]][at]
-			}
-		}
-		domains[d].Held += held[c.nodes[i].Node().Name]
-	}
-	for d := range domains {
-		if paths != nil {
-			for at, name := range paths[first[d]] {
-				if at < required || !divided[at] {
-					domains[d].Path = append(domains[d].Path, name)
-				}
-			}
-		}
-		domains[d].Path = append(domains[d].Path, fmt.Sprint(d))
-	}
-	var kinds, demand []int
-	members := 0
-	for _, set := range sets {
-		members = max(members, len(c.all[set].members))
-		at := slices.IndexFunc(kinds, func(of int) bool { return c.Same(of, set) })
-		if at < 0 {
-			at = len(kinds)
-			kinds, demand = append(kinds, set), append(demand, 0)
-		}
-		demand[at]++
-	}
-	for at, kind := range kinds {
-		for d, n := range c.Times(kind, demand[at]) {
-			domains[d].Slots = append(domains[d].Slots, n)
-		}
-	}
-	least := min((need+max(members, 1)-1)/max(members, 1), len(sets))
-	arrangements := topology.Arrange(domains, required, topology.Demand{Want: demand, Need: least})
-	if len(arrangements) == 0 {
-		return nil
-	}
-	return slices.Concat(arrangements[0].Sets...)
 }
 
 // describe names a domain by the narrowest of its labels.

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
-	fwk "k8s.io/kube-scheduler/framework"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/capacity"
@@ -81,8 +80,8 @@ func (d *Divider) Any(id gang.ID, levels gangview.Topology) bool {
 
 // Divide divides members of the gang into sets, of what is needed still. It is an error if it is not known in which set
 // one of them is.
-func (d *Divider) Divide(id gang.ID, levels gangview.Topology, need gang.Minimum, members []gang.Member,
-	nodes []fwk.NodeInfo) (*Division, error) {
+func (d *Divider) Divide(id gang.ID, levels gangview.Topology, need gang.Minimum,
+	members []gang.Member) (*Division, error) {
 	s := &Division{of: map[gang.UID]int{}, Size: levels.Segment.Size}
 	s.add(part{keys: levels.Required, own: len(levels.Required) > 0, prefer: narrowing(levels.Required, levels.Preferred),
 		lacks: need.Groups().Roles, around: tree.None, children: children{enough: tree.None}})
@@ -98,7 +97,7 @@ func (d *Divider) Divide(id gang.ID, levels gangview.Topology, need gang.Minimum
 			s.all[at].members = append(s.all[at].members, members[i])
 		}
 	}
-	s.findHeld(d.Ledger.Where(id), nodes)
+	s.findHeld(d.Ledger.Where(id), d.Capacity.Cluster.Node)
 	if s.Size > 0 {
 		s.leastSegments(need.Total)
 	}
@@ -220,14 +219,7 @@ func (d *Divider) divideByGroup(s *Division, id gang.ID, _ gangview.Topology, ne
 }
 
 // findHeld finds the domains in which members of sets have places.
-func (s *Division) findHeld(where map[gang.Ref]string, nodes []fwk.NodeInfo) {
-	if len(where) == 0 {
-		return
-	}
-	byName := make(map[string]*v1.Node, len(nodes))
-	for _, n := range nodes {
-		byName[n.Node().Name] = n.Node()
-	}
+func (s *Division) findHeld(where map[gang.Ref]string, nodeOf func(name string) *v1.Node) {
 	held := make([]map[string]int, len(s.all))
 	for ref, name := range where {
 		at, known := s.of[ref.UID]
@@ -236,7 +228,7 @@ func (s *Division) findHeld(where map[gang.Ref]string, nodes []fwk.NodeInfo) {
 		}
 		for ; at != tree.None; at = s.all[at].around {
 			s.all[at].placed++
-			node := byName[name]
+			node := nodeOf(name)
 			if node == nil || len(s.all[at].keys) == 0 {
 				continue
 			}

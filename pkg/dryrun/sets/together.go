@@ -26,7 +26,7 @@ func (d *Divider) Replace(id gang.ID, levels gangview.Topology, pods []*v1.Pod) 
 		replaced[members[i].UID] = true
 	}
 	v, _ := d.Ledger.View(id)
-	s, err := d.Divide(id, levels, v.Minimum, members, nil)
+	s, err := d.Divide(id, levels, v.Minimum, members)
 	if err != nil {
 		return nil, err
 	}

@@ -131,7 +131,7 @@ func (c *coordinator) newLoop(inbox *gangloop.Inbox) *gangloop.Loop {
 		&reservation.Reservations{Agenda: &c.ledger.Agenda, Leader: &c.told.leader, Changed: c.told.status.Enqueue,
 			Singles: c.singles(),
 			Search: reservation.Search{Holders: c.settings.holders, After: c.settings.patience, List: list,
-				Holds: c.holds, Turns: reserve.NewTurns(c.settings.ttl)}})
+				Holds: c.holds, Turns: reserve.NewTurns(c.settings.ttl), Sets: c.planner.Sets()}})
 }
 
 // allowsBackfill reports whether the pod may use what is kept for a gang for its turn.

@@ -1,0 +1,228 @@
+package tree
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+)
+
+// comesFree is a node for one member that comes free at a time.
+func comesFree(at int64) []Stage { return []Stage{{At: at, Slots: []int{1}}} }
+
+func TestSoonest(t *testing.T) {
+	t.Parallel()
+	segments := func(needs ...int) []Set {
+		all := []Set{{Level: None, Held: None, Need: []int{0}, Least: len(needs), Enough: None}}
+		for i, need := range needs {
+			all = append(all, Set{Level: 0, Held: None, Need: []int{need}, Enough: None})
+			all[0].Sets = append(all[0].Sets, i+1)
+		}
+		return all
+	}
+	for _, tc := range []struct {
+		name string
+		// free is when the nodes of each rack come free.
+		free [][]int64
+		sets []Set
+		// at is the answer, homes are the racks, and nodes those that are taken; none if there is no answer.
+		at    int64
+		homes []int
+		nodes []int
+	}{
+		{name: "what fits at once fits at once", free: [][]int64{{0, 0}, {5, 5}}, sets: segments(2), homes: []int{0},
+			nodes: []int{0, 1}},
+		{name: "free nodes of several racks are no room for a segment", free: [][]int64{{0, 9}, {0, 7}}, sets: segments(2),
+			at: 7, homes: []int{1}, nodes: []int{2, 3}},
+		{name: "the last of the segments says when", free: [][]int64{{0, 9}, {0, 7}, {3, 3}}, sets: segments(2, 2), at: 7,
+			homes: []int{2, 1}, nodes: []int{4, 5, 2, 3}},
+		{name: "segments that are done sooner take the racks that are", free: [][]int64{{6, 6}, {0, 0}, {8, 8, 8, 8}},
+			sets: segments(4, 2), at: 8, homes: []int{2, 1}, nodes: []int{4, 5, 6, 7, 2, 3}},
+		{name: "of a rack, the nodes count that are free the soonest", free: [][]int64{{8, 4, 0, 2}, {9, 9}},
+			sets: segments(2), at: 2, homes: []int{0}, nodes: []int{2, 3}},
+		{name: "what never fits has no answer", free: [][]int64{{0, 9}, {0}}, sets: segments(3)},
+		{name: "a segment that has begun waits for its rack", free: [][]int64{{0, 9}, {0, 0}}, at: 9,
+			sets: func() []Set {
+				sets := segments(2)
+				sets[1].Held = 0
+				return sets
+			}(), homes: []int{0}, nodes: []int{0, 1}},
+		{name: "of two segments one is enough", free: [][]int64{{0, 9}, {0, 4}}, at: 4, sets: func() []Set {
+			sets := segments(2, 2)
+			sets[0].Least = 1
+			return sets
+		}(), homes: []int{1}, nodes: []int{2, 3}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			p := &Problem{Asks: [][]int64{{}}, Sets: tc.sets, Levels: [][]int{nil}}
+			var stages [][]Stage
+			for rack, nodes := range tc.free {
+				for _, at := range nodes {
+					stages, p.Levels[0] = append(stages, comesFree(at)), append(p.Levels[0], rack)
+				}
+			}
+			at, answer := p.Soonest(stages)
+			var homes, nodes []int
+			if answer != nil {
+				for i := range tc.sets[1:] {
+					if answer.Placed[i+1] {
+						homes = append(homes, answer.Homes[i+1].Domain)
+						nodes = append(nodes, answer.Nodes[i+1][0]...)
+					}
+				}
+			}
+			if diff := gocmp.Diff([][]int{tc.homes, tc.nodes}, [][]int{homes, nodes}); diff != "" || at != tc.at {
+				t.Errorf("at %d, want %d; homes and nodes (-want +got):\n%s", at, tc.at, diff)
+			}
+		})
+	}
+}
+
+// grows has what nodes have come free in a few steps.
+func grows(p *Problem, draw func(n int) int) [][]Stage {
+	stages := make([][]Stage, len(p.Nodes))
+	for n := range p.Nodes {
+		last := Stage{Free: p.Nodes[n].Free, Slots: p.Nodes[n].Slots}
+		at := int64(draw(4))
+		for range draw(3) {
+			part := Stage{At: at, Free: slices.Clone(last.Free), Slots: slices.Clone(last.Slots)}
+			for r := range part.Free {
+				part.Free[r] = int64(draw(int(last.Free[r]) + 1))
+				if k := len(stages[n]); k > 0 {
+					part.Free[r] = max(part.Free[r], stages[n][k-1].Free[r])
+				}
+			}
+			stages[n] = append(stages[n], part)
+			at += int64(1 + draw(4))
+		}
+		last.At = at
+		stages[n] = append(stages[n], last)
+	}
+	return stages
+}
+
+// For small problems there is the truth to compare with: whether there is a way at each of the times.
+func TestTheSoonestTimeIsNearlyAlwaysFoundAndNeverTooSoon(t *testing.T) {
+	t.Parallel()
+	draw := rand.New(rand.NewPCG(5, 42)).IntN
+	const cases = 2000
+	possible, found := 0, 0
+	for i := range cases {
+		p := random(draw)
+		stages := grows(p, draw)
+		at, answer := p.Soonest(stages)
+		best, begin := int64(None), int64(20)
+		for n := range stages {
+			begin = min(begin, stages[n][0].At)
+		}
+		for time := begin; time <= 20; time++ {
+			then := *p
+			if then.Nodes = p.nodesAt(stages, time); exists(&then) {
+				best = time
+				break
+			}
+		}
+		if answer != nil {
+			then := *p
+			then.Nodes = p.nodesAt(stages, at)
+			check(t, &then, answer)
+		}
+		switch {
+		case best == None && answer != nil, best != None && answer != nil && at < best:
+			t.Fatalf("case %d: at %d, and the soonest is %d", i, at, best)
+		case best == None:
+			continue
+		}
+		possible++
+		if answer != nil && at == best {
+			found++
+		}
+	}
+	t.Logf("found %d of %d", found, possible)
+	if possible < cases/4 || found*1000 < possible*995 {
+		t.Errorf("found %d of %d in %d cases, want 99.5%% of at least a quarter", found, possible, cases)
+	}
+}
+
+// What comes free sooner never has the answer come later, but for what the search misses.
+func TestWhatComesFreeSoonerIsNoReasonToStartLater(t *testing.T) {
+	t.Parallel()
+	draw := rand.New(rand.NewPCG(6, 43)).IntN
+	later, answers := 0, 0
+	for range 2000 {
+		p := random(draw)
+		stages := grows(p, draw)
+		at, answer := p.Soonest(stages)
+		if answer == nil {
+			continue
+		}
+		answers++
+		n := draw(len(stages))
+		for i := range stages[n] {
+			stages[n][i].At = max(stages[n][i].At-2, 0)
+		}
+		if again, other := p.Soonest(stages); other == nil || again > at {
+			later++
+		}
+	}
+	if later*200 > answers {
+		t.Errorf("%d of %d answers come later", later, answers)
+	}
+}
+
+// BenchmarkSoonest is for four segments of 16 nodes in racks of 20, on 1,000 nodes with eight pods each that end one by
+// one.
+func BenchmarkSoonest(b *testing.B) {
+	for _, classes := range []int{1, 2} {
+		b.Run(fmt.Sprintf("classes=%d", classes), func(b *testing.B) {
+			p, stages := segmentsOn(1000, classes)
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, answer := p.Soonest(stages); answer == nil {
+					b.Fatal("there is no answer")
+				}
+			}
+		})
+	}
+}
+
+func segmentsOn(nodes, classes int) (*Problem, [][]Stage) {
+	r := rand.New(rand.NewPCG(1, 1))
+	p := &Problem{Levels: [][]int{nil}, Sets: []Set{{Level: None, Held: None, Need: make([]int, classes), Least: 4,
+		Enough: None}}}
+	for class := range classes {
+		p.Asks = append(p.Asks, []int64{8 - int64(class)})
+	}
+	for i := range 4 {
+		need := make([]int, classes)
+		for range 16 {
+			need[r.IntN(classes)]++
+		}
+		p.Sets = append(p.Sets, Set{Level: 0, Held: None, Need: need, Enough: None})
+		p.Sets[0].Sets = append(p.Sets[0].Sets, i+1)
+	}
+	var stages [][]Stage
+	for n := range nodes {
+		p.Levels[0] = append(p.Levels[0], n/20)
+		ends := make([]int64, 8)
+		for i := range ends {
+			ends[i] = int64(r.ExpFloat64() * 3600)
+		}
+		slices.SortFunc(ends, cmp.Compare)
+		var of []Stage
+		for i, end := range ends {
+			free := int64(i + 1)
+			stage := Stage{At: end, Free: []int64{free}, Slots: make([]int, classes)}
+			for class := range classes {
+				stage.Slots[class] = int(free / p.Asks[class][0])
+			}
+			of = append(of, stage)
+		}
+		stages = append(stages, of)
+	}
+	return p, stages
+}
