@@ -11,9 +11,9 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// leaving is a node with the notice of an interruption.
-func leaving(name, gpus string) *v1.Node {
-	n := node(name, gpus, "1")
+// leaving is node a, with the notice of an interruption.
+func leaving() *v1.Node {
+	n := node("a", "8", "1")
 	n.Spec.Taints = []v1.Taint{{Key: "aws-node-termination-handler/spot-itn", Effect: v1.TaintEffectNoSchedule}}
 	return n
 }
@@ -40,16 +40,16 @@ func TestMembersAreMovedFromFailingHardware(t *testing.T) {
 	}{
 		{"no node leaves", []runtime.Object{node("a", "8", "1"), pod("g1", "a", "4", member), pod("g2", "a", "4", member)},
 			"", ""},
-		{"a pod without a gang", []runtime.Object{leaving("a", "8"), node("b", "8", "1"), pod("x", "a", "4")}, "", ""},
-		{"one of two members moves", []runtime.Object{leaving("a", "8"), node("b", "8", "1"), node("c", "8", "1"),
+		{"a pod without a gang", []runtime.Object{leaving(), node("b", "8", "1"), pod("x", "a", "4")}, "", ""},
+		{"one of two members moves", []runtime.Object{leaving(), node("b", "8", "1"), node("c", "8", "1"),
 			pod("g1", "a", "8", member, saves("30m")), pod("g2", "b", "8", member)},
 			"g1 from a to c",
 			"node a has the taint aws-node-termination-handler/spot-itn; 1 member can move, which loses 4.0 GPU hours of work"},
 		{"of a group that is disrupted as a whole only, all move",
-			[]runtime.Object{asOne, leaving("a", "8"), node("b", "8", "1"), node("c", "8", "1"),
+			[]runtime.Object{asOne, leaving(), node("b", "8", "1"), node("c", "8", "1"),
 				pod("g1", "a", "8", native), pod("g2", "b", "8", native)},
 			"g1 from a to b; g2 from b to c", "others go along (disruptionMode: all); 2 members can move"},
-		{"there is no room", []runtime.Object{leaving("a", "8"), node("b", "8", "1"), pod("g1", "a", "8", member),
+		{"there is no room", []runtime.Object{leaving(), node("b", "8", "1"), pod("g1", "a", "8", member),
 			pod("g2", "b", "8", member)},
 			"g1 from a to ", "not all replacements get a node beside the rest of the gang"},
 	} {

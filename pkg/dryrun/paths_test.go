@@ -20,7 +20,8 @@ func TestPathsFollowTheNodes(t *testing.T) {
 	turn := gang.Turn{Members: make([]gang.Member, 2)}
 	node := func(name, rack string) fwk.NodeInfo {
 		info := framework.NewNodeInfo()
-		info.SetNode(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"rack": rack, "zone": "z"}}})
+		info.SetNode(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name,
+			Labels: map[string]string{"rack": rack, "zone": "z"}}})
 		return info
 	}
 	a, b, moved := node("a", "r1"), node("b", "r2"), node("b", "r1")

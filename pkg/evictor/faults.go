@@ -65,8 +65,8 @@ type failing struct {
 	along bool
 }
 
-// Spare returns the node on which room is kept for the replacement of the member, empty for none. AsOne is set if it was
-// evicted together with others, for which all is kept that they will need.
+// Spare returns the node on which room is kept for the replacement of the member, empty for none. AsOne is set if it
+// was evicted together with others, for which all is kept that they will need.
 func (f *Faults) Spare(id gang.ID, member gang.UID) (node string, asOne bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

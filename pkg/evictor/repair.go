@@ -211,8 +211,8 @@ func (f *Faults) tell(e *Evictor, id gang.ID, members []failing, spare map[gang.
 		f.staying(e, members, spare))
 }
 
-// staying says why members for which there is room are not evicted, as the end of a sentence; nothing if they are, or if
-// none ever is.
+// staying says why members for which there is room are not evicted, as the end of a sentence; nothing if they are, or
+// if none ever is.
 func (f *Faults) staying(e *Evictor, members []failing, spare map[gang.UID]string) string {
 	pods := make([]*v1.Pod, len(members))
 	for i := range members {
@@ -294,8 +294,8 @@ func (f *Faults) evict(e *Evictor, id gang.ID, r *repair, members []failing, now
 	})
 }
 
-// goAsOne keeps what all members will need that go together. If they are all of the gang, its pending members wait until
-// they have gone. It reports false if the gang is not as it was.
+// goAsOne keeps what all members will need that go together. If they are all of the gang, its pending members wait
+// until they have gone. It reports false if the gang is not as it was.
 func (f *Faults) goAsOne(e *Evictor, id gang.ID, r *repair, members []failing, now time.Time) bool {
 	if r.asOne || !slices.ContainsFunc(members, func(m failing) bool { return m.along }) {
 		return true

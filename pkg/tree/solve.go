@@ -148,9 +148,9 @@ func (s *growth) areaOf(set int) area {
 	return s.parts.area(home)
 }
 
-// part places what fits of one of the sets that have no place, and returns which; None if nothing fits. It is the first
-// of which as much fits as is missing, or else that of which the most fits: what is in part waits for room in its one
-// domain, so no more than one set does.
+// part places what fits of one of the sets that have no place, and returns which; None if nothing fits. It takes the
+// first that makes up for what is missing, or else the one that does most for it: a set in part waits for room in its
+// one domain, so no more than one does.
 func (s *growth) part(sets []int, around area, missing int) int {
 	chosen, home, most := None, area{}, 0
 	for _, set := range sets {

@@ -28,8 +28,8 @@ func TestATreeIsOneGang(t *testing.T) {
 		moved []string
 		gang  string
 	}{
-		{"the PodGroup comes before its tree", func() []string { return trees.Set(object("v1beta1", "PodGroup", "a", "job")) },
-			nil, "native.a"},
+		{"the PodGroup comes before its tree",
+			func() []string { return trees.Set(object("v1beta1", "PodGroup", "a", "job")) }, nil, "native.a"},
 		{"the tree comes", func() []string { return trees.Set(job) }, []string{"a"}, "composite.job"},
 		{"another kind", func() []string { return trees.Set(&v1.Pod{}) }, nil, "composite.job"},
 		{"the PodGroup leaves the tree", func() []string { return trees.Set(object("v1beta1", "PodGroup", "a", "")) },

@@ -115,8 +115,8 @@ var bounds = map[string]map[string]string{
 		"Moment.gangs": oneCycle, "Moment.works": oneCycle,
 	},
 	"pkg/eviction": {
-		"Problem.Groups": oneCycle, "Group.BoundByRole": oneCycle, "Group.SettledByRole": oneCycle, "Group.Together": oneCycle,
-		"loss.byRole": oneCycle, "state.byRole": oneCycle,
+		"Problem.Groups": oneCycle, "Group.BoundByRole": oneCycle, "Group.SettledByRole": oneCycle,
+		"Group.Together": oneCycle, "loss.byRole": oneCycle, "state.byRole": oneCycle,
 	},
 	"pkg/gang": {
 		"stageTable": inSource, "phaseTable": inSource,

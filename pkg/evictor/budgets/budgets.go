@@ -1,5 +1,5 @@
-// Package budgets knows which pods PodDisruptionBudgets cover, and whether pods may go together. Preemption, repairs and
-// moves ask it. It lists no budgets and evicts nothing.
+// Package budgets knows which pods PodDisruptionBudgets cover, and whether pods may go together. Preemption, repairs
+// and moves ask it. It lists no budgets and evicts nothing.
 package budgets
 
 import (
