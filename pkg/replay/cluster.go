@@ -131,7 +131,7 @@ func newCluster(in Input, options Options, profile string, config *schedulerconf
 		api: memapi.New(), ledger: newLedger(keys, config.CapacityRules(profile), priceOf),
 		asking: express.OfferedFirst(keys, objects), pods: map[types.NamespacedName]*podState{},
 		gangs: map[gang.ID]*gangState{}, trees: treeview.Of(objects), needs: map[types.NamespacedName]int64{},
-		foreign: map[string]int{},
+		foreign:   map[string]int{},
 		ungrouped: map[gang.ID]sets.Set[types.UID]{}, lowest: math.MaxInt32, changed: make(chan struct{}, 1),
 	}
 	c.api.MutateBinding = simulation.StartPod
