@@ -31,6 +31,7 @@ func (x *Index) Rooms(keys []ShapeKey, labels []string, emptied map[string]bool,
 	}
 	all := make([]reserve.Room, len(keys)*x.nodes.present)
 	used, pods := make([]int64, len(x.resources.names)), make([]int, len(x.resources.names))
+	nothing := make([]int64, len(used))
 	scarce := make([]bool, len(x.resources.names))
 	for _, s := range shapes {
 		if s != nil && len(s.bounds) > 0 {
@@ -65,7 +66,7 @@ func (x *Index) Rooms(keys []ShapeKey, labels []string, emptied map[string]bool,
 			}
 		}
 		if together {
-			node.Free = [2][]int64{shared.free(n.has, used), shared.free(n.has, make([]int64, len(used)))}
+			node.Free = [2][]int64{shared.free(n.has, used), shared.free(n.has, nothing)}
 		}
 		fits := false
 		for k, s := range shapes {

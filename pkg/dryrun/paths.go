@@ -33,7 +33,7 @@ const maxPathTables = 8
 // must not change it.
 func (p *Planner) paths(levels gangview.Topology, turn gang.Turn, nodes []fwk.NodeInfo) [][]string {
 	keys := levels.Levels()
-	by := pathsKey{levels: strings.Join(keys, " ")}
+	by := pathsKey{levels: strings.Join(keys, "\x00")}
 	if pod := p.Pod(turn.Members[0].Ref); pod != nil && len(turn.Members) > 1 && len(levels.Preferred) == 0 {
 		by.places = p.Network(pod.Spec.SchedulerName)
 	}

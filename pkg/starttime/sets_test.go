@@ -50,15 +50,7 @@ func TestPlansOfSets(t *testing.T) {
 			[]Gang{{Name: "g", Members: []Members{{0, 4}}, MaxNodes: 3, Tree: setsIn(four, pairs, []int{2}, []int{2})}}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var got []string
-			for _, r := range NewBoard(Defaults()).Plan(c.nodes, c.gangs, now) {
-				var names []string
-				for _, place := range r.Places {
-					names = append(names, c.nodes[place.Node].Name)
-				}
-				got = append(got, fmt.Sprintf("%s %v %.0f", r.Gang, names, r.Start.At(0.5).Minutes()))
-			}
-			if !slices.Equal(got, c.want) {
+			if got := told(c.nodes, c.gangs); !slices.Equal(got, c.want) {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})
@@ -246,12 +238,7 @@ func BenchmarkPlanBySet(b *testing.B) {
 	for _, size := range []int{1000, 5000} {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
 			r := rand.New(rand.NewPCG(1, 1))
-			book := runtimes.NewBook()
-			class := runtimes.Class{GPUs: 1}
-			for range 256 {
-				book.Ended(&class, &runtimes.Claim{}, time.Duration(r.ExpFloat64()*float64(time.Hour)))
-			}
-			source := book.Of(&class, &runtimes.Claim{})
+			source := learnt(r)
 			nodes := make([]Node, size)
 			for i := range nodes {
 				nodes[i] = Node{Name: fmt.Sprint("n", i), Fits: [][]int{{0, 0, 0, 0, 0, 0, 0, 0, 1}}}

@@ -77,19 +77,23 @@ func TestPlans(t *testing.T) {
 			{Name: "i", Members: []Members{{0, 1}}, MaxNodes: 1}}, []string{"g [s s] 5", "h [s s] 20", "i [s] 80"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var got []string
-			for _, r := range NewBoard(Defaults()).Plan(c.nodes, c.gangs, now) {
-				var names []string
-				for _, place := range r.Places {
-					names = append(names, c.nodes[place.Node].Name)
-				}
-				got = append(got, fmt.Sprintf("%s %v %.0f", r.Gang, names, r.Start.At(0.5).Minutes()))
-			}
-			if !slices.Equal(got, c.want) {
+			if got := told(c.nodes, c.gangs); !slices.Equal(got, c.want) {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})
 	}
+}
+
+// told is by gang its nodes, and in how many minutes it starts.
+func told(nodes []Node, gangs []Gang) (all []string) {
+	for _, r := range NewBoard(Defaults()).Plan(nodes, gangs, now) {
+		var names []string
+		for _, place := range r.Places {
+			names = append(names, nodes[place.Node].Name)
+		}
+		all = append(all, fmt.Sprintf("%s %v %.0f", r.Gang, names, r.Start.At(0.5).Minutes()))
+	}
+	return all
 }
 
 func TestTheFirstGangsAreHeld(t *testing.T) {
