@@ -8,6 +8,7 @@ import (
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/evictor/alone"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/retry"
 	"berth.dev/berth/pkg/waitlist"
 )
@@ -66,6 +67,15 @@ func (a *activator) mayJoin(id gang.ID, shape capacity.ShapeKey, required []stri
 		required, domain = nil, nil // such members may go anywhere, or to nodes without the label
 	}
 	return a.list.Capacity.Best([]capacity.Need{{Shape: shape, Count: 1}}, required, domain, false) > 0
+}
+
+// singles has pods in no gang tried again for which there is room by the account now.
+func (a *activator) singles(gained []capacity.ShapeKey, now time.Time) gang.Effects {
+	var effects gang.Effects
+	for _, pod := range a.held.backlog.Next(gained, now) {
+		effects.Activate = append(effects.Activate, gangview.RefOf(pod))
+	}
+	return effects
 }
 
 // preemptors activates the pods for which others are evicted one by one and for which there is room by the account, and

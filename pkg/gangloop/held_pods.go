@@ -8,9 +8,12 @@ import (
 	v1 "k8s.io/api/core/v1"
 	apitypes "k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
 	internalqueue "k8s.io/kubernetes/pkg/scheduler/backend/queue"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	schedulermetrics "k8s.io/kubernetes/pkg/scheduler/metrics"
+
+	"berth.dev/berth/pkg/backlog"
 )
 
 // HeldPods is the scheduling queue without the members that their gangs hold back. kube-scheduler's queue looks at each
@@ -23,7 +26,9 @@ type HeldPods struct {
 	internalqueue.SchedulingQueue
 	// holds reports whether the pod's gang holds it back.
 	holds func(*v1.Pod) bool
-	freed capacityFreed
+	// backlog are pods in no gang that are in the queue and that its events must not wake.
+	backlog *backlog.Backlog
+	freed   capacityFreed
 
 	// entering is locked while pods are put here or leave, so that what happens to a pod reaches the queue in order. It is
 	// locked before mu and the queue's lock.
@@ -32,9 +37,10 @@ type HeldPods struct {
 	pods     map[apitypes.UID]*v1.Pod
 }
 
-// NewHeldPods returns a queue that holds no pod yet. holds reports whether the pod's gang holds it back.
-func NewHeldPods(holds func(*v1.Pod) bool) *HeldPods {
-	return &HeldPods{holds: holds, pods: map[apitypes.UID]*v1.Pod{}}
+// NewHeldPods returns a queue that holds no pod yet. holds reports whether the pod's gang holds it back; events do not
+// wake the pods of the backlog.
+func NewHeldPods(holds func(*v1.Pod) bool, backlog *backlog.Backlog) *HeldPods {
+	return &HeldPods{holds: holds, backlog: backlog, pods: map[apitypes.UID]*v1.Pod{}}
 }
 
 // Listen takes the queue that this one stands before, and returns it with this one before it.
@@ -140,6 +146,16 @@ func (h *HeldPods) AddUnschedulablePodIfNotPresent(
 		h.SchedulingQueue.Add(klog.NewContext(context.Background(), logger), pod)
 	}
 	return nil
+}
+
+// MoveAllToActiveOrBackoffQueue wakes the pods that an event may help, but for those of the backlog.
+func (h *HeldPods) MoveAllToActiveOrBackoffQueue(logger klog.Logger, event fwk.ClusterEvent, old, current any,
+	check internalqueue.PreEnqueueCheck) {
+	if !h.backlog.Empty() {
+		all := check
+		check = func(pod *v1.Pod) bool { return !h.backlog.Holds(pod.UID) && (all == nil || all(pod)) }
+	}
+	h.SchedulingQueue.MoveAllToActiveOrBackoffQueue(logger, event, old, current, check)
 }
 
 // Activate lets the pods enter the queue. They enter it together, so that its order decides which is first: each is put

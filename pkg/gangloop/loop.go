@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/klog/v2"
 
+	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/evictor"
 	"berth.dev/berth/pkg/gang"
@@ -126,7 +127,7 @@ func (l *Loop) turn(ctx context.Context, now time.Time) time.Duration {
 	l.tries.foresee(now)
 	fresh := l.refresh(news.Changed, now)
 	effects := l.tidy(now)
-	l.spread(ctx, &news, now)
+	gained := l.spread(ctx, &news, now)
 	effects = append(effects, l.tries.fresh(fresh, now)...)
 	pause := retry.NextLook(now).Sub(now)
 	sooner := func(wait time.Duration) {
@@ -143,6 +144,7 @@ func (l *Loop) turn(ctx context.Context, now time.Time) time.Duration {
 		sooner(gang.Breath)
 	}
 	effects = slices.Concat(effects, again, paced, l.tries.resume(&news, now))
+	effects = append(effects, l.activator.singles(gained, now))
 	l.activator.preemptors(ctx, now)
 	l.effects.Apply(ctx, append(effects, l.ledger.Agenda.Expire(l.tries.backoff, now))...)
 	l.List.Priorities.Count(l.List.ByID)
@@ -219,8 +221,8 @@ func (l *Loop) lookLater(id gang.ID, at time.Time) {
 	}
 }
 
-// spread tells the gangs concerned what has happened.
-func (l *Loop) spread(ctx context.Context, n *News, now time.Time) {
+// spread tells the gangs concerned what has happened, and returns the shapes of which more pods fit than before.
+func (l *Loop) spread(ctx context.Context, n *News, now time.Time) (gained []capacity.ShapeKey) {
 	gained, eased := l.List.Capacity.Looks.Refresh()
 	for _, shape := range gained {
 		for id := range l.List.ByShape[shape] {
@@ -241,7 +243,7 @@ func (l *Loop) spread(ctx context.Context, n *News, now time.Time) {
 		l.activator.held.Review(klog.FromContext(ctx))
 	}
 	if !eased && !anyway && len(n.happenings)+len(n.arrived) == 0 {
-		return
+		return gained
 	}
 	for id, g := range l.List.ByID {
 		concerned := anyway || (eased && g.Needs&waitlist.NeedsPods != 0) || g.Near.Has(n.arrived)
@@ -252,6 +254,7 @@ func (l *Loop) spread(ctx context.Context, n *News, now time.Time) {
 			l.tries.queue.RetryTwice(id, now)
 		}
 	}
+	return gained
 }
 
 // tidy ends what was kept for gangs that have started or do not wait any more, and what was to be evicted for them.

@@ -221,6 +221,8 @@ var bounds = map[string]map[string]string{
 	"pkg/evictor/waiting": {"Delays.delayed": byPod, "Flight.requests": "1,000 gangs and pods (mostAfterFlight)"},
 	"pkg/evictor/notices": {"notices.given": byPod,
 		"requests.written": "what was written in the last 10 s, while the process leads"},
+	"pkg/backlog": {"Backlog.known": byPod, "Backlog.pods": byPod, "Backlog.preemptors": byPod, "Backlog.roomy": byPod,
+		"Backlog.shapes": "16,384 shapes (mostShapes)"},
 	"pkg/gangloop": {
 		"HeldPods.pods": byPod, "News.Changed": byGang, "News.happenings": byPod, "gates.gate": byPod,
 	},

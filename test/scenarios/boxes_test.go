@@ -201,7 +201,7 @@ func scripts() ([]script, error) {
 		text := string(data)
 		s := script{name: strings.TrimSuffix(filepath.Base(file), ".scenario"), text: text, in: plain,
 			alone:      says(text, "alone"),
-			disturbing: says(text, "kill") || says(text, "away") || says(text, "count-plans")}
+			disturbing: says(text, "kill") || says(text, "away") || says(text, "count")}
 		kind, _, _ := strings.Cut(s.name, "-")
 		switch kind {
 		case "reservation":

@@ -44,12 +44,12 @@ func (w *world) check(ctx context.Context, l *line) error {
 	if l.arg(0) == "object" {
 		return w.checkObject(ctx, l)
 	}
-	if l.arg(0) == "plans" {
+	if _, is := counted[l.arg(0)]; is {
 		most, err := l.int(1)
 		if err != nil {
 			return err
 		}
-		return w.checkPlans(ctx, most)
+		return w.checkCount(ctx, l.arg(0), most)
 	}
 	pods := w.set(l.arg(0))
 	bound := map[string]int{}

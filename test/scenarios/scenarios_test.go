@@ -59,7 +59,7 @@ func inVirtualTime(t *testing.T, all []script) {
 			setGates(t, gates)
 			for _, s := range byGates[gates] {
 				t.Run(s.name, func(t *testing.T) {
-					if !says(s.text, "count-plans") {
+					if !says(s.text, "count") {
 						t.Parallel()
 					}
 					runVirtual(t, s)

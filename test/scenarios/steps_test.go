@@ -30,7 +30,7 @@ var steps = map[string]func(*world, context.Context, *line) error{
 	"refused":         (*world).doRefused,
 	"pods":            (*world).doPods,
 	"crowd":           (*world).doCrowd,
-	"count-plans":     (*world).doCountPlans,
+	"count":           (*world).doCount,
 	"update":          (*world).doUpdate,
 	"later":           (*world).doLater,
 	"relabel":         (*world).doRelabel,

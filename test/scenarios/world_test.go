@@ -92,8 +92,8 @@ type world struct {
 	namespaces map[string]bool
 	// clusterWide removes objects without a namespace.
 	clusterWide []func(context.Context)
-	// plans is how many plans had been made when they were counted.
-	plans int
+	// counts is how many plans and tries there had been when they were counted.
+	counts map[string]int
 }
 
 func newWorld(t *testing.T, c cluster, name string) (*world, error) {
@@ -111,8 +111,9 @@ func newWorld(t *testing.T, c cluster, name string) (*world, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &world{t: t, name: name, cluster: c, slack: 1, writes: written, client: client, dynamic: dyn,
-		pods: map[string]*v1.Pod{}, minimum: map[string]int{},
+	return &world{t: t, name: name, cluster: c, slack: 1, counts: map[string]int{}, writes: written, client: client,
+		dynamic: dyn,
+		pods:    map[string]*v1.Pod{}, minimum: map[string]int{},
 		labelled: map[string]bool{}, partialFor: map[string]time.Duration{}, exempt: map[string]bool{},
 		gone: map[string]int{},
 		mine: map[types.UID]bool{}, made: map[string]int{}, namespaces: map[string]bool{},

@@ -11,6 +11,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
+	"berth.dev/berth/pkg/backlog"
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/evictor"
@@ -44,6 +45,7 @@ type coordinator struct {
 	evictor  *evictor.Evictor
 	loop     *gangloop.Loop
 	held     *gangloop.HeldPods
+	backlog  *backlog.Backlog
 	told     told
 }
 
@@ -77,7 +79,6 @@ func newCoordinator(s settings, groups cache.Store) *coordinator {
 	c := &coordinator{settings: s, members: &members.Directory{Policy: s.owners, Groups: groups},
 		profiles: &profiles.Set{}}
 	inbox := gangloop.NewInbox()
-	c.held = gangloop.NewHeldPods(func(pod *v1.Pod) bool { return c.holdsBack(pod) != nil })
 	c.ledger = gang.NewLedger(s.timeout, func(id gang.ID) {
 		c.told.status.Enqueue(id)
 		inbox.Change(id)
@@ -87,6 +88,8 @@ func newCoordinator(s settings, groups cache.Store) *coordinator {
 		profile := c.profiles.Any()
 		return profile != nil && profiles.Claimed(profile, name)
 	}, c.profiles.Traits)
+	c.backlog = backlog.New(c.headroom, c.members.Pod)
+	c.held = gangloop.NewHeldPods(func(pod *v1.Pod) bool { return c.holdsBack(pod) != nil }, c.backlog)
 	c.holds = &reservation.Holds{Gate: reservation.Gate{GangOf: c.members.ID, AllowsBackfill: c.allowsBackfill,
 		Filters: c.profiles.Traits, Forecasts: reservation.NewForecasts(), Entry: s.entry}}
 	gpus := gpuRequests{dryrun.NewModels()}

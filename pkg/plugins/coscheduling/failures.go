@@ -12,6 +12,7 @@ import (
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/members"
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/waitlist"
 )
 
@@ -83,11 +84,23 @@ func OnBlocked(profiles map[string]framework.Framework, tell func(plugin string,
 func (c *coordinator) hear(pod *v1.Pod, status *fwk.Status) {
 	id := c.members.ID(pod)
 	if id == (gang.ID{}) {
+		if lacksNode(pod, status) {
+			c.backlog.Failed(pod, c.settings.classes.singleKey(pod))
+			c.loop.Inbox.Look()
+		}
 		return
 	}
 	if words := saidOfNode(status); words != "" && c.told.messages.note(id, words, time.Now()) {
 		c.loop.Inbox.Happened(waitlist.Happening{Only: id})
 	}
+}
+
+// lacksNode reports whether the pod, one of its own that may go to many nodes, was turned away by the nodes' filters,
+// and no pods were evicted for it before. One that was turned away as such tells another reason, which would go stale.
+func lacksNode(pod *v1.Pod, status *fwk.Status) bool {
+	var fit *framework.FitError
+	return errors.As(status.AsError(), &fit) && fit.Diagnosis.PreFilterMsg == "" && fit.NumAllNodes > 0 &&
+		pod.Spec.SchedulingGroup == nil && pod.Status.NominatedNodeName == "" && !podview.BelongsToNode(pod)
 }
 
 // saidOfNode returns what another plugin says against the one node to which a pod was sent, or against the pod wherever

@@ -217,32 +217,6 @@ func (f *feed) touch(kind waitlist.Needs, obj metav1.Object) {
 	f.c.loop.Inbox.Happened(what)
 }
 
-// handlers are informer handlers for objects of one type, tombstones included.
-func handlers[T any](add func(T), update func(old, obj T), remove func(T)) cache.ResourceEventHandler {
-	return cache.ResourceEventHandlerFuncs{
-		AddFunc: func(obj any) {
-			if t, ok := obj.(T); ok {
-				add(t)
-			}
-		},
-		UpdateFunc: func(old, obj any) {
-			o, ok1 := old.(T)
-			t, ok2 := obj.(T)
-			if ok1 && ok2 {
-				update(o, t)
-			}
-		},
-		DeleteFunc: func(obj any) {
-			if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-				obj = gone.Obj
-			}
-			if t, ok := obj.(T); ok {
-				remove(t)
-			}
-		},
-	}
-}
-
 // roleKeys are the annotations of a PodGroup that say how members are read: their roles, and the steps of the gang.
 var roleKeys = []string{wellknown.RoleLabelKey, wellknown.GroupsKey, wellknown.GroupLabelKey, wellknown.GrowByKey}
 
@@ -324,6 +298,7 @@ func (f *podFeed) seePod(pod *v1.Pod) {
 	switch {
 	case pod.Spec.NodeName != "":
 		f.c.headroom.Feed.SetPod(pod, f.c.members.ID(pod))
+		f.c.backlog.Gone(pod.UID)
 		f.c.evictor.Faults.Known.SeePod(pod)
 		f.c.loop.Inbox.Look()
 	case pod.Status.NominatedNodeName != "":
@@ -376,6 +351,7 @@ func (f *podFeed) seeMember(pod *v1.Pod) {
 func (f *podFeed) losePod(pod *v1.Pod) {
 	f.c.told.status.Pods.Forget(pod)
 	f.c.holds.Gate.Away.Forget(gang.UID(pod.UID))
+	f.c.backlog.Gone(pod.UID)
 	f.c.holds.Gate.Forecasts.Lose(pod, time.Now())
 	f.c.evictor.Notifier.Forget(pod)
 	f.c.evictor.Faults.Known.ForgetPod(gang.UID(pod.UID))

@@ -1,0 +1,338 @@
+package backlog
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apitypes "k8s.io/apimachinery/pkg/types"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+
+	"berth.dev/berth/pkg/capacity"
+	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gang/order"
+	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/minheap"
+	"berth.dev/berth/pkg/podview"
+)
+
+const (
+	// leastAtOnce is how many pods are tried at a time at least. Pods that differ may all want the room that one pod has
+	// left, and then all but one of them are tried in vain; so there is one more at a time, up to mostAtOnce, for each
+	// that gets a node, and half as many after one that does not.
+	leastAtOnce, mostAtOnce = 4, 1024
+	// triedFor is how long a pod counts as being tried that neither gets a node nor fails, such as one whose volumes are
+	// being made. Others are not tried meanwhile for the room that it may take.
+	triedFor = 10 * time.Second
+	// mostShapes bounds how many shapes wait: each change of a node is compared for all of them.
+	mostShapes = 16_384
+)
+
+// Backlog owns the pods in no gang for which no node has room. Next is called by one goroutine, the rest by any.
+type Backlog struct {
+	capacity *capacity.Index
+	// current returns a pod as it is now, nil if it is gone.
+	current func(gang.Ref) *v1.Pod
+
+	mu    sync.RWMutex
+	known map[apitypes.UID]state
+	// failed and gone are what Next has not seen yet.
+	failed []failure
+	gone   []apitypes.UID
+
+	// The rest is for Next alone.
+	pods   map[apitypes.UID]*waiting
+	shapes map[capacity.ShapeKey]*shape
+	// preemptors counts the pods for which others could be evicted, by priority.
+	preemptors map[int32]int
+	// roomy are the shapes for which there may be room.
+	roomy map[*shape]bool
+	// tried are the pods that were named, the oldest first; some of them are done. trying counts those that are not,
+	// and atOnce is how many there may be.
+	tried          []*waiting
+	trying, atOnce int
+}
+
+// state is what is known of a pod outside of Next.
+type state int
+
+const (
+	// unseen is a pod that has failed and that Next has not seen yet. Events wake it, as they wake one that is tried.
+	unseen state = iota + 1
+	waits
+	tried
+)
+
+// failure is a pod for which no node was found, and its place in the queue.
+type failure struct {
+	pod *v1.Pod
+	key order.Key
+}
+
+// waiting is a pod that waits for room or is tried.
+type waiting struct {
+	failure
+	shape *shape
+	// triedAt is when it was named, zero while it waits; done is set once it is owned no more.
+	triedAt time.Time
+	done    bool
+}
+
+// shape is the pods of one shape.
+type shape struct {
+	key     capacity.ShapeKey
+	waiting minheap.Heap[*waiting]
+	// owned counts those that wait or are tried, trying those that are tried.
+	owned, trying int
+}
+
+// New returns a backlog without pods. current returns a pod as it is now, nil if it is gone.
+func New(index *capacity.Index, current func(gang.Ref) *v1.Pod) *Backlog {
+	return &Backlog{capacity: index, current: current, known: map[apitypes.UID]state{},
+		pods: map[apitypes.UID]*waiting{}, shapes: map[capacity.ShapeKey]*shape{}, roomy: map[*shape]bool{},
+		preemptors: map[int32]int{}, atOnce: leastAtOnce}
+}
+
+// Holds reports whether events must not wake the pod. It is called under the lock of kube-scheduler's queue.
+func (b *Backlog) Holds(uid apitypes.UID) bool {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return b.known[uid] == waits
+}
+
+// Empty reports whether no pod is held.
+func (b *Backlog) Empty() bool {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return len(b.known) == 0
+}
+
+// Failed takes note of a pod in no gang, back in kube-scheduler's queue, for which no node with enough room was found.
+func (b *Backlog) Failed(pod *v1.Pod, key order.Key) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.known[pod.UID] = unseen
+	b.failed = append(b.failed, failure{pod, key})
+}
+
+// Gone takes note of a pod that has a node or is deleted, once the account of free capacity knows.
+func (b *Backlog) Gone(uid apitypes.UID) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.known[uid] != 0 {
+		delete(b.known, uid)
+		b.gone = append(b.gone, uid)
+	}
+}
+
+// Next returns the pods to try now: those that come first of all for which there may be room, and no more than there is
+// room for by the account. gained are the shapes of which more pods fit than before.
+func (b *Backlog) Next(gained []capacity.ShapeKey, now time.Time) []*v1.Pod {
+	b.takeNews(now)
+	next := b.letPreempt()
+	for _, key := range gained {
+		if s := b.shapes[key]; s != nil {
+			b.roomy[s] = true
+		}
+	}
+	if len(b.roomy) == 0 || b.trying >= b.atOnce {
+		return next
+	}
+	heads := minheap.Heap[*shape]{Compare: func(a, b *shape) int { return first(a.waiting.Items[0], b.waiting.Items[0]) }}
+	for s := range b.roomy {
+		if b.hasRoom(s) {
+			heads.Items = append(heads.Items, s)
+		}
+	}
+	heads.Init()
+	for b.trying < b.atOnce && heads.Len() > 0 {
+		s := heads.Items[0]
+		next = append(next, b.try(s.waiting.Pop(), now))
+		if b.hasRoom(s) {
+			heads.Fix()
+		} else {
+			heads.Pop()
+		}
+	}
+	return next
+}
+
+// hasRoom reports whether there may be room for another pod of the shape, and forgets that there was if there is none.
+func (b *Backlog) hasRoom(s *shape) bool {
+	for s.waiting.Len() > 0 && s.waiting.Items[0].done {
+		s.waiting.Pop()
+	}
+	slots, _ := b.capacity.Slots(s.key)
+	if s.waiting.Len() > 0 && slots > s.trying {
+		return true
+	}
+	delete(b.roomy, s)
+	return false
+}
+
+// first orders pods as they are tried.
+func first(a, b *waiting) int {
+	switch {
+	case a.key.Less(b.key):
+		return -1
+	case b.key.Less(a.key):
+		return 1
+	}
+	return cmp.Compare(a.pod.UID, b.pod.UID)
+}
+
+// try notes that the pod is tried.
+func (b *Backlog) try(w *waiting, now time.Time) *v1.Pod {
+	w.triedAt = now
+	w.shape.trying++
+	b.trying++
+	b.tried = append(b.tried, w)
+	b.mark(w.pod.UID, tried)
+	return w.pod
+}
+
+// mark changes the state of a pod that is not gone.
+func (b *Backlog) mark(uid apitypes.UID, to state) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.known[uid] != 0 {
+		b.known[uid] = to
+	}
+}
+
+// takeNews learns what came of pods that were tried, and takes in those for which there is no room.
+func (b *Backlog) takeNews(now time.Time) {
+	b.mu.Lock()
+	failed, gone := b.failed, b.gone
+	b.failed, b.gone = nil, nil
+	b.mu.Unlock()
+	for _, f := range failed {
+		if w := b.pods[f.pod.UID]; w != nil {
+			if !w.triedAt.IsZero() {
+				b.atOnce = max(leastAtOnce, b.atOnce/2)
+			}
+			b.end(w)
+		}
+		if !b.takeIn(f) {
+			b.forget(f.pod.UID)
+		}
+	}
+	for _, uid := range gone {
+		if w := b.pods[uid]; w != nil {
+			if !w.triedAt.IsZero() {
+				b.atOnce = min(mostAtOnce, b.atOnce+1)
+			}
+			b.end(w)
+		}
+	}
+	for len(b.tried) > 0 && (b.tried[0].done || now.Sub(b.tried[0].triedAt) >= triedFor) {
+		if w := b.tried[0]; !w.done {
+			b.end(w)
+			b.forget(w.pod.UID)
+		}
+		b.tried[0] = nil
+		b.tried = b.tried[1:]
+	}
+}
+
+// takeIn has a pod wait for which no node has room and no pod can be evicted, and reports whether it is such a pod.
+func (b *Backlog) takeIn(f failure) bool {
+	if pod := b.current(gangview.RefOf(f.pod)); pod == nil || pod.Spec.NodeName != "" || b.mayPreempt(f.pod) {
+		return false
+	}
+	key := b.capacity.Acquire(f.pod)
+	s := b.shapes[key]
+	if slots, _ := b.capacity.Slots(key); slots > 0 || s == nil && len(b.shapes) >= mostShapes {
+		b.capacity.Release(key)
+		return false
+	}
+	if s != nil {
+		b.capacity.Release(key) // it is held once for all
+	} else {
+		s = &shape{key: key, waiting: minheap.Heap[*waiting]{Compare: first}}
+		b.shapes[key] = s
+	}
+	s.owned++
+	w := &waiting{failure: f, shape: s}
+	s.waiting.Push(w)
+	b.pods[f.pod.UID] = w
+	b.countPreemptor(f.pod, 1)
+	b.mark(f.pod.UID, waits)
+	return true
+}
+
+// mayPreempt reports whether pods might be evicted for the pod, or are.
+func (b *Backlog) mayPreempt(pod *v1.Pod) bool {
+	return !podview.NeverPreempts(pod) && b.capacity.Cluster.MakesWay(corev1helpers.PodPriority(pod))
+}
+
+// letPreempt leaves the pods to kube-scheduler's queue for which there are pods to evict now, and returns those of them
+// to try at once because there may be room: no event has woken them.
+func (b *Backlog) letPreempt() (next []*v1.Pod) {
+	var let []*waiting
+	for priority := range b.preemptors {
+		if !b.capacity.Cluster.MakesWay(priority) {
+			continue
+		}
+		for _, w := range b.pods {
+			if corev1helpers.PodPriority(w.pod) == priority && !podview.NeverPreempts(w.pod) {
+				let = append(let, w)
+			}
+		}
+	}
+	slices.SortFunc(let, first)
+	left := map[*shape]int{}
+	for _, w := range let {
+		if _, known := left[w.shape]; !known {
+			slots, _ := b.capacity.Slots(w.shape.key)
+			left[w.shape] = slots - w.shape.trying
+		}
+		if w.triedAt.IsZero() && left[w.shape] > 0 {
+			left[w.shape]--
+			next = append(next, w.pod)
+		}
+	}
+	for _, w := range let {
+		b.end(w)
+		b.forget(w.pod.UID)
+	}
+	return next
+}
+
+func (b *Backlog) countPreemptor(pod *v1.Pod, by int) {
+	if podview.NeverPreempts(pod) {
+		return
+	}
+	priority := corev1helpers.PodPriority(pod)
+	if b.preemptors[priority] += by; b.preemptors[priority] == 0 {
+		delete(b.preemptors, priority)
+	}
+}
+
+// end owns the pod no more.
+func (b *Backlog) end(w *waiting) {
+	s := w.shape
+	w.done = true
+	delete(b.pods, w.pod.UID)
+	b.countPreemptor(w.pod, -1)
+	s.owned--
+	if !w.triedAt.IsZero() {
+		s.trying--
+		b.trying--
+		b.roomy[s] = true
+	}
+	if s.owned == 0 {
+		delete(b.shapes, s.key)
+		delete(b.roomy, s)
+		b.capacity.Release(s.key)
+	}
+}
+
+// forget leaves a pod to kube-scheduler's queue.
+func (b *Backlog) forget(uid apitypes.UID) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.known, uid)
+}
