@@ -3,6 +3,7 @@ package evictor
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -189,6 +190,11 @@ func (p *Profile) ForPod(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 	if left := p.delayAlone(pod); left > 0 {
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, waiting.CapacityFirst(left))
 	}
+	if !p.anyBelow(corev1helpers.PodPriority(pod)) {
+		// The scheduler's own preemption finds it out by trying each node, which takes longer than all else in the cycle.
+		return framework.NewPostFilterResultWithNominatedNode(""), fwk.NewStatus(
+			fwk.UnschedulableAndUnresolvable, "preemption: no pod has a lower priority")
+	}
 	defer p.losses.BeginCycle(podName(pod), time.Now())()
 	result, status := stock.PostFilter(ctx, state, pod, statuses)
 	switch node, why := p.awaited(pod); {
@@ -211,6 +217,17 @@ func (p *Profile) ForPod(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 		outcome = status.Message()
 	}
 	return result, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, outcome)
+}
+
+// anyBelow reports whether a pod on a node has a lower priority, one that is being bound included, which the account of
+// capacity does not know.
+func (p *Profile) anyBelow(priority int32) bool {
+	nodes, err := p.framework.SnapshotSharedLister().NodeInfos().List()
+	return err != nil || slices.ContainsFunc(nodes, func(node fwk.NodeInfo) bool {
+		return slices.ContainsFunc(node.GetPods(), func(other fwk.PodInfo) bool {
+			return corev1helpers.PodPriority(other.GetPod()) < priority
+		})
+	})
 }
 
 // awaited returns the node that the pod waits for. Without its nomination, the pods that replace the victims would be
