@@ -27,6 +27,13 @@ type Ranker interface {
 	Judge(ctx context.Context, state fwk.CycleState, pod *v1.Pod) Judge
 }
 
+// Sampler is a Ranker that wants more than a sample of the nodes compared for some pods. Others are content with one.
+type Sampler interface {
+	// SampleDoes reports whether a sample will do for the pod where a plugin scores nodes that knows more of them than
+	// their class.
+	SampleDoes(ctx context.Context, state fwk.CycleState, pod *v1.Pod) bool
+}
+
 // AnyNumber is what a ranker wants that is right for any number of candidates.
 const AnyNumber = -1
 
@@ -105,6 +112,10 @@ func (p *profile) RunPreFilterPlugins(ctx context.Context, state fwk.CycleState,
 	}
 	nodes, why := p.candidates(ctx, state, pod, result)
 	cycles.WithLabelValues(p.ProfileName(), string(why)).Inc()
+	if why == sampled {
+		klog.FromContext(ctx).V(4).Info("Looking at a sample of nodes", "pod", klog.KObj(pod), "nodes", len(nodes))
+		return &fwk.PreFilterResult{NodeNames: nodes}, status, by
+	}
 	if why != restricted {
 		klog.FromContext(ctx).V(4).Info("Looking at all nodes", "pod", klog.KObj(pod), "reason", why)
 		return result, status, by

@@ -12,6 +12,8 @@ type outcome string
 
 const (
 	restricted outcome = "restricted"
+	// sampled: the best of the nodes by what is known were given, as many as kube-scheduler compares by default.
+	sampled outcome = "sampled"
 	// fewNodes: the cluster is hardly larger than the number of candidates.
 	fewNodes outcome = "few_nodes"
 	// nominated: the pod has a node already, which is tried first.
@@ -22,7 +24,7 @@ const (
 	chosen outcome = "chosen_by_plugin"
 	// notByClass: a plugin of ours reads more of nodes than their class.
 	notByClass outcome = "more_than_class"
-	// otherScore: an unknown score plugin has a say.
+	// otherScore: an unknown score plugin has a say, and a sample does not do.
 	otherScore outcome = "other_score"
 	// noneFits: no node passes, so that the reasons of all are asked for.
 	noneFits outcome = "none_fits"

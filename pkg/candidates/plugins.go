@@ -1,9 +1,13 @@
 package candidates
 
 import (
+	v1 "k8s.io/api/core/v1"
+	corelisters "k8s.io/client-go/listers/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
+
+	"berth.dev/berth/pkg/podview"
 )
 
 // plugins are those of a profile by the part that they have in ranking.
@@ -28,6 +32,8 @@ type plugins struct {
 	selector fwk.FilterPlugin
 	// fits refuses nodes that have too little of a resource.
 	fits fwk.FilterPlugin
+	// claims are those for volumes.
+	claims corelisters.PersistentVolumeClaimLister
 }
 
 // scorer is a plugin that scores the varieties of one part.
@@ -41,6 +47,7 @@ type scorer struct {
 func pluginsOf(f framework.Framework) *plugins {
 	p := &plugins{weights: map[string]int64{}}
 	list := f.ListPlugins()
+	p.claims = f.SharedInformerFactory().Core().V1().PersistentVolumeClaims().Lister()
 	for _, s := range list.Score.Enabled {
 		p.weights[s.Name] = int64(s.Weight)
 	}
@@ -99,13 +106,15 @@ func pluginsOf(f framework.Framework) *plugins {
 
 // decided says whether a score plugin that is active in this cycle scores nodes of one class alike, or decides within
 // classes by what is known.
-func (p *plugins) decided(name string, state fwk.CycleState) bool {
+func (p *plugins) decided(name string, state fwk.CycleState, pod *v1.Pod) bool {
 	switch name {
 	case names.NodeResourcesFit, names.NodeResourcesBalancedAllocation, names.TaintToleration, names.ImageLocality:
 		return true
 	case names.DynamicResources, names.VolumeBinding:
-		// Their PreScore does not say so, but they have nothing to score for a pod without claims of devices or volumes.
-		return state.GetSkipFilterPlugins().Has(name)
+		// Their PreScore does not say so, but they have nothing to score for a pod without claims of devices or volumes,
+		// nor for one whose claims for volumes have theirs.
+		return state.GetSkipFilterPlugins().Has(name) || name == names.VolumeBinding &&
+			podview.VolumesBound(pod, p.claims.PersistentVolumeClaims(pod.Namespace).Get)
 	}
 	for _, r := range p.rankers {
 		if r.Name() == name {

@@ -73,6 +73,8 @@ type ranked struct {
 	// score is that of the locator, of the members from first to last of the scratch's slots; all members if last is 0.
 	score       int64
 	first, last int32
+	// taken is how many members are in a sample.
+	taken int32
 }
 
 const dead = int32(-2)
@@ -105,7 +107,9 @@ func (p *profile) candidates(ctx context.Context, state fwk.CycleState, pod *v1.
 		return nil, nominated
 	case state.IsPodGroupSchedulingCycle():
 		return nil, podGroup
-	case prefers(pod):
+	}
+	undecided := prefers(pod)
+	if undecided && !p.sampleDoes(ctx, state, pod) {
 		return nil, otherScore
 	}
 	list, err := p.SnapshotSharedLister().NodeInfos().List()
@@ -127,7 +131,13 @@ func (p *profile) candidates(ctx context.Context, state fwk.CycleState, pod *v1.
 	p.turn++
 	p.cycle.state = state
 	r := &ranking{profile: p, scratch: &p.ranks, ctx: ctx, state: state, pod: pod}
-	return r.run()
+	if !undecided {
+		names, why := r.run()
+		if why != otherScore || !p.sampleDoes(ctx, state, pod) {
+			return names, why
+		}
+	}
+	return r.sample(len(list))
 }
 
 // prefers spares pods with preferences that only their own nodes can answer what leads up to that finding.

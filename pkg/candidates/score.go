@@ -32,8 +32,8 @@ func (r *ranking) list() {
 	}
 }
 
-// prepare runs PreScore on a node of each kind, which also tells which plugins have a say.
-func (r *ranking) prepare() outcome {
+// listKinds finds a node of each kind that living classes have.
+func (r *ranking) listKinds() {
 	r.list()
 	r.nodes = r.nodes[:0]
 	for part, varieties := range r.present {
@@ -46,12 +46,17 @@ func (r *ranking) prepare() outcome {
 			}
 		}
 	}
+}
+
+// prepare runs PreScore on a node of each kind, which also tells which plugins have a say.
+func (r *ranking) prepare() outcome {
+	r.listKinds()
 	if !r.Framework.RunPreScorePlugins(r.ctx, r.state, r.pod, r.nodes).IsSuccess() {
 		return failed
 	}
 	skipped := r.state.GetSkipScorePlugins()
 	for name := range r.plugins.weights {
-		if !skipped.Has(name) && !r.plugins.decided(name, r.state) {
+		if !skipped.Has(name) && !r.plugins.decided(name, r.state, r.pod) {
 			return otherScore
 		}
 	}
@@ -207,6 +212,27 @@ func (r *ranking) those(positions []int32) iter.Seq[*ranked] {
 	}
 }
 
+// hopeFor adds to the rank of each class what fit may score at most; nil scores nothing.
+func (r *ranking) hopeFor(fit fwk.ScorePlugin) {
+	if fit == nil {
+		return
+	}
+	for i := range r.alive {
+		r.alive[i].rank += fwk.MaxScore * r.plugins.weights[names.NodeResourcesFit]
+	}
+}
+
+// weigh puts what fit does score in the place of that, and reports whether it could.
+func (r *ranking) weigh(e *ranked, fit fwk.ScorePlugin) bool {
+	e.exact = true
+	if fit == nil {
+		return true
+	}
+	score, status := fit.Score(r.ctx, r.state, r.pod, r.index.slots[r.index.classes[e.class].members[0]].info)
+	e.rank -= (fwk.MaxScore - score) * r.plugins.weights[names.NodeResourcesFit]
+	return status.IsSuccess()
+}
+
 // pick takes classes from the best on, until the next can no longer win or there are enough.
 func (r *ranking) pick() (sets.Set[string], outcome) {
 	skipped := r.state.GetSkipScorePlugins()
@@ -214,31 +240,23 @@ func (r *ranking) pick() (sets.Set[string], outcome) {
 	if skipped.Has(names.NodeResourcesFit) {
 		fit = nil
 	}
-	fitWeight, unknown := r.plugins.weights[names.NodeResourcesFit], int64(0)
+	unknown := int64(0)
 	if !skipped.Has(names.NodeResourcesBalancedAllocation) {
 		unknown += fwk.MaxScore * r.plugins.weights[names.NodeResourcesBalancedAllocation]
 	}
 	if len(r.wanted) > 0 {
 		unknown += fwk.MaxScore * r.plugins.weights[names.ImageLocality]
 	}
-	for i := range r.alive {
-		if fit != nil {
-			r.alive[i].rank += fwk.MaxScore * fitWeight
-		}
-	}
+	r.hopeFor(fit)
 	picked := sets.New[string]()
 	var best, last int64
 	for heap := newHeap(r.alive); len(heap) > 0; {
 		e := &heap[0]
 		if !e.exact {
-			if fit != nil {
-				score, status := fit.Score(r.ctx, r.state, r.pod, r.index.slots[r.index.classes[e.class].members[0]].info)
-				if !status.IsSuccess() {
-					return nil, failed
-				}
-				e.rank -= (fwk.MaxScore - score) * fitWeight
+			if !r.weigh(e, fit) {
+				return nil, failed
 			}
-			e.exact, e.images = true, r.mostImages(e)
+			e.images = r.mostImages(e)
 			heap.sink(0)
 			continue
 		}

@@ -9,8 +9,8 @@ import (
 	"k8s.io/client-go/informers"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	storagelisters "k8s.io/client-go/listers/storage/v1"
-	"k8s.io/component-helpers/storage/ephemeral"
-	storagevolume "k8s.io/component-helpers/storage/volume"
+
+	"berth.dev/berth/pkg/podview"
 )
 
 // StorageListers read what tells how much storage drivers can still provision.
@@ -48,24 +48,10 @@ type Volume struct {
 	bytes int64
 }
 
-// volumeClaims returns the names of the claims that the pod's volumes stand for.
-func volumeClaims(pod *v1.Pod) []string {
-	var names []string
-	for i := range pod.Spec.Volumes {
-		switch v := &pod.Spec.Volumes[i]; {
-		case v.PersistentVolumeClaim != nil:
-			names = append(names, v.PersistentVolumeClaim.ClaimName)
-		case v.Ephemeral != nil:
-			names = append(names, ephemeral.VolumeClaimName(pod, v))
-		}
-	}
-	return names
-}
-
 // Provisions returns the volumes of the pod that drivers with published capacities would have to provision.
 func (s *StorageListers) Provisions(pod *v1.Pod) []Volume {
 	var out []Volume
-	for _, name := range volumeClaims(pod) {
+	for _, name := range podview.VolumeClaims(pod) {
 		claim, err := s.claims.PersistentVolumeClaims(pod.Namespace).Get(name)
 		if err != nil || claim.Spec.VolumeName != "" || claim.Spec.StorageClassName == nil {
 			continue
@@ -86,14 +72,7 @@ func (s *StorageListers) Provisions(pod *v1.Pod) []Volume {
 // Bound reports whether all claims of the pod for volumes have theirs, so that the scheduler has nothing to choose or
 // to write.
 func (s *StorageListers) Bound(pod *v1.Pod) bool {
-	for _, name := range volumeClaims(pod) {
-		claim, err := s.claims.PersistentVolumeClaims(pod.Namespace).Get(name)
-		if err != nil || claim.Spec.VolumeName == "" ||
-			!metav1.HasAnnotation(claim.ObjectMeta, storagevolume.AnnBindCompleted) {
-			return false
-		}
-	}
-	return true
+	return podview.VolumesBound(pod, s.claims.PersistentVolumeClaims(pod.Namespace).Get)
 }
 
 // Fits reports whether the volumes fit on the node beside those of the members placed before.

@@ -10,7 +10,10 @@ import (
 	"berth.dev/berth/pkg/gpu"
 )
 
-var _ candidates.Ranker = &Plugin{}
+var (
+	_ candidates.Ranker  = &Plugin{}
+	_ candidates.Sampler = &Plugin{}
+)
 
 // Candidates is how many nodes the framework is to look at, 0 for all.
 func (p *Plugin) Candidates() int { return p.settings.candidates }
@@ -36,6 +39,12 @@ func (p *Plugin) Judge(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod) c
 		return nil
 	}
 	return &judge{ctx: ctx, plugin: p, cycle: cycle, pod: pod, state: s}
+}
+
+// SampleDoes reports whether the pod asks for no GPU. One that does goes to the best of all nodes.
+func (p *Plugin) SampleDoes(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod) bool {
+	s, err := p.state(ctx, cycle, pod)
+	return err == nil && !s.request.WantsGPU()
 }
 
 // judge judges inventories for one pod.

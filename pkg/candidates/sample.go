@@ -1,0 +1,111 @@
+package candidates
+
+import (
+	"context"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	fwk "k8s.io/kube-scheduler/framework"
+)
+
+// sampleDoes reports whether no ranker wants more than a sample for the pod.
+func (p *profile) sampleDoes(ctx context.Context, state fwk.CycleState, pod *v1.Pod) bool {
+	for _, ranker := range p.plugins.rankers {
+		if s, has := ranker.(Sampler); has && !s.SampleDoes(ctx, state, pod) {
+			return false
+		}
+	}
+	return true
+}
+
+// sample returns as many nodes as kube-scheduler compares by default in a cluster of that size: those that pass the
+// filters and are the best by what is known, which leaves it to the framework to compare them by the rest.
+func (r *ranking) sample(nodes int) (sets.Set[string], outcome) {
+	wanted := Enough(nodes, 0)
+	if wanted >= nodes {
+		return nil, otherScore
+	}
+	if r.live(); len(r.alive) == 0 {
+		return nil, noneFits
+	}
+	fit, ok := r.prepareKnown()
+	if !ok || r.score() != restricted || !r.normalize() {
+		return nil, failed
+	}
+	r.hopeFor(fit)
+	picked := sets.New[string]()
+	for heap := newHeap(r.alive); len(heap) > 0 && len(picked) < wanted; {
+		r.nodes = r.nodes[:0]
+		for len(heap) > 0 && len(r.nodes) < wanted-len(picked) {
+			switch e := &heap[0]; {
+			case !e.exact:
+				if !r.weigh(e, fit) {
+					return nil, failed
+				}
+				heap.sink(0)
+			case r.take(e, wanted-len(picked)):
+				heap = heap.pop()
+			}
+		}
+		r.statuses = sized(r.statuses, len(r.nodes))
+		r.Parallelizer().Until(r.ctx, len(r.nodes), func(i int) {
+			r.statuses[i] = r.RunFilterPluginsWithNominatedPods(r.ctx, r.state, r.pod, r.nodes[i])
+		}, "Filter")
+		if r.ctx.Err() != nil { // some were not filtered
+			return nil, failed
+		}
+		for i, info := range r.nodes {
+			if r.statuses[i].Code() == fwk.Error {
+				return nil, failed
+			}
+			r.cycle.statuses[info] = r.statuses[i]
+			if r.statuses[i].IsSuccess() {
+				picked.Insert(info.Node().Name)
+			}
+		}
+	}
+	if len(picked) == 0 {
+		return nil, noneFits
+	}
+	return picked, sampled
+}
+
+// take adds members of a class to the nodes until there are enough, and reports whether all have been taken. Where they
+// start rotates, as with kube-scheduler's own sample.
+func (r *ranking) take(e *ranked, enough int) bool {
+	members := r.members(e)
+	for ; int(e.taken) < len(members); e.taken++ {
+		if len(r.nodes) >= enough {
+			return false
+		}
+		if at := members[(r.turn+int(e.taken))%len(members)]; r.selected(at) {
+			r.nodes = append(r.nodes, r.index.slots[at].info)
+		}
+	}
+	return true
+}
+
+// prepareKnown runs PreScore of the plugins that score classes, and finds out which of them have a say: fit is nil if
+// that of resources has none. What other plugins prepare may take longer than all else, and is prepared later for the
+// sample alone.
+func (r *ranking) prepareKnown() (fit fwk.ScorePlugin, ok bool) {
+	r.listKinds()
+	r.scorers = r.scorers[:0]
+	for _, s := range append([]scorer{{ScorePlugin: r.plugins.fit}}, r.plugins.scorers...) {
+		if pre, has := s.ScorePlugin.(fwk.PreScorePlugin); has {
+			status := pre.PreScore(r.ctx, r.state, r.pod, r.nodes)
+			if status.IsSkip() {
+				continue
+			}
+			if !status.IsSuccess() {
+				return nil, false
+			}
+		}
+		if s.ScorePlugin == r.plugins.fit {
+			fit = s.ScorePlugin
+			continue
+		}
+		r.scorers = append(r.scorers, s)
+	}
+	return fit, true
+}
