@@ -49,7 +49,8 @@ var benchmarks = []benchmark{
 		packing("links: some require links", "--hard")},
 	{"packing-drift", unallocated, "the same where the work has just changed",
 		packing("drift: from much CPU to little", "--hard")},
-	{"backlog", "cores", "CPU while 1,000 gangs of 8 wait on 1,000 full nodes and 10 pods end a second", ofBerth(3)},
+	{"backlog", "cores", "CPU while 1,000 gangs of 8 wait on 1,000 full nodes and 10 pods end a second", ofBerth},
+	{"backlog-pods", "cores", "the same while 5,000 single pods wait, all alike", ofBerth},
 	// The heap is the same in each run.
 	{"memory", againstStock, "heap for each of 2,000 nodes and 8,000 pods", ratios(1)},
 }
@@ -59,8 +60,9 @@ var large = []benchmark{
 	{"gangs-5000", againstStock, "only by name, CPU for a pod: start with 64 gangs of 64 that can run, on 5,000 nodes; " +
 		"with stock, pods without a gang", ratios(3)},
 	{"plain-5000", againstStock, "only by name, CPU for a pod: pods without GPUs, on 5,000 nodes without GPUs", ratios(7)},
+	{"backlog-distinct", "cores", "only by name, backlog-pods where no two are alike", ofBerth},
 	{"plugins", "µs", "only by name, CPU of our plugins for a pod without GPUs, on 500 nodes without GPUs; by a CPU profile",
-		ofBerth(3)},
+		ofBerth},
 	{"start-gated", againstStock, "only by name, CPU of the same start as start; with stock, the same pods behind a gate",
 		ratios(7)},
 	{"start-5000", againstStock, "only by name, CPU for a pod: start with 64 gangs of 64 where one can run, on 5,000 nodes; " +
@@ -87,18 +89,16 @@ func ratios(pairs int) func(ctx context.Context, name string) ([]float64, error)
 }
 
 // ofBerth measures Berth alone.
-func ofBerth(runs int) func(ctx context.Context, name string) ([]float64, error) {
-	return func(ctx context.Context, name string) ([]float64, error) {
-		values := make([]float64, runs)
-		for i := range values {
-			s, err := spawn(ctx, name, berth)
-			if err != nil {
-				return nil, err
-			}
-			values[i] = s.Cost
+func ofBerth(ctx context.Context, name string) ([]float64, error) {
+	values := make([]float64, 3)
+	for i := range values {
+		s, err := spawn(ctx, name, berth)
+		if err != nil {
+			return nil, err
 		}
-		return values, nil
+		values[i] = s.Cost
 	}
+	return values, nil
 }
 
 func plansPerGang(ctx context.Context, _ string) ([]float64, error) {

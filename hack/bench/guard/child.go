@@ -122,7 +122,11 @@ func take(name string, c contender) (sample, error) {
 			return seconds / float64(gangs*members), err
 		})
 	case "backlog":
-		return c.inWorld(1000, func(w *world) (float64, error) { return w.wait(1000, 8) })
+		return c.inWorld(1000, func(w *world) (float64, error) { return w.wait(gangs(w.profile(), 1000, 8, 1)) })
+	case "backlog-pods":
+		return c.inWorld(1000, func(w *world) (float64, error) { return w.wait(singles(w.profile(), 5000, true)) })
+	case "backlog-distinct":
+		return c.inWorld(1000, func(w *world) (float64, error) { return w.wait(singles(w.profile(), 5000, false)) })
 	case "gangs-5000":
 		return c.inWorld(5000, func(w *world) (float64, error) { return w.beginAll(gangs(c.profile(), 64, 64, 1)) })
 	case "memory":
@@ -287,17 +291,17 @@ func (w *world) beginAll(objects []apiruntime.Object) (float64, error) {
 	return seconds / float64(podsIn(objects)), err
 }
 
-// wait is how many processors are busy while gangs wait for GPUs that are all taken, and ten pods end a second.
-func (w *world) wait(waiting, members int) (float64, error) {
+// wait is how many processors are busy while these pods wait for GPUs that are all taken, and ten pods end a second.
+func (w *world) wait(waiting []apiruntime.Object) (float64, error) {
 	const seconds, perSecond = 30, 10
 	full := running(gpusPerNode*w.nodes, w.nodes)
-	if err := w.create(append(full, gangs(w.profile(), waiting, members, 1)...)...); err != nil {
+	if err := w.create(append(full, waiting...)...); err != nil {
 		return 0, err
 	}
 	if err := w.run(); err != nil {
 		return 0, err
 	}
-	// Each gang has been told by then why it waits.
+	// Each has been told by then why it waits.
 	time.Sleep(time.Minute) //nolint:forbidigo // virtual time
 	w.settle()
 	runtime.GC()

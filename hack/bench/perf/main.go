@@ -124,6 +124,8 @@ func writeTable(out io.Writer, runs []run) error {
 	}
 	rig.AgainstBase(runs, func(r *run) key { return key{r.Case, r.Repeat} },
 		func(r *run) bool { return r.Contender == stock },
-		func(r, stock *run) { r.PodsOverStock = r.PodsPerSecond / stock.PodsPerSecond })
+		func(r, stock *run) {
+			r.PodsOverStock, r.CPUOverStock = r.PodsPerSecond/stock.PodsPerSecond, r.CPUSeconds/stock.CPUSeconds
+		})
 	return rig.Table(out, runs)
 }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"berth.dev/berth/hack/bench/rig"
 )
@@ -76,6 +77,11 @@ type run struct {
 	AttemptP99Millis    float64 `json:"attemptP99Millis" column:"attempt,\np99 ms|%.0f"`
 	// Seconds is how long it took to create and to bind the measured pods.
 	Seconds float64 `json:"seconds" column:"seconds|%.0f"`
+	// CPUSeconds is what the harness and its etcd used from their start to their end: API server, client and the creation
+	// of nodes included.
+	CPUSeconds float64 `json:"cpuSeconds" column:"CPU of\nall, s|%.0f"`
+	// CPUOverStock is by what it is more than that of stock in the same repeat.
+	CPUOverStock float64 `json:"cpuOverStock,omitempty" column:"CPU ×\nstock|%.2f|optional"`
 	// OtherCores is how many cores were busy on average with what is no part of the benchmark.
 	OtherCores float64 `json:"otherCores" column:"other work,\ncores|%.2f"`
 }
@@ -95,7 +101,8 @@ func (h *harness) measure(ctx context.Context, c *perfCase, of contender) (run, 
 	if err := os.WriteFile(cases, file, 0o600); err != nil {
 		return run{}, fmt.Errorf("writing the case: %w", err)
 	}
-	otherCores := rig.OtherCores(func() { err = h.execute(ctx, of, c.topic, dir, cases) })
+	var used time.Duration
+	otherCores := rig.OtherCores(func() { used, err = h.execute(ctx, of, c.topic, dir, cases) })
 	if err != nil {
 		return run{}, err
 	}
@@ -109,11 +116,12 @@ func (h *harness) measure(ctx context.Context, c *perfCase, of contender) (run, 
 	}
 	r, err := parseFigures(text)
 	r.Case, r.Contender, r.Threshold, r.OtherCores = c.name, of, c.threshold, otherCores
+	r.CPUSeconds = used.Seconds()
 	return r, err
 }
 
-// execute runs the harness in the folder of the case.
-func (h *harness) execute(ctx context.Context, of contender, topic, dir, cases string) error {
+// execute runs the harness in the folder of the case, and returns the CPU that it and its etcd used.
+func (h *harness) execute(ctx context.Context, of contender, topic, dir, cases string) (time.Duration, error) {
 	var out bytes.Buffer
 	cmd := exec.CommandContext(ctx, h.binary, "-test.run", "^$", "-test.bench", ".", "-test.benchtime", "1x", "-cases",
 		cases, "-data-items-dir", dir,
@@ -128,9 +136,9 @@ func (h *harness) execute(ctx context.Context, of contender, topic, dir, cases s
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("running the harness: %w: %s", err, tail(out.Bytes()))
+		return 0, fmt.Errorf("running the harness: %w: %s", err, tail(out.Bytes()))
 	}
-	return nil
+	return cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), nil
 }
 
 // tail is the end of what a process has said.
