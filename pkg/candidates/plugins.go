@@ -2,6 +2,7 @@ package candidates
 
 import (
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -32,6 +33,9 @@ type plugins struct {
 	selector fwk.FilterPlugin
 	// fits refuses nodes that have too little of a resource.
 	fits fwk.FilterPlugin
+	// others score what a class does not tell, and are not kube-scheduler's; strangers is set if some cannot be asked.
+	others    []fwk.ScorePlugin
+	strangers bool
 	// claims are those for volumes.
 	claims corelisters.PersistentVolumeClaimLister
 }
@@ -42,6 +46,11 @@ type scorer struct {
 	weight int64
 	part   int
 }
+
+// upstream are kube-scheduler's own score plugins.
+var upstream = sets.New(names.DynamicResources, names.ImageLocality, names.InterPodAffinity, names.NodeAffinity,
+	names.NodeResourcesBalancedAllocation, names.NodeResourcesFit, names.PodTopologySpread, names.TaintToleration,
+	names.VolumeBinding)
 
 // pluginsOf finds the plugins. The framework lists no instances but those that wait for events, which all of these do.
 func pluginsOf(f framework.Framework) *plugins {
@@ -55,6 +64,7 @@ func pluginsOf(f framework.Framework) *plugins {
 	for _, s := range list.Filter.Enabled {
 		filters[s.Name] = true
 	}
+	unseen := sets.KeySet(p.weights).Difference(upstream)
 	for _, plugin := range f.EnqueueExtensions() {
 		name := plugin.Name()
 		filter, isFilter := plugin.(fwk.FilterPlugin)
@@ -62,6 +72,7 @@ func pluginsOf(f framework.Framework) *plugins {
 		scores := isScore && p.weights[name] > 0
 		ranker, isRanker := plugin.(Ranker)
 		locator, isLocator := plugin.(Locator)
+		unseen.Delete(name)
 		switch {
 		case isLocator && scores && p.locator == nil:
 			p.locator = &scorer{locator, p.weights[name], placePart}
@@ -88,8 +99,11 @@ func pluginsOf(f framework.Framework) *plugins {
 			p.atDoor = append(p.atDoor, filter)
 		case name == names.NodeAffinity && isFilter && filters[name]:
 			p.selector = filter
+		case scores && !upstream.Has(name):
+			p.others = append(p.others, score)
 		}
 	}
+	p.strangers = len(unseen) > 0
 	for _, ranker := range p.rankers {
 		wanted := ranker.Candidates()
 		if wanted == AnyNumber {

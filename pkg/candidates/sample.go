@@ -2,6 +2,7 @@ package candidates
 
 import (
 	"context"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -28,8 +29,11 @@ func (r *ranking) sample(nodes int) (sets.Set[string], outcome) {
 	if r.live(); len(r.alive) == 0 {
 		return nil, noneFits
 	}
-	fit, ok := r.prepareKnown()
-	if !ok || r.score() != restricted || !r.normalize() {
+	fit, why := r.prepareKnown()
+	if why != sampled {
+		return nil, why
+	}
+	if r.score() != restricted || !r.normalize() {
 		return nil, failed
 	}
 	r.hopeFor(fit)
@@ -86,19 +90,29 @@ func (r *ranking) take(e *ranked, enough int) bool {
 }
 
 // prepareKnown runs PreScore of the plugins that score classes, and finds out which of them have a say: fit is nil if
-// that of resources has none. What other plugins prepare may take longer than all else, and is prepared later for the
-// sample alone.
-func (r *ranking) prepareKnown() (fit fwk.ScorePlugin, ok bool) {
+// that of resources has none. What kube-scheduler's others prepare may take longer than all else, and is prepared later
+// for the sample alone. Where another plugin has a say, a sample does not do.
+func (r *ranking) prepareKnown() (fit fwk.ScorePlugin, why outcome) {
 	r.listKinds()
+	if r.plugins.strangers || slices.ContainsFunc(r.plugins.others, func(s fwk.ScorePlugin) bool {
+		pre, has := s.(fwk.PreScorePlugin)
+		return !has || !pre.PreScore(r.ctx, r.state, r.pod, r.nodes).IsSkip()
+	}) {
+		return nil, otherScore
+	}
 	r.scorers = r.scorers[:0]
-	for _, s := range append([]scorer{{ScorePlugin: r.plugins.fit}}, r.plugins.scorers...) {
+	known := append([]scorer{{ScorePlugin: r.plugins.fit}}, r.plugins.scorers...)
+	if l := r.plugins.locator; l != nil {
+		known = append(known, *l)
+	}
+	for _, s := range known {
 		if pre, has := s.ScorePlugin.(fwk.PreScorePlugin); has {
 			status := pre.PreScore(r.ctx, r.state, r.pod, r.nodes)
 			if status.IsSkip() {
 				continue
 			}
 			if !status.IsSuccess() {
-				return nil, false
+				return nil, failed
 			}
 		}
 		if s.ScorePlugin == r.plugins.fit {
@@ -107,5 +121,5 @@ func (r *ranking) prepareKnown() (fit fwk.ScorePlugin, ok bool) {
 		}
 		r.scorers = append(r.scorers, s)
 	}
-	return fit, true
+	return fit, sampled
 }

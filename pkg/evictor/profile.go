@@ -219,13 +219,13 @@ func (p *Profile) ForPod(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 	return result, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, outcome)
 }
 
-// anyBelow reports whether a pod on a node has a lower priority, one that is being bound included, which the account of
-// capacity does not know.
+// anyBelow reports whether a pod on a node may have a lower priority, one that is being bound included, which the account
+// of capacity does not know. That of a pod in a native group may be the group's.
 func (p *Profile) anyBelow(priority int32) bool {
 	nodes, err := p.framework.SnapshotSharedLister().NodeInfos().List()
 	return err != nil || slices.ContainsFunc(nodes, func(node fwk.NodeInfo) bool {
 		return slices.ContainsFunc(node.GetPods(), func(other fwk.PodInfo) bool {
-			return corev1helpers.PodPriority(other.GetPod()) < priority
+			return corev1helpers.PodPriority(other.GetPod()) < priority || other.GetPod().Spec.SchedulingGroup != nil
 		})
 	})
 }

@@ -108,7 +108,8 @@ func TestProfilesThatAreNone(t *testing.T) {
 	}
 }
 
-// TestLegalPlacements holds the positions against those that nvidia-smi mig -lgipp lists.
+// TestLegalPlacements holds the positions against those that nvidia-smi mig -lgipp lists. An H100 80GB and an H200 with
+// driver 580 list the same, and as many instances of each profile as TestProfilesOfEveryGPU wants.
 func TestLegalPlacements(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string][]int{

@@ -279,6 +279,11 @@ profiles:
 	if err != nil || got.SuggestedHost != only {
 		t.Errorf("the pod with an objective goes to %s, %v; want %s", got.SuggestedHost, err, only)
 	}
+	spread := preferring(0)
+	spread.Annotations = picky.Annotations
+	if seen := r.namesSeen(t, spread); seen != nil {
+		t.Errorf("for a pod with an objective and a preference the framework is given %d nodes, want all", len(seen))
+	}
 	if got, err = r.choose(t, r.best, plain); err != nil || got.SuggestedHost == only {
 		t.Errorf("a pod without an objective goes to %s, too, %v: the test shows nothing", got.SuggestedHost, err)
 	}

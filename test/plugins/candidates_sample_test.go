@@ -111,3 +111,27 @@ func TestPodsWhoseVolumesAreBoundGoToTheBestNodes(t *testing.T) {
 		})
 	}
 }
+
+func TestNearNodesAreInTheSample(t *testing.T) {
+	t.Parallel()
+	peer := podOf("peer", 1000, 1024, 0)
+	peer.Labels, peer.Spec.NodeName = map[string]string{"app": "cache"}, "n00421"
+	r := newRig(t, nodesOf(600), peer)
+	pod := preferring(0)
+	pod.Annotations = map[string]string{"berth.dev/near": "app=cache"}
+	seen := r.namesSeen(t, pod)
+	far := 0
+	for i := range 600 {
+		node := nodeOf(i)
+		switch near := node.Labels["topology.kubernetes.io/rack"] == "r21"; {
+		case node.Labels["nvidia.com/gpu.product"] != "Tesla-T4" || seen.Has(node.Name):
+		case near:
+			t.Errorf("node %s in the rack of the pod's peer is not in the sample of %d", node.Name, len(seen))
+		default:
+			far++
+		}
+	}
+	if far == 0 {
+		t.Error("all nodes of that model are in the sample anyway")
+	}
+}
