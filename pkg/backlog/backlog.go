@@ -330,9 +330,11 @@ func (b *Backlog) end(w *waiting) {
 	}
 }
 
-// forget leaves a pod to kube-scheduler's queue.
+// forget leaves a pod to kube-scheduler's queue, unless it has failed again meanwhile.
 func (b *Backlog) forget(uid apitypes.UID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	delete(b.known, uid)
+	if !slices.ContainsFunc(b.failed, func(f failure) bool { return f.pod.UID == uid }) {
+		delete(b.known, uid)
+	}
 }

@@ -283,6 +283,23 @@ func TestPodsThatMayEvictOthersAreLeftToTheQueue(t *testing.T) {
 	}
 }
 
+func TestRoomIsNotMissedWhereAPodToEvictComesMeanwhile(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	w.node("a", 2)
+	w.pod("running", 2, 5)
+	w.settle()
+	w.pod("waits", 1, 5)
+	w.settle()
+	w.end("running")
+	w.pod("lesser", 1, 1)
+	w.try("lesser")
+	w.settle()
+	if w.placed["waits"] == nil {
+		t.Error("a pod for which there is room waits for the next event")
+	}
+}
+
 // Whatever comes and ends, no pod waits for which a node has room, none is owned that is gone, and the counts agree.
 func TestNoPodIsForgotten(t *testing.T) {
 	t.Parallel()
