@@ -20,8 +20,8 @@ import (
 
 const (
 	// leastAtOnce is how many pods are tried at a time at least. Pods that differ may all want the room that one pod has
-	// left, and then all but one of them are tried in vain; so there is one more at a time, up to mostAtOnce, for each
-	// that gets a node, and half as many after one that does not.
+	// left, and then one of them gets it. So there is one more at a time, up to mostAtOnce, for each that gets a node,
+	// and half of them after one that does not.
 	leastAtOnce, mostAtOnce = 4, 1024
 	// triedFor is how long a pod counts as being tried that neither gets a node nor fails, such as one whose volumes are
 	// being made. Others are not tried meanwhile for the room that it may take.
@@ -128,7 +128,7 @@ func (b *Backlog) Gone(uid apitypes.UID) {
 }
 
 // Next returns the pods to try now: those that come first of all for which there may be room, and no more than there is
-// room for by the account. gained are the shapes of which more pods fit than before.
+// room for by the account. gained are the shapes for which there is more room than before.
 func (b *Backlog) Next(gained []capacity.ShapeKey, now time.Time) []*v1.Pod {
 	b.takeNews(now)
 	next := b.letPreempt()

@@ -12,7 +12,7 @@ type outcome string
 
 const (
 	restricted outcome = "restricted"
-	// sampled: the best of the nodes by what is known were given, as many as kube-scheduler compares by default.
+	// sampled: a sample was given of the size that kube-scheduler compares by default, the best by what is known.
 	sampled outcome = "sampled"
 	// fewNodes: the cluster is hardly larger than the number of candidates.
 	fewNodes outcome = "few_nodes"

@@ -19,8 +19,8 @@ func (p *profile) sampleDoes(ctx context.Context, state fwk.CycleState, pod *v1.
 	return true
 }
 
-// sample returns as many nodes as kube-scheduler compares by default in a cluster of that size: those that pass the
-// filters and are the best by what is known, which leaves it to the framework to compare them by the rest.
+// sample returns the number of nodes that kube-scheduler compares by default in a cluster of that size: those that pass
+// the filters and are the best by what is known. The framework compares them by the rest.
 func (r *ranking) sample(nodes int) (sets.Set[string], outcome) {
 	wanted := Enough(nodes, 0)
 	if wanted >= nodes {

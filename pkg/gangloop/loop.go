@@ -221,7 +221,7 @@ func (l *Loop) lookLater(id gang.ID, at time.Time) {
 	}
 }
 
-// spread tells the gangs concerned what has happened, and returns the shapes of which more pods fit than before.
+// spread tells the gangs concerned what has happened, and returns the shapes for which there is more room.
 func (l *Loop) spread(ctx context.Context, n *News, now time.Time) (gained []capacity.ShapeKey) {
 	gained, eased := l.List.Capacity.Looks.Refresh()
 	for _, shape := range gained {

@@ -6,7 +6,7 @@ import (
 )
 
 // counted are what is counted of the box's scheduler, for the pods of all scripts, and the metrics that count it: plans
-// of gangs, and tries of pods, in vain or not.
+// of gangs, and tries of pods, successful or not.
 var counted = map[string]string{
 	"plans": "berth_gang_plan_duration_seconds",
 	"tries": "scheduler_schedule_attempts_total",
