@@ -45,6 +45,17 @@ func newWorld() *world {
 	return w
 }
 
+// newFullWorld has one node of two GPUs, whose pod has the priority of one that waits for one of them.
+func newFullWorld() *world {
+	w := newWorld()
+	w.node("a", 2)
+	w.pod("running", 2, 5)
+	w.settle()
+	w.pod("waits", 1, 5)
+	w.settle()
+	return w
+}
+
 func (w *world) node(name string, n int64) {
 	w.nodes[name] = n
 	w.index.Feed.SetNode(st.MakeNode().Name(name).Capacity(map[v1.ResourceName]string{gpus: fmt.Sprint(n),
@@ -245,12 +256,7 @@ func TestRoomIsNotPromisedTwice(t *testing.T) {
 
 func TestPodsThatMayEvictOthersAreLeftToTheQueue(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
-	w.node("a", 2)
-	w.pod("running", 2, 5)
-	w.settle()
-	w.pod("waits", 1, 5)
-	w.settle()
+	w := newFullWorld()
 	if !w.Holds("waits") {
 		t.Error("a pod is not held whose priority is that of all that run")
 	}
@@ -285,12 +291,7 @@ func TestPodsThatMayEvictOthersAreLeftToTheQueue(t *testing.T) {
 
 func TestRoomIsNotMissedWhereAPodToEvictComesMeanwhile(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
-	w.node("a", 2)
-	w.pod("running", 2, 5)
-	w.settle()
-	w.pod("waits", 1, 5)
-	w.settle()
+	w := newFullWorld()
 	w.end("running")
 	w.pod("lesser", 1, 1)
 	w.try("lesser")

@@ -67,6 +67,7 @@ func (r *ranking) sample(nodes int) (sets.Set[string], outcome) {
 				picked.Insert(info.Node().Name)
 			}
 		}
+		clear(r.statuses)
 	}
 	if len(picked) == 0 {
 		return nil, noneFits
