@@ -219,8 +219,8 @@ func (p *Profile) ForPod(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 	return result, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, outcome)
 }
 
-// anyBelow reports whether a pod on a node may have a lower priority, one that is being bound included, which the account
-// of capacity does not know. That of a pod in a native group may be the group's.
+// anyBelow reports whether a pod on a node may have a lower priority, one that is being bound included, which the
+// account of capacity does not know. That of a pod in a native group may be the group's.
 func (p *Profile) anyBelow(priority int32) bool {
 	nodes, err := p.framework.SnapshotSharedLister().NodeInfos().List()
 	return err != nil || slices.ContainsFunc(nodes, func(node fwk.NodeInfo) bool {

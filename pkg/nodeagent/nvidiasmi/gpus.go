@@ -29,8 +29,8 @@ type GPU struct {
 	Fault string
 }
 
-// fields are those of --query-gpu. Driver 580 knows all of them (seen with an H100 and an H200), drivers before 450 do not know the
-// last three, and some between them not the last.
+// fields are those of --query-gpu. Driver 580 knows all of them (seen with an H100 and an H200), drivers before 450 do
+// not know the last three, and some between them not the last.
 var fields = []string{"index", "uuid", "name", "memory.total", "mig.mode.current", "remapped_rows.failure",
 	"gpu_recovery_action"}
 
