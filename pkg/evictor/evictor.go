@@ -316,17 +316,34 @@ func podName(pod *v1.Pod) string { return "pod " + pod.Namespace + "/" + pod.Nam
 // awaited returns the node for which pods are evicted for a single pod, as long as some of them are there, or were when
 // the cycle began, and what to say about it.
 func (e *Evictor) awaited(pod *v1.Pod, nodes fwk.NodeInfoLister, now time.Time) (node, why string) {
+	if node, evicted := e.Preempting.Awaited(gang.UID(pod.UID), now); e.remain(evicted, nodes) {
+		return node, leaving(node)
+	}
+	return e.attempted(pod, nodes, now)
+}
+
+// remain reports whether some of the pods are there, or were when the cycle began.
+func (e *Evictor) remain(pods []reservation.AwaitedPod, nodes fwk.NodeInfoLister) bool {
+	return remaining(e.Members, pods) > 0 || reservation.Remain(pods, nodes)
+}
+
+func leaving(node string) string {
+	return "waiting for the pods that are evicted on " + node + " to terminate"
+}
+
+// attempted is what awaited says, but for the pods that the scheduler's own preemption evicts.
+func (e *Evictor) attempted(pod *v1.Pod, nodes fwk.NodeInfoLister, now time.Time) (node, why string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	w := e.work[podName(pod)]
 	if w == nil || w.node == "" || w.request.only.UID != pod.UID || w.Overdue(now) {
 		return "", ""
 	}
-	if remaining(e.Members, w.awaited) > 0 || reservation.Remain(w.awaited, nodes) {
+	if e.remain(w.awaited, nodes) {
 		if w.HasNotified() {
 			return w.node, w.noticed()
 		}
-		return w.node, "waiting for the pods that are evicted on " + w.node + " to terminate"
+		return w.node, leaving(w.node)
 	}
 	return "", ""
 }

@@ -183,10 +183,10 @@ func (p *Profile) ForPod(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 	if stock == nil {
 		return nil, fwk.NewStatus(fwk.Unschedulable)
 	}
-	p.evictor.Preempting.Drop(gang.UID(pod.UID))
 	if node, why := p.awaited(pod); node != "" {
 		return nominate(node, why)
 	}
+	p.evictor.Preempting.Drop(gang.UID(pod.UID))
 	if left := p.delayAlone(pod); left > 0 {
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, waiting.CapacityFirst(left))
 	}
@@ -196,12 +196,16 @@ func (p *Profile) ForPod(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 			fwk.UnschedulableAndUnresolvable, "preemption: no pod has a lower priority")
 	}
 	defer p.losses.BeginCycle(podName(pod), time.Now())()
+	p.evictor.Preempting.Add(gangview.RefOf(pod)) // before, since it evicts beside the cycle
 	result, status := stock.PostFilter(ctx, state, pod, statuses)
-	switch node, why := p.awaited(pod); {
+	evicts := status.IsSuccess() && result != nil && result.NominatedNodeName != ""
+	if !evicts {
+		p.evictor.Preempting.Drop(gang.UID(pod.UID))
+	}
+	switch node, why := p.evictor.attempted(pod, p.framework.SnapshotSharedLister().NodeInfos(), time.Now()); {
 	case node != "":
 		return nominate(node, why) // the victims have been given notice
-	case status.IsSuccess() && result != nil && result.NominatedNodeName != "":
-		p.evictor.Preempting.Add(gangview.RefOf(pod))
+	case evicts:
 		return nominate(result.NominatedNodeName, "evicting pods of lower priority on "+result.NominatedNodeName)
 	case status.IsSuccess() || status.Code() == fwk.Error:
 		return result, status
@@ -295,7 +299,7 @@ func stockPreemption(profile framework.Framework) *defaultpreemption.DefaultPree
 func (p *Profile) Guard() {
 	if stock := stockPreemption(p.framework); stock != nil {
 		(&alone.Guard{Members: p.evictor.Members, Ledger: p.evictor.Ledger, Together: p.evictor.Sources.Together,
-			Notify: p.notifyAlone}).Watch(stock)
+			Notify: p.notifyAlone, Preempting: &p.evictor.Preempting}).Watch(stock)
 		stock.MoreImportantVictim = p.losses.MoreImportant(stock.MoreImportantVictim)
 		stock.Evaluator.Interface = alone.Fewest(stock, p.framework, p.evictor.Profiles, &p.losses)
 	}

@@ -26,6 +26,8 @@ type Guard struct {
 	Together func(*v1.Pod) (with string, whole bool)
 	// Notify gives notice to victims that want it, and returns what to say about it; nothing once they may go.
 	Notify func(on preemption.Candidate, by preemption.ExecutorPreemptor, now time.Time) string
+	// Preempting is told of those that are evicted.
+	Preempting *Preempting
 }
 
 // Watch guards the victims of the plugin.
@@ -46,7 +48,11 @@ func (g *Guard) Watch(stock *defaultpreemption.DefaultPreemption) {
 				return false, fmt.Errorf("evicting pod %s/%s: its gang needs it now", victim.Namespace, victim.Name)
 			}
 		}
-		return evict(ctx, on, by, victim, plugin)
+		inMemory, err := evict(ctx, on, by, victim, plugin)
+		if err == nil && !inMemory {
+			g.Preempting.Evicted(gang.UID(by.UID()), victim, time.Now())
+		}
+		return inMemory, err
 	}
 }
 
@@ -57,6 +63,9 @@ func (g *Guard) spares(node fwk.NodeInfo, victim preemption.Victim, preemptor *v
 	}
 	for _, info := range victim.Pods() {
 		pod := info.GetPod()
+		if pod.DeletionTimestamp != nil {
+			continue // it goes in any case: a pod that is to have its room waits for that, and evicts no other
+		}
 		if with, _ := g.Together(pod); with != "" {
 			return false
 		}
