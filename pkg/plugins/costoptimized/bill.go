@@ -1,6 +1,10 @@
 package costoptimized
 
 import (
+	"hash/maphash"
+	"slices"
+	"sync"
+
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	corelisters "k8s.io/client-go/listers/core/v1"
@@ -30,12 +34,30 @@ func (b *bill) total() price.MicroDollars {
 	return sum
 }
 
-// biller makes bills out of the informers' caches.
+// biller makes bills out of the informers' caches. Safe for concurrent use.
 type biller struct {
 	settings *settings
 	nodes    *nodeViews
 	nodeList corelisters.NodeLister
 	podList  corelisters.PodLister
+
+	mu sync.Mutex
+	// lines are those of the last bill by node: reading all pods again takes a tenth of a second for 10,000.
+	lines map[string]line
+	seed  maphash.Seed
+}
+
+// line is what one node adds to the bill.
+type line struct {
+	view *nodeView
+	// pods changes when a pod of the node does, or another comes or goes.
+	pods                 uint64
+	inUse                bool
+	idleGPU, strandedGPU price.MicroDollars
+}
+
+func newBiller(s *settings, nodes *nodeViews, nodeList corelisters.NodeLister, podList corelisters.PodLister) *biller {
+	return &biller{settings: s, nodes: nodes, nodeList: nodeList, podList: podList, seed: maphash.MakeSeed()}
 }
 
 func (b *biller) bill() (*bill, error) {
@@ -47,38 +69,82 @@ func (b *biller) bill() (*bill, error) {
 	if err != nil {
 		return nil, err
 	}
-	byNode := map[string][]*v1.Pod{}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	lines, changed := b.unchanged(nodes, pods)
 	for _, pod := range pods {
-		if pod.Spec.NodeName != "" {
-			byNode[pod.Spec.NodeName] = append(byNode[pod.Spec.NodeName], pod)
+		if changed[pod.Spec.NodeName] != nil {
+			changed[pod.Spec.NodeName].pods = append(changed[pod.Spec.NodeName].pods, pod)
 		}
 	}
+	for name, of := range changed {
+		b.read(&of.line, of.node, of.pods)
+		lines[name] = of.line
+	}
+	b.lines = lines
+	return sumOf(lines), nil
+}
+
+// change is a node whose line is out of date.
+type change struct {
+	line
+	node *v1.Node
+	pods []*v1.Pod
+}
+
+// unchanged returns the lines that still hold, and what the others are made of, but for the pods.
+func (b *biller) unchanged(nodes []*v1.Node, pods []*v1.Pod) (lines map[string]line, changed map[string]*change) {
+	states := make(map[string]uint64, len(nodes))
+	for _, pod := range pods {
+		// A sum, because pods are listed in any order.
+		states[pod.Spec.NodeName] += maphash.Comparable(b.seed, [2]string{string(pod.UID), pod.ResourceVersion})
+	}
+	lines, changed = make(map[string]line, len(nodes)), map[string]*change{}
+	for _, node := range nodes {
+		now := line{view: b.nodes.of(node), pods: states[node.Name]}
+		// What is left of GPUs that can be claimed changes without the node and its pods.
+		if last, ok := b.lines[node.Name]; ok && last.view == now.view && last.pods == now.pods && now.view.devices == 0 {
+			lines[node.Name] = last
+		} else {
+			changed[node.Name] = &change{line: now, node: node}
+		}
+	}
+	return lines, changed
+}
+
+// read fills the line of a node.
+func (b *biller) read(l *line, node *v1.Node, pods []*v1.Pod) {
+	if !l.view.priced {
+		return
+	}
+	l.inUse = slices.ContainsFunc(pods, podview.KeepsNode)
+	if l.view.offers.Allocatable.MilliGPU == 0 {
+		return
+	}
+	info := framework.NewNodeInfo(pods...)
+	info.SetNode(node)
+	free := priceview.FreeHost(info)
+	free.MilliGPU = b.nodes.freeGPU(l.view, info)
+	l.idleGPU = l.view.split.GPUPrice(free.MilliGPU)
+	l.strandedGPU = l.view.split.GPUPrice(b.settings.hostNeed.Idle(free))
+}
+
+func sumOf(lines map[string]line) *bill {
 	sum := &bill{byCapacity: map[priceview.CapacityType]price.MicroDollars{}}
 	for _, t := range priceview.CapacityTypes() {
 		sum.byCapacity[t] = 0
 	}
-	for _, node := range nodes {
-		info := framework.NewNodeInfo(byNode[node.Name]...)
-		info.SetNode(node)
-		b.add(sum, b.nodes.of(node), info)
+	for _, l := range lines {
+		if !l.view.priced {
+			sum.unpriced++
+			continue
+		}
+		sum.byCapacity[l.view.capacity] = sum.byCapacity[l.view.capacity].Plus(l.view.split.Price)
+		if l.inUse {
+			sum.inUse = sum.inUse.Plus(l.view.split.Price)
+		}
+		sum.idleGPU = sum.idleGPU.Plus(l.idleGPU)
+		sum.strandedGPU = sum.strandedGPU.Plus(l.strandedGPU)
 	}
-	return sum, nil
-}
-
-func (b *biller) add(sum *bill, view *nodeView, info *framework.NodeInfo) {
-	if !view.priced {
-		sum.unpriced++
-		return
-	}
-	sum.byCapacity[view.capacity] = sum.byCapacity[view.capacity].Plus(view.split.Price)
-	if podview.InUse(info) {
-		sum.inUse = sum.inUse.Plus(view.split.Price)
-	}
-	if view.offers.Allocatable.MilliGPU == 0 {
-		return
-	}
-	free := priceview.FreeHost(info)
-	free.MilliGPU = b.nodes.freeGPU(view, info)
-	sum.idleGPU = sum.idleGPU.Plus(view.split.GPUPrice(free.MilliGPU))
-	sum.strandedGPU = sum.strandedGPU.Plus(view.split.GPUPrice(b.settings.hostNeed.Idle(free)))
+	return sum
 }

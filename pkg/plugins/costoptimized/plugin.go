@@ -110,9 +110,7 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 		return nil, err
 	}
 	registerBills()
-	bills.publish(ctx, handle.ProfileName(), &biller{
-		settings: s, nodes: p.nodes, nodeList: factory.Core().V1().Nodes().Lister(), podList: pods.Lister(),
-	})
+	bills.publish(ctx, handle.ProfileName(), newBiller(s, p.nodes, factory.Core().V1().Nodes().Lister(), pods.Lister()))
 	go p.waiting.run(ctx, handle, pods.Lister())
 	return p, nil
 }
