@@ -46,12 +46,13 @@ func (r *ranking) admitted(c *class) bool {
 			return false
 		}
 	}
-	return r.selector == nil || slices.ContainsFunc(c.members, r.selected)
+	return slices.ContainsFunc(c.members, r.selected)
 }
 
-// selected says whether the node has the labels that the pod asks for.
+// selected says whether the node has the labels that the pod asks for, and no filter has refused such a pod.
 func (r *ranking) selected(at int32) bool {
-	return r.selector == nil || r.selector.Filter(r.ctx, r.state, r.pod, r.index.slots[at].info).IsSuccess()
+	return !r.refuses(at) &&
+		(r.selector == nil || r.selector.Filter(r.ctx, r.state, r.pod, r.index.slots[at].info).IsSuccess())
 }
 
 // ask says whether nodes with a variety of a part may take the pod; member is one of them.

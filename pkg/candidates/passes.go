@@ -47,6 +47,7 @@ func (r *ranking) passes(e *ranked, after iter.Seq[*ranked]) bool {
 			e.node = at
 			return true
 		}
+		r.note(info, status)
 		if r.failures++; r.failures >= max(fewFailures, 2*r.aheadAt) {
 			if r.ahead(e, after); r.err {
 				return false
@@ -78,7 +79,9 @@ func (r *ranking) ahead(e *ranked, after iter.Seq[*ranked]) {
 		return
 	}
 	for i, info := range r.nodes {
-		r.cycle.statuses[info] = r.statuses[i]
+		if r.cycle.statuses[info] = r.statuses[i]; !r.statuses[i].IsSuccess() {
+			r.note(info, r.statuses[i])
+		}
 	}
 	clear(r.statuses)
 }

@@ -125,10 +125,16 @@ func child() bool {
 	c := contender(os.Getenv(childContender))
 	var measured any
 	var err error
-	if nodes, atoiErr := strconv.Atoi(os.Getenv(childScale)); atoiErr == nil {
+	nodes, _ := strconv.Atoi(os.Getenv(childScale))
+	switch folder := os.Getenv(childProfiles); {
+	case name == largeReplay:
+		measured, err = profiled(folder, name, c, func() (replayRow, error) { return c.replayOf(nodes) })
+	case nodes > 0:
 		measured, err = c.scale(nodes)
-	} else {
-		measured, err = profiled(os.Getenv(childProfiles), name, c)
+	case name == "plugins":
+		measured, err = pluginsCost(folder, c)
+	default:
+		measured, err = profiled(folder, name, c, func() (sample, error) { return take(name, c) })
 	}
 	if err == nil {
 		err = json.NewEncoder(os.Stdout).Encode(measured)

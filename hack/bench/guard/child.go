@@ -69,31 +69,50 @@ type sample struct {
 	PlansPerGang float64 `json:"plansPerGang"`
 }
 
-// profiled measures, and writes the CPU profile of all that this process does to a file if a folder is given. Of what
-// plugins cost the profile is the measurement.
-func profiled(folder, name string, c contender) (sample, error) {
-	if folder == "" && name != "plugins" {
-		return take(name, c)
+// profiled measures, and writes the CPU profile of all that this process does to a file if a folder is given.
+func profiled[T any](folder, name string, c contender, measure func() (T, error)) (T, error) {
+	if folder == "" {
+		return measure()
 	}
-	var samples bytes.Buffer
-	// It is not started on the virtual clock, on which its own goroutine could not wait.
-	if err := pprof.StartCPUProfile(&samples); err != nil {
-		return sample{}, fmt.Errorf("profiling: %w", err)
+	measured, profile, err := profileOf(measure)
+	if err != nil {
+		return measured, err
 	}
-	s, err := take(name, c)
-	pprof.StopCPUProfile()
-	if err == nil && name == "plugins" {
-		s.Cost, err = ofPlugins(samples.Bytes())
-		s.Cost *= 1e6 / plainPods
+	return measured, write(folder, name, c, profile)
+}
+
+// pluginsCost is what our plugins cost, by the CPU profile of all that this process does.
+func pluginsCost(folder string, c contender) (sample, error) {
+	s, profile, err := profileOf(func() (sample, error) { return take("plugins", c) })
+	if err != nil {
+		return s, err
 	}
+	s.Cost, err = ofPlugins(profile)
+	s.Cost *= 1e6 / plainPods
 	if err != nil || folder == "" {
 		return s, err
 	}
+	return s, write(folder, "plugins", c, profile)
+}
+
+func write(folder, name string, c contender, profile []byte) error {
 	file := filepath.Join(folder, fmt.Sprintf("%s-%s.pprof", name, c))
-	if err := os.WriteFile(file, samples.Bytes(), 0o644); err != nil {
-		return s, fmt.Errorf("writing the profile: %w", err)
+	if err := os.WriteFile(file, profile, 0o644); err != nil {
+		return fmt.Errorf("writing the profile: %w", err)
 	}
-	return s, nil
+	return nil
+}
+
+// profileOf measures, and returns the CPU profile of it.
+func profileOf[T any](measure func() (T, error)) (measured T, profile []byte, err error) {
+	var samples bytes.Buffer
+	// It is not started on the virtual clock, on which its own goroutine could not wait.
+	if err := pprof.StartCPUProfile(&samples); err != nil {
+		return measured, nil, fmt.Errorf("profiling: %w", err)
+	}
+	measured, err = measure()
+	pprof.StopCPUProfile()
+	return measured, samples.Bytes(), err
 }
 
 // take measures one scheduler in this process, which measures nothing else.

@@ -30,6 +30,7 @@ var (
 	only   = rig.Some("only", all, "measure these figures only")
 	update = flag.Bool("update", false, "write what is measured to the file, and hold it against what was there")
 	scale  = flag.Int("scale", 0, "measure instead what a cluster of this many nodes and ten times as many pods takes")
+	longer = flag.Int("replay", 0, "measure instead a replay of six hours on this many nodes, with ten times as many pods")
 	// profiles is a folder.
 	profiles = flag.String("profiles", "", "write a CPU profile of the last run of each scheduler to this folder")
 )
@@ -52,6 +53,9 @@ func main() {
   # What a large cluster takes; 15,000 nodes and 150,000 pods need 5 GiB and two minutes
   go run ./hack/bench/guard --scale 15000
 
+  # What a replay of a large cluster takes
+  go run ./hack/bench/guard --replay 1500
+
   # Gangs alone
   go run ./hack/bench/guard --only gangs,start
 
@@ -65,6 +69,9 @@ func main() {
 func bench(ctx context.Context, out io.Writer) (any, error) {
 	if *scale > 0 {
 		return scales(ctx, out, *scale)
+	}
+	if *longer > 0 {
+		return replayLarge(ctx, out, *longer)
 	}
 	var names []string
 	for _, b := range all {
