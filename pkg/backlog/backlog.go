@@ -53,6 +53,7 @@ type Backlog struct {
 	// and atOnce is how many there may be.
 	tried          []*waiting
 	trying, atOnce int
+	shut           shut
 }
 
 // state is what is known of a pod outside of Next.
@@ -89,10 +90,10 @@ type shape struct {
 }
 
 // New returns a backlog without pods. current returns a pod as it is now, nil if it is gone.
-func New(index *capacity.Index, current func(gang.Ref) *v1.Pod) *Backlog {
+func New(index *capacity.Index, holds Holds, current func(gang.Ref) *v1.Pod) *Backlog {
 	return &Backlog{capacity: index, current: current, known: map[apitypes.UID]state{},
 		pods: map[apitypes.UID]*waiting{}, shapes: map[capacity.ShapeKey]*shape{}, roomy: map[*shape]bool{},
-		preemptors: map[int32]int{}, atOnce: leastAtOnce}
+		preemptors: map[int32]int{}, atOnce: leastAtOnce, shut: shut{holds: holds}}
 }
 
 // Holds reports whether events must not wake the pod. It is called under the lock of kube-scheduler's queue.
@@ -131,12 +132,13 @@ func (b *Backlog) Gone(uid apitypes.UID) {
 // room for by the account. gained are the shapes for which there is more room than before.
 func (b *Backlog) Next(gained []capacity.ShapeKey, now time.Time) []*v1.Pod {
 	b.takeNews(now)
-	next := b.letPreempt()
+	next, more := b.letPreempt(), false
 	for _, key := range gained {
 		if s := b.shapes[key]; s != nil {
-			b.roomy[s] = true
+			b.roomy[s], more = true, true
 		}
 	}
+	next = append(next, b.letIn(more, now)...)
 	if len(b.roomy) == 0 || b.trying >= b.atOnce {
 		return next
 	}
@@ -160,6 +162,7 @@ func (b *Backlog) Next(gained []capacity.ShapeKey, now time.Time) []*v1.Pod {
 }
 
 // hasRoom reports whether there may be room for another pod of the shape, and forgets that there was if there is none.
+// Where that is kept from the pod, its try tells so.
 func (b *Backlog) hasRoom(s *shape) bool {
 	for s.waiting.Len() > 0 && s.waiting.Items[0].done {
 		s.waiting.Pop()
@@ -244,7 +247,8 @@ func (b *Backlog) takeIn(f failure) bool {
 	}
 	key := b.capacity.Acquire(f.pod)
 	s := b.shapes[key]
-	if slots, _ := b.capacity.Slots(key); slots > 0 || s == nil && len(b.shapes) >= mostShapes {
+	slots, _ := b.capacity.Slots(key)
+	if slots > 0 && b.slotsFor(key, f.pod) > 0 || s == nil && len(b.shapes) >= mostShapes {
 		b.capacity.Release(key)
 		return false
 	}
@@ -256,7 +260,11 @@ func (b *Backlog) takeIn(f failure) bool {
 	}
 	s.owned++
 	w := &waiting{failure: f, shape: s}
-	s.waiting.Push(w)
+	if slots > 0 {
+		b.shutOut(w)
+	} else {
+		s.waiting.Push(w)
+	}
 	b.pods[f.pod.UID] = w
 	b.countPreemptor(f.pod, 1)
 	b.mark(f.pod.UID, waits)

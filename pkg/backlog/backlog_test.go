@@ -34,14 +34,25 @@ type world struct {
 	// woken are the pods that an event has woken or the backlog has named since they were tried last.
 	woken map[string]bool
 	tries int
+	// kept are nodes on which GPUs are kept for a gang, but for pods that mayEnter names. held counts what is kept.
+	kept     map[string]*capacity.Kept
+	mayEnter func(*v1.Pod) bool
+	held     int
 }
 
 func newWorld() *world {
 	w := &world{now: time.Date(2026, time.January, 5, 0, 0, 0, 0, time.UTC), nodes: map[string]int64{},
-		placed: map[string]*v1.Pod{}, pending: map[string]*v1.Pod{}, woken: map[string]bool{}}
+		placed: map[string]*v1.Pod{}, pending: map[string]*v1.Pod{}, woken: map[string]bool{},
+		kept: map[string]*capacity.Kept{}, mayEnter: func(*v1.Pod) bool { return false }}
 	w.index = capacity.New(func(v1.ResourceName) bool { return false },
 		func(*v1.Pod) *profiles.Traits { return profiles.AllTraits })
-	w.Backlog = New(w.index, func(r gang.Ref) *v1.Pod { return w.pending[r.Name] })
+	holds := Holds{State: func() any { return w.held }, Against: func(pod *v1.Pod) []*capacity.Kept {
+		if w.mayEnter(pod) {
+			return nil
+		}
+		return slices.Collect(maps.Values(w.kept))
+	}}
+	w.Backlog = New(w.index, holds, func(r gang.Ref) *v1.Pod { return w.pending[r.Name] })
 	return w
 }
 
@@ -71,9 +82,12 @@ func (w *world) pod(name string, n int64, priority int32) {
 	w.woken[name] = true
 }
 
-// free is what is left of a node.
-func (w *world) free(node string) int64 {
+// free is what is left of a node for the pod.
+func (w *world) free(node string, by *v1.Pod) int64 {
 	left := w.nodes[node]
+	if kept := w.kept[node]; kept != nil && !w.mayEnter(by) {
+		left -= wanted(kept.Pod)
+	}
 	for _, pod := range w.placed {
 		if pod.Spec.NodeName == node {
 			left -= wanted(pod)
@@ -93,7 +107,7 @@ func (w *world) try(name string) {
 	pod := w.pending[name]
 	delete(w.woken, name)
 	for _, node := range slices.Sorted(maps.Keys(w.nodes)) {
-		if w.free(node) < wanted(pod) {
+		if w.free(node, pod) < wanted(pod) {
 			continue
 		}
 		bound := pod.DeepCopy()
@@ -306,10 +320,11 @@ func TestNoPodIsForgotten(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld()
+		w.mayEnter = func(pod *v1.Pod) bool { return corev1helpers.PodPriority(pod) == 1 && pod.UID[len(pod.UID)-1]%2 == 0 }
 		w.node("node-0", 4)
 		for step := range rapid.IntRange(1, 60).Draw(t, "steps") {
 			w.now = w.now.Add(time.Second)
-			switch rapid.IntRange(0, 7).Draw(t, "step") {
+			switch rapid.IntRange(0, 8).Draw(t, "step") {
 			case 0, 1, 2:
 				w.pod(fmt.Sprintf("pod-%03d", step), rapid.Int64Range(1, 5).Draw(t, "GPUs"),
 					rapid.Int32Range(0, 1).Draw(t, "priority"))
@@ -331,13 +346,19 @@ func TestNoPodIsForgotten(t *testing.T) {
 					w.try(rapid.SampledFrom(names).Draw(t, "pod"))
 				}
 				w.look()
+			case 8:
+				w.keep(fmt.Sprintf("node-%d", rapid.IntRange(0, 2).Draw(t, "node")), rapid.Int64Range(0, 6).Draw(t, "kept"))
 			}
+		}
+		for range 3 { // where something is kept, it is looked at once a second
+			w.settle()
+			w.now = w.now.Add(time.Second)
 		}
 		w.settle()
 		for name, pod := range w.pending {
 			for node := range w.nodes {
-				if w.free(node) >= wanted(pod) {
-					t.Errorf("%s waits for %d GPUs, and %s has %d", name, wanted(pod), node, w.free(node))
+				if w.free(node, pod) >= wanted(pod) {
+					t.Errorf("%s waits for %d GPUs, and %s has %d", name, wanted(pod), node, w.free(node, pod))
 				}
 			}
 		}

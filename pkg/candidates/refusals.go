@@ -13,9 +13,9 @@ import (
 	"berth.dev/berth/pkg/podview"
 )
 
-// refusal is that a filter turned away a pod of a kind from a node in that state. Nodes with as many volumes as they can
-// have, or with the port in use, often rank first for pod after pod. While others pass, such nodes are passed over. If
-// none does, the framework looks at all of them: what the filter said may have changed without the node.
+// refusal is that a filter turned away a pod of a kind from a node in that state. Nodes with as many volumes as they
+// can have, or with the port in use, often rank first for pod after pod. While others pass, such nodes are passed over.
+// If none does, the framework looks at all of them: what the filter said may have changed without the node.
 type refusal struct {
 	generation int64
 	by, kind   string

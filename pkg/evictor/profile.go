@@ -3,7 +3,6 @@ package evictor
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -35,6 +34,7 @@ type Profile struct {
 	delay time.Duration
 	// losses are what evictions lose in the cycle that is running.
 	losses alone.Losses
+	lowest alone.Lowest
 }
 
 // NewProfile returns the evictor for a profile, whose pods evict others only after the delay.
@@ -223,15 +223,11 @@ func (p *Profile) ForPod(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 	return result, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, outcome)
 }
 
-// anyBelow reports whether a pod on a node may have a lower priority, one that is being bound included, which the
-// account of capacity does not know. That of a pod in a native group may be the group's.
+// anyBelow reports whether a pod on a node may have a lower priority. The account of capacity does not know pods that
+// are being bound.
 func (p *Profile) anyBelow(priority int32) bool {
 	nodes, err := p.framework.SnapshotSharedLister().NodeInfos().List()
-	return err != nil || slices.ContainsFunc(nodes, func(node fwk.NodeInfo) bool {
-		return slices.ContainsFunc(node.GetPods(), func(other fwk.PodInfo) bool {
-			return corev1helpers.PodPriority(other.GetPod()) < priority || other.GetPod().Spec.SchedulingGroup != nil
-		})
-	})
+	return err != nil || p.lowest.Below(nodes, priority)
 }
 
 // awaited returns the node that the pod waits for. Without its nomination, the pods that replace the victims would be

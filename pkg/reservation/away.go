@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	apitypes "k8s.io/apimachinery/pkg/types"
+
 	"berth.dev/berth/pkg/gang"
 )
 
@@ -15,6 +17,8 @@ type TurnedAway struct {
 	// Wake is told of pods that were turned away for a hold that has ended, and Touch of gangs.
 	Wake  func([]gang.Ref)
 	Touch func(gang.ID)
+	// Held reports whether the pod is woken by the backlog, once it may use what is kept.
+	Held func(apitypes.UID) bool
 
 	// pods holds the pods to wake, by UID; arrivals numbers them. gangs holds the gangs whose members were turned away.
 	pods     sync.Map
@@ -63,8 +67,12 @@ func (t *TurnedAway) blocked(id gang.ID) bool {
 // longest time.
 func (t *TurnedAway) Retry(most int) {
 	var waiting []turnedAway
-	t.pods.Range(func(_, pod any) bool {
-		waiting = append(waiting, pod.(turnedAway))
+	t.pods.Range(func(uid, pod any) bool {
+		if t.Held != nil && t.Held(apitypes.UID(uid.(gang.UID))) {
+			t.pods.Delete(uid)
+		} else {
+			waiting = append(waiting, pod.(turnedAway))
+		}
 		return true
 	})
 	if len(waiting) > most {

@@ -58,6 +58,20 @@ func (g *Gate) Any() bool { return g.view.Load() != nil }
 // Against returns what is kept to others and pods of the gang may not use, but for what some of them may use or has to
 // wait. The gang is tried again when a hold ends.
 func (g *Gate) Against(id gang.ID, pods []*v1.Pod) []*capacity.Kept {
+	kept := g.against(pods)
+	if len(kept) > 0 {
+		g.Away.gang(id)
+	}
+	return kept
+}
+
+// AgainstPod returns what is kept to gangs and the pod, which is in none, may not use, but for what has to wait.
+func (g *Gate) AgainstPod(pod *v1.Pod) []*capacity.Kept { return g.against([]*v1.Pod{pod}) }
+
+// State is another when something else is kept.
+func (g *Gate) State() any { return g.view.Load() }
+
+func (g *Gate) against(pods []*v1.Pod) []*capacity.Kept {
 	view := g.view.Load()
 	if view == nil || slices.ContainsFunc(pods, podview.BelongsToNode) {
 		return nil
@@ -71,9 +85,6 @@ func (g *Gate) Against(id gang.ID, pods []*v1.Pod) []*capacity.Kept {
 		if !slices.ContainsFunc(binds, func(binds func(*Hold) bool) bool { return !binds(e.hold) }) {
 			kept = append(kept, e.kept)
 		}
-	}
-	if len(kept) > 0 {
-		g.Away.gang(id)
 	}
 	return kept
 }
@@ -90,10 +101,19 @@ func (g *Gate) Backfills(id gang.ID, pod *v1.Pod) bool {
 func (g *Gate) binding(pod *v1.Pod) func(*Hold) bool {
 	id, priority := g.GangOf(pod), corev1helpers.PodPriority(pod)
 	backfills := sync.OnceValue(func() bool { return g.AllowsBackfill(pod) })
+	// What is kept for one gang has one start.
+	var start *starttime.Reservation
+	enters := false
+	mayEnter := func(o *Hold) bool {
+		if o.start != start {
+			start, enters = o.start, g.mayEnter(pod, o.start)
+		}
+		return enters
+	}
 	return func(o *Hold) bool {
 		return o.To != id && o.Priority >= priority && !o.behind[id] &&
 			(o.Kind != ForMoves || o.To != ReplacementsOf(pod)) &&
-			(o.Kind != forTurn || !backfills() && !g.mayEnter(pod, o.start))
+			(o.Kind != forTurn || !backfills() && !mayEnter(o))
 	}
 }
 

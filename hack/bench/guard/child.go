@@ -1,13 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"runtime"
-	"runtime/pprof"
 	"strings"
 	"syscall"
 	"time"
@@ -67,52 +63,6 @@ type sample struct {
 	Cost float64 `json:"cost"`
 	// PlansPerGang is how many plans were made for each gang that started, where they are counted.
 	PlansPerGang float64 `json:"plansPerGang"`
-}
-
-// profiled measures, and writes the CPU profile of all that this process does to a file if a folder is given.
-func profiled[T any](folder, name string, c contender, measure func() (T, error)) (T, error) {
-	if folder == "" {
-		return measure()
-	}
-	measured, profile, err := profileOf(measure)
-	if err != nil {
-		return measured, err
-	}
-	return measured, write(folder, name, c, profile)
-}
-
-// pluginsCost is what our plugins cost, by the CPU profile of all that this process does.
-func pluginsCost(folder string, c contender) (sample, error) {
-	s, profile, err := profileOf(func() (sample, error) { return take("plugins", c) })
-	if err != nil {
-		return s, err
-	}
-	s.Cost, err = ofPlugins(profile)
-	s.Cost *= 1e6 / plainPods
-	if err != nil || folder == "" {
-		return s, err
-	}
-	return s, write(folder, "plugins", c, profile)
-}
-
-func write(folder, name string, c contender, profile []byte) error {
-	file := filepath.Join(folder, fmt.Sprintf("%s-%s.pprof", name, c))
-	if err := os.WriteFile(file, profile, 0o644); err != nil {
-		return fmt.Errorf("writing the profile: %w", err)
-	}
-	return nil
-}
-
-// profileOf measures, and returns the CPU profile of it.
-func profileOf[T any](measure func() (T, error)) (measured T, profile []byte, err error) {
-	var samples bytes.Buffer
-	// It is not started on the virtual clock, on which its own goroutine could not wait.
-	if err := pprof.StartCPUProfile(&samples); err != nil {
-		return measured, nil, fmt.Errorf("profiling: %w", err)
-	}
-	measured, err = measure()
-	pprof.StopCPUProfile()
-	return measured, samples.Bytes(), err
 }
 
 // take measures one scheduler in this process, which measures nothing else.

@@ -3,6 +3,9 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/pprof"
 	"strings"
 
 	"github.com/google/pprof/profile"
@@ -52,4 +55,50 @@ func isOfPlugins(s *profile.Sample) bool {
 		}
 	}
 	return false
+}
+
+// profiled measures, and writes the CPU profile of all that this process does to a file if a folder is given.
+func profiled[T any](folder, name string, c contender, measure func() (T, error)) (T, error) {
+	if folder == "" {
+		return measure()
+	}
+	measured, profile, err := profileOf(measure)
+	if err != nil {
+		return measured, err
+	}
+	return measured, write(folder, name, c, profile)
+}
+
+// pluginsCost is what our plugins cost, by the CPU profile of all that this process does.
+func pluginsCost(folder string, c contender) (sample, error) {
+	s, profile, err := profileOf(func() (sample, error) { return take("plugins", c) })
+	if err != nil {
+		return s, err
+	}
+	s.Cost, err = ofPlugins(profile)
+	s.Cost *= 1e6 / plainPods
+	if err != nil || folder == "" {
+		return s, err
+	}
+	return s, write(folder, "plugins", c, profile)
+}
+
+func write(folder, name string, c contender, profile []byte) error {
+	file := filepath.Join(folder, fmt.Sprintf("%s-%s.pprof", name, c))
+	if err := os.WriteFile(file, profile, 0o644); err != nil {
+		return fmt.Errorf("writing the profile: %w", err)
+	}
+	return nil
+}
+
+// profileOf measures, and returns the CPU profile of it.
+func profileOf[T any](measure func() (T, error)) (measured T, profile []byte, err error) {
+	var samples bytes.Buffer
+	// It is not started on the virtual clock, on which its own goroutine could not wait.
+	if err := pprof.StartCPUProfile(&samples); err != nil {
+		return measured, nil, fmt.Errorf("profiling: %w", err)
+	}
+	measured, err = measure()
+	pprof.StopCPUProfile()
+	return measured, samples.Bytes(), err
 }

@@ -15,11 +15,11 @@ import (
 // Preempting holds the pods for which the scheduler's own preemption evicts others, until these have gone and they are
 // tried again.
 //
-// While it evicts, the queue does not wake the pod for what happens, and counts on the end of the last victim. Where two
-// pods have chosen the same victims, that may have ended before. Nothing else would wake the pod for minutes.
+// While it evicts, the queue does not wake the pod for what happens, and counts on the end of the last victim. Where
+// two pods have chosen the same victims, that may have ended before. Nothing else would wake the pod for minutes.
 //
-// Once it has asked for the evictions, all that happens wakes the pod. What the scheduler has heard by then may not show
-// that the victims go, so that it would evict others on another node.
+// Once it has asked for the evictions, all that happens wakes the pod. What the scheduler has heard by then may not
+// show that the victims go, so that it would evict others on another node.
 type Preempting struct {
 	mu   sync.Mutex
 	pods []*preemptor
@@ -70,7 +70,8 @@ func (p *Preempting) Evicted(by gang.UID, victim *v1.Pod, now time.Time) {
 	}
 }
 
-// Awaited returns the node on which pods are evicted for the pod and those that are, none once they have had their time.
+// Awaited returns the node on which pods are evicted for the pod and those that are, none once they have had their
+// time.
 func (p *Preempting) Awaited(by gang.UID, now time.Time) (node string, evicted []reservation.AwaitedPod) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -88,10 +88,12 @@ func newCoordinator(s settings, groups cache.Store) *coordinator {
 		profile := c.profiles.Any()
 		return profile != nil && profiles.Claimed(profile, name)
 	}, c.profiles.Traits)
-	c.backlog = backlog.New(c.headroom, c.members.Pod)
-	c.held = gangloop.NewHeldPods(func(pod *v1.Pod) bool { return c.holdsBack(pod) != nil }, c.backlog)
 	c.holds = &reservation.Holds{Gate: reservation.Gate{GangOf: c.members.ID, AllowsBackfill: c.allowsBackfill,
 		Filters: c.profiles.Traits, Forecasts: reservation.NewForecasts(), Entry: s.entry}}
+	c.backlog = backlog.New(c.headroom, backlog.Holds{Against: c.holds.Gate.AgainstPod, State: c.holds.Gate.State},
+		c.members.Pod)
+	c.holds.Gate.Away.Held = c.backlog.Holds
+	c.held = gangloop.NewHeldPods(func(pod *v1.Pod) bool { return c.holdsBack(pod) != nil }, c.backlog)
 	gpus := gpuRequests{dryrun.NewModels()}
 	forecasts := c.holds.Gate.Forecasts
 	forecasts.Leads, forecasts.GPUs, forecasts.Limit = c.told.leader.Leading, gpus.count, c.ownerLimit
