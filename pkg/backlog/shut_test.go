@@ -52,7 +52,7 @@ func TestPodsWaitForWhatIsKeptAndEnterOnceTheyMay(t *testing.T) {
 	}
 }
 
-func TestMembersOfALongQueueAreLookedAtInTurn(t *testing.T) {
+func TestALongQueueIsLookedAtInTurn(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
 	w.node("a", 2)
