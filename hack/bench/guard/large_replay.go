@@ -3,14 +3,10 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"os"
-	"os/exec"
 	"slices"
-	"strconv"
 	"syscall"
 	"time"
 
@@ -35,21 +31,10 @@ type replayRow struct {
 
 // replayLarge replays a queue on that many nodes, in a process of its own.
 func replayLarge(ctx context.Context, out io.Writer, nodes int) ([]replayRow, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, fmt.Errorf("finding this program: %w", err)
-	}
 	rig.Progress("replaying %d pods on %d nodes", podsPerNode*nodes, nodes)
-	cmd := exec.CommandContext(ctx, self)
-	cmd.Env = append(os.Environ(), childName+"="+largeReplay, childContender+"="+string(berth),
-		childScale+"="+strconv.Itoa(nodes), childProfiles+"="+*profiles)
-	output, err := outputOf(cmd)
-	if err != nil {
-		return nil, fmt.Errorf("replaying: %w", err)
-	}
 	rows := make([]replayRow, 1)
-	if err := json.Unmarshal(output, &rows[0]); err != nil {
-		return nil, fmt.Errorf("reading what was measured: %w", err)
+	if err := measureLarge(ctx, largeReplay, berth, nodes, &rows[0]); err != nil {
+		return nil, err
 	}
 	return rows, rig.Table(out, rows)
 }

@@ -36,29 +36,38 @@ type scaleRow struct {
 
 // scales measures both schedulers on a cluster of that many nodes.
 func scales(ctx context.Context, out io.Writer, nodes int) ([]scaleRow, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, fmt.Errorf("finding this program: %w", err)
-	}
 	if least := (3*arriving + 64*arrivingGangs) / (gpusPerNode - gpuPodsPerNode); nodes < least {
 		return nil, fmt.Errorf("--scale: %d nodes have too few free GPUs, %d are the least", nodes, least)
 	}
 	var rows []scaleRow
 	for _, c := range []contender{stock, berth} {
 		rig.Progress("measuring %s on %d nodes", c, nodes)
-		cmd := exec.CommandContext(ctx, self)
-		cmd.Env = append(os.Environ(), childName+"=scale", childContender+"="+string(c), childScale+"="+strconv.Itoa(nodes))
-		output, err := outputOf(cmd)
-		if err != nil {
-			return nil, fmt.Errorf("measuring %s: %w", c, err)
-		}
 		var row scaleRow
-		if err := json.Unmarshal(output, &row); err != nil {
-			return nil, fmt.Errorf("reading what was measured of %s: %w", c, err)
+		if err := measureLarge(ctx, "scale", c, nodes, &row); err != nil {
+			return nil, err
 		}
 		rows = append(rows, row)
 	}
 	return rows, rig.Table(out, rows)
+}
+
+// measureLarge has a process of its own measure a scheduler on that many nodes, and stores what it found in row.
+func measureLarge(ctx context.Context, name string, c contender, nodes int, row any) error {
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("finding this program: %w", err)
+	}
+	cmd := exec.CommandContext(ctx, self)
+	cmd.Env = append(os.Environ(), childName+"="+name, childContender+"="+string(c), childScale+"="+strconv.Itoa(nodes),
+		childProfiles+"="+*profiles)
+	output, err := outputOf(cmd)
+	if err != nil {
+		return fmt.Errorf("measuring %s: %w", c, err)
+	}
+	if err := json.Unmarshal(output, row); err != nil {
+		return fmt.Errorf("reading what was measured of %s: %w", c, err)
+	}
+	return nil
 }
 
 // scale measures one scheduler in this process.
