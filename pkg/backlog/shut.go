@@ -10,7 +10,7 @@ import (
 	"berth.dev/berth/pkg/retry"
 )
 
-// Holds tell what is kept for gangs. Functions that are nil say that nothing is.
+// Holds tell what is kept for gangs.
 type Holds struct {
 	// Against returns what is kept and the pod may not use.
 	Against func(*v1.Pod) []*capacity.Kept
@@ -42,8 +42,8 @@ type shut struct {
 // slotsFor is how many pods like that one have room by the account, of what is not kept from them.
 func (b *Backlog) slotsFor(key capacity.ShapeKey, pod *v1.Pod) int {
 	slots, _ := b.capacity.Slots(key)
-	if slots == 0 || b.shut.holds.Against == nil {
-		return slots
+	if slots == 0 {
+		return 0
 	}
 	kept := b.shut.holds.Against(pod)
 	if len(kept) == 0 {
@@ -68,10 +68,7 @@ func (b *Backlog) letIn(gained bool, now time.Time) (next []*v1.Pod) {
 	if len(s.pods) == 0 || !gained && now.Before(s.rests) {
 		return nil
 	}
-	there := [2]any{b.capacity.Looks.State(), nil}
-	if s.holds.State != nil {
-		there[1] = s.holds.State()
-	}
+	there := [2]any{b.capacity.Looks.State(), s.holds.State()}
 	if there != s.seen || !now.Before(s.due) {
 		s.seen, s.left, s.due = there, len(s.pods), now.Add(lookAnyway)
 	}

@@ -13,7 +13,6 @@ import (
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/podview"
-	"berth.dev/berth/pkg/retry"
 	"berth.dev/berth/pkg/starttime"
 	"berth.dev/berth/pkg/waitlist"
 )
@@ -28,8 +27,6 @@ type schedule struct {
 	seen  sight
 	due   time.Time
 	keeps bool
-	// rests is until when nothing is looked at in a large cluster, whatever changes.
-	rests time.Time
 }
 
 // Start is when a gang is likely to start.
@@ -54,10 +51,6 @@ func (r *Reservations) sight(waiting []*waitlist.Gang) sight {
 
 // lookAnyway is how often it is looked at what to keep by time while nothing has changed but the time.
 const lookAnyway = 10 * time.Second
-
-// nodesALook is how many nodes may be looked at each time. A look at 1,500 nodes with 15,000 pods takes 25 ms, and more
-// nodes more, so that a cluster of 15,000 is looked at every six seconds.
-const nodesALook = 2500
 
 // heldGang is a gang for which nodes are kept by time.
 type heldGang struct {
@@ -118,11 +111,10 @@ func (r *Reservations) lookByTime(ctx context.Context, first bool, now time.Time
 	}
 	waiting := r.Search.waiting(first, now)
 	seen := r.sight(waiting)
-	if seen == s.seen && now.Before(s.due) || now.Before(s.rests) {
+	if seen == s.seen && now.Before(s.due) {
 		return ready, s.keeps
 	}
 	s.seen, s.due = seen, now.Add(lookAnyway)
-	s.rests = now.Add(time.Duration(r.Search.List.Capacity.Cluster.Size()/nodesALook) * retry.LookEvery)
 	plan := r.Search.askFor(waiting)
 	tellsSingles := r.Singles.isDue(now)
 	if tellsSingles {

@@ -26,11 +26,11 @@ import (
 const figuresFile = "hack/bench/guard/figures.yaml"
 
 var (
-	all    = slices.Concat(benchmarks, large)
-	only   = rig.Some("only", all, "measure these figures only")
-	update = flag.Bool("update", false, "write what is measured to the file, and hold it against what was there")
-	scale  = flag.Int("scale", 0, "measure instead what a cluster of this many nodes and ten times as many pods takes")
-	longer = flag.Int("replay", 0, "measure instead a replay of six hours on this many nodes, with ten times as many pods")
+	all     = slices.Concat(benchmarks, large)
+	only    = rig.Some("only", all, "measure these figures only")
+	update  = flag.Bool("update", false, "write what is measured to the file, and hold it against what was there")
+	scale   = flag.Int("scale", 0, "measure instead what a cluster of this many nodes and ten times as many pods takes")
+	replays = flag.Int("replay", 0, "measure instead a replay of six hours on this many nodes, with ten times as many pods")
 	// profiles is a folder.
 	profiles = flag.String("profiles", "", "write a CPU profile of the last run of each scheduler to this folder")
 )
@@ -70,8 +70,8 @@ func bench(ctx context.Context, out io.Writer) (any, error) {
 	if *scale > 0 {
 		return scales(ctx, out, *scale)
 	}
-	if *longer > 0 {
-		return replayLarge(ctx, out, *longer)
+	if *replays > 0 {
+		return replayLarge(ctx, out, *replays)
 	}
 	var names []string
 	for _, b := range all {

@@ -42,7 +42,7 @@ type biller struct {
 	podList  corelisters.PodLister
 
 	mu sync.Mutex
-	// lines are those of the last bill by node: reading all pods again takes a tenth of a second for 10,000.
+	// lines are those of the last bill by node: reading 50,000 pods again takes 0.8 s.
 	lines map[string]line
 	seed  maphash.Seed
 }
