@@ -100,8 +100,9 @@ func (x *Cluster) CordonedFor(id gang.ID) map[string]bool {
 	return names
 }
 
-// PodsBetween returns the bound pods of these priorities and those between them.
-func (x *Cluster) PodsBetween(least, most int32) []*v1.Pod {
+// PodsBetween returns the bound pods of these priorities and those between them for which the condition holds. It is
+// called with mu held and must not call the index.
+func (x *Cluster) PodsBetween(least, most int32, condition func(*BoundPod) bool) []*v1.Pod {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	var out []*v1.Pod
@@ -110,7 +111,7 @@ func (x *Cluster) PodsBetween(least, most int32) []*v1.Pod {
 			continue
 		}
 		for _, p := range n.pods {
-			if p.Priority >= least && p.Priority <= most {
+			if p.Priority >= least && p.Priority <= most && condition(&p.BoundPod) {
 				out = append(out, p.Object)
 			}
 		}

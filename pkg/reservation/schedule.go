@@ -40,9 +40,13 @@ type sight struct{ cluster, gangs uint64 }
 
 var sightSeed = maphash.MakeSeed()
 
-// sight returns what there is now. A gang that has changed is another object.
+// sight returns what there is now. A gang that has changed is another object. Where starts are only told, they are
+// soon enough told again when it is looked anyway: a look takes milliseconds, and large clusters change each second.
 func (r *Reservations) sight(waiting []*waitlist.Gang) sight {
-	s := sight{cluster: r.Search.List.Capacity.Looks.State()}
+	var s sight
+	if r.Search.Holds.Gate.Entry.Held > 0 {
+		s.cluster = r.Search.List.Capacity.Looks.State()
+	}
 	for _, g := range waiting {
 		s.gangs += maphash.Comparable(sightSeed, g)
 	}

@@ -18,6 +18,7 @@ import (
 	"berth.dev/berth/pkg/runtimes"
 	"berth.dev/berth/pkg/starttime"
 	"berth.dev/berth/pkg/waitlist"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 const (
@@ -184,7 +185,11 @@ func (s *Search) backfilling(least, most int32) map[apitypes.UID]bool {
 		return found
 	}
 	found = map[apitypes.UID]bool{}
-	for _, pod := range s.List.Capacity.Cluster.PodsBetween(least, most) {
+	// Most pods are in no gang and say nothing, which is seen at once.
+	may := func(p *capacity.BoundPod) bool {
+		return p.Of != (gang.ID{}) || p.Object.Annotations[wellknown.BackfillKey] != ""
+	}
+	for _, pod := range s.List.Capacity.Cluster.PodsBetween(least, most, may) {
 		if s.Holds.Gate.AllowsBackfill(pod) {
 			found[pod.UID] = true
 		}
