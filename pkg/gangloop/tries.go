@@ -28,8 +28,10 @@ type tries struct {
 	holds        *reservation.Holds
 	reservations *reservation.Reservations
 	coming       coming
-	// batchAt and describeAt are when the next batch is tried, and reasons were last brought up to date.
+	// batchAt and describeAt are when the next batch is tried, and reasons were last brought up to date. described is the
+	// state of the account for which all of them are.
 	batchAt, describeAt time.Time
+	described           uint64
 }
 
 // fresh invites gangs that nothing has kept from starting yet.

@@ -5,11 +5,12 @@ import "time"
 const (
 	// describeEvery is how often the reasons of gangs that are ruled out are brought up to date: of describeAtOnce
 	// gangs at a time, and of more for at most describeFor where the cluster has changed for them. No gang is tried
-	// meanwhile. Where nothing has changed, describeAnyway gangs are looked at.
-	describeEvery  = time.Second
-	describeAtOnce = 100
-	describeAnyway = 10
-	describeFor    = 50 * time.Millisecond
+	// meanwhile. Where nothing has changed, describeAnyway gangs are looked at, and only each describeUnchanged.
+	describeEvery     = time.Second
+	describeUnchanged = 5 * time.Second
+	describeAtOnce    = 100
+	describeAnyway    = 10
+	describeFor       = 50 * time.Millisecond
 )
 
 // describe looks again at the gangs that were ruled out, those first that were not looked at for the longest
@@ -19,13 +20,19 @@ func (t *tries) describe(now time.Time) {
 	if now.Sub(t.describeAt) < describeEvery {
 		return
 	}
-	t.describeAt = now
 	state, began, list := t.list.Capacity.Looks.State(), time.Now(), t.list
+	if state == t.described && now.Sub(t.describeAt) < describeUnchanged {
+		return
+	}
+	t.describeAt, t.described = now, 0
 	for looked := range len(list.Excluded) {
 		id := list.Excluded[0]
 		g := list.ByID[id]
 		unchanged := g == nil || !g.Excluded || g.DescribedAt == state
-		if unchanged && looked >= describeAnyway || looked >= describeAtOnce && time.Since(began) >= describeFor {
+		if unchanged && looked >= describeAnyway {
+			break
+		}
+		if looked >= describeAtOnce && time.Since(began) >= describeFor {
 			return
 		}
 		list.Excluded = list.Excluded[1:]
@@ -43,4 +50,5 @@ func (t *tries) describe(now time.Time) {
 		}
 		list.Excluded = append(list.Excluded, id)
 	}
+	t.described = state
 }

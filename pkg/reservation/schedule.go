@@ -44,7 +44,7 @@ var sightSeed = maphash.MakeSeed()
 // soon enough told again when it is looked anyway: a look takes milliseconds, and large clusters change each second.
 func (r *Reservations) sight(waiting []*waitlist.Gang) sight {
 	var s sight
-	if r.Search.Holds.Gate.Entry.Held > 0 {
+	if r.keepsByTime() {
 		s.cluster = r.Search.List.Capacity.Looks.State()
 	}
 	for _, g := range waiting {
@@ -53,8 +53,19 @@ func (r *Reservations) sight(waiting []*waitlist.Gang) sight {
 	return s
 }
 
-// lookAnyway is how often it is looked at what to keep by time while nothing has changed but the time.
+// keepsByTime reports whether nodes are kept by time, and starts not only told.
+func (r *Reservations) keepsByTime() bool { return r.Search.Holds.Gate.Entry.Held > 0 }
+
+// lookAnyway is how often it is looked at what to keep while nothing has changed but the time.
 const lookAnyway = 10 * time.Second
+
+// anyway is how often starts are planned while nothing has changed but the time.
+func (r *Reservations) anyway() time.Duration {
+	if r.keepsByTime() {
+		return lookAnyway
+	}
+	return tellEvery
+}
 
 // heldGang is a gang for which nodes are kept by time.
 type heldGang struct {
@@ -118,7 +129,7 @@ func (r *Reservations) lookByTime(ctx context.Context, first bool, now time.Time
 	if seen == s.seen && now.Before(s.due) {
 		return ready, s.keeps
 	}
-	s.seen, s.due = seen, now.Add(lookAnyway)
+	s.seen, s.due = seen, now.Add(r.anyway())
 	plan := r.Search.askFor(waiting)
 	tellsSingles := r.Singles.isDue(now)
 	if tellsSingles {
