@@ -124,7 +124,7 @@ func (x *Cluster) MembersOn(node string) []BoundPod {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	n := x.nodes.byName[node]
-	if n == nil {
+	if n == nil || n.members == 0 {
 		return nil
 	}
 	var members []BoundPod

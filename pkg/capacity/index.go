@@ -93,6 +93,8 @@ type nodeEntry struct {
 	// has and used are in thousandths of a CPU and in units of everything else.
 	has, used []int64
 	pods      []*podEntry
+	// members is how many of the pods are in a gang.
+	members int
 	// freed is the look at gangs that sees what last came free here.
 	freed uint64
 

@@ -108,7 +108,7 @@ func drawNode(t *rapid.T) *v1.Node {
 func drawPod(t *rapid.T) *v1.Pod {
 	uid := fmt.Sprintf("p%d", rapid.IntRange(0, 7).Draw(t, "pod"))
 	w := st.MakePod().Name(uid).UID(uid).Priority(int32(rapid.IntRange(-1, 2).Draw(t, "priority"))).
-		Label("app", rapid.SampledFrom([]string{"x", "y"}).Draw(t, "app"))
+		Label("app", rapid.SampledFrom([]string{"", "x", "y"}).Draw(t, "app"))
 	if rapid.IntRange(0, 9).Draw(t, "unbound") > 0 {
 		w = w.Node(fmt.Sprintf("n%d", rapid.IntRange(0, 5).Draw(t, "on")))
 	}
@@ -292,6 +292,25 @@ func (m *roomModel) askTotals(t *rapid.T, _ []int) {
 		same(t, fmt.Sprintf("pods below %d, or on their way out", p), m.x.Cluster.MakesWay(p), m.r.makesWay(p))
 	}
 	same(t, "nodes", m.x.Cluster.Size(), len(m.r.nodes))
+	for n := range 6 {
+		name := fmt.Sprintf("n%d", n)
+		if at := m.x.nodes.byName[name]; at != nil {
+			same(t, "members counted on "+name, at.members, len(slices.DeleteFunc(slices.Clone(at.pods),
+				func(p *podEntry) bool { return p.Of == (gang.ID{}) })))
+		}
+		var got, want []gang.UID
+		for _, member := range m.x.Cluster.MembersOn(name) {
+			got = append(got, member.UID)
+		}
+		for _, pod := range m.r.bound() {
+			if pod.Spec.NodeName == name && pod.Labels["app"] != "" && pod.DeletionTimestamp == nil {
+				want = append(want, gang.UID(pod.UID))
+			}
+		}
+		slices.Sort(got)
+		slices.Sort(want)
+		same(t, "members on "+name, got, want)
+	}
 }
 
 func (m *roomModel) askCopy(t *rapid.T, live []int) {

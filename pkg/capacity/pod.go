@@ -30,8 +30,11 @@ type boundPods struct {
 	priorities, leaving priorityCount
 }
 
-// count counts a pod in or out of those that could be evicted, or of those that go.
+// count counts a pod in or out of the members on its node, and of those that could be evicted, or of those that go.
 func (b *boundPods) count(p *podEntry, by int) {
+	if p.Of != (gang.ID{}) {
+		p.on.members += by
+	}
 	if p.Terminating {
 		b.leaving.add(p.Priority, by)
 		return

@@ -9,6 +9,7 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -36,6 +37,8 @@ var (
 		"a name", rig.Text)
 	chosen  = rig.Some("contenders", contenders, "schedulers to measure")
 	repeats = rig.Count("repeats", 1, "number of runs of each")
+	// profiles is a folder.
+	profiles = flag.String("profiles", "", "write a CPU profile of the last run of each case and scheduler to this folder")
 )
 
 func main() {

@@ -102,7 +102,7 @@ func (h *harness) measure(ctx context.Context, c *perfCase, of contender) (run, 
 		return run{}, fmt.Errorf("writing the case: %w", err)
 	}
 	var used time.Duration
-	otherCores := rig.OtherCores(func() { used, err = h.execute(ctx, of, c.topic, dir, cases) })
+	otherCores := rig.OtherCores(func() { used, err = h.execute(ctx, of, c, dir, cases) })
 	if err != nil {
 		return run{}, err
 	}
@@ -121,12 +121,16 @@ func (h *harness) measure(ctx context.Context, c *perfCase, of contender) (run, 
 }
 
 // execute runs the harness in the folder of the case, and returns the CPU that it and its etcd used.
-func (h *harness) execute(ctx context.Context, of contender, topic, dir, cases string) (time.Duration, error) {
+func (h *harness) execute(ctx context.Context, of contender, c *perfCase, dir, cases string) (time.Duration, error) {
 	var out bytes.Buffer
 	cmd := exec.CommandContext(ctx, h.binary, "-test.run", "^$", "-test.bench", ".", "-test.benchtime", "1x", "-cases",
 		cases, "-data-items-dir", dir,
 		fmt.Sprintf("-berth=%t", of == berth))
-	cmd.Dir = topic
+	if *profiles != "" {
+		cmd.Args = append(cmd.Args, "-test.cpuprofile",
+			filepath.Join(*profiles, fmt.Sprintf("%s-%s.pprof", strings.ReplaceAll(c.name, "/", "-"), of)))
+	}
+	cmd.Dir = c.topic
 	cmd.Stdout, cmd.Stderr = &out, &out
 	// Logs go to a file as upstream's do. The check whether caches are changed is off in production, too.
 	cmd.Env = append(os.Environ(), "PATH="+filepath.Join(h.dir, "bin")+string(os.PathListSeparator)+os.Getenv("PATH"),
