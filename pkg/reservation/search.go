@@ -13,12 +13,12 @@ import (
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/dryrun/sets"
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/reserve"
 	"berth.dev/berth/pkg/runtimes"
 	"berth.dev/berth/pkg/starttime"
 	"berth.dev/berth/pkg/waitlist"
-	"berth.dev/berth/pkg/wellknown"
 )
 
 const (
@@ -187,7 +187,8 @@ func (s *Search) backfilling(least, most int32) map[apitypes.UID]bool {
 	found = map[apitypes.UID]bool{}
 	// Most pods are in no gang and say nothing, which is seen at once.
 	may := func(p *capacity.BoundPod) bool {
-		return p.Of != (gang.ID{}) || p.Object.Annotations[wellknown.BackfillKey] != ""
+		says, _ := gangview.PodBackfill(p.Object)
+		return says || p.Of != (gang.ID{})
 	}
 	for _, pod := range s.List.Capacity.Cluster.PodsBetween(least, most, may) {
 		if s.Holds.Gate.AllowsBackfill(pod) {
