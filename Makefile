@@ -33,7 +33,7 @@ PKG ?= $(shell go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{
 TESTFLAGS ?=
 
 .DEFAULT_GOAL := build
-.PHONY: help build berth scheduler node-agent extender tools license-texts image image-node-agent image-extender image-berth dist verify-dist site pictures demo test test-real lint generate verify versions histories mutants models bench-guard fuzz chaos bump clean
+.PHONY: help build berth scheduler node-agent extender tools license-texts image image-node-agent image-extender image-berth dist verify-dist site demo test test-real lint generate verify versions histories mutants models bench-guard fuzz chaos bump clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
@@ -71,11 +71,10 @@ extender: ## bin/berth-extender alone
 	@$(GO_BUILD) -o $(BIN)/berth-extender ./cmd/extender
 
 # What tests run besides our own commands. The kubectl is that of the Kubernetes that we build against, and helm the pinned one.
-tools: ## kubectl, helm and the packer of images in bin/tools, for the tests against real ones
-	@echo building kubectl, helm and ociarchive in $(BIN)/tools
+tools: ## kubectl and helm in bin/tools, for the tests against real ones
+	@echo building kubectl and helm in $(BIN)/tools
 	@go build -ldflags '-s -w' -o $(BIN)/tools/kubectl k8s.io/kubernetes/cmd/kubectl
 	@go build -ldflags '-s -w' -modfile=hack/tools/helm/go.mod -o $(BIN)/tools/helm helm.sh/helm/v4/cmd/helm
-	@go build -C hack/tools/ociarchive -ldflags '-s -w' -o $(abspath $(BIN))/tools/ociarchive .
 
 # For example: make license-texts COMMAND=scheduler. MIT, BSD and Apache ask for these texts beside a binary.
 license-texts: ## bin/THIRD_PARTY_LICENSES of one command
@@ -100,16 +99,14 @@ image-extender: ## the extender's image
 image-berth: ## the tool's image, for the dashboard in a cluster
 	$(BUILD_IMAGE) $(or $(IMAGE),berth:$(VERSION)) --target berth --build-arg COMMAND=berth $(IMAGE_FLAGS)
 
-# For example: make dist ARCHITECTURES=amd64 GLIBC_IMAGE=debian:bookworm-slim@sha256:... REGISTRY=ghcr.io/you COSIGN_KEY=cosign.key
-# RELEASE_URL is where the files will be, REGISTRY where the images will be, SOURCE_URL where the sources are.
+# For example: make dist ARCHITECTURES=amd64 REGISTRY=ghcr.io/you IMAGE=ghcr.io/you/berth-scheduler@sha256:...
+# RELEASE_URL is where the files will be, REGISTRY where the images are, IMAGE the one of the scheduler that install.yaml names.
 ARCHITECTURES ?= amd64 arm64
 REGISTRY ?=
 RELEASE_URL ?= https://berth.dev/releases/v$(VERSION)
-SOURCE_URL ?= https://berth.dev/berth
-BUILDER_URI ?= $(SOURCE_URL)/make-dist
 DIST = VERSION=$(VERSION) COMMIT=$(GIT_COMMIT) TREE_STATE=$(GIT_TREE_STATE) BUILD_DATE=$(BUILD_DATE) LDFLAGS='$(LDFLAGS)' ARCHITECTURES='$(ARCHITECTURES)' \
-	GLIBC_IMAGE=$(GLIBC_IMAGE) REGISTRY=$(REGISTRY) RELEASE_URL=$(RELEASE_URL) SOURCE_URL=$(SOURCE_URL) BUILDER_URI=$(BUILDER_URI) hack/dist.sh
-dist: ## what a release consists of, in dist/: archives, images, chart, installers, checksums; signed with COSIGN_KEY
+	REGISTRY=$(REGISTRY) RELEASE_URL=$(RELEASE_URL) IMAGE=$(or $(IMAGE),$(if $(REGISTRY),$(REGISTRY)/)berth-scheduler:$(VERSION)) hack/dist.sh
+dist: ## what a release consists of besides images, in dist/: archives, chart, installers, checksums
 	@$(DIST) dist
 
 # The second build has an empty cache of its own, so it compiles everything again.
@@ -117,15 +114,10 @@ verify-dist: dist ## build the release again, from a clone elsewhere with an emp
 	rm -rf .berth/verify-dist
 	git clone -q . .berth/verify-dist
 	GOCACHE=$(CURDIR)/.berth/verify-cache $(MAKE) -C .berth/verify-dist dist
-	diff -r -x '*.sigstore.json' dist .berth/verify-dist/dist
+	diff -r dist .berth/verify-dist/dist
 
 site: ## the pages as a website in site/, to be read from a disk or a server
 	@go run -C hack/tools/site . --root $(CURDIR) --output $(CURDIR)/site
-
-# For example: make pictures PICTURES="parts gang". The pictures of clusters need chromium.
-PICTURES ?=
-pictures: scheduler berth ## the pictures of the pages, in docs/images
-	@go run ./hack/pictures $(PICTURES)
 
 # The demo runs these two only, so that a fresh clone gets to it sooner.
 demo: scheduler berth ## a local cluster of 40 GPU nodes and workloads on it; KEEP=1 leaves it up
@@ -148,7 +140,7 @@ test-real: build tools ## the tests on real control planes, with Prometheus, a b
 lint: ## golangci-lint with the rules of .golangci.yml
 	$(GOLANGCI_LINT) run ./...
 
-generate: ## deepcopy functions, the CRDs, the static pod's configuration, the reference of metrics, the dashboards
+generate: ## deepcopy functions, the CRDs, the static pod's configuration, the reference of metrics, the chart's copies
 	hack/generate.sh
 
 verify: build ## modules, generated files, go vet, and what the binaries say of themselves
@@ -184,7 +176,7 @@ mutants: ## put defects into the code one by one, and see whether tests and hist
 
 # For example: make chaos CHAOSFLAGS='--only "etcd killed" --times 3'. The full run takes half an hour.
 CHAOSFLAGS ?=
-chaos: build ## kill, cut, freeze, slow and fill a local cluster under load, step its clocks, and check what is left
+chaos: build ## kill, cut, freeze, slow and fill a local cluster under load, and check what is left
 	go run ./hack/chaos $(CHAOSFLAGS)
 
 versions: build ## try the scheduler against older API servers; MINORS="1.34 1.36" for some

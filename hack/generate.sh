@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Writes what is generated: the deepcopy functions and the CRDs from the Go types, the configuration of the static pod from
-# that of manifests/replace-default, the examples in one file, the reference of metrics from the sources, the dashboards,
-# and the licenses of dependencies.
+# that of manifests/replace-default, the examples in one file, the chart's copies, the reference of metrics from the
+# sources, and the licenses of dependencies.
 # With --check writes nothing and fails if anything would change.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -46,7 +46,6 @@ generate() {
   cp manifests/monitoring/rules.yaml charts/berth/files/
   go run ./hack/metrics >docs/internals/metrics.md.new
   mv docs/internals/metrics.md.new docs/internals/metrics.md
-  go run ./hack/dashboards manifests/monitoring/dashboards
   cp manifests/monitoring/dashboards/*.json charts/berth/files/dashboards/
   local licenses
   licenses=$(mktemp)

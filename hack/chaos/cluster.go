@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -69,7 +67,6 @@ func nodesFile(scale int) string {
 // cluster is a sandbox with etcd and the API server as processes of their own, and two schedulers behind a proxy.
 type cluster struct {
 	dir, binary string
-	clocks      clocks
 	scale       int
 	box         *sandbox.Sandbox
 	connections
@@ -99,9 +96,8 @@ type judge struct {
 	excused bool
 }
 
-// startCluster starts the cluster for a run. Where clocks are to be stepped, it is built for that first, which it says
-// to out.
-func startCluster(ctx context.Context, o options, out io.Writer) (_ *cluster, err error) {
+// startCluster starts the cluster for a run.
+func startCluster(ctx context.Context, o options) (_ *cluster, err error) {
 	c := &cluster{judge: judge{checker: invariants.New(invariants.Patience), excused: true},
 		scale: scaleFor(o.podsPerSecond, o.soak > 0)}
 	if c.binary, err = sandbox.FindBinary(); err != nil {
@@ -115,14 +111,6 @@ func startCluster(ctx context.Context, o options, out io.Writer) (_ *cluster, er
 			err = errors.Join(err, c.close())
 		}
 	}()
-	if o.soak == 0 && slices.ContainsFunc(plan(o), func(d disaster) bool { return d.clocks }) {
-		if c.binary, err = buildClocks(ctx, c.dir, out); err != nil {
-			return nil, err
-		}
-		if c.clocks, err = newClocks(c.dir); err != nil {
-			return nil, err
-		}
-	}
 	file := filepath.Join(c.dir, "nodes.yaml")
 	if err := os.WriteFile(file, []byte(nodesFile(c.scale)), 0o600); err != nil {
 		return nil, fmt.Errorf("writing the nodes: %w", err)

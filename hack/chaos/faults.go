@@ -27,8 +27,6 @@ type disaster struct {
 	do func(context.Context, *cluster, *rand.Rand) error
 	// lasts says that it goes on for a while, so that recovery begins at its end.
 	lasts bool
-	// clocks says that the processes need clocks that can be stepped.
-	clocks bool
 }
 
 var disasters = []disaster{
@@ -45,10 +43,6 @@ var disasters = []disaster{
 	{name: "connections cut", times: 5, do: cutConnections},
 	{name: "API slow and lossy", times: 3, do: slowAPI, lasts: true},
 	{name: "etcd full", times: 2, do: fillEtcd, lasts: true},
-	{name: "clock of the scheduler stepped", times: 5,
-		do: steppedClock(func(c *cluster) clock { return c.clocks.scheduler }), lasts: true, clocks: true},
-	{name: "clock of the control plane stepped", times: 5,
-		do: steppedClock(func(c *cluster) clock { return c.clocks.controlPlane }), lasts: true, clocks: true},
 }
 
 // killScheduler kills the only scheduler and starts another.

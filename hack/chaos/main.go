@@ -1,7 +1,7 @@
 // Command chaos does to a local cluster what happens to real ones, while it schedules gangs, shares and preemptions:
-// schedulers, API server and etcd are killed, connections are cut, slow and lossy, the leader freezes, etcd is full,
-// clocks step. Every change is checked against what a scheduler promises, and after each fault the cluster has to come
-// to rest with nothing lost and nothing leaked:
+// schedulers, API server and etcd are killed, connections are cut, slow and lossy, the leader freezes, etcd is full.
+// Every change is checked against what a scheduler promises, and after each fault the cluster has to come to rest with
+// nothing lost and nothing leaked:
 //
 //	go run ./hack/chaos
 //	go run ./hack/chaos --only "etcd killed" --seed 17 --times 1
@@ -102,7 +102,7 @@ func run(ctx context.Context, args []string, out io.Writer) (int, error) {
 	if err != nil {
 		return 2, fmt.Errorf("reading the load of the machine: %w", err)
 	}
-	c, err := startCluster(ctx, o, out)
+	c, err := startCluster(ctx, o)
 	if err != nil {
 		return 2, err
 	}

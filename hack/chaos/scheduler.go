@@ -83,7 +83,6 @@ func (c *cluster) startReplica(r *replica) error {
 		"--authorization-always-allow-paths=/metrics,/readyz,/debug/pprof/*",
 		"--authentication-kubeconfig="+kubeconfig, "--authorization-kubeconfig="+kubeconfig,
 		"--feature-gates=NominatedNodeNameForExpectation=false", "--v=2")
-	cmd.Env = append(os.Environ(), clockEnv+"="+c.clocks.scheduler.path)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {

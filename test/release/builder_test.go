@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -65,25 +64,6 @@ func (b builder) container(t *testing.T, target string) string {
 	b.run(t, "build", "--quiet", "--isolation=chroot", "--build-context=build="+stage,
 		"--build-arg=GLIBC_IMAGE=scratch", "--build-arg=VERSION=1.2.3", "--build-arg=COMMIT=abc",
 		"--target="+target, "--tag=berth-"+target, box.Root(t))
-	return b.run(t, "from", "--isolation=chroot", "berth-"+target)
-}
-
-// unpacked makes a container from an OCI archive that is packed, as `make dist` does it, around the binary of `make
-// build`.
-func (b builder) unpacked(t *testing.T, target string) string {
-	t.Helper()
-	archive := filepath.Join(t.TempDir(), "archive.oci.tar")
-	license := filepath.Join(t.TempDir(), "THIRD_PARTY_LICENSES")
-	copyFile(t, filepath.Join(box.Root(t), "LICENSE"), license)
-	pack := exec.CommandContext(t.Context(), box.Tool(t, "ociarchive"), "--license", filepath.Join(box.Root(t), "LICENSE"),
-		"--license", license, "--name", "berth-"+target, "--version", "1.2.3", "--revision", "abc",
-		"--created", "2026-01-02T03:04:05Z", "--user", fmt.Sprintf("%d:%[1]d", imageUser), "--out", archive, runtime.GOARCH+
-			"="+box.Binary(t, "berth-"+target))
-	if output, err := pack.CombinedOutput(); err != nil {
-		t.Fatalf("packing the image: %v\n%s", err, output)
-	}
-	image := b.run(t, "pull", "--quiet", "oci-archive:"+archive)
-	b.run(t, "tag", image, "berth-"+target)
 	return b.run(t, "from", "--isolation=chroot", "berth-"+target)
 }
 

@@ -24,13 +24,6 @@ func TestTheImageOfTheNodeAgentAddsOneFileAndLicensesToItsBase(t *testing.T) {
 	}
 }
 
-// That of the Dockerfile is looked at where it runs.
-func TestTheImageOfTheArchiveHasWhatTheSchedulerNeedsAndNothingElse(t *testing.T) {
-	t.Parallel()
-	b := newBuilder(t)
-	b.check(t, b.unpacked(t, "scheduler"), "scheduler")
-}
-
 // nodesForImages are for what the images of the scheduler and of the extender are asked.
 const nodesForImages = `
 - {name: image, count: 1, labels: {for: image}, taints: [{key: for, value: image, effect: NoSchedule}], allocatable: {cpu: "8", memory: 16Gi}}

@@ -1,5 +1,0 @@
-module berth.dev/berth/hack/tools/sbom
-
-go 1.26.0
-
-require github.com/CycloneDX/cyclonedx-go v0.12.0
