@@ -82,7 +82,7 @@ Ctrl-C (143 after a SIGTERM), 1 for any other error; where a command has others,
 		SilenceErrors: true,
 	}
 	root.AddCommand(newUpCommand(), newDownCommand(), newDemoCommand(), newReplayCommand(), newCompareCommand(),
-		newShowbackCommand(), newControlPlaneCommand())
+		newControlPlaneCommand())
 	root.AddCommand(newDumpCommand(), newTopCommand(), newStatusCommand(), newJobsCommand(), newDashboardCommand(),
 		newExplainCommand(), newAdviseCommand(), newValidateCommand(), newVersionCommand(), newManCommand())
 	if err := command.Complete(root, flagCompletions()); err != nil {

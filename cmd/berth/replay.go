@@ -19,7 +19,7 @@ import (
 	"berth.dev/berth/pkg/schedulerconfig"
 )
 
-// replayInput holds the flags that replay, compare and showback share.
+// replayInput holds the flags that replay and compare share.
 type replayInput struct {
 	files   replay.Files
 	options replay.Options

@@ -18,7 +18,6 @@ import (
 	"berth.dev/berth/pkg/replay/replayed"
 	"berth.dev/berth/pkg/report"
 	"berth.dev/berth/pkg/sandbox/demo"
-	"berth.dev/berth/pkg/showback"
 	"berth.dev/berth/pkg/validate"
 )
 
@@ -32,7 +31,6 @@ var kinds = map[reflect.Type]string{
 	reflect.TypeFor[advise.Advice]():       "Advice",
 	reflect.TypeFor[replayed.Result]():     "ReplayResult",
 	reflect.TypeFor[report.Comparison]():   "ReplayComparison",
-	reflect.TypeFor[showback.Statement]():  "Showback",
 	reflect.TypeFor[validate.Report]():     "ValidationReport",
 	reflect.TypeFor[command.Version]():     "Version",
 	reflect.TypeFor[demo.Outcome]():        "DemoOutcome",

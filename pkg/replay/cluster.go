@@ -22,7 +22,6 @@ import (
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/replay/replayed"
 	"berth.dev/berth/pkg/schedulerconfig"
-	"berth.dev/berth/pkg/showback"
 	"berth.dev/berth/pkg/simulation"
 	"berth.dev/berth/pkg/simulation/memapi"
 	"berth.dev/berth/pkg/trace"
@@ -41,8 +40,6 @@ type cluster struct {
 	// asking are the names by which the pods of jobs ask for GPUs.
 	asking gpuview.Keys
 	record *recorder
-	// tenancy is nil unless the bill is to be divided.
-	tenancy *tenancy
 	stays   stays
 
 	jobs []jobState
@@ -100,7 +97,6 @@ type podState struct {
 	attempt  int
 	node     string
 	held     *holding
-	use      *showback.Use // nil unless the bill is to be divided
 	stay     *replayed.Stay
 	gang     *gangState
 	deleting bool
@@ -116,7 +112,7 @@ type note struct {
 
 func newCluster(in Input, options Options, profile string, config *schedulerconfig.Configuration) (*cluster, error) {
 	keys := config.GPUKeys(profile)
-	priceOf, rates, err := config.Prices(profile)
+	priceOf, _, err := config.Prices(profile)
 	if err != nil {
 		return nil, inputError{config.Invalid(err)}
 	}
@@ -163,9 +159,6 @@ func newCluster(in Input, options Options, profile string, config *schedulerconf
 		c.jobs = append(c.jobs, jobState{Job: j, remaining: j.Pods})
 		c.longest = max(c.longest, j.Duration)
 		c.lowest = min(c.lowest, j.Priority)
-	}
-	if options.Showback != nil {
-		c.tenancy = newTenancy(c, rates)
 	}
 	c.adopt()
 	c.record = newRecorder(c)
@@ -233,7 +226,6 @@ func (c *cluster) adopt() {
 		}
 		p.node = pod.Spec.NodeName
 		p.held = c.ledger.place(pod, c.need(pod))
-		c.tenancy.begin(p, pod, c.start)
 		c.stays.begin(p, c.start)
 		if g := c.gangOf(pod); g != nil {
 			c.joined(g, p, false)

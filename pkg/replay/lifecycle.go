@@ -109,7 +109,6 @@ func (c *cluster) bound(p *podState, pod *v1.Pod, now time.Time) {
 		c.proceed(now)
 	}
 	p.held = c.ledger.place(pod, realMilli)
-	c.tenancy.begin(p, pod, now)
 	c.stays.begin(p, now)
 	if g := c.gangOf(pod); g != nil {
 		c.joined(g, p, true)
@@ -199,7 +198,6 @@ func (c *cluster) gone(p *podState) {
 	c.left(p)
 	if p.held != nil {
 		c.ledger.release(p.held)
-		c.tenancy.end(p, time.Now())
 		c.stays.end(p, time.Now())
 		p.held = nil
 	}

@@ -16,7 +16,6 @@ import (
 	"berth.dev/berth/pkg/priceview"
 	"berth.dev/berth/pkg/replay/replayed"
 	"berth.dev/berth/pkg/schedulerconfig"
-	"berth.dev/berth/pkg/showback"
 	"berth.dev/berth/pkg/trace"
 )
 
@@ -98,8 +97,6 @@ type Options struct {
 	// FeatureGates ("Name=true,…") of the scheduler, besides those with which the manifests run it. A process has one
 	// set of them: replays with others need another.
 	FeatureGates string
-	// Showback, when set, divides the bill of VirtualTime by this key, see Result.Showback.
-	Showback *showback.By
 	// Progress, when set, is told from the inside of the replay, on a virtual clock, and must not block.
 	Progress *replayed.Progress
 }
@@ -178,9 +175,6 @@ func (o Options) Validate() error {
 			o.Mode)
 	case o.Warmup > 0 && o.Horizon > 0 && o.Warmup >= o.Horizon:
 		return fmt.Errorf("warmup: %v leaves nothing of a horizon of %v", o.Warmup, o.Horizon)
-	case o.Showback != nil && o.Mode != replayed.VirtualTime:
-		return fmt.Errorf("mode: a showback is for mode %s: in mode %s there is no time to pay for", replayed.VirtualTime,
-			o.Mode)
 	case o.Start.Year() < 2001 || o.Start.Year() > 2150:
 		return fmt.Errorf("start: %s is not allowed; want the years 2001 to 2150", o.Start.Format(time.RFC3339))
 	}

@@ -217,9 +217,6 @@ func (r *recorder) result(out *replayed.Result, last *verdicts) error {
 	if err := r.means(out, now); err != nil {
 		return err
 	}
-	if err := c.showback(out); err != nil {
-		return err
-	}
 	out.IdleMilli = l.capacityMilli - out.AllocatedMilli
 	out.PodWait, out.GangWait, out.JobCompletion = summarize(r.podWaits), summarize(r.gangWaits), summarize(r.completions)
 	c.mu.Lock()

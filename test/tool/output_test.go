@@ -24,7 +24,6 @@ import (
 	"berth.dev/berth/pkg/replay/replayed"
 	"berth.dev/berth/pkg/report"
 	"berth.dev/berth/pkg/sandbox/demo"
-	"berth.dev/berth/pkg/showback"
 	"berth.dev/berth/pkg/validate"
 )
 
@@ -39,7 +38,7 @@ var (
 var kinds = map[string]any{
 	"Explanation": &explain.Explanation{}, "Advice": &advise.Advice{}, "ReplayResult": &replayed.Result{},
 	"ReplayComparison": &report.Comparison{},
-	"Showback":         &showback.Statement{}, "ValidationReport": &validate.Report{}, "Version": &command.Version{},
+	"ValidationReport": &validate.Report{}, "Version": &command.Version{},
 	"DemoOutcome":     &demo.Outcome{},
 	"ClusterOverview": &overview.Cluster{}, "ClusterStatus": &overview.Status{}, "JobList": &overview.JobList{},
 }

@@ -2,8 +2,6 @@
 // replay.
 package replayed
 
-import "berth.dev/berth/pkg/showback"
-
 // Result is the outcome of one replay. The same input, configuration and seed give the same, byte for byte once
 // encoded, except for Timing; in ArrivalOrder this holds for Placements, and figures in seconds can differ.
 type Result struct {
@@ -87,9 +85,6 @@ type Result struct {
 
 	// Stays are the first 50,000 stays of pods on nodes, in the order of their beginnings.
 	Stays []Stay `json:"-"`
-
-	// Showback is who had the nodes and what they cost; nil unless the replay was asked for it.
-	Showback *showback.Statement `json:"-"`
 
 	// Timing is measured, not simulated: it differs from run to run.
 	Timing Timing `json:"-"`
