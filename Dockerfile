@@ -1,5 +1,5 @@
 # The images of the commands that run in a cluster, each a target: scheduler, extender, node-agent, berth. Build them with `make
-# image`, `make image-extender`, `make image-node-agent` and `make image-berth`, which pass COMMAND along with the target. `make dist` packs the
+# image`, `make image-extender` and `make image-node-agent`, which pass COMMAND along with the target. `make dist` packs the
 # same files without a container engine.
 #
 # Each command has an image of its own, because no node runs two of them: an image with all three files is as large as the
@@ -68,12 +68,6 @@ COPY --from=build /src/bin/berth-extender /berth-extender
 LABEL org.opencontainers.image.title="berth-extender" \
       org.opencontainers.image.description="GPUAware and CostOptimized behind the HTTP extender protocol of kube-scheduler"
 ENTRYPOINT ["/berth-extender"]
-
-FROM static AS berth
-COPY --from=build /src/bin/berth /berth
-LABEL org.opencontainers.image.title="berth" \
-      org.opencontainers.image.description="the operator's tool; in a cluster it serves the dashboard"
-ENTRYPOINT ["/berth"]
 
 FROM static AS scheduler
 COPY --from=build /src/bin/berth-scheduler /berth-scheduler

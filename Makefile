@@ -33,7 +33,7 @@ PKG ?= $(shell go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{
 TESTFLAGS ?=
 
 .DEFAULT_GOAL := build
-.PHONY: help build berth scheduler node-agent extender tools license-texts image image-node-agent image-extender image-berth dist verify-dist site demo test test-real lint generate verify versions histories mutants models bench-guard fuzz chaos bump clean
+.PHONY: help build berth scheduler node-agent extender tools license-texts image image-node-agent image-extender dist verify-dist site demo test test-real lint generate verify versions histories mutants models bench-guard fuzz chaos bump clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
@@ -95,9 +95,6 @@ image-node-agent: ## the node agent's image
 
 image-extender: ## the extender's image
 	$(BUILD_IMAGE) $(or $(IMAGE),berth-extender:$(VERSION)) --target extender --build-arg COMMAND=extender $(IMAGE_FLAGS)
-
-image-berth: ## the tool's image, for the dashboard in a cluster
-	$(BUILD_IMAGE) $(or $(IMAGE),berth:$(VERSION)) --target berth --build-arg COMMAND=berth $(IMAGE_FLAGS)
 
 # For example: make dist ARCHITECTURES=amd64 REGISTRY=ghcr.io/you IMAGE=ghcr.io/you/berth-scheduler@sha256:...
 # RELEASE_URL is where the files will be, REGISTRY where the images are, IMAGE the one of the scheduler that install.yaml names.

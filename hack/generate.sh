@@ -36,7 +36,6 @@ generate() {
   local part
   for part in rbac policy service deployment; do cp "manifests/extender/$part.yaml" "charts/berth/files/extender-$part.yaml"; done
   cp manifests/extender/extender-config.yaml charts/berth/files/
-  for part in rbac service networkpolicy deployment; do cp "manifests/dashboard/$part.yaml" "charts/berth/files/dashboard-$part.yaml"; done
   for part in rbac policy daemonset; do cp "manifests/node-agent/$part.yaml" "charts/berth/files/node-agent-$part.yaml"; done
   for part in values podgroups devices scheduler; do cp "manifests/admission/$part.yaml" "charts/berth/files/admission-$part.yaml"; done
   cp manifests/metrics/service.yaml charts/berth/files/metrics-service.yaml

@@ -52,15 +52,11 @@ func fleet(run int) *overview.Cluster {
 //
 //	go test ./pkg/dashboard -run xxx -bench Fleet
 func BenchmarkFleetIsOpened(b *testing.B) {
-	s := New(Source{Plan: nothingPlanned, Cluster: func() *overview.Cluster { return fleet(0) }})
+	s := New(Source{Cluster: func() *overview.Cluster { return fleet(0) }})
 	var out bytes.Buffer
 	for b.Loop() {
 		out.Reset()
-		v := s.view(url.Values{}, everything)
-		if _, err := render(v); err != nil {
-			b.Fatal(err)
-		}
-		if err := templates.ExecuteTemplate(&out, "page", v); err != nil {
+		if err := templates.ExecuteTemplate(&out, "page", s.view(url.Values{})); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -70,16 +66,16 @@ func BenchmarkFleetIsOpened(b *testing.B) {
 func BenchmarkFleetIsFollowed(b *testing.B) {
 	views := make([]*view, 2)
 	for i := range views {
-		s := New(Source{Plan: nothingPlanned, Cluster: func() *overview.Cluster { return fleet(i) }})
-		views[i] = s.view(url.Values{}, everything)
+		s := New(Source{Cluster: func() *overview.Cluster { return fleet(i) }})
+		views[i] = s.view(url.Values{})
 	}
-	page, sent, runs := &shown{parts: map[string]string{}}, 0, 0
+	shown, sent, runs := map[string]string{}, 0, 0
 	for runs < 2 || b.Loop() {
-		r, err := render(views[runs%2])
+		changed, err := redrawn(shown, views[runs%2])
 		if err != nil {
 			b.Fatal(err)
 		}
-		for _, text := range page.changed(r) {
+		for _, text := range changed {
 			if runs > 0 {
 				sent += len(text)
 			}

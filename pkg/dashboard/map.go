@@ -30,8 +30,6 @@ type group struct {
 	// how full it is, Short the same as figures.
 	Title, Label, Said, Short string
 	Nodes                     []onMap
-	// HTML is the group as it is on the page.
-	HTML template.HTML
 }
 
 type onMap struct {

@@ -2,9 +2,7 @@ package dashboard
 
 import (
 	"fmt"
-	"maps"
 	"net/url"
-	"slices"
 	"strings"
 	"testing"
 
@@ -44,44 +42,6 @@ func TestWorkloadsKeepTheirColors(t *testing.T) {
 	}
 }
 
-func TestOnlyGroupsOfTheMapThatChangedAreSent(t *testing.T) {
-	t.Parallel()
-	c := cluster()
-	s := New(Source{Plan: nothingPlanned, Cluster: func() *overview.Cluster { return c }})
-	now := func() *rendered {
-		s.latest = nil
-		r, err := render(s.view(url.Values{}, everything))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return r
-	}
-	sent := func(page *shown) string { return strings.Join(slices.Sorted(maps.Keys(page.changed(now()))), " ") }
-	fresh := &shown{parts: map[string]string{}}
-	if got := sent(fresh); !strings.Contains(got, " map ") || strings.Contains(got, "map-") {
-		t.Errorf("a page that shows nothing is sent %q, want the whole map", got)
-	}
-	current := &shown{parts: map[string]string{}}
-	for i, digest := range strings.Split(digests(now()), ",") {
-		current.parts[parts[i]] = digest
-	}
-	if got := sent(current); got != "" {
-		t.Errorf("a page that was just made is sent %q", got)
-	}
-	c = cluster()
-	c.Nodes[1].AllocatedMilliGPU = 2000
-	for _, page := range []*shown{fresh, current} {
-		if got := sent(page); got != "map-1 nodes" {
-			t.Errorf("after a change of the second rack, %q is sent", got)
-		}
-	}
-	c = cluster()
-	c.Nodes[1].Rack = "r3"
-	if got := sent(fresh); got != "map nodes" {
-		t.Errorf("after a change of the racks, %q is sent", got)
-	}
-}
-
 func TestALargeClusterIsDrawnByNodes(t *testing.T) {
 	t.Parallel()
 	c := cluster()
@@ -89,8 +49,8 @@ func TestALargeClusterIsDrawnByNodes(t *testing.T) {
 		c.Nodes = append(c.Nodes, c.Nodes[0])
 	}
 	c.Totals.GPUs = mostSquares + 1
-	s := New(Source{Plan: nothingPlanned, Cluster: func() *overview.Cluster { return c }})
-	v := s.view(url.Values{}, everything)
+	s := New(Source{Cluster: func() *overview.Cluster { return c }})
+	v := s.view(url.Values{})
 	if v.Nodes.More != len(c.Nodes)-mostRows || strings.Contains(string(v.Groups[0].Nodes[0].SVG), "stranded") {
 		t.Errorf("%d rows are left out; the first node is drawn as %s", v.Nodes.More, v.Groups[0].Nodes[0].SVG)
 	}

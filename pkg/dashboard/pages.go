@@ -36,12 +36,11 @@ func (s *Server) problem(w http.ResponseWriter, status int, happened, help strin
 // node shows the pods of a node.
 func (s *Server) node(w http.ResponseWriter, r *http.Request) {
 	name := r.URL.Query().Get("name")
-	reader := readerOf(r)
-	for i, nodes := 0, visible(s.cluster(), reader).Nodes; i < len(nodes); i++ {
+	for i, nodes := 0, s.cluster().Nodes; i < len(nodes); i++ {
 		if nodes[i].Name == name {
-			pods := slices.DeleteFunc(s.source.PodsOn(name), func(p overview.PodOn) bool { return !reader.sees(p.Namespace) })
 			w.Header().Set("Content-Type", "text/html; charset=utf-8")
-			s.write(w, "node", nodeView{Cluster: s.source.Name, Node: nodeRow(&nodes[i]), Pods: podRows(pods)})
+			s.write(w, "node", nodeView{Cluster: s.source.Name, Node: nodeRow(&nodes[i]),
+				Pods: podRows(s.source.PodsOn(name))})
 			return
 		}
 	}
@@ -51,7 +50,7 @@ func (s *Server) node(w http.ResponseWriter, r *http.Request) {
 
 // namespace shows what a namespace has, what waits in it and its queues.
 func (s *Server) namespace(w http.ResponseWriter, r *http.Request) {
-	name, c := r.URL.Query().Get("name"), visible(s.cluster(), readerOf(r))
+	name, c := r.URL.Query().Get("name"), s.cluster()
 	at := slices.IndexFunc(c.Namespaces, func(n overview.Namespace) bool { return n.Name == name })
 	if at < 0 {
 		s.problem(w, http.StatusNotFound, fmt.Sprintf("No pod of namespace %q runs or waits.", name),
@@ -91,12 +90,6 @@ func (s *Server) explain(w http.ResponseWriter, r *http.Request) {
 	if !known || name == "" {
 		s.problem(w, http.StatusBadRequest, fmt.Sprintf("A %q named %q cannot be explained.", kind, name),
 			"The kind must be pod, podgroup, job, deployment, statefulset or replicaset, and the name that of one.")
-		return
-	}
-	if s.source.Explain == nil {
-		s.problem(w, http.StatusNotFound,
-			"This page does not explain: that takes a run of the scheduler with your own rights.",
-			fmt.Sprintf("Run: berth explain %s %s --namespace %s", kind, name, namespace))
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), explainWithin)

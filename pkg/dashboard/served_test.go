@@ -22,7 +22,7 @@ func TestOnlyLoopbackIsServed(t *testing.T) {
 
 func TestAnHourIsKept(t *testing.T) {
 	t.Parallel()
-	s := New(Source{Cluster: cluster, Plan: nothingPlanned})
+	s := New(Source{Cluster: cluster})
 	if plots := s.plots(); len(plots) != 0 {
 		t.Errorf("without samples there are %d plots", len(plots))
 	}

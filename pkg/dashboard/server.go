@@ -1,14 +1,12 @@
 // Package dashboard shows an overview of a cluster in a browser: pages that the server renders, kept up to date by
-// server-sent events. It changes nothing in the cluster. On a user's machine it needs no network but the loopback
-// interface, and answers only those who know the token in its address. In a cluster it shows readers what the API
-// server lets them list.
+// server-sent events. It changes nothing in the cluster, needs no network but the loopback interface, and answers only
+// those who know the token in its address.
 package dashboard
 
 import (
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
-	"crypto/tls"
 	_ "embed" // for style sheet and script
 	"encoding/json"
 	"errors"
@@ -49,10 +47,6 @@ type Source struct {
 	// Cluster is the cluster as it is now.
 	Cluster func() *overview.Cluster
 	PodsOn  func(node string) []overview.PodOn
-	// Plan is what runs on lists of nodes until when, and for what they are reserved.
-	Plan func(rows [][]string, now time.Time) *overview.Plan
-	// History is what became of a gang, nil if there is none.
-	History func(namespace, name string) *overview.History
 	// Explain says why a pod, a PodGroup or a workload is where it is or is not, as text.
 	Explain func(ctx context.Context, kind, namespace, name string) (string, error)
 }
@@ -61,8 +55,6 @@ type Source struct {
 type Server struct {
 	source Source
 	token  string
-	// access is asked who a reader is, nil on loopback.
-	access *Access
 	// hosts are the names by which the server may be called: a page of another site cannot have its name stand for
 	// loopback.
 	hosts []string
@@ -76,21 +68,12 @@ type Server struct {
 	history []sample
 }
 
-// NewInCluster makes a server that shows readers what they may see.
-func NewInCluster(source Source, access *Access) *Server {
-	s := New(source)
-	s.access = access
-	s.mux.HandleFunc("POST /login", s.login)
-	return s
-}
-
 // New makes a server with a token of its own.
 func New(source Source) *Server {
 	s := &Server{source: source, token: rand.Text(), mux: http.NewServeMux(), streams: make(chan struct{}, mostStreams),
 		explaining: make(chan struct{}, 1)}
 	s.mux.HandleFunc("GET /{$}", s.page)
 	s.mux.HandleFunc("GET /node", s.node)
-	s.mux.HandleFunc("GET /gang", s.gang)
 	s.mux.HandleFunc("GET /namespace", s.namespace)
 	s.mux.HandleFunc("GET /explain", s.explain)
 	s.mux.HandleFunc("GET /events", s.events)
@@ -113,15 +96,6 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, tell func(add
 	for _, name := range []string{"127.0.0.1", "localhost", "[::1]"} {
 		s.hosts = append(s.hosts, fmt.Sprintf("%s:%d", name, address.Port))
 	}
-	return s.serve(ctx, listener, func() { tell(fmt.Sprintf("http://%s/%s/", listener.Addr(), s.token)) })
-}
-
-// ServeInCluster answers over TLS until ctx ends, with the certificates of the configuration.
-func (s *Server) ServeInCluster(ctx context.Context, listener net.Listener, config *tls.Config) error {
-	return s.serve(ctx, tls.NewListener(listener, config), func() {})
-}
-
-func (s *Server) serve(ctx context.Context, listener net.Listener, begun func()) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	// Close of the HTTP server leaves the goroutines of connections to end by themselves, which read the source until
@@ -147,7 +121,7 @@ func (s *Server) serve(ctx context.Context, listener net.Listener, begun func())
 		<-ctx.Done()
 		_ = server.Close() // pages that follow would keep it open
 	})
-	begun()
+	tell(fmt.Sprintf("http://%s/%s/", listener.Addr(), s.token))
 	err := server.Serve(listener)
 	cancel()
 	running.Wait()
@@ -167,11 +141,6 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header.Set("Referrer-Policy", "no-referrer") // the address holds the token
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("Cache-Control", "no-store")
-	if s.access != nil {
-		header.Set("Strict-Transport-Security", "max-age=31536000")
-		s.serveReader(w, r)
-		return
-	}
 	known := false
 	for _, host := range s.hosts {
 		known = known || strings.EqualFold(r.Host, host)
@@ -185,7 +154,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "/"+s.token+"/", http.StatusFound)
 		return
 	}
-	inner := r.Clone(context.WithValue(r.Context(), readerKey{}, everything))
+	inner := r.Clone(r.Context())
 	inner.URL.Path, inner.URL.RawPath = "/"+rest, ""
 	s.mux.ServeHTTP(w, inner)
 }
@@ -208,16 +177,8 @@ func (s *Server) cluster() *overview.Cluster {
 }
 
 func (s *Server) page(w http.ResponseWriter, r *http.Request) {
-	view := s.view(r.URL.Query(), readerOf(r))
-	rendered, err := render(view)
-	if err != nil {
-		s.problem(w, http.StatusInternalServerError, "The page could not be made: "+err.Error(),
-			"This is a defect of berth: please report it.")
-		return
-	}
-	view.Shown = digests(rendered)
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	s.write(w, "page", view)
+	s.write(w, "page", s.view(r.URL.Query()))
 }
 
 func (s *Server) write(w http.ResponseWriter, name string, view any) {
@@ -228,8 +189,7 @@ func (s *Server) write(w http.ResponseWriter, name string, view any) {
 	}
 }
 
-// events tells a page which of its parts have changed, until it is closed. The page says what it shows; one that comes
-// back after its connection was lost is told everything.
+// events sends a page all of its parts, and then those that have changed, until it is closed.
 func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	select {
 	case s.streams <- struct{}{}:
@@ -242,17 +202,12 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	ticker := time.NewTicker(refreshEvery)
 	defer ticker.Stop()
-	shown, last := shownBy(r), time.Time{}
+	shown, last := map[string]string{}, time.Time{}
 	for {
-		reader, err := s.stillReads(r)
+		changed, err := redrawn(shown, s.view(r.URL.Query()))
 		if err != nil {
 			return
 		}
-		rendered, err := render(s.view(r.URL.Query(), reader))
-		if err != nil {
-			return
-		}
-		changed := shown.changed(rendered)
 		if len(changed) > 0 || time.Since(last) >= aliveEvery {
 			last = time.Now()
 			data, err := json.Marshal(changed)
@@ -260,7 +215,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 				return
 			}
 			_ = control.SetWriteDeadline(time.Now().Add(writeWithin))
-			if _, err := fmt.Fprintf(w, "id: 1\ndata: %s\n\n", data); err != nil {
+			if _, err := fmt.Fprintf(w, "data: %s\n\n", data); err != nil {
 				return
 			}
 			if err := control.Flush(); err != nil {
@@ -273,4 +228,19 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 		case <-ticker.C:
 		}
 	}
+}
+
+// redrawn renders the parts that are not as shown, and notes that they are shown from now on.
+func redrawn(shown map[string]string, v *view) (map[string]string, error) {
+	changed := map[string]string{}
+	for _, part := range parts {
+		var b strings.Builder
+		if err := templates.ExecuteTemplate(&b, part, v); err != nil {
+			return nil, fmt.Errorf("rendering the %s: %w", part, err)
+		}
+		if text := b.String(); shown[part] != text {
+			shown[part], changed[part] = text, text
+		}
+	}
+	return changed, nil
 }

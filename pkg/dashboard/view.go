@@ -21,13 +21,8 @@ var pageSource string
 
 var templates = template.Must(template.New("").Parse(pageSource))
 
-// parts are what is kept up to date of a page: the names of their templates, and their ids in it. The nodes of each
-// group of the map are a part of their own besides, see mapPart.
-var parts = []string{"totals", "jobs", "gangs", "queue", "legend", mapPart, "plan", "plan-table", "plots", "namespaces",
-	"nodes", "warnings"}
-
-// mapPart is the whole map. The nodes of group number i have the id mapPart-i.
-const mapPart = "map"
+// parts are what is kept up to date of a page: the names of their templates, and their ids in it.
+var parts = []string{"totals", "jobs", "gangs", "queue", "legend", "map", "plots", "namespaces", "nodes", "warnings"}
 
 // mostRows is how many rows a table has.
 const mostRows = 200
@@ -39,15 +34,12 @@ type view struct {
 	// Color is by what the map is colored, "state" or empty for workloads.
 	Color string
 	// Query is filter and order as part of an address.
-	Query template.URL
-	// Shown are the digests of the parts, by which the page says later what it shows.
-	Shown   string
+	Query   template.URL
 	Totals  []tile
 	LeftOut []string
 	Plots   []plot
 	Legend  []colored
 	Groups  []group
-	Plan    planView
 	Jobs, Queue, Gangs, Namespaces,
 	Nodes, Warnings rows
 }
@@ -79,13 +71,10 @@ var sorts = map[string]func(x, y *overview.Node) int{
 	},
 }
 
-func (s *Server) view(query url.Values, r *reader) *view {
-	c := visible(s.cluster(), r)
+func (s *Server) view(query url.Values) *view {
+	c := s.cluster()
 	v := &view{Cluster: s.source.Name, Time: c.Taken.Format(time.TimeOnly), Filter: strings.TrimSpace(query.Get("filter")),
-		LeftOut: c.LeftOut}
-	if r.nodes {
-		v.Plots = s.plots()
-	}
+		LeftOut: c.LeftOut, Plots: s.plots()}
 	if sorts[query.Get("sort")] != nil {
 		v.Sort = query.Get("sort")
 	}
@@ -104,8 +93,7 @@ func (s *Server) view(query url.Values, r *reader) *view {
 		colors, v.Legend = newPalette(c.Nodes)
 	}
 	v.Groups = groups(nodes, c.Totals.GPUs <= mostSquares, colors)
-	v.Plan = s.planOf(v, c, nodes, query.Get("span"), r)
-	v.Query = template.URL(url.Values{"filter": {v.Filter}, "sort": {v.Sort}, "span": {v.Plan.Span},
+	v.Query = template.URL(url.Values{"filter": {v.Filter}, "sort": {v.Sort},
 		"color": {v.Color}}.Encode()) //nolint:gosec // it is encoded
 	if sort := sorts[v.Sort]; sort != nil {
 		slices.SortStableFunc(nodes, func(x, y overview.Node) int { return sort(&x, &y) })
@@ -232,7 +220,7 @@ func gangRow(g *overview.Gang) row {
 	if !g.Started {
 		waiting = tables.Seconds(g.WaitSeconds)
 	}
-	return row{Link: pageLink("gang", "namespace", g.Namespace, "name", g.Name),
+	return row{Link: explainLink("podgroup", g.Namespace, g.Name),
 		Cells: []string{g.Namespace + "/" + g.Name, fmt.Sprintf("%d of %d", g.Scheduled, g.MinMember),
 			fmt.Sprint(g.Members), overview.GPUs(g.MilliGPU), fmt.Sprint(g.Nodes), g.Phase, waiting, g.Lacks()}}
 }

@@ -9,15 +9,16 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilcache "k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
-
-	"berth.dev/berth/pkg/tokens"
 )
 
 const (
@@ -54,7 +55,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	refusal, err := g.ask(ctx, r)
 	switch {
-	case errors.Is(err, tokens.ErrNone), errors.Is(err, tokens.ErrUnknown):
+	case errors.Is(err, errNoToken), errors.Is(err, errUnknownToken):
 		http.Error(w, err.Error(), http.StatusUnauthorized)
 	case err != nil:
 		klog.FromContext(ctx).Error(err, "It cannot be found out who may read metrics", "from", r.RemoteAddr)
@@ -66,24 +67,46 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// Errors of ask, which say that the caller is not known.
+var (
+	errNoToken      = errors.New("want the header Authorization: Bearer TOKEN, with a token of the API server")
+	errUnknownToken = errors.New("the API server does not know the token")
+)
+
 // ask returns why the caller may not get the path, empty if it may.
 func (g *guard) ask(ctx context.Context, r *http.Request) (refusal string, err error) {
-	token := tokens.Bearer(r)
+	kind, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if token = strings.TrimSpace(token); token == "" || !strings.EqualFold(kind, "Bearer") {
+		return "", errNoToken
+	}
 	key := sha256.Sum256([]byte(r.URL.Path + "\n" + token))
 	if _, ok := g.allowed.Get(key); ok {
 		return "", nil
 	}
-	user, err := tokens.UserOf(ctx, g.client, token)
+	review, err := g.client.AuthenticationV1().TokenReviews().Create(ctx, &authenticationv1.TokenReview{
+		Spec: authenticationv1.TokenReviewSpec{Token: token},
+	}, metav1.CreateOptions{})
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("asking whose token it is: %w", err)
 	}
-	may, err := tokens.May(ctx, g.client, user, authorizationv1.SubjectAccessReviewSpec{
+	if !review.Status.Authenticated {
+		return "", errUnknownToken
+	}
+	user := &review.Status.User
+	ask := authorizationv1.SubjectAccessReviewSpec{
 		NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: r.URL.Path, Verb: "get"},
-	})
-	if err != nil {
-		return "", err
+		User:                  user.Username, UID: user.UID, Groups: user.Groups,
+		Extra: map[string]authorizationv1.ExtraValue{},
 	}
-	if !may {
+	for name, values := range user.Extra {
+		ask.Extra[name] = authorizationv1.ExtraValue(values)
+	}
+	answer, err := g.client.AuthorizationV1().SubjectAccessReviews().Create(ctx,
+		&authorizationv1.SubjectAccessReview{Spec: ask}, metav1.CreateOptions{})
+	if err != nil {
+		return "", fmt.Errorf("asking for the rights of %s: %w", user.Username, err)
+	}
+	if !answer.Status.Allowed {
 		return fmt.Sprintf(
 			"%s may not get %s: want the right to the nonResourceURL, as the ClusterRole berth-metrics-reader gives it",
 			user.Username, r.URL.Path), nil

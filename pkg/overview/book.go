@@ -18,7 +18,6 @@ import (
 	"berth.dev/berth/pkg/overview/devices"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/price"
-	"berth.dev/berth/pkg/runtimes"
 	"berth.dev/berth/pkg/treeview"
 )
 
@@ -50,7 +49,6 @@ type feed struct {
 	// suspended are Jobs that may have no pods.
 	suspended map[types.UID]*batchv1.Job
 	queues    kueue
-	runs      learned
 	// trees are those of Kubernetes' own groups.
 	trees *treeview.Trees
 }
@@ -104,7 +102,6 @@ type kindCount struct {
 func NewBook(keys gpuview.Keys, pricing Pricing) *Book {
 	return &Book{
 		feed: feed{keys: keys, trees: treeview.Of(nil), suspended: map[types.UID]*batchv1.Job{}, queues: newKueue(),
-			runs: learned{book: runtimes.NewBook(), limits: map[types.NamespacedName]time.Duration{}},
 			objects: objects{nodes: map[string]*nodeEntry{}, pods: map[types.UID]*podEntry{},
 				waiting: map[types.UID]*podEntry{}, gangs: map[gang.ID]*gangEntry{}, kinds: map[string]*kindCount{}}},
 		Book: devices.NewBook(keys.Drivers), notes: notes{leftOut: map[string]string{}}, pricing: pricing}

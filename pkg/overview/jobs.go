@@ -11,7 +11,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/podview"
@@ -87,7 +86,6 @@ func (f *feed) SetJob(job *batchv1.Job) {
 	} else {
 		delete(f.suspended, job.UID)
 	}
-	f.runs.setLimit(job)
 }
 
 // DeleteJob notes that the Job is gone.
@@ -95,7 +93,6 @@ func (f *feed) DeleteJob(job *batchv1.Job) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.suspended, job.UID)
-	delete(f.runs.limits, types.NamespacedName{Namespace: job.Namespace, Name: job.Name})
 }
 
 // addJobs adds the workloads that have not ended, those first that are furthest from running.

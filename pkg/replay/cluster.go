@@ -40,7 +40,6 @@ type cluster struct {
 	// asking are the names by which the pods of jobs ask for GPUs.
 	asking gpuview.Keys
 	record *recorder
-	stays   stays
 
 	jobs []jobState
 	pods map[types.NamespacedName]*podState
@@ -97,7 +96,6 @@ type podState struct {
 	attempt  int
 	node     string
 	held     *holding
-	stay     *replayed.Stay
 	gang     *gangState
 	deleting bool
 	waited   bool
@@ -122,7 +120,6 @@ func newCluster(in Input, options Options, profile string, config *schedulerconf
 	}
 	c := &cluster{
 		options: options, profile: profile, dialect: dialect(config.SharesGPUs(profile)), start: options.Start,
-		stays:    stays{start: options.Start},
 		progress: options.Start, ends: minheap.Heap[end]{Compare: compareEnds},
 		api: memapi.New(), ledger: newLedger(keys, config.CapacityRules(profile), priceOf),
 		asking: express.OfferedFirst(keys, objects), pods: map[types.NamespacedName]*podState{},
@@ -226,7 +223,6 @@ func (c *cluster) adopt() {
 		}
 		p.node = pod.Spec.NodeName
 		p.held = c.ledger.place(pod, c.need(pod))
-		c.stays.begin(p, c.start)
 		if g := c.gangOf(pod); g != nil {
 			c.joined(g, p, false)
 		}
@@ -295,7 +291,6 @@ func (c *cluster) digest() bool {
 			c.gone(p)
 		}
 	}
-	c.record.peak()
 	return true
 }
 

@@ -13,7 +13,6 @@ import (
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/price"
 	"berth.dev/berth/pkg/priceview"
-	"berth.dev/berth/pkg/wellknown"
 )
 
 // priceOf is what a node costs, as it states itself or by the configuration.
@@ -41,14 +40,12 @@ type ledger struct {
 }
 
 type nodeState struct {
-	name, model, rack   string
+	name, model         string
 	inv                 gpu.Inventory
 	freeCPU, freeMemory int64
 	microDollars        int64
 	priced, spot        bool
 	pods                int
-	// allocatedMilli is what work that can run has asked for.
-	allocatedMilli int64
 }
 
 // holding is what one pod takes of its node.
@@ -78,7 +75,7 @@ func (l *ledger) addNode(node *v1.Node) {
 	info := framework.NewNodeInfo()
 	info.SetNode(node)
 	n := &nodeState{
-		name: node.Name, model: read.Model(), rack: rackOf(node),
+		name: node.Name, model: read.Model(),
 		inv:     gpu.Inventory{Mode: gpu.ModeShared, Model: read.Model(), Devices: gpu.NewDevices(read.GPUs(), 0)},
 		freeCPU: info.GetAllocatable().GetMilliCPU(), freeMemory: info.GetAllocatable().GetMemory(),
 		microDollars: int64(micro), priced: priced, spot: l.rules.TypeOf(node) == priceview.Spot,
@@ -94,13 +91,6 @@ func (l *ledger) addNode(node *v1.Node) {
 // finish orders the nodes by name, so that nothing depends on the order in which they were added.
 func (l *ledger) finish() {
 	sort.Slice(l.order, func(i, j int) bool { return l.order[i].name < l.order[j].name })
-}
-
-func rackOf(node *v1.Node) string {
-	if rack := node.Labels[wellknown.RackLabel]; rack != "" {
-		return rack
-	}
-	return node.Labels[v1.LabelTopologyZone]
 }
 
 // request reads what a pod asks for. A request that cannot be read asks for no GPU.
@@ -166,7 +156,6 @@ func (l *ledger) add(h *holding, sign int64) {
 	}
 	l.allocatedMilli += sign * h.milli
 	l.excessMilli += sign * (h.taken - h.milli)
-	h.node.allocatedMilli += sign * h.milli
 	if h.node.spot {
 		l.spotMilli += sign * h.milli
 	}

@@ -109,7 +109,6 @@ func (c *cluster) bound(p *podState, pod *v1.Pod, now time.Time) {
 		c.proceed(now)
 	}
 	p.held = c.ledger.place(pod, realMilli)
-	c.stays.begin(p, now)
 	if g := c.gangOf(pod); g != nil {
 		c.joined(g, p, true)
 	}
@@ -198,7 +197,6 @@ func (c *cluster) gone(p *podState) {
 	c.left(p)
 	if p.held != nil {
 		c.ledger.release(p.held)
-		c.stays.end(p, time.Now())
 		p.held = nil
 	}
 	c.record.lastNode[p.key] = p.node

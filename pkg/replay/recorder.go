@@ -47,9 +47,7 @@ type recorder struct {
 	now, marked integrals
 	strandedNow int64
 
-	samples   []replayed.Sample
-	peakMilli int64
-	peakMap   []replayed.NodeUse
+	samples []replayed.Sample
 }
 
 // samplesWanted bounds the number of samples of a replay.
@@ -57,8 +55,7 @@ const samplesWanted = 300
 
 func newRecorder(c *cluster) *recorder {
 	r := &recorder{c: c, window: newWindow(c), since: c.start, nextSample: c.start,
-		lastNode: map[types.NamespacedName]string{}, starts: map[string]float64{}, waits: map[string]*replayed.Wait{},
-		peakMilli: -1}
+		lastNode: map[types.NamespacedName]string{}, starts: map[string]float64{}, waits: map[string]*replayed.Wait{}}
 	pods := 0
 	for i := range c.jobs {
 		pods += c.jobs[i].Pods
@@ -173,27 +170,6 @@ func (r *recorder) sample(at time.Time) {
 	})
 }
 
-// peak keeps the cluster map of the highest allocation. Drawing it at each new height would be slow on the way up, so
-// it is drawn when the height is five thousandths above the last one, and at the end.
-func (r *recorder) peak() {
-	l := r.c.ledger
-	if l.allocatedMilli > r.peakMilli+l.capacityMilli/200 {
-		r.draw()
-	}
-}
-
-func (r *recorder) draw() {
-	l := r.c.ledger
-	r.peakMilli = l.allocatedMilli
-	r.peakMap = make([]replayed.NodeUse, len(l.order))
-	for i, n := range l.order {
-		gpus := len(n.inv.Devices)
-		r.peakMap[i] = replayed.NodeUse{Name: n.name, Rack: n.rack, Model: n.model, GPUs: gpus,
-			AllocatedMilli: int(n.allocatedMilli),
-			HeldMilli:      max(0, gpus*1000-n.inv.FreeMilli()-int(n.allocatedMilli)), Pods: n.pods}
-	}
-}
-
 // result fills in what was measured, with the last verdicts on the pods that are pending.
 func (r *recorder) result(out *replayed.Result, last *verdicts) error {
 	c, l := r.c, r.c.ledger
@@ -201,9 +177,6 @@ func (r *recorder) result(out *replayed.Result, last *verdicts) error {
 	r.advance(now)
 	if len(r.samples) == 0 || c.options.Mode == replayed.VirtualTime {
 		r.sample(now)
-	}
-	if l.allocatedMilli > r.peakMilli {
-		r.draw()
 	}
 	out.Nodes, out.CapacityMilli, out.NodesUnpriced = len(l.order), l.capacityMilli, l.unpriced
 	out.Jobs, out.Pods = len(c.jobs), r.arrivedPods+c.adopted
@@ -225,8 +198,7 @@ func (r *recorder) result(out *replayed.Result, last *verdicts) error {
 	out.JobsCompleted, out.Preemptions = len(r.completions), r.preemptions
 	out.LostGPUHours = r.lostGPUHours
 	out.VirtualSeconds = now.Sub(c.start).Seconds()
-	out.Samples, out.Map, out.Starts = r.samples, r.peakMap, r.starts
-	out.Stays = c.stays.result(now)
+	out.Samples, out.Starts = r.samples, r.starts
 	out.WaitHistogram = histogram(r.podWaits)
 	out.PendingByReason, out.WaitByReason = c.pendingReasons(last), r.waitReasons()
 	out.Notes = append(out.Notes, c.notes()...)

@@ -165,14 +165,17 @@ func atOnce(s Side) bool {
 	return r.Mode == replayed.VirtualTime && r.Basis == replayed.EndState
 }
 
-// mapFigures are the maps of both clusters, if there are GPUs in them.
-func mapFigures(c *Comparison) []figure {
-	if !anyOf(c, func(r *replayed.Result) bool {
-		return slices.ContainsFunc(r.Map, func(n replayed.NodeUse) bool { return n.GPUs > 0 })
-	}) {
-		return nil
+// lastX is the end of the x axis.
+func lastX(x func(replayed.Sample) float64, sides ...Side) float64 {
+	end := 0.0
+	for _, side := range sides {
+		for _, r := range side.Results {
+			if n := len(r.Samples); n > 0 {
+				end = math.Max(end, x(r.Samples[n-1]))
+			}
+		}
 	}
-	return []figure{mapFigure(c.A, "A", "map-a"), mapFigure(c.B, "B", "map-b")}
+	return end
 }
 
 func anyOf(c *Comparison, is func(*replayed.Result) bool) bool {
@@ -231,19 +234,5 @@ func waitFigure(c *Comparison) figure {
 		f.Table = append(f.Table, []string{label, number(round3(b.A[i])), number(round3(b.B[i]))})
 	}
 	f.SVG = template.HTML(b.SVG()) //nolint:gosec // every text in it is escaped where it is written
-	return f
-}
-
-func mapFigure(s Side, letter, id string) figure {
-	r := s.Results[0]
-	title := "Cluster map " + letter + ": " + sideName(s)
-	list, by := racks(r.Map)
-	f := figure{Title: title, Caption: mapDescription(list, by), Uses: true,
-		Head: []string{by, "nodes", "GPUs", "allocated"}}
-	for _, k := range list {
-		total, allocated := k.gpus()
-		f.Table = append(f.Table, []string{k.name, number(float64(len(k.nodes))), number(total), number(round3(allocated))})
-	}
-	f.SVG = template.HTML(clusterMap(id, title, r.Map)) //nolint:gosec // every text in it is escaped where it is written
 	return f
 }

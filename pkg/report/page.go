@@ -26,7 +26,6 @@ type figure struct {
 	Caption string
 	SVG     template.HTML
 	Legend  bool
-	Uses    bool
 	Head    []string
 	Table   [][]string
 }
@@ -42,10 +41,9 @@ type page struct {
 	Verdict      []string
 	Shown        []Row
 	Hidden       string
-	// Figures by row: the plots, and the two maps side by side.
-	Figures    [][]figure
-	Placements string
-	Style      template.CSS
+	Figures      []figure
+	Placements   string
+	Style        template.CSS
 }
 
 // WriteHTML writes the comparison as one page that needs no other file and no network.
@@ -62,21 +60,8 @@ func WriteHTML(w io.Writer, c *Comparison) error {
 		}
 	}
 	p.Verdict, p.Shown, p.Hidden = c.Verdict.lines(len(c.Seeds)), c.shown(), c.hidden()
-	for _, row := range append([][]figure{courseFigures(c), mapFigures(c)}, eachAlone(waitedFigures(c))...) {
-		if len(row) > 0 {
-			p.Figures = append(p.Figures, row)
-		}
-	}
+	p.Figures = courseFigures(c)
 	return pageTemplate.Execute(w, p)
-}
-
-// eachAlone gives each figure a row of its own.
-func eachAlone(figures []figure) [][]figure {
-	rows := make([][]figure, len(figures))
-	for i := range figures {
-		rows[i] = figures[i : i+1]
-	}
-	return rows
 }
 
 func seedList(seeds []uint64) string {

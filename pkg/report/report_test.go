@@ -29,7 +29,6 @@ func result(config string, seed uint64, allocated, microDollars int64, placement
 		Samples: []replayed.Sample{{Seconds: 0}, {Seconds: 7200, AllocatedPercent: percent, StrandedPercent: 1,
 			MicroDollarsPerHour: microDollars}},
 		WaitHistogram:   append([]int{1}, make([]int, len(replayed.WaitBounds))...),
-		Map:             []replayed.NodeUse{{Name: "n", Model: "T4", GPUs: 4, AllocatedMilli: int(allocated), Pods: 1}},
 		PendingByReason: []replayed.Reason{{Reason: "Insufficient <cpu>", Pods: 1}},
 	}
 }
@@ -132,8 +131,8 @@ func TestThePageStandsAlone(t *testing.T) {
 		t.Error("text of the input is not escaped")
 	}
 	plots := regexp.MustCompile(`(?s)<svg [^>]*role="img".*?</svg>`).FindAllString(text, -1)
-	if len(plots) != 6 {
-		t.Errorf("%d plots, want 6", len(plots))
+	if len(plots) != 4 {
+		t.Errorf("%d plots, want 4", len(plots))
 	}
 	for _, plot := range plots {
 		if !strings.Contains(plot, "<title") || !regexp.MustCompile(`<desc [^>]*>[^<]{20,}</desc>`).MatchString(plot) {
@@ -208,9 +207,9 @@ func TestAPageWithoutPricesDrawsNoCost(t *testing.T) {
 		plots       int
 		plotOfCosts bool
 	}{
-		{"all nodes have a price", 0, 6, true},
-		{"one node has none", 1, 6, true},
-		{"no node has one", 4, 5, false},
+		{"all nodes have a price", 0, 4, true},
+		{"one node has none", 1, 4, true},
+		{"no node has one", 4, 3, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

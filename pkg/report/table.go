@@ -12,8 +12,7 @@ import (
 	"berth.dev/berth/pkg/tables"
 )
 
-// WriteTable writes the comparison for a terminal: the verdict first, then the metrics, the course of the replays and
-// why pods are pending.
+// WriteTable writes the comparison for a terminal: the verdict first, then the metrics and why pods are pending.
 func WriteTable(w io.Writer, c *Comparison) error {
 	v := c.Verdict.lines(len(c.Seeds))
 	lines := []string{
@@ -46,7 +45,6 @@ func WriteTable(w io.Writer, c *Comparison) error {
 	if hidden := c.hidden(); hidden != "" {
 		lines = append(lines, screen.Wrap(hidden))
 	}
-	lines = append(lines, sparklines(screen, c.Mode, c.A, c.B)...)
 	for _, note := range c.Notes() {
 		lines = append(lines, screen.Wrap("note: "+note))
 	}
@@ -127,7 +125,6 @@ func WriteResult(w io.Writer, r *replayed.Result) error {
 		r.Seed)
 	lines := []string{screen.Wrap(title), screen.Wrap("Figures are " + basisWords(r) + "."),
 		strings.TrimSuffix(t.String(), "\n")}
-	lines = append(lines, sparklines(screen, r.Mode, Side{Results: []*replayed.Result{r}})...)
 	for _, note := range append(unpriced(r), r.Notes...) {
 		lines = append(lines, screen.Wrap("note: "+note))
 	}

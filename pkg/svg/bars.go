@@ -19,7 +19,7 @@ type Bars struct {
 // SVG is the plot as an element of a page.
 func (p *Bars) SVG() string {
 	var b strings.Builder
-	Open(&b, p.ID, p.Title, p.Description, plotHeight)
+	open(&b, p.ID, p.Title, p.Description, plotHeight)
 	highest := 0.0
 	for i := range p.A {
 		highest = max(highest, p.A[i], p.B[i])

@@ -70,14 +70,14 @@ func (p *Plot) py(v float64) float64 { return marginTop + innerHeight*(1-p.Y.par
 // SVG is the plot as an element of a page.
 func (p *Plot) SVG() string {
 	var b strings.Builder
-	Open(&b, p.ID, p.Title, p.Description, plotHeight)
+	open(&b, p.ID, p.Title, p.Description, plotHeight)
 	p.draw(&b)
 	b.WriteString("</svg>")
 	return b.String()
 }
 
-// Open begins an element of that height, with its text alternative.
-func Open(b *strings.Builder, id, title, description string, height float64) {
+// open begins an element of that height, with its text alternative.
+func open(b *strings.Builder, id, title, description string, height float64) {
 	fmt.Fprintf(b,
 		`<svg viewBox="0 0 %g %g" role="img" aria-labelledby="%s-t %s-d"><title id="%s-t">%s</title><desc id="%s-d">%s</desc>`,
 		Width, height, id, id, id, html.EscapeString(title), id, html.EscapeString(description))

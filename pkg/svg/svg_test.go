@@ -140,36 +140,6 @@ func TestDrawings(t *testing.T) {
 	}
 }
 
-func TestATimeLine(t *testing.T) {
-	t.Parallel()
-	line := TimeLine{
-		ID: "t", Title: "T & t", Description: "What <it> shows", Begin: -1, End: 90, Format: plain,
-		Rows: []TimeRow{{Name: "a-name-that-is-longer-than-a-row-has-room",
-			Spans: []Span{{From: 0, To: 200, Class: "x", Title: "R&D"}}}, {Name: "b"}},
-		Moments: []Moment{{At: 3, Name: "early", Words: "some words"}, {At: 89, Name: "late"}},
-		Legend:  []Span{{Class: "x", Title: "what x is"}},
-	}
-	got := read(t, line.SVG())
-	if want := 2 + 1 + 1; got.elements["rect"] != want || got.elements["desc"] != 1 {
-		t.Errorf("%d bars, want %d: two rows, a span and the legend", got.elements["rect"], want)
-	}
-	for _, want := range []string{"T & t", "What <it> shows", "R&D", "…ger-than-a-row-has-room", "early, 3", "some words",
-		"late, 89", "what x is", "60"} {
-		if !strings.Contains(got.text, want+"\n") {
-			t.Errorf("no text %q in:\n%s", want, got.text)
-		}
-	}
-	if !strings.Contains(line.SVG(), `text-anchor="end">late`) {
-		t.Error("the name of a moment near the end is cut off")
-	}
-	for _, tc := range []struct{ lo, hi, step float64 }{{-2, 3, 1}, {-2, 34, 5}, {0, 3000, 300}, {-100, 86400 * 3, 43200},
-		{0, 86400 * 40, 86400 * 4}} {
-		if ticks := timeTicks(tc.lo, tc.hi); len(ticks) < 2 || ticks[0] != 0 || math.Abs(ticks[1]-tc.step) > 1e-9 {
-			t.Errorf("ticks from %g to %g are %v, want a step of %g", tc.lo, tc.hi, ticks, tc.step)
-		}
-	}
-}
-
 func TestLinesAreToldApart(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}

@@ -75,7 +75,6 @@ func TestTheChartRendersTheKustomizations(t *testing.T) {
 			[]string{"--set=metrics.serviceMonitor.enabled=true,extender.enabled=true,nodeAgent.enabled=true"},
 			[]string{"metrics"}, "service-monitor"},
 		"the extender":           {[]string{"--set=extender.enabled=true"}, []string{"extender"}, "extender"},
-		"the dashboard":          {[]string{"--set=dashboard.enabled=true"}, []string{"dashboard"}, "dashboard"},
 		"the node agent":         {[]string{"--set=nodeAgent.enabled=true"}, []string{"node-agent"}, "node-agent"},
 		"the admission policies": {[]string{"--set=admission.enabled=true", kube}, []string{"admission"}, "admission"},
 		"hard anti-affinity":     {[]string{"--set=antiAffinity=Hard"}, []string{"scheduler"}, "hard-anti-affinity"},

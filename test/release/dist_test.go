@@ -158,8 +158,8 @@ func TestADistributionHasWhatAReleaseNeeds(t *testing.T) {
 	// Images are named as in the registry.
 	chart := filepath.Join(d.dir, "berth-1.2.3.tgz")
 	rendered, err := exec.CommandContext(t.Context(), box.Tool(t, "helm"), "template", "berth", chart,
-		"--set=nodeAgent.enabled=true", "--set=dashboard.enabled=true").CombinedOutput()
-	for _, name := range []string{"berth-scheduler", "berth-node-agent", "berth"} {
+		"--set=nodeAgent.enabled=true").CombinedOutput()
+	for _, name := range []string{"berth-scheduler", "berth-node-agent"} {
 		if err != nil || !strings.Contains(string(rendered), "image: registry.example/you/"+name+":"+chartVersion(t)) {
 			t.Errorf("the chart does not render with the image of %s of the registry: %v\n%.3000s", name, err, rendered)
 		}

@@ -28,8 +28,8 @@ func main() {
 	declare := flag.String("declare", "truth,limits", "what pods declare: truth or limits")
 	flag.Parse()
 	fmt.Fprintln(os.Stdout, "| load | declared | gangs held | moves an hour, at most | allocated | gangs wait, mean / p50 / p95 minutes"+
-		" | others | pods moved an hour | of those that run | GPU hours lost an hour |")
-	fmt.Fprintln(os.Stdout, "|---|---|---|---|---|---|---|---|---|---|")
+		" | others | pods moved an hour | GPU hours lost an hour |")
+	fmt.Fprintln(os.Stdout, "|---|---|---|---|---|---|---|---|---|")
 	for _, l := range loads {
 		if !strings.Contains(l.name, *only) {
 			continue
@@ -86,14 +86,9 @@ func (l *load) run(jobs []trace.Job, declared, gangs, moves string) error {
 		return fmt.Errorf("replaying %s: %w", l.name, err)
 	}
 	hours := out.VirtualSeconds / 3600
-	running := 0.0
-	for _, s := range out.Stays {
-		running += (s.To - s.From) / out.VirtualSeconds
-	}
 	gang := func(of bool) func(*trace.Job) bool { return func(j *trace.Job) bool { return j.Gang == of } }
-	fmt.Fprintf(os.Stdout, "| %s, %d nodes, %.0f%% | %s | %s | %s | %.2f%% | %s | %s | %.2f | %.2f%% | %.2f |\n", l.name, l.nodes,
-		100*l.share(jobs), declared, gangs, moves, out.AllocatedPercent, replays.Waits(jobs, out, gang(true)), replays.Waits(jobs, out, gang(false)), float64(out.Preemptions)/hours,
-		100*float64(out.Preemptions)/hours/max(running, 1), out.LostGPUHours/hours)
+	fmt.Fprintf(os.Stdout, "| %s, %d nodes, %.0f%% | %s | %s | %s | %.2f%% | %s | %s | %.2f | %.2f |\n", l.name, l.nodes,
+		100*l.share(jobs), declared, gangs, moves, out.AllocatedPercent, replays.Waits(jobs, out, gang(true)), replays.Waits(jobs, out, gang(false)), float64(out.Preemptions)/hours, out.LostGPUHours/hours)
 	return nil
 }
 

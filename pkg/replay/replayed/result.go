@@ -74,8 +74,6 @@ type Result struct {
 	Samples []Sample `json:"samples"`
 	// WaitHistogram counts jobs by how long they waited, see WaitBounds.
 	WaitHistogram []int `json:"waitHistogram"`
-	// Map is the cluster at the moment of the highest allocation.
-	Map []NodeUse `json:"map"`
 	// Placements are the last nodes of the pods, by pod, empty for one that never had a node.
 	Placements map[string]string `json:"placements,omitempty"`
 
@@ -83,20 +81,8 @@ type Result struct {
 	// name. Jobs that never had are not in it.
 	Starts map[string]float64 `json:"-"`
 
-	// Stays are the first 50,000 stays of pods on nodes, in the order of their beginnings.
-	Stays []Stay `json:"-"`
-
 	// Timing is measured, not simulated: it differs from run to run.
 	Timing Timing `json:"-"`
-}
-
-// Stay is the time of a pod on a node, in seconds after the start.
-type Stay struct {
-	// Job is the pod's job, or the pod itself if it was there before.
-	Job, Node string
-	Gang      bool
-	// Arrived is when the job came.
-	Arrived, From, To float64
 }
 
 // Mode is how a trace is offered.
@@ -201,18 +187,6 @@ type Sample struct {
 	MicroDollarsPerHour int64   `json:"microDollarsPerHour"`
 	NodesInUse          int     `json:"nodesInUse"`
 	Pending             int     `json:"pending"`
-}
-
-// NodeUse is a node of the cluster map.
-type NodeUse struct {
-	Name  string `json:"name"`
-	Rack  string `json:"rack,omitempty"`
-	Model string `json:"model,omitempty"`
-	GPUs  int    `json:"gpus"`
-	// AllocatedMilli is asked for by work that can run, and HeldMilli held beyond that.
-	AllocatedMilli int `json:"allocatedMilliGPU"`
-	HeldMilli      int `json:"heldMilliGPU"`
-	Pods           int `json:"pods"`
 }
 
 // WaitBounds are the upper bounds, in seconds, of the buckets of WaitHistogram; the last bucket has none.

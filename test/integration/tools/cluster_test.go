@@ -36,7 +36,6 @@ func TestOnAWholeCluster(t *testing.T) {
 		},
 		"the scheduler follows what the node's agent publishes": func(t *testing.T) { schedulerFollowsAgent(t, shared) },
 		"a pod ends as it is told, and stays as it ended":       func(t *testing.T) { podsEnd(t, shared) },
-		"readers of the dashboard see what they may list":       func(t *testing.T) { readersSeeWhatTheyMayList(t, shared) },
 		"workloads are listed, also for a tenant":               func(t *testing.T) { workloadsAreListed(t, shared) },
 		"a deleted pod ends, although a finalizer keeps it":     func(t *testing.T) { deletedPodEnds(t, shared) },
 	})

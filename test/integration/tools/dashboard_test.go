@@ -36,7 +36,7 @@ document.querySelector("iframe").onload = () => {
       .filter(id => page.getElementById(id).innerHTML !== made.getElementById(id).innerHTML);
     const within = e => e.closest(".scroll, svg, .skip");
     const out = [...page.querySelectorAll("body *")].filter(e => !within(e) && e.getBoundingClientRect().right > 390.5);
-    const unseen = [...page.querySelectorAll(".map svg, figure > svg, #plan svg")].filter(e => e.getBoundingClientRect().height < 5);
+    const unseen = [...page.querySelectorAll(".map svg, figure > svg")].filter(e => e.getBoundingClientRect().height < 5);
     const unnamed = [...page.querySelectorAll("a, input, select, button")].filter(e => !(e.textContent.trim() || e.ariaLabel || e.labels?.length));
     document.title = "wider by " + (page.documentElement.scrollWidth - page.documentElement.clientWidth) +
       ", out=" + out.map(e => e.outerHTML.slice(0, 80)).join() + ", unseen=" + unseen.length + ", unnamed=" + unnamed.length +
@@ -76,18 +76,6 @@ func largeCluster() *overview.Cluster {
 	return c
 }
 
-// longPlan is one with long names.
-func longPlan(rows [][]string, now time.Time) *overview.Plan {
-	stay := overview.Stay{Kind: overview.StayRunning, Namespace: "team", Workload: strings.Repeat("w", 63), Pods: 2,
-		Nodes: 1, MilliGPU: 2000,
-		From: now.Add(-time.Hour), To: now.Add(time.Hour), By: now.Add(2 * time.Hour)}
-	plan := &overview.Plan{Unread: strings.Repeat("may not be read ", 20), Waiting: []overview.Stay{stay}}
-	for range rows {
-		plan.Rows = append(plan.Rows, overview.PlanRow{Stays: []overview.Stay{stay, stay}, More: 3})
-	}
-	return plan
-}
-
 // TestTheDashboardWorksInABrowser lays the live page out in a real browser.
 func TestTheDashboardWorksInABrowser(t *testing.T) {
 	t.Parallel()
@@ -103,7 +91,7 @@ func TestTheDashboardWorksInABrowser(t *testing.T) {
 	}
 	server := dashboard.New(dashboard.Source{
 		Name: strings.Repeat("a-long-context-name.", 8), Cluster: changing,
-		PodsOn: func(string) []overview.PodOn { return nil }, Plan: longPlan,
+		PodsOn: func(string) []overview.PodOn { return nil },
 	})
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
