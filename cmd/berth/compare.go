@@ -6,16 +6,13 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"berth.dev/berth/pkg/command"
 	"berth.dev/berth/pkg/output"
 	"berth.dev/berth/pkg/replay/replayed"
-	"berth.dev/berth/pkg/replay/separate"
 	"berth.dev/berth/pkg/report"
 	"berth.dev/berth/pkg/schedulerconfig"
 )
@@ -24,14 +21,12 @@ import (
 const statusConditionHolds = 3
 
 type compareFlags struct {
-	input replayInput
-	a, b  string
-	seeds int
-	// parallel is how many replays run at once.
-	parallel int
-	failIf   []string
-	html     string
-	format   output.Format
+	input  replayInput
+	a, b   string
+	seeds  int
+	failIf []string
+	html   string
+	format output.Format
 }
 
 func newCompareCommand() *cobra.Command {
@@ -63,7 +58,7 @@ that cannot be used, 1 for any other error.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			silenceLogs()
-			return runCompare(cmd.Context(), &flags, cmd.Flags(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return runCompare(cmd.Context(), &flags, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	flags.input.addFlags(cmd)
@@ -72,8 +67,6 @@ that cannot be used, 1 for any other error.`,
 	f.StringVar(&flags.a, "a", schedulerconfig.Stock, "configuration A: a file, or stock for the default scheduler")
 	f.StringVar(&flags.b, "b", "", "configuration B: a file, or stock")
 	f.IntVar(&flags.seeds, "seeds", 3, "number of seeds, 1 to 1000")
-	f.IntVar(&flags.parallel, "parallel", min(2, runtime.NumCPU()),
-		"how many replays run at once, 1 to 64, and share processors and 1.2 GiB of memory")
 	f.StringArrayVar(&flags.failIf, "fail-if", nil, "exit with status 3 if this holds; may be repeated")
 	f.StringVar(&flags.html, "html", "", "write the comparison as one self-contained page to this file")
 	_ = cmd.MarkFlagFilename("a")
@@ -95,15 +88,12 @@ func completeConditions(*cobra.Command, []string, string) ([]string, cobra.Shell
 	return conditions, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
-func runCompare(ctx context.Context, flags *compareFlags, given *pflag.FlagSet, out, progress io.Writer) error {
+func runCompare(ctx context.Context, flags *compareFlags, out, progress io.Writer) error {
 	if flags.b == "" {
 		return badInput(errors.New("--b: name the configuration to compare with"))
 	}
 	if flags.seeds < 1 || flags.seeds > 1000 {
 		return badInput(fmt.Errorf("--seeds: %d is not allowed; want 1 to 1000", flags.seeds))
-	}
-	if flags.parallel < 1 || flags.parallel > 64 {
-		return badInput(fmt.Errorf("--parallel: %d is not allowed; want 1 to 64", flags.parallel))
 	}
 	if err := writable("html", flags.html); err != nil {
 		return err
@@ -118,7 +108,7 @@ func runCompare(ctx context.Context, flags *compareFlags, given *pflag.FlagSet, 
 			return badInput(fmt.Errorf("--fail-if: %w", err))
 		}
 	}
-	comparison, err := replayBoth(ctx, flags, given, progress)
+	comparison, err := replayBoth(ctx, flags, progress)
 	if err != nil {
 		return err
 	}
@@ -138,48 +128,29 @@ func runCompare(ctx context.Context, flags *compareFlags, given *pflag.FlagSet, 
 	return checkConditions(conditions, comparison)
 }
 
-// replayBoth runs the replays of each seed with either configuration, the two sides in turn, so that what else the
-// machine does falls on both.
-func replayBoth(ctx context.Context, flags *compareFlags, given *pflag.FlagSet, progress io.Writer) (*report.Comparison,
-	error) {
-	var pipes separate.Pipes
-	flags.input.files.Open = pipes.Open
-	if _, err := flags.input.load(); err != nil {
+// replayBoth runs the replays of each seed with either configuration, one after the other and the two sides in turn, so
+// that each is charged for its own processor time and what else the machine does falls on both.
+func replayBoth(ctx context.Context, flags *compareFlags, progress io.Writer) (*report.Comparison, error) {
+	input, err := flags.input.load()
+	if err != nil {
 		return nil, err
 	}
-	sides := []string{flags.a, flags.b}
-	for _, name := range sides {
-		if _, err := loadConfiguration(name, pipes.Open); err != nil {
+	var sides [2]*schedulerconfig.Configuration
+	for i, name := range []string{flags.a, flags.b} {
+		if sides[i], err = loadConfiguration(name); err != nil {
 			return nil, err
 		}
 	}
-	files, remove, err := pipes.Write()
-	defer remove()
-	if err != nil {
-		return nil, err
-	}
-	var arguments [][]string
-	for seed := 1; seed <= flags.seeds; seed++ {
-		for _, name := range sides {
-			arguments = append(arguments, partArguments(given, files, name, seed))
-		}
-	}
-	pool, err := newPool(flags.parallel)
-	if err != nil {
-		return nil, err
-	}
-	stop := showProgress(progress, fmt.Sprintf("%d replays", len(arguments)), pool.Progress)
-	all, err := pool.Run(ctx, arguments)
-	stop()
-	if err != nil {
-		return nil, err
-	}
 	var results [2][]*replayed.Result
-	for i, result := range all {
-		if _, piped := files[sides[i%2]]; piped {
-			result.Configuration = sides[i%2]
+	for n := range flags.seeds * len(sides) {
+		options := flags.input.options
+		options.Seed = uint64(n/len(sides)) + 1
+		label := fmt.Sprintf("replay %d of %d", n+1, flags.seeds*len(sides))
+		result, err := runReplay(ctx, sides[n%len(sides)], input, options, progress, label)
+		if err != nil {
+			return nil, err
 		}
-		results[i%2] = append(results[i%2], result)
+		results[n%len(sides)] = append(results[n%len(sides)], result)
 	}
 	return report.Compare(results[0], results[1]), nil
 }

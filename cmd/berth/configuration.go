@@ -55,21 +55,16 @@ func (f clusterFlags) sandboxFolders() []string {
 	return runningconfig.Folders(f.Kubeconfig().ConfigAccess().GetLoadingPrecedence())
 }
 
-// opener opens a file to read.
-type opener func(path string) (io.ReadCloser, error)
-
-func openFile(path string) (io.ReadCloser, error) { return os.Open(path) }
-
 // loadConfiguration reads a scheduler configuration, nameless the shipped profiles, and refuses one that the scheduler
 // would not start with or that is wrong in another way, before work is begun with it.
-func loadConfiguration(nameOrPath string, open opener) (*schedulerconfig.Configuration, error) {
+func loadConfiguration(nameOrPath string) (*schedulerconfig.Configuration, error) {
 	switch nameOrPath {
 	case "":
 		return schedulerconfig.Shipped()
 	case schedulerconfig.Stock:
 		return schedulerconfig.Load(schedulerconfig.Stock)
 	}
-	file, err := open(nameOrPath)
+	file, err := os.Open(nameOrPath)
 	if err != nil {
 		return nil, badInput(fmt.Errorf("reading the scheduler configuration: %w", err))
 	}

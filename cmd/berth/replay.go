@@ -117,7 +117,6 @@ func newReplayCommand() *cobra.Command {
 	var in replayInput
 	var config string
 	var format output.Format
-	var forComparison bool
 	cmd := &cobra.Command{
 		Use:   "replay",
 		Short: "Run a trace or a dump through the real scheduler of a configuration, on a virtual clock",
@@ -145,16 +144,11 @@ Exit status: 0 when the replay ran to its end, 2 for a file that cannot be used,
 			if err != nil {
 				return err
 			}
-			configuration, err := loadConfiguration(config, openFile)
+			configuration, err := loadConfiguration(config)
 			if err != nil {
 				return err
 			}
-			if forComparison {
-				return runPart(cmd.Context(), configuration, input, in.options, cmd.OutOrStdout())
-			}
-			result, err := runReplay(cmd.Context(), configuration, input, in.options, func(p *replayed.Progress) func() {
-				return showProgress(cmd.ErrOrStderr(), "replaying", p)
-			})
+			result, err := runReplay(cmd.Context(), configuration, input, in.options, cmd.ErrOrStderr(), "replaying")
 			if err != nil {
 				return err
 			}
@@ -170,8 +164,6 @@ Exit status: 0 when the replay ran to its end, 2 for a file that cannot be used,
 		"scheduler configuration: a file, or stock for the default scheduler (default: the shipped profiles)")
 	cmd.Flags().Uint64Var(&in.options.Seed, "seed", 0,
 		"order of arrivals in mode order; order of the nodes in mode time, which decides between equal scores")
-	cmd.Flags().BoolVar(&forComparison, asPart, false, "run for a comparison")
-	_ = cmd.Flags().MarkHidden(asPart)
 	_ = cmd.MarkFlagFilename("config")
 	format.AddTo(cmd)
 	return cmd
@@ -180,25 +172,20 @@ Exit status: 0 when the replay ran to its end, 2 for a file that cannot be used,
 // memoryLimit is what replays keep to, as long as they can.
 const memoryLimit = 1200 << 20
 
-// runReplay runs one replay. follow is told its progress and returns what ends following it.
+// runReplay runs one replay and shows how far it is on messages, under the label.
 func runReplay(ctx context.Context, c *schedulerconfig.Configuration, in replay.Input, options replay.Options,
-	follow func(*replayed.Progress) (stop func())) (*replayed.Result, error) {
+	messages io.Writer, label string) (*replayed.Result, error) {
 	// A replay makes much garbage and keeps little: it is collected seldom, but before memory grows out of bounds.
 	defer debug.SetGCPercent(debug.SetGCPercent(1000))
 	if os.Getenv("GOMEMLIMIT") == "" {
 		defer debug.SetMemoryLimit(debug.SetMemoryLimit(memoryLimit))
 	}
 	options.Progress = &replayed.Progress{}
-	stop := follow(options.Progress)
+	stop := progress.Follow(messages, label, options.Progress.Read)
 	result, err := replay.Run(ctx, c, in, options)
 	stop()
 	if errors.Is(err, replay.ErrInput) {
 		return nil, badInput(err)
 	}
 	return result, err
-}
-
-// showProgress shows how far a replay is. The function that it returns ends that.
-func showProgress(w io.Writer, label string, p *replayed.Progress) (stop func()) {
-	return progress.Follow(w, label, p.Read)
 }

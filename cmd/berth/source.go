@@ -42,7 +42,7 @@ func (f *source) addTo(cmd *cobra.Command) {
 func (f *source) configuration(ctx context.Context, warnings io.Writer) (*schedulerconfig.Configuration, error) {
 	switch {
 	case f.schedulerConfig != "":
-		return loadConfiguration(f.schedulerConfig, openFile)
+		return loadConfiguration(f.schedulerConfig)
 	case f.dump != "":
 		return shippedInstead(warnings, errors.New("a dump does not hold the scheduler's configuration"))
 	default:

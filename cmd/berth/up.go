@@ -134,7 +134,7 @@ func up(ctx context.Context, out, messages io.Writer, opts sandbox.Options, fore
 		// A path of its own name even where that is one of the names that stand for a configuration.
 		path, err := filepath.Abs(opts.SchedulerConfig)
 		if err == nil {
-			_, err = loadConfiguration(path, openFile)
+			_, err = loadConfiguration(path)
 		}
 		if err != nil {
 			return badInput(err)

@@ -83,12 +83,12 @@ func cut(text string, width int) string {
 func Follow(out io.Writer, label string, read func() (done, total int64)) (stop func()) {
 	line, began, p := NewLine(out), time.Now(), &pace{}
 	if line.width == nil {
-		return Every(nowAndThen, func() {
+		return every(nowAndThen, func() {
 			done, total := read()
 			line.Keep(label + ": " + numbers(done, total, p.at(time.Since(began), done)))
 		})
 	}
-	end := Every(again, func() {
+	end := every(again, func() {
 		done, total := read()
 		line.Show(bar(label, done, total, p.at(time.Since(began), done), line.width()-1))
 	})
@@ -154,8 +154,8 @@ func bar(label string, done, total int64, perSecond float64, width int) string {
 	return fmt.Sprintf("%s [%s%s] %s", label, strings.Repeat("#", full), strings.Repeat(".", room-full), text)
 }
 
-// Every calls f again and again until the function that it returns is called.
-func Every(interval time.Duration, f func()) (stop func()) {
+// every calls f again and again until the function that it returns is called.
+func every(interval time.Duration, f func()) (stop func()) {
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)

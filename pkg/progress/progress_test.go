@@ -93,7 +93,7 @@ func TestWithoutATerminalThereAreWholeLines(t *testing.T) {
 func TestFollowingEndsWhenItIsStopped(t *testing.T) {
 	t.Parallel()
 	called := make(chan struct{})
-	stop := Every(time.Millisecond, func() {
+	stop := every(time.Millisecond, func() {
 		select {
 		case called <- struct{}{}:
 		default:

@@ -25,8 +25,6 @@ type Files struct {
 	Prices string
 	// Rebind has the pods of the dump scheduled again.
 	Rebind bool
-	// Open opens one of the files; nil is os.Open. Each is opened once: a pipe has its content for one reader.
-	Open func(path string) (io.ReadCloser, error)
 }
 
 // Load reads the files. An error names the file and the line.
@@ -44,21 +42,21 @@ func (f Files) Load() (Input, error) {
 	var jobs []trace.Job
 	if f.Jobs != "" {
 		var err error
-		if jobs, err = read(f, f.Jobs, trace.ReadJobs); err != nil {
+		if jobs, err = read(f.Jobs, trace.ReadJobs); err != nil {
 			return Input{}, err
 		}
 	}
 	var prices *price.ModelRates
 	if f.Prices != "" {
 		var err error
-		if prices, err = read(f, f.Prices, trace.ReadPrices); err != nil {
+		if prices, err = read(f.Prices, trace.ReadPrices); err != nil {
 			return Input{}, err
 		}
 	}
 	if f.Dump != "" {
 		return f.loadDump(jobs, prices)
 	}
-	data, err := read(f, f.Nodes, sandbox.ReadNodesFile)
+	data, err := read(f.Nodes, sandbox.ReadNodesFile)
 	if err != nil {
 		return Input{}, err
 	}
@@ -100,7 +98,7 @@ func (f Files) loadNodes(data []byte, jobs []trace.Job, rates *price.ModelRates)
 }
 
 func (f Files) loadDump(jobs []trace.Job, prices *price.ModelRates) (Input, error) {
-	dump, err := read(f, f.Dump, dump.Read)
+	dump, err := read(f.Dump, dump.Read)
 	if err != nil {
 		return Input{}, err
 	}
@@ -116,12 +114,8 @@ func (f Files) priced(in Input, rates *price.ModelRates) Input {
 	return in
 }
 
-func read[T any](f Files, path string, reader func(io.Reader, string) (T, error)) (T, error) {
-	open := f.Open
-	if open == nil {
-		open = func(path string) (io.ReadCloser, error) { return os.Open(path) }
-	}
-	file, err := open(path)
+func read[T any](path string, reader func(io.Reader, string) (T, error)) (T, error) {
+	file, err := os.Open(path)
 	if err != nil {
 		var none T
 		return none, fmt.Errorf("reading an input: %w", err)

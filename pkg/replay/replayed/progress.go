@@ -15,9 +15,3 @@ func (p *Progress) Offer(pods int) { p.offered.Add(int64(pods)) }
 
 // Await sets how many pods there are.
 func (p *Progress) Await(total int) { p.total.Store(int64(total)) }
-
-// Set is for callers that follow replays in other processes.
-func (p *Progress) Set(offered, total int64) {
-	p.offered.Store(offered)
-	p.total.Store(total)
-}
