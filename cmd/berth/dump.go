@@ -31,11 +31,11 @@ of drivers, and annotations other than those that decide about placement. What i
 
 --hash-names replaces the names of objects, nodes, namespaces and images, the UUIDs of devices and the values of
 labels, taints and selectors by hashes with a random key that is kept nowhere, so that references hold and guesses
-cannot be tried. Addresses of host ports and names of price windows are left out. Labels that describe hardware,
-price, zone or rack keep their values, also those by which the scheduler's configuration knows GPUs, and so do
-models of GPUs that the cluster has, and numbers that a node affinity compares; keys of labels and taints, and names
-of resources, drivers and scheduler profiles stay as they are. A resource that is named after a device class follows
-the name of the class. The header names each label and annotation that was left readable.
+cannot be tried. In annotations it replaces the names of nodes, groups, claims, pools, licenses and datasets. Messages
+of conditions, names of price windows and rules of placement policies that have expressions are left out. All else
+stays: the values of labels that describe hardware, price, zone or rack, or by which the scheduler's configuration
+knows GPUs, numbers that an affinity or a toleration compares, models of GPUs, the keys of labels and taints, and names
+of resources, drivers and scheduler profiles. Look at the file before you give it away.
 
 The file is gzip-compressed JSON lines (zcat shows them): a header with the format's version, an object a line, and a
 last line that counts them. It is replaced only when the dump is complete.

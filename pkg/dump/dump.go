@@ -43,8 +43,6 @@ type Header struct {
 	Kubernetes string `json:"kubernetes,omitempty"`
 	// NamesHashed says that names and unknown label values were replaced by keyed hashes.
 	NamesHashed bool `json:"namesHashed,omitempty"`
-	// Readable names the labels, annotations and GPU models whose values were not hashed, where names were.
-	Readable []string `json:"readable,omitempty"`
 }
 
 // footer is the last line of a dump.

@@ -21,8 +21,6 @@ func (h *NameHasher) groups(annotations map[string]any) {
 	}
 	if groups, ok := annotations[wellknown.GroupsKey].(string); ok {
 		annotations[wellknown.GroupsKey] = grouptext.Map(groups, h.part, role)
-		// The keys of labels stay in it, and numbers.
-		h.readable["annotation "+wellknown.GroupsKey] = true
 	}
 	if by, ok := annotations[wellknown.GrowByKey].(string); ok {
 		_, isTree := annotations[wellknown.GroupsKey]
@@ -37,7 +35,6 @@ func (h *NameHasher) groups(annotations map[string]any) {
 			}
 			return role(name)
 		}))
-		h.readable["annotation "+wellknown.GrowByKey] = true // numbers stay in it
 	}
 	if group, ok := annotations[wellknown.GroupKey].(string); ok {
 		annotations[wellknown.GroupKey] = h.labelValue(wellknown.GroupKey, group)

@@ -78,54 +78,36 @@ func Take(ctx context.Context, collector *Collector, out io.Writer, hashed *gpuv
 
 func write(ctx context.Context, collector *Collector, header Header, out io.Writer, hashed *gpuview.Keys) (taken Taken,
 	err error) {
+	var hasher *NameHasher
 	if hashed != nil {
-		return writeHashed(ctx, collector, header, out, hashed)
+		key := make([]byte, 32)
+		if _, err := rand.Read(key); err != nil {
+			return taken, fmt.Errorf("making a key: %w", err)
+		}
+		hasher, header.NamesHashed = NewNameHasher(key, hashed), true
 	}
 	writer, err := NewWriter(out, header)
 	if err != nil {
 		return taken, err
 	}
+	var all []runtime.Object // until the last is known, on which what is hashed may depend
 	taken.LeftOut, err = collector.Collect(ctx, func(obj runtime.Object) error {
 		taken.Objects++
-		return writer.Add(obj)
-	})
-	if err != nil {
-		return taken, err
-	}
-	return taken, writer.Close(taken.LeftOut)
-}
-
-// writeHashed keeps all objects until the last is known: what has to stay readable depends on all, and the header,
-// which says what that is, comes first.
-func writeHashed(ctx context.Context, collector *Collector, header Header, out io.Writer,
-	keys *gpuview.Keys) (taken Taken, err error) {
-	key := make([]byte, 32)
-	if _, err := rand.Read(key); err != nil {
-		return taken, fmt.Errorf("making a key: %w", err)
-	}
-	hasher := NewNameHasher(key, keys)
-	var all []runtime.Object
-	taken.LeftOut, err = collector.Collect(ctx, func(obj runtime.Object) error {
-		hasher.Learn(obj)
-		all = append(all, obj)
-		return nil
-	})
-	taken.Objects = len(all)
-	if err != nil {
-		return taken, err
-	}
-	for i, obj := range all {
-		if all[i], err = hasher.Hash(obj); err != nil {
-			return taken, err
+		if hasher == nil {
+			return writer.Add(obj)
 		}
-	}
-	header.NamesHashed, header.Readable = true, hasher.Readable()
-	writer, err := NewWriter(out, header)
+		all = append(all, obj)
+		return hasher.Learn(obj)
+	})
 	if err != nil {
 		return taken, err
 	}
 	for _, obj := range all {
-		if err := writer.Add(obj); err != nil {
+		hidden, err := hasher.Hash(obj)
+		if err != nil {
+			return taken, err
+		}
+		if err := writer.Add(hidden); err != nil {
 			return taken, err
 		}
 	}
