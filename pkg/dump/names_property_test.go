@@ -22,7 +22,7 @@ import (
 // secrets are values that tell something of a cluster; each has the word by which it is found.
 var secrets = []string{"acme-a", "acme-b", "acme-c.d", "acme_e"}
 
-// drawLabels draws labels with keys of the cluster's own, one of which has numbers.
+// drawLabels draws labels with keys of the cluster, "rank" with numbers.
 func drawLabels(t *rapid.T, what string) map[string]string {
 	drawn := map[string]string{"rank": fmt.Sprint(rapid.IntRange(0, 5).Draw(t, what+" rank"))}
 	for _, key := range []string{"team", "example.com/tier", "kubernetes.io/hostname"} {

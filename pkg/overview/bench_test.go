@@ -42,20 +42,3 @@ func BenchmarkCluster(b *testing.B) {
 		})
 	}
 }
-
-// BenchmarkPlan is the plan of a page: 5,000 nodes in 32 rows.
-func BenchmarkPlan(b *testing.B) {
-	book := large(5000)
-	rows := make([][]string, 32)
-	for i := range 5000 {
-		name := fmt.Sprint("node-", i)
-		for j := range 10 {
-			book.SetPod(pod(fmt.Sprint(name, "-", j), name, fmt.Sprintf("nvidia.com/gpu=%d", j%2),
-				began(5, fmt.Sprint("job-x", (i+j)%500), "3h")))
-		}
-		rows[i%len(rows)] = append(rows[i%len(rows)], name)
-	}
-	for b.Loop() {
-		book.Plan(rows, now)
-	}
-}

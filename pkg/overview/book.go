@@ -15,7 +15,6 @@ import (
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/gpuview"
-	"berth.dev/berth/pkg/overview/devices"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/price"
 	"berth.dev/berth/pkg/treeview"
@@ -36,7 +35,7 @@ type Pricing struct {
 // not be changed any more.
 type Book struct {
 	feed
-	*devices.Book
+	*deviceBook
 	notes
 	pricing Pricing
 }
@@ -104,7 +103,7 @@ func NewBook(keys gpuview.Keys, pricing Pricing) *Book {
 		feed: feed{keys: keys, trees: treeview.Of(nil), suspended: map[types.UID]*batchv1.Job{}, queues: newKueue(),
 			objects: objects{nodes: map[string]*nodeEntry{}, pods: map[types.UID]*podEntry{},
 				waiting: map[types.UID]*podEntry{}, gangs: map[gang.ID]*gangEntry{}, kinds: map[string]*kindCount{}}},
-		Book: devices.NewBook(keys.Drivers), notes: notes{leftOut: map[string]string{}}, pricing: pricing}
+		deviceBook: newDeviceBook(keys.Drivers), notes: notes{leftOut: map[string]string{}}, pricing: pricing}
 }
 
 // SetNode notes a node as it is now.

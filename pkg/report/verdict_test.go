@@ -143,21 +143,6 @@ func TestTheNotesSayWhatOneSideAloneDoes(t *testing.T) {
 	}
 }
 
-func TestSpark(t *testing.T) {
-	t.Parallel()
-	for _, tc := range []struct {
-		values []float64
-		top    float64
-		want   string
-	}{
-		{nil, 1, ""}, {[]float64{0, 50, 100}, 100, "▁▅█"}, {[]float64{0, 0}, 0, "▁▁"}, {[]float64{-1, 200}, 100, "▁█"},
-	} {
-		if got := spark(tc.values, tc.top); got != tc.want {
-			t.Errorf("%v up to %v is %s, want %s", tc.values, tc.top, got, tc.want)
-		}
-	}
-}
-
 func TestBasisWords(t *testing.T) {
 	t.Parallel()
 	c := compared(1, func(_ int, b *replayed.Result) {

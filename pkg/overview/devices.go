@@ -1,9 +1,4 @@
-// Package devices keeps the devices that ResourceSlices offer, and what ResourceClaims hold of them.
-//
-// It owns the slices and claims that informers tell of, and counts them only when they have changed and the overview is
-// read: a large cluster changes claims many times a second. The overview of a cluster calls it. It reads no pod, and
-// does not say which workload a claim is for.
-package devices
+package overview
 
 import (
 	"cmp"
@@ -20,9 +15,10 @@ import (
 	"berth.dev/berth/pkg/claimview"
 )
 
-// Book holds slices and claims. Informers may tell of them from any goroutine; Devices and Allocated are those of the
-// last Count, and of the caller who counts.
-type Book struct {
+// deviceBook holds ResourceSlices and ResourceClaims, which informers may tell of from any goroutine. It counts them only
+// when they have changed and the overview is read: a large cluster changes claims many times a second. Devices and
+// Allocated are those of the last Count, and of the caller who counts.
+type deviceBook struct {
 	Devices *claimview.Slices
 	// Allocated is what claims hold of them.
 	Allocated *structured.AllocatedState
@@ -33,21 +29,20 @@ type Book struct {
 	stale  bool // they have changed since they were counted
 }
 
-// NewBook makes an empty book of the drivers' devices.
-func NewBook(drivers []string) *Book {
-	return &Book{Devices: claimview.NoSlices(drivers), stale: true, slices: map[string]*resourcev1.ResourceSlice{},
+func newDeviceBook(drivers []string) *deviceBook {
+	return &deviceBook{Devices: claimview.NoSlices(drivers), stale: true, slices: map[string]*resourcev1.ResourceSlice{},
 		claims: map[types.UID]*resourcev1.ResourceClaim{}}
 }
 
 // SetSlice notes a ResourceSlice as it is now.
-func (b *Book) SetSlice(s *resourcev1.ResourceSlice) {
+func (b *deviceBook) SetSlice(s *resourcev1.ResourceSlice) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.slices[s.Name], b.stale = s, true
 }
 
 // DeleteSlice notes that the ResourceSlice is gone.
-func (b *Book) DeleteSlice(name string) {
+func (b *deviceBook) DeleteSlice(name string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.slices, name)
@@ -55,7 +50,7 @@ func (b *Book) DeleteSlice(name string) {
 }
 
 // SetClaim notes a ResourceClaim as it is now.
-func (b *Book) SetClaim(claim *resourcev1.ResourceClaim) {
+func (b *deviceBook) SetClaim(claim *resourcev1.ResourceClaim) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.claims[claim.UID] != nil || claim.Status.Allocation != nil {
@@ -69,7 +64,7 @@ func (b *Book) SetClaim(claim *resourcev1.ResourceClaim) {
 }
 
 // DeleteClaim notes that the ResourceClaim is gone.
-func (b *Book) DeleteClaim(uid types.UID) {
+func (b *deviceBook) DeleteClaim(uid types.UID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.claims[uid] != nil {
@@ -79,7 +74,7 @@ func (b *Book) DeleteClaim(uid types.UID) {
 }
 
 // Count reads what has changed, and returns the nodes with such devices.
-func (b *Book) Count() sets.Set[string] {
+func (b *deviceBook) Count() sets.Set[string] {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.stale {
