@@ -29,9 +29,9 @@ onload = () => {
 func TestTheReportFitsAPhone(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	nodes := "name,cpu_milli,memory_mib,gpus,model,rack\n"
+	nodes := "name,cpu_milli,memory_mib,gpus,model\n"
 	for i := range 300 {
-		nodes += fmt.Sprintf("node-%d,64000,262144,8,T4,%s\n", i, strings.Repeat("r", 63))
+		nodes += fmt.Sprintf("node-%d,64000,262144,8,T4\n", i)
 	}
 	jobs := "name,arrival,duration,cpu_milli,memory_mib,gpus,pods,gang\n"
 	for i := range 10 {
@@ -52,8 +52,8 @@ func TestTheReportFitsAPhone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, long := range []string{strings.Repeat("r", 63), filepath.Base(config), strings.TrimSuffix(filepath.Base(trace),
-		".csv"), "gang does not fit"} {
+	for _, long := range []string{filepath.Base(config), strings.TrimSuffix(filepath.Base(trace), ".csv"),
+		"gang does not fit"} {
 		if !strings.Contains(string(page), long) {
 			t.Errorf("the page does not have %s", long)
 		}
