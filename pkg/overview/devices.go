@@ -15,8 +15,8 @@ import (
 	"berth.dev/berth/pkg/claimview"
 )
 
-// deviceBook holds ResourceSlices and ResourceClaims, which informers may tell of from any goroutine. It counts them only
-// when they have changed and the overview is read: a large cluster changes claims many times a second. Devices and
+// deviceBook holds ResourceSlices and ResourceClaims, which informers may tell of from any goroutine. It counts them
+// only when they have changed and the overview is read: a large cluster changes claims many times a second. Devices and
 // Allocated are those of the last Count, and of the caller who counts.
 type deviceBook struct {
 	Devices *claimview.Slices
