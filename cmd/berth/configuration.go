@@ -29,12 +29,6 @@ func (f clusterFlags) running(ctx context.Context, warnings io.Writer) (*schedul
 	if err != nil {
 		return nil, err
 	}
-	if found.Refused != "" {
-		fmt.Fprintf(warnings,
-			"warning: the scheduler has not taken the change of %s; using the configuration in force, %s (--scheduler-config "+
-				"names others)\n",
-			found.Refused, found.Name)
-	}
 	configuration, err := schedulerconfig.Parse(found.Name, found.Content)
 	if err != nil {
 		return nil, badInput(fmt.Errorf(

@@ -40,8 +40,7 @@ form that counts nodes of a shape:
 
 etcd does not wait for the disk (no fsync) unless --fsync is given: what a sandbox holds may be lost when the machine
 loses power. The scheduler runs with the rights of the shipped ClusterRole only, as it would in a cluster, and is
-started again when it dies. It follows the file of --scheduler-config: save a change, and it is in force some seconds
-later; a change that is wrong is named in logs/scheduler.log, and the configuration before it stays.
+started again when it dies.
 
 The shipped profiles serve pods that name one of them in spec.schedulerName; others stay pending, as in a cluster
 without its own scheduler. --replace-default runs the shipped configuration that serves every pod.

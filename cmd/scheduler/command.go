@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"os"
 
@@ -23,7 +22,6 @@ import (
 	"berth.dev/berth/pkg/candidates"
 	"berth.dev/berth/pkg/decisions"
 	"berth.dev/berth/pkg/plugins/coscheduling"
-	"berth.dev/berth/pkg/reload"
 )
 
 // newCommand is the stock scheduler's command with two steps more between the set-up and the run: it wraps the
@@ -31,25 +29,20 @@ import (
 // itself, and no option of it reaches the profiles or the handler of failures.
 func newCommand() *cobra.Command {
 	opts := options.NewOptions()
-	var own ownFlags
+	var history int
 	cmd := &cobra.Command{
 		Use: "berth-scheduler",
-		Long: "berth-scheduler is kube-scheduler with plugins for GPUs, gangs and costs. All flags but " +
-			"--last-good-config and " +
-			"--decision-history are those of kube-scheduler. The file of --config is followed: a change that works is taken " +
-			"without a restart.",
+		Long: "berth-scheduler is kube-scheduler with plugins for GPUs, gangs and costs. All flags but --decision-history " +
+			"are those of kube-scheduler.",
 		Args: cobra.NoArgs,
 		// The feature gates are known only when all flags are read, and must be set before anything asks for them.
 		PersistentPreRunE: func(*cobra.Command, []string) error { return opts.ComponentGlobalsRegistry.Set() },
-		RunE:              func(cmd *cobra.Command, _ []string) error { return runScheduler(cmd, opts, own) },
+		RunE:              func(cmd *cobra.Command, _ []string) error { return runScheduler(cmd, opts, history) },
 	}
 	sections := opts.Flags
-	sections.FlagSet("configuration").IntVar(&own.decisions, "decision-history", decisions.Default, fmt.Sprintf(
+	sections.FlagSet("configuration").IntVar(&history, "decision-history", decisions.Default, fmt.Sprintf(
 		"How many decisions the scheduler remembers, with the points of the chosen node, and how many attempts that "+
 			"failed, with the reasons; it serves them at %s. 0 for none, at most %d.", decisions.Path, decisions.Most))
-	sections.FlagSet("configuration").StringVar(&own.lastGood, "last-good-config", "",
-		"File in which the last configuration that worked is kept. The scheduler starts with it when it cannot start with "+
-			"that of --config.")
 	global := sections.FlagSet("global")
 	verflag.AddFlags(global)
 	globalflag.AddGlobalFlags(global, cmd.Name(), logs.SkipLoggingConfigurationFlags())
@@ -62,12 +55,6 @@ func newCommand() *cobra.Command {
 	}
 	cliflag.SetUsageAndHelpFunc(cmd, *sections, columns)
 	return cmd
-}
-
-// ownFlags are those that kube-scheduler does not have.
-type ownFlags struct {
-	lastGood  string
-	decisions int
 }
 
 // remember lets the scheduler keep and serve the last decisions and failed attempts, up to a number.
@@ -86,7 +73,7 @@ func remember(sched *scheduler.Scheduler, most int) error {
 }
 
 // runScheduler sets the scheduler up and runs it until it is told to stop.
-func runScheduler(cmd *cobra.Command, opts *options.Options, own ownFlags) error {
+func runScheduler(cmd *cobra.Command, opts *options.Options, history int) error {
 	verflag.PrintAndExitIfRequested()
 	gates := opts.ComponentGlobalsRegistry.FeatureGateFor(basecompatibility.DefaultKubeComponent)
 	if err := logsapi.ValidateAndApply(opts.Logs, gates); err != nil {
@@ -102,47 +89,21 @@ func runScheduler(cmd *cobra.Command, opts *options.Options, own ownFlags) error
 		}
 		opts.InformerName = name
 	}
-	return start(withOneLine(server.SetupSignalContext()), opts, own, gates)
-}
-
-// start sets the scheduler up, follows its configuration file and runs it until ctx ends. What does not start with a
-// new configuration starts with the one before.
-func start(ctx context.Context, opts *options.Options, own ownFlags, gates featuregate.FeatureGate) error {
-	var config *reload.Config
-	if opts.ConfigFile != "" && opts.WriteConfigTo == "" {
-		var err error
-		if config, err = reload.Resume(opts.ConfigFile, own.lastGood); err != nil {
-			return err
-		}
-		opts.ConfigFile = config.Path()
-	}
-	err := runConfigured(ctx, opts, own, config, gates)
-	if config != nil && err != nil {
-		err = config.Failed(ctx, err)
-	}
-	return err
-}
-
-func runConfigured(ctx context.Context, opts *options.Options, own ownFlags, config *reload.Config,
-	gates featuregate.FeatureGate) error {
+	ctx := withOneLine(server.SetupSignalContext())
 	completed, sched, err := setup(ctx, opts)
 	if err != nil {
 		return err
 	}
 	candidates.Wrap(sched.Profiles)
-	if err := remember(sched, own.decisions); err != nil {
+	if err := remember(sched, history); err != nil {
 		return err
 	}
 	sched.SchedulingQueue, sched.FailureHandler = coscheduling.Listen(sched.Profiles, sched.SchedulingQueue,
 		sched.FailureHandler)
-	gate := reload.NewGate(ctx, sched.NextEntity, sched.Profiles, sched.Cache)
-	sched.NextEntity = gate.Next
-	self := &process{config: completed, gate: gate}
-	self.watchRights(ctx, gates)
-	self.watchResources(ctx)
-	if config != nil {
-		go config.Follow(ctx, self, self.started())
+	if err := demandRights(ctx, completed, gates); err != nil {
+		return err
 	}
+	watchResources(ctx, completed)
 	if mutable, ok := gates.(featuregate.MutableFeatureGate); ok {
 		mutable.AddMetrics()
 	}

@@ -19,11 +19,10 @@ import (
 	"berth.dev/berth/pkg/fence"
 	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/plugins"
-	"berth.dev/berth/pkg/rights"
 )
 
-// setup makes the scheduler that the flags and the configuration ask for, as app.Setup does, with clients that let it
-// run without the rights that single plugins need. app.Setup makes its own clients.
+// setup makes the scheduler that the flags and the configuration ask for, as app.Setup does, with a client that writes
+// only while this replica leads, and that knows whether a binding was done. app.Setup makes its own clients.
 func setup(ctx context.Context, opts *options.Options) (*schedulerserverconfig.CompletedConfig, *scheduler.Scheduler,
 	error) {
 	component, err := latest.Default()
@@ -43,11 +42,10 @@ func setup(ctx context.Context, opts *options.Options) (*schedulerserverconfig.C
 		return nil, nil, err
 	}
 	fenceIn(config)
-	standIn := rights.NewStandIn(klog.FromContext(ctx))
-	if config.Client, err = newWriter(standIn.Guarded(config.KubeConfig)); err != nil {
+	if config.Client, err = newWriter(config.KubeConfig); err != nil {
 		return nil, nil, err
 	}
-	reader, err := newClient(standIn.ForInformers(config.KubeConfig))
+	reader, err := newClient(config.KubeConfig)
 	if err != nil {
 		return nil, nil, err
 	}

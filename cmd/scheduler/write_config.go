@@ -42,8 +42,7 @@ func configure(ctx context.Context, opts *options.Options) (*schedulerserverconf
 	if err != nil {
 		return nil, err
 	}
-	// What is written to nowhere is only checked, by a scheduler that runs: it needs the kubeconfig.
-	if reachable || component.ClientConnection.Kubeconfig != "" && opts.WriteConfigTo == os.DevNull {
+	if reachable {
 		return opts.Config(ctx)
 	}
 	kubeconfig := &restclient.Config{Host: noCluster}

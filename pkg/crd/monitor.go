@@ -27,9 +27,9 @@ var prunedFields = metrics.NewGaugeVec(&metrics.GaugeOpts{
 
 var registerMetrics = sync.OnceFunc(func() { schedulermetrics.RegisterMetrics(prunedFields) })
 
-// Monitor reports the fields that the API server drops until ctx ends, at once and then every minute: once in the log
-// and to tell, and in the metric berth_field_pruned as long as it is so.
-func Monitor(ctx context.Context, clock clock.WithTicker, client restclient.Interface, tell func(Pruned)) {
+// Monitor reports the fields that the API server drops until ctx ends, at once and then every minute: once in the log,
+// and in the metric berth_field_pruned as long as it is so.
+func Monitor(ctx context.Context, clock clock.WithTicker, client restclient.Interface) {
 	registerMetrics()
 	known, failing := map[Pruned]bool{}, false
 	logger := klog.FromContext(ctx)
@@ -45,7 +45,7 @@ func Monitor(ctx context.Context, clock clock.WithTicker, client restclient.Inte
 		case err != nil && !failing:
 			logger.Error(err, "Checking the definitions of custom resources failed, trying again")
 		case err == nil:
-			known = report(logger, known, missing, tell)
+			known = report(logger, known, missing)
 		}
 		failing = err != nil
 		select {
@@ -57,14 +57,13 @@ func Monitor(ctx context.Context, clock clock.WithTicker, client restclient.Inte
 }
 
 // report tells what has changed, and returns what is missing now.
-func report(logger klog.Logger, known map[Pruned]bool, missing []Pruned, tell func(Pruned)) map[Pruned]bool {
+func report(logger klog.Logger, known map[Pruned]bool, missing []Pruned) map[Pruned]bool {
 	now, fresh := map[Pruned]bool{}, []string{}
 	for _, p := range missing {
 		now[p] = true
 		prunedFields.WithLabelValues(p.Resource, p.Field).Set(1)
 		if !known[p] {
 			fresh = append(fresh, p.Resource+" "+p.Field)
-			tell(p)
 		}
 	}
 	if len(fresh) > 0 {

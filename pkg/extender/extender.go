@@ -36,7 +36,6 @@ import (
 
 	"berth.dev/berth/pkg/binding"
 	"berth.dev/berth/pkg/plugins"
-	"berth.dev/berth/pkg/rights"
 )
 
 // Options are what an extender is made from.
@@ -87,11 +86,6 @@ func New(ctx context.Context, o Options) (*Extender, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the API client: %w", err)
 	}
-	// Without the right to read what only one plugin needs, such as ResourceSlices, pods are served all the same.
-	reader, err := kubernetes.NewForConfig(rights.NewStandIn(klog.FromContext(ctx)).ForInformers(protobuf))
-	if err != nil {
-		return nil, fmt.Errorf("making the API client of the informers: %w", err)
-	}
 	dynamicClient, err := dynamic.NewForConfig(o.API)
 	if err != nil {
 		return nil, fmt.Errorf("making the dynamic API client: %w", err)
@@ -99,7 +93,7 @@ func New(ctx context.Context, o Options) (*Extender, error) {
 	e := &Extender{
 		api:      o.API,
 		client:   binding.Sure(client),
-		factory:  scheduler.NewInformerFactory(reader, 0, nil),
+		factory:  scheduler.NewInformerFactory(client, 0, nil),
 		dynamic:  dynamicinformer.NewDynamicSharedInformerFactory(dynamicClient, 0),
 		events:   events.NewBroadcaster(&events.EventSinkImpl{Interface: client.EventsV1()}),
 		snapshot: internalcache.NewEmptySnapshot(),

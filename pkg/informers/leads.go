@@ -1,10 +1,6 @@
 package informers
 
-import (
-	"context"
-	"sync"
-	"sync/atomic"
-)
+import "sync/atomic"
 
 // elected asks whether this process leads; nil where no leader election is run.
 var elected atomic.Pointer[func() bool]
@@ -21,27 +17,4 @@ func Leads() (leads, running bool) {
 		return false, false
 	}
 	return (*ask)(), true
-}
-
-// handovers holds what is done before this process gives its lease back.
-var handovers struct {
-	mu sync.Mutex
-	do []func(context.Context)
-}
-
-// BeforeHandover has something done before this process gives its lease back. It must end soon: no scheduler works
-// meanwhile.
-func BeforeHandover(do func(context.Context)) {
-	handovers.mu.Lock()
-	defer handovers.mu.Unlock()
-	handovers.do = append(handovers.do, do)
-}
-
-// HandOver does what is to be done before this process gives its lease back.
-func HandOver(ctx context.Context) {
-	handovers.mu.Lock()
-	defer handovers.mu.Unlock()
-	for _, do := range handovers.do {
-		do(ctx)
-	}
 }

@@ -17,7 +17,8 @@ type Weight string
 
 // Weights of a right, from the heaviest to the lightest.
 const (
-	// Vital rights are those without which nothing is scheduled.
+	// Vital rights are those without which nothing is scheduled. Reading a kind is vital to a plugin whose informer the
+	// scheduler waits for.
 	Vital Weight = "vital"
 	// Feature rights are those without which one plugin, or one feature of it, does not work.
 	Feature Weight = "feature"
@@ -66,9 +67,9 @@ func read() []string { return []string{"get", "list", "watch"} }
 // Lost features that several rights share.
 const (
 	noScheduling = "nothing is scheduled"
-	noPreemption = "preemption is off: no pod is evicted for another"
+	noPreemption = "no pod is evicted for another"
 	noVolumes    = "pods with persistent volumes stay pending"
-	noDevices    = "dynamic resource allocation is off: pods with resource claims stay pending"
+	noDevices    = "pods with resource claims stay pending"
 	noGroups     = "pods of PodGroups are not held together; PodGroups are taken for missing"
 	noAddresses  = "pods that ask for a fixed address stay pending"
 	noSpread     = "default constraints of PodTopologySpread, which the shipped profiles do not have, do not spread the " +
@@ -93,7 +94,7 @@ func needs() []Need {
 		{"events.k8s.io", "events", "", "", []string{"create", "patch", "update"}, []string{Always}, Feature,
 			"events about pods are not written"},
 		{"", "pods", "", "", []string{"delete"}, []string{preemption, coscheduling}, Feature, noPreemption},
-		{"policy", "poddisruptionbudgets", "", "", read(), []string{preemption, coscheduling}, Feature, noPreemption},
+		{"policy", "poddisruptionbudgets", "", "", read(), []string{preemption, coscheduling}, Vital, noScheduling},
 		{"", "nodes", "", "", []string{"patch"}, []string{gpuAware}, Conditional,
 			"pods are not bound to nodes whose GPUs HAMi's device plugin gives out"},
 		{"berth.dev", "devices", "", "", []string{"assign"}, []string{gpuAware}, Conditional,
@@ -124,15 +125,13 @@ func needs() []Need {
 		{"", "replicationcontrollers", "", "", read(), []string{spread}, Conditional, noSpread},
 		{"apps", "replicasets", "", "", read(), []string{spread}, Conditional, noSpread},
 		{"apps", "statefulsets", "", "", read(), []string{spread}, Conditional, noSpread},
-		{"apps", "statefulsets", "", "", read(), []string{ipReservation}, Feature,
-			"fixed addresses of StatefulSets are never given back"},
+		{"apps", "statefulsets", "", "", read(), []string{ipReservation}, Vital, noScheduling},
 	}
 	all = append(all, storage()...)
 	all = append(all, dynamicResources()...)
 	for _, resource := range []string{"podgroups", "compositepodgroups"} {
 		all = append(all,
-			Need{"scheduling.k8s.io", resource, "", "", read(), []string{NativeGroups}, Feature,
-				"pods of native PodGroups stay pending"},
+			Need{"scheduling.k8s.io", resource, "", "", read(), []string{NativeGroups}, Vital, noScheduling},
 			Need{"scheduling.k8s.io", resource + "/status", "", "", []string{"patch", "update"}, []string{NativeGroups}, Feature,
 				"native groups do not show their status"})
 	}
@@ -149,28 +148,27 @@ func needs() []Need {
 // storage has what volumes need; the shipped manifests grant the writes by the stock role system:volume-scheduler.
 func storage() []Need {
 	return []Need{
-		{"", "persistentvolumeclaims", "", "", append(read(), "patch", "update"), []string{volumeBinding}, Feature,
-			noVolumes},
-		{"", "persistentvolumes", "", "", append(read(), "patch", "update"), []string{volumeBinding}, Feature, noVolumes},
-		{"storage.k8s.io", "storageclasses", "", "", read(), []string{volumeBinding}, Feature, noVolumes},
-		{"storage.k8s.io", "csidrivers", "", "", read(), []string{volumeBinding, volumeLimits}, Feature,
-			"the free storage of a node is not checked"},
-		{"storage.k8s.io", "csistoragecapacities", "", "", read(), []string{volumeBinding}, Feature,
-			"pods with volumes of drivers that publish their free storage stay pending"},
-		{"storage.k8s.io", "csinodes", "", "", read(), []string{volumeLimits}, Feature,
-			"the number of volumes of a node is not limited"},
-		{"storage.k8s.io", "volumeattachments", "", "", read(), []string{volumeLimits}, Feature,
-			"volumes that are still attached do not count towards a node's limit"},
+		{"", "persistentvolumeclaims", "", "", read(), []string{volumeBinding, volumeLimits}, Vital, noScheduling},
+		{"", "persistentvolumes", "", "", read(), []string{volumeBinding, volumeLimits}, Vital, noScheduling},
+		{"", "persistentvolumeclaims", "", "", []string{"patch", "update"}, []string{volumeBinding}, Feature, noVolumes},
+		{"", "persistentvolumes", "", "", []string{"patch", "update"}, []string{volumeBinding}, Feature, noVolumes},
+		{"storage.k8s.io", "storageclasses", "", "", read(), []string{volumeBinding, volumeLimits}, Vital, noScheduling},
+		{"storage.k8s.io", "csidrivers", "", "", read(), []string{volumeBinding, volumeLimits}, Vital, noScheduling},
+		{"storage.k8s.io", "csistoragecapacities", "", "", read(), []string{volumeBinding}, Vital, noScheduling},
+		// The scheduler reads these for whatever plugins there are.
+		{"storage.k8s.io", "csinodes", "", "", read(), []string{Always}, Vital, noScheduling},
+		{"storage.k8s.io", "volumeattachments", "", "", read(), []string{volumeLimits}, Vital, noScheduling},
 	}
 }
 
 func dynamicResources() []Need {
-	plugin := []string{devices}
+	plugin, always := []string{devices}, []string{Always}
 	return []Need{
-		{"resource.k8s.io", "deviceclasses", "", "", read(), plugin, Feature, noDevices},
-		{"resource.k8s.io", "resourceslices", "", "", read(), plugin, Feature, noDevices},
-		{"resource.k8s.io", "devicetaintrules", "", "", read(), plugin, Feature, noDevices},
-		{"resource.k8s.io", "resourceclaims", "", "", append(read(), "create", "update", "patch", "delete"), plugin, Feature,
+		{"resource.k8s.io", "deviceclasses", "", "", read(), always, Vital, noScheduling},
+		{"resource.k8s.io", "resourceslices", "", "", read(), always, Vital, noScheduling},
+		{"resource.k8s.io", "devicetaintrules", "", "", read(), always, Vital, noScheduling},
+		{"resource.k8s.io", "resourceclaims", "", "", read(), always, Vital, noScheduling},
+		{"resource.k8s.io", "resourceclaims", "", "", []string{"create", "update", "patch", "delete"}, plugin, Feature,
 			noDevices},
 		{"resource.k8s.io", "resourceclaims/status", "", "", append(read(), "update", "patch"), plugin, Feature, noDevices},
 		{"resource.k8s.io", "resourceclaims/binding", "", "", []string{"update", "patch"}, plugin, Feature, noDevices},

@@ -45,15 +45,9 @@ func (r *Report) WriteTable(out io.Writer) error {
 	return err
 }
 
-// rows joins the verbs that are missing for one reason.
 func (r *Report) rows() [][]any {
 	var rows [][]any
-	for i := 0; i < len(r.Missing); {
-		m := r.Missing[i]
-		var verbs []string
-		for ; i < len(r.Missing) && r.Missing[i].sameReason(m); i++ {
-			verbs = append(verbs, r.Missing[i].Verb)
-		}
+	for _, m := range joined(r.Missing) {
 		group := m.Group
 		if group == "" {
 			group = `""`
@@ -65,9 +59,22 @@ func (r *Report) rows() [][]any {
 		if m.Namespace != "" {
 			resource += " in " + m.Namespace
 		}
-		rows = append(rows, []any{group, resource, strings.Join(verbs, ","), m.Weight, strings.Join(m.For, ", "), m.Lost})
+		rows = append(rows, []any{group, resource, m.Verb, m.Weight, strings.Join(m.For, ", "), m.Lost})
 	}
 	return rows
+}
+
+// joined joins the verbs that are missing for one reason.
+func joined(missing []Missing) []Missing {
+	var all []Missing
+	for _, m := range missing {
+		if n := len(all); n > 0 && all[n-1].sameReason(m) {
+			all[n-1].Verb += "," + m.Verb
+		} else {
+			all = append(all, m)
+		}
+	}
+	return all
 }
 
 func (m Missing) sameReason(other Missing) bool {

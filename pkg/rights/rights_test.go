@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -110,9 +112,9 @@ func TestWhatIsMissingIsNamedOnceWithAllThatNeedsIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []Missing{{
-		Group: "apps", Resource: "statefulsets", Verb: "watch", Weight: Feature,
+		Group: "apps", Resource: "statefulsets", Verb: "watch", Weight: Vital,
 		For: []string{spread, ipReservation, coscheduling},
-		Lost: noSpread + "; fixed addresses of StatefulSets are never given back; gangs made of a StatefulSet " +
+		Lost: noSpread + "; " + noScheduling + "; gangs made of a StatefulSet " +
 			"(berth.dev/gang, gangOwners) do not start",
 	}}
 	if diff := cmp.Diff(want, missing); diff != "" {
@@ -144,5 +146,97 @@ func TestAnAPIServerThatFailsIsAnErrorAndNotAMissingRight(t *testing.T) {
 	})
 	if _, err := Check(context.Background(), client, For(profileWith()), nil); !errors.Is(err, down) {
 		t.Errorf("error %v, want %v", err, down)
+	}
+}
+
+// everything is a configuration with each plugin and feature of the table.
+func everything() []Need {
+	var names []string
+	for _, need := range needs() {
+		names = append(names, need.For...)
+	}
+	config := profileWith(names...)
+	config.LeaderElection = componentconfig.LeaderElectionConfiguration{LeaderElect: true, ResourceNamespace: "ns",
+		ResourceName: "mine"}
+	return For(config, NativeGroups)
+}
+
+func TestEachVitalRightThatIsMissingIsNamedWithWhatNeedsIt(t *testing.T) {
+	t.Parallel()
+	vital := 0
+	for _, need := range everything() {
+		for _, verb := range need.Verbs {
+			if need.Weight != Vital {
+				continue
+			}
+			vital++
+			want := Need{Group: need.Group, Resource: need.Resource, Namespace: need.Namespace, Name: need.Name,
+				Verbs: []string{verb}}.String() + " ("
+			t.Run(want, func(t *testing.T) {
+				t.Parallel()
+				client := refusing(func(a *authorizationv1.ResourceAttributes) bool {
+					resource, sub, _ := strings.Cut(need.Resource, "/")
+					return a.Group == need.Group && a.Resource == resource && a.Subresource == sub && a.Verb == verb
+				})
+				err := Demand(t.Context(), client, everything())
+				if err == nil {
+					t.Fatal("the right is missing, and nothing is said")
+				}
+				for _, want := range append(need.For, want, noScheduling) {
+					if !strings.Contains(err.Error(), want) {
+						t.Errorf("the error does not say %q: %v", want, err)
+					}
+				}
+			})
+		}
+	}
+	if vital < 50 {
+		t.Errorf("%d rights are vital, want 50 or more", vital)
+	}
+}
+
+func TestAllMissingRightsAreOneError(t *testing.T) {
+	t.Parallel()
+	client := refusing(func(a *authorizationv1.ResourceAttributes) bool {
+		return a.Resource == "nodes" && a.Verb != "patch" || a.Resource == "podgroups" && a.Verb == "watch"
+	})
+	err := Demand(t.Context(), client, For(profileWith(coscheduling)))
+	for _, want := range []string{"get,list,watch nodes (kube-scheduler): nothing is scheduled",
+		"watch podgroups.scheduling.x-k8s.io (Coscheduling)"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error does not say %q: %v", want, err)
+		}
+	}
+}
+
+func TestASchedulerRunsWithoutARightThatIsNotVital(t *testing.T) {
+	t.Parallel()
+	for _, need := range everything() {
+		if need.Weight == Vital {
+			continue
+		}
+		client := refusing(func(a *authorizationv1.ResourceAttributes) bool {
+			return !slices.ContainsFunc(everything(), func(n Need) bool {
+				resource, sub, _ := strings.Cut(n.Resource, "/")
+				return n.Weight == Vital && n.Group == a.Group && resource == a.Resource && sub == a.Subresource &&
+					slices.Contains(n.Verbs, a.Verb)
+			}) && a.Group == need.Group
+		})
+		if err := Demand(t.Context(), client, everything()); err != nil {
+			t.Errorf("without %s: %v", need, err)
+		}
+	}
+}
+
+// An API server that starts beside the scheduler answers later.
+func TestTheRightsAreAskedForUntilTheAPIServerAnswers(t *testing.T) {
+	t.Parallel()
+	client := refusing(func(a *authorizationv1.ResourceAttributes) bool { return a.Resource == "nodes" })
+	var asked atomic.Int32
+	client.PrependReactor("create", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return asked.Add(1) == 1, nil, errors.New("the server is down")
+	})
+	if err := Demand(t.Context(), client, For(profileWith())); err == nil || !strings.Contains(err.Error(), "nodes") {
+		t.Errorf("error %v, want one that names nodes", err)
 	}
 }

@@ -3,12 +3,10 @@
 package runningconfig
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,8 +26,6 @@ type Source struct {
 	// Name says where it is.
 	Name    string
 	Content []byte
-	// Refused is a newer file that the scheduler has not taken, empty if there is none.
-	Refused string
 }
 
 // ErrNone means that there is no configuration to be found; what wraps it says why.
@@ -60,14 +56,7 @@ func OfSandbox(server string, folders []string) (*Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the sandbox's scheduler configuration: %w", err)
 	}
-	inForce, err := os.ReadFile(layout.SchedulerConfigInForce())
-	switch {
-	case errors.Is(err, fs.ErrNotExist) || err == nil && bytes.Equal(inForce, content):
-		return &Source{Name: file, Content: content}, nil
-	case err != nil:
-		return nil, fmt.Errorf("reading the configuration that the sandbox's scheduler runs with: %w", err)
-	}
-	return &Source{Name: layout.SchedulerConfigInForce(), Content: inForce, Refused: file}, nil
+	return &Source{Name: file, Content: content}, nil
 }
 
 // SandboxAt returns the sandbox in one of the folders that serves the API at that address, if it runs a scheduler.

@@ -25,7 +25,7 @@ func deployment(name, configMap string, ready int32) *appsv1.Deployment {
 		Name: name, Namespace: "kube-system", Labels: map[string]string{"app.kubernetes.io/name": "berth-scheduler"},
 	}}
 	d.Status.ReadyReplicas = ready
-	volume := v1.Volume{Name: "last-good"}
+	volume := v1.Volume{Name: "scratch"}
 	if configMap != "" {
 		volume.ConfigMap = &v1.ConfigMapVolumeSource{LocalObjectReference: v1.LocalObjectReference{Name: configMap}}
 	}
@@ -104,18 +104,6 @@ func TestTheSandboxOfAKubeconfigIsFound(t *testing.T) {
 	if err := os.WriteFile(layout.SchedulerConfig(), []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	refused := t.TempDir()
-	broken := sandbox.Layout(refused)
-	if err := broken.WriteState(sandbox.State{Server: "https://127.0.0.1:7000",
-		Scheduler: "https://127.0.0.1:7001"}); err != nil {
-		t.Fatal(err)
-	}
-	for path, content := range map[string]string{broken.SchedulerConfig(): "broken",
-		broken.SchedulerConfigInForce(): "works"} {
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
 	without := t.TempDir()
 	if err := sandbox.Layout(without).WriteState(sandbox.State{Server: "https://127.0.0.1:7000"}); err != nil {
 		t.Fatal(err)
@@ -126,7 +114,6 @@ func TestTheSandboxOfAKubeconfigIsFound(t *testing.T) {
 	}
 	for _, tt := range []struct{ name, server, folder, want string }{
 		{"beside its kubeconfig", "https://127.0.0.1:7000/", dir, "mine"},
-		{"a change that the scheduler has refused", "https://127.0.0.1:7000", refused, "works"},
 		{"another cluster's kubeconfig in its folder", "https://10.0.0.1:6443", dir, ""},
 		{"a sandbox without a scheduler", "https://127.0.0.1:7000", without, ""},
 		{"a folder that holds no sandbox", "https://127.0.0.1:7000", t.TempDir(), ""},

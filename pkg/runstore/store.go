@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -27,8 +26,8 @@ const (
 const (
 	// saveEvery is how often the book is written, at the most.
 	saveEvery = 5 * time.Minute
-	// requestTimeout bounds a request, handoverTimeout the one before the lease is given back.
-	requestTimeout, handoverTimeout = 10 * time.Second, 2 * time.Second
+	// requestTimeout bounds a request.
+	requestTimeout = 10 * time.Second
 )
 
 // Store reads and writes the ConfigMap.
@@ -40,8 +39,7 @@ type Store struct {
 	// Leads reports whether this scheduler leads.
 	Leads func() bool
 
-	// mu keeps the writer and a handover apart. saved is how much had been learned when it was written last.
-	mu    sync.Mutex
+	// saved is how much had been learned when it was written last.
 	saved uint64
 }
 
@@ -52,7 +50,6 @@ func (s *Store) Start(ctx context.Context) {
 		return
 	}
 	s.Leads = func() bool { leads, _ := informers.Leads(); return leads }
-	informers.BeforeHandover(func(ctx context.Context) { s.save(ctx, handoverTimeout) })
 	go s.run(ctx)
 }
 
@@ -65,7 +62,7 @@ func (s *Store) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			s.save(ctx, requestTimeout)
+			s.save(ctx)
 		}
 	}
 }
@@ -87,8 +84,6 @@ func (s *Store) read(ctx context.Context) {
 	if !written {
 		return
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if err := s.Load(book); err != nil {
 		logger.Info("Run times are learned from the start: what was written is not a book of run times", "key", Key,
 			"err", err)
@@ -99,12 +94,10 @@ func (s *Store) read(ctx context.Context) {
 }
 
 // save writes the book if something was learned.
-func (s *Store) save(ctx context.Context, within time.Duration) {
+func (s *Store) save(ctx context.Context) {
 	if !s.Leads() {
 		return
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	logger := klog.FromContext(ctx).WithValues("configMap", Namespace+"/"+Name)
 	book, learned, err := s.Dump()
 	if err != nil {
@@ -114,7 +107,7 @@ func (s *Store) save(ctx context.Context, within time.Duration) {
 	if learned == s.saved {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, within)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	if err := s.write(ctx, book); err != nil {
 		logger.Info("What was learned of run times is lost at a restart", "err", err)

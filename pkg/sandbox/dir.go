@@ -30,14 +30,6 @@ func (d Layout) Nodes() string { return filepath.Join(string(d), "nodes.yaml") }
 // SchedulerConfig is the configuration that the scheduler runs with: the given one plus the kubeconfig.
 func (d Layout) SchedulerConfig() string { return filepath.Join(string(d), "scheduler-config.yaml") }
 
-// NextSchedulerConfig is where a changed configuration is written before it replaces the other.
-func (d Layout) NextSchedulerConfig() string { return d.SchedulerConfig() + ".new" }
-
-// SchedulerConfigInForce is the copy that the scheduler keeps of the last configuration that worked.
-func (d Layout) SchedulerConfigInForce() string {
-	return filepath.Join(string(d), "scheduler-config.in-force.yaml")
-}
-
 // SchedulerKubeconfig is the kubeconfig of the scheduler, with the rights of its ServiceAccount only.
 func (d Layout) SchedulerKubeconfig() string {
 	return filepath.Join(string(d), "scheduler.kubeconfig")
@@ -135,8 +127,8 @@ func (d Layout) clean() error {
 // contents lists all that a sandbox writes, but for the lock file.
 func (d Layout) contents() []string {
 	return []string{
-		d.Kubeconfig(), d.Logs(), d.PKI(), d.Etcd(), d.Nodes(), d.SchedulerConfig(), d.NextSchedulerConfig(),
-		d.SchedulerConfigInForce(), d.SchedulerKubeconfig(),
+		d.Kubeconfig(), d.Logs(), d.PKI(), d.Etcd(), d.Nodes(), d.SchedulerConfig(),
+		d.SchedulerKubeconfig(),
 		d.state(), d.state() + ".new",
 	}
 }

@@ -259,13 +259,6 @@ var bounds = map[string]map[string]string{
 		"marksTable.known": byNode, "subject.input": oneCycle, "subject.labels": oneCycle,
 		"subject.ofNamespace": oneCycle,
 	},
-	"pkg/reload": {
-		"Config.counts": byAdmin, "Gate.profiles": byAdmin, "handedOver.Counts": byAdmin,
-	},
-	"pkg/rights": {
-		"StandIn.away": byAdmin, "StandIn.granted": byAdmin, "StandIn.listed": byAdmin, "StandIn.lost": byAdmin,
-		"StandIn.vital": byAdmin,
-	},
 	"pkg/topology": {
 		"Tally.domains": oneCycle, "Tally.nodes": oneCycle,
 	},

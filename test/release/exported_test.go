@@ -129,8 +129,6 @@ var rare = map[string]bool{
 	"berth_signal_query_failures_total":  true,
 	"berth_signal_dropped_samples_total": true,
 	"scheduler_preemption_victims":       true,
-	"berth_config_reload_total":          true,
-	"berth_right_missing":                true,
 	"berth_field_pruned":                 true,
 }
 

@@ -268,18 +268,11 @@ func (cp *controlPlane) startScheduler(ctx context.Context, admin *rest.Config) 
 	if err != nil {
 		return err
 	}
-	// One of an earlier run would be gone back to if this one does not work.
-	if err := os.Remove(cp.layout.SchedulerConfigInForce()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("removing the configuration of an earlier run: %w", err)
-	}
-	if err := writeSchedulerConfig(cp.opts, content); err != nil {
-		return err
+	if err := os.WriteFile(cp.layout.SchedulerConfig(), content, 0o600); err != nil {
+		return fmt.Errorf("writing the scheduler configuration: %w", err)
 	}
 	if err := lease.grant(ctx, admin); err != nil {
 		return err
-	}
-	if cp.opts.SchedulerConfig != "" {
-		go followSchedulerConfig(ctx, cp.opts, data, lease)
 	}
 	cp.state.Scheduler = "https://" + loopbackAddress(cp.ports.scheduler)
 	since := time.Now().Add(-time.Second)

@@ -29,8 +29,7 @@ type schedulerLease struct {
 func schedulerArgs(opts sandbox.Options, keys pki.Dir, port int, emulation string) []string {
 	layout := sandbox.Layout(opts.Dir)
 	args := []string{
-		"--config=" + layout.SchedulerConfig(), "--last-good-config=" + layout.SchedulerConfigInForce(),
-		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port),
+		"--config=" + layout.SchedulerConfig(), "--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port),
 		"--tls-cert-file=" + keys.Cert(pki.Server), "--tls-private-key-file=" + keys.Key(pki.Server),
 		"--client-ca-file=" + keys.Cert(pki.CA),
 		"--authentication-kubeconfig=" + layout.SchedulerKubeconfig(),

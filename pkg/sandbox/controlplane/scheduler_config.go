@@ -1,23 +1,15 @@
 package controlplane
 
 import (
-	"bytes"
-	"context"
-	"errors"
 	"fmt"
 	"os"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/klog/v2"
 	"sigs.k8s.io/yaml"
 
 	"berth.dev/berth/manifests"
 	"berth.dev/berth/pkg/sandbox"
 )
-
-// followEvery is how often the user's configuration of the scheduler is read for changes.
-const followEvery = time.Second
 
 // readSchedulerConfig returns the user's configuration of the scheduler, or the shipped one.
 func readSchedulerConfig(opts sandbox.Options) ([]byte, error) {
@@ -68,49 +60,4 @@ func schedulerConfig(data []byte, opts sandbox.Options) ([]byte, schedulerLease,
 		return nil, lease, fmt.Errorf("encoding the scheduler configuration: %w", err)
 	}
 	return out, lease, nil
-}
-
-// writeSchedulerConfig writes the scheduler's file in one step, so that the scheduler never reads a part of it.
-func writeSchedulerConfig(opts sandbox.Options, content []byte) error {
-	file, next := sandbox.Layout(opts.Dir).SchedulerConfig(), sandbox.Layout(opts.Dir).NextSchedulerConfig()
-	if err := errors.Join(os.WriteFile(next, content, 0o600), os.Rename(next, file)); err != nil {
-		return fmt.Errorf("writing the scheduler configuration: %w", err)
-	}
-	return nil
-}
-
-// followSchedulerConfig brings changes of the user's file to the scheduler, which follows its own file, until ctx ends.
-// The scheduler has the right to the lease that the first configuration named.
-func followSchedulerConfig(ctx context.Context, opts sandbox.Options, known []byte, lease schedulerLease) {
-	logger := klog.FromContext(ctx)
-	ticker := time.NewTicker(followEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
-		data, err := readSchedulerConfig(opts)
-		if err != nil || bytes.Equal(data, known) {
-			continue // a file that is being replaced is there again in a moment
-		}
-		known = data
-		content, named, err := schedulerConfig(data, opts)
-		if err != nil {
-			// The scheduler says what is wrong with it, and keeps the one before.
-			content, named = data, lease
-		}
-		if named != lease {
-			logger.Error(nil, "Another lease takes a new sandbox, keeping the scheduler's configuration", "file",
-				opts.SchedulerConfig,
-				"lease", klog.KRef(named.namespace, named.name))
-			continue
-		}
-		if err := writeSchedulerConfig(opts, content); err != nil {
-			logger.Error(err, "The change does not reach the scheduler", "file", opts.SchedulerConfig)
-			continue
-		}
-		logger.Info("The scheduler's configuration has changed", "file", opts.SchedulerConfig)
-	}
 }

@@ -24,8 +24,6 @@ import (
 
 	"berth.dev/berth/manifests"
 	"berth.dev/berth/pkg/gpuview"
-	"berth.dev/berth/pkg/runstore"
-	"berth.dev/berth/pkg/runtimes"
 	"berth.dev/berth/test/harness/box"
 )
 
@@ -195,37 +193,6 @@ func (r *replicas) awaitGiven(t *testing.T, more int) {
 	})
 }
 
-// ends has a pod run and end on its own, and returns when the scheduler has seen it.
-func ends(t *testing.T, b *box.Box) {
-	t.Helper()
-	for _, name := range []string{"ends", "later"} {
-		pod := gpuPod(name, nil, nil)
-		pod.Spec.RestartPolicy, pod.Spec.SchedulerName = v1.RestartPolicyNever, "gang-scheduler"
-		pod.Spec.Containers[0].Resources = v1.ResourceRequirements{}
-		b.Create(t, pod)
-		// The scheduler is told of the second pod after the end of the first one.
-		b.Bound(t, name, "")
-		patch := []byte(`{"status":{"phase":"Succeeded"}}`)
-		if _, err := b.Client.CoreV1().Pods(b.Namespace).Patch(t.Context(), name, "application/merge-patch+json", patch,
-			metav1.PatchOptions{}, "status"); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-// learned fails unless the leader that has released the lease has written what it learned of run times.
-func (r *replicas) learned(t *testing.T) {
-	t.Helper()
-	kept, err := r.Client.CoreV1().ConfigMaps(runstore.Namespace).Get(t.Context(), runstore.Name, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	book := runtimes.NewBook()
-	if err := book.UnmarshalBinary(kept.BinaryData[runstore.Key]); err != nil || book.Learned() == 0 {
-		t.Errorf("what the leader learned of run times is not kept: %v, %d runs", err, book.Learned())
-	}
-}
-
 // testHandOvers changes the leader of two running replicas while a tenant asks for shares, edits what they were told
 // and deletes them.
 func testHandOvers(t *testing.T, b *box.Box) {
@@ -257,16 +224,10 @@ func testHandOvers(t *testing.T, b *box.Box) {
 		{"the leader is suspended, and goes on when another leads", syscall.SIGSTOP, syscall.SIGCONT},
 	} {
 		t.Run(part.name, func(t *testing.T) {
-			if part.leave == syscall.SIGTERM {
-				ends(t, r.Tenant(t, "ends", nil))
-			}
 			if err := leader.Process.Signal(part.leave); err != nil {
 				t.Fatal(err)
 			}
 			identity = r.awaitLeader(t, identity)
-			if part.leave == syscall.SIGTERM {
-				r.learned(t)
-			}
 			r.awaitGiven(t, 20)
 			if part.after != 0 {
 				if err := leader.Process.Signal(part.after); err != nil {

@@ -109,7 +109,7 @@ func awaitWindow(t *testing.T, b *box.Box, far time.Time) (pod string, opens tim
 	return "", time.Time{}
 }
 
-// moveWindows changes the configuration, which the scheduler follows.
+// moveWindows changes the configuration, and starts the scheduler again with it.
 func moveWindows(t *testing.T, b *box.Box, from, to time.Time) {
 	t.Helper()
 	file := sandbox.Layout(b.Dir()).SchedulerConfig()
@@ -122,6 +122,7 @@ func moveWindows(t *testing.T, b *box.Box, from, to time.Time) {
 	if err := os.WriteFile(file, []byte(moved), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	b.KillScheduler(t)
 }
 
 // hoursPod is a pod that starts in a window, or after a deadline that is not zero.

@@ -205,10 +205,6 @@ func TestAConfigurationIsWrittenWithoutACluster(t *testing.T) {
 		"a configuration that is wrong": {
 			args: []string{"--config=" + write(t, "wrong.yaml", head+"parallelism: -1\n")}, fails: "parallelism",
 		},
-		"a check of a configuration whose kubeconfig is not there": {
-			args:  []string{"--config=" + manifests(t) + "/static-pod/scheduler-config.yaml", "--write-config-to=" + os.DevNull},
-			fails: "/etc/kubernetes/scheduler.conf: no such file",
-		},
 		"a kubeconfig that is there and is not one": {
 			args: []string{"--config=" + write(t, "config.yaml", head+"clientConnection: {kubeconfig: "+
 				write(t, "kubeconfig", "- 1\n")+"}\n")},

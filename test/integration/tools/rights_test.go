@@ -6,15 +6,12 @@ import (
 	"strings"
 	"testing"
 
-	v1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/utils/ptr"
+	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 
 	"berth.dev/berth/pkg/rights"
+	configurations "berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/test/harness/box"
 )
 
@@ -25,9 +22,6 @@ func (s site) startShipped(t *testing.T, kubeconfig string) *box.Process {
 	return box.Command(t, "berth-scheduler", "--config="+write(t, "scheduler-config.yaml", config), "--secure-port=0",
 		"--v=2")
 }
-
-// vital are the rights without which nothing is scheduled, by the first verb of their rule.
-var vital = []string{"get nodes", "get namespaces", "get pods", "create pods/binding", "get leases"}
 
 // schedulersWithoutARight each lack the rights to one resource of one shipped rule. Those that share a lease run one
 // after the other.
@@ -59,20 +53,35 @@ func schedulersWithoutARight(t *testing.T, shared *box.Box) {
 	box.SideBySide(t, queues)
 }
 
-// runsWithout starts a scheduler that lacks the rights to one resource of a rule.
+// shipped is the shipped configuration as it is for this site.
+func (s site) shipped(t *testing.T) *schedulerconfig.KubeSchedulerConfiguration {
+	t.Helper()
+	parsed, err := configurations.Parse("the shipped configuration",
+		[]byte(s.config(t, read(t, "base/scheduler-config.yaml"), s.Kubeconfig())))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parsed.Component
+}
+
+// runsWithout starts a scheduler that lacks the rights to one resource of a rule. It ends with the reason where nothing
+// would be scheduled, and else it schedules.
 func (s site) runsWithout(t *testing.T, right string, rules []rbacv1.PolicyRule, rule rbacv1.PolicyRule,
 	resource string) {
 	t.Helper()
 	id := strings.NewReplacer(" ", "-", ",", "-", "/", "-", ".", "-").Replace(right)
 	who := newAccount(t, s.Box, id, without(rules, rule, resource))
 	process := s.startShipped(t, who.kubeconfig(t, nil))
+	if vital := slices.ContainsFunc(rights.For(s.shipped(t)), func(n rights.Need) bool {
+		return n.Weight == rights.Vital && n.Group == rule.APIGroups[0] && n.Resource == resource &&
+			slices.ContainsFunc(n.Verbs, func(verb string) bool { return slices.Contains(rule.Verbs, verb) })
+	}); vital {
+		process.AwaitLog(t, "The scheduler cannot run", " "+rights.Qualified(rule.APIGroups[0], resource))
+		return
+	}
 	// Native groups are behind a feature gate that is off.
 	if native := rule.APIGroups[0] == "scheduling.k8s.io" && strings.Contains(resource, "podgroups"); !native {
-		process.AwaitLog(t, "The scheduler's account lacks a right", `right="`+rule.Verbs[0]+" "+rights.Qualified(rule.APIGroups[0], resource))
-	}
-	if slices.Contains(vital, rule.Verbs[0]+" "+resource) {
-		process.AwaitLog(t, "The scheduler's account lacks a right", `weight="vital"`)
-		return
+		process.AwaitLog(t, "Parts of the configuration do not work", " "+rights.Qualified(rule.APIGroups[0], resource))
 	}
 	s.create(t, id, nil)
 	s.Bound(t, id, "")
@@ -102,51 +111,4 @@ func without(rules []rbacv1.PolicyRule, lacking rbacv1.PolicyRule, resource stri
 		}
 	}
 	return rest
-}
-
-func nothingPreemptedWithoutBudgets(t *testing.T, shared *box.Box) {
-	s := newSite(t, shared, "budgets", smallNode)
-	budget := &policyv1.PodDisruptionBudget{
-		ObjectMeta: metav1.ObjectMeta{Name: "b"},
-		Spec: policyv1.PodDisruptionBudgetSpec{
-			MinAvailable: ptr.To(intstr.FromInt32(0)),
-			Selector:     &metav1.LabelSelector{MatchLabels: map[string]string{"app": "other"}},
-		},
-	}
-	if _, err := s.Client.PolicyV1().PodDisruptionBudgets(s.Namespace).Create(t.Context(), budget,
-		metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	budgets := func(rule rbacv1.PolicyRule) bool { return slices.Contains(rule.Resources, "poddisruptionbudgets") }
-	who := newAccount(t, shared, "no-budgets", slices.DeleteFunc(rulesOf(t, "base/rbac.yaml"), budgets),
-		"system:volume-scheduler")
-	process := s.startShipped(t, who.kubeconfig(t, nil))
-
-	whole := func(priority int32) func(*v1.Pod) {
-		return func(pod *v1.Pod) {
-			pod.Spec.Priority = &priority
-			pod.Spec.Containers[0].Resources.Requests[v1.ResourceCPU] = resource.MustParse("8")
-		}
-	}
-	s.create(t, "low", whole(0))
-	s.Bound(t, "low", "")
-	s.create(t, "high", func(pod *v1.Pod) {
-		whole(0)(pod)
-		pod.Spec.Priority, pod.Spec.PriorityClassName = nil, "system-cluster-critical"
-	})
-	process.AwaitLog(t, "no pod is preempted while the scheduler may not read poddisruptionbudgets.policy")
-	if s.Pod(t, "low").DeletionTimestamp != nil {
-		t.Fatal("the pod was preempted")
-	}
-
-	// The right is granted, and no restart is needed.
-	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "budgets"}, Rules: []rbacv1.PolicyRule{
-		{APIGroups: []string{"policy"}, Resources: []string{"poddisruptionbudgets"}, Verbs: []string{"get", "list", "watch"}},
-	}}
-	if _, err := s.Client.RbacV1().ClusterRoles().Create(t.Context(), role, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	who.bind(t, "budgets")
-	process.AwaitLog(t, "The scheduler's account has the right now", "list poddisruptionbudgets.policy")
-	s.AwaitPod(t, "low", "to be preempted", func(pod *v1.Pod) (bool, error) { return pod.DeletionTimestamp != nil, nil })
 }
