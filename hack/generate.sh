@@ -34,7 +34,7 @@ generate() {
   cp manifests/crd/*_*.yaml charts/berth/files/crds/
   cp manifests/base/{rbac,policy,scheduler-config,deployment}.yaml charts/berth/files/
   local part
-  for part in rbac policy service deployment; do cp "manifests/extender/$part.yaml" "charts/berth/files/extender-$part.yaml"; done
+  for part in rbac service deployment; do cp "manifests/extender/$part.yaml" "charts/berth/files/extender-$part.yaml"; done
   cp manifests/extender/extender-config.yaml charts/berth/files/
   for part in rbac policy daemonset; do cp "manifests/node-agent/$part.yaml" "charts/berth/files/node-agent-$part.yaml"; done
   for part in values podgroups devices scheduler; do cp "manifests/admission/$part.yaml" "charts/berth/files/admission-$part.yaml"; done

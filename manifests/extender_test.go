@@ -45,8 +45,8 @@ func TestTheSchedulerOfTheExampleReachesTheExtenderOfTheManifests(t *testing.T) 
 		t.Errorf("labels of the pods and selector of the Service (-pods +Service):\n%s", diff)
 	}
 	container := deployment.Spec.Template.Spec.Containers[0]
-	if binds := slices.Contains(container.Args, "--bind"); binds != (extender.BindVerb != "") {
-		t.Errorf("the extender has --bind: %v, the scheduler's binder is %q", binds, extender.BindVerb)
+	if !extender.NodeCacheCapable {
+		t.Error("the scheduler sends nodes, and the extender reads names")
 	}
 	// A Deployment that the scheduler can place only when it runs would never run again.
 	if len(extender.ManagedResources) == 0 {
@@ -88,8 +88,8 @@ func TestTheConfigurationsOfTheDocumentationLoad(t *testing.T) {
 			t.Fatalf("%s: %v", block[1], err)
 		}
 		for _, e := range configuration.Component.Extenders {
-			if e.FilterVerb != "filter" || e.PrioritizeVerb != "prioritize" || e.PreemptVerb != "preempt" ||
-				e.BindVerb != "bind" {
+			if e.FilterVerb != "filter" || e.PrioritizeVerb != "prioritize" || e.PreemptVerb+e.BindVerb != "" ||
+				!e.NodeCacheCapable {
 				t.Errorf("%s: verbs %+v", block[1], e)
 			}
 		}

@@ -257,27 +257,25 @@ func TestThePageOnRemovalNamesEveryLeaseAfterThePolicies(t *testing.T) {
 		t.Error("the section on removal does not delete the policies first")
 	}
 	found := 0
-	for _, dir := range []string{"base", "extender"} {
-		for _, object := range build(t, dir) {
-			role, ok := object.(*rbacv1.Role)
-			if !ok {
+	for _, object := range build(t, "base") {
+		role, ok := object.(*rbacv1.Role)
+		if !ok {
+			continue
+		}
+		for _, rule := range role.Rules {
+			if !slices.Contains(rule.Resources, "leases") {
 				continue
 			}
-			for _, rule := range role.Rules {
-				if !slices.Contains(rule.Resources, "leases") {
-					continue
-				}
-				for _, name := range rule.ResourceNames {
-					found++
-					if _, command, _ := strings.Cut(removing, "-n "+role.Namespace+
-						" delete lease "); !slices.Contains(strings.Fields(command), name) {
-						t.Errorf("the section on removal leaves the lease %s", name)
-					}
+			for _, name := range rule.ResourceNames {
+				found++
+				if _, command, _ := strings.Cut(removing, "-n "+role.Namespace+
+					" delete lease "); !slices.Contains(strings.Fields(command), name) {
+					t.Errorf("the section on removal leaves the lease %s", name)
 				}
 			}
 		}
 	}
-	if found != 2 {
-		t.Errorf("found %d leases, want 2", found)
+	if found != 1 {
+		t.Errorf("found %d leases, want 1", found)
 	}
 }

@@ -25,9 +25,7 @@ import (
 type settings struct {
 	config  string
 	profile string
-	bind    bool
 	serving extender.Serving
-	lease   lease
 }
 
 func newCommand() *cobra.Command {
@@ -39,21 +37,20 @@ func newCommand() *cobra.Command {
 		Short: "Serve GPUAware and CostOptimized to a scheduler that cannot be replaced",
 		Long: `berth-extender answers kube-scheduler over HTTP (KubeSchedulerConfiguration, extenders): filter says which nodes can
 serve a pod's GPUs, prioritize which of them waste the least GPU and cost the least. It decides as the plugins GPUAware and
-CostOptimized do, with the args of a profile of --config. The profile's other plugins are ignored.
+CostOptimized do, with the args of a profile of --config. The profile's other plugins are ignored. The scheduler has to send
+names of nodes (nodeCacheCapable: true).
 
-What an extender cannot do: gangs, batches of identical pods, and waking a pod when its place becomes free. Shares of a GPU
-and all GPUs of shared nodes need devices that are assigned when the pod is bound. With --bind the extender assigns them
-and binds the pods, if the scheduler names it as its binder (bindVerb: bind). Without it, such pods are refused.
-
-Only one replica answers at a time, the one that holds the lease.
+What an extender cannot do: gangs, batches of identical pods, waking a pod when its place becomes free, and choosing pods to
+evict. Shares of a GPU and all GPUs of shared nodes need devices that are assigned when the pod is bound: such nodes are
+refused. Every replica answers.
 
 Exit status: 0 after it was stopped, 2 for a file or flag that cannot be used, 1 for any other error.`,
-		Example: `  # On the scheduler's machine, over loopback, for GPUs in one piece only
-  berth-extender --config extender-config.yaml --leader-elect=false
+		Example: `  # On the scheduler's machine, over loopback
+  berth-extender --config extender-config.yaml
   curl http://127.0.0.1:8888/readyz
 
-  # In a cluster, also for shares of a GPU, for a scheduler with a certificate of that authority
-  berth-extender --config extender-config.yaml --bind --listen :8888 --tls-cert-file tls.crt \
+  # In a cluster, for a scheduler with a certificate of that authority
+  berth-extender --config extender-config.yaml --listen :8888 --tls-cert-file tls.crt \
     --tls-private-key-file tls.key --client-ca-file ca.crt
 
   # With an API server of 1.36
@@ -81,7 +78,6 @@ Exit status: 0 after it was stopped, 2 for a file or flag that cannot be used, 1
 			"clientConnection says how to reach the API server")
 	f.StringVar(&s.profile, "profile", "",
 		"schedulerName of the profile to serve; empty: berth-scheduler if there is one, else the first")
-	f.BoolVar(&s.bind, "bind", false, "assign devices and bind pods; the scheduler's configuration needs bindVerb: bind")
 	f.StringVar(&s.serving.Address, "listen", "127.0.0.1:8888", "address to serve on; beyond loopback it needs TLS")
 	f.StringVar(&s.serving.CertFile, "tls-cert-file", "",
 		"certificate of the server, read again when it changes; empty: plain HTTP")
@@ -91,12 +87,8 @@ Exit status: 0 after it was stopped, 2 for a file or flag that cannot be used, 1
 	f.StringSliceVar(&s.serving.ClientNames, "client-name", nil,
 		"common name of the callers that are answered, such as system:kube-scheduler; "+
 			"empty: all with a certificate of --client-ca-file")
-	f.Int64Var(&s.serving.Limits.BodyBytes, "max-request-bytes", 64<<20, "size of the largest request that is read")
-	f.DurationVar(&s.serving.Limits.Time, "timeout", 30*time.Second,
+	f.DurationVar(&s.serving.Within, "timeout", 30*time.Second,
 		"how long an answer may take; httpTimeout of the scheduler should be no longer")
-	f.BoolVar(&s.lease.elect, "leader-elect", true, "answer only while this replica holds the lease")
-	f.StringVar(&s.lease.namespace, "lease-namespace", "kube-system", "namespace of the lease")
-	f.StringVar(&s.lease.name, "lease-name", "berth-extender", "name of the lease")
 	globals.AddFlags(f)
 	f.Lookup("feature-gates").Usage = "feature gates of Kubernetes (Name=true); kube-scheduler --help lists them"
 	logsapi.AddFlags(logs, f)
@@ -117,30 +109,22 @@ func (s *settings) check() error {
 		return errors.New("--client-ca-file is given without --tls-cert-file: certificates of callers need TLS")
 	case len(s.serving.ClientNames) > 0 && s.serving.ClientCAFile == "":
 		return errors.New("--client-name is given without --client-ca-file: names of callers need certificates")
-	case s.serving.Limits.BodyBytes < 1<<10:
-		return fmt.Errorf("--max-request-bytes is %d: want at least 1024", s.serving.Limits.BodyBytes)
-	case s.serving.Limits.Time < 100*time.Millisecond:
-		return fmt.Errorf("--timeout is %s: want at least 100ms", s.serving.Limits.Time)
+	case s.serving.Within < 100*time.Millisecond:
+		return fmt.Errorf("--timeout is %s: want at least 100ms", s.serving.Within)
 	}
 	host, _, err := net.SplitHostPort(s.serving.Address)
 	if err != nil {
 		return fmt.Errorf("--listen is %q: want an address such as 127.0.0.1:8888: %w", s.serving.Address, err)
 	}
-	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() {
-		return nil
-	}
-	switch {
-	case !tls:
+	if ip := net.ParseIP(host); !tls && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
 		return fmt.Errorf(
 			"--listen is %q, which other machines reach: want --tls-cert-file and --tls-private-key-file, or an address on "+
 				"loopback", s.serving.Address)
-	case s.bind && s.serving.ClientCAFile == "":
-		return fmt.Errorf("--listen is %q and --bind lets callers bind pods: want --client-ca-file", s.serving.Address)
 	}
 	return nil
 }
 
-// run is the extender until the context ends or another replica takes the lease.
+// run is the extender until the context ends.
 func (s *settings) run(ctx context.Context) error {
 	logger := klog.FromContext(ctx)
 	configuration, err := schedulerconfig.Load(s.config)
@@ -155,56 +139,35 @@ func (s *settings) run(ctx context.Context) error {
 	if err != nil {
 		return command.BadInput(err)
 	}
-	elected, err := s.lease.elector(api)
-	if err != nil {
-		return err
-	}
 	// What the plugins do in the background lasts until the last request is answered.
 	background, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	e, err := extender.New(background,
-		extender.Options{Component: configuration.Component, Profile: profile, Binds: s.bind, API: elected.guarded(api)})
+		extender.Options{Component: configuration.Component, Profile: profile, API: api})
 	if err != nil {
 		return command.BadInput(fmt.Errorf("%s: %w", s.config, err))
 	}
-	ready := func() error {
-		switch {
-		case ctx.Err() != nil:
-			return errors.New("the extender is stopping")
-		case !e.Synced():
-			return errors.New("the extender has not seen the whole cluster yet")
-		}
-		return elected.leads()
-	}
-	server, err := extender.NewServer(e, s.serving, ready)
+	server, err := extender.NewServer(e, s.serving)
 	if err != nil { // a file of certificates, or the address
 		return command.BadInput(err)
 	}
-	logger.Info("Starting", "version", version.Get().String(), "profile", profile, "address", server.Addr().String(),
-		"bind", s.bind)
+	logger.Info("Starting", "version", version.Get().String(), "profile", profile, "address", server.Addr().String())
 	serving, stop := context.WithCancel(ctx)
 	defer stop()
-	done := make(chan error, 1)
-	go func() { done <- server.Run(serving) }()
-	over := make(chan error, 1)
+	started := make(chan error, 1)
 	go func() {
-		err := e.Start(serving)
-		if err == nil {
+		err := e.Start(background)
+		if err != nil {
+			stop()
+		} else {
 			logger.Info("Seen the whole cluster")
-			err = elected.run(background)
 		}
-		over <- err
+		started <- err
 	}()
-	select {
-	case err = <-done:
-		// The lease is given back when the last request is answered.
-		end()
-		stop()
-		err = errors.Join(err, <-over)
-		e.Close()
-	case err = <-over:
-		// Another replica answers, so what is being answered here must end now: with the process.
-	}
+	err = server.Run(serving)
+	end()
+	err = errors.Join(err, <-started)
+	e.Close()
 	if ctx.Err() != nil {
 		return nil
 	}

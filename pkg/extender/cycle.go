@@ -109,17 +109,29 @@ func (e *Extender) judge(ctx context.Context, pod *v1.Pod, names []string) (verd
 		return verdicts, 0, false, nil
 	}
 	infos, unknown := c.nodes(names)
-	err = c.each(ctx, pod, len(infos), func(i int) *fwk.Status {
+	failed := make(chan *fwk.Status, 1)
+	c.framework.Parallelizer().Until(ctx, len(infos), func(i int) {
 		if infos[i] == nil {
 			verdicts[i] = unknownNode
-			return nil
+			return
 		}
-		status := c.filter(ctx, c.state, pod, infos[i])
-		if status.IsRejected() {
+		switch status := c.filter(ctx, pod, infos[i]); {
+		case status.IsRejected():
 			verdicts[i] = verdictOf(status)
+		case !status.IsSuccess():
+			select {
+			case failed <- status:
+			default:
+			}
 		}
-		return status
-	})
+	}, metrics.Filter)
+	select {
+	case status := <-failed:
+		err = fmt.Errorf("filtering nodes for pod %s/%s: %w", pod.Namespace, pod.Name, status.AsError())
+	default:
+		// A deadline ends the loop early, and nodes that were not looked at must not pass.
+		err = ctx.Err()
+	}
 	if err != nil {
 		return nil, unknown, false, err
 	}
@@ -132,30 +144,8 @@ func (e *Extender) judge(ctx context.Context, pod *v1.Pod, names []string) (verd
 	return verdicts, unknown, behind, nil
 }
 
-// each looks at n nodes in parallel. A status that is neither success nor a refusal ends in an error.
-func (c *cycle) each(ctx context.Context, pod *v1.Pod, n int, look func(i int) *fwk.Status) error {
-	failed := make(chan *fwk.Status, 1)
-	c.framework.Parallelizer().Until(ctx, n, func(i int) {
-		status := look(i)
-		if status.IsSuccess() || status.IsRejected() {
-			return
-		}
-		select {
-		case failed <- status:
-		default:
-		}
-	}, metrics.Filter)
-	select {
-	case status := <-failed:
-		return fmt.Errorf("filtering nodes for pod %s/%s: %w", pod.Namespace, pod.Name, status.AsError())
-	default:
-	}
-	// A deadline ends the loop early, and nodes that were not looked at must not pass.
-	return ctx.Err()
-}
-
-func (c *cycle) filter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) *fwk.Status {
-	if status := c.framework.RunFilterPlugins(ctx, state, pod, info); !status.IsSuccess() {
+func (c *cycle) filter(ctx context.Context, pod *v1.Pod, info fwk.NodeInfo) *fwk.Status {
+	if status := c.framework.RunFilterPlugins(ctx, c.state, pod, info); !status.IsSuccess() {
 		return status
 	}
 	return c.unassigned.filter(pod, info.Node())

@@ -1,5 +1,5 @@
 // Package extender serves the plugins of this distribution behind the HTTP extender protocol, for clusters whose
-// scheduler cannot be replaced: filter, prioritize and, where it is asked for, bind.
+// scheduler cannot be replaced: filter and prioritize, by the names of nodes.
 //
 // It decides with the plugins themselves. A scheduler is made of one profile of a KubeSchedulerConfiguration, reduced
 // to the plugins of ours, and never run: its informers feed its cache, and each request takes a snapshot and calls the
@@ -9,12 +9,14 @@
 //
 // The scheduler that calls knows of pods that it has assumed but not bound yet; the extender learns of a pod when it is
 // bound. In between the extender may find a node better than it is. The count of GPUs on a node is safe all the same,
-// because the scheduler's own NodeResourcesFit checks it. Shares of a GPU are not, so they are given out by the verb
-// bind only, which checks the node again, promises the devices in the same step and then binds the pod.
+// because the scheduler's own NodeResourcesFit checks it. Shares of a GPU are not, so nodes that share theirs are
+// refused for every pod with GPUs. The extender writes nothing but events, and keeps nothing between requests: any
+// replica answers.
 package extender
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -25,7 +27,6 @@ import (
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	kubeinformers "k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
-	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
@@ -34,7 +35,6 @@ import (
 	internalcache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
-	"berth.dev/berth/pkg/binding"
 	"berth.dev/berth/pkg/plugins"
 )
 
@@ -43,8 +43,6 @@ type Options struct {
 	// Component is a validated configuration, and Profile the name of one of its profiles.
 	Component *schedulerconfig.KubeSchedulerConfiguration
 	Profile   string
-	// Binds makes the extender assign devices and bind pods. Without it no pod with GPUs passes on nodes that share them.
-	Binds bool
 	// API is how the API server is reached.
 	API *rest.Config
 }
@@ -52,10 +50,8 @@ type Options struct {
 // Extender decides about pods on request. Its methods may be called from any goroutine.
 type Extender struct {
 	api       *rest.Config
-	client    kubernetes.Interface
 	factory   kubeinformers.SharedInformerFactory
 	dynamic   dynamicinformer.DynamicSharedInformerFactory
-	pods      corelisters.PodLister
 	events    events.EventBroadcaster
 	sched     *scheduler.Scheduler
 	framework framework.Framework
@@ -64,9 +60,8 @@ type Extender struct {
 	turn chan struct{}
 	// topScore is the highest sum of weighted scores that a node can get.
 	topScore int64
-	// unassigned refuses what needs an assignment of devices; nil if the extender assigns.
+	// unassigned refuses what needs an assignment of devices; nil if the profile knows nothing of GPUs.
 	unassigned *unassigned
-	binds      bool
 	synced     atomic.Bool
 	// whileBehind bounds the wait for what the scheduler knows already, and waitedInVain is when it last ended so.
 	whileBehind  wait.Backoff
@@ -92,17 +87,14 @@ func New(ctx context.Context, o Options) (*Extender, error) {
 	}
 	e := &Extender{
 		api:      o.API,
-		client:   binding.Sure(client),
 		factory:  scheduler.NewInformerFactory(client, 0, nil),
 		dynamic:  dynamicinformer.NewDynamicSharedInformerFactory(dynamicClient, 0),
 		events:   events.NewBroadcaster(&events.EventSinkImpl{Interface: client.EventsV1()}),
 		snapshot: internalcache.NewEmptySnapshot(),
 		turn:     make(chan struct{}, 1),
-		binds:    o.Binds,
 
 		whileBehind: whileBehind,
 	}
-	e.pods = e.factory.Core().V1().Pods().Lister()
 	e.sched, err = scheduler.New(ctx, client, e.factory, e.dynamic,
 		func(name string) events.EventRecorderLogger { return e.events.NewRecorder(eventScheme, name) },
 		scheduler.WithComponentConfigVersion(o.Component.APIVersion),
@@ -121,11 +113,9 @@ func New(ctx context.Context, o Options) (*Extender, error) {
 	for _, score := range e.framework.ListPlugins().Score.Enabled {
 		e.topScore += topPluginScore * int64(score.Weight)
 	}
-	if !o.Binds {
-		if e.unassigned, err = newUnassigned(profile, e.factory); err != nil {
-			e.events.Shutdown()
-			return nil, err
-		}
+	if e.unassigned, err = newUnassigned(profile, e.factory); err != nil {
+		e.events.Shutdown()
+		return nil, err
 	}
 	registerMetrics()
 	return e, nil
@@ -155,8 +145,13 @@ func (e *Extender) Start(ctx context.Context) error {
 // slowStart is after how long a start is worth a word.
 const slowStart = 15 * time.Second
 
-// Synced reports whether the extender has seen the whole cluster.
-func (e *Extender) Synced() bool { return e.synced.Load() }
+// Ready returns an error while the extender has not seen the whole cluster.
+func (e *Extender) Ready() error {
+	if !e.synced.Load() {
+		return errors.New("the extender has not seen the whole cluster yet")
+	}
+	return nil
+}
 
 // Close ends what the extender does in the background, when the context of New and Start has ended.
 func (e *Extender) Close() {

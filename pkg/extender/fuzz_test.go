@@ -13,7 +13,7 @@ import (
 
 // Whatever is sent is answered by a status and a body of the protocol, and nothing that is sent ends the process.
 func FuzzRequestsAreAnswered(f *testing.F) {
-	verbs := []string{"filter", "prioritize", "preempt", "bind"}
+	verbs := []string{"filter", "prioritize"}
 	for _, seed := range []struct {
 		verb int
 		body string
@@ -22,22 +22,18 @@ func FuzzRequestsAreAnswered(f *testing.F) {
 		{0, `{"pod":{"spec":{"containers":[{"resources":{"requests":{"nvidia.com/gpu":"-1"}}}]}},"nodes":{"items":[{}]}}`},
 		{1, `{"Pod":{"metadata":{"annotations":{"berth.dev/gpu-models":"|","berth.dev/gpu-memory-min":"40Gi"}},"spec":{"containers":[{"resources":{"requests":{"nvidia.com/gpu":"4"}}}]}},"NodeNames":["empty","half"]}`},
 		{1, `{"Pod":{"metadata":{"annotations":{"alibabacloud.com/gpu-milli":"500","alibabacloud.com/gpu-count":"1"}}},"NodeNames":["shared"]}`},
-		{2, `{"Pod":{"spec":{"containers":[{"resources":{"requests":{"nvidia.com/gpu":"4"}}}]}},"NodeNameToMetaVictims":{"full":{"Pods":[{"UID":"b"},{"UID":"b"}]},"half":null}}`},
-		{2, `{"Pod":{},"NodeNameToVictims":{"full":{"Pods":[{"metadata":{"uid":"b"}}],"NumPDBViolations":-1}}}`},
-		{3, `{"PodName":"a","PodNamespace":"default","PodUID":"a","Node":"half"}`},
-		{3, `{"PodName":"new","PodNamespace":"default","PodUID":"new","Node":"empty"}`},
 	} {
 		f.Add(seed.verb, []byte(seed.body))
 	}
 	nodes, pods := world()
-	h := newHarness(f, plain, true, shared("shared", 2), newPod("new", "", 1, nil))
+	h := newHarness(f, plain, shared("shared", 2), newPod("new", "", 1, nil))
 	for _, node := range nodes {
 		h.add(f, node)
 	}
 	for _, pod := range pods {
 		h.add(f, pod)
 	}
-	handler := h.Handler(Limits{BodyBytes: 1 << 20, Time: time.Minute}, func() error { return nil })
+	handler := h.Handler(time.Minute)
 	f.Fuzz(func(t *testing.T, verb int, body []byte) {
 		name := verbs[uint(verb)%uint(len(verbs))]
 		w := httptest.NewRecorder()
@@ -55,10 +51,6 @@ func FuzzRequestsAreAnswered(f *testing.F) {
 			answer = &extenderv1.ExtenderFilterResult{}
 		case "prioritize":
 			answer = &extenderv1.HostPriorityList{}
-		case "preempt":
-			answer = &extenderv1.ExtenderPreemptionResult{}
-		case "bind":
-			answer = &extenderv1.ExtenderBindingResult{}
 		}
 		if err := json.Unmarshal(w.Body.Bytes(), answer); err != nil {
 			t.Fatalf("%s of %q: answer %q: %v", name, body, w.Body, err)
@@ -71,7 +63,7 @@ func FuzzRequestsAreAnswered(f *testing.F) {
 func check(t *testing.T, body []byte, answer any) {
 	switch a := answer.(type) {
 	case *extenderv1.ExtenderFilterResult:
-		args, names, err := decodeArgs(bytes.NewReader(body))
+		args, err := decodeArgs(bytes.NewReader(body))
 		if err != nil {
 			t.Fatalf("answered %q: %v", body, err)
 		}
@@ -84,16 +76,10 @@ func check(t *testing.T, body []byte, answer any) {
 				said[node] = true
 			}
 		}
-		if args.NodeNames != nil {
-			for _, node := range *a.NodeNames {
-				said[node] = true
-			}
-		} else {
-			for i := range a.Nodes.Items {
-				said[a.Nodes.Items[i].Name] = true
-			}
+		for _, node := range *a.NodeNames {
+			said[node] = true
 		}
-		for _, node := range names {
+		for _, node := range *args.NodeNames {
 			if !said[node] {
 				t.Fatalf("filter of %q says nothing about node %q", body, node)
 			}
@@ -102,16 +88,6 @@ func check(t *testing.T, body []byte, answer any) {
 		for _, p := range *a {
 			if p.Score < extenderv1.MinExtenderPriority || p.Score > extenderv1.MaxExtenderPriority {
 				t.Fatalf("prioritize of %q: %+v", body, p)
-			}
-		}
-	case *extenderv1.ExtenderPreemptionResult:
-		_, victims, err := decodePreemption(bytes.NewReader(body))
-		if err != nil {
-			t.Fatalf("answered %q: %v", body, err)
-		}
-		for node := range a.NodeNameToMetaVictims {
-			if len(victims[node].Pods) == 0 {
-				t.Fatalf("preempt of %q: node %q", body, node)
 			}
 		}
 	}

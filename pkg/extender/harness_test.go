@@ -49,7 +49,7 @@ func load(t testing.TB, config string) *schedulerconfig.Configuration {
 }
 
 // newHarness starts an extender, which has seen these objects when it returns.
-func newHarness(t testing.TB, config string, binds bool, objects ...runtime.Object) *harness {
+func newHarness(t testing.TB, config string, objects ...runtime.Object) *harness {
 	t.Helper()
 	h := &harness{api: memapi.New()}
 	for _, o := range objects {
@@ -61,7 +61,7 @@ func newHarness(t testing.TB, config string, binds bool, objects ...runtime.Obje
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	h.Extender, err = New(ctx, Options{Component: configuration.Component, Profile: profile, Binds: binds,
+	h.Extender, err = New(ctx, Options{Component: configuration.Component, Profile: profile,
 		API: h.api.RESTConfig()})
 	if err != nil {
 		cancel()
@@ -96,24 +96,14 @@ func (h *harness) add(t testing.TB, object runtime.Object) {
 	}
 }
 
-// pod returns a pod as the API has it.
-func (h *harness) stored(t *testing.T, name string) *v1.Pod {
-	t.Helper()
-	pod, err := h.client.CoreV1().Pods("default").Get(t.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pod
-}
-
 // serve serves the extender over HTTP until the test ends.
 func (h *harness) serve(t *testing.T, s Serving) string {
 	t.Helper()
 	s.Address = "127.0.0.1:0"
-	if s.Limits == (Limits{}) {
-		s.Limits = Limits{BodyBytes: 1 << 20, Time: time.Minute}
+	if s.Within == 0 {
+		s.Within = time.Minute
 	}
-	server, err := NewServer(h.Extender, s, func() error { return nil })
+	server, err := NewServer(h.Extender, s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,14 +165,4 @@ func newPod(name, node string, gpus int64, annotations map[string]string) *v1.Po
 // share is a pod that asks for a part of one GPU.
 func share(name, milli string) *v1.Pod {
 	return newPod(name, "", 0, map[string]string{"alibabacloud.com/gpu-milli": milli, "alibabacloud.com/gpu-count": "1"})
-}
-
-// shipped is the configuration of the manifests, with the profile berth-scheduler.
-func shipped(t *testing.T) string {
-	t.Helper()
-	content, err := os.ReadFile("../../manifests/base/scheduler-config.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(content)
 }

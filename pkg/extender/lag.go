@@ -17,7 +17,7 @@ import (
 // with another event in the cluster. In a quiet one that is after 5 minutes.
 //
 // The question itself shows the lag in part: the scheduler asks about a node only where its own filters let the pod
-// pass, and about evicting only pods that it has seen there.
+// pass.
 
 // whileBehind is how an extender that is behind looks again: within a second, with pauses of mostly a few milliseconds.
 var whileBehind = wait.Backoff{Duration: 2 * time.Millisecond, Factor: 2, Steps: 10}

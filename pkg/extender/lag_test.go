@@ -11,22 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
-	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 )
 
 // Each question is one that only a scheduler asks which knows of the change already. Here the change comes when the
 // extender has been asked, so without waiting it answers from what it had seen before.
 func TestAnExtenderThatIsBehindWaitsForWhatTheSchedulerKnows(t *testing.T) {
 	t.Parallel()
-	victims := map[string]*extenderv1.MetaVictims{"n": {Pods: []*extenderv1.MetaPod{{UID: "old"}}}}
-	filter := func(ctx context.Context, h *harness) (bool, error) {
-		verdicts, err := h.Filter(ctx, newPod("new", "", 4, nil), []string{"n"})
-		return err == nil && verdicts[0] == Verdict{}, err
-	}
-	preempt := func(ctx context.Context, h *harness) (bool, error) {
-		left, err := h.Preempt(ctx, newPod("new", "", 4, nil), victims)
-		return len(left) == 1, err
-	}
 	deletes := func(t *testing.T, h *harness, name string) {
 		if !h.api.Delete(v1.SchemeGroupVersion.WithResource("pods"), types.NamespacedName{Namespace: "default", Name: name}) {
 			t.Errorf("there is no pod %s", name)
@@ -36,30 +26,20 @@ func TestAnExtenderThatIsBehindWaitsForWhatTheSchedulerKnows(t *testing.T) {
 	for name, tc := range map[string]struct {
 		before []runtime.Object
 		change func(*testing.T, *harness)
-		ask    func(context.Context, *harness) (bool, error)
 	}{
-		"a pod that has ended": {full, func(t *testing.T, h *harness) { deletes(t, h, "old") }, filter},
-		"a node that has come": {nil, func(t *testing.T, h *harness) { h.add(t, gpuNode("n", 4, nil)) }, filter},
-		"a victim that has come": {full[:1], func(t *testing.T, h *harness) { h.add(t, newPod("old", "n", 4, nil)) },
-			preempt},
-		"a node with a victim": {nil, func(t *testing.T, h *harness) {
-			h.add(t, gpuNode("n", 4, nil))
-			h.add(t, newPod("old", "n", 4, nil))
-		}, preempt},
-		"a victim beside a pod that has ended": {
-			[]runtime.Object{gpuNode("n", 4, nil), newPod("old", "n", 2, nil), newPod("ended", "n", 2, nil)},
-			func(t *testing.T, h *harness) { deletes(t, h, "ended") }, preempt,
-		},
+		"a pod that has ended": {full, func(t *testing.T, h *harness) { deletes(t, h, "old") }},
+		"a node that has come": {nil, func(t *testing.T, h *harness) { h.add(t, gpuNode("n", 4, nil)) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := newHarness(t, plain, false, tc.before...)
+			h := newHarness(t, plain, tc.before...)
 			h.whileBehind = wait.Backoff{Duration: time.Millisecond, Steps: 60_000}
 			answered := make(chan struct{})
 			go func() {
 				defer close(answered)
-				if good, err := tc.ask(t.Context(), h); !good || err != nil {
-					t.Errorf("the pod finds a place: %v, error %v", good, err)
+				verdicts, err := h.Filter(t.Context(), newPod("new", "", 4, nil), []string{"n"})
+				if err != nil || verdicts[0] != (Verdict{}) {
+					t.Errorf("what is said of the node: %+v, error %v", verdicts, err)
 				}
 			}()
 			tc.change(t, h)
@@ -115,8 +95,7 @@ func TestTheWaitForWhatTheSchedulerKnowsIsBounded(t *testing.T) {
 func TestOnlyWhatTheSchedulerCountsIsASignOfLag(t *testing.T) {
 	t.Parallel()
 	node := gpuNode("n", 4, nil)
-	elsewhere := newPod("elsewhere", "m", 8, nil)
-	h := newHarness(t, plain, true, node, gpuNode("m", 8, nil), shared("s", 1), newPod("old", "n", 2, nil), elsewhere)
+	h := newHarness(t, plain, node, shared("s", 1), newPod("old", "n", 2, nil))
 	memory := newPod("memory", "", 1, map[string]string{"berth.dev/gpu-memory-min": "90Gi"})
 	otherModel := newPod("model", "", 3, map[string]string{"berth.dev/gpu-models": "Tesla-T4"})
 	hami := newPod("hami", "", 0, nil)
@@ -140,19 +119,10 @@ func TestOnlyWhatTheSchedulerCountsIsASignOfLag(t *testing.T) {
 		}
 		got[name] = behind
 	}
-	for name, uid := range map[string]string{"a victim on another node": string(elsewhere.UID),
-		"an unknown victim": "unknown"} {
-		_, _, behind, err := h.judgeEvictions(t.Context(), newPod("large", "", 4, nil),
-			map[string]*extenderv1.MetaVictims{"n": {Pods: []*extenderv1.MetaPod{{UID: uid}}}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		got[name] = behind
-	}
 	if diff := cmp.Diff(map[string]bool{
 		"a model with more memory": false, "a full node of another model": false, "a share too large": false,
-		"a resource that no node offers": false, "room": false, "a victim on another node": false,
-		"a pod too many": true, "an unknown node": true, "an unknown victim": true,
+		"a resource that no node offers": false, "room": false,
+		"a pod too many": true, "an unknown node": true,
 	}, got); diff != "" {
 		t.Errorf("signs of a lag (-want +got):\n%s", diff)
 	}

@@ -11,8 +11,8 @@ var (
 	requests = metrics.NewCounterVec(&metrics.CounterOpts{
 		Subsystem: "berth_extender",
 		Name:      "requests_total",
-		Help: "Requests by verb (filter, prioritize, preempt, bind) and result: done, failed (the answer is an " +
-			"error), bad_request.",
+		Help: "Requests by verb (filter, prioritize) and result: done, failed (the answer is an error), " +
+			"bad_request.",
 		StabilityLevel: metrics.ALPHA,
 	}, []string{"verb", "result"})
 	durations = metrics.NewHistogramVec(&metrics.HistogramOpts{

@@ -43,8 +43,6 @@ func reduce(component *schedulerconfig.KubeSchedulerConfiguration, name string) 
 		Filter:     ours(all.Filter),
 		PreScore:   ours(all.PreScore),
 		Score:      ours(all.Score),
-		Reserve:    ours(all.Reserve),
-		PreBind:    ours(all.PreBind),
 	}
 	profile.PluginConfig = slices.DeleteFunc(profile.PluginConfig, func(c schedulerconfig.PluginConfig) bool {
 		return !slices.Contains(served, c.Name)

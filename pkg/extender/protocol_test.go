@@ -31,7 +31,7 @@ import (
 func caller(t *testing.T, address string, tune func(*schedulerconfig.Extender)) fwk.Extender {
 	t.Helper()
 	config := &schedulerconfig.Extender{
-		URLPrefix: "http://" + address, FilterVerb: "filter", PrioritizeVerb: "prioritize", BindVerb: "bind", Weight: 2,
+		URLPrefix: "http://" + address, FilterVerb: "filter", PrioritizeVerb: "prioritize", Weight: 2,
 		HTTPTimeout: metav1.Duration{Duration: time.Minute}, NodeCacheCapable: true,
 	}
 	if tune != nil {
@@ -72,46 +72,59 @@ func world() (nodes []*v1.Node, pods []*v1.Pod) {
 func newWorld(t *testing.T) (*harness, []*v1.Node) {
 	t.Helper()
 	nodes, pods := world()
-	h := newHarness(t, plain, false, objects(nodes, pods)...)
+	h := newHarness(t, plain, objects(nodes, pods)...)
 	return h, nodes
 }
 
-func TestTheSchedulersClientIsAnsweredWithNamesAndWithNodes(t *testing.T) {
+func TestTheSchedulersClientIsAnswered(t *testing.T) {
 	t.Parallel()
 	h, nodes := newWorld(t)
-	address := h.serve(t, Serving{})
-	for name, cached := range map[string]bool{"names": true, "nodes": false} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			client := caller(t, address, func(c *schedulerconfig.Extender) { c.NodeCacheCapable = cached })
-			pod := newPod("new", "", 4, map[string]string{"berth.dev/gpu-models": "NVIDIA-A100-SXM4-80GB"})
-			asked := infos(append(slices.Clone(nodes), gpuNode("stranger", 8, nil))...)
-			passed, failed, unresolvable, err := client.Filter(pod, asked)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff([]string{"empty", "half"}, namesOf(passed)); diff != "" {
-				t.Errorf("nodes that pass (-want +got):\n%s", diff)
-			}
-			if !strings.Contains(failed["full"], "GPU") || len(failed) != 2 || failed["stranger"] != unknownNode.reason {
-				t.Errorf("nodes on which evictions may help: %v", failed)
-			}
-			if len(unresolvable) != 1 || !strings.Contains(unresolvable["t4"], "model") {
-				t.Errorf("nodes on which evictions do not help: %v", unresolvable)
-			}
-			list, weight, err := client.Prioritize(pod, infos(nodes[0], nodes[1], gpuNode("stranger", 8, nil)))
-			if err != nil {
-				t.Fatal(err)
-			}
-			score := map[string]int64{}
-			for _, s := range *list {
-				score[s.Host] = s.Score
-			}
-			if weight != 2 || len(score) != 3 || score["half"] <= score["empty"] || score["half"] > 10 ||
-				score["stranger"] != 0 {
-				t.Errorf("priorities %v with weight %d, want half above empty", score, weight)
-			}
-		})
+	client := caller(t, h.serve(t, Serving{}), nil)
+	pod := newPod("new", "", 4, map[string]string{"berth.dev/gpu-models": "NVIDIA-A100-SXM4-80GB"})
+	asked := infos(append(slices.Clone(nodes), gpuNode("stranger", 8, nil))...)
+	passed, failed, unresolvable, err := client.Filter(pod, asked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"empty", "half"}, namesOf(passed)); diff != "" {
+		t.Errorf("nodes that pass (-want +got):\n%s", diff)
+	}
+	if !strings.Contains(failed["full"], "GPU") || len(failed) != 2 || failed["stranger"] != unknownNode.reason {
+		t.Errorf("nodes on which evictions may help: %v", failed)
+	}
+	if len(unresolvable) != 1 || !strings.Contains(unresolvable["t4"], "model") {
+		t.Errorf("nodes on which evictions do not help: %v", unresolvable)
+	}
+	list, weight, err := client.Prioritize(pod, infos(nodes[0], nodes[1], gpuNode("stranger", 8, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	score := map[string]int64{}
+	for _, s := range *list {
+		score[s.Host] = s.Score
+	}
+	if weight != 2 || len(score) != 3 || score["half"] <= score["empty"] || score["half"] > 10 ||
+		score["stranger"] != 0 {
+		t.Errorf("priorities %v with weight %d, want half above empty", score, weight)
+	}
+}
+
+// The devices of a pod on such a node would have to be chosen when it is bound.
+func TestNodesThatShareTheirGPUsAreRefused(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, plain, shared("shared", 2), gpuNode("whole", 2, nil))
+	for _, pod := range []*v1.Pod{share("share", "500"), newPod("one", "", 1, nil)} {
+		verdicts, err := h.Filter(t.Context(), pod, []string{"shared"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if verdicts[0].reason != reasonUnassigned || !verdicts[0].final {
+			t.Errorf("pod %s on the node that shares: %+v", pod.Name, verdicts[0])
+		}
+	}
+	verdicts, err := h.Filter(t.Context(), newPod("none", "", 0, nil), []string{"shared", "whole"})
+	if err != nil || verdicts[0] != (Verdict{}) || verdicts[1] != (Verdict{}) {
+		t.Errorf("a pod without GPUs: %+v, error %v", verdicts, err)
 	}
 }
 
@@ -133,37 +146,27 @@ func TestAPodThatCannotBeReadIsRefusedOnAllNodesWithTheReason(t *testing.T) {
 func TestRequestsThatCannotBeReadAreRefused(t *testing.T) {
 	t.Parallel()
 	h, _ := newWorld(t)
-	address := "http://" + h.serve(t, Serving{Limits: Limits{BodyBytes: 4096, Time: time.Minute}})
+	address := "http://" + h.serve(t, Serving{})
 	for name, tc := range map[string]struct {
 		method, path, body string
 		status             int
 		want               string
 	}{
-		"garbage":                        {"POST", "/filter", "{]", 400, "reading the request"},
-		"nothing":                        {"POST", "/filter", "", 400, "reading the request"},
-		"another type":                   {"POST", "/prioritize", `[1]`, 400, "reading the request"},
-		"victims by name and in full":    {"POST", "/preempt", `{"Pod":{},"NodeNameToVictims":{},"NodeNameToMetaVictims":{}}`, 400, "either NodeNameToVictims or"},
-		"no victims":                     {"POST", "/preempt", `{"Pod":{}}`, 400, "either NodeNameToVictims or"},
-		"preemption for no pod":          {"POST", "/preempt", `{"NodeNameToMetaVictims":{}}`, 400, "it has no Pod"},
-		"null for victims":               {"POST", "/preempt", `{"Pod":{},"NodeNameToMetaVictims":{"full":null}}`, 400, `node "full"`},
-		"null for a victim":              {"POST", "/preempt", `{"Pod":{},"NodeNameToVictims":{"full":{"Pods":[null]}}}`, 400, `node "full"`},
-		"a victim without a UID":         {"POST", "/preempt", `{"Pod":{},"NodeNameToMetaVictims":{"full":{"Pods":[{}]}}}`, 400, `node "full"`},
-		"no nodes to evict from":         {"POST", "/preempt", `{"Pod":{},"NodeNameToMetaVictims":{}}`, 200, `{"NodeNameToMetaVictims":{}}`},
-		"null":                           {"POST", "/filter", `null`, 400, "it has no Pod"},
-		"more after the end":             {"POST", "/filter", `{"Pod":{},"NodeNames":[]} {}`, 400, "more follows"},
-		"no pod":                         {"POST", "/filter", `{"NodeNames":["a"]}`, 400, "it has no Pod"},
-		"no nodes":                       {"POST", "/prioritize", `{"Pod":{}}`, 400, "either Nodes or NodeNames"},
-		"nodes and names":                {"POST", "/filter", `{"Pod":{},"NodeNames":[],"Nodes":{}}`, 400, "either Nodes or NodeNames"},
-		"a body above the limit":         {"POST", "/filter", `{"Pod":{"x":"` + strings.Repeat("x", 5000) + `"}}`, 413, "--max-request-bytes"},
-		"another method":                 {"GET", "/filter", "", 405, "Method Not Allowed"},
-		"a verb that does not exist":     {"POST", "/evict", "{}", 404, "not found"},
-		"bind of one that does not bind": {"POST", "/bind", "{}", 404, "not found"},
-		"no nodes at all are no error":   {"POST", "/filter", `{"Pod":{},"NodeNames":[]}`, 200, `"NodeNames":[]`},
-		"a node without a name":          {"POST", "/filter", `{"Pod":{},"Nodes":{"items":[{}]}}`, 200, "not known to the extender"},
-		"a null node list":               {"POST", "/filter", `{"Pod":{},"Nodes":{"items":null}}`, 200, `"items":[]`},
-		"health":                         {"GET", "/healthz", "", 200, "ok"},
-		"readiness":                      {"GET", "/readyz", "", 200, "ok"},
-		"metrics without a token":        {"GET", "/metrics", "", 401, "Authorization: Bearer TOKEN"},
+		"garbage":                      {"POST", "/filter", "{]", 400, "reading the request"},
+		"nothing":                      {"POST", "/filter", "", 400, "reading the request"},
+		"another type":                 {"POST", "/prioritize", `[1]`, 400, "reading the request"},
+		"null":                         {"POST", "/filter", `null`, 400, "it has no Pod"},
+		"more after the end":           {"POST", "/filter", `{"Pod":{},"NodeNames":[]} {}`, 400, "more follows"},
+		"no pod":                       {"POST", "/filter", `{"NodeNames":["a"]}`, 400, "it has no Pod"},
+		"no nodes":                     {"POST", "/prioritize", `{"Pod":{}}`, 400, "it has no NodeNames"},
+		"nodes in full":                {"POST", "/filter", `{"Pod":{},"Nodes":{"items":[{}]}}`, 400, "nodeCacheCapable: true"},
+		"a body above the limit":       {"POST", "/filter", `{"Pod":{"x":"` + strings.Repeat("x", bodyBytes) + `"}}`, 413, "nodeCacheCapable: true"},
+		"another method":               {"GET", "/filter", "", 405, "Method Not Allowed"},
+		"a verb that does not exist":   {"POST", "/bind", "{}", 404, "not found"},
+		"no nodes at all are no error": {"POST", "/filter", `{"Pod":{},"NodeNames":[]}`, 200, `"NodeNames":[]`},
+		"health":                       {"GET", "/healthz", "", 200, "ok"},
+		"readiness":                    {"GET", "/readyz", "", 200, "ok"},
+		"metrics without a token":      {"GET", "/metrics", "", 401, "Authorization: Bearer TOKEN"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -187,25 +190,22 @@ func TestRequestsThatCannotBeReadAreRefused(t *testing.T) {
 	}
 }
 
-func TestAnExtenderThatMayNotAnswerSaysWhy(t *testing.T) {
+func TestAnExtenderThatHasNotSeenTheClusterSaysSo(t *testing.T) {
 	t.Parallel()
 	h, nodes := newWorld(t)
-	server, err := NewServer(h.Extender, Serving{Address: "127.0.0.1:0", Limits: Limits{1 << 20, time.Minute}},
-		func() error { return io.ErrNoProgress })
-	if err != nil {
-		t.Fatal(err)
-	}
-	run(t, server)
-	client := caller(t, server.Addr().String(), nil)
+	h.synced.Store(false)
+	const want = "has not seen the whole cluster yet"
+	address := h.serve(t, Serving{})
+	client := caller(t, address, nil)
 	if _, _, _, err := client.Filter(newPod("new", "", 1, nil), infos(nodes...)); err == nil ||
-		err.Error() != io.ErrNoProgress.Error() {
+		!strings.Contains(err.Error(), want) {
 		t.Errorf("filter: error %v", err)
 	}
 	if _, _, err := client.Prioritize(newPod("new", "", 1, nil), infos(nodes...)); err == nil ||
 		!strings.Contains(err.Error(), "503") {
 		t.Errorf("prioritize: error %v", err)
 	}
-	response, err := http.Get("http://" + server.Addr().String() + "/readyz")
+	response, err := http.Get("http://" + address + "/readyz")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +225,7 @@ func TestARequestOutOfTimeIsAnError(t *testing.T) {
 	}
 	answer := httptest.NewRecorder()
 	h.turn <- struct{}{}
-	h.Handler(Limits{BodyBytes: 1 << 20, Time: 500 * time.Millisecond}, func() error { return nil }).
+	h.Handler(500*time.Millisecond).
 		ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/filter", bytes.NewReader(body)))
 	<-h.turn
 	var result extenderv1.ExtenderFilterResult
@@ -237,51 +237,6 @@ func TestARequestOutOfTimeIsAnError(t *testing.T) {
 	}
 	client := caller(t, h.serve(t, Serving{}), nil)
 	if passed, _, _, err := client.Filter(newPod("new", "", 1, nil), infos(nodes...)); err != nil || len(passed) != 3 {
-		t.Errorf("the next request: %v, error %v", namesOf(passed), err)
-	}
-}
-
-// Callers that send half a request keep others from nothing, however many they are.
-func TestSlowCallersStallNoOthers(t *testing.T) {
-	t.Parallel()
-	h, nodes := newWorld(t)
-	const within = time.Minute
-	address := h.serve(t, Serving{Limits: Limits{BodyBytes: 1 << 20, Time: within}})
-	for range 10 * largeAtOnce {
-		sendHalf(t, address, "{")
-	}
-	client, started := caller(t, address, nil), time.Now()
-	if passed, _, _, err := client.Filter(newPod("new", "", 1, nil), infos(nodes...)); err != nil || len(passed) != 3 {
-		t.Errorf("passed %v, error %v", namesOf(passed), err)
-	}
-	if took := time.Since(started); took > within/2 {
-		t.Errorf("the answer took %v", took)
-	}
-}
-
-// Requests that have arrived in part take the memory that they fill. The one that has been sent for the longest time
-// makes room.
-func TestTheSlowestOfManyLargeRequestsIsCutOff(t *testing.T) {
-	t.Parallel()
-	h, nodes := newWorld(t)
-	const most = 64 << 10
-	address := h.serve(t, Serving{Limits: Limits{BodyBytes: most, Time: time.Minute}})
-	answers := make(chan string, 2*largeAtOnce)
-	for range cap(answers) {
-		conn := sendHalf(t, address, `{"Pod":{"x":"`+strings.Repeat("x", most-100))
-		go func() {
-			text, _ := io.ReadAll(conn) // the end of the test closes those that are not answered
-			answers <- string(text)
-		}()
-	}
-	for range largeAtOnce {
-		if text := <-answers; !strings.Contains(text, " 503 ") ||
-			!strings.Contains(text, "had been sent for the longest time") {
-			t.Errorf("answer %q", text)
-		}
-	}
-	if passed, _, _, err := caller(t, address, nil).Filter(newPod("new", "", 1, nil), infos(nodes...)); err != nil ||
-		len(passed) != 3 {
 		t.Errorf("the next request: %v, error %v", namesOf(passed), err)
 	}
 }
@@ -305,8 +260,8 @@ func sendHalf(t *testing.T, address, content string) net.Conn {
 func TestSlowCallersAreCutOff(t *testing.T) {
 	t.Parallel()
 	h, nodes := newWorld(t)
-	address := h.serve(t, Serving{Limits: Limits{BodyBytes: 1 << 20, Time: 500 * time.Millisecond}})
-	slow := make([]net.Conn, largeAtOnce)
+	address := h.serve(t, Serving{Within: 500 * time.Millisecond})
+	slow := make([]net.Conn, answeredAtOnce)
 	for i := range slow {
 		slow[i] = sendHalf(t, address, "{")
 	}

@@ -27,7 +27,8 @@ type Serving struct {
 	ClientCAFile string
 	// ClientNames are the common names of the callers that are answered; empty: of any.
 	ClientNames []string
-	Limits      Limits
+	// Within is how long an answer may take.
+	Within time.Duration
 }
 
 // shutdownWithin is how long requests that are being answered may take once the server is to stop.
@@ -40,8 +41,8 @@ type Server struct {
 	certs    *certificates
 }
 
-// NewServer opens the port. ready says why no request may be answered now, nil if one may.
-func NewServer(e *Extender, s Serving, ready func() error) (*Server, error) {
+// NewServer opens the port.
+func NewServer(e *Extender, s Serving) (*Server, error) {
 	certs, err := newCertificates(s)
 	if err != nil {
 		return nil, err
@@ -54,7 +55,7 @@ func NewServer(e *Extender, s Serving, ready func() error) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listening for requests: %w", err)
 	}
-	verbs := e.Handler(s.Limits, ready)
+	verbs := e.Handler(s.Within)
 	if s.ClientCAFile != "" {
 		verbs = verifiedOnly(verbs, s.ClientNames)
 	}
@@ -62,7 +63,7 @@ func NewServer(e *Extender, s Serving, ready func() error) (*Server, error) {
 	mux.Handle("/", verbs)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if err := ready(); err != nil {
+		if err := e.Ready(); err != nil {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 			return
 		}
@@ -72,9 +73,9 @@ func NewServer(e *Extender, s Serving, ready func() error) (*Server, error) {
 	server := &Server{listener: listener, certs: certs, http: &http.Server{
 		Handler:           mux,
 		ReadHeaderTimeout: 5 * time.Second,
-		ReadTimeout:       s.Limits.Time,
+		ReadTimeout:       s.Within,
 		// The answer to a request that used all of its time must still be written.
-		WriteTimeout:   2 * s.Limits.Time,
+		WriteTimeout:   2 * s.Within,
 		IdleTimeout:    2 * time.Minute,
 		MaxHeaderBytes: 64 << 10,
 	}}

@@ -135,7 +135,7 @@ func TestOnlyCallersWithACertificateAreAnswered(t *testing.T) {
 
 func TestANewCertificateIsUsedWithoutARestart(t *testing.T) {
 	t.Parallel()
-	h := newHarness(t, plain, false)
+	h := newHarness(t, plain)
 	a := newAuthority(t)
 	a.leaf(t, "server")
 	address := h.serve(t, Serving{CertFile: a.file("server.crt"), KeyFile: a.file("server.key")})
@@ -202,7 +202,7 @@ func TestANewAuthorityOfCallersIsUsedWithoutARestart(t *testing.T) {
 
 func TestCertificatesThatCannotBeUsedEndTheStart(t *testing.T) {
 	t.Parallel()
-	h := newHarness(t, plain, false)
+	h := newHarness(t, plain)
 	a := newAuthority(t)
 	a.leaf(t, "server")
 	a.leaf(t, "other")
@@ -213,7 +213,7 @@ func TestCertificatesThatCannotBeUsedEndTheStart(t *testing.T) {
 			ClientCAFile: a.file("server.key")},
 	} {
 		s.Address = "127.0.0.1:0"
-		if _, err := NewServer(h.Extender, s, func() error { return nil }); err == nil {
+		if _, err := NewServer(h.Extender, s); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}

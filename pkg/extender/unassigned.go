@@ -14,8 +14,8 @@ import (
 	"berth.dev/berth/pkg/informers"
 )
 
-// unassigned keeps pods with GPUs off nodes that share them, for an extender that does not bind: the devices of every
-// pod there have to be chosen, and the stock scheduler does not do it.
+// unassigned keeps pods with GPUs off nodes that share them: the devices of every pod there have to be chosen when it is
+// bound, and the stock scheduler does not do it.
 type unassigned struct {
 	keys  *gpuview.Keys
 	nodes *informers.ByNode[atomic.Pointer[gpuview.Node]]
@@ -38,8 +38,7 @@ func newUnassigned(profile *schedulerconfig.KubeSchedulerProfile,
 	return nil, nil
 }
 
-const reasonUnassigned = "node(s) share their GPUs, whose devices only an extender with --bind assigns (bindVerb of " +
-	"the scheduler)"
+const reasonUnassigned = "node(s) share their GPUs, whose devices only berth-scheduler assigns"
 
 func (u *unassigned) filter(pod *v1.Pod, node *v1.Node) *fwk.Status {
 	if u == nil {

@@ -48,22 +48,6 @@ func testAccount(t *testing.T, w *guarded) {
 	token.mayBind(t)
 }
 
-// testExtendersAccount does the same with that of the extender.
-func testExtendersAccount(t *testing.T, w *guarded) {
-	w.installExtender(t)
-	if _, err := sandbox.CreateFiles(t.Context(), w.Config, "default", os.DirFS(manifests(t)),
-		"extender/policy.yaml"); err != nil {
-		t.Fatal(err)
-	}
-	token := stolen{w, w.as(t, extenderAccount), "extender"}
-	token.mayNotPatchPods(t)
-	token.awaitGuard(t)
-	token.mayWriteStatuses(t, ", but conditions", ", but berth.dev/GPUsAssigned", map[string]string{
-		"devices, in one patch": `{"metadata":{"annotations":{"berth.dev/gpu-assigned":"{}"}},"status":{"conditions":[{"type":"berth.dev/GPUsAssigned","status":"True"}]}}`,
-	})
-	token.mayBind(t)
-}
-
 // pod is one that runs, as far as its status says.
 func (s stolen) pod(ctx context.Context, t *testing.T) *corev1.Pod {
 	t.Helper()

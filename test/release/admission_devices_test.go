@@ -255,37 +255,6 @@ func testOverlay(t *testing.T, w *guarded) {
 	}
 }
 
-const extenderAccount = "system:serviceaccount:kube-system:berth-extender"
-
-// installExtender gives the extender its account and its rights, once.
-func (w *guarded) installExtender(t *testing.T) {
-	t.Helper()
-	w.extender.Do(func() {
-		if _, err := sandbox.CreateFiles(t.Context(), w.Config, "default", os.DirFS(manifests(t)),
-			"extender/rbac.yaml"); err != nil {
-			t.Fatal(err)
-		}
-	})
-	w.AwaitClusterRole(t, extenderAccount, "berth-extender")
-	w.AwaitClusterRole(t, extenderAccount, "berth-extender-binder")
-}
-
-// testExtender: it binds with devices that it has chosen, under the shipped roles alone.
-func testExtender(t *testing.T, w *guarded) {
-	ctx := t.Context()
-	w.installExtender(t)
-	pod, err := w.user.CoreV1().Pods("default").Create(ctx, podWith(nil), metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	patch := fmt.Appendf(nil, `{"metadata":{"uid":%q,"annotations":{"berth.dev/gpu-assigned":"{}"}},"status":{"conditions":[{"type":"berth.dev/GPUsAssigned","status":"True"}]}}`, pod.UID)
-	pods := w.as(t, extenderAccount).CoreV1().Pods("default")
-	if _, err := pods.Patch(ctx, pod.Name, types.StrategicMergePatchType, patch,
-		metav1.PatchOptions{DryRun: dryRun.DryRun}, "status"); err != nil {
-		t.Error(err)
-	}
-}
-
 func testSchedulerName(t *testing.T, w *guarded) {
 	ours := corev1.Toleration{Key: wellknown.SchedulerKey, Operator: corev1.TolerationOpExists}
 	others := corev1.Toleration{Key: "nvidia.com/gpu", Operator: corev1.TolerationOpExists}

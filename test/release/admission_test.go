@@ -7,7 +7,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 	"testing/fstest"
 
@@ -40,8 +39,6 @@ type guarded struct {
 	*box.Box
 	// user writes as the team.
 	user kubernetes.Interface
-	// extender installs the rights of the extender.
-	extender sync.Once
 }
 
 // TestOnAGuardedControlPlane installs the policies once. Its parts change nothing that others rely on.
@@ -69,12 +66,10 @@ func TestOnAGuardedControlPlane(t *testing.T) {
 		{"licenses of a pod with a node stay", testLicenses},
 		{"only the DaemonSet controller makes pods of DaemonSets", testDaemons},
 		{"the scheduler places a pod with a share", testScheduled},
-		{"the extender writes the devices that it has chosen", testExtender},
 		{"the right to write devices follows an overlay with another namespace", testOverlay},
 		{"pods of labelled namespaces get scheduler and toleration", testSchedulerName},
 		{"quotas count shares that are resources", testQuota},
 		{"a stolen token of the scheduler changes of pods what the scheduler changes", testAccount},
-		{"a stolen token of the extender changes of pods what the extender changes", testExtendersAccount},
 		{"the taint is for Berth's own pods", testTaint},
 		{"only readers of metrics get them", testMetrics},
 		{"the scheduler exports what rules and dashboards use", testExportedMetrics},

@@ -75,7 +75,11 @@ func testImageOfTheExtender(t *testing.T, w *guarded) {
 	b := newBuilder(t)
 	container := b.container(t, "extender")
 	b.check(t, container, "extender")
-	w.installExtender(t)
+	if _, err := sandbox.CreateFiles(t.Context(), w.Config, "default", os.DirFS(manifests(t)),
+		"extender/rbac.yaml"); err != nil {
+		t.Fatal(err)
+	}
+	w.AwaitClusterRole(t, "system:serviceaccount:kube-system:berth-extender", "berth-extender")
 	kubeconfig, err := os.ReadFile(w.KubeconfigOf(t, "berth-extender"))
 	if err != nil {
 		t.Fatal(err)
@@ -90,7 +94,7 @@ profiles:
 `
 	address := box.Port(t).Address()
 	b.start(t, container, map[string][]byte{"kubeconfig": kubeconfig, "config.yaml": []byte(config)},
-		"/berth-extender", "--config=/config/config.yaml", "--listen="+address, "--leader-elect=false")
+		"/berth-extender", "--config=/config/config.yaml", "--listen="+address)
 	box.AwaitAnswer(t, "http://"+address+"/readyz", "ok", nil)
 	response, err := http.Post("http://"+address+"/filter", "application/json", strings.NewReader(
 		`{"Pod":{"metadata":{"annotations":{"berth.dev/gpu-models":"Tesla-T4"}},`+

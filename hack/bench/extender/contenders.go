@@ -30,23 +30,17 @@ const (
 	// allNodes lets the plugin look at as many nodes as the stock scheduler and the extender do.
 	allNodes = "    pluginConfig: [{name: GPUAware, args: {candidates: 0}}]\n"
 
-	filterVerb = "    filterVerb: filter\n"
+	filterVerb = "    nodeCacheCapable: true\n    filterVerb: filter\n"
 	bothVerbs  = filterVerb + "    prioritizeVerb: prioritize\n    weight: 20\n"
-	names      = "    nodeCacheCapable: true\n"
 )
 
 var contenders = []contender{
 	{name: "stock", description: "the stock profile alone"},
 	{name: "filter-plugin", description: "Filter of GPUAware as a plugin", profile: filterOnly + allNodes},
-	{name: "filter-extender", description: "the same as an extender that is sent names of nodes", extender: filterVerb +
-		names, extenderProfile: filterOnly},
-	{name: "filter-extender-nodes", description: "the same as an extender that is sent whole nodes", extender: filterVerb,
-		extenderProfile: filterOnly},
+	{name: "filter-extender", description: "the same as an extender", extender: filterVerb, extenderProfile: filterOnly},
 	{name: "plugin", description: "Filter and Score of GPUAware as a plugin", profile: filterAndScore + allNodes},
 	{name: "plugin-candidates", description: "the same with candidates, which is how we ship it", profile: filterAndScore},
-	{name: "extender", description: "Filter and Score as an extender that is sent names", extender: bothVerbs + names,
-		extenderProfile: filterAndScore},
-	{name: "extender-nodes", description: "the same as an extender that is sent whole nodes", extender: bothVerbs,
+	{name: "extender", description: "Filter and Score as an extender", extender: bothVerbs,
 		extenderProfile: filterAndScore},
 }
 

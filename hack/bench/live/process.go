@@ -95,7 +95,7 @@ func (b *Bed) Ready(c Contender, pod *v1.Pod) (*Process, *Bound) {
 // extender has seen the whole cluster.
 func (b *Bed) StartExtender(config []byte) *Process {
 	e := b.run("berth-extender", "http", config, func(at *port.Reservation) []string {
-		return []string{"--listen=" + at.Address(), "--leader-elect=false"}
+		return []string{"--listen=" + at.Address()}
 	})
 	rig.Check(wait.PollUntilContextCancel(b.ctx, 100*time.Millisecond, true, func(context.Context) (bool, error) {
 		select {

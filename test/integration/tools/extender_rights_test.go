@@ -25,7 +25,7 @@ func extendersWithoutARight(t *testing.T, shared *box.Box) {
 			}
 		}
 		who := newAccount(t, shared, "extender-"+strings.ReplaceAll(lacking.Verbs[0]+"-"+resource, "/", "-"), rest)
-		return startExtender(t, who.kubeconfig(t, nil), "--leader-elect=false")
+		return startExtender(t, who.kubeconfig(t, nil))
 	}
 	tested := 0
 	for _, rule := range rules {

@@ -1,16 +1,12 @@
 package tools_test
 
 import (
-	"context"
-	"strings"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
-	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"berth.dev/berth/test/harness/box"
@@ -30,68 +26,6 @@ func with(pod *v1.Pod, amounts map[v1.ResourceName]string) *v1.Pod {
 		resources.Requests[name], resources.Limits[name] = resource.MustParse(amount), resource.MustParse(amount)
 	}
 	return pod
-}
-
-// evictsWhereThatHelps has a full node of either model. By priority, the scheduler would rather evict the pod on the
-// T4s, where the pod that comes could not run.
-func evictsWhereThatHelps(t *testing.T, shared *box.Box) {
-	for name, value := range map[string]int32{"low": 1, "middle": 10, "high": 100} {
-		class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value}
-		if err := box.CreatePriorityClass(t.Context(), shared.Client, class); err != nil {
-			t.Fatal(err)
-		}
-	}
-	of := func(class string, pod *v1.Pod) *v1.Pod {
-		// Without a kubelet the test itself must end a pod.
-		pod.Spec.PriorityClassName, pod.Spec.TerminationGracePeriodSeconds = class, ptr.To(int64(0))
-		return in("full", pod)
-	}
-	place(t, shared, of("middle",
-		gpuPod("on-large", 4, map[string]string{"berth.dev/gpu-models": "NVIDIA-A100-SXM4-80GB"})))
-	place(t, shared, of("low", gpuPod("on-small", 4, nil)))
-	if node := place(t, shared,
-		of("high", gpuPod("urgent", 4, map[string]string{"berth.dev/gpu-memory-min": "40Gi"}))); node != "large-0" {
-		t.Errorf("the urgent pod went to %s", node)
-	}
-	shared.Pod(t, "on-small") // it is there
-	// Nothing is evicted for a pod that would fit nowhere even then.
-	shared.Create(t, of("high",
-		gpuPod("impossible", 4, map[string]string{"berth.dev/gpu-models": "NVIDIA-H100-80GB-HBM3"})))
-	shared.Pending(t, "impossible", "no candidate node for preemption")
-	shared.Pod(t, "on-small") // it is there
-}
-
-// bindsForHAMi plays the part of HAMi's device plugin, which serves the pod that the node's lock names.
-func bindsForHAMi(t *testing.T, shared *box.Box) {
-	part := func(name string) *v1.Pod {
-		return in("hami", with(gpuPod(name, 1, nil), map[v1.ResourceName]string{"nvidia.com/gpumem": "6000"}))
-	}
-	place(t, shared, part("hami-1"))
-	if got := shared.Pod(t, "hami-1").Annotations["hami.io/vgpu-devices-to-allocate"]; got != "GPU-a,NVIDIA,6000,0:;" {
-		t.Errorf("devices of the first pod: %q", got)
-	}
-	lock := func() string {
-		node, err := shared.Client.CoreV1().Nodes().Get(t.Context(), "hami-0", metav1.GetOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return node.Annotations["hami.io/mutex.lock"]
-	}
-	shared.Create(t, part("hami-2"))
-	shared.Await(t, "the second pod to be promised its device", func(context.Context) (bool, error) {
-		return strings.HasSuffix(lock(), ",default,hami-1"), nil
-	})
-	if _, err := shared.Client.CoreV1().Nodes().Patch(t.Context(), "hami-0", types.MergePatchType,
-		[]byte(`{"metadata":{"annotations":{"hami.io/mutex.lock":null}}}`), metav1.PatchOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	shared.Bound(t, "hami-2", "")
-	if held := lock(); !strings.HasSuffix(held, ",default,hami-2") {
-		t.Errorf("the node's lock is %q, want that of the second pod", held)
-	}
-	// 16,384 MiB have no room for 6,000 more.
-	shared.Create(t, part("hami-3"))
-	shared.Pending(t, "hami-3", "GPU")
 }
 
 // bindsWithClaims asks for the only device of its kind on a node, by a claim and by a resource that a class stands in

@@ -31,19 +31,6 @@ const extenderNodes = `shapes:
   count: 1
   labels: {pool: main, nvidia.com/gpu.product: NVIDIA-L4, nvidia.com/gpu.memory: "23034", nvidia.com/gpu.count: "2", berth.dev/gpu-mode: shared}
   allocatable: {cpu: "96", memory: 512Gi, pods: "110", nvidia.com/gpu: "2"}
-- name: large
-  count: 1
-  labels: {pool: full, nvidia.com/gpu.product: NVIDIA-A100-SXM4-80GB, nvidia.com/gpu.memory: "81920", nvidia.com/gpu.count: "4"}
-  allocatable: {cpu: "96", memory: 512Gi, pods: "110", nvidia.com/gpu: "4"}
-- name: small
-  count: 1
-  labels: {pool: full, nvidia.com/gpu.product: Tesla-T4, nvidia.com/gpu.memory: "15360", nvidia.com/gpu.count: "4"}
-  allocatable: {cpu: "96", memory: 512Gi, pods: "110", nvidia.com/gpu: "4"}
-- name: hami
-  count: 1
-  labels: {pool: hami, nvidia.com/gpu.product: Tesla-T4}
-  annotations: {hami.io/node-nvidia-register: "GPU-a,10,16384,100,NVIDIA-Tesla T4,0,true:"}
-  allocatable: {cpu: "96", memory: 512Gi, pods: "110", nvidia.com/gpu: "10"}
 - name: asked
   count: 1
   labels: {pool: asked, nvidia.com/gpu.product: NVIDIA-A100-SXM4-80GB, nvidia.com/gpu.memory: "81920", nvidia.com/gpu.count: "8"}
@@ -54,7 +41,7 @@ const extenderNodes = `shapes:
   allocatable: {cpu: "96", memory: 512Gi, pods: "110"}
 `
 
-// The stock profile of a scheduler without a plugin of ours, with the extender as its filter, judge and binder.
+// The stock profile of a scheduler without a plugin of ours, with the extender as its filter and judge.
 const stockWithExtender = `apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 leaderElection: {leaderElect: false}
@@ -62,16 +49,10 @@ clientConnection: {kubeconfig: %q}
 podMaxBackoffSeconds: 1
 profiles:
   - schedulerName: default-scheduler
-    pluginConfig:
-      # Of these only HAMi knows; no node has them.
-      - name: NodeResourcesFit
-        args: {ignoredResources: [nvidia.com/gpumem, nvidia.com/gpumem-percentage, nvidia.com/gpucores]}
 extenders:
   - urlPrefix: http://%s
     filterVerb: filter
     prioritizeVerb: prioritize
-    preemptVerb: preempt
-    bindVerb: bind
     weight: 20
     nodeCacheCapable: true
     httpTimeout: 30s
@@ -90,37 +71,17 @@ profiles:
 // extender.
 func placesAsTheExtenderSays(t *testing.T, shared *box.Box) {
 	if _, err := sandbox.CreateFiles(t.Context(), shared.Config, metav1.NamespaceSystem, os.DirFS(manifests(t)),
-		"extender/rbac.yaml", "extender/policy.yaml"); err != nil {
+		"extender/rbac.yaml"); err != nil {
 		t.Fatal(err)
 	}
-	for _, role := range []string{"berth-extender", "berth-extender-binder", "berth-extender-hami"} {
-		shared.AwaitClusterRole(t, "system:serviceaccount:kube-system:berth-extender", role)
-	}
-	kubeconfig := shared.KubeconfigOf(t, "berth-extender")
-	// Nothing starts an extender again that has lost its lease, so that the one of the scenarios has none.
-	alone := startExtender(t, kubeconfig, "--leader-elect=false")
-	alone.awaitReady(t, "ok")
-	config := fmt.Sprintf(stockWithExtender, shared.Kubeconfig(), alone.address)
+	shared.AwaitClusterRole(t, "system:serviceaccount:kube-system:berth-extender", "berth-extender")
+	e := startExtender(t, shared.KubeconfigOf(t, "berth-extender"))
+	e.awaitReady(t, "ok")
+	config := fmt.Sprintf(stockWithExtender, shared.Kubeconfig(), e.address)
 	box.Command(t, "berth-scheduler", "--config="+write(t, "scheduler.yaml", config), "--secure-port=0")
 
 	t.Run("pods go where their GPUs are", func(t *testing.T) { placesAsThePluginsSay(t, shared) })
-	t.Run("pods are evicted only where that makes a place", func(t *testing.T) { evictsWhereThatHelps(t, shared) })
-	t.Run("HAMi's device plugin serves one pod after the other", func(t *testing.T) { bindsForHAMi(t, shared) })
 	t.Run("devices of claims are allocated by the scheduler", func(t *testing.T) { bindsWithClaims(t, shared) })
-
-	// Of two replicas, the other does not answer until the first gives the lease back. Then it knows of the shares.
-	first := startExtender(t, kubeconfig)
-	first.awaitReady(t, "ok")
-	other := startExtender(t, kubeconfig)
-	other.awaitReady(t, "does not hold the lease kube-system/berth-extender")
-	if err := first.Stop(); err != nil {
-		t.Errorf("stopping the extender: %v", err)
-	}
-	other.awaitReady(t, "ok")
-	said := other.filter(t, `{"Pod":{"metadata":{"annotations":{"alibabacloud.com/gpu-milli":"500","alibabacloud.com/gpu-count":"1"}}},"NodeNames":["shared-0"]}`)
-	if !strings.Contains(said, `"NodeNames":[]`) {
-		t.Errorf("a fifth share by the next replica: %s", said)
-	}
 }
 
 // placesAsThePluginsSay fills the nodes of the pool main.
@@ -135,20 +96,12 @@ func placesAsThePluginsSay(t *testing.T, shared *box.Box) {
 		gpuPod("third", 2, map[string]string{"berth.dev/gpu-models": "Tesla-T4"})); !strings.HasPrefix(third, "t4-") {
 		t.Errorf("a pod for a T4 went to %s", third)
 	}
-	for i := range 4 {
-		name := fmt.Sprintf("share-%d", i)
-		node := place(t, shared, gpuPod(name, 0, map[string]string{"alibabacloud.com/gpu-milli": "500",
-			"alibabacloud.com/gpu-count": "1"}))
-		if device := shared.Pod(t, name).Annotations["alibabacloud.com/gpu-index"]; node != "shared-0" || device == "" {
-			t.Errorf("share %d: node %s, device %q", i, node, device)
-		}
-	}
 	for name, tc := range map[string]struct {
 		pod  *v1.Pod
 		want string
 	}{
-		"a share too many": {gpuPod("share-4", 0, map[string]string{"alibabacloud.com/gpu-milli": "500",
-			"alibabacloud.com/gpu-count": "1"}), "GPU"},
+		"a share of a GPU": {gpuPod("share", 0, map[string]string{"alibabacloud.com/gpu-milli": "500",
+			"alibabacloud.com/gpu-count": "1"}), "only berth-scheduler assigns"},
 		"a wrong value": {gpuPod("wrong", 1, map[string]string{"berth.dev/gpu-memory-min": "much"}),
 			"berth.dev/gpu-memory-min"},
 	} {
@@ -165,12 +118,11 @@ type extender struct {
 	address string
 }
 
-func startExtender(t *testing.T, kubeconfig string, args ...string) *extender {
+func startExtender(t *testing.T, kubeconfig string) *extender {
 	t.Helper()
 	address := box.Port(t).Address()
 	config := write(t, "extender.yaml", fmt.Sprintf(extenderConfig, kubeconfig))
-	return &extender{box.Command(t, "berth-extender",
-		append([]string{"--config=" + config, "--listen=" + address, "--bind"}, args...)...), address}
+	return &extender{box.Command(t, "berth-extender", "--config="+config, "--listen="+address), address}
 }
 
 // awaitReady waits until the extender says something of its readiness.
