@@ -73,13 +73,13 @@ func TestWhatWasLearnedSurvives(t *testing.T) {
 			t.Parallel()
 			first := newRig(before...)
 			first.learn(20)
-			first.save(t.Context(), time.Second)
+			first.save(t.Context())
 			next := newRig(first.kept(t))
 			next.read(t.Context())
 			if !next.book.Knows() || next.book.Learned() != 20 {
 				t.Errorf("the next scheduler has learned %d times", next.book.Learned())
 			}
-			next.save(t.Context(), time.Second)
+			next.save(t.Context())
 			if next.writes > 0 {
 				t.Error("it writes what it has just read")
 			}
@@ -114,7 +114,7 @@ func TestWhatCannotBeReadIsAnEmptyBook(t *testing.T) {
 				t.Errorf("%d runs were read", r.book.Learned())
 			}
 			r.learn(1)
-			r.save(t.Context(), time.Second)
+			r.save(t.Context())
 			fresh := newRig(r.kept(t))
 			if fresh.read(t.Context()); fresh.book.Learned() != 1 {
 				t.Error("it is not written over")
@@ -163,12 +163,12 @@ func TestAWriteThatFailsIsTriedAgain(t *testing.T) {
 		return fails, nil, errors.New("refused")
 	})
 	r.learn(10)
-	r.save(t.Context(), time.Second)
+	r.save(t.Context())
 	if len(r.kept(t).BinaryData) > 0 {
 		t.Fatal("the write that was refused is there")
 	}
 	fails = false
-	r.save(t.Context(), time.Second)
+	r.save(t.Context())
 	if len(r.kept(t).BinaryData[Key]) == 0 {
 		t.Error("it was not tried again")
 	}
