@@ -2,7 +2,6 @@ package release_test
 
 import (
 	"context"
-	"os"
 	"strings"
 	"testing"
 
@@ -12,8 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
-
-	"berth.dev/berth/pkg/sandbox"
 )
 
 // stolen is the token of a component in the hands of a thief.
@@ -94,12 +91,8 @@ func (s stolen) mayWriteStatuses(t *testing.T, ownFields, ownConditions string, 
 	condition := func(name string) string {
 		return "the " + s.who + " may not change condition " + name + " of a pod" + ownConditions
 	}
-	metadata := map[string]string{
-		"scheduler": "the scheduler may change annotations of pods and a few fields of their status, " +
-			"and nothing else of them",
-		"extender": "the extender may change annotations of pods and one condition of their status, " +
-			"and nothing else of them",
-	}[s.who]
+	const metadata = "the scheduler may change annotations of pods and a few fields of their status, " +
+		"and nothing else of them"
 	type write struct{ patch, want string }
 	writes := map[string]write{
 		"a label":             {`{"metadata":{"labels":{"app":"stolen"}}}`, metadata},

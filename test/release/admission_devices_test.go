@@ -2,8 +2,6 @@ package release_test
 
 import (
 	"context"
-	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -17,7 +15,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"berth.dev/berth/pkg/gpuview"
-	"berth.dev/berth/pkg/sandbox"
 	"berth.dev/berth/pkg/wellknown"
 )
 
