@@ -84,7 +84,7 @@ Ctrl-C (143 after a SIGTERM), 1 for any other error; where a command has others,
 	root.AddCommand(newUpCommand(), newDownCommand(), newDemoCommand(), newReplayCommand(), newCompareCommand(),
 		newControlPlaneCommand())
 	root.AddCommand(newDumpCommand(), newTopCommand(), newStatusCommand(), newJobsCommand(), newDashboardCommand(),
-		newExplainCommand(), newAdviseCommand(), newValidateCommand(), newVersionCommand(), newManCommand())
+		newExplainCommand(), newAdviseCommand(), newValidateCommand(), newVersionCommand())
 	if err := command.Complete(root, flagCompletions()); err != nil {
 		panic(err)
 	}

@@ -3,17 +3,14 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"berth.dev/berth/pkg/command"
 	"berth.dev/berth/pkg/output"
 	"berth.dev/berth/pkg/rights"
-	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/validate"
 )
 
@@ -33,16 +30,12 @@ profiles are built with the real plugins, and the weights that they come to are 
 is allowed but defeats a purpose: weights that count nothing, plugins that work against each other, rates that limit
 the scheduler.
 
-Other objects are checked for what the API server of Kubernetes 1.37 would refuse or warn of, by the server's own
-code; custom resources by their definition, if it is Berth's or among the files. Other kinds are said to be not
-checked. Then they are searched for what Berth would not read, or not as it seems: annotations, labels of nodes that
-describe GPUs, and names of profiles, PodGroups, models and resources that do not fit each other.
+Objects of Kubernetes and of Berth are decoded strictly, and searched for what Berth would not read, or not as it
+seems: annotations, labels of nodes that describe GPUs, and names of profiles, PodGroups, models and resources that do
+not fit each other. Other kinds are said to be not checked. What else an API server would refuse,
+"kubectl apply --dry-run=server" says.
 
 Each finding names its rule in parentheses; docs/validate.md describes all rules.
-
---print-defaults prints instead each KubeSchedulerConfiguration, or without a FILE the shipped one, as the scheduler
-completes it: every plugin of each profile with its weight, and all args. The output is a configuration itself, in
-YAML, or in JSON with --output json.
 
 With --cluster the API server is asked besides which of the rights that the configurations need are granted to the
 scheduler's account. Each missing right is shown with what needs it and what is lost without it. Its weight is vital
@@ -67,13 +60,10 @@ given, and for any other error, such as an API server that does not answer.`,
   # Everything that an application consists of
   berth validate manifests/examples/09-training-gang
 
-  # What does the scheduler make of the shipped configuration?
-  berth validate --print-defaults | less
-
   # In a pipeline, where a warning is a failure
   kubectl kustomize manifests/base | berth validate --strict -`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if flags.cluster || flags.printDefaults {
+			if flags.cluster {
 				return nil
 			}
 			return cobra.MinimumNArgs(1)(cmd, args)
@@ -88,8 +78,6 @@ given, and for any other error, such as an API server that does not answer.`,
 		},
 	}
 	cmd.Flags().BoolVar(&flags.strict, "strict", false, "fail on warnings too")
-	cmd.Flags().BoolVar(&flags.printDefaults, "print-defaults", false,
-		"print the configurations with all plugins and args that the scheduler adds")
 	cmd.Flags().BoolVar(&flags.cluster, "cluster", false,
 		"ask the API server for the rights that the configurations need, and for fields of custom resources that it drops")
 	cmd.Flags().StringVar(&flags.account, "account", "kube-system/berth-scheduler",
@@ -102,9 +90,9 @@ given, and for any other error, such as an API server that does not answer.`,
 // validateFlags are the flags of validate.
 type validateFlags struct {
 	clusterFlags
-	strict, cluster, printDefaults bool
-	account                        string
-	format                         output.Format
+	strict, cluster bool
+	account         string
+	format          output.Format
 }
 
 // rightsMissing is the exit status where rights are missing, or definitions of custom resources are not ours.
@@ -122,9 +110,6 @@ func runValidate(ctx context.Context, files []string, flags validateFlags, out i
 		if err := validateShipped(report); err != nil {
 			return err
 		}
-	}
-	if flags.printDefaults && !report.Has(validate.Error) {
-		return printDefaults(out, flags.format, report)
 	}
 	if flags.cluster {
 		if err := flags.askCluster(ctx, report); err != nil {
@@ -160,31 +145,4 @@ func validateFile(report *validate.Report, path string) error {
 		return report.Read(os.Stdin, "standard input")
 	}
 	return report.ReadFile(path)
-}
-
-// printDefaults prints the configurations that were read as the scheduler completes them, in YAML unless JSON is asked
-// for.
-func printDefaults(out io.Writer, format output.Format, report *validate.Report) error {
-	configurations := report.Configurations()
-	if len(configurations) == 0 {
-		return badInput(errors.New("there is no scheduler configuration in the files"))
-	}
-	mediaType := runtime.ContentTypeYAML
-	if format == output.JSON {
-		mediaType = runtime.ContentTypeJSON
-	}
-	for i, component := range configurations {
-		text, err := validate.WithDefaults(&schedulerconfig.Configuration{Name: fmt.Sprintf("configuration %d", i+1),
-			Component: component}, mediaType)
-		if err != nil {
-			return badInput(err)
-		}
-		if i > 0 && format != output.JSON {
-			text = append([]byte("---\n"), text...)
-		}
-		if _, err := out.Write(text); err != nil {
-			return fmt.Errorf("printing the configuration: %w", err)
-		}
-	}
-	return nil
 }

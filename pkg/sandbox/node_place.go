@@ -1,11 +1,12 @@
 package sandbox
 
 import (
+	"encoding/json"
 	"fmt"
+	"reflect"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
-	sigsyaml "sigs.k8s.io/yaml"
 
 	"berth.dev/berth/pkg/yamldoc"
 )
@@ -64,23 +65,19 @@ func syntaxFault(d yamldoc.Document, err error) error {
 
 // decode reads a document into an object. Fields that are unknown to an object of the API are those of a newer version,
 // and are left out; the short form has none of them.
-func decode(d yamldoc.Document, into any) error {
-	var strict []sigsyaml.JSONOpt
+func decode(d yamldoc.Document, content []byte, into any) error {
 	_, short := into.(*nodesFile)
-	if short {
-		strict = append(strict, sigsyaml.DisallowUnknownFields)
-	}
-	err := sigsyaml.Unmarshal(d.Text, into, strict...)
-	if err == nil {
-		return nil
-	}
 	var root yaml.Node
-	if parseErr := yaml.Unmarshal(d.Text, &root); parseErr == nil && len(root.Content) > 0 {
-		for _, f := range yamldoc.Against(root.Content[0], into).Faults {
-			if short || !f.Unknown {
-				return fault{line: d.First + f.Line - 1, text: strings.TrimPrefix(f.Path+": "+f.Message, ": ")}
-			}
+	if err := yaml.Unmarshal(d.Text, &root); err != nil {
+		return syntaxFault(d, err)
+	}
+	for _, f := range yamldoc.Faults(root.Content[0], content, reflect.TypeOf(into), nil) {
+		if short || !f.Unknown {
+			return fault{line: d.First + f.Line - 1, text: strings.TrimPrefix(f.Path+": "+f.Message, ": ")}
 		}
 	}
-	return fault{line: d.First, text: strings.Join(strings.Fields(err.Error()), " ")}
+	if err := json.Unmarshal(content, into); err != nil {
+		return fault{line: d.First, text: strings.Join(strings.Fields(err.Error()), " ")}
+	}
+	return nil
 }

@@ -143,19 +143,19 @@ func nodesOf(d yamldoc.Document) ([]placedNode, error) {
 	switch meta.Kind {
 	case "Node":
 		var node corev1.Node
-		if err := decode(d, &node); err != nil {
+		if err := decode(d, content, &node); err != nil {
 			return nil, err
 		}
 		return readNodes([]corev1.Node{node}, func(int) place { return whole })
 	case "List", "NodeList":
 		var list corev1.NodeList
-		if err := decode(d, &list); err != nil {
+		if err := decode(d, content, &list); err != nil {
 			return nil, err
 		}
 		return readNodes(list.Items, func(i int) place { return whole.below(fmt.Sprintf("items[%d]", i)) })
 	case "":
 		var short nodesFile
-		if err := decode(d, &short); err != nil {
+		if err := decode(d, content, &short); err != nil {
 			return nil, err
 		}
 		return expandShapes(whole, short.Shapes)

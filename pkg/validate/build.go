@@ -115,7 +115,7 @@ func unsigned(ctx context.Context, built framework.Framework, profile *scheduler
 			return plugin, err
 		}
 	}
-	if err := buildAgain(ctx, registry, built, profile, nil); err != nil {
+	if err := buildAgain(ctx, registry, built, profile); err != nil {
 		return nil, err
 	}
 	list := built.ListPlugins()
@@ -130,12 +130,9 @@ func unsigned(ctx context.Context, built framework.Framework, profile *scheduler
 	return names, nil
 }
 
-// buildAgain makes a profile once more with the plugins of a registry; capture, if given, is told what it comes to.
-func buildAgain(
-	ctx context.Context, registry frameworkruntime.Registry, built framework.Framework,
-	profile *schedulerapi.KubeSchedulerProfile,
-	capture frameworkruntime.CaptureProfile,
-) error {
+// buildAgain makes a profile once more with the plugins of a registry.
+func buildAgain(ctx context.Context, registry frameworkruntime.Registry, built framework.Framework,
+	profile *schedulerapi.KubeSchedulerProfile) error {
 	again, err := frameworkruntime.NewFramework(ctx, registry, profile.DeepCopy(),
 		frameworkruntime.WithClientSet(built.ClientSet()),
 		frameworkruntime.WithKubeConfig(built.KubeConfig()),
@@ -146,7 +143,6 @@ func buildAgain(
 		frameworkruntime.WithSharedCSIManager(built.SharedCSIManager()),
 		frameworkruntime.WithPodGroupManager(built.PodGroupManager()),
 		frameworkruntime.WithEventRecorder(built.EventRecorder()),
-		frameworkruntime.WithCaptureProfile(capture),
 	)
 	if err != nil {
 		return fmt.Errorf("profile %s: %w", profile.SchedulerName, err)

@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -30,7 +31,7 @@ func (d *document) configuration() {
 	}
 	obj, gvk, err := scheme.Codecs.UniversalDecoder().Decode(d.json, nil, nil)
 	if err != nil {
-		d.decodingErrors(err)
+		d.find(Error, "invalid", anyPath.FindString(err.Error()), err.Error())
 		return
 	}
 	component, ok := obj.(*schedulerapi.KubeSchedulerConfiguration)
@@ -79,30 +80,36 @@ func (d *document) configuration() {
 	d.lint(component, profiles)
 }
 
-// configurationFields checks the fields of the configuration and of the args of its plugins, and says whether all can
-// be read.
+// configurationFields checks the fields of the configuration and of the args of its plugins, and says whether it can be
+// decoded.
 func (d *document) configurationFields() bool {
 	version := schema.FromAPIVersionAndKind(d.APIVersion, d.Kind).GroupVersion()
 	obj, err := scheme.Scheme.New(version.WithKind(d.Kind))
 	if err != nil {
 		return true // the decoder says that there is no such version
 	}
-	s := yamldoc.Against(d.root, obj)
-	profiles, _ := d.at("profiles")
-	for i, profile := range yamldoc.Items(profiles) {
-		for j, plugin := range yamldoc.Items(yamldoc.Child(profile, "pluginConfig")) {
-			args, name := yamldoc.Child(plugin, "args"), yamldoc.Child(plugin, "name")
-			if args == nil || name == nil {
-				continue
-			}
-			// Args of plugins that are not known are the decoder's business.
-			if obj, err := scheme.Scheme.New(version.WithKind(name.Value + "Args")); err == nil {
-				s.Check(args, reflect.TypeOf(obj), field.NewPath("profiles").Index(i).Child("pluginConfig").Index(j).Child("args"))
+	faults := yamldoc.Faults(d.root, d.json, reflect.TypeOf(obj), nil)
+	var given struct {
+		Profiles []struct {
+			PluginConfig []struct {
+				Name string
+				Args json.RawMessage
 			}
 		}
 	}
-	d.tell(s)
-	return len(s.Faults) == 0
+	_ = json.Unmarshal(d.json, &given) // what cannot be read is among the faults
+	for i := range given.Profiles {
+		for j, plugin := range given.Profiles[i].PluginConfig {
+			path := field.NewPath("profiles").Index(i).Child("pluginConfig").Index(j).Child("args")
+			node, _ := d.at(path.String())
+			// Args of plugins that are not known are the decoder's business.
+			if obj, err := scheme.Scheme.New(version.WithKind(plugin.Name + "Args")); err == nil && node != nil {
+				faults = append(faults, yamldoc.Faults(node, plugin.Args, reflect.TypeOf(obj), path)...)
+			}
+		}
+	}
+	d.tell(faults)
+	return len(faults) == 0
 }
 
 // badArgs finds what is wrong with the args of Berth's own plugins, and says whether anything is. The scheduler makes

@@ -46,10 +46,7 @@ var manifestScheme = func() *runtime.Scheme {
 	return s
 }()
 
-var (
-	strictManifests = serializer.NewCodecFactory(manifestScheme, serializer.EnableStrict).UniversalDeserializer()
-	manifests       = serializer.NewCodecFactory(manifestScheme).UniversalDeserializer()
-)
+var manifests = serializer.NewCodecFactory(manifestScheme).UniversalDeserializer()
 
 // manifest checks any other object: the fields of kinds that are known, and the keys that our plugins read.
 func (d *document) manifest() {
@@ -60,16 +57,10 @@ func (d *document) manifest() {
 		return
 	case gvk.Group == types.KustomizationVersion[:strings.IndexByte(types.KustomizationVersion, '/')] &&
 		d.Kind == types.KustomizationKind:
-		d.strict(&types.Kustomization{})
+		d.faults(&types.Kustomization{})
 		return
 	case d.Kind == "List" && d.APIVersion == "v1":
-		for _, item := range yamldoc.Items(yamldoc.Child(d.root, "items")) {
-			if item.Kind == yaml.AliasNode {
-				item = item.Alias
-			}
-			one := &document{report: d.report, file: d.file, offset: d.offset, root: item}
-			one.check()
-		}
+		d.list()
 		return
 	case d.Kind == "" || d.APIVersion == "":
 		d.findAt(Error, "kind", d.root.Line, "apiVersion and kind are required")
@@ -79,8 +70,10 @@ func (d *document) manifest() {
 			d.findIn(Error, "kind", "kind", fmt.Sprintf("there is no kind %s in %s", d.Kind, d.APIVersion))
 			return
 		}
-		// It may be defined in a file that is still to be read.
-		d.report.custom = append(d.report.custom, d)
+		d.find(Note, "not-checked", "kind", "not checked: the fields of this kind in "+d.APIVersion+" are not known here")
+		d.declares()
+		d.unknownKeys("metadata")
+		d.report.together.unread = append(d.report.together.unread, d)
 		return
 	}
 	obj, err := manifestScheme.New(gvk)
@@ -88,39 +81,33 @@ func (d *document) manifest() {
 		d.find(Error, "kind", "kind", err.Error())
 		return
 	}
-	if d.removed(obj) {
+	if !d.faults(obj) {
 		return
 	}
-	s := d.against(obj)
-	if d.json, err = s.Rest(d.root); err != nil {
+	if obj, _, err = manifests.Decode(d.json, nil, nil); err != nil {
+		d.find(Error, "invalid", "", err.Error())
 		return
-	}
-	if obj, _, err = strictManifests.Decode(d.json, nil, nil); err != nil {
-		if len(s.Faults) == 0 {
-			d.decodingErrors(err)
-		}
-		if obj, _, err = manifests.Decode(d.json, nil, nil); err != nil {
-			return
-		}
 	}
 	d.keys(obj)
 	d.declares()
-	d.refused(s)
 	d.report.together.add(d, obj)
 }
 
-// strict decodes what no scheme knows.
-func (d *document) strict(into any) {
-	if s := d.against(into); len(s.Faults) > 0 {
+// list checks the objects of a list.
+func (d *document) list() {
+	var list struct{ Items []json.RawMessage }
+	if json.Unmarshal(d.json, &list) != nil {
+		d.find(Error, "type", "items", "items must be a list of objects")
 		return
 	}
-	decoder := json.NewDecoder(strings.NewReader(string(d.json)))
-	decoder.DisallowUnknownFields()
-	err := decoder.Decode(into)
-	if err == nil {
-		return
+	nodes, _ := d.at("items")
+	for i, node := range yamldoc.Items(nodes) {
+		if node.Kind == yaml.AliasNode {
+			node = node.Alias
+		}
+		one := &document{report: d.report, file: d.file, offset: d.offset, root: node, json: list.Items[i]}
+		one.check()
 	}
-	d.decodingErrors(err)
 }
 
 // valueLine returns the line of the first field with that value.

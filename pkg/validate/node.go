@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -20,7 +21,12 @@ func (d *document) shapes() {
 	var file struct {
 		Shapes []sandbox.Shape `json:"shapes"`
 	}
-	d.strict(&file)
+	if !d.faults(&file) {
+		return
+	}
+	if err := json.Unmarshal(d.json, &file); err != nil {
+		d.find(Error, "invalid", "", err.Error())
+	}
 	for i := range file.Shapes {
 		shape := &file.Shapes[i]
 		node := &v1.Node{Status: v1.NodeStatus{Allocatable: shape.Allocatable}}

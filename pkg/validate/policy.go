@@ -7,15 +7,16 @@ import (
 
 // policy reads the rules as the scheduler does. The API server checks fields only, and compiles no expressions.
 func (d *document) policy(p *placementv1alpha1.PlacementPolicy) {
-	set, problems := policy.NewSet([]*placementv1alpha1.PlacementPolicy{p})
-	for _, problem := range problems[p.Name] {
+	set, all := policy.NewSet([]*placementv1alpha1.PlacementPolicy{p})
+	problems := all[p.Name]
+	for _, problem := range problems {
 		severity := Error
 		if policy.MayFail(problem) {
 			severity = Warning
 		}
 		d.findIn(severity, "policy", problem.Field, body(problem))
 	}
-	if set.Empty() && !d.faulty("spec") {
+	if set.Empty() && len(problems) == 0 {
 		d.findIn(Error, "policy", "spec", "a policy needs licenses, datasets or compliance")
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -120,8 +119,6 @@ func (t *together) add(d *document, obj runtime.Object) {
 			}
 			t.declared[name] = declared{d, spec.Minimum.Total}
 		}
-	case *apiextensionsv1.CustomResourceDefinition:
-		d.define(o)
 	}
 }
 

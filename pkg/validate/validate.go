@@ -12,8 +12,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	sigsyaml "sigs.k8s.io/yaml"
 
-	"berth.dev/berth/pkg/admit"
 	"berth.dev/berth/pkg/crd"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/rights"
@@ -92,10 +92,6 @@ type Report struct {
 	foreign []foreignGroup
 	// together is what the files say about each other.
 	together together
-	// defined are the kinds that the files define, nil without any, and custom the objects of kinds that may be among
-	// them.
-	defined *admit.Server
-	custom  []*document
 	// groups are those of Kubernetes and of other schedulers in the files, by the gang of their pods.
 	groups map[gang.ID]*namedGroup
 }
@@ -132,10 +128,14 @@ func (r *Report) check(name string, data []byte, offset int) {
 	for _, doc := range documents {
 		var node yaml.Node
 		offset := offset + doc.First - 1
-		if err := yaml.Unmarshal(doc.Text, &node); err != nil {
+		text, err := sigsyaml.YAMLToJSONStrict(doc.Text)
+		if err == nil {
+			err = yaml.Unmarshal(doc.Text, &node)
+		}
+		if err != nil {
 			r.add(yamlFindings(name, offset, unnumbered(doc.Text), err)...)
-		} else if len(node.Content) > 0 && node.Content[0].Tag != "!!null" {
-			d := &document{report: r, file: name, offset: offset, root: node.Content[0]}
+		} else if len(node.Content) > 0 && string(text) != "null" {
+			d := &document{report: r, file: name, offset: offset, root: node.Content[0], json: text}
 			d.check()
 		}
 	}
@@ -177,16 +177,9 @@ func unnumbered(data []byte) int {
 
 // yamlFindings takes the lines out of the messages of the YAML parser. Those without one are about the given line.
 func yamlFindings(name string, offset, line int, err error) []Finding {
-	errs := []error{err}
-	if several := (*yaml.TypeError)(nil); errors.As(err, &several) {
-		errs = nil
-		for _, text := range several.Errors {
-			errs = append(errs, errors.New(text))
-		}
-	}
 	var findings []Finding
-	for _, err := range errs {
-		own, text := yamldoc.Complaint(err)
+	for text := range strings.Lines(strings.TrimPrefix(err.Error(), "yaml: unmarshal errors:\n")) {
+		own, text := yamldoc.Complaint(errors.New(text))
 		findings = append(findings, Finding{File: name, Line: cmp.Or(own, line) + offset, Severity: Error, Rule: "syntax",
 			Message: text})
 	}
@@ -201,11 +194,6 @@ func (r *Report) Finish() {
 		check()
 	}
 	r.named = nil
-	for _, d := range r.custom {
-		d.customResource()
-		d.declares()
-	}
-	r.together.unread, r.custom = r.custom, nil
 	r.foreignGroups()
 	r.unread()
 	r.windowsAndClasses()

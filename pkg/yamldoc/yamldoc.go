@@ -1,8 +1,8 @@
 // Package yamldoc reads files of YAML and JSON documents with the lines of what is in them.
 //
-// It splits a file into documents, follows paths to parts of them, turns them into the JSON that Kubernetes reads, and
-// holds them against Go types: every unknown field and every value of a wrong type, with its line. The checks of files,
-// the sandbox and explain call it. It knows nothing of what the documents are about.
+// It splits a file into documents, follows paths to parts of them, and holds them against Go types: every unknown field
+// and every value of a wrong type, with its line. The checks of files, the sandbox and explain call it. It knows nothing
+// of what the documents are about.
 package yamldoc
 
 import (
@@ -32,9 +32,19 @@ func entry(node *yaml.Node, key string) (value *yaml.Node, line int) {
 	if node == nil || node.Kind != yaml.MappingNode {
 		return nil, 0
 	}
+	var merged []*yaml.Node
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		if node.Content[i].Value == key {
 			return node.Content[i+1], node.Content[i].Line
+		}
+		if node.Content[i].ShortTag() == "!!merge" {
+			merged = append(merged, node.Content[i+1])
+			merged = append(merged, Items(node.Content[i+1])...)
+		}
+	}
+	for _, from := range merged {
+		if value, line = entry(from, key); value != nil {
+			return value, line
 		}
 	}
 	return nil, 0

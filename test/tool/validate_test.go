@@ -338,7 +338,7 @@ func TestEachFaultIsFoundWithItsLine(t *testing.T) {
 			"    berth.dev/ip-pool: a b\nspec: {containers: [{name: c, image: i}]}\n",
 			[][2]string{{`f.yaml:6: error: Pod p: metadata.annotations[berth.dev/ip-pool]: "a b" is not the name of an IPPool, such as r`, "value"}}},
 		{"an unknown kind", "apiVersion: example.com/v1\nkind: Thing\n",
-			[][2]string{{"f.yaml:2: note: Thing: not checked: no definition of this kind in example.com/v1 is known here",
+			[][2]string{{"f.yaml:2: note: Thing: not checked: the fields of this kind in example.com/v1 are not known here",
 				"not-checked"}}},
 		{"a kind that its group does not have", "apiVersion: v1\nkind: Thing\n",
 			[][2]string{{"f.yaml:2: error: Thing: kind: there is no kind Thing in v1", "kind"}}},

@@ -1,14 +1,11 @@
 package subject
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strconv"
 
-	"go.yaml.in/yaml/v3"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
@@ -21,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
 	corev1defaults "k8s.io/kubernetes/pkg/apis/core/v1"
+	sigsyaml "sigs.k8s.io/yaml"
 
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/gpuview"
@@ -55,15 +53,13 @@ func ReadManifest(r io.Reader, name, namespace string) (*Manifest, error) {
 	}
 	m := &Manifest{}
 	for _, doc := range yamldoc.Split(data) {
-		var root yaml.Node
-		content, err := &root, yaml.Unmarshal(doc.Text, &root)
-		if err == nil && len(root.Content) > 0 {
-			// A document has the line of its first comment, its content that of what counts.
-			content = root.Content[0]
+		content, err := sigsyaml.YAMLToJSONStrict(doc.Text)
+		if err == nil {
 			err = m.add(content, namespace)
 		}
 		if err != nil {
-			return nil, lineError(name, doc.First-1, content.Line, err)
+			line, text := yamldoc.Complaint(err)
+			return nil, fmt.Errorf("%s:%d: %s", name, doc.First-1+max(line, 1), text)
 		}
 	}
 	if len(m.Pods) == 0 {
@@ -72,26 +68,13 @@ func ReadManifest(r io.Reader, name, namespace string) (*Manifest, error) {
 	return m, nil
 }
 
-// lineError says in one line what is wrong, and where: in the parser's own line if it names one, of a document with
-// that many lines before it.
-func lineError(name string, before, line int, err error) error {
-	own, text := yamldoc.Complaint(err)
-	return fmt.Errorf("%s:%d: %s", name, before+cmp.Or(own, line, 1), text)
-}
-
-func (m *Manifest) add(doc *yaml.Node, namespace string) error {
-	switch {
-	case doc.Tag == "!!null":
+// add adds the objects of a document.
+func (m *Manifest) add(content []byte, namespace string) error {
+	if string(content) == "null" {
 		return nil
-	case doc.Kind != yaml.MappingNode:
-		return errors.New("this is not an object with apiVersion and kind")
-	}
-	data, err := yamldoc.JSON(doc)
-	if err != nil {
-		return err
 	}
 	obj := &unstructured.Unstructured{}
-	if err := obj.UnmarshalJSON(data); err != nil {
+	if err := obj.UnmarshalJSON(content); err != nil {
 		return err
 	}
 	if obj.IsList() {

@@ -23,7 +23,6 @@ func TestBesideOtherSchedulers(t *testing.T) {
 		"a stock scheduler places pods as the extender says":              placesAsTheExtenderSays,
 		"an extender that lacks a right to read is not ready":             extendersWithoutARight,
 		"an agent has the rights of the manifests and no others":          agentsHaveTheirRights,
-		"the API server refuses what validate finds":                      serverRefusesWhatIsFound,
 		"a secret is not readable in a dump unless the header says so":    secretsAreNotInADump,
 	} {
 		parts[name] = func(t *testing.T) { run(t, shared) }
