@@ -12,7 +12,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"berth.dev/berth/pkg/advise/stranded"
 	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/price"
@@ -46,14 +45,10 @@ type Advice struct {
 	PendingPods int `json:"pendingPods"`
 	// Pending says what would start work that waits, most important first.
 	Pending []Pending `json:"pending"`
-	// Repairs are the gangs with members on failing hardware.
-	Repairs []Repair `json:"repairs"`
 	// GiveBack are nodes that could be given back together, dearest first.
 	GiveBack []GiveBack `json:"giveBack"`
 	// NewNodes say what one more node of a kind would let start.
 	NewNodes []NewNode `json:"newNodes"`
-	// Requests are those that leave GPUs without CPU or memory.
-	Requests []stranded.Request `json:"requests"`
 	// Limits say where the search ended before it had tried everything.
 	Limits []string `json:"limits"`
 	// Notes say what the answer does not take into account.
@@ -89,15 +84,10 @@ func Cluster(ctx context.Context, q Question) (*Advice, error) {
 		s.noteFixed()
 	}
 	if q.Target == (Target{}) {
-		for _, part := range []func() error{s.repairs, s.newNodes, s.giveBack} {
+		for _, part := range []func() error{s.newNodes, s.giveBack} {
 			if err := part(); err != nil {
 				return nil, err
 			}
-		}
-		s.advice.Requests = stranded.Requests(&s.keys, s.nodes, s.pods)
-		if n := len(s.advice.Requests); n > 2*s.Most {
-			s.limit("%d of %d requests that strand GPUs are shown", 2*s.Most, n)
-			s.advice.Requests = s.advice.Requests[:2*s.Most]
 		}
 	}
 	if errors.Is(ctx.Err(), context.Canceled) {

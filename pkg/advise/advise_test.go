@@ -348,41 +348,6 @@ func TestNodesAreGivenBack(t *testing.T) {
 	}
 }
 
-func TestRequestsThatStrandGPUsAreFound(t *testing.T) {
-	t.Parallel()
-	cpu := func(cores string) func(*v1.Pod) {
-		return func(p *v1.Pod) {
-			p.Spec.Containers[0].Resources.Requests["cpu"] = resource.MustParse(cores)
-			p.Spec.Containers[0].Resources.Limits["cpu"] = resource.MustParse(cores)
-		}
-	}
-	for _, tt := range []struct {
-		name    string
-		objects []runtime.Object
-		want    string
-	}{
-		{"a fair share", []runtime.Object{node("a", "8", "8"), pod("x", "a", "2", cpu("8"))}, ""},
-		{"half of the cores for one GPU", []runtime.Object{node("a", "8", "8"), pod("x", "a", "1", cpu("16"))},
-			"ReplicaSet rs-x cpu 16000m 4000m 3"},
-		{"more, but the GPUs are all in use", []runtime.Object{node("a", "2", "8"), pod("x", "a", "1", cpu("20")),
-			pod("y", "a", "1", cpu("1"))}, ""},
-		{"a pod that waits for more cores than any node has",
-			[]runtime.Object{node("a", "8", "8"), pod("p", "", "1", cpu("33"))}, "ReplicaSet rs-p cpu 33000m 4000m 0"},
-		{"without GPUs", []runtime.Object{node("a", "8", "8"), pod("x", "a", "0", cpu("30"))}, ""},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			var got []string
-			for _, r := range ask(t, Target{}, tt.objects...).Requests {
-				got = append(got, fmt.Sprint(r.Owner, " ", r.Resource, " ", r.Requested, " ", r.Largest, " ", r.Stranded))
-			}
-			if strings.Join(got, ", ") != tt.want {
-				t.Errorf("found %v, want %s", got, tt.want)
-			}
-		})
-	}
-}
-
 // onlyOn is the affinity that the DaemonSet controller gives the pod of a node.
 func onlyOn(node string) *v1.Affinity {
 	return &v1.Affinity{NodeAffinity: &v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{

@@ -186,7 +186,7 @@ func (s *search) giveBack() error {
 func (s *search) empty(c spare, objects []runtime.Object) (found *GiveBack, left []runtime.Object, err error) {
 	name := c.node.Name
 	err = s.try(objects, func(w *world) error {
-		if err := w.cordon(name, nil); err != nil {
+		if err := w.cordon(name, true); err != nil {
 			return err
 		}
 		plan := Plan{Cordon: []string{name}}

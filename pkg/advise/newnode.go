@@ -2,6 +2,7 @@ package advise
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -11,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"berth.dev/berth/pkg/advise/stranded"
+	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/price"
@@ -40,6 +41,18 @@ type kind struct {
 	price price.MicroDollars
 }
 
+// kindOf names the kind of a node: by its instance type where it says one, else by what it has.
+func kindOf(node *v1.Node, gpus *gpuview.Node) string {
+	if name := node.Labels[v1.LabelInstanceTypeStable]; name != "" {
+		return name
+	}
+	size := podview.NodeSize(node)
+	if gpus.GPUs() == 0 {
+		return size
+	}
+	return fmt.Sprintf("%d × %s, %s", gpus.GPUs(), cmp.Or(gpus.Model(), "GPU"), size)
+}
+
 // kinds are those of the nodes that there are, with most GPUs first.
 func (s *search) kinds() []*kind {
 	byName := map[string]*kind{}
@@ -48,7 +61,7 @@ func (s *search) kinds() []*kind {
 			continue
 		}
 		gpus, _ := s.keys.ReadGPUNode(node)
-		name := stranded.KindOf(node, gpus)
+		name := kindOf(node, gpus)
 		if s.configuration.CapacityRules("").TypeOf(node) == priceview.Spot {
 			name += ", spot"
 		}

@@ -7,7 +7,6 @@ import (
 
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/podview"
-	"berth.dev/berth/pkg/wellknown"
 )
 
 // mostTries is how many plans are tried for one unit.
@@ -40,13 +39,8 @@ type Unit struct {
 
 func (u Unit) String() string { return u.Kind + " " + u.Namespace + "/" + u.Name }
 
-// Mark is the annotation of nodes that are emptied for the unit.
-func (u Unit) Mark() string { return wellknown.CordonedFor(u.Kind, u.Namespace, u.Name) }
-
 // Plan moves units, one after the other, while the nodes that they leave are cordoned, and then opens these again.
 type Plan struct {
-	// For is the unit that the plan starts; nothing for a node that is given back.
-	For Unit `json:"-"`
 	// Cordon are the nodes that are closed for as long as pods move.
 	Cordon []string `json:"cordon"`
 	Moves  []Move   `json:"moves"`
@@ -64,7 +58,6 @@ type Move struct {
 // MovedPod is a pod that is evicted, and where its replacement went in the run.
 type MovedPod struct {
 	Name string `json:"name"`
-	UID  string `json:"uid"`
 	From string `json:"from"`
 	To   string `json:"to"`
 	// LostGPUMinutes are the minutes of a GPU that the move loses; 100 CPUs count as one GPU for pods without GPUs.
@@ -186,7 +179,7 @@ func (s *search) noteFixed() {
 
 // prove carries the plan out in memory. It returns nil if the unit does not start, or another pod is the worse for it.
 func (s *search) prove(u *unit, rooms []room, goOn bool) (plan *Plan, err error) {
-	units, candidate := unitsOf(rooms), &Plan{For: nameOf(u)}
+	units, candidate := unitsOf(rooms), &Plan{}
 	for _, r := range rooms {
 		candidate.Cordon = append(candidate.Cordon, r.node)
 	}
@@ -199,8 +192,8 @@ func (s *search) prove(u *unit, rooms []room, goOn bool) (plan *Plan, err error)
 			}
 			return placed
 		}
-		if why, err := s.carry(w, candidate, units, func() bool { return len(starts()) >= u.Needs }); why != "" ||
-			err != nil {
+		works, err := s.carry(w, candidate.Cordon, units, func() bool { return len(starts()) >= u.Needs })
+		if !works || err != nil {
 			return err
 		}
 		for _, moved := range units {
@@ -216,43 +209,30 @@ func (s *search) prove(u *unit, rooms []room, goOn bool) (plan *Plan, err error)
 	return plan, err
 }
 
-// carry moves units, and opens the nodes that they leave when all of them have a place. It returns why what the plan is
-// for does not start, or another pod is the worse for it; nothing if all is well.
-func (s *search) carry(w *world, plan *Plan, units []*unit, started func() bool) (why string, err error) {
-	for _, node := range plan.Cordon {
-		if err := w.cordon(node, &plan.For); err != nil {
-			return "", err
+// carry moves units while the nodes that they leave are cordoned. It says whether what the plan is for starts then, and
+// no other pod is the worse for it. A replacement may wait meanwhile: the other nodes may be kept for that very unit.
+func (s *search) carry(w *world, nodes []string, units []*unit, started func() bool) (bool, error) {
+	for _, node := range nodes {
+		if err := w.cordon(node, true); err != nil {
+			return false, err
 		}
 	}
 	for _, moved := range units {
-		if ok, err := w.move(moved.names()); !ok || err != nil {
-			return fmt.Sprintf("what replaces %s gets no node", moved), err
+		if _, err := w.move(moved.names()); err != nil {
+			return false, err
 		}
 	}
-	for _, node := range plan.Cordon {
-		if err := w.uncordon(node); err != nil {
-			return "", err
+	for _, node := range nodes {
+		if err := w.cordon(node, false); err != nil {
+			return false, err
 		}
 	}
-	late := "the work that the plan is for does not start"
 	if !w.rest(started) {
-		return late, nil
+		return false, nil
 	}
 	w.rest(nil)
-	for _, moved := range units {
-		if !w.allBound(moved.names()) {
-			return fmt.Sprintf("what replaces %s loses its node again", moved), nil
-		}
-	}
-	switch lost := s.newlyLost(w); {
-	case s.over():
-		return "the time for the run was over", nil
-	case !started():
-		return late, nil
-	case lost != "":
-		return "the scheduler evicts pod " + lost, nil
-	}
-	return "", nil
+	displaced := slices.ContainsFunc(units, func(moved *unit) bool { return !w.allBound(moved.names()) })
+	return started() && !displaced && s.newlyLost(w) == "" && !s.over(), nil
 }
 
 // newlyLost is a pod that the scheduler has evicted and does not evict without the plan, empty if there is none.
@@ -269,18 +249,8 @@ func (s *search) newlyLost(w *world) string {
 func moveOf(u *unit, w *world) Move {
 	m := Move{Unit: nameOf(u), Priority: u.Priority}
 	for i, pod := range u.Pods {
-		m.Pods = append(m.Pods, MovedPod{Name: pod.Name, UID: string(pod.UID), From: pod.Spec.NodeName,
+		m.Pods = append(m.Pods, MovedPod{Name: pod.Name, From: pod.Spec.NodeName,
 			To: w.node(keyOf(pod)), LostGPUMinutes: float64(u.lost[i]) / 1000})
 	}
 	return m
-}
-
-// FirstPlan is the plan of the most important unit that has one, nil if there is none.
-func (a *Advice) FirstPlan() (Unit, *Plan) {
-	for _, p := range a.Pending {
-		if p.Plan != nil {
-			return p.Unit, p.Plan
-		}
-	}
-	return Unit{}, nil
 }

@@ -1,19 +1,15 @@
 package advise
 
 import (
-	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
-	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
-	"berth.dev/berth/pkg/schedulerconfig"
 )
 
 // reserved is the PodGroup of the gang g, for which nodes are reserved.
@@ -34,8 +30,7 @@ func reserved(t *testing.T, minimum int32, nodes ...string) runtime.Object {
 }
 
 // Nodes are reserved for a gang that waits, and nothing else may start there. That must not shut out the replacements
-// of what is moved for the gang itself: when the nodes are cordoned that are emptied for it, its reservation must not
-// move to those to which the pods go.
+// of what is moved for the gang itself, if only until the gang has started.
 func TestTheReservationOfAGangIsNotInTheWayOfItsPlan(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -74,54 +69,6 @@ func TestTheReservationOfAGangIsNotInTheWayOfItsPlan(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// Between two moves the nodes of the plan are cordoned, with the taint that a controller adds, and the mark is not in
-// the snapshot. Were the gang to lose its reservation by that, a pod that came later would start on what is emptied.
-func TestAPlanOfAGangHoldsBetweenItsMoves(t *testing.T) {
-	t.Parallel()
-	c, err := schedulerconfig.Shipped()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var objects []runtime.Object
-	for i := range 6 {
-		name := fmt.Sprint("n", i)
-		objects = append(objects, node(name, "8", "1"), node("cpu"+name, "0", "1"))
-		if i < 4 {
-			objects = append(objects, pod("x"+name, name, "1"))
-		}
-	}
-	for i := range 4 {
-		objects = append(objects, pod(fmt.Sprint("g", i), "", "8", gangOf("4")))
-	}
-	objects = append(objects, reserved(t, 4, "n0", "n1", "n4", "n5"))
-	objects = append(objects, pod("later", "", "8", func(p *v1.Pod) { p.CreationTimestamp = metav1.NewTime(now) }))
-	_, plan := ask(t, Target{KindPodGroup, "default", "g"}, objects...).FirstPlan()
-	if plan == nil || len(plan.Moves) != 2 {
-		t.Fatalf("the plan is %+v", plan)
-	}
-	first, second := plan.Moves[0].Pods[0], *plan
-	second.Moves = plan.Moves[1:]
-	for i, obj := range objects {
-		switch o := obj.(type) {
-		case *v1.Node:
-			if slices.Contains(plan.Cordon, o.Name) {
-				o = o.DeepCopy()
-				o.Spec.Unschedulable, o.Spec.Taints = true, []v1.Taint{{Key: v1.TaintNodeUnschedulable,
-					Effect: v1.TaintEffectNoSchedule}}
-				objects[i] = o
-			}
-		case *v1.Pod:
-			if o.Name == first.Name {
-				objects[i] = pod(first.Name+"-again", first.To, "1")
-			}
-		}
-	}
-	if err := Holds(context.WithoutCancel(t.Context()), Question{Configuration: c, Objects: objects, Now: now},
-		&second); err != nil {
-		t.Error(err)
 	}
 }
 

@@ -17,10 +17,8 @@ func (a *Advice) WriteTable(out io.Writer) error {
 	fmt.Fprintf(&b, "%s, %s; configuration %s\n", plural.Of(a.Nodes, "node"), plural.Of(a.PendingPods, "pending pod"),
 		a.Configuration)
 	a.writePending(&b, screen)
-	a.writeRepairs(&b, screen)
 	a.writeGiveBack(&b, screen)
 	a.writeNewNodes(&b, screen)
-	a.writeRequests(&b, screen)
 	for _, l := range a.Limits {
 		fmt.Fprintf(&b, "cut short: %s\n", l)
 	}
@@ -40,7 +38,7 @@ func (a *Advice) writePending(b *strings.Builder, screen tables.Screen) {
 		fmt.Fprintf(b, "  %s: %s\n", p.Unit, p.Verdict)
 		switch {
 		case p.Plan != nil:
-			b.WriteString(p.Plan.table(screen))
+			b.WriteString(p.Plan.table(screen) + p.Plan.commands())
 		case p.Why != "":
 			fmt.Fprintf(b, "    the scheduler says: %s\n", p.Why)
 		}
@@ -61,6 +59,23 @@ func (p *Plan) table(screen tables.Screen) string {
 		t.Row("starts", s.Namespace+"/"+s.Name, "", s.Node, "")
 	}
 	return t.String()
+}
+
+// commands are those of kubectl that carry the plan out.
+func (p *Plan) commands() string {
+	var b strings.Builder
+	nodes := strings.Join(p.Cordon, " ")
+	fmt.Fprintf(&b, "    kubectl cordon %s\n", nodes)
+	for _, m := range p.Moves {
+		fmt.Fprintf(&b, "    kubectl delete pod -n %s", m.Namespace)
+		for _, pod := range m.Pods {
+			b.WriteString(" " + pod.Name)
+		}
+		b.WriteString("\n")
+	}
+	b.WriteString("    # wait until each pod that replaces them has a node or is unschedulable\n")
+	fmt.Fprintf(&b, "    kubectl uncordon %s\n", nodes)
+	return b.String()
 }
 
 func (a *Advice) writeGiveBack(b *strings.Builder, screen tables.Screen) {
@@ -112,22 +127,4 @@ func (a *Advice) writeNewNodes(b *strings.Builder, screen tables.Screen) {
 		t.Row(n.Kind, n.Like, dollars(n.PriceMicroDollarsPerHour), len(n.Starts), strings.Join(units, ", "))
 	}
 	b.WriteString("\nWhat one more node would let start\n" + t.String())
-}
-
-func (a *Advice) writeRequests(b *strings.Builder, screen tables.Screen) {
-	if len(a.Requests) == 0 {
-		return
-	}
-	t := tables.New(screen, tables.Column{Name: "owner"}, tables.Column{Name: "pods", Number: true},
-		tables.Column{Name: "asks for"}, tables.Column{Name: "per GPU", Number: true},
-		tables.Column{Name: "node has per GPU", Number: true}, tables.Column{Name: "strands", Number: true},
-		tables.Column{Name: "largest that does not"}, tables.Column{Name: "kind", Extra: true})
-	for _, r := range a.Requests {
-		strands := plural.Of(r.Stranded, "GPU")
-		if r.Stranded == 0 {
-			strands = "fits no node"
-		}
-		t.Row(r.Namespace+"/"+r.Owner, r.Pods, r.Requested+" "+r.Resource, r.PerGPU, r.NodePerGPU, strands, r.Largest, r.Kind)
-	}
-	b.WriteString("\nRequests that leave GPUs without CPU or memory\n" + t.String())
 }

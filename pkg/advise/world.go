@@ -2,7 +2,6 @@ package advise
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
@@ -24,7 +23,6 @@ import (
 	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/simulation"
 	"berth.dev/berth/pkg/simulation/memapi"
-	"berth.dev/berth/pkg/wellknown"
 )
 
 const (
@@ -197,25 +195,9 @@ func (w *world) lost() map[key]bool {
 	return maps.Clone(w.gone)
 }
 
-// cordon closes a node to new pods, and marks it as emptied for a unit if one is given.
-func (w *world) cordon(node string, emptiedFor *Unit) error {
-	change := map[string]any{"spec": map[string]any{"unschedulable": true}}
-	if emptiedFor != nil {
-		change["metadata"] = map[string]any{"annotations": map[string]any{wellknown.CordonedForKey: emptiedFor.Mark()}}
-	}
-	return w.changeNode(node, change)
-}
-
-// uncordon opens a node again. Its mark stays, as in a cluster until the unit has started.
-func (w *world) uncordon(node string) error {
-	return w.changeNode(node, map[string]any{"spec": map[string]any{"unschedulable": false}})
-}
-
-func (w *world) changeNode(node string, change map[string]any) error {
-	body, err := json.Marshal(change)
-	if err != nil {
-		return fmt.Errorf("writing a patch: %w", err)
-	}
+// cordon closes a node to new pods, or opens it again.
+func (w *world) cordon(node string, closed bool) error {
+	body := fmt.Appendf(nil, `{"spec":{"unschedulable":%t}}`, closed)
 	if _, err := w.user.Resource(nodeResource).Patch(context.Background(), node, types.MergePatchType, body,
 		metav1.PatchOptions{}); err != nil {
 		return fmt.Errorf("changing node %s: %w", node, err)
