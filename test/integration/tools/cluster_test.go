@@ -29,7 +29,7 @@ func TestOnAWholeCluster(t *testing.T) {
 	t.Parallel()
 	shared := box.Start(t, threeNodes, sandbox.Options{})
 	box.SideBySide(t, map[string]func(*testing.T){
-		"the sandbox is a cluster of its own":                  func(t *testing.T) { clusterOfItsOwn(t, shared) },
+		"the sandbox is a cluster of its own":                   func(t *testing.T) { clusterOfItsOwn(t, shared) },
 		"the scheduler follows what the node's agent publishes": func(t *testing.T) { schedulerFollowsAgent(t, shared) },
 		"a pod ends as it is told, and stays as it ended":       func(t *testing.T) { podsEnd(t, shared) },
 		"workloads are listed, also for a tenant":               func(t *testing.T) { workloadsAreListed(t, shared) },
