@@ -45,7 +45,7 @@ func (w *world) cycle(ctx context.Context, e *Explanation, pod *v1.Pod) error {
 	slices.SortFunc(rejected, func(a, b Node) int { return cmp.Compare(a.Name, b.Name) })
 	e.Nodes = append(e.Nodes, rejected...)
 	if len(feasible) == 0 {
-		e.Closest, e.selector = closest(pod, infos, statuses), unmatched(pod, infos)
+		e.Closest, e.selector = w.closest(ctx, state, pod, infos, statuses), unmatched(pod, infos)
 		if e.Gang == nil && len(e.Held) == 0 {
 			e.Preemption = w.preempt(ctx, state, pod, statuses)
 		}

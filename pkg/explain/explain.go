@@ -62,7 +62,7 @@ type Explanation struct {
 	Gang *Gang `json:"gang,omitempty"`
 	// selector says which of the labels that the pod asks for keep all nodes off, empty if none do.
 	selector string
-	// Closest are the rejected nodes that lack least.
+	// Closest are the nodes that lack least, of those that would accept the pod if no other was on them.
 	Closest []Shortfall `json:"closest"`
 	// Preemption says what evicting pods of lower priority would do.
 	Preemption *Preemption `json:"preemption,omitempty"`

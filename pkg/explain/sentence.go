@@ -246,8 +246,7 @@ func (e *Explanation) whatIsLacking() string {
 			return text + "."
 		}
 		if c.Largest != "" {
-			return fmt.Sprintf("%s; no node has %s %s in all: ask for at most %s, or add a larger node.", text, c.Needs,
-				c.Resource, c.Largest)
+			return fmt.Sprintf("%s; no node has %s %s in all, the largest has %s.", text, c.Needs, c.Resource, c.Largest)
 		}
 		return fmt.Sprintf("%s; %s comes closest and would need %s %s free instead of %s.", text, c.Node, c.Needs, c.Resource,
 			c.Free)

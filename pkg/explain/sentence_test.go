@@ -52,7 +52,10 @@ func TestOneSentenceSaysWhy(t *testing.T) {
 			"No node fits: of 1 node, 1 with too few free GPUs (need 8, have 6; GPUAware); a comes closest and would need 8 " +
 				"nvidia.com/gpu free instead of 6."},
 		{"no node is large enough", pod("p", "", "16", 0), []runtime.Object{node("a", "8")},
-			"; no node has 16 nvidia.com/gpu in all: ask for at most 8, or add a larger node."},
+			"; no node has 16 nvidia.com/gpu in all, the largest has 8."},
+		{"a node with too little free that would not take it empty either", pod("p", "", "8", 0),
+			[]runtime.Object{node("a", "8", taint), node("b", "8"), pod("q", "a", "1", 0), pod("r", "b", "4", 0)},
+			"; b comes closest and would need 8 nvidia.com/gpu free instead of 4."},
 		{"pods in the way", pod("p", "", "8", 10), []runtime.Object{node("a", "8"), pod("q", "a", "2", 0)},
 			"; evicting default/q makes room on a."},
 		{"a gang that lacks members", member("g-0"), []runtime.Object{node("a", "8"), member("g-0")},

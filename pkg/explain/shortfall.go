@@ -2,11 +2,13 @@ package explain
 
 import (
 	"cmp"
+	"context"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	podresource "k8s.io/component-helpers/resource"
+	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 
@@ -20,12 +22,14 @@ const closestNodes = 3
 // lack is what one node is short of, and the part of the request that is missing.
 type lack struct {
 	Shortfall
+	info    fwk.NodeInfo
 	missing float64
 }
 
-// closest returns the nodes rejected for their resources that come nearest to what the pod asks for: of each the
-// resource that it lacks most of. The filters before those, taints and affinity among them, have let these nodes pass.
-func closest(pod *v1.Pod, infos []fwk.NodeInfo, statuses []*fwk.Status) []Shortfall {
+// closest returns the nodes that come nearest to what the pod asks for, of those that would accept it if no pod was on
+// them: of each the resource that it lacks most of. What is larger than any node is told of the nearest in any case.
+func (w *world) closest(ctx context.Context, state fwk.CycleState, pod *v1.Pod, infos []fwk.NodeInfo,
+	statuses []*fwk.Status) []Shortfall {
 	requests := podresource.PodRequests(pod, podresource.PodResourcesOptions{})
 	var lacks []lack
 	for i, info := range infos {
@@ -37,16 +41,40 @@ func closest(pod *v1.Pod, infos []fwk.NodeInfo, statuses []*fwk.Status) []Shortf
 		}
 	}
 	slices.SortStableFunc(lacks, func(a, b lack) int {
-		return cmp.Or(cmp.Compare(a.missing, b.missing), cmp.Compare(a.Node, b.Node))
+		return cmp.Or(cmp.Compare(a.missing, b.missing), cmp.Compare(a.info.Node().Name, b.info.Node().Name))
 	})
 	var out []Shortfall
-	for _, l := range lacks[:min(len(lacks), closestNodes)] {
-		if l.Largest = largest(requests, v1.ResourceName(l.Resource), infos); l.Largest == "0" {
+	for _, l := range lacks {
+		l.Largest = largest(requests, v1.ResourceName(l.Resource), infos)
+		if l.Largest == "0" {
 			l.Like = spelling.Closest(l.Resource, offered(infos))
 		}
-		out = append(out, l.Shortfall)
+		if l.Largest != "" {
+			return []Shortfall{l.Shortfall}
+		}
+		if !w.acceptsEmpty(ctx, state, pod, l.info) {
+			continue
+		}
+		if out = append(out, l.Shortfall); len(out) == closestNodes {
+			break
+		}
 	}
 	return out
+}
+
+// acceptsEmpty says whether the filters would let the pod onto the node if no other was there: plugins that come before
+// NodeResourcesFit reject nodes that taints or affinity would keep the pod from, too.
+func (w *world) acceptsEmpty(ctx context.Context, state fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) bool {
+	state, empty := state.Clone(), info.Snapshot()
+	for _, on := range info.GetPods() {
+		if err := empty.RemovePod(klog.Logger{}, on.GetPod()); err != nil {
+			return false
+		}
+		if status := w.fw.RunPreFilterExtensionRemovePod(ctx, state, pod, on, empty); !status.IsSuccess() {
+			return false
+		}
+	}
+	return w.fw.RunFilterPlugins(ctx, state, pod, empty).IsSuccess()
 }
 
 // largest is how much of the resource a node has at most, pods left out; empty if that is enough.
@@ -119,7 +147,7 @@ func worst(requests v1.ResourceList, info fwk.NodeInfo, status *fwk.Status) (lac
 			left = resource.NewMilliQuantity(free, format)
 		}
 		found = lack{Shortfall: Shortfall{Node: info.Node().Name, Resource: string(name), Needs: wanted.String(),
-			Free: left.String()}, missing: missing}
+			Free: left.String()}, info: info, missing: missing}
 	}
 	return found, found.Node != ""
 }

@@ -67,7 +67,7 @@ func (e *Explanation) WriteTable(out io.Writer, top int) error {
 	if len(e.Attempts) > 0 {
 		p.attempts(e.Attempts)
 	}
-	if len(e.Closest) > 0 {
+	if len(e.Closest) > 0 && e.Closest[0].Largest == "" {
 		p.closest(e.Closest)
 	}
 	if e.Preemption != nil && e.Preemption.Message != "" {
