@@ -10,13 +10,11 @@ import (
 	"sigs.k8s.io/kwok/pkg/client/clientset/versioned"
 	"sigs.k8s.io/kwok/pkg/kwok/controllers"
 	kwokclient "sigs.k8s.io/kwok/pkg/utils/client"
-
-	"berth.dev/berth/pkg/sandbox/stages"
 )
 
 // startKubelets starts kwok, which plays the kubelets of all nodes.
 func startKubelets(ctx context.Context, kubeconfig string) error {
-	lives, err := stages.All()
+	lives, err := allStages()
 	if err != nil {
 		return err
 	}
@@ -29,7 +27,7 @@ func startKubelets(ctx context.Context, kubeconfig string) error {
 		return fmt.Errorf("making kwok's clients: %w", err)
 	}
 	// The clients that follow are made of the same configuration.
-	restConfig.Wrap(stages.Persist)
+	restConfig.Wrap(persist)
 	restClient, err := rest.RESTClientFor(restConfig)
 	if err != nil {
 		return fmt.Errorf("making kwok's clients: %w", err)

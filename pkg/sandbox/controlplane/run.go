@@ -26,7 +26,6 @@ import (
 	"berth.dev/berth/pkg/command"
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/sandbox"
-	"berth.dev/berth/pkg/sandbox/controlplane/component"
 	"berth.dev/berth/pkg/sandbox/pki"
 )
 
@@ -60,7 +59,7 @@ type controlPlane struct {
 	// fatal takes the error of a component that runs in this process: without it there is no sandbox.
 	fatal chan error
 	// processes are the components with a process of their own, in the order in which they were started.
-	processes []*component.Process
+	processes []*process
 
 	mu    sync.Mutex
 	state sandbox.State
@@ -205,12 +204,12 @@ func (cp *controlPlane) startAPI(ctx context.Context) error {
 		return err
 	}
 	if cp.opts.Split {
-		cp.startProcess(ctx, componentEtcd, cp.opts.Binary, childArgs(componentEtcd, cp.encoded, cp.ports), nil)
+		cp.startProcess(ctx, componentEtcd, cp.opts.Binary, childArgs(componentEtcd, cp.encoded, cp.ports))
 		path, args := cp.opts.Binary, childArgs(componentAPIServer, cp.encoded, cp.ports)
 		if cp.opts.APIServer != "" {
 			path, args = cp.opts.APIServer, apiServerArgs(cp.opts, cp.keys, cp.ports)
 		}
-		cp.startProcess(ctx, componentAPIServer, path, args, nil)
+		cp.startProcess(ctx, componentAPIServer, path, args)
 		return nil
 	}
 	// These two last as long as this process: the scheduler gives its lease back when ctx has ended.
@@ -275,33 +274,37 @@ func (cp *controlPlane) startScheduler(ctx context.Context, admin *rest.Config) 
 	}
 	cp.state.Scheduler = "https://" + loopbackAddress(cp.ports.scheduler)
 	since := time.Now().Add(-time.Second)
-	scheduler := cp.startProcess(ctx, componentScheduler, cp.opts.SchedulerBinary(),
-		schedulerArgs(cp.opts, cp.keys, cp.ports.scheduler, cp.emulation), lease.release(admin))
+	scheduler := &process{name: componentScheduler, path: cp.opts.SchedulerBinary(), of: cp, lease: lease, admin: admin,
+		args: schedulerArgs(cp.opts, cp.keys, cp.ports.scheduler, cp.emulation)}
+	cp.run(ctx, scheduler)
 	return cp.waitFor(ctx, "the scheduler to lead", componentScheduler,
-		schedulerReady(lease, admin, cp.ports.scheduler, since), scheduler.Failure)
+		schedulerReady(lease, admin, cp.ports.scheduler, since), scheduler.failure)
 }
 
-func (cp *controlPlane) startProcess(ctx context.Context, name, path string, args []string,
-	died func(context.Context)) *component.Process {
-	p := &component.Process{Name: name, Path: path, Args: args, Logs: cp.layout.Logs(), Died: died,
-		Started: func(pid int) {
-			cp.mu.Lock()
-			cp.state.PIDs[name] = pid
-			cp.mu.Unlock()
-			if err := cp.writeState(); err != nil {
-				klog.FromContext(ctx).Error(err, "Telling the process of a component failed", "component", name, "pid", pid)
-			}
-		}}
-	p.Start(ctx)
+func (cp *controlPlane) startProcess(ctx context.Context, name, path string, args []string) {
+	cp.run(ctx, &process{name: name, path: path, args: args, of: cp})
+}
+
+func (cp *controlPlane) run(ctx context.Context, p *process) {
+	p.start(ctx)
 	cp.processes = append(cp.processes, p)
-	return p
+}
+
+// started remembers the process of a component.
+func (cp *controlPlane) started(ctx context.Context, name string, pid int) {
+	cp.mu.Lock()
+	cp.state.PIDs[name] = pid
+	cp.mu.Unlock()
+	if err := cp.writeState(); err != nil {
+		klog.FromContext(ctx).Error(err, "Telling the process of a component failed", "component", name, "pid", pid)
+	}
 }
 
 // stopProcesses stops them in the reverse of their order: one that ends after what it talks to waits for answers that
 // never come.
 func (cp *controlPlane) stopProcesses() {
 	for _, p := range slices.Backward(cp.processes) {
-		p.Stop()
+		p.stop()
 	}
 	cp.processes = nil
 }

@@ -79,16 +79,17 @@ func (l schedulerLease) grant(ctx context.Context, admin *rest.Config) error {
 
 // release deletes the lease of a scheduler that has died, so that the next one leads at once instead of waiting for the
 // 15 s that a dead leader's lease lasts.
-func (l schedulerLease) release(admin *rest.Config) func(context.Context) {
-	return func(ctx context.Context) {
-		api, err := kubernetes.NewForConfig(admin)
-		if err == nil && l.elect {
-			err = api.CoordinationV1().Leases(l.namespace).Delete(ctx, l.name, metav1.DeleteOptions{})
-		}
-		if err != nil && !apierrors.IsNotFound(err) {
-			klog.FromContext(ctx).Error(err, "Releasing the lease of the scheduler that died failed", "lease",
-				klog.KRef(l.namespace, l.name))
-		}
+func (l schedulerLease) release(ctx context.Context, admin *rest.Config) {
+	if !l.elect {
+		return
+	}
+	api, err := kubernetes.NewForConfig(admin)
+	if err == nil {
+		err = api.CoordinationV1().Leases(l.namespace).Delete(ctx, l.name, metav1.DeleteOptions{})
+	}
+	if err != nil && !apierrors.IsNotFound(err) {
+		klog.FromContext(ctx).Error(err, "Releasing the lease of the scheduler that died failed", "lease",
+			klog.KRef(l.namespace, l.name))
 	}
 }
 

@@ -1,4 +1,4 @@
-package stages_test
+package controlplane
 
 import (
 	"testing"
@@ -8,14 +8,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/kwok/pkg/apis/internalversion"
 	"sigs.k8s.io/kwok/pkg/utils/lifecycle"
-
-	"berth.dev/berth/pkg/sandbox/stages"
 )
 
 // The library keeps the types of its expressions in a map of the process, without a lock.
 func TestWhatBecomesOfAPod(t *testing.T) { //nolint:paralleltest // see above
 	const delay = "pod-complete.stage.kwok.x-k8s.io/delay"
-	all, err := stages.All()
+	all, err := allStages()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package component
+package controlplane
 
 import (
 	"os"
@@ -6,30 +6,32 @@ import (
 	"strings"
 	"testing"
 
+	"berth.dev/berth/pkg/sandbox"
 	"berth.dev/berth/test/harness/await"
-	"berth.dev/berth/test/harness/leak"
 )
-
-func TestMain(m *testing.M) { leak.Main(m) }
 
 func TestAFailureHasTheLastWordsOfTheStartThatFailed(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	before := filepath.Join(dir, "before")
 	// The second start logs and runs on.
-	p := &Process{Name: "c", Path: "/bin/sh", Logs: dir, Started: func(int) {}, Args: []string{"-c",
+	cp := &controlPlane{layout: sandbox.Layout(dir), state: sandbox.State{PIDs: map[string]int{}}}
+	if err := os.MkdirAll(cp.layout.Logs(), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	p := &process{name: "c", path: "/bin/sh", of: cp, args: []string{"-c",
 		"if [ -e " + before + " ]; then echo starting again; exec sleep 600; fi; touch " + before +
 			"; echo the reason; exit 3"}}
-	p.Start(t.Context())
-	defer p.Stop()
+	p.start(t.Context())
+	defer p.stop()
 	await.Until(t, "the second start", func() bool {
-		log, err := os.ReadFile(filepath.Join(dir, "c.log"))
+		log, err := os.ReadFile(p.logFile())
 		if err != nil && !os.IsNotExist(err) {
 			t.Fatal(err)
 		}
 		return strings.Contains(string(log), "starting again")
 	})
-	if failure := p.Failure(); failure == nil || failure.Error() != "c stopped (exit status 3): the reason" {
+	if failure := p.failure(); failure == nil || failure.Error() != "c stopped (exit status 3): the reason" {
 		t.Errorf("got %v, want the reason of the first start's end", failure)
 	}
 }

@@ -1,5 +1,4 @@
-// Package stages says what becomes of nodes and pods in a sandbox, where nothing is executed.
-package stages
+package controlplane
 
 import (
 	"embed"
@@ -15,18 +14,18 @@ import (
 )
 
 //go:embed *.yaml
-var own embed.FS
+var ownStages embed.FS
 
-// All returns the stages by what they are for: pods run as soon as they are bound, end as they are told, and go away
-// when they are deleted; nodes renew their leases.
-func All() (map[internalversion.StageResourceRef][]*internalversion.Stage, error) {
+// allStages returns what becomes of nodes and pods in a sandbox, where nothing is executed, by what the stages are for:
+// pods run as soon as they are bound, end as they are told, and go away when they are deleted; nodes renew their leases.
+func allStages() (map[internalversion.StageResourceRef][]*internalversion.Stage, error) {
 	texts := []string{fast.DefaultNodeInit, heartbeat.DefaultNodeHeartbeatWithLease, podfast.DefaultPodReady}
-	names, err := fs.Glob(own, "*.yaml")
+	names, err := fs.Glob(ownStages, "*.yaml")
 	if err != nil {
 		return nil, fmt.Errorf("listing the stages: %w", err)
 	}
 	for _, name := range names {
-		text, err := own.ReadFile(name)
+		text, err := ownStages.ReadFile(name)
 		if err != nil {
 			return nil, fmt.Errorf("reading a stage: %w", err)
 		}

@@ -1,4 +1,4 @@
-package stages
+package controlplane
 
 import (
 	"bytes"
@@ -11,10 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Persist lets kwok try again what failed because etcd or the API server died meanwhile, as a kubelet does. kwok
+// persist lets kwok try again what failed because etcd or the API server died meanwhile, as a kubelet does. kwok
 // repeats what is refused with "service unavailable" and forgets the rest: a pod whose deletion it could not write then
 // would be there forever.
-func Persist(next http.RoundTripper) http.RoundTripper { return persistent{next} }
+func persist(next http.RoundTripper) http.RoundTripper { return persistent{next} }
 
 // persistent turns what a write may recover from into "service unavailable".
 type persistent struct{ next http.RoundTripper }

@@ -1,4 +1,4 @@
-package stages_test
+package controlplane
 
 import (
 	"context"
@@ -10,8 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-
-	"berth.dev/berth/pkg/sandbox/stages"
 )
 
 func TestKwokIsToldToTryAgainWhatADeadServerDidNotDo(t *testing.T) {
@@ -50,7 +48,7 @@ func TestKwokIsToldToTryAgainWhatADeadServerDidNotDo(t *testing.T) {
 			server := httptest.NewServer(test.server)
 			defer server.Close()
 			config := &rest.Config{Host: server.URL}
-			config.Wrap(stages.Persist)
+			config.Wrap(persist)
 			client, err := kubernetes.NewForConfig(config)
 			if err != nil {
 				t.Fatal(err)
@@ -76,7 +74,7 @@ func TestARequestThatWasGivenUpIsNotUnavailable(t *testing.T) {
 	defer server.Close()
 	defer close(over)
 	config := &rest.Config{Host: server.URL}
-	config.Wrap(stages.Persist)
+	config.Wrap(persist)
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
