@@ -20,13 +20,13 @@ import (
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
-	"berth.dev/berth/pkg/terms"
+	"berth.dev/berth/pkg/cycles"
 )
 
 // fixed is a framework whose plugins give every node the same in every cycle.
 type fixed struct {
 	framework.Framework
-	scorer terms.Scorer
+	scorer cycles.Scorer
 	scores []fwk.NodePluginScores
 	left   sets.Set[string]
 	hint   string
@@ -65,15 +65,15 @@ func (*fixed) RunReservePluginsReserve(context.Context, fwk.CycleState, *v1.Pod,
 }
 
 // costly is a plugin whose scores stand for a cost.
-type costly struct{ terms.Scorer }
+type costly struct{ cycles.Scorer }
 
 func (costly) Name() string { return "Cost" }
 
 func (costly) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) { return nil, nil }
 
-func (costly) Terms(_ context.Context, _ fwk.CycleState, _ *v1.Pod, info fwk.NodeInfo) (terms.Cost, error) {
-	return terms.Cost{Unit: "dollars an hour",
-		Terms: []terms.Term{{Name: "share", Amount: float64(info.Node().Name[5] - '0'), For: "its share"}}}, nil
+func (costly) Terms(_ context.Context, _ fwk.CycleState, _ *v1.Pod, info fwk.NodeInfo) (cycles.Cost, error) {
+	return cycles.Cost{Unit: "dollars an hour",
+		Terms: []cycles.Term{{Name: "share", Amount: float64(info.Node().Name[5] - '0'), For: "its share"}}}, nil
 }
 
 func cluster(n int) (*fixed, []fwk.NodeInfo) {
@@ -141,7 +141,7 @@ func TestADecisionIsRememberedWithWhatCameNext(t *testing.T) {
 	}
 	want := []Score{
 		{Plugin: "Cost", Raw: -4, Weight: 20, Weighted: 80, Unit: "dollars an hour",
-			Terms: []Term{{Term: terms.Term{Name: "share", Amount: 1, For: "its share"}, For: "its share"}}},
+			Terms: []Term{{Term: cycles.Term{Name: "share", Amount: 1, For: "its share"}, For: "its share"}}},
 		{Plugin: "Other", Raw: 70, Weight: 1, Weighted: 7},
 	}
 	if diff := cmp.Diff(want, d.Nodes[0].Scores); diff != "" {

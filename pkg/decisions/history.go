@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/component-base/configz"
 
-	"berth.dev/berth/pkg/terms"
+	"berth.dev/berth/pkg/cycles"
 )
 
 // Default is how many decisions are kept unless told otherwise, Most how many can be.
@@ -75,7 +75,7 @@ type Score struct {
 
 // Term is a part of a cost, with what is charged.
 type Term struct {
-	terms.Term
+	cycles.Term
 	For string `json:"for,omitempty"`
 }
 
@@ -266,14 +266,14 @@ type plugins struct {
 type cost struct {
 	node   int
 	plugin string
-	terms.Cost
+	cycles.Cost
 }
 
 // bytes is about how much memory the record takes.
 func (r *record) bytes() int {
 	n := int(unsafe.Sizeof(*r)) + len(r.pod.Namespace) + len(r.pod.Name) + len(r.uid) + len(r.chosenBy) + 8*len(r.scores)
 	for i := range r.costs {
-		n += int(unsafe.Sizeof(r.costs[i])) + len(r.costs[i].Terms)*int(unsafe.Sizeof(terms.Term{}))
+		n += int(unsafe.Sizeof(r.costs[i])) + len(r.costs[i].Terms)*int(unsafe.Sizeof(cycles.Term{}))
 	}
 	return n
 }

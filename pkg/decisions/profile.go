@@ -12,7 +12,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
-	"berth.dev/berth/pkg/terms"
+	"berth.dev/berth/pkg/cycles"
 )
 
 // Wrap lets the history hear what the profiles decide. Plugins keep the handle that they were made with, so that what
@@ -29,7 +29,7 @@ type profile struct {
 	history *History
 	weights map[string]int64
 	// scorers are the plugins that can say what their scores stand for.
-	scorers []terms.Scorer
+	scorers []cycles.Scorer
 	// last are the plugins that scored in the last cycle: mostly the same ones score again.
 	last  *plugins
 	cycle cycle
@@ -50,7 +50,7 @@ func newProfile(inner framework.Framework, h *History) *profile {
 	}
 	// The framework lists no instances but those that wait for events.
 	for _, plugin := range inner.EnqueueExtensions() {
-		if scorer, ok := plugin.(terms.Scorer); ok {
+		if scorer, ok := plugin.(cycles.Scorer); ok {
 			p.scorers = append(p.scorers, scorer)
 		}
 	}

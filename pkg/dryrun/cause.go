@@ -7,15 +7,15 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 
+	"berth.dev/berth/pkg/cycles"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangplan"
-	"berth.dev/berth/pkg/reasons"
 )
 
 // CausesOf goes through what a plugin says against a node, as causes of no node yet.
 func CausesOf(status *fwk.Status) iter.Seq[gangplan.NodeCause] {
 	return func(yield func(gangplan.NodeCause) bool) {
-		for r := range reasons.Of(status) {
+		for r := range cycles.Reasons(status) {
 			cause := gangplan.NodeCause{Says: r.String(), Kind: r.Kind()}
 			resource, short := strings.CutPrefix(cause.Says, "Insufficient ")
 			if short && status.Plugin() == names.NodeResourcesFit {

@@ -13,9 +13,9 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 
 	sampling "berth.dev/berth/pkg/candidates"
+	"berth.dev/berth/pkg/cycles"
 	"berth.dev/berth/pkg/dryrun/account"
 	"berth.dev/berth/pkg/profiles"
-	"berth.dev/berth/pkg/reasons"
 )
 
 // Class is the part of a dry run that concerns one class of members. Nodes are filtered in chunks until enough of them
@@ -334,7 +334,7 @@ func (t *Class) fits(i int) *fwk.Status {
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "node(s) that have left the cluster")
 	}
 	if d.refusals.has(t.class, node.Node().Name) {
-		return reasons.Status(fwk.Unschedulable, RefusedBefore(d.refusals.said))
+		return cycles.Reject(fwk.Unschedulable, RefusedBefore(d.refusals.said))
 	}
 	if !d.storage.Fits(t.volumes, node.Node()) {
 		return fwk.NewStatus(fwk.Unschedulable, "node(s) did not have enough free storage")

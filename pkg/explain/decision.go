@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"slices"
 
+	"berth.dev/berth/pkg/cycles"
 	"berth.dev/berth/pkg/decisions"
 	"berth.dev/berth/pkg/plural"
-	"berth.dev/berth/pkg/terms"
 )
 
 // Past explains what the scheduler remembers of the first of the pods that it remembers, and says which that is: why it
@@ -76,7 +76,7 @@ func nodeThen(c *decisions.Candidate) Node {
 		n.Scores[i] = Score{Plugin: s.Plugin, Raw: s.Raw, Normalised: s.Weighted / max(s.Weight, 1), Weight: s.Weight,
 			Weighted: s.Weighted}
 		if len(s.Terms) > 0 {
-			cost := terms.Cost{Unit: s.Unit}
+			cost := cycles.Cost{Unit: s.Unit}
 			for _, t := range s.Terms {
 				t.Term.For = t.For
 				cost.Terms = append(cost.Terms, t.Term)

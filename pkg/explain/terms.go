@@ -12,8 +12,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"berth.dev/berth/pkg/cycles"
 	"berth.dev/berth/pkg/tables"
-	"berth.dev/berth/pkg/terms"
 )
 
 // Cost is what a plugin's raw score stands for. Less is better.
@@ -22,7 +22,7 @@ type Cost struct {
 	Unit  string  `json:"unit"`
 	Total float64 `json:"total"`
 	// Terms are those that are not zero.
-	Terms []terms.Term `json:"terms"`
+	Terms []cycles.Term `json:"terms"`
 }
 
 // tellingShare is the part of the largest difference that a difference needs to be named as a reason.
@@ -41,7 +41,7 @@ func (w *world) addCosts(
 	}
 	// The framework lists no instances but those that wait for events.
 	for _, plugin := range w.fw.EnqueueExtensions() {
-		scorer, ok := plugin.(terms.Scorer)
+		scorer, ok := plugin.(cycles.Scorer)
 		if !ok || state.GetSkipScorePlugins().Has(plugin.Name()) {
 			continue
 		}
@@ -61,11 +61,11 @@ func (w *world) addCosts(
 }
 
 // costOf leaves out the terms that are zero; nil if there is no cost at all.
-func costOf(c terms.Cost) *Cost {
+func costOf(c cycles.Cost) *Cost {
 	if len(c.Terms) == 0 {
 		return nil
 	}
-	cost := &Cost{Unit: c.Unit, Terms: []terms.Term{}}
+	cost := &Cost{Unit: c.Unit, Terms: []cycles.Term{}}
 	for _, t := range c.Terms {
 		cost.Total += t.Amount
 		if math.Abs(t.Amount) >= leastAmount/2 {

@@ -14,8 +14,8 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
+	"berth.dev/berth/pkg/cycles"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/reasons"
 	"berth.dev/berth/pkg/simulation"
 	"berth.dev/berth/pkg/treeview"
 )
@@ -88,7 +88,7 @@ func (v *verdicts) keptFrom(pod *v1.Pod) []string {
 func reasonsOf(status *fwk.Status) (kinds []string, most string) {
 	nodes := map[string]int{}
 	count := func(s *fwk.Status, n int) {
-		for reason := range reasons.Of(s) {
+		for reason := range cycles.Reasons(s) {
 			nodes[reason.Kind()] += n
 		}
 	}

@@ -7,11 +7,11 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
+	"berth.dev/berth/pkg/cycles"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangplan"
 	"berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/obstacle"
-	"berth.dev/berth/pkg/reasons"
 )
 
 func TestMainReason(t *testing.T) {
@@ -29,7 +29,7 @@ func TestMainReason(t *testing.T) {
 	none := fwk.NewStatus(fwk.UnschedulableAndUnresolvable)
 	stock := func(words ...string) *fwk.Status { return fwk.NewStatus(fwk.Unschedulable, words...) }
 	taken := func(have int) *fwk.Status {
-		return reasons.Status(fwk.Unschedulable, gpu.Reason{Cause: gpu.GPUsTaken, Need: 8, Have: have})
+		return cycles.Reject(fwk.Unschedulable, gpu.Reason{Cause: gpu.GPUsTaken, Need: 8, Have: have})
 	}
 	short := &gangplan.Shortfall{Group: gang.ID{Namespace: "ns", Name: "g"}, Of: gang.Minimum{Total: 8}, Members: 8,
 		Fits:  6,
@@ -48,9 +48,9 @@ func TestMainReason(t *testing.T) {
 			"node(s) with too few free GPUs"},
 		{"nodes that no filter saw count", failed(stock("not asked for"), stock("tainted"), stock("tainted")),
 			"not asked for"},
-		{"a gang that does not fit", failed(reasons.Status(fwk.UnschedulableAndUnresolvable, short)),
+		{"a gang that does not fit", failed(cycles.Reject(fwk.UnschedulableAndUnresolvable, short)),
 			"gang does not fit: nodes with too little free nvidia.com/gpu"},
-		{"a pod that is kept out of the queue", reasons.Status(fwk.UnschedulableAndUnresolvable, few),
+		{"a pod that is kept out of the queue", cycles.Reject(fwk.UnschedulableAndUnresolvable, few),
 			"gang has fewer members than it needs"},
 		{"the scheduler failed", fwk.AsStatus(errors.New("no connection")), "no connection"},
 		{"nobody gives a reason", failed(none), "0/10 nodes are available: preemption: no victims"},

@@ -7,9 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"berth.dev/berth/pkg/cycles"
 	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/reasons"
 )
 
 // The keys of what a member's cycle keeps.
@@ -85,7 +85,7 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Po
 		l := leading{p: p, ctx: ctx, state: state, id: id, pod: pod, turn: turn}
 		return l.plan(nodes)
 	default:
-		return nil, reasons.Status(fwk.UnschedulableAndUnresolvable, turn.Why)
+		return nil, cycles.Reject(fwk.UnschedulableAndUnresolvable, turn.Why)
 	}
 }
 
@@ -107,7 +107,7 @@ func (p *Plugin) Filter(_ context.Context, state fwk.CycleState, pod *v1.Pod, no
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "node(s) that the gang's plan does not give to this member")
 	}
 	if to, refused := p.shared.holds.Gate.Refuse(pod, node, p.framework.SnapshotSharedLister().NodeInfos()); refused {
-		return reasons.Status(fwk.Unschedulable, dryrun.KeptFor(to))
+		return cycles.Reject(fwk.Unschedulable, dryrun.KeptFor(to))
 	}
 	return nil
 }

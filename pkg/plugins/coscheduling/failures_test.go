@@ -14,13 +14,13 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 
 	"berth.dev/berth/pkg/capacity"
+	"berth.dev/berth/pkg/cycles"
 	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangplan"
 	"berth.dev/berth/pkg/gangview"
 	domain "berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/members"
-	"berth.dev/berth/pkg/reasons"
 )
 
 func TestWordsOfOtherPluginsAreRemembered(t *testing.T) {
@@ -104,17 +104,17 @@ func TestCausesOf(t *testing.T) {
 			[]gangplan.NodeCause{{Short: "cpu"}, capacity.Cause("Too many pods", 0)}},
 		{"another plugin's word for it is its own", fwk.NewStatus(fwk.Unschedulable, "Insufficient luck").WithPlugin("Luck"),
 			[]gangplan.NodeCause{capacity.Cause("Insufficient luck", 0)}},
-		{"a reason with amounts has a kind", reasons.Status(fwk.Unschedulable, domain.Reason{Cause: domain.GPUsTaken, Need: 8,
+		{"a reason with amounts has a kind", cycles.Reject(fwk.Unschedulable, domain.Reason{Cause: domain.GPUsTaken, Need: 8,
 			Have: 3}),
 			[]gangplan.NodeCause{{Says: "node(s) with too few free GPUs (need 8, have 3)",
 				Kind: "node(s) with too few free GPUs"}}},
-		{"capacity is kept", reasons.Status(fwk.Unschedulable, dryrun.KeptFor{Namespace: "n", Name: "a"}),
+		{"capacity is kept", cycles.Reject(fwk.Unschedulable, dryrun.KeptFor{Namespace: "n", Name: "a"}),
 			[]gangplan.NodeCause{{Says: "node(s) whose free capacity is kept for gang n/a",
 				Kind: "node(s) whose free capacity is kept for a gang"}}},
-		{"a node turned a member away", reasons.Status(fwk.Unschedulable, dryrun.RefusedBefore("the ration is used up")),
+		{"a node turned a member away", cycles.Reject(fwk.Unschedulable, dryrun.RefusedBefore("the ration is used up")),
 			[]gangplan.NodeCause{{Says: "node(s) that turned a member away: the ration is used up",
 				Kind: "node(s) that turned a member away"}}},
-		{"a node turned a member away and nobody said why", reasons.Status(fwk.Unschedulable, dryrun.RefusedBefore("")),
+		{"a node turned a member away and nobody said why", cycles.Reject(fwk.Unschedulable, dryrun.RefusedBefore("")),
 			[]gangplan.NodeCause{capacity.Cause("node(s) that turned a member away", 0)}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -11,11 +11,11 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"berth.dev/berth/pkg/cycles"
 	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangplan"
 	"berth.dev/berth/pkg/obstacle"
-	"berth.dev/berth/pkg/reasons"
 	"berth.dev/berth/pkg/wellknown"
 )
 
@@ -102,7 +102,7 @@ func (l *leading) propose(result *dryrun.Plan) (*fwk.PreFilterResult, *fwk.Statu
 	}
 	switch {
 	case !serves:
-		return nil, reasons.Status(fwk.UnschedulableAndUnresolvable,
+		return nil, cycles.Reject(fwk.UnschedulableAndUnresolvable,
 			obstacle.Obstacle{Cause: obstacle.PlanChanged, Group: l.id})
 	case !proceed:
 		return l.pass(obstacle.PlanWaits, gang.Effects{})
@@ -120,7 +120,7 @@ func (l *leading) propose(result *dryrun.Plan) (*fwk.PreFilterResult, *fwk.Statu
 func (l *leading) fail(reason obstacle.Reason, short []string) (*fwk.PreFilterResult, *fwk.Status) {
 	c := l.p.shared
 	c.effects.Apply(l.ctx, c.ledger.Cycles.Block(l.id, reason, short, c.settings.backoff, time.Now()))
-	return nil, reasons.Status(fwk.UnschedulableAndUnresolvable, reason)
+	return nil, cycles.Reject(fwk.UnschedulableAndUnresolvable, reason)
 }
 
 // putOff ends the cycle of a leader whose plan is not done or not begun. All pods in the queue go first.
@@ -138,7 +138,7 @@ func (l *leading) giveUp() (*fwk.PreFilterResult, *fwk.Status) {
 func (l *leading) pass(cause obstacle.Cause, effects gang.Effects) (*fwk.PreFilterResult, *fwk.Status) {
 	l.state.Write(passedKey, mark{})
 	l.p.shared.effects.Apply(l.ctx, effects)
-	return nil, reasons.Status(fwk.UnschedulableAndUnresolvable, obstacle.Obstacle{Cause: cause, Group: l.id})
+	return nil, cycles.Reject(fwk.UnschedulableAndUnresolvable, obstacle.Obstacle{Cause: cause, Group: l.id})
 }
 
 // forgetNominations takes back what nominates siblings to the node: it is of an earlier plan, or of an earlier

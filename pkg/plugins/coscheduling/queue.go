@@ -7,10 +7,10 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"berth.dev/berth/pkg/cycles"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gang/order"
 	"berth.dev/berth/pkg/obstacle"
-	"berth.dev/berth/pkg/reasons"
 )
 
 // queue is the plugin where pods enter the queue and are ordered in it.
@@ -62,7 +62,7 @@ func (q queue) PreEnqueue(_ context.Context, pod *v1.Pod) *fwk.Status {
 		why = obstacle.Obstacle{Cause: obstacle.Uninvited, Group: q.shared.members.ID(pod)}
 	}
 	if why != nil {
-		return reasons.Status(fwk.UnschedulableAndUnresolvable, why)
+		return cycles.Reject(fwk.UnschedulableAndUnresolvable, why)
 	}
 	return nil
 }

@@ -9,11 +9,11 @@ import (
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"berth.dev/berth/pkg/cycles"
 	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/podview"
-	"berth.dev/berth/pkg/reasons"
 	"berth.dev/berth/pkg/waitlist"
 )
 
@@ -50,7 +50,7 @@ func (p *Plugin) refuseLate(pod *v1.Pod, name string) *fwk.Status {
 		return nil
 	}
 	if to, refused := c.holds.Gate.Refuse(pod, node, nodes); refused {
-		return reasons.Status(fwk.Unschedulable, dryrun.KeptFor(to))
+		return cycles.Reject(fwk.Unschedulable, dryrun.KeptFor(to))
 	}
 	if c.holds.Gate.Enters(pod, node) {
 		c.holds.Gate.Forecasts.Enter(pod)
@@ -62,9 +62,9 @@ func (p *Plugin) refuseLate(pod *v1.Pod, name string) *fwk.Status {
 	// Nothing else tells that it may be tried again if no gang takes the place after all.
 	time.AfterFunc(lossPause, func() { c.effects.Activate(context.Background(), []gang.Ref{gangview.RefOf(pod)}) })
 	if lost {
-		return reasons.Status(fwk.Unschedulable, dryrun.KeptFor(to))
+		return cycles.Reject(fwk.Unschedulable, dryrun.KeptFor(to))
 	}
-	return reasons.Status(fwk.Unschedulable, triedFirst{})
+	return cycles.Reject(fwk.Unschedulable, triedFirst{})
 }
 
 // triedFirst says that gangs are tried for what came free before the pod is.

@@ -7,7 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"berth.dev/berth/pkg/cyclestate"
+	"berth.dev/berth/pkg/cycles"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/priceview"
@@ -86,7 +86,7 @@ func (*Plugin) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 
 // podState returns what PreFilter wrote or, in a profile that enables scoring alone, reads the pod now.
 func (p *Plugin) podState(state fwk.CycleState, pod *v1.Pod) (*podState, error) {
-	s, err := cyclestate.Read[*podState](state, podStateKey)
+	s, err := cycles.Read[*podState](state, podStateKey)
 	if errors.Is(err, fwk.ErrNotFound) {
 		s, bad := p.read(context.Background(), pod)
 		if bad != nil {

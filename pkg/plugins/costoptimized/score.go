@@ -10,7 +10,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/apis/config"
-	"berth.dev/berth/pkg/cyclestate"
+	"berth.dev/berth/pkg/cycles"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/price"
 	"berth.dev/berth/pkg/priceview"
@@ -196,7 +196,7 @@ func (p *Plugin) NormalizeScore(_ context.Context, state fwk.CycleState, _ *v1.P
 // readCycle returns what PreScore wrote or, in a profile that enables Score alone, what holds without it: no scale, and
 // no pods but this one.
 func readCycle(state fwk.CycleState) (*cycleState, error) {
-	s, err := cyclestate.Read[*cycleState](state, cycleStateKey)
+	s, err := cycles.Read[*cycleState](state, cycleStateKey)
 	if errors.Is(err, fwk.ErrNotFound) {
 		return &cycleState{members: 1, expectedMilliPods: 1000}, nil
 	}

@@ -13,8 +13,8 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/utils/clock"
 
+	"berth.dev/berth/pkg/cycles"
 	"berth.dev/berth/pkg/informers"
-	"berth.dev/berth/pkg/reasons"
 )
 
 // longestSleep is how long the waker trusts its timer: timers measure time that passes, windows are of the clock on the
@@ -166,5 +166,5 @@ func (p *Plugin) PreEnqueue(_ context.Context, pod *v1.Pod) *fwk.Status {
 // holdBack keeps a pod waiting and sees to it that it is woken.
 func (p *Plugin) holdBack(pod *v1.Pod, h hold) *fwk.Status {
 	p.waiting.add(pod, h)
-	return reasons.Status(fwk.UnschedulableAndUnresolvable, h)
+	return cycles.Reject(fwk.UnschedulableAndUnresolvable, h)
 }

@@ -9,8 +9,8 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/utils/lru"
 
+	"berth.dev/berth/pkg/cycles"
 	"berth.dev/berth/pkg/gpu"
-	"berth.dev/berth/pkg/reasons"
 )
 
 const (
@@ -215,7 +215,7 @@ func newRefusal(reason gpu.Reason) refusal {
 	if reason.Evictable() {
 		code = fwk.Unschedulable
 	}
-	return refusal{code, reasons.Error(reason)}
+	return refusal{code, cycles.ReasonError(reason)}
 }
 
 // status is the answer of a filter. Each is the framework's own, to write on; only the reason is shared.

@@ -12,8 +12,8 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
+	"berth.dev/berth/pkg/cycles"
 	"berth.dev/berth/pkg/gpu"
-	"berth.dev/berth/pkg/reasons"
 )
 
 func TestAMemoIsTrueOfOneStateOfANode(t *testing.T) {
@@ -164,7 +164,7 @@ func TestRefusalsAreWordedOnce(t *testing.T) {
 		t.Errorf("after somebody wrote on a status the next is %v by %q, want %v", got, got.Plugin(), taken)
 	}
 	var kinds []string
-	for r := range reasons.Of(got) {
+	for r := range cycles.Reasons(got) {
 		kinds = append(kinds, r.Kind())
 	}
 	if diff := cmp.Diff([]string{taken.Kind()}, kinds); diff != "" {

@@ -6,28 +6,28 @@ import (
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"berth.dev/berth/pkg/cycles"
 	"berth.dev/berth/pkg/gpu"
-	"berth.dev/berth/pkg/terms"
 )
 
-var _ terms.Scorer = &Plugin{}
+var _ cycles.Scorer = &Plugin{}
 
 // Terms returns the expected waste of the placement; Score returns the sum.
-func (p *Plugin) Terms(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) (terms.Cost, error) {
+func (p *Plugin) Terms(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) (cycles.Cost, error) {
 	w, err := p.waste(ctx, cycle, pod, info)
 	if err != nil {
-		return terms.Cost{}, err
+		return cycles.Cost{}, err
 	}
-	return terms.Cost{Unit: "milli-GPU", Terms: termsOf(&w, p.settings.spread)}, nil
+	return cycles.Cost{Unit: "milli-GPU", Terms: termsOf(&w, p.settings.spread)}, nil
 }
 
 // termsOf names the terms. Where pods are spread, packing is charged for what the node already runs.
-func termsOf(w *gpu.Waste, spread bool) []terms.Term {
+func termsOf(w *gpu.Waste, spread bool) []cycles.Term {
 	packing := "GPU that becomes unusable"
 	if spread {
 		packing = "GPU in use on the node"
 	}
-	return []terms.Term{
+	return []cycles.Term{
 		{Name: "packing", Amount: w.Packing, For: packing},
 		{Name: "best fit", Amount: w.BestFit, For: "CPU and GPU left free on the node"},
 		{Name: "sliver", Amount: w.Sliver, For: "what is left of a shared GPU"},

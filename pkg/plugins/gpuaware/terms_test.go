@@ -10,13 +10,13 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"berth.dev/berth/pkg/cycles"
 	"berth.dev/berth/pkg/gpu"
-	"berth.dev/berth/pkg/terms"
 	"berth.dev/berth/test/harness/await"
 )
 
 // sumOf adds the amounts up.
-func sumOf(of []terms.Term) float64 {
+func sumOf(of []cycles.Term) float64 {
 	sum := 0.0
 	for _, t := range of {
 		sum += t.Amount

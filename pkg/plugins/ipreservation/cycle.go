@@ -11,7 +11,7 @@ import (
 
 	"berth.dev/berth/pkg/address"
 	"berth.dev/berth/pkg/clusterwide"
-	"berth.dev/berth/pkg/cyclestate"
+	"berth.dev/berth/pkg/cycles"
 	"berth.dev/berth/pkg/wellknown"
 )
 
@@ -122,7 +122,7 @@ func (*Plugin) RemovePod(_ context.Context, state fwk.CycleState, _ *v1.Pod, oth
 
 // change changes the state of the cycle of a pod that gets an address.
 func change(state fwk.CycleState, by func(*cycleState)) *fwk.Status {
-	s, err := cyclestate.Read[*cycleState](state, stateKey)
+	s, err := cycles.Read[*cycleState](state, stateKey)
 	switch {
 	case errors.Is(err, fwk.ErrNotFound):
 		return nil
@@ -135,7 +135,7 @@ func change(state fwk.CycleState, by func(*cycleState)) *fwk.Status {
 
 // Filter refuses nodes where no address is free for the pod.
 func (*Plugin) Filter(_ context.Context, state fwk.CycleState, _ *v1.Pod, node fwk.NodeInfo) *fwk.Status {
-	s, err := cyclestate.Read[*cycleState](state, stateKey)
+	s, err := cycles.Read[*cycleState](state, stateKey)
 	if err != nil {
 		return fwk.AsStatus(err)
 	}

@@ -18,7 +18,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/util"
 
-	"berth.dev/berth/pkg/cyclestate"
+	"berth.dev/berth/pkg/cycles"
 	"berth.dev/berth/pkg/dryrun/network"
 	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/podview"
@@ -155,7 +155,7 @@ func (p *Plugin) move(state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo, n in
 
 // readState reads what the plugin wrote; the zero value if it wrote nothing.
 func readState[T fwk.StateData](state fwk.CycleState, key fwk.StateKey) (T, error) {
-	s, err := cyclestate.Read[T](state, key)
+	s, err := cycles.Read[T](state, key)
 	if errors.Is(err, fwk.ErrNotFound) {
 		return s, nil
 	}

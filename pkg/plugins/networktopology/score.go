@@ -7,14 +7,14 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/candidates"
+	"berth.dev/berth/pkg/cycles"
 	"berth.dev/berth/pkg/podview"
-	"berth.dev/berth/pkg/terms"
 	"berth.dev/berth/pkg/topology"
 )
 
 var (
 	_ candidates.Locator = &Plugin{}
-	_ terms.Scorer       = &Plugin{}
+	_ cycles.Scorer      = &Plugin{}
 )
 
 // slack is what distances are compared with besides each other, in nanoseconds: less than a microsecond is no
@@ -146,16 +146,16 @@ func (*Plugin) NormalizeScore(_ context.Context, _ fwk.CycleState, _ *v1.Pod, sc
 }
 
 // Terms returns the mean distance by what the node shares with the pods; Score returns the sum.
-func (p *Plugin) Terms(_ context.Context, state fwk.CycleState, _ *v1.Pod, info fwk.NodeInfo) (terms.Cost, error) {
+func (p *Plugin) Terms(_ context.Context, state fwk.CycleState, _ *v1.Pod, info fwk.NodeInfo) (cycles.Cost, error) {
 	t, err := count(state)
 	if err != nil {
-		return terms.Cost{}, err
+		return cycles.Cost{}, err
 	}
 	if t.Total() == 0 {
-		return terms.Cost{}, nil
+		return cycles.Cost{}, nil
 	}
 	const nanoseconds = 1000
-	cost := terms.Cost{Unit: "microseconds per MiB"}
+	cost := cycles.Cost{Unit: "microseconds per MiB"}
 	price := 0.0
 	for i, amount := range t.Split(p.place(info.Node())) {
 		part := float64(amount) / float64(t.Total()) / nanoseconds
@@ -163,9 +163,9 @@ func (p *Plugin) Terms(_ context.Context, state fwk.CycleState, _ *v1.Pod, info 
 		if i == len(p.settings.steps)-1 {
 			name, what = p.settings.steps[i], "traffic between nodes that share no domain"
 		}
-		cost.Terms = append(cost.Terms, terms.Term{Name: name, Amount: part * float64(p.settings.times[i]), For: what})
+		cost.Terms = append(cost.Terms, cycles.Term{Name: name, Amount: part * float64(p.settings.times[i]), For: what})
 		price += part * float64(p.settings.distances[i]-p.settings.times[i])
 	}
-	cost.Terms = append(cost.Terms, terms.Term{Name: "price", Amount: price, For: "the price of traffic"})
+	cost.Terms = append(cost.Terms, cycles.Term{Name: "price", Amount: price, For: "the price of traffic"})
 	return cost, nil
 }

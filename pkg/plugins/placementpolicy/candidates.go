@@ -7,7 +7,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/candidates"
-	"berth.dev/berth/pkg/cyclestate"
+	"berth.dev/berth/pkg/cycles"
 	"berth.dev/berth/pkg/policy"
 )
 
@@ -30,7 +30,7 @@ func (p *Plugin) Basis() any { return p.book.current().set }
 
 // Judge judges for every pod.
 func (p *Plugin) Judge(_ context.Context, state fwk.CycleState, _ *v1.Pod) candidates.Judge {
-	s, err := cyclestate.Read[*cycleState](state, stateKey)
+	s, err := cycles.Read[*cycleState](state, stateKey)
 	if err != nil {
 		return indifferent{} // no rule concerns the pod
 	}

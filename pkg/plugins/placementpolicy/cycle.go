@@ -11,9 +11,8 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/clusterwide"
-	"berth.dev/berth/pkg/cyclestate"
+	"berth.dev/berth/pkg/cycles"
 	"berth.dev/berth/pkg/policy"
-	"berth.dev/berth/pkg/terms"
 )
 
 const stateKey fwk.StateKey = "berth.dev/" + Name
@@ -141,7 +140,7 @@ func (p *Plugin) RemovePod(_ context.Context, state fwk.CycleState, _ *v1.Pod, o
 
 func (p *Plugin) change(state fwk.CycleState, other *v1.Pod, node fwk.NodeInfo,
 	by func(*policy.Free, *policy.Ledger, string, *policy.Demand, *policy.Marks)) *fwk.Status {
-	s, err := cyclestate.Read[*cycleState](state, stateKey)
+	s, err := cycles.Read[*cycleState](state, stateKey)
 	switch {
 	case errors.Is(err, fwk.ErrNotFound):
 		return nil
@@ -158,7 +157,7 @@ func (p *Plugin) change(state fwk.CycleState, other *v1.Pod, node fwk.NodeInfo,
 
 // Filter refuses nodes that rules forbid or that have too few licenses left.
 func (p *Plugin) Filter(_ context.Context, state fwk.CycleState, _ *v1.Pod, node fwk.NodeInfo) *fwk.Status {
-	s, err := cyclestate.Read[*cycleState](state, stateKey)
+	s, err := cycles.Read[*cycleState](state, stateKey)
 	if err != nil {
 		return fwk.AsStatus(err)
 	}
@@ -174,7 +173,7 @@ func (p *Plugin) Filter(_ context.Context, state fwk.CycleState, _ *v1.Pod, node
 
 // PreScore skips Score for pods without preferred datasets.
 func (p *Plugin) PreScore(_ context.Context, state fwk.CycleState, _ *v1.Pod, _ []fwk.NodeInfo) *fwk.Status {
-	if s, err := cyclestate.Read[*cycleState](state, stateKey); err != nil || !s.demand.Scores() {
+	if s, err := cycles.Read[*cycleState](state, stateKey); err != nil || !s.demand.Scores() {
 		return fwk.NewStatus(fwk.Skip)
 	}
 	return nil
@@ -182,7 +181,7 @@ func (p *Plugin) PreScore(_ context.Context, state fwk.CycleState, _ *v1.Pod, _ 
 
 // Score is how far the pod's datasets are from the node, so that it may be explained; NormalizeScore turns it round.
 func (p *Plugin) Score(_ context.Context, state fwk.CycleState, _ *v1.Pod, node fwk.NodeInfo) (int64, *fwk.Status) {
-	s, err := cyclestate.Read[*cycleState](state, stateKey)
+	s, err := cycles.Read[*cycleState](state, stateKey)
 	if err != nil {
 		return 0, fwk.AsStatus(err)
 	}
@@ -202,12 +201,12 @@ func (*Plugin) NormalizeScore(_ context.Context, _ fwk.CycleState, _ *v1.Pod, sc
 }
 
 // Terms returns the distance that Score returns.
-func (p *Plugin) Terms(_ context.Context, state fwk.CycleState, _ *v1.Pod, node fwk.NodeInfo) (terms.Cost, error) {
-	s, err := cyclestate.Read[*cycleState](state, stateKey)
+func (p *Plugin) Terms(_ context.Context, state fwk.CycleState, _ *v1.Pod, node fwk.NodeInfo) (cycles.Cost, error) {
+	s, err := cycles.Read[*cycleState](state, stateKey)
 	if err != nil {
-		return terms.Cost{}, err
+		return cycles.Cost{}, err
 	}
-	return terms.Cost{Unit: "% of the data", Terms: []terms.Term{
+	return cycles.Cost{Unit: "% of the data", Terms: []cycles.Term{
 		{Name: "distance", Amount: float64(s.demand.Distance(p.book.marksOf(s.view, node.Node()))),
 			For: "datasets that are not near"},
 	}}, nil

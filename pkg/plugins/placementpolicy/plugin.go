@@ -16,8 +16,8 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/candidates"
+	"berth.dev/berth/pkg/cycles"
 	"berth.dev/berth/pkg/informers"
-	"berth.dev/berth/pkg/terms"
 )
 
 // Name of the plugin in configurations.
@@ -35,7 +35,7 @@ var (
 	_ fwk.FilterPlugin        = &Plugin{}
 	_ fwk.PreScorePlugin      = &Plugin{}
 	_ fwk.ScorePlugin         = &Plugin{}
-	_ terms.Scorer            = &Plugin{}
+	_ cycles.Scorer           = &Plugin{}
 	_ candidates.Ranker       = &Plugin{}
 	_ fwk.ReservePlugin       = &Plugin{}
 	_ fwk.SignPlugin          = &Plugin{}

@@ -1,4 +1,4 @@
-package reasons
+package cycles
 
 import (
 	"errors"
@@ -16,9 +16,9 @@ type full struct{ need int }
 func (f full) String() string { return fmt.Sprintf("node(s) were full (need %d)", f.need) }
 func (f full) Kind() string   { return "node(s) were full" }
 
-func TestOf(t *testing.T) {
+func TestReasons(t *testing.T) {
 	t.Parallel()
-	shared := Error(full{3})
+	shared := ReasonError(full{3})
 	for _, tc := range []struct {
 		name   string
 		status *fwk.Status
@@ -26,9 +26,9 @@ func TestOf(t *testing.T) {
 		kinds  []string
 	}{
 		{"a rejection may give none", fwk.NewStatus(fwk.Unschedulable), nil, nil},
-		{"a value comes out as it went in", Status(fwk.Unschedulable, full{2}), []string{"node(s) were full (need 2)"},
+		{"a value comes out as it went in", Reject(fwk.Unschedulable, full{2}), []string{"node(s) were full (need 2)"},
 			[]string{"node(s) were full"}},
-		{"a copy keeps the value", Status(fwk.Unschedulable, full{2}).Clone(), []string{"node(s) were full (need 2)"},
+		{"a copy keeps the value", Reject(fwk.Unschedulable, full{2}).Clone(), []string{"node(s) were full (need 2)"},
 			[]string{"node(s) were full"}},
 		{"a value may be worded before", fwk.NewStatus(fwk.Unschedulable).WithError(shared),
 			[]string{"node(s) were full (need 3)"}, []string{"node(s) were full"}},
@@ -40,7 +40,7 @@ func TestOf(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			var words, kinds []string
-			for r := range Of(tc.status) {
+			for r := range Reasons(tc.status) {
 				words, kinds = append(words, r.String()), append(kinds, r.Kind())
 			}
 			if diff := cmp.Diff(tc.words, words); diff != "" {

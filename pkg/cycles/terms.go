@@ -1,5 +1,4 @@
-// Package terms is how a score plugin says what its score is the sum of, for people who ask why a node won.
-package terms
+package cycles
 
 import (
 	"context"

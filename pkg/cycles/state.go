@@ -1,5 +1,4 @@
-// Package cyclestate reads what a plugin has kept of a scheduling cycle.
-package cyclestate
+package cycles
 
 import (
 	"fmt"
@@ -7,7 +6,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// Read returns what was written under the key, or fwk.ErrNotFound.
+// Read returns what a plugin has written under the key of a cycle, or fwk.ErrNotFound.
 func Read[T fwk.StateData](state fwk.CycleState, key fwk.StateKey) (T, error) {
 	var none T
 	data, err := state.Read(key)
