@@ -29,8 +29,8 @@ func Reject(code fwk.Code, reason obstacle.Reason) *fwk.Status {
 	return fwk.NewStatus(code).WithError(ReasonError(reason))
 }
 
-// Reasons goes through the reasons of a Status that rejects: the value that it was made of or, for plugins that give words
-// alone, each of its texts.
+// Reasons goes through the reasons of a Status that rejects: the value that it was made of or, for plugins that give
+// words alone, each of its texts.
 func Reasons(status *fwk.Status) iter.Seq[obstacle.Reason] {
 	return func(yield func(obstacle.Reason) bool) {
 		if rejected, ok := errors.AsType[*rejectedError](status.AsError()); ok {
