@@ -5,7 +5,7 @@ import (
 
 	"berth.dev/berth/pkg/gang/steps"
 	"berth.dev/berth/pkg/gangview"
-	"berth.dev/berth/pkg/grouptext"
+	"berth.dev/berth/pkg/grouptree"
 	"berth.dev/berth/pkg/wellknown"
 )
 
@@ -20,7 +20,7 @@ func (h *NameHasher) groups(annotations map[string]any) {
 		annotations[wellknown.MinMembersByRoleKey] = gangview.MapRoles(roles, role)
 	}
 	if groups, ok := annotations[wellknown.GroupsKey].(string); ok {
-		annotations[wellknown.GroupsKey] = grouptext.Map(groups, h.part, role)
+		annotations[wellknown.GroupsKey] = grouptree.MapGroups(groups, h.part, role)
 	}
 	if by, ok := annotations[wellknown.GrowByKey].(string); ok {
 		_, isTree := annotations[wellknown.GroupsKey]
@@ -29,9 +29,9 @@ func (h *NameHasher) groups(annotations map[string]any) {
 			group, of, within := strings.Cut(name, "/")
 			switch {
 			case within:
-				return grouptext.MapName(group, h.part) + "/" + role(of)
+				return grouptree.MapGroupName(group, h.part) + "/" + role(of)
 			case isTree:
-				return grouptext.MapName(name, h.part)
+				return grouptree.MapGroupName(name, h.part)
 			}
 			return role(name)
 		}))

@@ -20,7 +20,7 @@ import (
 
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/gpuview"
-	"berth.dev/berth/pkg/grouptext"
+	"berth.dev/berth/pkg/grouptree"
 	"berth.dev/berth/pkg/wellknown"
 )
 
@@ -207,7 +207,7 @@ func (h *NameHasher) labelValue(key, value string) string {
 		return value
 	}
 	if key == wellknown.GroupKey {
-		return grouptext.MapName(value, h.part)
+		return grouptree.MapGroupName(value, h.part)
 	}
 	_, notANumber := strconv.ParseInt(value, 10, 64)
 	if openLabel(key) || h.keys.ReadsLabel(key) || notANumber == nil && (h.compared[key] || gangview.OrdinalLabel(key)) {

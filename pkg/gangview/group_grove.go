@@ -6,7 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"berth.dev/berth/pkg/grouptext"
+	"berth.dev/berth/pkg/grouptree"
 )
 
 // GroveGang is the kind of Grove's PodGangs. A label of the pods names them.
@@ -49,18 +49,18 @@ func readGroveGang(r *objectReader) map[string]OwnerState {
 }
 
 // groveGroups are the pod groups of a gang, those that share a constraint within a group of their own.
-func groveGroups(groups, configs []*objectReader) []grouptext.Group {
-	leaf := func(r *objectReader) grouptext.Group {
+func groveGroups(groups, configs []*objectReader) []grouptree.Group {
+	leaf := func(r *objectReader) grouptree.Group {
 		required, preferred := groveLevels(r, "topologyConstraint")
 		pods := r.number("minReplicas", 0)
-		return grouptext.Group{Name: r.text("name"), Pods: &pods, Required: strings.Join(required, ","),
+		return grouptree.Group{Name: r.text("name"), Pods: &pods, Required: strings.Join(required, ","),
 			Preferred: strings.Join(preferred, ",")}
 	}
 	shares := map[string]bool{}
-	var out []grouptext.Group
+	var out []grouptree.Group
 	for _, config := range configs {
 		required, preferred := groveLevels(config, "topologyConstraint")
-		of := grouptext.Group{Name: config.text("name"), Required: strings.Join(required, ","),
+		of := grouptree.Group{Name: config.text("name"), Required: strings.Join(required, ","),
 			Preferred: strings.Join(preferred, ",")}
 		names := config.texts("podGroupNames")
 		for _, group := range groups {

@@ -5,7 +5,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"berth.dev/berth/pkg/grouptext"
+	"berth.dev/berth/pkg/grouptree"
 )
 
 // KAIGroup is the kind of KAI Scheduler's PodGroups. An annotation of the pods names them.
@@ -42,7 +42,7 @@ func readKAIGroup(r *objectReader) map[string]OwnerState {
 	case tree || least < len(children[""]):
 		g.groups = kaiGroups(children, "", 0)
 		if least < len(g.groups) {
-			g.groups = []grouptext.Group{{Name: "sub-groups", MinGroups: &least, Groups: g.groups}}
+			g.groups = []grouptree.Group{{Name: "sub-groups", MinGroups: &least, Groups: g.groups}}
 		}
 	default:
 		g.minimum, g.roles = 0, map[string]int{}
@@ -68,13 +68,13 @@ func readKAIGroup(r *objectReader) map[string]OwnerState {
 }
 
 // kaiGroups are the sub-groups of a parent, with those within. Those whose parents go round in a circle are in none.
-func kaiGroups(children map[string][]*objectReader, parent string, depth int) []grouptext.Group {
-	groups := make([]grouptext.Group, 0, len(children[parent]))
+func kaiGroups(children map[string][]*objectReader, parent string, depth int) []grouptree.Group {
+	groups := make([]grouptree.Group, 0, len(children[parent]))
 	if depth > maxGroupsDepth {
 		return groups
 	}
 	for _, sub := range children[parent] {
-		of := grouptext.Group{Name: sub.text("name")}
+		of := grouptree.Group{Name: sub.text("name")}
 		required, preferred := kaiLevels(sub, "topologyConstraint")
 		of.Required, of.Preferred = strings.Join(required, ","), strings.Join(preferred, ",")
 		if within := children[of.Name]; len(within) > 0 {

@@ -16,7 +16,7 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/grouptext"
+	"berth.dev/berth/pkg/grouptree"
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/wellknown"
 )
@@ -107,7 +107,7 @@ type groupTerms struct {
 	roles   map[string]int
 	// groups are its parts instead where they have levels of their own, or parts in turn; pods name theirs in groupKeys,
 	// or in roleKey if those are not set.
-	groups    []grouptext.Group
+	groups    []grouptree.Group
 	groupKeys []string
 	// required and preferred are keys of node labels.
 	required, preferred []string
@@ -144,7 +144,7 @@ func (g *groupTerms) states(r *objectReader) map[string]OwnerState {
 		}
 		says[wellknown.MinMembersByRoleKey] = strings.Join(parts, ",")
 	}
-	if len(g.roles) > 0 || slices.ContainsFunc(g.groups, func(of grouptext.Group) bool { return len(of.Roles) > 0 }) {
+	if len(g.roles) > 0 || slices.ContainsFunc(g.groups, func(of grouptree.Group) bool { return len(of.Roles) > 0 }) {
 		says[wellknown.RoleLabelKey] = g.roleKey
 	}
 	if len(g.roles) > maxRoles {
@@ -158,7 +158,7 @@ func (g *groupTerms) states(r *objectReader) map[string]OwnerState {
 	}
 	if len(g.groups) > 0 {
 		says[wellknown.GroupLabelKey] = cmp.Or(strings.Join(g.groupKeys, ","), g.roleKey)
-		says[wellknown.GroupsKey] = grouptext.Encode(g.groups)
+		says[wellknown.GroupsKey] = grouptree.EncodeGroups(g.groups)
 		root, err := groupsOf(&schedulingv1alpha1.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: r.name, Annotations: says}})
 		if err != nil {
 			s.Why = fmt.Sprintf("%s %s cannot be read as a tree: %s", r.kind, r.name, err)

@@ -10,7 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"berth.dev/berth/pkg/grouptext"
+	"berth.dev/berth/pkg/grouptree"
 	"berth.dev/berth/pkg/wellknown"
 )
 
@@ -98,7 +98,7 @@ func volcanoSubGroups(r *objectReader, g *groupTerms) {
 	}
 	g.groupKeys = append(g.groupKeys, policies[0].by...)
 	for _, p := range policies {
-		of := grouptext.Group{Name: p.name, Open: new(string), MinCopies: &p.least, Required: strings.Join(p.required, ","),
+		of := grouptree.Group{Name: p.name, Open: new(string), MinCopies: &p.least, Required: strings.Join(p.required, ","),
 			Preferred: strings.Join(p.preferred, ",")}
 		if p.value != "" {
 			*of.Open = p.value + "-"

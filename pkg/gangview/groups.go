@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
-	"berth.dev/berth/pkg/grouptext"
 	"berth.dev/berth/pkg/grouptree"
 	"berth.dev/berth/pkg/tree"
 	"berth.dev/berth/pkg/wellknown"
@@ -83,12 +82,12 @@ func groupsOf(pg *schedulingv1alpha1.PodGroup) (*tree.Group, error) {
 	if len(text) > maxGroupsText {
 		return nil, r.bad("", text, fmt.Sprintf("a list of groups of at most %d characters", maxGroupsText))
 	}
-	var groups []grouptext.Group
+	var groups []grouptree.Group
 	if err := yaml.UnmarshalStrict([]byte(text), &groups); err != nil || len(groups) == 0 {
 		why := ""
 		if err != nil {
 			// The decoder names its own types.
-			why = ": " + strings.NewReplacer("Go struct field Group.", "field ", "grouptext.Group", "a group",
+			why = ": " + strings.NewReplacer("Go struct field Group.", "field ", "grouptree.Group", "a group",
 				"error unmarshaling JSON: while decoding JSON: ", "", "error converting YAML to JSON: ", "").Replace(err.Error())
 		}
 		return nil, r.bad("", text, "a list of groups in YAML or JSON, such as "+exampleGroups+why)
@@ -121,7 +120,7 @@ func (r *groupsReader) bad(field, value, allowed string) error {
 
 // read reads groups within a group. The labels of their pods begin with the prefix, at is the path of the field that
 // holds them, levels counts the levels that are required around them.
-func (r *groupsReader) read(groups []grouptext.Group, prefix, at string, levels, depth int) ([]tree.Group, error) {
+func (r *groupsReader) read(groups []grouptree.Group, prefix, at string, levels, depth int) ([]tree.Group, error) {
 	if depth > maxGroupsDepth && len(groups) > 0 {
 		return nil, r.bad(at, fmt.Sprint(len(groups), " groups"),
 			fmt.Sprintf("allowed: groups are at most %d deep", maxGroupsDepth))
@@ -176,7 +175,7 @@ func (r *groupsReader) read(groups []grouptext.Group, prefix, at string, levels,
 
 // one reads a group, or one copy of it, whose pods carry the name in their label; those of groups within begin with the
 // prefix.
-func (r *groupsReader) one(g *grouptext.Group, name, prefix, field string, levels, depth int) (tree.Group, error) {
+func (r *groupsReader) one(g *grouptree.Group, name, prefix, field string, levels, depth int) (tree.Group, error) {
 	out := tree.Group{Name: name, Least: len(g.Groups), Roles: map[string]int{}, Alone: g.Alone,
 		Later: min(max(g.Later, 0), maxMinMember)}
 	switch {
@@ -245,7 +244,7 @@ func UnknownGroup(pod *v1.Pod, pg *schedulingv1alpha1.PodGroup) *wellknown.BadVa
 
 // open reads a group with as many copies as pods name. Those that are needed but that no pod has named yet get the
 // names that come first.
-func (r *groupsReader) open(g *grouptext.Group, field string, levels, depth int) (tree.Group, error) {
+func (r *groupsReader) open(g *grouptree.Group, field string, levels, depth int) (tree.Group, error) {
 	all := tree.Group{Name: g.Name, Copies: true, Least: min(max(ptr.Deref(g.MinCopies, 0), 0), maxGroups)}
 	names := slices.Clone(g.Named)
 	for n := 0; len(names) < max(all.Least, 1); n++ {
@@ -289,7 +288,7 @@ func (s *OwnerState) WithGroups(names []string) OwnerState {
 	if len(names) == 0 || json.Unmarshal([]byte(s.Says), &says) != nil {
 		return out
 	}
-	var groups []grouptext.Group
+	var groups []grouptree.Group
 	if json.Unmarshal([]byte(says[wellknown.GroupsKey]), &groups) != nil {
 		return out // annotations of Berth on the object, in YAML
 	}
@@ -311,7 +310,7 @@ func (s *OwnerState) WithGroups(names []string) OwnerState {
 			groups[at].Named = append(groups[at].Named, name)
 		}
 	}
-	says[wellknown.GroupsKey] = grouptext.Encode(groups)
+	says[wellknown.GroupsKey] = grouptree.EncodeGroups(groups)
 	out.Says = encode(says)
 	return out
 }

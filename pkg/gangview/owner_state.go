@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
-	"berth.dev/berth/pkg/grouptext"
 	"berth.dev/berth/pkg/grouptree"
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/podview"
@@ -108,7 +107,7 @@ func exclusiveLevel(r *objectReader, metadata string) string {
 func readJob(r *objectReader) map[string]OwnerState {
 	s := OwnerState{Minimum: jobPods(r, "spec", r.text("status.failedIndexes")), Limit: jobLimit(r)}
 	if level := exclusiveLevel(r, "spec.template.metadata"); level != "" && s.Minimum > 1 {
-		s.startsWith(r, []string{jobNameLabel}, []grouptext.Group{exclusiveGroup(r.name, level, s.Minimum)})
+		s.startsWith(r, []string{jobNameLabel}, []grouptree.Group{exclusiveGroup(r.name, level, s.Minimum)})
 	}
 	return whole(s)
 }
@@ -146,7 +145,7 @@ func readLeaderWorkerSet(r *objectReader) map[string]OwnerState {
 		s.Why = never(r, "creates the workers of a group when its leader is ready (startupPolicy: LeaderReady)", s.Minimum,
 			"set startupPolicy: LeaderCreated")
 	case r.annotation("metadata", lwsExclusiveTopologyKey) != "":
-		s.startsWith(r, []string{leaderWorkerSetNameLabel}, []grouptext.Group{exclusiveGroup(r.name,
+		s.startsWith(r, []string{leaderWorkerSetNameLabel}, []grouptree.Group{exclusiveGroup(r.name,
 			r.annotation("metadata", lwsExclusiveTopologyKey), s.Minimum)})
 	case r.annotation("metadata", lwsSubGroupTopologyKey) != "":
 		s.startsWith(r, []string{leaderWorkerSetNameLabel, leaderWorkerSetSubGroupLabel}, leaderWorkerSubGroups(r, s.Minimum))
@@ -156,7 +155,7 @@ func readLeaderWorkerSet(r *objectReader) map[string]OwnerState {
 
 // leaderWorkerSubGroups are the sub-groups of a group of a LeaderWorkerSet, each in a domain of its own. The leader is
 // in the first, or in none.
-func leaderWorkerSubGroups(r *objectReader, size int) []grouptext.Group {
+func leaderWorkerSubGroups(r *objectReader, size int) []grouptree.Group {
 	const policy = "spec.leaderWorkerTemplate.subGroupPolicy"
 	each := r.number(policy+".subGroupSize", 0)
 	if each < 2 {
@@ -164,25 +163,25 @@ func leaderWorkerSubGroups(r *objectReader, size int) []grouptext.Group {
 	}
 	level := r.annotation("metadata", lwsSubGroupTopologyKey)
 	excluded := r.text(policy+".subGroupPolicyType") == "LeaderExcluded"
-	groups := make([]grouptext.Group, 0, min(size/each, maxGroups+1))
+	groups := make([]grouptree.Group, 0, min(size/each, maxGroups+1))
 	for i := range cap(groups) {
 		pods := each
 		if i == 0 && !excluded && size%each == 1 {
 			pods++
 		}
-		groups = append(groups, grouptext.Group{Name: fmt.Sprint(r.name, "-", i), Pods: &pods, Required: level, Alone: true})
+		groups = append(groups, grouptree.Group{Name: fmt.Sprint(r.name, "-", i), Pods: &pods, Required: level, Alone: true})
 	}
 	return groups
 }
 
 // exclusiveGroup is a group of pods in a domain of its own, which are created when the first of them has a node.
-func exclusiveGroup(name, level string, pods int) grouptext.Group {
-	return grouptext.Group{Name: name, Pods: ptr.To(1), Later: pods - 1, Required: level, Alone: true}
+func exclusiveGroup(name, level string, pods int) grouptree.Group {
+	return grouptree.Group{Name: name, Pods: ptr.To(1), Later: pods - 1, Required: level, Alone: true}
 }
 
 // startsWith has the gang start as the tree says, which pods name by the values of labels. The pods of groups that come
 // later do not count for the minimum.
-func (s *OwnerState) startsWith(r *objectReader, labels []string, groups []grouptext.Group) {
+func (s *OwnerState) startsWith(r *objectReader, labels []string, groups []grouptree.Group) {
 	if len(groups) == 0 {
 		return
 	}
@@ -190,7 +189,7 @@ func (s *OwnerState) startsWith(r *objectReader, labels []string, groups []group
 	g := groupTerms{groupKeys: labels, groups: groups}
 	*s = g.states(r)[""]
 	s.Attempt, s.Limit = of.Attempt, of.Limit
-	if !slices.ContainsFunc(groups, func(of grouptext.Group) bool { return of.Later > 0 }) {
+	if !slices.ContainsFunc(groups, func(of grouptree.Group) bool { return of.Later > 0 }) {
 		s.Minimum = of.Minimum
 	}
 }
@@ -203,7 +202,7 @@ func readJobSet(r *objectReader) map[string]OwnerState {
 	states := map[string]OwnerState{}
 	jobs := r.items("spec.replicatedJobs")
 	all, depends := OwnerState{Attempt: r.number("status.restarts", 0)}, ""
-	var groups []grouptext.Group
+	var groups []grouptree.Group
 	exclusive := false
 	for _, job := range jobs {
 		each, copies, name := jobPods(job, "template.spec", ""), job.number("replicas", 1), job.text("name")
@@ -212,13 +211,13 @@ func readJobSet(r *objectReader) map[string]OwnerState {
 		if depends == "" && len(job.items("dependsOn")) > 0 {
 			depends = name
 		}
-		of := grouptext.Group{Name: name, Copies: &copies, Pods: &each}
+		of := grouptree.Group{Name: name, Copies: &copies, Pods: &each}
 		level := cmp.Or(exclusiveLevel(r, "metadata"), exclusiveLevel(job, "template.metadata"))
 		if level != "" && each > 1 && copies > 0 {
 			exclusive = true
 			of = exclusiveGroup(name, level, each)
 			of.Copies = &copies
-			s.startsWith(r, jobSetLabels, []grouptext.Group{of})
+			s.startsWith(r, jobSetLabels, []grouptree.Group{of})
 		}
 		if copies > 0 {
 			groups = append(groups, of)

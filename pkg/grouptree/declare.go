@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"berth.dev/berth/pkg/grouptext"
 	"berth.dev/berth/pkg/plural"
 )
 
@@ -35,7 +34,7 @@ type Tree struct {
 	// Keys are the objects of the tree, each before those in it.
 	Keys []Key
 	// Groups are those in the root.
-	Groups []grouptext.Group
+	Groups []Group
 	// Why says what the tree lacks to be able to start, empty if nothing.
 	Why string
 }
@@ -59,7 +58,7 @@ func (f *Forest) Tree(namespace, root string) Tree {
 	t.Groups = all.Groups
 	if *all.MinGroups < len(all.Groups) {
 		all.Required = ""
-		t.Groups = []grouptext.Group{all}
+		t.Groups = []Group{all}
 	}
 	return t
 }
@@ -73,10 +72,10 @@ type declaring struct {
 }
 
 // group writes an object and those in it. Short says what it lacks to be able to start, whatever room there is.
-func (d *declaring) group(key Key, depth int) (g grouptext.Group, short string) {
+func (d *declaring) group(key Key, depth int) (g Group, short string) {
 	e := d.f.nodes[key]
 	d.tree.Keys = append(d.tree.Keys, key)
-	g = grouptext.Group{Name: GroupName(key.Name), Required: e.Required}
+	g = Group{Name: GroupName(key.Name), Required: e.Required}
 	if !key.Composite {
 		pods := e.Least
 		g.Pods = &pods
@@ -103,7 +102,7 @@ func (d *declaring) group(key Key, depth int) (g grouptext.Group, short string) 
 			plural.Of(e.Least, "group")))
 		// Its groups wait, and those of others do not: one that does not exist has it wait.
 		missing := 1
-		g.Groups = append(g.Groups, grouptext.Group{Name: GroupName(key.Name + ".missing"), Pods: &missing})
+		g.Groups = append(g.Groups, Group{Name: GroupName(key.Name + ".missing"), Pods: &missing})
 	}
 	least := min(e.Least, len(g.Groups))
 	if short != "" {

@@ -5,8 +5,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"berth.dev/berth/pkg/grouptext"
 )
 
 // says is an object of the namespace ns with what it says.
@@ -73,7 +71,7 @@ func TestWhatATreeAsksFor(t *testing.T) {
 				short := GroupName(name)
 				want = strings.Replace(want, short[:strings.LastIndexByte(short, '-')]+"-HASH", short, 1)
 			}
-			if got := grouptext.Encode(tree.Groups); tc.why == "" && got != want {
+			if got := EncodeGroups(tree.Groups); tc.why == "" && got != want {
 				t.Errorf("it asks for (-want +got):\n%s", cmp.Diff(want, got))
 			}
 		})

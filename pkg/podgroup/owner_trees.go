@@ -13,7 +13,6 @@ import (
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
-	"berth.dev/berth/pkg/grouptext"
 	"berth.dev/berth/pkg/grouptree"
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/wellknown"
@@ -108,7 +107,7 @@ func (o *Owners) inTree(owner gangview.Owner, s gangview.OwnerState) gangview.Ow
 		says := map[string]string{}
 		_ = json.Unmarshal([]byte(s.Says), &says) // it was written by gangview
 		if says[wellknown.GroupsKey] == "" {
-			says[wellknown.GroupsKey] = grouptext.Encode(t.Groups)
+			says[wellknown.GroupsKey] = grouptree.EncodeGroups(t.Groups)
 			says[wellknown.GroupLabelKey], says[wellknown.RoleLabelKey] = grouptree.PodField, grouptree.PodField
 		}
 		text, _ := json.Marshal(says) // maps of text can be written

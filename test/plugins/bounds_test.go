@@ -52,8 +52,8 @@ var bounds = map[string]map[string]string{
 		"objectReader.kept":      oneCycle,
 		"ordinalKeys":            inSource,
 	},
-	"pkg/grouptext": {"Group.Roles": byGang},
-	"pkg/grouptree": {"Forest.nodes": byGang, "Forest.roots": byGang, "declaring.podGroups": oneCycle, "entry.in": byGang},
+	"pkg/grouptree": {"Forest.nodes": byGang, "Forest.roots": byGang, "Group.Roles": byGang,
+		"declaring.podGroups": oneCycle, "entry.in": byGang},
 	"pkg/decisions": {
 		"attempts.byPod":  "the attempts that are kept: four for each pod, and --decision-history and 16 MiB in all",
 		"profile.weights": byAdmin,

@@ -20,7 +20,6 @@ import (
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/schedulerconfig"
-	"berth.dev/berth/pkg/treeview"
 )
 
 // The kinds of objects whose pods can be explained.
@@ -167,7 +166,7 @@ func (t Target) Find(objects []runtime.Object, namespace string) ([]*v1.Pod, err
 		}
 		return []*v1.Pod{pod}, nil
 	}
-	elsewhere, trees := map[string]bool{}, treeview.Of(objects)
+	elsewhere, trees := map[string]bool{}, gangview.TreesOf(objects)
 	var pods []*v1.Pod
 	for _, obj := range objects {
 		p, ok := obj.(*v1.Pod)
@@ -240,7 +239,7 @@ func (t Target) About(pods []*v1.Pod, pod string) string {
 }
 
 // has reports whether the pod belongs to the target, which may be a tree of groups.
-func (t Target) has(pod *v1.Pod, trees *treeview.Trees) bool {
+func (t Target) has(pod *v1.Pod, trees *gangview.Trees) bool {
 	if t.Kind == KindPodGroup {
 		alone := (*gangview.OwnerPolicy)(nil)
 		for _, gangOf := range []func(*v1.Pod) (gangview.Membership, error){alone.GangOf, trees.GangOf} {

@@ -1,8 +1,4 @@
-// Package grouptext is the text by which a PodGroup declares the groups within its gang, in the annotation
-// berth.dev/groups: what it can say, how it is written, and how names in it are replaced.
-//
-// gangview reads it and checks what it says, dialects and trees of native groups write it, and dumps replace the names.
-package grouptext
+package grouptree
 
 import (
 	"encoding/json"
@@ -11,7 +7,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Group is a group as the annotation has it.
+// Group is a group within a gang as the annotation berth.dev/groups of a PodGroup has it.
 type Group struct {
 	Name      string         `json:"name"`
 	Copies    *int           `json:"copies,omitempty"`
@@ -32,27 +28,27 @@ type Group struct {
 	Later int  `json:"later,omitempty"`
 }
 
-// Encode writes the groups so that equal ones are written alike.
-func Encode(groups []Group) string {
+// EncodeGroups writes the groups so that equal ones are written alike.
+func EncodeGroups(groups []Group) string {
 	text, _ := json.Marshal(groups) // names and numbers can be written
 	return string(text)
 }
 
-// Map returns the value of the annotation with other names of groups and roles; one that cannot be read becomes empty.
-// Pods have to name their groups by MapName.
-func Map(value string, name, role func(string) string) string {
+// MapGroups returns the value of the annotation with other names of groups and roles; one that cannot be read becomes empty.
+// Pods have to name their groups by MapGroupName.
+func MapGroups(value string, name, role func(string) string) string {
 	var groups []Group
 	if yaml.UnmarshalStrict([]byte(value), &groups) != nil {
 		return ""
 	}
 	mapGroups(groups, name, role)
-	return Encode(groups)
+	return EncodeGroups(groups)
 }
 
 func mapGroups(groups []Group, name, role func(string) string) {
 	for i := range groups {
 		g := &groups[i]
-		g.Name, g.Open, g.Named = MapName(g.Name, name), nil, nil
+		g.Name, g.Open, g.Named = MapGroupName(g.Name, name), nil, nil
 		roles := make(map[string]int, len(g.Roles))
 		for of, n := range g.Roles {
 			roles[role(of)] = n
@@ -62,9 +58,9 @@ func mapGroups(groups []Group, name, role func(string) string) {
 	}
 }
 
-// MapName returns the name of a group, as pods say it, with other names in it: those of the groups around it stay
+// MapGroupName returns the name of a group, as pods say it, with other names in it: those of the groups around it stay
 // apart, and numbers stay.
-func MapName(value string, name func(string) string) string {
+func MapGroupName(value string, name func(string) string) string {
 	parts := strings.Split(value, ".")
 	for i, part := range parts {
 		of := part

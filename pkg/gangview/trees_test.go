@@ -1,4 +1,4 @@
-package treeview
+package gangview
 
 import (
 	"slices"
@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-func object(version, kind, name, parent string) *unstructured.Unstructured {
+func nativeObject(version, kind, name, parent string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "scheduling.k8s.io/" + version, "kind": kind,
 		"metadata": map[string]any{"namespace": "ns", "name": name},
 		"spec":     map[string]any{"parentCompositePodGroupName": parent}}}
@@ -20,8 +20,8 @@ func TestATreeIsOneGang(t *testing.T) {
 	t.Parallel()
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p"}}
 	pod.Spec.SchedulingGroup = &v1.PodSchedulingGroup{PodGroupName: ptr.To("a")}
-	trees := Of(nil)
-	job := object("v1alpha3", "CompositePodGroup", "job", "")
+	trees := TreesOf(nil)
+	job := nativeObject("v1alpha3", "CompositePodGroup", "job", "")
 	for _, step := range []struct {
 		name  string
 		do    func() []string
@@ -29,10 +29,10 @@ func TestATreeIsOneGang(t *testing.T) {
 		gang  string
 	}{
 		{"the PodGroup comes before its tree",
-			func() []string { return trees.Set(object("v1beta1", "PodGroup", "a", "job")) }, nil, "native.a"},
+			func() []string { return trees.Set(nativeObject("v1beta1", "PodGroup", "a", "job")) }, nil, "native.a"},
 		{"the tree comes", func() []string { return trees.Set(job) }, []string{"a"}, "composite.job"},
 		{"another kind", func() []string { return trees.Set(&v1.Pod{}) }, nil, "composite.job"},
-		{"the PodGroup leaves the tree", func() []string { return trees.Set(object("v1beta1", "PodGroup", "a", "")) },
+		{"the PodGroup leaves the tree", func() []string { return trees.Set(nativeObject("v1beta1", "PodGroup", "a", "")) },
 			[]string{"a"}, "native.a"},
 		{"the tree is gone", func() []string { return trees.Delete(job) }, nil, "native.a"},
 	} {

@@ -1,8 +1,4 @@
-// Package treeview reads Kubernetes' own groups, and knows which gang a pod is in that is in a tree of them: the whole
-// tree is one gang.
-//
-// The operator's tool asks it wherever it counts gangs. The scheduler follows the same objects in pkg/podgroup.
-package treeview
+package gangview
 
 import (
 	v1 "k8s.io/api/core/v1"
@@ -10,20 +6,20 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/grouptree"
 )
 
-// Trees are those of Kubernetes' own groups. They may be used by several goroutines.
+// Trees are those of Kubernetes' own groups, each of which is one gang. They may be used by several goroutines. The
+// operator's tool asks them wherever it counts gangs; the scheduler follows the same objects in pkg/podgroup.
 type Trees struct {
 	forest *grouptree.Forest
-	policy *gangview.OwnerPolicy
+	policy *OwnerPolicy
 }
 
-// Of reads the trees among objects.
-func Of(objects []runtime.Object) *Trees {
+// TreesOf reads the trees among objects.
+func TreesOf(objects []runtime.Object) *Trees {
 	t := &Trees{forest: grouptree.New()}
-	t.policy = &gangview.OwnerPolicy{RootOf: t.forest.RootOf}
+	t.policy = &OwnerPolicy{RootOf: t.forest.RootOf}
 	for _, obj := range objects {
 		t.Set(obj)
 	}
@@ -55,9 +51,9 @@ func (t *Trees) Delete(group *unstructured.Unstructured) []string {
 	return nil
 }
 
-func (t *Trees) set(kind *gangview.OwnerKind, group *unstructured.Unstructured, node *grouptree.Node) (moved []string) {
+func (t *Trees) set(kind *OwnerKind, group *unstructured.Unstructured, node *grouptree.Node) (moved []string) {
 	changes, _ := t.forest.Set(grouptree.Key{Namespace: group.GetNamespace(), Name: group.GetName(),
-		Composite: kind.Kind == gangview.CompositeGroup}, node)
+		Composite: kind.Kind == CompositeGroup}, node)
 	for _, c := range changes {
 		if c.From != c.To {
 			moved = append(moved, c.PodGroup)
@@ -67,15 +63,15 @@ func (t *Trees) set(kind *gangview.OwnerKind, group *unstructured.Unstructured, 
 }
 
 // kindOf is one of the kinds of Kubernetes' own groups, or nil.
-func kindOf(gvk schema.GroupVersionKind) *gangview.OwnerKind {
-	kind, known := gangview.GroupKindOf(gvk)
-	if !known || kind.Kind != gangview.NativeGroup && kind.Kind != gangview.CompositeGroup {
+func kindOf(gvk schema.GroupVersionKind) *OwnerKind {
+	kind, known := GroupKindOf(gvk)
+	if !known || kind.Kind != NativeGroup && kind.Kind != CompositeGroup {
 		return nil
 	}
 	return kind
 }
 
 // GangOf returns the gang of the pod, which is that of its whole tree.
-func (t *Trees) GangOf(pod *v1.Pod) (gangview.Membership, error) {
+func (t *Trees) GangOf(pod *v1.Pod) (Membership, error) {
 	return t.policy.GangOf(pod) //nolint:wrapcheck // it says what is wrong
 }
