@@ -8,16 +8,16 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"berth.dev/berth/pkg/access"
 	"berth.dev/berth/pkg/dump"
 	"berth.dev/berth/pkg/explain/subject"
-	"berth.dev/berth/pkg/kubectlflags"
 	"berth.dev/berth/pkg/progress"
 )
 
 // clusterFlags choose the cluster that a command asks.
-type clusterFlags struct{ kubectlflags.Flags }
+type clusterFlags struct{ access.Flags }
 
-func newClusterFlags() clusterFlags { return clusterFlags{kubectlflags.New()} }
+func newClusterFlags() clusterFlags { return clusterFlags{access.NewFlags()} }
 
 // in is the same cluster with another namespace.
 func (f clusterFlags) in(namespace string) clusterFlags { return clusterFlags{f.In(namespace)} }

@@ -10,7 +10,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/component-base/featuregate"
 
-	"berth.dev/berth/pkg/kubectlflags"
+	"berth.dev/berth/pkg/access"
 	"berth.dev/berth/pkg/rights"
 	"berth.dev/berth/pkg/schedulerconfig"
 )
@@ -25,11 +25,11 @@ func flagCompletions() map[string]cobra.CompletionFunc {
 			"scheduling.k8s.io/v1beta1=true"}),
 		"account": cobra.FixedCompletions([]string{rights.OwnAccount, "kube-system/berth-scheduler"},
 			cobra.ShellCompDirectiveNoFileComp),
-		"context": kubectlflags.Complete(
+		"context": access.Complete(
 			func(c *clientcmdapi.Config) []string { return slices.Sorted(maps.Keys(c.Contexts)) }),
-		"cluster": kubectlflags.Complete(
+		"cluster": access.Complete(
 			func(c *clientcmdapi.Config) []string { return slices.Sorted(maps.Keys(c.Clusters)) }),
-		"user": kubectlflags.Complete(
+		"user": access.Complete(
 			func(c *clientcmdapi.Config) []string { return slices.Sorted(maps.Keys(c.AuthInfos)) }),
 		"kubeconfig":     completeFiles,
 		"kube-apiserver": completeFiles,

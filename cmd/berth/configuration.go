@@ -8,9 +8,8 @@ import (
 	"io"
 	"os"
 
+	"berth.dev/berth/pkg/access"
 	"berth.dev/berth/pkg/command"
-	"berth.dev/berth/pkg/kubectlflags"
-	"berth.dev/berth/pkg/runningconfig"
 	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/validate"
 )
@@ -22,8 +21,8 @@ func (f clusterFlags) running(ctx context.Context, warnings io.Writer) (*schedul
 	if err != nil {
 		return nil, err
 	}
-	found, err := runningconfig.Of(ctx, config, f.sandboxFolders())
-	if errors.Is(err, runningconfig.ErrNone) && !kubectlflags.Unreachable(err) {
+	found, err := access.ConfigurationOf(ctx, config, f.sandboxFolders())
+	if errors.Is(err, access.ErrNone) && !access.Unreachable(err) {
 		return shippedInstead(warnings, err)
 	}
 	if err != nil {
@@ -46,7 +45,7 @@ func shippedInstead(warnings io.Writer, why error) (*schedulerconfig.Configurati
 
 // sandboxFolders are where a sandbox of the kubeconfig in use may be kept.
 func (f clusterFlags) sandboxFolders() []string {
-	return runningconfig.Folders(f.Kubeconfig().ConfigAccess().GetLoadingPrecedence())
+	return access.SandboxFolders(f.Kubeconfig().ConfigAccess().GetLoadingPrecedence())
 }
 
 // loadConfiguration reads a scheduler configuration, nameless the shipped profiles, and refuses one that the scheduler

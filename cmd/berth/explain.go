@@ -13,11 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
+	"berth.dev/berth/pkg/access"
 	"berth.dev/berth/pkg/decisions"
 	"berth.dev/berth/pkg/explain"
 	"berth.dev/berth/pkg/explain/subject"
 	"berth.dev/berth/pkg/output"
-	"berth.dev/berth/pkg/runningconfig"
 	"berth.dev/berth/pkg/tables"
 )
 
@@ -254,7 +254,7 @@ func (f *explainFlags) schedulerAt() (*rest.Config, error) {
 	}
 	config = rest.CopyConfig(config)
 	if f.scheduler == "" {
-		layout, up := runningconfig.SandboxAt(config.Host, f.cluster.sandboxFolders())
+		layout, up := access.SandboxAt(config.Host, f.cluster.sandboxFolders())
 		if !up {
 			return nil, badInput(errors.New("--at-decision asks the scheduler itself: give its address with --scheduler, " +
 				"for example https://127.0.0.1:10259 after kubectl port-forward to the replica that leads"))

@@ -1,4 +1,4 @@
-package runningconfig
+package access
 
 import (
 	"errors"
@@ -76,7 +76,7 @@ func TestTheConfigMapOfTheRunningSchedulerIsRead(t *testing.T) {
 					return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: tt.forbid}, "", errors.New("no"))
 				})
 			}
-			got, err := OfCluster(t.Context(), client)
+			got, err := configurationOfCluster(t.Context(), client)
 			if tt.err != "" {
 				if !errors.Is(err, ErrNone) || !strings.Contains(err.Error(), tt.err) {
 					t.Fatalf("got error %v, want one that there is none, with %q in it", err, tt.err)
@@ -121,7 +121,7 @@ func TestTheSandboxOfAKubeconfigIsFound(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			found, err := OfSandbox(tt.server, Folders([]string{"", filepath.Join(tt.folder, "kubeconfig")}))
+			found, err := configurationOfSandbox(tt.server, SandboxFolders([]string{"", filepath.Join(tt.folder, "kubeconfig")}))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,9 +1,10 @@
-// Package kubectlflags binds the flags of kubectl that choose a cluster and who asks, completes them, and says what to
-// do when no cluster is named or none answers.
+// Package access is how the operator's tool gets at a cluster: it binds the flags of kubectl that choose one and who
+// asks, completes them, says what to do when no cluster is named or none answers, and finds the configuration with
+// which the cluster's scheduler runs.
 //
-// The commands of the operator's tool that ask a cluster call it. cli-runtime, which binds the same flags, links all of
-// kustomize. It reads the kubeconfig and never writes it.
-package kubectlflags
+// The commands that ask a cluster call it. cli-runtime, which binds the same flags, links all of kustomize. It reads
+// the kubeconfig and never writes it.
+package access
 
 import (
 	"context"
@@ -32,8 +33,8 @@ type Flags struct {
 	overrides *clientcmd.ConfigOverrides
 }
 
-// New returns flags that are not bound to a command yet.
-func New() Flags {
+// NewFlags returns flags that are not bound to a command yet.
+func NewFlags() Flags {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.DefaultClientConfig = &clientcmd.DefaultClientConfig
 	return Flags{rules: rules, overrides: &clientcmd.ConfigOverrides{}}

@@ -1,4 +1,4 @@
-package kubectlflags
+package access
 
 import (
 	"os"
@@ -29,7 +29,7 @@ func given(t *testing.T, args ...string) (Flags, *cobra.Command) {
 	if err := os.WriteFile(file, []byte(kubeconfig), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	f, cmd := New(), &cobra.Command{}
+	f, cmd := NewFlags(), &cobra.Command{}
 	f.AddTo(cmd, true)
 	if err := cmd.ParseFlags(append([]string{"--kubeconfig", file}, args...)); err != nil {
 		t.Fatal(err)

@@ -1,6 +1,4 @@
-// Package runningconfig finds the configuration that the scheduler of a cluster runs with: that of a local sandbox, or
-// the ConfigMap that the scheduler's Deployment mounts.
-package runningconfig
+package access
 
 import (
 	"cmp"
@@ -21,8 +19,8 @@ import (
 	"berth.dev/berth/pkg/sandbox"
 )
 
-// Source is a configuration as it was found.
-type Source struct {
+// Configuration is one as it was found.
+type Configuration struct {
 	// Name says where it is.
 	Name    string
 	Content []byte
@@ -31,22 +29,22 @@ type Source struct {
 // ErrNone means that there is no configuration to be found; what wraps it says why.
 var ErrNone = errors.New("the scheduler's configuration is not known")
 
-// Of returns the configuration of the sandbox that serves the API of a cluster and is kept in one of the folders, else
-// the one that the cluster's scheduler mounts. The error wraps ErrNone if there is neither.
-func Of(ctx context.Context, cluster *rest.Config, folders []string) (*Source, error) {
-	if found, err := OfSandbox(cluster.Host, folders); found != nil || err != nil {
+// ConfigurationOf returns the configuration of the sandbox that serves the API of a cluster and is kept in one of the
+// folders, else the one that the cluster's scheduler mounts. The error wraps ErrNone if there is neither.
+func ConfigurationOf(ctx context.Context, cluster *rest.Config, folders []string) (*Configuration, error) {
+	if found, err := configurationOfSandbox(cluster.Host, folders); found != nil || err != nil {
 		return found, err
 	}
 	client, err := kubernetes.NewForConfig(cluster)
 	if err != nil {
 		return nil, fmt.Errorf("making a client: %w", err)
 	}
-	return OfCluster(ctx, client)
+	return configurationOfCluster(ctx, client)
 }
 
-// OfSandbox returns the configuration of the sandbox that serves the API at that address and is kept in one of the
-// folders. It returns nil if there is no such sandbox, or if it runs no scheduler of its own.
-func OfSandbox(server string, folders []string) (*Source, error) {
+// configurationOfSandbox returns the configuration of the sandbox that serves the API at that address and is kept in
+// one of the folders. It returns nil if there is no such sandbox, or if it runs no scheduler of its own.
+func configurationOfSandbox(server string, folders []string) (*Configuration, error) {
 	layout, running := SandboxAt(server, folders)
 	if !running {
 		return nil, nil
@@ -56,7 +54,7 @@ func OfSandbox(server string, folders []string) (*Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the sandbox's scheduler configuration: %w", err)
 	}
-	return &Source{Name: file, Content: content}, nil
+	return &Configuration{Name: file, Content: content}, nil
 }
 
 // SandboxAt returns the sandbox in one of the folders that serves the API at that address, if it runs a scheduler.
@@ -73,8 +71,8 @@ func SandboxAt(server string, folders []string) (sandbox.Layout, bool) {
 	return "", false
 }
 
-// Folders are where the sandbox of these kubeconfigs may be kept: beside each, and where one is kept by default.
-func Folders(kubeconfigs []string) []string {
+// SandboxFolders are where the sandbox of these kubeconfigs may be kept: beside each, and where one is kept by default.
+func SandboxFolders(kubeconfigs []string) []string {
 	var folders []string
 	for _, path := range kubeconfigs {
 		if path != "" {
@@ -89,9 +87,9 @@ func address(url string) string { return strings.TrimSuffix(url, "/") }
 // The labels of the shipped manifests and of the chart.
 const schedulers = "app.kubernetes.io/name=berth-scheduler"
 
-// OfCluster returns the configuration that the cluster's scheduler mounts. The error wraps ErrNone if there is none
-// that may be read.
-func OfCluster(ctx context.Context, client kubernetes.Interface) (*Source, error) {
+// configurationOfCluster returns the configuration that the cluster's scheduler mounts. The error wraps ErrNone if
+// there is none that may be read.
+func configurationOfCluster(ctx context.Context, client kubernetes.Interface) (*Configuration, error) {
 	list, err := client.AppsV1().Deployments(metav1.NamespaceAll).List(ctx, metav1.ListOptions{LabelSelector: schedulers})
 	if err != nil {
 		return nil, fmt.Errorf("%w: listing Deployments: %w", ErrNone, err)
@@ -121,7 +119,7 @@ func OfCluster(ctx context.Context, client kubernetes.Interface) (*Source, error
 	if !ok {
 		return nil, fmt.Errorf("%w: %s has no key %s", ErrNone, name, configKey(found))
 	}
-	return &Source{Name: name, Content: []byte(content)}, nil
+	return &Configuration{Name: name, Content: []byte(content)}, nil
 }
 
 // configMapOf is the name of the ConfigMap that the Deployment's pods mount, empty if there is none.
