@@ -197,7 +197,7 @@ func (s *search) limit(format string, args ...any) {
 
 // try lets the scheduler run over the snapshot while f interferes.
 func (s *search) try(objects []runtime.Object, f func(*world) error) error {
-	return simulate(s.configuration, objects, s.Now, s.over, f)
+	return simulate(s.ctx, s.configuration, objects, s.Now, f)
 }
 
 // look lets the scheduler run over the snapshot as it is: what it starts or evicts then needs no advice.

@@ -18,8 +18,12 @@ type proposals struct {
 	needs int
 	// single says that room for one pod is looked for.
 	single bool
-	// missing, if set, is asked how many pods still find no place with the rooms; asked is how often it was.
-	missing func([]room) int
+	// Of a unit with several classes, the view is asked how many pods still find no place with the rooms; asked is how
+	// often it was.
+	view    *view
+	unit    *unit
+	classes []*class
+	nodes   []fwk.NodeInfo
 	asked   int
 	sets    [][]room
 	// free is for how many pods there is room with what has been added; best is how many of them a node has.
@@ -57,11 +61,11 @@ func (p *proposals) add(r room) (more bool) {
 
 // short is how many pods still find no place with the rooms, as far as their number does not tell.
 func (p *proposals) short(rooms []room) int {
-	if p.missing == nil {
+	if len(p.classes) == 1 {
 		return 0
 	}
 	p.asked++
-	return p.missing(rooms)
+	return p.view.missing(p.classes, p.nodes, p.unit, rooms)
 }
 
 // found is a room that waits for its turn.
@@ -108,10 +112,8 @@ func (v *view) propose(s *search, u *unit) [][]room {
 			break
 		}
 		c, needs, left := v.short(classes, nodes, u)
-		out := &proposals{needs: needs, single: needs == 1, best: map[string]int{}}
-		if len(classes) > 1 {
-			out.missing = func(rooms []room) int { return v.missing(classes, nodes, u, rooms) }
-		}
+		out := &proposals{needs: needs, single: needs == 1, best: map[string]int{}, view: v, unit: u, classes: classes,
+			nodes: nodes}
 		v.scan(s, c, left, out)
 		sets = append(sets, out.sets...)
 	}

@@ -55,8 +55,8 @@ type world struct {
 	user   dynamic.Interface
 	sched  *simulation.Scheduler
 	settle func()
-	// over says that the time for the search has passed: nothing is waited for any more.
-	over func() bool
+	// search ends when the time for it has passed: nothing is waited for any more.
+	search context.Context
 	// profiles as they are without the index of candidates: they look at every node.
 	profiles map[string]framework.Framework
 
@@ -68,10 +68,10 @@ type world struct {
 }
 
 // simulate lets a scheduler run over the objects, which are not changed, while f watches and interferes.
-func simulate(configuration *schedulerconfig.Configuration, objects []runtime.Object, now time.Time, over func() bool,
-	f func(*world) error) error {
+func simulate(ctx context.Context, configuration *schedulerconfig.Configuration, objects []runtime.Object,
+	now time.Time, f func(*world) error) error {
 	return simulation.Settled(now, func(settle func()) error {
-		w := &world{api: memapi.New(), settle: settle, over: over, gone: map[key]bool{}, ours: map[key]bool{}}
+		w := &world{api: memapi.New(), settle: settle, search: ctx, gone: map[key]bool{}, ours: map[key]bool{}}
 		w.api.MutateBinding, w.api.Observe = simulation.StartPod, w.observe
 		lowest := int32(math.MaxInt32)
 		err := simulation.Fill(w.api, objects, func(obj runtime.Object) runtime.Object {
@@ -148,7 +148,7 @@ func (w *world) rest(done func() bool) bool {
 		if done != nil && done() {
 			return true
 		}
-		if w.over() {
+		if w.search.Err() != nil {
 			return false
 		}
 		w.mu.Lock()
