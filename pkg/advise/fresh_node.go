@@ -10,9 +10,9 @@ import (
 	"berth.dev/berth/pkg/wellknown"
 )
 
-// FreshNode is a node of another name that is bought like this one and has just become ready: open, and with all of its
+// freshNode is a node of another name that is bought like this one and has just become ready: open, and with all of its
 // GPUs unused.
-func FreshNode(like *v1.Node, name string) *v1.Node {
+func freshNode(like *v1.Node, name string) *v1.Node {
 	node := like.DeepCopy()
 	node.ObjectMeta = metav1.ObjectMeta{Name: name, Labels: node.Labels, Annotations: node.Annotations}
 	if _, labelled := node.Labels[v1.LabelHostname]; labelled {

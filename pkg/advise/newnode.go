@@ -131,7 +131,7 @@ func (s *search) addNode(k *kind) (*NewNode, error) {
 // another is a fresh node like one that there is, with what comes with it: its devices, and the pods that belong to
 // nodes.
 func (s *search) another(like *v1.Node) []runtime.Object {
-	node := FreshNode(like, "new-"+like.Name)
+	node := freshNode(like, "new-"+like.Name)
 	objects := []runtime.Object{node}
 	for _, obj := range s.Objects {
 		switch obj := obj.(type) {
