@@ -26,6 +26,8 @@ type document struct {
 	json   []byte
 	metav1.TypeMeta
 	name, namespace string
+	// misspelt says that there is a field that the kind does not have.
+	misspelt bool
 }
 
 // object is how findings call the document.
@@ -92,6 +94,7 @@ func (d *document) tell(faults []yamldoc.Fault) bool {
 	readable := true
 	for _, f := range faults {
 		if f.Unknown {
+			d.misspelt = true
 			d.add(Error, "unknown-field", f.Line, f.Path, f.Message)
 			continue
 		}

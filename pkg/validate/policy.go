@@ -16,7 +16,7 @@ func (d *document) policy(p *placementv1alpha1.PlacementPolicy) {
 		}
 		d.findIn(severity, "policy", problem.Field, body(problem))
 	}
-	if set.Empty() && len(problems) == 0 {
+	if set.Empty() && len(problems) == 0 && !d.misspelt {
 		d.findIn(Error, "policy", "spec", "a policy needs licenses, datasets or compliance")
 	}
 }

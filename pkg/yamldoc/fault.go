@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"berth.dev/berth/pkg/spelling"
@@ -71,7 +72,7 @@ func find(faults *[]Fault, node *yaml.Node, text json.RawMessage, t reflect.Type
 	}
 	if err := json.Unmarshal(text, reflect.New(t).Interface()); err != nil {
 		*faults = append(*faults, Fault{Line: node.Line, Path: textOf(path),
-			Message: fmt.Sprintf("Invalid value: %s: %s", shown(text), wanted(t, err))})
+			Message: fmt.Sprintf("Invalid value: %s: %s", shown(node, text), wanted(t, err))})
 	}
 }
 
@@ -138,13 +139,15 @@ func textOf(path *field.Path) string {
 }
 
 // shown is a value as a message repeats it.
-func shown(text json.RawMessage) string {
+func shown(node *yaml.Node, text json.RawMessage) string {
 	const longest = 60
 	switch {
 	case text[0] == '{':
 		return "an object"
 	case text[0] == '[':
 		return "a list"
+	case text[0] != '"' && node.Kind == yaml.ScalarNode:
+		return node.Value // in the words of the file: yes, and not true
 	case len(text) > longest:
 		return string(text[:longest]) + "…"
 	}
@@ -154,6 +157,8 @@ func shown(text json.RawMessage) string {
 // wanted says what a value of the type has to be.
 func wanted(t reflect.Type, err error) string {
 	switch kind := t.Kind(); {
+	case t == reflect.TypeFor[resource.Quantity]():
+		return "must be a quantity such as 500m, 4 or 16Gi"
 	case reflect.PointerTo(t).Implements(jsonUnmarshaler) || reflect.PointerTo(t).Implements(textUnmarshaler):
 		return strings.Join(strings.Fields(err.Error()), " ")
 	case kind == reflect.Struct || kind == reflect.Map:

@@ -122,7 +122,7 @@ func TestAFolderIsReadWithWhatIsInIt(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"pod.yaml": podHead + "  contaners: []\n", "deep/list.json": `{"apiVersion": "v1", "kind": "Pod"}`, "deep/c.yml": "apiVersion: v1\nkind: Thing\n",
+		"pod.yaml": podHead + "  contaners: []\n", "deep/list.json": `{"apiVersion": "v1", "kind": "Pod", "sepc": {}}`, "deep/c.yml": "apiVersion: v1\nkind: Thing\n",
 		"README.md": "# nothing", ".hidden.yaml": "a", ".git/config.yaml": "a",
 	} {
 		path := filepath.Join(dir, name)

@@ -1,6 +1,7 @@
 package subject
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -70,8 +71,11 @@ func ReadManifest(r io.Reader, name, namespace string) (*Manifest, error) {
 
 // add adds the objects of a document.
 func (m *Manifest) add(content []byte, namespace string) error {
-	if string(content) == "null" {
+	switch {
+	case string(content) == "null":
 		return nil
+	case content[0] != '{':
+		return errors.New("this is not an object with apiVersion and kind")
 	}
 	obj := &unstructured.Unstructured{}
 	if err := obj.UnmarshalJSON(content); err != nil {
