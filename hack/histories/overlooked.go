@@ -36,7 +36,6 @@ type team struct {
 	// neighbours are bound pods that have left the gang and that members still have to be near.
 	neighbours   []*v1.Pod
 	settled      int
-	growBy       string
 	settledRoles map[string]int
 	// started is set if the gang has had its minimum, and told if its PodGroup has said so: a scheduler that was
 	// restarted before it said so cannot know.
@@ -76,12 +75,9 @@ func (w *world) overlooks() *invariants.Fault {
 	rooms := w.vacancies(func(*v1.Pod) bool { return false })
 	teams, single := w.teams()
 	for _, t := range teams {
-		if t.started && t.told && !t.oneZone && !t.halves && t.growBy == "" { // else where its siblings are counts
+		if t.started && t.told && !t.oneZone && !t.halves { // else where its siblings are counts
 			single = append(single, t.pending...)
 		}
-	}
-	if fault := w.grows(teams, rooms); fault != nil {
-		return fault
 	}
 	if fault := w.torn(teams); fault != nil {
 		return fault
@@ -259,7 +255,6 @@ func (w *world) teams() (map[string]*team, []*v1.Pod) {
 		teams[group.GetName()] = &team{minimum: invariants.MinimumOf(group),
 			oneZone:      group.GetAnnotations()[wellknown.TopologyRequiredKey] != "",
 			halves:       group.GetAnnotations()[wellknown.GroupsKey] != "",
-			growBy:       group.GetAnnotations()[wellknown.GrowByKey],
 			settledRoles: map[string]int{}, started: started, told: told}
 	}
 	var single []*v1.Pod

@@ -50,7 +50,6 @@ func (w *world) do(s *history.Step) error {
 			return err
 		}
 		w.checker.Excuse()
-		w.growth.shake()
 		return w.start()
 	default:
 		return w.patch(s)

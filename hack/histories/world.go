@@ -64,7 +64,6 @@ type world struct {
 	checker       *invariants.Checker
 	leaving       leaving
 	rest          rest
-	growth        growth
 	past
 	// local is set if nodes have volumes.
 	local bool
@@ -94,8 +93,8 @@ type past struct {
 func live(h *history.History, configuration *schedulerconfig.Configuration, logs bool) error {
 	return simulation.Settled(time.Date(2026, time.January, 5, 0, 0, 0, 0, time.UTC), func(settle func()) error {
 		w := &world{configuration: configuration, api: memapi.New(), weather: newWeather(h),
-			checker: invariants.New(invariants.Patience), growth: newGrowth(),
-			past: past{made: map[string]*history.Pod{}}, logs: logs}
+			checker: invariants.New(invariants.Patience),
+			past:    past{made: map[string]*history.Pod{}}, logs: logs}
 		if h.LostPercent > 0 || h.MaxDelayMillis > 0 {
 			w.checker.Patience = invariants.PatienceInStorm
 		}
@@ -111,7 +110,6 @@ func live(h *history.History, configuration *schedulerconfig.Configuration, logs
 			w.checker.Observe(watch.EventType(e.Type), e.Object, e.Old)
 			w.leaving.observe(e)
 			w.rest.observe(e)
-			w.growth.observe(e)
 		}
 		rest := w.api.RESTConfig()
 		rest.UserAgent = userAgent

@@ -86,9 +86,6 @@ func (p *Planner) arrange(w *Work, id gang.ID, turn gang.Turn, nodes []fwk.NodeI
 	if err != nil {
 		return nil, err
 	}
-	if turn.Steps.Climbs() {
-		turn.Members = p.byRank(turn.Members)
-	}
 	best, err := p.arrangeOn(w, id, levels, turn, nodes, nil)
 	if err == nil && !levels.MixedModels && best.Feasible() {
 		best, err = p.newModelChoice(id, levels, turn, nodes).unify(w, best)
@@ -96,7 +93,6 @@ func (p *Planner) arrange(w *Work, id gang.ID, turn gang.Turn, nodes []fwk.NodeI
 	if err != nil {
 		return nil, err
 	}
-	best.endOnStep(turn)
 	p.orderRanks(id, levels, turn, best)
 	return best, nil
 }

@@ -17,7 +17,6 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gang/steps"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/plugins/coscheduling"
 	"berth.dev/berth/pkg/plural"
@@ -51,10 +50,6 @@ type Gang struct {
 	Level string `json:"level,omitempty"`
 	// SegmentSize is how many consecutive ranks share a value of Level; 0 if the gang has no segments.
 	SegmentSize int `json:"segmentSize,omitempty"`
-	// GrowsBy is the size of the steps by which the gang grows beyond its minimum, empty if it grows by single members.
-	GrowsBy steps.Size `json:"growsBy,omitempty"`
-	// StepsTaken is how many steps the gang has grown by.
-	StepsTaken int `json:"stepsTaken,omitempty"`
 	// Assignments are the plan, pod by pod in the order of their ranks, if it starts.
 	Assignments []Assignment `json:"assignments"`
 	// Models are those of the GPUs that the plan uses.
@@ -131,7 +126,6 @@ func (w *world) gang(ctx context.Context, gangs *coscheduling.Plugin, id gang.ID
 	if groups := gangs.Groups(w.target); groups != nil {
 		g.Groups, g.Level = groups.String(), groups.Level()
 	}
-	g.GrowsBy, g.StepsTaken = gangs.Growth(w.target)
 	if g.Missing == "" {
 		g.Assignments = w.assignments(ctx, pending)
 		w.place(g, gangs.Topology(w.target), members)

@@ -131,7 +131,6 @@ func (p *page) gang(g *Gang) {
 	if g.SegmentSize > 0 {
 		p.line("each %d consecutive ranks share %s", g.SegmentSize, g.Level)
 	}
-	p.growth(g)
 	byNode := map[string][]Assignment{}
 	var planned []string // by their lowest rank
 	for _, a := range g.Assignments {

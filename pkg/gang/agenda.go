@@ -26,10 +26,8 @@ type Waiting struct {
 	Touched bool
 	// RetryAt is when the pause after the last attempt ends.
 	RetryAt time.Time
-	// Need is what is missing to the minimum, or to the next step of a group that grows, Of what that is as a whole.
+	// Need is what is missing to the minimum, Of the whole minimum.
 	Need, Of Minimum
-	// Grows is set if the group has started: it may wait for room, and neither evict for it nor have it kept.
-	Grows bool
 	// Held is the number of members that are placed or hold assignments already.
 	Held int
 	// Classes holds what can be placed, the class of the oldest member first.
@@ -51,15 +49,15 @@ func (a *Agenda) Waiting(id ID) (Waiting, bool) {
 	if !mayBeInvited(g) || g.holding > 0 || g.lead() == nil {
 		return Waiting{}, false
 	}
-	of, block := g.target(), g.attempts.block
+	of, block := g.spec().Minimum, g.attempts.block
 	return Waiting{ID: id, Key: placeOf(g, g.lead()), Fresh: block == nil, Touched: block != nil && block.touched,
-		Since: g.run.quorumAt, RetryAt: g.attempts.retryAt, Of: of, Held: g.census.settled(), Grows: g.grows(),
+		Since: g.run.quorumAt, RetryAt: g.attempts.retryAt, Of: of, Held: g.census.settled(),
 		Need: of.Without(g.census.settled(), g.census.settledIn), Classes: g.waiting()}, true
 }
 
 // mayBeInvited reports whether the group is known, complete, and not being planned or evicted or past all plans.
 func mayBeInvited(g *group) bool {
-	return g != nil && g.plan == nil && !g.attempts.invited && !g.free() && !g.eviction.evicting() && g.quorum()
+	return g != nil && g.plan == nil && !g.attempts.invited && !g.started() && !g.eviction.evicting() && g.quorum()
 }
 
 // TakeOver records that what is known by now is what an earlier scheduler has left. A group in the middle of its start
@@ -99,7 +97,7 @@ func (a *Agenda) Resume(id ID, now time.Time) Effects {
 // attempt.
 func (a *Agenda) RuleOut(id ID, reason obstacle.Reason, now time.Time) {
 	ofGroup(a.book, id, func(g *group) Effects {
-		if g.plan == nil && !g.free() && g.quorum() {
+		if g.plan == nil && !g.started() && g.quorum() {
 			if g.attempts.ruleOut(reason, now) {
 				a.lists.changed(id)
 			}

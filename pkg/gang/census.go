@@ -1,9 +1,6 @@
 package gang
 
-import (
-	"berth.dev/berth/pkg/gang/order"
-	"berth.dev/berth/pkg/gang/steps"
-)
+import "berth.dev/berth/pkg/gang/order"
 
 // census counts the members of a group. It decides nothing: quorum and start are asked of it with a Minimum.
 type census struct {
@@ -11,19 +8,17 @@ type census struct {
 	// roles counts by state the members that have a role.
 	roles map[string][states]int
 	// running counts bound members that run, foreign pending ones that another scheduler places, priorities and
-	// precedences all members by what they have, labelled those that carry a minimum themselves by what it is, growing
-	// those that name the size of steps.
+	// precedences all members by what they have, labelled those that carry a minimum themselves by what it is.
 	running, foreign int
 
 	priorities  map[int32]int
 	precedences map[order.Precedence]int
 	labelled    map[int]int
-	growing     map[steps.Size]int
 }
 
 func newCensus() census {
 	return census{roles: map[string][states]int{}, priorities: map[int32]int{}, precedences: map[order.Precedence]int{},
-		labelled: map[int]int{}, growing: map[steps.Size]int{}}
+		labelled: map[int]int{}}
 }
 
 // count adds the member as it is observed, by one, or takes it out, by minus one.
@@ -46,9 +41,6 @@ func (c *census) count(m *Member, by int) {
 	tally(c.precedences, m.Precedence, by)
 	if m.Minimum > 0 {
 		tally(c.labelled, m.Minimum, by)
-	}
-	if m.Steps != "" {
-		tally(c.growing, m.Steps, by)
 	}
 }
 
@@ -111,16 +103,6 @@ func (c *census) precedence() order.Precedence {
 		last.Wait = max(last.Wait, p.Wait)
 	}
 	return last
-}
-
-// steps is the size of the steps by which the group grows, empty if it does not: the largest, should members disagree.
-func (c *census) steps() (size steps.Size) {
-	for s := range c.growing {
-		if size == "" || s.Compare(size) > 0 {
-			size = s
-		}
-	}
-	return size
 }
 
 // largestLabel is the largest minimum that members carry themselves; 0 if none does.

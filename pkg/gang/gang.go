@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"berth.dev/berth/pkg/gang/order"
-	"berth.dev/berth/pkg/gang/steps"
 	"berth.dev/berth/pkg/obstacle"
 	"berth.dev/berth/pkg/tree"
 )
@@ -101,8 +100,6 @@ type Member struct {
 	Ours bool
 	// Minimum is the group's minimum by the member's own word, or 0 if the member leaves it to an object.
 	Minimum int
-	// Steps is how large the steps are by which the group grows beyond its minimum, empty if it grows by single members.
-	Steps steps.Size
 }
 
 // Effects are what the owner of a ledger has to do after a change. They are returned, not called, so that no lock of

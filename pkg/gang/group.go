@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"time"
 
-	"berth.dev/berth/pkg/gang/steps"
 	"berth.dev/berth/pkg/obstacle"
 )
 
@@ -89,21 +88,8 @@ func isEmpty(g *group) bool { return len(g.members) == 0 && g.spec() == nil }
 // met reports whether the minimum is placed.
 func (g *group) met() bool { s := g.spec(); return s != nil && g.census.met(s.Minimum) }
 
-// target is what a plan has to come to: the minimum or, if the group grows, its next step.
-func (g *group) target() Minimum {
-	if g.grows() {
-		return g.ladder().Next(g.census.settled(), g.census.settledIn)
-	}
-	return g.spec().Minimum
-}
-
-// ladder is by what steps the group grows, and from where.
-func (g *group) ladder() steps.Ladder {
-	return steps.Ladder{Minimum: g.spec().Minimum, By: g.census.steps()}
-}
-
 // quorum reports whether enough members exist for a plan.
-func (g *group) quorum() bool { return g.spec() != nil && g.census.quorum(g.target()) }
+func (g *group) quorum() bool { return g.spec() != nil && g.census.quorum(g.spec().Minimum) }
 
 // running reports whether a run of the group goes on: a member has a node, or enough have succeeded that the minimum
 // needs no more. What else has ended is left over from a run that is over: a controller that is suspended and resumed,
@@ -114,27 +100,6 @@ func running(g *group) bool { return g.census.states[Bound] > 0 || g.met() }
 // one, because to wait for a minimum again would lock out the replacement of one member forever where another is never
 // replaced.
 func (g *group) started() bool { return g.run.hadMinimum() && running(g) }
-
-// grows reports whether the group has started and takes the members beyond its minimum by whole steps.
-func (g *group) grows() bool { return g.started() && g.met() && g.ladder().Climbs() }
-
-// free reports whether members are placed one by one: the group has started and does not grow by steps, or has first
-// to replace what its minimum has lost.
-func (g *group) free() bool { return g.started() && !g.grows() }
-
-// replacements returns the members that the group has to place to have its minimum again, the oldest.
-func replacements(g *group) map[*member]bool {
-	var t Turn
-	t.lead(g)
-	owed, roles := map[*member]bool{}, make([]string, len(t.Members))
-	for i, m := range t.Members {
-		owed[g.members[m.UID]], roles[i] = true, m.Role
-	}
-	for _, i := range t.Need.Spare(roles) {
-		delete(owed, g.members[t.Members[i].UID])
-	}
-	return owed
-}
 
 // degraded reports whether the group has started and has lost members since. It has not where the minimum was raised
 // and the members for that have yet to be placed.

@@ -77,8 +77,7 @@ func (w *world) create() {
 	i := w.next
 	w.next++
 	p := &worldPod{Member: pending(i), group: g1}
-	p.Steps = w.growth.by
-	p.Class, p.Role = []string{"a", "b"}[w.draw(2, "class")], w.growth.roles[w.draw(len(w.growth.roles), "role")]
+	p.Class, p.Role = []string{"a", "b"}[w.draw(2, "class")], w.needs.roles[w.draw(len(w.needs.roles), "role")]
 	if w.draw(6, "gated") == 0 {
 		p.State = Gated
 	}
@@ -96,7 +95,7 @@ func (w *world) create() {
 // define makes or edits a PodGroup.
 func (w *world) define(id ID) {
 	s := Spec{Minimum: Minimum{Total: 1 + w.draw(4, "minimum")}, Created: t0, UID: "g", Timeout: 30 * time.Second}
-	switch fixed := w.growth.minimum; {
+	switch fixed := w.needs.minimum; {
 	case fixed.Total > 0:
 		s.Minimum = fixed
 	case w.draw(3, "with roles") == 0:
@@ -320,9 +319,9 @@ func (w *world) drain() {
 			}
 		}
 		switch _, told := w.l.Held(p.group)[p.Ref]; {
-		case foreign > 0 && !g.free():
-			// The minimum, or the next step, may need what another scheduler has not placed.
-		case g.spec() != nil && (g.free() && (g.owed == nil || g.owed[g.members[p.UID]]) || !g.free() && g.quorum()):
+		case foreign > 0 && !g.started():
+			// The minimum may need what another scheduler has not placed.
+		case g.spec() != nil && (g.started() || g.quorum()):
 			w.t.Fatalf("%s is not placed at the end, with room for all: stage %d, started %t, block %+v, plan %+v", p.UID,
 				g.members[p.UID].stage,
 				g.started(), g.attempts.block, g.plan)

@@ -115,9 +115,9 @@ func (c *Cycles) Unreserve(uid UID, backoff Backoff, now time.Time) Effects {
 // group has lost what this one held: others must not take it meanwhile, or the group may stay bound in part.
 func (g *group) comeBack(m *member, backoff Backoff, now time.Time) Effects {
 	switch p := g.plan; {
-	case p.node(m) == "" && g.free():
+	case p.node(m) == "" && g.started():
 		m.move(isLet)
-	case p != nil && p.failure == nil && !g.free():
+	case p != nil && p.failure == nil && !g.started():
 		g.attempts.fail(backoff, now)
 		p.failure = &block{reason: obstacle.Obstacle{Cause: obstacle.NotBound, Group: g.id, Pod: m.Name, Node: m.node}}
 	}

@@ -1,10 +1,6 @@
 package gang
 
-import (
-	"cmp"
-	"slices"
-	"time"
-)
+import "time"
 
 // Assignment gives a member a node.
 type Assignment struct {
@@ -146,30 +142,12 @@ func (p *plan) tallied() *planTally {
 	return t
 }
 
-// beyond returns the members without which the group ends on a step when all others of the plan are bound.
-func (p *plan) beyond(g *group) (spare []*member) {
-	if !g.ladder().Climbs() {
-		return nil
-	}
-	// Those that may still be turned away go first.
-	going := slices.DeleteFunc(slices.Clone(p.order), func(m *member) bool { return p.node(m) == "" })
-	slices.SortStableFunc(going, func(a, b *member) int { return cmp.Compare(b.stage, a.stage) })
-	roles := make([]string, len(going))
-	for i, m := range going {
-		roles[i] = m.Role
-	}
-	for _, i := range g.ladder().Beyond(g.census.settled(), g.census.settledIn, roles) {
-		spare = append(spare, going[i])
-	}
-	return spare
-}
-
-// serves reports whether the minimum, or the next step, is met when all members of the plan are bound.
+// serves reports whether the minimum is met when all members of the plan are bound.
 func serves(g *group, p *plan) bool {
-	return g.census.metWith(g.target(), len(p.assignments), p.tallied().roles)
+	return g.census.metWith(g.spec().Minimum, len(p.assignments), p.tallied().roles)
 }
 
 // servesReady reports whether that is so when those members of the plan are bound that are ready.
 func servesReady(g *group, p *plan) bool {
-	return g.census.metWith(g.target(), p.tallied().ready, p.tallied().readyRoles)
+	return g.census.metWith(g.spec().Minimum, p.tallied().ready, p.tallied().readyRoles)
 }

@@ -28,9 +28,8 @@ type roster struct {
 	holding int
 	// leader stands for the group in the queue.
 	leader *member
-	// atRest holds the members that are kept out of the queue, owed those that a group which grows by steps places one by
-	// one, to replace what its minimum has lost.
-	atRest, owed map[*member]bool
+	// atRest holds the members that are kept out of the queue.
+	atRest map[*member]bool
 }
 
 func newRoster() roster {

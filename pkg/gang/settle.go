@@ -23,7 +23,7 @@ func (g *group) settle(now time.Time) Effects {
 	}
 	if p := g.plan; p != nil && !p.open && len(p.assignments) == 0 {
 		g.plan = nil
-		if p.failure != nil && !g.free() {
+		if p.failure != nil && !g.started() {
 			g.attempts.block = p.failure
 		} else {
 			g.attempts.failed = 0
@@ -33,7 +33,7 @@ func (g *group) settle(now time.Time) Effects {
 		e.Landed = !g.eviction.inFlightSince.IsZero()
 		g.eviction.inFlightSince = time.Time{}
 	}
-	if g.free() || !g.quorum() {
+	if g.started() || !g.quorum() {
 		g.attempts.block, g.attempts.invited = nil, false
 	}
 	e.Activate = append(e.Activate, g.wake()...)
@@ -61,13 +61,6 @@ func (g *group) recount(now time.Time) (e Effects) {
 		}
 		g.run.reached = &g.spec().Minimum
 	}
-	g.owed = nil
-	switch {
-	case g.grows() && g.plan == nil:
-		g.ground()
-	case g.free() && g.spec() != nil && g.ladder().Climbs():
-		g.owed = replacements(g)
-	}
 	return e
 }
 
@@ -78,14 +71,12 @@ func (g *group) advance(now time.Time) Effects {
 	switch {
 	case g.spec() == nil:
 		return g.release(obstacle.Obstacle{Cause: obstacle.GroupDeleted, Group: g.id})
-	case g.free() && g.owed == nil:
+	case g.started():
 		return g.commit(now)
-	case g.free():
-		return g.release(obstacle.Obstacle{Cause: obstacle.Replacing, Group: g.id})
 	case serves(g, p):
 		p.open = false
 	case !p.open:
-		return g.release(obstacle.Obstacle{Cause: obstacle.LostMember, Group: g.id, Says: g.target().String()})
+		return g.release(obstacle.Obstacle{Cause: obstacle.LostMember, Group: g.id, Says: g.spec().Minimum.String()})
 	case !g.quorum() || g.lead() == nil:
 		return g.release(obstacle.Obstacle{Cause: obstacle.LostMembers, Group: g.id})
 	default:
@@ -100,8 +91,7 @@ func (g *group) advance(now time.Time) Effects {
 	return Effects{}
 }
 
-// commit lets the members of the plan go that hold their assignments, as far as they end on a step, and takes the
-// others out of it.
+// commit lets the members of the plan go that hold their assignments, and takes the others out of it.
 func (g *group) commit(now time.Time) (e Effects) {
 	p := g.plan
 	p.committed, p.open = true, false
@@ -109,10 +99,6 @@ func (g *group) commit(now time.Time) (e Effects) {
 		if !m.stage.holds() {
 			p.drop(m)
 		}
-	}
-	for _, m := range p.beyond(g) {
-		p.drop(m)
-		e.Reject = append(e.Reject, Rejection{Ref: m.Ref, Reason: obstacle.Obstacle{Cause: obstacle.LeftOut, Group: g.id}})
 	}
 	for _, m := range p.order {
 		if p.node(m) == "" {
@@ -148,7 +134,7 @@ func (g *group) wake() []Ref {
 	switch p := g.plan; {
 	case p != nil && !p.open && !p.committed:
 		return g.let(p.letIn()...)
-	case g.free():
+	case g.started():
 		return g.let(slices.SortedFunc(maps.Keys(g.atRest), byAge)...)
 	case p != nil && p.committed:
 	case g.quorum():

@@ -1,11 +1,9 @@
 package gang
 
 import (
-	"math"
 	"slices"
 
 	"berth.dev/berth/pkg/gang/order"
-	"berth.dev/berth/pkg/gang/steps"
 	"berth.dev/berth/pkg/obstacle"
 )
 
@@ -16,7 +14,7 @@ type TurnKind uint8
 const (
 	// Hold means that the member must not be scheduled now.
 	Hold TurnKind = iota
-	// Free means that the member is scheduled like any pod: its group has started, and does not grow by steps.
+	// Free means that the member is scheduled like any pod: its group has started.
 	Free
 	// Follow means that the member takes its assignment of the plan.
 	Follow
@@ -31,14 +29,10 @@ type Turn struct {
 	Node string
 	// Why explains a Hold.
 	Why obstacle.Reason
-	// Need is how many of Members have to be placed at least, Of the whole minimum or the next step, for a Lead.
+	// Need is how many of Members have to be placed at least, Of the whole minimum, for a Lead.
 	Need, Of Minimum
-	// Steps are those that the plan ends on, Grows is set if the group has started, for a Lead.
-	Steps steps.Ladder
-	Grows bool
-	// Held is the number of members that are bound, finished or assigned already, HeldIn by role, for a Lead.
-	Held   int
-	HeldIn func(role string) int
+	// Held is the number of members that are bound, finished or assigned already, for a Lead.
+	Held int
 	// Reopened is set for a Lead that plans for what a plan has lost while others hold what it gave them.
 	Reopened bool
 	// Members are the members that can be placed, oldest first, for a Lead.
@@ -48,8 +42,7 @@ type Turn struct {
 // lead fills in what the leader of the group has to plan for.
 func (t *Turn) lead(g *group) {
 	roles := map[string]int{}
-	t.Of, t.Held, t.Reopened = g.target(), g.census.settled(), reopened(g)
-	t.Steps, t.Grows = g.ladder(), g.grows()
+	t.Of, t.Held, t.Reopened = g.spec().Minimum, g.census.settled(), reopened(g)
 	for _, m := range g.members {
 		switch {
 		case m.mayLead():
@@ -62,8 +55,7 @@ func (t *Turn) lead(g *group) {
 	for role := range g.census.roles {
 		roles[role] += g.census.settledIn(role)
 	}
-	t.HeldIn = func(role string) int { return roles[role] }
-	t.Need = t.Of.Without(t.Held, t.HeldIn)
+	t.Need = t.Of.Without(t.Held, func(role string) int { return roles[role] })
 	slices.SortFunc(t.Members, func(a, b Member) int { return a.compare(&b) })
 }
 
@@ -85,10 +77,8 @@ func (m *member) turn() (TurnKind, obstacle.Reason) {
 		return Hold, obstacle.Obstacle{Cause: obstacle.WaitsForTurn, Group: g.id}
 	case g.plan != nil && !g.plan.open && !g.plan.committed:
 		return Hold, obstacle.Obstacle{Cause: obstacle.LeftOut, Group: g.id}
-	case g.free() && (g.owed == nil || g.owed[m]):
+	case g.started():
 		return Free, nil
-	case g.free():
-		return Hold, obstacle.Obstacle{Cause: obstacle.Replacing, Group: g.id}
 	case g.plan != nil && g.plan.committed:
 		return Hold, obstacle.Obstacle{Cause: obstacle.Starting, Group: g.id}
 	case g.plan == nil && g.holding > 0:
@@ -114,14 +104,6 @@ func incomplete(g *group) obstacle.Reason {
 	if g.note != "" {
 		return obstacle.Told(g.note)
 	}
-	if g.grows() {
-		settled, of := g.census.settled(), g.target()
-		if !of.MetBy(math.MaxInt, func(string) int { return math.MaxInt }) {
-			return obstacle.Obstacle{Cause: obstacle.Grown, Group: g.id}
-		}
-		return obstacle.Obstacle{Cause: obstacle.WaitsForStep, Group: g.id, Have: g.census.existing() - settled,
-			Need: of.Without(settled, g.census.settledIn).Total, Says: of.Groups().Short(g.census.existingIn)}
-	}
 	minimum := g.spec().Minimum
 	return obstacle.Obstacle{Cause: obstacle.TooFewMembers, Group: g.id, Have: g.census.existing(), Need: minimum.Total,
 		Says: minimum.Groups().Short(g.census.existingIn)}
@@ -138,8 +120,8 @@ func uninvited(g *group) obstacle.Reason {
 func (m *member) freeze() {
 	g := m.group
 	m.key = placeOf(g, m)
-	m.key.Committing = (g.plan != nil || g.attempts.resumes) && !g.free()
-	if g.plan == nil && !g.free() && g.attempts.pausedAt.After(m.key.Time) {
+	m.key.Committing = (g.plan != nil || g.attempts.resumes) && !g.started()
+	if g.plan == nil && !g.started() && g.attempts.pausedAt.After(m.key.Time) {
 		// All pods that came while it planned go before it goes on.
 		m.key.Time = g.attempts.pausedAt
 	}

@@ -48,9 +48,6 @@ type Membership struct {
 	Holding int
 	// Foreign is the number of members that another scheduler places.
 	Foreign int
-	// Step is what a group that grows by steps needs to go on, zero if it does not. Taken counts the steps so far.
-	Step  Minimum
-	Taken int
 	// Priority is the lowest of the members.
 	Priority int32
 	// Priorities holds those of the members, the lowest first, if they differ.
@@ -68,16 +65,12 @@ func (m *Membership) Existing() int { return m.Settled() + m.Count[Pending] }
 
 // Quorum reports whether enough members exist to start.
 func (v *View) Quorum() bool {
-	return v.Minimum.Total > 0 && v.exist(v.Minimum)
+	return v.Minimum.Total > 0 &&
+		v.Minimum.MetBy(v.Existing(), func(role string) int { return v.Roles[role].Existing })
 }
 
-// exist reports whether the members that exist are enough.
-func (v *View) exist(m Minimum) bool {
-	return m.MetBy(v.Existing(), func(role string) int { return v.Roles[role].Existing })
-}
-
-// Plans reports whether there are enough members for a plan that the group still needs, for its start or its next step.
-func (v *View) Plans() bool { return !v.Started && v.Quorum() || v.Step.Total > 0 && v.exist(v.Step) }
+// Plans reports whether there are enough members for a plan that the group still needs.
+func (v *View) Plans() bool { return !v.Started && v.Quorum() }
 
 // Met reports whether the minimum is placed.
 func (v *View) Met() bool {
@@ -130,9 +123,6 @@ func (l *Ledger) View(id ID) (View, bool) {
 func membershipOf(g *group) Membership {
 	c := &g.census
 	m := Membership{Count: c.states, Running: c.running, Holding: g.holding, Foreign: c.foreign, Priority: c.priority()}
-	if g.grows() {
-		m.Step, m.Taken = g.target(), g.ladder().Reached(c.settled(), c.settledIn)
-	}
 	var minimum map[string]int
 	if s := g.spec(); s != nil {
 		minimum = s.Minimum.Roles

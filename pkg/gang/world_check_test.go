@@ -15,7 +15,7 @@ func (w *world) check() {
 			w.t.Fatalf("%s: counts (-recount +kept):\n%s", id, cmp.Diff(again, g.census, exactly))
 		}
 		w.checkPlan(g)
-		holding, let, going := 0, []string{}, Minimum{Roles: map[string]int{}}
+		holding, going := 0, Minimum{Roles: map[string]int{}}
 		for _, m := range g.members {
 			if m.stage.holds() {
 				holding++
@@ -23,9 +23,6 @@ func (w *world) check() {
 			if m.stage == released && w.pods[m.UID].place != asking || m.State == Bound || m.State == Succeeded {
 				going.Total++
 				going.Roles[m.Role]++
-			}
-			if m.stage == released {
-				let = append(let, m.Role)
 			}
 		}
 		if holding != g.holding {
@@ -54,16 +51,6 @@ func (w *world) check() {
 				w.t.Fatalf("%s is let go, the minimum is %s and %+v go or are placed", m.UID, g.spec().Minimum, going)
 			}
 		}
-		for _, m := range g.members {
-			before := w.stages[m.UID]
-			if m.stage != released || before == released || before == alone || before == queued || !g.ladder().Climbs() {
-				continue
-			}
-			if spare := g.ladder().Beyond(g.census.settled(), g.census.settledIn, let); len(spare) > 0 {
-				w.t.Fatalf("%s is let go with %q besides %d that are placed, which is beyond a step of %s by %q", m.UID, let,
-					g.census.settled(), g.spec().Minimum, g.census.steps())
-			}
-		}
 	}
 	for uid, m := range l.members {
 		if w.stages[uid] != m.stage {
@@ -85,7 +72,7 @@ func (w *world) checkPlan(g *group) {
 	if coming := p != nil || g.attempts.invited; coming != (w.l.lists.coming[g.id] == g) {
 		w.t.Fatalf("%s is about to take capacity: %t, and Coming does not say so", g.id, coming)
 	}
-	if g.attempts.block != nil && (g.free() || !g.quorum()) {
+	if g.attempts.block != nil && (g.started() || !g.quorum()) {
 		w.t.Fatalf("%s is blocked (%s) and needs no plan", g.id, g.attempts.block.reason)
 	}
 	if p == nil {
@@ -96,7 +83,7 @@ func (w *world) checkPlan(g *group) {
 			w.t.Fatalf("%s is at stage %d while a plan is carried out that has an assignment for it: %t", m.UID, m.stage, inPlan)
 		}
 	}
-	if !p.committed && (g.spec() == nil || g.free() || !g.quorum()) {
+	if !p.committed && (g.spec() == nil || g.started() || !g.quorum()) {
 		w.t.Fatalf("a plan of %s is carried out: started %t, quorum %t", g.id, g.started(), g.quorum())
 	}
 	for m := range p.assignments {

@@ -6,7 +6,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"berth.dev/berth/pkg/gang/steps"
 	"berth.dev/berth/pkg/tree"
 )
 
@@ -69,25 +68,21 @@ type world struct {
 	evicted int
 	// salt makes another history of the same seed.
 	salt uint64
-	// growth is how the gangs of this world grow.
-	growth growth
+	// needs is what the gangs of this world need.
+	needs needs
 }
 
-// growth is how gangs grow: by what steps, and from what minimum, which the world chooses if it has no total.
-type growth struct {
-	by      steps.Size
+// needs is the minimum of gangs, which the world chooses if it has no total, and the roles of their members.
+type needs struct {
 	minimum Minimum
 	roles   []string
 }
 
-var growths = []growth{
-	{"", Minimum{}, []string{"", "leader"}},
-	{"", Minimum{}, []string{"", "leader"}},
-	{steps.Double, Minimum{}, []string{"", "leader"}},
-	{"2", Minimum{}, []string{"", "leader"}},
-	{"leader=1,worker=2", Minimum{Total: 2, Roles: map[string]int{"leader": 1, "worker": 1}},
-		[]string{"leader", "worker", "worker"}},
-	{"copy=1,router=1", Minimum{Total: 2, Tree: &tree.Group{Least: 2, Groups: []tree.Group{
+var allNeeds = []needs{
+	{Minimum{}, []string{"", "leader"}},
+	{Minimum{}, []string{"", "leader"}},
+	{Minimum{Total: 2, Roles: map[string]int{"leader": 1, "worker": 1}}, []string{"leader", "worker", "worker"}},
+	{Minimum{Total: 2, Tree: &tree.Group{Least: 2, Groups: []tree.Group{
 		{Name: "copy", Least: 1, Groups: []tree.Group{
 			{Name: "copy-0", Roles: map[string]int{"copy-0": 1}},
 			{Name: "copy-1", Roles: map[string]int{"copy-1": 2}},
@@ -99,7 +94,7 @@ var growths = []growth{
 func newWorld(t *rapid.T) *world {
 	w := &world{t: t, l: NewLedger(time.Minute, nil), now: t0, pods: map[UID]*worldPod{}, stages: map[UID]stage{},
 		visited: map[stage]int{}}
-	w.growth = growths[w.draw(len(growths), "growth")]
+	w.needs = allNeeds[w.draw(len(allNeeds), "needs")]
 	return w
 }
 

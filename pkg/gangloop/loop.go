@@ -171,10 +171,8 @@ func (l *Loop) refresh(changed map[gang.ID]bool, now time.Time) []*waitlist.Gang
 			continue
 		}
 		waits, ok := l.ledger.Agenda.Waiting(id)
-		if !ok || known != nil && waits.Grows != known.Grows {
-			l.see(id, known, now)
-		}
 		if !ok {
+			l.see(id, known, now)
 			continue
 		}
 		g := l.List.Put(waits, now)
@@ -194,11 +192,11 @@ func (l *Loop) refresh(changed map[gang.ID]bool, now time.Time) []*waitlist.Gang
 	return fresh
 }
 
-// see forgets what is kept for a gang that does not wait to be planned, or not for what it waited before, because it is
-// being planned, has started or is gone.
+// see forgets what is kept for a gang that does not wait to be planned, because it is being planned, has started or is
+// gone.
 func (l *Loop) see(id gang.ID, known *waitlist.Gang, now time.Time) {
 	v, exists := l.ledger.View(id)
-	if exists && v.Plans() && (known == nil || known.Grows == v.Started) {
+	if exists && v.Plans() {
 		return
 	}
 	l.tries.plans.Drop(id)

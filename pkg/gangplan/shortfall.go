@@ -16,8 +16,6 @@ type Shortfall struct {
 	// Of is the whole minimum, Members how many can be placed or are, Fits how many find a node or have one.
 	Of            gang.Minimum
 	Members, Fits int
-	// Grows is how many members may start together next, if the group has started: Of is then its next step.
-	Grows int
 	// Alike is set if all members ask for the same and all are needed: the one entry of Classes is then the whole group.
 	Alike bool
 	// Classes are those with members that find no node; those that ask for the same are one.
@@ -42,13 +40,10 @@ func NewShortfall(id gang.ID, t gang.Turn, r Result, asks func(class string) str
 	members := len(t.Members)
 	s := &Shortfall{Group: id, Of: t.Of, Members: t.Held + members, Fits: t.Held + len(r.Assignments), Within: within,
 		Segments: r.Segments, Lacking: r.Lacking, Nodes: nodes}
-	if t.Grows {
-		s.Grows = t.Need.Total
-	}
 	for _, c := range r.Short {
 		s.add(ClassShortfall{Asks: asks(c.Class), Wanted: c.Wanted, Fits: c.Fits})
 	}
-	s.Alike = !t.Grows && len(s.Classes) == 1 && t.Need.Total == members && s.Classes[0].Wanted == members
+	s.Alike = len(s.Classes) == 1 && t.Need.Total == members && s.Classes[0].Wanted == members
 	return s
 }
 
@@ -95,8 +90,6 @@ func (s *Shortfall) String() string {
 		within += " in " + s.Segments
 	}
 	switch foreign := s.Of.Total - s.Members; {
-	case s.Grows > 0:
-		fmt.Fprintf(&b, "waits until %d more can start together%s, fits %d", s.Grows, within, s.Fits+s.Grows-s.Of.Total)
 	case s.Alike:
 		fmt.Fprintf(&b, "needs %s × %s%s, fits %d", s.Of, s.Classes[0].Asks, within, s.Fits)
 	case foreign > 0:
@@ -130,7 +123,7 @@ func (s *Shortfall) String() string {
 	slices.SortFunc(clauses, func(a, b clause) int {
 		return cmp.Or(cmp.Compare(b.nodes, a.nodes), cmp.Compare(a.words, b.words))
 	})
-	if more := s.Of.Total - s.Fits; more > 0 && s.Grows == 0 {
+	if more := s.Of.Total - s.Fits; more > 0 {
 		fmt.Fprintf(&b, "; %d more %s needed", more, plural.Choose(more, "is", "are"))
 	}
 	if s.Lacking != "" {

@@ -16,7 +16,6 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gang/steps"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/runview"
 	"berth.dev/berth/pkg/wellknown"
@@ -97,10 +96,6 @@ func Spec(pg *schedulingv1alpha1.PodGroup, timeout time.Duration) (gang.Spec, er
 	if err != nil {
 		return gang.Spec{}, err
 	}
-	size, bad := stepsOf(pg, &v1.Pod{})
-	if bad != nil {
-		return gang.Spec{}, bad
-	}
 	minimum := gang.Minimum{Total: max(int(pg.Spec.MinMember), 1), Roles: roles, Tree: groups}
 	if groups != nil {
 		groups.Roles = maps.Clone(roles)
@@ -108,9 +103,6 @@ func Spec(pg *schedulingv1alpha1.PodGroup, timeout time.Duration) (gang.Spec, er
 		groups.Always(minimum.Roles)
 	}
 	minimum.Total = minimum.Members()
-	if allowed := (steps.Ladder{Minimum: minimum, By: size}).Wrong(); allowed != "" {
-		return gang.Spec{}, badSteps("PodGroup "+pg.Name, pg.Annotations[wellknown.GrowByKey], allowed)
-	}
 	if minimum.Total > maxMinMember {
 		return gang.Spec{}, &wellknown.BadValue{Object: "PodGroup " + pg.Name, Kind: "annotation", Key: wellknown.GroupsKey,
 			Value: fmt.Sprint(minimum.Total, " pods"), Allowed: allowedMinimum}
@@ -139,7 +131,7 @@ func Placement(pg *schedulingv1alpha1.PodGroup) string {
 	}
 	for _, key := range []string{wellknown.TopologyRequiredKey, wellknown.TopologyPreferredKey, wellknown.MixedModelsKey,
 		wellknown.BackfillKey, wellknown.SegmentSizeKey, wellknown.SegmentTopologyKey, wellknown.GroupsKey,
-		wellknown.GroupLabelKey, wellknown.GrowByKey} {
+		wellknown.GroupLabelKey} {
 		// An empty value is not allowed where none is.
 		if value, found := pg.Annotations[key]; found {
 			c.text(key)
@@ -159,7 +151,6 @@ func Member(pod *v1.Pod, of Membership, pg *schedulingv1alpha1.PodGroup, ours bo
 		Ours:     ours,
 		Role:     Role(pod, pg),
 	}
-	m.Steps, _ = stepsOf(pg, pod) // who plans for the gang says what is wrong
 	if of.Spec != nil {
 		m.Minimum = of.Spec.Minimum.Total
 	}

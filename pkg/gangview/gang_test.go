@@ -98,8 +98,6 @@ func TestGangSpecTellsAnnotationsApart(t *testing.T) {
 		{wellknown.TopologyPreferredKey: "block"},
 		{wellknown.MixedModelsKey: "allow"},
 		{wellknown.BackfillKey: "allow"},
-		{wellknown.GrowByKey: "double"},
-		{wellknown.GrowByKey: "2"},
 		nil,
 	} {
 		pg := &schedulingv1alpha1.PodGroup{}

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
-	"berth.dev/berth/pkg/gang/steps"
 	"berth.dev/berth/pkg/wellknown"
 )
 
@@ -27,8 +26,6 @@ type Topology struct {
 	MixedModels bool
 	// Segment is what runs of consecutive ranks share; its zero value if they need not share anything.
 	Segment Segment
-	// Steps are those by which the gang grows beyond its minimum; empty if it grows by single members.
-	Steps steps.Size
 }
 
 // TopologyOf reads the levels of a gang from its PodGroup, which may be nil, and what that does not say from a member.
@@ -61,9 +58,6 @@ func TopologyOf(pg *schedulingv1alpha1.PodGroup, pod *v1.Pod) (Topology, error) 
 		return Topology{}, bad
 	}
 	if t.Segment, bad = segmentOf(pg, pod); bad != nil {
-		return Topology{}, bad
-	}
-	if t.Steps, bad = stepsOf(pg, pod); bad != nil {
 		return Topology{}, bad
 	}
 	return t, nil

@@ -73,13 +73,6 @@ const (
 	LostMembers
 	// NoMember means that Pod does not wait for the group any more.
 	NoMember
-	// WaitsForStep means that Have members exist, and Need of them may start together next; or Says names those of a role
-	// or group that are too few for that.
-	WaitsForStep
-	// Grown means that the groups of the gang allow no further step.
-	Grown
-	// Replacing means that the group takes no more members than its minimum before that is whole again.
-	Replacing
 	// Evicted means that all members that have a node are being evicted.
 	Evicted
 	causes
@@ -109,9 +102,6 @@ var kinds = [causes]string{
 	LostMember:     "gang lost a member before all had reserved their nodes",
 	LostMembers:    "gang lost the members that it needs",
 	NoMember:       "the pod is no pending member of its gang any more",
-	WaitsForStep:   "gang waits until more members can start together",
-	Grown:          "gang has taken its last step",
-	Replacing:      "gang has lost members and replaces these first",
 	Evicted:        "gang is being evicted",
 }
 
@@ -179,16 +169,6 @@ func (o Obstacle) String() string {
 		return fmt.Sprintf("gang %s lost the members that it needs", o.Group)
 	case NoMember:
 		return fmt.Sprintf("pod %s is no pending member of gang %s any more", o.Pod, o.Group)
-	case Grown:
-		return fmt.Sprintf("gang %s has taken the last step that its groups allow", o.Group)
-	case WaitsForStep:
-		if o.Says != "" {
-			return fmt.Sprintf("gang %s waits until %d more can start together, and has %s", o.Group, o.Need, o.Says)
-		}
-		return fmt.Sprintf("gang %s waits until %d more can start together, and %d %s", o.Group, o.Need, o.Have,
-			plural.Choose(o.Have, "exists", "exist"))
-	case Replacing:
-		return fmt.Sprintf("gang %s has lost members and replaces these first: it grows by whole steps", o.Group)
 	case Evicted:
 		return fmt.Sprintf("gang %s is being evicted", o.Group)
 	default:

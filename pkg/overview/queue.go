@@ -34,8 +34,6 @@ func (b *Book) addGangs(c *Cluster, now time.Time) {
 			c.Totals.PendingGangs++
 		} else if shown.Scheduled == shown.Members {
 			shown.Reason, shown.Reserved = "", ""
-		} else {
-			shown.Reason = cmp.Or(shown.Reason, g.growth())
 		}
 		c.Gangs = append(c.Gangs, shown)
 	}

@@ -123,7 +123,7 @@ func (c *Controller) writeMembers(ctx context.Context, s *State, r *record, mess
 		if why == nil || !waits(pod) {
 			continue
 		}
-		reason := heldReason(s, why)
+		reason := heldReason(s)
 		_, have := podutil.GetPodCondition(&pod.Status, v1.PodScheduled)
 		switch {
 		case have != nil && have.Status == v1.ConditionFalse && have.Reason == reason && have.Message == why.String():
@@ -165,7 +165,7 @@ func (c *Controller) writeMembers(ctx context.Context, s *State, r *record, mess
 // writeMember writes to the member why it is pending.
 func (c *Controller) writeMember(ctx context.Context, s *State, pod *v1.Pod, now time.Time) error {
 	ref := gangview.RefOf(pod)
-	reason, why := heldReason(s, s.Held[ref]), s.Held[ref].String()
+	reason, why := heldReason(s), s.Held[ref].String()
 	condition := v1.PodCondition{Type: v1.PodScheduled, Status: v1.ConditionFalse, Reason: reason, Message: why,
 		LastTransitionTime: metav1.NewTime(now.Truncate(time.Second)), ObservedGeneration: pod.Generation}
 	if _, have := podutil.GetPodCondition(&pod.Status, v1.PodScheduled); have != nil && have.Status == condition.Status {
@@ -184,12 +184,8 @@ func (c *Controller) writeMember(ctx context.Context, s *State, pod *v1.Pod, now
 	return nil
 }
 
-// heldReason is the reason in PodScheduled of members that are held for their gang, for which why is what they say.
-func heldReason(s *State, why obstacle.Reason) string {
-	held, _ := why.(obstacle.Obstacle)
-	if s.Step.Total > 0 && !s.Plans() || held.Cause == obstacle.Replacing {
-		return waitingForGang
-	}
+// heldReason is the reason in PodScheduled of members that are held for their gang.
+func heldReason(s *State) string {
 	if s.Minimum.Total > 0 && s.Quorum() {
 		return v1.PodReasonUnschedulable
 	}

@@ -52,7 +52,7 @@ func (s *Search) waiting(first bool, now time.Time) []*waitlist.Gang {
 	var next []*waitlist.Gang
 	for id, g := range s.List.ByID {
 		patient := !g.Fresh && now.Sub(g.Since) >= s.After
-		if !g.Grows && (patient || first && s.keptBefore(id) != nil) && s.Turns.MayBegin(id, now) &&
+		if (patient || first && s.keptBefore(id) != nil) && s.Turns.MayBegin(id, now) &&
 			s.Holders.percent(id.Namespace, g.Key.Priority) > 0 {
 			next = append(next, g)
 		}

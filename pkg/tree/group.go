@@ -1,10 +1,8 @@
 package tree
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 
@@ -38,20 +36,13 @@ func (g *Group) Met(byRole func(role string) int) bool {
 			return false
 		}
 	}
-	return g.whole(byRole, g.Least) >= g.Least
-}
-
-// Whole counts the groups within that the members are enough for; byRole tells how many have a role.
-func (g *Group) Whole(byRole func(role string) int) int { return g.whole(byRole, len(g.Groups)) }
-
-// whole counts no further than to most.
-func (g *Group) whole(byRole func(role string) int, most int) (whole int) {
-	for i := 0; i < len(g.Groups) && whole < most; i++ {
+	whole := 0
+	for i := 0; i < len(g.Groups) && whole < g.Least; i++ {
 		if g.Groups[i].Met(byRole) {
 			whole++
 		}
 	}
-	return whole
+	return whole >= g.Least
 }
 
 // Without returns what is still needed when there are members; byRole tells how many have a role.
@@ -66,54 +57,6 @@ func (g *Group) Without(byRole func(role string) int) *Group {
 		left.Groups[i] = *g.Groups[i].Without(byRole)
 	}
 	return &left
-}
-
-// serve counts by role the members that the group can use of those that there are; at holds where they are in a list,
-// by role. Of the groups within, those count that lack the fewest members, and of these those that are whole the first.
-func (g *Group) serve(at map[string][]int, used map[string]int) {
-	for role, n := range g.Roles {
-		if n = min(n, len(at[role])); n > 0 {
-			used[role] += n
-		}
-	}
-	type within struct{ i, lacks, last int }
-	all := make([]within, len(g.Groups))
-	for i := range g.Groups {
-		lacks := g.Groups[i].Without(func(role string) int { return len(at[role]) }).Members()
-		all[i] = within{i, lacks, g.Groups[i].last(at)}
-	}
-	slices.SortFunc(all, func(a, b within) int {
-		return cmp.Or(cmp.Compare(a.lacks, b.lacks), cmp.Compare(a.last, b.last), cmp.Compare(a.i, b.i))
-	})
-	for _, one := range all[:min(g.Least, len(all))] {
-		g.Groups[one.i].serve(at, used)
-	}
-}
-
-// last is where in the list the member is with which the group is whole: before all if it needs none, after all if too
-// few are there.
-func (g *Group) last(at map[string][]int) int {
-	last := -1
-	for role, n := range g.Roles {
-		switch {
-		case n > len(at[role]):
-			return math.MaxInt
-		case n > 0:
-			last = max(last, at[role][n-1])
-		}
-	}
-	within := make([]int, len(g.Groups))
-	for i := range g.Groups {
-		within[i] = g.Groups[i].last(at)
-	}
-	slices.Sort(within)
-	switch {
-	case g.Least > len(within):
-		return math.MaxInt
-	case g.Least > 0:
-		last = max(last, within[g.Least-1])
-	}
-	return last
 }
 
 // Members is the smallest number of members that can be enough.

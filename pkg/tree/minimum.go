@@ -64,39 +64,6 @@ func (m Minimum) Within(o Minimum) Minimum {
 	return both
 }
 
-// Spare returns which of the members with these roles the minimum can do without: it lacks no more than with all of
-// them. The last ones go first, and come first.
-func (m Minimum) Spare(roles []string) (spare []int) {
-	at, kept := map[string][]int{}, map[string]int{}
-	for i, role := range roles {
-		at[role] = append(at[role], i)
-	}
-	m.Groups().serve(at, kept)
-	// Those of roles that are still lacking come on top.
-	total := m.Groups().Without(func(role string) int { return len(at[role]) }).Members()
-	for _, n := range kept {
-		total += n
-	}
-	keep := make([]bool, len(roles))
-	for i, role := range roles {
-		if keep[i] = kept[role] > 0; keep[i] {
-			kept[role]--
-		}
-	}
-	for i := range roles {
-		if !keep[i] && total < m.Total {
-			keep[i] = true
-			total++
-		}
-	}
-	for i := len(roles) - 1; i >= 0; i-- {
-		if !keep[i] {
-			spare = append(spare, i)
-		}
-	}
-	return spare
-}
-
 // Members is the smallest number of members that can meet the minimum.
 func (m Minimum) Members() int { return max(m.Total, m.Groups().Members()) }
 

@@ -76,34 +76,3 @@ func TestEqualMinimums(t *testing.T) {
 		t.Error("no roles and an empty list of roles differ")
 	}
 }
-
-func TestMembersThatCanBeSpared(t *testing.T) {
-	t.Parallel()
-	twoOfThree := Minimum{Total: 4, Tree: &Group{Least: 2, Copies: true}}
-	for _, name := range []string{"c-0", "c-1", "c-2"} {
-		twoOfThree.Tree.Groups = append(twoOfThree.Tree.Groups, Group{Name: name, Roles: map[string]int{name: 2}})
-	}
-	leader := Minimum{Total: 2, Roles: map[string]int{"leader": 1}}
-	for _, tc := range []struct {
-		name    string
-		minimum Minimum
-		roles   []string
-		want    []int
-	}{
-		{"the last ones go", Minimum{Total: 2}, []string{"", "", "", ""}, []int{3, 2}},
-		{"no more than the minimum spares", Minimum{Total: 2}, []string{"", "", ""}, []int{2}},
-		{"a role that is needed stays", leader, []string{"worker", "worker", "leader"}, []int{1}},
-		{"none that helps goes where too few are there", leader, []string{"worker", "worker"}, []int{1}},
-		{"whole copies stay", twoOfThree, []string{"c-0", "c-1", "c-1", "c-2", "c-2"}, []int{0}},
-		{"what helps a copy that is not whole stays", twoOfThree, []string{"c-0", "c-1", "c-1"}, nil},
-		{"of whole copies the first in the list stay", twoOfThree, []string{"c-2", "c-1", "c-0", "c-2", "c-0", "c-1"},
-			[]int{5, 1}},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			if diff := cmp.Diff(tc.want, tc.minimum.Spare(tc.roles)); diff != "" {
-				t.Errorf("spared (-want +got):\n%s", diff)
-			}
-		})
-	}
-}

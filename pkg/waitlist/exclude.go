@@ -13,10 +13,10 @@ import (
 )
 
 // Excludes reports whether the gang cannot start by the account of free capacity, whatever a cycle would find. What
-// evictions might free counts as free, and what pods hold that terminate; but no pod is evicted so that a gang grows.
+// evictions might free counts as free, and what pods hold that terminate.
 func (l *List) Excludes(g *Gang) bool {
 	return g.Misstated != nil ||
-		!l.roomy(g) && (g.Grows || !l.Capacity.Cluster.MakesWay(g.Key.Priority) || !l.MayFit(g, true))
+		!l.roomy(g) && (!l.Capacity.Cluster.MakesWay(g.Key.Priority) || !l.MayFit(g, true))
 }
 
 // Why returns what the account says of a gang that it excludes. It looks at all nodes.
@@ -29,7 +29,7 @@ func (l *List) Why(g *Gang) obstacle.Reason {
 		return Missing{g.ID, lacks}
 	}
 	kept := l.Kept(g.ID, g.Pods)
-	turn := gang.Turn{Of: g.Of, Need: g.Need, Held: g.Held, Grows: g.Grows}
+	turn := gang.Turn{Of: g.Of, Need: g.Need, Held: g.Held}
 	result := gangplan.Result{Need: g.Need,
 		Assignments: make([]gang.Assignment, l.Capacity.BestBeside(g.Shapes, g.Levels.Required, nil, kept))}
 	for i, c := range g.Classes {

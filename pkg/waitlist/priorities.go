@@ -18,12 +18,11 @@ type Priorities struct {
 	most atomic.Int64
 }
 
-// Count brings them up to date. Gangs that are ordered by when they are due have no say, nor those that
-// grow, for which no pod is evicted.
+// Count brings them up to date. Gangs that are ordered by when they are due have no say.
 func (p *Priorities) Count(gangs map[gang.ID]*Gang) {
 	most := int64(math.MinInt64)
 	for _, g := range gangs {
-		if !g.Key.Ages && !g.Grows {
+		if !g.Key.Ages {
 			most = max(most, int64(g.Key.Priority))
 		}
 	}

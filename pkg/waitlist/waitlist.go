@@ -133,7 +133,7 @@ func (l *List) Drop(g *Gang) {
 // have not changed.
 func (l *List) describe(waits gang.Waiting, known *Gang) *Gang {
 	g := &Gang{Waiting: waits, Needs: NeedsAnything}
-	if !waits.Grows && l.Capacity.Cluster.AnyBelow(waits.Key.Priority) {
+	if l.Capacity.Cluster.AnyBelow(waits.Key.Priority) {
 		g.Needs |= NeedsEvictions
 	}
 	for i, c := range waits.Classes {

@@ -62,9 +62,6 @@ const (
 	// SegmentTopologyKey is the annotation of a PodGroup or a pod with the node label whose value all members of a segment
 	// must share.
 	SegmentTopologyKey = "berth.dev/segment-topology"
-	// GrowByKey is the annotation of a PodGroup or a pod with the steps by which the gang grows beyond its minimum: a
-	// number of members, or "double".
-	GrowByKey = "berth.dev/grow-by"
 	// BackfillKey is the annotation of a pod or a PodGroup that may run in room that is kept for a larger gang, and is
 	// evicted when that can start. Its value is "allow".
 	BackfillKey = "berth.dev/backfill"

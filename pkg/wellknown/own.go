@@ -14,7 +14,7 @@ var ownKeys = []string{
 	GPUAssignedKey,
 	GPUDevicesKey, GroupKey, GroupLabelKey, GroupsKey,
 	GPULinksKey, GPUMemoryMinKey, GPUModeKey,
-	GPUInterconnectKey, GPUModelsKey, GPUSharingKey, GrowByKey, GPUsInUseKey, GPUsInUseAtKey, IPAddressKey, IPPoolKey,
+	GPUInterconnectKey, GPUModelsKey, GPUSharingKey, GPUsInUseKey, GPUsInUseAtKey, IPAddressKey, IPPoolKey,
 	LastCheckpointKey, LicensesKey,
 	MinMembersByRoleKey, MixedModelsKey,
 	NearKey, PricePerHourKey, ProtectForKey, RestartCostKey, RoleKey, RoleLabelKey, RunTimeKey, SchedulerKey,

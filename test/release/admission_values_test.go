@@ -70,7 +70,6 @@ var podValues = map[string][]string{
 	wellknown.TopologyRequiredKey:  topologies,
 	wellknown.TopologyPreferredKey: topologies,
 	wellknown.SegmentSizeKey:       segmentSizes,
-	wellknown.GrowByKey:            steps,
 	wellknown.SegmentTopologyKey:   segmentLevels,
 	// Any value is one, as far as the pod alone can tell.
 	wellknown.RoleKey: {"leader", ""}, wellknown.GroupKey: {"replica-0", ""}, wellknown.StartWindowKey: {"night", ""},
@@ -96,10 +95,7 @@ var topologies = []string{
 }
 
 var (
-	segmentSizes = []string{"8", "2", "+8", "008", "100000", "", "1", "0", "-8", "8.0", "100001", "eight", "1e3"}
-	steps        = append([]string{"double", "Double", "double ", "doubled", "8double", "a=4,b=1", "a=4, b = +1",
-		"a=0,b=1", "a=4,a=1", "a=4,", "=4", "a=x", "a=100000", "a=100001", "a b=1", "a/b=1", "a/b/c=1", "a/=1", "a=1=2"},
-		segmentSizes...)
+	segmentSizes  = []string{"8", "2", "+8", "008", "100000", "", "1", "0", "-8", "8.0", "100001", "eight", "1e3"}
 	segmentLevels = []string{"topology.kubernetes.io/rack", "", "my rack"}
 )
 
@@ -292,7 +288,7 @@ func testPodGroups(t *testing.T, w *guarded) {
 		wellknown.TopologyRequiredKey: topologies, wellknown.TopologyPreferredKey: topologies,
 		wellknown.LastCheckpointKey: times, wellknown.CheckpointEveryKey: durations, wellknown.EvictionNoticeKey: durations,
 		wellknown.ProtectForKey: durations, wellknown.RestartCostKey: durations,
-		wellknown.SegmentSizeKey: segmentSizes, wellknown.SegmentTopologyKey: segmentLevels, wellknown.GrowByKey: steps,
+		wellknown.SegmentSizeKey: segmentSizes, wellknown.SegmentTopologyKey: segmentLevels,
 		wellknown.BackfillKey: {"allow", "", "yes"}, wellknown.MixedModelsKey: {"allow", "", "yes"},
 		wellknown.RoleLabelKey:  {"role", "example.com/role", "", "/", "my role"},
 		wellknown.GroupLabelKey: {"group", "example.com/group", "", "/", "my group"},
@@ -305,9 +301,6 @@ func testPodGroups(t *testing.T, w *guarded) {
 		for _, value := range values {
 			w.comparePodGroup(t, map[string]string{key: value})
 		}
-	}
-	for _, roles := range []string{"a=4,b=1", "a=4,b=0", "a=4"} {
-		w.comparePodGroup(t, map[string]string{wellknown.MinMembersByRoleKey: roles, wellknown.GrowByKey: "a=4,b=1"})
 	}
 }
 

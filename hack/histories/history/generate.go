@@ -71,7 +71,6 @@ func Generate(seed uint64) *History {
 	for steps := 10 + g.random.IntN(51); len(g.out.Steps) < steps; {
 		g.step()
 	}
-	g.out.giveSteps(rand.New(rand.NewPCG(seed, 0x7374657073)))     //nolint:gosec // as above
 	g.out.giveHalves(rand.New(rand.NewPCG(seed, 0x68616c766573)))  //nolint:gosec // as above
 	g.out.giveNotices(rand.New(rand.NewPCG(seed, 0x6e6f74696365))) //nolint:gosec // as above
 	return g.out

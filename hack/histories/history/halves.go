@@ -22,7 +22,7 @@ func (h *History) giveHalves(random *rand.Rand) {
 	halved, members := map[string]bool{}, map[string]int{}
 	for i := range h.Steps {
 		gang := h.Steps[i].Gang
-		if gang != nil && !gang.Job && !unfit[gang.Name] && gang.GrowBy == "" && !gang.OneZone && gang.MinMember > 1 &&
+		if gang != nil && !gang.Job && !unfit[gang.Name] && !gang.OneZone && gang.MinMember > 1 &&
 			random.IntN(3) > 0 {
 			gang.Halves, gang.MinMember = true, gang.MinMember/2*2
 			halved[gang.Name] = true

@@ -102,11 +102,9 @@ type Pod struct {
 
 // Gang is what a history says of a PodGroup, or of a Job whose pods are a gang.
 type Gang struct {
-	Name      string `json:"name"`
-	MinMember int    `json:"minMember"`
-	MinByRole string `json:"minByRole,omitempty"`
-	// GrowBy is by what steps it grows beyond its minimum, empty if its members come one by one.
-	GrowBy         string `json:"growBy,omitempty"`
+	Name           string `json:"name"`
+	MinMember      int    `json:"minMember"`
+	MinByRole      string `json:"minByRole,omitempty"`
 	TimeoutSeconds int64  `json:"timeoutSeconds,omitempty"`
 	// Halves has the gang be two groups that are each in one zone and have half of the minimum.
 	Halves bool `json:"halves,omitempty"`

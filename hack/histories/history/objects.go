@@ -237,9 +237,6 @@ func (g *Gang) podGroup() *unstructured.Unstructured {
 	if g.MinByRole != "" {
 		says[wellknown.MinMembersByRoleKey] = g.MinByRole
 	}
-	if g.GrowBy != "" {
-		says[wellknown.GrowByKey] = g.GrowBy
-	}
 	if g.Halves {
 		group = gangview.NewPodGroup(Namespace, g.Name, 0)
 		says[wellknown.GroupsKey] = fmt.Sprintf(`[{"name":"half","copies":2,"pods":%d,"required":%q}]`, g.MinMember/2,

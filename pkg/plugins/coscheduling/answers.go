@@ -4,7 +4,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gang/steps"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/tree"
 	"berth.dev/berth/pkg/workview"
@@ -50,12 +49,6 @@ func (a answers) Topology(pod *v1.Pod) gangview.Topology {
 func (a answers) Groups(pod *v1.Pod) *tree.Group {
 	v, _ := a.shared.ledger.View(a.shared.members.ID(pod))
 	return v.Minimum.Tree
-}
-
-// Growth says by what steps the pod's gang grows beyond its minimum, empty if it does not, and how many it has taken.
-func (a answers) Growth(pod *v1.Pod) (by steps.Size, taken int) {
-	v, _ := a.shared.ledger.View(a.shared.members.ID(pod))
-	return a.Topology(pod).Steps, v.Taken
 }
 
 // Loss says what the eviction of a pod loses.

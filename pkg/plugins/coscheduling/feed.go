@@ -217,8 +217,8 @@ func (f *feed) touch(kind waitlist.Needs, obj metav1.Object) {
 	f.c.loop.Inbox.Happened(what)
 }
 
-// roleKeys are the annotations of a PodGroup that say how members are read: their roles, and the steps of the gang.
-var roleKeys = []string{wellknown.RoleLabelKey, wellknown.GroupsKey, wellknown.GroupLabelKey, wellknown.GrowByKey}
+// roleKeys are the annotations of a PodGroup that say what roles members have.
+var roleKeys = []string{wellknown.RoleLabelKey, wellknown.GroupsKey, wellknown.GroupLabelKey}
 
 func (f *groupFeed) seeGroup(pg *schedulingv1alpha1.PodGroup) {
 	id := gang.ID{Namespace: pg.Namespace, Name: pg.Name}

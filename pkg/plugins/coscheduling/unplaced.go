@@ -48,10 +48,6 @@ func (p *Plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *v1.P
 			c.effects.Apply(ctx, c.ledger.Cycles.Decline(uid, why, c.settings.backoff, time.Now()))
 			return nil, u.stop("")
 		}
-		if turn.Grows {
-			// What the gang runs without is not worth an eviction.
-			return nil, u.stop("")
-		}
 		outcome, err := p.evictor.ForGang(ctx, id, turn)
 		if err != nil {
 			return nil, fwk.AsStatus(fmt.Errorf("choosing pods to evict for gang %s: %w", id, err))
