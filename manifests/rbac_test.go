@@ -152,8 +152,7 @@ func TestWhatWeMayDoBeyondTheStockSchedulerIsThisList(t *testing.T) {
 			want = append(want, verb+" "+owner.Group+"/"+owner.Resource)
 		}
 	}
-	want = append(want, "patch scheduling.volcano.sh/podgroups", "patch scheduling.run.ai/podgroups/status",
-		"patch scheduler.grove.io/podgangs/status")
+	want = append(want, "patch scheduling.volcano.sh/podgroups")
 	for _, kind := range gangview.GroupKinds() {
 		if kind.Group == "scheduling.k8s.io" {
 			continue // named above

@@ -51,13 +51,16 @@ func PodAnnotations() []string {
 	return keys
 }
 
-// StatusResource is the resource by which the status of groups is written.
+// StatusResource is the resource by which the status of groups is written, empty if it is not.
 func (k *OwnerKind) StatusResource() string {
-	if k.Kind == VolcanoGroup {
+	switch k.Kind {
+	case NativeGroup, CompositeGroup:
+		return k.Resource + "/status"
+	case VolcanoGroup:
 		// Its definition has no subresource.
 		return k.Resource
 	}
-	return k.Resource + "/status"
+	return ""
 }
 
 // GroupKindOf returns the kind of groups that objects of the API have.

@@ -88,48 +88,10 @@ func TestGroupsOfOtherSchedulers(t *testing.T) {
 		{"tiers that are called after the node labels by which they were found",
 			volcano + "{minMember: 4, networkTopology: {mode: soft, highestTierName: example.com/rack}}",
 			gang.Minimum{Total: 4}, "", "example.com/rack", ""},
-		{"sub-groups that a label of pods tells apart",
-			volcano + "{minMember: 4, subGroupPolicy: [{name: parts, subGroupSize: 4, minSubGroups: 2, " +
-				"matchLabelKeys: [part], networkTopology: {highestTierName: example.com/rack}}]}",
-			gang.Minimum{Total: 8, Roles: map[string]int{"0": 4, "1": 4},
-				Tree: &tree.Group{Least: 1, Groups: []tree.Group{{Name: "parts", Copies: true,
-					Least: 2, Groups: []tree.Group{leafOf("0", "0", 4, "example.com/rack"),
-						leafOf("1", "1", 4, "example.com/rack")}}}}}, "", "", ""},
-		{"sub-groups of tasks, as a Job of Volcano makes them",
-			volcano + "{minMember: 9, minTaskMember: {driver: 1, worker: 8}, subGroupPolicy: [{name: worker, " +
-				"subGroupSize: 4, minSubGroups: 1, labelSelector: {matchLabels: {volcano.sh/task-spec: worker}}, matchLabelKeys: " +
-				"[volcano.sh/partition-id], " +
-				"networkTopology: {mode: soft, highestTierName: example.com/rack}}]}",
-			gang.Minimum{Total: 9, Roles: map[string]int{"driver": 1, "worker-0/worker": 4, "worker-1/worker": 4},
-				Tree: &tree.Group{Least: 1,
-					Roles: map[string]int{"driver": 1},
-					Groups: []tree.Group{{Name: "worker", Copies: true, Least: 2, Groups: []tree.Group{
-						{Name: "worker-0", Roles: map[string]int{"worker-0/worker": 4}, Groups: []tree.Group{},
-							Preferred: []string{"example.com/rack"}},
-						{Name: "worker-1", Roles: map[string]int{"worker-1/worker": 4}, Groups: []tree.Group{},
-							Preferred: []string{"example.com/rack"}}}}}}}, "", "", ""},
-		{"sub-groups by other labels than those of the other sub-groups count as pods",
-			volcano + "{minMember: 4, subGroupPolicy: [" +
-				"{subGroupSize: 4, minSubGroups: 2, labelSelector: {matchLabels: {app: a}}, matchLabelKeys: [part], " +
-				"networkTopology: {mode: soft, highestTierName: rack}}, " +
-				"{subGroupSize: 1, minSubGroups: 3, labelSelector: {matchLabels: {app: b}}, matchLabelKeys: [other]}]}",
-			gang.Minimum{Total: 11}, "", "",
-			"not followed: subGroupPolicy[0].networkTopology (soft, tier rack): HyperNodes are not read; give the key of a " +
-				"node label, such as " +
-				"topology.kubernetes.io/rack, as highestTierName; subGroupPolicy: other policies tell sub-groups apart by other " +
-				"labels, " +
-				"so the number of pods counts, not in which sub-group they are"},
-		{"sub-groups of pods that an expression selects count as pods",
-			volcano + "{subGroupPolicy: [{subGroupSize: 4, minSubGroups: 2, " +
-				"labelSelector: {matchExpressions: [{key: app, operator: Exists}]}, matchLabelKeys: [part]}]}",
-			gang.Minimum{Total: 8}, "", "",
-			"not followed: subGroupPolicy: it does not select pods by one label and value, so the number of pods counts, not " +
-				"in which sub-group they are"},
-		{"sub-groups that no label tells apart count as pods",
-			volcano + "{subGroupPolicy: [{subGroupSize: 4, minSubGroups: 2}]}", gang.Minimum{Total: 8}, "", "",
-			"not followed: subGroupPolicy: it names no matchLabelKeys, so the number of pods counts, not in which sub-group " +
-				"they are"},
-
+		{"sub-groups count as pods",
+			volcano + "{minMember: 4, subGroupPolicy: [{name: parts, subGroupSize: 4, minSubGroups: 2, matchLabelKeys: [part]}]}",
+			gang.Minimum{Total: 4}, "", "",
+			"not followed: subGroupPolicy: the number of pods counts, not in which sub-group they are"},
 		{"a group of KAI",
 			kai + "{minMember: 4, topologyConstraint: {topology: t, requiredTopologyLevel: zone, preferredTopologyLevel: rack}}",
 			gang.Minimum{Total: 4}, "zone", "rack", ""},
@@ -195,56 +157,6 @@ func TestGroupsOfOtherSchedulers(t *testing.T) {
 				t.Errorf("what a dump keeps says %+v, want %+v", kept, s)
 			}
 		})
-	}
-}
-
-// leafOf is a group of pods with one role within a level.
-func leafOf(name, role string, n int, level string) tree.Group {
-	return tree.Group{Name: name, Roles: map[string]int{role: n}, Groups: []tree.Group{}, Required: []string{level}}
-}
-
-func TestGroupsAreThoseThatPodsName(t *testing.T) {
-	t.Parallel()
-	kind, obj := groupObject(t, "apiVersion: scheduling.volcano.sh/v1beta1\nkind: PodGroup\nmetadata: {name: g}\n"+
-		"spec: {subGroupPolicy: [{subGroupSize: 2, "+
-		"minSubGroups: 2, labelSelector: {matchLabels: {task: a}}, matchLabelKeys: [part, side]}, {subGroupSize: 3, "+
-		"labelSelector: {matchLabels: {task: a-b}}, "+
-		"matchLabelKeys: [part, side]}]}")
-	declared := kind.States(obj)[""]
-	pg := declared.PodGroup(gang.ID{})
-	var names []string
-	for labels, want := range map[string]string{"a x l": "a-x-l", "a-b 1 r": "a-b-1-r", "a  l": "",
-		"other 1 l": "other-1-l", "a -- l": "a----l"} {
-		of := strings.Split(labels, " ")
-		pod := jobPod(0)
-		pod.Labels = map[string]string{"task": of[0], "part": of[1], "side": of[2]}
-		if got := OpenGroup(pod, pg); got != want {
-			t.Errorf("labels %q: group %q, want %q", labels, got, want)
-		}
-		if want != "" {
-			names = append(names, want)
-		}
-	}
-	slices.Sort(names)
-	s := declared.WithGroups(names)
-	if again := s.WithGroups(names); again != s {
-		t.Errorf("the same names again say %+v, want %+v", again, s)
-	}
-	spec, err := Spec(s.PodGroup(gang.ID{}), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got []string
-	for _, of := range spec.Minimum.Tree.Groups {
-		for _, copied := range of.Groups {
-			got = append(got, fmt.Sprint(of.Name, " ", of.Least, ": ", copied.Name))
-		}
-	}
-	if diff := cmp.Diff([]string{"a 2: a----l", "a 2: a-x-l", "a-b 0: a-b-1-r"}, got); diff != "" {
-		t.Errorf("groups (-want +got):\n%s", diff)
-	}
-	if pg := s.PodGroup(gang.ID{}); OpenGroup(jobPod(0), pg) != "" || OpenGroup(jobPod(0), nil) != "" {
-		t.Error("a pod that names no group is in one")
 	}
 }
 

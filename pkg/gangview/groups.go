@@ -2,7 +2,6 @@ package gangview
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -10,7 +9,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
@@ -131,14 +129,6 @@ func (r *groupsReader) read(groups []grouptree.Group, prefix, at string, levels,
 		if len(validation.IsDNS1123Label(g.Name)) > 0 {
 			return nil, r.bad(field+".name", g.Name, "a name of lowercase letters, digits and hyphens")
 		}
-		if g.Open != nil {
-			all, err := r.open(g, field, levels, depth)
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, all)
-			continue
-		}
 		if g.Copies == nil {
 			if g.MinCopies != nil {
 				return nil, r.bad(field+".minCopies", strconv.Itoa(*g.MinCopies), "allowed without copies")
@@ -240,77 +230,4 @@ func UnknownGroup(pod *v1.Pod, pg *schedulingv1alpha1.PodGroup) *wellknown.BadVa
 	return &wellknown.BadValue{Object: "pod " + pod.Name, Kind: "label",
 		Key:   cmp.Or(pg.Annotations[wellknown.GroupLabelKey], wellknown.GroupKey),
 		Value: GroupOf(pod, pg), Allowed: "a group of PodGroup " + pg.Name + " (" + wellknown.GroupsKey + ")"}
-}
-
-// open reads a group with as many copies as pods name. Those that are needed but that no pod has named yet get the
-// names that come first.
-func (r *groupsReader) open(g *grouptree.Group, field string, levels, depth int) (tree.Group, error) {
-	all := tree.Group{Name: g.Name, Copies: true, Least: min(max(ptr.Deref(g.MinCopies, 0), 0), maxGroups)}
-	names := slices.Clone(g.Named)
-	for n := 0; len(names) < max(all.Least, 1); n++ {
-		if next := *g.Open + strconv.Itoa(n); !slices.Contains(names, next) {
-			names = append(names, next)
-		}
-	}
-	for _, name := range names {
-		one, err := r.one(g, name, name+".", field, levels, depth)
-		if err != nil {
-			return tree.Group{}, err
-		}
-		all.Groups = append(all.Groups, one)
-	}
-	return all, nil
-}
-
-// OpenGroup returns the group that the pod names within a gang with as many groups as pods name; empty if the gang has
-// a number of groups, or the pod names none that it can have.
-func OpenGroup(pod *v1.Pod, pg *schedulingv1alpha1.PodGroup) string {
-	if pg == nil || !strings.Contains(pg.Annotations[wellknown.GroupsKey], `"open":`) {
-		return ""
-	}
-	name := GroupOf(pod, pg)
-	if len(validation.IsValidLabelValue(name)) > 0 {
-		return ""
-	}
-	return name
-}
-
-// MostOpenGroups is how many groups of a gang pods may name, and mostOpenText how long their names are in all.
-const (
-	MostOpenGroups = maxGroups / 2
-	mostOpenText   = maxGroupsText / 2
-)
-
-// WithGroups is the state with the groups that pods have named, where it has as many groups as they name.
-func (s *OwnerState) WithGroups(names []string) OwnerState {
-	out := *s
-	says := map[string]string{}
-	if len(names) == 0 || json.Unmarshal([]byte(s.Says), &says) != nil {
-		return out
-	}
-	var groups []grouptree.Group
-	if json.Unmarshal([]byte(says[wellknown.GroupsKey]), &groups) != nil {
-		return out // annotations of Berth on the object, in YAML
-	}
-	length := 0
-	for _, name := range names {
-		if length += len(name); length > mostOpenText {
-			break
-		}
-		// The one with the longest beginning that fits.
-		at := -1
-		for i := range groups {
-			open := groups[i].Open
-			if open != nil && strings.HasPrefix(name, *open) && len(name) > len(*open) &&
-				(at < 0 || len(*open) > len(*groups[at].Open)) {
-				at = i
-			}
-		}
-		if at >= 0 && !slices.Contains(groups[at].Named, name) {
-			groups[at].Named = append(groups[at].Named, name)
-		}
-	}
-	says[wellknown.GroupsKey] = grouptree.EncodeGroups(groups)
-	out.Says = encode(says)
-	return out
 }

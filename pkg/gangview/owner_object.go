@@ -143,23 +143,6 @@ func (r *objectReader) texts(path string) []string {
 	return texts
 }
 
-// allTexts returns the texts in a map. Its keys may have dots.
-func (r *objectReader) allTexts(path string) map[string]string {
-	value := r.field(path)
-	fields, ok := value.(map[string]any)
-	if !ok && value != nil {
-		r.fail(path, value, "an object")
-	}
-	texts := make(map[string]string, len(fields))
-	for key, value := range fields {
-		texts[key] = r.child(path, map[string]any{"text": value}).text("text")
-	}
-	if len(fields) > 0 {
-		r.keep(strings.Split(path, "."), fields)
-	}
-	return texts
-}
-
 func (r *objectReader) flag(path string) bool {
 	value := r.field(path)
 	flag, ok := value.(bool)

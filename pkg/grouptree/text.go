@@ -18,10 +18,6 @@ type Group struct {
 	Roles     map[string]int `json:"roles,omitempty"`
 	Groups    []Group        `json:"groups,omitempty"`
 	MinGroups *int           `json:"minGroups,omitempty"`
-	// Open is set by dialects in which pods name the copies. The names of the copies begin with its value, and Named are
-	// those that pods have named.
-	Open  *string  `json:"open,omitempty"`
-	Named []string `json:"named,omitempty"`
 	// Alone and Later are set by dialects: no other such group has the domain, and this number of pods comes when the
 	// others have nodes.
 	Alone bool `json:"alone,omitempty"`
@@ -48,7 +44,7 @@ func MapGroups(value string, name, role func(string) string) string {
 func mapGroups(groups []Group, name, role func(string) string) {
 	for i := range groups {
 		g := &groups[i]
-		g.Name, g.Open, g.Named = MapGroupName(g.Name, name), nil, nil
+		g.Name = MapGroupName(g.Name, name)
 		roles := make(map[string]int, len(g.Roles))
 		for of, n := range g.Roles {
 			roles[role(of)] = n

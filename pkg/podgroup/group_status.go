@@ -25,7 +25,6 @@ import (
 // look for it.
 var groupStatuses = map[string]func(status map[string]any, p *progress){
 	gangview.NativeGroup: fillNative, gangview.CompositeGroup: fillComposite, gangview.VolcanoGroup: fillVolcano,
-	gangview.KAIGroup: fillKAI, gangview.GroveGang: fillGrove,
 }
 
 // progress is how far a gang has come.
@@ -202,11 +201,11 @@ func (o *Owners) write(ctx context.Context, id gang.ID, part *part) error {
 	return fmt.Errorf("writing the status of %s %s/%s: %w", about.Kind, about.Namespace, about.Name, err)
 }
 
-// setCondition puts the condition, whose values are all text, into the list under the key of the status. One of the
-// same type is replaced, and keeps its time if its status is the same.
-func setCondition(status map[string]any, key string, condition map[string]any, now time.Time) {
+// setCondition puts the condition, whose values are all text, into the list of the status. One of the same type is
+// replaced, and keeps its time if its status is the same.
+func setCondition(status map[string]any, condition map[string]any, now time.Time) {
 	condition["lastTransitionTime"] = metav1.NewTime(now).UTC().Format(time.RFC3339)
-	conditions, _ := status[key].([]any)
+	conditions, _ := status["conditions"].([]any)
 	for i, c := range conditions {
 		old, _ := c.(map[string]any)
 		if old["type"] != condition["type"] {
@@ -218,12 +217,12 @@ func setCondition(status map[string]any, key string, condition map[string]any, n
 		conditions[i] = condition
 		return
 	}
-	status[key] = append(conditions, condition)
+	status["conditions"] = append(conditions, condition)
 }
 
-// hasCondition reports whether the list has a condition of the type.
-func hasCondition(status map[string]any, key, kind string) (has, holds bool) {
-	conditions, _ := status[key].([]any)
+// hasCondition reports whether the status has a condition of the type.
+func hasCondition(status map[string]any, kind string) (has, holds bool) {
+	conditions, _ := status["conditions"].([]any)
 	for _, c := range conditions {
 		if one, _ := c.(map[string]any); one["type"] == kind {
 			return true, one["status"] == "True"

@@ -1,10 +1,6 @@
 package podgroup
 
-import (
-	"slices"
-
-	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
-)
+import schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 
 // reasonScheduled is the reason in conditions of groups that have started; the projects name none.
 const reasonScheduled = "Scheduled"
@@ -38,8 +34,8 @@ func fillComposite(status map[string]any, p *progress) {
 }
 
 func (p *progress) fillInitially(status map[string]any, condition string) {
-	if _, scheduled := hasCondition(status, "conditions", condition); !scheduled && p.step != starting {
-		setCondition(status, "conditions", p.scheduledCondition(condition), p.now)
+	if _, scheduled := hasCondition(status, condition); !scheduled && p.step != starting {
+		setCondition(status, p.scheduledCondition(condition), p.now)
 	}
 }
 
@@ -71,14 +67,14 @@ func fillVolcano(status map[string]any, p *progress) {
 		status[key] = int64(n)
 	}
 	set := func(kind string, holds bool, reason string) {
-		if has, _ := hasCondition(status, "conditions", kind); !has && !holds {
+		if has, _ := hasCondition(status, kind); !has && !holds {
 			return
 		}
 		c := map[string]any{"type": kind, "status": "False"}
 		if holds {
 			c = map[string]any{"type": kind, "status": "True", "reason": reason, "message": p.why}
 		}
-		setCondition(status, "conditions", c, p.now)
+		setCondition(status, c, p.now)
 	}
 	reason := "NotEnoughResources"
 	if p.step == incomplete {
@@ -86,44 +82,4 @@ func fillVolcano(status map[string]any, p *progress) {
 	}
 	set("Unschedulable", p.step == unschedulable || p.step == incomplete, reason)
 	set("Scheduled", p.has() && p.step != short, "tasks in gang are ready to be scheduled")
-}
-
-// kaiUnschedulable is the type of the only condition that KAI's scheduler writes, and kaiNodePool its node pool unless
-// nodes are divided into several.
-const (
-	kaiUnschedulable = "UnschedulableOnNodePool"
-	kaiNodePool      = "default"
-)
-
-// fillKAI writes why a PodGroup of KAI does not start, and nothing about one that does.
-func fillKAI(status map[string]any, p *progress) {
-	const key = "schedulingConditions"
-	if p.step != unschedulable && p.step != incomplete {
-		conditions, _ := status[key].([]any)
-		left := slices.DeleteFunc(slices.Clone(conditions), func(c any) bool {
-			one, _ := c.(map[string]any)
-			return one["type"] == kaiUnschedulable && one["nodePool"] == kaiNodePool
-		})
-		if len(left) < len(conditions) {
-			status[key] = left
-		}
-		return
-	}
-	setCondition(status, key, map[string]any{"type": kaiUnschedulable, "nodePool": kaiNodePool, "status": "True",
-		"reason":  schedulingv1beta1.PodGroupReasonUnschedulable,
-		"message": p.why,
-		"reasons": []any{map[string]any{"reason": schedulingv1beta1.PodGroupReasonUnschedulable, "message": p.why}}}, p.now)
-}
-
-// fillGrove writes the phase of a PodGang, and whether it is scheduled.
-func fillGrove(status map[string]any, p *progress) {
-	switch p.step {
-	case incomplete, unschedulable:
-		status["phase"] = "Pending"
-	case starting, scheduled, short:
-		status["phase"] = "Starting"
-	default:
-		status["phase"] = "Running"
-	}
-	setCondition(status, "conditions", p.scheduledCondition("Scheduled"), p.now)
 }

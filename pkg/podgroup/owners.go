@@ -47,8 +47,6 @@ type Owners struct {
 type followedGang struct {
 	owner gangview.Owner
 	kind  *ownerKind
-	// groups are those that pods have named, where they decide which groups a gang has.
-	groups sets.Set[string]
 	// reported is what changed was told last, if told is set.
 	reported gangview.OwnerState
 	told     bool
@@ -111,21 +109,6 @@ func (o *Owners) kindOf(ctx context.Context, name string) *ownerKind {
 	o.kinds[name] = k
 	o.running.Go(func() { k.run(ctx) })
 	return k
-}
-
-// SeeGroup notes a group within the gang that a pod has named.
-func (o *Owners) SeeGroup(id gang.ID, name string) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	g := o.gangs[id]
-	if g == nil || g.groups.Has(name) || len(g.groups) == gangview.MostOpenGroups {
-		return
-	}
-	if g.groups == nil {
-		g.groups = sets.Set[string]{}
-	}
-	g.groups.Insert(name)
-	o.queue.Add(id)
 }
 
 // Drop ends the following of a gang that has no pods any more.
@@ -194,7 +177,7 @@ func (o *Owners) sync(ctx context.Context, id gang.ID) {
 		return
 	}
 	state, read := g.kind.state(g.owner, g.reported), g.kind.read()
-	state = o.inTree(g.owner, state.WithGroups(sets.List(g.groups)))
+	state = o.inTree(g.owner, state)
 	news := !g.told || state != g.reported
 	notKept := state.Unkept != "" && (state.Unkept != g.reported.Unkept || state.UID != g.reported.UID)
 	g.reported, g.told = state, true

@@ -196,9 +196,11 @@ func groups() []Need {
 	var all []Need
 	for _, kind := range gangview.GroupKinds() {
 		all = append(all, Need{kind.Group, kind.Resource, "", "", read(), []string{coscheduling}, Conditional,
-			"pods that name a " + kind.Title() + " stay pending"},
-			Need{kind.Group, kind.StatusResource(), "", "", []string{"patch"}, []string{coscheduling}, Conditional,
+			"pods that name a " + kind.Title() + " stay pending"})
+		if status := kind.StatusResource(); status != "" {
+			all = append(all, Need{kind.Group, status, "", "", []string{"patch"}, []string{coscheduling}, Conditional,
 				"a " + kind.Title() + " does not show the state of its gang"})
+		}
 	}
 	return all
 }

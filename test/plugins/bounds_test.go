@@ -201,7 +201,7 @@ var bounds = map[string]map[string]string{
 	},
 	"pkg/podgroup": {
 		"groupStatuses": inSource, "Owners.declared": byGang, "Owners.gangs": byGang,
-		"followedGang.groups": "256 names a gang (MostOpenGroups)", "followedGang.written": byGang,
+		 "followedGang.written": byGang,
 		"progress.settled": oneCycle, "Owners.kinds": byAdmin, "State.Held": oneCycle,
 		"namespaces.inside":  byAdmin,
 		"namespaces.waiting": byGang, "ownerKind.gangs": byGang, "ownerObject.states": byGang, "PodEvents.told": byPod,

@@ -338,9 +338,6 @@ func (f *podFeed) seeMember(pod *v1.Pod) {
 	}
 	if of.Owner.Kind != "" {
 		f.c.told.owners.Follow(f.ctx, of.Owner, f.c.ledger.Unspecified(of.ID))
-		if name := gangview.OpenGroup(pod, group); name != "" {
-			f.c.told.owners.SeeGroup(of.ID, name)
-		}
 	}
 	if f.c.members.ID(pod) != of.ID {
 		// The tree of its group became known meanwhile, to refile before the ledger knew the member.
