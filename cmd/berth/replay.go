@@ -35,10 +35,10 @@ const inputHelp = `The cluster is a dump (berth dump) or a table of nodes; the w
 Nodes are what berth up --nodes takes (Node objects, or {shapes: [...]}, in YAML or JSON); or a CSV file with the
 columns name,cpu_milli,memory_mib and any of gpus,model,count,dollars_per_hour,spot,rack,zone; or the node list of
 the openb trace. Jobs are a CSV file with the columns name,cpu_milli,memory_mib and any of
-arrival,duration,pods,gpus,gpu_milli,models,gang,priority,spot,namespace,labels,mixed_models,run_time,checkpoint_every,
+arrival,duration,pods,gpus,gpu_milli,models,gang,priority,spot,namespace,labels,run_time,checkpoint_every,
 or JSON lines with the same keys; or a pod list of the openb trace. Requests are those of one pod; arrival and
 duration are seconds or 1h30m; an empty duration means that the job never ends; gpu_milli below 1000 is a share of
-one GPU; models and labels (team=vision) are joined by |; mixed_models true lets a gang run on several models;
+one GPU; models and labels (team=vision) are joined by |;
 run_time is what the pods declare to run; a pod that is preempted goes on from its last checkpoint, checkpoint_every
 apart. Prices are a CSV file resource,dollars_per_hour of GPU models, cpu-core and memory-gib, for nodes without a
 price of their own.

@@ -161,8 +161,7 @@ func (t *Class) gather() {
 	t.eligible, t.candidates, t.next, t.changes = t.eligible[:0], nil, 0, 0
 	clear(t.causes.lasting)
 	consider := func(i int) {
-		n := d.Nodes[i].Node()
-		if (t.names == nil || t.names.Has(n.Name)) && d.only.allow(t.class, n) {
+		if t.names == nil || t.names.Has(d.Nodes[i].Node().Name) {
 			t.eligible = append(t.eligible, i)
 		}
 	}

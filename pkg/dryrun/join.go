@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -43,7 +42,7 @@ type joining struct {
 // sameModel returns the nodes with the GPU model that the gang uses.
 func (j *joining) sameModel(nodes []fwk.NodeInfo) sets.Set[string] {
 	p := j.planner
-	if j.levels.MixedModels || !p.Models.mayUse(j.pod) {
+	if !p.mayUseGPU(j.pod) {
 		return nil
 	}
 	held := p.heldModels(j.id, p.Profiles.Of(j.pod).SnapshotSharedLister().NodeInfos())
@@ -53,7 +52,7 @@ func (j *joining) sameModel(nodes []fwk.NodeInfo) sets.Set[string] {
 	var same []fwk.NodeInfo
 	for model := range held {
 		for _, n := range nodes {
-			if strings.EqualFold(p.Models.model(n.Node()), model) {
+			if p.modelOf(n.Node()) == model {
 				same = append(same, n)
 			}
 		}

@@ -27,8 +27,6 @@ type Plan struct {
 	Within string
 	// Ordered is set if members have to reserve in the order of the plan.
 	Ordered bool
-	// Mixed says which GPU models the members are on, if they are on several although they should not be.
-	Mixed string
 }
 
 // Part is a set of nodes on which to try a gang.
@@ -37,8 +35,6 @@ type Part struct {
 	// ranks holds by node the place of its domain in the order in which domains are to be filled; nil if that does not
 	// matter.
 	ranks []int
-	// only keeps classes on nodes with GPUs of some model; nil if they may go anywhere.
-	only *modelLimits
 	// homes keeps members on nodes of the domain of their group or segment; nil if there are none.
 	homes *homes
 }
@@ -62,7 +58,8 @@ type Sources struct {
 	Storage  account.StorageListers
 	// Network finds where nodes are in the network of a profile; nil if that does not matter to it.
 	Network func(profile string) *network.Places
-	Models  *Models
+	// GPUs are the names of the profiles: a gang may have members of several.
+	GPUs *gpuview.ProfileKeys
 	// Said returns what another plugin said last when it turned a member of the gang away.
 	Said func(gang.ID) string
 }
@@ -86,9 +83,9 @@ func (p *Planner) arrange(w *Work, id gang.ID, turn gang.Turn, nodes []fwk.NodeI
 	if err != nil {
 		return nil, err
 	}
-	best, err := p.arrangeOn(w, id, levels, turn, nodes, nil)
-	if err == nil && !levels.MixedModels && best.Feasible() {
-		best, err = p.newModelChoice(id, levels, turn, nodes).unify(w, best)
+	best, err := p.arrangeOn(w, id, levels, turn, nodes)
+	if err == nil && best.Feasible() {
+		best, err = p.onOneModel(w, id, levels, turn, nodes, best)
 	}
 	if err != nil {
 		return nil, err
@@ -98,16 +95,14 @@ func (p *Planner) arrange(w *Work, id gang.ID, turn gang.Turn, nodes []fwk.NodeI
 }
 
 // arrangeOn places the gang on nodes in a dry run, within one domain of each level that it requires and spread over as
-// few domains as possible of those that it prefers, or else of those of the network. Classes are kept on the models
-// that only gives them.
-func (p *Planner) arrangeOn(
-	w *Work, id gang.ID, levels gangview.Topology, turn gang.Turn, nodes []fwk.NodeInfo, only *modelLimits,
-) (*Plan, error) {
+// few domains as possible of those that it prefers, or else of those of the network.
+func (p *Planner) arrangeOn(w *Work, id gang.ID, levels gangview.Topology, turn gang.Turn,
+	nodes []fwk.NodeInfo) (*Plan, error) {
 	if levels.Segment.Size > 0 || turn.Need.Tree != nil {
-		return p.arrangeSets(w, id, levels, turn, nodes, only)
+		return p.arrangeSets(w, id, levels, turn, nodes)
 	}
 	var tried attempts
-	for _, part := range p.parts(id, levels, turn, nodes, only) {
+	for _, part := range p.parts(id, levels, turn, nodes) {
 		a, err := p.tryPlaces(w, id, turn, part)
 		if err != nil {
 			return nil, err
@@ -240,11 +235,10 @@ func (s *Sources) Topology(id gang.ID, pod *v1.Pod) (gangview.Topology, error) {
 
 // parts returns the sets of nodes on which to try the gang, in order; at least one. What the nodes have free by the
 // rough account rules out domains before any of their nodes is looked at.
-func (p *Planner) parts(id gang.ID, levels gangview.Topology, turn gang.Turn, nodes []fwk.NodeInfo,
-	only *modelLimits) []Part {
+func (p *Planner) parts(id gang.ID, levels gangview.Topology, turn gang.Turn, nodes []fwk.NodeInfo) []Part {
 	paths := p.paths(levels, turn, nodes)
 	if paths == nil {
-		return []Part{{Nodes: nodes, only: only}}
+		return []Part{{Nodes: nodes}}
 	}
 	tree, names := make([]topology.Node, len(nodes)), make([]string, len(nodes))
 	held := p.Ledger.Nodes(id)
@@ -274,14 +268,14 @@ func (p *Planner) parts(id gang.ID, levels gangview.Topology, turn gang.Turn, no
 		classes[m.Class] = len(demand.Want)
 		demand.Want, pods = append(demand.Want, 1), append(pods, pod)
 	}
-	countSlots(p.Capacity, tree, names, nodes, classes, pods, only)
+	countSlots(p.Capacity, tree, names, pods)
 	demand.Need = max(demand.Need-left, 0)
 	if len(pods) > 0 {
 		setFar(p.Network(pods[0].Spec.SchedulerName), tree, nodes, pods, demand.Want)
 	}
 	var parts []Part
 	for _, a := range topology.Arrange(tree, len(levels.Required), demand) {
-		p := Part{only: only}
+		var p Part
 		for rank, set := range a.Sets {
 			for _, i := range set {
 				p.Nodes = append(p.Nodes, nodes[i])
@@ -296,17 +290,16 @@ func (p *Planner) parts(id gang.ID, levels gangview.Topology, turn gang.Turn, no
 	return parts
 }
 
-// countSlots enters how many members of each class fit on each node. Pods holds one of each class, by its position.
-func countSlots(account *capacity.Index, tree []topology.Node, names []string, nodes []fwk.NodeInfo,
-	classes map[string]int, pods []*v1.Pod, only *modelLimits) {
+// countSlots enters how many members of each class fit on each node. Pods holds one of each class.
+func countSlots(account *capacity.Index, tree []topology.Node, names []string, pods []*v1.Pod) {
 	slots := make([]int, len(tree)*len(pods))
 	for i := range tree {
 		tree[i].Slots, slots = slots[:len(pods):len(pods)], slots[len(pods):]
 	}
-	for class, at := range classes {
-		key := account.Acquire(pods[at])
+	for at, pod := range pods {
+		key := account.Acquire(pod)
 		for i, now := range account.SlotsOn(key, names) {
-			if now > 0 && only.allow(class, nodes[i].Node()) {
+			if now > 0 {
 				tree[i].Slots[at] = now
 			}
 		}

@@ -48,21 +48,21 @@ func (s *Sources) Sets() *sets.Divider {
 // arrangeSets places a gang with sets: each set gets a domain by the account of what is free, as few of the wider
 // domains as possible, and its members are placed there. First the scores of the profile say on which nodes, and if
 // that fails the account does. Where members do not fit, the sets are given domains again.
-func (p *Planner) arrangeSets(w *Work, id gang.ID, levels gangview.Topology, turn gang.Turn, nodes []fwk.NodeInfo,
-	only *modelLimits) (*Plan, error) {
+func (p *Planner) arrangeSets(w *Work, id gang.ID, levels gangview.Topology, turn gang.Turn,
+	nodes []fwk.NodeInfo) (*Plan, error) {
 	divider := p.Sets()
 	s, err := divider.Divide(id, levels, turn.Need, turn.Members)
 	if err != nil {
 		return nil, err
 	}
-	c := divider.Pose(s, turn.Members, nodes, only.of)
+	c := divider.Pose(s, turn.Members, nodes)
 	c.Arrange(p.paths(levels, turn, nodes), len(levels.Required), p.Ledger.Nodes(id), turn.Need.Total)
 	var tried attempts
 	for range mostLessons {
 		answer := c.Solve()
 		var plans []*Plan
 		for _, exact := range []bool{false, true} {
-			part, members := setPart(c, answer, exact, nodes, only)
+			part, members := setPart(c, answer, exact, nodes)
 			limited := turn
 			limited.Members = members
 			a, err := p.tryPlaces(w, id, limited, part)
@@ -88,13 +88,12 @@ func (p *Planner) arrangeSets(w *Work, id gang.ID, levels gangview.Topology, tur
 
 // OnNodes returns all nodes with each member of the answer kept to its node, and these members.
 func OnNodes(c *sets.Problem, answer *tree.Answer, nodes []fwk.NodeInfo) (Part, []gang.Member) {
-	return setPart(c, answer, true, nodes, nil)
+	return setPart(c, answer, true, nodes)
 }
 
 // setPart returns all nodes with the homes of members, and the members that have one, those of one home together. With
 // exact they are kept to the nodes that the answer gives them.
-func setPart(c *sets.Problem, answer *tree.Answer, exact bool, nodes []fwk.NodeInfo,
-	only *modelLimits) (Part, []gang.Member) {
+func setPart(c *sets.Problem, answer *tree.Answer, exact bool, nodes []fwk.NodeInfo) (Part, []gang.Member) {
 	h := &homes{of: map[gang.UID]int{}, domains: map[gang.UID]int{}}
 	index := map[tree.Home]int{}
 	byNode := map[int]int{}
@@ -121,7 +120,7 @@ func setPart(c *sets.Problem, answer *tree.Answer, exact bool, nodes []fwk.NodeI
 		h.of[at.UID] = home
 	}
 	slices.SortStableFunc(members, func(a, b gang.Member) int { return cmp.Compare(h.of[a.UID], h.of[b.UID]) })
-	return Part{Nodes: nodes, only: only, homes: h}, members
+	return Part{Nodes: nodes, homes: h}, members
 }
 
 // learn notes how many members a domain and a node take where not all of those that they were to take fit, and reports

@@ -52,8 +52,6 @@ type Gang struct {
 	SegmentSize int `json:"segmentSize,omitempty"`
 	// Assignments are the plan, pod by pod in the order of their ranks, if it starts.
 	Assignments []Assignment `json:"assignments"`
-	// Models are those of the GPUs that the plan uses.
-	Models []string `json:"models"`
 }
 
 // Assignment is a planned place.
@@ -129,7 +127,6 @@ func (w *world) gang(ctx context.Context, gangs *coscheduling.Plugin, id gang.ID
 	if g.Missing == "" {
 		g.Assignments = w.assignments(ctx, pending)
 		w.place(g, gangs.Topology(w.target), members)
-		g.Models = w.models(g.Assignments)
 	}
 	return g
 }
@@ -151,21 +148,6 @@ func (w *world) saidOf(id gang.ID, g *Gang) {
 		g.Reserved = cmp.Or(c.Message, plural.Of(len(pg.Status.ReservedNodes), "node")+" reserved")
 		g.ReservedNodes = pg.Status.ReservedNodes
 	}
-}
-
-// models returns the GPU models of the nodes in a plan.
-func (w *world) models(assignments []Assignment) []string {
-	models := map[string]bool{}
-	for _, a := range assignments {
-		info, err := w.fw.SnapshotSharedLister().NodeInfos().Get(a.Node)
-		if err != nil {
-			continue // it has gone since
-		}
-		if node, _ := w.keys.ReadGPUNode(info.Node()); node != nil && node.Model() != "" {
-			models[node.Model()] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(models))
 }
 
 // lead runs the planning cycle of the member that leads and says why there is no plan.

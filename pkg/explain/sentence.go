@@ -331,9 +331,5 @@ func (g *Gang) where() string {
 		nodes[a.Node] = true
 	}
 	on := slices.Sorted(maps.Keys(nodes))
-	text := plural.Of(len(on), "node")
-	if len(g.Models) > 1 {
-		text += " with GPUs of several models (" + strings.Join(g.Models, ", ") + ")"
-	}
-	return text
+	return plural.Of(len(on), "node")
 }

@@ -1,8 +1,6 @@
 package gangview
 
 import (
-	"maps"
-
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -33,16 +31,6 @@ func WithoutGang(pod *v1.Pod, byOwner bool) *v1.Pod {
 // Join makes a pod a member of the PodGroup of that name in its namespace.
 func Join(pod *v1.Pod, name string) {
 	metav1.SetMetaDataLabel(&pod.ObjectMeta, schedulingv1alpha1.PodGroupLabel, name)
-}
-
-// MixModels lets the gang of a PodGroup run on GPUs of several models.
-func MixModels(group metav1.Object) {
-	annotations := maps.Clone(group.GetAnnotations())
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	annotations[wellknown.MixedModelsKey] = mixedModelsAllowed
-	group.SetAnnotations(annotations)
 }
 
 // NewPodGroup is the group of a gang whose minimum is minMember.

@@ -129,7 +129,7 @@ func Placement(pg *schedulingv1alpha1.PodGroup) string {
 	if pg == nil {
 		return ""
 	}
-	for _, key := range []string{wellknown.TopologyRequiredKey, wellknown.TopologyPreferredKey, wellknown.MixedModelsKey,
+	for _, key := range []string{wellknown.TopologyRequiredKey, wellknown.TopologyPreferredKey,
 		wellknown.BackfillKey, wellknown.SegmentSizeKey, wellknown.SegmentTopologyKey, wellknown.GroupsKey,
 		wellknown.GroupLabelKey} {
 		// An empty value is not allowed where none is.

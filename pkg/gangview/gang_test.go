@@ -96,7 +96,6 @@ func TestGangSpecTellsAnnotationsApart(t *testing.T) {
 		{wellknown.TopologyRequiredKey: "rack"},
 		{wellknown.TopologyPreferredKey: "rack"},
 		{wellknown.TopologyPreferredKey: "block"},
-		{wellknown.MixedModelsKey: "allow"},
 		{wellknown.BackfillKey: "allow"},
 		nil,
 	} {

@@ -22,8 +22,6 @@ type Topology struct {
 	Required []string
 	// Preferred levels lie within the required ones. Empty if nothing narrower than Required is better.
 	Preferred []string
-	// MixedModels is set if it does not matter whether the members use GPUs of one model.
-	MixedModels bool
 	// Segment is what runs of consecutive ranks share; its zero value if they need not share anything.
 	Segment Segment
 }
@@ -54,9 +52,6 @@ func TopologyOf(pg *schedulingv1alpha1.PodGroup, pod *v1.Pod) (Topology, error) 
 		*at.levels = levels
 	}
 	var bad *wellknown.BadValue
-	if t.MixedModels, bad = mixedModels(pg, pod); bad != nil {
-		return Topology{}, bad
-	}
 	if t.Segment, bad = segmentOf(pg, pod); bad != nil {
 		return Topology{}, bad
 	}
@@ -72,19 +67,6 @@ func annotation(pg *schedulingv1alpha1.PodGroup, pod *v1.Pod, key string) (objec
 	}
 	value, found = pod.Annotations[key]
 	return "pod", value, found
-}
-
-// mixedModelsAllowed is the one value of MixedModelsKey.
-const mixedModelsAllowed = "allow"
-
-// mixedModels reads whether the gang may mix GPU models, from its PodGroup, which may be nil, and else from a member.
-func mixedModels(pg *schedulingv1alpha1.PodGroup, pod *v1.Pod) (bool, *wellknown.BadValue) {
-	object, value, found := annotation(pg, pod, wellknown.MixedModelsKey)
-	if found && value != mixedModelsAllowed {
-		return false, &wellknown.BadValue{Object: object, Kind: "annotation", Key: wellknown.MixedModelsKey, Value: value,
-			Allowed: `"` + mixedModelsAllowed + `"`}
-	}
-	return found, nil
 }
 
 // topologyLevels reads a comma-separated list of label keys. If it cannot be read, allowed says what it should be.

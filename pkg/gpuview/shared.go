@@ -8,6 +8,7 @@ import (
 	kubeinformers "k8s.io/client-go/informers"
 
 	"berth.dev/berth/pkg/informers"
+	"berth.dev/berth/pkg/wellknown"
 )
 
 // ProfileKeys tells the plugins of all profiles of one scheduler by which names the profiles know GPUs. It is safe for
@@ -32,9 +33,16 @@ func (n *ProfileKeys) Add(keys *Keys) {
 	}
 }
 
-// All are the names of all profiles, in the order of these; none where no profile has any of its own.
+// All are the names of all profiles, in the order of these; the defaults where no profile has any of its own. The
+// caller must not change the list.
 func (n *ProfileKeys) All() []*Keys {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return slices.Clone(n.keys)
+	if len(n.keys) == 0 {
+		return defaultKeys
+	}
+	return n.keys
 }
+
+// defaultKeys name GPUs where no profile reads them.
+var defaultKeys = []*Keys{{GPUNames: wellknown.DefaultGPUNames()}}

@@ -66,8 +66,6 @@ type State struct {
 	ReservedNodes []string
 	// EstimatedStart is when the gang is expected to start, nil if that is not known.
 	EstimatedStart *schedulingv1alpha1.PodGroupEstimatedStart
-	// MixedModels says on which GPU models the gang runs, if on several.
-	MixedModels string
 	// OwnerUnread is set while the object that may declare the minimum has not been read.
 	OwnerUnread bool
 	// OtherScheduler names the scheduler of the oldest member if it is not this one.

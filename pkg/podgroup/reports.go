@@ -90,8 +90,8 @@ func (c *Controller) reportWait(ctx context.Context, id gang.ID, s *State, pg *s
 	return 0
 }
 
-// recordAnomalies records on the PodGroup what is unusual about its members, each once: different priorities, a
-// scheduler that does not know gangs, or several GPU models.
+// recordAnomalies records on the PodGroup what is unusual about its members, each once: different priorities, or a
+// scheduler that does not know gangs.
 func (c *Controller) recordAnomalies(ctx context.Context, s *State, pg *schedulingv1alpha1.PodGroup, r *record) {
 	found := map[string]string{}
 	if len(s.Priorities) > 0 {
@@ -102,9 +102,6 @@ func (c *Controller) recordAnomalies(ctx context.Context, s *State, pg *scheduli
 		found["ForeignScheduler"] = fmt.Sprintf(
 			"%d pending %s placed by another scheduler: pod %s names the scheduler %s, which is no profile of this one",
 			s.Foreign, plural.Choose(s.Foreign, "member is", "members are"), pod.Name, s.OtherScheduler)
-	}
-	if s.MixedModels != "" && s.Met() {
-		found["MixedModels"] = s.MixedModels
 	}
 	for reason, message := range found {
 		if r.anomalies[reason] != message {

@@ -144,9 +144,5 @@ func control(pod *v1.Pod, j *trace.Job) {
 }
 
 func podGroupObject(j *trace.Job) *unstructured.Unstructured {
-	group := gangview.NewPodGroup(namespaceOf(j), j.Name, j.Pods)
-	if j.Mixed {
-		gangview.MixModels(group)
-	}
-	return group
+	return gangview.NewPodGroup(namespaceOf(j), j.Name, j.Pods)
 }

@@ -18,7 +18,7 @@ var (
 	openbPodOptional = []string{"gpu_spec", "qos", "pod_phase", "creation_time", "deletion_time", "scheduled_time"}
 	jobColumns       = []string{"name", "cpu_milli", "memory_mib"}
 	jobOptional      = []string{"arrival", "duration", "pods", "gpus", "gpu_milli", "models", "gang", "priority", "spot",
-		"namespace", "labels", "mixed_models", "run_time", "checkpoint_every"}
+		"namespace", "labels", "run_time", "checkpoint_every"}
 	spotValues = []string{"", "tolerate", "require", "avoid"}
 )
 
@@ -26,10 +26,10 @@ var (
 // beginning:
 //
 //   - CSV with the columns name,cpu_milli,memory_mib[,arrival,duration,pods,gpus,gpu_milli,models,gang,priority,spot,
-//     namespace,labels,mixed_models,run_time]:
+//     namespace,labels,run_time]:
 //     arrival and duration in seconds or as 1h30m, no duration: never ends; cpu, memory and GPUs of one pod; gpu_milli the
 //     share of its one GPU; models joined by |; gang true or false; spot tolerate, require or avoid; labels key=value joined by
-//     |; mixed_models true or false; run_time what the pods declare to run;
+//     |; run_time what the pods declare to run;
 //   - JSON lines, one object a line with the same keys;
 //   - the pod list of the openb trace (name,cpu_milli,memory_mib,num_gpu,gpu_milli[,gpu_spec,…]).
 //
@@ -114,15 +114,11 @@ func readJob(r *row) Job {
 		Spot:            r.text("spot"),
 		Namespace:       r.namespace("namespace"),
 		Labels:          r.labels("labels"),
-		Mixed:           r.boolean("mixed_models"),
 		RunTime:         r.duration("run_time", 0),
 		CheckpointEvery: r.duration("checkpoint_every", 0),
 	}
 	if !slices.Contains(spotValues, j.Spot) {
 		r.fail("spot", j.Spot, "tolerate, require or avoid")
-	}
-	if j.Mixed && !j.Gang {
-		r.fail("mixed_models", r.text("mixed_models"), "true for a gang only")
 	}
 	checkShare(r, "gpu_milli", &j)
 	return j

@@ -44,11 +44,11 @@ func TestReadJobs(t *testing.T) {
 				{Name: "p-1", Arrival: 100 * time.Second, Duration: time.Second, Pods: 1, CPUMilli: 6000, MemoryMiB: 12288},
 			},
 		},
-		"a job may say where its pods live, what they are labelled with, and that its gang may be on several models": {
-			text: "name,cpu_milli,memory_mib,pods,gang,namespace,labels,mixed_models\n" +
-				"a,1,2,2,true,ml,team=vision|example.com/tier=|cost-center=4.2,true\nb,1,2,1,,,,\n",
+		"a job may say where its pods live, and what they are labelled with": {
+			text: "name,cpu_milli,memory_mib,pods,gang,namespace,labels\n" +
+				"a,1,2,2,true,ml,team=vision|example.com/tier=|cost-center=4.2\nb,1,2,1,,,\n",
 			want: []Job{
-				{Name: "a", Pods: 2, CPUMilli: 1, MemoryMiB: 2, Gang: true, Namespace: "ml", Mixed: true,
+				{Name: "a", Pods: 2, CPUMilli: 1, MemoryMiB: 2, Gang: true, Namespace: "ml",
 					Labels: map[string]string{"team": "vision", "example.com/tier": "", "cost-center": "4.2"}},
 				{Name: "b", Pods: 1, CPUMilli: 1, MemoryMiB: 2},
 			},
@@ -79,7 +79,7 @@ func TestReadJobsRefuses(t *testing.T) {
 		"an empty file":                {"", `f.csv: the file is empty; want a header row`},
 		"a file with a header only":    {header, `f.csv: there are no jobs in the file`},
 		"a foreign file":               {"\x7fELF\x02\x01\x01\x00\x00\n", `f.csv:1: column "name" is missing; want name,cpu_milli,memory_mib`},
-		"an unknown column":            {"name,cpu_milli,memory_mib,colour\na,1,1,red\n", `f.csv:1: column "colour" is unknown; allowed are name,cpu_milli,memory_mib,arrival,duration,pods,gpus,gpu_milli,models,gang,priority,spot,namespace,labels,mixed_models,run_time,checkpoint_every`},
+		"an unknown column":            {"name,cpu_milli,memory_mib,colour\na,1,1,red\n", `f.csv:1: column "colour" is unknown; allowed are name,cpu_milli,memory_mib,arrival,duration,pods,gpus,gpu_milli,models,gang,priority,spot,namespace,labels,run_time,checkpoint_every`},
 		"a line that is cut off":       {header + "a,0,60,1,1000,1024,1,,\nb,0,6", `f.csv:3: wrong number of columns; the header has 9 (is the file cut off?)`},
 		"a negative duration":          {header + "a,0,-60,1,1000,1024,1,,\n", `f.csv:2: column "duration": "-60" is not allowed; want seconds (90) or a duration (1h30m), not negative, at most 100 years`},
 		"a duration that is no number": {header + "a,0,NaN,1,1000,1024,1,,\n", `f.csv:2: column "duration": "NaN" is not allowed; want seconds (90) or a duration (1h30m), not negative, at most 100 years`},
@@ -89,7 +89,6 @@ func TestReadJobsRefuses(t *testing.T) {
 		"a namespace that cannot be":   {"name,cpu_milli,memory_mib,namespace\na,1,1,a.b\n", `f.csv:2: column "namespace": "a.b" is not allowed; want the name of a namespace (at most 63 lower case letters, digits and '-')`},
 		"a label that cannot be":       {"name,cpu_milli,memory_mib,labels\na,1,1,team=a b\n", `f.csv:2: column "labels": "team=a b" is not allowed; want labels such as team=vision, joined by |, each key once`},
 		"a label twice":                {"name,cpu_milli,memory_mib,labels\na,1,1,a=1|a=2\n", `f.csv:2: column "labels": "a=1|a=2" is not allowed; want labels such as team=vision, joined by |, each key once`},
-		"mixed models without a gang":  {"name,cpu_milli,memory_mib,mixed_models\na,1,1,true\n", `f.csv:2: column "mixed_models": "true" is not allowed; want true for a gang only`},
 		"a name twice":                 {header + "a,0,60,1,1000,1024,1,,\na,9,60,1,1000,1024,1,,\n", `f.csv:3: job "a" is there already`},
 		"a name that no pod can have":  {header + "A b,0,60,1,1000,1024,1,,\n", `f.csv:2: column "name": "A b" is not allowed; want lower case letters, digits, '-' and '.', a letter or digit at both ends`},
 		"an end before the beginning":  {"name,cpu_milli,memory_mib,num_gpu,gpu_milli,creation_time,deletion_time\np,1,1,0,0,100,50\n", `f.csv:2: column "deletion_time": "50" is not allowed; want a time not before creation_time 100`},
@@ -98,7 +97,7 @@ func TestReadJobsRefuses(t *testing.T) {
 		"a header that does not end":   {"\"" + strings.Repeat("0\n", 2<<20), `f.csv:1: the row that begins here is longer than 1 MiB (is a quote missing?)`},
 		"a JSON line without end":      {`{"name":"` + strings.Repeat("a", 2<<20), `f.csv:1: the line is longer than 1 MiB`},
 		"JSON that is cut off":         {`{"name":"a","cpu_milli":1,"memory_mib":1}` + "\n" + `{"name":"b","cpu_mi`, `f.csv:2: not a JSON object (is the file cut off?): unexpected end of JSON input`},
-		"JSON with a wrong key":        {`{"name":"a","cpus":1}`, `f.csv:1: key "cpus" is unknown; allowed are name,cpu_milli,memory_mib,arrival,duration,pods,gpus,gpu_milli,models,gang,priority,spot,namespace,labels,mixed_models,run_time,checkpoint_every`},
+		"JSON with a wrong key":        {`{"name":"a","cpus":1}`, `f.csv:1: key "cpus" is unknown; allowed are name,cpu_milli,memory_mib,arrival,duration,pods,gpus,gpu_milli,models,gang,priority,spot,namespace,labels,run_time,checkpoint_every`},
 		"JSON with a nested value":     {`{"name":{"a":1}}`, `f.csv:1: key "name": want a string, a number, true, false or a list of strings`},
 	}
 	for name, tt := range tests {

@@ -52,8 +52,6 @@ type Job struct {
 	CheckpointEvery time.Duration
 	// RunTime is how long the pods declare to run, 0 if they do not.
 	RunTime time.Duration
-	// Mixed lets a gang run on several models of GPUs.
-	Mixed bool
 	// Ranked numbers the pods of a gang as an indexed Job does.
 	Ranked bool
 }

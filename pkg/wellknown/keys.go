@@ -79,9 +79,6 @@ const (
 	ProtectForKey = "berth.dev/protect-for"
 	// EvictionNoticeKey is the annotation of a pod or a PodGroup with how long before its eviction it is to be told.
 	EvictionNoticeKey = "berth.dev/eviction-notice"
-	// MixedModelsKey is the annotation of a PodGroup or a pod whose gang does not try to stay on GPUs of one model. Its
-	// value is "allow".
-	MixedModelsKey = "berth.dev/mixed-gpu-models"
 )
 
 // Keys of Berth's own about fixed addresses.

@@ -16,7 +16,7 @@ var ownKeys = []string{
 	GPULinksKey, GPUMemoryMinKey, GPUModeKey,
 	GPUInterconnectKey, GPUModelsKey, GPUSharingKey, GPUsInUseKey, GPUsInUseAtKey, IPAddressKey, IPPoolKey,
 	LastCheckpointKey, LicensesKey,
-	MinMembersByRoleKey, MixedModelsKey,
+	MinMembersByRoleKey,
 	NearKey, PricePerHourKey, ProtectForKey, RestartCostKey, RoleKey, RoleLabelKey, RunTimeKey, SchedulerKey,
 	SegmentSizeKey, SegmentTopologyKey, SLAClassKey,
 	SLOLatencyKey, SLOThroughputKey, SpotKey,

@@ -125,7 +125,7 @@ var bounds = map[string]map[string]string{
 		"lists.degraded": byGang, "lists.evicted": byGang, "lists.planned": byGang, "groupEviction.spared": byPod,
 		"Membership.Roles": oneCycle, "block.short": byGang, "census.labelled": byPod,
 		"census.precedences": byPod, "census.priorities": byPod, "census.roles": byPod,
-		"roster.atRest": byPod,
+		"roster.atRest":    byPod,
 		"roster.members":   byPod,
 		"plan.assignments": byGang, "planTally.roles": byGang, "planTally.readyRoles": byGang, "refusals.of": byGang,
 	},
@@ -169,7 +169,7 @@ var bounds = map[string]map[string]string{
 		"ModelRates.GPU": byAdmin,
 	},
 	"pkg/dryrun": {
-		"Models.known": "100,000 nodes (mostKnown)", "Pending.parked": byGang,
+		"Pending.parked": byGang,
 		"Planner.tables": "8 choices of levels (maxPathTables)", "causeCounts.lasting": oneCycle,
 		"causeCounts.nodes": oneCycle, "causeCounts.siblings": oneCycle, "meanNode.scalar": oneCycle,
 		"membership.Classes": oneCycle, "membership.Pods": oneCycle,
@@ -201,8 +201,8 @@ var bounds = map[string]map[string]string{
 	},
 	"pkg/podgroup": {
 		"groupStatuses": inSource, "Owners.declared": byGang, "Owners.gangs": byGang,
-		 "followedGang.written": byGang,
-		"progress.settled": oneCycle, "Owners.kinds": byAdmin, "State.Held": oneCycle,
+		"followedGang.written": byGang,
+		"progress.settled":     oneCycle, "Owners.kinds": byAdmin, "State.Held": oneCycle,
 		"namespaces.inside":  byAdmin,
 		"namespaces.waiting": byGang, "ownerKind.gangs": byGang, "ownerObject.states": byGang, "PodEvents.told": byPod,
 		"record.anomalies": byGang, "record.waits": byGang, "records.byGang": byGang, "refusals.paused": byAdmin,
@@ -227,7 +227,7 @@ var bounds = map[string]map[string]string{
 		"HeldPods.pods": byPod, "News.Changed": byGang, "News.happenings": byPod, "gates.gate": byPod,
 	},
 	"pkg/plugins/coscheduling": {
-		"podFeed.ends": byAdmin, "pluginMessages.last": byGang, "told.mixedModels": byGang,
+		"podFeed.ends": byAdmin, "pluginMessages.last": byGang,
 	},
 	"pkg/plugins/costoptimized": {
 		"Plugin.offers": "1024 kinds of nodes (maxOffers)", "bill.byCapacity": byNode, "biller.lines": byNode,

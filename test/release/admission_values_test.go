@@ -30,8 +30,7 @@ import (
 
 // podValues are values of the keys that pods carry, bad and good ones. What each is the scheduler's reader says.
 var podValues = map[string][]string{
-	wellknown.BackfillKey:    {"allow", "", "Allow", "yes", "true", "allow "},
-	wellknown.MixedModelsKey: {"allow", "", "Allow", "yes", "true", "allow "},
+	wellknown.BackfillKey: {"allow", "", "Allow", "yes", "true", "allow "},
 	wellknown.DatasetsKey: {"imagenet", "a, b", "", "a,a", "A", "a,", "a b", strings.Repeat("x", 64), "a-", many(16),
 		many(17)},
 	wellknown.DeadlineKey: times, wellknown.LastCheckpointKey: times,
@@ -289,7 +288,7 @@ func testPodGroups(t *testing.T, w *guarded) {
 		wellknown.LastCheckpointKey: times, wellknown.CheckpointEveryKey: durations, wellknown.EvictionNoticeKey: durations,
 		wellknown.ProtectForKey: durations, wellknown.RestartCostKey: durations,
 		wellknown.SegmentSizeKey: segmentSizes, wellknown.SegmentTopologyKey: segmentLevels,
-		wellknown.BackfillKey: {"allow", "", "yes"}, wellknown.MixedModelsKey: {"allow", "", "yes"},
+		wellknown.BackfillKey:   {"allow", "", "yes"},
 		wellknown.RoleLabelKey:  {"role", "example.com/role", "", "/", "my role"},
 		wellknown.GroupLabelKey: {"group", "example.com/group", "", "/", "my group"},
 		wellknown.GroupsKey:     {"[{name: a, pods: 2}]", "", "  ", "[{name: a, pods: 2}]" + strings.Repeat(" ", 1<<14)},

@@ -77,7 +77,7 @@ func (d *Divider) begin(s *Division, own, begins int, members []gang.Member, nod
 	if !s.complete(begins) {
 		return nil, fmt.Sprintf("%s has fewer members than it needs to begin", s.name(begins)), nil
 	}
-	c := d.Pose(s, members, nodes, NoLimits)
+	c := d.Pose(s, members, nodes)
 	in := tree.Home{Level: tree.None, Domain: tree.None}
 	for at := s.all[begins].around; at != tree.None; at = s.all[at].around {
 		if set := &c.Sets[at]; set.Held != tree.None {

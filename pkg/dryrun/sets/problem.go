@@ -13,13 +13,6 @@ import (
 	"berth.dev/berth/pkg/tree"
 )
 
-// Limits keeps the members of a class on nodes with GPUs of some model: it names the model, and says which nodes have
-// it.
-type Limits func(class string) (model string, allow func(*v1.Node) bool)
-
-// NoLimits lets all members go anywhere.
-func NoLimits(string) (string, func(*v1.Node) bool) { return "", func(*v1.Node) bool { return true } }
-
 // mostAccounts bounds for how many classes it is counted how many members each node takes. Others are bounded by what
 // nodes have free.
 const mostAccounts = 32
@@ -41,15 +34,14 @@ type domains struct {
 	index map[string]int
 }
 
-// Pose poses the problem of the sets on the nodes. The classes are kept on the models that only gives them.
-func (d *Divider) Pose(s *Division, members []gang.Member, nodes []fwk.NodeInfo,
-	only Limits) *Problem {
+// Pose poses the problem of the sets on the nodes.
+func (d *Divider) Pose(s *Division, members []gang.Member, nodes []fwk.NodeInfo) *Problem {
 	c := &Problem{Division: s, classes: map[string]int{}}
 	for _, n := range nodes {
 		c.nodes = append(c.nodes, n.Node())
 	}
 	c.Nodes = make([]tree.Node, len(nodes))
-	d.addClasses(c, members, nodes, only)
+	d.addClasses(c, members, nodes)
 	for i := range s.all {
 		c.addSet(i)
 	}
@@ -57,16 +49,12 @@ func (d *Divider) Pose(s *Division, members []gang.Member, nodes []fwk.NodeInfo,
 }
 
 // addClasses adds what members ask for, and what nodes have of it.
-func (d *Divider) addClasses(c *Problem, members []gang.Member, nodes []fwk.NodeInfo, only Limits) {
+func (d *Divider) addClasses(c *Problem, members []gang.Member, nodes []fwk.NodeInfo) {
 	at := make(map[string]int, len(c.nodes))
 	for i, n := range c.nodes {
 		at[n.Name] = i
 	}
-	type shape struct {
-		key   capacity.ShapeKey
-		model string
-	}
-	shapes := map[shape]int{}
+	shapes := map[capacity.ShapeKey]int{}
 	var asks []amounts
 	for i := range members {
 		m := &members[i]
@@ -75,19 +63,17 @@ func (d *Divider) addClasses(c *Problem, members []gang.Member, nodes []fwk.Node
 			continue
 		}
 		key := d.Capacity.Acquire(pod)
-		model, allow := only(m.Class)
-		of := shape{key, model}
-		class, known := shapes[of]
+		class, known := shapes[key]
 		if !known {
 			class = len(shapes)
-			shapes[of] = class
+			shapes[key] = class
 			asks = append(asks, amountsOf(pod))
 			if class < mostAccounts {
 				for i := range c.Nodes {
 					c.Nodes[i].Slots = append(c.Nodes[i].Slots, 0)
 				}
 				d.Capacity.Each(key, func(node *v1.Node, now, _ int) {
-					if i, here := at[node.Name]; here && allow(node) {
+					if i, here := at[node.Name]; here {
 						c.Nodes[i].Slots[class] = now
 					}
 				})

@@ -62,8 +62,7 @@ func coordinatorOf(ctx context.Context, profile framework.Framework, s settings)
 			return nil, err
 		}
 		gangview.GangsOf(factory).Follow(s.owners)
-		c := newCoordinator(s, groups.GetStore())
-		c.planner.Models.Names = gpuview.ProfileKeysOf(factory)
+		c := newCoordinator(s, groups.GetStore(), gpuview.ProfileKeysOf(factory))
 		c.profiles.Add(profile)
 		return c, c.run(ctx, profile, groups, client)
 	})
@@ -75,7 +74,7 @@ func coordinatorOf(ctx context.Context, profile framework.Framework, s settings)
 }
 
 // newCoordinator wires the parts that know nothing of informers.
-func newCoordinator(s settings, groups cache.Store) *coordinator {
+func newCoordinator(s settings, groups cache.Store, names *gpuview.ProfileKeys) *coordinator {
 	c := &coordinator{settings: s, members: &members.Directory{Policy: s.owners, Groups: groups},
 		profiles: &profiles.Set{}}
 	inbox := gangloop.NewInbox()
@@ -94,7 +93,7 @@ func newCoordinator(s settings, groups cache.Store) *coordinator {
 		c.members.Pod)
 	c.holds.Gate.Away.Held = c.backlog.Holds
 	c.held = gangloop.NewHeldPods(func(pod *v1.Pod) bool { return c.holdsBack(pod) != nil }, c.backlog)
-	gpus := gpuRequests{dryrun.NewModels()}
+	gpus := gpuRequests{names}
 	forecasts := c.holds.Gate.Forecasts
 	forecasts.Leads, forecasts.GPUs, forecasts.Limit = c.told.leader.Leading, gpus.count, c.ownerLimit
 	forecasts.Gang = c.members.ID
@@ -110,7 +109,7 @@ func newCoordinator(s settings, groups cache.Store) *coordinator {
 	n.Profiles, n.Members, n.Loss, n.Leads = c.profiles, c.members, c.evictor.Sources.Loss, c.told.leader.Leading
 	c.evictor.Faults.Limits = c.settings.repairs
 	c.planner = &dryrun.Planner{Sources: dryrun.Sources{Ledger: c.ledger, GangOf: c.members.ID, Pod: c.members.Pod,
-		PodGroup: c.members.Group, Profiles: c.profiles, Capacity: c.headroom, Models: gpus.models,
+		PodGroup: c.members.Group, Profiles: c.profiles, Capacity: c.headroom, GPUs: names,
 		Said: c.told.messages.about}}
 	c.effects = &gangloop.Executor{Plugin: Name, Cycles: &c.ledger.Cycles, Profiles: c.profiles, Members: c.members,
 		Lost: c.keepForReturn, Landed: c.evictor.Landed}

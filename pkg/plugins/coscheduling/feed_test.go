@@ -31,9 +31,6 @@ func TestGangIsLookedAtAgainAfterAnAnnotation(t *testing.T) {
 	}{
 		{"one that says where members may be is added", func(f *groupFeed) { f.changeGroup(group(nil), group(rack)) }, true},
 		{"one is removed", func(f *groupFeed) { f.changeGroup(group(rack), group(nil)) }, true},
-		{"GPU models may be mixed", func(f *groupFeed) {
-			f.changeGroup(group(nil), group(map[string]string{wellknown.MixedModelsKey: "allow"}))
-		}, true},
 		{"one that means nothing here is added",
 			func(f *groupFeed) { f.changeGroup(group(nil), group(map[string]string{"example.com/mine": "1"})) }, false},
 		{"a PodGroup comes that says where members may be", func(f *groupFeed) { f.addGroup(group(rack)) }, true},
@@ -46,7 +43,7 @@ func TestGangIsLookedAtAgainAfterAnAnnotation(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			c := newCoordinator(settings{}, cache.NewStore(cache.MetaNamespaceKeyFunc))
+			c := newCoordinator(settings{}, cache.NewStore(cache.MetaNamespaceKeyFunc), &gpuview.ProfileKeys{})
 			id := gang.ID{Namespace: "ns", Name: "g"}
 			c.ledger.Observe(id, gang.Member{Ref: gang.Ref{UID: "m", Namespace: "ns", Name: "m"}, State: gang.Pending,
 				Class: "c", Ours: true, Minimum: 1}, time.Now())

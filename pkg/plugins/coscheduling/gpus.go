@@ -5,21 +5,12 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"berth.dev/berth/pkg/apis/config"
-	"berth.dev/berth/pkg/dryrun"
 	gpudomain "berth.dev/berth/pkg/gpu"
 	"berth.dev/berth/pkg/gpuview"
 )
 
 // gpuRequests says how many GPUs pods ask for.
-type gpuRequests struct{ models *dryrun.Models }
-
-// defaultKeys name GPUs where no profile reads them.
-func defaultKeys() *gpuview.Keys {
-	args := &config.GPUAwareArgs{}
-	config.SetDefaultsGPUAwareArgs(args)
-	return &gpuview.Keys{GPUNames: args.Names()}
-}
+type gpuRequests struct{ names *gpuview.ProfileKeys }
 
 // count counts the GPUs that the pod asks for.
 func (g gpuRequests) count(pod *v1.Pod) int { return g.of(pod).Count }
@@ -32,11 +23,7 @@ func (g gpuRequests) milli(pod *v1.Pod) int64 {
 
 // of is what the pod asks for of GPUs, by the names that the first of the profiles knows it by.
 func (g gpuRequests) of(pod *v1.Pod) gpuview.Request {
-	all := g.models.Names.All()
-	if len(all) == 0 {
-		all = []*gpuview.Keys{defaultKeys()}
-	}
-	for _, keys := range all {
+	for _, keys := range g.names.All() {
 		if r, err := keys.PodGPURequest(pod); err == nil && (r.Count > 0 || len(r.Slices) > 0) {
 			return r
 		}

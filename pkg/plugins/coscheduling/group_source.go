@@ -47,7 +47,6 @@ func (c *coordinator) groupState(id gang.ID) podgroup.State {
 	v, known := c.ledger.View(id)
 	s := podgroup.State{View: v, Known: known, OwnerUnread: c.told.owners.Unread(id)}
 	if !known {
-		c.told.mixedModels.Delete(id)
 		return s
 	}
 	for _, ref := range c.ledger.Members(id) {
@@ -62,9 +61,6 @@ func (c *coordinator) groupState(id gang.ID) podgroup.State {
 	}
 	s.Held = c.ledger.Held(id)
 	s.Reserved, s.ReservedNodes, s.EstimatedStart = c.loop.Reservations.Messages.Of(id)
-	if on, mixed := c.told.mixedModels.Load(id); mixed {
-		s.MixedModels = on.(string)
-	}
 	return s
 }
 

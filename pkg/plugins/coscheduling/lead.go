@@ -97,9 +97,6 @@ func (l *leading) propose(result *dryrun.Plan) (*fwk.PreFilterResult, *fwk.Statu
 	effects, serves, proceed := c.ledger.Cycles.Propose(uid,
 		gang.Proposal{Assignments: result.Assignments, Ordered: result.Ordered}, time.Now())
 	c.effects.Apply(l.ctx, effects)
-	if serves {
-		c.told.noteMixed(l.id, result.Mixed)
-	}
 	switch {
 	case !serves:
 		return nil, cycles.Reject(fwk.UnschedulableAndUnresolvable,

@@ -26,18 +26,8 @@ type told struct {
 	owners *podgroup.Owners
 	// recorder tells of what pods and PodGroups say wrongly.
 	recorder events.EventRecorderLogger
-	// messages are what other plugins say; mixedModels says by gang on which models it runs, if on several.
-	messages    pluginMessages
-	mixedModels sync.Map
-}
-
-// noteMixed keeps on which models the gang is, for its PodGroup; empty if on one.
-func (t *told) noteMixed(id gang.ID, on string) {
-	if on == "" {
-		t.mixedModels.Delete(id)
-		return
-	}
-	t.mixedModels.Store(id, on)
+	// messages are what other plugins say.
+	messages pluginMessages
 }
 
 // doubt says of an object that has told of another checkpoint what is wrong with it, if anything is.
