@@ -104,7 +104,7 @@ func (s *setSearch) plan() Plan {
 
 // arrange places what is needed of all sets in what is free, and reports whether it fits. If not, nothing has changed.
 func (s *setSearch) arrange() bool {
-	p := tree.Problem{Sets: s.Tree.Sets, Levels: s.Tree.Levels, Firm: s.Tree.Firm, Nodes: make([]tree.Node, len(s.Nodes)),
+	p := tree.Problem{Sets: s.Tree.Sets, Levels: s.Tree.Levels, Nodes: make([]tree.Node, len(s.Nodes)),
 		Order: map[int][]int{}}
 	for c := range s.classes {
 		p.Asks = append(p.Asks, s.classes[c].Demand)

@@ -109,7 +109,6 @@ type Tree struct {
 	Sets []tree.Set
 	// Levels hold the domain of each node at each level.
 	Levels [][]int
-	Firm   bool
 }
 
 // Victim is a bound pod that may be evicted.

@@ -43,7 +43,7 @@ func (r *request) divide(e *Evictor, levels gangview.Topology, members []gang.Me
 	if err != nil {
 		return err //nolint:wrapcheck // it says which pod
 	}
-	d := &division{Tree: eviction.Tree{Sets: posed.Sets, Levels: posed.Levels, Firm: posed.Firm},
+	d := &division{Tree: eviction.Tree{Sets: posed.Sets, Levels: posed.Levels},
 		nodes: make(map[string]int, len(nodes)), posed: posed}
 	for i, n := range nodes {
 		d.nodes[n.Name] = i
@@ -81,7 +81,7 @@ func (d *division) addTo(p *eviction.Problem) {
 	if d == nil {
 		return
 	}
-	p.Tree = &eviction.Tree{Sets: slices.Clone(d.Sets), Firm: d.Firm}
+	p.Tree = &eviction.Tree{Sets: slices.Clone(d.Sets)}
 	for _, domains := range d.Levels {
 		level := make([]int, len(p.Nodes))
 		for n := range p.Nodes {

@@ -15,7 +15,10 @@ func (p *Profile) Lack(id gang.ID, nodes []fwk.NodeInfo) obstacle.Reason {
 	if len(waitlist.MinResources(pg)) == 0 {
 		return nil
 	}
-	return waitlist.Lack(p.framework, id, pg, p.own(id, nodes), nodes)
+	if m := waitlist.Lack(p.framework, id, pg, p.own(id, nodes), nodes); len(m.Short) > 0 {
+		return m
+	}
+	return nil
 }
 
 // own returns the members of the gang that the nodes hold already.

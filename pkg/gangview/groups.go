@@ -166,8 +166,7 @@ func (r *groupsReader) read(groups []grouptree.Group, prefix, at string, levels,
 // one reads a group, or one copy of it, whose pods carry the name in their label; those of groups within begin with the
 // prefix.
 func (r *groupsReader) one(g *grouptree.Group, name, prefix, field string, levels, depth int) (tree.Group, error) {
-	out := tree.Group{Name: name, Least: len(g.Groups), Roles: map[string]int{}, Alone: g.Alone,
-		Later: min(max(g.Later, 0), maxMinMember)}
+	out := tree.Group{Name: name, Least: len(g.Groups), Roles: map[string]int{}, Alone: g.Alone}
 	switch {
 	case len(validation.IsValidLabelValue(name)) > 0:
 		return out, r.bad(field+".name", name, "the value of a label, which has at most 63 characters")

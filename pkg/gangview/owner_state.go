@@ -3,7 +3,6 @@ package gangview
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
@@ -107,7 +106,7 @@ func exclusiveLevel(r *objectReader, metadata string) string {
 func readJob(r *objectReader) map[string]OwnerState {
 	s := OwnerState{Minimum: jobPods(r, "spec", r.text("status.failedIndexes")), Limit: jobLimit(r)}
 	if level := exclusiveLevel(r, "spec.template.metadata"); level != "" && s.Minimum > 1 {
-		s.startsWith(r, []string{jobNameLabel}, []grouptree.Group{exclusiveGroup(r.name, level, s.Minimum)})
+		s.startsWith(r, []string{jobNameLabel}, []grouptree.Group{exclusiveGroup(r.name, level)})
 	}
 	return whole(s)
 }
@@ -146,9 +145,11 @@ func readLeaderWorkerSet(r *objectReader) map[string]OwnerState {
 			"set startupPolicy: LeaderCreated")
 	case r.annotation("metadata", lwsExclusiveTopologyKey) != "":
 		s.startsWith(r, []string{leaderWorkerSetNameLabel}, []grouptree.Group{exclusiveGroup(r.name,
-			r.annotation("metadata", lwsExclusiveTopologyKey), s.Minimum)})
+			r.annotation("metadata", lwsExclusiveTopologyKey))})
 	case r.annotation("metadata", lwsSubGroupTopologyKey) != "":
-		s.startsWith(r, []string{leaderWorkerSetNameLabel, leaderWorkerSetSubGroupLabel}, leaderWorkerSubGroups(r, s.Minimum))
+		minimum := s.Minimum
+		s.startsWith(r, []string{leaderWorkerSetNameLabel, leaderWorkerSetSubGroupLabel}, leaderWorkerSubGroups(r, minimum))
+		s.Minimum = minimum
 	}
 	return whole(s)
 }
@@ -174,13 +175,13 @@ func leaderWorkerSubGroups(r *objectReader, size int) []grouptree.Group {
 	return groups
 }
 
-// exclusiveGroup is a group of pods in a domain of its own, which are created when the first of them has a node.
-func exclusiveGroup(name, level string, pods int) grouptree.Group {
-	return grouptree.Group{Name: name, Pods: ptr.To(1), Later: pods - 1, Required: level, Alone: true}
+// exclusiveGroup is a group of pods in a domain of its own. Its first pod starts it: the others are created when that
+// has a node, and the controller ties them to its domain.
+func exclusiveGroup(name, level string) grouptree.Group {
+	return grouptree.Group{Name: name, Pods: ptr.To(1), Required: level, Alone: true}
 }
 
-// startsWith has the gang start as the tree says, which pods name by the values of labels. The pods of groups that come
-// later do not count for the minimum.
+// startsWith has the gang start as the tree says, which pods name by the values of labels.
 func (s *OwnerState) startsWith(r *objectReader, labels []string, groups []grouptree.Group) {
 	if len(groups) == 0 {
 		return
@@ -189,9 +190,6 @@ func (s *OwnerState) startsWith(r *objectReader, labels []string, groups []group
 	g := groupTerms{groupKeys: labels, groups: groups}
 	*s = g.states(r)[""]
 	s.Attempt, s.Limit = of.Attempt, of.Limit
-	if !slices.ContainsFunc(groups, func(of grouptree.Group) bool { return of.Later > 0 }) {
-		s.Minimum = of.Minimum
-	}
 }
 
 // jobSetLabels are those by which pods of a JobSet name their Job.
@@ -215,7 +213,7 @@ func readJobSet(r *objectReader) map[string]OwnerState {
 		level := cmp.Or(exclusiveLevel(r, "metadata"), exclusiveLevel(job, "template.metadata"))
 		if level != "" && each > 1 && copies > 0 {
 			exclusive = true
-			of = exclusiveGroup(name, level, each)
+			of = exclusiveGroup(name, level)
 			of.Copies = &copies
 			s.startsWith(r, jobSetLabels, []grouptree.Group{of})
 		}

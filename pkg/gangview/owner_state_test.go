@@ -78,7 +78,7 @@ func TestGangOwnerStates(t *testing.T) {
 		{"a Job of a JobSet that places its Jobs apart", "Job",
 			`spec: {parallelism: 4, template: {metadata: {annotations: {alpha.jobset.sigs.k8s.io/exclusive-topology: rack}}}}`,
 			map[string]OwnerState{"": {UID: "u", Minimum: 1, Says: `{"berth.dev/group-label":"batch.kubernetes.io/job-name",` +
-				`"berth.dev/groups":"[{\"name\":\"train\",\"required\":\"rack\",\"pods\":1,\"alone\":true,\"later\":3}]"}`}}},
+				`"berth.dev/groups":"[{\"name\":\"train\",\"required\":\"rack\",\"pods\":1,\"alone\":true}]"}`}}},
 		{"the same by labels of nodes", "Job",
 			`spec: {parallelism: 4, template: {metadata: {annotations: {alpha.jobset.sigs.k8s.io/exclusive-topology: rack, alpha.jobset.sigs.k8s.io/node-selector: ""}}}}`, one(4)},
 		{"a Job larger than any gang", "Job", `spec: {parallelism: 200000}`, never(100000, "Job train asks for 200000 pods; a gang has 100000 at most")},
@@ -107,7 +107,7 @@ func TestGangOwnerStates(t *testing.T) {
 		{"whose groups are placed apart", "LeaderWorkerSet",
 			`{metadata: {annotations: {leaderworkerset.sigs.k8s.io/exclusive-topology: rack}}, spec: {leaderWorkerTemplate: {size: 4}}}`,
 			map[string]OwnerState{"": {UID: "u", Minimum: 1, Says: `{"berth.dev/group-label":"leaderworkerset.sigs.k8s.io/name",` +
-				`"berth.dev/groups":"[{\"name\":\"train\",\"required\":\"rack\",\"pods\":1,\"alone\":true,\"later\":3}]"}`}}},
+				`"berth.dev/groups":"[{\"name\":\"train\",\"required\":\"rack\",\"pods\":1,\"alone\":true}]"}`}}},
 		{"whose sub-groups are placed apart, with the leader in the first", "LeaderWorkerSet",
 			`{metadata: {annotations: {leaderworkerset.sigs.k8s.io/subgroup-exclusive-topology: rack}}, spec: {leaderWorkerTemplate: {size: 5, subGroupPolicy: {subGroupSize: 2}}}}`,
 			map[string]OwnerState{"": {UID: "u", Minimum: 5, Says: `{"berth.dev/group-label":"leaderworkerset.sigs.k8s.io/name,leaderworkerset.sigs.k8s.io/subgroup-index",` +
@@ -149,9 +149,9 @@ spec:
 metadata: {annotations: {alpha.jobset.sigs.k8s.io/exclusive-topology: rack}}
 spec: {replicatedJobs: [{name: d, template: {spec: {}}}, {name: w, replicas: 2, template: {spec: {parallelism: 2}}}]}`,
 			jobs(OwnerState{Minimum: 3, Says: `{"berth.dev/group-label":"jobset.sigs.k8s.io/replicatedjob-name,jobset.sigs.k8s.io/job-index",` +
-				`"berth.dev/groups":"[{\"name\":\"d\",\"copies\":1,\"pods\":1},{\"name\":\"w\",\"copies\":2,\"required\":\"rack\",\"pods\":1,\"alone\":true,\"later\":1}]"}`},
+				`"berth.dev/groups":"[{\"name\":\"d\",\"copies\":1,\"pods\":1},{\"name\":\"w\",\"copies\":2,\"required\":\"rack\",\"pods\":1,\"alone\":true}]"}`},
 				map[string]OwnerState{"d": {Minimum: 1}, "w": {Minimum: 2, Says: `{"berth.dev/group-label":"jobset.sigs.k8s.io/replicatedjob-name,jobset.sigs.k8s.io/job-index",` +
-					`"berth.dev/groups":"[{\"name\":\"w\",\"copies\":2,\"required\":\"rack\",\"pods\":1,\"alone\":true,\"later\":1}]"}`}})},
+					`"berth.dev/groups":"[{\"name\":\"w\",\"copies\":2,\"required\":\"rack\",\"pods\":1,\"alone\":true}]"}`}})},
 		{"a JobSet of Jobs of one pod may place them apart", "JobSet", `
 spec: {replicatedJobs: [{name: w, replicas: 2, template: {metadata: {annotations: {alpha.jobset.sigs.k8s.io/exclusive-topology: rack}}, spec: {}}}]}`,
 			jobs(OwnerState{Minimum: 2}, map[string]OwnerState{"w": {Minimum: 2}})},

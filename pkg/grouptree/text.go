@@ -18,10 +18,8 @@ type Group struct {
 	Roles     map[string]int `json:"roles,omitempty"`
 	Groups    []Group        `json:"groups,omitempty"`
 	MinGroups *int           `json:"minGroups,omitempty"`
-	// Alone and Later are set by dialects: no other such group has the domain, and this number of pods comes when the
-	// others have nodes.
+	// Alone is set by dialects: no other such group has the domain.
 	Alone bool `json:"alone,omitempty"`
-	Later int  `json:"later,omitempty"`
 }
 
 // EncodeGroups writes the groups so that equal ones are written alike.

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/time/rate"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -86,12 +87,13 @@ type Controller struct {
 	records    records
 	namespaces namespaces
 	generator  generator
-	messages   messageLimits
+	// messages limits the writes that change only messages.
+	messages *rate.Limiter
 }
 
 // New returns a controller that has yet to start, and until then ignores what is enqueued.
 func New(leader *informers.Leader, source Source) *Controller {
-	c := &Controller{source: source, leader: leader, messages: newMessageLimits()}
+	c := &Controller{source: source, leader: leader, messages: rate.NewLimiter(messagesPerSecond, messagesAtOnce)}
 	c.Pods.source, c.Pods.leader = &c.source, leader
 	return c
 }

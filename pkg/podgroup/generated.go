@@ -2,12 +2,18 @@ package podgroup
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/klog/v2"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
@@ -15,26 +21,29 @@ import (
 	"berth.dev/berth/pkg/wellknown"
 )
 
-// maxOwners bounds the size of a generated PodGroup whose owners are its members. It is kept as long as any of its
-// owners exists, and those that are gone are replaced.
-const maxOwners = 32
+const (
+	// maxOwners bounds the size of a generated PodGroup whose owners are its members. It is kept as long as any of its
+	// owners exists, and those that are gone are replaced.
+	maxOwners = 32
+	// refusedPause is the pause after a PodGroup was refused, which doubles up to refusedPauseMost.
+	refusedPause, refusedPauseMost = 5 * time.Second, 5 * time.Minute
+)
 
 // generator creates the PodGroups of gangs that have none.
 type generator struct {
 	api      api
 	recorder recorder
-	refusals refusals
 }
 
 // keep creates, corrects or removes the PodGroup that is generated for a gang whose minimum labels or an owner
 // declare. A PodGroup of other authors is left alone, and every write names the version that it was decided on, so that
 // a user who is faster wins. It reports whether there is a PodGroup to write the status of, and after what time to try
 // again.
-func (g *generator) keep(ctx context.Context, id gang.ID, s *State, pg *schedulingv1alpha1.PodGroup, r *record,
-	now time.Time) (shown bool, again time.Duration, err error) {
+func (g *generator) keep(ctx context.Context, id gang.ID, s *State, pg *schedulingv1alpha1.PodGroup,
+	r *record) (shown bool, again time.Duration, err error) {
 	switch {
 	case pg == nil && s.Undeclared > 0:
-		again, err = g.create(ctx, id, s, r, now)
+		again, err = g.create(ctx, id, s, r)
 		return false, again, err
 	case pg == nil:
 		return false, 0, nil
@@ -48,6 +57,74 @@ func (g *generator) keep(ctx context.Context, id gang.ID, s *State, pg *scheduli
 	default:
 		return true, 0, g.correct(ctx, pg, generatedPodGroup(id, s.Undeclared, s.Members))
 	}
+}
+
+// create creates the PodGroup of the gang, and returns after what time to try again.
+func (g *generator) create(ctx context.Context, id gang.ID, s *State, r *record) (again time.Duration, err error) {
+	if r.uncreatable {
+		return 0, nil
+	}
+	if wrong := validation.IsDNS1123Subdomain(id.Name); len(wrong) > 0 {
+		r.uncreatable = true
+		g.reportNoPodGroup(ctx, id, s, fmt.Sprintf("%q is no name of an object: %s", id.Name, strings.Join(wrong, "; ")))
+		return 0, nil
+	}
+	pg := generatedPodGroup(id, s.Undeclared, s.Members)
+	if len(pg.OwnerReferences) == 0 {
+		return 0, nil
+	}
+	return g.handleCreateResult(ctx, id, s, r, g.api.create(ctx, pg))
+}
+
+// handleCreateResult draws conclusions from the result of creating a PodGroup.
+func (g *generator) handleCreateResult(ctx context.Context, id gang.ID, s *State, r *record,
+	err error) (again time.Duration, _ error) {
+	why := ""
+	switch {
+	case err == nil, apierrors.IsAlreadyExists(err):
+		r.refused = 0
+		return 0, nil
+	case apierrors.HasStatusCause(err, v1.NamespaceTerminatingCause), namespaceGone(err):
+		return 0, nil
+	case !byAdmission(err) && (apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)):
+		r.uncreatable = true
+		g.reportNoPodGroup(ctx, id, s, err.Error())
+		return 0, nil
+	case apierrors.ReasonForError(err) != "":
+		// A quota, a right that is missing, a webhook, or a cluster that does not serve them.
+		why = err.Error()
+	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
+		// A webhook that does not answer holds each request for long.
+		why = fmt.Sprintf("the API server, or a webhook that it asks, gave no answer within %s", writeTimeout)
+	default:
+		return 0, fmt.Errorf("creating PodGroup %s: %w", id, err)
+	}
+	if r.refused == 0 {
+		g.reportNoPodGroup(ctx, id, s, why)
+	}
+	r.refused = min(max(2*r.refused, refusedPause), refusedPauseMost)
+	return r.refused, nil
+}
+
+// reportNoPodGroup records on the oldest member why the gang has no PodGroup.
+func (g *generator) reportNoPodGroup(ctx context.Context, id gang.ID, s *State, why string) {
+	klog.FromContext(ctx).Info("A gang is scheduled without a PodGroup", "gang", id, "reason", why)
+	if pod := s.example(); pod != nil {
+		g.recorder.warn(ctx, pod, "NoPodGroup", "the gang is scheduled, but has no PodGroup to show its state: "+why)
+	}
+}
+
+// byAdmission reports whether a policy or a webhook has refused the request, which may say "invalid" and change its
+// mind.
+func byAdmission(err error) bool {
+	return strings.Contains(err.Error(), "denied request") || strings.Contains(err.Error(), "denied the request")
+}
+
+// namespaceGone reports whether the namespace does not exist any more, as opposed to the kind.
+func namespaceGone(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && apierrors.IsNotFound(err) && status.Status().Details != nil &&
+		status.Status().Details.Kind == "namespaces"
 }
 
 func (g *generator) correct(ctx context.Context, pg, want *schedulingv1alpha1.PodGroup) error {

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
@@ -120,7 +119,7 @@ func TestAGeneratedPodGroupStaysUntilItsOwnerIsRead(t *testing.T) {
 			if tc.edit != nil {
 				tc.edit(pg)
 			}
-			if _, _, err := g.keep(t.Context(), id, &tc.state, pg, &record{}, time.Now()); err != nil {
+			if _, _, err := g.keep(t.Context(), id, &tc.state, pg, &record{}); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tc.want, requests.methods); diff != "" {

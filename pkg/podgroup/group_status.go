@@ -109,14 +109,14 @@ func (c *Controller) writeForeign(ctx context.Context, id gang.ID, s *State, r *
 		return 0, nil
 	}
 	if r.foreignKind == p.kind() {
-		if pause := r.foreignPace.take(c.messages.groups, 1, now); pause > 0 {
+		if pause := r.reword(c.messages, s, now); pause > 0 {
 			return pause, nil
 		}
 	}
 	if err := owners.report(ctx, id, &p); err != nil {
 		return 0, err
 	}
-	r.foreign, r.foreignKind, r.foreignPace.last = p.kind()+p.why, p.kind(), now
+	r.foreign, r.foreignKind = p.kind()+p.why, p.kind()
 	return 0, nil
 }
 

@@ -22,48 +22,18 @@ const (
 	// messagePause is the least time between two writes that change only why a gang or its members are pending: the
 	// numbers in it change with every pod that comes or goes.
 	messagePause = 3 * time.Second
-	// These are how many PodGroups and members have their messages changed each second, and at once after a quiet time:
-	// where many gangs wait, every pod that comes or goes changes the numbers in the messages of all. The PodGroups of a
-	// thousand gangs follow one change at once.
-	groupMessages, groupMessagesAtOnce   = 20, 1000
-	memberMessages, memberMessagesAtOnce = 100, 1000
+	// messagesPerSecond is how many PodGroups and members have their messages changed each second, messagesAtOnce after a
+	// quiet time: where many gangs wait, every pod that comes or goes changes the numbers in the messages of all.
+	messagesPerSecond, messagesAtOnce = 100, 1000
 )
-
-// messageLimits limit the writes that change only messages.
-type messageLimits struct{ groups, members *rate.Limiter }
-
-func newMessageLimits() messageLimits {
-	return messageLimits{rate.NewLimiter(groupMessages, groupMessagesAtOnce),
-		rate.NewLimiter(memberMessages, memberMessagesAtOnce)}
-}
-
-// pace spaces out the writes that change only the messages of a PodGroup, or those of its members.
-type pace struct {
-	last time.Time
-	// slot is when the limiter lets the next ones be written; zero until it is asked.
-	slot time.Time
-}
-
-// take returns 0 if n messages may be written now, else the time after which to ask again.
-func (p *pace) take(limiter *rate.Limiter, n int, now time.Time) time.Duration {
-	if pause := messagePause - now.Sub(p.last); pause > 0 {
-		return pause
-	}
-	if p.slot.IsZero() {
-		p.slot = now.Add(limiter.ReserveN(now, n).DelayFrom(now))
-	}
-	if pause := p.slot.Sub(now); pause > 0 {
-		return pause
-	}
-	p.last, p.slot = now, time.Time{}
-	return 0
-}
 
 // record is what the controller remembers of a gang. One sync at a time uses it.
 type record struct {
 	// wrote is when the status was last written.
-	wrote          time.Time
-	group, members pace
+	wrote time.Time
+	// reworded is when messages that alone had changed were last written, slot when the next may be; zero until that is
+	// asked.
+	reworded, slot time.Time
 	// startBy is until when a gang is given time that is expected to start.
 	startBy time.Time
 	// waits are the kinds of reasons for which the gang was reported to wait.
@@ -74,9 +44,29 @@ type record struct {
 	late string
 	// foreign is what was last written to the group of another scheduler, foreignKind without its text.
 	foreign, foreignKind string
-	foreignPace          pace
-	// uncreatable is set if no PodGroup can ever be created for the gang.
+	// refused is the pause after the last PodGroup that was refused, 0 if none was; uncreatable is set if none can ever be
+	// created.
+	refused     time.Duration
 	uncreatable bool
+}
+
+// reword returns 0 if messages of the gang that alone have changed may be written in the sync that began now, else the
+// time after which to ask again.
+func (r *record) reword(limiter *rate.Limiter, s *State, now time.Time) time.Duration {
+	if r.reworded.Equal(now) {
+		return 0
+	}
+	if pause := messagePause - now.Sub(r.reworded); pause > 0 {
+		return pause
+	}
+	if r.slot.IsZero() {
+		r.slot = now.Add(limiter.ReserveN(now, min(1+len(s.Held), messagesAtOnce)).DelayFrom(now))
+	}
+	if pause := r.slot.Sub(now); pause > 0 {
+		return pause
+	}
+	r.reworded, r.slot = now, time.Time{}
+	return 0
 }
 
 // pause returns how long the sync of the gang has to wait, 0 if it begins. A gang is underway that is expected to start

@@ -42,12 +42,11 @@ func (c *Controller) sync(ctx context.Context, id gang.ID, now time.Time) (again
 		return pause, nil
 	}
 	again = c.reportWait(ctx, id, &s, pg, r, now)
-	shown, pause, err := c.generator.keep(ctx, id, &s, pg, r, now)
+	shown, pause, err := c.generator.keep(ctx, id, &s, pg, r)
 	if err != nil {
 		return 0, err
 	}
 	again = sooner(again, pause)
-	pause = 0
 	if shown {
 		c.recordAnomalies(ctx, &s, pg, r)
 		c.reportDeadline(ctx, &s, pg, r, now)
@@ -67,7 +66,7 @@ func (c *Controller) sync(ctx context.Context, id gang.ID, now time.Time) (again
 		}
 	}
 	// There are many more members than PodGroups: their messages come after those of the PodGroup.
-	later, err := c.writeMembers(ctx, &s, r, pause == 0, now)
+	later, err := c.writeMembers(ctx, &s, r, now)
 	if err != nil {
 		return 0, err
 	}
@@ -77,23 +76,20 @@ func (c *Controller) sync(ctx context.Context, id gang.ID, now time.Time) (again
 	return again, nil
 }
 
-// writeGroup writes the status of the PodGroup. If only messages differ it returns after what time those that follow
-// may be written.
+// writeGroup writes the status of the PodGroup. If only messages differ it returns after what time they may be written.
 func (c *Controller) writeGroup(ctx context.Context, s *State, pg *schedulingv1alpha1.PodGroup, r *record,
 	now time.Time) (time.Duration, error) {
 	status := wantedStatus(pg, s, now)
 	if equality.Semantic.DeepEqual(status, pg.Status) {
 		return 0, nil
 	}
-	var pause time.Duration
 	if equality.Semantic.DeepEqual(withoutMessages(status), withoutMessages(pg.Status)) {
-		if pause = r.group.take(c.messages.groups, 1, now); pause > 0 {
+		if pause := r.reword(c.messages, s, now); pause > 0 {
 			return pause, nil
 		}
-		pause = writePause
 	}
 	r.wrote = now
-	return pause, c.api.patch(ctx, pg,
+	return 0, c.api.patch(ctx, pg,
 		map[string]any{"metadata": map[string]any{"uid": pg.UID}, "status": explicit(status)}, "status")
 }
 
@@ -113,9 +109,9 @@ func (a api) clearNominations(ctx context.Context, s *State) error {
 	return nil
 }
 
-// writeMembers writes to members that are held for their gang why they are pending; only messages change where messages
-// allows it. It returns after what time the rest may be written.
-func (c *Controller) writeMembers(ctx context.Context, s *State, r *record, messages bool,
+// writeMembers writes to members that are held for their gang why they are pending, and returns after what time the
+// rest may be written.
+func (c *Controller) writeMembers(ctx context.Context, s *State, r *record,
 	now time.Time) (again time.Duration, err error) {
 	var reworded []*v1.Pod
 	for _, pod := range s.Members {
@@ -138,16 +134,16 @@ func (c *Controller) writeMembers(ctx context.Context, s *State, r *record, mess
 			again = sooner(again, incompletePause-now.Sub(pod.CreationTimestamp.Time))
 			continue
 		}
-		r.group.last, r.members.last = now, now
+		r.reworded = now
 		if err := c.writeMember(ctx, s, pod, now); err != nil {
 			return 0, err
 		}
 	}
-	if len(reworded) == 0 || !messages {
+	if len(reworded) == 0 {
 		return again, nil
 	}
-	n := min(len(reworded), memberMessagesAtOnce)
-	if pause := r.members.take(c.messages.members, n, now); pause > 0 {
+	n := min(len(reworded), messagesAtOnce)
+	if pause := r.reword(c.messages, s, now); pause > 0 {
 		return sooner(again, pause), nil
 	}
 	for _, pod := range reworded[:n] {
@@ -156,7 +152,7 @@ func (c *Controller) writeMembers(ctx context.Context, s *State, r *record, mess
 		}
 	}
 	if n < len(reworded) {
-		r.members.last = time.Time{}
+		r.reworded = time.Time{}
 		again = sooner(again, writePause)
 	}
 	return again, nil

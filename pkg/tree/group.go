@@ -24,9 +24,6 @@ type Group struct {
 	Required, Preferred []string
 	// Alone is set if no other such group may have its domain of the narrowest level that it requires.
 	Alone bool
-	// Later is how many members are created when those that are needed have nodes. Only a domain with room for them, too,
-	// will do.
-	Later int
 }
 
 // Met reports whether the members are enough; byRole tells how many have a role.
@@ -126,7 +123,7 @@ func (g *Group) Equal(o *Group) bool {
 		return g == o
 	}
 	return g.Name == o.Name && g.Least == o.Least && g.Copies == o.Copies && g.Alone == o.Alone &&
-		g.Later == o.Later && maps.Equal(g.Roles, o.Roles) &&
+		maps.Equal(g.Roles, o.Roles) &&
 		slices.Equal(g.Required, o.Required) && slices.Equal(g.Preferred, o.Preferred) &&
 		slices.EqualFunc(g.Groups, o.Groups, func(a, b Group) bool { return a.Equal(&b) })
 }
@@ -155,9 +152,6 @@ func (g *Group) String() string {
 		}
 		// Other roles of a group are called after it.
 		parts = append(parts, fmt.Sprintf("%s=%d", role[strings.LastIndexByte(role, '/')+1:], g.Roles[role]))
-	}
-	if g.Later > 0 {
-		parts = append(parts, fmt.Sprintf("%d more later", g.Later))
 	}
 	for i := range g.Groups {
 		switch within := &g.Groups[i]; {

@@ -22,9 +22,8 @@ type Set struct {
 	Prefer []int
 	// Need counts by class the members that have to find a place for the set to be whole, More those that may.
 	Need, More []int
-	// Coming counts by class members that the set will get, nil for none. A domain with room for them is better.
-	Coming []int
-	// Alone is set if no other such set may have the domain of Level.
+	// Alone is set if no other such set may have the domain of Level. The roomiest domain is tried first then: nothing else
+	// of the kind comes into what is left of it.
 	Alone bool
 	// Held is the domain of Level in which members of the set are already, None if there are none.
 	Held int
@@ -50,8 +49,6 @@ type Problem struct {
 	// Caps bound by home and class, with None for no bound, how many members of all sets with that home fit by what else
 	// is known than the account.
 	Caps map[Home][]int
-	// Firm is set if a domain without room for members that are to come will not do.
-	Firm bool
 }
 
 // Home is a domain of a level; the level None has the one domain of all nodes.
@@ -88,7 +85,7 @@ func (p *Problem) demand(set int) []int {
 func (p *Problem) Same(a, b int) bool {
 	x, y := &p.Sets[a], &p.Sets[b]
 	return x.Level == y.Level && x.Alone == y.Alone && x.Held == y.Held && x.Least == y.Least &&
-		slices.Equal(x.Need, y.Need) && slices.Equal(x.Coming, y.Coming) && slices.Equal(x.Prefer, y.Prefer) &&
+		slices.Equal(x.Need, y.Need) && slices.Equal(x.Prefer, y.Prefer) &&
 		slices.EqualFunc(x.Sets, y.Sets, p.Same)
 }
 
@@ -115,35 +112,13 @@ func (a *Answer) Moved(to *Problem, at func(node int) int) (*Answer, bool) {
 	return out, true
 }
 
-// cut leaves out of the answer the places of members that are still to come.
-func (a *Answer) cut(sets []Set) *Answer {
-	for i := range sets {
-		for class, nodes := range a.Nodes[i] {
-			a.Nodes[i][class] = nodes[:min(len(nodes), sets[i].members(class))]
-		}
-	}
-	return a
-}
-
 // count is how many members have a place.
-func (a *Answer) count(sets []Set) int {
+func (a *Answer) count() int {
 	n := 0
-	for i := range sets {
-		for class, nodes := range a.Nodes[i] {
-			n += min(len(nodes), sets[i].members(class))
+	for _, classes := range a.Nodes {
+		for _, nodes := range classes {
+			n += len(nodes)
 		}
-	}
-	return n
-}
-
-// members is how many members of the class may be placed.
-func (s *Set) members(class int) int {
-	n := 0
-	if s.Need != nil {
-		n += s.Need[class]
-	}
-	if s.More != nil {
-		n += s.More[class]
 	}
 	return n
 }

@@ -19,8 +19,6 @@ type search struct {
 	parts  parts
 	// shares say how hard a member of each class is to place: the fewer slots all nodes have for it, the harder.
 	shares []float64
-	// coming is set while room is looked for also for members that come later.
-	coming bool
 	// looks bounds how many more nodes are looked at.
 	looks int
 }
@@ -115,7 +113,7 @@ func (s *search) areas(set int, around area) iter.Seq[area] {
 			around = s.parts.area(Home{of.Level, of.Held})
 		}
 		for _, level := range of.Prefer {
-			for in := range s.areasOf(level, need, around) {
+			for in := range s.areasOf(level, need, around, of.Alone) {
 				if !yield(in) {
 					return
 				}
@@ -125,7 +123,7 @@ func (s *search) areas(set int, around area) iter.Seq[area] {
 			yield(around)
 			return
 		}
-		for in := range s.areasOf(of.Level, need, around) {
+		for in := range s.areasOf(of.Level, need, around, of.Alone) {
 			if !yield(in) {
 				return
 			}
@@ -134,8 +132,8 @@ func (s *search) areas(set int, around area) iter.Seq[area] {
 }
 
 // areasOf goes through the domains of the level within the area that may take what is needed: those that have a place
-// in the order of the level first, then the tightest.
-func (s *search) areasOf(level int, need []int, around area) iter.Seq[area] {
+// in the order of the level first, then the tightest, or the roomiest.
+func (s *search) areasOf(level int, need []int, around area, roomiest bool) iter.Seq[area] {
 	return func(yield func(area) bool) {
 		classes := s.byHardness(need)
 		may := func(in area) bool {
@@ -163,7 +161,12 @@ func (s *search) areasOf(level int, need []int, around area) iter.Seq[area] {
 				fits = append(fits, f)
 			}
 		}
-		slices.SortStableFunc(fits, func(a, b fit) int { return cmp.Compare(a.room, b.room) })
+		slices.SortStableFunc(fits, func(a, b fit) int {
+			if roomiest {
+				a, b = b, a
+			}
+			return cmp.Compare(a.room, b.room)
+		})
 		for _, f := range fits {
 			if !yield(f.area) {
 				return
@@ -188,15 +191,9 @@ func (s *search) byHardness(need []int) []int {
 // nothing has changed.
 func (s *search) whole(set int, around area, next func() bool) bool {
 	of := &s.Sets[set]
-	need := slices.Clone(of.Need)
-	if s.coming {
-		for class, n := range of.Coming {
-			need[class] += n
-		}
-	}
 	var members []int
-	for _, class := range s.byHardness(need) {
-		members = append(members, slices.Repeat([]int{class}, need[class])...)
+	for _, class := range s.byHardness(of.Need) {
+		members = append(members, slices.Repeat([]int{class}, of.Need[class])...)
 	}
 	groups := s.inOrder(of.Sets)
 	before := s.answer.Homes[set]

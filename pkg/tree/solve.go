@@ -12,36 +12,25 @@ const (
 	growthLooks = 100_000
 )
 
-// Solve gives the sets domains and nodes. First it looks for places for all that is needed at once, with room for
-// members that are to come if there is any; then whole sets beyond that are placed, then members beyond the need of
-// their sets. Where not all that is needed fits, the answer is not whole and has what does fit.
+// Solve gives the sets domains and nodes. First it looks for places for all that is needed at once; then whole sets
+// beyond that are placed, then members beyond the need of their sets. Where not all that is needed fits, the answer is
+// not whole and has what does fit.
 //
 // It tries everything where that is little. In large trees it goes by what fits best, and takes back a bounded number
 // of choices: a plan that exists can be missed, one that does not exist is never returned.
 func (p *Problem) Solve() *Answer {
-	for _, coming := range []bool{true, false} {
-		if coming && !slices.ContainsFunc(p.Sets, func(s Set) bool { return len(s.Coming) > 0 }) {
-			continue
-		}
-		if !coming && p.Firm {
-			break
-		}
-		s := newSearch(p, mostLooks)
-		s.coming = coming
-		if s.whole(0, s.parts.area(Home{None, None}), func() bool { return true }) {
-			s.answer.Whole = true
-			(&growth{search: s}).grow(0)
-			return s.answer.cut(p.Sets)
-		}
+	s := newSearch(p, mostLooks)
+	if s.whole(0, s.parts.area(Home{None, None}), func() bool { return true }) {
+		s.answer.Whole = true
+		(&growth{search: s}).grow(0)
+		return s.answer
 	}
 	return p.some()
 }
 
-// Least gives what is needed domains and nodes, and nothing beyond; nil if it does not fit. Where a set does not begin
-// without room for members that are to come, these have places, too.
+// Least gives what is needed domains and nodes, and nothing beyond; nil if it does not fit.
 func (p *Problem) Least() *Answer {
 	s := newSearch(p, leastLooks)
-	s.coming = p.Firm
 	if !s.whole(0, s.parts.area(Home{None, None}), func() bool { return true }) {
 		return nil
 	}
@@ -58,7 +47,6 @@ type growth struct {
 // some places what fits of a tree that does not fit whole.
 func (p *Problem) some() *Answer {
 	s := &growth{search: newSearch(p, mostLooks), failed: true}
-	s.coming = p.Firm
 	root := &p.Sets[0]
 	in := s.parts.area(Home{None, None})
 	switch {
@@ -71,8 +59,8 @@ func (p *Problem) some() *Answer {
 	s.answer.Homes[0], s.answer.Placed[0] = in.home, true
 	s.fill(0, in, root.Need)
 	s.grow(0)
-	s.answer.Whole = root.Enough != None && s.answer.count(p.Sets) >= root.Enough
-	return s.answer.cut(p.Sets)
+	s.answer.Whole = root.Enough != None && s.answer.count() >= root.Enough
+	return s.answer
 }
 
 // widest is the domain of the level within the area that takes the most of the members of a set and of the sets within.
@@ -117,7 +105,7 @@ func (s *growth) grow(set int) {
 		}
 	}
 	parted := None
-	if missing := of.Enough - s.answer.count(s.Sets); missing > 0 {
+	if missing := of.Enough - s.answer.count(); missing > 0 {
 		parted = s.part(of.Sets, in, missing)
 	}
 	for _, within := range of.Sets {

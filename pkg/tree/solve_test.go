@@ -33,7 +33,6 @@ func TestSolve(t *testing.T) {
 		sets  []Set
 		caps  map[Home][]int
 		order []int
-		firm  bool
 		whole bool
 		// homes are the racks of the sets but for the first, None for those without a place.
 		homes []int
@@ -52,14 +51,7 @@ func TestSolve(t *testing.T) {
 			sets: []Set{root(1, 1), changed(of(1, 0), func(s *Set) { s.Held = 0 })}, homes: []int{0}},
 		{name: "and waits where they have no room", free: [][]int64{{2}, {4}},
 			sets: []Set{root(1, 1), changed(of(1, 0), func(s *Set) { s.Held = 0 })}, homes: []int{None}},
-		{name: "members that are to come keep their room", free: [][]int64{{4, 4}, {4, 4}}, whole: true,
-			sets: []Set{root(2, 1, 2), changed(of(1, 0), func(s *Set) { s.Coming = []int{1, 0} }),
-				changed(of(1, 0), func(s *Set) { s.Coming = []int{1, 0} })}, homes: []int{0, 1}},
-		{name: "but do not keep a set from starting", free: [][]int64{{4}, {4}}, whole: true,
-			sets: []Set{root(1, 1), changed(of(1, 0), func(s *Set) { s.Coming = []int{1, 0} })}, homes: []int{0}},
-		{name: "unless they have to have it", free: [][]int64{{4}, {4}}, firm: true,
-			sets: []Set{root(1, 1), changed(of(1, 0), func(s *Set) { s.Coming = []int{1, 0} })}, homes: []int{None}},
-		{name: "sets that are alone have racks of their own", free: [][]int64{{4, 4}, {4}}, whole: true,
+		{name: "sets that are alone have racks of their own, the roomiest first", free: [][]int64{{4}, {4, 4}}, whole: true,
 			sets: []Set{root(2, 1, 2), changed(of(1, 0), func(s *Set) { s.Alone = true }),
 				changed(of(1, 0), func(s *Set) { s.Alone = true })}, homes: []int{1, 0}},
 		{name: "and wait for them", free: [][]int64{{4, 4}},
@@ -92,7 +84,7 @@ func TestSolve(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			nodes, rack := racks(2, tc.free...)
 			p := &Problem{Nodes: nodes, Asks: [][]int64{{4}, {2}}, Levels: [][]int{rack}, Sets: tc.sets, Caps: tc.caps,
-				Order: map[int][]int{0: tc.order}, Firm: tc.firm}
+				Order: map[int][]int{0: tc.order}}
 			a := p.Solve()
 			homes := []int{}
 			for i := range p.Sets[1:] {
@@ -120,7 +112,13 @@ func check(t *testing.T, p *Problem, a *Answer) {
 	for set := range p.Sets {
 		of := &p.Sets[set]
 		for class, nodes := range a.Nodes[set] {
-			if len(nodes) > of.members(class) || len(nodes) > 0 && !a.Placed[set] {
+			most := 0
+			for _, members := range [][]int{of.Need, of.More} {
+				if members != nil {
+					most += members[class]
+				}
+			}
+			if len(nodes) > most || len(nodes) > 0 && !a.Placed[set] {
 				t.Fatalf("set %d has %d members of class %d, placed %t: %+v", set, len(nodes), class, a.Placed[set], of)
 			}
 			for _, n := range nodes {
@@ -159,7 +157,7 @@ func check(t *testing.T, p *Problem, a *Answer) {
 				n++
 			}
 		}
-		return n >= of.Least || of.Enough != None && a.count(p.Sets) >= of.Enough
+		return n >= of.Least || of.Enough != None && a.count() >= of.Enough
 	}
 	if a.Whole && !whole(0) {
 		t.Fatalf("an answer that is not whole says that it is: %+v of %+v", a, p.Sets)

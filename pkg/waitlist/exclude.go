@@ -1,7 +1,6 @@
 package waitlist
 
 import (
-	"maps"
 	"slices"
 
 	"berth.dev/berth/pkg/capacity"
@@ -9,7 +8,6 @@ import (
 	"berth.dev/berth/pkg/gangplan"
 	"berth.dev/berth/pkg/obstacle"
 	"berth.dev/berth/pkg/podview"
-	"berth.dev/berth/pkg/profiles"
 )
 
 // Excludes reports whether the gang cannot start by the account of free capacity, whatever a cycle would find. What
@@ -24,9 +22,6 @@ func (l *List) Why(g *Gang) obstacle.Reason {
 	if g.Misstated != nil {
 		// It would be said by a cycle as well, but there is none as long as there is no capacity for the gang.
 		return g.Misstated
-	}
-	if lacks := l.lacks(g, false); len(lacks) > 0 {
-		return Missing{g.ID, lacks}
 	}
 	kept := l.Kept(g.ID, g.Pods)
 	turn := gang.Turn{Of: g.Of, Need: g.Need, Held: g.Held}
@@ -85,7 +80,7 @@ func (l *List) roomy(g *Gang) bool {
 
 // MayFit reports whether the gang may fit into what is free or, with empty set, into the cluster if no pod ran in it.
 func (l *List) MayFit(g *Gang, empty bool) bool {
-	return len(l.lacks(g, empty)) == 0 && fits(g, func(needs []capacity.Need) int {
+	return fits(g, func(needs []capacity.Need) int {
 		return l.Capacity.Best(needs, g.Levels.Required, nil, empty)
 	})
 }
@@ -108,25 +103,4 @@ func fits(g *Gang, best func([]capacity.Need) int) bool {
 		}
 	}
 	return true
-}
-
-// lacks returns the resources of the gang's minResources with too little free. The account does not tell what the
-// gang's own members hold, so a gang that has some is given the benefit of the doubt.
-func (l *List) lacks(g *Gang, empty bool) []gangplan.Amount {
-	wanted := MinResources(l.PodGroup(g.ID))
-	if len(wanted) == 0 || g.Held > 0 {
-		return nil
-	}
-	var amounts []gangplan.Amount
-	for _, name := range slices.Sorted(maps.Keys(wanted)) {
-		if profiles.Claimed(l.Profiles.Any(), name) {
-			continue
-		}
-		free, whole := l.Capacity.Cluster.Sum(name)
-		if empty {
-			free = whole
-		}
-		amounts = append(amounts, gangplan.Amount{Resource: string(name), Wanted: wanted[name], Free: free})
-	}
-	return gangplan.Lacking(amounts)
 }

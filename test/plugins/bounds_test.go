@@ -205,7 +205,7 @@ var bounds = map[string]map[string]string{
 		"progress.settled":     oneCycle, "Owners.kinds": byAdmin, "State.Held": oneCycle,
 		"namespaces.inside":  byAdmin,
 		"namespaces.waiting": byGang, "ownerKind.gangs": byGang, "ownerObject.states": byGang, "PodEvents.told": byPod,
-		"record.anomalies": byGang, "record.waits": byGang, "records.byGang": byGang, "refusals.paused": byAdmin,
+		"record.anomalies": byGang, "record.waits": byGang, "records.byGang": byGang,
 	},
 	"pkg/faults": {"Book.devices": byPod, "Book.nodes": byNode},
 	"pkg/evictor": {

@@ -9,8 +9,8 @@ import (
 	"berth.dev/berth/pkg/tree"
 )
 
-// Arrange finds the order in which to fill the domains of the sets that are in no other but the gang: as few of the
-// wider ones as possible. Paths holds the wider domains of nodes, the first required ones those of all members; held
+// Arrange finds the order in which to fill the domains of the sets that are in no other but the gang, unless each has
+// one alone: as few of the wider ones as possible. Paths holds the wider domains of nodes, the first required ones those of all members; held
 // counts the members on nodes.
 func (c *Problem) Arrange(paths [][]string, required int, held map[string]int, need int) {
 	c.Order = map[int][]int{}
@@ -20,7 +20,7 @@ func (c *Problem) Arrange(paths [][]string, required int, held map[string]int, n
 		for _, within := range c.Sets[at].Sets {
 			if c.Sets[within].Level == tree.None {
 				collect(within)
-			} else if c.Sets[within].Held == tree.None {
+			} else if c.Sets[within].Held == tree.None && !c.Sets[within].Alone {
 				outer[c.Sets[within].Level] = append(outer[c.Sets[within].Level], within)
 			}
 		}

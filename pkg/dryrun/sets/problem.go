@@ -177,12 +177,6 @@ func (c *Problem) addSet(i int) {
 			out.More[class]++
 		}
 	}
-	if missing := c.missing(i); missing > 0 && len(out.Need) > 0 {
-		// They are taken to be of the class that the set has the most of.
-		out.Coming = make([]int, len(c.Asks))
-		out.Coming[slices.Index(out.Need, slices.Max(out.Need))] = missing
-	}
-	c.Firm = c.Firm || set.later > 0
 	for _, within := range set.sets {
 		if c.complete(within) {
 			out.Sets = append(out.Sets, within)
@@ -192,22 +186,6 @@ func (c *Problem) addSet(i int) {
 		out.Least = len(out.Sets) + 1
 	}
 	c.Sets = append(c.Sets, out)
-}
-
-// missing is how many members a set is to get that do not exist yet.
-func (s *Division) missing(at int) int {
-	set := &s.all[at]
-	switch {
-	case s.Size > 0 && at > 0:
-		return s.Size - len(set.members) - set.placed
-	case set.later == 0 || set.placed > 0:
-		return 0
-	}
-	missing := set.later - len(set.members)
-	for _, n := range set.lacks {
-		missing += n
-	}
-	return missing
 }
 
 // needed says which of the members have to be placed, the oldest of each role, and whether they are enough.

@@ -32,9 +32,8 @@ type part struct {
 	held   string
 	placed int
 	around int
-	// alone is set if no other such set may have its domain, later is how many members come when those needed have nodes.
+	// alone is set if no other such set may have its domain.
 	alone bool
-	later int
 	children
 }
 
@@ -195,7 +194,7 @@ func (d *Divider) divideByGroup(s *Division, id gang.ID, _ gangview.Topology, ne
 			of := &g.Groups[i]
 			keys := slices.Concat(s.all[at].keys, of.Required)
 			set := s.add(part{name: of.Name, keys: keys, own: len(of.Required) > 0, prefer: narrowing(keys, of.Preferred),
-				lacks: of.Roles, around: at, alone: of.Alone, later: of.Later, children: children{enough: tree.None}})
+				lacks: of.Roles, around: at, alone: of.Alone, children: children{enough: tree.None}})
 			if !of.Copies {
 				byName[of.Name] = set
 			}

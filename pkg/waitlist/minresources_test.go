@@ -44,7 +44,7 @@ func TestMinResources(t *testing.T) {
 	}
 }
 
-func TestDescribeAmount(t *testing.T) {
+func TestAmountsAreWrittenAsUsersDo(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		resource string
@@ -56,7 +56,7 @@ func TestDescribeAmount(t *testing.T) {
 		{"memory", 3 << 30, "3Gi"},
 		{"nvidia.com/gpu", 12, "12"},
 	} {
-		if got := DescribeAmount(tc.resource, tc.amount); got != tc.want {
+		if got := describeAmount(tc.resource, tc.amount); got != tc.want {
 			t.Errorf("%d of %s is written %q, want %q", tc.amount, tc.resource, got, tc.want)
 		}
 	}
@@ -67,13 +67,13 @@ func TestMissingResourcesAreNamedWithTheirAmounts(t *testing.T) {
 	id := gang.ID{Namespace: "ns", Name: "one"}
 	for _, tc := range []struct {
 		name  string
-		short []gangplan.Amount
+		short []Shortage
 		want  string
 		kind  string
 	}{
-		{"one resource is short", []gangplan.Amount{{Resource: "cpu", Wanted: 40_500, Free: 32_000}},
+		{"one resource is short", []Shortage{{Resource: "cpu", Wanted: 40_500, Free: 32_000}},
 			"gang ns/one needs minResources cpu 40500m, the cluster has 32 free", "gang needs minResources cpu"},
-		{"each that is short is named", []gangplan.Amount{{Resource: "cpu", Wanted: 40_000, Free: 32_000},
+		{"each that is short is named", []Shortage{{Resource: "cpu", Wanted: 40_000, Free: 32_000},
 			{Resource: "memory", Wanted: 1 << 30}},
 			"gang ns/one needs minResources cpu 40, the cluster has 32 free; memory 1Gi, the cluster has 0 free",
 			"gang needs minResources cpu, memory"},
