@@ -1,7 +1,6 @@
 package capacity
 
 import (
-	"math"
 	"slices"
 	"strings"
 
@@ -20,30 +19,6 @@ func (x *Cluster) Size() int {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.nodes.present
-}
-
-// Sum returns how much of a resource all nodes have free together and how much if no pod ran there, in thousandths of a
-// CPU or in units of anything else.
-func (x *Cluster) Sum(name v1.ResourceName) (now, empty int64) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	i, known := x.resources.index[name]
-	if !known {
-		return 0, 0
-	}
-	for _, n := range x.nodes.existing() {
-		now = addBounded(now, max(n.has[i]-n.used[i], 0))
-		empty = addBounded(empty, n.has[i])
-	}
-	return now, empty
-}
-
-// addBounded adds amounts that are not negative.
-func addBounded(a, b int64) int64 {
-	if a > math.MaxInt64-b {
-		return math.MaxInt64
-	}
-	return a + b
 }
 
 // Domain returns the values of labels of the nodes that hold most pods, by the number of pods on each node. It is empty

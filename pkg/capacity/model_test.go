@@ -282,11 +282,6 @@ func (m *roomModel) askDomains(t *rapid.T, live []int) {
 }
 
 func (m *roomModel) askTotals(t *rapid.T, _ []int) {
-	for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourcePods, gpu, odd} {
-		now, empty := m.x.Cluster.Sum(name)
-		wantNow, wantEmpty := m.r.sum(name)
-		same(t, "sum of "+string(name), [2]int64{now, empty}, [2]int64{wantNow, wantEmpty})
-	}
 	for p := int32(-2); p < 4; p++ {
 		same(t, fmt.Sprintf("pods below %d", p), m.x.Cluster.AnyBelow(p), m.r.anyBelow(p))
 		same(t, fmt.Sprintf("pods below %d, or on their way out", p), m.x.Cluster.MakesWay(p), m.r.makesWay(p))

@@ -196,14 +196,6 @@ func (r *naiveRoom) makesWay(priority int32) bool {
 	return slices.ContainsFunc(r.bound(), func(pod *v1.Pod) bool { return corev1helpers.PodPriority(pod) < priority })
 }
 
-func (r *naiveRoom) sum(name v1.ResourceName) (now, empty int64) {
-	for _, node := range r.nodes {
-		now += max(r.free(name, node, false), 0)
-		empty += r.free(name, node, true)
-	}
-	return now, empty
-}
-
 // describe writes the nodes with their pods in the order of their names, as far as resources are known.
 func (r *naiveRoom) describe(resources []v1.ResourceName) []string {
 	var out []string

@@ -329,9 +329,6 @@ func (t *Class) scan() error {
 func (t *Class) fits(i int) *fwk.Status {
 	d := t.run
 	node := d.node(i)
-	if d.gone[node.Node().Name] {
-		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "node(s) that have left the cluster")
-	}
 	if d.refusals.has(t.class, node.Node().Name) {
 		return cycles.Reject(fwk.Unschedulable, RefusedBefore(d.refusals.said))
 	}

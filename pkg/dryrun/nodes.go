@@ -12,12 +12,8 @@ type nodeCopies struct {
 	indexed bool
 	// lister tells which nodes are there.
 	lister fwk.NodeInfoLister
-	// copies holds the nodes that members have been placed on, as they are then, and generations those of the nodes when
-	// they were copied.
-	copies      map[string]fwk.NodeInfo
-	generations map[string]int64
-	// gone holds nodes that have left the cluster since.
-	gone map[string]bool
+	// copies holds the nodes that members have been placed on, as they are then.
+	copies map[string]fwk.NodeInfo
 	// mean is what the mean node has, once that was asked for.
 	mean *meanNode
 }
@@ -58,7 +54,7 @@ func (c *nodeCopies) edit(i int) fwk.NodeInfo {
 	n := c.copies[name]
 	if n == nil {
 		n = c.Nodes[i].Snapshot()
-		c.copies[name], c.generations[name] = n, c.Nodes[i].GetGeneration()
+		c.copies[name] = n
 	}
 	return n
 }

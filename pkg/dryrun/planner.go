@@ -1,6 +1,7 @@
 package dryrun
 
 import (
+	"context"
 	"maps"
 	"slices"
 
@@ -42,7 +43,6 @@ type Part struct {
 // Planner makes plans for gangs in the scheduling cycles of their leaders, one at a time.
 type Planner struct {
 	Sources
-	Pending Pending
 
 	tables map[pathsKey]*pathTable
 }
@@ -76,9 +76,9 @@ func (p *Planner) Moving() *Planner {
 	return moving
 }
 
-// arrange places the gang on nodes in a dry run, on GPUs of one model where that is possible, in the order of its
-// ranks.
-func (p *Planner) arrange(w *Work, id gang.ID, turn gang.Turn, nodes []fwk.NodeInfo) (*Plan, error) {
+// Plan places the gang on nodes in a dry run, on GPUs of one model where that is possible, in the order of its ranks.
+func (p *Planner) Plan(ctx context.Context, id gang.ID, turn gang.Turn, nodes []fwk.NodeInfo) (*Plan, error) {
+	w := &Work{Ctx: ctx, bounded: true}
 	levels, err := p.Topology(id, p.Pod(turn.Members[0].Ref))
 	if err != nil {
 		return nil, err
@@ -214,11 +214,6 @@ func (p *Planner) Place(w *Work, id gang.ID, turn gang.Turn, on Part, refused ma
 		}
 		return open()
 	})
-	for err == nil && len(last.displaced) > 0 && d == last {
-		moved := last.displaced
-		last.displaced = map[gang.UID]bool{}
-		err = result.Replace(turn.Members, moved, d)
-	}
 	if err != nil {
 		return nil, err
 	}

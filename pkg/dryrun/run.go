@@ -53,8 +53,6 @@ type membership struct {
 	many bool
 }
 
-func (m *membership) classOf(uid gang.UID) *Class { return m.Classes[m.classNames[uid]] }
-
 // placements is who was placed so far.
 type placements struct {
 	// open holds the classes whose members are being placed: they have to know where others are placed.
@@ -62,8 +60,6 @@ type placements struct {
 	// placed lists who was placed, for classes that are opened later.
 	placed   []PlacedPod
 	reserved []reservedPod
-	// displaced are the members that have to be placed again because their nodes have changed.
-	displaced map[gang.UID]bool
 	// start is the node on which the last member was placed.
 	start int
 }
@@ -100,10 +96,9 @@ func (p *Planner) newRun(w *Work, id gang.ID, members []gang.Member, on Part) (*
 		ctx:  w.Ctx,
 		work: w,
 		nodeCopies: nodeCopies{
-			Part:        on,
-			index:       map[string]int{},
-			copies:      map[string]fwk.NodeInfo{},
-			generations: map[string]int64{},
+			Part:   on,
+			index:  map[string]int{},
+			copies: map[string]fwk.NodeInfo{},
 		},
 		membership: membership{
 			Pods:       make(map[gang.UID]*v1.Pod, len(members)),
@@ -111,11 +106,10 @@ func (p *Planner) newRun(w *Work, id gang.ID, members []gang.Member, on Part) (*
 			classNames: make(map[gang.UID]string, len(members)),
 			claims:     account.SharedClaims{},
 		},
-		placements: placements{displaced: map[gang.UID]bool{}},
-		sibling:    func(pod *v1.Pod) bool { return id != gang.ID{} && p.GangOf(pod) == id },
-		group:      framework.NewCycleState(),
-		refusals:   refusals{nodes: map[gang.Refusal]bool{}, said: p.Said(id)},
-		storage:    account.NewStorage(p.Storage),
+		sibling:  func(pod *v1.Pod) bool { return id != gang.ID{} && p.GangOf(pod) == id },
+		group:    framework.NewCycleState(),
+		refusals: refusals{nodes: map[gang.Refusal]bool{}, said: p.Said(id)},
+		storage:  account.NewStorage(p.Storage),
 	}
 	maps.Copy(d.refusals.nodes, p.Ledger.Refused(id))
 	for i := range members {
@@ -158,15 +152,8 @@ func (d *Run) close() {
 // Place places the member on the node that is best for it now, for the rest of the dry run.
 func (d *Run) Place(m gang.Member) (gang.Assignment, bool, error) {
 	r, pod := d.Classes[m.Class], d.Pods[m.UID]
-	if err := d.work.pause(d); err != nil {
-		return gang.Assignment{}, false, err
-	}
 	defer r.tried()
 	r.enter(d.homes.home(m.UID))
-	if r.left <= 0 {
-		// It is placed again.
-		r.State = nil
-	}
 	if r.full {
 		return gang.Assignment{}, false, nil
 	}
@@ -233,6 +220,9 @@ func (d *Run) Remove(p PlacedPod) error {
 	d.removed = append(d.removed, p)
 	return nil
 }
+
+// Spent reports whether the plan has to come to an end.
+func (d *Run) Spent() bool { return d.work.spent() }
 
 // Describe says what the members of a class ask for.
 func (d *Run) Describe(class string) string { return podview.DescribeRequest(d.Classes[class].Pod) }

@@ -165,8 +165,7 @@ func (a *Agenda) Stragglers() map[ID][]Ref {
 	return refs
 }
 
-// Flowing reports whether members of a plan wait to be let into the queue, or to be let go, after others of it, or a
-// leader to go on.
+// Flowing reports whether members of a plan wait to be let into the queue, or to be let go, after others of it.
 func (a *Agenda) Flowing() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -174,7 +173,7 @@ func (a *Agenda) Flowing() bool {
 		return true
 	}
 	for _, g := range a.lists.planned {
-		if p := g.plan; (p.open && g.attempts.rests) || (!p.open && !p.flow.done(p)) {
+		if p := g.plan; !p.open && !p.flow.done(p) {
 			return true
 		}
 	}
@@ -194,10 +193,6 @@ func (a *Agenda) Expire(backoff Backoff, now time.Time) Effects {
 	var e Effects
 	for _, g := range a.lists.planned {
 		e.Activate = append(e.Activate, g.let(g.plan.letMore(now)...)...)
-		if g.attempts.rests && !now.Before(g.attempts.retryAt) {
-			g.attempts.rests = false
-			e = merge(e, g.settle(now))
-		}
 		switch p := g.plan; {
 		case p == nil:
 		case !now.Before(p.deadline):

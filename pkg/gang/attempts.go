@@ -50,10 +50,8 @@ type attempts struct {
 	failed  int
 	retryAt time.Time
 	pause   time.Duration
-	// pausedAt is when the leader last let others go first in the middle of planning, zero if it does not plan. It
-	// rests, until retryAt, if it plans for what a plan has lost, which needs no invitation.
+	// pausedAt is when the leader last let others plan first, zero if it does not wait for that.
 	pausedAt time.Time
-	rests    bool
 	// declined counts leaders that declined since the last attempt.
 	declined int
 	// resumes is set while the group has not been tried since its start was cut short: by the end of an earlier
@@ -93,15 +91,7 @@ func (a *attempts) fail(backoff Backoff, now time.Time) {
 
 // planned ends the attempts that a plan was made of.
 func (a *attempts) planned() {
-	a.block, a.invited, a.declined, a.pausedAt, a.rests = nil, false, 0, time.Time{}, false
-}
-
-// goOn has a group whose plan is not done, and has paused at that time, tried again, also if it was blocked before.
-func (a *attempts) goOn(pausedAt time.Time) {
-	a.invited, a.pausedAt, a.declined, a.rests = false, pausedAt, 0, true
-	if a.block != nil {
-		a.block.touched = true
-	}
+	a.block, a.invited, a.declined, a.pausedAt = nil, false, 0, time.Time{}
 }
 
 // ruleOut takes note of why the group need not be tried, and reports whether that is news.

@@ -198,7 +198,7 @@ func TestMembersThatDoNotComeDoNotStopThePlan(t *testing.T) {
 	}
 }
 
-// TestPlanningGivesWay lets a leader pause in the middle of its plan.
+// TestPlanningGivesWay lets a leader let others plan first.
 func TestPlanningGivesWay(t *testing.T) {
 	t.Parallel()
 	l := gangOf(2, 2)
@@ -206,15 +206,15 @@ func TestPlanningGivesWay(t *testing.T) {
 	l.Cycles.Admit(uid(0))
 	l.Cycles.Turn(uid(0))
 	now := t0.Add(time.Minute)
-	if e := l.Cycles.Pause(uid(0), time.Second, now); !e.Empty() {
+	if e := l.Cycles.Pause(uid(0), now); !e.Empty() {
 		t.Errorf("effects %+v of a pause", e)
 	}
 	if ok, _ := l.Cycles.Admit(uid(0)); ok {
 		t.Error("the leader goes on without an invitation")
 	}
 	w, waits := l.Agenda.Waiting(g1)
-	if !waits || !w.Fresh || !w.RetryAt.Equal(now.Add(time.Second)) {
-		t.Errorf("Waiting = %+v, %t; want a fresh gang that rests for a second", w, waits)
+	if !waits || !w.Fresh {
+		t.Errorf("Waiting = %+v, %t; want a fresh gang", w, waits)
 	}
 	if w.Key.Time != t0 {
 		t.Errorf("the gang's own place is of %s, want %s: it has not become younger", w.Key.Time, t0)
@@ -236,55 +236,8 @@ func TestPlanningGivesWay(t *testing.T) {
 	if k, _ := l.Cycles.Key(uid(0)); !k.Time.Equal(t0) {
 		t.Errorf("the next plan begins at the place of %s, want %s", k.Time, t0)
 	}
-	l.Cycles.Pause(uid(0), time.Second, now.Add(time.Minute))
+	l.Cycles.Pause(uid(0), now.Add(time.Minute))
 	if w, waits := l.Agenda.Waiting(g1); !waits || !w.Touched {
 		t.Errorf("Waiting = %+v, %t; want a gang that goes on", w, waits)
-	}
-	l.Agenda.Invite(g1, now.Add(2*time.Minute))
-	l.Cycles.Admit(uid(0))
-	l.Cycles.Turn(uid(0))
-	l.Cycles.Abandon(uid(0), testBackoff, now.Add(2*time.Minute))
-	if w, waits := l.Agenda.Waiting(g1); !waits || !w.Touched || !w.RetryAt.Equal(now.Add(2*time.Minute+time.Second)) {
-		t.Errorf("Waiting = %+v, %t; want a gang that begins again after a pause", w, waits)
-	}
-}
-
-// TestALeaderRestsAlsoWhileOthersHoldWhatAPlanGaveThem lets a member of a plan be refused: the leader that plans for
-// it again pauses.
-func TestALeaderRestsAlsoWhileOthersHoldWhatAPlanGaveThem(t *testing.T) {
-	t.Parallel()
-	l := gangOf(2, 2)
-	l.Agenda.Invite(g1, t0)
-	l.Cycles.Admit(uid(0))
-	l.Cycles.Turn(uid(0))
-	l.Cycles.Propose(uid(0), Proposal{Assignments: []Assignment{{UID: uid(0), Node: "a"}, {UID: uid(1), Node: "b"}}}, t0)
-	if !l.Cycles.Reserve(uid(0), "a", t0) {
-		t.Fatal("the leader cannot reserve")
-	}
-	l.Cycles.Permit(uid(0), t0)
-	l.Cycles.Admit(uid(1))
-	l.Cycles.Turn(uid(1))
-	if e := l.Cycles.Broken(uid(1), obstacle.Told("no volume"), testBackoff, t0); len(e.Activate) != 1 ||
-		e.Activate[0].UID != uid(1) {
-		t.Fatalf("%+v is let in to plan again", e.Activate)
-	}
-	l.Cycles.Admit(uid(1))
-	if turn := l.Cycles.Turn(uid(1)); turn.Kind != Lead || !turn.Reopened {
-		t.Fatalf("turn %+v, want one to plan for what was lost", turn)
-	}
-	if e := l.Cycles.Pause(uid(1), time.Second, t0); !e.Empty() {
-		t.Errorf("%+v at the beginning of a pause", e)
-	}
-	if ok, _ := l.Cycles.Admit(uid(1)); ok || !l.Agenda.Flowing() {
-		t.Errorf("admitted %t, flowing %t in a pause", ok, l.Agenda.Flowing())
-	}
-	if e := l.Agenda.Expire(testBackoff, t0.Add(999*time.Millisecond)); !e.Empty() {
-		t.Errorf("%+v before the end of the pause", e)
-	}
-	if e := l.Agenda.Expire(testBackoff, t0.Add(time.Second)); len(e.Activate) != 1 || e.Activate[0].UID != uid(1) {
-		t.Errorf("%+v is let in at the end of the pause", e.Activate)
-	}
-	if ok, why := l.Cycles.Admit(uid(1)); !ok {
-		t.Errorf("not admitted after the pause: %v", why)
 	}
 }

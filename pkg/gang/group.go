@@ -108,7 +108,7 @@ func (g *group) degraded() bool {
 }
 
 // mayPlan reports whether the group's leader may plan now.
-func mayPlan(g *group) bool { return g.attempts.invited || (reopened(g) && !g.attempts.rests) }
+func mayPlan(g *group) bool { return g.attempts.invited || reopened(g) }
 
 // reopened reports whether there is a plan that has lost an assignment, for which others are to be found.
 func reopened(g *group) bool { return g.plan != nil && g.plan.open }

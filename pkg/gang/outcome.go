@@ -39,26 +39,15 @@ func (c *Cycles) Block(id ID, reason obstacle.Reason, short []string, backoff Ba
 	})
 }
 
-// Pause records that the leader has planned for a while and lets others go first before it goes on, for at least rest.
-func (c *Cycles) Pause(uid UID, rest time.Duration, now time.Time) Effects {
+// Pause records that the gang lets others plan first.
+func (c *Cycles) Pause(uid UID, now time.Time) Effects {
 	return ofMember(c.book, uid, func(m *member) Effects {
 		a := &m.group.attempts
 		m.move(isDenied)
-		a.goOn(now)
-		if until := now.Add(rest); until.After(a.retryAt) {
-			a.retryAt = until
+		a.invited, a.pausedAt, a.declined = false, now, 0
+		if a.block != nil {
+			a.block.touched = true
 		}
-		return m.group.settle(now)
-	})
-}
-
-// Abandon records that the plan of the group has come to nothing because the group changed. It begins again after a
-// pause.
-func (c *Cycles) Abandon(uid UID, backoff Backoff, now time.Time) Effects {
-	return ofMember(c.book, uid, func(m *member) Effects {
-		m.move(isDenied)
-		m.group.attempts.fail(backoff, now)
-		m.group.attempts.goOn(time.Time{})
 		return m.group.settle(now)
 	})
 }

@@ -122,7 +122,7 @@ func (m *member) freeze() {
 	m.key = placeOf(g, m)
 	m.key.Committing = (g.plan != nil || g.attempts.resumes) && !g.started()
 	if g.plan == nil && !g.started() && g.attempts.pausedAt.After(m.key.Time) {
-		// All pods that came while it planned go before it goes on.
+		// All pods that came before it was put off go before it.
 		m.key.Time = g.attempts.pausedAt
 	}
 	m.keyed = true

@@ -8,7 +8,6 @@ import (
 	"k8s.io/klog/v2"
 
 	"berth.dev/berth/pkg/capacity"
-	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/evictor"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/members"
@@ -61,7 +60,7 @@ type Rooms struct {
 	Holds    *reservation.Holds
 	Evictor  *evictor.Evictor
 	Held     *HeldPods
-	Plans    *dryrun.Pending
+	Pace     *retry.Pace
 	Backoff  gang.Backoff
 	// Forgotten is told of gangs that the ledger has forgotten.
 	Forgotten func(gang.ID)
@@ -71,7 +70,7 @@ type Rooms struct {
 func New(r Rooms, inbox *Inbox, list *waitlist.List, reservations *reservation.Reservations) *Loop {
 	l := &Loop{Inbox: inbox, List: list, Reservations: reservations, Opened: make(opening), ledger: r.Ledger,
 		effects: r.Effects, holds: r.Holds, evictor: r.Evictor, forgotten: r.Forgotten,
-		tries: &tries{backoff: r.Backoff, ledger: r.Ledger, list: list, queue: retry.NewQueue(), plans: r.Plans,
+		tries: &tries{backoff: r.Backoff, ledger: r.Ledger, list: list, queue: retry.NewQueue(), pace: r.Pace,
 			holds: r.Holds, reservations: reservations},
 		activator: &activator{ledger: r.Ledger, list: list, effects: r.Effects, held: r.Held,
 			clock: wallClock{members: r.Members, profiles: r.Profiles}, preempting: &r.Evictor.Preempting}}
@@ -164,10 +163,6 @@ func (l *Loop) refresh(changed map[gang.ID]bool, now time.Time) []*waitlist.Gang
 		known := l.List.ByID[id]
 		if known != nil && now.Before(known.RestUntil) {
 			l.lookLater(id, known.RestUntil)
-			if at, paused := l.tries.plans.GoesOn(id); paused {
-				l.tries.queue.Wait(id, known.Key, at, now)
-				l.tries.queue.Retry(id, now)
-			}
 			continue
 		}
 		waits, ok := l.ledger.Agenda.Waiting(id)
@@ -199,7 +194,7 @@ func (l *Loop) see(id gang.ID, known *waitlist.Gang, now time.Time) {
 	if exists && v.Plans() {
 		return
 	}
-	l.tries.plans.Drop(id)
+	l.tries.pace.Forget(id)
 	if known != nil {
 		l.List.Drop(known)
 		l.tries.queue.Drop(id)

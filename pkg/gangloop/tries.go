@@ -3,7 +3,6 @@ package gangloop
 import (
 	"time"
 
-	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/reservation"
 	"berth.dev/berth/pkg/retry"
@@ -24,7 +23,7 @@ type tries struct {
 	ledger       *gang.Ledger
 	list         *waitlist.List
 	queue        *retry.Queue
-	plans        *dryrun.Pending
+	pace         *retry.Pace
 	holds        *reservation.Holds
 	reservations *reservation.Reservations
 	coming       coming
@@ -78,7 +77,7 @@ func (t *tries) batch(now time.Time) (effects []gang.Effects, wait time.Duration
 
 // admit invites the gang to plan, or puts it in line, and reports whether it was invited.
 func (t *tries) admit(g *waitlist.Gang, now time.Time) (gang.Effects, bool) {
-	if t.plans.Pace.Hold(g.ID, now) {
+	if t.pace.Hold(g.ID, now) {
 		return gang.Effects{}, false
 	}
 	return t.invite(g, now)
@@ -88,7 +87,7 @@ func (t *tries) admit(g *waitlist.Gang, now time.Time) (gang.Effects, bool) {
 // none is left.
 func (t *tries) paced(now time.Time) (effects []gang.Effects, wait time.Duration) {
 	for {
-		id, ok, wait := t.plans.Pace.Next(now)
+		id, ok, wait := t.pace.Next(now)
 		if !ok {
 			return effects, wait
 		}
@@ -97,7 +96,7 @@ func (t *tries) paced(now time.Time) (effects []gang.Effects, wait time.Duration
 			invitation, _ = t.invite(g, now)
 		}
 		if invitation.Empty() {
-			t.plans.Pace.Forget(id)
+			t.pace.Forget(id)
 		}
 		effects = append(effects, invitation)
 	}
@@ -112,7 +111,7 @@ func (t *tries) invite(g *waitlist.Gang, now time.Time) (gang.Effects, bool) {
 			t.ledger.Agenda.RuleOut(g.ID, t.list.Why(g), now)
 		}
 		t.queue.Wait(g.ID, g.Key, g.RetryAt, now)
-		t.plans.Drop(g.ID)
+		t.pace.Forget(g.ID)
 		if g.Excluded = true; !g.Listed {
 			g.Listed = true
 			t.list.Excluded = append(t.list.Excluded, g.ID)
@@ -135,7 +134,7 @@ func (t *tries) excludes(g *waitlist.Gang) bool {
 func (t *tries) resume(n *News, now time.Time) []gang.Effects {
 	effects := make([]gang.Effects, 0, 1+len(n.found))
 	for _, id := range n.found {
-		if !t.plans.Pace.Recall(id, now) {
+		if !t.pace.Recall(id, now) {
 			effects = append(effects, t.ledger.Agenda.Resume(id, now))
 		}
 	}

@@ -122,30 +122,3 @@ func place[B Board](o order, need gang.Minimum, b B) (Result, error) {
 func (r *Result) meets(roles map[string]int) bool {
 	return r.Need.MetBy(len(r.Assignments), func(role string) int { return roles[role] })
 }
-
-// Replace places those members again that were moved off their nodes. One that finds no other has none then.
-func (r *Result) Replace(members []gang.Member, moved map[gang.UID]bool, b Board) error {
-	of := make(map[gang.UID]gang.Member, len(members))
-	for _, m := range members {
-		of[m.UID] = m
-	}
-	kept := r.Assignments[:0]
-	roles := map[string]int{}
-	for _, a := range r.Assignments {
-		if moved[a.UID] {
-			other, ok, err := b.Place(of[a.UID])
-			if err != nil {
-				return err
-			}
-			if !ok {
-				continue
-			}
-			a = other
-		}
-		kept = append(kept, a)
-		roles[of[a.UID].Role]++
-	}
-	r.Assignments = kept
-	r.feasible = r.meets(roles)
-	return nil
-}

@@ -47,8 +47,8 @@ const (
 	LeftOut
 	// PlanWaits means that the member has planned and others of the plan go before it.
 	PlanWaits
-	// PlanPaused means that the member plans for a large group and lets others go first in between.
-	PlanPaused
+	// PlanPutOff means that the member is to plan, and lets others plan first.
+	PlanPutOff
 	// PlanChanged means that the group changed while it was planned.
 	PlanChanged
 	// Starting means that the members of the plan are being bound.
@@ -89,7 +89,7 @@ var kinds = [causes]string{
 	WaitsForTurn:   "gang: waiting for its turn in the plan that is being carried out",
 	LeftOut:        "gang: no node for this member in the plan that is being carried out",
 	PlanWaits:      "gang is planned, and other members go before this one",
-	PlanPaused:     "gang is being planned, and lets other pods go first in between",
+	PlanPutOff:     "gang is to be planned, and lets others plan first",
 	PlanChanged:    "gang changed while it was planned",
 	Starting:       "gang is starting",
 	GivingBack:     "gang is giving back assignments",
@@ -138,8 +138,8 @@ func (o Obstacle) String() string {
 		return fmt.Sprintf("gang %s: no node for this member in the plan that is being carried out", o.Group)
 	case PlanWaits:
 		return fmt.Sprintf("gang %s is planned, and other members go before this one", o.Group)
-	case PlanPaused:
-		return fmt.Sprintf("gang %s is being planned, and lets other pods go first in between", o.Group)
+	case PlanPutOff:
+		return fmt.Sprintf("gang %s is to be planned, and lets others plan first", o.Group)
 	case PlanChanged:
 		return fmt.Sprintf("gang %s changed while it was planned", o.Group)
 	case Starting:

@@ -16,15 +16,14 @@ const (
 	paceMost = time.Second
 	// paceShort is the length of a plan that delays no other, by the mean of the last few of a namespace.
 	paceShort = 10 * time.Millisecond
-	// pacePatience is how long the gang whose turn it is, or whose plan is not done, is waited for.
+	// pacePatience is how long the gang whose turn it is is waited for.
 	pacePatience = time.Second
 )
 
-// Pace decides which gangs plan next where plans take long. Every plan is made in scheduling cycles, a slice of a plan
-// in each, and while a hundred new gangs plan a slice each, no other pod is scheduled. So the gangs of a namespace
-// whose plans have lately taken much time stand in line. Of all that stand in line one plans at a time, after a rest
-// that is half as long as the last slice; namespaces take turns, and within one a plan that was begun goes on before
-// another begins. Gangs of other namespaces are not held back.
+// Pace decides which gangs plan next where plans take long. Every plan is made in a scheduling cycle, and while a
+// hundred new gangs plan, no other pod is scheduled. So the gangs of a namespace whose plans have lately taken much time
+// stand in line. Of all that stand in line one plans at a time, after a rest that is half as long as the last plan;
+// namespaces take turns. Gangs of other namespaces are not held back.
 //
 // The zero Pace is ready for use. It is safe for concurrent use.
 type Pace struct {
@@ -44,7 +43,7 @@ type lane struct {
 	// debt is the time that planning took, as far as it was not worn off at that time.
 	debt time.Duration
 	at   time.Time
-	// typical is a mean of the time that the last slices took.
+	// typical is a mean of the time that the last plans took.
 	typical time.Duration
 	// slow is set from when the debt has become too large until it is worn off and no gang whose plan may be long
 	// stands in line.
@@ -56,16 +55,14 @@ type lane struct {
 	// given are the gangs that were given the turn and have not planned yet. Their pods may be long on their way
 	// through the queue.
 	given map[gang.ID]bool
-	// begun are the gangs whose plans are not done, with the end of their last slice.
-	begun map[gang.ID]time.Time
 }
 
 func (l *lane) owes(now time.Time) time.Duration {
 	return max(0, l.debt-now.Sub(l.at)/2)
 }
 
-// Ran records that the gang has planned for that time, and whether its plan is done.
-func (p *Pace) Ran(id gang.ID, took time.Duration, done bool, now time.Time) {
+// Ran records that the gang has planned for that time.
+func (p *Pace) Ran(id gang.ID, took time.Duration, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.turn == id {
@@ -73,7 +70,7 @@ func (p *Pace) Ran(id gang.ID, took time.Duration, done bool, now time.Time) {
 	}
 	l := p.lanes[id.Namespace]
 	if l == nil {
-		l = &lane{at: now, queued: map[gang.ID]bool{}, given: map[gang.ID]bool{}, begun: map[gang.ID]time.Time{}}
+		l = &lane{at: now, queued: map[gang.ID]bool{}, given: map[gang.ID]bool{}}
 		if p.lanes == nil {
 			p.lanes = map[string]*lane{}
 		}
@@ -81,13 +78,6 @@ func (p *Pace) Ran(id gang.ID, took time.Duration, done bool, now time.Time) {
 		p.order = append(p.order, id.Namespace)
 	}
 	delete(l.given, id)
-	if !done {
-		// Virtual time does not advance within a cycle of a replay.
-		took = max(took, paceBurst)
-		l.begun[id] = now
-	} else {
-		delete(l.begun, id)
-	}
 	l.debt, l.at, l.typical = min(l.owes(now)+took, paceMost), now, (3*l.typical+took)/4
 	l.slow = l.slow || l.debt >= paceBurst
 	if l.slow {
@@ -169,15 +159,12 @@ func (p *Pace) Next(now time.Time) (id gang.ID, ok bool, wait time.Duration) {
 		if len(l.line) == 0 {
 			continue
 		}
-		at, patience := l.first(now)
-		if l.slow && max(wait, patience) > 0 {
-			if next == 0 || max(wait, patience) < next {
-				next = max(wait, patience)
-			}
+		if l.slow && wait > 0 {
+			next = wait
 			continue
 		}
-		id = l.line[at]
-		l.line = slices.Delete(l.line, at, at+1)
+		id = l.line[0]
+		l.line = l.line[1:]
 		delete(l.queued, id)
 		if l.slow {
 			p.turn, p.turnUntil, l.given[id] = id, now.Add(pacePatience), true
@@ -188,17 +175,6 @@ func (p *Pace) Next(now time.Time) (id gang.ID, ok bool, wait time.Duration) {
 	return gang.ID{}, false, next
 }
 
-// first is the index of who is next in the line, or for how long one is still waited for that is not in it.
-func (l *lane) first(now time.Time) (at int, patience time.Duration) {
-	if at := slices.IndexFunc(l.line, func(id gang.ID) bool { _, begun := l.begun[id]; return begun }); at >= 0 {
-		return at, 0
-	}
-	for _, since := range l.begun {
-		patience = max(patience, since.Add(pacePatience).Sub(now))
-	}
-	return 0, patience
-}
-
 // Forget records that the gang is not going to plan: it has started, is gone or cannot be tried.
 func (p *Pace) Forget(id gang.ID) {
 	p.mu.Lock()
@@ -207,7 +183,6 @@ func (p *Pace) Forget(id gang.ID) {
 		p.turn = gang.ID{}
 	}
 	if l := p.lanes[id.Namespace]; l != nil {
-		delete(l.begun, id)
 		delete(l.given, id)
 		l.leave(id)
 	}

@@ -30,11 +30,11 @@ func given(p *Pace, now time.Time) (names []string, wait time.Duration) {
 
 func TestPace(t *testing.T) {
 	t.Parallel()
-	const slice = 100 * time.Millisecond
+	const long = 100 * time.Millisecond
 	after := func(d time.Duration) time.Time { return t0.Add(d) }
 	a, b := func(i int) gang.ID { return inNamespace("a", i) }, func(i int) gang.ID { return inNamespace("b", i) }
 	slow := func(p *Pace) {
-		p.Ran(a(0), slice, false, t0)
+		p.Ran(a(0), long, t0)
 		for i := 1; i <= 3; i++ {
 			p.Hold(a(i), t0)
 		}
@@ -52,44 +52,38 @@ func TestPace(t *testing.T) {
 				if p.Hold(a(i), now) || !p.Admit(a(i), now) {
 					t.Fatalf("group %d is held back", i)
 				}
-				p.Ran(a(i), 4*time.Millisecond, true, now)
+				p.Ran(a(i), 4*time.Millisecond, now)
 			}
 		}, 10 * time.Second, nil, 0},
 		{"many short plans at once are long together", func(t *testing.T, p *Pace) {
 			for i := range 100 {
-				p.Ran(a(i), 2*time.Millisecond, true, t0)
+				p.Ran(a(i), 2*time.Millisecond, t0)
 			}
 			if !p.Hold(a(100), t0) {
 				t.Error("the next one is not held back")
 			}
 		}, time.Millisecond, []string{"a/100"}, 0},
-		{"after a long slice all rest", func(_ *testing.T, p *Pace) { slow(p) }, 0, nil, pacePatience},
-		{"a plan that was begun goes on before others", func(_ *testing.T, p *Pace) {
-			slow(p)
-			p.Hold(a(0), t0)
-		}, slice / 2, []string{"a/0"}, pacePatience},
-		{"others begin when the plan that was begun does not come back", func(_ *testing.T, p *Pace) { slow(p) },
-			pacePatience, []string{"a/1"}, pacePatience},
+		{"after a long plan all rest", func(_ *testing.T, p *Pace) { slow(p) }, 0, nil, long / 2},
 		{"the first in line has the next turn, alone", func(_ *testing.T, p *Pace) {
 			slow(p)
-			p.Ran(a(0), slice, true, t0)
-		}, slice / 2, []string{"a/1"}, pacePatience},
+			p.Ran(a(0), long, t0)
+		}, long / 2, []string{"a/1"}, pacePatience},
 		{"one that does not take its turn is not waited for", func(t *testing.T, p *Pace) {
 			slow(p)
-			p.Ran(a(0), slice, true, t0)
-			if got, _ := given(p, after(slice/2)); !slices.Equal(got, []string{"a/1"}) {
+			p.Ran(a(0), long, t0)
+			if got, _ := given(p, after(long/2)); !slices.Equal(got, []string{"a/1"}) {
 				t.Errorf("got %v", got)
 			}
-		}, slice/2 + pacePatience, []string{"a/2"}, pacePatience},
+		}, long/2 + pacePatience, []string{"a/2"}, pacePatience},
 		{"those who stand in line are free once plans are short", func(_ *testing.T, p *Pace) {
 			slow(p)
-			p.Ran(a(0), slice, true, t0)
+			p.Ran(a(0), long, t0)
 			for i := range 10 {
-				p.Ran(a(0), time.Microsecond, true, after(time.Duration(i)*time.Millisecond))
+				p.Ran(a(0), time.Microsecond, after(time.Duration(i)*time.Millisecond))
 			}
 		}, 2 * paceMost, []string{"a/1", "a/2", "a/3"}, 0},
 		{"what was long ago is not held against a namespace", func(t *testing.T, p *Pace) {
-			p.Ran(a(0), time.Hour, true, t0)
+			p.Ran(a(0), time.Hour, t0)
 			if p.Hold(a(1), after(2*paceMost)) {
 				t.Error("is held back")
 			}
@@ -99,58 +93,58 @@ func TestPace(t *testing.T) {
 			if p.Admit(a(1), t0) || p.Admit(a(9), t0) || !p.Admit(b(1), t0) {
 				t.Error("want only another namespace to be let in")
 			}
-		}, 0, nil, pacePatience},
+		}, 0, nil, long / 2},
 		{"the one whose turn it is may plan", func(t *testing.T, p *Pace) {
 			slow(p)
-			p.Ran(a(0), slice, true, t0)
-			if got, _ := given(p, after(slice/2)); !slices.Equal(got, []string{"a/1"}) || !p.Admit(a(1), after(slice/2)) ||
-				p.Admit(a(2), after(slice/2)) {
+			p.Ran(a(0), long, t0)
+			if got, _ := given(p, after(long/2)); !slices.Equal(got, []string{"a/1"}) || !p.Admit(a(1), after(long/2)) ||
+				p.Admit(a(2), after(long/2)) {
 				t.Errorf("got %v, want the turn of a/1", got)
 			}
-		}, slice / 2, nil, pacePatience},
+		}, long / 2, nil, pacePatience},
 		{"one that is recalled comes before those that wait for their first turn", func(_ *testing.T, p *Pace) {
 			slow(p)
-			p.Ran(a(0), slice, true, t0)
+			p.Ran(a(0), long, t0)
 			p.Recall(a(3), t0)
-		}, slice / 2, []string{"a/3"}, pacePatience},
+		}, long / 2, []string{"a/3"}, pacePatience},
 		{"those that are recalled keep their order", func(t *testing.T, p *Pace) {
 			slow(p)
-			p.Ran(a(0), slice, true, t0)
+			p.Ran(a(0), long, t0)
 			p.Recall(a(9), t0)
 			p.Recall(a(2), t0)
 			p.Hold(a(9), t0)
-			if got, _ := given(p, after(slice/2)); !slices.Equal(got, []string{"a/9"}) {
+			if got, _ := given(p, after(long/2)); !slices.Equal(got, []string{"a/9"}) {
 				t.Errorf("got %v", got)
 			}
-		}, slice/2 + pacePatience, []string{"a/2"}, pacePatience},
+		}, long/2 + pacePatience, []string{"a/2"}, pacePatience},
 		{"one whose pods are long in the queue may plan when others have been given the turn", func(t *testing.T, p *Pace) {
 			slow(p)
-			p.Ran(a(0), slice, true, t0)
-			given(p, after(slice/2))
-			late := after(slice/2 + pacePatience)
+			p.Ran(a(0), long, t0)
+			given(p, after(long/2))
+			late := after(long/2 + pacePatience)
 			given(p, late)
 			if !p.Admit(a(1), late) || p.Admit(a(1), late) {
 				t.Error("want a/1 to be let in once")
 			}
-			p.Ran(a(1), slice, true, late)
+			p.Ran(a(1), long, late)
 			if p.Admit(a(2), late) {
 				t.Error("a/2 is let in while all rest")
 			}
-		}, slice/2 + pacePatience + slice, []string{"a/3"}, 0},
+		}, long/2 + pacePatience + long, []string{"a/3"}, 0},
 		{"namespaces take turns", func(t *testing.T, p *Pace) {
 			slow(p)
-			p.Ran(a(0), slice, true, t0)
-			p.Ran(b(0), slice, true, t0)
+			p.Ran(a(0), long, t0)
+			p.Ran(b(0), long, t0)
 			p.Hold(b(1), t0)
 			p.Hold(b(2), t0)
 			var got []string
-			for now := t0; len(got) < 5; now = now.Add(slice) {
+			for now := t0; len(got) < 5; now = now.Add(long) {
 				id, ok, _ := p.Next(now)
 				if !ok {
 					continue
 				}
 				got = append(got, id.Namespace+"/"+id.Name)
-				p.Ran(id, slice, true, now.Add(slice/2))
+				p.Ran(id, long, now.Add(long/2))
 			}
 			if diff := cmp.Diff([]string{"a/1", "b/1", "a/2", "b/2", "a/3"}, got); diff != "" {
 				t.Error(diff)
@@ -161,12 +155,12 @@ func TestPace(t *testing.T) {
 			for i := range 3 {
 				p.Forget(a(i))
 			}
-		}, slice / 2, []string{"a/3"}, 0},
+		}, long / 2, []string{"a/3"}, 0},
 		{"who stands in line twice has one turn", func(_ *testing.T, p *Pace) {
 			slow(p)
 			p.Hold(a(1), t0)
 			for i := range 10 {
-				p.Ran(a(0), 0, true, after(time.Duration(i)))
+				p.Ran(a(0), 0, after(time.Duration(i)))
 			}
 		}, time.Hour, []string{"a/1", "a/2", "a/3"}, 0},
 	} {
@@ -182,9 +176,9 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// TestOthersWaitForOneSlice lets many groups of some namespaces plan at the same time, whose plans take slices of a
-// cycle each. All of them come to their end, and once no namespace is free a rest follows every slice.
-func TestOthersWaitForOneSlice(t *testing.T) {
+// TestOthersWaitForOnePlan lets many groups of some namespaces plan at the same time, some several times. All of them
+// come to their end, and once no namespace is free a rest follows every plan.
+func TestOthersWaitForOnePlan(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		const tick = time.Millisecond
@@ -194,11 +188,11 @@ func TestOthersWaitForOneSlice(t *testing.T) {
 		for n := range namespaces {
 			for i := range rapid.IntRange(1, 12).Draw(t, "groups") {
 				id := inNamespace(fmt.Sprint(n), i)
-				left[id] = rapid.IntRange(1, 4).Draw(t, "slices")
+				left[id] = rapid.IntRange(1, 4).Draw(t, "plans")
 				invited = append(invited, id)
 			}
 		}
-		// back are groups whose rest after a slice ends at that time.
+		// back are groups whose rest after a plan ends at that time.
 		back := map[gang.ID]time.Time{}
 		now, rest := t0, t0
 		for len(left) > 0 {
@@ -240,7 +234,7 @@ func TestOthersWaitForOneSlice(t *testing.T) {
 			}
 			now = now.Add(took)
 			left[id]--
-			p.Ran(id, took, left[id] == 0, now)
+			p.Ran(id, took, now)
 			if p.lanes[id.Namespace].slow {
 				rest = now.Add(took / 2)
 			}

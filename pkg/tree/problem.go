@@ -123,6 +123,18 @@ func (a *Answer) count() int {
 	return n
 }
 
+// members is how many members of the class may be placed.
+func (s *Set) members(class int) int {
+	n := 0
+	if s.Need != nil {
+		n += s.Need[class]
+	}
+	if s.More != nil {
+		n += s.More[class]
+	}
+	return n
+}
+
 // NodesOf returns the nodes of a home.
 func (p *Problem) NodesOf(home Home) []int {
 	var nodes []int

@@ -112,13 +112,7 @@ func check(t *testing.T, p *Problem, a *Answer) {
 	for set := range p.Sets {
 		of := &p.Sets[set]
 		for class, nodes := range a.Nodes[set] {
-			most := 0
-			for _, members := range [][]int{of.Need, of.More} {
-				if members != nil {
-					most += members[class]
-				}
-			}
-			if len(nodes) > most || len(nodes) > 0 && !a.Placed[set] {
+			if len(nodes) > of.members(class) || len(nodes) > 0 && !a.Placed[set] {
 				t.Fatalf("set %d has %d members of class %d, placed %t: %+v", set, len(nodes), class, a.Placed[set], of)
 			}
 			for _, n := range nodes {

@@ -109,7 +109,7 @@ var bounds = map[string]map[string]string{
 		"shapePlaces.counts": oneCycle, "singlesPlan.kept": oneCycle, "singlesPlan.shapes": oneCycle,
 	},
 	"pkg/retry": {
-		"Pace.lanes": byAdmin, "Queue.gangs": byGang, "lane.queued": byGang, "lane.given": byGang, "lane.begun": byGang,
+		"Pace.lanes": byAdmin, "Queue.gangs": byGang, "lane.queued": byGang, "lane.given": byGang,
 	},
 	"pkg/workview": {
 		"Moment.gangs": oneCycle, "Moment.works": oneCycle,
@@ -169,7 +169,6 @@ var bounds = map[string]map[string]string{
 		"ModelRates.GPU": byAdmin,
 	},
 	"pkg/dryrun": {
-		"Pending.parked": byGang,
 		"Planner.tables": "8 choices of levels (maxPathTables)", "causeCounts.lasting": oneCycle,
 		"causeCounts.nodes": oneCycle, "causeCounts.siblings": oneCycle, "meanNode.scalar": oneCycle,
 		"membership.Classes": oneCycle, "membership.Pods": oneCycle,

@@ -24,7 +24,7 @@ go test -c -vet=off -o "$work/scenarios" .
 for _ in $(seq "$runs"); do
   "$work/scenarios" -test.run 'TestScenarios/.*/bench-tree' -test.cpuprofile "$work/cpu" > /dev/null
   go tool pprof -top -cum -nodecount=2000 "$work/scenarios" "$work/cpu" 2> /dev/null |
-    awk '/Total samples/ {all = $6} /dryrun.*Planner..Begin.func1$/ {plan = $4}
+    awk '/Total samples/ {all = $6} /dryrun.*Planner..Plan$/ {plan = $4}
       END {print "dry run " plan ", the whole run with its API " all}'
   rm "$work/cpu"
 done

@@ -26,6 +26,7 @@ import (
 	"berth.dev/berth/pkg/profiles"
 	"berth.dev/berth/pkg/reservation"
 	"berth.dev/berth/pkg/reserve"
+	"berth.dev/berth/pkg/retry"
 	"berth.dev/berth/pkg/waitlist"
 )
 
@@ -46,7 +47,9 @@ type coordinator struct {
 	loop     *gangloop.Loop
 	held     *gangloop.HeldPods
 	backlog  *backlog.Backlog
-	told     told
+	// pace knows which gang plans next where plans take long.
+	pace retry.Pace
+	told told
 }
 
 // coordinatorOf returns the coordinator of the process and makes the profile known to it.
@@ -127,7 +130,7 @@ func (c *coordinator) newLoop(inbox *gangloop.Inbox) *gangloop.Loop {
 		c.profiles, c.planner.Topology
 	list.Blocks = c.holds.Gate.Away.Blocks
 	return gangloop.New(gangloop.Rooms{Ledger: c.ledger, Members: c.members, Profiles: c.profiles, Effects: c.effects,
-		Holds: c.holds, Evictor: c.evictor, Held: c.held, Plans: &c.planner.Pending, Backoff: c.settings.backoff,
+		Holds: c.holds, Evictor: c.evictor, Held: c.held, Pace: &c.pace, Backoff: c.settings.backoff,
 		Forgotten: func(id gang.ID) {
 			c.told.owners.Drop(id)
 			c.told.messages.forget(id)

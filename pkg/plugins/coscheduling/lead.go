@@ -29,53 +29,37 @@ type leading struct {
 	turn  gang.Turn
 }
 
-// plan makes or continues the plan of the gang, and gives the leader its own assignment.
+// plan plans for the gang, and gives the leader its own assignment.
 func (l *leading) plan(nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
-	c, pending := l.p.shared, &l.p.shared.planner.Pending
+	c := l.p.shared
 	if reason := l.p.evictor.Lack(l.id, nodes); reason != nil {
 		return l.fail(reason, nil)
 	}
 	// Where siblings hold what the plan gave them, the gang is planned at once, regardless of the pace.
-	if !l.turn.Reopened && !pending.Pace.Admit(l.id, time.Now()) {
-		return l.putOff(0)
+	if !l.turn.Reopened && !c.pace.Admit(l.id, time.Now()) {
+		return l.pass(obstacle.PlanPutOff, c.ledger.Cycles.Pause(gang.UID(l.pod.UID), time.Now()))
 	}
-	plan := pending.Take(l.id)
-	if plan != nil && !plan.Serves(l.turn) {
-		plan.Stop()
-		pending.Pace.Forget(l.id)
-		return l.giveUp()
-	}
-	if plan == nil {
-		plan = c.planner.Begin(l.id, l.turn, nodes)
-	}
-	done, took := plan.Slice(l.ctx)
-	pending.Pace.Ran(l.id, took, done, time.Now())
+	began := time.Now()
+	result, err := c.planner.Plan(l.ctx, l.id, l.turn, nodes)
+	took := time.Since(began)
+	c.pace.Ran(l.id, took, time.Now())
 	c.loop.Inbox.Look()
-	if !done {
-		planPauses.Inc()
-		abandoned := !pending.Park(l.id, plan, time.Now())
-		klog.FromContext(l.ctx).V(4).Info("Paused planning a gang", "gang", l.id, "duration", took, "abandoned", abandoned)
-		if abandoned {
-			return l.giveUp()
-		}
-		return l.putOff(dryrun.SliceRest)
-	}
 	var bad *wellknown.BadValue
 	switch {
-	case errors.As(plan.Err, &bad):
-		return l.fail(obstacle.Told(plan.Err.Error()), nil)
-	case plan.Err != nil:
-		return nil, fwk.AsStatus(fmt.Errorf("planning gang %s: %w", l.id, plan.Err))
+	case errors.As(err, &bad):
+		return l.fail(obstacle.Told(err.Error()), nil)
+	case err != nil:
+		return nil, fwk.AsStatus(fmt.Errorf("planning gang %s: %w", l.id, err))
 	}
-	result, outcome := plan.Result, "infeasible"
+	outcome := "infeasible"
 	if result.Feasible() {
 		outcome = "feasible"
 	}
-	planDuration.WithLabelValues(outcome).Observe(plan.Took.Seconds())
+	planDuration.WithLabelValues(outcome).Observe(took.Seconds())
 	nodesExamined.Observe(float64(result.Examined))
 	klog.FromContext(l.ctx).V(3).Info("Planned gang", "gang", l.id, "needs", l.turn.Need.Total,
 		"members", len(l.turn.Members), "placed", len(result.Assignments), "nodesExamined", result.Examined,
-		"duration", plan.Took)
+		"duration", took)
 	if !result.Feasible() {
 		short := make([]string, len(result.Short))
 		for i, s := range result.Short {
@@ -118,17 +102,6 @@ func (l *leading) fail(reason obstacle.Reason, short []string) (*fwk.PreFilterRe
 	c := l.p.shared
 	c.effects.Apply(l.ctx, c.ledger.Cycles.Block(l.id, reason, short, c.settings.backoff, time.Now()))
 	return nil, cycles.Reject(fwk.UnschedulableAndUnresolvable, reason)
-}
-
-// putOff ends the cycle of a leader whose plan is not done or not begun. All pods in the queue go first.
-func (l *leading) putOff(rest time.Duration) (*fwk.PreFilterResult, *fwk.Status) {
-	return l.pass(obstacle.PlanPaused, l.p.shared.ledger.Cycles.Pause(gang.UID(l.pod.UID), rest, time.Now()))
-}
-
-// giveUp ends the cycle of a leader whose plan was dropped. It begins again after a back-off.
-func (l *leading) giveUp() (*fwk.PreFilterResult, *fwk.Status) {
-	c := l.p.shared
-	return l.pass(obstacle.PlanChanged, c.ledger.Cycles.Abandon(gang.UID(l.pod.UID), c.settings.backoff, time.Now()))
 }
 
 // pass ends the cycle of a leader that lets others go first.

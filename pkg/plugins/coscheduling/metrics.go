@@ -18,9 +18,6 @@ var (
 		Name: "berth_gang_plan_duration_seconds", StabilityLevel: metrics.ALPHA,
 		Help:    "Time that planning a gang took within its leader's scheduling cycle, by result: feasible or infeasible.",
 		Buckets: metrics.ExponentialBuckets(0.0005, 2, 15)}, []string{"result"})
-	planPauses = metrics.NewCounter(&metrics.CounterOpts{
-		Name: "berth_gang_plan_pauses_total", StabilityLevel: metrics.ALPHA,
-		Help: "Times that planning a gang stopped to let other pods go first."})
 	nodesExamined = metrics.NewHistogram(&metrics.HistogramOpts{
 		Name: "berth_gang_plan_nodes_examined", StabilityLevel: metrics.ALPHA,
 		Help:    "Nodes that were filtered to plan a gang.",
@@ -35,7 +32,7 @@ var (
 func registerMetrics() {
 	registerOnce.Do(func() {
 		schedulermetrics.RegisterMetrics(podgroup.Metrics()...)
-		schedulermetrics.RegisterMetrics(planDuration, planPauses, nodesExamined, plansInvalidated)
+		schedulermetrics.RegisterMetrics(planDuration, nodesExamined, plansInvalidated)
 		schedulermetrics.RegisterMetrics(evictor.Metrics()...)
 		schedulermetrics.RegisterMetrics(gangloop.Metrics()...)
 		schedulermetrics.RegisterMetrics(reservation.Metrics()...)

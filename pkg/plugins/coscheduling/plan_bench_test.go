@@ -1,0 +1,99 @@
+package coscheduling_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/klog/v2"
+	internalcache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+
+	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/schedulerconfig"
+	"berth.dev/berth/pkg/simulation"
+	"berth.dev/berth/pkg/simulation/memapi"
+)
+
+// BenchmarkPlan measures for how long the plan of a gang holds the leader's cycle, on 2,000 nodes with 8 GPUs.
+func BenchmarkPlan(b *testing.B) {
+	for _, distinct := range []bool{false, true} {
+		for _, members := range []int{64, 512, 1600} {
+			b.Run(fmt.Sprintf("members=%d/distinct=%t", members, distinct), func(b *testing.B) {
+				var took time.Duration
+				for range b.N {
+					took += planOnce(b, 2000, members, distinct)
+				}
+				b.ReportMetric(float64(took.Milliseconds())/float64(b.N), "ms/plan")
+			})
+		}
+	}
+}
+
+func planOnce(b *testing.B, nodes, members int, distinct bool) time.Duration {
+	b.Helper()
+	const profile = "gang-scheduler"
+	objects := []runtime.Object{gangview.NewPodGroup("default", "g", members)}
+	for i := range nodes {
+		objects = append(objects, st.MakeNode().Name(fmt.Sprintf("n%d", i)).Label("nvidia.com/gpu.product", "NVIDIA-A100").
+			Label("kubernetes.io/hostname", fmt.Sprintf("n%d", i)).
+			Label("topology.kubernetes.io/zone", fmt.Sprintf("z%d", i%4)).
+			Capacity(map[v1.ResourceName]string{"cpu": "96", "memory": "1Ti", "pods": "110", "nvidia.com/gpu": "8"}).Obj())
+	}
+	var pods []*v1.Pod
+	for i := range members {
+		pod := st.MakePod().Namespace("default").Name(fmt.Sprintf("p%d", i)).UID(fmt.Sprintf("p%d", i)).
+			SchedulerName(profile).Req(map[v1.ResourceName]string{"cpu": "4", "nvidia.com/gpu": "1"}).Obj()
+		gangview.Join(pod, "g")
+		if distinct {
+			pod.Labels["example.com/n"] = fmt.Sprint(i)
+		}
+		pods, objects = append(pods, pod), append(objects, pod)
+	}
+	configuration, err := schedulerconfig.Shipped()
+	if err != nil {
+		b.Fatal(err)
+	}
+	api := memapi.New()
+	simulation.ServeCustomKinds(api, nil)
+	if err := simulation.Fill(api, objects, func(obj runtime.Object) runtime.Object { return obj.DeepCopyObject() }); err != nil {
+		b.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(b.Context())
+	defer cancel()
+	scheduler, err := simulation.NewScheduler(ctx, api, configuration, 2)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer scheduler.Stop()
+	fw := scheduler.Profiles[profile]
+	for range 200 {
+		for _, pod := range pods {
+			ready := true
+			for _, plugin := range fw.PreEnqueuePlugins() {
+				ready = ready && plugin.PreEnqueue(ctx, pod).IsSuccess()
+			}
+			if !ready {
+				continue
+			}
+			if err := scheduler.Cache.UpdateSnapshot(klog.FromContext(ctx),
+				fw.SnapshotSharedLister().(*internalcache.Snapshot)); err != nil {
+				b.Fatal(err)
+			}
+			began := time.Now()
+			result, status, _ := fw.RunPreFilterPlugins(ctx, framework.NewCycleState(), pod)
+			took := time.Since(began)
+			if !status.IsSuccess() || result.AllNodes() {
+				b.Fatalf("the leader is not planned: %v", status)
+			}
+			return took
+		}
+		time.Sleep(100 * time.Millisecond) //nolint:forbidigo // the loop invites the gang in a moment
+	}
+	b.Fatal("no member leads")
+	return 0
+}
