@@ -12,7 +12,6 @@ import (
 
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gang/order"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/minheap"
 	"berth.dev/berth/pkg/podview"
@@ -69,7 +68,7 @@ const (
 // failure is a pod for which no node was found, and its place in the queue.
 type failure struct {
 	pod *v1.Pod
-	key order.Key
+	key gang.Key
 }
 
 // waiting is a pod that waits for room or is tried.
@@ -111,7 +110,7 @@ func (b *Backlog) Empty() bool {
 }
 
 // Failed takes note of a pod in no gang, back in kube-scheduler's queue, for which no node with enough room was found.
-func (b *Backlog) Failed(pod *v1.Pod, key order.Key) {
+func (b *Backlog) Failed(pod *v1.Pod, key gang.Key) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.known[pod.UID] = unseen

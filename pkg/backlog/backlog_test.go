@@ -16,7 +16,6 @@ import (
 
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gang/order"
 	"berth.dev/berth/pkg/profiles"
 )
 
@@ -118,7 +117,7 @@ func (w *world) try(name string) {
 		w.Gone(bound.UID)
 		return
 	}
-	w.Failed(pod, order.Key{Priority: corev1helpers.PodPriority(pod), Time: pod.CreationTimestamp.Time})
+	w.Failed(pod, gang.Key{Priority: corev1helpers.PodPriority(pod), Time: pod.CreationTimestamp.Time})
 }
 
 // end ends a pod, wherever it is.
@@ -172,8 +171,8 @@ func (w *world) settle() {
 	panic("no end")
 }
 
-func keyOf(pod *v1.Pod) order.Key {
-	return order.Key{Priority: corev1helpers.PodPriority(pod), Time: pod.CreationTimestamp.Time}
+func keyOf(pod *v1.Pod) gang.Key {
+	return gang.Key{Priority: corev1helpers.PodPriority(pod), Time: pod.CreationTimestamp.Time}
 }
 
 func TestOneEndTriesOnePod(t *testing.T) {

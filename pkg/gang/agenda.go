@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"berth.dev/berth/pkg/gang/order"
 	"berth.dev/berth/pkg/obstacle"
 )
 
@@ -17,7 +16,7 @@ type Agenda struct{ *book }
 // Waiting is a group all of whose members are there and that waits to be planned.
 type Waiting struct {
 	ID  ID
-	Key order.Key
+	Key Key
 	// Fresh is set if nothing has kept the group from starting yet, or what did is out of date.
 	Fresh bool
 	// Since is when enough members existed.

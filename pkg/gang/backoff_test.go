@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"berth.dev/berth/pkg/gang/order"
 	"berth.dev/berth/pkg/obstacle"
 )
 
@@ -221,7 +220,7 @@ func TestPlanningGivesWay(t *testing.T) {
 	}
 	l.Agenda.Invite(g1, now.Add(time.Second))
 	l.Cycles.Admit(uid(0))
-	other := order.Key{Time: now.Add(-time.Millisecond)}
+	other := Key{Time: now.Add(-time.Millisecond)}
 	if k, _ := l.Cycles.Key(uid(0)); !other.Less(k) {
 		t.Errorf("the leader comes with %+v before a pod that came while it planned", k)
 	}

@@ -1,7 +1,5 @@
 package gang
 
-import "berth.dev/berth/pkg/gang/order"
-
 // census counts the members of a group. It decides nothing: quorum and start are asked of it with a Minimum.
 type census struct {
 	states [states]int
@@ -12,12 +10,12 @@ type census struct {
 	running, foreign int
 
 	priorities  map[int32]int
-	precedences map[order.Precedence]int
+	precedences map[Precedence]int
 	labelled    map[int]int
 }
 
 func newCensus() census {
-	return census{roles: map[string][states]int{}, priorities: map[int32]int{}, precedences: map[order.Precedence]int{},
+	return census{roles: map[string][states]int{}, priorities: map[int32]int{}, precedences: map[Precedence]int{},
 		labelled: map[int]int{}}
 }
 
@@ -96,8 +94,8 @@ func (c *census) priority() int32 {
 }
 
 // precedence is that of the member that may wait longest: a group is as urgent as its least member.
-func (c *census) precedence() order.Precedence {
-	var last order.Precedence
+func (c *census) precedence() Precedence {
+	var last Precedence
 	for p := range c.precedences {
 		last.Ages = last.Ages || p.Ages
 		last.Wait = max(last.Wait, p.Wait)

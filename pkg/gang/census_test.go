@@ -6,8 +6,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
-
-	"berth.dev/berth/pkg/gang/order"
 )
 
 // recounted is a census of the members from scratch.
@@ -40,7 +38,7 @@ func TestCensus(t *testing.T) {
 				m.State = State(rapid.IntRange(0, int(states)-1).Draw(t, "state"))
 				m.Role = rapid.SampledFrom([]string{"", "leader", "worker"}).Draw(t, "role")
 				m.Priority = int32(rapid.IntRange(-1, 1).Draw(t, "priority"))
-				m.Precedence = order.Precedence{Ages: rapid.Bool().Draw(t, "ages"),
+				m.Precedence = Precedence{Ages: rapid.Bool().Draw(t, "ages"),
 					Wait: time.Duration(rapid.IntRange(0, 2).Draw(t, "wait"))}
 				m.Minimum = rapid.IntRange(0, 3).Draw(t, "minimum")
 				m.Running = m.State == Bound && rapid.Bool().Draw(t, "running")
@@ -54,7 +52,7 @@ func TestCensus(t *testing.T) {
 		// The questions, answered the slow way.
 		var settled, existing, running, largest int
 		workers, existingWorkers := 0, 0
-		lowest, last := int32(0), order.Precedence{}
+		lowest, last := int32(0), Precedence{}
 		first := true
 		for _, m := range members {
 			placed := m.State == Bound || m.State == Succeeded

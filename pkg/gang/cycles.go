@@ -4,7 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"berth.dev/berth/pkg/gang/order"
 	"berth.dev/berth/pkg/obstacle"
 )
 
@@ -34,7 +33,7 @@ func (c *Cycles) Admit(uid UID) (ok bool, why obstacle.Reason) {
 }
 
 // Key returns the frozen place in the queue of an admitted pod.
-func (c *Cycles) Key(uid UID) (k order.Key, ok bool) {
+func (c *Cycles) Key(uid UID) (k Key, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if m := c.members[uid]; m != nil {

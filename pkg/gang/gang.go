@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"time"
 
-	"berth.dev/berth/pkg/gang/order"
 	"berth.dev/berth/pkg/obstacle"
 	"berth.dev/berth/pkg/tree"
 )
@@ -85,7 +84,7 @@ type Member struct {
 	Ref
 	Priority int32
 	// Precedence is what the queue's classes make of the member.
-	Precedence order.Precedence
+	Precedence Precedence
 	Created    time.Time
 	State      State
 	// Node holds the name of the node of a bound member.

@@ -6,7 +6,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"berth.dev/berth/pkg/gang/order"
 	"berth.dev/berth/pkg/obstacle"
 )
 
@@ -131,7 +130,7 @@ func TestAdmit(t *testing.T) {
 
 func TestOrder(t *testing.T) {
 	t.Parallel()
-	first := func(l *Ledger, pod UID) order.Key {
+	first := func(l *Ledger, pod UID) Key {
 		t.Helper()
 		if ok, why := l.Cycles.Admit(pod); !ok {
 			t.Fatalf("%s is held: %s", pod, why)
@@ -152,18 +151,18 @@ func TestOrder(t *testing.T) {
 	mixed.Agenda.Invite(g1, t0)
 	for _, tc := range []struct {
 		name string
-		got  order.Key
-		want order.Key
+		got  Key
+		want Key
 	}{
 		{"members of a plan that is being carried out come first", first(planned, uid(1)),
-			order.Key{Committing: true, Time: t0, Tie: "g1"}},
+			Key{Committing: true, Time: t0, Tie: "g1"}},
 		{"a gang that has started and lost members comes before its like", first(degraded, uid(9)),
-			order.Key{Degraded: true, Time: t0, Tie: "g1"}},
-		{"a gang queues since its PodGroup was created", first(fresh, uid(0)), order.Key{Time: t0, Tie: "g1"}},
-		{"a surplus member queues by itself", first(surplus, uid(3)), order.Key{Priority: -1, Time: t0.Add(time.Hour),
+			Key{Degraded: true, Time: t0, Tie: "g1"}},
+		{"a gang queues since its PodGroup was created", first(fresh, uid(0)), Key{Time: t0, Tie: "g1"}},
+		{"a surplus member queues by itself", first(surplus, uid(3)), Key{Priority: -1, Time: t0.Add(time.Hour),
 			Tie: string(uid(3))}},
 		{"a gang is as important as its least important member", first(mixed, uid(0)),
-			order.Key{Priority: -2, Time: t0, Tie: "g1"}},
+			Key{Priority: -2, Time: t0, Tie: "g1"}},
 	} {
 		if diff := cmp.Diff(tc.want, tc.got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tc.name, diff)

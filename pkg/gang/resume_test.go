@@ -4,14 +4,13 @@ import (
 	"testing"
 	"time"
 
-	"berth.dev/berth/pkg/gang/order"
 	"berth.dev/berth/pkg/obstacle"
 )
 
 // A group whose start was cut short comes before what is more important, once.
 func TestAStartThatWasCutShortComesFirst(t *testing.T) {
 	t.Parallel()
-	important := order.Key{Priority: 1000, Time: t0.Add(-time.Hour), Tie: "x"}
+	important := Key{Priority: 1000, Time: t0.Add(-time.Hour), Tie: "x"}
 	restarted := func(bound, minimum int) *Ledger {
 		l := runningGangOf(bound, minimum)
 		for i := bound; i < 3; i++ {

@@ -3,8 +3,6 @@ package gang
 import (
 	"cmp"
 	"slices"
-
-	"berth.dev/berth/pkg/gang/order"
 )
 
 // member is a pod of a group, and where it is on its way to a node.
@@ -16,7 +14,7 @@ type member struct {
 	node string
 	// declined is set while others are to lead rather than this one, which could not plan or did not come.
 	declined bool
-	key      order.Key
+	key      Key
 	keyed    bool
 }
 

@@ -3,7 +3,6 @@ package gang
 import (
 	"slices"
 
-	"berth.dev/berth/pkg/gang/order"
 	"berth.dev/berth/pkg/obstacle"
 )
 
@@ -129,12 +128,12 @@ func (m *member) freeze() {
 }
 
 // placeOf is the group's place in the queue, for which m stands.
-func placeOf(g *group, m *member) order.Key {
+func placeOf(g *group, m *member) Key {
 	if g.started() && !g.degraded() && g.plan == nil {
 		// As of an ordinary pod, the member's own priority and age count.
-		return order.Key{Priority: m.Priority, Precedence: m.Precedence, Time: m.Created, Tie: string(m.UID)}
+		return Key{Priority: m.Priority, Precedence: m.Precedence, Time: m.Created, Tie: string(m.UID)}
 	}
-	k := order.Key{Priority: g.census.priority(), Precedence: g.census.precedence(), Degraded: g.degraded()}
+	k := Key{Priority: g.census.priority(), Precedence: g.census.precedence(), Degraded: g.degraded()}
 	if s := g.spec(); s != nil {
 		k.Time, k.Tie = s.Created, string(s.UID)
 	}

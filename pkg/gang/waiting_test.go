@@ -6,7 +6,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"berth.dev/berth/pkg/gang/order"
 	"berth.dev/berth/pkg/obstacle"
 )
 
@@ -32,7 +31,7 @@ func TestWaiting(t *testing.T) {
 	}
 	ref := func(i int) Ref { m := pending(i); return m.Ref }
 	want := Waiting{
-		ID: g1, Key: order.Key{Time: t0, Tie: "g1"}, Fresh: true, Since: t0, Of: roles, Held: 1,
+		ID: g1, Key: Key{Time: t0, Tie: "g1"}, Fresh: true, Since: t0, Of: roles, Held: 1,
 		Need: Minimum{Total: 5, Roles: map[string]int{"leader": 1, "worker": 2}},
 		Classes: []WaitingClass{
 			{Class: "b", Role: "worker", Count: 2, Example: ref(1)},

@@ -1,8 +1,6 @@
 package gangview
 
 import (
-	"fmt"
-	"slices"
 	"strings"
 	"testing"
 

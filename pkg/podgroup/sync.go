@@ -12,7 +12,6 @@ import (
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
-	"berth.dev/berth/pkg/obstacle"
 	"berth.dev/berth/pkg/podview"
 )
 

@@ -13,7 +13,7 @@ import (
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
 	"berth.dev/berth/pkg/capacity"
-	"berth.dev/berth/pkg/gang/order"
+	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/starttime"
 )
@@ -32,7 +32,7 @@ type Singles struct {
 	// and Key is its place in the queue.
 	Pods func() []*v1.Pod
 	Ours func(*v1.Pod) bool
-	Key  func(*v1.Pod) order.Key
+	Key  func(*v1.Pod) gang.Key
 	// Leads reports whether this scheduler leads: standbys learn from errors, too, and count none.
 	Leads func() bool
 	// Changed is told that something else is said of the pod.
@@ -76,7 +76,7 @@ func (s *Singles) isDue(now time.Time) bool {
 func (s *Singles) waiting(now time.Time) []*v1.Pod {
 	type queued struct {
 		pod *v1.Pod
-		key order.Key
+		key gang.Key
 	}
 	var found []queued
 	for _, pod := range s.Pods() {

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gang/order"
 )
 
 const (
@@ -52,7 +51,7 @@ type Queue struct {
 // entry is a gang that the Queue knows.
 type entry struct {
 	id  gang.ID
-	key order.Key
+	key gang.Key
 	// retryAt is when the back-off ends, secondAt when a second attempt is due, zero if none is.
 	retryAt, secondAt time.Time
 	// tried is the round in which the last attempt began, turn the one of the next.
@@ -76,7 +75,7 @@ func (q *Queue) Begin(id gang.ID, now time.Time) {
 
 // Wait records that the attempt for the gang failed, and that it is not tried again before a Retry nor before retryAt.
 // For a gang that waits already it changes the key and the time only.
-func (q *Queue) Wait(id gang.ID, key order.Key, retryAt, now time.Time) {
+func (q *Queue) Wait(id gang.ID, key gang.Key, retryAt, now time.Time) {
 	e := q.entry(id)
 	q.remove(e)
 	e.key, e.retryAt, e.trying = key, retryAt, false

@@ -9,7 +9,6 @@ import (
 	"pgregory.net/rapid"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gang/order"
 )
 
 var t0 = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -17,10 +16,10 @@ var t0 = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 func named(name string) gang.ID { return gang.ID{Namespace: "ns", Name: name} }
 
 // of returns the key of a group of that priority.
-func of(priority int32) order.Key { return order.Key{Priority: priority, Time: t0} }
+func of(priority int32) gang.Key { return gang.Key{Priority: priority, Time: t0} }
 
 // turnsOf returns the groups that Next gives until it gives none; each fails at once.
-func turnsOf(t *testing.T, q *Queue, keys map[string]order.Key, now time.Time) []string {
+func turnsOf(t *testing.T, q *Queue, keys map[string]gang.Key, now time.Time) []string {
 	t.Helper()
 	var got []string
 	for {
@@ -37,7 +36,7 @@ func turnsOf(t *testing.T, q *Queue, keys map[string]order.Key, now time.Time) [
 
 func TestQueue(t *testing.T) {
 	t.Parallel()
-	keys := map[string]order.Key{"low": of(1), "middle": of(5), "high": of(9)}
+	keys := map[string]gang.Key{"low": of(1), "middle": of(5), "high": of(9)}
 	late := t0.Add(time.Second)
 	for _, tc := range []struct {
 		name string
@@ -116,7 +115,7 @@ func TestQueue(t *testing.T) {
 func TestTheImportantDoNotComeTwiceInARound(t *testing.T) {
 	t.Parallel()
 	q := NewQueue()
-	for name, key := range map[string]order.Key{"low": of(1), "high": of(9)} {
+	for name, key := range map[string]gang.Key{"low": of(1), "high": of(9)} {
 		q.Wait(named(name), key, t0, t0)
 		q.Retry(named(name), t0)
 	}
@@ -130,7 +129,7 @@ func TestTheImportantDoNotComeTwiceInARound(t *testing.T) {
 		for _, name := range []string{"low", "high"} {
 			q.Retry(named(name), t0)
 		}
-		q.Wait(id, map[string]order.Key{"low": of(1), "high": of(9)}[id.Name], t0, t0)
+		q.Wait(id, map[string]gang.Key{"low": of(1), "high": of(9)}[id.Name], t0, t0)
 	}
 	if diff := cmp.Diff([]string{"high", "low", "high", "low", "high", "low"}, got); diff != "" {
 		t.Errorf("turns (-want +got):\n%s", diff)
@@ -142,7 +141,7 @@ func TestTheLeastImportantHasItsTurnUnderAStreamOfNewGangs(t *testing.T) {
 	const k = 50
 	q := NewQueue()
 	least := named("least")
-	enter := func(id gang.ID, key order.Key) {
+	enter := func(id gang.ID, key gang.Key) {
 		q.begin(q.entry(id))
 		q.Wait(id, key, t0, t0)
 		q.Retry(id, t0)
@@ -183,7 +182,7 @@ type naive struct {
 }
 
 type naiveGroup struct {
-	key             order.Key
+	key             gang.Key
 	retryAt         time.Time
 	tried           int
 	trying, touched bool

@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gang/order"
 )
 
 // BenchmarkQueue is one turn with 3,000 blocked groups: an event touches a group, the best is tried, and fails.
@@ -17,9 +16,9 @@ func BenchmarkQueue(b *testing.B) {
 	const groups = 3000
 	q := NewQueue()
 	ids := make([]gang.ID, groups)
-	keys := make([]order.Key, groups)
+	keys := make([]gang.Key, groups)
 	for i := range ids {
-		ids[i], keys[i] = named(fmt.Sprintf("g%04d", i)), order.Key{Priority: int32(i * 7919 % 10),
+		ids[i], keys[i] = named(fmt.Sprintf("g%04d", i)), gang.Key{Priority: int32(i * 7919 % 10),
 			Time: t0.Add(time.Duration(i*104729%groups) * time.Second)}
 	}
 	index := map[gang.ID]int{}
@@ -46,14 +45,14 @@ func TestAnEventHasASecondAttemptFollow(t *testing.T) {
 	start := time.Unix(1000, 0)
 	q := NewQueue()
 	for _, id := range []gang.ID{b, a} {
-		q.Wait(id, order.Key{}, start, start)
+		q.Wait(id, gang.Key{}, start, start)
 		q.RetryTwice(id, start)
 		q.RetryTwice(id, start)
 	}
 	failing := func(now time.Time) (tried []string) {
 		for id, ok, _ := q.Next(now); ok; id, ok, _ = q.Next(now) {
 			tried = append(tried, id.Name)
-			q.Wait(id, order.Key{}, now, now)
+			q.Wait(id, gang.Key{}, now, now)
 		}
 		return tried
 	}
@@ -71,7 +70,7 @@ func TestAnEventHasASecondAttemptFollow(t *testing.T) {
 		}
 	}
 	q.Begin(a, start.Add(20*LookEvery))
-	q.Wait(a, order.Key{}, start, start.Add(20*LookEvery))
+	q.Wait(a, gang.Key{}, start, start.Add(20*LookEvery))
 	if diff := cmp.Diff([]string{"a"}, failing(start.Add(21*LookEvery))); diff != "" {
 		t.Errorf("tried after the first attempt (-want +got):\n%s", diff)
 	}

@@ -11,7 +11,6 @@ import (
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gang/order"
 	"berth.dev/berth/pkg/profiles"
 	"berth.dev/berth/pkg/retry"
 )
@@ -60,7 +59,7 @@ func TestCapacityThatComesFreeEndsOneBackoff(t *testing.T) {
 			free.Feed.SetPod(gpuPod("used", "n", "8"), gang.ID{})
 			member := gpuPod("member", "", "4")
 			for name, p := range test.gangs {
-				g := &Gang{Waiting: gang.Waiting{ID: gang.ID{Name: name}, Key: order.Key{Priority: int32(name[0])},
+				g := &Gang{Waiting: gang.Waiting{ID: gang.ID{Name: name}, Key: gang.Key{Priority: int32(name[0])},
 					Need:    gang.Minimum{Total: 2},
 					Classes: []gang.WaitingClass{{Count: 2}}, RetryAt: p.Until}, Backoff: p,
 					Shapes: []capacity.Need{{Shape: free.Acquire(member), Count: 2}}}

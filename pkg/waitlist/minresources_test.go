@@ -10,7 +10,6 @@ import (
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gangplan"
 )
 
 func TestMinResources(t *testing.T) {
@@ -47,7 +46,7 @@ func TestMinResources(t *testing.T) {
 func TestAmountsAreWrittenAsUsersDo(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
-		resource string
+		resource v1.ResourceName
 		amount   int64
 		want     string
 	}{

@@ -9,7 +9,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
-	"berth.dev/berth/pkg/gang/order"
+	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/runview"
@@ -26,9 +26,9 @@ func (q queueClasses) on() bool { return q.order != nil }
 
 // precedence returns what the pod brings to its place. One that names a class wrongly is placed as if it named none,
 // until its cycle rejects it. The group of a member may say how long it runs.
-func (q queueClasses) precedence(pod *v1.Pod, group *schedulingv1alpha1.PodGroup) order.Precedence {
+func (q queueClasses) precedence(pod *v1.Pod, group *schedulingv1alpha1.PodGroup) gang.Precedence {
 	if !q.on() {
-		return order.Precedence{}
+		return gang.Precedence{}
 	}
 	class, _ := podview.FindSLAClass(q.order, pod)
 	var declares metav1.Object // a nil PodGroup would be none
@@ -40,7 +40,7 @@ func (q queueClasses) precedence(pod *v1.Pod, group *schedulingv1alpha1.PodGroup
 		own = new(time.Duration)
 		*own = due.Start.Sub(pod.CreationTimestamp.Time)
 	}
-	return order.Precedence(q.order.Place(corev1helpers.PodPriority(pod), class, own))
+	return gang.Precedence(q.order.Place(corev1helpers.PodPriority(pod), class, own))
 }
 
 // key returns the place of an entity of the queue that is no member of a gang of ours. It is a function of the entity
@@ -49,8 +49,8 @@ func (q queueClasses) precedence(pod *v1.Pod, group *schedulingv1alpha1.PodGroup
 //
 // With classes a pod's time is that of its creation. The time of the queue, which begins again with each attempt, would
 // put off forever what is tried often.
-func (q queueClasses) key(e fwk.QueuedEntityInfo) order.Key {
-	k := order.Key{Priority: e.GetPriority(), Time: e.GetTimestamp()}
+func (q queueClasses) key(e fwk.QueuedEntityInfo) gang.Key {
+	k := gang.Key{Priority: e.GetPriority(), Time: e.GetTimestamp()}
 	if !q.on() {
 		return k
 	}
@@ -66,13 +66,13 @@ func (q queueClasses) key(e fwk.QueuedEntityInfo) order.Key {
 		}
 	}
 	// A native group is one entity of many pods: it has no class, and ages by its own priority.
-	k.Precedence = order.Precedence(q.order.Place(k.Priority, nil, nil))
+	k.Precedence = gang.Precedence(q.order.Place(k.Priority, nil, nil))
 	return k
 }
 
 // singleKey is key for a pod in no gang, by its creation in any case.
-func (q queueClasses) singleKey(pod *v1.Pod) order.Key {
-	return order.Key{Priority: corev1helpers.PodPriority(pod), Precedence: q.precedence(pod, nil),
+func (q queueClasses) singleKey(pod *v1.Pod) gang.Key {
+	return gang.Key{Priority: corev1helpers.PodPriority(pod), Precedence: q.precedence(pod, nil),
 		Time: pod.CreationTimestamp.Time}
 }
 

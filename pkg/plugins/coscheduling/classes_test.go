@@ -12,7 +12,6 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gang/order"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/sla"
 	"berth.dev/berth/pkg/wellknown"
@@ -41,7 +40,7 @@ func TestMembersHaveTheClassesOfTheirGang(t *testing.T) {
 		t.Fatalf("the leader is held: %s", why)
 	}
 	// Due with the class of the least urgent member, counted from the creation of the group.
-	want := order.Key{Precedence: order.Precedence{Ages: true, Wait: 94 * time.Hour}, Priority: 10, Time: noon, Tie: "g"}
+	want := gang.Key{Precedence: gang.Precedence{Ages: true, Wait: 94 * time.Hour}, Priority: 10, Time: noon, Tie: "g"}
 	if diff := cmp.Diff(want, p.key(members[0])); diff != "" {
 		t.Errorf("key of the leader (-want +got):\n%s", diff)
 	}

@@ -9,7 +9,6 @@ import (
 
 	"berth.dev/berth/pkg/cycles"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gang/order"
 	"berth.dev/berth/pkg/obstacle"
 )
 
@@ -35,7 +34,7 @@ func (q queue) Less(a, b fwk.QueuedEntityInfo) bool {
 	return nameOf(a) < nameOf(b)
 }
 
-func (q queue) key(e fwk.QueuedEntityInfo) order.Key {
+func (q queue) key(e fwk.QueuedEntityInfo) gang.Key {
 	if single, ok := e.(interface{ GetPod() *v1.Pod }); ok {
 		if pod := single.GetPod(); pod != nil && q.shared.members.Has(pod) {
 			if k, ok := q.shared.ledger.Cycles.Key(gang.UID(pod.UID)); ok {

@@ -1,4 +1,4 @@
-package order
+package gang
 
 import "time"
 

@@ -1,4 +1,4 @@
-package order
+package gang
 
 import (
 	"slices"
@@ -8,8 +8,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
-
-var t0 = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func TestLess(t *testing.T) {
 	t.Parallel()
