@@ -3,7 +3,6 @@ package explain
 import (
 	"cmp"
 	"context"
-	"maps"
 	"slices"
 	"strings"
 

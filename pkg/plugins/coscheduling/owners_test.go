@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"berth.dev/berth/pkg/gang"
+	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/podgroup"
 	"berth.dev/berth/pkg/simulation/memapi"
 	"berth.dev/berth/pkg/wellknown"
@@ -25,7 +26,7 @@ func TestAnObjectThatIsGone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		api := memapi.New()
-		c := newCoordinator(settings{}, cache.NewStore(cache.MetaNamespaceKeyFunc))
+		c := newCoordinator(settings{}, cache.NewStore(cache.MetaNamespaceKeyFunc), &gpuview.ProfileKeys{})
 		c.members.Lister = corelisters.NewPodLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{}))
 		ctx, cancel := context.WithCancel(t.Context())
 		f := newFeed(ctx, c, nil)

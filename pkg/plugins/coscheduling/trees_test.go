@@ -14,6 +14,7 @@ import (
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/podgroup"
 	"berth.dev/berth/pkg/simulation/memapi"
 )
@@ -27,7 +28,7 @@ func TestAPodMovesToTheGangOfItsTree(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				policy := &gangview.OwnerPolicy{}
-				c := newCoordinator(settings{owners: policy}, cache.NewStore(cache.MetaNamespaceKeyFunc))
+				c := newCoordinator(settings{owners: policy}, cache.NewStore(cache.MetaNamespaceKeyFunc), &gpuview.ProfileKeys{})
 				pods := cache.NewIndexer(cache.MetaNamespaceKeyFunc,
 					cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 				c.members.Lister = corelisters.NewPodLister(pods)
