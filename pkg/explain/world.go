@@ -17,7 +17,6 @@ import (
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
-	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/plugins"
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/schedulerconfig"
@@ -35,7 +34,6 @@ type world struct {
 	sched  *simulation.Scheduler
 	fw     framework.Framework
 	target *v1.Pod
-	keys   gpuview.Keys
 	settle func()
 	// percentage of nodes to score, of all profiles that have none of their own.
 	percentage *int32
@@ -49,7 +47,7 @@ type world struct {
 
 func explain(e *Explanation, configuration *schedulerconfig.Configuration, objects []runtime.Object, target *v1.Pod,
 	settle func()) error {
-	w := &world{api: memapi.New(), target: target, keys: configuration.GPUKeys(e.Profile), settle: settle,
+	w := &world{api: memapi.New(), target: target, settle: settle,
 		percentage: configuration.Component.PercentageOfNodesToScore}
 	w.api.Observe = w.observe
 	if err := w.fill(objects); err != nil {
