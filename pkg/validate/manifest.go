@@ -147,9 +147,7 @@ func (d *document) keys(obj runtime.Object) {
 	case *v1.Node:
 		d.node(o, "metadata")
 	case *schedulingv1.PriorityClass:
-		if _, _, bad := priceview.ClassSpotPolicy(o); bad != nil {
-			d.bad("metadata", bad)
-		}
+		d.podsOnly(o.Annotations)
 		d.unknownKeys("metadata")
 	case *schedulingv1alpha1.PodGroup:
 		_, specErr := gangview.Spec(o, 0)

@@ -230,9 +230,8 @@ var bounds = map[string]map[string]string{
 		"podFeed.ends": byAdmin, "pluginMessages.last": byGang, "told.mixedModels": byGang,
 	},
 	"pkg/plugins/costoptimized": {
-		"Plugin.offers": "1024 kinds of nodes (maxOffers)", "bill.byCapacity": byNode, "biller.lines": byNode,
-		"billCollector.byProfile": byAdmin, "runningPods.gangs": byGang, "settings.interruptions": byAdmin,
-		"waiting.pods": byPod,
+		"Plugin.offers": "1024 kinds of nodes (maxOffers)", "runningPods.gangs": byGang,
+		"settings.interruptions": byAdmin, "waiting.pods": byPod,
 	},
 	"pkg/plugins/gpuaware": {
 		"changes.numbers": "16,384 changes (changeChunk, maxChunks)", "faulted.byUID": byPod,

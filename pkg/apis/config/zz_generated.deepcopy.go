@@ -894,16 +894,6 @@ func (in *NodePrice) DeepCopyInto(out *NodePrice) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
-	if in.PricePerHour != nil {
-		in, out := &in.PricePerHour, &out.PricePerHour
-		*out = new(string)
-		**out = **in
-	}
-	if in.PriceAdjustment != nil {
-		in, out := &in.PriceAdjustment, &out.PriceAdjustment
-		*out = new(string)
-		**out = **in
-	}
 	if in.Weight != nil {
 		in, out := &in.Weight, &out.Weight
 		*out = new(int32)
