@@ -12,9 +12,9 @@ const ownPrefix = "berth.dev/"
 var ownKeys = []string{
 	BackfillKey, CheckpointEveryKey, CordonedForKey, DatasetsKey, DeadlineKey, EvictionNoticeKey, GangKey, GPUAgentKey,
 	GPUAssignedKey,
-	GPUDevicesKey, GroupKey, GroupLabelKey, GroupsKey,
+	GroupKey, GroupLabelKey, GroupsKey,
 	GPULinksKey, GPUMemoryMinKey, GPUModeKey,
-	GPUInterconnectKey, GPUModelsKey, GPUSharingKey, GrowByKey, GPUsInUseKey, GPUsInUseAtKey, IPAddressKey, IPPoolKey,
+	GPUInterconnectKey, GPUModelsKey, GPUSharingKey, GrowByKey, IPAddressKey, IPPoolKey,
 	LastCheckpointKey, LicensesKey,
 	MinMembersByRoleKey, MixedModelsKey,
 	NearKey, PricePerHourKey, ProtectForKey, RestartCostKey, RoleKey, RoleLabelKey, RunTimeKey, SchedulerKey,

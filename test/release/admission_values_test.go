@@ -105,8 +105,7 @@ var (
 
 // elsewhere are the keys that pods do not carry, that no request may write, or that a test of their own looks at.
 var elsewhere = []string{
-	wellknown.GPUAgentKey, wellknown.GPUDevicesKey, wellknown.GPULinksKey, wellknown.GPUModeKey, wellknown.GPUsInUseKey,
-	wellknown.GPUsInUseAtKey, wellknown.PricePerHourKey, wellknown.IPAddressKey,
+	wellknown.GPUAgentKey, wellknown.GPULinksKey, wellknown.GPUModeKey, wellknown.PricePerHourKey, wellknown.IPAddressKey,
 	wellknown.MinMembersByRoleKey, wellknown.RoleLabelKey, wellknown.GroupsKey, wellknown.GroupLabelKey,
 	wellknown.StandInKey, wellknown.SchedulerKey, wellknown.GPUAssignedKey,
 	wellknown.SLAClassKey, wellknown.CordonedForKey,
