@@ -174,7 +174,7 @@ func TestHashedNamesStillReferToEachOther(t *testing.T) {
 "hami.io/node-nvidia-register":"` + gpuUUID + `,10,46068,100,NVIDIA-L4,0,true:"},
 "labels":{"kubernetes.io/hostname":"acme-1","nvidia.com/gpu.clique":"` + fabric + `.7","team":"acme","topology.kubernetes.io/zone":"z1","nvidia.com/gpu.product":"NVIDIA-L4","level":"3"}},
 "spec":{"taints":[{"key":"team","value":"acme","effect":"NoSchedule"}]},"status":{"capacity":{"deviceclass.resource.kubernetes.io/acme-class":"2"},"images":[{"names":["acme/app:latest"],"sizeBytes":1}]}}`).(*v1.Node)
-	pod := hash(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"acme","uid":"0e3d8d2b-1c2d-4e5f-8a9b-9e3d8d2b8a70","annotations":{"berth.dev/near":"team=acme 20GiB/h",
+	pod := hash(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"acme","uid":"0e3d8d2b-1c2d-4e5f-8a9b-9e3d8d2b8a70","annotations":{
 "berth.dev/gpu-assigned":"{\"pod\":\"0e3d8d2b-1c2d-4e5f-8a9b-9e3d8d2b8a70\",\"node\":\"acme-1\",\"devices\":[0],\"uuids\":[\"` + gpuUUID + `\"],\"milli\":500}",
 "hami.io/vgpu-devices-allocated":"` + gpuUUID + `,NVIDIA,4096,0:;"}},"spec":{"nodeName":"acme-1","schedulerName":"berth-scheduler","nodeSelector":{"team":"acme"},
 "tolerations":[{"key":"team","value":"acme"}],"priorityClassName":"system-node-critical","schedulingGates":[{"name":"gate"}],
@@ -239,7 +239,6 @@ func TestHashedNamesStillReferToEachOther(t *testing.T) {
 		"matched label":    {team, term.MatchExpressions[0].Values[0]},
 		"pod affinity":     {team, affinity.LabelSelector.MatchLabels["team"]},
 		"namespace":        {pod.Namespace, affinity.Namespaces[0]},
-		"named peers":      {"team=" + team + " 20GiB/h", pod.Annotations["berth.dev/near"]},
 		"register of HAMi": {uuid, register}, "devices of HAMi": {uuid, allocated}, "granted device": {uuid, grant.UUIDs[0]},
 		"GPU of a slice": {uuid, attribute(1, "parentUUID")},
 		"pool":           {node.Name, devices.Spec.Pool.Name}, "image": {node.Status.Images[0].Names[0],

@@ -225,7 +225,6 @@ func (d *document) podOf(keys *gpuview.Keys, pod *v1.Pod, at string, count int) 
 	_, topologyErr := gangview.TopologyOf(nil, pod)
 	_, _, badSpot := priceview.PodSpotPolicy(pod)
 	_, badWindow := priceview.PodStartWindow(pod)
-	_, badNear := podview.PodNear(pod)
 	_, badObjective := podview.PodObjective(pod)
 	_, _, badClass := podview.NamedSLAClass(pod)
 	d.badErrors(at, gpuErr, gangErr, topologyErr)
@@ -236,7 +235,7 @@ func (d *document) podOf(keys *gpuview.Keys, pod *v1.Pod, at string, count int) 
 	_, badRunTime := runview.PodRunTime(pod)
 	_, badWork := workview.PodWork(pod)
 	_, badCheckpoint := workview.PodSaved(pod)
-	for _, bad := range []*wellknown.BadValue{badSpot, badWindow, badNear, badObjective, badClass, badLicenses,
+	for _, bad := range []*wellknown.BadValue{badSpot, badWindow, badObjective, badClass, badLicenses,
 		badDatasets, badPool, badBackfill, badRunTime, badWork, badCheckpoint} {
 		if bad != nil {
 			d.bad(at, bad)

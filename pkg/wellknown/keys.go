@@ -95,9 +95,6 @@ const (
 	IPAddressKey = "berth.dev/ip-address"
 )
 
-// NearKey is the annotation of a pod with label selectors of the pods that it talks to.
-const NearKey = "berth.dev/near"
-
 // Keys of Berth's own that placement policies read.
 const (
 	// LicensesKey is the annotation of a pod with the licenses that it uses while it runs: names with amounts, separated

@@ -17,7 +17,7 @@ var ownKeys = []string{
 	GPUInterconnectKey, GPUModelsKey, GPUSharingKey, GrowByKey, IPAddressKey, IPPoolKey,
 	LastCheckpointKey, LicensesKey,
 	MinMembersByRoleKey, MixedModelsKey,
-	NearKey, PricePerHourKey, ProtectForKey, RestartCostKey, RoleKey, RoleLabelKey, RunTimeKey, SchedulerKey,
+	PricePerHourKey, ProtectForKey, RestartCostKey, RoleKey, RoleLabelKey, RunTimeKey, SchedulerKey,
 	SegmentSizeKey, SegmentTopologyKey, SLAClassKey,
 	SLOLatencyKey, SLOThroughputKey, SpotKey,
 	StandInKey, StartWindowKey,

@@ -246,8 +246,6 @@ var bounds = map[string]map[string]string{
 	},
 	"pkg/plugins/networktopology": {
 		"group.byNode": byPod, "link.moved": oneCycle, "peers.groups": byPod, "peers.pods": byPod,
-		"peers.assumed": byPod,
-		"peers.spaces":  byPod, "space.pods": byPod, "space.terms": byPod,
 	},
 	"pkg/plugins/placementpolicy": {
 		"book.nominated": byPod, "book.told": "4096 pods (maxDemands)", "changes.wake": byPod,

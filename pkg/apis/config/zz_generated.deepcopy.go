@@ -854,11 +854,6 @@ func (in *NetworkTopologyArgs) DeepCopyInto(out *NetworkTopologyArgs) {
 		*out = new(int64)
 		**out = **in
 	}
-	if in.NearGiBPerHour != nil {
-		in, out := &in.NearGiBPerHour, &out.NearGiBPerHour
-		*out = new(int64)
-		**out = **in
-	}
 	if in.MicroDollarsPerSecond != nil {
 		in, out := &in.MicroDollarsPerSecond, &out.MicroDollarsPerSecond
 		*out = new(int64)
