@@ -54,10 +54,7 @@ var bounds = map[string]map[string]string{
 	},
 	"pkg/grouptree": {"Forest.nodes": byGang, "Forest.roots": byGang, "Group.Roles": byGang,
 		"declaring.podGroups": oneCycle, "entry.in": byGang},
-	"pkg/decisions": {
-		"attempts.byPod":  "the attempts that are kept: four for each pod, and --decision-history and 16 MiB in all",
-		"profile.weights": byAdmin,
-	},
+	"pkg/decisions": {"profile.weights": byAdmin},
 	"pkg/crd": {
 		"document.Components":   oneCycle,
 		"properties.Properties": oneCycle,
