@@ -1,7 +1,6 @@
 package gpuview
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"

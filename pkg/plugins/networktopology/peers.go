@@ -305,7 +305,7 @@ func (p *peers) tally(r *relation, find func(node string) *topology.Place) *topo
 		}
 		total := int64(0)
 		for _, n := range byNode {
-			total += n
+			total += max(n, 0)
 		}
 		for node, n := range byNode {
 			if place := find(node); n > 0 && place != nil {
