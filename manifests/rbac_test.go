@@ -123,9 +123,6 @@ func TestWhatWeMayDoBeyondTheStockSchedulerIsThisList(t *testing.T) {
 		"assign berth.dev/devices",
 		"patch scheduling.x-k8s.io/podgroups/status",
 		"update scheduling.x-k8s.io/podgroups/status",
-		"get scheduling.k8s.io/priorityclasses",
-		"list scheduling.k8s.io/priorityclasses",
-		"watch scheduling.k8s.io/priorityclasses",
 		// Granted to the stock role only where GenericWorkload or CompositePodGroup is on.
 		"get scheduling.k8s.io/compositepodgroups",
 		"list scheduling.k8s.io/compositepodgroups",

@@ -51,10 +51,9 @@ from the best. Then by how much the best node wins and what would have to change
 or what is missing; and for a pod that fits nowhere the nodes that come closest and what eviction would do. Nothing
 is changed in the cluster: it is copied into memory, and the scheduler runs there.
 
-With --at-decision the answer is what the scheduler itself has kept of the moment when it chose the node, and of the
-attempts that failed before, with the reasons that it had then. It remembers its last decisions and attempts in
-memory (--decision-history of berth-scheduler) and serves them on its secure port to those who may get the
-non-resource URL /configz. What came before its last start is not known.
+With --at-decision the answer is what the scheduler itself has kept of the moment when it chose the node. It remembers
+its last decisions in memory (--decision-history of berth-scheduler) and serves them on its secure port to those who
+may get the non-resource URL /configz. What came before its last start is not known.
 
 With -o json or yaml each such score has a field "cost": its unit, total and terms, each with name and amount; less
 is better. The names of terms do not change.
@@ -75,7 +74,7 @@ error.`,
   berth explain job/trainer
   berth explain podgroup train
 
-  # Why the scheduler chose the node when it did, and why it did not place the pod earlier
+  # Why the scheduler chose the node when it did
   berth explain pod trainer-0 --at-decision
 
   # As another configuration would have it
@@ -106,7 +105,7 @@ error.`,
 	f.StringVar(&flags.profile, "profile", "",
 		"explain as if the pod named this profile (default: the pod's schedulerName)")
 	f.BoolVar(&flags.atDecision, "at-decision", false,
-		"say why the scheduler chose the node when it did, or why it found none, and not what it would choose now")
+		"say why the scheduler chose the node when it did, and not what it would choose now")
 	f.StringVar(&flags.scheduler, "scheduler", "",
 		"with --at-decision: address of the scheduler that leads (default: that of the sandbox)")
 	f.StringVar(&flags.schedulerCA, "scheduler-ca", "",

@@ -19,43 +19,28 @@ import (
 	"k8s.io/klog/v2"
 
 	"berth.dev/berth/pkg/command"
-	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/nodeagent"
-	"berth.dev/berth/pkg/nodeagent/nvidiasmi"
-	"berth.dev/berth/pkg/nodeagent/podresources"
 )
 
 // settings are what the flags say.
 type settings struct {
 	node       string
 	kubeconfig string
-	socket     string
-	resources  []string
 	nvidiaSMI  string
 	timeout    time.Duration
+	interval   time.Duration
 	listen     string
-	intervals  nodeagent.Intervals
 }
-
-// shortestInterval keeps a mistyped interval from keeping a node busy.
-const shortestInterval = time.Second
 
 func newCommand() *cobra.Command {
 	var s settings
 	logs := logsapi.NewLoggingConfiguration()
 	cmd := &cobra.Command{
 		Use:   "berth-node-agent",
-		Short: "Tell the scheduler what only a node knows of its GPUs",
-		Long: `berth-node-agent reads from the kubelet which pod holds which GPU, and from nvidia-smi which GPUs there are and how they
-are connected. It writes four annotations on its own Node object, in one patch and only when something has changed:
-
-  berth.dev/gpus-in-use     indices of the GPUs that pods hold; not on nodes of HAMi
-  berth.dev/gpus-in-use-at  when that was read, rewritten every 5 minutes
-  berth.dev/gpu-links       how each two GPUs are connected
-  berth.dev/gpu-devices     index, UUID, model, memory and health of each GPU
-
-While a source fails, what was read last stays for --stale-after, and then goes. On a machine without nvidia-smi nothing is
-written. The annotations stay when the agent stops.
+		Short: "Tell the scheduler how the GPUs of a node are connected",
+		Long: `berth-node-agent reads from nvidia-smi how the GPUs of its node are connected, and writes that into the annotation
+berth.dev/gpu-links of the Node object, only when it has changed. While nvidia-smi fails, and when the agent stops, the
+annotation stays.
 
 Exit status: 0 after it was stopped, 2 for a file or flag that cannot be used, 1 for any other error.`,
 		Example: `  # In a pod, with the name of its node in the environment
@@ -82,21 +67,13 @@ Exit status: 0 after it was stopped, 2 for a file or flag that cannot be used, 1
 	f.StringVar(&s.node, "node-name", os.Getenv("NODE_NAME"),
 		"the node this runs on; the environment variable NODE_NAME is its default")
 	f.StringVar(&s.kubeconfig, "kubeconfig", "", "how to reach the API server; empty: as a pod, by its service account")
-	f.StringVar(&s.socket, "pod-resources-socket", podresources.DefaultSocket,
-		"the kubelet's socket of the PodResources API")
-	f.StringSliceVar(&s.resources, "resource", gpuview.NVIDIAResources(),
-		"resources whose devices are GPUs or parts of GPUs; one that ends in * stands for all that begin alike")
 	f.StringVar(&s.nvidiaSMI, "nvidia-smi", "nvidia-smi", "path of nvidia-smi, or its name in the PATH")
 	f.DurationVar(&s.timeout, "nvidia-smi-timeout", 20*time.Second,
-		"how long one command of nvidia-smi may take; a reading is up to 6 commands")
+		"how long nvidia-smi may take")
 	f.StringVar(&s.listen, "listen", "127.0.0.1:9410",
 		"where to serve /healthz, and /metrics to those who may get it, over HTTPS with a certificate made at the start; "+
 			"port 0 takes a free one, which the log names; empty: nowhere")
-	f.DurationVar(&s.intervals.Kubelet, "kubelet-interval", 5*time.Second, "time between two readings of the kubelet")
-	f.DurationVar(&s.intervals.Machine, "gpu-interval", time.Minute, "time between two readings of nvidia-smi")
-	f.DurationVar(&s.intervals.Resync, "resync", 10*time.Minute, "after what time the node's annotations are read again")
-	f.DurationVar(&s.intervals.Stale, "stale-after", 5*time.Minute,
-		"for how long what was read last stays published while its source fails")
+	f.DurationVar(&s.interval, "interval", 10*time.Minute, "time between two readings of nvidia-smi and of the node")
 	logsapi.AddFlags(logs, f)
 	command.EndInOrder(cmd)
 	return cmd
@@ -107,44 +84,18 @@ func (s *settings) check() error {
 	if s.node == "" {
 		return errors.New("--node-name is not given, and the environment has no NODE_NAME: want the name of this node")
 	}
-	if len(s.resources) == 0 {
-		return errors.New("--resource is empty: want at least one name such as nvidia.com/gpu")
-	}
 	if _, _, err := net.SplitHostPort(s.listen); err != nil && s.listen != "" {
 		return fmt.Errorf("--listen is %q: want an address such as 127.0.0.1:9410: %w", s.listen, err)
 	}
-	for _, d := range []struct {
-		flag  string
-		value time.Duration
-	}{
-		{"--kubelet-interval", s.intervals.Kubelet},
-		{"--gpu-interval", s.intervals.Machine},
-		{"--resync", s.intervals.Resync},
-		{"--stale-after", s.intervals.Stale},
-		{"--nvidia-smi-timeout", s.timeout},
-	} {
-		if d.value < shortestInterval {
-			return fmt.Errorf("%s is %s: want at least %s", d.flag, d.value, shortestInterval)
-		}
-	}
-	longest := max(gap(s.intervals.Kubelet, podresources.Timeout),
-		gap(s.intervals.Machine, nodeagent.SurveyCommands*s.timeout))
-	if s.intervals.Stale < longest {
-		return fmt.Errorf("--stale-after is %s: want at least %s, which may lie between two readings if one fails",
-			s.intervals.Stale, longest)
+	// A mistyped interval must not keep a node busy.
+	if s.interval < time.Second || s.timeout < time.Second {
+		return fmt.Errorf("--interval is %s and --nvidia-smi-timeout %s: want at least 1s", s.interval, s.timeout)
 	}
 	return nil
 }
 
-// gap is the longest time between the ends of two readings that succeed with one between them that fails. The next
-// begins at the interval after the one before, or at its end if that is later.
-func gap(interval, reading time.Duration) time.Duration {
-	return interval + max(interval, reading) + reading
-}
-
 // run is the agent until the context ends.
 func (s *settings) run(ctx context.Context) error {
-	logger := klog.FromContext(ctx)
 	// Without a path this is the configuration of a pod.
 	config, err := clientcmd.BuildConfigFromFlags("", s.kubeconfig)
 	if err != nil {
@@ -154,17 +105,7 @@ func (s *settings) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("preparing the connection to the API server: %w", err)
 	}
-	kubelet, err := podresources.New(s.socket, s.resources)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err := kubelet.Close(); err != nil {
-			logger.Error(err, "Closing the connection to the kubelet failed")
-		}
-	}()
-	machine, node := nvidiasmi.New(s.nvidiaSMI, s.timeout), &nodeagent.APINode{Client: client, Name: s.node}
-	agent := nodeagent.New(kubelet, machine, node, s.intervals)
+	agent := nodeagent.New(client, s.node, s.nvidiaSMI, s.timeout, s.interval)
 	address := ""
 	if s.listen != "" {
 		var stop func()
@@ -177,8 +118,7 @@ func (s *settings) run(ctx context.Context) error {
 		}
 		defer stop()
 	}
-	logger.Info("Starting", "version", version.Get().String(), "node", s.node, "socket", s.socket,
-		"resources", s.resources, "listening", address)
+	klog.FromContext(ctx).Info("Starting", "version", version.Get().String(), "node", s.node, "listening", address)
 	agent.Run(ctx)
 	return nil
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -18,7 +17,6 @@ import (
 	"sync"
 	"testing"
 
-	"google.golang.org/grpc"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -26,10 +24,9 @@ import (
 	logsapi "k8s.io/component-base/logs/api/v1"
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/ktesting"
-	podresourcesv1 "k8s.io/kubelet/pkg/apis/podresources/v1"
 
 	"berth.dev/berth/pkg/command"
-	"berth.dev/berth/pkg/nodeagent/nvidiasmi/nvidiasmitest"
+	"berth.dev/berth/pkg/nodeagent/nvidiasmitest"
 	"berth.dev/berth/test/harness/await"
 )
 
@@ -50,14 +47,9 @@ func TestFlagsThatCannotBeUsedAreRefused(t *testing.T) {
 		args []string
 		want string
 	}{
-		"no node":     {[]string{"--node-name="}, "--node-name is not given"},
-		"no resource": {[]string{"--node-name=n", "--resource="}, "--resource is empty"},
-		"an interval of nothing": {[]string{"--node-name=n", "--kubelet-interval=1ms"},
-			"--kubelet-interval is 1ms: want at least 1s"},
-		"stale sooner than one look": {[]string{"--node-name=n", "--stale-after=1m"},
-			"--stale-after is 1m0s: want at least 5m0s"},
-		"a kubelet that is asked rarely": {[]string{"--node-name=n", "--kubelet-interval=10m"},
-			"--stale-after is 5m0s: want at least 20m10s"},
+		"no node": {[]string{"--node-name="}, "--node-name is not given"},
+		"an interval of nothing": {[]string{"--node-name=n", "--interval=1ms"},
+			"--interval is 1ms and --nvidia-smi-timeout 20s: want at least 1s"},
 		"an argument":               {[]string{"n"}, "unknown command"},
 		"an unknown format of logs": {[]string{"--node-name=n", "--logging-format=xml"}, "setting up logs"},
 		"an address of another machine": {[]string{"--node-name=n", "--listen=192.0.2.1:1", "--kubeconfig=" +
@@ -88,29 +80,6 @@ func kubeconfig(t *testing.T, server string) string {
 		t.Fatal(err)
 	}
 	return path
-}
-
-// kubelet says that one pod holds the second of two GPUs.
-type kubelet struct {
-	podresourcesv1.UnimplementedPodResourcesListerServer
-}
-
-const firstGPU, secondGPU = "GPU-5d5ba0d0-1c2d-4e5f-8a9b-9e3d8d2b8a70", "GPU-5d5ba0d1-1c2d-4e5f-8a9b-9e3d8d2b8a71"
-
-func (kubelet) List(context.Context, *podresourcesv1.ListPodResourcesRequest) (*podresourcesv1.ListPodResourcesResponse,
-	error) {
-	return &podresourcesv1.ListPodResourcesResponse{PodResources: []*podresourcesv1.PodResources{{Namespace: "default",
-		Name: "a", Containers: []*podresourcesv1.ContainerResources{
-			{Name: "c", Devices: []*podresourcesv1.ContainerDevices{{ResourceName: "nvidia.com/gpu",
-				DeviceIds: []string{secondGPU}}}},
-		}}}}, nil
-}
-
-func (kubelet) GetAllocatableResources(context.Context,
-	*podresourcesv1.AllocatableResourcesRequest) (*podresourcesv1.AllocatableResourcesResponse, error) {
-	return &podresourcesv1.AllocatableResourcesResponse{Devices: []*podresourcesv1.ContainerDevices{
-		{ResourceName: "nvidia.com/gpu", DeviceIds: []string{firstGPU, secondGPU}},
-	}}, nil
 }
 
 // nodeServer is an API server with one node that takes merge patches of annotations.
@@ -170,24 +139,7 @@ func (s *nodeServer) annotations() map[string]string {
 
 func TestTheCommandPublishesServesAndStops(t *testing.T) {
 	t.Parallel()
-	dir, err := os.MkdirTemp("", "agent") // short enough for a socket
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	socket := filepath.Join(dir, "kubelet.sock")
-	listener, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := grpc.NewServer()
-	podresourcesv1.RegisterPodResourcesListerServer(server, kubelet{})
-	go func() { _ = server.Serve(listener) }()
-	t.Cleanup(server.Stop)
-	tool := nvidiasmitest.Program(t, fmt.Sprintf(`case "$1" in
-topo) printf '\tGPU0\tGPU1\nGPU0\t X \tNV12\nGPU1\tNV12\t X \n';;
-*) printf '0, %s, Tesla T4, 15360, [N/A], [N/A]\n1, %s, Tesla T4, 15360, [N/A], [N/A]\n';;
-esac`, firstGPU, secondGPU))
+	tool := nvidiasmitest.Program(t, `printf '\tGPU0\tGPU1\nGPU0\t X \tNV12\nGPU1\tNV12\t X \n'`)
 	api := &nodeServer{node: corev1.Node{TypeMeta: metav1.TypeMeta{Kind: "Node", APIVersion: "v1"},
 		ObjectMeta: metav1.ObjectMeta{Name: "gpu-1"}}}
 	apiServer := httptest.NewServer(api)
@@ -195,8 +147,8 @@ esac`, firstGPU, secondGPU))
 	logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
 
 	cmd := newCommand()
-	cmd.SetArgs([]string{"--node-name=gpu-1", "--kubeconfig=" + kubeconfig(t, apiServer.URL), "--pod-resources-socket=" +
-		socket, "--nvidia-smi=" + tool, "--listen=127.0.0.1:0"})
+	cmd.SetArgs([]string{"--node-name=gpu-1", "--kubeconfig=" + kubeconfig(t, apiServer.URL), "--nvidia-smi=" + tool,
+		"--listen=127.0.0.1:0"})
 	ctx, cancel := context.WithCancel(klog.NewContext(t.Context(), logger))
 	done := make(chan error, 1)
 	go func() { done <- cmd.ExecuteContext(ctx) }()
@@ -208,17 +160,14 @@ esac`, firstGPU, secondGPU))
 		}
 		return address != ""
 	})
-	await.Until(t, "all annotations", func() bool { return len(api.annotations()) == 4 })
-	got := api.annotations()
-	if got["berth.dev/gpus-in-use"] != "1" || got["berth.dev/gpu-links"] != `{"links":[[0,1,"NV12"]]}` || !strings.Contains(got["berth.dev/gpu-devices"], secondGPU) {
-		t.Errorf("annotations %v", got)
-	}
+	want := map[string]string{"berth.dev/gpu-links": `{"links":[[0,1,"NV12"]]}`}
+	await.Until(t, "the annotation", func() bool { return maps.Equal(api.annotations(), want) })
 	if body := get(t, "https://"+address+"/healthz", ""); body != "ok\n" {
 		t.Errorf("/healthz answers %q", body)
 	}
 	await.Until(t, "the metrics", func() bool {
 		body := get(t, "https://"+address+"/metrics", "reader")
-		return strings.Contains(body, `berth_node_agent_gpus{state="in_use"} 1`) && strings.Contains(body, `berth_node_agent_writes_total{result="done"} 1`)
+		return strings.Contains(body, `berth_node_agent_writes_total{result="done"} 1`)
 	})
 	if body := get(t, "https://"+address+"/metrics", ""); !strings.HasPrefix(body, "want the header Authorization") {
 		t.Errorf("without a token /metrics answers %q", body)
@@ -227,7 +176,7 @@ esac`, firstGPU, secondGPU))
 	if err := await.Next(t, done, "the end of the command"); err != nil {
 		t.Errorf("after the end: %v", err)
 	}
-	if len(api.annotations()) != 4 {
+	if !maps.Equal(api.annotations(), want) {
 		t.Errorf("annotations after the end: %v, want them to stay", api.annotations())
 	}
 }

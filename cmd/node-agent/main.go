@@ -1,5 +1,4 @@
-// Command berth-node-agent runs on every GPU node and tells the scheduler what only the node knows: which GPUs are in
-// use, how they are connected, and which are healthy.
+// Command berth-node-agent runs on every GPU node and tells the scheduler how the node's GPUs are connected.
 package main
 
 import (

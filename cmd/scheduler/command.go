@@ -41,8 +41,8 @@ func newCommand() *cobra.Command {
 	}
 	sections := opts.Flags
 	sections.FlagSet("configuration").IntVar(&history, "decision-history", decisions.Default, fmt.Sprintf(
-		"How many decisions the scheduler remembers, with the points of the chosen node, and how many attempts that "+
-			"failed, with the reasons; it serves them at %s. 0 for none, at most %d.", decisions.Path, decisions.Most))
+		"How many decisions the scheduler remembers, with the points of the chosen node; it serves them at %s. 0 for none, "+
+			"at most %d.", decisions.Path, decisions.Most))
 	global := sections.FlagSet("global")
 	verflag.AddFlags(global)
 	globalflag.AddGlobalFlags(global, cmd.Name(), logs.SkipLoggingConfigurationFlags())
@@ -57,7 +57,7 @@ func newCommand() *cobra.Command {
 	return cmd
 }
 
-// remember lets the scheduler keep and serve the last decisions and failed attempts, up to a number.
+// remember lets the scheduler keep and serve the last decisions, up to a number.
 func remember(sched *scheduler.Scheduler, most int) error {
 	if most == 0 {
 		return nil
@@ -67,8 +67,6 @@ func remember(sched *scheduler.Scheduler, most int) error {
 		return fmt.Errorf("--decision-history: %w", err)
 	}
 	decisions.Wrap(sched.Profiles, history)
-	sched.FailureHandler = history.Listen(sched.FailureHandler)
-	coscheduling.OnBlocked(sched.Profiles, history.Blocked)
 	return history.Serve()
 }
 

@@ -7,7 +7,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"berth.dev/berth/pkg/podview"
-	"berth.dev/berth/pkg/wellknown"
 )
 
 // freshNode is a node of another name that is bought like this one and has just become ready: open, and with all of its
@@ -17,9 +16,6 @@ func freshNode(like *v1.Node, name string) *v1.Node {
 	node.ObjectMeta = metav1.ObjectMeta{Name: name, Labels: node.Labels, Annotations: node.Annotations}
 	if _, labelled := node.Labels[v1.LabelHostname]; labelled {
 		node.Labels[v1.LabelHostname] = name
-	}
-	for _, key := range []string{wellknown.GPUsInUseKey, wellknown.GPUsInUseAtKey} {
-		delete(node.Annotations, key)
 	}
 	node.Spec.Unschedulable, node.Spec.ProviderID = false, ""
 	node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(t v1.Taint) bool {

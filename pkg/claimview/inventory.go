@@ -94,7 +94,7 @@ func (n *Node) Occupied(inv *gpu.Inventory, info fwk.NodeInfo, simulated int) *g
 	inv.CPUMilli = info.GetAllocatable().GetMilliCPU()
 	inv.FreeCPUMilli = inv.CPUMilli - info.GetRequested().GetMilliCPU()
 	inv.Leaving, inv.InUse = podview.LeavingTaint(info.Node()), podview.InUse(info)
-	inv.OccupyWhole(nil, simulated)
+	inv.OccupyWhole(simulated)
 	return inv
 }
 

@@ -25,15 +25,6 @@ func TestClaimsServeTheGPUsThatTheKubeletDoesNotOffer(t *testing.T) {
 	}
 	read := NoSlices([]string{testDriver}).Read([]*resourcev1.ResourceSlice{slice})
 	const register = "GPU-a,10,16384,100,NVIDIA-Tesla T4,0,true:"
-	published := make([]gpuview.PublishedGPU, 8)
-	for i := range published {
-		published[i] = gpuview.PublishedGPU{Index: i, UUID: fmt.Sprint("GPU-", i), Model: "NVIDIA-A100-SXM4-80GB",
-			MemMiB: 81920, Healthy: true}
-	}
-	listed, err := gpuview.EncodeGPUs(published)
-	if err != nil {
-		t.Fatal(err)
-	}
 	keys := gpuview.DefaultKeys()
 	h100 := texts{v1.LabelInstanceTypeStable: "p5.48xlarge"}
 	for _, tc := range []struct {
@@ -45,7 +36,6 @@ func TestClaimsServeTheGPUsThatTheKubeletDoesNotOffer(t *testing.T) {
 		{"the labels of Karpenter", nil, texts{"karpenter.k8s.aws/instance-gpu-name": "h100",
 			"karpenter.k8s.aws/instance-gpu-count": "8"}, nil, true},
 		{"the labels of feature discovery", nil, texts{"nvidia.com/gpu.count": "8"}, nil, true},
-		{"the list of the node agent", nil, nil, texts{wellknown.GPUDevicesKey: listed}, true},
 		{"a resource that is offered no longer", texts{"nvidia.com/gpu": "0"}, h100, nil, true},
 		{"no label at all", nil, nil, nil, true},
 		{"GPUs of the device plugin", texts{"nvidia.com/gpu": "8"}, h100, nil, false},

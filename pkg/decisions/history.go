@@ -1,15 +1,14 @@
-// Package decisions remembers why the scheduler chose the nodes that it chose, and why it chose none: the last
-// decisions with the points of the chosen node and of those that came next, and with what these points stand for, and
-// the last tries that failed with the reasons. They are kept in memory, in the words of the plugins at that time, and
-// are served with the scheduler's configuration.
+// Package decisions remembers why the scheduler chose the nodes that it chose: the last decisions with the points of the
+// chosen node and of those that came next, and with what these points stand for. They are kept in memory, in the words
+// of the plugins at that time, and are served with the scheduler's configuration.
 package decisions
 
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
-	"unsafe"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -22,11 +21,8 @@ import (
 // Default is how many decisions are kept unless told otherwise, Most how many can be.
 const (
 	Default = 1000
-	Most    = 100_000
+	Most    = 10_000
 )
-
-// mostBytes bounds the memory of a history, however long the names in it are.
-const mostBytes = 32 << 20
 
 // Name of the history among what the scheduler serves at Path.
 const (
@@ -82,68 +78,47 @@ type Term struct {
 // List is what is served.
 type List struct {
 	metav1.TypeMeta `json:",inline"`
-	// Kept is how many decisions are remembered at most, and how many attempts.
+	// Kept is how many decisions are remembered at most.
 	Kept int `json:"kept"`
 	// Items are the decisions, the latest first.
 	Items []Decision `json:"items"`
-	// Attempts are those that failed, the latest first.
-	Attempts []Attempt `json:"attempts"`
 }
 
-// History holds the last decisions, and the last attempts that failed.
+// History holds the last decisions.
 type History struct {
-	most     int
-	attempts *attempts
+	most int
 
 	mu sync.Mutex
-	// ring holds the records, the oldest at next-held.
-	ring       []*record
-	next, held int
-	bytes      int
+	// decisions are in the order of time. They do not change once they are in it.
+	decisions []*Decision
 }
 
-// New makes a history of a number of decisions, and of the same number of attempts that failed.
+// New makes a history of a number of decisions.
 func New(most int) (*History, error) {
 	if most < 1 || most > Most {
 		return nil, fmt.Errorf("%d decisions are not 1 to %d", most, Most)
 	}
-	return &History{most: most, attempts: newAttempts(most), ring: make([]*record, most)}, nil
+	return &History{most: most}, nil
 }
 
-// add remembers a decision, and forgets old ones where there are too many or they are too large.
-func (h *History) add(r *record) {
+// add remembers a decision, and forgets the oldest where there are too many.
+func (h *History) add(d *Decision) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.held == h.most {
-		h.forget()
+	if len(h.decisions) == h.most {
+		h.decisions[0] = nil
+		h.decisions = h.decisions[1:]
 	}
-	h.ring[h.next] = r
-	h.next = (h.next + 1) % h.most
-	h.held++
-	for h.bytes += r.bytes(); h.bytes > mostBytes && h.held > 1; {
-		h.forget()
-	}
+	h.decisions = append(h.decisions, d)
 }
 
-// forget drops the oldest decision.
-func (h *History) forget() {
-	at := (h.next - h.held + h.most) % h.most
-	h.bytes -= h.ring[at].bytes()
-	h.ring[at] = nil
-	h.held--
-}
-
-// List returns the decisions and the attempts, the latest first.
+// List returns the decisions, the latest first.
 func (h *History) List() List {
 	h.mu.Lock()
-	records := make([]*record, h.held)
-	for i := range records {
-		records[i] = h.ring[(h.next-1-i+h.most)%h.most]
-	}
-	h.mu.Unlock()
-	list := List{TypeMeta: served, Kept: h.most, Items: make([]Decision, len(records)), Attempts: h.attempts.list()}
-	for i, r := range records {
-		list.Items[i] = r.decision()
+	defer h.mu.Unlock()
+	list := List{TypeMeta: served, Kept: h.most, Items: make([]Decision, 0, len(h.decisions))}
+	for _, d := range slices.Backward(h.decisions) {
+		list.Items = append(list.Items, *d)
 	}
 	return list
 }
@@ -198,107 +173,12 @@ type Subject struct {
 	UID types.UID
 }
 
-// Of returns the latest decision about the pod, nil if there is none, and the attempts that failed, the latest first.
-func (l *List) Of(pod Subject) (*Decision, []Attempt) {
-	var decision *Decision
-	var attempts []Attempt
-	if pod.UID == "" {
-		pod.UID = l.latest(pod.NamespacedName)
-	}
+// Of returns the latest decision about the pod, nil if there is none.
+func (l *List) Of(pod Subject) *Decision {
 	for i := range l.Items {
-		if d := &l.Items[i]; d.Pod == pod.NamespacedName && d.UID == pod.UID {
-			decision = d
-			break
+		if d := &l.Items[i]; d.Pod == pod.NamespacedName && (pod.UID == "" || d.UID == pod.UID) {
+			return d
 		}
 	}
-	for i := range l.Attempts {
-		if a := &l.Attempts[i]; a.Pod == pod.NamespacedName && a.UID == pod.UID {
-			attempts = append(attempts, *a)
-		}
-	}
-	return decision, attempts
-}
-
-// latest is the UID of the pod of that name about which something was remembered last.
-func (l *List) latest(pod types.NamespacedName) (uid types.UID) {
-	var at time.Time
-	for i := range l.Items {
-		if d := &l.Items[i]; d.Pod == pod && !d.Time.Before(at) {
-			uid, at = d.UID, d.Time
-		}
-	}
-	for i := range l.Attempts {
-		if a := &l.Attempts[i]; a.Pod == pod && a.Last.After(at) {
-			uid, at = a.UID, a.Last
-		}
-	}
-	return uid
-}
-
-// mostNodes is how many nodes of a decision are kept: the chosen one and the best others.
-const mostNodes = 3
-
-// record is a decision as it is kept. It does not change.
-type record struct {
-	at       time.Time
-	pod      types.NamespacedName
-	uid      types.UID
-	profile  string
-	node     string
-	chosenBy string
-	compared int
-	kept     int
-	names    [mostNodes]string
-	totals   [mostNodes]int64
-	// plugins are those that scored, shared by records; scores holds the points and then the raw scores of each node.
-	plugins *plugins
-	scores  []int64
-	costs   []cost
-}
-
-// plugins are the plugins that scored a pod, with their weights.
-type plugins struct {
-	names   []string
-	weights []int64
-}
-
-// cost is what a raw score stands for.
-type cost struct {
-	node   int
-	plugin string
-	cycles.Cost
-}
-
-// bytes is about how much memory the record takes.
-func (r *record) bytes() int {
-	n := int(unsafe.Sizeof(*r)) + len(r.pod.Namespace) + len(r.pod.Name) + len(r.uid) + len(r.chosenBy) + 8*len(r.scores)
-	for i := range r.costs {
-		n += int(unsafe.Sizeof(r.costs[i])) + len(r.costs[i].Terms)*int(unsafe.Sizeof(cycles.Term{}))
-	}
-	return n
-}
-
-// decision is the record as it is served.
-func (r *record) decision() Decision {
-	d := Decision{Time: r.at, Pod: r.pod, UID: r.uid, Profile: r.profile, Node: r.node, ChosenBy: r.chosenBy,
-		Compared: r.compared,
-		Nodes:    make([]Candidate, r.kept)}
-	for i := range d.Nodes {
-		n := len(r.plugins.names)
-		of := r.scores[i*2*n : (i+1)*2*n]
-		d.Nodes[i] = Candidate{Name: r.names[i], Total: r.totals[i], Scores: make([]Score, n)}
-		for j, name := range r.plugins.names {
-			s := Score{Plugin: name, Weight: r.plugins.weights[j], Weighted: of[j], Raw: of[n+j]}
-			for k := range r.costs {
-				if c := &r.costs[k]; c.node == i && c.plugin == name {
-					s.Unit = c.Unit
-					for _, t := range c.Terms {
-						s.Terms = append(s.Terms, Term{Term: t, For: t.For})
-					}
-				}
-			}
-			d.Nodes[i].Scores[j] = s
-		}
-	}
-	return d
+	return nil
 }

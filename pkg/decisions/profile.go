@@ -30,9 +30,7 @@ type profile struct {
 	weights map[string]int64
 	// scorers are the plugins that can say what their scores stand for.
 	scorers []cycles.Scorer
-	// last are the plugins that scored in the last cycle: mostly the same ones score again.
-	last  *plugins
-	cycle cycle
+	cycle   cycle
 }
 
 // cycle is what the cycle of the moment has found.
@@ -44,7 +42,7 @@ type cycle struct {
 }
 
 func newProfile(inner framework.Framework, h *History) *profile {
-	p := &profile{Framework: inner, history: h, weights: map[string]int64{}, last: &plugins{}}
+	p := &profile{Framework: inner, history: h, weights: map[string]int64{}}
 	for _, s := range inner.ListPlugins().Score.Enabled {
 		p.weights[s.Name] = max(int64(s.Weight), 1)
 	}
@@ -102,53 +100,48 @@ func (p *profile) RunScorePlugins(ctx context.Context, state fwk.CycleState, pod
 func (p *profile) RunReservePluginsReserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 	node string) *fwk.Status {
 	if !state.IsPodGroupSchedulingCycle() {
-		p.history.add(p.record(ctx, state, pod, node))
+		p.history.add(p.decision(ctx, state, pod, node))
 	}
 	// What was found is not needed any more, and nodes must not be kept alive.
 	p.cycle = cycle{}
 	return p.Framework.RunReservePluginsReserve(ctx, state, pod, node)
 }
 
-// record writes down why the pod gets the node.
-func (p *profile) record(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node string) *record {
-	r := &record{at: time.Now(), pod: types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, uid: pod.UID,
-		profile: p.ProfileName(), node: node, plugins: p.last}
+// mostNodes is how many nodes of a decision are kept: the chosen one and the best others.
+const mostNodes = 3
+
+// decision writes down why the pod gets the node.
+func (p *profile) decision(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node string) *Decision {
+	d := &Decision{Time: time.Now(), Pod: types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, UID: pod.UID,
+		Profile: p.ProfileName(), Node: node, Nodes: []Candidate{}}
 	if p.cycle.state != state {
-		return r
+		return d
 	}
-	r.chosenBy, r.compared = p.cycle.chosenBy, len(p.cycle.scores)
+	d.ChosenBy, d.Compared = p.cycle.chosenBy, len(p.cycle.scores)
 	at := slices.IndexFunc(p.cycle.scores, func(s fwk.NodePluginScores) bool { return s.Name == node })
 	if at < 0 {
-		return r
+		return d
 	}
-	kept := p.best(at)
-	first := p.cycle.scores[at].Scores
-	r.plugins = p.scored(first)
-	n := len(first)
-	r.scores = make([]int64, 0, 2*n*len(kept))
-	for i, k := range kept {
+	for _, k := range p.best(at) {
 		if k < 0 {
 			break
 		}
 		s := &p.cycle.scores[k]
-		r.kept, r.names[i], r.totals[i] = i+1, s.Name, s.TotalScore
-		for j := range n {
-			r.scores = append(r.scores, s.Scores[j].Score)
-		}
-		for j := range n {
-			raw := s.Scores[j].Score
-			if j < len(s.RawScores) {
-				raw = s.RawScores[j].Score
+		c := Candidate{Name: s.Name, Total: s.TotalScore, Scores: make([]Score, len(s.Scores))}
+		for i, of := range s.Scores {
+			c.Scores[i] = Score{Plugin: of.Name, Raw: of.Score, Weight: max(p.weights[of.Name], 1), Weighted: of.Score}
+			if i < len(s.RawScores) {
+				c.Scores[i].Raw = s.RawScores[i].Score
 			}
-			r.scores = append(r.scores, raw)
 		}
 		// The framework has put the scores in an order of its own.
 		of := slices.IndexFunc(p.cycle.nodes, func(n fwk.NodeInfo) bool { return n.Node().Name == s.Name })
 		if of >= 0 {
-			p.addCosts(ctx, r, i, state, pod, p.cycle.nodes[of])
+			p.addTerms(ctx, c.Scores, state, pod, p.cycle.nodes[of])
 		}
+		d.Nodes = append(d.Nodes, c)
 	}
-	return r
+	return d
 }
 
 // best returns the chosen node and the best of the others, those with the same score left out as long as there are
@@ -178,35 +171,22 @@ func (p *profile) best(chosen int) [mostNodes]int {
 	return best
 }
 
-// scored returns the plugins that scored, shared with the last record if they are the same.
-func (p *profile) scored(scores []fwk.PluginScore) *plugins {
-	if len(p.last.names) == len(scores) {
-		same := true
-		for i := range scores {
-			same = same && scores[i].Name == p.last.names[i]
-		}
-		if same {
-			return p.last
-		}
-	}
-	p.last = &plugins{names: make([]string, len(scores)), weights: make([]int64, len(scores))}
-	for i := range scores {
-		p.last.names[i], p.last.weights[i] = scores[i].Name, max(p.weights[scores[i].Name], 1)
-	}
-	return p.last
-}
-
-// addCosts notes what the scores of a node stand for. What a plugin cannot say is left out: it is no reason not to
+// addTerms notes what the scores of a node stand for. What a plugin cannot say is left out: it is no reason not to
 // schedule.
-func (p *profile) addCosts(ctx context.Context, r *record, node int, state fwk.CycleState, pod *v1.Pod,
-	info fwk.NodeInfo) {
+func (p *profile) addTerms(ctx context.Context, scores []Score, state fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) {
 	skipped := state.GetSkipScorePlugins()
 	for _, scorer := range p.scorers {
-		if skipped.Has(scorer.Name()) || !slices.Contains(r.plugins.names, scorer.Name()) {
+		i := slices.IndexFunc(scores, func(s Score) bool { return s.Plugin == scorer.Name() })
+		if i < 0 || skipped.Has(scorer.Name()) {
 			continue
 		}
-		if c, err := scorer.Terms(ctx, state, pod, info); err == nil && len(c.Terms) > 0 {
-			r.costs = append(r.costs, cost{node: node, plugin: scorer.Name(), Cost: c})
+		c, err := scorer.Terms(ctx, state, pod, info)
+		if err != nil || len(c.Terms) == 0 {
+			continue
+		}
+		scores[i].Unit = c.Unit
+		for _, t := range c.Terms {
+			scores[i].Terms = append(scores[i].Terms, Term{Term: t, For: t.For})
 		}
 	}
 }

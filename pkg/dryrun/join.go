@@ -67,11 +67,11 @@ func (j *joining) nearRank(nodes []fwk.NodeInfo) sets.Set[string] {
 	if len(beside) == 0 {
 		return nil
 	}
-	places := p.Network(j.pod.Spec.SchedulerName)
+	network := p.Network(j.pod.Spec.SchedulerName)
 	paths := make([][]string, len(nodes))
 	var near [][]string
 	for i, n := range nodes {
-		paths[i] = rankPath(places, j.levels, n.Node())
+		paths[i] = rankPath(network, j.levels, n.Node())
 		if beside[n.Node().Name] > 0 {
 			near = append(near, paths[i])
 		}

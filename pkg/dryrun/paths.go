@@ -6,10 +6,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"berth.dev/berth/pkg/dryrun/network"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
-	"berth.dev/berth/pkg/topology"
+	"berth.dev/berth/pkg/podview"
 )
 
 // pathTable is where all nodes are, for one choice of levels. Gangs ask for few different ones, and the labels of
@@ -21,8 +20,8 @@ type pathTable struct {
 
 // pathsKey is what the paths of nodes depend on, beside the nodes.
 type pathsKey struct {
-	levels string
-	places *network.Places
+	levels  string
+	network *podview.NetworkLevels
 }
 
 // maxPathTables bounds how many choices of levels are remembered.
@@ -35,7 +34,7 @@ func (p *Planner) paths(levels gangview.Topology, turn gang.Turn, nodes []fwk.No
 	keys := levels.Levels()
 	by := pathsKey{levels: strings.Join(keys, "\x00")}
 	if pod := p.Pod(turn.Members[0].Ref); pod != nil && len(turn.Members) > 1 && len(levels.Preferred) == 0 {
-		by.places = p.Network(pod.Spec.SchedulerName)
+		by.network = p.Network(pod.Spec.SchedulerName)
 	}
 	if by == (pathsKey{}) {
 		return nil
@@ -45,7 +44,7 @@ func (p *Planner) paths(levels gangview.Topology, turn gang.Turn, nodes []fwk.No
 		if p.tables == nil || table == nil && len(p.tables) == maxPathTables {
 			p.tables = map[pathsKey]*pathTable{}
 		}
-		table = newPathTable(keys, by.places, nodes)
+		table = newPathTable(keys, by.network, nodes)
 		p.tables[by] = table
 	}
 	return table.paths
@@ -64,12 +63,12 @@ func (t *pathTable) holds(nodes []fwk.NodeInfo) bool {
 	return true
 }
 
-func newPathTable(keys []string, places *network.Places, nodes []fwk.NodeInfo) *pathTable {
+func newPathTable(keys []string, network *podview.NetworkLevels, nodes []fwk.NodeInfo) *pathTable {
 	t := &pathTable{nodes: make([]*v1.Node, len(nodes))}
 	for i, n := range nodes {
 		t.nodes[i] = n.Node()
 	}
-	within := networkPaths(places, t.nodes)
+	within := networkPaths(network, t.nodes)
 	if len(keys) == 0 {
 		t.paths = within
 		return t
@@ -88,13 +87,13 @@ func newPathTable(keys []string, places *network.Places, nodes []fwk.NodeInfo) *
 
 // networkPaths returns where the nodes are in the network of a profile; nil if the profile does not say, or if all are
 // in one place.
-func networkPaths(places *network.Places, nodes []*v1.Node) [][]string {
-	if places == nil || len(nodes) == 0 {
+func networkPaths(network *podview.NetworkLevels, nodes []*v1.Node) [][]string {
+	if network == nil || len(nodes) == 0 {
 		return nil
 	}
 	all := make([][]string, len(nodes))
 	for i, n := range nodes {
-		all[i] = places.Path(n)
+		all[i] = network.Path(n)
 	}
 	return dividing(all)
 }
@@ -125,17 +124,4 @@ func dividing(all [][]string) [][]string {
 		out[i] = names[from:len(names):len(names)]
 	}
 	return out
-}
-
-// setFar notes how far each node is from what the members talk to outside the gang. Among domains in which the gang
-// fits equally well, it begins in the nearest. Members holds one of each class, counts how many there are of it.
-func setFar(places *network.Places, tree []topology.Node, nodes []fwk.NodeInfo, members []*v1.Pod, counts []int) {
-	if places == nil {
-		return
-	}
-	if far := places.Far(members, counts); far != nil {
-		for i, n := range nodes {
-			tree[i].Far = far(n.Node())
-		}
-	}
 }

@@ -11,11 +11,11 @@ import (
 	schedulingv1alpha1 "berth.dev/berth/pkg/apis/scheduling/v1alpha1"
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/dryrun/account"
-	"berth.dev/berth/pkg/dryrun/network"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangplan"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/gpuview"
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/profiles"
 	"berth.dev/berth/pkg/topology"
 )
@@ -57,7 +57,7 @@ type Sources struct {
 	Capacity *capacity.Index
 	Storage  account.StorageListers
 	// Network finds where nodes are in the network of a profile; nil if that does not matter to it.
-	Network func(profile string) *network.Places
+	Network func(profile string) *podview.NetworkLevels
 	// GPUs are the names of the profiles: a gang may have members of several.
 	GPUs *gpuview.ProfileKeys
 	// Said returns what another plugin said last when it turned a member of the gang away.
@@ -265,9 +265,6 @@ func (p *Planner) parts(id gang.ID, levels gangview.Topology, turn gang.Turn, no
 	}
 	countSlots(p.Capacity, tree, names, pods)
 	demand.Need = max(demand.Need-left, 0)
-	if len(pods) > 0 {
-		setFar(p.Network(pods[0].Spec.SchedulerName), tree, nodes, pods, demand.Want)
-	}
 	var parts []Part
 	for _, a := range topology.Arrange(tree, len(levels.Required), demand) {
 		var p Part

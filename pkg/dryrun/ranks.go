@@ -7,9 +7,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
-	"berth.dev/berth/pkg/dryrun/network"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/profiles"
 	"berth.dev/berth/pkg/ranks"
 )
@@ -103,10 +103,10 @@ func tiedToNodes(of *Class, pod *v1.Pod) bool {
 
 // rankPath returns the domains of the node by which ranks are ordered: those of the profile's network, if it has any,
 // then those of the levels that the gang names, and the node itself.
-func rankPath(places *network.Places, levels gangview.Topology, node *v1.Node) []string {
+func rankPath(network *podview.NetworkLevels, levels gangview.Topology, node *v1.Node) []string {
 	var path []string
-	if places != nil {
-		path = append(path, places.Path(node)...)
+	if network != nil {
+		path = append(path, network.Path(node)...)
 	}
 	for _, key := range levels.Levels() {
 		path = append(path, node.Labels[key])

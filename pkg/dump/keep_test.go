@@ -171,10 +171,10 @@ func TestHashedNamesStillReferToEachOther(t *testing.T) {
 	const gpuUUID, sliceUUID, fabric = "GPU-5d5ba0d0-1c2d-4e5f-8a9b-9e3d8d2b8a70",
 		"MIG-C6D4F1EF-42e4-5de3-91c7-45d71c87eb3f", "b78b4d3c-42e4-4a3b-9b0e-45d71c87eb3f"
 	node := hash(`{"apiVersion":"v1","kind":"Node","metadata":{"name":"acme-1","annotations":{
-"berth.dev/gpu-devices":"[{\"index\":0,\"uuid\":\"` + gpuUUID + `\",\"healthy\":true}]","hami.io/node-nvidia-register":"` + gpuUUID + `,10,46068,100,NVIDIA-L4,0,true:"},
+"hami.io/node-nvidia-register":"` + gpuUUID + `,10,46068,100,NVIDIA-L4,0,true:"},
 "labels":{"kubernetes.io/hostname":"acme-1","nvidia.com/gpu.clique":"` + fabric + `.7","team":"acme","topology.kubernetes.io/zone":"z1","nvidia.com/gpu.product":"NVIDIA-L4","level":"3"}},
 "spec":{"taints":[{"key":"team","value":"acme","effect":"NoSchedule"}]},"status":{"capacity":{"deviceclass.resource.kubernetes.io/acme-class":"2"},"images":[{"names":["acme/app:latest"],"sizeBytes":1}]}}`).(*v1.Node)
-	pod := hash(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"acme","uid":"0e3d8d2b-1c2d-4e5f-8a9b-9e3d8d2b8a70","annotations":{"berth.dev/near":"team=acme 20GiB/h",
+	pod := hash(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"acme","uid":"0e3d8d2b-1c2d-4e5f-8a9b-9e3d8d2b8a70","annotations":{
 "berth.dev/gpu-assigned":"{\"pod\":\"0e3d8d2b-1c2d-4e5f-8a9b-9e3d8d2b8a70\",\"node\":\"acme-1\",\"devices\":[0],\"uuids\":[\"` + gpuUUID + `\"],\"milli\":500}",
 "hami.io/vgpu-devices-allocated":"` + gpuUUID + `,NVIDIA,4096,0:;"}},"spec":{"nodeName":"acme-1","schedulerName":"berth-scheduler","nodeSelector":{"team":"acme"},
 "tolerations":[{"key":"team","value":"acme"}],"priorityClassName":"system-node-critical","schedulingGates":[{"name":"gate"}],
@@ -219,7 +219,6 @@ func TestHashedNamesStillReferToEachOther(t *testing.T) {
 		"requests of the class": !requests.Requests.Name(resource, "").IsZero(),
 		"capacity of the class": !node.Status.Capacity.Name(resource, "").IsZero(),
 		"claim for a resource":  pod.Status.ExtendedResourceClaimStatus.RequestMappings[0].ResourceName == string(resource),
-		"devices of the agent":  strings.Contains(node.Annotations[wellknown.GPUDevicesKey], `"uuid":"`+uuid+`"`),
 		"selector":              strings.Contains(class.Spec.Selectors[0].CEL.Expression, uuid),
 		"host port":             pod.Spec.Containers[0].Ports[0].HostPort == 80,
 		"clique":                strings.HasSuffix(node.Labels["nvidia.com/gpu.clique"], ".7"),
@@ -240,7 +239,6 @@ func TestHashedNamesStillReferToEachOther(t *testing.T) {
 		"matched label":    {team, term.MatchExpressions[0].Values[0]},
 		"pod affinity":     {team, affinity.LabelSelector.MatchLabels["team"]},
 		"namespace":        {pod.Namespace, affinity.Namespaces[0]},
-		"named peers":      {"team=" + team + " 20GiB/h", pod.Annotations["berth.dev/near"]},
 		"register of HAMi": {uuid, register}, "devices of HAMi": {uuid, allocated}, "granted device": {uuid, grant.UUIDs[0]},
 		"GPU of a slice": {uuid, attribute(1, "parentUUID")},
 		"pool":           {node.Name, devices.Spec.Pool.Name}, "image": {node.Status.Images[0].Names[0],

@@ -71,7 +71,6 @@ func (h *NameHasher) annotations(all map[string]any) {
 	h.groups(all)
 	hash := map[string]func(string) string{
 		wellknown.GPUAssignedKey: func(v string) string { return gpuview.RenameGrant(v, h.name) },
-		wellknown.NearKey:        func(v string) string { return podview.MapNear(v, h.labelValue) },
 		wellknown.LicensesKey:    func(v string) string { return podview.MapLicenses(v, h.name) },
 		wellknown.DatasetsKey:    func(v string) string { return podview.MapDatasets(v, h.name) },
 	}

@@ -15,7 +15,6 @@ import (
 	"berth.dev/berth/pkg/evictor/waiting"
 	"berth.dev/berth/pkg/faults"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gpu"
 )
 
 // Faults owns what is done about hardware that fails under members of gangs: it keeps room for their replacements
@@ -144,7 +143,7 @@ func (f *Faults) failing(e *Evictor) map[gang.ID][]failing {
 	nodes, pods := f.Known.Failing()
 	for name, fault := range nodes {
 		for _, m := range e.Capacity.Cluster.MembersOn(name) {
-			if why := fault.Under(m.Object, int(e.Sources.Loss.MilliGPUs(m.Object)/gpu.WholeMilli)); why != "" {
+			if why := fault.Under(m.Object); why != "" {
 				add(m.Of, m.Object, why)
 			}
 		}
@@ -156,7 +155,7 @@ func (f *Faults) failing(e *Evictor) map[gang.ID][]failing {
 		}
 		if id := e.Members.ID(pod); id != (gang.ID{}) {
 			works := faults.OnNode(pod.Spec.NodeName)
-			add(id, pod, works.Under(pod, 0))
+			add(id, pod, works.Under(pod))
 		}
 	}
 	for id, r := range f.repairs {

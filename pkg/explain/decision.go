@@ -3,27 +3,24 @@ package explain
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"berth.dev/berth/pkg/cycles"
 	"berth.dev/berth/pkg/decisions"
 	"berth.dev/berth/pkg/plural"
 )
 
-// Past explains what the scheduler remembers of the first of the pods that it remembers, and says which that is: why it
-// chose the node, or why it chose none. It is an error if nothing is remembered of any.
+// Past explains the decision that the scheduler remembers of the first of the pods of which it remembers one: why it
+// chose the node. It is an error if it remembers none.
 func Past(list *decisions.List, pods ...decisions.Subject) (*Explanation, error) {
 	for _, pod := range pods {
-		decision, attempts := list.Of(pod)
-		switch {
-		case decision != nil:
-			return decided(decision, attempts), nil
-		case len(attempts) > 0:
-			return undecided(attempts), nil
+		if decision := list.Of(pod); decision != nil {
+			return decided(decision), nil
 		}
 	}
 	return nil, fmt.Errorf(
-		"the scheduler remembers nothing of %s: it keeps the last %d decisions and failed attempts since its start, "+
-			"only the replica that leads decides, and of a gang one member is tried for all", about(pods), list.Kept)
+		"the scheduler remembers no decision about %s: it keeps the last %d since its start, and only the replica that "+
+			"leads decides; the condition PodScheduled of a pod says why it has no node", about(pods), list.Kept)
 }
 
 // about names the pods that were asked about.
@@ -34,13 +31,13 @@ func about(pods []decisions.Subject) string {
 	return "pod " + pods[0].String()
 }
 
-// decided explains a decision of the past, with the attempts that failed before and after it.
-func decided(d *decisions.Decision, attempts []decisions.Attempt) *Explanation {
+// decided explains a decision of the past.
+func decided(d *decisions.Decision) *Explanation {
 	e := &Explanation{
 		Pod: PodName(d.Pod), State: "bound", BoundTo: d.Node, Winner: d.Node, Profile: d.Profile,
-		Configuration: whatDecided, Nodes: make([]Node, len(d.Nodes)), Attempts: failures(attempts),
+		Configuration: "the scheduler when it decided", Nodes: make([]Node, len(d.Nodes)),
 	}
-	at := when(d.Time)
+	at := d.Time.UTC().Format(time.RFC3339) // as kubectl prints it
 	for i := range d.Nodes {
 		e.Nodes[i] = nodeThen(&d.Nodes[i])
 	}

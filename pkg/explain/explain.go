@@ -10,7 +10,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"berth.dev/berth/pkg/decisions"
 	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/podview"
@@ -76,8 +75,6 @@ type Explanation struct {
 	NotScored []NotScored `json:"notScored"`
 	// Feasible nodes, best first, then rejected ones by name.
 	Nodes []Node `json:"nodes"`
-	// Attempts that failed, the latest first, as the scheduler remembers them; only of explanations of the past.
-	Attempts []decisions.Failure `json:"attempts"`
 	// Notes say what the answer does not take into account.
 	Notes []string `json:"notes"`
 }

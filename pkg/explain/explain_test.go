@@ -249,10 +249,11 @@ func TestDistanceIsExplained(t *testing.T) {
 		n.Labels["topology.kubernetes.io/rack"] = rack
 		return n
 	}
-	p, cache := pod("p", "", "1", 0), pod("cache", "a", "0", 0)
-	p.Spec.SchedulerName, cache.Labels = "berth-scheduler", map[string]string{"app": "cache"}
-	p.Annotations = map[string]string{"berth.dev/near": "app=cache"}
-	e := ask(t, p, racked("a", "r1"), racked("b", "r1"), racked("c", "r2"), cache)
+	p, sibling := pod("p", "", "1", 0), pod("sibling", "a", "0", 0)
+	p.Spec.SchedulerName = "berth-scheduler"
+	p.Labels = map[string]string{"scheduling.x-k8s.io/pod-group": "g"}
+	sibling.Labels = p.Labels
+	e := ask(t, p, racked("a", "r1"), racked("b", "r1"), racked("c", "r2"), sibling)
 	got := map[string]string{}
 	for _, n := range e.Nodes {
 		for _, s := range n.Scores {

@@ -64,9 +64,6 @@ func (e *Explanation) WriteTable(out io.Writer, top int) error {
 	if len(scored) < len(e.Nodes) {
 		p.rejections(e.Nodes[len(scored):])
 	}
-	if len(e.Attempts) > 0 {
-		p.attempts(e.Attempts)
-	}
 	if len(e.Closest) > 0 && e.Closest[0].Largest == "" {
 		p.closest(e.Closest)
 	}

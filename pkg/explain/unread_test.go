@@ -18,11 +18,7 @@ func TestAnnotationsThatTheProfileDoesNotReadAreNamed(t *testing.T) {
 		want          []string
 	}{
 		{name: "a profile with all plugins", profile: "berth-scheduler",
-			annotations: map[string]string{"berth.dev/near": "app=cache", "berth.dev/datasets": "imagenet"}},
-		{name: "a profile without NetworkTopology", profile: "gpu-aware-scheduler",
-			annotations: map[string]string{"berth.dev/near": "app=cache"},
-			want: []string{"annotation berth.dev/near has no effect, because NetworkTopology is not enabled: the pod " +
-				"is not placed near the pods that it names"}},
+			annotations: map[string]string{"berth.dev/datasets": "imagenet"}},
 		{name: "a profile without IPReservation", profile: "berth-scheduler", without: "IPReservation",
 			annotations: map[string]string{"berth.dev/ip-pool": "racks"},
 			want: []string{"annotation berth.dev/ip-pool has no effect, because IPReservation is not enabled: the pod " +

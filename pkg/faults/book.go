@@ -10,22 +10,20 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/podview"
 )
 
 // isGone says of a node that its object is gone.
 const isGone = "is gone"
 
-// Node is what fails on a node: it leaves, or some of its GPUs do not work.
+// Node is what fails on a node: it leaves.
 type Node struct {
 	name, leaving string
-	gpus          gpuview.Failing
 }
 
 // ReadNode reads what fails on a node.
 func ReadNode(node *v1.Node) Node {
-	f := Node{name: node.Name, gpus: gpuview.FailingGPUs(node)}
+	f := Node{name: node.Name}
 	switch taint := podview.LeavingTaint(node); {
 	case taint != "":
 		f.leaving = "has the taint " + taint
@@ -38,15 +36,13 @@ func ReadNode(node *v1.Node) Node {
 // Leaves reports whether the node is about to go.
 func (f *Node) Leaves() bool { return f.leaving != "" }
 
-// Under says what fails under a pod of the node with that many GPUs, nothing if nothing does.
-func (f *Node) Under(pod *v1.Pod, gpus int) string {
+// Under says what fails under a pod of the node, nothing if nothing does.
+func (f *Node) Under(pod *v1.Pod) string {
 	switch devices := podview.FailingDevices(pod); {
 	case f.leaving != "":
 		return "node " + f.name + " " + f.leaving
 	case len(devices) > 0:
 		return fmt.Sprintf("%s of node %s does not work", strings.Join(devices, ", "), f.name)
-	case f.gpus.HeldBy(gpus):
-		return fmt.Sprintf("%s of node %s does not work", strings.Join(f.gpus.UUIDs, ", "), f.name)
 	}
 	return ""
 }
@@ -54,8 +50,8 @@ func (f *Node) Under(pod *v1.Pod, gpus int) string {
 // Book owns what is known of hardware that fails under pods.
 type Book struct {
 	mu sync.Mutex
-	// devices are those of each pod that its kubelet calls unhealthy, and nodes are those that leave or have GPUs that
-	// their agent calls so. changed is set if that has changed since it was asked for.
+	// devices are those of each pod that its kubelet calls unhealthy, and nodes are those that leave.
+	// changed is set if that has changed since it was asked for.
 	devices map[gang.UID][]string
 	nodes   map[string]Node
 	changed bool
@@ -95,10 +91,9 @@ func (b *Book) SeeNode(node *v1.Node) {
 	defer b.mu.Unlock()
 	before := b.nodes[node.Name]
 	switch {
-	case fault.leaving == before.leaving && fault.gpus.Healthy == before.gpus.Healthy &&
-		slices.Equal(fault.gpus.UUIDs, before.gpus.UUIDs):
+	case fault.leaving == before.leaving:
 		return
-	case fault.leaving == "" && len(fault.gpus.UUIDs) == 0:
+	case fault.leaving == "":
 		delete(b.nodes, node.Name)
 	default:
 		if b.nodes == nil {

@@ -43,7 +43,7 @@ func TestWhatFailsUnderAPod(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			fault := ReadNode(test.node)
-			if got := fault.Under(test.pod, 1); got != test.want {
+			if got := fault.Under(test.pod); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})
@@ -84,7 +84,7 @@ func TestTheBookFollowsWhatFails(t *testing.T) {
 	b.LoseNode("n")
 	b.DropGone(func(node string) bool { return node == "n" })
 	nodes, _ = b.Failing()
-	if n := nodes["n"]; n.Under(withHealth(v1.ResourceHealthStatusHealthy), 1) != "node n is gone" {
+	if n := nodes["n"]; n.Under(withHealth(v1.ResourceHealthStatusHealthy)) != "node n is gone" {
 		t.Errorf("a node that is gone and still has a pod: %+v", n)
 	}
 	b.DropGone(func(string) bool { return false })

@@ -106,17 +106,9 @@ func indices(set uint64) []int {
 	return out
 }
 
-// OccupyWhole marks used devices as taken: first those that an agent saw in use. The number is Kubernetes' own, the
-// agent only says which; a process that no pod accounts for takes nothing here, as the kubelet would give its GPU away
-// as well. What pods hold beyond that was given out later, or there is no agent: the best connected set is what the
-// device plugin prefers.
-func (inv *Inventory) OccupyWhole(inUse []int, used int) {
-	whole := Share{Milli: WholeMilli, MemMiB: inv.MemMiB}
-	for _, i := range inUse {
-		if used > 0 && inv.Take([]int{i}, whole) {
-			used--
-		}
-	}
+// OccupyWhole marks used devices as taken. Which they are is not known: the best connected set is what the device plugin
+// prefers.
+func (inv *Inventory) OccupyWhole(used int) {
 	used = min(used, inv.FreeWhole())
 	if devices, share, ok := Choose(inv, &Request{Count: used, Milli: WholeMilli}); ok {
 		inv.Take(devices, share)

@@ -77,7 +77,7 @@ var (
 	claimingAnnotations = slices.Concat(askingAnnotations, answerKeys)
 	// Annotations are all annotations of pods and nodes by which GPUs are asked for, described and assigned.
 	Annotations = slices.Concat(
-		askingAnnotations, ownNodeKeys, []string{wellknown.GPUAssignedKey},
+		askingAnnotations, []string{wellknown.GPULinksKey, wellknown.GPUAssignedKey},
 		dialectKeys(func(d *dialect) []string { return slices.Concat(d.refused, d.answers, d.onNode) }),
 	)
 	// grantKeys are those annotations of a pod on which its devices rest that only schedulers and users write.

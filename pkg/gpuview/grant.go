@@ -49,11 +49,8 @@ func (a *Assignment) DevicesOn(node *Node) []int {
 		return a.Devices
 	}
 	devices := make([]int, 0, len(a.UUIDs))
-	for at, uuid := range a.UUIDs {
-		switch i := slices.Index(node.uuids, uuid); {
-		case uuid == "":
-			devices = append(devices, a.Devices[at]) // it was not listed
-		case i >= 0:
+	for _, uuid := range a.UUIDs {
+		if i := slices.Index(node.uuids, uuid); i >= 0 {
 			devices = append(devices, i)
 		}
 	}
@@ -66,13 +63,8 @@ func (g *Node) uuidsOf(devices []int) []string {
 		return nil
 	}
 	uuids := make([]string, len(devices))
-	known := false
 	for i, d := range devices {
 		uuids[i] = g.uuids[d]
-		known = known || uuids[i] != ""
-	}
-	if !known {
-		return nil
 	}
 	return uuids
 }

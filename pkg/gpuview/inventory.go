@@ -38,7 +38,7 @@ func (k *Keys) Inventory(g *Node, info fwk.NodeInfo, promised AssignmentOf, exce
 	case inv.TimeSliced():
 		inv.FreeReplicas = int(max(0, min(g.allocatable-used, MaxGPUs)))
 	default:
-		inv.OccupyWhole(g.inUse, int(min(used, MaxGPUs)))
+		inv.OccupyWhole(int(min(used, MaxGPUs)))
 	}
 	return inv
 }
@@ -65,12 +65,8 @@ func (k *Keys) countPods(
 		return
 	}
 	var homeless []gpu.Request
-	var claims []*v1.Pod
 	for _, pod := range others {
-		request, held, backed := k.holdsOf(pod, g, inv)
-		if !backed {
-			claims = append(claims, pod)
-		}
+		request, held := k.holdsOf(pod, g, inv)
 		if request.Count == 0 || request.Resource != "" && request.Resource != inv.Resource && !request.Shared {
 			continue // without GPUs, or with those that the node offers under another name
 		}
@@ -88,7 +84,6 @@ func (k *Keys) countPods(
 	for i := range homeless {
 		place(inv, &homeless[i])
 	}
-	k.countReported(claims, g, inv)
 }
 
 // countLeft books what pods were assigned while a node was shared that is not any more: its label was changed, or the
@@ -114,16 +109,15 @@ func (k *Keys) countLeft(g *Node, inv *gpu.Inventory, info fwk.NodeInfo, promise
 
 // holdsOf is what a pod holds that this scheduler has not assigned, and the devices if it was told any. A pod that is
 // not on a node yet, as in a simulation, holds what it asks for, and so does any pod where annotations are trusted. Of
-// others, which a tenant may have put on the node by spec.nodeName, it is what they ask for by resources; backed
-// reports that this is all.
-func (k *Keys) holdsOf(pod *v1.Pod, g *Node, inv *gpu.Inventory) (r gpu.Request, held []deviceShare, backed bool) {
+// others, which a tenant may have put on the node by spec.nodeName, it is what they ask for by resources.
+func (k *Keys) holdsOf(pod *v1.Pod, g *Node, inv *gpu.Inventory) (r gpu.Request, held []deviceShare) {
 	trusted := k.TrustAnnotations || pod.Spec.NodeName == ""
 	if trusted {
 		if a, ok := grantTo(pod, pod.Annotations[wellknown.GPUAssignedKey]); ok {
 			for _, device := range a.DevicesOn(g) {
 				held = append(held, deviceShare{device, a.Share})
 			}
-			return gpu.Request{Count: len(a.Devices), Milli: a.Share.Milli}, held, true
+			return gpu.Request{Count: len(a.Devices), Milli: a.Share.Milli}, held
 		}
 		r = k.heldGPUs(pod)
 	} else {
@@ -140,7 +134,7 @@ func (k *Keys) holdsOf(pod *v1.Pod, g *Node, inv *gpu.Inventory) (r gpu.Request,
 	if !trusted && !within(held, r.Count, share) {
 		held = nil
 	}
-	return r, held, trusted || r.Count > 0
+	return r, held
 }
 
 // within reports whether devices and shares are no more than count shares. HAMi's list may have several containers of
@@ -152,31 +146,6 @@ func within(held []deviceShare, count int, share gpu.Share) bool {
 	}
 	// Who wrote the list may have rounded up each share.
 	return len(held) <= count && milli <= count*(share.Milli+1) && memMiB <= count*(share.MemMiB+1)
-}
-
-// countReported books what pods claim by annotations alone, of devices that the node's agent reports to be in use and
-// that no other pod says it uses. All else that they claim takes nothing from anybody.
-func (k *Keys) countReported(claims []*v1.Pod, g *Node, inv *gpu.Inventory) {
-	if len(claims) == 0 || len(g.inUse) == 0 {
-		return
-	}
-	unexplained := map[int]bool{}
-	for _, i := range g.inUse {
-		unexplained[i] = i < len(inv.Devices) && inv.Devices[i].FreeMilli >= gpu.WholeMilli
-	}
-	for _, pod := range claims {
-		request := k.heldGPUs(pod)
-		share, ok := inv.MostOf(&request)
-		if request.Count == 0 || !ok {
-			continue
-		}
-		for _, d := range told(pod, g, request.Count, share) {
-			if unexplained[d.device] {
-				inv.Occupy([]int{d.device}, d.share)
-				k.noteKind(inv, pod)
-			}
-		}
-	}
 }
 
 // Claimed returns keys by which annotations of pods are believed. What pods claim keeps no pod from a device that is

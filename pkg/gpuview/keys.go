@@ -1,20 +1,15 @@
 package gpuview
 
 import (
-	"slices"
 	"strings"
 
 	"berth.dev/berth/pkg/gpu/catalog"
 	"berth.dev/berth/pkg/wellknown"
 )
 
-// ownPodKeys are those by which a pod asks for some GPUs rather than others, ownNodeKeys those that describe a node's.
-var (
-	ownPodKeys = []string{wellknown.GPUMemoryMinKey, wellknown.GPUModelsKey, wellknown.GPUInterconnectKey,
-		wellknown.GPUSharingKey}
-	ownNodeKeys = []string{wellknown.GPUDevicesKey, wellknown.GPULinksKey, wellknown.GPUsInUseKey,
-		wellknown.GPUsInUseAtKey}
-)
+// ownPodKeys are those by which a pod asks for some GPUs rather than others.
+var ownPodKeys = []string{wellknown.GPUMemoryMinKey, wellknown.GPUModelsKey, wellknown.GPUInterconnectKey,
+	wellknown.GPUSharingKey}
 
 // WorkloadTypeLabel is the label by which published examples sort pods into CPU-intensive and GPU-intensive.
 const WorkloadTypeLabel = "workload-type"
@@ -30,24 +25,6 @@ type Keys struct {
 
 // DefaultKeys have the names that the args have by default.
 func DefaultKeys() Keys { return Keys{GPUNames: wellknown.DefaultGPUNames()} }
-
-// NVIDIAResources are the extended resources whose unit is an NVIDIA GPU or a part of one. A name that ends in an
-// asterisk stands for all that begin alike.
-func NVIDIAResources() []string {
-	keys := DefaultKeys()
-	var names []string
-	for _, name := range slices.Concat(keys.Resources, keys.SharedResources) {
-		if maker(name) == nvidia {
-			names = append(names, name)
-		}
-	}
-	for _, prefix := range keys.SlicePrefixes {
-		if maker(prefix) == nvidia {
-			names = append(names, prefix+"*")
-		}
-	}
-	return names
-}
 
 // nvidia is the domain of NVIDIA's resources and labels.
 const nvidia = "nvidia.com"

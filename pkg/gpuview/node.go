@@ -23,9 +23,7 @@ type Node struct {
 	empty gpu.Inventory
 	// allocatable is how many units of the GPU resource the kubelet offers.
 	allocatable int64
-	// inUse are the device indices that an agent saw in use; nil without an agent.
-	inUse []int
-	// uuids of the devices in index order, where the node lists them; empty for a device that is not listed.
+	// uuids of the devices in index order, nil where the node does not list them.
 	uuids []string
 	// Clique is the NVLink domain across nodes; empty when there is none.
 	Clique string
@@ -87,8 +85,7 @@ func (g *Node) Unknown() []string {
 // Empty is the inventory of the node without pods. It must not be changed.
 func (g *Node) Empty() *gpu.Inventory { return &g.empty }
 
-// UUIDs are the devices' UUIDs in index order, nil when the node does not list them. That of a device which is not
-// listed is empty.
+// UUIDs are the devices' UUIDs in index order, nil when the node does not list them.
 func (g *Node) UUIDs() []string { return g.uuids }
 
 // WithDevices is the node with other GPUs, those that claims can have.
@@ -142,25 +139,16 @@ func (b *nodeReader) pool(i int) *Node {
 	inv.Resource, g.allocatable, inv.SharedResource = b.offer.resource, b.offer.units, b.offer.shared
 
 	var devices []registeredGPU
-	var named []PublishedGPU
 	byAgent := false
 	if i == 0 {
 		devices, byAgent = b.registered()
-		var all bool
-		if named, all = b.published(g.allocatable); all {
-			b.listed = named
-		}
 		inv.Mode = b.mode(byAgent)
 		inv.Registered = len(devices) > 0
 		inv.Agent = byAgent || b.node.Labels[wellknown.GPUAgentKey] != ""
 	}
-	listed := b.listed
-	if i > 0 && maker(b.offer.resource) != maker(b.offers[0].resource) {
-		listed = nil // those are the GPUs of another maker
-	}
 	mig := b.migResources(i)
-	count := max(b.count(), publishedCount(listed))
-	provided := b.provided(listed)
+	count := b.count()
+	provided := b.provided()
 	none := inv.Resource == "" && count == 0 && provided.count == 0
 	if none && len(devices) == 0 && len(mig) == 0 && inv.Mode != gpu.ModeDRA {
 		return g
@@ -182,11 +170,6 @@ func (b *nodeReader) pool(i int) *Node {
 	}
 	if b.oneOfSeveral() {
 		count = whole // the count is that of all resources of the maker
-	}
-	// The agent numbers all GPUs of the node. Which of them are in slices, or behind which resource, is not known.
-	indexed := i == 0 && !b.oneOfSeveral() && len(mig) == 0 && partition == ""
-	if !indexed {
-		listed, named = nil, nil
 	}
 	if len(mig) > 0 && (partition == "" || g.allocatable == 0) {
 		b.cutSome(inv, mig, count, whole)
@@ -212,18 +195,17 @@ func (b *nodeReader) pool(i int) *Node {
 		inv.Devices = gpu.NewDevices(whole, inv.MemMiB)
 	case inv.Mode != gpu.ModeDRA:
 		inv.Devices = gpu.NewDevices(max(count, whole), inv.MemMiB)
-		markAbsent(inv.Devices, listed, whole)
-		g.uuids = placeUUIDs(named, len(inv.Devices))
+		for i := whole; i < len(inv.Devices); i++ { // the kubelet does not say which GPUs it does not offer
+			inv.Devices[i].Unhealthy = true
+		}
 	}
 	if inv.Mode == gpu.ModeDevicePlugin && partition == "" {
 		inv.Replicas = replicas
 		inv.FreeReplicas = int(min(g.allocatable, MaxGPUs))
 	}
-	b.links(inv, product, indexed)
-	if indexed && len(inv.Devices) > 0 {
-		g.inUse = b.inUse(len(inv.Devices))
-	}
-	inv.IndexKnown = inv.Mode == gpu.ModeShared || g.inUse != nil
+	// The links are among all GPUs of the node. Which of them are in slices, or behind which resource, is not known.
+	b.links(inv, product, i == 0 && !b.oneOfSeveral() && len(mig) == 0 && partition == "")
+	inv.IndexKnown = inv.Mode == gpu.ModeShared
 	g.Clique = b.first(b.keys.CliqueLabels)
 	return g
 }

@@ -154,6 +154,28 @@ func (b *nodeReader) links(inv *gpu.Inventory, product catalog.Product, indexed 
 	}
 }
 
+// Link is the connection of two GPUs, named as by nvidia-smi topo -m.
+type Link struct {
+	A, B int
+	Name string
+}
+
+// EncodeLinks is the value of GPULinksKey. Pairs that are connected through the system only are left out: they are what a
+// reader assumes.
+func EncodeLinks(links []Link) (string, error) {
+	entries := [][3]any{}
+	for _, l := range links {
+		if l.Name != "SYS" {
+			entries = append(entries, [3]any{l.A, l.B, l.Name})
+		}
+	}
+	encoded, err := json.Marshal(map[string]any{"links": entries})
+	if err != nil {
+		return "", fmt.Errorf("encoding links: %w", err)
+	}
+	return string(encoded), nil
+}
+
 // parseLinks reads {"links":[[i,j,"NV12"],…]}.
 func parseLinks(value string, n int) (*gpu.Links, error) {
 	var doc struct {
@@ -186,26 +208,4 @@ func parseLinks(value string, n int) (*gpu.Links, error) {
 		}
 	}
 	return builder.Build(), nil
-}
-
-// inUse reads the indices that an agent saw in use. An empty value says that none is; nil that no agent looked.
-func (b *nodeReader) inUse(n int) []int {
-	value, ok := b.node.Annotations[wellknown.GPUsInUseKey]
-	if !ok || b.inUseIsOld() {
-		return nil
-	}
-	used := []int{}
-	if strings.TrimSpace(value) == "" {
-		return used
-	}
-	for field := range strings.SplitSeq(value, ",") {
-		i, err := strconv.Atoi(strings.TrimSpace(field))
-		if err != nil || i < 0 || i >= n {
-			b.reject("annotation", wellknown.GPUsInUseKey, value,
-				fmt.Sprintf("a comma-separated list of GPU indices from 0 to %d", n-1))
-			return nil
-		}
-		used = append(used, i)
-	}
-	return used
 }

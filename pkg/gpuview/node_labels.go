@@ -21,8 +21,6 @@ type nodeReader struct {
 	// offers are the GPU resources of the node, offer the one that is read.
 	offers []gpuOffer
 	offer  gpuOffer
-	// listed are the GPUs that the agent lists, which are those of the first resource's maker.
-	listed []PublishedGPU
 	bad    []*wellknown.BadValue
 }
 

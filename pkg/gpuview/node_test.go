@@ -164,8 +164,6 @@ func TestReadGPUNodeReportsWhatItCannotUse(t *testing.T) {
 		{"links of GPUs that do not exist", nil, strs{wellknown.GPULinksKey: `{"links":[[0,9,"NV12"]]}`}, "indices must differ and be within 0 to 3"},
 		{"a link of unknown kind", nil, strs{wellknown.GPULinksKey: `{"links":[[0,1,"FAST"]]}`}, `unknown link "FAST"`},
 		{"a link of two elements", nil, strs{wellknown.GPULinksKey: `{"links":[[0,1]]}`}, "an entry of 2 elements"},
-		{"GPUs in use that do not exist", nil, strs{wellknown.GPUsInUseKey: "0,4"}, `node annotation berth.dev/gpus-in-use: "0,4" is not a comma-separated list of GPU indices from 0 to 3`},
-		{"a time that is none", nil, strs{wellknown.GPUsInUseKey: "0", wellknown.GPUsInUseAtKey: "noon"}, `node annotation berth.dev/gpus-in-use-at: "noon" is not a time such as`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -192,8 +190,7 @@ func FuzzReadGPUNode(f *testing.F) {
 				"nvidia.com/gpu.replicas": c, "nvidia.com/gpu.sharing-strategy": d}, nil),
 			gpuNode(strs{"nvidia.com/gpu": "4"}, strs{"nvidia.com/gpu.product": a, "gpu-generation": b, wellknown.GPUModeKey: c,
 				"gpu-memory-gb": d}, nil),
-			gpuNode(strs{"nvidia.com/gpu": "4"}, nil, strs{wellknown.GPULinksKey: a, wellknown.GPUsInUseKey: b,
-				hamiRegisterKey: c}),
+			gpuNode(strs{"nvidia.com/gpu": "4"}, nil, strs{wellknown.GPULinksKey: a, hamiRegisterKey: c}),
 		} {
 			g, _ := keys.ReadGPUNode(node)
 			inv := g.Empty()

@@ -83,13 +83,9 @@ type provided struct {
 	partition string
 }
 
-// provided reads what the node's agent listed, then the labels of the platform, then what is documented of the instance
-// type.
-func (b *nodeReader) provided(listed []PublishedGPU) provided {
-	p := provided{count: publishedCount(listed), replicas: publishedReplicas(listed)}
-	if len(listed) > 0 {
-		p.model, p.memMiB = catalog.BaseModel(listed[0].Model), listed[0].MemMiB
-	}
+// provided reads the labels of the platform, then what is documented of the instance type.
+func (b *nodeReader) provided() provided {
+	p := provided{replicas: 1}
 	for _, l := range gpuLabellers {
 		if name := b.node.Labels[l.name]; name != "" {
 			b.readLabeller(&l, name, &p)

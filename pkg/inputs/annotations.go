@@ -18,7 +18,7 @@ var placementAnnotations = slices.Concat(gpuview.Annotations, gangview.PodAnnota
 	wellknown.GangKey, wellknown.MinMembersByRoleKey, wellknown.RoleLabelKey, wellknown.GroupsKey,
 	wellknown.GroupLabelKey, wellknown.GroupKey, wellknown.TopologyRequiredKey,
 	wellknown.TopologyPreferredKey, wellknown.SegmentSizeKey, wellknown.SegmentTopologyKey,
-	wellknown.BackfillKey, wellknown.NearKey,
+	wellknown.BackfillKey,
 	wellknown.RunTimeKey, wellknown.LastCheckpointKey, wellknown.CheckpointEveryKey, wellknown.RestartCostKey,
 	wellknown.ProtectForKey, wellknown.EvictionNoticeKey, wellknown.StandInKey, wellknown.CordonedForKey,
 	"cluster-autoscaler.kubernetes.io/scale-down-disabled", "karpenter.sh/do-not-disrupt", podview.EvictableKey,

@@ -9,7 +9,6 @@ import (
 
 	"berth.dev/berth/pkg/plugins/costoptimized"
 	"berth.dev/berth/pkg/plugins/ipreservation"
-	"berth.dev/berth/pkg/plugins/networktopology"
 	"berth.dev/berth/pkg/plugins/placementpolicy"
 	"berth.dev/berth/pkg/wellknown"
 )
@@ -30,10 +29,6 @@ var podKeys = []struct {
 		func(p *config.Plugins) []config.PluginSet { return []config.PluginSet{p.PreEnqueue} }},
 	{wellknown.DeadlineKey, costoptimized.Name, "the pod waits for no window",
 		func(p *config.Plugins) []config.PluginSet { return []config.PluginSet{p.PreEnqueue} }},
-	{wellknown.NearKey, networktopology.Name, "the pod is not placed near the pods that it names",
-		func(p *config.Plugins) []config.PluginSet {
-			return []config.PluginSet{p.PreFilter, p.PreScore, p.Score}
-		}},
 	{wellknown.LicensesKey, placementpolicy.Name, "no license is counted for the pod",
 		func(p *config.Plugins) []config.PluginSet {
 			return []config.PluginSet{p.PreFilter, p.Filter, p.Reserve}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -81,9 +80,7 @@ type Controller struct {
 	recorder recorder
 	queue    workqueue.TypedRateLimitingInterface[gang.ID]
 	// Pods records events about single pods.
-	Pods PodEvents
-	// blocked is told why a gang does not fit, nil if no one asks.
-	blocked    atomic.Pointer[func(leader *v1.Pod, why string)]
+	Pods       PodEvents
 	records    records
 	namespaces namespaces
 	generator  generator
@@ -97,9 +94,6 @@ func New(leader *informers.Leader, source Source) *Controller {
 	c.Pods.source, c.Pods.leader = &c.source, leader
 	return c
 }
-
-// OnBlocked has tell called each time that the message about a gang that does not fit changes.
-func (c *Controller) OnBlocked(tell func(leader *v1.Pod, why string)) { c.blocked.Store(&tell) }
 
 // Start runs the controller once the informers have synced and this process leads, until ctx is done.
 func (c *Controller) Start(ctx context.Context, client Client, to events.EventRecorderLogger,

@@ -172,9 +172,6 @@ func (c *Controller) writeMember(ctx context.Context, s *State, pod *v1.Pod, now
 	if ref == s.Leader && reason == v1.PodReasonUnschedulable {
 		// No cycle says it.
 		c.recorder.warn(ctx, pod, "FailedScheduling", why)
-		if tell := c.blocked.Load(); tell != nil {
-			(*tell)(pod, why)
-		}
 	}
 	return nil
 }

@@ -99,11 +99,11 @@ func (n HostNeed) Stranded(free, request Capacity) int64 {
 		MemoryMiB: max(free.MemoryMiB-request.MemoryMiB, 0),
 		MilliGPU:  max(free.MilliGPU-request.MilliGPU, 0),
 	}
-	return max(n.Idle(after)-n.Idle(free), 0)
+	return max(n.idle(after)-n.idle(free), 0)
 }
 
-// Idle returns how much of the free GPU has no CPU or memory left to go with it, in thousandths.
-func (n HostNeed) Idle(free Capacity) int64 {
+// idle returns how much of the free GPU has no CPU or memory left to go with it, in thousandths.
+func (n HostNeed) idle(free Capacity) int64 {
 	usable := free.MilliGPU
 	if n.MilliCPU > 0 {
 		usable = min(usable, served(free.MilliCPU, n.MilliCPU))

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/bits"
 	"strings"
 )
 
@@ -114,8 +113,9 @@ func (m MicroDollars) Minus(n MicroDollars) MicroDollars {
 	return m - n
 }
 
-// Scale returns m·num/den rounded down, at most the largest amount. The product is taken in 128 bits. It returns
-// nothing when m or num is not positive, and the largest amount when only den is not.
+// Scale returns m·num/den rounded down: exactly, unless the product does not fit into 64 bits, which no real price and
+// capacity reach. Then the factors lose their last bits. It returns nothing when m or num is not positive, and the
+// largest amount when only den is not.
 func (m MicroDollars) Scale(num, den int64) MicroDollars {
 	if m <= 0 || num <= 0 {
 		return 0
@@ -123,15 +123,15 @@ func (m MicroDollars) Scale(num, den int64) MicroDollars {
 	if den <= 0 {
 		return maxMicroDollars
 	}
-	hi, lo := bits.Mul64(uint64(m), uint64(num))
-	if hi >= uint64(den) {
-		return maxMicroDollars
+	for int64(m) > math.MaxInt64/num {
+		if int64(m) > num {
+			m /= 2
+		} else {
+			num /= 2
+		}
+		den = den/2 + den%2
 	}
-	quotient, _ := bits.Div64(hi, lo, uint64(den))
-	if quotient > math.MaxInt64 {
-		return maxMicroDollars
-	}
-	return MicroDollars(quotient)
+	return MicroDollars(int64(m) * num / den)
 }
 
 // FromDollars takes over an amount that a metric reports as a float. It refuses what Parse would refuse: negative

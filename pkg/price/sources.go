@@ -1,10 +1,9 @@
 package price
 
 // Sources are where the price of a node comes from. In order of precedence: what the node states, the table, what
-// metrics tell and, where they may estimate, the default rates. What a node states is final; the table adjusts all
-// other prices.
+// metrics tell and, where they may estimate, the default rates.
 type Sources struct {
-	Table *Table
+	Table Table
 	Rates Rates
 	// Estimates is set where the rates give a price to nodes without any other.
 	Estimates bool
@@ -15,20 +14,17 @@ func (s *Sources) Given(labels map[string]string, stated MicroDollars, states bo
 	if states {
 		return stated, true
 	}
-	if p, ok := s.Table.Price(labels); ok {
-		return s.Table.Adjust(p, labels), true
-	}
-	return 0, false
+	return s.Table.Price(labels)
 }
 
 // Found returns the price of a node for which none is given: what metrics tell, 0 if they tell nothing, or what the
 // rates make of the capacity.
-func (s *Sources) Found(labels map[string]string, metered MicroDollars, c Capacity) (MicroDollars, bool) {
+func (s *Sources) Found(metered MicroDollars, c Capacity) (MicroDollars, bool) {
 	switch {
 	case metered > 0:
-		return s.Table.Adjust(metered, labels), true
+		return metered, true
 	case s.Estimates:
-		return s.Table.Adjust(s.Rates.Price(c), labels), true
+		return s.Rates.Price(c), true
 	default:
 		return 0, false
 	}

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
-	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"berth.dev/berth/pkg/wellknown"
@@ -80,20 +79,13 @@ func TestStatedSpotPolicies(t *testing.T) {
 	for value, good := range map[string]bool{
 		"avoid": true, "tolerate": true, "require": true, "": false, "yes": false, "Tolerate": false, " require": false,
 	} {
-		meta := metav1.ObjectMeta{Name: "low", Annotations: map[string]string{wellknown.SpotKey: value}}
-		for object, read := range map[string]func() (SpotPolicy, bool, *wellknown.BadValue){
-			"pod": func() (SpotPolicy, bool, *wellknown.BadValue) { return PodSpotPolicy(&v1.Pod{ObjectMeta: meta}) },
-			"PriorityClass low": func() (SpotPolicy, bool, *wellknown.BadValue) {
-				return ClassSpotPolicy(&schedulingv1.PriorityClass{ObjectMeta: meta})
-			},
-		} {
-			policy, stated, bad := read()
-			switch {
-			case good && (!stated || bad != nil || string(policy) != value):
-				t.Errorf("%s with %q: got %s, stated %t, %v", object, value, policy, stated, bad)
-			case !good && (stated || bad == nil || bad.Object != object || bad.Value != value):
-				t.Errorf("%s with %q: got %s, stated %t, %v; want a bad value of it", object, value, policy, stated, bad)
-			}
+		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{wellknown.SpotKey: value}}}
+		policy, stated, bad := PodSpotPolicy(pod)
+		switch {
+		case good && (!stated || bad != nil || string(policy) != value):
+			t.Errorf("a pod with %q: got %s, stated %t, %v", value, policy, stated, bad)
+		case !good && (stated || bad == nil || bad.Object != "pod" || bad.Value != value):
+			t.Errorf("a pod with %q: got %s, stated %t, %v; want a bad value of it", value, policy, stated, bad)
 		}
 	}
 	if _, stated, bad := PodSpotPolicy(&v1.Pod{}); stated || bad != nil {

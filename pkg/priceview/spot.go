@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
-	schedulingv1 "k8s.io/api/scheduling/v1"
 
 	"berth.dev/berth/pkg/wellknown"
 )
@@ -37,23 +36,14 @@ const allowedSpotPolicies = `one of "avoid", "tolerate", "require"`
 
 // PodSpotPolicy returns the spot policy that the pod states itself, if any.
 func PodSpotPolicy(pod *v1.Pod) (SpotPolicy, bool, *wellknown.BadValue) {
-	return spotPolicyOf(pod.Annotations, "pod")
-}
-
-// ClassSpotPolicy returns the spot policy that a PriorityClass states for its pods, if any.
-func ClassSpotPolicy(class *schedulingv1.PriorityClass) (SpotPolicy, bool, *wellknown.BadValue) {
-	return spotPolicyOf(class.Annotations, "PriorityClass "+class.Name)
-}
-
-func spotPolicyOf(annotations map[string]string, object string) (SpotPolicy, bool, *wellknown.BadValue) {
-	value, ok := annotations[wellknown.SpotKey]
+	value, ok := pod.Annotations[wellknown.SpotKey]
 	if !ok {
 		return "", false, nil
 	}
 	if p := SpotPolicy(value); slices.Contains(SpotPolicies(), p) {
 		return p, true, nil
 	}
-	return "", false, &wellknown.BadValue{Object: object, Kind: "annotation", Key: wellknown.SpotKey, Value: value,
+	return "", false, &wellknown.BadValue{Object: "pod", Kind: "annotation", Key: wellknown.SpotKey, Value: value,
 		Allowed: allowedSpotPolicies}
 }
 

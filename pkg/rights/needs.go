@@ -51,7 +51,6 @@ const (
 // Names of plugins, ours and stock. A list here would otherwise depend on every plugin.
 const (
 	gpuAware        = "GPUAware"
-	costOptimized   = "CostOptimized"
 	coscheduling    = "Coscheduling"
 	placementPolicy = "PlacementPolicy"
 	ipReservation   = "IPReservation"
@@ -119,8 +118,6 @@ func needs() []Need {
 			noAddresses},
 		{"berth.dev", "ipreservations/status", "", "", []string{"patch"}, []string{ipReservation}, Feature,
 			"reservations of addresses do not show their status"},
-		{"scheduling.k8s.io", "priorityclasses", "", "", read(), []string{costOptimized}, Feature,
-			"the stance to spot capacity of a PriorityClass is ignored"},
 		{"", "services", "", "", read(), []string{spread}, Conditional, noSpread},
 		{"", "replicationcontrollers", "", "", read(), []string{spread}, Conditional, noSpread},
 		{"apps", "replicasets", "", "", read(), []string{spread}, Conditional, noSpread},

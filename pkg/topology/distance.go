@@ -9,7 +9,6 @@ import (
 // Place is where a node is. It does not change once made.
 type Place struct {
 	node string
-	path []string
 	// domains are those of the node, the narrowest first; the zero handle where the node lies in none of a level. Each
 	// is named by its own name and those of all wider domains of the node, so that two racks of the same name in two
 	// zones are two domains.
@@ -19,7 +18,7 @@ type Place struct {
 // NewPlace makes the place of a node. Path holds its domain at each level, the widest level first; empty where it lies
 // in none. All nodes have the same number of levels.
 func NewPlace(node string, path []string) *Place {
-	p := &Place{node: node, path: path, domains: make([]unique.Handle[string], len(path))}
+	p := &Place{node: node, domains: make([]unique.Handle[string], len(path))}
 	var name strings.Builder
 	for i, domain := range path {
 		if domain == "" {
@@ -33,9 +32,6 @@ func NewPlace(node string, path []string) *Place {
 	}
 	return p
 }
-
-// Path holds the domain of the node at each level, the widest level first. It must not be changed.
-func (p *Place) Path() []string { return p.path }
 
 // Tally counts what a pod exchanges with others by where these are, so that what a node would mean for the pod is added
 // up by level and not by peer. Once all peers are added it may be read by many at once.

@@ -21,8 +21,6 @@ type Node struct {
 	// Beside is how many of the wanted members have a rank next to that of a member that the node has. A node has none
 	// unless it holds members.
 	Beside int
-	// Far is how far the node is from what the members talk to outside the group; equal for all nodes if that is nothing.
-	Far int64
 }
 
 // Demand is what is to be placed.
@@ -53,9 +51,7 @@ const (
 // Arrange returns the arrangements of a group in the order in which to try them. The first required levels are not
 // split: all members share one domain of each. The other levels are preferred: as few of their domains as possible are
 // used, first of the widest level, then of the next. Among arrangements that are equal in this, the one that leaves the
-// least room over in its narrowest domains comes first, then the one that does so in the next wider ones. Among those
-// that are equal in this, too, the one whose nearest node is least far from what the members talk to comes first, in
-// the widest domain in which they differ.
+// least room over in its narrowest domains comes first, then the one that does so in the next wider ones.
 //
 // At most 16 such arrangements for all wanted members are returned, with at most about twice as many nodes in them as
 // there are. They are followed by whole domains of the narrowest required level (all nodes if no level is required),
@@ -134,10 +130,9 @@ func pinned(roots []*domain) []*domain {
 }
 
 // byFit sorts domains that take more of the wanted members first; of those that take equally many the one that leaves
-// the least room over, because a large domain is better kept for a group that needs it; then the nearest one.
+// the least room over, because a large domain is better kept for a group that needs it.
 func byFit(a, b *domain) int {
-	return cmp.Or(cmp.Compare(b.size, a.size), cmp.Compare(a.first(), b.first()), cmp.Compare(a.far, b.far),
-		cmp.Compare(a.name, b.name))
+	return cmp.Or(cmp.Compare(b.size, a.size), cmp.Compare(a.first(), b.first()), cmp.Compare(a.name, b.name))
 }
 
 // byFilling sorts domains in the order in which they are filled: those beside whose members the most wanted ones

@@ -11,12 +11,11 @@ import (
 
 // nodes reads a tree from words of the form path=slots*count, such as b1/r1/c1=8*4: four nodes with eight slots each.
 // A name of - is no name; slots of several classes are joined by +, and ! after them is a member that the first node
-// holds. What follows @ is how far the nodes are from what the members talk to.
+// holds.
 func nodes(t testing.TB, words string) []Node {
 	t.Helper()
 	var out []Node
 	for word := range strings.FieldsSeq(words) {
-		word, far, _ := strings.Cut(word, "@")
 		path, rest, _ := strings.Cut(word, "=")
 		slots, repeat, _ := strings.Cut(rest, "*")
 		count := 1
@@ -27,11 +26,6 @@ func nodes(t testing.TB, words string) []Node {
 		}
 		bare := strings.TrimRight(slots, "!")
 		n := Node{Held: len(slots) - len(bare)}
-		if far != "" {
-			if _, err := fmt.Sscan(far, &n.Far); err != nil {
-				t.Fatalf("reading %q: %v", word, err)
-			}
-		}
 		for _, name := range strings.Split(path, "/") {
 			n.Path = append(n.Path, strings.TrimPrefix(name, "-"))
 		}
@@ -83,15 +77,6 @@ func TestOrderOfArrangements(t *testing.T) {
 		want     []string
 	}{
 		// What the members talk to.
-		{"of racks that fit equally well the nearest comes first", "r1=4@9 r2=4@3 r3=4@9", 0, Demand{Want: []int{4}, Need: 4},
-			[]string{"r2*1", "r1*1", "r3*1", "r2*1 r1*1 r3*1"}},
-		{"fit counts more than nearness", "r1=4@9 r2=5@3", 0, Demand{Want: []int{4}, Need: 4},
-			[]string{"r1*1", "r2*1", "r1*1 r2*1"}},
-		{"a domain is as near as its nearest node that takes members", "r1=4@5 r1=0@1 r2=3@9 r2=1@4", 1,
-			Demand{Want: []int{4}, Need: 4}, []string{"r2*2", "r1*2"}},
-		{"the wider domain counts first", "z1/r1=4@9 z1/r2=4@9 z2/r3=4@9 z2/r4=4@1", 0, Demand{Want: []int{4}, Need: 4},
-			[]string{"z2/r4*1", "z2/r3*1", "z1/r1*1", "z1/r2*1", "z2/r4*1 z2/r3*1 z1/r1*1 z1/r2*1"}},
-		// One level.
 		{"a required rack that is filled best comes first", "r1=2*2 r2=2 r2=1 r3=8", 1, Demand{Want: []int{3}, Need: 3},
 			[]string{"r2*2", "r1*2", "r3*1"}},
 		{"required racks that are too small are left out", "r1=2*2 r2=2 r2=1 r3=8", 1, Demand{Want: []int{4}, Need: 4},

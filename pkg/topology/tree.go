@@ -1,9 +1,6 @@
 package topology
 
-import (
-	"math"
-	"slices"
-)
+import "slices"
 
 // domain is a set of nodes that share their domains at a level and at all wider levels. Domains of one level are the
 // children of those of the next wider one.
@@ -21,8 +18,6 @@ type domain struct {
 	held   int
 	// beside is how many of the wanted members belong beside one that the domain holds.
 	beside int
-	// far is that of the nearest node with slots.
-	far int64
 	// alone is set for a node that lacks the label of the level.
 	alone bool
 	// order numbers the domains in the order in which they are filled, those within a domain after it.
@@ -59,7 +54,7 @@ func grow(nodes []Node, required int, want []int) *domain {
 		parent *domain
 		name   string
 	}
-	root := &domain{slots: make([]int, len(want)), far: math.MaxInt64}
+	root := &domain{slots: make([]int, len(want))}
 	index := map[key]*domain{}
 	for i := range nodes {
 		n := &nodes[i]
@@ -70,7 +65,7 @@ func grow(nodes []Node, required int, want []int) *domain {
 		for _, name := range n.Path {
 			child := index[key{d, name}]
 			if child == nil {
-				child = &domain{parent: d, name: name, alone: name == "", slots: make([]int, len(want)), far: math.MaxInt64}
+				child = &domain{parent: d, name: name, alone: name == "", slots: make([]int, len(want))}
 				d.children = append(d.children, child)
 				if !child.alone {
 					index[key{d, name}] = child
@@ -91,9 +86,6 @@ func grow(nodes []Node, required int, want []int) *domain {
 			d.usable += usable
 			d.held += n.Held
 			d.beside += n.Beside
-			if usable > 0 {
-				d.far = min(d.far, n.Far)
-			}
 			for c, slots := range n.Slots[:min(len(n.Slots), len(want))] {
 				d.slots[c] += slots
 			}

@@ -147,9 +147,7 @@ func (d *document) keys(obj runtime.Object) {
 	case *v1.Node:
 		d.node(o, "metadata")
 	case *schedulingv1.PriorityClass:
-		if _, _, bad := priceview.ClassSpotPolicy(o); bad != nil {
-			d.bad("metadata", bad)
-		}
+		d.podsOnly(o.Annotations)
 		d.unknownKeys("metadata")
 	case *schedulingv1alpha1.PodGroup:
 		_, specErr := gangview.Spec(o, 0)
@@ -227,7 +225,6 @@ func (d *document) podOf(keys *gpuview.Keys, pod *v1.Pod, at string, count int) 
 	_, topologyErr := gangview.TopologyOf(nil, pod)
 	_, _, badSpot := priceview.PodSpotPolicy(pod)
 	_, badWindow := priceview.PodStartWindow(pod)
-	_, badNear := podview.PodNear(pod)
 	_, badObjective := podview.PodObjective(pod)
 	_, _, badClass := podview.NamedSLAClass(pod)
 	d.badErrors(at, gpuErr, gangErr, topologyErr)
@@ -238,7 +235,7 @@ func (d *document) podOf(keys *gpuview.Keys, pod *v1.Pod, at string, count int) 
 	_, badRunTime := runview.PodRunTime(pod)
 	_, badWork := workview.PodWork(pod)
 	_, badCheckpoint := workview.PodSaved(pod)
-	for _, bad := range []*wellknown.BadValue{badSpot, badWindow, badNear, badObjective, badClass, badLicenses,
+	for _, bad := range []*wellknown.BadValue{badSpot, badWindow, badObjective, badClass, badLicenses,
 		badDatasets, badPool, badBackfill, badRunTime, badWork, badCheckpoint} {
 		if bad != nil {
 			d.bad(at, bad)

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	schedulingv1 "k8s.io/api/scheduling/v1"
 
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/gpuview"
@@ -58,11 +57,6 @@ func FuzzPodKeys(f *testing.F) {
 				t.Fatalf("deadline %q is read as %s", annotation, w.Deadline)
 			}
 			if _, _, bad := priceview.PodSpotPolicy(pod); bad != nil {
-				complaint(t, bad)
-			}
-			class := &schedulingv1.PriorityClass{}
-			class.Annotations = pod.Annotations
-			if _, _, bad := priceview.ClassSpotPolicy(class); bad != nil {
 				complaint(t, bad)
 			}
 			if _, bad := gangview.PodBackfill(pod); bad != nil {

@@ -20,12 +20,6 @@ const (
 	GPUAssignedKey = "berth.dev/gpu-assigned"
 	// GPULinksKey is the annotation of a node with the links among its GPUs, as JSON.
 	GPULinksKey = "berth.dev/gpu-links"
-	// GPUsInUseKey is the annotation of a node with the GPU indices that an agent saw in use.
-	GPUsInUseKey = "berth.dev/gpus-in-use"
-	// GPUsInUseAtKey is the annotation of a node with the time at which the agent saw GPUsInUseKey, to a few minutes.
-	GPUsInUseAtKey = "berth.dev/gpus-in-use-at"
-	// GPUDevicesKey is the annotation of a node with the GPUs that an agent found, as JSON.
-	GPUDevicesKey = "berth.dev/gpu-devices"
 )
 
 // GPUNames are the resource names and node label keys in which GPUs are described. Of each list the first that an

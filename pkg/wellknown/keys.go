@@ -2,7 +2,7 @@ package wellknown
 
 // Keys of Berth's own.
 const (
-	// SpotKey is the annotation of a pod or a PriorityClass that says how the pod stands to spot capacity.
+	// SpotKey is the annotation of a pod that says how the pod stands to spot capacity.
 	SpotKey = "berth.dev/spot"
 	// SchedulerKey is the taint of nodes that Berth alone serves, and the label of a namespace with the profile that
 	// its pods get. The policies of manifests/admission read it.
@@ -88,9 +88,6 @@ const (
 	// IPAddressKey is the annotation of a pod with the address that the scheduler has reserved for it.
 	IPAddressKey = "berth.dev/ip-address"
 )
-
-// NearKey is the annotation of a pod with label selectors of the pods that it talks to.
-const NearKey = "berth.dev/near"
 
 // Keys of Berth's own that placement policies read.
 const (

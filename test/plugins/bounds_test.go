@@ -54,10 +54,7 @@ var bounds = map[string]map[string]string{
 	},
 	"pkg/grouptree": {"Forest.nodes": byGang, "Forest.roots": byGang, "Group.Roles": byGang,
 		"declaring.podGroups": oneCycle, "entry.in": byGang},
-	"pkg/decisions": {
-		"attempts.byPod":  "the attempts that are kept: four for each pod, and --decision-history and 16 MiB in all",
-		"profile.weights": byAdmin,
-	},
+	"pkg/decisions": {"profile.weights": byAdmin},
 	"pkg/crd": {
 		"document.Components":   oneCycle,
 		"properties.Properties": oneCycle,
@@ -229,9 +226,8 @@ var bounds = map[string]map[string]string{
 		"podFeed.ends": byAdmin, "pluginMessages.last": byGang,
 	},
 	"pkg/plugins/costoptimized": {
-		"Plugin.offers": "1024 kinds of nodes (maxOffers)", "bill.byCapacity": byNode, "biller.lines": byNode,
-		"billCollector.byProfile": byAdmin, "runningPods.gangs": byGang, "settings.interruptions": byAdmin,
-		"waiting.pods": byPod,
+		"Plugin.offers": "1024 kinds of nodes (maxOffers)", "runningPods.gangs": byGang,
+		"settings.interruptions": byAdmin, "waiting.pods": byPod,
 	},
 	"pkg/plugins/gpuaware": {
 		"changes.numbers": "16,384 changes (changeChunk, maxChunks)", "faulted.byUID": byPod,
@@ -246,8 +242,6 @@ var bounds = map[string]map[string]string{
 	},
 	"pkg/plugins/networktopology": {
 		"group.byNode": byPod, "link.moved": oneCycle, "peers.groups": byPod, "peers.pods": byPod,
-		"peers.assumed": byPod,
-		"peers.spaces":  byPod, "space.pods": byPod, "space.terms": byPod,
 	},
 	"pkg/plugins/placementpolicy": {
 		"book.nominated": byPod, "book.told": "4096 pods (maxDemands)", "changes.wake": byPod,

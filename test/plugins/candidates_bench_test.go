@@ -21,15 +21,10 @@ func BenchmarkCycle(b *testing.B) {
 	distinct := func(random *rand.Rand, i int) *v1.Pod {
 		return podOf(fmt.Sprint(i), 500+random.IntN(16000), 512+random.IntN(64<<10), []int{0, 1, 1, 2, 4, 8}[random.IntN(6)])
 	}
-	near := func(random *rand.Rand, i int) *v1.Pod {
-		pod := distinct(random, i)
-		pod.Annotations = map[string]string{"berth.dev/near": "app=cache"}
-		return pod
-	}
 	for _, pods := range []struct {
 		name string
 		make func(*rand.Rand, int) *v1.Pod
-	}{{"identical", identical}, {"distinct", distinct}, {"near", near}} {
+	}{{"identical", identical}, {"distinct", distinct}} {
 		for _, nodes := range []int{500, 5000, 10000} {
 			for _, used := range []bool{false, true} {
 				for _, look := range []string{"candidates", "all", "stock"} {

@@ -12,10 +12,10 @@ import (
 func TestNearNodesAreCandidatesWhateverTheirClass(t *testing.T) {
 	t.Parallel()
 	peer := podOf("peer", 1000, 1024, 0)
-	peer.Labels, peer.Spec.NodeName = map[string]string{"app": "cache"}, "n00421"
+	peer.Labels, peer.Spec.NodeName = map[string]string{"scheduling.x-k8s.io/pod-group": "g"}, "n00421"
 	r := newRig(t, nodesOf(600), peer)
 	plain, near := podOf("plain", 1000, 1024, 1), podOf("near", 1000, 1024, 1)
-	near.Annotations = map[string]string{"berth.dev/near": "app=cache"}
+	near.Labels = map[string]string{"scheduling.x-k8s.io/pod-group": "g"}
 	for _, pod := range []*v1.Pod{plain, near} {
 		if got := r.seen(t, upstream.NewCycleState(), pod); got >= 600 {
 			t.Errorf("the framework is given all %d nodes for pod %s", got, pod.Name)

@@ -9,7 +9,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubernetes/pkg/scheduler"
 	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
 
@@ -42,10 +41,7 @@ func randomCluster(random *rand.Rand, n int) ([]*v1.Node, []*v1.Pod) {
 			k := kinds[i%len(kinds)]
 			pod := podOf("on-"+node.Name, 1000*(1+random.IntN(k.cores/2)), 1024*(1+random.IntN(k.gib/2)), random.IntN(k.gpus+1))
 			pod.Spec.NodeName = node.Name
-			pod.Labels = map[string]string{"app": fmt.Sprint(random.IntN(20))}
-			if random.IntN(10) == 0 {
-				pod.Annotations = map[string]string{"berth.dev/near": "app=new 2GiB/h"}
-			}
+			pod.Labels = map[string]string{"scheduling.x-k8s.io/pod-group": fmt.Sprint(random.IntN(20))}
 			pods = append(pods, pod)
 		}
 	}
@@ -63,12 +59,8 @@ func randomPod(random *rand.Rand, name string) *v1.Pod {
 	if random.IntN(4) == 0 {
 		pod.Annotations = map[string]string{"berth.dev/spot": "tolerate"}
 	}
-	switch random.IntN(6) {
-	case 0:
-		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, "berth.dev/near", fmt.Sprintf("app=%d; app in (3,4,5) 1GiB/h",
-			random.IntN(20)))
-	case 1:
-		pod.Labels = map[string]string{"app": "new"}
+	if random.IntN(4) == 0 {
+		pod.Labels = map[string]string{"scheduling.x-k8s.io/pod-group": fmt.Sprint(random.IntN(20))}
 	}
 	if random.IntN(10) == 0 {
 		pod.Spec.Containers[0].Ports = []v1.ContainerPort{{HostPort: 8080, ContainerPort: 8080, Protocol: v1.ProtocolTCP}}

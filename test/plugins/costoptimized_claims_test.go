@@ -1,13 +1,9 @@
 package plugins_test
 
 import (
-	"strings"
 	"testing"
-	"testing/synctest"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/component-base/metrics/legacyregistry"
-	"k8s.io/component-base/metrics/testutil"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"berth.dev/berth/pkg/apis/config"
@@ -49,25 +45,6 @@ func TestPricesCountGPUsThatAreClaimed(t *testing.T) {
 			if terms["stranded GPU"] != 14 {
 				t.Errorf("node %s: GPUs for %g dollars are stranded, want 14", node, terms["stranded GPU"])
 			}
-		}
-	})
-}
-
-// It does not run beside others, for a process has one bill for each profile.
-func TestTheBillCountsGPUsThatAreClaimed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		bill(t, claimDrivers, append(claimedGPUs(), objects.Pod("hog", "cpu", "96").Node("dra").Obj())...)
-		pass(minute)
-		want := `# HELP berth_idle_gpu_cost_dollars_per_hour [ALPHA] Price of the GPUs that no pod has.
-# TYPE berth_idle_gpu_cost_dollars_per_hour gauge
-berth_idle_gpu_cost_dollars_per_hour{profile="cost-optimized-scheduler"} 14
-# HELP berth_stranded_gpu_cost_dollars_per_hour [ALPHA] Price of the idle GPUs that no pod can use for want of CPU or memory on their nodes.
-# TYPE berth_stranded_gpu_cost_dollars_per_hour gauge
-berth_stranded_gpu_cost_dollars_per_hour{profile="cost-optimized-scheduler"} 14
-`
-		names := []string{"berth_idle_gpu_cost_dollars_per_hour", "berth_stranded_gpu_cost_dollars_per_hour"}
-		if err := testutil.GatherAndCompare(legacyregistry.DefaultGatherer, strings.NewReader(want), names...); err != nil {
-			t.Error(err)
 		}
 	})
 }

@@ -1,19 +1,13 @@
 package plugins_test
 
 import (
-	"io"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	v1 "k8s.io/api/core/v1"
-	schedulingv1 "k8s.io/api/scheduling/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	fwk "k8s.io/kube-scheduler/framework"
 
@@ -27,7 +21,6 @@ func TestSpotFilter(t *testing.T) {
 		priced("reserved", "20", karpenterLabel, "reserved"),
 		priced("spot", "10", karpenterLabel, "spot"),
 		priced("gke-spot", "10", "cloud.google.com/gke-spot", "true"),
-		stanceOf("cheap", "require"), stanceOf("plain", "avoid"), stanceOf("broken", "sometimes"),
 	}
 	onDemand, spot, all := []string{"on-demand", "reserved"}, []string{"gke-spot", "spot"}, []string{"gke-spot",
 		"on-demand", "reserved", "spot"}
@@ -46,12 +39,6 @@ func TestSpotFilter(t *testing.T) {
 		"a pod that requires it": {pod: eighth("p").Annotation(spotKey, "require").Obj(),
 			want: spot},
 		"the profile's args speak for pods that say nothing": {tune: tolerateByDefault, pod: eighth("p").Obj(), want: all},
-		"a PriorityClass speaks for its pods":                {pod: ofClass(eighth("p"), "cheap"), want: spot},
-		"the pod's own word counts before its class's": {pod: ofClass(eighth("p").Annotation(spotKey, "avoid"),
-			"cheap"), want: onDemand},
-		"the class's word counts before the profile's": {tune: tolerateByDefault, pod: ofClass(eighth("p"), "plain"),
-			want: onDemand},
-		"a class that does not exist says nothing": {pod: ofClass(eighth("p"), "gone"), want: onDemand},
 		"a node selector for spot tolerates it": {
 			pod: eighth("p").NodeSelector(map[string]string{karpenterLabel: "spot"}).Obj(), want: all},
 		"a toleration of a spot taint tolerates it": {pod: eighth("p").Toleration("cloud.google.com/gke-spot").Obj(),
@@ -67,10 +54,6 @@ func TestSpotFilter(t *testing.T) {
 		"so does one that says it with an empty value": {
 			pod:      eighth("p").Annotation(spotKey, "").Obj(),
 			rejected: []string{spotKey, `""`},
-		},
-		"and one whose class says something else": {
-			pod:      ofClass(eighth("p"), "broken"),
-			rejected: []string{"PriorityClass broken", spotKey, `"sometimes"`},
 		},
 		"rules in the args replace those built in": {
 			tune: func(a *config.CostOptimizedArgs) {
@@ -116,65 +99,4 @@ func TestABadPriceIsReportedOnTheNode(t *testing.T) {
 			}
 		}
 	})
-}
-
-func TestAPriorityClassThatChangesItsStanceWakesItsPods(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		b := bill(t, nil, stanceOf("cheap", "nonsense"), ofClass(eighth("waiting"), "cheap"),
-			ofClass(eighth("of-another-class"), "plain"),
-			ofClass(eighth("of-another-profile").SchedulerName("default-scheduler"), "cheap"),
-			ofClass(eighth("running").Node("n"), "cheap"))
-		// The class's coming may wake the pod once, whatever it says.
-		pass(minute)
-		b.Woken()
-		classes := b.Client.SchedulingV1().PriorityClasses()
-		for _, change := range []struct {
-			to   *schedulingv1.PriorityClass
-			want []string
-		}{{stanceOf("cheap", "require"), []string{"waiting"}}, {stanceOf("cheap", "require"), nil},
-			{stanceOf("cheap", "tolerate"), []string{"waiting"}}} {
-			if _, err := classes.Update(t.Context(), change.to, metav1.UpdateOptions{}); err != nil {
-				t.Fatal(err)
-			}
-			pass(minute)
-			if diff := cmp.Diff(change.want, b.Woken(), cmpopts.EquateEmpty()); diff != "" {
-				t.Errorf("woken (-want +got):\n%s", diff)
-			}
-		}
-	})
-}
-
-// A scheduler that may not read PriorityClasses starts, without their stances, and has them once it may.
-func TestPriorityClassesThatMayNotBeReadHaveNoStance(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		var allowed atomic.Bool
-		setup := billSetup(nil, []runtime.Object{priced("on-demand", "20"), priced("spot", "10", karpenterLabel, "spot"),
-			stanceOf("cheap", "require")})
-		setup.Through = func(api http.RoundTripper) http.RoundTripper { return forbidding{api, "priorityclasses", &allowed} }
-		b := startBilled(t, setup)
-		for _, may := range []bool{false, true} {
-			allowed.Store(may)
-			pass(hour)
-			want := map[bool]string{false: "on-demand", true: "spot"}[may]
-			if got := b.Cycle(t, ofClass(eighth("p"), "cheap")).Totals(); len(got) != 1 || got[want] == 0 {
-				t.Errorf("it may read the class: %t; the pod can run on %v, want %s", may, got, want)
-			}
-		}
-	})
-}
-
-// forbidding is a connection to an API server that refuses reads of a resource until they are allowed.
-type forbidding struct {
-	http.RoundTripper
-	resource string
-	allowed  *atomic.Bool
-}
-
-func (f forbidding) RoundTrip(req *http.Request) (*http.Response, error) {
-	if f.allowed.Load() || !strings.HasSuffix(req.URL.Path, "/"+f.resource) {
-		return f.RoundTripper.RoundTrip(req)
-	}
-	status := `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden", "code": 403}`
-	return &http.Response{StatusCode: http.StatusForbidden, Header: http.Header{"Content-Type": {"application/json"}},
-		Body: io.NopCloser(strings.NewReader(status)), Request: req}, nil
 }

@@ -48,7 +48,7 @@ func TestPricesOfMetricsFollowThoseOfNodeAndTable(t *testing.T) {
 		offered := []string{v1.LabelInstanceTypeStable, "p5", v1.LabelTopologyZone, "z1", karpenterLabel, "spot"}
 		b := bill(t, func(a *config.CostOptimizedArgs) {
 			team := []v1.NodeSelectorRequirement{{Key: "team", Operator: v1.NodeSelectorOpIn, Values: []string{"a"}}}
-			a.Prices = []config.NodePrice{{Requirements: team, PricePerHour: new("6")}}
+			a.Prices = []config.NodePrice{{Requirements: team, PricePerHour: "6"}}
 			a.PriceSource = &config.PriceSignals{Prometheus: config.Prometheus{URL: server.URL}}
 			config.SetDefaultsCostOptimizedArgs(a)
 		}, priced("stated", "3"), priced("listed", "", "team", "a"), priced("metered", ""), priced("both", "", offered...),

@@ -30,7 +30,6 @@ func TestPodsAreToldApartThatCostDifferently(t *testing.T) {
 		for name, pod := range map[string]*v1.Pod{
 			"stance to spot":          eighth("a").Annotation(spotKey, "tolerate").Obj(),
 			"empty stance to spot":    eighth("a").Annotation(spotKey, "").Obj(),
-			"PriorityClass":           ofClass(eighth("a"), "cheap"),
 			"node selector for spot":  eighth("a").NodeSelector(map[string]string{karpenterLabel: "spot"}).Obj(),
 			"gang":                    eighth("a").Label("scheduling.x-k8s.io/pod-group", "training").Obj(),
 			"owner":                   ofDaemonSet(eighth("a"), "n"),
@@ -45,7 +44,7 @@ func TestPodsAreToldApartThatCostDifferently(t *testing.T) {
 
 func TestWhatWakesAPodThatAvoidsSpot(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		c := bill(t, windows, stanceOf("cheap", "require"))
+		c := bill(t, windows)
 		hints := map[fwk.EventResource]fwk.QueueingHintFn{}
 		registered, err := c.plugin.EventsToRegister(t.Context())
 		if err != nil {
@@ -57,7 +56,7 @@ func TestWhatWakesAPodThatAvoidsSpot(t *testing.T) {
 		spot, onDemand := priced("n", "1", karpenterLabel, "spot"), priced("n", "1")
 		avoiding, tolerant, broken := eighth("p").Obj(), eighth("p").Annotation(spotKey,
 			"tolerate").Obj(), eighth("p").Annotation(spotKey, "?").Obj()
-		requiring := ofClass(eighth("p"), "cheap")
+		requiring := eighth("p").Annotation(spotKey, "require").Obj()
 		for name, tc := range map[string]struct {
 			resource fwk.EventResource
 			pod      *v1.Pod
@@ -102,7 +101,7 @@ func (profileHandle) ProfileName() string { return costProfile }
 
 func TestCostArgsThatAreWrongAreRefusedInOneLine(t *testing.T) {
 	t.Parallel()
-	bad := &config.CostOptimizedArgs{Prices: []config.NodePrice{{PricePerHour: new("$3")}}}
+	bad := &config.CostOptimizedArgs{Prices: []config.NodePrice{{PricePerHour: "$3"}}}
 	config.SetDefaultsCostOptimizedArgs(bad)
 	for name, tc := range map[string]struct {
 		args runtime.Object

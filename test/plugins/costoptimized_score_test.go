@@ -157,8 +157,8 @@ func TestWhatNodesCost(t *testing.T) {
 					return []v1.NodeSelectorRequirement{{Key: key, Operator: v1.NodeSelectorOpIn, Values: []string{value}}}
 				}
 				a.Prices = []config.NodePrice{
-					{Requirements: requirement("type", "big"), PricePerHour: new("20")},
-					{Requirements: requirement(karpenterLabel, "spot"), PriceAdjustment: new("-50%")},
+					{Requirements: requirement("type", "big"), PricePerHour: "20"},
+					{Requirements: requirement(karpenterLabel, "spot"), PricePerHour: "10", Weight: new(int32(1))},
 				}
 				config.SetDefaultsCostOptimizedArgs(a)
 				a.Interruptions = nil

@@ -6,7 +6,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
-	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
@@ -44,18 +43,12 @@ func billSetup(tune func(*config.CostOptimizedArgs), all []runtime.Object, point
 	}
 }
 
-// startBilled starts the plugin, which has counted all pods when it returns.
-func startBilled(tb testing.TB, setup framework.Setup) *billed {
-	tb.Helper()
-	s := framework.Start(tb, setup)
-	synctest.Wait()
-	return &billed{s, framework.Plugin[*costoptimized.Plugin](tb, s)}
-}
-
-// bill starts the plugin on these objects.
+// bill starts the plugin on these objects. It has counted all pods when bill returns.
 func bill(tb testing.TB, tune func(*config.CostOptimizedArgs), all ...runtime.Object) *billed {
 	tb.Helper()
-	return startBilled(tb, billSetup(tune, all))
+	s := framework.Start(tb, billSetup(tune, all))
+	synctest.Wait()
+	return &billed{s, framework.Plugin[*costoptimized.Plugin](tb, s)}
 }
 
 // terms are the parts of what a pod costs, by node; of nodes whose price is not known there are none.
@@ -104,16 +97,6 @@ func ofDaemonSet(pod *st.PodWrapper, node string) *v1.Pod {
 	return pod.OwnerReference("agent",
 		appsv1.SchemeGroupVersion.WithKind("DaemonSet")).NodeAffinityIn(metav1.ObjectNameField, []string{node},
 		st.NodeSelectorTypeMatchFields).Obj()
-}
-
-func stanceOf(class, spot string) *schedulingv1.PriorityClass {
-	return &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: class,
-		Annotations: map[string]string{spotKey: spot}}}
-}
-
-func ofClass(pod *st.PodWrapper, class string) *v1.Pod {
-	pod.Spec.PriorityClassName = class
-	return pod.Obj()
 }
 
 // event is the only one that there is within a minute.

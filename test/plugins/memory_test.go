@@ -125,7 +125,6 @@ func (c *tenants) round(t *testing.T, number int) (peak map[string]int) {
 	for i, asks := range []func(*st.PodWrapper) *st.PodWrapper{
 		func(p *st.PodWrapper) *st.PodWrapper { return p.Annotation(spotKey, "tolerate") },
 		func(p *st.PodWrapper) *st.PodWrapper { return p.Label("app", name("app", 0)) },
-		func(p *st.PodWrapper) *st.PodWrapper { return p.Annotation("berth.dev/near", "app="+name("app", 0)) },
 		func(p *st.PodWrapper) *st.PodWrapper { return p.Annotation("berth.dev/licenses", "matlab") },
 		func(p *st.PodWrapper) *st.PodWrapper { return p.Annotation("berth.dev/licenses", "matlab=3") },
 		func(p *st.PodWrapper) *st.PodWrapper { return p.Annotation("berth.dev/datasets", "d") },

@@ -25,17 +25,18 @@ func BenchmarkTopologyScore(b *testing.B) {
 			v1.LabelTopologyZone, fmt.Sprintf("z%d", i*3/size), "network.topology.nvidia.com/spine", fmt.Sprintf("s%d", i/512),
 			"topology.kubernetes.io/rack", fmt.Sprintf("r%d", i/32)))
 	}
+	const group = "scheduling.x-k8s.io/pod-group"
 	for _, peers := range []int{0, 10, 1000} {
 		b.Run(fmt.Sprintf("peers=%d", peers), func(b *testing.B) {
 			var pods []*v1.Pod
 			for i := range peers {
-				pods = append(pods, talker(fmt.Sprintf("q%d", i), nodes[i*size/peers].Name).Label("app", "cache").Obj())
+				pods = append(pods, talker(fmt.Sprintf("q%d", i), nodes[i*size/peers].Name).Label(group, "g").Obj())
 			}
 			r := newRig(b, nodes, pods...)
 			plugin := topologyOf(b, r)
 			p := talker("p", "").Obj()
 			if peers > 0 {
-				p = talker("p", "").Annotation("berth.dev/near", "app=cache").Obj()
+				p = talker("p", "").Label(group, "g").Obj()
 			}
 			infos, scores := r.infos(b), make(fwk.NodeScoreList, size)
 			b.ReportAllocs()

@@ -2,12 +2,10 @@ package plugins_test
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	upstream "k8s.io/kubernetes/pkg/scheduler/framework"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
@@ -121,25 +119,21 @@ func TestNearNodesScoreHigher(t *testing.T) {
 			want: near},
 		{name: "an app that they do not", peers: []*v1.Pod{talker("q", "z1-r1-a").Label(part, "shop").Obj()},
 			pod: talker("p", "").Label(part, "shop").Obj()},
-		{name: "a pod that names another", peers: []*v1.Pod{talker("q", "z1-r1-a").Label("app", "cache").Obj()},
-			pod: talker("p", "").Annotation("berth.dev/near", "app=cache").Obj(), want: near},
-		{name: "a pod that another names",
-			peers: []*v1.Pod{talker("q", "z1-r1-a").Annotation("berth.dev/near", "app=cache").Obj()},
-			pod:   talker("p", "").Label("app", "cache").Obj(), want: near},
-		{name: "a pod that names what does not run", pod: talker("p", "").Annotation("berth.dev/near", "app=cache").Obj()},
-		{name: "peers in two zones draw by their traffic", peers: []*v1.Pod{
-			talker("q", "z1-r1-a").Label("app", "cache").Obj(), talker("r", "z2-r1-a").Label("app", "queue").Obj(),
-		}, pod: talker("p", "").Annotation("berth.dev/near", "app=cache 9GiB/h; app=queue 1GiB/h").Obj(),
+		{name: "peers in two zones draw by their traffic", tune: func(a *config.NetworkTopologyArgs) {
+			a.AppLabel, a.GangGiBPerHour, a.AppGiBPerHour = new(part), new(int64(9)), new(int64(1))
+		}, peers: []*v1.Pod{
+			talker("q", "z1-r1-a").Label(group, "g").Obj(), talker("r", "z2-r1-a").Label(part, "shop").Obj(),
+		}, pod: talker("p", "").Label(group, "g").Label(part, "shop").Obj(),
 			want: map[string]int64{"z1-r1-a": 100, "z1-r1-b": 99, "z1-r2-a": 96, "z1-r2-b": 96, "z2-r1-a": 11, "z2-r1-b": 11,
 				"z2-r2-a": 11, "z2-r2-b": 11}},
 		{name: "a price between zones", tune: func(a *config.NetworkTopologyArgs) {
 			a.Apart.MicroDollarsPerGiB = 20_000
-		}, peers: []*v1.Pod{talker("q", "z1-r1-a").Label("app", "cache").Obj()},
-			pod: talker("p", "").Annotation("berth.dev/near", "app=cache").Obj(), want: near},
+		}, peers: []*v1.Pod{talker("q", "z1-r1-a").Label(group, "g").Obj()},
+			pod: talker("p", "").Label(group, "g").Obj(), want: near},
 		{name: "a rack that costs as much as a zone", tune: func(a *config.NetworkTopologyArgs) {
 			a.Levels[1].Microseconds, a.Levels[2].Microseconds, a.Levels[3].Microseconds = 150, 150, 150
-		}, peers: []*v1.Pod{talker("q", "z1-r1-a").Label("app", "cache").Obj()},
-			pod: talker("p", "").Annotation("berth.dev/near", "app=cache").Obj(), want: byLevel(3)},
+		}, peers: []*v1.Pod{talker("q", "z1-r1-a").Label(group, "g").Obj()},
+			pod: talker("p", "").Label(group, "g").Obj(), want: byLevel(3)},
 	} {
 		r := topologyRig(t, test.tune, zones(), test.peers...)
 		if diff := cmp.Diff(test.want, r.scores(t, test.pod, nil)); diff != "" {
@@ -205,42 +199,9 @@ func topologyOf(tb testing.TB, r *rig) *networktopology.Plugin {
 	return framework.Plugin[*networktopology.Plugin](tb, r.all)
 }
 
-func TestABadAnnotationOfPeersKeepsThePodPending(t *testing.T) {
-	t.Parallel()
-	r := topologyRig(t, nil, zones())
-	bad := talker("p", "").Annotation("berth.dev/near", "app=cache 20GB").Obj()
-	_, status, _ := r.all.RunPreFilterPlugins(r.ctx, upstream.NewCycleState(), bad)
-	if status.Code() != fwk.UnschedulableAndUnresolvable || !strings.Contains(status.Message(), `berth.dev/near: "app=cache 20GB" is not a list of label selectors`) {
-		t.Errorf("got %v", status)
-	}
-	events, err := topologyOf(t, r).EventsToRegister(r.ctx)
-	if err != nil || len(events) != 1 {
-		t.Fatalf("got events %v, %v", events, err)
-	}
-	good, other := talker("p", "").Annotation("berth.dev/near", "app=cache 20GiB/h").Obj(), talker("p",
-		"").Annotation("berth.dev/near", "=").Obj()
-	for _, test := range []struct {
-		name     string
-		old, now *v1.Pod
-		want     fwk.QueueingHint
-	}{
-		{"the value can be read now", bad, good, fwk.Queue},
-		{"the annotation is gone", bad, talker("p", "").Obj(), fwk.Queue},
-		{"the value is as bad as before", bad, other, fwk.QueueSkip},
-		{"the value was good before", good, talker("p", "").Obj(), fwk.QueueSkip},
-	} {
-		if got, err := events[0].QueueingHintFn(klog.Logger{}, bad, test.old, test.now); got != test.want || err != nil {
-			t.Errorf("%s: got %v, %v", test.name, got, err)
-		}
-	}
-	if _, err := events[0].QueueingHintFn(klog.Logger{}, bad, 1, 2); err == nil {
-		t.Error("an update of something else than a pod is no error")
-	}
-}
-
 func TestPodsThatTalkToOthersAreNotAlike(t *testing.T) {
 	t.Parallel()
-	r := topologyRig(t, nil, zones(), talker("q", "z1-r1-a").Annotation("berth.dev/near", "app=cache").Obj())
+	r := topologyRig(t, nil, zones())
 	for _, test := range []struct {
 		name   string
 		pod    *v1.Pod
@@ -248,9 +209,6 @@ func TestPodsThatTalkToOthersAreNotAlike(t *testing.T) {
 	}{
 		{"a pod that keeps to itself", talker("p", "").Label("app", "web").Obj(), true},
 		{"a member of a gang", talker("p", "").Label("scheduling.x-k8s.io/pod-group", "g").Obj(), false},
-		{"a pod that names others", talker("p", "").Annotation("berth.dev/near", "app=web").Obj(), false},
-		{"a pod that another names", talker("p", "").Label("app", "cache").Obj(), false},
-		{"a pod with a bad annotation", talker("p", "").Annotation("berth.dev/near", ";").Obj(), false},
 	} {
 		if _, status := topologyOf(t, r).SignPod(r.ctx, test.pod); status.IsSuccess() != test.signed {
 			t.Errorf("%s: got %v", test.name, status)
@@ -260,10 +218,14 @@ func TestPodsThatTalkToOthersAreNotAlike(t *testing.T) {
 
 func TestTermsOfTrafficAddUpToTheScore(t *testing.T) {
 	t.Parallel()
-	prices := func(a *config.NetworkTopologyArgs) { a.Apart.MicroDollarsPerGiB = 20_000 }
-	r := topologyRig(t, prices, zones(), talker("q", "z1-r1-a").Label("app", "cache").Obj(),
-		talker("r", "z2-r2-b").Label("app", "queue").Obj())
-	p := talker("p", "").Annotation("berth.dev/near", "app=cache 3GiB/h; app=queue 1GiB/h").Obj()
+	const group, part = "scheduling.x-k8s.io/pod-group", "app.kubernetes.io/part-of"
+	prices := func(a *config.NetworkTopologyArgs) {
+		a.Apart.MicroDollarsPerGiB = 20_000
+		a.AppLabel, a.GangGiBPerHour, a.AppGiBPerHour = new(part), new(int64(3)), new(int64(1))
+	}
+	r := topologyRig(t, prices, zones(), talker("q", "z1-r1-a").Label(group, "g").Obj(),
+		talker("r", "z2-r2-b").Label(part, "shop").Obj())
+	p := talker("p", "").Label(group, "g").Label(part, "shop").Obj()
 	state := r.filtered(t, p, nil)
 	plugin := topologyOf(t, r)
 	for _, info := range r.infos(t) {

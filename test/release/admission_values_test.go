@@ -51,16 +51,6 @@ var podValues = map[string][]string{
 		strings.Repeat("x", 254)},
 	wellknown.LicensesKey: {"matlab", "matlab=2, ansys", "a = 2", "a=+3", "a=1000000", "", "a=0", "a=1000001", "a=-1",
 		"a=x", "a=1=2", "a=1,a=2", "=1", "A", many(16), many(17)},
-	wellknown.NearKey: {
-		"app=cache", "app=cache 20GiB/h; app=queue", "app in (a, b)", "!app", "app!=x,tier", "app notin (a)",
-		"example.com/app==x", "n>5", "app=",
-		"app=cache 0.5 GiB/h", "a=b; c=d; e=f; g=h; i=j; k=l; m=n; o=p",
-		"", ";", "app=cache;", "app=cache 0GiB/h", "app=cache 2000000GiB/h", "app=a b", "app in", "app in (a", "=x",
-		"app=a;app=a", "a=b,", "app=cache 20GiB",
-		"a=b; c=d; e=f; g=h; i=j; k=l; m=n; o=p; q=r",
-		"!a,b,c=d,e in (f,g,h,i,j),k notin (l),m>1,n,o", "a;!b,c,d,e,f,g,h,i,j 2GiB/h", "a in (b" +
-			strings.Repeat(",b", 2000) + ")", "a in (b" + strings.Repeat(",b", 2045) + ")",
-	},
 	wellknown.RunTimeKey: durations,
 	wellknown.SLOLatencyKey: {"250", "0.5", "5.", ".5", "1000000000", "007", "", "0", "0.0", "-1", "+1", "1e3",
 		"inf", "NaN", "1000000001", "1.2.3", ".", "0x10"},
@@ -100,8 +90,7 @@ var (
 
 // elsewhere are the keys that pods do not carry, that no request may write, or that a test of their own looks at.
 var elsewhere = []string{
-	wellknown.GPUAgentKey, wellknown.GPUDevicesKey, wellknown.GPULinksKey, wellknown.GPUModeKey, wellknown.GPUsInUseKey,
-	wellknown.GPUsInUseAtKey, wellknown.PricePerHourKey, wellknown.IPAddressKey,
+	wellknown.GPUAgentKey, wellknown.GPULinksKey, wellknown.GPUModeKey, wellknown.PricePerHourKey, wellknown.IPAddressKey,
 	wellknown.MinMembersByRoleKey, wellknown.RoleLabelKey, wellknown.GroupsKey, wellknown.GroupLabelKey,
 	wellknown.StandInKey, wellknown.SchedulerKey, wellknown.GPUAssignedKey,
 	wellknown.SLAClassKey, wellknown.CordonedForKey,
@@ -142,7 +131,6 @@ func said(pod *corev1.Pod) string {
 	}
 	_, _, badSpot := priceview.PodSpotPolicy(pod)
 	_, badWindow := priceview.PodStartWindow(pod)
-	_, badNear := podview.PodNear(pod)
 	_, badObjective := podview.PodObjective(pod)
 	_, _, badClass := podview.NamedSLAClass(pod)
 	_, badLicenses := podview.PodLicenses(pod)
@@ -152,7 +140,7 @@ func said(pod *corev1.Pod) string {
 	_, badRunTime := runview.PodRunTime(pod)
 	_, badWork := workview.PodWork(pod)
 	_, badSaved := workview.PodSaved(pod)
-	for _, bad := range []*wellknown.BadValue{badSpot, badWindow, badNear, badObjective, badClass, badLicenses,
+	for _, bad := range []*wellknown.BadValue{badSpot, badWindow, badObjective, badClass, badLicenses,
 		badDatasets, badIPPool, badBackfill,
 		badRunTime, badWork, badSaved} {
 		if bad != nil {

@@ -60,7 +60,7 @@ spec:
   template:
     metadata:
       labels: {scheduling.x-k8s.io/pod-group: gang}
-      annotations: {berth.dev/near: "job-name=gang", pod-complete.stage.kwok.x-k8s.io/delay: 1h}
+      annotations: {pod-complete.stage.kwok.x-k8s.io/delay: 1h}
     spec:
       schedulerName: berth-scheduler
       restartPolicy: Never

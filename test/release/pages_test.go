@@ -40,11 +40,6 @@ var outcomes = map[string]func(t *testing.T, r *reader){
 			t.Errorf("Berth uses the nodes %v, the default scheduler %v, want fewer", ours, stock)
 		}
 	},
-	"20-near-cache": func(t *testing.T, r *reader) {
-		if nodes := r.bound(t, "app in (cache,reader)", corev1.LabelHostname); len(nodes) != 1 {
-			t.Errorf("cache and readers are on the nodes %v, want one node", nodes)
-		}
-	},
 }
 
 var numbered = regexp.MustCompile(`^\d\d-`)

@@ -232,9 +232,6 @@ func TestEachFaultIsFoundWithItsLine(t *testing.T) {
 			"  - name: NetworkTopology\n    args:\n      sameNodeMicroseconds: 6\n",
 			[][2]string{{"f.yaml:11: error: profiles[0].pluginConfig[NetworkTopology].args.levels[0].microseconds: ",
 				"invalid"}}},
-		{"a pod that names its peers wrongly", "apiVersion: v1\nkind: Pod\nmetadata:\n  name: p\n  annotations:\n" +
-			"    berth.dev/near: app=cache 20GB\nspec: {containers: [{name: c, image: i}]}\n",
-			[][2]string{{`f.yaml:6: error: Pod p: metadata.annotations[berth.dev/near]: "app=cache 20GB" is not a list of label selector`, "value"}}},
 		{"a bad value in a pod template", "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j}\nspec:\n  template:\n" +
 			"    metadata:\n      annotations:\n        berth.dev/spot: maybe\n" +
 			"    spec: {restartPolicy: Never, containers: [{name: c, image: i}]}\n",

@@ -20,7 +20,7 @@ func TestAnnotationsThatNoProfileReads(t *testing.T) {
 	t.Parallel()
 	const (
 		with = "- schedulerName: with\n  plugins: {multiPoint: {enabled: [{name: IPReservation}, {name: " +
-			"NetworkTopology, weight: 20}, {name: PlacementPolicy, weight: 20}]}}\n" + quietArgs
+			"CostOptimized, weight: 20}, {name: PlacementPolicy, weight: 20}]}}\n" + quietArgs
 		without = "- schedulerName: without\n  plugins: {multiPoint: {enabled: [{name: PlacementPolicy, weight: 20}]}}\n" +
 			quietArgs
 		// Nothing writes what is promised.
@@ -48,8 +48,8 @@ spec:
     spec: {schedulerName: without, containers: [{name: c, image: i}]}
 `
 	group := "---\napiVersion: scheduling.x-k8s.io/v1alpha1\nkind: PodGroup\nmetadata:\n  name: g\n  annotations:\n" +
-		"    berth.dev/near: app=cache\n    berth.dev/ip-pool: racks\nspec: {minMember: 2}\n"
-	const pool, near = "berth.dev/ip-pool: racks", "berth.dev/near: app=cache"
+		"    berth.dev/spot: tolerate\n    berth.dev/ip-pool: racks\nspec: {minMember: 2}\n"
+	const pool, spot = "berth.dev/ip-pool: racks", "berth.dev/spot: tolerate"
 	for name, test := range map[string]struct {
 		text string
 		want []string
@@ -80,13 +80,13 @@ spec:
 			text: "---\napiVersion: scheduling.run.ai/v2alpha2\nkind: PodGroup\nmetadata: {name: g}\nspec: {minMember: all}\n",
 			want: []string{"not checked: no definition of this kind",
 				"f.yaml:5: error: PodGroup g: spec.minMember: \"all\" is not a whole number"}},
-		"a profile with the plugins": {text: profile + with + pod("with", pool, near)},
-		"no configuration":           {text: pod("without", pool, near)},
+		"a profile with the plugins": {text: profile + with + pod("with", pool, spot)},
+		"no configuration":           {text: pod("without", pool, spot)},
 		"annotations of nobody's":    {text: profile + without + pod("without", "some: value")},
-		"a profile without the plugins": {text: profile + without + pod("without", pool, near),
+		"a profile without the plugins": {text: profile + without + pod("without", pool, spot),
 			want: []string{"annotation berth.dev/ip-pool has no effect, because IPReservation is not enabled: the pod gets no " +
-				"address of the pool", "annotation berth.dev/near has no effect, because NetworkTopology is not enabled: the pod " +
-				"is not placed near the pods that it names"}},
+				"address of the pool", "annotation berth.dev/spot has no effect, because CostOptimized is not enabled: the pod " +
+				"may run on spot capacity and elsewhere alike"}},
 		"a profile with half of it": {text: profile + half + pod("half", pool),
 			want: []string{"profile half: annotation berth.dev/ip-pool has no effect, because IPReservation is not enabled"}},
 		"another profile with it": {text: profile + with + without + pod("without", pool),
@@ -96,22 +96,22 @@ spec:
 		"a scheduler of another name": {text: profile + with + pod("elsewhere", pool),
 			want: []string{"the pod's scheduler elsewhere is not among the profiles that were checked (with); where " +
 				"IPReservation is not enabled, the pod gets no address"}},
-		"no scheduler": {text: profile + with + pod(`""`, near), want: []string{"the pod's scheduler default-scheduler is not among"}},
+		"no scheduler": {text: profile + with + pod(`""`, spot), want: []string{"the pod's scheduler default-scheduler is not among"}},
 		"the template of a StatefulSet": {text: profile + without + template,
 			want: []string{"profile without: annotation berth.dev/ip-pool"}},
 		"licenses and data": {text: profile + "- schedulerName: none\n  plugins: {}\n" + quietArgs +
 			pod("none", "berth.dev/licenses: matlab", "berth.dev/datasets: imagenet"),
 			want: []string{"no license is counted for the pod", "the pod is not placed near its data"}},
 		"a PodGroup, whatever the rest": {text: profile + with + group,
-			want: []string{"annotation berth.dev/near has no effect on a PodGroup: set it on the pods",
+			want: []string{"annotation berth.dev/spot has no effect on a PodGroup: set it on the pods",
 				"annotation berth.dev/ip-pool has no effect on a PodGroup: set it on the pods"}},
 		"a PodGroup and no profile": {text: group,
-			want: []string{"f.yaml:7: warning: PodGroup g: annotation berth.dev/near",
+			want: []string{"f.yaml:7: warning: PodGroup g: annotation berth.dev/spot",
 				"f.yaml:8: warning: PodGroup g: annotation berth.dev/ip-pool"}},
 		"a value that cannot be read": {text: profile + with + pod("with", "berth.dev/ip-pool: A B"),
 			want: []string{"is not the name of an IPPool"}},
-		"the same pod in two namespaces": {text: profile + without + pod("without", near) + pod("without", near),
-			want: []string{"near", "near"}},
+		"the same pod in two namespaces": {text: profile + without + pod("without", spot) + pod("without", spot),
+			want: []string{"spot", "spot"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

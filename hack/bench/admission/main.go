@@ -41,7 +41,7 @@ var kinds = []struct {
 }{
 	{"plain", nil},
 	{"annotated", map[string]string{
-		"berth.dev/near": "app=cache 20GiB/h; app=queue", "berth.dev/licenses": "matlab=2,ansys", "berth.dev/spot": "avoid",
+		"berth.dev/licenses": "matlab=2,ansys", "berth.dev/spot": "avoid",
 		"berth.dev/topology-required": "topology.kubernetes.io/zone,topology.kubernetes.io/rack",
 		"alibabacloud.com/gpu-milli":  "300",
 	}},

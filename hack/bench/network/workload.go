@@ -6,11 +6,7 @@ import (
 	"slices"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 
 	"berth.dev/berth/pkg/replay"
 	"berth.dev/berth/pkg/trace"
@@ -28,8 +24,6 @@ func (w workload) Describe() (name, description string) { return w.name, w.descr
 var workloads = []workload{
 	{"gangs", "a day of churn with gangs", gangs(false)},
 	{"ranks", "the same, with gangs whose pods are numbered", gangs(true)},
-	{"services", "caches and their readers", services},
-	{"conflict", "readers whose distance is against packing", conflict},
 }
 
 // gangs is a day of churn: four of five GPUs are asked for by gangs of 2 to 32 pods of 2, 4 or 8 GPUs, the others by
@@ -69,71 +63,4 @@ func drawGangs(random *rand.Rand, objects []runtime.Object, ranked bool) (replay
 	}
 	slices.SortFunc(in.Jobs, func(a, b trace.Job) int { return int(a.Arrival - b.Arrival) })
 	return in, pairs, rings
-}
-
-// services are caches, one for eight pods of a GPU that read from it. All arrive in any order, and ask for half of the
-// cluster.
-func services(random *rand.Rand, objects []runtime.Object) (replay.Input, []pair, []ring) {
-	pods, pairs := readers(random, len(objects)/2)
-	return replay.Input{Name: "services", Objects: append(objects, pods...)}, pairs, nil
-}
-
-// conflict sets distance against packing. One half of the nodes is empty; the others have one to seven GPUs in use, and
-// as many free in the mean as the readers of a service for every fourth node ask for: packed, these leave the empty
-// nodes alone. Later come pods that need a whole node each, one for each empty node, and stay.
-func conflict(random *rand.Rand, objects []runtime.Object) (replay.Input, []pair, []ring) {
-	n := len(objects)
-	in := replay.Input{Name: "conflict", Objects: objects}
-	for i, at := range random.Perm(n) {
-		if i >= n/2 {
-			break
-		}
-		pod := servicePod(fmt.Sprintf("used-%d", i), int64(1+i%7), nil, "")
-		pod.Spec.NodeName, pod.Status.Phase = objects[at].(*v1.Node).Name, v1.PodRunning
-		in.Objects = append(in.Objects, pod)
-	}
-	pods, pairs := readers(random, n/4)
-	in.Objects = append(in.Objects, pods...)
-	for i := range n / 2 {
-		in.Jobs = append(in.Jobs, trace.Job{Name: fmt.Sprintf("whole-%04d", i), Pods: 1, GPUs: 8, GPUMilli: 1000,
-			CPUMilli: 32_000, MemoryMiB: 256 << 10,
-			Arrival: time.Minute + time.Duration(i)*time.Second})
-	}
-	return in, pairs, nil
-}
-
-// readers are caches, and eight pods of a GPU for each that read from it, in any order.
-func readers(random *rand.Rand, apps int) (objects []runtime.Object, pairs []pair) {
-	var pods []*v1.Pod
-	for app := range apps {
-		cache := fmt.Sprintf("cache-%d", app)
-		pods = append(pods, servicePod(cache, 0, map[string]string{"app": cache}, ""))
-		for i := range 8 {
-			name := fmt.Sprintf("reader-%d-%d", app, i)
-			pods = append(pods, servicePod(name, 1, map[string]string{"app": "reader"}, fmt.Sprintf("app=%s 100GiB/h", cache)))
-			pairs = append(pairs, pair{"default/" + name, "default/" + cache})
-		}
-	}
-	random.Shuffle(len(pods), func(i, j int) { pods[i], pods[j] = pods[j], pods[i] })
-	for _, pod := range pods {
-		objects = append(objects, pod)
-	}
-	return objects, pairs
-}
-
-func servicePod(name string, gpus int64, labels map[string]string, near string) *v1.Pod {
-	requests := v1.ResourceList{v1.ResourceCPU: resource.MustParse("4"), v1.ResourceMemory: resource.MustParse("32Gi")}
-	if gpus > 0 {
-		requests["nvidia.com/gpu"] = *resource.NewQuantity(gpus, resource.DecimalSI)
-	}
-	pod := &v1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(name), Labels: labels},
-		Spec: v1.PodSpec{SchedulerName: *profile, RestartPolicy: v1.RestartPolicyAlways, Containers: []v1.Container{
-			{Name: "main", Image: "replay.invalid/main", Resources: v1.ResourceRequirements{Requests: requests}},
-		}},
-	}
-	if near != "" {
-		pod.Annotations = map[string]string{"berth.dev/near": near}
-	}
-	return pod
 }

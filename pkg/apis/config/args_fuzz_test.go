@@ -14,7 +14,7 @@ func FuzzArgs(f *testing.F) {
 		"strategy: Pack\nweights: {scarcity: 800}\n" +
 			"signals: {prometheus: {url: 'http://p:9090', bearerTokenFile: /t}, fatalXIDs: [79], faultWindow: 1h}",
 		"spot: tolerate\nprices: [{requirements: [{key: a, operator: In, values: [b]}], pricePerHour: '27.45'}, " +
-			"{requirements: [{key: a, operator: Exists}], priceAdjustment: '-15%', weight: 3}]",
+			"{requirements: [{key: a, operator: Exists}], pricePerHour: '3', weight: 3}]",
 		"windows: [{name: night, days: [Mon, Tue], from: '22:00', to: '06:00', timeZone: Europe/Berlin, podSelector: " +
 			"{matchLabels: {a: b}}}]\ndefaultRates: {gpuPerHour: '1'}",
 		"priceSource: {prometheus: {url: 'http://p'}, metrics: [OpenCost], maxAge: 2h}\n" +

@@ -16,7 +16,7 @@ type CostOptimizedArgs struct {
 	// The names by which GPUs are known, as in GPUAwareArgs.
 	GPUNames `json:",inline"`
 
-	// Prices state or adjust the prices of the nodes that do not state their own.
+	// Prices state the prices of the nodes that do not state their own.
 	Prices []NodePrice `json:"prices,omitempty"`
 
 	// PriceSource reads prices from Prometheus, for nodes that neither state their own nor are priced by the table. Off
@@ -30,8 +30,8 @@ type CostOptimizedArgs struct {
 	// UnknownPrice says how a node without a price ranks. Default Neutral.
 	UnknownPrice *UnknownPricePolicy `json:"unknownPrice,omitempty"`
 
-	// Spot is the stance to spot capacity of pods that state none, by annotation, PriorityClass, node selector or
-	// toleration: avoid, tolerate or require. Default avoid.
+	// Spot is the stance to spot capacity of pods that state none, by annotation, node selector or toleration: avoid,
+	// tolerate or require. Default avoid.
 	Spot *string `json:"spot,omitempty"`
 
 	// CapacityTypes replace the built-in rules by which a node's labels say how it was bought. The first that matches
@@ -66,16 +66,13 @@ type CostOptimizedArgs struct {
 	Candidates *int32 `json:"candidates,omitempty"`
 }
 
-// NodePrice states or adjusts the price of the nodes that it selects, as a Karpenter NodeOverlay does. Exactly one of
-// pricePerHour and priceAdjustment is set. Of the entries that select a node the one with the greatest weight counts,
-// among equals the first; prices and adjustments are chosen apart, and the adjustment is made to the price.
+// NodePrice states the price of the nodes that it selects. Of the entries that select a node the one with the greatest
+// weight counts, among equals the first.
 type NodePrice struct {
 	// Requirements on the node's labels; all of them hold.
 	Requirements []corev1.NodeSelectorRequirement `json:"requirements,omitempty"`
 	// PricePerHour is the price of the whole node in decimal dollars.
-	PricePerHour *string `json:"pricePerHour,omitempty"`
-	// PriceAdjustment is a signed percentage ("-15%") or a signed amount in dollars ("+0.05").
-	PriceAdjustment *string `json:"priceAdjustment,omitempty"`
+	PricePerHour string `json:"pricePerHour,omitempty"`
 	// Weight decides between entries that select the same node. Default 0.
 	Weight *int32 `json:"weight,omitempty"`
 }

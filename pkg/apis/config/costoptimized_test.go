@@ -14,9 +14,9 @@ func TestValidateCostOptimizedArgs(t *testing.T) {
 	everyNode := []corev1.NodeSelectorRequirement{{Key: "kubernetes.io/os", Operator: corev1.NodeSelectorOpExists}}
 	entry := func(change func(*NodePrice)) func(*CostOptimizedArgs) {
 		return func(a *CostOptimizedArgs) {
-			p := NodePrice{Requirements: everyNode, PricePerHour: new("3.06")}
+			p := NodePrice{Requirements: everyNode, PricePerHour: "3.06"}
 			change(&p)
-			a.Prices = []NodePrice{{Requirements: everyNode, PriceAdjustment: new("-15%"), Weight: new(int32(-5))}, p}
+			a.Prices = []NodePrice{{Requirements: everyNode, PricePerHour: "1", Weight: new(int32(-5))}, p}
 		}
 	}
 	requirement := func(r corev1.NodeSelectorRequirement) func(*CostOptimizedArgs) {
@@ -35,22 +35,17 @@ func TestValidateCostOptimizedArgs(t *testing.T) {
 		change func(*CostOptimizedArgs)
 		want   []string // parts of the error; none for no error
 	}{
-		"defaults alone":            {func(*CostOptimizedArgs) {}, nil},
-		"a price and an adjustment": {entry(func(*NodePrice) {}), nil},
+		"defaults alone": {func(*CostOptimizedArgs) {}, nil},
+		"prices":         {entry(func(*NodePrice) {}), nil},
 		"a requirement that compares numbers": {requirement(corev1.NodeSelectorRequirement{Key: "nvidia.com/gpu.memory",
 			Operator: corev1.NodeSelectorOpGt, Values: []string{"40000"}}), nil},
-		"a currency sign": {entry(func(p *NodePrice) { p.PricePerHour = new("$3") }), []string{"args.prices[1].pricePerHour", `"$3"`, "decimal"}},
-		"a negative price": {entry(func(p *NodePrice) { p.PricePerHour = new("-3") }),
+		"a currency sign": {entry(func(p *NodePrice) { p.PricePerHour = "$3" }), []string{"args.prices[1].pricePerHour", `"$3"`, "decimal"}},
+		"a negative price": {entry(func(p *NodePrice) { p.PricePerHour = "-3" }),
 			[]string{"args.prices[1].pricePerHour"}},
-		"a price beyond all measure": {entry(func(p *NodePrice) { p.PricePerHour = new("1e30") }),
+		"a price beyond all measure": {entry(func(p *NodePrice) { p.PricePerHour = "1e30" }),
 			[]string{"args.prices[1].pricePerHour"}},
-		"an empty price": {entry(func(p *NodePrice) { p.PricePerHour = new("") }),
+		"an empty price": {entry(func(p *NodePrice) { p.PricePerHour = "" }),
 			[]string{"args.prices[1].pricePerHour"}},
-		"an adjustment without a sign": {entry(func(p *NodePrice) { p.PricePerHour, p.PriceAdjustment = nil, new("15%") }), []string{"args.prices[1].priceAdjustment", `"15%"`}},
-		"neither price nor adjustment": {entry(func(p *NodePrice) { p.PricePerHour = nil }),
-			[]string{"args.prices[1]", "one of pricePerHour and priceAdjustment"}},
-		"both price and adjustment": {entry(func(p *NodePrice) { p.PriceAdjustment = new("-1%") }),
-			[]string{"args.prices[1].priceAdjustment"}},
 		"no requirement": {entry(func(p *NodePrice) { p.Requirements = nil }),
 			[]string{"args.prices[1].requirements", "at least one"}},
 		"an operator that does not exist": {requirement(corev1.NodeSelectorRequirement{Key: "a", Operator: "Like"}),

@@ -27,7 +27,7 @@ const (
 // +kubebuilder:object:generate=false
 type CostOptimizedValues struct {
 	Rates   price.Rates
-	Prices  *price.Table
+	Prices  price.Table
 	Windows []NamedWindow
 }
 
@@ -87,22 +87,7 @@ func ValidateCostOptimizedArgs(path *field.Path, a *CostOptimizedArgs) (*CostOpt
 func readNodePrice(path *field.Path, p *NodePrice, rule *price.Rule) field.ErrorList {
 	selector, errs := nodeSelector(path.Child("requirements"), p.Requirements)
 	rule.Matches, rule.Weight = func(l map[string]string) bool { return selector.Matches(labels.Set(l)) }, *p.Weight
-	switch {
-	case p.PricePerHour == nil && p.PriceAdjustment == nil:
-		errs = append(errs, field.Required(path, "one of pricePerHour and priceAdjustment"))
-	case p.PricePerHour != nil && p.PriceAdjustment != nil:
-		errs = append(errs, field.Forbidden(path.Child("priceAdjustment"), "pricePerHour is set: use an entry for each"))
-	case p.PricePerHour != nil:
-		rule.Price = new(price.MicroDollars)
-		errs = append(errs, readPrice(path.Child("pricePerHour"), *p.PricePerHour, rule.Price)...)
-	default:
-		var err error
-		if rule.Adjustment, err = price.ParseAdjustment(*p.PriceAdjustment); err != nil {
-			errs = append(errs, field.Invalid(path.Child("priceAdjustment"), *p.PriceAdjustment, "want "+
-				price.AllowedAdjustment))
-		}
-	}
-	return errs
+	return append(errs, readPrice(path.Child("pricePerHour"), p.PricePerHour, &rule.Price)...)
 }
 
 func readPrice(path *field.Path, text string, into *price.MicroDollars) field.ErrorList {

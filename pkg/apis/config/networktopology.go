@@ -36,10 +36,6 @@ type NetworkTopologyArgs struct {
 	// AppGiBPerHour is what a pod exchanges with all other pods of its app together. Default 10.
 	AppGiBPerHour *int64 `json:"appGiBPerHour,omitempty"`
 
-	// NearGiBPerHour is what a pod exchanges with the pods of an item of its annotation berth.dev/near that says
-	// nothing of traffic. Default 10.
-	NearGiBPerHour *int64 `json:"nearGiBPerHour,omitempty"`
-
 	// MicroDollarsPerSecond is what a second of waiting for data costs, which sets prices against distances. It counts
 	// only where a level has a price. Default 700, a GPU at $2.50 an hour.
 	MicroDollarsPerSecond *int64 `json:"microDollarsPerSecond,omitempty"`
@@ -118,7 +114,6 @@ func SetDefaultsNetworkTopologyArgs(args *NetworkTopologyArgs) {
 	setDefault(&args.GangGiBPerHour, 1000)
 	setDefault(&args.AppLabel, "")
 	setDefault(&args.AppGiBPerHour, 10)
-	setDefault(&args.NearGiBPerHour, 10)
 	setDefault(&args.MicroDollarsPerSecond, 700)
 }
 
@@ -155,7 +150,6 @@ func ValidateNetworkTopologyArgs(path *field.Path, args *NetworkTopologyArgs) er
 	errs = append(errs, validateDistance(path.Child("apart"), *args.Apart, within)...)
 	errs = append(errs, validateRange(path.Child("gangGiBPerHour"), *args.GangGiBPerHour, 0, maxGiBPerHour)...)
 	errs = append(errs, validateRange(path.Child("appGiBPerHour"), *args.AppGiBPerHour, 1, maxGiBPerHour)...)
-	errs = append(errs, validateRange(path.Child("nearGiBPerHour"), *args.NearGiBPerHour, 1, maxGiBPerHour)...)
 	errs = append(errs, validateRange(path.Child("microDollarsPerSecond"), *args.MicroDollarsPerSecond, 1,
 		maxMicroDollarsPerGiB)...)
 	if key := *args.AppLabel; key != "" && len(validation.IsQualifiedName(key)) > 0 {

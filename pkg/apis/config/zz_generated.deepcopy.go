@@ -854,11 +854,6 @@ func (in *NetworkTopologyArgs) DeepCopyInto(out *NetworkTopologyArgs) {
 		*out = new(int64)
 		**out = **in
 	}
-	if in.NearGiBPerHour != nil {
-		in, out := &in.NearGiBPerHour, &out.NearGiBPerHour
-		*out = new(int64)
-		**out = **in
-	}
 	if in.MicroDollarsPerSecond != nil {
 		in, out := &in.MicroDollarsPerSecond, &out.MicroDollarsPerSecond
 		*out = new(int64)
@@ -893,16 +888,6 @@ func (in *NodePrice) DeepCopyInto(out *NodePrice) {
 		for i := range *in {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
-	}
-	if in.PricePerHour != nil {
-		in, out := &in.PricePerHour, &out.PricePerHour
-		*out = new(string)
-		**out = **in
-	}
-	if in.PriceAdjustment != nil {
-		in, out := &in.PriceAdjustment, &out.PriceAdjustment
-		*out = new(string)
-		**out = **in
 	}
 	if in.Weight != nil {
 		in, out := &in.Weight, &out.Weight

@@ -3,23 +3,24 @@ package network
 import (
 	"testing"
 
-	v1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
+
+	"berth.dev/berth/pkg/podview"
 )
 
-func TestGangsArePlannedByThePathsOfTheirProfile(t *testing.T) {
+func TestGangsArePlannedByTheLevelsOfTheirProfile(t *testing.T) {
 	t.Parallel()
 	factory := informers.NewSharedInformerFactory(fake.NewClientset(), 0)
 	n := Of(factory, "a")
-	if n.Places() != nil {
-		t.Error("gangs are planned by paths before a plugin gives any")
+	if n.Levels() != nil {
+		t.Error("gangs are planned by levels before a plugin gives any")
 	}
-	n.Follow(Places{Path: func(*v1.Node) []string { return []string{"zone"} }})
-	if Of(factory, "a").Places() == nil {
-		t.Error("gangs are not planned by the paths that a plugin of the profile gave")
+	n.Follow(podview.NetworkLevels{{Labels: []string{"zone"}}})
+	if Of(factory, "a").Levels() == nil {
+		t.Error("gangs are not planned by the levels that a plugin of the profile gave")
 	}
-	if Of(factory, "b").Places() != nil {
-		t.Error("gangs are planned by the paths of another profile")
+	if Of(factory, "b").Levels() != nil {
+		t.Error("gangs are planned by the levels of another profile")
 	}
 }

@@ -69,17 +69,6 @@ func keepsNomination(m *members.Directory, pod *v1.Pod, status *fwk.Status) bool
 	return pod.Status.NominatedNodeName != "" && status.Code() == fwk.Error && !m.Has(pod)
 }
 
-// OnBlocked lets tell hear of gangs that were planned without success, each time that what is said of it changes:
-// planning may go without a scheduling cycle, and then the handler of failures is not called. The pod is the member
-// that speaks for its gang. Tell must return soon.
-func OnBlocked(profiles map[string]framework.Framework, tell func(plugin string, leader *v1.Pod, why string)) {
-	for _, profile := range profiles {
-		if p := pluginOf(profile); p != nil {
-			p.shared.told.status.OnBlocked(func(leader *v1.Pod, why string) { tell(Name, leader, why) })
-		}
-	}
-}
-
 // hear takes note of why the pod could not be scheduled.
 func (c *coordinator) hear(pod *v1.Pod, status *fwk.Status) {
 	id := c.members.ID(pod)

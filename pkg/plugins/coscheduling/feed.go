@@ -26,6 +26,7 @@ import (
 	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/members"
 	"berth.dev/berth/pkg/podgroup"
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/runstore"
 	"berth.dev/berth/pkg/waitlist"
 	"berth.dev/berth/pkg/wellknown"
@@ -74,8 +75,8 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 	factory := profile.SharedInformerFactory()
 	c.members.Lister = factory.Core().V1().Pods().Lister()
 	c.planner.Storage = account.NewStorageListers(factory)
-	c.planner.Network = func(profile string) *network.Places {
-		return network.Of(factory, profile).Places()
+	c.planner.Network = func(profile string) *podview.NetworkLevels {
+		return network.Of(factory, profile).Levels()
 	}
 	c.holds.Gate.Away.Wake = c.loop.Inbox.Activate
 	c.holds.Gate.Away.Touch = func(id gang.ID) { c.loop.Inbox.Happened(waitlist.Happening{Only: id}) }

@@ -26,22 +26,14 @@ type podState struct {
 // Clone returns the state itself.
 func (s *podState) Clone() fwk.StateData { return s }
 
-// spotPolicy returns the stance to spot that holds for a pod: its own, else its PriorityClass's, else tolerance where
-// its selector or tolerations name spot, else the profile's. Pods that belong to a node have no choice of capacity.
+// spotPolicy returns the stance to spot that holds for a pod: its own, else tolerance where its selector or tolerations
+// name spot, else the profile's. Pods that belong to a node have no choice of capacity.
 func (p *Plugin) spotPolicy(pod *v1.Pod) (priceview.SpotPolicy, *wellknown.BadValue) {
 	if podview.BelongsToNode(pod) {
 		return priceview.SpotTolerate, nil
 	}
 	if policy, ok, bad := priceview.PodSpotPolicy(pod); ok || bad != nil {
 		return policy, bad
-	}
-	if name := pod.Spec.PriorityClassName; name != "" {
-		// A class that is gone has no stance; the pod keeps its priority and so may we keep to the profile's.
-		if class, err := p.priorityClasses.Get(name); err == nil {
-			if policy, ok, bad := priceview.ClassSpotPolicy(class); ok || bad != nil {
-				return policy, bad
-			}
-		}
 	}
 	if p.settings.capacityRules.AsksForSpot(pod) {
 		return priceview.SpotTolerate, nil

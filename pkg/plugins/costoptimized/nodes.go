@@ -71,7 +71,7 @@ func (s *settings) view(node *v1.Node, metrics market, claims *claimview.GPUs) *
 		view.priced = true
 	} else {
 		view.metered = metrics.price(node)
-		view.price, view.priced = s.prices.Found(node.Labels, view.metered, view.offers.Allocatable)
+		view.price, view.priced = s.prices.Found(view.metered, view.offers.Allocatable)
 	}
 	if view.priced {
 		view.split = price.NewSplit(view.price, view.offers.Allocatable, s.prices.Rates)
@@ -92,6 +92,6 @@ func GivenPrices(args *config.CostOptimizedArgs, profile string) (func(*v1.Node)
 		if p, ok := s.prices.Given(node.Labels, stated, states); ok {
 			return p, true
 		}
-		return s.prices.Found(node.Labels, 0, priceview.ReadNode(&s.gpuKeys, node).Allocatable)
+		return s.prices.Found(0, priceview.ReadNode(&s.gpuKeys, node).Allocatable)
 	}, s.prices.Rates, nil
 }

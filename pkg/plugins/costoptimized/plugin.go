@@ -3,8 +3,8 @@
 // A pod's cost on a node is what the placement adds to the bill: its share of the node's price where the node runs
 // anyway, all of it where the pod alone would keep the node, the price of GPUs that it makes useless to others, and the
 // loss to interruptions that is to be expected. Spot nodes are open only to pods that tolerate them, by annotation,
-// PriorityClass, node selector, toleration or the profile's args. A node without a known price ranks in the middle or
-// last, as the args say, and never as free.
+// node selector, toleration or the profile's args. A node without a known price ranks in the middle or last, as the args
+// say, and never as free.
 package costoptimized
 
 import (
@@ -14,7 +14,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	schedulinglisters "k8s.io/client-go/listers/scheduling/v1"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/util"
@@ -37,13 +36,12 @@ const Name = "CostOptimized"
 
 // Plugin is the CostOptimized plugin of one profile.
 type Plugin struct {
-	settings        *settings
-	nodes           *nodeViews
-	gangs           *gangview.Gangs
-	claims          *claimview.GPUs
-	running         *runningPods
-	waiting         *waiting
-	priorityClasses schedulinglisters.PriorityClassLister
+	settings *settings
+	nodes    *nodeViews
+	gangs    *gangview.Gangs
+	claims   *claimview.GPUs
+	running  *runningPods
+	waiting  *waiting
 	// offers are views of nodes by what the nodes offer at what price.
 	offers *lru.Cache
 }
@@ -83,24 +81,19 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 	if err != nil {
 		return nil, err
 	}
-	classes := priorityClassInformer(factory)
 	p := &Plugin{
 		settings: s,
 		gangs:    gangs,
 		claims:   claims,
 		nodes: &nodeViews{ByNode: nodes, settings: s, claims: claims,
 			market: market{reader: prices, rules: s.capacityRules}},
-		running:         running,
-		waiting:         newWaiting(clock.RealClock{}),
-		priorityClasses: schedulinglisters.NewPriorityClassLister(classes.GetIndexer()),
-		offers:          lru.New(maxOffers),
+		running: running,
+		waiting: newWaiting(clock.RealClock{}),
+		offers:  lru.New(maxOffers),
 	}
 	pods := factory.Core().V1().Pods()
 	if _, err := informers.Handle(factory, pods.Informer(), p.waiting.forgetter()); err != nil {
 		return nil, fmt.Errorf("watching pods: %w", err)
-	}
-	if err := p.watchPriorityClasses(classes, factory.Core().V1().Pods().Lister(), handle); err != nil {
-		return nil, err
 	}
 	err = informers.WatchBadNodeValues(handle, "price", func(node *v1.Node) []*wellknown.BadValue {
 		_, _, bad := priceview.StatedPrice(node)
@@ -109,8 +102,6 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 	if err != nil {
 		return nil, err
 	}
-	registerBills()
-	bills.publish(ctx, handle.ProfileName(), newBiller(s, p.nodes, factory.Core().V1().Nodes().Lister(), pods.Lister()))
 	go p.waiting.run(ctx, handle, pods.Lister())
 	return p, nil
 }
@@ -124,7 +115,6 @@ func (*Plugin) Name() string { return Name }
 type signature struct {
 	Spot          string `json:",omitzero"`
 	SpotStated    bool   `json:",omitzero"`
-	PriorityClass string `json:",omitzero"`
 	AsksForSpot   bool   `json:",omitzero"`
 	BelongsToNode bool   `json:",omitzero"`
 	Request       any
@@ -138,7 +128,6 @@ func (p *Plugin) SignPod(ctx context.Context, pod *v1.Pod) ([]fwk.SignFragment, 
 	return []fwk.SignFragment{{Key: "berth.dev/" + Name, Value: signature{
 		Spot:          spot,
 		SpotStated:    stated,
-		PriorityClass: pod.Spec.PriorityClassName,
 		AsksForSpot:   p.settings.capacityRules.AsksForSpot(pod),
 		BelongsToNode: podview.BelongsToNode(pod),
 		Request:       request.Signature(),

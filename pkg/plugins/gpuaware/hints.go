@@ -109,9 +109,7 @@ func (p *Plugin) afterNodeChange(logger klog.Logger, pod *v1.Pod, oldObj, newObj
 	if offersNone && p.cluster.claims.MayServe(pod, after.Name) {
 		return fwk.Queue, nil
 	}
-	// Which GPUs are in use decides only whether those that are free are linked; how many are is counted by pods.
-	linked := request.Interconnect == gpu.InterconnectRequired && request.Count > 1
-	if change.sameOffer && (!linked || change.sameUse) && (change.sameDoor || !opened(pod, before, after)) {
+	if change.sameOffer && (change.sameDoor || !opened(pod, before, after)) {
 		return fwk.QueueSkip, nil
 	}
 	if reason := gpu.Fit(now.Empty(), &request.Request); reason.Cause != gpu.Fits && !reason.Evictable() {
@@ -126,9 +124,9 @@ func (p *Plugin) afterNodeChange(logger klog.Logger, pod *v1.Pod, oldObj, newObj
 type nodeChange struct {
 	before, after *v1.Node
 	now           *gpuview.Node
-	// sameOffer reports that the empty node offers what it did, sameUse that the same GPUs are in use, and sameDoor
-	// that it has the same labels, taints and cordon.
-	sameOffer, sameUse, sameDoor bool
+	// sameOffer reports that the empty node offers what it did, and sameDoor that it has the same labels, taints and
+	// cordon.
+	sameOffer, sameDoor bool
 }
 
 // readChange reads the two states of a node; before is nil for a node that is new. The queue asks once for each pending
@@ -141,7 +139,7 @@ func (p *Plugin) readChange(before, after *v1.Node) *nodeChange {
 	change.now, _ = p.settings.keys.ReadGPUNode(after)
 	if before != nil {
 		then, _ := p.settings.keys.ReadGPUNode(before)
-		change.sameOffer, change.sameUse = then.SameOffer(change.now), then.SameUse(change.now)
+		change.sameOffer = then.SameOffer(change.now)
 		change.sameDoor = maps.Equal(before.Labels, after.Labels) && before.Spec.Unschedulable == after.Spec.Unschedulable &&
 			apiequality.Semantic.DeepEqual(before.Spec.Taints, after.Spec.Taints)
 	}

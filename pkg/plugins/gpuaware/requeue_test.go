@@ -72,36 +72,18 @@ func TestPodsThatAFaultKeptPendingAreTriedAgainWhenItIsOver(t *testing.T) {
 	}
 }
 
-func TestWhatAnAgentReportsWakesThePodsThatItHelps(t *testing.T) {
+func TestWhatANodeReportsWakesThePodsThatItHelps(t *testing.T) {
 	t.Parallel()
-	const inUse, links, devices = "berth.dev/gpus-in-use", "berth.dev/gpu-links", "berth.dev/gpu-devices"
+	const links = "berth.dev/gpu-links"
 	const bridges = `{"links":[[0,1,"NV12"],[2,3,"NV12"]]}`
 	linked := podObject("linked", strs{"nvidia.com/gpu": "2"}, strs{"berth.dev/gpu-interconnect": "required"})
-	plain := podObject("plain", strs{"nvidia.com/gpu": "2"}, nil)
-	large := podObject("large", strs{"nvidia.com/gpu": "2"}, strs{"berth.dev/gpu-memory-min": "40Gi"})
-	list := func(mem int) string {
-		var gpus []string
-		for i := range 4 {
-			gpus = append(gpus, fmt.Sprintf(`{"index":%d,"uuid":"GPU-%d","memMiB":%d,"healthy":true}`, i, i, mem))
-		}
-		return "[" + strings.Join(gpus, ",") + "]"
-	}
 	for name, tc := range map[string]struct {
 		pod           *v1.Pod
 		before, after strs
 		want          fwk.QueueingHint
 	}{
-		"other GPUs in use, for a pod that needs links": {linked, strs{links: bridges, inUse: "0,2"},
-			strs{links: bridges, inUse: "0,1"}, fwk.Queue},
-		"other GPUs in use, for one that does not": {plain, strs{links: bridges, inUse: "0,2"},
-			strs{links: bridges, inUse: "0,1"}, fwk.QueueSkip},
-		"an agent begins to report": {linked, strs{links: bridges}, strs{links: bridges, inUse: ""}, fwk.Queue},
-		"the same GPUs in use": {linked, strs{links: bridges, inUse: "0,2"},
-			strs{links: bridges, inUse: "0, 2"}, fwk.QueueSkip},
-		"links appear":                          {linked, strs{links: `{"links":[]}`}, strs{links: bridges}, fwk.Queue},
-		"links vanish":                          {linked, strs{links: bridges}, strs{links: `{"links":[]}`}, fwk.QueueSkip},
-		"the memory becomes known and suffices": {large, nil, strs{devices: list(81920)}, fwk.Queue},
-		"the memory becomes known and does not": {large, nil, strs{devices: list(15360)}, fwk.QueueSkip},
+		"links appear": {linked, strs{links: `{"links":[]}`}, strs{links: bridges}, fwk.Queue},
+		"links vanish": {linked, strs{links: bridges}, strs{links: `{"links":[]}`}, fwk.QueueSkip},
 		"an annotation of another": {linked, strs{links: bridges}, strs{links: bridges, "example.com/a": "b"},
 			fwk.QueueSkip},
 	} {

@@ -103,12 +103,11 @@ func TestNoDeviceServesMoreContainersThanItIsRegisteredFor(t *testing.T) {
 	}
 }
 
-// TestPodsBesideTheNodeAgentWaitForNoLock places a whole GPU on a shared node whose GPUs the node agent lists. Without
-// HAMi's device plugin, a lock of the node would stay there.
-func TestPodsBesideTheNodeAgentWaitForNoLock(t *testing.T) {
+// TestPodsOnASharedNodeWithoutHAMiWaitForNoLock places a whole GPU on one. Without HAMi's device plugin, a lock of the
+// node would stay there.
+func TestPodsOnASharedNodeWithoutHAMiWaitForNoLock(t *testing.T) {
 	t.Parallel()
 	node := sharedNode("n", 2)
-	node.Annotations = strs{"berth.dev/gpu-devices": `[{"index":0,"uuid":"GPU-a","healthy":true},{"index":1,"uuid":"GPU-b","healthy":true}]`}
 	h := newHarness(t, alone(defaultArgs()), node)
 	assumed, state, err := h.reserve(t, h.add(t, podObject("p", strs{"nvidia.com/gpu": "1"}, nil)))
 	if err != nil {

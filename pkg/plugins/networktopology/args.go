@@ -23,6 +23,9 @@ type settings struct {
 	appLabel         string
 }
 
+// kibPerGiB turns what people write into what is counted with: shares of little traffic are told apart.
+const kibPerGiB = 1 << 20
+
 // readArgs checks and converts the plugin's args of one profile.
 func readArgs(obj runtime.Object, profile string) (*settings, error) {
 	args, ok := obj.(*config.NetworkTopologyArgs)
@@ -36,9 +39,8 @@ func readArgs(obj runtime.Object, profile string) (*settings, error) {
 	s := &settings{
 		appLabel: *args.AppLabel,
 		traffic: traffic{
-			gang: *args.GangGiBPerHour * podview.KiBPerGiB,
-			app:  *args.AppGiBPerHour * podview.KiBPerGiB,
-			near: *args.NearGiBPerHour * podview.KiBPerGiB,
+			gang: *args.GangGiBPerHour * kibPerGiB,
+			app:  *args.AppGiBPerHour * kibPerGiB,
 		},
 	}
 	step := func(name string, d config.NetworkDistance) {

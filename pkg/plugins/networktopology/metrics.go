@@ -32,7 +32,7 @@ func (p *Plugin) observe(state fwk.CycleState, node string) error {
 		if err != nil || r == nil {
 			return err
 		}
-		s = &tallyState{p.peers.tally(r.relation, p.settings.traffic, p.find)}
+		s = &tallyState{p.peers.tally(r.relation, p.find)}
 	}
 	if place := p.find(node); place != nil && s.Total() > 0 {
 		const nanoseconds = 1000

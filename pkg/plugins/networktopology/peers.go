@@ -5,7 +5,6 @@ import (
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	kubeinformers "k8s.io/client-go/informers"
 
@@ -13,24 +12,19 @@ import (
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/informers"
 	"berth.dev/berth/pkg/podview"
-	"berth.dev/berth/pkg/wellknown"
+	"berth.dev/berth/pkg/topology"
 )
 
 // peers knows which pods belong together and on which nodes they are, counted by node: the informer's pods, pods that
 // are assumed from Reserve on, and pods with a nominated node. A cycle looks up groups and never pods. Pods that belong
-// to nothing are followed only in namespaces where a pod names others. It is safe for concurrent use.
+// to nothing are not followed. It is safe for concurrent use.
 type peers struct {
 	gangs    *gangview.Gangs
 	appLabel string
-	// list returns the informer's pods of a namespace.
-	list func(namespace string) []*v1.Pod
 
 	mu     sync.RWMutex
 	pods   map[types.UID]*member
 	groups map[groupKey]*group
-	spaces map[string]*space
-	// assumed are the nodes of pods that are not followed, from Reserve until the informer tells of them.
-	assumed map[types.UID]string
 }
 
 // groupKey names a gang or an app.
@@ -41,41 +35,9 @@ type groupKey struct {
 
 // group is where pods that belong together are.
 type group struct {
-	// key is zero for what a term counts.
-	key    groupKey
 	byNode map[string]int64
-	total  int64
 	// members are all that there are, with or without a node.
 	members int
-}
-
-func (g *group) add(node string, n int64) {
-	g.total += n
-	if g.byNode[node] += n; g.byNode[node] == 0 {
-		delete(g.byNode, node)
-	}
-}
-
-// space is a namespace.
-type space struct {
-	// whole reports that all pods of the namespace are followed, and not only those that belong to something.
-	whole bool
-	pods  map[types.UID]*member
-	terms map[string]*term
-}
-
-// maxTerms bounds how many selectors of a namespace are followed: each change of a pod is compared with all of them,
-// while cycles of others wait. Pods that name further ones are put near those that these select, and not the other way
-// round.
-const maxTerms = 256
-
-// term is a selector that pods of a namespace name.
-type term struct {
-	selector string
-	matches  labels.Selector
-	// matched counts the pods that it selects. Carriers add up what those that name it exchange with these, in KiB an
-	// hour; silent counts those of them that do not say, as each profile has its own default.
-	matched, carriers, silent group
 }
 
 // member is a pod as it was last seen.
@@ -86,26 +48,14 @@ type member struct {
 	// assumed is the node of Reserve while the informer's pod has none.
 	assumed string
 	node    string
-	groups  []*group
-	space   *space
-	near    []named
-}
-
-// named is a term as a pod names it.
-type named struct {
-	*term
-	kibPerHour int64
+	keys    []groupKey
 }
 
 // peersOf returns the state that the profiles of the scheduler with the same app label share, connected to the
 // informer.
 func peersOf(factory kubeinformers.SharedInformerFactory, appLabel string) (*peers, error) {
 	return informers.SharedBy(factory, appLabel, func() (*peers, error) {
-		lister := factory.Core().V1().Pods().Lister()
-		p := newPeers(gangview.GangsOf(factory), appLabel, func(namespace string) []*v1.Pod {
-			pods, _ := lister.Pods(namespace).List(labels.Everything()) // a lister of a cache has no errors
-			return pods
-		})
+		p := newPeers(gangview.GangsOf(factory), appLabel)
 		_, err := informers.Handle(factory, factory.Core().V1().Pods().Informer(), informers.Events[*v1.Pod]{
 			Set: func(_, pod *v1.Pod) { p.see(pod) }, Gone: p.lose,
 		})
@@ -113,34 +63,8 @@ func peersOf(factory kubeinformers.SharedInformerFactory, appLabel string) (*pee
 	})
 }
 
-func newPeers(gangs *gangview.Gangs, appLabel string, list func(namespace string) []*v1.Pod) *peers {
-	return &peers{gangs: gangs, appLabel: appLabel, list: list, pods: map[types.UID]*member{},
-		groups: map[groupKey]*group{}, spaces: map[string]*space{}, assumed: map[types.UID]string{}}
-}
-
-// follows reports whether a pod is to be counted: it belongs to something, names others, or may be named. The lock is
-// held.
-func (p *peers) follows(pod *v1.Pod) bool {
-	if s := p.spaces[pod.Namespace]; s != nil && s.whole || pod.Annotations[wellknown.NearKey] != "" ||
-		len(p.keysOf(pod)) > 0 {
-		return true
-	}
-	return p.pods[pod.UID] != nil
-}
-
-// followAll makes all pods of a namespace members from now on: the informer's store has each before it is reserved. The
-// lock is held.
-func (p *peers) followAll(namespace string) {
-	for _, pod := range p.list(namespace) {
-		if p.pods[pod.UID] == nil && !podview.Finished(pod) {
-			m := p.enrol(pod)
-			m.known = true
-			m.settle()
-		}
-	}
-	if s := p.spaces[namespace]; s != nil {
-		s.whole = true
-	}
+func newPeers(gangs *gangview.Gangs, appLabel string) *peers {
+	return &peers{gangs: gangs, appLabel: appLabel, pods: map[types.UID]*member{}, groups: map[groupKey]*group{}}
 }
 
 // see takes note of a pod as the informer has it.
@@ -151,18 +75,13 @@ func (p *peers) see(pod *v1.Pod) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.follows(pod) {
+	if m := p.enrol(pod); m != nil {
+		m.known = true
 		if pod.Spec.NodeName != "" {
-			delete(p.assumed, pod.UID)
+			m.assumed = ""
 		}
-		return
+		p.settle(m)
 	}
-	m := p.enrol(pod)
-	m.known = true
-	if pod.Spec.NodeName != "" {
-		m.assumed = ""
-	}
-	m.settle()
 }
 
 func (p *peers) lose(pod *v1.Pod) {
@@ -175,16 +94,14 @@ func (p *peers) lose(pod *v1.Pod) {
 func (p *peers) assume(pod *v1.Pod, node string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.follows(pod) {
-		p.assumed[pod.UID] = node
-		return
-	}
 	m := p.pods[pod.UID]
 	if m == nil {
 		m = p.enrol(pod)
 	}
-	m.assumed = node
-	m.settle()
+	if m != nil {
+		m.assumed = node
+		p.settle(m)
+	}
 }
 
 // release takes it off again if it did not get there.
@@ -193,67 +110,40 @@ func (p *peers) release(uid types.UID) {
 	defer p.mu.Unlock()
 	if m := p.pods[uid]; m != nil && m.known {
 		m.assumed = ""
-		m.settle()
+		p.settle(m)
 		return
 	}
 	p.drop(uid)
 }
 
-// enrol makes the pod a member of what it belongs to by what it says now.
+// enrol makes the pod a member of what it belongs to by what it says now; nil if that is nothing and was nothing before.
 func (p *peers) enrol(pod *v1.Pod) *member {
 	m := p.pods[pod.UID]
-	if m != nil {
-		if maps.Equal(m.pod.Labels, pod.Labels) && maps.Equal(m.pod.Annotations, pod.Annotations) {
-			m.pod = pod
-			return m
-		}
+	if m != nil && maps.Equal(m.pod.Labels, pod.Labels) && maps.Equal(m.pod.Annotations, pod.Annotations) {
+		m.pod = pod
+		return m
+	}
+	keys := p.keysOf(pod)
+	switch {
+	case m != nil:
 		p.withdraw(m)
 		m.pod = pod
-	} else {
-		m = &member{pod: pod, assumed: p.assumed[pod.UID]}
+	case len(keys) == 0:
+		return nil
+	default:
+		m = &member{pod: pod}
 		p.pods[pod.UID] = m
-		delete(p.assumed, pod.UID)
 	}
-	p.join(m)
-	return m
-}
-
-// join enters a member into its groups, without a node.
-func (p *peers) join(m *member) {
-	pod := m.pod
-	for _, key := range p.keysOf(pod) {
+	m.keys = keys
+	for _, key := range keys {
 		g := p.groups[key]
 		if g == nil {
-			g = newGroup()
-			g.key = key
+			g = &group{byNode: map[string]int64{}}
 			p.groups[key] = g
 		}
 		g.members++
-		m.groups = append(m.groups, g)
 	}
-	s := p.spaces[pod.Namespace]
-	if s == nil {
-		s = &space{pods: map[types.UID]*member{}, terms: map[string]*term{}}
-		p.spaces[pod.Namespace] = s
-	}
-	m.space = s
-	s.pods[pod.UID] = m
-	// A pod with a bad value stays pending, or ran before the value had a meaning.
-	near, _ := podview.PodNear(pod)
-	if len(near) > 0 && !s.whole {
-		p.followAll(pod.Namespace)
-	}
-	for _, n := range near {
-		t := s.terms[n.Selector]
-		if t == nil && len(s.terms) < maxTerms {
-			t = s.open(n)
-		}
-		if t == nil {
-			continue
-		}
-		t.carriers.members++
-		m.near = append(m.near, named{t, n.KiBPerHour})
-	}
+	return m
 }
 
 // keysOf are the gang and the app of a pod.
@@ -270,36 +160,8 @@ func (p *peers) keysOf(pod *v1.Pod) []groupKey {
 	return keys
 }
 
-func newGroup() *group { return &group{byNode: map[string]int64{}} }
-
-// selecting are the terms that select the pod.
-func (s *space) selecting(pod *v1.Pod) []*term {
-	if s == nil {
-		return nil
-	}
-	var found []*term
-	for _, t := range s.terms {
-		if t.matches.Matches(labels.Set(pod.Labels)) {
-			found = append(found, t)
-		}
-	}
-	return found
-}
-
-// open makes a term that no pod of the namespace has named before, with all pods that it selects.
-func (s *space) open(n podview.Near) *term {
-	t := &term{selector: n.Selector, matches: n.Matches, matched: *newGroup(), carriers: *newGroup(), silent: *newGroup()}
-	s.terms[n.Selector] = t
-	for _, m := range s.pods {
-		if m.node != "" && t.matches.Matches(labels.Set(m.pod.Labels)) {
-			t.matched.add(m.node, 1)
-		}
-	}
-	return t
-}
-
 // settle moves a member to the node where it is, or is to be.
-func (m *member) settle() {
+func (p *peers) settle(m *member) {
 	node := m.pod.Spec.NodeName
 	switch {
 	case m.pod.DeletionTimestamp != nil:
@@ -309,59 +171,147 @@ func (m *member) settle() {
 	case node == "":
 		node = m.pod.Status.NominatedNodeName
 	}
-	if node == m.node {
-		return
+	if node != m.node {
+		p.count(m, -1)
+		m.node = node
+		p.count(m, 1)
 	}
-	m.count(-1)
-	m.node = node
-	m.count(1)
 }
 
 // count adds the member to, or takes it from, what is counted on its node.
-func (m *member) count(n int64) {
+func (p *peers) count(m *member, n int64) {
 	if m.node == "" {
 		return
 	}
-	for _, g := range m.groups {
-		g.add(m.node, n)
-	}
-	for _, t := range m.space.selecting(m.pod) {
-		t.matched.add(m.node, n)
-	}
-	for _, t := range m.near {
-		if t.kibPerHour == 0 {
-			t.silent.add(m.node, n)
-		} else {
-			t.carriers.add(m.node, n*t.kibPerHour)
+	for _, key := range m.keys {
+		byNode := p.groups[key].byNode
+		if byNode[m.node] += n; byNode[m.node] == 0 {
+			delete(byNode, m.node)
 		}
 	}
 }
 
 // withdraw takes a member out of all that it belongs to.
 func (p *peers) withdraw(m *member) {
-	m.count(-1)
+	p.count(m, -1)
 	m.node = ""
-	for _, g := range m.groups {
+	for _, key := range m.keys {
+		g := p.groups[key]
 		if g.members--; g.members == 0 {
-			delete(p.groups, g.key)
+			delete(p.groups, key)
 		}
 	}
-	s := p.spaces[m.pod.Namespace]
-	for _, t := range m.near {
-		if t.carriers.members--; t.carriers.members == 0 {
-			delete(s.terms, t.selector)
-		}
-	}
-	m.groups, m.near = nil, nil
-	if delete(s.pods, m.pod.UID); len(s.pods) == 0 {
-		delete(p.spaces, m.pod.Namespace)
-	}
+	m.keys = nil
 }
 
 func (p *peers) drop(uid types.UID) {
-	delete(p.assumed, uid)
 	if m := p.pods[uid]; m != nil {
 		p.withdraw(m)
 		delete(p.pods, uid)
 	}
+}
+
+// traffic is what a pod exchanges with all others of its gang, and of its app.
+type traffic struct{ gang, app int64 }
+
+// relation is all that a pod talks to.
+type relation struct {
+	links []link
+}
+
+// link is a group of pods that a pod talks to. The fields but moved do not change.
+type link struct {
+	key groupKey
+	// traffic is exchanged with all of them together.
+	traffic int64
+	// moved counts pods that the cycle takes to be elsewhere, by node: planned siblings, and pods that are to go.
+	moved map[string]int64
+}
+
+// Clone returns a relation of its own.
+func (r *relation) Clone() *relation {
+	out := &relation{links: make([]link, len(r.links))}
+	for i, l := range r.links {
+		l.moved = maps.Clone(l.moved)
+		out.links[i] = l
+	}
+	return out
+}
+
+// relate finds out what a pod talks to; nil for a pod that keeps to itself.
+func (p *peers) relate(pod *v1.Pod, t traffic) *relation {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	m := p.pods[pod.UID]
+	var keys []groupKey
+	if m != nil && maps.Equal(m.pod.Labels, pod.Labels) && maps.Equal(m.pod.Annotations, pod.Annotations) {
+		keys = m.keys
+	} else {
+		keys = p.keysOf(pod)
+	}
+	r := &relation{}
+	for _, key := range keys {
+		amount := t.gang
+		if key.app {
+			amount = t.app
+		}
+		if amount > 0 {
+			r.links = append(r.links, link{key: key, traffic: amount})
+		}
+	}
+	if len(r.links) == 0 {
+		return nil
+	}
+	// What is counted of the pod itself, on a node that it was nominated to.
+	if m != nil && m.node != "" {
+		r.shift(m.keys, m.node, -1)
+	}
+	return r
+}
+
+// shift takes a pod of these groups to be on the node, or no longer there, for the relation alone.
+func (r *relation) shift(keys []groupKey, node string, n int64) {
+	for i := range r.links {
+		l := &r.links[i]
+		for _, key := range keys {
+			if key != l.key {
+				continue
+			}
+			if l.moved == nil {
+				l.moved = map[string]int64{}
+			}
+			l.moved[node] += n
+		}
+	}
+}
+
+// tally counts what the pod exchanges by where the others are: each link's traffic is spread evenly over the pods. Find
+// returns the place of a node, nil for one that is gone.
+func (p *peers) tally(r *relation, find func(node string) *topology.Place) *topology.Tally {
+	out := topology.NewTally()
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	for i := range r.links {
+		l := &r.links[i]
+		byNode := map[string]int64{}
+		if g := p.groups[l.key]; g != nil {
+			byNode = g.byNode
+		}
+		if len(l.moved) > 0 {
+			byNode = maps.Clone(byNode)
+			for node, n := range l.moved {
+				byNode[node] += n
+			}
+		}
+		total := int64(0)
+		for _, n := range byNode {
+			total += max(n, 0)
+		}
+		for node, n := range byNode {
+			if place := find(node); n > 0 && place != nil {
+				out.Add(place, max(n*l.traffic/total, 1))
+			}
+		}
+	}
+	return out
 }

@@ -7,13 +7,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
-	"berth.dev/berth/pkg/podview"
+	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/topology"
-	"berth.dev/berth/pkg/wellknown"
 )
 
 const (
@@ -21,20 +19,16 @@ const (
 	appLabel  = "app.kubernetes.io/part-of"
 )
 
-// said is what pods exchange where they do not say: numbers that divide well.
-var said = traffic{gang: 6000, app: 600, near: 60}
+// said is what pods exchange: numbers that divide well.
+var said = traffic{gang: 6000, app: 600}
 
-// talker makes a pod on a node, or on none; key and value of labels follow, or near and the annotation.
+// talker makes a pod on a node, or on none; key and value of labels follow.
 func talker(name, node string, pairs ...string) *v1.Pod {
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "default", Name: name, UID: types.UID(name), Labels: map[string]string{}, Annotations: map[string]string{},
+		Namespace: "default", Name: name, UID: types.UID(name), Labels: map[string]string{},
 	}, Spec: v1.PodSpec{NodeName: node}}
 	for i := 0; i < len(pairs); i += 2 {
-		if pairs[i] == "near" {
-			pod.Annotations[wellknown.NearKey] = pairs[i+1]
-		} else {
-			pod.Labels[pairs[i]] = pairs[i+1]
-		}
+		pod.Labels[pairs[i]] = pairs[i+1]
 	}
 	return pod
 }
@@ -48,7 +42,7 @@ func (p *peers) counted(r *relation, nodes ...string) map[string]int64 {
 	for _, node := range nodes {
 		places[node] = topology.NewPlace(node, nil)
 	}
-	t := p.tally(r, said, func(node string) *topology.Place { return places[node] })
+	t := p.tally(r, func(node string) *topology.Place { return places[node] })
 	out := map[string]int64{}
 	for node, place := range places {
 		if n := t.Split(place)[0]; n != 0 {
@@ -58,10 +52,14 @@ func (p *peers) counted(r *relation, nodes ...string) map[string]int64 {
 	return out
 }
 
+func newTestPeers(appLabel string) *peers { return newPeers(&gangview.Gangs{}, appLabel) }
+
+// left is how much is kept.
+func (p *peers) left() int { return len(p.pods) + len(p.groups) }
+
 // talks is what the pod exchanges by node.
 func (p *peers) talks(pod *v1.Pod) map[string]int64 {
-	near, _ := podview.PodNear(pod)
-	return p.counted(p.relate(pod, near, said), "a", "b", "c")
+	return p.counted(p.relate(pod, said), "a", "b", "c")
 }
 
 func TestTrafficIsCountedWhereThePeersAre(t *testing.T) {
@@ -70,11 +68,11 @@ func TestTrafficIsCountedWhereThePeersAre(t *testing.T) {
 	gone.Status.Phase = v1.PodSucceeded
 	leaving := talker("y", "a", gangLabel, "g")
 	leaving.DeletionTimestamp = &metav1.Time{}
-	elsewhere := talker("z", "a", "app", "cache", gangLabel, "g")
+	elsewhere := talker("z", "a", gangLabel, "g")
 	elsewhere.Namespace = "other"
 	nominated := talker("n", "", gangLabel, "g")
 	nominated.Status.NominatedNodeName = "b"
-	self := talker("p", "", gangLabel, "g", "app", "web", "near", "app=web")
+	self := talker("p", "", gangLabel, "g")
 	self.Status.NominatedNodeName = "c"
 	for _, test := range []struct {
 		name string
@@ -89,31 +87,19 @@ func TestTrafficIsCountedWhereThePeersAre(t *testing.T) {
 			pod: talker("p", "", gangLabel, "g"), want: map[string]int64{"a": 4000, "b": 2000}},
 		{name: "pods that have ended, or are about to, do not count", pods: []*v1.Pod{gone, leaving},
 			pod: talker("p", "", gangLabel, "g"), want: map[string]int64{}},
-		{name: "another namespace does not count", pods: []*v1.Pod{elsewhere}, pod: talker("p", "", gangLabel, "g", "near",
-			"app=cache"), want: map[string]int64{}},
+		{name: "another namespace does not count", pods: []*v1.Pod{elsewhere}, pod: talker("p", "", gangLabel, "g"),
+			want: map[string]int64{}},
 		{name: "a nominated node counts", pods: []*v1.Pod{nominated}, pod: talker("p", "", gangLabel, "g"),
 			want: map[string]int64{"b": 6000}},
-		{name: "the pod itself does not", pods: []*v1.Pod{self, talker("q", "a", "app", "web")}, pod: self,
-			want: map[string]int64{"a": 60}},
+		{name: "the pod itself does not", pods: []*v1.Pod{self, talker("q", "a", gangLabel, "g")}, pod: self,
+			want: map[string]int64{"a": 6000}},
 		{name: "an app", pods: []*v1.Pod{talker("q", "a", appLabel, "shop"), talker("r", "b", appLabel, "blog")},
 			pod: talker("p", "", appLabel, "shop"), want: map[string]int64{"a": 600}},
-		{name: "pods that it names, with and without traffic", pods: []*v1.Pod{talker("q", "a", "app", "cache"),
-			talker("r", "b", "app", "queue"), talker("s", "c", "app", "queue")},
-			pod: talker("p", "", "near", "app=cache; app=queue 1GiB/h"), want: map[string]int64{"a": 60, "b": 1 << 19,
-				"c": 1 << 19}},
-		{name: "pods that name it, spread over all that they name", pods: []*v1.Pod{
-			talker("q", "a", "near", "app=cache 1GiB/h"), talker("r", "b", "near", "app=cache"),
-			talker("s", "c", "app", "cache"), talker("t", "", "near", "app=cache"),
-		}, pod: talker("p", "", "app", "cache"), want: map[string]int64{"a": 1 << 19, "b": 30}},
-		{name: "pods that name each other", pods: []*v1.Pod{talker("q", "a", "app", "cache", "near", "app=web")},
-			pod: talker("p", "", "app", "web", "near", "app=cache"), want: map[string]int64{"a": 120}},
-		{name: "a bad value of another pod means nothing", pods: []*v1.Pod{talker("q", "a", "near", "a b c")},
-			pod: talker("p", "", "app", "web")},
 		{name: "a peer on a node that is gone", pods: []*v1.Pod{talker("q", "gone", gangLabel, "g"),
 			talker("r", "b", gangLabel, "g")}, pod: talker("p", "", gangLabel, "g"), want: map[string]int64{"b": 3000}},
 	} {
 		for _, first := range []bool{true, false} {
-			p := newListed(appLabel)
+			p := newTestPeers(appLabel)
 			if first {
 				p.see(test.pod)
 			}
@@ -129,7 +115,7 @@ func TestTrafficIsCountedWhereThePeersAre(t *testing.T) {
 
 func TestPodsCountFromReserveOn(t *testing.T) {
 	t.Parallel()
-	p := newListed("")
+	p := newTestPeers("")
 	asker, sibling := talker("p", "", gangLabel, "g"), talker("q", "", gangLabel, "g")
 	expect := func(when string, want map[string]int64) {
 		t.Helper()
@@ -159,13 +145,13 @@ func TestPodsCountFromReserveOn(t *testing.T) {
 	expect("reserved before the informer tells of it", map[string]int64{"c": 6000})
 	p.release(sibling.UID)
 	if p.left() != 0 {
-		t.Errorf("left of a pod that is gone: %+v", p.peers)
+		t.Errorf("left of a pod that is gone: %+v", p)
 	}
 }
 
 func TestAnAppIsThePodsThatAreLeftOfIt(t *testing.T) {
 	t.Parallel()
-	p := newListed(appLabel)
+	p := newTestPeers(appLabel)
 	shop, blog := talker("p", "", appLabel, "shop"), talker("q", "", appLabel, "blog")
 	expect := func(when string, ofShop, ofBlog map[string]int64) {
 		t.Helper()
@@ -186,28 +172,24 @@ func TestAnAppIsThePodsThatAreLeftOfIt(t *testing.T) {
 
 func TestMovesOfACycleStayInIt(t *testing.T) {
 	t.Parallel()
-	p := newListed("")
+	p := newTestPeers("")
 	p.see(talker("q", "a", gangLabel, "g"))
-	p.see(talker("s", "a", "app", "cache"))
-	pod := talker("p", "", gangLabel, "g", "app", "web", "near", "app=cache")
+	pod := talker("p", "", gangLabel, "g")
 	p.see(pod)
-	p.see(talker("u", "b", "near", "app=web 1GiB/h"))
-	near, _ := podview.PodNear(pod)
-	r := p.relate(pod, near, said)
-	before := map[string]int64{"a": 6060, "b": 1 << 20}
+	r := p.relate(pod, said)
+	keys := p.keysOf(pod)
 	scribbled := r.Clone()
-	p.shift(scribbled, talker("r", "", gangLabel, "g", "near", "app=web"), "c", 1, said)
-	p.shift(scribbled, talker("s", "a", "app", "cache"), "a", -1, said)
+	scribbled.shift(keys, "c", 1)
 	again := scribbled.Clone()
-	p.shift(again, talker("r", "", gangLabel, "g"), "c", -1, said)
-	p.shift(again, talker("t", "", "app", "cache"), "c", 1, said)
+	again.shift(keys, "a", -1)
+	again.shift([]groupKey{{name: "another"}}, "b", 1)
 	for name, test := range map[string]struct {
 		of   *relation
 		want map[string]int64
 	}{
-		"the state that was cloned": {r, before},
-		"the clone":                 {scribbled, map[string]int64{"a": 3000, "b": 1 << 20, "c": 3060}},
-		"a clone of the clone":      {again, map[string]int64{"a": 6000, "b": 1 << 20, "c": 120}},
+		"the state that was cloned": {r, map[string]int64{"a": 6000}},
+		"the clone":                 {scribbled, map[string]int64{"a": 3000, "c": 3000}},
+		"a clone of the clone":      {again, map[string]int64{"c": 6000}},
 	} {
 		if diff := cmp.Diff(test.want, p.counted(test.of, "a", "b", "c")); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
@@ -219,9 +201,8 @@ func TestMovesOfACycleStayInIt(t *testing.T) {
 // of all pods.
 func TestCountsAreThoseOfAScan(t *testing.T) {
 	t.Parallel()
-	nears := []string{"", "", "app=a", "app=b 1GiB/h", "app in (a,b); app=a", "app=;;bad"}
 	rapid.Check(t, func(t *rapid.T) {
-		p := newListed(appLabel)
+		p := newTestPeers(appLabel)
 		alive := map[types.UID]*v1.Pod{}
 		at := map[types.UID]string{}
 		pick := func(name string, of ...string) string { return rapid.SampledFrom(of).Draw(t, name) }
@@ -230,11 +211,7 @@ func TestCountsAreThoseOfAScan(t *testing.T) {
 			old := alive[types.UID(name)]
 			switch event := pick("event", "see", "see", "see", "reserve", "release", "delete"); {
 			case event == "see":
-				pod := talker(name, "", "app", pick("app", "a", "b"), gangLabel, pick("gang", "", "g"), appLabel,
-					pick("part", "", "s"))
-				if near := pick("near", nears...); near != "" {
-					pod.Annotations[wellknown.NearKey] = near
-				}
+				pod := talker(name, "", gangLabel, pick("gang", "", "g"), appLabel, pick("part", "", "s"))
 				if old != nil && old.Spec.NodeName != "" {
 					pod.Spec.NodeName = old.Spec.NodeName // a bound pod stays
 				} else {
@@ -267,7 +244,7 @@ func TestCountsAreThoseOfAScan(t *testing.T) {
 			p.lose(pod)
 		}
 		if p.left() != 0 {
-			t.Fatalf("left of pods that are gone: %+v", p.peers)
+			t.Fatalf("left of pods that are gone: %+v", p)
 		}
 	})
 }
@@ -298,51 +275,8 @@ func scan(pod *v1.Pod, alive map[types.UID]*v1.Pod, at map[types.UID]string) map
 			even(l.amount, func(other *v1.Pod) bool { return other.Labels[l.key] == value })
 		}
 	}
-	near, _ := podview.PodNear(pod)
-	for _, n := range near {
-		even(amount(n), func(other *v1.Pod) bool { return n.Matches.Matches(labels.Set(other.Labels)) })
-	}
-	selectors := map[string]podview.Near{}
-	for _, other := range alive {
-		theirs, _ := podview.PodNear(other)
-		for _, n := range theirs {
-			selectors[n.Selector] = n
-		}
-	}
-	for selector, n := range selectors {
-		if !n.Matches.Matches(labels.Set(pod.Labels)) {
-			continue
-		}
-		related = true
-		share := int64(1)
-		for _, other := range alive {
-			if other.UID != pod.UID && at[other.UID] != "" && n.Matches.Matches(labels.Set(other.Labels)) {
-				share++
-			}
-		}
-		found := map[string]int64{}
-		for _, other := range alive {
-			theirs, _ := podview.PodNear(other)
-			for _, o := range theirs {
-				if o.Selector == selector && other.UID != pod.UID && at[other.UID] != "" {
-					found[at[other.UID]] += amount(o)
-				}
-			}
-		}
-		for node, sum := range found {
-			out[node] += sum / share
-		}
-	}
 	if !related {
 		return nil
 	}
 	return out
-}
-
-// amount is what a pod exchanges with the pods of an item of its annotation.
-func amount(n podview.Near) int64 {
-	if n.KiBPerHour == 0 {
-		return said.near
-	}
-	return n.KiBPerHour
 }

@@ -1,9 +1,9 @@
 // Package networktopology is the plugin that puts pods near those that they talk to.
 //
-// A node's score is how long data takes, on average by traffic, from the node to the pods of the same gang or app, to
-// those that the pod names, and to those that name the pod; what that traffic costs may be part of it. Pods are counted
-// by their domain at each level of the network, so that a node costs as many additions as there are levels. The plugin
-// only scores: a pod far from all that it talks to starts all the same.
+// A node's score is how long data takes, on average by traffic, from the node to the pods of the same gang or app; what
+// that traffic costs may be part of it. Pods are counted by their domain at each level of the network, so that a node
+// costs as many additions as there are levels. The plugin only scores: a pod far from all that it talks to starts all the
+// same.
 package networktopology
 
 import (
@@ -14,14 +14,11 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/util"
 
 	"berth.dev/berth/pkg/cycles"
 	"berth.dev/berth/pkg/dryrun/network"
 	"berth.dev/berth/pkg/informers"
-	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/topology"
 )
 
@@ -67,9 +64,7 @@ func New(_ context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, 
 	}
 	p := &Plugin{settings: s, peers: known, places: places, handle: handle}
 	if s.traffic.gang > 0 {
-		network.Of(factory, handle.ProfileName()).Follow(network.Places{
-			Path: func(node *v1.Node) []string { return p.place(node).Path() }, Far: p.far,
-		})
+		network.Of(factory, handle.ProfileName()).Follow(s.levels)
 	}
 	registerMetrics()
 	return p, nil
@@ -81,39 +76,19 @@ func (*Plugin) Name() string { return Name }
 // SignPod refuses pods that talk to others: where they go depends on where those are. For others the plugin has nothing
 // to tell them apart by.
 func (p *Plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *fwk.Status) {
-	if near, bad := podview.PodNear(pod); bad != nil || p.peers.relate(pod, near, p.settings.traffic) != nil {
+	if p.peers.relate(pod, p.settings.traffic) != nil {
 		return nil, fwk.NewStatus(fwk.Unschedulable, "the best node depends on where the pods are that this one talks to")
 	}
 	return nil, nil
 }
 
-// EventsToRegister names what can make a rejected pod schedulable: a readable annotation.
-func (*Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
-	return []fwk.ClusterEventWithHint{{
-		// Annotations have no action type of their own: their changes arrive as the general update.
-		Event: fwk.ClusterEvent{Resource: fwk.TargetPod, ActionType: fwk.Update},
-		QueueingHintFn: func(_ klog.Logger, _ *v1.Pod, old, now any) (fwk.QueueingHint, error) {
-			before, after, err := util.As[*v1.Pod](old, now)
-			if err != nil {
-				return fwk.Queue, err
-			}
-			_, badBefore := podview.PodNear(before)
-			if _, bad := podview.PodNear(after); badBefore != nil && bad == nil {
-				return fwk.Queue, nil
-			}
-			return fwk.QueueSkip, nil
-		},
-	}}, nil
-}
+// EventsToRegister names nothing: the plugin rejects no pod.
+func (*Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) { return nil, nil }
 
-// PreFilter finds out what the pod talks to, and rejects one whose annotation cannot be read.
+// PreFilter finds out what the pod talks to.
 func (p *Plugin) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 	_ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
-	near, bad := podview.PodNear(pod)
-	if bad != nil {
-		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, bad.Error())
-	}
-	r := p.peers.relate(pod, near, p.settings.traffic)
+	r := p.peers.relate(pod, p.settings.traffic)
 	if r == nil {
 		return nil, fwk.NewStatus(fwk.Skip)
 	}
@@ -148,7 +123,7 @@ func (p *Plugin) move(state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo, n in
 		return fwk.AsStatus(err)
 	}
 	if r != nil {
-		p.peers.shift(r.relation, pod, node.Node().Name, n, p.settings.traffic)
+		r.shift(p.peers.keysOf(pod), node.Node().Name, n)
 	}
 	return nil
 }

@@ -8,7 +8,6 @@ import (
 
 	"berth.dev/berth/pkg/candidates"
 	"berth.dev/berth/pkg/cycles"
-	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/topology"
 )
 
@@ -37,44 +36,12 @@ func (p *Plugin) PreScore(_ context.Context, state fwk.CycleState, _ *v1.Pod, _ 
 	if r == nil {
 		return fwk.NewStatus(fwk.Skip)
 	}
-	t := p.peers.tally(r.relation, p.settings.traffic, p.find)
+	t := p.peers.tally(r.relation, p.find)
 	if t.Total() == 0 {
 		return fwk.NewStatus(fwk.Skip)
 	}
 	state.Write(tallyKey, &tallyState{t})
 	return nil
-}
-
-// far returns how far a node is from what the members of a gang talk to outside it, in the mean; nil if nothing of that
-// is on a node. Siblings do not count: the plan itself keeps them together.
-func (p *Plugin) far(members []*v1.Pod, counts []int) func(*v1.Node) int64 {
-	var tallies []*topology.Tally
-	var times []int64
-	outside := p.settings.traffic
-	outside.gang = 0
-	for i, pod := range members {
-		near, bad := podview.PodNear(pod)
-		if bad != nil {
-			continue // its own cycle says so
-		}
-		r := p.peers.relate(pod, near, outside)
-		if r == nil {
-			continue
-		}
-		if t := p.peers.tally(r, outside, p.find); t.Total() > 0 {
-			tallies, times = append(tallies, t), append(times, int64(counts[i]))
-		}
-	}
-	if tallies == nil {
-		return nil
-	}
-	return func(node *v1.Node) int64 {
-		place, sum := p.place(node), int64(0)
-		for i, t := range tallies {
-			sum += times[i] * t.Mean(place, p.settings.distances)
-		}
-		return sum
-	}
 }
 
 // find returns the place of a node, nil for one that is gone.

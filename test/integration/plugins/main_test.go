@@ -41,7 +41,6 @@ func TestShipped(t *testing.T) {
 	box.SideBySide(t, map[string]func(*testing.T){
 		"addresses": func(t *testing.T) { testAddresses(t, b) },
 		"policies":  func(t *testing.T) { testPolicies(t, b) },
-		"peers":     func(t *testing.T) { testPeers(t, b) },
 		"owners":    func(t *testing.T) { testOwners(t, b) },
 		"hami":      func(t *testing.T) { testHAMi(t, b) },
 	})

@@ -96,7 +96,7 @@ func agentsHaveTheirRights(t *testing.T, shared *box.Box) {
 	}
 	installAgent(t, shared)
 	own, unbound := clientOf(t, agentKubeconfig(t, shared, "own")), clientOf(t, agentKubeconfig(t, shared, ""))
-	inUse := metadata("annotations", map[string]any{wellknown.GPUsInUseKey: "0"})
+	links := metadata("annotations", map[string]any{wellknown.GPULinksKey: `{"links":[]}`})
 	var last error
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -105,14 +105,14 @@ func agentsHaveTheirRights(t *testing.T, shared *box.Box) {
 	})
 	// A policy counts some time after it was created.
 	shared.Await(t, "the policy", func(ctx context.Context) (bool, error) {
-		last = patch(ctx, own, "other", "", inUse)
+		last = patch(ctx, own, "other", "", links)
 		return last != nil && strings.Contains(last.Error(), "its token is for own, the request for other"), nil
 	})
 
-	t.Run("an agent writes and removes its annotations on its own node", func(t *testing.T) {
-		for _, value := range []any{"0", nil} {
+	t.Run("an agent writes and removes its annotation on its own node", func(t *testing.T) {
+		for _, value := range []any{`{"links":[]}`, nil} {
 			if err := patch(t.Context(), own, "own", "",
-				metadata("annotations", map[string]any{wellknown.GPUsInUseKey: value})); err != nil {
+				metadata("annotations", map[string]any{wellknown.GPULinksKey: value})); err != nil {
 				t.Errorf("writing %v: %v", value, err)
 			}
 		}
@@ -125,8 +125,8 @@ func agentsHaveTheirRights(t *testing.T, shared *box.Box) {
 		content     map[string]any
 		want        string
 	}{
-		"another node":                    {own, "other", "", inUse, "its token is for own, the request for other"},
-		"a token that is bound to no pod": {unbound, "own", "", inUse, "its token is for no node, the request for own"},
+		"another node":                    {own, "other", "", links, "its token is for own, the request for other"},
+		"a token that is bound to no pod": {unbound, "own", "", links, "its token is for no node, the request for own"},
 		"a label": {own, "own", "", metadata("labels", map[string]any{"zone": "b"}),
 			"may only change annotations of a node"},
 		"a taint": {own, "own", "",
@@ -137,13 +137,13 @@ func agentsHaveTheirRights(t *testing.T, shared *box.Box) {
 		"a finalizer": {own, "own", "", metadata("finalizers", []any{"example.com/keep"}),
 			"may only change annotations of a node"},
 		"an annotation of another": {own, "own", "", metadata("annotations", map[string]any{"example.com/a": "b"}),
-			"may only change the annotations berth.dev/gpu-devices"},
+			"may only change the annotation berth.dev/gpu-links"},
 		"the price of the node": {own, "own", "",
 			metadata("annotations", map[string]any{"berth.dev/price-per-hour": "0.01"}),
-			"may only change the annotations berth.dev/gpu-devices"},
+			"may only change the annotation berth.dev/gpu-links"},
 		"the removal of an annotation": {own, "own", "",
 			metadata("annotations", map[string]any{"berth.dev/price-per-hour": nil}),
-			"may only change the annotations berth.dev/gpu-devices"},
+			"may only change the annotation berth.dev/gpu-links"},
 		"the status": {own, "own", "status", map[string]any{"status": map[string]any{"allocatable": map[string]any{"nvidia.com/gpu": "64"}}}, `cannot patch resource "nodes/status"`},
 	} {
 		t.Run("refused: "+name, func(t *testing.T) {

@@ -1,7 +1,6 @@
 package tools_test
 
 import (
-	"context"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -69,40 +68,6 @@ func saysWhyItDecided(t *testing.T, cluster *box.Box) {
 			}
 		}
 	}
-
-	// Why a pod was not placed then is remembered, too, when it has a node at last.
-	waits := pod.DeepCopy()
-	waits.Name = "waits"
-	waits.Spec.Containers[0].Resources.Requests["nvidia.com/gpu"] = resource.MustParse("8")
-	waits.Spec.Containers[0].Resources.Limits = waits.Spec.Containers[0].Resources.Requests
-	cluster.Create(t, waits)
-	decided(t, cluster, "waits")
-	if got := atDecision("pod/waits"); !strings.HasPrefix(got, "No node fitted: of 2 nodes, ") {
-		t.Errorf("got %s\nwant first that no node of 2 fitted", got)
-	}
-
-	// Of a gang that fits nowhere, too, for which there may have been no scheduling cycle.
-	for _, name := range []string{"g-0", "g-1", "g-2"} {
-		member := pod.DeepCopy()
-		member.Name, member.Labels = name, map[string]string{"pod-group.scheduling.sigs.k8s.io/name": "g",
-			"pod-group.scheduling.sigs.k8s.io/min-available": "3"}
-		member.Spec.Containers[0].Resources.Requests["nvidia.com/gpu"] = resource.MustParse("4")
-		member.Spec.Containers[0].Resources.Limits = member.Spec.Containers[0].Resources.Requests
-		cluster.Create(t, member)
-	}
-	// A plan may take several cycles, between which the answer is that the gang is being planned.
-	said := ""
-	defer func() {
-		if t.Failed() {
-			t.Log("the last answer about the gang:\n" + said)
-		}
-	}()
-	const want = "It was given no node: gang default/g needs 3 × 4 nvidia.com/gpu, fits "
-	cluster.Await(t, "the answer "+want, func(context.Context) (bool, error) {
-		var status int
-		status, said, _ = berth(t, "explain", "podgroup/g", "--at-decision", "--kubeconfig="+cluster.Kubeconfig())
-		return status == 0 && strings.Contains(strings.ReplaceAll(said, "\n", " "), want), nil
-	})
 
 	config, err := cluster.SchedulerConfig()
 	if err != nil {

@@ -26,8 +26,6 @@ func Prepare(sched *scheduler.Scheduler) error {
 		return fmt.Errorf("preparing the scheduler: %w", err)
 	}
 	decisions.Wrap(sched.Profiles, history)
-	sched.FailureHandler = history.Listen(sched.FailureHandler)
-	coscheduling.OnBlocked(sched.Profiles, history.Blocked)
 	sched.SchedulingQueue, sched.FailureHandler = coscheduling.Listen(sched.Profiles, sched.SchedulingQueue,
 		sched.FailureHandler)
 	return nil

@@ -1,4 +1,4 @@
-package nvidiasmi
+package nodeagent
 
 import (
 	"os"
@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"berth.dev/berth/pkg/gpuview"
 )
 
 // testdata reads an answer of the tool.
@@ -25,17 +27,17 @@ func TestTheMatrixOfEachMachineIsRead(t *testing.T) {
 		gpus int
 		// links counts pairs by link, sample are some of them.
 		links  map[string]int
-		sample []Pair
+		sample []gpuview.Link
 	}{
 		"dgx-a100": {8, map[string]int{"NV12": 28}, nil},
 		"dgx-h100": {8, map[string]int{"NV18": 28}, nil},
 		"4-a100-pcie-bridges": {4, map[string]int{"NV12": 2, "SYS": 4},
-			[]Pair{{0, 1, "NV12"}, {2, 3, "NV12"}, {1, 2, "SYS"}}},
-		"2-sockets-pcie": {8, map[string]int{"PIX": 4, "PXB": 4, "NODE": 4, "SYS": 16}, []Pair{
+			[]gpuview.Link{{0, 1, "NV12"}, {2, 3, "NV12"}, {1, 2, "SYS"}}},
+		"2-sockets-pcie": {8, map[string]int{"PIX": 4, "PXB": 4, "NODE": 4, "SYS": 16}, []gpuview.Link{
 			{0, 1, "PIX"}, {0, 2, "PXB"}, {4, 6, "NODE"}, {6, 7, "PIX"}, {3, 4, "SYS"},
 		}},
 		"single":      {1, nil, nil},
-		"mig-columns": {4, map[string]int{"NODE": 2, "SYS": 4}, []Pair{{0, 1, "NODE"}}},
+		"mig-columns": {4, map[string]int{"NODE": 2, "SYS": 4}, []gpuview.Link{{0, 1, "NODE"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -49,8 +51,8 @@ func TestTheMatrixOfEachMachineIsRead(t *testing.T) {
 				if links == nil {
 					links = map[string]int{}
 				}
-				links[p.Link]++
-				byGPUs[[2]int{p.A, p.B}] = p.Link
+				links[p.Name]++
+				byGPUs[[2]int{p.A, p.B}] = p.Name
 			}
 			if n != tc.gpus {
 				t.Errorf("%d GPUs, want %d", n, tc.gpus)
@@ -59,8 +61,8 @@ func TestTheMatrixOfEachMachineIsRead(t *testing.T) {
 				t.Errorf("pairs by link (-want +got):\n%s", diff)
 			}
 			for _, want := range tc.sample {
-				if got := byGPUs[[2]int{want.A, want.B}]; got != want.Link {
-					t.Errorf("link of GPUs %d and %d is %q, want %q", want.A, want.B, got, want.Link)
+				if got := byGPUs[[2]int{want.A, want.B}]; got != want.Name {
+					t.Errorf("link of GPUs %d and %d is %q, want %q", want.A, want.B, got, want.Name)
 				}
 			}
 		})
@@ -107,7 +109,7 @@ func FuzzTopology(f *testing.F) {
 			t.Fatalf("%d pairs of %d GPUs", len(pairs), n)
 		}
 		for _, p := range pairs {
-			if p.A < 0 || p.A >= p.B || p.B >= maxGPUs {
+			if p.A < 0 || p.A >= p.B || p.B >= gpuview.MaxGPUs {
 				t.Fatalf("pair %v", p)
 			}
 		}

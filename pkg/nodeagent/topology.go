@@ -1,7 +1,6 @@
-package nvidiasmi
+package nodeagent
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"regexp"
@@ -9,26 +8,8 @@ import (
 	"strings"
 
 	"berth.dev/berth/pkg/gpu"
+	"berth.dev/berth/pkg/gpuview"
 )
-
-// Pair is the connection of two GPUs, A below B, by the name that the tool gives it.
-type Pair struct {
-	A, B int
-	Link string
-}
-
-// Topology returns how each two of the machine's GPUs are connected.
-func (t *Tool) Topology(ctx context.Context) ([]Pair, error) {
-	text, err := t.run(ctx, "topo", "-m")
-	if err != nil {
-		return nil, err
-	}
-	_, pairs, err := parseTopology(text)
-	if err != nil {
-		return nil, fmt.Errorf("reading the answer of nvidia-smi topo -m: %w", err)
-	}
-	return pairs, nil
-}
 
 var (
 	// escape is how newer tools underline the header, terminal or not.
@@ -39,7 +20,7 @@ var (
 // parseTopology reads the matrix. Its header names the columns: the GPUs come first, then network cards, then
 // affinities, whose names have spaces. Rows are named alike; those of network cards and the legends below are passed
 // over. It returns the number of GPUs and each pair once.
-func parseTopology(text string) (int, []Pair, error) {
+func parseTopology(text string) (int, []gpuview.Link, error) {
 	var gpus []int
 	cells := map[[2]int]string{}
 	seen := map[int]bool{}
@@ -84,8 +65,8 @@ func parseTopology(text string) (int, []Pair, error) {
 }
 
 // pairsOf checks that the matrix is whole and symmetric.
-func pairsOf(gpus []int, rows map[int]bool, cells map[[2]int]string) ([]Pair, error) {
-	var pairs []Pair
+func pairsOf(gpus []int, rows map[int]bool, cells map[[2]int]string) ([]gpuview.Link, error) {
+	var pairs []gpuview.Link
 	for i, a := range gpus {
 		switch {
 		case i > 0 && a <= gpus[i-1]:
@@ -103,7 +84,7 @@ func pairsOf(gpus []int, rows map[int]bool, cells map[[2]int]string) ([]Pair, er
 			if _, err := gpu.ParseLink(link); err != nil {
 				return nil, fmt.Errorf("link of GPUs %d and %d: %w", b, a, err)
 			}
-			pairs = append(pairs, Pair{A: b, B: a, Link: link})
+			pairs = append(pairs, gpuview.Link{A: b, B: a, Name: link})
 		}
 	}
 	if len(rows) != len(gpus) {
@@ -118,5 +99,5 @@ func columnIndex(word string) (int, bool) {
 		return 0, false
 	}
 	index, err := strconv.Atoi(match[1])
-	return index, err == nil && index < maxGPUs
+	return index, err == nil && index < gpuview.MaxGPUs
 }
