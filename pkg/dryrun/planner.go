@@ -15,7 +15,6 @@ import (
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangplan"
 	"berth.dev/berth/pkg/gangview"
-	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/profiles"
 	"berth.dev/berth/pkg/topology"
 )
@@ -62,18 +61,6 @@ type Sources struct {
 	GPUs *gpuview.ProfileKeys
 	// Said returns what another plugin said last when it turned a member of the gang away.
 	Said func(gang.ID) string
-}
-
-// Moving returns a planner that takes pods that run as they will be when they are created again.
-func (p *Planner) Moving() *Planner {
-	moving := &Planner{Sources: p.Sources}
-	moving.Pod = func(r gang.Ref) *v1.Pod {
-		if pod := p.Pod(r); pod != nil {
-			return gpuview.Unplaced(pod)
-		}
-		return nil
-	}
-	return moving
 }
 
 // Plan places the gang on nodes in a dry run, on GPUs of one model where that is possible, in the order of its ranks.

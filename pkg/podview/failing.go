@@ -1,26 +1,29 @@
 package podview
 
 import (
+	"fmt"
+	"maps"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/kubernetes/pkg/apis/core/v1/helper"
 )
 
-// FailingDevices returns the devices of the pod that its kubelet calls unhealthy, by what its containers report of
-// device plugins and of resource claims.
-func FailingDevices(pod *v1.Pod) []string {
-	var failing []string
-	for _, statuses := range [][]v1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
-		for i := range statuses {
-			for _, resource := range statuses[i].AllocatedResourcesStatus {
-				for _, device := range resource.Resources {
-					if device.Health == v1.ResourceHealthStatusUnhealthy {
-						failing = append(failing, string(device.ResourceID))
-					}
-				}
-			}
+// FailingHardware says which hardware of the node fails by what the node reports, as a clause without a subject;
+// nothing if none does. The node is about to go, or its kubelet offers some of the devices of a kind, but not all. With
+// none on offer, their plugin may be away.
+func FailingHardware(node *v1.Node) string {
+	switch taint := LeavingTaint(node); {
+	case taint != "":
+		return "has the taint " + taint
+	case node.DeletionTimestamp != nil:
+		return "is being deleted"
+	}
+	for _, name := range slices.Sorted(maps.Keys(node.Status.Capacity)) {
+		all, works := node.Status.Capacity[name], node.Status.Allocatable[name]
+		if helper.IsExtendedResourceName(name) && !works.IsZero() && works.Cmp(all) < 0 {
+			return fmt.Sprintf("offers %s of %s %s", works.String(), all.String(), name)
 		}
 	}
-	slices.Sort(failing)
-	return slices.Compact(failing)
+	return ""
 }

@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/wellknown"
 )
 
@@ -184,25 +183,9 @@ func (w *world) breakGPU(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	gpus := make([]gpuview.PublishedGPU, node.Status.Capacity.Name("nvidia.com/gpu", resource.DecimalSI).Value())
-	for i := range gpus {
-		gpus[i] = gpuview.PublishedGPU{Index: i, UUID: fmt.Sprintf("GPU-%s-%d", name, i), Healthy: i > 0}
-	}
-	listed, err := gpuview.EncodeGPUs(gpus)
-	if err != nil {
-		return err
-	}
-	metadata, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"annotations": map[string]string{wellknown.GPUDevicesKey: listed}}})
-	if err != nil {
-		return err
-	}
-	offered := fmt.Appendf(nil, `{"status":{"allocatable":{"nvidia.com/gpu":"%d"}}}`, len(gpus)-1)
-	if _, err := nodes.Patch(ctx, node.Name, types.StrategicMergePatchType, offered, metav1.PatchOptions{},
-		"status"); err != nil {
-		return err
-	}
-	_, err = nodes.Patch(ctx, node.Name, types.MergePatchType, metadata, metav1.PatchOptions{})
+	gpus := node.Status.Capacity.Name("nvidia.com/gpu", resource.DecimalSI).Value()
+	offered := fmt.Appendf(nil, `{"status":{"allocatable":{"nvidia.com/gpu":"%d"}}}`, gpus-1)
+	_, err = nodes.Patch(ctx, node.Name, types.StrategicMergePatchType, offered, metav1.PatchOptions{}, "status")
 	return err
 }
 
