@@ -10,8 +10,6 @@ import (
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/evictor"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/members"
-	"berth.dev/berth/pkg/profiles"
 	"berth.dev/berth/pkg/reservation"
 	"berth.dev/berth/pkg/retry"
 	"berth.dev/berth/pkg/waitlist"
@@ -53,15 +51,13 @@ type dueTimes struct{ look, anyway time.Time }
 
 // Rooms are the owners of state that the loop asks and tells.
 type Rooms struct {
-	Ledger   *gang.Ledger
-	Members  *members.Directory
-	Profiles *profiles.Set
-	Effects  *Executor
-	Holds    *reservation.Holds
-	Evictor  *evictor.Evictor
-	Held     *HeldPods
-	Pace     *retry.Pace
-	Backoff  gang.Backoff
+	Ledger  *gang.Ledger
+	Effects *Executor
+	Holds   *reservation.Holds
+	Evictor *evictor.Evictor
+	Held    *HeldPods
+	Pace    *retry.Pace
+	Backoff gang.Backoff
 	// Forgotten is told of gangs that the ledger has forgotten.
 	Forgotten func(gang.ID)
 }

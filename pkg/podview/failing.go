@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/kubernetes/pkg/apis/core/v1/helper"
 )
 
 // FailingHardware says which hardware of the node fails by what the node reports, as a clause without a subject;
@@ -21,9 +21,14 @@ func FailingHardware(node *v1.Node) string {
 	}
 	for _, name := range slices.Sorted(maps.Keys(node.Status.Capacity)) {
 		all, works := node.Status.Capacity[name], node.Status.Allocatable[name]
-		if helper.IsExtendedResourceName(name) && !works.IsZero() && works.Cmp(all) < 0 {
+		if isExtended(name) && !works.IsZero() && works.Cmp(all) < 0 {
 			return fmt.Sprintf("offers %s of %s %s", works.String(), all.String(), name)
 		}
 	}
 	return ""
+}
+
+// isExtended reports whether the resource is one of devices, and not one of Kubernetes itself.
+func isExtended(name v1.ResourceName) bool {
+	return strings.Contains(string(name), "/") && !strings.Contains(string(name), v1.ResourceDefaultNamespacePrefix)
 }

@@ -131,8 +131,8 @@ func (c *coordinator) newLoop(inbox *gangloop.Inbox) *gangloop.Loop {
 	list.Capacity, list.Pod, list.PodGroup, list.Profiles, list.Topology = c.headroom, c.members.Pod, c.members.Group,
 		c.profiles, c.planner.Topology
 	list.Blocks = c.holds.Gate.Away.Blocks
-	return gangloop.New(gangloop.Rooms{Ledger: c.ledger, Members: c.members, Profiles: c.profiles, Effects: c.effects,
-		Holds: c.holds, Evictor: c.evictor, Held: c.held, Pace: &c.pace, Backoff: c.settings.backoff,
+	return gangloop.New(gangloop.Rooms{Ledger: c.ledger, Effects: c.effects, Holds: c.holds,
+		Evictor: c.evictor, Held: c.held, Pace: &c.pace, Backoff: c.settings.backoff,
 		Forgotten: func(id gang.ID) {
 			c.told.owners.Drop(id)
 			c.told.messages.forget(id)
