@@ -8,10 +8,9 @@ import (
 
 // setSearch looks for a cheap plan for a gang with sets.
 //
-// Which domain is the best for a set depends on those of the others, and all of them on who has gone. So units go in
-// the order of their cost until all sets find domains, and none of a higher rank than has to; domains that cost less
-// for each member are filled first. Then units come back that take nothing of what was found, and it is tried whether
-// the sets find room with one more of them back.
+// Which domain is the best for a set depends on those of the others, and all of them on who has gone. So all units go up
+// to a rank, the lowest with which all sets find domains; domains that cost less for each member are filled first. Then
+// units come back that take nothing of what was found.
 type setSearch struct {
 	*search
 	answer *tree.Answer

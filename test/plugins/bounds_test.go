@@ -85,9 +85,6 @@ var bounds = map[string]map[string]string{
 		"Slices.locals": byNode, "Slices.nodes": byNode, "State.stamps": byNode, "claimDevice.capacity": byNode,
 		"deviceNodeReader.byKey": byNode, "deviceNodeReader.counters": byNode, "remembered.byNode": byNode,
 	},
-	"pkg/clusterwide": {
-		"Book.counters": byAdmin,
-	},
 	"pkg/capacity": {
 		"stockWords":      inSource,
 		"boundPods.byUID": byPod, "boundPods.leaving": byPod, "boundPods.priorities": byPod, "memo.domains": byNode,
@@ -209,7 +206,6 @@ var bounds = map[string]map[string]string{
 	"pkg/evictor": {
 		"Evictor.work": byPod, "attempt.said": byPod,
 		"checking.gone": oneCycle, "checking.said": oneCycle, "demand.held": oneCycle,
-		"demand.own": oneCycle, "demand.wanted": oneCycle, "problemBuilder.holdersLeaving": oneCycle,
 		"problemBuilder.leaving": oneCycle, "proposal.pods": byNode, "division.nodes": byNode,
 		"coverage.byNamespace": oneCycle, "flight.requests": "1,000 gangs and pods (mostAfterFlight)",
 	},

@@ -172,7 +172,7 @@ func (w *world) doTaint(ctx context.Context, l *line) error {
 	return nil
 }
 
-// doBreak has the first GPU of each node fail, at the same time: its agent says so, and the kubelet offers the others.
+// doBreak has a GPU of each node fail, at the same time: the kubelet offers the others.
 func (w *world) doBreak(ctx context.Context, l *line) error {
 	return inParallel(len(l.args), func(i int) error { return w.breakGPU(ctx, l.args[i]) })
 }
