@@ -74,14 +74,6 @@ func (w *Work) Lost(now time.Time, most Limits) int64 {
 	return minutes * w.MilliCPUs / cpusOfGPU
 }
 
-// Occupies is what the pod occupies, in thousandths of GPUs.
-func (w *Work) Occupies() int64 {
-	if w.MilliGPUs > 0 {
-		return w.MilliGPUs
-	}
-	return w.MilliCPUs / cpusOfGPU
-}
-
 // IsProtected reports whether the pod has just started and asks for time to do something.
 func (w *Work) IsProtected(now time.Time, most Limits) bool {
 	return !w.Started.IsZero() && now.Before(w.Started.Add(min(w.Protected, most.Protected)))
