@@ -36,7 +36,7 @@ func (p *Profile) lacksAfter(id gang.ID, found *proposal) bool {
 			own = append(own, info)
 		}
 	}
-	return waitlist.Lack(p.framework, id, pg, own, nodes) != nil
+	return len(waitlist.Lack(p.framework, id, pg, own, nodes).Short) > 0
 }
 
 // own returns the members of the gang that the nodes hold already.
