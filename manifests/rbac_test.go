@@ -134,10 +134,6 @@ func TestWhatWeMayDoBeyondTheStockSchedulerIsThisList(t *testing.T) {
 		"watch scheduling.k8s.io/podgroups",
 		"patch scheduling.k8s.io/podgroups/status",
 		"update scheduling.k8s.io/podgroups/status",
-		"create lifecycle.k8s.io/evictionrequests",
-		"delete lifecycle.k8s.io/evictionrequests",
-		"list lifecycle.k8s.io/evictionrequests",
-		"watch lifecycle.k8s.io/evictionrequests",
 	}
 	// What gangs are made of.
 	for _, kind := range gangview.OwnerKindNames() {

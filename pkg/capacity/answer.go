@@ -263,12 +263,16 @@ func (x *Index) causes(s *shape, beside *besides) []gangplan.NodeCause {
 
 func positive(n int) bool { return n > 0 }
 
-// stockWords are those of the scheduler's own filters for what a verdict says.
+// FailingHardware is what Coscheduling says of nodes with failing hardware, which members of gangs keep off.
+const FailingHardware = "node(s) had failing hardware"
+
+// stockWords are those of the filters for what a verdict says.
 var stockWords = map[verdict]string{
 	cordoned:   "node(s) were unschedulable",
 	misnamed:   "node(s) didn't match the requested node name",
 	tainted:    "node(s) had untolerated taint(s)",
 	unselected: "node(s) didn't match Pod's node affinity/selector",
+	failing:    FailingHardware,
 }
 
 // Cause returns a cause whose words have no amounts.

@@ -152,6 +152,7 @@ func altered(old, node *v1.Node) bool {
 	return old.Spec.Unschedulable != node.Spec.Unschedulable ||
 		!maps.Equal(old.Labels, node.Labels) ||
 		!maps.Equal(old.Annotations, node.Annotations) ||
+		podview.FailingHardware(old) != podview.FailingHardware(node) ||
 		!slices.EqualFunc(old.Spec.Taints, node.Spec.Taints, func(a, b v1.Taint) bool {
 			return a.Key == b.Key && a.Value == b.Value && a.Effect == b.Effect
 		})

@@ -5,6 +5,7 @@ import (
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/klog/v2"
 
+	"berth.dev/berth/pkg/podview"
 	"berth.dev/berth/pkg/profiles"
 )
 
@@ -20,11 +21,12 @@ const (
 	misnamed
 	tainted
 	unselected
+	failing
 	verdicts
 )
 
 // placementRule is what several shapes have in common: node selector, required node affinity, tolerations. It is judged
-// for a node only when the node's labels, taints or cordon change.
+// for a node only when the node's labels, taints, cordon or hardware change.
 type placementRule struct {
 	description string
 	holders     int
@@ -82,6 +84,9 @@ func (r *placementRule) judge(node *v1.Node) verdict {
 	// An affinity that cannot be read rules nothing out here: a cycle of the pod reports it.
 	if ok, err := r.affinity.Match(node); r.checks&profiles.ChecksAffinity != 0 && err == nil && !ok {
 		return unselected
+	}
+	if r.checks&profiles.ChecksHardware != 0 && podview.FailingHardware(node) != "" {
+		return failing
 	}
 	return admitted
 }

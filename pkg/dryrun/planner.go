@@ -64,18 +64,6 @@ type Sources struct {
 	Said func(gang.ID) string
 }
 
-// Moving returns a planner that takes pods that run as they will be when they are created again.
-func (p *Planner) Moving() *Planner {
-	moving := &Planner{Sources: p.Sources}
-	moving.Pod = func(r gang.Ref) *v1.Pod {
-		if pod := p.Pod(r); pod != nil {
-			return gpuview.Unplaced(pod)
-		}
-		return nil
-	}
-	return moving
-}
-
 // Plan places the gang on nodes in a dry run, on GPUs of one model where that is possible, in the order of its ranks.
 func (p *Planner) Plan(ctx context.Context, id gang.ID, turn gang.Turn, nodes []fwk.NodeInfo) (*Plan, error) {
 	w := &Work{Ctx: ctx, bounded: true}

@@ -44,8 +44,6 @@ const (
 	// evicting attempts send the requests to evict, awaiting ones wait for the pods to terminate.
 	evicting
 	awaiting
-	// notified attempts wait for the end of the notice that victims have.
-	notified
 )
 
 // Step is what the owner of an attempt has to do.
@@ -67,10 +65,6 @@ const (
 	ChooseOthers
 	// GiveUp means that the attempt ends.
 	GiveUp
-	// WaitForNotice means that victims have notice, and EndNotice that it has ended: victims are searched for again, as
-	// other things may have changed, and evicted unless they are others that have yet to be told.
-	WaitForNotice
-	EndNotice
 )
 
 // NewAttempt returns an attempt that has yet to begin.
@@ -85,15 +79,10 @@ func (a *Attempt) Ask(left int, now time.Time) Step {
 		if now.Sub(a.planned) < planAge {
 			return UsePlan
 		}
-	case evicting, awaiting, notified:
+	case evicting, awaiting:
 		switch {
 		case left == 0:
 			return Restart
-		case a.stage == notified && a.Overdue(now):
-			a.stage = resting
-			return Search
-		case a.stage == notified:
-			return WaitForNotice
 		case !a.Overdue(now):
 			return Wait
 		}
@@ -113,11 +102,6 @@ func (a *Attempt) Review(left int, now time.Time) Step {
 			return GiveUp
 		}
 	case a.stage == evicting:
-	case a.stage == notified:
-		if left == 0 || a.Overdue(now) {
-			a.stage, a.idle = resting, now
-			return EndNotice
-		}
 	case left == 0:
 		a.idle = now
 	case a.Overdue(now):
@@ -153,17 +137,6 @@ func (a *Attempt) Evicting() { *a = Attempt{stage: evicting} }
 // Awaiting reports to the attempt that pods terminate, which should have gone at a time.
 func (a *Attempt) Awaiting(gone time.Time) {
 	a.stage, a.Until, a.idle = awaiting, gone.Add(Grace), time.Time{}
-}
-
-// Notified reports to the attempt that victims have notice, which ends at a time.
-func (a *Attempt) Notified(ends time.Time) { *a = Attempt{stage: notified, Until: ends} }
-
-// HasNotified reports whether victims have notice.
-func (a *Attempt) HasNotified() bool { return a.stage == notified }
-
-// HasVictims reports whether it is settled which pods go.
-func (a *Attempt) HasVictims() bool {
-	return a.stage == notified || a.stage == evicting || a.stage == awaiting
 }
 
 // Overdue reports whether the awaited pods have had their time.

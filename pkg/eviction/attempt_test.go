@@ -10,7 +10,6 @@ func TestAttempt(t *testing.T) {
 	at := func(d time.Duration) time.Time { return t0.Add(d) }
 	searched := func(a *Attempt) { a.Searching(); a.Planned(t0) }
 	evicted := func(a *Attempt) { a.Evicting(); a.Awaiting(at(10 * time.Second)) }
-	notice := func(a *Attempt) { a.Notified(at(time.Minute)) }
 	late := func(a *Attempt) { evicted(a); a.Ask(1, at(40*time.Second)) }
 	for _, tc := range []struct {
 		name    string
@@ -34,13 +33,6 @@ func TestAttempt(t *testing.T) {
 		{"once others may be chosen, victims are searched for", late, 1, 41 * time.Second, Search, Wait},
 		{"it lasts as long as pods are late", late, 1, time.Hour, Search, Wait},
 		{"it ends some time after the late ones have gone", late, 0, 41*time.Second + patience, Search, GiveUp},
-		{"victims have notice", notice, 2, time.Minute - 1, WaitForNotice, Wait},
-		{"when the notice has ended, victims are searched for again", notice, 2, time.Minute, Search, EndNotice},
-		{"when all victims have ended during the notice, all begins again", notice, 0, time.Second, Restart, EndNotice},
-		{"after the notice the gang has some time to come back",
-			func(a *Attempt) { notice(a); a.Review(1, at(time.Minute)) }, 1, time.Minute + patience, Search, Wait},
-		{"and no more", func(a *Attempt) { notice(a); a.Review(1, at(time.Minute)) }, 1, time.Minute + patience + 1, Search,
-			GiveUp},
 		{"when nothing else helps while pods are late, it begins again",
 			func(a *Attempt) { late(a); searched(a); a.GivenUp() }, 1, 41 * time.Second, Search, Wait},
 	} {

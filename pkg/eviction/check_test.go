@@ -79,54 +79,8 @@ func (k reckoning) free(node int) Vector {
 	return free
 }
 
-// pools is what is left of the pools after the evictions.
-func (k reckoning) pools() Vector {
-	var left Vector
-	for i := range k.p.Pools {
-		free := k.p.Pools[i].Free
-		for v := range k.p.Victims {
-			if k.gone[v] {
-				free += k.p.Victims[v].Holds[i]
-			}
-		}
-		left = append(left, free)
-	}
-	return left
-}
-
-// take takes what members of the class hold on the node, and reports whether there is as much.
-func (k reckoning) take(c *Class, node, members int, left Vector) bool {
-	ok := true
-	for i, amount := range c.Asks {
-		if covers := k.p.Pools[i].Covers; covers == nil || covers[node] {
-			left[i] -= amount * int64(members)
-			ok = ok && (amount == 0 || left[i] >= 0)
-		}
-	}
-	return ok
-}
-
-// wanted reports whether the minimum resources are free.
-func (k reckoning) wanted() bool {
-	sum := make(Vector, len(k.p.Nodes[0].Free))
-	for n := range k.p.Nodes {
-		for r, amount := range k.free(n) {
-			sum[r] += max(amount, 0)
-		}
-	}
-	for r, amount := range k.p.Wanted {
-		if sum[r] < amount {
-			return false
-		}
-	}
-	return true
-}
-
 // fits reports whether the gang can be placed on some domain, trying every placement. Rank is that of the domain.
 func (k reckoning) fits() (rank int, ok bool) {
-	if !k.wanted() {
-		return 0, false
-	}
 	domains := k.p.Domains
 	if domains == nil {
 		all := Domain{}
@@ -140,7 +94,7 @@ func (k reckoning) fits() (rank int, ok bool) {
 		for _, n := range d.Nodes {
 			free[n] = k.free(n)
 		}
-		if k.pack(d.Nodes, free, k.pools(), 0, 0, 0, map[string]int{}) && (!ok || d.Rank < rank) {
+		if k.pack(d.Nodes, free, 0, 0, 0, map[string]int{}) && (!ok || d.Rank < rank) {
 			rank, ok = d.Rank, true
 		}
 	}
@@ -148,8 +102,7 @@ func (k reckoning) fits() (rank int, ok bool) {
 }
 
 // pack tries every number of members of each class on each node.
-func (k reckoning) pack(nodes []int, free map[int]Vector, pools Vector, class, at, used int,
-	counts map[string]int) bool {
+func (k reckoning) pack(nodes []int, free map[int]Vector, class, at, used int, counts map[string]int) bool {
 	total := counts["total"]
 	if k.p.Need.MetBy(total, func(role string) int { return counts["role "+role] }) {
 		return true
@@ -158,7 +111,7 @@ func (k reckoning) pack(nodes []int, free map[int]Vector, pools Vector, class, a
 		return false
 	}
 	if at == len(nodes) {
-		return k.pack(nodes, free, pools, class+1, 0, 0, counts)
+		return k.pack(nodes, free, class+1, 0, 0, counts)
 	}
 	c, n := k.p.Classes[class], nodes[at]
 	if c.Fits == nil || c.Fits[n] {
@@ -166,15 +119,13 @@ func (k reckoning) pack(nodes []int, free map[int]Vector, pools Vector, class, a
 		for r, amount := range c.Demand {
 			can = can && (amount == 0 || free[n][r] >= amount)
 		}
-		less := slices.Clone(pools)
-		can = k.take(&c, n, 1, less) && can
 		if can {
 			for r, amount := range c.Demand {
 				free[n][r] -= amount
 			}
 			counts["total"]++
 			counts["role "+c.Role]++
-			found := k.pack(nodes, free, less, class, at, used+1, counts)
+			found := k.pack(nodes, free, class, at, used+1, counts)
 			counts["total"]--
 			counts["role "+c.Role]--
 			for r, amount := range c.Demand {
@@ -185,7 +136,7 @@ func (k reckoning) pack(nodes []int, free map[int]Vector, pools Vector, class, a
 			}
 		}
 	}
-	return k.pack(nodes, free, pools, class, at+1, used, counts)
+	return k.pack(nodes, free, class, at+1, used, counts)
 }
 
 // reckoned is what is lost of one importance.
@@ -319,9 +270,6 @@ func wrongWith(p *Problem, e Plan) string {
 	if rule := k.illegal(); rule != "" {
 		return rule
 	}
-	if !k.wanted() {
-		return fmt.Sprintf("less than %v is free", p.Wanted)
-	}
 	for _, id := range e.Groups {
 		lost := 0
 		for i, v := range p.Victims {
@@ -354,7 +302,6 @@ func (k reckoning) misplaced(assignments []Placement) string {
 		free[k.p.Nodes[n].Name], index[k.p.Nodes[n].Name] = k.free(n), n
 	}
 	count, byRole, total := make([]int, len(k.p.Classes)), map[string]int{}, 0
-	pools := k.pools()
 	for _, a := range assignments {
 		c := k.p.Classes[a.Class]
 		if c.Fits != nil && !c.Fits[index[a.Node]] || a.Members < 1 {
@@ -364,9 +311,6 @@ func (k reckoning) misplaced(assignments []Placement) string {
 			if free[a.Node][r] -= amount * int64(a.Members); amount > 0 && free[a.Node][r] < 0 {
 				return fmt.Sprintf("%+v has no room", a)
 			}
-		}
-		if !k.take(&c, index[a.Node], a.Members, pools) {
-			return fmt.Sprintf("%+v holds more of a pool than there is", a)
 		}
 		count[a.Class] += a.Members
 		byRole[c.Role] += a.Members

@@ -72,7 +72,7 @@ func (s *search) choose() (Plan, bool) {
 	ranks := s.domainsByRank()
 	for _, domain := range slices.Concat(ranks...) {
 		s.enter(domain)
-		if short := newShortage(s.state); !short.any() && s.arrange(false) {
+		if s.arrange(false) {
 			return s.plan(), true
 		}
 	}
@@ -99,9 +99,7 @@ func (s *search) reason() string {
 	if slices.ContainsFunc(p.Victims, func(v Victim) bool { return len(v.Budgets) > 0 }) {
 		unprotected := *p
 		unprotected.Budgets = slices.Repeat([]int{len(p.Victims)}, len(p.Budgets))
-		other := newSearch(&unprotected)
-		other.work = improveWork
-		if _, ok := other.choose(); ok {
+		if _, ok := newSearch(&unprotected).choose(); ok {
 			return "PodDisruptionBudgets do not allow the evictions that would make room"
 		}
 	}
@@ -111,10 +109,8 @@ func (s *search) reason() string {
 	if p.Tree != nil {
 		return "evicting pods of lower priority does not make room for each group or segment in a domain of its own"
 	}
-	if need := p.Need.Members(); s.most < need {
-		return fmt.Sprintf("evicting pods of lower priority makes room for %d of %s", s.most, plural.Of(need, "member"))
-	}
-	return "evicting pods of lower priority does not free the minimum resources"
+	return fmt.Sprintf("evicting pods of lower priority makes room for %d of %s", s.most,
+		plural.Of(p.Need.Members(), "member"))
 }
 
 // domainsByRank returns the nodes of the domains, grouped by rank.

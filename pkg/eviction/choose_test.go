@@ -147,14 +147,6 @@ func TestChoose(t *testing.T) {
 			problem: wants(1, 8, 0, 0).with(half("a", 0, coveredBy(0)), half("b", 0), full("c", 1, ofPriority(50))).
 				allowing(0),
 			outcome: RoomAfterEviction, victims: []gang.UID{"c"}},
-		{name: "a budget that is too small for the cheapest nodes is enough for others",
-			outcome: RoomAfterEviction, problem: wants(4, 8, zeros(8)...).change(func(p *Problem) {
-				p.Budgets = []int{4}
-				for n := range 4 {
-					p.with(half(fmt.Sprint("a", n), n, coveredBy(0)), half(fmt.Sprint("b", n), n, coveredBy(0)))
-					p.with(half(fmt.Sprint("c", n), 4+n, coveredBy(0))).filled(4+n, 4)
-				}
-			}), victims: append([]gang.UID{"c0", "c1", "c2", "c3"}, singles(4, 4, 4)...)},
 		{name: "a budget is used where it helps",
 			problem: wants(1, 8, 0, 0).
 				with(half("a", 0, coveredBy(0)), half("b", 0, coveredBy(0))).
@@ -301,23 +293,6 @@ func TestChoose(t *testing.T) {
 			problem: wants(3, 8, 0, 0).with(full("a", 0), full("b", 1), full("c", 1)).change(func(p *Problem) {
 				p.Classes = []Class{{Demand: Vector{8}, Count: 2}, {Demand: Vector{4}, Count: 1, Fits: []bool{true, false}}}
 			})},
-
-		{name: "minimum resources are freed on any node",
-			problem: wants(1, 8, 0, 0).with(full("a", 0), full("b", 1, ofPriority(2))).change(func(p *Problem) {
-				p.Wanted = Vector{16}
-			}),
-			outcome: RoomAfterEviction, victims: []gang.UID{"a", "b"}},
-		{name: "minimum resources that are free already cost nothing",
-			problem: wants(1, 8, 0, 7, 1).with(full("a", 0), full("b", 1)).change(func(p *Problem) {
-				p.Wanted = Vector{16}
-			}),
-			outcome: RoomAfterEviction, victims: []gang.UID{"a"}},
-		{name: "minimum resources that cannot be freed",
-			problem: wants(1, 8, 0).with(full("a", 0)).change(func(p *Problem) { p.Wanted = Vector{9} }),
-			reason:  "evicting pods of lower priority does not free the minimum resources"},
-		{name: "there may be room, but not the minimum resources",
-			problem: wants(1, 8, 8, 0).with(full("a", 1)).change(func(p *Problem) { p.Wanted = Vector{9} }),
-			outcome: RoomAfterEviction, victims: []gang.UID{"a"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

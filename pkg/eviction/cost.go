@@ -2,7 +2,6 @@ package eviction
 
 import (
 	"cmp"
-	"math"
 	"slices"
 )
 
@@ -116,10 +115,6 @@ type costs struct {
 	// in equal shares for the nodes that its eviction helps.
 	spread []int
 	share  bool
-	// frugal is set while units that take from budgets come last.
-	frugal bool
-	// kept is a unit that has to stay, -1 for none.
-	kept int
 }
 
 // of is what the eviction of the units costs. Shared costs count for one of the nodes that it helps, which are at most
@@ -128,22 +123,8 @@ func (c *costs) of(units []int, helped int) Cost {
 	var sum Cost
 	for _, u := range units {
 		sum.add(c.unit(u, helped))
-		if scarce := c.scarce(u); scarce > 0 {
-			sum.add(costLevel{rank: rank{priority: math.MaxInt32, protected: true}, milliPods: int64(scarce)})
-		}
 	}
 	return sum
-}
-
-// scarce is how much a unit takes of all budgets, if the search is to save them.
-func (c *costs) scarce(unit int) int {
-	scarce := 0
-	if c.frugal {
-		for _, use := range c.units[unit].uses {
-			scarce += use.pods
-		}
-	}
-	return scarce
 }
 
 // unit is what a unit costs besides what is gone of it, or the share of one node.
@@ -193,7 +174,6 @@ const podWeight = 1e-6
 func (c *costs) sort(candidates []candidate) {
 	slices.SortFunc(candidates, func(a, b candidate) int {
 		return cmp.Or(
-			cmp.Compare(c.scarce(a.unit), c.scarce(b.unit)),
 			a.cost.compare(b.cost.rank),
 			cmp.Compare(b.value, a.value),
 			c.compareImportance(a.unit, b.unit),

@@ -20,7 +20,7 @@ type domain struct {
 // enter makes other nodes the domain, and starts afresh.
 func (s *domain) enter(nodes []int) {
 	s.undo(0)
-	s.removeAll()
+	s.removeAll(highest)
 	s.nodes = s.nodes[:0]
 	clear(s.within)
 	clear(s.spread)

@@ -44,9 +44,6 @@ func drawProblem(d drawFunc, most problemSize) *Problem {
 	if most.classes > 1 && d("roles", 0, 1) == 1 {
 		p.Need.Roles = map[string]int{"leader": d("leaders", 0, 2)}
 	}
-	if d("wanting", 0, 5) == 0 {
-		p.Wanted = vector("wanted", 0, 8)
-	}
 	if d("domains", 0, 3) == 0 {
 		p.Domains = []Domain{}
 		for rank := range d("ranks", 1, 2) {
@@ -64,22 +61,6 @@ func drawProblem(d drawFunc, most problemSize) *Problem {
 	for range d("budgets", 0, most.budgets) {
 		p.Budgets = append(p.Budgets, d("allowed", 0, 3))
 	}
-	if d("pooled", 0, 2) == 0 {
-		for range d("pools", 1, 2) {
-			pool := Pool{Free: int64(d("left", -1, 2))}
-			if d("partial", 0, 1) == 0 {
-				for range p.Nodes {
-					pool.Covers = append(pool.Covers, d("covers", 0, 1) == 1)
-				}
-			}
-			p.Pools = append(p.Pools, pool)
-		}
-		for i := range p.Classes {
-			for range p.Pools {
-				p.Classes[i].Asks = append(p.Classes[i].Asks, int64(d("asks", 0, 2)))
-			}
-		}
-	}
 	groups := d("groups", 0, most.groups)
 	for i := range d("victims", 0, most.victims) {
 		v := Victim{
@@ -92,9 +73,6 @@ func drawProblem(d drawFunc, most problemSize) *Problem {
 		v.Protected = d("protected", 0, 9) == 0
 		if d("elsewhere", 0, 20) == 0 {
 			v.Node = -1
-		}
-		for range p.Pools {
-			v.Holds = append(v.Holds, int64(d("holds", 0, 2)))
 		}
 		if g := d("group", 0, groups); g > 0 {
 			v.Group = gang.ID{Namespace: "ns", Name: fmt.Sprintf("g%d", g)}

@@ -53,7 +53,7 @@ func (s *domain) place(class, want int, evict bool) {
 			all.Push(o)
 			continue
 		}
-		touched := []int{node} // what others have freed of a pool may do
+		touched := []int{node}
 		for _, u := range o.units {
 			s.remove(u)
 			for _, part := range s.units[u].parts {
@@ -99,7 +99,7 @@ func (s *domain) offer(class, node, want int) (offer, bool) {
 		} else {
 			room.add(c.frees, by)
 		}
-		fits = s.fitsIn(room, class, node, 1) > 0
+		fits = s.fitsIn(room, class, 1) > 0
 	}
 	for _, c := range s.candidates(class, node, want) {
 		if s.remove(c.unit) {
@@ -141,38 +141,11 @@ func (s *domain) candidates(class, node, want int) []candidate {
 	for r, demand := range s.classes[class].Demand {
 		short[r] = max(demand-short[r], 0)
 	}
-	var shortOfPools Vector
-	for pool, asks := range s.classes[class].Asks {
-		shortOfPools = append(shortOfPools, 0)
-		if asks > 0 && s.Pools[pool].covers(node) {
-			shortOfPools[pool] = max(asks-s.pools[pool], 0)
-		}
-	}
-	consider := func(unit int, frees Vector) {
-		value := cover(frees, short) + cover(s.units[unit].holds, shortOfPools)
-		if value > 0 && !s.gone[unit] && unit != s.kept {
-			found = append(found, s.candidate(unit, frees, value, want))
-		}
-	}
 	for _, part := range s.onNode[node] {
-		consider(part.unit, part.frees)
-	}
-	for pool, amount := range shortOfPools {
-		if amount == 0 {
-			continue
-		}
-		for _, unit := range s.holders[pool] {
-			u := &s.units[unit]
-			seen := slices.ContainsFunc(u.parts, func(p part) bool { return p.node == node })
-			for earlier := range pool {
-				seen = seen || shortOfPools[earlier] > 0 && u.holds[earlier] > 0
-			}
-			if !seen {
-				consider(unit, nil)
-			}
+		if value := cover(part.frees, short); value > 0 && !s.gone[part.unit] {
+			found = append(found, s.candidate(part.unit, part.frees, value, want))
 		}
 	}
-	s.work += len(found) / 8
 	s.buffers.found = found
 	s.sort(found)
 	return found

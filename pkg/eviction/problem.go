@@ -15,11 +15,7 @@ type Problem struct {
 	// Need is the number of members that have to be placed, and Classes are the members that are not placed yet.
 	Need    gang.Minimum
 	Classes []Class
-	// Wanted has to be free on all nodes together before the gang is placed. Nil wants nothing.
-	Wanted Vector
-	Nodes  []Node
-	// Pools are what is counted for many nodes together, such as licenses.
-	Pools []Pool
+	Nodes   []Node
 	// Domains are the sets of nodes; one of them has to hold the whole gang. Nil allows all nodes.
 	Domains []Domain
 	// Tree divides the gang into sets of members with a domain each, and takes the place of Need and Domains then; nil if
@@ -69,8 +65,6 @@ type Class struct {
 	Demand Vector
 	Count  int
 	Role   string
-	// Asks is how much of each pool a member holds on a node that the pool covers.
-	Asks Vector
 	// Fits reports, by node, whether members may be placed on the node at all: false rules the node out for a reason that
 	// no eviction changes. Nil allows all nodes.
 	Fits []bool
@@ -81,19 +75,6 @@ type Node struct {
 	Name string
 	// Free is what is left of the node by those pods that are not about to terminate anyway. It may be negative.
 	Free Vector
-}
-
-// Pool is an amount that members hold, on whichever of the covered nodes they are.
-type Pool struct {
-	// Free is what is left of it by those pods that are not about to terminate anyway. It may be negative.
-	Free int64
-	// Covers reports, by node, whether it is held on the node. Nil covers all nodes.
-	Covers []bool
-}
-
-// covers reports whether members on the node hold something of the pool.
-func (p *Pool) covers(node int) bool {
-	return p.Covers == nil || node < len(p.Covers) && p.Covers[node]
 }
 
 // Domain is a set of nodes. Domains of a lower rank are preferred, whatever has to be evicted there, but no pod is
@@ -122,8 +103,6 @@ type Victim struct {
 	Lost      int64
 	Protected bool
 	Requests  Vector
-	// Holds is how much of each pool it holds.
-	Holds Vector
 	// Group is the zero ID for a pod without a group.
 	Group gang.ID
 	// Role is the pod's role in its group.

@@ -17,15 +17,15 @@ type returning struct {
 func putBack(d *domain) {
 	s := returning{domain: d, roomy: make([][]int, len(d.classes))}
 	s.note(d.nodes)
-	queue, short := s.goneSince(0), newShortage(s.state)
+	queue := s.goneSince(0)
 	slices.SortFunc(queue, s.compare)
 	for len(queue) > 0 {
 		unit := queue[0]
 		queue = queue[1:]
 		start := len(s.trail)
-		var spare []int
-		if short.after(unit, func() { spare = s.putBack(unit) }) || !s.replace(unit) {
-			short.after(unit, func() { s.undo(start) })
+		spare := s.putBack(unit)
+		if !s.replace(unit) {
+			s.undo(start)
 			continue
 		}
 		if len(spare) > 0 {
@@ -86,7 +86,6 @@ func (s *returning) replace(unit int) bool {
 	for _, n := range nodes {
 		s.displace(n)
 	}
-	s.displaceHolders()
 	refill := func(class, want int) {
 		for _, n := range slices.Concat(nodes, s.roomy[class]) {
 			if want <= 0 {
@@ -113,11 +112,6 @@ func (s *returning) inTheWay(unit int) bool {
 			}
 		}
 	}
-	for pool, amount := range s.units[unit].holds {
-		if amount > 0 && s.pools[pool] < 0 {
-			return true
-		}
-	}
 	return false
 }
 
@@ -126,20 +120,6 @@ func (s *returning) displace(node int) {
 	for _, class := range s.easiest {
 		for s.placed[class][node] > 0 && overcommits(s.classes[class].Demand, s.room(node)) {
 			s.do(step{unit: -1, class: class, node: node, by: -1})
-		}
-	}
-}
-
-// displaceHolders takes members off nodes until no pool is overcommitted.
-func (s *returning) displaceHolders() {
-	for pool := range s.pools {
-		for _, class := range s.easiest {
-			for _, n := range s.nodes {
-				holds := s.classes[class].Asks[pool] > 0 && s.Pools[pool].covers(n)
-				for holds && s.pools[pool] < 0 && s.placed[class][n] > 0 {
-					s.do(step{unit: -1, class: class, node: n, by: -1})
-				}
-			}
 		}
 	}
 }

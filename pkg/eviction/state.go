@@ -3,6 +3,7 @@ package eviction
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
 )
 
@@ -13,7 +14,6 @@ type prepared struct {
 	// entries, which is dims.
 	resources []int
 	dims      int
-	wanted    Vector
 	classes   []Class
 	// easiest holds the classes in ascending order of the part of the cluster that one member takes.
 	easiest []int
@@ -21,26 +21,19 @@ type prepared struct {
 	groups  []group
 	// onNode holds, by node, what units free there, the least important first.
 	onNode [][]*part
-	// holders are, by pool, the units that hold some, the least important first.
-	holders [][]int
 	// parts and memory are where those of units, and their vectors, are kept.
 	parts  []part
 	memory []int64
 }
 
 func prepare(problem *Problem) *prepared {
-	p := &prepared{Problem: problem, resources: problem.resources(), onNode: make([][]*part, len(problem.Nodes)),
-		holders: make([][]int, len(problem.Pools))}
+	p := &prepared{Problem: problem, resources: problem.resources(), onNode: make([][]*part, len(problem.Nodes))}
 	p.dims = len(p.resources)
-	p.wanted = p.Wanted.narrow(p.resources)
 	for _, c := range p.Classes {
 		c.Demand = c.Demand.narrow(p.resources)
 		for r, amount := range c.Demand {
 			c.Demand[r] = max(amount, 0)
 		}
-		asks := make(Vector, len(p.Pools))
-		copy(asks, c.Asks)
-		c.Asks = asks
 		p.classes = append(p.classes, c)
 	}
 	p.addUnits()
@@ -53,11 +46,6 @@ func prepare(problem *Problem) *prepared {
 		u := &p.units[i]
 		for k := range u.parts {
 			p.onNode[u.parts[k].node] = append(p.onNode[u.parts[k].node], &u.parts[k])
-		}
-		for pool, amount := range u.holds {
-			if amount > 0 {
-				p.holders[pool] = append(p.holders[pool], i)
-			}
 		}
 	}
 	p.sortClasses()
@@ -77,9 +65,6 @@ func (p *prepared) vector() Vector {
 // resources returns the indices of the resources that the gang asks for.
 func (p *Problem) resources() []int {
 	asked := map[int]bool{}
-	for r, amount := range p.Wanted {
-		asked[r] = amount > 0
-	}
 	for _, c := range p.Classes {
 		for r, amount := range c.Demand {
 			asked[r] = asked[r] || amount > 0
@@ -93,7 +78,7 @@ func (p *Problem) resources() []int {
 func (p *prepared) sortClasses() {
 	capacity, hardness := make(Vector, p.dims), make([]float64, len(p.classes))
 	all := newState(p)
-	all.removeAll()
+	all.removeAll(highest)
 	for n := range p.Nodes {
 		for r, amount := range all.room(n) {
 			capacity[r] += max(amount, 0)
@@ -124,16 +109,13 @@ type state struct {
 	gone []bool
 	// lost are the spare members that are gone, by group.
 	lost []loss
-	// spent is the number of evictions by budget, pools what the pools have left.
+	// spent is the number of evictions by budget.
 	spent []int
-	pools Vector
 	// placed is the number of members by class and node, count by class, byRole by role and total in all.
 	placed [][]int
 	count  []int
 	byRole map[string]int
 	total  int
-	// work counts the nodes that were looked at.
-	work int
 	// trail lists the changes, so that the latest can be reversed.
 	trail []step
 	// scratch is the answer of room.
@@ -152,9 +134,6 @@ func newState(p *prepared) *state {
 		prepared: p, gone: make([]bool, len(p.units)), lost: make([]loss, len(p.groups)), spent: make([]int, len(p.Budgets)),
 		count: make([]int, len(p.classes)), byRole: map[string]int{}, scratch: make(Vector, p.dims),
 		trail: make([]step, 0, len(p.units)),
-	}
-	for i := range p.Pools {
-		s.pools = append(s.pools, p.Pools[i].Free)
 	}
 	for range p.classes {
 		s.placed = append(s.placed, make([]int, len(p.Nodes)))
@@ -179,15 +158,9 @@ func (s *state) undo(length int) {
 
 func (s *state) apply(t step) {
 	if t.unit < 0 {
-		class := &s.classes[t.class]
-		for pool, amount := range class.Asks {
-			if s.Pools[pool].covers(t.node) {
-				s.pools[pool] -= amount * int64(t.by)
-			}
-		}
 		s.placed[t.class][t.node] += t.by
 		s.count[t.class] += t.by
-		s.byRole[class.Role] += t.by
+		s.byRole[s.classes[t.class].Role] += t.by
 		s.total += t.by
 		return
 	}
@@ -202,13 +175,11 @@ func (s *state) apply(t step) {
 		}
 		s.lost[u.group].work += u.cost.lost * int64(t.by)
 	}
-	s.pools.add(u.holds, int64(t.by))
 }
 
 // freed is what the node has free after the evictions, room what it has left after placement. The next call of either
 // overwrites it.
 func (s *state) freed(node int) Vector {
-	s.work++
 	for k, r := range s.resources {
 		s.scratch[k] = 0
 		if r < len(s.Nodes[node].Free) {
@@ -271,13 +242,27 @@ func (s *state) remove(unit int) bool {
 	return true
 }
 
-// removeAll evicts all units, whatever budgets and groups allow.
-func (s *state) removeAll() {
+// highest is a rank that no unit exceeds.
+var highest = rank{math.MaxInt32, true}
+
+// removeAll evicts all units up to a rank, whatever budgets and groups allow.
+func (s *state) removeAll(limit rank) {
+	within := func(u int) bool { return s.units[u].cost.compare(limit) <= 0 }
 	for u := range s.units {
-		if len(s.units[u].around) == 0 {
+		if within(u) && !slices.ContainsFunc(s.units[u].around, within) {
 			s.do(step{unit: u, by: 1})
 		}
 	}
+}
+
+// ranks are those of the units, the lowest first.
+func (p *prepared) ranks() []rank {
+	var all []rank
+	for u := range p.units {
+		all = append(all, p.units[u].cost.rank)
+	}
+	slices.SortFunc(all, rank.compare)
+	return slices.Compact(all)
 }
 
 // fits is how many members of the class fit in what the node has left, at most most.
@@ -285,19 +270,14 @@ func (s *state) fits(class, node, most int) int {
 	if !s.classes[class].on(node) || most <= 0 {
 		return 0
 	}
-	return s.fitsIn(s.room(node), class, node, most)
+	return s.fitsIn(s.room(node), class, most)
 }
 
 // fitsIn is fits on a node that has room left.
-func (s *state) fitsIn(room Vector, class, node, most int) int {
+func (s *state) fitsIn(room Vector, class, most int) int {
 	c := &s.classes[class]
 	for r, left := range room {
 		most = fitting(left, c.Demand[r], most)
-	}
-	for pool, left := range s.pools {
-		if c.Asks[pool] > 0 && s.Pools[pool].covers(node) {
-			most = fitting(left, c.Asks[pool], most)
-		}
 	}
 	return most
 }

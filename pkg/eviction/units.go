@@ -23,8 +23,6 @@ type unit struct {
 	started int64
 	parts   []part
 	uses    []use
-	// holds is how much of each pool its pods hold.
-	holds Vector
 }
 
 // use is how many evictions a unit takes from a budget.
@@ -199,7 +197,7 @@ func (p *prepared) together(g *Group, members []int, k int) []int {
 // addUnit adds a unit of victims.
 func (p *prepared) addUnit(group int, victims []int) {
 	index, first := len(p.units), len(p.parts)
-	u := unit{victims: victims, group: group, cost: p.costOf(victims), holds: make(Vector, len(p.Pools))}
+	u := unit{victims: victims, group: group, cost: p.costOf(victims)}
 	byNode := victims
 	if len(victims) > 1 {
 		byNode = slices.Clone(victims)
@@ -217,9 +215,6 @@ func (p *prepared) addUnit(group int, victims []int) {
 				u.uses = append(u.uses, use{budget: budget})
 			}
 			u.uses[at].pods++
-		}
-		for pool, amount := range v.Holds {
-			u.holds[pool] += max(amount, 0)
 		}
 		if v.Node < 0 {
 			continue

@@ -17,8 +17,6 @@ type Work struct {
 	// Restart is how long the pod needs to come back to where it was, and Protected for how long after its start it is
 	// the last to go of its priority.
 	Restart, Protected time.Duration
-	// Notice is for how long the pod wants to be told before it is evicted.
-	Notice time.Duration
 	// MilliGPUs and MilliCPUs are what it occupies.
 	MilliGPUs, MilliCPUs int64
 }
@@ -27,8 +25,8 @@ type Work struct {
 type Limits struct {
 	// Unsaved is the longest time of work that counts as lost. With 0 work does not count at all.
 	Unsaved time.Duration
-	// Restart, Protected and Notice are the longest that count.
-	Restart, Protected, Notice time.Duration
+	// Restart and Protected are the longest that count.
+	Restart, Protected time.Duration
 }
 
 const (
@@ -74,14 +72,6 @@ func (w *Work) Lost(now time.Time, most Limits) int64 {
 		return minutes * w.MilliGPUs
 	}
 	return minutes * w.MilliCPUs / cpusOfGPU
-}
-
-// Occupies is what the pod occupies, in thousandths of GPUs.
-func (w *Work) Occupies() int64 {
-	if w.MilliGPUs > 0 {
-		return w.MilliGPUs
-	}
-	return w.MilliCPUs / cpusOfGPU
 }
 
 // IsProtected reports whether the pod has just started and asks for time to do something.

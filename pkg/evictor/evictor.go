@@ -2,6 +2,7 @@ package evictor
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -14,14 +15,11 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"berth.dev/berth/pkg/capacity"
-	"berth.dev/berth/pkg/clusterwide"
 	"berth.dev/berth/pkg/eviction"
-	"berth.dev/berth/pkg/evictor/alone"
-	"berth.dev/berth/pkg/evictor/notices"
-	"berth.dev/berth/pkg/evictor/waiting"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/members"
+	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/profiles"
 	"berth.dev/berth/pkg/reservation"
 	"berth.dev/berth/pkg/workview"
@@ -41,23 +39,11 @@ type Evictor struct {
 	Resume func(gang.ID)
 	Wake   func([]gang.Ref)
 	// Preempting are pods for which the scheduler's own preemption evicts others.
-	Preempting alone.Preempting
-	waits
+	Preempting Preempting
+	flight     flight
 
 	mu   sync.Mutex
 	work map[string]*attempt
-}
-
-// waits are those who wait before others are evicted for them.
-type waits struct {
-	flight waiting.Flight
-	delays waiting.Delays
-	// Notifier tells the victims before.
-	Notifier Notifier
-	// Faults evicts members from hardware that fails.
-	Faults Faults
-	// Moves moves pods so that gangs start sooner.
-	Moves Moves
 }
 
 // Sources know what an eviction has to respect besides gangs.
@@ -67,8 +53,7 @@ type Sources struct {
 	// these are all.
 	Together func(*v1.Pod) (with string, whole bool)
 	Budgets  policylisters.PodDisruptionBudgetLister
-	// Wide knows what is counted for the whole cluster, Loss what evictions lose.
-	Wide *clusterwide.Book
+	// Loss knows what evictions lose.
 	Loss *workview.Loss
 }
 
@@ -79,13 +64,13 @@ const landPause = 100 * time.Millisecond
 // landed. Those that it needs may land between the search for pods to evict and the cycle that reads its result.
 func (e *Evictor) lookForFlight(r *request) {
 	if r.inFlight = e.Ledger.Evictions.Beginning(r.priority); r.inFlight {
-		e.flight.Add(r.waits())
+		e.flight.add(r.beneficiary)
 	}
 }
 
 // Landed has those tried again that may evict a gang whose members have been bound.
 func (e *Evictor) Landed() {
-	requests := e.flight.Take()
+	requests := e.flight.take()
 	if len(requests) == 0 {
 		return
 	}
@@ -97,15 +82,12 @@ func (e *Evictor) Landed() {
 	})
 }
 
-// waits is for whom the request is. What all nodes say of it is large, and soon out of date.
-func (r *request) waits() waiting.For { return waiting.For{Name: r.name, ID: r.id, Only: r.only} }
-
 // again has the gang or the pod tried again.
-func (e *Evictor) again(r waiting.For) {
-	if r.Only != nil {
-		e.Wake([]gang.Ref{gangview.RefOf(r.Only)})
+func (e *Evictor) again(r beneficiary) {
+	if r.only != nil {
+		e.Wake([]gang.Ref{gangview.RefOf(r.only)})
 	} else {
-		e.Resume(r.ID)
+		e.Resume(r.id)
 	}
 }
 
@@ -122,17 +104,12 @@ type attempt struct {
 	awaited []reservation.AwaitedPod
 	// node is where a single pod goes when they are gone.
 	node string
-	// warning is the notice that they have, nil if they have none.
-	warning *warning
 }
 
 // begin starts afresh for a request. The lock is held.
 func (e *Evictor) begin(r *request, now time.Time) *attempt {
 	if e.work == nil {
 		e.work = map[string]*attempt{}
-	}
-	if w := e.work[r.name]; w != nil {
-		e.Notifier.ended(w)
 	}
 	w := &attempt{Attempt: eviction.NewAttempt(now), request: r, said: findings{}}
 	e.work[r.name] = w
@@ -152,8 +129,6 @@ func (e *Evictor) decide(ctx context.Context, r *request, now time.Time) (*propo
 	switch w.Ask(left, now) {
 	case eviction.Wait:
 		return nil, waitingFor(left)
-	case eviction.WaitForNotice:
-		return nil, w.noticed()
 	case eviction.WaitForSearch:
 		return nil, "looking for pods to evict"
 	case eviction.Restart:
@@ -198,7 +173,7 @@ func (e *Evictor) search(ctx context.Context, r *request, w *attempt, pause time
 		w.found = found
 		w.Planned(time.Now())
 		e.mu.Unlock()
-		e.again(r.waits())
+		e.again(r.beneficiary)
 	})
 }
 
@@ -233,50 +208,45 @@ func (e *Evictor) giveUp(w *attempt) {
 		w.GivenUp()
 		return
 	}
-	e.Notifier.ended(w)
 	delete(e.work, w.request.name)
 	e.Holds.Drop(w.request.id, func(o reservation.Hold) bool { return o.Kind == reservation.AfterEviction })
 }
 
-// Tidy ends the work for gangs that do not wait any more and for pods that have a node or are gone, and gives up where
-// no pod has been waited for in a while. Gangs and pods are tried again that wait for pods that something holds, or
-// that have had their notice. It returns what gangs do whose members need not go any more.
-func (e *Evictor) Tidy(now time.Time, waits func(gang.ID) bool) []gang.Effects {
-	needs := func(r waiting.For) bool {
-		if r.Only != nil {
-			return !e.Members.Settled(r.Only)
-		}
-		return waits(r.ID)
+// refuse ends the attempt for the request, and returns why.
+func (e *Evictor) refuse(r *request, why string) string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if w := e.work[r.name]; w != nil {
+		e.giveUp(w)
 	}
-	for _, r := range append(e.sweep(now, needs), e.delays.Over(needs, now)...) {
+	return why
+}
+
+// Tidy ends the work for gangs that do not wait any more and for pods that have a node or are gone, and gives up where
+// no pod has been waited for in a while. Gangs and pods are tried again that wait for pods that something holds.
+func (e *Evictor) Tidy(now time.Time, waits func(gang.ID) bool) {
+	for _, r := range e.sweep(now, waits) {
 		e.again(r)
 	}
-	e.Faults.review(e, now)
-	e.Moves.review(e, now, waits)
-	e.Notifier.KeepRequests(now)
-	return e.Notifier.callOff(e, now, waits)
 }
 
 // sweep does what Tidy says, and returns what is to be tried again.
-func (e *Evictor) sweep(now time.Time, needs func(waiting.For) bool) (again []waiting.For) {
+func (e *Evictor) sweep(now time.Time, waits func(gang.ID) bool) (again []beneficiary) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, name := range slices.Sorted(maps.Keys(e.work)) {
 		w := e.work[name]
-		if !needs(w.request.waits()) {
-			e.Notifier.ended(w)
+		of := w.request.beneficiary
+		if of.only != nil && e.Members.Settled(of.only) || of.only == nil && !waits(of.id) {
 			delete(e.work, name)
 			continue
 		}
-		e.Notifier.review(w, now)
 		switch w.Review(remaining(e.Members, w.awaited), now) {
 		case eviction.GiveUp:
 			e.giveUp(w)
-		case eviction.EndNotice:
-			again = append(again, w.request.waits())
 		case eviction.ChooseOthers:
 			e.postpone(w)
-			again = append(again, w.request.waits())
+			again = append(again, of)
 		}
 	}
 	return again
@@ -327,6 +297,11 @@ func (e *Evictor) remain(pods []reservation.AwaitedPod, nodes fwk.NodeInfoLister
 	return remaining(e.Members, pods) > 0 || reservation.Remain(pods, nodes)
 }
 
+// waitingFor says how many pods are awaited.
+func waitingFor(pods int) string {
+	return fmt.Sprintf("waiting for %d %s to terminate", pods, plural.Choose(pods, "pod", "pods"))
+}
+
 func leaving(node string) string {
 	return "waiting for the pods that are evicted on " + node + " to terminate"
 }
@@ -340,9 +315,6 @@ func (e *Evictor) attempted(pod *v1.Pod, nodes fwk.NodeInfoLister, now time.Time
 		return "", ""
 	}
 	if e.remain(w.awaited, nodes) {
-		if w.HasNotified() {
-			return w.node, w.noticed()
-		}
 		return w.node, leaving(w.node)
 	}
 	return "", ""
@@ -369,7 +341,7 @@ func (e *Evictor) evict(ctx context.Context, profile framework.Framework, r *req
 	go func() {
 		moment := e.Sources.Loss.At(time.Now())
 		// A partial eviction frees too little, so a request that fails is repeated.
-		notices.ForEach(ctx, p.victims, "Evicting a pod failed", func(ctx context.Context, pod *v1.Pod) error {
+		forEach(ctx, p.victims, func(ctx context.Context, pod *v1.Pod) error {
 			return evictOne(ctx, profile, pod, r, moment)
 		})
 		e.mu.Lock()
@@ -379,13 +351,13 @@ func (e *Evictor) evict(ctx context.Context, profile framework.Framework, r *req
 		}
 		w.Awaiting(gone)
 		e.mu.Unlock()
-		e.again(r.waits())
+		e.again(r.beneficiary)
 	}()
 }
 
 func evictOne(ctx context.Context, profile framework.Framework, pod *v1.Pod, r *request,
 	moment *workview.Moment) error {
-	gone, err := notices.Remove(ctx, profile, pod, r.name)
+	gone, err := remove(ctx, profile, pod, r.name)
 	if gone || err != nil {
 		return err
 	}

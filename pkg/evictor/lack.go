@@ -2,6 +2,7 @@ package evictor
 
 import (
 	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/obstacle"
@@ -19,6 +20,23 @@ func (p *Profile) Lack(id gang.ID, nodes []fwk.NodeInfo) obstacle.Reason {
 		return m
 	}
 	return nil
+}
+
+// lacksAfter reports whether the cluster has too little for the gang's minResources even when the pods of the proposal
+// have gone.
+func (p *Profile) lacksAfter(id gang.ID, found *proposal) bool {
+	pg := p.evictor.Members.Group(id)
+	nodes, err := p.framework.SnapshotSharedLister().NodeInfos().List()
+	if err != nil || len(waitlist.MinResources(pg)) == 0 {
+		return false
+	}
+	own := p.own(id, nodes)
+	for _, pod := range found.going() {
+		if info, err := framework.NewPodInfo(pod); err == nil {
+			own = append(own, info)
+		}
+	}
+	return len(waitlist.Lack(p.framework, id, pg, own, nodes).Short) > 0
 }
 
 // own returns the members of the gang that the nodes hold already.

@@ -6,16 +6,8 @@ import (
 	"berth.dev/berth/pkg/workview"
 )
 
-// addLosses says of all victims what their eviction loses. Those that have notice for the sake of the request were told
-// that they go, so they are the first.
+// addLosses says of all victims what their eviction loses.
 func (b *problemBuilder) addLosses() {
-	if moves := b.request.moves; moves != nil {
-		for i, pod := range b.victims {
-			move := moves.of(pod)
-			b.problem.Victims[i].Lost = move.Cost()
-		}
-		return
-	}
 	loss := b.evictor.Sources.Loss
 	if loss.Limits.Unsaved == 0 {
 		return
@@ -23,9 +15,6 @@ func (b *problemBuilder) addLosses() {
 	moment := loss.At(b.now)
 	for i, pod := range b.victims {
 		v := &b.problem.Victims[i]
-		if b.evictor.Notifier.IsFor(b.request.name, v.UID) {
-			continue
-		}
 		v.Lost, v.Protected = moment.Lost(pod), moment.IsProtected(pod)
 	}
 }

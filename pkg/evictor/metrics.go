@@ -13,15 +13,9 @@ var (
 	gangsPreempted = metrics.NewCounter(&metrics.CounterOpts{
 		Name: "berth_gang_preempted_groups_total", StabilityLevel: metrics.ALPHA,
 		Help: "Gangs evicted whole."})
-	podsMoved = metrics.NewCounter(&metrics.CounterOpts{
-		Name: "berth_gang_moved_pods_total", StabilityLevel: metrics.ALPHA,
-		Help: "Pods moved so that a gang starts sooner."})
-	movesStopped = metrics.NewCounter(&metrics.CounterOpts{
-		Name: "berth_gang_moves_stopped_total", StabilityLevel: metrics.ALPHA,
-		Help: "Moves for a gang that were stopped because one did not go as planned."})
 )
 
 // Metrics are those of the room, for a registry.
 func Metrics() []metrics.Registerable {
-	return []metrics.Registerable{evictionSearch, podsPreempted, gangsPreempted, podsMoved, movesStopped}
+	return []metrics.Registerable{evictionSearch, podsPreempted, gangsPreempted}
 }

@@ -10,37 +10,25 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	apitypes "k8s.io/apimachinery/pkg/types"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"berth.dev/berth/pkg/capacity"
-	"berth.dev/berth/pkg/clusterwide"
 	"berth.dev/berth/pkg/eviction"
-	"berth.dev/berth/pkg/evictor/budgets"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/plural"
 	"berth.dev/berth/pkg/podview"
-	"berth.dev/berth/pkg/reservation"
 	"berth.dev/berth/pkg/waitlist"
 )
 
 // request asks for pods to be evicted so that a gang can start, or a single pod.
 type request struct {
-	// name says for whom, in messages and as a key; id is the zero ID for a single pod.
-	name string
-	id   gang.ID
-	// only is the single pod, and of its gang or that which asks. statuses say on which nodes no eviction helps the
-	// single pod.
-	only     *v1.Pod
+	beneficiary
+	// of is the gang that asks, or that of the single pod. statuses say on which nodes no eviction helps the single pod.
 	of       gang.ID
 	statuses fwk.NodeToStatusReader
 	priority int32
-	// taken is what has been found already for others of the same gang.
-	taken []reservation.Hold
-	// moves is set if pods are to be moved for it, and not preempted.
-	moves *movable
 	// inFlight is set if gangs of lower priority were being bound when it was made, which can be evicted when they are.
 	inFlight bool
 	demand
@@ -55,8 +43,6 @@ type demand struct {
 	held     map[string]int
 	// division is how the members are divided into groups or segments, nil if they are not; classes are those of it then.
 	division *division
-	// wanted is what has to be free in the cluster besides, and own what the gang's own members hold of it.
-	wanted, own map[v1.ResourceName]int64
 }
 
 // requestClass is a number of members that ask for the same.
@@ -128,9 +114,9 @@ func (e *Evictor) propose(r *request, said findings) *proposal {
 	if err != nil {
 		return &proposal{request: r, Plan: eviction.Plan{Reason: "listing PodDisruptionBudgets: " + err.Error()}}
 	}
-	b := &problemBuilder{evictor: e, request: r, cluster: e.Capacity.Snapshot(keys), covers: budgets.Read(all),
-		leaving: map[string][]*v1.Pod{}, holdersLeaving: map[apitypes.UID]*v1.Pod{}, now: time.Now()}
-	p := b.build(said)
+	b := &problemBuilder{evictor: e, request: r, cluster: e.Capacity.Snapshot(keys), covers: readBudgets(all),
+		leaving: map[string][]*v1.Pod{}, now: time.Now()}
+	p := b.build(keys, said)
 	found := &proposal{Plan: eviction.Choose(p), request: r, pods: map[string]int{}}
 	impacts := map[gang.ID]gang.EvictionImpact{}
 	for _, i := range found.Victims {
@@ -157,15 +143,10 @@ func (e *Evictor) propose(r *request, said findings) *proposal {
 		n := &b.cluster.Nodes[i]
 		if _, used := found.pods[n.Name]; used {
 			found.pods[n.Name] = len(n.Pods)
-			for _, pod := range b.leaving[n.Name] {
-				b.holdersLeaving[pod.UID] = pod
-			}
+			found.leaving = append(found.leaving, b.leaving[n.Name]...)
 		}
 	}
-	if len(found.pods) > 0 {
-		found.leaving = slices.SortedFunc(maps.Values(b.holdersLeaving),
-			func(a, b *v1.Pod) int { return cmp.Compare(a.UID, b.UID) })
-	}
+	slices.SortFunc(found.leaving, func(a, b *v1.Pod) int { return cmp.Compare(a.UID, b.UID) })
 	if found.Outcome == eviction.NoRoom && b.kept && r.only != nil {
 		// Nothing else tells it that a hold has ended.
 		e.Holds.Gate.Wait(r.only)
@@ -178,22 +159,19 @@ type problemBuilder struct {
 	evictor *Evictor
 	request *request
 	cluster *capacity.Snapshot
-	covers  *budgets.Coverage
-	counts  []*clusterwide.Count
+	covers  *coverage
 	problem eviction.Problem
 	victims []*v1.Pod
 	// leaving are the pods of each node that terminate now.
 	leaving map[string][]*v1.Pod
-	// holdersLeaving are those of them that hold what the request asks for, wherever they are.
-	holdersLeaving map[apitypes.UID]*v1.Pod
-	now            time.Time
+	now     time.Time
 	// kept is set if something is kept for others.
 	kept bool
 }
 
-func (b *problemBuilder) build(said findings) *eviction.Problem {
+func (b *problemBuilder) build(shapes []capacity.ShapeKey, said findings) *eviction.Problem {
 	r, p := b.request, &b.problem
-	p.Priority, p.Need, p.Groups, p.Budgets = r.priority, r.need, map[gang.ID]eviction.Group{}, b.covers.Allowed
+	p.Priority, p.Need, p.Groups, p.Budgets = r.priority, r.need, map[gang.ID]eviction.Group{}, b.covers.allowed
 	width := len(b.cluster.Resources)
 	for i, c := range r.classes {
 		class := eviction.Class{Demand: make(eviction.Vector, width), Count: c.count, Role: c.role,
@@ -203,28 +181,19 @@ func (b *problemBuilder) build(said findings) *eviction.Problem {
 		}
 		for n := range b.cluster.Nodes {
 			node := &b.cluster.Nodes[n]
-			class.Fits[n] = node.Admits[i] && !said[gang.Refusal{Class: c.class, Node: node.Name}] && r.mayHelp(node.Name)
+			class.Fits[n] = node.Admits[i] && !said[refusal{shapes[i], node.Name}] && r.mayHelp(node.Name)
 		}
 		p.Classes = append(p.Classes, class)
 	}
-	b.addPools()
 	for n := range b.cluster.Nodes {
 		b.addNode(n)
 	}
 	b.addLosses()
 	b.addKept()
 	b.addNominated()
-	b.applyFilterFindings(said)
+	b.applyFilterFindings(shapes, said)
 	b.addDomains()
 	r.division.addTo(p)
-	if len(r.wanted) > 0 {
-		p.Wanted = make(eviction.Vector, width)
-		for name, amount := range r.wanted {
-			if i := slices.Index(b.cluster.Resources, name); i >= 0 {
-				p.Wanted[i] = amount - r.own[name]
-			}
-		}
-	}
 	for id, g := range p.Groups {
 		b.describe(id, &g)
 		p.Groups[id] = g
@@ -245,9 +214,6 @@ func (b *problemBuilder) addNode(n int) {
 			if leaves(pod.Object, b.now) {
 				for _, u := range pod.Uses {
 					free[u.Resource] += u.Amount
-				}
-				if b.giveBack(pod.Object, node.Name, 1) {
-					b.holdersLeaving[pod.Object.UID] = pod.Object
 				}
 				b.leaving[node.Name] = append(b.leaving[node.Name], pod.Object)
 			}
@@ -280,18 +246,12 @@ func (b *problemBuilder) addVictim(n int, pod *capacity.BoundPod) {
 		g.Bind(role, with, whole)
 		b.problem.Groups[id] = g
 	}
-	switch moves := b.request.moves; {
-	case moves != nil && !moves.may(pod, b.request.priority):
-		return
-	case moves != nil:
-		priority = math.MinInt32 // what they lose alone decides which pods move
-	case priority >= b.request.priority || podview.BelongsToNode(pod.Object):
+	if priority >= b.request.priority || podview.BelongsToNode(pod.Object) {
 		return
 	}
 	v := eviction.Victim{UID: pod.UID, Node: n, Priority: priority, Started: pod.Started, Group: id,
 		With: with, Role: role,
-		Requests: make(eviction.Vector, len(b.cluster.Resources)), Holds: b.holds(pod.Object, b.cluster.Nodes[n].Name),
-		Budgets: b.covers.Of(pod.Object)}
+		Requests: make(eviction.Vector, len(b.cluster.Resources)), Budgets: b.covers.of(pod.Object)}
 	for _, u := range pod.Uses {
 		v.Requests[u.Resource] = u.Amount
 	}
@@ -305,13 +265,12 @@ func (b *problemBuilder) addKept() {
 	for n := range b.problem.Nodes {
 		index[b.problem.Nodes[n].Name] = n
 	}
-	for _, o := range append(b.evictor.Holds.ToOthers(b.request.of, b.request.priority), b.request.taken...) {
+	for _, o := range b.evictor.Holds.ToOthers(b.request.of, b.request.priority) {
 		n, known := index[o.Node]
 		if !known {
 			continue
 		}
 		b.kept = true
-		b.giveBack(o.Info.GetPod(), o.Node, -1)
 		for i, name := range b.cluster.Resources {
 			b.problem.Nodes[n].Free[i] -= waitlist.RequestedBy(o.Info, name)
 		}
@@ -328,7 +287,6 @@ func (b *problemBuilder) addNominated() {
 				(b.request.id != gang.ID{} && b.evictor.Members.ID(pod) == b.request.id) {
 				continue
 			}
-			b.giveBack(pod, b.problem.Nodes[n].Name, -1)
 			for i, name := range b.cluster.Resources {
 				b.problem.Nodes[n].Free[i] -= waitlist.RequestedBy(info, name)
 			}
@@ -336,20 +294,15 @@ func (b *problemBuilder) addNominated() {
 	}
 }
 
-// applyFilterFindings rules out the room that there is for a class by the account, where filters have refused the class
-// on all nodes but those that are known to accept it. What the account does not know, claims for example, may refuse
-// other nodes as well: that shows when the next proposal is checked.
-func (b *problemBuilder) applyFilterFindings(said findings) {
-	for i, c := range b.request.classes {
-		if !said[gang.Refusal{Class: c.class}] {
+// applyFilterFindings rules out the room that there is for a shape by the account, where filters have refused it.
+func (b *problemBuilder) applyFilterFindings(shapes []capacity.ShapeKey, said findings) {
+	for i, shape := range shapes {
+		if !said[refusal{shape: shape}] {
 			continue
 		}
 		class := &b.problem.Classes[i]
 		for n := range b.problem.Nodes {
-			node := &b.problem.Nodes[n]
-			if _, asked := said[gang.Refusal{Class: c.class, Node: node.Name}]; !asked && node.Free.Holds(class.Demand) {
-				class.Fits[n] = false
-			}
+			class.Fits[n] = class.Fits[n] && !b.problem.Nodes[n].Free.Holds(class.Demand)
 		}
 	}
 }

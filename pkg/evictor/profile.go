@@ -13,16 +13,12 @@ import (
 
 	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/eviction"
-	"berth.dev/berth/pkg/evictor/alone"
-	"berth.dev/berth/pkg/evictor/waiting"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangplan"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/members"
 	"berth.dev/berth/pkg/podview"
-	"berth.dev/berth/pkg/profiles"
 	"berth.dev/berth/pkg/reservation"
-	"berth.dev/berth/pkg/waitlist"
 )
 
 // Profile is the evictor in the cycles of one profile, whose plugins judge what it finds.
@@ -30,29 +26,22 @@ type Profile struct {
 	framework framework.Framework
 	evictor   *Evictor
 	planner   *dryrun.Planner
-	// delay is for how long no pods are evicted for pods of the profile that do not fit.
-	delay time.Duration
 	// losses are what evictions lose in the cycle that is running.
-	losses alone.Losses
-	lowest alone.Lowest
+	losses byLoss
+	lowest lowestPriorities
 }
 
-// NewProfile returns the evictor for a profile, whose pods evict others only after the delay.
-func NewProfile(e *Evictor, profile framework.Framework, planner *dryrun.Planner, delay time.Duration) *Profile {
-	return &Profile{framework: profile, evictor: e, planner: planner, delay: delay,
-		losses: alone.Losses{Loss: e.Sources.Loss, IsFor: e.Notifier.IsFor}}
+// NewProfile returns the evictor for a profile.
+func NewProfile(e *Evictor, profile framework.Framework, planner *dryrun.Planner) *Profile {
+	return &Profile{framework: profile, evictor: e, planner: planner, losses: byLoss{Loss: e.Sources.Loss}}
 }
 
-// ForGang moves pods for a gang that does not fit if that was found to pay. Or else it evicts exactly the pods of lower
-// priority without which the whole gang can start, all in one wave, or none at all. It returns what to say about it, or
-// nothing if neither helps.
+// ForGang evicts exactly the pods of lower priority without which a gang that does not fit can start as a whole, all in
+// one wave, or none at all. It returns what to say about it, or nothing if no eviction helps.
 func (p *Profile) ForGang(ctx context.Context, id gang.ID, turn gang.Turn) (string, error) {
-	if why, err := p.evictor.Moves.try(ctx, p, id, turn); why != "" || err != nil {
-		return why, err
-	}
 	e := p.evictor
-	r := &request{name: "gang " + id.String(), id: id, of: id, priority: turn.Members[0].Priority,
-		demand: demand{need: turn.Need, held: e.Ledger.Nodes(id)}}
+	r := &request{beneficiary: beneficiary{name: "gang " + id.String(), id: id}, of: id,
+		priority: turn.Members[0].Priority, demand: demand{need: turn.Need, held: e.Ledger.Nodes(id)}}
 	never, complete := r.addMembers(e.Members, turn.Members)
 	anyBelow := e.Capacity.Cluster.AnyBelow(r.priority)
 	switch {
@@ -60,9 +49,6 @@ func (p *Profile) ForGang(ctx context.Context, id gang.ID, turn gang.Turn) (stri
 		return "", nil
 	case never != "":
 		return "the gang evicts no pods: the preemption policy of pod " + never + " is Never", nil
-	}
-	if left := e.delays.Left(r.waits(), p.delay, time.Now()); anyBelow && left > 0 {
-		return waiting.CapacityFirst(left), nil
 	}
 	e.lookForFlight(r)
 	if !e.Capacity.Cluster.AnyLeaving() && !anyBelow && len(e.Holds.To(id)) == 0 {
@@ -81,20 +67,11 @@ func (p *Profile) ForGang(ctx context.Context, id gang.ID, turn gang.Turn) (stri
 			return "the gang evicts no pods: " + err.Error(), nil //nolint:nilerr // users are to read it
 		}
 	}
-	r.wanted, r.own = waitlist.MinResources(e.Members.Group(id)), map[v1.ResourceName]int64{}
-	for name := range r.wanted {
-		if profiles.Claimed(p.framework, name) {
-			delete(r.wanted, name)
-		}
-		for _, info := range p.own(id, nodes) {
-			r.own[name] += waitlist.RequestedBy(info, name)
-		}
-	}
 	found, plan, why, err := p.agree(ctx, r, turn)
 	if found == nil || err != nil {
 		return why, err
 	}
-	kept, err := roomOf(r, reservation.AfterEviction, plan)
+	kept, err := roomOf(r, plan)
 	if err != nil {
 		return "", err
 	}
@@ -103,23 +80,20 @@ func (p *Profile) ForGang(ctx context.Context, id gang.ID, turn gang.Turn) (stri
 		e.await(r, found)
 		return waitingFor(len(found.leaving)), nil
 	}
-	if why := p.notify(r, found.victims, "", time.Now()); why != "" {
-		return why, nil
-	}
 	e.evict(ctx, p.framework, r, found, "")
 	return found.evicting(), nil
 }
 
 // roomOf is what the plan needs for the gang.
-func roomOf(r *request, kind reservation.Kind, plan *dryrun.Plan) ([]reservation.Hold, error) {
+func roomOf(r *request, plan *dryrun.Plan) ([]reservation.Hold, error) {
 	kept := make([]reservation.Hold, 0, len(plan.Assignments))
 	for _, placed := range plan.Assignments {
 		info, err := reservation.InfoOf(plan.Pods[placed.UID])
 		if err != nil {
 			return nil, err
 		}
-		kept = append(kept, reservation.Hold{To: r.id, Kind: kind, Priority: r.priority, Node: placed.Node,
-			Member: placed.UID, Info: info})
+		kept = append(kept, reservation.Hold{To: r.id, Kind: reservation.AfterEviction, Priority: r.priority,
+			Node: placed.Node, Member: placed.UID, Info: info})
 	}
 	return kept, nil
 }
@@ -165,11 +139,12 @@ func (p *Profile) agree(ctx context.Context, r *request, turn gang.Turn) (*propo
 	case found.idle():
 		e.await(r, found)
 		return nil, nil, "", nil
+	case p.lacksAfter(r.id, found):
+		return nil, nil, e.refuse(r, "evicting pods of lower priority does not free the minimum resources"), nil
 	}
 	// From now on the other members of gangs that go as a whole wait until all have gone.
 	now := time.Now()
-	gone := e.Notifier.End(r.name, found.victims, time.Time{}, now).Add(eviction.Grace)
-	if !e.Ledger.Evictions.Evict(found.impacts, gone, now) {
+	if !e.Ledger.Evictions.Evict(found.impacts, now.Add(eviction.Grace), now) {
 		return nil, nil, e.searchAgain(ctx, r, nil), nil // the gangs are not as they were when the victims were chosen
 	}
 	return found, plan, "", nil
@@ -187,24 +162,19 @@ func (p *Profile) ForPod(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 		return nominate(node, why)
 	}
 	p.evictor.Preempting.Drop(gang.UID(pod.UID))
-	if left := p.delayAlone(pod); left > 0 {
-		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, waiting.CapacityFirst(left))
-	}
 	if !p.anyBelow(corev1helpers.PodPriority(pod)) {
 		// The scheduler's own preemption finds it out by trying each node, which takes longer than all else in the cycle.
 		return framework.NewPostFilterResultWithNominatedNode(""), fwk.NewStatus(
 			fwk.UnschedulableAndUnresolvable, "preemption: no pod has a lower priority")
 	}
-	defer p.losses.BeginCycle(podName(pod), time.Now())()
+	defer p.losses.beginCycle(time.Now())()
 	p.evictor.Preempting.Add(gangview.RefOf(pod)) // before, since it evicts beside the cycle
 	result, status := stock.PostFilter(ctx, state, pod, statuses)
 	evicts := status.IsSuccess() && result != nil && result.NominatedNodeName != ""
 	if !evicts {
 		p.evictor.Preempting.Drop(gang.UID(pod.UID))
 	}
-	switch node, why := p.evictor.attempted(pod, p.framework.SnapshotSharedLister().NodeInfos(), time.Now()); {
-	case node != "":
-		return nominate(node, why) // the victims have been given notice
+	switch {
 	case evicts:
 		return nominate(result.NominatedNodeName, "evicting pods of lower priority on "+result.NominatedNodeName)
 	case status.IsSuccess() || status.Code() == fwk.Error:
@@ -236,14 +206,6 @@ func (p *Profile) awaited(pod *v1.Pod) (node, why string) {
 	return p.evictor.awaited(pod, p.framework.SnapshotSharedLister().NodeInfos(), time.Now())
 }
 
-// delayAlone is for how long no pods are evicted for the pod.
-func (p *Profile) delayAlone(pod *v1.Pod) time.Duration {
-	if podview.NeverPreempts(pod) || !p.evictor.Capacity.Cluster.AnyBelow(corev1helpers.PodPriority(pod)) {
-		return 0
-	}
-	return p.evictor.delays.Left(waiting.For{Name: podName(pod), Only: pod}, p.delay, time.Now())
-}
-
 // nominate keeps a node for a pod. The scheduler tells users why, as it does of a failure.
 func nominate(node, why string) (*fwk.PostFilterResult, *fwk.Status) {
 	return framework.NewPostFilterResultWithNominatedNode(node), fwk.NewStatus(fwk.Success, why)
@@ -256,7 +218,7 @@ func (p *Profile) preemptGangs(ctx context.Context, pod *v1.Pod, statuses fwk.No
 	if podview.NeverPreempts(pod) {
 		return "", "", nil
 	}
-	r := &request{name: podName(pod), only: pod, of: e.Members.ID(pod), statuses: statuses,
+	r := &request{beneficiary: beneficiary{name: podName(pod), only: pod}, of: e.Members.ID(pod), statuses: statuses,
 		priority: corev1helpers.PodPriority(pod),
 		demand:   demand{need: gang.Minimum{Total: 1}, classes: []requestClass{{pod: pod, count: 1}}}}
 	e.lookForFlight(r)
@@ -274,9 +236,6 @@ func (p *Profile) preemptGangs(ctx context.Context, pod *v1.Pod, statuses fwk.No
 		return waitingFor(len(found.leaving)), "", nil
 	}
 	node = plan.Assignments[0].Node
-	if why := p.notify(r, found.victims, node, time.Now()); why != "" {
-		return why, node, nil
-	}
 	e.evict(ctx, p.framework, r, found, node)
 	return found.evicting() + " for room on " + node, node, nil
 }
@@ -294,9 +253,9 @@ func stockPreemption(profile framework.Framework) *defaultpreemption.DefaultPree
 // Guard makes the scheduler's own preemption leave gangs whole.
 func (p *Profile) Guard() {
 	if stock := stockPreemption(p.framework); stock != nil {
-		(&alone.Guard{Members: p.evictor.Members, Ledger: p.evictor.Ledger, Together: p.evictor.Sources.Together,
-			Notify: p.notifyAlone, Preempting: &p.evictor.Preempting}).Watch(stock)
-		stock.MoreImportantVictim = p.losses.MoreImportant(stock.MoreImportantVictim)
-		stock.Evaluator.Interface = alone.Fewest(stock, p.framework, p.evictor.Profiles, &p.losses)
+		(&guard{Members: p.evictor.Members, Ledger: p.evictor.Ledger, Together: p.evictor.Sources.Together,
+			Preempting: &p.evictor.Preempting}).watch(stock)
+		stock.MoreImportantVictim = p.losses.moreImportant(stock.MoreImportantVictim)
+		stock.Evaluator.Interface = p.losses.onNodes(stock.Evaluator.Interface)
 	}
 }

@@ -69,8 +69,6 @@ type Explanation struct {
 	// running scheduler has said; empty if it has not.
 	Starts string `json:"starts,omitempty"`
 	Late   string `json:"late,omitempty"`
-	// Notices are those that the running scheduler has given: to the pod, or to others for the sake of it or its gang.
-	Notices []Notice `json:"notices"`
 	// NotScored are plugins that had no say because what they score by is not in the snapshot.
 	NotScored []NotScored `json:"notScored"`
 	// Feasible nodes, best first, then rejected ones by name.

@@ -45,7 +45,6 @@ func (e *Explanation) WriteTable(out io.Writer, top int) error {
 			p.line("%s", line)
 		}
 	}
-	p.notices(e)
 	for i, h := range e.Held {
 		if e.Gang == nil && i > 0 { // the first is the verdict
 			p.line("kept out of the queue by %s: %s", h.Plugin, strings.Join(h.Reasons, ", "))

@@ -22,7 +22,6 @@ import (
 	"berth.dev/berth/pkg/schedulerconfig"
 	"berth.dev/berth/pkg/simulation"
 	"berth.dev/berth/pkg/simulation/memapi"
-	"berth.dev/berth/pkg/workview"
 )
 
 // parallelism is how many nodes are examined at a time: more than the cores of a workstation gain nothing.
@@ -89,7 +88,6 @@ func explain(e *Explanation, configuration *schedulerconfig.Configuration, objec
 	if e.Gang != nil && e.Gang.Missing != "" && e.BoundTo == "" && w.leader != nil {
 		e.Preemption = w.preempt(ctx, w.led, w.leader, nil)
 	}
-	e.Notices = w.notices(objects, e)
 	for _, key := range plugins.Unread(target, w.fw.ListPlugins()) {
 		e.Notes = append(e.Notes, key.String())
 	}
@@ -127,9 +125,7 @@ func (w *world) observe(event memapi.Event) {
 	if !ok || event.Type == memapi.Added {
 		return
 	}
-	// One that is to be told before goes later.
-	_, told := workview.NoticeOf(pod)
-	if event.Type == memapi.Deleted || pod.DeletionTimestamp != nil || told {
+	if event.Type == memapi.Deleted || pod.DeletionTimestamp != nil {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if name := pod.Namespace + "/" + pod.Name; !slices.Contains(w.evicted, name) {

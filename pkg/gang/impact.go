@@ -99,20 +99,6 @@ func (e *Evictions) Spare(uid UID, until, now time.Time) bool {
 	return true
 }
 
-// CallOff takes back what Evict and Spare have noted of a member that need not go any more. Where the group was to go
-// as a whole, its pending members wait no longer.
-func (e *Evictions) CallOff(uid UID, now time.Time) Effects {
-	return ofMember(e.book, uid, func(m *member) Effects {
-		g := m.group
-		delete(g.eviction.spared, uid)
-		if !g.eviction.evicting() {
-			return Effects{}
-		}
-		g.eviction.until = time.Time{}
-		return g.settle(now)
-	})
-}
-
 // Surplus reports whether a bound member is one that its group can spare of those among which one has to choose: the
 // least important ones beyond its minimum may all go.
 func (e *Evictions) Surplus(uid UID, among []UID, now time.Time) bool {

@@ -76,12 +76,6 @@ func TestWhatAnEvictionMayTake(t *testing.T) {
 			l.Forget(uid(0), t0)
 			return l
 		}(), some(1), false},
-		{"what is beyond the minimum, and another member need not go any more", func() *Ledger {
-			l := runningGangOf(3, 2)
-			l.Evictions.Spare(uid(0), t0.Add(time.Second), t0)
-			l.Evictions.CallOff(uid(0), t0)
-			return l
-		}(), some(1), true},
 		{"one that a role needs", func() *Ledger {
 			l := runningGangOf(2, 1)
 			s := minimumOf(1)
@@ -135,12 +129,6 @@ func TestMembersWaitWhileTheirGangIsEvicted(t *testing.T) {
 		{"while both are there", func(*Ledger) Effects { return Effects{} }, Hold, "gang ns/one is being evicted", 0},
 		{"while one is left", func(l *Ledger) Effects {
 			return l.Observe(g1, inState(0, Terminating), t0)
-		}, Hold, "gang ns/one is being evicted", 0},
-		{"when one need not go any more", func(l *Ledger) Effects {
-			return l.Evictions.CallOff(uid(0), t0)
-		}, Free, "", 1},
-		{"when one that is gone need not go any more", func(l *Ledger) Effects {
-			return l.Evictions.CallOff(uid(7), t0)
 		}, Hold, "gang ns/one is being evicted", 0},
 		{"when they have gone, for another to start with", func(l *Ledger) Effects {
 			gone(l, 0, 1)

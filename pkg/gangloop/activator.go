@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"berth.dev/berth/pkg/capacity"
-	"berth.dev/berth/pkg/evictor/alone"
+	"berth.dev/berth/pkg/evictor"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/retry"
@@ -19,9 +19,8 @@ type activator struct {
 	list    *waitlist.List
 	effects *Executor
 	held    *HeldPods
-	clock   wallClock
 	// preempting are pods for which others are evicted one by one; they are looked at next at lookAt.
-	preempting *alone.Preempting
+	preempting *evictor.Preempting
 	lookAt     time.Time
 }
 

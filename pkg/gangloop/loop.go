@@ -10,8 +10,6 @@ import (
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/evictor"
 	"berth.dev/berth/pkg/gang"
-	"berth.dev/berth/pkg/members"
-	"berth.dev/berth/pkg/profiles"
 	"berth.dev/berth/pkg/reservation"
 	"berth.dev/berth/pkg/retry"
 	"berth.dev/berth/pkg/waitlist"
@@ -53,15 +51,13 @@ type dueTimes struct{ look, anyway time.Time }
 
 // Rooms are the owners of state that the loop asks and tells.
 type Rooms struct {
-	Ledger   *gang.Ledger
-	Members  *members.Directory
-	Profiles *profiles.Set
-	Effects  *Executor
-	Holds    *reservation.Holds
-	Evictor  *evictor.Evictor
-	Held     *HeldPods
-	Pace     *retry.Pace
-	Backoff  gang.Backoff
+	Ledger  *gang.Ledger
+	Effects *Executor
+	Holds   *reservation.Holds
+	Evictor *evictor.Evictor
+	Held    *HeldPods
+	Pace    *retry.Pace
+	Backoff gang.Backoff
 	// Forgotten is told of gangs that the ledger has forgotten.
 	Forgotten func(gang.ID)
 }
@@ -73,7 +69,7 @@ func New(r Rooms, inbox *Inbox, list *waitlist.List, reservations *reservation.R
 		tries: &tries{backoff: r.Backoff, ledger: r.Ledger, list: list, queue: retry.NewQueue(), pace: r.Pace,
 			holds: r.Holds, reservations: reservations},
 		activator: &activator{ledger: r.Ledger, list: list, effects: r.Effects, held: r.Held,
-			clock: wallClock{members: r.Members, profiles: r.Profiles}, preempting: &r.Evictor.Preempting}}
+			preempting: &r.Evictor.Preempting}}
 	list.Kept = l.tries.kept
 	return l
 }
@@ -121,13 +117,12 @@ func (l *Loop) Run(ctx context.Context) {
 
 // turn does what is due and returns after what time to look again.
 func (l *Loop) turn(ctx context.Context, now time.Time) time.Duration {
-	l.activator.clock.follow(ctx, now)
 	news := l.Inbox.Take()
 	l.tries.foresee(now)
 	fresh := l.refresh(news.Changed, now)
-	effects := l.tidy(now)
+	l.tidy(now)
 	gained := l.spread(ctx, &news, now)
-	effects = append(effects, l.tries.fresh(fresh, now)...)
+	effects := l.tries.fresh(fresh, now)
 	pause := retry.NextLook(now).Sub(now)
 	sooner := func(wait time.Duration) {
 		if wait > 0 {
@@ -251,24 +246,18 @@ func (l *Loop) spread(ctx context.Context, n *News, now time.Time) (gained []cap
 }
 
 // tidy ends what was kept for gangs that have started or do not wait any more, and what was to be evicted for them.
-func (l *Loop) tidy(now time.Time) []gang.Effects {
+func (l *Loop) tidy(now time.Time) {
 	l.holds.Expire(now)
 	for _, id := range l.holds.Gangs() {
 		v, known := l.ledger.View(id)
 		l.holds.Drop(id, func(o reservation.Hold) bool {
-			switch o.Kind {
-			case reservation.ForReturn:
+			if o.Kind == reservation.ForReturn {
 				return !known || v.Minimum.Total == 0 || v.Met() || !v.Started && v.Count[gang.Bound]+v.Holding == 0
-			case reservation.ForRepair, reservation.ForRestart:
-				return !known
-			case reservation.ForMoves:
-				return false // the moves end it
-			default:
-				return !known || v.Started || !v.Quorum()
 			}
+			return !known || v.Started || !v.Quorum()
 		})
 	}
-	return l.evictor.Tidy(now, func(id gang.ID) bool {
+	l.evictor.Tidy(now, func(id gang.ID) bool {
 		v, known := l.ledger.View(id)
 		return known && v.Quorum() && !v.Started
 	})

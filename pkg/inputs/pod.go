@@ -5,7 +5,6 @@ import (
 
 	"berth.dev/berth/pkg/gpuview"
 	"berth.dev/berth/pkg/runview"
-	"berth.dev/berth/pkg/workview"
 )
 
 // KeepPod returns what Keep keeps of a pod.
@@ -43,7 +42,7 @@ func KeepPod(p *v1.Pod) *v1.Pod {
 		condition := v1.PodCondition{Type: c.Type, Status: c.Status, Reason: c.Reason,
 			LastTransitionTime: c.LastTransitionTime}
 		switch c.Type {
-		case v1.PodScheduled, gpuview.GPUsAssigned, workview.EvictionNotice, runview.DeadlineMissed, runview.StartEstimated:
+		case v1.PodScheduled, gpuview.GPUsAssigned, runview.DeadlineMissed, runview.StartEstimated:
 			condition.Message = c.Message
 		}
 		kept.Status.Conditions = append(kept.Status.Conditions, condition)

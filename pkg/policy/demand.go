@@ -80,9 +80,6 @@ func (d *Demand) Licenses() iter.Seq2[int, int64] {
 // Count returns how many licenses a rule has.
 func (s *Set) Count(number int) int64 { return s.licenses[number].count }
 
-// CountsOn reports whether the rule counts pods on a node.
-func (s *Set) CountsOn(number int, m *Marks) bool { return m.mayHold(s.licenses[number].nodes) }
-
 // reader works out a demand.
 type reader struct {
 	*Demand

@@ -35,6 +35,16 @@ type Traits struct {
 	// whose PreFilter is told of pods that are added to nodes.
 	HiddenReserve bool
 	tellsOthers   []string
+	// members are those of members of gangs, nil where they are the same.
+	members *Traits
+}
+
+// OfMembers are the traits of members of gangs, which also keep off nodes with failing hardware.
+func (t *Traits) OfMembers() *Traits {
+	if t.members == nil {
+		return t
+	}
+	return t.members
 }
 
 // AllTraits are those of a scheduler that is not known: all filters, and plugins that may keep anything.
@@ -53,12 +63,13 @@ var AllTraits = &Traits{
 // Checks are those of the filters that look at what a node is and not at what it has.
 type Checks uint8
 
-// The filters NodeUnschedulable, NodeName, TaintToleration and NodeAffinity.
+// The filters NodeUnschedulable, NodeName, TaintToleration and NodeAffinity, and that of Coscheduling.
 const (
 	ChecksCordon Checks = 1 << iota
 	ChecksName
 	ChecksTaints
 	ChecksAffinity
+	ChecksHardware
 	ChecksAll = ChecksCordon | ChecksName | ChecksTaints | ChecksAffinity
 )
 
@@ -100,6 +111,9 @@ func TraitsOf(profile framework.Framework) *Traits {
 		}
 	}
 	f.findDependence(profile)
+	ofMembers := *f
+	ofMembers.Rules |= ChecksHardware
+	f.members = &ofMembers
 	return f
 }
 
@@ -107,17 +121,6 @@ func TraitsOf(profile framework.Framework) *Traits {
 func (t *Traits) Fits(pod *v1.Pod, node fwk.NodeInfo) bool {
 	return t.HasRoom(pod, node) && (!t.ports || nodeports.Fits(pod, node)) &&
 		!slices.ContainsFunc(t.counters, func(counter clusterwide.NodeCounter) bool { return !roomIn(counter)(pod, node) })
-}
-
-// CounterOf returns the plugin that counts what the pod asks of a node beyond its resources, nil if it asks for nothing
-// of the kind.
-func (t *Traits) CounterOf(pod *v1.Pod) clusterwide.NodeCounter {
-	for _, counter := range t.counters {
-		if counter.Takes(pod) > 0 {
-			return counter
-		}
-	}
-	return nil
 }
 
 // roomIn asks the filter.

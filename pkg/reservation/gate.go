@@ -112,7 +112,6 @@ func (g *Gate) binding(pod *v1.Pod) func(*Hold) bool {
 	}
 	return func(o *Hold) bool {
 		return o.To != id && o.Priority >= priority && !o.behind[id] &&
-			(o.Kind != ForMoves || o.To != ReplacementsOf(pod)) &&
 			(o.Kind != forTurn || !backfills() && !mayEnter(o))
 	}
 }

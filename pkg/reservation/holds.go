@@ -25,12 +25,6 @@ const (
 	// ForReturn is what a member held before it was lost, or could not be bound after all, until one takes it or for a
 	// short time.
 	ForReturn
-	// ForRepair is what the replacements of members on failing hardware will need.
-	ForRepair
-	// ForRestart is what members will need that were evicted together from hardware that fails under some of them.
-	ForRestart
-	// ForMoves is what pods that are moved for a gang will need elsewhere, and what the gang will need when they are.
-	ForMoves
 	// forTurn is a reservation: what a gang that has waited long gets as soon as it is free.
 	forTurn
 )
@@ -181,7 +175,7 @@ func (p *Holds) ToOthers(id gang.ID, priority int32) []Hold {
 	defer p.mu.Unlock()
 	var out []Hold
 	for to, kept := range p.kept {
-		for _, o := range counting(kept) {
+		for _, o := range kept {
 			if to != id && o.Priority >= priority && o.after == nil && !o.behind[id] {
 				out = append(out, o)
 			}
@@ -199,15 +193,6 @@ func (p *Holds) Gangs() []gang.ID {
 		ids = append(ids, id)
 	}
 	return ids
-}
-
-// counting are those of what is kept to a gang that count: while pods move for it, it has what they leave instead of
-// what is kept for its turn.
-func counting(kept []Hold) []Hold {
-	if !slices.ContainsFunc(kept, func(o Hold) bool { return o.Kind == ForMoves }) {
-		return kept
-	}
-	return slices.DeleteFunc(slices.Clone(kept), func(o Hold) bool { return o.Kind == forTurn })
 }
 
 func (p *Holds) put(id gang.ID, kept []Hold) {
@@ -231,7 +216,7 @@ func allIf(ended bool) int {
 func (p *Holds) publish() *heldNodes {
 	view := &heldNodes{byNode: map[string][]Hold{}}
 	for _, kept := range p.kept {
-		for _, o := range counting(kept) {
+		for _, o := range kept {
 			view.byNode[o.Node] = append(view.byNode[o.Node], o)
 		}
 	}

@@ -105,8 +105,6 @@ func needs() []Need {
 			"PodGroups do not show their phase"},
 		{"", "configmaps", runstore.Namespace, runstore.Name, []string{"get", "patch"}, []string{coscheduling}, Conditional,
 			"what was learned of the run times of pods is lost at a restart"},
-		{"lifecycle.k8s.io", "evictionrequests", "", "", []string{"list", "watch", "create", "delete"},
-			[]string{coscheduling}, Conditional, "the responders that a pod names do not hear that it is to be evicted"},
 		{"berth.dev", "placementpolicies", "", "", read(), []string{placementPolicy}, Feature,
 			"placement policies are not applied"},
 		{"berth.dev", "placementpolicies/status", "", "", []string{"patch"}, []string{placementPolicy}, Feature,

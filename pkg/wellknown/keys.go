@@ -77,8 +77,6 @@ const (
 	// ProtectForKey is the annotation of a pod or a PodGroup with for how long after its start it is the last to be
 	// evicted of its priority.
 	ProtectForKey = "berth.dev/protect-for"
-	// EvictionNoticeKey is the annotation of a pod or a PodGroup with how long before its eviction it is to be told.
-	EvictionNoticeKey = "berth.dev/eviction-notice"
 )
 
 // Keys of Berth's own about fixed addresses.

@@ -29,8 +29,6 @@ var durations = []struct {
 		func(w *eviction.Work) *time.Duration { return &w.Restart }},
 	{wellknown.ProtectForKey, 1, "a duration above 0 and of at most ten years, such as 10m",
 		func(w *eviction.Work) *time.Duration { return &w.Protected }},
-	{wellknown.EvictionNoticeKey, 1, "a duration above 0 and of at most ten years, such as 2m",
-		func(w *eviction.Work) *time.Duration { return &w.Notice }},
 }
 
 // PodWork reads what the pod declares of its work. A wrong value says nothing.

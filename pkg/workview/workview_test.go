@@ -43,9 +43,9 @@ func TestWhatPodsSayOfTheirWork(t *testing.T) {
 	}{
 		"nothing": {pod: runs(says()), want: eviction.Work{Started: t0}},
 		"all": {pod: runs(says(wellknown.LastCheckpointKey, hour, wellknown.CheckpointEveryKey, "30m",
-			wellknown.RestartCostKey, "2m", wellknown.ProtectForKey, "5m", wellknown.EvictionNoticeKey, "1m")),
+			wellknown.RestartCostKey, "2m", wellknown.ProtectForKey, "5m")),
 			want: eviction.Work{Started: t0, Saved: []time.Time{t0.Add(time.Hour)}, Every: 30 * time.Minute,
-				Restart: 2 * time.Minute, Protected: 5 * time.Minute, Notice: time.Minute}},
+				Restart: 2 * time.Minute, Protected: 5 * time.Minute}},
 		"the pod comes before its group": {pod: runs(says(wellknown.RestartCostKey, "2m")),
 			group: ptr.To(says(wellknown.RestartCostKey, "9m", wellknown.CheckpointEveryKey, "1h")),
 			want:  eviction.Work{Started: t0, Restart: 2 * time.Minute, Every: time.Hour}},
@@ -98,7 +98,6 @@ func TestWrongValuesAreNamed(t *testing.T) {
 		wellknown.CheckpointEveryKey: {"", "30", "9s", "-1h", "often", "999999h"},
 		wellknown.RestartCostKey:     {"", "0s", "-1s", "long"},
 		wellknown.ProtectForKey:      {"", "0s", "always"},
-		wellknown.EvictionNoticeKey:  {"", "0s", "-1m", "a while"},
 	} {
 		for _, value := range values {
 			meta := says(key, value)
@@ -146,43 +145,5 @@ func TestCheckpointsThatDoNotCountAreTold(t *testing.T) {
 				t.Errorf("of a PodGroup %q, want %q", got, test.group)
 			}
 		})
-	}
-}
-
-func TestWhoIsTold(t *testing.T) {
-	t.Parallel()
-	asks := says(wellknown.EvictionNoticeKey, "2m")
-	for name, test := range map[string]struct {
-		pod   *v1.Pod
-		group metav1.Object
-		want  bool
-	}{
-		"a pod that says nothing":           {pod: runs(says())},
-		"a pod that asks":                   {pod: runs(asks), want: true},
-		"a pod whose PodGroup asks":         {pod: runs(says()), group: &asks, want: true},
-		"a pod whose PodGroup says nothing": {pod: runs(says()), group: ptr.To(says())},
-	} {
-		if got := AsksForNotice(test.pod, test.group); got != test.want {
-			t.Errorf("%s is told: %t, want %t", name, got, test.want)
-		}
-	}
-}
-
-func TestTheNoticeOfAPodIsItsCondition(t *testing.T) {
-	t.Parallel()
-	pod := runs(says())
-	if got, has := NoticeOf(pod); has {
-		t.Errorf("without the condition: %+v", got)
-	}
-	condition := v1.PodCondition{Type: EvictionNotice, Status: v1.ConditionTrue, Message: "gang a/b",
-		LastTransitionTime: metav1.Time{Time: t0}}
-	pod.Status.Conditions = []v1.PodCondition{{Type: v1.DisruptionTarget, Status: v1.ConditionTrue}, condition}
-	want := Notice{By: "gang a/b", Given: t0}
-	if got, has := NoticeOf(pod); !has || got != want {
-		t.Errorf("%+v, %t; want %+v", got, has, want)
-	}
-	pod.Status.Conditions[1].Status = v1.ConditionFalse
-	if got, has := NoticeOf(pod); has {
-		t.Errorf("after it was taken back: %+v", got)
 	}
 }

@@ -82,9 +82,6 @@ var bounds = map[string]map[string]string{
 		"Slices.locals": byNode, "Slices.nodes": byNode, "State.stamps": byNode, "claimDevice.capacity": byNode,
 		"deviceNodeReader.byKey": byNode, "deviceNodeReader.counters": byNode, "remembered.byNode": byNode,
 	},
-	"pkg/clusterwide": {
-		"Book.counters": byAdmin,
-	},
 	"pkg/capacity": {
 		"stockWords":      inSource,
 		"boundPods.byUID": byPod, "boundPods.leaving": byPod, "boundPods.priorities": byPod, "memo.domains": byNode,
@@ -203,27 +200,19 @@ var bounds = map[string]map[string]string{
 		"namespaces.waiting": byGang, "ownerKind.gangs": byGang, "ownerObject.states": byGang, "PodEvents.told": byPod,
 		"record.anomalies": byGang, "record.waits": byGang, "records.byGang": byGang,
 	},
-	"pkg/faults": {"Book.devices": byPod, "Book.nodes": byNode},
 	"pkg/evictor": {
 		"Evictor.work": byPod, "attempt.said": byPod,
 		"checking.gone": oneCycle, "checking.said": oneCycle, "demand.held": oneCycle,
-		"moveSearch.rests": byGang, "movable.fixed": oneCycle, "movePlan.elsewhere": oneCycle, "movedPod.others": byPod,
-		"Faults.repairs": byGang, "repair.chosen": byPod, "repair.spare": byPod,
-		"spares.leaving": oneCycle,
-		"demand.own":     oneCycle, "demand.wanted": oneCycle, "problemBuilder.holdersLeaving": oneCycle,
 		"problemBuilder.leaving": oneCycle, "proposal.pods": byNode, "division.nodes": byNode,
+		"coverage.byNamespace": oneCycle, "flight.requests": "1,000 gangs and pods (mostAfterFlight)",
 	},
-	"pkg/evictor/budgets": {"Coverage.byNamespace": oneCycle},
-	"pkg/evictor/waiting": {"Delays.delayed": byPod, "Flight.requests": "1,000 gangs and pods (mostAfterFlight)"},
-	"pkg/evictor/notices": {"notices.given": byPod,
-		"requests.written": "what was written in the last 10 s, while the process leads"},
 	"pkg/backlog": {"Backlog.known": byPod, "Backlog.pods": byPod, "Backlog.preemptors": byPod, "Backlog.roomy": byPod,
 		"Backlog.shapes": "16,384 shapes (mostShapes)"},
 	"pkg/gangloop": {
 		"HeldPods.pods": byPod, "News.Changed": byGang, "News.happenings": byPod, "gates.gate": byPod,
 	},
 	"pkg/plugins/coscheduling": {
-		"podFeed.ends": byAdmin, "pluginMessages.last": byGang,
+		"podFeed.ends": byAdmin, "pluginMessages.last": byGang, "hardware.failing": byNode,
 	},
 	"pkg/plugins/costoptimized": {
 		"Plugin.offers": "1024 kinds of nodes (maxOffers)", "runningPods.gangs": byGang,

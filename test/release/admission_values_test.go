@@ -34,7 +34,7 @@ var podValues = map[string][]string{
 	wellknown.DatasetsKey: {"imagenet", "a, b", "", "a,a", "A", "a,", "a b", strings.Repeat("x", 64), "a-", many(16),
 		many(17)},
 	wellknown.DeadlineKey: times, wellknown.LastCheckpointKey: times,
-	wellknown.CheckpointEveryKey: durations, wellknown.EvictionNoticeKey: durations, wellknown.ProtectForKey: durations,
+	wellknown.CheckpointEveryKey: durations, wellknown.ProtectForKey: durations,
 	wellknown.RestartCostKey:     durations,
 	wellknown.GangKey:            {"true", "false", "True", "", "yes", `say "hi"`},
 	wellknown.GPUInterconnectKey: {"required", "preferred", "Required", "", "nvlink", "required ", "tab\there", "line\nbreak", `back\slash`},
@@ -273,7 +273,7 @@ func (w *guarded) createGroup(ctx context.Context, t *testing.T, annotations map
 func testPodGroups(t *testing.T, w *guarded) {
 	for key, values := range map[string][]string{
 		wellknown.TopologyRequiredKey: topologies, wellknown.TopologyPreferredKey: topologies,
-		wellknown.LastCheckpointKey: times, wellknown.CheckpointEveryKey: durations, wellknown.EvictionNoticeKey: durations,
+		wellknown.LastCheckpointKey: times, wellknown.CheckpointEveryKey: durations,
 		wellknown.ProtectForKey: durations, wellknown.RestartCostKey: durations,
 		wellknown.SegmentSizeKey: segmentSizes, wellknown.SegmentTopologyKey: segmentLevels,
 		wellknown.BackfillKey:   {"allow", "", "yes"},

@@ -69,11 +69,6 @@ var (
 		SchedulerFeatureGates: []string{"CompositePodGroup=false", "TopologyAwareWorkloadScheduling=false",
 			"GenericWorkload=false"},
 		RuntimeConfig: []string{"scheduling.k8s.io/v1beta1=true", "scheduling.k8s.io/v1alpha3=true"}}}
-	// responding serves EvictionRequests. The scheduler needs no feature gate for them.
-	responding = &box{options: sandbox.Options{SchedulerConfig: "testdata/config/gangs.yaml",
-		Controllers:  []string{"garbage-collector-controller"},
-		FeatureGates: []string{"EvictionRequestAPI=true"}, SchedulerFeatureGates: []string{"EvictionRequestAPI=false"},
-		RuntimeConfig: []string{"lifecycle.k8s.io/v1alpha1=true"}}}
 	// reserving keeps nodes for gangs that do not fit, which scenarios of the other kind must not see.
 	reserving = &box{options: sandbox.Options{SchedulerConfig: "testdata/config/reservation.yaml"}}
 	// starting keeps nodes by time, and soon no more for a gang that does not start.
@@ -87,19 +82,12 @@ var (
 		Controllers: controllers}}
 	// owning makes gangs of what controllers create.
 	owning = &box{options: sandbox.Options{SchedulerConfig: "testdata/config/owners.yaml", Controllers: controllers}}
-	// repairing evicts members of gangs from hardware that fails, those of Kubernetes' own groups among them.
-	repairing = &box{options: sandbox.Options{SchedulerConfig: "testdata/config/faults.yaml", Controllers: controllers,
-		FeatureGates: foreign.options.FeatureGates, SchedulerFeatureGates: foreign.options.SchedulerFeatureGates,
-		RuntimeConfig: foreign.options.RuntimeConfig}}
-	// moving moves pods so that gangs start sooner.
-	moving = &box{options: sandbox.Options{SchedulerConfig: "testdata/config/moves.yaml", Controllers: controllers}}
 	// unknown has a plugin besides ours that keeps state of its own.
 	unknown = &box{options: sandbox.Options{NoScheduler: true}, own: "testdata/config/unknown.yaml"}
 )
 
 // boxes are in the order in which they start: first those that take longest.
-var boxes = []*box{plain, moving, reserving, starting, shipped, nominating, leveled, named, owning, repairing, unknown,
-	native, foreign, responding}
+var boxes = []*box{plain, reserving, starting, shipped, nominating, leveled, named, owning, unknown, native, foreign}
 
 func TestMain(m *testing.M) {
 	flag.Parse()
@@ -218,14 +206,8 @@ func scripts() ([]script, error) {
 			s.in = native
 		case "dialect":
 			s.in = foreign
-		case "responders":
-			s.in = responding
 		case "owners":
 			s.in = owning
-		case "faults":
-			s.in = repairing
-		case "moves":
-			s.in, s.disturbing = moving, true
 		case "unknown":
 			s.in = unknown
 		}

@@ -85,10 +85,6 @@ func (w *world) check(ctx context.Context, l *line) error {
 			if err := checkCondition(pods, key, want); err != nil {
 				return err
 			}
-		case key == "requests":
-			if err := w.checkRequests(ctx, l.arg(0), want); err != nil {
-				return err
-			}
 		case strings.HasPrefix(key, "annotation:"):
 			if err := checkAnnotation(pods, strings.TrimPrefix(key, "annotation:"), w.named(want)); err != nil {
 				return err

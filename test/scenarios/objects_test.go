@@ -151,26 +151,6 @@ func (w *world) checkObject(ctx context.Context, l *line) error {
 	return nil
 }
 
-// checkRequests counts the EvictionRequests of the scheduler for pods of the set, also for those that are gone.
-func (w *world) checkRequests(ctx context.Context, ident, want string) error {
-	namespace, _ := w.locate(ident)
-	list, err := w.client.LifecycleV1alpha1().EvictionRequests(namespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return err
-	}
-	n := 0
-	for _, r := range list.Items {
-		if r.Spec.Requester == "berth.dev/scheduler" && r.Spec.Target.Pod != nil && strings.HasPrefix(r.Spec.Target.Pod.Name,
-			setOf(ident)+"-") {
-			n++
-		}
-	}
-	if strconv.Itoa(n) != want {
-		return fmt.Errorf("%s: %d EvictionRequests, want %s", ident, n, want)
-	}
-	return nil
-}
-
 // fieldAt follows a path through objects and lists; nil is what does not exist.
 func fieldAt(value any, path string) any {
 	for part := range strings.SplitSeq(path, ".") {

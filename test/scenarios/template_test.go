@@ -50,9 +50,6 @@ func (w *world) template(ctx context.Context, namespace, group, set string, inde
 	if native := l.option("native", ""); native != "" {
 		spec.SchedulingGroup = &v1.PodSchedulingGroup{PodGroupName: ptr.To(native)}
 	}
-	if responder := l.option("responder", ""); responder != "" {
-		spec.EvictionResponders = []v1.EvictionResponder{{Name: responder, Priority: ptr.To[int32](1000)}}
-	}
 	if key := l.option("tolerate", ""); key != "" {
 		spec.Tolerations = []v1.Toleration{{Key: key, Operator: v1.TolerationOpExists}}
 	}

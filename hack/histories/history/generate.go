@@ -71,22 +71,8 @@ func Generate(seed uint64) *History {
 	for steps := 10 + g.random.IntN(51); len(g.out.Steps) < steps; {
 		g.step()
 	}
-	g.out.giveHalves(rand.New(rand.NewPCG(seed, 0x68616c766573)))  //nolint:gosec // as above
-	g.out.giveNotices(rand.New(rand.NewPCG(seed, 0x6e6f74696365))) //nolint:gosec // as above
+	g.out.giveHalves(rand.New(rand.NewPCG(seed, 0x68616c766573))) //nolint:gosec // as above
 	return g.out
-}
-
-// giveNotices has some pods of some histories want to be told before they are evicted. It draws apart, so that the
-// rest of a history is the same as without. Notices are shorter than the time after which nothing may be left undone.
-func (h *History) giveNotices(random *rand.Rand) {
-	if random.IntN(3) > 0 {
-		return
-	}
-	for i := range h.Steps {
-		if p := h.Steps[i].Pod; p != nil && random.IntN(3) == 0 {
-			p.NoticeSeconds = []int{2, 5, 15}[random.IntN(3)]
-		}
-	}
 }
 
 // one says yes a times in b.

@@ -93,8 +93,6 @@ type Pod struct {
 	// EndsSeconds is its grace period, which it uses up, and LateSeconds how much longer something holds it.
 	EndsSeconds int64 `json:"endsSeconds,omitempty"`
 	LateSeconds int64 `json:"lateSeconds,omitempty"`
-	// NoticeSeconds is for how long it wants to be told before it is evicted.
-	NoticeSeconds int `json:"noticeSeconds,omitempty"`
 	// Times is how often the pod was made again. Its claim has another name each time, as those that are made from a
 	// template have.
 	Times int `json:"-"`

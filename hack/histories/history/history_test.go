@@ -6,10 +6,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	v1 "k8s.io/api/core/v1"
 
 	"berth.dev/berth/hack/invariants"
-	"berth.dev/berth/pkg/wellknown"
 )
 
 func TestAHistoryComesAgainFromItsSeedAndItsFile(t *testing.T) {
@@ -52,32 +50,5 @@ func TestAHistoryIsShortenedToWhatTheFaultNeeds(t *testing.T) {
 	}
 	if took := short.Duration(); took+time.Hour < whole || took > whole {
 		t.Errorf("the shorter history takes %s, the whole one %s", took, whole)
-	}
-}
-
-func TestSomeHistoriesHavePodsThatWantNotice(t *testing.T) {
-	t.Parallel()
-	wanted, with := 0, 0
-	const histories = 30
-	for seed := range uint64(histories) {
-		before := wanted
-		for _, step := range Generate(seed).Steps {
-			if step.Pod == nil || step.Pod.NoticeSeconds == 0 {
-				continue
-			}
-			objects := step.Pod.Objects()
-			value := objects[len(objects)-1].(*v1.Pod).Annotations[wellknown.EvictionNoticeKey]
-			if length, err := time.ParseDuration(value); err != nil ||
-				length != time.Duration(step.Pod.NoticeSeconds)*time.Second {
-				t.Errorf("the annotation is %q, want %d seconds", value, step.Pod.NoticeSeconds)
-			}
-			wanted++
-		}
-		if wanted > before {
-			with++
-		}
-	}
-	if with == 0 || with == histories {
-		t.Errorf("%d of %d histories have such pods, %d in all", with, histories, wanted)
 	}
 }

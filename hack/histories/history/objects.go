@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"strconv"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
@@ -180,10 +179,6 @@ func (p *Pod) Objects() []runtime.Object {
 	}
 	if p.Backfill {
 		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, wellknown.BackfillKey, "allow")
-	}
-	if p.NoticeSeconds > 0 {
-		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, wellknown.EvictionNoticeKey,
-			(time.Duration(p.NoticeSeconds) * time.Second).String())
 	}
 	if p.Guarded {
 		pod.Labels[GuardedLabel] = "true"

@@ -40,12 +40,6 @@ type CoschedulingArgs struct {
 	// Preemption says which of several pods of one priority go. Absent, it has its defaults.
 	Preemption *Preemption `json:"preemption,omitempty"`
 
-	// Faults says what is done for gangs whose members are on hardware that fails. Absent, it has its defaults.
-	Faults *Faults `json:"faults,omitempty"`
-
-	// Defragment moves pods so that gangs start sooner. Absent, none is moved.
-	Defragment *Defragment `json:"defragment,omitempty"`
-
 	// SLA orders the queue by classes of pods, their deadlines and how long they have waited. Absent, it is ordered by
 	// priority and time alone.
 	SLA *QueueSLA `json:"sla,omitempty"`
@@ -141,14 +135,6 @@ func SetDefaultsCoschedulingArgs(args *CoschedulingArgs) {
 		args.Preemption = &Preemption{}
 	}
 	setDefaultsPreemption(args.Preemption)
-	if args.Faults == nil {
-		args.Faults = &Faults{}
-	}
-	setDefaultsFaults(args.Faults)
-	if args.Defragment == nil {
-		args.Defragment = &Defragment{}
-	}
-	setDefaultsDefragment(args.Defragment)
 	if o := args.GangOwners; o != nil {
 		setDefaultsGangOwners(o)
 	}
@@ -185,12 +171,6 @@ func ValidateCoschedulingArgs(path *field.Path, args *CoschedulingArgs) error {
 	}
 	if p := args.Preemption; p != nil {
 		errs = append(errs, validatePreemption(path.Child("preemption"), p)...)
-	}
-	if f := args.Faults; f != nil {
-		errs = append(errs, validateFaults(path.Child("faults"), f)...)
-	}
-	if d := args.Defragment; d != nil {
-		errs = append(errs, validateDefragment(path.Child("defragment"), d, args.Preemption)...)
 	}
 	if o := args.GangOwners; o != nil {
 		errs = append(errs, validateGangOwners(path.Child("gangOwners"), o)...)

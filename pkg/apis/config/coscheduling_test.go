@@ -2,7 +2,6 @@ package config
 
 import (
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -37,31 +36,6 @@ func TestValidateCoschedulingArgs(t *testing.T) {
 			"args.preemption.maxRestartSeconds: Invalid value: -1: want a whole number from 0 to 86400"},
 		{"protected for more than a day", CoschedulingArgs{Preemption: &Preemption{MaxProtectSeconds: ptr.To[int32](86401)}},
 			"args.preemption.maxProtectSeconds: Invalid value: 86401: want a whole number from 0 to 86400"},
-		{"notice of more than an hour", CoschedulingArgs{Preemption: &Preemption{MaxNoticeSeconds: ptr.To[int32](3601)}},
-			"args.preemption.maxNoticeSeconds: Invalid value: 3601: want a whole number from 0 to 3600"},
-		{"a delay for a profile and for all others",
-			CoschedulingArgs{Preemption: &Preemption{Delays: []PreemptionDelay{{"a", 60}, {"*", 300}}}}, ""},
-		{"a delay for no profile", CoschedulingArgs{Preemption: &Preemption{Delays: []PreemptionDelay{{"", 60}}}},
-			`args.preemption.delays[0].profile: Required value: want the schedulerName of a profile, or "*"`},
-		{"two delays for a profile",
-			CoschedulingArgs{Preemption: &Preemption{Delays: []PreemptionDelay{{"a", 60}, {"a", 300}}}},
-			`args.preemption.delays[1].profile: Duplicate value: "a"`},
-		{"a delay without a time", CoschedulingArgs{Preemption: &Preemption{Delays: []PreemptionDelay{{Profile: "a"}}}},
-			"args.preemption.delays[0].seconds: Invalid value: 0: want a whole number from 1 to 86400"},
-		{"evictions from failing hardware", CoschedulingArgs{Faults: &Faults{EvictionsPerHour: ptr.To[int32](16)}}, ""},
-		{"room that is kept for a day", CoschedulingArgs{Faults: &Faults{KeepSeconds: ptr.To[int32](86400)}},
-			"args.faults.keepSeconds: Invalid value: 86400: want a whole number from 0 to 3600"},
-		{"fewer evictions than none", CoschedulingArgs{Faults: &Faults{EvictionsPerHour: ptr.To[int32](-1)}},
-			"args.faults.evictionsPerHour: Invalid value: -1: want a whole number from 0 to 10000"},
-		{"pods that move", CoschedulingArgs{Defragment: &Defragment{MovesPerHour: ptr.To[int32](20)}}, ""},
-		{"fewer moves than none", CoschedulingArgs{Defragment: &Defragment{MovesPerHour: ptr.To[int32](-1)}},
-			"args.defragment.movesPerHour: Invalid value: -1: want a whole number from 0 to 10000"},
-		{"moves that may lose nothing", CoschedulingArgs{Defragment: &Defragment{LostGPUHoursPerHour: ptr.To[int32](0)}},
-			"args.defragment.lostGPUHoursPerHour: Invalid value: 0: want a whole number from 1 to 100000"},
-		{"moves where work does not count", CoschedulingArgs{Defragment: &Defragment{MovesPerHour: ptr.To[int32](1)},
-			Preemption: &Preemption{MaxUnsavedSeconds: ptr.To[int32](0)}},
-			"args.defragment.movesPerHour: Invalid value: 1: want 0 where preemption.maxUnsavedSeconds is 0: what moves lose " +
-				"is not known"},
 		{"reservations for some namespaces", CoschedulingArgs{Reservation: &GangReservation{MinPriority: ptr.To[int32](-5),
 			Namespaces: []GangReservationNamespace{{Name: "team-a"}, {Name: "team-b", MaxNodesPercent: ptr.To[int32](0)},
 				{Name: "*", MaxNodesPercent: ptr.To[int32](50)}}}}, ""},
@@ -129,27 +103,5 @@ func TestDefaultGangOwners(t *testing.T) {
 	SetDefaultsCoschedulingArgs(&off)
 	if off.GangOwners != nil {
 		t.Errorf("without gangOwners: got %+v", off.GangOwners)
-	}
-}
-
-func TestDelayOfAProfile(t *testing.T) {
-	t.Parallel()
-	some := &Preemption{Delays: []PreemptionDelay{{"a", 60}}}
-	all := &Preemption{Delays: []PreemptionDelay{{"*", 300}, {"a", 60}}}
-	for _, tc := range []struct {
-		name    string
-		args    *Preemption
-		profile string
-		want    time.Duration
-	}{
-		{"none unless something is said", &Preemption{}, "a", 0},
-		{"that of the profile", some, "a", time.Minute},
-		{"none for others", some, "b", 0},
-		{"that of the profile before that of all", all, "a", time.Minute},
-		{"that of all others", all, "b", 5 * time.Minute},
-	} {
-		if got := tc.args.Delay(tc.profile); got != tc.want {
-			t.Errorf("%s: %s, want %s", tc.name, got, tc.want)
-		}
 	}
 }

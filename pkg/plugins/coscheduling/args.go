@@ -8,9 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"berth.dev/berth/pkg/apis/config"
-	"berth.dev/berth/pkg/defragment"
 	"berth.dev/berth/pkg/eviction"
-	"berth.dev/berth/pkg/evictor"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/members"
@@ -31,19 +29,9 @@ type settings struct {
 	patience, ttl time.Duration
 	entry         starttime.Settings
 	holders       reservation.Holders
-	disruptions
-	classes queueClasses
-}
-
-// disruptions are what is said of evictions.
-type disruptions struct {
-	// repairs bound what is done for members on failing hardware, and moves what is moved so that gangs start sooner.
-	repairs evictor.RepairLimits
-	moves   defragment.Limits
 	// limits bound what pods say of their work when victims are chosen.
-	limits eviction.Limits
-	// delay is for how long pods of the profile evict no others.
-	delay time.Duration
+	limits  eviction.Limits
+	classes queueClasses
 }
 
 func settingsFrom(obj runtime.Object, profile string) (settings, error) {
@@ -64,12 +52,7 @@ func settingsFrom(obj runtime.Object, profile string) (settings, error) {
 	s.classes = queueClasses{order: args.SLA.Order()}
 	e := args.Preemption
 	s.limits = eviction.Limits{Unsaved: seconds(e.MaxUnsavedSeconds), Restart: seconds(e.MaxRestartSeconds),
-		Protected: seconds(e.MaxProtectSeconds), Notice: seconds(e.MaxNoticeSeconds)}
-	s.delay = e.Delay(profile)
-	s.repairs = evictor.RepairLimits{Keep: seconds(args.Faults.KeepSeconds),
-		EvictionsPerHour: int(*args.Faults.EvictionsPerHour)}
-	s.moves = defragment.Limits{Moves: int(*args.Defragment.MovesPerHour),
-		LostGPUHours: int(*args.Defragment.LostGPUHoursPerHour)}
+		Protected: seconds(e.MaxProtectSeconds)}
 	r := args.Reservation
 	s.entry = reservation.EntryFrom(r)
 	s.holders, s.ttl, s.patience = reservation.HoldersFrom(r), seconds(r.TTLSeconds), seconds(r.AfterSeconds)

@@ -15,7 +15,6 @@ import (
 	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/evictor"
-	"berth.dev/berth/pkg/evictor/notices"
 	"berth.dev/berth/pkg/gang"
 	"berth.dev/berth/pkg/gangloop"
 	"berth.dev/berth/pkg/gangview"
@@ -47,6 +46,7 @@ type coordinator struct {
 	loop     *gangloop.Loop
 	held     *gangloop.HeldPods
 	backlog  *backlog.Backlog
+	hardware hardware
 	// pace knows which gang plans next where plans take long.
 	pace retry.Pace
 	told told
@@ -89,7 +89,7 @@ func newCoordinator(s settings, groups cache.Store, names *gpuview.ProfileKeys) 
 	c.headroom = capacity.New(func(name v1.ResourceName) bool {
 		profile := c.profiles.Any()
 		return profile != nil && profiles.Claimed(profile, name)
-	}, c.profiles.Traits)
+	}, c.traits)
 	c.holds = &reservation.Holds{Gate: reservation.Gate{GangOf: c.members.ID, AllowsBackfill: c.allowsBackfill,
 		Filters: c.profiles.Traits, Forecasts: reservation.NewForecasts(), Entry: s.entry}}
 	c.backlog = backlog.New(c.headroom, backlog.Holds{Against: c.holds.Gate.AgainstPod, State: c.holds.Gate.State},
@@ -108,20 +108,22 @@ func newCoordinator(s settings, groups cache.Store, names *gpuview.ProfileKeys) 
 	}
 	c.evictor = &evictor.Evictor{Profiles: c.profiles, Members: c.members, Capacity: c.headroom, Ledger: c.ledger,
 		Holds: c.holds, Sources: evictor.Sources{Loss: c.newLoss(gpus)}, Resume: inbox.Resume, Wake: inbox.Activate}
-	n := &c.evictor.Notifier
-	n.Profiles, n.Members, n.Loss, n.Leads = c.profiles, c.members, c.evictor.Sources.Loss, c.told.leader.Leading
-	c.evictor.Faults.Limits = c.settings.repairs
 	c.planner = &dryrun.Planner{Sources: dryrun.Sources{Ledger: c.ledger, GangOf: c.members.ID, Pod: c.members.Pod,
 		PodGroup: c.members.Group, Profiles: c.profiles, Capacity: c.headroom, GPUs: names,
 		Said: c.told.messages.about}}
 	c.effects = &gangloop.Executor{Plugin: Name, Cycles: &c.ledger.Cycles, Profiles: c.profiles, Members: c.members,
 		Lost: c.keepForReturn, Landed: c.evictor.Landed}
 	c.loop = c.newLoop(inbox)
-	moves := &c.evictor.Moves
-	moves.Limits = c.settings.moves
-	moves.Starts = func() []reservation.Start { return c.loop.Reservations.Starts }
-	moves.Waiting = func(id gang.ID) *waitlist.Gang { return c.loop.List.ByID[id] }
 	return c
+}
+
+// traits are those of the profile that schedules the pod.
+func (c *coordinator) traits(pod *v1.Pod) *profiles.Traits {
+	t := c.profiles.Traits(pod)
+	if c.members.Has(pod) {
+		return t.OfMembers()
+	}
+	return t
 }
 
 func (c *coordinator) newLoop(inbox *gangloop.Inbox) *gangloop.Loop {
@@ -129,8 +131,8 @@ func (c *coordinator) newLoop(inbox *gangloop.Inbox) *gangloop.Loop {
 	list.Capacity, list.Pod, list.PodGroup, list.Profiles, list.Topology = c.headroom, c.members.Pod, c.members.Group,
 		c.profiles, c.planner.Topology
 	list.Blocks = c.holds.Gate.Away.Blocks
-	return gangloop.New(gangloop.Rooms{Ledger: c.ledger, Members: c.members, Profiles: c.profiles, Effects: c.effects,
-		Holds: c.holds, Evictor: c.evictor, Held: c.held, Pace: &c.pace, Backoff: c.settings.backoff,
+	return gangloop.New(gangloop.Rooms{Ledger: c.ledger, Effects: c.effects, Holds: c.holds,
+		Evictor: c.evictor, Held: c.held, Pace: &c.pace, Backoff: c.settings.backoff,
 		Forgotten: func(id gang.ID) {
 			c.told.owners.Drop(id)
 			c.told.messages.forget(id)
@@ -147,13 +149,13 @@ func (c *coordinator) allowsBackfill(pod *v1.Pod) bool {
 }
 
 // keepForReturn keeps the room of a member that was lost for its gang, so that its replacement finds it, or the
-// member itself if it could not be bound. Where hardware failed under it, that is the room that was found instead.
+// member itself if it could not be bound. Where hardware fails it may not come back.
 func (c *coordinator) keepForReturn(loss gang.Loss) {
 	pod := c.headroom.Cluster.Pod(apitypes.UID(loss.Member.UID))
 	if pod == nil {
 		pod = c.members.Pod(loss.Member)
 	}
-	if c.settings.recovery == 0 || pod == nil || notices.PreemptedByScheduler(pod) {
+	if c.settings.recovery == 0 || pod == nil || c.hardware.on(loss.Node) || evictor.PreemptedByScheduler(pod) {
 		return
 	}
 	info, err := reservation.InfoOf(pod)
@@ -166,14 +168,6 @@ func (c *coordinator) keepForReturn(loss gang.Loss) {
 		// Had the member been bound, a pod of any priority could only have evicted the whole gang.
 		priority = math.MaxInt32
 	}
-	node := loss.Node
-	switch spare, asOne := c.evictor.Faults.Spare(loss.Group, loss.Member.UID); {
-	case asOne:
-		return
-	case spare != "":
-		node = spare
-		c.holds.Take(loss.Group, loss.Member.UID, spare)
-	}
-	c.holds.Add(reservation.Hold{To: loss.Group, Kind: reservation.ForReturn, Priority: priority, Node: node,
+	c.holds.Add(reservation.Hold{To: loss.Group, Kind: reservation.ForReturn, Priority: priority, Node: loss.Node,
 		Info: info, Until: time.Now().Add(c.settings.recovery)})
 }

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"berth.dev/berth/pkg/capacity"
 	"berth.dev/berth/pkg/cycles"
 	"berth.dev/berth/pkg/dryrun"
 	"berth.dev/berth/pkg/gang"
@@ -89,9 +90,9 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Po
 	}
 }
 
-// open lets a pod go anywhere; its nodes are filtered only while something is kept for gangs.
+// open lets a pod go anywhere; its nodes are filtered only while something is kept for gangs, or hardware fails.
 func (c *coordinator) open() (*fwk.PreFilterResult, *fwk.Status) {
-	if c.holds.Gate.Any() {
+	if c.holds.Gate.Any() || c.hardware.any() {
 		return nil, nil
 	}
 	return nil, fwk.NewStatus(fwk.Skip)
@@ -101,10 +102,14 @@ func (c *coordinator) open() (*fwk.PreFilterResult, *fwk.Status) {
 // removes.
 func (*Plugin) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 
-// Filter keeps a member off nodes that its plan does not give it, and all pods off capacity that is kept for a gang.
+// Filter keeps a member off nodes that its plan does not give it and those with failing hardware, and all pods off
+// capacity that is kept for a gang.
 func (p *Plugin) Filter(_ context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) *fwk.Status {
 	if data, err := state.Read(nodesKey); err == nil && !data.(nodeSet).Has(node.Node().Name) {
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "node(s) that the gang's plan does not give to this member")
+	}
+	if p.shared.hardware.on(node.Node().Name) && p.shared.members.Has(pod) {
+		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, capacity.FailingHardware)
 	}
 	if to, refused := p.shared.holds.Gate.Refuse(pod, node, p.framework.SnapshotSharedLister().NodeInfos()); refused {
 		return cycles.Reject(fwk.Unschedulable, dryrun.KeptFor(to))

@@ -86,9 +86,8 @@ func (c *coordinator) run(ctx context.Context, profile framework.Framework, grou
 	}
 	wide.KeptBy(&c.holds.Gate)
 	of := &c.evictor.Sources
-	of.Wide, of.Native = wide, members.NewNativeGroups(factory)
+	of.Native = members.NewNativeGroups(factory)
 	of.Budgets = factory.Policy().V1().PodDisruptionBudgets().Lister()
-	c.evictor.Notifier.WatchRequests(ctx, client, factory)
 	c.told.owners, err = podgroup.NewOwners(ctx, profile.KubeConfig(), factory.InformerName(), c.told.recorder,
 		f.groups.applyOwner)
 	if err != nil {
@@ -166,7 +165,7 @@ func (f *feed) watchCluster(profile framework.Framework) error {
 	}
 	nodes := handlers(f.seeNode, func(_, node *v1.Node) { f.seeNode(node) }, func(node *v1.Node) {
 		f.c.headroom.Feed.DropNode(node.Name)
-		f.c.evictor.Faults.Known.LoseNode(node.Name)
+		f.c.hardware.see(node.Name, "")
 		f.c.loop.Inbox.Look()
 	})
 	if err := f.watch(factory, factory.Core().V1().Nodes().Informer(), nodes); err != nil {
@@ -287,7 +286,7 @@ func (f *groupFeed) loseGroup(pg *schedulingv1alpha1.PodGroup) {
 
 func (f *feed) seeNode(node *v1.Node) {
 	f.c.headroom.Feed.SetNode(node)
-	f.c.evictor.Faults.Known.SeeNode(node)
+	f.seeHardware(node)
 	f.c.loop.Inbox.Look()
 }
 
@@ -295,12 +294,10 @@ func (f *podFeed) seePod(pod *v1.Pod) {
 	f.seeMember(pod)
 	f.c.told.status.Pods.See(pod)
 	f.c.holds.Gate.Forecasts.See(pod)
-	f.c.evictor.Notifier.See(pod)
 	switch {
 	case pod.Spec.NodeName != "":
 		f.c.headroom.Feed.SetPod(pod, f.c.members.ID(pod))
 		f.c.backlog.Gone(pod.UID)
-		f.c.evictor.Faults.Known.SeePod(pod)
 		f.c.loop.Inbox.Look()
 	case pod.Status.NominatedNodeName != "":
 		if id := f.c.members.ID(pod); id != (gang.ID{}) {
@@ -351,8 +348,6 @@ func (f *podFeed) losePod(pod *v1.Pod) {
 	f.c.holds.Gate.Away.Forget(gang.UID(pod.UID))
 	f.c.backlog.Gone(pod.UID)
 	f.c.holds.Gate.Forecasts.Lose(pod, time.Now())
-	f.c.evictor.Notifier.Forget(pod)
-	f.c.evictor.Faults.Known.ForgetPod(gang.UID(pod.UID))
 	f.ending.Lock()
 	defer f.ending.Unlock()
 	defer func() {

@@ -66,7 +66,7 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 		return nil, fmt.Errorf("making %s: %w", Name, err)
 	}
 	return &Plugin{queue: queue{shared}, answers: answers{shared}, framework: profile, shared: shared,
-		evictor: evictor.NewProfile(shared.evictor, profile, shared.planner, settings.delay)}, nil
+		evictor: evictor.NewProfile(shared.evictor, profile, shared.planner)}, nil
 }
 
 // Name returns the plugin's name.

@@ -1,7 +1,6 @@
 package gpuaware
 
 import (
-	"cmp"
 	"context"
 
 	v1 "k8s.io/api/core/v1"
@@ -28,17 +27,8 @@ func (p *Plugin) PreFilter(ctx context.Context, cycle fwk.CycleState, pod *v1.Po
 // PreFilterExtensions returns nil: PreFilter keeps nothing that depends on other pods.
 func (*Plugin) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 
-// Takes returns how much of GPUs the pod has or asks for: thousandths, or MiB where it asks by memory alone.
-func (p *Plugin) Takes(pod *v1.Pod) int64 {
-	if a, known := p.cluster.ledger.of(pod.UID); known {
-		return int64(cmp.Or(a.Share.Milli, a.Share.MemMiB)) * int64(len(a.Devices))
-	}
-	r, err := p.settings.request(pod)
-	if err != nil {
-		return 0
-	}
-	return int64(cmp.Or(r.Milli, r.ShareMemMiB)) * int64(r.Count)
-}
+// CountsOnNodes implements clusterwide.NodeCounter.
+func (*Plugin) CountsOnNodes() {}
 
 // Filter refuses nodes that cannot serve the pod's GPU request now, with one reason.
 func (p *Plugin) Filter(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) *fwk.Status {

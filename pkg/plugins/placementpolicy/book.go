@@ -119,7 +119,6 @@ func newBook(ctx context.Context, handle fwk.Handle) (*book, error) {
 		sources: sources{policies: policies, pods: core.Pods().Lister(), nodes: core.Nodes().Lister(),
 			namespaces: core.Namespaces().Lister(), byNode: byNode},
 		changes: changes{changed: make(chan struct{}, 1), wake: map[string]bool{}}}
-	wide.CountedBy(Name, b)
 	b.status = newStatusWriter(b, client, handle.EventRecorder())
 	if err := b.watch(factory); err != nil {
 		return nil, err

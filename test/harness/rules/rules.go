@@ -90,10 +90,9 @@ func (r *Rules) Create(gvr schema.GroupVersionResource, obj runtime.Object) (run
 	created, err := through(gvr, "", obj, nil,
 		func(ctx context.Context, obj, _ runtime.Object) error { return rest.BeforeCreate(s.object, ctx, obj) })
 	if pod, ok := created.(*v1.Pod); ok && err == nil {
-		// The feature gates that drop these are those of the scheduler in this process, which may be off where the API
-		// server's are on.
-		given := obj.(*v1.Pod)
-		pod.Spec.SchedulingGroup, pod.Spec.EvictionResponders = given.Spec.SchedulingGroup, given.Spec.EvictionResponders
+		// The feature gate that drops it is that of the scheduler in this process, which may be off where the API server's
+		// is on.
+		pod.Spec.SchedulingGroup = obj.(*v1.Pod).Spec.SchedulingGroup
 	}
 	return created, err
 }

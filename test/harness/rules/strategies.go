@@ -10,7 +10,6 @@ import (
 	_ "k8s.io/kubernetes/pkg/apis/coordination/install" // the same
 	_ "k8s.io/kubernetes/pkg/apis/core/install"         // the same
 	_ "k8s.io/kubernetes/pkg/apis/events/install"       // the same
-	_ "k8s.io/kubernetes/pkg/apis/lifecycle/install"    // the same
 	_ "k8s.io/kubernetes/pkg/apis/policy/install"       // the same
 	_ "k8s.io/kubernetes/pkg/apis/resource/install"     // the same
 	_ "k8s.io/kubernetes/pkg/apis/scheduling/install"   // the same
@@ -24,7 +23,6 @@ import (
 	"k8s.io/kubernetes/pkg/registry/core/persistentvolume"
 	"k8s.io/kubernetes/pkg/registry/core/persistentvolumeclaim"
 	"k8s.io/kubernetes/pkg/registry/core/pod"
-	"k8s.io/kubernetes/pkg/registry/lifecycle/evictionrequest"
 	"k8s.io/kubernetes/pkg/registry/policy/poddisruptionbudget"
 	"k8s.io/kubernetes/pkg/registry/resource/deviceclass"
 	"k8s.io/kubernetes/pkg/registry/resource/resourceclaim"
@@ -50,9 +48,6 @@ func v1Of(group, resource string) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: group, Version: "v1", Resource: resource}
 }
 
-var evictionRequests = schema.GroupVersionResource{Group: "lifecycle.k8s.io", Version: "v1alpha1",
-	Resource: "evictionrequests"}
-
 // strategies are those of the kinds that scenarios, controllers and schedulers write. Others are stored as they are.
 var strategies = map[schema.GroupVersionResource]strategy{
 	v1Of("", "persistentvolumeclaims"): {persistentvolumeclaim.Strategy, persistentvolumeclaim.StatusStrategy},
@@ -65,7 +60,6 @@ var strategies = map[schema.GroupVersionResource]strategy{
 	v1Of("apps", "statefulsets"):                      {statefulset.Strategy, statefulset.StatusStrategy},
 	v1Of("apps", "controllerrevisions"):               {object: controllerrevision.Strategy},
 	v1Of("batch", "jobs"):                             {job.Strategy, job.StatusStrategy},
-	evictionRequests:                                  {object: evictionrequest.NewStrategy()},
 	v1Of("policy", "poddisruptionbudgets"):            {poddisruptionbudget.Strategy, poddisruptionbudget.StatusStrategy},
 	v1Of("resource.k8s.io", "deviceclasses"):          {object: deviceclass.Strategy},
 	v1Of("resource.k8s.io", "resourceclaims"):         {claims, resourceclaim.NewStatusStrategy(claims)},
