@@ -66,10 +66,8 @@ type Explanation struct {
 	Closest []Shortfall `json:"closest"`
 	// Preemption says what evicting pods of lower priority would do.
 	Preemption *Preemption `json:"preemption,omitempty"`
-	// Starts says when the pod, which is in no gang, is expected to start, and Late which deadline it cannot keep, as the
-	// running scheduler has said; empty if it has not.
-	Starts string `json:"starts,omitempty"`
-	Late   string `json:"late,omitempty"`
+	// Late says which deadline the pod cannot keep, as the running scheduler has said; empty if it has not.
+	Late string `json:"late,omitempty"`
 	// Notices are those that the running scheduler has given: to the pod, or to others for the sake of it or its gang.
 	Notices []Notice `json:"notices"`
 	// NotScored are plugins that had no say because what they score by is not in the snapshot.
@@ -171,8 +169,6 @@ func Pod(q Question) (*Explanation, error) {
 	}
 	if e.BoundTo != "" {
 		e.State = "bound"
-	} else {
-		e.Starts = runview.Says(q.Pod, runview.StartEstimated)
 	}
 	e.Late = runview.Says(q.Pod, runview.DeadlineMissed)
 	configuration, silenced := q.Configuration.WithoutSignals()

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"berth.dev/berth/pkg/gangview"
-	"berth.dev/berth/pkg/runstore"
 )
 
 // Weight says how much is lost without a right.
@@ -104,8 +103,6 @@ func needs() []Need {
 			"no PodGroup is generated for pods that carry their group's minimum in labels"},
 		{"scheduling.x-k8s.io", "podgroups/status", "", "", []string{"patch", "update"}, []string{coscheduling}, Feature,
 			"PodGroups do not show their phase"},
-		{"", "configmaps", runstore.Namespace, runstore.Name, []string{"get", "patch"}, []string{coscheduling}, Conditional,
-			"what was learned of the run times of pods is lost at a restart"},
 		{"lifecycle.k8s.io", "evictionrequests", "", "", []string{"list", "watch", "create", "delete"},
 			[]string{coscheduling}, Conditional, "the responders that a pod names do not hear that it is to be evicted"},
 		{"berth.dev", "placementpolicies", "", "", read(), []string{placementPolicy}, Feature,

@@ -47,12 +47,6 @@ func (l *List) Why(g *Gang) obstacle.Reason {
 			}
 		}
 	}
-	for _, k := range kept {
-		if k.To.Namespace != g.ID.Namespace &&
-			slices.ContainsFunc(causes, func(c gangplan.NodeCause) bool { return c.Says == k.Why.Says }) {
-			l.Blocks(k.To)
-		}
-	}
 	within := ""
 	if len(g.Levels.Required) > 0 {
 		within = g.Levels.Required[len(g.Levels.Required)-1]

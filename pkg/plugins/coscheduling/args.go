@@ -15,7 +15,6 @@ import (
 	"berth.dev/berth/pkg/gangview"
 	"berth.dev/berth/pkg/members"
 	"berth.dev/berth/pkg/reservation"
-	"berth.dev/berth/pkg/starttime"
 )
 
 // settings are the args as domain values.
@@ -29,7 +28,6 @@ type settings struct {
 	// patience is how long a gang has waited before capacity is kept for it, and ttl for how long that lasts without
 	// progress; holders says to whom and how much.
 	patience, ttl time.Duration
-	entry         starttime.Settings
 	holders       reservation.Holders
 	disruptions
 	classes queueClasses
@@ -71,7 +69,6 @@ func settingsFrom(obj runtime.Object, profile string) (settings, error) {
 	s.moves = defragment.Limits{Moves: int(*args.Defragment.MovesPerHour),
 		LostGPUHours: int(*args.Defragment.LostGPUHoursPerHour)}
 	r := args.Reservation
-	s.entry = reservation.EntryFrom(r)
 	s.holders, s.ttl, s.patience = reservation.HoldersFrom(r), seconds(r.TTLSeconds), seconds(r.AfterSeconds)
 	return s, nil
 }

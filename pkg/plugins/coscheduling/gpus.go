@@ -21,9 +21,6 @@ func defaultKeys() *gpuview.Keys {
 	return &gpuview.Keys{GPUNames: args.Names()}
 }
 
-// count counts the GPUs that the pod asks for.
-func (g gpuRequests) count(pod *v1.Pod) int { return g.of(pod).Count }
-
 // milli is how much of GPUs the pod asks for. A part of one that depends on its memory counts as the whole.
 func (g gpuRequests) milli(pod *v1.Pod) int64 {
 	r := g.of(pod)
